@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Min-heap of pointers by a 64-bit key: the priority queue of the reorder
+ * stage. Single owner. Equal keys come out in any order. Holds no memory
+ * until the first push.
+ */
+#ifndef COMMON_HEAP_H
+#define COMMON_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct heap_item {
+	uint64_t key;
+	void *value;
+};
+
+struct heap {
+	struct heap_item *items;
+	size_t n, cap;
+};
+
+void heap_init(struct heap *h); /* all zero bytes is the same */
+void heap_free(struct heap *h); /* the values are the caller's */
+enum status heap_push(struct heap *h, uint64_t key, void *value) MUST_CHECK;
+/* The smallest, or NULL when empty. Valid until the next push or pop. */
+const struct heap_item *heap_min(const struct heap *h);
+/* Remove the smallest and return its value; NULL when empty. */
+void *heap_pop(struct heap *h);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * 64-bit id -> pointer. Open addressing, single owner; any id may be a key,
+ * no value may be NULL. Ids come from peers, so they are hashed with a seed of
+ * this process. Holds no memory until the first insert.
+ */
+#ifndef COMMON_IDMAP_H
+#define COMMON_IDMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct idmap_slot;
+
+struct idmap {
+	struct idmap_slot *slots;
+	size_t n, cap; /* cap is zero or a power of two */
+};
+
+void idmap_init(struct idmap *m); /* all zero bytes is the same */
+void idmap_free(struct idmap *m); /* the values are the caller's */
+/* E_EXISTS leaves the map as it was. */
+enum status idmap_insert(struct idmap *m, uint64_t id, void *value) MUST_CHECK;
+void *idmap_find(const struct idmap *m, uint64_t id);	/* NULL: none */
+void *idmap_remove(struct idmap *m, uint64_t id);	/* NULL: none */
+/* Some entry, for emptying a map; NULL when it is empty. */
+void *idmap_any(const struct idmap *m);
+
+#endif

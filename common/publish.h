@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A number that threads share: one of the two doors between threads, and the
+ * only place where _Atomic stands. publish() makes all that the writer stored
+ * before visible to whoever reads the new value with published().
+ */
+#ifndef COMMON_PUBLISH_H
+#define COMMON_PUBLISH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct published {
+	_Atomic uint64_t n;
+};
+
+/* One writer. */
+static inline void
+publish(struct published *p, uint64_t n)
+{
+	atomic_store_explicit(&p->n, n, memory_order_release);
+}
+
+static inline uint64_t
+published(const struct published *p)
+{
+	return atomic_load_explicit(
+	    &((struct published *)(uintptr_t)p)->n, memory_order_acquire);
+}
+
+/* Any number of writers; for counts only: orders nothing else. */
+static inline uint64_t
+published_add(struct published *p, uint64_t n)
+{
+	return atomic_fetch_add_explicit(&p->n, n, memory_order_relaxed) + n;
+}
+
+static inline uint64_t
+published_sub(struct published *p, uint64_t n)
+{
+	return atomic_fetch_sub_explicit(&p->n, n, memory_order_relaxed) - n;
+}
+
+#endif

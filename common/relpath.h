@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names that peers choose, made safe: the only way to a file name.
+ *
+ * A relpath has one or more components joined by single slashes; none is
+ * empty, ".", or "..", none is longer than NAME_MAX bytes, none holds a
+ * control character (below 0x20, or 0x7f), and the whole is shorter than
+ * RELPATH_MAX. It never begins with a slash. A relname is one such component.
+ * (Rules: streaming 7.1-7.3, those of lttng-relayd 2.16 and control
+ * characters.)
+ */
+#ifndef COMMON_RELPATH_H
+#define COMMON_RELPATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/compiler.h"
+#include "common/reader.h"
+#include "common/status.h"
+
+#define RELPATH_MAX 4096 /* with the NUL; what peers accept in replies */
+
+struct relpath {
+	size_t len;
+	char s[]; /* NUL-terminated */
+};
+
+/*
+ * Parse S. One leading slash is dropped (peers before 2.11 send one), doubled
+ * and trailing slashes and "." components too. E_MALFORMED, E_NOMEM. The
+ * caller owns *OUT and frees it with relpath_free().
+ */
+enum status relpath_parse(struct relpath **out, struct span s) MUST_CHECK;
+
+/* Exactly one component. */
+enum status relname_parse(struct relpath **out, struct span s) MUST_CHECK;
+
+/* A, a slash, B; either may be NULL (not both). E_LIMIT beyond RELPATH_MAX. */
+enum status relpath_join(struct relpath **out, const struct relpath *a,
+    const struct relpath *b) MUST_CHECK;
+
+/* P with SUFFIX (our own text, no slash) glued to its end. E_LIMIT too when
+ * the last component would exceed NAME_MAX. */
+enum status relpath_suffix(struct relpath **out, const struct relpath *p,
+    const char *suffix) MUST_CHECK;
+
+enum status relpath_dup(struct relpath **out,
+    const struct relpath *p) MUST_CHECK;
+
+bool relpath_equal(const struct relpath *a, const struct relpath *b);
+
+/* The first component of P, as a path of its own. */
+enum status relpath_top(struct relpath **out,
+    const struct relpath *p) MUST_CHECK;
+
+void relpath_free(struct relpath *p); /* NULL is fine */
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for packets on their way: blocks of five sizes, kept for reuse, so
+ * that in steady state nothing is allocated per packet. One pool per worker,
+ * single owner; how much is in use is counted in a number that all threads may
+ * read (the --max-memory account).
+ */
+#ifndef COMMON_SLAB_H
+#define COMMON_SLAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/publish.h"
+#include "common/status.h"
+
+#define SLAB_CLASSES 5 /* 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB */
+#define SLAB_LARGEST (UINT32_C(1) << 20)
+
+struct slab_block {
+	struct slab_block *next; /* the owner's, or the free list's */
+	uint32_t cap, used;	 /* bytes; cap is the class's size */
+	uint8_t *mem;
+};
+
+struct slab_pool {
+	struct slab_block *free[SLAB_CLASSES];
+	uint64_t cached;	   /* bytes on the free lists */
+	uint64_t max_cached;	   /* beyond it freed blocks go to the system */
+	struct published *account; /* bytes handed out, all pools together */
+};
+
+/* ACCOUNT is borrowed and outlives the pool. */
+void slab_init(struct slab_pool *p, uint64_t max_cached,
+    struct published *account);
+void slab_free_all(struct slab_pool *p);
+/* A block of the smallest class that holds N, at most SLAB_LARGEST; NULL:
+ * no memory. */
+struct slab_block *slab_get(struct slab_pool *p, size_t n);
+/* The whole chain from B on; NULL is fine. */
+void slab_put(struct slab_pool *p, struct slab_block *b);
+/* Give cached memory back until at most KEEP bytes are cached. */
+void slab_trim(struct slab_pool *p, uint64_t keep);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every outcome of a function that can fail.
+ *      name             to blame  text
+ * The edge (relayd/conn.c) acts on the blame column only, but for the three
+ * that say themselves what becomes of the connection.
+ */
+STATUS(OK,               NOBODY,   "ok")
+STATUS(E_MORE,           NOBODY,   "more bytes are needed")
+STATUS(E_HANDOVER,       NOBODY,   "the connection belongs to another thread")
+STATUS(E_REFUSED,        NOBODY,   "refused")
+STATUS(E_REFUSED_CLOSE,  PEER,     "refused, connection closed")
+STATUS(E_MALFORMED,      PEER,     "malformed message")
+STATUS(E_PROTOCOL,       PEER,     "not allowed by the protocol")
+STATUS(E_LIMIT,          PEER,     "over a limit")
+STATUS(E_EXISTS,         NOBODY,   "exists already")
+STATUS(E_NOENT,          NOBODY,   "does not exist")
+STATUS(E_BUSY,           NOBODY,   "in use")
+STATUS(E_NOMEM,          US,       "out of memory")
+STATUS(E_IO,             US,       "input/output error")
