@@ -43,7 +43,8 @@ uint8_t *buf_reserve(struct buf *b, size_t n);
 void buf_added(struct buf *b, size_t n);
 /* Take N bytes from the front; N is at most buf_len(). */
 void buf_consume(struct buf *b, size_t n);
-/* Cut the content to its first N bytes (undo of appends). */
+/* Cut the content to its first N bytes: undo of appends, failed ones too, so
+ * that buf->bad is false again. */
 void buf_truncate(struct buf *b, size_t n);
 /* Give memory back when empty. */
 void buf_trim(struct buf *b);

@@ -18,6 +18,7 @@ struct idmap_slot;
 struct idmap {
 	struct idmap_slot *slots;
 	size_t n, cap; /* cap is zero or a power of two */
+	size_t cursor; /* where idmap_any() looks first */
 };
 
 void idmap_init(struct idmap *m); /* all zero bytes is the same */
@@ -27,6 +28,6 @@ enum status idmap_insert(struct idmap *m, uint64_t id, void *value) MUST_CHECK;
 void *idmap_find(const struct idmap *m, uint64_t id);	/* NULL: none */
 void *idmap_remove(struct idmap *m, uint64_t id);	/* NULL: none */
 /* Some entry, for emptying a map; NULL when it is empty. */
-void *idmap_any(const struct idmap *m);
+void *idmap_any(struct idmap *m);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * One event, one line, one write(2) to stderr: "level detail". By convention
  * the detail begins with peer=... session=... stream=... as far as known.
- * Bytes that are not printable ASCII or well-formed UTF-8 come out as \xNN, so
- * a line is always one line. Lines are cut at LOG_LINE_MAX. Any thread.
+ * Bytes that are not printable ASCII or well-formed UTF-8 (and no control
+ * character) come out as \xNN, so a line is always one line. Lines are cut at
+ * LOG_LINE_MAX bytes with their newline. errno is kept. Any thread.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H

@@ -27,9 +27,10 @@ struct relpath {
 };
 
 /*
- * Parse S. One leading slash is dropped (peers before 2.11 send one), doubled
- * and trailing slashes and "." components too. E_MALFORMED, E_NOMEM. The
- * caller owns *OUT and frees it with relpath_free().
+ * Parse S. One leading slash is dropped (peers before 2.11 send one; two are
+ * refused), doubled and trailing slashes and "." components too. E_MALFORMED,
+ * E_NOMEM. The caller owns *OUT and frees it with relpath_free(). Here and
+ * below *OUT is NULL on failure.
  */
 enum status relpath_parse(struct relpath **out, struct span s) MUST_CHECK;
 

@@ -35,8 +35,8 @@ struct slab_pool {
 void slab_init(struct slab_pool *p, uint64_t max_cached,
     struct published *account);
 void slab_free_all(struct slab_pool *p);
-/* A block of the smallest class that holds N, at most SLAB_LARGEST; NULL:
- * no memory. */
+/* A block of the smallest class that holds N, or of the largest when none does.
+ * Its next is NULL and used 0. NULL: no memory. */
 struct slab_block *slab_get(struct slab_pool *p, size_t n);
 /* The whole chain from B on; NULL is fine. */
 void slab_put(struct slab_pool *p, struct slab_block *b);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/relpath.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Uninitialised but for its length and its NUL. */
+static struct relpath *
+relpath_alloc(size_t len)
+{
+	struct relpath *p = malloc(sizeof(*p) + len + 1);
+
+	if (p != NULL) {
+		p->len = len;
+		p->s[len] = '\0';
+	}
+	return p;
+}
+
+static bool
+is_dots(struct span c, size_t n)
+{
+	return c.n == n && memcmp(c.p, "..", n) == 0;
+}
+
+static bool
+component_ok(struct span c)
+{
+	if (c.n == 0 || c.n > NAME_MAX || is_dots(c, 1) || is_dots(c, 2))
+		return false;
+	for (size_t i = 0; i < c.n; i++) {
+		const unsigned char u = (unsigned char)c.p[i];
+
+		if (u < 0x20 || u == 0x7f || u == '/')
+			return false;
+	}
+	return true;
+}
+
+/* What stands before the next slash; S goes behind that slash. */
+static struct span
+next_component(struct span *s)
+{
+	const char *slash = memchr(s->p, '/', s->n);
+	struct span c = { s->p, slash == NULL ? s->n : (size_t)(slash - s->p) };
+	const size_t taken = slash == NULL ? s->n : c.n + 1;
+
+	s->p += taken;
+	s->n -= taken;
+	return c;
+}
+
+/* The components of S, joined; false when one is not allowed or none is
+ * there. P has room for as many bytes as S has. */
+static bool
+put_components(struct relpath *p, struct span s)
+{
+	p->len = 0;
+	while (s.n > 0) {
+		struct span c = next_component(&s);
+
+		if (c.n == 0 || is_dots(c, 1))
+			continue;
+		if (!component_ok(c))
+			return false;
+		if (p->len > 0)
+			p->s[p->len++] = '/';
+		memcpy(p->s + p->len, c.p, c.n);
+		p->len += c.n;
+	}
+	p->s[p->len] = '\0';
+	return p->len > 0 && p->len < RELPATH_MAX;
+}
+
+enum status
+relpath_parse(struct relpath **out, struct span s)
+{
+	struct relpath *p;
+
+	*out = NULL;
+	if (s.n > 0 && s.p[0] == '/') {
+		s.p++;
+		s.n--;
+	}
+	if (s.n == 0 || s.p[0] == '/')
+		return E_MALFORMED;
+	p = relpath_alloc(s.n);
+	if (p == NULL)
+		return E_NOMEM;
+	if (!put_components(p, s)) {
+		free(p);
+		return E_MALFORMED;
+	}
+	*out = p;
+	return OK;
+}
+
+enum status
+relname_parse(struct relpath **out, struct span s)
+{
+	*out = NULL;
+	if (!component_ok(s))
+		return E_MALFORMED;
+	*out = relpath_alloc(s.n);
+	if (*out == NULL)
+		return E_NOMEM;
+	memcpy((*out)->s, s.p, s.n);
+	return OK;
+}
+
+enum status
+relpath_join(
+    struct relpath **out, const struct relpath *a, const struct relpath *b)
+{
+	size_t len;
+
+	if (a == NULL || b == NULL)
+		return relpath_dup(out, a == NULL ? b : a);
+	*out = NULL;
+	len = a->len + 1 + b->len;
+	if (len >= RELPATH_MAX)
+		return E_LIMIT;
+	*out = relpath_alloc(len);
+	if (*out == NULL)
+		return E_NOMEM;
+	memcpy((*out)->s, a->s, a->len);
+	(*out)->s[a->len] = '/';
+	memcpy((*out)->s + a->len + 1, b->s, b->len);
+	return OK;
+}
+
+enum status
+relpath_suffix(
+    struct relpath **out, const struct relpath *p, const char *suffix)
+{
+	const char *slash = strrchr(p->s, '/');
+	const size_t n = strlen(suffix);
+	const size_t last = slash == NULL ? p->len : strlen(slash + 1);
+
+	*out = NULL;
+	if (last + n > NAME_MAX || p->len + n >= RELPATH_MAX)
+		return E_LIMIT;
+	*out = relpath_alloc(p->len + n);
+	if (*out == NULL)
+		return E_NOMEM;
+	memcpy((*out)->s, p->s, p->len);
+	memcpy((*out)->s + p->len, suffix, n);
+	return OK;
+}
+
+enum status
+relpath_dup(struct relpath **out, const struct relpath *p)
+{
+	*out = relpath_alloc(p->len);
+	if (*out == NULL)
+		return E_NOMEM;
+	memcpy((*out)->s, p->s, p->len);
+	return OK;
+}
+
+bool
+relpath_equal(const struct relpath *a, const struct relpath *b)
+{
+	return a->len == b->len && memcmp(a->s, b->s, a->len) == 0;
+}
+
+enum status
+relpath_top(struct relpath **out, const struct relpath *p)
+{
+	const size_t n = strcspn(p->s, "/");
+
+	*out = relpath_alloc(n);
+	if (*out == NULL)
+		return E_NOMEM;
+	memcpy((*out)->s, p->s, n);
+	return OK;
+}
+
+void
+relpath_free(struct relpath *p)
+{
+	free(p);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/slab.h"
+
+#include <stdlib.h>
+
+static uint32_t
+class_size(unsigned i)
+{
+	return UINT32_C(4096) << 2 * i;
+}
+
+_Static_assert(UINT32_C(4096) << 2 * (SLAB_CLASSES - 1) == SLAB_LARGEST,
+    "the last class is the largest");
+
+static unsigned
+class_of(size_t n)
+{
+	unsigned i = 0;
+
+	while (i < SLAB_CLASSES - 1 && class_size(i) < n)
+		i++;
+	return i;
+}
+
+void
+slab_init(struct slab_pool *p, uint64_t max_cached, struct published *account)
+{
+	*p = (struct slab_pool){ .max_cached = max_cached, .account = account };
+}
+
+void
+slab_free_all(struct slab_pool *p)
+{
+	slab_trim(p, 0);
+}
+
+struct slab_block *
+slab_get(struct slab_pool *p, size_t n)
+{
+	const unsigned i = class_of(n);
+	struct slab_block *b = p->free[i];
+
+	if (b != NULL) {
+		p->free[i] = b->next;
+		p->cached -= b->cap;
+	} else {
+		b = malloc(sizeof(*b) + class_size(i));
+		if (b == NULL)
+			return NULL;
+		b->cap = class_size(i);
+		b->mem = (uint8_t *)(b + 1);
+	}
+	b->next = NULL;
+	b->used = 0;
+	published_add(p->account, b->cap);
+	return b;
+}
+
+void
+slab_put(struct slab_pool *p, struct slab_block *b)
+{
+	while (b != NULL) {
+		struct slab_block *next = b->next;
+		const unsigned i = class_of(b->cap);
+
+		published_sub(p->account, b->cap);
+		if (p->cached + b->cap > p->max_cached) {
+			free(b);
+		} else {
+			b->next = p->free[i];
+			p->free[i] = b;
+			p->cached += b->cap;
+		}
+		b = next;
+	}
+}
+
+void
+slab_trim(struct slab_pool *p, uint64_t keep)
+{
+	/* The large ones first: fewest calls for most memory. */
+	for (unsigned i = SLAB_CLASSES; i-- > 0;) {
+		while (p->cached > keep && p->free[i] != NULL) {
+			struct slab_block *b = p->free[i];
+
+			p->free[i] = b->next;
+			p->cached -= b->cap;
+			free(b);
+		}
+	}
+}
