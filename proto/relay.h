@@ -107,7 +107,9 @@ struct relay_add_stream {
 	uint64_t tracefile_count; /* 0: no limit on the number of files */
 };
 
-struct relay_stream_seq { /* CLOSE_STREAM (7), DATA_PENDING (8) */
+/* CLOSE_STREAM (7), DATA_PENDING (8); RESET_METADATA (17), whose metadata
+ * version (informative) stands in place of the number. */
+struct relay_stream_seq {
 	uint64_t stream;
 	uint64_t last_net_seq; /* all ones: none was ever sent */
 };
@@ -160,19 +162,25 @@ struct relay_close_chunk { /* CLOSE_TRACE_CHUNK (20) */
 	uint32_t command; /* as sent; may be above RELAY_CLOSE_DELETE */
 };
 
-/* Decoders: OK or E_MALFORMED (also E_NOMEM where names are owned). On
- * failure nothing is owned. MINOR is that of the session (of the connection
- * for CREATE_SESSION). */
+/*
+ * Decoders: OK or E_MALFORMED (also E_NOMEM where names are owned). On
+ * failure nothing is owned. R is over the whole payload. MINOR is that of the
+ * session (of the connection for CREATE_SESSION).
+ */
 enum status relay_version_decode(struct reader *r,
     struct relay_version *out) MUST_CHECK;
 enum status relay_get_configuration_decode(struct reader *r,
     uint64_t *query_flags) MUST_CHECK;
+/* E_MALFORMED is also a bad name, a nil UUID, an unknown trace format, and a
+ * minor below 4, whose sessions have no name: all get the same reply. */
 enum status relay_create_session_decode(struct reader *r, unsigned minor,
     struct relay_create_session *out) MUST_CHECK;
 /* Only what the lobby needs to place a session: (uuid, peer session id); false
- * when this peer says neither (before 2.11, or malformed). */
+ * when this peer says neither (before 2.11, nil UUID, or malformed). */
 bool relay_create_session_peek(struct reader r, unsigned minor,
     struct relay_uuid *uuid, uint64_t *peer_session);
+/* A path that is not allowed (streaming 7.2) is E_REFUSED: its reply leaves the
+ * connection open (streaming 3.1), that of E_MALFORMED does not. */
 enum status relay_add_stream_decode(struct reader *r, unsigned minor,
     struct relay_add_stream *out) MUST_CHECK;
 enum status relay_stream_seq_decode(struct reader *r,
@@ -210,7 +218,12 @@ void relay_reply_stream(struct buf *b, uint64_t handle, uint32_t code);
 void relay_reply_close_chunk(struct buf *b, uint32_t code, const char *path);
 void relay_reply_exists(struct buf *b, uint32_t code, bool exists);
 
-/* Requests, header included, for senders and tests. */
+/*
+ * Requests, header included, for senders and tests; a failure to append is
+ * B->bad. Before 2.11 names are cut to what their field holds. ROTATE_STREAMS
+ * has the 20-byte header, its hole is zero. Values that are not set are sent
+ * as they are.
+ */
 void relay_request_version(struct buf *b, uint32_t major, uint32_t minor);
 void relay_request_get_configuration(struct buf *b, uint64_t query_flags);
 /* Strings are C strings; BASE_PATH may be "". */
@@ -238,6 +251,7 @@ void relay_request_index(struct buf *b, unsigned minor,
     const struct relay_index *i);
 void relay_request_rotate(struct buf *b, struct relay_optional chunk,
     const struct relay_position *positions, uint32_t count);
+/* OVERRIDE_NAME may be NULL. */
 void relay_request_create_chunk(struct buf *b, uint64_t id, uint64_t creation,
     const char *override_name);
 void relay_request_close_chunk(struct buf *b, uint64_t id, uint64_t close_time,

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/relay.h"
+
+#include "proto/frame.h"
+
+const struct relay_row *
+relay_row(uint32_t cmd)
+{
+	static const struct relay_row rows[] = {
+#define RELAY(wire, name, since, allowed, max) \
+	[wire] = { #name, since, allowed, max },
+#include "proto/relay.tbl.h"
+#undef RELAY
+	};
+	static const struct relay_row unknown = {
+		.max_payload = RELAY_UNKNOWN_MAX,
+	};
+
+	if (cmd >= ARRAY_LEN(rows) || rows[cmd].name == NULL)
+		return &unknown;
+	return &rows[cmd];
+}
+
+static struct relay_optional
+optional_u64(struct reader *r)
+{
+	struct relay_optional o = { .is_set = reader_u8(r) != 0 };
+
+	o.value = reader_u64(r);
+	return o;
+}
+
+enum status
+relay_version_decode(struct reader *r, struct relay_version *out)
+{
+	out->major = reader_u32(r);
+	out->minor = reader_u32(r);
+	return reader_done(r);
+}
+
+enum status
+relay_get_configuration_decode(struct reader *r, uint64_t *query_flags)
+{
+	*query_flags = reader_u64(r);
+	return reader_done(r);
+}
+
+/* The names of CREATE_SESSION as they came. */
+struct session_names {
+	struct span session, host, base;
+};
+
+static void
+session_fields_old(struct reader *r, struct relay_create_session *out,
+    struct session_names *names)
+{
+	names->session = reader_cstr_array(r, RELAY_SESSION_NAME_MAX);
+	names->host = reader_cstr_array(r, RELAY_HOSTNAME_MAX_OLD);
+	out->live_timer_us = reader_u32(r);
+	out->is_snapshot = reader_u32(r) != 0;
+}
+
+/* A counted string of at most MAX bytes with its NUL. */
+static struct span
+counted(struct reader *r, uint32_t len, uint32_t max)
+{
+	if (len > max)
+		r->bad = true;
+	return reader_cstr(r, len);
+}
+
+static bool
+uuid_is_nil(const struct relay_uuid *uuid)
+{
+	static const struct relay_uuid nil;
+
+	return memcmp(uuid, &nil, sizeof(nil)) == 0;
+}
+
+static void
+session_fields(struct reader *r, unsigned minor,
+    struct relay_create_session *out, struct session_names *names)
+{
+	const uint32_t session_len = reader_u32(r);
+	const uint32_t host_len = reader_u32(r);
+	const uint32_t base_len = reader_u32(r);
+
+	out->live_timer_us = reader_u32(r);
+	out->is_snapshot = reader_u8(r) != 0;
+	out->name_has_time = reader_u8(r) != 0;
+	reader_copy(r, out->uuid.b, sizeof(out->uuid.b));
+	out->has_peer_id = true;
+	out->peer_session = reader_u64(r);
+	out->creation_time = reader_u64(r);
+	out->chunk = optional_u64(r);
+	if (minor >= 15)
+		out->trace_format = reader_u32(r);
+	names->session = counted(r, session_len, RELAY_SESSION_NAME_MAX);
+	names->host = counted(r, host_len, RELAY_HOSTNAME_MAX);
+	if (base_len > 0)
+		names->base = counted(r, base_len, RELAY_BASE_PATH_MAX);
+	if (uuid_is_nil(&out->uuid) || out->trace_format < 1 ||
+	    out->trace_format > 2)
+		r->bad = true;
+}
+
+/* A component that is not hidden: it becomes part of a directory's name. */
+static enum status
+visible_name(struct relpath **out, struct span s)
+{
+	if (s.n > 0 && s.p[0] == '.')
+		return E_MALFORMED;
+	return relname_parse(out, s);
+}
+
+static enum status
+base_path(struct relpath **out, struct span s)
+{
+	if (s.n == 0)
+		return OK;
+	if (s.p[0] == '/')
+		return E_MALFORMED;
+	return relpath_parse(out, s);
+}
+
+enum status
+relay_create_session_decode(
+    struct reader *r, unsigned minor, struct relay_create_session *out)
+{
+	struct session_names names = { .base = { "", 0 } };
+	enum status st;
+
+	*out = (struct relay_create_session){ .trace_format = 1 };
+	if (minor < 4)
+		return E_MALFORMED;
+	if (minor < 11)
+		session_fields_old(r, out, &names);
+	else
+		session_fields(r, minor, out, &names);
+	st = reader_done(r);
+	if (st == OK)
+		st = visible_name(&out->session_name, names.session);
+	if (st == OK)
+		st = visible_name(&out->hostname, names.host);
+	if (st == OK)
+		st = base_path(&out->base_path, names.base);
+	if (st != OK)
+		relay_create_session_clear(out);
+	return st;
+}
+
+bool
+relay_create_session_peek(struct reader r, unsigned minor,
+    struct relay_uuid *uuid, uint64_t *peer_session)
+{
+	if (minor < 11)
+		return false;
+	/* three lengths, live timer, two flags */
+	(void)reader_take(&r, 4 * sizeof(uint32_t) + 2);
+	reader_copy(&r, uuid->b, sizeof(uuid->b));
+	*peer_session = reader_u64(&r);
+	return reader_done(&r) == OK && !uuid_is_nil(uuid);
+}
+
+enum status
+relay_add_stream_decode(
+    struct reader *r, unsigned minor, struct relay_add_stream *out)
+{
+	struct span channel, path;
+	enum status st;
+
+	*out = (struct relay_add_stream){ 0 };
+	if (minor >= 11) {
+		const uint32_t channel_len = reader_u32(r);
+		const uint32_t path_len = reader_u32(r);
+
+		out->tracefile_size = reader_u64(r);
+		out->tracefile_count = reader_u64(r);
+		(void)reader_u64(r); /* chunk: the current one counts */
+		channel = counted(r, channel_len, RELAY_CHANNEL_MAX);
+		path = counted(r, path_len, RELAY_PATH_MAX);
+	} else {
+		channel = reader_cstr_array(r, RELAY_CHANNEL_MAX);
+		path = reader_cstr_array(r, RELAY_PATH_FIELD_OLD);
+		if (path.n >= RELAY_PATH_MAX)
+			r->bad = true;
+		if (minor >= 2) {
+			out->tracefile_size = reader_u64(r);
+			out->tracefile_count = reader_u64(r);
+		}
+	}
+	st = reader_done(r);
+	if (st == OK)
+		st = relname_parse(&out->channel, channel);
+	if (st != OK)
+		return st;
+	st = relpath_parse(&out->path, path);
+	if (st != OK)
+		relay_add_stream_clear(out);
+	return st == E_MALFORMED ? E_REFUSED : st;
+}
+
+enum status
+relay_stream_seq_decode(struct reader *r, struct relay_stream_seq *out)
+{
+	out->stream = reader_u64(r);
+	out->last_net_seq = reader_u64(r);
+	return reader_done(r);
+}
+
+enum status
+relay_id_decode(struct reader *r, uint64_t *out)
+{
+	*out = reader_u64(r);
+	return reader_done(r);
+}
+
+enum status
+relay_send_metadata_decode(struct reader *r, struct relay_send_metadata *out)
+{
+	out->stream = reader_u64(r);
+	out->padding = reader_u32(r);
+	out->size = reader_left(r);
+	out->data = reader_take(r, out->size);
+	return reader_done(r);
+}
+
+enum status
+relay_index_decode(struct reader *r, unsigned minor, struct relay_index *out)
+{
+	*out = (struct relay_index){ 0 };
+	out->stream = reader_u64(r);
+	out->net_seq = reader_u64(r);
+	out->packet_size = reader_u64(r);
+	out->content_size = reader_u64(r);
+	out->timestamp_begin = reader_u64(r);
+	out->timestamp_end = reader_u64(r);
+	out->events_discarded = reader_u64(r);
+	out->ctf_stream = reader_u64(r);
+	if (minor >= 8) {
+		out->ctf_instance = reader_u64(r);
+		out->packet_seq_num = reader_u64(r);
+	}
+	return reader_done(r);
+}
+
+#define ROTATE_POSITION_LEN UINT64_C(16)
+
+/* The bytes between is_set and the chunk id, which peers never filled: 0, 3 or
+ * 7 by their ABI. False when none makes LEFT bytes out of COUNT positions. */
+static bool
+rotate_hole(uint64_t left, uint32_t count, unsigned *hole)
+{
+	static const unsigned holes[] = { 0, 3, 7 };
+	const uint64_t rest = sizeof(uint64_t) + ROTATE_POSITION_LEN * count;
+
+	for (size_t i = 0; i < ARRAY_LEN(holes); i++) {
+		*hole = holes[i];
+		if (left == holes[i] + rest)
+			return true;
+	}
+	return false;
+}
+
+enum status
+relay_rotate_decode(struct reader *r, struct relay_rotate *out)
+{
+	unsigned hole;
+
+	*out = (struct relay_rotate){ 0 };
+	out->count = reader_u32(r);
+	out->chunk.is_set = reader_u8(r) != 0;
+	if (!rotate_hole(reader_left(r), out->count, &hole))
+		return E_MALFORMED;
+	(void)reader_take(r, hole);
+	out->chunk.value = reader_u64(r);
+	out->positions = *r;
+	(void)reader_take(r, reader_left(r));
+	return reader_done(r);
+}
+
+struct relay_position
+relay_rotate_next(struct relay_rotate *rot)
+{
+	struct relay_position pos;
+
+	pos.stream = reader_u64(&rot->positions);
+	pos.rotate_at = reader_u64(&rot->positions);
+	return pos;
+}
+
+/* Streaming 7.3: no dot anywhere, besides what makes it one component. */
+static enum status
+override_name(struct relpath **out, struct span s)
+{
+	enum status st = E_MALFORMED;
+
+	if (memchr(s.p, '.', s.n) == NULL)
+		st = relname_parse(out, s);
+	return st == E_MALFORMED ? E_REFUSED : st;
+}
+
+enum status
+relay_create_chunk_decode(struct reader *r, struct relay_create_chunk *out)
+{
+	const uint8_t *name;
+	uint32_t len;
+
+	*out = (struct relay_create_chunk){ 0 };
+	out->id = reader_u64(r);
+	out->creation_time = reader_u64(r);
+	len = reader_u32(r);
+	if (len == 0)
+		return reader_done(r);
+	if (len < 2 || len > RELAY_OVERRIDE_NAME_MAX)
+		return E_REFUSED;
+	name = reader_take(r, len);
+	if (name == NULL)
+		return E_MALFORMED;
+	if (name[len - 1] != '\0')
+		return E_REFUSED;
+	return override_name(&out->override_name,
+	    (struct span){ (const char *)name, strlen((const char *)name) });
+}
+
+enum status
+relay_close_chunk_decode(struct reader *r, struct relay_close_chunk *out)
+{
+	out->id = reader_u64(r);
+	out->close_time = reader_u64(r);
+	out->has_command = reader_u8(r) != 0;
+	out->command = reader_u32(r);
+	return reader_done(r);
+}
+
+void
+relay_create_session_clear(struct relay_create_session *c)
+{
+	relpath_free(c->session_name);
+	relpath_free(c->hostname);
+	relpath_free(c->base_path);
+	c->session_name = c->hostname = c->base_path = NULL;
+}
+
+void
+relay_add_stream_clear(struct relay_add_stream *a)
+{
+	relpath_free(a->channel);
+	relpath_free(a->path);
+	a->channel = a->path = NULL;
+}
+
+void
+relay_create_chunk_clear(struct relay_create_chunk *c)
+{
+	relpath_free(c->override_name);
+	c->override_name = NULL;
+}
