@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/fault.h"
+#include "tests/lib/unit.h"
+
+START_TEST(integers_are_big_endian)
+{
+	static const uint8_t want[] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
+		0xcd, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0, 0 };
+	struct buf b = { 0 };
+
+	buf_u8(&b, 0x01);
+	buf_u16(&b, 0x2345);
+	buf_u32(&b, 0x6789abcd);
+	buf_u64(&b, UINT64_C(0x0123456789abcdef));
+	buf_zero(&b, 2);
+	ck_assert(!b.bad);
+	ck_assert_uint_eq(buf_len(&b), sizeof(want));
+	ck_assert_mem_eq(buf_data(&b), want, sizeof(want));
+	buf_free(&b);
+	ck_assert_uint_eq(buf_len(&b), 0);
+}
+END_TEST
+
+/* Appended and consumed in pieces of these sizes. */
+static const struct {
+	size_t append, consume;
+} pieces[] = { { 1, 1 }, { 3, 2 }, { 7, 6 }, { 255, 254 }, { 256, 255 },
+	{ 257, 256 }, { 1000, 997 }, { 65536, 65000 } };
+
+START_TEST(bytes_come_out_in_the_order_they_went_in)
+{
+	const size_t in = pieces[_i].append, out = pieces[_i].consume;
+	struct buf b = { 0 };
+	uint8_t next_in = 0, next_out = 0;
+
+	for (int round = 0; round < 300; round++) {
+		uint8_t *p = buf_reserve(&b, in);
+
+		ck_assert_ptr_nonnull(p);
+		for (size_t i = 0; i < in; i++)
+			p[i] = next_in++;
+		buf_added(&b, in);
+		for (size_t i = 0; i < out; i++)
+			if (buf_data(&b)[i] != next_out++)
+				ck_abort_msg("round %d, byte %zu", round, i);
+		buf_consume(&b, out);
+	}
+	ck_assert_uint_eq(buf_len(&b), 300 * (in - out));
+	/* room is at most what doubling makes of the content and one piece */
+	ck_assert_uint_le(b.cap, 4 * (buf_len(&b) + in) + 256);
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(no_memory_is_sticky_until_truncated)
+{
+	struct buf b = { 0 };
+
+	buf_bytes(&b, "abc", 3);
+	fault_arm(1);
+	buf_zero(&b, 4096);
+	buf_u8(&b, 'd');
+	ck_assert(fault_disarm());
+	ck_assert(b.bad);
+	ck_assert_ptr_null(buf_reserve(&b, 1));
+	ck_assert_uint_eq(buf_len(&b), 3);
+	buf_truncate(&b, 2);
+	buf_u8(&b, 'x');
+	ck_assert(!b.bad);
+	ck_assert_uint_eq(buf_len(&b), 3);
+	ck_assert_mem_eq(buf_data(&b), "abx", 3);
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(sizes_no_memory_can_have_are_refused)
+{
+	struct buf b = { 0 };
+
+	buf_bytes(&b, "abc", 3);
+	ck_assert_ptr_null(buf_reserve(&b, SIZE_MAX));
+	ck_assert(b.bad);
+	buf_truncate(&b, 3);
+	ck_assert_ptr_null(buf_reserve(&b, SIZE_MAX - 2));
+	ck_assert(b.bad);
+	ck_assert_mem_eq(buf_data(&b), "abc", 3);
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(trim_gives_memory_back_only_when_empty)
+{
+	struct buf b = { 0 };
+
+	buf_bytes(&b, "abc", 3);
+	buf_consume(&b, 1);
+	buf_trim(&b);
+	ck_assert_uint_eq(buf_len(&b), 2);
+	ck_assert_mem_eq(buf_data(&b), "bc", 2);
+	buf_consume(&b, 2);
+	buf_trim(&b);
+	ck_assert_ptr_null(b.mem);
+	ck_assert_uint_eq(b.cap, 0);
+	buf_u8(&b, 1);
+	ck_assert(!b.bad);
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(steady_use_does_not_allocate)
+{
+	unsigned long before;
+	struct buf b = { 0 };
+
+	buf_zero(&b, 4000);
+	before = fault_count();
+	for (int i = 0; i < 10000; i++) {
+		buf_consume(&b, buf_len(&b));
+		buf_zero(&b, 4000);
+	}
+	before = fault_count() - before;
+	ck_assert_uint_eq(before, 0);
+	buf_free(&b);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ integers_are_big_endian, 0, 0 },
+		{ bytes_come_out_in_the_order_they_went_in, ARRAY_LEN(pieces),
+		    0 },
+		{ no_memory_is_sticky_until_truncated, 0, 0 },
+		{ sizes_no_memory_can_have_are_refused, 0, 0 },
+		{ trim_gives_memory_back_only_when_empty, 0, 0 },
+		{ steady_use_does_not_allocate, 0, 0 },
+	};
+
+	return unit_run("buf", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/clock.h"
+
+#include <time.h>
+
+#include "common/compiler.h"
+#include "tests/lib/unit.h"
+
+START_TEST(monotonic_time_goes_forward)
+{
+	const struct timespec pause = { .tv_nsec = 2 * (long)NS_PER_MS };
+	const uint64_t before = clock_now_ns();
+	uint64_t after;
+
+	ck_assert_int_eq(nanosleep(&pause, NULL), 0);
+	after = clock_now_ns();
+	ck_assert_uint_ge(after - before, 2 * NS_PER_MS);
+	ck_assert_uint_lt(after - before, 30 * NS_PER_S);
+}
+END_TEST
+
+START_TEST(wall_time_is_that_of_the_system)
+{
+	const uint64_t before = (uint64_t)time(NULL);
+	const uint64_t now = clock_wall_s();
+
+	/* time(2) may lag by one tick */
+	ck_assert_uint_ge(now, before);
+	ck_assert_uint_le(now, (uint64_t)time(NULL) + 1);
+}
+END_TEST
+
+START_TEST(frozen_clocks_stand_still)
+{
+	clock_freeze(5, 7);
+	ck_assert_uint_eq(clock_now_ns(), 5);
+	ck_assert_uint_eq(clock_wall_s(), 7);
+	clock_freeze(6, 8);
+	ck_assert_uint_eq(clock_now_ns(), 6);
+	ck_assert_uint_eq(clock_wall_s(), 8);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ monotonic_time_goes_forward, 0, 0 },
+		{ wall_time_is_that_of_the_system, 0, 0 },
+		{ frozen_clocks_stand_still, 0, 0 },
+	};
+
+	return unit_run("clock", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tests/lib/unit.h"
+
+static int capture[2];
+static char line[4 * LOG_LINE_MAX];
+
+/* A datagram socket in place of stderr: one write(2), one datagram. */
+static void
+capture_stderr(void)
+{
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, capture), 0);
+	ck_assert_int_ge(dup2(capture[1], STDERR_FILENO), 0);
+}
+
+/* What one write gave, as a string; empty: nothing was written. */
+static const char *
+captured(void)
+{
+	ssize_t n = recv(capture[0], line, sizeof(line) - 1, MSG_DONTWAIT);
+
+	line[n < 0 ? 0 : n] = '\0';
+	return line;
+}
+
+static const struct {
+	const char *detail, *want;
+} cases[] = {
+	{ "", "info \n" },
+	{ "peer=1 hello", "info peer=1 hello\n" },
+	{ "a\nerror forged", "info a\\x0aerror forged\n" },
+	{ "tab\t cr\r esc\x1b[0m del\x7f",
+	    "info tab\\x09 cr\\x0d esc\\x1b[0m del\\x7f\n" },
+	{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+	    "info caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\n" },
+	{ "bare \x80 \xc3", "info bare \\x80 \\xc3\n" },
+	{ "overlong \xc0\xaf \xe0\x80\xaf",
+	    "info overlong \\xc0\\xaf \\xe0\\x80\\xaf\n" },
+	{ "surrogate \xed\xa0\x80", "info surrogate \\xed\\xa0\\x80\n" },
+	{ "beyond \xf4\x90\x80\x80 \xff",
+	    "info beyond \\xf4\\x90\\x80\\x80 \\xff\n" },
+	{ "c1 control \xc2\x9b", "info c1 control \\xc2\\x9b\n" },
+	{ "cut \xe2\x82", "info cut \\xe2\\x82\n" },
+};
+
+START_TEST(one_event_is_one_clean_line_in_one_write)
+{
+	log_set_level(LOG_INFO);
+	capture_stderr();
+	log_info("%s", cases[_i].detail);
+	ck_assert_str_eq(captured(), cases[_i].want);
+	ck_assert_str_eq(captured(), "");
+}
+END_TEST
+
+START_TEST(lines_above_the_level_are_dropped)
+{
+	static const char *const names[] = { "error x\n", "warning x\n",
+		"info x\n", "debug x\n" };
+
+	capture_stderr();
+	for (int max = LOG_ERROR; max <= LOG_DEBUG; max++) {
+		log_set_level((enum log_level)max);
+		for (int l = LOG_ERROR; l <= LOG_DEBUG; l++) {
+			ck_assert_int_eq(
+			    log_wants((enum log_level)l), l <= max);
+			log_line((enum log_level)l, "x");
+			ck_assert_str_eq(captured(), l <= max ? names[l] : "");
+		}
+	}
+}
+END_TEST
+
+START_TEST(default_level_is_warning)
+{
+	ck_assert(log_wants(LOG_WARN));
+	ck_assert(!log_wants(LOG_INFO));
+}
+END_TEST
+
+/* A filler of one, two and four bytes a character, and one to escape. */
+static const char *const fillers[] = { "x", "\xc3\xa9", "\xf0\x9f\x98\x80",
+	"\n" };
+
+START_TEST(long_lines_are_cut_between_characters)
+{
+	const size_t k = strlen(fillers[_i]);
+	const size_t out = k == 1 && fillers[_i][0] == '\n' ? 4 : k;
+	char detail[2 * LOG_LINE_MAX + 8] = "";
+	size_t n;
+
+	for (size_t i = 0; i + k < sizeof(detail); i += k)
+		memcpy(detail + i, fillers[_i], k);
+	capture_stderr();
+	log_warn("%s", detail);
+	n = strlen(captured());
+	ck_assert_uint_le(n, LOG_LINE_MAX);
+	ck_assert_uint_gt(n, LOG_LINE_MAX - 8);
+	ck_assert_int_eq(line[n - 1], '\n');
+	ck_assert_uint_eq((n - strlen("warning \n")) % out, 0);
+	ck_assert_ptr_null(memchr(line, '\n', n - 1));
+}
+END_TEST
+
+START_TEST(errno_is_told_and_kept)
+{
+	capture_stderr();
+	errno = ENOSPC;
+	log_errno(LOG_WARN, "append at %d", 5);
+	ck_assert_int_eq(errno, ENOSPC);
+	ck_assert_str_eq(
+	    captured(), "warning append at 5: No space left on device\n");
+	close(STDERR_FILENO);
+	errno = ENOENT;
+	log_warn("nobody reads this");
+	ck_assert_int_eq(errno, ENOENT);
+}
+END_TEST
+
+START_TEST(first_error_aborts_when_asked_to)
+{
+	log_set_abort_on_error(true);
+	capture_stderr();
+	log_warn("not yet");
+	ck_assert_str_eq(captured(), "warning not yet\n");
+	log_error("now");
+}
+END_TEST
+
+START_TEST(errors_do_not_abort_unasked)
+{
+	capture_stderr();
+	log_error("x");
+	ck_assert_str_eq(captured(), "error x\n");
+}
+END_TEST
+
+START_TEST(ratelimit_lets_one_through_per_interval)
+{
+	static const struct {
+		uint64_t now;
+		bool pass;
+	} steps[] = { { 0, true }, { 5, false }, { 10, false }, { 11, true },
+		{ 20, false }, { 21, true }, { 100, true } };
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		clock_freeze(steps[i].now, 0);
+		ck_assert_int_eq(log_ratelimit(&last, 10), steps[i].pass);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ one_event_is_one_clean_line_in_one_write, ARRAY_LEN(cases),
+		    0 },
+		{ lines_above_the_level_are_dropped, 0, 0 },
+		{ default_level_is_warning, 0, 0 },
+		{ long_lines_are_cut_between_characters, ARRAY_LEN(fillers),
+		    0 },
+		{ errno_is_told_and_kept, 0, 0 },
+		{ first_error_aborts_when_asked_to, 0, SIGABRT },
+		{ errors_do_not_abort_unasked, 0, 0 },
+		{ ratelimit_lets_one_through_per_interval, 0, 0 },
+	};
+
+	return unit_run("log", units, ARRAY_LEN(units));
+}

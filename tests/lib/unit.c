@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/unit.h"
+
+#include <stdlib.h>
+
+int
+unit_run(const char *name, const struct unit *units, size_t n)
+{
+	Suite *suite = suite_create(name);
+	TCase *tc = tcase_create(name);
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	for (size_t i = 0; i < n; i++) {
+		if (units[i].signal != 0)
+			tcase_add_test_raise_signal(
+			    tc, units[i].test, units[i].signal);
+		else if (units[i].n > 0)
+			tcase_add_loop_test(
+			    tc, units[i].test, 0, (int)units[i].n);
+		else
+			tcase_add_test(tc, units[i].test);
+	}
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A Check program of one suite, so that a test file ends with its list. */
+#ifndef LIB_UNIT_H
+#define LIB_UNIT_H
+
+#include <check.h>
+#include <stddef.h>
+
+struct unit {
+	const TTest *test;
+	size_t n;   /* rows of its table; 0: it has none */
+	int signal; /* that must end it; 0: none */
+};
+
+/* The exit status for main(). */
+int unit_run(const char *name, const struct unit *units, size_t n);
+
+#endif
