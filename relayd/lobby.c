@@ -39,6 +39,7 @@ struct lobby {
 	unsigned n_workers; /* started */
 	struct listener *control, *data, *live;
 	struct event *sigterm, *sigint;
+	struct event *sweep; /* pending while a connection is in mid-message */
 	bool has_told_live;
 };
 
@@ -170,12 +171,31 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 	l->loop.is_stopping = true;
 }
 
-static enum status
-watch_signals(struct lobby *l)
+static void
+on_sweep(evutil_socket_t fd, short what, void *arg)
 {
+	struct lobby *l = arg;
+
+	loop_is_busy(&l->loop);
+	desk_sweep(&l->desk, clock_now_ns());
+}
+
+static void
+sweep_later(struct lobby *l)
+{
+	const struct timeval tv = { .tv_sec = DESK_SWEEP_NS / NS_PER_S };
+
+	if (l->desk.n_busy > 0 && !evtimer_pending(l->sweep, NULL))
+		evtimer_add(l->sweep, &tv);
+}
+
+static enum status
+make_events(struct lobby *l)
+{
+	l->sweep = evtimer_new(l->loop.base, on_sweep, l);
 	l->sigterm = evsignal_new(l->loop.base, SIGTERM, on_signal, l);
 	l->sigint = evsignal_new(l->loop.base, SIGINT, on_signal, l);
-	if (l->sigterm == NULL || l->sigint == NULL ||
+	if (l->sweep == NULL || l->sigterm == NULL || l->sigint == NULL ||
 	    event_add(l->sigterm, NULL) != 0 || event_add(l->sigint, NULL) != 0)
 		return E_NOMEM;
 	return OK;
@@ -274,10 +294,10 @@ lobby_create(struct lobby **out, const struct options *o, int base_fd)
 	if (st == OK)
 		st = loop_init(&l->loop, on_message, l);
 	if (st == OK)
-		st = desk_init(
-		    &l->desk, &l->loop, NULL, &l->control_config, &l->memory);
+		st = desk_init(&l->desk, &l->loop, NULL, &l->control_config,
+		    &l->memory, o->socket_timeout_ms * NS_PER_MS);
 	if (st == OK)
-		st = watch_signals(l);
+		st = make_events(l);
 	if (st == OK)
 		st = start_workers(l, base_fd);
 	if (st == OK)
@@ -337,6 +357,7 @@ lobby_run(struct lobby *l)
 	while (!l->loop.is_stopping) {
 		loop_turn(&l->loop);
 		desk_turn_end(&l->desk);
+		sweep_later(l);
 	}
 }
 
@@ -346,6 +367,8 @@ close_events(struct lobby *l)
 	listener_destroy(l->control);
 	listener_destroy(l->data);
 	listener_destroy(l->live);
+	if (l->sweep != NULL)
+		event_free(l->sweep);
 	if (l->sigterm != NULL)
 		event_free(l->sigterm);
 	if (l->sigint != NULL)
