@@ -165,8 +165,7 @@ conn_fail(struct conn *c, enum status st)
 		log_warn("peer=%s control connection closed: %s", c->peer,
 		    status_text(st));
 	/* What was asked before is answered, whatever came after it. */
-	if (!c->is_closing &&
-	    (st == E_REFUSED_CLOSE || buf_len(&c->out) > 0)) {
+	if (!c->is_closing && (st == E_REFUSED_CLOSE || buf_len(&c->out) > 0)) {
 		begin_closing(c);
 		return true;
 	}

@@ -203,10 +203,6 @@ stream_record(struct stream *t, const struct relay_index *i)
 
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
-	if (t->has_write_error) {
-		t->has_write_error = false;
-		return E_IO;
-	}
 	t->has_beacon = false;
 	t->has_ctf_stream = true;
 	t->ctf_stream = i->ctf_stream;
@@ -222,9 +218,15 @@ stream_record(struct stream *t, const struct relay_index *i)
 		    STREAM_ARGS(t), i->net_seq);
 		return E_NOENT;
 	}
-	if (st == OK)
-		stream_mark_dirty(t);
-	return st;
+	if (st != OK)
+		return st;
+	stream_mark_dirty(t);
+	/* The record is kept all the same: the peer may go on. */
+	if (t->has_write_error) {
+		t->has_write_error = false;
+		return E_IO;
+	}
+	return OK;
 }
 
 enum status
