@@ -278,11 +278,12 @@ stream_reset_metadata(struct stream *t)
 enum status
 stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 {
-	if (t->roll.is_pending)
-		return E_EXISTS;
-	/* What is whole was sent before this command: it may fill up to AT. */
+	/* What is whole was sent before this command: it may end the rotation
+	 * before, or fill up to AT. */
 	stream_drain(t);
 	stream_write_batch(t);
+	if (t->roll.is_pending)
+		return E_EXISTS;
 	t->roll.is_pending = true;
 	t->roll.to = to == NULL ? NULL : chunk_get(to);
 	t->roll.at = at;
