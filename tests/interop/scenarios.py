@@ -1,0 +1,514 @@
+# SPDX-License-Identifier: MIT
+"""The scenarios: each is a story told to stock programs, with what must come
+out of it. The same story is told with lttng-relayd, and the two are compared
+(compare.py)."""
+import os
+import re
+import time
+
+import tree
+from tree import expect_events
+from world import Failure, wait_for
+
+ALL = []
+
+
+class Scenario:
+    """A story and how to run it."""
+
+    def __init__(self, play, options, reference, compare_tree):
+        self.play = play
+        self.name = play.__name__.replace("_", "-")
+        self.summary = play.__doc__.splitlines()[0]
+        self.options = options          # of the relay; None: play starts it
+        self.reference = reference      # does lttng-relayd survive it?
+        self.compare_tree = compare_tree
+
+
+def scenario(options=(), reference=True, compare_tree=True):
+    """Register a function of a World as a scenario."""
+    def register(play):
+        ALL.append(Scenario(play, options, reference, compare_tree))
+        return play
+    return register
+
+
+# What the stories are made of.
+
+def begin(w, name, *create, channel=(), url_path=""):
+    """Create a session with channel ch0 and demo:*, and start it."""
+    w.lttng("create", name, "--set-url", w.url(url_path), *create)
+    w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
+            "--num-subbuf", "64", "ch0", *channel)
+    w.lttng("enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")
+    w.lttng("start", name)
+
+
+def end(w, name):
+    """Stop and destroy."""
+    w.lttng("stop", name)
+    w.lttng("destroy", name)
+
+
+def watch(w):
+    """To be called while packets arrive: no index ahead of its data."""
+    return lambda: tree.check_indexes(w.relay.output, is_whole=False)
+
+
+def expect_archive(w, session, number, wanted):
+    """Archive NUMBER of SESSION, whole and with the events WANTED."""
+    path = w.path("*/%s-*/archives/*-%d" % (session, number))
+    tree.check_indexes(path)
+    expect_events(w, path, wanted)
+
+
+def expect_session(w, session, wanted):
+    """A session without chunks, whole and with the events WANTED."""
+    path = w.path("*/%s-*" % session)
+    if tree.check_indexes(path) == 0:
+        raise Failure("%s: no index files" % path)
+    expect_events(w, path, wanted)
+
+
+def expect_beginning(w, path, least, most):
+    """What survives a kill: the first events without a gap, at least those
+    numbered below LEAST, at most those below MOST."""
+    got = tree.events(w, path)
+    if got != list(range(len(got))) or not least <= len(got) <= most:
+        raise Failure("%s: events %s; expected the first %d to %d"
+                      % (path, tree.span(got), least, most))
+
+
+def rotate(w, session, *options):
+    """Rotate; what it says is readable must be so at once."""
+    output = w.lttng("rotate", session, *options)
+    found = re.search(r"readable on relay tcp://[^/]*/(\S+)", output)
+    if found is None:
+        raise Failure("rotate printed no place: %s" % output)
+    place = os.path.join(w.relay.output, found.group(1))
+    if not w.is_reference and not tree.has_metadata(place):
+        raise Failure("rotate printed %s: no trace there" % found.group(1))
+
+
+# Sessions from start to end.
+
+@scenario()
+def per_uid(w):
+    """buffers per user: all events, no index ever ahead of its data"""
+    begin(w, "uid")
+    emitted = w.run_app(0, 600, meanwhile=watch(w))
+    end(w, "uid")
+    expect_session(w, "uid", emitted)
+
+
+@scenario()
+def per_pid(w):
+    """buffers per process, two processes one after another"""
+    begin(w, "pid", channel=["--buffers-pid"])
+    emitted = w.run_app(0, 200, meanwhile=watch(w))
+    emitted += w.run_app(200, 200, meanwhile=watch(w))
+    end(w, "pid")
+    expect_session(w, "pid", emitted)
+
+
+@scenario()
+def big_packets(w):
+    """events of 2 KiB in sub-buffers of 256 KiB"""
+    w.lttng("create", "big", "--set-url", w.url())
+    w.lttng("enable-channel", "-u", "--subbuf-size", "256k",
+            "--num-subbuf", "8", "ch0")
+    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
+    w.lttng("start")
+    emitted = w.run_app(0, 2000, microseconds=400, length=2000,
+                        meanwhile=watch(w))
+    end(w, "big")
+    expect_session(w, "big", emitted)
+
+
+@scenario()
+def live(w):
+    """a live session: beacons while nothing happens, also while stopped"""
+    begin(w, "live1", "--live=200000")
+    emitted = w.run_app(0, 12, microseconds=100000, meanwhile=watch(w))
+    time.sleep(0.7)
+    w.lttng("stop", "live1")
+    time.sleep(0.5)
+    w.lttng("destroy", "live1")
+    expect_session(w, "live1", emitted)
+
+
+@scenario()
+def regenerate_metadata(w):
+    """the metadata sent again in the middle"""
+    begin(w, "regen")
+    emitted = w.run_app(0, 200)
+    w.lttng("regenerate", "metadata", "-s", "regen")
+    emitted += w.run_app(200, 200)
+    end(w, "regen")
+    expect_session(w, "regen", emitted)
+
+
+@scenario()
+def two_sessions(w):
+    """two sessions record the same application"""
+    begin(w, "one")
+    begin(w, "two", channel=["--buffers-pid"])
+    emitted = w.run_app(0, 500, meanwhile=watch(w))
+    end(w, "one")
+    end(w, "two")
+    expect_session(w, "one", emitted)
+    expect_session(w, "two", emitted)
+
+
+@scenario()
+def two_applications(w):
+    """two applications at once, each on a CPU"""
+    begin(w, "apps")
+    first, second = w.app(0, 500, cpu=0), w.app(500, 500, cpu=1)
+    emitted = first.finish(watch(w)) + second.finish()
+    end(w, "apps")
+    expect_session(w, "apps", emitted)
+
+
+@scenario()
+def base_path(w):
+    """a path in the URL names the output directory"""
+    begin(w, "based", url_path="/some/where")
+    emitted = w.run_app(0, 100)
+    end(w, "based")
+    path = w.path("*/some/where")
+    tree.check_indexes(path)
+    expect_events(w, path, emitted)
+
+
+@scenario(options=["--group-output-by-session"])
+def group_by_session(w):
+    """--group-output-by-session, with and without a path in the URL"""
+    begin(w, "grp")
+    emitted = w.run_app(0, 100)
+    end(w, "grp")
+    expect_events(w, w.path("grp/*"), emitted)
+    begin(w, "grp2", url_path="/sub")
+    emitted = w.run_app(100, 100)
+    end(w, "grp2")
+    expect_events(w, w.path("grp2/*/sub"), emitted)
+
+
+# Tracefiles.
+
+@scenario()
+def tracefile_ring(w):
+    """--tracefile-size and --tracefile-count: only the newest stay"""
+    begin(w, "ring", channel=["--tracefile-size", "8192",
+                              "--tracefile-count", "3"])
+    emitted = w.run_app(0, 1500)
+    end(w, "ring")
+    path = w.path("*/ring-*")
+    tree.check_indexes(path)
+    got = tree.events(w, path)
+    if not 0 < len(got) < len(emitted) or got != emitted[-len(got):]:
+        raise Failure("events %s of %s" % (tree.span(got),
+                                           tree.span(emitted)))
+    files = w.paths("*/ring-*/ust/uid/*/*/ch0_0_*")
+    if len(files) != 3:
+        raise Failure("%d tracefiles instead of 3" % len(files))
+
+
+@scenario(reference=False)
+def tracefile_size(w):
+    """--tracefile-size alone: all events, in many files"""
+    begin(w, "size", channel=["--tracefile-size", "8192"])
+    emitted = w.run_app(0, 1500)
+    end(w, "size")
+    expect_session(w, "size", emitted)
+    files = w.paths("*/size-*/ust/uid/*/*/ch0_0_*")
+    if len(files) < 5:
+        raise Failure("only %d tracefiles" % len(files))
+
+
+# Rotation, clear, snapshot.
+
+@scenario()
+def rotate_active(w):
+    """rotate twice while events come, destroy archives the rest"""
+    begin(w, "rot")
+    for number in range(3):
+        emitted = w.run_app(150 * number, 150)
+        if number < 2:
+            rotate(w, "rot")
+            expect_archive(w, "rot", number, emitted)
+    end(w, "rot")
+    expect_archive(w, "rot", 2, emitted)
+
+
+@scenario(compare_tree=False)
+def rotate_under_load(w):
+    """rotate five times under an application that does not pause"""
+    begin(w, "load")
+    app = w.app(0, 4000, microseconds=500)
+    for number in range(5):
+        app.wait_emitted(500 * (number + 1))
+        rotate(w, "load")
+    emitted = app.finish()
+    end(w, "load")
+    got = []
+    for number in range(6):
+        path = w.path("*/load-*/archives/*-%d" % number)
+        tree.check_indexes(path)
+        got += tree.events(w, path)
+    if got != emitted:
+        raise Failure("events %s over six archives, emitted %s"
+                      % (tree.span(got), tree.span(emitted)))
+
+
+@scenario()
+def rotate_stopped(w):
+    """rotate while stopped, go on, destroy"""
+    begin(w, "rots")
+    emitted = w.run_app(0, 150)
+    w.lttng("stop", "rots")
+    rotate(w, "rots")
+    expect_archive(w, "rots", 0, emitted)
+    w.lttng("start", "rots")
+    emitted = w.run_app(150, 150)
+    end(w, "rots")
+    expect_archive(w, "rots", 1, emitted)
+
+
+@scenario()
+def rotate_per_pid(w):
+    """rotate with buffers per process, an application in each chunk"""
+    begin(w, "rotp", channel=["--buffers-pid"])
+    emitted = w.run_app(0, 100)
+    rotate(w, "rotp")
+    expect_archive(w, "rotp", 0, emitted)
+    emitted = w.run_app(100, 100)
+    end(w, "rotp")
+    expect_archive(w, "rotp", 1, emitted)
+
+
+@scenario()
+def clear_early(w):
+    """clear before any packet was sent: what follows is all there"""
+    begin(w, "clr")
+    w.run_app(0, 20)
+    w.lttng("clear", "clr")
+    emitted = w.run_app(20, 300)
+    end(w, "clr")
+    path = w.path("*/clr-*")
+    if not w.is_reference:
+        expect_session(w, "clr", emitted)
+    elif not set(tree.events(w, path)) <= set(emitted):
+        raise Failure("cleared events came back")
+
+
+@scenario()
+def clear_rotated(w):
+    """clear after a rotation leaves the archives alone"""
+    begin(w, "clrr")
+    first = w.run_app(0, 150)
+    rotate(w, "clrr")
+    w.run_app(150, 150)
+    w.lttng("clear", "clrr")
+    last = w.run_app(300, 150)
+    end(w, "clrr")
+    expect_archive(w, "clrr", 0, first)
+    expect_archive(w, "clrr", 2, last)
+
+
+@scenario()
+def clear_stopped(w):
+    """clear while stopped leaves an empty directory; go on after it"""
+    begin(w, "clrs")
+    w.run_app(0, 150)
+    w.lttng("stop", "clrs")
+    w.lttng("clear", "clrs")
+    left = os.listdir(w.path("*/clrs-*"))
+    if left:
+        raise Failure("left after a clear: %r" % left)
+    w.lttng("start", "clrs")
+    emitted = w.run_app(150, 150)
+    end(w, "clrs")
+    expect_session(w, "clrs", emitted)
+
+
+@scenario(options=["--disallow-clear"])
+def disallow_clear(w):
+    """--disallow-clear: lttng clear fails, nothing is lost"""
+    begin(w, "noclr")
+    emitted = w.run_app(0, 100)
+    w.lttng("clear", "noclr", ok=False)
+    end(w, "noclr")
+    expect_session(w, "noclr", emitted)
+
+
+def expect_snapshot(w, pattern, least):
+    """A row of events without a gap that reaches beyond number LEAST."""
+    def is_there():
+        try:
+            got = tree.events(w, w.path(pattern))
+        except Failure:
+            return False
+        return got == list(range(got[0], got[-1] + 1)) and got[-1] >= least \
+            if got else False
+    try:
+        wait_for("snapshot", is_there, timeout=5.0, step=0.2)
+    except Failure:
+        got = tree.events(w, w.path(pattern))
+        raise Failure("%s: events %s, expected up to %d or more"
+                      % (pattern, tree.span(got), least)) from None
+
+
+@scenario()
+def snapshot(w):
+    """two snapshot records of a running application, one of them named"""
+    w.lttng("create", "snap", "--snapshot", "--set-url", w.url())
+    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
+            "4", "ch0")
+    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
+    w.lttng("start")
+    app = w.app(0, 2500, microseconds=400)
+    app.wait_emitted(500)
+    w.lttng("snapshot", "record")
+    app.wait_emitted(1200)
+    w.lttng("snapshot", "record", "-n", "named")
+    app.finish()
+    end(w, "snap")
+    expect_snapshot(w, "*/snap-*/snapshot-1-*", 499)
+    expect_snapshot(w, "*/snap-*/named-*", 1199)
+
+
+# Ends that nobody wanted.
+
+@scenario(compare_tree=False)
+def app_killed(w):
+    """kill -9 of the application: its buffers are read all the same"""
+    begin(w, "akill")
+    app = w.app(0, 5000)
+    app.wait_emitted(700)
+    emitted = app.kill()
+    end(w, "akill")
+    path = w.path("*/akill-*")
+    tree.check_indexes(path)
+    expect_beginning(w, path, len(emitted), len(emitted) + 1)
+
+
+@scenario(compare_tree=False)
+def consumerd_killed(w):
+    """kill -9 of the consumer daemon: what it had sent is readable"""
+    begin(w, "ckill")
+    app = w.app(0, 5000)
+    app.wait_emitted(1500)
+    for pid in w.consumerds():
+        os.kill(pid, 9)
+    emitted = app.kill()
+    w.lttng("stop", "ckill", ok=None, compare=False)
+    w.lttng("destroy", "ckill", ok=None, compare=False)
+    path = w.path("*/ckill-*")
+    tree.check_indexes(path, is_whole=False)
+    expect_beginning(w, path, 100, len(emitted) + 1)
+
+
+@scenario(compare_tree=False)
+def relay_killed(w):
+    """kill -9 of the relay: readable after a restart, which also serves"""
+    begin(w, "rkill")
+    app = w.app(0, 5000)
+    app.wait_emitted(1500)
+    w.relay.kill()
+    emitted = app.kill()
+    w.lttng("stop", "rkill", ok=None, compare=False)
+    w.lttng("destroy", "rkill", ok=None, compare=False)
+    w.relay.start()
+    path = w.path("*/rkill-*")
+    tree.check_indexes(path, is_whole=False)
+    if not w.is_reference:
+        expect_beginning(w, path, 100, len(emitted) + 1)
+    begin(w, "after")
+    emitted = w.run_app(0, 200)
+    end(w, "after")
+    expect_session(w, "after", emitted)
+
+
+@scenario(compare_tree=False)
+def relay_terminated(w):
+    """SIGTERM of the relay in mid-stream: it ends, what it has is readable"""
+    begin(w, "rterm")
+    app = w.app(0, 5000)
+    app.wait_emitted(1500)
+    w.relay.stop()
+    emitted = app.kill()
+    path = w.path("*/rterm-*")
+    tree.check_indexes(path, is_whole=False)
+    if not w.is_reference:
+        expect_beginning(w, path, 100, len(emitted) + 1)
+    w.lttng("stop", "rterm", ok=None, compare=False)
+    w.lttng("destroy", "rterm", ok=None, compare=False)
+
+
+# The daemon as a process.
+
+def serve_once(w, name):
+    """One short session: proof that the daemon works."""
+    begin(w, name)
+    emitted = w.run_app(0, 50)
+    end(w, name)
+    expect_session(w, name, emitted)
+
+
+@scenario(options=None)
+def daemonize(w):
+    """-d: ready when the launcher returns 0; 1 when a port is taken"""
+    if w.relay.launch("-d") != 0:
+        raise Failure("-d failed")
+    serve_once(w, "dmn")
+    pid = w.relay.pid
+    if os.readlink("/proc/%d/cwd" % pid) != "/":
+        raise Failure("working directory is not /")
+    if w.relay.launch("-d") != 1:
+        raise Failure("status with a port taken is not 1")
+
+
+@scenario(options=None)
+def background(w):
+    """-b with -w: in the background, in that directory, stderr kept"""
+    directory = os.path.join(w.directory, "cwd")
+    os.mkdir(directory)
+    if w.relay.launch("-b", "--working-dir", directory) != 0:
+        raise Failure("-b failed")
+    proc = "/proc/%d" % w.relay.pid
+    if os.readlink(proc + "/cwd") != directory:
+        raise Failure("working directory is not that of -w")
+    if os.readlink(proc + "/fd/2") != w.relay.log:
+        raise Failure("stderr was not kept")
+    serve_once(w, "bgr")
+
+
+@scenario(options=None, reference=False)
+def pid_file(w):
+    """--pid-file: there while it runs, gone after"""
+    path = os.path.join(w.directory, "relayd.pid")
+    if w.relay.launch("-d", "--pid-file", path) != 0:
+        raise Failure("-d --pid-file failed")
+    with open(path) as handle:
+        if int(handle.read()) != w.relay.pid:
+            raise Failure("wrong pid in the file")
+    w.relay.stop()
+    if os.path.exists(path):
+        raise Failure("pid file left behind")
+
+
+@scenario()
+def health(w):
+    """the health socket says 0, with a session too"""
+    if w.health() != 0:
+        raise Failure("health %#x" % w.health())
+    begin(w, "hlth")
+    w.run_app(0, 50)
+    if w.health() != 0:
+        raise Failure("health %#x" % w.health())
+    end(w, "hlth")
+    path = "%s/relayd/health-%d" % (w.rundir(), w.relay.pid)
+    w.relay.stop()
+    if os.path.exists(path):
+        raise Failure("health socket left behind")
