@@ -2,6 +2,7 @@
 """What a relay wrote: names, kinds and permissions, index files, events."""
 import os
 import re
+import socket
 import stat
 import struct
 import subprocess
@@ -116,25 +117,68 @@ def check_indexes(base, is_whole=True):
     return count
 
 
+def event_numbers(where, text):
+    """The numbers of the events in what babeltrace2 printed, in its order."""
+    numbers = []
+    for line in text.splitlines():
+        match = EVENT.search(line)
+        if match is None:
+            raise Failure("%s: unknown event: %s" % (where, line))
+        number, text = int(match.group(1)), match.group(2)
+        if text.strip("abcdefghijklmnopqrstuvwxyz"[number % 26]):
+            raise Failure("%s: event %d has the wrong text" % (where, number))
+        numbers.append(number)
+    return numbers
+
+
+def babeltrace2_failure(where, status, stderr):
+    """A status other than 0, with its last line about the cause."""
+    lines = stderr.decode(errors="replace").splitlines()
+    causes = [line.strip() for line in lines if line.startswith("  ")]
+    return Failure("babeltrace2 %s: status %d: %s"
+                   % (where, status, (causes or lines or [""])[-1]))
+
+
 def events(world, path):
     """The numbers of the events babeltrace2 reads from PATH, in its order."""
     done = subprocess.run(["babeltrace2", path], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=world.env(), timeout=60)
     if done.returncode != 0:
-        raise Failure("babeltrace2 %s: status %d: %s"
-                      % (path, done.returncode,
-                         done.stderr.decode(errors="replace")[:600]))
-    numbers = []
-    for line in done.stdout.decode().splitlines():
-        match = EVENT.search(line)
-        if match is None:
-            raise Failure("%s: unknown event: %s" % (path, line))
-        number, text = int(match.group(1)), match.group(2)
-        if text.strip("abcdefghijklmnopqrstuvwxyz"[number % 26]):
-            raise Failure("%s: event %d has the wrong text" % (path, number))
-        numbers.append(number)
-    return numbers
+        raise babeltrace2_failure(path, done.returncode, done.stderr)
+    return event_numbers(path, done.stdout.decode())
+
+
+class Viewer:
+    """babeltrace2 on a live session, until the session ends."""
+
+    def __init__(self, world, session):
+        self.url = "net://127.0.0.1:%d/host/%s/%s" % (
+            world.ports[2], socket.gethostname(), session)
+        self.files = [open(os.path.join(world.directory, "viewer." + kind),
+                           "w+b") for kind in ("out", "err")]
+        self.child = subprocess.Popen(
+            ["babeltrace2", "-i", "lttng-live", self.url],
+            stdin=subprocess.DEVNULL, stdout=self.files[0],
+            stderr=self.files[1], env=world.env())
+        world.children.append(self.child)
+
+    def finish(self, timeout=15.0):
+        """Until its end; the numbers of the events it saw."""
+        try:
+            self.child.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise Failure("babeltrace2 does not end with the session") \
+                from error
+        texts = []
+        for handle in self.files:
+            handle.seek(0)
+            texts.append(handle.read())
+            handle.close()
+        if self.child.returncode != 0:
+            raise babeltrace2_failure(self.url, self.child.returncode,
+                                      texts[1])
+        return event_numbers(self.url, texts[0].decode())
 
 
 def span(numbers):

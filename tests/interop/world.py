@@ -12,6 +12,7 @@ import fcntl
 import glob
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -19,6 +20,7 @@ import subprocess
 import time
 
 HOSTNAME = "vm"
+NOBODY = 65534
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net",
            "--ipc", "--uts", "--kill-child"]
 COMMAND_TIMEOUT = 40.0
@@ -57,6 +59,31 @@ def enter():
         flags = struct.unpack("16sH22x",
                               fcntl.ioctl(sock, get_flags, request))[1]
         fcntl.ioctl(sock, set_flags, struct.pack("16sH22x", b"lo", flags | up))
+
+
+def make_directory(path):
+    """A directory for a world, also for one that drops root."""
+    os.makedirs(path)
+    if os.geteuid() == 0:
+        os.chown(path, NOBODY, NOBODY)
+
+
+def within_reach(program, base):
+    """A copy of PROGRAM below BASE when we are root: a world that drops root
+    may not be allowed to where it was built."""
+    if os.geteuid() != 0:
+        return program
+    os.makedirs(base + "/bin", exist_ok=True)
+    return shutil.copy(program, base + "/bin")
+
+
+def drop_root():
+    """Root without namespaces would meet the daemons of the system, so a
+    world there belongs to nobody."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
 
 
 def free_ports(count):
@@ -256,8 +283,8 @@ class World:
         self.relay = Relay(self, relay)
         self.sessiond = None
         self.apps = []
+        self.children = []      # others, to be ended with the world
         self.commands = []      # of lttng: dict of argv, status, output, s
-        self.notes = []
 
     def env(self, more=None):
         """The environment of every process of this world."""
@@ -367,6 +394,10 @@ class World:
         for app in self.apps:
             if app.child.poll() is None:
                 app.kill()
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
         if self.sessiond is not None and self.sessiond.poll() is None:
             self.sessiond.terminate()
             try:
@@ -390,5 +421,5 @@ class World:
         text = re.sub(r"port \d+", "port N", text)
         text = re.sub(r"\[data: \d+\]", "[data: N]", text)
         text = re.sub(r"PERROR - \S+ \[[^]]*\]", "PERROR -", text)
-        text = re.sub(r"\.{2,}|\.$", "...", text, flags=re.M)
+        text = re.sub(r"\.{2,}|\.$", "", text, flags=re.M)  # of progress
         return text.replace(socket.gethostname(), "vm")
