@@ -3,6 +3,8 @@
  * The traced application of the interop tests: emits numbered events and
  * writes down, one line per event, after each, the numbers it emitted.
  */
+#include "config.h" /* _GNU_SOURCE */
+
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "tests/interop/tp.h"
