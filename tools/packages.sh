@@ -6,7 +6,9 @@
 PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
 	libevent-dev liburcu-dev"
 # shellcheck disable=SC2034
-PACKAGES_TRACE="python3 lttng-tools liblttng-ust-dev babeltrace2"
+PACKAGES_READ="python3 babeltrace2"
+# shellcheck disable=SC2034
+PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
 # shellcheck disable=SC2034
 PACKAGES_TEST="check clang clang-format shellcheck git"
 
