@@ -312,7 +312,7 @@ relay_create_chunk_decode(struct reader *r, struct relay_create_chunk *out)
 	len = reader_u32(r);
 	if (len == 0)
 		return reader_done(r);
-	if (len < 2 || len > RELAY_OVERRIDE_NAME_MAX)
+	if (len > RELAY_OVERRIDE_NAME_MAX)
 		return E_REFUSED;
 	name = reader_take(r, len);
 	if (name == NULL)

@@ -57,6 +57,25 @@ START_TEST(bytes_come_out_in_the_order_they_went_in)
 }
 END_TEST
 
+START_TEST(a_long_rest_is_seldom_moved)
+{
+	struct buf b = { 0 };
+	unsigned moves = 0;
+
+	buf_zero(&b, 1000);
+	for (int i = 0; i < 100000; i++) {
+		const size_t start = b.start;
+
+		buf_u8(&b, 0);
+		moves += b.start < start;
+		buf_consume(&b, 1);
+	}
+	ck_assert_uint_eq(buf_len(&b), 1000);
+	ck_assert_uint_le(moves, 100000 / 1000);
+	buf_free(&b);
+}
+END_TEST
+
 START_TEST(no_memory_is_sticky_until_truncated)
 {
 	struct buf b = { 0 };
@@ -136,6 +155,7 @@ main(void)
 		{ integers_are_big_endian, 0, 0 },
 		{ bytes_come_out_in_the_order_they_went_in, ARRAY_LEN(pieces),
 		    0 },
+		{ a_long_rest_is_seldom_moved, 0, 0 },
 		{ no_memory_is_sticky_until_truncated, 0, 0 },
 		{ sizes_no_memory_can_have_are_refused, 0, 0 },
 		{ trim_gives_memory_back_only_when_empty, 0, 0 },

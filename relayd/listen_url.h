@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Where to listen, as given to -C, -D and -L (streaming 6.1). */
+#ifndef RELAYD_LISTEN_URL_H
+#define RELAYD_LISTEN_URL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct listen_url {
+	int family;	  /* AF_INET or AF_INET6 */
+	char host[256];	  /* name or address, without brackets */
+	uint16_t port;	  /* host order; 0: the system chooses */
+	bool has_port;	  /* the URL names a port */
+	bool is_explicit; /* given by the user, not a default */
+};
+
+/*
+ * [tcp|tcp4|tcp6]://HOST[:PORT][/...], any case. Sets family, host, port (0
+ * when missing), has_port, is_explicit. E_MALFORMED: *WHY is a short English
+ * text; *U is undefined. An address of the other family is refused; names are
+ * not resolved.
+ */
+enum status listen_url_parse(
+    struct listen_url *u, const char *s, const char **why) MUST_CHECK;
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The service manager's notification datagrams, as in sd_notify(3). */
+#ifndef RELAYD_NOTIFY_H
+#define RELAYD_NOTIFY_H
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/*
+ * Sends STATE ("READY=1\n...") to ADDRESS, the value of NOTIFY_SOCKET: a path
+ * or an abstract name after '@'. NULL or empty: nobody asked, OK. Failures are
+ * logged; waits at most a second for a full queue. Any thread.
+ */
+enum status notify_send(const char *address, const char *state) MUST_CHECK;
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Values of options and variables. All of S must be used. Any thread. */
+#ifndef RELAYD_PARSE_H
+#define RELAYD_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* Decimal digits only. E_MALFORMED: not a number; E_LIMIT: out of range. */
+enum status parse_u64(
+    const char *s, uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
+
+/* The same with a sign allowed. */
+enum status parse_int(const char *s, int min, int max, int *out) MUST_CHECK;
+
+/* Bytes: 4096, 64k, 256M, 2G (powers of 1024, any case, "KiB" too). */
+enum status parse_size(
+    const char *s, uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
+
+/* 250, 250ms, 2s, 1m; no unit means ms. Out in ns; MAX in ns. */
+enum status parse_duration(
+    const char *s, uint64_t max, uint64_t *out) MUST_CHECK;
+
+/* yes, true, on, a number that is not 0; no, false, off, 0 (any case). */
+enum status parse_bool(const char *s, bool *out) MUST_CHECK;
+
+#endif

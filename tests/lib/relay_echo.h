@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A message of the control port decoded and encoded again: what a decoder
+ * dropped or misread shows. One case per row of relay.tbl.h.
+ */
+#ifndef LIB_RELAY_ECHO_H
+#define LIB_RELAY_ECHO_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/reader.h"
+#include "common/status.h"
+
+struct buf;
+
+/* Append to OUT the message, header included, that BODY decodes to; the
+ * decoder's failure, or E_PROTOCOL for an unknown command. */
+enum status relay_echo(uint32_t cmd, struct reader body, unsigned minor,
+    struct buf *out) MUST_CHECK;
+
+#endif
