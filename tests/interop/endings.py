@@ -146,3 +146,32 @@ def health(w):
     w.relay.stop()
     if os.path.exists(path):
         raise Failure("health socket left behind")
+
+
+@scenario(options=None)
+def environment(w):
+    """the health socket and the right to clear, from the environment"""
+    path = os.path.join(w.directory, "health")
+    w.relay.start(environment={"LTTNG_RELAYD_HEALTH": path,
+                               "LTTNG_RELAYD_DISALLOW_CLEAR": "1"})
+    if w.health(path) != 0:
+        raise Failure("health %#x" % w.health(path))
+    begin(w, "env")
+    emitted = w.run_app(0, 50)
+    w.lttng("clear", "env", ok=False)
+    end(w, "env")
+    expect_session(w, "env", emitted)
+
+
+@scenario(options=None, reference=False, needs_sessiond=False)
+def refusals(w):
+    """a start that cannot be: status 1, and a word about it"""
+    w.relay.start()
+    status, output = w.run(*w.relay.argv([]))
+    if status != 1 or not output:
+        raise Failure("port taken: status %d, %r" % (status, output))
+    w.relay.stop()
+    status, output = w.run(*w.relay.argv(["-b", "-w", "/no/such/place"]))
+    if status != 1 or "Failed to change working directory to" not in output:
+        raise Failure("no working directory: status %d, %r"
+                      % (status, output))

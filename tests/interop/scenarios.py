@@ -45,6 +45,31 @@ def big_packets(w):
     expect_session(w, "big", emitted)
 
 
+@scenario(compare_tree=False)
+def flood(w):
+    """events as fast as the relay takes them: the tracer waits, none is lost"""
+    w.lttng("create", "flood", "--set-url", w.url())
+    w.lttng("enable-channel", "-u", "--subbuf-size", "64k", "--num-subbuf",
+            "4", "--blocking-timeout=inf", "ch0")
+    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
+    w.lttng("start")
+    emitted = w.run_app(0, 40000, microseconds=0, length=500,
+                        meanwhile=watch(w))
+    end(w, "flood")
+    expect_session(w, "flood", emitted)
+
+
+@scenario(compare_tree=False)
+def many_applications(w):
+    """eight applications at once, with buffers per process"""
+    begin(w, "many", channel=["--buffers-pid"])
+    apps = [w.app(200 * n, 200, microseconds=1000, cpu=n % 2)
+            for n in range(8)]
+    emitted = [number for app in apps for number in app.finish()]
+    end(w, "many")
+    expect_session(w, "many", emitted)
+
+
 @scenario()
 def live(w):
     """a live session: beacons while nothing happens, also while stopped"""
@@ -198,6 +223,23 @@ def rotate_under_load(w):
                       % (tree.span(got), tree.span(emitted)))
 
 
+@scenario(compare_tree=False)
+def rotate_timer(w):
+    """rotations on a timer: all events, over the archives"""
+    w.lttng("create", "timer", "--set-url", w.url())
+    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
+            "64", "ch0")
+    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
+    w.lttng("enable-rotation", "--timer=400ms")
+    w.lttng("start")
+    emitted = w.run_app(0, 4000, microseconds=500)
+    end(w, "timer")
+    archives = w.paths("*/timer-*/archives/*")
+    if len(archives) < 3:
+        raise Failure("only %d archives in two seconds" % len(archives))
+    expect_events(w, w.path("*/timer-*"), emitted)
+
+
 @scenario()
 def rotate_stopped(w):
     """rotate while stopped, go on, destroy"""
@@ -237,6 +279,45 @@ def clear_early(w):
         expect_session(w, "clr", emitted)
     elif not set(tree.events(w, path)) <= set(emitted):
         raise Failure("cleared events came back")
+
+
+@scenario(compare_tree=False)
+def clear_under_load(w):
+    """clear three times under an application: all that comes after stays"""
+    begin(w, "clrl")
+    app = w.app(0, 3000, microseconds=500)
+    for number in (400, 1000, 1600):
+        app.wait_emitted(number)
+        w.lttng("clear", "clrl")
+    cleared = len(app.emitted())
+    emitted = app.finish()
+    end(w, "clrl")
+    path = w.path("*/clrl-*")
+    tree.check_indexes(path)
+    got = tree.events(w, path)
+    if got != emitted[-len(got):] or not got or got[0] > cleared:
+        raise Failure("events %s, clear was done at %d"
+                      % (tree.span(got), cleared))
+
+
+@scenario(compare_tree=False)
+def clear_viewer(w):
+    """clear a live session that babeltrace2 watches: it goes on after it"""
+    begin(w, "clrv", "--live=100000")
+    app = w.app(0, 1500, microseconds=2000)
+    app.wait_emitted(20)
+    viewer = tree.Viewer(w, "clrv")
+    app.wait_emitted(600)
+    w.lttng("clear", "clrv")
+    cleared = len(app.emitted())
+    emitted = app.finish()
+    time.sleep(0.5)
+    end(w, "clrv")
+    got = viewer.finish()
+    if got != sorted(set(got)) or got[-(len(emitted) - cleared):] \
+            != emitted[cleared:]:
+        raise Failure("babeltrace2 saw %s, clear was done at %d"
+                      % (tree.span(got), cleared))
 
 
 @scenario()

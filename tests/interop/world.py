@@ -241,7 +241,8 @@ class App:
             self.child = subprocess.Popen(
                 [world.app_path, "-l", self.log] + [str(a) for a in arguments],
                 stdin=subprocess.DEVNULL, stdout=err, stderr=err,
-                env=world.env({"LTTNG_UST_REGISTER_TIMEOUT": "10000"}))
+                env=world.env({"LTTNG_UST_REGISTER_TIMEOUT": "10000",
+                               "LTTNG_UST_ALLOW_BLOCKING": "1"}))
 
     def emitted(self):
         """The numbers it wrote down so far."""
@@ -378,9 +379,10 @@ class World:
                           % (pattern, [os.path.basename(p) for p in found]))
         return found[0]
 
-    def health(self):
+    def health(self, where=None):
         """The relay's answer on its health socket: a bit mask."""
-        where = "%s/relayd/health-%d" % (self.rundir(), self.relay.pid)
+        where = where or "%s/relayd/health-%d" % (self.rundir(),
+                                                  self.relay.pid)
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(5.0)
             sock.connect(where)
