@@ -8,8 +8,8 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
-uint64_t clock_now_ns(void);	/* monotonic, arbitrary origin */
-uint64_t clock_wall_s(void);	/* seconds since the Unix epoch */
+uint64_t clock_now_ns(void); /* monotonic, arbitrary origin */
+uint64_t clock_wall_s(void); /* seconds since the Unix epoch */
 
 /* Tests, before any thread is started: both clocks stand still at these. */
 void clock_freeze(uint64_t now_ns, uint64_t wall_s);

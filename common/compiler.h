@@ -7,7 +7,7 @@
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define container_of(ptr, type, member)                                        \
+#define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

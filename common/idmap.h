@@ -25,8 +25,8 @@ void idmap_init(struct idmap *m); /* all zero bytes is the same */
 void idmap_free(struct idmap *m); /* the values are the caller's */
 /* E_EXISTS leaves the map as it was. */
 enum status idmap_insert(struct idmap *m, uint64_t id, void *value) MUST_CHECK;
-void *idmap_find(const struct idmap *m, uint64_t id);	/* NULL: none */
-void *idmap_remove(struct idmap *m, uint64_t id);	/* NULL: none */
+void *idmap_find(const struct idmap *m, uint64_t id); /* NULL: none */
+void *idmap_remove(struct idmap *m, uint64_t id);     /* NULL: none */
 /* Some entry, for emptying a map; NULL when it is empty. */
 void *idmap_any(struct idmap *m);
 

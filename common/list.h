@@ -47,12 +47,11 @@ list_del(struct list *n)
 
 #define list_entry(node, type, member) container_of(node, type, member)
 
-#define list_first(head, type, member)                                         \
-	list_entry((head)->next, type, member)
+#define list_first(head, type, member) list_entry((head)->next, type, member)
 
 /* The current entry may be removed from the list within the body. */
-#define list_for_each(pos, tmp, head)                                          \
-	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head);       \
+#define list_for_each(pos, tmp, head)                                    \
+	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
 	     (pos) = (tmp), (tmp) = (pos)->next)
 
 #endif

@@ -31,10 +31,10 @@ void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
-#define log_debug(...)                                                         \
-	do {                                                                   \
-		if (log_wants(LOG_DEBUG))                                      \
-			log_line(LOG_DEBUG, __VA_ARGS__);                      \
+#define log_debug(...)                                    \
+	do {                                              \
+		if (log_wants(LOG_DEBUG))                 \
+			log_line(LOG_DEBUG, __VA_ARGS__); \
 	} while (0)
 
 /*

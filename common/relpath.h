@@ -46,14 +46,14 @@ enum status relpath_join(struct relpath **out, const struct relpath *a,
 enum status relpath_suffix(struct relpath **out, const struct relpath *p,
     const char *suffix) MUST_CHECK;
 
-enum status relpath_dup(struct relpath **out,
-    const struct relpath *p) MUST_CHECK;
+enum status relpath_dup(
+    struct relpath **out, const struct relpath *p) MUST_CHECK;
 
 bool relpath_equal(const struct relpath *a, const struct relpath *b);
 
 /* The first component of P, as a path of its own. */
-enum status relpath_top(struct relpath **out,
-    const struct relpath *p) MUST_CHECK;
+enum status relpath_top(
+    struct relpath **out, const struct relpath *p) MUST_CHECK;
 
 void relpath_free(struct relpath *p); /* NULL is fine */
 

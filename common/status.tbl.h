@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* clang-format off: the columns are the table */
 /*
  * Every outcome of a function that can fail.
  *      name             to blame  text

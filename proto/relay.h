@@ -57,11 +57,11 @@ enum relay_code {
 
 /* Limits on names, with their NUL (streaming 7.1, 7.2). */
 #define RELAY_SESSION_NAME_MAX 255
-#define RELAY_HOSTNAME_MAX_OLD 64	/* < 2.11 */
+#define RELAY_HOSTNAME_MAX_OLD 64 /* < 2.11 */
 #define RELAY_HOSTNAME_MAX 256
 #define RELAY_BASE_PATH_MAX 4096
 #define RELAY_CHANNEL_MAX 264
-#define RELAY_PATH_FIELD_OLD 4096	/* the field; the name is < 255 */
+#define RELAY_PATH_FIELD_OLD 4096 /* the field; the name is < 255 */
 #define RELAY_PATH_MAX 255
 #define RELAY_OVERRIDE_NAME_MAX 255
 
@@ -91,12 +91,12 @@ struct relay_create_session {
 	uint32_t live_timer_us;	   /* 0: not live */
 	bool is_snapshot;
 	bool name_has_time;
-	struct relay_uuid uuid; /* zero before 2.11 */
-	bool has_peer_id;	/* from 2.11 */
-	uint64_t peer_session;	/* the peer's id of it; 0 is valid */
-	uint64_t creation_time; /* s since the epoch; 0 before 2.11 */
+	struct relay_uuid uuid;	     /* zero before 2.11 */
+	bool has_peer_id;	     /* from 2.11 */
+	uint64_t peer_session;	     /* the peer's id of it; 0 is valid */
+	uint64_t creation_time;	     /* s since the epoch; 0 before 2.11 */
 	struct relay_optional chunk; /* current_chunk_id */
-	uint32_t trace_format;	/* 1: CTF 1.8, 2: CTF 2; 1 before 2.15 */
+	uint32_t trace_format;	     /* 1: CTF 1.8, 2: CTF 2; 1 before 2.15 */
 };
 
 /* ADD_STREAM (1); relay_add_stream_clear(). */
@@ -128,12 +128,12 @@ struct relay_index { /* SEND_INDEX (13); sizes in bits, times in cycles */
 	uint64_t content_size;
 	uint64_t timestamp_begin, timestamp_end;
 	uint64_t events_discarded;
-	uint64_t ctf_stream;	  /* CTF stream class id */
-	uint64_t ctf_instance;	  /* from 2.8, else 0 */
-	uint64_t packet_seq_num;  /* from 2.8, else 0 */
+	uint64_t ctf_stream;	 /* CTF stream class id */
+	uint64_t ctf_instance;	 /* from 2.8, else 0 */
+	uint64_t packet_seq_num; /* from 2.8, else 0 */
 };
 
-struct relay_rotate { /* ROTATE_STREAMS (18) */
+struct relay_rotate {		     /* ROTATE_STREAMS (18) */
 	struct relay_optional chunk; /* not set: to no chunk */
 	uint32_t count;
 	struct reader positions; /* borrowed; COUNT of relay_rotate_next() */
@@ -167,10 +167,10 @@ struct relay_close_chunk { /* CLOSE_TRACE_CHUNK (20) */
  * failure nothing is owned. R is over the whole payload. MINOR is that of the
  * session (of the connection for CREATE_SESSION).
  */
-enum status relay_version_decode(struct reader *r,
-    struct relay_version *out) MUST_CHECK;
-enum status relay_get_configuration_decode(struct reader *r,
-    uint64_t *query_flags) MUST_CHECK;
+enum status relay_version_decode(
+    struct reader *r, struct relay_version *out) MUST_CHECK;
+enum status relay_get_configuration_decode(
+    struct reader *r, uint64_t *query_flags) MUST_CHECK;
 /* E_MALFORMED is also a bad name, a nil UUID, an unknown trace format, and a
  * minor below 4, whose sessions have no name: all get the same reply. */
 enum status relay_create_session_decode(struct reader *r, unsigned minor,
@@ -181,26 +181,26 @@ bool relay_create_session_peek(struct reader r, unsigned minor,
     struct relay_uuid *uuid, uint64_t *peer_session);
 /* A path that is not allowed (streaming 7.2) is E_REFUSED: its reply leaves the
  * connection open (streaming 3.1), that of E_MALFORMED does not. */
-enum status relay_add_stream_decode(struct reader *r, unsigned minor,
-    struct relay_add_stream *out) MUST_CHECK;
-enum status relay_stream_seq_decode(struct reader *r,
-    struct relay_stream_seq *out) MUST_CHECK;
+enum status relay_add_stream_decode(
+    struct reader *r, unsigned minor, struct relay_add_stream *out) MUST_CHECK;
+enum status relay_stream_seq_decode(
+    struct reader *r, struct relay_stream_seq *out) MUST_CHECK;
 enum status relay_id_decode(struct reader *r, uint64_t *out) MUST_CHECK;
-enum status relay_send_metadata_decode(struct reader *r,
-    struct relay_send_metadata *out) MUST_CHECK;
-enum status relay_index_decode(struct reader *r, unsigned minor,
-    struct relay_index *out) MUST_CHECK;
+enum status relay_send_metadata_decode(
+    struct reader *r, struct relay_send_metadata *out) MUST_CHECK;
+enum status relay_index_decode(
+    struct reader *r, unsigned minor, struct relay_index *out) MUST_CHECK;
 /* Exactly one of the three header shapes must fit the payload's size
  * (streaming 2.7, ROTATE_STREAMS). */
-enum status relay_rotate_decode(struct reader *r,
-    struct relay_rotate *out) MUST_CHECK;
+enum status relay_rotate_decode(
+    struct reader *r, struct relay_rotate *out) MUST_CHECK;
 struct relay_position relay_rotate_next(struct relay_rotate *rot);
 /* A bad override name (streaming 7.3) is E_REFUSED, a short payload
  * E_MALFORMED: they are answered differently. */
-enum status relay_create_chunk_decode(struct reader *r,
-    struct relay_create_chunk *out) MUST_CHECK;
-enum status relay_close_chunk_decode(struct reader *r,
-    struct relay_close_chunk *out) MUST_CHECK;
+enum status relay_create_chunk_decode(
+    struct reader *r, struct relay_create_chunk *out) MUST_CHECK;
+enum status relay_close_chunk_decode(
+    struct reader *r, struct relay_close_chunk *out) MUST_CHECK;
 
 void relay_create_session_clear(struct relay_create_session *c);
 void relay_add_stream_clear(struct relay_add_stream *a);
@@ -236,24 +236,24 @@ struct relay_session_request {
 	struct relay_optional chunk;
 	uint32_t trace_format;
 };
-void relay_request_create_session(struct buf *b, unsigned minor,
-    const struct relay_session_request *q);
+void relay_request_create_session(
+    struct buf *b, unsigned minor, const struct relay_session_request *q);
 void relay_request_add_stream(struct buf *b, unsigned minor,
     const char *channel, const char *path, uint64_t tracefile_size,
     uint64_t tracefile_count, uint64_t chunk);
 void relay_request_empty(struct buf *b, enum relay_cmd cmd);
 void relay_request_id(struct buf *b, enum relay_cmd cmd, uint64_t id);
-void relay_request_stream_seq(struct buf *b, enum relay_cmd cmd,
-    uint64_t stream, uint64_t seq);
+void relay_request_stream_seq(
+    struct buf *b, enum relay_cmd cmd, uint64_t stream, uint64_t seq);
 void relay_request_metadata(struct buf *b, uint64_t stream, const void *data,
     size_t size, uint32_t padding);
-void relay_request_index(struct buf *b, unsigned minor,
-    const struct relay_index *i);
+void relay_request_index(
+    struct buf *b, unsigned minor, const struct relay_index *i);
 void relay_request_rotate(struct buf *b, struct relay_optional chunk,
     const struct relay_position *positions, uint32_t count);
 /* OVERRIDE_NAME may be NULL. */
-void relay_request_create_chunk(struct buf *b, uint64_t id, uint64_t creation,
-    const char *override_name);
+void relay_request_create_chunk(
+    struct buf *b, uint64_t id, uint64_t creation, const char *override_name);
 void relay_request_close_chunk(struct buf *b, uint64_t id, uint64_t close_time,
     struct relay_optional command);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* clang-format off: the columns are the table */
 /*
  * The control port, one row per command (streaming 2.7).
  *

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A listening TCP socket (streaming 1.3): address, backlog, keep-alive of what
+ * it accepts. Main thread; libevent.
+ */
+#ifndef RELAYD_LISTENER_H
+#define RELAYD_LISTENER_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct event_base;
+struct keepalive;
+struct listen_url;
+struct listener;
+struct sockaddr;
+
+/* As lttng-relayd: peers connect a few at a time. */
+#define LISTENER_BACKLOG 64
+
+/*
+ * Bind and listen; NAME ("control", ...) is for logs. ACCEPTED gets each new
+ * socket, non-blocking, and owns it. KEEPALIVE is borrowed; NULL: leave it.
+ * E_IO: logged why.
+ */
+enum status listener_create(struct listener **out, struct event_base *base,
+    const struct listen_url *url, const char *name,
+    const struct keepalive *keepalive,
+    void (*accepted)(int take_fd, const struct sockaddr *peer, void *arg),
+    void *arg) MUST_CHECK;
+void listener_destroy(struct listener *l); /* NULL is fine */
+
+/* The port it listens on, host order. */
+uint16_t listener_port(const struct listener *l);
+
+#endif

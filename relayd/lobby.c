@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/lobby.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/conn.h"
+#include "relayd/control.h"
+#include "relayd/listener.h"
+#include "relayd/options.h"
+#include "relayd/placement.h"
+#include "relayd/shard.h"
+#include "relayd/worker.h"
+#include "store/store.h"
+
+/* Of the descriptor pool: sockets and the like get the other half. */
+#define FILES_SHARE 2
+#define FILES_MIN 32
+/* Packet memory that each worker keeps for reuse while it is busy. */
+#define MAX_CACHED (UINT64_C(16) << 20)
+/* Health: a thread that serves without a pause for so long is bad. */
+#define STUCK_NS (20 * NS_PER_S)
+#define HEALTH_WORKER (UINT64_C(1) << 1)
+
+struct lobby {
+	const struct options *options;
+	struct loop loop;
+	struct desk desk;
+	struct control_config control_config;
+	struct published memory, session_ids;
+	struct placement *placement;
+	struct worker **workers;
+	unsigned n_workers; /* started */
+	struct listener *control, *data, *live;
+	struct event *sigterm, *sigint;
+	bool has_told_live;
+};
+
+static void
+post_adopt(struct lobby *l, struct conn *take_c, unsigned worker)
+{
+	struct message *m = malloc(sizeof(*m));
+
+	if (m == NULL) {
+		log_error(
+		    "peer=%s connection dropped: out of memory", take_c->peer);
+		conn_destroy(take_c, true);
+		return;
+	}
+	*m = (struct message){ .kind = MESSAGE_ADOPT, .conn = take_c };
+	loop_post(worker_loop(l->workers[worker]), m);
+}
+
+/* A control connection asks for a session: where will it live? */
+static void
+place_session(struct lobby *l, struct conn *take_c)
+{
+	struct control *control = take_c->control;
+
+	take_c->key = (struct placement_key){
+		.has_peer_id = control->has_peer_id,
+		.uuid = control->uuid,
+		.peer_session = control->peer_session,
+	};
+	if (placement_claim(l->placement, &take_c->key) != OK) {
+		conn_destroy(take_c, true);
+		return;
+	}
+	take_c->has_key = true;
+	post_adopt(l, take_c, take_c->key.worker);
+}
+
+/* The first packet of a data connection names its worker. */
+static void
+send_home(struct lobby *l, struct conn *take_c)
+{
+	unsigned worker;
+
+	if (!conn_first_worker(take_c, &worker) || worker >= l->n_workers) {
+		log_warn("peer=%s data connection closed: no such stream here",
+		    take_c->peer);
+		conn_destroy(take_c, true);
+		return;
+	}
+	post_adopt(l, take_c, worker);
+}
+
+static void
+on_handover(struct conn *take_c, void *arg)
+{
+	if (take_c->kind == CONN_CONTROL)
+		place_session(arg, take_c);
+	else
+		send_home(arg, take_c);
+}
+
+static void
+on_session_gone(const struct placement_key *key, void *arg)
+{
+	struct lobby *l = arg;
+
+	placement_release(l->placement, key);
+}
+
+static void
+on_message(struct message *m, void *arg)
+{
+	struct lobby *l = arg;
+
+	if (m->kind == MESSAGE_SESSION_GONE)
+		placement_release(l->placement, &m->key);
+	else if (!l->loop.is_stopping)
+		conn_attach(m->conn, &l->desk);
+	else
+		conn_destroy(m->conn, false);
+}
+
+static void
+accepted(struct lobby *l, int take_fd, const struct sockaddr *peer,
+    enum conn_kind kind)
+{
+	struct conn *c = conn_create(take_fd, kind, peer);
+
+	if (c == NULL) {
+		log_error("connection dropped: out of memory");
+		return;
+	}
+	log_debug("peer=%s %s connection", c->peer,
+	    kind == CONN_CONTROL ? "control" : "data");
+	conn_attach(c, &l->desk);
+}
+
+static void
+on_control(int take_fd, const struct sockaddr *peer, void *arg)
+{
+	accepted(arg, take_fd, peer, CONN_CONTROL);
+}
+
+static void
+on_data(int take_fd, const struct sockaddr *peer, void *arg)
+{
+	accepted(arg, take_fd, peer, CONN_DATA);
+}
+
+/* Scripts wait for the port; viewers are served by a later version. */
+static void
+on_live(int take_fd, const struct sockaddr *peer, void *arg)
+{
+	struct lobby *l = arg;
+
+	close(take_fd);
+	if (!l->has_told_live)
+		log_warn("a live viewer was turned away: this version records "
+			 "only");
+	l->has_told_live = true;
+}
+
+static void
+on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct lobby *l = arg;
+
+	log_info("signal %d: shutting down", (int)fd);
+	l->loop.is_stopping = true;
+}
+
+static enum status
+watch_signals(struct lobby *l)
+{
+	l->sigterm = evsignal_new(l->loop.base, SIGTERM, on_signal, l);
+	l->sigint = evsignal_new(l->loop.base, SIGINT, on_signal, l);
+	if (l->sigterm == NULL || l->sigint == NULL ||
+	    event_add(l->sigterm, NULL) != 0 || event_add(l->sigint, NULL) != 0)
+		return E_NOMEM;
+	return OK;
+}
+
+static enum store_sync
+sync_of(const struct options *o)
+{
+	switch (o->sync) {
+	case SYNC_NONE:
+		return STORE_SYNC_NONE;
+	case SYNC_CLOSE:
+		return STORE_SYNC_CLOSE;
+	case SYNC_PACKET:
+		return STORE_SYNC_PACKET;
+	}
+	return STORE_SYNC_NONE;
+}
+
+static enum status
+start_workers(struct lobby *l, int base_fd)
+{
+	const struct options *o = l->options;
+	unsigned files = o->fd_pool_size / FILES_SHARE / o->workers;
+	struct store_config store = {
+		.base_fd = base_fd,
+		.max_files = files < FILES_MIN ? FILES_MIN : files,
+		.index_lock_timeout_ns = o->index_lock_timeout_ns,
+		.sync = sync_of(o),
+		.max_cached = MAX_CACHED,
+		.memory = &l->memory,
+	};
+	struct shard_config shard = {
+		.group_by_session = o->group_by_session,
+		.allow_clear = !o->disallow_clear,
+		.max_packet_size = o->max_packet_size,
+		.max_memory = o->max_memory,
+		.memory = &l->memory,
+		.session_ids = &l->session_ids,
+	};
+	struct worker_config config = {
+		.shard = &shard,
+		.store = &store,
+		.control = &l->control_config,
+		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
+		.lobby = &l->loop,
+	};
+	enum status st = OK;
+	sigset_t all, old;
+
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (; l->n_workers < o->workers && st == OK; l->n_workers++) {
+		shard.worker = l->n_workers;
+		st = worker_start(&l->workers[l->n_workers], &config);
+		if (st != OK)
+			break;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return st;
+}
+
+static enum status
+listen_all(struct lobby *l)
+{
+	const struct options *o = l->options;
+	enum status st;
+
+	st = listener_create(&l->control, l->loop.base, &o->control, "control",
+	    &o->keepalive, on_control, l);
+	if (st == OK)
+		st = listener_create(&l->data, l->loop.base, &o->data, "data",
+		    &o->keepalive, on_data, l);
+	if (st == OK)
+		st = listener_create(
+		    &l->live, l->loop.base, &o->live, "live", NULL, on_live, l);
+	return st;
+}
+
+enum status
+lobby_create(struct lobby **out, const struct options *o, int base_fd)
+{
+	struct lobby *l = calloc(1, sizeof(*l));
+	enum status st;
+
+	*out = NULL;
+	if (l == NULL)
+		return E_NOMEM;
+	l->options = o;
+	l->control_config.allow_clear = !o->disallow_clear;
+	list_init(&l->desk.conns);
+	l->workers = calloc(o->workers, sizeof(l->workers[0]));
+	st = l->workers == NULL ? E_NOMEM
+				: placement_create(&l->placement, o->workers);
+	if (st == OK)
+		st = loop_init(&l->loop, on_message, l);
+	if (st == OK)
+		st = desk_init(
+		    &l->desk, &l->loop, NULL, &l->control_config, &l->memory);
+	if (st == OK)
+		st = watch_signals(l);
+	if (st == OK)
+		st = start_workers(l, base_fd);
+	if (st == OK)
+		st = listen_all(l);
+	if (st != OK) {
+		lobby_destroy(l);
+		return st;
+	}
+	l->desk.handover = on_handover;
+	l->desk.session_gone = on_session_gone;
+	l->desk.arg = l;
+	*out = l;
+	return OK;
+}
+
+uint16_t
+lobby_control_port(const struct lobby *l)
+{
+	return listener_port(l->control);
+}
+
+uint16_t
+lobby_data_port(const struct lobby *l)
+{
+	return listener_port(l->data);
+}
+
+uint16_t
+lobby_live_port(const struct lobby *l)
+{
+	return listener_port(l->live);
+}
+
+struct event_base *
+lobby_base(struct lobby *l)
+{
+	return l->loop.base;
+}
+
+uint64_t
+lobby_health(void *lobby)
+{
+	const struct lobby *l = lobby;
+	uint64_t since, now = clock_now_ns();
+
+	for (unsigned i = 0; i < l->n_workers; i++) {
+		since = worker_busy_since(l->workers[i]);
+		if (since != 0 && now > since && now - since > STUCK_NS)
+			return HEALTH_WORKER;
+	}
+	return 0;
+}
+
+void
+lobby_run(struct lobby *l)
+{
+	while (!l->loop.is_stopping) {
+		loop_turn(&l->loop);
+		desk_turn_end(&l->desk);
+	}
+}
+
+static void
+close_events(struct lobby *l)
+{
+	listener_destroy(l->control);
+	listener_destroy(l->data);
+	listener_destroy(l->live);
+	if (l->sigterm != NULL)
+		event_free(l->sigterm);
+	if (l->sigint != NULL)
+		event_free(l->sigint);
+}
+
+void
+lobby_destroy(struct lobby *l)
+{
+	if (l == NULL)
+		return;
+	l->loop.is_stopping = true;
+	close_events(l);
+	for (unsigned i = 0; i < l->n_workers; i++)
+		worker_stop(l->workers[i]);
+	desk_destroy(&l->desk);
+	loop_destroy(&l->loop);
+	placement_destroy(l->placement);
+	free(l->workers);
+	free(l);
+}

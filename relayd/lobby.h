@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The main thread: it listens, serves control connections up to
+ * CREATE_SESSION and data connections up to their first header, then hands
+ * them to the worker where their session lives.
+ */
+#ifndef RELAYD_LOBBY_H
+#define RELAYD_LOBBY_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct lobby;
+struct options;
+
+/* The output directory's descriptor is borrowed. Starts the workers and
+ * listens; failure was logged. */
+enum status lobby_create(
+    struct lobby **out, const struct options *o, int base_fd) MUST_CHECK;
+
+uint16_t lobby_control_port(const struct lobby *l);
+uint16_t lobby_data_port(const struct lobby *l);
+uint16_t lobby_live_port(const struct lobby *l);
+
+struct event_base *lobby_base(struct lobby *l);
+
+/* Which thread groups are bad (streaming 6.5); for the health socket. */
+uint64_t lobby_health(void *lobby);
+
+/* Serve until SIGTERM or SIGINT. */
+void lobby_run(struct lobby *l);
+
+/* Ordered shutdown: workers write what has arrived and end. NULL is fine. */
+void lobby_destroy(struct lobby *l);
+
+#endif

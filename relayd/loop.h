@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One thread's event loop and its inbox: the door through which other threads
+ * ask for something. Messages go through a wait-free queue; an eventfd wakes
+ * the loop. The base takes no lock.
+ */
+#ifndef RELAYD_LOOP_H
+#define RELAYD_LOOP_H
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <urcu/wfcqueue.h>
+
+#include "common/compiler.h"
+#include "common/publish.h"
+#include "common/status.h"
+#include "proto/relay.h"
+
+struct conn;
+struct event_base;
+
+enum message_kind {
+	MESSAGE_ADOPT,	      /* conn: it belongs to this loop from now on */
+	MESSAGE_STOP,	      /* finish what is begun and leave the loop */
+	MESSAGE_SESSION_GONE, /* to the lobby: key and worker */
+};
+
+/* Which worker's load a session was counted on, and for whom. */
+struct placement_key {
+	unsigned worker;
+	bool has_peer_id;
+	struct relay_uuid uuid;
+	uint64_t peer_session;
+};
+
+struct message {
+	struct cds_wfcq_node node;
+	enum message_kind kind;
+	struct conn *conn;	  /* ADOPT: owned */
+	struct placement_key key; /* ADOPT of a control connection, GONE */
+};
+
+struct loop {
+	struct event_base *base;
+	struct cds_wfcq_head inbox_head;
+	struct cds_wfcq_tail inbox_tail;
+	int inbox_fd;
+	struct event inbox_event;
+	void (*on_message)(struct message *m, void *arg); /* M is borrowed */
+	void *arg;
+	bool is_stopping;
+	/* When the turn at hand began, ns; 0: waiting. For the health socket.
+	 */
+	struct published busy_since;
+};
+
+enum status loop_init(struct loop *l,
+    void (*on_message)(struct message *m, void *arg), void *arg) MUST_CHECK;
+/* Messages that nobody took are given to on_message first. */
+void loop_destroy(struct loop *l);
+
+/* One turn: wait for events, serve them. */
+void loop_turn(struct loop *l);
+/* Every callback calls it first. */
+void loop_is_busy(struct loop *l);
+
+/* Any thread. TAKE_M was allocated with malloc; the loop frees it. */
+void loop_post(struct loop *l, struct message *take_m);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse-relayd: options, background, workers, wait. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "relayd/daemon.h"
+#include "relayd/health.h"
+#include "relayd/lobby.h"
+#include "relayd/options.h"
+#include "store/journal.h"
+
+/* The output directory with its parents (streaming 5.1). PATH is absolute. */
+static int
+open_output(const char *path)
+{
+	char part[PATH_MAX];
+	size_t n, len = strlen(path);
+	int fd;
+
+	for (n = 1; n <= len && len < sizeof(part); n++) {
+		n += strcspn(path + n, "/");
+		memcpy(part, path, n);
+		part[n] = '\0';
+		if (mkdir(part, 0770) != 0 && errno != EEXIST)
+			break;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		log_errno(LOG_ERROR, "output directory %s", path);
+	return fd;
+}
+
+static enum status
+serve(struct daemon *d, const struct options *o, struct lobby *lobby)
+{
+	struct daemon_ports ports = {
+		.control = lobby_control_port(lobby),
+		.data = lobby_data_port(lobby),
+		.live = lobby_live_port(lobby),
+	};
+	struct health_config config = {
+		.path = d->health_path,
+		.group = d->has_group ? d->group : HEALTH_NO_GROUP,
+		.mask = lobby_health,
+		.arg = lobby,
+	};
+	struct health *health;
+	enum status st;
+
+	st = health_create(&health, lobby_base(lobby), &config);
+	if (st != OK)
+		return st;
+	st = daemon_ready(d, &ports);
+	if (st == OK) {
+		log_info("ready: control=%u data=%u live=%u output=%s "
+			 "workers=%u",
+		    ports.control, ports.data, ports.live, o->output,
+		    o->workers);
+		lobby_run(lobby);
+		daemon_stopping(d);
+	}
+	health_destroy(health);
+	return st;
+}
+
+static enum status
+run(struct daemon *d, const struct options *o)
+{
+	struct lobby *lobby;
+	int base_fd;
+	enum status st;
+
+	st = daemon_start(d, o);
+	if (st != OK)
+		return st;
+	base_fd = open_output(o->output);
+	if (base_fd < 0)
+		return E_IO;
+	(void)journal_recover(base_fd);
+	st = lobby_create(&lobby, o, base_fd);
+	if (st == OK)
+		st = serve(d, o, lobby);
+	lobby_destroy(lobby);
+	close(base_fd);
+	return st;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct options options;
+	static struct daemon daemon;
+	enum status st;
+
+	if (options_parse(&options, argc, argv) != OK)
+		return EXIT_FAILURE;
+	if (options.is_done)
+		return EXIT_SUCCESS;
+	log_set_level(options_log_level(&options));
+	log_set_abort_on_error(options.abort_on_error);
+	st = run(&daemon, &options);
+	daemon_end(&daemon);
+	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

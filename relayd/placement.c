@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/placement.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/list.h"
+
+struct claim {
+	struct list node;
+	struct placement_key key;
+	unsigned refs; /* sessions */
+};
+
+struct placement {
+	struct list claims;
+	unsigned n_workers;
+	unsigned next;	     /* where the search for the least load begins */
+	unsigned sessions[]; /* per worker */
+};
+
+enum status
+placement_create(struct placement **out, unsigned n_workers)
+{
+	struct placement *p;
+
+	p = calloc(1, sizeof(*p) + n_workers * sizeof(p->sessions[0]));
+	*out = p;
+	if (p == NULL)
+		return E_NOMEM;
+	list_init(&p->claims);
+	p->n_workers = n_workers;
+	return OK;
+}
+
+void
+placement_destroy(struct placement *p)
+{
+	struct claim *c;
+
+	if (p == NULL)
+		return;
+	while (!list_empty(&p->claims)) {
+		c = list_first(&p->claims, struct claim, node);
+		list_del(&c->node);
+		free(c);
+	}
+	free(p);
+}
+
+static struct claim *
+find(struct placement *p, const struct placement_key *key)
+{
+	struct list *n, *tmp;
+	struct claim *c;
+
+	if (!key->has_peer_id)
+		return NULL;
+	list_for_each (n, tmp, &p->claims) {
+		c = list_entry(n, struct claim, node);
+		if (c->key.peer_session == key->peer_session &&
+		    memcmp(&c->key.uuid, &key->uuid, sizeof(key->uuid)) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+/* Equal loads take turns. */
+static unsigned
+least_loaded(struct placement *p)
+{
+	unsigned best = p->next % p->n_workers;
+
+	for (unsigned i = 0; i < p->n_workers; i++) {
+		unsigned w = (p->next + i) % p->n_workers;
+
+		if (p->sessions[w] < p->sessions[best])
+			best = w;
+	}
+	p->next = best + 1;
+	return best;
+}
+
+enum status
+placement_claim(struct placement *p, struct placement_key *key)
+{
+	struct claim *c = find(p, key);
+
+	if (c == NULL) {
+		key->worker = least_loaded(p);
+		if (key->has_peer_id) {
+			c = calloc(1, sizeof(*c));
+			if (c == NULL)
+				return E_NOMEM;
+			c->key = *key;
+			list_add(&p->claims, &c->node);
+		}
+	} else {
+		key->worker = c->key.worker;
+	}
+	if (c != NULL)
+		c->refs++;
+	p->sessions[key->worker]++;
+	return OK;
+}
+
+void
+placement_release(struct placement *p, const struct placement_key *key)
+{
+	struct claim *c = find(p, key);
+
+	assert(p->sessions[key->worker] > 0);
+	p->sessions[key->worker]--;
+	if (c == NULL || --c->refs > 0)
+		return;
+	list_del(&c->node);
+	free(c);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/ingest.h"
+#include "relayd/shard.h"
+#include "relayd/siblings.h"
+#include "relayd/stream.h"
+#include "store/chunk.h"
+#include "store/session_dir.h"
+#include "store/store.h"
+
+static enum status
+make_tag(struct session *s, const char *peer)
+{
+	int n = asprintf(&s->tag, "peer=%s session=%" PRIu64 "/%s", peer, s->id,
+	    s->wish.session_name->s);
+
+	if (n < 0) {
+		s->tag = NULL;
+		return E_NOMEM;
+	}
+	return OK;
+}
+
+static bool
+is_same_place(const struct session *a, const struct relay_create_session *b)
+{
+	return a->wish.creation_time == b->creation_time &&
+	       relpath_equal(a->wish.session_name, b->session_name) &&
+	       relpath_equal(a->wish.hostname, b->hostname);
+}
+
+/* A sibling that lives has claimed this very path; else claim it. */
+static enum status
+share_or_claim(struct session *s, const struct relpath *wanted)
+{
+	struct list *n, *tmp;
+	struct session *o;
+
+	list_for_each (n, tmp, &s->siblings->sessions) {
+		o = list_entry(n, struct session, siblings_node);
+		if (is_same_place(o, &s->wish) && o->dir != NULL &&
+		    o->dir->wanted != NULL &&
+		    relpath_equal(o->dir->wanted, wanted)) {
+			s->dir = session_dir_get(o->dir);
+			return OK;
+		}
+	}
+	return session_dir_claim(
+	    &s->dir, s->shard->store, wanted, s->wish.is_snapshot);
+}
+
+/* Bind to the chunk of a sibling, or to a directory (streaming 3.5.5). */
+static enum status
+find_place(struct session *s)
+{
+	struct relpath *wanted;
+	struct chunk *c;
+	enum status st;
+
+	if (s->minor < 11) {
+		st = session_dir_base(&s->dir, s->shard->store);
+		return st != OK ? st : session_anonymous_chunk(s);
+	}
+	if (s->wish.chunk.is_set) {
+		c = siblings_chunk(s->siblings, s->wish.chunk.value);
+		if (c == NULL || c->refs == 0)
+			return E_REFUSED;
+		s->current = chunk_get(c);
+		s->dir = session_dir_get(c->dir);
+		return OK;
+	}
+	st = session_wanted_path(
+	    &wanted, &s->wish, s->shard->config.group_by_session);
+	if (st != OK)
+		return st;
+	st = share_or_claim(s, wanted);
+	relpath_free(wanted);
+	return st;
+}
+
+enum status
+session_create(struct session **out, struct shard *sh,
+    struct relay_create_session *take_wish, unsigned minor, const char *peer)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	*out = NULL;
+	if (s == NULL) {
+		relay_create_session_clear(take_wish);
+		return E_NOMEM;
+	}
+	s->shard = sh;
+	s->minor = minor;
+	s->wish = *take_wish;
+	*take_wish = (struct relay_create_session){ 0 };
+	s->has_index = minor >= 4 && !s->wish.is_snapshot;
+	if (minor < 11)
+		s->wish.creation_time = clock_wall_s();
+	list_init(&s->shard_node);
+	list_init(&s->siblings_node);
+	list_init(&s->ending_node);
+	list_init(&s->streams);
+	list_init(&s->inputs);
+	st = siblings_join(&s->siblings, sh, &s->wish);
+	if (st == OK)
+		st = find_place(s);
+	if (st == OK) {
+		s->id = published_add(sh->config.session_ids, 1);
+		st = make_tag(s, peer);
+	}
+	if (st != OK) {
+		session_destroy(s);
+		return st;
+	}
+	list_add(&sh->sessions, &s->shard_node);
+	list_add(&s->siblings->sessions, &s->siblings_node);
+	sh->sessions_created++;
+	log_info("%s session created: host=%s path=%s minor=%u live=%" PRIu32
+		 "us snapshot=%d",
+	    s->tag, s->wish.hostname->s, session_path(s), minor,
+	    s->wish.live_timer_us, s->wish.is_snapshot);
+	*out = s;
+	return OK;
+}
+
+const char *
+session_path(const struct session *s)
+{
+	return s->dir == NULL || s->dir->path == NULL ? "" : s->dir->path->s;
+}
+
+/* Data connections stay open until the worker closes them. */
+static void
+unbind_inputs(struct session *s)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->inputs)
+		ingest_unbind(list_entry(n, struct ingest, session_node));
+}
+
+void
+session_destroy(struct session *s)
+{
+	struct list *n, *tmp;
+
+	if (s == NULL)
+		return;
+	list_for_each (n, tmp, &s->streams)
+		stream_close_now(list_entry(n, struct stream, session_node));
+	unbind_inputs(s);
+	list_del(&s->shard_node);
+	list_del(&s->siblings_node);
+	list_del(&s->ending_node);
+	chunk_put(s->current);
+	chunk_put(s->pending);
+	session_dir_put(s->dir);
+	if (s->tag != NULL)
+		log_info("%s session gone", s->tag);
+	siblings_leave(s->siblings);
+	relay_create_session_clear(&s->wish);
+	free(s->tag);
+	free(s);
+}
+
+bool
+session_reap(struct session *s)
+{
+	if (!s->is_ended || !list_empty(&s->streams))
+		return false;
+	session_destroy(s);
+	return true;
+}
+
+void
+session_end(struct session *s, bool aborted)
+{
+	struct list *n, *tmp;
+
+	log_info("%s control connection ended%s", s->tag,
+	    aborted ? " by an error" : "");
+	s->is_ended = true;
+	list_for_each (n, tmp, &s->streams) {
+		struct stream *t = list_entry(n, struct stream, session_node);
+
+		if (aborted)
+			stream_close_now(t);
+		else
+			stream_end_of_control(t);
+	}
+	if (session_reap(s))
+		return;
+	s->linger_until_ns = clock_now_ns() + LINGER_NS;
+	list_add(&s->shard->ending, &s->ending_node);
+}
+
+struct stream *
+session_stream(const struct session *s, uint64_t handle)
+{
+	struct stream *t = idmap_find(&s->shard->streams, handle);
+
+	return t != NULL && t->session == s ? t : NULL;
+}
+
+void
+session_input_came(struct session *s)
+{
+	s->had_input = true;
+}
+
+void
+session_input_gone(struct session *s)
+{
+	struct list *n, *tmp;
+
+	if (!list_empty(&s->inputs))
+		return;
+	list_for_each (n, tmp, &s->streams)
+		stream_end_of_data(list_entry(n, struct stream, session_node));
+	(void)session_reap(s);
+}
+
+void
+session_hold(struct session *s, int64_t n)
+{
+	s->held_bytes += (uint64_t)n;
+	if (!s->is_held && s->held_bytes > SESSION_HELD_MAX) {
+		s->is_held = true;
+		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
+			 "connections are not read for now",
+		    s->tag, s->held_bytes);
+	} else if (s->is_held && s->held_bytes <= SESSION_HELD_MAX / 2) {
+		s->is_held = false;
+	}
+}
+
+void
+session_begin_pending(struct session *s)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams)
+		list_entry(n, struct stream, session_node)->is_checked = false;
+}
+
+bool
+session_end_pending(const struct session *s)
+{
+	const struct list *n;
+
+	for (n = s->streams.next; n != &s->streams; n = n->next)
+		if (!list_entry(n, struct stream, session_node)->is_checked)
+			return true;
+	return false;
+}
+
+void
+session_publish(struct session *s)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams)
+		list_entry(n, struct stream, session_node)->is_published = true;
+}

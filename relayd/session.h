@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A relay session: what one control connection created (streaming 3.2), its
+ * streams, its place on disk and its trace chunks. It outlives the control
+ * connection by as long as bytes for records that are here may still come.
+ *
+ * Lives on one worker; that thread only. Knows no sockets.
+ */
+#ifndef RELAYD_SESSION_H
+#define RELAYD_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/relpath.h"
+#include "common/status.h"
+#include "proto/relay.h"
+
+struct chunk;
+struct session_dir;
+struct shard;
+struct siblings;
+struct stream;
+
+struct session {
+	struct list shard_node, siblings_node, ending_node;
+	struct shard *shard;
+	struct siblings *siblings;
+	uint64_t id;	/* ours, from 1 */
+	unsigned minor; /* of the protocol, frozen at CREATE_SESSION */
+	struct relay_create_session wish; /* as decoded; names owned */
+	char *tag;			  /* "peer=... session=...", for logs */
+	bool has_index;			  /* minor >= 4 and no snapshot */
+
+	struct session_dir *dir;
+	struct chunk *current, *pending; /* pending closure */
+	bool has_rotated;
+
+	struct list streams; /* struct stream, by session_node */
+	struct list inputs;  /* struct ingest, by session_node */
+	bool had_input;	     /* a data connection was bound once */
+
+	uint64_t held_bytes; /* of packets that wait */
+	bool is_held;	     /* too many: inputs are not read */
+
+	bool is_ended; /* no control connection any more */
+	uint64_t linger_until_ns;
+};
+
+/*
+ * CREATE_SESSION, decoded: TAKE_WISH's names move in (also on failure).
+ * E_REFUSED: unknown current chunk, a path too long, a time that is no date;
+ * E_IO: the directory cannot be made; E_NOMEM. PEER is for logs, copied.
+ */
+enum status session_create(struct session **out, struct shard *sh,
+    struct relay_create_session *take_wish, unsigned minor,
+    const char *peer) MUST_CHECK;
+
+/* The output path below the base; "" for peers before 2.11. */
+const char *session_path(const struct session *s);
+
+/*
+ * The control connection is gone; ABORTED: by an error. Commits what is whole;
+ * streams that still wait for bytes stay, all else closes. The session may be
+ * gone on return.
+ */
+void session_end(struct session *s, bool aborted);
+
+/* Close all streams now, whatever they wait for, and free. */
+void session_destroy(struct session *s);
+
+/* If it is ended and no stream is left: destroyed, true. */
+bool session_reap(struct session *s);
+
+/* The session's stream of that handle; NULL: none of its own. */
+struct stream *session_stream(const struct session *s, uint64_t handle);
+
+/* A data connection has been bound, or is gone. */
+void session_input_came(struct session *s);
+void session_input_gone(struct session *s);
+
+/* Can bytes still come? */
+static inline bool
+session_may_receive(const struct session *s)
+{
+	return !s->had_input || !list_empty(&s->inputs);
+}
+
+/* N more, or less, bytes wait for their record or turn. */
+void session_hold(struct session *s, int64_t n);
+
+/* Commands on trace chunks (streaming 5.5). The code is the reply's;
+ * *CLOSE: the connection ends after it. */
+uint32_t session_create_chunk(struct session *s,
+    const struct relay_create_chunk *q, bool *close) MUST_CHECK;
+/* PATH (RELPATH_MAX bytes) is the reply's on RELAY_OK. */
+uint32_t session_close_chunk(struct session *s,
+    const struct relay_close_chunk *q, bool *close, char *path) MUST_CHECK;
+bool session_chunk_exists(const struct session *s, uint64_t id);
+uint32_t session_rotate(
+    struct session *s, struct relay_rotate *rot, bool *close) MUST_CHECK;
+/* Before 2.11: one chunk for ever, the output directory. */
+enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
+
+/* DATA_PENDING's frame (streaming 3.11). */
+void session_begin_pending(struct session *s);
+bool session_end_pending(const struct session *s);
+
+/* STREAMS_SENT: viewers may see what there is. */
+void session_publish(struct session *s);
+
+/* The path below the base by streaming 5.2. E_REFUSED, E_NOMEM. */
+enum status session_wanted_path(struct relpath **out,
+    const struct relay_create_session *wish, bool by_session) MUST_CHECK;
+/* The stream path of a peer before 2.11 by streaming 5.3. */
+enum status session_old_path(struct relpath **out,
+    const struct relay_create_session *wish, const struct relpath *path,
+    uint64_t created) MUST_CHECK;
+
+#endif

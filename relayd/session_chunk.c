@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace chunks of a session (streaming 3.13 - 3.16, 5.5). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/log.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "relayd/siblings.h"
+#include "relayd/stream.h"
+#include "store/chunk.h"
+#include "store/session_dir.h"
+
+/* The last reference is gone; SIBLINGS hold the published ones. */
+static void
+released(struct chunk *take_c, void *arg)
+{
+	struct siblings *s = arg;
+
+	if (chunk_settle(take_c)) {
+		list_add(&s->shard->doomed, &take_c->doomed_node);
+		return;
+	}
+	chunk_finish(take_c);
+	siblings_leave(s);
+}
+
+enum status
+session_anonymous_chunk(struct session *s)
+{
+	enum status st;
+
+	st = chunk_create(&s->current, s->dir, 0, s->wish.creation_time, NULL,
+	    released, s->siblings);
+	if (st != OK)
+		return st;
+	s->current->is_base = true;
+	s->siblings->refs++;
+	return OK;
+}
+
+/*
+ * What an earlier chunk left in the session's directory must be gone before
+ * new files of the same names are made there.
+ */
+static void
+finish_deletions(struct session *s)
+{
+	struct list *n, *tmp;
+	struct siblings *sib;
+	struct chunk *c;
+
+	list_for_each (n, tmp, &s->shard->doomed) {
+		c = list_entry(n, struct chunk, doomed_node);
+		if (c->dir != s->dir)
+			continue;
+		while (!chunk_delete_step(c, 1000))
+			;
+		sib = c->released_arg;
+		chunk_finish(c);
+		siblings_leave(sib);
+	}
+}
+
+static enum status
+new_chunk(
+    struct session *s, const struct relay_create_chunk *q, struct chunk **out)
+{
+	enum chunk_place place = CHUNK_AT_ROOT;
+	struct chunk *c;
+	char name[256];
+	enum status st;
+
+	st = chunk_create(&c, s->dir, q->id, q->creation_time, q->override_name,
+	    released, s->siblings);
+	if (st != OK)
+		return st;
+	s->siblings->refs++;
+	if (q->override_name != NULL)
+		place = CHUNK_AT_NAME;
+	else if (s->current != NULL)
+		place = CHUNK_AT_NEW;
+	else if (s->has_rotated)
+		place = CHUNK_AT_NAME;
+	/* A time that is no date is refused now, not when it is closed. */
+	st = chunk_name(c, name);
+	if (st == OK && s->current != NULL && s->current->override_name == NULL)
+		st = chunk_move(s->current, CHUNK_AT_OLD);
+	if (st == OK)
+		st = chunk_make(c, place);
+	if (st != OK) {
+		chunk_put(c);
+		return st;
+	}
+	list_add(&s->siblings->chunks, &c->node);
+	*out = c;
+	return OK;
+}
+
+uint32_t
+session_create_chunk(
+    struct session *s, const struct relay_create_chunk *q, bool *close)
+{
+	struct chunk *c = siblings_chunk(s->siblings, q->id);
+	enum status st = OK;
+
+	*close = true;
+	if (s->pending != NULL)
+		return RELAY_UNKNOWN_ERROR;
+	if (c != NULL && (c == s->current || c->refs == 0))
+		return RELAY_INVALID_PROTOCOL;
+	if (c != NULL) {
+		/* A sibling made it; what moves has moved already. */
+		c = chunk_get(c);
+		if (s->current != NULL && s->current->override_name == NULL &&
+		    s->current->place == CHUNK_AT_ROOT &&
+		    c->place != CHUNK_AT_ROOT)
+			st = chunk_move(s->current, CHUNK_AT_OLD);
+	} else {
+		finish_deletions(s);
+		st = new_chunk(s, q, &c);
+	}
+	if (st != OK)
+		return st == E_REFUSED || st == E_NOMEM ? RELAY_NO_MEMORY
+							: RELAY_UNKNOWN_ERROR;
+	s->pending = s->current;
+	s->current = c;
+	*close = false;
+	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
+	return RELAY_OK;
+}
+
+/* May CLOSE_TRACE_CHUNK do this? RELAY_OK, or why not. */
+static uint32_t
+check_close(const struct session *s, const struct relay_close_chunk *q,
+    const struct chunk *c)
+{
+	if (c == NULL || c->refs == 0)
+		return RELAY_NO_MEMORY;
+	if (q->has_command && q->command > RELAY_CLOSE_DELETE)
+		return RELAY_INVALID;
+	if (q->has_command && q->command == RELAY_CLOSE_DELETE &&
+	    !s->shard->config.allow_clear)
+		return RELAY_INVALID_PROTOCOL;
+	if (s->pending != NULL && s->pending != c)
+		return RELAY_INVALID_PROTOCOL;
+	return RELAY_OK;
+}
+
+static enum chunk_command
+command_of(const struct relay_close_chunk *q)
+{
+	if (!q->has_command || q->command == RELAY_CLOSE_NOTHING)
+		return CHUNK_KEEP;
+	return q->command == RELAY_CLOSE_DELETE ? CHUNK_DELETE : CHUNK_ARCHIVE;
+}
+
+/* The moves of streaming 5.5, CLOSE_TRACE_CHUNK. */
+static enum status
+settle_places(struct session *s, struct chunk *c, enum chunk_command command)
+{
+	enum chunk_place home = s->has_rotated ? CHUNK_AT_NAME : CHUNK_AT_ROOT;
+	enum status st = OK;
+
+	if (command == CHUNK_KEEP && c->override_name == NULL)
+		st = chunk_move(c, home);
+	if (st == OK && s->current != NULL && s->current != c &&
+	    s->current->override_name == NULL)
+		st = chunk_move(
+		    s->current, command == CHUNK_DELETE ? home : CHUNK_AT_NAME);
+	return st;
+}
+
+static void
+reply_path(const struct session *s, enum chunk_command command,
+    const char *name, char *path)
+{
+	const char *dir = session_path(s);
+
+	if (s->wish.is_snapshot)
+		snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
+	else if (s->has_rotated || command == CHUNK_ARCHIVE)
+		snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
+	else
+		snprintf(path, RELPATH_MAX, "%s", dir);
+}
+
+uint32_t
+session_close_chunk(struct session *s, const struct relay_close_chunk *q,
+    bool *close, char *path)
+{
+	struct chunk *c = siblings_chunk(s->siblings, q->id);
+	enum chunk_command command = command_of(q);
+	uint32_t code = check_close(s, q, c);
+	char name[256];
+
+	*close = true;
+	if (code != RELAY_OK)
+		return code;
+	c = chunk_get(c);
+	if (settle_places(s, c, command) != OK) {
+		chunk_put(c);
+		return RELAY_UNKNOWN_ERROR;
+	}
+	c->close_time = q->close_time;
+	c->is_closed = true;
+	if (chunk_name(c, name) != OK) {
+		c->is_closed = false;
+		chunk_put(c);
+		return RELAY_NO_MEMORY;
+	}
+	reply_path(s, command, name, path);
+	c->command = command;
+	if (command == CHUNK_ARCHIVE)
+		s->has_rotated = true;
+	if (s->current == c) {
+		chunk_put(s->current);
+		s->current = NULL;
+	}
+	chunk_put(s->pending);
+	s->pending = NULL;
+	log_info("%s trace chunk %" PRIu64 " closed: %s", s->tag, q->id,
+	    command == CHUNK_ARCHIVE  ? "to be archived"
+	    : command == CHUNK_DELETE ? "to be deleted"
+				      : "kept");
+	chunk_put(c);
+	*close = false;
+	return RELAY_OK;
+}
+
+bool
+session_chunk_exists(const struct session *s, uint64_t id)
+{
+	return siblings_chunk(s->siblings, id) != NULL;
+}
+
+uint32_t
+session_rotate(struct session *s, struct relay_rotate *rot, bool *close)
+{
+	struct chunk *to = NULL;
+	struct relay_position at;
+	struct stream *t;
+	enum status st;
+
+	*close = true;
+	if (rot->chunk.is_set) {
+		to = siblings_chunk(s->siblings, rot->chunk.value);
+		if (to == NULL || to->refs == 0)
+			return RELAY_INVALID_PROTOCOL;
+	}
+	for (uint32_t i = 0; i < rot->count; i++) {
+		at = relay_rotate_next(rot);
+		t = session_stream(s, at.stream);
+		if (t == NULL)
+			return RELAY_INVALID;
+		st = stream_rotate(t, to, at.rotate_at);
+		if (st != OK)
+			return RELAY_FILE_CREATION_ERROR;
+	}
+	*close = false;
+	return RELAY_OK;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/shard.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/session.h"
+#include "relayd/siblings.h"
+#include "relayd/stream.h"
+#include "store/chunk.h"
+#include "store/store.h"
+
+/* Files unlinked per turn of the loop: about 2 ms on a local disk. */
+#define DELETE_SLICE 100
+
+enum status
+shard_create(struct shard **out, const struct shard_config *config,
+    const struct store_config *store_config)
+{
+	struct shard *sh = calloc(1, sizeof(*sh));
+	enum status st;
+
+	*out = NULL;
+	if (sh == NULL)
+		return E_NOMEM;
+	sh->config = *config;
+	list_init(&sh->sessions);
+	list_init(&sh->siblings);
+	list_init(&sh->dirty);
+	list_init(&sh->locked);
+	list_init(&sh->gapped);
+	list_init(&sh->ending);
+	list_init(&sh->doomed);
+	list_init(&sh->orphans);
+	list_init(&sh->sealed);
+	st = store_create(&sh->store, store_config);
+	if (st != OK) {
+		shard_destroy(sh);
+		return st;
+	}
+	*out = sh;
+	return OK;
+}
+
+/* A reader may hold an index file's lock until the limit, also at the end. */
+static void
+wait_for_readers(struct shard *sh)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_RETRY_NS };
+
+	stream_retry_sealed(&sh->sealed, false);
+	while (!list_empty(&sh->sealed)) {
+		nanosleep(&pause, NULL);
+		stream_retry_sealed(&sh->sealed, false);
+	}
+}
+
+void
+shard_destroy(struct shard *sh)
+{
+	struct list *n, *tmp;
+
+	if (sh == NULL)
+		return;
+	list_for_each (n, tmp, &sh->sessions)
+		session_destroy(list_entry(n, struct session, shard_node));
+	wait_for_readers(sh);
+	while (shard_delete_some(sh))
+		;
+	idmap_free(&sh->streams);
+	store_destroy(sh->store);
+	free(sh);
+}
+
+void
+shard_commit(struct shard *sh)
+{
+	struct session *s;
+	struct stream *t;
+
+	while (!list_empty(&sh->dirty)) {
+		t = list_first(&sh->dirty, struct stream, dirty_node);
+		s = t->session;
+		stream_commit(t);
+		(void)session_reap(s);
+	}
+}
+
+bool
+shard_delete_some(struct shard *sh)
+{
+	struct siblings *s;
+	struct chunk *c;
+
+	if (list_empty(&sh->doomed))
+		return false;
+	c = list_first(&sh->doomed, struct chunk, doomed_node);
+	if (chunk_delete_step(c, DELETE_SLICE)) {
+		s = c->released_arg;
+		log_info("trace chunk %" PRIu64 " deleted", c->id);
+		chunk_finish(c);
+		siblings_leave(s);
+	}
+	return !list_empty(&sh->doomed);
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+end_overdue(struct shard *sh, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	struct list *n, *tmp;
+	struct session *s;
+
+	list_for_each (n, tmp, &sh->ending) {
+		s = list_entry(n, struct session, ending_node);
+		if (s->linger_until_ns > now_ns) {
+			next = earlier(next, s->linger_until_ns);
+			continue;
+		}
+		log_warn("%s gave up waiting for the bytes of announced "
+			 "packets",
+		    s->tag);
+		session_destroy(s);
+	}
+	return next;
+}
+
+uint64_t
+shard_tick(struct shard *sh, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &sh->locked)
+		stream_retry_records(list_entry(n, struct stream, locked_node));
+	stream_retry_sealed(&sh->sealed, false);
+	list_for_each (n, tmp, &sh->gapped)
+		stream_check_gap(
+		    list_entry(n, struct stream, gapped_node), now_ns);
+	shard_commit(sh);
+	next = end_overdue(sh, now_ns);
+	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
+		next = earlier(next, now_ns + LOCK_RETRY_NS);
+	if (!list_empty(&sh->gapped))
+		next = earlier(next, now_ns + GAP_NS / 10);
+	return next;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one ingest worker owns of the model: its sessions with their streams,
+ * and who has work to do before the worker sleeps. No libevent here; the
+ * worker's loop calls in, tests do too.
+ *
+ * Everything reachable from a shard is touched by its thread only.
+ */
+#ifndef RELAYD_SHARD_H
+#define RELAYD_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/idmap.h"
+#include "common/ids.h"
+#include "common/list.h"
+#include "common/publish.h"
+#include "common/status.h"
+
+struct chunk;
+struct store;
+struct store_config;
+
+struct shard_config {
+	unsigned worker; /* its number, in stream handles */
+	bool group_by_session;
+	bool allow_clear;
+	uint64_t max_packet_size;      /* data and padding, bytes */
+	uint64_t max_memory;	       /* packet memory of all workers */
+	struct published *memory;      /* in use; borrowed */
+	struct published *session_ids; /* the last one given; borrowed */
+};
+
+/* Bytes of whole packets that one session may have waiting for their records
+ * or their turn before its data sockets are not read: 64 MiB, as the UDP
+ * transport's window_bytes. */
+#define SESSION_HELD_MAX (UINT64_C(64) << 20)
+
+/* Times. A gap in the numbers waits while another data connection may fill it;
+ * a session whose control connection is gone waits for bytes that are still
+ * under way; records wait for a local reader's lock. */
+#define GAP_NS (1 * NS_PER_S)
+#define LINGER_NS (10 * NS_PER_S)
+#define LOCK_RETRY_NS (10 * NS_PER_MS)
+
+struct shard {
+	struct shard_config config;
+	struct store *store;
+	struct id_source ids;
+	struct idmap streams; /* handle -> struct stream */
+	struct list sessions; /* struct session, by shard_node */
+	struct list siblings; /* struct siblings */
+	struct list dirty;    /* streams with something to commit */
+	struct list locked;   /* streams whose records wait for a lock */
+	struct list gapped;   /* streams that wait for a missing number */
+	struct list ending;   /* sessions whose control connection is gone */
+	struct list doomed;   /* chunks being deleted */
+	struct list orphans;  /* data connections whose session is gone */
+	struct list sealed;   /* files of closed streams, waiting for a lock */
+	/* figures since the start, for the status line at the end */
+	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
+};
+
+enum status shard_create(struct shard **out, const struct shard_config *config,
+    const struct store_config *store_config) MUST_CHECK;
+/* Ends every session as an ordered shutdown does. NULL is fine. */
+void shard_destroy(struct shard *sh);
+
+/* Commit what is ready. At the end of each turn of the loop. */
+void shard_commit(struct shard *sh);
+
+/* Delete some more files; true when there are more. */
+bool shard_delete_some(struct shard *sh);
+
+/* Timers: do what is due, and say when to come again (ns of clock_now_ns();
+ * UINT64_MAX: nothing waits). */
+uint64_t shard_tick(struct shard *sh, uint64_t now_ns);
+
+/* Is all the packet memory that may be used in use? */
+static inline bool
+shard_is_over(const struct shard *sh, unsigned times)
+{
+	return published(sh->config.memory) > sh->config.max_memory * times;
+}
+
+#endif

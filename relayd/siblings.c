@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/siblings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "relayd/shard.h"
+#include "store/chunk.h"
+
+static struct siblings *
+find(struct shard *sh, const struct relay_create_session *c)
+{
+	struct list *n, *tmp;
+	struct siblings *s;
+
+	if (!c->has_peer_id)
+		return NULL;
+	list_for_each (n, tmp, &sh->siblings) {
+		s = list_entry(n, struct siblings, node);
+		if (!s->is_single && s->peer_session == c->peer_session &&
+		    memcmp(&s->uuid, &c->uuid, sizeof(s->uuid)) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+enum status
+siblings_join(struct siblings **out, struct shard *sh,
+    const struct relay_create_session *c)
+{
+	struct siblings *s = find(sh, c);
+
+	*out = s;
+	if (s != NULL) {
+		s->refs++;
+		return OK;
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return E_NOMEM;
+	s->refs = 1;
+	s->shard = sh;
+	s->is_single = !c->has_peer_id;
+	s->uuid = c->uuid;
+	s->peer_session = c->peer_session;
+	list_init(&s->sessions);
+	list_init(&s->chunks);
+	list_add(&sh->siblings, &s->node);
+	*out = s;
+	return OK;
+}
+
+void
+siblings_leave(struct siblings *s)
+{
+	if (s == NULL || --s->refs > 0)
+		return;
+	list_del(&s->node);
+	free(s);
+}
+
+struct chunk *
+siblings_chunk(const struct siblings *s, uint64_t id)
+{
+	const struct list *n;
+	struct chunk *c;
+
+	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
+		c = list_entry(n, struct chunk, node);
+		if (c->id == id)
+			return c;
+	}
+	return NULL;
+}

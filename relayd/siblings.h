@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sessions of one tracing session: kernel, 64-bit and 32-bit user space,
+ * each with its own control connection, all with the same (peer UUID, peer
+ * session id). They share trace chunks and the directory (streaming 5.5), so
+ * they live on one worker. A session of a peer before 2.11 is alone.
+ */
+#ifndef RELAYD_SIBLINGS_H
+#define RELAYD_SIBLINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/status.h"
+#include "proto/relay.h"
+
+struct chunk;
+struct session;
+struct shard;
+
+struct siblings {
+	struct list node; /* shard->siblings */
+	unsigned refs;	  /* sessions, and chunks that still exist */
+	struct shard *shard;
+	bool is_single; /* before 2.11: matches nobody */
+	struct relay_uuid uuid;
+	uint64_t peer_session;
+	struct list sessions; /* struct session, by siblings_node */
+	struct list chunks;   /* struct chunk, published */
+};
+
+/* Find or create; one reference. */
+enum status siblings_join(struct siblings **out, struct shard *sh,
+    const struct relay_create_session *c) MUST_CHECK;
+void siblings_leave(struct siblings *s); /* NULL is fine */
+
+/* A chunk of theirs that is not gone yet; NULL: none. */
+struct chunk *siblings_chunk(const struct siblings *s, uint64_t id);
+
+#endif

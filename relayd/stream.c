@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/stream.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "proto/data.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "store/chunk.h"
+#include "store/store.h"
+#include "store/tracefile.h"
+
+#define NO_SEQ UINT64_MAX /* "none was ever sent", on the wire */
+
+static struct shard *
+shard_of(const struct stream *t)
+{
+	return t->session->shard;
+}
+
+static enum tracefile_index
+index_format(const struct stream *t)
+{
+	if (t->is_metadata || !t->session->has_index)
+		return TRACEFILE_NO_INDEX;
+	return t->session->minor >= 8 ? TRACEFILE_INDEX_1_1
+				      : TRACEFILE_INDEX_1_0;
+}
+
+enum status
+stream_open_file(struct stream *t, bool replaces)
+{
+	return tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
+	    t->number, replaces, index_format(t));
+}
+
+enum status
+stream_enter_chunk(struct stream *t, struct chunk *c)
+{
+	enum status st;
+
+	chunk_put(t->chunk);
+	t->chunk = c == NULL ? NULL : chunk_get(c);
+	t->family = NULL;
+	t->number = 0;
+	t->has_wrapped = false;
+	if (c == NULL)
+		return OK;
+	st = chunk_add_stream(
+	    c, t->path, t->channel, t->tracefile_size != 0, &t->family);
+	return st != OK ? st : stream_open_file(t, false);
+}
+
+static void
+stream_free(struct stream *t)
+{
+	idmap_remove(&shard_of(t)->streams, t->handle);
+	list_del(&t->session_node);
+	list_del(&t->dirty_node);
+	list_del(&t->locked_node);
+	list_del(&t->gapped_node);
+	reorder_free(&t->reorder);
+	chunk_put(t->roll.to);
+	chunk_put(t->chunk);
+	relpath_free(t->path);
+	relpath_free(t->channel);
+	free(t);
+}
+
+/* Peers before 2.11 name the whole path (streaming 5.3). */
+static enum status
+regroup(const struct session *s, struct relpath **path)
+{
+	struct relpath *grouped;
+	enum status st;
+
+	if (!s->shard->config.group_by_session || s->minor >= 11 ||
+	    s->minor < 4)
+		return OK;
+	st = session_old_path(&grouped, &s->wish, *path, s->wish.creation_time);
+	if (st != OK)
+		return st;
+	relpath_free(*path);
+	*path = grouped;
+	return OK;
+}
+
+static struct stream *
+stream_alloc(struct session *s, struct relay_add_stream *take_q)
+{
+	struct stream *t = calloc(1, sizeof(*t));
+
+	if (t == NULL) {
+		relay_add_stream_clear(take_q);
+		return NULL;
+	}
+	t->session = s;
+	t->path = take_q->path;
+	t->channel = take_q->channel;
+	t->is_metadata = strcmp(t->channel->s, "metadata") == 0;
+	if (!t->is_metadata) {
+		t->tracefile_size = take_q->tracefile_size;
+		t->tracefile_count = take_q->tracefile_count;
+	}
+	*take_q = (struct relay_add_stream){ 0 };
+	list_init(&t->session_node);
+	list_init(&t->dirty_node);
+	list_init(&t->locked_node);
+	list_init(&t->gapped_node);
+	list_init(&t->sealed);
+	t->batch.end = &t->batch.first;
+	reorder_init(&t->reorder, &s->shard->store->packets,
+	    s->has_index && !t->is_metadata);
+	return t;
+}
+
+enum status
+stream_create(
+    struct session *s, struct relay_add_stream *take_q, uint64_t *handle)
+{
+	struct stream *t = stream_alloc(s, take_q);
+	struct shard *sh = s->shard;
+	enum status st;
+
+	*handle = ids_handle(&sh->ids, sh->config.worker);
+	if (t == NULL)
+		return E_NOMEM;
+	t->handle = *handle;
+	st = regroup(s, &t->path);
+	if (st == OK)
+		st = idmap_insert(&sh->streams, t->handle, t);
+	if (st == OK)
+		st = s->current == NULL ? E_REFUSED
+					: stream_enter_chunk(t, s->current);
+	if (st != OK) {
+		log_warn(STREAM_FMT " not added: %s", STREAM_ARGS(t),
+		    s->current == NULL ? "there is no trace chunk"
+				       : status_text(st));
+		stream_free(t);
+		return st;
+	}
+	list_add(&s->streams, &t->session_node);
+	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
+			     " count=%" PRIu64,
+	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);
+	return OK;
+}
+
+void
+stream_mark_dirty(struct stream *t)
+{
+	if (list_empty(&t->dirty_node))
+		list_add(&shard_of(t)->dirty, &t->dirty_node);
+}
+
+enum status
+stream_begin(struct stream *t, const struct data_header *h)
+{
+	if (t->is_metadata)
+		return E_PROTOCOL;
+	return reorder_begin(&t->reorder, h->net_seq);
+}
+
+enum status
+stream_data(struct stream *t, struct packet *take_p)
+{
+	uint32_t size = take_p->size;
+	enum status st = reorder_data(&t->reorder, take_p);
+
+	if (st != OK)
+		return st;
+	session_hold(t->session, size);
+	stream_mark_dirty(t);
+	return OK;
+}
+
+static void
+fill_record(struct index_record *rec, const struct relay_index *i)
+{
+	*rec = (struct index_record){
+		.packet_size = i->packet_size,
+		.content_size = i->content_size,
+		.timestamp_begin = i->timestamp_begin,
+		.timestamp_end = i->timestamp_end,
+		.events_discarded = i->events_discarded,
+		.ctf_stream = i->ctf_stream,
+		.ctf_instance = i->ctf_instance,
+		.packet_seq_num = i->packet_seq_num,
+	};
+}
+
+enum status
+stream_record(struct stream *t, const struct relay_index *i)
+{
+	unsigned halves = t->reorder.n_records;
+	struct index_record rec;
+	enum status st;
+
+	if (t->is_metadata || !t->session->has_index)
+		return E_PROTOCOL;
+	if (t->has_write_error) {
+		t->has_write_error = false;
+		return E_IO;
+	}
+	t->has_beacon = false;
+	t->has_ctf_stream = true;
+	t->ctf_stream = i->ctf_stream;
+	fill_record(&rec, i);
+	st = reorder_record(&t->reorder, i->net_seq, &rec);
+	/* Its packet was given up, or was taken without: nothing to add. */
+	if (st == E_NOENT)
+		return OK;
+	if (st == OK && !session_may_receive(t->session) &&
+	    t->reorder.n_records > halves) {
+		log_warn(STREAM_FMT " an index for packet %" PRIu64
+				    ", but its data connection is gone",
+		    STREAM_ARGS(t), i->net_seq);
+		return E_NOENT;
+	}
+	if (st == OK)
+		stream_mark_dirty(t);
+	return st;
+}
+
+enum status
+stream_beacon(struct stream *t, const struct relay_index *i)
+{
+	if (t->is_metadata || !t->session->has_index)
+		return E_PROTOCOL;
+	t->has_ctf_stream = true;
+	t->ctf_stream = i->ctf_stream;
+	/* While a record waits for its bytes, their events may be older. */
+	if (t->reorder.n_records > 0)
+		return OK;
+	t->has_beacon = true;
+	t->beacon = i->timestamp_end;
+	return OK;
+}
+
+enum status
+stream_metadata(struct stream *t, const struct relay_send_metadata *m)
+{
+	enum status st = OK;
+
+	if (!t->is_metadata)
+		return E_PROTOCOL;
+	if (t->chunk == NULL)
+		return E_NOENT;
+	/* Creating it failed before, for want of space or descriptors. */
+	if (t->tf == NULL)
+		st = stream_open_file(t, false);
+	if (st == OK)
+		st = tracefile_append_bytes(
+		    t->tf, m->data, m->size, m->padding);
+	return st == OK ? OK : E_IO;
+}
+
+enum status
+stream_reset_metadata(struct stream *t)
+{
+	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
+		return E_PROTOCOL;
+	if (t->chunk == NULL)
+		return E_NOENT;
+	if (t->tf != NULL)
+		tracefile_discard(t->tf);
+	t->tf = NULL;
+	return stream_open_file(t, true);
+}
+
+enum status
+stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
+{
+	if (t->roll.is_pending)
+		return E_EXISTS;
+	/* What is whole was sent before this command: it may fill up to AT. */
+	stream_drain(t);
+	stream_write_batch(t);
+	t->roll.is_pending = true;
+	t->roll.to = to == NULL ? NULL : chunk_get(to);
+	t->roll.at = at;
+	if (t->is_metadata || !t->session->has_index)
+		t->roll.at = 0; /* its numbers are not known: at once */
+	if (t->roll.at == 0 && !t->has_packet_seq)
+		return stream_roll_if_due(t, true, 0);
+	return t->has_packet_seq
+		   ? stream_roll_if_due(t, true, t->packet_seq + 1)
+		   : OK;
+}
+
+uint32_t
+stream_pending(struct stream *t, uint64_t last_seq)
+{
+	uint64_t seq = NO_SEQ;
+
+	t->is_checked = true;
+	stream_drain(t);
+	stream_write_batch(t);
+	if (t->has_write_error) {
+		t->has_write_error = false;
+		return RELAY_PENDING_UNKNOWN;
+	}
+	if (t->reorder.needs_record && t->has_record)
+		seq = t->record_seq;
+	else if (!t->reorder.needs_record && t->has_data)
+		seq = t->data_seq;
+	if ((int64_t)(seq - last_seq) >= 0)
+		return 0;
+	return session_may_receive(t->session) ? 1 : RELAY_PENDING_UNKNOWN;
+}
+
+/* Is there anything left that may still become whole? */
+static bool
+may_go_on(const struct stream *t)
+{
+	if (!t->has_last || !session_may_receive(t->session))
+		return false;
+	return !t->has_data || (int64_t)(t->data_seq - t->last_seq) < 0;
+}
+
+/* No record can come any more: whole packets leave without one. */
+static void
+begin_closing(struct stream *t)
+{
+	t->is_closing = true;
+	reorder_without_records(&t->reorder);
+	stream_commit(t);
+}
+
+void
+stream_close(struct stream *t, uint64_t last_seq)
+{
+	t->has_last = last_seq != NO_SEQ;
+	t->last_seq = last_seq;
+	begin_closing(t);
+}
+
+void
+stream_end_of_control(struct stream *t)
+{
+	if (!t->is_closing) {
+		stream_drain(t);
+		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
+	}
+	begin_closing(t);
+}
+
+void
+stream_end_of_data(struct stream *t)
+{
+	if (t->is_closing)
+		stream_close_now(t);
+	else
+		stream_mark_dirty(t); /* no gap will be filled now */
+}
+
+void
+stream_close_now(struct stream *t)
+{
+	unsigned dropped;
+
+	reorder_without_records(&t->reorder);
+	do {
+		stream_drain(t);
+		stream_write_batch(t);
+	} while (reorder_skip(&t->reorder, &dropped) > 0);
+	if (t->reorder.n_records > 0)
+		log_info(STREAM_FMT " closed; the bytes of %u packets never "
+				    "came",
+		    STREAM_ARGS(t), t->reorder.n_records);
+	stream_seal_file(t);
+	stream_leave_sealed(t);
+	stream_free(t);
+}
+
+void
+stream_commit(struct stream *t)
+{
+	list_del(&t->dirty_node);
+	stream_drain(t);
+	stream_write_batch(t);
+	if (t->is_closing && !may_go_on(t))
+		stream_close_now(t);
+}

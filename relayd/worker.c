@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/worker.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/conn.h"
+#include "relayd/control.h"
+#include "relayd/shard.h"
+#include "store/store.h"
+
+/* While sockets are not read for want of memory, or messages are half here. */
+#define HELD_RETRY_NS (20 * NS_PER_MS)
+#define SWEEP_NS (1 * NS_PER_S)
+/* Packet memory that is only cached is given back after this long a rest. */
+#define REST_NS (5 * NS_PER_S)
+/* A turn that took longer is worth a line. */
+#define SLOW_TURN_NS (250 * NS_PER_MS)
+
+struct worker {
+	pthread_t thread;
+	bool has_thread;
+	struct loop loop;
+	struct shard *shard;
+	struct desk desk;
+	struct event timer;
+	uint64_t timer_at; /* ns; UINT64_MAX: not set */
+	uint64_t last_sweep, last_work;
+	uint64_t packets_seen; /* of the store, at last_work */
+	uint64_t last_slow_log;
+	struct loop *lobby;
+};
+
+static void
+post_to_lobby(struct worker *w, const struct message *what)
+{
+	struct message *m = malloc(sizeof(*m));
+
+	if (m == NULL) {
+		log_error("out of memory: connection lost");
+		conn_destroy(what->conn, true);
+		return;
+	}
+	*m = *what;
+	loop_post(w->lobby, m);
+}
+
+static void
+on_handover(struct conn *take_c, void *arg)
+{
+	post_to_lobby(
+	    arg, &(struct message){ .kind = MESSAGE_ADOPT, .conn = take_c });
+}
+
+static void
+on_session_gone(const struct placement_key *key, void *arg)
+{
+	post_to_lobby(arg,
+	    &(struct message){ .kind = MESSAGE_SESSION_GONE, .key = *key });
+}
+
+static void
+on_message(struct message *m, void *arg)
+{
+	struct worker *w = arg;
+
+	if (m->kind == MESSAGE_STOP)
+		w->loop.is_stopping = true;
+	else if (m->kind == MESSAGE_ADOPT && w->desk.scratch != NULL)
+		conn_attach(m->conn, &w->desk);
+	else
+		conn_destroy(m->conn, false);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+
+	loop_is_busy(&w->loop);
+	w->timer_at = UINT64_MAX;
+}
+
+static void
+set_timer(struct worker *w, uint64_t at, uint64_t now)
+{
+	uint64_t in = at > now ? at - now : 0;
+	struct timeval tv = {
+		.tv_sec = (time_t)(in / NS_PER_S),
+		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
+	};
+
+	/* One that comes too early looks again; that is cheaper than moving
+	 * it at each turn. */
+	if (at >= w->timer_at)
+		return;
+	w->timer_at = at;
+	event_add(&w->timer, &tv);
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Memory kept for reuse goes back after a rest. When to look again. */
+static uint64_t
+rest(struct worker *w, uint64_t now)
+{
+	struct store *s = w->shard->store;
+
+	if (s->packets_written != w->packets_seen) {
+		w->packets_seen = s->packets_written;
+		w->last_work = now;
+	}
+	if (s->packets.slab.cached == 0 && s->packets.n_free == 0)
+		return UINT64_MAX;
+	if (now - w->last_work < REST_NS)
+		return w->last_work + REST_NS;
+	packet_pool_trim(&s->packets);
+	return UINT64_MAX;
+}
+
+static void
+turn_end(struct worker *w)
+{
+	uint64_t now, began, next;
+	bool deletes;
+
+	desk_turn_end(&w->desk);
+	deletes = shard_delete_some(w->shard);
+	now = clock_now_ns();
+	next = shard_tick(w->shard, now);
+	desk_turn_end(&w->desk);
+	if (w->desk.n_busy > 0 && now - w->last_sweep >= SWEEP_NS) {
+		desk_sweep(&w->desk, now);
+		w->last_sweep = now;
+	}
+	if (w->desk.n_busy > 0)
+		next = earlier(next, w->last_sweep + SWEEP_NS);
+	if (!list_empty(&w->desk.held))
+		next = earlier(next, now + HELD_RETRY_NS);
+	next = earlier(next, rest(w, now));
+	set_timer(w, deletes ? now : next, now);
+	began = published(&w->loop.busy_since);
+	if (began != 0 && now - began > SLOW_TURN_NS &&
+	    log_ratelimit(&w->last_slow_log, NS_PER_S))
+		log_warn("worker %u: a turn of the loop took %" PRIu64 " ms",
+		    w->shard->config.worker, (now - began) / NS_PER_MS);
+	publish(&w->loop.busy_since, 0);
+}
+
+static void
+log_figures(const struct worker *w)
+{
+	const struct store *s = w->shard->store;
+	const struct shard *sh = w->shard;
+
+	log_info("worker %u: sessions=%" PRIu64 " packets=%" PRIu64
+		 " bytes=%" PRIu64 " records=%" PRIu64 " gaps=%" PRIu64
+		 " lost=%" PRIu64 " dropped=%" PRIu64 " write_errors=%" PRIu64
+		 " locks_forced=%" PRIu64,
+	    sh->config.worker, sh->sessions_created, s->packets_written,
+	    s->bytes_written, s->records_written, sh->gaps, sh->packets_lost,
+	    sh->packets_dropped, s->write_errors, s->locks_forced);
+}
+
+static void *
+run(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!w->loop.is_stopping) {
+		loop_turn(&w->loop);
+		turn_end(w);
+	}
+	desk_read_all(&w->desk);
+	shard_commit(w->shard);
+	desk_destroy(&w->desk);
+	log_figures(w);
+	return NULL;
+}
+
+static void
+worker_free(struct worker *w)
+{
+	desk_destroy(&w->desk);
+	shard_destroy(w->shard);
+	if (w->loop.base != NULL && event_initialized(&w->timer))
+		event_del(&w->timer);
+	loop_destroy(&w->loop);
+	free(w);
+}
+
+enum status
+worker_start(struct worker **out, const struct worker_config *config)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	enum status st;
+
+	*out = NULL;
+	if (w == NULL)
+		return E_NOMEM;
+	w->lobby = config->lobby;
+	w->timer_at = UINT64_MAX;
+	list_init(&w->desk.conns);
+	st = loop_init(&w->loop, on_message, w);
+	if (st == OK)
+		st = shard_create(&w->shard, config->shard, config->store);
+	if (st == OK)
+		st = desk_init(&w->desk, &w->loop, w->shard, config->control,
+		    config->shard->memory);
+	w->desk.handover = on_handover;
+	w->desk.session_gone = on_session_gone;
+	w->desk.arg = w;
+	if (st == OK &&
+	    event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0)
+		st = E_NOMEM;
+	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
+		st = E_NOMEM;
+	if (st != OK) {
+		worker_free(w);
+		return st;
+	}
+	w->has_thread = true;
+	*out = w;
+	return OK;
+}
+
+struct loop *
+worker_loop(struct worker *w)
+{
+	return &w->loop;
+}
+
+uint64_t
+worker_busy_since(const struct worker *w)
+{
+	return published(&w->loop.busy_since);
+}
+
+void
+worker_stop(struct worker *w)
+{
+	struct message *m;
+
+	if (w == NULL)
+		return;
+	while ((m = calloc(1, sizeof(*m))) == NULL)
+		; /* nothing else ends the thread */
+	m->kind = MESSAGE_STOP;
+	loop_post(&w->loop, m);
+	pthread_join(w->thread, NULL);
+	worker_free(w);
+}

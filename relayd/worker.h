@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An ingest worker: a thread, its loop, its shard and its connections.
+ * Created, stopped and joined by the main thread.
+ */
+#ifndef RELAYD_WORKER_H
+#define RELAYD_WORKER_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "relayd/loop.h"
+
+struct control_config;
+struct shard_config;
+struct store_config;
+struct worker;
+
+struct worker_config {
+	const struct shard_config *shard;     /* copied */
+	const struct store_config *store;     /* copied */
+	const struct control_config *control; /* borrowed */
+	uint64_t stall_ns;		      /* 0: CONN_STALL_NS */
+	struct loop *lobby; /* where connections are handed back to */
+};
+
+/* Starts the thread. */
+enum status worker_start(
+    struct worker **out, const struct worker_config *config) MUST_CHECK;
+
+/* Any thread: its inbox. */
+struct loop *worker_loop(struct worker *w);
+
+/* ns since when it has been serving without waiting; 0: it waits. Any thread.
+ */
+uint64_t worker_busy_since(const struct worker *w);
+
+/* What has arrived is read and written, every connection closed. Waits for
+ * the thread. NULL is fine. */
+void worker_stop(struct worker *w);
+
+#endif

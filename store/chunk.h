@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trace chunk: a directory of a session that holds the files of one
+ * rotation, or the session's directory itself (streaming 5.5). It moves while
+ * files in it are written; whoever opens a file goes through chunk_fd().
+ *
+ * Sessions (as current chunk or pending closure), streams and tracefiles hold
+ * references. When the last one goes, the command of CLOSE_TRACE_CHUNK runs:
+ * archiving at once, deleting in slices by chunk_delete_step().
+ *
+ * A worker's own. Knows nothing of sessions, sockets or wire commands.
+ */
+#ifndef STORE_CHUNK_H
+#define STORE_CHUNK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/relpath.h"
+#include "common/status.h"
+
+struct session_dir;
+
+enum chunk_place {
+	CHUNK_AT_ROOT,	  /* in the session's directory itself */
+	CHUNK_AT_OLD,	  /* .tmp_old_chunk */
+	CHUNK_AT_NEW,	  /* .tmp_new_chunk */
+	CHUNK_AT_NAME,	  /* <C>-<id>, or the override name */
+	CHUNK_AT_ARCHIVE, /* archives/<C>-<E>-<id> */
+};
+
+enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
+
+/* The files of one stream in this chunk, for deletion. */
+struct chunk_family {
+	struct list node;
+	struct relpath *path, *channel;
+	bool is_numbered;      /* channel_0, channel_1, ... */
+	uint64_t n_files;      /* numbers below this were used */
+	uint32_t journal_root; /* only where the chunk is the base */
+};
+
+struct chunk {
+	struct list node;	 /* its owner's list of chunks */
+	struct list doomed_node; /* its owner's list of those to delete */
+	unsigned refs;
+	uint64_t id;
+	uint64_t creation_time, close_time; /* s since the epoch */
+	bool is_closed;			    /* close_time is set */
+	bool is_base; /* before 2.11: the output directory, never moved */
+	struct relpath *override_name; /* NULL: none */
+	enum chunk_place place;
+	char tmp_name[40]; /* while AT_OLD or AT_NEW */
+	enum chunk_command command;
+	struct session_dir *dir;
+	int fd;		  /* -1: the session's */
+	struct list tops; /* top-level folders made */
+	struct list families;
+	uint64_t delete_next; /* of the first family */
+	/* Called when the last reference goes; takes the chunk. */
+	void (*released)(struct chunk *take_c, void *arg);
+	void *released_arg;
+};
+
+/*
+ * A chunk with one reference, at CHUNK_AT_ROOT: nothing is made on disk
+ * before chunk_make(). Takes a reference on DIR. OVERRIDE_NAME may be NULL and
+ * is copied. RELEASED runs when the last reference goes and must end in
+ * chunk_finish(), now or later.
+ */
+enum status chunk_create(struct chunk **out, struct session_dir *dir,
+    uint64_t id, uint64_t creation_time, const struct relpath *override_name,
+    void (*released)(struct chunk *take_c, void *arg), void *arg) MUST_CHECK;
+struct chunk *chunk_get(struct chunk *c);
+void chunk_put(struct chunk *c); /* NULL is fine */
+
+/* <C>-<id>, <C>-<E>-<id> once closed, or the override name. E_REFUSED: the
+ * time cannot be written as a date. */
+enum status chunk_name(const struct chunk *c, char out[256]) MUST_CHECK;
+
+/* Make the chunk's directory at PLACE (AT_ROOT: nothing to make). */
+enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
+/* Move what the chunk made to PLACE. Same place: nothing. */
+enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
+
+/* The directory, borrowed; good until the chunk moves. */
+int chunk_fd(const struct chunk *c);
+
+/*
+ * A stream will write files CHANNEL[_N] in the folder PATH: make that folder,
+ * and remember the names for deletion. The family lives as long as the chunk.
+ */
+enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
+    const struct relpath *channel, bool is_numbered,
+    struct chunk_family **out) MUST_CHECK;
+
+/* No reference is left: run the command, all but deletion. True when
+ * chunk_delete_step() has work. */
+bool chunk_settle(struct chunk *c);
+/* Delete for at most BUDGET files; true when all is gone. */
+bool chunk_delete_step(struct chunk *c, unsigned budget);
+/* Free a chunk without references. */
+void chunk_finish(struct chunk *take_c);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deleting a chunk: what it made, by name, and the folders that are empty
+ * then. What somebody else put there stays.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "store/chunk.h"
+#include "store/dir.h"
+#include "store/session_dir.h"
+
+static void
+delete_file(const struct chunk *c, const char *path)
+{
+	enum status st = dir_unlink(chunk_fd(c), path);
+
+	if (st != OK && st != E_NOENT)
+		log_errno(LOG_WARN, "trace chunk %" PRIu64 ": %s: unlink",
+		    c->id, path);
+}
+
+static void
+delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n)
+{
+	char path[2 * RELPATH_MAX], number[32] = "";
+
+	if (f->is_numbered)
+		snprintf(number, sizeof(number), "_%" PRIu64, n);
+	snprintf(
+	    path, sizeof(path), "%s/%s%s", f->path->s, f->channel->s, number);
+	delete_file(c, path);
+	snprintf(path, sizeof(path), "%s/index/%s%s.idx", f->path->s,
+	    f->channel->s, number);
+	delete_file(c, path);
+}
+
+/* rmdir PATH's folders from the deepest up, as far as they are empty. */
+static void
+remove_folders(const struct chunk *c, const struct relpath *path)
+{
+	char folder[RELPATH_MAX + sizeof("/index")];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s/index", path->s);
+	(void)dir_remove(chunk_fd(c), folder);
+	snprintf(folder, sizeof(folder), "%s", path->s);
+	do {
+		if (dir_remove(chunk_fd(c), folder) != OK)
+			return; /* not empty: another stream's, or foreign */
+		slash = strrchr(folder, '/');
+		if (slash != NULL)
+			*slash = '\0';
+	} while (slash != NULL);
+}
+
+static void
+drop_family(struct chunk *c, struct chunk_family *f)
+{
+	remove_folders(c, f->path);
+	list_del(&f->node);
+	relpath_free(f->path);
+	relpath_free(f->channel);
+	free(f);
+	c->delete_next = 0;
+}
+
+static void
+remove_own_folder(struct chunk *c)
+{
+	char name[256];
+	enum status st;
+
+	if (c->fd < 0)
+		return;
+	if (c->place == CHUNK_AT_NAME) {
+		/* Its name on disk is that of an open chunk. */
+		c->is_closed = false;
+		st = chunk_name(c, name);
+		c->is_closed = true;
+	} else {
+		snprintf(name, sizeof(name), "%s", c->tmp_name);
+		st = OK;
+	}
+	if (st == OK && dir_remove(c->dir->fd, name) != OK)
+		log_errno(
+		    LOG_INFO, "trace chunk %" PRIu64 ": %s: kept", c->id, name);
+}
+
+bool
+chunk_delete_step(struct chunk *c, unsigned budget)
+{
+	struct chunk_family *f;
+	uint64_t n_files;
+
+	while (!list_empty(&c->families)) {
+		f = list_first(&c->families, struct chunk_family, node);
+		n_files = f->is_numbered ? f->n_files : 1;
+		for (; c->delete_next < n_files; c->delete_next++) {
+			if (budget-- == 0)
+				return false;
+			delete_pair(c, f, c->delete_next);
+		}
+		drop_family(c, f);
+	}
+	remove_own_folder(c);
+	return true;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/relpath.h"
+
+#define DIR_MODE 0770
+#define FILE_MODE 0660
+
+static bool is_without_openat2;
+
+void
+dir_without_openat2(bool on)
+{
+	is_without_openat2 = on;
+}
+
+static enum status
+from_errno(void)
+{
+	switch (errno) {
+	case ENOENT:
+		return E_NOENT;
+	case EEXIST:
+	case ENOTEMPTY:
+		return E_EXISTS;
+	default:
+		return E_IO;
+	}
+}
+
+/* The first component of *PATH into NAME; false when it cannot be one. */
+static bool
+next_component(const char **path, char name[256])
+{
+	size_t n = strcspn(*path, "/");
+
+	if (n == 0 || n > 255 || (n == 2 && memcmp(*path, "..", 2) == 0)) {
+		errno = EXDEV;
+		return false;
+	}
+	memcpy(name, *path, n);
+	name[n] = '\0';
+	*path += n + ((*path)[n] == '/');
+	return true;
+}
+
+/* What openat2() does for us where there is none. */
+static int
+walk(int base, const char *path, int flags, mode_t mode)
+{
+	char name[256];
+	int fd, at = base;
+
+	do {
+		if (!next_component(&path, name)) {
+			fd = -1;
+			break;
+		}
+		if (*path == '\0')
+			fd = openat(at, name, flags | O_NOFOLLOW, mode);
+		else
+			fd = openat(at, name,
+			    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (at != base)
+			close(at);
+		at = fd;
+	} while (fd >= 0 && *path != '\0');
+	return fd;
+}
+
+static int
+open_beneath(int base, const char *path, int flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+		.mode = (flags & O_CREAT) != 0 ? mode : 0,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = -1;
+
+	if (*path == '\0')
+		path = ".";
+	errno = ENOSYS;
+	if (!is_without_openat2)
+		do {
+			fd = syscall(
+			    SYS_openat2, base, path, &how, sizeof(how));
+		} while (fd < 0 && errno == EAGAIN);
+	/* EPERM: a seccomp filter older than the call. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return walk(base, path, flags | O_CLOEXEC, mode);
+	return (int)fd;
+}
+
+enum status
+dir_open(int *out, int base, const char *path)
+{
+	*out = open_beneath(base, path, O_RDONLY | O_DIRECTORY, 0);
+	return *out < 0 ? from_errno() : OK;
+}
+
+enum status
+dir_open_file(int *out, int base, const char *path, int flags)
+{
+	*out = open_beneath(base, path, flags | O_NOFOLLOW, FILE_MODE);
+	return *out < 0 ? from_errno() : OK;
+}
+
+/*
+ * Open the directory that holds the last component of PATH and point *LEAF at
+ * that component.
+ */
+static enum status
+open_parent(int *out, int base, const char *path, const char **leaf)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[RELPATH_MAX] = "";
+	size_t n;
+
+	*leaf = slash == NULL ? path : slash + 1;
+	if (slash != NULL) {
+		n = (size_t)(slash - path);
+		if (n >= sizeof(parent)) {
+			errno = ENAMETOOLONG;
+			return E_IO;
+		}
+		memcpy(parent, path, n);
+		parent[n] = '\0';
+	}
+	*out = open_beneath(base, parent, O_PATH | O_DIRECTORY, 0);
+	return *out < 0 ? from_errno() : OK;
+}
+
+/* Close FD without losing the errno of the call before. */
+static enum status
+finish(int fd, int result)
+{
+	enum status st = result != 0 ? from_errno() : OK;
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+	return st;
+}
+
+enum status
+dir_create(int base, const char *path)
+{
+	const char *leaf;
+	enum status st;
+	int fd;
+
+	st = open_parent(&fd, base, path, &leaf);
+	return st != OK ? st : finish(fd, mkdirat(fd, leaf, DIR_MODE));
+}
+
+enum status
+dir_create_path(int base, const char *path)
+{
+	char part[RELPATH_MAX];
+	size_t len = strlen(path);
+	enum status st;
+	int fd;
+
+	if (len >= sizeof(part)) {
+		errno = ENAMETOOLONG;
+		return E_IO;
+	}
+	/* Mostly it is there already, or only the last one is missing. */
+	fd = open_beneath(base, path, O_PATH | O_DIRECTORY, 0);
+	if (fd >= 0) {
+		close(fd);
+		return OK;
+	}
+	for (size_t n = 0; n < len; n++) {
+		n += strcspn(path + n, "/");
+		memcpy(part, path, n);
+		part[n] = '\0';
+		st = dir_create(base, part);
+		if (st != OK && st != E_EXISTS)
+			return st;
+	}
+	/* The last one exists; is it a directory? */
+	fd = open_beneath(base, path, O_PATH | O_DIRECTORY, 0);
+	if (fd < 0)
+		return from_errno();
+	close(fd);
+	return OK;
+}
+
+enum status
+dir_unlink(int base, const char *path)
+{
+	const char *leaf;
+	enum status st;
+	int fd;
+
+	st = open_parent(&fd, base, path, &leaf);
+	return st != OK ? st : finish(fd, unlinkat(fd, leaf, 0));
+}
+
+enum status
+dir_remove(int base, const char *path)
+{
+	const char *leaf;
+	enum status st;
+	int fd;
+
+	st = open_parent(&fd, base, path, &leaf);
+	return st != OK ? st : finish(fd, unlinkat(fd, leaf, AT_REMOVEDIR));
+}
+
+enum status
+dir_rename(int base, const char *from, const char *to)
+{
+	const char *leaf_from, *leaf_to;
+	int fd_from, fd_to, ret;
+	enum status st;
+
+	st = open_parent(&fd_from, base, from, &leaf_from);
+	if (st != OK)
+		return st;
+	st = open_parent(&fd_to, base, to, &leaf_to);
+	if (st != OK) {
+		close(fd_from);
+		return st;
+	}
+	ret = renameat2(fd_from, leaf_from, fd_to, leaf_to, RENAME_NOREPLACE);
+	/* Not every file system can; rename(2) replaces empty folders only. */
+	if (ret != 0 && errno == EINVAL)
+		ret = renameat(fd_from, leaf_from, fd_to, leaf_to);
+	st = finish(fd_from, ret);
+	ret = errno;
+	close(fd_to);
+	errno = ret;
+	return st;
+}
+
+bool
+dir_is_empty(int fd)
+{
+	bool is_empty = true;
+	struct dirent *e;
+	int copy;
+	DIR *d;
+
+	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = copy < 0 ? NULL : fdopendir(copy);
+	if (d == NULL) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	while (is_empty && (e = readdir(d)) != NULL)
+		is_empty = strcmp(e->d_name, ".") == 0 ||
+			   strcmp(e->d_name, "..") == 0;
+	closedir(d);
+	return is_empty;
+}

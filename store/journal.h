@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The journal of open streams: which files are being written and how long
+ * their whole part is, so that a start after kill -9 can cut what was torn.
+ *
+ * One file per worker, `.tracepulse-journal.<16 hex digits>` in the output
+ * directory, mapped shared: a commit stores two numbers and makes no system
+ * call, and what was stored survives the process. The file is locked with
+ * flock(2) while its owner lives and is gone after a clean end. Files are
+ * named by inode below a root (the session's directory), so that moving a
+ * trace chunk needs no entry changed.
+ *
+ * Single owner, but journal_recover(), which is called before there are any.
+ */
+#ifndef STORE_JOURNAL_H
+#define STORE_JOURNAL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/compiler.h"
+#include "common/relpath.h"
+#include "common/status.h"
+
+struct journal;
+
+/* No file is made before the first entry. BASE_FD is borrowed. */
+enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
+/* Unlinks the file. NULL is fine. */
+void journal_destroy(struct journal *j);
+
+/* Entries are numbers from 1; 0 is none, and every call takes it in silence:
+ * without a journal (disk full, no memory) the relay still records. */
+uint32_t journal_add_root(struct journal *j, const struct relpath *path);
+void journal_remove_root(struct journal *j, uint32_t root);
+uint32_t journal_add_file(
+    struct journal *j, uint32_t root, ino_t ino, uint64_t length);
+/* Bytes up to LENGTH are whole. */
+void journal_set_length(struct journal *j, uint32_t file, uint64_t length);
+void journal_remove_file(struct journal *j, uint32_t file);
+
+/*
+ * Cut the torn tails that a killed relay left below BASE_FD, as its journals
+ * say, and remove those. Journals of relays that live are left alone. Logs
+ * one line per file cut. Returns the number of files cut.
+ */
+unsigned journal_recover(int base_fd);
+
+#endif

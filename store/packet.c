@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/packet.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Structs kept for reuse; as many as are in flight with 16 busy streams. */
+#define PACKETS_KEPT 256
+/* The first block of a packet, whatever its header claims, unless the sender
+ * has just delivered a larger one. */
+#define FIRST_BLOCK (64 * 1024)
+
+void
+packet_pool_init(
+    struct packet_pool *pool, uint64_t max_cached, struct published *account)
+{
+	slab_init(&pool->slab, max_cached, account);
+	list_init(&pool->free);
+	pool->n_free = 0;
+}
+
+static void
+trim_structs(struct packet_pool *pool)
+{
+	struct packet *p;
+
+	while (!list_empty(&pool->free)) {
+		p = list_first(&pool->free, struct packet, node);
+		list_del(&p->node);
+		free(p);
+	}
+	pool->n_free = 0;
+}
+
+void
+packet_pool_free(struct packet_pool *pool)
+{
+	trim_structs(pool);
+	slab_free_all(&pool->slab);
+}
+
+void
+packet_pool_trim(struct packet_pool *pool)
+{
+	trim_structs(pool);
+	slab_trim(&pool->slab, 0);
+}
+
+struct packet *
+packet_create(struct packet_pool *pool, uint64_t net_seq)
+{
+	struct packet *p;
+
+	if (list_empty(&pool->free)) {
+		p = malloc(sizeof(*p));
+		if (p == NULL)
+			return NULL;
+	} else {
+		p = list_first(&pool->free, struct packet, node);
+		list_del(&p->node);
+		pool->n_free--;
+	}
+	*p = (struct packet){ .net_seq = net_seq };
+	list_init(&p->node);
+	return p;
+}
+
+void
+packet_destroy(struct packet_pool *pool, struct packet *p)
+{
+	if (p == NULL)
+		return;
+	slab_put(&pool->slab, p->blocks);
+	list_del(&p->node);
+	if (pool->n_free == PACKETS_KEPT) {
+		free(p);
+		return;
+	}
+	list_add(&pool->free, &p->node);
+	pool->n_free++;
+}
+
+/* How large the next block should be: no more than three times what came. */
+static size_t
+next_block(const struct packet *p)
+{
+	uint64_t want = p->size - p->received;
+	uint64_t most = 3 * (uint64_t)p->received;
+
+	if (most < FIRST_BLOCK)
+		most = FIRST_BLOCK;
+	if (most < p->trusted)
+		most = p->trusted;
+	if (want > most)
+		want = most;
+	return want > SLAB_LARGEST ? SLAB_LARGEST : (size_t)want;
+}
+
+size_t
+packet_room(struct packet_pool *pool, struct packet *p, uint8_t **at)
+{
+	size_t room, lacks = p->size - p->received;
+	struct slab_block *b = p->last;
+
+	assert(lacks > 0);
+	if (b == NULL || b->used == b->cap) {
+		b = slab_get(&pool->slab, next_block(p));
+		if (b == NULL) {
+			*at = NULL;
+			return 0;
+		}
+		b->used = 0;
+		b->next = NULL;
+		if (p->last != NULL)
+			p->last->next = b;
+		else
+			p->blocks = b;
+		p->last = b;
+	}
+	*at = b->mem + b->used;
+	room = b->cap - b->used;
+	return room < lacks ? room : lacks;
+}
+
+void
+packet_filled(struct packet *p, size_t n)
+{
+	p->last->used += (uint32_t)n;
+	p->received += (uint32_t)n;
+}
+
+size_t
+packet_copy(
+    struct packet_pool *pool, struct packet *p, const void *from, size_t n)
+{
+	size_t done = 0, room;
+	uint8_t *at;
+
+	while (done < n && !packet_is_whole(p)) {
+		room = packet_room(pool, p, &at);
+		if (at == NULL)
+			break;
+		if (room > n - done)
+			room = n - done;
+		memcpy(at, (const uint8_t *)from + done, room);
+		packet_filled(p, room);
+		done += room;
+	}
+	return done;
+}

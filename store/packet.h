@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One trace packet between the socket and the file: its bytes, its index
+ * record, or as yet only one of the two. Memory grows with the bytes that
+ * arrived, never with what the header claims. Single owner.
+ */
+#ifndef STORE_PACKET_H
+#define STORE_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/slab.h"
+#include "common/status.h"
+#include "store/index.h"
+
+struct packet {
+	struct list node;    /* reorder's record-only list, or free list */
+	struct packet *next; /* of a batch */
+	uint64_t net_seq;
+	uint32_t size;	   /* bytes of data */
+	uint32_t padding;  /* zero bytes after them, on disk only */
+	uint32_t received; /* of size */
+	uint32_t trusted;  /* bytes that may be reserved before any arrived */
+	bool has_data;	   /* all of it is here */
+	bool has_record;
+	struct slab_block *blocks, *last;
+	struct index_record rec;
+};
+
+/* Packets and their blocks, for reuse. One per worker. */
+struct packet_pool {
+	struct slab_pool slab;
+	struct list free; /* of struct packet */
+	unsigned n_free;
+};
+
+void packet_pool_init(
+    struct packet_pool *pool, uint64_t max_cached, struct published *account);
+void packet_pool_free(struct packet_pool *pool);
+/* Memory that is only cached goes back to the system. */
+void packet_pool_trim(struct packet_pool *pool);
+
+struct packet *packet_create(struct packet_pool *pool, uint64_t net_seq);
+void packet_destroy(struct packet_pool *pool, struct packet *p);
+
+/*
+ * Where the next bytes go: *AT has room for the returned number of bytes, at
+ * most what the packet still lacks. 0 with *AT NULL: no memory.
+ */
+size_t packet_room(struct packet_pool *pool, struct packet *p, uint8_t **at);
+/* N bytes were put there. */
+void packet_filled(struct packet *p, size_t n);
+/* Copy up to N bytes in; how many were taken (less than wanted: no memory). */
+size_t packet_copy(
+    struct packet_pool *pool, struct packet *p, const void *from, size_t n);
+
+static inline bool
+packet_is_whole(const struct packet *p)
+{
+	return p->received == p->size;
+}
+
+/* On disk. */
+static inline uint64_t
+packet_length(const struct packet *p)
+{
+	return (uint64_t)p->size + p->padding;
+}
+
+#endif

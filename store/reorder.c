@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/reorder.h"
+
+#include <assert.h>
+
+void
+reorder_init(struct reorder *r, struct packet_pool *pool, bool needs_record)
+{
+	*r = (struct reorder){ .pool = pool, .needs_record = needs_record };
+	list_init(&r->records);
+}
+
+void
+reorder_free(struct reorder *r)
+{
+	struct packet *p;
+
+	while ((p = idmap_any(&r->halves)) != NULL) {
+		idmap_remove(&r->halves, p->net_seq);
+		packet_destroy(r->pool, p);
+	}
+	idmap_free(&r->halves);
+	heap_free(&r->by_seq);
+	r->held_bytes = 0;
+	r->n_records = 0;
+}
+
+/* Sequence numbers count up from any start; 2^63 of them are one direction. */
+static bool
+is_before(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) < 0;
+}
+
+enum status
+reorder_begin(struct reorder *r, uint64_t net_seq)
+{
+	const struct packet *p;
+
+	if (!r->has_next) {
+		r->has_next = true;
+		r->next = net_seq;
+	}
+	if (is_before(net_seq, r->next))
+		return E_PROTOCOL;
+	p = idmap_find(&r->halves, net_seq);
+	return p != NULL && p->has_data ? E_EXISTS : OK;
+}
+
+/* Move the record of the half that is here into P and take its place. */
+static void
+merge(struct reorder *r, struct packet *p, struct packet *half)
+{
+	p->rec = half->rec;
+	p->has_record = true;
+	idmap_remove(&r->halves, half->net_seq);
+	r->n_records--;
+	packet_destroy(r->pool, half);
+}
+
+enum status
+reorder_data(struct reorder *r, struct packet *take_p)
+{
+	struct packet *half, *p = take_p;
+	enum status st = reorder_begin(r, p->net_seq);
+
+	if (st != OK)
+		goto fail;
+	half = idmap_find(&r->halves, p->net_seq);
+	if (half != NULL)
+		merge(r, p, half);
+	st = idmap_insert(&r->halves, p->net_seq, p);
+	if (st != OK)
+		goto fail;
+	st = heap_push(&r->by_seq, p->net_seq, p);
+	if (st != OK) {
+		idmap_remove(&r->halves, p->net_seq);
+		goto fail;
+	}
+	p->has_data = true;
+	r->held_bytes += p->size;
+	return OK;
+
+fail:
+	packet_destroy(r->pool, p);
+	return st;
+}
+
+enum status
+reorder_record(
+    struct reorder *r, uint64_t net_seq, const struct index_record *rec)
+{
+	struct packet *p = idmap_find(&r->halves, net_seq);
+	enum status st;
+
+	if (p != NULL) {
+		if (p->has_record)
+			return E_EXISTS;
+		p->rec = *rec;
+		p->has_record = true;
+		return OK;
+	}
+	if (r->has_next && is_before(net_seq, r->next))
+		return E_NOENT;
+	if (r->n_records == REORDER_RECORDS_MAX)
+		return E_LIMIT;
+	p = packet_create(r->pool, net_seq);
+	if (p == NULL)
+		return E_NOMEM;
+	st = idmap_insert(&r->halves, net_seq, p);
+	if (st != OK) {
+		packet_destroy(r->pool, p);
+		return st;
+	}
+	p->rec = *rec;
+	p->has_record = true;
+	list_add(&r->records, &p->node);
+	r->n_records++;
+	return OK;
+}
+
+struct packet *
+reorder_pop(struct reorder *r)
+{
+	const struct heap_item *min = heap_min(&r->by_seq);
+	struct packet *p;
+
+	if (min == NULL || min->key != r->next)
+		return NULL;
+	p = min->value;
+	if (r->needs_record && !p->has_record)
+		return NULL;
+	heap_pop(&r->by_seq);
+	idmap_remove(&r->halves, p->net_seq);
+	r->held_bytes -= p->size;
+	r->next++;
+	return p;
+}
+
+bool
+reorder_has_gap(const struct reorder *r)
+{
+	const struct heap_item *min = heap_min(&r->by_seq);
+
+	return min != NULL && min->key != r->next;
+}
+
+uint64_t
+reorder_skip(struct reorder *r, unsigned *records_dropped)
+{
+	const struct heap_item *min = heap_min(&r->by_seq);
+	struct list *n, *tmp;
+	struct packet *p;
+	uint64_t skipped;
+
+	*records_dropped = 0;
+	if (min == NULL)
+		return 0;
+	skipped = min->key - r->next;
+	r->next = min->key;
+	list_for_each (n, tmp, &r->records) {
+		p = list_entry(n, struct packet, node);
+		if (!is_before(p->net_seq, r->next))
+			continue;
+		idmap_remove(&r->halves, p->net_seq);
+		packet_destroy(r->pool, p);
+		r->n_records--;
+		++*records_dropped;
+	}
+	return skipped;
+}
+
+bool
+reorder_last_record(const struct reorder *r, uint64_t *net_seq)
+{
+	const struct list *n;
+	const struct packet *p;
+	bool found = false;
+
+	for (n = r->records.next; n != &r->records; n = n->next) {
+		p = list_entry(n, struct packet, node);
+		if (!found || is_before(*net_seq, p->net_seq))
+			*net_seq = p->net_seq;
+		found = true;
+	}
+	return found;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The packets of one stream, waiting for their other half and for their turn:
+ * a priority heap by net_seq_num. Halves come in any order, on any connection;
+ * whole packets leave in sequence. Knows neither files nor time: the caller
+ * decides when a gap has lasted long enough. Single owner.
+ */
+#ifndef STORE_REORDER_H
+#define STORE_REORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/heap.h"
+#include "common/idmap.h"
+#include "common/list.h"
+#include "common/status.h"
+#include "store/index.h"
+#include "store/packet.h"
+
+/* Records that may wait for their bytes, per stream: far above the few that a
+ * tracer has in flight, and 16 MiB of memory at most. */
+#define REORDER_RECORDS_MAX 65536
+
+struct reorder {
+	struct packet_pool *pool;
+	struct heap by_seq;  /* packets whose bytes are here */
+	struct idmap halves; /* every packet held, by net_seq */
+	struct list records; /* those of which only the record is here */
+	unsigned n_records;
+	bool needs_record; /* a packet leaves only with its record */
+	bool has_next;
+	uint64_t next;	     /* net_seq to leave next */
+	uint64_t held_bytes; /* data bytes of the packets in the heap */
+};
+
+void reorder_init(
+    struct reorder *r, struct packet_pool *pool, bool needs_record);
+void reorder_free(struct reorder *r);
+
+/*
+ * A packet with this number begins to arrive. The first number seen is the one
+ * to leave next. E_PROTOCOL: it is below what has left already; E_EXISTS: its
+ * bytes are here already.
+ */
+enum status reorder_begin(struct reorder *r, uint64_t net_seq) MUST_CHECK;
+
+/* All bytes of TAKE_P are here. On failure (E_EXISTS, E_PROTOCOL as above,
+ * E_NOMEM) TAKE_P is destroyed all the same. */
+enum status reorder_data(struct reorder *r, struct packet *take_p) MUST_CHECK;
+
+/*
+ * The record of packet NET_SEQ. E_EXISTS: there is one already. E_LIMIT: too
+ * many wait. E_NOENT: that packet has left, or was given up; nothing is kept.
+ */
+enum status reorder_record(struct reorder *r, uint64_t net_seq,
+    const struct index_record *rec) MUST_CHECK;
+
+/* The packet whose turn it is, if it is whole; the caller owns it. */
+struct packet *reorder_pop(struct reorder *r);
+
+/* Whole packets wait behind a number of which nothing came, or only the
+ * record. */
+bool reorder_has_gap(const struct reorder *r);
+
+/* Give the gap up: what is held next is next. How many numbers were skipped;
+ * *RECORDS_DROPPED of them had their record here. */
+uint64_t reorder_skip(struct reorder *r, unsigned *records_dropped);
+
+/* No record will come any more: packets leave without. */
+static inline void
+reorder_without_records(struct reorder *r)
+{
+	r->needs_record = false;
+}
+
+/* The highest number of which only the record is here. */
+bool reorder_last_record(const struct reorder *r, uint64_t *net_seq);
+
+#endif

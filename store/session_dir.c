@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/session_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "store/dir.h"
+#include "store/journal.h"
+#include "store/store.h"
+
+static enum status
+new_dir(struct session_dir **out, struct store *store)
+{
+	struct session_dir *d = calloc(1, sizeof(*d));
+
+	*out = d;
+	if (d == NULL)
+		return E_NOMEM;
+	d->refs = 1;
+	d->fd = -1;
+	d->store = store;
+	return OK;
+}
+
+/* Every component but the last. */
+static enum status
+make_parents(int base, const struct relpath *path)
+{
+	const char *slash = strrchr(path->s, '/');
+	char parent[RELPATH_MAX];
+	size_t n;
+
+	if (slash == NULL)
+		return OK;
+	n = (size_t)(slash - path->s);
+	memcpy(parent, path->s, n);
+	parent[n] = '\0';
+	return dir_create_path(base, parent);
+}
+
+/* E_EXISTS: taken by another session, or holds files. */
+static enum status
+try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
+{
+	enum status st = make_parents(base, path);
+	int fd;
+
+	if (st != OK)
+		return st;
+	st = dir_create(base, path->s);
+	if (st != OK && st != E_EXISTS)
+		return st;
+	st = dir_open(&fd, base, path->s);
+	if (st != OK)
+		/* A file, or a link: not a place for a session. */
+		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
+	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 ||
+	    (!is_snapshot && !dir_is_empty(fd))) {
+		close(fd);
+		return E_EXISTS;
+	}
+	*out = fd;
+	return OK;
+}
+
+enum status
+session_dir_claim(struct session_dir **out, struct store *store,
+    const struct relpath *wanted, bool is_snapshot)
+{
+	int base = store->config.base_fd;
+	struct session_dir *d;
+	char suffix[16] = "";
+	enum status st;
+
+	*out = NULL;
+	if (new_dir(&d, store) != OK)
+		return E_NOMEM;
+	st = relpath_dup(&d->wanted, wanted);
+	for (unsigned i = 0; st == OK && i <= SESSION_DIR_SUFFIX_MAX; i++) {
+		if (i > 0)
+			snprintf(suffix, sizeof(suffix), "-%u", i);
+		relpath_free(d->path);
+		d->path = NULL;
+		st = relpath_suffix(&d->path, wanted, suffix);
+		if (st == OK)
+			st = try_claim(&d->fd, base, d->path, is_snapshot);
+		if (st != E_EXISTS)
+			break;
+		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;
+	}
+	if (st == OK && d->fd < 0)
+		st = E_LIMIT;
+	if (st != OK) {
+		log_errno(LOG_ERROR, "session directory %s", wanted->s);
+		session_dir_put(d);
+		return st;
+	}
+	d->journal_root = journal_add_root(store->journal, d->path);
+	*out = d;
+	return OK;
+}
+
+enum status
+session_dir_base(struct session_dir **out, struct store *store)
+{
+	struct session_dir *d;
+	enum status st;
+
+	*out = NULL;
+	if (new_dir(&d, store) != OK)
+		return E_NOMEM;
+	st = dir_open(&d->fd, store->config.base_fd, "");
+	if (st != OK) {
+		session_dir_put(d);
+		return st;
+	}
+	*out = d;
+	return OK;
+}
+
+struct session_dir *
+session_dir_get(struct session_dir *d)
+{
+	d->refs++;
+	return d;
+}
+
+void
+session_dir_put(struct session_dir *d)
+{
+	if (d == NULL || --d->refs > 0)
+		return;
+	journal_remove_root(d->store->journal, d->journal_root);
+	if (d->fd >= 0)
+		close(d->fd);
+	relpath_free(d->wanted);
+	relpath_free(d->path);
+	free(d);
+}

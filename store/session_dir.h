@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory of a session (streaming 5.2), claimed so that no other
+ * session writes there: nothing that exists is ever truncated or mixed with
+ * another session's files. The claim is a flock(2) on the directory, exclusive,
+ * or shared among snapshot sessions; it ends with the process.
+ *
+ * A worker's own: get and put are not for other threads.
+ */
+#ifndef STORE_SESSION_DIR_H
+#define STORE_SESSION_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/relpath.h"
+#include "common/status.h"
+
+struct store;
+
+struct session_dir {
+	unsigned refs;
+	int fd;
+	struct relpath *wanted; /* below the output directory, as computed */
+	struct relpath *path;	/* the same, or with a suffix; NULL: the output
+				   directory itself (peers before 2.11) */
+	uint32_t journal_root;	/* 0: each stream has a root of its own */
+	struct store *store;
+};
+
+/* How many suffixes are tried: -1 ... -999. */
+#define SESSION_DIR_SUFFIX_MAX 999
+
+/*
+ * Make WANTED, or the first of WANTED-1, WANTED-2, ... that is new, or empty
+ * and unclaimed. A snapshot session also takes a directory with content: its
+ * chunks have names of their own. E_IO, E_NOMEM, E_LIMIT (path too long, no
+ * suffix left).
+ */
+enum status session_dir_claim(struct session_dir **out, struct store *store,
+    const struct relpath *wanted, bool is_snapshot) MUST_CHECK;
+
+/* The output directory itself, for peers before 2.11. */
+enum status session_dir_base(
+    struct session_dir **out, struct store *store) MUST_CHECK;
+
+struct session_dir *session_dir_get(struct session_dir *d);
+void session_dir_put(struct session_dir *d); /* NULL is fine */
+
+#endif

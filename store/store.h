@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one worker's files share: the output directory, packet memory, the
+ * journal, the budget of descriptors, the policy of syncing and locking, and
+ * figures for the status line. Single owner.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/status.h"
+#include "store/packet.h"
+
+struct journal;
+
+enum store_sync { STORE_SYNC_NONE, STORE_SYNC_CLOSE, STORE_SYNC_PACKET };
+
+struct store_config {
+	int base_fd;	    /* output directory; borrowed */
+	unsigned max_files; /* descriptors of trace files kept open */
+	uint64_t index_lock_timeout_ns; /* then records are written anyway */
+	enum store_sync sync;
+	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
+	struct published *memory; /* account of packet memory; borrowed */
+};
+
+struct store {
+	struct store_config config;
+	struct packet_pool packets;
+	struct journal *journal;
+	struct list open_files; /* tracefiles with descriptors, oldest first */
+	unsigned n_open;	/* their descriptors */
+	/* figures since the start */
+	uint64_t packets_written, bytes_written, records_written;
+	uint64_t write_errors, locks_forced;
+};
+
+enum status store_create(
+    struct store **out, const struct store_config *config) MUST_CHECK;
+void store_destroy(struct store *s); /* NULL is fine */
+
+#endif

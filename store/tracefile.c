@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/tracefile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/relpath.h"
+#include "store/chunk.h"
+#include "store/dir.h"
+#include "store/journal.h"
+#include "store/packet.h"
+#include "store/session_dir.h"
+#include "store/store.h"
+#include "store/tracefile_internal.h"
+
+/* One pwritev(2): IOV_MAX pieces, and as much as a plain copy would write. */
+#define BATCH_PIECES 1024
+#define BATCH_BYTES (4 * 1024 * 1024)
+/* Padding up to here is written, beyond it the file is extended. */
+#define PADDING_WRITTEN (64 * 1024)
+
+static const uint8_t zeros[PADDING_WRITTEN];
+
+static void
+make_path(const struct tracefile *tf, const char *folder, const char *end,
+    char out[TRACEFILE_PATH_MAX])
+{
+	const struct chunk_family *f = tf->family;
+	char number[32] = "";
+
+	if (f->is_numbered)
+		snprintf(number, sizeof(number), "_%" PRIu64, tf->number);
+	snprintf(out, TRACEFILE_PATH_MAX, "%s/%s%s%s%s", f->path->s, folder,
+	    f->channel->s, number, end);
+}
+
+void
+tracefile_data_path(const struct tracefile *tf, char out[TRACEFILE_PATH_MAX])
+{
+	make_path(tf, "", "", out);
+}
+
+void
+tracefile_index_path(const struct tracefile *tf, char out[TRACEFILE_PATH_MAX])
+{
+	make_path(tf, "index/", ".idx", out);
+}
+
+static void
+close_fd(struct tracefile *tf, struct tracefile_file *f)
+{
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
+	tf->store->n_open--;
+}
+
+static void
+close_fds(struct tracefile *tf)
+{
+	close_fd(tf, &tf->data);
+	close_fd(tf, &tf->index);
+	list_del(&tf->open_node);
+}
+
+/* Descriptors of the files that were idle longest make room. */
+static void
+make_room(struct tracefile *tf)
+{
+	struct store *s = tf->store;
+	struct tracefile *oldest;
+
+	list_del(&tf->open_node);
+	while (s->n_open + 2 > s->config.max_files &&
+	       !list_empty(&s->open_files)) {
+		oldest = list_first(
+		    &s->open_files, struct tracefile, open_node);
+		close_fds(oldest);
+	}
+	list_add(&s->open_files, &tf->open_node);
+}
+
+static enum status
+reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	struct stat sb;
+	enum status st;
+
+	st = dir_open_file(&f->fd, chunk_fd(tf->chunk), path, O_RDWR);
+	if (st != OK) {
+		log_errno(LOG_ERROR, "%s: open again", path);
+		return E_IO;
+	}
+	tf->store->n_open++;
+	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino) {
+		log_error("%s: is another file now, left alone", path);
+		close_fd(tf, f);
+		return E_IO;
+	}
+	return OK;
+}
+
+enum status
+tracefile_ensure_open(struct tracefile *tf)
+{
+	char path[TRACEFILE_PATH_MAX];
+	enum status st = OK;
+
+	if (tf->store->open_files.prev != &tf->open_node)
+		make_room(tf);
+	if (tf->data.fd < 0 && tf->data.is_made) {
+		tracefile_data_path(tf, path);
+		st = reopen(tf, &tf->data, path);
+	}
+	if (st == OK && tf->index.fd < 0 && tf->index.is_made) {
+		tracefile_index_path(tf, path);
+		st = reopen(tf, &tf->index, path);
+	}
+	return st;
+}
+
+/* The root that the journal searches: the session's folder, or, where that is
+ * the whole output directory, the folder of the stream. */
+static uint32_t
+journal_root(struct tracefile *tf)
+{
+	return tf->chunk->is_base ? tf->family->journal_root
+				  : tf->chunk->dir->journal_root;
+}
+
+enum status
+tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	struct stat sb;
+	enum status st;
+
+	make_room(tf);
+	st = dir_open_file(
+	    &f->fd, chunk_fd(tf->chunk), path, O_RDWR | O_CREAT | O_EXCL);
+	if (st != OK) {
+		log_errno(LOG_ERROR, "%s: create", path);
+		return st;
+	}
+	tf->store->n_open++;
+	if (fstat(f->fd, &sb) != 0) {
+		log_errno(LOG_ERROR, "%s: stat", path);
+		close_fd(tf, f);
+		return E_IO;
+	}
+	f->ino = sb.st_ino;
+	f->is_made = true;
+	f->journal = journal_add_file(
+	    tf->store->journal, journal_root(tf), f->ino, 0);
+	return OK;
+}
+
+static void
+unlink_both(struct tracefile *tf)
+{
+	char path[TRACEFILE_PATH_MAX];
+
+	tracefile_data_path(tf, path);
+	(void)dir_unlink(chunk_fd(tf->chunk), path);
+	tracefile_index_path(tf, path);
+	(void)dir_unlink(chunk_fd(tf->chunk), path);
+}
+
+enum status
+tracefile_create(struct tracefile **out, struct store *store,
+    struct chunk *chunk, struct chunk_family *family, uint64_t number,
+    bool replaces, enum tracefile_index index)
+{
+	struct tracefile *tf = calloc(1, sizeof(*tf));
+	char path[TRACEFILE_PATH_MAX];
+	enum status st;
+
+	*out = NULL;
+	if (tf == NULL)
+		return E_NOMEM;
+	tf->store = store;
+	tf->chunk = chunk_get(chunk);
+	tf->family = family;
+	tf->number = number;
+	tf->index_format = index;
+	tf->data.fd = tf->index.fd = -1;
+	list_init(&tf->open_node);
+	if (replaces)
+		unlink_both(tf);
+	tracefile_data_path(tf, path);
+	st = tracefile_make(tf, &tf->data, path);
+	if (st != OK) {
+		tracefile_close(tf);
+		return st;
+	}
+	if (family->n_files <= number)
+		family->n_files = number + 1;
+	*out = tf;
+	return OK;
+}
+
+static void
+sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
+{
+	if (f->fd >= 0 && fdatasync(f->fd) != 0)
+		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+}
+
+void
+tracefile_close(struct tracefile *take_tf)
+{
+	struct tracefile *tf = take_tf;
+
+	if (tf == NULL)
+		return;
+	if (!tf->is_discarded && tracefile_has_waiting(tf) &&
+	    tracefile_write_records(tf, true) != OK)
+		log_error("%s/%s: records lost at close", tf->family->path->s,
+		    tf->family->channel->s);
+	if (tf->store->config.sync == STORE_SYNC_CLOSE) {
+		sync_fd(tf, &tf->data);
+		sync_fd(tf, &tf->index);
+	}
+	close_fds(tf);
+	journal_remove_file(tf->store->journal, tf->data.journal);
+	journal_remove_file(tf->store->journal, tf->index.journal);
+	buf_free(&tf->waiting);
+	chunk_put(tf->chunk);
+	free(tf);
+}
+
+void
+tracefile_discard(struct tracefile *take_tf)
+{
+	unlink_both(take_tf);
+	take_tf->is_discarded = true;
+	tracefile_close(take_tf);
+}
+
+uint64_t
+tracefile_size(const struct tracefile *tf)
+{
+	return tf->data.length;
+}
+
+enum status
+tracefile_write_all(
+    int fd, struct iovec *iov, int n_iov, uint64_t offset, uint64_t *written)
+{
+	ssize_t n;
+
+	*written = 0;
+	while (n_iov > 0) {
+		n = pwritev(fd, iov, n_iov, (off_t)(offset + *written));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return E_IO;
+		*written += (uint64_t)n;
+		for (; n_iov > 0 && (size_t)n >= iov->iov_len; iov++, n_iov--)
+			n -= (ssize_t)iov->iov_len;
+		if (n_iov > 0) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return OK;
+}
+
+void
+tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
+    const char *what)
+{
+	tf->store->write_errors++;
+	log_errno(LOG_ERROR, "%s/%s: write %s at %" PRIu64, tf->family->path->s,
+	    tf->family->channel->s, what, f->length);
+	if (ftruncate(f->fd, (off_t)f->length) != 0)
+		log_errno(LOG_ERROR, "%s/%s: cut back", tf->family->path->s,
+		    tf->family->channel->s);
+}
+
+struct batch {
+	struct iovec iov[BATCH_PIECES];
+	int n_iov;
+	uint64_t bytes;	 /* by iov */
+	uint64_t extend; /* zeros after them, by ftruncate */
+	unsigned n_packets;
+	struct packet *end; /* the first that is not in it */
+};
+
+static void
+add_piece(struct batch *b, const void *p, size_t n)
+{
+	b->iov[b->n_iov].iov_base = (void *)(uintptr_t)p;
+	b->iov[b->n_iov++].iov_len = n;
+	b->bytes += n;
+}
+
+/* As many packets from P on as one call takes, at least one: a packet of
+ * 256 MiB has 260 blocks. */
+static void
+gather(struct batch *b, struct packet *p)
+{
+	const struct slab_block *s;
+	int need;
+
+	b->n_iov = 0;
+	b->bytes = b->extend = b->n_packets = 0;
+	for (; p != NULL && b->extend == 0; p = p->next) {
+		need = 1;
+		for (s = p->blocks; s != NULL; s = s->next)
+			need++;
+		if (b->n_packets > 0 &&
+		    (b->n_iov + need > BATCH_PIECES ||
+			b->bytes + packet_length(p) > BATCH_BYTES))
+			break;
+		for (s = p->blocks; s != NULL && b->n_iov < BATCH_PIECES;
+		     s = s->next)
+			add_piece(b, s->mem, s->used);
+		if (p->padding > PADDING_WRITTEN)
+			b->extend = p->padding;
+		else if (p->padding > 0)
+			add_piece(b, zeros, p->padding);
+		b->n_packets++;
+	}
+	b->end = p;
+}
+
+/* The packets from P to END lie in the file; those beyond WRITTEN do not. */
+static enum status
+take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
+    uint64_t written, unsigned *done)
+{
+	enum status st = OK;
+
+	for (; p != end && packet_length(p) <= written; p = p->next) {
+		written -= packet_length(p);
+		p->rec.offset = tf->data.length;
+		tf->data.length += packet_length(p);
+		tf->store->packets_written++;
+		tf->store->bytes_written += packet_length(p);
+		if (p->has_record && st == OK)
+			st = tracefile_index_queue(tf, p);
+		++*done;
+	}
+	journal_set_length(
+	    tf->store->journal, tf->data.journal, tf->data.length);
+	return st;
+}
+
+static enum status
+write_batch(
+    struct tracefile *tf, struct batch *b, struct packet *p, unsigned *done)
+{
+	uint64_t written, start = tf->data.length;
+	enum status st, st2;
+
+	st = tracefile_write_all(
+	    tf->data.fd, b->iov, b->n_iov, start, &written);
+	if (st == OK && b->extend > 0) {
+		if (ftruncate(tf->data.fd,
+			(off_t)(start + b->bytes + b->extend)) == 0)
+			written += b->extend;
+		else
+			st = E_IO;
+	}
+	if (st == OK && tf->store->config.sync == STORE_SYNC_PACKET)
+		sync_fd(tf, &tf->data);
+	st2 = take_over(tf, p, b->end, written, done);
+	if (st != OK)
+		tracefile_cut(tf, &tf->data, "packet");
+	return st != OK ? st : st2;
+}
+
+enum status
+tracefile_append(struct tracefile *tf, struct packet *first, unsigned *done)
+{
+	struct batch b;
+	enum status st;
+
+	*done = 0;
+	st = tracefile_ensure_open(tf);
+	if (st == OK && tf->index_format != TRACEFILE_NO_INDEX &&
+	    !tf->index.is_made)
+		st = tracefile_index_make(tf);
+	while (st == OK && first != NULL) {
+		gather(&b, first);
+		st = write_batch(tf, &b, first, done);
+		first = b.end;
+	}
+	return st;
+}
+
+enum status
+tracefile_append_bytes(
+    struct tracefile *tf, const void *p, uint64_t n, uint32_t padding)
+{
+	struct iovec iov = { (void *)(uintptr_t)p, (size_t)n };
+	uint64_t written, end = tf->data.length + n + padding;
+	enum status st;
+
+	st = tracefile_ensure_open(tf);
+	if (st != OK)
+		return st;
+	st = tracefile_write_all(
+	    tf->data.fd, &iov, n > 0, tf->data.length, &written);
+	if (st == OK && padding > 0 && ftruncate(tf->data.fd, (off_t)end) != 0)
+		st = E_IO;
+	if (st != OK) {
+		tracefile_cut(tf, &tf->data, "metadata");
+		return st;
+	}
+	if (tf->store->config.sync == STORE_SYNC_PACKET)
+		sync_fd(tf, &tf->data);
+	tf->data.length = end;
+	journal_set_length(tf->store->journal, tf->data.journal, end);
+	return OK;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One tracefile: a data file, and an index file where the session has indexes
+ * (streaming 5.4, 5.6). Packets are appended whole: bytes first, by one
+ * pwritev(2) for as many as are ready; then their records, under an exclusive
+ * flock(2) on the index file that is never waited for. What is written never
+ * moves; what could not be written whole is cut off again.
+ *
+ * Its descriptors may be closed while it is idle and are opened again for the
+ * next packet (--fd-pool-size). Single owner.
+ */
+#ifndef STORE_TRACEFILE_H
+#define STORE_TRACEFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct chunk;
+struct chunk_family;
+struct packet;
+struct store;
+struct tracefile;
+
+enum tracefile_index {
+	TRACEFILE_NO_INDEX,
+	TRACEFILE_INDEX_1_0,
+	TRACEFILE_INDEX_1_1
+};
+
+/* Records that wait for a reader's lock, in bytes; beyond it they are written
+ * anyway: 14,000 records. */
+#define TRACEFILE_WAITING_MAX (1024 * 1024)
+
+/*
+ * Create file NUMBER of the family (its number is ignored unless the family is
+ * numbered). Never truncates: E_EXISTS. REPLACES: a file of that number is the
+ * oldest of a ring and is unlinked first. The index file comes with the first
+ * packet. Takes a reference on CHUNK; FAMILY belongs to it.
+ */
+enum status tracefile_create(struct tracefile **out, struct store *store,
+    struct chunk *chunk, struct chunk_family *family, uint64_t number,
+    bool replaces, enum tracefile_index index) MUST_CHECK;
+
+/*
+ * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
+ * in the file, whole; E_IO when not all. Their records, with the offset filled
+ * in, wait for tracefile_write_records().
+ */
+enum status tracefile_append(
+    struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
+
+/* Append N bytes and PADDING zeros, all or nothing (metadata). */
+enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
+    uint64_t n, uint32_t padding) MUST_CHECK;
+
+/*
+ * Write the records that wait. E_BUSY: a reader holds the lock (and has not
+ * for longer than the limit); try again later. E_IO: they could not be written
+ * and are dropped. FORCE: without the lock if it must be.
+ */
+enum status tracefile_write_records(
+    struct tracefile *tf, bool force) MUST_CHECK;
+bool tracefile_has_waiting(const struct tracefile *tf);
+
+/* Bytes in the data file, padding included. */
+uint64_t tracefile_size(const struct tracefile *tf);
+
+/* Records that still wait are written by force. NULL is fine. */
+void tracefile_close(struct tracefile *take_tf);
+
+/* Unlink the files and close (RESET_METADATA). */
+void tracefile_discard(struct tracefile *take_tf);
+
+#endif

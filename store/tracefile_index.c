@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/relpath.h"
+#include "store/chunk.h"
+#include "store/dir.h"
+#include "store/index.h"
+#include "store/journal.h"
+#include "store/packet.h"
+#include "store/store.h"
+#include "store/tracefile_internal.h"
+
+/* Memory that a stream keeps between batches; an idle session is small. */
+#define WAITING_KEPT 1024
+
+static unsigned
+minor_of(const struct tracefile *tf)
+{
+	return tf->index_format == TRACEFILE_INDEX_1_0 ? 0 : 1;
+}
+
+static enum status
+write_header(struct tracefile *tf)
+{
+	uint8_t header[INDEX_HEADER_LEN];
+	struct iovec iov = { header, sizeof(header) };
+	uint64_t written;
+
+	index_header_encode(header, minor_of(tf));
+	if (tracefile_write_all(tf->index.fd, &iov, 1, 0, &written) != OK) {
+		tracefile_cut(tf, &tf->index, "index header");
+		return E_IO;
+	}
+	tf->index.length = sizeof(header);
+	journal_set_length(
+	    tf->store->journal, tf->index.journal, tf->index.length);
+	return OK;
+}
+
+enum status
+tracefile_index_make(struct tracefile *tf)
+{
+	char path[TRACEFILE_PATH_MAX];
+	char *slash;
+	enum status st;
+
+	tracefile_index_path(tf, path);
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	st = dir_create_path(chunk_fd(tf->chunk), path);
+	if (st != OK) {
+		log_errno(LOG_ERROR, "%s: create", path);
+		return st;
+	}
+	*slash = '/';
+	st = tracefile_make(tf, &tf->index, path);
+	return st == OK ? write_header(tf) : st;
+}
+
+enum status
+tracefile_index_queue(struct tracefile *tf, const struct packet *p)
+{
+	uint8_t *out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
+
+	if (out == NULL) {
+		/* The data is in the file and readable without its record. */
+		tf->waiting.bad = false;
+		log_error("%s/%s: no memory for an index record",
+		    tf->family->path->s, tf->family->channel->s);
+		return E_NOMEM;
+	}
+	index_encode(out, &p->rec, minor_of(tf));
+	buf_added(&tf->waiting, index_record_len(minor_of(tf)));
+	return OK;
+}
+
+bool
+tracefile_has_waiting(const struct tracefile *tf)
+{
+	return buf_len(&tf->waiting) > 0;
+}
+
+/* May the records be written now? *LOCKED: and unlocked afterwards. */
+static bool
+take_lock(struct tracefile *tf, bool force, bool *locked)
+{
+	uint64_t now;
+
+	*locked = flock(tf->index.fd, LOCK_EX | LOCK_NB) == 0;
+	if (*locked || errno != EWOULDBLOCK)
+		return true; /* a file system without locks has no readers */
+	now = clock_now_ns();
+	if (tf->waiting_since == 0)
+		tf->waiting_since = now;
+	if (!force &&
+	    now - tf->waiting_since < tf->store->config.index_lock_timeout_ns &&
+	    buf_len(&tf->waiting) < TRACEFILE_WAITING_MAX)
+		return false;
+	tf->store->locks_forced++;
+	log_warn("%s/%s: a reader holds the index file's lock; %" PRIu64
+		 " records written without it",
+	    tf->family->path->s, tf->family->channel->s,
+	    (uint64_t)buf_len(&tf->waiting) / index_record_len(minor_of(tf)));
+	return true;
+}
+
+static enum status
+append_waiting(struct tracefile *tf)
+{
+	size_t n = buf_len(&tf->waiting);
+	struct iovec iov = { (void *)(uintptr_t)buf_data(&tf->waiting), n };
+	uint64_t written;
+	enum status st = OK;
+
+	if (tf->index.length == 0)
+		st = write_header(tf);
+	if (st == OK)
+		st = tracefile_write_all(
+		    tf->index.fd, &iov, 1, tf->index.length, &written);
+	if (st != OK) {
+		tracefile_cut(tf, &tf->index, "index records");
+		return st;
+	}
+	if (tf->store->config.sync == STORE_SYNC_PACKET &&
+	    fdatasync(tf->index.fd) != 0)
+		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+	tf->index.length += n;
+	tf->store->records_written += n / index_record_len(minor_of(tf));
+	journal_set_length(
+	    tf->store->journal, tf->index.journal, tf->index.length);
+	return OK;
+}
+
+enum status
+tracefile_write_records(struct tracefile *tf, bool force)
+{
+	enum status st;
+	bool locked;
+
+	if (!tracefile_has_waiting(tf))
+		return OK;
+	st = tracefile_ensure_open(tf);
+	if (st == OK && !take_lock(tf, force, &locked))
+		return E_BUSY;
+	if (st == OK) {
+		st = append_waiting(tf);
+		if (locked)
+			flock(tf->index.fd, LOCK_UN);
+	}
+	buf_consume(&tf->waiting, buf_len(&tf->waiting));
+	if (tf->waiting.cap > WAITING_KEPT)
+		buf_trim(&tf->waiting);
+	tf->waiting_since = 0;
+	return st;
+}

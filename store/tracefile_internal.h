@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* What tracefile.c and tracefile_index.c share; for these two only. */
+#ifndef STORE_TRACEFILE_INTERNAL_H
+#define STORE_TRACEFILE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "common/buf.h"
+#include "common/list.h"
+#include "store/tracefile.h"
+
+struct tracefile_file {
+	int fd; /* -1: closed for now, or not made yet */
+	ino_t ino;
+	bool is_made;
+	uint64_t length; /* whole bytes */
+	uint32_t journal;
+};
+
+struct tracefile {
+	struct store *store;
+	struct chunk *chunk;
+	struct chunk_family *family;
+	uint64_t number;
+	bool is_discarded;
+	enum tracefile_index index_format;
+	struct tracefile_file data, index;
+	struct buf waiting;	/* encoded records */
+	uint64_t waiting_since; /* ns; of the first refused lock, 0: none */
+	struct list open_node;	/* store->open_files */
+};
+
+/* The paths below the chunk. */
+#define TRACEFILE_PATH_MAX (2 * 4096 + 64)
+void tracefile_data_path(
+    const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
+void tracefile_index_path(
+    const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
+
+/* Both descriptors open again, and this file the youngest of the pool. */
+enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
+/* A new file at PATH, counted and in the journal. */
+enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
+    const char *path) MUST_CHECK;
+/* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV. */
+enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
+    uint64_t offset, uint64_t *written) MUST_CHECK;
+/* Cut F back to its whole part after a failed write. */
+void tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
+    const char *what);
+
+/* The index file with its header, before the first packet. */
+enum status tracefile_index_make(struct tracefile *tf) MUST_CHECK;
+/* Encode the record of a packet that is in the data file now. */
+enum status tracefile_index_queue(
+    struct tracefile *tf, const struct packet *p) MUST_CHECK;
+
+#endif
