@@ -9,6 +9,8 @@ from story import (begin, end, expect_archive, expect_session, rotate,
 from tree import expect_events
 from world import Failure, wait_for
 
+NO_VIEWERS = "live viewers are not served yet"
+
 
 # Sessions from start to end.
 
@@ -82,7 +84,7 @@ def live(w):
     expect_session(w, "live1", emitted)
 
 
-@scenario()
+@scenario(todo=NO_VIEWERS)
 def live_viewer(w):
     """babeltrace2 watches a live session from its first event to its end"""
     begin(w, "watch", "--live=100000")
@@ -285,7 +287,7 @@ def clear_early(w):
 def clear_under_load(w):
     """clear three times under an application: all that comes after stays"""
     begin(w, "clrl")
-    app = w.app(0, 3000, microseconds=500)
+    app = w.app(0, 8000, microseconds=500)
     for number in (400, 1000, 1600):
         app.wait_emitted(number)
         w.lttng("clear", "clrl")
@@ -300,7 +302,7 @@ def clear_under_load(w):
                       % (tree.span(got), cleared))
 
 
-@scenario(compare_tree=False)
+@scenario(compare_tree=False, todo=NO_VIEWERS)
 def clear_viewer(w):
     """clear a live session that babeltrace2 watches: it goes on after it"""
     begin(w, "clrv", "--live=100000")

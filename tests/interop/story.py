@@ -16,13 +16,14 @@ class Scenario:
     """A story and how to run it."""
 
     def __init__(self, play, name, options=(), reference=True,
-                 compare_tree=True, needs_sessiond=True):
+                 compare_tree=True, needs_sessiond=True, todo=None):
         self.play, self.name = play, name
         self.summary = play.__doc__.splitlines()[0]
         self.options = options          # of the relay; None: play starts it
         self.reference = reference      # does lttng-relayd survive it?
         self.compare_tree = compare_tree
         self.needs_sessiond = needs_sessiond
+        self.todo = todo                # what we lack to pass; must fail then
 
 
 def register(play, name, **how):
