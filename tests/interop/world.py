@@ -86,6 +86,7 @@ def within_reach(program, base):
 def drop_root():
     """Root without namespaces would meet the daemons of the system, so a
     world there belongs to nobody."""
+    "".encode("idna")       # loads what nobody may not be allowed to read
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -227,6 +228,8 @@ class Relay:
 
     def complaints(self):
         """Sanitizer reports in its log."""
+        if not os.path.exists(self.log):
+            return []
         with open(self.log, errors="replace") as lines:
             return [line.strip() for line in lines
                     if any(word in line for word in SANITIZER_REPORTS)]
