@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "relayd/options.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "relayd/parse.h"
+#include "tests/lib/unit.h"
+
+#define ARGS_MAX 12
+
+static struct options got;
+static char line[1024];
+
+/* LINE is split at blanks; '' is an empty argument. */
+static enum status
+parse_args(const char *args)
+{
+	static char program[] = "relayd", empty[] = "";
+	char *argv[ARGS_MAX + 2] = { program };
+	int argc = 1;
+
+	snprintf(line, sizeof(line), "%s", args);
+	for (char *p = strtok(line, " "); p != NULL; p = strtok(NULL, " ")) {
+		ck_assert_int_le(argc, ARGS_MAX);
+		argv[argc++] = strcmp(p, "''") == 0 ? empty : p;
+	}
+	return options_parse(&got, argc, argv);
+}
+
+/* Every test runs in its own process; none sees the caller's variables. */
+static void
+clean_environment(void)
+{
+	ck_assert_int_eq(clearenv(), 0);
+	ck_assert_int_eq(setenv("HOME", "/home/of", 1), 0);
+}
+
+/* A few fields as text, so that a table can say what it wants. */
+static const char *
+show(const char *what)
+{
+	static char text[2 * PATH_MAX];
+
+#define SHOW(name, ...)              \
+	if (strcmp(what, name) == 0) \
+	snprintf(text, sizeof(text), __VA_ARGS__)
+	text[0] = '\0';
+	SHOW("control", "%d %s %u %d", got.control.family == AF_INET6 ? 6 : 4,
+	    got.control.host, got.control.port, got.control.is_explicit);
+	SHOW("data", "%s %u %d", got.data.host, got.data.port,
+	    got.data.is_explicit);
+	SHOW("live", "%s %u %d", got.live.host, got.live.port,
+	    got.live.is_explicit);
+	SHOW("output", "%s", got.output);
+	SHOW("run_dir", "%s", got.run_dir);
+	SHOW("health", "%s", got.health_path);
+	SHOW("cwd", "%s", got.working_dir != NULL ? got.working_dir : "(null)");
+	SHOW("pid", "%s", got.pid_file);
+	SHOW("group", "%s", got.group);
+	SHOW("flags", "%s%s%s%s%s%s%s", got.group_by_session ? "s" : "",
+	    got.disallow_clear ? "x" : "", got.daemonize ? "d" : "",
+	    got.background ? "b" : "", got.sig_parent ? "S" : "",
+	    got.dynamic_ports ? "y" : "", got.is_done ? "!" : "");
+	SHOW("verbose", "%u %d", got.verbose, (int)options_log_level(&got));
+	SHOW("fds", "%u", got.fd_pool_size);
+	SHOW("workers", "%u", got.workers);
+	SHOW("memory", "%llu", (unsigned long long)got.max_memory);
+	SHOW("packet", "%llu", (unsigned long long)got.max_packet_size);
+	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
+	SHOW("sync", "%d", (int)got.sync);
+	SHOW("timeout", "%u", got.socket_timeout_ms);
+	SHOW("keepalive", "%d %d %d %d", got.keepalive.on, got.keepalive.idle,
+	    got.keepalive.interval, got.keepalive.count);
+	SHOW("abort", "%d", got.abort_on_error);
+#undef SHOW
+	return text;
+}
+
+static const struct {
+	const char *args, *field, *want;
+} accepted[] = {
+	{ "", "control", "4 0.0.0.0 5342 0" },
+	{ "", "data", "0.0.0.0 5343 0" },
+	{ "", "live", "localhost 5344 0" },
+	{ "", "output", "/home/of/lttng-traces" },
+	{ "", "health", "" },
+	{ "", "cwd", "(null)" },
+	{ "", "pid", "" },
+	{ "", "group", "tracing" },
+	{ "", "flags", "" },
+	{ "", "verbose", "0 1" },
+	{ "", "packet", "268435456" },
+	{ "", "lock", "1000000000" },
+	{ "", "sync", "0" },
+	{ "", "timeout", "0" },
+	{ "", "keepalive", "0 0 0 0" },
+	{ "", "abort", "0" },
+	{ "-C tcp://h:1", "control", "4 h 1 1" },
+	{ "-C tcp://h:1 -C tcp6://[::1]:2", "control", "6 ::1 2 1" },
+	{ "--control-port=tcp://h", "control", "4 h 5342 1" },
+	{ "-D tcp://h", "data", "h 5343 1" },
+	{ "--data-port tcp://h:9", "data", "h 9 1" },
+	{ "-L tcp://0.0.0.0", "live", "0.0.0.0 5344 1" },
+	{ "--live-port=tcp://h:7", "live", "h 7 1" },
+	{ "--dynamic-port-allocation", "control", "4 0.0.0.0 0 0" },
+	{ "--dynamic-port-allocation -D tcp://h", "data", "h 0 1" },
+	{ "-L tcp://h:0 --dynamic-port-allocation", "live", "h 0 1" },
+	{ "-L tcp://h:8 --dynamic-port-allocation", "live", "h 8 1" },
+	{ "-o /x", "output", "/x" },
+	{ "--output=/x/y", "output", "/x/y" },
+	{ "-w /a", "cwd", "/a" },
+	{ "-w ''", "cwd", "" },
+	{ "--working-dir /a", "cwd", "/a" },
+	{ "-P /p", "pid", "/p" },
+	{ "--pid-file=/p", "pid", "/p" },
+	{ "-g wheel", "group", "wheel" },
+	{ "--group wheel", "group", "wheel" },
+	{ "-s", "flags", "s" },
+	{ "-p", "flags", "" },
+	{ "--group-output-by-session -x -d -b -S", "flags", "sxdbS" },
+	{ "--disallow-clear --daemonize", "flags", "xd" },
+	{ "--background --sig-parent", "flags", "bS" },
+	{ "--back --sig --dyn", "flags", "bSy" },
+	{ "-v", "verbose", "1 2" },
+	{ "-vv", "verbose", "2 3" },
+	{ "-v -v --verbose -v", "verbose", "3 3" },
+	{ "stray -x words", "flags", "x" },
+	{ "--fd-pool-size 100", "fds", "100" },
+	{ "--workers=64", "workers", "64" },
+	{ "--max-memory=1M", "memory", "1048576" },
+	{ "--max-memory=3g", "memory", "3221225472" },
+	{ "--max-packet-size=64k", "packet", "65536" },
+	{ "--max-packet-size=4096", "packet", "4096" },
+	{ "--max-packet-size=2MiB", "packet", "2097152" },
+	{ "--index-lock-timeout=250", "lock", "250000000" },
+	{ "--index-lock-timeout=2s", "lock", "2000000000" },
+	{ "--index-lock-timeout=1m", "lock", "60000000000" },
+	{ "--index-lock-timeout=30ms", "lock", "30000000" },
+	{ "--index-lock-timeout=0", "lock", "0" },
+	{ "--sync=none", "sync", "0" },
+	{ "--sync=close", "sync", "1" },
+	{ "--sync packet", "sync", "2" },
+	{ "-V --bogus", "flags", "!" },
+	{ "--daem --vers", "flags", "d!" },
+	{ "-h", "flags", "!" },
+	{ "--help", "flags", "!" },
+};
+
+START_TEST(a_field_follows_its_option)
+{
+	clean_environment();
+	ck_assert_int_eq(parse_args(accepted[_i].args), OK);
+	ck_assert_str_eq(show(accepted[_i].field), accepted[_i].want);
+}
+END_TEST
+
+static const char *const refused[] = {
+	"--bogus",
+	"-Z",
+	"-C",
+	"--group-output",
+	"--verbose=2",
+	"-s -p",
+	"-s -s",
+	"-p --group-output-by-host",
+	"-o relative",
+	"-o ''",
+	"-P ''",
+	"-f /etc/lttng.conf",
+	"--config=/nonexistent",
+	"-C tcp://h:0",
+	"-D tcp://h:0",
+	"-L tcp://h:0",
+	"-L h:5344",
+	"--fd-pool-size 99",
+	"--fd-pool-size 0",
+	"--fd-pool-size -1",
+	"--fd-pool-size abc",
+	"--fd-pool-size 99999999999999999999",
+	"--fd-pool-size 2147483648",
+	"--workers 0",
+	"--workers 65",
+	"--workers 2x",
+	"--max-memory 1023k",
+	"--max-memory ''",
+	"--max-memory -1",
+	"--max-memory 1T",
+	"--max-memory 99999999999G",
+	"--max-packet-size 0",
+	"--max-packet-size 9G",
+	"--index-lock-timeout 61m",
+	"--index-lock-timeout 2h",
+	"--index-lock-timeout ''",
+	"--sync",
+	"--sync=",
+	"--sync=yes",
+};
+
+START_TEST(nonsense_is_refused)
+{
+	clean_environment();
+	ck_assert_int_eq(parse_args(refused[_i]), E_REFUSED);
+}
+END_TEST
+
+/* What the URL parser makes of it: "family host port", "" if refused. */
+static const struct {
+	const char *url, *want;
+} urls[] = {
+	{ "tcp://127.0.0.1:5342", "4 127.0.0.1 5342" },
+	{ "TCP://Host", "4 Host -" },
+	{ "tcp4://host:1/", "4 host 1" },
+	{ "tcp://host/path:9", "4 host -" },
+	{ "tcp://host:7/path", "4 host 7" },
+	{ "tcp://host:", "4 host -" },
+	{ "tcp://host:0", "4 host 0" },
+	{ "tcp://host:65535", "4 host 65535" },
+	{ "Tcp6://[::1]:5342", "6 ::1 5342" },
+	{ "tcp6://[::]", "6 :: -" },
+	{ "tcp6://[::1]/x", "6 ::1 -" },
+	{ "tcp6://localhost:1", "6 localhost 1" },
+	{ "tcp://[127.0.0.1]:1", "4 127.0.0.1 1" },
+	{ "", "" },
+	{ "127.0.0.1:1", "" },
+	{ "tcp:/h", "" },
+	{ "udp://h:1", "" },
+	{ "file:///tmp", "" },
+	{ "tcp5://h:1", "" },
+	{ "tcp://", "" },
+	{ "tcp://:1", "" },
+	{ "tcp:///x", "" },
+	{ "tcp://::1:5342", "" },
+	{ "tcp6://::1", "" },
+	{ "tcp6://[::1", "" },
+	{ "tcp6://[]:1", "" },
+	{ "tcp6://[::g]:1", "" },
+	{ "tcp6://[::1]5342", "" },
+	{ "tcp6://[127.0.0.1]:1", "" },
+	{ "tcp6://127.0.0.1:1", "" },
+	{ "tcp://[::1]:1", "" },
+	{ "tcp://h:65536", "" },
+	{ "tcp://h:4294967297", "" },
+	{ "tcp://h:-5", "" },
+	{ "tcp://h:+5", "" },
+	{ "tcp://h:5x", "" },
+	{ "tcp://h:1:2", "" },
+	{ "tcp://h:0x10", "" },
+};
+
+START_TEST(urls_follow_the_grammar)
+{
+	struct listen_url u;
+	char text[300] = "", port[8] = "-";
+	const char *why = NULL;
+	enum status st = listen_url_parse(&u, urls[_i].url, &why);
+
+	if (st == OK) {
+		if (u.has_port)
+			snprintf(port, sizeof(port), "%u", u.port);
+		snprintf(text, sizeof(text), "%d %s %s",
+		    u.family == AF_INET6 ? 6 : 4, u.host, port);
+		ck_assert(u.is_explicit);
+	} else {
+		ck_assert_int_eq(st, E_MALFORMED);
+		ck_assert_ptr_nonnull(why);
+	}
+	ck_assert_str_eq(text, urls[_i].want);
+}
+END_TEST
+
+START_TEST(a_host_may_have_255_characters)
+{
+	char url[300] = "tcp://";
+	struct listen_url u;
+	const char *why;
+
+	memset(url + 6, 'a', 255);
+	ck_assert_int_eq(listen_url_parse(&u, url, &why), OK);
+	ck_assert_uint_eq(strlen(u.host), 255);
+	memset(url + 6, 'a', 256);
+	ck_assert_int_eq(listen_url_parse(&u, url, &why), E_MALFORMED);
+}
+END_TEST
+
+#define KEEP "LTTNG_RELAYD_TCP_KEEP_ALIVE"
+
+/* Field NULL: refused. Variables as NAME=VALUE, up to two. */
+static const struct {
+	const char *args;
+	const char *vars[2];
+	const char *field, *want;
+} environments[] = {
+	{ "", { "LTTNG_HOME=/lh" }, "output", "/lh/lttng-traces" },
+	{ "", { "LTTNG_HOME=" }, "output", "/home/of/lttng-traces" },
+	{ "-o /o", { "LTTNG_HOME=/lh" }, "output", "/o" },
+	{ "", { "LTTNG_HOME=relative" }, NULL, NULL },
+	{ "", { "LTTNG_RUNDIR=/r" }, "run_dir", "/r" },
+	{ "", { "LTTNG_RELAYD_HEALTH=/h" }, "health", "/h" },
+	{ "", { "LTTNG_RELAYD_WORKING_DIRECTORY=/e" }, "cwd", "/e" },
+	{ "-w /a", { "LTTNG_RELAYD_WORKING_DIRECTORY=/e" }, "cwd", "/a" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=1" }, "flags", "x" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=2" }, "flags", "x" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=Yes" }, "flags", "x" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=oN" }, "flags", "x" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=TRUE" }, "flags", "x" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=0" }, "flags", "" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=no" }, "flags", "" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=False" }, "flags", "" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=off" }, "flags", "" },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=maybe" }, NULL, NULL },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=" }, NULL, NULL },
+	{ "", { "LTTNG_RELAYD_DISALLOW_CLEAR=-1" }, NULL, NULL },
+	{ "-x", { "LTTNG_RELAYD_DISALLOW_CLEAR=maybe" }, "flags", "x" },
+	{ "-x", { "LTTNG_RELAYD_DISALLOW_CLEAR=no" }, "flags", "x" },
+	{ "", { "LTTNG_NETWORK_SOCKET_TIMEOUT=1500" }, "timeout", "1500" },
+	{ "", { "LTTNG_NETWORK_SOCKET_TIMEOUT=-1" }, "timeout", "0" },
+	{ "", { "LTTNG_NETWORK_SOCKET_TIMEOUT=-5" }, "timeout", "0" },
+	{ "", { "LTTNG_NETWORK_SOCKET_TIMEOUT=abc" }, "timeout", "0" },
+	{ "", { KEEP "=1" }, "keepalive", "1 0 0 0" },
+	{ "", { KEEP "=maybe" }, "keepalive", "0 0 0 0" },
+	{ "", { KEEP "=1", KEEP "_IDLE_TIME=7" }, "keepalive", "1 7 0 0" },
+	{ "", { KEEP "=1", KEEP "_IDLE_TIME=-1" }, "keepalive", "1 0 0 0" },
+	{ "", { KEEP "=1", KEEP "_IDLE_TIME=-7" }, "keepalive", "1 0 0 0" },
+	{ "", { KEEP "_PROBE_INTERVAL=8" }, "keepalive", "0 0 8 0" },
+	{ "", { KEEP "_MAX_PROBE_COUNT=9" }, "keepalive", "0 0 0 9" },
+	{ "", { KEEP "_MAX_PROBE_COUNT=2147483648" }, "keepalive", "0 0 0 0" },
+	{ "", { KEEP "_ABORT_THRESHOLD=5" }, "keepalive", "0 0 0 0" },
+	{ "", { "LTTNG_ABORT_ON_ERROR=1" }, "abort", "1" },
+	{ "", { "LTTNG_ABORT_ON_ERROR=0" }, "abort", "0" },
+};
+
+START_TEST(the_environment_fills_what_is_open)
+{
+	clean_environment();
+	for (int i = 0; i < 2 && environments[_i].vars[i] != NULL; i++) {
+		char *var = strdup(environments[_i].vars[i]);
+
+		ck_assert_ptr_nonnull(var);
+		ck_assert_int_eq(putenv(var), 0);
+	}
+	if (environments[_i].field == NULL) {
+		ck_assert_int_eq(parse_args(environments[_i].args), E_REFUSED);
+		return;
+	}
+	ck_assert_int_eq(parse_args(environments[_i].args), OK);
+	ck_assert_str_eq(show(environments[_i].field), environments[_i].want);
+}
+END_TEST
+
+START_TEST(without_variables_the_user_database_knows_home)
+{
+	clean_environment();
+	ck_assert_int_eq(unsetenv("HOME"), 0);
+	ck_assert_int_eq(parse_args(""), OK);
+	ck_assert_int_eq(got.output[0], '/');
+	ck_assert_ptr_nonnull(strstr(got.output, "/lttng-traces"));
+}
+END_TEST
+
+START_TEST(root_and_users_have_different_run_directories)
+{
+	clean_environment();
+	ck_assert_int_eq(parse_args(""), OK);
+	ck_assert_str_eq(
+	    got.run_dir, geteuid() == 0 ? "/var/run/lttng" : "/home/of/.lttng");
+	if (geteuid() != 0)
+		return;
+	ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
+	ck_assert_int_eq(parse_args(""), OK);
+	ck_assert_str_eq(got.run_dir, "/home/of/.lttng");
+}
+END_TEST
+
+START_TEST(a_relative_pid_file_starts_where_we_are)
+{
+	clean_environment();
+	ck_assert_int_eq(chdir("/tmp"), 0);
+	ck_assert_int_eq(parse_args("-P p"), OK);
+	ck_assert_str_eq(got.pid_file, "/tmp/p");
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(parse_args("-P p"), OK);
+	ck_assert_str_eq(got.pid_file, "/p");
+}
+END_TEST
+
+START_TEST(paths_that_are_too_long_are_refused)
+{
+	static char arg[PATH_MAX + 2], program[] = "relayd", option[] = "-o";
+	char *argv[] = { program, option, arg, NULL };
+
+	clean_environment();
+	memset(arg, '/', PATH_MAX);
+	ck_assert_int_eq(options_parse(&got, 3, argv), E_REFUSED);
+	arg[PATH_MAX - 1] = '\0';
+	ck_assert_int_eq(options_parse(&got, 3, argv), OK);
+}
+END_TEST
+
+START_TEST(the_pool_may_reach_the_hard_limit)
+{
+	struct rlimit limit = { .rlim_cur = 200, .rlim_max = 300 };
+
+	clean_environment();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(parse_args(""), OK);
+	ck_assert_uint_eq(got.fd_pool_size, 300);
+	ck_assert_int_eq(parse_args("--fd-pool-size 300"), OK);
+	ck_assert_int_eq(parse_args("--fd-pool-size 301"), E_REFUSED);
+}
+END_TEST
+
+START_TEST(set_uid_ignores_what_names_files)
+{
+	if (geteuid() != 0)
+		return;
+	clean_environment();
+	ck_assert_int_eq(setenv("LTTNG_RUNDIR", "/evil", 1), 0);
+	ck_assert_int_eq(setenv("LTTNG_RELAYD_HEALTH", "/evil", 1), 0);
+	ck_assert_int_eq(setresuid(65534, 0, 0), 0);
+	ck_assert_int_eq(parse_args("-C tcp://evil -D tcp://evil -L tcp://evil "
+				    "-g evil -f /evil -x"),
+	    OK);
+	ck_assert_str_eq(show("control"), "4 0.0.0.0 5342 0");
+	ck_assert_str_eq(show("data"), "0.0.0.0 5343 0");
+	ck_assert_str_eq(show("live"), "localhost 5344 0");
+	ck_assert_str_eq(show("group"), "tracing");
+	ck_assert_str_eq(show("flags"), "x");
+	ck_assert_int_eq(parse_args("-o /evil -w /evil -P /evil"), OK);
+	ck_assert_ptr_null(strstr(got.output, "evil"));
+	ck_assert_str_eq(show("cwd"), "(null)");
+	ck_assert_str_eq(show("pid"), "");
+	ck_assert_str_eq(show("run_dir"), "/var/run/lttng");
+	ck_assert_str_eq(show("health"), "");
+}
+END_TEST
+
+START_TEST(defaults_fit_the_machine)
+{
+	clean_environment();
+	ck_assert_int_eq(parse_args(""), OK);
+	ck_assert_uint_ge(got.workers, 1);
+	ck_assert_uint_le(got.workers, 8);
+	ck_assert_uint_le(got.workers, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
+	ck_assert_uint_eq(got.max_memory, (uint64_t)sysconf(_SC_PHYS_PAGES) /
+					      4 *
+					      (uint64_t)sysconf(_SC_PAGESIZE));
+}
+END_TEST
+
+/* Standard output of a run with ARGS. */
+static const char *
+printed(const char *args)
+{
+	static char text[8192];
+	int fds[2];
+	pid_t pid;
+	size_t len = 0;
+	ssize_t n;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		exit(parse_args(args) == OK && got.is_done ? 0 : 1);
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	close(fds[0]);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return text;
+}
+
+START_TEST(the_version_stands_alone)
+{
+	clean_environment();
+	ck_assert_str_eq(printed("-V"), PACKAGE_VERSION "\n");
+}
+END_TEST
+
+START_TEST(help_names_every_option)
+{
+	static const char *const names[] = {
+#define OPTION(id, letter, name, arg, needs_trust, help) "--" name,
+#include "relayd/options.tbl.h"
+#undef OPTION
+	};
+	const char *text;
+
+	clean_environment();
+	text = printed("--help");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		ck_assert_ptr_nonnull(strstr(text, names[i]));
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_field_follows_its_option, ARRAY_LEN(accepted), 0 },
+		{ nonsense_is_refused, ARRAY_LEN(refused), 0 },
+		{ urls_follow_the_grammar, ARRAY_LEN(urls), 0 },
+		{ a_host_may_have_255_characters, 0, 0 },
+		{ the_environment_fills_what_is_open, ARRAY_LEN(environments),
+		    0 },
+		{ without_variables_the_user_database_knows_home, 0, 0 },
+		{ root_and_users_have_different_run_directories, 0, 0 },
+		{ a_relative_pid_file_starts_where_we_are, 0, 0 },
+		{ paths_that_are_too_long_are_refused, 0, 0 },
+		{ the_pool_may_reach_the_hard_limit, 0, 0 },
+		{ set_uid_ignores_what_names_files, 0, 0 },
+		{ defaults_fit_the_machine, 0, 0 },
+		{ the_version_stands_alone, 0, 0 },
+		{ help_names_every_option, 0, 0 },
+	};
+
+	return unit_run("options", units, ARRAY_LEN(units));
+}

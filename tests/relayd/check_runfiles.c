@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* runfile, rundir and notify: what others find of us. */
+#include "config.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "relayd/notify.h"
+#include "relayd/rundir.h"
+#include "relayd/runfile.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scratch.h"
+
+static struct runfile file;
+
+static unsigned
+mode_of(const char *name)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(scratch_path(name), &st), 0);
+	return st.st_mode & 07777;
+}
+
+START_TEST(a_file_appears_whole_and_goes)
+{
+	scratch_open();
+	umask(0);
+	ck_assert_int_eq(
+	    runfile_write(&file, scratch_path("f"), UINT64_MAX), OK);
+	ck_assert_str_eq(scratch_read("f"), "18446744073709551615\n");
+	ck_assert(!scratch_exists("f.tmp"));
+	ck_assert_uint_eq(mode_of("f"), 0644);
+	ck_assert_int_eq(runfile_write(&file, scratch_path("f"), 7), OK);
+	ck_assert_str_eq(scratch_read("f"), "7\n");
+	runfile_remove(&file);
+	ck_assert(!scratch_exists("f"));
+	runfile_remove(&file);
+	scratch_close();
+}
+END_TEST
+
+START_TEST(the_umask_counts)
+{
+	scratch_open();
+	umask(077);
+	ck_assert_int_eq(runfile_write(&file, scratch_path("f"), 1), OK);
+	ck_assert_uint_eq(mode_of("f"), 0600);
+	scratch_close();
+}
+END_TEST
+
+START_TEST(a_file_of_a_successor_stays)
+{
+	struct runfile second;
+
+	scratch_open();
+	ck_assert_int_eq(runfile_write(&file, scratch_path("f"), 1), OK);
+	ck_assert_int_eq(runfile_write(&second, scratch_path("f"), 2), OK);
+	runfile_remove(&file);
+	ck_assert_str_eq(scratch_read("f"), "2\n");
+	runfile_remove(&second);
+	ck_assert(!scratch_exists("f"));
+	scratch_close();
+}
+END_TEST
+
+START_TEST(a_planted_link_is_not_written_through)
+{
+	scratch_open();
+	scratch_write("victim", "precious");
+	ck_assert_int_eq(
+	    symlink(scratch_path("victim"), scratch_path("f.tmp")), 0);
+	ck_assert_int_eq(runfile_write(&file, scratch_path("f"), 1), OK);
+	ck_assert_str_eq(scratch_read("victim"), "precious");
+	ck_assert_str_eq(scratch_read("f"), "1\n");
+	scratch_close();
+}
+END_TEST
+
+START_TEST(only_files_are_replaced)
+{
+	scratch_open();
+	ck_assert_int_eq(runfile_write(&file, "/dev/null", 1), E_EXISTS);
+	ck_assert_int_eq(mkdir(scratch_path("d"), 0700), 0);
+	ck_assert_int_eq(runfile_write(&file, scratch_path("d"), 1), E_EXISTS);
+	ck_assert_int_eq(runfile_write(&file, scratch_path("x/f"), 1), E_IO);
+	runfile_remove(&file);
+	ck_assert(scratch_exists("d"));
+	scratch_close();
+}
+END_TEST
+
+START_TEST(root_shares_the_run_directory_with_the_group)
+{
+	struct stat st;
+
+	if (geteuid() != 0)
+		return;
+	scratch_open();
+	umask(077);
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 65534), OK);
+	ck_assert_uint_eq(mode_of("r"), 0755);
+	ck_assert_uint_eq(mode_of("r/relayd"), 0755);
+	ck_assert_int_eq(stat(scratch_path("r/relayd"), &st), 0);
+	ck_assert_uint_eq(st.st_gid, 65534);
+	/* What exists is somebody's choice. */
+	ck_assert_int_eq(chmod(scratch_path("r/relayd"), 0700), 0);
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
+	ck_assert_uint_eq(mode_of("r/relayd"), 0700);
+	scratch_close();
+}
+END_TEST
+
+START_TEST(a_user_keeps_the_run_directory)
+{
+	scratch_open();
+	umask(0);
+	ck_assert_int_eq(chmod(scratch_path(""), 0777), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
+	ck_assert_uint_eq(mode_of("r"), 0700);
+	ck_assert_uint_eq(mode_of("r/relayd"), 0700);
+	if (getuid() == 0)
+		ck_assert_int_eq(seteuid(0), 0);
+	scratch_close();
+}
+END_TEST
+
+START_TEST(a_run_directory_that_cannot_be_is_an_error)
+{
+	scratch_open();
+	ck_assert_int_eq(rundir_create(scratch_path("a/b/c"), 0), E_IO);
+	scratch_write("file", "");
+	ck_assert_int_eq(rundir_create(scratch_path("file"), 0), E_IO);
+	scratch_close();
+}
+END_TEST
+
+/* A socket file; bound, and listening if asked. */
+static int
+make_socket(const char *name, bool listens)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	snprintf(
+	    addr.sun_path, sizeof(addr.sun_path), "%s", scratch_path(name));
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	if (listens)
+		ck_assert_int_eq(listen(fd, 1), 0);
+	return fd;
+}
+
+/* Connects until nobody more can wait there. */
+static void
+fill_backlog(const char *name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	snprintf(
+	    addr.sun_path, sizeof(addr.sun_path), "%s", scratch_path(name));
+	do
+		fd = socket(
+		    AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	while (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	ck_assert_int_eq(errno, EAGAIN);
+}
+
+/* The pid of a process that has been and is no more. */
+static pid_t
+dead_pid(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+START_TEST(only_sockets_of_the_dead_are_removed)
+{
+	char dead[64], listening[64], alive[64], plain[64];
+	int fd;
+
+	scratch_open();
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
+	snprintf(dead, sizeof(dead), "r/relayd/health-%d", (int)dead_pid());
+	close(make_socket(dead, false));
+	/* As seen from another pid namespace: the pid says nothing. */
+	snprintf(listening, sizeof(listening), "r/relayd/health-%d",
+	    (int)dead_pid());
+	fd = make_socket(listening, true);
+	fill_backlog(listening);
+	/* Just starting: bound, not listening yet. */
+	snprintf(alive, sizeof(alive), "r/relayd/health-%d", (int)getpid());
+	close(make_socket(alive, false));
+	snprintf(plain, sizeof(plain), "r/relayd/health-%d", (int)dead_pid());
+	scratch_write(plain, "no socket");
+	close(make_socket("r/relayd/health-", false));
+	close(make_socket("r/relayd/health-1x", false));
+	close(make_socket("r/relayd/other-1", false));
+
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
+	ck_assert(!scratch_exists(dead));
+	ck_assert(scratch_exists(listening));
+	ck_assert(scratch_exists(alive));
+	ck_assert(scratch_exists(plain));
+	ck_assert(scratch_exists("r/relayd/health-"));
+	ck_assert(scratch_exists("r/relayd/health-1x"));
+	ck_assert(scratch_exists("r/relayd/other-1"));
+	close(fd);
+	scratch_close();
+}
+END_TEST
+
+START_TEST(an_unknown_group_is_that_of_root)
+{
+	const struct group *g;
+
+	ck_assert_uint_eq(rundir_group("no such group"), 0);
+	g = getgrgid(65534);
+	if (g != NULL)
+		ck_assert_uint_eq(rundir_group(g->gr_name), 65534);
+}
+END_TEST
+
+START_TEST(a_notification_arrives_at_a_path)
+{
+	int fd;
+
+	scratch_open();
+	fd = scratch_notify_socket();
+	ck_assert_int_eq(notify_send(scratch_path("n"), "READY=1"), OK);
+	ck_assert_str_eq(scratch_receive(fd), "READY=1");
+	close(fd);
+	scratch_close();
+}
+END_TEST
+
+START_TEST(a_notification_arrives_at_an_abstract_name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int n = snprintf(
+	    addr.sun_path, sizeof(addr.sun_path), "@check-%d", (int)getpid());
+	char name[64];
+
+	ck_assert_int_ge(fd, 0);
+	memcpy(name, addr.sun_path, (size_t)n + 1);
+	addr.sun_path[0] = '\0';
+	ck_assert_int_eq(
+	    bind(fd, (struct sockaddr *)&addr,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+			    (size_t)n)),
+	    0);
+	ck_assert_int_eq(notify_send(name, "STOPPING=1\n"), OK);
+	ck_assert_str_eq(scratch_receive(fd), "STOPPING=1\n");
+	close(fd);
+}
+END_TEST
+
+static const struct {
+	const char *address;
+	enum status want;
+} addresses[] = {
+	{ NULL, OK },
+	{ "", OK },
+	{ "/", E_MALFORMED },
+	{ "@", E_MALFORMED },
+	{ "relative", E_MALFORMED },
+	{ "vsock:2:1234", E_MALFORMED },
+	{ "/nonexistent/notify", E_IO },
+	{ "@nobody-listens-to-this", E_IO },
+	{ "/23456789012345678901234567890123456789012345678901234567890"
+	  "123456789012345678901234567890123456789012345678",
+	    E_MALFORMED },
+};
+
+START_TEST(other_addresses_are_survived)
+{
+	ck_assert_int_eq(
+	    notify_send(addresses[_i].address, "READY=1"), addresses[_i].want);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_file_appears_whole_and_goes, 0, 0 },
+		{ the_umask_counts, 0, 0 },
+		{ a_file_of_a_successor_stays, 0, 0 },
+		{ a_planted_link_is_not_written_through, 0, 0 },
+		{ only_files_are_replaced, 0, 0 },
+		{ root_shares_the_run_directory_with_the_group, 0, 0 },
+		{ a_user_keeps_the_run_directory, 0, 0 },
+		{ a_run_directory_that_cannot_be_is_an_error, 0, 0 },
+		{ only_sockets_of_the_dead_are_removed, 0, 0 },
+		{ an_unknown_group_is_that_of_root, 0, 0 },
+		{ a_notification_arrives_at_a_path, 0, 0 },
+		{ a_notification_arrives_at_an_abstract_name, 0, 0 },
+		{ other_addresses_are_survived, ARRAY_LEN(addresses), 0 },
+	};
+
+	return unit_run("runfiles", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A directory of a test's own. Failures end the test. */
+#ifndef RELAYD_SCRATCH_H
+#define RELAYD_SCRATCH_H
+
+#include <stdbool.h>
+
+void scratch_open(void);
+void scratch_close(void); /* with all that is in it */
+
+/* NAME in it; good until the eighth next call. */
+const char *scratch_path(const char *name);
+bool scratch_exists(const char *name);
+/* The start of a file, as a string; good until the next call. */
+const char *scratch_read(const char *name);
+void scratch_write(const char *name, const char *text);
+
+/* A datagram socket bound to "n" there; what came within five seconds. */
+int scratch_notify_socket(void);
+const char *scratch_receive(int fd);
+
+#endif
