@@ -9,7 +9,6 @@ from story import (begin, end, expect_archive, expect_session, rotate,
 from tree import expect_events
 from world import Failure, wait_for
 
-NO_VIEWERS = "live viewers are not served yet"
 
 
 # Sessions from start to end.
@@ -84,7 +83,7 @@ def live(w):
     expect_session(w, "live1", emitted)
 
 
-@scenario(todo=NO_VIEWERS)
+@scenario()
 def live_viewer(w):
     """babeltrace2 watches a live session from its first event to its end"""
     begin(w, "watch", "--live=100000")
@@ -302,7 +301,7 @@ def clear_under_load(w):
                       % (tree.span(got), cleared))
 
 
-@scenario(compare_tree=False, todo=NO_VIEWERS)
+@scenario(compare_tree=False)
 def clear_viewer(w):
     """clear a live session that babeltrace2 watches: it goes on after it"""
     begin(w, "clrv", "--live=100000")
