@@ -41,4 +41,45 @@ published_sub(struct published *p, uint64_t n)
 	return atomic_fetch_sub_explicit(&p->n, n, memory_order_relaxed) - n;
 }
 
+/* Relaxed, for values that a sequence number beside them guards. */
+static inline void
+published_set_word(struct published *p, uint64_t n)
+{
+	atomic_store_explicit(&p->n, n, memory_order_relaxed);
+}
+
+static inline uint64_t
+published_word(const struct published *p)
+{
+	return atomic_load_explicit(
+	    &((struct published *)(uintptr_t)p)->n, memory_order_relaxed);
+}
+
+/* What stands before stays before what stands behind, loads too. */
+static inline void
+published_fence(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Any number of writers: a set of bits that somebody takes as a whole. */
+static inline void
+published_add_bits(struct published *p, uint64_t bits)
+{
+	atomic_fetch_or_explicit(&p->n, bits, memory_order_seq_cst);
+}
+
+static inline uint64_t
+published_take_bits(struct published *p)
+{
+	return atomic_exchange_explicit(&p->n, 0, memory_order_seq_cst);
+}
+
+/* A count of references: whoever takes it to zero sees what all others did. */
+static inline uint64_t
+published_release(struct published *p)
+{
+	return atomic_fetch_sub_explicit(&p->n, 1, memory_order_acq_rel) - 1;
+}
+
 #endif

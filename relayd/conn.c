@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/conn.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,27 +12,9 @@
 #include "relayd/conn_internal.h"
 #include "relayd/control.h"
 #include "relayd/ingest.h"
+#include "relayd/peer_name.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
-
-static char *
-peer_name(const struct sockaddr *a)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-	const struct sockaddr_in6 *in6 = (const void *)a;
-	const struct sockaddr_in *in = (const void *)a;
-	char *name = NULL;
-	int n;
-
-	if (a->sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		n = asprintf(&name, "[%s]:%u", host, ntohs(in6->sin6_port));
-	} else {
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		n = asprintf(&name, "%s:%u", host, ntohs(in->sin_port));
-	}
-	return n < 0 ? NULL : name;
-}
 
 struct conn *
 conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)

@@ -241,8 +241,9 @@ daemon_stopping(struct daemon *d)
 void
 daemon_end(struct daemon *d)
 {
-	runfile_remove(&d->pid_file);
 	runfile_remove(&d->control_port);
 	runfile_remove(&d->data_port);
 	runfile_remove(&d->live_port);
+	/* Last: who waits for it to go may start the next daemon. */
+	runfile_remove(&d->pid_file);
 }

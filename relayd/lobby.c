@@ -13,6 +13,7 @@
 #include "relayd/conn.h"
 #include "relayd/control.h"
 #include "relayd/listener.h"
+#include "relayd/live_worker.h"
 #include "relayd/options.h"
 #include "relayd/placement.h"
 #include "relayd/shard.h"
@@ -38,9 +39,9 @@ struct lobby {
 	struct worker **workers;
 	unsigned n_workers; /* started */
 	struct listener *control, *data, *live;
+	struct live_pool *live_pool;
 	struct event *sigterm, *sigint;
 	struct event *sweep; /* pending while a connection is in mid-message */
-	bool has_told_live;
 };
 
 static void
@@ -149,17 +150,12 @@ on_data(int take_fd, const struct sockaddr *peer, void *arg)
 	accepted(arg, take_fd, peer, CONN_DATA);
 }
 
-/* Scripts wait for the port; viewers are served by a later version. */
 static void
 on_live(int take_fd, const struct sockaddr *peer, void *arg)
 {
 	struct lobby *l = arg;
 
-	close(take_fd);
-	if (!l->has_told_live)
-		log_warn("a live viewer was turned away: this version records "
-			 "only");
-	l->has_told_live = true;
+	live_pool_adopt(l->live_pool, take_fd, peer);
 }
 
 static void
@@ -243,12 +239,19 @@ start_workers(struct lobby *l, int base_fd)
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 		.lobby = &l->loop,
 	};
-	enum status st = OK;
+	struct live_config live = {
+		.n_workers = 1,
+		.holds_replies = true,
+	};
 	sigset_t all, old;
+	enum status st;
 
 	/* Signals are the main thread's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	st = live_pool_start(&l->live_pool, &live);
+	if (st == OK)
+		shard.door = live_pool_door(l->live_pool);
 	for (; l->n_workers < o->workers && st == OK; l->n_workers++) {
 		shard.worker = l->n_workers;
 		st = worker_start(&l->workers[l->n_workers], &config);
@@ -384,6 +387,7 @@ lobby_destroy(struct lobby *l)
 	close_events(l);
 	for (unsigned i = 0; i < l->n_workers; i++)
 		worker_stop(l->workers[i]);
+	live_pool_stop(l->live_pool);
 	desk_destroy(&l->desk);
 	loop_destroy(&l->loop);
 	placement_destroy(l->placement);

@@ -24,6 +24,9 @@ enum message_kind {
 	MESSAGE_ADOPT,	      /* conn: it belongs to this loop from now on */
 	MESSAGE_STOP,	      /* finish what is begun and leave the loop */
 	MESSAGE_SESSION_GONE, /* to the lobby: key and worker */
+	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
+	MESSAGE_NEWS,	      /* to a live worker: news, object */
+	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
 };
 
 /* Which worker's load a session was counted on, and for whom. */
@@ -36,9 +39,12 @@ struct placement_key {
 
 struct message {
 	struct cds_wfcq_node node;
+	struct published is_ready; /* the queue's order, where tools see it */
 	enum message_kind kind;
 	struct conn *conn;	  /* ADOPT: owned */
 	struct placement_key key; /* ADOPT of a control connection, GONE */
+	int news;		  /* NEWS: enum live_news */
+	void *object;		  /* VIEWER, NEWS: a reference; WAKE */
 };
 
 struct loop {

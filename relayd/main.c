@@ -57,10 +57,6 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby)
 		return st;
 	st = daemon_ready(d, &ports);
 	if (st == OK) {
-		log_info("ready: control=%u data=%u live=%u output=%s "
-			 "workers=%u",
-		    ports.control, ports.data, ports.live, o->output,
-		    o->workers);
 		lobby_run(lobby);
 		daemon_stopping(d);
 	}

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "relayd/catalog.h"
 #include "relayd/ingest.h"
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
@@ -86,6 +87,34 @@ find_place(struct session *s)
 	return st;
 }
 
+/* Viewers list every session; those with a live timer can be attached to. */
+static enum status
+show(struct session *s)
+{
+	struct live_door *door = s->shard->config.door;
+	enum status st;
+
+	if (door == NULL)
+		return OK;
+	st = live_session_create(&s->live, s->id, s->wish.live_timer_us,
+	    s->wish.trace_format == 2, s->wish.hostname->s,
+	    s->wish.session_name->s);
+	if (st == OK)
+		door->tell(door, LIVE_NEWS_SESSION, s->live);
+	return st;
+}
+
+/* After all that its streams had to say. */
+static void
+tell_end(struct session *s)
+{
+	struct live_door *door = s->shard->config.door;
+
+	if (s->live != NULL && !s->has_told_end)
+		door->tell(door, LIVE_NEWS_SESSION_ENDED, s->live);
+	s->has_told_end = true;
+}
+
 enum status
 session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_wish, unsigned minor, const char *peer)
@@ -117,6 +146,8 @@ session_create(struct session **out, struct shard *sh,
 		s->id = published_add(sh->config.session_ids, 1);
 		st = make_tag(s, peer);
 	}
+	if (st == OK)
+		st = show(s);
 	if (st != OK) {
 		session_destroy(s);
 		return st;
@@ -157,6 +188,8 @@ session_destroy(struct session *s)
 		return;
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
+	tell_end(s);
+	live_session_put(s->live);
 	unbind_inputs(s);
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
@@ -197,6 +230,7 @@ session_end(struct session *s, bool aborted)
 		else
 			stream_end_of_control(t);
 	}
+	tell_end(s);
 	if (session_reap(s))
 		return;
 	s->linger_until_ns = clock_now_ns() + LINGER_NS;
@@ -269,5 +303,5 @@ session_publish(struct session *s)
 	struct list *n, *tmp;
 
 	list_for_each (n, tmp, &s->streams)
-		list_entry(n, struct stream, session_node)->is_published = true;
+		stream_publish(list_entry(n, struct stream, session_node));
 }

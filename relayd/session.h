@@ -19,6 +19,7 @@
 #include "proto/relay.h"
 
 struct chunk;
+struct live_session;
 struct session_dir;
 struct shard;
 struct siblings;
@@ -33,7 +34,8 @@ struct session {
 	struct relay_create_session wish; /* as decoded; names owned */
 	char *tag;			  /* "peer=... session=...", for logs */
 	bool has_index;			  /* minor >= 4 and no snapshot */
-
+	struct live_session *live; /* what viewers see of it; may be NULL */
+	bool has_told_end;
 	struct session_dir *dir;
 	struct chunk *current, *pending; /* pending closure */
 	bool has_rotated;

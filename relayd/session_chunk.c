@@ -185,6 +185,17 @@ reply_path(const struct session *s, enum chunk_command command,
 		snprintf(path, RELPATH_MAX, "%s", dir);
 }
 
+/* A clear: viewers go on behind what is deleted. */
+static void
+forget_packets(struct session *s, const struct chunk *c)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams)
+		stream_forget_chunk(
+		    list_entry(n, struct stream, session_node), c);
+}
+
 uint32_t
 session_close_chunk(struct session *s, const struct relay_close_chunk *q,
     bool *close, char *path)
@@ -211,6 +222,8 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	}
 	reply_path(s, command, name, path);
 	c->command = command;
+	if (command == CHUNK_DELETE)
+		forget_packets(s, c);
 	if (command == CHUNK_ARCHIVE)
 		s->has_rotated = true;
 	if (s->current == c) {

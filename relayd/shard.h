@@ -20,6 +20,7 @@
 #include "common/status.h"
 
 struct chunk;
+struct live_door;
 struct store;
 struct store_config;
 
@@ -31,6 +32,7 @@ struct shard_config {
 	uint64_t max_memory;	       /* packet memory of all workers */
 	struct published *memory;      /* in use; borrowed */
 	struct published *session_ids; /* the last one given; borrowed */
+	struct live_door *door;	       /* to the viewers; borrowed, or NULL */
 };
 
 /* Bytes of whole packets that one session may have waiting for their records

@@ -12,6 +12,8 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "store/chunk.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile.h"
 
@@ -35,8 +37,16 @@ index_format(const struct stream *t)
 enum status
 stream_open_file(struct stream *t, bool replaces)
 {
-	return tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
+	enum status st;
+
+	/* A viewer must not find the name of a file that is going away. */
+	if (replaces && t->log != NULL)
+		packet_log_drop_file(t->log, t->number);
+	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
 	    t->number, replaces, index_format(t));
+	if (st == OK)
+		st = stream_log_file(t);
+	return st;
 }
 
 enum status
@@ -65,6 +75,7 @@ stream_free(struct stream *t)
 	list_del(&t->locked_node);
 	list_del(&t->gapped_node);
 	reorder_free(&t->reorder);
+	stream_end_logs(t);
 	chunk_put(t->roll.to);
 	chunk_put(t->chunk);
 	relpath_free(t->path);
@@ -135,6 +146,8 @@ stream_create(
 	if (st == OK)
 		st = idmap_insert(&sh->streams, t->handle, t);
 	if (st == OK)
+		st = stream_make_logs(t);
+	if (st == OK)
 		st = s->current == NULL ? E_REFUSED
 					: stream_enter_chunk(t, s->current);
 	if (st != OK) {
@@ -203,9 +216,8 @@ stream_record(struct stream *t, const struct relay_index *i)
 
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
-	t->has_beacon = false;
-	t->has_ctf_stream = true;
-	t->ctf_stream = i->ctf_stream;
+	if (t->log != NULL)
+		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
 	st = reorder_record(&t->reorder, i->net_seq, &rec);
 	/* Its packet was given up, or was taken without: nothing to add. */
@@ -234,13 +246,16 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 {
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
-	t->has_ctf_stream = true;
-	t->ctf_stream = i->ctf_stream;
-	/* While a record waits for its bytes, their events may be older. */
-	if (t->reorder.n_records > 0)
+	if (t->log == NULL)
 		return OK;
-	t->has_beacon = true;
-	t->beacon = i->timestamp_end;
+	stream_drain(t);
+	stream_write_batch(t);
+	/* What waits, for its bytes or a lock, may hold older events. */
+	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
+	    (t->has_data && t->record_seq != t->data_seq))
+		return OK;
+	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
+	stream_wake(t);
 	return OK;
 }
 
@@ -259,6 +274,10 @@ stream_metadata(struct stream *t, const struct relay_send_metadata *m)
 	if (st == OK)
 		st = tracefile_append_bytes(
 		    t->tf, m->data, m->size, m->padding);
+	if (st == OK && t->metadata != NULL) {
+		metadata_log_grow(t->metadata, tracefile_size(t->tf));
+		stream_wake(t);
+	}
 	return st == OK ? OK : E_IO;
 }
 

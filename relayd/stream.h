@@ -18,6 +18,9 @@
 
 struct chunk;
 struct chunk_family;
+struct live_stream;
+struct metadata_log;
+struct packet_log;
 struct data_header;
 struct session;
 struct tracefile;
@@ -28,8 +31,10 @@ struct stream {
 	uint64_t handle;
 	struct relpath *path, *channel;
 	bool is_metadata;
-	bool is_published;
-	bool is_checked; /* in DATA_PENDING's frame */
+	struct live_stream *live;      /* NULL: not published */
+	struct packet_log *log;	       /* of a live session's data stream */
+	struct metadata_log *metadata; /* of its metadata stream */
+	bool is_checked;	       /* in DATA_PENDING's frame */
 
 	uint64_t tracefile_size, tracefile_count; /* 0: no limit */
 	uint64_t number;			  /* of the current tracefile */
@@ -59,10 +64,6 @@ struct stream {
 		struct chunk *to; /* NULL: to no chunk */
 		uint64_t at;	  /* packet_seq_num */
 	} roll;
-
-	bool has_ctf_stream, has_beacon;
-	uint64_t ctf_stream; /* CTF stream class id */
-	uint64_t beacon;     /* no event is older, in trace clock cycles */
 
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */
@@ -106,6 +107,11 @@ enum status stream_reset_metadata(struct stream *t) MUST_CHECK;
 enum status stream_rotate(
     struct stream *t, struct chunk *to, uint64_t at) MUST_CHECK;
 
+/* STREAMS_SENT: viewers may see it. */
+void stream_publish(struct stream *t);
+/* The chunk C is cleared: viewers skip what they have not read of it. */
+void stream_forget_chunk(struct stream *t, const struct chunk *c);
+
 /* DATA_PENDING: 0, 1, or RELAY_PENDING_UNKNOWN when it will never be there. */
 uint32_t stream_pending(struct stream *t, uint64_t last_seq);
 
@@ -139,6 +145,11 @@ void stream_drain(struct stream *t);
 enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
 void stream_mark_dirty(struct stream *t);
+/* stream_live.c */
+enum status stream_make_logs(struct stream *t) MUST_CHECK;
+enum status stream_log_file(struct stream *t) MUST_CHECK;
+void stream_end_logs(struct stream *t);
+void stream_wake(struct stream *t);
 
 #define STREAM_FMT "%s stream=%s/%s"
 #define STREAM_ARGS(t) (t)->session->tag, (t)->path->s, (t)->channel->s

@@ -17,6 +17,7 @@
 #include "relayd/shard.h"
 #include "relayd/stream.h"
 #include "store/chunk.h"
+#include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile.h"
 
@@ -47,9 +48,11 @@ records_are_written(const struct stream *t)
 static void
 write_records(struct stream *t)
 {
-	enum status st;
+	enum status st = OK;
 
-	st = t->tf == NULL ? OK : tracefile_write_records(t->tf, false);
+	/* Records of the file before come first, for viewers too. */
+	if (list_empty(&t->sealed) && t->tf != NULL)
+		st = tracefile_write_records(t->tf, false);
 	if (st == E_IO)
 		t->has_write_error = true;
 	if (st == E_BUSY && list_empty(&t->locked_node))
@@ -59,6 +62,7 @@ write_records(struct stream *t)
 		t->has_record = t->has_data;
 		t->record_seq = t->data_seq;
 	}
+	stream_wake(t);
 }
 
 void
@@ -89,6 +93,11 @@ stream_leave_sealed(struct stream *t)
 {
 	struct list *n, *tmp;
 
+	if (t->log != NULL && !list_empty(&t->sealed))
+		tracefile_end_log(
+		    list_entry(t->sealed.prev, struct sealed, node)->tf);
+	else if (t->log != NULL)
+		packet_log_end(t->log);
 	list_for_each (n, tmp, &t->sealed) {
 		list_del(n);
 		list_add(&shard_of(t)->sealed, n);
@@ -215,6 +224,8 @@ roll(struct stream *t)
 	stream_seal_file(t);
 	t->roll.is_pending = false;
 	t->roll.to = NULL;
+	if (t->chunk != NULL && t->chunk->command == CHUNK_DELETE)
+		stream_forget_chunk(t, t->chunk);
 	st = stream_enter_chunk(t, to);
 	chunk_put(to);
 	log_debug(STREAM_FMT " rotated to %s", STREAM_ARGS(t),

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <urcu.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -175,6 +176,7 @@ run(void *arg)
 {
 	struct worker *w = arg;
 
+	rcu_register_thread();
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		turn_end(w);
@@ -183,6 +185,7 @@ run(void *arg)
 	shard_commit(w->shard);
 	desk_destroy(&w->desk);
 	log_figures(w);
+	rcu_unregister_thread();
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/log.h"
 #include "store/dir.h"
+#include "store/folder.h"
 #include "store/journal.h"
 #include "store/session_dir.h"
 #include "store/store.h"
@@ -33,6 +34,7 @@ chunk_create(struct chunk **out, struct session_dir *dir, uint64_t id,
 		return E_NOMEM;
 	c->refs = 1;
 	c->id = id;
+	c->serial = ++dir->store->chunk_serials;
 	c->creation_time = creation_time;
 	c->fd = -1;
 	c->released = released;
@@ -77,6 +79,7 @@ chunk_finish(struct chunk *take_c)
 
 	list_for_each (n, tmp, &take_c->families) {
 		f = list_entry(n, struct chunk_family, node);
+		folder_put(f->folder);
 		journal_remove_root(
 		    take_c->dir->store->journal, f->journal_root);
 		relpath_free(f->path);
@@ -394,6 +397,29 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	list_add(&c->families, &f->node);
 	*out = f;
 	return OK;
+}
+
+enum status
+chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
+{
+	struct list *n, *tmp;
+	enum status st = OK;
+
+	/* Streams of one trace share it: one descriptor per trace and chunk. */
+	list_for_each (n, tmp, &c->families) {
+		struct chunk_family *o = list_entry(
+		    n, struct chunk_family, node);
+
+		if (f->folder == NULL && o->folder != NULL &&
+		    relpath_equal(o->path, f->path))
+			f->folder = folder_get(o->folder);
+	}
+	if (f->folder == NULL)
+		st = folder_open(&f->folder, chunk_fd(c), f->path->s);
+	if (st != OK)
+		log_errno(LOG_ERROR, "folder %s: open", f->path->s);
+	*out = f->folder;
+	return st;
 }
 
 bool

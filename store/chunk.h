@@ -21,6 +21,7 @@
 #include "common/relpath.h"
 #include "common/status.h"
 
+struct folder;
 struct session_dir;
 
 enum chunk_place {
@@ -40,6 +41,7 @@ struct chunk_family {
 	bool is_numbered; /* channel_0, channel_1, ... */
 	uint64_t n_files; /* numbers below this were made; 0: no file was */
 	uint32_t journal_root; /* only where the chunk is the base */
+	struct folder *folder; /* for viewers; shared, NULL: not opened */
 };
 
 struct chunk {
@@ -47,6 +49,7 @@ struct chunk {
 	struct list doomed_node; /* its owner's list of those to delete */
 	unsigned refs;
 	uint64_t id;
+	uint64_t serial; /* of this process; no two chunks share it */
 	uint64_t creation_time, close_time; /* s since the epoch */
 	bool is_closed;			    /* close_time is set */
 	bool is_base; /* before 2.11: the output directory, never moved */
@@ -95,6 +98,10 @@ int chunk_fd(const struct chunk *c);
 enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,
     struct chunk_family **out) MUST_CHECK;
+
+/* The family's folder, open, for viewers. Borrowed. E_IO, E_NOMEM. */
+enum status chunk_folder(
+    struct chunk *c, struct chunk_family *f, struct folder **out) MUST_CHECK;
 
 /* No reference is left: run the command, all but deletion. True when
  * chunk_delete_step() has work. */

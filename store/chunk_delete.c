@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "store/chunk.h"
 #include "store/dir.h"
+#include "store/folder.h"
 #include "store/session_dir.h"
 
 static void
@@ -66,6 +67,7 @@ drop_family(struct chunk *c, struct chunk_family *f)
 {
 	remove_folders(c, f->path);
 	list_del(&f->node);
+	folder_put(f->folder);
 	relpath_free(f->path);
 	relpath_free(f->channel);
 	free(f);

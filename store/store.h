@@ -34,6 +34,7 @@ struct store {
 	struct journal *journal;
 	struct list open_files; /* tracefiles with descriptors, oldest first */
 	unsigned n_open;	/* their descriptors */
+	uint64_t chunk_serials; /* the last one given */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
 	uint64_t write_errors, locks_forced;

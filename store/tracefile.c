@@ -16,6 +16,7 @@
 #include "store/dir.h"
 #include "store/journal.h"
 #include "store/packet.h"
+#include "store/packet_log.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
@@ -208,6 +209,22 @@ tracefile_create(struct tracefile **out, struct store *store,
 	return OK;
 }
 
+enum status
+tracefile_set_log(struct tracefile *tf, struct packet_log *log)
+{
+	enum status st = chunk_folder(tf->chunk, tf->family, &tf->folder);
+
+	if (st == OK)
+		tf->log = packet_log_get(log);
+	return st;
+}
+
+void
+tracefile_end_log(struct tracefile *tf)
+{
+	tf->ends_log = tf->log != NULL;
+}
+
 static void
 sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
 {
@@ -234,6 +251,9 @@ tracefile_close(struct tracefile *take_tf)
 	journal_remove_file(tf->store->journal, tf->data.journal);
 	journal_remove_file(tf->store->journal, tf->index.journal);
 	buf_free(&tf->waiting);
+	if (tf->ends_log)
+		packet_log_end(tf->log);
+	packet_log_put(tf->log);
 	chunk_put(tf->chunk);
 	free(tf);
 }

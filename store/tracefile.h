@@ -21,6 +21,7 @@
 struct chunk;
 struct chunk_family;
 struct packet;
+struct packet_log;
 struct store;
 struct tracefile;
 
@@ -43,6 +44,15 @@ enum tracefile_index {
 enum status tracefile_create(struct tracefile **out, struct store *store,
     struct chunk *chunk, struct chunk_family *family, uint64_t number,
     bool replaces, enum tracefile_index index) MUST_CHECK;
+
+/*
+ * Records from now on also go to LOG, once they are in the index file. Takes a
+ * reference. Before the first packet. E_IO, E_NOMEM.
+ */
+enum status tracefile_set_log(
+    struct tracefile *tf, struct packet_log *log) MUST_CHECK;
+/* The log ends when this file is closed: it is the stream's last. */
+void tracefile_end_log(struct tracefile *tf);
 
 /*
  * Append the packets of the chain FIRST (by packet->next). *DONE: how many are

@@ -13,6 +13,7 @@
 #include "store/index.h"
 #include "store/journal.h"
 #include "store/packet.h"
+#include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
@@ -137,6 +138,30 @@ append_waiting(struct tracefile *tf)
 	return OK;
 }
 
+/* They are in the file: viewers may have them. */
+static void
+tell_log(struct tracefile *tf)
+{
+	const uint8_t *p = buf_data(&tf->waiting);
+	const uint8_t *end = p + buf_len(&tf->waiting);
+	struct index_record rec;
+
+	if (tf->log == NULL)
+		return;
+	/* Only now, so that files come in the order of their records. */
+	if (!tf->is_in_log && packet_log_add_file(tf->log, tf->folder,
+				  tf->number, tf->chunk->serial) != OK) {
+		log_error("%s/%s: out of memory: viewers miss packets",
+		    tf->family->path->s, tf->family->channel->s);
+		return;
+	}
+	tf->is_in_log = true;
+	for (; p < end; p += index_record_len(minor_of(tf))) {
+		index_decode(p, &rec, minor_of(tf));
+		packet_log_append(tf->log, &rec);
+	}
+}
+
 enum status
 tracefile_write_records(struct tracefile *tf, bool force)
 {
@@ -150,6 +175,8 @@ tracefile_write_records(struct tracefile *tf, bool force)
 		return E_BUSY;
 	if (st == OK) {
 		st = append_waiting(tf);
+		if (st == OK)
+			tell_log(tf);
 		if (locked)
 			flock(tf->index.fd, LOCK_UN);
 	}

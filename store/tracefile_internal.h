@@ -31,6 +31,9 @@ struct tracefile {
 	struct buf waiting;	/* encoded records */
 	uint64_t waiting_since; /* ns; of the first refused lock, 0: none */
 	struct list open_node;	/* store->open_files */
+	struct packet_log *log; /* NULL: no viewer may attach */
+	struct folder *folder;	/* borrowed from the family */
+	bool is_in_log, ends_log;
 };
 
 /* The paths below the chunk. */

@@ -164,6 +164,22 @@ make_socket(const char *name, bool listens)
 	return fd;
 }
 
+/* Connects until nobody more can wait there. */
+static void
+fill_backlog(const char *name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	snprintf(
+	    addr.sun_path, sizeof(addr.sun_path), "%s", scratch_path(name));
+	do
+		fd = socket(
+		    AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	while (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	ck_assert_int_eq(errno, EAGAIN);
+}
+
 /* The pid of a process that has been and is no more. */
 static pid_t
 dead_pid(void)
@@ -190,6 +206,7 @@ START_TEST(only_sockets_of_the_dead_are_removed)
 	snprintf(listening, sizeof(listening), "r/relayd/health-%d",
 	    (int)dead_pid());
 	fd = make_socket(listening, true);
+	fill_backlog(listening);
 	/* Just starting: bound, not listening yet. */
 	snprintf(alive, sizeof(alive), "r/relayd/health-%d", (int)getpid());
 	close(make_socket(alive, false));

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/live.h"
+
+#include <string.h>
+
+#include "common/buf.h"
+
+#define PATH_LEN 4096
+#define CHANNEL_LEN 255
+#define HOST_LEN 64
+#define NAME_LEN 255
+
+static const struct live_row rows[] = {
+#define LIVE(wire, name, allowed, size) [wire] = { #name, allowed, size },
+#include "proto/live.tbl.h"
+#undef LIVE
+};
+
+const struct live_row *
+live_row(uint32_t cmd)
+{
+	return cmd < ARRAY_LEN(rows) ? &rows[cmd] : &rows[0];
+}
+
+enum status
+live_request_decode(
+    const uint8_t *p, size_t n, struct live_request *out, size_t *used)
+{
+	struct reader r = reader_over(p, n);
+
+	*out = (struct live_request){ 0 };
+	(void)reader_u64(&r); /* data_size: not to be trusted (live 1.2) */
+	out->cmd = reader_u32(&r);
+	(void)reader_u32(&r); /* cmd_version */
+	switch ((enum live_cmd)out->cmd) {
+	case LIVE_CMD_connect:
+		(void)reader_u64(&r); /* viewer_session_id */
+		out->major = reader_u32(&r);
+		out->minor = reader_u32(&r);
+		out->type = reader_u32(&r);
+		break;
+	case LIVE_CMD_attach_session:
+		out->id = reader_u64(&r);
+		(void)reader_u64(&r); /* offset: no use was ever defined */
+		out->seek = reader_u32(&r);
+		break;
+	case LIVE_CMD_get_packet:
+		out->id = reader_u64(&r);
+		out->offset = reader_u64(&r);
+		out->length = reader_u32(&r);
+		break;
+	case LIVE_CMD_get_next_index:
+	case LIVE_CMD_get_metadata:
+	case LIVE_CMD_get_new_streams:
+	case LIVE_CMD_detach_session:
+		out->id = reader_u64(&r);
+		break;
+	case LIVE_CMD_list_sessions:
+	case LIVE_CMD_create_session:
+		break;
+	}
+	if (reader_done(&r) != OK)
+		return E_MORE;
+	*used = (size_t)(r.p - p);
+	return OK;
+}
+
+void
+live_request_encode(struct buf *b, const struct live_request *q)
+{
+	const struct live_row *row = live_row(q->cmd);
+
+	buf_u64(b, row->payload);
+	buf_u32(b, q->cmd);
+	buf_u32(b, 0);
+	if (row->payload == 0)
+		return;
+	if (q->cmd == LIVE_CMD_connect) {
+		buf_u64(b, UINT64_MAX);
+		buf_u32(b, q->major);
+		buf_u32(b, q->minor);
+		buf_u32(b, q->type);
+		return;
+	}
+	buf_u64(b, q->id);
+	if (q->cmd == LIVE_CMD_attach_session) {
+		buf_u64(b, 0);
+		buf_u32(b, q->seek);
+	} else if (q->cmd == LIVE_CMD_get_packet) {
+		buf_u64(b, q->offset);
+		buf_u32(b, q->length);
+	}
+}
+
+/* A string in an array of N bytes, filled with zeros, always ended by one. */
+static void
+array(struct buf *b, const char *s, size_t n)
+{
+	size_t len = strnlen(s, n - 1);
+
+	buf_bytes(b, s, len);
+	buf_zero(b, n - len);
+}
+
+void
+live_reply_u32(struct buf *b, uint32_t value)
+{
+	buf_u32(b, value);
+}
+
+void
+live_reply_connect(
+    struct buf *b, uint64_t viewer_session, uint32_t major, uint32_t minor)
+{
+	buf_u64(b, viewer_session);
+	buf_u32(b, major);
+	buf_u32(b, minor);
+	buf_u32(b, 0); /* type: never the request's (live 1.5.1) */
+}
+
+void
+live_reply_session(
+    struct buf *b, unsigned minor, const struct live_session_record *s)
+{
+	buf_u64(b, s->id);
+	buf_u32(b, s->live_timer_us);
+	buf_u32(b, s->clients);
+	buf_u32(b, s->streams);
+	if (minor < LIVE_MINOR_FORMATS) {
+		array(b, s->hostname, HOST_LEN);
+		array(b, s->name, NAME_LEN);
+		return;
+	}
+	buf_u32(b, (uint32_t)strlen(s->hostname));
+	buf_u32(b, (uint32_t)strlen(s->name));
+	buf_u32(b, s->trace_format);
+	buf_bytes(b, s->hostname, strlen(s->hostname));
+	buf_bytes(b, s->name, strlen(s->name));
+}
+
+void
+live_reply_stream(struct buf *b, const struct live_stream_record *s)
+{
+	buf_u64(b, s->id);
+	buf_u64(b, s->trace_id);
+	buf_u32(b, s->is_metadata ? 1 : 0);
+	array(b, s->path, PATH_LEN);
+	array(b, s->channel, CHANNEL_LEN);
+}
+
+void
+live_reply_index(struct buf *b, const struct live_index *i)
+{
+	buf_u64(b, i->offset);
+	buf_u64(b, i->packet_size);
+	buf_u64(b, i->content_size);
+	buf_u64(b, i->timestamp_begin);
+	buf_u64(b, i->timestamp_end);
+	buf_u64(b, i->events_discarded);
+	buf_u64(b, i->ctf_stream);
+	buf_u32(b, i->status);
+	buf_u32(b, i->flags);
+}
+
+void
+live_reply_packet(
+    struct buf *b, uint32_t status, uint32_t length, uint32_t flags)
+{
+	buf_u32(b, status);
+	buf_u32(b, length);
+	buf_u32(b, flags);
+}
+
+void
+live_reply_metadata(struct buf *b, uint64_t length, uint32_t status)
+{
+	buf_u64(b, length);
+	buf_u32(b, status);
+}

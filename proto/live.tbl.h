@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* clang-format off: the columns are the table */
+/*
+ * The viewer port, one row per command (live 1.4).
+ *
+ *   wire  name             allowed in                    payload
+ *
+ * Allowed in: NEW (before CONNECT) or GREETED. What a command may do without
+ * CREATE_SESSION its own status codes say. The payload's size follows from the
+ * command: the header's data_size is wrong in clients that are in use.
+ */
+LIVE(1,  connect,         LIVE_IN_NEW | LIVE_IN_GREETED, 20)
+LIVE(2,  list_sessions,   LIVE_IN_GREETED,               0)
+LIVE(3,  attach_session,  LIVE_IN_GREETED,               20)
+LIVE(4,  get_next_index,  LIVE_IN_GREETED,               8)
+LIVE(5,  get_packet,      LIVE_IN_GREETED,               20)
+LIVE(6,  get_metadata,    LIVE_IN_GREETED,               8)
+LIVE(7,  get_new_streams, LIVE_IN_GREETED,               8)
+LIVE(8,  create_session,  LIVE_IN_GREETED,               0)
+LIVE(9,  detach_session,  LIVE_IN_GREETED,               8)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What viewers may see of sessions and streams: objects that the ingest worker
+ * makes and that it and the live workers hold by reference. Constant after
+ * they are made, but for what is `published`. [shared]
+ *
+ * Live workers learn of them by messages, in the order of events, and keep a
+ * list of their own (relayd/gallery.h): so nothing here needs to be searched
+ * by two threads.
+ */
+#ifndef RELAYD_CATALOG_H
+#define RELAYD_CATALOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/publish.h"
+#include "common/ref.h"
+#include "common/status.h"
+
+struct metadata_log;
+struct packet_log;
+
+struct live_session {
+	struct ref ref;
+	uint64_t id; /* that of the relay session */
+	uint32_t live_timer_us;
+	bool is_ctf2;
+	char *hostname, *name;
+	struct published clients; /* viewers attached */
+	struct published streams; /* published and open, metadata included */
+};
+
+struct live_stream {
+	struct ref ref;
+	uint64_t id;	   /* from 1; of the stream, for all viewers */
+	uint64_t trace_id; /* from 1; unique over all sessions */
+	bool is_metadata;
+	char *path, *channel;
+	struct live_session *session;
+	struct packet_log *log;	       /* of a data stream */
+	struct metadata_log *metadata; /* of a metadata stream */
+};
+
+/* One reference; the strings are copied. */
+enum status live_session_create(struct live_session **out, uint64_t id,
+    uint32_t live_timer_us, bool is_ctf2, const char *hostname,
+    const char *name) MUST_CHECK;
+struct live_session *live_session_get(struct live_session *s);
+void live_session_put(struct live_session *s); /* NULL is fine */
+
+/* One reference; takes references on SESSION and on LOG or METADATA (one of
+ * them is NULL). */
+enum status live_stream_create(struct live_stream **out,
+    struct live_session *session, uint64_t id, uint64_t trace_id,
+    const char *path, const char *channel, struct packet_log *log,
+    struct metadata_log *metadata) MUST_CHECK;
+struct live_stream *live_stream_get(struct live_stream *s);
+void live_stream_put(struct live_stream *s); /* NULL is fine */
+
+/*
+ * The door from an ingest worker to all live workers. The news are told in
+ * order; the object is borrowed, the door takes references of its own.
+ */
+enum live_news {
+	LIVE_NEWS_SESSION,	 /* a session is there */
+	LIVE_NEWS_SESSION_ENDED, /* its connection closed */
+	LIVE_NEWS_STREAM,	 /* a stream was published */
+	LIVE_NEWS_STREAM_CLOSED, /* it has its end mark */
+};
+
+struct live_door {
+	void (*tell)(struct live_door *d, enum live_news what, void *object);
+	/* Wake the live workers in BITS: SOURCE (a packet_log, or a
+	 * metadata_log) has news. Only compared, never followed. */
+	void (*wake)(struct live_door *d, uint64_t bits, const void *source);
+	struct published stream_ids, trace_ids; /* the last ones given */
+};
+
+#endif

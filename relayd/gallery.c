@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/gallery.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "relayd/viewer.h"
+
+void
+gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
+    unsigned max_viewers, struct published *viewer_ids)
+{
+	*g = (struct gallery){
+		.wake_bit = wake_bit,
+		.holds_replies = holds_replies,
+		.max_viewers = max_viewers,
+		.viewer_ids = viewer_ids,
+	};
+	list_init(&g->sessions);
+	list_init(&g->viewers);
+	open_files_init(&g->files);
+}
+
+static void
+drop_stream(struct gallery_stream *t)
+{
+	list_del(&t->node);
+	live_stream_put(t->stream);
+	free(t);
+}
+
+static void
+drop_session(struct gallery_session *s)
+{
+	while (!list_empty(&s->streams))
+		drop_stream(
+		    list_first(&s->streams, struct gallery_stream, node));
+	list_del(&s->node);
+	live_session_put(s->session);
+	free(s);
+}
+
+void
+gallery_destroy(struct gallery *g)
+{
+	while (!list_empty(&g->sessions))
+		drop_session(
+		    list_first(&g->sessions, struct gallery_session, node));
+}
+
+struct gallery_session *
+gallery_find(const struct gallery *g, uint64_t id)
+{
+	const struct list *n;
+	struct gallery_session *s;
+
+	for (n = g->sessions.next; n != &g->sessions; n = n->next) {
+		s = list_entry(n, struct gallery_session, node);
+		if (s->session->id == id)
+			return s;
+	}
+	return NULL;
+}
+
+static void
+add_session(struct gallery *g, struct live_session *take_session)
+{
+	struct gallery_session *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		log_error("out of memory: viewers will not see a session");
+		live_session_put(take_session);
+		return;
+	}
+	s->session = take_session;
+	list_init(&s->streams);
+	list_add(&g->sessions, &s->node);
+}
+
+static void
+end_session(struct gallery *g, struct live_session *take_session)
+{
+	struct gallery_session *s = gallery_find(g, take_session->id);
+	struct list *n, *tmp;
+
+	if (s != NULL)
+		drop_session(s);
+	list_for_each (n, tmp, &g->viewers)
+		viewer_session_ended(
+		    list_entry(n, struct viewer, node), take_session);
+	live_session_put(take_session);
+}
+
+static void
+add_stream(struct gallery *g, struct live_stream *take_stream)
+{
+	struct gallery_session *s = gallery_find(g, take_stream->session->id);
+	struct gallery_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &g->viewers)
+		viewer_stream_published(
+		    list_entry(n, struct viewer, node), take_stream);
+	if (t == NULL) {
+		live_stream_put(take_stream);
+		return;
+	}
+	t->stream = take_stream;
+	list_add(&s->streams, &t->node);
+}
+
+static void
+close_stream(struct gallery *g, struct live_stream *take_stream)
+{
+	struct gallery_session *s = gallery_find(g, take_stream->session->id);
+	struct list *n, *tmp;
+
+	if (s != NULL)
+		list_for_each (n, tmp, &s->streams) {
+			struct gallery_stream *t = list_entry(
+			    n, struct gallery_stream, node);
+
+			if (t->stream == take_stream)
+				drop_stream(t);
+		}
+	list_for_each (n, tmp, &g->viewers)
+		viewer_stream_closed(
+		    list_entry(n, struct viewer, node), take_stream);
+	live_stream_put(take_stream);
+}
+
+void
+gallery_news(struct gallery *g, enum live_news what, void *take_object)
+{
+	switch (what) {
+	case LIVE_NEWS_SESSION:
+		add_session(g, take_object);
+		break;
+	case LIVE_NEWS_SESSION_ENDED:
+		end_session(g, take_object);
+		break;
+	case LIVE_NEWS_STREAM:
+		add_stream(g, take_object);
+		break;
+	case LIVE_NEWS_STREAM_CLOSED:
+		close_stream(g, take_object);
+		break;
+	}
+}

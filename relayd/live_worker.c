@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/live_worker.h"
+
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <urcu.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/catalog.h"
+#include "relayd/gallery.h"
+#include "relayd/loop.h"
+#include "relayd/viewer_conn.h"
+
+struct live_worker {
+	pthread_t thread;
+	struct loop loop;
+	struct gallery gallery;
+	struct viewer_desk desk;
+	struct event timer;
+	uint64_t timer_at;
+};
+
+struct live_pool {
+	struct live_door door;
+	struct published viewer_ids;
+	struct live_worker workers[LIVE_WORKERS_MAX];
+	unsigned n_workers; /* started */
+	unsigned next;	    /* for the next viewer */
+};
+
+static void
+put_object(enum live_news what, void *object)
+{
+	if (what == LIVE_NEWS_SESSION || what == LIVE_NEWS_SESSION_ENDED)
+		live_session_put(object);
+	else
+		live_stream_put(object);
+}
+
+static void
+get_object(enum live_news what, void *object)
+{
+	if (what == LIVE_NEWS_SESSION || what == LIVE_NEWS_SESSION_ENDED)
+		live_session_get(object);
+	else
+		live_stream_get(object);
+}
+
+static void
+on_news(struct live_worker *w, struct message *m)
+{
+	enum live_news what = (enum live_news)m->news;
+
+	if (w->loop.is_stopping) {
+		put_object(what, m->object);
+		return;
+	}
+	gallery_news(&w->gallery, what, m->object);
+	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_SESSION_ENDED)
+		viewer_desk_news(&w->desk, what == LIVE_NEWS_SESSION_ENDED);
+}
+
+static void
+on_message(struct message *m, void *arg)
+{
+	struct live_worker *w = arg;
+
+	switch (m->kind) {
+	case MESSAGE_STOP:
+		w->loop.is_stopping = true;
+		break;
+	case MESSAGE_VIEWER:
+		if (w->loop.is_stopping)
+			viewer_conn_destroy(m->object);
+		else
+			viewer_conn_attach(m->object, &w->desk);
+		break;
+	case MESSAGE_NEWS:
+		on_news(w, m);
+		break;
+	case MESSAGE_WAKE:
+		if (!w->loop.is_stopping)
+			viewer_desk_wake(&w->desk, m->object);
+		break;
+	case MESSAGE_ADOPT:
+	case MESSAGE_SESSION_GONE:
+		break;
+	}
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct live_worker *w = arg;
+
+	loop_is_busy(&w->loop);
+	w->timer_at = UINT64_MAX;
+}
+
+static void
+set_timer(struct live_worker *w, uint64_t at, uint64_t now)
+{
+	uint64_t in = at > now ? at - now : 0;
+	struct timeval tv = {
+		.tv_sec = (time_t)(in / NS_PER_S),
+		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
+	};
+
+	if (at >= w->timer_at)
+		return;
+	w->timer_at = at;
+	event_add(&w->timer, &tv);
+}
+
+static void *
+run(void *arg)
+{
+	struct live_worker *w = arg;
+	uint64_t now;
+
+	rcu_register_thread();
+	while (!w->loop.is_stopping) {
+		loop_turn(&w->loop);
+		now = clock_now_ns();
+		set_timer(w, viewer_desk_tick(&w->desk, now), now);
+		publish(&w->loop.busy_since, 0);
+	}
+	viewer_desk_destroy(&w->desk);
+	gallery_destroy(&w->gallery);
+	rcu_unregister_thread();
+	return NULL;
+}
+
+static enum status
+start(struct live_pool *p, struct live_worker *w,
+    const struct live_config *config)
+{
+	uint64_t bit = UINT64_C(1) << p->n_workers;
+	enum status st;
+
+	w->timer_at = UINT64_MAX;
+	gallery_init(&w->gallery, bit, config->holds_replies,
+	    config->max_viewers, &p->viewer_ids);
+	viewer_desk_init(&w->desk, &w->loop, &w->gallery);
+	st = loop_init(&w->loop, on_message, w);
+	if (st == OK &&
+	    (event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0 ||
+		pthread_create(&w->thread, NULL, run, w) != 0))
+		st = E_NOMEM;
+	if (st != OK) {
+		loop_destroy(&w->loop);
+		return st;
+	}
+	p->n_workers++;
+	return OK;
+}
+
+static void
+post(struct live_worker *w, enum message_kind kind, int news, void *object)
+{
+	struct message *m = calloc(1, sizeof(*m));
+
+	if (m == NULL) {
+		log_error("out of memory: a viewer will miss something");
+		if (kind == MESSAGE_NEWS)
+			put_object((enum live_news)news, object);
+		return;
+	}
+	m->kind = kind;
+	m->news = news;
+	m->object = object;
+	loop_post(&w->loop, m);
+}
+
+static void
+tell(struct live_door *d, enum live_news what, void *object)
+{
+	struct live_pool *p = container_of(d, struct live_pool, door);
+
+	for (unsigned i = 0; i < p->n_workers; i++) {
+		get_object(what, object);
+		post(&p->workers[i], MESSAGE_NEWS, (int)what, object);
+	}
+}
+
+static void
+wake(struct live_door *d, uint64_t bits, const void *source)
+{
+	struct live_pool *p = container_of(d, struct live_pool, door);
+
+	for (unsigned i = 0; i < p->n_workers; i++)
+		if ((bits & UINT64_C(1) << i) != 0)
+			post(&p->workers[i], MESSAGE_WAKE, 0,
+			    (void *)(uintptr_t)source);
+}
+
+enum status
+live_pool_start(struct live_pool **out, const struct live_config *config)
+{
+	struct live_pool *p = calloc(1, sizeof(*p));
+	enum status st = OK;
+
+	*out = NULL;
+	if (p == NULL)
+		return E_NOMEM;
+	p->door.tell = tell;
+	p->door.wake = wake;
+	for (unsigned i = 0; i < config->n_workers && st == OK; i++)
+		st = start(p, &p->workers[i], config);
+	if (st != OK) {
+		live_pool_stop(p);
+		return st;
+	}
+	*out = p;
+	return OK;
+}
+
+struct live_door *
+live_pool_door(struct live_pool *p)
+{
+	return &p->door;
+}
+
+void
+live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
+{
+	struct viewer_conn *c = viewer_conn_create(take_fd, peer);
+	struct message *m = calloc(1, sizeof(*m));
+
+	if (c == NULL || m == NULL) {
+		log_error("viewer dropped: out of memory");
+		viewer_conn_destroy(c);
+		free(m);
+		return;
+	}
+	m->kind = MESSAGE_VIEWER;
+	m->object = c;
+	loop_post(&p->workers[p->next++ % p->n_workers].loop, m);
+}
+
+uint64_t
+live_pool_busy_since(const struct live_pool *p)
+{
+	uint64_t since, oldest = 0;
+
+	for (unsigned i = 0; i < p->n_workers; i++) {
+		since = published(&p->workers[i].loop.busy_since);
+		if (since != 0 && (oldest == 0 || since < oldest))
+			oldest = since;
+	}
+	return oldest;
+}
+
+void
+live_pool_stop(struct live_pool *p)
+{
+	if (p == NULL)
+		return;
+	for (unsigned i = 0; i < p->n_workers; i++)
+		post(&p->workers[i], MESSAGE_STOP, 0, NULL);
+	for (unsigned i = 0; i < p->n_workers; i++) {
+		pthread_join(p->workers[i].thread, NULL);
+		event_del(&p->workers[i].timer);
+		loop_destroy(&p->workers[i].loop);
+	}
+	/* What readers could still see is freed now. */
+	rcu_barrier();
+	free(p);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live workers: threads that serve viewers, apart from the ingest workers,
+ * and the door through which these tell them what there is to see. Created and
+ * stopped by the main thread.
+ */
+#ifndef RELAYD_LIVE_WORKER_H
+#define RELAYD_LIVE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+#define LIVE_WORKERS_MAX 4 /* one serves hundreds of viewers */
+
+struct live_door;
+struct live_pool;
+struct sockaddr;
+
+struct live_config {
+	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX */
+	bool holds_replies;   /* --live-hold */
+	unsigned max_viewers; /* per session; 0: any number */
+};
+
+enum status live_pool_start(
+    struct live_pool **out, const struct live_config *config) MUST_CHECK;
+/* For the ingest workers; they are stopped before the pool is. */
+struct live_door *live_pool_door(struct live_pool *p);
+/* A viewer has connected; takes FD. Main thread. */
+void live_pool_adopt(
+    struct live_pool *p, int take_fd, const struct sockaddr *peer);
+/* ns since when the busiest worker has been serving; 0: all wait. */
+uint64_t live_pool_busy_since(const struct live_pool *p);
+/* Closes all viewers, joins the threads. NULL is fine. */
+void live_pool_stop(struct live_pool *p);
+
+#endif

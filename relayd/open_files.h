@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tracefiles that viewers of one live worker stand in, open once for all of
+ * them. A file stays readable for them whatever becomes of its name: rotation,
+ * roll-over, clear (live 2.9). One live worker's own.
+ */
+#ifndef RELAYD_OPEN_FILES_H
+#define RELAYD_OPEN_FILES_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/status.h"
+
+struct folder;
+struct index_record;
+struct packet_log;
+
+struct open_file {
+	struct list node;
+	unsigned refs;
+	const struct packet_log *log; /* with first and number: the key */
+	uint64_t first;		      /* position of its first record */
+	uint64_t number;
+	int data_fd, index_fd; /* index_fd: -1 until it is needed */
+	struct folder *folder;
+	unsigned minor;
+};
+
+struct open_files {
+	struct list all;
+};
+
+void open_files_init(struct open_files *files);
+
+/* The file of LOG that holds POS; one reference. E_NOENT: gone. */
+enum status open_files_get(struct open_files *files, struct open_file **out,
+    const struct packet_log *log, uint64_t pos) MUST_CHECK;
+void open_file_put(struct open_file *f); /* NULL is fine */
+struct open_file *open_file_ref(struct open_file *f);
+
+/* The record at POS, from the index file. */
+enum status open_file_record(
+    struct open_file *f, uint64_t pos, struct index_record *rec) MUST_CHECK;
+
+/* A metadata file, outside the table: one reference, its own descriptor. */
+enum status open_file_metadata(
+    struct open_file **out, struct folder *folder) MUST_CHECK;
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/viewer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/catalog.h"
+#include "relayd/gallery.h"
+#include "relayd/open_files.h"
+#include "store/packet_log.h"
+
+/* A viewer that was quiet so long has printed what it had (live 4.8). */
+#define HAS_SLEPT_NS (80 * NS_PER_MS)
+#define HOLD_AFTER 3 /* "nothing" replies in a row: it polls */
+#define HOLD_MAX_NS (1 * NS_PER_S)
+
+enum status
+viewer_create(struct viewer **out, struct gallery *g, char *peer)
+{
+	struct viewer *v = calloc(1, sizeof(*v));
+
+	*out = v;
+	if (v == NULL)
+		return E_NOMEM;
+	v->gallery = g;
+	v->peer = peer;
+	list_init(&v->attachments);
+	list_init(&v->positions);
+	list_add(&g->viewers, &v->node);
+	return OK;
+}
+
+void
+viewer_forget(struct viewer *v, struct position *p)
+{
+	idmap_remove(&v->by_id, p->stream->id);
+	list_del(&p->node);
+	open_file_put(p->file);
+	live_stream_put(p->stream);
+	free(p);
+}
+
+enum status
+viewer_add_position(
+    struct viewer *v, struct live_stream *s, struct position **out)
+{
+	struct position *p;
+	enum status st;
+
+	if (idmap_find(&v->by_id, s->id) != NULL)
+		return E_EXISTS;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return E_NOMEM;
+	st = idmap_insert(&v->by_id, s->id, p);
+	if (st != OK) {
+		free(p);
+		return st;
+	}
+	p->stream = live_stream_get(s);
+	list_add(&v->positions, &p->node);
+	*out = p;
+	return OK;
+}
+
+struct position *
+viewer_position(const struct viewer *v, uint64_t id)
+{
+	return idmap_find(&v->by_id, id);
+}
+
+struct attachment *
+viewer_attachment(const struct viewer *v, uint64_t id)
+{
+	const struct list *n;
+	struct attachment *a;
+
+	for (n = v->attachments.next; n != &v->attachments; n = n->next) {
+		a = list_entry(n, struct attachment, node);
+		if (a->session->id == id)
+			return a;
+	}
+	return NULL;
+}
+
+void
+viewer_detach(struct viewer *v, struct attachment *a)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &v->positions) {
+		struct position *p = list_entry(n, struct position, node);
+
+		if (p->stream->session == a->session)
+			viewer_forget(v, p);
+	}
+	published_sub(&a->session->clients, 1);
+	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
+	    a->session->id, a->session->name);
+	list_del(&a->node);
+	live_session_put(a->session);
+	free(a);
+}
+
+static void
+detach_all(struct viewer *v)
+{
+	while (!list_empty(&v->attachments))
+		viewer_detach(
+		    v, list_first(&v->attachments, struct attachment, node));
+}
+
+void
+viewer_destroy(struct viewer *v)
+{
+	if (v == NULL)
+		return;
+	detach_all(v);
+	if (v->lost > 0)
+		log_info("peer=%s viewer gone; %" PRIu64
+			 " packets were overwritten or cleared before it read "
+			 "them",
+		    v->peer, v->lost);
+	idmap_free(&v->by_id);
+	list_del(&v->node);
+	free(v);
+}
+
+void
+viewer_count(struct viewer *v, bool is_news)
+{
+	v->nothings = is_news ? 0 : v->nothings + 1;
+	v->last_reply_ns = clock_now_ns();
+}
+
+bool
+viewer_may_hold(const struct viewer *v, const struct live_how *how,
+    const struct live_session *session, const void *source,
+    struct live_held *held)
+{
+	uint64_t limit = (uint64_t)session->live_timer_us * 1000;
+
+	if (!v->gallery->holds_replies || !how->may_hold)
+		return false;
+	if (v->nothings < HOLD_AFTER &&
+	    (v->nothings < 1 ||
+		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
+		return false;
+	held->source = source;
+	held->until_ns = how->arrived_ns +
+			 (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS);
+	return true;
+}
+
+static enum live_outcome
+serve_connect(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	uint64_t id = 0;
+
+	if (q->major != LIVE_MAJOR || (q->type != LIVE_CLIENT_COMMAND &&
+					  q->type != LIVE_CLIENT_NOTIFICATION))
+		return LIVE_CLOSE;
+	if (q->type == LIVE_CLIENT_COMMAND)
+		id = published_add(v->gallery->viewer_ids, 1);
+	v->is_greeted = true;
+	v->minor = q->minor < LIVE_MINOR ? q->minor : LIVE_MINOR;
+	live_reply_connect(reply->out, id, LIVE_MAJOR, LIVE_MINOR);
+	return LIVE_REPLY;
+}
+
+static bool
+may_see(const struct viewer *v, const struct live_session *s)
+{
+	return !s->is_ctf2 || v->minor >= LIVE_MINOR_FORMATS;
+}
+
+static enum live_outcome
+serve_list(struct viewer *v, struct live_reply *reply)
+{
+	struct list *n, *tmp;
+	uint32_t count = 0;
+
+	v->has_listed = true;
+	list_for_each (n, tmp, &v->gallery->sessions)
+		count += may_see(
+		    v, list_entry(n, struct gallery_session, node)->session);
+	live_reply_u32(reply->out, count);
+	list_for_each (n, tmp, &v->gallery->sessions) {
+		const struct live_session *s =
+		    list_entry(n, struct gallery_session, node)->session;
+
+		if (may_see(v, s))
+			live_reply_session(reply->out, v->minor,
+			    &(struct live_session_record){ .id = s->id,
+				.live_timer_us = s->live_timer_us,
+				.clients = (uint32_t)published(&s->clients),
+				.streams = (uint32_t)published(&s->streams),
+				.hostname = s->hostname,
+				.name = s->name,
+				.trace_format = s->is_ctf2 });
+	}
+	return LIVE_REPLY;
+}
+
+static enum live_outcome
+serve_create(struct viewer *v, struct live_reply *reply)
+{
+	/* A second one begins afresh; babeltrace2 sends ten a second while it
+	 * waits for a session. */
+	detach_all(v);
+	v->has_session = true;
+	v->created_before_list = !v->has_listed;
+	live_reply_u32(reply->out, LIVE_CREATE_OK);
+	return LIVE_REPLY;
+}
+
+/* May this viewer attach to S (live 2.3)? */
+static enum live_attach
+check_attach(const struct viewer *v, const struct gallery_session *s,
+    const struct live_request *q)
+{
+	if (!v->has_session)
+		return LIVE_ATTACH_NO_SESSION;
+	if (s == NULL)
+		return LIVE_ATTACH_UNKNOWN;
+	if (s->session->live_timer_us == 0)
+		return LIVE_ATTACH_NOT_LIVE;
+	if (!may_see(v, s->session))
+		return LIVE_ATTACH_UNKNOWN;
+	if (q->seek != LIVE_SEEK_BEGINNING && q->seek != LIVE_SEEK_LAST)
+		return LIVE_ATTACH_SEEK_ERR;
+	if (viewer_attachment(v, q->id) != NULL ||
+	    (v->gallery->max_viewers != 0 &&
+		published(&s->session->clients) >= v->gallery->max_viewers))
+		return LIVE_ATTACH_ALREADY;
+	return LIVE_ATTACH_OK;
+}
+
+static enum status
+attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
+{
+	struct attachment *a = calloc(1, sizeof(*a));
+	struct position *p;
+	const struct list *n;
+	enum status st;
+
+	if (a == NULL)
+		return E_NOMEM;
+	a->session = live_session_get(s->session);
+	list_add(&v->attachments, &a->node);
+	published_add(&s->session->clients, 1);
+	for (n = s->streams.next; n != &s->streams; n = n->next) {
+		struct live_stream *t =
+		    list_entry(n, struct gallery_stream, node)->stream;
+
+		st = viewer_add_position(v, t, &p);
+		if (st != OK) {
+			viewer_detach(v, a);
+			return st;
+		}
+		if (t->is_metadata)
+			continue;
+		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)
+						: packet_log_start(t->log);
+	}
+	return OK;
+}
+
+static enum live_outcome
+serve_attach(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	struct gallery_session *s = gallery_find(v->gallery, q->id);
+	enum live_attach status = check_attach(v, s, q);
+	struct buf records = { 0 };
+	uint32_t count = 0;
+
+	if (status == LIVE_ATTACH_OK && attach(v, s, q->seek) != OK)
+		status = LIVE_ATTACH_UNKNOWN;
+	if (status == LIVE_ATTACH_OK) {
+		count = viewer_announce(v, s->session, &records);
+		log_info("peer=%s viewer attached: session=%" PRIu64
+			 "/%s streams=%" PRIu32,
+		    v->peer, s->session->id, s->session->name, count);
+	}
+	live_reply_u32(reply->out, status);
+	live_reply_u32(reply->out, count);
+	buf_bytes(reply->out, buf_data(&records), buf_len(&records));
+	if (records.bad)
+		reply->out->bad = true;
+	buf_free(&records);
+	return LIVE_REPLY;
+}
+
+static enum live_outcome
+serve_detach(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	struct attachment *a = viewer_attachment(v, q->id);
+	uint32_t status = LIVE_DETACH_OK;
+
+	if (!v->has_session)
+		status = LIVE_DETACH_ERR;
+	else if (a != NULL)
+		viewer_detach(v, a);
+	else if (gallery_find(v->gallery, q->id) != NULL)
+		status = LIVE_DETACH_ERR;
+	else
+		status = LIVE_DETACH_UNKNOWN;
+	live_reply_u32(reply->out, status);
+	return LIVE_REPLY;
+}
+
+enum live_outcome
+viewer_serve(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
+{
+	const struct live_row *row = live_row(q->cmd);
+	unsigned state = v->is_greeted ? LIVE_IN_GREETED : LIVE_IN_NEW;
+
+	if (row->name == NULL && v->is_greeted) {
+		live_reply_u32(reply->out, LIVE_UNKNOWN_COMMAND);
+		return LIVE_REPLY_LAST;
+	}
+	if (row->name == NULL || (row->allowed & state) == 0)
+		return LIVE_CLOSE;
+	switch ((enum live_cmd)q->cmd) {
+	case LIVE_CMD_connect:
+		return serve_connect(v, q, reply);
+	case LIVE_CMD_list_sessions:
+		return serve_list(v, reply);
+	case LIVE_CMD_attach_session:
+		return serve_attach(v, q, reply);
+	case LIVE_CMD_get_next_index:
+		return viewer_next_index(v, q->id, how, reply, held);
+	case LIVE_CMD_get_packet:
+		return viewer_packet(v, q, reply);
+	case LIVE_CMD_get_metadata:
+		return viewer_metadata(v, q->id, how, reply, held);
+	case LIVE_CMD_get_new_streams:
+		return viewer_new_streams(v, q->id, how, reply, held);
+	case LIVE_CMD_create_session:
+		return serve_create(v, reply);
+	case LIVE_CMD_detach_session:
+		return serve_detach(v, q, reply);
+	}
+	return LIVE_CLOSE;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/viewer_conn.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/gallery.h"
+#include "relayd/loop.h"
+#include "relayd/open_files.h"
+#include "relayd/peer_name.h"
+
+static void serve_all(struct viewer_conn *c);
+
+struct viewer_conn *
+viewer_conn_create(int take_fd, const struct sockaddr *address)
+{
+	struct viewer_conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		close(take_fd);
+		return NULL;
+	}
+	c->fd = take_fd;
+	list_init(&c->node);
+	list_init(&c->held_node);
+	c->peer = peer_name(address);
+	if (c->peer == NULL) {
+		viewer_conn_destroy(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void
+set_sending(struct viewer_conn *c, bool is_sending)
+{
+	if (c->is_sending == is_sending)
+		return;
+	c->is_sending = is_sending;
+	c->desk->n_sending += is_sending ? 1 : -1u;
+	if (is_sending) {
+		event_del(&c->read_event);
+		event_add(&c->write_event, NULL);
+	} else {
+		event_add(&c->read_event, NULL);
+	}
+}
+
+void
+viewer_conn_destroy(struct viewer_conn *c)
+{
+	if (c == NULL)
+		return;
+	if (c->is_sending)
+		c->desk->n_sending--;
+	if (c->has_events) {
+		event_del(&c->read_event);
+		event_del(&c->write_event);
+	}
+	list_del(&c->node);
+	list_del(&c->held_node);
+	viewer_destroy(c->viewer);
+	open_file_put(c->file);
+	buf_free(&c->out);
+	close(c->fd);
+	free(c->peer);
+	free(c);
+}
+
+/* A small file part goes behind its header, so that one send takes both. */
+static bool
+copy_small(struct viewer_conn *c)
+{
+	uint8_t *at;
+	ssize_t n;
+
+	if (c->file == NULL || c->length > VIEWER_COPY_MAX)
+		return true;
+	at = buf_reserve(&c->out, (size_t)c->length);
+	if (at == NULL)
+		return false;
+	n = pread(c->file->data_fd, at, (size_t)c->length, (off_t)c->offset);
+	if (n != (ssize_t)c->length)
+		return false;
+	buf_added(&c->out, (size_t)n);
+	open_file_put(c->file);
+	c->file = NULL;
+	c->length = 0;
+	return true;
+}
+
+/* As much as the socket takes. E_MORE: it is full. */
+static enum status
+send_some(struct viewer_conn *c)
+{
+	off_t at;
+	ssize_t n;
+
+	while (buf_len(&c->out) > 0) {
+		n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
+		    MSG_NOSIGNAL | MSG_DONTWAIT |
+			(c->file != NULL ? MSG_MORE : 0));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return errno == EAGAIN ? E_MORE : E_IO;
+		buf_consume(&c->out, (size_t)n);
+		c->progress_ns = clock_now_ns();
+	}
+	while (c->length > 0) {
+		at = (off_t)c->offset;
+		n = sendfile(c->fd, c->file->data_fd, &at, (size_t)c->length);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
+		c->offset += (uint64_t)n;
+		c->length -= (uint64_t)n;
+		c->progress_ns = clock_now_ns();
+	}
+	return OK;
+}
+
+/* False: the connection is gone. */
+static bool
+send_reply(struct viewer_conn *c)
+{
+	enum status st = copy_small(c) ? send_some(c) : E_IO;
+
+	if (st == E_MORE) {
+		set_sending(c, true);
+		return true;
+	}
+	open_file_put(c->file);
+	c->file = NULL;
+	buf_trim(&c->out);
+	if (st != OK || c->is_last) {
+		viewer_conn_destroy(c);
+		return false;
+	}
+	set_sending(c, false);
+	return true;
+}
+
+/* Serve the request at hand. False: the connection is gone. */
+static bool
+serve_one(struct viewer_conn *c)
+{
+	struct live_reply reply = { .out = &c->out };
+	const struct live_row *row = live_row(c->request.cmd);
+
+	switch (
+	    viewer_serve(c->viewer, &c->request, &c->how, &reply, &c->what)) {
+	case LIVE_HOLD:
+		c->is_held = true;
+		if (list_empty(&c->held_node))
+			list_add(&c->desk->held, &c->held_node);
+		return true;
+	case LIVE_CLOSE:
+		log_warn("peer=%s viewer closed: %s (%" PRIu32
+			 ") is not allowed here",
+		    c->peer, row->name == NULL ? "unknown command" : row->name,
+		    c->request.cmd);
+		viewer_conn_destroy(c);
+		return false;
+	case LIVE_REPLY_LAST:
+		log_warn("peer=%s viewer closed: unknown command %" PRIu32,
+		    c->peer, c->request.cmd);
+		c->is_last = true;
+		break;
+	case LIVE_REPLY:
+		break;
+	}
+	c->is_held = false;
+	list_del(&c->held_node);
+	if (c->out.bad) {
+		log_error("peer=%s viewer closed: out of memory", c->peer);
+		open_file_put(reply.file);
+		viewer_conn_destroy(c);
+		return false;
+	}
+	c->file = reply.file;
+	c->offset = reply.offset;
+	c->length = reply.length;
+	c->progress_ns = clock_now_ns();
+	return send_reply(c);
+}
+
+/* The next whole request, if there is one. */
+static bool
+next_request(struct viewer_conn *c)
+{
+	size_t used;
+
+	if (live_request_decode(c->in, c->n_in, &c->request, &used) != OK)
+		return false;
+	c->n_in -= (unsigned)used;
+	memmove(c->in, c->in + used, c->n_in);
+	c->how = (struct live_how){ .arrived_ns = clock_now_ns(),
+		.may_hold = true };
+	return true;
+}
+
+/* A held reply is let go because the viewer sent more, or its time is up. */
+static bool
+release(struct viewer_conn *c, bool is_interrupted)
+{
+	c->how.may_hold = false;
+	c->how.is_interrupted = is_interrupted;
+	return serve_one(c);
+}
+
+static void
+serve_all(struct viewer_conn *c)
+{
+	unsigned served = 0;
+	ssize_t n;
+
+	while (served < VIEWER_TURN_REQUESTS && !c->is_sending) {
+		n = recv(c->fd, c->in + c->n_in, sizeof(c->in) - c->n_in,
+		    MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			viewer_conn_destroy(c);
+			return;
+		}
+		c->n_in += (unsigned)n;
+		c->progress_ns = clock_now_ns();
+		if (c->is_held && !release(c, true))
+			return;
+		while (!c->is_sending && !c->is_held && next_request(c)) {
+			if (!serve_one(c))
+				return;
+			served++;
+		}
+	}
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct viewer_conn *c = arg;
+
+	loop_is_busy(c->desk->loop);
+	serve_all(c);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct viewer_conn *c = arg;
+
+	loop_is_busy(c->desk->loop);
+	if (!send_reply(c))
+		return;
+	if (c->is_sending) {
+		event_add(&c->write_event, NULL);
+		return;
+	}
+	while (!c->is_sending && !c->is_held && next_request(c))
+		if (!serve_one(c))
+			return;
+}
+
+void
+viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
+{
+	c->desk = d;
+	c->progress_ns = clock_now_ns();
+	list_add(&d->conns, &c->node);
+	if (viewer_create(&c->viewer, d->gallery, c->peer) != OK ||
+	    event_assign(&c->read_event, d->loop->base, c->fd,
+		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
+	    event_assign(&c->write_event, d->loop->base, c->fd, EV_WRITE,
+		on_writable, c) != 0 ||
+	    event_add(&c->read_event, NULL) != 0) {
+		log_error("peer=%s viewer dropped: out of memory", c->peer);
+		viewer_conn_destroy(c);
+		return;
+	}
+	c->has_events = true;
+	serve_all(c);
+}
+
+void
+viewer_desk_init(
+    struct viewer_desk *d, struct loop *loop, struct gallery *gallery)
+{
+	*d = (struct viewer_desk){ .loop = loop, .gallery = gallery };
+	list_init(&d->conns);
+	list_init(&d->held);
+}
+
+void
+viewer_desk_destroy(struct viewer_desk *d)
+{
+	while (!list_empty(&d->conns))
+		viewer_conn_destroy(
+		    list_first(&d->conns, struct viewer_conn, node));
+}
+
+/* Those that stay held go to the end of the list meanwhile: take a copy. */
+static void
+serve_held(struct viewer_desk *d, const void *source, bool is_any, bool is_end)
+{
+	struct list todo, *n, *tmp;
+	struct viewer_conn *c;
+
+	list_init(&todo);
+	list_for_each (n, tmp, &d->held) {
+		c = list_entry(n, struct viewer_conn, held_node);
+		if (!is_any && c->what.source != source)
+			continue;
+		list_del(n);
+		list_add(&todo, n);
+	}
+	while (!list_empty(&todo)) {
+		c = list_first(&todo, struct viewer_conn, held_node);
+		list_del(&c->held_node);
+		c->how.may_hold = !is_end;
+		if (!serve_one(c))
+			continue;
+		/* Requests behind it had to wait. */
+		while (!c->is_sending && !c->is_held && next_request(c))
+			if (!serve_one(c))
+				break;
+	}
+}
+
+void
+viewer_desk_wake(struct viewer_desk *d, const void *source)
+{
+	serve_held(d, source, false, false);
+}
+
+void
+viewer_desk_news(struct viewer_desk *d, bool is_end)
+{
+	serve_held(d, NULL, true, is_end);
+}
+
+uint64_t
+viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	struct list *n, *tmp;
+	struct viewer_conn *c;
+
+	list_for_each (n, tmp, &d->held) {
+		c = list_entry(n, struct viewer_conn, held_node);
+		if (c->what.until_ns > now_ns) {
+			if (c->what.until_ns < next)
+				next = c->what.until_ns;
+			continue;
+		}
+		(void)release(c, false);
+	}
+	if (d->n_sending == 0)
+		return next;
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct viewer_conn, node);
+		if (!c->is_sending || now_ns - c->progress_ns < VIEWER_STALL_NS)
+			continue;
+		log_warn("peer=%s viewer closed: it has not read for %" PRIu64
+			 " s",
+		    c->peer, (now_ns - c->progress_ns) / NS_PER_S);
+		viewer_conn_destroy(c);
+	}
+	return next < now_ns + NS_PER_S ? next : now_ns + NS_PER_S;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A viewer's connection: requests are served one after the other, each reply
+ * leaves in one send, packets by sendfile(2). A viewer that does not read has
+ * at most one reply waiting, and is closed when it makes no progress. A live
+ * worker's own, from viewer_conn_attach() on.
+ */
+#ifndef RELAYD_VIEWER_CONN_H
+#define RELAYD_VIEWER_CONN_H
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/status.h"
+#include "relayd/viewer.h"
+
+struct gallery;
+struct loop;
+struct sockaddr;
+
+/* Up to here a packet is copied behind its header, for one send. */
+#define VIEWER_COPY_MAX (64 * 1024)
+/* Requests served in one wake-up, then the others: strict request and reply
+ * makes more than one rare. */
+#define VIEWER_TURN_REQUESTS 64
+/* A reply of which nothing was taken for so long. */
+#define VIEWER_STALL_NS (30 * NS_PER_S)
+
+/* What the viewers of one live worker share. */
+struct viewer_desk {
+	struct loop *loop;
+	struct gallery *gallery;
+	struct list conns;
+	struct list held;   /* with a reply that waits for news */
+	unsigned n_sending; /* with a reply that the socket did not take */
+};
+
+struct viewer_conn {
+	struct list node, held_node;
+	struct viewer_desk *desk;
+	int fd;
+	char *peer;
+	struct viewer *viewer;
+	struct event read_event, write_event;
+	bool has_events;
+	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX]; /* one request */
+	unsigned n_in;
+	struct buf out;
+	struct open_file *file; /* behind OUT */
+	uint64_t offset, length;
+	bool is_sending;
+	bool is_last;	      /* closed when the reply is out */
+	uint64_t progress_ns; /* of the reply, or of half a request */
+	/* held */
+	bool is_held;
+	struct live_request request;
+	struct live_how how;
+	struct live_held what;
+};
+
+void viewer_desk_init(
+    struct viewer_desk *d, struct loop *loop, struct gallery *gallery);
+void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
+/* SOURCE has news: who waits for it is served. */
+void viewer_desk_wake(struct viewer_desk *d, const void *source);
+/* Streams were published, or a session ended (IS_END): the same. */
+void viewer_desk_news(struct viewer_desk *d, bool is_end);
+/* Limits of held replies and of stalled viewers. When to come again, ns. */
+uint64_t viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns);
+
+/* Takes FD (non-blocking); NULL: no memory, FD is closed. Any thread. */
+struct viewer_conn *viewer_conn_create(
+    int take_fd, const struct sockaddr *address);
+void viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d);
+void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
+
+#endif

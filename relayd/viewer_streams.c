@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Which streams a viewer is told of, and when (live 2.4, 2.5). */
+#include <inttypes.h>
+
+#include "common/log.h"
+#include "relayd/catalog.h"
+#include "relayd/viewer.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
+
+struct position *
+viewer_metadata_of(const struct viewer *v, uint64_t trace_id)
+{
+	const struct list *n;
+	struct position *p;
+
+	for (n = v->positions.next; n != &v->positions; n = n->next) {
+		p = list_entry(n, struct position, node);
+		if (p->stream->is_metadata && p->stream->trace_id == trace_id)
+			return p;
+	}
+	return NULL;
+}
+
+/* Data and metadata of a trace come together, or not at all (live 6, P1). */
+static bool
+may_be_announced(const struct viewer *v, const struct position *p)
+{
+	return !p->is_announced &&
+	       (p->stream->is_metadata ||
+		   viewer_metadata_of(v, p->stream->trace_id) != NULL);
+}
+
+bool
+viewer_has_unannounced(const struct viewer *v, const struct live_session *s)
+{
+	const struct list *n;
+	const struct position *p;
+
+	/* The newest are at the end, and rarely is there any. */
+	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+		p = list_entry(n, struct position, node);
+		if (p->is_announced)
+			return false;
+		if ((s == NULL || p->stream->session == s) &&
+		    may_be_announced(v, p))
+			return true;
+	}
+	return false;
+}
+
+uint32_t
+viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
+{
+	struct list *n, *tmp, rest;
+	uint32_t count = 0;
+
+	/* Those that stay unannounced go to the end again. */
+	list_init(&rest);
+	list_for_each (n, tmp, &v->positions) {
+		struct position *p = list_entry(n, struct position, node);
+
+		if (p->is_announced)
+			continue;
+		if (p->stream->session != s || !may_be_announced(v, p)) {
+			list_del(n);
+			list_add(&rest, n);
+			continue;
+		}
+		live_reply_stream(
+		    out, &(struct live_stream_record){ .id = p->stream->id,
+			     .trace_id = p->stream->trace_id,
+			     .is_metadata = p->stream->is_metadata,
+			     .path = p->stream->path,
+			     .channel = p->stream->channel });
+		p->is_announced = true;
+		count++;
+	}
+	list_for_each (n, tmp, &rest) {
+		list_del(n);
+		list_add(&v->positions, n);
+	}
+	return count;
+}
+
+bool
+viewer_has_data(const struct viewer *v, const struct live_session *s)
+{
+	const struct list *n;
+	const struct position *p;
+
+	for (n = v->positions.next; n != &v->positions; n = n->next) {
+		p = list_entry(n, struct position, node);
+		if ((s == NULL || p->stream->session == s) && p->is_announced &&
+		    !p->stream->is_metadata)
+			return true;
+	}
+	return false;
+}
+
+void
+viewer_stream_published(struct viewer *v, struct live_stream *s)
+{
+	struct position *p;
+
+	if (viewer_attachment(v, s->session->id) == NULL)
+		return;
+	switch (viewer_add_position(v, s, &p)) {
+	case OK:
+		break;
+	case E_EXISTS:
+		return; /* seen when it attached */
+	default:
+		log_error("peer=%s out of memory: the viewer will not see "
+			  "stream %s/%s",
+		    v->peer, s->path, s->channel);
+		return;
+	}
+	/* Streams that appear are read from their beginning. */
+	if (!s->is_metadata)
+		p->pos = packet_log_start(s->log);
+	v->has_had_empty_ok = false;
+}
+
+void
+viewer_session_ended(struct viewer *v, struct live_session *s)
+{
+	struct attachment *a = viewer_attachment(v, s->id);
+
+	if (a != NULL)
+		a->has_ended = true;
+}
+
+/* The last data stream of a trace that is over has been read: its metadata
+ * position has no use. */
+static void
+forget_trace(struct viewer *v, uint64_t trace_id)
+{
+	struct position *p = viewer_metadata_of(v, trace_id);
+	const struct list *n;
+
+	if (p == NULL || !p->is_announced ||
+	    !metadata_log_is_ended(p->stream->metadata))
+		return;
+	for (n = v->positions.next; n != &v->positions; n = n->next) {
+		const struct position *o = list_entry(n, struct position, node);
+
+		if (o->stream->trace_id == trace_id && !o->stream->is_metadata)
+			return;
+	}
+	viewer_forget(v, p);
+}
+
+void
+viewer_stream_closed(struct viewer *v, struct live_stream *s)
+{
+	if (s->is_metadata)
+		forget_trace(v, s->trace_id);
+}
+
+void
+viewer_hang_up(struct viewer *v, struct position *p)
+{
+	uint64_t trace_id = p->stream->trace_id;
+
+	viewer_forget(v, p);
+	forget_trace(v, trace_id);
+}
+
+enum live_outcome
+viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
+    struct live_reply *reply, struct live_held *held)
+{
+	struct attachment *a = viewer_attachment(v, id);
+	struct buf records = { 0 };
+	uint32_t count;
+
+	if (a == NULL) {
+		live_reply_u32(reply->out, LIVE_STREAMS_ERR);
+		live_reply_u32(reply->out, 0);
+		viewer_count(v, true);
+		return LIVE_REPLY;
+	}
+	count = viewer_announce(v, a->session, &records);
+	v->has_been_flagged = false;
+	if (count == 0 && a->has_ended && !viewer_has_data(v, a->session)) {
+		live_reply_u32(reply->out, LIVE_STREAMS_HUP);
+		live_reply_u32(reply->out, 0);
+		viewer_count(v, true);
+		return LIVE_REPLY;
+	}
+	if (count == 0 && !viewer_has_data(v, NULL)) {
+		if (viewer_may_hold(v, how, a->session, NULL, held))
+			return LIVE_HOLD;
+		viewer_count(v, false);
+	} else if (count > 0) {
+		viewer_count(v, true);
+	}
+	live_reply_u32(reply->out, LIVE_STREAMS_OK);
+	live_reply_u32(reply->out, count);
+	buf_bytes(reply->out, buf_data(&records), buf_len(&records));
+	if (records.bad)
+		reply->out->bad = true;
+	buf_free(&records);
+	return LIVE_REPLY;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/folder.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/ref.h"
+#include "store/dir.h"
+
+struct folder {
+	struct ref ref;
+	int fd;
+};
+
+enum status
+folder_open(struct folder **out, int base, const char *path)
+{
+	struct folder *f = calloc(1, sizeof(*f));
+	enum status st;
+
+	*out = NULL;
+	if (f == NULL)
+		return E_NOMEM;
+	ref_init(&f->ref);
+	st = dir_open(&f->fd, base, path);
+	if (st != OK) {
+		free(f);
+		return st;
+	}
+	*out = f;
+	return OK;
+}
+
+struct folder *
+folder_get(struct folder *f)
+{
+	ref_get(&f->ref);
+	return f;
+}
+
+static void
+release(struct ref *r)
+{
+	struct folder *f = container_of(r, struct folder, ref);
+
+	close(f->fd);
+	free(f);
+}
+
+void
+folder_put(struct folder *f)
+{
+	if (f != NULL)
+		ref_put(&f->ref, release);
+}
+
+int
+folder_fd(const struct folder *f)
+{
+	return f->fd;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/metadata_log.h"
+
+#include <stdlib.h>
+#include <urcu.h>
+
+#include "common/publish.h"
+#include "common/ref.h"
+#include "store/folder.h"
+
+/* One file; replaced as a whole, by RCU. */
+struct version {
+	struct rcu_head rcu;
+	struct folder *folder;
+	struct published length;
+};
+
+struct metadata_log {
+	struct ref ref;
+	struct version *version; /* NULL: none yet */
+	struct published is_ended, waiters;
+};
+
+enum status
+metadata_log_create(struct metadata_log **out)
+{
+	struct metadata_log *log = calloc(1, sizeof(*log));
+
+	*out = log;
+	if (log == NULL)
+		return E_NOMEM;
+	ref_init(&log->ref);
+	return OK;
+}
+
+struct metadata_log *
+metadata_log_get(struct metadata_log *log)
+{
+	ref_get(&log->ref);
+	return log;
+}
+
+static void
+free_version(struct version *v)
+{
+	if (v == NULL)
+		return;
+	folder_put(v->folder);
+	free(v);
+}
+
+static void
+free_later(struct rcu_head *head)
+{
+	free_version(container_of(head, struct version, rcu));
+}
+
+static void
+release(struct ref *r)
+{
+	struct metadata_log *log = container_of(r, struct metadata_log, ref);
+
+	free_version(log->version);
+	free(log);
+}
+
+void
+metadata_log_put(struct metadata_log *log)
+{
+	if (log != NULL)
+		ref_put(&log->ref, release);
+}
+
+enum status
+metadata_log_begin(struct metadata_log *log, struct folder *folder)
+{
+	struct version *old = log->version, *v = calloc(1, sizeof(*v));
+
+	if (v == NULL)
+		return E_NOMEM;
+	v->folder = folder_get(folder);
+	rcu_assign_pointer(log->version, v);
+	if (old != NULL)
+		call_rcu(&old->rcu, free_later);
+	return OK;
+}
+
+void
+metadata_log_grow(struct metadata_log *log, uint64_t length)
+{
+	if (log->version != NULL)
+		publish(&log->version->length, length);
+}
+
+void
+metadata_log_end(struct metadata_log *log)
+{
+	publish(&log->is_ended, 1);
+}
+
+uint64_t
+metadata_log_look(const struct metadata_log *log, struct folder **folder)
+{
+	const struct version *v;
+	uint64_t length = 0;
+
+	*folder = NULL;
+	rcu_read_lock();
+	v = rcu_dereference(log->version);
+	if (v != NULL) {
+		length = published(&v->length);
+		*folder = folder_get(v->folder);
+	}
+	rcu_read_unlock();
+	return length;
+}
+
+uint64_t
+metadata_log_length(const struct metadata_log *log)
+{
+	const struct version *v;
+	uint64_t length;
+
+	rcu_read_lock();
+	v = rcu_dereference(log->version);
+	length = v == NULL ? 0 : published(&v->length);
+	rcu_read_unlock();
+	return length;
+}
+
+bool
+metadata_log_is_ended(const struct metadata_log *log)
+{
+	return published(&log->is_ended) != 0;
+}
+
+void
+metadata_log_wait(struct metadata_log *log, uint64_t bit)
+{
+	published_add_bits(&log->waiters, bit);
+	published_fence();
+}
+
+uint64_t
+metadata_log_take_waiters(struct metadata_log *log)
+{
+	published_fence();
+	if (published(&log->waiters) == 0)
+		return 0;
+	return published_take_bits(&log->waiters);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The metadata of one trace as viewers see it: the bytes of the current
+ * chunk's file up to a published length. The tracer sends all of it again in
+ * each chunk, the same bytes first, so a reader goes on at the length that it
+ * has had. [shared] One worker writes; any thread reads.
+ */
+#ifndef STORE_METADATA_LOG_H
+#define STORE_METADATA_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct folder;
+struct metadata_log;
+
+enum status metadata_log_create(struct metadata_log **out) MUST_CHECK;
+struct metadata_log *metadata_log_get(struct metadata_log *log);
+void metadata_log_put(struct metadata_log *log); /* NULL is fine */
+
+/* Writer: an empty file in FOLDER is the current one. */
+enum status metadata_log_begin(
+    struct metadata_log *log, struct folder *folder) MUST_CHECK;
+/* Writer: LENGTH bytes of it are there, whole declarations. */
+void metadata_log_grow(struct metadata_log *log, uint64_t length);
+void metadata_log_end(struct metadata_log *log);
+
+/* Any registered RCU thread. *FOLDER is a reference, or NULL: no file. */
+uint64_t metadata_log_length(const struct metadata_log *log);
+uint64_t metadata_log_look(
+    const struct metadata_log *log, struct folder **folder);
+bool metadata_log_is_ended(const struct metadata_log *log);
+
+/* As packet_log's. */
+void metadata_log_wait(struct metadata_log *log, uint64_t bit);
+uint64_t metadata_log_take_waiters(struct metadata_log *log);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The packets of one stream, in order, growing at one end.
+ *
+ * A stream is a log; a viewer is a position in it: the number of a packet
+ * since the stream began, whatever file it is in. One worker appends; any
+ * thread reads. What lies below the published count never changes, so readers
+ * take no lock and the writer never waits for them. The start moves up when
+ * files of a ring are overwritten, or a chunk is cleared.
+ *
+ * The index files are the log; the newest records are also kept in memory.
+ *
+ * Depends on: common/. Knows nothing of sessions, sockets or wire commands.
+ */
+#ifndef STORE_PACKET_LOG_H
+#define STORE_PACKET_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "store/index.h"
+
+struct folder;
+struct packet_log;
+
+/* What a reader finds at a position. The live protocol says the same four. */
+enum log_next {
+	LOG_PACKET,   /* a packet is at pos; the next position is pos + 1 */
+	LOG_INACTIVE, /* nothing yet at pos, nor will there be before the beacon
+		       */
+	LOG_RETRY,    /* nothing yet at pos */
+	LOG_END,      /* nothing at pos, and nothing will come */
+};
+
+struct log_view {
+	uint64_t beacon;     /* LOG_INACTIVE: trace clock cycles */
+	bool has_ctf_stream; /* was there a record or beacon yet? */
+	uint64_t ctf_stream; /* CTF stream class id */
+};
+
+/* The file that holds a position. */
+struct log_place {
+	struct folder *folder; /* a reference; folder_put() */
+	uint64_t first;	       /* position of its first record */
+	uint64_t number;       /* of the tracefile */
+	bool is_numbered;
+};
+
+/* Writer: the owning worker only. The log has one reference. CHANNEL is
+ * copied; MINOR is that of the index files. */
+enum status packet_log_create(struct packet_log **out, const char *channel,
+    bool is_numbered, unsigned minor) MUST_CHECK;
+/* Packets from now on are in file NUMBER of FOLDER, in the chunk whose
+ * serial is CHUNK. */
+enum status packet_log_add_file(struct packet_log *log, struct folder *folder,
+    uint64_t number, uint64_t chunk) MUST_CHECK;
+/* A file of the ring goes: the oldest of that number. */
+void packet_log_drop_file(struct packet_log *log, uint64_t number);
+/* All files of a chunk go. */
+void packet_log_drop_chunk(struct packet_log *log, uint64_t chunk);
+/* The record is in the index file. */
+void packet_log_append(struct packet_log *log, const struct index_record *rec);
+/* Nothing older than TIME will come. It never goes back. */
+void packet_log_beacon(
+    struct packet_log *log, uint64_t time, uint64_t ctf_stream);
+/* Something is on its way: the beacon holds no longer. */
+void packet_log_no_beacon(struct packet_log *log, uint64_t ctf_stream);
+void packet_log_end(struct packet_log *log);
+
+/* Any thread. put(NULL) is a no-op. */
+struct packet_log *packet_log_get(struct packet_log *log);
+void packet_log_put(struct packet_log *log);
+const char *packet_log_channel(const struct packet_log *log);
+unsigned packet_log_minor(const struct packet_log *log);
+
+/* Any thread: [start, count) can be read. */
+uint64_t packet_log_start(const struct packet_log *log);
+uint64_t packet_log_count(const struct packet_log *log);
+
+/* Any registered RCU thread. What is at POS (not below the start)? */
+enum log_next packet_log_look(
+    const struct packet_log *log, uint64_t pos, struct log_view *view);
+/* The record at POS, if it is among those in memory. */
+bool packet_log_recent(
+    const struct packet_log *log, uint64_t pos, struct index_record *rec);
+/* The file of POS. E_NOENT: it is below the start by now. */
+enum status packet_log_place(const struct packet_log *log, uint64_t pos,
+    struct log_place *out) MUST_CHECK;
+
+/*
+ * Wake-ups: a reader that will wait adds its bit, then looks again. The writer
+ * publishes, then takes the bits and wakes whom they name.
+ */
+void packet_log_wait(struct packet_log *log, uint64_t bit);
+uint64_t packet_log_take_waiters(struct packet_log *log);
+
+#endif

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: MIT
+"""A private world for one test: its own ports, daemons and directories.
+
+As root every world is a set of namespaces (processes, mounts, network, ipc,
+host name): the daemons have their default ports and run directories, nothing
+outside is touched, and all processes die with the world. Elsewhere a world is
+a home directory and three free ports, and only one may run at a time.
+
+`command_in_world` is what the outside starts; `World` is used inside.
+"""
+import fcntl
+import glob
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+HOSTNAME = "vm"
+NOBODY = 65534
+UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net",
+           "--ipc", "--uts", "--kill-child"]
+COMMAND_TIMEOUT = 40.0
+READY_TIMEOUT = 20.0
+SANITIZER_REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
+                     "runtime error:")
+
+
+class Failure(Exception):
+    """What a test finds wrong, in words."""
+
+
+def can_unshare():
+    """May this process make namespaces?"""
+    if os.geteuid() != 0:
+        return False
+    probe = UNSHARE + ["mount", "-t", "tmpfs", "tmpfs", "/run"]
+    return subprocess.run(probe, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def command_in_world(command, private):
+    """COMMAND, to be started in a world of its own if PRIVATE."""
+    return UNSHARE + command if private else command
+
+
+def enter():
+    """First thing inside fresh namespaces: make them liveable."""
+    for where in ("/run", "/dev/shm"):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", where], check=True)
+    socket.sethostname(HOSTNAME)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        get_flags, set_flags, up = 0x8913, 0x8914, 1
+        request = struct.pack("16sH22x", b"lo", 0)
+        flags = struct.unpack("16sH22x",
+                              fcntl.ioctl(sock, get_flags, request))[1]
+        fcntl.ioctl(sock, set_flags, struct.pack("16sH22x", b"lo", flags | up))
+
+
+def exit_on_sigterm():
+    """SIGTERM ends a program like an interrupt does: tidily."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+def make_directory(path):
+    """A directory for a world, also for one that drops root."""
+    os.makedirs(path)
+    if os.geteuid() == 0:
+        os.chown(path, NOBODY, NOBODY)
+
+
+def within_reach(program, base):
+    """A copy of PROGRAM below BASE when we are root: a world that drops root
+    may not be allowed to where it was built."""
+    if os.geteuid() != 0:
+        return program
+    os.makedirs(base + "/bin", exist_ok=True)
+    return shutil.copy(program, base + "/bin")
+
+
+def drop_root():
+    """Root without namespaces would meet the daemons of the system, so a
+    world there belongs to nobody."""
+    "".encode("idna")       # loads what nobody may not be allowed to read
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+
+def free_ports(count):
+    """Ports nobody listens on; found together, so all different."""
+    socks = [socket.socket() for _ in range(count)]
+    try:
+        for sock in socks:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in socks]
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+def listening_ports():
+    """Every TCP port somebody listens on, without connecting to it."""
+    ports = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table) as lines:
+            next(lines)
+            for line in lines:
+                field = line.split()
+                if field[3] == "0A":
+                    ports.add(int(field[1].rpartition(":")[2], 16))
+    return ports
+
+
+def wait_for(what, condition, timeout=READY_TIMEOUT, step=0.02):
+    """Poll CONDITION until true; WHAT names it when it stays false."""
+    end = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure("%s: not within %g s" % (what, timeout))
+        time.sleep(step)
+
+
+def processes(name, owner=None):
+    """Pids of the living processes called NAME, of those that have the
+    environment or arguments OWNER in them."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % entry) as handle:
+                stat = handle.read()
+            if stat[stat.index("(") + 1:stat.rindex(")")] != name[:15] \
+                    or stat[stat.rindex(")") + 2] == "Z":
+                continue
+            if owner is not None:
+                with open("/proc/%s/environ" % entry, "rb") as handle:
+                    text = handle.read()
+                with open("/proc/%s/cmdline" % entry, "rb") as handle:
+                    text += handle.read()
+                if os.fsencode(owner) not in text:
+                    continue
+        except (OSError, ValueError):
+            continue
+        found.append(int(entry))
+    return found
+
+
+class Relay:
+    """The relay of a world; `start` may be called again after it ended."""
+
+    def __init__(self, world, path):
+        self.world, self.path = world, path
+        self.child = None
+        self.pid = None
+        self.output = os.path.join(world.directory, "out")
+        self.log = os.path.join(world.directory, "relay.log")
+
+    def port_options(self):
+        """Own ports where worlds are not private, else the defaults."""
+        if self.world.private:
+            return []
+        return [part for option, port in zip("CDL", self.world.ports)
+                for part in ("-" + option, "tcp://127.0.0.1:%d" % port)]
+
+    def argv(self, options):
+        """The whole command line."""
+        return [self.path, "-o", self.output] + self.port_options() \
+            + list(options)
+
+    def start(self, *options, environment=None):
+        """In the foreground, until its three ports listen."""
+        with open(self.log, "ab") as log:
+            self.child = subprocess.Popen(
+                self.argv(options), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=self.world.env(environment))
+        self.pid = self.child.pid
+
+        def is_ready():
+            if self.child.poll() is not None:
+                raise Failure("relay ended at start with status %d"
+                              % self.child.returncode)
+            return set(self.world.ports) <= listening_ports()
+        wait_for("relay listening", is_ready)
+
+    def launch(self, *options):
+        """With -d or -b: the launcher's exit status, which must mean that
+        the daemon is there, and sets its pid."""
+        with open(self.log, "ab") as log:
+            status = subprocess.run(
+                self.argv(options), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=self.world.env(), timeout=READY_TIMEOUT)
+        if status.returncode == 0:
+            pids = processes(os.path.basename(self.path), self.output)
+            if len(pids) != 1:
+                raise Failure("relay daemons after launch: %r" % pids)
+            self.pid = pids[0]
+        return status.returncode
+
+    def is_alive(self):
+        """Neither gone nor a zombie."""
+        if self.child is not None:
+            return self.child.poll() is None
+        return self.pid in processes(os.path.basename(self.path), self.output)
+
+    def stop(self, timeout=10.0):
+        """SIGTERM must end it, with status 0 and nothing to complain of."""
+        os.kill(self.pid, signal.SIGTERM)
+        wait_for("relay to end on SIGTERM", lambda: not self.is_alive(),
+                 timeout)
+        if self.child is not None and self.child.returncode != 0:
+            raise Failure("relay ended with status %d on SIGTERM"
+                          % self.child.returncode)
+        self.child = self.pid = None
+
+    def kill(self):
+        """SIGKILL: no chance to tidy up."""
+        os.kill(self.pid, signal.SIGKILL)
+        wait_for("relay to die", lambda: not self.is_alive())
+        self.child = self.pid = None
+
+    def complaints(self):
+        """Sanitizer reports in its log."""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, errors="replace") as lines:
+            return [line.strip() for line in lines
+                    if any(word in line for word in SANITIZER_REPORTS)]
+
+
+class App:
+    """One run of the traced application."""
+
+    def __init__(self, world, number, arguments):
+        self.log = os.path.join(world.directory, "app%d.log" % number)
+        with open(os.path.join(world.directory, "app.err"), "ab") as err:
+            self.child = subprocess.Popen(
+                [world.app_path, "-l", self.log] + [str(a) for a in arguments],
+                stdin=subprocess.DEVNULL, stdout=err, stderr=err,
+                env=world.env({"LTTNG_UST_REGISTER_TIMEOUT": "10000",
+                               "LTTNG_UST_ALLOW_BLOCKING": "1"}))
+
+    def emitted(self):
+        """The numbers it wrote down so far."""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log) as lines:
+            return [int(line) for line in lines if line.endswith("\n")]
+
+    def wait_emitted(self, count):
+        """Until that many events are out."""
+        wait_for("application at event %d" % count,
+                 lambda: len(self.emitted()) >= count)
+
+    def finish(self, meanwhile=None):
+        """Until its end; MEANWHILE is called every few ms. What it emitted."""
+        end = time.monotonic() + COMMAND_TIMEOUT
+        while self.child.poll() is None:
+            if meanwhile is not None:
+                meanwhile()
+            if time.monotonic() > end:
+                raise Failure("application does not end")
+            time.sleep(0.005)
+        if self.child.returncode != 0:
+            raise Failure("application: status %d" % self.child.returncode)
+        return self.emitted()
+
+    def kill(self):
+        """SIGKILL; what it had written down by then."""
+        self.child.kill()
+        self.child.wait()
+        return self.emitted()
+
+
+class World:
+    """What a scenario has in its hands."""
+
+    def __init__(self, directory, relay, app, private, is_reference):
+        self.directory = os.path.abspath(directory)
+        self.app_path = os.path.abspath(app)
+        self.private = private
+        self.is_reference = is_reference
+        self.home = os.path.join(self.directory, "home")
+        os.makedirs(self.home, exist_ok=True)
+        self.ports = [5342, 5343, 5344] if private else free_ports(3)
+        self.relay = Relay(self, relay)
+        self.sessiond = None
+        self.apps = []
+        self.children = []      # others, to be ended with the world
+        self.commands = []      # of lttng: dict of argv, status, output, s
+
+    def env(self, more=None):
+        """The environment of every process of this world."""
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(("LTTNG_", "NOTIFY_"))}
+        env.update(HOME=self.home, LC_ALL="C", TZ="UTC")
+        if not self.private:
+            env["LTTNG_HOME"] = self.home
+        env.update(more or {})
+        return env
+
+    def rundir(self):
+        """Where the daemons put their sockets."""
+        return "/run/lttng" if self.private else self.home + "/.lttng"
+
+    def url(self, path=""):
+        """Where `lttng create --set-url` finds the relay."""
+        return "net://127.0.0.1:%d:%d%s" % (self.ports[0], self.ports[1], path)
+
+    def start_sessiond(self):
+        """The session daemon, until it answers."""
+        with open(os.path.join(self.directory, "sessiond.log"), "ab") as log:
+            self.sessiond = subprocess.Popen(
+                ["lttng-sessiond", "--no-kernel"], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=self.env())
+
+        def answers():
+            if self.sessiond.poll() is not None:
+                raise Failure("lttng-sessiond ended at start with status %d; "
+                              "see sessiond.log" % self.sessiond.returncode)
+            return self.run("lttng", "-n", "list")[0] == 0
+        wait_for("lttng-sessiond", answers, step=0.05)
+
+    def run(self, *argv, timeout=COMMAND_TIMEOUT):
+        """Status and output (both streams) of a command."""
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, env=self.env(),
+                                  timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            raise Failure("no end of: %s" % " ".join(argv)) from error
+        return done.returncode, done.stdout.decode(errors="replace")
+
+    def lttng(self, *argv, ok=True, compare=True):
+        """An lttng command. OK: it must succeed (None: either way). COMPARE:
+        it prints the same, and as fast, with the reference."""
+        begin = time.monotonic()
+        status, output = self.run("lttng", "-n", *argv)
+        self.commands.append({
+            "argv": " ".join(argv), "status": status, "output": output,
+            "seconds": time.monotonic() - begin, "compare": compare})
+        if ok is not None and (status == 0) != ok:
+            raise Failure("lttng %s: status %d: %s"
+                          % (" ".join(argv), status, output.strip()))
+        return output
+
+    def app(self, first, count, microseconds=200, length=40, cpu=0):
+        """Start the traced application."""
+        app = App(self, len(self.apps),
+                  [first, count, microseconds, length, cpu])
+        self.apps.append(app)
+        return app
+
+    def run_app(self, first, count, microseconds=200, length=40, cpu=0,
+                meanwhile=None):
+        """The application from start to end; the numbers it emitted."""
+        return self.app(first, count, microseconds, length, cpu) \
+            .finish(meanwhile)
+
+    def consumerds(self):
+        """Pids of the user-space consumer daemons of this world."""
+        return processes("lttng-consumerd",
+                         None if self.private else self.home)
+
+    def paths(self, pattern):
+        """What matches PATTERN under the relay's output, sorted."""
+        return sorted(glob.glob(os.path.join(self.relay.output, pattern)))
+
+    def path(self, pattern):
+        """The one thing that matches PATTERN."""
+        found = self.paths(pattern)
+        if len(found) != 1:
+            raise Failure("%s: expected one, found %r"
+                          % (pattern, [os.path.basename(p) for p in found]))
+        return found[0]
+
+    def health(self, where=None):
+        """The relay's answer on its health socket: a bit mask."""
+        where = where or "%s/relayd/health-%d" % (self.rundir(),
+                                                  self.relay.pid)
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(5.0)
+            sock.connect(where)
+            sock.sendall(struct.pack("=I", 0))
+            answer = b""
+            while True:
+                part = sock.recv(64)
+                if not part:
+                    break
+                answer += part
+        if len(answer) != 8:
+            raise Failure("health: %d bytes instead of 8" % len(answer))
+        return struct.unpack("=Q", answer)[0]
+
+    def close(self):
+        """End what is still running, politely, then not."""
+        for app in self.apps:
+            if app.child.poll() is None:
+                app.kill()
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        if self.sessiond is not None and self.sessiond.poll() is None:
+            self.sessiond.terminate()
+            try:
+                self.sessiond.wait(10.0)
+            except subprocess.TimeoutExpired:
+                self.sessiond.kill()
+                self.sessiond.wait()
+        if self.relay.pid is not None and self.relay.is_alive():
+            os.kill(self.relay.pid, signal.SIGKILL)
+        if not self.private:
+            for pid in self.consumerds():
+                os.kill(pid, signal.SIGKILL)
+
+    def normalised(self, text):
+        """TEXT without dates, numbers of processes, ports and places."""
+        for place in (self.relay.output, self.directory):
+            text = text.replace(place, "DIR")
+        text = re.sub(r"\d{8}T\d{6}[+-]\d{4}", "STAMP", text)
+        text = re.sub(r"\d{8}-\d{6}", "DATE", text)
+        text = re.sub(r"127\.0\.0\.1:\d+(:\d+)?", "HOST", text)
+        text = re.sub(r"port \d+", "port N", text)
+        text = re.sub(r"\[data: \d+\]", "[data: N]", text)
+        text = re.sub(r"PERROR - \S+ \[[^]]*\]", "PERROR -", text)
+        text = re.sub(r"\.{2,}|\.$", "", text, flags=re.M)  # of progress
+        return text.replace(socket.gethostname(), "vm")

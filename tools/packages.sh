@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# The Debian packages that quickstart and runtests install, and how. Sourced.
+
+# shellcheck disable=SC2034 # used by those who source this
+PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
+	libevent-dev liburcu-dev"
+# shellcheck disable=SC2034
+PACKAGES_READ="python3 babeltrace2"
+# shellcheck disable=SC2034
+PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
+# shellcheck disable=SC2034
+PACKAGES_TEST="check clang clang-format shellcheck git"
+
+# Those of the packages named that are not installed.
+packages_missing()
+{
+	for package in "$@"; do
+		dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null |
+			grep -q '^install ok installed$' || printf '%s ' "$package"
+	done
+}
+
+# As root, or by sudo.
+packages_as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		env DEBIAN_FRONTEND=noninteractive "$@"
+	else
+		sudo env DEBIAN_FRONTEND=noninteractive "$@"
+	fi
+}
+
+# Install those that are missing. Fails with advice when that cannot be.
+packages_install()
+{
+	if ! command -v dpkg-query >/dev/null; then
+		echo "No dpkg here: please see to it yourself that what these" \
+			"Debian packages hold is installed:" "$@" >&2
+		return 0
+	fi
+	missing=$(packages_missing "$@")
+	[ -n "$missing" ] || return 0
+	echo "Installing: $missing"
+	if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+		echo "Neither root nor sudo. As root, please run:" >&2
+		echo "  apt-get install --no-install-recommends $missing" >&2
+		return 1
+	fi
+	# shellcheck disable=SC2086 # a list of words
+	packages_as_root apt-get install -qq -y --no-install-recommends \
+		$missing >/dev/null 2>&1 && return 0
+	# The lists of packages may be old, or not there at all.
+	packages_as_root apt-get update -qq || return 1
+	# shellcheck disable=SC2086
+	packages_as_root apt-get install -qq -y --no-install-recommends \
+		$missing >/dev/null && return 0
+	echo "apt-get could not install: $missing" >&2
+	return 1
+}
