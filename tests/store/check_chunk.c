@@ -226,7 +226,7 @@ START_TEST(deletion_keeps_what_others_put_there)
 	shelf.chunk = NULL;
 	{
 		static const char *const tops[] = { "", "/.tmp_old_chunk",
-			"/" NAME_0 };
+			("/" NAME_0) };
 		char path[256];
 
 		(void)snprintf(
