@@ -101,7 +101,10 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		return E_IO;
 	}
 	tf->store->n_open++;
-	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino) {
+	/* An inode number may be used again; a file in our way is left alone.
+	 */
+	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
+	    (uint64_t)sb.st_size != f->length) {
 		log_error("%s: is another file now, left alone", path);
 		close_fd(tf, f);
 		return E_IO;
