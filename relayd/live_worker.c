@@ -12,6 +12,7 @@
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/loop.h"
+#include "relayd/options.h"
 #include "relayd/viewer_conn.h"
 
 struct live_worker {

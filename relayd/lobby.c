@@ -28,6 +28,7 @@
 /* Health: a thread that serves without a pause for so long is bad. */
 #define STUCK_NS (20 * NS_PER_S)
 #define HEALTH_WORKER (UINT64_C(1) << 1)
+#define HEALTH_LIVE_WORKER (UINT64_C(1) << 4)
 
 struct lobby {
 	const struct options *options;
@@ -240,8 +241,9 @@ start_workers(struct lobby *l, int base_fd)
 		.lobby = &l->loop,
 	};
 	struct live_config live = {
-		.n_workers = 1,
-		.holds_replies = true,
+		.n_workers = o->live_workers,
+		.holds_replies = o->live_hold,
+		.max_viewers = o->max_viewers,
 	};
 	sigset_t all, old;
 	enum status st;
@@ -340,18 +342,24 @@ lobby_base(struct lobby *l)
 	return l->loop.base;
 }
 
+static bool
+is_stuck(uint64_t since, uint64_t now)
+{
+	return since != 0 && now > since && now - since > STUCK_NS;
+}
+
 uint64_t
 lobby_health(void *lobby)
 {
 	const struct lobby *l = lobby;
-	uint64_t since, now = clock_now_ns();
+	uint64_t mask = 0, now = clock_now_ns();
 
-	for (unsigned i = 0; i < l->n_workers; i++) {
-		since = worker_busy_since(l->workers[i]);
-		if (since != 0 && now > since && now - since > STUCK_NS)
-			return HEALTH_WORKER;
-	}
-	return 0;
+	for (unsigned i = 0; i < l->n_workers; i++)
+		if (is_stuck(worker_busy_since(l->workers[i]), now))
+			mask |= HEALTH_WORKER;
+	if (is_stuck(live_pool_busy_since(l->live_pool), now))
+		mask |= HEALTH_LIVE_WORKER;
+	return mask;
 }
 
 void
