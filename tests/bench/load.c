@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/bench/load.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tests/bench/peer.h"
+
+/* Sessions that are being set up at once: a listener's backlog is 64. */
+#define STARTING_MAX 32
+#define EVENTS 256
+
+struct crowd {
+	const struct load_options *options;
+	struct load_result *result;
+	struct peer *peers;
+	unsigned started, starting, done;
+	int epoll;
+};
+
+void
+load_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("loadgen: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+static void
+step(struct crowd *c, struct peer *p)
+{
+	const bool was_starting = p->phase < PHASE_RUN;
+	const bool was_done = p->phase == PHASE_DONE;
+
+	peer_step(p, c->epoll);
+	c->starting -= was_starting && p->phase >= PHASE_RUN;
+	c->done += !was_done && p->phase == PHASE_DONE;
+}
+
+static void
+start_some(struct crowd *c)
+{
+	while (c->starting < STARTING_MAX &&
+	       c->started < c->options->shape.sessions) {
+		peer_start(&c->peers[c->started], c->options, c->result,
+		    c->started, c->epoll);
+		c->started++;
+		c->starting++;
+	}
+}
+
+static void
+serve(struct crowd *c, int timeout_ms)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(c->epoll, events, EVENTS, timeout_ms);
+
+	if (n < 0 && errno != EINTR)
+		load_fail("epoll_wait: %s", strerror(errno));
+	for (int i = 0; i < n; i++) {
+		uint64_t which = events[i].data.u64;
+		struct peer *p = &c->peers[which / 2];
+
+		peer_event(p, which % 2, events[i].events);
+		step(c, p);
+	}
+}
+
+void
+load_run(const struct load_options *o, struct load_result *r)
+{
+	const uint64_t tick_ns = (o->rate > 0 ? 1 : 10) * NS_PER_MS;
+	struct crowd c = { .options = o, .result = r };
+	uint64_t now, next_tick = 0;
+
+	c.peers = calloc(o->shape.sessions, sizeof(*c.peers));
+	c.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (c.peers == NULL || c.epoll < 0)
+		load_fail("%s", strerror(errno));
+	r->started_ns = clock_now_ns();
+	while (c.done < o->shape.sessions) {
+		start_some(&c);
+		serve(&c, (int)(tick_ns / NS_PER_MS));
+		now = clock_now_ns();
+		if (now < next_tick)
+			continue;
+		next_tick = now + tick_ns;
+		for (unsigned i = 0; i < c.started; i++)
+			step(&c, &c.peers[i]);
+	}
+	r->ended_ns = clock_now_ns();
+	close(c.epoll);
+	free(c.peers);
+}
+
+/* Handles that are as long as a relay's. */
+static uint64_t *
+raw_handles(unsigned n)
+{
+	uint64_t *handles = calloc(n, sizeof(*handles));
+
+	if (handles == NULL)
+		load_fail("out of memory");
+	for (unsigned i = 0; i < n; i++)
+		handles[i] = i + 1;
+	return handles;
+}
+
+void
+load_run_raw(const struct load_options *o, struct load_result *r)
+{
+	struct feed f = { &o->shape, 0, raw_handles(o->shape.streams), 0, 0 };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char c;
+
+	r->started_ns = clock_now_ns();
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&o->data,
+			  sizeof(o->data)) != 0)
+		load_fail("connect: %s", strerror(errno));
+	while (f.next < feed_total(&f)) {
+		if (feed_send(&f, fd, UINT64_MAX) < 0)
+			load_fail("data: %s", strerror(errno));
+	}
+	if (shutdown(fd, SHUT_WR) != 0 || read(fd, &c, 1) != 0)
+		load_fail("the sink did not close");
+	r->ended_ns = clock_now_ns();
+	r->packets = feed_total(&f);
+	r->bytes = r->packets * o->shape.size;
+	close(fd);
+	free((void *)(uintptr_t)f.handles);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line of loadgen says, and what a run came to. */
+#ifndef BENCH_LOAD_H
+#define BENCH_LOAD_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/bench/histogram.h"
+#include "tests/bench/shape.h"
+
+struct load_options {
+	struct shape shape;
+	struct sockaddr_in control, data; /* port 0: not given */
+	bool is_raw;			  /* no control: to a plain sink */
+	unsigned outstanding;		  /* indexes sent, not answered */
+	unsigned beacon_ms;		  /* 0: not live */
+	uint64_t rate;			  /* packets/s of a session; 0: free */
+	unsigned hold_ms; /* wait before the end, connections open */
+	bool is_json;
+	const char *verify; /* the relay's output directory, or NULL */
+};
+
+struct load_result {
+	uint64_t started_ns, ended_ns;
+	uint64_t packets, bytes; /* bytes of packets, without headers */
+	uint64_t beacons;
+	struct histogram index_reply; /* ns from SEND_INDEX to its reply */
+};
+
+/* Exits with 2 and a message if it is wrong, with 0 after --help. */
+void load_options_parse(struct load_options *o, int argc, char **argv);
+
+/* All sessions, from connect to close. Exits with 1 and a message when the
+ * relay does anything but what the protocol wants. */
+void load_run(const struct load_options *o, struct load_result *r);
+/* The bytes of session 0's data connection, to a sink; until it has closed. */
+void load_run_raw(const struct load_options *o, struct load_result *r);
+/* Does the tree hold exactly the load? Says on stderr what is wrong. */
+bool load_verify(const struct load_options *o);
+
+_Noreturn void load_fail(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/bench/load.h"
+
+enum opt {
+	OPT_HELP = 'h',
+	OPT_HOST = 256,
+	OPT_CONTROL,
+	OPT_DATA,
+	OPT_RAW,
+	OPT_SESSIONS,
+	OPT_STREAMS,
+	OPT_PACKETS,
+	OPT_SIZE,
+	OPT_PADDING,
+	OPT_OUTSTANDING,
+	OPT_BEACON,
+	OPT_RATE,
+	OPT_HOLD,
+	OPT_JSON,
+	OPT_VERIFY,
+};
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "host", required_argument, NULL, OPT_HOST },
+	{ "control", required_argument, NULL, OPT_CONTROL },
+	{ "data", required_argument, NULL, OPT_DATA },
+	{ "raw", required_argument, NULL, OPT_RAW },
+	{ "sessions", required_argument, NULL, OPT_SESSIONS },
+	{ "streams", required_argument, NULL, OPT_STREAMS },
+	{ "packets", required_argument, NULL, OPT_PACKETS },
+	{ "size", required_argument, NULL, OPT_SIZE },
+	{ "padding", required_argument, NULL, OPT_PADDING },
+	{ "outstanding", required_argument, NULL, OPT_OUTSTANDING },
+	{ "beacon", required_argument, NULL, OPT_BEACON },
+	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "hold", required_argument, NULL, OPT_HOLD },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "verify", required_argument, NULL, OPT_VERIFY },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char help[] =
+    "usage: loadgen --control=PORT --data=PORT [OPTION]...   to a relay\n"
+    "       loadgen --raw=PORT [OPTION]...       data only, to a plain sink\n"
+    "       loadgen --verify=DIR [OPTION]...     only check a relay's tree\n"
+    "\n"
+    "  --host=ADDRESS     of the relay, IPv4 [127.0.0.1]\n"
+    "  --sessions=N       sessions, each with two connections [1]\n"
+    "  --streams=N        data streams of a session [4]\n"
+    "  --packets=N        packets of a stream [1000]\n"
+    "  --size=BYTES       of a packet (k, M) [256k]\n"
+    "  --padding=BYTES    zeros behind each packet, made by the relay [0]\n"
+    "  --outstanding=N    indexes of a session that wait for a reply [16]\n"
+    "  --beacon=MS        live sessions, with beacons in that interval\n"
+    "  --rate=N           packets per second of a session [no limit]\n"
+    "  --hold=MS          keep everything open for so long before the end\n"
+    "  --verify=DIR       after the run, check the relay's output directory\n"
+    "  --json             print one JSON object\n";
+
+_Noreturn static void __attribute__((format(printf, 1, 2)))
+bad_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("loadgen: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs(" (--help says more)\n", stderr);
+	exit(2);
+}
+
+static unsigned
+scale_of(const char *suffix)
+{
+	if (strcmp(suffix, "k") == 0)
+		return 10;
+	if (strcmp(suffix, "M") == 0)
+		return 20;
+	return *suffix == '\0' ? 0 : 99;
+}
+
+static uint64_t
+number(const char *text, uint64_t min, uint64_t max)
+{
+	unsigned long long v;
+	unsigned scale;
+	char *end;
+
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	scale = scale_of(end);
+	if (errno != 0 || end == text || *text == '-' || scale > 20 ||
+	    v > max >> scale || v << scale < min)
+		bad_usage("%s: not a number from %llu to %llu", text,
+		    (unsigned long long)min, (unsigned long long)max);
+	return v << scale;
+}
+
+static in_port_t
+port(const char *text)
+{
+	return htons((in_port_t)number(text, 1, 65535));
+}
+
+static void
+set_host(struct load_options *o, const char *text)
+{
+	if (inet_pton(AF_INET, text, &o->control.sin_addr) != 1)
+		bad_usage("%s: not an IPv4 address", text);
+	o->data.sin_addr = o->control.sin_addr;
+}
+
+static void
+take(struct load_options *o, int opt, const char *arg)
+{
+	struct shape *s = &o->shape;
+
+	switch (opt) {
+	case OPT_HELP:
+		fputs(help, stdout);
+		exit(0);
+	case OPT_HOST:
+		set_host(o, arg);
+		break;
+	case OPT_CONTROL:
+		o->control.sin_port = port(arg);
+		break;
+	case OPT_RAW:
+		o->is_raw = true;
+		/* fall through */
+	case OPT_DATA:
+		o->data.sin_port = port(arg);
+		break;
+	case OPT_SESSIONS:
+		s->sessions = (unsigned)number(arg, 1, 100000);
+		break;
+	case OPT_STREAMS:
+		s->streams = (unsigned)number(arg, 1, 10000);
+		break;
+	case OPT_PACKETS:
+		s->packets = number(arg, 0, UINT64_C(1) << 40);
+		break;
+	case OPT_SIZE:
+		s->size = (uint32_t)number(arg, 0, UINT32_MAX);
+		break;
+	case OPT_PADDING:
+		s->padding = (uint32_t)number(arg, 0, UINT32_MAX);
+		break;
+	case OPT_OUTSTANDING:
+		o->outstanding = (unsigned)number(arg, 1, 100000);
+		break;
+	case OPT_BEACON:
+		o->beacon_ms = (unsigned)number(arg, 1, 1000000);
+		break;
+	case OPT_RATE:
+		o->rate = number(arg, 1, 1000000000);
+		break;
+	case OPT_HOLD:
+		o->hold_ms = (unsigned)number(arg, 0, 86400000);
+		break;
+	case OPT_JSON:
+		o->is_json = true;
+		break;
+	case OPT_VERIFY:
+		o->verify = arg;
+		break;
+	default:
+		exit(2);
+	}
+}
+
+static void
+check(const struct load_options *o)
+{
+	const bool has_relay = o->control.sin_port != 0;
+
+	if (o->is_raw && (has_relay || o->verify != NULL))
+		bad_usage("--raw stands alone");
+	if (!o->is_raw && has_relay != (o->data.sin_port != 0))
+		bad_usage("--control and --data belong together");
+	if (!o->is_raw && !has_relay && o->verify == NULL)
+		bad_usage("where to?");
+}
+
+void
+load_options_parse(struct load_options *o, int argc, char **argv)
+{
+	int opt;
+
+	*o = (struct load_options){
+		.shape = { 1, 4, 1000, 256 * 1024, 0 },
+		.outstanding = 16,
+	};
+	o->control.sin_family = o->data.sin_family = AF_INET;
+	set_host(o, "127.0.0.1");
+	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
+		take(o, opt, optarg);
+	if (optind < argc)
+		bad_usage("%s: not an option", argv[optind]);
+	check(o);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Load for a relay: many sessions of relay protocol 2.11 from one thread. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/clock.h"
+#include "tests/bench/load.h"
+
+static const double percents[] = { 50, 90, 99, 99.9, 100 };
+#define PERCENTS (sizeof(percents) / sizeof(percents[0]))
+
+static double
+own_cpu_s(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static double
+percentile_us(const struct load_result *r, unsigned i)
+{
+	return (double)histogram_percentile(&r->index_reply, percents[i]) / 1e3;
+}
+
+static void
+print_json(const struct load_result *r, double wall_s)
+{
+	printf("{\"wall_s\": %.6f, \"packets\": %" PRIu64
+	       ", \"bytes\": %" PRIu64 ", \"beacons\": %" PRIu64
+	       ", \"bytes_per_s\": %.0f"
+	       ", \"cpu_s\": %.6f, \"index_reply_us\": {",
+	    wall_s, r->packets, r->bytes, r->beacons, (double)r->bytes / wall_s,
+	    own_cpu_s());
+	for (unsigned i = 0; i < PERCENTS; i++)
+		printf("%s\"p%g\": %.1f", i == 0 ? "" : ", ", percents[i],
+		    percentile_us(r, i));
+	puts("}}");
+}
+
+static void
+print_text(const struct load_result *r, double wall_s)
+{
+	printf("%" PRIu64 " packets, %" PRIu64
+	       " bytes in %.3f s: %.0f packets/s"
+	       ", %.1f MiB/s; %.3f s of own CPU\n",
+	    r->packets, r->bytes, wall_s, (double)r->packets / wall_s,
+	    (double)r->bytes / wall_s / (1 << 20), own_cpu_s());
+	if (r->beacons > 0)
+		printf("%" PRIu64 " beacons\n", r->beacons);
+	if (r->index_reply.count == 0)
+		return;
+	printf("SEND_INDEX answered after (us):");
+	for (unsigned i = 0; i < PERCENTS; i++)
+		printf("%s p%g %.1f", i == 0 ? "" : ",", percents[i],
+		    percentile_us(r, i));
+	putchar('\n');
+}
+
+/* Two for each session. */
+static void
+raise_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct load_result r;
+	struct load_options o;
+	double wall_s;
+
+	load_options_parse(&o, argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	shape_init();
+	raise_descriptors();
+	if (o.is_raw)
+		load_run_raw(&o, &r);
+	else if (o.control.sin_port != 0)
+		load_run(&o, &r);
+	wall_s = (double)(r.ended_ns - r.started_ns) / (double)NS_PER_S;
+	if (r.ended_ns != 0 && o.is_json)
+		print_json(&r, wall_s);
+	else if (r.ended_ns != 0)
+		print_text(&r, wall_s);
+	if (o.verify != NULL && !load_verify(&o))
+		return 1;
+	return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a load consists of: a function of (session, stream, packet, offset), so
+ * that whoever knows the shape can say what every byte and every index record
+ * that a relay wrote must be. Numbers count from 0.
+ *
+ * A packet begins with a tag that says whose it is; behind it come bytes of a
+ * table of noise, from a place that depends on whose it is. They are sent from
+ * the table as they are: making them costs nothing.
+ */
+#ifndef BENCH_SHAPE_H
+#define BENCH_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct relay_index;
+
+struct shape {
+	unsigned sessions;
+	unsigned streams; /* data streams of a session */
+	uint64_t packets; /* of a stream */
+	uint32_t size;	  /* bytes of a packet, without padding */
+	uint32_t padding; /* zero bytes behind it on disk */
+};
+
+struct packet_id {
+	unsigned session, stream;
+	uint64_t packet;
+};
+
+#define SHAPE_TAG 24 /* bytes; a smaller packet has the front of it */
+
+#define SHAPE_HOSTNAME "loadgen"
+#define SHAPE_PATH "ust/uid/0/64-bit"
+#define SHAPE_NAME_MAX 64 /* of a session, a channel, a metadata text */
+
+void shape_session_name(unsigned session, char out[SHAPE_NAME_MAX]);
+void shape_channel_name(unsigned stream, char out[SHAPE_NAME_MAX]);
+void shape_metadata(unsigned session, char out[SHAPE_NAME_MAX]);
+
+/* Once, before the functions below. */
+void shape_init(void);
+void shape_tag(const struct packet_id *id, uint8_t out[SHAPE_TAG]);
+/* The packet's bytes from OFFSET (at least SHAPE_TAG) on: as many as lie in one
+ * piece, at least one, at most N. */
+struct iovec shape_run(const struct packet_id *id, uint64_t offset, size_t n);
+/* Are the N bytes at P those of the packet from OFFSET on? */
+bool shape_check(
+    const struct packet_id *id, uint64_t offset, const uint8_t *p, size_t n);
+/* All but the stream's handle. */
+void shape_index(
+    const struct shape *s, const struct packet_id *id, struct relay_index *out);
+
+#endif
