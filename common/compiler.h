@@ -3,6 +3,8 @@
 #ifndef COMMON_COMPILER_H
 #define COMMON_COMPILER_H
 
+#include <stddef.h>
+
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

@@ -75,4 +75,11 @@ published_take_bits(struct published *p)
 	return atomic_exchange_explicit(&p->n, 0, memory_order_seq_cst);
 }
 
+/* A count of references: whoever takes it to zero sees what all others did. */
+static inline uint64_t
+published_release(struct published *p)
+{
+	return atomic_fetch_sub_explicit(&p->n, 1, memory_order_acq_rel) - 1;
+}
+
 #endif

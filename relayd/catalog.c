@@ -8,9 +8,9 @@
 #include "store/packet_log.h"
 
 static void
-session_release(struct urcu_ref *n)
+session_release(struct ref *r)
 {
-	struct live_session *s = container_of(n, struct live_session, ref.n);
+	struct live_session *s = container_of(r, struct live_session, ref);
 
 	free(s->hostname);
 	free(s->name);
@@ -56,9 +56,9 @@ live_session_put(struct live_session *s)
 }
 
 static void
-stream_release(struct urcu_ref *n)
+stream_release(struct ref *r)
 {
-	struct live_stream *s = container_of(n, struct live_stream, ref.n);
+	struct live_stream *s = container_of(r, struct live_stream, ref);
 
 	live_session_put(s->session);
 	packet_log_put(s->log);

@@ -198,7 +198,7 @@ is_mid_message(const struct conn *c)
 static enum got
 read_some(struct conn *c, enum status *st)
 {
-	size_t size, total = 0;
+	size_t size = 0, total = 0;
 	enum got g = GOT_SOME;
 
 	*st = serve_kept(c);

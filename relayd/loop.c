@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ take_messages(struct loop *l)
 	while ((node = __cds_wfcq_dequeue_blocking(
 		    &l->inbox_head, &l->inbox_tail)) != NULL) {
 		m = container_of(node, struct message, node);
+		assert(published(&m->is_ready) == 1);
 		l->on_message(m, l->arg);
 		free(m);
 	}
@@ -99,6 +101,8 @@ loop_post(struct loop *l, struct message *take_m)
 	const uint64_t one = 1;
 
 	cds_wfcq_node_init(&take_m->node);
+	/* liburcu's queue orders this already; ThreadSanitizer cannot see it. */
+	publish(&take_m->is_ready, 1);
 	/* An inbox that was not empty has a wake-up under way already. */
 	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))
 		return;

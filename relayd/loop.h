@@ -39,6 +39,7 @@ struct placement_key {
 
 struct message {
 	struct cds_wfcq_node node;
+	struct published is_ready; /* the queue's order, where tools see it */
 	enum message_kind kind;
 	struct conn *conn;	  /* ADOPT: owned */
 	struct placement_key key; /* ADOPT of a control connection, GONE */

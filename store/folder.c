@@ -39,9 +39,9 @@ folder_get(struct folder *f)
 }
 
 static void
-release(struct urcu_ref *n)
+release(struct ref *r)
 {
-	struct folder *f = container_of(n, struct folder, ref.n);
+	struct folder *f = container_of(r, struct folder, ref);
 
 	close(f->fd);
 	free(f);

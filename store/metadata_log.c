@@ -56,9 +56,9 @@ free_later(struct rcu_head *head)
 }
 
 static void
-release(struct urcu_ref *n)
+release(struct ref *r)
 {
-	struct metadata_log *log = container_of(n, struct metadata_log, ref.n);
+	struct metadata_log *log = container_of(r, struct metadata_log, ref);
 
 	free_version(log->version);
 	free(log);

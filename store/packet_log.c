@@ -92,9 +92,9 @@ packet_log_get(struct packet_log *log)
 }
 
 static void
-release(struct urcu_ref *n)
+release(struct ref *r)
 {
-	struct packet_log *log = container_of(n, struct packet_log, ref.n);
+	struct packet_log *log = container_of(r, struct packet_log, ref);
 
 	for (unsigned i = 0; i < log->files->n; i++)
 		folder_put(log->files->f[i].folder);
