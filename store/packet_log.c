@@ -211,10 +211,11 @@ drop(struct packet_log *log, unsigned n)
 }
 
 void
-packet_log_drop_file(struct packet_log *log, uint64_t number)
+packet_log_drop_file(struct packet_log *log, uint64_t number, uint64_t chunk)
 {
 	for (unsigned i = 0; i < log->files->n; i++)
-		if (log->files->f[i].number == number) {
+		if (log->files->f[i].number == number &&
+		    log->files->f[i].chunk == chunk) {
 			drop(log, i + 1);
 			return;
 		}
