@@ -165,8 +165,10 @@ post(struct live_worker *w, enum message_kind kind, int news, void *object)
 
 	if (m == NULL) {
 		log_error("out of memory: a viewer will miss something");
-		if (kind == MESSAGE_NEWS)
+		if (kind == MESSAGE_NEWS) {
+			gallery_untold(&w->gallery, (enum live_news)news);
 			put_object((enum live_news)news, object);
+		}
 		return;
 	}
 	m->kind = kind;
@@ -182,6 +184,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		get_object(what, object);
+		gallery_told(&p->workers[i].gallery, what);
 		post(&p->workers[i], MESSAGE_NEWS, (int)what, object);
 	}
 }
