@@ -212,7 +212,9 @@ serve_create(struct viewer *v, struct live_reply *reply)
 	 * waits for a session. */
 	detach_all(v);
 	v->has_session = true;
-	v->created_before_list = !v->has_listed;
+	/* ... and lists in between. */
+	if (!v->has_listed)
+		v->created_before_list = true;
 	live_reply_u32(reply->out, LIVE_CREATE_OK);
 	return LIVE_REPLY;
 }
