@@ -132,7 +132,6 @@ void
 viewer_count(struct viewer *v, bool is_news)
 {
 	v->nothings = is_news ? 0 : v->nothings + 1;
-	v->last_reply_ns = clock_now_ns();
 }
 
 bool
@@ -316,8 +315,8 @@ serve_detach(
 	return LIVE_REPLY;
 }
 
-enum live_outcome
-viewer_serve(struct viewer *v, const struct live_request *q,
+static enum live_outcome
+serve(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held)
 {
@@ -351,4 +350,16 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 		return serve_detach(v, q, reply);
 	}
 	return LIVE_CLOSE;
+}
+
+enum live_outcome
+viewer_serve(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
+{
+	enum live_outcome outcome = serve(v, q, how, reply, held);
+
+	if (outcome == LIVE_REPLY)
+		v->last_reply_ns = clock_now_ns();
+	return outcome;
 }

@@ -58,8 +58,8 @@ struct viewer {
 	bool has_been_flagged; /* a reply said so since GET_NEW_STREAMS */
 	bool has_had_empty_ok; /* since the last publication */
 	/* Holding replies (live 4.8). */
-	unsigned nothings; /* "nothing" replies since the last news */
-	uint64_t last_reply_ns;
+	unsigned nothings;	/* "nothing" replies since the last news */
+	uint64_t last_reply_ns; /* of any kind */
 	uint64_t
 	    lost; /* packets overwritten or cleared before they were read */
 };
@@ -140,7 +140,7 @@ enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);
-/* A reply goes out. */
+/* A reply goes out that counts for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
 
 #endif
