@@ -68,7 +68,7 @@ struct viewer {
 enum live_outcome {
 	LIVE_REPLY,	 /* the reply is in *out */
 	LIVE_REPLY_LAST, /* and then the connection ends */
-	LIVE_HOLD,	 /* nothing new: ask again at a wake-up, or the limit */
+	LIVE_HOLD,	 /* not yet: ask again at a wake-up, or the limit */
 	LIVE_CLOSE,	 /* without a reply */
 };
 

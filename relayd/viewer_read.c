@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
@@ -169,10 +170,28 @@ send_status(struct viewer *v, uint32_t status, struct live_reply *reply)
 	    v, &(struct live_index){ .status = status }, true, reply);
 }
 
-/* What is at the position? False: a file went away, look again. */
+/*
+ * Published streams are on their way here by a message, and what NEXT promises
+ * may be of a time after their beginning. After packet_log_look(): what was
+ * published before what it saw, counts.
+ */
 static bool
-look(struct viewer *v, struct position *p, struct live_index *i, bool *is_news,
-    bool *is_end)
+must_hear_first(const struct viewer *v, enum log_next next)
+{
+	return (next == LOG_PACKET || next == LOG_INACTIVE) &&
+	       gallery_is_behind(v->gallery);
+}
+
+enum found {
+	FOUND,	     /* *i is the answer */
+	FOUND_AGAIN, /* a file went away: look again */
+	FOUND_LATER, /* not before the message that is under way */
+};
+
+/* What is at the position? */
+static enum found
+look(struct viewer *v, struct position *p, bool may_wait, struct live_index *i,
+    bool *is_news, bool *is_end)
 {
 	struct index_record rec;
 	struct log_view view;
@@ -180,16 +199,18 @@ look(struct viewer *v, struct position *p, struct live_index *i, bool *is_news,
 
 	catch_up(v, p);
 	next = packet_log_look(p->stream->log, p->pos, &view);
+	if (may_wait && must_hear_first(v, next))
+		return FOUND_LATER;
 	*i = (struct live_index){ .flags = flags_of(v, p) };
 	*is_news = true;
 	*is_end = next == LOG_END;
 	if (next == LOG_END) {
 		i->status = LIVE_INDEX_HUP;
-		return true;
+		return FOUND;
 	}
 	if (next != LOG_PACKET) {
 		*is_news = fill_nothing(v, p, next, &view, i);
-		return true;
+		return FOUND;
 	}
 	switch (read_record(v, p, &rec)) {
 	case OK:
@@ -197,13 +218,13 @@ look(struct viewer *v, struct position *p, struct live_index *i, bool *is_news,
 		/* The class of a stream never changes (live 6, P4). */
 		if (view.has_ctf_stream)
 			i->ctf_stream = view.ctf_stream;
-		return true;
+		return FOUND;
 	case E_NOENT:
 		i->status = LIVE_INDEX_RETRY;
-		return false;
+		return FOUND_AGAIN;
 	default:
 		i->status = LIVE_INDEX_ERR;
-		return true;
+		return FOUND;
 	}
 }
 
@@ -221,8 +242,19 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	if (p->stream->is_metadata)
 		return send_status(v, LIVE_INDEX_HUP, reply);
 	for (;;) {
-		if (!look(v, p, &i, &is_news, &is_end) && --tries > 0)
-			continue;
+		switch (look(v, p, how->may_hold, &i, &is_news, &is_end)) {
+		case FOUND_LATER:
+			*held = (struct live_held){
+				.until_ns = how->arrived_ns + NS_PER_S
+			};
+			return LIVE_HOLD;
+		case FOUND_AGAIN:
+			if (--tries > 0)
+				continue;
+			break;
+		case FOUND:
+			break;
+		}
 		if (is_news || !viewer_may_hold(v, how, p->stream->session,
 				   p->stream->log, held))
 			break;
