@@ -67,7 +67,8 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 		.max_memory = 1 << 30 };
 	struct store_config store = { .max_files = 64 };
 
-	*s = (struct studio){ .door = { .tell = tell, .wake = wake } };
+	*s = (struct studio){ .door = { .tell = tell, .wake = wake },
+		.host = "host" };
 	strcpy(s->dir, "/tmp/check_studio.XXXXXX");
 	MUST(mkdtemp(s->dir) != NULL);
 	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -132,7 +133,7 @@ studio_session(
     struct studio *s, const char *name, uint32_t live_us, bool is_ctf2)
 {
 	struct relay_session_request q = { .session_name = name,
-		.hostname = "host",
+		.hostname = s->host,
 		.base_path = "",
 		.live_timer_us = live_us,
 		.peer_session = published(&s->session_ids) + 1,

@@ -35,6 +35,7 @@ struct studio {
 	struct published memory, session_ids, viewer_ids;
 	int base_fd;
 	char dir[64];
+	const char *host;  /* of sessions made */
 	const void *woken; /* the last source; NULL: none since reset */
 };
 
