@@ -164,10 +164,12 @@ send_index(struct viewer *v, const struct live_index *i, bool is_news,
 }
 
 static enum live_outcome
-send_status(struct viewer *v, uint32_t status, struct live_reply *reply)
+send_status(
+    struct viewer *v, uint32_t status, uint32_t flags, struct live_reply *reply)
 {
-	return send_index(
-	    v, &(struct live_index){ .status = status }, true, reply);
+	return send_index(v,
+	    &(struct live_index){ .status = status, .flags = flags }, true,
+	    reply);
 }
 
 /*
@@ -238,9 +240,9 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	int tries = TRIES;
 
 	if (p == NULL || !p->is_announced)
-		return send_status(v, LIVE_INDEX_ERR, reply);
+		return send_status(v, LIVE_INDEX_ERR, 0, reply);
 	if (p->stream->is_metadata)
-		return send_status(v, LIVE_INDEX_HUP, reply);
+		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);
 	for (;;) {
 		switch (look(v, p, how->may_hold, &i, &is_news, &is_end)) {
 		case FOUND_LATER:
