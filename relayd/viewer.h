@@ -22,9 +22,17 @@ struct live_session;
 struct live_stream;
 struct open_file;
 
+/* The positions of one CTF trace; lives as long as there are any. */
+struct viewer_trace {
+	uint64_t id;
+	unsigned n_data;	   /* data streams */
+	struct position *metadata; /* NULL: none */
+};
+
 /* A viewer's place in one stream. */
 struct position {
 	struct list node;
+	struct viewer_trace *trace;
 	struct live_stream *stream;
 	bool is_announced;
 	/* data */
@@ -53,7 +61,8 @@ struct viewer {
 	bool has_listed;
 	struct list attachments;
 	struct list positions;
-	struct idmap by_id; /* viewer stream id -> struct position */
+	struct idmap by_id;  /* viewer stream id -> struct position */
+	struct idmap traces; /* trace id -> struct viewer_trace */
 	/* Streams that were published and not yet announced (live 4.9). */
 	bool has_been_flagged; /* a reply said so since GET_NEW_STREAMS */
 	bool has_had_empty_ok; /* since the last publication */
@@ -121,8 +130,6 @@ uint32_t viewer_announce(
 bool viewer_has_data(const struct viewer *v, const struct live_session *s);
 /* P was answered HUP: it is gone, and its trace's metadata with the last. */
 void viewer_hang_up(struct viewer *v, struct position *p);
-/* The position of the metadata of a trace; NULL: unknown. */
-struct position *viewer_metadata_of(const struct viewer *v, uint64_t trace_id);
 
 enum live_outcome viewer_next_index(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,

@@ -24,7 +24,7 @@
 static uint32_t
 flags_of(const struct viewer *v, const struct position *p)
 {
-	const struct position *m = viewer_metadata_of(v, p->stream->trace_id);
+	const struct position *m = p->trace->metadata;
 	uint32_t flags = 0;
 	uint64_t length;
 
