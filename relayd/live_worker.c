@@ -53,14 +53,17 @@ static void
 on_news(struct live_worker *w, struct message *m)
 {
 	enum live_news what = (enum live_news)m->news;
+	uint64_t ended = 0;
 
 	if (w->loop.is_stopping) {
 		put_object(what, m->object);
 		return;
 	}
+	if (what == LIVE_NEWS_SESSION_ENDED)
+		ended = ((struct live_session *)m->object)->id;
 	gallery_news(&w->gallery, what, m->object);
-	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_SESSION_ENDED)
-		viewer_desk_news(&w->desk, what == LIVE_NEWS_SESSION_ENDED);
+	if (what == LIVE_NEWS_STREAM || ended != 0)
+		viewer_desk_news(&w->desk, ended);
 }
 
 static void

@@ -345,9 +345,9 @@ viewer_desk_wake(struct viewer_desk *d, const void *source)
 }
 
 void
-viewer_desk_news(struct viewer_desk *d, bool is_end)
+viewer_desk_news(struct viewer_desk *d, uint64_t ended)
 {
-	serve_held(d, NULL, true, is_end);
+	serve_held(d, NULL, true, ended != 0);
 }
 
 uint64_t

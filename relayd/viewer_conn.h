@@ -67,8 +67,9 @@ void viewer_desk_init(
 void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
 /* SOURCE has news: who waits for it is served. */
 void viewer_desk_wake(struct viewer_desk *d, const void *source);
-/* Streams were published, or a session ended (IS_END): the same. */
-void viewer_desk_news(struct viewer_desk *d, bool is_end);
+/* Streams were published, or the session with the id ENDED did (0: none): who
+ * waits is served, and its own viewers are answered in any case. */
+void viewer_desk_news(struct viewer_desk *d, uint64_t ended);
 /* Limits of held replies and of stalled viewers. When to come again, ns. */
 uint64_t viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns);
 
