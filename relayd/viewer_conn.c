@@ -312,7 +312,8 @@ viewer_desk_destroy(struct viewer_desk *d)
 
 /* Those that stay held go to the end of the list meanwhile: take a copy. */
 static void
-serve_held(struct viewer_desk *d, const void *source, bool is_any, bool is_end)
+serve_held(
+    struct viewer_desk *d, const void *source, bool is_any, uint64_t ended)
 {
 	struct list todo, *n, *tmp;
 	struct viewer_conn *c;
@@ -328,7 +329,8 @@ serve_held(struct viewer_desk *d, const void *source, bool is_any, bool is_end)
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		c->how.may_hold = !is_end;
+		c->how.may_hold = ended == 0 ||
+				  viewer_attachment(c->viewer, ended) == NULL;
 		if (!serve_one(c))
 			continue;
 		/* Requests behind it had to wait. */
@@ -341,13 +343,13 @@ serve_held(struct viewer_desk *d, const void *source, bool is_any, bool is_end)
 void
 viewer_desk_wake(struct viewer_desk *d, const void *source)
 {
-	serve_held(d, source, false, false);
+	serve_held(d, source, false, 0);
 }
 
 void
 viewer_desk_news(struct viewer_desk *d, uint64_t ended)
 {
-	serve_held(d, NULL, true, ended != 0);
+	serve_held(d, NULL, true, ended);
 }
 
 uint64_t
