@@ -27,7 +27,8 @@ struct sockaddr;
 /* Requests served in one wake-up, then the others: strict request and reply
  * makes more than one rare. */
 #define VIEWER_TURN_REQUESTS 64
-/* A reply of which nothing was taken for so long. */
+/* A reply of which nothing was taken, or a request of which nothing more came,
+ * for so long. */
 #define VIEWER_STALL_NS (30 * NS_PER_S)
 
 /* What the viewers of one live worker share. */
@@ -37,6 +38,7 @@ struct viewer_desk {
 	struct list conns;
 	struct list held;   /* with a reply that waits for news */
 	unsigned n_sending; /* with a reply that the socket did not take */
+	unsigned n_partial; /* with the beginning of a request */
 };
 
 struct viewer_conn {
@@ -52,7 +54,7 @@ struct viewer_conn {
 	struct buf out;
 	struct open_file *file; /* behind OUT */
 	uint64_t offset, length;
-	bool is_sending;
+	bool is_sending, is_partial;
 	bool is_last;	      /* closed when the reply is out */
 	uint64_t progress_ns; /* of the reply, or of half a request */
 	/* held */
