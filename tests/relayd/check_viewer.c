@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "relayd/session.h"
+#include "relayd/shard.h"
 #include "relayd/stream.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
@@ -284,7 +285,6 @@ START_TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
 	clear(1, 2);
 	studio_index(scene.data, &late);
 	packet(2);
-	ck_assert_uint_eq(packet_log_start(scene.data->log), 2);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	assert_packet(0, 2);
 	scene_close();
@@ -345,6 +345,8 @@ START_TEST(cleared_then_destroyed_ends)
 	studio_rotate(scene.metadata, false, 0, 0);
 	studio_rotate(scene.data, false, 0, 1);
 	studio_close_chunk(scene.session, 0, true);
+	while (shard_delete_some(scene.studio.shard))
+		;
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
 	data = scene_id(scene.data);
 	metadata = scene_id(scene.metadata);
