@@ -38,6 +38,16 @@ flags_of(const struct viewer *v, const struct position *p)
 	return flags;
 }
 
+static void
+move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
+{
+	log_info("peer=%s viewer lost %" PRIu64 " packets of stream %s/%s, %s "
+		 "before it read them",
+	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
+	v->lost += pos - p->pos;
+	p->pos = pos;
+}
+
 /* A position below the start is moved there: a ring was overwritten, or the
  * session cleared. */
 static void
@@ -45,13 +55,25 @@ catch_up(struct viewer *v, struct position *p)
 {
 	uint64_t start = packet_log_start(p->stream->log);
 
-	if (p->pos >= start)
+	if (p->pos < start)
+		move_up(v, p, start, "overwritten or cleared");
+}
+
+/* A file of the log cannot be opened: did it leave the log meanwhile, or did
+ * somebody remove it? Then the packets in it are lost, for all viewers. */
+static void
+pass_missing_file(struct viewer *v, struct position *p)
+{
+	struct packet_log *log = p->stream->log;
+	uint64_t count = packet_log_count(log);
+	struct log_place place;
+
+	if (packet_log_place(log, p->pos, &place) != OK)
 		return;
-	log_info("peer=%s viewer lost %" PRIu64 " packets of stream %s/%s, "
-		 "overwritten or cleared before it read them",
-	    v->peer, start - p->pos, p->stream->path, p->stream->channel);
-	v->lost += start - p->pos;
-	p->pos = start;
+	folder_put(place.folder);
+	if (packet_log_start(log) <= p->pos)
+		move_up(v, p, place.next < count ? place.next : count,
+		    "whose file was removed");
 }
 
 /* E_NOENT: gone meanwhile; look again. */
@@ -222,6 +244,7 @@ look(struct viewer *v, struct position *p, bool may_wait, struct live_index *i,
 			i->ctf_stream = view.ctf_stream;
 		return FOUND;
 	case E_NOENT:
+		pass_missing_file(v, p);
 		i->status = LIVE_INDEX_RETRY;
 		return FOUND_AGAIN;
 	default:

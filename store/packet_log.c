@@ -369,6 +369,8 @@ packet_log_place(
 		*out = (struct log_place){
 			.folder = folder_get(files->f[i].folder),
 			.first = files->f[i].first,
+			.next = i + 1 < files->n ? files->f[i + 1].first
+						 : UINT64_MAX,
 			.number = files->f[i].number,
 			.is_numbered = log->is_numbered,
 		};

@@ -44,6 +44,7 @@ struct log_view {
 struct log_place {
 	struct folder *folder; /* a reference; folder_put() */
 	uint64_t first;	       /* position of its first record */
+	uint64_t next;	       /* and of the next file's, or UINT64_MAX */
 	uint64_t number;       /* of the tracefile */
 	bool is_numbered;
 };

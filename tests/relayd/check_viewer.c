@@ -308,6 +308,7 @@ START_TEST(a_missing_file_is_skipped)
 {
 	struct stream *t;
 	struct studio_packet p;
+	uint64_t id;
 
 	scene_open(true);
 	t = studio_stream(scene.session, "ust/uid", "ring", 128, 0);
@@ -321,16 +322,15 @@ START_TEST(a_missing_file_is_skipped)
 	remove_data("ring_0");
 	remove_data(_i == 0 ? "ring_1" : "ring_2");
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
-	if (_i == 0)
-		assert_packet((index_status(), 0), 4);
-	else
-		assert_packet((index_status(), 0), 2);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	assert_packet(0, _i == 0 ? 4 : 2);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_RETRY);
 	ck_assert_uint_eq(scene.viewer->lost, 4);
+	id = scene_id(t);
 	stream_close(t, 5);
-	ck_assert_uint_eq(index_status(), LIVE_INDEX_HUP);
-	scene.data = NULL;
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
 	scene_close();
 }
 END_TEST
