@@ -128,8 +128,14 @@ forget_metadata(struct viewer *v, struct position *p)
 void
 viewer_stream_closed(struct viewer *v, struct live_stream *s)
 {
+	struct position *p = viewer_position(v, s->id);
+
 	if (s->is_metadata)
-		forget_metadata(v, viewer_position(v, s->id));
+		forget_metadata(v, p);
+	/* Attached between the ends of its metadata and its own: it will never
+	 * be announced. */
+	else if (p != NULL && !p->is_announced && p->trace->metadata == NULL)
+		viewer_forget(v, p);
 }
 
 void
