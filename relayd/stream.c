@@ -41,7 +41,7 @@ stream_open_file(struct stream *t, bool replaces)
 
 	/* A viewer must not find the name of a file that is going away. */
 	if (replaces && t->log != NULL)
-		packet_log_drop_file(t->log, t->number);
+		packet_log_drop_file(t->log, t->number, t->chunk->serial);
 	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
 	    t->number, replaces, index_format(t));
 	if (st == OK)
