@@ -181,6 +181,10 @@ send_index(struct viewer *v, const struct live_index *i, bool is_news,
 	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
 		v->has_been_flagged = true;
 	viewer_count(v, is_news);
+	log_debug("peer=%s index status=%" PRIu32 " flags=%" PRIu32
+		  " size=%" PRIu64 " begin=%" PRIu64 " end=%" PRIu64,
+	    v->peer, i->status, i->flags, i->packet_size, i->timestamp_begin,
+	    i->timestamp_end);
 	live_reply_index(reply->out, i);
 	return LIVE_REPLY;
 }

@@ -87,10 +87,11 @@ def live(w):
 def live_viewer(w):
     """babeltrace2 watches a live session from its first event to its end"""
     begin(w, "watch", "--live=100000")
-    app = w.app(0, 1000, microseconds=2000)
-    app.wait_emitted(20)
+    wait_for("the session listed", lambda: tree.listed(w, "watch"))
     viewer = tree.Viewer(w, "watch")
-    emitted = app.finish()
+    wait_for("the viewer attached",
+             lambda: (tree.listed(w, "watch") or (0, 0))[1] == 1)
+    emitted = w.run_app(0, 1000, microseconds=2000)
     time.sleep(0.5)
     end(w, "watch")
     got = viewer.finish()

@@ -150,35 +150,63 @@ def events(world, path):
 
 
 class Viewer:
-    """babeltrace2 on a live session, until the session ends."""
+    """A stock viewer on a live session, until the session ends."""
 
-    def __init__(self, world, session):
+    count = 0
+
+    def __init__(self, world, session, program="babeltrace2"):
+        self.program = program
         self.url = "net://127.0.0.1:%d/host/%s/%s" % (
             world.ports[2], socket.gethostname(), session)
-        self.files = [open(os.path.join(world.directory, "viewer." + kind),
-                           "w+b") for kind in ("out", "err")]
+        Viewer.count += 1
+        self.files = [open(os.path.join(
+            world.directory, "viewer%d.%s" % (Viewer.count, kind)), "w+b")
+            for kind in ("out", "err")]
         self.child = subprocess.Popen(
-            ["babeltrace2", "-i", "lttng-live", self.url],
+            [program, "-i", "lttng-live", self.url],
             stdin=subprocess.DEVNULL, stdout=self.files[0],
             stderr=self.files[1], env=world.env())
         world.children.append(self.child)
 
-    def finish(self, timeout=15.0):
+    def text(self, kind=0):
+        """What it has printed so far."""
+        with open(self.files[kind].name, "rb") as handle:
+            return handle.read().decode(errors="replace")
+
+    def seen(self):
+        """The numbers of the events that it has printed so far."""
+        text = self.text()
+        return event_numbers(self.url, text[:text.rfind("\n") + 1])
+
+    def finish(self, timeout=15.0, status=0):
         """Until its end; the numbers of the events it saw."""
         try:
             self.child.wait(timeout)
         except subprocess.TimeoutExpired as error:
-            raise Failure("babeltrace2 does not end with the session") \
-                from error
-        texts = []
-        for handle in self.files:
-            handle.seek(0)
-            texts.append(handle.read())
-            handle.close()
-        if self.child.returncode != 0:
+            raise Failure("%s does not end with the session"
+                          % self.program) from error
+        if self.child.returncode != status:
             raise babeltrace2_failure(self.url, self.child.returncode,
-                                      texts[1])
-        return event_numbers(self.url, texts[0].decode())
+                                      self.text(1).encode())
+        numbers = self.seen()
+        for handle in self.files:
+            handle.close()
+        return numbers
+
+
+def listed(world, session):
+    """(streams, clients) of a session as babeltrace2 lists it; None: not
+    there."""
+    done = subprocess.run(
+        ["babeltrace2", "-i", "lttng-live",
+         "net://127.0.0.1:%d" % world.ports[2]], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=world.env(),
+        timeout=20)
+    match = re.search(
+        r"/%s \(timer = \d+, (\d+) stream\(s\), (\d+) client\(s\)"
+        % re.escape(session), done.stdout.decode())
+    return None if match is None else (int(match.group(1)),
+                                       int(match.group(2)))
 
 
 def span(numbers):
