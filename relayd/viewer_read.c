@@ -271,6 +271,8 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	if (p->stream->is_metadata)
 		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);
 	for (;;) {
+		uint64_t before = p->pos;
+
 		switch (look(v, p, how->may_hold, &i, &is_news, &is_end)) {
 		case FOUND_LATER:
 			*held = (struct live_held){
@@ -278,7 +280,7 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 			};
 			return LIVE_HOLD;
 		case FOUND_AGAIN:
-			if (--tries > 0)
+			if (p->pos != before || --tries > 0)
 				continue;
 			break;
 		case FOUND:

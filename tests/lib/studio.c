@@ -69,7 +69,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 
 	*s = (struct studio){ .door = { .tell = tell, .wake = wake },
 		.host = "host" };
-	strcpy(s->dir, "/tmp/check_studio.XXXXXX");
+	snprintf(s->dir, sizeof(s->dir), "/tmp/check_studio.XXXXXX");
 	MUST(mkdtemp(s->dir) != NULL);
 	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	MUST(s->base_fd >= 0);

@@ -1,0 +1,992 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random sessions and viewers against a model that says what each viewer must
+ * see: every packet once, in order, from where it began; skipped only what a
+ * clear or a ring took; times that never go back; a stream's HUP once, after
+ * its last packet. The writers' side is real (shard, files), the viewers' side
+ * too; news between them arrive late. TP_MODEL_SEED repeats one run, a failure
+ * prints its seed; TP_TEST_LONG runs a hundred times as many.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "relayd/stream.h"
+#include "store/packet_log.h"
+#include "tests/lib/studio.h"
+#include "tests/lib/unit.h"
+
+#define SESSIONS 3 /* at a time */
+#define STREAMS 160
+#define PACKETS 128 /* of a stream */
+#define VIEWERS 3
+#define STEPS 1500
+#define SEEDS 12
+#define PACKET_BYTES 64
+#define NONE UINT64_MAX
+
+struct m_stream {
+	struct stream *t; /* NULL: closed */
+	struct session *session;
+	struct live_stream *live;
+	bool is_metadata, is_published, is_closed;
+	bool is_doomed;	 /* closed, and its files are being deleted */
+	bool in_gallery; /* published, delivered, and its close not */
+	unsigned trace;
+	/* data */
+	uint64_t per_file, files; /* 0: no limit */
+	uint64_t data, index;	  /* halves sent */
+	uint64_t committed;	  /* both */
+	uint64_t in_chunk;	  /* of these, since the chunk began */
+	uint64_t first_in_chunk;  /* position */
+	uint64_t roll_at;	  /* NONE: no rotation is pending */
+	bool is_deleted;	  /* its chunk was cleared already */
+	uint64_t start, count;	  /* of the log */
+	uint64_t last_time, beacon;
+	bool has_beacon, has_class;
+	struct studio_packet packets[PACKETS];
+	uint64_t offsets[PACKETS];
+	uint64_t log[PACKETS]; /* position -> number of the packet */
+	/* metadata */
+	uint64_t full, length; /* ever, and in this chunk */
+};
+
+struct m_session {
+	struct session *session; /* NULL: none */
+	struct live_session *live;
+	uint64_t chunk;
+	bool in_gallery;
+};
+
+struct m_position {
+	enum { ABSENT, HIDDEN, ANNOUNCED } state;
+	uint64_t pos, bound, last_time, sent, given;
+	bool has_bound;
+	uint64_t pinned; /* packet of the last OK; NONE: none */
+};
+
+struct m_viewer {
+	struct viewer *v;
+	bool wants_empty_ok, was_flagged, had_empty_ok;
+	struct live_session *attached[SESSIONS]; /* by slot */
+	bool has_ended[SESSIONS];
+	struct m_position at[STREAMS];
+};
+
+static struct studio studio;
+static struct buf out;
+static struct m_stream *streams;
+static unsigned n_streams, n_traces;
+static struct m_session sessions[SESSIONS];
+static struct m_viewer *viewers;
+static uint64_t now, rng, seed, step;
+
+#define CHECK(condition, ...)                                            \
+	do {                                                             \
+		if (!(condition)) {                                      \
+			fprintf(stderr, "seed %llu step %llu line %d: ", \
+			    (unsigned long long)seed,                    \
+			    (unsigned long long)step, __LINE__);         \
+			fprintf(stderr, __VA_ARGS__);                    \
+			fprintf(stderr, "\n");                           \
+			ck_abort_msg("%s", #condition);                  \
+		}                                                        \
+	} while (0)
+
+static uint64_t
+random_below(uint64_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (rng >> 11) % n;
+}
+
+static bool
+one_in(uint64_t n)
+{
+	return random_below(n) == 0;
+}
+
+/* ---- the writers */
+
+static struct m_stream *
+add_stream(struct m_session *s, unsigned trace, bool is_metadata)
+{
+	struct m_stream *m;
+	char path[32], channel[32];
+
+	if (n_streams == STREAMS)
+		return NULL;
+	m = &streams[n_streams];
+	*m = (struct m_stream){ .session = s->session,
+		.is_metadata = is_metadata,
+		.trace = trace,
+		.roll_at = NONE };
+	if (!is_metadata && one_in(2)) {
+		m->per_file = 1 + random_below(3);
+		m->files = random_below(4);
+	}
+	snprintf(path, sizeof(path), "ust/pid/%u", trace);
+	snprintf(channel, sizeof(channel), "ch_%u", n_streams);
+	m->t = studio_stream(s->session, path,
+	    is_metadata ? "metadata" : channel, m->per_file * PACKET_BYTES,
+	    m->files);
+	CHECK(m->t != NULL, "stream");
+	n_streams++;
+	return m;
+}
+
+static void
+publish_streams(struct m_session *s)
+{
+	session_publish(s->session);
+	for (unsigned i = 0; i < n_streams; i++) {
+		struct m_stream *m = &streams[i];
+
+		if (m->session != s->session || m->is_published || m->t == NULL)
+			continue;
+		m->is_published = true;
+		m->live = live_stream_get(m->t->live);
+	}
+}
+
+/* With its metadata first, last, or in a publication of its own. */
+static void
+add_trace(struct m_session *s)
+{
+	unsigned trace = n_traces++;
+	uint64_t order = random_below(4), n = 1 + random_below(2);
+
+	if (order == 0)
+		(void)add_stream(s, trace, true);
+	while (n-- > 0)
+		(void)add_stream(s, trace, false);
+	if (order == 3 && one_in(2))
+		publish_streams(s);
+	if (order != 0)
+		(void)add_stream(s, trace, true);
+	publish_streams(s);
+}
+
+static void
+begin_session(struct m_session *s)
+{
+	*s = (struct m_session){ 0 };
+	s->session = studio_session(&studio, "session", 1000, false);
+	s->live = live_session_get(s->session->live);
+	add_trace(s);
+}
+
+/* The next packet goes to a file: where in it? A ring may overwrite one. */
+static uint64_t
+place_packet(struct m_stream *m)
+{
+	uint64_t at = m->in_chunk++, file, gone;
+
+	if (m->per_file == 0)
+		return at * PACKET_BYTES;
+	file = at / m->per_file;
+	if (m->files != 0 && file >= m->files && !m->is_deleted) {
+		gone = m->first_in_chunk + (file - m->files + 1) * m->per_file;
+		if (gone > m->count)
+			gone = m->count;
+		if (gone > m->start)
+			m->start = gone;
+	}
+	return at % m->per_file * PACKET_BYTES;
+}
+
+/* Packets that became whole. */
+static void
+commit(struct m_stream *m)
+{
+	while (m->committed < m->data && m->committed < m->index) {
+		uint64_t seq = m->committed++;
+
+		m->offsets[seq] = place_packet(m);
+		if (!m->is_deleted) {
+			m->log[m->count++] = seq;
+			m->has_beacon = false;
+			if (m->packets[seq].end > m->last_time)
+				m->last_time = m->packets[seq].end;
+		}
+		if (m->committed == m->roll_at) {
+			m->roll_at = NONE;
+			m->is_deleted = false;
+			m->in_chunk = 0;
+			m->first_in_chunk = m->count;
+		}
+	}
+	CHECK(packet_log_count(m->t->log) == m->count, "count %llu",
+	    (unsigned long long)packet_log_count(m->t->log));
+	CHECK(packet_log_start(m->t->log) == m->start, "start %llu for %llu",
+	    (unsigned long long)packet_log_start(m->t->log),
+	    (unsigned long long)m->start);
+}
+
+static uint64_t
+produced(const struct m_stream *m)
+{
+	return m->data > m->index ? m->data : m->index;
+}
+
+static bool
+produce(struct m_stream *m)
+{
+	uint64_t seq = produced(m);
+
+	if (seq == PACKETS)
+		return false;
+	m->packets[seq] = (struct studio_packet){ .seq = seq,
+		.begin = now + 1,
+		.end = now + 1 + random_below(20),
+		.bytes = PACKET_BYTES,
+		.tag = (uint64_t)(m - streams) << 40 | seq << 16,
+		.ctf_stream = STUDIO_CLASS };
+	now = m->packets[seq].end;
+	return true;
+}
+
+static void
+send_data(struct m_stream *m)
+{
+	if (m->data == produced(m) && !produce(m))
+		return;
+	studio_data(m->t, &m->packets[m->data++]);
+	commit(m);
+}
+
+static void
+send_index(struct m_stream *m)
+{
+	if (m->index == produced(m) && !produce(m))
+		return;
+	m->has_beacon = false;
+	m->has_class = true;
+	studio_index(m->t, &m->packets[m->index++]);
+	commit(m);
+}
+
+static void
+send_beacon(struct m_stream *m)
+{
+	uint64_t time = one_in(8) ? now / 2 : ++now;
+
+	studio_beacon(m->t, time);
+	if (m->data != m->index)
+		return; /* something waits for its other half */
+	m->has_class = true;
+	if (time < m->last_time)
+		return;
+	m->has_beacon = true;
+	m->beacon = m->last_time = time;
+}
+
+static uint8_t
+metadata_byte(unsigned trace, uint64_t at)
+{
+	return (uint8_t)(at * 7 + trace * 13 + (at >> 8));
+}
+
+/* What is missing in this chunk, or something new. */
+static void
+send_metadata(struct m_stream *m)
+{
+	uint8_t bytes[40];
+	uint64_t n = 1 + random_below(sizeof(bytes));
+
+	if (m->length < m->full && n > m->full - m->length)
+		n = m->full - m->length;
+	for (uint64_t i = 0; i < n; i++)
+		bytes[i] = metadata_byte(m->trace, m->length + i);
+	studio_metadata(m->t, bytes, (size_t)n);
+	m->length += n;
+	if (m->length > m->full)
+		m->full = m->length;
+}
+
+static void
+clear_session(struct m_session *s)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].t != NULL && streams[i].roll_at != NONE &&
+		    streams[i].session == s->session)
+			return; /* the one before is under way */
+	studio_create_chunk(s->session, ++s->chunk);
+	for (unsigned i = 0; i < n_streams; i++) {
+		struct m_stream *m = &streams[i];
+
+		if (m->t == NULL || m->session != s->session)
+			continue;
+		m->roll_at = produced(m);
+		studio_rotate(m->t, true, s->chunk, m->roll_at);
+		m->length = 0;
+		if (m->committed == m->roll_at) {
+			m->roll_at = NONE;
+			m->in_chunk = 0;
+			m->first_in_chunk = m->count;
+		}
+	}
+	studio_close_chunk(s->session, s->chunk - 1, true);
+	for (unsigned i = 0; i < n_streams; i++) {
+		struct m_stream *m = &streams[i];
+
+		if (m->session != s->session)
+			continue;
+		m->is_doomed |= m->is_closed;
+		if (m->t == NULL || m->is_metadata)
+			continue;
+		m->start = m->count;
+		m->is_deleted = m->roll_at != NONE;
+		commit(m);
+	}
+}
+
+static void
+before_close(struct m_stream *m)
+{
+	while (!m->is_metadata && m->data < m->index)
+		send_data(m);
+	/* Whole packets whose record never came are appended without. */
+	for (; m->committed < m->data; m->committed++)
+		(void)place_packet(m);
+	m->is_closed = true;
+	m->t = NULL;
+}
+
+static void
+close_stream(struct m_stream *m)
+{
+	struct stream *t = m->t;
+
+	before_close(m);
+	stream_close(
+	    t, m->is_metadata || produced(m) == 0 ? NONE : produced(m) - 1);
+}
+
+static void
+end_session(struct m_session *s)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].t != NULL && streams[i].session == s->session)
+			before_close(&streams[i]);
+	session_end(s->session, one_in(4));
+	s->session = NULL;
+}
+
+static void
+writer_step(void)
+{
+	struct m_session *s = &sessions[random_below(SESSIONS)];
+	struct m_stream *m = n_streams == 0 ? NULL
+					    : &streams[random_below(n_streams)];
+
+	if (s->session == NULL && s->live == NULL && n_streams < STREAMS - 8)
+		begin_session(s);
+	if (s->session != NULL && one_in(60))
+		add_trace(s);
+	if (s->session != NULL && one_in(80))
+		clear_session(s);
+	if (s->session != NULL && one_in(250))
+		end_session(s);
+	if (one_in(5))
+		(void)shard_delete_some(studio.shard);
+	if (m == NULL || m->t == NULL)
+		return;
+	if (one_in(40))
+		close_stream(m);
+	else if (m->is_metadata)
+		one_in(4) ? send_metadata(m) : (void)0;
+	else if (one_in(3))
+		send_beacon(m);
+	else if (one_in(2) && m->data < m->index + 3)
+		send_data(m);
+	else if (m->index < m->data + 3)
+		send_index(m);
+}
+
+/* ---- what viewers know */
+
+static struct m_position *
+metadata_of(struct m_viewer *v, unsigned trace)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].trace == trace && streams[i].is_metadata &&
+		    v->at[i].state != ABSENT)
+			return &v->at[i];
+	return NULL;
+}
+
+static struct m_stream *
+stream_of(struct m_viewer *v, const struct m_position *p)
+{
+	return &streams[p - v->at];
+}
+
+static bool
+has_data_positions(const struct m_viewer *v, unsigned trace)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].trace == trace && !streams[i].is_metadata &&
+		    v->at[i].state != ABSENT)
+			return true;
+	return false;
+}
+
+static void
+forget_metadata(struct m_viewer *v, unsigned trace)
+{
+	struct m_position *p = metadata_of(v, trace);
+
+	if (p != NULL && p->state == ANNOUNCED && stream_of(v, p)->is_closed &&
+	    !has_data_positions(v, trace))
+		p->state = ABSENT;
+}
+
+static bool
+may_announce(struct m_viewer *v, unsigned i)
+{
+	return v->at[i].state == HIDDEN &&
+	       metadata_of(v, streams[i].trace) != NULL;
+}
+
+static bool
+has_unannounced(struct m_viewer *v)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (may_announce(v, i))
+			return true;
+	return false;
+}
+
+static int
+slot_of(const struct m_viewer *v, const struct live_session *live)
+{
+	for (int k = 0; k < SESSIONS; k++)
+		if (v->attached[k] == live)
+			return k;
+	return -1;
+}
+
+static void
+add_position(struct m_viewer *v, unsigned i, bool at_end)
+{
+	v->at[i] = (struct m_position){ .state = HIDDEN,
+		.pos = at_end ? streams[i].count : streams[i].start,
+		.pinned = NONE };
+}
+
+static void
+learn(enum live_news what, const void *object)
+{
+	for (unsigned k = 0; k < SESSIONS; k++)
+		if (sessions[k].live == object) {
+			sessions[k].in_gallery = what == LIVE_NEWS_SESSION;
+			if (what == LIVE_NEWS_SESSION_ENDED) {
+				live_session_put(sessions[k].live);
+				sessions[k].live = NULL;
+			}
+		}
+	for (struct m_viewer *v = viewers; v < viewers + VIEWERS; v++)
+		if (what == LIVE_NEWS_SESSION_ENDED && slot_of(v, object) >= 0)
+			v->has_ended[slot_of(v, object)] = true;
+	for (unsigned i = 0; i < n_streams; i++) {
+		struct m_stream *m = &streams[i];
+
+		if (m->live != object)
+			continue;
+		m->in_gallery = what == LIVE_NEWS_STREAM;
+		for (struct m_viewer *v = viewers; v < viewers + VIEWERS; v++) {
+			if (slot_of(v, m->live->session) < 0)
+				continue;
+			if (what == LIVE_NEWS_STREAM &&
+			    v->at[i].state == ABSENT) {
+				add_position(v, i, false);
+				v->had_empty_ok = false;
+			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
+				   m->is_metadata) {
+				forget_metadata(v, m->trace);
+			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
+				   v->at[i].state == HIDDEN &&
+				   !may_announce(v, i)) {
+				v->at[i].state = ABSENT;
+			}
+		}
+	}
+}
+
+static bool
+deliver_one(void)
+{
+	const struct studio_news *n = studio.first;
+	enum live_news what;
+	const void *object;
+
+	if (n == NULL)
+		return false;
+	what = n->what;
+	object = n->object;
+	(void)studio_deliver(&studio);
+	learn(what, object);
+	return true;
+}
+
+/* ---- the viewers */
+
+static enum live_outcome
+ask(struct m_viewer *v, const struct live_request *q)
+{
+	struct live_held held;
+
+	return studio_ask(
+	    v->v, q, &(struct live_how){ .may_hold = true }, &out, &held);
+}
+
+static uint32_t
+flags_of(struct m_viewer *v, unsigned i)
+{
+	const struct m_position *p = metadata_of(v, streams[i].trace);
+	uint32_t flags = has_unannounced(v) ? LIVE_FLAG_NEW_STREAM : 0;
+
+	if (p != NULL) {
+		const struct m_stream *m = &streams[p - v->at];
+
+		if (m->length == 0 || m->length > p->sent)
+			flags |= LIVE_FLAG_NEW_METADATA;
+	}
+	return flags;
+}
+
+/* The reply that must come; the position moves as it says. */
+static struct live_index
+expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags)
+{
+	struct m_position *p = &v->at[i];
+	struct m_stream *m = &streams[i];
+	struct live_index want = { .flags = flags, .status = LIVE_INDEX_RETRY };
+	uint64_t time = m->beacon;
+
+	if (flags & LIVE_FLAG_NEW_STREAM) {
+		if (v->wants_empty_ok && v->was_flagged && !v->had_empty_ok &&
+		    m->has_class) {
+			v->had_empty_ok = true;
+			want.status = LIVE_INDEX_OK;
+			want.ctf_stream = STUDIO_CLASS;
+			return want;
+		}
+		time = p->has_bound ? p->bound : 0;
+	}
+	if (!m->has_beacon || time < p->last_time ||
+	    ((flags & LIVE_FLAG_NEW_STREAM) != 0 && !p->has_bound))
+		return want;
+	want.status = LIVE_INDEX_INACTIVE;
+	want.timestamp_end = time;
+	want.ctf_stream = STUDIO_CLASS;
+	p->has_bound = true;
+	p->bound = p->last_time = time;
+	return want;
+}
+
+static struct live_index
+expect_packet(struct m_viewer *v, unsigned i, uint32_t flags)
+{
+	struct m_position *p = &v->at[i];
+	uint64_t seq = streams[i].log[p->pos++];
+	const struct studio_packet *k = &streams[i].packets[seq];
+
+	CHECK(p->given <= seq, "packet %llu again", (unsigned long long)seq);
+	CHECK(k->begin >= p->last_time, "a packet of the past");
+	p->given = seq + 1;
+	p->pinned = seq;
+	p->last_time = k->end;
+	return (struct live_index){ .status = LIVE_INDEX_OK,
+		.flags = flags,
+		.offset = streams[i].offsets[seq],
+		.packet_size = PACKET_BYTES * 8,
+		.content_size = PACKET_BYTES * 8,
+		.timestamp_begin = k->begin,
+		.timestamp_end = k->end,
+		.ctf_stream = STUDIO_CLASS };
+}
+
+static struct live_index
+expect_index(struct m_viewer *v, unsigned i)
+{
+	struct m_position *p = &v->at[i];
+	struct m_stream *m = &streams[i];
+	uint32_t flags;
+
+	if (p->state != ANNOUNCED)
+		return (struct live_index){ .status = LIVE_INDEX_ERR };
+	flags = flags_of(v, i);
+	if (m->is_metadata)
+		return (struct live_index){ .status = LIVE_INDEX_HUP,
+			.flags = flags };
+	if (p->pos < m->start)
+		p->pos = m->start;
+	if (p->pos < m->count)
+		return expect_packet(v, i, flags);
+	if (m->is_closed) {
+		p->state = ABSENT;
+		forget_metadata(v, m->trace);
+		return (struct live_index){ .status = LIVE_INDEX_HUP,
+			.flags = flags };
+	}
+	return expect_nothing(v, i, flags);
+}
+
+/* Must it wait for the message of a publication? */
+static bool
+must_wait(const struct m_viewer *v, unsigned i)
+{
+	const struct m_stream *m = &streams[i];
+	const struct m_position *p = &v->at[i];
+
+	return studio.n_waiting > 0 && p->state == ANNOUNCED &&
+	       !m->is_metadata &&
+	       (p->pos < m->count || (m->has_beacon && !m->is_closed)) &&
+	       (m->start < m->count || (m->has_beacon && !m->is_closed));
+}
+
+/* Of a closed stream that was cleared, what is open may still be read. */
+static void
+skip_deleted(const struct m_stream *m, struct m_position *p,
+    const struct live_index *got)
+{
+	while (p->pos < m->count &&
+	       (got->status == LIVE_INDEX_HUP ||
+		   m->packets[m->log[p->pos]].begin != got->timestamp_begin))
+		p->pos++;
+}
+
+static void
+next_index(struct m_viewer *v, unsigned i)
+{
+	struct live_request q = { .cmd = LIVE_CMD_get_next_index,
+		.id = streams[i].live->id };
+	bool waits = must_wait(v, i);
+	struct live_index want, got;
+
+	CHECK((ask(v, &q) == LIVE_HOLD) == waits, "stream %u waits: %d", i,
+	    waits);
+	if (waits) {
+		while (studio.n_waiting > 0)
+			(void)deliver_one();
+		CHECK(ask(v, &q) == LIVE_REPLY, "stream %u waits", i);
+	}
+	got = studio_index_of(&out);
+	if (streams[i].is_doomed && v->at[i].state == ANNOUNCED)
+		skip_deleted(&streams[i], &v->at[i], &got);
+	want = expect_index(v, i);
+	if (want.flags & LIVE_FLAG_NEW_STREAM)
+		v->was_flagged = true;
+	CHECK(memcmp(&want, &got, sizeof(want)) == 0,
+	    "stream %u: status %u for %u, flags %u for %u, time %llu for "
+	    "%llu, begin %llu for %llu, offset %llu for %llu",
+	    i, got.status, want.status, got.flags, want.flags,
+	    (unsigned long long)got.timestamp_end,
+	    (unsigned long long)want.timestamp_end,
+	    (unsigned long long)got.timestamp_begin,
+	    (unsigned long long)want.timestamp_begin,
+	    (unsigned long long)got.offset, (unsigned long long)want.offset);
+}
+
+/* The packet of the last index is there, whatever happened meanwhile. */
+static void
+get_packet(struct m_viewer *v, unsigned i)
+{
+	const struct m_position *p = &v->at[i];
+	bool has = p->state == ANNOUNCED && p->pinned != NONE;
+	uint64_t offset = has ? streams[i].offsets[p->pinned] : 0;
+
+	(void)ask(v, &(struct live_request){ .cmd = LIVE_CMD_get_packet,
+			 .id = streams[i].live->id,
+			 .offset = offset,
+			 .length = PACKET_BYTES });
+	CHECK((studio_u32(&out, 0) == LIVE_PACKET_OK) == has, "stream %u", i);
+	CHECK(
+	    !has || studio_is_packet(&out, 12, &streams[i].packets[p->pinned]),
+	    "stream %u: not packet %llu", i, (unsigned long long)p->pinned);
+}
+
+static void
+get_metadata(struct m_viewer *v, unsigned i)
+{
+	struct m_position *p = &v->at[i];
+	const struct m_stream *m = &streams[i];
+	uint64_t n;
+	uint32_t status;
+
+	(void)ask(v, &(struct live_request){
+			 .cmd = LIVE_CMD_get_metadata, .id = m->live->id });
+	n = studio_u64(&out, 0);
+	status = studio_u32(&out, 8);
+	if (p->state != ANNOUNCED || !m->is_metadata) {
+		CHECK(status == LIVE_METADATA_ERR && n == 0, "no metadata");
+		return;
+	}
+	if (status != LIVE_METADATA_OK) {
+		CHECK(status == LIVE_METADATA_NO_NEW && n == 0, "status %u",
+		    status);
+		CHECK(m->length <= p->sent || m->is_closed, "it is there");
+		return;
+	}
+	CHECK(n > 0 && p->sent + n == m->length, "%llu bytes",
+	    (unsigned long long)n);
+	for (uint64_t k = 0; k < n; k++)
+		CHECK(buf_data(&out)[12 + k] ==
+			  metadata_byte(m->trace, p->sent + k),
+		    "byte %llu", (unsigned long long)(p->sent + k));
+	p->sent = m->length;
+}
+
+/* The records behind AT must be those that may be announced, each once. */
+static void
+take_records(struct m_viewer *v, const struct live_session *s)
+{
+	uint32_t count = studio_u32(&out, 4), expected = 0;
+
+	CHECK(buf_len(&out) == 8 + count * (size_t)LIVE_STREAM_RECORD_LEN,
+	    "count");
+	for (unsigned i = 0; i < n_streams; i++)
+		expected += streams[i].live != NULL &&
+			    streams[i].live->session == s && may_announce(v, i);
+	CHECK(count == expected, "%u streams for %u", count, expected);
+	for (uint32_t k = 0; k < count; k++) {
+		uint64_t id = studio_u64(
+		    &out, 8 + k * (size_t)LIVE_STREAM_RECORD_LEN);
+		bool has = false;
+
+		for (unsigned i = 0; i < n_streams && !has; i++) {
+			if (streams[i].live == NULL ||
+			    streams[i].live->id != id)
+				continue;
+			CHECK(may_announce(v, i), "stream %u announced", i);
+			has = true;
+		}
+		CHECK(has, "no such stream");
+	}
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].live != NULL && streams[i].live->session == s &&
+		    may_announce(v, i))
+			v->at[i].state = ANNOUNCED;
+}
+
+static bool
+has_data(const struct m_viewer *v, const struct live_session *s)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (v->at[i].state == ANNOUNCED && !streams[i].is_metadata &&
+		    streams[i].live->session == s)
+			return true;
+	return false;
+}
+
+static void
+new_streams(struct m_viewer *v, int slot)
+{
+	const struct live_session *s = v->attached[slot];
+	uint32_t status;
+
+	(void)ask(v, &(struct live_request){
+			 .cmd = LIVE_CMD_get_new_streams, .id = s->id });
+	status = studio_u32(&out, 0);
+	take_records(v, s);
+	v->was_flagged = false;
+	if (studio_u32(&out, 4) == 0 && v->has_ended[slot] && !has_data(v, s))
+		CHECK(status == LIVE_STREAMS_HUP, "status %u", status);
+	else
+		CHECK(status == LIVE_STREAMS_OK, "status %u", status);
+}
+
+static void
+attach(struct m_viewer *v, struct m_session *s)
+{
+	bool at_end = one_in(2);
+	int slot = slot_of(v, NULL);
+	uint32_t status;
+
+	if (slot < 0 || s->live == NULL)
+		return;
+	(void)ask(
+	    v, &(struct live_request){ .cmd = LIVE_CMD_attach_session,
+		   .id = s->live->id,
+		   .seek = at_end ? LIVE_SEEK_LAST : LIVE_SEEK_BEGINNING });
+	status = studio_u32(&out, 0);
+	if (!s->in_gallery) {
+		CHECK(status == LIVE_ATTACH_UNKNOWN, "status %u", status);
+		return;
+	}
+	if (slot_of(v, s->live) >= 0) {
+		CHECK(status == LIVE_ATTACH_ALREADY, "status %u", status);
+		return;
+	}
+	CHECK(status == LIVE_ATTACH_OK, "status %u", status);
+	v->attached[slot] = live_session_get(s->live);
+	v->has_ended[slot] = false;
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].in_gallery &&
+		    streams[i].live->session == s->live)
+			add_position(v, i, at_end);
+	take_records(v, s->live);
+}
+
+static void
+detach(struct m_viewer *v, int slot)
+{
+	struct live_session *s = v->attached[slot];
+
+	(void)ask(v, &(struct live_request){
+			 .cmd = LIVE_CMD_detach_session, .id = s->id });
+	CHECK(studio_u32(&out, 0) == LIVE_DETACH_OK, "detach");
+	for (unsigned i = 0; i < n_streams; i++)
+		if (streams[i].live != NULL && streams[i].live->session == s)
+			v->at[i].state = ABSENT;
+	v->attached[slot] = NULL;
+	live_session_put(s);
+}
+
+static void
+viewer_step(struct m_viewer *v)
+{
+	int slot = (int)random_below(SESSIONS);
+	unsigned i = n_streams == 0 ? 0 : (unsigned)random_below(n_streams);
+
+	if (one_in(15))
+		attach(v, &sessions[random_below(SESSIONS)]);
+	if (v->attached[slot] != NULL && one_in(300))
+		detach(v, slot);
+	if (v->attached[slot] != NULL && one_in(10))
+		new_streams(v, slot);
+	if (n_streams == 0)
+		return;
+	/* Mostly what it knows. */
+	for (int k = 0; k < 8 && v->at[i].state == ABSENT; k++)
+		i = (unsigned)random_below(n_streams);
+	if (streams[i].live == NULL)
+		return;
+	if (one_in(4))
+		get_packet(v, i);
+	else if (one_in(6) || (streams[i].is_metadata && !one_in(4)))
+		get_metadata(v, i);
+	else
+		next_index(v, i);
+}
+
+/* All that is left, to the end: each stream HUP, each session HUP. */
+static void
+read_to_end(struct m_viewer *v)
+{
+	for (int slot = 0; slot < SESSIONS; slot++) {
+		if (v->attached[slot] == NULL)
+			continue;
+		new_streams(v, slot);
+		for (unsigned i = 0; i < n_streams; i++)
+			for (unsigned n = 0;
+			     v->at[i].state == ANNOUNCED &&
+			     !streams[i].is_metadata &&
+			     streams[i].live->session == v->attached[slot];
+			     n++) {
+				CHECK(n <= PACKETS, "stream %u has no end", i);
+				next_index(v, i);
+			}
+		new_streams(v, slot);
+		CHECK(studio_u32(&out, 0) == LIVE_STREAMS_HUP, "not ended");
+		detach(v, slot);
+	}
+	CHECK(list_empty(&v->v->positions), "positions are left");
+	CHECK(v->v->traces.n == 0 && v->v->by_id.n == 0, "entries are left");
+}
+
+static void
+begin(uint64_t this_seed)
+{
+	static char peer[] = "model";
+
+	seed = this_seed;
+	rng = seed * 0x9e3779b97f4a7c15 + 1;
+	now = 1000;
+	n_streams = n_traces = 0;
+	memset(sessions, 0, sizeof(sessions));
+	streams = calloc(STREAMS, sizeof(*streams));
+	viewers = calloc(VIEWERS, sizeof(*viewers));
+	studio_open(&studio, false, 0);
+	for (unsigned k = 0; k < VIEWERS; k++) {
+		static const uint32_t minors[VIEWERS] = { 4, 15, 4 };
+		struct m_viewer *v = &viewers[k];
+
+		ck_assert_int_eq(
+		    viewer_create(&v->v, &studio.gallery, peer), OK);
+		(void)ask(v, &(struct live_request){ .cmd = LIVE_CMD_connect,
+				 .major = 2,
+				 .minor = minors[k],
+				 .type = 1 });
+		if (k == 2)
+			(void)ask(v, &(struct live_request){ .cmd = 2 });
+		(void)ask(v, &(struct live_request){ .cmd = 8 });
+		v->wants_empty_ok = k == 0;
+	}
+}
+
+static void
+finish(void)
+{
+	for (unsigned k = 0; k < SESSIONS; k++)
+		if (sessions[k].session != NULL)
+			end_session(&sessions[k]);
+	while (deliver_one())
+		;
+	for (unsigned k = 0; k < VIEWERS; k++) {
+		read_to_end(&viewers[k]);
+		viewer_destroy(viewers[k].v);
+	}
+	for (unsigned i = 0; i < n_streams; i++)
+		live_stream_put(streams[i].live);
+	studio_close(&studio);
+	buf_free(&out);
+	free(streams);
+	free(viewers);
+}
+
+static void
+run(uint64_t this_seed)
+{
+	begin(this_seed);
+	for (step = 0; step < STEPS; step++) {
+		writer_step();
+		if (one_in(3))
+			(void)deliver_one();
+		if (one_in(2))
+			viewer_step(&viewers[random_below(VIEWERS)]);
+	}
+	finish();
+}
+
+START_TEST(viewers_see_what_the_model_says)
+{
+	const char *one = getenv("TP_MODEL_SEED");
+
+	if (one != NULL) {
+		log_set_level(LOG_DEBUG);
+		run(strtoull(one, NULL, 10));
+		return;
+	}
+	for (uint64_t n = 1; n <= SEEDS; n++)
+		run((uint64_t)_i * SEEDS + n);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ viewers_see_what_the_model_says,
+		    getenv("TP_TEST_LONG") != NULL ? 400 : 4, 0 },
+	};
+
+	return unit_run("viewer_model", units, ARRAY_LEN(units));
+}
