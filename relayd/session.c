@@ -263,13 +263,18 @@ session_input_gone(struct session *s)
 void
 session_hold(struct session *s, int64_t n)
 {
+	/* One session alone must not use up what all share. */
+	const uint64_t share = s->shard->config.max_memory / 4;
+	const uint64_t max = share < SESSION_HELD_MAX ? share
+						      : SESSION_HELD_MAX;
+
 	s->held_bytes += (uint64_t)n;
-	if (!s->is_held && s->held_bytes > SESSION_HELD_MAX) {
+	if (!s->is_held && s->held_bytes > max) {
 		s->is_held = true;
 		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
 			 "connections are not read for now",
 		    s->tag, s->held_bytes);
-	} else if (s->is_held && s->held_bytes <= SESSION_HELD_MAX / 2) {
+	} else if (s->is_held && s->held_bytes <= max / 2) {
 		s->is_held = false;
 	}
 }

@@ -44,7 +44,8 @@ struct session {
 	struct list inputs;  /* struct ingest, by session_node */
 	bool had_input;	     /* a data connection was bound once */
 
-	uint64_t held_bytes; /* of packets that wait */
+	uint64_t held_bytes; /* memory of packets that wait */
+	uint64_t n_records;  /* that wait for their bytes, of all streams */
 	bool is_held;	     /* too many: inputs are not read */
 
 	bool is_ended; /* no control connection any more */
@@ -90,7 +91,7 @@ session_may_receive(const struct session *s)
 	return !s->had_input || !list_empty(&s->inputs);
 }
 
-/* N more, or less, bytes wait for their record or turn. */
+/* N more, or less, bytes of memory wait for their record or turn. */
 void session_hold(struct session *s, int64_t n);
 
 /* Commands on trace chunks (streaming 5.5). The code is the reply's;
