@@ -215,6 +215,25 @@ session_reap(struct session *s)
 }
 
 void
+session_heard(struct session *s)
+{
+	if (s->is_ended)
+		s->linger_until_ns = clock_now_ns() + LINGER_NS;
+}
+
+bool
+session_is_hearing(const struct session *s)
+{
+	const struct list *n;
+
+	for (n = s->inputs.next; n != &s->inputs; n = n->next)
+		if (ingest_is_mid_message(
+			list_entry(n, struct ingest, session_node)))
+			return true;
+	return false;
+}
+
+void
 session_end(struct session *s, bool aborted)
 {
 	struct list *n, *tmp;
@@ -230,7 +249,7 @@ session_end(struct session *s, bool aborted)
 	tell_end(s);
 	if (session_reap(s))
 		return;
-	s->linger_until_ns = clock_now_ns() + LINGER_NS;
+	session_heard(s);
 	list_add(&s->shard->ending, &s->ending_node);
 }
 

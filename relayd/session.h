@@ -80,6 +80,11 @@ bool session_reap(struct session *s);
 /* The session's stream of that handle; NULL: none of its own. */
 struct stream *session_stream(const struct session *s, uint64_t handle);
 
+/* A packet has arrived: more may be under way. */
+void session_heard(struct session *s);
+/* Is a data connection in the middle of a packet? */
+bool session_is_hearing(const struct session *s);
+
 /* A data connection has been bound, or is gone. */
 void session_input_came(struct session *s);
 void session_input_gone(struct session *s);

@@ -44,8 +44,8 @@ struct shard_config {
 #define SESSION_RECORDS_MAX 131072
 
 /* Times. A gap in the numbers waits while another data connection may fill it;
- * a session whose control connection is gone waits for bytes that are still
- * under way; records wait for a local reader's lock. */
+ * a session whose control connection is gone waits so long for the next bytes
+ * that are still under way; records wait for a local reader's lock. */
 #define GAP_NS (1 * NS_PER_S)
 #define LINGER_NS (10 * NS_PER_S)
 #define LOCK_RETRY_NS (10 * NS_PER_MS)

@@ -197,6 +197,7 @@ stream_data(struct stream *t, struct packet *take_p)
 	if (st != OK)
 		return st;
 	session_hold(t->session, (int64_t)memory);
+	session_heard(t->session);
 	stream_count_records(t);
 	stream_mark_dirty(t);
 	return OK;
