@@ -305,7 +305,7 @@ stream_reset_metadata(struct stream *t)
 	if (t->tf != NULL)
 		tracefile_discard(t->tf);
 	t->tf = NULL;
-	return stream_open_file(t, true);
+	return stream_open_file(t, false);
 }
 
 enum status
