@@ -215,6 +215,25 @@ session_reap(struct session *s)
 }
 
 void
+session_heard(struct session *s)
+{
+	if (s->is_ended)
+		s->linger_until_ns = clock_now_ns() + LINGER_NS;
+}
+
+bool
+session_is_hearing(const struct session *s)
+{
+	const struct list *n;
+
+	for (n = s->inputs.next; n != &s->inputs; n = n->next)
+		if (ingest_is_mid_message(
+			list_entry(n, struct ingest, session_node)))
+			return true;
+	return false;
+}
+
+void
 session_end(struct session *s, bool aborted)
 {
 	struct list *n, *tmp;
@@ -230,7 +249,7 @@ session_end(struct session *s, bool aborted)
 	tell_end(s);
 	if (session_reap(s))
 		return;
-	s->linger_until_ns = clock_now_ns() + LINGER_NS;
+	session_heard(s);
 	list_add(&s->shard->ending, &s->ending_node);
 }
 
@@ -263,13 +282,18 @@ session_input_gone(struct session *s)
 void
 session_hold(struct session *s, int64_t n)
 {
+	/* One session alone must not use up what all share. */
+	const uint64_t share = s->shard->config.max_memory / 4;
+	const uint64_t max = share < SESSION_HELD_MAX ? share
+						      : SESSION_HELD_MAX;
+
 	s->held_bytes += (uint64_t)n;
-	if (!s->is_held && s->held_bytes > SESSION_HELD_MAX) {
+	if (!s->is_held && s->held_bytes > max) {
 		s->is_held = true;
 		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
 			 "connections are not read for now",
 		    s->tag, s->held_bytes);
-	} else if (s->is_held && s->held_bytes <= SESSION_HELD_MAX / 2) {
+	} else if (s->is_held && s->held_bytes <= max / 2) {
 		s->is_held = false;
 	}
 }

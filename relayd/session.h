@@ -44,7 +44,8 @@ struct session {
 	struct list inputs;  /* struct ingest, by session_node */
 	bool had_input;	     /* a data connection was bound once */
 
-	uint64_t held_bytes; /* of packets that wait */
+	uint64_t held_bytes; /* memory of packets that wait */
+	uint64_t n_records;  /* that wait for their bytes, of all streams */
 	bool is_held;	     /* too many: inputs are not read */
 
 	bool is_ended; /* no control connection any more */
@@ -79,6 +80,11 @@ bool session_reap(struct session *s);
 /* The session's stream of that handle; NULL: none of its own. */
 struct stream *session_stream(const struct session *s, uint64_t handle);
 
+/* A packet has arrived: more may be under way. */
+void session_heard(struct session *s);
+/* Is a data connection in the middle of a packet? */
+bool session_is_hearing(const struct session *s);
+
 /* A data connection has been bound, or is gone. */
 void session_input_came(struct session *s);
 void session_input_gone(struct session *s);
@@ -90,7 +96,7 @@ session_may_receive(const struct session *s)
 	return !s->had_input || !list_empty(&s->inputs);
 }
 
-/* N more, or less, bytes wait for their record or turn. */
+/* N more, or less, bytes of memory wait for their record or turn. */
 void session_hold(struct session *s, int64_t n);
 
 /* Commands on trace chunks (streaming 5.5). The code is the reply's;

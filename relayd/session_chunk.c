@@ -62,11 +62,20 @@ finish_deletions(struct session *s)
 	}
 }
 
+/* Where a chunk without a name of its own rests while it is open. What others
+ * made in a shared directory must not move with it. */
+static enum chunk_place
+home_of(const struct session *s)
+{
+	return s->has_rotated || s->dir->is_shared ? CHUNK_AT_NAME
+						   : CHUNK_AT_ROOT;
+}
+
 static enum status
 new_chunk(
     struct session *s, const struct relay_create_chunk *q, struct chunk **out)
 {
-	enum chunk_place place = CHUNK_AT_ROOT;
+	enum chunk_place place = home_of(s);
 	struct chunk *c;
 	char name[256];
 	enum status st;
@@ -80,8 +89,6 @@ new_chunk(
 		place = CHUNK_AT_NAME;
 	else if (s->current != NULL)
 		place = CHUNK_AT_NEW;
-	else if (s->has_rotated)
-		place = CHUNK_AT_NAME;
 	/* A time that is no date is refused now, not when it is closed. */
 	st = chunk_name(c, name);
 	if (st == OK && s->current != NULL && s->current->override_name == NULL)
@@ -159,7 +166,7 @@ command_of(const struct relay_close_chunk *q)
 static enum status
 settle_places(struct session *s, struct chunk *c, enum chunk_command command)
 {
-	enum chunk_place home = s->has_rotated ? CHUNK_AT_NAME : CHUNK_AT_ROOT;
+	enum chunk_place home = home_of(s);
 	enum status st = OK;
 
 	if (command == CHUNK_KEEP && c->override_name == NULL)

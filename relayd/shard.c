@@ -122,6 +122,9 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 
 	list_for_each (n, tmp, &sh->ending) {
 		s = list_entry(n, struct session, ending_node);
+		/* Who stops there is closed by the desk. */
+		if (session_is_hearing(s))
+			session_heard(s);
 		if (s->linger_until_ns > now_ns) {
 			next = earlier(next, s->linger_until_ns);
 			continue;

@@ -75,6 +75,7 @@ stream_free(struct stream *t)
 	list_del(&t->locked_node);
 	list_del(&t->gapped_node);
 	reorder_free(&t->reorder);
+	stream_count_records(t);
 	stream_end_logs(t);
 	chunk_put(t->roll.to);
 	chunk_put(t->chunk);
@@ -165,6 +166,14 @@ stream_create(
 }
 
 void
+stream_count_records(struct stream *t)
+{
+	t->session->n_records += t->reorder.n_records;
+	t->session->n_records -= t->counted_records;
+	t->counted_records = t->reorder.n_records;
+}
+
+void
 stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
@@ -182,12 +191,14 @@ stream_begin(struct stream *t, const struct data_header *h)
 enum status
 stream_data(struct stream *t, struct packet *take_p)
 {
-	uint32_t size = take_p->size;
+	const uint64_t memory = packet_memory(take_p);
 	enum status st = reorder_data(&t->reorder, take_p);
 
 	if (st != OK)
 		return st;
-	session_hold(t->session, size);
+	session_hold(t->session, (int64_t)memory);
+	session_heard(t->session);
+	stream_count_records(t);
 	stream_mark_dirty(t);
 	return OK;
 }
@@ -223,6 +234,9 @@ stream_record(struct stream *t, const struct relay_index *i)
 	/* Its packet was given up, or was taken without: nothing to add. */
 	if (st == E_NOENT)
 		return OK;
+	stream_count_records(t);
+	if (st == OK && t->session->n_records > SESSION_RECORDS_MAX)
+		return E_LIMIT;
 	if (st == OK && !session_may_receive(t->session) &&
 	    t->reorder.n_records > halves) {
 		log_warn(STREAM_FMT " an index for packet %" PRIu64
@@ -291,7 +305,7 @@ stream_reset_metadata(struct stream *t)
 	if (t->tf != NULL)
 		tracefile_discard(t->tf);
 	t->tf = NULL;
-	return stream_open_file(t, true);
+	return stream_open_file(t, false);
 }
 
 enum status

@@ -46,7 +46,8 @@ struct stream {
 	struct list sealed; /* closed to packets; records wait for a lock */
 
 	struct reorder reorder;
-	uint64_t gap_since_ns; /* 0: no gap */
+	unsigned counted_records; /* of reorder, in the session's n_records */
+	uint64_t gap_since_ns;	  /* 0: no gap */
 	struct {
 		struct packet *first, **end;
 		unsigned n;
@@ -146,6 +147,8 @@ void stream_drain(struct stream *t);
 enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
 void stream_mark_dirty(struct stream *t);
+/* The number of records that wait for their bytes has changed. */
+void stream_count_records(struct stream *t);
 /* stream_live.c */
 enum status stream_make_logs(struct stream *t) MUST_CHECK;
 enum status stream_log_file(struct stream *t) MUST_CHECK;

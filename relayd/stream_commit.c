@@ -154,7 +154,7 @@ free_batch(struct stream *t)
 
 	for (p = t->batch.first; p != NULL; p = next) {
 		next = p->next;
-		session_hold(t->session, -(int64_t)p->size);
+		session_hold(t->session, -(int64_t)packet_memory(p));
 		packet_destroy(&shard_of(t)->store->packets, p);
 	}
 	t->batch.first = NULL;
@@ -297,6 +297,7 @@ give_up_gap(struct stream *t)
 	uint64_t n, from = t->reorder.next;
 
 	n = reorder_skip(&t->reorder, &records);
+	stream_count_records(t);
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += n;
 	t->gap_since_ns = 0;

@@ -10,6 +10,8 @@
 /* The first block of a packet, whatever its header claims, unless the sender
  * has just delivered a larger one. */
 #define FIRST_BLOCK (64 * 1024)
+/* The struct, and its places in the heap and in the map. */
+#define PACKET_OVERHEAD (sizeof(struct packet) + 64)
 
 void
 packet_pool_init(
@@ -79,6 +81,16 @@ packet_destroy(struct packet_pool *pool, struct packet *p)
 	}
 	list_add(&pool->free, &p->node);
 	pool->n_free++;
+}
+
+uint64_t
+packet_memory(const struct packet *p)
+{
+	uint64_t n = PACKET_OVERHEAD;
+
+	for (const struct slab_block *b = p->blocks; b != NULL; b = b->next)
+		n += b->cap;
+	return n;
 }
 
 /* How large the next block should be: no more than three times what came. */

@@ -58,6 +58,10 @@ void packet_filled(struct packet *p, size_t n);
 size_t packet_copy(
     struct packet_pool *pool, struct packet *p, const void *from, size_t n);
 
+/* Bytes of memory that a packet occupies: a small one far more than its size.
+ */
+uint64_t packet_memory(const struct packet *p);
+
 static inline bool
 packet_is_whole(const struct packet *p)
 {

@@ -81,6 +81,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	*out = NULL;
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
+	d->is_shared = is_snapshot;
 	st = relpath_dup(&d->wanted, wanted);
 	for (unsigned i = 0; st == OK && i <= SESSION_DIR_SUFFIX_MAX; i++) {
 		if (i > 0)

@@ -25,6 +25,8 @@ struct session_dir {
 	struct relpath *wanted; /* below the output directory, as computed */
 	struct relpath *path;	/* the same, or with a suffix; NULL: the output
 				   directory itself (peers before 2.11) */
+	bool is_shared;		/* claimed for a snapshot session: may hold
+				   what others made */
 	uint32_t journal_root;	/* 0: each stream has a root of its own */
 	struct store *store;
 };

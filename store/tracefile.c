@@ -55,6 +55,13 @@ tracefile_index_path(const struct tracefile *tf, char out[TRACEFILE_PATH_MAX])
 }
 
 static void
+sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
+{
+	if (f->fd >= 0 && fdatasync(f->fd) != 0)
+		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+}
+
+static void
 close_fd(struct tracefile *tf, struct tracefile_file *f)
 {
 	if (f->fd < 0)
@@ -67,6 +74,11 @@ close_fd(struct tracefile *tf, struct tracefile_file *f)
 static void
 close_fds(struct tracefile *tf)
 {
+	/* Also when only the descriptors go: nobody syncs them later. */
+	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded) {
+		sync_fd(tf, &tf->data);
+		sync_fd(tf, &tf->index);
+	}
 	close_fd(tf, &tf->data);
 	close_fd(tf, &tf->index);
 	list_del(&tf->open_node);
@@ -196,7 +208,8 @@ tracefile_create(struct tracefile **out, struct store *store,
 	tf->index_format = index;
 	tf->data.fd = tf->index.fd = -1;
 	list_init(&tf->open_node);
-	if (replaces)
+	/* A file that this family never made is somebody else's. */
+	if (replaces && number < family->n_files)
 		unlink_both(tf);
 	tracefile_data_path(tf, path);
 	st = tracefile_make(tf, &tf->data, path);
@@ -228,13 +241,6 @@ tracefile_end_log(struct tracefile *tf)
 	tf->ends_log = tf->log != NULL;
 }
 
-static void
-sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
-{
-	if (f->fd >= 0 && fdatasync(f->fd) != 0)
-		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
-}
-
 void
 tracefile_close(struct tracefile *take_tf)
 {
@@ -246,10 +252,6 @@ tracefile_close(struct tracefile *take_tf)
 	    tracefile_write_records(tf, true) != OK)
 		log_error("%s/%s: records lost at close", tf->family->path->s,
 		    tf->family->channel->s);
-	if (tf->store->config.sync == STORE_SYNC_CLOSE) {
-		sync_fd(tf, &tf->data);
-		sync_fd(tf, &tf->index);
-	}
 	close_fds(tf);
 	journal_remove_file(tf->store->journal, tf->data.journal);
 	journal_remove_file(tf->store->journal, tf->index.journal);

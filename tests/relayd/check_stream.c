@@ -258,6 +258,57 @@ START_TEST(bytes_after_close_stream_still_come)
 }
 END_TEST
 
+/* Every packet, and every part of one, begins the wait anew. */
+START_TEST(a_slow_link_is_waited_for_after_the_end_of_control)
+{
+	const struct data_header h = {
+		.stream = HANDLE, .net_seq = 1, .size = SIZE
+	};
+	struct buf b = { 0 };
+	uint8_t bytes[SIZE];
+	size_t used;
+
+	begin(0, 0);
+	data(0);
+	for (uint64_t seq = 0; seq < 3; seq++)
+		ck_assert_uint_eq(record(seq), RELAY_OK);
+	control_destroy(control, false);
+	control = NULL;
+	memset(bytes, 1, sizeof(bytes));
+	data_header_encode(&b, &h);
+	buf_bytes(&b, bytes, sizeof(bytes));
+	for (size_t part = 0; part < 4; part++) {
+		ck_assert_int_eq(ingest_input(inputs[0],
+				     buf_data(&b) + part * buf_len(&b) / 4,
+				     buf_len(&b) / 4, &used),
+		    OK);
+		now += LINGER_NS * 9 / 10;
+		clock_freeze(now, 0);
+		turn_end();
+	}
+	buf_free(&b);
+	check("c", "01", 2);
+	data(2);
+	check("c", "012", 3);
+	end();
+}
+END_TEST
+
+START_TEST(nobody_waits_for_ever_after_the_end_of_control)
+{
+	begin(0, 0);
+	data(0);
+	ck_assert_uint_eq(record(1), RELAY_OK);
+	control_destroy(control, false);
+	control = NULL;
+	now += LINGER_NS;
+	clock_freeze(now, 0);
+	turn_end();
+	ck_assert(list_empty(&shard->sessions));
+	end();
+}
+END_TEST
+
 START_TEST(a_gap_on_the_only_connection_is_passed)
 {
 	begin(0, 0);
@@ -342,6 +393,8 @@ main(void)
 		{ a_failed_write_is_told_once_and_the_stream_goes_on, 0, 0 },
 		{ packets_without_records_are_kept_at_the_end, 2, 0 },
 		{ bytes_after_close_stream_still_come, 0, 0 },
+		{ a_slow_link_is_waited_for_after_the_end_of_control, 0, 0 },
+		{ nobody_waits_for_ever_after_the_end_of_control, 0, 0 },
 		{ a_gap_on_the_only_connection_is_passed, 0, 0 },
 		{ a_gap_that_another_may_fill_waits_a_second, 2, 0 },
 		{ rings_roll_over_and_endless_rows_do_not, 2, 0 },

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Sessions that share a directory: the domains of one tracing session, with
+common trace chunks, and snapshots of one name. Starts daemons of its own."""
+import sys
+import time
+
+import relay
+from relay import check, equal
+
+KERNEL, USER = "kernel", "ust/uid/0/64-bit"
+ARCHIVE, KEEP, DELETE = 0, 1, 2
+NAMES = {0: "20270115T080000+0000-0", 1: "20270115T080000+0000-1"}
+ARCHIVED_0 = "20270115T080000+0000-20270115T080001+0000-0"
+
+
+class Domain:
+    """One consumer daemon of a tracing session: a control connection, a data
+    connection, one stream, its metadata."""
+
+    def __init__(self, daemon, path, **fields):
+        self.path, self.out, self.seq = path, daemon.out, 0
+        self.control, self.data = daemon.control(), daemon.data()
+        self.control.version()
+        self.id, code, self.dir = self.control.create_session(**fields)
+        equal(code, relay.OK, "CREATE_SESSION")
+
+    def streams(self):
+        self.stream, code = self.control.add_stream("c_0", path=self.path)
+        equal(code, relay.OK, "ADD_STREAM")
+        self.meta, code = self.control.add_stream("metadata", path=self.path)
+        equal(code, relay.OK, "ADD_STREAM")
+        equal(self.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+
+    def packet(self):
+        self.data.packet(self.stream, self.seq, bytes([self.seq]) * 4096)
+        equal(self.control.index(self.stream, self.seq, 4096), relay.OK,
+              "SEND_INDEX")
+        self.seq += 1
+
+    def settle(self):
+        until = time.monotonic() + 5
+        while self.control.pending(self.stream, self.seq - 1) != 0:
+            check(time.monotonic() < until, "DATA_PENDING stays 1")
+            time.sleep(0.002)
+
+    def rotate(self, chunk):
+        equal(self.control.rotate(chunk, (self.stream, self.seq)), relay.OK,
+              "ROTATE_STREAMS")
+        equal(self.control.rotate(chunk, (self.meta, 0)), relay.OK,
+              "ROTATE_STREAMS")
+
+    def end(self):
+        self.control.close()
+        self.data.close()
+
+    def content(self, below):
+        """The first byte of each packet in the file below DIR/BELOW."""
+        where = self.out / self.dir / below / self.path
+        blob = (where / "c_0").read_bytes()
+        equal(len(blob) % 4096, 0, f"{where}: size")
+        index = where / "index/c_0.idx"
+        size = index.stat().st_size if index.exists() else 16
+        equal(size, 16 + 72 * (len(blob) // 4096), f"{where}: index")
+        return list(blob[::4096])
+
+
+def both(daemon, **fields):
+    domains = [Domain(daemon, path, **fields) for path in (KERNEL, USER)]
+    for d in domains:
+        equal(d.control.create_chunk(0), relay.OK, "chunk 0")
+        d.streams()
+        d.packet()
+        d.settle()
+    return domains
+
+
+def gone(domain, chunk):
+    until = time.monotonic() + 5
+    while domain.control.chunk_exists(chunk) != (relay.OK, 0):
+        check(time.monotonic() < until, f"chunk {chunk} stays")
+        time.sleep(0.002)
+
+
+def names(daemon, domain):
+    return sorted(p.name for p in (daemon.out / domain.dir).iterdir())
+
+
+def domains_share_chunks():
+    """Every one of them sends every command; the last release archives."""
+    with relay.Daemon(workers=4) as daemon:
+        kernel, user = domains = both(daemon)
+        equal(kernel.dir, user.dir, "directory")
+        equal(kernel.content(""), [0], "before")
+        for d in domains:
+            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+        kernel.rotate(1)
+        equal(kernel.control.close_chunk(0, ARCHIVE),
+              (relay.OK, f"{kernel.dir}/archives/{ARCHIVED_0}"), "close 0")
+        equal(kernel.control.chunk_exists(0), (relay.OK, 1), "not yet gone")
+        check(not (daemon.out / kernel.dir / "archives").exists(), "too early")
+        user.packet()
+        user.rotate(1)
+        user.settle()
+        equal(user.control.close_chunk(0, ARCHIVE)[0], relay.OK, "close 0")
+        gone(kernel, 0)
+        gone(user, 0)
+        for d in domains:
+            d.packet()
+            d.settle()
+        equal(kernel.content("archives/" + ARCHIVED_0), [0], "kernel's first")
+        equal(user.content("archives/" + ARCHIVED_0), [0, 1], "user's first")
+        equal(kernel.content(NAMES[1]), [1], "kernel's second")
+        equal(user.content(NAMES[1]), [2], "user's second")
+        equal(names(daemon, kernel), [NAMES[1], "archives"], "names")
+        for d in domains:
+            d.end()
+
+
+def domains_clear_together():
+    with relay.Daemon(workers=4) as daemon:
+        kernel, user = domains = both(daemon)
+        for d in domains:
+            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+        for d in domains:
+            d.rotate(1)
+        for d in domains:
+            equal(d.control.close_chunk(0, DELETE)[0], relay.OK, "close 0")
+        for d in domains:
+            gone(d, 0)
+            d.packet()
+            d.settle()
+        equal(names(daemon, kernel), ["kernel", "ust"], "names")
+        equal(kernel.content(""), [1], "kernel")
+        equal(user.content(""), [1], "user")
+        for d in domains:
+            d.end()
+
+
+def one_vanishes_in_a_rotation():
+    """The other completes it alone."""
+    with relay.Daemon(workers=4) as daemon:
+        kernel, user = domains = both(daemon)
+        for d in domains:
+            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+        user.end()
+        kernel.rotate(1)
+        equal(kernel.control.close_chunk(0, ARCHIVE)[0], relay.OK, "close 0")
+        gone(kernel, 0)
+        equal(user.content("archives/" + ARCHIVED_0), [0], "user's first")
+        equal(names(daemon, kernel), [NAMES[1], "archives"], "names")
+        kernel.end()
+
+
+def both_vanish_in_a_rotation():
+    """Temporary names do not stay; the path can be used again."""
+    with relay.Daemon(workers=4) as daemon:
+        kernel, user = domains = both(daemon)
+        for d in domains:
+            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+        kernel.rotate(1)
+        for d in domains:
+            d.end()
+        until = time.monotonic() + 5
+        while names(daemon, kernel) != sorted(NAMES.values()):
+            check(time.monotonic() < until, f"{names(daemon, kernel)}")
+            time.sleep(0.01)
+        again = both(daemon)
+        equal(again[0].dir, kernel.dir + "-1", "a place of its own")
+        for d in again:
+            d.end()
+
+
+def a_late_one_joins():
+    with relay.Daemon(workers=4) as daemon:
+        kernel, user = domains = both(daemon)
+        late = Domain(daemon, "ust/uid/0/32-bit", chunk=0)
+        late.streams()
+        equal(late.dir, kernel.dir, "directory")
+        domains.append(late)
+        late.packet()
+        late.settle()
+        for d in domains:
+            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+        for d in domains:
+            d.rotate(1)
+            equal(d.control.close_chunk(0, ARCHIVE)[0], relay.OK, "close 0")
+        for d in domains:
+            gone(d, 0)
+            equal(d.content("archives/" + ARCHIVED_0), [0], d.path)
+            d.end()
+        alone = daemon.control()
+        alone.version()
+        equal(alone.create_session(chunk=7)[1], relay.FATAL, "unknown chunk")
+
+
+def snapshots_of_one_name_share_a_directory():
+    with relay.Daemon() as daemon:
+        for n in range(3):
+            d = Domain(daemon, USER, snapshot=1)
+            equal(d.dir, "h/s-20270115-080000", "directory")
+            equal(d.control.create_chunk(n, name=f"snapshot-{n}-t-0"),
+                  relay.OK, "chunk")
+            handle, _ = d.control.add_stream("c_0", path=USER)
+            for seq in range(4 * n, 4 * n + 4):
+                d.data.packet(handle, seq, bytes([seq]) * 4096)
+            equal(d.control.close_stream(handle, 4 * n + 3), relay.OK, "close")
+            equal(d.control.close_chunk(n),
+                  (relay.OK, f"{d.dir}/snapshot-{n}-t-0"), "path")
+            gone(d, n)
+            equal(list((daemon.out / d.dir / f"snapshot-{n}-t-0" / USER /
+                        "c_0").read_bytes()[::4096]),
+                  list(range(4 * n, 4 * n + 4)), "content")
+        equal(names(daemon, d), [f"snapshot-{n}-t-0" for n in range(3)],
+              "names")
+
+
+def a_snapshot_moves_nothing_of_another_session():
+    """It may be in a directory that holds somebody's files."""
+    with relay.Daemon() as daemon:
+        good = relay.Session(daemon, "good", base="place")
+        good.packet()
+        good.finish()
+        before = daemon.tree()
+        for command in (ARCHIVE, KEEP, DELETE):
+            bad = Domain(daemon, USER, uuid=b"b" * 16, base="place",
+                         snapshot=1)
+            equal(bad.dir, good.path, "directory")
+            when = 1_700_000_000 + 10 * command
+            equal(bad.control.create_chunk(0, when), relay.OK, "chunk 0")
+            bad.control.add_stream("mine", path=USER)
+            bad.control.add_stream("ch_0", path=USER)
+            equal(bad.control.create_chunk(1, when + 1), relay.OK, "chunk 1")
+            equal(bad.control.close_chunk(0, command, when + 2)[0], relay.OK,
+                  "close 0")
+            bad.end()
+        time.sleep(0.2)
+        after = daemon.tree()
+        for name, what in before.items():
+            equal(after.get(name, "gone"), what, name)
+
+
+CASES = [domains_share_chunks, domains_clear_together,
+         one_vanishes_in_a_rotation, both_vanish_in_a_rotation,
+         a_late_one_joins, snapshots_of_one_name_share_a_directory,
+         a_snapshot_moves_nothing_of_another_session]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))
