@@ -82,4 +82,27 @@ published_release(struct published *p)
 	return atomic_fetch_sub_explicit(&p->n, 1, memory_order_acq_rel) - 1;
 }
 
+/*
+ * A pointer to something that is constant from here on; the reader sees all of
+ * it. One writer. (Not rcu_assign_pointer(): ThreadSanitizer does not see the
+ * order that it gives.) How long it may be read, RCU says.
+ */
+struct published_pointer {
+	void *_Atomic p;
+};
+
+static inline void
+publish_pointer(struct published_pointer *to, void *p)
+{
+	atomic_store_explicit(&to->p, p, memory_order_release);
+}
+
+static inline void *
+published_pointer(const struct published_pointer *from)
+{
+	return atomic_load_explicit(
+	    &((struct published_pointer *)(uintptr_t)from)->p,
+	    memory_order_acquire);
+}
+
 #endif

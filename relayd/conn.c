@@ -108,6 +108,7 @@ conn_handover(struct conn *c)
 {
 	struct desk *d = c->desk;
 
+	conn_settle_key(c);
 	detach(c);
 	published_sub(d->memory, c->charged);
 	c->charged = 0;
@@ -137,15 +138,28 @@ conn_fail(struct conn *c, enum status st)
 		conn_handover(c);
 		return false;
 	}
-	if (st == E_REFUSED_CLOSE && !c->is_closing) {
+	if (c->kind == CONN_CONTROL && !c->is_closing && st != E_REFUSED_CLOSE)
+		log_warn("peer=%s control connection closed: %s", c->peer,
+		    status_text(st));
+	/* What was asked before is answered, whatever came after it. */
+	if (!c->is_closing && (st == E_REFUSED_CLOSE || buf_len(&c->out) > 0)) {
 		begin_closing(c);
 		return true;
 	}
-	if (c->kind == CONN_CONTROL && !c->is_closing)
-		log_warn("peer=%s control connection closed: %s", c->peer,
-		    status_text(st));
 	conn_destroy(c, true);
 	return false;
+}
+
+/* Requests that waited for room among the replies are served again: those that
+ * are in the socket, and those that came along from another desk. */
+static void
+resume_requests(struct conn *c)
+{
+	if (c->kind != CONN_CONTROL || buf_len(&c->out) >= CONN_OUT_MAX ||
+	    event_pending(&c->read_event, EV_READ, NULL))
+		return;
+	event_add(&c->read_event, NULL);
+	event_active(&c->read_event, EV_READ, 0);
 }
 
 /* Send what the socket takes. False: the connection is gone. */
@@ -168,6 +182,7 @@ send_replies(struct conn *c)
 		conn_destroy(c, true);
 		return false;
 	}
+	resume_requests(c);
 	if (buf_len(&c->out) > 0) {
 		event_add(&c->write_event, NULL);
 		return true;
@@ -182,16 +197,9 @@ static void
 on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
-	bool was_full = buf_len(&c->out) >= CONN_OUT_MAX;
 
 	loop_is_busy(c->desk->loop);
-	if (!send_replies(c))
-		return;
-	/* Requests may have waited for room. */
-	if (was_full && buf_len(&c->out) < CONN_OUT_MAX) {
-		event_add(&c->read_event, NULL);
-		conn_read(c);
-	}
+	(void)send_replies(c);
 }
 
 static void

@@ -37,6 +37,7 @@ enum conn_kind { CONN_CONTROL, CONN_DATA };
 #define CONN_OUT_MAX (256 * 1024)
 /* A peer that stops in the middle of a message. */
 #define CONN_STALL_NS (30 * NS_PER_S)
+#define DESK_SWEEP_NS (1 * NS_PER_S)
 /* After a last reply the peer has this long to read it and close. */
 #define CONN_LAST_WORDS_NS (2 * NS_PER_S)
 
@@ -79,14 +80,16 @@ struct conn {
 	char *peer;		  /* "address:port" */
 };
 
+/* STALL_NS: how long a peer may stop in mid-message; 0: CONN_STALL_NS. */
 enum status desk_init(struct desk *d, struct loop *loop, struct shard *shard,
-    const struct control_config *config, struct published *memory) MUST_CHECK;
+    const struct control_config *config, struct published *memory,
+    uint64_t stall_ns) MUST_CHECK;
 /* Closes every connection in order. */
 void desk_destroy(struct desk *d);
 
 /* At the end of a turn: send replies, resume, close what is to be closed. */
 void desk_turn_end(struct desk *d);
-/* Close stalled connections. Once a second while n_busy > 0. */
+/* Close stalled connections. Every DESK_SWEEP_NS while n_busy > 0. */
 void desk_sweep(struct desk *d, uint64_t now_ns);
 /* Read what has arrived on all connections, before an ordered shutdown. */
 void desk_read_all(struct desk *d);

@@ -213,8 +213,9 @@ read_some(struct conn *c, enum status *st)
 		if (g == GOT_SOME && size < 1024)
 			break;
 	}
-	/* Progress restarts the clock of a stalled message. */
-	if (total > 0)
+	/* Progress restarts the clock of a stalled message; nothing stops that
+	 * of last words. */
+	if (total > 0 && !c->is_closing)
 		conn_set_busy(c, false);
 	return g;
 }

@@ -16,14 +16,15 @@
 
 enum status
 desk_init(struct desk *d, struct loop *loop, struct shard *shard,
-    const struct control_config *config, struct published *memory)
+    const struct control_config *config, struct published *memory,
+    uint64_t stall_ns)
 {
 	*d = (struct desk){
 		.loop = loop,
 		.shard = shard,
 		.control_config = config,
 		.memory = memory,
-		.stall_ns = CONN_STALL_NS,
+		.stall_ns = stall_ns != 0 ? stall_ns : CONN_STALL_NS,
 	};
 	list_init(&d->conns);
 	list_init(&d->unsent);

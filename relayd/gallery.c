@@ -130,6 +130,26 @@ close_stream(struct gallery *g, struct live_stream *take_stream)
 }
 
 void
+gallery_told(struct gallery *g, enum live_news what)
+{
+	if (what == LIVE_NEWS_STREAM)
+		published_add(&g->told, 1);
+}
+
+void
+gallery_untold(struct gallery *g, enum live_news what)
+{
+	if (what == LIVE_NEWS_STREAM)
+		published_sub(&g->told, 1);
+}
+
+bool
+gallery_is_behind(const struct gallery *g)
+{
+	return published(&g->told) != g->known;
+}
+
+void
 gallery_news(struct gallery *g, enum live_news what, void *take_object)
 {
 	switch (what) {
@@ -140,6 +160,7 @@ gallery_news(struct gallery *g, enum live_news what, void *take_object)
 		end_session(g, take_object);
 		break;
 	case LIVE_NEWS_STREAM:
+		g->known++;
 		add_stream(g, take_object);
 		break;
 	case LIVE_NEWS_STREAM_CLOSED:

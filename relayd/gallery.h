@@ -7,6 +7,7 @@
 #ifndef RELAYD_GALLERY_H
 #define RELAYD_GALLERY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -34,12 +35,25 @@ struct gallery {
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
 	struct published *viewer_ids; /* the last one given; borrowed */
+	/* Streams published: how many were told, and how many are known here.
+	 * A viewer must hear of a stream before it is given a time beyond its
+	 * beginning (live 4.6), and packets and beacons need no message. */
+	struct published told; /* any thread */
+	uint64_t known;
 };
 
 void gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
     unsigned max_viewers, struct published *viewer_ids);
 /* Viewers are gone by then. */
 void gallery_destroy(struct gallery *g);
+
+/* A piece of news is on its way here, or (UNTOLD) could not be sent after all.
+ * Before it is posted, and before whatever follows it is published; any
+ * thread. */
+void gallery_told(struct gallery *g, enum live_news what);
+void gallery_untold(struct gallery *g, enum live_news what);
+/* Are published streams on their way that viewers here do not know? */
+bool gallery_is_behind(const struct gallery *g);
 
 /* One piece of news; TAKE_OBJECT is a reference that moves in. Viewers
  * attached to its session have learnt of it on return. */

@@ -12,6 +12,7 @@
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/loop.h"
+#include "relayd/options.h"
 #include "relayd/viewer_conn.h"
 
 struct live_worker {
@@ -53,14 +54,17 @@ static void
 on_news(struct live_worker *w, struct message *m)
 {
 	enum live_news what = (enum live_news)m->news;
+	uint64_t ended = 0;
 
 	if (w->loop.is_stopping) {
 		put_object(what, m->object);
 		return;
 	}
+	if (what == LIVE_NEWS_SESSION_ENDED)
+		ended = ((struct live_session *)m->object)->id;
 	gallery_news(&w->gallery, what, m->object);
-	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_SESSION_ENDED)
-		viewer_desk_news(&w->desk, what == LIVE_NEWS_SESSION_ENDED);
+	if (what == LIVE_NEWS_STREAM || ended != 0)
+		viewer_desk_news(&w->desk, ended);
 }
 
 static void
@@ -165,8 +169,10 @@ post(struct live_worker *w, enum message_kind kind, int news, void *object)
 
 	if (m == NULL) {
 		log_error("out of memory: a viewer will miss something");
-		if (kind == MESSAGE_NEWS)
+		if (kind == MESSAGE_NEWS) {
+			gallery_untold(&w->gallery, (enum live_news)news);
 			put_object((enum live_news)news, object);
+		}
 		return;
 	}
 	m->kind = kind;
@@ -182,6 +188,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		get_object(what, object);
+		gallery_told(&p->workers[i].gallery, what);
 		post(&p->workers[i], MESSAGE_NEWS, (int)what, object);
 	}
 }

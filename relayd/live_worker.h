@@ -13,14 +13,12 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-#define LIVE_WORKERS_MAX 4 /* one serves hundreds of viewers */
-
 struct live_door;
 struct live_pool;
 struct sockaddr;
 
 struct live_config {
-	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX */
+	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX (options.h) */
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
 };

@@ -28,6 +28,7 @@
 /* Health: a thread that serves without a pause for so long is bad. */
 #define STUCK_NS (20 * NS_PER_S)
 #define HEALTH_WORKER (UINT64_C(1) << 1)
+#define HEALTH_LIVE_WORKER (UINT64_C(1) << 4)
 
 struct lobby {
 	const struct options *options;
@@ -41,6 +42,7 @@ struct lobby {
 	struct listener *control, *data, *live;
 	struct live_pool *live_pool;
 	struct event *sigterm, *sigint;
+	struct event *sweep; /* pending while a connection is in mid-message */
 };
 
 static void
@@ -166,12 +168,31 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 	l->loop.is_stopping = true;
 }
 
-static enum status
-watch_signals(struct lobby *l)
+static void
+on_sweep(evutil_socket_t fd, short what, void *arg)
 {
+	struct lobby *l = arg;
+
+	loop_is_busy(&l->loop);
+	desk_sweep(&l->desk, clock_now_ns());
+}
+
+static void
+sweep_later(struct lobby *l)
+{
+	const struct timeval tv = { .tv_sec = DESK_SWEEP_NS / NS_PER_S };
+
+	if (l->desk.n_busy > 0 && !evtimer_pending(l->sweep, NULL))
+		evtimer_add(l->sweep, &tv);
+}
+
+static enum status
+make_events(struct lobby *l)
+{
+	l->sweep = evtimer_new(l->loop.base, on_sweep, l);
 	l->sigterm = evsignal_new(l->loop.base, SIGTERM, on_signal, l);
 	l->sigint = evsignal_new(l->loop.base, SIGINT, on_signal, l);
-	if (l->sigterm == NULL || l->sigint == NULL ||
+	if (l->sweep == NULL || l->sigterm == NULL || l->sigint == NULL ||
 	    event_add(l->sigterm, NULL) != 0 || event_add(l->sigint, NULL) != 0)
 		return E_NOMEM;
 	return OK;
@@ -220,8 +241,9 @@ start_workers(struct lobby *l, int base_fd)
 		.lobby = &l->loop,
 	};
 	struct live_config live = {
-		.n_workers = 1,
-		.holds_replies = true,
+		.n_workers = o->live_workers,
+		.holds_replies = o->live_hold,
+		.max_viewers = o->max_viewers,
 	};
 	sigset_t all, old;
 	enum status st;
@@ -277,10 +299,10 @@ lobby_create(struct lobby **out, const struct options *o, int base_fd)
 	if (st == OK)
 		st = loop_init(&l->loop, on_message, l);
 	if (st == OK)
-		st = desk_init(
-		    &l->desk, &l->loop, NULL, &l->control_config, &l->memory);
+		st = desk_init(&l->desk, &l->loop, NULL, &l->control_config,
+		    &l->memory, o->socket_timeout_ms * NS_PER_MS);
 	if (st == OK)
-		st = watch_signals(l);
+		st = make_events(l);
 	if (st == OK)
 		st = start_workers(l, base_fd);
 	if (st == OK)
@@ -320,18 +342,24 @@ lobby_base(struct lobby *l)
 	return l->loop.base;
 }
 
+static bool
+is_stuck(uint64_t since, uint64_t now)
+{
+	return since != 0 && now > since && now - since > STUCK_NS;
+}
+
 uint64_t
 lobby_health(void *lobby)
 {
 	const struct lobby *l = lobby;
-	uint64_t since, now = clock_now_ns();
+	uint64_t mask = 0, now = clock_now_ns();
 
-	for (unsigned i = 0; i < l->n_workers; i++) {
-		since = worker_busy_since(l->workers[i]);
-		if (since != 0 && now > since && now - since > STUCK_NS)
-			return HEALTH_WORKER;
-	}
-	return 0;
+	for (unsigned i = 0; i < l->n_workers; i++)
+		if (is_stuck(worker_busy_since(l->workers[i]), now))
+			mask |= HEALTH_WORKER;
+	if (is_stuck(live_pool_busy_since(l->live_pool), now))
+		mask |= HEALTH_LIVE_WORKER;
+	return mask;
 }
 
 void
@@ -340,6 +368,7 @@ lobby_run(struct lobby *l)
 	while (!l->loop.is_stopping) {
 		loop_turn(&l->loop);
 		desk_turn_end(&l->desk);
+		sweep_later(l);
 	}
 }
 
@@ -349,6 +378,8 @@ close_events(struct lobby *l)
 	listener_destroy(l->control);
 	listener_destroy(l->data);
 	listener_destroy(l->live);
+	if (l->sweep != NULL)
+		event_free(l->sweep);
 	if (l->sigterm != NULL)
 		event_free(l->sigterm);
 	if (l->sigint != NULL)

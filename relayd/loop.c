@@ -101,7 +101,8 @@ loop_post(struct loop *l, struct message *take_m)
 	const uint64_t one = 1;
 
 	cds_wfcq_node_init(&take_m->node);
-	/* liburcu's queue orders this already; ThreadSanitizer cannot see it. */
+	/* liburcu's queue orders this already; ThreadSanitizer cannot see it.
+	 */
 	publish(&take_m->is_ready, 1);
 	/* An inbox that was not empty has a wake-up under way already. */
 	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))

@@ -163,13 +163,14 @@ set_fd_pool(struct options *o, const char *arg)
 }
 
 static enum status
-set_workers(struct options *o, const char *arg)
+set_count(unsigned *count, enum option_id id, const char *arg, unsigned min,
+    unsigned max)
 {
 	uint64_t n;
 
-	if (parse_u64(arg, 1, WORKERS_MAX, &n) != OK)
-		return bad_value(OPT_WORKERS, arg);
-	o->workers = (unsigned)n;
+	if (parse_u64(arg, min, max, &n) != OK)
+		return bad_value(id, arg);
+	*count = (unsigned)n;
 	return OK;
 }
 
@@ -257,7 +258,16 @@ apply(struct options *o, enum option_id id, const char *arg, bool *grouped)
 	case OPT_FD_POOL_SIZE:
 		return set_fd_pool(o, arg);
 	case OPT_WORKERS:
-		return set_workers(o, arg);
+		return set_count(&o->workers, id, arg, 1, WORKERS_MAX);
+	case OPT_LIVE_WORKERS:
+		return set_count(
+		    &o->live_workers, id, arg, 1, LIVE_WORKERS_MAX);
+	case OPT_LIVE_HOLD:
+		if (parse_bool(arg, &o->live_hold) != OK)
+			return bad_value(id, arg);
+		return OK;
+	case OPT_MAX_VIEWERS:
+		return set_count(&o->max_viewers, id, arg, 0, UINT32_MAX);
 	case OPT_MAX_MEMORY:
 		if (parse_size(arg, MEMORY_MIN, SIZE_MAX, &o->max_memory) != OK)
 			return bad_value(id, arg);
@@ -304,6 +314,8 @@ set_defaults(struct options *o)
 		.group = "tracing",
 		.fd_pool_size = descriptor_limit(),
 		.workers = 1,
+		.live_workers = 1,
+		.live_hold = true,
 		.max_memory = UINT64_C(256) << 20,
 		.max_packet_size = PACKET_SIZE_DEFAULT,
 		.index_lock_timeout_ns = NS_PER_S,

@@ -18,6 +18,7 @@
 #include "relayd/listen_url.h"
 
 #define WORKERS_MAX 64
+#define LIVE_WORKERS_MAX 4 /* one serves hundreds of viewers */
 
 /* When data is forced to the medium (design 3.11). */
 enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET };
@@ -49,6 +50,9 @@ struct options {
 	unsigned verbose;      /* 0 to 3 */
 	unsigned fd_pool_size; /* descriptors, >= 100 */
 	unsigned workers;      /* 1 to WORKERS_MAX */
+	unsigned live_workers; /* 1 to LIVE_WORKERS_MAX */
+	bool live_hold;
+	unsigned max_viewers; /* per session; 0: any number */
 	uint64_t max_memory;   /* bytes */
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */

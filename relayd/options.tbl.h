@@ -39,6 +39,12 @@ OPTION(FD_POOL_SIZE, 0, "fd-pool-size", "N", false,
     "keep at most N descriptors open, at least 100 [RLIMIT_NOFILE]")
 OPTION(WORKERS, 0, "workers", "N", false,
     "ingest with N threads, 1 to 64 [one per core, at most 8]")
+OPTION(LIVE_WORKERS, 0, "live-workers", "N", false,
+    "serve viewers with N threads, 1 to 4 [1]")
+OPTION(LIVE_HOLD, 0, "live-hold", "BOOL", false,
+    "hold replies that have nothing new until there is [on]")
+OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N", false,
+    "at most N viewers of one session, 0: any number [0]")
 OPTION(MAX_MEMORY, 0, "max-memory", "SIZE", false,
     "hold at most SIZE bytes (k, M, G) of packets [a quarter of RAM]")
 OPTION(MAX_PACKET_SIZE, 0, "max-packet-size", "SIZE", false,

@@ -222,14 +222,11 @@ session_end(struct session *s, bool aborted)
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " by an error" : "");
 	s->is_ended = true;
-	list_for_each (n, tmp, &s->streams) {
-		struct stream *t = list_entry(n, struct stream, session_node);
-
-		if (aborted)
-			stream_close_now(t);
-		else
-			stream_end_of_control(t);
-	}
+	/* After an error, too: a record that was accepted gets its bytes if
+	 * they are under way. */
+	list_for_each (n, tmp, &s->streams)
+		stream_end_of_control(
+		    list_entry(n, struct stream, session_node));
 	tell_end(s);
 	if (session_reap(s))
 		return;

@@ -41,7 +41,7 @@ stream_open_file(struct stream *t, bool replaces)
 
 	/* A viewer must not find the name of a file that is going away. */
 	if (replaces && t->log != NULL)
-		packet_log_drop_file(t->log, t->number);
+		packet_log_drop_file(t->log, t->number, t->chunk->serial);
 	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
 	    t->number, replaces, index_format(t));
 	if (st == OK)
@@ -216,10 +216,6 @@ stream_record(struct stream *t, const struct relay_index *i)
 
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
-	if (t->has_write_error) {
-		t->has_write_error = false;
-		return E_IO;
-	}
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
@@ -234,9 +230,15 @@ stream_record(struct stream *t, const struct relay_index *i)
 		    STREAM_ARGS(t), i->net_seq);
 		return E_NOENT;
 	}
-	if (st == OK)
-		stream_mark_dirty(t);
-	return st;
+	if (st != OK)
+		return st;
+	stream_mark_dirty(t);
+	/* The record is kept all the same: the peer may go on. */
+	if (t->has_write_error) {
+		t->has_write_error = false;
+		return E_IO;
+	}
+	return OK;
 }
 
 enum status
@@ -295,11 +297,12 @@ stream_reset_metadata(struct stream *t)
 enum status
 stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 {
-	if (t->roll.is_pending)
-		return E_EXISTS;
-	/* What is whole was sent before this command: it may fill up to AT. */
+	/* What is whole was sent before this command: it may end the rotation
+	 * before, or fill up to AT. */
 	stream_drain(t);
 	stream_write_batch(t);
+	if (t->roll.is_pending)
+		return E_EXISTS;
 	t->roll.is_pending = true;
 	t->roll.to = to == NULL ? NULL : chunk_get(to);
 	t->roll.at = at;

@@ -31,7 +31,8 @@ struct stream {
 	uint64_t handle;
 	struct relpath *path, *channel;
 	bool is_metadata;
-	struct live_stream *live;      /* NULL: not published */
+	bool is_published;
+	struct live_stream *live;      /* NULL: not to be shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */
 	bool is_checked;	       /* in DATA_PENDING's frame */

@@ -224,8 +224,6 @@ roll(struct stream *t)
 	stream_seal_file(t);
 	t->roll.is_pending = false;
 	t->roll.to = NULL;
-	if (t->chunk != NULL && t->chunk->command == CHUNK_DELETE)
-		stream_forget_chunk(t, t->chunk);
 	st = stream_enter_chunk(t, to);
 	chunk_put(to);
 	log_debug(STREAM_FMT " rotated to %s", STREAM_ARGS(t),

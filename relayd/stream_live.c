@@ -65,7 +65,12 @@ stream_publish(struct stream *t)
 	struct live_door *door = door_of(t);
 	enum status st;
 
-	if (t->live != NULL || (t->log == NULL && t->metadata == NULL))
+	if (t->is_published || t->session->live == NULL)
+		return;
+	/* All are counted in listings; those of live sessions are shown. */
+	t->is_published = true;
+	published_add(&t->session->live->streams, 1);
+	if (t->log == NULL && t->metadata == NULL)
 		return;
 	st = live_stream_create(&t->live, t->session->live,
 	    published_add(&door->stream_ids, 1), trace_id(t), t->path->s,
@@ -75,7 +80,6 @@ stream_publish(struct stream *t)
 		    STREAM_ARGS(t));
 		return;
 	}
-	published_add(&t->session->live->streams, 1);
 	door->tell(door, LIVE_NEWS_STREAM, t->live);
 }
 
@@ -110,8 +114,9 @@ stream_end_logs(struct stream *t)
 	if (t->metadata != NULL)
 		metadata_log_end(t->metadata);
 	stream_wake(t);
-	if (t->live != NULL) {
+	if (t->is_published)
 		published_sub(&t->session->live->streams, 1);
+	if (t->live != NULL) {
 		door->tell(door, LIVE_NEWS_STREAM_CLOSED, t->live);
 		live_stream_put(t->live);
 	}

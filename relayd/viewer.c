@@ -32,9 +32,53 @@ viewer_create(struct viewer **out, struct gallery *g, char *peer)
 	return OK;
 }
 
+static enum status
+join_trace(struct viewer *v, struct position *p)
+{
+	uint64_t id = p->stream->trace_id;
+	struct viewer_trace *t = idmap_find(&v->traces, id);
+	enum status st;
+
+	if (t == NULL) {
+		t = calloc(1, sizeof(*t));
+		if (t == NULL)
+			return E_NOMEM;
+		t->id = id;
+		st = idmap_insert(&v->traces, id, t);
+		if (st != OK) {
+			free(t);
+			return st;
+		}
+	}
+	p->trace = t;
+	if (p->stream->is_metadata)
+		t->metadata = p;
+	else
+		t->n_data++;
+	return OK;
+}
+
+static void
+leave_trace(struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+
+	if (t == NULL)
+		return;
+	if (t->metadata == p)
+		t->metadata = NULL;
+	if (!p->stream->is_metadata)
+		t->n_data--;
+	if (t->metadata != NULL || t->n_data > 0)
+		return;
+	idmap_remove(&v->traces, t->id);
+	free(t);
+}
+
 void
 viewer_forget(struct viewer *v, struct position *p)
 {
+	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
 	list_del(&p->node);
 	open_file_put(p->file);
@@ -54,12 +98,15 @@ viewer_add_position(
 	p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		return E_NOMEM;
-	st = idmap_insert(&v->by_id, s->id, p);
+	list_init(&p->node);
+	p->stream = live_stream_get(s);
+	st = join_trace(v, p);
+	if (st == OK)
+		st = idmap_insert(&v->by_id, s->id, p);
 	if (st != OK) {
-		free(p);
+		viewer_forget(v, p);
 		return st;
 	}
-	p->stream = live_stream_get(s);
 	list_add(&v->positions, &p->node);
 	*out = p;
 	return OK;
@@ -124,6 +171,7 @@ viewer_destroy(struct viewer *v)
 			 "them",
 		    v->peer, v->lost);
 	idmap_free(&v->by_id);
+	idmap_free(&v->traces);
 	list_del(&v->node);
 	free(v);
 }
@@ -132,7 +180,6 @@ void
 viewer_count(struct viewer *v, bool is_news)
 {
 	v->nothings = is_news ? 0 : v->nothings + 1;
-	v->last_reply_ns = clock_now_ns();
 }
 
 bool
@@ -212,7 +259,9 @@ serve_create(struct viewer *v, struct live_reply *reply)
 	 * waits for a session. */
 	detach_all(v);
 	v->has_session = true;
-	v->created_before_list = !v->has_listed;
+	/* ... and lists in between. */
+	if (!v->has_listed)
+		v->created_before_list = true;
 	live_reply_u32(reply->out, LIVE_CREATE_OK);
 	return LIVE_REPLY;
 }
@@ -314,8 +363,8 @@ serve_detach(
 	return LIVE_REPLY;
 }
 
-enum live_outcome
-viewer_serve(struct viewer *v, const struct live_request *q,
+static enum live_outcome
+serve(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held)
 {
@@ -349,4 +398,16 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 		return serve_detach(v, q, reply);
 	}
 	return LIVE_CLOSE;
+}
+
+enum live_outcome
+viewer_serve(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
+{
+	enum live_outcome outcome = serve(v, q, how, reply, held);
+
+	if (outcome == LIVE_REPLY)
+		v->last_reply_ns = clock_now_ns();
+	return outcome;
 }

@@ -22,9 +22,17 @@ struct live_session;
 struct live_stream;
 struct open_file;
 
+/* The positions of one CTF trace; lives as long as there are any. */
+struct viewer_trace {
+	uint64_t id;
+	unsigned n_data;	   /* data streams */
+	struct position *metadata; /* NULL: none */
+};
+
 /* A viewer's place in one stream. */
 struct position {
 	struct list node;
+	struct viewer_trace *trace;
 	struct live_stream *stream;
 	bool is_announced;
 	/* data */
@@ -53,13 +61,14 @@ struct viewer {
 	bool has_listed;
 	struct list attachments;
 	struct list positions;
-	struct idmap by_id; /* viewer stream id -> struct position */
+	struct idmap by_id;  /* viewer stream id -> struct position */
+	struct idmap traces; /* trace id -> struct viewer_trace */
 	/* Streams that were published and not yet announced (live 4.9). */
 	bool has_been_flagged; /* a reply said so since GET_NEW_STREAMS */
 	bool has_had_empty_ok; /* since the last publication */
 	/* Holding replies (live 4.8). */
-	unsigned nothings; /* "nothing" replies since the last news */
-	uint64_t last_reply_ns;
+	unsigned nothings;	/* "nothing" replies since the last news */
+	uint64_t last_reply_ns; /* of any kind */
 	uint64_t
 	    lost; /* packets overwritten or cleared before they were read */
 };
@@ -68,7 +77,7 @@ struct viewer {
 enum live_outcome {
 	LIVE_REPLY,	 /* the reply is in *out */
 	LIVE_REPLY_LAST, /* and then the connection ends */
-	LIVE_HOLD,	 /* nothing new: ask again at a wake-up, or the limit */
+	LIVE_HOLD,	 /* not yet: ask again at a wake-up, or the limit */
 	LIVE_CLOSE,	 /* without a reply */
 };
 
@@ -121,8 +130,6 @@ uint32_t viewer_announce(
 bool viewer_has_data(const struct viewer *v, const struct live_session *s);
 /* P was answered HUP: it is gone, and its trace's metadata with the last. */
 void viewer_hang_up(struct viewer *v, struct position *p);
-/* The position of the metadata of a trace; NULL: unknown. */
-struct position *viewer_metadata_of(const struct viewer *v, uint64_t trace_id);
 
 enum live_outcome viewer_next_index(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,
@@ -140,7 +147,7 @@ enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);
-/* A reply goes out. */
+/* A reply goes out that counts for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
 
 #endif

@@ -54,6 +54,15 @@ set_sending(struct viewer_conn *c, bool is_sending)
 	}
 }
 
+static void
+set_partial(struct viewer_conn *c, bool is_partial)
+{
+	if (c->is_partial == is_partial)
+		return;
+	c->is_partial = is_partial;
+	c->desk->n_partial += is_partial ? 1 : -1u;
+}
+
 void
 viewer_conn_destroy(struct viewer_conn *c)
 {
@@ -61,6 +70,7 @@ viewer_conn_destroy(struct viewer_conn *c)
 		return;
 	if (c->is_sending)
 		c->desk->n_sending--;
+	set_partial(c, false);
 	if (c->has_events) {
 		event_del(&c->read_event);
 		event_del(&c->write_event);
@@ -204,8 +214,11 @@ next_request(struct viewer_conn *c)
 		return false;
 	c->n_in -= (unsigned)used;
 	memmove(c->in, c->in + used, c->n_in);
+	set_partial(c, c->n_in > 0);
+	/* What stands behind it already lets it go at once (live 4.8). */
 	c->how = (struct live_how){ .arrived_ns = clock_now_ns(),
-		.may_hold = true };
+		.may_hold = c->n_in == 0,
+		.is_interrupted = c->n_in > 0 };
 	return true;
 }
 
@@ -236,6 +249,7 @@ serve_all(struct viewer_conn *c)
 			return;
 		}
 		c->n_in += (unsigned)n;
+		set_partial(c, true);
 		c->progress_ns = clock_now_ns();
 		if (c->is_held && !release(c, true))
 			return;
@@ -312,7 +326,8 @@ viewer_desk_destroy(struct viewer_desk *d)
 
 /* Those that stay held go to the end of the list meanwhile: take a copy. */
 static void
-serve_held(struct viewer_desk *d, const void *source, bool is_any, bool is_end)
+serve_held(
+    struct viewer_desk *d, const void *source, bool is_any, uint64_t ended)
 {
 	struct list todo, *n, *tmp;
 	struct viewer_conn *c;
@@ -328,26 +343,22 @@ serve_held(struct viewer_desk *d, const void *source, bool is_any, bool is_end)
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		c->how.may_hold = !is_end;
-		if (!serve_one(c))
-			continue;
-		/* Requests behind it had to wait. */
-		while (!c->is_sending && !c->is_held && next_request(c))
-			if (!serve_one(c))
-				break;
+		c->how.may_hold = ended == 0 ||
+				  viewer_attachment(c->viewer, ended) == NULL;
+		(void)serve_one(c);
 	}
 }
 
 void
 viewer_desk_wake(struct viewer_desk *d, const void *source)
 {
-	serve_held(d, source, false, false);
+	serve_held(d, source, false, 0);
 }
 
 void
-viewer_desk_news(struct viewer_desk *d, bool is_end)
+viewer_desk_news(struct viewer_desk *d, uint64_t ended)
 {
-	serve_held(d, NULL, true, is_end);
+	serve_held(d, NULL, true, ended);
 }
 
 uint64_t
@@ -366,15 +377,18 @@ viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 		}
 		(void)release(c, false);
 	}
-	if (d->n_sending == 0)
+	if (d->n_sending == 0 && d->n_partial == 0)
 		return next;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
-		if (!c->is_sending || now_ns - c->progress_ns < VIEWER_STALL_NS)
+		/* Progress may be a little later than the turn's time. */
+		if ((!c->is_sending && !c->is_partial) ||
+		    now_ns < c->progress_ns + VIEWER_STALL_NS)
 			continue;
-		log_warn("peer=%s viewer closed: it has not read for %" PRIu64
-			 " s",
-		    c->peer, (now_ns - c->progress_ns) / NS_PER_S);
+		log_warn("peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
+		    c->is_sending ? "it has not read"
+				  : "it stopped within a request",
+		    (now_ns - c->progress_ns) / NS_PER_S);
 		viewer_conn_destroy(c);
 	}
 	return next < now_ns + NS_PER_S ? next : now_ns + NS_PER_S;

@@ -27,7 +27,8 @@ struct sockaddr;
 /* Requests served in one wake-up, then the others: strict request and reply
  * makes more than one rare. */
 #define VIEWER_TURN_REQUESTS 64
-/* A reply of which nothing was taken for so long. */
+/* A reply of which nothing was taken, or a request of which nothing more came,
+ * for so long. */
 #define VIEWER_STALL_NS (30 * NS_PER_S)
 
 /* What the viewers of one live worker share. */
@@ -37,6 +38,7 @@ struct viewer_desk {
 	struct list conns;
 	struct list held;   /* with a reply that waits for news */
 	unsigned n_sending; /* with a reply that the socket did not take */
+	unsigned n_partial; /* with the beginning of a request */
 };
 
 struct viewer_conn {
@@ -52,7 +54,7 @@ struct viewer_conn {
 	struct buf out;
 	struct open_file *file; /* behind OUT */
 	uint64_t offset, length;
-	bool is_sending;
+	bool is_sending, is_partial;
 	bool is_last;	      /* closed when the reply is out */
 	uint64_t progress_ns; /* of the reply, or of half a request */
 	/* held */
@@ -67,8 +69,9 @@ void viewer_desk_init(
 void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
 /* SOURCE has news: who waits for it is served. */
 void viewer_desk_wake(struct viewer_desk *d, const void *source);
-/* Streams were published, or a session ended (IS_END): the same. */
-void viewer_desk_news(struct viewer_desk *d, bool is_end);
+/* Streams were published, or the session with the id ENDED did (0: none): who
+ * waits is served, and its own viewers are answered in any case. */
+void viewer_desk_news(struct viewer_desk *d, uint64_t ended);
 /* Limits of held replies and of stalled viewers. When to come again, ns. */
 uint64_t viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns);
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
@@ -23,7 +24,7 @@
 static uint32_t
 flags_of(const struct viewer *v, const struct position *p)
 {
-	const struct position *m = viewer_metadata_of(v, p->stream->trace_id);
+	const struct position *m = p->trace->metadata;
 	uint32_t flags = 0;
 	uint64_t length;
 
@@ -37,6 +38,16 @@ flags_of(const struct viewer *v, const struct position *p)
 	return flags;
 }
 
+static void
+move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
+{
+	log_info("peer=%s viewer lost %" PRIu64 " packets of stream %s/%s, %s "
+		 "before it read them",
+	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
+	v->lost += pos - p->pos;
+	p->pos = pos;
+}
+
 /* A position below the start is moved there: a ring was overwritten, or the
  * session cleared. */
 static void
@@ -44,13 +55,25 @@ catch_up(struct viewer *v, struct position *p)
 {
 	uint64_t start = packet_log_start(p->stream->log);
 
-	if (p->pos >= start)
+	if (p->pos < start)
+		move_up(v, p, start, "overwritten or cleared");
+}
+
+/* A file of the log cannot be opened: did it leave the log meanwhile, or did
+ * somebody remove it? Then the packets in it are lost, for all viewers. */
+static void
+pass_missing_file(struct viewer *v, struct position *p)
+{
+	struct packet_log *log = p->stream->log;
+	uint64_t count = packet_log_count(log);
+	struct log_place place;
+
+	if (packet_log_place(log, p->pos, &place) != OK)
 		return;
-	log_info("peer=%s viewer lost %" PRIu64 " packets of stream %s/%s, "
-		 "overwritten or cleared before it read them",
-	    v->peer, start - p->pos, p->stream->path, p->stream->channel);
-	v->lost += start - p->pos;
-	p->pos = start;
+	folder_put(place.folder);
+	if (packet_log_start(log) <= p->pos)
+		move_up(v, p, place.next < count ? place.next : count,
+		    "whose file was removed");
 }
 
 /* E_NOENT: gone meanwhile; look again. */
@@ -163,16 +186,36 @@ send_index(struct viewer *v, const struct live_index *i, bool is_news,
 }
 
 static enum live_outcome
-send_status(struct viewer *v, uint32_t status, struct live_reply *reply)
+send_status(
+    struct viewer *v, uint32_t status, uint32_t flags, struct live_reply *reply)
 {
-	return send_index(
-	    v, &(struct live_index){ .status = status }, true, reply);
+	return send_index(v,
+	    &(struct live_index){ .status = status, .flags = flags }, true,
+	    reply);
 }
 
-/* What is at the position? False: a file went away, look again. */
+/*
+ * Published streams are on their way here by a message, and what NEXT promises
+ * may be of a time after their beginning. After packet_log_look(): what was
+ * published before what it saw, counts.
+ */
 static bool
-look(struct viewer *v, struct position *p, struct live_index *i, bool *is_news,
-    bool *is_end)
+must_hear_first(const struct viewer *v, enum log_next next)
+{
+	return (next == LOG_PACKET || next == LOG_INACTIVE) &&
+	       gallery_is_behind(v->gallery);
+}
+
+enum found {
+	FOUND,	     /* *i is the answer */
+	FOUND_AGAIN, /* a file went away: look again */
+	FOUND_LATER, /* not before the message that is under way */
+};
+
+/* What is at the position? */
+static enum found
+look(struct viewer *v, struct position *p, bool may_wait, struct live_index *i,
+    bool *is_news, bool *is_end)
 {
 	struct index_record rec;
 	struct log_view view;
@@ -180,16 +223,18 @@ look(struct viewer *v, struct position *p, struct live_index *i, bool *is_news,
 
 	catch_up(v, p);
 	next = packet_log_look(p->stream->log, p->pos, &view);
+	if (may_wait && must_hear_first(v, next))
+		return FOUND_LATER;
 	*i = (struct live_index){ .flags = flags_of(v, p) };
 	*is_news = true;
 	*is_end = next == LOG_END;
 	if (next == LOG_END) {
 		i->status = LIVE_INDEX_HUP;
-		return true;
+		return FOUND;
 	}
 	if (next != LOG_PACKET) {
 		*is_news = fill_nothing(v, p, next, &view, i);
-		return true;
+		return FOUND;
 	}
 	switch (read_record(v, p, &rec)) {
 	case OK:
@@ -197,13 +242,14 @@ look(struct viewer *v, struct position *p, struct live_index *i, bool *is_news,
 		/* The class of a stream never changes (live 6, P4). */
 		if (view.has_ctf_stream)
 			i->ctf_stream = view.ctf_stream;
-		return true;
+		return FOUND;
 	case E_NOENT:
+		pass_missing_file(v, p);
 		i->status = LIVE_INDEX_RETRY;
-		return false;
+		return FOUND_AGAIN;
 	default:
 		i->status = LIVE_INDEX_ERR;
-		return true;
+		return FOUND;
 	}
 }
 
@@ -217,12 +263,23 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	int tries = TRIES;
 
 	if (p == NULL || !p->is_announced)
-		return send_status(v, LIVE_INDEX_ERR, reply);
+		return send_status(v, LIVE_INDEX_ERR, 0, reply);
 	if (p->stream->is_metadata)
-		return send_status(v, LIVE_INDEX_HUP, reply);
+		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);
 	for (;;) {
-		if (!look(v, p, &i, &is_news, &is_end) && --tries > 0)
-			continue;
+		switch (look(v, p, how->may_hold, &i, &is_news, &is_end)) {
+		case FOUND_LATER:
+			*held = (struct live_held){
+				.until_ns = how->arrived_ns + NS_PER_S
+			};
+			return LIVE_HOLD;
+		case FOUND_AGAIN:
+			if (--tries > 0)
+				continue;
+			break;
+		case FOUND:
+			break;
+		}
 		if (is_news || !viewer_may_hold(v, how, p->stream->session,
 				   p->stream->log, held))
 			break;

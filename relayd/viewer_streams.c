@@ -8,27 +8,11 @@
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
-struct position *
-viewer_metadata_of(const struct viewer *v, uint64_t trace_id)
-{
-	const struct list *n;
-	struct position *p;
-
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
-		p = list_entry(n, struct position, node);
-		if (p->stream->is_metadata && p->stream->trace_id == trace_id)
-			return p;
-	}
-	return NULL;
-}
-
 /* Data and metadata of a trace come together, or not at all (live 6, P1). */
 static bool
-may_be_announced(const struct viewer *v, const struct position *p)
+may_be_announced(const struct position *p)
 {
-	return !p->is_announced &&
-	       (p->stream->is_metadata ||
-		   viewer_metadata_of(v, p->stream->trace_id) != NULL);
+	return !p->is_announced && p->trace->metadata != NULL;
 }
 
 bool
@@ -43,7 +27,7 @@ viewer_has_unannounced(const struct viewer *v, const struct live_session *s)
 		if (p->is_announced)
 			return false;
 		if ((s == NULL || p->stream->session == s) &&
-		    may_be_announced(v, p))
+		    may_be_announced(p))
 			return true;
 	}
 	return false;
@@ -62,7 +46,7 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 
 		if (p->is_announced)
 			continue;
-		if (p->stream->session != s || !may_be_announced(v, p)) {
+		if (p->stream->session != s || !may_be_announced(p)) {
 			list_del(n);
 			list_add(&rest, n);
 			continue;
@@ -134,37 +118,33 @@ viewer_session_ended(struct viewer *v, struct live_session *s)
 /* The last data stream of a trace that is over has been read: its metadata
  * position has no use. */
 static void
-forget_trace(struct viewer *v, uint64_t trace_id)
+forget_metadata(struct viewer *v, struct position *p)
 {
-	struct position *p = viewer_metadata_of(v, trace_id);
-	const struct list *n;
-
-	if (p == NULL || !p->is_announced ||
-	    !metadata_log_is_ended(p->stream->metadata))
-		return;
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
-		const struct position *o = list_entry(n, struct position, node);
-
-		if (o->stream->trace_id == trace_id && !o->stream->is_metadata)
-			return;
-	}
-	viewer_forget(v, p);
+	if (p != NULL && p->is_announced && p->trace->n_data == 0 &&
+	    metadata_log_is_ended(p->stream->metadata))
+		viewer_forget(v, p);
 }
 
 void
 viewer_stream_closed(struct viewer *v, struct live_stream *s)
 {
+	struct position *p = viewer_position(v, s->id);
+
 	if (s->is_metadata)
-		forget_trace(v, s->trace_id);
+		forget_metadata(v, p);
+	/* Attached between the ends of its metadata and its own: it will never
+	 * be announced. */
+	else if (p != NULL && !p->is_announced && p->trace->metadata == NULL)
+		viewer_forget(v, p);
 }
 
 void
 viewer_hang_up(struct viewer *v, struct position *p)
 {
-	uint64_t trace_id = p->stream->trace_id;
+	struct position *metadata = p->trace->metadata;
 
 	viewer_forget(v, p);
-	forget_trace(v, trace_id);
+	forget_metadata(v, metadata);
 }
 
 enum live_outcome

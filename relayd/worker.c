@@ -17,7 +17,6 @@
 
 /* While sockets are not read for want of memory, or messages are half here. */
 #define HELD_RETRY_NS (20 * NS_PER_MS)
-#define SWEEP_NS (1 * NS_PER_S)
 /* Packet memory that is only cached is given back after this long a rest. */
 #define REST_NS (5 * NS_PER_S)
 /* A turn that took longer is worth a line. */
@@ -139,12 +138,12 @@ turn_end(struct worker *w)
 	now = clock_now_ns();
 	next = shard_tick(w->shard, now);
 	desk_turn_end(&w->desk);
-	if (w->desk.n_busy > 0 && now - w->last_sweep >= SWEEP_NS) {
+	if (w->desk.n_busy > 0 && now - w->last_sweep >= DESK_SWEEP_NS) {
 		desk_sweep(&w->desk, now);
 		w->last_sweep = now;
 	}
 	if (w->desk.n_busy > 0)
-		next = earlier(next, w->last_sweep + SWEEP_NS);
+		next = earlier(next, w->last_sweep + DESK_SWEEP_NS);
 	if (!list_empty(&w->desk.held))
 		next = earlier(next, now + HELD_RETRY_NS);
 	next = earlier(next, rest(w, now));
@@ -218,7 +217,7 @@ worker_start(struct worker **out, const struct worker_config *config)
 		st = shard_create(&w->shard, config->shard, config->store);
 	if (st == OK)
 		st = desk_init(&w->desk, &w->loop, w->shard, config->control,
-		    config->shard->memory);
+		    config->shard->memory, config->stall_ns);
 	w->desk.handover = on_handover;
 	w->desk.session_gone = on_session_gone;
 	w->desk.arg = w;

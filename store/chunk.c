@@ -369,14 +369,15 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	struct chunk_family *f;
 	enum status st;
 
-	st = remember_top(c, path);
-	if (st != OK)
-		return st;
 	st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK) {
 		log_errno(LOG_ERROR, "stream folder %s: create", path->s);
 		return st;
 	}
+	/* Only now: what stands in the way is not the chunk's to move. */
+	st = remember_top(c, path);
+	if (st != OK)
+		return st;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return E_NOMEM;

@@ -38,8 +38,8 @@ enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
 struct chunk_family {
 	struct list node;
 	struct relpath *path, *channel;
-	bool is_numbered;      /* channel_0, channel_1, ... */
-	uint64_t n_files;      /* numbers below this were used */
+	bool is_numbered; /* channel_0, channel_1, ... */
+	uint64_t n_files; /* numbers below this were made; 0: no file was */
 	uint32_t journal_root; /* only where the chunk is the base */
 	struct folder *folder; /* for viewers; shared, NULL: not opened */
 };

@@ -100,12 +100,10 @@ bool
 chunk_delete_step(struct chunk *c, unsigned budget)
 {
 	struct chunk_family *f;
-	uint64_t n_files;
 
 	while (!list_empty(&c->families)) {
 		f = list_first(&c->families, struct chunk_family, node);
-		n_files = f->is_numbered ? f->n_files : 1;
-		for (; c->delete_next < n_files; c->delete_next++) {
+		for (; c->delete_next < f->n_files; c->delete_next++) {
 			if (budget-- == 0)
 				return false;
 			delete_pair(c, f, c->delete_next);

@@ -17,7 +17,7 @@ struct version {
 
 struct metadata_log {
 	struct ref ref;
-	struct version *version; /* NULL: none yet */
+	struct published_pointer version; /* struct version; NULL: none yet */
 	struct published is_ended, waiters;
 };
 
@@ -60,7 +60,7 @@ release(struct ref *r)
 {
 	struct metadata_log *log = container_of(r, struct metadata_log, ref);
 
-	free_version(log->version);
+	free_version(published_pointer(&log->version));
 	free(log);
 }
 
@@ -74,12 +74,13 @@ metadata_log_put(struct metadata_log *log)
 enum status
 metadata_log_begin(struct metadata_log *log, struct folder *folder)
 {
-	struct version *old = log->version, *v = calloc(1, sizeof(*v));
+	struct version *old = published_pointer(&log->version);
+	struct version *v = calloc(1, sizeof(*v));
 
 	if (v == NULL)
 		return E_NOMEM;
 	v->folder = folder_get(folder);
-	rcu_assign_pointer(log->version, v);
+	publish_pointer(&log->version, v);
 	if (old != NULL)
 		call_rcu(&old->rcu, free_later);
 	return OK;
@@ -88,8 +89,10 @@ metadata_log_begin(struct metadata_log *log, struct folder *folder)
 void
 metadata_log_grow(struct metadata_log *log, uint64_t length)
 {
-	if (log->version != NULL)
-		publish(&log->version->length, length);
+	struct version *v = published_pointer(&log->version);
+
+	if (v != NULL)
+		publish(&v->length, length);
 }
 
 void
@@ -106,7 +109,7 @@ metadata_log_look(const struct metadata_log *log, struct folder **folder)
 
 	*folder = NULL;
 	rcu_read_lock();
-	v = rcu_dereference(log->version);
+	v = published_pointer(&log->version);
 	if (v != NULL) {
 		length = published(&v->length);
 		*folder = folder_get(v->folder);
@@ -122,7 +125,7 @@ metadata_log_length(const struct metadata_log *log)
 	uint64_t length;
 
 	rcu_read_lock();
-	v = rcu_dereference(log->version);
+	v = published_pointer(&log->version);
 	length = v == NULL ? 0 : published(&v->length);
 	rcu_read_unlock();
 	return length;

@@ -53,7 +53,7 @@ struct packet_log {
 	struct published waiters;
 	struct slot *recent; /* RECENT slots; made with the first record */
 	struct published has_recent;
-	struct log_files *files;
+	struct published_pointer files; /* struct log_files */
 	/* writer only */
 	uint64_t last_time; /* end of the last packet, or last beacon */
 	unsigned minor;
@@ -61,21 +61,40 @@ struct packet_log {
 	char channel[];
 };
 
+static struct log_files *
+files_of(const struct packet_log *log)
+{
+	return published_pointer(&log->files);
+}
+
+/* Every entry holds a reference on its folder. */
+static void
+free_files(struct rcu_head *head)
+{
+	struct log_files *files = container_of(head, struct log_files, rcu);
+
+	for (unsigned i = 0; i < files->n; i++)
+		folder_put(files->f[i].folder);
+	free(files);
+}
+
 enum status
 packet_log_create(struct packet_log **out, const char *channel,
     bool is_numbered, unsigned minor)
 {
 	size_t n = strlen(channel) + 1;
 	struct packet_log *log = calloc(1, sizeof(*log) + n);
+	struct log_files *files;
 
 	*out = NULL;
 	if (log == NULL)
 		return E_NOMEM;
-	log->files = calloc(1, sizeof(*log->files));
-	if (log->files == NULL) {
+	files = calloc(1, sizeof(*files));
+	if (files == NULL) {
 		free(log);
 		return E_NOMEM;
 	}
+	publish_pointer(&log->files, files);
 	ref_init(&log->ref);
 	log->is_numbered = is_numbered;
 	log->minor = minor;
@@ -96,9 +115,7 @@ release(struct ref *r)
 {
 	struct packet_log *log = container_of(r, struct packet_log, ref);
 
-	for (unsigned i = 0; i < log->files->n; i++)
-		folder_put(log->files->f[i].folder);
-	free(log->files);
+	free_files(&files_of(log)->rcu);
 	free(log->recent);
 	free(log);
 }
@@ -134,17 +151,6 @@ packet_log_count(const struct packet_log *log)
 	return published(&log->count);
 }
 
-/* Every entry holds a reference on its folder. */
-static void
-free_files(struct rcu_head *head)
-{
-	struct log_files *files = container_of(head, struct log_files, rcu);
-
-	for (unsigned i = 0; i < files->n; i++)
-		folder_put(files->f[i].folder);
-	free(files);
-}
-
 /* The files from FROM on, with room for one more. */
 static struct log_files *
 copy_files(const struct log_files *old, unsigned from)
@@ -166,9 +172,9 @@ copy_files(const struct log_files *old, unsigned from)
 static void
 replace_files(struct packet_log *log, struct log_files *take_new)
 {
-	struct log_files *old = log->files;
+	struct log_files *old = files_of(log);
 
-	rcu_assign_pointer(log->files, take_new);
+	publish_pointer(&log->files, take_new);
 	call_rcu(&old->rcu, free_files);
 }
 
@@ -176,7 +182,7 @@ enum status
 packet_log_add_file(struct packet_log *log, struct folder *folder,
     uint64_t number, uint64_t chunk)
 {
-	struct log_files *new = copy_files(log->files, 0);
+	struct log_files *new = copy_files(files_of(log), 0);
 
 	if (new == NULL)
 		return E_NOMEM;
@@ -194,16 +200,16 @@ packet_log_add_file(struct packet_log *log, struct folder *folder,
 static void
 drop(struct packet_log *log, unsigned n)
 {
+	const struct log_files *old = files_of(log);
 	struct log_files *new;
 	uint64_t start;
 
 	if (n == 0)
 		return;
-	start = n < log->files->n ? log->files->f[n].first
-				  : published(&log->count);
+	start = n < old->n ? old->f[n].first : published(&log->count);
 	if (start > published(&log->start))
 		publish(&log->start, start);
-	new = copy_files(log->files, n);
+	new = copy_files(old, n);
 	/* Without memory the old names stay; opening them fails, and below
 	 * the start nobody does. */
 	if (new != NULL)
@@ -211,10 +217,13 @@ drop(struct packet_log *log, unsigned n)
 }
 
 void
-packet_log_drop_file(struct packet_log *log, uint64_t number)
+packet_log_drop_file(struct packet_log *log, uint64_t number, uint64_t chunk)
 {
-	for (unsigned i = 0; i < log->files->n; i++)
-		if (log->files->f[i].number == number) {
+	const struct log_files *files = files_of(log);
+
+	for (unsigned i = 0; i < files->n; i++)
+		if (files->f[i].number == number &&
+		    files->f[i].chunk == chunk) {
 			drop(log, i + 1);
 			return;
 		}
@@ -223,10 +232,11 @@ packet_log_drop_file(struct packet_log *log, uint64_t number)
 void
 packet_log_drop_chunk(struct packet_log *log, uint64_t chunk)
 {
+	const struct log_files *files = files_of(log);
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < log->files->n; i++)
-		if (log->files->f[i].chunk == chunk)
+	for (unsigned i = 0; i < files->n; i++)
+		if (files->f[i].chunk == chunk)
 			n = i + 1;
 	drop(log, n);
 }
@@ -352,13 +362,15 @@ packet_log_place(
 	enum status st = E_NOENT;
 
 	rcu_read_lock();
-	files = rcu_dereference(log->files);
+	files = files_of(log);
 	for (unsigned i = files->n; i-- > 0;) {
 		if (files->f[i].first > pos)
 			continue;
 		*out = (struct log_place){
 			.folder = folder_get(files->f[i].folder),
 			.first = files->f[i].first,
+			.next = i + 1 < files->n ? files->f[i + 1].first
+						 : UINT64_MAX,
 			.number = files->f[i].number,
 			.is_numbered = log->is_numbered,
 		};

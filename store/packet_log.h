@@ -44,6 +44,7 @@ struct log_view {
 struct log_place {
 	struct folder *folder; /* a reference; folder_put() */
 	uint64_t first;	       /* position of its first record */
+	uint64_t next;	       /* and of the next file's, or UINT64_MAX */
 	uint64_t number;       /* of the tracefile */
 	bool is_numbered;
 };
@@ -56,8 +57,9 @@ enum status packet_log_create(struct packet_log **out, const char *channel,
  * serial is CHUNK. */
 enum status packet_log_add_file(struct packet_log *log, struct folder *folder,
     uint64_t number, uint64_t chunk) MUST_CHECK;
-/* A file of the ring goes: the oldest of that number. */
-void packet_log_drop_file(struct packet_log *log, uint64_t number);
+/* File NUMBER of that chunk, of a ring, goes, and all before it. */
+void packet_log_drop_file(
+    struct packet_log *log, uint64_t number, uint64_t chunk);
 /* All files of a chunk go. */
 void packet_log_drop_chunk(struct packet_log *log, uint64_t chunk);
 /* The record is in the index file. */

@@ -25,6 +25,14 @@ reorder_free(struct reorder *r)
 	r->n_records = 0;
 }
 
+/* The number of a packet in the heap, whose order is that of distances from
+ * the first one. */
+static uint64_t
+number(const struct reorder *r, const struct heap_item *item)
+{
+	return r->first + item->key;
+}
+
 /* Sequence numbers count up from any start; 2^63 of them are one direction. */
 static bool
 is_before(uint64_t a, uint64_t b)
@@ -39,7 +47,7 @@ reorder_begin(struct reorder *r, uint64_t net_seq)
 
 	if (!r->has_next) {
 		r->has_next = true;
-		r->next = net_seq;
+		r->next = r->first = net_seq;
 	}
 	if (is_before(net_seq, r->next))
 		return E_PROTOCOL;
@@ -72,7 +80,7 @@ reorder_data(struct reorder *r, struct packet *take_p)
 	st = idmap_insert(&r->halves, p->net_seq, p);
 	if (st != OK)
 		goto fail;
-	st = heap_push(&r->by_seq, p->net_seq, p);
+	st = heap_push(&r->by_seq, p->net_seq - r->first, p);
 	if (st != OK) {
 		idmap_remove(&r->halves, p->net_seq);
 		goto fail;
@@ -125,7 +133,7 @@ reorder_pop(struct reorder *r)
 	const struct heap_item *min = heap_min(&r->by_seq);
 	struct packet *p;
 
-	if (min == NULL || min->key != r->next)
+	if (min == NULL || number(r, min) != r->next)
 		return NULL;
 	p = min->value;
 	if (r->needs_record && !p->has_record)
@@ -142,7 +150,7 @@ reorder_has_gap(const struct reorder *r)
 {
 	const struct heap_item *min = heap_min(&r->by_seq);
 
-	return min != NULL && min->key != r->next;
+	return min != NULL && number(r, min) != r->next;
 }
 
 uint64_t
@@ -156,8 +164,8 @@ reorder_skip(struct reorder *r, unsigned *records_dropped)
 	*records_dropped = 0;
 	if (min == NULL)
 		return 0;
-	skipped = min->key - r->next;
-	r->next = min->key;
+	skipped = number(r, min) - r->next;
+	r->next = number(r, min);
 	list_for_each (n, tmp, &r->records) {
 		p = list_entry(n, struct packet, node);
 		if (!is_before(p->net_seq, r->next))

@@ -25,12 +25,14 @@
 
 struct reorder {
 	struct packet_pool *pool;
-	struct heap by_seq;  /* packets whose bytes are here */
+	struct heap
+	    by_seq; /* packets whose bytes are here, by distance from first */
 	struct idmap halves; /* every packet held, by net_seq */
 	struct list records; /* those of which only the record is here */
 	unsigned n_records;
 	bool needs_record; /* a packet leaves only with its record */
 	bool has_next;
+	uint64_t first;	     /* net_seq seen first */
 	uint64_t next;	     /* net_seq to leave next */
 	uint64_t held_bytes; /* data bytes of the packets in the heap */
 };

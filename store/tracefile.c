@@ -101,7 +101,10 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		return E_IO;
 	}
 	tf->store->n_open++;
-	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino) {
+	/* An inode number may be used again; a file in our way is left alone.
+	 */
+	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
+	    (uint64_t)sb.st_size != f->length) {
 		log_error("%s: is another file now, left alone", path);
 		close_fd(tf, f);
 		return E_IO;
@@ -201,6 +204,8 @@ tracefile_create(struct tracefile **out, struct store *store,
 		tracefile_close(tf);
 		return st;
 	}
+	if (!family->is_numbered)
+		number = 0;
 	if (family->n_files <= number)
 		family->n_files = number + 1;
 	*out = tf;
@@ -312,7 +317,8 @@ struct batch {
 	uint64_t bytes;	 /* by iov */
 	uint64_t extend; /* zeros after them, by ftruncate */
 	unsigned n_packets;
-	struct packet *end; /* the first that is not in it */
+	struct packet *end;	       /* the first that is not in it */
+	const struct slab_block *rest; /* of its only packet, for later calls */
 };
 
 static void
@@ -323,8 +329,17 @@ add_piece(struct batch *b, const void *p, size_t n)
 	b->bytes += n;
 }
 
-/* As many packets from P on as one call takes, at least one: a packet of
- * 256 MiB has 260 blocks. */
+/* As many blocks as one call takes; the first that is not in it. */
+static const struct slab_block *
+add_blocks(struct batch *b, const struct slab_block *s)
+{
+	for (; s != NULL && b->n_iov < BATCH_PIECES; s = s->next)
+		add_piece(b, s->mem, s->used);
+	return s;
+}
+
+/* As many packets from P on as one call takes, at least one. A packet of more
+ * pieces than that, about 1 GiB, goes in several calls: see write_blocks(). */
 static void
 gather(struct batch *b, struct packet *p)
 {
@@ -333,7 +348,8 @@ gather(struct batch *b, struct packet *p)
 
 	b->n_iov = 0;
 	b->bytes = b->extend = b->n_packets = 0;
-	for (; p != NULL && b->extend == 0; p = p->next) {
+	b->rest = NULL;
+	for (; p != NULL && b->extend == 0 && b->rest == NULL; p = p->next) {
 		need = 1;
 		for (s = p->blocks; s != NULL; s = s->next)
 			need++;
@@ -341,10 +357,8 @@ gather(struct batch *b, struct packet *p)
 		    (b->n_iov + need > BATCH_PIECES ||
 			b->bytes + packet_length(p) > BATCH_BYTES))
 			break;
-		for (s = p->blocks; s != NULL && b->n_iov < BATCH_PIECES;
-		     s = s->next)
-			add_piece(b, s->mem, s->used);
-		if (p->padding > PADDING_WRITTEN)
+		b->rest = add_blocks(b, p->blocks);
+		if (p->padding > PADDING_WRITTEN || b->n_iov == BATCH_PIECES)
 			b->extend = p->padding;
 		else if (p->padding > 0)
 			add_piece(b, zeros, p->padding);
@@ -376,14 +390,31 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 }
 
 static enum status
+write_blocks(struct tracefile *tf, struct batch *b, uint64_t *written)
+{
+	uint64_t n, start = tf->data.length;
+	enum status st;
+
+	*written = 0;
+	for (;;) {
+		st = tracefile_write_all(
+		    tf->data.fd, b->iov, b->n_iov, start + *written, &n);
+		*written += n;
+		if (st != OK || b->rest == NULL)
+			return st;
+		b->n_iov = 0;
+		b->rest = add_blocks(b, b->rest);
+	}
+}
+
+static enum status
 write_batch(
     struct tracefile *tf, struct batch *b, struct packet *p, unsigned *done)
 {
 	uint64_t written, start = tf->data.length;
 	enum status st, st2;
 
-	st = tracefile_write_all(
-	    tf->data.fd, b->iov, b->n_iov, start, &written);
+	st = write_blocks(tf, b, &written);
 	if (st == OK && b->extend > 0) {
 		if (ftruncate(tf->data.fd,
 			(off_t)(start + b->bytes + b->extend)) == 0)

@@ -146,7 +146,8 @@ tell_log(struct tracefile *tf)
 	const uint8_t *end = p + buf_len(&tf->waiting);
 	struct index_record rec;
 
-	if (tf->log == NULL)
+	/* What is cleared already, viewers do not see any more. */
+	if (tf->log == NULL || tf->chunk->command == CHUNK_DELETE)
 		return;
 	/* Only now, so that files come in the order of their records. */
 	if (!tf->is_in_log && packet_log_add_file(tf->log, tf->folder,

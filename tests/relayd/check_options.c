@@ -73,6 +73,8 @@ show(const char *what)
 	SHOW("verbose", "%u %d", got.verbose, (int)options_log_level(&got));
 	SHOW("fds", "%u", got.fd_pool_size);
 	SHOW("workers", "%u", got.workers);
+	SHOW("viewers", "%u %d %u", got.live_workers, got.live_hold,
+	    got.max_viewers);
 	SHOW("memory", "%llu", (unsigned long long)got.max_memory);
 	SHOW("packet", "%llu", (unsigned long long)got.max_packet_size);
 	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
@@ -136,6 +138,9 @@ static const struct {
 	{ "stray -x words", "flags", "x" },
 	{ "--fd-pool-size 100", "fds", "100" },
 	{ "--workers=64", "workers", "64" },
+	{ "", "viewers", "1 1 0" },
+	{ "--live-workers=4 --live-hold=off", "viewers", "4 0 0" },
+	{ "--max-viewers-per-session 1", "viewers", "1 1 1" },
 	{ "--max-memory=1M", "memory", "1048576" },
 	{ "--max-memory=3g", "memory", "3221225472" },
 	{ "--max-packet-size=64k", "packet", "65536" },
@@ -190,6 +195,10 @@ static const char *const refused[] = {
 	"--workers 0",
 	"--workers 65",
 	"--workers 2x",
+	"--live-workers 0",
+	"--live-workers 5",
+	"--live-hold maybe",
+	"--max-viewers-per-session -1",
 	"--max-memory 1023k",
 	"--max-memory ''",
 	"--max-memory -1",

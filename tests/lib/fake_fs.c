@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/fake_fs.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "store/dir.h"
+#include "store/journal.h"
+
+#define FD_BASE (1 << 20) /* above what the system gives out */
+#define FD_MAX 4096
+
+struct node {
+	struct node *next, *children; /* siblings are sorted by name */
+	char name[256];
+	bool is_dir, is_linked;
+	unsigned opens;
+	int lock_ex, lock_sh; /* descriptors that hold it */
+	uint8_t *p;
+	size_t n, cap;
+	ino_t ino;
+};
+
+struct open_file {
+	struct node *node;
+	int lock; /* LOCK_EX, LOCK_SH or 0 */
+};
+
+int __real_close(int fd);
+int __real_flock(int fd, int operation);
+int __real_fstat(int fd, struct stat *sb);
+int __real_ftruncate(int fd, off_t length);
+ssize_t __real_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
+int __wrap_close(int fd);
+int __wrap_flock(int fd, int operation);
+int __wrap_fstat(int fd, struct stat *sb);
+int __wrap_ftruncate(int fd, off_t length);
+ssize_t __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
+
+static struct open_file files[FD_MAX];
+static struct node *root;
+static ino_t last_ino;
+static unsigned fail_write;
+
+static void *
+get_memory(void *old, size_t n)
+{
+	void *p = realloc(old, n);
+
+	if (p == NULL)
+		err(EXIT_FAILURE, "fake_fs");
+	return p;
+}
+
+static struct node *
+make_node(const char *name, size_t n, bool is_dir)
+{
+	struct node *node = get_memory(NULL, sizeof(*node));
+
+	*node = (struct node){ .is_dir = is_dir, .ino = ++last_ino };
+	memcpy(node->name, name, n);
+	node->is_linked = true;
+	return node;
+}
+
+static void
+free_if_unused(struct node *n)
+{
+	if (n->is_linked || n->opens > 0)
+		return;
+	free(n->p);
+	free(n);
+}
+
+static void
+free_tree(struct node *n)
+{
+	struct node *next, *c;
+
+	for (c = n->children; c != NULL; c = next) {
+		next = c->next;
+		free_tree(c);
+	}
+	n->is_linked = false;
+	free_if_unused(n);
+}
+
+static struct open_file *
+file_of(int fd)
+{
+	if (fd < FD_BASE || fd >= FD_BASE + FD_MAX)
+		return NULL;
+	if (files[fd - FD_BASE].node == NULL)
+		errx(EXIT_FAILURE, "fake_fs: descriptor %d is not open", fd);
+	return &files[fd - FD_BASE];
+}
+
+static int
+open_node(struct node *n)
+{
+	for (int i = 0; i < FD_MAX; i++)
+		if (files[i].node == NULL) {
+			files[i] = (struct open_file){ .node = n };
+			n->opens++;
+			return FD_BASE + i;
+		}
+	errx(EXIT_FAILURE, "fake_fs: %d descriptors are open", FD_MAX);
+}
+
+/* Where NAME stands among the children of DIR, or would. */
+static struct node **
+place(struct node *dir, const char *name, size_t n)
+{
+	struct node **at = &dir->children;
+	int order = 1;
+
+	for (; *at != NULL; at = &(*at)->next) {
+		order = strncmp((*at)->name, name, n);
+		if (order == 0 && (*at)->name[n] != '\0')
+			order = 1;
+		if (order >= 0)
+			break;
+	}
+	return at;
+}
+
+static bool
+is_found(struct node *const *at, const char *name, size_t n)
+{
+	return *at != NULL && strncmp((*at)->name, name, n) == 0 &&
+	       (*at)->name[n] == '\0';
+}
+
+/* The link that PATH's last component is, or would be; NULL: no such folder.
+ * *LEAF is that component. */
+static struct node **
+find(int base, const char *path, const char **leaf)
+{
+	struct node *dir = file_of(base)->node;
+	struct node **at;
+	size_t n;
+
+	for (;; path += n + 1) {
+		n = strcspn(path, "/");
+		if (n == 0 || n > 255 || strncmp(path, "..", n) == 0)
+			errx(EXIT_FAILURE, "fake_fs: path '%s'", path);
+		at = place(dir, path, n);
+		*leaf = path;
+		if (path[n] == '\0')
+			return at;
+		if (!is_found(at, path, n) || !(*at)->is_dir)
+			return NULL;
+		dir = *at;
+	}
+}
+
+static enum status
+fail(int code, enum status st)
+{
+	errno = code;
+	return st;
+}
+
+enum status
+dir_open(int *out, int base, const char *path)
+{
+	const char *leaf;
+	struct node **at;
+
+	*out = -1;
+	if (*path == '\0') {
+		*out = open_node(file_of(base)->node);
+		return OK;
+	}
+	at = find(base, path, &leaf);
+	if (at == NULL || !is_found(at, leaf, strlen(leaf)))
+		return fail(ENOENT, E_NOENT);
+	if (!(*at)->is_dir)
+		return fail(ENOTDIR, E_IO);
+	*out = open_node(*at);
+	return OK;
+}
+
+static enum status
+make(int base, const char *path, bool is_dir, struct node **out)
+{
+	const char *leaf;
+	struct node *n, **at = find(base, path, &leaf);
+
+	if (at == NULL)
+		return fail(ENOENT, E_NOENT);
+	if (is_found(at, leaf, strlen(leaf)))
+		return fail(EEXIST, E_EXISTS);
+	n = make_node(leaf, strlen(leaf), is_dir);
+	n->next = *at;
+	*at = n;
+	*out = n;
+	return OK;
+}
+
+enum status
+dir_create(int base, const char *path)
+{
+	struct node *n;
+
+	return make(base, path, true, &n);
+}
+
+enum status
+dir_create_path(int base, const char *path)
+{
+	char part[4096];
+	size_t n = 0;
+	enum status st;
+	int fd;
+
+	do {
+		n += strcspn(path + n, "/");
+		memcpy(part, path, n);
+		part[n] = '\0';
+		st = dir_create(base, part);
+		if (st != OK && st != E_EXISTS)
+			return st;
+	} while (path[n++] != '\0');
+	st = dir_open(&fd, base, path);
+	if (st == OK)
+		(void)__wrap_close(fd);
+	return st;
+}
+
+enum status
+dir_open_file(int *out, int base, const char *path, int flags)
+{
+	const char *leaf;
+	struct node *n, **at;
+	enum status st;
+
+	*out = -1;
+	if ((flags & O_CREAT) != 0) {
+		if ((flags & O_EXCL) == 0)
+			errx(EXIT_FAILURE, "fake_fs: %s without O_EXCL", path);
+		st = make(base, path, false, &n);
+		if (st == OK)
+			*out = open_node(n);
+		return st;
+	}
+	at = find(base, path, &leaf);
+	if (at == NULL || !is_found(at, leaf, strlen(leaf)) || (*at)->is_dir)
+		return fail(ENOENT, E_NOENT);
+	*out = open_node(*at);
+	return OK;
+}
+
+static enum status
+unlink_node(int base, const char *path, bool is_dir)
+{
+	const char *leaf;
+	struct node *n, **at = find(base, path, &leaf);
+
+	if (at == NULL || !is_found(at, leaf, strlen(leaf)))
+		return fail(ENOENT, E_NOENT);
+	n = *at;
+	if (n->is_dir != is_dir)
+		return fail(EISDIR, E_IO);
+	if (n->children != NULL)
+		return fail(ENOTEMPTY, E_EXISTS);
+	*at = n->next;
+	n->is_linked = false;
+	free_if_unused(n);
+	return OK;
+}
+
+enum status
+dir_unlink(int base, const char *path)
+{
+	return unlink_node(base, path, false);
+}
+
+enum status
+dir_remove(int base, const char *path)
+{
+	return unlink_node(base, path, true);
+}
+
+enum status
+dir_rename(int base, const char *from, const char *to)
+{
+	const char *leaf_from, *leaf_to;
+	struct node *n, **old = find(base, from, &leaf_from);
+	struct node **at = find(base, to, &leaf_to);
+
+	if (old == NULL || at == NULL ||
+	    !is_found(old, leaf_from, strlen(leaf_from)))
+		return fail(ENOENT, E_NOENT);
+	if (is_found(at, leaf_to, strlen(leaf_to)))
+		return fail(EEXIST, E_EXISTS);
+	n = *old;
+	*old = n->next;
+	at = find(base, to, &leaf_to); /* it may have been n's own link */
+	memset(n->name, 0, sizeof(n->name));
+	memcpy(n->name, leaf_to, strlen(leaf_to));
+	n->next = *at;
+	*at = n;
+	return OK;
+}
+
+bool
+dir_is_empty(int fd)
+{
+	return file_of(fd)->node->children == NULL;
+}
+
+void
+dir_without_openat2(bool on)
+{
+	(void)on;
+}
+
+static void
+unlock(struct open_file *f)
+{
+	if (f->lock == LOCK_EX)
+		f->node->lock_ex--;
+	else if (f->lock == LOCK_SH)
+		f->node->lock_sh--;
+	f->lock = 0;
+}
+
+int
+__wrap_close(int fd)
+{
+	struct open_file *f = file_of(fd);
+	struct node *n;
+
+	if (f == NULL)
+		return __real_close(fd);
+	unlock(f);
+	n = f->node;
+	f->node = NULL;
+	n->opens--;
+	free_if_unused(n);
+	return 0;
+}
+
+int
+__wrap_flock(int fd, int operation)
+{
+	struct open_file *f = file_of(fd);
+
+	if (f == NULL)
+		return __real_flock(fd, operation);
+	unlock(f);
+	operation &= ~LOCK_NB;
+	if (operation == LOCK_UN)
+		return 0;
+	if (f->node->lock_ex > 0 ||
+	    (operation == LOCK_EX && f->node->lock_sh > 0)) {
+		errno = EWOULDBLOCK;
+		return -1;
+	}
+	if (operation == LOCK_EX)
+		f->node->lock_ex++;
+	else
+		f->node->lock_sh++;
+	f->lock = operation;
+	return 0;
+}
+
+int
+__wrap_fstat(int fd, struct stat *sb)
+{
+	const struct open_file *f = file_of(fd);
+
+	if (f == NULL)
+		return __real_fstat(fd, sb);
+	*sb = (struct stat){ .st_ino = f->node->ino };
+	sb->st_size = (off_t)f->node->n;
+	return 0;
+}
+
+static void
+resize(struct node *n, size_t size)
+{
+	if (size > n->cap) {
+		n->cap = size * 2;
+		n->p = get_memory(n->p, n->cap);
+	}
+	if (size > n->n)
+		memset(n->p + n->n, 0, size - n->n);
+	n->n = size;
+}
+
+int
+__wrap_ftruncate(int fd, off_t length)
+{
+	const struct open_file *f = file_of(fd);
+
+	if (f == NULL)
+		return __real_ftruncate(fd, length);
+	resize(f->node, (size_t)length);
+	return 0;
+}
+
+ssize_t
+__wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
+{
+	const struct open_file *f = file_of(fd);
+	const size_t start = (size_t)offset;
+	size_t at = start;
+
+	if (f == NULL)
+		return __real_pwritev(fd, iov, n, offset);
+	if (fail_write > 0 && --fail_write == 0) {
+		errno = ENOSPC;
+		return -1;
+	}
+	for (int i = 0; i < n; i++) {
+		if (at + iov[i].iov_len > f->node->n)
+			resize(f->node, at + iov[i].iov_len);
+		if (iov[i].iov_len > 0)
+			memcpy(
+			    f->node->p + at, iov[i].iov_base, iov[i].iov_len);
+		at += iov[i].iov_len;
+	}
+	if (fail_write == 1 && at > start + 1) /* the next one fails: half */
+		at = start + (at - start) / 2;
+	return (ssize_t)(at - start);
+}
+
+void
+fake_fs_fail_write(unsigned n)
+{
+	fail_write = n == 0 ? 0 : n + 1;
+}
+
+void
+fake_fs_end(void)
+{
+	for (int i = 0; i < FD_MAX; i++)
+		if (files[i].node != NULL && files[i].node != root)
+			errx(EXIT_FAILURE, "fake_fs: '%s' was left open",
+			    files[i].node->name);
+	if (root == NULL)
+		return;
+	root->opens = 0;
+	memset(files, 0, sizeof(files));
+	free_tree(root);
+	root = NULL;
+	fail_write = 0;
+}
+
+int
+fake_fs_begin(void)
+{
+	fake_fs_end();
+	root = make_node("", 0, true);
+	return open_node(root);
+}
+
+static void
+walk(const struct node *dir, const char *prefix,
+    void (*visit)(const char *path, const uint8_t *p, size_t n, void *arg),
+    void *arg)
+{
+	const struct node *c;
+	char path[8192];
+
+	for (c = dir->children; c != NULL; c = c->next) {
+		(void)snprintf(path, sizeof(path), "%s%s%s", prefix, c->name,
+		    c->is_dir ? "/" : "");
+		if (c->is_dir) {
+			visit(path, NULL, 0, arg);
+			walk(c, path, visit, arg);
+		} else {
+			visit(path, c->p == NULL ? (const uint8_t *)"" : c->p,
+			    c->n, arg);
+		}
+	}
+}
+
+void
+fake_fs_walk(
+    void (*visit)(const char *path, const uint8_t *p, size_t n, void *arg),
+    void *arg)
+{
+	walk(root, "", visit, arg);
+}
+
+static void
+hash(uint64_t *h, const void *p, size_t n)
+{
+	const uint8_t *s = p;
+	uint64_t word;
+
+	for (; n >= sizeof(word); s += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, s, sizeof(word));
+		*h = (*h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		*h ^= *h >> 29;
+	}
+	for (; n > 0; s++, n--)
+		*h = (*h ^ *s) * UINT64_C(1099511628211);
+}
+
+static void
+digest_one(const char *path, const uint8_t *p, size_t n, void *arg)
+{
+	hash(arg, path, strlen(path) + 1);
+	hash(arg, &n, sizeof(n));
+	hash(arg, p, n);
+}
+
+uint64_t
+fake_fs_digest(void)
+{
+	uint64_t h = 14695981039346656037u;
+
+	fake_fs_walk(digest_one, &h);
+	return h;
+}
+
+/* The journal is of no use here. */
+enum status
+journal_create(struct journal **out, int base_fd)
+{
+	(void)base_fd;
+	*out = NULL;
+	return OK;
+}
+
+void
+journal_destroy(struct journal *j)
+{
+	(void)j;
+}
+
+uint32_t
+journal_add_root(struct journal *j, const struct relpath *path)
+{
+	(void)j;
+	(void)path;
+	return 0;
+}
+
+void
+journal_remove_root(struct journal *j, uint32_t at)
+{
+	(void)j;
+	(void)at;
+}
+
+uint32_t
+journal_add_file(struct journal *j, uint32_t at, ino_t ino, uint64_t length)
+{
+	(void)j;
+	(void)at;
+	(void)ino;
+	(void)length;
+	return 0;
+}
+
+void
+journal_set_length(struct journal *j, uint32_t file, uint64_t length)
+{
+	(void)j;
+	(void)file;
+	(void)length;
+}
+
+void
+journal_remove_file(struct journal *j, uint32_t file)
+{
+	(void)j;
+	(void)file;
+}

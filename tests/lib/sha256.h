@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-256 (FIPS 180-4), for the digests of recorded trees. */
+#ifndef LIB_SHA256_H
+#define LIB_SHA256_H
+
+#include <stddef.h>
+
+/* In hex, with a NUL. */
+void sha256(const void *p, size_t n, char out[65]);
+
+#endif

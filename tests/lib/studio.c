@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/studio.h"
+
+#include <err.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <urcu.h>
+
+#include "common/reader.h"
+#include "proto/data.h"
+#include "proto/frame.h"
+#include "proto/relay.h"
+#include "relayd/open_files.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "relayd/stream.h"
+#include "store/packet.h"
+#include "store/store.h"
+
+#define MINOR 13
+
+#define MUST(condition)                                                     \
+	do {                                                                \
+		if (!(condition))                                           \
+			errx(EXIT_FAILURE, "%s:%d: %s", __FILE__, __LINE__, \
+			    #condition);                                    \
+	} while (0)
+
+static void
+tell(struct live_door *d, enum live_news what, void *object)
+{
+	struct studio *s = container_of(d, struct studio, door);
+	struct studio_news *n = calloc(1, sizeof(*n));
+
+	MUST(n != NULL);
+	n->what = what;
+	n->object = object;
+	if (what == LIVE_NEWS_SESSION || what == LIVE_NEWS_SESSION_ENDED)
+		live_session_get(object);
+	else
+		live_stream_get(object);
+	if (what == LIVE_NEWS_STREAM)
+		s->n_waiting++;
+	gallery_told(&s->gallery, what);
+	*s->end = n;
+	s->end = &n->next;
+}
+
+static void
+wake(struct live_door *d, uint64_t bits, const void *source)
+{
+	struct studio *s = container_of(d, struct studio, door);
+
+	MUST(bits == s->gallery.wake_bit);
+	s->woken = source;
+}
+
+void
+studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
+{
+	struct shard_config config = { .allow_clear = true,
+		.max_packet_size = 1 << 20,
+		.max_memory = 1 << 30 };
+	struct store_config store = { .max_files = 64 };
+
+	*s = (struct studio){ .door = { .tell = tell, .wake = wake },
+		.host = "host" };
+	strcpy(s->dir, "/tmp/check_studio.XXXXXX");
+	MUST(mkdtemp(s->dir) != NULL);
+	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	MUST(s->base_fd >= 0);
+	s->end = &s->first;
+	config.memory = store.memory = &s->memory;
+	config.session_ids = &s->session_ids;
+	config.door = &s->door;
+	store.base_fd = s->base_fd;
+	MUST(shard_create(&s->shard, &config, &store) == OK);
+	gallery_init(
+	    &s->gallery, 4, holds_replies, max_viewers, &s->viewer_ids);
+	rcu_register_thread();
+}
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+void
+studio_close(struct studio *s)
+{
+	MUST(list_empty(&s->gallery.viewers));
+	shard_destroy(s->shard);
+	studio_deliver_all(s);
+	gallery_destroy(&s->gallery);
+	MUST(list_empty(&s->gallery.files.all));
+	rcu_unregister_thread();
+	rcu_barrier();
+	close(s->base_fd);
+	MUST(nftw(s->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+bool
+studio_deliver(struct studio *s)
+{
+	struct studio_news *n = s->first;
+
+	if (n == NULL)
+		return false;
+	s->first = n->next;
+	if (s->first == NULL)
+		s->end = &s->first;
+	if (n->what == LIVE_NEWS_STREAM)
+		s->n_waiting--;
+	gallery_news(&s->gallery, n->what, n->object);
+	free(n);
+	return true;
+}
+
+void
+studio_deliver_all(struct studio *s)
+{
+	while (studio_deliver(s))
+		;
+}
+
+struct session *
+studio_session(
+    struct studio *s, const char *name, uint32_t live_us, bool is_ctf2)
+{
+	struct relay_session_request q = { .session_name = name,
+		.hostname = s->host,
+		.base_path = "",
+		.live_timer_us = live_us,
+		.peer_session = published(&s->session_ids) + 1,
+		.creation_time = 1500000000,
+		.trace_format = is_ctf2 ? 2 : 1 };
+	struct relay_create_session wish;
+	struct session *session;
+	struct buf b = { 0 };
+	struct reader r;
+
+	q.uuid.b[0] = 1;
+	relay_request_create_session(&b, is_ctf2 ? 15 : MINOR, &q);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	MUST(
+	    relay_create_session_decode(&r, is_ctf2 ? 15 : MINOR, &wish) == OK);
+	MUST(session_create(&session, s->shard, &wish, MINOR, "peer") == OK);
+	buf_free(&b);
+	studio_create_chunk(session, 0);
+	return session;
+}
+
+struct stream *
+studio_stream(struct session *session, const char *path, const char *channel,
+    uint64_t file_size, uint64_t file_count)
+{
+	struct relay_add_stream q;
+	struct buf b = { 0 };
+	uint64_t handle;
+	struct reader r;
+	enum status st;
+
+	relay_request_add_stream(
+	    &b, MINOR, channel, path, file_size, file_count, 0);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	MUST(relay_add_stream_decode(&r, MINOR, &q) == OK);
+	st = stream_create(session, &q, &handle);
+	buf_free(&b);
+	MUST(st == OK || st == E_REFUSED);
+	return st == OK ? session_stream(session, handle) : NULL;
+}
+
+static void
+commit(struct stream *t)
+{
+	shard_commit(t->session->shard);
+}
+
+void
+studio_data(struct stream *t, const struct studio_packet *p)
+{
+	struct packet_pool *pool = &t->session->shard->store->packets;
+	struct data_header h = {
+		.stream = t->handle, .net_seq = p->seq, .size = p->bytes
+	};
+	struct packet *packet = packet_create(pool, p->seq);
+
+	MUST(packet != NULL);
+	MUST(stream_begin(t, &h) == OK);
+	packet->size = p->bytes;
+	for (uint32_t i = 0; i < p->bytes; i += 8) {
+		uint64_t word = p->tag + i;
+
+		if (p->raw != NULL)
+			memcpy(&word, (const char *)p->raw + i, 8);
+		MUST(packet_copy(pool, packet, &word, 8) == 8);
+	}
+	MUST(stream_data(t, packet) == OK);
+	commit(t);
+}
+
+void
+studio_index(struct stream *t, const struct studio_packet *p)
+{
+	MUST(stream_record(
+		 t, &(struct relay_index){ .stream = t->handle,
+			.net_seq = p->seq,
+			.packet_size = p->bytes * 8,
+			.content_size = p->content_bits != 0 ? p->content_bits
+							     : p->bytes * 8,
+			.timestamp_begin = p->begin,
+			.timestamp_end = p->end,
+			.ctf_stream = p->ctf_stream,
+			.packet_seq_num = p->seq }) == OK);
+	commit(t);
+}
+
+void
+studio_packet(struct stream *t, const struct studio_packet *p)
+{
+	studio_data(t, p);
+	studio_index(t, p);
+}
+
+void
+studio_beacon(struct stream *t, uint64_t time)
+{
+	MUST(stream_beacon(t, &(struct relay_index){ .stream = t->handle,
+				  .timestamp_end = time,
+				  .ctf_stream = STUDIO_CLASS }) == OK);
+	commit(t);
+}
+
+void
+studio_metadata(struct stream *t, const void *p, size_t n)
+{
+	MUST(stream_metadata(
+		 t, &(struct relay_send_metadata){
+			.stream = t->handle, .data = p, .size = n }) == OK);
+}
+
+void
+studio_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
+{
+	struct relay_position at = { t->handle, seq };
+	struct relay_rotate rot;
+	struct buf b = { 0 };
+	struct reader r;
+	bool close;
+
+	relay_request_rotate(
+	    &b, (struct relay_optional){ has_chunk, chunk }, &at, 1);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	MUST(relay_rotate_decode(&r, &rot) == OK);
+	MUST(session_rotate(t->session, &rot, &close) == RELAY_OK);
+	buf_free(&b);
+}
+
+void
+studio_create_chunk(struct session *session, uint64_t chunk)
+{
+	bool close;
+
+	MUST(session_create_chunk(session,
+		 &(struct relay_create_chunk){
+		     .id = chunk, .creation_time = 1500000000 + chunk },
+		 &close) == RELAY_OK);
+}
+
+void
+studio_close_chunk(struct session *session, uint64_t chunk, bool delete)
+{
+	char path[RELPATH_MAX];
+	bool close;
+
+	MUST(session_close_chunk(session,
+		 &(struct relay_close_chunk){ .id = chunk,
+		     .close_time = 1500000000 + chunk,
+		     .has_command = true,
+		     .command = delete ? RELAY_CLOSE_DELETE
+				       : RELAY_CLOSE_NOTHING },
+		 &close, path) == RELAY_OK);
+}
+
+enum live_outcome
+studio_ask(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct buf *out, struct live_held *held)
+{
+	struct live_reply reply = { .out = out };
+	enum live_outcome outcome;
+	uint8_t *at;
+
+	buf_consume(out, buf_len(out));
+	outcome = viewer_serve(v, q, how, &reply, held);
+	MUST(!out->bad);
+	MUST(outcome == LIVE_REPLY || outcome == LIVE_REPLY_LAST ||
+	     (buf_len(out) == 0 && reply.file == NULL));
+	if (reply.file != NULL) {
+		at = buf_reserve(out, (size_t)reply.length);
+		MUST(at != NULL &&
+		     pread(reply.file->data_fd, at, (size_t)reply.length,
+			 (off_t)reply.offset) == (ssize_t)reply.length);
+		buf_added(out, (size_t)reply.length);
+		open_file_put(reply.file);
+	}
+	return outcome;
+}
+
+enum live_outcome
+studio_tell(struct viewer *v, const struct live_request *q, struct buf *out)
+{
+	struct live_held held = { 0 };
+
+	return studio_ask(v, q, &(struct live_how){ 0 }, out, &held);
+}
+
+uint32_t
+studio_u32(const struct buf *out, size_t at)
+{
+	struct reader r;
+
+	MUST(buf_len(out) >= at + 4);
+	r = reader_over(buf_data(out) + at, 4);
+	return reader_u32(&r);
+}
+
+uint64_t
+studio_u64(const struct buf *out, size_t at)
+{
+	struct reader r;
+
+	MUST(buf_len(out) >= at + 8);
+	r = reader_over(buf_data(out) + at, 8);
+	return reader_u64(&r);
+}
+
+struct live_index
+studio_index_of(const struct buf *out)
+{
+	MUST(buf_len(out) == 64);
+	return (struct live_index){ .offset = studio_u64(out, 0),
+		.packet_size = studio_u64(out, 8),
+		.content_size = studio_u64(out, 16),
+		.timestamp_begin = studio_u64(out, 24),
+		.timestamp_end = studio_u64(out, 32),
+		.events_discarded = studio_u64(out, 40),
+		.ctf_stream = studio_u64(out, 48),
+		.status = studio_u32(out, 56),
+		.flags = studio_u32(out, 60) };
+}
+
+bool
+studio_is_packet(
+    const struct buf *out, size_t at, const struct studio_packet *p)
+{
+	uint64_t word;
+
+	if (buf_len(out) != at + p->bytes)
+		return false;
+	for (uint32_t i = 0; i < p->bytes; i += 8) {
+		memcpy(&word, buf_data(out) + at + i, 8);
+		if (word != p->tag + i)
+			return false;
+	}
+	return true;
+}

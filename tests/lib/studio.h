@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Both sides of a live session in one thread and without sockets: a shard with
+ * real files in a directory of its own, and the gallery of one live worker.
+ * News between them wait in a queue until the test delivers them. Any failure
+ * of a call ends the program.
+ */
+#ifndef LIB_STUDIO_H
+#define LIB_STUDIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "relayd/catalog.h"
+#include "relayd/gallery.h"
+#include "relayd/viewer.h"
+
+struct session;
+struct shard;
+struct stream;
+
+struct studio_news {
+	struct studio_news *next;
+	enum live_news what;
+	void *object; /* a reference */
+};
+
+struct studio {
+	struct live_door door;
+	struct shard *shard;
+	struct gallery gallery;
+	struct studio_news *first, **end; /* not yet delivered */
+	unsigned n_waiting;		  /* of these, published streams */
+	struct published memory, session_ids, viewer_ids;
+	int base_fd;
+	char dir[64];
+	const char *host;  /* of sessions made */
+	const void *woken; /* the last source; NULL: none since reset */
+};
+
+#define STUDIO_CLASS 2 /* CTF stream class of beacons */
+
+struct studio_packet {
+	uint64_t seq; /* of the network and of the tracer, from 0 */
+	uint64_t begin, end;
+	uint32_t bytes;	       /* a multiple of 8 */
+	uint64_t tag;	       /* each 8 bytes are TAG + their offset */
+	const void *raw;       /* or these; NULL: as TAG says */
+	uint64_t content_bits; /* 0: all of it */
+	uint64_t ctf_stream;
+};
+
+void studio_open(struct studio *s, bool holds_replies, unsigned max_viewers);
+/* All viewers are destroyed by then. */
+void studio_close(struct studio *s);
+
+/* The oldest news; false: there is none. */
+bool studio_deliver(struct studio *s);
+void studio_deliver_all(struct studio *s);
+
+/* A peer's session with chunk 0; LIVE_US of 0: not live. */
+struct session *studio_session(
+    struct studio *s, const char *name, uint32_t live_us, bool is_ctf2);
+/* NULL: refused (there is no chunk). */
+struct stream *studio_stream(struct session *session, const char *path,
+    const char *channel, uint64_t file_size, uint64_t file_count);
+
+/* The halves of a packet, and both. */
+void studio_data(struct stream *t, const struct studio_packet *p);
+void studio_index(struct stream *t, const struct studio_packet *p);
+void studio_packet(struct stream *t, const struct studio_packet *p);
+void studio_beacon(struct stream *t, uint64_t time);
+void studio_metadata(struct stream *t, const void *p, size_t n);
+
+/* ROTATE_STREAMS of one stream: from packet SEQ on to CHUNK, or to none. */
+void studio_rotate(
+    struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq);
+void studio_create_chunk(struct session *session, uint64_t chunk);
+/* DELETE: a clear. Else kept. */
+void studio_close_chunk(struct session *session, uint64_t chunk, bool delete);
+
+/* One request served; the reply with what follows it is in OUT, which is
+ * emptied first. */
+enum live_outcome studio_ask(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct buf *out, struct live_held *held);
+/* The same at once, never held. */
+enum live_outcome studio_tell(
+    struct viewer *v, const struct live_request *q, struct buf *out);
+
+/* The statuses and numbers of replies. */
+struct live_index studio_index_of(const struct buf *out);
+uint32_t studio_u32(const struct buf *out, size_t at);
+uint64_t studio_u64(const struct buf *out, size_t at);
+/* Is the data at AT the packet P? */
+bool studio_is_packet(
+    const struct buf *out, size_t at, const struct studio_packet *p);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/* What a viewer is answered, and what it must never be (live 2, 5, 6). */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "relayd/stream.h"
+#include "store/packet_log.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+static void
+packet(uint64_t seq)
+{
+	struct studio_packet p = scene_packet(seq);
+
+	studio_packet(scene.data, &p);
+}
+
+static uint32_t
+index_status(void)
+{
+	return scene_index().status;
+}
+
+static uint32_t
+ask_packet(uint64_t id, uint64_t offset, uint32_t length)
+{
+	(void)studio_tell(scene.viewer,
+	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
+		.id = id,
+		.offset = offset,
+		.length = length },
+	    &scene.out);
+	ck_assert_uint_eq(studio_u32(&scene.out, 8), 0);
+	return studio_u32(&scene.out, 0);
+}
+
+static void
+assert_packet(uint64_t offset, uint64_t seq)
+{
+	struct studio_packet p = scene_packet(seq);
+
+	ck_assert_uint_eq(
+	    ask_packet(scene_id(scene.data), offset, p.bytes), LIVE_PACKET_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), p.bytes);
+	ck_assert(studio_is_packet(&scene.out, 12, &p));
+}
+
+/* live 1.3, 3.1 */
+static const struct {
+	struct live_request q;
+	enum live_outcome outcome;
+} before_connect[] = {
+	{ { .cmd = LIVE_CMD_list_sessions }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_create_session }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_get_next_index, .id = 1 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_get_packet, .id = 1 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_detach_session, .id = 1 }, LIVE_CLOSE },
+	{ { .cmd = 0 }, LIVE_CLOSE },
+	{ { .cmd = 77 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_connect, .major = 1, .type = 1 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_connect, .major = 3, .type = 1 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_connect, .major = 2, .type = 0 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_connect, .major = 2, .type = 3 }, LIVE_CLOSE },
+	{ { .cmd = LIVE_CMD_connect, .major = 2, .type = 1 }, LIVE_REPLY },
+	{ { .cmd = LIVE_CMD_connect, .major = 2, .minor = 99, .type = 2 },
+	    LIVE_REPLY },
+};
+
+START_TEST(connect_comes_first)
+{
+	static char peer[] = "p";
+	struct viewer *v;
+
+	scene_open(true);
+	ck_assert_int_eq(viewer_create(&v, &scene.studio.gallery, peer), OK);
+	ck_assert_int_eq(studio_tell(v, &before_connect[_i].q, &scene.out),
+	    before_connect[_i].outcome);
+	if (before_connect[_i].outcome == LIVE_REPLY) {
+		bool counts = before_connect[_i].q.type == 1;
+
+		ck_assert_uint_eq(studio_u64(&scene.out, 0), counts ? 2 : 0);
+		ck_assert_uint_eq(studio_u32(&scene.out, 12), 15);
+		ck_assert_uint_eq(studio_u32(&scene.out, 16), 0);
+		ck_assert_int_eq(
+		    studio_tell(v, &before_connect[_i].q, &scene.out),
+		    LIVE_REPLY);
+	}
+	viewer_destroy(v);
+	scene_close();
+}
+END_TEST
+
+START_TEST(ctf_2_is_for_viewers_that_know_it)
+{
+	bool sees = _i >= 15;
+	struct session *session;
+
+	scene_open(true);
+	session = studio_session(&scene.studio, "two", 1000, true);
+	studio_deliver_all(&scene.studio);
+	viewer_destroy(scene.viewer);
+	scene.viewer = scene_viewer(true, (uint32_t)_i);
+	(void)scene_tell(LIVE_CMD_list_sessions, 0);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), sees ? 2 : 1);
+	ck_assert_uint_eq(
+	    buf_len(&scene.out), sees ? 4 + 2 * (32 + 4 + 3) : 4 + 339);
+	(void)studio_tell(scene.viewer,
+	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
+		.id = session->live->id,
+		.seek = 1 },
+	    &scene.out);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0),
+	    sees ? LIVE_ATTACH_OK : LIVE_ATTACH_UNKNOWN);
+	scene_close();
+}
+END_TEST
+
+static uint64_t
+clients(void)
+{
+	return published(&scene.session->live->clients);
+}
+
+/* W8: neither a wrong seek nor a second CREATE_SESSION blocks a session. */
+START_TEST(clients_are_those_that_are_attached)
+{
+	struct viewer *v;
+
+	scene_open(true);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 9), LIVE_ATTACH_SEEK_ERR);
+	ck_assert_uint_eq(clients(), 0);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_ALREADY);
+	ck_assert_uint_eq(clients(), 1);
+	v = scene_viewer(true, 4);
+	ck_assert_uint_eq(scene_attach(v, 2), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(clients(), 2);
+	(void)scene_tell(LIVE_CMD_create_session, 0);
+	ck_assert_uint_eq(clients(), 1);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_detach_session, scene.session->live->id),
+	    LIVE_DETACH_OK);
+	ck_assert_uint_eq(clients(), 1);
+	viewer_destroy(v); /* its connection broke */
+	ck_assert_uint_eq(clients(), 0);
+	scene_close();
+}
+END_TEST
+
+START_TEST(no_more_viewers_than_allowed)
+{
+	struct viewer *v;
+
+	scene_open(true);
+	scene.studio.gallery.max_viewers = 1;
+	v = scene_viewer(true, 4);
+	ck_assert_uint_eq(scene_attach(v, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_ALREADY);
+	viewer_destroy(v);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	scene_close();
+}
+END_TEST
+
+/* W1, W10: what was not attached here is unknown here. */
+START_TEST(foreign_ids_are_unknown)
+{
+	struct viewer *other;
+	uint64_t data, metadata;
+
+	scene_open(true);
+	other = scene_viewer(true, 4);
+	ck_assert_uint_eq(scene_attach(other, 1), LIVE_ATTACH_OK);
+	packet(0);
+	data = scene_id(scene.data);
+	metadata = scene_id(scene.metadata);
+	(void)studio_tell(other,
+	    &(struct live_request){
+		.cmd = LIVE_CMD_get_next_index, .id = data },
+	    &scene.out);
+	ck_assert_uint_eq(studio_index_of(&scene.out).status, LIVE_INDEX_OK);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_ERR);
+	ck_assert_uint_eq(ask_packet(data, 0, 8), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(ask_packet(0, 0, 0), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(ask_packet(UINT64_MAX, 0, 0), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
+	ck_assert_uint_eq(studio_u64(&scene.out, 0), 0);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, scene.session->live->id),
+	    LIVE_STREAMS_ERR);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_detach_session, scene.session->live->id),
+	    LIVE_DETACH_ERR);
+	scene_close();
+}
+END_TEST
+
+START_TEST(packets_are_served_within_the_file)
+{
+	uint64_t id;
+
+	scene_open_attached(true);
+	id = scene_id(scene.data);
+	ck_assert_uint_eq(ask_packet(id, 0, 8), LIVE_PACKET_ERR); /* W1 */
+	packet(0);
+	packet(1);
+	ck_assert_uint_eq(ask_packet(id, 0, 8), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	assert_packet(0, 0);
+	assert_packet(64, 1); /* any place in the file */
+	ck_assert_uint_eq(ask_packet(id, 0, 128), LIVE_PACKET_OK);
+	ck_assert_uint_eq(ask_packet(id, 128, 0), LIVE_PACKET_OK);
+	ck_assert_uint_eq(ask_packet(id, 0, 129), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(ask_packet(id, 129, 0), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(ask_packet(id, 0, UINT32_MAX), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(ask_packet(id, UINT64_MAX - 7, 8), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(
+	    ask_packet(id, UINT64_MAX, UINT32_MAX), LIVE_PACKET_ERR);
+	ck_assert_uint_eq(
+	    ask_packet(scene_id(scene.metadata), 0, 1), LIVE_PACKET_ERR);
+	scene_close();
+}
+END_TEST
+
+static void
+clear(uint64_t chunk, uint64_t seq)
+{
+	studio_create_chunk(scene.session, chunk);
+	studio_rotate(scene.metadata, true, chunk, 0);
+	studio_rotate(scene.data, true, chunk, seq);
+	studio_close_chunk(scene.session, chunk - 1, true);
+}
+
+/* P13, P17 */
+START_TEST(a_clear_pins_the_packet_and_repeats_no_metadata)
+{
+	uint64_t metadata;
+
+	scene_open_attached(true);
+	metadata = scene_id(scene.metadata);
+	packet(0);
+	packet(1);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	clear(1, 2);
+	assert_packet(0, 0);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(
+	    studio_index_of(&scene.out).flags, LIVE_FLAG_NEW_METADATA);
+	assert_packet(0, 0);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
+	studio_metadata(scene.metadata, SCENE_METADATA, 5);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
+	studio_metadata(
+	    scene.metadata, SCENE_METADATA "new", SCENE_METADATA_LEN - 5 + 3);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_OK);
+	ck_assert_uint_eq(studio_u64(&scene.out, 0), 3);
+	packet(2);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	ck_assert_uint_eq(studio_index_of(&scene.out).offset, 0);
+	assert_packet(0, 2);
+	ck_assert_uint_eq(scene.viewer->lost, 1);
+	scene_close();
+}
+END_TEST
+
+/* Packets that become whole after the clear belong to what is deleted. */
+START_TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
+{
+	struct studio_packet late = scene_packet(1);
+
+	scene_open_attached(true);
+	packet(0);
+	studio_data(scene.data, &late);
+	clear(1, 2);
+	studio_index(scene.data, &late);
+	packet(2);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	assert_packet(0, 2);
+	scene_close();
+}
+END_TEST
+
+static void
+remove_data(const char *name)
+{
+	char path[256];
+
+	ck_assert_int_lt(snprintf(path, sizeof(path),
+			     "%s/host/one-20170714-024000/ust/uid/%s",
+			     scene.studio.dir, name),
+	    256);
+	ck_assert_int_eq(unlink(path), 0);
+}
+
+/* W14: somebody removed the file. No hang, no ERR, and HUP at the end. */
+START_TEST(a_missing_file_is_skipped)
+{
+	struct stream *t;
+	struct studio_packet p;
+	uint64_t id;
+
+	scene_open(true);
+	t = studio_stream(scene.session, "ust/uid", "ring", 128, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	for (uint64_t n = 0; n < 6; n++) {
+		p = scene_packet(n);
+		studio_packet(t, &p);
+	}
+	scene.data = t;
+	remove_data("ring_0");
+	remove_data(_i == 0 ? "ring_1" : "ring_2");
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	assert_packet(0, _i == 0 ? 4 : 2);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(scene.viewer->lost, 4);
+	id = scene_id(t);
+	stream_close(t, 5);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+	scene_close();
+}
+END_TEST
+
+/* W13: metadata of a cleared session never comes; NO_NEW, then the end. */
+START_TEST(cleared_then_destroyed_ends)
+{
+	uint64_t data, metadata, session;
+
+	scene_open(true);
+	packet(0);
+	studio_rotate(scene.metadata, false, 0, 0);
+	studio_rotate(scene.data, false, 0, 1);
+	studio_close_chunk(scene.session, 0, true);
+	while (shard_delete_some(scene.studio.shard))
+		;
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	data = scene_id(scene.data);
+	metadata = scene_id(scene.metadata);
+	session = scene.session->live->id;
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
+	session_end(scene.session, false);
+	studio_deliver_all(&scene.studio);
+	(void)scene_tell(LIVE_CMD_list_sessions, 0);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), 0); /* P19 */
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
+	ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams, session),
+	    LIVE_STREAMS_OK); /* W17: not before it read to the end */
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_HUP);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_ERR);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, session), LIVE_STREAMS_HUP);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_detach_session, session), LIVE_DETACH_OK);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_detach_session, session), LIVE_DETACH_UNKNOWN);
+	scene_close();
+}
+END_TEST
+
+static unsigned
+count_positions(void)
+{
+	const struct list *n;
+	unsigned count = 0;
+
+	for (n = scene.viewer->positions.next; n != &scene.viewer->positions;
+	     n = n->next)
+		count++;
+	return count;
+}
+
+/* W9: short processes leave nothing, W3: and all of it is seen. In the order
+ * of 0: read, then closed; 1: closed, then announced and read; 2: attached
+ * between the ends of metadata and data, so never announced. */
+START_TEST(short_processes_leave_nothing)
+{
+	struct studio_packet p = scene_packet(0);
+	struct stream *metadata, *data;
+	uint64_t id;
+	char path[32];
+
+	scene_open_attached(true);
+	for (int n = 0; n < 20; n++) {
+		snprintf(path, sizeof(path), "ust/pid/%d", n);
+		metadata = studio_stream(scene.session, path, "metadata", 0, 0);
+		data = studio_stream(scene.session, path, "ch_0", 0, 0);
+		session_publish(scene.session);
+		id = data->live->id;
+		studio_metadata(metadata, "m", 1);
+		studio_packet(data, &p);
+		if (_i == 0)
+			studio_deliver_all(&scene.studio);
+		if (_i == 2) {
+			stream_close(metadata, UINT64_MAX);
+			studio_deliver_all(&scene.studio);
+			(void)scene_tell(
+			    LIVE_CMD_detach_session, scene.session->live->id);
+			ck_assert_uint_eq(
+			    scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+			ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+			stream_close(data, 0);
+			studio_deliver_all(&scene.studio);
+			continue;
+		}
+		if (_i == 1) {
+			stream_close(data, 0);
+			stream_close(metadata, UINT64_MAX);
+			studio_deliver_all(&scene.studio);
+		}
+		ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams,
+				      scene.session->live->id),
+		    LIVE_STREAMS_OK);
+		ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+		ck_assert_uint_eq(
+		    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_OK);
+		if (_i == 0) {
+			stream_close(data, 0);
+			stream_close(metadata, UINT64_MAX);
+		}
+		ck_assert_uint_eq(
+		    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+		studio_deliver_all(&scene.studio);
+	}
+	ck_assert_uint_eq(count_positions(), 2);
+	ck_assert_uint_eq(scene.viewer->traces.n, 1);
+	ck_assert_uint_eq(scene.viewer->by_id.n, 2);
+	scene_close();
+}
+END_TEST
+
+/* P23, P3 */
+START_TEST(the_first_index_says_that_there_is_metadata)
+{
+	scene_open(true);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	packet(0);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	ck_assert_uint_eq(
+	    studio_index_of(&scene.out).flags, LIVE_FLAG_NEW_METADATA);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, scene_id(scene.metadata)),
+	    LIVE_METADATA_OK);
+	ck_assert_uint_eq(studio_u64(&scene.out, 0), SCENE_METADATA_LEN);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_metadata, scene_id(scene.metadata)),
+	    LIVE_METADATA_NO_NEW);
+	packet(1);
+	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
+	ck_assert_uint_eq(studio_index_of(&scene.out).flags, 0);
+	scene_close();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ connect_comes_first, ARRAY_LEN(before_connect), 0 },
+		{ ctf_2_is_for_viewers_that_know_it, 17, 0 },
+		{ clients_are_those_that_are_attached, 0, 0 },
+		{ no_more_viewers_than_allowed, 0, 0 },
+		{ foreign_ids_are_unknown, 0, 0 },
+		{ packets_are_served_within_the_file, 0, 0 },
+		{ a_clear_pins_the_packet_and_repeats_no_metadata, 0, 0 },
+		{ what_comes_late_of_a_cleared_chunk_is_skipped, 0, 0 },
+		{ a_missing_file_is_skipped, 2, 0 },
+		{ cleared_then_destroyed_ends, 0, 0 },
+		{ short_processes_leave_nothing, 3, 0 },
+		{ the_first_index_says_that_there_is_metadata, 0, 0 },
+	};
+
+	return unit_run("viewer", units, ARRAY_LEN(units));
+}

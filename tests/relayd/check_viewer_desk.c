@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* Viewers on socket pairs: who is served when, and what lets a reply go. */
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "relayd/loop.h"
+#include "relayd/session.h"
+#include "relayd/stream.h"
+#include "relayd/viewer_conn.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+static struct loop loop;
+static struct viewer_desk desk;
+
+static void
+on_message(struct message *m, void *arg)
+{
+}
+
+static void
+open_desk(void)
+{
+	scene_open(true);
+	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
+	viewer_desk_init(&desk, &loop, &scene.studio.gallery);
+}
+
+static void
+close_desk(void)
+{
+	viewer_desk_destroy(&desk);
+	loop_destroy(&loop);
+	scene_close();
+}
+
+static void
+turn(void)
+{
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_ge(
+		    event_base_loop(loop.base, EVLOOP_NONBLOCK), 0);
+}
+
+static void
+send_bytes(int fd, const void *p, size_t n)
+{
+	ck_assert_int_eq(send(fd, p, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static void
+send_request(int fd, const struct live_request *q)
+{
+	struct buf b = { 0 };
+
+	live_request_encode(&b, q);
+	send_bytes(fd, buf_data(&b), buf_len(&b));
+	buf_free(&b);
+}
+
+/* What has come, in scene.out; 0: nothing, -1: closed. */
+static ssize_t
+receive(int fd)
+{
+	uint8_t *at;
+	ssize_t n;
+
+	turn();
+	buf_consume(&scene.out, buf_len(&scene.out));
+	at = buf_reserve(&scene.out, 65536);
+	n = recv(fd, at, 65536, MSG_DONTWAIT);
+	if (n <= 0)
+		return n == 0 ? -1 : 0;
+	buf_added(&scene.out, (size_t)n);
+	return n;
+}
+
+static ssize_t
+exchange(int fd, uint32_t cmd, uint64_t id)
+{
+	send_request(fd, &(struct live_request){ .cmd = cmd,
+			     .id = id,
+			     .major = 2,
+			     .minor = 4,
+			     .type = 1,
+			     .seek = 2 });
+	return receive(fd);
+}
+
+static int
+connect_viewer(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct viewer_conn *c;
+	int fds[2];
+
+	ck_assert_int_eq(
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	c = viewer_conn_create(fds[0], (struct sockaddr *)&address);
+	ck_assert_ptr_nonnull(c);
+	viewer_conn_attach(c, &desk);
+	ck_assert_int_eq(exchange(fds[1], LIVE_CMD_connect, 0), 20);
+	ck_assert_int_eq(exchange(fds[1], LIVE_CMD_create_session, 0), 4);
+	return fds[1];
+}
+
+static int
+attach_viewer(const struct session *session)
+{
+	int fd = connect_viewer();
+
+	ck_assert_int_ge(
+	    exchange(fd, LIVE_CMD_attach_session, session->live->id), 8);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+	return fd;
+}
+
+static ssize_t
+ask_index(int fd)
+{
+	return exchange(fd, LIVE_CMD_get_next_index, scene_id(scene.data));
+}
+
+static void
+until_held(int fd)
+{
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(ask_index(fd), 64);
+	ck_assert_int_eq(ask_index(fd), 0);
+	ck_assert(!list_empty(&desk.held));
+}
+
+static void
+assert_released(int fd, uint32_t status, uint64_t offset)
+{
+	ck_assert_int_ge(receive(fd), 64);
+	buf_truncate(&scene.out, 64);
+	ck_assert_uint_eq(studio_index_of(&scene.out).status, status);
+	ck_assert_uint_eq(studio_index_of(&scene.out).offset, offset);
+	ck_assert(list_empty(&desk.held));
+}
+
+START_TEST(news_of_the_stream_let_go)
+{
+	struct studio_packet p = scene_packet(0);
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	viewer_desk_wake(&desk, &desk); /* somebody else's */
+	ck_assert_int_eq(receive(fd), 0);
+	studio_packet(scene.data, &p);
+	viewer_desk_wake(&desk, scene.studio.woken);
+	assert_released(fd, LIVE_INDEX_OK, 0);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+START_TEST(the_limit_lets_go)
+{
+	uint64_t now;
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	now = clock_now_ns();
+	ck_assert_uint_eq(viewer_desk_tick(&desk, now + NS_PER_MS),
+	    now + SCENE_PERIOD_US * UINT64_C(1000));
+	ck_assert_int_eq(receive(fd), 0);
+	scene_wait_ms(SCENE_PERIOD_US / 1000);
+	ck_assert_uint_eq(viewer_desk_tick(&desk, clock_now_ns()), UINT64_MAX);
+	assert_released(fd, LIVE_INDEX_RETRY, 0);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+/* 0: one byte, 1: half a request, 2: a whole DETACH. */
+START_TEST(any_byte_lets_go)
+{
+	static const size_t sizes[] = { 1, 20, 24 };
+	struct buf b = { 0 };
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	live_request_encode(
+	    &b, &(struct live_request){ .cmd = LIVE_CMD_detach_session,
+		    .id = scene.session->live->id });
+	send_bytes(fd, buf_data(&b), sizes[_i]);
+	assert_released(fd, LIVE_INDEX_RETRY, UINT64_C(1) << 32);
+	ck_assert_uint_eq(published(&scene.session->live->clients), _i < 2);
+	buf_free(&b);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+/* The same when the byte came in one segment with the request. */
+START_TEST(a_byte_that_is_there_already_forbids_to_hold)
+{
+	struct buf b = { 0 };
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(ask_index(fd), 64);
+	live_request_encode(
+	    &b, &(struct live_request){ .cmd = LIVE_CMD_get_next_index,
+		    .id = scene_id(scene.data) });
+	buf_u8(&b, 0);
+	send_bytes(fd, buf_data(&b), buf_len(&b));
+	assert_released(fd, LIVE_INDEX_RETRY, UINT64_C(1) << 32);
+	buf_free(&b);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+START_TEST(end_of_file_lets_go)
+{
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	close(fd);
+	turn();
+	ck_assert(list_empty(&desk.conns));
+	ck_assert_uint_eq(published(&scene.session->live->clients), 0);
+	close_desk();
+}
+END_TEST
+
+/* As the live worker does with each piece of news. */
+static void
+deliver_all(void)
+{
+	while (scene.studio.first != NULL) {
+		struct studio_news n = *scene.studio.first;
+		uint64_t ended = 0;
+
+		if (n.what == LIVE_NEWS_SESSION_ENDED)
+			ended = ((struct live_session *)n.object)->id;
+		studio_deliver(&scene.studio);
+		if (n.what == LIVE_NEWS_STREAM || ended != 0)
+			viewer_desk_news(&desk, ended);
+	}
+}
+
+START_TEST(a_publication_lets_go_where_it_is_announced)
+{
+	struct session *other;
+	int fd;
+
+	open_desk();
+	other = studio_session(&scene.studio, "two", 1000, false);
+	deliver_all();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	(void)studio_stream(other, "ust/uid", "metadata", 0, 0);
+	session_publish(other);
+	deliver_all();
+	ck_assert_int_eq(receive(fd), 0);
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	session_publish(scene.session);
+	deliver_all();
+	assert_released(fd, LIVE_INDEX_RETRY, 0);
+	ck_assert_uint_eq(
+	    studio_index_of(&scene.out).flags & 2, LIVE_FLAG_NEW_STREAM);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+/* Of another session: let go, babeltrace2 would sleep for nothing. */
+START_TEST(the_end_of_a_session_lets_go_its_own_viewers)
+{
+	struct session *other;
+	int fd, fd2;
+
+	open_desk();
+	other = studio_session(&scene.studio, "two", 1000000, false);
+	deliver_all();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	fd2 = attach_viewer(other);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(
+		    exchange(fd2, LIVE_CMD_get_new_streams, other->live->id),
+		    8);
+	ck_assert_int_eq(
+	    exchange(fd2, LIVE_CMD_get_new_streams, other->live->id), 0);
+	session_end(other, false);
+	deliver_all();
+	ck_assert_int_eq(receive(fd2), 8);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_STREAMS_HUP);
+	ck_assert_int_eq(receive(fd), 0);
+	close(fd);
+	close(fd2);
+	close_desk();
+}
+END_TEST
+
+/* W2: who does not go on is closed, after a time. 0: it does not read, 1: it
+ * sent half a request. */
+START_TEST(a_stalled_viewer_is_closed)
+{
+	int fd;
+
+	open_desk();
+	fd = connect_viewer();
+	if (_i == 0)
+		for (int i = 0; i < 2000; i++) {
+			send_request(fd, &(struct live_request){
+					     .cmd = LIVE_CMD_list_sessions });
+			turn();
+			if (desk.n_sending > 0)
+				break;
+		}
+	else
+		send_bytes(fd, "12345", 5);
+	turn();
+	/* In the middle of a turn, time is a little later than its start. */
+	scene_wait_ms(10);
+	(void)viewer_desk_tick(&desk, clock_now_ns() - 20 * NS_PER_MS);
+	ck_assert(!list_empty(&desk.conns));
+	scene_wait_ms(29000);
+	ck_assert_uint_le(viewer_desk_tick(&desk, clock_now_ns()),
+	    clock_now_ns() + 2 * NS_PER_S);
+	ck_assert(!list_empty(&desk.conns));
+	scene_wait_ms(1000);
+	(void)viewer_desk_tick(&desk, clock_now_ns());
+	ck_assert(list_empty(&desk.conns));
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+/* Between requests it may be idle for ever. */
+START_TEST(an_idle_viewer_stays)
+{
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	scene_wait_ms(3600000);
+	ck_assert_uint_eq(viewer_desk_tick(&desk, clock_now_ns()), UINT64_MAX);
+	ck_assert_int_eq(ask_index(fd), 64);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+/* P24 */
+START_TEST(byte_by_byte_is_as_good)
+{
+	struct buf b = { 0 };
+	int fd;
+
+	open_desk();
+	fd = attach_viewer(scene.session);
+	for (int i = 0; i < 2; i++)
+		live_request_encode(
+		    &b, &(struct live_request){ .cmd = LIVE_CMD_get_metadata,
+			    .id = scene_id(scene.metadata) });
+	for (size_t i = 0; i + 1 < buf_len(&b); i++) {
+		send_bytes(fd, buf_data(&b) + i, 1);
+		ck_assert_int_eq(
+		    receive(fd), i == 23 ? 12 + SCENE_METADATA_LEN : 0);
+	}
+	send_bytes(fd, buf_data(&b) + buf_len(&b) - 1, 1);
+	ck_assert_int_eq(receive(fd), 12);
+	buf_free(&b);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+START_TEST(an_unknown_command_is_answered_and_closed)
+{
+	int fd;
+
+	open_desk();
+	fd = connect_viewer();
+	ck_assert_int_eq(exchange(fd, 77, 0), 4);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_UNKNOWN_COMMAND);
+	ck_assert_int_eq(receive(fd), -1);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ news_of_the_stream_let_go, 0, 0 },
+		{ the_limit_lets_go, 0, 0 },
+		{ any_byte_lets_go, 3, 0 },
+		{ a_byte_that_is_there_already_forbids_to_hold, 0, 0 },
+		{ end_of_file_lets_go, 0, 0 },
+		{ a_publication_lets_go_where_it_is_announced, 0, 0 },
+		{ the_end_of_a_session_lets_go_its_own_viewers, 0, 0 },
+		{ a_stalled_viewer_is_closed, 2, 0 },
+		{ an_idle_viewer_stays, 0, 0 },
+		{ byte_by_byte_is_as_good, 0, 0 },
+		{ an_unknown_command_is_answered_and_closed, 0, 0 },
+	};
+
+	return unit_run("viewer_desk", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT */
+/* Held replies (live 4.8) and the empty OK (live 4.9). */
+#include "common/clock.h"
+#include "relayd/session.h"
+#include "relayd/stream.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+static void
+packet(uint64_t seq)
+{
+	struct studio_packet p = scene_packet(seq);
+
+	studio_packet(scene.data, &p);
+}
+
+static enum live_outcome
+ask_index(void)
+{
+	return scene_ask(LIVE_CMD_get_next_index, scene_id(scene.data));
+}
+
+static void
+assert_index(uint32_t status, uint64_t end)
+{
+	struct live_index i;
+
+	ck_assert_int_eq(ask_index(), LIVE_REPLY);
+	i = studio_index_of(&scene.out);
+	ck_assert_uint_eq(i.status, status);
+	ck_assert_uint_eq(i.timestamp_end, end);
+}
+
+static void
+assert_held(uint64_t limit_ms)
+{
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	ck_assert_uint_eq(
+	    scene.held.until_ns, clock_now_ns() + limit_ms * NS_PER_MS);
+	ck_assert_ptr_eq(scene.held.source, scene.data->log);
+}
+
+/* What came before, in ms between requests, and what becomes of the next. */
+static const struct {
+	const char *name;
+	int gaps[6]; /* each a "nothing" reply so long after the last; -1: end
+		      */
+	int last;
+	bool is_held;
+} rows[] = {
+	{ "the first nothing goes out", { -1 }, 0, false },
+	{ "the first goes out after a sleep, too", { -1 }, 100, false },
+	{ "the second goes out at once", { 0, -1 }, 0, false },
+	{ "the second goes out within 80 ms", { 0, -1 }, 79, false },
+	{ "the second is held after 80 ms", { 0, -1 }, 80, true },
+	{ "the third goes out at once", { 0, 0, -1 }, 0, false },
+	{ "the third is held after a sleep", { 0, 0, -1 }, 100, true },
+	{ "the fourth is held at once", { 0, 0, 0, -1 }, 0, true },
+	{ "the fourth is held after 10 ms", { 0, 10, 10, -1 }, 10, true },
+};
+
+START_TEST(nothing_is_held_by_the_rule)
+{
+	scene_open_attached(true);
+	packet(0);
+	assert_index(LIVE_INDEX_OK, 90);
+	for (int i = 0; rows[_i].gaps[i] >= 0; i++) {
+		scene_wait_ms((uint64_t)rows[_i].gaps[i]);
+		assert_index(LIVE_INDEX_RETRY, 0);
+	}
+	scene_wait_ms((uint64_t)rows[_i].last);
+	ck_assert_msg(
+	    ask_index() == (rows[_i].is_held ? LIVE_HOLD : LIVE_REPLY), "%s",
+	    rows[_i].name);
+	scene_close();
+}
+END_TEST
+
+START_TEST(nothing_is_held_when_told_so)
+{
+	scene_open_attached(false);
+	for (int i = 0; i < 10; i++) {
+		scene_wait_ms(100);
+		assert_index(LIVE_INDEX_RETRY, 0);
+	}
+	scene_close();
+}
+END_TEST
+
+static void
+until_held(void)
+{
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(ask_index(), LIVE_REPLY);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+}
+
+START_TEST(each_news_counts_anew)
+{
+	scene_open_attached(true);
+	until_held();
+	packet(0);
+	assert_index(LIVE_INDEX_OK, 90);
+	until_held();
+	studio_beacon(scene.data, 95); /* a new time */
+	assert_index(LIVE_INDEX_INACTIVE, 95);
+	until_held();
+	studio_beacon(scene.data, 95); /* the same time */
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	studio_beacon(scene.data, 96);
+	assert_index(LIVE_INDEX_INACTIVE, 96);
+	until_held();
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, 999), LIVE_INDEX_ERR);
+	until_held();
+	scene_close();
+}
+END_TEST
+
+static const struct {
+	uint32_t period_us;
+	uint64_t limit_ms;
+} limits[] = { { 100000, 100 }, { 200000, 200 }, { 1000000, 1000 },
+	{ 5000000, 1000 }, { UINT32_MAX, 1000 } };
+
+START_TEST(the_limit_is_the_live_period_at_most_a_second)
+{
+	scene_open_attached(true);
+	scene.session->live->live_timer_us = limits[_i].period_us;
+	until_held();
+	scene_wait_ms(5);
+	assert_held(limits[_i].limit_ms);
+	scene_close();
+}
+END_TEST
+
+/* The writer wakes who waits; a stream that was not asked for does not. */
+START_TEST(news_of_this_stream_wake)
+{
+	struct stream *other;
+	struct studio_packet p = scene_packet(0);
+
+	scene_open(true);
+	other = studio_stream(scene.session, "ust/uid", "ch_1", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	until_held();
+	studio_packet(other, &p);
+	studio_beacon(other, 1000);
+	ck_assert_ptr_null(scene.studio.woken);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	packet(0);
+	ck_assert_ptr_eq(scene.studio.woken, scene.data->log);
+	assert_index(LIVE_INDEX_OK, 90);
+
+	until_held();
+	scene.studio.woken = NULL;
+	studio_beacon(scene.data, 1000);
+	ck_assert_ptr_eq(scene.studio.woken, scene.data->log);
+	assert_index(LIVE_INDEX_INACTIVE, 1000);
+
+	until_held();
+	scene.studio.woken = NULL;
+	stream_close(scene.data, 0);
+	ck_assert_ptr_nonnull(scene.studio.woken);
+	scene.data = other;
+	scene_close();
+}
+END_TEST
+
+/* One wake-up is enough for one wait; waiting again asks for another. */
+START_TEST(nobody_waits_nobody_is_woken)
+{
+	scene_open_attached(true);
+	packet(0);
+	ck_assert_ptr_null(scene.studio.woken);
+	assert_index(LIVE_INDEX_OK, 90);
+	until_held();
+	packet(1);
+	ck_assert_ptr_nonnull(scene.studio.woken);
+	scene.studio.woken = NULL;
+	packet(2);
+	ck_assert_ptr_null(scene.studio.woken);
+	scene_close();
+}
+END_TEST
+
+static struct live_index
+interrupted_index(void)
+{
+	ck_assert_int_eq(
+	    studio_ask(scene.viewer,
+		&(struct live_request){ .cmd = LIVE_CMD_get_next_index,
+		    .id = scene_id(scene.data) },
+		&(struct live_how){
+		    .arrived_ns = clock_now_ns(), .is_interrupted = true },
+		&scene.out, &scene.held),
+	    LIVE_REPLY);
+	return studio_index_of(&scene.out);
+}
+
+/* babeltrace2's Ctrl-C: the first 4 bytes must read as DETACH OK. */
+START_TEST(an_interrupted_nothing_reads_as_detached)
+{
+	struct live_index i;
+
+	scene_open_attached(true);
+	if (_i == 1) {
+		studio_beacon(scene.data, 7);
+		assert_index(LIVE_INDEX_INACTIVE, 7);
+	}
+	until_held();
+	i = interrupted_index();
+	ck_assert_uint_eq(i.status, LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(i.offset, UINT64_C(1) << 32);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_DETACH_OK);
+	ck_assert_uint_eq(i.timestamp_end, 0);
+	scene_close();
+}
+END_TEST
+
+START_TEST(an_interrupted_answer_with_news_stays_one)
+{
+	struct live_index i;
+
+	scene_open_attached(true);
+	until_held();
+	packet(0);
+	i = interrupted_index();
+	ck_assert_uint_eq(i.status, LIVE_INDEX_OK);
+	ck_assert_uint_eq(i.offset, 0);
+	scene_close();
+}
+END_TEST
+
+/* At its limit it goes as it is. */
+START_TEST(a_nothing_at_its_limit_is_an_ordinary_one)
+{
+	struct live_index i;
+
+	scene_open_attached(true);
+	until_held();
+	i = scene_index();
+	ck_assert_uint_eq(i.status, LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(i.offset, 0);
+	scene_close();
+}
+END_TEST
+
+static uint64_t
+session_id(void)
+{
+	return scene.session->live->id;
+}
+
+START_TEST(new_streams_are_waited_for_without_data_streams)
+{
+	struct stream *t;
+
+	scene_open(true);
+	stream_close(scene.data, UINT64_MAX);
+	stream_close(scene.metadata, UINT64_MAX);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(
+		    scene_ask(LIVE_CMD_get_new_streams, session_id()),
+		    LIVE_REPLY);
+	ck_assert_int_eq(
+	    scene_ask(LIVE_CMD_get_new_streams, session_id()), LIVE_HOLD);
+	ck_assert_uint_eq(scene.held.until_ns,
+	    clock_now_ns() + SCENE_PERIOD_US * UINT64_C(1000));
+	t = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	scene.data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_int_eq(
+	    scene_ask(LIVE_CMD_get_new_streams, session_id()), LIVE_REPLY);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+	(void)t;
+	scene_close();
+}
+END_TEST
+
+/* Neither nothing nor news; but it is a reply, so the viewer did not sleep. */
+START_TEST(new_streams_beside_data_streams_do_not_count)
+{
+	scene_open_attached(true);
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_eq(
+		    scene_ask(LIVE_CMD_get_new_streams, session_id()),
+		    LIVE_REPLY);
+	assert_index(LIVE_INDEX_RETRY, 0);
+	scene_wait_ms(100);
+	ck_assert_int_eq(
+	    scene_ask(LIVE_CMD_get_new_streams, session_id()), LIVE_REPLY);
+	assert_index(LIVE_INDEX_RETRY, 0);
+	scene_wait_ms(100);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	scene_close();
+}
+END_TEST
+
+static enum live_outcome
+ask_metadata(const struct stream *t)
+{
+	return scene_ask(LIVE_CMD_get_metadata, scene_id(t));
+}
+
+START_TEST(metadata_is_waited_for_until_there_is_some)
+{
+	struct stream *t;
+
+	scene_open(true);
+	t = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(ask_metadata(t), LIVE_REPLY);
+		ck_assert_uint_eq(
+		    studio_u32(&scene.out, 8), LIVE_METADATA_NO_NEW);
+		ck_assert_uint_eq(studio_u64(&scene.out, 0), 0);
+	}
+	ck_assert_int_eq(ask_metadata(t), LIVE_HOLD);
+	ck_assert_ptr_eq(scene.held.source, t->metadata);
+	studio_metadata(t, "x", 1);
+	ck_assert_ptr_eq(scene.studio.woken, t->metadata);
+	ck_assert_int_eq(ask_metadata(t), LIVE_REPLY);
+	ck_assert_uint_eq(studio_u32(&scene.out, 8), LIVE_METADATA_OK);
+	/* From now on "no more" ends a parser's round. */
+	for (int i = 0; i < 10; i++) {
+		scene_wait_ms(100);
+		ck_assert_int_eq(ask_metadata(t), LIVE_REPLY);
+		ck_assert_uint_eq(
+		    studio_u32(&scene.out, 8), LIVE_METADATA_NO_NEW);
+	}
+	scene_close();
+}
+END_TEST
+
+/* A second process: its trace appears while the first one is idle. */
+static void
+add_trace(void)
+{
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	(void)studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+}
+
+static void
+assert_flagged(uint32_t status, uint64_t time)
+{
+	struct live_index i;
+
+	assert_index(status, time);
+	i = studio_index_of(&scene.out);
+	ck_assert_uint_eq(i.flags, LIVE_FLAG_NEW_STREAM);
+	ck_assert_uint_eq(i.packet_size, 0);
+}
+
+START_TEST(a_published_stream_is_news)
+{
+	scene_open_attached(true);
+	until_held();
+	add_trace();
+	studio_deliver_all(&scene.studio);
+	assert_flagged(LIVE_INDEX_RETRY, 0);
+	scene_close();
+}
+END_TEST
+
+/* Data alone cannot be announced: no reason to let go (live 6, P1). */
+START_TEST(a_published_stream_without_metadata_is_none)
+{
+	scene_open_attached(true);
+	until_held();
+	(void)studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	scene_close();
+}
+END_TEST
+
+START_TEST(an_empty_ok_once_for_a_viewer_that_ignores_the_flag)
+{
+	struct live_index i;
+
+	scene_open_attached(true);
+	studio_beacon(scene.data, 50);
+	assert_index(LIVE_INDEX_INACTIVE, 50);
+	add_trace();
+	studio_deliver_all(&scene.studio);
+	studio_beacon(scene.data, 60);
+	/* Never a later bound before it asked. */
+	assert_flagged(LIVE_INDEX_INACTIVE, 50);
+	assert_index(LIVE_INDEX_OK, 0);
+	i = studio_index_of(&scene.out);
+	ck_assert_uint_eq(i.flags, LIVE_FLAG_NEW_STREAM);
+	ck_assert_uint_eq(i.packet_size, 0);
+	ck_assert_uint_eq(i.content_size, 0);
+	ck_assert_uint_eq(i.offset, 0);
+	ck_assert_uint_eq(i.ctf_stream, STUDIO_CLASS);
+	/* Once: then the bound again, until it asks. */
+	for (int n = 0; n < 5; n++)
+		assert_flagged(LIVE_INDEX_INACTIVE, 50);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, session_id()), 1);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+	assert_index(LIVE_INDEX_INACTIVE, 60);
+	ck_assert_uint_eq(studio_index_of(&scene.out).flags, 0);
+	scene_close();
+}
+END_TEST
+
+/* The next publication is told again. */
+START_TEST(an_empty_ok_per_publication)
+{
+	scene_open_attached(true);
+	studio_beacon(scene.data, 50);
+	assert_index(LIVE_INDEX_INACTIVE, 50);
+	add_trace();
+	studio_deliver_all(&scene.studio);
+	assert_flagged(LIVE_INDEX_INACTIVE, 50);
+	assert_flagged(LIVE_INDEX_OK, 0);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, session_id()), 1);
+	assert_index(LIVE_INDEX_INACTIVE, 50);
+	(void)studio_stream(scene.session, "ust/2", "ch_1", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	assert_flagged(LIVE_INDEX_INACTIVE, 50);
+	assert_flagged(LIVE_INDEX_OK, 0);
+	scene_close();
+}
+END_TEST
+
+/* Without a bound given: RETRY. Without a class: no OK can be made up. */
+START_TEST(no_empty_ok_before_the_class_is_known)
+{
+	scene_open_attached(true);
+	add_trace();
+	studio_deliver_all(&scene.studio);
+	for (int n = 0; n < 5; n++)
+		assert_flagged(LIVE_INDEX_RETRY, 0);
+	studio_beacon(scene.data, 50);
+	assert_flagged(LIVE_INDEX_OK, 0);
+	assert_flagged(LIVE_INDEX_RETRY, 0);
+	scene_close();
+}
+END_TEST
+
+static const struct {
+	const char *name;
+	bool is_babeltrace2;
+	uint32_t minor;
+	bool gets_it;
+} viewers[] = {
+	{ "babeltrace2 2.0", true, 4, true },
+	{ "babeltrace2 that says 14", true, 14, true },
+	{ "babeltrace2 2.1", true, 15, false },
+	{ "babeltrace 1.5: it would hang", false, 4, false },
+};
+
+START_TEST(an_empty_ok_only_for_viewers_that_need_it)
+{
+	scene_open(true);
+	viewer_destroy(scene.viewer);
+	scene.viewer = scene_viewer(
+	    viewers[_i].is_babeltrace2, viewers[_i].minor);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	(void)scene_ask(LIVE_CMD_get_metadata, scene_id(scene.metadata));
+	studio_beacon(scene.data, 50);
+	assert_index(LIVE_INDEX_INACTIVE, 50);
+	add_trace();
+	studio_deliver_all(&scene.studio);
+	assert_flagged(LIVE_INDEX_INACTIVE, 50);
+	for (int n = 0; n < 4; n++) {
+		bool is_ok = viewers[_i].gets_it && n == 0;
+
+		assert_flagged(is_ok ? LIVE_INDEX_OK : LIVE_INDEX_INACTIVE,
+		    is_ok ? 0 : 50);
+	}
+	scene_close();
+}
+END_TEST
+
+/* It waits for its session with CREATE and LIST again and again (live 4.1). */
+START_TEST(a_babeltrace2_that_waited_for_its_session_stays_one)
+{
+	scene_open(true);
+	for (int n = 0; n < 3; n++) {
+		(void)scene_tell(LIVE_CMD_create_session, 0);
+		(void)scene_tell(LIVE_CMD_list_sessions, 0);
+	}
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	studio_beacon(scene.data, 50);
+	assert_index(LIVE_INDEX_INACTIVE, 50);
+	add_trace();
+	studio_deliver_all(&scene.studio);
+	(void)ask_index();
+	assert_index(LIVE_INDEX_OK, 0);
+	scene_close();
+}
+END_TEST
+
+/*
+ * Packets and beacons are seen at once, publications by a message: a viewer
+ * must not be given a time beyond the beginning of a stream whose message is
+ * still under way (live 4.6, point 4).
+ */
+START_TEST(no_time_is_given_while_a_publication_is_under_way)
+{
+	scene_open_attached(_i < 2); /* held or not, it waits */
+	add_trace();
+	if (_i % 2 == 0)
+		studio_beacon(scene.data, 60);
+	else
+		packet(0);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	while (scene.studio.n_waiting > 0)
+		ck_assert(studio_deliver(&scene.studio));
+	ck_assert_int_eq(ask_index(), LIVE_REPLY);
+	ck_assert_uint_eq(
+	    studio_index_of(&scene.out).flags & LIVE_FLAG_NEW_STREAM,
+	    LIVE_FLAG_NEW_STREAM);
+	scene_close();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ nothing_is_held_by_the_rule, ARRAY_LEN(rows), 0 },
+		{ nothing_is_held_when_told_so, 0, 0 },
+		{ each_news_counts_anew, 0, 0 },
+		{ the_limit_is_the_live_period_at_most_a_second,
+		    ARRAY_LEN(limits), 0 },
+		{ news_of_this_stream_wake, 0, 0 },
+		{ nobody_waits_nobody_is_woken, 0, 0 },
+		{ an_interrupted_nothing_reads_as_detached, 2, 0 },
+		{ an_interrupted_answer_with_news_stays_one, 0, 0 },
+		{ a_nothing_at_its_limit_is_an_ordinary_one, 0, 0 },
+		{ new_streams_are_waited_for_without_data_streams, 0, 0 },
+		{ new_streams_beside_data_streams_do_not_count, 0, 0 },
+		{ metadata_is_waited_for_until_there_is_some, 0, 0 },
+		{ a_published_stream_is_news, 0, 0 },
+		{ a_published_stream_without_metadata_is_none, 0, 0 },
+		{ an_empty_ok_once_for_a_viewer_that_ignores_the_flag, 0, 0 },
+		{ an_empty_ok_per_publication, 0, 0 },
+		{ no_empty_ok_before_the_class_is_known, 0, 0 },
+		{ an_empty_ok_only_for_viewers_that_need_it, ARRAY_LEN(viewers),
+		    0 },
+		{ a_babeltrace2_that_waited_for_its_session_stays_one, 0, 0 },
+		{ no_time_is_given_while_a_publication_is_under_way, 4, 0 },
+	};
+
+	return unit_run("viewer_hold", units, ARRAY_LEN(units));
+}

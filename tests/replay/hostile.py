@@ -1,0 +1,876 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What peers should not do, and a good session that must not notice.
+
+One case per row of the tables streaming 3.1 and 9, and a few more. Arguments:
+cases by name, all if none.
+"""
+import os
+import resource
+import struct
+import sys
+import time
+
+import relay
+from relay import NONE, check, equal
+
+MIB = 1 << 20
+
+
+def u32(n):
+    return struct.pack(">I", n)
+
+
+def u64(*n):
+    return struct.pack(f">{len(n)}Q", *n)
+
+
+def announce(command, size):
+    """A header alone."""
+    return struct.pack(">QQII", 0, size, command, 0)
+
+
+# Rows of streaming 3.1 -----------------------------------------------------
+#
+# Each: what happens on a connection, what must come back, does it stay open.
+# NEW rows come before a session exists, the others in one.
+
+REFUSED_SESSION = u64(0) + u32(relay.FATAL) + u32(0)
+REFUSED_STREAM = u64(NONE) + u32(relay.UNKNOWN)
+LONG = "x" * 240
+
+
+def version(major=2, minor=13):
+    return relay.frame(relay.VERSION, struct.pack(">II", major, minor))
+
+
+def session(**fields):
+    return version() + relay.session_request(**fields)
+
+
+RELAY_VERSION = struct.pack(">II", 2, 15)
+NEW = {
+    "unknown_command": (relay.frame(99), u32(11), False),
+    "unknown_command_with_payload": (
+        relay.frame(15, b"x" * 100), u32(11), False),
+    "reserved_command_4": (relay.frame(4), u32(11), False),
+    "payload_above_128_MiB": (
+        announce(relay.SEND_METADATA, 128 * MIB + 1), b"", False),
+    "unknown_command_above_128_MiB": (announce(99, 128 * MIB + 1), b"", False),
+    "payload_of_2_to_the_64": (announce(relay.VERSION, NONE), b"", False),
+    "version_short": (relay.frame(relay.VERSION, u32(2) + b"\0\0\0"), b"",
+                      False),
+    "version_of_another_major": (version(3, 0), RELAY_VERSION, False),
+    "configuration_short": (
+        relay.frame(relay.GET_CONFIGURATION, b"\0" * 7), b"", False),
+    "configuration_with_flags": (
+        version() + relay.frame(relay.GET_CONFIGURATION, u64(1)),
+        RELAY_VERSION + u32(152) + u64(0), True),
+    "start_data_without_session": (
+        relay.frame(relay.START_DATA), u32(10), True),
+    "session_without_version": (
+        relay.session_request(), u64(0) + u32(relay.FATAL), True),
+    "session_short": (version() + relay.frame(relay.CREATE_SESSION, b"\0" * 8),
+                      RELAY_VERSION + REFUSED_SESSION, True),
+    "session_without_payload_2_13": (
+        version() + relay.frame(relay.CREATE_SESSION),
+        RELAY_VERSION + REFUSED_SESSION, True),
+    "session_of_nil_uuid": (session(uuid=b"\0" * 16),
+                            RELAY_VERSION + REFUSED_SESSION, True),
+    "session_name_empty": (session(name=""),
+                           RELAY_VERSION + REFUSED_SESSION, True),
+    "session_name_slash": (session(name="a/b"),
+                           RELAY_VERSION + REFUSED_SESSION, True),
+    "session_name_dots": (session(name=".."),
+                          RELAY_VERSION + REFUSED_SESSION, True),
+    "session_name_hidden": (session(name=".x"),
+                            RELAY_VERSION + REFUSED_SESSION, True),
+    "session_name_control": (session(name="a\nb"),
+                             RELAY_VERSION + REFUSED_SESSION, True),
+    "session_name_too_long": (session(name=LONG),
+                              RELAY_VERSION + REFUSED_SESSION, True),
+    "hostname_empty": (session(host=""),
+                       RELAY_VERSION + REFUSED_SESSION, True),
+    "hostname_dots": (session(host=".."),
+                      RELAY_VERSION + REFUSED_SESSION, True),
+    "hostname_slash": (session(host="/etc"),
+                       RELAY_VERSION + REFUSED_SESSION, True),
+    "base_path_climbs": (session(base="../x"),
+                         RELAY_VERSION + REFUSED_SESSION, True),
+    "base_path_climbs_inside": (session(base="x/../../y"),
+                                RELAY_VERSION + REFUSED_SESSION, True),
+    "base_path_ends_in_dots": (session(base="x/.."),
+                               RELAY_VERSION + REFUSED_SESSION, True),
+    "base_path_absolute": (session(base="/tmp/x"),
+                           RELAY_VERSION + REFUSED_SESSION, True),
+    "path_of_4096_bytes": (session(base="/".join(["y" * 203] * 20 + ["z" * 14])),
+                           RELAY_VERSION + REFUSED_SESSION, True),
+    "session_of_unknown_chunk": (session(chunk=7),
+                                 RELAY_VERSION + REFUSED_SESSION, True),
+    "creation_time_no_date": (session(created=NONE),
+                              RELAY_VERSION + REFUSED_SESSION, True),
+    "creation_time_year_10000": (session(created=253402300800),
+                                 RELAY_VERSION + REFUSED_SESSION, True),
+}
+for _number in (1, 6, 7, 8, 9, 10, 11, 13, 16, 17, 18, 19, 20, 21):
+    NEW[f"command_{_number}_without_session"] = (
+        version() + relay.frame(_number, b"\0" * 128), RELAY_VERSION, False)
+    NEW[f"command_{_number}_without_session_nor_payload"] = (
+        version() + announce(_number, 128), RELAY_VERSION, False)
+
+
+def stream(channel, path):
+    return lambda s: relay.stream_request(channel, path)
+
+
+def request(command, payload=b""):
+    return lambda s: relay.frame(command, payload)
+
+
+def lengths(channel, path):
+    """ADD_STREAM whose lengths lie."""
+    return request(relay.ADD_STREAM, struct.pack(
+        ">IIQQQ", channel, path, 0, 0, 0) + b"c\0p\0")
+
+
+IN_SESSION = {
+    "second_session": (lambda s: relay.session_request(), REFUSED_SESSION,
+                       False),
+    "second_version": (lambda s: version(), b"", False),
+    "stream_short": (request(relay.ADD_STREAM, b"\0" * 31), REFUSED_STREAM,
+                     False),
+    "stream_lengths_beyond": (lengths(2, 3), REFUSED_STREAM, False),
+    "stream_lengths_huge": (lengths(0xffffffff, 2), REFUSED_STREAM, False),
+    "stream_length_zero": (lengths(0, 2), REFUSED_STREAM, False),
+    "stream_path_climbs": (stream("c", "../x"), REFUSED_STREAM, True),
+    "stream_path_climbs_inside": (stream("c", "a/../../x"), REFUSED_STREAM,
+                                  True),
+    "stream_path_ends_in_dots": (stream("c", "x/.."), REFUSED_STREAM, True),
+    "stream_path_absolute": (stream("c", "//etc"), REFUSED_STREAM, True),
+    "stream_path_empty": (stream("c", ""), REFUSED_STREAM, True),
+    "stream_path_control": (stream("c", "a\x07b"), REFUSED_STREAM, True),
+    "channel_climbs": (stream("../c", "a"), REFUSED_STREAM, False),
+    "channel_dots": (stream("..", "a"), REFUSED_STREAM, False),
+    "channel_slash": (stream("a/b", "a"), REFUSED_STREAM, False),
+    "channel_control": (stream("a\x1b[2J", "a"), REFUSED_STREAM, False),
+    "metadata_of_unknown_stream": (
+        request(relay.SEND_METADATA, u64(4711) + u32(0) + b"m"), b"", False),
+    "metadata_on_a_data_stream": (
+        lambda s: relay.frame(relay.SEND_METADATA,
+                              u64(s.stream) + u32(0) + b"m"), b"", False),
+    "metadata_short": (request(relay.SEND_METADATA, b"\0" * 11), b"", False),
+    "close_of_unknown_stream": (
+        request(relay.CLOSE_STREAM, u64(4711, 0)), u32(11), False),
+    "close_short": (request(relay.CLOSE_STREAM, b"\0" * 15), b"", False),
+    "pending_of_unknown_stream": (
+        request(relay.DATA_PENDING, u64(4711, 0)), u32(0xffffffff), False),
+    "pending_short": (request(relay.DATA_PENDING, b"\0" * 15), b"", False),
+    "quiescent_of_unknown_stream": (
+        request(relay.QUIESCENT_CONTROL, u64(4711)), u32(10), True),
+    "begin_of_unknown_session": (
+        request(relay.BEGIN_DATA_PENDING, u64(4711)), u32(10), True),
+    "end_of_unknown_session": (
+        request(relay.END_DATA_PENDING, u64(4711)), u32(0), True),
+    "index_of_unknown_stream": (
+        request(relay.SEND_INDEX, relay.index_request(4711, 0, 4096)),
+        u32(11), False),
+    "index_twice": (
+        lambda s: 2 * relay.frame(relay.SEND_INDEX, relay.index_request(
+            s.stream, s.seq + 5, 4096)), u32(10) + u32(11), False),
+    "index_short": (request(relay.SEND_INDEX, b"\0" * 79), b"", False),
+    "index_of_metadata": (
+        lambda s: relay.frame(relay.SEND_INDEX,
+                              relay.index_request(s.meta, 0, 4096)),
+        u32(11), False),
+    "reset_of_unknown_stream": (
+        request(relay.RESET_METADATA, u64(4711, 1)), u32(11), False),
+    "reset_of_a_data_stream": (
+        lambda s: relay.frame(relay.RESET_METADATA, u64(s.stream, 1)),
+        u32(11), False),
+    "rotate_size_mismatch": (
+        lambda s: relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
+            None, (s.stream, 0)) + b"\0"), b"", False),
+    "rotate_count_without_positions": (
+        request(relay.ROTATE_STREAMS, u32(0xffffffff) + b"\0" * 16), b"",
+        False),
+    "rotate_to_unknown_chunk": (
+        lambda s: relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
+            77, (s.stream, 0))), u32(152), False),
+    "rotate_of_unknown_stream": (
+        request(relay.ROTATE_STREAMS, relay.rotate_request(None, (4711, 0))),
+        u32(97), False),
+    "rotate_twice": (
+        lambda s: 2 * relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
+            None, (s.stream, 1000))), u32(10) + u32(153), False),
+    "rotate_of_no_stream": (
+        request(relay.ROTATE_STREAMS, relay.rotate_request(None)), u32(10),
+        True),
+    "chunk_name_slash": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a/b")),
+        u32(97), False),
+    "chunk_name_dot": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a.b")),
+        u32(97), False),
+    "chunk_name_empty": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="")),
+        u32(97), False),
+    "chunk_name_too_long": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="n" * 255)),
+        u32(97), False),
+    "chunk_name_unterminated": (
+        request(relay.CREATE_CHUNK, struct.pack(">QQI", 1, 0, 2) + b"ab"),
+        u32(97), False),
+    "chunk_name_beyond_the_payload": (
+        request(relay.CREATE_CHUNK, struct.pack(">QQI", 1, 0, 200) + b"a\0"),
+        b"", False),
+    "chunk_time_no_date": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(1, NONE)), u32(26),
+        False),
+    "chunk_that_is_current": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(0)), u32(152), False),
+    "chunk_while_one_is_pending": (
+        lambda s: relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1))
+        + relay.frame(relay.CREATE_CHUNK, relay.chunk_request(2)),
+        u32(10) + u32(11), False),
+    "close_of_unknown_chunk": (
+        request(relay.CLOSE_CHUNK, struct.pack(">QQBI", 9, 0, 0, 0)),
+        u32(26) + u32(0), False),
+    "close_of_another_chunk_than_the_pending": (
+        lambda s: relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1))
+        + relay.frame(relay.CLOSE_CHUNK, struct.pack(">QQBI", 1, 0, 0, 0)),
+        u32(10) + u32(152) + u32(0), False),
+    "close_command_3": (
+        request(relay.CLOSE_CHUNK, struct.pack(">QQBI", 0, 0, 1, 3)),
+        u32(97) + u32(0), False),
+    "close_chunk_short": (request(relay.CLOSE_CHUNK, b"\0" * 20), b"", False),
+    "exists_short": (request(relay.CHUNK_EXISTS, b"\0" * 7), b"", False),
+}
+
+ALIVE = relay.frame(relay.GET_CONFIGURATION, u64(0))
+ALIVE_REPLY = u32(10) + u64(1)
+
+
+def expect(conn, blob, reply, stays, how):
+    how(conn, blob)
+    got = conn.read(len(reply))
+    equal(got.hex(), reply.hex(), "reply")
+    if stays:
+        conn.send(ALIVE)
+        equal(conn.read(12), ALIVE_REPLY, "reply afterwards")
+        conn.close()
+    else:
+        equal(conn.ends(5).hex(), "", "bytes before the end")
+
+
+def at_once(conn, blob):
+    conn.send(blob)
+
+
+def bytewise(conn, blob):
+    for i in range(len(blob)):
+        try:
+            conn.send(blob[i:i + 1])
+        except ConnectionError:
+            return  # refused at its header
+
+
+def rows(table, act):
+    """Every row at once and byte by byte; all failures together."""
+    wrong = []
+    for name in table:
+        for how in at_once, bytewise:
+            try:
+                act(name, how)
+            except relay.Failed as e:
+                wrong.append(f"{name} ({how.__name__}): {e}")
+    check(not wrong, "\n  ".join(wrong))
+
+
+def rows_before_a_session():
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        def act(name, how):
+            blob, reply, stays = NEW[name]
+            expect(daemon.control(), blob, reply, stays, how)
+        rows(NEW, act)
+        equal({p.name for p in daemon.out.iterdir() if p.is_dir()}, {"h"},
+              "directories made")
+        equal(len(list((daemon.out / "h").iterdir())), 1, "sessions made")
+
+
+def rows_in_a_session():
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        def act(name, how):
+            make, reply, stays = IN_SESSION[name]
+            s = relay.Session(daemon, f"{name[:40]}-{how.__name__}")
+            s.packet()
+            s.packet()
+            expect(s.control, make(s), reply, stays, how)
+            s.data.close()
+            whole_files(s)
+        rows(IN_SESSION, act)
+
+
+def whole_files(s):
+    """Whatever ended the session, what was written is there, whole."""
+    found = [p for p in (s.daemon.out / s.path).rglob("ch_0")]
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        found = list((s.daemon.out / s.path).rglob("ch_0"))
+        if len(found) == 1 and found[0].stat().st_size == len(s.written):
+            break
+        time.sleep(0.005)
+    equal(len(found), 1, "data files")
+    check(found[0].read_bytes() == s.written, "the data file is not whole")
+
+
+def old_peers():
+    """Before 2.11 there are no chunks, before 2.8 no RESET_METADATA."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        c = daemon.control()
+        c.version(3)
+        equal(c.ask(relay.CREATE_SESSION, b"", 12), u64(0) + u32(relay.FATAL),
+              "session of 2.3, as the reference")
+        c.close()
+        for minor, command in ((7, relay.RESET_METADATA),
+                               (10, relay.CREATE_CHUNK),
+                               (10, relay.ROTATE_STREAMS),
+                               (10, relay.CLOSE_CHUNK),
+                               (10, relay.CHUNK_EXISTS)):
+            c = daemon.control()
+            c.version(minor)
+            name = (b"old".ljust(255, b"\0") + b"h".ljust(64, b"\0")
+                    + bytes(8))
+            ident, code = struct.unpack(
+                ">QI", c.ask(relay.CREATE_SESSION, name, 12))
+            equal(code, relay.OK, f"session of 2.{minor}")
+            expect(c, relay.frame(command, b"\0" * 80), b"", False, at_once)
+
+
+def clear_disallowed():
+    with relay.Daemon("--disallow-clear") as daemon:
+        c = daemon.control()
+        equal(c.ask(relay.GET_CONFIGURATION, u64(0), 12), u32(10) + u64(0),
+              "configuration")
+        c.close()
+        s = relay.Session(daemon)
+        expect(s.control, relay.frame(relay.CLOSE_CHUNK, struct.pack(
+            ">QQBI", 0, 0, 1, 2)), u32(152) + u32(0), False, at_once)
+
+
+def stream_without_chunk():
+    with relay.Daemon() as daemon:
+        c = daemon.control()
+        c.version()
+        c.create_session()
+        handle, code = c.add_stream("ch_0")
+        equal(code, relay.UNKNOWN, "code")
+        check(handle not in (0, NONE), "the handle is burnt, not -1")
+        equal(c.create_chunk(0), relay.OK, "goes on")
+        equal(c.add_stream("ch_0")[1], relay.OK, "goes on")
+
+
+# Streaming 9 ----------------------------------------------------------------
+
+def ring_of_size_without_count():
+    """9.2: files grow in number without end."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "ring")
+        ring = s.add("ring_0", size=4096, count=0)
+        for seq in range(5):
+            s.data.packet(ring, seq, bytes([seq]) * 4096)
+            equal(s.control.index(ring, seq, 4096), relay.OK, "SEND_INDEX")
+        while s.control.pending(ring, 4) != 0:
+            time.sleep(0.005)
+        for seq in range(5):
+            equal((s.dir / f"ring_0_{seq}").read_bytes(),
+                  bytes([seq]) * 4096, f"file {seq}")
+            equal((s.dir / f"index/ring_0_{seq}.idx").stat().st_size, 16 + 72,
+                  f"index {seq}")
+        s.finish()
+
+
+def named_chunk_is_archived():
+    """9.4: close command 0 on a chunk with an override name."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "named")
+        s.control.rotate(None, (s.stream, 0), (s.meta, 0))
+        s.control.close_chunk(0)
+        equal(s.control.create_chunk(1, name="mine"), relay.OK, "create")
+        equal(s.control.add_stream("x")[1], relay.OK, "stream")
+        equal(s.control.close_chunk(1, 0)[0], relay.OK, "close")
+        s.control.send(ALIVE)
+        equal(s.control.read(12), ALIVE_REPLY, "alive")
+        s.control.close()
+
+
+def data_beyond_the_rotation_point():
+    """9.5: bytes first, the records after ROTATE_STREAMS."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "straddle")
+        for seq in range(4):
+            s.data.packet(s.stream, seq, bytes([seq]) * 4096)
+        time.sleep(0.05)
+        equal(s.control.create_chunk(1), relay.OK, "chunk 1")
+        equal(s.control.rotate(1, (s.stream, 2), (s.meta, 0)), relay.OK,
+              "rotate")
+        equal(s.control.close_chunk(0, 0)[0], relay.OK, "close 0")
+        for seq in range(4):
+            equal(s.control.index(s.stream, seq, 4096), relay.OK, "index")
+        while s.control.pending(s.stream, 3) != 0:
+            time.sleep(0.005)
+        while s.control.chunk_exists(0)[1] == 1:
+            time.sleep(0.005)
+        top = daemon.out / s.path
+        (old,) = (top / "archives").iterdir()
+        (new,) = [p for p in top.iterdir() if p.name.endswith("-1")]
+        for folder, seqs in (old, (0, 1)), (new, (2, 3)):
+            where = folder / "ust/uid/0/64-bit"
+            equal((where / "ch_0").read_bytes(),
+                  b"".join(bytes([n]) * 4096 for n in seqs), folder.name)
+            equal((where / "index/ch_0.idx").stat().st_size, 16 + 2 * 72,
+                  f"{folder.name}: index")
+
+
+def out_of_descriptors():
+    """9.6: connections are shed, the daemon lives."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
+    with relay.Daemon(limit=few) as daemon, relay.neighbour(daemon) as good:
+        crowd = []
+        for _ in range(200):
+            crowd.append(daemon.control() if len(crowd) % 2
+                         else daemon.data())
+        good.packet()
+        shed = 0
+        for conn in crowd:
+            conn.sock.settimeout(0.01)
+            try:
+                shed += conn.sock.recv(1) == b""
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                shed += 1
+        check(shed > 0, "nobody was turned away")
+        for conn in crowd:
+            conn.close()
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            try:
+                late = daemon.control()
+                equal(late.version(), (2, 15), "a later connection")
+                break
+            except (relay.Failed, OSError):
+                time.sleep(0.1)
+        else:
+            raise relay.Failed("nobody is served any more")
+
+
+def headers_cost_nothing():
+    """9.8: 40 headers that announce 128 MiB."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        sessions = [relay.Session(daemon, f"big{i}") for i in range(40)]
+        before = daemon.rss()
+        for s in sessions:
+            s.control.send(announce(relay.SEND_METADATA, 128 * MIB)
+                           + u64(s.meta) + u32(0) + b"m" * 1000)
+            s.data.send(struct.pack(">QQQII", 0, s.stream, 0, 200 * MIB, 0)
+                        + b"d" * 1000)
+        time.sleep(0.3)
+        grown = daemon.rss() - before
+        check(grown < 16 * MIB, f"{grown >> 20} MiB for 40 headers")
+        for s in sessions:
+            s.control.close()
+            s.data.close()
+
+
+def padding_costs_nothing():
+    """9.9: near --max-packet-size it is a hole, above it is refused."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "padded")
+        padding = 256 * MIB - 4096
+        s.data.packet(s.stream, 0, b"x" * 4096, padding)
+        equal(s.control.index(s.stream, 0, 256 * MIB, content=4096), relay.OK,
+              "SEND_INDEX")
+        while s.control.pending(s.stream, 0) != 0:
+            time.sleep(0.005)
+        stat = (s.dir / "ch_0").stat()
+        equal(stat.st_size, 256 * MIB, "size")
+        check(stat.st_blocks * 512 < MIB, f"{stat.st_blocks} blocks")
+        for size, more in ((16, 0xffffffff), (16, 0xfffffff0),
+                           (0, 256 * MIB + 1), (4096, 256 * MIB - 4095)):
+            other = relay.Session(daemon, f"refused{size}-{more}")
+            other.data.packet(other.stream, 0, b"x" * size, more)
+            equal(other.data.ends(5), b"", "refused")
+            equal((other.dir / "ch_0").stat().st_size, 0, "written")
+        s.control.metadata(s.meta, b"", 0xffffffff)
+        equal(s.control.ends(5), b"", "metadata padding refused")
+
+
+def foreign_handles():
+    """9.13: a handle is good on its own session's connections only."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon) as good:
+        def thief(do, reply):
+            s = relay.Session(daemon, "thief")
+            do(s)
+            equal(s.control.read(len(reply)), reply, "reply")
+            equal(s.control.ends(5), b"", "end")
+        h = good.stream
+        thief(lambda s: s.control.send(relay.frame(
+            relay.SEND_INDEX, relay.index_request(h, good.seq, 4096))),
+            u32(11))
+        thief(lambda s: s.control.send(relay.frame(
+            relay.CLOSE_STREAM, u64(h, 0))), u32(11))
+        thief(lambda s: s.control.send(relay.frame(
+            relay.DATA_PENDING, u64(h, 0))), u32(0xffffffff))
+        thief(lambda s: s.control.send(relay.frame(
+            relay.RESET_METADATA, u64(good.meta, 1))), u32(11))
+        thief(lambda s: s.control.metadata(good.meta, b"stolen"), b"")
+        thief(lambda s: s.control.send(relay.frame(
+            relay.ROTATE_STREAMS, relay.rotate_request(None, (h, 0)))),
+            u32(97))
+        s = relay.Session(daemon, "thief")
+        s.packet()
+        s.data.packet(h, good.seq, b"stolen")
+        equal(s.data.ends(5), b"", "data connection")
+        # A quiet one, bound to the thief's session first, then back.
+        lone = daemon.data()
+        lone.packet(4711 << 8, 0, b"?")
+        equal(lone.ends(5), b"", "unknown stream")
+
+
+def failing_rename_is_told():
+    """9.21, 9.27: a directory in the way of the first rotation."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "blocked")
+        s.packet()
+        for name in ".tmp_old_chunk", ".tmp_old_chunk-0":
+            (daemon.out / s.path / name).mkdir()
+            (daemon.out / s.path / name / "foreign").write_text("mine")
+        expect(s.control, relay.frame(
+            relay.CREATE_CHUNK, relay.chunk_request(1)), u32(11), False,
+            at_once)
+        equal((daemon.out / s.path / ".tmp_old_chunk/foreign").read_text(),
+              "mine", "foreign file")
+
+
+def empty_packet_is_complete():
+    """9.23: data_size 0 needs no more bytes."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "empty")
+        s.data.packet(s.stream, 0, b"", 4096)
+        equal(s.control.index(s.stream, 0, 4096, content=0), relay.OK, "index")
+        until = time.monotonic() + 5
+        while s.control.pending(s.stream, 0) != 0:
+            check(time.monotonic() < until, "still pending")
+        equal((s.dir / "ch_0").read_bytes(), bytes(4096), "content")
+
+
+def same_directory_twice():
+    """9.15: nothing that exists is truncated."""
+    with relay.Daemon() as daemon:
+        first = relay.Session(daemon, "same", base="place")
+        first.packet()
+        second = relay.Session(daemon, "same", base="place", uuid=b"v" * 16)
+        second.packet()
+        equal((first.path, second.path), ("h/place", "h/place-1"), "paths")
+        second.finish()
+        first.finish()
+        third = relay.Session(daemon, "same", base="place")
+        equal(third.path, "h/place-2", "a later one")
+        third.packet()
+        third.finish()
+        first.check()
+
+
+# Files ----------------------------------------------------------------------
+
+def planted_links():
+    """A link in the output directory is never followed."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        outside = daemon.top / "outside"
+        outside.mkdir()
+        (outside / "precious").write_text("precious")
+        # The host's directory is a link.
+        (daemon.out / "evil").symlink_to(outside)
+        c = daemon.control()
+        c.version()
+        equal(c.create_session(host="evil")[1], relay.FATAL, "host is a link")
+        c.close()
+        # The session's directory is one: another is taken.
+        (daemon.out / "ho").mkdir()
+        (daemon.out / "ho/place").symlink_to(outside)
+        s = relay.Session(daemon, "linked", host="ho", base="place")
+        equal(s.path, "ho/place-1", "path")
+        # A folder of a stream, and a file.
+        where = daemon.out / s.path
+        (where / "kernel").symlink_to(outside)
+        handle, code = s.control.add_stream("precious", path="kernel")
+        equal(code, relay.UNKNOWN, "folder is a link")
+        (s.dir / "link").symlink_to(outside / "precious")
+        handle, code = s.control.add_stream("link")
+        equal(code, relay.UNKNOWN, "file is a link")
+        (s.dir / "index").symlink_to(outside)
+        s.data.packet(s.stream, 0, b"x" * 4096)
+        s.control.index(s.stream, 0, 4096)
+        time.sleep(0.05)
+        s.control.close()
+        s.data.close()
+        equal(sorted(p.name for p in outside.iterdir()), ["precious"],
+              "outside")
+        equal((outside / "precious").read_text(), "precious", "content")
+
+
+def refused_stream_does_not_stop_a_rotation():
+    """A folder that could not be made is no part of the chunk."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "refused")
+        s.packet()
+        s.wait_written()
+        (daemon.out / s.path / "kernel").write_text("a file in the way")
+        equal(s.control.add_stream("c", path="kernel")[1], relay.UNKNOWN,
+              "stream")
+        equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+        equal(s.control.rotate(1, (s.stream, 1), (s.meta, 0)), relay.OK,
+              "ROTATE_STREAMS")
+        equal(s.control.close_chunk(0, 0)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+        equal((daemon.out / s.path / "kernel").read_text(),
+              "a file in the way", "foreign file")
+
+
+def foreign_files_outlive_a_clear():
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "cleared")
+        s.packet()
+        s.wait_written()
+        (s.dir / "mine").write_text("mine")
+        (s.dir / "theirs").write_text("theirs")
+        # Its file cannot be made: it is not its file.
+        equal(s.control.add_stream("theirs")[1], relay.UNKNOWN, "stream")
+        equal(s.control.rotate(None, (s.stream, 1), (s.meta, 0)), relay.OK,
+              "rotate")
+        equal(s.control.close_chunk(0, 2)[0], relay.OK, "delete")
+        while s.control.chunk_exists(0)[1] == 1:
+            time.sleep(0.005)
+        equal(sorted(p.name for p in s.dir.rglob("*")), ["mine", "theirs"],
+              "what is left")
+
+
+# Time -----------------------------------------------------------------------
+
+def silence_in_mid_message():
+    """Half a message, then nothing: closed. Between messages: never."""
+    env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "300"}
+    with relay.Daemon(env=env) as daemon, relay.neighbour(daemon):
+        idle = daemon.control()
+        idle.version()
+        new = daemon.control()
+        new.send(version()[:30])
+        header = daemon.control()
+        header.send(version()[:10])
+        first = daemon.data()
+        first.send(b"\0" * 31)
+        s = relay.Session(daemon, "stalls")
+        s.packet()
+        s.control.send(relay.frame(relay.SEND_METADATA, b"\0" * 50)[:40])
+        t = relay.Session(daemon, "stalls-data")
+        t.packet()
+        t.data.send(struct.pack(">QQQII", 0, t.stream, 1, 4096, 0) + b"x")
+        for conn, what in ((s.control, "metadata"), (t.data, "packet"),
+                           (new, "payload before a session"),
+                           (header, "header before a session"),
+                           (first, "first data header")):
+            began = time.monotonic()
+            try:
+                equal(conn.ends(5), b"", what)
+            except relay.Failed as e:
+                raise relay.Failed(f"{what}: {e}")
+            check(time.monotonic() - began < 4, what)
+        idle.send(ALIVE)
+        equal(idle.read(12), ALIVE_REPLY, "idle connection")
+
+
+def refused_and_lingering():
+    """After a last reply a peer cannot keep its descriptor for ever."""
+    with relay.Daemon(workers=1) as daemon, relay.neighbour(daemon):
+        time.sleep(0.1)
+        before = daemon.descriptors()
+        quiet = [daemon.control() for _ in range(10)]
+        for conn in quiet:
+            conn.send(relay.frame(99))
+            equal(conn.read(4), u32(11), "reply")
+        chatty = daemon.control()
+        chatty.send(relay.frame(99))
+        s = relay.Session(daemon, "chatty")
+        s.control.send(relay.frame(99))
+        until = time.monotonic() + 8
+        while time.monotonic() < until:
+            for conn in chatty, s.control:
+                try:
+                    conn.send(b"more ")
+                except OSError:
+                    pass
+            time.sleep(0.1)
+            # the session's data connection may stay until its peer closes
+            if daemon.descriptors() <= before + 1:
+                break
+        left = daemon.descriptors() - before
+        check(left <= 1, f"{left} descriptors are still held")
+
+
+def dribble():
+    """One byte at a time, from a session that is otherwise good."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "dribble")
+        for seq in range(3):
+            payload = os.urandom(300)
+            bytewise(s.data, struct.pack(">QQQII", 0, s.stream, seq, 300, 3796)
+                     + payload)
+            bytewise(s.control, relay.frame(
+                relay.SEND_INDEX, relay.index_request(
+                    s.stream, seq, 4096, content=300)))
+            equal(s.control.read(4), u32(10), "SEND_INDEX")
+            s.written += payload + bytes(3796)
+            s.seq += 1
+        s.finish()
+
+
+def flood_of_requests():
+    """Requests pipelined faster than replies are read: all are answered."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        for in_session in False, True:
+            conn = (relay.Session(daemon, "flood").control if in_session
+                    else daemon.control())
+            n, sent = 200_000, 0
+            blob = memoryview(ALIVE * n)
+            conn.sock.setblocking(False)
+            got = 0
+            until = time.monotonic() + 20
+            while got < 12 * n and time.monotonic() < until:
+                try:
+                    if sent < len(blob):
+                        sent += conn.sock.send(blob[sent:])
+                except BlockingIOError:
+                    pass
+                try:
+                    part = conn.sock.recv(1 << 20)
+                    check(part != b"", "closed")
+                    got += len(part)
+                except BlockingIOError:
+                    time.sleep(0.001)
+            equal(got, 12 * n, f"bytes of replies, in_session={in_session}")
+            conn.close()
+
+
+def flood_unread():
+    """A peer that never reads its replies costs little memory."""
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        conn = daemon.control()
+        conn.sock.setblocking(False)
+        blob, sent = memoryview(ALIVE * 20_000), 0
+        before = daemon.rss()
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            try:
+                sent += conn.sock.send(blob)
+            except BlockingIOError:
+                time.sleep(0.01)
+        grown = daemon.rss() - before
+        check(grown < 16 * MIB, f"{grown >> 20} MiB after {sent >> 20} MiB")
+        conn.close()
+
+
+def data_without_indexes():
+    """9.12: what waits for its records is bounded; the peer feels it."""
+    with relay.Daemon("--max-memory", "128M") as daemon, \
+            relay.neighbour(daemon):
+        s = relay.Session(daemon, "hoard")
+        before, seq, sent = daemon.rss(), 0, 0
+        s.data.sock.settimeout(0.5)
+        try:
+            while sent < 512 * MIB:
+                s.data.packet(s.stream, seq, bytes(MIB))
+                seq, sent = seq + 1, sent + MIB
+        except TimeoutError:
+            pass
+        check(sent < 200 * MIB, f"{sent >> 20} MiB were taken")
+        grown = daemon.rss() - before
+        check(grown < 128 * MIB, f"{grown >> 20} MiB are held")
+        s.control.close()
+        s.data.close()
+
+
+def stop_with_halves_pending():
+    """SIGTERM is obeyed at once, whatever is half here."""
+    with relay.Daemon() as daemon:
+        good = relay.Session(daemon)
+        for _ in range(3):
+            good.packet()
+        halves = []
+        for i in range(8):
+            s = relay.Session(daemon, f"half{i}")
+            s.packet()
+            s.data.send(struct.pack(">QQQII", 0, s.stream, 1, 4096, 0)
+                        + b"x" * (i * 500))
+            s.control.send(announce(relay.SEND_METADATA, 100 * MIB)
+                           + b"y" * (i * 1000))
+            c = daemon.control()
+            c.send(version()[:3 * i])
+            d = daemon.data()
+            d.send(b"\0" * (4 * i - 1 if i else 0))
+            halves.append((s, c, d))
+        began = time.monotonic()
+        daemon.stop()
+        took = time.monotonic() - began
+        check(took < 3, f"{took:.1f} s")
+        good.check()
+        for s, _, _ in halves:
+            s.check()
+        equal([p.name for p in daemon.out.iterdir()
+               if p.name.startswith(".tracepulse")], [], "journals left")
+
+
+def connect_and_vanish():
+    with relay.Daemon() as daemon, relay.neighbour(daemon):
+        for i in range(300):
+            conn = daemon.control() if i % 2 else daemon.data()
+            if i % 3:
+                conn.send(session()[:i])
+            if i % 5 == 0:
+                conn.sock.setsockopt(relay.socket.SOL_SOCKET,
+                                     relay.socket.SO_LINGER,
+                                     struct.pack("ii", 1, 0))
+            conn.close()
+
+
+def retried_sessions():
+    """Refused, refused, accepted: in one segment."""
+    with relay.Daemon(workers=4) as daemon, relay.neighbour(daemon):
+        for i in range(40):
+            c = daemon.control()
+            bad = relay.session_request(name="a/b")
+            c.send(version() + bad * 3 + relay.session_request(
+                name=f"late{i}", uuid=bytes([i + 1]) * 16))
+            equal(c.read(8), RELAY_VERSION, "version")
+            equal(c.read(48), REFUSED_SESSION * 3, "refusals")
+            _, code, size = struct.unpack(">QII", c.read(16))
+            equal(code, relay.OK, "session")
+            c.read(size)
+            c.close()
+
+
+CASES = [rows_before_a_session, rows_in_a_session, old_peers,
+         clear_disallowed, stream_without_chunk, ring_of_size_without_count,
+         named_chunk_is_archived, data_beyond_the_rotation_point,
+         out_of_descriptors, headers_cost_nothing, padding_costs_nothing,
+         foreign_handles, failing_rename_is_told, empty_packet_is_complete,
+         same_directory_twice, planted_links,
+         refused_stream_does_not_stop_a_rotation,
+         foreign_files_outlive_a_clear, silence_in_mid_message,
+         refused_and_lingering, dribble, flood_of_requests, flood_unread,
+         data_without_indexes, stop_with_halves_pending, connect_and_vanish,
+         retried_sessions]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: MIT
+"""A tracepulse-relayd of one's own, and the peer's side of its ports.
+
+Nothing outside the standard library. The daemon runs on ports that the system
+chooses, with a directory of its own for everything it writes.
+"""
+import contextlib
+import hashlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
+VECTORS = SOURCE / "tests/vectors"
+PROGRAM = os.path.abspath(os.environ.get("RELAYD", "./tracepulse-relayd"))
+
+(ADD_STREAM, CREATE_SESSION, START_DATA, VERSION, SEND_METADATA, CLOSE_STREAM,
+ DATA_PENDING, QUIESCENT_CONTROL, BEGIN_DATA_PENDING, END_DATA_PENDING) = (
+     1, 2, 3, 5, 6, 7, 8, 9, 10, 11)
+(SEND_INDEX, STREAMS_SENT, RESET_METADATA, ROTATE_STREAMS, CREATE_CHUNK,
+ CLOSE_CHUNK, CHUNK_EXISTS, GET_CONFIGURATION) = (
+     13, 16, 17, 18, 19, 20, 21, 22)
+OK, UNKNOWN, FATAL, NO_MEMORY, INVALID, PROTOCOL, FILE = (
+    10, 11, 25, 26, 97, 152, 153)
+NONE = 0xffffffffffffffff
+TIMEOUT = 20
+
+
+class Failed(Exception):
+    """What the daemon did is not what the protocol says."""
+
+
+def check(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def equal(got, want, what):
+    check(got == want, f"{what}: got {got!r}, want {want!r}")
+
+
+class Daemon:
+    """Started by with; ended by SIGTERM, exit status 0 expected."""
+
+    def __init__(self, *options, env=None, limit=None, workers=2):
+        self.is_stopped = False
+        self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
+        self.out = self.top / "out"
+        self.log = open(self.top / "log", "w+b")
+        rundir = self.top / "run"
+        full = {k: v for k, v in os.environ.items()
+                if not k.startswith("LTTNG_")}
+        full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir))
+        full.update(env or {})
+        anywhere = "tcp://127.0.0.1:0"
+        self.process = subprocess.Popen(
+            [PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
+             "-D", anywhere, "-L", anywhere, "-o", str(self.out),
+             "--workers", str(workers), *options],
+            env=full, stdin=subprocess.DEVNULL, stdout=self.log,
+            stderr=self.log, preexec_fn=limit)
+        self.control_port = self._port(rundir / "relayd/control.port")
+        self.data_port = self._port(rundir / "relayd/data.port")
+
+    def _port(self, path):
+        until = time.monotonic() + TIMEOUT
+        while time.monotonic() < until:
+            if path.exists():
+                return int(path.read_text())
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.005)
+        raise Failed("the daemon did not start: " + self.log_text())
+
+    def log_text(self):
+        self.log.flush()
+        return (self.top / "log").read_text(errors="replace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *rest):
+        try:
+            if kind is None and not self.is_stopped:
+                self.stop()
+            else:
+                print(self.log_text())
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self.log.close()
+            shutil.rmtree(self.top, ignore_errors=True)
+
+    def stop(self, seconds=TIMEOUT):
+        check(self.process.poll() is None,
+              f"the daemon ended by itself: {self.log_text()}")
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"no exit within {seconds} s of SIGTERM")
+        check(status == 0, f"exit status {status}: {self.log_text()}")
+        self.is_stopped = True
+
+    def tree(self):
+        """Relative path -> SHA-256 and size; None for directories."""
+        found = {}
+        for path in sorted(self.out.rglob("*")):
+            name = str(path.relative_to(self.out))
+            if name.startswith(".tracepulse-journal."):
+                continue
+            if path.is_dir():
+                found[name + "/"] = None
+            else:
+                content = path.read_bytes()
+                found[name] = hashlib.sha256(content).hexdigest(), len(content)
+        return found
+
+    def rss(self):
+        """Resident bytes."""
+        with open(f"/proc/{self.process.pid}/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def connect(self, port):
+        sock = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
+
+    def control(self):
+        return Control(self.connect(self.control_port))
+
+    def data(self):
+        return Data(self.connect(self.data_port))
+
+
+def frame(command, payload=b""):
+    return struct.pack(">QQII", 0, len(payload), command, 0) + payload
+
+
+def text(s):
+    return (s.encode() if isinstance(s, str) else s) + b"\0"
+
+
+class Connection:
+    def __init__(self, sock):
+        self.sock = sock
+
+    def send(self, blob):
+        self.sock.sendall(blob)
+
+    def read(self, n):
+        out = b""
+        while len(out) < n:
+            try:
+                part = self.sock.recv(n - len(out))
+            except TimeoutError:
+                raise Failed(f"no reply, {n - len(out)} bytes missing")
+            check(part != b"", f"closed, {n - len(out)} bytes missing")
+            out += part
+        return out
+
+    def ends(self, seconds=TIMEOUT):
+        """The rest of what the daemon says before it closes."""
+        self.sock.settimeout(seconds)
+        out = b""
+        try:
+            while part := self.sock.recv(65536):
+                out += part
+        except TimeoutError:
+            raise Failed(f"still open after {seconds} s; said {out.hex()}")
+        except ConnectionError:
+            pass
+        return out
+
+    def close(self):
+        self.sock.close()
+
+
+class Data(Connection):
+    def packet(self, stream, seq, payload, padding=0):
+        self.send(struct.pack(">QQQII", 0, stream, seq, len(payload), padding)
+                  + payload)
+
+
+class Control(Connection):
+    def ask(self, command, payload=b"", size=4):
+        self.send(frame(command, payload))
+        return self.read(size)
+
+    def code(self, command, payload=b""):
+        return struct.unpack(">I", self.ask(command, payload))[0]
+
+    def version(self, minor=13, major=2):
+        return struct.unpack(
+            ">II", self.ask(VERSION, struct.pack(">II", major, minor), 8))
+
+    def create_session(self, **fields):
+        """(session id, code, output path)"""
+        self.send(session_request(**fields))
+        ident, code, size = struct.unpack(">QII", self.read(16))
+        return ident, code, self.read(size).rstrip(b"\0").decode()
+
+    def add_stream(self, channel, path="ust/uid/0/64-bit", size=0, count=0):
+        """(handle, code)"""
+        self.send(stream_request(channel, path, size, count))
+        return struct.unpack(">QI", self.read(12))
+
+    def create_chunk(self, ident, when=1_800_000_000, name=None):
+        return self.code(CREATE_CHUNK, chunk_request(ident, when, name))
+
+    def close_chunk(self, ident, command=None, when=1_800_000_001):
+        """(code, path)"""
+        code, size = struct.unpack(">II", self.ask(
+            CLOSE_CHUNK, struct.pack(">QQBI", ident, when, command is not None,
+                                     command or 0), 8))
+        return code, self.read(size).rstrip(b"\0").decode()
+
+    def chunk_exists(self, ident):
+        return struct.unpack(">IB", self.ask(
+            CHUNK_EXISTS, struct.pack(">Q", ident), 5))
+
+    def index(self, stream, seq, size, **fields):
+        return self.code(SEND_INDEX, index_request(stream, seq, size, **fields))
+
+    def metadata(self, stream, content, padding=0):
+        self.send(frame(SEND_METADATA,
+                        struct.pack(">QI", stream, padding) + content))
+
+    def rotate(self, chunk, *positions):
+        return self.code(ROTATE_STREAMS, rotate_request(chunk, *positions))
+
+    def close_stream(self, stream, last=NONE):
+        return self.code(CLOSE_STREAM, struct.pack(">QQ", stream, last))
+
+    def pending(self, stream, last):
+        return self.code(DATA_PENDING, struct.pack(">QQ", stream, last))
+
+
+def session_request(name="s", host="h", base="", uuid=b"u" * 16, peer=0,
+                    created=1_800_000_000, snapshot=0, live=0, chunk=None,
+                    has_time=0):
+    names = [text(name), text(host), text(base)]
+    return frame(CREATE_SESSION, struct.pack(
+        ">IIIIBB16sQQBQ", *map(len, names), live, snapshot, has_time, uuid,
+        peer, created, chunk is not None, chunk or 0) + b"".join(names))
+
+
+def stream_request(channel, path, size=0, count=0):
+    names = [text(channel), text(path)]
+    return frame(ADD_STREAM, struct.pack(
+        ">IIQQQ", *map(len, names), size, count, 0) + b"".join(names))
+
+
+def chunk_request(ident, when=1_800_000_000, name=None):
+    name = b"" if name is None else text(name)
+    return struct.pack(">QQI", ident, when, len(name)) + name
+
+
+def index_request(stream, seq, size, content=None, begin=0, end=0, lost=0,
+                  ctf=0, instance=0, packet_seq=None):
+    """SIZE in bytes, as on disk."""
+    return struct.pack(
+        ">10Q", stream, seq, size * 8, 8 * (size if content is None else
+                                            content),
+        begin, end, lost, ctf, instance,
+        seq if packet_seq is None else packet_seq)
+
+
+def rotate_request(chunk, *positions):
+    return struct.pack(
+        ">IB7sQ", len(positions), chunk is not None, b"\xaa" * 7,
+        chunk or 0) + b"".join(struct.pack(">QQ", *p) for p in positions)
+
+
+class Session:
+    """A session with a chunk, a data stream and a metadata stream."""
+
+    def __init__(self, daemon, name="good", minor=13, **fields):
+        self.daemon = daemon
+        self.control = daemon.control()
+        self.data = daemon.data()
+        self.control.version(minor)
+        fields.setdefault("uuid", hashlib.md5(name.encode()).digest())
+        self.id, code, self.path = self.control.create_session(
+            name=name, **fields)
+        equal(code, OK, f"{name}: CREATE_SESSION")
+        equal(self.control.create_chunk(0), OK, f"{name}: CREATE_TRACE_CHUNK")
+        self.stream = self.add("ch_0")
+        self.meta = self.add("metadata")
+        equal(self.control.code(STREAMS_SENT), OK, f"{name}: STREAMS_SENT")
+        self.seq = 0
+        self.written = b""
+        self.dir = daemon.out / self.path / "ust/uid/0/64-bit"
+
+    def add(self, channel, **fields):
+        handle, code = self.control.add_stream(channel, **fields)
+        equal(code, OK, f"ADD_STREAM {channel}")
+        return handle
+
+    def packet(self, size=4000, padding=96):
+        payload = hashlib.sha256(
+            f"{self.path} {self.seq}".encode()).digest() * (size // 32 + 1)
+        payload = payload[:size]
+        self.data.packet(self.stream, self.seq, payload, padding)
+        equal(self.control.index(self.stream, self.seq, size + padding,
+                                 content=size), OK, "SEND_INDEX")
+        self.written += payload + bytes(padding)
+        self.seq += 1
+
+    def wait_written(self):
+        if self.seq == 0:
+            return
+        until = time.monotonic() + TIMEOUT
+        while self.control.pending(self.stream, self.seq - 1) != 0:
+            check(time.monotonic() < until, "DATA_PENDING stays 1")
+            time.sleep(0.005)
+
+    def finish(self):
+        """Close in order, then look at what is on disk."""
+        self.control.metadata(self.meta, b"meta", 4092)
+        self.wait_written()
+        self.control.close_stream(self.meta)
+        equal(self.control.close_stream(
+            self.stream, self.seq - 1 if self.seq > 0 else NONE), OK,
+            "CLOSE_STREAM")
+        self.check()
+        self.control.close()
+        self.data.close()
+
+    def check(self):
+        check((self.dir / "ch_0").read_bytes() == self.written,
+              f"{self.path}: the data file differs from what was sent")
+        if self.seq == 0:
+            return
+        index = (self.dir / "index/ch_0.idx").read_bytes()
+        equal(len(index), 16 + 72 * self.seq, f"{self.path}: index size")
+        equal(index[:16], struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 72),
+              "index header")
+        for i, at in enumerate(range(16, len(index), 72)):
+            offset, _, _ = struct.unpack_from(">QQQ", index, at)
+            number = struct.unpack_from(">Q", index, at + 64)[0]
+            equal((offset, number), (4096 * i, i), f"record {i}")
+
+
+def run(cases):
+    """Each a function of no arguments; the exit status."""
+    failed = 0
+    for case in cases:
+        began = time.monotonic()
+        try:
+            case()
+            verdict = "ok"
+        except (Failed, OSError, struct.error) as e:
+            failed += 1
+            verdict = f"FAILED: {type(e).__name__}: {e}"
+        print(f"{case.__name__}: {verdict} "
+              f"({time.monotonic() - began:.2f} s)", flush=True)
+    return 1 if failed else 0
+
+
+@contextlib.contextmanager
+def neighbour(daemon):
+    """A good session beside whatever happens inside."""
+    good = Session(daemon)
+    for _ in range(3):
+        good.packet()
+    yield good
+    for _ in range(3):
+        good.packet()
+    good.finish()

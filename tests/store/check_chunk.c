@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* The moves of streaming 5.5 and what a deletion leaves. */
+#include "store/chunk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/relpath.h"
+#include "store/tracefile.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scratch.h"
+#include "tests/store/shelf.h"
+
+#define NAME_0 "19700101T000000+0000-0"
+#define CLOSED_0 "19700101T000000+0000-19700101T000001+0000-0"
+
+static struct shelf shelf;
+
+static void
+begin(void)
+{
+	(void)setenv("TZ", "UTC", 1);
+	tzset();
+	shelf_open_stream(&shelf, 10, "c", false);
+}
+
+/* A file of the stream with N bytes. */
+static struct tracefile *
+file(struct chunk *c, struct chunk_family *f, uint64_t number)
+{
+	struct tracefile *tf;
+
+	ck_assert_int_eq(tracefile_create(&tf, shelf.store, c, f, number, false,
+			     TRACEFILE_INDEX_1_1),
+	    OK);
+	return tf;
+}
+
+static void
+append(struct tracefile *tf, uint64_t seq)
+{
+	struct packet *p = shelf_packet(&shelf, seq, (uint8_t)seq, 8, 0, true);
+	unsigned done;
+
+	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
+	ck_assert_uint_eq(done, 1);
+	packet_destroy(&shelf.store->packets, p);
+	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+}
+
+static void
+close_at(struct chunk *c, uint64_t when, enum chunk_command command)
+{
+	c->is_closed = true;
+	c->close_time = when;
+	c->command = command;
+}
+
+/* From, over, to: where the stream's folder is then. */
+static const struct {
+	enum chunk_place places[3];
+	const char *found;
+} moves[] = {
+	{ { CHUNK_AT_OLD, CHUNK_AT_OLD, CHUNK_AT_OLD }, "h/s/.tmp_old_chunk" },
+	{ { CHUNK_AT_ROOT, CHUNK_AT_ROOT, CHUNK_AT_ROOT }, "h/s" },
+	{ { CHUNK_AT_NAME, CHUNK_AT_NAME, CHUNK_AT_NAME }, "h/s/" NAME_0 },
+	{ { CHUNK_AT_OLD, CHUNK_AT_ROOT, CHUNK_AT_ROOT }, "h/s" },
+	{ { CHUNK_AT_OLD, CHUNK_AT_NAME, CHUNK_AT_ROOT }, "h/s" },
+	{ { CHUNK_AT_OLD, CHUNK_AT_ROOT, CHUNK_AT_NAME }, "h/s/" NAME_0 },
+	{ { CHUNK_AT_NEW, CHUNK_AT_OLD, CHUNK_AT_NEW }, "h/s/.tmp_new_chunk" },
+	{ { CHUNK_AT_OLD, CHUNK_AT_OLD, CHUNK_AT_ARCHIVE },
+	    "h/s/archives/" NAME_0 },
+	{ { CHUNK_AT_ARCHIVE, CHUNK_AT_ARCHIVE, CHUNK_AT_ARCHIVE },
+	    "h/s/archives/" NAME_0 },
+};
+
+START_TEST(a_move_takes_what_the_chunk_made_and_nothing_else)
+{
+	struct tracefile *tf;
+	char path[256];
+
+	begin();
+	scratch_write("h/s/foreign", "x");
+	tf = file(shelf.chunk, shelf.family, 0);
+	append(tf, 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(
+		    chunk_move(shelf.chunk, moves[_i].places[i]), OK);
+		append(tf, 1 + (uint64_t)i); /* its files stay open */
+	}
+	(void)snprintf(path, sizeof(path), "%s/ust/0/c", moves[_i].found);
+	ck_assert_int_eq(shelf_size(path), 32);
+	(void)snprintf(
+	    path, sizeof(path), "%s/ust/0/index/c.idx", moves[_i].found);
+	ck_assert_int_eq(shelf_size(path), 16 + 4 * 72);
+	ck_assert_str_eq(scratch_read("h/s/foreign"), "x");
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk") ||
+		  strstr(moves[_i].found, "old") != NULL);
+	tracefile_close(tf);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(files_made_after_a_move_are_in_the_moved_chunk)
+{
+	struct chunk_family *f;
+	struct tracefile *tf;
+
+	begin();
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	f = shelf_family(shelf.chunk, "kernel", "k", true);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_NAME), OK);
+	tf = file(shelf.chunk, f, 3);
+	ck_assert_int_eq(shelf_size("h/s/" NAME_0 "/kernel/k_3"), 0);
+	ck_assert(!scratch_exists("h/s/kernel"));
+	tracefile_close(tf);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(a_taken_temporary_name_gets_the_id)
+{
+	begin();
+	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk"), 0700), 0);
+	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_NEW), OK);
+	ck_assert(scratch_exists("h/s/.tmp_new_chunk/ust/0"));
+	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk-0"), 0700), 0);
+	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert(scratch_exists("h/s/.tmp_new_chunk/ust/0"));
+	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(an_archive_appears_when_the_last_reference_goes)
+{
+	struct tracefile *tf;
+
+	begin();
+	tf = file(shelf.chunk, shelf.family, 0);
+	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	append(tf, 0);
+	ck_assert(!scratch_exists("h/s/archives"));
+	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 8);
+	tracefile_close(tf);
+	ck_assert_uint_eq(shelf.n_released, 1);
+	ck_assert_int_eq(shelf_size("h/s/archives/" CLOSED_0 "/ust/0/c"), 8);
+	ck_assert(!scratch_exists("h/s/ust"));
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(a_kept_chunk_leaves_no_temporary_name)
+{
+	begin();
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	ck_assert(scratch_exists("h/s/" NAME_0 "/ust/0"));
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(a_named_chunk_is_not_moved_nor_archived)
+{
+	struct chunk *c;
+	char name[256];
+
+	begin();
+	c = shelf_chunk(&shelf, 1, 0, "mine");
+	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), OK);
+	(void)shelf_family(c, "ust/0", "c", false);
+	close_at(c, 1, CHUNK_ARCHIVE);
+	ck_assert_int_eq(chunk_name(c, name), OK);
+	ck_assert_str_eq(name, "mine");
+	chunk_put(c);
+	ck_assert(scratch_exists("h/s/mine/ust/0"));
+	ck_assert(!scratch_exists("h/s/archives"));
+	/* a second one of that name adds to it */
+	c = shelf_chunk(&shelf, 2, 0, "mine");
+	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), OK);
+	chunk_put(c);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(deletion_keeps_what_others_put_there)
+{
+	struct chunk_family *ring, *refused;
+	struct tracefile *tf;
+
+	begin();
+	ring = shelf_family(shelf.chunk, "ust/0", "r", true);
+	for (uint64_t i = 0; i < 5; i++) {
+		tf = file(shelf.chunk, ring, i);
+		append(tf, i);
+		tracefile_close(tf);
+	}
+	tf = file(shelf.chunk, shelf.family, 0);
+	append(tf, 0);
+	tracefile_close(tf);
+	(void)shelf_family(shelf.chunk, "kernel/deep", "k", false);
+	scratch_write("h/s/ust/0/foreign", "x");
+	scratch_write("h/s/ust/0/theirs", "x");
+	refused = shelf_family(shelf.chunk, "ust/0", "theirs", false);
+	ck_assert_int_eq(tracefile_create(&tf, shelf.store, shelf.chunk,
+			     refused, 0, false, TRACEFILE_NO_INDEX),
+	    E_EXISTS);
+	ck_assert_int_eq(chunk_move(shelf.chunk, _i == 0   ? CHUNK_AT_ROOT
+						 : _i == 1 ? CHUNK_AT_OLD
+							   : CHUNK_AT_NAME),
+	    OK);
+	close_at(shelf.chunk, 1, CHUNK_DELETE);
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	{
+		static const char *const tops[] = { "", "/.tmp_old_chunk",
+			("/" NAME_0) };
+		char path[256];
+
+		(void)snprintf(
+		    path, sizeof(path), "h/s%s/ust/0/foreign", tops[_i]);
+		ck_assert_str_eq(scratch_read(path), "x");
+		(void)snprintf(
+		    path, sizeof(path), "h/s%s/ust/0/theirs", tops[_i]);
+		ck_assert_str_eq(scratch_read(path), "x");
+		(void)snprintf(path, sizeof(path), "h/s%s/ust/0/r_4", tops[_i]);
+		ck_assert(!scratch_exists(path));
+		(void)snprintf(path, sizeof(path), "h/s%s/ust/0/c", tops[_i]);
+		ck_assert(!scratch_exists(path));
+		(void)snprintf(
+		    path, sizeof(path), "h/s%s/ust/0/index", tops[_i]);
+		ck_assert(!scratch_exists(path));
+		(void)snprintf(path, sizeof(path), "h/s%s/kernel", tops[_i]);
+		ck_assert(!scratch_exists(path));
+	}
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(deletion_goes_in_slices_and_removes_the_chunk)
+{
+	struct chunk_family *ring;
+	struct tracefile *tf;
+	struct chunk *c;
+	unsigned steps = 0;
+
+	begin();
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ring = shelf_family(shelf.chunk, "ust/0", "r", true);
+	for (uint64_t i = 0; i < 25; i++) {
+		tf = file(shelf.chunk, ring, i);
+		tracefile_close(tf);
+	}
+	close_at(shelf.chunk, 1, CHUNK_DELETE);
+	shelf.keeps_released = true;
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	c = shelf.last_released;
+	ck_assert(chunk_settle(c));
+	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0/r_24"));
+	while (!chunk_delete_step(c, 10))
+		steps++;
+	ck_assert_uint_eq(steps, 2);
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
+	ck_assert(scratch_exists("h/s"));
+	chunk_finish(c);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(what_stands_in_the_way_is_not_moved)
+{
+	struct relpath *path = path_of("kernel/x"), *channel = path_of("k");
+	struct chunk_family *f;
+
+	begin();
+	scratch_write("h/s/kernel", "a file");
+	ck_assert_int_ne(
+	    chunk_add_stream(shelf.chunk, path, channel, false, &f), OK);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_str_eq(scratch_read("h/s/kernel"), "a file");
+	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0"));
+	relpath_free(path);
+	relpath_free(channel);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(times_that_are_no_date_are_refused)
+{
+	static const uint64_t times[] = { UINT64_MAX, INT64_MAX,
+		UINT64_C(253402300800) };
+	struct chunk *c;
+	char name[256];
+
+	begin();
+	c = shelf_chunk(&shelf, 1, times[_i % 3], NULL);
+	ck_assert_int_eq(chunk_name(c, name), E_REFUSED);
+	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), E_REFUSED);
+	chunk_put(c);
+	close_at(shelf.chunk, times[_i % 3], CHUNK_KEEP);
+	ck_assert_int_eq(chunk_name(shelf.chunk, name), E_REFUSED);
+	shelf.chunk->is_closed = false;
+	ck_assert_int_eq(chunk_name(shelf.chunk, name), OK);
+	ck_assert_str_eq(name, NAME_0);
+	shelf_close(&shelf);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_move_takes_what_the_chunk_made_and_nothing_else,
+		    ARRAY_LEN(moves), 0 },
+		{ files_made_after_a_move_are_in_the_moved_chunk, 0, 0 },
+		{ a_taken_temporary_name_gets_the_id, 0, 0 },
+		{ an_archive_appears_when_the_last_reference_goes, 0, 0 },
+		{ a_kept_chunk_leaves_no_temporary_name, 0, 0 },
+		{ a_named_chunk_is_not_moved_nor_archived, 0, 0 },
+		{ deletion_keeps_what_others_put_there, 3, 0 },
+		{ deletion_goes_in_slices_and_removes_the_chunk, 0, 0 },
+		{ what_stands_in_the_way_is_not_moved, 0, 0 },
+		{ times_that_are_no_date_are_refused, 3, 0 },
+	};
+
+	return unit_run("chunk", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* The metadata of a trace as readers see it. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <urcu.h>
+
+#include "store/folder.h"
+#include "store/metadata_log.h"
+#include "tests/lib/unit.h"
+
+static struct metadata_log *log_;
+static struct folder *folders[2];
+
+static void
+open_log(void)
+{
+	ck_assert_int_eq(metadata_log_create(&log_), OK);
+	ck_assert_int_eq(folder_open(&folders[0], AT_FDCWD, "."), OK);
+	ck_assert_int_eq(folder_open(&folders[1], AT_FDCWD, "."), OK);
+}
+
+static void
+close_log(void)
+{
+	metadata_log_put(log_);
+	folder_put(folders[0]);
+	folder_put(folders[1]);
+	rcu_barrier();
+}
+
+static void
+assert_file(uint64_t length, const struct folder *want)
+{
+	struct folder *f;
+
+	ck_assert_uint_eq(metadata_log_look(log_, &f), length);
+	ck_assert_ptr_eq(f, want);
+	folder_put(f);
+	ck_assert_uint_eq(metadata_log_length(log_), length);
+}
+
+START_TEST(a_log_without_a_file)
+{
+	open_log();
+	assert_file(0, NULL);
+	metadata_log_grow(log_, 10); /* nothing to grow */
+	assert_file(0, NULL);
+	ck_assert(!metadata_log_is_ended(log_));
+	close_log();
+}
+END_TEST
+
+START_TEST(it_grows_and_begins_again)
+{
+	open_log();
+	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
+	assert_file(0, folders[0]);
+	metadata_log_grow(log_, 4096);
+	metadata_log_grow(log_, 8192);
+	assert_file(8192, folders[0]);
+	/* A clear: the tracer sends it all again. */
+	ck_assert_int_eq(metadata_log_begin(log_, folders[1]), OK);
+	assert_file(0, folders[1]);
+	metadata_log_grow(log_, 8192);
+	assert_file(8192, folders[1]);
+	metadata_log_end(log_);
+	ck_assert(metadata_log_is_ended(log_));
+	assert_file(8192, folders[1]);
+	close_log();
+}
+END_TEST
+
+START_TEST(waiters_are_taken_once)
+{
+	open_log();
+	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
+	metadata_log_wait(log_, 2);
+	ck_assert_uint_eq(metadata_log_take_waiters(log_), 2);
+	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
+	close_log();
+}
+END_TEST
+
+#define STRESS 20000
+
+/* Even generations are in folder 0 and at most 100 long, odd ones in folder 1
+ * and from 101 on. */
+static void *
+write_metadata(void *arg)
+{
+	rcu_register_thread();
+	for (unsigned i = 0; i < STRESS; i++) {
+		ck_assert_int_eq(metadata_log_begin(log_, folders[i % 2]), OK);
+		for (uint64_t n = 1; n <= 3; n++)
+			metadata_log_grow(log_, i % 2 * 100 + n);
+	}
+	metadata_log_end(log_);
+	rcu_unregister_thread();
+	return NULL;
+}
+
+START_TEST(a_length_belongs_to_its_folder)
+{
+	struct folder *f;
+	pthread_t writer;
+	bool is_ended;
+
+	open_log();
+	rcu_register_thread();
+	ck_assert_int_eq(
+	    pthread_create(&writer, NULL, write_metadata, NULL), 0);
+	do {
+		uint64_t n;
+
+		is_ended = metadata_log_is_ended(log_);
+		n = metadata_log_look(log_, &f);
+		if (n > 0)
+			ck_assert_ptr_eq(f, folders[n > 100]);
+		folder_put(f);
+	} while (!is_ended);
+	pthread_join(writer, NULL);
+	assert_file(103, folders[1]);
+	rcu_unregister_thread();
+	close_log();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_log_without_a_file, 0, 0 },
+		{ it_grows_and_begins_again, 0, 0 },
+		{ waiters_are_taken_once, 0, 0 },
+		{ a_length_belongs_to_its_folder, 0, 0 },
+	};
+
+	return unit_run("metadata_log", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/session_dir.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/relpath.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scratch.h"
+#include "tests/store/shelf.h"
+
+static struct shelf shelf;
+
+static struct session_dir *
+claim(const char *text, bool is_snapshot)
+{
+	struct relpath *wanted = path_of(text);
+	struct session_dir *d;
+	enum status st = session_dir_claim(
+	    &d, shelf.store, wanted, is_snapshot);
+
+	relpath_free(wanted);
+	ck_assert_msg((st == OK) == (d != NULL), "%s", status_text(st));
+	return d;
+}
+
+static void
+expect(const char *text, bool is_snapshot, const char *path)
+{
+	struct session_dir *d = claim(text, is_snapshot);
+
+	ck_assert_ptr_nonnull(d);
+	ck_assert_str_eq(d->path->s, path);
+	ck_assert_str_eq(d->wanted->s, text);
+	session_dir_put(d);
+}
+
+START_TEST(a_new_or_empty_directory_is_taken)
+{
+	shelf_open(&shelf, 10);
+	expect("h/new", false, "h/new");
+	expect("h/new", false, "h/new"); /* empty, and free again */
+	ck_assert_int_eq(mkdir(scratch_path("h/empty"), 0700), 0);
+	expect("h/empty", false, "h/empty");
+	expect("a/b/c/d", false, "a/b/c/d");
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(one_with_content_is_not)
+{
+	shelf_open(&shelf, 10);
+	expect("h/s", false, "h/s");
+	scratch_write("h/s/file", "x");
+	expect("h/s", false, "h/s-1");
+	scratch_write("h/s-1/file", "x");
+	expect("h/s", false, "h/s-2");
+	expect("h/s", true, "h/s"); /* snapshots have folders of their own */
+	ck_assert_str_eq(scratch_read("h/s/file"), "x");
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(what_is_no_directory_is_passed_over)
+{
+	shelf_open(&shelf, 10);
+	expect("h/x", false, "h/x");
+	scratch_write("h/s", "a file");
+	ck_assert_int_eq(symlink("x", scratch_path("h/s-1")), 0);
+	ck_assert_int_eq(symlink("nowhere", scratch_path("h/s-2")), 0);
+	expect("h/s", _i == 1, "h/s-3");
+	/* a parent that is none */
+	ck_assert_ptr_null(claim("h/s/below", false));
+	ck_assert_ptr_null(claim("h/s-1/below", false));
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(two_claims_do_not_meet)
+{
+	struct session_dir *a, *b, *c;
+
+	shelf_open(&shelf, 10);
+	a = claim("h/s", false);
+	b = claim("h/s", false);
+	ck_assert_str_eq(a->path->s, "h/s");
+	ck_assert_str_eq(b->path->s, "h/s-1");
+	c = claim("h/s", true);
+	ck_assert_str_eq(c->path->s, "h/s-2");
+	session_dir_put(a);
+	expect("h/s", false, "h/s");
+	session_dir_put(b);
+	session_dir_put(c);
+	a = claim("h/snap", true);
+	b = claim("h/snap", true);
+	ck_assert_str_eq(b->path->s, "h/snap");
+	expect("h/snap", false, "h/snap-1");
+	session_dir_put(session_dir_get(a));
+	expect("h/snap", false, "h/snap-1");
+	session_dir_put(a);
+	session_dir_put(b);
+	expect("h/snap", false, "h/snap");
+	session_dir_put(NULL);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(nor_do_those_of_two_processes)
+{
+	int ready[2], done[2], status;
+	pid_t pid;
+	char c;
+
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(pipe(ready) | pipe(done), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct session_dir *d = claim("h/s", false);
+
+		c = strcmp(d->path->s, "h/s") == 0 ? 'y' : 'n';
+		(void)!write(ready[1], &c, 1);
+		close(done[1]);
+		(void)!read(done[0], &c, 1);
+		_exit(0); /* without a word */
+	}
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	ck_assert_int_eq(c, 'y');
+	expect("h/s", false, "h/s-1");
+	close(done[0]);
+	close(done[1]);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	expect("h/s", false, "h/s");
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(suffixes_end)
+{
+	char path[32];
+
+	shelf_open(&shelf, 10);
+	expect("s", false, "s");
+	scratch_write("s/x", "x");
+	for (int i = 1; i <= SESSION_DIR_SUFFIX_MAX; i++) {
+		(void)snprintf(path, sizeof(path), "s-%d", i);
+		scratch_write(path, "taken");
+	}
+	ck_assert_ptr_null(claim("s", false));
+	ck_assert_int_eq(unlink(scratch_path("s-999")), 0);
+	expect("s", false, "s-999");
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(the_base_is_shared_and_has_no_path)
+{
+	struct session_dir *a, *b;
+
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(session_dir_base(&a, shelf.store), OK);
+	ck_assert_int_eq(session_dir_base(&b, shelf.store), OK);
+	ck_assert_ptr_null(a->path);
+	ck_assert_uint_eq(a->journal_root, 0);
+	session_dir_put(a);
+	session_dir_put(b);
+	shelf_close(&shelf);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_new_or_empty_directory_is_taken, 0, 0 },
+		{ one_with_content_is_not, 0, 0 },
+		{ what_is_no_directory_is_passed_over, 2, 0 },
+		{ two_claims_do_not_meet, 0, 0 },
+		{ nor_do_those_of_two_processes, 0, 0 },
+		{ suffixes_end, 0, 0 },
+		{ the_base_is_shared_and_has_no_path, 0, 0 },
+	};
+
+	return unit_run("session_dir", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/store/shelf.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/relpath.h"
+#include "tests/relayd/scratch.h"
+
+struct relpath *
+path_of(const char *text)
+{
+	struct relpath *p;
+
+	ck_assert_int_eq(
+	    relpath_parse(&p, (struct span){ text, strlen(text) }), OK);
+	return p;
+}
+
+void
+shelf_open(struct shelf *s, unsigned max_files)
+{
+	struct store_config config = { .max_files = max_files,
+		.index_lock_timeout_ns = NS_PER_S,
+		.max_cached = 1 << 20,
+		.memory = &s->memory };
+
+	memset(s, 0, sizeof(*s));
+	scratch_open();
+	s->base = open(scratch_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(s->base, 0);
+	config.base_fd = s->base;
+	ck_assert_int_eq(store_create(&s->store, &config), OK);
+}
+
+static void
+released(struct chunk *take_c, void *arg)
+{
+	struct shelf *s = arg;
+
+	s->n_released++;
+	s->last_released = take_c;
+	if (s->keeps_released)
+		return;
+	if (chunk_settle(take_c))
+		while (!chunk_delete_step(take_c, 1000))
+			;
+	chunk_finish(take_c);
+}
+
+struct chunk *
+shelf_chunk(struct shelf *s, uint64_t id, uint64_t time, const char *name)
+{
+	struct relpath *override_name = name == NULL ? NULL : path_of(name);
+	struct chunk *c;
+
+	ck_assert_int_eq(
+	    chunk_create(&c, s->dir, id, time, override_name, released, s), OK);
+	relpath_free(override_name);
+	return c;
+}
+
+struct chunk_family *
+shelf_family(
+    struct chunk *c, const char *path, const char *channel, bool is_numbered)
+{
+	struct relpath *p = path_of(path), *name = path_of(channel);
+	struct chunk_family *f;
+
+	ck_assert_int_eq(chunk_add_stream(c, p, name, is_numbered, &f), OK);
+	relpath_free(p);
+	relpath_free(name);
+	return f;
+}
+
+void
+shelf_open_stream(
+    struct shelf *s, unsigned max_files, const char *channel, bool is_numbered)
+{
+	struct relpath *wanted = path_of("h/s");
+
+	shelf_open(s, max_files);
+	ck_assert_int_eq(
+	    session_dir_claim(&s->dir, s->store, wanted, false), OK);
+	relpath_free(wanted);
+	s->chunk = shelf_chunk(s, 0, 0, NULL);
+	s->family = shelf_family(s->chunk, "ust/0", channel, is_numbered);
+}
+
+void
+shelf_close(struct shelf *s)
+{
+	chunk_put(s->chunk);
+	session_dir_put(s->dir);
+	store_destroy(s->store);
+	ck_assert_uint_eq(published(&s->memory), 0);
+	close(s->base);
+	scratch_close();
+}
+
+struct packet *
+shelf_packet(struct shelf *s, uint64_t seq, uint8_t fill, uint32_t size,
+    uint32_t padding, bool has_record)
+{
+	struct packet *p = packet_create(&s->store->packets, seq);
+	size_t room;
+	uint8_t *at;
+
+	ck_assert_ptr_nonnull(p);
+	p->size = size;
+	p->padding = padding;
+	while (!packet_is_whole(p)) {
+		room = packet_room(&s->store->packets, p, &at);
+		ck_assert_ptr_nonnull(at);
+		memset(at, fill, room);
+		packet_filled(p, room);
+	}
+	p->has_data = true;
+	p->has_record = has_record;
+	p->rec.packet_size = 8 * packet_length(p);
+	p->rec.packet_seq_num = seq;
+	return p;
+}
+
+long
+shelf_size(const char *name)
+{
+	struct stat sb;
+
+	return lstat(scratch_path(name), &sb) == 0 ? (long)sb.st_size : -1;
+}
+
+int
+shelf_byte(const char *name, long at)
+{
+	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
+	uint8_t byte;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+	close(fd);
+	return byte;
+}
