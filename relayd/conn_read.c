@@ -21,14 +21,15 @@
  * next header behind it; smaller ones come many to a read. */
 #define LARGE_PACKET (32 * 1024)
 
-/* What one read brought. */
-enum got { GOT_SOME, GOT_NOTHING, GOT_END, GOT_ERROR };
+/* What one read brought. GOT_ALL: less than there was room for, so the next
+ * one would bring nothing, unless more has come meanwhile. */
+enum got { GOT_SOME, GOT_ALL, GOT_NOTHING, GOT_END, GOT_ERROR };
 
 static enum got
-got(ssize_t n)
+got(ssize_t n, size_t room)
 {
 	if (n > 0)
-		return GOT_SOME;
+		return (size_t)n < room ? GOT_ALL : GOT_SOME;
 	if (n == 0)
 		return GOT_END;
 	return errno == EAGAIN || errno == EINTR ? GOT_NOTHING : GOT_ERROR;
@@ -87,7 +88,7 @@ read_control(struct conn *c, enum status *st, size_t *size)
 	n = recv(c->fd, at, room, MSG_DONTWAIT);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return got(n);
+		return got(n, room);
 	if (at == c->desk->scratch) {
 		*st = serve_control(c, at, *size, &used);
 		if ((*st == OK || *st == E_HANDOVER) && used < *size &&
@@ -98,7 +99,7 @@ read_control(struct conn *c, enum status *st, size_t *size)
 		*st = serve_buffered(c);
 	}
 	conn_charge(c);
-	return GOT_SOME;
+	return got(n, room);
 }
 
 /* In the lobby only the first header is read: the worker reads the rest. */
@@ -112,11 +113,11 @@ read_first_header(struct conn *c, enum status *st, size_t *size)
 	n = recv(c->fd, bytes, lacks, MSG_DONTWAIT);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return got(n);
+		return got(n, lacks);
 	*st = keep(c, bytes, *size);
 	if (*st == OK && (size_t)n == lacks)
 		*st = E_HANDOVER;
-	return GOT_SOME;
+	return got(n, lacks);
 }
 
 static enum status
@@ -133,7 +134,7 @@ read_data(struct conn *c, enum status *st, size_t *size)
 {
 	struct ingest *in = c->ingest;
 	struct iovec iov[2] = { { 0 } };
-	size_t direct, tail = CONN_SCRATCH;
+	size_t direct, room, tail = CONN_SCRATCH;
 	uint8_t *at;
 	ssize_t n;
 
@@ -149,14 +150,15 @@ read_data(struct conn *c, enum status *st, size_t *size)
 	n = readv(c->fd, iov + (direct == 0), direct == 0 ? 1 : 2);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return got(n);
+		return got(n, 0);
+	room = direct + tail;
 	if (direct > *size)
 		direct = *size;
 	if (direct > 0)
 		*st = ingest_filled(in, direct);
 	if (*st == OK && *size > direct)
 		*st = serve_data(c, c->desk->scratch, *size - direct);
-	return GOT_SOME;
+	return got(n, room);
 }
 
 /* Bytes that were read before a handover or a hold. */
@@ -194,24 +196,35 @@ is_mid_message(const struct conn *c)
 	return buf_len(&c->in) > 0;
 }
 
+/*
+ * Is another read worth its call? Not if the peer has just ended a message and
+ * all of it is read. In the midst of one more is on its way, and a turn of the
+ * loop costs more than a read in vain; unless it comes in driblets.
+ */
+static bool
+goes_on(const struct conn *c, enum got g, size_t size)
+{
+	if (g == GOT_ALL)
+		return size >= 1024 && is_mid_message(c);
+	return g == GOT_SOME;
+}
+
 /* Until nothing is there, enough was served, or it ends. */
 static enum got
 read_some(struct conn *c, enum status *st)
 {
 	size_t size = 0, total = 0;
 	enum got g = GOT_SOME;
+	bool more = true;
 
 	*st = serve_kept(c);
-	while (*st == OK && g == GOT_SOME && total < CONN_TURN_BYTES &&
-	       !is_held(c)) {
+	while (*st == OK && more && total < CONN_TURN_BYTES && !is_held(c)) {
 		if (c->kind == CONN_CONTROL)
 			g = read_control(c, st, &size);
 		else
 			g = read_data(c, st, &size);
 		total += size;
-		/* Less than a small packet: the next call would find none. */
-		if (g == GOT_SOME && size < 1024)
-			break;
+		more = goes_on(c, g, size);
 	}
 	/* Progress restarts the clock of a stalled message; nothing stops that
 	 * of last words. */
@@ -303,7 +316,7 @@ conn_read_ahead(struct conn *c)
 			return;
 		g = read_some(c, &st);
 		c->failure = st;
-	} while (g == GOT_SOME && st == OK && !is_held(c));
+	} while (g <= GOT_ALL && st == OK && !is_held(c));
 	conn_set_busy(c, is_mid_message(c));
 	if (is_held(c))
 		hold(c);
