@@ -31,5 +31,6 @@ store_destroy(struct store *s)
 		return;
 	journal_destroy(s->journal);
 	packet_pool_free(&s->packets);
+	buf_free(&s->spare);
 	free(s);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
@@ -35,6 +36,7 @@ struct store {
 	struct list open_files; /* tracefiles with descriptors, oldest first */
 	unsigned n_open;	/* their descriptors */
 	uint64_t chunk_serials; /* the last one given */
+	struct buf spare;	/* empty; for the next stream's records */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
 	uint64_t write_errors, locks_forced;

@@ -17,8 +17,8 @@
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
-/* Memory that a stream keeps between batches; an idle session is small. */
-#define WAITING_KEPT 1024
+/* Beyond it the memory of records that waited for a lock is given back. */
+#define SPARE_MAX (64 * 1024)
 
 static unsigned
 minor_of(const struct tracefile *tf)
@@ -64,11 +64,38 @@ tracefile_index_make(struct tracefile *tf)
 	return st == OK ? write_header(tf) : st;
 }
 
+/*
+ * Records are encoded into memory that the worker's streams lend each other:
+ * most write what they encode at once, and an idle stream should hold none.
+ */
+static void
+take_spare(struct tracefile *tf)
+{
+	if (tf->waiting.mem != NULL)
+		return;
+	tf->waiting = tf->store->spare;
+	buf_init(&tf->store->spare);
+}
+
+static void
+give_spare(struct tracefile *tf)
+{
+	buf_consume(&tf->waiting, buf_len(&tf->waiting));
+	if (tf->store->spare.mem != NULL || tf->waiting.cap > SPARE_MAX) {
+		buf_free(&tf->waiting);
+		return;
+	}
+	tf->store->spare = tf->waiting;
+	buf_init(&tf->waiting);
+}
+
 enum status
 tracefile_index_queue(struct tracefile *tf, const struct packet *p)
 {
-	uint8_t *out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
+	uint8_t *out;
 
+	take_spare(tf);
+	out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
 	if (out == NULL) {
 		/* The data is in the file and readable without its record. */
 		tf->waiting.bad = false;
@@ -181,9 +208,7 @@ tracefile_write_records(struct tracefile *tf, bool force)
 		if (locked)
 			flock(tf->index.fd, LOCK_UN);
 	}
-	buf_consume(&tf->waiting, buf_len(&tf->waiting));
-	if (tf->waiting.cap > WAITING_KEPT)
-		buf_trim(&tf->waiting);
+	give_spare(tf);
 	tf->waiting_since = 0;
 	return st;
 }
