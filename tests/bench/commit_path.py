@@ -15,10 +15,11 @@ import tempfile
 import time
 
 GIB = 1 << 30
-# name, load, share of --gib: small packets cost more for each byte.
+# Options of loadgen, share of --gib: small packets cost more for each byte.
 LOADS = [
-    ("1 x 4 x 256 KiB", {"streams": 4, "size": 256 << 10}, 1.0),
-    ("1 x 2 x 4 KiB", {"streams": 2, "size": 4 << 10}, 0.25),
+    ({"streams": 4, "size": 256 << 10, "outstanding": 16}, 1.0),
+    ({"streams": 2, "size": 4 << 10, "outstanding": 256}, 0.25),
+    ({"streams": 2, "size": 4 << 10, "outstanding": 1}, 0.125),
 ]
 SERVERS = ["ours", "sink", "lttng-relayd"]
 
@@ -109,8 +110,7 @@ class Server:
 
     def load(self, load, packets, verify):
         """Of one run: CPU of the server, what the load generator says."""
-        argv = [self.options.loadgen, "--json", f"--packets={packets}",
-                f"--outstanding={self.options.outstanding}"]
+        argv = [self.options.loadgen, "--json", f"--packets={packets}"]
         argv += [f"--{k}={v}" for k, v in load.items()]
         if self.name == "sink":
             argv += [f"--raw={self.ports[0]}"]
@@ -130,7 +130,9 @@ class Server:
 
 def measure(options, servers):
     results = []
-    for name, load, share in LOADS:
+    for load, share in LOADS:
+        name = (f"{load['streams']} streams, {load['size'] >> 10} KiB, "
+                f"{load['outstanding']} outstanding")
         packets = int(options.gib * share * GIB
                       / (load["size"] * load["streams"]))
         runs = {s: [] for s in servers}
@@ -157,9 +159,11 @@ def report(result):
         # In turn: the machine was the same for both runs of a pair.
         ratio = [a / b for a, b in zip(cpu, sink)]
         rate = [r["bytes"] / r["wall_s"] / (1 << 20) for r in of_server]
+        per_packet = statistics.median(
+            r["cpu_us_per_packet"] for r in of_server)
         line = (f"  {s:13}{spread(cpu, '%.3f')} CPU s/GiB, "
-                f"{spread(ratio, '%.2f')} of the sink's; "
-                f"{spread(rate, '%.0f')} MiB/s")
+                f"{spread(ratio, '%.2f')} of the sink's, "
+                f"{per_packet:.1f} us/packet; {spread(rate, '%.0f')} MiB/s")
         print(line, flush=True)
     result["ratio"] = {
         s: statistics.median(r["cpu_s_per_gib"] for r in runs[s])
@@ -173,7 +177,6 @@ def main():
     p.add_argument("--sink", required=True)
     p.add_argument("--runs", type=int, default=7)
     p.add_argument("--gib", type=float, default=2.0)
-    p.add_argument("--outstanding", type=int, default=16)
     p.add_argument("--scratch", default="/dev/shm",
                    help="where to write; memory, or the disk is measured")
     p.add_argument("--json", help="write all results there")
