@@ -66,6 +66,7 @@ struct shard {
 	struct list sealed;   /* files of closed streams, waiting for a lock */
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
+	uint64_t last_loss_log;
 };
 
 enum status shard_create(struct shard **out, const struct shard_config *config,

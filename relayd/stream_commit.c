@@ -132,8 +132,10 @@ lose(struct stream *t, unsigned n)
 {
 	t->has_write_error = true;
 	shard_of(t)->packets_dropped += n;
-	log_error(STREAM_FMT " %u packets lost: they could not be written",
-	    STREAM_ARGS(t), n);
+	if (log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
+		log_error(STREAM_FMT " packets are lost: they cannot be "
+				     "written (%" PRIu64 " since the start)",
+		    STREAM_ARGS(t), shard_of(t)->packets_dropped);
 }
 
 static void

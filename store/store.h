@@ -40,6 +40,7 @@ struct store {
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
 	uint64_t write_errors, locks_forced;
+	uint64_t last_error_log; /* a full disk fails every packet */
 };
 
 enum status store_create(

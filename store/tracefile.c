@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/chunk.h"
@@ -306,8 +307,10 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
     const char *what)
 {
 	tf->store->write_errors++;
-	log_errno(LOG_ERROR, "%s/%s: write %s at %" PRIu64, tf->family->path->s,
-	    tf->family->channel->s, what, f->length);
+	if (log_ratelimit(&tf->store->last_error_log, NS_PER_S))
+		log_errno(LOG_ERROR, "%s/%s: write %s at %" PRIu64,
+		    tf->family->path->s, tf->family->channel->s, what,
+		    f->length);
 	if (ftruncate(f->fd, (off_t)f->length) != 0)
 		log_errno(LOG_ERROR, "%s/%s: cut back", tf->family->path->s,
 		    tf->family->channel->s);

@@ -59,14 +59,28 @@ class Daemon:
         full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir))
         full.update(env or {})
         anywhere = "tcp://127.0.0.1:0"
+        self.command = [PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
+                        "-D", anywhere, "-L", anywhere, "-o", str(self.out),
+                        "--workers", str(workers), *options]
+        self.rundir, self.environment, self.limit = rundir, full, limit
+        self._start()
+
+    def _start(self):
         self.process = subprocess.Popen(
-            [PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
-             "-D", anywhere, "-L", anywhere, "-o", str(self.out),
-             "--workers", str(workers), *options],
-            env=full, stdin=subprocess.DEVNULL, stdout=self.log,
-            stderr=self.log, preexec_fn=limit)
-        self.control_port = self._port(rundir / "relayd/control.port")
-        self.data_port = self._port(rundir / "relayd/data.port")
+            self.command, env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=self.log, stderr=self.log, preexec_fn=self.limit)
+        self.control_port = self._port(self.rundir / "relayd/control.port")
+        self.data_port = self._port(self.rundir / "relayd/data.port")
+
+    def kill(self):
+        """As a crash does."""
+        self.process.kill()
+        self.process.wait()
+        for name in ("control", "data", "live"):
+            (self.rundir / f"relayd/{name}.port").unlink()
+
+    def start_again(self):
+        self._start()
 
     def _port(self, path):
         until = time.monotonic() + TIMEOUT

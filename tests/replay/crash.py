@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is on disk after a crash, a full disk, an orderly end under load.
+Starts daemons of its own.
+
+usage: crash.py [--times N] [CASE...]
+"""
+import os
+import random
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import relay
+from relay import check, equal
+
+MIB = 1024 * 1024
+HEADER, RECORD = 16, 72
+SIZES = {"small": 4096, "large": 3 * MIB}
+CHUNKS = 3
+times = 25
+
+
+def payload(seq, size):
+    return struct.pack("<Q", seq) * (size // 8)
+
+
+class Writer(threading.Thread):
+    """A session that streams, rotates and asks, until the daemon is gone."""
+
+    def __init__(self, daemon, name, size, ring=(0, 0)):
+        super().__init__()
+        self.size, self.ring = size, ring
+        self.session = relay.Session(daemon, name)
+        self.stream, _ = self.session.control.add_stream(
+            "load", size=ring[0], count=ring[1])
+        self.seq, self.safe = 0, -1
+        self.where = daemon.out / self.session.path
+
+    def packet(self):
+        s = self.session
+        s.data.packet(self.stream, self.seq, payload(self.seq, self.size))
+        code = s.control.index(self.stream, self.seq, self.size)
+        self.seq += 1
+        return code
+
+    def rotate(self, chunk):
+        s = self.session
+        s.control.create_chunk(chunk)
+        s.control.rotate(chunk, (self.stream, self.seq), (s.stream, 0),
+                         (s.meta, 0))
+        s.control.metadata(s.meta, b"m" * 4096)
+        s.control.close_chunk(chunk - 1, 0)
+
+    def run(self):
+        s = self.session
+        try:
+            while True:
+                self.packet()
+                s.control.metadata(s.meta, b"m" * 100)
+                if s.control.pending(self.stream, self.seq - 1) == 0:
+                    self.safe = self.seq - 1
+                if self.seq % 7 == 0 and self.seq // 7 < CHUNKS:
+                    self.rotate(self.seq // 7)
+        except (OSError, relay.Failed, struct.error):
+            pass
+        s.control.close()
+        s.data.close()
+
+    def found(self, is_whole):
+        """The numbers of the packets on disk. IS_WHOLE: no torn ones."""
+        seqs = []
+        for data in self.where.rglob("load*"):
+            if data.suffix != ".idx":
+                seqs += self.check_pair(data, is_whole)
+        return sorted(seqs)
+
+    def check_pair(self, data, is_whole):
+        blob = data.read_bytes()
+        if is_whole:
+            equal(len(blob) % self.size, 0, f"{data}: torn")
+        path = data.parent / "index" / (data.name + ".idx")
+        index = path.read_bytes() if path.exists() else b""
+        if is_whole and index:
+            equal((len(index) - HEADER) % RECORD, 0, f"{path}: torn")
+        for at in range(HEADER, len(index) - RECORD + 1, RECORD):
+            offset, size = struct.unpack_from(">QQ", index, at)
+            seq = struct.unpack_from(">Q", index, at + 64)[0]
+            check(blob[offset:offset + size // 8] == payload(seq, self.size),
+                  f"{path}: a record of packet {seq} without its bytes")
+        return [struct.unpack_from("<Q", blob, at)[0]
+                for at in range(0, len(blob) - self.size + 1, self.size)]
+
+
+def killed_at_any_instant():
+    """What DATA_PENDING called written is there; the index is never ahead of
+    the data; the next start leaves whole packets only."""
+    rng = random.Random(1)
+    with relay.Daemon(workers=2) as daemon:
+        for n in range(times):
+            writers = [Writer(daemon, f"{name}{n}", size)
+                       for name, size in SIZES.items()]
+            writers.append(Writer(daemon, f"ring{n}", 4096, (3 * 4096, 2)))
+            for w in writers:
+                w.start()
+            time.sleep(rng.random() * 0.15)
+            daemon.kill()
+            for w in writers:
+                w.join()
+                seqs = w.found(False)
+                if w.ring == (0, 0):
+                    check(set(range(w.safe + 1)) <= set(seqs),
+                          f"of {w.safe + 1} packets only {seqs} are there")
+            daemon.start_again()
+            for w in writers:
+                seqs = w.found(True)
+                if w.ring == (0, 0):
+                    equal(seqs, list(range(len(seqs))), "numbers")
+                    check(len(seqs) > w.safe, "packets were cut")
+            equal([p.name for p in daemon.out.iterdir()
+                   if p.name.startswith(".tracepulse")], [], "journals left")
+
+
+def stopped_at_any_instant():
+    """SIGTERM under load: whole packets in order, as many as were asked
+    for, and no temporary name."""
+    rng = random.Random(2)
+    for n in range(times // 3 + 1):
+        with relay.Daemon(workers=2) as daemon:
+            writers = [Writer(daemon, f"{name}{n}", size)
+                       for name, size in SIZES.items()]
+            for w in writers:
+                w.start()
+            time.sleep(rng.random() * 0.15)
+            daemon.stop()
+            for w in writers:
+                w.join()
+                seqs = w.found(True)
+                equal(seqs, list(range(len(seqs))), "numbers")
+                check(len(seqs) > w.safe, "packets are lost")
+            equal([str(p) for p in daemon.out.rglob(".*")], [], "hidden names")
+
+
+def wait_until_settled(w):
+    """The daemon learns of a broken connection a moment later."""
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        try:
+            torn = [p for p in w.where.rglob("load*")
+                    if p.suffix != ".idx" and p.stat().st_size % w.size != 0]
+            if not torn and not list(w.where.rglob(".tmp*")):
+                return
+        except FileNotFoundError:
+            pass        # moved while it was looked at
+        time.sleep(0.01)
+
+
+def peers_killed_at_any_instant():
+    """The connections break; nothing torn is in a file."""
+    rng = random.Random(3)
+    with relay.Daemon(workers=2) as daemon:
+        for n in range(times):
+            writers = [Writer(daemon, f"{name}{n}", size)
+                       for name, size in SIZES.items()]
+            for w in writers:
+                w.start()
+            time.sleep(rng.random() * 0.05)
+            for w in writers:
+                for conn in rng.sample((w.session.control, w.session.data), 2):
+                    try:
+                        conn.sock.shutdown(2)
+                    except OSError:
+                        pass        # the other one took it along
+            for w in writers:
+                w.join()
+                wait_until_settled(w)
+                seqs = w.found(True)
+                equal(seqs, list(range(len(seqs))), "numbers")
+                check(len(seqs) > w.safe, "packets are lost")
+
+
+def a_full_disk():
+    """Only what does not fit is lost, and the peer is told; what comes when
+    there is room again is written."""
+    with relay.Daemon(workers=2) as daemon:
+        daemon.stop()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs",
+                 str(daemon.out)]
+        if os.geteuid() != 0 or subprocess.run(
+                mount, stderr=subprocess.DEVNULL).returncode != 0:
+            print("a_full_disk: skipped, no right to mount", flush=True)
+            return
+        try:
+            daemon.is_stopped = False
+            daemon.start_again()
+            fill_up(daemon)
+            daemon.stop()
+        finally:
+            subprocess.run(["umount", str(daemon.out)], check=True)
+
+
+def fill_up(daemon):
+    w = Writer(daemon, "full", 512 * 1024)
+    codes = [w.packet() for _ in range(24)]
+    w.session.control.pending(w.stream, w.seq - 1)
+    check(relay.UNKNOWN in codes, "the peer was not told")
+    first = w.found(True)
+    equal(first, list(range(len(first))), "numbers")
+    check(12 <= len(first) <= 15, f"{len(first)} packets are there")
+    s = relay.Session(daemon, "late")
+    subprocess.run(["mount", "-o", "remount,size=32m", str(daemon.out)],
+                   check=True)
+    while w.packet() != relay.OK:
+        pass
+    for _ in range(3):
+        equal(w.packet(), relay.OK, "goes on")
+    until = time.monotonic() + 5
+    while w.session.control.pending(w.stream, w.seq - 1) != 0:
+        check(time.monotonic() < until, "DATA_PENDING stays")
+        time.sleep(0.01)
+    again = w.found(True)
+    equal(again[:len(first)], first, "before")
+    equal(again[-4:], list(range(w.seq - 4, w.seq)), "after")
+    s.packet()
+    s.finish()
+    lines = daemon.log_text().count("No space left")
+    check(0 < lines < 5, f"{lines} lines of log for one full disk")
+
+
+CASES = [killed_at_any_instant, stopped_at_any_instant,
+         peers_killed_at_any_instant, a_full_disk]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    if chosen[:1] == ["--times"]:
+        times, chosen = int(chosen[1]), chosen[2:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))
