@@ -211,6 +211,41 @@ refuse_config(const char *arg)
 	return E_REFUSED;
 }
 
+/* Limits and choices that lttng-relayd does not have. */
+static enum status
+apply_limit(struct options *o, enum option_id id, const char *arg)
+{
+	enum status st = E_REFUSED;
+
+	switch (id) {
+	case OPT_WORKERS:
+		return set_count(&o->workers, id, arg, 1, WORKERS_MAX);
+	case OPT_LIVE_WORKERS:
+		return set_count(
+		    &o->live_workers, id, arg, 1, LIVE_WORKERS_MAX);
+	case OPT_MAX_VIEWERS:
+		return set_count(&o->max_viewers, id, arg, 0, UINT32_MAX);
+	case OPT_SYNC:
+		return set_sync(o, arg);
+	case OPT_LIVE_HOLD:
+		st = parse_bool(arg, &o->live_hold);
+		break;
+	case OPT_MAX_MEMORY:
+		st = parse_size(arg, MEMORY_MIN, SIZE_MAX, &o->max_memory);
+		break;
+	case OPT_MAX_PACKET_SIZE:
+		st = parse_size(arg, 1, PACKET_SIZE_MAX, &o->max_packet_size);
+		break;
+	case OPT_INDEX_LOCK_TIMEOUT:
+		st = parse_duration(
+		    arg, LOCK_TIMEOUT_MAX, &o->index_lock_timeout_ns);
+		break;
+	default:
+		break;
+	}
+	return st == OK ? OK : bad_value(id, arg);
+}
+
 /* One option. *GROUPED remembers that a grouping was asked for. */
 static enum status
 apply(struct options *o, enum option_id id, const char *arg, bool *grouped)
@@ -257,33 +292,6 @@ apply(struct options *o, enum option_id id, const char *arg, bool *grouped)
 		return refuse_config(arg);
 	case OPT_FD_POOL_SIZE:
 		return set_fd_pool(o, arg);
-	case OPT_WORKERS:
-		return set_count(&o->workers, id, arg, 1, WORKERS_MAX);
-	case OPT_LIVE_WORKERS:
-		return set_count(
-		    &o->live_workers, id, arg, 1, LIVE_WORKERS_MAX);
-	case OPT_LIVE_HOLD:
-		if (parse_bool(arg, &o->live_hold) != OK)
-			return bad_value(id, arg);
-		return OK;
-	case OPT_MAX_VIEWERS:
-		return set_count(&o->max_viewers, id, arg, 0, UINT32_MAX);
-	case OPT_MAX_MEMORY:
-		if (parse_size(arg, MEMORY_MIN, SIZE_MAX, &o->max_memory) != OK)
-			return bad_value(id, arg);
-		return OK;
-	case OPT_MAX_PACKET_SIZE:
-		if (parse_size(arg, 1, PACKET_SIZE_MAX, &o->max_packet_size) !=
-		    OK)
-			return bad_value(id, arg);
-		return OK;
-	case OPT_INDEX_LOCK_TIMEOUT:
-		if (parse_duration(
-			arg, LOCK_TIMEOUT_MAX, &o->index_lock_timeout_ns) != OK)
-			return bad_value(id, arg);
-		return OK;
-	case OPT_SYNC:
-		return set_sync(o, arg);
 	case OPT_VERBOSE:
 		o->verbose += o->verbose < 3;
 		return OK;
@@ -295,10 +303,9 @@ apply(struct options *o, enum option_id id, const char *arg, bool *grouped)
 		puts(PACKAGE_VERSION);
 		o->is_done = true;
 		return OK;
-	case N_OPTIONS:
-		break;
+	default:
+		return apply_limit(o, id, arg);
 	}
-	return E_REFUSED;
 }
 
 static void

@@ -53,7 +53,7 @@ struct options {
 	unsigned live_workers; /* 1 to LIVE_WORKERS_MAX */
 	bool live_hold;
 	unsigned max_viewers; /* per session; 0: any number */
-	uint64_t max_memory;   /* bytes */
+	uint64_t max_memory;  /* bytes */
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
 	enum sync_mode sync;
