@@ -15,6 +15,20 @@
 static _Atomic int max_level = LOG_WARN;
 static _Atomic bool abort_on_error;
 
+enum log_level
+log_level_of(enum status st)
+{
+	switch (status_blame(st)) {
+	case BLAME_NOBODY:
+		return LOG_INFO;
+	case BLAME_PEER:
+		return LOG_WARN;
+	case BLAME_US:
+		break;
+	}
+	return LOG_ERROR;
+}
+
 void
 log_set_level(enum log_level level)
 {

@@ -13,10 +13,15 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/status.h"
 
 #define LOG_LINE_MAX 1024
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* How loud a failure is, by who is to blame: nobody info, the peer a warning,
+ * we an error. */
+enum log_level log_level_of(enum status st);
 
 /* Lines above LEVEL are dropped. Before threads start. Default LOG_WARN. */
 void log_set_level(enum log_level level);

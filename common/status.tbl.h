@@ -3,8 +3,9 @@
 /*
  * Every outcome of a function that can fail.
  *      name             to blame  text
- * The edge (relayd/conn.c) acts on the blame column only, but for the three
- * that say themselves what becomes of the connection.
+ * The blame says how loud the log is. At the edge (relayd/conn.c) a connection
+ * goes on after OK, E_MORE and E_REFUSED, moves with E_HANDOVER, and closes
+ * with all others, with E_REFUSED_CLOSE after its reply.
  */
 STATUS(OK,               NOBODY,   "ok")
 STATUS(E_MORE,           NOBODY,   "more bytes are needed")

@@ -340,7 +340,7 @@ control_serve(struct control *c, const struct relay_header *hdr,
 	else
 		st = handler_of(hdr->cmd)(c, body, out);
 	if (st != OK && st != E_HANDOVER)
-		log_line(st == E_REFUSED ? LOG_INFO : LOG_WARN, "%s%s %s: %s",
+		log_line(log_level_of(st), "%s%s %s: %s",
 		    c->session == NULL ? "peer=" : "",
 		    c->session == NULL ? c->peer : c->session->tag, row->name,
 		    status_text(st));

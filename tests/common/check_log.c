@@ -159,6 +159,15 @@ START_TEST(ratelimit_lets_one_through_per_interval)
 }
 END_TEST
 
+START_TEST(the_blame_decides_how_loud_a_failure_is)
+{
+	ck_assert_int_eq(log_level_of(E_REFUSED), LOG_INFO);
+	ck_assert_int_eq(log_level_of(E_MALFORMED), LOG_WARN);
+	ck_assert_int_eq(log_level_of(E_REFUSED_CLOSE), LOG_WARN);
+	ck_assert_int_eq(log_level_of(E_IO), LOG_ERROR);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -173,6 +182,7 @@ main(void)
 		{ first_error_aborts_when_asked_to, 0, SIGABRT },
 		{ errors_do_not_abort_unasked, 0, 0 },
 		{ ratelimit_lets_one_through_per_interval, 0, 0 },
+		{ the_blame_decides_how_loud_a_failure_is, 0, 0 },
 	};
 
 	return unit_run("log", units, ARRAY_LEN(units));
