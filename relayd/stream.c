@@ -37,15 +37,26 @@ index_format(const struct stream *t)
 enum status
 stream_open_file(struct stream *t, bool replaces)
 {
-	enum status st;
+	enum status st = OK;
 
+	/* Making the folder may have failed when the stream came here. */
+	if (t->family == NULL)
+		st = chunk_add_stream(t->chunk, t->path, t->channel,
+		    t->tracefile_size != 0, &t->family);
+	if (st != OK)
+		return st;
 	/* A viewer must not find the name of a file that is going away. */
 	if (replaces && t->log != NULL)
 		packet_log_drop_file(t->log, t->number, t->chunk->serial);
 	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
 	    t->number, replaces, index_format(t));
-	if (st == OK)
-		st = stream_log_file(t);
+	if (st != OK)
+		return st;
+	st = stream_log_file(t);
+	if (st != OK) {
+		tracefile_discard(t->tf);
+		t->tf = NULL;
+	}
 	return st;
 }
 
@@ -62,17 +73,11 @@ leave_chunk(struct stream *t)
 enum status
 stream_enter_chunk(struct stream *t, struct chunk *c)
 {
-	enum status st;
-
 	leave_chunk(t);
 	t->chunk = c == NULL ? NULL : chunk_get(c);
 	t->number = 0;
 	t->has_wrapped = false;
-	if (c == NULL)
-		return OK;
-	st = chunk_add_stream(
-	    c, t->path, t->channel, t->tracefile_size != 0, &t->family);
-	return st != OK ? st : stream_open_file(t, false);
+	return c == NULL ? OK : stream_open_file(t, false);
 }
 
 static void

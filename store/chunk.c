@@ -236,32 +236,65 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	return st;
 }
 
+/* FROM and TO are directories below the session's; "": that itself. */
+static enum status
+move_top(struct chunk *c, const struct top *t, const char *from, const char *to)
+{
+	char source[RELPATH_MAX + 257], target[RELPATH_MAX + 257];
+
+	snprintf(source, sizeof(source), "%s%s%s", from,
+	    *from == '\0' ? "" : "/", t->name->s);
+	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
+	    t->name->s);
+	return dir_rename(c->dir->fd, source, target);
+}
+
+/* All folders that the chunk made, or none. errno is kept. */
+static enum status
+move_tops(struct chunk *c, const char *from, const char *to)
+{
+	enum status st = OK;
+	struct list *n;
+	int saved;
+
+	for (n = c->tops.next; st == OK && n != &c->tops; n = n->next)
+		st = move_top(c, list_entry(n, struct top, node), from, to);
+	if (st == OK)
+		return OK;
+	saved = errno;
+	for (n = n->prev->prev; n != &c->tops; n = n->prev)
+		if (move_top(c, list_entry(n, struct top, node), to, from) !=
+		    OK)
+			log_errno(LOG_ERROR,
+			    "trace chunk %" PRIu64 ": a part stays in '%s'",
+			    c->id, to);
+	errno = saved;
+	return st;
+}
+
 /* From the session's directory into a directory of its own. */
 static enum status
 move_from_root(struct chunk *c, enum chunk_place place)
 {
-	char name[RELPATH_MAX], target[RELPATH_MAX + 256];
-	struct list *n, *tmp;
+	char name[RELPATH_MAX];
 	enum status st;
-	struct top *t;
-	int fd = -1;
+	int fd = -1, saved;
 
 	if (place == CHUNK_AT_ARCHIVE &&
 	    dir_create_path(c->dir->fd, "archives") != OK)
 		return E_IO;
 	st = make_at(c, place, name);
+	if (st != OK)
+		return st;
+	st = dir_open(&fd, c->dir->fd, name);
 	if (st == OK)
-		st = dir_open(&fd, c->dir->fd, name);
-	list_for_each (n, tmp, &c->tops) {
-		if (st != OK)
-			break;
-		t = list_entry(n, struct top, node);
-		snprintf(target, sizeof(target), "%s/%s", name, t->name->s);
-		st = dir_rename(c->dir->fd, t->name->s, target);
-	}
+		st = move_tops(c, "", name);
 	if (st != OK) {
+		saved = errno;
 		if (fd >= 0)
 			close(fd);
+		(void)dir_remove(c->dir->fd, name);
+		errno = saved;
 		return st;
 	}
 	c->fd = fd;
@@ -272,21 +305,16 @@ move_from_root(struct chunk *c, enum chunk_place place)
 static enum status
 move_to_root(struct chunk *c, const char *from)
 {
-	char source[RELPATH_MAX + 256];
-	struct list *n, *tmp;
-	enum status st = OK;
-	struct top *t;
+	enum status st = move_tops(c, from, "");
 
-	list_for_each (n, tmp, &c->tops) {
-		t = list_entry(n, struct top, node);
-		snprintf(source, sizeof(source), "%s/%s", from, t->name->s);
-		st = dir_rename(c->dir->fd, source, t->name->s);
-		if (st != OK)
-			return st;
-	}
+	if (st != OK)
+		return st;
 	close(c->fd);
 	c->fd = -1;
-	return dir_remove(c->dir->fd, from);
+	if (dir_remove(c->dir->fd, from) != OK)
+		log_errno(
+		    LOG_INFO, "trace chunk %" PRIu64 ": %s: kept", c->id, from);
+	return OK;
 }
 
 static enum status

@@ -85,7 +85,8 @@ enum status chunk_name(const struct chunk *c, char out[256]) MUST_CHECK;
 
 /* Make the chunk's directory at PLACE (AT_ROOT: nothing to make). */
 enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
-/* Move what the chunk made to PLACE. Same place: nothing. */
+/* Move what the chunk made to PLACE, all of it, or on failure nothing. Same
+ * place: nothing. */
 enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
 
 /* The directory, borrowed; good until the chunk moves. */

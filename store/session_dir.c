@@ -44,24 +44,35 @@ make_parents(int base, const struct relpath *path)
 	return dir_create_path(base, parent);
 }
 
+/* Is the directory ours, or to be shared? IS_NEW: we have just made it. */
+static bool
+take(int fd, bool is_new, bool is_snapshot)
+{
+	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+		return is_snapshot || dir_is_empty(fd);
+	/* Where directories cannot be locked (NFS), who makes one has it. */
+	return errno != EWOULDBLOCK && (is_snapshot || is_new);
+}
+
 /* E_EXISTS: taken by another session, or holds files. */
 static enum status
 try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
 {
 	enum status st = make_parents(base, path);
+	bool is_new;
 	int fd;
 
 	if (st != OK)
 		return st;
 	st = dir_create(base, path->s);
+	is_new = st == OK;
 	if (st != OK && st != E_EXISTS)
 		return st;
 	st = dir_open(&fd, base, path->s);
 	if (st != OK)
 		/* A file, or a link: not a place for a session. */
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
-	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 ||
-	    (!is_snapshot && !dir_is_empty(fd))) {
+	if (!take(fd, is_new, is_snapshot)) {
 		close(fd);
 		return E_EXISTS;
 	}

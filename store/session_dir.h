@@ -3,7 +3,9 @@
  * The directory of a session (streaming 5.2), claimed so that no other
  * session writes there: nothing that exists is ever truncated or mixed with
  * another session's files. The claim is a flock(2) on the directory, exclusive,
- * or shared among snapshot sessions; it ends with the process.
+ * or shared among snapshot sessions; it ends with the process. Where
+ * directories cannot be locked, a session other than a snapshot's gets a new
+ * directory.
  *
  * A worker's own: get and put are not for other threads.
  */

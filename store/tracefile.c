@@ -191,6 +191,20 @@ unlink_both(struct tracefile *tf)
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
+/* A file that we did not make is somebody else's. */
+static void
+unlink_made(struct tracefile *tf)
+{
+	char path[TRACEFILE_PATH_MAX];
+
+	tracefile_data_path(tf, path);
+	if (tf->data.is_made)
+		(void)dir_unlink(chunk_fd(tf->chunk), path);
+	tracefile_index_path(tf, path);
+	if (tf->index.is_made)
+		(void)dir_unlink(chunk_fd(tf->chunk), path);
+}
+
 enum status
 tracefile_create(struct tracefile **out, struct store *store,
     struct chunk *chunk, struct chunk_family *family, uint64_t number,
@@ -269,7 +283,7 @@ tracefile_close(struct tracefile *take_tf)
 void
 tracefile_discard(struct tracefile *take_tf)
 {
-	unlink_both(take_tf);
+	unlink_made(take_tf);
 	take_tf->is_discarded = true;
 	tracefile_close(take_tf);
 }

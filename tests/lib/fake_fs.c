@@ -47,7 +47,7 @@ ssize_t __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
 static struct open_file files[FD_MAX];
 static struct node *root;
 static ino_t last_ino;
-static unsigned fail_write;
+static unsigned fail_write, fail_open, faults;
 
 static void *
 get_memory(void *old, size_t n)
@@ -175,6 +175,8 @@ dir_open(int *out, int base, const char *path)
 	struct node **at;
 
 	*out = -1;
+	if (fail_open > 0 && --fail_open == 0)
+		return fail(EMFILE, E_IO);
 	if (*path == '\0') {
 		*out = open_node(file_of(base)->node);
 		return OK;
@@ -198,6 +200,8 @@ make(int base, const char *path, bool is_dir, struct node **out)
 		return fail(ENOENT, E_NOENT);
 	if (is_found(at, leaf, strlen(leaf)))
 		return fail(EEXIST, E_EXISTS);
+	if ((faults & FAKE_FS_FULL) != 0)
+		return fail(ENOSPC, E_IO);
 	n = make_node(leaf, strlen(leaf), is_dir);
 	n->next = *at;
 	*at = n;
@@ -356,6 +360,10 @@ __wrap_flock(int fd, int operation)
 
 	if (f == NULL)
 		return __real_flock(fd, operation);
+	if ((faults & FAKE_FS_NO_LOCKS) != 0) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	unlock(f);
 	operation &= ~LOCK_NB;
 	if (operation == LOCK_UN)
@@ -441,6 +449,18 @@ fake_fs_fail_write(unsigned n)
 }
 
 void
+fake_fs_fail_open(unsigned n)
+{
+	fail_open = n;
+}
+
+void
+fake_fs_fail(unsigned what)
+{
+	faults = what;
+}
+
+void
 fake_fs_end(void)
 {
 	for (int i = 0; i < FD_MAX; i++)
@@ -453,7 +473,7 @@ fake_fs_end(void)
 	memset(files, 0, sizeof(files));
 	free_tree(root);
 	root = NULL;
-	fail_write = 0;
+	fail_write = fail_open = faults = 0;
 }
 
 int

@@ -31,4 +31,14 @@ uint64_t fake_fs_digest(void);
  * 0: none. */
 void fake_fs_fail_write(unsigned n);
 
+/* The same for opening a directory, once. */
+void fake_fs_fail_open(unsigned n);
+
+/* From now on, until fake_fs_begin(): */
+enum fake_fs_fault {
+	FAKE_FS_FULL = 1,     /* no file or directory can be made */
+	FAKE_FS_NO_LOCKS = 2, /* there is no flock(2) */
+};
+void fake_fs_fail(unsigned faults); /* or-ed; 0: none */
+
 #endif

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "proto/data.h"
 #include "proto/frame.h"
+#include "relayd/catalog.h"
 #include "relayd/control.h"
 #include "relayd/ingest.h"
 #include "relayd/shard.h"
@@ -31,9 +32,9 @@ static struct control *control;
 static struct ingest *inputs[INPUTS];
 static uint64_t now;
 
-/* What ASK is answered: its code, 0 when there is nothing. */
+/* What ASK is answered: the code at byte AT, 0 when there is nothing. */
 static uint32_t
-serve(struct buf *ask)
+serve_at(struct buf *ask, size_t at)
 {
 	struct buf out = { 0 };
 	struct reader r;
@@ -43,8 +44,8 @@ serve(struct buf *ask)
 	    control, buf_data(ask), buf_len(ask), &used, &out);
 
 	ck_assert(st == OK || st == E_REFUSED_CLOSE);
-	if (buf_len(&out) >= 4) {
-		r = reader_over(buf_data(&out), buf_len(&out));
+	if (buf_len(&out) >= at + 4) {
+		r = reader_over(buf_data(&out) + at, buf_len(&out) - at);
 		code = reader_u32(&r);
 	}
 	buf_free(&out);
@@ -52,15 +53,35 @@ serve(struct buf *ask)
 	return code;
 }
 
+static uint32_t
+serve(struct buf *ask)
+{
+	return serve_at(ask, 0);
+}
+
 static void
-begin(uint64_t size, uint64_t count)
+tell(struct live_door *d, enum live_news what, void *object)
+{
+}
+
+static void
+wake(struct live_door *d, uint64_t bits, const void *source)
+{
+}
+
+static struct live_door door = { .tell = tell, .wake = wake };
+
+/* A session with chunk 0. */
+static void
+begin_session(uint32_t live_timer_us)
 {
 	static char peer[] = "test";
 	const struct shard_config config = { .allow_clear = true,
 		.max_packet_size = 1 << 20,
 		.max_memory = 1 << 24,
 		.memory = &memory,
-		.session_ids = &session_ids };
+		.session_ids = &session_ids,
+		.door = &door };
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 10,
 		.index_lock_timeout_ns = NS_PER_S,
@@ -68,6 +89,7 @@ begin(uint64_t size, uint64_t count)
 	struct relay_session_request q = { .session_name = "s",
 		.hostname = "h",
 		.base_path = "b",
+		.live_timer_us = live_timer_us,
 		.uuid = { { 1 } },
 		.trace_format = 1 };
 	struct buf ask = { 0 };
@@ -85,8 +107,24 @@ begin(uint64_t size, uint64_t count)
 	relay_request_version(&ask, 2, 13);
 	relay_request_create_session(&ask, 13, &q);
 	relay_request_create_chunk(&ask, 0, 0, NULL);
-	relay_request_add_stream(&ask, 13, "c", "ust", size, count, 0);
 	(void)serve(&ask);
+}
+
+/* ADD_STREAM's code. */
+static uint32_t
+add_stream(const char *channel, uint64_t size, uint64_t count)
+{
+	struct buf ask = { 0 };
+
+	relay_request_add_stream(&ask, 13, channel, "ust", size, count, 0);
+	return serve_at(&ask, 8);
+}
+
+static void
+begin(uint64_t size, uint64_t count)
+{
+	begin_session(0);
+	ck_assert_uint_eq(add_stream("c", size, count), RELAY_OK);
 }
 
 static void
@@ -175,25 +213,34 @@ find(const char *path, const uint8_t *p, size_t n, void *arg)
 	}
 }
 
-/* The data file NAME holds these packets, its index file as many RECORDS. */
+/* The data file NAME in CHUNK ("", or with a slash at its end) holds these
+ * packets, its index file as many RECORDS. */
 static void
-check(const char *name, const char *packets, size_t records)
+check_in(
+    const char *chunk, const char *name, const char *packets, size_t records)
 {
 	struct wanted file = { 0 };
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "h/b/ust/%s", name);
+	(void)snprintf(path, sizeof(path), "h/b/%sust/%s", chunk, name);
 	file.path = path;
 	fake_fs_walk(find, &file);
 	ck_assert_msg(file.p != NULL, "no %s", path);
 	ck_assert_uint_eq(file.n, SIZE * strlen(packets));
 	for (size_t i = 0; i < file.n; i++)
 		ck_assert_int_eq(file.p[i], packets[i / SIZE] - '0');
-	(void)snprintf(path, sizeof(path), "h/b/ust/index/%s.idx", name);
+	(void)snprintf(
+	    path, sizeof(path), "h/b/%sust/index/%s.idx", chunk, name);
 	file.p = NULL;
 	fake_fs_walk(find, &file);
 	ck_assert_msg(file.p != NULL, "no %s", path);
 	ck_assert_uint_eq(file.n, 16 + 72 * records);
+}
+
+static void
+check(const char *name, const char *packets, size_t records)
+{
+	check_in("", name, packets, records);
 }
 
 START_TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
@@ -369,6 +416,67 @@ START_TEST(rings_roll_over_and_endless_rows_do_not)
 }
 END_TEST
 
+static void
+rotate_to_chunk_1(uint64_t at)
+{
+	const struct relay_optional chunk = { true, 1 };
+	const struct relay_position position = { HANDLE, at };
+	struct buf ask = { 0 };
+
+	relay_request_create_chunk(&ask, 1, 0, NULL);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	relay_request_rotate(&ask, chunk, &position, 1);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+}
+
+/* The disk is full when the roll point comes. */
+START_TEST(a_rotation_without_room_goes_on_when_there_is_some)
+{
+	const struct relay_optional keep = { true, RELAY_CLOSE_NOTHING };
+	struct buf ask = { 0 };
+
+	begin(0, 0);
+	data(0);
+	ck_assert_uint_eq(record(0), RELAY_OK);
+	rotate_to_chunk_1(2);
+	fake_fs_fail(FAKE_FS_FULL);
+	data(1);
+	ck_assert_uint_eq(record(1), RELAY_OK); /* then it should roll */
+	data(2);
+	ck_assert_uint_eq(record(2), RELAY_OK); /* accepted, and lost */
+	fake_fs_fail(0);
+	data(3);
+	ck_assert_uint_eq(record(3), RELAY_UNKNOWN_ERROR);
+	ck_assert_uint_eq(pending(3), 0);
+	relay_request_close_chunk(&ask, 0, 1, keep);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	check("c", "01", 2);
+	check_in("19700101T000000+0000-1/", "c", "3", 1);
+	end();
+}
+END_TEST
+
+/* Whatever could not be opened, nothing of a refused stream is left over: the
+ * peer may send it again. */
+START_TEST(a_refused_stream_leaves_nothing)
+{
+	const char *const names[] = { "c", "metadata" };
+	unsigned n = 0;
+	uint32_t code;
+
+	begin_session(1000);
+	do {
+		fake_fs_fail_open(++n);
+		code = add_stream(names[_i], 0, 0);
+	} while (code != RELAY_OK && n < 20);
+	fake_fs_fail_open(0);
+	ck_assert_uint_gt(n, 2);
+	ck_assert_uint_lt(n, 20);
+	ck_assert_uint_eq(shard->store->n_open, 1);
+	end();
+}
+END_TEST
+
 START_TEST(what_is_held_is_limited)
 {
 	uint64_t seq = 0;
@@ -398,6 +506,8 @@ main(void)
 		{ a_gap_on_the_only_connection_is_passed, 0, 0 },
 		{ a_gap_that_another_may_fill_waits_a_second, 2, 0 },
 		{ rings_roll_over_and_endless_rows_do_not, 2, 0 },
+		{ a_rotation_without_room_goes_on_when_there_is_some, 0, 0 },
+		{ a_refused_stream_leaves_nothing, 2, 0 },
 		{ what_is_held_is_limited, 0, 0 },
 	};
 

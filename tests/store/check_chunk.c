@@ -298,6 +298,54 @@ START_TEST(what_stands_in_the_way_is_not_moved)
 }
 END_TEST
 
+/* Its folders move together, or not at all. */
+START_TEST(a_move_that_fails_half_way_is_taken_back)
+{
+	struct tracefile *tf;
+
+	begin();
+	tf = file(shelf.chunk, shelf.family, 0);
+	append(tf, 0);
+	(void)shelf_family(shelf.chunk, "kernel", "k", false);
+	ck_assert_int_eq(rmdir(scratch_path("h/s/kernel")), 0);
+	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
+	append(tf, 1);
+	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 16);
+	ck_assert_int_eq(mkdir(scratch_path("h/s/kernel"), 0700), 0);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+
+	scratch_write("h/s/kernel", "in the way");
+	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert(scratch_exists("h/s/.tmp_old_chunk/kernel"));
+	ck_assert(!scratch_exists("h/s/ust"));
+	append(tf, 2);
+	ck_assert_int_eq(unlink(scratch_path("h/s/kernel")), 0);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	append(tf, 3);
+	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 32);
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
+	tracefile_close(tf);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* What somebody put into its folder stays there, and stops nothing. */
+START_TEST(a_foreign_file_does_not_stop_a_move)
+{
+	begin();
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert(scratch_exists("h/s/ust/0"));
+	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
+	/* The name is taken now; another will do. */
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(times_that_are_no_date_are_refused)
 {
 	static const uint64_t times[] = { UINT64_MAX, INT64_MAX,
@@ -333,6 +381,8 @@ main(void)
 		{ deletion_keeps_what_others_put_there, 3, 0 },
 		{ deletion_goes_in_slices_and_removes_the_chunk, 0, 0 },
 		{ what_stands_in_the_way_is_not_moved, 0, 0 },
+		{ a_move_that_fails_half_way_is_taken_back, 0, 0 },
+		{ a_foreign_file_does_not_stop_a_move, 0, 0 },
 		{ times_that_are_no_date_are_refused, 3, 0 },
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/session_dir.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,20 @@
 #include "tests/relayd/scratch.h"
 #include "tests/store/shelf.h"
 
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+
 static struct shelf shelf;
+static bool has_no_locks;
+
+int
+__wrap_flock(int fd, int operation)
+{
+	if (!has_no_locks)
+		return __real_flock(fd, operation);
+	errno = EBADF; /* as NFS says of directories */
+	return -1;
+}
 
 static struct session_dir *
 claim(const char *text, bool is_snapshot)
@@ -173,6 +187,23 @@ START_TEST(the_base_is_shared_and_has_no_path)
 }
 END_TEST
 
+START_TEST(without_locks_a_session_gets_a_new_directory)
+{
+	struct session_dir *first;
+
+	shelf_open(&shelf, 10);
+	has_no_locks = true;
+	first = claim("h/s", false);
+	ck_assert_str_eq(first->path->s, "h/s");
+	expect("h/s", false, "h/s-1"); /* empty, but perhaps somebody's */
+	expect("h/snapshot", true, "h/snapshot");
+	expect("h/snapshot", true, "h/snapshot");
+	session_dir_put(first);
+	has_no_locks = false;
+	shelf_close(&shelf);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -184,6 +215,7 @@ main(void)
 		{ nor_do_those_of_two_processes, 0, 0 },
 		{ suffixes_end, 0, 0 },
 		{ the_base_is_shared_and_has_no_path, 0, 0 },
+		{ without_locks_a_session_gets_a_new_directory, 0, 0 },
 	};
 
 	return unit_run("session_dir", units, ARRAY_LEN(units));
