@@ -56,7 +56,8 @@ trace_id(const struct stream *t)
 	const struct list *streams = &t->session->streams, *n;
 	const struct stream *o;
 
-	for (n = streams->next; n != streams; n = n->next) {
+	/* Those of one trace come together. */
+	for (n = streams->prev; n != streams; n = n->prev) {
 		o = list_entry(n, struct stream, session_node);
 		if (o->live != NULL && relpath_equal(o->path, t->path))
 			return o->live->trace_id;
