@@ -30,6 +30,9 @@ struct live_session {
 	char *hostname, *name;
 	struct published clients; /* viewers attached */
 	struct published streams; /* published and open, metadata included */
+	/* Since when streams are added that are not published yet: ns of the
+	 * monotonic clock; 0: there are none. */
+	struct published adding;
 };
 
 struct live_stream {

@@ -22,19 +22,21 @@ gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
 }
 
 static void
-drop_stream(struct gallery_stream *t)
+drop_stream(struct gallery *g, struct gallery_stream *t)
 {
+	idmap_remove(&g->streams_by_id, t->stream->id);
 	list_del(&t->node);
 	live_stream_put(t->stream);
 	free(t);
 }
 
 static void
-drop_session(struct gallery_session *s)
+drop_session(struct gallery *g, struct gallery_session *s)
 {
 	while (!list_empty(&s->streams))
 		drop_stream(
-		    list_first(&s->streams, struct gallery_stream, node));
+		    g, list_first(&s->streams, struct gallery_stream, node));
+	idmap_remove(&g->sessions_by_id, s->session->id);
 	list_del(&s->node);
 	live_session_put(s->session);
 	free(s);
@@ -45,21 +47,15 @@ gallery_destroy(struct gallery *g)
 {
 	while (!list_empty(&g->sessions))
 		drop_session(
-		    list_first(&g->sessions, struct gallery_session, node));
+		    g, list_first(&g->sessions, struct gallery_session, node));
+	idmap_free(&g->sessions_by_id);
+	idmap_free(&g->streams_by_id);
 }
 
 struct gallery_session *
 gallery_find(const struct gallery *g, uint64_t id)
 {
-	const struct list *n;
-	struct gallery_session *s;
-
-	for (n = g->sessions.next; n != &g->sessions; n = n->next) {
-		s = list_entry(n, struct gallery_session, node);
-		if (s->session->id == id)
-			return s;
-	}
-	return NULL;
+	return idmap_find(&g->sessions_by_id, id);
 }
 
 static void
@@ -67,9 +63,11 @@ add_session(struct gallery *g, struct live_session *take_session)
 {
 	struct gallery_session *s = calloc(1, sizeof(*s));
 
-	if (s == NULL) {
+	if (s == NULL ||
+	    idmap_insert(&g->sessions_by_id, take_session->id, s) != OK) {
 		log_error("out of memory: viewers will not see a session");
 		live_session_put(take_session);
+		free(s);
 		return;
 	}
 	s->session = take_session;
@@ -84,7 +82,7 @@ end_session(struct gallery *g, struct live_session *take_session)
 	struct list *n, *tmp;
 
 	if (s != NULL)
-		drop_session(s);
+		drop_session(g, s);
 	list_for_each (n, tmp, &g->viewers)
 		viewer_session_ended(
 		    list_entry(n, struct viewer, node), take_session);
@@ -101,8 +99,10 @@ add_stream(struct gallery *g, struct live_stream *take_stream)
 	list_for_each (n, tmp, &g->viewers)
 		viewer_stream_published(
 		    list_entry(n, struct viewer, node), take_stream);
-	if (t == NULL) {
+	if (t == NULL ||
+	    idmap_insert(&g->streams_by_id, take_stream->id, t) != OK) {
 		live_stream_put(take_stream);
+		free(t);
 		return;
 	}
 	t->stream = take_stream;
@@ -112,17 +112,12 @@ add_stream(struct gallery *g, struct live_stream *take_stream)
 static void
 close_stream(struct gallery *g, struct live_stream *take_stream)
 {
-	struct gallery_session *s = gallery_find(g, take_stream->session->id);
+	struct gallery_stream *t = idmap_find(
+	    &g->streams_by_id, take_stream->id);
 	struct list *n, *tmp;
 
-	if (s != NULL)
-		list_for_each (n, tmp, &s->streams) {
-			struct gallery_stream *t = list_entry(
-			    n, struct gallery_stream, node);
-
-			if (t->stream == take_stream)
-				drop_stream(t);
-		}
+	if (t != NULL)
+		drop_stream(g, t);
 	list_for_each (n, tmp, &g->viewers)
 		viewer_stream_closed(
 		    list_entry(n, struct viewer, node), take_stream);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/idmap.h"
 #include "common/list.h"
 #include "common/publish.h"
 #include "relayd/catalog.h"
@@ -28,7 +29,8 @@ struct gallery_session {
 };
 
 struct gallery {
-	struct list sessions;
+	struct list sessions; /* in the order of listings */
+	struct idmap sessions_by_id, streams_by_id;
 	struct list viewers; /* struct viewer, by node */
 	struct open_files files;
 	uint64_t wake_bit;    /* of this live worker in the logs' waiters */

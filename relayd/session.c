@@ -321,8 +321,14 @@ session_end_pending(const struct session *s)
 void
 session_publish(struct session *s)
 {
-	struct list *n, *tmp;
+	struct list *n = &s->streams;
 
-	list_for_each (n, tmp, &s->streams)
+	if (s->live == NULL)
+		return;
+	/* Those that are not published are the last ones. */
+	while (n->prev != &s->streams &&
+	       !list_entry(n->prev, struct stream, session_node)->is_published)
+		n = n->prev;
+	for (; n != &s->streams; n = n->next)
 		stream_publish(list_entry(n, struct stream, session_node));
 }

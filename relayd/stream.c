@@ -60,12 +60,21 @@ stream_open_file(struct stream *t, bool replaces)
 	return st;
 }
 
+static void
+leave_chunk(struct stream *t)
+{
+	if (t->family != NULL)
+		chunk_folder_done(t->family);
+	t->family = NULL;
+	chunk_put(t->chunk);
+	t->chunk = NULL;
+}
+
 enum status
 stream_enter_chunk(struct stream *t, struct chunk *c)
 {
-	chunk_put(t->chunk);
+	leave_chunk(t);
 	t->chunk = c == NULL ? NULL : chunk_get(c);
-	t->family = NULL;
 	t->number = 0;
 	t->has_wrapped = false;
 	return c == NULL ? OK : stream_open_file(t, false);
@@ -83,7 +92,7 @@ stream_free(struct stream *t)
 	stream_count_records(t);
 	stream_end_logs(t);
 	chunk_put(t->roll.to);
-	chunk_put(t->chunk);
+	leave_chunk(t);
 	relpath_free(t->path);
 	relpath_free(t->channel);
 	free(t);
@@ -164,6 +173,7 @@ stream_create(
 		return st;
 	}
 	list_add(&s->streams, &t->session_node);
+	stream_count_adding(t);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
 			     " count=%" PRIu64,
 	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What viewers see of a stream. */
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
 #include "store/chunk.h"
+#include "store/folder.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 #include "store/tracefile.h"
@@ -41,7 +43,10 @@ stream_log_file(struct stream *t)
 	if (t->metadata == NULL)
 		return OK;
 	st = chunk_folder(t->chunk, t->family, &folder);
-	return st == OK ? metadata_log_begin(t->metadata, folder) : st;
+	if (st == OK)
+		st = metadata_log_begin(t->metadata, folder);
+	folder_put(folder);
+	return st;
 }
 
 /* Streams with the same path are one CTF trace (live 1.5.4). */
@@ -51,7 +56,8 @@ trace_id(const struct stream *t)
 	const struct list *streams = &t->session->streams, *n;
 	const struct stream *o;
 
-	for (n = streams->next; n != streams; n = n->next) {
+	/* Those of one trace come together. */
+	for (n = streams->prev; n != streams; n = n->prev) {
 		o = list_entry(n, struct stream, session_node);
 		if (o->live != NULL && relpath_equal(o->path, t->path))
 			return o->live->trace_id;
@@ -60,7 +66,29 @@ trace_id(const struct stream *t)
 }
 
 void
-stream_publish(struct stream *t)
+stream_count_adding(struct stream *t)
+{
+	struct session *s = t->session;
+
+	if (t->log == NULL && t->metadata == NULL)
+		return;
+	t->is_adding = true;
+	if (s->n_adding++ == 0)
+		publish(&s->live->adding, clock_now_ns());
+}
+
+static void
+count_added(struct stream *t)
+{
+	if (!t->is_adding)
+		return;
+	t->is_adding = false;
+	if (--t->session->n_adding == 0)
+		publish(&t->session->live->adding, 0);
+}
+
+static void
+show(struct stream *t)
 {
 	struct live_door *door = door_of(t);
 	enum status st;
@@ -81,6 +109,14 @@ stream_publish(struct stream *t)
 		return;
 	}
 	door->tell(door, LIVE_NEWS_STREAM, t->live);
+}
+
+void
+stream_publish(struct stream *t)
+{
+	show(t);
+	/* Only now: whoever sees none being added finds it among the told. */
+	count_added(t);
 }
 
 void
@@ -114,6 +150,7 @@ stream_end_logs(struct stream *t)
 	if (t->metadata != NULL)
 		metadata_log_end(t->metadata);
 	stream_wake(t);
+	count_added(t);
 	if (t->is_published)
 		published_sub(&t->session->live->streams, 1);
 	if (t->live != NULL) {

@@ -121,9 +121,8 @@ void viewer_forget(struct viewer *v, struct position *p);
 enum status viewer_add_position(
     struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
 void viewer_detach(struct viewer *v, struct attachment *a);
-/* Is anything of that session (NULL: of any) to be announced? */
-bool viewer_has_unannounced(
-    const struct viewer *v, const struct live_session *s);
+/* Is anything to be announced? Forgets what never will be. */
+bool viewer_has_unannounced(struct viewer *v);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);

@@ -21,8 +21,12 @@
 /* A file may be dropped between looking and opening: look again so often. */
 #define TRIES 3
 
+/* From ADD_STREAM to STREAMS_SENT a busy session daemon took 0.2 s; a stock
+ * viewer that is told a later time meanwhile dies. */
+#define ADDING_MAX_NS (1 * NS_PER_S)
+
 static uint32_t
-flags_of(const struct viewer *v, const struct position *p)
+flags_of(struct viewer *v, const struct position *p)
 {
 	const struct position *m = p->trace->metadata;
 	uint32_t flags = 0;
@@ -33,7 +37,7 @@ flags_of(const struct viewer *v, const struct position *p)
 		if (length == 0 || length > m->sent)
 			flags |= LIVE_FLAG_NEW_METADATA;
 	}
-	if (viewer_has_unannounced(v, NULL))
+	if (viewer_has_unannounced(v))
 		flags |= LIVE_FLAG_NEW_STREAM;
 	return flags;
 }
@@ -198,54 +202,68 @@ send_status(
 	    reply);
 }
 
-/*
- * Published streams are on their way here by a message, and what NEXT promises
- * may be of a time after their beginning. After packet_log_look(): what was
- * published before what it saw, counts.
- */
-static bool
-must_hear_first(const struct viewer *v, enum log_next next)
+/* Until when streams that are being added keep V waiting; 0: there are none. A
+ * peer that never publishes them must not stop its viewers for good. */
+static uint64_t
+wait_for_added(const struct viewer *v)
 {
-	return (next == LOG_PACKET || next == LOG_INACTIVE) &&
-	       gallery_is_behind(v->gallery);
+	const struct list *n;
+	uint64_t since, until = 0;
+
+	for (n = v->attachments.next; n != &v->attachments; n = n->next) {
+		since = published(
+		    &list_entry(n, struct attachment, node)->session->adding);
+		if (since != 0 && since + ADDING_MAX_NS > until)
+			until = since + ADDING_MAX_NS;
+	}
+	return until > clock_now_ns() ? until : 0;
+}
+
+/*
+ * Streams are being added, or published and on their way here by a message,
+ * and what NEXT promises may be of a time after their beginning (live 4.6,
+ * 4). Until when to wait, 0: not. After packet_log_look(): what was added
+ * before what it saw, counts.
+ */
+static uint64_t
+must_hear_first(
+    const struct viewer *v, const struct live_how *how, enum log_next next)
+{
+	uint64_t until;
+
+	if (!how->may_hold || (next != LOG_PACKET && next != LOG_INACTIVE))
+		return 0;
+	until = wait_for_added(v);
+	if (until == 0 && gallery_is_behind(v->gallery))
+		until = how->arrived_ns + ADDING_MAX_NS;
+	return until;
 }
 
 enum found {
-	FOUND,	     /* *i is the answer */
+	FOUND,	     /* the index is the answer */
 	FOUND_AGAIN, /* a file went away: look again */
-	FOUND_LATER, /* not before the message that is under way */
+	FOUND_LATER, /* not before until_ns, or a message that is under way */
 };
 
-/* What is at the position? */
+struct find {
+	struct live_index index;
+	bool is_news;
+	bool is_end; /* of the stream */
+	uint64_t until_ns;
+};
+
 static enum found
-look(struct viewer *v, struct position *p, bool may_wait, struct live_index *i,
-    bool *is_news, bool *is_end)
+find_packet(struct viewer *v, struct position *p, const struct log_view *view,
+    struct live_index *i)
 {
 	struct index_record rec;
-	struct log_view view;
-	enum log_next next;
 
-	catch_up(v, p);
-	next = packet_log_look(p->stream->log, p->pos, &view);
-	if (may_wait && must_hear_first(v, next))
-		return FOUND_LATER;
-	*i = (struct live_index){ .flags = flags_of(v, p) };
-	*is_news = true;
-	*is_end = next == LOG_END;
-	if (next == LOG_END) {
-		i->status = LIVE_INDEX_HUP;
-		return FOUND;
-	}
-	if (next != LOG_PACKET) {
-		*is_news = fill_nothing(v, p, next, &view, i);
-		return FOUND;
-	}
 	switch (read_record(v, p, &rec)) {
 	case OK:
 		fill_ok(i, &rec);
 		/* The class of a stream never changes (live 6, P4). */
-		if (view.has_ctf_stream)
-			i->ctf_stream = view.ctf_stream;
+		if (view->has_ctf_stream)
+			i->ctf_stream = view->ctf_stream;
 		return FOUND;
 	case E_NOENT:
 		pass_missing_file(v, p);
@@ -257,14 +275,39 @@ look(struct viewer *v, struct position *p, bool may_wait, struct live_index *i,
 	}
 }
 
+/* What is at the position? */
+static enum found
+look(struct viewer *v, struct position *p, const struct live_how *how,
+    struct find *f)
+{
+	struct log_view view;
+	enum log_next next;
+
+	catch_up(v, p);
+	next = packet_log_look(p->stream->log, p->pos, &view);
+	*f = (struct find){ .is_news = true,
+		.is_end = next == LOG_END,
+		.until_ns = must_hear_first(v, how, next) };
+	if (f->until_ns != 0)
+		return FOUND_LATER;
+	f->index.flags = flags_of(v, p);
+	if (next == LOG_PACKET)
+		return find_packet(v, p, &view, &f->index);
+	if (next == LOG_END)
+		f->index.status = LIVE_INDEX_HUP;
+	else
+		f->is_news = fill_nothing(v, p, next, &view, &f->index);
+	return FOUND;
+}
+
 enum live_outcome
 viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
 {
 	struct position *p = viewer_position(v, id);
-	bool is_news, is_end, waits = false;
-	struct live_index i;
+	bool waits = false;
 	int tries = TRIES;
+	struct find f;
 
 	if (p == NULL || !p->is_announced)
 		return send_status(v, LIVE_INDEX_ERR, 0, reply);
@@ -273,11 +316,9 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	for (;;) {
 		uint64_t before = p->pos;
 
-		switch (look(v, p, how->may_hold, &i, &is_news, &is_end)) {
+		switch (look(v, p, how, &f)) {
 		case FOUND_LATER:
-			*held = (struct live_held){
-				.until_ns = how->arrived_ns + NS_PER_S
-			};
+			*held = (struct live_held){ .until_ns = f.until_ns };
 			return LIVE_HOLD;
 		case FOUND_AGAIN:
 			if (p->pos != before || --tries > 0)
@@ -286,8 +327,8 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 		case FOUND:
 			break;
 		}
-		if (is_news || !viewer_may_hold(v, how, p->stream->session,
-				   p->stream->log, held))
+		if (f.is_news || !viewer_may_hold(v, how, p->stream->session,
+				     p->stream->log, held))
 			break;
 		if (waits)
 			return LIVE_HOLD;
@@ -295,12 +336,12 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 		packet_log_wait(p->stream->log, v->gallery->wake_bit);
 		waits = true;
 	}
-	if (!is_news && how->is_interrupted)
-		i = (struct live_index){ .status = LIVE_INDEX_RETRY,
+	if (!f.is_news && how->is_interrupted)
+		f.index = (struct live_index){ .status = LIVE_INDEX_RETRY,
 			.offset = OFFSET_OF_INTERRUPTED };
-	if (is_end)
+	if (f.is_end)
 		viewer_hang_up(v, p);
-	return send_index(v, &i, is_news, reply);
+	return send_index(v, &f.index, f.is_news, reply);
 }
 
 static enum live_outcome
@@ -359,24 +400,33 @@ new_metadata(struct position *p, struct live_reply *reply)
 	return true;
 }
 
+static enum live_outcome
+refuse_metadata(struct viewer *v, struct live_reply *reply)
+{
+	viewer_count(v, true);
+	live_reply_metadata(reply->out, 0, LIVE_METADATA_ERR);
+	return LIVE_REPLY;
+}
+
 enum live_outcome
 viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
 {
 	struct position *p = viewer_position(v, id);
-	bool waits = false;
+	bool is_ended, waits = false;
 
-	if (p == NULL || !p->is_announced || !p->stream->is_metadata) {
-		viewer_count(v, true);
-		live_reply_metadata(reply->out, 0, LIVE_METADATA_ERR);
-		return LIVE_REPLY;
-	}
-	while (!new_metadata(p, reply)) {
+	if (p == NULL || !p->is_announced || !p->stream->is_metadata)
+		return refuse_metadata(v, reply);
+	for (;;) {
+		is_ended = metadata_log_is_ended(p->stream->metadata);
+		if (new_metadata(p, reply))
+			break;
+		/* Cleared before it was read; babeltrace2 would ask on. */
+		if (p->sent == 0 && is_ended)
+			return refuse_metadata(v, reply);
 		/* Held only while the trace has not given any. */
-		if (p->sent == 0 &&
-		    !metadata_log_is_ended(p->stream->metadata) &&
-		    viewer_may_hold(v, how, p->stream->session,
-			p->stream->metadata, held)) {
+		if (p->sent == 0 && viewer_may_hold(v, how, p->stream->session,
+					p->stream->metadata, held)) {
 			if (waits)
 				return LIVE_HOLD;
 			metadata_log_wait(

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/viewer.h"
+#include "store/folder.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
@@ -15,19 +16,88 @@ may_be_announced(const struct position *p)
 	return !p->is_announced && p->trace->metadata != NULL;
 }
 
+/* The log of a closed stream is not told that its chunk was cleared. */
+static bool
+is_cleared(const struct packet_log *log, uint64_t pos)
+{
+	struct log_place place;
+	bool is_gone;
+
+	if (packet_log_place(log, pos, &place) != OK)
+		return false;
+	is_gone = folder_is_gone(place.folder);
+	folder_put(place.folder);
+	return is_gone;
+}
+
+/* Not announced, nothing to read, nor will there be: a short process that was
+ * cleared, or traced nothing. A viewer would ask for its metadata in vain. */
+static bool
+is_spent(const struct position *p)
+{
+	const struct packet_log *log = p->stream->log;
+	struct log_view view;
+	uint64_t start, pos;
+
+	if (p->is_announced || p->stream->is_metadata)
+		return false;
+	start = packet_log_start(log);
+	pos = p->pos > start ? p->pos : start;
+	switch (packet_log_look(log, pos, &view)) {
+	case LOG_END:
+		return true;
+	case LOG_PACKET:
+		return packet_log_is_ended(log) && is_cleared(log, pos);
+	default:
+		return false;
+	}
+}
+
+static bool
+is_spent_metadata(const struct position *p)
+{
+	return !p->is_announced && p->stream->is_metadata &&
+	       p->trace->n_data == 0 &&
+	       metadata_log_is_ended(p->stream->metadata);
+}
+
+/* Data first: the metadata of a trace goes with the last. The newest are at
+ * the end of the list, so only what is not announced is looked at. */
+static void
+forget_spent(struct viewer *v, bool (*is_it)(const struct position *))
+{
+	struct list *n, *before;
+
+	for (n = v->positions.prev; n != &v->positions; n = before) {
+		struct position *p = list_entry(n, struct position, node);
+
+		before = n->prev;
+		if (p->is_announced)
+			return;
+		if (is_it(p))
+			viewer_forget(v, p);
+	}
+}
+
+static void
+forget_all_spent(struct viewer *v)
+{
+	forget_spent(v, is_spent);
+	forget_spent(v, is_spent_metadata);
+}
+
 bool
-viewer_has_unannounced(const struct viewer *v, const struct live_session *s)
+viewer_has_unannounced(struct viewer *v)
 {
 	const struct list *n;
 	const struct position *p;
 
-	/* The newest are at the end, and rarely is there any. */
+	forget_all_spent(v);
 	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
 		p = list_entry(n, struct position, node);
 		if (p->is_announced)
 			return false;
-		if ((s == NULL || p->stream->session == s) &&
-		    may_be_announced(p))
+		if (may_be_announced(p))
 			return true;
 	}
 	return false;
@@ -39,6 +109,7 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 	struct list *n, *tmp, rest;
 	uint32_t count = 0;
 
+	forget_all_spent(v);
 	/* Those that stay unannounced go to the end again. */
 	list_init(&rest);
 	list_for_each (n, tmp, &v->positions) {

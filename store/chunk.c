@@ -427,27 +427,48 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	return OK;
 }
 
+/* Streams of one trace come one after another. */
+#define NEIGHBOURS 8
+
+/* One of those newest families that has F's folder open, or NULL. */
+static struct folder *
+neighbours_folder(const struct chunk *c, const struct chunk_family *f)
+{
+	const struct list *n = c->families.prev;
+
+	for (int i = 0; i < NEIGHBOURS && n != &c->families; n = n->prev, i++) {
+		const struct chunk_family *o = list_entry(
+		    n, struct chunk_family, node);
+
+		if (o->folder != NULL && relpath_equal(o->path, f->path))
+			return o->folder;
+	}
+	return NULL;
+}
+
 enum status
 chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 {
-	struct list *n, *tmp;
 	enum status st = OK;
 
-	/* Streams of one trace share it: one descriptor per trace and chunk. */
-	list_for_each (n, tmp, &c->families) {
-		struct chunk_family *o = list_entry(
-		    n, struct chunk_family, node);
-
-		if (f->folder == NULL && o->folder != NULL &&
-		    relpath_equal(o->path, f->path))
-			f->folder = folder_get(o->folder);
+	if (f->folder == NULL) {
+		f->folder = neighbours_folder(c, f);
+		if (f->folder != NULL)
+			folder_get(f->folder);
+		else
+			st = folder_open(&f->folder, chunk_fd(c), f->path->s);
 	}
-	if (f->folder == NULL)
-		st = folder_open(&f->folder, chunk_fd(c), f->path->s);
 	if (st != OK)
 		log_errno(LOG_ERROR, "folder %s: open", f->path->s);
-	*out = f->folder;
+	*out = st == OK ? folder_get(f->folder) : NULL;
 	return st;
+}
+
+void
+chunk_folder_done(struct chunk_family *f)
+{
+	folder_put(f->folder);
+	f->folder = NULL;
 }
 
 bool

@@ -41,7 +41,7 @@ struct chunk_family {
 	bool is_numbered; /* channel_0, channel_1, ... */
 	uint64_t n_files; /* numbers below this were made; 0: no file was */
 	uint32_t journal_root; /* only where the chunk is the base */
-	struct folder *folder; /* for viewers; shared, NULL: not opened */
+	struct folder *folder; /* for viewers; shared, NULL: not open */
 };
 
 struct chunk {
@@ -100,9 +100,12 @@ enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,
     struct chunk_family **out) MUST_CHECK;
 
-/* The family's folder, open, for viewers. Borrowed. E_IO, E_NOMEM. */
+/* The family's folder, open, for viewers: a reference; the streams of a trace
+ * share one descriptor. E_IO, E_NOMEM. */
 enum status chunk_folder(
     struct chunk *c, struct chunk_family *f, struct folder **out) MUST_CHECK;
+/* The stream is over: a chunk of many short ones keeps no descriptors. */
+void chunk_folder_done(struct chunk_family *f);
 
 /* No reference is left: run the command, all but deletion. True when
  * chunk_delete_step() has work. */

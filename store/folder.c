@@ -2,6 +2,7 @@
 #include "store/folder.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/ref.h"
@@ -52,6 +53,14 @@ folder_put(struct folder *f)
 {
 	if (f != NULL)
 		ref_put(&f->ref, release);
+}
+
+bool
+folder_is_gone(const struct folder *f)
+{
+	struct stat sb;
+
+	return fstat(f->fd, &sb) == 0 && sb.st_nlink == 0;
 }
 
 int

@@ -7,6 +7,8 @@
 #ifndef STORE_FOLDER_H
 #define STORE_FOLDER_H
 
+#include <stdbool.h>
+
 #include "common/compiler.h"
 #include "common/status.h"
 
@@ -17,6 +19,8 @@ enum status folder_open(
     struct folder **out, int base, const char *path) MUST_CHECK;
 struct folder *folder_get(struct folder *f);
 void folder_put(struct folder *f); /* NULL is fine */
+/* It was deleted, with all that was in it. */
+bool folder_is_gone(const struct folder *f);
 /* Borrowed. */
 int folder_fd(const struct folder *f);
 

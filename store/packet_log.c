@@ -151,6 +151,12 @@ packet_log_count(const struct packet_log *log)
 	return published(&log->count);
 }
 
+bool
+packet_log_is_ended(const struct packet_log *log)
+{
+	return published(&log->is_ended) != 0;
+}
+
 /* The files from FROM on, with room for one more. */
 static struct log_files *
 copy_files(const struct log_files *old, unsigned from)

@@ -80,6 +80,7 @@ unsigned packet_log_minor(const struct packet_log *log);
 /* Any thread: [start, count) can be read. */
 uint64_t packet_log_start(const struct packet_log *log);
 uint64_t packet_log_count(const struct packet_log *log);
+bool packet_log_is_ended(const struct packet_log *log);
 
 /* Any registered RCU thread. What is at POS (not below the start)? */
 enum log_next packet_log_look(

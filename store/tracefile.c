@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/chunk.h"
+#include "store/folder.h"
 #include "store/dir.h"
 #include "store/journal.h"
 #include "store/packet.h"
@@ -274,6 +275,7 @@ tracefile_close(struct tracefile *take_tf)
 	if (tf->ends_log)
 		packet_log_end(tf->log);
 	packet_log_put(tf->log);
+	folder_put(tf->folder);
 	chunk_put(tf->chunk);
 	free(tf);
 }

@@ -32,7 +32,7 @@ struct tracefile {
 	uint64_t waiting_since; /* ns; of the first refused lock, 0: none */
 	struct list open_node;	/* store->open_files */
 	struct packet_log *log; /* NULL: no viewer may attach */
-	struct folder *folder;	/* borrowed from the family */
+	struct folder *folder;	/* a reference; NULL without a log */
 	bool is_in_log, ends_log;
 };
 

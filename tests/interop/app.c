@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: app [-l LOG] FIRST COUNT MICROSECONDS LENGTH [CPU]\n"
+    "usage: app [-l LOG] [-w MILLISECONDS] FIRST COUNT MICROSECONDS LENGTH "
+    "[CPU]\n"
+    "Wait first, if so told.\n"
     "Emit COUNT events demo:ev numbered from FIRST, one per MICROSECONDS, "
     "with\n"
     "a text of LENGTH times the letter 'a' + number % 26; append the numbers\n"
@@ -72,9 +74,13 @@ int
 main(int argc, char **argv)
 {
 	int opt, fd = -1;
-	long length;
+	long length, wait_ms = 0;
 
-	while ((opt = getopt(argc, argv, "l:")) != -1) {
+	while ((opt = getopt(argc, argv, "l:w:")) != -1) {
+		if (opt == 'w') {
+			wait_ms = atol(optarg);
+			continue;
+		}
 		if (opt != 'l') {
 			fputs(usage, stderr);
 			return 2;
@@ -93,6 +99,9 @@ main(int argc, char **argv)
 	}
 	if (argc > 4)
 		pin(atoi(argv[4]));
+	nanosleep(&(struct timespec){ .tv_sec = wait_ms / 1000,
+		      .tv_nsec = wait_ms % 1000 * 1000000 },
+	    NULL);
 	emit(atoi(argv[0]), atoi(argv[1]), atol(argv[2]), (size_t)length, fd);
 	return 0;
 }

@@ -190,20 +190,23 @@ def read(path):
 
 
 def timeline(directory):
-    """(connection, event, offset, length), in order."""
+    """(seconds, connection, event, offset, length), in order."""
     with open(os.path.join(directory, "timeline.tsv")) as lines:
         next(lines)
         for line in lines:
-            _, name, event, at, size = line.rstrip("\n").split("\t")
-            yield name, event, int(at), int(size)
+            when, name, event, at, size = line.rstrip("\n").split("\t")
+            yield float(when), name, event, int(at), int(size)
 
 
-def replay(directory, host, control_port, data_port):
-    """Play it all; how many replies there were."""
+def replay(directory, host, control_port, data_port, pause=0.0):
+    """Play it all; how many replies there were. PAUSE: recorded pauses are
+    kept up to so many seconds."""
     ports = {"ctl": control_port, "dat": data_port}
-    ids, connections, count = Ids(), {}, 0
+    ids, connections, count, now = Ids(), {}, 0, 0.0
     try:
-        for name, event, at, size in timeline(directory):
+        for when, name, event, at, size in timeline(directory):
+            time.sleep(max(0.0, min(when - now, pause)))
+            now = when
             if event == "open":
                 connections[name] = Connection(
                     directory, name, (host, ports[name[:3]]), ids)

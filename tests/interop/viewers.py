@@ -48,8 +48,28 @@ def wait_seen(viewer, count, timeout=15.0):
 
 
 def descriptors(w):
-    """How many the relay has open."""
-    return len(os.listdir("/proc/%d/fd" % w.relay.child.pid))
+    """What the relay has open: {number: where it leads}."""
+    top = "/proc/%d/fd" % w.relay.child.pid
+    found = {}
+    for number in os.listdir(top):
+        try:
+            found[int(number)] = os.readlink(os.path.join(top, number))
+        except OSError:
+            pass        # closed meanwhile
+    return found
+
+
+def wait_descriptors(w, before):
+    """Until no more are open than BEFORE."""
+    try:
+        wait_for("descriptors", lambda: len(descriptors(w)) <= len(before),
+                 timeout=10)
+    except Failure:
+        after = descriptors(w)
+        raise Failure("%d descriptors for %d; also open: %s" % (
+            len(after), len(before), ", ".join(
+                sorted(where for number, where in after.items()
+                       if before.get(number) != where)))) from None
 
 
 @scenario(reference=False, compare_tree=False)
@@ -160,8 +180,7 @@ def viewers_short_apps(w):
     wait_seen(viewers[0], 500)
     wait_for("streams gone again",
              lambda: tree.listed(w, "vshort")[0] == 0, timeout=10)
-    wait_for("descriptors back at %d" % before,
-             lambda: descriptors(w) <= before, timeout=10)
+    wait_descriptors(w, before)
     w.lttng("destroy", "vshort")
     expect_seen(viewers, sorted(emitted), is_ordered=False)
 
@@ -186,6 +205,43 @@ def viewers_idle_and_new(w):
     emitted += idle.finish()
     w.lttng("destroy", "vidle")
     expect_seen(viewers, sorted(emitted), is_ordered=False)
+
+
+@scenario(reference=False, compare_tree=False)
+def viewers_silent_and_new(w):
+    """processes that never traced anything, and new ones before the first
+    beacon: babeltrace2 2.0 must still learn of them"""
+    begin(w, "vsilent", "--live=1000000", channel=["--buffers-pid"])
+    await_session(w, "vsilent")
+    viewers = attach(w, "vsilent")
+    apps = []
+    for i in range(6):
+        apps.append(w.app(100 * i, 10, wait_ms=4000 if i % 2 == 0 else 0))
+        time.sleep(0.3)
+    wait_seen(viewers[0], 30, timeout=3)
+    emitted = sorted(n for app in apps for n in app.finish())
+    w.lttng("destroy", "vsilent")
+    expect_seen(viewers, emitted, is_ordered=False)
+
+
+@scenario(reference=False, compare_tree=False)
+def viewers_idle_then_attached(w):
+    """viewers attach at the end of idle streams while processes start: they
+    have given nothing when there is something to announce"""
+    begin(w, "vlate", "--live=1000000", channel=["--buffers-pid"])
+    await_session(w, "vlate")
+    apps = [w.app(100 * i, 10, wait_ms=7000) for i in range(2)]
+    time.sleep(2.5)
+    apps += [w.app(1000 + 100 * i, 10, wait_ms=1000 + 200 * i)
+             for i in range(4)]
+    viewers = []
+    for i in range(4):
+        viewers += attach(w, "vlate")
+        apps.append(w.app(2000 + 100 * i, 10, wait_ms=2000))
+        time.sleep(0.2)
+    emitted = sorted(n for app in apps for n in app.finish())
+    w.lttng("destroy", "vlate")
+    expect_seen(viewers, emitted, is_ordered=False)
 
 
 @scenario(reference=False, compare_tree=False)

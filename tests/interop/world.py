@@ -352,10 +352,10 @@ class World:
                           % (" ".join(argv), status, output.strip()))
         return output
 
-    def app(self, first, count, microseconds=200, length=40, cpu=0):
+    def app(self, first, count, microseconds=200, length=40, cpu=0, wait_ms=0):
         """Start the traced application."""
         app = App(self, len(self.apps),
-                  [first, count, microseconds, length, cpu])
+                  ["-w", wait_ms, first, count, microseconds, length, cpu])
         self.apps.append(app)
         return app
 

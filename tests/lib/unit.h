@@ -5,6 +5,17 @@
 
 #include <check.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+/*
+ * For helpers that children call, too, which are killed on purpose: each
+ * ck_assert() writes to the runner, and half a message makes it give up.
+ */
+#define MUST(condition)           \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
 
 struct unit {
 	const TTest *test;

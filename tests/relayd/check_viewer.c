@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a viewer is answered, and what it must never be (live 2, 5, 6). */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -335,7 +336,8 @@ START_TEST(a_missing_file_is_skipped)
 }
 END_TEST
 
-/* W13: metadata of a cleared session never comes; NO_NEW, then the end. */
+/* W13: metadata of a cleared session never comes: NO_NEW while it may, ERR
+ * when it cannot any more. */
 START_TEST(cleared_then_destroyed_ends)
 {
 	uint64_t data, metadata, session;
@@ -358,7 +360,7 @@ START_TEST(cleared_then_destroyed_ends)
 	(void)scene_tell(LIVE_CMD_list_sessions, 0);
 	ck_assert_uint_eq(studio_u32(&scene.out, 0), 0); /* P19 */
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
+	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
 	ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams, session),
 	    LIVE_STREAMS_OK); /* W17: not before it read to the end */
 	ck_assert_uint_eq(
@@ -448,6 +450,76 @@ START_TEST(short_processes_leave_nothing)
 }
 END_TEST
 
+/* Those that were cleared before anybody was told of them, and those that
+ * traced nothing: babeltrace2 would ask for their metadata for ever. */
+START_TEST(what_has_nothing_to_read_is_not_announced)
+{
+	struct studio_packet p = scene_packet(0);
+	struct stream *metadata, *data;
+
+	scene_open_attached(true);
+	metadata = studio_stream(scene.session, "ust/pid/1", "metadata", 0, 0);
+	data = studio_stream(scene.session, "ust/pid/1", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_metadata(metadata, "m", 1);
+	if (_i == 0)
+		studio_packet(data, &p);
+	stream_close(data, _i == 0 ? 0 : UINT64_MAX);
+	stream_close(metadata, UINT64_MAX);
+	if (_i == 0) {
+		studio_rotate(scene.metadata, false, 0, 0);
+		studio_rotate(scene.data, false, 0, 0);
+		studio_close_chunk(scene.session, 0, true);
+		while (shard_delete_some(scene.studio.shard))
+			;
+	}
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(scene_index().flags & LIVE_FLAG_NEW_STREAM, 0);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, scene.session->live->id),
+	    LIVE_STREAMS_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 0);
+	ck_assert_uint_eq(count_positions(), 2);
+	scene_close();
+}
+END_TEST
+
+static unsigned
+count_descriptors(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* A chunk of a thousand short processes keeps none of their folders open. */
+START_TEST(closed_streams_keep_no_descriptors)
+{
+	struct studio_packet p = scene_packet(0);
+	struct stream *metadata, *data;
+	unsigned before;
+	char path[32];
+
+	scene_open(true);
+	before = count_descriptors();
+	for (int n = 0; n < 20; n++) {
+		snprintf(path, sizeof(path), "ust/pid/%d", n);
+		metadata = studio_stream(scene.session, path, "metadata", 0, 0);
+		data = studio_stream(scene.session, path, "ch_0", 0, 0);
+		session_publish(scene.session);
+		studio_metadata(metadata, "m", 1);
+		studio_packet(data, &p);
+		stream_close(data, 0);
+		stream_close(metadata, UINT64_MAX);
+		studio_deliver_all(&scene.studio);
+	}
+	ck_assert_uint_eq(count_descriptors(), before);
+	scene_close();
+}
+END_TEST
+
 /* P23, P3 */
 START_TEST(the_first_index_says_that_there_is_metadata)
 {
@@ -486,6 +558,8 @@ main(void)
 		{ a_missing_file_is_skipped, 2, 0 },
 		{ cleared_then_destroyed_ends, 0, 0 },
 		{ short_processes_leave_nothing, 3, 0 },
+		{ what_has_nothing_to_read_is_not_announced, 2, 0 },
+		{ closed_streams_keep_no_descriptors, 0, 0 },
 		{ the_first_index_says_that_there_is_metadata, 0, 0 },
 	};
 

@@ -535,6 +535,48 @@ START_TEST(no_time_is_given_while_a_publication_is_under_way)
 }
 END_TEST
 
+/* The second process is there, but not all of its streams: a time given now
+ * may lie beyond its beginning, and kills a stock viewer that is then told of
+ * it. 0: a beacon, 1: a packet; then what ends the waiting. */
+START_TEST(no_time_is_given_while_streams_are_being_added)
+{
+	struct stream *data, *metadata;
+
+	scene_open_attached(true);
+	studio_beacon(scene.data, 50);
+	assert_index(LIVE_INDEX_INACTIVE, 50);
+	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	scene_wait_ms(300);
+	if (_i % 2 == 0)
+		studio_beacon(scene.data, 110);
+	else
+		packet(1);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	ck_assert_uint_eq(
+	    scene.held.until_ns, clock_now_ns() + 700 * NS_PER_MS);
+	if (_i < 2) {
+		session_publish(scene.session);
+		ck_assert_int_eq(ask_index(), LIVE_HOLD); /* not heard of yet */
+		studio_deliver_all(&scene.studio);
+	} else if (_i < 4) {
+		stream_close(data, UINT64_MAX);
+		ck_assert_int_eq(ask_index(), LIVE_HOLD);
+		stream_close(metadata, UINT64_MAX);
+	} else {
+		scene_wait_ms(700); /* a peer that never publishes them */
+	}
+	ck_assert_int_eq(ask_index(), LIVE_REPLY);
+	if (_i % 2 == 1)
+		ck_assert_uint_eq(
+		    studio_index_of(&scene.out).status, LIVE_INDEX_OK);
+	else
+		ck_assert_uint_eq(studio_index_of(&scene.out).timestamp_end,
+		    _i == 0 ? 50 : 110);
+	scene_close();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -561,6 +603,7 @@ main(void)
 		    0 },
 		{ a_babeltrace2_that_waited_for_its_session_stays_one, 0, 0 },
 		{ no_time_is_given_while_a_publication_is_under_way, 4, 0 },
+		{ no_time_is_given_while_streams_are_being_added, 6, 0 },
 	};
 
 	return unit_run("viewer_hold", units, ARRAY_LEN(units));

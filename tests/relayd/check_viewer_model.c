@@ -7,59 +7,19 @@
  * too; news between them arrive late. TP_MODEL_SEED repeats one run, a failure
  * prints its seed; TP_TEST_LONG runs a hundred times as many.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "relayd/session.h"
-#include "relayd/shard.h"
-#include "relayd/stream.h"
+#include "relayd/catalog.h"
+#include "relayd/viewer.h"
+#include "store/folder.h"
 #include "store/packet_log.h"
-#include "tests/lib/studio.h"
-#include "tests/lib/unit.h"
+#include "tests/relayd/model.h"
 
-#define SESSIONS 3 /* at a time */
-#define STREAMS 160
-#define PACKETS 128 /* of a stream */
 #define VIEWERS 3
 #define STEPS 1500
 #define SEEDS 12
-#define PACKET_BYTES 64
-#define NONE UINT64_MAX
-
-struct m_stream {
-	struct stream *t; /* NULL: closed */
-	struct session *session;
-	struct live_stream *live;
-	bool is_metadata, is_published, is_closed;
-	bool is_doomed;	 /* closed, and its files are being deleted */
-	bool in_gallery; /* published, delivered, and its close not */
-	unsigned trace;
-	/* data */
-	uint64_t per_file, files; /* 0: no limit */
-	uint64_t data, index;	  /* halves sent */
-	uint64_t committed;	  /* both */
-	uint64_t in_chunk;	  /* of these, since the chunk began */
-	uint64_t first_in_chunk;  /* position */
-	uint64_t roll_at;	  /* NONE: no rotation is pending */
-	bool is_deleted;	  /* its chunk was cleared already */
-	uint64_t start, count;	  /* of the log */
-	uint64_t last_time, beacon;
-	bool has_beacon, has_class;
-	struct studio_packet packets[PACKETS];
-	uint64_t offsets[PACKETS];
-	uint64_t log[PACKETS]; /* position -> number of the packet */
-	/* metadata */
-	uint64_t full, length; /* ever, and in this chunk */
-};
-
-struct m_session {
-	struct session *session; /* NULL: none */
-	struct live_session *live;
-	uint64_t chunk;
-	bool in_gallery;
-};
 
 struct m_position {
 	enum { ABSENT, HIDDEN, ANNOUNCED } state;
@@ -76,340 +36,8 @@ struct m_viewer {
 	struct m_position at[STREAMS];
 };
 
-static struct studio studio;
 static struct buf out;
-static struct m_stream *streams;
-static unsigned n_streams, n_traces;
-static struct m_session sessions[SESSIONS];
 static struct m_viewer *viewers;
-static uint64_t now, rng, seed, step;
-
-#define CHECK(condition, ...)                                            \
-	do {                                                             \
-		if (!(condition)) {                                      \
-			fprintf(stderr, "seed %llu step %llu line %d: ", \
-			    (unsigned long long)seed,                    \
-			    (unsigned long long)step, __LINE__);         \
-			fprintf(stderr, __VA_ARGS__);                    \
-			fprintf(stderr, "\n");                           \
-			ck_abort_msg("%s", #condition);                  \
-		}                                                        \
-	} while (0)
-
-static uint64_t
-random_below(uint64_t n)
-{
-	rng ^= rng << 13;
-	rng ^= rng >> 7;
-	rng ^= rng << 17;
-	return (rng >> 11) % n;
-}
-
-static bool
-one_in(uint64_t n)
-{
-	return random_below(n) == 0;
-}
-
-/* ---- the writers */
-
-static struct m_stream *
-add_stream(struct m_session *s, unsigned trace, bool is_metadata)
-{
-	struct m_stream *m;
-	char path[32], channel[32];
-
-	if (n_streams == STREAMS)
-		return NULL;
-	m = &streams[n_streams];
-	*m = (struct m_stream){ .session = s->session,
-		.is_metadata = is_metadata,
-		.trace = trace,
-		.roll_at = NONE };
-	if (!is_metadata && one_in(2)) {
-		m->per_file = 1 + random_below(3);
-		m->files = random_below(4);
-	}
-	snprintf(path, sizeof(path), "ust/pid/%u", trace);
-	snprintf(channel, sizeof(channel), "ch_%u", n_streams);
-	m->t = studio_stream(s->session, path,
-	    is_metadata ? "metadata" : channel, m->per_file * PACKET_BYTES,
-	    m->files);
-	CHECK(m->t != NULL, "stream");
-	n_streams++;
-	return m;
-}
-
-static void
-publish_streams(struct m_session *s)
-{
-	session_publish(s->session);
-	for (unsigned i = 0; i < n_streams; i++) {
-		struct m_stream *m = &streams[i];
-
-		if (m->session != s->session || m->is_published || m->t == NULL)
-			continue;
-		m->is_published = true;
-		m->live = live_stream_get(m->t->live);
-	}
-}
-
-/* With its metadata first, last, or in a publication of its own. */
-static void
-add_trace(struct m_session *s)
-{
-	unsigned trace = n_traces++;
-	uint64_t order = random_below(4), n = 1 + random_below(2);
-
-	if (order == 0)
-		(void)add_stream(s, trace, true);
-	while (n-- > 0)
-		(void)add_stream(s, trace, false);
-	if (order == 3 && one_in(2))
-		publish_streams(s);
-	if (order != 0)
-		(void)add_stream(s, trace, true);
-	publish_streams(s);
-}
-
-static void
-begin_session(struct m_session *s)
-{
-	*s = (struct m_session){ 0 };
-	s->session = studio_session(&studio, "session", 1000, false);
-	s->live = live_session_get(s->session->live);
-	add_trace(s);
-}
-
-/* The next packet goes to a file: where in it? A ring may overwrite one. */
-static uint64_t
-place_packet(struct m_stream *m)
-{
-	uint64_t at = m->in_chunk++, file, gone;
-
-	if (m->per_file == 0)
-		return at * PACKET_BYTES;
-	file = at / m->per_file;
-	if (m->files != 0 && file >= m->files && !m->is_deleted) {
-		gone = m->first_in_chunk + (file - m->files + 1) * m->per_file;
-		if (gone > m->count)
-			gone = m->count;
-		if (gone > m->start)
-			m->start = gone;
-	}
-	return at % m->per_file * PACKET_BYTES;
-}
-
-/* Packets that became whole. */
-static void
-commit(struct m_stream *m)
-{
-	while (m->committed < m->data && m->committed < m->index) {
-		uint64_t seq = m->committed++;
-
-		m->offsets[seq] = place_packet(m);
-		if (!m->is_deleted) {
-			m->log[m->count++] = seq;
-			m->has_beacon = false;
-			if (m->packets[seq].end > m->last_time)
-				m->last_time = m->packets[seq].end;
-		}
-		if (m->committed == m->roll_at) {
-			m->roll_at = NONE;
-			m->is_deleted = false;
-			m->in_chunk = 0;
-			m->first_in_chunk = m->count;
-		}
-	}
-	CHECK(packet_log_count(m->t->log) == m->count, "count %llu",
-	    (unsigned long long)packet_log_count(m->t->log));
-	CHECK(packet_log_start(m->t->log) == m->start, "start %llu for %llu",
-	    (unsigned long long)packet_log_start(m->t->log),
-	    (unsigned long long)m->start);
-}
-
-static uint64_t
-produced(const struct m_stream *m)
-{
-	return m->data > m->index ? m->data : m->index;
-}
-
-static bool
-produce(struct m_stream *m)
-{
-	uint64_t seq = produced(m);
-
-	if (seq == PACKETS)
-		return false;
-	m->packets[seq] = (struct studio_packet){ .seq = seq,
-		.begin = now + 1,
-		.end = now + 1 + random_below(20),
-		.bytes = PACKET_BYTES,
-		.tag = (uint64_t)(m - streams) << 40 | seq << 16,
-		.ctf_stream = STUDIO_CLASS };
-	now = m->packets[seq].end;
-	return true;
-}
-
-static void
-send_data(struct m_stream *m)
-{
-	if (m->data == produced(m) && !produce(m))
-		return;
-	studio_data(m->t, &m->packets[m->data++]);
-	commit(m);
-}
-
-static void
-send_index(struct m_stream *m)
-{
-	if (m->index == produced(m) && !produce(m))
-		return;
-	m->has_beacon = false;
-	m->has_class = true;
-	studio_index(m->t, &m->packets[m->index++]);
-	commit(m);
-}
-
-static void
-send_beacon(struct m_stream *m)
-{
-	uint64_t time = one_in(8) ? now / 2 : ++now;
-
-	studio_beacon(m->t, time);
-	if (m->data != m->index)
-		return; /* something waits for its other half */
-	m->has_class = true;
-	if (time < m->last_time)
-		return;
-	m->has_beacon = true;
-	m->beacon = m->last_time = time;
-}
-
-static uint8_t
-metadata_byte(unsigned trace, uint64_t at)
-{
-	return (uint8_t)(at * 7 + trace * 13 + (at >> 8));
-}
-
-/* What is missing in this chunk, or something new. */
-static void
-send_metadata(struct m_stream *m)
-{
-	uint8_t bytes[40];
-	uint64_t n = 1 + random_below(sizeof(bytes));
-
-	if (m->length < m->full && n > m->full - m->length)
-		n = m->full - m->length;
-	for (uint64_t i = 0; i < n; i++)
-		bytes[i] = metadata_byte(m->trace, m->length + i);
-	studio_metadata(m->t, bytes, (size_t)n);
-	m->length += n;
-	if (m->length > m->full)
-		m->full = m->length;
-}
-
-static void
-clear_session(struct m_session *s)
-{
-	for (unsigned i = 0; i < n_streams; i++)
-		if (streams[i].t != NULL && streams[i].roll_at != NONE &&
-		    streams[i].session == s->session)
-			return; /* the one before is under way */
-	studio_create_chunk(s->session, ++s->chunk);
-	for (unsigned i = 0; i < n_streams; i++) {
-		struct m_stream *m = &streams[i];
-
-		if (m->t == NULL || m->session != s->session)
-			continue;
-		m->roll_at = produced(m);
-		studio_rotate(m->t, true, s->chunk, m->roll_at);
-		m->length = 0;
-		if (m->committed == m->roll_at) {
-			m->roll_at = NONE;
-			m->in_chunk = 0;
-			m->first_in_chunk = m->count;
-		}
-	}
-	studio_close_chunk(s->session, s->chunk - 1, true);
-	for (unsigned i = 0; i < n_streams; i++) {
-		struct m_stream *m = &streams[i];
-
-		if (m->session != s->session)
-			continue;
-		m->is_doomed |= m->is_closed;
-		if (m->t == NULL || m->is_metadata)
-			continue;
-		m->start = m->count;
-		m->is_deleted = m->roll_at != NONE;
-		commit(m);
-	}
-}
-
-static void
-before_close(struct m_stream *m)
-{
-	while (!m->is_metadata && m->data < m->index)
-		send_data(m);
-	/* Whole packets whose record never came are appended without. */
-	for (; m->committed < m->data; m->committed++)
-		(void)place_packet(m);
-	m->is_closed = true;
-	m->t = NULL;
-}
-
-static void
-close_stream(struct m_stream *m)
-{
-	struct stream *t = m->t;
-
-	before_close(m);
-	stream_close(
-	    t, m->is_metadata || produced(m) == 0 ? NONE : produced(m) - 1);
-}
-
-static void
-end_session(struct m_session *s)
-{
-	for (unsigned i = 0; i < n_streams; i++)
-		if (streams[i].t != NULL && streams[i].session == s->session)
-			before_close(&streams[i]);
-	session_end(s->session, one_in(4));
-	s->session = NULL;
-}
-
-static void
-writer_step(void)
-{
-	struct m_session *s = &sessions[random_below(SESSIONS)];
-	struct m_stream *m = n_streams == 0 ? NULL
-					    : &streams[random_below(n_streams)];
-
-	if (s->session == NULL && s->live == NULL && n_streams < STREAMS - 8)
-		begin_session(s);
-	if (s->session != NULL && one_in(60))
-		add_trace(s);
-	if (s->session != NULL && one_in(80))
-		clear_session(s);
-	if (s->session != NULL && one_in(250))
-		end_session(s);
-	if (one_in(5))
-		(void)shard_delete_some(studio.shard);
-	if (m == NULL || m->t == NULL)
-		return;
-	if (one_in(40))
-		close_stream(m);
-	else if (m->is_metadata)
-		one_in(4) ? send_metadata(m) : (void)0;
-	else if (one_in(3))
-		send_beacon(m);
-	else if (one_in(2) && m->data < m->index + 3)
-		send_data(m);
-	else if (m->index < m->data + 3)
-		send_index(m);
-}
-
-/* ---- what viewers know */
 
 static struct m_position *
 metadata_of(struct m_viewer *v, unsigned trace)
@@ -447,9 +75,52 @@ forget_metadata(struct m_viewer *v, unsigned trace)
 		p->state = ABSENT;
 }
 
+/* Were its files deleted after it was closed, one after another? */
+static bool
+is_gone(const struct m_stream *m, uint64_t pos)
+{
+	struct log_place place;
+	bool gone;
+
+	if (!m->is_doomed || packet_log_place(m->live->log, pos, &place) != OK)
+		return false;
+	gone = folder_is_gone(place.folder);
+	folder_put(place.folder);
+	return gone;
+}
+
+/* Closed, not announced, and nothing to read. */
+static bool
+is_spent(const struct m_viewer *v, unsigned i)
+{
+	const struct m_stream *m = &streams[i];
+	uint64_t pos = v->at[i].pos;
+
+	if (v->at[i].state != HIDDEN || !m->is_closed || m->is_metadata)
+		return false;
+	if (pos < m->start)
+		pos = m->start;
+	return pos >= m->count || is_gone(m, pos);
+}
+
+/* What will never be announced is forgotten, data first. */
+static void
+forget_spent(struct m_viewer *v)
+{
+	for (unsigned i = 0; i < n_streams; i++)
+		if (is_spent(v, i))
+			v->at[i].state = ABSENT;
+	for (unsigned i = 0; i < n_streams; i++)
+		if (v->at[i].state == HIDDEN && streams[i].is_metadata &&
+		    streams[i].is_closed &&
+		    !has_data_positions(v, streams[i].trace))
+			v->at[i].state = ABSENT;
+}
+
 static bool
 may_announce(struct m_viewer *v, unsigned i)
 {
+	forget_spent(v);
 	return v->at[i].state == HIDDEN &&
 	       metadata_of(v, streams[i].trace) != NULL;
 }
@@ -534,8 +205,6 @@ deliver_one(void)
 	learn(what, object);
 	return true;
 }
-
-/* ---- the viewers */
 
 static enum live_outcome
 ask(struct m_viewer *v, const struct live_request *q)
@@ -639,15 +308,25 @@ expect_index(struct m_viewer *v, unsigned i)
 	return expect_nothing(v, i, flags);
 }
 
-/* Must it wait for the message of a publication? */
+/* Are streams being added to what it is attached to? */
+static bool
+is_added_to(const struct m_viewer *v)
+{
+	for (int k = 0; k < SESSIONS; k++)
+		if (v->attached[k] != NULL && is_adding(v->attached[k]))
+			return true;
+	return false;
+}
+
+/* Must it wait for a publication, or the message of one? */
 static bool
 must_wait(const struct m_viewer *v, unsigned i)
 {
 	const struct m_stream *m = &streams[i];
 	const struct m_position *p = &v->at[i];
 
-	return studio.n_waiting > 0 && p->state == ANNOUNCED &&
-	       !m->is_metadata &&
+	return (studio.n_waiting > 0 || is_added_to(v)) &&
+	       p->state == ANNOUNCED && !m->is_metadata &&
 	       (p->pos < m->count || (m->has_beacon && !m->is_closed)) &&
 	       (m->start < m->count || (m->has_beacon && !m->is_closed));
 }
@@ -674,6 +353,9 @@ next_index(struct m_viewer *v, unsigned i)
 	CHECK((ask(v, &q) == LIVE_HOLD) == waits, "stream %u waits: %d", i,
 	    waits);
 	if (waits) {
+		for (int k = 0; k < SESSIONS; k++)
+			if (sessions[k].session != NULL)
+				publish_streams(&sessions[k]);
 		while (studio.n_waiting > 0)
 			(void)deliver_one();
 		CHECK(ask(v, &q) == LIVE_REPLY, "stream %u waits", i);
@@ -730,8 +412,11 @@ get_metadata(struct m_viewer *v, unsigned i)
 		return;
 	}
 	if (status != LIVE_METADATA_OK) {
-		CHECK(status == LIVE_METADATA_NO_NEW && n == 0, "status %u",
-		    status);
+		uint32_t expected = p->sent == 0 && m->is_closed
+					? LIVE_METADATA_ERR
+					: LIVE_METADATA_NO_NEW;
+
+		CHECK(status == expected && n == 0, "status %u", status);
 		CHECK(m->length <= p->sent || m->is_closed, "it is there");
 		return;
 	}
@@ -907,14 +592,8 @@ begin(uint64_t this_seed)
 {
 	static char peer[] = "model";
 
-	seed = this_seed;
-	rng = seed * 0x9e3779b97f4a7c15 + 1;
-	now = 1000;
-	n_streams = n_traces = 0;
-	memset(sessions, 0, sizeof(sessions));
-	streams = calloc(STREAMS, sizeof(*streams));
+	model_begin(this_seed);
 	viewers = calloc(VIEWERS, sizeof(*viewers));
-	studio_open(&studio, false, 0);
 	for (unsigned k = 0; k < VIEWERS; k++) {
 		static const uint32_t minors[VIEWERS] = { 4, 15, 4 };
 		struct m_viewer *v = &viewers[k];
@@ -944,11 +623,8 @@ finish(void)
 		read_to_end(&viewers[k]);
 		viewer_destroy(viewers[k].v);
 	}
-	for (unsigned i = 0; i < n_streams; i++)
-		live_stream_put(streams[i].live);
-	studio_close(&studio);
+	model_end();
 	buf_free(&out);
-	free(streams);
 	free(viewers);
 }
 

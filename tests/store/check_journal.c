@@ -44,7 +44,7 @@ inode(const char *name)
 {
 	struct stat sb;
 
-	ck_assert_int_eq(stat(scratch_path(name), &sb), 0);
+	MUST(stat(scratch_path(name), &sb) == 0);
 	return sb.st_ino;
 }
 
@@ -307,9 +307,8 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 	pid = fork();
 	if (pid == 0) {
 		/* The store and its journal are the child's own. */
-		ck_assert_int_eq(
-		    session_dir_claim(&shelf.dir, shelf.store, wanted, false),
-		    OK);
+		MUST(session_dir_claim(
+			 &shelf.dir, shelf.store, wanted, false) == OK);
 		record_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c"))

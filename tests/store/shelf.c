@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/relpath.h"
+#include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
 struct relpath *
@@ -18,8 +19,7 @@ path_of(const char *text)
 {
 	struct relpath *p;
 
-	ck_assert_int_eq(
-	    relpath_parse(&p, (struct span){ text, strlen(text) }), OK);
+	MUST(relpath_parse(&p, (struct span){ text, strlen(text) }) == OK);
 	return p;
 }
 
@@ -60,8 +60,8 @@ shelf_chunk(struct shelf *s, uint64_t id, uint64_t time, const char *name)
 	struct relpath *override_name = name == NULL ? NULL : path_of(name);
 	struct chunk *c;
 
-	ck_assert_int_eq(
-	    chunk_create(&c, s->dir, id, time, override_name, released, s), OK);
+	MUST(chunk_create(&c, s->dir, id, time, override_name, released, s) ==
+	     OK);
 	relpath_free(override_name);
 	return c;
 }
@@ -73,7 +73,7 @@ shelf_family(
 	struct relpath *p = path_of(path), *name = path_of(channel);
 	struct chunk_family *f;
 
-	ck_assert_int_eq(chunk_add_stream(c, p, name, is_numbered, &f), OK);
+	MUST(chunk_add_stream(c, p, name, is_numbered, &f) == OK);
 	relpath_free(p);
 	relpath_free(name);
 	return f;
@@ -112,12 +112,12 @@ shelf_packet(struct shelf *s, uint64_t seq, uint8_t fill, uint32_t size,
 	size_t room;
 	uint8_t *at;
 
-	ck_assert_ptr_nonnull(p);
+	MUST(p != NULL);
 	p->size = size;
 	p->padding = padding;
 	while (!packet_is_whole(p)) {
 		room = packet_room(&s->store->packets, p, &at);
-		ck_assert_ptr_nonnull(at);
+		MUST(at != NULL);
 		memset(at, fill, room);
 		packet_filled(p, room);
 	}
