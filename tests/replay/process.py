@@ -115,6 +115,19 @@ def a_reader_delays_the_index_only():
         session.finish()
 
 
+def a_reader_does_not_keep_it_from_ending():
+    """SIGTERM is obeyed, however long readers may be waited for."""
+    with relay.Daemon("--index-lock-timeout", "60m") as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        session.wait_written()
+        with open(session.dir / "index/ch_0.idx", "rb") as reader:
+            fcntl.flock(reader, fcntl.LOCK_SH)
+            session.packet()
+            daemon.stop(8)
+        session.check()
+
+
 def signals():
     """SIGINT is an orderly end; SIGHUP none, and the next start tidies up."""
     with relay.Daemon() as daemon:
@@ -143,7 +156,7 @@ def signals():
 
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
-         signals]
+         a_reader_does_not_keep_it_from_ending, signals]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
