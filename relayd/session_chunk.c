@@ -40,8 +40,9 @@ session_anonymous_chunk(struct session *s)
 }
 
 /*
- * What an earlier chunk left in the session's directory must be gone before
- * new files of the same names are made there.
+ * What an earlier chunk left in the session's directory itself must be gone
+ * before new files of the same names are made there. One that has a directory
+ * of its own is in nobody's way.
  */
 static void
 finish_deletions(struct session *s)
@@ -52,7 +53,7 @@ finish_deletions(struct session *s)
 
 	list_for_each (n, tmp, &s->shard->doomed) {
 		c = list_entry(n, struct chunk, doomed_node);
-		if (c->dir != s->dir)
+		if (c->dir != s->dir || c->place != CHUNK_AT_ROOT)
 			continue;
 		while (!chunk_delete_step(c, 1000))
 			;

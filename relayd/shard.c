@@ -15,6 +15,8 @@
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
+/* At the end, of LOCK_RETRY_NS: two seconds. */
+#define LAST_LOCK_TRIES 200
 
 enum status
 shard_create(struct shard **out, const struct shard_config *config,
@@ -45,17 +47,20 @@ shard_create(struct shard **out, const struct shard_config *config,
 	return OK;
 }
 
-/* A reader may hold an index file's lock until the limit, also at the end. */
+/* A reader may hold an index file's lock until the limit, but not keep us from
+ * ending. */
 static void
 wait_for_readers(struct shard *sh)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_RETRY_NS };
 
 	stream_retry_sealed(&sh->sealed, false);
-	while (!list_empty(&sh->sealed)) {
+	for (unsigned i = 0; i < LAST_LOCK_TRIES && !list_empty(&sh->sealed);
+	     i++) {
 		nanosleep(&pause, NULL);
 		stream_retry_sealed(&sh->sealed, false);
 	}
+	stream_retry_sealed(&sh->sealed, true);
 }
 
 void

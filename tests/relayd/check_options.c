@@ -122,6 +122,8 @@ static const struct {
 	{ "-w /a", "cwd", "/a" },
 	{ "-w ''", "cwd", "" },
 	{ "--working-dir /a", "cwd", "/a" },
+	{ "--working /a", "cwd", "/a" },
+	{ "--live-p=tcp://h:7", "live", "h 7 1" },
 	{ "-P /p", "pid", "/p" },
 	{ "--pid-file=/p", "pid", "/p" },
 	{ "-g wheel", "group", "wheel" },
@@ -173,6 +175,8 @@ static const char *const refused[] = {
 	"-Z",
 	"-C",
 	"--group-output",
+	"--live tcp://h:7", /* not ambiguous in lttng-relayd */
+	"--work /a",
 	"--verbose=2",
 	"-s -p",
 	"-s -s",

@@ -456,6 +456,57 @@ START_TEST(a_rotation_without_room_goes_on_when_there_is_some)
 }
 END_TEST
 
+static void
+count_file(const char *path, const uint8_t *p, size_t n, void *arg)
+{
+	if (p != NULL)
+		++*(unsigned *)arg;
+}
+
+static void
+create_chunk(uint64_t id)
+{
+	struct buf ask = { 0 };
+
+	relay_request_create_chunk(&ask, id, 0, NULL);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+}
+
+/* 300 files go a hundred a turn; those in a directory of their own while the
+ * session goes on, those in its way before it does. */
+START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
+{
+	const struct relay_optional delete = { true, RELAY_CLOSE_DELETE };
+	const struct relay_optional none = { false, 0 };
+	const struct relay_position position = { HANDLE, 150 };
+	struct buf ask = { 0 };
+	unsigned turns = 0, files = 0;
+
+	begin(1, 0); /* each packet in a file of its own */
+	for (uint64_t seq = 0; seq < 150; seq++) {
+		data(seq);
+		ck_assert_uint_eq(record(seq), RELAY_OK);
+	}
+	if (_i == 0) {
+		rotate_to_chunk_1(150);
+	} else {
+		relay_request_rotate(&ask, none, &position, 1);
+		ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	}
+	relay_request_close_chunk(&ask, 0, 1, delete);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	ck_assert(!list_empty(&shard->doomed));
+	create_chunk(2);
+	ck_assert(list_empty(&shard->doomed) == (_i == 1));
+	while (shard_delete_some(shard))
+		turns++;
+	ck_assert_uint_eq(turns, _i == 0 ? 1 : 0);
+	fake_fs_walk(count_file, &files);
+	ck_assert_uint_eq(files, _i == 0 ? 1 : 0); /* chunk 1's, empty yet */
+	end();
+}
+END_TEST
+
 /* Whatever could not be opened, nothing of a refused stream is left over: the
  * peer may send it again. */
 START_TEST(a_refused_stream_leaves_nothing)
@@ -507,6 +558,7 @@ main(void)
 		{ a_gap_that_another_may_fill_waits_a_second, 2, 0 },
 		{ rings_roll_over_and_endless_rows_do_not, 2, 0 },
 		{ a_rotation_without_room_goes_on_when_there_is_some, 0, 0 },
+		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
 		{ a_refused_stream_leaves_nothing, 2, 0 },
 		{ what_is_held_is_limited, 0, 0 },
 	};

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Sessions that share a directory: the domains of one tracing session, with
 common trace chunks, and snapshots of one name. Starts daemons of its own."""
+import fcntl
+import os
 import sys
 import time
 
@@ -248,12 +250,29 @@ def snapshots_of_one_name_share_a_directory():
               "names")
 
 
+def released(directory):
+    """The daemon learns a moment later that a session's peer is gone."""
+    fd = os.open(directory, os.O_RDONLY)
+    until = time.monotonic() + 5
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                check(time.monotonic() < until, f"{directory} stays claimed")
+                time.sleep(0.002)
+    finally:
+        os.close(fd)
+
+
 def a_snapshot_moves_nothing_of_another_session():
     """It may be in a directory that holds somebody's files."""
     with relay.Daemon() as daemon:
         good = relay.Session(daemon, "good", base="place")
         good.packet()
         good.finish()
+        released(daemon.out / good.path)
         before = daemon.tree()
         for command in (ARCHIVE, KEEP, DELETE):
             bad = Domain(daemon, USER, uuid=b"b" * 16, base="place",

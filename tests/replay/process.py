@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What options, variables and signals do to a daemon that serves. Starts
+daemons of its own."""
+import fcntl
+import os
+import pathlib
+import signal
+import stat
+import sys
+import time
+
+import relay
+from relay import check, equal
+
+JIFFIES = os.sysconf("SC_CLK_TCK")
+
+
+def within(seconds, condition, what):
+    until = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < until, what)
+        time.sleep(0.005)
+
+
+def keepalive_timer(port):
+    """Seconds to the next probe of the connection to PORT; None: none."""
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, state, _, timer = line.split()[:6]
+        if int(local.split(":")[1], 16) != port or state != "01":
+            continue
+        kind, when = timer.split(":")
+        return int(when, 16) / JIFFIES if kind == "02" else None
+    raise relay.Failed(f"no connection to port {port}")
+
+
+def keep_alive_is_for_peers():
+    """As in lttng-relayd: not for viewers."""
+    env = {"LTTNG_RELAYD_TCP_KEEP_ALIVE": "1",
+           "LTTNG_RELAYD_TCP_KEEP_ALIVE_IDLE_TIME": "77"}
+    for wanted in (env, {}):
+        with relay.Daemon(env=wanted) as daemon:
+            live = daemon._port(daemon.rundir / "relayd/live.port")
+            ports = daemon.control_port, daemon.data_port, live
+            conns = [daemon.connect(port) for port in ports]
+            time.sleep(0.2)
+            timers = [keepalive_timer(port) for port in ports]
+            for conn in conns:
+                conn.close()
+            for timer, name in zip(timers, ("control", "data", "live")):
+                if wanted and name != "live":
+                    check(timer is not None and 60 < timer <= 77,
+                          f"{name}: {timer}")
+                else:
+                    equal(timer, None, name)
+
+
+def modes_are_those_of_the_umask():
+    """Directories 0770, files 0660, less the umask."""
+    for umask in (0, 0o027):
+        with relay.Daemon(limit=lambda: os.umask(umask)) as daemon:
+            session = relay.Session(daemon)
+            session.packet()
+            session.finish()
+            daemon.stop()
+            for path in daemon.out.rglob("*"):
+                want = (0o770 if path.is_dir() else 0o660) & ~umask
+                equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(want),
+                      str(path))
+
+
+def few_descriptors_serve_many_streams():
+    """--fd-pool-size: files of idle streams close, and open again."""
+    with relay.Daemon("--fd-pool-size", "100", workers=1) as daemon:
+        session = relay.Session(daemon)
+        streams = [session.add(f"many_{n}") for n in range(200)]
+        for seq in range(2):
+            for n, stream in enumerate(streams):
+                session.data.packet(stream, seq, bytes([n]) * 64)
+                equal(session.control.index(stream, seq, 64), relay.OK,
+                      "SEND_INDEX")
+            check(daemon.descriptors() <= 100,
+                  f"{daemon.descriptors()} descriptors are open")
+        for n, stream in enumerate(streams):
+            equal(session.control.close_stream(stream, 1), relay.OK, "close")
+            within(5, lambda: (session.dir / f"many_{n}").stat().st_size ==
+                   128, f"many_{n} is short")
+            equal((session.dir / f"many_{n}").read_bytes(),
+                  bytes([n]) * 128, f"many_{n}")
+            equal((session.dir / f"index/many_{n}.idx").stat().st_size,
+                  16 + 2 * 72, f"many_{n}.idx")
+        session.finish()
+
+
+def a_reader_delays_the_index_only():
+    """--index-lock-timeout: the records of that stream wait, and no longer."""
+    with relay.Daemon("--index-lock-timeout", "700ms") as daemon, \
+            relay.neighbour(daemon):
+        session = relay.Session(daemon, "read")
+        session.packet()
+        session.wait_written()
+        index = session.dir / "index/ch_0.idx"
+        with open(index, "rb") as reader:
+            fcntl.flock(reader, fcntl.LOCK_SH)
+            began = time.monotonic()
+            session.packet()
+            within(0.5, lambda: (session.dir / "ch_0").stat().st_size == 8192,
+                   "the data waits for the reader of the index")
+            equal(index.stat().st_size, 16 + 72, "written under a lock")
+            equal(session.control.pending(session.stream, 1), 1, "pending")
+            session.wait_written()
+            took = time.monotonic() - began
+            check(0.6 < took < 3, f"the records waited for {took:.2f} s")
+        session.packet()
+        session.finish()
+
+
+def a_reader_does_not_keep_it_from_ending():
+    """SIGTERM is obeyed, however long readers may be waited for."""
+    with relay.Daemon("--index-lock-timeout", "60m") as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        session.wait_written()
+        with open(session.dir / "index/ch_0.idx", "rb") as reader:
+            fcntl.flock(reader, fcntl.LOCK_SH)
+            session.packet()
+            daemon.stop(8)
+        session.check()
+
+
+def signals():
+    """SIGINT is an orderly end; SIGHUP none, and the next start tidies up."""
+    with relay.Daemon() as daemon:
+        files = daemon.rundir / "relayd"
+        session = relay.Session(daemon)
+        session.packet()
+        for harmless in (signal.SIGUSR1, signal.SIGPIPE):
+            daemon.process.send_signal(harmless)
+        session.packet()
+        daemon.process.send_signal(signal.SIGHUP)
+        equal(daemon.process.wait(relay.TIMEOUT), -signal.SIGHUP, "SIGHUP")
+        left = sorted(p.name for p in files.iterdir())
+        check(f"health-{daemon.process.pid}" in left and
+              "control.port" in left, f"{left}")
+        for port in files.glob("*.port"):
+            port.unlink()
+        daemon.start_again()
+        equal([p.name for p in files.glob("health-*")],
+              [f"health-{daemon.process.pid}"], "health sockets")
+        daemon.process.send_signal(signal.SIGINT)
+        equal(daemon.process.wait(relay.TIMEOUT), 0, "SIGINT")
+        equal(list(files.iterdir()), [], "run directory")
+        equal(list(daemon.out.glob(".*")), [], "journals")
+        daemon.is_stopped = True
+
+
+CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
+         few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
+         a_reader_does_not_keep_it_from_ending, signals]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))
