@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define HEAP_MIN 16
+#define HEAP_MIN 4
 
 void
 heap_init(struct heap *h)

@@ -4,8 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "relayd/session.h"
 #include "relayd/shard.h"
 #include "store/chunk.h"
+
+/* Does any of them still take commands? Those that only wait for bytes, and
+ * chunks that are being deleted, are of a run that is over. */
+static bool
+is_alive(const struct siblings *s)
+{
+	const struct list *n;
+
+	for (n = s->sessions.next; n != &s->sessions; n = n->next)
+		if (!list_entry(n, struct session, siblings_node)->is_ended)
+			return true;
+	return false;
+}
 
 static struct siblings *
 find(struct shard *sh, const struct relay_create_session *c)
@@ -18,7 +32,8 @@ find(struct shard *sh, const struct relay_create_session *c)
 	list_for_each (n, tmp, &sh->siblings) {
 		s = list_entry(n, struct siblings, node);
 		if (!s->is_single && s->peer_session == c->peer_session &&
-		    memcmp(&s->uuid, &c->uuid, sizeof(s->uuid)) == 0)
+		    memcmp(&s->uuid, &c->uuid, sizeof(s->uuid)) == 0 &&
+		    is_alive(s))
 			return s;
 	}
 	return NULL;

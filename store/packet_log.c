@@ -22,8 +22,8 @@
 #include "store/folder.h"
 
 /* Records kept in memory per stream, once it has any: a viewer that keeps up
- * never reads the index file. 1.3 KiB. */
-#define RECENT 16
+ * never reads the index file. 640 bytes. */
+#define RECENT 8
 #define WORDS 9
 
 struct log_file {

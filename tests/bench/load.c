@@ -21,7 +21,7 @@ struct crowd {
 	const struct load_options *options;
 	struct load_result *result;
 	struct peer *peers;
-	unsigned started, starting, done;
+	unsigned started, starting, holding, done;
 	int epoll;
 };
 
@@ -42,10 +42,15 @@ static void
 step(struct crowd *c, struct peer *p)
 {
 	const bool was_starting = p->phase < PHASE_RUN;
+	const bool was_running = p->phase < PHASE_HOLD;
 	const bool was_done = p->phase == PHASE_DONE;
 
 	peer_step(p, c->epoll);
 	c->starting -= was_starting && p->phase >= PHASE_RUN;
+	c->holding += was_running && p->phase >= PHASE_HOLD;
+	if (was_running && c->options->hold_ms > 0 &&
+	    c->holding == c->options->shape.sessions)
+		fputs("holding\n", stderr);
 	c->done += !was_done && p->phase == PHASE_DONE;
 }
 
@@ -121,7 +126,8 @@ raw_handles(unsigned n)
 void
 load_run_raw(const struct load_options *o, struct load_result *r)
 {
-	struct feed f = { &o->shape, 0, raw_handles(o->shape.streams), 0, 0 };
+	struct feed f = { &o->shape, o->shape.first,
+		raw_handles(o->shape.streams), 0, 0 };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char c;
 

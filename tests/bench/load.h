@@ -18,6 +18,10 @@ struct load_options {
 	unsigned beacon_ms;		  /* 0: not live */
 	uint64_t rate;			  /* packets/s of a session; 0: free */
 	unsigned hold_ms; /* wait before the end, connections open */
+	/* Session 0's packets in the order of its data connection: when their
+	 * index was sent, clock_now_ns(); 0: not yet. NULL: not wanted. */
+	uint64_t *sent;
+	const char *sent_path; /* the file that SENT is mapped from */
 	bool is_json;
 	const char *verify; /* the relay's output directory, or NULL */
 };

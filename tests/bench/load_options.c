@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/bench/load.h"
+#include "tests/bench/number.h"
 
 enum opt {
 	OPT_HELP = 'h',
@@ -16,6 +14,7 @@ enum opt {
 	OPT_DATA,
 	OPT_RAW,
 	OPT_SESSIONS,
+	OPT_FIRST,
 	OPT_STREAMS,
 	OPT_PACKETS,
 	OPT_SIZE,
@@ -24,6 +23,7 @@ enum opt {
 	OPT_BEACON,
 	OPT_RATE,
 	OPT_HOLD,
+	OPT_SENT,
 	OPT_JSON,
 	OPT_VERIFY,
 };
@@ -35,6 +35,7 @@ static const struct option long_options[] = {
 	{ "data", required_argument, NULL, OPT_DATA },
 	{ "raw", required_argument, NULL, OPT_RAW },
 	{ "sessions", required_argument, NULL, OPT_SESSIONS },
+	{ "first", required_argument, NULL, OPT_FIRST },
 	{ "streams", required_argument, NULL, OPT_STREAMS },
 	{ "packets", required_argument, NULL, OPT_PACKETS },
 	{ "size", required_argument, NULL, OPT_SIZE },
@@ -43,6 +44,7 @@ static const struct option long_options[] = {
 	{ "beacon", required_argument, NULL, OPT_BEACON },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "hold", required_argument, NULL, OPT_HOLD },
+	{ "sent", required_argument, NULL, OPT_SENT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "verify", required_argument, NULL, OPT_VERIFY },
 	{ NULL, 0, NULL, 0 },
@@ -55,6 +57,7 @@ static const char help[] =
     "\n"
     "  --host=ADDRESS     of the relay, IPv4 [127.0.0.1]\n"
     "  --sessions=N       sessions, each with two connections [1]\n"
+    "  --first=N          number of the first, also in its name [0]\n"
     "  --streams=N        data streams of a session [4]\n"
     "  --packets=N        packets of a stream [1000]\n"
     "  --size=BYTES       of a packet (k, M) [256k]\n"
@@ -62,61 +65,23 @@ static const char help[] =
     "  --outstanding=N    indexes of a session that wait for a reply [16]\n"
     "  --beacon=MS        live sessions, with beacons in that interval\n"
     "  --rate=N           packets per second of a session [no limit]\n"
-    "  --hold=MS          keep everything open for so long before the end\n"
+    "  --hold=MS          keep everything open for so long before the end;\n"
+    "                     \"holding\" on standard error says that it began\n"
+    "  --sent=FILE        when each index of session 0 was sent, for viewgen\n"
     "  --verify=DIR       after the run, check the relay's output directory\n"
     "  --json             print one JSON object\n";
-
-_Noreturn static void __attribute__((format(printf, 1, 2)))
-bad_usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("loadgen: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs(" (--help says more)\n", stderr);
-	exit(2);
-}
-
-static unsigned
-scale_of(const char *suffix)
-{
-	if (strcmp(suffix, "k") == 0)
-		return 10;
-	if (strcmp(suffix, "M") == 0)
-		return 20;
-	return *suffix == '\0' ? 0 : 99;
-}
-
-static uint64_t
-number(const char *text, uint64_t min, uint64_t max)
-{
-	unsigned long long v;
-	unsigned scale;
-	char *end;
-
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	scale = scale_of(end);
-	if (errno != 0 || end == text || *text == '-' || scale > 20 ||
-	    v > max >> scale || v << scale < min)
-		bad_usage("%s: not a number from %llu to %llu", text,
-		    (unsigned long long)min, (unsigned long long)max);
-	return v << scale;
-}
 
 static in_port_t
 port(const char *text)
 {
-	return htons((in_port_t)number(text, 1, 65535));
+	return htons((in_port_t)number_parse(text, 1, 65535));
 }
 
 static void
 set_host(struct load_options *o, const char *text)
 {
 	if (inet_pton(AF_INET, text, &o->control.sin_addr) != 1)
-		bad_usage("%s: not an IPv4 address", text);
+		number_bad_usage("%s: not an IPv4 address", text);
 	o->data.sin_addr = o->control.sin_addr;
 }
 
@@ -142,31 +107,37 @@ take(struct load_options *o, int opt, const char *arg)
 		o->data.sin_port = port(arg);
 		break;
 	case OPT_SESSIONS:
-		s->sessions = (unsigned)number(arg, 1, 100000);
+		s->sessions = (unsigned)number_parse(arg, 1, 100000);
+		break;
+	case OPT_FIRST:
+		s->first = (unsigned)number_parse(arg, 0, 1000000);
 		break;
 	case OPT_STREAMS:
-		s->streams = (unsigned)number(arg, 1, 10000);
+		s->streams = (unsigned)number_parse(arg, 1, 10000);
 		break;
 	case OPT_PACKETS:
-		s->packets = number(arg, 0, UINT64_C(1) << 40);
+		s->packets = number_parse(arg, 0, UINT64_C(1) << 40);
 		break;
 	case OPT_SIZE:
-		s->size = (uint32_t)number(arg, 0, UINT32_MAX);
+		s->size = (uint32_t)number_parse(arg, 0, UINT32_MAX);
 		break;
 	case OPT_PADDING:
-		s->padding = (uint32_t)number(arg, 0, UINT32_MAX);
+		s->padding = (uint32_t)number_parse(arg, 0, UINT32_MAX);
 		break;
 	case OPT_OUTSTANDING:
-		o->outstanding = (unsigned)number(arg, 1, 100000);
+		o->outstanding = (unsigned)number_parse(arg, 1, 100000);
 		break;
 	case OPT_BEACON:
-		o->beacon_ms = (unsigned)number(arg, 1, 1000000);
+		o->beacon_ms = (unsigned)number_parse(arg, 1, 1000000);
 		break;
 	case OPT_RATE:
-		o->rate = number(arg, 1, 1000000000);
+		o->rate = number_parse(arg, 1, 1000000000);
 		break;
 	case OPT_HOLD:
-		o->hold_ms = (unsigned)number(arg, 0, 86400000);
+		o->hold_ms = (unsigned)number_parse(arg, 0, 86400000);
+		break;
+	case OPT_SENT:
+		o->sent_path = arg;
 		break;
 	case OPT_JSON:
 		o->is_json = true;
@@ -185,11 +156,11 @@ check(const struct load_options *o)
 	const bool has_relay = o->control.sin_port != 0;
 
 	if (o->is_raw && (has_relay || o->verify != NULL))
-		bad_usage("--raw stands alone");
+		number_bad_usage("--raw stands alone");
 	if (!o->is_raw && has_relay != (o->data.sin_port != 0))
-		bad_usage("--control and --data belong together");
+		number_bad_usage("--control and --data belong together");
 	if (!o->is_raw && !has_relay && o->verify == NULL)
-		bad_usage("where to?");
+		number_bad_usage("where to?");
 }
 
 void
@@ -198,7 +169,7 @@ load_options_parse(struct load_options *o, int argc, char **argv)
 	int opt;
 
 	*o = (struct load_options){
-		.shape = { 1, 4, 1000, 256 * 1024, 0 },
+		.shape = { 1, 0, 4, 1000, 256 * 1024, 0 },
 		.outstanding = 16,
 	};
 	o->control.sin_family = o->data.sin_family = AF_INET;
@@ -206,6 +177,6 @@ load_options_parse(struct load_options *o, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
 		take(o, opt, optarg);
 	if (optind < argc)
-		bad_usage("%s: not an option", argv[optind]);
+		number_bad_usage("%s: not an option", argv[optind]);
 	check(o);
 }

@@ -202,7 +202,9 @@ load_verify(const struct load_options *o)
 
 	if (c.piece == NULL)
 		load_fail("out of memory");
-	for (unsigned i = 0; good && i < o->shape.sessions; i++) {
+	for (unsigned n = 0; good && n < o->shape.sessions; n++) {
+		const unsigned i = o->shape.first + n;
+
 		good = check_metadata(&c, o, i);
 		for (unsigned j = 0; good && j < o->shape.streams; j++)
 			good = check_stream(&c, o, i, j);

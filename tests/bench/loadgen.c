@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Load for a relay: many sessions of relay protocol 2.11 from one thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "tests/bench/load.h"
@@ -64,6 +67,24 @@ print_text(const struct load_result *r, double wall_s)
 	putchar('\n');
 }
 
+/* A file of zeros, so that who reads along sees what is there yet. */
+static uint64_t *
+map_sent(const struct load_options *o)
+{
+	const size_t size = o->shape.packets * o->shape.streams *
+			    sizeof(uint64_t);
+	int fd = open(o->sent_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	void *p;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+		load_fail("%s: %s", o->sent_path, strerror(errno));
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		load_fail("%s: %s", o->sent_path, strerror(errno));
+	close(fd);
+	return p;
+}
+
 /* Two for each session. */
 static void
 raise_descriptors(void)
@@ -87,6 +108,8 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	shape_init();
 	raise_descriptors();
+	if (o.sent_path != NULL)
+		o.sent = map_sent(&o);
 	if (o.is_raw)
 		load_run_raw(&o, &r);
 	else if (o.control.sin_port != 0)

@@ -85,7 +85,7 @@ ask_session(struct peer *p)
 		.trace_format = 1,
 	};
 
-	shape_session_name(p->number, name);
+	shape_session_name(p->options->shape.first + p->number, name);
 	if (getrandom(&q.uuid, sizeof(q.uuid), 0) != sizeof(q.uuid))
 		load_fail("getrandom: %s", strerror(errno));
 	relay_request_create_session(&p->out, PEER_MINOR, &q);
@@ -120,7 +120,7 @@ send_metadata(struct peer *p)
 {
 	char text[SHAPE_NAME_MAX];
 
-	shape_metadata(p->number, text);
+	shape_metadata(p->options->shape.first + p->number, text);
 	relay_request_metadata(&p->out, p->handles[p->options->shape.streams],
 	    text, strlen(text), 0);
 }
@@ -295,6 +295,8 @@ send_indexes(struct peer *p)
 		relay_request_index(&p->out, PEER_MINOR, &rec);
 		expect(p, RELAY_CMD_send_index, id.stream);
 		p->in_flight++;
+		if (p->options->sent != NULL && p->number == 0)
+			p->options->sent[p->indexed] = clock_now_ns();
 	}
 }
 
@@ -372,7 +374,8 @@ peer_start(struct peer *p, const struct load_options *o, struct load_result *r,
 	p->handles = calloc(streams + 1, sizeof(*p->handles));
 	if (p->expected == NULL || p->handles == NULL)
 		load_fail("out of memory");
-	p->feed = (struct feed){ &o->shape, number, p->handles, 0, 0 };
+	p->feed = (struct feed){ &o->shape, o->shape.first + number, p->handles,
+		0, 0 };
 	p->control = connect_to(&o->control);
 	watch(p, p->control, false, epoll);
 	enter(p, PHASE_HELLO, epoll);

@@ -20,6 +20,7 @@ struct relay_index;
 
 struct shape {
 	unsigned sessions;
+	unsigned first;	  /* number of the first session */
 	unsigned streams; /* data streams of a session */
 	uint64_t packets; /* of a stream */
 	uint32_t size;	  /* bytes of a packet, without padding */

@@ -26,6 +26,9 @@ IDS = {relay.SEND_METADATA: "h", relay.CLOSE_STREAM: "h",
 SIZES = {relay.ADD_STREAM: 12, relay.VERSION: 8, relay.SEND_METADATA: 0,
          relay.CHUNK_EXISTS: 5, relay.GET_CONFIGURATION: 12}
 
+# "Is there still ...?"
+POLLED = {relay.DATA_PENDING, relay.CHUNK_EXISTS}
+
 
 def requests(stream):
     """(offset, size with header, command)"""
@@ -69,15 +72,16 @@ class Wire:
         self.is_data = name.startswith("data")
         self.sent = (folder / f"{name}.c2s.bin").read_bytes()
         self.ids = list(id_fields(self.sent, self.is_data))
-        self.replies = []  # (end of its bytes, command, bytes)
+        self.replies = []  # (end of its bytes, command, bytes, request)
         if self.is_data:
             return
         replies, at = (folder / f"{name}.s2c.bin").read_bytes(), 0
-        for _, _, command in requests(self.sent):
+        for begin, asked, command in requests(self.sent):
             size = reply_size(command, replies, at)
             if size > 0:
                 self.replies.append((at + size, command,
-                                     replies[at:at + size]))
+                                     replies[at:at + size],
+                                     slice(begin, begin + asked)))
             at += size
         relay.equal(at, len(replies), "recorded replies")
 
@@ -142,12 +146,24 @@ class Replay:
 
     def answers(self, wire, end):
         while self.next_reply[wire.name] < len(wire.replies):
-            upto, command, want = wire.replies[self.next_reply[wire.name]]
+            upto, command, want, request = \
+                wire.replies[self.next_reply[wire.name]]
             if upto > end:
                 return
             self.next_reply[wire.name] += 1
-            self.compare(wire.name, command, want,
-                         self.read(self.open[wire.name], command))
+            got = self.read(self.open[wire.name], command)
+            if command in POLLED and want[-1] == 0:
+                got = self.poll(wire.name, command, request, got)
+            self.compare(wire.name, command, want, got)
+
+    def poll(self, name, command, request, got):
+        """A peer asks on until it is so: what follows builds on it."""
+        until = time.monotonic() + relay.TIMEOUT
+        while got[-1] == 1 and time.monotonic() < until:
+            time.sleep(0.002)
+            self.open[name].send(bytes(self.translated[name][request]))
+            got = self.read(self.open[name], command)
+        return got
 
     def read(self, conn, command):
         if command == relay.CREATE_SESSION:

@@ -196,6 +196,39 @@ def a_late_one_joins():
         equal(alone.create_session(chunk=7)[1], relay.FATAL, "unknown chunk")
 
 
+def one_that_ended_is_not_joined():
+    """Its control connection is gone, its bytes are still under way: who comes
+    with the same ids is another run, with chunks of its own."""
+    with relay.Daemon("-v", workers=1) as daemon:
+        old = Domain(daemon, USER)
+        equal(old.control.create_chunk(0), relay.OK, "chunk 0")
+        old.streams()
+        equal(old.control.index(old.stream, 0, 4096), relay.OK, "SEND_INDEX")
+        old.control.close()
+        until = time.monotonic() + 5
+        while "control connection ended" not in daemon.log_text():
+            check(time.monotonic() < until, "no end seen")
+            time.sleep(0.002)
+        new = Domain(daemon, USER)
+        check(new.dir != old.dir, f"both in {new.dir}")
+        for d in (new, old):
+            if d is new:
+                equal(d.control.create_chunk(0), relay.OK, "chunk 0")
+                d.streams()
+                d.packet()
+                d.settle()
+            else:
+                d.data.packet(d.stream, 0, bytes([0]) * 4096)
+        until = time.monotonic() + 5
+        while "session gone" not in daemon.log_text():
+            check(time.monotonic() < until, "the old one stays")
+            time.sleep(0.002)
+        equal(old.content(""), [0], "old")
+        equal(new.content(""), [0], "new")
+        old.data.close()
+        new.end()
+
+
 def snapshots_of_one_name_share_a_directory():
     with relay.Daemon() as daemon:
         for n in range(3):
@@ -261,7 +294,7 @@ def a_snapshot_moves_nothing_of_another_session():
 
 CASES = [domains_share_chunks, domains_clear_together,
          one_vanishes_in_a_rotation, both_vanish_in_a_rotation,
-         a_late_one_joins, snapshots_of_one_name_share_a_directory,
+         a_late_one_joins, one_that_ended_is_not_joined, snapshots_of_one_name_share_a_directory,
          a_snapshot_moves_nothing_of_another_session]
 
 if __name__ == "__main__":

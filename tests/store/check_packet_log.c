@@ -13,7 +13,7 @@
 
 #define PACKET_BYTES 4096
 #define CTF_STREAM 3
-#define RECENT 16 /* records that are kept in memory */
+#define RECENT 8 /* records that are kept in memory */
 
 static struct packet_log *log_;
 static struct folder *folder;

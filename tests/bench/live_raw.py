@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Live viewing with our own load generator and viewers: attach, cost of
+giving packets, viewers that stop, late answers, idle sessions, start."""
+import statistics
+import threading
+import time
+
+from servers import GIB, Server, warm
+
+MIB = 1 << 20
+
+
+def only(runs, key):
+    """That figure of all runs."""
+    return [r[key] for r in runs]
+
+
+def attach(options, name):
+    """ms of the relay's time to attach: LIST_SESSIONS, ATTACH_SESSION and
+    GET_METADATA, as a viewer waits for them"""
+    load = {"streams": 4, "packets": 5, "size": "4k", "beacon": 1000}
+    view = {"streams": 4, "packets": 5, "size": "4k"}
+    with Server(name, options) as server, server.background(load):
+        said = [server.view(view) for _ in range(5)]
+    return {"value": statistics.median(s["begin_us"]["p100"] / 1e3
+                                       for s in said),
+            "attach_only_ms": statistics.median(
+                s["attach_us"]["p100"] / 1e3 for s in said)}
+
+
+def give(options, name, size, streams, viewers=1):
+    """CPU seconds of the relay per GiB given to viewers, of a session that
+    was recorded before and is open"""
+    total = int(options.gib * GIB)
+    shape = {"streams": streams, "size": size,
+             "packets": total // (streams * size)}
+    with Server(name, options) as server:
+        warm(server.dir, total + 64 * MIB)
+        with server.background(dict(shape, beacon=100000)):
+            server.mark()
+            said = server.view(dict(shape, viewers=viewers))
+            cpu_s = server.cpu_s()
+    return {"value": cpu_s / (said["bytes"] / GIB),
+            "us_per_packet": cpu_s / said["packets"] * 1e6,
+            "mib_per_s": said["bytes"] / said["wall_s"] / MIB}
+
+
+def give_256k(options, name):
+    """CPU s/GiB given to a viewer, packets of 256 KiB"""
+    return give(options, name, 256 << 10, 4)
+
+
+def give_4k(options, name):
+    """CPU s/GiB given to a viewer, packets of 4 KiB"""
+    return give(options, name, 4 << 10, 2)
+
+
+def give_8_viewers(options, name):
+    """CPU s/GiB given to 8 viewers of one session, packets of 256 KiB"""
+    return give(options, name, 256 << 10, 4, viewers=8)
+
+
+def stopped_viewer(options, name):
+    """p99 of writers' index round trip with a viewer stopped in mid-packet,
+    as a multiple of that without"""
+    shape = {"streams": 2, "size": "256k", "packets": 250}
+    load = dict(shape, beacon=1000, rate=100, outstanding=4, hold=3000)
+    p99 = {}
+    for is_stopped in (False, True):
+        with Server(name, options) as server:
+            said = []
+            viewer = threading.Thread(target=lambda s=server: said.append(
+                s.view(dict(shape, stall=5500))))
+            if is_stopped:
+                viewer.start()
+            p99[is_stopped] = server.load(load)["index_reply_us"]["p99"]
+            if is_stopped:
+                viewer.join()
+                if not said or not 0 < said[0]["stalled_bytes"] < 256 << 10:
+                    raise RuntimeError("the viewer did not stop in a packet")
+    return {"value": p99[True] / p99[False], "p99_us": p99[True],
+            "p99_without_us": p99[False]}
+
+
+def late_answer(options, name):
+    """ms at the 99th percentile from an index sent to the answer that
+    announces it to a viewer that waits, beside 100 idle sessions"""
+    idle = {"sessions": 100, "first": 1, "streams": 2, "packets": 1,
+            "size": "4k", "beacon": 1000}
+    shape = {"streams": 1, "size": "4k", "packets": 1000}
+    with Server(name, options) as server, server.background(idle):
+        sent = server.dir + "/sent"
+        with open(sent, "wb") as f:
+            f.truncate(8 * shape["packets"])
+        load = dict(shape, beacon=1000, rate=200, sent=sent)
+        with server.background(load, is_held=False):
+            # A viewer that polls: the reference never makes it wait.
+            said = server.view(dict(shape, sent=sent))
+    return {"value": said["latency_us"]["p99"] / 1e3,
+            "p50_ms": said["latency_us"]["p50"] / 1e3,
+            "max_ms": said["latency_us"]["p100"] / 1e3,
+            "requests": said["requests"]}
+
+
+IDLE = {"sessions": 1000, "streams": 4, "packets": 1, "size": "4k",
+        "beacon": 1000}
+
+
+def idle(options, name):
+    """MiB that 1,000 idle live sessions of 4 streams add"""
+    with Server(name, options) as server:
+        before = server.memory()
+        with server.background(IDLE):
+            time.sleep(2)
+            grown = server.memory() - before
+            server.mark()
+            time.sleep(5)
+            cpu_s = server.cpu_s()
+    return {"value": grown / MIB, "kib_per_session": grown / 1024 / 1000,
+            "cpu_percent": cpu_s / 5 * 100}
+
+
+def start(options, name):
+    """ms from exec to listening"""
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        with Server(name, options):
+            took.append((time.monotonic() - began) * 1e3)
+    return {"value": statistics.median(took)}
