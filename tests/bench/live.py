@@ -48,7 +48,7 @@ def stock_measures():
             found.append(Measure(
                 f"latency-{viewer}-{live_us // 1000}", functools.partial(
                     live_stock.run, "latency", viewer=viewer,
-                    live_us=live_us, seconds=12),
+                    live_us=live_us, seconds=20 if live_us < 500000 else 12),
                 of_reference=1.0, text=f"ms from tracepoint to {viewer}'s "
                 f"line, timer {live_us / 1e6:g} s"))
     return found
@@ -64,6 +64,7 @@ def measures():
         Measure("stopped-viewer", live_raw.stopped_viewer, limit=2),
         Measure("late-answer", live_raw.late_answer, limit=1),
         Measure("idle", live_raw.idle, limit=16),
+        Measure("idle-cpu", live_raw.idle_cpu, of_reference=0.5),
         Measure("start", live_raw.start, limit=50),
     ] + stock_measures()
 
@@ -92,6 +93,14 @@ def take(measure, options):
             except RuntimeError as error:
                 errors.append(f"{server}: {error}")
     return runs, errors
+
+
+def is_wanted(measure, only):
+    """NAME is that figure, or all that begin so if none has that name."""
+    names = {m.name for m in measures()}
+    return not only or any(
+        measure.name == n or (n not in names and measure.name.startswith(n))
+        for n in only)
 
 
 def report(measure, runs, errors):
@@ -145,8 +154,7 @@ def main():
         sys.exit(f"{options.scratch}: not enough room")
     results = []
     for m in measures():
-        if options.only and not any(m.name.startswith(n)
-                                    for n in options.only):
+        if not is_wanted(m, options.only):
             continue
         results.append(report(m, *take(m, options)))
         if options.json:

@@ -175,7 +175,9 @@ static void
 begin_run(struct peer *p)
 {
 	p->began_ns = clock_now_ns();
-	p->beacon_ns = p->began_ns + p->options->beacon_ms * NS_PER_MS;
+	/* Timers of sessions have nothing to do with each other. */
+	p->beacon_ns = p->began_ns + p->options->beacon_ms * NS_PER_MS *
+					 (p->number * 619 % 1000) / 1000;
 	send_metadata(p);
 }
 
