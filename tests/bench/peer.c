@@ -231,7 +231,10 @@ next_phase(const struct peer *p)
 		return p->indexed == feed_total(&p->feed) ? PHASE_HOLD
 							  : PHASE_RUN;
 	case PHASE_HOLD:
-		return clock_now_ns() >= p->wake_ns ? PHASE_ASK : PHASE_HOLD;
+		if (clock_now_ns() < p->wake_ns)
+			return PHASE_HOLD;
+		/* A stream that is not asked for counts as pending. */
+		return p->options->shape.packets == 0 ? PHASE_CLOSE : PHASE_ASK;
 	case PHASE_ASK:
 		return p->is_pending ? PHASE_WAIT : PHASE_CLOSE;
 	case PHASE_WAIT:
@@ -416,6 +419,10 @@ peer_step(struct peer *p, int epoll)
 			send_packets(p);
 		if (p->phase == PHASE_RUN || p->phase == PHASE_HOLD)
 			send_beacons(p);
+		if (p->phase == PHASE_HOLD && p->options->is_asking &&
+		    p->number == 0 && p->n_expected == 0 &&
+		    next_phase(p) == PHASE_HOLD)
+			ask_pending(p);
 		if (p->n_expected == 0 && next_phase(p) != p->phase)
 			enter(p, next_phase(p), epoll);
 	} while (p->phase != before && p->phase != PHASE_DONE);
