@@ -30,13 +30,12 @@ flags_of(struct viewer *v, const struct position *p)
 {
 	const struct position *m = p->trace->metadata;
 	uint32_t flags = 0;
-	uint64_t length;
 
-	if (m != NULL) {
-		length = metadata_log_length(m->stream->metadata);
-		if (length == 0 || length > m->sent)
-			flags |= LIVE_FLAG_NEW_METADATA;
-	}
+	/* Not while a cleared session's metadata comes again: babeltrace 1.5
+	 * asks until it gets some, and this viewer has it all. */
+	if (m != NULL && (m->sent == 0 || metadata_log_length(
+					      m->stream->metadata) > m->sent))
+		flags |= LIVE_FLAG_NEW_METADATA;
 	if (viewer_has_unannounced(v))
 		flags |= LIVE_FLAG_NEW_STREAM;
 	return flags;

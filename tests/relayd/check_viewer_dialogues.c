@@ -335,7 +335,8 @@ compare_index(size_t at, const struct dialogue_part *want, uint64_t last_beacon)
 
 	/* doc/compat.md: only when there is one. */
 	w.flags &= ~LIVE_FLAG_NEW_STREAM;
-	/* During a clear the reference knows nothing, we know what we knew. */
+	/* During a clear the reference knows nothing, we know what we knew, and
+	 * what the viewer has of the metadata. */
 	if (w.status == LIVE_INDEX_RETRY && w.flags != 0 &&
 	    got.status == LIVE_INDEX_INACTIVE) {
 		ck_assert_uint_eq(got.timestamp_end, last_beacon);
