@@ -71,6 +71,7 @@ class Daemon:
             stdout=self.log, stderr=self.log, preexec_fn=self.limit)
         self.control_port = self._port(self.rundir / "relayd/control.port")
         self.data_port = self._port(self.rundir / "relayd/data.port")
+        self.live_port = self._port(self.rundir / "relayd/live.port")
 
     def kill(self):
         """As a crash does."""
@@ -321,13 +322,13 @@ class Session:
         equal(code, OK, f"ADD_STREAM {channel}")
         return handle
 
-    def packet(self, size=4000, padding=96):
+    def packet(self, size=4000, padding=96, **fields):
         payload = hashlib.sha256(
             f"{self.path} {self.seq}".encode()).digest() * (size // 32 + 1)
         payload = payload[:size]
         self.data.packet(self.stream, self.seq, payload, padding)
         equal(self.control.index(self.stream, self.seq, size + padding,
-                                 content=size), OK, "SEND_INDEX")
+                                 content=size, **fields), OK, "SEND_INDEX")
         self.written += payload + bytes(padding)
         self.seq += 1
 

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What viewers should not do, with a good viewer and a good writer beside
+that must not notice (live 5, W1, W2, W8 to W10; live 6).
+
+Arguments: cases by name, all if none. TP_TEST_LONG=1 waits for slow limits.
+"""
+import contextlib
+import os
+import resource
+import select
+import struct
+import sys
+import threading
+import time
+
+import relay
+import viewer
+from relay import NONE, check, equal
+from viewer import Live, Viewer, Watched, neighbours
+
+MIB = 1 << 20
+SOON = 5  # seconds; for what takes milliseconds on an idle machine
+BIG = 16 * MIB  # more than the sockets between hold
+
+
+def wait_for(what, condition, seconds=SOON):
+    until = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < until, f"not within {seconds} s: {what}")
+        time.sleep(0.01)
+
+
+def greeted(daemon, minor=4):
+    v = Viewer(daemon, minor)
+    equal(v.connect()[1:], (2, 15, 0), "CONNECT")
+    return v
+
+
+def attached(daemon, title, minor=4):
+    """(viewer, session id, streams)"""
+    v = Viewer(daemon, minor)
+    v.connect()
+    ident = v.find(title).id
+    return v, ident, v.ready(ident)
+
+
+def ids(streams):
+    """(data stream, metadata stream)"""
+    (data,) = [s.id for s in streams if not s.is_metadata]
+    (meta,) = [s.id for s in streams if s.is_metadata]
+    return data, meta
+
+
+def refused(v, stream, what):
+    """Every request that names STREAM is answered with an error."""
+    equal(v.next_index(stream).status, viewer.ERR, f"{what}: GET_NEXT_INDEX")
+    equal(v.packet(stream, 0, 16)[0], viewer.PACKET_ERR,
+          f"{what}: GET_PACKET")
+    equal(v.metadata(stream)[0], viewer.METADATA_ERR, f"{what}: GET_METADATA")
+
+
+# Requests -------------------------------------------------------------------
+
+def packets_beyond_the_file():
+    """W1: 4 GiB, sums beyond 64 bits, before any index."""
+    with relay.Daemon() as daemon, neighbours(daemon):
+        s = Live(daemon, "victim")
+        for _ in range(4):
+            s.packet()
+        s.wait_written()
+        v, _, streams = attached(daemon, "victim")
+        data, meta = ids(streams)
+        equal(v.packet(data, 0, 16)[0], viewer.PACKET_ERR, "before any index")
+        equal(v.packet(meta, 0, 16)[0], viewer.PACKET_ERR, "of metadata")
+        i = v.next_index(data)
+        equal((i.status, i.offset, i.size), (viewer.OK, 0, 8 * 4096), "index")
+        before = daemon.rss()
+        for offset, length in ((0, 0xffffffff), (0, 0xfffffff4),
+                               (4096, 0xffffffff), (NONE, 1), (NONE, 0),
+                               (NONE - 15, 16), (NONE - 4095, 4096),
+                               (1 << 63, 0x7fffffff), (1 << 63, 1),
+                               (4 * 4096, 1), (4 * 4096 - 1, 2),
+                               (0, 4 * 4096 + 1), (4 * 4096 + 1, 0)):
+            equal(v.packet(data, offset, length), (viewer.PACKET_ERR, b""),
+                  f"GET_PACKET {offset} + {length}")
+        grown = daemon.rss() - before
+        check(grown < 16 * MIB, f"{grown >> 20} MiB for refusals")
+        equal(v.packet(data, 0, 4 * 4096), (viewer.PACKET_OK, s.written),
+              "the whole file")
+        equal(v.packet(data, 4096, 0), (viewer.PACKET_OK, b""), "no byte")
+        v.close()
+        s.finish()
+
+
+def foreign_ids():
+    """W1, W10: nothing is given to those that are not attached."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        own = Live(daemon, "mine")
+        own.packet()
+        v, mine, streams = attached(daemon, "mine")
+        known = {s.id for s in streams}
+        strangers = [0, NONE, NONE >> 1, 1 << 63, good.stream, good.meta,
+                     max(known) + 1000, mine + 1000]
+        check(not known & set(strangers), "ids are given twice")
+        for stream in strangers:
+            refused(v, stream, f"stream {stream:#x}")
+        for session in 0, NONE, 1 << 63, mine + 1000:
+            equal(v.attach(session), (viewer.UNKNOWN, []), "ATTACH_SESSION")
+            equal(v.new_streams(session), (viewer.STREAMS_ERR, []),
+                  "GET_NEW_STREAMS")
+            equal(v.detach(session), 2, "DETACH_SESSION of none")
+        equal(v.new_streams(good.id), (viewer.STREAMS_ERR, []),
+              "GET_NEW_STREAMS of a session attached elsewhere")
+        equal(v.detach(good.id), 3, "DETACH_SESSION of one attached elsewhere")
+        equal(v.attach(mine)[0], viewer.ALREADY, "attached twice")
+        equal(v.detach(mine), 1, "DETACH_SESSION")
+        for stream in known:
+            refused(v, stream, "stream of a session it left")
+        equal(v.detach(mine), 3, "DETACH_SESSION, again")
+        v.close()
+        own.finish()
+
+
+def nothing_without_a_viewer_session():
+    """No CREATE_SESSION: NO_SESSION, ERR; then all is well."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        v = greeted(daemon)
+        for seek in viewer.BEGINNING, viewer.LAST, 77:
+            equal(v.attach(good.id, seek), (viewer.NO_SESSION, []),
+                  "ATTACH_SESSION")
+        equal(v.detach(good.id), 3, "DETACH_SESSION")
+        equal(v.new_streams(good.id)[0], viewer.STREAMS_ERR,
+              "GET_NEW_STREAMS")
+        for stream in good.stream, good.meta:
+            refused(v, stream, "without CREATE_SESSION")
+        equal(v.create(), 1, "CREATE_SESSION")
+        for seek in 0, 3, 0xffffffff:
+            equal(v.attach(good.id, seek), (viewer.SEEK_ERR, []), "seek")
+        equal(v.find("good").clients, 1, "clients after bad seeks")
+        equal(v.attach(good.id)[0], viewer.ATTACHED, "ATTACH_SESSION")
+        equal(v.find("good").clients, 2, "clients")
+        equal(v.create(), 1, "a second CREATE_SESSION")
+        equal(v.find("good").clients, 1, "clients after it")
+        equal(v.attach(good.id)[0], viewer.ATTACHED, "ATTACH_SESSION, again")
+        v.close()
+
+
+def no_connect_first():
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        for request in (viewer.frame(viewer.LIST),
+                        viewer.frame(viewer.CREATE),
+                        viewer.attach_request(good.id),
+                        viewer.id_request(viewer.NEXT_INDEX, good.stream),
+                        viewer.packet_request(good.stream, 0, 4096),
+                        viewer.id_request(viewer.METADATA, good.meta),
+                        viewer.id_request(viewer.NEW_STREAMS, good.id),
+                        viewer.id_request(viewer.DETACH, good.id),
+                        viewer.frame(0), viewer.frame(99), b"\xff" * 36):
+            v = Viewer(daemon)
+            v.send(request)
+            equal(v.ends(SOON), b"", f"reply to {request.hex()}")
+
+
+def versions():
+    """The major number decides (live 1.3)."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        for major, kind in ((1, 1), (3, 1), (0, 1), (0xffffffff, 1), (2, 0),
+                            (2, 3), (2, 0xffffffff)):
+            v = Viewer(daemon)
+            v.send(viewer.connect_request(4, major, kind))
+            equal(v.ends(SOON), b"", f"major {major}, type {kind}")
+        seen = {good.viewer.connect()[0]}
+        for minor in 0, 1, 2, 3, 4, 14, 15, 16, 99, 0xffffffff:
+            v = Viewer(daemon, minor)
+            ident, *rest = v.connect()
+            equal(rest, [2, 15, 0], f"CONNECT of 2.{minor}")
+            check(ident not in seen, f"viewer session {ident} given twice")
+            seen.add(ident)
+            equal([s.name for s in v.list()], ["good"], f"list of 2.{minor}")
+            streams = v.ready(good.id)
+            equal(v.next_index(ids(streams)[0]).status, viewer.OK, "index")
+            # Another version on the same connection counts from then on.
+            v.minor = 4 if minor >= 15 else 15
+            v.connect()
+            equal([s.name for s in v.list()], ["good"], "list afterwards")
+            equal(v.connect(kind=2)[0], 0, "a notification connection")
+            v.close()
+
+
+def unknown_commands():
+    """11, and closed; the payload of one is not waited for."""
+    with relay.Daemon() as daemon, neighbours(daemon):
+        for command in 0, 10, 11, 99, 0x80000000, 0xffffffff:
+            for size in 0, 20, NONE:
+                v = greeted(daemon)
+                v.send(viewer.frame(command, b"", size))
+                equal(v.ends(SOON), struct.pack(">I", 11),
+                      f"command {command}")
+
+
+def data_size_is_not_believed():
+    """P2: Trace Compass says 20 for 8, and 0 for 20."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        for size in 0, 1, 20, 1 << 20, 1 << 40, NONE:
+            v = Viewer(daemon)
+            v.send(viewer.frame(viewer.CONNECT, struct.pack(
+                ">QIII", NONE, 2, 4, 1), size))
+            equal(v.unpack(">QIII")[1:], (2, 15, 0), "CONNECT")
+            v.send(viewer.frame(viewer.CREATE, b"", size))
+            equal(v.unpack(">I"), (1,), "CREATE_SESSION")
+            v.send(viewer.frame(viewer.ATTACH, struct.pack(
+                ">QQI", good.id, NONE, 1), size))
+            equal(v._streams()[0], viewer.ATTACHED, "ATTACH_SESSION")
+            v.send(viewer.frame(viewer.NEXT_INDEX, struct.pack(
+                ">Q", good.stream), size))
+            equal(v.unpack(">7QII")[7], viewer.OK, "GET_NEXT_INDEX")
+            v.close()
+
+
+CASES = [packets_beyond_the_file, foreign_ids,
+         nothing_without_a_viewer_session, no_connect_first, versions,
+         unknown_commands, data_size_is_not_believed]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))
