@@ -24,6 +24,11 @@ SOON = 5  # seconds; for what takes milliseconds on an idle machine
 BIG = 16 * MIB  # more than the sockets between hold
 
 
+# A sanitizer keeps what was freed; here memory is counted.
+COUNTED = {"ASAN_OPTIONS":
+           os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
+
+
 def wait_for(what, condition, seconds=SOON):
     until = time.monotonic() + seconds
     while not condition():
@@ -64,7 +69,7 @@ def refused(v, stream, what):
 
 def packets_beyond_the_file():
     """W1: 4 GiB, sums beyond 64 bits, before any index."""
-    with relay.Daemon() as daemon, neighbours(daemon):
+    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon):
         s = Live(daemon, "victim")
         for _ in range(4):
             s.packet()
@@ -218,9 +223,221 @@ def data_size_is_not_believed():
             v.close()
 
 
+# Connections ----------------------------------------------------------------
+
+def half_requests():
+    """Silence in mid-request, half-closed: nobody waits, all is given back."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        before = daemon.descriptors()
+        silent = []
+        whole = (viewer.connect_request(), viewer.attach_request(good.id),
+                 viewer.packet_request(good.stream, 0, 4096))
+        for request in whole:
+            for cut in 1, 8, 15, 16, 17, len(request) - 1:
+                v = Viewer(daemon)
+                if request is not whole[0]:
+                    v.connect()
+                    v.ready(good.id)
+                v.send(request[:cut])
+                silent.append(v)
+            good.step()
+        equal(daemon.descriptors() - before >= len(silent), True,
+              "they are open")
+        for v in silent[::2]:
+            v.sock.shutdown(relay.socket.SHUT_WR)
+            equal(v.ends(SOON), b"", "half-closed in mid-request")
+        for v in silent[1::2]:
+            v.close()
+        wait_for("descriptors are given back",
+                 lambda: daemon.descriptors() <= before)
+        wait_for("one client", lambda: clients(daemon, "good") == 1)
+
+
+def clients(daemon, title, minor=4):
+    v = greeted(daemon, minor)
+    found = v.find(title).clients
+    v.close()
+    return found
+
+
+def one_byte_at_a_time():
+    """P24: the same dialogue as in whole segments."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        v = Viewer(daemon)
+        v.send = lambda blob: [v.sock.sendall(blob[i:i + 1])
+                               for i in range(len(blob))]
+        v.connect()
+        equal(v.find("good").id, good.id, "LIST_SESSIONS")
+        data, meta = ids(v.ready(good.id))
+        equal(v.metadata(meta), (viewer.METADATA_OK, b"metadata of good"),
+              "GET_METADATA")
+        read = b""
+        while len(read) < len(good.seen):
+            i = v.next_index(data)
+            equal(i.status, viewer.OK, "GET_NEXT_INDEX")
+            status, part = v.packet(data, i.offset, i.size // 8)
+            equal(status, viewer.PACKET_OK, "GET_PACKET")
+            read += part
+        check(read == good.seen, "another content")
+        equal(v.new_streams(good.id), (viewer.STREAMS_OK, []),
+              "GET_NEW_STREAMS")
+        equal(v.detach(good.id), 1, "DETACH_SESSION")
+        v.close()
+
+
+def requests_in_one_segment():
+    """Never done by stock viewers; each is answered, in order."""
+    with relay.Daemon() as daemon, neighbours(daemon) as good:
+        v = Viewer(daemon)
+        v.send(viewer.connect_request() + viewer.frame(viewer.CREATE)
+               + viewer.attach_request(good.id)
+               + viewer.id_request(viewer.NEXT_INDEX, good.stream)
+               + viewer.packet_request(good.stream, 0, 4096)
+               + viewer.id_request(viewer.METADATA, good.meta)
+               + viewer.id_request(viewer.DETACH, good.id)
+               + viewer.frame(99) + b"never looked at")
+        v.unpack(">QIII")
+        equal(v.unpack(">I"), (1,), "CREATE_SESSION")
+        equal(len(v._streams()[1]), 2, "streams")
+        equal(v.unpack(">7QII")[7], viewer.OK, "GET_NEXT_INDEX")
+        equal(v.unpack(">III"), (viewer.PACKET_OK, 4096, 0), "GET_PACKET")
+        check(v.read(4096) == good.seen[:4096], "another packet")
+        equal(v.unpack(">QI"), (16, viewer.METADATA_OK), "GET_METADATA")
+        equal(v.read(16), b"metadata of good", "metadata")
+        equal(v.unpack(">I"), (1,), "DETACH_SESSION")
+        equal(v.ends(SOON), struct.pack(">I", 11), "the end")
+
+
+def flood_unread():
+    """Requests without end, replies never read: little is kept."""
+    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+        flood = []
+        for request in (viewer.id_request(viewer.NEXT_INDEX, good.meta),
+                        viewer.frame(viewer.LIST),
+                        viewer.packet_request(good.stream, 0, 4096)):
+            v = Viewer(daemon)
+            v.connect()
+            data, _ = ids(v.ready(good.id))
+            equal(v.next_index(data).status, viewer.OK, "index")
+            v.sock.setblocking(False)
+            flood.append((v, memoryview(request * 20_000)))
+        before, until = daemon.rss(), time.monotonic() + 2
+        while time.monotonic() < until:
+            for v, blob in flood:
+                with contextlib.suppress(BlockingIOError):
+                    # Whole requests or not: what the socket takes.
+                    v.sock.send(blob)
+            good.step(1)
+        grown = daemon.rss() - before
+        check(grown < 16 * MIB, f"{grown >> 20} MiB are kept")
+        for v, _ in flood:
+            v.reset()
+        wait_for("one client", lambda: clients(daemon, "good") == 1)
+
+
+# Those that do not read ----------------------------------------------------
+
+def packets_that_are_not_read():
+    """W2: 16 MiB each for 8 viewers, of which none reads a byte."""
+    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+        s = Live(daemon, "big")
+        s.packet(BIG, 0)
+        s.wait_written()
+        before = daemon.rss()
+        stalled = []
+        for _ in range(8):
+            v, _, streams = attached(daemon, "big")
+            data, _ = ids(streams)
+            equal(v.next_index(data).size, 8 * BIG, "size")
+            v.send(viewer.packet_request(data, 0, BIG))
+            stalled.append(v)
+        for _ in range(20):
+            good.step(1)
+            s.packet()
+        s.wait_written()
+        grown = daemon.rss() - before
+        check(grown < BIG, f"{grown >> 20} MiB for 8 x 16 MiB")
+        # One goes on, and has lost nothing.
+        equal(stalled[0].unpack(">III"), (viewer.PACKET_OK, BIG, 0), "header")
+        check(stalled[0].read(BIG) == s.written[:BIG], "another packet")
+        equal(stalled[0].next_index(data).offset, BIG, "the next index")
+        for v in stalled:
+            v.reset()
+        wait_for("no client", lambda: clients(daemon, "big") == 0)
+        s.finish()
+
+
+def the_unread_are_closed():
+    """Half a request, or a reply of which nothing is taken: not for ever."""
+    env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "1000"}
+    with relay.Daemon(env=env) as daemon, neighbours(daemon) as good:
+        s = Live(daemon, "big")
+        s.packet(BIG, 0)
+        s.wait_written()
+        v, _, streams = attached(daemon, "big")
+        data, _ = ids(streams)
+        v.next_index(data)
+        v.send(viewer.packet_request(data, 0, BIG))
+        half, _, _ = attached(daemon, "big")
+        half.send(viewer.frame(viewer.LIST)[:15])
+        idle, _, _ = attached(daemon, "big")
+        equal(clients(daemon, "big"), 3, "clients")
+        equal(half.ends(10), b"", "half a request")
+        wait_for("the unread one is closed",
+                 lambda: clients(daemon, "big") == 1, 10)
+        check(len(v.ends(10)) < BIG, "all of it came")
+        good.step()
+        equal([x.name for x in idle.list() if x.clients == 1], ["good", "big"],
+              "the idle one is served")
+        idle.close()
+        s.finish()
+
+
+def listing_of_1000_sessions():
+    """Both layouts, whole; and read by nobody."""
+    count = 1000
+    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+        crowd = []
+        for n in range(count):
+            c = daemon.control()
+            c.version()
+            _, code, _ = c.create_session(
+                name=f"session-{n}", uuid=struct.pack(">QQ", 1, n), live=n)
+            equal(code, relay.OK, "CREATE_SESSION")
+            crowd.append(c)
+        want = {f"session-{n}" for n in range(count)} | {"good"}
+        for minor in 4, 15:
+            v = greeted(daemon, minor)
+            wait_for("all are listed", lambda: len(v.list()) == count + 1)
+            found = v.list()
+            equal({s.name for s in found}, want, f"names, 2.{minor}")
+            equal(len({s.id for s in found}), count + 1, "ids")
+            equal({s.timer for s in found if s.name == "session-7"}, {7},
+                  "timer")
+            equal({s.host for s in found}, {"h"}, "hosts")
+            v.close()
+        before = daemon.rss()
+        unread = []
+        for _ in range(20):
+            v = greeted(daemon)
+            v.send(viewer.frame(viewer.LIST) * 200)
+            unread.append(v)
+        good.step(10)
+        grown = daemon.rss() - before
+        check(grown < 20 * 2 * MIB, f"{grown >> 20} MiB for 20 listings")
+        for c in unread + crowd:
+            c.close()
+        v = greeted(daemon)
+        wait_for("one is listed", lambda: len(v.list()) == 1)
+        v.close()
+
+
 CASES = [packets_beyond_the_file, foreign_ids,
          nothing_without_a_viewer_session, no_connect_first, versions,
-         unknown_commands, data_size_is_not_believed]
+         unknown_commands, data_size_is_not_believed, half_requests,
+         one_byte_at_a_time, requests_in_one_segment, flood_unread,
+         packets_that_are_not_read, the_unread_are_closed,
+         listing_of_1000_sessions]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

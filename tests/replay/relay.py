@@ -315,6 +315,7 @@ class Session:
         equal(self.control.code(STREAMS_SENT), OK, f"{name}: STREAMS_SENT")
         self.seq = 0
         self.written = b""
+        self.offsets = []
         self.dir = daemon.out / self.path / "ust/uid/0/64-bit"
 
     def add(self, channel, **fields):
@@ -329,6 +330,7 @@ class Session:
         self.data.packet(self.stream, self.seq, payload, padding)
         equal(self.control.index(self.stream, self.seq, size + padding,
                                  content=size, **fields), OK, "SEND_INDEX")
+        self.offsets.append(len(self.written))
         self.written += payload + bytes(padding)
         self.seq += 1
 
@@ -364,7 +366,7 @@ class Session:
         for i, at in enumerate(range(16, len(index), 72)):
             offset, _, _ = struct.unpack_from(">QQQ", index, at)
             number = struct.unpack_from(">Q", index, at + 64)[0]
-            equal((offset, number), (4096 * i, i), f"record {i}")
+            equal((offset, number), (self.offsets[i], i), f"record {i}")
 
 
 def run(cases):
