@@ -432,12 +432,264 @@ def listing_of_1000_sessions():
         v.close()
 
 
+# Comings and goings ---------------------------------------------------------
+
+def leave_anywhere(daemon, title, turn):
+    """Attach, then vanish with a reset, each time a little later."""
+    v = Viewer(daemon)
+    if turn % 10 > 0:
+        v.connect()
+    ident = v.find(title).id if turn % 10 > 1 else 0
+    if turn % 10 > 2:
+        v.create()
+    if turn % 10 == 3:
+        v.send(viewer.attach_request(ident))
+    data = ids(v.ready(ident))[0] if turn % 10 > 3 else 0
+    if turn % 10 == 5:  # half of it unread
+        v.send(viewer.frame(viewer.LIST) * 3)
+        v.read(10)
+    if turn % 10 > 5:
+        equal(v.next_index(data).status, viewer.OK, "index")
+    if turn % 10 == 7:
+        v.send(viewer.packet_request(data, 0, BIG))
+    if turn % 10 == 8:
+        v.send(viewer.packet_request(data, 0, BIG))
+        v.read(4096)
+    if turn % 10 == 9:  # a reply that may be held
+        v.send(viewer.id_request(viewer.NEXT_INDEX, data) * 3)
+    v.reset()
+
+
+def attach_and_vanish():
+    """P19, W9, and Ctrl-C at any time: nothing is left."""
+    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+        s = Live(daemon, "big")
+        s.packet(BIG, 0)
+        s.wait_written()
+        for turn in range(20):
+            leave_anywhere(daemon, "big", turn)
+        wait_for("no client, warm", lambda: clients(daemon, "big") == 0)
+        descriptors, memory = daemon.descriptors(), daemon.rss()
+        for turn in range(200):
+            leave_anywhere(daemon, "big", turn)
+            if turn % 20 == 0:
+                good.step(1)
+        wait_for("no client", lambda: clients(daemon, "big") == 0)
+        wait_for("descriptors are given back",
+                 lambda: daemon.descriptors() <= descriptors)
+        grown = daemon.rss() - memory
+        check(grown < 8 * MIB, f"{grown >> 10} KiB after 200 of them")
+        s.finish()
+
+
+def held_and_vanish():
+    """Those whose replies are held are seen to leave, at once."""
+    with relay.Daemon() as daemon, neighbours(daemon):
+        s = Live(daemon, "idle", timer=60_000_000)
+        waiting = []
+        for turn in range(20):
+            v, _, streams = attached(daemon, "idle")
+            data, _ = ids(streams)
+            for _ in range(3):
+                equal(v.next_index(data).status, viewer.RETRY, "index")
+            v.send(viewer.id_request(viewer.NEXT_INDEX, data))
+            waiting.append(v)
+        readable, _, _ = select.select([v.sock for v in waiting], [], [], 0.2)
+        check(len(readable) < len(waiting), "nobody is held")
+        for turn, v in enumerate(waiting):
+            v.reset() if turn % 2 else v.close()
+        wait_for("no client", lambda: clients(daemon, "idle") == 0)
+        s.finish()
+
+
+def stop_with_viewers():
+    """SIGTERM with viewers that wait, that read, and that do not."""
+    with relay.Daemon(env=COUNTED) as daemon:
+        good = Watched(daemon)
+        good.step()
+        s = Live(daemon, "big")
+        s.packet(BIG, 0)
+        s.wait_written()
+        crowd = []
+        for turn in range(12):
+            v, _, streams = attached(daemon, "big")
+            data, _ = ids(streams)
+            if turn % 4 > 0:
+                v.next_index(data)
+            if turn % 4 == 1:
+                v.send(viewer.packet_request(data, 0, BIG))
+            elif turn % 4 == 2:
+                for _ in range(3):
+                    v.next_index(data)
+                v.send(viewer.id_request(viewer.NEXT_INDEX, data))
+            elif turn % 4 == 3:
+                v.send(viewer.frame(viewer.LIST)[:9])
+            crowd.append(v)
+        began = time.monotonic()
+        daemon.stop()
+        took = time.monotonic() - began
+        check(took < SOON, f"{took:.1f} s")
+        for v in crowd + [good.viewer]:
+            v.ends(SOON)
+        good.session.check()
+        s.check()
+
+
+def out_of_descriptors():
+    """Viewers are turned away; who is there is served, writers too."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
+    with relay.Daemon(limit=few) as daemon, neighbours(daemon) as good:
+        crowd = [Viewer(daemon) for _ in range(150)]
+        good.step()
+        for v in crowd[:40]:
+            v.connect()
+            equal([s.name for s in v.list()], ["good"], "LIST_SESSIONS")
+        wait_for("somebody is turned away",
+                 lambda: any(is_closed(v) for v in crowd[40:]))
+        good.step()
+        for v in crowd:
+            v.close()
+        wait_for("a later viewer is served", lambda: is_served(daemon), 10)
+        wait_for("one client", lambda: clients(daemon, "good") == 1)
+
+
+def is_closed(v):
+    v.sock.settimeout(0.01)
+    try:
+        return v.sock.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def is_served(daemon):
+    v = Viewer(daemon)
+    v.sock.settimeout(1)
+    try:
+        v.connect()
+        return len(v.list()) == 1
+    except (relay.Failed, OSError):
+        return False
+    finally:
+        v.close()
+
+
+# Options --------------------------------------------------------------------
+
+def viewers_per_session():
+    """--max-viewers-per-session; a place is free when its viewer is gone."""
+    with relay.Daemon("--max-viewers-per-session", "2") as daemon, \
+            neighbours(daemon) as good:
+        other = Live(daemon, "other")
+        first, _, _ = attached(daemon, "good")
+        late = greeted(daemon)
+        late.create()
+        equal(late.attach(good.id), (viewer.ALREADY, []), "the third")
+        equal(first.detach(good.id), 1, "DETACH_SESSION")
+        equal(late.attach(good.id)[0], viewer.ATTACHED, "in its place")
+        equal(first.attach(good.id)[0], viewer.ALREADY, "the first again")
+        late.reset()
+        wait_for("the place of one that vanished", lambda: first.attach(
+            good.id)[0] == viewer.ATTACHED)
+        there = [attached(daemon, "other")[0] for _ in range(2)]
+        equal(first.attach(there[0].find("other").id)[0], viewer.ALREADY,
+              "the third of another session")
+        for v in there + [first]:
+            v.close()
+        other.finish()
+
+
+def places_among_workers():
+    """Two live workers never give one place twice."""
+    with relay.Daemon("--max-viewers-per-session=2", "--live-workers=2",
+                      "--live-hold=off") as daemon:
+        good = Watched(daemon)
+        crowd = [greeted(daemon) for _ in range(16)]
+        for _ in range(50):
+            for v in crowd:
+                equal(v.create(), 1, "CREATE_SESSION")
+            for v in crowd:
+                v.send(viewer.attach_request(good.id))
+            taken = [v._streams()[0] for v in crowd].count(viewer.ATTACHED)
+            equal(taken, 1, "viewers beside the good one")
+        for v in crowd:
+            v.close()
+        good.step()
+        good.finish()
+
+
+def asked_in_vain(daemon, title, times):
+    """Seconds for so many questions to an idle stream."""
+    v, _, streams = attached(daemon, title)
+    data, _ = ids(streams)
+    began = time.monotonic()
+    for _ in range(times):
+        equal(v.next_index(data).status, viewer.RETRY, "of an idle stream")
+    took = time.monotonic() - began
+    v.close()
+    return took
+
+
+def replies_held_or_not():
+    """--live-hold: a poller waits for the live period, at most a second."""
+    for options, least, most in (((), 4, 60),
+                                 (("--live-hold=off",), 0, 4)):
+        with relay.Daemon(*options) as daemon, neighbours(daemon):
+            s = Live(daemon, "idle", timer=60_000_000)
+            took = asked_in_vain(daemon, "idle", 9)
+            check(least <= took < most, f"{options}: {took:.1f} s for 9")
+            s.finish()
+
+
+def several_live_workers():
+    """Every worker knows every session; ids are the same on all."""
+    with relay.Daemon("--live-workers=3") as daemon, \
+            neighbours(daemon) as good:
+        many = [Watched(daemon, f"s{n}") for n in range(6)]
+        for w in many:
+            w.step(2)
+        seen = set()
+        for _ in range(6):
+            v, ident, streams = attached(daemon, "s3")
+            equal(ident, many[3].id, "session id")
+            equal(ids(streams), (many[3].stream, many[3].meta), "stream ids")
+            (session,) = [x for x in v.list() if x.id == ident]
+            equal((session.clients, session.streams), (2, 2), "counts")
+            i = v.next_index(many[3].stream)
+            equal(v.packet(many[3].stream, i.offset, 4096)[1],
+                  many[3].seen[:4096], "packet")
+            refused(v, good.stream, "a stream it is not attached to")
+            seen.add(v.connect()[0])
+            v.reset()
+            wait_for("one client", lambda: clients(daemon, "s3") == 1)
+        equal(len(seen), 6, "viewer session ids")
+        waiting, data = [], many[0].stream
+        for _ in range(6):
+            v, _, _ = attached(daemon, "s0")
+            for _ in range(2):
+                v.next_index(data)
+            v.send(viewer.id_request(viewer.NEXT_INDEX, data))
+            waiting.append(v)
+        many[0].step(1)
+        for v in waiting:
+            while v.unpack(">7QII")[7] != viewer.OK:
+                v.send(viewer.id_request(viewer.NEXT_INDEX, data))
+            v.close()
+        for w in many:
+            w.step(1)
+            w.finish()
+
+
 CASES = [packets_beyond_the_file, foreign_ids,
          nothing_without_a_viewer_session, no_connect_first, versions,
          unknown_commands, data_size_is_not_believed, half_requests,
          one_byte_at_a_time, requests_in_one_segment, flood_unread,
          packets_that_are_not_read, the_unread_are_closed,
-         listing_of_1000_sessions]
+         listing_of_1000_sessions, attach_and_vanish, held_and_vanish,
+         stop_with_viewers, out_of_descriptors, viewers_per_session,
+         places_among_workers, replies_held_or_not, several_live_workers]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
