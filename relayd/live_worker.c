@@ -148,7 +148,7 @@ start(struct live_pool *p, struct live_worker *w,
 	w->timer_at = UINT64_MAX;
 	gallery_init(&w->gallery, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
-	viewer_desk_init(&w->desk, &w->loop, &w->gallery);
+	viewer_desk_init(&w->desk, &w->loop, &w->gallery, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK &&
 	    (event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0 ||

@@ -244,6 +244,7 @@ start_workers(struct lobby *l, int base_fd)
 		.n_workers = o->live_workers,
 		.holds_replies = o->live_hold,
 		.max_viewers = o->max_viewers,
+		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 	};
 	sigset_t all, old;
 	enum status st;

@@ -281,41 +281,52 @@ check_attach(const struct viewer *v, const struct gallery_session *s,
 		return LIVE_ATTACH_UNKNOWN;
 	if (q->seek != LIVE_SEEK_BEGINNING && q->seek != LIVE_SEEK_LAST)
 		return LIVE_ATTACH_SEEK_ERR;
-	if (viewer_attachment(v, q->id) != NULL ||
-	    (v->gallery->max_viewers != 0 &&
-		published(&s->session->clients) >= v->gallery->max_viewers))
+	if (viewer_attachment(v, q->id) != NULL)
 		return LIVE_ATTACH_ALREADY;
 	return LIVE_ATTACH_OK;
 }
 
-static enum status
+/* Taken first, then counted: viewers on other threads want it too. */
+static bool
+take_place(const struct viewer *v, struct live_session *s)
+{
+	uint64_t n = published_add(&s->clients, 1);
+
+	if (v->gallery->max_viewers == 0 || n <= v->gallery->max_viewers)
+		return true;
+	published_sub(&s->clients, 1);
+	return false;
+}
+
+static enum live_attach
 attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
 	struct position *p;
 	const struct list *n;
-	enum status st;
 
 	if (a == NULL)
-		return E_NOMEM;
+		return LIVE_ATTACH_UNKNOWN;
+	if (!take_place(v, s->session)) {
+		free(a);
+		return LIVE_ATTACH_ALREADY;
+	}
 	a->session = live_session_get(s->session);
 	list_add(&v->attachments, &a->node);
-	published_add(&s->session->clients, 1);
 	for (n = s->streams.next; n != &s->streams; n = n->next) {
 		struct live_stream *t =
 		    list_entry(n, struct gallery_stream, node)->stream;
 
-		st = viewer_add_position(v, t, &p);
-		if (st != OK) {
+		if (viewer_add_position(v, t, &p) != OK) {
 			viewer_detach(v, a);
-			return st;
+			return LIVE_ATTACH_UNKNOWN;
 		}
 		if (t->is_metadata)
 			continue;
 		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)
 						: packet_log_start(t->log);
 	}
-	return OK;
+	return LIVE_ATTACH_OK;
 }
 
 static enum live_outcome
@@ -327,8 +338,8 @@ serve_attach(
 	struct buf records = { 0 };
 	uint32_t count = 0;
 
-	if (status == LIVE_ATTACH_OK && attach(v, s, q->seek) != OK)
-		status = LIVE_ATTACH_UNKNOWN;
+	if (status == LIVE_ATTACH_OK)
+		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
 		count = viewer_announce(v, s->session, &records);
 		log_info("peer=%s viewer attached: session=%" PRIu64

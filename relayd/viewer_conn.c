@@ -308,10 +308,12 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
 }
 
 void
-viewer_desk_init(
-    struct viewer_desk *d, struct loop *loop, struct gallery *gallery)
+viewer_desk_init(struct viewer_desk *d, struct loop *loop,
+    struct gallery *gallery, uint64_t stall_ns)
 {
-	*d = (struct viewer_desk){ .loop = loop, .gallery = gallery };
+	*d = (struct viewer_desk){ .loop = loop,
+		.gallery = gallery,
+		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
 	list_init(&d->conns);
 	list_init(&d->held);
 }
@@ -383,7 +385,7 @@ viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 		c = list_entry(n, struct viewer_conn, node);
 		/* Progress may be a little later than the turn's time. */
 		if ((!c->is_sending && !c->is_partial) ||
-		    now_ns < c->progress_ns + VIEWER_STALL_NS)
+		    now_ns < c->progress_ns + d->stall_ns)
 			continue;
 		log_warn("peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
 		    c->is_sending ? "it has not read"

@@ -37,6 +37,7 @@ struct viewer_desk {
 	struct gallery *gallery;
 	struct list conns;
 	struct list held;   /* with a reply that waits for news */
+	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
 	unsigned n_sending; /* with a reply that the socket did not take */
 	unsigned n_partial; /* with the beginning of a request */
 };
@@ -64,8 +65,9 @@ struct viewer_conn {
 	struct live_held what;
 };
 
-void viewer_desk_init(
-    struct viewer_desk *d, struct loop *loop, struct gallery *gallery);
+/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. */
+void viewer_desk_init(struct viewer_desk *d, struct loop *loop,
+    struct gallery *gallery, uint64_t stall_ns);
 void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
 /* SOURCE has news: who waits for it is served. */
 void viewer_desk_wake(struct viewer_desk *d, const void *source);

@@ -737,6 +737,7 @@ def dribble():
                 relay.SEND_INDEX, relay.index_request(
                     s.stream, seq, 4096, content=300)))
             equal(s.control.read(4), u32(10), "SEND_INDEX")
+            s.offsets.append(len(s.written))
             s.written += payload + bytes(3796)
             s.seq += 1
         s.finish()

@@ -71,6 +71,7 @@ class Daemon:
             stdout=self.log, stderr=self.log, preexec_fn=self.limit)
         self.control_port = self._port(self.rundir / "relayd/control.port")
         self.data_port = self._port(self.rundir / "relayd/data.port")
+        self.live_port = self._port(self.rundir / "relayd/live.port")
 
     def kill(self):
         """As a crash does."""
@@ -314,6 +315,7 @@ class Session:
         equal(self.control.code(STREAMS_SENT), OK, f"{name}: STREAMS_SENT")
         self.seq = 0
         self.written = b""
+        self.offsets = []
         self.dir = daemon.out / self.path / "ust/uid/0/64-bit"
 
     def add(self, channel, **fields):
@@ -321,13 +323,14 @@ class Session:
         equal(code, OK, f"ADD_STREAM {channel}")
         return handle
 
-    def packet(self, size=4000, padding=96):
+    def packet(self, size=4000, padding=96, **fields):
         payload = hashlib.sha256(
             f"{self.path} {self.seq}".encode()).digest() * (size // 32 + 1)
         payload = payload[:size]
         self.data.packet(self.stream, self.seq, payload, padding)
         equal(self.control.index(self.stream, self.seq, size + padding,
-                                 content=size), OK, "SEND_INDEX")
+                                 content=size, **fields), OK, "SEND_INDEX")
+        self.offsets.append(len(self.written))
         self.written += payload + bytes(padding)
         self.seq += 1
 
@@ -363,7 +366,7 @@ class Session:
         for i, at in enumerate(range(16, len(index), 72)):
             offset, _, _ = struct.unpack_from(">QQQ", index, at)
             number = struct.unpack_from(">Q", index, at + 64)[0]
-            equal((offset, number), (4096 * i, i), f"record {i}")
+            equal((offset, number), (self.offsets[i], i), f"record {i}")
 
 
 def run(cases):
