@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import time
 
@@ -67,7 +68,8 @@ def take(measure, options):
                 continue
             try:
                 done.append(measure.take(options, server))
-            except RuntimeError as error:
+            except (RuntimeError, OSError,
+                    subprocess.SubprocessError) as error:
                 errors.append(f"{server}: {error}")
     return {"name": measure.name, "text": measure.text, "runs": runs,
             "errors": errors}

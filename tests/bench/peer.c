@@ -13,7 +13,10 @@
 #include "common/clock.h"
 #include "proto/relay.h"
 
+/* Twice as long each time: thousands of sessions that ask in a hurry would be
+ * what is measured. */
 #define ASK_AGAIN_NS (10 * NS_PER_MS)
+#define ASK_DOUBLINGS 7
 
 static bool
 is_live(const struct peer *p)
@@ -211,7 +214,8 @@ enter(struct peer *p, enum phase phase, int epoll)
 		ask_pending(p);
 		break;
 	case PHASE_WAIT:
-		p->wake_ns = clock_now_ns() + ASK_AGAIN_NS;
+		p->wake_ns = clock_now_ns() + (ASK_AGAIN_NS << p->n_waits);
+		p->n_waits += p->n_waits < ASK_DOUBLINGS;
 		break;
 	case PHASE_CLOSE:
 		ask_close(p);
