@@ -235,11 +235,14 @@ static void
 serve_all(struct viewer_conn *c)
 {
 	unsigned served = 0;
+	bool is_all = false;
+	size_t room;
 	ssize_t n;
 
-	while (served < VIEWER_TURN_REQUESTS && !c->is_sending) {
-		n = recv(c->fd, c->in + c->n_in, sizeof(c->in) - c->n_in,
-		    MSG_DONTWAIT);
+	/* Less than there was room for: nothing more is there. */
+	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all) {
+		room = sizeof(c->in) - c->n_in;
+		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -248,6 +251,7 @@ serve_all(struct viewer_conn *c)
 			viewer_conn_destroy(c);
 			return;
 		}
+		is_all = (size_t)n < room;
 		c->n_in += (unsigned)n;
 		set_partial(c, true);
 		c->progress_ns = clock_now_ns();

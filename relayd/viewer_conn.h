@@ -50,7 +50,8 @@ struct viewer_conn {
 	struct viewer *viewer;
 	struct event read_event, write_event;
 	bool has_events;
-	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX]; /* one request */
+	/* One request, and whether another one follows. */
+	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX + 1];
 	unsigned n_in;
 	struct buf out;
 	struct open_file *file; /* behind OUT */

@@ -87,7 +87,7 @@ read_record(struct viewer *v, struct position *p, struct index_record *rec)
 	struct open_file *f;
 	enum status st;
 
-	st = open_files_get(&v->gallery->files, &f, log, p->pos);
+	st = open_files_get(&v->gallery->files, &f, log, p->pos, p->file);
 	if (st != OK)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
@@ -356,11 +356,9 @@ viewer_packet(
     struct viewer *v, const struct live_request *q, struct live_reply *reply)
 {
 	struct position *p = viewer_position(v, q->id);
-	struct stat sb;
 
-	if (p == NULL || p->file == NULL || fstat(p->file->data_fd, &sb) != 0 ||
-	    q->offset > (uint64_t)sb.st_size ||
-	    q->length > (uint64_t)sb.st_size - q->offset)
+	if (p == NULL || p->file == NULL ||
+	    !open_file_has(p->file, q->offset, q->length))
 		return refuse_packet(v, reply);
 	viewer_count(v, true);
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
