@@ -30,11 +30,13 @@ struct open_file {
 
 struct open_files {
 	struct list all;
+	uint64_t last_log; /* of a shortage */
 };
 
 void open_files_init(struct open_files *files);
 
-/* The file of LOG that holds POS; one reference. E_NOENT: gone. */
+/* The file of LOG that holds POS; one reference. E_NOENT: gone. E_NOMEM: out of
+ * memory or descriptors, here and below; perhaps not for long. */
 enum status open_files_get(struct open_files *files, struct open_file **out,
     const struct packet_log *log, uint64_t pos) MUST_CHECK;
 void open_file_put(struct open_file *f); /* NULL is fine */
