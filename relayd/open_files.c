@@ -40,8 +40,11 @@ open_one(const struct open_file *f, bool is_index, int *fd)
 
 	file_name(f, is_index, name);
 	st = dir_open_file(fd, folder_fd(f->folder), name, O_RDONLY);
-	if (st != OK && st != E_NOENT)
-		log_errno(LOG_WARN, "viewer: %s", name);
+	if (st == OK || st == E_NOENT)
+		return st;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return E_NOMEM;
+	log_errno(LOG_WARN, "viewer: %s", name);
 	return st;
 }
 

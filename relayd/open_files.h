@@ -32,12 +32,14 @@ struct open_file {
 
 struct open_files {
 	struct list all;
+	uint64_t last_log; /* of a shortage */
 };
 
 void open_files_init(struct open_files *files);
 
 /* The file of LOG that holds POS; one reference. LIKELY (may be NULL) is looked
- * at first. E_NOENT: gone. */
+ * at first. E_NOENT: gone. E_NOMEM: out of memory or descriptors, here and
+ * below; perhaps not for long. */
 enum status open_files_get(struct open_files *files, struct open_file **out,
     const struct packet_log *log, uint64_t pos,
     struct open_file *likely) MUST_CHECK;

@@ -20,7 +20,8 @@
 static void serve_all(struct viewer_conn *c);
 
 struct viewer_conn *
-viewer_conn_create(int take_fd, const struct sockaddr *address)
+viewer_conn_create(
+    int take_fd, const struct sockaddr *address, struct published *n_conns)
 {
 	struct viewer_conn *c = calloc(1, sizeof(*c));
 
@@ -29,6 +30,9 @@ viewer_conn_create(int take_fd, const struct sockaddr *address)
 		return NULL;
 	}
 	c->fd = take_fd;
+	c->n_conns = n_conns;
+	if (n_conns != NULL)
+		published_add(n_conns, 1);
 	list_init(&c->node);
 	list_init(&c->held_node);
 	c->peer = peer_name(address);
@@ -81,6 +85,8 @@ viewer_conn_destroy(struct viewer_conn *c)
 	open_file_put(c->file);
 	buf_free(&c->out);
 	close(c->fd);
+	if (c->n_conns != NULL)
+		published_sub(c->n_conns, 1);
 	free(c->peer);
 	free(c);
 }

@@ -15,6 +15,7 @@
 #include "common/buf.h"
 #include "common/compiler.h"
 #include "common/list.h"
+#include "common/publish.h"
 #include "common/status.h"
 #include "relayd/viewer.h"
 
@@ -57,8 +58,9 @@ struct viewer_conn {
 	struct open_file *file; /* behind OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;
-	bool is_last;	      /* closed when the reply is out */
-	uint64_t progress_ns; /* of the reply, or of half a request */
+	struct published *n_conns; /* counts it, or NULL */
+	bool is_last;		   /* closed when the reply is out */
+	uint64_t progress_ns;	   /* of the reply, or of half a request */
 	/* held */
 	bool is_held;
 	struct live_request request;
@@ -78,9 +80,10 @@ void viewer_desk_news(struct viewer_desk *d, uint64_t ended);
 /* Limits of held replies and of stalled viewers. When to come again, ns. */
 uint64_t viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns);
 
-/* Takes FD (non-blocking); NULL: no memory, FD is closed. Any thread. */
+/* Takes FD (non-blocking); NULL: no memory, FD is closed. While it lives it is
+ * counted in N_CONNS, which may be NULL. Any thread. */
 struct viewer_conn *viewer_conn_create(
-    int take_fd, const struct sockaddr *address);
+    int take_fd, const struct sockaddr *address, struct published *n_conns);
 void viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d);
 void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
 

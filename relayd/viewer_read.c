@@ -253,8 +253,9 @@ struct find {
 
 static enum found
 find_packet(struct viewer *v, struct position *p, const struct log_view *view,
-    struct live_index *i)
+    struct find *f)
 {
+	struct live_index *i = &f->index;
 	struct index_record rec;
 
 	switch (read_record(v, p, &rec)) {
@@ -268,6 +269,14 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 		pass_missing_file(v, p);
 		i->status = LIVE_INDEX_RETRY;
 		return FOUND_AGAIN;
+	case E_NOMEM:
+		if (log_ratelimit(&v->gallery->files.last_log, 10 * NS_PER_S))
+			log_warn("peer=%s viewer waits: no descriptor or "
+				 "memory for stream %s/%s",
+			    v->peer, p->stream->path, p->stream->channel);
+		i->status = LIVE_INDEX_RETRY;
+		f->is_news = false;
+		return FOUND;
 	default:
 		i->status = LIVE_INDEX_ERR;
 		return FOUND;
@@ -291,7 +300,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 		return FOUND_LATER;
 	f->index.flags = flags_of(v, p);
 	if (next == LOG_PACKET)
-		return find_packet(v, p, &view, &f->index);
+		return find_packet(v, p, &view, f);
 	if (next == LOG_END)
 		f->index.status = LIVE_INDEX_HUP;
 	else

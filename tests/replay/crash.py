@@ -143,17 +143,17 @@ def stopped_at_any_instant():
             equal([str(p) for p in daemon.out.rglob(".*")], [], "hidden names")
 
 
-def wait_until_settled(w):
-    """The daemon learns of a broken connection a moment later."""
-    until = time.monotonic() + 5
-    while time.monotonic() < until:
+def found_when_settled(w):
+    """The daemon learns of a broken connection a moment later, and a write is
+    seen half done."""
+    until = time.monotonic() + 10
+    while True:
         try:
-            torn = [p for p in w.where.rglob("load*")
-                    if p.suffix != ".idx" and p.stat().st_size % w.size != 0]
-            if not torn and not list(w.where.rglob(".tmp*")):
-                return
-        except FileNotFoundError:
-            pass        # moved while it was looked at
+            check(not list(w.where.rglob(".tmp*")), "temporary names stay")
+            return w.found(True)
+        except (relay.Failed, FileNotFoundError):
+            if time.monotonic() > until:
+                raise
         time.sleep(0.01)
 
 
@@ -175,8 +175,7 @@ def peers_killed_at_any_instant():
                         pass        # the other one took it along
             for w in writers:
                 w.join()
-                wait_until_settled(w)
-                seqs = w.found(True)
+                seqs = found_when_settled(w)
                 equal(seqs, list(range(len(seqs))), "numbers")
                 check(len(seqs) > w.safe, "packets are lost")
 

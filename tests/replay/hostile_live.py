@@ -535,23 +535,60 @@ def stop_with_viewers():
         s.check()
 
 
-def out_of_descriptors():
-    """Viewers are turned away; who is there is served, writers too."""
-    def few():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
+def few():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
+
+
+def a_crowd_of_viewers():
+    """They are turned away before writers lack descriptors; who is there is
+    served."""
     with relay.Daemon(limit=few) as daemon, neighbours(daemon) as good:
         crowd = [Viewer(daemon) for _ in range(150)]
         good.step()
-        for v in crowd[:40]:
+        for v in crowd[:25]:
             v.connect()
             equal([s.name for s in v.list()], ["good"], "LIST_SESSIONS")
         wait_for("somebody is turned away",
-                 lambda: any(is_closed(v) for v in crowd[40:]))
+                 lambda: any(is_closed(v) for v in crowd[25:]))
+        for n in range(5):
+            late = relay.Session(daemon, f"late{n}")
+            late.packet()
+            late.finish()
         good.step()
         for v in crowd:
             v.close()
         wait_for("a later viewer is served", lambda: is_served(daemon), 10)
         wait_for("one client", lambda: clients(daemon, "good") == 1)
+
+
+def no_descriptor_for_a_file():
+    """P6: what cannot be opened now can be later; no ERR, which would end a
+    stock viewer, and no packet is passed over."""
+    with relay.Daemon(limit=few) as daemon, neighbours(daemon) as good:
+        s = Live(daemon, "other")
+        s.packet()
+        s.wait_written()
+        v, _, streams = attached(daemon, "other")
+        data, meta = ids(streams)
+        crowd = [daemon.control() for _ in range(150)]
+        wait_for("somebody is turned away",
+                 lambda: any(is_closed(c) for c in crowd))
+        for _ in range(3):
+            check(v.next_index(data).status != viewer.ERR, "ERR")
+            check(v.metadata(meta)[0] != viewer.METADATA_ERR, "metadata ERR")
+        good.step()
+        for c in crowd:
+            c.close()
+        wait_for("the first packet", lambda: ok_offset(v, data) == 0)
+        equal(v.packet(data, 0, 4096), (viewer.PACKET_OK, s.written),
+              "GET_PACKET")
+        s.finish()
+        v.close()
+
+
+def ok_offset(v, data):
+    i = v.next_index(data)
+    return i.offset if i.status == viewer.OK else None
 
 
 def is_closed(v):
@@ -688,8 +725,8 @@ CASES = [packets_beyond_the_file, foreign_ids,
          one_byte_at_a_time, requests_in_one_segment, flood_unread,
          packets_that_are_not_read, the_unread_are_closed,
          listing_of_1000_sessions, attach_and_vanish, held_and_vanish,
-         stop_with_viewers, out_of_descriptors, viewers_per_session,
-         places_among_workers, replies_held_or_not, several_live_workers]
+         stop_with_viewers, a_crowd_of_viewers, no_descriptor_for_a_file,
+         viewers_per_session,         places_among_workers, replies_held_or_not, several_live_workers]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

@@ -160,8 +160,8 @@ class Viewer(relay.Connection):
 class Live(relay.Session):
     """A live session: metadata at once, times that go on."""
 
-    def __init__(self, daemon, title="live", timer=PERIOD_US):
-        super().__init__(daemon, title, live=timer)
+    def __init__(self, daemon, title="live", timer=PERIOD_US, **fields):
+        super().__init__(daemon, title, live=timer, **fields)
         self.name = title
         self.control.metadata(self.meta, b"metadata of " + title.encode())
         equal(self.control.code(relay.START_DATA), relay.OK, "START_DATA")
