@@ -128,6 +128,37 @@ wake_ns(const struct client *c)
 	return pace_ready_ns(&c->pace, clock_now_ns());
 }
 
+/* Are many answers to indexes due? */
+static bool
+is_half_out(const struct client *c)
+{
+	return 2 * c->in_flight >= c->config.outstanding;
+}
+
+/*
+ * Must answers be taken now? Relays may send each by itself, and each would
+ * wake us: those to indexes can wait until half of them are out, or until there
+ * is nothing else to do.
+ */
+static bool
+wants_answers(const struct client *c)
+{
+	return c->phase != CLIENT_OPEN || c->dialog.n > c->in_flight ||
+	       is_half_out(c) || c->outbox.waiting == 0;
+}
+
+static short
+control_events(const struct client *c)
+{
+	short events = POLLRDHUP;
+
+	if (wants_answers(c))
+		events |= POLLIN;
+	if (c->phase == CLIENT_CONNECT || c->control_full)
+		events |= POLLOUT;
+	return events;
+}
+
 unsigned
 client_pollfds(
     struct client *c, struct pollfd out[CLIENT_POLLFDS], uint64_t *at_ns)
@@ -137,9 +168,7 @@ client_pollfds(
 	*at_ns = wake_ns(c);
 	if (c->control >= 0)
 		out[n++] = (struct pollfd){ .fd = c->control,
-			.events = c->phase == CLIENT_CONNECT || c->control_full
-				      ? POLLIN | POLLOUT
-				      : POLLIN };
+			.events = control_events(c) };
 	if (c->data >= 0)
 		out[n++] = (struct pollfd){ .fd = c->data,
 			.events = c->data_full ? POLLRDHUP | POLLOUT
@@ -198,8 +227,11 @@ client_work(struct client *c, int timeout_ms)
 
 	if (st != OK || (st = move(c)) != OK)
 		return st;
-	if (c->moved_ns != before)
+	if (c->moved_ns != before) {
+		if (!wants_answers(c))
+			return OK;
 		timeout_ms = 0;
+	}
 	n = client_pollfds(c, fds, &at_ns);
 	if (poll(fds, n, shorten(timeout_ms, at_ns)) < 0 && errno != EINTR)
 		return client_fail_errno(c, "poll");

@@ -50,7 +50,8 @@ count(const struct traces *t, struct report *r)
 	for (unsigned i = 0; i < t->n; i++) {
 		r->streams += t->traces[i]->n_streams;
 		for (unsigned k = 0; k < t->traces[i]->n_streams; k++)
-			r->total_bytes += t->traces[i]->streams[k].bytes;
+			r->total_bytes +=
+			    t->traces[i]->streams[k].packets.data.n;
 	}
 }
 

@@ -91,20 +91,6 @@ read_metadata(struct traces *t, struct trace *trace, const char *directory)
 	return st == OK ? OK : fail(t, st, path, why);
 }
 
-static enum status
-count_packets(struct trace_stream *s)
-{
-	struct client_packet k;
-	enum status st;
-
-	while ((st = packets_next(&s->packets, &k)) == OK) {
-		s->n_packets++;
-		s->bytes += k.size;
-	}
-	packets_rewind(&s->packets);
-	return st == E_NOENT ? OK : st;
-}
-
 static struct trace_stream *
 new_stream(struct trace *trace, const char *name)
 {
@@ -141,8 +127,6 @@ add_stream(struct traces *t, struct trace *trace, const char *directory,
 	if ((s = new_stream(trace, name)) == NULL)
 		return fail(t, E_NOMEM, path, "out of memory");
 	st = packets_open(&s->packets, path, index, &trace->tsdl);
-	if (st == OK)
-		st = count_packets(s);
 	if (st == E_MALFORMED)
 		return fail(t, st, path, s->packets.error);
 	return st == OK ? OK : fail_errno(t, path);

@@ -20,7 +20,6 @@ struct trace_stream {
 	struct trace *trace;
 	char *name;
 	struct packets packets;
-	uint64_t n_packets, bytes;
 	unsigned number; /* of the relay's stream */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/send/tsdl.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,22 +270,37 @@ bit(const uint8_t *p, uint64_t n, bool is_little_endian)
 	return p[n / 8] >> (is_little_endian ? in : 7 - in) & 1;
 }
 
+/* What most fields are. */
+static bool
+read_whole(const uint8_t *p, unsigned size, bool is_little_endian, uint64_t *v)
+{
+	uint64_t v64;
+	uint32_t v32;
+
+	switch (size) {
+	case 64:
+		memcpy(&v64, p, sizeof(v64));
+		*v = is_little_endian ? le64toh(v64) : be64toh(v64);
+		return true;
+	case 32:
+		memcpy(&v32, p, sizeof(v32));
+		*v = is_little_endian ? le32toh(v32) : be32toh(v32);
+		return true;
+	default:
+		return false;
+	}
+}
+
 uint64_t
 tsdl_read(const uint8_t *p, const struct tsdl_field *f, uint64_t base)
 {
 	const uint64_t at = base + f->offset;
+	const bool le = f->is_little_endian;
 	uint64_t v = 0;
 
-	if (at % 8 == 0 && f->size % 8 == 0) {
-		for (unsigned i = 0; i < f->size / 8; i++)
-			v = v << 8 | p[at / 8 + (f->is_little_endian
-							? f->size / 8 - 1 - i
-							: i)];
+	if (at % 8 == 0 && read_whole(p + at / 8, f->size, le, &v))
 		return v;
-	}
 	for (unsigned i = 0; i < f->size; i++)
-		v = v << 1 |
-		    bit(p, at + (f->is_little_endian ? f->size - 1 - i : i),
-			f->is_little_endian);
+		v = v << 1 | bit(p, at + (le ? f->size - 1 - i : i), le);
 	return v;
 }
