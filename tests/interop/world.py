@@ -297,9 +297,11 @@ class App:
 class World:
     """What a scenario has in its hands."""
 
-    def __init__(self, directory, relay, app, private, is_reference):
+    def __init__(self, directory, relay, app, private, is_reference,
+                 send="tracepulse-send"):
         self.directory = os.path.abspath(directory)
         self.app_path = os.path.abspath(app)
+        self.send_path = send
         self.private = private
         self.is_reference = is_reference
         self.home = os.path.join(self.directory, "home")
