@@ -378,8 +378,7 @@ def viewers_load(w):
 
 @scenario(reference=False, compare_tree=False)
 def viewers_and_a_mute_one(w):
-    """a connection that asks for a packet of 8 MiB and does not read, and
-    one that sends half a request, delay nobody"""
+    """connections that send half a request and wait delay nobody"""
     begin(w, "vmute", "--live=100000")
     await_session(w, "vmute")
     mutes = []
