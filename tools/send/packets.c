@@ -142,7 +142,7 @@ static enum status
 next_by_header(struct packets *p, struct client_packet *out)
 {
 	struct relay_index *i = &out->index;
-	struct heads h;
+	struct heads h = { 0 };
 	enum status st;
 
 	if ((st = find_heads(p, &h)) != OK)
