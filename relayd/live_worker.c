@@ -26,7 +26,9 @@ struct live_worker {
 
 struct live_pool {
 	struct live_door door;
-	struct published viewer_ids;
+	struct published viewer_ids, n_conns;
+	unsigned max_conns;
+	uint64_t last_crowd_log;
 	struct live_worker workers[LIVE_WORKERS_MAX];
 	unsigned n_workers; /* started */
 	unsigned next;	    /* for the next viewer */
@@ -149,7 +151,7 @@ start(struct live_pool *p, struct live_worker *w,
 	w->timer_at = UINT64_MAX;
 	gallery_init(&w->gallery, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
-	viewer_desk_init(&w->desk, &w->loop, &w->gallery);
+	viewer_desk_init(&w->desk, &w->loop, &w->gallery, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK &&
 	    (event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0 ||
@@ -216,6 +218,7 @@ live_pool_start(struct live_pool **out, const struct live_config *config)
 		return E_NOMEM;
 	p->door.tell = tell;
 	p->door.wake = wake;
+	p->max_conns = config->max_conns;
 	for (unsigned i = 0; i < config->n_workers && st == OK; i++)
 		st = start(p, &p->workers[i], config);
 	if (st != OK) {
@@ -232,12 +235,31 @@ live_pool_door(struct live_pool *p)
 	return &p->door;
 }
 
+/* Descriptors are for writers first. */
+static bool
+is_crowded(struct live_pool *p)
+{
+	if (published(&p->n_conns) < p->max_conns)
+		return false;
+	if (log_ratelimit(&p->last_crowd_log, 10 * NS_PER_S))
+		log_error("live port: a viewer is turned away: %u are connected"
+			  " (--fd-pool-size)",
+		    p->max_conns);
+	return true;
+}
+
 void
 live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
 {
-	struct viewer_conn *c = viewer_conn_create(take_fd, peer);
-	struct message *m = calloc(1, sizeof(*m));
+	struct viewer_conn *c;
+	struct message *m;
 
+	if (is_crowded(p)) {
+		close(take_fd);
+		return;
+	}
+	c = viewer_conn_create(take_fd, peer, &p->n_conns);
+	m = calloc(1, sizeof(*m));
 	if (c == NULL || m == NULL) {
 		log_error("viewer dropped: out of memory");
 		viewer_conn_destroy(c);

@@ -21,6 +21,8 @@ struct live_config {
 	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX (options.h) */
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
+	unsigned max_conns;   /* then they are turned away */
+	uint64_t stall_ns;    /* 0: VIEWER_STALL_NS */
 };
 
 enum status live_pool_start(

@@ -25,6 +25,8 @@
 /* Of the descriptor pool: sockets and the like get the other half. */
 #define FILES_SHARE 2
 #define FILES_MIN 32
+/* ... and viewers' sockets have this part of it. */
+#define VIEWERS_SHARE 4
 /* Packet memory that each worker keeps for reuse while it is busy. */
 #define MAX_CACHED (UINT64_C(16) << 20)
 /* Health: a thread that serves without a pause for so long is bad. */
@@ -269,6 +271,8 @@ start_workers(struct lobby *l, int base_fd)
 		.n_workers = o->live_workers,
 		.holds_replies = o->live_hold,
 		.max_viewers = o->max_viewers,
+		.max_conns = o->fd_pool_size / VIEWERS_SHARE,
+		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 	};
 	sigset_t all, old;
 	enum status st;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -39,22 +40,34 @@ open_one(const struct open_file *f, bool is_index, int *fd)
 
 	file_name(f, is_index, name);
 	st = dir_open_file(fd, folder_fd(f->folder), name, O_RDONLY);
-	if (st != OK && st != E_NOENT)
-		log_errno(LOG_WARN, "viewer: %s", name);
+	if (st == OK || st == E_NOENT)
+		return st;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return E_NOMEM;
+	log_errno(LOG_WARN, "viewer: %s", name);
 	return st;
+}
+
+static bool
+is_it(const struct open_file *f, const struct packet_log *log,
+    const struct log_place *place, uint64_t number)
+{
+	return f->log == log && f->first == place->first &&
+	       f->number == number && f->folder == place->folder;
 }
 
 static struct open_file *
 find(struct open_files *files, const struct packet_log *log,
-    const struct log_place *place, uint64_t number)
+    const struct log_place *place, uint64_t number, struct open_file *likely)
 {
 	struct list *n, *tmp;
 	struct open_file *f;
 
+	if (likely != NULL && is_it(likely, log, place, number))
+		return likely;
 	list_for_each (n, tmp, &files->all) {
 		f = list_entry(n, struct open_file, node);
-		if (f->log == log && f->first == place->first &&
-		    f->number == number && f->folder == place->folder)
+		if (is_it(f, log, place, number))
 			return f;
 	}
 	return NULL;
@@ -62,7 +75,7 @@ find(struct open_files *files, const struct packet_log *log,
 
 enum status
 open_files_get(struct open_files *files, struct open_file **out,
-    const struct packet_log *log, uint64_t pos)
+    const struct packet_log *log, uint64_t pos, struct open_file *likely)
 {
 	struct log_place place;
 	struct open_file *f;
@@ -74,7 +87,7 @@ open_files_get(struct open_files *files, struct open_file **out,
 	if (st != OK)
 		return st;
 	number = place.is_numbered ? place.number : UINT64_MAX;
-	f = find(files, log, &place, number);
+	f = find(files, log, &place, number, likely);
 	if (f != NULL) {
 		folder_put(place.folder);
 		*out = open_file_ref(f);
@@ -122,6 +135,20 @@ open_file_put(struct open_file *f)
 		close(f->index_fd);
 	folder_put(f->folder);
 	free(f);
+}
+
+bool
+open_file_has(struct open_file *f, uint64_t offset, uint64_t length)
+{
+	struct stat sb;
+
+	/* What viewers may be given is never cut off again. */
+	if (offset <= f->data_size && length <= f->data_size - offset)
+		return true;
+	if (fstat(f->data_fd, &sb) != 0)
+		return false;
+	f->data_size = (uint64_t)sb.st_size;
+	return offset <= f->data_size && length <= f->data_size - offset;
 }
 
 enum status

@@ -7,6 +7,7 @@
 #ifndef RELAYD_OPEN_FILES_H
 #define RELAYD_OPEN_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -24,21 +25,29 @@ struct open_file {
 	uint64_t first;		      /* position of its first record */
 	uint64_t number;
 	int data_fd, index_fd; /* index_fd: -1 until it is needed */
+	uint64_t data_size;    /* bytes, when it was last looked at */
 	struct folder *folder;
 	unsigned minor;
 };
 
 struct open_files {
 	struct list all;
+	uint64_t last_log; /* of a shortage */
 };
 
 void open_files_init(struct open_files *files);
 
-/* The file of LOG that holds POS; one reference. E_NOENT: gone. */
+/* The file of LOG that holds POS; one reference. LIKELY (may be NULL) is looked
+ * at first. E_NOENT: gone. E_NOMEM: out of memory or descriptors, here and
+ * below; perhaps not for long. */
 enum status open_files_get(struct open_files *files, struct open_file **out,
-    const struct packet_log *log, uint64_t pos) MUST_CHECK;
+    const struct packet_log *log, uint64_t pos,
+    struct open_file *likely) MUST_CHECK;
 void open_file_put(struct open_file *f); /* NULL is fine */
 struct open_file *open_file_ref(struct open_file *f);
+
+/* Is the data file LENGTH bytes long behind OFFSET? */
+bool open_file_has(struct open_file *f, uint64_t offset, uint64_t length);
 
 /* The record at POS, from the index file. */
 enum status open_file_record(

@@ -14,6 +14,9 @@
 /* A viewer that was quiet so long has printed what it had (live 4.8). */
 #define HAS_SLEPT_NS (80 * NS_PER_MS)
 #define HOLD_AFTER 3 /* "nothing" replies in a row: it polls */
+/* babeltrace 1.5 prints before it asks again, and asks 8 idle streams in turn:
+ * 12 requests a second instead of 18, lines as soon as before. */
+#define HOLD_AFTER_BABELTRACE_1 1
 #define HOLD_MAX_NS (1 * NS_PER_S)
 
 enum status
@@ -188,10 +191,12 @@ viewer_may_hold(const struct viewer *v, const struct live_how *how,
     struct live_held *held)
 {
 	uint64_t limit = (uint64_t)session->live_timer_us * 1000;
+	unsigned after = v->created_before_list ? HOLD_AFTER
+						: HOLD_AFTER_BABELTRACE_1;
 
 	if (!v->gallery->holds_replies || !how->may_hold)
 		return false;
-	if (v->nothings < HOLD_AFTER &&
+	if (v->nothings < after &&
 	    (v->nothings < 1 ||
 		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
 		return false;
@@ -281,41 +286,52 @@ check_attach(const struct viewer *v, const struct gallery_session *s,
 		return LIVE_ATTACH_UNKNOWN;
 	if (q->seek != LIVE_SEEK_BEGINNING && q->seek != LIVE_SEEK_LAST)
 		return LIVE_ATTACH_SEEK_ERR;
-	if (viewer_attachment(v, q->id) != NULL ||
-	    (v->gallery->max_viewers != 0 &&
-		published(&s->session->clients) >= v->gallery->max_viewers))
+	if (viewer_attachment(v, q->id) != NULL)
 		return LIVE_ATTACH_ALREADY;
 	return LIVE_ATTACH_OK;
 }
 
-static enum status
+/* Taken first, then counted: viewers on other threads want it too. */
+static bool
+take_place(const struct viewer *v, struct live_session *s)
+{
+	uint64_t n = published_add(&s->clients, 1);
+
+	if (v->gallery->max_viewers == 0 || n <= v->gallery->max_viewers)
+		return true;
+	published_sub(&s->clients, 1);
+	return false;
+}
+
+static enum live_attach
 attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
 	struct position *p;
 	const struct list *n;
-	enum status st;
 
 	if (a == NULL)
-		return E_NOMEM;
+		return LIVE_ATTACH_UNKNOWN;
+	if (!take_place(v, s->session)) {
+		free(a);
+		return LIVE_ATTACH_ALREADY;
+	}
 	a->session = live_session_get(s->session);
 	list_add(&v->attachments, &a->node);
-	published_add(&s->session->clients, 1);
 	for (n = s->streams.next; n != &s->streams; n = n->next) {
 		struct live_stream *t =
 		    list_entry(n, struct gallery_stream, node)->stream;
 
-		st = viewer_add_position(v, t, &p);
-		if (st != OK) {
+		if (viewer_add_position(v, t, &p) != OK) {
 			viewer_detach(v, a);
-			return st;
+			return LIVE_ATTACH_UNKNOWN;
 		}
 		if (t->is_metadata)
 			continue;
 		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)
 						: packet_log_start(t->log);
 	}
-	return OK;
+	return LIVE_ATTACH_OK;
 }
 
 static enum live_outcome
@@ -327,8 +343,8 @@ serve_attach(
 	struct buf records = { 0 };
 	uint32_t count = 0;
 
-	if (status == LIVE_ATTACH_OK && attach(v, s, q->seek) != OK)
-		status = LIVE_ATTACH_UNKNOWN;
+	if (status == LIVE_ATTACH_OK)
+		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
 		count = viewer_announce(v, s->session, &records);
 		log_info("peer=%s viewer attached: session=%" PRIu64

@@ -20,7 +20,8 @@
 static void serve_all(struct viewer_conn *c);
 
 struct viewer_conn *
-viewer_conn_create(int take_fd, const struct sockaddr *address)
+viewer_conn_create(
+    int take_fd, const struct sockaddr *address, struct published *n_conns)
 {
 	struct viewer_conn *c = calloc(1, sizeof(*c));
 
@@ -29,6 +30,9 @@ viewer_conn_create(int take_fd, const struct sockaddr *address)
 		return NULL;
 	}
 	c->fd = take_fd;
+	c->n_conns = n_conns;
+	if (n_conns != NULL)
+		published_add(n_conns, 1);
 	list_init(&c->node);
 	list_init(&c->held_node);
 	c->peer = peer_name(address);
@@ -81,6 +85,8 @@ viewer_conn_destroy(struct viewer_conn *c)
 	open_file_put(c->file);
 	buf_free(&c->out);
 	close(c->fd);
+	if (c->n_conns != NULL)
+		published_sub(c->n_conns, 1);
 	free(c->peer);
 	free(c);
 }
@@ -235,11 +241,14 @@ static void
 serve_all(struct viewer_conn *c)
 {
 	unsigned served = 0;
+	bool is_all = false;
+	size_t room;
 	ssize_t n;
 
-	while (served < VIEWER_TURN_REQUESTS && !c->is_sending) {
-		n = recv(c->fd, c->in + c->n_in, sizeof(c->in) - c->n_in,
-		    MSG_DONTWAIT);
+	/* Less than there was room for: nothing more is there. */
+	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all) {
+		room = sizeof(c->in) - c->n_in;
+		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -248,6 +257,7 @@ serve_all(struct viewer_conn *c)
 			viewer_conn_destroy(c);
 			return;
 		}
+		is_all = (size_t)n < room;
 		c->n_in += (unsigned)n;
 		set_partial(c, true);
 		c->progress_ns = clock_now_ns();
@@ -308,10 +318,12 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
 }
 
 void
-viewer_desk_init(
-    struct viewer_desk *d, struct loop *loop, struct gallery *gallery)
+viewer_desk_init(struct viewer_desk *d, struct loop *loop,
+    struct gallery *gallery, uint64_t stall_ns)
 {
-	*d = (struct viewer_desk){ .loop = loop, .gallery = gallery };
+	*d = (struct viewer_desk){ .loop = loop,
+		.gallery = gallery,
+		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
 	list_init(&d->conns);
 	list_init(&d->held);
 }
@@ -383,7 +395,7 @@ viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 		c = list_entry(n, struct viewer_conn, node);
 		/* Progress may be a little later than the turn's time. */
 		if ((!c->is_sending && !c->is_partial) ||
-		    now_ns < c->progress_ns + VIEWER_STALL_NS)
+		    now_ns < c->progress_ns + d->stall_ns)
 			continue;
 		log_warn("peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
 		    c->is_sending ? "it has not read"

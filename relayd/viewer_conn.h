@@ -15,6 +15,7 @@
 #include "common/buf.h"
 #include "common/compiler.h"
 #include "common/list.h"
+#include "common/publish.h"
 #include "common/status.h"
 #include "relayd/viewer.h"
 
@@ -37,6 +38,7 @@ struct viewer_desk {
 	struct gallery *gallery;
 	struct list conns;
 	struct list held;   /* with a reply that waits for news */
+	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
 	unsigned n_sending; /* with a reply that the socket did not take */
 	unsigned n_partial; /* with the beginning of a request */
 };
@@ -49,14 +51,16 @@ struct viewer_conn {
 	struct viewer *viewer;
 	struct event read_event, write_event;
 	bool has_events;
-	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX]; /* one request */
+	/* One request, and whether another one follows. */
+	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX + 1];
 	unsigned n_in;
 	struct buf out;
 	struct open_file *file; /* behind OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;
-	bool is_last;	      /* closed when the reply is out */
-	uint64_t progress_ns; /* of the reply, or of half a request */
+	struct published *n_conns; /* counts it, or NULL */
+	bool is_last;		   /* closed when the reply is out */
+	uint64_t progress_ns;	   /* of the reply, or of half a request */
 	/* held */
 	bool is_held;
 	struct live_request request;
@@ -64,8 +68,9 @@ struct viewer_conn {
 	struct live_held what;
 };
 
-void viewer_desk_init(
-    struct viewer_desk *d, struct loop *loop, struct gallery *gallery);
+/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. */
+void viewer_desk_init(struct viewer_desk *d, struct loop *loop,
+    struct gallery *gallery, uint64_t stall_ns);
 void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
 /* SOURCE has news: who waits for it is served. */
 void viewer_desk_wake(struct viewer_desk *d, const void *source);
@@ -75,9 +80,10 @@ void viewer_desk_news(struct viewer_desk *d, uint64_t ended);
 /* Limits of held replies and of stalled viewers. When to come again, ns. */
 uint64_t viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns);
 
-/* Takes FD (non-blocking); NULL: no memory, FD is closed. Any thread. */
+/* Takes FD (non-blocking); NULL: no memory, FD is closed. While it lives it is
+ * counted in N_CONNS, which may be NULL. Any thread. */
 struct viewer_conn *viewer_conn_create(
-    int take_fd, const struct sockaddr *address);
+    int take_fd, const struct sockaddr *address, struct published *n_conns);
 void viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d);
 void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
 

@@ -30,13 +30,12 @@ flags_of(struct viewer *v, const struct position *p)
 {
 	const struct position *m = p->trace->metadata;
 	uint32_t flags = 0;
-	uint64_t length;
 
-	if (m != NULL) {
-		length = metadata_log_length(m->stream->metadata);
-		if (length == 0 || length > m->sent)
-			flags |= LIVE_FLAG_NEW_METADATA;
-	}
+	/* Not while a cleared session's metadata comes again: babeltrace 1.5
+	 * asks until it gets some, and this viewer has it all. */
+	if (m != NULL && (m->sent == 0 || metadata_log_length(
+					      m->stream->metadata) > m->sent))
+		flags |= LIVE_FLAG_NEW_METADATA;
 	if (viewer_has_unannounced(v))
 		flags |= LIVE_FLAG_NEW_STREAM;
 	return flags;
@@ -88,7 +87,7 @@ read_record(struct viewer *v, struct position *p, struct index_record *rec)
 	struct open_file *f;
 	enum status st;
 
-	st = open_files_get(&v->gallery->files, &f, log, p->pos);
+	st = open_files_get(&v->gallery->files, &f, log, p->pos, p->file);
 	if (st != OK)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
@@ -254,8 +253,9 @@ struct find {
 
 static enum found
 find_packet(struct viewer *v, struct position *p, const struct log_view *view,
-    struct live_index *i)
+    struct find *f)
 {
+	struct live_index *i = &f->index;
 	struct index_record rec;
 
 	switch (read_record(v, p, &rec)) {
@@ -269,6 +269,14 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 		pass_missing_file(v, p);
 		i->status = LIVE_INDEX_RETRY;
 		return FOUND_AGAIN;
+	case E_NOMEM:
+		if (log_ratelimit(&v->gallery->files.last_log, 10 * NS_PER_S))
+			log_warn("peer=%s viewer waits: no descriptor or "
+				 "memory for stream %s/%s",
+			    v->peer, p->stream->path, p->stream->channel);
+		i->status = LIVE_INDEX_RETRY;
+		f->is_news = false;
+		return FOUND;
 	default:
 		i->status = LIVE_INDEX_ERR;
 		return FOUND;
@@ -292,7 +300,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 		return FOUND_LATER;
 	f->index.flags = flags_of(v, p);
 	if (next == LOG_PACKET)
-		return find_packet(v, p, &view, &f->index);
+		return find_packet(v, p, &view, f);
 	if (next == LOG_END)
 		f->index.status = LIVE_INDEX_HUP;
 	else
@@ -357,11 +365,9 @@ viewer_packet(
     struct viewer *v, const struct live_request *q, struct live_reply *reply)
 {
 	struct position *p = viewer_position(v, q->id);
-	struct stat sb;
 
-	if (p == NULL || p->file == NULL || fstat(p->file->data_fd, &sb) != 0 ||
-	    q->offset > (uint64_t)sb.st_size ||
-	    q->length > (uint64_t)sb.st_size - q->offset)
+	if (p == NULL || p->file == NULL ||
+	    !open_file_has(p->file, q->offset, q->length))
 		return refuse_packet(v, reply);
 	viewer_count(v, true);
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);

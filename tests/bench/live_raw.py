@@ -5,14 +5,10 @@ import statistics
 import threading
 import time
 
+from measure import Measure
 from servers import GIB, Server, warm
 
 MIB = 1 << 20
-
-
-def only(runs, key):
-    """That figure of all runs."""
-    return [r[key] for r in runs]
 
 
 def attach(options, name):
@@ -31,7 +27,7 @@ def attach(options, name):
 def give(options, name, size, streams, viewers=1):
     """CPU seconds of the relay per GiB given to viewers, of a session that
     was recorded before and is open"""
-    total = int(options.gib * GIB)
+    total = int(options.gib * GIB / 2)
     shape = {"streams": streams, "size": size,
              "packets": total // (streams * size)}
     with Server(name, options) as server:
@@ -113,11 +109,17 @@ def idle(options, name):
         with server.background(IDLE):
             time.sleep(2)
             grown = server.memory() - before
-            server.mark()
-            time.sleep(5)
-            cpu_s = server.cpu_s()
-    return {"value": grown / MIB, "kib_per_session": grown / 1024 / 1000,
-            "cpu_percent": cpu_s / 5 * 100}
+    return {"value": grown / MIB, "kib_per_session": grown / 1024 / 1000}
+
+
+def idle_cpu(options, name):
+    """% of a CPU for 1,000 idle live sessions of 4 streams with a beacon a
+    second each"""
+    with Server(name, options) as server, server.background(IDLE):
+        time.sleep(1)
+        server.mark()
+        time.sleep(5)
+        return {"value": server.cpu_s() / 5 * 100}
 
 
 def start(options, name):
@@ -128,3 +130,37 @@ def start(options, name):
         with Server(name, options):
             took.append((time.monotonic() - began) * 1e3)
     return {"value": statistics.median(took)}
+
+
+def attached(options, name):
+    """KiB of memory for each of 1,000 viewers attached to one session, as
+    they wait for news"""
+    shape = {"streams": 2, "packets": 5, "size": "4k"}
+    with Server(name, options) as server:
+        with server.background(dict(shape, beacon=1000)):
+            server.view(shape)
+            before = server.memory()
+            viewers = threading.Thread(target=lambda: server.view(
+                dict(shape, viewers=1000, stay=4000)))
+            viewers.start()
+            time.sleep(3)
+            grown = server.memory() - before
+            server.mark()
+            time.sleep(1)
+            cpu_s = server.cpu_s()
+            viewers.join()
+    return {"value": grown / 1024 / 1000, "cpu_percent": cpu_s * 100}
+
+
+def measures():
+    """Those that `make bench` takes, too."""
+    half = {"lttng-relayd": 0.5}
+    return [
+        Measure("attach", attach, limit=5),
+        Measure("give-256k", give_256k, of=half),
+        Measure("give-4k", give_4k),
+        Measure("give-8-viewers", give_8_viewers, servers=["ours"]),
+        Measure("attached", attached, servers=["ours"], slow=True),
+        Measure("idle", idle, limit=16),
+        Measure("idle-cpu", idle_cpu, of=half),
+    ]

@@ -22,6 +22,7 @@ struct load_options {
 	 * index was sent, clock_now_ns(); 0: not yet. NULL: not wanted. */
 	uint64_t *sent;
 	const char *sent_path; /* the file that SENT is mapped from */
+	bool is_asking;	       /* session 0 asks DATA_PENDING while it holds */
 	bool is_json;
 	const char *verify; /* the relay's output directory, or NULL */
 };

@@ -23,6 +23,7 @@ enum opt {
 	OPT_BEACON,
 	OPT_RATE,
 	OPT_HOLD,
+	OPT_ASKING,
 	OPT_SENT,
 	OPT_JSON,
 	OPT_VERIFY,
@@ -44,6 +45,7 @@ static const struct option long_options[] = {
 	{ "beacon", required_argument, NULL, OPT_BEACON },
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "hold", required_argument, NULL, OPT_HOLD },
+	{ "asking", no_argument, NULL, OPT_ASKING },
 	{ "sent", required_argument, NULL, OPT_SENT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "verify", required_argument, NULL, OPT_VERIFY },
@@ -67,6 +69,7 @@ static const char help[] =
     "  --rate=N           packets per second of a session [no limit]\n"
     "  --hold=MS          keep everything open for so long before the end;\n"
     "                     \"holding\" on standard error says that it began\n"
+    "  --asking           the first one asks DATA_PENDING in a loop meanwhile\n"
     "  --sent=FILE        when each index of session 0 was sent, for viewgen\n"
     "  --verify=DIR       after the run, check the relay's output directory\n"
     "  --json             print one JSON object\n";
@@ -135,6 +138,9 @@ take(struct load_options *o, int opt, const char *arg)
 		break;
 	case OPT_HOLD:
 		o->hold_ms = (unsigned)number_parse(arg, 0, 86400000);
+		break;
+	case OPT_ASKING:
+		o->is_asking = true;
 		break;
 	case OPT_SENT:
 		o->sent_path = arg;

@@ -13,7 +13,10 @@
 #include "common/clock.h"
 #include "proto/relay.h"
 
+/* Twice as long each time: thousands of sessions that ask in a hurry would be
+ * what is measured. */
 #define ASK_AGAIN_NS (10 * NS_PER_MS)
+#define ASK_DOUBLINGS 7
 
 static bool
 is_live(const struct peer *p)
@@ -175,7 +178,9 @@ static void
 begin_run(struct peer *p)
 {
 	p->began_ns = clock_now_ns();
-	p->beacon_ns = p->began_ns + p->options->beacon_ms * NS_PER_MS;
+	/* Timers of sessions have nothing to do with each other. */
+	p->beacon_ns = p->began_ns + p->options->beacon_ms * NS_PER_MS *
+					 (p->number * 619 % 1000) / 1000;
 	send_metadata(p);
 }
 
@@ -209,7 +214,8 @@ enter(struct peer *p, enum phase phase, int epoll)
 		ask_pending(p);
 		break;
 	case PHASE_WAIT:
-		p->wake_ns = clock_now_ns() + ASK_AGAIN_NS;
+		p->wake_ns = clock_now_ns() + (ASK_AGAIN_NS << p->n_waits);
+		p->n_waits += p->n_waits < ASK_DOUBLINGS;
 		break;
 	case PHASE_CLOSE:
 		ask_close(p);
@@ -229,7 +235,10 @@ next_phase(const struct peer *p)
 		return p->indexed == feed_total(&p->feed) ? PHASE_HOLD
 							  : PHASE_RUN;
 	case PHASE_HOLD:
-		return clock_now_ns() >= p->wake_ns ? PHASE_ASK : PHASE_HOLD;
+		if (clock_now_ns() < p->wake_ns)
+			return PHASE_HOLD;
+		/* A stream that is not asked for counts as pending. */
+		return p->options->shape.packets == 0 ? PHASE_CLOSE : PHASE_ASK;
 	case PHASE_ASK:
 		return p->is_pending ? PHASE_WAIT : PHASE_CLOSE;
 	case PHASE_WAIT:
@@ -414,6 +423,10 @@ peer_step(struct peer *p, int epoll)
 			send_packets(p);
 		if (p->phase == PHASE_RUN || p->phase == PHASE_HOLD)
 			send_beacons(p);
+		if (p->phase == PHASE_HOLD && p->options->is_asking &&
+		    p->number == 0 && p->n_expected == 0 &&
+		    next_phase(p) == PHASE_HOLD)
+			ask_pending(p);
 		if (p->n_expected == 0 && next_phase(p) != p->phase)
 			enter(p, next_phase(p), epoll);
 	} while (p->phase != before && p->phase != PHASE_DONE);

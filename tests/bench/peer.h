@@ -57,6 +57,7 @@ struct peer {
 	uint64_t beacon_ns; /* when the next is due */
 	unsigned in_flight; /* indexes that are not answered */
 	bool is_pending;    /* an answer of PHASE_ASK */
+	unsigned n_waits;   /* times that it was */
 };
 
 /* Connects control. Both connections are watched with EPOLL; an event's data is

@@ -169,12 +169,21 @@ class Server:
             return {"raw": self.ports[0]}
         return {"control": self.ports[0], "data": self.ports[1]}
 
-    def load(self, load, verify=False):
+    def load(self, load):
         """One run of loadgen; what it says."""
-        options = dict(self.where(), **load)
-        if verify:
-            options["verify"] = self.traces()
-        return run_json(argv_of(self.options.loadgen, options))
+        return run_json(argv_of(self.options.loadgen,
+                                dict(self.where(), **load)))
+
+    def verify(self, load):
+        """What the relay wrote of that load: every byte, every record."""
+        argv = argv_of(self.options.loadgen,
+                       dict(load, verify=self.traces()))
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True,
+                              timeout=LOAD_TIMEOUT)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip())
 
     def view(self, view):
         """One run of viewgen; what it says."""

@@ -6,11 +6,10 @@ import os
 
 import replay
 import tree
+import world
 from story import register
 from world import Failure, wait_for
 
-VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                       "..", "vectors")
 # Where the tree differs on purpose (doc/compat.md): only its names must agree.
 OTHER_BYTES = {"clear-first": "first packet after an early clear"}
 
@@ -55,7 +54,7 @@ def differences(wanted, got, names_only):
 
 def play_recording(w, name):
     """Play it and compare the tree."""
-    directory = os.path.join(VECTORS, name)
+    directory = os.path.join(world.VECTORS, name)
     try:
         replay.replay(directory, "127.0.0.1", w.ports[0], w.ports[1])
     except replay.ReplayError as error:
@@ -88,7 +87,7 @@ def recording(name):
     register(play, "recorded-" + name, reference=False, needs_sessiond=False)
 
 
-if os.path.isdir(VECTORS):
-    for folder in sorted(os.listdir(VECTORS)):
-        if os.path.exists(os.path.join(VECTORS, folder, "timeline.tsv")):
+if os.path.isdir(world.VECTORS):
+    for folder in sorted(os.listdir(world.VECTORS)):
+        if os.path.exists(os.path.join(world.VECTORS, folder, "timeline.tsv")):
             recording(folder)

@@ -178,14 +178,15 @@ class Viewer:
         text = self.text()
         return event_numbers(self.url, text[:text.rfind("\n") + 1])
 
-    def finish(self, timeout=15.0, status=0):
-        """Until its end; the numbers of the events it saw."""
+    def finish(self, timeout=15.0, statuses=(0,)):
+        """Until its end, with one of these statuses; the numbers of the
+        events it saw."""
         try:
             self.child.wait(timeout)
         except subprocess.TimeoutExpired as error:
             raise Failure("%s does not end with the session"
                           % self.program) from error
-        if self.child.returncode != status:
+        if self.child.returncode not in statuses:
             raise babeltrace2_failure(self.url, self.child.returncode,
                                       self.text(1).encode())
         numbers = self.seen()

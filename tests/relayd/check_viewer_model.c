@@ -224,7 +224,7 @@ flags_of(struct m_viewer *v, unsigned i)
 	if (p != NULL) {
 		const struct m_stream *m = &streams[p - v->at];
 
-		if (m->length == 0 || m->length > p->sent)
+		if (p->sent == 0 || m->length > p->sent)
 			flags |= LIVE_FLAG_NEW_METADATA;
 	}
 	return flags;

@@ -57,6 +57,10 @@ NEW = {
     "payload_above_128_MiB": (
         announce(relay.SEND_METADATA, 128 * MIB + 1), b"", False),
     "unknown_command_above_128_MiB": (announce(99, 128 * MIB + 1), b"", False),
+    "session_above_its_limit": (
+        version() + announce(relay.CREATE_SESSION, 8193), RELAY_VERSION,
+        False),
+    "unknown_command_above_its_limit": (announce(99, 8193), u32(11), False),
     "payload_of_2_to_the_64": (announce(relay.VERSION, NONE), b"", False),
     "version_short": (relay.frame(relay.VERSION, u32(2) + b"\0\0\0"), b"",
                       False),
@@ -174,6 +178,10 @@ IN_SESSION = {
     "index_of_unknown_stream": (
         request(relay.SEND_INDEX, relay.index_request(4711, 0, 4096)),
         u32(11), False),
+    "index_above_its_limit": (
+        lambda s: announce(relay.SEND_INDEX, 8193), b"", False),
+    "rotate_above_its_limit": (
+        lambda s: announce(relay.ROTATE_STREAMS, MIB + 1), b"", False),
     "index_twice": (
         lambda s: 2 * relay.frame(relay.SEND_INDEX, relay.index_request(
             s.stream, s.seq + 5, 4096)), u32(10) + u32(11), False),
@@ -729,6 +737,7 @@ def dribble():
                 relay.SEND_INDEX, relay.index_request(
                     s.stream, seq, 4096, content=300)))
             equal(s.control.read(4), u32(10), "SEND_INDEX")
+            s.offsets.append(len(s.written))
             s.written += payload + bytes(3796)
             s.seq += 1
         s.finish()

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Figures: how one is taken, with all servers in turn, how it is shown, and
+whether it is as asked."""
+import argparse
+import json
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+from servers import GIB, RELAYS, spread
+
+
+class Measure:
+    """A figure. TAKE(options, server) gives {"value": …} of one run. What was
+    asked for: at most LIMIT; at most so many times the median of another
+    server (OF: {server: times}) or of our own other figure (OF_OWN: (name,
+    times)). SLOW: not in a quick run. RUNS: no more than that of the
+    reference, which is slow there."""
+
+    def __init__(self, name, take, limit=None, of=None, of_own=None,
+                 servers=None, text=None, slow=False, runs=None):
+        self.name, self.take = name, take
+        self.limit, self.of, self.of_own = limit, of or {}, of_own
+        self.servers = servers or RELAYS
+        self.text = text or " ".join(take.__doc__.split())
+        self.slow, self.runs = slow, runs
+
+
+def median(result, server):
+    """Of the runs with SERVER; None: there is none."""
+    done = result["runs"].get(server)
+    return statistics.median(r["value"] for r in done) if done else None
+
+
+def verdicts(measure, result, results):
+    """What was asked for: pairs of words and whether it is so."""
+    ours = median(result, "ours")
+    if ours is None:
+        return [("taken", False)]
+    found = []
+    if measure.limit is not None:
+        found.append((f"at most {measure.limit:g}", ours <= measure.limit))
+    for server, times in measure.of.items():
+        other = median(result, server)
+        if other:
+            found.append((f"{ours / other:.3g} of {server}'s, at most "
+                          f"{times:g}", ours <= times * other))
+    if measure.of_own:
+        name, times = measure.of_own
+        others = [median(r, "ours") for r in results if r["name"] == name]
+        if others and others[0]:
+            found.append((f"{ours / others[0]:.3g} of {name}, at most "
+                          f"{times:g}", ours <= times * others[0]))
+    return found
+
+
+def take(measure, options):
+    """All runs, in turn; one that fails is reported and does not end all."""
+    runs, errors = {s: [] for s in measure.servers}, []
+    if not shutil.which("lttng-relayd"):
+        runs.pop("lttng-relayd", None)
+    for n in range(options.runs):
+        for server, done in runs.items():
+            if server == "lttng-relayd" and n >= (measure.runs or n + 1):
+                continue
+            try:
+                done.append(measure.take(options, server))
+            except (RuntimeError, OSError,
+                    subprocess.SubprocessError) as error:
+                errors.append(f"{server}: {error}")
+    return {"name": measure.name, "text": measure.text, "runs": runs,
+            "errors": errors}
+
+
+def report(result):
+    """On the terminal."""
+    print(f"\n{result['name']}: {result['text']}")
+    for server, done in result["runs"].items():
+        if not done:
+            continue
+        line = f"  {server:13}{spread([r['value'] for r in done], '%.4g')}"
+        for key, value in done[0].items():
+            if key != "value" and isinstance(value, (int, float)):
+                line += ", %s %.4g" % (
+                    key, statistics.median(r[key] for r in done))
+        print(line)
+    for error in result["errors"]:
+        print("  failed: " + error)
+    for words, is_met in result["asked"]:
+        print(f"  {'ok' if is_met else 'MISSED'}: {words}")
+    sys.stdout.flush()
+
+
+def table(results):
+    """Everything once more, one line each."""
+    print("\n%-24s %10s %10s %12s" % ("", "ours", "sink", "lttng-relayd"))
+    for r in results:
+        cells = [median(r, s) for s in ("ours", "sink", "lttng-relayd")]
+        texts = tuple("-" if c is None else "%.4g" % c for c in cells)
+        print("%-24s %10s %10s %12s  %s" % ((r["name"],) + texts + ("; ".join(
+            ("" if is_met else "MISSED: ") + words
+            for words, is_met in r["asked"]),)))
+
+
+def is_wanted(measure, names, options):
+    """--only NAME is that figure, or all that begin so if none is called so."""
+    if not options.only:
+        return not (options.quick and measure.slow)
+    return any(measure.name == n or
+               (n not in names and measure.name.startswith(n))
+               for n in options.only)
+
+
+def parse(description, programs):
+    """The command line; PROGRAMS: options that name one."""
+    p = argparse.ArgumentParser(description=description)
+    for name in programs:
+        p.add_argument("--" + name, required=True, metavar="PATH")
+    p.add_argument("--runs", type=int, help="of each figure (default: 7)")
+    p.add_argument("--gib", type=float, default=1.0,
+                   help="of bytes in a run with large packets "
+                   "(default: %(default)s)")
+    p.add_argument("--scratch", default="/dev/shm",
+                   help="where to write: memory or a disk "
+                   "(default: %(default)s)")
+    p.add_argument("--only", action="append", metavar="NAME",
+                   help="this figure, or those that begin so; several times")
+    p.add_argument("--quick", action="store_true",
+                   help="3 runs, and only the figures that are quick")
+    p.add_argument("--list", action="store_true", help="names of the figures")
+    p.add_argument("--json", metavar="FILE", help="write all results there")
+    p.add_argument("--svg", metavar="FILE",
+                   help="a picture of cost per packet against sessions")
+    options = p.parse_args()
+    if options.runs is None:
+        options.runs = 3 if options.quick else 7
+    if shutil.disk_usage(options.scratch).free < 2 * options.gib * GIB:
+        p.error(f"{options.scratch}: not enough room")
+    return options
+
+
+def run_all(measures, options):
+    """Take, show, write; the results."""
+    results, began = [], time.monotonic()
+    names = {m.name for m in measures}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for m in measures:
+        if options.list:
+            print(f"{m.name:24} {m.text}")
+            continue
+        if not is_wanted(m, names, options):
+            continue
+        result = take(m, options)
+        result["asked"] = verdicts(m, result, results)
+        results.append(result)
+        report(result)
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as f:
+                json.dump(results, f, indent=1)
+    if results:
+        table(results)
+        print("%.0f s" % (time.monotonic() - began))
+    return results
+
+
+def status(results):
+    """Of the program: 1 if a figure could not be taken."""
+    return 1 if any(r["errors"] for r in results) else 0

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""Scenarios of tracepulse-send: what it sends, any relay writes as it was."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import time
+
+import tree
+from story import begin, end, scenario
+from tree import expect_events
+from world import Failure, wait_for
+
+SEND_TIMEOUT = 60.0
+
+
+def send(w, *arguments, status=0):
+    """Run tracepulse-send to this world's relay; its summary, or what it
+    complained of when STATUS is not 0."""
+    done = subprocess.run(
+        [w.send_path, "--json"] + list(arguments) + [w.url()],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=w.env(), timeout=SEND_TIMEOUT)
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode != status:
+        raise Failure("tracepulse-send %s: status %d: %s"
+                      % (" ".join(arguments), done.returncode, said))
+    return json.loads(done.stdout) if status == 0 else said
+
+
+def record(w, name, *create, channel=(), apps=1, each=400):
+    """A session of stock lttng; where it is, moved out of the relay's way, and
+    the numbers of its events."""
+    begin(w, name, *create, channel=channel)
+    emitted = []
+    for n in range(apps):
+        emitted += w.run_app(each * n, each)
+    end(w, name)
+    original = os.path.join(w.directory, "original-" + name)
+    shutil.move(w.path("*/%s-*" % name), original)
+    return original, emitted
+
+
+def contents(base):
+    """{relative name: bytes} of every file below BASE."""
+    found = {}
+    for folder, _, files in os.walk(base):
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as handle:
+                found[os.path.relpath(path, base)] = handle.read()
+    return found
+
+
+def expect_same(original, copy, leave_out=lambda name: False):
+    """The same files with the same bytes."""
+    want = {name: data for name, data in contents(original).items()
+            if not leave_out(name)}
+    got = {name: data for name, data in contents(copy).items()
+           if not leave_out(name)}
+    for name in sorted(set(want) | set(got)):
+        if want.get(name) != got.get(name):
+            raise Failure("%s: %s bytes sent, %s arrived%s" % (
+                name, len(want[name]) if name in want else "no",
+                len(got[name]) if name in got else "no",
+                ", others" if name in want and name in got else ""))
+
+
+def text(w, path, *options):
+    """What babeltrace2 prints of a trace."""
+    done = subprocess.run(
+        ["babeltrace2", *options, path], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.env(),
+        timeout=60)
+    if done.returncode != 0:
+        raise tree.babeltrace2_failure(path, done.returncode, done.stderr)
+    return done.stdout
+
+
+def expect_copy(w, original, copy, emitted):
+    """COPY is ORIGINAL, to the byte and to babeltrace2."""
+    expect_same(original, copy)
+    expect_events(w, copy, emitted)
+    if text(w, original) != text(w, copy):
+        raise Failure("babeltrace2 prints other things of the copy")
+
+
+def sent_to(w, summary):
+    """Where the relay put it."""
+    return os.path.join(w.relay.output, summary["path"])
+
+
+@scenario()
+def send_uid(w):
+    """a recorded session sent again: the same tree, byte for byte"""
+    original, emitted = record(w, "uid")
+    expect_copy(w, original, sent_to(w, send(w, original)), emitted)
+
+
+@scenario()
+def send_pid(w):
+    """several traces of one session: those of three processes"""
+    original, emitted = record(w, "pid", channel=["--buffers-pid"], apps=3,
+                               each=100)
+    expect_copy(w, original, sent_to(w, send(w, original)), emitted)
+
+
+@scenario(compare_tree=False)
+def send_ring(w):
+    """the tracefiles of a ring, each as a stream of its own"""
+    original, _ = record(w, "ring", channel=["--tracefile-size=8k",
+                                             "--tracefile-count=3"])
+    emitted = tree.events(w, original)
+    expect_copy(w, original, sent_to(w, send(w, original)), emitted)
+
+
+@scenario()
+def send_no_index(w):
+    """without index files: packets found by their headers, and the relay's
+    index files are those that the tracer's were"""
+    original, emitted = record(w, "noidx")
+    bare = os.path.join(w.directory, "bare")
+    shutil.copytree(original, bare, ignore=shutil.ignore_patterns("index"))
+    expect_copy(w, original, sent_to(w, send(w, bare)), emitted)
+
+
+@scenario()
+def send_folders(w):
+    """two folders, each in a folder of the session; sent slowly, and twice"""
+    one, first = record(w, "one", each=150)
+    other, second = record(w, "two", each=150)
+    # Slowly: the reference gives two sessions of one second one directory.
+    summary = send(w, "--loop=2", "--rate=30k", "--session=both", one, other)
+    if summary["sessions"] != 2:
+        raise Failure("%d sessions instead of 2" % summary["sessions"])
+    for path in w.paths("*/both-*"):
+        expect_same(one, os.path.join(path, "original-one"))
+        expect_same(other, os.path.join(path, "original-two"))
+        expect_events(w, path, first + second)
+
+
+PACKETIZED = 0x75D11D57
+METADATA_HEADER = struct.Struct("=I16sIIIBBBBB")
+
+
+def plain(blob):
+    """The text in packetized metadata."""
+    out = b""
+    while blob:
+        header = METADATA_HEADER.unpack_from(blob)
+        if header[0] != PACKETIZED:
+            raise Failure("no packetized metadata")
+        out += blob[METADATA_HEADER.size:header[3] // 8]
+        blob = blob[header[4] // 8:]
+    return out
+
+
+@scenario()
+def send_plain_metadata(w):
+    """metadata as plain text arrives as plain text"""
+    original, emitted = record(w, "plain")
+    for folder, _, files in os.walk(original):
+        if "metadata" in files:
+            path = os.path.join(folder, "metadata")
+            with open(path, "rb") as handle:
+                blob = plain(handle.read())
+            with open(path, "wb") as handle:
+                handle.write(b"/* CTF 1.8 */\n" + blob)
+    expect_copy(w, original, sent_to(w, send(w, original)), emitted)
+
+
+def watch(w, session, *arguments):
+    """Send while babeltrace2 watches; the numbers it saw."""
+    child = subprocess.Popen(
+        [w.send_path, "--quiet", "--session=" + session] + list(arguments)
+        + [w.url()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, env=w.env())
+    w.children.append(child)
+    wait_for("the session listed", lambda: tree.listed(w, session))
+    viewer = tree.Viewer(w, session)
+    said = child.communicate(timeout=SEND_TIMEOUT)[1]
+    if child.returncode != 0:
+        raise Failure("tracepulse-send: status %d: %s"
+                      % (child.returncode, said.decode(errors="replace")))
+    return viewer.finish()
+
+
+@scenario()
+def send_live(w):
+    """a live session at its original pace, with two CPUs of which one is
+    idle, watched by babeltrace2 to its end"""
+    begin(w, "live", "--live=100000")
+    emitted = w.run_app(0, 1000, microseconds=3000)
+    end(w, "live")
+    original = os.path.join(w.directory, "original")
+    shutil.move(w.path("*/live-*"), original)
+    time.sleep(0.1)
+    got = watch(w, "again", "--live-timer=100000", "--realtime",
+                "--linger=0.5", original)
+    if got != emitted:
+        raise Failure("babeltrace2 saw %s, emitted %s"
+                      % (tree.span(got), tree.span(emitted)))
+    expect_copy(w, original, w.path("*/again-*"), emitted)
+
+
+@scenario(options=None, needs_sessiond=False, reference=False)
+def send_refuses(w):
+    """what cannot be sent is refused before anything is connected to"""
+    bad = os.path.join(w.directory, "bad")
+    os.makedirs(bad)
+    for metadata, stream, reason in (
+            (b"{}", b"", "CTF 2"),
+            (b"trace { major = 1; byte_order = le; }", b"", "expected"),
+            (b"trace { byte_order = le; }; stream { packet.context := "
+             b"struct { string s; }; };", b"x", "not constant"),
+            (b"trace { byte_order = le; packet.header := struct { "
+             b"integer { size = 32; } magic; }; };", b"nope" * 8,
+             "no packet begins")):
+        for name, data in (("metadata", metadata), ("stream", stream)):
+            with open(os.path.join(bad, name), "wb") as handle:
+                handle.write(data)
+        said = send(w, bad, status=1)
+        if reason not in said:
+            raise Failure("expected \"%s\": %s" % (reason, said))
+    os.unlink(os.path.join(bad, "metadata"))
+    if "no CTF trace" not in send(w, bad, status=1):
+        raise Failure("a folder without a trace is not refused")

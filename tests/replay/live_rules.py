@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Rules of the live port over the daemon's sockets that well-behaved viewers
+live by (live 1, 2, 5, 6). Starts daemons of its own."""
+import sys
+import time
+
+import old_peers
+import relay
+import viewer
+from relay import check, equal
+from viewer import Live, Viewer, Watched
+
+
+def expect(v, stream, content, offset=0):
+    """The next index of STREAM, whose packet is CONTENT."""
+    i = v.next_index(stream)
+    equal((i.status, i.offset, i.size), (viewer.OK, offset, 8 * len(content)),
+          "index")
+    equal(v.packet(stream, i.offset, i.size // 8),
+          (viewer.PACKET_OK, content), "packet")
+    return i
+
+
+def until(ask, want, what):
+    end = time.monotonic() + relay.TIMEOUT
+    while (got := ask()) != want:
+        check(time.monotonic() < end, f"{what}: {got!r} for {want!r}")
+
+
+def split(streams):
+    """{path: (data stream, metadata stream)}"""
+    return {s.path: (next(d for d in streams
+                          if d.path == s.path and not d.is_metadata), s)
+            for s in streams if s.is_metadata}
+
+
+def peers_before_2_11():
+    """W21: no chunks, whole paths, index records of 2.4 and of 2.8."""
+    where = f"oldhost/oldsess-{old_peers.STAMP}/ust/uid/0/64-bit"
+    for minor in 4, 8, 10:
+        with relay.Daemon() as daemon:
+            peer = old_peers.Old(daemon, minor, "oldsess", "/" + where,
+                                 live=200_000)
+            peer.control.metadata(peer.meta, b"old metadata")
+            equal(peer.control.code(relay.START_DATA), relay.OK, "START_DATA")
+            v = Viewer(daemon)
+            v.connect()
+            listed = v.find("oldsess")
+            equal((listed.timer, listed.host), (200_000, "oldhost"), "list")
+            streams = split(v.ready(listed.id))
+            equal(list(streams), [where], "paths")
+            data, meta = streams[where]
+            equal((data.channel, meta.channel), ("ch0_0", "metadata"),
+                  "channels")
+            equal(v.metadata(meta.id)[1], b"old metadata", "metadata")
+            peer.packets(3)
+            for n in range(3):
+                i = expect(v, data.id, bytes([n]) * 4000 + bytes(96),
+                           4096 * n)
+                equal(i.ctf, 3, "class")
+            beacon = relay.index_request(peer.stream, 2, 0, end=9, ctf=3)
+            equal(peer.control.code(relay.SEND_INDEX,
+                                    beacon if minor >= 8 else beacon[:64]),
+                  relay.OK, "beacon")
+            i = v.next_index(data.id)
+            equal((i.status, i.end, i.ctf), (viewer.INACTIVE, 9, 3),
+                  "after a beacon")
+            peer.finish(2)
+            until(lambda: v.next_index(data.id).status, viewer.HUP, "stream")
+            until(lambda: v.new_streams(listed.id)[0], viewer.STREAMS_HUP,
+                  "session")
+            v.close()
+
+
+def sessions_of_one_name():
+    """P15, P22: one per domain and bitness; ids count over all of them."""
+    with relay.Daemon() as daemon:
+        writers = [Live(daemon, f"same{n}") for n in range(2)]
+        # Same host, name and path; another peer.
+        writers += [Live(daemon, "one", uuid=u * 16) for u in (b"a", b"b")]
+        v = Viewer(daemon)
+        v.connect()
+        v.create()
+        until(lambda: len(v.list()), 4, "sessions")
+        numbers, attached = set(), []
+        for listed in sorted(v.list()):
+            status, streams = v.attach(listed.id)
+            equal(status, viewer.ATTACHED, listed.name)
+            while len(streams) < 2:
+                streams += v.new_streams(listed.id)[1]
+            numbers |= {s.id for s in streams}
+            equal(len({s.trace for s in streams}), 1, "traces of one path")
+            attached.append((listed, split(streams)["ust/uid/0/64-bit"]))
+        equal([a.name for a, _ in attached],
+              ["same0", "same1", "one", "one"], "names")
+        equal(len(numbers), 8, "stream ids")
+        check(not numbers & {0, relay.NONE}, "an id that stands for none")
+        equal(len({data.trace for _, (data, _) in attached}), 4, "trace ids")
+        for n, w in enumerate(writers):
+            w.packet(size=1000 + n, padding=24 - n)
+        for w, (_, (data, meta)) in zip(writers, attached):
+            w.wait_written()
+            expect(v, data.id, w.written)
+            equal(v.metadata(meta.id)[1], b"metadata of " + w.name.encode(),
+                  "metadata")
+        writers[2].finish()
+        _, (data, _) = attached[2]
+        until(lambda: v.next_index(data.id).status, viewer.HUP, "its stream")
+        until(lambda: v.new_streams(attached[2][0].id)[0],
+              viewer.STREAMS_HUP, "its session")
+        for n in 0, 1, 3:
+            check(v.next_index(attached[n][1][0].id).status
+                  in (viewer.RETRY, viewer.INACTIVE), "the others go on")
+            equal(v.new_streams(attached[n][0].id)[0], viewer.STREAMS_OK,
+                  "the others go on")
+            writers[n].finish()
+        v.close()
+
+
+def replies_wait_for_no_acknowledgement():
+    """W6: 40 ms each, were they sent in two parts."""
+    with relay.Daemon() as daemon:
+        w = Watched(daemon)
+        v = Viewer(daemon)
+        v.connect()
+        v.create()
+        began = time.monotonic()
+        for _ in range(60):
+            equal(len(v.list()), 1, "LIST_SESSIONS")
+            equal(len(v.attach(w.id)[1]), 2, "ATTACH_SESSION")
+            equal(v.metadata(w.meta)[0], viewer.METADATA_OK, "GET_METADATA")
+            equal(v.detach(w.id), 1, "DETACH_SESSION")
+        took = time.monotonic() - began
+        check(took < 4, f"60 times in {took:.1f} s")
+        v.close()
+        w.finish()
+
+
+def requests_in_any_order():
+    """P20: an index is not followed by its packet, a packet is read in parts,
+    again, and in any order."""
+    with relay.Daemon() as daemon:
+        w = Watched(daemon)
+        for n in range(4):
+            w.session.packet()
+        w.session.wait_written()
+        written = w.session.written
+        v = Viewer(daemon)
+        v.connect()
+        equal(len(v.ready(w.id)), 2, "without LIST_SESSIONS")
+        for n in range(4):
+            equal(v.next_index(w.stream).offset, 4096 * n, "index")
+        for offset, length in ((3 * 4096, 4096), (0, 4096), (0, 1), (1, 4095),
+                               (4096, 2 * 4096), (0, 4096), (4000, 200)):
+            equal(v.packet(w.stream, offset, length),
+                  (viewer.PACKET_OK, written[offset:offset + length]),
+                  f"{length} bytes at {offset}")
+        equal(v.metadata(w.meta)[0], viewer.METADATA_OK, "late metadata")
+        equal(v.metadata(w.meta)[0], viewer.METADATA_NO_NEW, "no more")
+        v.close()
+        w.read()
+        w.finish()
+
+
+def what_is_listed():
+    """P19: not what has ended, though a viewer reads it; what is not live."""
+    with relay.Daemon() as daemon:
+        plain = relay.Session(daemon, "plain")
+        snapshot = relay.Session(daemon, "snapshot", snapshot=1)
+        w = Watched(daemon)
+        w.session.packet()
+        v = Viewer(daemon)
+        v.connect()
+        v.create()
+        until(lambda: sorted(s.name for s in v.list()),
+              ["good", "plain", "snapshot"], "listed")
+        for s in v.list():
+            equal((s.clients, s.streams),
+                  (1 if s.name == "good" else 0, 2), s.name)
+            if s.name != "good":
+                equal((s.timer, v.attach(s.id)), (0, (viewer.NOT_LIVE, [])),
+                      s.name)
+        w.session.finish()
+        until(lambda: sorted(s.name for s in v.list()), ["plain", "snapshot"],
+              "while it is read")
+        equal(v.attach(w.id), (viewer.UNKNOWN, []), "ended")
+        equal(w.viewer.new_streams(w.id)[0], viewer.STREAMS_OK,
+              "not HUP before its packets are read")
+        expect(w.viewer, w.stream, w.session.written)
+        equal(w.viewer.next_index(w.stream).status, viewer.HUP, "stream")
+        equal(w.viewer.new_streams(w.id)[0], viewer.STREAMS_HUP, "session")
+        plain.finish()
+        for conn in snapshot.control, snapshot.data, v, w.viewer:
+            conn.close()
+
+
+CASES = [peers_before_2_11, sessions_of_one_name,
+         replies_wait_for_no_acknowledgement, requests_in_any_order,
+         what_is_listed]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/client.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/client/client_internal.h"
+
+/* Requests that are no indexes: more of them are not asked at once. */
+#define OTHER_REQUESTS 64
+/* Of metadata that waits, unless one piece is larger. */
+#define CONTROL_MAX (1024 * 1024)
+
+enum status
+client_fail(struct client *c, enum status st, const char *fmt, ...)
+{
+	va_list args;
+
+	if (c->failed != OK)
+		return c->failed;
+	va_start(args, fmt);
+	vsnprintf(c->error, sizeof(c->error), fmt, args);
+	va_end(args);
+	return c->failed = st;
+}
+
+enum status
+client_fail_errno(struct client *c, const char *what)
+{
+	return client_fail(c, E_IO, "%s: %s", what, strerror(errno));
+}
+
+enum status
+client_create(struct client **out, const struct client_config *config)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	enum status st;
+
+	*out = NULL;
+	if (c == NULL)
+		return E_NOMEM;
+	c->config = *config;
+	c->control = c->data = -1;
+	if (c->config.outstanding == 0)
+		c->config.outstanding = CLIENT_OUTSTANDING;
+	if (c->config.timeout_ms == 0)
+		c->config.timeout_ms = CLIENT_TIMEOUT_MS;
+	pace_init(&c->pace, config->rate, clock_now_ns());
+	st = dialog_init(
+	    &c->dialog, RELAY_MINOR, c->config.outstanding + OTHER_REQUESTS);
+	if (st == OK)
+		st = outbox_init(&c->outbox, CLIENT_PACKETS);
+	if (st != OK) {
+		client_destroy(c);
+		return st;
+	}
+	*out = c;
+	return OK;
+}
+
+void
+client_destroy(struct client *c)
+{
+	if (c == NULL)
+		return;
+	if (c->control >= 0)
+		close(c->control);
+	if (c->data >= 0)
+		close(c->data);
+	dialog_free(&c->dialog);
+	outbox_free(&c->outbox);
+	free(c->streams);
+	free(c);
+}
+
+const char *
+client_error(const struct client *c)
+{
+	return c->error;
+}
+
+const struct client_stats *
+client_stats(const struct client *c)
+{
+	return &c->stats;
+}
+
+const char *
+client_path(const struct client *c)
+{
+	return c->path;
+}
+
+bool
+client_is_open(const struct client *c)
+{
+	return c->phase == CLIENT_OPEN;
+}
+
+bool
+client_is_idle(const struct client *c)
+{
+	return c->outbox.put == c->outbox.taken && c->dialog.n == 0 &&
+	       buf_len(&c->dialog.out) == 0;
+}
+
+/* May something else than an index be asked now? OK, E_BUSY or the failure. */
+static enum status
+may_ask(const struct client *c)
+{
+	if (c->failed != OK)
+		return c->failed;
+	if (!client_is_open(c) || c->dialog.n - c->in_flight >= OTHER_REQUESTS)
+		return E_BUSY;
+	return OK;
+}
+
+static struct client_stream *
+new_stream(struct client *c)
+{
+	if (c->n_streams == c->cap_streams) {
+		unsigned cap = c->cap_streams == 0 ? 16 : 2 * c->cap_streams;
+		void *p = realloc(c->streams, cap * sizeof(*c->streams));
+
+		if (p == NULL)
+			return NULL;
+		c->streams = p;
+		c->cap_streams = cap;
+	}
+	c->streams[c->n_streams] = (struct client_stream){ 0 };
+	return &c->streams[c->n_streams++];
+}
+
+enum status
+client_try_add_stream(
+    struct client *c, const char *path, const char *channel, unsigned *number)
+{
+	enum status st = may_ask(c);
+	struct client_stream *s;
+
+	if (st != OK)
+		return st;
+	if ((s = new_stream(c)) == NULL)
+		return client_fail(c, E_NOMEM, "out of memory");
+	*number = c->n_streams - 1;
+	s->is_metadata = strcmp(channel, "metadata") == 0;
+	relay_request_add_stream(
+	    dialog_ask(&c->dialog, RELAY_CMD_add_stream, *number),
+	    c->dialog.minor, channel, path, 0, 0, 0);
+	return OK;
+}
+
+enum status
+client_try_streams_sent(struct client *c)
+{
+	enum status st = may_ask(c);
+
+	if (st == OK)
+		relay_request_empty(
+		    dialog_ask(&c->dialog, RELAY_CMD_streams_sent, 0),
+		    RELAY_CMD_streams_sent);
+	return st;
+}
+
+/* The stream, once its handle is known; else NULL and why. */
+static struct client_stream *
+known_stream(struct client *c, unsigned number, enum status *why)
+{
+	assert(number < c->n_streams);
+	*why = c->failed != OK ? c->failed : E_BUSY;
+	return c->failed == OK && c->streams[number].has_handle
+		   ? &c->streams[number]
+		   : NULL;
+}
+
+enum status
+client_try_metadata(
+    struct client *c, unsigned number, const void *data, size_t size)
+{
+	enum status why;
+	const struct client_stream *s = known_stream(c, number, &why);
+	const size_t waiting = buf_len(&c->dialog.out);
+
+	if (s == NULL)
+		return why;
+	if (waiting > 0 && waiting + size > CONTROL_MAX)
+		return E_BUSY;
+	relay_request_metadata(&c->dialog.out, s->handle, data, size, 0);
+	return OK;
+}
+
+enum status
+client_try_packet(
+    struct client *c, unsigned number, const struct client_packet *packet)
+{
+	enum status why;
+	struct client_stream *s = known_stream(c, number, &why);
+	struct client_packet p = *packet;
+
+	if (s == NULL)
+		return why;
+	if (outbox_is_full(&c->outbox))
+		return E_BUSY;
+	p.index.stream = s->handle;
+	p.index.net_seq = s->next_seq++;
+	outbox_put(&c->outbox, &p);
+	return OK;
+}
+
+enum status
+client_try_beacon(
+    struct client *c, unsigned number, uint64_t timestamp, uint64_t ctf_stream)
+{
+	enum status why;
+	const struct client_stream *s = known_stream(c, number, &why);
+	struct relay_index i = { .timestamp_end = timestamp,
+		.ctf_stream = ctf_stream };
+
+	if (s == NULL)
+		return why;
+	/* It must not overtake the index of a packet before it. */
+	if (c->outbox.put != c->outbox.taken ||
+	    c->in_flight == c->config.outstanding)
+		return E_BUSY;
+	i.stream = s->handle;
+	i.net_seq = s->next_seq - 1;
+	relay_request_index(dialog_ask(&c->dialog, RELAY_CMD_send_index, 0),
+	    c->dialog.minor, &i);
+	c->in_flight++;
+	c->stats.beacons++;
+	return OK;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of struct client share. */
+#ifndef CLIENT_CLIENT_INTERNAL_H
+#define CLIENT_CLIENT_INTERNAL_H
+
+#include "common/relpath.h"
+#include "tools/client/client.h"
+#include "tools/client/dialog.h"
+#include "tools/client/outbox.h"
+#include "tools/client/pace.h"
+
+#define CLIENT_MINOR_MIN 11
+
+/* Each begins when all that was asked before is answered. */
+enum client_phase {
+	CLIENT_NEW,
+	CLIENT_CONNECT,
+	CLIENT_VERSION,
+	CLIENT_SESSION,
+	CLIENT_CHUNK,
+	CLIENT_OPEN,
+};
+
+struct client_stream {
+	uint64_t handle;
+	uint64_t next_seq; /* packets given so far */
+	bool has_handle;
+	bool is_metadata;
+};
+
+struct client {
+	struct client_config config;
+	struct client_stats stats;
+	enum client_phase phase;
+	enum status failed;
+	char error[512];
+
+	struct url_address addresses[URL_ADDRESSES];
+	unsigned n_addresses, address; /* the one in use */
+	int control, data;	       /* -1: none */
+	bool control_full, data_full;  /* of what could be written */
+
+	struct dialog dialog;
+	struct outbox outbox;
+	struct pace pace;
+	unsigned in_flight; /* indexes that are not answered */
+
+	struct client_stream *streams;
+	unsigned n_streams, cap_streams;
+	uint64_t session_id;
+	bool is_pending; /* an answer to DATA_PENDING */
+	char path[RELPATH_MAX];
+	uint64_t moved_ns; /* when anything last did */
+};
+
+/* Note a failure with its words; the first one counts. Returns ST. */
+enum status client_fail(struct client *c, enum status st, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* The same, then ": " and the text of errno. */
+enum status client_fail_errno(struct client *c, const char *what);
+
+/* client_start.c: begin the next phase when this one is over. */
+enum status client_advance(struct client *c) MUST_CHECK;
+/* The control connection is there, or failed. */
+enum status client_connected(struct client *c) MUST_CHECK;
+
+/* client_reply.c: every whole reply in c->dialog.in. */
+enum status client_take_replies(struct client *c) MUST_CHECK;
+
+#endif

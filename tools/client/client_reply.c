@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "common/clock.h"
+#include "tools/client/client_internal.h"
+
+static enum status
+take_path(struct client *c, const struct dialog_reply *r)
+{
+	if (r->path.n >= sizeof(c->path))
+		return client_fail(c, E_PROTOCOL, "the relay's path is long");
+	memcpy(c->path, r->path.p, r->path.n);
+	c->path[r->path.n] = '\0';
+	return OK;
+}
+
+static enum status
+take_pending(struct client *c, const struct dialog_reply *r)
+{
+	if (r->value > 1)
+		return client_fail(c, E_PROTOCOL, "%s was answered with %llu",
+		    relay_row(r->cmd)->name, (unsigned long long)r->value);
+	c->is_pending |= r->value == 1;
+	return OK;
+}
+
+static enum status
+take(struct client *c, const struct dialog_reply *r)
+{
+	if (r->code != RELAY_OK)
+		return client_fail(c, E_REFUSED, "the relay answers %s with %u",
+		    relay_row(r->cmd)->name, r->code);
+	switch (r->cmd) {
+	case RELAY_CMD_create_session:
+		c->session_id = r->value;
+		return take_path(c, r);
+	case RELAY_CMD_add_stream:
+		c->streams[r->tag].handle = r->value;
+		c->streams[r->tag].has_handle = true;
+		return OK;
+	case RELAY_CMD_data_pending:
+	case RELAY_CMD_end_data_pending:
+		return take_pending(c, r);
+	case RELAY_CMD_send_index:
+		c->in_flight--;
+		c->stats.indexes++;
+		return OK;
+	}
+	return OK;
+}
+
+enum status
+client_take_replies(struct client *c)
+{
+	struct dialog_reply r;
+	enum status st;
+
+	while ((st = dialog_next(&c->dialog, &r)) == OK)
+		if ((st = take(c, &r)) != OK)
+			return st;
+	if (st != E_MORE)
+		return client_fail(
+		    c, st, "the relay answers what was not asked");
+	return client_advance(c);
+}

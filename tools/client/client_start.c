@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* From nothing to an open session. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/client/client_internal.h"
+
+static int
+connect_to(const struct url_address *to)
+{
+	const int one = 1;
+	int fd = socket(
+	    to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -1;
+	/* Requests are small: each would wait for the answer to the last. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, (const struct sockaddr *)&to->sa, to->len) == 0 ||
+	    errno == EINPROGRESS)
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+static enum status
+cannot_connect(struct client *c, uint16_t port)
+{
+	return client_fail(c, E_IO, "%s port %u: %s", c->config.url.host, port,
+	    strerror(errno));
+}
+
+/* The address in use, or one behind it. */
+static enum status
+begin_connect(struct client *c)
+{
+	for (; c->address < c->n_addresses; c->address++) {
+		c->control = connect_to(&c->addresses[c->address]);
+		if (c->control >= 0)
+			return OK;
+	}
+	return cannot_connect(c, c->config.url.control);
+}
+
+enum status
+client_connected(struct client *c)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(c->control, SOL_SOCKET, SO_ERROR, &err, &len) != 0)
+		err = errno;
+	if (err == 0)
+		return client_advance(c);
+	close(c->control);
+	c->control = -1;
+	c->address++;
+	errno = err;
+	return begin_connect(c);
+}
+
+enum status
+client_start(struct client *c)
+{
+	const char *why;
+
+	if (c->failed != OK)
+		return c->failed;
+	if (url_resolve(&c->config.url, c->addresses, &c->n_addresses, &why) !=
+	    OK)
+		return client_fail(
+		    c, E_NOENT, "%s: %s", c->config.url.host, why);
+	c->phase = CLIENT_CONNECT;
+	c->moved_ns = clock_now_ns();
+	return begin_connect(c);
+}
+
+static void
+ask_version(struct client *c)
+{
+	struct buf *b = dialog_ask(&c->dialog, RELAY_CMD_version, 0);
+
+	relay_request_version(b, RELAY_MAJOR, c->dialog.minor);
+}
+
+static enum status
+ask_session(struct client *c)
+{
+	struct relay_session_request q = {
+		.session_name = c->config.session_name,
+		.hostname = c->config.hostname,
+		.base_path = c->config.url.path,
+		.live_timer_us = c->config.live_timer_us,
+		.creation_time = clock_wall_s(),
+		.trace_format = 1,
+	};
+
+	if (c->dialog.minor < CLIENT_MINOR_MIN)
+		return client_fail(c, E_PROTOCOL,
+		    "the relay speaks 2.%u: 2.11 or newer is needed",
+		    c->dialog.minor);
+	if (getrandom(&q.uuid, sizeof(q.uuid), 0) != sizeof(q.uuid))
+		return client_fail_errno(c, "getrandom");
+	relay_request_create_session(
+	    dialog_ask(&c->dialog, RELAY_CMD_create_session, 0),
+	    c->dialog.minor, &q);
+	return OK;
+}
+
+/* As peers do, right behind CREATE_SESSION (streaming 1.1). */
+static enum status
+ask_chunk(struct client *c)
+{
+	const struct url_address to = url_with_port(
+	    &c->addresses[c->address], c->config.url.data);
+
+	c->data = connect_to(&to);
+	if (c->data < 0)
+		return cannot_connect(c, c->config.url.data);
+	relay_request_create_chunk(
+	    dialog_ask(&c->dialog, RELAY_CMD_create_trace_chunk, 0), 0,
+	    clock_wall_s(), NULL);
+	return OK;
+}
+
+enum status
+client_advance(struct client *c)
+{
+	if (c->phase == CLIENT_OPEN || c->dialog.n > 0)
+		return OK;
+	switch (++c->phase) {
+	case CLIENT_VERSION:
+		ask_version(c);
+		return OK;
+	case CLIENT_SESSION:
+		return ask_session(c);
+	case CLIENT_CHUNK:
+		return ask_chunk(c);
+	case CLIENT_NEW:
+	case CLIENT_CONNECT:
+	case CLIENT_OPEN:
+		break;
+	}
+	return OK;
+}

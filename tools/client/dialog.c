@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/dialog.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/relpath.h"
+#include "proto/relay.h"
+
+struct dialog_asked {
+	uint32_t cmd, tag;
+	uint64_t at_ns;
+};
+
+enum status
+dialog_init(struct dialog *d, unsigned minor, unsigned most)
+{
+	*d = (struct dialog){ .minor = minor, .cap = most };
+	d->asked = calloc(most, sizeof(*d->asked));
+	return d->asked == NULL ? E_NOMEM : OK;
+}
+
+void
+dialog_free(struct dialog *d)
+{
+	buf_free(&d->in);
+	buf_free(&d->out);
+	free(d->asked);
+	*d = (struct dialog){ 0 };
+}
+
+struct buf *
+dialog_ask(struct dialog *d, uint32_t cmd, uint32_t tag)
+{
+	assert(dialog_room(d) > 0);
+	d->asked[(d->first + d->n++) % d->cap] = (struct dialog_asked){ cmd,
+		tag, clock_now_ns() };
+	return &d->out;
+}
+
+/* A path of N bytes, its NUL included. */
+static struct span
+take_path(struct reader *r, uint32_t n)
+{
+	if (n >= RELPATH_MAX)
+		r->bad = true;
+	return n == 0 ? (struct span){ "", 0 } : reader_cstr(r, n);
+}
+
+static void
+take_version(struct reader *r, struct dialog_reply *out)
+{
+	uint32_t major = reader_u32(r);
+
+	out->value = reader_u32(r);
+	if (major != RELAY_MAJOR)
+		out->code = RELAY_INVALID_PROTOCOL;
+}
+
+static void
+take_session(struct dialog *d, struct reader *r, struct dialog_reply *out)
+{
+	out->value = reader_u64(r);
+	out->code = reader_u32(r);
+	if (d->minor >= 11)
+		out->path = take_path(r, reader_u32(r));
+}
+
+static void
+take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
+{
+	switch (out->cmd) {
+	case RELAY_CMD_version:
+		take_version(r, out);
+		break;
+	case RELAY_CMD_create_session:
+		take_session(d, r, out);
+		break;
+	case RELAY_CMD_add_stream:
+		out->value = reader_u64(r);
+		out->code = reader_u32(r);
+		break;
+	case RELAY_CMD_get_configuration:
+		out->code = reader_u32(r);
+		out->value = reader_u64(r);
+		break;
+	case RELAY_CMD_data_pending:
+	case RELAY_CMD_end_data_pending:
+		out->value = reader_u32(r);
+		break;
+	case RELAY_CMD_close_trace_chunk:
+		out->code = reader_u32(r);
+		out->path = take_path(r, reader_u32(r));
+		break;
+	case RELAY_CMD_trace_chunk_exists:
+		out->code = reader_u32(r);
+		out->value = reader_u8(r);
+		break;
+	default:
+		out->code = reader_u32(r);
+	}
+}
+
+/* A reader that failed either ran out of bytes or met what cannot be: no reply
+ * is longer than its numbers and one path. */
+#define REPLY_MAX (16 + RELPATH_MAX)
+
+static enum status
+take_reply(struct dialog *d, struct dialog_reply *out)
+{
+	const size_t len = buf_len(&d->in);
+	struct reader r = reader_over(buf_data(&d->in), len);
+
+	take_fields(d, &r, out);
+	if (r.bad)
+		return len < REPLY_MAX ? E_MORE : E_PROTOCOL;
+	out->body = reader_over(
+	    buf_data(&d->in), (size_t)(r.p - buf_data(&d->in)));
+	return OK;
+}
+
+enum status
+dialog_next(struct dialog *d, struct dialog_reply *out)
+{
+	const struct dialog_asked *asked = &d->asked[d->first];
+	enum status st;
+
+	if (buf_len(&d->in) == 0)
+		return E_MORE;
+	if (d->n == 0)
+		return E_PROTOCOL;
+	*out = (struct dialog_reply){ .cmd = asked->cmd,
+		.tag = asked->tag,
+		.at_ns = asked->at_ns,
+		.code = RELAY_OK };
+	if ((st = take_reply(d, out)) != OK)
+		return st;
+	if (out->cmd == RELAY_CMD_version && out->value < d->minor)
+		d->minor = (unsigned)out->value;
+	/* Consumed bytes stay where they are until the next append. */
+	buf_consume(&d->in, (size_t)(out->body.end - out->body.p));
+	d->first = (d->first + 1) % d->cap;
+	d->n--;
+	return OK;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/outbox.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "common/buf.h"
+
+/* Of one sendmsg. */
+#define PIECES_MAX 256
+
+struct gather {
+	struct iovec iov[PIECES_MAX];
+	int n;
+	size_t bytes, most;
+};
+
+enum status
+outbox_init(struct outbox *o, unsigned cap)
+{
+	*o = (struct outbox){ .cap = cap };
+	o->items = calloc(cap, sizeof(*o->items));
+	return o->items == NULL ? E_NOMEM : OK;
+}
+
+static struct outbox_item *
+item(const struct outbox *o, uint64_t n)
+{
+	return &o->items[n % o->cap];
+}
+
+static size_t
+length(const struct outbox_item *i)
+{
+	return DATA_HEADER_LEN + (size_t)i->packet.size;
+}
+
+void
+outbox_free(struct outbox *o)
+{
+	for (; o->taken < o->put; o->taken++)
+		client_packet_done(&item(o, o->taken)->packet);
+	free(o->items);
+	*o = (struct outbox){ 0 };
+}
+
+void
+outbox_put(struct outbox *o, const struct client_packet *packet)
+{
+	struct outbox_item *i = item(o, o->put);
+	struct buf b = { .mem = i->header, .cap = DATA_HEADER_LEN };
+	const struct data_header h = { packet->index.stream,
+		packet->index.net_seq, packet->size, packet->padding };
+
+	assert(!outbox_is_full(o));
+	i->packet = *packet;
+	data_header_encode(&b, &h);
+	o->waiting += length(i);
+	o->put++;
+}
+
+/* What of the N bytes at P lies beyond *AT, as far as there is room. */
+static void
+add(struct gather *g, const uint8_t *p, size_t n, size_t *at)
+{
+	size_t skip = *at < n ? *at : n;
+
+	*at -= skip;
+	n -= skip;
+	if (n > g->most - g->bytes)
+		n = g->most - g->bytes;
+	if (n == 0)
+		return;
+	g->iov[g->n++] = (struct iovec){ (void *)(uintptr_t)(p + skip), n };
+	g->bytes += n;
+}
+
+static void
+advance(struct outbox *o, size_t n)
+{
+	o->waiting -= n;
+	o->at += n;
+	while (o->sent < o->put && o->at >= length(item(o, o->sent))) {
+		o->at -= length(item(o, o->sent));
+		o->sent++;
+	}
+}
+
+ssize_t
+outbox_send(struct outbox *o, int fd, size_t most)
+{
+	struct gather g = { .most = most };
+	struct msghdr m = { 0 };
+	size_t at = o->at;
+	ssize_t sent;
+
+	for (uint64_t n = o->sent;
+	     n < o->put && g.n + 2 <= PIECES_MAX && g.bytes < most; n++) {
+		const struct outbox_item *i = item(o, n);
+
+		add(&g, i->header, DATA_HEADER_LEN, &at);
+		add(&g, i->packet.data, i->packet.size, &at);
+	}
+	m.msg_iov = g.iov;
+	m.msg_iovlen = (size_t)g.n;
+	sent = g.n == 0 ? 0 : sendmsg(fd, &m, MSG_NOSIGNAL);
+	if (sent > 0)
+		advance(o, (size_t)sent);
+	return sent;
+}
+
+const struct client_packet *
+outbox_take(struct outbox *o)
+{
+	const struct client_packet *p = &item(o, o->taken)->packet;
+
+	if (o->taken == o->sent)
+		return NULL;
+	o->taken++;
+	client_packet_done(p);
+	return p;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data connection over TCP: packets wait in a ring, each behind its header
+ * (streaming 2.2), and leave many at a time by one sendmsg(2). The bytes are
+ * not copied. Single owner; memory is fixed at creation.
+ */
+#ifndef CLIENT_OUTBOX_H
+#define CLIENT_OUTBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "proto/data.h"
+#include "tools/client/packet.h"
+
+struct outbox_item {
+	struct client_packet packet;
+	uint8_t header[DATA_HEADER_LEN];
+};
+
+struct outbox {
+	struct outbox_item *items; /* ring */
+	unsigned cap;
+	uint64_t put, sent, taken; /* packets so far, in this order */
+	size_t at;	  /* bytes sent of packet SENT and its header */
+	uint64_t waiting; /* bytes that are not sent, headers too */
+};
+
+enum status outbox_init(struct outbox *o, unsigned cap) MUST_CHECK;
+/* Packets that are left are done. */
+void outbox_free(struct outbox *o);
+
+static inline bool
+outbox_is_full(const struct outbox *o)
+{
+	return o->put - o->taken == o->cap;
+}
+
+/* There must be room. packet->index has stream and net_seq. */
+void outbox_put(struct outbox *o, const struct client_packet *packet);
+
+/* One sendmsg(2) of at most MOST bytes; its result, -1 with errno. 0: nothing
+ * waits. */
+ssize_t outbox_send(struct outbox *o, int fd, size_t most);
+
+/* The next packet that is wholly sent, which makes room: its index can go out.
+ * Valid until the next outbox_put(). Its bytes are given back. NULL: none. */
+const struct client_packet *outbox_take(struct outbox *o);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace packet on its way to a relay. */
+#ifndef CLIENT_PACKET_H
+#define CLIENT_PACKET_H
+
+#include <stdint.h>
+
+#include "proto/relay.h"
+
+/* The bytes of a packet are not needed any more; ARG is the packet's. */
+typedef void client_done(void *arg);
+
+struct client_packet {
+	const uint8_t *data; /* borrowed until DONE is called */
+	uint32_t size;	     /* bytes */
+	uint32_t padding;    /* zero bytes that the relay appends */
+	/* Sizes, times and numbers of its index record; stream and net_seq are
+	 * filled in by the library. */
+	struct relay_index index;
+	client_done *done; /* NULL: nobody wants to know */
+	void *arg;
+};
+
+static inline void
+client_packet_done(const struct client_packet *p)
+{
+	if (p->done != NULL)
+		p->done(p->arg);
+}
+
+#endif

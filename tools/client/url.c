@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/url.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct scheme {
+	const char *prefix;
+	int family;
+} schemes[] = {
+	{ "net://", AF_UNSPEC },
+	{ "net4://", AF_INET },
+	{ "net6://", AF_INET6 },
+};
+
+static enum status
+wrong(const char **why, const char *text)
+{
+	*why = text;
+	return E_MALFORMED;
+}
+
+static const char *
+skip_scheme(struct url *u, const char *text)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		size_t n = strlen(schemes[i].prefix);
+
+		if (strncmp(text, schemes[i].prefix, n) == 0) {
+			u->family = schemes[i].family;
+			return text + n;
+		}
+	}
+	return NULL;
+}
+
+/* Past the host; NULL: it is none. */
+static const char *
+take_host(struct url *u, const char *p)
+{
+	const char *end;
+	size_t n;
+
+	if (*p == '[') {
+		end = strchr(++p, ']');
+		n = end == NULL ? 0 : (size_t)(end++ - p);
+	} else {
+		n = strcspn(p, ":/");
+		end = p + n;
+	}
+	if (n == 0 || n >= sizeof(u->host))
+		return NULL;
+	memcpy(u->host, p, n);
+	u->host[n] = '\0';
+	return end;
+}
+
+/* ":PORT", if it is there. NULL: it is no port. */
+static const char *
+take_port(const char *p, uint16_t *port)
+{
+	unsigned long v;
+	char *end;
+
+	if (*p != ':')
+		return p;
+	if (p[1] < '0' || p[1] > '9')
+		return NULL;
+	v = strtoul(p + 1, &end, 10);
+	if (v == 0 || v > UINT16_MAX)
+		return NULL;
+	*port = (uint16_t)v;
+	return end;
+}
+
+enum status
+url_parse(struct url *u, const char *text, const char **why)
+{
+	const char *p;
+
+	*u = (struct url){ .control = URL_CONTROL_PORT, .data = URL_DATA_PORT };
+	if ((p = skip_scheme(u, text)) == NULL)
+		return wrong(why, "it begins neither with net:// nor with "
+				  "net4:// or net6://");
+	if ((p = take_host(u, p)) == NULL)
+		return wrong(why, "no host");
+	if ((p = take_port(p, &u->control)) == NULL)
+		return wrong(why, "the control port is no port");
+	if ((p = take_port(p, &u->data)) == NULL)
+		return wrong(why, "the data port is no port");
+	if (*p != '\0' && *p != '/')
+		return wrong(why, "something stands behind the ports");
+	if (*p == '/')
+		p++;
+	if (strlen(p) >= sizeof(u->path))
+		return wrong(why, "the path is too long");
+	memcpy(u->path, p, strlen(p) + 1);
+	return OK;
+}
+
+enum status
+url_resolve(const struct url *u, struct url_address out[URL_ADDRESSES],
+    unsigned *n, const char **why)
+{
+	const struct addrinfo hints = { .ai_family = u->family,
+		.ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+	char port[8];
+	int err;
+
+	snprintf(port, sizeof(port), "%u", u->control);
+	err = getaddrinfo(u->host, port, &hints, &found);
+	if (err != 0) {
+		*why = gai_strerror(err);
+		return E_NOENT;
+	}
+	memset(out, 0, URL_ADDRESSES * sizeof(*out));
+	*n = 0;
+	for (struct addrinfo *a = found; a != NULL && *n < URL_ADDRESSES;
+	     a = a->ai_next) {
+		memcpy(&out[*n].sa, a->ai_addr, a->ai_addrlen);
+		out[(*n)++].len = a->ai_addrlen;
+	}
+	freeaddrinfo(found);
+	return OK;
+}
+
+struct url_address
+url_with_port(const struct url_address *a, uint16_t port)
+{
+	struct url_address out = *a;
+
+	if (a->sa.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)(void *)&out.sa)->sin6_port = htons(
+		    port);
+	else
+		((struct sockaddr_in *)(void *)&out.sa)->sin_port = htons(port);
+	return out;
+}

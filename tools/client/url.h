@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a relay is, as tracers write it: net://HOST[:CONTROL[:DATA]][/PATH],
+ * net4:// and net6:// for one address family; an IPv6 address stands in
+ * brackets. Ports default to 5342 and 5343; PATH is the session's base path.
+ */
+#ifndef CLIENT_URL_H
+#define CLIENT_URL_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+#define URL_HOST_MAX 256
+#define URL_PATH_MAX 4096
+#define URL_CONTROL_PORT 5342
+#define URL_DATA_PORT 5343
+
+struct url {
+	int family; /* AF_UNSPEC, AF_INET, AF_INET6 */
+	char host[URL_HOST_MAX];
+	uint16_t control, data;
+	char path[URL_PATH_MAX]; /* without its first slash; may be "" */
+};
+
+/* E_MALFORMED: *WHY says what is wrong, a constant string. */
+enum status url_parse(
+    struct url *u, const char *text, const char **why) MUST_CHECK;
+
+struct url_address {
+	struct sockaddr_storage sa;
+	socklen_t len;
+};
+
+/* The addresses of the host, with the control port, the best first: a name may
+ * stand for several, of which not all have a relay. May block. E_NOENT: *WHY is
+ * the resolver's reason. */
+#define URL_ADDRESSES 4
+enum status url_resolve(const struct url *u,
+    struct url_address out[URL_ADDRESSES], unsigned *n,
+    const char **why) MUST_CHECK;
+/* The same address with another port. */
+struct url_address url_with_port(const struct url_address *a, uint16_t port);
+
+#endif

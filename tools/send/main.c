@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse-send: existing traces to a relay. */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/send/options.h"
+#include "tools/send/report.h"
+#include "tools/send/sender.h"
+#include "tools/send/trace.h"
+
+#define EXIT_USAGE 2
+
+static volatile sig_atomic_t stop;
+
+static void
+on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+/* The second signal ends us at once. */
+static void
+catch_signals(void)
+{
+	struct sigaction a = { .sa_handler = on_signal,
+		.sa_flags = (int)SA_RESETHAND };
+
+	sigaction(SIGINT, &a, NULL);
+	sigaction(SIGTERM, &a, NULL);
+}
+
+static enum status
+read_traces(const struct send_options *o, struct traces *t)
+{
+	enum status st = OK;
+
+	for (unsigned i = 0; i < o->n_directories && st == OK; i++)
+		st = traces_add(t, o->directories[i], o->n_directories > 1);
+	if (st != OK)
+		fprintf(stderr, "tracepulse-send: %s\n", t->error);
+	return st;
+}
+
+static void
+count(const struct traces *t, struct report *r)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		r->streams += t->traces[i]->n_streams;
+		for (unsigned k = 0; k < t->traces[i]->n_streams; k++)
+			r->total_bytes +=
+			    t->traces[i]->streams[k].packets.data.n;
+	}
+}
+
+static enum status
+send_all(const struct send_options *o, struct traces *t)
+{
+	struct report r = { .is_terminal = isatty(STDERR_FILENO),
+		.is_quiet = o->quiet,
+		.is_json = o->json,
+		.begin_ns = clock_now_ns() };
+	enum status st = OK;
+
+	count(t, &r);
+	for (uint64_t n = 0; st == OK && !stop && (o->loop == 0 || n < o->loop);
+	     n++)
+		st = sender_run(o, t, &r, &stop);
+	report_summary(&r, o->directories[o->n_directories]);
+	return st;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct send_options o;
+	struct traces t = { 0 };
+	enum status st;
+
+	if (send_options_parse(&o, argc, argv) != OK)
+		return EXIT_USAGE;
+	if (o.is_done)
+		return 0;
+	catch_signals();
+	st = read_traces(&o, &t);
+	if (st == OK)
+		st = send_all(&o, &t);
+	traces_free(&t);
+	return st == OK ? 0 : 1;
+}

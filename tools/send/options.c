@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/send/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIVE_TIMER_US 1000000
+#define OUTSTANDING_MAX 65536
+#define LINGER_MAX_S (365.0 * 86400)
+
+enum option_id {
+#define OPTION(id, name, arg, help) OPT_##id,
+#include "tools/send/options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+static const struct row {
+	const char *name, *arg, *help;
+} rows[] = {
+#define OPTION(id, name, arg, help) { name, arg, help },
+#include "tools/send/options.tbl.h"
+#undef OPTION
+};
+
+static void
+print_usage(void)
+{
+	printf("Usage: tracepulse-send [OPTION]... TRACE-DIR... URL\n"
+	       "Streams CTF 1.8 traces to an LTTng relay.\n\n");
+	for (size_t i = 0; i < N_OPTIONS; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s%s", rows[i].name,
+		    rows[i].arg != NULL ? "=" : "",
+		    rows[i].arg != NULL ? rows[i].arg : "");
+		printf("  --%-26s %s\n", name, rows[i].help);
+	}
+	printf("\nURL is net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH].\n"
+	       "See tracepulse-send(1).\n");
+}
+
+static enum status
+complain(const char *what, const char *about)
+{
+	fprintf(stderr, "tracepulse-send: %s: %s\n", about, what);
+	return E_REFUSED;
+}
+
+static enum status
+bad_value(enum option_id id, const char *arg)
+{
+	fprintf(stderr, "tracepulse-send: invalid value \"%s\" for --%s\n", arg,
+	    rows[id].name);
+	return E_REFUSED;
+}
+
+/* A number, and what follows it. */
+static bool
+take_number(const char *arg, uint64_t *out, char **end)
+{
+	if (*arg < '0' || *arg > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(arg, end, 10);
+	return errno == 0;
+}
+
+static bool
+parse_number(const char *arg, uint64_t least, uint64_t most, uint64_t *out)
+{
+	char *end;
+
+	return take_number(arg, out, &end) && *end == '\0' && *out >= least &&
+	       *out <= most;
+}
+
+/* With one letter of k, M, G behind it. */
+static bool
+parse_bytes(const char *arg, uint64_t *out)
+{
+	static const char units[] = "kMG";
+	const char *unit;
+	char *end;
+
+	if (!take_number(arg, out, &end))
+		return false;
+	if (*end == '\0')
+		return true;
+	unit = strchr(units, *end);
+	if (unit == NULL || end[1] != '\0' || *out > UINT32_MAX)
+		return false;
+	*out <<= 10 * (unit - units + 1);
+	return true;
+}
+
+static bool
+parse_seconds(const char *arg, uint64_t *ms)
+{
+	char *end;
+	double v = strtod(arg, &end);
+
+	if (end == arg || *end != '\0' || !(v >= 0) || v > LINGER_MAX_S)
+		return false;
+	*ms = (uint64_t)(v * 1000);
+	return true;
+}
+
+static bool
+parse_u32(const char *arg, uint64_t most, uint32_t *out)
+{
+	uint64_t v;
+
+	if (!parse_number(arg, 1, most, &v))
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool
+set(struct send_options *o, enum option_id id, const char *arg)
+{
+	switch (id) {
+	case OPT_SESSION:
+		o->session = arg;
+		return *arg != '\0';
+	case OPT_HOSTNAME:
+		o->hostname = arg;
+		return *arg != '\0';
+	case OPT_LIVE:
+		if (o->live_timer_us == 0)
+			o->live_timer_us = LIVE_TIMER_US;
+		return true;
+	case OPT_LIVE_TIMER:
+		return parse_u32(arg, UINT32_MAX, &o->live_timer_us);
+	case OPT_REALTIME:
+		return o->realtime = true;
+	case OPT_LINGER:
+		return parse_seconds(arg, &o->linger_ms);
+	case OPT_LOOP:
+		return parse_number(arg, 0, UINT64_MAX, &o->loop);
+	case OPT_RATE:
+		return parse_bytes(arg, &o->rate);
+	case OPT_OUTSTANDING:
+		return parse_u32(arg, OUTSTANDING_MAX, &o->outstanding);
+	case OPT_JSON:
+		return o->json = true;
+	case OPT_QUIET:
+		return o->quiet = true;
+	case OPT_HELP:
+		print_usage();
+		return o->is_done = true;
+	case OPT_VERSION:
+		printf("tracepulse-send " PACKAGE_VERSION "\n");
+		return o->is_done = true;
+	case N_OPTIONS:
+		break;
+	}
+	return false;
+}
+
+static enum status
+take_operands(struct send_options *o, int n, char **operands)
+{
+	const char *why;
+
+	if (n < 2)
+		return complain("needs one TRACE-DIR at least, and a URL; "
+				"see --help",
+		    "arguments");
+	o->directories = operands;
+	o->n_directories = (unsigned)n - 1;
+	if (url_parse(&o->url, operands[n - 1], &why) != OK)
+		return complain(why, operands[n - 1]);
+	return OK;
+}
+
+enum status
+send_options_parse(struct send_options *o, int argc, char **argv)
+{
+	struct option longs[N_OPTIONS + 1] = { 0 };
+	int c, row;
+
+	*o = (struct send_options){ .loop = 1 };
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		longs[i] = (struct option){ .name = rows[i].name,
+			.has_arg = rows[i].arg != NULL };
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "", longs, &row)) == 0) {
+		if (!set(o, (enum option_id)row, optarg))
+			return bad_value((enum option_id)row, optarg);
+		if (o->is_done)
+			return OK;
+	}
+	if (c != -1)
+		return E_REFUSED; /* getopt has said why */
+	return take_operands(o, argc - optind, argv + optind);
+}

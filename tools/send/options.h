@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What tracepulse-send was asked for; the rows are in options.tbl.h. */
+#ifndef SEND_OPTIONS_H
+#define SEND_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/client/url.h"
+
+struct send_options {
+	bool is_done; /* printed what was asked for: exit with status 0 */
+	char **directories;
+	unsigned n_directories;
+	struct url url;
+	const char *session, *hostname; /* NULL: default */
+	uint32_t live_timer_us;		/* 0: not live */
+	bool realtime, json, quiet;
+	uint64_t linger_ms;
+	uint64_t loop;	      /* 0: for ever */
+	uint64_t rate;	      /* bytes/s; 0: no limit */
+	unsigned outstanding; /* 0: default */
+};
+
+/* Fills *O; strings point into ARGV. Not OK: a message is on stderr; exit
+ * with 2. */
+enum status send_options_parse(
+    struct send_options *o, int argc, char **argv) MUST_CHECK;
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/send/packets.h"
+
+#include <string.h>
+
+#include "common/reader.h"
+#include "tools/send/tsdl.h"
+
+#define INDEX_MAGIC 0xc1f1dcc1
+#define INDEX_HEADER_LEN 16
+#define INDEX_LEN_1_0 56
+#define INDEX_LEN_1_1 72
+#define PACKET_MAGIC 0xc1fc1fc1
+
+static enum status
+wrong(struct packets *p, const char *text)
+{
+	p->error = text;
+	return E_MALFORMED;
+}
+
+/* What no relay could take. */
+static enum status
+check_size(struct packets *p, const struct client_packet *k, uint64_t bits)
+{
+	if (bits == 0 || bits % 8 != 0)
+		return wrong(p, "a packet is not made of whole bytes");
+	if (bits / 8 > p->data.n - p->at)
+		return wrong(p, "the last packet is cut short");
+	if (bits / 8 > UINT32_MAX)
+		return wrong(p, "a packet of more than 4 GiB");
+	if (k->index.content_size > bits)
+		return wrong(p, "a packet's content is larger than itself");
+	return OK;
+}
+
+static enum status
+next_by_index(struct packets *p, struct client_packet *out)
+{
+	struct reader r = reader_over(p->index.p, (size_t)p->index.n);
+	struct relay_index *i = &out->index;
+	enum status st;
+
+	reader_take(&r, INDEX_HEADER_LEN + p->number * p->record_len);
+	if (reader_u64(&r) != p->at)
+		return wrong(p, "the index has gaps");
+	i->packet_size = reader_u64(&r);
+	i->content_size = reader_u64(&r);
+	i->timestamp_begin = reader_u64(&r);
+	i->timestamp_end = reader_u64(&r);
+	i->events_discarded = reader_u64(&r);
+	i->ctf_stream = reader_u64(&r);
+	i->packet_seq_num = p->number;
+	if (p->record_len >= INDEX_LEN_1_1) {
+		i->ctf_instance = reader_u64(&r);
+		i->packet_seq_num = reader_u64(&r);
+	}
+	if (reader_done(&r) != OK)
+		return wrong(p, "the index is too short");
+	st = check_size(p, out, i->packet_size);
+	out->size = (uint32_t)(i->packet_size / 8);
+	return st;
+}
+
+/* One packet's header and context. */
+struct heads {
+	const uint8_t *p;
+	const struct tsdl_layout *header, *context;
+	uint64_t context_at; /* bits */
+};
+
+static bool
+has(const struct heads *h, enum tsdl_name name)
+{
+	return h->header->fields[name].size > 0 ||
+	       h->context->fields[name].size > 0;
+}
+
+static uint64_t
+get(const struct heads *h, enum tsdl_name name, uint64_t otherwise)
+{
+	if (h->context->fields[name].size > 0)
+		return tsdl_read(
+		    h->p, &h->context->fields[name], h->context_at);
+	if (h->header->fields[name].size > 0)
+		return tsdl_read(h->p, &h->header->fields[name], 0);
+	return otherwise;
+}
+
+/* A clock field of fewer than 64 bits has wrapped when it is below what came
+ * before it. */
+static uint64_t
+get_time(struct packets *p, const struct heads *h, enum tsdl_name name)
+{
+	const unsigned size = h->context->fields[name].size;
+	uint64_t v = get(h, name, 0), wrap;
+
+	if (size < 64) {
+		wrap = UINT64_C(1) << size;
+		v |= p->last_time & ~(wrap - 1);
+		if (v < p->last_time)
+			v += wrap;
+	}
+	if (v > p->last_time)
+		p->last_time = v;
+	return v;
+}
+
+/* Which stream class, and where its context begins. */
+static enum status
+find_heads(struct packets *p, struct heads *h)
+{
+	const struct tsdl *t = p->tsdl;
+	const struct tsdl_layout none = { .align = 1 };
+	const struct tsdl_stream *s;
+	const uint64_t left = (p->data.n - p->at) * 8;
+	uint64_t align, magic;
+
+	h->p = p->data.p + p->at;
+	h->header = &t->header;
+	if (t->header.size > left)
+		return wrong(p, "the last packet is cut short");
+	h->context = &none;
+	magic = get(h, TSDL_MAGIC, PACKET_MAGIC);
+	if (magic != PACKET_MAGIC)
+		return wrong(p, "no packet begins where one should");
+	s = tsdl_stream_of(t, get(h, TSDL_STREAM_ID, 0));
+	if (s == NULL && t->header.fields[TSDL_STREAM_ID].size == 0 &&
+	    t->n_streams == 1)
+		s = &t->streams[0];
+	if (s == NULL)
+		return wrong(p, "a packet of an unknown stream class");
+	h->context = &s->context;
+	align = s->context.align;
+	h->context_at = (t->header.size + align - 1) / align * align;
+	if (h->context_at + s->context.size > left)
+		return wrong(p, "the last packet is cut short");
+	return OK;
+}
+
+static enum status
+next_by_header(struct packets *p, struct client_packet *out)
+{
+	struct relay_index *i = &out->index;
+	struct heads h = { 0 };
+	enum status st;
+
+	if ((st = find_heads(p, &h)) != OK)
+		return st;
+	if (!has(&h, TSDL_TIMESTAMP_BEGIN) || !has(&h, TSDL_TIMESTAMP_END))
+		return wrong(p, "packets without time stamps");
+	/* Without sizes the file is one packet (CTF 1.8, 5.2). */
+	i->packet_size = get(&h, TSDL_PACKET_SIZE,
+	    get(&h, TSDL_CONTENT_SIZE, (p->data.n - p->at) * 8));
+	i->content_size = get(&h, TSDL_CONTENT_SIZE, i->packet_size);
+	i->timestamp_begin = get_time(p, &h, TSDL_TIMESTAMP_BEGIN);
+	i->timestamp_end = get_time(p, &h, TSDL_TIMESTAMP_END);
+	i->events_discarded = get(&h, TSDL_EVENTS_DISCARDED, 0);
+	i->ctf_stream = get(&h, TSDL_STREAM_ID, 0);
+	i->ctf_instance = get(&h, TSDL_STREAM_INSTANCE_ID, 0);
+	i->packet_seq_num = get(&h, TSDL_PACKET_SEQ_NUM, p->number);
+	st = check_size(p, out, i->packet_size);
+	out->size = (uint32_t)(i->packet_size / 8);
+	if (st == OK && i->packet_size < h.context_at + h.context->size)
+		st = wrong(p, "a packet shorter than its own header");
+	return st;
+}
+
+enum status
+packets_next(struct packets *p, struct client_packet *out)
+{
+	enum status st;
+
+	if (p->at == p->data.n)
+		return E_NOENT;
+	*out = (struct client_packet){ .data = p->data.p + p->at };
+	st = p->has_index ? next_by_index(p, out) : next_by_header(p, out);
+	if (st == OK && out->index.timestamp_begin > out->index.timestamp_end)
+		st = wrong(p, "a packet ends before it begins");
+	if (st != OK)
+		return st;
+	p->at += out->size;
+	p->number++;
+	return OK;
+}
+
+void
+packets_rewind(struct packets *p)
+{
+	p->at = p->number = p->last_time = 0;
+}
+
+static enum status
+walk(struct packets *p)
+{
+	struct client_packet k;
+	enum status st;
+
+	packets_rewind(p);
+	while ((st = packets_next(p, &k)) == OK)
+		;
+	if (st == E_NOENT && p->has_index &&
+	    p->index.n != INDEX_HEADER_LEN + p->number * p->record_len)
+		st = wrong(p, "the index is too long");
+	packets_rewind(p);
+	return st == E_NOENT ? OK : st;
+}
+
+/* Is there an index file that says all? */
+static bool
+try_index(struct packets *p, const char *path)
+{
+	struct reader r;
+	uint32_t magic, major, minor;
+
+	if (mapped_open(&p->index, path) != OK)
+		return false;
+	r = reader_over(p->index.p, (size_t)p->index.n);
+	magic = reader_u32(&r);
+	major = reader_u32(&r);
+	minor = reader_u32(&r);
+	p->record_len = reader_u32(&r);
+	if (reader_done(&r) != OK || magic != INDEX_MAGIC || major != 1 ||
+	    p->record_len < (minor == 0 ? INDEX_LEN_1_0 : INDEX_LEN_1_1))
+		return false;
+	p->has_index = true;
+	return walk(p) == OK;
+}
+
+enum status
+packets_open(struct packets *p, const char *path, const char *index_path,
+    const struct tsdl *tsdl)
+{
+	enum status st;
+
+	*p = (struct packets){ .tsdl = tsdl, .error = "" };
+	if ((st = mapped_open(&p->data, path)) != OK)
+		return st;
+	if (p->data.n > 0 && try_index(p, index_path))
+		return OK;
+	mapped_close(&p->index);
+	p->has_index = false;
+	st = walk(p);
+	if (st != OK)
+		mapped_close(&p->data);
+	return st;
+}
+
+void
+packets_close(struct packets *p)
+{
+	mapped_close(&p->data);
+	mapped_close(&p->index);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The packets of one stream file, one after another: where they begin and end
+ * and what their index records say, by the index file (CTF index 1.0 and 1.1)
+ * if it covers the file exactly, else by their own headers.
+ */
+#ifndef SEND_PACKETS_H
+#define SEND_PACKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/client/packet.h"
+#include "tools/send/mapped.h"
+
+struct tsdl;
+
+struct packets {
+	struct mapped data, index;
+	const struct tsdl *tsdl; /* borrowed */
+	bool has_index;
+	unsigned record_len; /* of the index file */
+	uint64_t at;	     /* byte of data where the next begins */
+	uint64_t number;     /* of the next */
+	uint64_t last_time;  /* the largest so far, cycles */
+	const char *error;   /* of the last failure, a constant text */
+};
+
+/*
+ * FILE and the index file at INDEX_PATH, which may be missing. Every packet is
+ * looked at: E_MALFORMED (p->error), E_IO (errno), E_NOENT.
+ */
+enum status packets_open(struct packets *p, const char *path,
+    const char *index_path, const struct tsdl *tsdl) MUST_CHECK;
+void packets_close(struct packets *p);
+
+/* The next one; done and arg are unset. E_NOENT: there are no more. Cannot fail
+ * otherwise after packets_open(), unless the file was changed. */
+enum status packets_next(
+    struct packets *p, struct client_packet *out) MUST_CHECK;
+/* Back to the first. */
+void packets_rewind(struct packets *p);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What tracepulse-send tells: a line of progress while it runs, on a terminal
+ * only, and a summary. */
+#ifndef SEND_REPORT_H
+#define SEND_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/client/client.h"
+
+struct report {
+	bool is_terminal, is_quiet, is_json;
+	uint64_t total_bytes; /* of one round */
+	uint64_t begin_ns, shown_ns;
+	uint64_t sessions;
+	struct client_stats sum; /* of the sessions that ended */
+	unsigned streams;
+	char path[4096]; /* of the last session, in the relay */
+};
+
+/* To stderr, at most four times a second. NULL: rub it out. */
+void report_progress(struct report *r, const struct client *c);
+/* A session ended, well or not. */
+void report_session(struct report *r, const struct client *c);
+/* To stdout. */
+void report_summary(const struct report *r, const char *url);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The packets of all streams in the order in which tracers would have sent
+ * them: by the time at which each ended. Times are nanoseconds since the
+ * clocks' origin.
+ */
+#ifndef SEND_SCHEDULE_H
+#define SEND_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/heap.h"
+#include "common/status.h"
+#include "tools/client/packet.h"
+#include "tools/send/trace.h"
+
+struct schedule_stream {
+	struct trace_stream *stream;
+	struct client_packet next;
+	bool has_next;
+	uint64_t floor;	     /* cycles: neither beacon nor packet ends below */
+	uint64_t ctf_stream; /* of its last packet, or of its first */
+	bool is_busy;	     /* had a packet since the last beacons */
+};
+
+struct schedule {
+	struct schedule_stream *streams;
+	unsigned n;
+	struct heap heap;  /* those that have a next packet, by its end */
+	uint64_t first_ns; /* the first packet begins; 0 without packets */
+};
+
+enum status schedule_init(
+    struct schedule *s, const struct traces *t) MUST_CHECK;
+void schedule_free(struct schedule *s);
+
+/* When is the next packet due? UINT64_MAX: there are no more. */
+uint64_t schedule_due_ns(const struct schedule *s);
+/* The next packet and its stream; there must be one. E_IO: its file changed. */
+enum status schedule_take(struct schedule *s, struct client_packet *packet,
+    const struct trace_stream **from) MUST_CHECK;
+
+/*
+ * At time NOW_NS, what may a beacon say of stream NUMBER? false: none is due,
+ * as it had a packet since the last time, or it would say nothing new.
+ */
+bool schedule_beacon(struct schedule *s, unsigned number, uint64_t now_ns,
+    uint64_t *cycles, uint64_t *ctf_stream);
+
+#endif

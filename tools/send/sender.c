@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/send/sender.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/client/client.h"
+#include "tools/send/schedule.h"
+
+/* How soon a signal is heeded, and packets of --realtime that are due. */
+#define TICK_MS 100
+
+struct sender {
+	const struct send_options *options;
+	struct traces *traces;
+	struct report *report;
+	volatile sig_atomic_t *stop;
+	struct client *client;
+	struct schedule schedule;
+	uint64_t begin_ns;  /* of sending, our clock */
+	uint64_t sent_ns;   /* end of the last packet, the trace's clock */
+	uint64_t beacon_ns; /* when the next ones are due, our clock */
+};
+
+static enum status
+add_streams(struct sender *s, struct trace *t)
+{
+	enum status st = OK;
+
+	for (unsigned i = 0; i < t->n_streams && st == OK; i++)
+		st = client_add_stream(s->client, t->path, t->streams[i].name,
+		    &t->streams[i].number);
+	if (st == OK)
+		st = client_add_stream(
+		    s->client, t->path, "metadata", &t->metadata_number);
+	return st;
+}
+
+/* Viewers ask for metadata as soon as they see a stream. */
+static enum status
+announce(struct sender *s)
+{
+	enum status st = OK;
+
+	for (unsigned i = 0; i < s->traces->n && st == OK; i++)
+		st = add_streams(s, s->traces->traces[i]);
+	for (unsigned i = 0; i < s->traces->n && st == OK; i++) {
+		const struct trace *t = s->traces->traces[i];
+
+		st = client_metadata(s->client, t->metadata_number,
+		    t->metadata.p, (size_t)t->metadata.n);
+	}
+	return st == OK ? client_streams_sent(s->client) : st;
+}
+
+/* What the trace's clock shows now. */
+static uint64_t
+trace_now_ns(const struct sender *s)
+{
+	if (!s->options->realtime)
+		return s->sent_ns;
+	return s->schedule.first_ns + (clock_now_ns() - s->begin_ns);
+}
+
+static enum status
+send_beacons(struct sender *s)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t cycles, ctf_stream;
+	enum status st = OK;
+
+	if (s->options->live_timer_us == 0 || now < s->beacon_ns)
+		return OK;
+	s->beacon_ns = now + s->options->live_timer_us * UINT64_C(1000);
+	for (unsigned i = 0; i < s->schedule.n && st == OK; i++)
+		if (schedule_beacon(
+			&s->schedule, i, trace_now_ns(s), &cycles, &ctf_stream))
+			st = client_beacon(s->client,
+			    s->schedule.streams[i].stream->number, cycles,
+			    ctf_stream);
+	return st;
+}
+
+/* Until UNTIL_NS of our clock, or a signal. */
+static enum status
+wait_until(struct sender *s, uint64_t until_ns)
+{
+	enum status st = OK;
+	uint64_t now;
+
+	while (st == OK && !*s->stop && (now = clock_now_ns()) < until_ns) {
+		uint64_t ms = (until_ns - now + NS_PER_MS - 1) / NS_PER_MS;
+
+		if (s->options->live_timer_us / 1000 < ms)
+			ms = s->options->live_timer_us / 1000 + 1;
+		st = client_work(s->client, ms > TICK_MS ? TICK_MS : (int)ms);
+		if (st == OK)
+			st = send_beacons(s);
+		report_progress(s->report, s->client);
+	}
+	return st;
+}
+
+static enum status
+send_packet(struct sender *s)
+{
+	const uint64_t due = schedule_due_ns(&s->schedule);
+	const struct trace_stream *from;
+	struct client_packet packet;
+	enum status st = OK;
+
+	if (s->options->realtime)
+		st = wait_until(s, s->begin_ns + (due - s->schedule.first_ns));
+	if (st != OK || *s->stop)
+		return st;
+	st = schedule_take(&s->schedule, &packet, &from);
+	if (st != OK) {
+		fprintf(stderr, "tracepulse-send: %s/%s: it has changed\n",
+		    from->trace->path, from->name);
+		return st;
+	}
+	s->sent_ns = due;
+	return client_packet(s->client, from->number, &packet);
+}
+
+static enum status
+send_packets(struct sender *s)
+{
+	enum status st = OK;
+
+	s->begin_ns = s->beacon_ns = clock_now_ns();
+	s->sent_ns = s->schedule.first_ns;
+	while (st == OK && !*s->stop &&
+	       schedule_due_ns(&s->schedule) != UINT64_MAX) {
+		st = send_packet(s);
+		if (st == OK)
+			st = send_beacons(s);
+		report_progress(s->report, s->client);
+	}
+	if (st == OK)
+		st = client_flush(s->client);
+	if (st == OK)
+		st = wait_until(
+		    s, clock_now_ns() + s->options->linger_ms * NS_PER_MS);
+	return st;
+}
+
+static enum status
+run(struct sender *s)
+{
+	enum status st = client_open(s->client);
+
+	if (st == OK)
+		st = announce(s);
+	if (st == OK)
+		st = send_packets(s);
+	if (st == OK)
+		st = client_finish(s->client);
+	report_progress(s->report, NULL);
+	if (client_error(s->client)[0] != '\0')
+		fprintf(
+		    stderr, "tracepulse-send: %s\n", client_error(s->client));
+	report_session(s->report, s->client);
+	return st;
+}
+
+enum status
+sender_run(const struct send_options *o, struct traces *t, struct report *r,
+    volatile sig_atomic_t *stop)
+{
+	struct sender s = {
+		.options = o, .traces = t, .report = r, .stop = stop
+	};
+	char host[HOST_NAME_MAX + 1] = "localhost";
+	struct client_config config = {
+		.url = o->url,
+		.session_name = o->session != NULL ? o->session : t->name,
+		.hostname = o->hostname != NULL ? o->hostname : host,
+		.live_timer_us = o->live_timer_us,
+		.outstanding = o->outstanding,
+		.rate = o->rate,
+	};
+	enum status st;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	st = schedule_init(&s.schedule, t);
+	if (st == OK)
+		st = client_create(&s.client, &config);
+	if (st != OK)
+		fprintf(stderr, "tracepulse-send: %s\n", status_text(st));
+	else
+		st = run(&s);
+	client_destroy(s.client);
+	schedule_free(&s.schedule);
+	return st;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* One session: all traces, once. */
+#ifndef SEND_SENDER_H
+#define SEND_SENDER_H
+
+#include <signal.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/send/options.h"
+#include "tools/send/report.h"
+#include "tools/send/trace.h"
+
+/*
+ * From connect to close. *STOP becomes true (a signal's handler): no more is
+ * sent, the session is ended in order, and that is OK. Not OK: a message is on
+ * stderr.
+ */
+enum status sender_run(const struct send_options *o, struct traces *t,
+    struct report *r, volatile sig_atomic_t *stop) MUST_CHECK;
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CTF 1.8 traces on disk: a folder with a file "metadata" (text, or packets of
+ * text) and stream files beside it; files whose names begin with a dot, and
+ * folders, are not streams.
+ */
+#ifndef SEND_TRACE_H
+#define SEND_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/send/mapped.h"
+#include "tools/send/packets.h"
+#include "tools/send/tsdl.h"
+
+struct trace_stream {
+	struct trace *trace;
+	char *name;
+	struct packets packets;
+	unsigned number; /* of the relay's stream */
+};
+
+struct trace {
+	char *path; /* in the session: relative, no slash at its ends */
+	struct mapped metadata; /* as it is on disk */
+	struct tsdl tsdl;
+	struct trace_stream *streams;
+	unsigned n_streams;
+	unsigned metadata_number; /* of the relay's stream */
+};
+
+struct traces {
+	struct trace **traces;
+	unsigned n;
+	char name[256];	  /* of the first directory */
+	char error[4096]; /* what went wrong, one line */
+};
+
+/*
+ * Add every trace at or below DIRECTORY. Its path in the session is its path
+ * below DIRECTORY; OWN_FOLDER puts DIRECTORY's own name before it, and it is
+ * that name for a trace that is DIRECTORY itself. Not OK: t->error. E_NOENT:
+ * no trace there.
+ */
+enum status traces_add(
+    struct traces *t, const char *directory, bool own_folder) MUST_CHECK;
+void traces_free(struct traces *t);
+
+/* Nanoseconds since the clock's origin; and back, rounded down. */
+uint64_t trace_ns(const struct trace *t, uint64_t cycles);
+uint64_t trace_cycles(const struct trace *t, uint64_t ns);
+
+#endif

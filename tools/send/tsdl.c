@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/send/tsdl.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/send/tsdl_internal.h"
+
+#define STREAMS_MAX 4096
+#define VERSION_MAJOR 1
+
+/* An attribute's name: words joined by dots, as packet.header. */
+static void
+dotted(struct parser *p, char out[NAME_LEN])
+{
+	size_t n = 0;
+
+	while (p->lex.now.kind == TOKEN_WORD || parser_at(p, ".")) {
+		if (n + p->lex.now.n >= NAME_LEN)
+			parser_fail(p, E_MALFORMED, "a long name");
+		else
+			memcpy(out + n, p->lex.now.p, p->lex.now.n);
+		n += p->lex.now.n;
+		parser_next(p);
+	}
+	out[n < NAME_LEN ? n : 0] = '\0';
+}
+
+/* The type behind "packet.header :=". */
+static int
+assigned_type(struct parser *p)
+{
+	char ignored[NAME_LEN];
+	int type;
+
+	if (p->lex.now.kind != TOKEN_ASSIGN)
+		parser_fail(p, E_MALFORMED, "\":=\" expected");
+	parser_next(p);
+	type = parser_declaration(p, ignored);
+	parser_need(p, ";");
+	return type;
+}
+
+static int64_t
+signed_number(struct parser *p)
+{
+	const bool is_negative = parser_skip(p, "-");
+	const int64_t v = (int64_t)parser_number(p);
+
+	return is_negative ? -v : v;
+}
+
+static void
+trace_statement(struct parser *p)
+{
+	char name[NAME_LEN];
+
+	dotted(p, name);
+	if (strcmp(name, "packet.header") == 0) {
+		p->header = assigned_type(p);
+		return;
+	}
+	parser_need(p, "=");
+	if (strcmp(name, "byte_order") == 0)
+		p->native = parser_order(p);
+	else if (strcmp(name, "major") == 0 &&
+		 parser_number(p) != VERSION_MAJOR)
+		parser_fail(p, E_REFUSED, "not CTF 1.8");
+	parser_skip_statement(p);
+}
+
+static struct tsdl_stream *
+add_stream(struct parser *p)
+{
+	struct tsdl *t = p->out;
+	const size_t n = (size_t)t->n_streams + 1;
+	void *streams = realloc(t->streams, n * sizeof(*t->streams));
+	void *contexts;
+
+	if (streams != NULL)
+		t->streams = streams;
+	contexts = realloc(p->contexts, n * sizeof(*p->contexts));
+	if (contexts != NULL)
+		p->contexts = contexts;
+	if (streams == NULL || contexts == NULL || n > STREAMS_MAX) {
+		parser_fail(p, E_NOMEM, "too many stream classes");
+		return NULL;
+	}
+	p->contexts[t->n_streams] = TYPE_NONE;
+	t->streams[t->n_streams] = (struct tsdl_stream){ 0 };
+	return &t->streams[t->n_streams++];
+}
+
+static void
+stream_statement(struct parser *p, struct tsdl_stream *s)
+{
+	char name[NAME_LEN];
+
+	dotted(p, name);
+	if (strcmp(name, "packet.context") == 0) {
+		p->contexts[p->out->n_streams - 1] = assigned_type(p);
+		return;
+	}
+	if (strcmp(name, "id") == 0) {
+		parser_need(p, "=");
+		s->id = parser_number(p);
+	}
+	parser_skip_statement(p);
+}
+
+static void
+clock_statement(struct parser *p, struct tsdl_clock *c)
+{
+	char name[NAME_LEN];
+
+	dotted(p, name);
+	parser_need(p, "=");
+	if (strcmp(name, "freq") == 0)
+		c->freq = parser_number(p);
+	else if (strcmp(name, "offset_s") == 0)
+		c->offset_s = signed_number(p);
+	else if (strcmp(name, "offset") == 0)
+		c->offset = signed_number(p);
+	if (c->freq == 0)
+		parser_fail(p, E_MALFORMED, "a clock that stands still");
+	parser_skip_statement(p);
+}
+
+/* A type that is only defined: anywhere a statement may be. */
+static bool
+definition(struct parser *p)
+{
+	char ignored[NAME_LEN];
+
+	if (parser_alias(p))
+		return true;
+	if (!parser_at(p, "struct") && !parser_at(p, "enum"))
+		return false;
+	(void)parser_declaration(p, ignored);
+	parser_need(p, ";");
+	return true;
+}
+
+/* Is the next statement of a block one for the caller? */
+static bool
+in_block(struct parser *p)
+{
+	while (p->st == OK && definition(p))
+		;
+	return p->st == OK && !parser_skip(p, "}");
+}
+
+static void
+trace_block(struct parser *p)
+{
+	p->has_trace = true;
+	parser_need(p, "{");
+	while (in_block(p))
+		trace_statement(p);
+	parser_need(p, ";");
+}
+
+static void
+stream_block(struct parser *p)
+{
+	struct tsdl_stream *s = add_stream(p);
+
+	parser_need(p, "{");
+	while (s != NULL && in_block(p))
+		stream_statement(p, s);
+	parser_need(p, ";");
+}
+
+static void
+clock_block(struct parser *p)
+{
+	struct tsdl_clock c = { .freq = 1000000000 };
+
+	parser_need(p, "{");
+	while (in_block(p))
+		clock_statement(p, &c);
+	parser_need(p, ";");
+	if (!p->has_clock)
+		p->out->clock = c;
+	p->has_clock = true;
+}
+
+static void
+top_statement(struct parser *p)
+{
+	if (definition(p))
+		return;
+	if (parser_skip(p, "trace"))
+		trace_block(p);
+	else if (parser_skip(p, "stream"))
+		stream_block(p);
+	else if (parser_skip(p, "clock"))
+		clock_block(p);
+	else
+		parser_skip_statement(p); /* event, env, callsite, variant */
+}
+
+static void
+layout(struct parser *p, int type, const char *what, struct tsdl_layout *out)
+{
+	enum status st = OK;
+
+	*out = (struct tsdl_layout){ .align = 1 };
+	if (p->st == OK && type != TYPE_NONE)
+		st = types_layout(&p->types, type, p->native, out);
+	if (st != OK)
+		parser_fail(p, E_REFUSED,
+		    "the size of the packet %s is not constant", what);
+}
+
+static void
+layouts(struct parser *p)
+{
+	if (!p->has_trace)
+		parser_fail(p, E_MALFORMED, "no trace block");
+	if (p->native == ORDER_NATIVE)
+		parser_fail(p, E_MALFORMED, "the trace has no byte order");
+	layout(p, p->header, "header", &p->out->header);
+	for (unsigned i = 0; i < p->out->n_streams; i++)
+		layout(
+		    p, p->contexts[i], "context", &p->out->streams[i].context);
+}
+
+enum status
+tsdl_parse(struct tsdl *t, const char *text, size_t n)
+{
+	struct parser p = { .out = t, .header = TYPE_NONE };
+
+	*t = (struct tsdl){ .clock = { .freq = 1000000000 } };
+	tsdl_lex_init(&p.lex, text, n);
+	if (p.lex.now.kind == TOKEN_BAD)
+		parser_fail(&p, E_MALFORMED, "a comment without end");
+	while (p.st == OK && p.lex.now.kind != TOKEN_END)
+		top_statement(&p);
+	layouts(&p);
+	types_free(&p.types);
+	free(p.contexts);
+	return p.st;
+}
+
+void
+tsdl_free(struct tsdl *t)
+{
+	free(t->streams);
+	t->streams = NULL;
+	t->n_streams = 0;
+}
+
+const struct tsdl_stream *
+tsdl_stream_of(const struct tsdl *t, uint64_t id)
+{
+	for (unsigned i = 0; i < t->n_streams; i++)
+		if (t->streams[i].id == id)
+			return &t->streams[i];
+	return NULL;
+}
+
+/* Bit N of the bytes at P, as numbers of that order count them. */
+static unsigned
+bit(const uint8_t *p, uint64_t n, bool is_little_endian)
+{
+	const unsigned in = (unsigned)(n % 8);
+
+	return p[n / 8] >> (is_little_endian ? in : 7 - in) & 1;
+}
+
+/* What most fields are. */
+static bool
+read_whole(const uint8_t *p, unsigned size, bool is_little_endian, uint64_t *v)
+{
+	uint64_t v64;
+	uint32_t v32;
+
+	switch (size) {
+	case 64:
+		memcpy(&v64, p, sizeof(v64));
+		*v = is_little_endian ? le64toh(v64) : be64toh(v64);
+		return true;
+	case 32:
+		memcpy(&v32, p, sizeof(v32));
+		*v = is_little_endian ? le32toh(v32) : be32toh(v32);
+		return true;
+	default:
+		return false;
+	}
+}
+
+uint64_t
+tsdl_read(const uint8_t *p, const struct tsdl_field *f, uint64_t base)
+{
+	const uint64_t at = base + f->offset;
+	const bool le = f->is_little_endian;
+	uint64_t v = 0;
+
+	if (at % 8 == 0 && read_whole(p + at / 8, f->size, le, &v))
+		return v;
+	for (unsigned i = 0; i < f->size; i++)
+		v = v << 1 | bit(p, at + (le ? f->size - 1 - i : i), le);
+	return v;
+}

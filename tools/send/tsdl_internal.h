@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two halves of the TSDL parser share. */
+#ifndef SEND_TSDL_INTERNAL_H
+#define SEND_TSDL_INTERNAL_H
+
+#include "tools/send/tsdl_lex.h"
+#include "tools/send/tsdl_type.h"
+
+#define TSDL_DEPTH_MAX 64
+
+struct parser {
+	struct tsdl *out;
+	struct tsdl_lex lex;
+	struct types types;
+	enum byte_order native;
+	int header;    /* a type, or TYPE_NONE */
+	int *contexts; /* of each of out->streams; a type, or TYPE_NONE */
+	unsigned depth;
+	bool has_clock, has_trace;
+	enum status st; /* sticky: after a failure nothing is parsed */
+};
+
+/* Words. */
+void parser_fail(struct parser *p, enum status st, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+void parser_next(struct parser *p);
+bool parser_at(const struct parser *p, const char *text);
+bool parser_skip(struct parser *p, const char *text);
+void parser_need(struct parser *p, const char *text);
+/* Past the bracket that closes the one just skipped. */
+void parser_skip_block(struct parser *p);
+/* Past a statement's semicolon. */
+void parser_skip_statement(struct parser *p);
+uint64_t parser_number(struct parser *p);
+
+/* Types. */
+enum byte_order parser_order(struct parser *p);
+/* "TYPE NAME[N]"; NAME may stay empty. The type, arrays and all. */
+int parser_declaration(struct parser *p, char name[NAME_LEN]);
+/* A whole typealias or typedef statement; false: neither is here. */
+bool parser_alias(struct parser *p);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* The parser of types. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/send/tsdl_internal.h"
+
+static void
+append_word(char name[NAME_LEN], const struct token *t)
+{
+	size_t len = strlen(name);
+
+	snprintf(name + len, NAME_LEN - len, "%s%.*s", len > 0 ? " " : "",
+	    (int)(t->n < NAME_LEN ? t->n : NAME_LEN), t->p);
+}
+
+static int
+add_type(struct parser *p, const struct type *type)
+{
+	int n = types_add(&p->types, type);
+
+	if (n == TYPE_NONE)
+		parser_fail(p, E_NOMEM, "out of memory");
+	return n == TYPE_NONE ? 0 : n;
+}
+
+static int
+variable(struct parser *p)
+{
+	return add_type(p, &(struct type){ .kind = TYPE_VARIABLE, .align = 1 });
+}
+
+enum byte_order
+parser_order(struct parser *p)
+{
+	enum byte_order order = ORDER_NATIVE;
+
+	if (parser_at(p, "le"))
+		order = ORDER_LITTLE;
+	else if (parser_at(p, "be") || parser_at(p, "network"))
+		order = ORDER_BIG;
+	else if (!parser_at(p, "native"))
+		parser_fail(p, E_MALFORMED, "no byte order");
+	parser_next(p);
+	return order;
+}
+
+/* "name = value;" in the block of a number. */
+static void
+number_attribute(struct parser *p, struct type *type, unsigned *size)
+{
+	struct token name = p->lex.now;
+
+	parser_next(p);
+	parser_need(p, "=");
+	if (token_is(&name, "size") || token_is(&name, "exp_dig") ||
+	    token_is(&name, "mant_dig"))
+		*size += (unsigned)parser_number(p);
+	else if (token_is(&name, "align"))
+		type->align = (unsigned)parser_number(p);
+	else if (token_is(&name, "byte_order"))
+		type->order = parser_order(p);
+	parser_skip_statement(p);
+}
+
+/* Behind "integer" or "floating_point". */
+static int
+number_type(struct parser *p, bool is_integer)
+{
+	struct type type = { .kind = TYPE_NUMBER, .is_integer = is_integer };
+	unsigned size = 0;
+
+	parser_need(p, "{");
+	while (p->st == OK && !parser_skip(p, "}"))
+		number_attribute(p, &type, &size);
+	if (size == 0 || size > 1024)
+		parser_fail(p, E_MALFORMED, "a number of %u bits", size);
+	type.size = size;
+	if (type.align == 0)
+		type.align = size % 8 == 0 ? 8 : 1;
+	if (type.align > 4096)
+		parser_fail(
+		    p, E_MALFORMED, "an alignment of %u bits", type.align);
+	return add_type(p, &type);
+}
+
+static int type_specifier(struct parser *p);
+
+/* "[N]", any number of them; the first is the outermost. */
+static int
+array_type(struct parser *p, int element)
+{
+	struct type type = { .kind = TYPE_ARRAY };
+	bool is_constant;
+
+	if (!parser_skip(p, "["))
+		return element;
+	if (++p->depth > TSDL_DEPTH_MAX) {
+		parser_fail(p, E_LIMIT, "too many brackets");
+		return 0;
+	}
+	is_constant = p->lex.now.kind == TOKEN_NUMBER;
+	if (p->lex.now.number > UINT16_MAX)
+		parser_fail(p, E_LIMIT, "an array of too many elements");
+	type.length = (unsigned)p->lex.now.number;
+	while (p->st == OK && !parser_at(p, "]"))
+		parser_next(p);
+	parser_need(p, "]");
+	type.element = array_type(p, element);
+	if (p->st == OK)
+		type.align = p->types.types[type.element].align;
+	p->depth--;
+	return is_constant ? add_type(p, &type) : variable(p);
+}
+
+/* The words of a type's name, the last of which may be the declarator. */
+static int
+named_type(struct parser *p, const char *words)
+{
+	int type = types_find(&p->types, words);
+
+	if (type == TYPE_NONE && p->st == OK)
+		parser_fail(p, E_MALFORMED, "unknown type \"%s\"", words);
+	return type == TYPE_NONE ? 0 : type;
+}
+
+static bool
+begins_type(const struct parser *p)
+{
+	static const char *const words[] = { "integer", "floating_point",
+		"enum", "struct", "variant", "string" };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (parser_at(p, words[i]))
+			return true;
+	return false;
+}
+
+int
+parser_declaration(struct parser *p, char name[NAME_LEN])
+{
+	char words[NAME_LEN] = "";
+	int type = TYPE_NONE;
+
+	name[0] = '\0';
+	if (begins_type(p))
+		type = type_specifier(p);
+	while (p->lex.now.kind == TOKEN_WORD) {
+		if (name[0] != '\0')
+			append_word(words,
+			    &(struct token){ .p = name, .n = strlen(name) });
+		name[0] = '\0';
+		append_word(name, &p->lex.now);
+		parser_next(p);
+	}
+	if (type == TYPE_NONE)
+		type = named_type(p, words);
+	return array_type(p, type);
+}
+
+static void
+struct_members(struct parser *p, int in)
+{
+	int last = TYPE_NONE;
+
+	while (p->st == OK && !parser_skip(p, "}")) {
+		char name[NAME_LEN];
+		int type;
+
+		if (parser_alias(p))
+			continue;
+		type = parser_declaration(p, name);
+		last = types_add_member(&p->types, in, last, name, type);
+		if (last == TYPE_NONE)
+			parser_fail(p, E_NOMEM, "out of memory");
+		parser_need(p, ";");
+	}
+}
+
+/* Behind "struct": NAME, NAME { ... } or { ... }, align(N). */
+static int
+struct_type(struct parser *p)
+{
+	struct type type = {
+		.kind = TYPE_STRUCT, .align = 1, .first = TYPE_NONE
+	};
+	char name[NAME_LEN] = "struct";
+	const bool is_named = p->lex.now.kind == TOKEN_WORD;
+	int n;
+
+	if (is_named) {
+		append_word(name, &p->lex.now);
+		parser_next(p);
+		if (!parser_at(p, "{"))
+			return named_type(p, name);
+	}
+	parser_need(p, "{");
+	n = add_type(p, &type);
+	struct_members(p, n);
+	if (parser_skip(p, "align")) {
+		parser_need(p, "(");
+		type.align = (unsigned)parser_number(p);
+		parser_need(p, ")");
+		if (type.align == 0 || type.align > 4096)
+			parser_fail(p, E_MALFORMED, "an absurd alignment");
+		else if (type.align > p->types.types[n].align)
+			p->types.types[n].align = type.align;
+	}
+	if (is_named && !types_name(&p->types, name, n))
+		parser_fail(p, E_NOMEM, "out of memory");
+	return n;
+}
+
+/* Behind "enum": NAME? : TYPE { ... }; it is as large as its type. */
+static int
+enum_type(struct parser *p)
+{
+	char name[NAME_LEN] = "enum", ignored[NAME_LEN];
+	const bool is_named = p->lex.now.kind == TOKEN_WORD;
+	int n;
+
+	if (is_named) {
+		append_word(name, &p->lex.now);
+		parser_next(p);
+	}
+	if (is_named && !parser_at(p, ":") && !parser_at(p, "{"))
+		return named_type(p, name);
+	if (parser_skip(p, ":")) {
+		/* A lone word is the type, not a declarator. */
+		n = begins_type(p) ? type_specifier(p) : TYPE_NONE;
+		for (ignored[0] = '\0'; p->lex.now.kind == TOKEN_WORD;
+		     parser_next(p))
+			append_word(ignored, &p->lex.now);
+		n = n == TYPE_NONE ? named_type(p, ignored) : n;
+	} else {
+		n = named_type(p, "int");
+	}
+	parser_need(p, "{");
+	parser_skip_block(p);
+	if (is_named && !types_name(&p->types, name, n))
+		parser_fail(p, E_NOMEM, "out of memory");
+	return n;
+}
+
+/* Behind "variant" or "string": whatever it is, its size is not constant. */
+static int
+skipped_type(struct parser *p, bool is_variant)
+{
+	if (is_variant && p->lex.now.kind == TOKEN_WORD)
+		parser_next(p);
+	if (is_variant && parser_skip(p, "<")) {
+		while (p->st == OK && !parser_skip(p, ">"))
+			parser_next(p);
+	}
+	if (parser_skip(p, "{"))
+		parser_skip_block(p);
+	return variable(p);
+}
+
+static int
+type_specifier(struct parser *p)
+{
+	int type;
+
+	if (++p->depth > TSDL_DEPTH_MAX) {
+		parser_fail(p, E_LIMIT, "types nested too deep");
+		return 0;
+	}
+	if (parser_skip(p, "integer"))
+		type = number_type(p, true);
+	else if (parser_skip(p, "floating_point"))
+		type = number_type(p, false);
+	else if (parser_skip(p, "struct"))
+		type = struct_type(p);
+	else if (parser_skip(p, "enum"))
+		type = enum_type(p);
+	else if (parser_skip(p, "variant"))
+		type = skipped_type(p, true);
+	else {
+		parser_next(p);
+		type = skipped_type(p, false);
+	}
+	p->depth--;
+	return type;
+}
+
+/* "typealias TYPE := NAME;": NAME may be several words. */
+static void
+typealias_statement(struct parser *p)
+{
+	char name[NAME_LEN];
+	int type = parser_declaration(p, name);
+
+	if (p->lex.now.kind != TOKEN_ASSIGN)
+		parser_fail(p, E_MALFORMED, "\":=\" expected");
+	parser_next(p);
+	for (name[0] = '\0'; p->lex.now.kind == TOKEN_WORD; parser_next(p))
+		append_word(name, &p->lex.now);
+	parser_need(p, ";");
+	if (p->st == OK && !types_name(&p->types, name, type))
+		parser_fail(p, E_NOMEM, "out of memory");
+}
+
+static void
+typedef_statement(struct parser *p)
+{
+	char name[NAME_LEN];
+	int type = parser_declaration(p, name);
+
+	parser_need(p, ";");
+	if (p->st == OK && !types_name(&p->types, name, type))
+		parser_fail(p, E_NOMEM, "out of memory");
+}
+
+bool
+parser_alias(struct parser *p)
+{
+	if (parser_skip(p, "typealias"))
+		typealias_statement(p);
+	else if (parser_skip(p, "typedef"))
+		typedef_statement(p);
+	else
+		return false;
+	return true;
+}
