@@ -130,8 +130,9 @@ def send_folders(w):
     """two folders, each in a folder of the session; sent slowly, and twice"""
     one, first = record(w, "one", each=150)
     other, second = record(w, "two", each=150)
-    # Slowly: the reference gives two sessions of one second one directory.
-    summary = send(w, "--loop=2", "--rate=30k", "--session=both", one, other)
+    # The reference gives two sessions of one second one directory.
+    summary = send(w, "--loop=2", "--rate=100k", "--linger=1.1",
+                   "--session=both", one, other)
     if summary["sessions"] != 2:
         raise Failure("%d sessions instead of 2" % summary["sessions"])
     for path in w.paths("*/both-*"):
@@ -254,7 +255,7 @@ def send_udp(w):
 def send_udp_resend(w):
     """a network that loses, repeats, spoils and reorders; with resending
     nothing is lost"""
-    original, emitted = record(w, "again")
+    original, emitted = record(w, "again", each=6000)
     for number, bad in enumerate((
             ["--drop=0.001"], ["--drop=0.01", "--reorder=16"],
             ["--drop=0.1", "--duplicate=0.1", "--corrupt=0.1",
@@ -270,7 +271,7 @@ def send_udp_resend(w):
 def send_udp_lossy(w):
     """without resending exactly the packets that lost a datagram are missing,
     each counted once; babeltrace2 reads the rest"""
-    original, emitted = record(w, "lossy")
+    original, emitted = record(w, "lossy", each=6000)
     for number, drop in enumerate(("0.01", "0.1")):
         summary = send(w, "--udp", "--session=s%d" % number, "--drop=" + drop,
                        "--seed=%d" % (3 + number), "--fragment=65000",
