@@ -6,19 +6,22 @@
 const struct relay_row *
 relay_row(uint32_t cmd)
 {
-	static const struct relay_row rows[] = {
-#define RELAY(wire, name, since, allowed, max) \
-	[wire] = { #name, since, allowed, max },
-#include "proto/relay.tbl.h"
-#undef RELAY
-	};
 	static const struct relay_row unknown = {
 		.max_payload = RELAY_UNKNOWN_MAX,
 	};
 
-	if (cmd >= ARRAY_LEN(rows) || rows[cmd].name == NULL)
+	switch (cmd) {
+#define RELAY(wire, name, since, allowed, max)                               \
+	case wire: {                                                         \
+		static const struct relay_row row = { #name, since, allowed, \
+			max };                                               \
+		return &row;                                                 \
+	}
+#include "proto/relay.tbl.h"
+#undef RELAY
+	default:
 		return &unknown;
-	return &rows[cmd];
+	}
 }
 
 static struct relay_optional

@@ -211,6 +211,8 @@ void relay_reply_code(struct buf *b, uint32_t code);
 void relay_reply_version(struct buf *b, uint32_t major, uint32_t minor);
 void relay_reply_configuration(struct buf *b, uint32_t code, uint64_t flags);
 #define RELAY_CONFIG_CLEAR_ALLOWED UINT64_C(1)
+/* Asked: is there UDP (udp 1)? Answered: yes. */
+#define RELAY_CONFIG_UDP (UINT64_C(1) << 63)
 /* PATH is NULL on failure; MINOR decides the shape. */
 void relay_reply_session(struct buf *b, unsigned minor, uint64_t id,
     uint32_t code, const char *path);

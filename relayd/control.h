@@ -23,6 +23,7 @@ struct shard;
 
 struct control_config {
 	bool allow_clear;
+	bool has_udp;
 };
 
 struct control {

@@ -12,6 +12,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/udp.h"
 
 /* A command of the control port. BODY is its payload. */
 typedef enum status handler(
@@ -49,7 +50,9 @@ on_get_configuration(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_get_configuration_decode(body, &query) != OK)
 		return E_MALFORMED;
-	if (query != 0) {
+	if (query == RELAY_CONFIG_UDP && c->config->has_udp) {
+		flags |= RELAY_CONFIG_UDP;
+	} else if (query != 0) {
 		relay_reply_configuration(out, RELAY_INVALID_PROTOCOL, 0);
 		return E_REFUSED;
 	}
@@ -305,6 +308,30 @@ on_trace_chunk_exists(struct control *c, struct reader *body, struct buf *out)
 	if (relay_id_decode(body, &id) != OK)
 		return E_MALFORMED;
 	relay_reply_exists(out, RELAY_OK, session_chunk_exists(c->session, id));
+	return OK;
+}
+
+static enum status
+on_udp_open(struct control *c, struct reader *body, struct buf *out)
+{
+	struct udp_open_reply a;
+	struct udp_open q;
+
+	if (udp_open_decode(body, &q) != OK)
+		return E_MALFORMED;
+	udp_open(c->session, &q, &a);
+	udp_open_reply(out, &a);
+	return a.code == RELAY_OK ? OK : E_REFUSED;
+}
+
+static enum status
+on_udp_status(struct control *c, struct reader *body, struct buf *out)
+{
+	uint64_t handle;
+
+	if (relay_id_decode(body, &handle) != OK)
+		return E_MALFORMED;
+	udp_status(c->session, handle, out);
 	return OK;
 }
 

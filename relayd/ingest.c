@@ -82,7 +82,8 @@ find_stream(struct ingest *in)
 {
 	struct stream *t = idmap_find(&in->shard->streams, in->h.stream);
 
-	if (t == NULL || in->is_orphan)
+	/* Either way, not both. */
+	if (t == NULL || in->is_orphan || t->udp != NULL)
 		return NULL;
 	if (in->session == NULL)
 		bind_to(in, t->session);

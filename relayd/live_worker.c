@@ -92,6 +92,7 @@ on_message(struct message *m, void *arg)
 			viewer_desk_wake(&w->desk, m->object);
 		break;
 	case MESSAGE_ADOPT:
+	case MESSAGE_DATAGRAM:
 	case MESSAGE_SESSION_GONE:
 		break;
 	}

@@ -17,6 +17,8 @@
 #include "relayd/options.h"
 #include "relayd/placement.h"
 #include "relayd/shard.h"
+#include "relayd/udp_bind.h"
+#include "relayd/udp_port.h"
 #include "relayd/worker.h"
 #include "store/store.h"
 
@@ -37,7 +39,9 @@ struct lobby {
 	struct loop loop;
 	struct desk desk;
 	struct control_config control_config;
-	struct published memory, session_ids;
+	struct published memory, session_ids, underway;
+	int udp_fds[WORKERS_MAX]; /* until their workers have them; -1 */
+	uint16_t udp_port;	  /* 0: none */
 	struct placement *placement;
 	struct worker **workers;
 	unsigned n_workers; /* started */
@@ -113,6 +117,22 @@ on_session_gone(const struct placement_key *key, void *arg)
 	placement_release(l->placement, key);
 }
 
+/* From one worker's socket to the worker that it is for. */
+static void
+pass_parcel(struct lobby *l, struct udp_parcel *take_p)
+{
+	struct message *m = malloc(sizeof(*m));
+
+	if (m == NULL || l->loop.is_stopping ||
+	    take_p->worker >= l->n_workers) {
+		free(m);
+		udp_parcel_done(take_p, &l->underway);
+		return;
+	}
+	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = take_p };
+	loop_post(worker_loop(l->workers[take_p->worker]), m);
+}
+
 static void
 on_message(struct message *m, void *arg)
 {
@@ -120,6 +140,8 @@ on_message(struct message *m, void *arg)
 
 	if (m->kind == MESSAGE_SESSION_GONE)
 		placement_release(l->placement, &m->key);
+	else if (m->kind == MESSAGE_DATAGRAM)
+		pass_parcel(l, m->object);
 	else if (!l->loop.is_stopping)
 		conn_attach(m->conn, &l->desk);
 	else
@@ -234,12 +256,15 @@ start_workers(struct lobby *l, int base_fd)
 		.max_memory = o->max_memory,
 		.memory = &l->memory,
 		.session_ids = &l->session_ids,
+		.data_port = listener_port(l->data),
+		.udp_port = l->udp_port,
 	};
 	struct worker_config config = {
 		.shard = &shard,
 		.store = &store,
 		.control = &l->control_config,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
+		.underway = &l->underway,
 		.lobby = &l->loop,
 	};
 	struct live_config live = {
@@ -260,6 +285,8 @@ start_workers(struct lobby *l, int base_fd)
 		shard.door = live_pool_door(l->live_pool);
 	for (; l->n_workers < o->workers && st == OK; l->n_workers++) {
 		shard.worker = l->n_workers;
+		config.udp_fd = l->udp_fds[l->n_workers];
+		l->udp_fds[l->n_workers] = -1;
 		st = worker_start(&l->workers[l->n_workers], &config);
 		if (st != OK)
 			break;
@@ -285,6 +312,32 @@ listen_all(struct lobby *l)
 	return st;
 }
 
+/*
+ * The data port's number is the usual one, and taken is no misfortune unless
+ * it was asked for. Where the system chose that number, it may choose another.
+ */
+static enum status
+bind_udp(struct lobby *l)
+{
+	const struct options *o = l->options;
+	const uint16_t wanted = o->has_udp_port ? o->udp_port
+						: listener_port(l->data);
+	enum status st;
+
+	if (!o->has_udp)
+		return OK;
+	st = udp_bind(l->udp_fds, o->workers, &o->data, wanted, &l->udp_port);
+	if (st != OK && !o->has_udp_port && o->data.port == 0)
+		st = udp_bind(
+		    l->udp_fds, o->workers, &o->data, 0, &l->udp_port);
+	if (st != OK)
+		log_errno(o->has_udp_port ? LOG_ERROR : LOG_WARN,
+		    "udp port: cannot bind to %s port %u%s", o->data.host,
+		    wanted, o->has_udp_port ? "" : ", no UDP");
+	l->control_config.has_udp = st == OK;
+	return o->has_udp_port ? st : OK;
+}
+
 enum status
 lobby_create(struct lobby **out, const struct options *o, int base_fd)
 {
@@ -296,6 +349,8 @@ lobby_create(struct lobby **out, const struct options *o, int base_fd)
 		return E_NOMEM;
 	l->options = o;
 	l->control_config.allow_clear = !o->disallow_clear;
+	for (unsigned i = 0; i < WORKERS_MAX; i++)
+		l->udp_fds[i] = -1;
 	list_init(&l->desk.conns);
 	l->workers = calloc(o->workers, sizeof(l->workers[0]));
 	st = l->workers == NULL ? E_NOMEM
@@ -307,10 +362,13 @@ lobby_create(struct lobby **out, const struct options *o, int base_fd)
 		    &l->memory, o->socket_timeout_ms * NS_PER_MS);
 	if (st == OK)
 		st = make_events(l);
-	if (st == OK)
-		st = start_workers(l, base_fd);
+	/* Nobody is accepted before lobby_run(). */
 	if (st == OK)
 		st = listen_all(l);
+	if (st == OK)
+		st = bind_udp(l);
+	if (st == OK)
+		st = start_workers(l, base_fd);
 	if (st != OK) {
 		lobby_destroy(l);
 		return st;
@@ -399,6 +457,9 @@ lobby_destroy(struct lobby *l)
 	close_events(l);
 	for (unsigned i = 0; i < l->n_workers; i++)
 		worker_stop(l->workers[i]);
+	for (unsigned i = 0; i < WORKERS_MAX; i++)
+		if (l->udp_fds[i] >= 0)
+			close(l->udp_fds[i]);
 	live_pool_stop(l->live_pool);
 	desk_destroy(&l->desk);
 	loop_destroy(&l->loop);

@@ -23,6 +23,7 @@ struct event_base;
 enum message_kind {
 	MESSAGE_ADOPT,	      /* conn: it belongs to this loop from now on */
 	MESSAGE_STOP,	      /* finish what is begun and leave the loop */
+	MESSAGE_DATAGRAM,     /* object, malloc'd: struct udp_parcel */
 	MESSAGE_SESSION_GONE, /* to the lobby: key and worker */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
 	MESSAGE_NEWS,	      /* to a live worker: news, object */

@@ -192,6 +192,21 @@ set_sync(struct options *o, const char *arg)
 }
 
 static enum status
+set_udp_port(struct options *o, const char *arg)
+{
+	uint64_t port;
+
+	o->has_udp = strcmp(arg, "none") != 0;
+	if (!o->has_udp)
+		return OK;
+	if (parse_u64(arg, 1, UINT16_MAX, &port) != OK)
+		return bad_value(OPT_UDP_PORT, arg);
+	o->has_udp_port = true;
+	o->udp_port = (uint16_t)port;
+	return OK;
+}
+
+static enum status
 set_output(struct options *o, const char *arg)
 {
 	if (arg[0] != '/') {
@@ -227,6 +242,8 @@ apply_limit(struct options *o, enum option_id id, const char *arg)
 		return set_count(&o->max_viewers, id, arg, 0, UINT32_MAX);
 	case OPT_SYNC:
 		return set_sync(o, arg);
+	case OPT_UDP_PORT:
+		return set_udp_port(o, arg);
 	case OPT_LIVE_HOLD:
 		st = parse_bool(arg, &o->live_hold);
 		break;
@@ -318,6 +335,7 @@ set_defaults(struct options *o)
 		.control = { .family = AF_INET, .host = "0.0.0.0" },
 		.data = { .family = AF_INET, .host = "0.0.0.0" },
 		.live = { .family = AF_INET, .host = "localhost" },
+		.has_udp = true,
 		.group = "tracing",
 		.fd_pool_size = descriptor_limit(),
 		.workers = 1,

@@ -34,6 +34,8 @@ struct keepalive {
 struct options {
 	bool is_done; /* printed what was asked for: exit with status 0 */
 	struct listen_url control, data, live;
+	bool has_udp, has_udp_port; /* false: none; that of the data port */
+	uint16_t udp_port;	    /* host order, if it has one */
 	char output[PATH_MAX];	    /* absolute */
 	const char *working_dir;    /* NULL: stay (detached: "/") */
 	char pid_file[PATH_MAX];    /* absolute; empty: none */

@@ -11,6 +11,8 @@ OPTION(DATA_PORT, 'D', "data-port", "URL", true,
     "listen for data connections on URL [tcp://0.0.0.0:5343]")
 OPTION(LIVE_PORT, 'L', "live-port", "URL", true,
     "listen for live viewers on URL [tcp://localhost:5344]")
+OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
+    "take packets over UDP on PORT, or none [number of the data port]")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
     "let the system choose ports that are missing or 0")
 OPTION(OUTPUT, 'o', "output", "DIR", true,

@@ -13,6 +13,7 @@
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
+#include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/session_dir.h"
 #include "store/store.h"
@@ -188,6 +189,7 @@ session_destroy(struct session *s)
 		return;
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
+	udp_session_destroy(s->tag, s->udp);
 	tell_end(s);
 	live_session_put(s->live);
 	unbind_inputs(s);

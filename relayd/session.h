@@ -21,6 +21,7 @@
 struct chunk;
 struct live_session;
 struct session_dir;
+struct session_udp;
 struct shard;
 struct siblings;
 struct stream;
@@ -41,9 +42,10 @@ struct session {
 	struct chunk *current, *pending; /* pending closure */
 	bool has_rotated;
 
-	struct list streams; /* struct stream, by session_node */
-	struct list inputs;  /* struct ingest, by session_node */
-	bool had_input;	     /* a data connection was bound once */
+	struct list streams;	 /* struct stream, by session_node */
+	struct list inputs;	 /* struct ingest, by session_node */
+	struct session_udp *udp; /* NULL: packets come over TCP */
+	bool had_input;		 /* a data connection was bound once */
 
 	uint64_t held_bytes; /* memory of packets that wait */
 	uint64_t n_records;  /* that wait for their bytes, of all streams */

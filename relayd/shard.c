@@ -145,20 +145,19 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 uint64_t
 shard_tick(struct shard *sh, uint64_t now_ns)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next, gaps = UINT64_MAX;
 	struct list *n, *tmp;
 
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
 	stream_retry_sealed(&sh->sealed, false);
 	list_for_each (n, tmp, &sh->gapped)
-		stream_check_gap(
-		    list_entry(n, struct stream, gapped_node), now_ns);
+		gaps = earlier(gaps,
+		    stream_check_gap(
+			list_entry(n, struct stream, gapped_node), now_ns));
 	shard_commit(sh);
 	next = end_overdue(sh, now_ns);
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
 		next = earlier(next, now_ns + LOCK_RETRY_NS);
-	if (!list_empty(&sh->gapped))
-		next = earlier(next, now_ns + GAP_NS / 10);
-	return next;
+	return earlier(next, gaps);
 }

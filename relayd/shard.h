@@ -18,6 +18,7 @@
 #include "common/list.h"
 #include "common/publish.h"
 #include "common/status.h"
+#include "relayd/udp.h"
 
 struct chunk;
 struct live_door;
@@ -32,6 +33,8 @@ struct shard_config {
 	uint64_t max_memory;	       /* packet memory of all workers */
 	struct published *memory;      /* in use; borrowed */
 	struct published *session_ids; /* the last one given; borrowed */
+	uint16_t data_port;	       /* TCP */
+	uint16_t udp_port;	       /* 0: no UDP */
 	struct live_door *door;	       /* to the viewers; borrowed, or NULL */
 };
 
@@ -67,6 +70,8 @@ struct shard {
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t last_loss_log;
+	struct udp_counts udp;
+	uint64_t last_udp_log, last_gap_log, gap_lines;
 };
 
 enum status shard_create(struct shard **out, const struct shard_config *config,

@@ -11,6 +11,7 @@
 #include "proto/data.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
+#include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
@@ -88,6 +89,7 @@ stream_free(struct stream *t)
 	list_del(&t->dirty_node);
 	list_del(&t->locked_node);
 	list_del(&t->gapped_node);
+	udp_stream_destroy(t);
 	reorder_free(&t->reorder);
 	stream_count_records(t);
 	stream_end_logs(t);
@@ -162,6 +164,8 @@ stream_create(
 		st = idmap_insert(&sh->streams, t->handle, t);
 	if (st == OK)
 		st = stream_make_logs(t);
+	if (st == OK && s->udp != NULL)
+		st = udp_stream_create(t);
 	if (st == OK)
 		st = s->current == NULL ? E_REFUSED
 					: stream_enter_chunk(t, s->current);
@@ -189,6 +193,13 @@ stream_count_records(struct stream *t)
 }
 
 void
+stream_hold(struct stream *t, int64_t n)
+{
+	t->held_bytes += (uint64_t)n;
+	session_hold(t->session, n);
+}
+
+void
 stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
@@ -211,7 +222,7 @@ stream_data(struct stream *t, struct packet *take_p)
 
 	if (st != OK)
 		return st;
-	session_hold(t->session, (int64_t)memory);
+	stream_hold(t, (int64_t)memory);
 	session_heard(t->session);
 	stream_count_records(t);
 	stream_mark_dirty(t);
@@ -245,10 +256,17 @@ stream_record(struct stream *t, const struct relay_index *i)
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
+	if (t->udp != NULL)
+		t->reorder.now = clock_now_ns();
 	st = reorder_record(&t->reorder, i->net_seq, &rec);
 	/* Its packet was given up, or was taken without: nothing to add. */
-	if (st == E_NOENT)
+	if (st == E_NOENT) {
+		if (t->udp != NULL)
+			udp_stream_late_record(t, i->packet_seq_num);
 		return OK;
+	}
+	if (st == OK && t->udp != NULL)
+		udp_stream_record(t, i->net_seq);
 	stream_count_records(t);
 	if (st == OK && t->session->n_records > SESSION_RECORDS_MAX)
 		return E_LIMIT;
@@ -281,7 +299,8 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	stream_write_batch(t);
 	/* What waits, for its bytes or a lock, may hold older events. */
 	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
-	    (t->has_data && t->record_seq != t->data_seq))
+	    (t->has_data && t->record_seq != t->data_seq) ||
+	    (t->udp != NULL && udp_stream_has_pieces(t)))
 		return OK;
 	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
 	stream_wake(t);
@@ -356,6 +375,8 @@ stream_pending(struct stream *t, uint64_t last_seq)
 		t->has_write_error = false;
 		return RELAY_PENDING_UNKNOWN;
 	}
+	if (t->udp != NULL)
+		return udp_stream_is_done(t, last_seq) ? 0 : 1;
 	if (t->reorder.needs_record && t->has_record)
 		seq = t->record_seq;
 	else if (!t->reorder.needs_record && t->has_data)
@@ -369,6 +390,8 @@ stream_pending(struct stream *t, uint64_t last_seq)
 static bool
 may_go_on(const struct stream *t)
 {
+	if (t->udp != NULL)
+		return udp_stream_may_go_on(t);
 	if (!t->has_last || !session_may_receive(t->session))
 		return false;
 	return !t->has_data || (int64_t)(t->data_seq - t->last_seq) < 0;
@@ -388,6 +411,8 @@ stream_close(struct stream *t, uint64_t last_seq)
 {
 	t->has_last = last_seq != NO_SEQ;
 	t->last_seq = last_seq;
+	if (t->udp != NULL)
+		udp_stream_closing(t);
 	begin_closing(t);
 }
 
@@ -397,6 +422,8 @@ stream_end_of_control(struct stream *t)
 	if (!t->is_closing) {
 		stream_drain(t);
 		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
+		if (t->udp != NULL)
+			udp_stream_closing(t);
 	}
 	begin_closing(t);
 }
@@ -416,6 +443,8 @@ stream_close_now(struct stream *t)
 	unsigned dropped;
 
 	reorder_without_records(&t->reorder);
+	if (t->udp != NULL)
+		udp_stream_finish(t);
 	do {
 		stream_drain(t);
 		stream_write_batch(t);

@@ -23,6 +23,7 @@ struct metadata_log;
 struct packet_log;
 struct data_header;
 struct session;
+struct stream_udp;
 struct tracefile;
 
 struct stream {
@@ -67,6 +68,9 @@ struct stream {
 		struct chunk *to; /* NULL: to no chunk */
 		uint64_t at;	  /* packet_seq_num */
 	} roll;
+
+	struct stream_udp *udp; /* NULL: its packets come over TCP */
+	uint64_t held_bytes;	/* memory of packets that wait */
 
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */
@@ -135,8 +139,8 @@ void stream_commit(struct stream *t);
 void stream_retry_records(struct stream *t);
 /* The same for files whose streams have gone. FORCE: without the lock. */
 void stream_retry_sealed(struct list *sealed, bool force);
-/* Give the gap up if it has lasted. */
-void stream_check_gap(struct stream *t, uint64_t now_ns);
+/* Give the gap up if it has lasted; when to come again, as shard_tick(). */
+uint64_t stream_check_gap(struct stream *t, uint64_t now_ns);
 
 /* Between stream.c and stream_commit.c. */
 enum status stream_open_file(struct stream *t, bool replaces) MUST_CHECK;
@@ -148,6 +152,8 @@ void stream_drain(struct stream *t);
 enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
 void stream_mark_dirty(struct stream *t);
+/* N more, or less, bytes of memory wait for their record or turn. */
+void stream_hold(struct stream *t, int64_t n);
 /* The number of records that wait for their bytes has changed. */
 void stream_count_records(struct stream *t);
 /* stream_live.c */

@@ -16,6 +16,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/packet_log.h"
 #include "store/store.h"
@@ -156,7 +157,7 @@ free_batch(struct stream *t)
 
 	for (p = t->batch.first; p != NULL; p = next) {
 		next = p->next;
-		session_hold(t->session, -(int64_t)packet_memory(p));
+		stream_hold(t, -(int64_t)packet_memory(p));
 		packet_destroy(&shard_of(t)->store->packets, p);
 	}
 	t->batch.first = NULL;
@@ -313,6 +314,8 @@ give_up_gap(struct stream *t)
 static bool
 pass_gap(struct stream *t)
 {
+	if (t->udp != NULL)
+		return udp_stream_pass_gap(t);
 	if (!reorder_has_gap(&t->reorder))
 		return false;
 	if (gap_may_close(t)) {
@@ -326,16 +329,21 @@ pass_gap(struct stream *t)
 	return true;
 }
 
-void
+uint64_t
 stream_check_gap(struct stream *t, uint64_t now_ns)
 {
+	if (t->udp != NULL)
+		return udp_stream_check_gap(t, now_ns);
 	if (!reorder_has_gap(&t->reorder)) {
 		list_del(&t->gapped_node);
 		t->gap_since_ns = 0;
 	} else if (now_ns - t->gap_since_ns >= GAP_NS || !gap_may_close(t)) {
 		give_up_gap(t);
 		stream_mark_dirty(t);
+	} else {
+		return now_ns + GAP_NS / 10;
 	}
+	return UINT64_MAX;
 }
 
 void

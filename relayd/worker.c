@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <urcu.h>
 
 #include "common/clock.h"
@@ -13,6 +14,8 @@
 #include "relayd/conn.h"
 #include "relayd/control.h"
 #include "relayd/shard.h"
+#include "relayd/udp.h"
+#include "relayd/udp_port.h"
 #include "store/store.h"
 
 /* While sockets are not read for want of memory, or messages are half here. */
@@ -28,6 +31,8 @@ struct worker {
 	struct loop loop;
 	struct shard *shard;
 	struct desk desk;
+	struct udp_port *udp; /* NULL: none */
+	struct published *underway;
 	struct event timer;
 	uint64_t timer_at; /* ns; UINT64_MAX: not set */
 	uint64_t last_sweep, last_work;
@@ -64,6 +69,15 @@ on_session_gone(const struct placement_key *key, void *arg)
 	    &(struct message){ .kind = MESSAGE_SESSION_GONE, .key = *key });
 }
 
+/* A datagram that came to another's socket. */
+static void
+take_parcel(struct worker *w, struct udp_parcel *take_p)
+{
+	if (w->desk.scratch != NULL)
+		(void)!udp_input(w->shard, take_p->bytes, take_p->n);
+	udp_parcel_done(take_p, w->underway);
+}
+
 static void
 on_message(struct message *m, void *arg)
 {
@@ -73,6 +87,8 @@ on_message(struct message *m, void *arg)
 		w->loop.is_stopping = true;
 	else if (m->kind == MESSAGE_ADOPT && w->desk.scratch != NULL)
 		conn_attach(m->conn, &w->desk);
+	else if (m->kind == MESSAGE_DATAGRAM)
+		take_parcel(w, m->object);
 	else
 		conn_destroy(m->conn, false);
 }
@@ -161,6 +177,7 @@ log_figures(const struct worker *w)
 {
 	const struct store *s = w->shard->store;
 	const struct shard *sh = w->shard;
+	char udp[1024];
 
 	log_info("worker %u: sessions=%" PRIu64 " packets=%" PRIu64
 		 " bytes=%" PRIu64 " records=%" PRIu64 " gaps=%" PRIu64
@@ -169,6 +186,8 @@ log_figures(const struct worker *w)
 	    sh->config.worker, sh->sessions_created, s->packets_written,
 	    s->bytes_written, s->records_written, sh->gaps, sh->packets_lost,
 	    sh->packets_dropped, s->write_errors, s->locks_forced);
+	if (*udp_counts_text(&sh->udp, udp, sizeof(udp)) != '\0')
+		log_info("worker %u:%s", sh->config.worker, udp);
 }
 
 static void *
@@ -182,6 +201,8 @@ run(void *arg)
 		turn_end(w);
 	}
 	desk_read_all(&w->desk);
+	if (w->udp != NULL)
+		udp_port_read(w->udp);
 	shard_commit(w->shard);
 	desk_destroy(&w->desk);
 	log_figures(w);
@@ -192,6 +213,7 @@ run(void *arg)
 static void
 worker_free(struct worker *w)
 {
+	udp_port_destroy(w->udp);
 	desk_destroy(&w->desk);
 	shard_destroy(w->shard);
 	if (w->loop.base != NULL && event_initialized(&w->timer))
@@ -210,6 +232,7 @@ worker_start(struct worker **out, const struct worker_config *config)
 	if (w == NULL)
 		return E_NOMEM;
 	w->lobby = config->lobby;
+	w->underway = config->underway;
 	w->timer_at = UINT64_MAX;
 	list_init(&w->desk.conns);
 	st = loop_init(&w->loop, on_message, w);
@@ -221,6 +244,11 @@ worker_start(struct worker **out, const struct worker_config *config)
 	w->desk.handover = on_handover;
 	w->desk.session_gone = on_session_gone;
 	w->desk.arg = w;
+	if (st == OK && config->udp_fd >= 0)
+		st = udp_port_create(&w->udp, config->udp_fd, &w->desk,
+		    config->lobby, config->underway);
+	else if (config->udp_fd >= 0)
+		close(config->udp_fd);
 	if (st == OK &&
 	    event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0)
 		st = E_NOMEM;

@@ -13,6 +13,7 @@
 #include "relayd/loop.h"
 
 struct control_config;
+struct published;
 struct shard_config;
 struct store_config;
 struct worker;
@@ -22,7 +23,9 @@ struct worker_config {
 	const struct store_config *store;     /* copied */
 	const struct control_config *control; /* borrowed */
 	uint64_t stall_ns;		      /* 0: CONN_STALL_NS */
-	struct loop *lobby; /* where connections are handed back to */
+	int udp_fd;			      /* taken; -1: no UDP */
+	struct published *underway; /* datagrams handed on; borrowed */
+	struct loop *lobby;	    /* where connections are handed back to */
 };
 
 /* Starts the thread. */

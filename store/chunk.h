@@ -14,6 +14,7 @@
 #define STORE_CHUNK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -32,6 +33,10 @@ enum chunk_place {
 	CHUNK_AT_ARCHIVE, /* archives/<C>-<E>-<id> */
 };
 
+/* babeltrace2 refuses foreign files, but for those whose name begins with a
+ * dot. */
+#define CHUNK_LOSSES ".loss.jsonl"
+
 enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
 
 /* The files of one stream in this chunk, for deletion. */
@@ -39,6 +44,7 @@ struct chunk_family {
 	struct list node;
 	struct relpath *path, *channel;
 	bool is_numbered; /* channel_0, channel_1, ... */
+	bool has_losses;  /* .loss.jsonl is in its folder */
 	uint64_t n_files; /* numbers below this were made; 0: no file was */
 	uint32_t journal_root; /* only where the chunk is the base */
 	struct folder *folder; /* for viewers; shared, NULL: not open */
@@ -99,6 +105,11 @@ int chunk_fd(const struct chunk *c);
 enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,
     struct chunk_family **out) MUST_CHECK;
+
+/* One line, with its end, more in the .loss.jsonl of the family's folder: the
+ * log of what was lost on the way. E_EXISTS: it is not ours. E_IO. */
+enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,
+    const char *line, size_t n) MUST_CHECK;
 
 /* The family's folder, open, for viewers: a reference; the streams of a trace
  * share one descriptor. E_IO, E_NOMEM. */

@@ -63,8 +63,20 @@ remove_folders(const struct chunk *c, const struct relpath *path)
 }
 
 static void
+delete_losses(const struct chunk *c, const struct chunk_family *f)
+{
+	char path[2 * RELPATH_MAX];
+
+	if (!f->has_losses)
+		return;
+	snprintf(path, sizeof(path), "%s/" CHUNK_LOSSES, f->path->s);
+	delete_file(c, path);
+}
+
+static void
 drop_family(struct chunk *c, struct chunk_family *f)
 {
+	delete_losses(c, f);
 	remove_folders(c, f->path);
 	list_del(&f->node);
 	folder_put(f->folder);

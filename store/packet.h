@@ -25,6 +25,7 @@ struct packet {
 	uint32_t padding;  /* zero bytes after them, on disk only */
 	uint32_t received; /* of size */
 	uint32_t trusted;  /* bytes that may be reserved before any arrived */
+	uint64_t since;	   /* when its first half came, as reorder->now says */
 	bool has_data;	   /* all of it is here */
 	bool has_record;
 	struct slab_block *blocks, *last;

@@ -60,6 +60,7 @@ static void
 merge(struct reorder *r, struct packet *p, struct packet *half)
 {
 	p->rec = half->rec;
+	p->since = half->since;
 	p->has_record = true;
 	idmap_remove(&r->halves, half->net_seq);
 	r->n_records--;
@@ -71,6 +72,8 @@ reorder_data(struct reorder *r, struct packet *take_p)
 {
 	struct packet *half, *p = take_p;
 	enum status st = reorder_begin(r, p->net_seq);
+
+	p->since = r->now;
 
 	if (st != OK)
 		goto fail;
@@ -121,6 +124,7 @@ reorder_record(
 		return st;
 	}
 	p->rec = *rec;
+	p->since = r->now;
 	p->has_record = true;
 	list_add(&r->records, &p->node);
 	r->n_records++;
@@ -153,29 +157,54 @@ reorder_has_gap(const struct reorder *r)
 	return min != NULL && number(r, min) != r->next;
 }
 
+void
+reorder_start(struct reorder *r, uint64_t first)
+{
+	assert(!r->has_next && r->halves.n == 0);
+	r->has_next = true;
+	r->next = r->first = first;
+}
+
+/* The record of P was the last to announce its packet. */
+static void
+forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
+{
+	if (loss->records == 0 ||
+	    is_before(loss->last.packet_seq_num, p->rec.packet_seq_num))
+		loss->last = p->rec;
+	loss->records++;
+	idmap_remove(&r->halves, p->net_seq);
+	packet_destroy(r->pool, p);
+	r->n_records--;
+}
+
+void
+reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss)
+{
+	struct list *n, *tmp;
+	struct packet *p;
+
+	*loss = (struct reorder_loss){ .first = r->next, .n = to - r->next };
+	r->next = to;
+	list_for_each (n, tmp, &r->records) {
+		p = list_entry(n, struct packet, node);
+		if (is_before(p->net_seq, to))
+			forget_record(r, p, loss);
+	}
+}
+
 uint64_t
 reorder_skip(struct reorder *r, unsigned *records_dropped)
 {
 	const struct heap_item *min = heap_min(&r->by_seq);
-	struct list *n, *tmp;
-	struct packet *p;
-	uint64_t skipped;
+	struct reorder_loss loss;
 
 	*records_dropped = 0;
 	if (min == NULL)
 		return 0;
-	skipped = number(r, min) - r->next;
-	r->next = number(r, min);
-	list_for_each (n, tmp, &r->records) {
-		p = list_entry(n, struct packet, node);
-		if (!is_before(p->net_seq, r->next))
-			continue;
-		idmap_remove(&r->halves, p->net_seq);
-		packet_destroy(r->pool, p);
-		r->n_records--;
-		++*records_dropped;
-	}
-	return skipped;
+	reorder_skip_to(r, number(r, min), &loss);
+	*records_dropped = loss.records;
+	return loss.n;
 }
 
 bool

@@ -35,6 +35,7 @@ struct reorder {
 	uint64_t first;	     /* net_seq seen first */
 	uint64_t next;	     /* net_seq to leave next */
 	uint64_t held_bytes; /* data bytes of the packets in the heap */
+	uint64_t now;	     /* the caller's time, for packet->since */
 };
 
 void reorder_init(
@@ -65,6 +66,18 @@ struct packet *reorder_pop(struct reorder *r);
 /* Whole packets wait behind a number of which nothing came, or only the
  * record. */
 bool reorder_has_gap(const struct reorder *r);
+
+/* Numbers start at FIRST, whichever is seen first. Before any was. */
+void reorder_start(struct reorder *r, uint64_t first);
+
+/* What was given up. */
+struct reorder_loss {
+	uint64_t first, n;	  /* numbers */
+	unsigned records;	  /* of these, announced by their record */
+	struct index_record last; /* the highest of these; if there is one */
+};
+/* Give up what is missing below TO; nothing below TO is in the heap. */
+void reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss);
 
 /* Give the gap up: what is held next is next. How many numbers were skipped;
  * *RECORDS_DROPPED of them had their record here. */

@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "proto/relay.h"
+#include "proto/udp.h"
 
 static enum status
 echo_version(struct reader *r, unsigned minor, struct buf *out)
@@ -233,6 +234,23 @@ echo_close_trace_chunk(struct reader *r, unsigned minor, struct buf *out)
 		relay_request_close_chunk(out, c.id, c.close_time,
 		    (struct relay_optional){ c.has_command, c.command });
 	return st;
+}
+
+static enum status
+echo_udp_open(struct reader *r, unsigned minor, struct buf *out)
+{
+	struct udp_open o;
+	enum status st = udp_open_decode(r, &o);
+
+	if (st == OK)
+		udp_open_request(out, &o);
+	return st;
+}
+
+static enum status
+echo_udp_status(struct reader *r, unsigned minor, struct buf *out)
+{
+	return echo_id(RELAY_CMD_udp_status, r, out);
 }
 
 enum status

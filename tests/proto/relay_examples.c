@@ -7,6 +7,10 @@
 #define HEADER(size, cmd) \
 	"00000000 00000000 00000000 " size " 000000" cmd " 00000000 | "
 
+/* A command from 10000 up (4 hex digits). */
+#define PRIVATE(size, cmd) \
+	"00000000 00000000 00000000 " size " 0000" cmd " 00000000 | "
+
 const struct relay_example relay_examples[] = {
 	{ "version 2.13", 13, HEADER("00000008", "05") "00000002 0000000d",
 	    false },
@@ -128,6 +132,12 @@ const struct relay_example relay_examples[] = {
 	    false },
 	{ "trace_chunk_exists", 13,
 	    HEADER("00000008", "15") "00000000 00000000", false },
+	{ "udp_open", 13,
+	    PRIVATE("00000018", "2711") "00000001 00000570 00000040 00000001"
+					"00000000 0003d090",
+	    false },
+	{ "udp_status of all streams", 13,
+	    PRIVATE("00000008", "2712") "ffffffff ffffffff", false },
 };
 
 const size_t relay_examples_n = ARRAY_LEN(relay_examples);

@@ -78,6 +78,7 @@ show(const char *what)
 	SHOW("memory", "%llu", (unsigned long long)got.max_memory);
 	SHOW("packet", "%llu", (unsigned long long)got.max_packet_size);
 	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
+	SHOW("udp", "%d %d %u", got.has_udp, got.has_udp_port, got.udp_port);
 	SHOW("sync", "%d", (int)got.sync);
 	SHOW("timeout", "%u", got.socket_timeout_ms);
 	SHOW("keepalive", "%d %d %d %d", got.keepalive.on, got.keepalive.idle,
@@ -103,6 +104,9 @@ static const struct {
 	{ "", "packet", "268435456" },
 	{ "", "lock", "1000000000" },
 	{ "", "sync", "0" },
+	{ "", "udp", "1 0 0" },
+	{ "--udp-port=none", "udp", "0 0 0" },
+	{ "--udp-port 9", "udp", "1 1 9" },
 	{ "", "timeout", "0" },
 	{ "", "keepalive", "0 0 0 0" },
 	{ "", "abort", "0" },
@@ -181,6 +185,9 @@ static const char *const refused[] = {
 	"-s -p",
 	"-s -s",
 	"-p --group-output-by-host",
+	"--udp-port=0",
+	"--udp-port=65536",
+	"--udp-port=some",
 	"-o relative",
 	"-o ''",
 	"-P ''",

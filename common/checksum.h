@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The CRC-32 of zlib, gzip and Ethernet; the only user of <zlib.h>. Any thread.
+ */
+#ifndef COMMON_CHECKSUM_H
+#define COMMON_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of N more bytes, after those whose checksum is CRC (0: none yet). */
+uint32_t checksum_crc32(uint32_t crc, const void *p, size_t n);
+
+#endif

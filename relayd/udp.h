@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trace packets over UDP (udp 1 - 4): the model and the endpoint, without
+ * sockets. A session that has sent UDP_OPEN takes its packets from here, and
+ * no data connection. Everything lives on the session's worker.
+ */
+#ifndef RELAYD_UDP_H
+#define RELAYD_UDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "common/compiler.h"
+#include "common/status.h"
+#include "proto/relay.h"
+#include "proto/udp.h"
+#include "store/arrivals.h"
+
+struct buf;
+struct session;
+struct shard;
+struct stream;
+
+/*
+ * Limits. A session: packets that wait and pieces of packets, in bytes of
+ * memory; as much as TCP may have waiting (SESSION_HELD_MAX), so that neither
+ * way is the cheaper attack. Below the second, UDP is refused.
+ */
+#define UDP_WINDOW_BYTES (UINT64_C(64) << 20)
+#define UDP_WINDOW_BYTES_MIN (UINT64_C(1) << 20)
+/* One piece may bring so much memory into use: two blocks, a bit per piece. */
+#define UDP_PIECE_MEMORY (UINT64_C(192) << 10)
+/* A packet, with padding: what its session can hold twice. At most: */
+#define UDP_PACKET_MAX (UINT64_C(64) << 20)
+/* A stream: packets that wait while one is missing. At 4 KiB each, what
+ * window_bytes hold. */
+#define UDP_WINDOW_MAX 16384
+/* A stream: records whose bytes are missing; then the oldest are lost. A
+ * second's worth at 30,000 packets per second. */
+#define UDP_RECORDS_MAX 32768
+/* How long a gap may last. At most half of the time that an ended session
+ * waits for what is under way (LINGER_NS). */
+#define UDP_GAP_DEFAULT_NS (1 * NS_PER_S)
+#define UDP_GAP_MIN_NS (1 * NS_PER_MS)
+#define UDP_GAP_MAX_NS (5 * NS_PER_S)
+/* A number so far beyond the next is no number of a packet. */
+#define UDP_FAR (UINT64_C(1) << 32)
+/* Holes in one UDP_STATUS reply, of all streams: as many bytes as may wait for
+ * a peer that does not read (CONN_OUT_MAX). */
+#define UDP_STATUS_RANGES_MAX 16384
+/* Lines about gaps per second and worker; .loss.jsonl has them all. */
+#define UDP_GAP_LINES 20
+
+enum udp_count {
+#define UDP_COUNT(name, text) UDP_##name,
+#include "relayd/udp_count.tbl.h"
+#undef UDP_COUNT
+	UDP_COUNTS
+};
+
+struct udp_counts {
+	uint64_t n[UDP_COUNTS];
+};
+/* "name=n ..." of those that are not 0, "" if none is. */
+const char *udp_counts_text(const struct udp_counts *c, char *out, size_t size);
+
+struct session_udp {
+	struct udp_token token;
+	struct arrivals_config config;
+	uint64_t window_bytes;
+	uint64_t max_packet;
+	uint64_t partial_bytes; /* memory of packets that lack pieces */
+	struct udp_counts counts;
+	uint64_t last_log;
+};
+
+/* What UDP adds to a stream. */
+struct stream_udp {
+	struct arrivals arrivals;
+	uint64_t due_ns; /* of the gap; 0: to be found out */
+	uint64_t gaps, lost;
+	struct reorder_loss last;
+};
+
+/* UDP_OPEN (10001). The reply's code says how it went. udp_session.c */
+void udp_open(
+    struct session *s, const struct udp_open *q, struct udp_open_reply *a);
+/* UDP_STATUS (10002): the whole reply. udp_session.c */
+void udp_status(const struct session *s, uint64_t handle, struct buf *out);
+/* The session goes: figures are logged. NULL is fine. udp_session.c */
+void udp_session_destroy(const char *tag, struct session_udp *u);
+
+/*
+ * One datagram of N bytes, from anywhere. False: its handle says that it is
+ * for another worker (ids_worker()). udp_ingest.c
+ */
+bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
+
+/* Hooks of a stream whose session has UDP: udp_stream.c. */
+enum status udp_stream_create(struct stream *t) MUST_CHECK;
+void udp_stream_destroy(struct stream *t); /* T may have none */
+/* A piece that fits, with the right token. */
+enum udp_count udp_stream_piece(struct stream *t, const struct udp_header *h);
+/* A record for packet SEQ was taken. */
+void udp_stream_record(struct stream *t, uint64_t seq);
+/* A record came for a packet that had left or was lost. */
+void udp_stream_late_record(struct stream *t, uint64_t packet_seq);
+/* DATA_PENDING: is all up to LAST_SEQ in the files, or lost? */
+bool udp_stream_is_done(struct stream *t, uint64_t last_seq);
+/* CLOSE_STREAM, or the end of control: what may still come? */
+void udp_stream_closing(struct stream *t);
+/* False: the stream may close. */
+bool udp_stream_may_go_on(const struct stream *t);
+/* Nothing will come: write what is whole, all else is lost. */
+void udp_stream_finish(struct stream *t);
+/* False: wait for what is missing. True: it was given up. */
+bool udp_stream_pass_gap(struct stream *t);
+/* When to come again, as shard_tick(). */
+uint64_t udp_stream_check_gap(struct stream *t, uint64_t now_ns);
+/* Pieces of packets are here. */
+bool udp_stream_has_pieces(const struct stream *t);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The UDP sockets of all workers on one port: SO_REUSEPORT, bound in the order
+ * of workers, and a classic BPF program that gives each datagram to the socket
+ * whose number stands in its stream handle. Without the program the kernel
+ * spreads senders, and datagrams are handed on. Main thread.
+ */
+#ifndef RELAYD_UDP_BIND_H
+#define RELAYD_UDP_BIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct listen_url;
+
+/* Receive buffer per socket, asked for: 40 ms at 200 MB/s. */
+#define UDP_RCVBUF (8 * 1024 * 1024)
+
+/*
+ * N sockets at HOST's address and PORT (0: the system chooses), non-blocking,
+ * with large datagrams merged (UDP_GRO) and drops counted (SO_RXQ_OVFL) where
+ * the kernel can. *BOUND is the port. E_IO: errno says why; nothing is open.
+ */
+enum status udp_bind(int *fds, unsigned n, const struct listen_url *host,
+    uint16_t port, uint16_t *bound) MUST_CHECK;
+
+#endif

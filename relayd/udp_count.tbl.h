@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* clang-format off: the columns are the table */
+/*
+ * What happened to datagrams, one row per figure, in the order in which they
+ * are logged. Those from malformed on were dropped.
+ *        name           what it counts
+ */
+UDP_COUNT(taken, "pieces of packets that were new")
+UDP_COUNT(resent, "of these, sent again on request")
+UDP_COUNT(forwarded, "came to another worker's socket")
+UDP_COUNT(kernel, "dropped by the kernel: the socket was full")
+UDP_COUNT(malformed, "short, cut, another magic, version or header")
+UDP_COUNT(stream, "no such stream, or it is closed, or not UDP's")
+UDP_COUNT(token, "not the token of that stream's session")
+UDP_COUNT(checksum, "the checksum is wrong")
+UDP_COUNT(figures, "offset, length or size cannot be")
+UDP_COUNT(contradiction, "another size than an earlier piece said")
+UDP_COUNT(duplicate, "that piece is here already")
+UDP_COUNT(late, "its packet was committed or given up")
+UDP_COUNT(memory, "the session, or the relay, has no room")

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/arrivals.h"
+
+#include <assert.h>
+
+#include "store/fragments.h"
+#include "store/packet.h"
+
+void
+arrivals_init(
+    struct arrivals *a, struct reorder *r, const struct arrivals_config *config)
+{
+	*a = (struct arrivals){ .config = *config, .reorder = r };
+	list_init(&a->partial);
+	reorder_start(r, 0);
+}
+
+static void
+drop(struct arrivals *a, struct fragments *f)
+{
+	idmap_remove(&a->by_seq, f->net_seq);
+	a->n_partial--;
+	a->partial_bytes -= f->memory;
+	fragments_destroy(a->reorder->pool, f);
+}
+
+void
+arrivals_free(struct arrivals *a)
+{
+	while (!list_empty(&a->partial))
+		drop(a, list_first(&a->partial, struct fragments, node));
+	idmap_free(&a->by_seq);
+}
+
+/* A packet in one piece takes the short way. */
+static enum arrived
+add_whole(struct arrivals *a, const struct arrival *f, struct packet **whole)
+{
+	struct packet_pool *pool = a->reorder->pool;
+	struct packet *p = packet_create(pool, f->net_seq);
+
+	if (p == NULL)
+		return ARRIVED_NOMEM;
+	p->size = f->size;
+	p->padding = f->padding;
+	if (packet_copy(pool, p, f->payload, f->len) != f->len) {
+		packet_destroy(pool, p);
+		return ARRIVED_NOMEM;
+	}
+	*whole = p;
+	return ARRIVED_WHOLE;
+}
+
+static struct fragments *
+begin(struct arrivals *a, const struct arrival *f, uint64_t now_ns)
+{
+	struct fragments *g = fragments_create(
+	    f->net_seq, f->size, f->padding, a->config.fragment_size, now_ns);
+
+	if (g == NULL)
+		return NULL;
+	if (idmap_insert(&a->by_seq, f->net_seq, g) != OK) {
+		fragments_destroy(a->reorder->pool, g);
+		return NULL;
+	}
+	list_add(&a->partial, &g->node);
+	a->n_partial++;
+	a->partial_bytes += g->memory;
+	return g;
+}
+
+static struct packet *
+finish(struct arrivals *a, struct fragments *g)
+{
+	idmap_remove(&a->by_seq, g->net_seq);
+	a->n_partial--;
+	a->partial_bytes -= g->memory;
+	return fragments_finish(a->reorder->pool, g);
+}
+
+static enum arrived
+add_piece(struct arrivals *a, struct fragments *g, const struct arrival *f,
+    uint64_t now_ns, struct packet **whole)
+{
+	const uint64_t before = g->memory;
+	const uint32_t i = f->offset / g->fragment_size;
+	enum status st;
+
+	st = fragments_add(a->reorder->pool, g, i, f->payload, now_ns);
+	a->partial_bytes += g->memory - before;
+	if (st == E_EXISTS)
+		return ARRIVED_TWICE;
+	if (st != OK)
+		return ARRIVED_NOMEM;
+	if (g->n_missing > 0)
+		return ARRIVED;
+	*whole = finish(a, g);
+	return *whole == NULL ? ARRIVED_NOMEM : ARRIVED_WHOLE;
+}
+
+enum arrived
+arrivals_add(struct arrivals *a, const struct arrival *f, uint64_t now_ns,
+    struct packet **whole)
+{
+	struct fragments *g;
+	enum status st = reorder_begin(a->reorder, f->net_seq);
+
+	*whole = NULL;
+	if (st == E_PROTOCOL)
+		return ARRIVED_LATE;
+	if (st == E_EXISTS)
+		return ARRIVED_TWICE;
+	g = idmap_find(&a->by_seq, f->net_seq);
+	if (g != NULL && (g->size != f->size || g->padding != f->padding))
+		return ARRIVED_FALSE;
+	arrivals_heard(a, f->net_seq);
+	a->reorder->now = now_ns;
+	if (f->len == f->size)
+		return add_whole(a, f, whole);
+	if (g == NULL)
+		g = begin(a, f, now_ns);
+	return g == NULL ? ARRIVED_NOMEM : add_piece(a, g, f, now_ns, whole);
+}
+
+void
+arrivals_heard(struct arrivals *a, uint64_t net_seq)
+{
+	if (net_seq >= a->end)
+		a->end = net_seq + 1;
+}
+
+/* Numbers start at 0, and 2^63 is far: they compare as they are. */
+static bool
+is_open(const struct arrivals *a, const struct claim *c)
+{
+	return c->is_set && c->seq >= a->reorder->next;
+}
+
+void
+arrivals_ask(struct arrivals *a, uint64_t seq, uint64_t now_ns)
+{
+	if (!is_open(a, &a->asked))
+		a->asked = (struct claim){ true, seq, now_ns };
+}
+
+void
+arrivals_last(struct arrivals *a, uint64_t seq, uint64_t now_ns)
+{
+	a->last = (struct claim){ true, seq, now_ns };
+	arrivals_heard(a, seq);
+}
+
+bool
+arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq)
+{
+	const struct heap_item *min = heap_min(&a->reorder->by_seq);
+
+	if (min == NULL)
+		return false;
+	*seq = ((const struct packet *)min->value)->net_seq;
+	return true;
+}
+
+bool
+arrivals_has_gap(const struct arrivals *a)
+{
+	const struct reorder *r = a->reorder;
+	uint64_t whole;
+
+	if (arrivals_lowest_whole(a, &whole))
+		return whole != r->next;
+	return r->n_records > 0 || a->n_partial > 0 || is_open(a, &a->asked) ||
+	       is_open(a, &a->last);
+}
+
+bool
+arrivals_window_is_full(const struct arrivals *a)
+{
+	return a->config.window > 0 &&
+	       a->reorder->by_seq.n >= a->config.window && arrivals_has_gap(a);
+}
+
+/* What is known, and since when. */
+struct survey {
+	uint64_t cutoff;
+	uint64_t oldest;      /* since when the next number is known */
+	uint64_t expired_end; /* one past the highest known before cutoff */
+};
+
+/* False: it is younger than the cutoff. */
+static bool
+note(struct survey *v, uint64_t seq, uint64_t since_ns)
+{
+	if (since_ns < v->oldest)
+		v->oldest = since_ns;
+	if (since_ns > v->cutoff)
+		return false;
+	if (seq >= v->expired_end)
+		v->expired_end = seq + 1;
+	return true;
+}
+
+/* Both lists are in order of time: only what has expired is walked. */
+static struct survey
+survey(const struct arrivals *a, uint64_t cutoff)
+{
+	const struct reorder *r = a->reorder;
+	struct survey v = { .cutoff = cutoff, .oldest = UINT64_MAX };
+	const struct fragments *g;
+	const struct packet *p;
+	const struct list *n;
+
+	for (n = r->records.next; n != &r->records; n = n->next) {
+		p = list_entry(n, struct packet, node);
+		if (!note(&v, p->net_seq, p->since))
+			break;
+	}
+	for (n = a->partial.next; n != &a->partial; n = n->next) {
+		g = list_entry(n, struct fragments, node);
+		if (!note(&v, g->net_seq, g->began_ns))
+			break;
+	}
+	for (size_t i = 0; i < r->by_seq.n; i++) {
+		p = r->by_seq.items[i].value;
+		(void)note(&v, p->net_seq, p->since);
+	}
+	if (is_open(a, &a->asked))
+		(void)note(&v, a->asked.seq, a->asked.since_ns);
+	if (is_open(a, &a->last))
+		(void)note(&v, a->last.seq, a->last.since_ns);
+	return v;
+}
+
+/* The lowest packet below END of which a piece came after the cutoff. */
+static const struct fragments *
+growing_below(const struct arrivals *a, uint64_t end, uint64_t cutoff)
+{
+	const struct fragments *g, *found = NULL;
+	const struct list *n;
+
+	for (n = a->partial.next; n != &a->partial; n = n->next) {
+		g = list_entry(n, struct fragments, node);
+		if (g->net_seq < end && g->progress_ns > cutoff &&
+		    (found == NULL || g->net_seq < found->net_seq))
+			found = g;
+	}
+	return found;
+}
+
+uint64_t
+arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to)
+{
+	const uint64_t timeout = a->config.timeout_ns;
+	const uint64_t cutoff = now_ns > timeout ? now_ns - timeout : 0;
+	const struct fragments *growing;
+	struct survey v;
+	uint64_t whole;
+
+	*to = a->reorder->next;
+	if (!arrivals_has_gap(a))
+		return UINT64_MAX;
+	v = survey(a, cutoff);
+	if (v.expired_end <= *to)
+		return v.oldest + timeout;
+	if (arrivals_lowest_whole(a, &whole) && whole < v.expired_end)
+		v.expired_end = whole;
+	growing = growing_below(a, v.expired_end, cutoff);
+	if (growing != NULL)
+		v.expired_end = growing->net_seq;
+	if (v.expired_end > *to) {
+		*to = v.expired_end;
+		return now_ns;
+	}
+	assert(growing != NULL);
+	return growing->progress_ns + timeout;
+}
+
+bool
+arrivals_victim(const struct arrivals *a, uint64_t *to)
+{
+	const struct fragments *g;
+	const struct list *n;
+	bool found;
+
+	if (!arrivals_has_gap(a))
+		return false;
+	found = arrivals_lowest_whole(a, to);
+	for (n = a->partial.next; n != &a->partial; n = n->next) {
+		g = list_entry(n, struct fragments, node);
+		if (!found || g->net_seq + 1 < *to)
+			*to = g->net_seq + 1;
+		found = true;
+	}
+	return found;
+}
+
+void
+arrivals_skip(struct arrivals *a, uint64_t to, struct reorder_loss *loss)
+{
+	struct list *n, *tmp;
+	struct fragments *g;
+
+	reorder_skip_to(a->reorder, to, loss);
+	list_for_each (n, tmp, &a->partial) {
+		g = list_entry(n, struct fragments, node);
+		if (g->net_seq < to)
+			drop(a, g);
+	}
+}
+
+/* The holes of packet SEQ: how many were added. */
+static uint32_t
+holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
+    uint32_t max)
+{
+	const struct fragments *g = idmap_find(&a->by_seq, seq);
+	const struct packet *p = idmap_find(&a->reorder->halves, seq);
+	uint32_t n = 0, from = 0;
+
+	if (p != NULL && p->has_data)
+		return 0;
+	if (g == NULL) {
+		out[0] = (struct arrivals_hole){ seq, 0, UINT32_MAX };
+		return 1;
+	}
+	while (
+	    n < max && fragments_hole(g, from, &out[n].first, &out[n].count)) {
+		out[n].net_seq = seq;
+		from = out[n].first + out[n].count;
+		n++;
+	}
+	return n;
+}
+
+uint32_t
+arrivals_holes(
+    const struct arrivals *a, struct arrivals_hole *out, uint32_t max)
+{
+	uint32_t n = 0;
+
+	/* Each number is a hole at least, or one of those in the heap. */
+	for (uint64_t seq = a->reorder->next; seq < a->end && n < max; seq++)
+		n += holes_of(a, seq, out + n, max - n);
+	return n;
+}
