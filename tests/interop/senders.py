@@ -130,8 +130,9 @@ def send_folders(w):
     """two folders, each in a folder of the session; sent slowly, and twice"""
     one, first = record(w, "one", each=150)
     other, second = record(w, "two", each=150)
-    # Slowly: the reference gives two sessions of one second one directory.
-    summary = send(w, "--loop=2", "--rate=30k", "--session=both", one, other)
+    # The reference gives two sessions of one second one directory.
+    summary = send(w, "--loop=2", "--rate=100k", "--linger=1.1",
+                   "--session=both", one, other)
     if summary["sessions"] != 2:
         raise Failure("%d sessions instead of 2" % summary["sessions"])
     for path in w.paths("*/both-*"):
@@ -226,3 +227,102 @@ def send_refuses(w):
     os.unlink(os.path.join(bad, "metadata"))
     if "no CTF trace" not in send(w, bad, status=1):
         raise Failure("a folder without a trace is not refused")
+
+
+# Over UDP, to our relay only.
+
+def losses(path):
+    """Packets that .loss.jsonl below PATH says are lost."""
+    count = 0
+    for folder, _, files in os.walk(path):
+        if ".loss.jsonl" in files:
+            with open(os.path.join(folder, ".loss.jsonl")) as lines:
+                count += sum(json.loads(line)["lost"] for line in lines)
+    return count
+
+
+@scenario(reference=False)
+def send_udp(w):
+    """over UDP, without loss: the same tree, byte for byte"""
+    original, emitted = record(w, "udp")
+    summary = send(w, "--udp", original)
+    if summary["datagrams"] < summary["packets"] or summary["lost"]:
+        raise Failure("summary: %r" % summary)
+    expect_copy(w, original, sent_to(w, summary), emitted)
+
+
+@scenario(reference=False)
+def send_udp_resend(w):
+    """a network that loses, repeats, spoils and reorders; with resending
+    nothing is lost"""
+    original, emitted = record(w, "again", each=6000)
+    for number, bad in enumerate((
+            ["--drop=0.001"], ["--drop=0.01", "--reorder=16"],
+            ["--drop=0.1", "--duplicate=0.1", "--corrupt=0.1",
+             "--reorder=64"])):
+        summary = send(w, "--resend", "--session=s%d" % number, "--seed=7",
+                       "--fragment=512", *bad, original)
+        if summary["lost"] or number > 0 and not summary["resent"]:
+            raise Failure("summary: %r" % summary)
+        expect_copy(w, original, sent_to(w, summary), emitted)
+
+
+@scenario(reference=False)
+def send_udp_lossy(w):
+    """without resending exactly the packets that lost a datagram are missing,
+    each counted once; babeltrace2 reads the rest"""
+    original, emitted = record(w, "lossy", each=6000)
+    for number, drop in enumerate(("0.01", "0.1")):
+        summary = send(w, "--udp", "--session=s%d" % number, "--drop=" + drop,
+                       "--seed=%d" % (3 + number), "--fragment=65000",
+                       "--gap-timeout=200000", original)
+        copy = sent_to(w, summary)
+        # A packet is one datagram here.
+        if summary["lost"] != summary["dropped"] or number > 0 \
+                and not summary["lost"]:
+            raise Failure("summary: %r" % summary)
+        want = sum(len(tree.read_index(index)[1])
+                   for index, _ in tree.index_files(original))
+        got = sum(len(tree.read_index(index)[1])
+                  for index, _ in tree.index_files(copy))
+        if got != want - summary["lost"]:
+            raise Failure("%d packets of %d arrived, %d lost"
+                          % (got, want, summary["lost"]))
+        if losses(copy) != summary["lost"]:
+            raise Failure(".loss.jsonl tells of %d packets, %d are lost"
+                          % (losses(copy), summary["lost"]))
+        tree.check_indexes(copy)
+        seen = tree.events(w, copy)
+        if not set(seen) <= set(emitted) or len(set(seen)) != len(seen):
+            raise Failure("events that were not emitted, or twice")
+
+
+@scenario(reference=False)
+def send_udp_live(w):
+    """live over UDP with loss: the viewer sees what arrives, to the end"""
+    begin(w, "live", "--live=100000")
+    emitted = w.run_app(0, 1000, microseconds=2000)
+    end(w, "live")
+    original = os.path.join(w.directory, "original")
+    shutil.move(w.path("*/live-*"), original)
+    got = watch(w, "again", "--live-timer=100000", "--realtime", "--udp",
+                "--drop=0.05", "--gap-timeout=100000", "--linger=0.5",
+                original)
+    left = tree.events(w, w.path("*/again-*"))
+    if got != left:
+        raise Failure("babeltrace2 saw %s live, on disk is %s"
+                      % (tree.span(got), tree.span(left)))
+    if not got or got == emitted:
+        raise Failure("nothing was lost, or everything")
+
+
+@scenario()
+def send_udp_refused(w):
+    """a relay that knows no UDP says so, and so does the sender"""
+    original, _ = record(w, "none")
+    if not w.is_reference:
+        w.relay.stop()
+        w.relay.start("--udp-port=none")
+    said = send(w, "--udp", original, status=1)
+    if "does not take UDP" not in said:
+        raise Failure("it says: %s" % said)

@@ -73,6 +73,7 @@ client_destroy(struct client *c)
 		close(c->control);
 	if (c->data >= 0)
 		close(c->data);
+	client_udp_free(c);
 	dialog_free(&c->dialog);
 	outbox_free(&c->outbox);
 	free(c->streams);
@@ -107,7 +108,7 @@ bool
 client_is_idle(const struct client *c)
 {
 	return c->outbox.put == c->outbox.taken && c->dialog.n == 0 &&
-	       buf_len(&c->dialog.out) == 0;
+	       buf_len(&c->dialog.out) == 0 && client_udp_is_idle(c);
 }
 
 /* May something else than an index be asked now? OK, E_BUSY or the failure. */
@@ -205,11 +206,11 @@ client_try_packet(
 
 	if (s == NULL)
 		return why;
-	if (outbox_is_full(&c->outbox))
+	if (outbox_is_full(&c->outbox) || !client_udp_has_room(c))
 		return E_BUSY;
 	p.index.stream = s->handle;
 	p.index.net_seq = s->next_seq++;
-	outbox_put(&c->outbox, &p);
+	outbox_put(&c->outbox, number, &p);
 	return OK;
 }
 

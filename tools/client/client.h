@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tracer's side of a relay session: one control connection, and packets over
- * a data connection (relay protocol 2.11 to 2.15, streaming 8.1).
+ * a data connection (relay protocol 2.11 to 2.15, streaming 8.1), or as
+ * datagrams to a relay that takes them (udp 1 to 5).
  *
  * The core never blocks: client_try_*() take what there is room for, else say
  * E_BUSY; client_work() moves bytes. Above it each client_*() of the same name
@@ -17,9 +18,10 @@
  * client_pollfds() is ready or its time has come.
  *
  * Memory is bounded: packets are not copied, at most CLIENT_PACKETS of them
- * wait, requests without an answer are counted. A failure is final: every
- * later call returns it, and client_error() says what it was. One thread per
- * client.
+ * wait, requests without an answer are counted; packets that may have to be
+ *sent again are bounded by half of what the relay holds for a session. A
+ *failure is final: every later call returns it, and client_error() says what it
+ *was. One thread per client.
  */
 #ifndef CLIENT_CLIENT_H
 #define CLIENT_CLIENT_H
@@ -31,6 +33,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "tools/client/datagrams.h"
 #include "tools/client/packet.h"
 #include "tools/client/url.h"
 
@@ -48,6 +51,12 @@ struct client_config {
 	unsigned outstanding;	/* indexes without an answer; 0: default */
 	unsigned timeout_ms;	/* without any progress; 0: default */
 	uint64_t rate;		/* bytes of packets per second; 0: no limit */
+
+	bool udp;		 /* packets go as datagrams (udp 1 to 5) */
+	bool resend;		 /* what was lost is sent again */
+	uint32_t fragment_size;	 /* bytes of a datagram; 0: default */
+	uint64_t gap_timeout_us; /* 0: the relay's */
+	const struct client_channel *channel; /* for tests; NULL: none */
 };
 
 /* What has happened so far. */
@@ -55,6 +64,9 @@ struct client_stats {
 	uint64_t packets, bytes; /* wholly sent; bytes without headers */
 	uint64_t indexes;	 /* answered */
 	uint64_t beacons;	 /* sent */
+	uint64_t datagrams;	 /* sent, those to resend too */
+	uint64_t resent;	 /* datagrams */
+	uint64_t lost;		 /* packets that the relay has given up */
 };
 
 /* CONFIG is copied, its strings are borrowed until client_destroy(). */

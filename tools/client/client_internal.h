@@ -5,7 +5,9 @@
 
 #include "common/relpath.h"
 #include "tools/client/client.h"
+#include "tools/client/client_udp.h"
 #include "tools/client/dialog.h"
+#include "tools/client/held.h"
 #include "tools/client/outbox.h"
 #include "tools/client/pace.h"
 
@@ -16,7 +18,9 @@ enum client_phase {
 	CLIENT_NEW,
 	CLIENT_CONNECT,
 	CLIENT_VERSION,
+	CLIENT_CONFIGURATION, /* with UDP only */
 	CLIENT_SESSION,
+	CLIENT_UDP, /* with UDP only */
 	CLIENT_CHUNK,
 	CLIENT_OPEN,
 };
@@ -26,6 +30,8 @@ struct client_stream {
 	uint64_t next_seq; /* packets given so far */
 	bool has_handle;
 	bool is_metadata;
+	struct held held; /* with resending only */
+	uint64_t lost;	  /* packets, so far as the relay has said */
 };
 
 struct client {
@@ -43,6 +49,7 @@ struct client {
 	struct dialog dialog;
 	struct outbox outbox;
 	struct pace pace;
+	struct client_udp udp;
 	unsigned in_flight; /* indexes that are not answered */
 
 	struct client_stream *streams;

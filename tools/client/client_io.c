@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
-#define READ_SIZE 4096
+#define READ_SIZE 16384
 /* Of one writev: the relay reads as much at a time. */
 #define WRITE_MAX (1024 * 1024)
 
@@ -65,20 +65,26 @@ receive(struct client *c)
 
 /* The index of each packet that was wholly sent, as far as its answer is
  * waited for. */
-static void
+static enum status
 send_indexes(struct client *c)
 {
-	const struct client_packet *p;
+	const struct outbox_item *i;
+	enum status st = OK;
 
-	while (c->in_flight < c->config.outstanding &&
-	       (p = outbox_take(&c->outbox)) != NULL) {
+	while (st == OK && c->in_flight < c->config.outstanding &&
+	       (i = outbox_take(&c->outbox)) != NULL) {
 		relay_request_index(
 		    dialog_ask(&c->dialog, RELAY_CMD_send_index, 0),
-		    c->dialog.minor, &p->index);
+		    c->dialog.minor, &i->packet.index);
 		c->in_flight++;
 		c->stats.packets++;
-		c->stats.bytes += p->size;
+		c->stats.bytes += i->packet.size;
+		if (c->config.udp)
+			st = client_udp_hold(c, i->stream, &i->packet);
+		else
+			client_packet_done(&i->packet);
 	}
+	return st;
 }
 
 static enum status
@@ -95,7 +101,7 @@ send_data(struct client *c)
 		if (n >= 0) {
 			pace_spend(&c->pace, (size_t)n);
 			moved(c);
-			send_indexes(c);
+			(void)send_indexes(c); /* cannot fail over TCP */
 		} else if (errno == EAGAIN) {
 			c->data_full = true;
 		} else if (errno != EINTR) {
@@ -111,18 +117,18 @@ move(struct client *c)
 	enum status st = OK;
 
 	if (c->data >= 0)
-		st = send_data(c);
-	if (st == OK) {
-		send_indexes(c);
-		st = send_control(c);
-	}
-	return st;
+		st = c->config.udp ? client_udp_work(c) : send_data(c);
+	if (st == OK)
+		st = send_indexes(c);
+	return st == OK ? send_control(c) : st;
 }
 
 /* Is there something that time alone lets go? */
 static uint64_t
 wake_ns(const struct client *c)
 {
+	if (c->config.udp)
+		return c->data < 0 ? UINT64_MAX : client_udp_wake_ns(c);
 	if (c->data_full || c->outbox.waiting == 0)
 		return UINT64_MAX;
 	return pace_ready_ns(&c->pace, clock_now_ns());
@@ -199,6 +205,9 @@ data_event(struct client *c, short events)
 	if ((events & ~POLLOUT) == 0)
 		return OK;
 	getsockopt(c->data, SOL_SOCKET, SO_ERROR, &err, &len);
+	/* Nobody listens there, for now: what is lost shows in the counts. */
+	if (c->config.udp)
+		return OK;
 	return client_fail(c, E_IO, "the relay closed the data connection%s%s",
 	    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
 }

@@ -24,9 +24,20 @@ take_pending(struct client *c, const struct dialog_reply *r)
 	return OK;
 }
 
+/* A relay that does not know the question refuses it. */
+static enum status
+take_configuration(struct client *c, const struct dialog_reply *r)
+{
+	if (r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0)
+		return OK;
+	return client_fail(c, E_REFUSED, "the relay does not take UDP");
+}
+
 static enum status
 take(struct client *c, const struct dialog_reply *r)
 {
+	if (r->cmd == RELAY_CMD_get_configuration)
+		return take_configuration(c, r);
 	if (r->code != RELAY_OK)
 		return client_fail(c, E_REFUSED, "the relay answers %s with %u",
 		    relay_row(r->cmd)->name, r->code);
@@ -38,6 +49,10 @@ take(struct client *c, const struct dialog_reply *r)
 		c->streams[r->tag].handle = r->value;
 		c->streams[r->tag].has_handle = true;
 		return OK;
+	case RELAY_CMD_udp_open:
+		return client_udp_take_open(c, r);
+	case RELAY_CMD_udp_status:
+		return client_udp_take_status(c, r);
 	case RELAY_CMD_data_pending:
 	case RELAY_CMD_end_data_pending:
 		return take_pending(c, r);

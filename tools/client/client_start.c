@@ -131,14 +131,34 @@ ask_chunk(struct client *c)
 	return OK;
 }
 
+static enum client_phase
+next_phase(const struct client *c)
+{
+	const enum client_phase next = c->phase + 1;
+
+	if (!c->config.udp &&
+	    (next == CLIENT_CONFIGURATION || next == CLIENT_UDP))
+		return next + 1;
+	return next;
+}
+
 enum status
 client_advance(struct client *c)
 {
 	if (c->phase == CLIENT_OPEN || c->dialog.n > 0)
 		return OK;
-	switch (++c->phase) {
+	c->phase = next_phase(c);
+	switch (c->phase) {
 	case CLIENT_VERSION:
 		ask_version(c);
+		return OK;
+	case CLIENT_CONFIGURATION:
+		relay_request_get_configuration(
+		    dialog_ask(&c->dialog, RELAY_CMD_get_configuration, 0),
+		    RELAY_CONFIG_UDP);
+		return OK;
+	case CLIENT_UDP:
+		client_udp_ask_open(c);
 		return OK;
 	case CLIENT_SESSION:
 		return ask_session(c);

@@ -182,6 +182,16 @@ wait_for_disk(struct client *c)
 	return st;
 }
 
+/* What was lost at the very end is known only now. */
+static enum status
+ask_losses(struct client *c)
+{
+	if (!c->config.udp || c->failed != OK)
+		return c->failed;
+	client_udp_ask(c);
+	return client_flush(c);
+}
+
 static enum status
 close_streams(struct client *c, bool metadata)
 {
@@ -200,6 +210,8 @@ client_finish(struct client *c)
 
 	if (st == OK)
 		st = wait_for_disk(c);
+	if (st == OK)
+		st = ask_losses(c);
 	/* Metadata first, as peers do (streaming 8.1). */
 	if (st == OK)
 		st = close_streams(c, true);

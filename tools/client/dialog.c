@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/relpath.h"
 #include "proto/relay.h"
+#include "proto/udp.h"
 
 struct dialog_asked {
 	uint32_t cmd, tag;
@@ -67,6 +68,20 @@ take_session(struct dialog *d, struct reader *r, struct dialog_reply *out)
 		out->path = take_path(r, reader_u32(r));
 }
 
+/* Only how long it is. */
+static void
+take_udp_status(struct reader *r, struct dialog_reply *out)
+{
+	struct udp_status s;
+	uint32_t streams;
+
+	if (udp_status_head_decode(r, &out->code, &streams) != OK)
+		return;
+	for (uint32_t i = 0; i < streams && !r->bad; i++)
+		if (udp_status_decode(r, &s) == OK)
+			reader_take(r, (uint64_t)s.ranges * UDP_RANGE_LEN);
+}
+
 static void
 take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 {
@@ -93,6 +108,13 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 		out->code = reader_u32(r);
 		out->path = take_path(r, reader_u32(r));
 		break;
+	case RELAY_CMD_udp_open:
+		out->code = reader_u32(r);
+		reader_take(r, UDP_OPEN_REPLY_LEN - sizeof(uint32_t));
+		break;
+	case RELAY_CMD_udp_status:
+		take_udp_status(r, out);
+		break;
 	case RELAY_CMD_trace_chunk_exists:
 		out->code = reader_u32(r);
 		out->value = reader_u8(r);
@@ -103,8 +125,16 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 }
 
 /* A reader that failed either ran out of bytes or met what cannot be: no reply
- * is longer than its numbers and one path. */
+ * is longer than its numbers and one path, but for UDP_STATUS, which has as
+ * many ranges as there are streams with gaps. */
 #define REPLY_MAX (16 + RELPATH_MAX)
+#define STATUS_MAX (64 * 1024 * 1024)
+
+static size_t
+longest(uint32_t cmd)
+{
+	return cmd == RELAY_CMD_udp_status ? STATUS_MAX : REPLY_MAX;
+}
 
 static enum status
 take_reply(struct dialog *d, struct dialog_reply *out)
@@ -114,7 +144,7 @@ take_reply(struct dialog *d, struct dialog_reply *out)
 
 	take_fields(d, &r, out);
 	if (r.bad)
-		return len < REPLY_MAX ? E_MORE : E_PROTOCOL;
+		return len < longest(out->cmd) ? E_MORE : E_PROTOCOL;
 	out->body = reader_over(
 	    buf_data(&d->in), (size_t)(r.p - buf_data(&d->in)));
 	return OK;
@@ -133,7 +163,8 @@ dialog_next(struct dialog *d, struct dialog_reply *out)
 	*out = (struct dialog_reply){ .cmd = asked->cmd,
 		.tag = asked->tag,
 		.at_ns = asked->at_ns,
-		.code = RELAY_OK };
+		.code = RELAY_OK,
+		.path = { "", 0 } };
 	if ((st = take_reply(d, out)) != OK)
 		return st;
 	if (out->cmd == RELAY_CMD_version && out->value < d->minor)

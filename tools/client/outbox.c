@@ -47,7 +47,8 @@ outbox_free(struct outbox *o)
 }
 
 void
-outbox_put(struct outbox *o, const struct client_packet *packet)
+outbox_put(
+    struct outbox *o, unsigned stream, const struct client_packet *packet)
 {
 	struct outbox_item *i = item(o, o->put);
 	struct buf b = { .mem = i->header, .cap = DATA_HEADER_LEN };
@@ -56,6 +57,7 @@ outbox_put(struct outbox *o, const struct client_packet *packet)
 
 	assert(!outbox_is_full(o));
 	i->packet = *packet;
+	i->stream = stream;
 	data_header_encode(&b, &h);
 	o->waiting += length(i);
 	o->put++;
@@ -112,13 +114,22 @@ outbox_send(struct outbox *o, int fd, size_t most)
 }
 
 const struct client_packet *
+outbox_peek(const struct outbox *o, uint64_t n)
+{
+	assert(n >= o->taken && n < o->put);
+	return &item(o, n)->packet;
+}
+
+void
+outbox_sent(struct outbox *o, uint64_t n)
+{
+	assert(n <= o->put);
+	for (; o->sent < n; o->sent++)
+		o->waiting -= length(item(o, o->sent));
+}
+
+const struct outbox_item *
 outbox_take(struct outbox *o)
 {
-	const struct client_packet *p = &item(o, o->taken)->packet;
-
-	if (o->taken == o->sent)
-		return NULL;
-	o->taken++;
-	client_packet_done(p);
-	return p;
+	return o->taken == o->sent ? NULL : item(o, o->taken++);
 }

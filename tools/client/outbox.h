@@ -19,6 +19,7 @@
 
 struct outbox_item {
 	struct client_packet packet;
+	unsigned stream; /* its number */
 	uint8_t header[DATA_HEADER_LEN];
 };
 
@@ -41,14 +42,20 @@ outbox_is_full(const struct outbox *o)
 }
 
 /* There must be room. packet->index has stream and net_seq. */
-void outbox_put(struct outbox *o, const struct client_packet *packet);
+void outbox_put(
+    struct outbox *o, unsigned stream, const struct client_packet *packet);
 
 /* One sendmsg(2) of at most MOST bytes; its result, -1 with errno. 0: nothing
  * waits. */
 ssize_t outbox_send(struct outbox *o, int fd, size_t most);
 
+/* Packet number N of those put, which is not taken yet. For who sends packets
+ * in another way, and then says that all below N are sent. */
+const struct client_packet *outbox_peek(const struct outbox *o, uint64_t n);
+void outbox_sent(struct outbox *o, uint64_t n);
+
 /* The next packet that is wholly sent, which makes room: its index can go out.
- * Valid until the next outbox_put(). Its bytes are given back. NULL: none. */
-const struct client_packet *outbox_take(struct outbox *o);
+ * It is the caller's now, and valid until the next outbox_put(). NULL: none. */
+const struct outbox_item *outbox_take(struct outbox *o);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/udp.h"
+
 #define LIVE_TIMER_US 1000000
 #define OUTSTANDING_MAX 65536
 #define LINGER_MAX_S (365.0 * 86400)
@@ -123,6 +125,47 @@ parse_u32(const char *arg, uint64_t most, uint32_t *out)
 }
 
 static bool
+parse_probability(const char *arg, double *out)
+{
+	char *end;
+
+	*out = strtod(arg, &end);
+	return end != arg && *end == '\0' && *out >= 0 && *out <= 1;
+}
+
+static bool
+set_udp(struct send_options *o, enum option_id id, const char *arg)
+{
+	uint64_t n;
+
+	switch (id) {
+	case OPT_UDP:
+		return o->udp = true;
+	case OPT_RESEND:
+		return o->udp = o->resend = true;
+	case OPT_FRAGMENT:
+		if (!parse_number(arg, UDP_FRAGMENT_MIN, UDP_FRAGMENT_MAX, &n))
+			return false;
+		o->fragment = (uint32_t)n;
+		return true;
+	case OPT_GAP_TIMEOUT:
+		return parse_number(arg, 1, UINT32_MAX, &o->gap_timeout_us);
+	case OPT_SEED:
+		return parse_number(arg, 0, UINT64_MAX, &o->badnet.seed);
+	case OPT_DROP:
+		return parse_probability(arg, &o->badnet.drop);
+	case OPT_DUPLICATE:
+		return parse_probability(arg, &o->badnet.duplicate);
+	case OPT_CORRUPT:
+		return parse_probability(arg, &o->badnet.corrupt);
+	case OPT_REORDER:
+		return parse_u32(arg, BADNET_DEPTH_MAX, &o->badnet.depth);
+	default:
+		return false;
+	}
+}
+
+static bool
 set(struct send_options *o, enum option_id id, const char *arg)
 {
 	switch (id) {
@@ -158,10 +201,9 @@ set(struct send_options *o, enum option_id id, const char *arg)
 	case OPT_VERSION:
 		printf("tracepulse-send " PACKAGE_VERSION "\n");
 		return o->is_done = true;
-	case N_OPTIONS:
-		break;
+	default:
+		return set_udp(o, id, arg);
 	}
-	return false;
 }
 
 static enum status
@@ -169,6 +211,9 @@ take_operands(struct send_options *o, int n, char **operands)
 {
 	const char *why;
 
+	if (badnet_is_bad(&o->badnet) && !o->udp)
+		return complain("without --udp there is no bad channel",
+		    "--drop, --duplicate, --reorder, --corrupt");
 	if (n < 2)
 		return complain("needs one TRACE-DIR at least, and a URL; "
 				"see --help",
@@ -186,7 +231,7 @@ send_options_parse(struct send_options *o, int argc, char **argv)
 	struct option longs[N_OPTIONS + 1] = { 0 };
 	int c, row;
 
-	*o = (struct send_options){ .loop = 1 };
+	*o = (struct send_options){ .loop = 1, .badnet = { .seed = 1 } };
 	for (size_t i = 0; i < N_OPTIONS; i++)
 		longs[i] = (struct option){ .name = rows[i].name,
 			.has_arg = rows[i].arg != NULL };

@@ -9,6 +9,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
+#include "tools/send/badnet.h"
 
 struct send_options {
 	bool is_done; /* printed what was asked for: exit with status 0 */
@@ -19,8 +20,12 @@ struct send_options {
 	uint32_t live_timer_us;		/* 0: not live */
 	bool realtime, json, quiet;
 	uint64_t linger_ms;
-	uint64_t loop;	      /* 0: for ever */
-	uint64_t rate;	      /* bytes/s; 0: no limit */
+	uint64_t loop; /* 0: for ever */
+	uint64_t rate; /* bytes/s; 0: no limit */
+	bool udp, resend;
+	uint32_t fragment;	 /* bytes; 0: default */
+	uint64_t gap_timeout_us; /* 0: the relay's default */
+	struct badnet_config badnet;
 	unsigned outstanding; /* 0: default */
 };
 

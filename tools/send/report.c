@@ -53,7 +53,19 @@ report_session(struct report *r, const struct client *c)
 	r->sum.bytes += s->bytes;
 	r->sum.indexes += s->indexes;
 	r->sum.beacons += s->beacons;
+	r->sum.datagrams += s->datagrams;
+	r->sum.resent += s->resent;
+	r->sum.lost += s->lost;
 	snprintf(r->path, sizeof(r->path), "%s", client_path(c));
+}
+
+void
+report_channel(struct report *r, const struct badnet_stats *s)
+{
+	r->channel.dropped += s->dropped;
+	r->channel.duplicated += s->duplicated;
+	r->channel.corrupted += s->corrupted;
+	r->channel.reordered += s->reordered;
 }
 
 static double
@@ -90,6 +102,12 @@ print_json(const struct report *r, const char *url)
 	print_string(url);
 	printf(", \"path\": ");
 	print_string(r->path);
+	printf(", \"datagrams\": %" PRIu64 ", \"resent\": %" PRIu64
+	       ", \"lost\": %" PRIu64 ", \"dropped\": %" PRIu64
+	       ", \"duplicated\": %" PRIu64 ", \"reordered\": %" PRIu64
+	       ", \"corrupted\": %" PRIu64,
+	    r->sum.datagrams, r->sum.resent, r->sum.lost, r->channel.dropped,
+	    r->channel.duplicated, r->channel.reordered, r->channel.corrupted);
 	printf(", \"sessions\": %" PRIu64 ", \"streams\": %u"
 	       ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64
 	       ", \"indexes\": %" PRIu64 ", \"beacons\": %" PRIu64
@@ -114,6 +132,10 @@ report_summary(const struct report *r, const char *url)
 	    r->sum.packets, r->streams, bytes / MIB, s,
 	    s > 0 ? bytes / MIB / s : 0,
 	    bytes > 0 ? cpu_seconds() / (bytes / GIB) : 0, r->path);
+	if (r->sum.datagrams > 0)
+		printf("%" PRIu64 " datagrams, %" PRIu64
+		       " of them again; %" PRIu64 " packets lost\n",
+		    r->sum.datagrams, r->sum.resent, r->sum.lost);
 	if (r->sessions != 1)
 		printf("%" PRIu64 " sessions\n", r->sessions);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tools/client/client.h"
+#include "tools/send/badnet.h"
 
 struct report {
 	bool is_terminal, is_quiet, is_json;
@@ -15,6 +16,7 @@ struct report {
 	uint64_t begin_ns, shown_ns;
 	uint64_t sessions;
 	struct client_stats sum; /* of the sessions that ended */
+	struct badnet_stats channel;
 	unsigned streams;
 	char path[4096]; /* of the last session, in the relay */
 };
@@ -23,6 +25,7 @@ struct report {
 void report_progress(struct report *r, const struct client *c);
 /* A session ended, well or not. */
 void report_session(struct report *r, const struct client *c);
+void report_channel(struct report *r, const struct badnet_stats *s);
 /* To stdout. */
 void report_summary(const struct report *r, const char *url);
 

@@ -19,7 +19,9 @@ struct sender {
 	volatile sig_atomic_t *stop;
 	struct client *client;
 	struct schedule schedule;
-	uint64_t begin_ns;  /* of sending, our clock */
+	struct badnet badnet;
+	struct client_channel channel; /* through it */
+	uint64_t begin_ns;	       /* of sending, our clock */
 	uint64_t sent_ns;   /* end of the last packet, the trace's clock */
 	uint64_t beacon_ns; /* when the next ones are due, our clock */
 };
@@ -181,9 +183,17 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 		.live_timer_us = o->live_timer_us,
 		.outstanding = o->outstanding,
 		.rate = o->rate,
+		.udp = o->udp,
+		.resend = o->resend,
+		.fragment_size = o->fragment,
+		.gap_timeout_us = o->gap_timeout_us,
 	};
 	enum status st;
 
+	badnet_init(&s.badnet, &o->badnet);
+	s.channel = badnet_channel(&s.badnet);
+	if (badnet_is_bad(&o->badnet))
+		config.channel = &s.channel;
 	(void)gethostname(host, sizeof(host) - 1);
 	st = schedule_init(&s.schedule, t);
 	if (st == OK)
@@ -193,6 +203,8 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 	else
 		st = run(&s);
 	client_destroy(s.client);
+	report_channel(r, &s.badnet.stats);
+	badnet_free(&s.badnet);
 	schedule_free(&s.schedule);
 	return st;
 }

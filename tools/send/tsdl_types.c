@@ -86,6 +86,15 @@ number_type(struct parser *p, bool is_integer)
 
 static int type_specifier(struct parser *p);
 
+/* Past the bracket that closes. */
+static void
+skip_to(struct parser *p, const char *bracket)
+{
+	while (p->lex.now.kind != TOKEN_END && !parser_at(p, bracket))
+		parser_next(p);
+	parser_need(p, bracket);
+}
+
 /* "[N]", any number of them; the first is the outermost. */
 static int
 array_type(struct parser *p, int element)
@@ -103,9 +112,7 @@ array_type(struct parser *p, int element)
 	if (p->lex.now.number > UINT16_MAX)
 		parser_fail(p, E_LIMIT, "an array of too many elements");
 	type.length = (unsigned)p->lex.now.number;
-	while (p->st == OK && !parser_at(p, "]"))
-		parser_next(p);
-	parser_need(p, "]");
+	skip_to(p, "]");
 	type.element = array_type(p, element);
 	if (p->st == OK)
 		type.align = p->types.types[type.element].align;
@@ -248,10 +255,8 @@ skipped_type(struct parser *p, bool is_variant)
 {
 	if (is_variant && p->lex.now.kind == TOKEN_WORD)
 		parser_next(p);
-	if (is_variant && parser_skip(p, "<")) {
-		while (p->st == OK && !parser_skip(p, ">"))
-			parser_next(p);
-	}
+	if (is_variant && parser_skip(p, "<"))
+		skip_to(p, ">");
 	if (parser_skip(p, "{"))
 		parser_skip_block(p);
 	return variable(p);

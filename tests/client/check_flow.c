@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* How fast, how much at a time, and what is kept: pace, window, held. */
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "tests/lib/unit.h"
+#include "tools/client/held.h"
+#include "tools/client/pace.h"
+#include "tools/client/window.h"
+
+/* Messages of this size at this rate take this long. */
+static const struct {
+	uint64_t rate;
+	size_t message;
+} paces[] = {
+	{ 1000, 1 },
+	{ 1000, 5000 },
+	{ 1000000, 1500 },
+	{ 4000000000, 65536 },
+};
+
+START_TEST(the_rate_is_kept_and_used)
+{
+	const uint64_t rate = paces[_i].rate;
+	const size_t message = paces[_i].message;
+	const unsigned n = 200;
+	uint64_t now = 12345;
+	struct pace p;
+	double want;
+
+	pace_init(&p, rate, now);
+	for (unsigned i = 0; i < n; i++) {
+		while (pace_allowance(&p, now) == 0) {
+			const uint64_t ready = pace_ready_ns(&p, now);
+
+			ck_assert_uint_gt(ready, now);
+			now = ready;
+		}
+		pace_spend(&p, message);
+	}
+	/* The last message is paid for later. */
+	want = (double)(n - 1) * (double)message / (double)rate * 1e9;
+	ck_assert_double_ge((double)(now - 12345), want * 0.99);
+	ck_assert_double_le((double)(now - 12345), want * 1.01 + 2e6);
+}
+END_TEST
+
+START_TEST(idle_time_is_not_saved_up)
+{
+	struct pace p;
+	size_t burst;
+
+	pace_init(&p, 1000000, 0);
+	burst = pace_allowance(&p, 3600 * NS_PER_S);
+	ck_assert_uint_le(burst, 1000000 / 100 + 1);
+	ck_assert_uint_gt(burst, 0);
+}
+END_TEST
+
+START_TEST(no_rate_is_no_limit)
+{
+	struct pace p;
+
+	pace_init(&p, 0, 0);
+	pace_spend(&p, SIZE_MAX);
+	ck_assert_uint_eq(pace_allowance(&p, 1), SIZE_MAX);
+	ck_assert_uint_eq(pace_ready_ns(&p, 1), 1);
+}
+END_TEST
+
+static void
+flight(struct window *w, bool has_loss)
+{
+	window_spend(w, window_allowance(w));
+	ck_assert_uint_eq(window_allowance(w), 0);
+	window_ask(w);
+	window_answer(w, has_loss, 0);
+}
+
+START_TEST(a_window_opens_and_closes)
+{
+	struct window w;
+	uint64_t before;
+
+	window_init(&w);
+	flight(&w, false);
+	ck_assert_uint_eq(w.size, 2 * WINDOW_FIRST);
+	flight(&w, true);
+	ck_assert_uint_eq(w.size, WINDOW_FIRST);
+	before = w.size;
+	flight(&w, false);
+	ck_assert_uint_gt(w.size, before);
+	ck_assert_uint_lt(w.size, before + before / 4);
+	for (int i = 0; i < 100; i++)
+		flight(&w, true);
+	ck_assert_uint_eq(w.size, WINDOW_LEAST);
+	for (int i = 0; i < 10000; i++)
+		flight(&w, false);
+	ck_assert_uint_eq(w.size, WINDOW_MOST);
+}
+END_TEST
+
+START_TEST(one_flight_is_cut_once)
+{
+	struct window w;
+
+	window_init(&w);
+	window_spend(&w, 1000);
+	window_ask(&w);
+	window_spend(&w, 50000);
+	window_answer(&w, true, 0);
+	ck_assert_uint_eq(w.size, WINDOW_FIRST / 2);
+	/* What was under way then is lost, too. */
+	window_ask(&w);
+	window_answer(&w, true, 0);
+	ck_assert_uint_eq(w.size, WINDOW_FIRST / 2);
+	window_spend(&w, 1);
+	window_ask(&w);
+	window_answer(&w, true, 0);
+	ck_assert_uint_eq(w.size, WINDOW_LEAST);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_under_way)
+{
+	struct window w;
+
+	window_init(&w);
+	window_spend(&w, 100000);
+	window_ask(&w);
+	window_answer(&w, false, 40000);
+	ck_assert_uint_eq(w.sent - w.confirmed, 40000);
+	window_answer(&w, false, 0);
+	ck_assert_uint_eq(w.sent - w.confirmed, 0);
+	/* Never more than half of it stops us. */
+	window_spend(&w, window_allowance(&w));
+	window_ask(&w);
+	window_answer(&w, false, UINT64_MAX);
+	ck_assert_uint_ge(window_allowance(&w), w.size / 2);
+}
+END_TEST
+
+static void
+count(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+START_TEST(held_packets_are_found_until_released)
+{
+	struct held h = { 0 };
+	unsigned done = 0;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		const struct client_packet p = {
+			.size = i, .done = count, .arg = &done
+		};
+
+		ck_assert_int_eq(held_put(&h, &p, i), OK);
+		if (i >= 100) {
+			held_release(&h, i - 99);
+			ck_assert_ptr_null(held_find(&h, i - 100));
+		}
+		ck_assert_uint_eq(held_find(&h, i)->packet.size, i);
+		ck_assert_uint_eq(held_find(&h, h.first)->packet.size, h.first);
+		ck_assert_ptr_null(held_find(&h, i + 1));
+	}
+	ck_assert_uint_eq(done, 900);
+	ck_assert_uint_eq(h.bytes, (900 + 999) * 100 / 2);
+	ck_assert_uint_le(h.cap, 128);
+	held_release(&h, 5); /* old news */
+	held_free(&h);
+	ck_assert_uint_eq(done, 1000);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ the_rate_is_kept_and_used, ARRAY_LEN(paces), 0 },
+		{ idle_time_is_not_saved_up, 0, 0 },
+		{ no_rate_is_no_limit, 0, 0 },
+		{ a_window_opens_and_closes, 0, 0 },
+		{ one_flight_is_cut_once, 0, 0 },
+		{ what_is_missing_is_under_way, 0, 0 },
+		{ held_packets_are_found_until_released, 0, 0 },
+	};
+
+	return unit_run("client/flow", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/url.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "tests/lib/unit.h"
+
+static const struct {
+	const char *text;
+	int family;
+	const char *host;
+	unsigned control, data;
+	const char *path;
+} good[] = {
+	{ "net://h", AF_UNSPEC, "h", 5342, 5343, "" },
+	{ "net://h/", AF_UNSPEC, "h", 5342, 5343, "" },
+	{ "net4://h:1", AF_INET, "h", 1, 5343, "" },
+	{ "net6://h:1:65535", AF_INET6, "h", 1, 65535, "" },
+	{ "net://[::1]:7:8/a/b", AF_UNSPEC, "::1", 7, 8, "a/b" },
+	{ "net://10.0.0.1/a", AF_UNSPEC, "10.0.0.1", 5342, 5343, "a" },
+};
+
+static const char *const bad[] = {
+	"",
+	"net://",
+	"net:///x",
+	"tcp://h",
+	"h",
+	"net://h:",
+	"net://h:0",
+	"net://h:65536",
+	"net://h:1:",
+	"net://h:1:2:3",
+	"net://h:1x",
+	"net://[::1",
+	"net://[]",
+	"net://h:-1",
+	"net://[::1]x",
+};
+
+START_TEST(good_ones_are_taken_apart)
+{
+	const char *why;
+	struct url u;
+
+	ck_assert_int_eq(url_parse(&u, good[_i].text, &why), OK);
+	ck_assert_int_eq(u.family, good[_i].family);
+	ck_assert_str_eq(u.host, good[_i].host);
+	ck_assert_uint_eq(u.control, good[_i].control);
+	ck_assert_uint_eq(u.data, good[_i].data);
+	ck_assert_str_eq(u.path, good[_i].path);
+}
+END_TEST
+
+START_TEST(bad_ones_are_refused_with_a_reason)
+{
+	const char *why = NULL;
+	struct url u;
+
+	ck_assert_msg(
+	    url_parse(&u, bad[_i], &why) == E_MALFORMED, "%s", bad[_i]);
+	ck_assert_ptr_nonnull(why);
+}
+END_TEST
+
+START_TEST(long_hosts_are_refused)
+{
+	char text[600] = "net://";
+	const char *why;
+	struct url u;
+
+	memset(text + 6, 'a', 500);
+	ck_assert_int_eq(url_parse(&u, text, &why), E_MALFORMED);
+}
+END_TEST
+
+START_TEST(numbers_resolve_with_their_ports)
+{
+	struct url_address a[URL_ADDRESSES], b;
+	const char *why;
+	struct url u;
+	unsigned n;
+
+	ck_assert_int_eq(url_parse(&u, "net://127.0.0.1:99", &why), OK);
+	ck_assert_int_eq(url_resolve(&u, a, &n, &why), OK);
+	ck_assert_uint_eq(n, 1);
+	b = url_with_port(&a[0], 77);
+	ck_assert_uint_eq(
+	    ntohs(((struct sockaddr_in *)(void *)&a[0].sa)->sin_port), 99);
+	ck_assert_uint_eq(
+	    ntohs(((struct sockaddr_in *)(void *)&b.sa)->sin_port), 77);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ good_ones_are_taken_apart, ARRAY_LEN(good), 0 },
+		{ bad_ones_are_refused_with_a_reason, ARRAY_LEN(bad), 0 },
+		{ long_hosts_are_refused, 0, 0 },
+		{ numbers_resolve_with_their_ports, 0, 0 },
+	};
+
+	return unit_run("client/url", units, ARRAY_LEN(units));
+}

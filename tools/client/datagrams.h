@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Datagrams on their way out: a batch is filled, then sent by few calls
+ * (sendmmsg(2), with UDP_SEGMENT where the kernel has it). Payloads are not
+ * copied, they are borrowed until the batch is sent. With a channel each
+ * datagram is copied and goes through it. Single owner.
+ */
+#ifndef CLIENT_DATAGRAMS_H
+#define CLIENT_DATAGRAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "proto/udp.h"
+
+#define DATAGRAMS_BATCH 64
+
+/* What tests put between us and the socket: it may lose, repeat, reorder and
+ * spoil what it was given. */
+struct client_channel {
+	void (*put)(void *arg, const uint8_t *datagram, size_t n);
+	/* The next that comes out; NULL: none now. */
+	const uint8_t *(*peek)(void *arg, size_t *n);
+	void (*pop)(void *arg);
+	/* Nothing more is put for now: what is held back comes out. */
+	void (*drain)(void *arg);
+	void *arg;
+};
+
+struct datagram {
+	uint8_t header[UDP_HEADER_LEN];
+	const uint8_t *payload;
+	uint32_t len;
+};
+
+struct datagrams {
+	int fd; /* connected, non-blocking; borrowed */
+	const struct client_channel *channel; /* NULL: none */
+	bool has_gso;
+	unsigned n, sent; /* of the batch */
+	struct datagram batch[DATAGRAMS_BATCH];
+	uint64_t count, bytes; /* that left, with headers */
+};
+
+void datagrams_init(
+    struct datagrams *d, int fd, const struct client_channel *channel);
+
+static inline bool
+datagrams_is_full(const struct datagrams *d)
+{
+	return d->n == DATAGRAMS_BATCH;
+}
+
+/* There must be room. */
+void datagrams_put(struct datagrams *d, const struct udp_header *h);
+
+/* Send the batch: OK: it is gone; E_BUSY: the socket takes no more now; E_IO
+ * with errno. */
+enum status datagrams_send(struct datagrams *d) MUST_CHECK;
+/* Also what a channel holds back. */
+enum status datagrams_drain(struct datagrams *d) MUST_CHECK;
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packets of one stream that were sent and may be asked for again, by number.
+ * The library holds their bytes until the relay has them. Single owner.
+ */
+#ifndef CLIENT_HELD_H
+#define CLIENT_HELD_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/client/packet.h"
+
+struct held_packet {
+	struct client_packet packet;
+	uint64_t sent_ns; /* the last time any of it was */
+};
+
+struct held {
+	struct held_packet *ring;
+	unsigned cap;	     /* 0 or a power of two */
+	uint64_t first, end; /* numbers: those in between are held */
+	uint64_t bytes;
+};
+
+void held_free(struct held *h); /* packets that are left are done */
+/* The next number is h->end, which is the packet's. */
+enum status held_put(struct held *h, const struct client_packet *packet,
+    uint64_t now_ns) MUST_CHECK;
+/* NULL: it is not held. */
+struct held_packet *held_find(struct held *h, uint64_t net_seq);
+/* The relay needs none below NEXT any more. */
+void held_release(struct held *h, uint64_t next);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How many bytes may be under way: those sent since the last question that the
+ * relay has answered. Halved on loss, once for all that was under way then;
+ * else it grows, at first by what was confirmed, then slowly. Single owner.
+ */
+#ifndef CLIENT_WINDOW_H
+#define CLIENT_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WINDOW_FIRST (256 * 1024)
+#define WINDOW_LEAST (64 * 1024)
+#define WINDOW_MOST (16 * 1024 * 1024)
+
+struct window {
+	uint64_t size;	    /* bytes that may be under way */
+	uint64_t threshold; /* below it the growth is fast */
+	uint64_t sent;	    /* so far */
+	uint64_t asked;	    /* SENT at the last question */
+	uint64_t confirmed; /* SENT at the last one that was answered */
+	uint64_t cut;	    /* SENT when it was last halved */
+};
+
+void window_init(struct window *w);
+size_t window_allowance(const struct window *w);
+static inline void
+window_spend(struct window *w, size_t bytes)
+{
+	w->sent += bytes;
+}
+/* A question goes out now. */
+void window_ask(struct window *w);
+/* Its answer: whether packets were lost, and how many bytes the relay misses.
+ * They may be under way still, so they count as that; but for half of the
+ * window, or a lost packet could stop everything. */
+void window_answer(struct window *w, bool has_loss, uint64_t missing);
+/* Is it time for a question, so as not to be stopped? */
+bool window_is_half(const struct window *w);
+
+#endif

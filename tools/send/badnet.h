@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bad network, from a seed: datagrams are lost, repeated, spoiled, and
+ * overtake each other. The same seed and the same datagrams give the same
+ * again. Single owner; holds at most DEPTH + 2 datagrams.
+ */
+#ifndef SEND_BADNET_H
+#define SEND_BADNET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/client/datagrams.h"
+
+#define BADNET_DEPTH_MAX 65536
+
+struct badnet_config {
+	uint64_t seed;
+	double drop, duplicate, corrupt; /* probabilities */
+	uint32_t depth;			 /* datagrams that may be overtaken */
+};
+
+struct badnet_stats {
+	uint64_t dropped, duplicated, corrupted;
+	uint64_t reordered; /* came out before one that was put earlier */
+};
+
+struct badnet_item {
+	uint8_t *p;
+	size_t n;
+	uint64_t number;
+};
+
+struct badnet {
+	struct badnet_config config;
+	struct badnet_stats stats;
+	uint64_t state;
+	struct badnet_item *held; /* in no order */
+	uint32_t n, cap;
+	uint64_t put, newest; /* numbers: of the last put, the last out */
+	bool is_draining;
+	int next; /* of held, that comes out; -1: none is chosen */
+};
+
+void badnet_init(struct badnet *b, const struct badnet_config *config);
+void badnet_free(struct badnet *b);
+/* Does it do anything at all? */
+bool badnet_is_bad(const struct badnet_config *config);
+/* For client_config.channel; calls end in B. */
+struct client_channel badnet_channel(struct badnet *b);
+
+void badnet_put(struct badnet *b, const uint8_t *p, size_t n);
+const uint8_t *badnet_peek(struct badnet *b, size_t *n);
+void badnet_pop(struct badnet *b);
+void badnet_drain(struct badnet *b);
+
+#endif
