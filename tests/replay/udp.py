@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -605,6 +606,30 @@ def memory_is_bounded():
         s.end()
 
 
+def what_the_kernel_drops_is_counted():
+    """The daemon stands still until its socket is full."""
+    with relay.Daemon("-v") as daemon:
+        s = UdpSession(daemon, flags=RESENDS, gap_us=2_000_000)
+        daemon.process.send_signal(signal.SIGSTOP)
+        for seq in range(30000):
+            s.throw(s.pieces(seq % 100)[0])
+        daemon.process.send_signal(signal.SIGCONT)
+        s.state()
+        time.sleep(0.3)  # until there is room again
+        for seq in range(100):
+            for piece in s.pieces(seq):
+                s.throw(piece)
+            s.announce(seq)
+        s.wait_for(lambda: s.state()[0] == 100)
+        equal(s.numbers(), list(range(100)), "packets")
+        s.end()
+        daemon.stop()
+        got = figures(daemon)
+        check(got.get("kernel", 0) > 0, f"figures: {got}")
+        equal(got["kernel"] + got["taken"] + got.get("duplicate", 0) +
+              got.get("late", 0), 30000 + 300, "datagrams")
+
+
 def send_merged(sessions):
     """Ten packets of each in messages of many datagrams, which the kernel
     steers by the first. False: it cannot merge."""
@@ -722,6 +747,7 @@ CASES = [
     resends_after_1_percent,
     resends_after_10_percent,
     memory_is_bounded,
+    what_the_kernel_drops_is_counted,
     workers_get_what_is_theirs,
     babeltrace2_reports_the_gap,
 ]
