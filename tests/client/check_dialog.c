@@ -182,6 +182,29 @@ START_TEST(replies_come_whole_however_they_are_cut)
 }
 END_TEST
 
+/* Whatever comes, it is taken, refused, or waited for. */
+START_TEST(replies_made_of_noise)
+{
+	uint32_t x = (uint32_t)_i * 77 + 1;
+
+	for (int round = 0; round < 200; round++) {
+		struct dialog d = new_dialog(ARRAY_LEN(replies));
+		struct dialog_reply r;
+
+		ask_everything(&d);
+		answer_everything(&d, &d.in);
+		for (int k = 0; k < 5; k++) {
+			x = x * 1664525 + 1013904223;
+			d.in.mem[(x >> 8) % buf_len(&d.in)] = (uint8_t)(x >>
+									24);
+		}
+		while (dialog_next(&d, &r) == OK)
+			ck_assert_uint_lt(r.tag, ARRAY_LEN(replies) + 1);
+		dialog_free(&d);
+	}
+}
+END_TEST
+
 START_TEST(what_was_not_asked_is_not_taken)
 {
 	struct dialog d = new_dialog(2);
@@ -229,6 +252,7 @@ main(void)
 		{ the_lower_minor_is_spoken, 0, 0 },
 		{ another_major_is_refused, 0, 0 },
 		{ replies_come_whole_however_they_are_cut, 96, 0 },
+		{ replies_made_of_noise, 8, 0 },
 		{ what_was_not_asked_is_not_taken, 0, 0 },
 		{ a_refusal_is_a_reply, 0, 0 },
 		{ a_path_without_end_is_no_reply, 0, 0 },

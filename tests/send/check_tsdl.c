@@ -101,6 +101,42 @@ START_TEST(every_beginning_of_it)
 }
 END_TEST
 
+static uint32_t
+draw(uint32_t *x)
+{
+	*x = *x * 1664525 + 1013904223;
+	return *x >> 8;
+}
+
+/* A few bytes changed, or a piece moved: refused or understood, in time. */
+START_TEST(every_change_of_it)
+{
+	const size_t n = strlen(lttng);
+	uint32_t x = (uint32_t)_i;
+
+	for (int round = 0; round < 1000; round++) {
+		char *copy = malloc(n);
+		struct tsdl t;
+
+		memcpy(copy, lttng, n);
+		for (uint32_t k = draw(&x) % 4; k > 0; k--)
+			copy[draw(&x) % n] =
+			    "{}[]<>;:=\"/*.09 a-"[draw(&x) % 18];
+		if (draw(&x) % 2 == 0) {
+			const size_t len = draw(&x) % 40,
+				     from = draw(&x) % (n - len),
+				     to = draw(&x) % (n - len);
+
+			memmove(copy + to, copy + from, len);
+		}
+		if (tsdl_parse(&t, copy, n) != OK)
+			ck_assert_str_ne(t.error, "");
+		tsdl_free(&t);
+		free(copy);
+	}
+}
+END_TEST
+
 /* The context of stream 0 behind these types. */
 static const struct {
 	const char *context;
@@ -241,6 +277,7 @@ main(void)
 	const struct unit units[] = {
 		{ what_lttng_writes, 0, 0 },
 		{ every_beginning_of_it, 0, 0 },
+		{ every_change_of_it, 8, 0 },
 		{ layouts_follow_the_rules, ARRAY_LEN(layouts), 0 },
 		{ what_cannot_be_laid_out_is_refused, ARRAY_LEN(refused), 0 },
 		{ deep_nesting_is_refused, 0, 0 },

@@ -17,6 +17,11 @@
 /* Of metadata that waits, unless one piece is larger. */
 #define CONTROL_MAX (1024 * 1024)
 
+/* Of packets that wait; what a rate brings in a tenth of a second, or the end
+ * of a slow session would be long in coming. */
+#define QUEUE_MAX (1024 * 1024)
+#define QUEUE_LEAST (64 * 1024)
+
 enum status
 client_fail(struct client *c, enum status st, const char *fmt, ...)
 {
@@ -196,6 +201,19 @@ client_try_metadata(
 	return OK;
 }
 
+static bool
+has_room(const struct client *c)
+{
+	uint64_t most = QUEUE_MAX;
+
+	if (c->config.rate != 0 && c->config.rate / 10 < most)
+		most = c->config.rate / 10;
+	if (most < QUEUE_LEAST)
+		most = QUEUE_LEAST;
+	return !outbox_is_full(&c->outbox) && c->outbox.waiting < most &&
+	       client_udp_has_room(c);
+}
+
 enum status
 client_try_packet(
     struct client *c, unsigned number, const struct client_packet *packet)
@@ -206,7 +224,7 @@ client_try_packet(
 
 	if (s == NULL)
 		return why;
-	if (outbox_is_full(&c->outbox) || !client_udp_has_room(c))
+	if (!has_room(c))
 		return E_BUSY;
 	p.index.stream = s->handle;
 	p.index.net_seq = s->next_seq++;

@@ -18,10 +18,10 @@
  * client_pollfds() is ready or its time has come.
  *
  * Memory is bounded: packets are not copied, at most CLIENT_PACKETS of them
- * wait, requests without an answer are counted; packets that may have to be
- *sent again are bounded by half of what the relay holds for a session. A
- *failure is final: every later call returns it, and client_error() says what it
- *was. One thread per client.
+ * wait, and about 1 MiB, requests without an answer are counted; packets that
+ *may have to be sent again are bounded by half of what the relay holds for a
+ *session. A failure is final: every later call returns it, and client_error()
+ *says what it was. One thread per client.
  */
 #ifndef CLIENT_CLIENT_H
 #define CLIENT_CLIENT_H

@@ -34,11 +34,8 @@ datagrams_put(struct datagrams *d, const struct udp_header *h)
 
 /* One send: datagrams of the same size, of which the last may be shorter. */
 struct segments {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(uint16_t))];
-	} control;
 	unsigned n;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(uint16_t))];
 };
 
 struct outgoing {
@@ -54,8 +51,8 @@ mark_segments(struct msghdr *m, struct segments *s, size_t size)
 	const uint16_t segment = (uint16_t)size;
 	struct cmsghdr *c;
 
-	m->msg_control = s->control.bytes;
-	m->msg_controllen = sizeof(s->control.bytes);
+	m->msg_control = s->control;
+	m->msg_controllen = sizeof(s->control);
 	c = CMSG_FIRSTHDR(m);
 	c->cmsg_level = SOL_UDP;
 	c->cmsg_type = UDP_SEGMENT;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/client/window.h"
 
-/* A larger burst is more than what receive buffers hold by default. */
-#define THRESHOLD (2 * 1024 * 1024)
+#define THRESHOLD (WINDOW_MOST / 2)
 /* What a window's worth adds when the growth is slow. */
 #define STEP (32 * 1024)
 

@@ -13,7 +13,8 @@
 
 #define WINDOW_FIRST (256 * 1024)
 #define WINDOW_LEAST (64 * 1024)
-#define WINDOW_MOST (16 * 1024 * 1024)
+/* What receive buffers hold: more at once is lost when the relay is busy. */
+#define WINDOW_MOST (2 * 1024 * 1024)
 
 struct window {
 	uint64_t size;	    /* bytes that may be under way */

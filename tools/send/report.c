@@ -125,7 +125,8 @@ report_summary(const struct report *r, const char *url)
 		print_json(r, url);
 		return;
 	}
-	if (r->is_quiet)
+	/* Without a session there is nothing to tell. */
+	if (r->is_quiet || r->path[0] == '\0')
 		return;
 	printf("%" PRIu64 " packets of %u streams, %.1f MiB in %.1f s "
 	       "(%.0f MiB/s, %.2f CPU s/GiB), to %s\n",
