@@ -68,6 +68,36 @@ START_TEST(sessions_go_where_the_options_say)
 }
 END_TEST
 
+/* Local times around both changes of the clock, and an odd zone. */
+static const struct {
+	const char *zone;
+	uint64_t created;
+	const char *path;
+} zones[] = {
+	{ "CET-1CEST,M3.5.0,M10.5.0/3", 1774745999, "h/s-20260329-015959" },
+	{ "CET-1CEST,M3.5.0,M10.5.0/3", 1774746000, "h/s-20260329-030000" },
+	{ "CET-1CEST,M3.5.0,M10.5.0/3", 1792888200, "h/s-20261025-023000" },
+	{ "CET-1CEST,M3.5.0,M10.5.0/3", 1792891800, "h/s-20261025-023000" },
+	{ "NPT-5:45", CREATED, "h/s-20200101-054504" },
+	{ "HST10", CREATED, "h/s-20191231-140004" },
+};
+
+START_TEST(times_are_local)
+{
+	struct relay_create_session wish = { .session_name = path_of("s"),
+		.hostname = path_of("h"),
+		.creation_time = zones[_i].created };
+	struct relpath *got;
+
+	(void)setenv("TZ", zones[_i].zone, 1);
+	tzset();
+	ck_assert_int_eq(session_wanted_path(&got, &wish, false), OK);
+	ck_assert_str_eq(got->s, zones[_i].path);
+	relpath_free(got);
+	relay_create_session_clear(&wish);
+}
+END_TEST
+
 static const struct {
 	const char *session, *path, *grouped;
 } old[] = {
@@ -137,6 +167,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ sessions_go_where_the_options_say, ARRAY_LEN(wanted), 0 },
+		{ times_are_local, ARRAY_LEN(zones), 0 },
 		{ paths_of_old_peers_are_regrouped, ARRAY_LEN(old), 0 },
 		{ a_path_too_long_is_refused, 0, 0 },
 	};

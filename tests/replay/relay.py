@@ -272,10 +272,13 @@ class Control(Connection):
 
 def session_request(name="s", host="h", base="", uuid=b"u" * 16, peer=0,
                     created=1_800_000_000, snapshot=0, live=0, chunk=None,
-                    has_time=0):
+                    has_time=0, ctf=None):
+    """CTF: the trace format that a peer of 2.15 tells."""
     names = [text(name), text(host), text(base)]
+    if ctf is not None:
+        names.insert(0, struct.pack(">I", ctf))
     return frame(CREATE_SESSION, struct.pack(
-        ">IIIIBB16sQQBQ", *map(len, names), live, snapshot, has_time, uuid,
+        ">IIIIBB16sQQBQ", *map(len, names[-3:]), live, snapshot, has_time, uuid,
         peer, created, chunk is not None, chunk or 0) + b"".join(names))
 
 

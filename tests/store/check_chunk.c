@@ -172,6 +172,22 @@ START_TEST(a_kept_chunk_leaves_no_temporary_name)
 }
 END_TEST
 
+/* Begun before the clock went back, closed after, at the same local time. */
+START_TEST(names_have_the_zone_of_each_time)
+{
+	char name[256];
+
+	begin();
+	(void)setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	shelf.chunk->creation_time = 1792888200;
+	close_at(shelf.chunk, 1792891800, CHUNK_ARCHIVE);
+	ck_assert_int_eq(chunk_name(shelf.chunk, name), OK);
+	ck_assert_str_eq(name, "20261025T023000+0200-20261025T023000+0100-0");
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(a_named_chunk_is_not_moved_nor_archived)
 {
 	struct chunk *c;
@@ -377,6 +393,7 @@ main(void)
 		{ a_taken_temporary_name_gets_the_id, 0, 0 },
 		{ an_archive_appears_when_the_last_reference_goes, 0, 0 },
 		{ a_kept_chunk_leaves_no_temporary_name, 0, 0 },
+		{ names_have_the_zone_of_each_time, 0, 0 },
 		{ a_named_chunk_is_not_moved_nor_archived, 0, 0 },
 		{ deletion_keeps_what_others_put_there, 3, 0 },
 		{ deletion_goes_in_slices_and_removes_the_chunk, 0, 0 },
