@@ -119,38 +119,41 @@ dir_open_file(int *out, int base, const char *path, int flags)
 }
 
 /*
- * Open the directory that holds the last component of PATH and point *LEAF at
- * that component.
+ * The directory that holds the last component of PATH, and *LEAF points at
+ * that component: a descriptor of ours, or BASE itself. See finish().
  */
 static enum status
 open_parent(int *out, int base, const char *path, const char **leaf)
 {
 	const char *slash = strrchr(path, '/');
-	char parent[RELPATH_MAX] = "";
+	char parent[RELPATH_MAX];
 	size_t n;
 
 	*leaf = slash == NULL ? path : slash + 1;
-	if (slash != NULL) {
-		n = (size_t)(slash - path);
-		if (n >= sizeof(parent)) {
-			errno = ENAMETOOLONG;
-			return E_IO;
-		}
-		memcpy(parent, path, n);
-		parent[n] = '\0';
+	*out = base;
+	if (slash == NULL)
+		return OK;
+	n = (size_t)(slash - path);
+	if (n >= sizeof(parent)) {
+		errno = ENAMETOOLONG;
+		return E_IO;
 	}
+	memcpy(parent, path, n);
+	parent[n] = '\0';
 	*out = open_beneath(base, parent, O_PATH | O_DIRECTORY, 0);
 	return *out < 0 ? from_errno() : OK;
 }
 
-/* Close FD without losing the errno of the call before. */
+/* Close what open_parent() gave, without losing the errno of the call
+ * before. */
 static enum status
-finish(int fd, int result)
+finish(int base, int fd, int result)
 {
 	enum status st = result != 0 ? from_errno() : OK;
 	int saved = errno;
 
-	close(fd);
+	if (fd != base)
+		close(fd);
 	errno = saved;
 	return st;
 }
@@ -163,41 +166,60 @@ dir_create(int base, const char *path)
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st : finish(fd, mkdirat(fd, leaf, DIR_MODE));
+	return st != OK ? st : finish(base, fd, mkdirat(fd, leaf, DIR_MODE));
+}
+
+/* Is it a directory? */
+static enum status
+look(int base, const char *path)
+{
+	int fd = open_beneath(base, path, O_PATH | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return from_errno();
+	close(fd);
+	return OK;
+}
+
+/* Each component that is missing, from the first on. */
+static enum status
+descend(int base, const char *path)
+{
+	char name[256];
+	int fd, at = base;
+	enum status st = OK;
+
+	while (*path != '\0') {
+		if (!next_component(&path, name)) {
+			st = E_IO;
+			break;
+		}
+		if (mkdirat(at, name, DIR_MODE) != 0 && errno != EEXIST) {
+			st = from_errno();
+			break;
+		}
+		fd = open_beneath(at, name, O_PATH | O_DIRECTORY, 0);
+		(void)finish(base, at, 0);
+		at = fd;
+		if (fd < 0)
+			return from_errno();
+	}
+	(void)finish(base, at, 0);
+	return st;
 }
 
 enum status
 dir_create_path(int base, const char *path)
 {
-	char part[RELPATH_MAX];
-	size_t len = strlen(path);
-	enum status st;
-	int fd;
+	enum status st = look(base, path);
 
-	if (len >= sizeof(part)) {
-		errno = ENAMETOOLONG;
-		return E_IO;
-	}
 	/* Mostly it is there already, or only the last one is missing. */
-	fd = open_beneath(base, path, O_PATH | O_DIRECTORY, 0);
-	if (fd >= 0) {
-		close(fd);
-		return OK;
-	}
-	for (size_t n = 0; n < len; n++) {
-		n += strcspn(path + n, "/");
-		memcpy(part, path, n);
-		part[n] = '\0';
-		st = dir_create(base, part);
-		if (st != OK && st != E_EXISTS)
-			return st;
-	}
-	/* The last one exists; is it a directory? */
-	fd = open_beneath(base, path, O_PATH | O_DIRECTORY, 0);
-	if (fd < 0)
-		return from_errno();
-	close(fd);
-	return OK;
+	if (st == E_NOENT)
+		st = dir_create(base, path);
+	if (st == E_NOENT)
+		st = descend(base, path);
+	/* Another worker was faster. */
+	return st == E_EXISTS ? look(base, path) : st;
 }
 
 enum status
@@ -208,7 +230,7 @@ dir_unlink(int base, const char *path)
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st : finish(fd, unlinkat(fd, leaf, 0));
+	return st != OK ? st : finish(base, fd, unlinkat(fd, leaf, 0));
 }
 
 enum status
@@ -219,7 +241,8 @@ dir_remove(int base, const char *path)
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st : finish(fd, unlinkat(fd, leaf, AT_REMOVEDIR));
+	return st != OK ? st
+			: finish(base, fd, unlinkat(fd, leaf, AT_REMOVEDIR));
 }
 
 enum status
@@ -233,19 +256,14 @@ dir_rename(int base, const char *from, const char *to)
 	if (st != OK)
 		return st;
 	st = open_parent(&fd_to, base, to, &leaf_to);
-	if (st != OK) {
-		close(fd_from);
-		return st;
-	}
+	if (st != OK)
+		return finish(base, fd_from, -1);
 	ret = renameat2(fd_from, leaf_from, fd_to, leaf_to, RENAME_NOREPLACE);
 	/* Not every file system can; rename(2) replaces empty folders only. */
 	if (ret != 0 && errno == EINVAL)
 		ret = renameat(fd_from, leaf_from, fd_to, leaf_to);
-	st = finish(fd_from, ret);
-	ret = errno;
-	close(fd_to);
-	errno = ret;
-	return st;
+	(void)finish(base, fd_from, ret);
+	return finish(base, fd_to, ret);
 }
 
 bool

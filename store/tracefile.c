@@ -154,6 +154,28 @@ journal_root(struct tracefile *tf)
 				  : tf->chunk->dir->journal_root;
 }
 
+/* And its folder, which is mostly there. */
+static enum status
+create_file(int *fd, int base, const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL;
+	enum status st = dir_open_file(fd, base, path, flags);
+	char folder[TRACEFILE_PATH_MAX];
+	char *slash;
+
+	if (st != E_NOENT)
+		return st;
+	(void)snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return st;
+	*slash = '\0';
+	st = dir_create(base, folder);
+	if (st != OK)
+		st = dir_create_path(base, folder);
+	return st != OK ? st : dir_open_file(fd, base, path, flags);
+}
+
 enum status
 tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 {
@@ -161,8 +183,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	enum status st;
 
 	make_room(tf);
-	st = dir_open_file(
-	    &f->fd, chunk_fd(tf->chunk), path, O_RDWR | O_CREAT | O_EXCL);
+	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
 	if (st != OK) {
 		log_errno(LOG_ERROR, "%s: create", path);
 		return st;

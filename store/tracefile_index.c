@@ -48,18 +48,9 @@ enum status
 tracefile_index_make(struct tracefile *tf)
 {
 	char path[TRACEFILE_PATH_MAX];
-	char *slash;
 	enum status st;
 
 	tracefile_index_path(tf, path);
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	st = dir_create_path(chunk_fd(tf->chunk), path);
-	if (st != OK) {
-		log_errno(LOG_ERROR, "%s: create", path);
-		return st;
-	}
-	*slash = '/';
 	st = tracefile_make(tf, &tf->index, path);
 	return st == OK ? write_header(tf) : st;
 }

@@ -107,6 +107,15 @@ START_TEST(names_inside_work)
 	begin(_i);
 	ck_assert_int_eq(dir_create_path(base, "x/y/z"), OK);
 	ck_assert_int_eq(dir_create_path(base, "x/y/z"), OK);
+	ck_assert_int_eq(dir_create_path(base, "x/y/one/two/three"), OK);
+	ck_assert_int_eq(dir_remove(base, "x/y/one/two/three"), OK);
+	ck_assert_int_eq(dir_remove(base, "x/y/one/two"), OK);
+	ck_assert_int_eq(dir_remove(base, "x/y/one"), OK);
+	ck_assert_int_eq(dir_create_path(base, "alone"), OK);
+	ck_assert_int_eq(dir_remove(base, "alone"), OK);
+	ck_assert_int_eq(dir_create_path(base, ""), OK);
+	ck_assert_int_eq(dir_create_path(base, "file"), E_IO);
+	ck_assert_int_eq(dir_create_path(base, "file/x"), E_IO);
 	ck_assert_int_eq(dir_create(base, "x"), E_EXISTS);
 	ck_assert_int_eq(dir_create(base, "no/such"), E_NOENT);
 	ck_assert_int_eq(
