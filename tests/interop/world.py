@@ -64,8 +64,11 @@ def enter():
         fcntl.ioctl(sock, set_flags, struct.pack("16sH22x", b"lo", flags | up))
 
 
-def exit_on_sigterm():
-    """SIGTERM ends a program like an interrupt does: tidily."""
+def ordinary_signals():
+    """SIGTERM ends a program like an interrupt does: tidily. And programs do
+    not inherit that SIGINT is ignored, from a shell's & or nohup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 

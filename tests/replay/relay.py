@@ -16,6 +16,10 @@ import subprocess
 import tempfile
 import time
 
+# The daemon does not inherit that they are ignored, from a shell's & or nohup.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
 VECTORS = SOURCE / "tests/vectors"
 PROGRAM = os.path.abspath(os.environ.get("RELAYD", "./tracepulse-relayd"))
