@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracefile.c and tracefile_index.c share; for these two only. */
+/* What tracefile*.c share; for these only. */
 #ifndef STORE_TRACEFILE_INTERNAL_H
 #define STORE_TRACEFILE_INTERNAL_H
 
@@ -48,6 +48,11 @@ enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
 /* A new file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
     const char *path) MUST_CHECK;
+/* Nothing if it is closed; an error is logged. */
+void tracefile_sync_fd(
+    const struct tracefile *tf, const struct tracefile_file *f);
+/* Off the pool; synced, if that is asked for and the files are kept. */
+void tracefile_close_fds(struct tracefile *tf);
 /* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV. */
 enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
     uint64_t offset, uint64_t *written) MUST_CHECK;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Descriptors of tracefiles: those that were idle longest are lent to others.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/relpath.h"
+#include "store/chunk.h"
+#include "store/dir.h"
+#include "store/journal.h"
+#include "store/session_dir.h"
+#include "store/store.h"
+#include "store/tracefile_internal.h"
+
+void
+tracefile_sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
+{
+	if (f->fd >= 0 && fdatasync(f->fd) != 0)
+		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+}
+
+static void
+close_fd(struct tracefile *tf, struct tracefile_file *f)
+{
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
+	tf->store->n_open--;
+}
+
+void
+tracefile_close_fds(struct tracefile *tf)
+{
+	/* Also when only the descriptors go: nobody syncs them later. */
+	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded) {
+		tracefile_sync_fd(tf, &tf->data);
+		tracefile_sync_fd(tf, &tf->index);
+	}
+	close_fd(tf, &tf->data);
+	close_fd(tf, &tf->index);
+	list_del(&tf->open_node);
+}
+
+/* Descriptors of the files that were idle longest make room. */
+static void
+make_room(struct tracefile *tf)
+{
+	struct store *s = tf->store;
+	struct tracefile *oldest;
+
+	list_del(&tf->open_node);
+	while (s->n_open + 2 > s->config.max_files &&
+	       !list_empty(&s->open_files)) {
+		oldest = list_first(
+		    &s->open_files, struct tracefile, open_node);
+		tracefile_close_fds(oldest);
+	}
+	list_add(&s->open_files, &tf->open_node);
+}
+
+static enum status
+reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	struct stat sb;
+	enum status st;
+
+	st = dir_open_file(&f->fd, chunk_fd(tf->chunk), path, O_RDWR);
+	if (st != OK) {
+		log_errno(LOG_ERROR, "%s: open again", path);
+		return E_IO;
+	}
+	tf->store->n_open++;
+	/* An inode number may be used again; a file in our way is left alone.
+	 */
+	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
+	    (uint64_t)sb.st_size != f->length) {
+		log_error("%s: is another file now, left alone", path);
+		close_fd(tf, f);
+		return E_IO;
+	}
+	return OK;
+}
+
+enum status
+tracefile_ensure_open(struct tracefile *tf)
+{
+	char path[TRACEFILE_PATH_MAX];
+	enum status st = OK;
+
+	if (tf->store->open_files.prev != &tf->open_node)
+		make_room(tf);
+	if (tf->data.fd < 0 && tf->data.is_made) {
+		tracefile_data_path(tf, path);
+		st = reopen(tf, &tf->data, path);
+	}
+	if (st == OK && tf->index.fd < 0 && tf->index.is_made) {
+		tracefile_index_path(tf, path);
+		st = reopen(tf, &tf->index, path);
+	}
+	return st;
+}
+
+/* The root that the journal searches: the session's folder, or, where that is
+ * the whole output directory, the folder of the stream. */
+static uint32_t
+journal_root(struct tracefile *tf)
+{
+	return tf->chunk->is_base ? tf->family->journal_root
+				  : tf->chunk->dir->journal_root;
+}
+
+/* And its folder, which is mostly there. */
+static enum status
+create_file(int *fd, int base, const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL;
+	enum status st = dir_open_file(fd, base, path, flags);
+	char folder[TRACEFILE_PATH_MAX];
+	char *slash;
+
+	if (st != E_NOENT)
+		return st;
+	(void)snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return st;
+	*slash = '\0';
+	st = dir_create(base, folder);
+	if (st != OK)
+		st = dir_create_path(base, folder);
+	return st != OK ? st : dir_open_file(fd, base, path, flags);
+}
+
+enum status
+tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	struct stat sb;
+	enum status st;
+
+	make_room(tf);
+	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
+	if (st != OK) {
+		log_errno(LOG_ERROR, "%s: create", path);
+		return st;
+	}
+	tf->store->n_open++;
+	if (fstat(f->fd, &sb) != 0) {
+		log_errno(LOG_ERROR, "%s: stat", path);
+		close_fd(tf, f);
+		return E_IO;
+	}
+	f->ino = sb.st_ino;
+	f->is_made = true;
+	f->journal = journal_add_file(
+	    tf->store->journal, journal_root(tf), f->ino, 0);
+	return OK;
+}
