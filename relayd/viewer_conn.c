@@ -113,10 +113,11 @@ copy_small(struct viewer_conn *c)
 	return true;
 }
 
-/* As much as the socket takes. E_MORE: it is full. */
+/* As much as the socket takes, and as a turn gives. E_MORE: the rest later. */
 static enum status
 send_some(struct viewer_conn *c)
 {
+	uint64_t left = VIEWER_TURN_BYTES;
 	off_t at;
 	ssize_t n;
 
@@ -132,14 +133,18 @@ send_some(struct viewer_conn *c)
 		c->progress_ns = clock_now_ns();
 	}
 	while (c->length > 0) {
+		if (left == 0)
+			return E_MORE;
 		at = (off_t)c->offset;
-		n = sendfile(c->fd, c->file->data_fd, &at, (size_t)c->length);
+		n = sendfile(c->fd, c->file->data_fd, &at,
+		    (size_t)(c->length < left ? c->length : left));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
 		c->offset += (uint64_t)n;
 		c->length -= (uint64_t)n;
+		left -= (uint64_t)n;
 		c->progress_ns = clock_now_ns();
 	}
 	return OK;

@@ -92,9 +92,12 @@ read_record(struct viewer *v, struct position *p, struct index_record *rec)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
 		st = open_file_record(f, p->pos, rec);
+	/* A ring may have put another file in its place before it was open. */
+	if (packet_log_start(log) > p->pos)
+		st = E_NOENT;
 	if (st != OK) {
 		open_file_put(f);
-		return packet_log_start(log) > p->pos ? E_NOENT : st;
+		return st;
 	}
 	open_file_put(p->file);
 	p->file = f;
