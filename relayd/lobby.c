@@ -19,6 +19,7 @@
 #include "relayd/shard.h"
 #include "relayd/udp_bind.h"
 #include "relayd/udp_port.h"
+#include "relayd/viewer.h"
 #include "relayd/worker.h"
 #include "store/store.h"
 
@@ -236,6 +237,16 @@ sync_of(const struct options *o)
 	return STORE_SYNC_NONE;
 }
 
+static unsigned
+ended_share(const struct options *o)
+{
+	unsigned n = o->fd_pool_size / VIEWER_ENDED_SHARE;
+
+	if (n < VIEWER_ENDED_MIN)
+		return VIEWER_ENDED_MIN;
+	return n < VIEWER_ENDED_MAX ? n : VIEWER_ENDED_MAX;
+}
+
 static enum status
 start_workers(struct lobby *l, int base_fd)
 {
@@ -272,6 +283,7 @@ start_workers(struct lobby *l, int base_fd)
 		.holds_replies = o->live_hold,
 		.max_viewers = o->max_viewers,
 		.max_conns = o->fd_pool_size / VIEWERS_SHARE,
+		.max_ended = ended_share(o),
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 	};
 	sigset_t all, old;

@@ -239,6 +239,7 @@ release(struct viewer_conn *c, bool is_interrupted)
 {
 	c->how.may_hold = false;
 	c->how.is_interrupted = is_interrupted;
+	c->how.was_held = true;
 	return serve_one(c);
 }
 
@@ -352,7 +353,7 @@ serve_held(
 	list_init(&todo);
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
-		if (!is_any && c->what.source != source)
+		if (!is_any && !c->what.is_any && c->what.source != source)
 			continue;
 		list_del(n);
 		list_add(&todo, n);
@@ -378,12 +379,33 @@ viewer_desk_news(struct viewer_desk *d, uint64_t ended)
 	serve_held(d, NULL, true, ended);
 }
 
+static void
+close_overdue(struct viewer_desk *d)
+{
+	struct list *n, *tmp;
+	struct viewer_conn *c;
+
+	d->gallery->has_overdue = false;
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct viewer_conn, node);
+		if (!c->viewer->is_overdue)
+			continue;
+		log_warn("peer=%s viewer closed: %u ended streams that it was "
+			 "told of wait to be read",
+		    c->peer, c->viewer->n_ended);
+		viewer_conn_destroy(c);
+	}
+}
+
 uint64_t
 viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 	struct list *n, *tmp;
 	struct viewer_conn *c;
+
+	if (d->gallery->has_overdue)
+		close_overdue(d);
 
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
