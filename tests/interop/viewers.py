@@ -341,6 +341,24 @@ def viewers_relay_ends(w):
 
 
 @scenario(reference=False, compare_tree=False)
+def viewers_tracer_killed(w):
+    """the consumer daemon is killed: viewers see what it had sent, and end"""
+    begin(w, "vtracer", "--live=100000")
+    await_session(w, "vtracer")
+    viewers = attach(w, "vtracer", ["babeltrace2"] * 2)
+    app = w.app(0, 5000, microseconds=1000)
+    for viewer in viewers:
+        wait_seen(viewer, 300)
+    for pid in w.consumerds():
+        os.kill(pid, signal.SIGKILL)
+    for viewer in viewers:
+        got = viewer.finish(20)
+        if len(got) < 300 or got != list(range(len(got))):
+            raise Failure("saw %s" % tree.span(got))
+    app.kill()
+
+
+@scenario(reference=False, compare_tree=False)
 def viewers_app_killed(w):
     """the application is killed, then destroy: what was flushed is shown"""
     begin(w, "vkill", "--live=100000")
