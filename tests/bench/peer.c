@@ -184,8 +184,10 @@ hold(struct peer *p)
 
 	if (is_live(p))
 		give_beacons(p);
-	if (is_asking)
-		(void)is_done(p, client_try_pending(p->client, &is_pending));
+	/* After an answer the next question. */
+	while (
+	    is_asking && is_done(p, client_try_pending(p->client, &is_pending)))
+		;
 	ready(p);
 }
 

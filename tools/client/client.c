@@ -15,9 +15,8 @@
 /* Of metadata that waits, unless one piece is larger. */
 #define CONTROL_MAX (1024 * 1024)
 
-/* Of packets that wait; what a rate brings in a tenth of a second, or the end
- * of a slow session would be long in coming. */
-#define QUEUE_MAX (1024 * 1024)
+/* Of packets that wait, what a rate brings in a tenth of a second, or the end
+ * of a slow session would be long in coming; but not less than this. */
 #define QUEUE_LEAST (64 * 1024)
 
 enum status
@@ -212,17 +211,20 @@ client_try_metadata(
 	return OK;
 }
 
+/* What waits leaves with one call, if it may. */
 static bool
-has_room(const struct client *c)
+has_room(const struct client *c, uint32_t size)
 {
-	uint64_t most = QUEUE_MAX;
+	uint64_t most = CLIENT_QUEUE_MAX;
 
 	if (c->config.rate != 0 && c->config.rate / 10 < most)
 		most = c->config.rate / 10;
 	if (most < QUEUE_LEAST)
 		most = QUEUE_LEAST;
-	return !outbox_is_full(&c->outbox) && c->outbox.waiting < most &&
-	       client_udp_has_room(c);
+	if (c->outbox.waiting > 0 &&
+	    c->outbox.waiting + DATA_HEADER_LEN + size > most)
+		return false;
+	return !outbox_is_full(&c->outbox) && client_udp_has_room(c);
 }
 
 enum status
@@ -235,7 +237,7 @@ client_try_packet(
 
 	if (s == NULL)
 		return why;
-	if (!has_room(c))
+	if (!has_room(c, packet->size))
 		return E_BUSY;
 	p.index.stream = s->handle;
 	p.index.net_seq = s->next_seq++;

@@ -14,6 +14,9 @@
 #define CLIENT_MINOR_MIN 11
 /* Requests that are no indexes: more of them are not asked at once. */
 #define CLIENT_OTHERS 64
+/* Bytes of packets that wait, unless one is larger: 1 MiB, as the relay reads
+ * at a time, and headers. */
+#define CLIENT_QUEUE_MAX (1024 * 1024 + CLIENT_PACKETS * DATA_HEADER_LEN)
 
 /* Each begins when all that was asked before is answered. */
 enum client_phase {

@@ -8,8 +8,6 @@
 #include "tools/client/client_internal.h"
 
 #define READ_SIZE 16384
-/* Of one writev: the relay reads as much at a time. */
-#define WRITE_MAX (1024 * 1024)
 
 static void
 moved(struct client *c)
@@ -101,8 +99,8 @@ send_data(struct client *c)
 
 		if (most == 0)
 			return OK;
-		n = outbox_send(
-		    &c->outbox, c->data, most < WRITE_MAX ? most : WRITE_MAX);
+		n = outbox_send(&c->outbox, c->data,
+		    most < CLIENT_QUEUE_MAX ? most : CLIENT_QUEUE_MAX);
 		if (n >= 0) {
 			pace_spend(&c->pace, (size_t)n);
 			moved(c);
