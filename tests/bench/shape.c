@@ -7,21 +7,12 @@
 
 #include "common/buf.h"
 #include "proto/relay.h"
+#include "tests/bench/mix.h"
 
 /* The noise repeats after a prime, which no packet size divides. */
 #define PERIOD 65521
 
 static uint8_t *table; /* a period, and a packet */
-
-/* splitmix64 */
-static uint64_t
-mix(uint64_t x)
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
 
 bool
 shape_init(const struct shape *s)
