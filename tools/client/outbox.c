@@ -60,7 +60,8 @@ outbox_put(
 	i->packet = *packet;
 	i->stream = stream;
 	data_header_encode(&b, &h);
-	assert(packet->head_size <= PACKET_HEAD_MAX);
+	assert(packet->head_size <= PACKET_HEAD_MAX &&
+	       packet->head_size <= packet->size);
 	memcpy(i->header + DATA_HEADER_LEN, packet->head, packet->head_size);
 	o->waiting += length(i);
 	o->put++;
