@@ -23,6 +23,10 @@
 /* One message may be 64 KiB of merged datagrams; as many as fit the scratch. */
 #define MESSAGE_ROOM (64 * 1024)
 #define BATCH (CONN_SCRATCH / MESSAGE_ROOM)
+/* Of large ones fewer: their bytes are read twice more (checksum, copy), while
+ * the CPU still has them. */
+#define BATCH_LARGE 4
+#define LARGE (MESSAGE_ROOM / 4)
 
 struct udp_port {
 	int fd;
@@ -32,6 +36,7 @@ struct udp_port {
 	struct loop *lobby;
 	struct published *underway;
 	uint32_t kernel_drops; /* as last told */
+	unsigned batch;	       /* messages to ask for next */
 	struct mmsghdr messages[BATCH];
 	struct iovec iov[BATCH];
 	union {
@@ -117,7 +122,7 @@ take_message(struct udp_port *port, unsigned i)
 static int
 receive(struct udp_port *port)
 {
-	for (unsigned i = 0; i < BATCH; i++) {
+	for (unsigned i = 0; i < port->batch; i++) {
 		port->iov[i] = (struct iovec){
 			port->desk->scratch + i * MESSAGE_ROOM, MESSAGE_ROOM
 		};
@@ -128,24 +133,32 @@ receive(struct udp_port *port)
 			.msg_controllen = sizeof(port->control[i]),
 		};
 	}
-	return recvmmsg(port->fd, port->messages, BATCH, MSG_DONTWAIT, NULL);
+	return recvmmsg(
+	    port->fd, port->messages, port->batch, MSG_DONTWAIT, NULL);
 }
 
 void
 udp_port_read(struct udp_port *port)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, came;
+	unsigned asked;
 	int n;
 
 	do {
+		asked = port->batch;
 		n = receive(port);
+		came = 0;
 		for (int i = 0; i < n; i++) {
-			bytes += port->messages[i].msg_len;
+			came += port->messages[i].msg_len;
 			take_message(port, (unsigned)i);
 		}
+		if (n > 0)
+			port->batch = came / (unsigned)n > LARGE ? BATCH_LARGE
+								 : BATCH;
+		bytes += came;
 		/* Files get what is whole before more is read. */
 		shard_commit(port->desk->shard);
-	} while (n == BATCH && bytes < CONN_TURN_BYTES);
+	} while (n == (int)asked && bytes < CONN_TURN_BYTES);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		log_errno(LOG_WARN, "udp port");
 }
@@ -174,6 +187,7 @@ udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
 	port->desk = desk;
 	port->lobby = lobby;
 	port->underway = underway;
+	port->batch = BATCH;
 	if (event_assign(&port->event, desk->loop->base, take_fd,
 		EV_READ | EV_PERSIST, on_readable, port) != 0) {
 		udp_port_destroy(port);
