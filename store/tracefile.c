@@ -279,8 +279,7 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 			st = tracefile_index_queue(tf, p);
 		++*done;
 	}
-	journal_set_length(
-	    tf->store->journal, tf->data.journal, tf->data.length);
+	tracefile_note_length(tf, &tf->data, tf->data.length);
 	return st;
 }
 
@@ -366,6 +365,6 @@ tracefile_append_bytes(
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
-	journal_set_length(tf->store->journal, tf->data.journal, end);
+	tracefile_note_length(tf, &tf->data, end);
 	return OK;
 }
