@@ -448,11 +448,25 @@ close_events(struct lobby *l)
 		event_free(l->sigint);
 }
 
+/* Who asks a second time must not cut short what the first began: freeing the
+ * events brings the default action back. */
+static void
+block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 void
 lobby_destroy(struct lobby *l)
 {
 	if (l == NULL)
 		return;
+	block_signals();
 	l->loop.is_stopping = true;
 	close_events(l);
 	for (unsigned i = 0; i < l->n_workers; i++)

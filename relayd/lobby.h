@@ -32,7 +32,8 @@ uint64_t lobby_health(void *lobby);
 /* Serve until SIGTERM or SIGINT. */
 void lobby_run(struct lobby *l);
 
-/* Ordered shutdown: workers write what has arrived and end. NULL is fine. */
+/* Ordered shutdown: workers write what has arrived and end. From then on the
+ * thread blocks SIGTERM and SIGINT. NULL is fine. */
 void lobby_destroy(struct lobby *l);
 
 #endif

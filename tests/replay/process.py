@@ -128,6 +128,26 @@ def a_reader_does_not_keep_it_from_ending():
         session.check()
 
 
+def more_signals_change_nothing():
+    """The end takes as long as it takes, however often it is asked for."""
+    with relay.Daemon("--index-lock-timeout", "60m") as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        session.wait_written()
+        with open(session.dir / "index/ch_0.idx", "rb") as reader:
+            fcntl.flock(reader, fcntl.LOCK_SH)
+            session.packet()
+            for n in range(60):
+                daemon.process.send_signal(
+                    signal.SIGINT if n % 2 else signal.SIGTERM)
+                time.sleep(0.01)
+            check(daemon.process.poll() is None, "it ended before its time")
+        daemon.stop(8)
+        session.check()
+        equal(list((daemon.rundir / "relayd").iterdir()), [], "run directory")
+        equal(list(daemon.out.glob(".*")), [], "journals")
+
+
 def signals():
     """SIGINT is an orderly end; SIGHUP none, and the next start tidies up."""
     with relay.Daemon() as daemon:
@@ -156,7 +176,8 @@ def signals():
 
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
-         a_reader_does_not_keep_it_from_ending, signals]
+         a_reader_does_not_keep_it_from_ending, more_signals_change_nothing,
+         signals]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
