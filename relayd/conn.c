@@ -139,7 +139,7 @@ conn_fail(struct conn *c, enum status st)
 		return false;
 	}
 	if (c->kind == CONN_CONTROL && !c->is_closing && st != E_REFUSED_CLOSE)
-		log_line(log_level_of(st),
+		log_peer(log_level_of(st),
 		    "peer=%s control connection closed: %s", c->peer,
 		    status_text(st));
 	/* What was asked before is answered, whatever came after it. */

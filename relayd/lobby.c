@@ -92,7 +92,8 @@ send_home(struct lobby *l, struct conn *take_c)
 	unsigned worker;
 
 	if (!conn_first_worker(take_c, &worker) || worker >= l->n_workers) {
-		log_warn("peer=%s data connection closed: no such stream here",
+		log_peer(LOG_WARN,
+		    "peer=%s data connection closed: no such stream here",
 		    take_c->peer);
 		conn_destroy(take_c, true);
 		return;

@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import stat
+import struct
 import sys
 import time
 
@@ -128,6 +129,30 @@ def a_reader_does_not_keep_it_from_ending():
         session.check()
 
 
+def nobody_reads_standard_error():
+    """A full pipe delays nobody, however much peers give cause to complain."""
+    reader, writer = os.pipe()
+    own = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(own, bytes(4096))
+    except BlockingIOError:
+        os.close(own)
+    with relay.Daemon(limit=lambda: os.dup2(writer, 2)) as daemon, \
+            relay.neighbour(daemon) as good:
+        for _ in range(50):
+            bad = daemon.control()
+            bad.version()
+            bad.send(struct.pack(">QQII", 0, 128 << 20,
+                                 relay.CREATE_SESSION, 0))
+            bad.sock.settimeout(2)
+            equal(bad.sock.recv(1), b"", "a header that is refused")
+            bad.close()
+        good.packet()
+    os.close(reader)
+    os.close(writer)
+
+
 def more_signals_change_nothing():
     """The end takes as long as it takes, however often it is asked for."""
     with relay.Daemon("--index-lock-timeout", "60m") as daemon:
@@ -176,7 +201,8 @@ def signals():
 
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
-         a_reader_does_not_keep_it_from_ending, more_signals_change_nothing,
+         a_reader_does_not_keep_it_from_ending, nobody_reads_standard_error,
+         more_signals_change_nothing,
          signals]
 
 if __name__ == "__main__":
