@@ -16,9 +16,10 @@ struct lobby;
 struct options;
 
 /* The output directory's descriptor is borrowed. Starts the workers and
- * listens; failure was logged. */
+ * listens; failure was logged. O is borrowed: fewer workers than asked for
+ * may fit (relayd/descriptors.h). */
 enum status lobby_create(
-    struct lobby **out, const struct options *o, int base_fd) MUST_CHECK;
+    struct lobby **out, struct options *o, int base_fd) MUST_CHECK;
 
 uint16_t lobby_control_port(const struct lobby *l);
 uint16_t lobby_data_port(const struct lobby *l);

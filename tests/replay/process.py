@@ -5,10 +5,14 @@ daemons of its own."""
 import fcntl
 import os
 import pathlib
+import resource
 import signal
+import socket
 import stat
 import struct
+import subprocess
 import sys
+import tempfile
 import time
 
 import relay
@@ -22,6 +26,16 @@ def within(seconds, condition, what):
     while not condition():
         check(time.monotonic() < until, what)
         time.sleep(0.005)
+
+
+def is_closed(sock):
+    sock.settimeout(0.001)
+    try:
+        return sock.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
 
 
 def keepalive_timer(port):
@@ -91,6 +105,133 @@ def few_descriptors_serve_many_streams():
             equal((session.dir / f"index/many_{n}.idx").stat().st_size,
                   16 + 2 * 72, f"many_{n}.idx")
         session.finish()
+
+
+def strangers(port, host, n):
+    conns = []
+    for _ in range(n):
+        conns.append(socket.create_connection(
+            ("127.0.0.1", port), timeout=5, source_address=(host, 0)))
+    return conns
+
+
+def idle_connections_take_nothing_from_sessions():
+    """9.6: who waits without a session has a share of the descriptors; who
+    spoke, or was there before, keeps its place in it."""
+    with relay.Daemon("--fd-pool-size", "200", workers=1) as daemon:
+        quiet = relay.Session(daemon, "quiet")
+        first = relay.Session(daemon, "first")
+        first.packet()
+        spoke = daemon.control()
+        spoke.version()
+        crowd = strangers(daemon.control_port, "127.0.0.1", 250)
+        crowd += strangers(daemon.data_port, "127.0.0.1", 150)
+        crowd += strangers(daemon.data_port, "127.0.0.2", 150)
+        within(10, lambda: len([c for c in crowd if is_closed(c)]) > 500,
+               "a crowd is not turned away")
+        check(daemon.descriptors() <= 200,
+              f"{daemon.descriptors()} descriptors are open")
+        # The first byte of a data connection that was there before.
+        quiet.packet()
+        first.packet()
+        equal(first.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+        equal(first.control.rotate(1, (first.stream, 2), (first.meta, 0)),
+              relay.OK, "ROTATE_STREAMS")
+        equal(first.control.close_chunk(0)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+        quiet.finish()
+        equal(spoke.create_session(name="late")[1], relay.OK, "late")
+        first.control.close()
+        lines = daemon.log_text().count("turned away")
+        check(1 <= lines <= 2, f"{lines} lines about a crowd")
+        for conn in crowd:
+            conn.close()
+
+
+def a_crowd_is_of_one_host():
+    """Another host's data connection finds room, silent as it may be."""
+    with relay.Daemon("--fd-pool-size", "400", workers=1) as daemon:
+        crowd = strangers(daemon.data_port, "127.0.0.2", 100)
+        within(10, lambda: any(is_closed(c) for c in crowd[-5:]),
+               "a crowd is not turned away")
+        for n in range(3):
+            session = relay.Session(daemon, f"late{n}")
+            time.sleep(0.05)
+            session.packet()
+            session.finish()
+        for conn in crowd:
+            conn.close()
+
+
+def a_refused_session_takes_no_share():
+    """Who stays after a refusal is a stranger again."""
+    with relay.Daemon("--fd-pool-size", "120", workers=1) as daemon:
+        refused = []
+        for _ in range(60):
+            conn = daemon.control()
+            conn.version()
+            equal(conn.create_session(name="../x")[1], relay.FATAL, "refused")
+            refused.append(conn)
+        session = relay.Session(daemon)
+        session.packet()
+        session.finish()
+        for conn in refused:
+            conn.close()
+
+
+def sessions_are_as_many_as_fit():
+    """Those that are there can rotate; more are refused, until some end."""
+    with relay.Daemon("--fd-pool-size", "200", workers=1) as daemon:
+        sessions = []
+        try:
+            while len(sessions) < 60:
+                sessions.append(relay.Session(daemon, f"n{len(sessions)}"))
+        except (relay.Failed, OSError):
+            pass
+        check(3 <= len(sessions) < 30, f"{len(sessions)} sessions")
+        for s in sessions:
+            s.packet()
+            equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+            equal(s.control.rotate(1, (s.stream, 1), (s.meta, 0)), relay.OK,
+                  "ROTATE_STREAMS")
+        for s in sessions:
+            s.packet()
+            s.wait_written()
+        check(daemon.descriptors() <= 200,
+              f"{daemon.descriptors()} descriptors are open")
+        for s in sessions:
+            s.control.close()
+            s.data.close()
+        late = relay.Session(daemon, "late")
+        late.packet()
+        late.finish()
+
+
+def hardly_any_descriptors():
+    """64 serve a session of many streams; with 16 it says why not."""
+    def limit(n):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+    with relay.Daemon(limit=limit(64), workers=1) as daemon:
+        session = relay.Session(daemon)
+        streams = [session.add(f"many_{n}") for n in range(60)]
+        crowd = strangers(daemon.control_port, "127.0.0.1", 80)
+        for seq in range(2):
+            for stream in streams:
+                session.data.packet(stream, seq, bytes(64))
+                equal(session.control.index(stream, seq, 64), relay.OK,
+                      "SEND_INDEX")
+        for stream in streams:
+            within(5, lambda: session.control.pending(stream, 1) == 0, "lost")
+        session.packet()
+        session.finish()
+        for conn in crowd:
+            conn.close()
+    with tempfile.TemporaryDirectory() as top:
+        done = subprocess.run(
+            [relay.PROGRAM, "-o", top], env=dict(os.environ, HOME=top,
+                                                 LTTNG_RUNDIR=top),
+            stderr=subprocess.PIPE, preexec_fn=limit(16), timeout=20)
+        equal(done.returncode, 1, "exit status")
+        check(b"too few file descriptors" in done.stderr, f"{done.stderr}")
 
 
 def a_reader_delays_the_index_only():
@@ -200,7 +341,10 @@ def signals():
 
 
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
-         few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
+         few_descriptors_serve_many_streams,
+         idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
+         a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
+         hardly_any_descriptors, a_reader_delays_the_index_only,
          a_reader_does_not_keep_it_from_ending, nobody_reads_standard_error,
          more_signals_change_nothing,
          signals]
