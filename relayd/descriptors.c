@@ -16,11 +16,10 @@
 #define WORKER_FDS 6
 /* Loop 2, and one while a file is looked for. */
 #define LIVE_WORKER_FDS 3
-/* Sixteenths of the rest. Idle trace files are closed and opened again, what
- * sessions hold is not; who has no session yet is served at once or is a crowd.
- */
+/* Sixteenths of the rest; sessions have what remains. Idle trace files are
+ * closed and opened again, what sessions hold is not; who has no session yet is
+ * served at once or is a crowd. */
 #define PARTS 16
-#define PARTS_SESSIONS 6
 #define PARTS_FILES 4
 #define PARTS_VIEWERS 2
 #define PARTS_VIEWER_FILES 2
@@ -41,8 +40,8 @@ available(const struct options *o)
 	return o->fd_pool_size;
 }
 
-static unsigned
-needed(const struct options *o)
+unsigned
+descriptors_own(const struct options *o)
 {
 	return OWN_FDS + WORKER_FDS * o->workers +
 	       LIVE_WORKER_FDS * o->live_workers;
@@ -56,32 +55,42 @@ share(unsigned rest, unsigned parts, unsigned min)
 	return n < min ? min : n;
 }
 
+static unsigned
+limit(enum fds_share s, unsigned rest, unsigned parts)
+{
+	const unsigned n = share(rest, parts, SHARE_MIN);
+
+	fds_limit(s, n);
+	return n;
+}
+
 enum status
 descriptors_divide(struct descriptors *out, struct options *o)
 {
 	const unsigned wanted = o->workers, n = available(o);
-	unsigned rest;
+	unsigned rest, others;
 
-	while (o->workers > 1 && needed(o) > n / 2)
+	while (o->workers > 1 && descriptors_own(o) > n / 2)
 		o->workers--;
-	if (n < needed(o) + REST_MIN) {
+	if (n < descriptors_own(o) + REST_MIN) {
 		log_error("too few file descriptors: %u, at least %u are "
 			  "needed (ulimit -n, --fd-pool-size)",
-		    n, needed(o) + REST_MIN);
+		    n, descriptors_own(o) + REST_MIN);
 		return E_LIMIT;
 	}
 	if (o->workers < wanted)
-		log_warn("%u workers instead of %u: there are only %u file "
+		log_warn("%u of %u workers start: there are only %u file "
 			 "descriptors (ulimit -n, --fd-pool-size)",
 		    o->workers, wanted, n);
-	rest = n - needed(o);
-	fds_limit(FDS_SESSIONS, share(rest, PARTS_SESSIONS, SESSION_FDS));
-	fds_limit(FDS_CONTROL, share(rest, PARTS_CONTROL, SHARE_MIN));
-	fds_limit(FDS_DATA, share(rest, PARTS_DATA, SHARE_MIN));
-	fds_limit(FDS_VIEWER_FILES, share(rest, PARTS_VIEWER_FILES, SHARE_MIN));
-	out->viewers = share(rest, PARTS_VIEWERS, SHARE_MIN);
+	rest = n - descriptors_own(o);
 	/* The data file and the index file of a stream are open together. */
 	out->files = share(rest, PARTS_FILES, SHARE_MIN * o->workers) /
 		     o->workers;
+	out->viewers = share(rest, PARTS_VIEWERS, SHARE_MIN);
+	others = out->files * o->workers + out->viewers +
+		 limit(FDS_VIEWER_FILES, rest, PARTS_VIEWER_FILES) +
+		 limit(FDS_CONTROL, rest, PARTS_CONTROL) +
+		 limit(FDS_DATA, rest, PARTS_DATA);
+	fds_limit(FDS_SESSIONS, rest - others);
 	return OK;
 }

@@ -29,4 +29,7 @@ struct descriptors {
 enum status descriptors_divide(
     struct descriptors *out, struct options *o) MUST_CHECK;
 
+/* What the daemon itself needs at most. */
+unsigned descriptors_own(const struct options *o);
+
 #endif
