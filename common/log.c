@@ -2,6 +2,7 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -196,14 +197,17 @@ wait_for_room(void)
 /*
  * All of it or nothing. O_NONBLOCK is not ours to set: others may share it.
  * Between poll(2) and here another thread may have taken the room; kernels
- * before 6.4 block then.
+ * before 6.4 block then. A terminal has room for less than a line, too; it is
+ * opened once more.
  */
 static bool
 write_out(char *text, size_t n)
 {
 	const struct iovec iov = { .iov_base = text, .iov_len = n };
-	struct stat sb;
 	ssize_t written;
+	struct stat sb;
+	bool is_full;
+	int fd = -1;
 
 	if (fstat(STDERR_FILENO, &sb) == 0 && !S_ISREG(sb.st_mode)) {
 		written = pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT);
@@ -211,10 +215,16 @@ write_out(char *text, size_t n)
 					errno != EINVAL && errno != EINTR))
 			return written >= 0 || errno != EAGAIN;
 	}
+	if (isatty(STDERR_FILENO))
+		fd = open("/proc/self/fd/2",
+		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	do
-		written = write(STDERR_FILENO, text, n);
+		written = write(fd >= 0 ? fd : STDERR_FILENO, text, n);
 	while (written < 0 && errno == EINTR);
-	return true;
+	is_full = written < 0 ? errno == EAGAIN : (size_t)written < n;
+	if (fd >= 0)
+		close(fd);
+	return !is_full;
 }
 
 static void

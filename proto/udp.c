@@ -43,6 +43,8 @@ udp_header_decode(const uint8_t *p, size_t n, struct udp_header *out)
 		return E_MALFORMED;
 	out->payload = p + header_size;
 	out->payload_len = (uint32_t)(n - header_size);
+	out->head = NULL;
+	out->head_len = 0;
 	return OK;
 }
 
@@ -106,6 +108,8 @@ udp_header_encode(uint8_t out[UDP_HEADER_LEN], const struct udp_header *h)
 	buf_u32(&b, h->offset);
 	crc = checksum_crc32(0, out, UDP_CRC_AT);
 	crc = checksum_crc32(crc, zero, sizeof(zero));
+	if (h->head_len > 0)
+		crc = checksum_crc32(crc, h->head, h->head_len);
 	crc = checksum_crc32(crc, h->payload, h->payload_len);
 	buf_u32(&b, crc);
 }

@@ -55,6 +55,9 @@ struct udp_header {
 	uint32_t crc;		/* as received; set by the encoder */
 	const uint8_t *payload; /* borrowed from the datagram */
 	uint32_t payload_len;
+	/* For the encoder: payload that stands before PAYLOAD; not received. */
+	const uint8_t *head;
+	uint32_t head_len;
 };
 
 /*
@@ -69,7 +72,8 @@ bool udp_crc_matches(const uint8_t *p, size_t n);
 bool udp_fragment_fits(const struct udp_header *h, uint32_t fragment_size);
 /* Fragments of a packet of SIZE bytes; 1 when it has none. */
 uint32_t udp_fragment_count(uint32_t size, uint32_t fragment_size);
-/* The 56 bytes before H's payload, crc filled in (senders and tests). */
+/* The 56 bytes before H's head and payload, crc filled in (senders and tests).
+ */
 void udp_header_encode(uint8_t out[UDP_HEADER_LEN], const struct udp_header *h);
 
 /* UDP_OPEN (10001). */

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "relayd/health.h"
 #include "relayd/options.h"
+#include "relayd/viewer.h"
 
 /* Standard streams 3, output directory 1, main loop 4, listening sockets with
  * their spare ones 6, the waiting parent and a file of the run directory 2,
@@ -64,6 +65,15 @@ limit(enum fds_share s, unsigned rest, unsigned parts)
 	return n;
 }
 
+static unsigned
+ended_share(unsigned n)
+{
+	n /= VIEWER_ENDED_SHARE;
+	if (n < VIEWER_ENDED_MIN)
+		return VIEWER_ENDED_MIN;
+	return n < VIEWER_ENDED_MAX ? n : VIEWER_ENDED_MAX;
+}
+
 enum status
 descriptors_divide(struct descriptors *out, struct options *o)
 {
@@ -86,6 +96,7 @@ descriptors_divide(struct descriptors *out, struct options *o)
 	/* The data file and the index file of a stream are open together. */
 	out->files = share(rest, PARTS_FILES, SHARE_MIN * o->workers) /
 		     o->workers;
+	out->ended = ended_share(n);
 	out->viewers = share(rest, PARTS_VIEWERS, SHARE_MIN);
 	others = out->files * o->workers + out->viewers +
 		 limit(FDS_VIEWER_FILES, rest, PARTS_VIEWER_FILES) +

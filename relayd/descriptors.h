@@ -20,6 +20,7 @@ struct options;
 struct descriptors {
 	unsigned files;	  /* of trace files, per worker */
 	unsigned viewers; /* viewers' connections */
+	unsigned ended;	  /* sessions of each viewer (VIEWER_ENDED_MAX) */
 };
 
 /*

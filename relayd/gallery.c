@@ -14,6 +14,8 @@ gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
 		.max_viewers = max_viewers,
+		.quiet_ns = VIEWER_QUIET_NS,
+		.max_ended = VIEWER_ENDED_MAX,
 		.viewer_ids = viewer_ids,
 	};
 	list_init(&g->sessions);
@@ -160,6 +162,9 @@ gallery_news(struct gallery *g, enum live_news what, void *take_object)
 		break;
 	case LIVE_NEWS_STREAM_CLOSED:
 		close_stream(g, take_object);
+		break;
+	case LIVE_NEWS_NONE_ADDED:
+		live_session_put(take_object);
 		break;
 	}
 }

@@ -34,22 +34,28 @@ struct live_pool {
 	unsigned next;	    /* for the next viewer */
 };
 
+static bool
+is_of_stream(enum live_news what)
+{
+	return what == LIVE_NEWS_STREAM || what == LIVE_NEWS_STREAM_CLOSED;
+}
+
 static void
 put_object(enum live_news what, void *object)
 {
-	if (what == LIVE_NEWS_SESSION || what == LIVE_NEWS_SESSION_ENDED)
-		live_session_put(object);
-	else
+	if (is_of_stream(what))
 		live_stream_put(object);
+	else
+		live_session_put(object);
 }
 
 static void
 get_object(enum live_news what, void *object)
 {
-	if (what == LIVE_NEWS_SESSION || what == LIVE_NEWS_SESSION_ENDED)
-		live_session_get(object);
-	else
+	if (is_of_stream(what))
 		live_stream_get(object);
+	else
+		live_session_get(object);
 }
 
 static void
@@ -65,7 +71,8 @@ on_news(struct live_worker *w, struct message *m)
 	if (what == LIVE_NEWS_SESSION_ENDED)
 		ended = ((struct live_session *)m->object)->id;
 	gallery_news(&w->gallery, what, m->object);
-	if (what == LIVE_NEWS_STREAM || ended != 0)
+	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_NONE_ADDED ||
+	    ended != 0)
 		viewer_desk_news(&w->desk, ended);
 }
 
@@ -151,6 +158,7 @@ start(struct live_pool *p, struct live_worker *w,
 	w->timer_at = UINT64_MAX;
 	gallery_init(&w->gallery, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
+	w->gallery.max_ended = config->max_ended;
 	viewer_desk_init(&w->desk, &w->loop, &w->gallery, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK &&

@@ -22,6 +22,7 @@ struct live_config {
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
 	unsigned max_conns;   /* then they are turned away */
+	unsigned max_ended;   /* of each viewer: VIEWER_ENDED_MAX or less */
 	uint64_t stall_ns;    /* 0: VIEWER_STALL_NS */
 };
 

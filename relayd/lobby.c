@@ -280,6 +280,7 @@ start_workers(struct lobby *l, int base_fd)
 		.holds_replies = o->live_hold,
 		.max_viewers = o->max_viewers,
 		.max_conns = l->descriptors.viewers,
+		.max_ended = l->descriptors.ended,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 	};
 	sigset_t all, old;

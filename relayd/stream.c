@@ -244,6 +244,13 @@ fill_record(struct index_record *rec, const struct relay_index *i)
 	};
 }
 
+static void
+note_time(struct session *s, uint64_t time)
+{
+	if (time > s->latest)
+		s->latest = time;
+}
+
 enum status
 stream_record(struct stream *t, const struct relay_index *i)
 {
@@ -253,6 +260,7 @@ stream_record(struct stream *t, const struct relay_index *i)
 
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
+	note_time(t->session, i->timestamp_end);
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
@@ -294,6 +302,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 {
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
+	note_time(t->session, i->timestamp_end);
 	if (t->log == NULL)
 		return OK;
 	stream_drain(t);

@@ -83,8 +83,11 @@ count_added(struct stream *t)
 	if (!t->is_adding)
 		return;
 	t->is_adding = false;
-	if (--t->session->n_adding == 0)
-		publish(&t->session->live->adding, 0);
+	if (--t->session->n_adding > 0)
+		return;
+	publish(&t->session->live->adding, 0);
+	/* Who was woken by the news of the streams may have seen it before. */
+	door_of(t)->tell(door_of(t), LIVE_NEWS_NONE_ADDED, t->session->live);
 }
 
 static void
@@ -108,6 +111,7 @@ show(struct stream *t)
 		    STREAM_ARGS(t));
 		return;
 	}
+	t->live->time_before = t->session->latest;
 	door->tell(door, LIVE_NEWS_STREAM, t->live);
 }
 

@@ -81,6 +81,8 @@ leave_trace(struct viewer *v, struct position *p)
 void
 viewer_forget(struct viewer *v, struct position *p)
 {
+	if (p->is_ended)
+		v->n_ended--;
 	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
 	list_del(&p->node);
@@ -200,9 +202,9 @@ viewer_may_hold(const struct viewer *v, const struct live_how *how,
 	    (v->nothings < 1 ||
 		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
 		return false;
-	held->source = source;
-	held->until_ns = how->arrived_ns +
-			 (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS);
+	*held = (struct live_held){ .source = source,
+		.until_ns = how->arrived_ns +
+			    (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS) };
 	return true;
 }
 

@@ -11,11 +11,29 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/idmap.h"
 #include "common/list.h"
 #include "common/status.h"
 #include "proto/live.h"
+
+/* How long streams of a trace are kept from viewers while nothing was heard of
+ * them: the time of a beacon, mostly. See viewer_streams.c. */
+#define VIEWER_QUIET_NS (1 * NS_PER_S)
+/* A process begins at most so long before its streams are published, in ticks
+ * of the tracer's clock, which has a GHz. */
+#define VIEWER_LATE_TICKS UINT64_C(1000000000)
+
+/* Streams that ended and that a viewer has not read, of which each trace keeps
+ * a folder open: at most so many, or a 16th of the descriptors if that is less.
+ * Beyond, the oldest that it was not told of are lost to it. */
+#define VIEWER_ENDED_MAX 512
+#define VIEWER_ENDED_MIN 32
+#define VIEWER_ENDED_SHARE 16
+/* A viewer that asks for streams and does not read them is closed at so many
+ * times that. */
+#define VIEWER_ENDED_TOLD 4
 
 struct gallery;
 struct live_session;
@@ -27,6 +45,7 @@ struct viewer_trace {
 	uint64_t id;
 	unsigned n_data;	   /* data streams */
 	struct position *metadata; /* NULL: none */
+	bool is_heard;		   /* metadata, and an index of a stream */
 };
 
 /* A viewer's place in one stream. */
@@ -35,6 +54,8 @@ struct position {
 	struct viewer_trace *trace;
 	struct live_stream *stream;
 	bool is_announced;
+	bool is_ready; /* to be announced */
+	bool is_ended; /* its stream is closed; counted */
 	/* data */
 	uint64_t pos;		/* of the next packet to give */
 	struct open_file *file; /* of the last index that was answered OK */
@@ -61,6 +82,8 @@ struct viewer {
 	bool has_listed;
 	struct list attachments;
 	struct list positions;
+	unsigned n_ended;    /* data positions that are so */
+	bool is_overdue;     /* to be closed */
 	struct idmap by_id;  /* viewer stream id -> struct position */
 	struct idmap traces; /* trace id -> struct viewer_trace */
 	/* Streams that were published and not yet announced (live 4.9). */
@@ -92,12 +115,14 @@ struct live_reply {
 struct live_how {
 	uint64_t arrived_ns; /* when the request came */
 	bool may_hold;
-	bool is_interrupted; /* released because the viewer sent more */
+	bool is_interrupted; /* the viewer sent more meanwhile */
+	bool was_held;	     /* until then */
 };
 
 /* Of a held request, for wake-ups. */
 struct live_held {
 	const void *source; /* the log that was asked for; may be NULL */
+	bool is_any;	    /* or whatever log there is news of */
 	uint64_t until_ns;
 };
 
@@ -123,6 +148,14 @@ enum status viewer_add_position(
 void viewer_detach(struct viewer *v, struct attachment *a);
 /* Is anything to be announced? Forgets what never will be. */
 bool viewer_has_unannounced(struct viewer *v);
+/* Until when streams of which nothing was heard are kept back; 0: there are
+ * none. *SAFE (NULL is fine): what is of others and ends before may be given
+ * all the same. */
+uint64_t viewer_silent_until(struct viewer *v, uint64_t *safe);
+/* Their writers will wake this worker. Then look once more. */
+void viewer_wait_for_silent(struct viewer *v);
+/* HELD waits for them, too. */
+void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);

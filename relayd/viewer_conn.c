@@ -113,10 +113,11 @@ copy_small(struct viewer_conn *c)
 	return true;
 }
 
-/* As much as the socket takes. E_MORE: it is full. */
+/* As much as the socket takes, and as a turn gives. E_MORE: the rest later. */
 static enum status
 send_some(struct viewer_conn *c)
 {
+	uint64_t left = VIEWER_TURN_BYTES;
 	off_t at;
 	ssize_t n;
 
@@ -132,14 +133,18 @@ send_some(struct viewer_conn *c)
 		c->progress_ns = clock_now_ns();
 	}
 	while (c->length > 0) {
+		if (left == 0)
+			return E_MORE;
 		at = (off_t)c->offset;
-		n = sendfile(c->fd, c->file->data_fd, &at, (size_t)c->length);
+		n = sendfile(c->fd, c->file->data_fd, &at,
+		    (size_t)(c->length < left ? c->length : left));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
 		c->offset += (uint64_t)n;
 		c->length -= (uint64_t)n;
+		left -= (uint64_t)n;
 		c->progress_ns = clock_now_ns();
 	}
 	return OK;
@@ -234,6 +239,7 @@ release(struct viewer_conn *c, bool is_interrupted)
 {
 	c->how.may_hold = false;
 	c->how.is_interrupted = is_interrupted;
+	c->how.was_held = true;
 	return serve_one(c);
 }
 
@@ -347,7 +353,7 @@ serve_held(
 	list_init(&todo);
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
-		if (!is_any && c->what.source != source)
+		if (!is_any && !c->what.is_any && c->what.source != source)
 			continue;
 		list_del(n);
 		list_add(&todo, n);
@@ -373,12 +379,33 @@ viewer_desk_news(struct viewer_desk *d, uint64_t ended)
 	serve_held(d, NULL, true, ended);
 }
 
+static void
+close_overdue(struct viewer_desk *d)
+{
+	struct list *n, *tmp;
+	struct viewer_conn *c;
+
+	d->gallery->has_overdue = false;
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct viewer_conn, node);
+		if (!c->viewer->is_overdue)
+			continue;
+		log_warn("peer=%s viewer closed: %u ended streams that it was "
+			 "told of wait to be read",
+		    c->peer, c->viewer->n_ended);
+		viewer_conn_destroy(c);
+	}
+}
+
 uint64_t
 viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 	struct list *n, *tmp;
 	struct viewer_conn *c;
+
+	if (d->gallery->has_overdue)
+		close_overdue(d);
 
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);

@@ -28,6 +28,9 @@ struct sockaddr;
 /* Requests served in one wake-up, then the others: strict request and reply
  * makes more than one rare. */
 #define VIEWER_TURN_REQUESTS 64
+/* Bytes of a file that one viewer is given before it is the turn of others: a
+ * reader as fast as we are would have a whole packet of gigabytes. */
+#define VIEWER_TURN_BYTES (4 * 1024 * 1024)
 /* A reply of which nothing was taken, or a request of which nothing more came,
  * for so long. */
 #define VIEWER_STALL_NS (30 * NS_PER_S)

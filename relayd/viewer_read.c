@@ -81,27 +81,35 @@ pass_missing_file(struct viewer *v, struct position *p)
 
 /* E_NOENT: gone meanwhile; look again. */
 static enum status
-read_record(struct viewer *v, struct position *p, struct index_record *rec)
+read_record(struct viewer *v, const struct position *p,
+    struct index_record *rec, struct open_file **file)
 {
 	struct packet_log *log = p->stream->log;
-	struct open_file *f;
 	enum status st;
 
-	st = open_files_get(&v->gallery->files, &f, log, p->pos, p->file);
+	st = open_files_get(&v->gallery->files, file, log, p->pos, p->file);
 	if (st != OK)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
-		st = open_file_record(f, p->pos, rec);
-	if (st != OK) {
-		open_file_put(f);
-		return packet_log_start(log) > p->pos ? E_NOENT : st;
-	}
+		st = open_file_record(*file, p->pos, rec);
+	/* A ring may have put another file in its place before it was open. */
+	if (packet_log_start(log) > p->pos)
+		st = E_NOENT;
+	if (st != OK)
+		open_file_put(*file);
+	return st;
+}
+
+/* The record is given. */
+static void
+go_on(struct position *p, const struct index_record *rec,
+    struct open_file *take_file)
+{
 	open_file_put(p->file);
-	p->file = f;
+	p->file = take_file;
 	p->pos++;
 	if (rec->timestamp_end > p->last_time)
 		p->last_time = rec->timestamp_end;
-	return OK;
 }
 
 static void
@@ -218,48 +226,71 @@ wait_for_added(const struct viewer *v)
 	return until > clock_now_ns() ? until : 0;
 }
 
+enum found {
+	FOUND,	     /* the index is the answer */
+	FOUND_AGAIN, /* a file went away: look again */
+};
+
+struct find {
+	struct live_index index;
+	bool is_news;
+	bool is_end;	   /* of the stream */
+	uint64_t until_ns; /* not 0: later, then or at a message under way */
+};
+
+static bool
+is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
+{
+	struct index_record rec;
+	struct open_file *file;
+
+	if (time == 0 || read_record(v, p, &rec, &file) != OK)
+		return false;
+	open_file_put(file);
+	return rec.timestamp_end <= time;
+}
+
 /*
- * Streams are being added, or published and on their way here by a message,
- * and what NEXT promises may be of a time after their beginning (live 4.6,
- * 4). Until when to wait, 0: not. After packet_log_look(): what was added
- * before what it saw, counts.
+ * Streams are being added, or published and on their way here by a message, or
+ * known and not yet heard, and what NEXT promises may be of a time after their
+ * beginning (live 4.6, 4). Until when to wait, 0: not. After packet_log_look():
+ * what was added before what it saw, counts.
  */
 static uint64_t
-must_hear_first(
-    const struct viewer *v, const struct live_how *how, enum log_next next)
+must_hear_first(struct viewer *v, const struct position *p,
+    const struct live_how *how, enum log_next next, const struct log_view *view)
 {
-	uint64_t until;
+	uint64_t until, safe = 0;
 
 	if (!how->may_hold || (next != LOG_PACKET && next != LOG_INACTIVE))
 		return 0;
 	until = wait_for_added(v);
 	if (until == 0 && gallery_is_behind(v->gallery))
 		until = how->arrived_ns + ADDING_MAX_NS;
+	if (until == 0) {
+		until = viewer_silent_until(v, &safe);
+		if (until != 0 &&
+		    (next == LOG_PACKET ? is_packet_before(v, p, safe)
+					: view->beacon <= safe))
+			until = 0;
+	}
+	/* Where processes come all the time, nobody waits for all of them. */
+	if (until > how->arrived_ns + ADDING_MAX_NS)
+		until = how->arrived_ns + ADDING_MAX_NS;
 	return until;
 }
-
-enum found {
-	FOUND,	     /* the index is the answer */
-	FOUND_AGAIN, /* a file went away: look again */
-	FOUND_LATER, /* not before until_ns, or a message that is under way */
-};
-
-struct find {
-	struct live_index index;
-	bool is_news;
-	bool is_end; /* of the stream */
-	uint64_t until_ns;
-};
 
 static enum found
 find_packet(struct viewer *v, struct position *p, const struct log_view *view,
     struct find *f)
 {
 	struct live_index *i = &f->index;
+	struct open_file *file;
 	struct index_record rec;
 
-	switch (read_record(v, p, &rec)) {
+	switch (read_record(v, p, &rec, &file)) {
 	case OK:
+		go_on(p, &rec, file);
 		fill_ok(i, &rec);
 		/* The class of a stream never changes (live 6, P4). */
 		if (view->has_ctf_stream)
@@ -295,9 +326,15 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	next = packet_log_look(p->stream->log, p->pos, &view);
 	*f = (struct find){ .is_news = true,
 		.is_end = next == LOG_END,
-		.until_ns = must_hear_first(v, how, next) };
+		.until_ns = must_hear_first(v, p, how, next, &view) };
+	if (f->until_ns != 0 && !v->gallery->holds_replies) {
+		f->index.status = LIVE_INDEX_RETRY;
+		f->until_ns = 0;
+		f->is_news = false;
+		return FOUND;
+	}
 	if (f->until_ns != 0)
-		return FOUND_LATER;
+		return FOUND;
 	f->index.flags = flags_of(v, p);
 	if (next == LOG_PACKET)
 		return find_packet(v, p, &view, f);
@@ -308,10 +345,29 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	return FOUND;
 }
 
+/* Hold it, unless the writers (WAITS: they know) had something meanwhile. */
+static bool
+is_to_be_held(struct viewer *v, struct position *p, const struct find *f,
+    const struct live_how *how, bool *waits, struct live_held *held)
+{
+	if (f->until_ns != 0)
+		*held = (struct live_held){ .until_ns = f->until_ns };
+	else if (f->is_news || !viewer_may_hold(v, how, p->stream->session,
+				   p->stream->log, held))
+		return false;
+	if (*waits)
+		viewer_hold_for_silent(v, held);
+	else
+		packet_log_wait(p->stream->log, v->gallery->wake_bit);
+	return true;
+}
+
 enum live_outcome
 viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
 {
+	const struct live_index interrupted = { .status = LIVE_INDEX_RETRY,
+		.offset = OFFSET_OF_INTERRUPTED };
 	struct position *p = viewer_position(v, id);
 	bool waits = false;
 	int tries = TRIES;
@@ -321,32 +377,23 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 		return send_status(v, LIVE_INDEX_ERR, 0, reply);
 	if (p->stream->is_metadata)
 		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);
+	if (how->is_interrupted && how->was_held)
+		return send_index(v, &interrupted, false, reply);
 	for (;;) {
 		uint64_t before = p->pos;
+		enum found found = look(v, p, how, &f);
 
-		switch (look(v, p, how, &f)) {
-		case FOUND_LATER:
-			*held = (struct live_held){ .until_ns = f.until_ns };
-			return LIVE_HOLD;
-		case FOUND_AGAIN:
-			if (p->pos != before || --tries > 0)
-				continue;
-			break;
-		case FOUND:
-			break;
-		}
-		if (f.is_news || !viewer_may_hold(v, how, p->stream->session,
-				     p->stream->log, held))
+		if (found == FOUND_AGAIN && (p->pos != before || --tries > 0))
+			continue;
+		if (!is_to_be_held(v, p, &f, how, &waits, held))
 			break;
 		if (waits)
 			return LIVE_HOLD;
-		/* From here on the writer will wake us: look once more. */
-		packet_log_wait(p->stream->log, v->gallery->wake_bit);
+		viewer_wait_for_silent(v);
 		waits = true;
 	}
 	if (!f.is_news && how->is_interrupted)
-		f.index = (struct live_index){ .status = LIVE_INDEX_RETRY,
-			.offset = OFFSET_OF_INTERRUPTED };
+		f.index = interrupted;
 	if (f.is_end)
 		viewer_hang_up(v, p);
 	return send_index(v, &f.index, f.is_news, reply);
@@ -430,9 +477,11 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 		/* Cleared before it was read; babeltrace2 would ask on. */
 		if (p->sent == 0 && is_ended)
 			return refuse_metadata(v, reply);
-		/* Held only while the trace has not given any. */
-		if (p->sent == 0 && viewer_may_hold(v, how, p->stream->session,
-					p->stream->metadata, held)) {
+		/* Held only while the trace has not given any, and not for
+		 * babeltrace2: interrupted here, it aborts whatever comes. */
+		if (p->sent == 0 && !v->created_before_list &&
+		    viewer_may_hold(v, how, p->stream->session,
+			p->stream->metadata, held)) {
 			if (waits)
 				return LIVE_HOLD;
 			metadata_log_wait(

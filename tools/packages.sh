@@ -10,7 +10,8 @@ PACKAGES_READ="python3 babeltrace2"
 # shellcheck disable=SC2034
 PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
 # shellcheck disable=SC2034
-PACKAGES_TEST="babeltrace check clang clang-format shellcheck git"
+PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
+	nftables"
 
 # Those of the packages named that are not installed.
 packages_missing()

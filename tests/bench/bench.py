@@ -12,13 +12,15 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 
+import datagrams                                        # noqa: E402
+import heap                                             # noqa: E402
 import live_raw                                         # noqa: E402
 import measure                                          # noqa: E402
 import picture                                          # noqa: E402
 from measure import Measure                             # noqa: E402
 from servers import GIB, Server, warm                   # noqa: E402
 
-PROGRAMS = ("relay", "loadgen", "viewgen", "sink")
+PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost")
 ALL = ["ours", "sink", "lttng-relayd"]
 MIB = 1 << 20
 ELSEWHERE = 100000      # numbers of sessions that are not measured
@@ -142,7 +144,7 @@ def measures():
                 slow=True, runs=2),
         Measure("data-pending", asked_neighbours, limit=1.1, slow=True,
                 runs=3),
-    ] + live_raw.measures()
+    ] + datagrams.measures() + heap.measures() + live_raw.measures()
 
 
 def main():

@@ -12,10 +12,15 @@
 
 #include "common/clock.h"
 #include "tests/bench/peer.h"
+#include "tools/client/outbox.h"
 
 /* Sessions that are being set up at once: a listener's backlog is 64. */
 #define STARTING_MAX 32
 #define EVENTS 256
+
+/* What waits to be sent to a sink. */
+#define RAW_PACKETS 256
+#define RAW_WAITING (1024 * 1024)
 
 struct crowd {
 	const struct load_options *options;
@@ -45,7 +50,7 @@ step(struct crowd *c, struct peer *p)
 	const bool was_running = p->phase < PHASE_HOLD;
 	const bool was_done = p->phase == PHASE_DONE;
 
-	peer_step(p, c->epoll);
+	peer_step(p);
 	c->starting -= was_starting && p->phase >= PHASE_RUN;
 	c->holding += was_running && p->phase >= PHASE_HOLD;
 	if (was_running && c->options->hold_ms > 0 &&
@@ -78,7 +83,7 @@ serve(struct crowd *c, int timeout_ms)
 		uint64_t which = events[i].data.u64;
 		struct peer *p = &c->peers[which / 2];
 
-		peer_event(p, which % 2, events[i].events);
+		peer_event(p, which % 2, (short)events[i].events);
 		step(c, p);
 	}
 }
@@ -110,40 +115,80 @@ load_run(const struct load_options *o, struct load_result *r)
 	free(c.peers);
 }
 
-/* Handles that are as long as a relay's. */
-static uint64_t *
-raw_handles(unsigned n)
+struct client_packet
+load_packet(const struct shape *s, const struct packet_id *id)
 {
-	uint64_t *handles = calloc(n, sizeof(*handles));
+	struct client_packet p = {
+		.head_size = s->size < SHAPE_TAG ? s->size : SHAPE_TAG,
+		.data = shape_noise(id, SHAPE_TAG),
+		.size = s->size,
+		.padding = s->padding,
+	};
 
-	if (handles == NULL)
-		load_fail("out of memory");
-	for (unsigned i = 0; i < n; i++)
-		handles[i] = i + 1;
-	return handles;
+	_Static_assert(SHAPE_TAG <= PACKET_HEAD_MAX, "");
+	shape_tag(id, p.head);
+	shape_index(s, id, &p.index);
+	return p;
+}
+
+static int
+connect_raw(const struct load_options *o)
+{
+	struct url_address to[URL_ADDRESSES];
+	const char *why;
+	unsigned n;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (url_resolve(&o->url, to, &n, &why) != OK)
+		load_fail("%s: %s", o->url.host, why);
+	to[0] = url_with_port(&to[0], o->url.data);
+	if (fd < 0 ||
+	    connect(fd, (const struct sockaddr *)&to[0].sa, to[0].len) != 0)
+		load_fail("connect: %s", strerror(errno));
+	return fd;
+}
+
+/* Packets from NEXT on, as far as there is room. */
+static uint64_t
+fill(struct outbox *out, const struct shape *s, uint64_t next)
+{
+	for (; next < shape_total(s) && !outbox_is_full(out) &&
+	       out->waiting < RAW_WAITING;
+	     next++) {
+		const struct packet_id id = shape_nth(s, s->first, next);
+		struct client_packet p = load_packet(s, &id);
+
+		p.index.stream = id.stream + 1; /* as long as a relay's */
+		outbox_put(out, id.stream, &p);
+	}
+	return next;
 }
 
 void
 load_run_raw(const struct load_options *o, struct load_result *r)
 {
-	struct feed f = { &o->shape, o->shape.first,
-		raw_handles(o->shape.streams), 0, 0 };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const uint64_t total = shape_total(&o->shape);
+	struct outbox out;
+	uint64_t next = 0;
+	int fd;
 	char c;
 
+	if (outbox_init(&out, RAW_PACKETS) != OK)
+		load_fail("out of memory");
 	r->started_ns = clock_now_ns();
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&o->data,
-			  sizeof(o->data)) != 0)
-		load_fail("connect: %s", strerror(errno));
-	while (f.next < feed_total(&f)) {
-		if (feed_send(&f, fd, UINT64_MAX) < 0)
+	fd = connect_raw(o);
+	while (out.taken < total) {
+		next = fill(&out, &o->shape, next);
+		if (outbox_send(&out, fd, RAW_WAITING) < 0)
 			load_fail("data: %s", strerror(errno));
+		while (outbox_take(&out) != NULL)
+			;
 	}
 	if (shutdown(fd, SHUT_WR) != 0 || read(fd, &c, 1) != 0)
 		load_fail("the sink did not close");
 	r->ended_ns = clock_now_ns();
-	r->packets = feed_total(&f);
+	r->packets = total;
 	r->bytes = r->packets * o->shape.size;
 	close(fd);
-	free((void *)(uintptr_t)f.handles);
+	outbox_free(&out);
 }

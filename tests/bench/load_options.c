@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "proto/udp.h"
 #include "tests/bench/load.h"
 #include "tests/bench/number.h"
 
@@ -13,6 +14,8 @@ enum opt {
 	OPT_CONTROL,
 	OPT_DATA,
 	OPT_RAW,
+	OPT_UDP,
+	OPT_FRAGMENT,
 	OPT_SESSIONS,
 	OPT_FIRST,
 	OPT_STREAMS,
@@ -35,6 +38,8 @@ static const struct option long_options[] = {
 	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "data", required_argument, NULL, OPT_DATA },
 	{ "raw", required_argument, NULL, OPT_RAW },
+	{ "udp", no_argument, NULL, OPT_UDP },
+	{ "fragment", required_argument, NULL, OPT_FRAGMENT },
 	{ "sessions", required_argument, NULL, OPT_SESSIONS },
 	{ "first", required_argument, NULL, OPT_FIRST },
 	{ "streams", required_argument, NULL, OPT_STREAMS },
@@ -58,6 +63,8 @@ static const char help[] =
     "       loadgen --verify=DIR [OPTION]...     only check a relay's tree\n"
     "\n"
     "  --host=ADDRESS     of the relay, IPv4 [127.0.0.1]\n"
+    "  --udp              packets as datagrams, sent again when lost\n"
+    "  --fragment=BYTES   of a packet in a datagram [the library's]\n"
     "  --sessions=N       sessions, each with two connections [1]\n"
     "  --first=N          number of the first, also in its name [0]\n"
     "  --streams=N        data streams of a session [4]\n"
@@ -74,18 +81,20 @@ static const char help[] =
     "  --verify=DIR       after the run, check the relay's output directory\n"
     "  --json             print one JSON object\n";
 
-static in_port_t
+static uint16_t
 port(const char *text)
 {
-	return htons((in_port_t)number_parse(text, 1, 65535));
+	return (uint16_t)number_parse(text, 1, 65535);
 }
 
 static void
 set_host(struct load_options *o, const char *text)
 {
-	if (inet_pton(AF_INET, text, &o->control.sin_addr) != 1)
+	struct in_addr a;
+
+	if (inet_pton(AF_INET, text, &a) != 1)
 		number_bad_usage("%s: not an IPv4 address", text);
-	o->data.sin_addr = o->control.sin_addr;
+	snprintf(o->url.host, sizeof(o->url.host), "%s", text);
 }
 
 static void
@@ -101,13 +110,20 @@ take(struct load_options *o, int opt, const char *arg)
 		set_host(o, arg);
 		break;
 	case OPT_CONTROL:
-		o->control.sin_port = port(arg);
+		o->url.control = port(arg);
 		break;
 	case OPT_RAW:
 		o->is_raw = true;
 		/* fall through */
 	case OPT_DATA:
-		o->data.sin_port = port(arg);
+		o->url.data = port(arg);
+		break;
+	case OPT_UDP:
+		o->is_udp = true;
+		break;
+	case OPT_FRAGMENT:
+		o->fragment = (uint32_t)number_parse(
+		    arg, UDP_FRAGMENT_MIN, UDP_FRAGMENT_MAX);
 		break;
 	case OPT_SESSIONS:
 		s->sessions = (unsigned)number_parse(arg, 1, 100000);
@@ -159,11 +175,11 @@ take(struct load_options *o, int opt, const char *arg)
 static void
 check(const struct load_options *o)
 {
-	const bool has_relay = o->control.sin_port != 0;
+	const bool has_relay = o->url.control != 0;
 
 	if (o->is_raw && (has_relay || o->verify != NULL))
 		number_bad_usage("--raw stands alone");
-	if (!o->is_raw && has_relay != (o->data.sin_port != 0))
+	if (!o->is_raw && has_relay != (o->url.data != 0))
 		number_bad_usage("--control and --data belong together");
 	if (!o->is_raw && !has_relay && o->verify == NULL)
 		number_bad_usage("where to?");
@@ -177,8 +193,8 @@ load_options_parse(struct load_options *o, int argc, char **argv)
 	*o = (struct load_options){
 		.shape = { 1, 0, 4, 1000, 256 * 1024, 0 },
 		.outstanding = 16,
+		.url = { .family = AF_INET },
 	};
-	o->control.sin_family = o->data.sin_family = AF_INET;
 	set_host(o, "127.0.0.1");
 	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
 		take(o, opt, optarg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Load for a relay: many sessions of relay protocol 2.11 from one thread. */
+/* Load for a relay: many sessions from one thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,9 +39,13 @@ print_json(const struct load_result *r, double wall_s)
 	printf("{\"wall_s\": %.6f, \"packets\": %" PRIu64
 	       ", \"bytes\": %" PRIu64 ", \"beacons\": %" PRIu64
 	       ", \"bytes_per_s\": %.0f"
-	       ", \"cpu_s\": %.6f, \"index_reply_us\": {",
+	       ", \"cpu_s\": %.6f",
 	    wall_s, r->packets, r->bytes, r->beacons, (double)r->bytes / wall_s,
 	    own_cpu_s());
+	if (r->datagrams > 0)
+		printf(", \"datagrams\": %" PRIu64 ", \"resent\": %" PRIu64,
+		    r->datagrams, r->resent);
+	printf(", \"index_reply_us\": {");
 	for (unsigned i = 0; i < PERCENTS; i++)
 		printf("%s\"p%g\": %.1f", i == 0 ? "" : ", ", percents[i],
 		    percentile_us(r, i));
@@ -56,6 +60,9 @@ print_text(const struct load_result *r, double wall_s)
 	       ", %.1f MiB/s; %.3f s of own CPU\n",
 	    r->packets, r->bytes, wall_s, (double)r->packets / wall_s,
 	    (double)r->bytes / wall_s / (1 << 20), own_cpu_s());
+	if (r->datagrams > 0)
+		printf("%" PRIu64 " datagrams, %" PRIu64 " of them again\n",
+		    r->datagrams, r->resent);
 	if (r->beacons > 0)
 		printf("%" PRIu64 " beacons\n", r->beacons);
 	if (r->index_reply.count == 0)
@@ -106,13 +113,14 @@ main(int argc, char **argv)
 
 	load_options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
-	shape_init();
+	if (!shape_init(&o.shape))
+		load_fail("out of memory");
 	raise_descriptors();
 	if (o.sent_path != NULL)
 		o.sent = map_sent(&o);
 	if (o.is_raw)
 		load_run_raw(&o, &r);
-	else if (o.control.sin_port != 0)
+	else if (o.url.control != 0)
 		load_run(&o, &r);
 	wall_s = (double)(r.ended_ns - r.started_ns) / (double)NS_PER_S;
 	if (r.ended_ns != 0 && o.is_json)

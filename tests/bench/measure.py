@@ -15,14 +15,15 @@ from servers import GIB, RELAYS, spread
 
 class Measure:
     """A figure. TAKE(options, server) gives {"value": …} of one run. What was
-    asked for: at most LIMIT; at most so many times the median of another
+    asked for: at most LIMIT; at least LEAST; at most so many times the median of another
     server (OF: {server: times}) or of our own other figure (OF_OWN: (name,
     times)). SLOW: not in a quick run. RUNS: no more than that of the
     reference, which is slow there."""
 
-    def __init__(self, name, take, limit=None, of=None, of_own=None,
-                 servers=None, text=None, slow=False, runs=None):
+    def __init__(self, name, take, limit=None, least=None, of=None,
+                 of_own=None, servers=None, text=None, slow=False, runs=None):
         self.name, self.take = name, take
+        self.least = least
         self.limit, self.of, self.of_own = limit, of or {}, of_own
         self.servers = servers or RELAYS
         self.text = text or " ".join(take.__doc__.split())
@@ -43,6 +44,8 @@ def verdicts(measure, result, results):
     found = []
     if measure.limit is not None:
         found.append((f"at most {measure.limit:g}", ours <= measure.limit))
+    if measure.least is not None:
+        found.append((f"at least {measure.least:g}", ours >= measure.least))
     for server, times in measure.of.items():
         other = median(result, server)
         if other:

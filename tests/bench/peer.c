@@ -2,21 +2,16 @@
 #include "tests/bench/peer.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/clock.h"
-#include "proto/relay.h"
 
-/* Twice as long each time: thousands of sessions that ask in a hurry would be
+/* Thousands of sessions that ask in a hurry whether data is pending would be
  * what is measured. */
-#define ASK_AGAIN_NS (10 * NS_PER_MS)
-#define ASK_DOUBLINGS 7
+#define ASK_MS 10
+/* A crowd may have to wait for a relay that is slow. */
+#define TIMEOUT_MS 300000
 
 static bool
 is_live(const struct peer *p)
@@ -24,412 +19,293 @@ is_live(const struct peer *p)
 	return p->options->beacon_ms > 0;
 }
 
-static int
-connect_to(const struct sockaddr_in *to)
-{
-	const int one = 1;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		load_fail("socket: %s", strerror(errno));
-	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) != 0 &&
-	    errno != EINPROGRESS)
-		load_fail("connect: %s", strerror(errno));
-	/* Without it Nagle's wait for an ACK would be what is measured. */
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	return fd;
-}
-
 /* The lowest bit tells the two connections apart. */
 static void
-watch(struct peer *p, int fd, bool is_data, int epoll)
+opened(void *arg, int fd, bool is_data)
 {
+	const struct peer *p = arg;
 	struct epoll_event e = {
 		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 		.data.u64 = (uint64_t)p->number * 2 + is_data,
 	};
 
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) != 0)
+	if (epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
 		load_fail("epoll_ctl: %s", strerror(errno));
 }
 
 static void
-expect(struct peer *p, enum relay_cmd kind, unsigned stream)
+index_sent(void *arg, unsigned stream, uint64_t net_seq)
 {
-	struct expected *e;
+	const struct peer *p = arg;
+	const struct load_options *o = p->options;
 
-	if (p->n_expected == p->n_ring)
-		load_fail("session %u: too many requests", p->number);
-	e = &p->expected[(p->first + p->n_expected++) % p->n_ring];
-	*e = (struct expected){ (uint8_t)kind, stream, 0 };
-	if (kind == RELAY_CMD_send_index)
-		e->sent_ns = clock_now_ns();
+	o->sent[net_seq * o->shape.streams + stream] = clock_now_ns();
 }
 
 static void
-ask_version(struct peer *p)
+index_answered(void *arg, uint64_t ns)
 {
-	relay_request_version(&p->out, RELAY_MAJOR, PEER_MINOR);
-	expect(p, RELAY_CMD_version, 0);
+	const struct peer *p = arg;
+
+	histogram_add(&p->result->index_reply, ns);
+}
+
+/* E_BUSY is no failure. */
+static bool
+is_done(const struct peer *p, enum status st)
+{
+	if (st != OK && st != E_BUSY)
+		load_fail("session %u: %s", p->number, client_error(p->client));
+	return st == OK;
 }
 
 static void
-ask_session(struct peer *p)
+ready(struct peer *p)
 {
-	char name[SHAPE_NAME_MAX];
-	struct relay_session_request q = {
-		.session_name = name,
-		.hostname = SHAPE_HOSTNAME,
-		.base_path = "",
-		.live_timer_us = p->options->beacon_ms * 1000,
-		.name_has_time = true, /* the directory gets no other */
-		.peer_session = p->number,
-		.creation_time = clock_wall_s(),
-		.trace_format = 1,
-	};
+	const short control = p->control, data = p->data;
 
-	shape_session_name(p->options->shape.first + p->number, name);
-	if (getrandom(&q.uuid, sizeof(q.uuid), 0) != sizeof(q.uuid))
-		load_fail("getrandom: %s", strerror(errno));
-	relay_request_create_session(&p->out, PEER_MINOR, &q);
-	expect(p, RELAY_CMD_create_session, 0);
+	p->control = p->data = 0;
+	(void)is_done(p, client_ready(p->client, control, data));
 }
 
-static void
-ask_chunk(struct peer *p)
-{
-	relay_request_create_chunk(&p->out, 0, clock_wall_s(), NULL);
-	expect(p, RELAY_CMD_create_trace_chunk, 0);
-}
-
-static void
-ask_streams(struct peer *p)
+/* All but metadata's, then that; then viewers may know them. */
+static bool
+add_streams(struct peer *p)
 {
 	const unsigned n = p->options->shape.streams;
 	char name[SHAPE_NAME_MAX];
+	unsigned number;
 
-	for (unsigned i = 0; i <= n; i++) {
-		shape_channel_name(i, name);
-		relay_request_add_stream(&p->out, PEER_MINOR,
-		    i == n ? "metadata" : name, SHAPE_PATH, 0, 0, 0);
-		expect(p, RELAY_CMD_add_stream, i);
+	for (; p->added <= n; p->added++) {
+		shape_channel_name(p->added, name);
+		if (!is_done(
+			p, client_try_add_stream(p->client, SHAPE_PATH,
+			       p->added == n ? "metadata" : name, &number)))
+			return false;
 	}
-	relay_request_empty(&p->out, RELAY_CMD_streams_sent);
-	expect(p, RELAY_CMD_streams_sent, 0);
+	return is_done(p, client_try_streams_sent(p->client));
 }
 
-static void
-send_metadata(struct peer *p)
-{
-	char text[SHAPE_NAME_MAX];
-
-	shape_metadata(p->options->shape.first + p->number, text);
-	relay_request_metadata(&p->out, p->handles[p->options->shape.streams],
-	    text, strlen(text), 0);
-}
-
-static void
-ask_pending(struct peer *p)
-{
-	const struct shape *s = &p->options->shape;
-
-	relay_request_id(&p->out, RELAY_CMD_begin_data_pending, p->session_id);
-	expect(p, RELAY_CMD_begin_data_pending, 0);
-	for (unsigned i = 0; s->packets > 0 && i < s->streams; i++) {
-		relay_request_stream_seq(&p->out, RELAY_CMD_data_pending,
-		    p->handles[i], s->packets - 1);
-		expect(p, RELAY_CMD_data_pending, i);
-	}
-	relay_request_id(
-	    &p->out, RELAY_CMD_quiescent_control, p->handles[s->streams]);
-	expect(p, RELAY_CMD_quiescent_control, 0);
-	relay_request_id(&p->out, RELAY_CMD_end_data_pending, p->session_id);
-	expect(p, RELAY_CMD_end_data_pending, 0);
-	p->is_pending = false;
-}
-
-static void
-ask_close(struct peer *p)
-{
-	const struct shape *s = &p->options->shape;
-
-	for (unsigned i = s->streams + 1; i-- > 0;) {
-		relay_request_stream_seq(&p->out, RELAY_CMD_close_stream,
-		    p->handles[i],
-		    i == s->streams ? UINT64_MAX : s->packets - 1);
-		expect(p, RELAY_CMD_close_stream, i);
-	}
-}
-
-static void
-finish(struct peer *p)
-{
-	close(p->control);
-	close(p->data);
-	buf_free(&p->in);
-	buf_free(&p->out);
-	free(p->expected);
-	free(p->handles);
-	p->result->packets += feed_total(&p->feed);
-	p->result->bytes += feed_total(&p->feed) * p->options->shape.size;
-}
-
+/* The handles are known: all was answered. */
 static void
 begin_run(struct peer *p)
 {
+	char text[SHAPE_NAME_MAX];
+
 	p->began_ns = clock_now_ns();
 	/* Timers of sessions have nothing to do with each other. */
 	p->beacon_ns = p->began_ns + p->options->beacon_ms * NS_PER_MS *
 					 (p->number * 619 % 1000) / 1000;
-	send_metadata(p);
+	p->beacon = p->options->shape.streams;
+	shape_metadata(p->options->shape.first + p->number, text);
+	(void)is_done(p, client_try_metadata(p->client,
+			     p->options->shape.streams, text, strlen(text)));
 }
 
-/* What a phase does when it begins. */
-static void
-enter(struct peer *p, enum phase phase, int epoll)
-{
-	p->phase = phase;
-	switch (phase) {
-	case PHASE_HELLO:
-		ask_version(p);
-		break;
-	case PHASE_CREATE:
-		ask_session(p);
-		break;
-	case PHASE_CHUNK:
-		p->data = connect_to(&p->options->data);
-		watch(p, p->data, true, epoll);
-		ask_chunk(p);
-		break;
-	case PHASE_STREAMS:
-		ask_streams(p);
-		break;
-	case PHASE_RUN:
-		begin_run(p);
-		break;
-	case PHASE_HOLD:
-		p->wake_ns = clock_now_ns() + p->options->hold_ms * NS_PER_MS;
-		break;
-	case PHASE_ASK:
-		ask_pending(p);
-		break;
-	case PHASE_WAIT:
-		p->wake_ns = clock_now_ns() + (ASK_AGAIN_NS << p->n_waits);
-		p->n_waits += p->n_waits < ASK_DOUBLINGS;
-		break;
-	case PHASE_CLOSE:
-		ask_close(p);
-		break;
-	case PHASE_DONE:
-		finish(p);
-		break;
-	}
-}
-
-/* Everything asked is answered: is the phase over, and which is next? */
-static enum phase
-next_phase(const struct peer *p)
-{
-	switch (p->phase) {
-	case PHASE_RUN:
-		return p->indexed == feed_total(&p->feed) ? PHASE_HOLD
-							  : PHASE_RUN;
-	case PHASE_HOLD:
-		if (clock_now_ns() < p->wake_ns)
-			return PHASE_HOLD;
-		/* A stream that is not asked for counts as pending. */
-		return p->options->shape.packets == 0 ? PHASE_CLOSE : PHASE_ASK;
-	case PHASE_ASK:
-		return p->is_pending ? PHASE_WAIT : PHASE_CLOSE;
-	case PHASE_WAIT:
-		return clock_now_ns() >= p->wake_ns ? PHASE_ASK : PHASE_WAIT;
-	default:
-		return p->phase + 1;
-	}
-}
-
-static void
-receive(struct peer *p)
-{
-	while (p->control_readable) {
-		uint8_t *at = buf_reserve(&p->in, 4096);
-		ssize_t n = at == NULL ? -1 : recv(p->control, at, 4096, 0);
-
-		if (n == 0)
-			load_fail(
-			    "session %u: the relay closed control", p->number);
-		if (n < 0 && errno != EAGAIN)
-			load_fail("session %u: control: %s", p->number,
-			    strerror(errno));
-		/* Less than there was room for: the next event says more. */
-		if (n < 4096)
-			p->control_readable = false;
-		if (n > 0)
-			buf_added(&p->in, (size_t)n);
-		peer_take_replies(p);
-	}
-}
-
-static void
-flush(struct peer *p)
-{
-	ssize_t n;
-
-	if (p->out.bad)
-		load_fail("out of memory");
-	while (p->control_writable && buf_len(&p->out) > 0) {
-		n = send(p->control, buf_data(&p->out), buf_len(&p->out),
-		    MSG_NOSIGNAL);
-		if (n < 0 && errno != EAGAIN)
-			load_fail("session %u: control: %s", p->number,
-			    strerror(errno));
-		if (n < 0)
-			p->control_writable = false;
-		else
-			buf_consume(&p->out, (size_t)n);
-	}
-}
-
-/* The index of each packet that was wholly sent since. */
-static void
-send_indexes(struct peer *p)
-{
-	struct relay_index rec;
-
-	for (; p->indexed < p->feed.next; p->indexed++) {
-		struct packet_id id = feed_packet(&p->feed, p->indexed);
-
-		shape_index(&p->options->shape, &id, &rec);
-		rec.stream = p->handles[id.stream];
-		relay_request_index(&p->out, PEER_MINOR, &rec);
-		expect(p, RELAY_CMD_send_index, id.stream);
-		p->in_flight++;
-		if (p->options->sent != NULL && p->number == 0)
-			p->options->sent[p->indexed] = clock_now_ns();
-	}
-}
-
-/* How many packets may be under way now: the window of indexes, the rate. */
+/* How many packets may be given now: the window of indexes, the rate. */
 static uint64_t
 allowance(const struct peer *p)
 {
+	const struct client_stats *s = client_stats(p->client);
+	const uint64_t under_way = p->given + s->beacons - s->indexes;
 	const uint64_t rate = p->options->rate;
-	uint64_t due, most = p->options->outstanding - p->in_flight;
+	uint64_t due, most;
 
-	if (p->in_flight >= p->options->outstanding)
+	if (under_way >= p->options->outstanding)
 		return 0;
+	most = p->options->outstanding - under_way;
 	if (rate == 0)
 		return most;
 	due = 1 + (uint64_t)((double)(clock_now_ns() - p->began_ns) *
 			     (double)rate / (double)NS_PER_S);
-	if (due <= p->feed.next)
+	if (due <= p->given)
 		return 0;
-	return due - p->feed.next < most ? due - p->feed.next : most;
+	return due - p->given < most ? due - p->given : most;
 }
 
 static void
-send_packets(struct peer *p)
+give_packets(struct peer *p)
 {
-	uint64_t most;
-	ssize_t n;
+	const struct shape *s = &p->options->shape;
+	const uint64_t total = shape_total(s);
 
-	while (p->data_writable && p->feed.next < feed_total(&p->feed) &&
-	       (most = allowance(p)) > 0) {
-		n = feed_send(&p->feed, p->data, most);
-		if (n < 0 && errno != EAGAIN)
-			load_fail(
-			    "session %u: data: %s", p->number, strerror(errno));
-		if (n < 0)
-			p->data_writable = false;
-		send_indexes(p);
+	for (uint64_t n = allowance(p); n > 0 && p->given < total; n--) {
+		const struct packet_id id = shape_nth(
+		    s, s->first + p->number, p->given);
+		const struct client_packet k = load_packet(s, &id);
+
+		if (!is_done(p, client_try_packet(p->client, id.stream, &k)))
+			return;
+		p->given++;
 	}
 }
 
 /* A beacon for each stream that has a packet (streaming 4.3). */
 static void
-send_beacons(struct peer *p)
+give_beacons(struct peer *p)
 {
-	const struct shape *s = &p->options->shape;
-	uint64_t now = clock_now_ns();
+	const unsigned n = p->options->shape.streams;
+	const uint64_t now = clock_now_ns();
 
-	if (!is_live(p) || now < p->beacon_ns)
-		return;
-	p->beacon_ns = now + p->options->beacon_ms * NS_PER_MS;
-	/* The earlier ones are not answered: a slow relay needs no more. */
-	if (p->n_expected + s->streams + p->options->outstanding > p->n_ring)
-		return;
-	for (unsigned i = 0; i < s->streams && i < p->indexed; i++) {
-		struct relay_index rec = { .stream = p->handles[i],
-			.net_seq = (p->indexed - 1 - i) / s->streams };
-
-		rec.timestamp_end = 1000 * (rec.net_seq + 1) + 999;
-		relay_request_index(&p->out, PEER_MINOR, &rec);
-		expect(p, RELAY_CMD_send_index, i);
-		p->in_flight++;
-		p->result->beacons++;
+	if (p->beacon == n && now >= p->beacon_ns) {
+		p->beacon_ns = now + p->options->beacon_ms * NS_PER_MS;
+		p->beacon = 0;
 	}
+	for (; p->beacon < n && p->beacon < p->given; p->beacon++) {
+		const uint64_t last = (p->given - 1 - p->beacon) / n;
+
+		if (!is_done(p, client_try_beacon(p->client, p->beacon,
+				    1000 * (last + 1) + 999, 0)))
+			return;
+	}
+	p->beacon = n;
+}
+
+static void
+run(struct peer *p)
+{
+	uint64_t before;
+
+	do {
+		before = p->given;
+		give_packets(p);
+		if (is_live(p))
+			give_beacons(p);
+		ready(p);
+	} while (p->given != before);
+}
+
+static void
+hold(struct peer *p)
+{
+	const bool is_asking = p->options->is_asking && p->number == 0 &&
+			       clock_now_ns() < p->wake_ns;
+	bool is_pending;
+
+	if (is_live(p))
+		give_beacons(p);
+	/* After an answer the next question. */
+	while (
+	    is_asking && is_done(p, client_try_pending(p->client, &is_pending)))
+		;
+	ready(p);
+}
+
+static void
+finish(struct peer *p)
+{
+	const struct client_stats *s = client_stats(p->client);
+
+	if (s->lost > 0)
+		load_fail("session %u: %llu packets were lost", p->number,
+		    (unsigned long long)s->lost);
+	p->result->packets += s->packets;
+	p->result->bytes += s->bytes;
+	p->result->beacons += s->beacons;
+	p->result->datagrams += s->datagrams;
+	p->result->resent += s->resent;
+	client_destroy(p->client);
+	p->client = NULL;
+}
+
+/* Do what the phase wants: is it over? */
+static bool
+is_over(struct peer *p)
+{
+	const struct load_options *o = p->options;
+
+	switch (p->phase) {
+	case PHASE_OPEN:
+		return client_is_open(p->client);
+	case PHASE_STREAMS:
+		if (p->added <= o->shape.streams + 1 && add_streams(p))
+			p->added = o->shape.streams + 2;
+		ready(p);
+		return p->added > o->shape.streams + 1 &&
+		       client_is_idle(p->client);
+	case PHASE_RUN:
+		run(p);
+		return p->given == shape_total(&o->shape) &&
+		       client_is_idle(p->client);
+	case PHASE_HOLD:
+		hold(p);
+		return clock_now_ns() >= p->wake_ns &&
+		       client_is_idle(p->client);
+	case PHASE_FINISH:
+		return is_done(p, client_try_finish(p->client));
+	case PHASE_DONE:
+		break;
+	}
+	return false;
+}
+
+static void
+enter(struct peer *p, enum phase phase)
+{
+	p->phase = phase;
+	if (phase == PHASE_RUN)
+		begin_run(p);
+	if (phase == PHASE_HOLD)
+		p->wake_ns = clock_now_ns() + p->options->hold_ms * NS_PER_MS;
+	if (phase == PHASE_DONE)
+		finish(p);
 }
 
 void
 peer_start(struct peer *p, const struct load_options *o, struct load_result *r,
     unsigned number, int epoll)
 {
-	const unsigned streams = o->shape.streams;
+	struct client_config config = {
+		.url = o->url,
+		.session_name = p->name,
+		.name_has_time = true, /* the directory gets no other */
+		.hostname = SHAPE_HOSTNAME,
+		.live_timer_us = o->beacon_ms * 1000,
+		.outstanding = o->outstanding,
+		.packets = o->outstanding < CLIENT_PACKETS ? o->outstanding
+							   : CLIENT_PACKETS,
+		.timeout_ms = TIMEOUT_MS,
+		.ask_ms = ASK_MS,
+		.watch = &p->watch,
+		.udp = o->is_udp,
+		.resend = o->is_udp,
+		.fragment_size = o->fragment,
+	};
 
-	*p = (struct peer){ .options = o, .result = r, .number = number };
-	p->data = -1;
-	p->n_ring = o->outstanding + 2 * streams + 16;
-	p->expected = calloc(p->n_ring, sizeof(*p->expected));
-	p->handles = calloc(streams + 1, sizeof(*p->handles));
-	if (p->expected == NULL || p->handles == NULL)
+	*p = (struct peer){
+		.options = o, .result = r, .number = number, .epoll = epoll
+	};
+	p->watch = (struct client_watch){ .opened = opened,
+		.index_sent = o->sent != NULL && number == 0 ? index_sent
+							     : NULL,
+		.index_answered = index_answered,
+		.arg = p };
+	/* Beacons do not take the place of packets. */
+	if (is_live(p))
+		config.outstanding += o->shape.streams;
+	shape_session_name(o->shape.first + number, p->name);
+	if (client_create(&p->client, &config) != OK)
 		load_fail("out of memory");
-	p->feed = (struct feed){ &o->shape, o->shape.first + number, p->handles,
-		0, 0 };
-	p->control = connect_to(&o->control);
-	watch(p, p->control, false, epoll);
-	enter(p, PHASE_HELLO, epoll);
+	(void)is_done(p, client_start(p->client));
 }
 
 void
-peer_event(struct peer *p, bool is_data, uint32_t events)
+peer_event(struct peer *p, bool is_data, short events)
 {
-	if (p->phase == PHASE_DONE)
-		return;
-	if (is_data) {
-		if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-			load_fail(
-			    "session %u: the relay closed data", p->number);
-		p->data_writable = true;
-		return;
-	}
-	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		p->control_readable = true;
-	if (events & EPOLLOUT)
-		p->control_writable = true;
+	if (is_data)
+		p->data |= events;
+	else
+		p->control |= events;
 }
 
 void
-peer_step(struct peer *p, int epoll)
+peer_step(struct peer *p)
 {
-	enum phase before;
-
 	if (p->phase == PHASE_DONE)
 		return;
-	receive(p);
-	/* A phase that asks nothing is over at once. */
-	do {
-		before = p->phase;
-		if (p->phase == PHASE_RUN)
-			send_packets(p);
-		if (p->phase == PHASE_RUN || p->phase == PHASE_HOLD)
-			send_beacons(p);
-		if (p->phase == PHASE_HOLD && p->options->is_asking &&
-		    p->number == 0 && p->n_expected == 0 &&
-		    next_phase(p) == PHASE_HOLD)
-			ask_pending(p);
-		if (p->n_expected == 0 && next_phase(p) != p->phase)
-			enter(p, next_phase(p), epoll);
-	} while (p->phase != before && p->phase != PHASE_DONE);
+	ready(p);
+	while (p->phase != PHASE_DONE && is_over(p))
+		enter(p, p->phase + 1);
 	if (p->phase != PHASE_DONE)
-		flush(p);
+		ready(p);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One session of the load: the tracer's side of one control and one data
- * connection, relay protocol 2.11, as a machine that never blocks. Each phase
- * begins when all that the phase before asked is answered (streaming 8.1).
+ * One session of the load: a client (tools/client/client.h) that is given the
+ * packets of the shape, never more at a time than may be outstanding.
  */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
@@ -10,66 +9,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buf.h"
-#include "tests/bench/feed.h"
 #include "tests/bench/load.h"
+#include "tools/client/client.h"
 
 enum phase {
-	PHASE_HELLO,
-	PHASE_CREATE,
-	PHASE_CHUNK,
+	PHASE_OPEN,
 	PHASE_STREAMS,
 	PHASE_RUN,  /* packets and their indexes */
 	PHASE_HOLD, /* all is accepted; connections stay open */
-	PHASE_ASK,  /* is data pending? */
-	PHASE_WAIT, /* it is: ask again in a while */
-	PHASE_CLOSE,
+	PHASE_FINISH,
 	PHASE_DONE,
 };
-
-/* A reply that will come; they come in the order of the requests. */
-struct expected {
-	uint8_t kind;	 /* of enum relay_cmd */
-	uint32_t stream; /* of add_stream */
-	uint64_t sent_ns;
-};
-
-#define PEER_MINOR 11
 
 struct peer {
 	const struct load_options *options;
 	struct load_result *result;
 	unsigned number;
+	int epoll;
 	enum phase phase;
-	int control, data;
-	bool control_readable, control_writable, data_writable;
-	struct buf in, out; /* of control */
+	short control, data; /* events that the client was not told of */
+	struct client *client;
+	struct client_watch watch;
+	char name[SHAPE_NAME_MAX];
 
-	struct expected *expected; /* ring of n_ring */
-	unsigned n_ring, first, n_expected;
-
-	uint64_t session_id;
-	uint64_t *handles; /* of the data streams, then of metadata */
-	struct feed feed;
-	uint64_t indexed;   /* packets whose index was sent */
+	unsigned added;	    /* streams, metadata's last */
+	uint64_t given;	    /* packets */
 	uint64_t began_ns;  /* PHASE_RUN */
-	uint64_t wake_ns;   /* PHASE_HOLD, PHASE_WAIT */
-	uint64_t beacon_ns; /* when the next is due */
-	unsigned in_flight; /* indexes that are not answered */
-	bool is_pending;    /* an answer of PHASE_ASK */
-	unsigned n_waits;   /* times that it was */
+	uint64_t wake_ns;   /* PHASE_HOLD */
+	uint64_t beacon_ns; /* when the next beacons are due */
+	unsigned beacon;    /* the stream of the next one now due */
 };
 
-/* Connects control. Both connections are watched with EPOLL; an event's data is
- * NUMBER * 2, + 1 for the data connection. */
+/* Begins to connect. Both connections are watched with EPOLL; an event's data
+ * is NUMBER * 2, + 1 for the data connection. P stays where it is. */
 void peer_start(struct peer *p, const struct load_options *o,
     struct load_result *r, unsigned number, int epoll);
-/* EVENTS of epoll(7) on one of its two connections. */
-void peer_event(struct peer *p, bool is_data, uint32_t events);
+/* EVENTS of epoll(7) on one of its two connections; then step. */
+void peer_event(struct peer *p, bool is_data, short events);
 /* Do what can be done now; also when time has passed. */
-void peer_step(struct peer *p, int epoll);
-
-/* What is in p->in: the replies, as far as they are whole. */
-void peer_take_replies(struct peer *p);
+void peer_step(struct peer *p);
 
 #endif

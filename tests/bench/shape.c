@@ -2,34 +2,31 @@
 #include "tests/bench/shape.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "proto/relay.h"
+#include "tests/bench/mix.h"
 
 /* The noise repeats after a prime, which no packet size divides. */
 #define PERIOD 65521
-#define TABLE (1024 * 1024)
 
-static uint8_t table[TABLE];
+static uint8_t *table; /* a period, and a packet */
 
-/* splitmix64 */
-static uint64_t
-mix(uint64_t x)
+bool
+shape_init(const struct shape *s)
 {
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
+	const size_t n = PERIOD + (size_t)s->size;
 
-void
-shape_init(void)
-{
+	table = malloc(n);
+	if (table == NULL)
+		return false;
 	for (size_t i = 0; i < PERIOD; i++)
 		table[i] = (uint8_t)mix(i);
-	for (size_t i = PERIOD; i < TABLE; i++)
+	for (size_t i = PERIOD; i < n; i++)
 		table[i] = table[i - PERIOD];
+	return true;
 }
 
 void
@@ -60,14 +57,13 @@ shape_tag(const struct packet_id *id, uint8_t out[SHAPE_TAG])
 		out[i] = (uint8_t)(words[i / 8] >> (56 - i % 8 * 8));
 }
 
-struct iovec
-shape_run(const struct packet_id *id, uint64_t offset, size_t n)
+const uint8_t *
+shape_noise(const struct packet_id *id, uint64_t offset)
 {
 	const uint64_t whose = mix(
 	    mix(((uint64_t)id->session << 32) + id->stream) + id->packet);
-	const size_t at = (whose % PERIOD + offset) % PERIOD;
 
-	return (struct iovec){ table + at, n < TABLE - at ? n : TABLE - at };
+	return table + whose % PERIOD + offset;
 }
 
 bool
@@ -88,16 +84,7 @@ shape_check(
 		p += part;
 		n -= part;
 	}
-	while (n > 0) {
-		struct iovec run = shape_run(id, offset, n);
-
-		if (memcmp(p, run.iov_base, run.iov_len) != 0)
-			return false;
-		offset += run.iov_len;
-		p += run.iov_len;
-		n -= run.iov_len;
-	}
-	return true;
+	return n == 0 || memcmp(p, shape_noise(id, offset), n) == 0;
 }
 
 void

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 struct relay_index;
 
@@ -42,12 +41,28 @@ void shape_session_name(unsigned session, char out[SHAPE_NAME_MAX]);
 void shape_channel_name(unsigned stream, char out[SHAPE_NAME_MAX]);
 void shape_metadata(unsigned session, char out[SHAPE_NAME_MAX]);
 
-/* Once, before the functions below. */
-void shape_init(void);
+/* How many packets a session has. */
+static inline uint64_t
+shape_total(const struct shape *s)
+{
+	return s->packets * s->streams;
+}
+
+/* Which packet is the Nth of a session's? Packet 0 of every stream, packet 1 of
+ * every stream, and so on. */
+static inline struct packet_id
+shape_nth(const struct shape *s, unsigned session, uint64_t n)
+{
+	return (struct packet_id){ session, (unsigned)(n % s->streams),
+		n / s->streams };
+}
+
+/* Once, before the functions below: makes the noise that one packet of S can
+ * be. False: out of memory. */
+bool shape_init(const struct shape *s);
 void shape_tag(const struct packet_id *id, uint8_t out[SHAPE_TAG]);
-/* The packet's bytes from OFFSET (at least SHAPE_TAG) on: as many as lie in one
- * piece, at least one, at most N. */
-struct iovec shape_run(const struct packet_id *id, uint64_t offset, size_t n);
+/* The packet's bytes from OFFSET (at least SHAPE_TAG) to its end. */
+const uint8_t *shape_noise(const struct packet_id *id, uint64_t offset);
 /* Are the N bytes at P those of the packet from OFFSET on? */
 bool shape_check(
     const struct packet_id *id, uint64_t offset, const uint8_t *p, size_t n);

@@ -106,7 +106,8 @@ main(int argc, char **argv)
 
 	view_options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
-	shape_init();
+	if (!shape_init(&o.shape))
+		view_fail("out of memory");
 	raise_descriptors();
 	if (o.sent_path != NULL)
 		o.sent = map_sent(&o);

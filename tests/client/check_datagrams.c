@@ -29,7 +29,7 @@ open_pair(int fds[2])
 }
 
 /* Packets of N bytes in fragments: those of the same size, shorter ones at
- * their ends, and an empty one. */
+ * their ends, and an empty one. The front of each packet stands elsewhere. */
 static unsigned
 put_fragments(
     struct datagrams *d, uint64_t seq, uint32_t size, uint32_t fragment)
@@ -37,15 +37,20 @@ put_fragments(
 	unsigned n = 0;
 
 	for (uint32_t at = 0; at == 0 || at < size; at += fragment, n++) {
+		const uint32_t len = size - at < fragment ? size - at
+							  : fragment;
+		const uint32_t front = (uint32_t)(seq % 3) * 16;
+		const uint32_t head = at == 0 && len >= front ? front : 0;
 		const struct udp_header h = { .stream = 5,
+			.head = payload,
+			.head_len = head,
 			.net_seq = seq,
 			.size = size,
 			.padding = 3,
 			.offset = at,
 			.token = { { 9 } },
-			.payload = payload + at,
-			.payload_len = size - at < fragment ? size - at
-							    : fragment };
+			.payload = payload + at + head,
+			.payload_len = len - head };
 
 		datagrams_put(d, &h);
 	}

@@ -12,14 +12,22 @@
 
 static uint8_t bytes[PACKETS * 1000];
 
-/* Sizes of every kind; packet N begins at byte N * 1000. */
+/* Sizes of every kind, of packets and of heads; packet N begins at byte N *
+ * 1000. */
 static struct client_packet
 packet(unsigned n)
 {
-	return (struct client_packet){ .data = bytes + n * (size_t)1000,
-		.size = n * 37 % 900,
+	const uint8_t *at = bytes + n * (size_t)1000;
+	struct client_packet p = { .size = n * 37 % 900,
 		.padding = n,
 		.index = { .stream = 100 + n % 3, .net_seq = n / 3 } };
+
+	p.head_size = n * 5 % (PACKET_HEAD_MAX + 1);
+	if (p.head_size > p.size)
+		p.head_size = p.size;
+	memcpy(p.head, at, p.head_size);
+	p.data = at + p.head_size;
+	return p;
 }
 
 static void
@@ -36,7 +44,7 @@ expect_packet(struct reader *r, unsigned n)
 	ck_assert_uint_eq(h.padding, want.padding);
 	p = reader_take(r, h.size);
 	ck_assert_ptr_nonnull(p);
-	ck_assert_mem_eq(p, want.data, want.size);
+	ck_assert_mem_eq(p, bytes + n * (size_t)1000, want.size);
 }
 
 /* Row: so many bytes leave with one call. */

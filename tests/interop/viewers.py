@@ -302,19 +302,26 @@ def viewers_ring_of_one(w):
 
 @scenario(reference=False, compare_tree=False)
 def viewers_interrupted(w):
-    """Ctrl-C at any time: the count of clients is right at once"""
+    """Ctrl-C at any time, before a process begins, beside a busy one, beside
+    its remains: babeltrace2 ends with its status for it, and the count of
+    clients is right at once"""
     begin(w, "vint", "--live=200000")
     await_session(w, "vint")
-    app = w.app(0, 3000, microseconds=2000)
     chance = random.Random(5)
-    for _ in range(8):
+    app = None
+    for n in range(13):
+        if n == 3:
+            app = w.app(0, 3000, microseconds=2000)
+        elif n == 10:
+            app.kill()
         viewer = attach(w, "vint")[0]
         time.sleep(chance.random() * 0.5)
         viewer.child.send_signal(signal.SIGINT)
-        viewer.child.wait(5)
+        if viewer.child.wait(5) != 2:
+            raise Failure("interrupted %d: status %d" % (
+                n, viewer.child.returncode))
         wait_for("no client", lambda: tree.listed(w, "vint")[1] == 0,
                  timeout=3)
-    app.kill()
     w.lttng("destroy", "vint")
 
 
@@ -330,6 +337,24 @@ def viewers_relay_ends(w):
     w.relay.stop(timeout=5)
     for viewer in viewers:
         viewer.finish(5, statuses=(0, 1))
+    app.kill()
+
+
+@scenario(reference=False, compare_tree=False)
+def viewers_tracer_killed(w):
+    """the consumer daemon is killed: viewers see what it had sent, and end"""
+    begin(w, "vtracer", "--live=100000")
+    await_session(w, "vtracer")
+    viewers = attach(w, "vtracer", ["babeltrace2"] * 2)
+    app = w.app(0, 5000, microseconds=1000)
+    for viewer in viewers:
+        wait_seen(viewer, 300)
+    for pid in w.consumerds():
+        os.kill(pid, signal.SIGKILL)
+    for viewer in viewers:
+        got = viewer.finish(20)
+        if len(got) < 300 or got != list(range(len(got))):
+            raise Failure("saw %s" % tree.span(got))
     app.kill()
 
 

@@ -36,12 +36,17 @@ class Failure(Exception):
     """What a test finds wrong, in words."""
 
 
+class Skipped(Exception):
+    """Why a test cannot run on this machine."""
+
+
 def can_unshare():
-    """May this process make namespaces?"""
+    """May this process make namespaces, and what is needed in them?"""
     if os.geteuid() != 0:
         return False
-    probe = UNSHARE + ["mount", "-t", "tmpfs", "tmpfs", "/run"]
+    probe = UNSHARE + [sys.executable, "-c", "import world; world.enter()"]
     return subprocess.run(probe, stdin=subprocess.DEVNULL,
+                          cwd=os.path.dirname(os.path.abspath(__file__)),
                           stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0
 
@@ -314,6 +319,7 @@ class World:
         self.sessiond = None
         self.apps = []
         self.children = []      # others, to be ended with the world
+        self.notes = []         # to be shown under the test's line
         self.commands = []      # of lttng: dict of argv, status, output, s
 
     def env(self, more=None):

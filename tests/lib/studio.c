@@ -39,10 +39,10 @@ tell(struct live_door *d, enum live_news what, void *object)
 	MUST(n != NULL);
 	n->what = what;
 	n->object = object;
-	if (what == LIVE_NEWS_SESSION || what == LIVE_NEWS_SESSION_ENDED)
-		live_session_get(object);
-	else
+	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_STREAM_CLOSED)
 		live_stream_get(object);
+	else
+		live_session_get(object);
 	if (what == LIVE_NEWS_STREAM)
 		s->n_waiting++;
 	gallery_told(&s->gallery, what);
@@ -81,6 +81,8 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	MUST(shard_create(&s->shard, &config, &store) == OK);
 	gallery_init(
 	    &s->gallery, 4, holds_replies, max_viewers, &s->viewer_ids);
+	/* Streams are announced at once; a test may change it. */
+	s->gallery.quiet_ns = 0;
 	rcu_register_thread();
 }
 

@@ -329,21 +329,31 @@ ask_metadata(const struct stream *t)
 	return scene_ask(LIVE_CMD_get_metadata, scene_id(t));
 }
 
+/* By babeltrace 1.5 (0), which asks without end. babeltrace2 (1) aborts when
+ * it is interrupted here. */
 START_TEST(metadata_is_waited_for_until_there_is_some)
 {
 	struct stream *t;
 
 	scene_open(true);
+	if (_i == 0) {
+		viewer_destroy(scene.viewer);
+		scene.viewer = scene_viewer(false, 4);
+	}
 	t = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
 	session_publish(scene.session);
 	studio_deliver_all(&scene.studio);
 	ck_assert_uint_eq(
 	    scene_attach(scene.viewer, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < (_i == 0 ? 1 : 10); i++) {
 		ck_assert_int_eq(ask_metadata(t), LIVE_REPLY);
 		ck_assert_uint_eq(
 		    studio_u32(&scene.out, 8), LIVE_METADATA_NO_NEW);
 		ck_assert_uint_eq(studio_u64(&scene.out, 0), 0);
+	}
+	if (_i == 1) {
+		scene_close();
+		return;
 	}
 	ck_assert_int_eq(ask_metadata(t), LIVE_HOLD);
 	ck_assert_ptr_eq(scene.held.source, t->metadata);
@@ -537,13 +547,16 @@ END_TEST
  */
 START_TEST(no_time_is_given_while_a_publication_is_under_way)
 {
-	scene_open_attached(_i < 2); /* held or not, it waits */
+	scene_open_attached(_i < 2);
 	add_trace();
 	if (_i % 2 == 0)
 		studio_beacon(scene.data, 60);
 	else
 		packet(0);
-	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	if (_i < 2)
+		ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	else
+		assert_index(LIVE_INDEX_RETRY, 0);
 	while (scene.studio.n_waiting > 0)
 		ck_assert(studio_deliver(&scene.studio));
 	ck_assert_int_eq(ask_index(), LIVE_REPLY);
@@ -613,7 +626,7 @@ main(void)
 		{ a_nothing_at_its_limit_is_an_ordinary_one, 0, 0 },
 		{ new_streams_are_waited_for_without_data_streams, 0, 0 },
 		{ new_streams_beside_data_streams_do_not_count, 0, 0 },
-		{ metadata_is_waited_for_until_there_is_some, 0, 0 },
+		{ metadata_is_waited_for_until_there_is_some, 2, 0 },
 		{ a_published_stream_is_news, 0, 0 },
 		{ a_published_stream_without_metadata_is_none, 0, 0 },
 		{ an_empty_ok_once_for_a_viewer_that_ignores_the_flag, 0, 0 },

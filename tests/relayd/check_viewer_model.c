@@ -154,6 +154,8 @@ add_position(struct m_viewer *v, unsigned i, bool at_end)
 static void
 learn(enum live_news what, const void *object)
 {
+	if (what == LIVE_NEWS_NONE_ADDED)
+		return;
 	for (unsigned k = 0; k < SESSIONS; k++)
 		if (sessions[k].live == object) {
 			sessions[k].in_gallery = what == LIVE_NEWS_SESSION;
@@ -350,9 +352,13 @@ next_index(struct m_viewer *v, unsigned i)
 	bool waits = must_wait(v, i);
 	struct live_index want, got;
 
-	CHECK((ask(v, &q) == LIVE_HOLD) == waits, "stream %u waits: %d", i,
-	    waits);
+	CHECK(ask(v, &q) == LIVE_REPLY, "stream %u", i);
 	if (waits) {
+		/* Replies are not held here: to be asked again. */
+		got = studio_index_of(&out);
+		CHECK(got.status == LIVE_INDEX_RETRY && got.flags == 0,
+		    "stream %u waits: status %u, flags %u", i, got.status,
+		    got.flags);
 		for (int k = 0; k < SESSIONS; k++)
 			if (sessions[k].session != NULL)
 				publish_streams(&sessions[k]);

@@ -195,9 +195,41 @@ def what_is_listed():
             conn.close()
 
 
+def a_publication_lets_go_at_once():
+    """A viewer asks while streams are added; it is answered with their
+    publication, not a second later."""
+    with relay.Daemon() as daemon:
+        w = Watched(daemon)
+        slow = 0
+        for n in range(40):
+            w.session.packet()
+            w.session.wait_written()
+            path = f"ust/pid/{n}"
+            new = w.session.add("c", path=path)
+            meta = w.session.add("metadata", path=path)
+            w.session.control.metadata(meta, b"meta")
+            equal(w.session.control.index(new, 0, 0, end=n), relay.OK,
+                  "beacon")
+            w.viewer.send(viewer.id_request(viewer.NEXT_INDEX, w.stream))
+            time.sleep(0.002)
+            began = time.monotonic()
+            equal(w.session.control.code(relay.STREAMS_SENT), relay.OK,
+                  "STREAMS_SENT")
+            equal(viewer.Index(*w.viewer.unpack(">7QII")).status, viewer.OK,
+                  "index")
+            slow += time.monotonic() - began > 0.5
+            equal(len(w.viewer.new_streams(w.id)[1]), 2, "new streams")
+            for handle in (new, meta):
+                equal(w.session.control.close_stream(handle), relay.OK,
+                      "close")
+        equal(slow, 0, "answers that took half a second")
+        w.session.finish()
+        w.viewer.close()
+
+
 CASES = [peers_before_2_11, sessions_of_one_name,
          replies_wait_for_no_acknowledgement, requests_in_any_order,
-         what_is_listed]
+         what_is_listed, a_publication_lets_go_at_once]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

@@ -12,14 +12,11 @@
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
-/* Requests that are no indexes: more of them are not asked at once. */
-#define OTHER_REQUESTS 64
 /* Of metadata that waits, unless one piece is larger. */
 #define CONTROL_MAX (1024 * 1024)
 
-/* Of packets that wait; what a rate brings in a tenth of a second, or the end
- * of a slow session would be long in coming. */
-#define QUEUE_MAX (1024 * 1024)
+/* Of packets that wait, what a rate brings in a tenth of a second, or the end
+ * of a slow session would be long in coming; but not less than this. */
 #define QUEUE_LEAST (64 * 1024)
 
 enum status
@@ -57,10 +54,15 @@ client_create(struct client **out, const struct client_config *config)
 	if (c->config.timeout_ms == 0)
 		c->config.timeout_ms = CLIENT_TIMEOUT_MS;
 	pace_init(&c->pace, config->rate, clock_now_ns());
+	if (c->config.packets == 0)
+		c->config.packets = CLIENT_PACKETS;
+	if (c->config.ask_ms == 0)
+		c->config.ask_ms = 1;
+	/* One more for UDP_STATUS. */
 	st = dialog_init(
-	    &c->dialog, RELAY_MINOR, c->config.outstanding + OTHER_REQUESTS);
+	    &c->dialog, RELAY_MINOR, c->config.outstanding + CLIENT_OTHERS + 1);
 	if (st == OK)
-		st = outbox_init(&c->outbox, CLIENT_PACKETS);
+		st = outbox_init(&c->outbox, c->config.packets);
 	if (st != OK) {
 		client_destroy(c);
 		return st;
@@ -116,15 +118,23 @@ client_is_idle(const struct client *c)
 	       buf_len(&c->dialog.out) == 0 && client_udp_is_idle(c);
 }
 
-/* May something else than an index be asked now? OK, E_BUSY or the failure. */
-static enum status
-may_ask(const struct client *c)
+enum status
+client_may_ask(const struct client *c)
 {
 	if (c->failed != OK)
 		return c->failed;
-	if (!client_is_open(c) || c->dialog.n - c->in_flight >= OTHER_REQUESTS)
+	if (!client_is_open(c) || c->dialog.n - c->in_flight >= CLIENT_OTHERS)
 		return E_BUSY;
 	return OK;
+}
+
+void
+client_opened(const struct client *c, int fd)
+{
+	const struct client_watch *w = c->config.watch;
+
+	if (w != NULL && w->opened != NULL)
+		w->opened(w->arg, fd, fd == c->data);
 }
 
 static struct client_stream *
@@ -147,7 +157,7 @@ enum status
 client_try_add_stream(
     struct client *c, const char *path, const char *channel, unsigned *number)
 {
-	enum status st = may_ask(c);
+	enum status st = client_may_ask(c);
 	struct client_stream *s;
 
 	if (st != OK)
@@ -165,7 +175,7 @@ client_try_add_stream(
 enum status
 client_try_streams_sent(struct client *c)
 {
-	enum status st = may_ask(c);
+	enum status st = client_may_ask(c);
 
 	if (st == OK)
 		relay_request_empty(
@@ -201,17 +211,20 @@ client_try_metadata(
 	return OK;
 }
 
+/* What waits leaves with one call, if it may. */
 static bool
-has_room(const struct client *c)
+has_room(const struct client *c, uint32_t size)
 {
-	uint64_t most = QUEUE_MAX;
+	uint64_t most = CLIENT_QUEUE_MAX;
 
 	if (c->config.rate != 0 && c->config.rate / 10 < most)
 		most = c->config.rate / 10;
 	if (most < QUEUE_LEAST)
 		most = QUEUE_LEAST;
-	return !outbox_is_full(&c->outbox) && c->outbox.waiting < most &&
-	       client_udp_has_room(c);
+	if (c->outbox.waiting > 0 &&
+	    c->outbox.waiting + DATA_HEADER_LEN + size > most)
+		return false;
+	return !outbox_is_full(&c->outbox) && client_udp_has_room(c);
 }
 
 enum status
@@ -224,7 +237,7 @@ client_try_packet(
 
 	if (s == NULL)
 		return why;
-	if (!has_room(c))
+	if (!has_room(c, packet->size))
 		return E_BUSY;
 	p.index.stream = s->handle;
 	p.index.net_seq = s->next_seq++;

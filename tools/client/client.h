@@ -15,13 +15,14 @@
  *
  * One with many sessions calls client_start() instead of client_open(), the
  * client_try_*(), and client_work(c, 0) whenever a descriptor of
- * client_pollfds() is ready or its time has come.
+ * client_pollfds() is ready or its time has come; or, with epoll(7), what is
+ * said at client_ready().
  *
  * Memory is bounded: packets are not copied, at most CLIENT_PACKETS of them
  * wait, and about 1 MiB, requests without an answer are counted; packets that
- *may have to be sent again are bounded by half of what the relay holds for a
- *session. A failure is final: every later call returns it, and client_error()
- *says what it was. One thread per client.
+ * may have to be sent again are bounded by half of what the relay holds for a
+ * session. A failure is final: every later call returns it, and client_error()
+ * says what it was. One thread per client.
  */
 #ifndef CLIENT_CLIENT_H
 #define CLIENT_CLIENT_H
@@ -43,14 +44,33 @@
 
 struct client;
 
+/* What a program with many sessions may want to be told; each may be NULL. They
+ * are called from within client_start(), client_ready() and client_work(). */
+struct client_watch {
+	/* A socket was made, the control connection's or the data's: to be
+	 * watched edge-triggered until it is closed. */
+	void (*opened)(void *arg, int fd, bool is_data);
+	/* The index of this packet goes out now. */
+	void (*index_sent)(void *arg, unsigned stream, uint64_t net_seq);
+	/* An index, or a beacon, was answered after so many ns. */
+	void (*index_answered)(void *arg, uint64_t ns);
+	void *arg;
+};
+
 struct client_config {
 	struct url url;
-	const char *session_name; /* the relay appends the time */
+	const char *session_name; /* the relay appends the time, unless
+				     name_has_time */
 	const char *hostname;
 	uint32_t live_timer_us; /* 0: not live */
+	bool name_has_time;	/* nothing is appended to it */
 	unsigned outstanding;	/* indexes without an answer; 0: default */
+	unsigned packets;	/* that wait; 0: CLIENT_PACKETS */
 	unsigned timeout_ms;	/* without any progress; 0: default */
-	uint64_t rate;		/* bytes of packets per second; 0: no limit */
+	unsigned ask_ms; /* before asking again whether all is on disk, twice as
+			    long each time, at most 128-fold; 0: 1 */
+	uint64_t rate;	 /* bytes of packets per second; 0: no limit */
+	const struct client_watch *watch; /* borrowed; NULL: none */
 
 	bool udp;		 /* packets go as datagrams (udp 1 to 5) */
 	bool resend;		 /* what was lost is sent again */
@@ -96,6 +116,16 @@ unsigned client_pollfds(
     struct client *c, struct pollfd out[CLIENT_POLLFDS], uint64_t *at_ns);
 
 /*
+ * Another way, for who watches thousands: each socket that watch->opened()
+ * tells of is added to an epoll(7) once, edge-triggered, for input and output.
+ * What it reports of the two (0: nothing) is given here, also after
+ * client_try_*() took something, and when the time of client_pollfds() has
+ * come; all that can be moved without waiting is moved.
+ */
+enum status client_ready(
+    struct client *c, short control, short data) MUST_CHECK;
+
+/*
  * A stream in the folder PATH of the session; streams with the same path are
  * one trace, one of them is called "metadata". Streams are numbered from 0 in
  * the order they are added: *NUMBER. Viewers see those added so far once
@@ -116,6 +146,13 @@ enum status client_try_beacon(struct client *c, unsigned number,
     uint64_t timestamp, uint64_t ctf_stream) MUST_CHECK;
 /* Is all that was given sent and answered? */
 bool client_is_idle(const struct client *c);
+/* Has the relay not yet everything on disk? (BEGIN_DATA_PENDING, DATA_PENDING
+ * of each stream, END_DATA_PENDING.) OK: *IS_PENDING is the answer; E_BUSY: it
+ * is not here, call again. Not once client_try_finish() was called. */
+enum status client_try_pending(struct client *c, bool *is_pending) MUST_CHECK;
+/* OK: all was sent, is on disk, and the streams and the trace chunk are closed.
+ * E_BUSY: not yet, call again. Nothing may be given any more. */
+enum status client_try_finish(struct client *c) MUST_CHECK;
 
 /* The same, waiting. E_IO also when nothing moved for so long as configured. */
 enum status client_open(struct client *c) MUST_CHECK;

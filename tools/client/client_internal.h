@@ -12,6 +12,11 @@
 #include "tools/client/pace.h"
 
 #define CLIENT_MINOR_MIN 11
+/* Requests that are no indexes: more of them are not asked at once. */
+#define CLIENT_OTHERS 64
+/* Bytes of packets that wait, unless one is larger: 1 MiB, as the relay reads
+ * at a time, and headers. */
+#define CLIENT_QUEUE_MAX (1024 * 1024 + CLIENT_PACKETS * DATA_HEADER_LEN)
 
 /* Each begins when all that was asked before is answered. */
 enum client_phase {
@@ -32,6 +37,23 @@ struct client_stream {
 	bool is_metadata;
 	struct held held; /* with resending only */
 	uint64_t lost;	  /* packets, so far as the relay has said */
+};
+
+/* One time of asking whether data is pending. */
+struct client_round {
+	unsigned next;	  /* 0: the beginning; stream + 1; the end */
+	bool is_pending;  /* an answer so far */
+	bool is_answered; /* the end is */
+};
+
+/* The steps of client_try_finish(). */
+struct client_end {
+	unsigned step;
+	uint64_t began_ns; /* asking; 0: not yet */
+	uint64_t again_ns; /* when to ask again; 0: now */
+	unsigned rounds;
+	bool has_asked;	  /* for losses; for the end of the chunk */
+	unsigned closing; /* of metadata streams, then of the others */
 };
 
 struct client {
@@ -55,7 +77,9 @@ struct client {
 	struct client_stream *streams;
 	unsigned n_streams, cap_streams;
 	uint64_t session_id;
-	bool is_pending; /* an answer to DATA_PENDING */
+	bool is_readable; /* control; edge-triggered */
+	struct client_round round;
+	struct client_end end;
 	char path[RELPATH_MAX];
 	uint64_t moved_ns; /* when anything last did */
 };
@@ -65,6 +89,11 @@ enum status client_fail(struct client *c, enum status st, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* The same, then ": " and the text of errno. */
 enum status client_fail_errno(struct client *c, const char *what);
+
+/* May something else than an index be asked now? OK, E_BUSY or the failure. */
+enum status client_may_ask(const struct client *c);
+/* Tell who watches of a new socket. */
+void client_opened(const struct client *c, int fd);
 
 /* client_start.c: begin the next phase when this one is over. */
 enum status client_advance(struct client *c) MUST_CHECK;

@@ -8,8 +8,6 @@
 #include "tools/client/client_internal.h"
 
 #define READ_SIZE 16384
-/* Of one writev: the relay reads as much at a time. */
-#define WRITE_MAX (1024 * 1024)
 
 static void
 moved(struct client *c)
@@ -51,6 +49,7 @@ receive(struct client *c)
 	if (at == NULL)
 		return client_fail(c, E_NOMEM, "out of memory");
 	n = recv(c->control, at, READ_SIZE, MSG_DONTWAIT);
+	c->is_readable = n == READ_SIZE;
 	if (n == 0)
 		return client_fail(
 		    c, E_IO, "the relay closed the control connection");
@@ -68,6 +67,7 @@ receive(struct client *c)
 static enum status
 send_indexes(struct client *c)
 {
+	const struct client_watch *w = c->config.watch;
 	const struct outbox_item *i;
 	enum status st = OK;
 
@@ -76,6 +76,9 @@ send_indexes(struct client *c)
 		relay_request_index(
 		    dialog_ask(&c->dialog, RELAY_CMD_send_index, 0),
 		    c->dialog.minor, &i->packet.index);
+		if (w != NULL && w->index_sent != NULL)
+			w->index_sent(
+			    w->arg, i->stream, i->packet.index.net_seq);
 		c->in_flight++;
 		c->stats.packets++;
 		c->stats.bytes += i->packet.size;
@@ -96,8 +99,8 @@ send_data(struct client *c)
 
 		if (most == 0)
 			return OK;
-		n = outbox_send(
-		    &c->outbox, c->data, most < WRITE_MAX ? most : WRITE_MAX);
+		n = outbox_send(&c->outbox, c->data,
+		    most < CLIENT_QUEUE_MAX ? most : CLIENT_QUEUE_MAX);
 		if (n >= 0) {
 			pace_spend(&c->pace, (size_t)n);
 			moved(c);
@@ -127,6 +130,8 @@ move(struct client *c)
 static uint64_t
 wake_ns(const struct client *c)
 {
+	if (c->end.again_ns != 0)
+		return c->end.again_ns;
 	if (c->config.udp)
 		return c->data < 0 ? UINT64_MAX : client_udp_wake_ns(c);
 	if (c->data_full || c->outbox.waiting == 0)
@@ -191,7 +196,9 @@ control_event(struct client *c, short events)
 		return client_connected(c);
 	if (events & POLLOUT)
 		c->control_full = false;
-	return events & ~POLLOUT ? receive(c) : OK;
+	if (events & POLLIN)
+		c->is_readable = true;
+	return events & ~(POLLOUT | POLLIN) ? receive(c) : OK;
 }
 
 static enum status
@@ -210,6 +217,25 @@ data_event(struct client *c, short events)
 		return OK;
 	return client_fail(c, E_IO, "the relay closed the data connection%s%s",
 	    err != 0 ? ": " : "", err != 0 ? strerror(err) : "");
+}
+
+enum status
+client_ready(struct client *c, short control, short data)
+{
+	enum status st = c->failed;
+
+	if (st == OK)
+		st = control_event(c, control);
+	if (st == OK && c->data >= 0)
+		st = data_event(c, data);
+	if (st == OK)
+		st = move(c);
+	while (st == OK && c->is_readable && wants_answers(c)) {
+		st = receive(c);
+		if (st == OK)
+			st = move(c);
+	}
+	return st;
 }
 
 /* Until AT_NS at the latest; rounded up, or it would be a busy wait. */
@@ -244,8 +270,6 @@ client_work(struct client *c, int timeout_ms)
 	n = client_pollfds(c, fds, &at_ns);
 	if (poll(fds, n, shorten(timeout_ms, at_ns)) < 0 && errno != EINTR)
 		return client_fail_errno(c, "poll");
-	for (unsigned i = 0; i < n && st == OK; i++)
-		st = fds[i].fd == c->data ? data_event(c, fds[i].revents)
-					  : control_event(c, fds[i].revents);
-	return st == OK ? move(c) : st;
+	return client_ready(
+	    c, n > 0 ? fds[0].revents : 0, n > 1 ? fds[1].revents : 0);
 }

@@ -20,7 +20,8 @@ take_pending(struct client *c, const struct dialog_reply *r)
 	if (r->value > 1)
 		return client_fail(c, E_PROTOCOL, "%s was answered with %llu",
 		    relay_row(r->cmd)->name, (unsigned long long)r->value);
-	c->is_pending |= r->value == 1;
+	c->round.is_pending |= r->value == 1;
+	c->round.is_answered |= r->cmd == RELAY_CMD_end_data_pending;
 	return OK;
 }
 
@@ -31,6 +32,17 @@ take_configuration(struct client *c, const struct dialog_reply *r)
 	if (r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0)
 		return OK;
 	return client_fail(c, E_REFUSED, "the relay does not take UDP");
+}
+
+static void
+take_index(struct client *c, const struct dialog_reply *r)
+{
+	const struct client_watch *w = c->config.watch;
+
+	c->in_flight--;
+	c->stats.indexes++;
+	if (w != NULL && w->index_answered != NULL)
+		w->index_answered(w->arg, clock_now_ns() - r->at_ns);
 }
 
 static enum status
@@ -57,8 +69,7 @@ take(struct client *c, const struct dialog_reply *r)
 	case RELAY_CMD_end_data_pending:
 		return take_pending(c, r);
 	case RELAY_CMD_send_index:
-		c->in_flight--;
-		c->stats.indexes++;
+		take_index(c, r);
 		return OK;
 	}
 	return OK;

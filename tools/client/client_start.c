@@ -44,8 +44,10 @@ begin_connect(struct client *c)
 {
 	for (; c->address < c->n_addresses; c->address++) {
 		c->control = connect_to(&c->addresses[c->address]);
-		if (c->control >= 0)
+		if (c->control >= 0) {
+			client_opened(c, c->control);
 			return OK;
+		}
 	}
 	return cannot_connect(c, c->config.url.control);
 }
@@ -99,6 +101,7 @@ ask_session(struct client *c)
 		.hostname = c->config.hostname,
 		.base_path = c->config.url.path,
 		.live_timer_us = c->config.live_timer_us,
+		.name_has_time = c->config.name_has_time,
 		.creation_time = clock_wall_s(),
 		.trace_format = 1,
 	};
@@ -125,6 +128,7 @@ ask_chunk(struct client *c)
 	c->data = connect_to(&to);
 	if (c->data < 0)
 		return cannot_connect(c, c->config.url.data);
+	client_opened(c, c->data);
 	relay_request_create_chunk(
 	    dialog_ask(&c->dialog, RELAY_CMD_create_trace_chunk, 0), 0,
 	    clock_wall_s(), NULL);

@@ -54,6 +54,7 @@ open_socket(struct client *c)
 	    connect(c->data, (const struct sockaddr *)&to.sa, to.len) != 0)
 		return client_fail_errno(c, "UDP socket");
 	setsockopt(c->data, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	client_opened(c, c->data);
 	datagrams_init(&c->udp.datagrams, c->data, c->config.channel);
 	return OK;
 }
@@ -92,12 +93,16 @@ spend(struct client *c, size_t bytes)
 	window_spend(&c->udp.window, bytes);
 }
 
-/* One fragment into the batch; what it costs. */
+/* One fragment into the batch; what it costs. The first one has the head. */
 static size_t
 put(struct client *c, const struct client_packet *p, uint32_t offset,
     bool is_resend)
 {
 	const uint32_t left = p->size - offset;
+	const uint32_t len = left < c->udp.link.fragment_size
+				 ? left
+				 : c->udp.link.fragment_size;
+	const uint32_t head = offset == 0 ? p->head_size : 0;
 	struct udp_header h = {
 		.is_resend = is_resend,
 		.token = c->udp.link.token,
@@ -106,15 +111,15 @@ put(struct client *c, const struct client_packet *p, uint32_t offset,
 		.size = p->size,
 		.padding = p->padding,
 		.offset = offset,
-		.payload = p->data + offset,
-		.payload_len = left < c->udp.link.fragment_size
-				   ? left
-				   : c->udp.link.fragment_size,
+		.head = p->head,
+		.head_len = head,
+		.payload = p->data + (offset == 0 ? 0 : offset - p->head_size),
+		.payload_len = len - head,
 	};
 
 	datagrams_put(&c->udp.datagrams, &h);
-	spend(c, UDP_HEADER_LEN + h.payload_len);
-	return UDP_HEADER_LEN + h.payload_len;
+	spend(c, UDP_HEADER_LEN + len);
+	return UDP_HEADER_LEN + len;
 }
 
 /* What the relay misses, before anything new: it holds up what came after. */

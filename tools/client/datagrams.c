@@ -27,9 +27,13 @@ datagrams_put(struct datagrams *d, const struct udp_header *h)
 	struct datagram *g = &d->batch[d->n++];
 
 	assert(d->n <= DATAGRAMS_BATCH);
+	assert(h->head_len <= PACKET_HEAD_MAX);
 	udp_header_encode(g->header, h);
+	if (h->head_len > 0)
+		memcpy(g->header + UDP_HEADER_LEN, h->head, h->head_len);
+	g->head = h->head_len;
 	g->payload = h->payload;
-	g->len = h->payload_len;
+	g->len = h->head_len + h->payload_len;
 }
 
 /* One send: datagrams of the same size, of which the last may be shorter. */
@@ -100,9 +104,9 @@ gather(struct datagrams *d, struct outgoing *o)
 			struct datagram *g = &d->batch[i];
 
 			o->iov[pieces++] = (struct iovec){ g->header,
-				UDP_HEADER_LEN };
+				UDP_HEADER_LEN + g->head };
 			o->iov[pieces++] = (struct iovec){
-				(void *)(uintptr_t)g->payload, g->len
+				(void *)(uintptr_t)g->payload, g->len - g->head
 			};
 		}
 	}
@@ -183,10 +187,11 @@ put_channel(struct datagrams *d)
 
 	for (; d->sent < d->n; d->sent++) {
 		const struct datagram *g = &d->batch[d->sent];
+		const size_t front = UDP_HEADER_LEN + g->head;
 
-		memcpy(flat, g->header, UDP_HEADER_LEN);
-		if (g->len > 0)
-			memcpy(flat + UDP_HEADER_LEN, g->payload, g->len);
+		memcpy(flat, g->header, front);
+		if (g->len > g->head)
+			memcpy(flat + front, g->payload, g->len - g->head);
 		d->channel->put(d->channel->arg, flat, UDP_HEADER_LEN + g->len);
 	}
 }

@@ -15,6 +15,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "proto/udp.h"
+#include "tools/client/packet.h"
 
 #define DATAGRAMS_BATCH 64
 
@@ -31,9 +32,10 @@ struct client_channel {
 };
 
 struct datagram {
-	uint8_t header[UDP_HEADER_LEN];
-	const uint8_t *payload;
-	uint32_t len;
+	uint8_t header[UDP_HEADER_LEN + PACKET_HEAD_MAX];
+	uint32_t head;		/* bytes of the payload that stand in HEADER */
+	const uint8_t *payload; /* the others */
+	uint32_t len;		/* of all */
 };
 
 struct datagrams {
@@ -54,7 +56,7 @@ datagrams_is_full(const struct datagrams *d)
 	return d->n == DATAGRAMS_BATCH;
 }
 
-/* There must be room. */
+/* There must be room; H's head is copied. */
 void datagrams_put(struct datagrams *d, const struct udp_header *h);
 
 /* Send the batch: OK: it is gone; E_BUSY: the socket takes no more now; E_IO

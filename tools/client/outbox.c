@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -59,6 +60,9 @@ outbox_put(
 	i->packet = *packet;
 	i->stream = stream;
 	data_header_encode(&b, &h);
+	assert(packet->head_size <= PACKET_HEAD_MAX &&
+	       packet->head_size <= packet->size);
+	memcpy(i->header + DATA_HEADER_LEN, packet->head, packet->head_size);
 	o->waiting += length(i);
 	o->put++;
 }
@@ -102,8 +106,10 @@ outbox_send(struct outbox *o, int fd, size_t most)
 	     n < o->put && g.n + 2 <= PIECES_MAX && g.bytes < most; n++) {
 		const struct outbox_item *i = item(o, n);
 
-		add(&g, i->header, DATA_HEADER_LEN, &at);
-		add(&g, i->packet.data, i->packet.size, &at);
+		const uint32_t head = i->packet.head_size;
+
+		add(&g, i->header, DATA_HEADER_LEN + head, &at);
+		add(&g, i->packet.data, i->packet.size - head, &at);
 	}
 	m.msg_iov = g.iov;
 	m.msg_iovlen = (size_t)g.n;

@@ -19,8 +19,8 @@
 
 struct outbox_item {
 	struct client_packet packet;
-	unsigned stream; /* its number */
-	uint8_t header[DATA_HEADER_LEN];
+	unsigned stream;				   /* its number */
+	uint8_t header[DATA_HEADER_LEN + PACKET_HEAD_MAX]; /* with the head */
 };
 
 struct outbox {

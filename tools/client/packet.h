@@ -10,9 +10,14 @@
 /* The bytes of a packet are not needed any more; ARG is the packet's. */
 typedef void client_done(void *arg);
 
+/* What stands apart from the rest, such as a packet's own header. */
+#define PACKET_HEAD_MAX 32
+
 struct client_packet {
-	const uint8_t *data; /* borrowed until DONE is called */
-	uint32_t size;	     /* bytes */
+	uint8_t head[PACKET_HEAD_MAX]; /* the packet's first bytes */
+	uint32_t head_size;	       /* of them; 0: data has all */
+	const uint8_t *data; /* the others; borrowed until DONE is called */
+	uint32_t size;	     /* bytes of the packet, the head's too */
 	uint32_t padding;    /* zero bytes that the relay appends */
 	/* Sizes, times and numbers of its index record; stream and net_seq are
 	 * filled in by the library. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* A ring is written between the look-up of a file and its opening: the index
+ * and the packet that a viewer gets still belong together (W14, P13). */
+#include <stdbool.h>
+
+#include "relayd/session.h"
+#include "relayd/stream.h"
+#include "store/dir.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+static struct stream *ring;
+static uint64_t written;
+static unsigned n_overtaking; /* packets that come before the next opening */
+
+static void
+write_one(void)
+{
+	struct studio_packet p = scene_packet(written++);
+
+	studio_packet(ring, &p);
+}
+
+enum status __real_dir_open_file(
+    int *out, int base, const char *path, int flags);
+enum status __wrap_dir_open_file(
+    int *out, int base, const char *path, int flags);
+
+enum status
+__wrap_dir_open_file(int *out, int base, const char *path, int flags)
+{
+	unsigned n = n_overtaking;
+
+	n_overtaking = 0;
+	while (n-- > 0)
+		write_one();
+	return __real_dir_open_file(out, base, path, flags);
+}
+
+/* Rings of one file and of three, with one packet each; so many packets that
+ * the first is gone, or comes again. */
+START_TEST(an_overwritten_file_is_not_taken_for_the_old)
+{
+	const uint64_t n_files = _i % 2 == 0 ? 1 : 3;
+	struct live_index i;
+	struct studio_packet p;
+	uint64_t seq;
+
+	scene_open(true);
+	written = 0;
+	ring = studio_stream(scene.session, "ust/uid", "ring", 64, n_files);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	for (uint64_t k = 0; k < n_files; k++)
+		write_one();
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	scene.data = ring;
+	n_overtaking = (unsigned)(_i < 2 ? n_files : 2 * n_files + 1);
+	for (seq = written; (i = scene_index()).status == LIVE_INDEX_OK;) {
+		seq = i.timestamp_begin / 100;
+		p = scene_packet(seq);
+		ck_assert_uint_eq(i.timestamp_end, p.end);
+		ck_assert_int_eq(
+		    studio_tell(scene.viewer,
+			&(struct live_request){ .cmd = LIVE_CMD_get_packet,
+			    .id = scene_id(ring),
+			    .offset = i.offset,
+			    .length = p.bytes },
+			&scene.out),
+		    LIVE_REPLY);
+		ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_PACKET_OK);
+		ck_assert(studio_is_packet(&scene.out, 12, &p));
+	}
+	ck_assert_uint_eq(i.status, LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(seq, written - 1);
+	ck_assert_uint_eq(scene.viewer->lost, written - n_files);
+	scene_close();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ an_overwritten_file_is_not_taken_for_the_old, 4, 0 },
+	};
+
+	return unit_run("viewer_race", units, ARRAY_LEN(units));
+}
