@@ -2,18 +2,35 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/publish.h"
 
 static _Atomic int max_level = LOG_WARN;
 static _Atomic bool abort_on_error;
+
+/* Lines that standard error did not take. */
+static struct {
+	struct published waited_ns, lost, telling;
+} writer;
+
+/* Lines about peers, of the second that began at BEGAN_NS. */
+static struct {
+	struct published began_ns, lines, turning;
+} peers;
 
 enum log_level
 log_level_of(enum status st)
@@ -62,6 +79,23 @@ level_name(enum log_level level)
 		return "debug";
 	}
 	return "error";
+}
+
+/* Make COUNT 0 and return what it was; 0 when another thread is just doing
+ * that, which BUSY tells. */
+static uint64_t
+take_count(struct published *count, struct published *busy)
+{
+	uint64_t n = 0;
+
+	if (published(count) == 0)
+		return 0;
+	if (published_add(busy, 1) == 1) {
+		n = published(count);
+		published_sub(count, n);
+	}
+	published_sub(busy, 1);
+	return n;
 }
 
 static bool
@@ -134,19 +168,98 @@ escape(char *out, size_t n, const char *text)
 	return len;
 }
 
+/* Where poll(2) cannot tell, write(2) does not block either. */
+static bool
+has_room(int timeout_ms)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	int n;
+
+	do
+		n = poll(&p, 1, timeout_ms);
+	while (n < 0 && errno == EINTR);
+	return n != 0;
+}
+
+static bool
+wait_for_room(void)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (has_room(0))
+		return true;
+	if (now - published(&writer.waited_ns) < NS_PER_S)
+		return false;
+	publish(&writer.waited_ns, now);
+	return has_room(LOG_WAIT_MS);
+}
+
+/*
+ * All of it or nothing. O_NONBLOCK is not ours to set: others may share it.
+ * Between poll(2) and here another thread may have taken the room; kernels
+ * before 6.4 block then. A terminal has room for less than a line, too; it is
+ * opened once more.
+ */
+static bool
+write_out(char *text, size_t n)
+{
+	const struct iovec iov = { .iov_base = text, .iov_len = n };
+	ssize_t written;
+	struct stat sb;
+	bool is_full;
+	int fd = -1;
+
+	if (fstat(STDERR_FILENO, &sb) == 0 && !S_ISREG(sb.st_mode)) {
+		written = pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT);
+		if (written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS &&
+					errno != EINVAL && errno != EINTR))
+			return written >= 0 || errno != EAGAIN;
+	}
+	if (isatty(STDERR_FILENO))
+		fd = open("/proc/self/fd/2",
+		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	do
+		written = write(fd >= 0 ? fd : STDERR_FILENO, text, n);
+	while (written < 0 && errno == EINTR);
+	is_full = written < 0 ? errno == EAGAIN : (size_t)written < n;
+	if (fd >= 0)
+		close(fd);
+	return !is_full;
+}
+
+static void
+write_line(const char *line, size_t len)
+{
+	char out[LOG_LINE_MAX + 128];
+	uint64_t lost;
+	size_t n = 0;
+
+	_Static_assert(sizeof(out) <= PIPE_BUF, "a pipe takes it at once");
+	if (!wait_for_room()) {
+		published_add(&writer.lost, 1);
+		return;
+	}
+	lost = take_count(&writer.lost, &writer.telling);
+	if (lost > 0)
+		n = (size_t)snprintf(out, sizeof(out),
+		    "warning %" PRIu64 " lines are missing here: standard "
+		    "error took no more\n",
+		    lost);
+	memcpy(out + n, line, len);
+	if (!write_out(out, n + len))
+		published_add(&writer.lost, lost + 1);
+}
+
 static void
 put_line(enum log_level level, const char *detail)
 {
 	char line[LOG_LINE_MAX];
-	ssize_t written;
 	size_t n;
 
 	n = (size_t)snprintf(line, sizeof(line), "%s ", level_name(level));
 	n += escape(line + n, sizeof(line) - n, detail);
 	line[n++] = '\n';
-	do
-		written = write(STDERR_FILENO, line, n);
-	while (written < 0 && errno == EINTR);
+	write_line(line, n);
 	if (level == LOG_ERROR &&
 	    atomic_load_explicit(&abort_on_error, memory_order_relaxed))
 		abort();
@@ -188,6 +301,25 @@ log_errno(enum log_level level, const char *fmt, ...)
 	(void)snprintf(detail + n, sizeof(detail) - n, ": %m");
 	put_line(level, detail);
 	errno = saved;
+}
+
+bool
+log_wants_peer(enum log_level level)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t n = 0;
+
+	if (!log_wants(level))
+		return false;
+	if (now - published(&peers.began_ns) >= NS_PER_S) {
+		n = take_count(&peers.lines, &peers.turning);
+		publish(&peers.began_ns, now);
+	}
+	if (n > LOG_PEER_LINES)
+		log_line(LOG_WARN,
+		    "%" PRIu64 " more lines about peers were left out",
+		    n - LOG_PEER_LINES);
+	return published_add(&peers.lines, 1) <= LOG_PEER_LINES;
 }
 
 bool

@@ -5,6 +5,10 @@
  * Bytes that are not printable ASCII or well-formed UTF-8 (and no control
  * character) come out as \xNN, so a line is always one line. Lines are cut at
  * LOG_LINE_MAX bytes with their newline. errno is kept. Any thread.
+ *
+ * Nobody may read what stderr leads to. Of each second at most LOG_WAIT_MS are
+ * spent waiting for room; lines that find none are left out, and the next one
+ * that is written says in front of it how many.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
@@ -16,6 +20,11 @@
 #include "common/status.h"
 
 #define LOG_LINE_MAX 1024
+/* Enough for a reader that is only slow; a worker's turn hardly notices. */
+#define LOG_WAIT_MS 100
+/* Per second. A misuse by each of a host's tracers is told with their names;
+ * a flood of them is 5 kB/s, however fast it comes. */
+#define LOG_PEER_LINES 50
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -40,6 +49,17 @@ void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 	do {                                              \
 		if (log_wants(LOG_DEBUG))                 \
 			log_line(LOG_DEBUG, __VA_ARGS__); \
+	} while (0)
+
+/*
+ * What peers do wrong they may do as often as they like: LOG_PEER_LINES lines
+ * per second in all, then how many more there were.
+ */
+bool log_wants_peer(enum log_level level);
+#define log_peer(level, ...)                          \
+	do {                                          \
+		if (log_wants_peer(level))            \
+			log_line(level, __VA_ARGS__); \
 	} while (0)
 
 /*

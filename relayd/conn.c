@@ -68,6 +68,22 @@ detach(struct conn *c)
 	c->desk = NULL;
 }
 
+static void
+give_share(struct conn *c)
+{
+	if (c->has_share)
+		fds_give(c->share);
+	c->has_share = false;
+}
+
+void
+conn_set_share(struct conn *c, enum fds_share s)
+{
+	give_share(c);
+	c->share = s;
+	c->has_share = true;
+}
+
 void
 conn_destroy(struct conn *c, bool aborted)
 {
@@ -84,6 +100,7 @@ conn_destroy(struct conn *c, bool aborted)
 	if (d != NULL)
 		published_sub(d->memory, c->charged);
 	close(c->fd);
+	give_share(c);
 	buf_free(&c->in);
 	buf_free(&c->out);
 	free(c->peer);
@@ -139,7 +156,7 @@ conn_fail(struct conn *c, enum status st)
 		return false;
 	}
 	if (c->kind == CONN_CONTROL && !c->is_closing && st != E_REFUSED_CLOSE)
-		log_line(log_level_of(st),
+		log_peer(log_level_of(st),
 		    "peer=%s control connection closed: %s", c->peer,
 		    status_text(st));
 	/* What was asked before is answered, whatever came after it. */

@@ -16,6 +16,7 @@
 
 #include "common/buf.h"
 #include "common/compiler.h"
+#include "common/fds.h"
 #include "common/list.h"
 #include "common/status.h"
 #include "relayd/loop.h"
@@ -52,7 +53,8 @@ struct desk {
 	struct list conns;  /* all */
 	struct list unsent; /* with replies to send at the end of the turn */
 	struct list held;   /* not read for want of memory */
-	unsigned n_busy;    /* in mid-message, or closing: need the sweep */
+	uint64_t last_crowd_log, last_full_log; /* the lobby's */
+	unsigned n_busy; /* in mid-message, or closing: need the sweep */
 	bool is_stopping;
 	/* A request belongs to another thread: TAKE_C is detached. */
 	void (*handover)(struct conn *take_c, void *arg);
@@ -65,6 +67,8 @@ struct conn {
 	struct list node, unsent_node, held_node;
 	struct desk *desk; /* NULL: on its way */
 	int fd;
+	bool has_share; /* of descriptors; given back with the connection */
+	enum fds_share share;
 	enum conn_kind kind;
 	struct control *control; /* by kind; the data port's comes with the */
 	struct ingest *ingest;	 /* worker */
@@ -99,6 +103,8 @@ struct conn *conn_create(
     int take_fd, enum conn_kind kind, const struct sockaddr *address);
 /* Hang it on the desk and serve what it brought. It may be gone on return. */
 void conn_attach(struct conn *c, struct desk *d);
+/* The descriptor was taken from that share; what was taken before goes back. */
+void conn_set_share(struct conn *c, enum fds_share s);
 /* ABORTED: by an error. NULL is fine. */
 void conn_destroy(struct conn *c, bool aborted);
 

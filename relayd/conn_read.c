@@ -275,6 +275,14 @@ read_session_data(struct conn *c)
 		    list_entry(n, struct ingest, session_node)->conn);
 }
 
+/* Its session was refused: it waits in the lobby, not on a worker. */
+static bool
+is_stranger(const struct conn *c)
+{
+	return c->desk->shard != NULL && c->kind == CONN_CONTROL &&
+	       !c->is_closing && c->control->session == NULL;
+}
+
 void
 conn_read(struct conn *c)
 {
@@ -296,6 +304,10 @@ conn_read(struct conn *c)
 		if (g == GOT_END && buf_len(&c->out) > 0 && !conn_send_now(c))
 			return;
 		conn_destroy(c, false);
+		return;
+	}
+	if (is_stranger(c)) {
+		conn_handover(c);
 		return;
 	}
 	conn_set_busy(c, is_mid_message(c));

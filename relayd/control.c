@@ -38,8 +38,8 @@ refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 {
 	const struct relay_row *row = relay_row(hdr->cmd);
 
-	log_warn("peer=%s connection closed: %s (%" PRIu32 ") of %" PRIu64
-		 " bytes",
+	log_peer(LOG_WARN,
+	    "peer=%s connection closed: %s (%" PRIu32 ") of %" PRIu64 " bytes",
 	    c->peer, row->name == NULL ? "unknown command" : row->name,
 	    hdr->cmd, hdr->size);
 	if (row->name != NULL || hdr->size > RELAY_PAYLOAD_MAX)
@@ -57,8 +57,8 @@ expect(struct control *c, const struct relay_header *hdr)
 
 	if (row->name == NULL || (row->allowed & state) != 0)
 		return OK;
-	log_warn("peer=%s connection closed: %s before a session", c->peer,
-	    row->name);
+	log_peer(LOG_WARN, "peer=%s connection closed: %s before a session",
+	    c->peer, row->name);
 	return E_PROTOCOL;
 }
 

@@ -82,8 +82,8 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 		st = session_create(
 		    &c->session, c->shard, &wish, c->minor, c->peer);
 	if (st != OK) {
-		log_warn(
-		    "peer=%s session refused: %s", c->peer, status_text(st));
+		log_peer(LOG_WARN, "peer=%s session refused: %s", c->peer,
+		    status_text(st));
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
 		return E_REFUSED;
 	}
@@ -358,7 +358,8 @@ control_serve(struct control *c, const struct relay_header *hdr,
 	enum status st;
 
 	if (row->name == NULL) {
-		log_warn("peer=%s connection closed: unknown command %" PRIu32,
+		log_peer(LOG_WARN,
+		    "peer=%s connection closed: unknown command %" PRIu32,
 		    c->peer, hdr->cmd);
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
 	}
@@ -367,7 +368,7 @@ control_serve(struct control *c, const struct relay_header *hdr,
 	else
 		st = handler_of(hdr->cmd)(c, body, out);
 	if (st != OK && st != E_HANDOVER)
-		log_line(log_level_of(st), "%s%s %s: %s",
+		log_peer(log_level_of(st), "%s%s %s: %s",
 		    c->session == NULL ? "peer=" : "",
 		    c->session == NULL ? c->peer : c->session->tag, row->name,
 		    status_text(st));

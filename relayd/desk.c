@@ -95,8 +95,9 @@ shed(struct desk *d)
 	}
 	if (oldest == NULL)
 		return;
-	log_warn("peer=%s closed in the middle of a message: packets use "
-		 "more than twice --max-memory",
+	log_peer(LOG_WARN,
+	    "peer=%s closed in the middle of a message: packets use "
+	    "more than twice --max-memory",
 	    oldest->peer);
 	conn_destroy(oldest, true);
 }
@@ -129,8 +130,9 @@ desk_sweep(struct desk *d, uint64_t now_ns)
 		if (c->busy_since_ns == 0 || now_ns - c->busy_since_ns < limit)
 			continue;
 		if (!c->is_closing)
-			log_warn("peer=%s closed: it stopped in the middle of "
-				 "a message %" PRIu64 " s ago",
+			log_peer(LOG_WARN,
+			    "peer=%s closed: it stopped in the middle of "
+			    "a message %" PRIu64 " s ago",
 			    c->peer, (now_ns - c->busy_since_ns) / NS_PER_S);
 		conn_destroy(c, !c->is_closing);
 	}

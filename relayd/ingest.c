@@ -69,8 +69,9 @@ bind_to(struct ingest *in, struct session *s)
 static enum status
 refuse(const struct ingest *in, const char *why, enum status st)
 {
-	log_warn("peer=%s data connection closed: %s (stream %016" PRIx64
-		 ", packet %" PRIu64 ", %" PRIu32 "+%" PRIu32 " bytes)",
+	log_peer(LOG_WARN,
+	    "peer=%s data connection closed: %s (stream %016" PRIx64
+	    ", packet %" PRIu64 ", %" PRIu32 "+%" PRIu32 " bytes)",
 	    in->peer, why, in->h.stream, in->h.net_seq, in->h.size,
 	    in->h.padding);
 	return st;

@@ -12,6 +12,8 @@
 #include "common/log.h"
 #include "relayd/conn.h"
 #include "relayd/control.h"
+#include "relayd/crowd.h"
+#include "relayd/descriptors.h"
 #include "relayd/listener.h"
 #include "relayd/live_worker.h"
 #include "relayd/options.h"
@@ -19,15 +21,9 @@
 #include "relayd/shard.h"
 #include "relayd/udp_bind.h"
 #include "relayd/udp_port.h"
-#include "relayd/viewer.h"
 #include "relayd/worker.h"
 #include "store/store.h"
 
-/* Of the descriptor pool: sockets and the like get the other half. */
-#define FILES_SHARE 2
-#define FILES_MIN 32
-/* ... and viewers' sockets have this part of it. */
-#define VIEWERS_SHARE 4
 /* Packet memory that each worker keeps for reuse while it is busy. */
 #define MAX_CACHED (UINT64_C(16) << 20)
 /* Health: a thread that serves without a pause for so long is bad. */
@@ -37,6 +33,7 @@
 
 struct lobby {
 	const struct options *options;
+	struct descriptors descriptors;
 	struct loop loop;
 	struct desk desk;
 	struct control_config control_config;
@@ -78,7 +75,10 @@ place_session(struct lobby *l, struct conn *take_c)
 		.uuid = control->uuid,
 		.peer_session = control->peer_session,
 	};
-	if (placement_claim(l->placement, &take_c->key) != OK) {
+	if (!crowd_has_room_for_session(
+		&l->desk, take_c, placement_sessions(l->placement)) ||
+	    !crowd_leave(&l->desk, take_c) ||
+	    placement_claim(l->placement, &take_c->key) != OK) {
 		conn_destroy(take_c, true);
 		return;
 	}
@@ -93,8 +93,13 @@ send_home(struct lobby *l, struct conn *take_c)
 	unsigned worker;
 
 	if (!conn_first_worker(take_c, &worker) || worker >= l->n_workers) {
-		log_warn("peer=%s data connection closed: no such stream here",
+		log_peer(LOG_WARN,
+		    "peer=%s data connection closed: no such stream here",
 		    take_c->peer);
+		conn_destroy(take_c, true);
+		return;
+	}
+	if (!crowd_leave(&l->desk, take_c)) {
 		conn_destroy(take_c, true);
 		return;
 	}
@@ -143,7 +148,7 @@ on_message(struct message *m, void *arg)
 		placement_release(l->placement, &m->key);
 	else if (m->kind == MESSAGE_DATAGRAM)
 		pass_parcel(l, m->object);
-	else if (!l->loop.is_stopping)
+	else if (!l->loop.is_stopping && crowd_admit(&l->desk, m->conn))
 		conn_attach(m->conn, &l->desk);
 	else
 		conn_destroy(m->conn, false);
@@ -161,7 +166,10 @@ accepted(struct lobby *l, int take_fd, const struct sockaddr *peer,
 	}
 	log_debug("peer=%s %s connection", c->peer,
 	    kind == CONN_CONTROL ? "control" : "data");
-	conn_attach(c, &l->desk);
+	if (crowd_admit(&l->desk, c))
+		conn_attach(c, &l->desk);
+	else
+		conn_destroy(c, false);
 }
 
 static void
@@ -237,24 +245,13 @@ sync_of(const struct options *o)
 	return STORE_SYNC_NONE;
 }
 
-static unsigned
-ended_share(const struct options *o)
-{
-	unsigned n = o->fd_pool_size / VIEWER_ENDED_SHARE;
-
-	if (n < VIEWER_ENDED_MIN)
-		return VIEWER_ENDED_MIN;
-	return n < VIEWER_ENDED_MAX ? n : VIEWER_ENDED_MAX;
-}
-
 static enum status
 start_workers(struct lobby *l, int base_fd)
 {
 	const struct options *o = l->options;
-	unsigned files = o->fd_pool_size / FILES_SHARE / o->workers;
 	struct store_config store = {
 		.base_fd = base_fd,
-		.max_files = files < FILES_MIN ? FILES_MIN : files,
+		.max_files = l->descriptors.files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
 		.sync = sync_of(o),
 		.max_cached = MAX_CACHED,
@@ -282,8 +279,8 @@ start_workers(struct lobby *l, int base_fd)
 		.n_workers = o->live_workers,
 		.holds_replies = o->live_hold,
 		.max_viewers = o->max_viewers,
-		.max_conns = o->fd_pool_size / VIEWERS_SHARE,
-		.max_ended = ended_share(o),
+		.max_conns = l->descriptors.viewers,
+		.max_ended = l->descriptors.ended,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 	};
 	sigset_t all, old;
@@ -351,7 +348,7 @@ bind_udp(struct lobby *l)
 }
 
 enum status
-lobby_create(struct lobby **out, const struct options *o, int base_fd)
+lobby_create(struct lobby **out, struct options *o, int base_fd)
 {
 	struct lobby *l = calloc(1, sizeof(*l));
 	enum status st;
@@ -366,7 +363,9 @@ lobby_create(struct lobby **out, const struct options *o, int base_fd)
 	list_init(&l->desk.conns);
 	l->workers = calloc(o->workers, sizeof(l->workers[0]));
 	st = l->workers == NULL ? E_NOMEM
-				: placement_create(&l->placement, o->workers);
+				: descriptors_divide(&l->descriptors, o);
+	if (st == OK)
+		st = placement_create(&l->placement, o->workers);
 	if (st == OK)
 		st = loop_init(&l->loop, on_message, l);
 	if (st == OK)
@@ -460,11 +459,25 @@ close_events(struct lobby *l)
 		event_free(l->sigint);
 }
 
+/* Who asks a second time must not cut short what the first began: freeing the
+ * events brings the default action back. */
+static void
+block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 void
 lobby_destroy(struct lobby *l)
 {
 	if (l == NULL)
 		return;
+	block_signals();
 	l->loop.is_stopping = true;
 	close_events(l);
 	for (unsigned i = 0; i < l->n_workers; i++)

@@ -16,9 +16,10 @@ struct lobby;
 struct options;
 
 /* The output directory's descriptor is borrowed. Starts the workers and
- * listens; failure was logged. */
+ * listens; failure was logged. O is borrowed: fewer workers than asked for
+ * may fit (relayd/descriptors.h). */
 enum status lobby_create(
-    struct lobby **out, const struct options *o, int base_fd) MUST_CHECK;
+    struct lobby **out, struct options *o, int base_fd) MUST_CHECK;
 
 uint16_t lobby_control_port(const struct lobby *l);
 uint16_t lobby_data_port(const struct lobby *l);
@@ -32,7 +33,8 @@ uint64_t lobby_health(void *lobby);
 /* Serve until SIGTERM or SIGINT. */
 void lobby_run(struct lobby *l);
 
-/* Ordered shutdown: workers write what has arrived and end. NULL is fine. */
+/* Ordered shutdown: workers write what has arrived and end. From then on the
+ * thread blocks SIGTERM and SIGINT. NULL is fine. */
 void lobby_destroy(struct lobby *l);
 
 #endif

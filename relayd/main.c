@@ -65,7 +65,7 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby)
 }
 
 static enum status
-run(struct daemon *d, const struct options *o)
+run(struct daemon *d, struct options *o)
 {
 	struct lobby *lobby;
 	int base_fd;

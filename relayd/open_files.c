@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fds.h"
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/folder.h"
@@ -32,6 +33,33 @@ file_name(const struct open_file *f, bool is_index, char out[512])
 	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
 }
 
+/* Of viewers' share of descriptors; E_NOMEM when that is used up. */
+static enum status
+open_shared(int *fd, const struct folder *folder, const char *name)
+{
+	enum status st;
+	int saved;
+
+	*fd = -1;
+	if (!fds_take(FDS_VIEWER_FILES))
+		return E_NOMEM;
+	st = dir_open_file(fd, folder_fd(folder), name, O_RDONLY);
+	saved = errno;
+	if (st != OK)
+		fds_give(FDS_VIEWER_FILES);
+	errno = saved;
+	return st;
+}
+
+static void
+close_shared(int fd)
+{
+	if (fd < 0)
+		return;
+	close(fd);
+	fds_give(FDS_VIEWER_FILES);
+}
+
 static enum status
 open_one(const struct open_file *f, bool is_index, int *fd)
 {
@@ -39,8 +67,8 @@ open_one(const struct open_file *f, bool is_index, int *fd)
 	enum status st;
 
 	file_name(f, is_index, name);
-	st = dir_open_file(fd, folder_fd(f->folder), name, O_RDONLY);
-	if (st == OK || st == E_NOENT)
+	st = open_shared(fd, f->folder, name);
+	if (st == OK || st == E_NOENT || st == E_NOMEM)
 		return st;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 		return E_NOMEM;
@@ -129,10 +157,8 @@ open_file_put(struct open_file *f)
 	if (f == NULL || --f->refs > 0)
 		return;
 	list_del(&f->node);
-	if (f->data_fd >= 0)
-		close(f->data_fd);
-	if (f->index_fd >= 0)
-		close(f->index_fd);
+	close_shared(f->data_fd);
+	close_shared(f->index_fd);
 	folder_put(f->folder);
 	free(f);
 }
@@ -187,10 +213,8 @@ open_file_metadata(struct open_file **out, struct folder *folder)
 		.index_fd = -1,
 		.folder = folder_get(folder) };
 	list_init(&f->node);
-	st = dir_open_file(
-	    &f->data_fd, folder_fd(folder), "metadata", O_RDONLY);
+	st = open_shared(&f->data_fd, folder, "metadata");
 	if (st != OK) {
-		f->data_fd = -1;
 		open_file_put(f);
 		return st;
 	}

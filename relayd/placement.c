@@ -117,3 +117,13 @@ placement_release(struct placement *p, const struct placement_key *key)
 	list_del(&c->node);
 	free(c);
 }
+
+unsigned
+placement_sessions(const struct placement *p)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->n_workers; i++)
+		n += p->sessions[i];
+	return n;
+}

@@ -22,4 +22,7 @@ enum status placement_claim(
 /* That session is gone, or was refused. */
 void placement_release(struct placement *p, const struct placement_key *key);
 
+/* How many are counted, on all workers. */
+unsigned placement_sessions(const struct placement *p);
+
 #endif

@@ -170,7 +170,7 @@ stream_create(
 		st = s->current == NULL ? E_REFUSED
 					: stream_enter_chunk(t, s->current);
 	if (st != OK) {
-		log_warn(STREAM_FMT " not added: %s", STREAM_ARGS(t),
+		log_peer(LOG_WARN, STREAM_FMT " not added: %s", STREAM_ARGS(t),
 		    s->current == NULL ? "there is no trace chunk"
 				       : status_text(st));
 		stream_free(t);
@@ -280,8 +280,9 @@ stream_record(struct stream *t, const struct relay_index *i)
 		return E_LIMIT;
 	if (st == OK && !session_may_receive(t->session) &&
 	    t->reorder.n_records > halves) {
-		log_warn(STREAM_FMT " an index for packet %" PRIu64
-				    ", but its data connection is gone",
+		log_peer(LOG_WARN,
+		    STREAM_FMT " an index for packet %" PRIu64
+			       ", but its data connection is gone",
 		    STREAM_ARGS(t), i->net_seq);
 		return E_NOENT;
 	}

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/folder.h"
 #include "store/journal.h"
+#include "store/kept_dir.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 
@@ -94,7 +94,7 @@ chunk_finish(struct chunk *take_c)
 	list_del(&take_c->node);
 	list_del(&take_c->doomed_node);
 	if (take_c->fd >= 0)
-		close(take_c->fd);
+		kept_dir_close(take_c->fd);
 	session_dir_put(take_c->dir);
 	relpath_free(take_c->override_name);
 	free(take_c);
@@ -227,7 +227,7 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	if (st == E_EXISTS && c->override_name != NULL)
 		st = OK;
 	if (st == OK)
-		st = dir_open(&c->fd, c->dir->fd, name);
+		st = kept_dir_open(&c->fd, c->dir->fd, name);
 	if (st == OK)
 		c->place = place;
 	else if (st != E_REFUSED)
@@ -286,13 +286,13 @@ move_from_root(struct chunk *c, enum chunk_place place)
 	st = make_at(c, place, name);
 	if (st != OK)
 		return st;
-	st = dir_open(&fd, c->dir->fd, name);
+	st = kept_dir_open(&fd, c->dir->fd, name);
 	if (st == OK)
 		st = move_tops(c, "", name);
 	if (st != OK) {
 		saved = errno;
 		if (fd >= 0)
-			close(fd);
+			kept_dir_close(fd);
 		(void)dir_remove(c->dir->fd, name);
 		errno = saved;
 		return st;
@@ -309,7 +309,7 @@ move_to_root(struct chunk *c, const char *from)
 
 	if (st != OK)
 		return st;
-	close(c->fd);
+	kept_dir_close(c->fd);
 	c->fd = -1;
 	if (dir_remove(c->dir->fd, from) != OK)
 		log_errno(

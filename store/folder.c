@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/folder.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/ref.h"
-#include "store/dir.h"
+#include "store/kept_dir.h"
 
 struct folder {
 	struct ref ref;
@@ -23,9 +23,12 @@ folder_open(struct folder **out, int base, const char *path)
 	if (f == NULL)
 		return E_NOMEM;
 	ref_init(&f->ref);
-	st = dir_open(&f->fd, base, path);
+	st = kept_dir_open(&f->fd, base, path);
 	if (st != OK) {
+		int saved = errno;
+
 		free(f);
+		errno = saved;
 		return st;
 	}
 	*out = f;
@@ -44,7 +47,7 @@ release(struct ref *r)
 {
 	struct folder *f = container_of(r, struct folder, ref);
 
-	close(f->fd);
+	kept_dir_close(f->fd);
 	free(f);
 }
 

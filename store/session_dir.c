@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/journal.h"
+#include "store/kept_dir.h"
 #include "store/store.h"
 
 static enum status
@@ -68,12 +69,12 @@ try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
 	is_new = st == OK;
 	if (st != OK && st != E_EXISTS)
 		return st;
-	st = dir_open(&fd, base, path->s);
+	st = kept_dir_open(&fd, base, path->s);
 	if (st != OK)
 		/* A file, or a link: not a place for a session. */
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
 	if (!take(fd, is_new, is_snapshot)) {
-		close(fd);
+		kept_dir_close(fd);
 		return E_EXISTS;
 	}
 	*out = fd;
@@ -127,7 +128,7 @@ session_dir_base(struct session_dir **out, struct store *store)
 	*out = NULL;
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
-	st = dir_open(&d->fd, store->config.base_fd, "");
+	st = kept_dir_open(&d->fd, store->config.base_fd, "");
 	if (st != OK) {
 		session_dir_put(d);
 		return st;
@@ -150,7 +151,7 @@ session_dir_put(struct session_dir *d)
 		return;
 	journal_remove_root(d->store->journal, d->journal_root);
 	if (d->fd >= 0)
-		close(d->fd);
+		kept_dir_close(d->fd);
 	relpath_free(d->wanted);
 	relpath_free(d->path);
 	free(d);

@@ -2,9 +2,12 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -159,6 +162,103 @@ START_TEST(ratelimit_lets_one_through_per_interval)
 }
 END_TEST
 
+/* Returns how many bytes a pipe in place of stderr has taken. */
+static size_t
+fill_pipe_in_place_of_stderr(void)
+{
+	static const char block[PIPE_BUF];
+	struct pollfd p = { .events = POLLOUT };
+	size_t n = 0;
+
+	ck_assert_int_eq(pipe(capture), 0);
+	p.fd = capture[1];
+	while (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0)
+		n += (size_t)write(capture[1], block, sizeof(block));
+	ck_assert_int_ge(dup2(capture[1], STDERR_FILENO), 0);
+	return n;
+}
+
+static void
+drain(size_t n)
+{
+	char block[PIPE_BUF];
+
+	for (ssize_t got; n > 0; n -= (size_t)got) {
+		got = read(capture[0], block, n < PIPE_BUF ? n : PIPE_BUF);
+		ck_assert_int_gt(got, 0);
+	}
+}
+
+START_TEST(nobody_waits_long_for_who_does_not_read)
+{
+	size_t n = fill_pipe_in_place_of_stderr();
+	uint64_t began;
+	ssize_t got;
+
+	/* If it blocks, this ends the test. */
+	alarm(20);
+	began = clock_now_ns();
+	for (int i = 0; i < 1000; i++)
+		log_warn("line %d", i);
+	ck_assert_uint_lt(clock_now_ns() - began, 2 * NS_PER_S);
+	drain(n);
+	log_warn("after");
+	log_warn("and on");
+	got = read(capture[0], line, sizeof(line) - 1);
+	ck_assert_int_gt(got, 0);
+	line[got] = '\0';
+	ck_assert_str_eq(line,
+	    "warning 1000 lines are missing here: standard error took no "
+	    "more\nwarning after\nwarning and on\n");
+}
+END_TEST
+
+START_TEST(who_is_only_slow_loses_nothing)
+{
+	const size_t n = fill_pipe_in_place_of_stderr();
+	pid_t child = fork();
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		poll(NULL, 0, LOG_WAIT_MS / 10);
+		drain(n);
+		_exit(0);
+	}
+	for (int tries = 0; tries < 20; tries++) {
+		log_warn("x");
+		poll(NULL, 0, LOG_WAIT_MS);
+	}
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert_int_gt(read(capture[0], line, sizeof(line)), 0);
+	ck_assert_msg(strncmp(line, "warning x\n", 10) == 0, "%.80s", line);
+}
+END_TEST
+
+START_TEST(peers_cannot_make_it_talk_without_end)
+{
+	unsigned lines = 0;
+
+	capture_stderr();
+	clock_freeze(NS_PER_S, 0);
+	for (int i = 0; i < 1000; i++) {
+		log_peer(LOG_INFO, "of no interest");
+		log_peer(LOG_WARN, "peer %d", i);
+		lines += *captured() != '\0';
+	}
+	ck_assert_uint_eq(lines, LOG_PEER_LINES);
+	log_warn("ours");
+	ck_assert_str_eq(captured(), "warning ours\n");
+	clock_freeze(2 * NS_PER_S, 0);
+	log_peer(LOG_WARN, "another");
+	ck_assert_str_eq(
+	    captured(), "warning 950 more lines about peers were left out\n");
+	ck_assert_str_eq(captured(), "warning another\n");
+	clock_freeze(3 * NS_PER_S, 0);
+	log_peer(LOG_WARN, "and one");
+	ck_assert_str_eq(captured(), "warning and one\n");
+}
+END_TEST
+
 START_TEST(the_blame_decides_how_loud_a_failure_is)
 {
 	ck_assert_int_eq(log_level_of(E_REFUSED), LOG_INFO);
@@ -182,6 +282,9 @@ main(void)
 		{ first_error_aborts_when_asked_to, 0, SIGABRT },
 		{ errors_do_not_abort_unasked, 0, 0 },
 		{ ratelimit_lets_one_through_per_interval, 0, 0 },
+		{ nobody_waits_long_for_who_does_not_read, 0, 0 },
+		{ who_is_only_slow_loses_nothing, 0, 0 },
+		{ peers_cannot_make_it_talk_without_end, 0, 0 },
 		{ the_blame_decides_how_loud_a_failure_is, 0, 0 },
 	};
 

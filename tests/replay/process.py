@@ -5,9 +5,14 @@ daemons of its own."""
 import fcntl
 import os
 import pathlib
+import resource
 import signal
+import socket
 import stat
+import struct
+import subprocess
 import sys
+import tempfile
 import time
 
 import relay
@@ -21,6 +26,16 @@ def within(seconds, condition, what):
     while not condition():
         check(time.monotonic() < until, what)
         time.sleep(0.005)
+
+
+def is_closed(sock):
+    sock.settimeout(0.001)
+    try:
+        return sock.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
 
 
 def keepalive_timer(port):
@@ -92,6 +107,141 @@ def few_descriptors_serve_many_streams():
         session.finish()
 
 
+def strangers(port, host, n):
+    conns = []
+    for _ in range(n):
+        conns.append(socket.create_connection(
+            ("127.0.0.1", port), timeout=5, source_address=(host, 0)))
+    return conns
+
+
+def idle_connections_take_nothing_from_sessions():
+    """9.6: who waits without a session has a share of the descriptors; who
+    spoke, or was there before, keeps its place in it."""
+    with relay.Daemon("--fd-pool-size", "200", workers=1) as daemon:
+        quiet = relay.Session(daemon, "quiet")
+        first = relay.Session(daemon, "first")
+        first.packet()
+        spoke = daemon.control()
+        spoke.version()
+        crowd = strangers(daemon.control_port, "127.0.0.1", 250)
+        crowd += strangers(daemon.data_port, "127.0.0.1", 150)
+        crowd += strangers(daemon.data_port, "127.0.0.2", 150)
+        within(10, lambda: len([c for c in crowd if is_closed(c)]) > 500,
+               "a crowd is not turned away")
+        check(daemon.descriptors() <= 200,
+              f"{daemon.descriptors()} descriptors are open")
+        # The first byte of a data connection that was there before.
+        quiet.packet()
+        first.packet()
+        equal(first.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+        equal(first.control.rotate(1, (first.stream, 2), (first.meta, 0)),
+              relay.OK, "ROTATE_STREAMS")
+        equal(first.control.close_chunk(0)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+        quiet.finish()
+        equal(spoke.create_session(name="late")[1], relay.OK, "late")
+        first.control.close()
+        lines = daemon.log_text().count("turned away")
+        check(1 <= lines <= 2, f"{lines} lines about a crowd")
+        for conn in crowd:
+            conn.close()
+
+
+def a_crowd_is_of_one_host():
+    """Another host's data connection finds room, silent as it may be."""
+    with relay.Daemon("--fd-pool-size", "400", workers=1) as daemon:
+        crowd = strangers(daemon.data_port, "127.0.0.2", 100)
+        within(10, lambda: any(is_closed(c) for c in crowd[-5:]),
+               "a crowd is not turned away")
+        for n in range(3):
+            session = relay.Session(daemon, f"late{n}")
+            time.sleep(0.05)
+            session.packet()
+            session.finish()
+        for conn in crowd:
+            conn.close()
+
+
+def a_refused_session_takes_no_share():
+    """Who stays after a refusal is a stranger again."""
+    with relay.Daemon("--fd-pool-size", "120", workers=1) as daemon:
+        refused = []
+        for _ in range(60):
+            conn = daemon.control()
+            conn.version()
+            equal(conn.create_session(name="../x")[1], relay.FATAL, "refused")
+            refused.append(conn)
+        session = relay.Session(daemon)
+        session.packet()
+        session.finish()
+        for conn in refused:
+            conn.close()
+
+
+def sessions_are_as_many_as_fit():
+    """Those that are there can rotate; more are refused, until some end."""
+    with relay.Daemon("--fd-pool-size", "200", workers=1) as daemon:
+        sessions = []
+        try:
+            while len(sessions) < 60:
+                sessions.append(relay.Session(daemon, f"n{len(sessions)}"))
+        except (relay.Failed, OSError):
+            pass
+        check(3 <= len(sessions) < 30, f"{len(sessions)} sessions")
+        for s in sessions:
+            s.packet()
+            equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+            equal(s.control.rotate(1, (s.stream, 1), (s.meta, 0)), relay.OK,
+                  "ROTATE_STREAMS")
+        for s in sessions:
+            s.packet()
+            s.wait_written()
+        check(daemon.descriptors() <= 200,
+              f"{daemon.descriptors()} descriptors are open")
+        for s in sessions:
+            s.control.close()
+            s.data.close()
+        within(10, lambda: is_served(daemon, "late"), "no room for a late one")
+
+
+def is_served(daemon, name):
+    try:
+        session = relay.Session(daemon, name)
+    except (relay.Failed, OSError):
+        return False
+    session.packet()
+    session.finish()
+    return True
+
+
+def hardly_any_descriptors():
+    """64 serve a session of many streams; with 16 it says why not."""
+    def limit(n):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+    with relay.Daemon(limit=limit(64), workers=1) as daemon:
+        session = relay.Session(daemon)
+        streams = [session.add(f"many_{n}") for n in range(60)]
+        crowd = strangers(daemon.control_port, "127.0.0.1", 80)
+        for seq in range(2):
+            for stream in streams:
+                session.data.packet(stream, seq, bytes(64))
+                equal(session.control.index(stream, seq, 64), relay.OK,
+                      "SEND_INDEX")
+        for stream in streams:
+            within(5, lambda: session.control.pending(stream, 1) == 0, "lost")
+        session.packet()
+        session.finish()
+        for conn in crowd:
+            conn.close()
+    with tempfile.TemporaryDirectory() as top:
+        done = subprocess.run(
+            [relay.PROGRAM, "-o", top], env=dict(os.environ, HOME=top,
+                                                 LTTNG_RUNDIR=top),
+            stderr=subprocess.PIPE, preexec_fn=limit(16), timeout=20)
+        equal(done.returncode, 1, "exit status")
+        check(b"too few file descriptors" in done.stderr, f"{done.stderr}")
+
+
 def a_reader_delays_the_index_only():
     """--index-lock-timeout: the records of that stream wait, and no longer."""
     with relay.Daemon("--index-lock-timeout", "700ms") as daemon, \
@@ -128,6 +278,50 @@ def a_reader_does_not_keep_it_from_ending():
         session.check()
 
 
+def nobody_reads_standard_error():
+    """A full pipe delays nobody, however much peers give cause to complain."""
+    reader, writer = os.pipe()
+    own = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(own, bytes(4096))
+    except BlockingIOError:
+        os.close(own)
+    with relay.Daemon(limit=lambda: os.dup2(writer, 2)) as daemon, \
+            relay.neighbour(daemon) as good:
+        for _ in range(50):
+            bad = daemon.control()
+            bad.version()
+            bad.send(struct.pack(">QQII", 0, 128 << 20,
+                                 relay.CREATE_SESSION, 0))
+            bad.sock.settimeout(2)
+            equal(bad.sock.recv(1), b"", "a header that is refused")
+            bad.close()
+        good.packet()
+    os.close(reader)
+    os.close(writer)
+
+
+def more_signals_change_nothing():
+    """The end takes as long as it takes, however often it is asked for."""
+    with relay.Daemon("--index-lock-timeout", "60m") as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        session.wait_written()
+        with open(session.dir / "index/ch_0.idx", "rb") as reader:
+            fcntl.flock(reader, fcntl.LOCK_SH)
+            session.packet()
+            for n in range(60):
+                daemon.process.send_signal(
+                    signal.SIGINT if n % 2 else signal.SIGTERM)
+                time.sleep(0.01)
+            check(daemon.process.poll() is None, "it ended before its time")
+        daemon.stop(8)
+        session.check()
+        equal(list((daemon.rundir / "relayd").iterdir()), [], "run directory")
+        equal(list(daemon.out.glob(".*")), [], "journals")
+
+
 def signals():
     """SIGINT is an orderly end; SIGHUP none, and the next start tidies up."""
     with relay.Daemon() as daemon:
@@ -155,8 +349,13 @@ def signals():
 
 
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
-         few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
-         a_reader_does_not_keep_it_from_ending, signals]
+         few_descriptors_serve_many_streams,
+         idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
+         a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
+         hardly_any_descriptors, a_reader_delays_the_index_only,
+         a_reader_does_not_keep_it_from_ending, nobody_reads_standard_error,
+         more_signals_change_nothing,
+         signals]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/descriptors.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/resource.h>
+
+#include "common/compiler.h"
+#include "common/fds.h"
+#include "relayd/options.h"
+#include "tests/lib/unit.h"
+
+#define POOL_MIN 64 /* compat.md */
+
+static const unsigned workers[] = { 1, 2, 8, 64 };
+
+static uint64_t
+all_shares(const struct descriptors *d, const struct options *o)
+{
+	uint64_t sum = descriptors_own(o) + d->viewers +
+		       (uint64_t)d->files * o->workers;
+
+	for (int s = 0; s < FDS_SHARES; s++)
+		sum += fds_max((enum fds_share)s);
+	return sum;
+}
+
+START_TEST(the_parts_are_never_more_than_the_whole)
+{
+	struct rlimit limit;
+	struct descriptors d;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned n = POOL_MIN; n < 5000 && n <= limit.rlim_cur; n++) {
+		struct options o = { .fd_pool_size = n,
+			.workers = workers[_i],
+			.live_workers = 1 };
+
+		ck_assert_int_eq(descriptors_divide(&d, &o), OK);
+		ck_assert_uint_le(all_shares(&d, &o), n);
+		ck_assert_uint_ge(o.workers, 1);
+		ck_assert_uint_le(o.workers, workers[_i]);
+		/* A data file and its index; one session. */
+		ck_assert_uint_ge(d.files, 2);
+		ck_assert_uint_ge(d.viewers, 1);
+		ck_assert_uint_ge(fds_max(FDS_SESSIONS), SESSION_FDS);
+		ck_assert_uint_ge(fds_max(FDS_CONTROL), 1);
+		ck_assert_uint_ge(fds_max(FDS_DATA), 1);
+	}
+}
+END_TEST
+
+START_TEST(the_limit_of_the_process_counts_too)
+{
+	const struct rlimit limit = { .rlim_cur = 200, .rlim_max = 200 };
+	struct options o = {
+		.fd_pool_size = INT_MAX, .workers = 2, .live_workers = 1
+	};
+	struct descriptors d;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(descriptors_divide(&d, &o), OK);
+	ck_assert_uint_le(all_shares(&d, &o), 200);
+	ck_assert_uint_eq(o.workers, 2);
+}
+END_TEST
+
+START_TEST(too_few_are_refused)
+{
+	struct options o = {
+		.fd_pool_size = POOL_MIN - 1, .workers = 1, .live_workers = 1
+	};
+	struct descriptors d;
+
+	ck_assert_int_eq(descriptors_divide(&d, &o), E_LIMIT);
+}
+END_TEST
+
+START_TEST(a_share_ends_where_it_ends)
+{
+	ck_assert_uint_eq(fds_left(FDS_DATA), UINT64_MAX);
+	fds_limit(FDS_DATA, 2);
+	ck_assert(fds_take(FDS_DATA));
+	ck_assert(fds_take(FDS_DATA));
+	errno = 0;
+	ck_assert(!fds_take(FDS_DATA));
+	ck_assert_int_eq(errno, EMFILE);
+	ck_assert_uint_eq(fds_left(FDS_DATA), 0);
+	ck_assert(fds_take(FDS_CONTROL));
+	fds_give(FDS_DATA);
+	ck_assert_uint_eq(fds_left(FDS_DATA), 1);
+	ck_assert(fds_take(FDS_DATA));
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ the_parts_are_never_more_than_the_whole, ARRAY_LEN(workers),
+		    0 },
+		{ the_limit_of_the_process_counts_too, 0, 0 },
+		{ too_few_are_refused, 0, 0 },
+		{ a_share_ends_where_it_ends, 0, 0 },
+	};
+
+	return unit_run("descriptors", units, ARRAY_LEN(units));
+}
