@@ -21,11 +21,11 @@
  * closed and opened again, what sessions hold is not; who has no session yet is
  * served at once or is a crowd. */
 #define PARTS 16
-#define PARTS_FILES 4
-#define PARTS_VIEWERS 2
-#define PARTS_VIEWER_FILES 2
+#define PARTS_FILES 3
+#define PARTS_VIEWERS 1
+#define PARTS_VIEWER_FILES 1
 #define PARTS_CONTROL 1
-#define PARTS_DATA 1
+#define PARTS_DATA 2
 /* Of that rest at least, so that one session can be served. */
 #define REST_MIN 22
 #define SHARE_MIN 2

@@ -4,6 +4,7 @@ lttng-relayd, a plain sink, and load generators; and what it reads of them."""
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import tempfile
 import time
 
 GIB = 1 << 30
+DESCRIPTORS = 524288
 RELAYS = ["ours", "lttng-relayd"]
 LOAD_TIMEOUT = 300.0
 
@@ -85,6 +87,13 @@ def argv_of(program, options):
                         for k, v in options.items() if v is not None]
 
 
+def many_descriptors():
+    """As many as Debian gives a service; a machine for tests may have less,
+    and 3,000 sessions need more."""
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
+
 class Server:
     """One of RELAYS, or "sink", with its own directory, home and ports. OURS:
     options for our relay only."""
@@ -127,7 +136,8 @@ class Server:
         with open(self.dir + "/log", "wb") as log:
             self.process = subprocess.Popen(
                 self.argv(), env=env, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=log)
+                stdout=subprocess.DEVNULL, stderr=log,
+                preexec_fn=many_descriptors)
         try:
             wait_for("listener of " + self.name, self.is_ready, step=0.0005)
         except BaseException:

@@ -535,7 +535,7 @@ def stop_with_viewers():
 
 
 def few():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600))
 
 
 def a_crowd_of_viewers():
