@@ -27,6 +27,8 @@ NOBODY = 65534
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net",
            "--ipc", "--uts", "--kill-child"]
 COMMAND_TIMEOUT = 40.0
+SLEEPS = {"x86_64": ("35", "230"), "aarch64": ("101", "115")}.get(
+    os.uname().machine, ())     # nanosleep, clock_nanosleep
 READY_TIMEOUT = 20.0
 SANITIZER_REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
                      "runtime error:")
@@ -296,10 +298,34 @@ class App:
         return self.emitted()
 
     def kill(self):
-        """SIGKILL; what it had written down by then."""
+        """SIGKILL; what it had written down by then. Where that can be seen,
+        between two events: of one that is killed within an event, LTTng's
+        consumer daemon may wait for the end for ever, with lttng-relayd too."""
+        for _ in range(200):
+            self.child.send_signal(signal.SIGSTOP)
+            if self.is_asleep():
+                break
+            self.child.send_signal(signal.SIGCONT)
+            time.sleep(0.0007)
         self.child.kill()
         self.child.wait()
         return self.emitted()
+
+    def is_asleep(self):
+        """Of a program that was told to stop: was it in mid-sleep? True if
+        nobody may know."""
+        state, call = "", ""
+        try:
+            while state not in ("T", "t", "Z"):
+                with open("/proc/%d/stat" % self.child.pid,
+                          encoding="ascii") as f:
+                    state = f.read().rsplit(")", 1)[1].split()[0]
+            with open("/proc/%d/syscall" % self.child.pid,
+                      encoding="ascii") as f:
+                call = f.read().split()[0]
+        except OSError:
+            return True
+        return state == "Z" or call in SLEEPS
 
 
 class World:
