@@ -179,30 +179,18 @@ settle_places(struct session *s, struct chunk *c, enum chunk_command command)
 	return st;
 }
 
-/* Where the peer is told that C will be; false: that has no name, or is too
- * long to be told (streaming 8.2, 15). */
-static bool
-reply_path(const struct session *s, struct chunk *c, uint64_t close_time,
-    enum chunk_command command, char *path)
+static void
+reply_path(const struct session *s, enum chunk_command command,
+    const char *name, char *path)
 {
 	const char *dir = session_path(s);
-	char name[256];
-	bool is_named;
-	int n;
 
-	c->close_time = close_time;
-	c->is_closed = true;
-	is_named = chunk_name(c, name) == OK;
-	c->is_closed = false;
-	if (!is_named)
-		return false;
 	if (s->wish.is_snapshot)
-		n = snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
+		snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
 	else if (s->has_rotated || command == CHUNK_ARCHIVE)
-		n = snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
+		snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
 	else
-		n = snprintf(path, RELPATH_MAX, "%s", dir);
-	return n < RELPATH_MAX - 1;
+		snprintf(path, RELPATH_MAX, "%s", dir);
 }
 
 /* A clear: viewers go on behind what is deleted. */
@@ -223,20 +211,24 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
 	enum chunk_command command = command_of(q);
 	uint32_t code = check_close(s, q, c);
+	char name[256];
 
 	*close = true;
 	if (code != RELAY_OK)
 		return code;
-	if (!reply_path(s, c, q->close_time, command, path)) {
-		*path = '\0';
-		return RELAY_NO_MEMORY;
-	}
 	c = chunk_get(c);
 	if (settle_places(s, c, command) != OK) {
 		chunk_put(c);
 		return RELAY_UNKNOWN_ERROR;
 	}
+	c->close_time = q->close_time;
 	c->is_closed = true;
+	if (chunk_name(c, name) != OK) {
+		c->is_closed = false;
+		chunk_put(c);
+		return RELAY_NO_MEMORY;
+	}
+	reply_path(s, command, name, path);
 	c->command = command;
 	if (command == CHUNK_DELETE)
 		forget_packets(s, c);
