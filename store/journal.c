@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/journal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,21 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/ids.h"
 #include "common/log.h"
 #include "store/journal_format.h"
 
 #define FIRST_SLOTS 512
-/* After a failure (a full disk) it is tried again so much later. */
-#define RETRY_NS (100 * NS_PER_MS)
 
 struct journal {
 	int base_fd, fd;
 	struct journal_slot *slots;
 	uint32_t n_slots, n_fresh; /* slots from n_fresh on were never used */
 	uint32_t free_list;	   /* by slot->next, 0: empty */
-	uint64_t retry_ns;	   /* no attempt to grow before; 0: it works */
+	bool has_failed;	   /* said once */
 	char name[64];
 };
 
@@ -70,8 +66,7 @@ grow(struct journal *j, uint32_t n)
 {
 	void *p;
 
-	errno = posix_fallocate(j->fd, 0, (off_t)bytes(n));
-	if (errno != 0)
+	if (posix_fallocate(j->fd, 0, (off_t)bytes(n)) != 0)
 		return false;
 	if (j->slots == NULL)
 		p = mmap(NULL, bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -89,8 +84,6 @@ grow(struct journal *j, uint32_t n)
 static bool
 begin(struct journal *j)
 {
-	int saved;
-
 	snprintf(j->name, sizeof(j->name), JOURNAL_PREFIX "%016" PRIx64,
 	    ids_random());
 	j->fd = openat(j->base_fd, j->name,
@@ -98,11 +91,9 @@ begin(struct journal *j)
 	if (j->fd < 0)
 		return false;
 	if (flock(j->fd, LOCK_EX | LOCK_NB) != 0 || !grow(j, FIRST_SLOTS)) {
-		saved = errno;
 		unlinkat(j->base_fd, j->name, 0);
 		close(j->fd);
 		j->fd = -1;
-		errno = saved;
 		return false;
 	}
 	j->slots[0].head.magic = JOURNAL_MAGIC;
@@ -111,41 +102,31 @@ begin(struct journal *j)
 	return true;
 }
 
-static bool
-has_fresh(struct journal *j)
-{
-	if (j->fd < 0 && !begin(j))
-		return false;
-	if (j->n_fresh < j->n_slots)
-		return true;
-	errno = EFBIG;
-	return j->n_slots <= UINT32_MAX / 4 && grow(j, j->n_slots * 2);
-}
-
 /* A free slot's number, 0 when there is none to be had. */
 static uint32_t
 take_slot(struct journal *j)
 {
-	uint32_t n = j->free_list;
+	uint32_t n;
 
-	if (n != 0) {
+	if (j->has_failed)
+		return 0;
+	if (j->fd < 0 && !begin(j))
+		goto fail;
+	if (j->free_list != 0) {
+		n = j->free_list;
 		j->free_list = j->slots[n].next;
 		return n;
 	}
-	if (j->retry_ns != 0 && clock_now_ns() < j->retry_ns)
-		return 0;
-	if (!has_fresh(j)) {
-		if (j->retry_ns == 0)
-			log_errno(LOG_WARN,
-			    "journal of open streams: cannot grow; torn tails "
-			    "will not be cut after a crash");
-		j->retry_ns = clock_now_ns() + RETRY_NS;
-		return 0;
-	}
-	if (j->retry_ns != 0)
-		log_info("journal of open streams: works again");
-	j->retry_ns = 0;
+	if (j->n_fresh == j->n_slots &&
+	    (j->n_slots > UINT32_MAX / 4 || !grow(j, j->n_slots * 2)))
+		goto fail;
 	return j->n_fresh++;
+
+fail:
+	log_errno(LOG_WARN, "journal of open streams: cannot grow; torn tails "
+			    "will not be cut after a crash");
+	j->has_failed = true;
+	return 0;
 }
 
 /* The compiler must not move stores across; the kernel keeps the rest. */

@@ -30,8 +30,7 @@ enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
 void journal_destroy(struct journal *j);
 
 /* Entries are numbers from 1; 0 is none, and every call takes it in silence:
- * without a journal (disk full, no memory) the relay still records. Asked for
- * an entry again and again, it tries ten times a second. */
+ * without a journal (disk full, no memory) the relay still records. */
 uint32_t journal_add_root(struct journal *j, const struct relpath *path);
 void journal_remove_root(struct journal *j, uint32_t root);
 uint32_t journal_add_file(

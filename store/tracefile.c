@@ -279,7 +279,8 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 			st = tracefile_index_queue(tf, p);
 		++*done;
 	}
-	tracefile_note_length(tf, &tf->data, tf->data.length);
+	journal_set_length(
+	    tf->store->journal, tf->data.journal, tf->data.length);
 	return st;
 }
 
@@ -365,6 +366,6 @@ tracefile_append_bytes(
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
-	tracefile_note_length(tf, &tf->data, end);
+	journal_set_length(tf->store->journal, tf->data.journal, end);
 	return OK;
 }

@@ -39,7 +39,8 @@ write_header(struct tracefile *tf)
 		return E_IO;
 	}
 	tf->index.length = sizeof(header);
-	tracefile_note_length(tf, &tf->index, tf->index.length);
+	journal_set_length(
+	    tf->store->journal, tf->index.journal, tf->index.length);
 	return OK;
 }
 
@@ -150,7 +151,8 @@ append_waiting(struct tracefile *tf)
 		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));
-	tracefile_note_length(tf, &tf->index, tf->index.length);
+	journal_set_length(
+	    tf->store->journal, tf->index.journal, tf->index.length);
 	return OK;
 }
 

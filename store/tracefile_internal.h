@@ -53,9 +53,6 @@ void tracefile_sync_fd(
     const struct tracefile *tf, const struct tracefile_file *f);
 /* Off the pool; synced, if that is asked for and the files are kept. */
 void tracefile_close_fds(struct tracefile *tf);
-/* LENGTH of F is whole, says the journal from now on. */
-void tracefile_note_length(
-    struct tracefile *tf, struct tracefile_file *f, uint64_t length);
 /* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV. */
 enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
     uint64_t offset, uint64_t *written) MUST_CHECK;

@@ -111,26 +111,8 @@ tracefile_ensure_open(struct tracefile *tf)
 static uint32_t
 journal_root(struct tracefile *tf)
 {
-	const bool is_base = tf->chunk->is_base;
-	uint32_t *root = is_base ? &tf->family->journal_root
-				 : &tf->chunk->dir->journal_root;
-
-	if (*root == 0)
-		*root = journal_add_root(tf->store->journal,
-		    is_base ? tf->family->path : tf->chunk->dir->path);
-	return *root;
-}
-
-void
-tracefile_note_length(
-    struct tracefile *tf, struct tracefile_file *f, uint64_t length)
-{
-	/* There was no room for it in the journal; now there may be. */
-	if (f->journal == 0)
-		f->journal = journal_add_file(
-		    tf->store->journal, journal_root(tf), f->ino, length);
-	else
-		journal_set_length(tf->store->journal, f->journal, length);
+	return tf->chunk->is_base ? tf->family->journal_root
+				  : tf->chunk->dir->journal_root;
 }
 
 /* And its folder, which is mostly there. */

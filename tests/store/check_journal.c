@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -326,67 +325,6 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 }
 END_TEST
 
-/* Files may have 8 KiB, enough for packets and too little for a journal. */
-static void
-limit_files(bool on)
-{
-	struct rlimit limit;
-
-	MUST(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-	limit.rlim_cur = on ? 8192 : limit.rlim_max;
-	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-}
-
-static void
-append_one(struct tracefile *tf, uint64_t seq)
-{
-	struct packet *p = shelf_packet(
-	    &shelf, seq, (uint8_t)seq, SIZE - 100, 100, true);
-	unsigned done;
-
-	MUST(tracefile_append(tf, p, &done) == OK);
-	MUST(tracefile_write_records(tf, false) == OK);
-	packet_destroy(&shelf.store->packets, p);
-}
-
-/* The session and its files are there before there is room for a journal. */
-static void
-begin_on_a_full_disk(void)
-{
-	struct relpath *wanted = path_of("h/s");
-	struct tracefile *tf;
-	FILE *f;
-
-	(void)signal(SIGXFSZ, SIG_IGN);
-	log_set_level(LOG_ERROR);
-	limit_files(true);
-	MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, false) == OK);
-	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
-	shelf.family = shelf_family(shelf.chunk, "ust/0", "c", false);
-	MUST(tracefile_create(&tf, shelf.store, shelf.chunk, shelf.family, 0,
-		 false, TRACEFILE_INDEX_1_1) == OK);
-	append_one(tf, 0);
-	MUST(journals() == 0);
-	limit_files(false);
-	(void)usleep(150000);
-	append_one(tf, 1);
-	MUST(journals() == 1);
-	f = fopen(scratch_path("h/s/ust/0/c"), "a");
-	MUST(f != NULL && fputs("torn", f) >= 0 && fclose(f) == 0);
-}
-
-START_TEST(it_is_tried_again_and_has_what_is_open)
-{
-	shelf_open(&shelf, 10);
-	die_after(begin_on_a_full_disk);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 2 * SIZE + 4);
-	ck_assert_uint_eq(journal_recover(shelf.base), 1);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 2 * SIZE);
-	check_whole("h/s/ust/0/c", "h/s/ust/0/index/c.idx");
-	shelf_close(&shelf);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -397,7 +335,6 @@ main(void)
 		{ forged_journals_do_no_harm, 40, 0 },
 		{ what_only_looks_like_a_journal_does_no_harm, 0, 0 },
 		{ killed_at_any_instant_both_files_are_whole, 40, 0 },
-		{ it_is_tried_again_and_has_what_is_open, 0, 0 },
 	};
 
 	log_set_level(LOG_ERROR);
