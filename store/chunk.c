@@ -81,7 +81,7 @@ chunk_finish(struct chunk *take_c)
 		f = list_entry(n, struct chunk_family, node);
 		folder_put(f->folder);
 		journal_remove_root(
-		    take_c->dir->store->journal, f->journal_root);
+		    take_c->dir->store->journal, &f->journal_root);
 		relpath_free(f->path);
 		relpath_free(f->channel);
 		free(f);
@@ -420,8 +420,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	}
 	/* The journal searches below a root: not the whole output directory. */
 	if (c->is_base)
-		f->journal_root = journal_add_root(
-		    c->dir->store->journal, f->path);
+		journal_add_root(
+		    c->dir->store->journal, &f->journal_root, f->path);
 	list_add(&c->families, &f->node);
 	*out = f;
 	return OK;

@@ -21,6 +21,7 @@
 #include "common/list.h"
 #include "common/relpath.h"
 #include "common/status.h"
+#include "store/journal.h"
 
 struct folder;
 struct session_dir;
@@ -46,7 +47,7 @@ struct chunk_family {
 	bool is_numbered; /* channel_0, channel_1, ... */
 	bool has_losses;  /* .loss.jsonl is in its folder */
 	uint64_t n_files; /* numbers below this were made; 0: no file was */
-	uint32_t journal_root; /* only where the chunk is the base */
+	struct journal_root journal_root; /* where the chunk is the base */
 	struct folder *folder; /* for viewers; shared, NULL: not open */
 };
 

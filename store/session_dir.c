@@ -113,7 +113,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		session_dir_put(d);
 		return st;
 	}
-	d->journal_root = journal_add_root(store->journal, d->path);
+	journal_add_root(store->journal, &d->journal_root, d->path);
 	*out = d;
 	return OK;
 }
@@ -148,7 +148,7 @@ session_dir_put(struct session_dir *d)
 {
 	if (d == NULL || --d->refs > 0)
 		return;
-	journal_remove_root(d->store->journal, d->journal_root);
+	journal_remove_root(d->store->journal, &d->journal_root);
 	if (d->fd >= 0)
 		close(d->fd);
 	relpath_free(d->wanted);

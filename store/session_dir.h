@@ -18,6 +18,7 @@
 #include "common/compiler.h"
 #include "common/relpath.h"
 #include "common/status.h"
+#include "store/journal.h"
 
 struct store;
 
@@ -29,7 +30,8 @@ struct session_dir {
 				   directory itself (peers before 2.11) */
 	bool is_shared;		/* claimed for a snapshot session: may hold
 				   what others made */
-	uint32_t journal_root;	/* 0: each stream has a root of its own */
+	/* Empty where each stream has one of its own. */
+	struct journal_root journal_root;
 	struct store *store;
 };
 

@@ -143,8 +143,8 @@ tracefile_close(struct tracefile *take_tf)
 		log_error("%s/%s: records lost at close", tf->family->path->s,
 		    tf->family->channel->s);
 	tracefile_close_fds(tf);
-	journal_remove_file(tf->store->journal, tf->data.journal);
-	journal_remove_file(tf->store->journal, tf->index.journal);
+	journal_remove_file(tf->store->journal, &tf->data.journal);
+	journal_remove_file(tf->store->journal, &tf->index.journal);
 	buf_free(&tf->waiting);
 	if (tf->ends_log)
 		packet_log_end(tf->log);
@@ -280,7 +280,7 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 		++*done;
 	}
 	journal_set_length(
-	    tf->store->journal, tf->data.journal, tf->data.length);
+	    tf->store->journal, &tf->data.journal, tf->data.length);
 	return st;
 }
 
@@ -366,6 +366,6 @@ tracefile_append_bytes(
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
-	journal_set_length(tf->store->journal, tf->data.journal, end);
+	journal_set_length(tf->store->journal, &tf->data.journal, end);
 	return OK;
 }

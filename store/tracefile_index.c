@@ -40,7 +40,7 @@ write_header(struct tracefile *tf)
 	}
 	tf->index.length = sizeof(header);
 	journal_set_length(
-	    tf->store->journal, tf->index.journal, tf->index.length);
+	    tf->store->journal, &tf->index.journal, tf->index.length);
 	return OK;
 }
 
@@ -152,7 +152,7 @@ append_waiting(struct tracefile *tf)
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));
 	journal_set_length(
-	    tf->store->journal, tf->index.journal, tf->index.length);
+	    tf->store->journal, &tf->index.journal, tf->index.length);
 	return OK;
 }
 

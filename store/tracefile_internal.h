@@ -10,6 +10,7 @@
 
 #include "common/buf.h"
 #include "common/list.h"
+#include "store/journal.h"
 #include "store/tracefile.h"
 
 struct tracefile_file {
@@ -17,7 +18,7 @@ struct tracefile_file {
 	ino_t ino;
 	bool is_made;
 	uint64_t length; /* whole bytes */
-	uint32_t journal;
+	struct journal_file journal;
 };
 
 struct tracefile {

@@ -108,11 +108,11 @@ tracefile_ensure_open(struct tracefile *tf)
 
 /* The root that the journal searches: the session's folder, or, where that is
  * the whole output directory, the folder of the stream. */
-static uint32_t
+static const struct journal_root *
 journal_root(struct tracefile *tf)
 {
-	return tf->chunk->is_base ? tf->family->journal_root
-				  : tf->chunk->dir->journal_root;
+	return tf->chunk->is_base ? &tf->family->journal_root
+				  : &tf->chunk->dir->journal_root;
 }
 
 /* And its folder, which is mostly there. */
@@ -157,7 +157,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	}
 	f->ino = sb.st_ino;
 	f->is_made = true;
-	f->journal = journal_add_file(
-	    tf->store->journal, journal_root(tf), f->ino, 0);
+	journal_add_file(
+	    tf->store->journal, &f->journal, journal_root(tf), f->ino);
 	return OK;
 }
