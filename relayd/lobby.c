@@ -243,6 +243,7 @@ start_workers(struct lobby *l, int base_fd)
 	unsigned files = o->fd_pool_size / FILES_SHARE / o->workers;
 	struct store_config store = {
 		.base_fd = base_fd,
+		.output = o->output,
 		.max_files = files < FILES_MIN ? FILES_MIN : files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
 		.sync = sync_of(o),

@@ -14,6 +14,7 @@
 #include "store/dir.h"
 #include "store/folder.h"
 #include "store/journal.h"
+#include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 
@@ -81,7 +82,7 @@ chunk_finish(struct chunk *take_c)
 		f = list_entry(n, struct chunk_family, node);
 		folder_put(f->folder);
 		journal_remove_root(
-		    take_c->dir->store->journal, &f->journal_root);
+		    take_c->dir->output->journal, &f->journal_root);
 		relpath_free(f->path);
 		relpath_free(f->channel);
 		free(f);
@@ -421,7 +422,7 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	/* The journal searches below a root: not the whole output directory. */
 	if (c->is_base)
 		journal_add_root(
-		    c->dir->store->journal, &f->journal_root, f->path);
+		    c->dir->output->journal, &f->journal_root, f->path);
 	list_add(&c->families, &f->node);
 	*out = f;
 	return OK;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/ids.h"
@@ -57,11 +58,20 @@ journal_destroy(struct journal *j)
 	if (j->slots != NULL)
 		munmap(j->slots, bytes(j->n_slots));
 	if (j->fd >= 0) {
-		if (unlinkat(j->base_fd, j->name, 0) != 0)
+		/* Gone with its directory, it may be. */
+		if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
 			log_errno(LOG_WARN, "journal %s: unlink", j->name);
 		close(j->fd);
 	}
 	free(j);
+}
+
+bool
+journal_is_gone(const struct journal *j)
+{
+	struct stat sb;
+
+	return j->fd >= 0 && fstat(j->fd, &sb) == 0 && sb.st_nlink == 0;
 }
 
 /* Make the file hold N slots. Space is allocated now, so that no store to the

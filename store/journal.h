@@ -15,6 +15,7 @@
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,8 @@ struct journal;
 enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
 /* Unlinks the file. NULL is fine. */
 void journal_destroy(struct journal *j);
+/* Somebody removed the file. */
+bool journal_is_gone(const struct journal *j);
 
 /*
  * The owner's part of an entry, all zeros before journal_add_*() and after

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/journal.h"
+#include "store/output.h"
 #include "store/store.h"
 
 static enum status
@@ -25,6 +26,7 @@ new_dir(struct session_dir **out, struct store *store)
 	d->refs = 1;
 	d->fd = -1;
 	d->store = store;
+	d->output = output_get(store_output(store));
 	return OK;
 }
 
@@ -84,7 +86,6 @@ enum status
 session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, bool is_snapshot)
 {
-	int base = store->config.base_fd;
 	struct session_dir *d;
 	char suffix[16] = "";
 	enum status st;
@@ -101,7 +102,8 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		d->path = NULL;
 		st = relpath_suffix(&d->path, wanted, suffix);
 		if (st == OK)
-			st = try_claim(&d->fd, base, d->path, is_snapshot);
+			st = try_claim(
+			    &d->fd, d->output->fd, d->path, is_snapshot);
 		if (st != E_EXISTS)
 			break;
 		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;
@@ -113,7 +115,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		session_dir_put(d);
 		return st;
 	}
-	journal_add_root(store->journal, &d->journal_root, d->path);
+	journal_add_root(d->output->journal, &d->journal_root, d->path);
 	*out = d;
 	return OK;
 }
@@ -127,7 +129,7 @@ session_dir_base(struct session_dir **out, struct store *store)
 	*out = NULL;
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
-	st = dir_open(&d->fd, store->config.base_fd, "");
+	st = dir_open(&d->fd, d->output->fd, "");
 	if (st != OK) {
 		session_dir_put(d);
 		return st;
@@ -148,9 +150,10 @@ session_dir_put(struct session_dir *d)
 {
 	if (d == NULL || --d->refs > 0)
 		return;
-	journal_remove_root(d->store->journal, &d->journal_root);
+	journal_remove_root(d->output->journal, &d->journal_root);
 	if (d->fd >= 0)
 		close(d->fd);
+	output_put(d->output);
 	relpath_free(d->wanted);
 	relpath_free(d->path);
 	free(d);

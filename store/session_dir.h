@@ -20,6 +20,7 @@
 #include "common/status.h"
 #include "store/journal.h"
 
+struct output;
 struct store;
 
 struct session_dir {
@@ -33,6 +34,7 @@ struct session_dir {
 	/* Empty where each stream has one of its own. */
 	struct journal_root journal_root;
 	struct store *store;
+	struct output *output; /* a reference */
 };
 
 /* How many suffixes are tried: -1 ... -999. */

@@ -15,6 +15,7 @@
 #include "store/folder.h"
 #include "store/dir.h"
 #include "store/journal.h"
+#include "store/output.h"
 #include "store/packet.h"
 #include "store/packet_log.h"
 #include "store/session_dir.h"
@@ -143,8 +144,9 @@ tracefile_close(struct tracefile *take_tf)
 		log_error("%s/%s: records lost at close", tf->family->path->s,
 		    tf->family->channel->s);
 	tracefile_close_fds(tf);
-	journal_remove_file(tf->store->journal, &tf->data.journal);
-	journal_remove_file(tf->store->journal, &tf->index.journal);
+	journal_remove_file(tf->chunk->dir->output->journal, &tf->data.journal);
+	journal_remove_file(
+	    tf->chunk->dir->output->journal, &tf->index.journal);
 	buf_free(&tf->waiting);
 	if (tf->ends_log)
 		packet_log_end(tf->log);
@@ -279,8 +281,8 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 			st = tracefile_index_queue(tf, p);
 		++*done;
 	}
-	journal_set_length(
-	    tf->store->journal, &tf->data.journal, tf->data.length);
+	journal_set_length(tf->chunk->dir->output->journal, &tf->data.journal,
+	    tf->data.length);
 	return st;
 }
 
@@ -366,6 +368,7 @@ tracefile_append_bytes(
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
-	journal_set_length(tf->store->journal, &tf->data.journal, end);
+	journal_set_length(
+	    tf->chunk->dir->output->journal, &tf->data.journal, end);
 	return OK;
 }

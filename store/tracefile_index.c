@@ -12,6 +12,8 @@
 #include "store/dir.h"
 #include "store/index.h"
 #include "store/journal.h"
+#include "store/output.h"
+#include "store/session_dir.h"
 #include "store/packet.h"
 #include "store/packet_log.h"
 #include "store/store.h"
@@ -39,8 +41,8 @@ write_header(struct tracefile *tf)
 		return E_IO;
 	}
 	tf->index.length = sizeof(header);
-	journal_set_length(
-	    tf->store->journal, &tf->index.journal, tf->index.length);
+	journal_set_length(tf->chunk->dir->output->journal, &tf->index.journal,
+	    tf->index.length);
 	return OK;
 }
 
@@ -151,8 +153,8 @@ append_waiting(struct tracefile *tf)
 		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));
-	journal_set_length(
-	    tf->store->journal, &tf->index.journal, tf->index.length);
+	journal_set_length(tf->chunk->dir->output->journal, &tf->index.journal,
+	    tf->index.length);
 	return OK;
 }
 

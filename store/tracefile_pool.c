@@ -13,6 +13,7 @@
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/journal.h"
+#include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
@@ -157,7 +158,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	}
 	f->ino = sb.st_ino;
 	f->is_made = true;
-	journal_add_file(
-	    tf->store->journal, &f->journal, journal_root(tf), f->ino);
+	journal_add_file(tf->chunk->dir->output->journal, &f->journal,
+	    journal_root(tf), f->ino);
 	return OK;
 }

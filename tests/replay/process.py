@@ -5,6 +5,7 @@ daemons of its own."""
 import fcntl
 import os
 import pathlib
+import shutil
 import signal
 import stat
 import sys
@@ -154,9 +155,41 @@ def signals():
         daemon.is_stopped = True
 
 
+def the_output_directory_may_go_and_come():
+    """As in lttng-relayd: the next session has one at the path of -o, whoever
+    makes it. Sessions of the directory before stay there."""
+    with relay.Daemon(workers=1) as daemon:
+        first = relay.Session(daemon, "first")
+        first.packet()
+        first.wait_written()
+        again = (lambda: shutil.rmtree(daemon.out),
+                 lambda: (shutil.rmtree(daemon.out), daemon.out.mkdir()),
+                 lambda: daemon.out.rename(daemon.top / "moved"))
+        for n, change in enumerate(again):
+            change()
+            session = relay.Session(daemon, f"after{n}")
+            session.packet()
+            session.finish()
+            old = relay.Session(daemon, f"old{n}", minor=11)
+            old.packet()
+            old.finish()
+        first.packet()
+        first.control.close()
+        torn = relay.Session(daemon, "torn")
+        torn.packet()
+        torn.wait_written()
+        daemon.kill()
+        with open(torn.dir / "ch_0", "ab") as data:
+            data.write(bytes(1000))
+        daemon.start_again()
+        torn.check()
+        equal(daemon.log_text().count("opened again"), 3, "warnings")
+
+
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams, a_reader_delays_the_index_only,
-         a_reader_does_not_keep_it_from_ending, signals]
+         a_reader_does_not_keep_it_from_ending, signals,
+         the_output_directory_may_go_and_come]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
