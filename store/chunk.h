@@ -40,6 +40,12 @@ enum chunk_place {
 
 enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
 
+/* A top-level folder that the chunk made. */
+struct chunk_top {
+	struct list node;
+	struct relpath *name;
+};
+
 /* The files of one stream in this chunk, for deletion. */
 struct chunk_family {
 	struct list node;
@@ -66,7 +72,7 @@ struct chunk {
 	enum chunk_command command;
 	struct session_dir *dir;
 	int fd;		  /* -1: the session's */
-	struct list tops; /* top-level folders made */
+	struct list tops; /* struct chunk_top */
 	struct list families;
 	uint64_t delete_next; /* of the first family */
 	/* Called when the last reference goes; takes the chunk. */
@@ -96,6 +102,10 @@ enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
  * place: nothing. */
 enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
 
+/* Make the folder of archives, while its owner can still be told that there
+ * can be none. Logged. */
+enum status chunk_prepare_archive(struct chunk *c) MUST_CHECK;
+
 /* The directory, borrowed; good until the chunk moves. */
 int chunk_fd(const struct chunk *c);
 
@@ -119,8 +129,9 @@ enum status chunk_folder(
 /* The stream is over: a chunk of many short ones keeps no descriptors. */
 void chunk_folder_done(struct chunk_family *f);
 
-/* No reference is left: run the command, all but deletion. True when
- * chunk_delete_step() has work. */
+/* No reference is left: run the command, all but deletion. What cannot be
+ * archived stays in the session's directory, under a name without a dot. True
+ * when chunk_delete_step() has work. */
 bool chunk_settle(struct chunk *c);
 /* Delete for at most BUDGET files; true when all is gone. */
 bool chunk_delete_step(struct chunk *c, unsigned budget);
