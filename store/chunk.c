@@ -174,7 +174,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 
 	st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "stream folder %s: create", path->s);
+		log_errno(LOG_ERROR, "%s/%s: create folder",
+		    session_dir_text(c->dir), path->s);
 		return st;
 	}
 	/* Only now: what stands in the way is not the chunk's to move. */
@@ -234,7 +235,8 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 			st = folder_open(&f->folder, chunk_fd(c), f->path->s);
 	}
 	if (st != OK)
-		log_errno(LOG_ERROR, "folder %s: open", f->path->s);
+		log_errno(LOG_ERROR, "%s/%s: open folder",
+		    session_dir_text(c->dir), f->path->s);
 	*out = st == OK ? folder_get(f->folder) : NULL;
 	return st;
 }

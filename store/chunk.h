@@ -89,6 +89,10 @@ struct chunk {
 enum status chunk_create(struct chunk **out, struct session_dir *dir,
     uint64_t id, uint64_t creation_time, const struct relpath *override_name,
     void (*released)(struct chunk *take_c, void *arg), void *arg) MUST_CHECK;
+/* How log lines begin; needs inttypes.h and store/session_dir.h. */
+#define CHUNK_FMT "%s: trace chunk %" PRIu64
+#define CHUNK_ARGS(c) session_dir_text((c)->dir), (c)->id
+
 struct chunk *chunk_get(struct chunk *c);
 void chunk_put(struct chunk *c); /* NULL is fine */
 

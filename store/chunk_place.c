@@ -101,8 +101,8 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	if (st == OK)
 		c->place = place;
 	else if (st != E_REFUSED)
-		log_errno(LOG_ERROR, "trace chunk %" PRIu64 ": %s: create",
-		    c->id, name);
+		log_errno(
+		    LOG_ERROR, CHUNK_FMT ": %s: create", CHUNK_ARGS(c), name);
 	return st;
 }
 
@@ -137,9 +137,8 @@ move_tops(struct chunk *c, const char *from, const char *to)
 	for (n = n->prev->prev; n != &c->tops; n = n->prev)
 		if (move_top(c, list_entry(n, struct chunk_top, node), to,
 			from) != OK)
-			log_errno(LOG_ERROR,
-			    "trace chunk %" PRIu64 ": a part stays in '%s'",
-			    c->id, to);
+			log_errno(LOG_ERROR, CHUNK_FMT ": a part stays in '%s'",
+			    CHUNK_ARGS(c), to);
 	errno = saved;
 	return st;
 }
@@ -185,7 +184,7 @@ move_to_root(struct chunk *c, const char *from)
 	c->fd = -1;
 	if (dir_remove(c->dir->fd, from) != OK)
 		log_errno(
-		    LOG_INFO, "trace chunk %" PRIu64 ": %s: kept", c->id, from);
+		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), from);
 	return OK;
 }
 
@@ -226,8 +225,8 @@ chunk_move(struct chunk *c, enum chunk_place place)
 	else if (st == OK)
 		st = rename_dir(c, from, place);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "trace chunk %" PRIu64 ": move from '%s'",
-		    c->id, from);
+		log_errno(LOG_ERROR, CHUNK_FMT ": move from '%s'",
+		    CHUNK_ARGS(c), from);
 		return st;
 	}
 	c->place = place;
@@ -243,8 +242,7 @@ chunk_prepare_archive(struct chunk *c)
 		return OK;
 	st = dir_create_path(c->dir->fd, "archives");
 	if (st != OK)
-		log_errno(
-		    LOG_ERROR, "trace chunk %" PRIu64 ": archives", c->id);
+		log_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
 	return st;
 }
 
@@ -270,7 +268,7 @@ chunk_settle(struct chunk *c)
 	/* Nobody will finish this rotation: leave no temporary name, which
 	 * readers skip. */
 	if (is_tmp(c->place) && chunk_move(c, CHUNK_AT_NAME) != OK)
-		log_error("trace chunk %" PRIu64 ": keeps the name %s", c->id,
+		log_error(CHUNK_FMT ": keeps the name %s", CHUNK_ARGS(c),
 		    c->tmp_name);
 	return false;
 }

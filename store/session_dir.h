@@ -53,6 +53,13 @@ enum status session_dir_claim(struct session_dir **out, struct store *store,
 enum status session_dir_base(
     struct session_dir **out, struct store *store) MUST_CHECK;
 
+/* Where it is below the output directory, for logs. */
+static inline const char *
+session_dir_text(const struct session_dir *d)
+{
+	return d->path == NULL ? "." : d->path->s;
+}
+
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */
 

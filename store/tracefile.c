@@ -141,8 +141,8 @@ tracefile_close(struct tracefile *take_tf)
 		return;
 	if (!tf->is_discarded && tracefile_has_waiting(tf) &&
 	    tracefile_write_records(tf, true) != OK)
-		log_error("%s/%s: records lost at close", tf->family->path->s,
-		    tf->family->channel->s);
+		log_error(TRACEFILE_FMT ": records lost at close",
+		    TRACEFILE_ARGS(tf));
 	tracefile_close_fds(tf);
 	journal_remove_file(tf->chunk->dir->output->journal, &tf->data.journal);
 	journal_remove_file(
@@ -200,12 +200,11 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 {
 	tf->store->write_errors++;
 	if (log_ratelimit(&tf->store->last_error_log, NS_PER_S))
-		log_errno(LOG_ERROR, "%s/%s: write %s at %" PRIu64,
-		    tf->family->path->s, tf->family->channel->s, what,
-		    f->length);
+		log_errno(LOG_ERROR, TRACEFILE_FMT ": write %s at %" PRIu64,
+		    TRACEFILE_ARGS(tf), what, f->length);
 	if (ftruncate(f->fd, (off_t)f->length) != 0)
-		log_errno(LOG_ERROR, "%s/%s: cut back", tf->family->path->s,
-		    tf->family->channel->s);
+		log_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
 }
 
 struct batch {

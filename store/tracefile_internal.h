@@ -37,6 +37,12 @@ struct tracefile {
 	bool is_in_log, ends_log;
 };
 
+/* How log lines begin; needs store/chunk.h and store/session_dir.h. */
+#define TRACEFILE_FMT "%s/%s/%s"
+#define TRACEFILE_ARGS(tf)                                         \
+	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
+	    (tf)->family->channel->s
+
 /* The paths below the chunk. */
 #define TRACEFILE_PATH_MAX (2 * 4096 + 64)
 void tracefile_data_path(

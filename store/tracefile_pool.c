@@ -22,7 +22,8 @@ void
 tracefile_sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
 {
 	if (f->fd >= 0 && fdatasync(f->fd) != 0)
-		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+		log_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 }
 
 static void
@@ -73,7 +74,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 
 	st = dir_open_file(&f->fd, chunk_fd(tf->chunk), path, O_RDWR);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s: open again", path);
+		log_errno(LOG_ERROR, "%s/%s: open again",
+		    session_dir_text(tf->chunk->dir), path);
 		return E_IO;
 	}
 	tf->store->n_open++;
@@ -81,7 +83,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	 */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != f->length) {
-		log_error("%s: is another file now, left alone", path);
+		log_error("%s/%s: is another file now, left alone",
+		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;
 	}
@@ -147,12 +150,14 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	make_room(tf);
 	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s: create", path);
+		log_errno(LOG_ERROR, "%s/%s: create",
+		    session_dir_text(tf->chunk->dir), path);
 		return st;
 	}
 	tf->store->n_open++;
 	if (fstat(f->fd, &sb) != 0) {
-		log_errno(LOG_ERROR, "%s: stat", path);
+		log_errno(LOG_ERROR, "%s/%s: stat",
+		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;
 	}
