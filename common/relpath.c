@@ -2,6 +2,7 @@
 #include "common/relpath.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,15 +25,46 @@ is_dots(struct span c, size_t n)
 	return c.n == n && memcmp(c.p, "..", n) == 0;
 }
 
+/*
+ * The length of the character at S, of which N bytes are there; 0 when it is
+ * not allowed. One that is cut short is: kernels cut the names of processes,
+ * which stand in paths, after 15 bytes.
+ */
+static size_t
+char_len(const unsigned char *s, size_t n)
+{
+	uint32_t code = s[0], least, first, last;
+	size_t k, len;
+
+	if (code < 0x80)
+		return code >= 0x20 && code != 0x7f && code != '/';
+	if (code < 0xc2 || code > 0xf4)
+		return 0;
+	len = code < 0xe0 ? 2 : code < 0xf0 ? 3 : 4;
+	/* U+0080 to U+009F are control characters. */
+	least = len == 2 ? 0xa0 : len == 3 ? 0x800 : 0x10000;
+	code &= 0x7fu >> len;
+	for (k = 1; k < len && k < n && (s[k] & 0xc0) == 0x80; k++)
+		code = code << 6 | (s[k] & 0x3fu);
+	/* What it can have been, if it was cut. */
+	first = code << 6 * (len - k);
+	last = first | ((1u << 6 * (len - k)) - 1);
+	if (last < least || first > 0x10ffff ||
+	    (first >= 0xd800 && last <= 0xdfff))
+		return 0;
+	return k;
+}
+
 static bool
 component_ok(struct span c)
 {
+	const unsigned char *s = (const unsigned char *)c.p;
+
 	if (c.n == 0 || c.n > NAME_MAX || is_dots(c, 1) || is_dots(c, 2))
 		return false;
-	for (size_t i = 0; i < c.n; i++) {
-		const unsigned char u = (unsigned char)c.p[i];
-
-		if (u < 0x20 || u == 0x7f || u == '/')
+	for (size_t i = 0, len; i < c.n; i += len) {
+		len = char_len(s + i, c.n - i);
+		if (len == 0)
 			return false;
 	}
 	return true;

@@ -3,11 +3,11 @@
  * Names that peers choose, made safe: the only way to a file name.
  *
  * A relpath has one or more components joined by single slashes; none is
- * empty, ".", or "..", none is longer than NAME_MAX bytes, none holds a
- * control character (below 0x20, or 0x7f), and the whole is shorter than
- * RELPATH_MAX. It never begins with a slash. A relname is one such component.
- * (Rules: streaming 7.1-7.3, those of lttng-relayd 2.16 and control
- * characters.)
+ * empty, ".", or "..", none is longer than NAME_MAX bytes, and the whole is
+ * shorter than RELPATH_MAX. Components are UTF-8 without control characters
+ * (U+0000 to U+001F, U+007F to U+009F), but for characters that were cut short.
+ * A relpath never begins with a slash. A relname is one component. (Rules:
+ * streaming 7.1-7.3, those of lttng-relayd 2.16, and 9.29.)
  */
 #ifndef COMMON_RELPATH_H
 #define COMMON_RELPATH_H

@@ -155,7 +155,9 @@ conn_fail(struct conn *c, enum status st)
 		conn_handover(c);
 		return false;
 	}
-	if (c->kind == CONN_CONTROL && !c->is_closing && st != E_REFUSED_CLOSE)
+	if (c->kind == CONN_CONTROL && !c->is_closing &&
+	    st != E_REFUSED_CLOSE &&
+	    (c->control == NULL || !c->control->has_told))
 		log_peer(log_level_of(st),
 		    "peer=%s control connection closed: %s", c->peer,
 		    status_text(st));

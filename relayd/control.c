@@ -42,6 +42,7 @@ refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 	    "peer=%s connection closed: %s (%" PRIu32 ") of %" PRIu64 " bytes",
 	    c->peer, row->name == NULL ? "unknown command" : row->name,
 	    hdr->cmd, hdr->size);
+	c->has_told = true;
 	if (row->name != NULL || hdr->size > RELAY_PAYLOAD_MAX)
 		return E_LIMIT;
 	relay_reply_code(out, RELAY_UNKNOWN_ERROR);
@@ -59,6 +60,7 @@ expect(struct control *c, const struct relay_header *hdr)
 		return OK;
 	log_peer(LOG_WARN, "peer=%s connection closed: %s before a session",
 	    c->peer, row->name);
+	c->has_told = true;
 	return E_PROTOCOL;
 }
 

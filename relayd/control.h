@@ -20,6 +20,7 @@
 struct relay_header;
 struct session;
 struct shard;
+struct stream;
 
 struct control_config {
 	bool allow_clear;
@@ -31,9 +32,14 @@ struct control {
 	struct shard *shard;	 /* NULL in the lobby */
 	struct session *session; /* NULL before CREATE_SESSION */
 	unsigned minor;		 /* negotiated; 0 before VERSION */
-	bool is_placed;		 /* the lobby chose this shard for the next
-				    CREATE_SESSION */
-	char *peer;		 /* for logs; borrowed */
+	bool has_told;		 /* a line of log says why it ends */
+	/* Of the request at hand, for its line of log: why it is refused, and
+	 * the stream that it is about. */
+	enum status why; /* OK: no more to say */
+	const struct stream *about;
+	bool is_placed; /* the lobby chose this shard for the next
+			   CREATE_SESSION */
+	char *peer;	/* for logs; borrowed */
 	/* For the lobby, with E_HANDOVER: who asks for a session. */
 	bool has_peer_id;
 	struct relay_uuid uuid;

@@ -82,8 +82,7 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 		st = session_create(
 		    &c->session, c->shard, &wish, c->minor, c->peer);
 	if (st != OK) {
-		log_peer(LOG_WARN, "peer=%s session refused: %s", c->peer,
-		    status_text(st));
+		c->why = st;
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
 		return E_REFUSED;
 	}
@@ -136,6 +135,7 @@ on_send_metadata(struct control *c, struct reader *body, struct buf *out)
 	if (relay_send_metadata_decode(body, &m) != OK)
 		return E_MALFORMED;
 	t = session_stream(c->session, m.stream);
+	c->about = t;
 	if (t == NULL)
 		return E_PROTOCOL;
 	if (m.size + m.padding > c->shard->config.max_packet_size)
@@ -227,6 +227,7 @@ on_send_index(struct control *c, struct reader *body, struct buf *out)
 	if (relay_index_decode(body, c->session->minor, &i) != OK)
 		return E_MALFORMED;
 	t = session_stream(c->session, i.stream);
+	c->about = t;
 	if (t == NULL)
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
 	st = i.packet_size == 0 ? stream_beacon(t, &i) : stream_record(t, &i);
@@ -247,6 +248,7 @@ on_reset_metadata(struct control *c, struct reader *body, struct buf *out)
 	if (relay_stream_seq_decode(body, &q) != OK)
 		return E_MALFORMED;
 	t = session_stream(c->session, q.stream);
+	c->about = t;
 	if (t == NULL || stream_reset_metadata(t) != OK)
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
 	return reply_or_close(out, RELAY_OK);
@@ -348,6 +350,27 @@ handler_of(uint32_t cmd)
 	return NULL;
 }
 
+/* The one line of a request that fails: E_REFUSED goes on, E_REFUSED_CLOSE
+ * says by its text that it does not. */
+static void
+log_failure(struct control *c, const char *command, enum status st)
+{
+	const bool has_tag = c->session != NULL, has_stream = c->about != NULL;
+	const enum status why = c->why;
+	const bool says_why = why != OK && why != E_REFUSED;
+
+	c->has_told = st != E_REFUSED;
+	log_peer(why != OK ? LOG_WARN : log_level_of(st),
+	    "%s%s%s%s%s%s %s: %s%s%s%s",
+	    has_tag ? "" : "peer=", has_tag ? c->session->tag : c->peer,
+	    has_stream ? " stream=" : "", has_stream ? c->about->path->s : "",
+	    has_stream ? "/" : "", has_stream ? c->about->channel->s : "",
+	    command, status_text(st), says_why ? ": " : "",
+	    says_why ? status_text(why) : "",
+	    st == E_REFUSED || st == E_REFUSED_CLOSE ? ""
+						     : ", connection closed");
+}
+
 enum status
 control_serve(struct control *c, const struct relay_header *hdr,
     struct reader *body, struct buf *out)
@@ -357,7 +380,10 @@ control_serve(struct control *c, const struct relay_header *hdr,
 	unsigned minor = c->session == NULL ? c->minor : c->session->minor;
 	enum status st;
 
+	c->why = OK;
+	c->about = NULL;
 	if (row->name == NULL) {
+		c->has_told = true;
 		log_peer(LOG_WARN,
 		    "peer=%s connection closed: unknown command %" PRIu32,
 		    c->peer, hdr->cmd);
@@ -368,9 +394,6 @@ control_serve(struct control *c, const struct relay_header *hdr,
 	else
 		st = handler_of(hdr->cmd)(c, body, out);
 	if (st != OK && st != E_HANDOVER)
-		log_peer(log_level_of(st), "%s%s %s: %s",
-		    c->session == NULL ? "peer=" : "",
-		    c->session == NULL ? c->peer : c->session->tag, row->name,
-		    status_text(st));
+		log_failure(c, row->name, st);
 	return st;
 }

@@ -13,8 +13,9 @@
  * their spare ones 6, the waiting parent and a file of the run directory 2,
  * health socket 1. */
 #define OWN_FDS (17 + HEALTH_CLIENTS_MAX)
-/* Loop 2, UDP, journal, and 2 while folders are made or moved. */
-#define WORKER_FDS 6
+/* Loop 2, UDP, output directory, journal, and 2 while folders are made or
+ * moved. */
+#define WORKER_FDS 7
 /* Loop 2, and one while a file is looked for. */
 #define LIVE_WORKER_FDS 3
 /* Sixteenths of the rest; sessions have what remains. Idle trace files are
@@ -27,7 +28,7 @@
 #define PARTS_CONTROL 1
 #define PARTS_DATA 2
 /* Of that rest at least, so that one session can be served. */
-#define REST_MIN 22
+#define REST_MIN 21
 #define SHARE_MIN 2
 
 static unsigned

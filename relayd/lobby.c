@@ -251,6 +251,7 @@ start_workers(struct lobby *l, int base_fd)
 	const struct options *o = l->options;
 	struct store_config store = {
 		.base_fd = base_fd,
+		.output = o->output,
 		.max_files = l->descriptors.files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
 		.sync = sync_of(o),

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-relayd: options, background, workers, wait. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -13,27 +9,7 @@
 #include "relayd/lobby.h"
 #include "relayd/options.h"
 #include "store/journal.h"
-
-/* The output directory with its parents (streaming 5.1). PATH is absolute. */
-static int
-open_output(const char *path)
-{
-	char part[PATH_MAX];
-	size_t n, len = strlen(path);
-	int fd;
-
-	for (n = 1; n <= len && len < sizeof(part); n++) {
-		n += strcspn(path + n, "/");
-		memcpy(part, path, n);
-		part[n] = '\0';
-		if (mkdir(part, 0770) != 0 && errno != EEXIST)
-			break;
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		log_errno(LOG_ERROR, "output directory %s", path);
-	return fd;
-}
+#include "store/output.h"
 
 static enum status
 serve(struct daemon *d, const struct options *o, struct lobby *lobby)
@@ -74,7 +50,7 @@ run(struct daemon *d, struct options *o)
 	st = daemon_start(d, o);
 	if (st != OK)
 		return st;
-	base_fd = open_output(o->output);
+	base_fd = output_open(o->output);
 	if (base_fd < 0)
 		return E_IO;
 	(void)journal_recover(base_fd);

@@ -103,6 +103,10 @@ session_may_receive(const struct session *s)
 /* N more, or less, bytes of memory wait for their record or turn. */
 void session_hold(struct session *s, int64_t n);
 
+/* Bytes of a reply's path with its NUL that peers refuse (streaming 3.5.4,
+ * 3.15, 8.2). */
+#define SESSION_REPLY_PATH 4096
+
 /* Commands on trace chunks (streaming 5.5). The code is the reply's;
  * *CLOSE: the connection ends after it. */
 uint32_t session_create_chunk(struct session *s,

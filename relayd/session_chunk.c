@@ -179,18 +179,40 @@ settle_places(struct session *s, struct chunk *c, enum chunk_command command)
 	return st;
 }
 
-static void
+static enum status
 reply_path(const struct session *s, enum chunk_command command,
     const char *name, char *path)
 {
 	const char *dir = session_path(s);
+	int n;
 
 	if (s->wish.is_snapshot)
-		snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
+		n = snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
 	else if (s->has_rotated || command == CHUNK_ARCHIVE)
-		snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
+		n = snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
 	else
-		snprintf(path, RELPATH_MAX, "%s", dir);
+		n = snprintf(path, RELPATH_MAX, "%s", dir);
+	return n + 1 < SESSION_REPLY_PATH ? OK : E_LIMIT;
+}
+
+/* The code of the reply. What could fail later is tried now, while the peer can
+ * be told. */
+static uint32_t
+prepare_close(struct session *s, const struct relay_close_chunk *q,
+    struct chunk *c, char *path)
+{
+	enum chunk_command command = command_of(q);
+	char name[256];
+
+	c->close_time = q->close_time;
+	c->is_closed = true;
+	if (chunk_name(c, name) != OK)
+		return RELAY_NO_MEMORY;
+	if (reply_path(s, command, name, path) != OK ||
+	    (command == CHUNK_ARCHIVE && chunk_prepare_archive(c) != OK) ||
+	    settle_places(s, c, command) != OK)
+		return RELAY_UNKNOWN_ERROR;
+	return RELAY_OK;
 }
 
 /* A clear: viewers go on behind what is deleted. */
@@ -211,24 +233,17 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
 	enum chunk_command command = command_of(q);
 	uint32_t code = check_close(s, q, c);
-	char name[256];
 
 	*close = true;
 	if (code != RELAY_OK)
 		return code;
 	c = chunk_get(c);
-	if (settle_places(s, c, command) != OK) {
-		chunk_put(c);
-		return RELAY_UNKNOWN_ERROR;
-	}
-	c->close_time = q->close_time;
-	c->is_closed = true;
-	if (chunk_name(c, name) != OK) {
+	code = prepare_close(s, q, c, path);
+	if (code != RELAY_OK) {
 		c->is_closed = false;
 		chunk_put(c);
-		return RELAY_NO_MEMORY;
+		return code;
 	}
-	reply_path(s, command, name, path);
 	c->command = command;
 	if (command == CHUNK_DELETE)
 		forget_packets(s, c);

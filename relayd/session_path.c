@@ -71,6 +71,8 @@ session_wanted_path(struct relpath **out,
 	if (st == OK && by_session)
 		st = extend(out, wish->base_path);
 	relpath_free(second);
+	if (st == OK && (*out)->len + 1 >= SESSION_REPLY_PATH)
+		st = E_LIMIT;
 	if (st != OK) {
 		relpath_free(*out);
 		*out = NULL;

@@ -11,6 +11,7 @@
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
 #include "store/chunk.h"
+#include "store/session_dir.h"
 #include "store/store.h"
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
@@ -105,7 +106,7 @@ shard_delete_some(struct shard *sh)
 	c = list_first(&sh->doomed, struct chunk, doomed_node);
 	if (chunk_delete_step(c, DELETE_SLICE)) {
 		s = c->released_arg;
-		log_info("trace chunk %" PRIu64 " deleted", c->id);
+		log_info(CHUNK_FMT " deleted", CHUNK_ARGS(c));
 		chunk_finish(c);
 		siblings_leave(s);
 	}

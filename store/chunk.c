@@ -14,13 +14,9 @@
 #include "store/folder.h"
 #include "store/journal.h"
 #include "store/kept_dir.h"
+#include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"
-
-struct top {
-	struct list node;
-	struct relpath *name;
-};
 
 enum status
 chunk_create(struct chunk **out, struct session_dir *dir, uint64_t id,
@@ -75,19 +71,19 @@ chunk_finish(struct chunk *take_c)
 {
 	struct chunk_family *f;
 	struct list *n, *tmp;
-	struct top *t;
+	struct chunk_top *t;
 
 	list_for_each (n, tmp, &take_c->families) {
 		f = list_entry(n, struct chunk_family, node);
 		folder_put(f->folder);
 		journal_remove_root(
-		    take_c->dir->store->journal, f->journal_root);
+		    take_c->dir->output->journal, &f->journal_root);
 		relpath_free(f->path);
 		relpath_free(f->channel);
 		free(f);
 	}
 	list_for_each (n, tmp, &take_c->tops) {
-		t = list_entry(n, struct top, node);
+		t = list_entry(n, struct chunk_top, node);
 		relpath_free(t->name);
 		free(t);
 	}
@@ -141,240 +137,19 @@ chunk_fd(const struct chunk *c)
 	return c->fd >= 0 ? c->fd : c->dir->fd;
 }
 
-/* The name at PLACE, below the session's directory. */
-static enum status
-place_name(struct chunk *c, enum chunk_place place, char out[RELPATH_MAX])
-{
-	char name[256];
-	enum status st;
-
-	switch (place) {
-	case CHUNK_AT_ROOT:
-		out[0] = '\0';
-		return OK;
-	case CHUNK_AT_OLD:
-	case CHUNK_AT_NEW:
-		snprintf(out, RELPATH_MAX, "%s", c->tmp_name);
-		return OK;
-	case CHUNK_AT_NAME:
-	case CHUNK_AT_ARCHIVE:
-		break;
-	}
-	if (place == CHUNK_AT_NAME && c->is_closed) {
-		/* The name of an open chunk has no end time. */
-		c->is_closed = false;
-		st = chunk_name(c, name);
-		c->is_closed = true;
-	} else {
-		st = chunk_name(c, name);
-	}
-	snprintf(out, RELPATH_MAX, "%s%s",
-	    place == CHUNK_AT_ARCHIVE ? "archives/" : "", name);
-	return st;
-}
-
-/*
- * Choose the temporary name for PLACE. A chunk whose last stream is slow may
- * still hold the plain name; then this one gets its id at the end.
- */
-static void
-choose_tmp(struct chunk *c, enum chunk_place place, bool is_second)
-{
-	const char *name = place == CHUNK_AT_OLD ? ".tmp_old_chunk"
-						 : ".tmp_new_chunk";
-
-	if (is_second)
-		snprintf(c->tmp_name, sizeof(c->tmp_name), "%s-%" PRIu64, name,
-		    c->id);
-	else
-		snprintf(c->tmp_name, sizeof(c->tmp_name), "%s", name);
-}
-
-static bool
-is_tmp(enum chunk_place place)
-{
-	return place == CHUNK_AT_OLD || place == CHUNK_AT_NEW;
-}
-
-static enum status
-make_at(struct chunk *c, enum chunk_place place, char name[RELPATH_MAX])
-{
-	enum status st = OK;
-
-	for (int i = 0; i < 2; i++) {
-		if (is_tmp(place))
-			choose_tmp(c, place, i > 0);
-		st = place_name(c, place, name);
-		if (st == OK)
-			st = dir_create(c->dir->fd, name);
-		if (st != E_EXISTS || !is_tmp(place))
-			break;
-	}
-	return st;
-}
-
-enum status
-chunk_make(struct chunk *c, enum chunk_place place)
-{
-	char name[RELPATH_MAX];
-	enum status st;
-
-	assert(c->fd < 0);
-	if (place == CHUNK_AT_ROOT)
-		return OK;
-	st = make_at(c, place, name);
-	/* A second snapshot of that name adds to it; files never collide. */
-	if (st == E_EXISTS && c->override_name != NULL)
-		st = OK;
-	if (st == OK)
-		st = kept_dir_open(&c->fd, c->dir->fd, name);
-	if (st == OK)
-		c->place = place;
-	else if (st != E_REFUSED)
-		log_errno(LOG_ERROR, "trace chunk %" PRIu64 ": %s: create",
-		    c->id, name);
-	return st;
-}
-
-/* FROM and TO are directories below the session's; "": that itself. */
-static enum status
-move_top(struct chunk *c, const struct top *t, const char *from, const char *to)
-{
-	char source[RELPATH_MAX + 257], target[RELPATH_MAX + 257];
-
-	snprintf(source, sizeof(source), "%s%s%s", from,
-	    *from == '\0' ? "" : "/", t->name->s);
-	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
-	    t->name->s);
-	return dir_rename(c->dir->fd, source, target);
-}
-
-/* All folders that the chunk made, or none. errno is kept. */
-static enum status
-move_tops(struct chunk *c, const char *from, const char *to)
-{
-	enum status st = OK;
-	struct list *n;
-	int saved;
-
-	for (n = c->tops.next; st == OK && n != &c->tops; n = n->next)
-		st = move_top(c, list_entry(n, struct top, node), from, to);
-	if (st == OK)
-		return OK;
-	saved = errno;
-	for (n = n->prev->prev; n != &c->tops; n = n->prev)
-		if (move_top(c, list_entry(n, struct top, node), to, from) !=
-		    OK)
-			log_errno(LOG_ERROR,
-			    "trace chunk %" PRIu64 ": a part stays in '%s'",
-			    c->id, to);
-	errno = saved;
-	return st;
-}
-
-/* From the session's directory into a directory of its own. */
-static enum status
-move_from_root(struct chunk *c, enum chunk_place place)
-{
-	char name[RELPATH_MAX];
-	enum status st;
-	int fd = -1, saved;
-
-	if (place == CHUNK_AT_ARCHIVE &&
-	    dir_create_path(c->dir->fd, "archives") != OK)
-		return E_IO;
-	st = make_at(c, place, name);
-	if (st != OK)
-		return st;
-	st = kept_dir_open(&fd, c->dir->fd, name);
-	if (st == OK)
-		st = move_tops(c, "", name);
-	if (st != OK) {
-		saved = errno;
-		if (fd >= 0)
-			kept_dir_close(fd);
-		(void)dir_remove(c->dir->fd, name);
-		errno = saved;
-		return st;
-	}
-	c->fd = fd;
-	return OK;
-}
-
-/* Out of its own directory into the session's. */
-static enum status
-move_to_root(struct chunk *c, const char *from)
-{
-	enum status st = move_tops(c, from, "");
-
-	if (st != OK)
-		return st;
-	kept_dir_close(c->fd);
-	c->fd = -1;
-	if (dir_remove(c->dir->fd, from) != OK)
-		log_errno(
-		    LOG_INFO, "trace chunk %" PRIu64 ": %s: kept", c->id, from);
-	return OK;
-}
-
-static enum status
-rename_dir(struct chunk *c, const char *from, enum chunk_place place)
-{
-	char name[RELPATH_MAX];
-	enum status st = OK;
-
-	if (place == CHUNK_AT_ARCHIVE &&
-	    dir_create_path(c->dir->fd, "archives") != OK)
-		return E_IO;
-	for (int i = 0; i < 2; i++) {
-		if (is_tmp(place))
-			choose_tmp(c, place, i > 0);
-		st = place_name(c, place, name);
-		if (st == OK)
-			st = dir_rename(c->dir->fd, from, name);
-		if (st != E_EXISTS || !is_tmp(place))
-			break;
-	}
-	return st;
-}
-
-enum status
-chunk_move(struct chunk *c, enum chunk_place place)
-{
-	char from[RELPATH_MAX];
-	enum status st;
-
-	if (place == c->place || c->is_base)
-		return OK;
-	st = place_name(c, c->place, from);
-	if (st == OK && c->place == CHUNK_AT_ROOT)
-		st = move_from_root(c, place);
-	else if (st == OK && place == CHUNK_AT_ROOT)
-		st = move_to_root(c, from);
-	else if (st == OK)
-		st = rename_dir(c, from, place);
-	if (st != OK) {
-		log_errno(LOG_ERROR, "trace chunk %" PRIu64 ": move from '%s'",
-		    c->id, from);
-		return st;
-	}
-	c->place = place;
-	return OK;
-}
-
 static enum status
 remember_top(struct chunk *c, const struct relpath *path)
 {
 	struct relpath *name;
 	struct list *n, *tmp;
 	enum status st;
-	struct top *t;
+	struct chunk_top *t;
 
 	st = relpath_top(&name, path);
 	if (st != OK)
 		return st;
 	list_for_each (n, tmp, &c->tops) {
-		t = list_entry(n, struct top, node);
+		t = list_entry(n, struct chunk_top, node);
 		if (relpath_equal(t->name, name)) {
 			relpath_free(name);
 			return OK;
@@ -399,7 +174,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 
 	st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "stream folder %s: create", path->s);
+		log_errno(LOG_ERROR, "%s/%s: create folder",
+		    session_dir_text(c->dir), path->s);
 		return st;
 	}
 	/* Only now: what stands in the way is not the chunk's to move. */
@@ -420,8 +196,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	}
 	/* The journal searches below a root: not the whole output directory. */
 	if (c->is_base)
-		f->journal_root = journal_add_root(
-		    c->dir->store->journal, f->path);
+		journal_add_root(
+		    c->dir->output->journal, &f->journal_root, f->path);
 	list_add(&c->families, &f->node);
 	*out = f;
 	return OK;
@@ -459,7 +235,8 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 			st = folder_open(&f->folder, chunk_fd(c), f->path->s);
 	}
 	if (st != OK)
-		log_errno(LOG_ERROR, "folder %s: open", f->path->s);
+		log_errno(LOG_ERROR, "%s/%s: open folder",
+		    session_dir_text(c->dir), f->path->s);
 	*out = st == OK ? folder_get(f->folder) : NULL;
 	return st;
 }
@@ -469,32 +246,4 @@ chunk_folder_done(struct chunk_family *f)
 {
 	folder_put(f->folder);
 	f->folder = NULL;
-}
-
-bool
-chunk_settle(struct chunk *c)
-{
-	if (c->is_base)
-		return false;
-	switch (c->command) {
-	case CHUNK_ARCHIVE:
-		/* One rename at the end: an archive is whole, or not there. */
-		if (c->override_name == NULL &&
-		    (c->place != CHUNK_AT_ROOT ||
-			chunk_move(c, CHUNK_AT_OLD) == OK) &&
-		    chunk_move(c, CHUNK_AT_ARCHIVE) != OK)
-			log_error("trace chunk %" PRIu64
-				  ": stays where it is, not archived",
-			    c->id);
-		return false;
-	case CHUNK_DELETE:
-		return true;
-	case CHUNK_KEEP:
-		break;
-	}
-	/* Nobody will finish this rotation: leave no temporary name. */
-	if (is_tmp(c->place) && chunk_move(c, CHUNK_AT_NAME) != OK)
-		log_error("trace chunk %" PRIu64 ": keeps the name %s", c->id,
-		    c->tmp_name);
-	return false;
 }

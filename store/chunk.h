@@ -21,6 +21,7 @@
 #include "common/list.h"
 #include "common/relpath.h"
 #include "common/status.h"
+#include "store/journal.h"
 
 struct folder;
 struct session_dir;
@@ -39,6 +40,12 @@ enum chunk_place {
 
 enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
 
+/* A top-level folder that the chunk made. */
+struct chunk_top {
+	struct list node;
+	struct relpath *name;
+};
+
 /* The files of one stream in this chunk, for deletion. */
 struct chunk_family {
 	struct list node;
@@ -46,7 +53,7 @@ struct chunk_family {
 	bool is_numbered; /* channel_0, channel_1, ... */
 	bool has_losses;  /* .loss.jsonl is in its folder */
 	uint64_t n_files; /* numbers below this were made; 0: no file was */
-	uint32_t journal_root; /* only where the chunk is the base */
+	struct journal_root journal_root; /* where the chunk is the base */
 	struct folder *folder; /* for viewers; shared, NULL: not open */
 };
 
@@ -65,7 +72,7 @@ struct chunk {
 	enum chunk_command command;
 	struct session_dir *dir;
 	int fd;		  /* -1: the session's */
-	struct list tops; /* top-level folders made */
+	struct list tops; /* struct chunk_top */
 	struct list families;
 	uint64_t delete_next; /* of the first family */
 	/* Called when the last reference goes; takes the chunk. */
@@ -82,6 +89,10 @@ struct chunk {
 enum status chunk_create(struct chunk **out, struct session_dir *dir,
     uint64_t id, uint64_t creation_time, const struct relpath *override_name,
     void (*released)(struct chunk *take_c, void *arg), void *arg) MUST_CHECK;
+/* How log lines begin; needs inttypes.h and store/session_dir.h. */
+#define CHUNK_FMT "%s: trace chunk %" PRIu64
+#define CHUNK_ARGS(c) session_dir_text((c)->dir), (c)->id
+
 struct chunk *chunk_get(struct chunk *c);
 void chunk_put(struct chunk *c); /* NULL is fine */
 
@@ -94,6 +105,10 @@ enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
 /* Move what the chunk made to PLACE, all of it, or on failure nothing. Same
  * place: nothing. */
 enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
+
+/* Make the folder of archives, while its owner can still be told that there
+ * can be none. Logged. */
+enum status chunk_prepare_archive(struct chunk *c) MUST_CHECK;
 
 /* The directory, borrowed; good until the chunk moves. */
 int chunk_fd(const struct chunk *c);
@@ -118,8 +133,9 @@ enum status chunk_folder(
 /* The stream is over: a chunk of many short ones keeps no descriptors. */
 void chunk_folder_done(struct chunk_family *f);
 
-/* No reference is left: run the command, all but deletion. True when
- * chunk_delete_step() has work. */
+/* No reference is left: run the command, all but deletion. What cannot be
+ * archived stays in the session's directory, under a name without a dot. True
+ * when chunk_delete_step() has work. */
 bool chunk_settle(struct chunk *c);
 /* Delete for at most BUDGET files; true when all is gone. */
 bool chunk_delete_step(struct chunk *c, unsigned budget);

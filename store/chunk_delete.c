@@ -24,8 +24,8 @@ delete_file(const struct chunk *c, const char *path)
 	enum status st = dir_unlink(chunk_fd(c), path);
 
 	if (st != OK && st != E_NOENT)
-		log_errno(LOG_WARN, "trace chunk %" PRIu64 ": %s: unlink",
-		    c->id, path);
+		log_errno(
+		    LOG_WARN, CHUNK_FMT ": %s: unlink", CHUNK_ARGS(c), path);
 }
 
 static void
@@ -105,7 +105,7 @@ remove_own_folder(struct chunk *c)
 	}
 	if (st == OK && dir_remove(c->dir->fd, name) != OK)
 		log_errno(
-		    LOG_INFO, "trace chunk %" PRIu64 ": %s: kept", c->id, name);
+		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), name);
 }
 
 bool

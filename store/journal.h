@@ -15,10 +15,13 @@
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
+#include "common/list.h"
 #include "common/relpath.h"
 #include "common/status.h"
 
@@ -28,16 +31,42 @@ struct journal;
 enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
 /* Unlinks the file. NULL is fine. */
 void journal_destroy(struct journal *j);
+/* Somebody removed the file. */
+bool journal_is_gone(const struct journal *j);
 
-/* Entries are numbers from 1; 0 is none, and every call takes it in silence:
- * without a journal (disk full, no memory) the relay still records. */
-uint32_t journal_add_root(struct journal *j, const struct relpath *path);
-void journal_remove_root(struct journal *j, uint32_t root);
-uint32_t journal_add_file(
-    struct journal *j, uint32_t root, ino_t ino, uint64_t length);
-/* Bytes up to LENGTH are whole. */
-void journal_set_length(struct journal *j, uint32_t file, uint64_t length);
-void journal_remove_file(struct journal *j, uint32_t file);
+/*
+ * The owner's part of an entry, all zeros before journal_add_*() and after
+ * journal_remove_*(), which takes zeros in silence. Adding cannot fail: what
+ * finds no room (the disk is full) is remembered, a warning says so once, and
+ * the journal is tried again with the next calls, but no more often than once
+ * in JOURNAL_RETRY_NS. Meanwhile the relay records without it.
+ */
+struct journal_root {
+	struct list node; /* of those that have no slot */
+	const struct relpath *path;
+	uint32_t slot; /* 0: none */
+};
+
+struct journal_file {
+	struct list node;
+	const struct journal_root *root;
+	ino_t ino;
+	uint64_t length;
+	uint32_t slot;
+};
+
+#define JOURNAL_RETRY_NS (50 * NS_PER_MS)
+
+/* PATH and ROOT are borrowed until the entry is removed. */
+void journal_add_root(
+    struct journal *j, struct journal_root *root, const struct relpath *path);
+void journal_remove_root(struct journal *j, struct journal_root *root);
+void journal_add_file(struct journal *j, struct journal_file *file,
+    const struct journal_root *root, ino_t ino);
+/* Bytes up to LENGTH are whole; 0 after journal_add_file(). */
+void journal_set_length(
+    struct journal *j, struct journal_file *file, uint64_t length);
+void journal_remove_file(struct journal *j, struct journal_file *file);
 
 /*
  * Cut the torn tails that a killed relay left below BASE_FD, as its journals

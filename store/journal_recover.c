@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,6 +26,7 @@ struct recovery {
 	uint32_t n_slots;
 	struct idmap by_ino; /* of the root at hand; inode -> slot */
 	unsigned n_cut;
+	char path[2 * RELPATH_MAX]; /* of the folder at hand, for logs */
 };
 
 static void
@@ -35,15 +37,34 @@ cut(struct recovery *rec, int dir_fd, const char *name,
 
 	fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, (off_t)s->file.length) != 0) {
-		log_errno(LOG_ERROR, "recovery: file=%s cannot be cut", name);
+		log_errno(LOG_ERROR, "recovery: file=%s/%s cannot be cut",
+		    rec->path, name);
 	} else {
-		log_warn("recovery: file=%s cut from %" PRIu64 " to %" PRIu64
+		log_warn("recovery: file=%s/%s cut from %" PRIu64 " to %" PRIu64
 			 " bytes, the end of its last whole part",
-		    name, size, s->file.length);
+		    rec->path, name, size, s->file.length);
 		rec->n_cut++;
 	}
 	if (fd >= 0)
 		close(fd);
+}
+
+static void search(struct recovery *rec, int take_fd, unsigned depth);
+
+static void
+search_folder(
+    struct recovery *rec, int dir_fd, const char *name, unsigned depth)
+{
+	size_t len = strlen(rec->path);
+	int fd;
+
+	fd = openat(
+	    dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	snprintf(rec->path + len, sizeof(rec->path) - len, "/%s", name);
+	search(rec, fd, depth);
+	rec->path[len] = '\0';
 }
 
 /* Look for the wanted inodes in the folder TAKE_FD and below. */
@@ -53,7 +74,6 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 	const struct journal_slot *s;
 	struct dirent *e;
 	struct stat sb;
-	int fd;
 	DIR *d;
 
 	d = fdopendir(take_fd);
@@ -67,10 +87,7 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 		    fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 			continue;
 		if (S_ISDIR(sb.st_mode) && depth < DEPTH_MAX) {
-			fd = openat(dirfd(d), e->d_name,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (fd >= 0)
-				search(rec, fd, depth + 1);
+			search_folder(rec, dirfd(d), e->d_name, depth + 1);
 		} else if (S_ISREG(sb.st_mode)) {
 			s = idmap_remove(&rec->by_ino, sb.st_ino);
 			if (s != NULL && (uint64_t)sb.st_size > s->file.length)
@@ -110,7 +127,6 @@ root_path(const struct recovery *rec, uint32_t n, char path[RELPATH_MAX])
 static void
 recover_root(struct recovery *rec, int base_fd, uint32_t root)
 {
-	char path[RELPATH_MAX];
 	int fd;
 
 	idmap_init(&rec->by_ino);
@@ -122,8 +138,8 @@ recover_root(struct recovery *rec, int base_fd, uint32_t root)
 			(void *)(uintptr_t)s) == E_NOMEM)
 			log_error("recovery: out of memory");
 	}
-	if (rec->by_ino.n > 0 && root_path(rec, root, path) &&
-	    dir_open(&fd, base_fd, path) == OK)
+	if (rec->by_ino.n > 0 && root_path(rec, root, rec->path) &&
+	    dir_open(&fd, base_fd, rec->path) == OK)
 		search(rec, fd, 0);
 	idmap_free(&rec->by_ino);
 }

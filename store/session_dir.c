@@ -13,6 +13,7 @@
 #include "store/dir.h"
 #include "store/journal.h"
 #include "store/kept_dir.h"
+#include "store/output.h"
 #include "store/store.h"
 
 static enum status
@@ -26,6 +27,7 @@ new_dir(struct session_dir **out, struct store *store)
 	d->refs = 1;
 	d->fd = -1;
 	d->store = store;
+	d->output = output_get(store_output(store));
 	return OK;
 }
 
@@ -85,7 +87,6 @@ enum status
 session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, bool is_snapshot)
 {
-	int base = store->config.base_fd;
 	struct session_dir *d;
 	char suffix[16] = "";
 	enum status st;
@@ -102,7 +103,8 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		d->path = NULL;
 		st = relpath_suffix(&d->path, wanted, suffix);
 		if (st == OK)
-			st = try_claim(&d->fd, base, d->path, is_snapshot);
+			st = try_claim(
+			    &d->fd, d->output->fd, d->path, is_snapshot);
 		if (st != E_EXISTS)
 			break;
 		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;
@@ -114,7 +116,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		session_dir_put(d);
 		return st;
 	}
-	d->journal_root = journal_add_root(store->journal, d->path);
+	journal_add_root(d->output->journal, &d->journal_root, d->path);
 	*out = d;
 	return OK;
 }
@@ -128,7 +130,7 @@ session_dir_base(struct session_dir **out, struct store *store)
 	*out = NULL;
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
-	st = kept_dir_open(&d->fd, store->config.base_fd, "");
+	st = kept_dir_open(&d->fd, d->output->fd, "");
 	if (st != OK) {
 		session_dir_put(d);
 		return st;
@@ -149,9 +151,10 @@ session_dir_put(struct session_dir *d)
 {
 	if (d == NULL || --d->refs > 0)
 		return;
-	journal_remove_root(d->store->journal, d->journal_root);
+	journal_remove_root(d->output->journal, &d->journal_root);
 	if (d->fd >= 0)
 		kept_dir_close(d->fd);
+	output_put(d->output);
 	relpath_free(d->wanted);
 	relpath_free(d->path);
 	free(d);

@@ -18,7 +18,9 @@
 #include "common/compiler.h"
 #include "common/relpath.h"
 #include "common/status.h"
+#include "store/journal.h"
 
+struct output;
 struct store;
 
 struct session_dir {
@@ -29,8 +31,10 @@ struct session_dir {
 				   directory itself (peers before 2.11) */
 	bool is_shared;		/* claimed for a snapshot session: may hold
 				   what others made */
-	uint32_t journal_root;	/* 0: each stream has a root of its own */
+	/* Empty where each stream has one of its own. */
+	struct journal_root journal_root;
 	struct store *store;
+	struct output *output; /* a reference */
 };
 
 /* How many suffixes are tried: -1 ... -999. */
@@ -48,6 +52,13 @@ enum status session_dir_claim(struct session_dir **out, struct store *store,
 /* The output directory itself, for peers before 2.11. */
 enum status session_dir_base(
     struct session_dir **out, struct store *store) MUST_CHECK;
+
+/* Where it is below the output directory, for logs. */
+static inline const char *
+session_dir_text(const struct session_dir *d)
+{
+	return d->path == NULL ? "." : d->path->s;
+}
 
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#include "store/journal.h"
+#include "common/log.h"
+#include "store/output.h"
 
 enum status
 store_create(struct store **out, const struct store_config *config)
@@ -16,7 +17,7 @@ store_create(struct store **out, const struct store_config *config)
 	s->config = *config;
 	list_init(&s->open_files);
 	packet_pool_init(&s->packets, config->max_cached, config->memory);
-	if (journal_create(&s->journal, config->base_fd) != OK) {
+	if (output_create(&s->output, config->base_fd, false) != OK) {
 		store_destroy(s);
 		return E_NOMEM;
 	}
@@ -29,8 +30,28 @@ store_destroy(struct store *s)
 {
 	if (s == NULL)
 		return;
-	journal_destroy(s->journal);
+	output_put(s->output);
 	packet_pool_free(&s->packets);
 	buf_free(&s->spare);
 	free(s);
+}
+
+struct output *
+store_output(struct store *s)
+{
+	const char *path = s->config.output;
+	struct output *o;
+	int fd;
+
+	if (path == NULL || output_is_at(s->output, path))
+		return s->output;
+	fd = output_open(path);
+	/* If not, creating the session says why. */
+	if (fd < 0 || output_create(&o, fd, true) != OK)
+		return s->output;
+	log_warn(
+	    "output directory %s: was removed or replaced, opened again", path);
+	output_put(s->output);
+	s->output = o;
+	return o;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one worker's files share: the output directory, packet memory, the
- * journal, the budget of descriptors, the policy of syncing and locking, and
- * figures for the status line. Single owner.
+ * What one worker's files share: packet memory, the
+ * output directory, the budget of descriptors, the policy of syncing and
+ * locking, and figures for the status line. Single owner.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -16,12 +16,15 @@
 #include "common/status.h"
 #include "store/packet.h"
 
-struct journal;
+struct output;
 
 enum store_sync { STORE_SYNC_NONE, STORE_SYNC_CLOSE, STORE_SYNC_PACKET };
 
 struct store_config {
-	int base_fd;	    /* output directory; borrowed */
+	int base_fd; /* output directory; borrowed */
+	/* Its path, borrowed: if something else stands there when a session
+	 * comes, that is used. NULL: the descriptor is good for ever. */
+	const char *output;
 	unsigned max_files; /* descriptors of trace files kept open */
 	uint64_t index_lock_timeout_ns; /* then records are written anyway */
 	enum store_sync sync;
@@ -32,7 +35,7 @@ struct store_config {
 struct store {
 	struct store_config config;
 	struct packet_pool packets;
-	struct journal *journal;
+	struct output *output;	/* for the next session; see store_output() */
 	struct list open_files; /* tracefiles with descriptors, oldest first */
 	unsigned n_open;	/* their descriptors */
 	uint64_t chunk_serials; /* the last one given */
@@ -46,5 +49,9 @@ struct store {
 enum status store_create(
     struct store **out, const struct store_config *config) MUST_CHECK;
 void store_destroy(struct store *s); /* NULL is fine */
+
+/* The output directory for a new session, borrowed. Opened or made again if
+ * somebody removed or replaced it. */
+struct output *store_output(struct store *s);
 
 #endif

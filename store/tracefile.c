@@ -15,6 +15,7 @@
 #include "store/folder.h"
 #include "store/dir.h"
 #include "store/journal.h"
+#include "store/output.h"
 #include "store/packet.h"
 #include "store/packet_log.h"
 #include "store/session_dir.h"
@@ -140,11 +141,12 @@ tracefile_close(struct tracefile *take_tf)
 		return;
 	if (!tf->is_discarded && tracefile_has_waiting(tf) &&
 	    tracefile_write_records(tf, true) != OK)
-		log_error("%s/%s: records lost at close", tf->family->path->s,
-		    tf->family->channel->s);
+		log_error(TRACEFILE_FMT ": records lost at close",
+		    TRACEFILE_ARGS(tf));
 	tracefile_close_fds(tf);
-	journal_remove_file(tf->store->journal, tf->data.journal);
-	journal_remove_file(tf->store->journal, tf->index.journal);
+	journal_remove_file(tf->chunk->dir->output->journal, &tf->data.journal);
+	journal_remove_file(
+	    tf->chunk->dir->output->journal, &tf->index.journal);
 	buf_free(&tf->waiting);
 	if (tf->ends_log)
 		packet_log_end(tf->log);
@@ -198,12 +200,11 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 {
 	tf->store->write_errors++;
 	if (log_ratelimit(&tf->store->last_error_log, NS_PER_S))
-		log_errno(LOG_ERROR, "%s/%s: write %s at %" PRIu64,
-		    tf->family->path->s, tf->family->channel->s, what,
-		    f->length);
+		log_errno(LOG_ERROR, TRACEFILE_FMT ": write %s at %" PRIu64,
+		    TRACEFILE_ARGS(tf), what, f->length);
 	if (ftruncate(f->fd, (off_t)f->length) != 0)
-		log_errno(LOG_ERROR, "%s/%s: cut back", tf->family->path->s,
-		    tf->family->channel->s);
+		log_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
 }
 
 struct batch {
@@ -279,8 +280,8 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 			st = tracefile_index_queue(tf, p);
 		++*done;
 	}
-	journal_set_length(
-	    tf->store->journal, tf->data.journal, tf->data.length);
+	journal_set_length(tf->chunk->dir->output->journal, &tf->data.journal,
+	    tf->data.length);
 	return st;
 }
 
@@ -366,6 +367,7 @@ tracefile_append_bytes(
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
-	journal_set_length(tf->store->journal, tf->data.journal, end);
+	journal_set_length(
+	    tf->chunk->dir->output->journal, &tf->data.journal, end);
 	return OK;
 }

@@ -12,6 +12,8 @@
 #include "store/dir.h"
 #include "store/index.h"
 #include "store/journal.h"
+#include "store/output.h"
+#include "store/session_dir.h"
 #include "store/packet.h"
 #include "store/packet_log.h"
 #include "store/store.h"
@@ -39,8 +41,8 @@ write_header(struct tracefile *tf)
 		return E_IO;
 	}
 	tf->index.length = sizeof(header);
-	journal_set_length(
-	    tf->store->journal, tf->index.journal, tf->index.length);
+	journal_set_length(tf->chunk->dir->output->journal, &tf->index.journal,
+	    tf->index.length);
 	return OK;
 }
 
@@ -90,8 +92,8 @@ tracefile_index_queue(struct tracefile *tf, const struct packet *p)
 	if (out == NULL) {
 		/* The data is in the file and readable without its record. */
 		tf->waiting.bad = false;
-		log_error("%s/%s: no memory for an index record",
-		    tf->family->path->s, tf->family->channel->s);
+		log_error(TRACEFILE_FMT ": no memory for an index record",
+		    TRACEFILE_ARGS(tf));
 		return E_NOMEM;
 	}
 	index_encode(out, &p->rec, minor_of(tf));
@@ -122,9 +124,10 @@ take_lock(struct tracefile *tf, bool force, bool *locked)
 	    buf_len(&tf->waiting) < TRACEFILE_WAITING_MAX)
 		return false;
 	tf->store->locks_forced++;
-	log_warn("%s/%s: a reader holds the index file's lock; %" PRIu64
-		 " records written without it",
-	    tf->family->path->s, tf->family->channel->s,
+	log_warn(TRACEFILE_FMT
+	    ": a reader holds the index file's lock; %" PRIu64
+	    " records written without it",
+	    TRACEFILE_ARGS(tf),
 	    (uint64_t)buf_len(&tf->waiting) / index_record_len(minor_of(tf)));
 	return true;
 }
@@ -148,11 +151,12 @@ append_waiting(struct tracefile *tf)
 	}
 	if (tf->store->config.sync == STORE_SYNC_PACKET &&
 	    fdatasync(tf->index.fd) != 0)
-		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+		log_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));
-	journal_set_length(
-	    tf->store->journal, tf->index.journal, tf->index.length);
+	journal_set_length(tf->chunk->dir->output->journal, &tf->index.journal,
+	    tf->index.length);
 	return OK;
 }
 
@@ -170,8 +174,8 @@ tell_log(struct tracefile *tf)
 	/* Only now, so that files come in the order of their records. */
 	if (!tf->is_in_log && packet_log_add_file(tf->log, tf->folder,
 				  tf->number, tf->chunk->serial) != OK) {
-		log_error("%s/%s: out of memory: viewers miss packets",
-		    tf->family->path->s, tf->family->channel->s);
+		log_error(TRACEFILE_FMT ": out of memory: viewers miss packets",
+		    TRACEFILE_ARGS(tf));
 		return;
 	}
 	tf->is_in_log = true;

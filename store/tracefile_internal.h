@@ -10,6 +10,7 @@
 
 #include "common/buf.h"
 #include "common/list.h"
+#include "store/journal.h"
 #include "store/tracefile.h"
 
 struct tracefile_file {
@@ -17,7 +18,7 @@ struct tracefile_file {
 	ino_t ino;
 	bool is_made;
 	uint64_t length; /* whole bytes */
-	uint32_t journal;
+	struct journal_file journal;
 };
 
 struct tracefile {
@@ -35,6 +36,12 @@ struct tracefile {
 	struct folder *folder;	/* a reference; NULL without a log */
 	bool is_in_log, ends_log;
 };
+
+/* How log lines begin; needs store/chunk.h and store/session_dir.h. */
+#define TRACEFILE_FMT "%s/%s/%s"
+#define TRACEFILE_ARGS(tf)                                         \
+	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
+	    (tf)->family->channel->s
 
 /* The paths below the chunk. */
 #define TRACEFILE_PATH_MAX (2 * 4096 + 64)

@@ -13,6 +13,7 @@
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/journal.h"
+#include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
@@ -21,7 +22,8 @@ void
 tracefile_sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
 {
 	if (f->fd >= 0 && fdatasync(f->fd) != 0)
-		log_errno(LOG_ERROR, "%s: fdatasync", tf->family->path->s);
+		log_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 }
 
 static void
@@ -72,7 +74,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 
 	st = dir_open_file(&f->fd, chunk_fd(tf->chunk), path, O_RDWR);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s: open again", path);
+		log_errno(LOG_ERROR, "%s/%s: open again",
+		    session_dir_text(tf->chunk->dir), path);
 		return E_IO;
 	}
 	tf->store->n_open++;
@@ -80,7 +83,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	 */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != f->length) {
-		log_error("%s: is another file now, left alone", path);
+		log_error("%s/%s: is another file now, left alone",
+		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;
 	}
@@ -108,11 +112,11 @@ tracefile_ensure_open(struct tracefile *tf)
 
 /* The root that the journal searches: the session's folder, or, where that is
  * the whole output directory, the folder of the stream. */
-static uint32_t
+static const struct journal_root *
 journal_root(struct tracefile *tf)
 {
-	return tf->chunk->is_base ? tf->family->journal_root
-				  : tf->chunk->dir->journal_root;
+	return tf->chunk->is_base ? &tf->family->journal_root
+				  : &tf->chunk->dir->journal_root;
 }
 
 /* And its folder, which is mostly there. */
@@ -146,18 +150,20 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	make_room(tf);
 	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s: create", path);
+		log_errno(LOG_ERROR, "%s/%s: create",
+		    session_dir_text(tf->chunk->dir), path);
 		return st;
 	}
 	tf->store->n_open++;
 	if (fstat(f->fd, &sb) != 0) {
-		log_errno(LOG_ERROR, "%s: stat", path);
+		log_errno(LOG_ERROR, "%s/%s: stat",
+		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;
 	}
 	f->ino = sb.st_ino;
 	f->is_made = true;
-	f->journal = journal_add_file(
-	    tf->store->journal, journal_root(tf), f->ino, 0);
+	journal_add_file(tf->chunk->dir->output->journal, &f->journal,
+	    journal_root(tf), f->ino);
 	return OK;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# The Debian packages that quickstart and runtests install, and how. Sourced.
+# What quickstart and runtests share: the Debian packages that they install, and
+# how. Sourced.
 
 # shellcheck disable=SC2034 # used by those who source this
 PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
@@ -20,6 +21,39 @@ packages_missing()
 		dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null |
 			grep -q '^install ok installed$' || printf '%s ' "$package"
 	done
+}
+
+# Is something installed that was not at the last packages_note FILE, or gone?
+# Also when there was none.
+packages_changed()
+{
+	note=$1
+	shift
+	[ ! -f "$note" ] || [ "$(packages_missing "$@")" != "$(cat "$note")" ]
+}
+
+packages_note()
+{
+	note=$1
+	shift
+	packages_missing "$@" >"$note"
+}
+
+# configure and make take only some characters in the path of the sources.
+# Fails with advice, before anything is installed or built.
+source_path_check()
+{
+	newline='
+'
+	case $1 in
+	*[\\\"\#\$\&\'\`\ \	]* | *"$newline"*) ;;
+	*) return 0 ;;
+	esac
+	echo "The path of the sources has a blank, or one of \\ \" # \$ & ' \`," \
+		"with which configure does not work:" >&2
+	echo "  $1" >&2
+	echo "Please move them to a path without, and start this there." >&2
+	return 1
 }
 
 # As root, or by sudo.

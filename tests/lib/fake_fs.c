@@ -560,33 +560,42 @@ journal_destroy(struct journal *j)
 	(void)j;
 }
 
-uint32_t
-journal_add_root(struct journal *j, const struct relpath *path)
+bool
+journal_is_gone(const struct journal *j)
 {
 	(void)j;
+	return false;
+}
+
+void
+journal_add_root(
+    struct journal *j, struct journal_root *r, const struct relpath *path)
+{
+	(void)j;
+	(void)r;
 	(void)path;
-	return 0;
 }
 
 void
-journal_remove_root(struct journal *j, uint32_t at)
+journal_remove_root(struct journal *j, struct journal_root *r)
 {
 	(void)j;
-	(void)at;
+	(void)r;
 }
 
-uint32_t
-journal_add_file(struct journal *j, uint32_t at, ino_t ino, uint64_t length)
+void
+journal_add_file(struct journal *j, struct journal_file *file,
+    const struct journal_root *r, ino_t ino)
 {
 	(void)j;
-	(void)at;
+	(void)file;
+	(void)r;
 	(void)ino;
-	(void)length;
-	return 0;
 }
 
 void
-journal_set_length(struct journal *j, uint32_t file, uint64_t length)
+journal_set_length(
+    struct journal *j, struct journal_file *file, uint64_t length)
 {
 	(void)j;
 	(void)file;
@@ -594,7 +603,7 @@ journal_set_length(struct journal *j, uint32_t file, uint64_t length)
 }
 
 void
-journal_remove_file(struct journal *j, uint32_t file)
+journal_remove_file(struct journal *j, struct journal_file *file)
 {
 	(void)j;
 	(void)file;

@@ -153,7 +153,7 @@ START_TEST(a_path_too_long_is_refused)
 		base[n] = '\0';
 		wish.base_path = path_of(base);
 		ck_assert_int_eq(session_wanted_path(&got, &wish, false),
-		    n + 2 < RELPATH_MAX ? OK : E_REFUSED);
+		    n + 2 + 1 < RELPATH_MAX ? OK : E_REFUSED); /* a NUL */
 		relpath_free(got);
 		relpath_free(wish.base_path);
 	}

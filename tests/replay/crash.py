@@ -190,24 +190,72 @@ def peers_killed_at_any_instant():
                 check(len(seqs) > w.safe, "packets are lost")
 
 
-def a_full_disk():
-    """Only what does not fit is lost, and the peer is told; what comes when
-    there is room again is written."""
-    with relay.Daemon(workers=2) as daemon:
+def on_a_small_disk(case, workers=2):
+    with relay.Daemon(workers=workers) as daemon:
         daemon.stop()
         mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs",
                  str(daemon.out)]
         if os.geteuid() != 0 or subprocess.run(
                 mount, stderr=subprocess.DEVNULL).returncode != 0:
-            print("a_full_disk: skipped, no right to mount", flush=True)
+            print(f"{case.__name__}: skipped, no right to mount", flush=True)
             return
         try:
             daemon.is_stopped = False
             daemon.start_again()
-            fill_up(daemon)
+            case(daemon)
             daemon.stop()
         finally:
+            # A daemon that a failed case left keeps the mount busy.
+            if daemon.process.poll() is None:
+                daemon.process.kill()
+                daemon.process.wait()
             subprocess.run(["umount", str(daemon.out)], check=True)
+
+
+def a_full_disk():
+    """Only what does not fit is lost, and the peer is told; what comes when
+    there is room again is written."""
+    on_a_small_disk(fill_up)
+
+
+def a_disk_that_was_full():
+    """A crash after it is as any other: the journal of open streams is tried
+    again, and all that is open is in it then."""
+    on_a_small_disk(crash_after_full, workers=1)
+
+
+def crash_after_full(daemon):
+    disk = os.statvfs(daemon.out)
+    with open(daemon.out / "fill", "wb") as fill:
+        os.posix_fallocate(fill.fileno(), 0, disk.f_bavail * disk.f_frsize)
+    control = daemon.control()
+    control.version()
+    equal(control.create_session(name="early")[1], relay.OK, "CREATE_SESSION")
+    equal(control.create_chunk(0), relay.OK, "CREATE_TRACE_CHUNK")
+    (daemon.out / "fill").unlink()
+    stream, code = control.add_stream("ch_0")
+    equal(code, relay.OK, "ADD_STREAM")
+    time.sleep(0.1)
+    w = Writer(daemon, "early", 4096)
+    for _ in range(3):
+        equal(w.packet(), relay.OK, "SEND_INDEX")
+    until = time.monotonic() + 5
+    while w.session.control.pending(w.stream, w.seq - 1) != 0:
+        check(time.monotonic() < until, "DATA_PENDING stays")
+    daemon.kill()
+    # What a kill in the middle of a write leaves.
+    files = [next(w.where.rglob("load")),
+             next(p for p in daemon.out.rglob("ch_0") if w.where not in
+                  p.parents)]
+    for path in files:
+        with open(path, "ab") as f:
+            f.write(b"t" * 1000)
+    daemon.start_again()
+    equal([p.stat().st_size for p in files], [3 * 4096, 0], "after a crash")
+    text = daemon.log_text()
+    equal(text.count("cannot grow"), 1, "warnings")
+    check("after a crash: No space left on device" in text, "the reason")
+    equal(text.count("works again"), 1, "good news")
 
 
 def fill_up(daemon):
@@ -239,7 +287,7 @@ def fill_up(daemon):
 
 
 CASES = [killed_at_any_instant, stopped_at_any_instant,
-         peers_killed_at_any_instant, a_full_disk]
+         peers_killed_at_any_instant, a_full_disk, a_disk_that_was_full]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

@@ -157,6 +157,8 @@ IN_SESSION = {
     "channel_dots": (stream("..", "a"), REFUSED_STREAM, False),
     "channel_slash": (stream("a/b", "a"), REFUSED_STREAM, False),
     "channel_control": (stream("a\x1b[2J", "a"), REFUSED_STREAM, False),
+    "channel_c1_control": (stream("a\x9b2J", "a"), REFUSED_STREAM, False),
+    "stream_path_not_utf8": (stream("c", b"a\xff"), REFUSED_STREAM, True),
     "metadata_of_unknown_stream": (
         request(relay.SEND_METADATA, u64(4711) + u32(0) + b"m"), b"", False),
     "metadata_on_a_data_stream": (
@@ -215,6 +217,9 @@ IN_SESSION = {
         True),
     "chunk_name_slash": (
         request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a/b")),
+        u32(97), False),
+    "chunk_c1_control": (
+        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a\x9b")),
         u32(97), False),
     "chunk_name_dot": (
         request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a.b")),

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -348,14 +349,45 @@ def signals():
         daemon.is_stopped = True
 
 
+def the_output_directory_may_go_and_come():
+    """As in lttng-relayd: the next session has one at the path of -o, whoever
+    makes it. Sessions of the directory before stay there."""
+    with relay.Daemon(workers=1) as daemon:
+        first = relay.Session(daemon, "first")
+        first.packet()
+        first.wait_written()
+        again = (lambda: shutil.rmtree(daemon.out),
+                 lambda: (shutil.rmtree(daemon.out), daemon.out.mkdir()),
+                 lambda: daemon.out.rename(daemon.top / "moved"))
+        for n, change in enumerate(again):
+            change()
+            session = relay.Session(daemon, f"after{n}")
+            session.packet()
+            session.finish()
+            old = relay.Session(daemon, f"old{n}", minor=11)
+            old.packet()
+            old.finish()
+        first.packet()
+        first.control.close()
+        torn = relay.Session(daemon, "torn")
+        torn.packet()
+        torn.wait_written()
+        daemon.kill()
+        with open(torn.dir / "ch_0", "ab") as data:
+            data.write(bytes(1000))
+        daemon.start_again()
+        torn.check()
+        equal(daemon.log_text().count("opened again"), 3, "warnings")
+
+
 CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams,
          idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
          a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
          hardly_any_descriptors, a_reader_delays_the_index_only,
          a_reader_does_not_keep_it_from_ending, nobody_reads_standard_error,
-         more_signals_change_nothing,
-         signals]
+         more_signals_change_nothing, signals,
+         the_output_directory_may_go_and_come]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

@@ -100,7 +100,8 @@ def domains_share_chunks():
         equal(kernel.control.close_chunk(0, ARCHIVE),
               (relay.OK, f"{kernel.dir}/archives/{ARCHIVED_0}"), "close 0")
         equal(kernel.control.chunk_exists(0), (relay.OK, 1), "not yet gone")
-        check(not (daemon.out / kernel.dir / "archives").exists(), "too early")
+        archives = daemon.out / kernel.dir / "archives"
+        equal(list(archives.iterdir()), [], "too early")
         user.packet()
         user.rotate(1)
         user.settle()

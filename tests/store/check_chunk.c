@@ -160,6 +160,41 @@ START_TEST(an_archive_appears_when_the_last_reference_goes)
 }
 END_TEST
 
+/* A file, a link: what is no folder. */
+static void
+block(const char *name, bool is_link)
+{
+	if (is_link)
+		ck_assert_int_eq(symlink("/", scratch_path(name)), 0);
+	else
+		scratch_write(name, "x");
+}
+
+START_TEST(what_cannot_be_archived_has_a_name_that_readers_see)
+{
+	struct tracefile *tf;
+
+	begin();
+	tf = file(shelf.chunk, shelf.family, 0);
+	append(tf, 0);
+	tracefile_close(tf);
+	if (_i < 2)
+		ck_assert_int_eq(chunk_prepare_archive(shelf.chunk), OK);
+	if (_i < 2) /* it goes away later */
+		ck_assert_int_eq(rmdir(scratch_path("h/s/archives")), 0);
+	block("h/s/archives", _i % 2 == 0);
+	if (_i >= 2)
+		ck_assert_int_eq(chunk_prepare_archive(shelf.chunk), E_IO);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	ck_assert_int_eq(shelf_size("h/s/" NAME_0 "/ust/0/c"), 8);
+	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(a_kept_chunk_leaves_no_temporary_name)
 {
 	begin();
@@ -392,6 +427,7 @@ main(void)
 		{ files_made_after_a_move_are_in_the_moved_chunk, 0, 0 },
 		{ a_taken_temporary_name_gets_the_id, 0, 0 },
 		{ an_archive_appears_when_the_last_reference_goes, 0, 0 },
+		{ what_cannot_be_archived_has_a_name_that_readers_see, 4, 0 },
 		{ a_kept_chunk_leaves_no_temporary_name, 0, 0 },
 		{ names_have_the_zone_of_each_time, 0, 0 },
 		{ a_named_chunk_is_not_moved_nor_archived, 0, 0 },

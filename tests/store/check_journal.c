@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/index.h"
@@ -66,19 +68,21 @@ die_after(void (*work)(void))
 static void
 write_some(void)
 {
-	struct relpath *root = path_of("h/s");
+	struct relpath *path = path_of("h/s");
+	struct journal_file whole, torn, closed;
+	struct journal_root r;
 	struct journal *j;
-	uint32_t r, whole, torn, closed;
 
 	if (journal_create(&j, shelf.base) != OK)
 		_exit(1);
-	r = journal_add_root(j, root);
-	torn = journal_add_file(j, r, inode("h/s/a/torn"), 0);
-	whole = journal_add_file(j, r, inode("h/s/whole"), 0);
-	closed = journal_add_file(j, r, inode("h/s/closed"), 1);
-	journal_set_length(j, torn, 5);
-	journal_set_length(j, whole, 8);
-	journal_remove_file(j, closed);
+	journal_add_root(j, &r, path);
+	journal_add_file(j, &torn, &r, inode("h/s/a/torn"));
+	journal_add_file(j, &whole, &r, inode("h/s/whole"));
+	journal_add_file(j, &closed, &r, inode("h/s/closed"));
+	journal_set_length(j, &torn, 5);
+	journal_set_length(j, &whole, 8);
+	journal_set_length(j, &closed, 1);
+	journal_remove_file(j, &closed);
 }
 
 START_TEST(torn_tails_are_cut_after_a_kill)
@@ -109,24 +113,76 @@ END_TEST
 
 START_TEST(the_journal_of_one_that_lives_is_left_alone)
 {
-	struct relpath *root = path_of("h");
+	struct relpath *path = path_of("h");
+	struct journal_root r;
+	struct journal_file f;
 	struct journal *j;
-	uint32_t r;
 
 	shelf_open(&shelf, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
 	ck_assert_uint_eq(journals(), 0); /* none without need */
-	r = journal_add_root(j, root);
-	(void)journal_add_file(j, r, inode("h/f"), 3);
+	journal_add_root(j, &r, path);
+	journal_add_file(j, &f, &r, inode("h/f"));
+	journal_set_length(j, &f, 3);
 	ck_assert_uint_eq(journals(), 1);
 	ck_assert_uint_eq(journal_recover(shelf.base), 0);
 	ck_assert_str_eq(scratch_read("h/f"), "12345678");
 	ck_assert_uint_eq(journals(), 1);
 	journal_destroy(j);
 	ck_assert_uint_eq(journals(), 0);
-	relpath_free(root);
+	relpath_free(path);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* posix_fallocate(3) fails as on a full disk; nothing else here writes. */
+static void
+fill_disk(bool is_full)
+{
+	const struct rlimit limit = { is_full ? 64 : RLIM_INFINITY,
+		RLIM_INFINITY };
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static void
+write_on_a_full_disk(void)
+{
+	struct relpath *path = path_of("h"), *gone_path = path_of("gone");
+	struct journal_file f, gone_file;
+	struct journal_root r, gone;
+	struct journal *j;
+
+	clock_freeze(NS_PER_S, 0);
+	if (journal_create(&j, shelf.base) != OK)
+		_exit(1);
+	fill_disk(true);
+	journal_add_root(j, &r, path);
+	journal_add_file(j, &f, &r, inode("h/f"));
+	journal_add_root(j, &gone, gone_path);
+	journal_add_file(j, &gone_file, &gone, 1);
+	journal_remove_file(j, &gone_file);
+	journal_remove_root(j, &gone);
+	fill_disk(false);
+	/* Too early. */
+	journal_set_length(j, &f, 3);
+	MUST(journals() == 0);
+	clock_freeze(NS_PER_S + JOURNAL_RETRY_NS, 0);
+	journal_set_length(j, &f, 5);
+	MUST(journals() == 1);
+}
+
+START_TEST(what_found_no_room_is_entered_later)
+{
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
+	scratch_write("h/f", "12345678");
+	die_after(write_on_a_full_disk);
+	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	shelf_close(&shelf);
 }
 END_TEST
@@ -137,24 +193,26 @@ static char long_path[600];
 static void
 use_many_slots(void)
 {
-	struct relpath *root = path_of(long_path);
-	uint32_t r = 0, files[1000];
+	struct relpath *path = path_of(long_path);
+	struct journal_file files[1000], last;
+	struct journal_root r;
 	struct journal *j;
 
 	if (journal_create(&j, shelf.base) != OK)
 		_exit(1);
 	for (int round = 0; round < 3; round++) {
-		r = journal_add_root(j, root);
+		journal_add_root(j, &r, path);
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
-			files[i] = journal_add_file(j, r, i + 1, 0);
+			journal_add_file(j, &files[i], &r, i + 1);
 		if (round == 2)
 			break;
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
-			journal_remove_file(j, files[i]);
-		journal_remove_root(j, r);
+			journal_remove_file(j, &files[i]);
+		journal_remove_root(j, &r);
 	}
 	(void)snprintf(long_path + strlen(long_path), 3, "/f");
-	(void)journal_add_file(j, r, inode(long_path), 2);
+	journal_add_file(j, &last, &r, inode(long_path));
+	journal_set_length(j, &last, 2);
 }
 
 START_TEST(long_paths_and_used_slots_are_found_again)
@@ -331,6 +389,7 @@ main(void)
 	const struct unit units[] = {
 		{ torn_tails_are_cut_after_a_kill, 0, 0 },
 		{ the_journal_of_one_that_lives_is_left_alone, 0, 0 },
+		{ what_found_no_room_is_entered_later, 0, 0 },
 		{ long_paths_and_used_slots_are_found_again, 0, 0 },
 		{ forged_journals_do_no_harm, 40, 0 },
 		{ what_only_looks_like_a_journal_does_no_harm, 0, 0 },

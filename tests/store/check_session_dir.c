@@ -180,7 +180,7 @@ START_TEST(the_base_is_shared_and_has_no_path)
 	ck_assert_int_eq(session_dir_base(&a, shelf.store), OK);
 	ck_assert_int_eq(session_dir_base(&b, shelf.store), OK);
 	ck_assert_ptr_null(a->path);
-	ck_assert_uint_eq(a->journal_root, 0);
+	ck_assert_ptr_null(a->journal_root.path);
 	session_dir_put(a);
 	session_dir_put(b);
 	shelf_close(&shelf);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "store/journal.h"
+
+/* 0, or the errno of the component that could not be made. */
+static int
+make_path(const char *path)
+{
+	char part[PATH_MAX];
+	size_t n, len = strlen(path);
+
+	for (n = 1; n <= len && len < sizeof(part); n++) {
+		n += strcspn(path + n, "/");
+		memcpy(part, path, n);
+		part[n] = '\0';
+		if (mkdir(part, 0770) != 0 && errno != EEXIST)
+			return errno;
+	}
+	return 0;
+}
+
+int
+output_open(const char *path)
+{
+	int fd, why = make_path(path);
+
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	/* That it is not there is only what follows. */
+	if (errno == ENOENT && why != 0)
+		errno = why;
+	log_errno(LOG_ERROR, "output directory %s", path);
+	return -1;
+}
+
+enum status
+output_create(struct output **out, int fd, bool owns_fd)
+{
+	struct output *o = calloc(1, sizeof(*o));
+
+	*out = NULL;
+	if (o == NULL || journal_create(&o->journal, fd) != OK) {
+		if (owns_fd)
+			close(fd);
+		free(o);
+		return E_NOMEM;
+	}
+	o->refs = 1;
+	o->fd = fd;
+	o->owns_fd = owns_fd;
+	*out = o;
+	return OK;
+}
+
+struct output *
+output_get(struct output *o)
+{
+	o->refs++;
+	return o;
+}
+
+void
+output_put(struct output *o)
+{
+	if (o == NULL || --o->refs > 0)
+		return;
+	journal_destroy(o->journal);
+	if (o->owns_fd)
+		close(o->fd);
+	free(o);
+}
+
+bool
+output_is_at(const struct output *o, const char *path)
+{
+	struct stat ours, there;
+
+	if (fstat(o->fd, &ours) != 0)
+		return true;
+	if (stat(path, &there) != 0)
+		return errno != ENOENT && ours.st_nlink > 0;
+	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino &&
+	       !journal_is_gone(o->journal);
+}

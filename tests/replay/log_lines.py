@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One line of log per event, and it says whose. Starts daemons of its own."""
+import struct
+import sys
+
+import relay
+from relay import check, equal
+
+STREAM = "ust/uid/0/64-bit/ch_0"
+
+
+def new_lines(daemon, before):
+    return daemon.log_text()[len(before):].splitlines()
+
+
+def only(daemon, before, *parts):
+    """One line, with all of these."""
+    lines = new_lines(daemon, before)
+    equal(len(lines), 1, f"lines {lines}")
+    for part in parts:
+        check(part in lines[0], f"no {part} in {lines[0]}")
+
+
+def refused_requests():
+    """On a connection that goes on, or is closed."""
+    with relay.Daemon(workers=1) as daemon:
+        c = daemon.control()
+        c.version()
+        before = daemon.log_text()
+        equal(c.create_session(created=1 << 63)[1], relay.FATAL, "year")
+        only(daemon, before, "peer=127.0.0.1:", "create_session: refused")
+        c.close()
+        for blob in (struct.pack(">QQII", 0, 1 << 40, relay.CREATE_SESSION, 0),
+                     relay.frame(relay.VERSION, b"short"),
+                     relay.frame(relay.ADD_STREAM, b"early")):
+            c = daemon.control()
+            c.version()
+            before = daemon.log_text()
+            c.send(blob)
+            c.ends()
+            only(daemon, before, "peer=127.0.0.1:", "connection closed")
+        s = relay.Session(daemon, "lines")
+        before = daemon.log_text()
+        for _ in range(2):
+            s.control.send(relay.frame(relay.SEND_INDEX, relay.index_request(
+                s.stream, 0, 4096)))
+        s.control.ends()
+        only(daemon, before, f"/lines stream={STREAM} send_index: ",
+             "connection closed")
+        s.data.close()
+
+
+def places():
+    """What store/ says names the session's directory."""
+    with relay.Daemon("--verbose", workers=1) as daemon:
+        s = relay.Session(daemon, "place")
+        s.packet()
+        s.wait_written()
+        (daemon.out / s.path / "archives").write_text("mine")
+        equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+        s.control.send(relay.frame(relay.CLOSE_CHUNK, struct.pack(
+            ">QQBI", 0, 1_800_000_001, 1, 0)))
+        s.control.ends()
+        s.data.close()
+        check(f"error {s.path}: trace chunk 0: archives: Not a directory\n"
+              in daemon.log_text(), "archives")
+        s = relay.Session(daemon, "deleted")
+        equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+        equal(s.control.rotate(1, (s.stream, 0), (s.meta, 0)), relay.OK,
+              "ROTATE_STREAMS")
+        equal(s.control.close_chunk(0, 2)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+        s.packet()
+        s.wait_written()
+        check(f" {s.path}: trace chunk 0 deleted\n" in daemon.log_text(),
+              "deleted")
+        daemon.kill()
+        with open(s.dir / "ch_0", "ab") as data:
+            data.write(bytes(10))
+        daemon.start_again()
+        check(f"recovery: file={s.path}/{STREAM} cut from 4106 to 4096 "
+              in daemon.log_text(), "recovery")
+
+
+CASES = [refused_requests, places]
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    sys.exit(relay.run([c for c in CASES
+                        if not chosen or c.__name__ in chosen]))

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "store/journal.h"
+#include "store/journal_format.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scratch.h"
+#include "tests/store/shelf.h"
+
+/* As a user whom modes bind; who runs the tests may be root. */
+static int
+errno_of_opening(const char *name)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (geteuid() == 0 && setuid(65534) != 0)
+			_exit(255);
+		_exit(output_open(scratch_path(name)) >= 0 ? 0 : errno);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+START_TEST(the_reason_is_that_of_what_could_not_be_made)
+{
+	scratch_open();
+	ck_assert_int_eq(chmod(scratch_path(""), 0755), 0);
+	ck_assert_int_eq(mkdir(scratch_path("locked"), 0755), 0);
+	ck_assert_int_eq(chmod(scratch_path("locked"), 0555), 0);
+	ck_assert_int_eq(mkdir(scratch_path("locked-out"), 0), 0);
+	scratch_write("file", "x");
+	ck_assert_int_eq(errno_of_opening("locked/a"), EACCES);
+	ck_assert_int_eq(errno_of_opening("locked/a/b/"), EACCES);
+	ck_assert_int_eq(errno_of_opening("locked-out/a/b"), EACCES);
+	ck_assert_int_eq(errno_of_opening("file/a"), ENOTDIR);
+	ck_assert_int_eq(errno_of_opening("file"), ENOTDIR);
+	ck_assert_int_eq(errno_of_opening("locked//"), 0);
+	ck_assert_int_eq(chmod(scratch_path("locked"), 0755), 0);
+	scratch_close();
+}
+END_TEST
+
+static void
+open_output(struct output **out, const char *name)
+{
+	int fd = output_open(scratch_path(name));
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(output_create(out, fd, true), OK);
+}
+
+START_TEST(what_took_its_place_is_noticed)
+{
+	struct output *o;
+
+	scratch_open();
+	open_output(&o, "a/out");
+	ck_assert(output_is_at(o, scratch_path("a/out")));
+	ck_assert_int_eq(
+	    rename(scratch_path("a/out"), scratch_path("a/moved")), 0);
+	ck_assert(!output_is_at(o, scratch_path("a/out")));
+	ck_assert(output_is_at(o, scratch_path("a/moved")));
+	ck_assert_int_eq(mkdir(scratch_path("a/out"), 0700), 0);
+	ck_assert(!output_is_at(o, scratch_path("a/out")));
+	/* What is behind a file, or not to be seen, may come back. */
+	scratch_write("a/file", "x");
+	ck_assert(output_is_at(o, scratch_path("a/file/out")));
+	ck_assert_int_eq(rmdir(scratch_path("a/moved")), 0);
+	ck_assert(!output_is_at(o, scratch_path("a/file/out")));
+	output_put(o);
+	scratch_close();
+}
+END_TEST
+
+static void
+unlink_journals(const char *name)
+{
+	DIR *d = opendir(scratch_path(name));
+	struct dirent *e;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, JOURNAL_PREFIX,
+			sizeof(JOURNAL_PREFIX) - 1) == 0)
+			ck_assert_int_eq(unlinkat(dirfd(d), e->d_name, 0), 0);
+	(void)closedir(d);
+}
+
+START_TEST(a_journal_that_was_removed_is_noticed)
+{
+	struct relpath *h = path_of("h");
+	struct journal_root root;
+	struct output *o;
+
+	scratch_open();
+	open_output(&o, "out");
+	journal_add_root(o->journal, &root, h);
+	ck_assert(output_is_at(o, scratch_path("out")));
+	unlink_journals("out");
+	ck_assert(!output_is_at(o, scratch_path("out")));
+	journal_remove_root(o->journal, &root);
+	output_put(o);
+	relpath_free(h);
+	scratch_close();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ the_reason_is_that_of_what_could_not_be_made, 0, 0 },
+		{ what_took_its_place_is_noticed, 0, 0 },
+		{ a_journal_that_was_removed_is_noticed, 0, 0 },
+	};
+
+	return unit_run("output", units, ARRAY_LEN(units));
+}
