@@ -66,17 +66,23 @@ is_tmp(enum chunk_place place)
 	return place == CHUNK_AT_OLD || place == CHUNK_AT_NEW;
 }
 
+/* A new directory, or that at FROM, gets NAME, which PLACE has. */
 static enum status
-make_at(struct chunk *c, enum chunk_place place, char name[RELPATH_MAX])
+put_at(struct chunk *c, const char *from, enum chunk_place place,
+    char name[RELPATH_MAX])
 {
 	enum status st = OK;
 
+	if (place == CHUNK_AT_ARCHIVE &&
+	    dir_create_path(c->dir->fd, "archives") != OK)
+		return E_IO;
 	for (int i = 0; i < 2; i++) {
 		if (is_tmp(place))
 			choose_tmp(c, place, i > 0);
 		st = place_name(c, place, name);
 		if (st == OK)
-			st = dir_create(c->dir->fd, name);
+			st = from == NULL ? dir_create(c->dir->fd, name)
+					  : dir_rename(c->dir->fd, from, name);
 		if (st != E_EXISTS || !is_tmp(place))
 			break;
 	}
@@ -92,7 +98,7 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	assert(c->fd < 0);
 	if (place == CHUNK_AT_ROOT)
 		return OK;
-	st = make_at(c, place, name);
+	st = put_at(c, NULL, place, name);
 	/* A second snapshot of that name adds to it; files never collide. */
 	if (st == E_EXISTS && c->override_name != NULL)
 		st = OK;
@@ -151,10 +157,7 @@ move_from_root(struct chunk *c, enum chunk_place place)
 	enum status st;
 	int fd = -1, saved;
 
-	if (place == CHUNK_AT_ARCHIVE &&
-	    dir_create_path(c->dir->fd, "archives") != OK)
-		return E_IO;
-	st = make_at(c, place, name);
+	st = put_at(c, NULL, place, name);
 	if (st != OK)
 		return st;
 	st = kept_dir_open(&fd, c->dir->fd, name);
@@ -188,31 +191,10 @@ move_to_root(struct chunk *c, const char *from)
 	return OK;
 }
 
-static enum status
-rename_dir(struct chunk *c, const char *from, enum chunk_place place)
-{
-	char name[RELPATH_MAX];
-	enum status st = OK;
-
-	if (place == CHUNK_AT_ARCHIVE &&
-	    dir_create_path(c->dir->fd, "archives") != OK)
-		return E_IO;
-	for (int i = 0; i < 2; i++) {
-		if (is_tmp(place))
-			choose_tmp(c, place, i > 0);
-		st = place_name(c, place, name);
-		if (st == OK)
-			st = dir_rename(c->dir->fd, from, name);
-		if (st != E_EXISTS || !is_tmp(place))
-			break;
-	}
-	return st;
-}
-
 enum status
 chunk_move(struct chunk *c, enum chunk_place place)
 {
-	char from[RELPATH_MAX];
+	char from[RELPATH_MAX], name[RELPATH_MAX];
 	enum status st;
 
 	if (place == c->place || c->is_base)
@@ -223,7 +205,7 @@ chunk_move(struct chunk *c, enum chunk_place place)
 	else if (st == OK && place == CHUNK_AT_ROOT)
 		st = move_to_root(c, from);
 	else if (st == OK)
-		st = rename_dir(c, from, place);
+		st = put_at(c, from, place, name);
 	if (st != OK) {
 		log_errno(LOG_ERROR, CHUNK_FMT ": move from '%s'",
 		    CHUNK_ARGS(c), from);
