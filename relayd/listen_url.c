@@ -2,7 +2,9 @@
 #include "relayd/listen_url.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -107,4 +109,41 @@ listen_url_parse(struct listen_url *u, const char *s, const char **why)
 		return E_MALFORMED;
 	*why = "unknown characters after the host";
 	return *s == '\0' || *s == ':' || *s == '/' ? OK : E_MALFORMED;
+}
+
+static const char *
+fallback(const struct listen_url *u)
+{
+	if (strcmp(u->host, "localhost") != 0)
+		return NULL;
+	return u->family == AF_INET6 ? "::1" : "127.0.0.1";
+}
+
+int
+listen_url_find(const struct listen_url *u, int type, struct addrinfo **found)
+{
+	const struct addrinfo hints = { .ai_family = u->family,
+		.ai_socktype = type,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+	char port[8];
+	int err;
+
+	snprintf(port, sizeof(port), "%u", u->port);
+	err = getaddrinfo(u->host, port, &hints, found);
+	if (err != 0 && fallback(u) != NULL)
+		err = getaddrinfo(fallback(u), port, &hints, found);
+	return err;
+}
+
+uint16_t
+listen_url_port(int fd)
+{
+	struct sockaddr_storage a = { 0 };
+	const struct sockaddr_in6 *in6 = (const void *)&a;
+	const struct sockaddr_in *in = (const void *)&a;
+	socklen_t len = sizeof(a);
+
+	if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)
+		return 0;
+	return ntohs(a.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
 }

@@ -9,6 +9,8 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
+struct addrinfo;
+
 struct listen_url {
 	int family;	  /* AF_INET or AF_INET6 */
 	char host[256];	  /* name or address, without brackets */
@@ -25,5 +27,15 @@ struct listen_url {
  */
 enum status listen_url_parse(
     struct listen_url *u, const char *s, const char **why) MUST_CHECK;
+
+/*
+ * Addresses to bind a socket of TYPE to; the caller frees them
+ * (freeaddrinfo). May ask a name server. "localhost" that is not found is the
+ * loopback address. 0, or an error for gai_strerror().
+ */
+int listen_url_find(
+    const struct listen_url *u, int type, struct addrinfo **found) MUST_CHECK;
+/* The port that the bound socket FD has, host order; 0: it has none. */
+uint16_t listen_url_port(int fd);
 
 #endif

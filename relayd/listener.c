@@ -138,28 +138,12 @@ try_bind(const struct addrinfo *ai)
 	return -1;
 }
 
-static const char *
-fallback(const struct listen_url *url)
-{
-	if (strcmp(url->host, "localhost") != 0)
-		return NULL;
-	return url->family == AF_INET6 ? "::1" : "127.0.0.1";
-}
-
 static int
 bind_url(const struct listen_url *url, const char *name)
 {
-	struct addrinfo hints = { .ai_family = url->family,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
 	struct addrinfo *found;
-	char port[8];
-	int fd, err;
+	int fd, err = listen_url_find(url, SOCK_STREAM, &found);
 
-	snprintf(port, sizeof(port), "%u", url->port);
-	err = getaddrinfo(url->host, port, &hints, &found);
-	if (err != 0 && fallback(url) != NULL)
-		err = getaddrinfo(fallback(url), port, &hints, &found);
 	if (err != 0) {
 		log_error("%s port: cannot find the address of '%s': %s", name,
 		    url->host, gai_strerror(err));
@@ -171,19 +155,6 @@ bind_url(const struct listen_url *url, const char *name)
 		    name, url->host, url->port);
 	freeaddrinfo(found);
 	return fd;
-}
-
-static uint16_t
-bound_port(int fd)
-{
-	struct sockaddr_storage a = { 0 };
-	const struct sockaddr_in6 *in6 = (const void *)&a;
-	const struct sockaddr_in *in = (const void *)&a;
-	socklen_t len = sizeof(a);
-
-	if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)
-		return 0;
-	return ntohs(a.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
 }
 
 enum status
@@ -208,7 +179,7 @@ listener_create(struct listener **out, struct event_base *base,
 		listener_destroy(l);
 		return E_IO;
 	}
-	l->port = bound_port(l->fd);
+	l->port = listen_url_port(l->fd);
 	l->event = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
 	l->resume = evtimer_new(base, on_resume, l);
 	if (l->event == NULL || l->resume == NULL ||

@@ -57,23 +57,6 @@ try_bind(const struct addrinfo *ai)
 	return -1;
 }
 
-static struct addrinfo *
-find_address(const struct listen_url *url)
-{
-	const char *usual = url->family == AF_INET6 ? "::1" : "127.0.0.1";
-	struct addrinfo hints = { .ai_family = url->family,
-		.ai_socktype = SOCK_DGRAM,
-		.ai_flags = AI_PASSIVE };
-	struct addrinfo *found;
-
-	/* The listener has found the same name, or its substitute. */
-	if (getaddrinfo(url->host, NULL, &hints, &found) == 0 ||
-	    getaddrinfo(usual, NULL, &hints, &found) == 0)
-		return found;
-	errno = EADDRNOTAVAIL;
-	return NULL;
-}
-
 static void
 set_port(struct sockaddr *a, uint16_t port)
 {
@@ -81,19 +64,6 @@ set_port(struct sockaddr *a, uint16_t port)
 		((struct sockaddr_in6 *)(void *)a)->sin6_port = htons(port);
 	else
 		((struct sockaddr_in *)(void *)a)->sin_port = htons(port);
-}
-
-static uint16_t
-bound_port(int fd)
-{
-	struct sockaddr_storage a = { 0 };
-	const struct sockaddr_in6 *in6 = (const void *)&a;
-	const struct sockaddr_in *in = (const void *)&a;
-	socklen_t len = sizeof(a);
-
-	if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)
-		return 0;
-	return ntohs(a.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
 }
 
 /* "The socket number that this byte says"; a number without a socket, and a
@@ -117,18 +87,20 @@ enum status
 udp_bind(int *fds, unsigned n, const struct listen_url *host, uint16_t port,
     uint16_t *bound)
 {
-	struct addrinfo *found = find_address(host);
+	struct addrinfo *found;
 	unsigned i;
 	int saved;
 
-	if (found == NULL)
+	if (listen_url_find(host, SOCK_DGRAM, &found) != 0) {
+		errno = EADDRNOTAVAIL;
 		return E_IO;
+	}
 	for (i = 0; i < n; i++) {
 		set_port(found->ai_addr, port);
 		fds[i] = try_bind(found);
 		if (fds[i] < 0)
 			break;
-		port = bound_port(fds[i]);
+		port = listen_url_port(fds[i]);
 	}
 	saved = errno;
 	freeaddrinfo(found);
