@@ -27,6 +27,9 @@
  * the CPU still has them. */
 #define BATCH_LARGE 4
 #define LARGE (MESSAGE_ROOM / 4)
+/* A turn takes at most so much: senders' questions are answered while there
+ * is more to read, not when all is read and the sender waits. */
+#define TURN_BYTES (512 * 1024)
 
 struct udp_port {
 	int fd;
@@ -158,7 +161,7 @@ udp_port_read(struct udp_port *port)
 		bytes += came;
 		/* Files get what is whole before more is read. */
 		shard_commit(port->desk->shard);
-	} while (n == (int)asked && bytes < CONN_TURN_BYTES);
+	} while (n == (int)asked && bytes < TURN_BYTES);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		log_errno(LOG_WARN, "udp port");
 }

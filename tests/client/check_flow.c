@@ -77,6 +77,21 @@ flight(struct window *w, bool has_loss)
 	window_answer(w, has_loss, 0);
 }
 
+/* The answer to a quarter comes while the relay still reads the rest. */
+START_TEST(a_question_is_due_after_a_quarter)
+{
+	struct window w;
+
+	window_init(&w);
+	window_spend(&w, WINDOW_FIRST / 4 - 1);
+	ck_assert(!window_is_due(&w));
+	window_spend(&w, 1);
+	ck_assert(window_is_due(&w));
+	window_ask(&w);
+	ck_assert(!window_is_due(&w));
+}
+END_TEST
+
 START_TEST(a_window_opens_and_closes)
 {
 	struct window w;
@@ -182,6 +197,7 @@ main(void)
 		{ idle_time_is_not_saved_up, 0, 0 },
 		{ no_rate_is_no_limit, 0, 0 },
 		{ a_window_opens_and_closes, 0, 0 },
+		{ a_question_is_due_after_a_quarter, 0, 0 },
 		{ one_flight_is_cut_once, 0, 0 },
 		{ what_is_missing_is_under_way, 0, 0 },
 		{ held_packets_are_found_until_released, 0, 0 },

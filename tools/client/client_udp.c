@@ -255,7 +255,7 @@ static bool
 is_time_to_ask(const struct client *c)
 {
 	return has_question(c) &&
-	       (window_is_half(&c->udp.window) ||
+	       (window_is_due(&c->udp.window) ||
 		   clock_now_ns() - c->udp.asked_ns >= ASK_NS);
 }
 

@@ -59,7 +59,7 @@ window_answer(struct window *w, bool has_loss, uint64_t missing)
 }
 
 bool
-window_is_half(const struct window *w)
+window_is_due(const struct window *w)
 {
-	return w->sent - w->asked >= w->size / 2;
+	return w->sent - w->asked >= w->size / 4;
 }

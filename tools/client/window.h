@@ -38,7 +38,8 @@ void window_ask(struct window *w);
  * They may be under way still, so they count as that; but for half of the
  * window, or a lost packet could stop everything. */
 void window_answer(struct window *w, bool has_loss, uint64_t missing);
-/* Is it time for a question, so as not to be stopped? */
-bool window_is_half(const struct window *w);
+/* Is it time for a question? After a quarter: with a half, the relay had
+ * nothing left to read while its one answer travelled. */
+bool window_is_due(const struct window *w);
 
 #endif
