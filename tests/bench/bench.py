@@ -10,17 +10,18 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop")]
 
 import datagrams                                        # noqa: E402
 import heap                                             # noqa: E402
 import live_raw                                         # noqa: E402
 import measure                                          # noqa: E402
 import picture                                          # noqa: E402
+import sending                                          # noqa: E402
 from measure import Measure                             # noqa: E402
 from servers import GIB, Server, warm                   # noqa: E402
 
-PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost")
+PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost", "sender")
 ALL = ["ours", "sink", "lttng-relayd"]
 MIB = 1 << 20
 ELSEWHERE = 100000      # numbers of sessions that are not measured
@@ -144,7 +145,8 @@ def measures():
                 slow=True, runs=2),
         Measure("data-pending", asked_neighbours, limit=1.1, slow=True,
                 runs=3),
-    ] + datagrams.measures() + heap.measures() + live_raw.measures()
+    ] + datagrams.measures() + heap.measures() + sending.measures() \
+        + live_raw.measures()
 
 
 def main():

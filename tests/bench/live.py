@@ -47,8 +47,6 @@ def stock_measures():
 def measures():
     """All, in the order in which they are run."""
     return live_raw.measures() + [
-        Measure("stopped-viewer", live_raw.stopped_viewer, limit=2),
-        Measure("late-answer", live_raw.late_answer, limit=1),
         Measure("start", live_raw.start, limit=50),
     ] + stock_measures()
 

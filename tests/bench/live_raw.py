@@ -163,4 +163,6 @@ def measures():
         Measure("attached", attached, servers=["ours"], slow=True),
         Measure("idle", idle, limit=16),
         Measure("idle-cpu", idle_cpu, of=half),
+        Measure("stopped-viewer", stopped_viewer, limit=2),
+        Measure("late-answer", late_answer, limit=1),
     ]

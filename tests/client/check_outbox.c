@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -136,6 +137,130 @@ START_TEST(a_closed_socket_is_an_error_and_no_signal)
 }
 END_TEST
 
+/* What is sent from the file differs from what is in memory. */
+#define FILE_BYTES (2 * OUTBOX_FILE_MIN)
+
+static int
+make_file(void)
+{
+	static uint8_t in_file[FILE_BYTES];
+	int fd = memfd_create("packets", MFD_CLOEXEC);
+
+	memset(in_file, 'f', sizeof(in_file));
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, in_file, sizeof(in_file)), sizeof(in_file));
+	return fd;
+}
+
+static struct client_packet
+packet_in_file(int file, uint32_t head, uint32_t body)
+{
+	static uint8_t in_memory[FILE_BYTES];
+	struct client_packet p = { .head_size = head,
+		.data = in_memory,
+		.size = head + body,
+		.is_in_file = true,
+		.file = file,
+		.file_at = 100 };
+
+	memset(in_memory, 'm', sizeof(in_memory));
+	memset(p.head, 'h', head);
+	return p;
+}
+
+static void
+expect_bytes(struct reader *r, int c, size_t n)
+{
+	const uint8_t *p = reader_take(r, n);
+
+	ck_assert_ptr_nonnull(p);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(p[i], c);
+}
+
+static void
+expect_from_file(struct reader *r, uint32_t head, uint32_t body, int c)
+{
+	struct data_header h;
+
+	ck_assert_int_eq(data_header_decode(r, &h), OK);
+	ck_assert_uint_eq(h.size, head + body);
+	expect_bytes(r, 'h', head);
+	expect_bytes(r, c, body);
+}
+
+/* Row: so many bytes leave with one call. */
+START_TEST(large_packets_leave_from_their_file)
+{
+	static uint8_t got[4 * FILE_BYTES];
+	const size_t most[] = { 1001, OUTBOX_FILE_MIN, SIZE_MAX };
+	const uint32_t large = OUTBOX_FILE_MIN;
+	const struct client_packet small = packet(7);
+	struct client_packet p;
+	const int file = make_file();
+	struct outbox o;
+	struct reader r;
+	size_t n = 0;
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	ck_assert_int_eq(outbox_init(&o, 5), OK);
+	p = packet_in_file(file, 0, large);
+	outbox_put(&o, 0, &p);
+	outbox_put(&o, 0, &small);
+	p = packet_in_file(file, 0, large - 1);
+	outbox_put(&o, 0, &p);
+	p = packet_in_file(file, 20, large + 5);
+	outbox_put(&o, 0, &p);
+	while (o.waiting > 0) {
+		ssize_t sent = outbox_send(&o, fds[0], most[_i]);
+
+		ck_assert_int_gt(sent, 0);
+		ck_assert_uint_le(n + (size_t)sent, sizeof(got));
+		for (ssize_t m = 0, k; m < sent; m += k) {
+			k = read(fds[1], got + n, sizeof(got) - n);
+			ck_assert_int_gt(k, 0);
+			n += (size_t)k;
+		}
+	}
+	ck_assert_uint_eq(o.sent, o.put);
+	r = reader_over(got, n);
+	expect_from_file(&r, 0, large, 'f');
+	expect_packet(&r, 7);
+	expect_from_file(&r, 0, large - 1, 'm');
+	expect_from_file(&r, 20, large + 5, 'f');
+	ck_assert_uint_eq(reader_left(&r), 0);
+	outbox_free(&o);
+	close(file);
+	close(fds[0]);
+	close(fds[1]);
+}
+END_TEST
+
+START_TEST(a_file_that_was_cut_short_is_an_error)
+{
+	const int file = make_file();
+	const struct client_packet p = packet_in_file(file, 0, OUTBOX_FILE_MIN);
+	struct outbox o;
+	ssize_t sent;
+	int fds[2];
+
+	ck_assert_int_eq(ftruncate(file, 200), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	ck_assert_int_eq(outbox_init(&o, 5), OK);
+	outbox_put(&o, 0, &p);
+	while ((sent = outbox_send(&o, fds[0], SIZE_MAX)) > 0)
+		;
+	ck_assert_int_eq(sent, -1);
+	ck_assert_int_eq(errno, ENODATA);
+	ck_assert_uint_eq(o.waiting, OUTBOX_FILE_MIN - 100);
+	outbox_free(&o);
+	close(file);
+	close(fds[0]);
+	close(fds[1]);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -143,6 +268,8 @@ main(void)
 		{ the_relay_decodes_what_was_put, 30, 0 },
 		{ packets_that_are_left_are_done, 0, 0 },
 		{ a_closed_socket_is_an_error_and_no_signal, 0, 0 },
+		{ large_packets_leave_from_their_file, 3, 0 },
+		{ a_file_that_was_cut_short_is_an_error, 0, 0 },
 	};
 
 	return unit_run("client/outbox", units, ARRAY_LEN(units));

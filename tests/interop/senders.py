@@ -7,6 +7,7 @@ import struct
 import subprocess
 import time
 
+import made
 import tree
 from story import begin, end, scenario
 from tree import expect_events
@@ -123,6 +124,17 @@ def send_no_index(w):
     bare = os.path.join(w.directory, "bare")
     shutil.copytree(original, bare, ignore=shutil.ignore_patterns("index"))
     expect_copy(w, original, sent_to(w, send(w, bare)), emitted)
+
+
+@scenario()
+def send_large(w):
+    """packets of up to 300 KB, which leave straight from their file"""
+    original = os.path.join(w.directory, "original-large")
+    made.make(original, 40, 300000)
+    copy = os.path.join(sent_to(w, send(w, original)), "original-large")
+    expect_same(original, copy, lambda name: name.startswith("index"))
+    if made.on_disk(copy) != {s: list(range(40)) for s in made.STREAMS}:
+        raise Failure("not every packet is in the index")
 
 
 @scenario()

@@ -107,6 +107,9 @@ send_data(struct client *c)
 			(void)send_indexes(c); /* cannot fail over TCP */
 		} else if (errno == EAGAIN) {
 			c->data_full = true;
+		} else if (errno == ENODATA) {
+			return client_fail(
+			    c, E_IO, "the file of a packet was cut short");
 		} else if (errno != EINTR) {
 			return client_fail_errno(c, "data connection");
 		}

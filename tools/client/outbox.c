@@ -2,8 +2,10 @@
 #include "tools/client/outbox.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -94,26 +96,69 @@ advance(struct outbox *o, size_t n)
 	}
 }
 
+/* Of the item: what comes before the bytes that are in DATA. */
+static size_t
+front(const struct outbox_item *i)
+{
+	return DATA_HEADER_LEN + (size_t)i->packet.head_size;
+}
+
+static bool
+is_from_file(const struct outbox_item *i)
+{
+	return i->packet.is_in_file && length(i) - front(i) >= OUTBOX_FILE_MIN;
+}
+
+/* As many as one call takes, up to bytes that come from a file. */
+static ssize_t
+send_gathered(const struct outbox *o, int fd, size_t most)
+{
+	struct gather g = { .most = most };
+	struct msghdr m = { .msg_iov = g.iov };
+	bool is_more = false;
+	size_t at = o->at;
+
+	for (uint64_t n = o->sent;
+	     n < o->put && g.n + 2 <= PIECES_MAX && g.bytes < most && !is_more;
+	     n++) {
+		const struct outbox_item *i = item(o, n);
+
+		add(&g, i->header, front(i), &at);
+		is_more = is_from_file(i);
+		if (!is_more)
+			add(&g, i->packet.data, length(i) - front(i), &at);
+	}
+	m.msg_iovlen = (size_t)g.n;
+	return g.n == 0
+		   ? 0
+		   : sendmsg(fd, &m, MSG_NOSIGNAL | (is_more ? MSG_MORE : 0));
+}
+
+static ssize_t
+send_file(const struct outbox *o, int fd, size_t most)
+{
+	const struct outbox_item *i = item(o, o->sent);
+	const size_t left = length(i) - o->at;
+	off_t at = (off_t)(i->packet.file_at + (o->at - front(i)));
+	ssize_t sent = sendfile(
+	    fd, i->packet.file, &at, left < most ? left : most);
+
+	if (sent != 0)
+		return sent;
+	errno = ENODATA;
+	return -1;
+}
+
 ssize_t
 outbox_send(struct outbox *o, int fd, size_t most)
 {
-	struct gather g = { .most = most };
-	struct msghdr m = { 0 };
-	size_t at = o->at;
+	const struct outbox_item *first = item(o, o->sent);
 	ssize_t sent;
 
-	for (uint64_t n = o->sent;
-	     n < o->put && g.n + 2 <= PIECES_MAX && g.bytes < most; n++) {
-		const struct outbox_item *i = item(o, n);
-
-		const uint32_t head = i->packet.head_size;
-
-		add(&g, i->header, DATA_HEADER_LEN + head, &at);
-		add(&g, i->packet.data, i->packet.size - head, &at);
-	}
-	m.msg_iov = g.iov;
-	m.msg_iovlen = (size_t)g.n;
-	sent = g.n == 0 ? 0 : sendmsg(fd, &m, MSG_NOSIGNAL);
+	if (o->sent < o->put && is_from_file(first) && o->at >= front(first))
+		sent = send_file(o, fd, most);
+	else
+		sent = send_gathered(o, fd, most);
 	if (sent > 0)
 		advance(o, (size_t)sent);
 	return sent;

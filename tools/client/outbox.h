@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The data connection over TCP: packets wait in a ring, each behind its header
- * (streaming 2.2), and leave many at a time by one sendmsg(2). The bytes are
- * not copied. Single owner; memory is fixed at creation.
+ * (streaming 2.2), and leave many at a time by one sendmsg(2), or by
+ * sendfile(2) if they are large and in a file. The bytes are not copied. Single
+ * owner; memory is fixed at creation.
  */
 #ifndef CLIENT_OUTBOX_H
 #define CLIENT_OUTBOX_H
@@ -16,6 +17,9 @@
 #include "common/status.h"
 #include "proto/data.h"
 #include "tools/client/packet.h"
+
+/* What is shorter is copied: a call of its own costs more than that. */
+#define OUTBOX_FILE_MIN (32 * 1024)
 
 struct outbox_item {
 	struct client_packet packet;
@@ -45,8 +49,8 @@ outbox_is_full(const struct outbox *o)
 void outbox_put(
     struct outbox *o, unsigned stream, const struct client_packet *packet);
 
-/* One sendmsg(2) of at most MOST bytes; its result, -1 with errno. 0: nothing
- * waits. */
+/* One system call for at most MOST bytes; its result, -1 with errno: ENODATA
+ * means that a packet's file was cut short. 0: nothing waits. */
 ssize_t outbox_send(struct outbox *o, int fd, size_t most);
 
 /* Packet number N of those put, which is not taken yet. For who sends packets

@@ -3,6 +3,7 @@
 #ifndef CLIENT_PACKET_H
 #define CLIENT_PACKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/relay.h"
@@ -17,8 +18,14 @@ struct client_packet {
 	uint8_t head[PACKET_HEAD_MAX]; /* the packet's first bytes */
 	uint32_t head_size;	       /* of them; 0: data has all */
 	const uint8_t *data; /* the others; borrowed until DONE is called */
-	uint32_t size;	     /* bytes of the packet, the head's too */
-	uint32_t padding;    /* zero bytes that the relay appends */
+	/* DATA also stands in this file, from byte FILE_AT on: over TCP, large
+	 * packets go by sendfile(2), which needs SIGPIPE ignored. The file is
+	 * open, and not cut short, until DONE is called. */
+	bool is_in_file;
+	int file;
+	uint64_t file_at;
+	uint32_t size;	  /* bytes of the packet, the head's too */
+	uint32_t padding; /* zero bytes that the relay appends */
 	/* Sizes, times and numbers of its index record; stream and net_seq are
 	 * filled in by the library. */
 	struct relay_index index;

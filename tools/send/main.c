@@ -28,6 +28,7 @@ catch_signals(void)
 	struct sigaction a = { .sa_handler = on_signal,
 		.sa_flags = (int)SA_RESETHAND };
 
+	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
 }

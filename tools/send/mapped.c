@@ -24,12 +24,13 @@ map(struct mapped *m, int fd)
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		return E_IO;
-	*m = (struct mapped){ p, (uint64_t)st.st_size };
+	m->p = p;
+	m->n = (uint64_t)st.st_size;
 	return OK;
 }
 
-enum status
-mapped_open(struct mapped *m, const char *path)
+static enum status
+open_map(struct mapped *m, const char *path, bool is_kept)
 {
 	/* A FIFO must not block us. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
@@ -39,10 +40,27 @@ mapped_open(struct mapped *m, const char *path)
 	if (fd < 0)
 		return errno == ENOENT ? E_NOENT : E_IO;
 	st = map(m, fd);
+	if (st == OK && is_kept && fd < MAPPED_FD_MAX) {
+		m->has_fd = true;
+		m->fd = fd;
+		return OK;
+	}
 	err = errno;
 	close(fd);
 	errno = err;
 	return st;
+}
+
+enum status
+mapped_open(struct mapped *m, const char *path)
+{
+	return open_map(m, path, false);
+}
+
+enum status
+mapped_open_kept(struct mapped *m, const char *path)
+{
+	return open_map(m, path, true);
 }
 
 void
@@ -50,5 +68,7 @@ mapped_close(struct mapped *m)
 {
 	if (m->p != NULL)
 		munmap((void *)(uintptr_t)m->p, (size_t)m->n);
+	if (m->has_fd)
+		close(m->fd);
 	*m = (struct mapped){ 0 };
 }

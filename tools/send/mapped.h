@@ -3,6 +3,7 @@
 #ifndef SEND_MAPPED_H
 #define SEND_MAPPED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -11,11 +12,17 @@
 struct mapped {
 	const uint8_t *p; /* NULL: none, or an empty file */
 	uint64_t n;
+	bool has_fd; /* by mapped_open_kept() */
+	int fd;
 };
 
 /* E_NOENT: there is none of that name; else E_IO, with errno: EINVAL: it is no
  * regular file. */
 enum status mapped_open(struct mapped *m, const char *path) MUST_CHECK;
+/* The same, and keep the file open if descriptors below MAPPED_FD_MAX are free:
+ * a soft limit of 1,024 leaves enough for everything else. */
+#define MAPPED_FD_MAX 512
+enum status mapped_open_kept(struct mapped *m, const char *path) MUST_CHECK;
 void mapped_close(struct mapped *m);
 
 #endif

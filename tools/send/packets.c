@@ -173,7 +173,10 @@ packets_next(struct packets *p, struct client_packet *out)
 
 	if (p->at == p->data.n)
 		return E_NOENT;
-	*out = (struct client_packet){ .data = p->data.p + p->at };
+	*out = (struct client_packet){ .data = p->data.p + p->at,
+		.is_in_file = p->data.has_fd,
+		.file = p->data.fd,
+		.file_at = p->at };
 	st = p->has_index ? next_by_index(p, out) : next_by_header(p, out);
 	if (st == OK && out->index.timestamp_begin > out->index.timestamp_end)
 		st = wrong(p, "a packet ends before it begins");
@@ -234,7 +237,7 @@ packets_open(struct packets *p, const char *path, const char *index_path,
 	enum status st;
 
 	*p = (struct packets){ .tsdl = tsdl, .error = "" };
-	if ((st = mapped_open(&p->data, path)) != OK)
+	if ((st = mapped_open_kept(&p->data, path)) != OK)
 		return st;
 	if (p->data.n > 0 && try_index(p, index_path))
 		return OK;
