@@ -128,11 +128,15 @@ report_summary(const struct report *r, const char *url)
 	/* Without a session there is nothing to tell. */
 	if (r->is_quiet || r->path[0] == '\0')
 		return;
-	printf("%" PRIu64 " packets of %u streams, %.1f MiB in %.1f s "
-	       "(%.0f MiB/s, %.2f CPU s/GiB), to %s\n",
-	    r->sum.packets, r->streams, bytes / MIB, s,
-	    s > 0 ? bytes / MIB / s : 0,
-	    bytes > 0 ? cpu_seconds() / (bytes / GIB) : 0, r->path);
+	printf("%" PRIu64 " packets of %u streams, %.1f %s in %.1f s ",
+	    r->sum.packets, r->streams,
+	    bytes < MIB ? bytes / 1024 : bytes / MIB,
+	    bytes < MIB ? "KiB" : "MiB", s);
+	/* Of less, speed says nothing. */
+	if (bytes >= MIB && s > 0)
+		printf("(%.0f MiB/s, %.2f CPU s/GiB) ", bytes / MIB / s,
+		    cpu_seconds() / (bytes / GIB));
+	printf("to %s\n", r->path);
 	if (r->sum.datagrams > 0)
 		printf("%" PRIu64 " datagrams, %" PRIu64
 		       " of them again; %" PRIu64 " packets lost\n",
