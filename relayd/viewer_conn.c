@@ -186,15 +186,17 @@ serve_one(struct viewer_conn *c)
 			list_add(&c->desk->held, &c->held_node);
 		return true;
 	case LIVE_CLOSE:
-		log_warn("peer=%s viewer closed: %s (%" PRIu32
-			 ") is not allowed here",
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: %s (%" PRIu32
+		    ") is not allowed here",
 		    c->peer, row->name == NULL ? "unknown command" : row->name,
 		    c->request.cmd);
 		viewer_conn_destroy(c);
 		return false;
 	case LIVE_REPLY_LAST:
-		log_warn("peer=%s viewer closed: unknown command %" PRIu32,
-		    c->peer, c->request.cmd);
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: unknown command %" PRIu32, c->peer,
+		    c->request.cmd);
 		c->is_last = true;
 		break;
 	case LIVE_REPLY:
@@ -390,8 +392,9 @@ close_overdue(struct viewer_desk *d)
 		c = list_entry(n, struct viewer_conn, node);
 		if (!c->viewer->is_overdue)
 			continue;
-		log_warn("peer=%s viewer closed: %u ended streams that it was "
-			 "told of wait to be read",
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: %u ended streams that it was "
+		    "told of wait to be read",
 		    c->peer, c->viewer->n_ended);
 		viewer_conn_destroy(c);
 	}
@@ -424,7 +427,8 @@ viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 		if ((!c->is_sending && !c->is_partial) ||
 		    now_ns < c->progress_ns + d->stall_ns)
 			continue;
-		log_warn("peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
 		    c->is_sending ? "it has not read"
 				  : "it stopped within a request",
 		    (now_ns - c->progress_ns) / NS_PER_S);

@@ -349,8 +349,9 @@ make_room(struct viewer *v)
 
 	while (v->n_ended > g->max_ended && (p = oldest_hidden(v)) != NULL) {
 		if (log_ratelimit(&g->last_ended_log, 10 * NS_PER_S))
-			log_warn("peer=%s viewer has %u ended streams to read:"
-				 " %s/%s is lost to it, and others may be",
+			log_peer(LOG_WARN,
+			    "peer=%s viewer has %u ended streams to read:"
+			    " %s/%s is lost to it, and others may be",
 			    v->peer, v->n_ended, p->stream->path,
 			    p->stream->channel);
 		v->lost += packet_log_count(p->stream->log) - p->pos;

@@ -204,6 +204,19 @@ def unknown_commands():
                       f"command {command}")
 
 
+def complaints_without_end():
+    """Who comes back for each bad command fills nobody's disk."""
+    with relay.Daemon() as daemon:
+        began = time.monotonic()
+        for _ in range(1000):
+            v = greeted(daemon)
+            v.send(viewer.frame(99, b""))
+            v.ends(SOON)
+        seconds = int(time.monotonic() - began) + 2
+        lines = daemon.log_text().count("unknown command 99")
+        check(0 < lines <= 50 * seconds, f"{lines} lines in {seconds} s")
+
+
 def data_size_is_not_believed():
     """P2: Trace Compass says 20 for 8, and 0 for 20."""
     with relay.Daemon() as daemon, neighbours(daemon) as good:
@@ -721,12 +734,14 @@ def several_live_workers():
 
 CASES = [packets_beyond_the_file, foreign_ids,
          nothing_without_a_viewer_session, no_connect_first, versions,
-         unknown_commands, data_size_is_not_believed, half_requests,
-         one_byte_at_a_time, requests_in_one_segment, flood_unread,
+         unknown_commands, complaints_without_end,
+         data_size_is_not_believed, half_requests, one_byte_at_a_time,
+         requests_in_one_segment, flood_unread,
          packets_that_are_not_read, the_unread_are_closed,
          listing_of_1000_sessions, attach_and_vanish, held_and_vanish,
          stop_with_viewers, a_crowd_of_viewers, no_descriptor_for_a_file,
-         viewers_per_session,         places_among_workers, replies_held_or_not, several_live_workers]
+         viewers_per_session, places_among_workers, replies_held_or_not,
+         several_live_workers]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
