@@ -45,8 +45,7 @@ static void
 move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
 {
 	log_peer(LOG_INFO,
-	    "peer=%s viewer lost %" PRIu64 " packets of stream %s/%s, %s "
-	    "before it read them",
+	    "peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
 	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
 	v->lost += pos - p->pos;
 	p->pos = pos;
@@ -303,9 +302,8 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 		return FOUND_AGAIN;
 	case E_NOMEM:
 		if (log_ratelimit(&v->gallery->files.last_log, 10 * NS_PER_S))
-			log_peer(LOG_WARN,
-			    "peer=%s viewer waits: no descriptor or "
-			    "memory for stream %s/%s",
+			log_warn("peer=%s viewer waits: no descriptor or "
+				 "memory for stream %s/%s",
 			    v->peer, p->stream->path, p->stream->channel);
 		i->status = LIVE_INDEX_RETRY;
 		f->is_news = false;
