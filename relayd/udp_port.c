@@ -15,6 +15,7 @@
 #include "relayd/conn.h"
 #include "relayd/shard.h"
 #include "relayd/udp.h"
+#include "relayd/udp_bind.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104
@@ -30,6 +31,9 @@
 /* A turn takes at most so much: senders' questions are answered while there
  * is more to read, not when all is read and the sender waits. */
 #define TURN_BYTES (512 * 1024)
+/* At an ordered end: all that the socket holds, and not all that a sender
+ * goes on sending. */
+#define LAST_BYTES (2 * (uint64_t)UDP_RCVBUF)
 
 struct udp_port {
 	int fd;
@@ -140,8 +144,9 @@ receive(struct udp_port *port)
 	    port->fd, port->messages, port->batch, MSG_DONTWAIT, NULL);
 }
 
-void
-udp_port_read(struct udp_port *port)
+/* Until nothing is there, or so many bytes came. */
+static void
+read_some(struct udp_port *port, uint64_t most)
 {
 	uint64_t bytes = 0, came;
 	unsigned asked;
@@ -161,7 +166,7 @@ udp_port_read(struct udp_port *port)
 		bytes += came;
 		/* Files get what is whole before more is read. */
 		shard_commit(port->desk->shard);
-	} while (n == (int)asked && bytes < TURN_BYTES);
+	} while (n == (int)asked && bytes < most);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		log_errno(LOG_WARN, "udp port");
 }
@@ -172,7 +177,13 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	struct udp_port *port = arg;
 
 	loop_is_busy(port->desk->loop);
-	udp_port_read(port);
+	read_some(port, TURN_BYTES);
+}
+
+void
+udp_port_read_all(struct udp_port *port)
+{
+	read_some(port, LAST_BYTES);
 }
 
 enum status

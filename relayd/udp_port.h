@@ -39,8 +39,8 @@ enum status udp_port_create(struct udp_port **out, int take_fd,
     struct published *underway) MUST_CHECK;
 void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 
-/* Read what has arrived; at an ordered end. */
-void udp_port_read(struct udp_port *port);
+/* At an ordered end: what has arrived until now. */
+void udp_port_read_all(struct udp_port *port);
 
 /* A parcel reached its worker, or its end: it is freed. */
 void udp_parcel_done(struct udp_parcel *take_p, struct published *underway);

@@ -417,6 +417,26 @@ def the_end_of_control_waits_for_what_is_under_way():
         equal([x["first"] for x in s.losses()], [1], "loss log")
 
 
+def an_ordered_end_takes_what_arrived():
+    """The socket holds more than a turn takes."""
+    size, arrived = 60_000, []
+    with relay.Daemon("--workers=1") as daemon:
+        s = UdpSession(daemon, fragment=size, gap_us=5_000_000)
+        for seq in range(60):
+            s.announce(seq, size, 0)
+        daemon.process.send_signal(signal.SIGSTOP)
+        for seq in range(60):
+            before = queued(s.address[1])
+            s.throw(s.pieces(seq, size, 0)[0])
+            if queued(s.address[1]) == before:
+                break
+            arrived.append(seq)
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.stop()
+        equal(s.numbers(size=size), arrived, "packets")
+
+
 def live_viewers_go_on():
     """Past a lost packet in the middle, and past a lost last one to the
     beacons after it; another stream meanwhile is not held."""
@@ -763,6 +783,7 @@ CASES = [
     a_gap_ends_in_time,
     the_last_of_a_burst_is_lost,
     the_end_of_control_waits_for_what_is_under_way,
+    an_ordered_end_takes_what_arrived,
     live_viewers_go_on,
     rotations_do_not_wait_for_lost_packets,
     a_clear_takes_the_loss_log_away,
