@@ -187,7 +187,7 @@ tell_systemd_ready(void)
 
 	snprintf(state, sizeof(state), "READY=1\nMAINPID=%d\n", (int)getpid());
 	/* notify_send() has logged a failure; we serve all the same. */
-	if (notify_send(getenv("NOTIFY_SOCKET"), state) != OK)
+	if (notify_send(secure_getenv("NOTIFY_SOCKET"), state) != OK)
 		log_debug("the service manager was not told");
 }
 
@@ -234,7 +234,7 @@ daemon_ready(struct daemon *d, const struct daemon_ports *ports)
 void
 daemon_stopping(struct daemon *d)
 {
-	if (notify_send(getenv("NOTIFY_SOCKET"), "STOPPING=1\n") != OK)
+	if (notify_send(secure_getenv("NOTIFY_SOCKET"), "STOPPING=1\n") != OK)
 		log_debug("the service manager was not told");
 }
 

@@ -20,7 +20,7 @@
 #define WORKERS_MAX 64
 #define LIVE_WORKERS_MAX 4 /* one serves hundreds of viewers */
 
-/* When data is forced to the medium (design 3.11). */
+/* When data is forced to the medium. */
 enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET };
 
 /* SO_KEEPALIVE and its three times; 0: leave it to the system. */

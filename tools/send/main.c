@@ -19,14 +19,15 @@ on_signal(int number)
 {
 	(void)number;
 	stop = 1;
+	/* The second one, of either, ends us at once. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 }
 
-/* The second signal ends us at once. */
 static void
 catch_signals(void)
 {
-	struct sigaction a = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND };
+	struct sigaction a = { .sa_handler = on_signal };
 
 	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
 	sigaction(SIGINT, &a, NULL);
