@@ -77,7 +77,8 @@ struct session_udp {
 /* What UDP adds to a stream. */
 struct stream_udp {
 	struct arrivals arrivals;
-	uint64_t due_ns; /* of the gap; 0: to be found out */
+	uint64_t due_ns;   /* of the gap; 0: to be found out */
+	uint64_t due_next; /* the missing packet that it is of */
 	uint64_t gaps, lost;
 	struct reorder_loss last;
 };

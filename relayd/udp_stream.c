@@ -354,8 +354,9 @@ udp_stream_check_gap(struct stream *t, uint64_t now_ns)
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
 
-	/* News only put it off. */
-	if (now_ns < t->udp->due_ns && arrivals_has_gap(a))
+	/* Of the same packet, news only put it off. */
+	if (now_ns < t->udp->due_ns && t->udp->due_next == t->reorder.next &&
+	    arrivals_has_gap(a))
 		return t->udp->due_ns;
 	for (;;) {
 		t->udp->due_ns = arrivals_due(a, now_ns, &to);
@@ -363,6 +364,7 @@ udp_stream_check_gap(struct stream *t, uint64_t now_ns)
 			break;
 		lose(t, to, "timeout");
 	}
+	t->udp->due_next = t->reorder.next;
 	if (t->udp->due_ns == UINT64_MAX)
 		list_del(&t->gapped_node);
 	return t->udp->due_ns;

@@ -161,6 +161,16 @@ arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq)
 	return true;
 }
 
+/* Of one beyond the next packet, that is. */
+static bool
+has_later_piece(const struct arrivals *a)
+{
+	return a->n_partial > 1 ||
+	       (a->n_partial == 1 &&
+		   list_first(&a->partial, struct fragments, node)->net_seq >
+		       a->reorder->next);
+}
+
 bool
 arrivals_has_gap(const struct arrivals *a)
 {
@@ -169,8 +179,8 @@ arrivals_has_gap(const struct arrivals *a)
 
 	if (arrivals_lowest_whole(a, &whole))
 		return whole != r->next;
-	return r->n_records > 0 || a->n_partial > 0 || is_open(a, &a->asked) ||
-	       is_open(a, &a->last);
+	return r->n_records > 0 || is_open(a, &a->asked) ||
+	       is_open(a, &a->last) || has_later_piece(a);
 }
 
 bool
@@ -217,7 +227,9 @@ survey(const struct arrivals *a, uint64_t cutoff)
 	}
 	for (n = a->partial.next; n != &a->partial; n = n->next) {
 		g = list_entry(n, struct fragments, node);
-		if (!note(&v, g->net_seq, g->began_ns))
+		/* All before it were sent. */
+		if (g->net_seq > r->next &&
+		    !note(&v, g->net_seq - 1, g->began_ns))
 			break;
 	}
 	for (size_t i = 0; i < r->by_seq.n; i++) {
@@ -231,30 +243,38 @@ survey(const struct arrivals *a, uint64_t cutoff)
 	return v;
 }
 
-/* The lowest packet below END of which a piece came after the cutoff. */
+/* The lowest packet from FROM on and below END of which a piece came after the
+ * cutoff. */
 static const struct fragments *
-growing_below(const struct arrivals *a, uint64_t end, uint64_t cutoff)
+growing(const struct arrivals *a, uint64_t from, uint64_t end, uint64_t cutoff)
 {
 	const struct fragments *g, *found = NULL;
 	const struct list *n;
 
 	for (n = a->partial.next; n != &a->partial; n = n->next) {
 		g = list_entry(n, struct fragments, node);
-		if (g->net_seq < end && g->progress_ns > cutoff &&
+		if (g->net_seq >= from && g->net_seq < end &&
+		    g->progress_ns > cutoff &&
 		    (found == NULL || g->net_seq < found->net_seq))
 			found = g;
 	}
 	return found;
 }
 
+static uint64_t
+ago(uint64_t now_ns, uint64_t ns)
+{
+	return now_ns > ns ? now_ns - ns : 0;
+}
+
 uint64_t
 arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to)
 {
 	const uint64_t timeout = a->config.timeout_ns;
-	const uint64_t cutoff = now_ns > timeout ? now_ns - timeout : 0;
-	const struct fragments *growing;
+	const uint64_t cutoff = ago(now_ns, timeout);
+	const struct fragments *g;
 	struct survey v;
-	uint64_t whole;
+	uint64_t whole, from;
 
 	*to = a->reorder->next;
 	if (!arrivals_has_gap(a))
@@ -264,15 +284,16 @@ arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to)
 		return v.oldest + timeout;
 	if (arrivals_lowest_whole(a, &whole) && whole < v.expired_end)
 		v.expired_end = whole;
-	growing = growing_below(a, v.expired_end, cutoff);
-	if (growing != NULL)
-		v.expired_end = growing->net_seq;
+	from = survey(a, ago(now_ns, ARRIVALS_PATIENCE * timeout)).expired_end;
+	g = growing(a, from, v.expired_end, cutoff);
+	if (g != NULL)
+		v.expired_end = g->net_seq;
 	if (v.expired_end > *to) {
 		*to = v.expired_end;
 		return now_ns;
 	}
-	assert(growing != NULL);
-	return growing->progress_ns + timeout;
+	assert(g != NULL);
+	return g->progress_ns + timeout;
 }
 
 bool
@@ -282,9 +303,9 @@ arrivals_victim(const struct arrivals *a, uint64_t *to)
 	const struct list *n;
 	bool found;
 
-	if (!arrivals_has_gap(a))
-		return false;
 	found = arrivals_lowest_whole(a, to);
+	if (found && *to == a->reorder->next)
+		return false;
 	for (n = a->partial.next; n != &a->partial; n = n->next) {
 		g = list_entry(n, struct fragments, node);
 		if (!found || g->net_seq + 1 < *to)

@@ -5,10 +5,11 @@
  * what is missing is known to the piece. Decides when a missing packet is given
  * up (udp 3); the caller tells the time and does it. Single owner.
  *
- * That a number exists is known from its own pieces or record, from any later
- * one, or because the peer said so. It is given up when that is known for the
- * timeout, and no piece of it came for as long; or when WINDOW packets beyond
- * it are here.
+ * That a packet was sent is known from its record, from anything of a later
+ * one, or because the peer said so; its own pieces only say that it is being
+ * sent. It is given up when it is known for the timeout, and no piece of it
+ * came for as long; when it is known for ARRIVALS_PATIENCE timeouts; or when
+ * WINDOW packets beyond it are here.
  */
 #ifndef STORE_ARRIVALS_H
 #define STORE_ARRIVALS_H
@@ -23,6 +24,10 @@
 
 struct fragments;
 struct packet;
+
+/* Of a packet that goes on growing: a sender that trickles would hold up what
+ * waits for its stream for as long as it likes. */
+#define ARRIVALS_PATIENCE 10
 
 struct arrivals_config {
 	uint32_t fragment_size;
@@ -80,7 +85,7 @@ void arrivals_ask(struct arrivals *a, uint64_t seq, uint64_t now_ns);
 /* SEQ is the stream's last packet. */
 void arrivals_last(struct arrivals *a, uint64_t seq, uint64_t now_ns);
 
-/* Is the next packet missing, although it is known to exist? */
+/* Is the next packet missing, although it is known to be sent? */
 bool arrivals_has_gap(const struct arrivals *a);
 /* So many packets wait beyond it that it is lost. */
 bool arrivals_window_is_full(const struct arrivals *a);

@@ -372,6 +372,39 @@ def a_gap_ends_in_time():
         check("gaps=1 lost=1" in daemon.log_text(), "no figures")
 
 
+def a_slow_sender_loses_nothing():
+    """It pauses in the midst of a packet for longer than a gap may last."""
+    with relay.Daemon() as daemon:
+        s = UdpSession(daemon, gap_us=20_000)
+        for seq in range(3):
+            for piece in s.pieces(seq):
+                s.throw(piece)
+                time.sleep(0.1)
+            s.announce(seq)
+        s.wait_for(lambda: s.state()[0] == 3)
+        equal(s.numbers(), [0, 1, 2], "packets")
+        equal(s.losses(), [], "loss log")
+
+
+def a_gap_behind_a_slow_packet_ends_in_time():
+    """Packet 0 grows, packet 1 is missing from the beginning."""
+    with relay.Daemon() as daemon:
+        s = UdpSession(daemon, gap_us=2_000_000)
+        first, began = s.pieces(0), time.monotonic()
+        s.throw(first[0])
+        for piece in s.pieces(2):
+            s.throw(piece)
+        for seq in range(3):
+            s.announce(seq)
+        for at, piece in (1.9, first[1]), (2.1, first[2]):
+            time.sleep(max(0, began + at - time.monotonic()))
+            s.throw(piece)
+        s.wait_for(lambda: s.state()[0] == 3)
+        took = time.monotonic() - began
+        check(took < 3.5, f"given up after {took:.1f} s")
+        equal(s.numbers(), [0, 2], "packets")
+
+
 def the_last_of_a_burst_is_lost():
     """Known by its index, by DATA_PENDING, or by CLOSE_STREAM only."""
     with relay.Daemon("-v") as daemon:
@@ -781,6 +814,8 @@ CASES = [
     wishes_are_lowered_or_refused,
     lies_change_nothing,
     a_gap_ends_in_time,
+    a_slow_sender_loses_nothing,
+    a_gap_behind_a_slow_packet_ends_in_time,
     the_last_of_a_burst_is_lost,
     the_end_of_control_waits_for_what_is_under_way,
     an_ordered_end_takes_what_arrived,

@@ -196,6 +196,7 @@ END_TEST
 START_TEST(a_packet_that_stops_growing_is_lost)
 {
 	begin(64);
+	record(0);
 	ck_assert_int_eq(piece(0, 3, 4096), ARRIVED);
 	now += TIMEOUT - 1;
 	ck_assert_int_eq(piece(0, 4, 4096), ARRIVED);
@@ -205,6 +206,51 @@ START_TEST(a_packet_that_stops_growing_is_lost)
 	now += 1;
 	ck_assert_uint_eq(due(), 1);
 	ck_assert_uint_eq(arrivals.partial_bytes, 0);
+	end();
+}
+END_TEST
+
+/* A slow sender may pause in the midst of a packet. */
+START_TEST(a_packet_that_is_being_sent_is_no_gap)
+{
+	begin(64);
+	ck_assert_int_eq(piece(0, 0, 2048), ARRIVED);
+	ck_assert(!arrivals_has_gap(&arrivals));
+	ck_assert_uint_eq(due_at(), UINT64_MAX);
+	now += 100 * TIMEOUT;
+	ck_assert_uint_eq(due(), 0);
+	/* the next one: all of the first were sent */
+	ck_assert_int_eq(piece(1, 0, 2048), ARRIVED);
+	ck_assert(arrivals_has_gap(&arrivals));
+	ck_assert_uint_eq(due_at(), now + TIMEOUT);
+	now += TIMEOUT;
+	ck_assert_uint_eq(due(), 1);
+	ck_assert(!arrivals_has_gap(&arrivals));
+	now += 100 * TIMEOUT;
+	ck_assert_uint_eq(due(), 1);
+	record(1);
+	ck_assert_uint_eq(due_at(), now + TIMEOUT);
+	for (uint32_t i = 1; i < 4; i++)
+		ck_assert_int_eq(
+		    piece(1, i, 2048), i < 3 ? ARRIVED : ARRIVED_WHOLE);
+	ck_assert_uint_eq(pop(), 1);
+	ck_assert_uint_eq(n_lost, 1);
+	end();
+}
+END_TEST
+
+START_TEST(patience_with_what_grows_has_an_end)
+{
+	uint32_t i = 0;
+
+	begin(64);
+	record(0);
+	for (; due() == 0 && i < 100; i++) {
+		ck_assert_int_eq(piece(0, i, 64 * FRAGMENT), ARRIVED);
+		now += TIMEOUT / 2;
+	}
+	ck_assert_uint_eq(i, 2 * ARRIVALS_PATIENCE);
+	ck_assert_uint_eq(n_lost, 1);
 	end();
 }
 END_TEST
@@ -326,6 +372,8 @@ main(void)
 		{ only_what_is_known_for_long_is_lost, 0, 0 },
 		{ a_packet_that_grows_is_not_lost, 0, 0 },
 		{ a_packet_that_stops_growing_is_lost, 0, 0 },
+		{ a_packet_that_is_being_sent_is_no_gap, 0, 0 },
+		{ patience_with_what_grows_has_an_end, 0, 0 },
 		{ a_packet_without_its_record_is_no_gap, 0, 0 },
 		{ questions_and_the_last_number_start_gaps, 0, 0 },
 		{ a_full_window_is_a_loss_unless_the_sender_resends, 2, 0 },

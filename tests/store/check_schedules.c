@@ -50,13 +50,14 @@ static uint64_t seed;
 struct fate {
 	uint8_t got; /* a bit per piece */
 	bool has_record, is_lost;
-	uint64_t known_ns; /* since when it or a later one is */
+	uint64_t known_ns; /* since when it must have been sent */
 	uint64_t progress_ns;
 };
 
 static struct {
 	struct fate fate[CHANNEL_PACKETS];
 	uint64_t next, end, recorded;
+	uint64_t sent; /* all below it must have been */
 	uint64_t n_whole, n_lost, n_late, n_twice; /* whole: from next on */
 } model;
 
@@ -84,11 +85,22 @@ is_whole(uint64_t seq)
 	return model.fate[seq].got == (1U << channel_pieces(channel, seq)) - 1;
 }
 
+/* A record came, or anything of a later one. */
 static void
-model_heard(uint64_t seq)
+model_sent(uint64_t end)
 {
-	for (; model.end <= seq; model.end++)
-		model.fate[model.end].known_ns = now;
+	for (; model.sent < end; model.sent++)
+		model.fate[model.sent].known_ns = now;
+	if (end > model.end)
+		model.end = end;
+}
+
+static void
+model_heard_piece(uint64_t seq)
+{
+	model_sent(seq);
+	if (seq >= model.end)
+		model.end = seq + 1;
 }
 
 static enum arrived
@@ -105,7 +117,7 @@ model_piece(const struct delivery *d)
 		model.n_twice++;
 		return ARRIVED_TWICE;
 	}
-	model_heard(d->seq);
+	model_heard_piece(d->seq);
 	f->got |= bit;
 	f->progress_ns = now;
 	if (!is_whole(d->seq))
@@ -117,7 +129,7 @@ model_piece(const struct delivery *d)
 static bool
 model_has_gap(void)
 {
-	return model.next < model.end && !is_whole(model.next);
+	return model.next < model.sent && !is_whole(model.next);
 }
 
 /* The lowest number of which there is anything, from next on. */
@@ -260,13 +272,14 @@ pass_memory(void)
 	uint64_t to, lowest;
 
 	while (held_bytes() > budget && arrivals_victim(&arrivals, &to)) {
-		HOLDS(model_has_gap());
 		lowest = model_lowest();
+		HOLDS(lowest < model.end && !is_whole(model.next));
 		HOLDS(to == (is_whole(lowest) ? lowest : lowest + 1));
 		give_up(to);
 	}
-	HOLDS(held_bytes() <= budget || !model_has_gap() ||
-	      model_lowest() == model.end);
+	lowest = model_lowest();
+	HOLDS(held_bytes() <= budget || lowest == model.end ||
+	      (lowest == model.next && is_whole(lowest)));
 }
 
 /* Since when nothing was heard of packet SEQ. */
@@ -299,7 +312,9 @@ pass_time(void)
 			break;
 		HOLDS(to > model.next && to <= model.end);
 		for (uint64_t seq = model.next; seq < to; seq++)
-			HOLDS(now >= silent_since(seq) + timeout);
+			HOLDS(now >= silent_since(seq) + timeout ||
+			      now >= model.fate[seq].known_ns +
+					 ARRIVALS_PATIENCE * timeout);
 		give_up(to);
 	}
 	HOLDS((at != UINT64_MAX) == model_has_gap());
@@ -329,7 +344,7 @@ record(void)
 	arrivals_heard(&arrivals, seq);
 	model.fate[seq].has_record = true;
 	if (!is_late)
-		model_heard(seq);
+		model_sent(seq + 1);
 }
 
 /* The records that come before a piece of packet SEQ. */
@@ -433,7 +448,7 @@ run(uint64_t this_seed)
 	while (model.recorded < CHANNEL_PACKETS)
 		record();
 	arrivals_last(&arrivals, CHANNEL_PACKETS - 1, now);
-	model_heard(CHANNEL_PACKETS - 1);
+	model_sent(CHANNEL_PACKETS);
 	while ((at = settle()) != UINT64_MAX)
 		now = at;
 	check_end();
