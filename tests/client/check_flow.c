@@ -41,7 +41,32 @@ START_TEST(the_rate_is_kept_and_used)
 	/* The last message is paid for later. */
 	want = (double)(n - 1) * (double)message / (double)rate * 1e9;
 	ck_assert_double_ge((double)(now - 12345), want * 0.99);
-	ck_assert_double_le((double)(now - 12345), want * 1.01 + 2e6);
+	/* and each may wait for a grain */
+	ck_assert_double_le((double)(now - 12345),
+	    want * 1.01 + 2e6 + (1024 / (double)rate + 0.01) * 1e9);
+}
+END_TEST
+
+/* Of a stream that takes any number of bytes at a time: row 2's. */
+START_TEST(pieces_are_worth_a_call)
+{
+	const uint64_t rate = 1000000, second = 1000000000;
+	uint64_t now = 0, bytes = 0;
+	unsigned calls = 0;
+	struct pace p;
+	size_t n;
+
+	pace_init(&p, rate, now);
+	while (now < second) {
+		n = pace_allowance(&p, now);
+		calls += n > 0;
+		bytes += n;
+		pace_spend(&p, n);
+		now += 1000; /* that is how long a call takes */
+	}
+	ck_assert_uint_le(calls, 101);
+	ck_assert_uint_ge(bytes, rate * 98 / 100);
+	ck_assert_uint_le(bytes, rate);
 }
 END_TEST
 
@@ -194,6 +219,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ the_rate_is_kept_and_used, ARRAY_LEN(paces), 0 },
+		{ pieces_are_worth_a_call, 0, 0 },
 		{ idle_time_is_not_saved_up, 0, 0 },
 		{ no_rate_is_no_limit, 0, 0 },
 		{ a_window_opens_and_closes, 0, 0 },

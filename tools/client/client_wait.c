@@ -10,9 +10,12 @@ static enum status
 wait_more(struct client *c)
 {
 	enum status st = client_work(c, TICK_MS);
+	const uint64_t now = clock_now_ns();
 
-	if (st == OK &&
-	    clock_now_ns() - c->moved_ns > c->config.timeout_ms * NS_PER_MS)
+	/* We may be asked to be slower than any patience. */
+	if (pace_ready_ns(&c->pace, now) > now)
+		c->moved_ns = now;
+	if (st == OK && now - c->moved_ns > c->config.timeout_ms * NS_PER_MS)
 		return client_fail(c, E_IO, "no progress for %u s",
 		    c->config.timeout_ms / 1000);
 	return st;
