@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import made
 import tree
@@ -76,6 +77,28 @@ def network_resend(w):
         w.notes.append("%d %%: %d datagrams, %d dropped, %d resent, %.1f s" % (
             percent, summary["datagrams"], link.kind.dropped(),
             summary["resent"], summary["seconds"]))
+
+
+@scenario(options=None, needs_sessiond=False, reference=False)
+def network_outage(w):
+    """a network that is gone for a moment: sending fails, nothing is lost"""
+    link, trace, _ = begin(w)
+    link.lose(0)
+    child = spawn(w, link, "--resend", "--rate=2M", "--gap-timeout=5000000",
+                  trace)
+    wait_for("packets", lambda: any(
+        n.startswith("ch0_") for _, _, names in os.walk(w.relay.output)
+        for n in names))
+    link.there("ip", "link", "set", "sender0", "down")
+    time.sleep(0.7)
+    if child.poll() is not None:
+        raise Failure("tracepulse-send has ended")
+    link.there("ip", "link", "set", "sender0", "up")
+    summary = summary_of(child)
+    if summary["lost"] != 0 or summary["resent"] == 0:
+        raise Failure("summary: %r" % summary)
+    expect_same(trace, os.path.join(sent_to(w, summary), "trace"),
+                lambda name: name.startswith("index/"))
 
 
 def expect_each_once(path, packets):

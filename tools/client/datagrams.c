@@ -122,8 +122,27 @@ advance(struct datagrams *d, const struct outgoing *o, unsigned messages)
 		}
 }
 
-/* After a failed send: OK to try again. A relay that is not there yet, or not
- * any more, shows on the control connection. */
+/* A network that is not there for a while loses datagrams, as any network may;
+ * so does a packet filter of this host. Whether the relay is there shows on the
+ * control connection. */
+static bool
+is_lost(int error)
+{
+	switch (error) {
+	case EACCES:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case EPERM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* After a failed send: OK to go on. A relay that is not there yet, or not any
+ * more, shows on the control connection. */
 static enum status
 judge(struct datagrams *d, const struct outgoing *o)
 {
@@ -131,6 +150,10 @@ judge(struct datagrams *d, const struct outgoing *o)
 		return E_BUSY;
 	if (errno == EINTR || errno == ECONNREFUSED)
 		return OK;
+	if (is_lost(errno)) {
+		advance(d, o, 1);
+		return OK;
+	}
 	if (d->has_gso && o->segments[0].n > 1) {
 		d->has_gso = false; /* the device cannot */
 		return OK;
@@ -165,7 +188,7 @@ send_channel(struct datagrams *d)
 	size_t n;
 
 	while ((p = c->peek(c->arg, &n)) != NULL) {
-		if (send(d->fd, p, n, MSG_NOSIGNAL) >= 0) {
+		if (send(d->fd, p, n, MSG_NOSIGNAL) >= 0 || is_lost(errno)) {
 			d->count++;
 			d->bytes += n;
 		} else if (errno == EAGAIN || errno == ENOBUFS) {
