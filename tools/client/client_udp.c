@@ -13,6 +13,14 @@
 #define ASK_NS (20 * NS_PER_MS)
 /* What was sent so short before the question may still be under way. */
 #define GRACE_NS (5 * NS_PER_MS)
+/* What was sent again and is missing still; twice and four times as long from
+ * the second time on. The relay gives up what does not grow for a second. */
+#define AGAIN_NS (20 * NS_PER_MS)
+#define AGAIN_SHIFT_MAX 2
+/* Of all that was under way nothing arrived: how long to be silent, twice as
+ * long each time. */
+#define PAUSE_LEAST_NS (10 * NS_PER_MS)
+#define PAUSE_MOST_NS (160 * NS_PER_MS)
 /* Packets that are kept, whatever their size. */
 #define HELD_MOST 65536
 #define SEND_BUFFER (4 * 1024 * 1024)
@@ -81,9 +89,11 @@ client_udp_take_open(struct client *c, const struct dialog_reply *r)
 static size_t
 allowance(struct client *c)
 {
+	const uint64_t now = clock_now_ns();
+
 	if (c->pace.rate != 0)
-		return pace_allowance(&c->pace, clock_now_ns());
-	return window_allowance(&c->udp.window);
+		return pace_allowance(&c->pace, now);
+	return now < c->udp.resume_ns ? 0 : window_allowance(&c->udp.window);
 }
 
 static void
@@ -144,6 +154,7 @@ fill_resends(struct client *c, size_t most)
 			continue;
 		}
 		bytes += put(c, &k->packet, (uint32_t)offset, true);
+		k->again += k->sent_ns != now;
 		k->sent_ns = now;
 		r->fragment++;
 		r->count--;
@@ -317,6 +328,8 @@ client_udp_wake_ns(const struct client *c)
 	if (c->pace.rate == 0 && window_allowance(&u->window) == 0)
 		return at;
 	ready = pace_ready_ns(&c->pace, clock_now_ns());
+	if (c->pace.rate == 0 && ready < u->resume_ns)
+		ready = u->resume_ns;
 	return ready < at ? ready : at;
 }
 
@@ -337,6 +350,17 @@ stream_of(const struct client *c, uint64_t handle)
 	return -1;
 }
 
+/* How long may a packet still be under way? */
+static uint64_t
+grace(const struct held_packet *k)
+{
+	const unsigned n = k->again - 1;
+
+	if (k->again == 0)
+		return GRACE_NS;
+	return AGAIN_NS << (n < AGAIN_SHIFT_MAX ? n : AGAIN_SHIFT_MAX);
+}
+
 /* Is this range worth sending, and was it lost for sure? */
 static void
 take_range(struct client *c, unsigned stream, const struct udp_range *g,
@@ -346,7 +370,7 @@ take_range(struct client *c, unsigned stream, const struct udp_range *g,
 	const struct held_packet *k = held_find(
 	    &c->streams[stream].held, g->net_seq);
 
-	if (k == NULL || k->sent_ns + GRACE_NS > asked_ns ||
+	if (k == NULL || k->sent_ns + grace(k) > asked_ns ||
 	    u->n_resends == CLIENT_RESENDS)
 		return;
 	u->resends[u->n_resends++] = (struct client_resend){ stream, g->net_seq,
@@ -366,6 +390,7 @@ struct news {
 	uint64_t asked_ns;
 	uint64_t missing; /* bytes */
 	bool has_loss;
+	bool has_progress; /* a packet was committed */
 };
 
 static enum status
@@ -381,6 +406,8 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 		return E_PROTOCOL;
 	stream = &c->streams[n];
 	news->has_loss |= s.lost > stream->lost;
+	news->has_progress |= s.next - stream->next > s.lost - stream->lost;
+	stream->next = s.next;
 	if (s.lost > stream->lost)
 		c->stats.lost += s.lost - stream->lost;
 	stream->lost = s.lost;
@@ -396,6 +423,28 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 		take_range(c, (unsigned)n, &g, news->asked_ns);
 	}
 	return OK;
+}
+
+/* A network that takes nothing is not asked to take more. */
+static void
+pause_or_go_on(struct client_udp *u, const struct news *news, uint64_t now)
+{
+	const bool is_better = news->has_progress || news->missing == 0 ||
+			       news->missing < u->last_missing;
+
+	u->last_missing = news->missing;
+	if (is_better) {
+		u->pause_ns = u->resume_ns = 0;
+		return;
+	}
+	/* Only what was sent can fail to arrive. */
+	if (u->window.asked <= u->pause_at)
+		return;
+	u->pause_at = u->window.asked;
+	u->pause_ns = u->pause_ns == 0 ? PAUSE_LEAST_NS : 2 * u->pause_ns;
+	if (u->pause_ns > PAUSE_MOST_NS)
+		u->pause_ns = PAUSE_MOST_NS;
+	u->resume_ns = now + u->pause_ns;
 }
 
 enum status
@@ -419,6 +468,7 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 	if (st != OK)
 		return client_fail(
 		    c, E_PROTOCOL, "the relay's answer to udp_status is bad");
+	pause_or_go_on(u, &news, clock_now_ns());
 	window_answer(
 	    &u->window, news.has_loss || u->n_resends > 0, news.missing);
 	return OK;

@@ -33,7 +33,11 @@ struct client_udp {
 	unsigned n_resends, resend; /* the one at hand */
 	bool is_asked;		    /* UDP_STATUS is not answered */
 	uint64_t asked_ns;
-	uint64_t held; /* packets in all streams */
+	/* Nothing arrives: silence for so long, until then, since what was
+	 * under way at that byte. */
+	uint64_t pause_ns, resume_ns, pause_at;
+	uint64_t last_missing; /* bytes, by the last answer */
+	uint64_t held;	       /* packets in all streams */
 	uint64_t held_bytes;
 };
 
