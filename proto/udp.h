@@ -36,6 +36,18 @@ struct buf;
 /* Packets of a stream that wait while one is missing. */
 #define UDP_WINDOW_DEFAULT 64
 
+/* One piece may bring so much memory into use: two blocks, a bit per piece. */
+#define UDP_PIECE_MEMORY (UINT64_C(192) << 10)
+/* Bytes of a packet, with padding, in a session whose packets that wait may use
+ * WINDOW_BYTES of memory: it must be able to hold it twice. */
+static inline uint64_t
+udp_packet_max(uint64_t window_bytes)
+{
+	return window_bytes / 2 > UDP_PIECE_MEMORY
+		   ? window_bytes / 2 - UDP_PIECE_MEMORY
+		   : 0;
+}
+
 /* A capability, never logged. */
 struct udp_token {
 	uint8_t b[UDP_TOKEN_LEN];

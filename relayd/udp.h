@@ -30,8 +30,6 @@ struct stream;
  */
 #define UDP_WINDOW_BYTES (UINT64_C(64) << 20)
 #define UDP_WINDOW_BYTES_MIN (UINT64_C(1) << 20)
-/* One piece may bring so much memory into use: two blocks, a bit per piece. */
-#define UDP_PIECE_MEMORY (UINT64_C(192) << 10)
 /* A stream: packets that wait while one is missing. At 4 KiB each, what
  * window_bytes hold. */
 #define UDP_WINDOW_MAX 16384

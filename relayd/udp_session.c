@@ -118,8 +118,7 @@ make(const struct session *s, const struct udp_open *q)
 	    resends ? 0 : wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
 	u->config.timeout_ns = gap_timeout(q->gap_timeout_us);
 	u->window_bytes = bytes;
-	/* With padding; its session can hold it twice. */
-	u->max_packet = bytes / 2 - UDP_PIECE_MEMORY;
+	u->max_packet = udp_packet_max(bytes);
 	if (u->max_packet > s->shard->config.max_packet_size)
 		u->max_packet = s->shard->config.max_packet_size;
 	return u;

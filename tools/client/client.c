@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,13 @@ client_try_packet(
 
 	if (s == NULL)
 		return why;
+	if (c->config.udp && (uint64_t)packet->size + packet->padding >
+				 udp_packet_max(c->udp.link.window_bytes))
+		return client_fail(c, E_LIMIT,
+		    "a packet of %" PRIu64 " bytes: over UDP the relay takes "
+		    "%" PRIu64 " at most",
+		    (uint64_t)packet->size + packet->padding,
+		    udp_packet_max(c->udp.link.window_bytes));
 	if (!has_room(c, packet->size))
 		return E_BUSY;
 	p.index.stream = s->handle;
