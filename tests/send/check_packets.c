@@ -299,10 +299,51 @@ START_TEST(packets_come_in_the_order_of_their_ends)
 		expect_next(&s, "b", 250);
 		expect_next(&s, "a", 900);
 		expect_next(&s, "b", 1000);
-		ck_assert_uint_eq(schedule_due_ns(&s), UINT64_MAX);
+		ck_assert(schedule_is_empty(&s));
 		schedule_free(&s);
 	}
 	traces_free(&t);
+}
+END_TEST
+
+/* a: 0-1. b: from the year 2554 on, as far as 64 bits of ns go. */
+START_TEST(times_may_be_0_or_beyond_all)
+{
+	static const char metadata[] =
+	    "/* CTF 1.8 */ trace { byte_order = be; };"
+	    "typealias integer { size = 64; align = 8; } := u64;"
+	    "stream { packet.context := struct { u64 timestamp_begin,"
+	    " timestamp_end; u64 packet_size; }; };";
+	const struct trace_stream *from;
+	struct traces t = { 0 };
+	struct client_packet k;
+	struct schedule s;
+	struct buf a = { 0 };
+
+	buf_u64(&a, 0);
+	buf_u64(&a, 1);
+	buf_u64(&a, 24 * 8);
+	buf_u64(&a, UINT64_MAX);
+	buf_u64(&a, UINT64_MAX);
+	buf_u64(&a, 24 * 8);
+	write_file("metadata", metadata, strlen(metadata));
+	write_file("a", buf_data(&a), buf_len(&a));
+	write_file("b", buf_data(&a) + 24, 24);
+	ck_assert_msg(traces_add(&t, ".", false) == OK, "%s", t.error);
+	ck_assert_int_eq(schedule_init(&s, &t), OK);
+	ck_assert(s.has_first);
+	ck_assert_uint_eq(s.first_ns, 0);
+	ck_assert_uint_eq(schedule_due_ns(&s), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(!schedule_is_empty(&s));
+		ck_assert_int_eq(schedule_take(&s, &k, &from), OK);
+		ck_assert_uint_eq(
+		    k.index.timestamp_end, i == 0 ? 1 : UINT64_MAX);
+	}
+	ck_assert(schedule_is_empty(&s));
+	schedule_free(&s);
+	traces_free(&t);
+	buf_free(&a);
 }
 END_TEST
 
@@ -390,6 +431,7 @@ run(void)
 	tcase_add_loop_test(
 	    tc, an_index_that_says_all_is_used, 0, ARRAY_LEN(indexes));
 	tcase_add_test(tc, packets_come_in_the_order_of_their_ends);
+	tcase_add_test(tc, times_may_be_0_or_beyond_all);
 	tcase_add_test(tc, beacons_promise_what_is_true);
 	tcase_add_test(tc, metadata_is_text_or_packets_of_text);
 	suite_add_tcase(suite, tc);

@@ -163,6 +163,9 @@ static const struct {
 	  "short packet_size; }",
 	    32, 8, 16 },
 	{ "struct { t twice; t packet_size; }", 48, 8, 24 },
+	{ "struct { t a[2], packet_size, b; }", 96, 8, 48 },
+	{ "struct { typealias t := other; other packet_size; }", 24, 8, 0 },
+	{ "named", 48, 8, 24 },
 };
 
 static enum status
@@ -172,6 +175,8 @@ parse_context(struct tsdl *t, const char *context)
 
 	snprintf(text, sizeof(text),
 	    "typedef integer { size = 24; align = 8; byte_order = be; } t;"
+	    "typealias struct { t a, packet_size; } := named;"
+	    "clock { offset = -9223372036854775808; };"
 	    "trace { byte_order = le; };"
 	    "stream { packet.context := %s; };",
 	    context);

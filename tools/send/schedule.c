@@ -31,8 +31,9 @@ add(struct schedule *s, struct trace_stream *stream)
 	if (st != OK || !one->has_next)
 		return st;
 	begin = trace_ns(stream->trace, one->next.index.timestamp_begin);
-	if (s->first_ns == 0 || begin < s->first_ns)
+	if (!s->has_first || begin < s->first_ns)
 		s->first_ns = begin;
+	s->has_first = true;
 	return OK;
 }
 
@@ -63,12 +64,16 @@ schedule_free(struct schedule *s)
 	*s = (struct schedule){ 0 };
 }
 
+bool
+schedule_is_empty(const struct schedule *s)
+{
+	return heap_min(&s->heap) == NULL;
+}
+
 uint64_t
 schedule_due_ns(const struct schedule *s)
 {
-	const struct heap_item *i = heap_min(&s->heap);
-
-	return i == NULL ? UINT64_MAX : i->key;
+	return heap_min(&s->heap)->key;
 }
 
 enum status

@@ -28,15 +28,17 @@ struct schedule_stream {
 struct schedule {
 	struct schedule_stream *streams;
 	unsigned n;
-	struct heap heap;  /* those that have a next packet, by its end */
-	uint64_t first_ns; /* the first packet begins; 0 without packets */
+	struct heap heap; /* those that have a next packet, by its end */
+	bool has_first;
+	uint64_t first_ns; /* the first packet begins */
 };
 
 enum status schedule_init(
     struct schedule *s, const struct traces *t) MUST_CHECK;
 void schedule_free(struct schedule *s);
 
-/* When is the next packet due? UINT64_MAX: there are no more. */
+bool schedule_is_empty(const struct schedule *s);
+/* When is the next packet due? There must be one. */
 uint64_t schedule_due_ns(const struct schedule *s);
 /* The next packet and its stream; there must be one. E_IO: its file changed. */
 enum status schedule_take(struct schedule *s, struct client_packet *packet,

@@ -93,9 +93,10 @@ wait_until(struct sender *s, uint64_t until_ns)
 	uint64_t now;
 
 	while (st == OK && !*s->stop && (now = clock_now_ns()) < until_ns) {
-		uint64_t ms = (until_ns - now + NS_PER_MS - 1) / NS_PER_MS;
+		uint64_t ms = (until_ns - now - 1) / NS_PER_MS + 1;
 
-		if (s->options->live_timer_us / 1000 < ms)
+		if (s->options->live_timer_us != 0 &&
+		    s->options->live_timer_us / 1000 < ms)
 			ms = s->options->live_timer_us / 1000 + 1;
 		st = client_work(s->client, ms > TICK_MS ? TICK_MS : (int)ms);
 		if (st == OK)
@@ -103,6 +104,13 @@ wait_until(struct sender *s, uint64_t until_ns)
 		report_progress(s->report, s->client);
 	}
 	return st;
+}
+
+/* A time that is too far away never comes. */
+static uint64_t
+later(uint64_t ns, uint64_t by_ns)
+{
+	return by_ns > UINT64_MAX - ns ? UINT64_MAX : ns + by_ns;
 }
 
 static enum status
@@ -114,7 +122,8 @@ send_packet(struct sender *s)
 	enum status st = OK;
 
 	if (s->options->realtime)
-		st = wait_until(s, s->begin_ns + (due - s->schedule.first_ns));
+		st = wait_until(
+		    s, later(s->begin_ns, due - s->schedule.first_ns));
 	if (st != OK || *s->stop)
 		return st;
 	st = schedule_take(&s->schedule, &packet, &from);
@@ -134,8 +143,7 @@ send_packets(struct sender *s)
 
 	s->begin_ns = s->beacon_ns = clock_now_ns();
 	s->sent_ns = s->schedule.first_ns;
-	while (st == OK && !*s->stop &&
-	       schedule_due_ns(&s->schedule) != UINT64_MAX) {
+	while (st == OK && !*s->stop && !schedule_is_empty(&s->schedule)) {
 		st = send_packet(s);
 		if (st == OK)
 			st = send_beacons(s);

@@ -284,6 +284,8 @@ trace_ns(const struct trace *t, uint64_t cycles)
 	__int128 ns = ((__int128)cycles + c->offset) * (__int128)NS_PER_S;
 
 	ns = ns / (__int128)c->freq + (__int128)c->offset_s * NS_PER_S;
+	if (ns > (__int128)UINT64_MAX)
+		return UINT64_MAX;
 	return ns < 0 ? 0 : (uint64_t)ns;
 }
 
@@ -294,5 +296,7 @@ trace_cycles(const struct trace *t, uint64_t ns)
 	__int128 v = (__int128)ns - (__int128)c->offset_s * NS_PER_S;
 
 	v = v * (__int128)c->freq / (__int128)NS_PER_S - c->offset;
+	if (v > (__int128)UINT64_MAX)
+		return UINT64_MAX;
 	return v < 0 ? 0 : (uint64_t)v;
 }

@@ -46,9 +46,9 @@ static int64_t
 signed_number(struct parser *p)
 {
 	const bool is_negative = parser_skip(p, "-");
-	const int64_t v = (int64_t)parser_number(p);
+	const uint64_t v = parser_number(p);
 
-	return is_negative ? -v : v;
+	return (int64_t)(is_negative ? -v : v);
 }
 
 static void

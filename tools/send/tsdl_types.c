@@ -143,8 +143,9 @@ begins_type(const struct parser *p)
 	return false;
 }
 
-int
-parser_declaration(struct parser *p, char name[NAME_LEN])
+/* A type and the first declarator's NAME; "" if there is none. */
+static int
+base_type(struct parser *p, char name[NAME_LEN])
 {
 	char words[NAME_LEN] = "";
 	int type = TYPE_NONE;
@@ -160,9 +161,41 @@ parser_declaration(struct parser *p, char name[NAME_LEN])
 		append_word(name, &p->lex.now);
 		parser_next(p);
 	}
-	if (type == TYPE_NONE)
-		type = named_type(p, words);
-	return array_type(p, type);
+	if (type != TYPE_NONE)
+		return type;
+	if (name[0] != '\0' && types_find(&p->types, words) == TYPE_NONE) {
+		append_word(
+		    words, &(struct token){ .p = name, .n = strlen(name) });
+		name[0] = '\0';
+	}
+	return named_type(p, words);
+}
+
+int
+parser_declaration(struct parser *p, char name[NAME_LEN])
+{
+	return array_type(p, base_type(p, name));
+}
+
+/* TYPE a, b[2], c; */
+static void
+struct_member(struct parser *p, int in, int *last)
+{
+	char name[NAME_LEN];
+	const int base = base_type(p, name);
+
+	for (;;) {
+		*last = types_add_member(
+		    &p->types, in, *last, name, array_type(p, base));
+		if (*last == TYPE_NONE)
+			parser_fail(p, E_NOMEM, "out of memory");
+		if (!parser_skip(p, ","))
+			break;
+		name[0] = '\0';
+		append_word(name, &p->lex.now);
+		parser_next(p);
+	}
+	parser_need(p, ";");
 }
 
 static void
@@ -170,18 +203,9 @@ struct_members(struct parser *p, int in)
 {
 	int last = TYPE_NONE;
 
-	while (p->st == OK && !parser_skip(p, "}")) {
-		char name[NAME_LEN];
-		int type;
-
-		if (parser_alias(p))
-			continue;
-		type = parser_declaration(p, name);
-		last = types_add_member(&p->types, in, last, name, type);
-		if (last == TYPE_NONE)
-			parser_fail(p, E_NOMEM, "out of memory");
-		parser_need(p, ";");
-	}
+	while (p->st == OK && !parser_skip(p, "}"))
+		if (!parser_alias(p))
+			struct_member(p, in, &last);
 }
 
 /* Behind "struct": NAME, NAME { ... } or { ... }, align(N). */
