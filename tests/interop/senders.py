@@ -287,6 +287,47 @@ def send_refuses(w):
 
 # Over UDP, to our relay only.
 
+def files_of(parent):
+    """Does any file below PARENT have bytes?"""
+    return any(os.path.getsize(os.path.join(folder, name))
+               for folder, _, names in os.walk(parent)
+               for name in names if name in made.STREAMS)
+
+
+@scenario(reference=False)
+def send_cut_short(w):
+    """a file that is cut short while it is sent ends it with a clear word,
+    over TCP and over UDP"""
+    for way in ("--rate=1M", "--udp"):
+        original = os.path.join(w.directory, "original" + way)
+        made.make(original, 60, 100000)
+        child = subprocess.Popen(
+            [w.send_path, "--quiet", "--rate=1M", "--session=s" + way, way,
+             original, w.url()], stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, env=w.env())
+        w.children.append(child)
+        wait_for("packets", lambda: any(
+            files_of(path) for path in w.paths("*/s%s-*" % way)))
+        for stream in made.STREAMS:
+            os.truncate(os.path.join(original, stream), 1000)
+        said = child.communicate(timeout=SEND_TIMEOUT)[1].decode()
+        if child.returncode != 1 or "cut short" not in said:
+            raise Failure("%s: status %d: %s" % (way, child.returncode, said))
+
+
+@scenario(options=["--max-memory=4M"], reference=False)
+def send_too_large(w):
+    """a packet that the relay cannot hold twice is refused over UDP"""
+    original = os.path.join(w.directory, "original-large")
+    made.make(original, 8, 500000)
+    for way in "--udp", "--resend":
+        said = send(w, way, original, status=1)
+        if "over UDP the relay takes 327680 at most" not in said:
+            raise Failure(said)
+    if send(w, original)["packets"] != 16:
+        raise Failure("not all went over TCP")
+
+
 def losses(path):
     """Packets that .loss.jsonl below PATH says are lost."""
     count = 0

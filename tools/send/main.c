@@ -24,11 +24,25 @@ on_signal(int number)
 	signal(SIGTERM, SIG_DFL);
 }
 
+/* Bytes of a mapped file are not there any more. */
+static void
+on_bus_error(int number)
+{
+	static const char text[] =
+	    "tracepulse-send: a file was cut short while it was sent\n";
+
+	(void)number;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
 static void
 catch_signals(void)
 {
 	struct sigaction a = { .sa_handler = on_signal };
 
+	signal(SIGBUS, on_bus_error);
 	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
