@@ -259,6 +259,7 @@ start_workers(struct lobby *l, int base_fd)
 		.memory = &l->memory,
 	};
 	struct shard_config shard = {
+		.n_workers = o->workers,
 		.group_by_session = o->group_by_session,
 		.allow_clear = !o->disallow_clear,
 		.max_packet_size = o->max_packet_size,

@@ -26,7 +26,8 @@ struct store;
 struct store_config;
 
 struct shard_config {
-	unsigned worker; /* its number, in stream handles */
+	unsigned worker;    /* its number, in stream handles */
+	unsigned n_workers; /* there are; 0: who knows */
 	bool group_by_session;
 	bool allow_clear;
 	uint64_t max_packet_size;      /* data and padding, bytes */

@@ -27,7 +27,9 @@ judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
 	if (!udp_crc_matches(p, n))
 		return UDP_checksum;
 	if (!udp_fragment_fits(h, u->config.fragment_size) ||
-	    (uint64_t)h->size + h->padding > u->max_packet)
+	    (uint64_t)h->size + h->padding > u->max_packet ||
+	    (h->net_seq >= t->reorder.next &&
+		h->net_seq - t->reorder.next >= UDP_FAR))
 		return UDP_figures;
 	return UDP_taken;
 }
@@ -62,6 +64,15 @@ tell(struct shard *sh, const struct session *s, enum udp_count what,
 		    texts[what]);
 }
 
+/* A worker that is not there has no streams: it is not asked. */
+static bool
+is_anothers(const struct shard *sh, uint64_t handle)
+{
+	const unsigned n = sh->config.n_workers, worker = ids_worker(handle);
+
+	return worker != sh->config.worker && (n == 0 || worker < n);
+}
+
 bool
 udp_input(struct shard *sh, const uint8_t *p, size_t n)
 {
@@ -75,7 +86,7 @@ udp_input(struct shard *sh, const uint8_t *p, size_t n)
 		tell(sh, NULL, UDP_malformed, &h);
 		return true;
 	}
-	if (ids_worker(h.stream) != sh->config.worker)
+	if (is_anothers(sh, h.stream))
 		return false;
 	t = idmap_find(&sh->streams, h.stream);
 	what = judge(t, &h, p, n);

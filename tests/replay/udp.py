@@ -309,6 +309,8 @@ def lies_change_nothing():
         unknown = datagram(good.token, good.stream ^ 1 << 40, *args[2:])
         good.throw(unknown)
         good.throw(datagram(good.token, good.meta, *args[2:]))
+        good.throw(datagram(good.token, good.stream | 0xff, *args[2:]))
+        good.throw(datagram(*args[:2], 1 << 40, *args[3:]))        # figures
         good.throw(first)
         good.throw(datagram(good.token, good.stream, 0, b"x" * 1392, 5000,
                             1392, 96))                       # contradiction
@@ -327,7 +329,7 @@ def lies_change_nothing():
         other.finish()
         daemon.stop()
         got = figures(daemon)
-        want = dict(token=2, checksum=2, figures=4, malformed=7, stream=2,
+        want = dict(token=2, checksum=2, figures=5, malformed=7, stream=3,
                     contradiction=1, duplicate=1, late=1, taken=9)
         equal({k: got.get(k) for k in want}, want, "figures")
         for secret in (good.token, other.token):
