@@ -122,7 +122,8 @@ add_stream(struct traces *t, struct trace *trace, const char *directory,
 	snprintf(file, sizeof(file), "index/%s.idx", name);
 	if ((st = join(t, index, directory, file)) != OK)
 		return st;
-	if (strlen(name) + 1 > RELAY_CHANNEL_MAX)
+	/* The relay's index file has it too. */
+	if (strlen(name) + strlen(".idx") > NAME_MAX)
 		return fail(t, E_LIMIT, path, "its name is too long");
 	if ((s = new_stream(trace, name)) == NULL)
 		return fail(t, E_NOMEM, path, "out of memory");
