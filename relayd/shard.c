@@ -16,6 +16,9 @@
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
+/* Gaps in a row of one stream that one turn gives up; then others have theirs.
+ */
+#define GAPS_SLICE 64
 /* At the end, of LOCK_RETRY_NS: two seconds. */
 #define LAST_LOCK_TRIES 200
 
@@ -143,20 +146,39 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 	return next;
 }
 
+/* Give up what is due; when to look again. What comes behind a gap that is
+ * given up is written at once, and may show the next one. */
+static uint64_t
+end_gaps(struct shard *sh, uint64_t now_ns)
+{
+	uint64_t next, before;
+	struct list *n, *tmp;
+
+	for (unsigned i = 0; i < GAPS_SLICE; i++) {
+		next = UINT64_MAX;
+		before = sh->gaps;
+		list_for_each (n, tmp, &sh->gapped)
+			next = earlier(
+			    next, stream_check_gap(
+				      list_entry(n, struct stream, gapped_node),
+				      now_ns));
+		shard_commit(sh);
+		if (sh->gaps == before)
+			return next;
+	}
+	return now_ns;
+}
+
 uint64_t
 shard_tick(struct shard *sh, uint64_t now_ns)
 {
-	uint64_t next, gaps = UINT64_MAX;
 	struct list *n, *tmp;
+	uint64_t next, gaps;
 
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
 	stream_retry_sealed(&sh->sealed, false);
-	list_for_each (n, tmp, &sh->gapped)
-		gaps = earlier(gaps,
-		    stream_check_gap(
-			list_entry(n, struct stream, gapped_node), now_ns));
-	shard_commit(sh);
+	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
 		next = earlier(next, now_ns + LOCK_RETRY_NS);

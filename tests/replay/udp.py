@@ -407,6 +407,19 @@ def a_gap_behind_a_slow_packet_ends_in_time():
         equal(s.numbers(), [0, 2], "packets")
 
 
+def one_gap_after_the_other_ends_in_time():
+    """Nobody asks: the daemon wakes up by itself."""
+    with relay.Daemon(workers=1) as daemon:
+        s = UdpSession(daemon, gap_us=300_000)
+        for seq in 1, 3, 5, 7:
+            for piece in s.pieces(seq):
+                s.throw(piece)
+        for seq in range(8):
+            s.announce(seq)
+        time.sleep(2.5)
+        equal(s.numbers(), [1, 3, 5, 7], "packets")
+
+
 def the_last_of_a_burst_is_lost():
     """Known by its index, by DATA_PENDING, or by CLOSE_STREAM only."""
     with relay.Daemon("-v") as daemon:
@@ -818,6 +831,7 @@ CASES = [
     a_gap_ends_in_time,
     a_slow_sender_loses_nothing,
     a_gap_behind_a_slow_packet_ends_in_time,
+    one_gap_after_the_other_ends_in_time,
     the_last_of_a_burst_is_lost,
     the_end_of_control_waits_for_what_is_under_way,
     an_ordered_end_takes_what_arrived,
