@@ -37,7 +37,6 @@ struct client_stream {
 	bool is_metadata;
 	struct held held; /* with resending only */
 	uint64_t lost;	  /* packets, so far as the relay has said */
-	uint64_t next;	  /* below it all is committed or lost; the same */
 };
 
 /* One time of asking whether data is pending. */

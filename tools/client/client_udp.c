@@ -13,14 +13,9 @@
 #define ASK_NS (20 * NS_PER_MS)
 /* What was sent so short before the question may still be under way. */
 #define GRACE_NS (5 * NS_PER_MS)
-/* What was sent again and is missing still; twice and four times as long from
- * the second time on. The relay gives up what does not grow for a second. */
-#define AGAIN_NS (20 * NS_PER_MS)
-#define AGAIN_SHIFT_MAX 2
-/* Of all that was under way nothing arrived: how long to be silent, twice as
- * long each time. */
-#define PAUSE_LEAST_NS (10 * NS_PER_MS)
-#define PAUSE_MOST_NS (160 * NS_PER_MS)
+/* Between two questions while packets are lost, however small the window: a
+ * network that takes nothing is not flooded with resends. */
+#define LOSSY_ASK_NS (2 * NS_PER_MS)
 /* Packets that are kept, whatever their size. */
 #define HELD_MOST 65536
 #define SEND_BUFFER (4 * 1024 * 1024)
@@ -93,7 +88,7 @@ allowance(struct client *c)
 
 	if (c->pace.rate != 0)
 		return pace_allowance(&c->pace, now);
-	return now < c->udp.resume_ns ? 0 : window_allowance(&c->udp.window);
+	return window_allowance(&c->udp.window);
 }
 
 static void
@@ -154,7 +149,6 @@ fill_resends(struct client *c, size_t most)
 			continue;
 		}
 		bytes += put(c, &k->packet, (uint32_t)offset, true);
-		k->again += k->sent_ns != now;
 		k->sent_ns = now;
 		r->fragment++;
 		r->count--;
@@ -265,9 +259,15 @@ client_udp_ask(struct client *c)
 static bool
 is_time_to_ask(const struct client *c)
 {
-	return has_question(c) &&
-	       (window_is_due(&c->udp.window) ||
-		   clock_now_ns() - c->udp.asked_ns >= ASK_NS);
+	const struct client_udp *u = &c->udp;
+	const uint64_t since = clock_now_ns() - u->asked_ns;
+
+	if (!has_question(c))
+		return false;
+	if (since >= ASK_NS)
+		return true;
+	return window_is_due(&u->window) &&
+	       (!u->has_loss || since >= LOSSY_ASK_NS);
 }
 
 enum status
@@ -320,7 +320,8 @@ client_udp_wake_ns(const struct client *c)
 	uint64_t at = UINT64_MAX, ready;
 
 	if (!u->is_asked && has_question(c))
-		at = u->asked_ns + ASK_NS;
+		at = u->asked_ns +
+		     (window_is_due(&u->window) ? LOSSY_ASK_NS : ASK_NS);
 	if (c->data_full ||
 	    (c->outbox.waiting == 0 && u->resend == u->n_resends))
 		return at;
@@ -328,8 +329,6 @@ client_udp_wake_ns(const struct client *c)
 	if (c->pace.rate == 0 && window_allowance(&u->window) == 0)
 		return at;
 	ready = pace_ready_ns(&c->pace, clock_now_ns());
-	if (c->pace.rate == 0 && ready < u->resume_ns)
-		ready = u->resume_ns;
 	return ready < at ? ready : at;
 }
 
@@ -350,17 +349,6 @@ stream_of(const struct client *c, uint64_t handle)
 	return -1;
 }
 
-/* How long may a packet still be under way? */
-static uint64_t
-grace(const struct held_packet *k)
-{
-	const unsigned n = k->again - 1;
-
-	if (k->again == 0)
-		return GRACE_NS;
-	return AGAIN_NS << (n < AGAIN_SHIFT_MAX ? n : AGAIN_SHIFT_MAX);
-}
-
 /* Is this range worth sending, and was it lost for sure? */
 static void
 take_range(struct client *c, unsigned stream, const struct udp_range *g,
@@ -370,7 +358,7 @@ take_range(struct client *c, unsigned stream, const struct udp_range *g,
 	const struct held_packet *k = held_find(
 	    &c->streams[stream].held, g->net_seq);
 
-	if (k == NULL || k->sent_ns + grace(k) > asked_ns ||
+	if (u->is_resending || k == NULL || k->sent_ns + GRACE_NS > asked_ns ||
 	    u->n_resends == CLIENT_RESENDS)
 		return;
 	u->resends[u->n_resends++] = (struct client_resend){ stream, g->net_seq,
@@ -390,7 +378,6 @@ struct news {
 	uint64_t asked_ns;
 	uint64_t missing; /* bytes */
 	bool has_loss;
-	bool has_progress; /* a packet was committed */
 };
 
 static enum status
@@ -406,8 +393,6 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 		return E_PROTOCOL;
 	stream = &c->streams[n];
 	news->has_loss |= s.lost > stream->lost;
-	news->has_progress |= s.next - stream->next > s.lost - stream->lost;
-	stream->next = s.next;
 	if (s.lost > stream->lost)
 		c->stats.lost += s.lost - stream->lost;
 	stream->lost = s.lost;
@@ -419,32 +404,13 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 	for (uint32_t i = 0; i < s.ranges; i++) {
 		if ((st = udp_range_decode(r, &g)) != OK)
 			return st;
-		news->missing += missing_bytes(c, &g);
+		/* The last one may be on its way out still. */
+		if (g.net_seq + 1 < s.end ||
+		    held_find(&stream->held, g.net_seq) != NULL)
+			news->missing += missing_bytes(c, &g);
 		take_range(c, (unsigned)n, &g, news->asked_ns);
 	}
 	return OK;
-}
-
-/* A network that takes nothing is not asked to take more. */
-static void
-pause_or_go_on(struct client_udp *u, const struct news *news, uint64_t now)
-{
-	const bool is_better = news->has_progress || news->missing == 0 ||
-			       news->missing < u->last_missing;
-
-	u->last_missing = news->missing;
-	if (is_better) {
-		u->pause_ns = u->resume_ns = 0;
-		return;
-	}
-	/* Only what was sent can fail to arrive. */
-	if (u->window.asked <= u->pause_at)
-		return;
-	u->pause_at = u->window.asked;
-	u->pause_ns = u->pause_ns == 0 ? PAUSE_LEAST_NS : 2 * u->pause_ns;
-	if (u->pause_ns > PAUSE_MOST_NS)
-		u->pause_ns = PAUSE_MOST_NS;
-	u->resume_ns = now + u->pause_ns;
 }
 
 enum status
@@ -462,14 +428,17 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 		return OK;
 	if (udp_status_head_decode(&body, &code, &streams) != OK)
 		return E_PROTOCOL;
-	u->n_resends = u->resend = 0;
+	/* What was asked for before goes first: what is under way of it must
+	 * not be asked for again. */
+	u->is_resending = u->resend < u->n_resends;
+	if (!u->is_resending)
+		u->n_resends = u->resend = 0;
 	for (uint32_t i = 0; i < streams && st == OK; i++)
 		st = take_stream(c, &body, &news);
 	if (st != OK)
 		return client_fail(
 		    c, E_PROTOCOL, "the relay's answer to udp_status is bad");
-	pause_or_go_on(u, &news, clock_now_ns());
-	window_answer(
-	    &u->window, news.has_loss || u->n_resends > 0, news.missing);
+	u->has_loss = news.has_loss || u->n_resends > 0;
+	window_answer(&u->window, u->has_loss, news.missing);
 	return OK;
 }

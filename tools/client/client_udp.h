@@ -33,11 +33,9 @@ struct client_udp {
 	unsigned n_resends, resend; /* the one at hand */
 	bool is_asked;		    /* UDP_STATUS is not answered */
 	uint64_t asked_ns;
-	/* Nothing arrives: silence for so long, until then, since what was
-	 * under way at that byte. */
-	uint64_t pause_ns, resume_ns, pause_at;
-	uint64_t last_missing; /* bytes, by the last answer */
-	uint64_t held;	       /* packets in all streams */
+	bool has_loss;	   /* the last answer told of some */
+	bool is_resending; /* ranges of an earlier answer are left */
+	uint64_t held;	   /* packets in all streams */
 	uint64_t held_bytes;
 };
 

@@ -51,7 +51,7 @@ held_put(struct held *h, const struct client_packet *packet, uint64_t now_ns)
 {
 	if (h->end - h->first == h->cap && grow(h) != OK)
 		return E_NOMEM;
-	*at(h, h->end++) = (struct held_packet){ *packet, now_ns, 0 };
+	*at(h, h->end++) = (struct held_packet){ *packet, now_ns };
 	h->bytes += packet->size;
 	return OK;
 }

@@ -15,7 +15,6 @@
 struct held_packet {
 	struct client_packet packet;
 	uint64_t sent_ns; /* the last time any of it was */
-	unsigned again;	  /* how often that was */
 };
 
 struct held {
