@@ -70,6 +70,32 @@ START_TEST(pieces_are_worth_a_call)
 }
 END_TEST
 
+/* However slow or fast: after two seconds something left, and not too much. */
+START_TEST(any_rate_moves)
+{
+	const uint64_t rates[] = { 1, 15, 30, 1000, UINT64_C(1) << 40,
+		UINT64_MAX };
+	const uint64_t rate = rates[_i];
+	uint64_t now = 0;
+	double bytes = 0;
+	struct pace p;
+	size_t n;
+
+	pace_init(&p, rate, now);
+	for (; now < 2000000000; now += 1500000) {
+		n = pace_allowance(&p, now);
+		pace_spend(&p, n);
+		bytes += (double)n;
+	}
+	ck_assert_double_ge(bytes, 1);
+	ck_assert_double_le(bytes, 2.001 * (double)rate);
+	if (rate >= 1000)
+		ck_assert_double_ge(bytes, 0.45 * (double)p.rate);
+	now += 3600 * NS_PER_S;
+	ck_assert_uint_gt(pace_allowance(&p, now), 0);
+}
+END_TEST
+
 START_TEST(idle_time_is_not_saved_up)
 {
 	struct pace p;
@@ -220,6 +246,7 @@ main(void)
 	const struct unit units[] = {
 		{ the_rate_is_kept_and_used, ARRAY_LEN(paces), 0 },
 		{ pieces_are_worth_a_call, 0, 0 },
+		{ any_rate_moves, 6, 0 },
 		{ idle_time_is_not_saved_up, 0, 0 },
 		{ no_rate_is_no_limit, 0, 0 },
 		{ a_window_opens_and_closes, 0, 0 },

@@ -7,49 +7,66 @@
 #define DEPTH_LEAST 1024
 #define GRAIN_MOST (64 * 1024)
 
+/* Far beyond any network; sums of it stay within 64 bits. */
+#define RATE_MOST (INT64_MAX / 4)
+
 void
 pace_init(struct pace *p, uint64_t rate, uint64_t now_ns)
 {
-	*p = (struct pace){ .rate = rate, .at_ns = now_ns };
+	*p = (struct pace){ .rate = rate < RATE_MOST ? rate : RATE_MOST,
+		.at_ns = now_ns };
 }
 
-static int64_t
-brought(uint64_t rate, uint64_t ns)
+static double
+brought(const struct pace *p, uint64_t ns)
 {
-	return (int64_t)((double)rate * (double)ns / (double)NS_PER_S);
+	return (double)p->rate * (double)ns / (double)NS_PER_S;
 }
 
 static int64_t
 depth(const struct pace *p)
 {
-	const int64_t n = brought(p->rate, DEPTH_NS);
+	const int64_t n = (int64_t)brought(p, DEPTH_NS);
 
 	return n < DEPTH_LEAST ? DEPTH_LEAST : n;
 }
 
+/* Of a slow rate a second's worth: a peer waits that long. */
 static int64_t
 grain(const struct pace *p)
 {
 	const int64_t n = depth(p);
 
+	if ((uint64_t)n > p->rate)
+		return (int64_t)p->rate;
 	return n < GRAIN_MOST ? n : GRAIN_MOST;
+}
+
+/* Less than a whole token stays to be counted. */
+static void
+fill(struct pace *p, uint64_t now_ns)
+{
+	const int64_t most = depth(p);
+	const double more = brought(p, now_ns - p->at_ns);
+
+	if (more < 1)
+		return;
+	if (more >= (double)(most - p->tokens)) {
+		p->tokens = most;
+		p->at_ns = now_ns;
+		return;
+	}
+	p->tokens += (int64_t)more;
+	p->at_ns += (uint64_t)((double)(int64_t)more * (double)NS_PER_S /
+			       (double)p->rate);
 }
 
 size_t
 pace_allowance(struct pace *p, uint64_t now_ns)
 {
-	const int64_t most = depth(p);
-	int64_t more = brought(p->rate, now_ns - p->at_ns);
-
 	if (p->rate == 0)
 		return SIZE_MAX;
-	/* Less than a whole token stays to be counted. */
-	if (more > 0) {
-		p->tokens += more;
-		p->at_ns = now_ns;
-	}
-	if (p->tokens > most)
-		p->tokens = most;
+	fill(p, now_ns);
 	return p->tokens >= grain(p) ? (size_t)p->tokens : 0;
 }
 

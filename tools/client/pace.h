@@ -3,8 +3,9 @@
  * How fast bytes may leave: a token bucket. It holds what 10 ms bring, 1 KiB at
  * least, and may be overdrawn by one message, so that any rate moves any
  * message. Once it is spent, nothing leaves before there is a grain again: all
- * that it holds, or 64 KiB. So bytes go in pieces that are worth a call. Tokens
- * are bytes. Single owner; the time is the caller's.
+ * that it holds, 64 KiB, or what a second brings, whichever is least. So bytes
+ * go in pieces that are worth a call. Tokens are bytes. Single owner; the time
+ * is the caller's.
  */
 #ifndef CLIENT_PACE_H
 #define CLIENT_PACE_H

@@ -113,6 +113,13 @@ later(uint64_t ns, uint64_t by_ns)
 	return by_ns > UINT64_MAX - ns ? UINT64_MAX : ns + by_ns;
 }
 
+/* How long after the first one. Packets of a stream need not be in order. */
+static uint64_t
+due_after(const struct sender *s, uint64_t due)
+{
+	return due > s->schedule.first_ns ? due - s->schedule.first_ns : 0;
+}
+
 static enum status
 send_packet(struct sender *s)
 {
@@ -122,8 +129,7 @@ send_packet(struct sender *s)
 	enum status st = OK;
 
 	if (s->options->realtime)
-		st = wait_until(
-		    s, later(s->begin_ns, due - s->schedule.first_ns));
+		st = wait_until(s, later(s->begin_ns, due_after(s, due)));
 	if (st != OK || *s->stop)
 		return st;
 	st = schedule_take(&s->schedule, &packet, &from);
