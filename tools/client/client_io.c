@@ -107,7 +107,7 @@ send_data(struct client *c)
 			(void)send_indexes(c); /* cannot fail over TCP */
 		} else if (errno == EAGAIN) {
 			c->data_full = true;
-		} else if (errno == ENODATA) {
+		} else if (errno == ENODATA || errno == EFAULT) {
 			return client_fail(
 			    c, E_IO, "the file of a packet was cut short");
 		} else if (errno != EINTR) {

@@ -152,13 +152,17 @@ send_file(const struct outbox *o, int fd, size_t most)
 ssize_t
 outbox_send(struct outbox *o, int fd, size_t most)
 {
-	const struct outbox_item *first = item(o, o->sent);
-	ssize_t sent;
+	struct outbox_item *first = item(o, o->sent);
+	const bool is_file = o->sent < o->put && is_from_file(first) &&
+			     o->at >= front(first);
+	ssize_t sent = is_file ? send_file(o, fd, most)
+			       : send_gathered(o, fd, most);
 
-	if (o->sent < o->put && is_from_file(first) && o->at >= front(first))
-		sent = send_file(o, fd, most);
-	else
+	/* There are file systems that cannot. */
+	if (is_file && sent < 0 && (errno == EINVAL || errno == ENOSYS)) {
+		first->packet.is_in_file = false;
 		sent = send_gathered(o, fd, most);
+	}
 	if (sent > 0)
 		advance(o, (size_t)sent);
 	return sent;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,15 @@ map(struct mapped *m, int fd)
 	return OK;
 }
 
+static bool
+may_keep(int fd)
+{
+	struct rlimit limit;
+
+	return fd < MAPPED_FD_MAX && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       (rlim_t)fd < limit.rlim_cur / 2;
+}
+
 static enum status
 open_map(struct mapped *m, const char *path, bool is_kept)
 {
@@ -40,7 +50,7 @@ open_map(struct mapped *m, const char *path, bool is_kept)
 	if (fd < 0)
 		return errno == ENOENT ? E_NOENT : E_IO;
 	st = map(m, fd);
-	if (st == OK && is_kept && fd < MAPPED_FD_MAX) {
+	if (st == OK && is_kept && may_keep(fd)) {
 		m->has_fd = true;
 		m->fd = fd;
 		return OK;
