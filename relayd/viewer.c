@@ -149,8 +149,8 @@ viewer_detach(struct viewer *v, struct attachment *a)
 			viewer_forget(v, p);
 	}
 	published_sub(&a->session->clients, 1);
-	log_peer(LOG_INFO, "peer=%s viewer detached: session=%" PRIu64 "/%s",
-	    v->peer, a->session->id, a->session->name);
+	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
+	    a->session->id, a->session->name);
 	list_del(&a->node);
 	live_session_put(a->session);
 	free(a);
@@ -171,10 +171,9 @@ viewer_destroy(struct viewer *v)
 		return;
 	detach_all(v);
 	if (v->lost > 0)
-		log_peer(LOG_INFO,
-		    "peer=%s viewer gone; %" PRIu64
-		    " packets were overwritten or cleared before it read "
-		    "them",
+		log_info("peer=%s viewer gone; %" PRIu64
+			 " packets were overwritten or cleared before it read "
+			 "them",
 		    v->peer, v->lost);
 	idmap_free(&v->by_id);
 	idmap_free(&v->traces);
@@ -350,9 +349,8 @@ serve_attach(
 		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
 		count = viewer_announce(v, s->session, &records);
-		log_peer(LOG_INFO,
-		    "peer=%s viewer attached: session=%" PRIu64
-		    "/%s streams=%" PRIu32,
+		log_info("peer=%s viewer attached: session=%" PRIu64
+			 "/%s streams=%" PRIu32,
 		    v->peer, s->session->id, s->session->name, count);
 	}
 	live_reply_u32(reply->out, status);

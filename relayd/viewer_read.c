@@ -44,8 +44,7 @@ flags_of(struct viewer *v, const struct position *p)
 static void
 move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
 {
-	log_peer(LOG_INFO,
-	    "peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
+	log_info("peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
 	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
 	v->lost += pos - p->pos;
 	p->pos = pos;
