@@ -192,9 +192,10 @@ arrivals_window_is_full(const struct arrivals *a)
 
 /* What is known, and since when. */
 struct survey {
-	uint64_t cutoff;
-	uint64_t oldest;      /* since when the next number is known */
+	uint64_t cutoff, last_cutoff; /* of the timeout, of patience */
+	uint64_t oldest;	      /* since when the next number is known */
 	uint64_t expired_end; /* one past the highest known before cutoff */
+	uint64_t last_end;    /* the same before last_cutoff */
 };
 
 /* False: it is younger than the cutoff. */
@@ -207,15 +208,26 @@ note(struct survey *v, uint64_t seq, uint64_t since_ns)
 		return false;
 	if (seq >= v->expired_end)
 		v->expired_end = seq + 1;
+	if (since_ns <= v->last_cutoff && seq >= v->last_end)
+		v->last_end = seq + 1;
 	return true;
+}
+
+static uint64_t
+ago(uint64_t now_ns, uint64_t ns)
+{
+	return now_ns > ns ? now_ns - ns : 0;
 }
 
 /* Both lists are in order of time: only what has expired is walked. */
 static struct survey
-survey(const struct arrivals *a, uint64_t cutoff)
+survey(const struct arrivals *a, uint64_t now_ns)
 {
 	const struct reorder *r = a->reorder;
-	struct survey v = { .cutoff = cutoff, .oldest = UINT64_MAX };
+	const uint64_t timeout = a->config.timeout_ns;
+	struct survey v = { .cutoff = ago(now_ns, timeout),
+		.last_cutoff = ago(now_ns, ARRIVALS_PATIENCE * timeout),
+		.oldest = UINT64_MAX };
 	const struct fragments *g;
 	const struct packet *p;
 	const struct list *n;
@@ -261,31 +273,23 @@ growing(const struct arrivals *a, uint64_t from, uint64_t end, uint64_t cutoff)
 	return found;
 }
 
-static uint64_t
-ago(uint64_t now_ns, uint64_t ns)
-{
-	return now_ns > ns ? now_ns - ns : 0;
-}
-
 uint64_t
 arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to)
 {
 	const uint64_t timeout = a->config.timeout_ns;
-	const uint64_t cutoff = ago(now_ns, timeout);
 	const struct fragments *g;
 	struct survey v;
-	uint64_t whole, from;
+	uint64_t whole;
 
 	*to = a->reorder->next;
 	if (!arrivals_has_gap(a))
 		return UINT64_MAX;
-	v = survey(a, cutoff);
+	v = survey(a, now_ns);
 	if (v.expired_end <= *to)
 		return v.oldest + timeout;
 	if (arrivals_lowest_whole(a, &whole) && whole < v.expired_end)
 		v.expired_end = whole;
-	from = survey(a, ago(now_ns, ARRIVALS_PATIENCE * timeout)).expired_end;
-	g = growing(a, from, v.expired_end, cutoff);
+	g = growing(a, v.last_end, v.expired_end, v.cutoff);
 	if (g != NULL)
 		v.expired_end = g->net_seq;
 	if (v.expired_end > *to) {

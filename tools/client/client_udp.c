@@ -349,16 +349,25 @@ stream_of(const struct client *c, uint64_t handle)
 	return -1;
 }
 
+/* Of one answer. */
+struct news {
+	uint64_t asked_ns;
+	uint64_t missing; /* bytes */
+	bool has_loss;
+	bool is_resending; /* ranges of an earlier one are left */
+};
+
 /* Is this range worth sending, and was it lost for sure? */
 static void
 take_range(struct client *c, unsigned stream, const struct udp_range *g,
-    uint64_t asked_ns)
+    const struct news *news)
 {
 	struct client_udp *u = &c->udp;
 	const struct held_packet *k = held_find(
 	    &c->streams[stream].held, g->net_seq);
 
-	if (u->is_resending || k == NULL || k->sent_ns + GRACE_NS > asked_ns ||
+	if (news->is_resending || k == NULL ||
+	    k->sent_ns + GRACE_NS > news->asked_ns ||
 	    u->n_resends == CLIENT_RESENDS)
 		return;
 	u->resends[u->n_resends++] = (struct client_resend){ stream, g->net_seq,
@@ -373,12 +382,6 @@ missing_bytes(const struct client *c, const struct udp_range *g)
 		return (uint64_t)g->fragment_count * c->udp.link.fragment_size;
 	return c->stats.packets == 0 ? 0 : c->stats.bytes / c->stats.packets;
 }
-
-struct news {
-	uint64_t asked_ns;
-	uint64_t missing; /* bytes */
-	bool has_loss;
-};
 
 static enum status
 take_stream(struct client *c, struct reader *r, struct news *news)
@@ -408,7 +411,7 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 		if (g.net_seq + 1 < s.end ||
 		    held_find(&stream->held, g.net_seq) != NULL)
 			news->missing += missing_bytes(c, &g);
-		take_range(c, (unsigned)n, &g, news->asked_ns);
+		take_range(c, (unsigned)n, &g, news);
 	}
 	return OK;
 }
@@ -430,8 +433,8 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 		return E_PROTOCOL;
 	/* What was asked for before goes first: what is under way of it must
 	 * not be asked for again. */
-	u->is_resending = u->resend < u->n_resends;
-	if (!u->is_resending)
+	news.is_resending = u->resend < u->n_resends;
+	if (!news.is_resending)
 		u->n_resends = u->resend = 0;
 	for (uint32_t i = 0; i < streams && st == OK; i++)
 		st = take_stream(c, &body, &news);

@@ -33,9 +33,8 @@ struct client_udp {
 	unsigned n_resends, resend; /* the one at hand */
 	bool is_asked;		    /* UDP_STATUS is not answered */
 	uint64_t asked_ns;
-	bool has_loss;	   /* the last answer told of some */
-	bool is_resending; /* ranges of an earlier answer are left */
-	uint64_t held;	   /* packets in all streams */
+	bool has_loss; /* the last answer told of some */
+	uint64_t held; /* packets in all streams */
 	uint64_t held_bytes;
 };
 

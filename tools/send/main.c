@@ -32,8 +32,7 @@ on_bus_error(int number)
 	    "tracepulse-send: a file was cut short while it was sent\n";
 
 	(void)number;
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(1);
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
 	_exit(1);
 }
 

@@ -131,6 +131,21 @@ named_type(struct parser *p, const char *words)
 	return type == TYPE_NONE ? 0 : type;
 }
 
+static void
+append_name(char words[NAME_LEN], const char *name)
+{
+	append_word(words, &(struct token){ .p = name, .n = strlen(name) });
+}
+
+/* The word at hand, alone. */
+static void
+take_word(struct parser *p, char name[NAME_LEN])
+{
+	name[0] = '\0';
+	append_word(name, &p->lex.now);
+	parser_next(p);
+}
+
 static bool
 begins_type(const struct parser *p)
 {
@@ -155,17 +170,13 @@ base_type(struct parser *p, char name[NAME_LEN])
 		type = type_specifier(p);
 	while (p->lex.now.kind == TOKEN_WORD) {
 		if (name[0] != '\0')
-			append_word(words,
-			    &(struct token){ .p = name, .n = strlen(name) });
-		name[0] = '\0';
-		append_word(name, &p->lex.now);
-		parser_next(p);
+			append_name(words, name);
+		take_word(p, name);
 	}
 	if (type != TYPE_NONE)
 		return type;
 	if (name[0] != '\0' && types_find(&p->types, words) == TYPE_NONE) {
-		append_word(
-		    words, &(struct token){ .p = name, .n = strlen(name) });
+		append_name(words, name);
 		name[0] = '\0';
 	}
 	return named_type(p, words);
@@ -191,9 +202,7 @@ struct_member(struct parser *p, int in, int *last)
 			parser_fail(p, E_NOMEM, "out of memory");
 		if (!parser_skip(p, ","))
 			break;
-		name[0] = '\0';
-		append_word(name, &p->lex.now);
-		parser_next(p);
+		take_word(p, name);
 	}
 	parser_need(p, ";");
 }
