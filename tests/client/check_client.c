@@ -4,6 +4,7 @@
 #include "tools/client/client.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -154,6 +155,18 @@ relay_step(struct relay *r)
 	}
 }
 
+/* The relay is on this machine. */
+static void
+expect_no_pacing(int fd)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	ck_assert_int_eq(
+	    getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+	ck_assert_str_eq(name, "reno");
+}
+
 static void
 opened(void *arg, int fd, bool is_data)
 {
@@ -163,6 +176,7 @@ opened(void *arg, int fd, bool is_data)
 		.data.u32 = is_data,
 	};
 
+	expect_no_pacing(fd);
 	ck_assert_int_eq(epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e), 0);
 	*(is_data ? &t->data : &t->control) += 1;
 }

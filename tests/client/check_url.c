@@ -94,6 +94,36 @@ START_TEST(numbers_resolve_with_their_ports)
 }
 END_TEST
 
+static const struct {
+	const char *url;
+	bool is_loopback;
+} places[] = {
+	{ "net://127.0.0.1", true },
+	{ "net://127.255.3.4", true },
+	{ "net://[::1]", true },
+	{ "net://[::ffff:127.0.0.1]", true },
+	{ "net://126.255.255.255", false },
+	{ "net://128.0.0.1", false },
+	{ "net://[::]", false },
+	{ "net://[::2]", false },
+	{ "net://[::7f00:1]", false },
+	{ "net://[::ffff:10.0.0.1]", false },
+	{ "net://[fe80::7f00:1]", false },
+};
+
+START_TEST(loopback_addresses_are_known)
+{
+	struct url_address a[URL_ADDRESSES];
+	const char *why;
+	struct url u;
+	unsigned n;
+
+	ck_assert_int_eq(url_parse(&u, places[_i].url, &why), OK);
+	ck_assert_int_eq(url_resolve(&u, a, &n, &why), OK);
+	ck_assert_uint_eq(url_is_loopback(&a[0]), places[_i].is_loopback);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -102,6 +132,7 @@ main(void)
 		{ bad_ones_are_refused_with_a_reason, ARRAY_LEN(bad), 0 },
 		{ long_hosts_are_refused, 0, 0 },
 		{ numbers_resolve_with_their_ports, 0, 0 },
+		{ loopback_addresses_are_known, ARRAY_LEN(places), 0 },
 	};
 
 	return unit_run("client/url", units, ARRAY_LEN(units));

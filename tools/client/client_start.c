@@ -10,6 +10,20 @@
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
+/*
+ * Within one machine there is no network to spare. Where the system's default
+ * is to pace (BBR), each send would start a timer: half of the sender's CPU
+ * time. RFC 5681's algorithm is in every kernel.
+ */
+static void
+do_not_pace(int fd)
+{
+	static const char name[] = "reno";
+
+	(void)setsockopt(
+	    fd, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
+}
+
 static int
 connect_to(const struct url_address *to)
 {
@@ -22,6 +36,8 @@ connect_to(const struct url_address *to)
 		return -1;
 	/* Requests are small: each would wait for the answer to the last. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (url_is_loopback(to))
+		do_not_pace(fd);
 	if (connect(fd, (const struct sockaddr *)&to->sa, to->len) == 0 ||
 	    errno == EINPROGRESS)
 		return fd;

@@ -140,3 +140,19 @@ url_with_port(const struct url_address *a, uint16_t port)
 		((struct sockaddr_in *)(void *)&out.sa)->sin_port = htons(port);
 	return out;
 }
+
+bool
+url_is_loopback(const struct url_address *a)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	if (a->sa.ss_family == AF_INET) {
+		memcpy(&v4, &a->sa, sizeof(v4));
+		return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	}
+	memcpy(&v6, &a->sa, sizeof(v6));
+	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) &&
+		   v6.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+}

@@ -7,6 +7,7 @@
 #ifndef CLIENT_URL_H
 #define CLIENT_URL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -43,5 +44,7 @@ enum status url_resolve(const struct url *u,
     const char **why) MUST_CHECK;
 /* The same address with another port. */
 struct url_address url_with_port(const struct url_address *a, uint16_t port);
+/* A loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.3 and 2.5.5.2). */
+bool url_is_loopback(const struct url_address *a);
 
 #endif
