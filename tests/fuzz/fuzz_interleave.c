@@ -16,8 +16,8 @@
 #include "relayd/ingest.h"
 #include "relayd/shard.h"
 #include "store/index.h"
-#include "store/store.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_shard.h"
 #include "tests/lib/fake_fs.h"
 
 #define WIRES 4
@@ -31,28 +31,7 @@ struct wire {
 	struct buf in, out;
 };
 
-static struct published memory, session_ids;
 static const struct control_config control_config = { .allow_clear = true };
-
-static struct shard *
-make_shard(void)
-{
-	const struct shard_config config = { .allow_clear = true,
-		.max_packet_size = PACKET_MAX,
-		.max_memory = MEMORY_MAX,
-		.memory = &memory,
-		.session_ids = &session_ids };
-	const struct store_config store = { .base_fd = fake_fs_begin(),
-		.max_files = 3,
-		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory };
-	struct shard *sh;
-	enum status st = shard_create(&sh, &config, &store);
-
-	assert(st == OK);
-	sh->ids.is_sequence = true;
-	return sh;
-}
 
 static void
 open_wire(struct wire *w, bool is_data, struct shard *sh)
@@ -150,7 +129,7 @@ end(struct wire wires[WIRES], struct shard *sh)
 		close_wire(&wires[i], false);
 	turn_end(sh, UINT64_MAX / 2);
 	shard_destroy(sh);
-	assert(published(&memory) == 0);
+	assert(fuzz_shard_memory() == 0);
 	fake_fs_walk(check_file, NULL);
 	fake_fs_end();
 }
@@ -165,7 +144,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	log_set_level(LOG_ERROR);
 	clock_freeze(now, 1800000000);
-	sh = make_shard();
+	sh = fuzz_shard(PACKET_MAX, MEMORY_MAX, false);
 	for (unsigned i = 0; i < WIRES; i++)
 		open_wire(&wires[i], i >= 2, sh);
 	while (n >= 2) {

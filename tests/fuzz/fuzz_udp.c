@@ -18,39 +18,16 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/udp.h"
-#include "store/store.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_shard.h"
 #include "tests/lib/fake_fs.h"
 
 #define MINOR 13
 #define MEMORY_MAX (8 * 1024 * 1024)
 #define PACKET_MAX (512 * 1024)
 
-static struct published memory, session_ids;
 static const struct control_config control_config = { .allow_clear = true,
 	.has_udp = true };
-
-static struct shard *
-make_shard(void)
-{
-	const struct shard_config config = { .allow_clear = true,
-		.max_packet_size = PACKET_MAX,
-		.max_memory = MEMORY_MAX,
-		.memory = &memory,
-		.data_port = 1,
-		.udp_port = 1,
-		.session_ids = &session_ids };
-	const struct store_config store = { .base_fd = fake_fs_begin(),
-		.max_files = 3,
-		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory };
-	struct shard *sh;
-	enum status st = shard_create(&sh, &config, &store);
-
-	assert(st == OK);
-	sh->ids.is_sequence = true;
-	return sh;
-}
 
 /* What was kept of a request, and these bytes. False: the connection ends. */
 static bool
@@ -153,7 +130,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	log_set_level(LOG_ERROR);
 	clock_freeze(now, 1800000000);
-	sh = make_shard();
+	sh = fuzz_shard(PACKET_MAX, MEMORY_MAX, true);
 	c = make_session(sh, &in);
 	while (n >= 3) {
 		const struct session *s = c == NULL ? NULL : c->session;
@@ -183,7 +160,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	buf_free(&in);
 	turn_end(sh, NULL, now + UDP_GAP_MAX_NS);
 	shard_destroy(sh);
-	assert(published(&memory) == 0);
+	assert(fuzz_shard_memory() == 0);
 	fake_fs_end();
 	return 0;
 }
