@@ -15,12 +15,30 @@ arrivals_init(
 	reorder_start(r, 0);
 }
 
+/* The lowest packet that lacks something; NULL: none. */
+static struct fragments *
+lowest_partial(const struct arrivals *a)
+{
+	const struct heap_item *min = heap_min(&a->lowest);
+
+	return min == NULL ? NULL : idmap_find(&a->by_seq, min->key);
+}
+
+/* F is no longer to be found here. */
 static void
-drop(struct arrivals *a, struct fragments *f)
+forget(struct arrivals *a, const struct fragments *f)
 {
 	idmap_remove(&a->by_seq, f->net_seq);
 	a->n_partial--;
 	a->partial_bytes -= f->memory;
+	while (a->lowest.n > 0 && lowest_partial(a) == NULL)
+		(void)heap_pop(&a->lowest);
+}
+
+static void
+drop(struct arrivals *a, struct fragments *f)
+{
+	forget(a, f);
 	fragments_destroy(a->reorder->pool, f);
 }
 
@@ -30,6 +48,7 @@ arrivals_free(struct arrivals *a)
 	while (!list_empty(&a->partial))
 		drop(a, list_first(&a->partial, struct fragments, node));
 	idmap_free(&a->by_seq);
+	heap_free(&a->lowest);
 }
 
 /* A packet in one piece takes the short way. */
@@ -63,6 +82,11 @@ begin(struct arrivals *a, const struct arrival *f, uint64_t now_ns)
 		fragments_destroy(a->reorder->pool, g);
 		return NULL;
 	}
+	if (heap_push(&a->lowest, f->net_seq, NULL) != OK) {
+		idmap_remove(&a->by_seq, f->net_seq);
+		fragments_destroy(a->reorder->pool, g);
+		return NULL;
+	}
 	list_add(&a->partial, &g->node);
 	a->n_partial++;
 	a->partial_bytes += g->memory;
@@ -72,9 +96,7 @@ begin(struct arrivals *a, const struct arrival *f, uint64_t now_ns)
 static struct packet *
 finish(struct arrivals *a, struct fragments *g)
 {
-	idmap_remove(&a->by_seq, g->net_seq);
-	a->n_partial--;
-	a->partial_bytes -= g->memory;
+	forget(a, g);
 	return fragments_finish(a->reorder->pool, g);
 }
 
@@ -303,34 +325,24 @@ arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to)
 bool
 arrivals_victim(const struct arrivals *a, uint64_t *to)
 {
-	const struct fragments *g;
-	const struct list *n;
-	bool found;
+	const struct fragments *g = lowest_partial(a);
+	const bool found = arrivals_lowest_whole(a, to);
 
-	found = arrivals_lowest_whole(a, to);
 	if (found && *to == a->reorder->next)
 		return false;
-	for (n = a->partial.next; n != &a->partial; n = n->next) {
-		g = list_entry(n, struct fragments, node);
-		if (!found || g->net_seq + 1 < *to)
-			*to = g->net_seq + 1;
-		found = true;
-	}
-	return found;
+	if (g != NULL && (!found || g->net_seq + 1 < *to))
+		*to = g->net_seq + 1;
+	return found || g != NULL;
 }
 
 void
 arrivals_skip(struct arrivals *a, uint64_t to, struct reorder_loss *loss)
 {
-	struct list *n, *tmp;
 	struct fragments *g;
 
 	reorder_skip_to(a->reorder, to, loss);
-	list_for_each (n, tmp, &a->partial) {
-		g = list_entry(n, struct fragments, node);
-		if (g->net_seq < to)
-			drop(a, g);
-	}
+	while ((g = lowest_partial(a)) != NULL && g->net_seq < to)
+		drop(a, g);
 }
 
 /* The holes of packet SEQ: how many were added. */

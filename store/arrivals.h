@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/heap.h"
 #include "common/idmap.h"
 #include "common/list.h"
 #include "store/reorder.h"
@@ -45,6 +46,9 @@ struct arrivals {
 	struct reorder *reorder; /* borrowed */
 	struct idmap by_seq;	 /* struct fragments that lack something */
 	struct list partial;	 /* the same, oldest first */
+	/* Their numbers, and those of some that are whole by now: never the
+	 * lowest one. */
+	struct heap lowest;
 	unsigned n_partial;
 	uint64_t partial_bytes; /* memory of these */
 	uint64_t end;		/* one past the highest number known */

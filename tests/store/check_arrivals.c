@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/fragments.h"
 #include "store/packet.h"
 #include "tests/lib/unit.h"
 
@@ -364,6 +365,69 @@ START_TEST(victims_are_the_oldest_of_what_is_missing)
 }
 END_TEST
 
+/* By looking at all that lack something. */
+static uint64_t
+lowest_partial_seq(void)
+{
+	uint64_t lowest = NOTHING, seq;
+
+	for (const struct list *n = arrivals.partial.next;
+	     n != &arrivals.partial; n = n->next) {
+		seq = list_entry(n, struct fragments, node)->net_seq;
+		if (seq < lowest)
+			lowest = seq;
+	}
+	return lowest;
+}
+
+static void
+expect_victim(void)
+{
+	const uint64_t partial = lowest_partial_seq();
+	uint64_t to = NOTHING, whole = NOTHING;
+	const bool has_whole = arrivals_lowest_whole(&arrivals, &whole);
+	const bool found = arrivals_victim(&arrivals, &to);
+
+	if (has_whole && whole == reorder.next) {
+		MUST(!found);
+		return;
+	}
+	MUST(found == (has_whole || partial != NOTHING));
+	if (found)
+		MUST(to == (partial < whole ? partial + 1 : whole));
+}
+
+/* Pieces of packets that begin, become whole, leave and are given up in any
+ * order: the number of the victim is that of a search through all. */
+START_TEST(victims_are_found_among_many)
+{
+	unsigned victims = 0;
+	uint64_t to, seq, announced = 0;
+
+	srandom((unsigned)_i);
+	begin(0);
+	for (int i = 0; i < 20000; i++) {
+		seq = reorder.next + (uint64_t)random() % 40;
+		(void)piece(seq, (uint32_t)random() % 3, 3 * FRAGMENT);
+		expect_victim();
+		if (announced < reorder.next)
+			announced = reorder.next;
+		if (random() % 4 == 0 && announced < reorder.next + 8)
+			record(announced++);
+		while (random() % 8 != 0 && pop() != NOTHING)
+			;
+		expect_victim();
+		if (random() % 64 == 0 && arrivals_victim(&arrivals, &to)) {
+			give_up(to);
+			victims++;
+			expect_victim();
+		}
+	}
+	MUST(victims > 100);
+	end();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -380,6 +444,7 @@ main(void)
 		{ other_sizes_contradict, 0, 0 },
 		{ holes_are_told_lowest_first, 0, 0 },
 		{ victims_are_the_oldest_of_what_is_missing, 0, 0 },
+		{ victims_are_found_among_many, 4, 0 },
 	};
 
 	return unit_run("arrivals", units, ARRAY_LEN(units));
