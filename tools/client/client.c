@@ -54,6 +54,8 @@ client_create(struct client **out, const struct client_config *config)
 		c->config.outstanding = CLIENT_OUTSTANDING;
 	if (c->config.timeout_ms == 0)
 		c->config.timeout_ms = CLIENT_TIMEOUT_MS;
+	if (c->config.connect_ms == 0)
+		c->config.connect_ms = CLIENT_CONNECT_MS;
 	pace_init(&c->pace, config->rate, clock_now_ns());
 	if (c->config.packets == 0)
 		c->config.packets = CLIENT_PACKETS;

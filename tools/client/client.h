@@ -41,6 +41,9 @@
 #define CLIENT_PACKETS 256
 #define CLIENT_OUTSTANDING 256
 #define CLIENT_TIMEOUT_MS 30000
+/* A name may stand for an address that nothing answers, an IPv6 one without a
+ * way there: long enough for two SYNs that get lost (RFC 6298: 1 s, 2 s). */
+#define CLIENT_CONNECT_MS 4000
 
 struct client;
 
@@ -67,6 +70,8 @@ struct client_config {
 	unsigned outstanding;	/* indexes without an answer; 0: default */
 	unsigned packets;	/* that wait; 0: CLIENT_PACKETS */
 	unsigned timeout_ms;	/* without any progress; 0: default */
+	unsigned connect_ms;	/* an address may be silent, if the host has
+				   another; 0: default. Blocking face only. */
 	unsigned ask_ms; /* before asking again whether all is on disk, twice as
 			    long each time, at most 128-fold; 0: 1 */
 	uint64_t rate;	 /* bytes of packets per second; 0: no limit */

@@ -99,6 +99,9 @@ void client_opened(const struct client *c, int fd);
 enum status client_advance(struct client *c) MUST_CHECK;
 /* The control connection is there, or failed. */
 enum status client_connected(struct client *c) MUST_CHECK;
+/* Leave an address that has been silent for too long, if there is another. */
+enum status client_connect_elsewhere(
+    struct client *c, uint64_t now_ns) MUST_CHECK;
 
 /* client_reply.c: every whole reply in c->dialog.in. */
 enum status client_take_replies(struct client *c) MUST_CHECK;

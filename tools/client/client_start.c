@@ -68,6 +68,17 @@ begin_connect(struct client *c)
 	return cannot_connect(c, c->config.url.control);
 }
 
+/* ERR: what is wrong with the one in use. */
+static enum status
+next_address(struct client *c, int err)
+{
+	close(c->control);
+	c->control = -1;
+	c->address++;
+	errno = err;
+	return begin_connect(c);
+}
+
 enum status
 client_connected(struct client *c)
 {
@@ -76,13 +87,17 @@ client_connected(struct client *c)
 
 	if (getsockopt(c->control, SOL_SOCKET, SO_ERROR, &err, &len) != 0)
 		err = errno;
-	if (err == 0)
-		return client_advance(c);
-	close(c->control);
-	c->control = -1;
-	c->address++;
-	errno = err;
-	return begin_connect(c);
+	return err == 0 ? client_advance(c) : next_address(c, err);
+}
+
+enum status
+client_connect_elsewhere(struct client *c, uint64_t now_ns)
+{
+	if (c->phase != CLIENT_CONNECT || c->address + 1 >= c->n_addresses ||
+	    now_ns - c->moved_ns < c->config.connect_ms * NS_PER_MS)
+		return OK;
+	c->moved_ns = now_ns;
+	return next_address(c, ETIMEDOUT);
 }
 
 enum status

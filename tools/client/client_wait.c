@@ -15,6 +15,8 @@ wait_more(struct client *c)
 	/* We may be asked to be slower than any patience. */
 	if (pace_ready_ns(&c->pace, now) > now)
 		c->moved_ns = now;
+	if (st == OK)
+		st = client_connect_elsewhere(c, now);
 	if (st == OK && now - c->moved_ns > c->config.timeout_ms * NS_PER_MS)
 		return client_fail(c, E_IO, "no progress for %u s",
 		    c->config.timeout_ms / 1000);
@@ -24,7 +26,7 @@ wait_more(struct client *c)
 enum status
 client_open(struct client *c)
 {
-	enum status st = client_start(c);
+	enum status st = c->phase == CLIENT_NEW ? client_start(c) : c->failed;
 
 	while (st == OK && !client_is_open(c))
 		st = wait_more(c);
