@@ -29,6 +29,8 @@ def give(options, name, size, streams, viewers=1):
     """CPU seconds of the relay per GiB given to viewers, of a session that
     was recorded before and is open"""
     total = int(options.gib * GIB / 2)
+    if size < 64 << 10:
+        total //= 16    # each packet is two round trips
     shape = {"streams": streams, "size": size,
              "packets": total // (streams * size)}
     with Server(name, options) as server:
@@ -55,6 +57,11 @@ def give_4k(options, name):
 def give_8_viewers(options, name):
     """CPU s/GiB given to 8 viewers of one session, packets of 256 KiB"""
     return give(options, name, 256 << 10, 4, viewers=8)
+
+
+def give_8_4k(options, name):
+    """CPU s/GiB given to 8 viewers of one session, packets of 4 KiB"""
+    return give(options, name, 4 << 10, 2, viewers=8)
 
 
 def view_stalled(server, shape, said):
@@ -169,6 +176,7 @@ def measures():
         Measure("give-256k", give_256k, of=half),
         Measure("give-4k", give_4k),
         Measure("give-8-viewers", give_8_viewers, servers=["ours"]),
+        Measure("give-8-4k", give_8_4k, servers=["ours"]),
         Measure("attached", attached, servers=["ours"], slow=True),
         Measure("idle", idle, limit=16),
         Measure("idle-cpu", idle_cpu, of=half),
