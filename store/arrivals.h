@@ -46,8 +46,8 @@ struct arrivals {
 	struct reorder *reorder; /* borrowed */
 	struct idmap by_seq;	 /* struct fragments that lack something */
 	struct list partial;	 /* the same, oldest first */
-	/* Their numbers, and those of some that are whole by now: never the
-	 * lowest one. */
+	/* Their numbers, and those of some that are whole or were dropped by
+	 * now: never the lowest one. */
 	struct heap lowest;
 	unsigned n_partial;
 	uint64_t partial_bytes; /* memory of these */

@@ -6,6 +6,7 @@
 
 #include "store/fragments.h"
 #include "store/packet.h"
+#include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 
 #define MS UINT64_C(1000000)
@@ -37,6 +38,7 @@ end(void)
 {
 	arrivals_free(&arrivals);
 	ck_assert_uint_eq(arrivals.partial_bytes, 0);
+	ck_assert_ptr_null(arrivals.lowest.items);
 	reorder_free(&reorder);
 	packet_pool_free(&pool);
 	ck_assert_uint_eq(published(&account), 0);
@@ -59,12 +61,15 @@ piece(uint64_t seq, uint32_t i, uint32_t size)
 	const struct arrival f = { seq, size, 0, at, bytes, len };
 	struct packet *whole;
 	enum arrived what;
+	enum status st;
 
 	fill(bytes, seq, at, len);
 	what = arrivals_add(&arrivals, &f, now, &whole);
 	MUST((what == ARRIVED_WHOLE) == (whole != NULL));
-	if (whole != NULL)
-		MUST(reorder_data(&reorder, whole) == OK);
+	if (whole != NULL) {
+		st = reorder_data(&reorder, whole);
+		MUST(st == OK || st == E_NOMEM);
+	}
 	return what;
 }
 
@@ -398,17 +403,28 @@ expect_victim(void)
 }
 
 /* Pieces of packets that begin, become whole, leave and are given up in any
- * order: the number of the victim is that of a search through all. */
+ * order, short of memory at times: the number of the victim is that of a search
+ * through all. */
 START_TEST(victims_are_found_among_many)
 {
-	unsigned victims = 0;
+	unsigned victims = 0, faults = 0;
 	uint64_t to, seq, announced = 0;
+	enum arrived what;
 
 	srandom((unsigned)_i);
 	begin(0);
 	for (int i = 0; i < 20000; i++) {
 		seq = reorder.next + (uint64_t)random() % 40;
-		(void)piece(seq, (uint32_t)random() % 3, 3 * FRAGMENT);
+		if (random() % 16 == 0) {
+			/* What follows has to grow. */
+			arrivals.lowest.cap = arrivals.lowest.n;
+			fault_arm(1 + (unsigned)random() % 4);
+		}
+		what = piece(seq, (uint32_t)random() % 3, 3 * FRAGMENT);
+		if (fault_disarm())
+			faults++;
+		else
+			MUST(what != ARRIVED_NOMEM);
 		expect_victim();
 		if (announced < reorder.next)
 			announced = reorder.next;
@@ -423,7 +439,7 @@ START_TEST(victims_are_found_among_many)
 			expect_victim();
 		}
 	}
-	MUST(victims > 100);
+	MUST(victims > 100 && faults > 100);
 	end();
 }
 END_TEST
