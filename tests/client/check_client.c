@@ -155,6 +155,18 @@ relay_step(struct relay *r)
 	}
 }
 
+/* An administrator may forbid it. */
+static bool
+has_reno(void)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	const bool is_ok = setsockopt(
+			       fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4) == 0;
+
+	close(fd);
+	return is_ok;
+}
+
 /* The relay is on this machine. */
 static void
 expect_no_pacing(int fd)
@@ -164,7 +176,8 @@ expect_no_pacing(int fd)
 
 	ck_assert_int_eq(
 	    getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
-	ck_assert_str_eq(name, "reno");
+	if (has_reno())
+		ck_assert_str_eq(name, "reno");
 }
 
 static void

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A host with two addresses, of which the first answers nothing at all. */
+/* A host with several addresses, of which some answer nothing at all. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -54,85 +54,138 @@ end_silence(struct silent *s)
 	close(s->listener);
 }
 
-/* Connecting to S; OTHER: the port at the second address, 0: there is none. */
+/* Connecting to the first of these ports; the others stand for further
+ * addresses of the host. */
 static struct client *
-start(const struct silent *s, uint16_t other)
+start(const uint16_t *ports, unsigned n, unsigned timeout_ms)
 {
 	const struct client_config config = {
 		.url = { .family = AF_INET,
 		    .host = "127.0.0.1",
-		    .control = s->port },
+		    .control = ports[0] },
 		.session_name = "s",
 		.hostname = "h",
 		.connect_ms = CONNECT_MS,
+		.timeout_ms = timeout_ms,
 	};
 	struct client *c;
 
 	ck_assert_int_eq(client_create(&c, &config), OK);
 	ck_assert_int_eq(client_start(c), OK);
-	if (other != 0)
-		c->addresses[c->n_addresses++] = url_with_port(
-		    &c->addresses[0], other);
+	while (c->n_addresses < n) {
+		c->addresses[c->n_addresses] = url_with_port(
+		    &c->addresses[0], ports[c->n_addresses]);
+		c->n_addresses++;
+	}
 	return c;
 }
 
-START_TEST(a_silent_address_is_left_in_time)
+/* AFTER_NS since it began with the address at hand. */
+static void
+look(struct client *c, uint64_t after_ns)
 {
+	ck_assert_int_eq(
+	    client_connect_elsewhere(c, c->moved_ns + after_ns), OK);
+}
+
+/* Until it is no longer connecting to ADDRESS. */
+static void
+work(struct client *c, unsigned address)
+{
+	for (int i = 0;
+	     i < 1000 && c->phase == CLIENT_CONNECT && c->address == address;
+	     i++)
+		ck_assert_int_eq(client_work(c, 1), OK);
+}
+
+START_TEST(silent_addresses_are_left_in_time)
+{
+	const uint64_t patience = CONNECT_MS * NS_PER_MS;
 	struct sockaddr_in a;
-	struct silent s;
+	struct silent s[2];
 	struct client *c;
-	int other = bind_any(&a);
+	int fd, other = bind_any(&a);
 
 	ck_assert_int_eq(listen(other, 1), 0);
-	fall_silent(&s);
-	c = start(&s, ntohs(a.sin_port));
-	ck_assert_int_eq(client_connect_elsewhere(
-			     c, c->moved_ns + CONNECT_MS * NS_PER_MS - 1),
-	    OK);
-	ck_assert_uint_eq(c->address, 0);
-	ck_assert_int_eq(
-	    client_connect_elsewhere(c, c->moved_ns + CONNECT_MS * NS_PER_MS),
-	    OK);
-	ck_assert_uint_eq(c->address, 1);
-	for (int i = 0; i < 1000 && c->phase == CLIENT_CONNECT; i++)
-		ck_assert_int_eq(client_work(c, 1), OK);
+	fall_silent(&s[0]);
+	fall_silent(&s[1]);
+	c = start(
+	    (uint16_t[]){ s[0].port, s[1].port, ntohs(a.sin_port) }, 3, 0);
+	fd = c->control;
+	for (unsigned i = 0; i < 2; i++) {
+		look(c, patience - 1);
+		ck_assert_uint_eq(c->address, i);
+		look(c, patience);
+		ck_assert_uint_eq(c->address, i + 1);
+		/* the one before is closed */
+		ck_assert_int_eq(c->control, fd);
+	}
+	work(c, 2);
 	ck_assert_int_eq(c->phase, CLIENT_VERSION);
 	client_destroy(c);
-	end_silence(&s);
+	end_silence(&s[0]);
+	end_silence(&s[1]);
 	close(other);
 }
 END_TEST
 
-START_TEST(the_last_address_is_waited_for)
+/* A router may need seconds to say that there is no way. */
+START_TEST(a_late_refusal_takes_nothing_from_the_next)
 {
+	struct sockaddr_in a;
 	struct silent s;
 	struct client *c;
+	int refusing = bind_any(&a); /* does not listen */
+	uint64_t then;
 
 	fall_silent(&s);
-	c = start(&s, 0);
-	ck_assert_int_eq(
-	    client_connect_elsewhere(c, c->moved_ns + NS_PER_S), OK);
+	c = start((uint16_t[]){ ntohs(a.sin_port), s.port }, 2, 0);
+	c->moved_ns -= NS_PER_S;
+	then = clock_now_ns();
+	work(c, 0);
+	ck_assert_uint_eq(c->address, 1);
+	ck_assert_uint_ge(c->moved_ns, then);
+	client_destroy(c);
+	end_silence(&s);
+	close(refusing);
+}
+END_TEST
+
+START_TEST(a_silent_address_is_the_last_hope)
+{
+	struct sockaddr_in a;
+	struct silent s;
+	struct client *c;
+	int refusing = bind_any(&a);
+
+	fall_silent(&s);
+	c = start((uint16_t[]){ s.port, ntohs(a.sin_port) }, 2, 0);
+	look(c, CONNECT_MS * NS_PER_MS);
+	work(c, 1);
+	ck_assert_uint_eq(c->address, 0);
+	look(c, NS_PER_S);
 	ck_assert_uint_eq(c->address, 0);
 	ck_assert_int_ge(c->control, 0);
 	client_destroy(c);
 	end_silence(&s);
+	close(refusing);
 }
 END_TEST
 
 START_TEST(who_waits_goes_on_by_itself)
 {
-	struct sockaddr_in a;
-	struct silent s;
+	struct silent s[2];
 	struct client *c;
-	int other = bind_any(&a); /* does not listen */
 
-	fall_silent(&s);
-	c = start(&s, ntohs(a.sin_port));
+	fall_silent(&s[0]);
+	fall_silent(&s[1]);
+	c = start((uint16_t[]){ s[0].port, s[1].port }, 2, 400);
 	ck_assert_int_eq(client_open(c), E_IO);
-	ck_assert_ptr_nonnull(strstr(client_error(c), "refused"));
+	ck_assert_uint_eq(c->address, 1);
+	ck_assert_ptr_nonnull(strstr(client_error(c), "no progress"));
 	client_destroy(c);
-	end_silence(&s);
-	close(other);
+	end_silence(&s[0]);
+	end_silence(&s[1]);
 }
 END_TEST
 
@@ -140,8 +193,9 @@ int
 main(void)
 {
 	const struct unit units[] = {
-		{ a_silent_address_is_left_in_time, 0, 0 },
-		{ the_last_address_is_waited_for, 0, 0 },
+		{ silent_addresses_are_left_in_time, 0, 0 },
+		{ a_late_refusal_takes_nothing_from_the_next, 0, 0 },
+		{ a_silent_address_is_the_last_hope, 0, 0 },
 		{ who_waits_goes_on_by_itself, 0, 0 },
 	};
 

@@ -65,6 +65,8 @@ struct client {
 
 	struct url_address addresses[URL_ADDRESSES];
 	unsigned n_addresses, address; /* the one in use */
+	bool has_silent;	       /* one was left because of that: */
+	unsigned silent;	       /* the first */
 	int control, data;	       /* -1: none */
 	bool control_full, data_full;  /* of what could be written */
 

@@ -54,11 +54,24 @@ cannot_connect(struct client *c, uint16_t port)
 	    strerror(errno));
 }
 
+/* When no other does, one that was silent may only be slow. */
+static bool
+has_address(struct client *c)
+{
+	if (c->address == c->n_addresses && c->has_silent) {
+		c->has_silent = false;
+		c->address = c->silent;
+		c->n_addresses = c->silent + 1;
+	}
+	return c->address < c->n_addresses;
+}
+
 /* The address in use, or one behind it. */
 static enum status
 begin_connect(struct client *c)
 {
-	for (; c->address < c->n_addresses; c->address++) {
+	for (; has_address(c); c->address++) {
+		c->moved_ns = clock_now_ns();
 		c->control = connect_to(&c->addresses[c->address]);
 		if (c->control >= 0) {
 			client_opened(c, c->control);
@@ -96,7 +109,9 @@ client_connect_elsewhere(struct client *c, uint64_t now_ns)
 	if (c->phase != CLIENT_CONNECT || c->address + 1 >= c->n_addresses ||
 	    now_ns - c->moved_ns < c->config.connect_ms * NS_PER_MS)
 		return OK;
-	c->moved_ns = now_ns;
+	if (!c->has_silent)
+		c->silent = c->address;
+	c->has_silent = true;
 	return next_address(c, ETIMEDOUT);
 }
 
@@ -112,7 +127,6 @@ client_start(struct client *c)
 		return client_fail(
 		    c, E_NOENT, "%s: %s", c->config.url.host, why);
 	c->phase = CLIENT_CONNECT;
-	c->moved_ns = clock_now_ns();
 	return begin_connect(c);
 }
 

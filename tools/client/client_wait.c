@@ -13,14 +13,12 @@ wait_more(struct client *c)
 	const uint64_t now = clock_now_ns();
 
 	/* We may be asked to be slower than any patience. */
-	if (pace_ready_ns(&c->pace, now) > now)
+	if (client_is_open(c) && pace_ready_ns(&c->pace, now) > now)
 		c->moved_ns = now;
-	if (st == OK)
-		st = client_connect_elsewhere(c, now);
 	if (st == OK && now - c->moved_ns > c->config.timeout_ms * NS_PER_MS)
 		return client_fail(c, E_IO, "no progress for %u s",
 		    c->config.timeout_ms / 1000);
-	return st;
+	return st == OK ? client_connect_elsewhere(c, now) : st;
 }
 
 enum status
