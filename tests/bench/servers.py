@@ -9,6 +9,7 @@ import resource
 import shutil
 import signal
 import socket
+import stat
 import statistics
 import subprocess
 import tempfile
@@ -104,16 +105,16 @@ def is_in_memory(path):
 
 def discard(directory):
     """On a disk the files are only emptied, and removed when the program ends:
-    ext4 gives the inode of a file that was removed within the last minute to
-    no new one, and looks at each, at the cost of whoever comes next."""
+    ext4 without a journal avoids the inode of a file that was removed within
+    the last minute, and looks at each, at the cost of whoever comes next."""
     if is_in_memory(directory):
         shutil.rmtree(directory)
         return
-    for where, _, files in os.walk(directory):
-        for name in files:
-            with contextlib.suppress(FileNotFoundError):
-                os.truncate(os.path.join(where, name), 0)
     atexit.register(shutil.rmtree, directory)
+    for where, _, files in os.walk(directory):
+        for path in (os.path.join(where, name) for name in files):
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                os.truncate(path, 0)
 
 
 class Server:
