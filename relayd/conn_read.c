@@ -46,11 +46,17 @@ keep(struct conn *c, const uint8_t *p, size_t n)
 static enum status
 serve_control(struct conn *c, const uint8_t *p, size_t n, size_t *used)
 {
+	enum status st;
+
 	if (c->is_closing) {
 		*used = n;
 		return OK;
 	}
-	return control_input(c->control, p, n, used, &c->out);
+	conn_take_spare(c);
+	st = control_input(c->control, p, n, used, &c->out);
+	if (buf_len(&c->out) == 0)
+		conn_give_spare(c);
+	return st;
 }
 
 static enum status

@@ -39,6 +39,8 @@ desk_destroy(struct desk *d)
 	d->is_stopping = true;
 	while (!list_empty(&d->conns))
 		conn_destroy(list_first(&d->conns, struct conn, node), false);
+	while (d->n_spares > 0)
+		buf_free(&d->spares[--d->n_spares]);
 	free(d->scratch);
 	d->scratch = NULL;
 }
