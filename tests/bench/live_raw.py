@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Live viewing with our own load generator and viewers: attach, cost of
 giving packets, viewers that stop, late answers, idle sessions, start."""
-import contextlib
 import statistics
-import threading
 import time
 
 from measure import Measure
-from servers import GIB, Server, warm
+from servers import GIB, Beside, Server, warm
 
 MIB = 1 << 20
 
@@ -64,12 +62,6 @@ def give_8_4k(options, name):
     return give(options, name, 4 << 10, 2, viewers=8)
 
 
-def view_stalled(server, shape, said):
-    """What a viewer SAID that reads nothing for a while; nothing: it failed."""
-    with contextlib.suppress(RuntimeError):
-        said.append(server.view(dict(shape, stall=5500)))
-
-
 def stopped_viewer(options, name):
     """p99 of writers' index round trip with a viewer stopped in mid-packet,
     as a multiple of that without"""
@@ -78,17 +70,13 @@ def stopped_viewer(options, name):
     p99 = {}
     for is_stopped in (False, True):
         with Server(name, options) as server:
-            said = []
-            viewer = threading.Thread(target=view_stalled,
-                                      args=(server, shape, said))
             if is_stopped:
-                viewer.start()
+                viewer = Beside(lambda: server.view(dict(shape, stall=5500)))
             # It stays until the viewer has read all, on a slow relay too.
             took = server.load(dict(load, hold=8000 if is_stopped else None))
             p99[is_stopped] = took["index_reply_us"]["p99"]
             if is_stopped:
-                viewer.join()
-                if not said or not 0 < said[0]["stalled_bytes"] < 256 << 10:
+                if not 0 < viewer.result()["stalled_bytes"] < 256 << 10:
                     raise RuntimeError("the viewer did not stop in a packet")
     return {"value": p99[True] / p99[False], "p99_us": p99[True],
             "p99_without_us": p99[False]}
@@ -156,15 +144,14 @@ def attached(options, name):
         with server.background(dict(shape, beacon=1000)):
             server.view(shape)
             before = server.memory()
-            viewers = threading.Thread(target=lambda: server.view(
+            viewers = Beside(lambda: server.view(
                 dict(shape, viewers=1000, stay=4000)))
-            viewers.start()
             time.sleep(3)
             grown = server.memory() - before
             server.mark()
             time.sleep(1)
             cpu_s = server.cpu_s()
-            viewers.join()
+            viewers.result()
     return {"value": grown / 1024 / 1000, "cpu_percent": cpu_s * 100}
 
 

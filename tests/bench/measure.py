@@ -3,6 +3,7 @@
 whether it is as asked."""
 import argparse
 import json
+import os
 import shutil
 import signal
 import statistics
@@ -15,15 +16,17 @@ from servers import GIB, RELAYS, spread
 
 class Measure:
     """A figure. TAKE(options, server) gives {"value": …} of one run. What was
-    asked for: at most LIMIT; at least LEAST; at most so many times the median of another
-    server (OF: {server: times}) or of our own other figure (OF_OWN: (name,
-    times)). SLOW: not in a quick run. RUNS: no more than that of the
+    asked for: at most LIMIT; at least LEAST; at most so many times the median
+    of another server (OF: {server: times}) or of our own other figure (OF_OWN:
+    (name, times)); another key of ours from one number to another (WITHIN:
+    (key, from, to)). SLOW: not in a quick run. RUNS: no more than that of the
     reference, which is slow there."""
 
     def __init__(self, name, take, limit=None, least=None, of=None,
-                 of_own=None, servers=None, text=None, slow=False, runs=None):
+                 of_own=None, within=None, servers=None, text=None,
+                 slow=False, runs=None):
         self.name, self.take = name, take
-        self.least = least
+        self.least, self.within = least, within
         self.limit, self.of, self.of_own = limit, of or {}, of_own
         self.servers = servers or RELAYS
         self.text = text or " ".join(take.__doc__.split())
@@ -57,21 +60,38 @@ def verdicts(measure, result, results):
         if others and others[0]:
             found.append((f"{ours / others[0]:.3g} of {name}, at most "
                           f"{times:g}", ours <= times * others[0]))
+        else:
+            found.append((f"not judged: {name} was not taken", None))
+    if measure.within:
+        key, least, most = measure.within
+        value = statistics.median(r[key] for r in result["runs"]["ours"])
+        found.append((f"{key} {value:.3g}, {least:g} to {most:g}",
+                      least <= value <= most))
     return found
 
 
+def verdict(words, is_met):
+    """As it is shown."""
+    return ("MISSED: " if is_met is False else "") + words
+
+
 def take(measure, options):
-    """All runs, in turn; one that fails is reported and does not end all."""
-    runs, errors = {s: [] for s in measure.servers}, []
+    """All runs, in turn; one that fails is reported and does not end all, but
+    a server that hangs is not tried again."""
+    runs, errors, hung = {s: [] for s in measure.servers}, [], set()
     if not shutil.which("lttng-relayd"):
         runs.pop("lttng-relayd", None)
     for n in range(options.runs):
         for server, done in runs.items():
-            if server == "lttng-relayd" and n >= (measure.runs or n + 1):
+            if server in hung or server == "lttng-relayd" and n >= (
+                    measure.runs or n + 1):
                 continue
             try:
                 done.append(measure.take(options, server))
-            except (RuntimeError, OSError,
+            except subprocess.TimeoutExpired as error:
+                errors.append(f"{server}: {error}")
+                hung.add(server)
+            except (RuntimeError, OSError, ArithmeticError,
                     subprocess.SubprocessError) as error:
                 errors.append(f"{server}: {error}")
     return {"name": measure.name, "text": measure.text, "runs": runs,
@@ -84,7 +104,8 @@ def report(result):
     for server, done in result["runs"].items():
         if not done:
             continue
-        line = f"  {server:13}{spread([r['value'] for r in done], '%.4g')}"
+        line = "  %-13s%s, runs %d" % (
+            server, spread([r["value"] for r in done], "%.4g"), len(done))
         for key, value in done[0].items():
             if key != "value" and isinstance(value, (int, float)):
                 line += ", %s %.4g" % (
@@ -93,7 +114,7 @@ def report(result):
     for error in result["errors"]:
         print("  failed: " + error)
     for words, is_met in result["asked"]:
-        print(f"  {'ok' if is_met else 'MISSED'}: {words}")
+        print(f"  {'ok: ' if is_met else ''}{verdict(words, is_met)}")
     sys.stdout.flush()
 
 
@@ -104,8 +125,7 @@ def table(results):
         cells = [median(r, s) for s in ("ours", "sink", "lttng-relayd")]
         texts = tuple("-" if c is None else "%.4g" % c for c in cells)
         print("%-24s %10s %10s %12s  %s" % ((r["name"],) + texts + ("; ".join(
-            ("" if is_met else "MISSED: ") + words
-            for words, is_met in r["asked"]),)))
+            verdict(*asked) for asked in r["asked"]),)))
 
 
 def is_wanted(measure, names, options):
@@ -140,29 +160,68 @@ def parse(description, programs):
     options = p.parse_args()
     if options.runs is None:
         options.runs = 3 if options.quick else 7
+    if not options.list:
+        check(p, options)
+    return options
+
+
+def check(p, options):
+    """What cannot work is said before hours are spent."""
+    if options.runs < 1:
+        p.error("--runs: at least 1")
+    if not options.gib > 0:
+        p.error("--gib: more than 0")
+    if not os.path.isdir(options.scratch):
+        p.error(f"{options.scratch}: no directory")
     if shutil.disk_usage(options.scratch).free < 2 * options.gib * GIB:
         p.error(f"{options.scratch}: not enough room")
-    return options
+    for path in filter(None, (options.json, options.svg)):
+        if not os.access(os.path.dirname(path) or ".", os.W_OK):
+            p.error(f"{path}: cannot be written")
+
+
+def machine(options):
+    """Where and how the figures were taken."""
+    version = ""
+    if shutil.which("lttng-relayd"):
+        version = subprocess.run(
+            ["lttng-relayd", "--version"], check=False, timeout=10,
+            stdout=subprocess.PIPE, text=True).stdout.strip()
+    return {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "kernel": os.uname().release, "cpus": os.cpu_count(),
+            "lttng-relayd": version, "scratch": options.scratch,
+            "runs": options.runs, "gib": options.gib}
+
+
+def chosen(measures, options):
+    """Those to take; a name that is none's ends the program."""
+    names = {m.name for m in measures}
+    for n in options.only or []:
+        if not any(name.startswith(n) for name in names):
+            sys.exit(f"--only {n}: no such figure (--list shows them)")
+    return [m for m in measures if is_wanted(m, names, options)]
 
 
 def run_all(measures, options):
     """Take, show, write; the results."""
     results, began = [], time.monotonic()
-    names = {m.name for m in measures}
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    for m in measures:
-        if options.list:
+    if options.list:
+        for m in measures:
             print(f"{m.name:24} {m.text}")
-            continue
-        if not is_wanted(m, names, options):
-            continue
+        return results
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))
+    if not shutil.which("lttng-relayd"):
+        print("lttng-relayd is not installed: there is no comparison with it")
+    about = machine(options)
+    for m in chosen(measures, options):
         result = take(m, options)
         result["asked"] = verdicts(m, result, results)
         results.append(result)
         report(result)
         if options.json:
             with open(options.json, "w", encoding="utf-8") as f:
-                json.dump(results, f, indent=1)
+                json.dump({"machine": about, "results": results}, f, indent=1)
     if results:
         table(results)
         print("%.0f s" % (time.monotonic() - began))

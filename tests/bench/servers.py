@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import stat
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 
 GIB = 1 << 30
@@ -99,7 +101,7 @@ def many_descriptors():
 def is_in_memory(path):
     """Is it on a tmpfs?"""
     done = subprocess.run(["stat", "-f", "-c", "%T", path], check=True,
-                          stdout=subprocess.PIPE, text=True)
+                          stdout=subprocess.PIPE, text=True, timeout=10)
     return done.stdout.strip() == "tmpfs"
 
 
@@ -236,14 +238,50 @@ class Server:
             stderr=subprocess.PIPE, text=True)
         try:
             if is_held:
-                line = child.stderr.readline()
-                if line != "holding\n":
-                    raise RuntimeError(line.strip() or "loadgen ended")
+                self.wait_until_held(child)
             yield child
+            if is_held and child.poll() is not None:
+                raise RuntimeError("the load beside ended: " +
+                                   child.stderr.read().strip())
         finally:
             if child.poll() is None:
                 child.terminate()
-            child.communicate()
+            try:
+                child.communicate(timeout=15)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.communicate()
+
+    @staticmethod
+    def wait_until_held(child):
+        """It has sent all that it has."""
+        if not select.select([child.stderr], [], [], LOAD_TIMEOUT)[0]:
+            raise subprocess.TimeoutExpired("loadgen", LOAD_TIMEOUT)
+        line = child.stderr.readline()
+        if line != "holding\n":
+            raise RuntimeError(line.strip() or "loadgen ended")
+
+
+class Beside(threading.Thread):
+    """CALL in a thread; what it raised is raised by result()."""
+
+    def __init__(self, call):
+        super().__init__()
+        self.call, self.value, self.error = call, None, None
+        self.start()
+
+    def run(self):
+        try:
+            self.value = self.call()
+        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+            self.error = error
+
+    def result(self):
+        """Once it is over."""
+        self.join()
+        if self.error is not None:
+            raise self.error
+        return self.value
 
 
 def run_json(argv):
