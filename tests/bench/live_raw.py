@@ -3,9 +3,10 @@
 giving packets, viewers that stop, late answers, idle sessions, start."""
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from measure import Measure
-from servers import GIB, Beside, Server, warm
+from servers import GIB, Server, warm
 
 MIB = 1 << 20
 
@@ -69,9 +70,10 @@ def stopped_viewer(options, name):
     load = dict(shape, beacon=1000, rate=100, outstanding=4)
     p99 = {}
     for is_stopped in (False, True):
-        with Server(name, options) as server:
+        with Server(name, options) as server, \
+                ThreadPoolExecutor() as beside:
             if is_stopped:
-                viewer = Beside(lambda: server.view(dict(shape, stall=5500)))
+                viewer = beside.submit(server.view, dict(shape, stall=5500))
             # It stays until the viewer has read all, on a slow relay too.
             took = server.load(dict(load, hold=8000 if is_stopped else None))
             p99[is_stopped] = took["index_reply_us"]["p99"]
@@ -140,12 +142,12 @@ def attached(options, name):
     """KiB of memory for each of 1,000 viewers attached to one session, as
     they wait for news"""
     shape = {"streams": 2, "packets": 5, "size": "4k"}
-    with Server(name, options) as server:
+    with Server(name, options) as server, ThreadPoolExecutor() as beside:
         with server.background(dict(shape, beacon=1000)):
             server.view(shape)
             before = server.memory()
-            viewers = Beside(lambda: server.view(
-                dict(shape, viewers=1000, stay=4000)))
+            viewers = beside.submit(
+                server.view, dict(shape, viewers=1000, stay=4000))
             time.sleep(3)
             grown = server.memory() - before
             server.mark()

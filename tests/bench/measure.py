@@ -211,9 +211,9 @@ def run_all(measures, options):
         return results
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
-    if not shutil.which("lttng-relayd"):
-        print("lttng-relayd is not installed: there is no comparison with it")
     about = machine(options)
+    if not about["lttng-relayd"]:
+        print("lttng-relayd is not installed: there is no comparison with it")
     for m in chosen(measures, options):
         result = take(m, options)
         result["asked"] = verdicts(m, result, results)

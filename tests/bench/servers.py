@@ -14,7 +14,6 @@ import stat
 import statistics
 import subprocess
 import tempfile
-import threading
 import time
 
 GIB = 1 << 30
@@ -260,28 +259,6 @@ class Server:
         line = child.stderr.readline()
         if line != "holding\n":
             raise RuntimeError(line.strip() or "loadgen ended")
-
-
-class Beside(threading.Thread):
-    """CALL in a thread; what it raised is raised by result()."""
-
-    def __init__(self, call):
-        super().__init__()
-        self.call, self.value, self.error = call, None, None
-        self.start()
-
-    def run(self):
-        try:
-            self.value = self.call()
-        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
-            self.error = error
-
-    def result(self):
-        """Once it is over."""
-        self.join()
-        if self.error is not None:
-            raise self.error
-        return self.value
 
 
 def run_json(argv):
