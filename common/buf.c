@@ -114,6 +114,40 @@ buf_trim(struct buf *b)
 }
 
 void
+buf_spares_init(struct buf_spares *s, unsigned most, size_t largest)
+{
+	assert(most <= BUF_SPARES_MAX);
+	*s = (struct buf_spares){ .most = most, .largest = largest };
+}
+
+void
+buf_spares_free(struct buf_spares *s)
+{
+	while (s->n > 0)
+		buf_free(&s->bufs[--s->n]);
+}
+
+void
+buf_take_spare(struct buf *b, struct buf_spares *s)
+{
+	if (b->mem == NULL && !b->bad && s->n > 0)
+		*b = s->bufs[--s->n];
+}
+
+void
+buf_give_spare(struct buf *b, struct buf_spares *s)
+{
+	assert(buf_len(b) == 0);
+	if (b->mem == NULL || b->bad || b->cap > s->largest ||
+	    s->n == s->most) {
+		buf_trim(b);
+		return;
+	}
+	s->bufs[s->n++] = *b;
+	buf_init(b);
+}
+
+void
 buf_bytes(struct buf *b, const void *p, size_t n)
 {
 	uint8_t *to = buf_reserve(b, n);

@@ -49,6 +49,22 @@ void buf_truncate(struct buf *b, size_t n);
 /* Give memory back when empty. */
 void buf_trim(struct buf *b);
 
+/* Memory that buffers of one owner lend each other, so that a busy one need not
+ * allocate and an idle one holds none. */
+#define BUF_SPARES_MAX 64
+struct buf_spares {
+	struct buf bufs[BUF_SPARES_MAX];
+	unsigned n, most; /* most: at most BUF_SPARES_MAX */
+	size_t largest;	  /* bytes; what grew beyond is given back */
+};
+
+void buf_spares_init(struct buf_spares *s, unsigned most, size_t largest);
+void buf_spares_free(struct buf_spares *s);
+/* Memory for B, if it has none and there is some to spare. */
+void buf_take_spare(struct buf *b, struct buf_spares *s);
+/* B is empty. One that has failed stays bad, and is nobody else's. */
+void buf_give_spare(struct buf *b, struct buf_spares *s);
+
 void buf_bytes(struct buf *b, const void *p, size_t n);
 void buf_zero(struct buf *b, size_t n);
 void buf_u8(struct buf *b, uint8_t v);

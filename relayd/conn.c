@@ -182,28 +182,6 @@ resume_requests(struct conn *c)
 	event_active(&c->read_event, EV_READ, 0);
 }
 
-void
-conn_take_spare(struct conn *c)
-{
-	if (c->out.mem != NULL || c->desk->n_spares == 0)
-		return;
-	c->out = c->desk->spares[--c->desk->n_spares];
-}
-
-void
-conn_give_spare(struct conn *c)
-{
-	struct desk *d = c->desk;
-
-	if (c->out.mem == NULL || c->out.cap > DESK_SPARE_BYTES ||
-	    d->n_spares == DESK_SPARES) {
-		buf_trim(&c->out);
-		return;
-	}
-	d->spares[d->n_spares++] = c->out;
-	buf_init(&c->out);
-}
-
 /* Send what the socket takes. False: the connection is gone. */
 static bool
 send_replies(struct conn *c)
@@ -229,7 +207,7 @@ send_replies(struct conn *c)
 		event_add(&c->write_event, NULL);
 		return true;
 	}
-	conn_give_spare(c);
+	buf_give_spare(&c->out, &c->desk->spares);
 	if (c->is_closing)
 		shutdown(c->fd, SHUT_WR);
 	return true;

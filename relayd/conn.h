@@ -39,10 +39,9 @@ enum conn_kind { CONN_CONTROL, CONN_DATA };
 /* A peer that stops in the middle of a message. */
 #define CONN_STALL_NS (30 * NS_PER_S)
 #define DESK_SWEEP_NS (1 * NS_PER_S)
-/* Memory for replies that connections lend each other, so that an idle one
- * holds none and a busy one allocates none: for so many connections in a turn
- * of the loop, a hundred short replies each. */
-#define DESK_SPARES 64
+/* Memory for replies that connections lend each other: for so many in a turn of
+ * the loop, a hundred short replies each. */
+#define DESK_SPARES BUF_SPARES_MAX
 #define DESK_SPARE_BYTES 512
 /* After a last reply the peer has this long to read it and close. */
 #define CONN_LAST_WORDS_NS (2 * NS_PER_S)
@@ -54,8 +53,7 @@ struct desk {
 	const struct control_config *control_config;
 	struct published *memory; /* the account; borrowed */
 	uint8_t *scratch;
-	struct buf spares[DESK_SPARES]; /* for replies; empty */
-	unsigned n_spares;
+	struct buf_spares spares; /* for replies */
 	uint64_t stall_ns;  /* CONN_STALL_NS, or the user's socket timeout */
 	struct list conns;  /* all */
 	struct list unsent; /* with replies to send at the end of the turn */

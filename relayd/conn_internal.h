@@ -15,10 +15,6 @@ bool conn_fail(struct conn *c, enum status st);
 void conn_handover(struct conn *c);
 void conn_set_busy(struct conn *c, bool is_busy);
 void conn_charge(struct conn *c);
-/* C->out has memory for short replies, if there is some to spare. */
-void conn_take_spare(struct conn *c);
-/* C->out is empty. */
-void conn_give_spare(struct conn *c);
 /* Replies go out at the end of the turn. */
 void conn_flush(struct conn *c);
 bool conn_send_now(struct conn *c);

@@ -52,10 +52,10 @@ serve_control(struct conn *c, const uint8_t *p, size_t n, size_t *used)
 		*used = n;
 		return OK;
 	}
-	conn_take_spare(c);
+	buf_take_spare(&c->out, &c->desk->spares);
 	st = control_input(c->control, p, n, used, &c->out);
 	if (buf_len(&c->out) == 0)
-		conn_give_spare(c);
+		buf_give_spare(&c->out, &c->desk->spares);
 	return st;
 }
 

@@ -26,6 +26,7 @@ desk_init(struct desk *d, struct loop *loop, struct shard *shard,
 		.memory = memory,
 		.stall_ns = stall_ns != 0 ? stall_ns : CONN_STALL_NS,
 	};
+	buf_spares_init(&d->spares, DESK_SPARES, DESK_SPARE_BYTES);
 	list_init(&d->conns);
 	list_init(&d->unsent);
 	list_init(&d->held);
@@ -39,8 +40,7 @@ desk_destroy(struct desk *d)
 	d->is_stopping = true;
 	while (!list_empty(&d->conns))
 		conn_destroy(list_first(&d->conns, struct conn, node), false);
-	while (d->n_spares > 0)
-		buf_free(&d->spares[--d->n_spares]);
+	buf_spares_free(&d->spares);
 	free(d->scratch);
 	d->scratch = NULL;
 }

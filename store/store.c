@@ -6,6 +6,9 @@
 #include "common/log.h"
 #include "store/output.h"
 
+/* Beyond it the memory of records that waited for a lock is given back. */
+#define SPARE_MAX (64 * 1024)
+
 enum status
 store_create(struct store **out, const struct store_config *config)
 {
@@ -17,6 +20,8 @@ store_create(struct store **out, const struct store_config *config)
 	s->config = *config;
 	list_init(&s->open_files);
 	packet_pool_init(&s->packets, config->max_cached, config->memory);
+	/* Most streams write what they encode at once. */
+	buf_spares_init(&s->spares, 1, SPARE_MAX);
 	if (output_create(&s->output, config->base_fd, false) != OK) {
 		store_destroy(s);
 		return E_NOMEM;
@@ -32,7 +37,7 @@ store_destroy(struct store *s)
 		return;
 	output_put(s->output);
 	packet_pool_free(&s->packets);
-	buf_free(&s->spare);
+	buf_spares_free(&s->spares);
 	free(s);
 }
 

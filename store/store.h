@@ -39,7 +39,7 @@ struct store {
 	struct list open_files; /* tracefiles with descriptors, oldest first */
 	unsigned n_open;	/* their descriptors */
 	uint64_t chunk_serials; /* the last one given */
-	struct buf spare;	/* empty; for the next stream's records */
+	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
 	uint64_t write_errors, locks_forced;

@@ -19,9 +19,6 @@
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
-/* Beyond it the memory of records that waited for a lock is given back. */
-#define SPARE_MAX (64 * 1024)
-
 static unsigned
 minor_of(const struct tracefile *tf)
 {
@@ -57,37 +54,12 @@ tracefile_index_make(struct tracefile *tf)
 	return st == OK ? write_header(tf) : st;
 }
 
-/*
- * Records are encoded into memory that the worker's streams lend each other:
- * most write what they encode at once, and an idle stream should hold none.
- */
-static void
-take_spare(struct tracefile *tf)
-{
-	if (tf->waiting.mem != NULL)
-		return;
-	tf->waiting = tf->store->spare;
-	buf_init(&tf->store->spare);
-}
-
-static void
-give_spare(struct tracefile *tf)
-{
-	buf_consume(&tf->waiting, buf_len(&tf->waiting));
-	if (tf->store->spare.mem != NULL || tf->waiting.cap > SPARE_MAX) {
-		buf_free(&tf->waiting);
-		return;
-	}
-	tf->store->spare = tf->waiting;
-	buf_init(&tf->waiting);
-}
-
 enum status
 tracefile_index_queue(struct tracefile *tf, const struct packet *p)
 {
 	uint8_t *out;
 
-	take_spare(tf);
+	buf_take_spare(&tf->waiting, &tf->store->spares);
 	out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
 	if (out == NULL) {
 		/* The data is in the file and readable without its record. */
@@ -203,7 +175,8 @@ tracefile_write_records(struct tracefile *tf, bool force)
 		if (locked)
 			flock(tf->index.fd, LOCK_UN);
 	}
-	give_spare(tf);
+	buf_consume(&tf->waiting, buf_len(&tf->waiting));
+	buf_give_spare(&tf->waiting, &tf->store->spares);
 	tf->waiting_since = 0;
 	return st;
 }

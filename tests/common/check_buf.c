@@ -148,6 +148,57 @@ START_TEST(steady_use_does_not_allocate)
 }
 END_TEST
 
+START_TEST(spares_are_lent_from_one_to_the_next)
+{
+	struct buf a = { 0 }, b = { 0 }, c = { 0 };
+	struct buf_spares spares;
+	const uint8_t *mem;
+
+	buf_spares_init(&spares, 1, 1024);
+	buf_take_spare(&a, &spares); /* there is none yet */
+	ck_assert_ptr_null(a.mem);
+	buf_u8(&a, 1);
+	buf_u8(&b, 1);
+	mem = a.mem;
+	buf_take_spare(&a, &spares); /* it has its own */
+	ck_assert_ptr_eq(a.mem, mem);
+	buf_consume(&a, 1);
+	buf_give_spare(&a, &spares);
+	ck_assert_ptr_null(a.mem);
+	buf_consume(&b, 1);
+	buf_give_spare(&b, &spares); /* one too many */
+	ck_assert_ptr_null(b.mem);
+	buf_take_spare(&c, &spares);
+	ck_assert_ptr_eq(c.mem, mem);
+	ck_assert_uint_eq(buf_len(&c), 0);
+	buf_zero(&c, 1025);
+	buf_consume(&c, 1025);
+	buf_give_spare(&c, &spares); /* too large */
+	buf_take_spare(&a, &spares);
+	ck_assert_ptr_null(a.mem);
+	buf_spares_free(&spares);
+}
+END_TEST
+
+START_TEST(a_failure_is_lent_to_nobody)
+{
+	struct buf a = { 0 }, b = { 0 };
+	struct buf_spares spares;
+
+	buf_spares_init(&spares, 1, 1024);
+	buf_u8(&a, 1);
+	buf_consume(&a, 1);
+	ck_assert_ptr_null(buf_reserve(&a, SIZE_MAX));
+	buf_give_spare(&a, &spares);
+	ck_assert(a.bad);
+	ck_assert_ptr_null(a.mem);
+	buf_take_spare(&b, &spares);
+	ck_assert(!b.bad);
+	ck_assert_ptr_null(b.mem);
+	buf_spares_free(&spares);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -160,6 +211,8 @@ main(void)
 		{ sizes_no_memory_can_have_are_refused, 0, 0 },
 		{ trim_gives_memory_back_only_when_empty, 0, 0 },
 		{ steady_use_does_not_allocate, 0, 0 },
+		{ spares_are_lent_from_one_to_the_next, 0, 0 },
+		{ a_failure_is_lent_to_nobody, 0, 0 },
 	};
 
 	return unit_run("buf", units, ARRAY_LEN(units));
