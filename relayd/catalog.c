@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
@@ -82,7 +81,6 @@ live_stream_create(struct live_stream **out, struct live_session *session,
 	ref_init(&s->ref);
 	s->id = id;
 	s->trace_id = trace_id;
-	s->published_ns = clock_now_ns();
 	s->is_metadata = metadata != NULL;
 	s->session = live_session_get(session);
 	s->log = log == NULL ? NULL : packet_log_get(log);

@@ -30,18 +30,14 @@ struct live_session {
 	char *hostname, *name;
 	struct published clients; /* viewers attached */
 	struct published streams; /* published and open, metadata included */
-	/* Since when streams are added that are not published yet: ns of the
-	 * monotonic clock; 0: there are none. */
-	struct published adding;
 };
 
 struct live_stream {
 	struct ref ref;
-	uint64_t id;	       /* from 1; of the stream, for all viewers */
-	uint64_t trace_id;     /* from 1; unique over all sessions */
-	uint64_t published_ns; /* when it was made; monotonic clock */
-	/* The latest time that the session's indexes had told by then; of the
-	 * tracer's clock. */
+	uint64_t id;	   /* from 1; of the stream, for all viewers */
+	uint64_t trace_id; /* from 1; unique over all sessions */
+	/* The latest time that the session's indexes had told when it was
+	 * published; of the tracer's clock. Its events are later. */
 	uint64_t time_before;
 	bool is_metadata;
 	char *path, *channel;
@@ -75,7 +71,6 @@ enum live_news {
 	LIVE_NEWS_SESSION_ENDED, /* its connection closed */
 	LIVE_NEWS_STREAM,	 /* a stream was published */
 	LIVE_NEWS_STREAM_CLOSED, /* it has its end mark */
-	LIVE_NEWS_NONE_ADDED,	 /* `adding` of a session became 0 */
 };
 
 struct live_door {

@@ -14,7 +14,7 @@ gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
 		.max_viewers = max_viewers,
-		.quiet_ns = VIEWER_QUIET_NS,
+		.class_ns = VIEWER_CLASS_NS,
 		.max_ended = VIEWER_ENDED_MAX,
 		.viewer_ids = viewer_ids,
 	};
@@ -162,9 +162,6 @@ gallery_news(struct gallery *g, enum live_news what, void *take_object)
 		break;
 	case LIVE_NEWS_STREAM_CLOSED:
 		close_stream(g, take_object);
-		break;
-	case LIVE_NEWS_NONE_ADDED:
-		live_session_put(take_object);
 		break;
 	}
 }

@@ -36,7 +36,7 @@ struct gallery {
 	uint64_t wake_bit;    /* of this live worker in the logs' waiters */
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
-	uint64_t quiet_ns;    /* VIEWER_QUIET_NS */
+	uint64_t class_ns;    /* VIEWER_CLASS_NS */
 	unsigned max_ended;   /* of each viewer; VIEWER_ENDED_MAX */
 	bool has_overdue;     /* a viewer is to be closed */
 	uint64_t last_ended_log;

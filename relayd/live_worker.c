@@ -71,8 +71,7 @@ on_news(struct live_worker *w, struct message *m)
 	if (what == LIVE_NEWS_SESSION_ENDED)
 		ended = ((struct live_session *)m->object)->id;
 	gallery_news(&w->gallery, what, m->object);
-	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_NONE_ADDED ||
-	    ended != 0)
+	if (what == LIVE_NEWS_STREAM || ended != 0)
 		viewer_desk_news(&w->desk, ended);
 }
 

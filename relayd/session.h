@@ -36,7 +36,6 @@ struct session {
 	char *tag;			  /* "peer=... session=...", for logs */
 	bool has_index;			  /* minor >= 4 and no snapshot */
 	struct live_session *live; /* what viewers see of it; may be NULL */
-	unsigned n_adding;	   /* streams that viewers will be told of */
 	uint64_t latest;	   /* timestamp_end of all indexes */
 	bool has_told_end;
 	struct session_dir *dir;

@@ -177,7 +177,6 @@ stream_create(
 		return st;
 	}
 	list_add(&s->streams, &t->session_node);
-	stream_count_adding(t);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
 			     " count=%" PRIu64,
 	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);
@@ -333,7 +332,7 @@ stream_metadata(struct stream *t, const struct relay_send_metadata *m)
 		st = tracefile_append_bytes(
 		    t->tf, m->data, m->size, m->padding);
 	if (st == OK && t->metadata != NULL) {
-		metadata_log_grow(t->metadata, tracefile_size(t->tf));
+		metadata_log_append(t->metadata, m->data, m->size, m->padding);
 		stream_wake(t);
 	}
 	return st == OK ? OK : E_IO;

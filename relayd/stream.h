@@ -32,7 +32,6 @@ struct stream {
 	uint64_t handle;
 	struct relpath *path, *channel;
 	bool is_metadata;
-	bool is_adding; /* to be published, counted */
 	bool is_published;
 	struct live_stream *live;      /* NULL: not to be shown */
 	struct packet_log *log;	       /* of a live session's data stream */
@@ -159,9 +158,6 @@ void stream_count_records(struct stream *t);
 /* stream_live.c */
 enum status stream_make_logs(struct stream *t) MUST_CHECK;
 enum status stream_log_file(struct stream *t) MUST_CHECK;
-/* It is there, and will be published: viewers are told no time beyond its
- * beginning meanwhile. */
-void stream_count_adding(struct stream *t);
 void stream_end_logs(struct stream *t);
 void stream_wake(struct stream *t);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What viewers see of a stream. */
-#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/session.h"
@@ -65,42 +64,13 @@ trace_id(const struct stream *t)
 	return published_add(&door_of(t)->trace_ids, 1);
 }
 
-void
-stream_count_adding(struct stream *t)
-{
-	struct session *s = t->session;
-
-	if (t->log == NULL && t->metadata == NULL)
-		return;
-	t->is_adding = true;
-	if (s->n_adding++ == 0)
-		publish(&s->live->adding, clock_now_ns());
-}
-
-static void
-count_added(struct stream *t)
-{
-	if (!t->is_adding)
-		return;
-	t->is_adding = false;
-	if (--t->session->n_adding > 0)
-		return;
-	publish(&t->session->live->adding, 0);
-	/* Who was woken by the news of the streams may have seen it before. */
-	door_of(t)->tell(door_of(t), LIVE_NEWS_NONE_ADDED, t->session->live);
-}
-
+/* All streams are counted in listings; those of live sessions are shown. */
 static void
 show(struct stream *t)
 {
 	struct live_door *door = door_of(t);
 	enum status st;
 
-	if (t->is_published || t->session->live == NULL)
-		return;
-	/* All are counted in listings; those of live sessions are shown. */
-	t->is_published = true;
-	published_add(&t->session->live->streams, 1);
 	if (t->log == NULL && t->metadata == NULL)
 		return;
 	st = live_stream_create(&t->live, t->session->live,
@@ -118,9 +88,12 @@ show(struct stream *t)
 void
 stream_publish(struct stream *t)
 {
+	if (t->is_published || t->session->live == NULL)
+		return;
+	t->is_published = true;
 	show(t);
-	/* Only now: whoever sees none being added finds it among the told. */
-	count_added(t);
+	/* Only now: a viewer that finds it counted can be told of it. */
+	published_add(&t->session->live->streams, 1);
 }
 
 void
@@ -154,7 +127,6 @@ stream_end_logs(struct stream *t)
 	if (t->metadata != NULL)
 		metadata_log_end(t->metadata);
 	stream_wake(t);
-	count_added(t);
 	if (t->is_published)
 		published_sub(&t->session->live->streams, 1);
 	if (t->live != NULL) {

@@ -11,14 +11,6 @@
 #include "relayd/open_files.h"
 #include "store/packet_log.h"
 
-/* A viewer that was quiet so long has printed what it had (live 4.8). */
-#define HAS_SLEPT_NS (80 * NS_PER_MS)
-#define HOLD_AFTER 3 /* "nothing" replies in a row: it polls */
-/* babeltrace 1.5 prints before it asks again, and asks 8 idle streams in turn:
- * 12 requests a second instead of 18, lines as soon as before. */
-#define HOLD_AFTER_BABELTRACE_1 1
-#define HOLD_MAX_NS (1 * NS_PER_S)
-
 enum status
 viewer_create(struct viewer **out, struct gallery *g, char *peer)
 {
@@ -105,6 +97,7 @@ viewer_add_position(
 		return E_NOMEM;
 	list_init(&p->node);
 	p->stream = live_stream_get(s);
+	p->attachment = viewer_attachment(v, s->session->id);
 	st = join_trace(v, p);
 	if (st == OK)
 		st = idmap_insert(&v->by_id, s->id, p);
@@ -175,37 +168,15 @@ viewer_destroy(struct viewer *v)
 			 " packets were overwritten or cleared before it read "
 			 "them",
 		    v->peer, v->lost);
+	if (v->passed > 0)
+		log_info("peer=%s viewer gone; %" PRIu64 " packets without "
+			 "events, of times before it knew their streams, were "
+			 "not given to it",
+		    v->peer, v->passed);
 	idmap_free(&v->by_id);
 	idmap_free(&v->traces);
 	list_del(&v->node);
 	free(v);
-}
-
-void
-viewer_count(struct viewer *v, bool is_news)
-{
-	v->nothings = is_news ? 0 : v->nothings + 1;
-}
-
-bool
-viewer_may_hold(const struct viewer *v, const struct live_how *how,
-    const struct live_session *session, const void *source,
-    struct live_held *held)
-{
-	uint64_t limit = (uint64_t)session->live_timer_us * 1000;
-	unsigned after = v->created_before_list ? HOLD_AFTER
-						: HOLD_AFTER_BABELTRACE_1;
-
-	if (!v->gallery->holds_replies || !how->may_hold)
-		return false;
-	if (v->nothings < after &&
-	    (v->nothings < 1 ||
-		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
-		return false;
-	*held = (struct live_held){ .source = source,
-		.until_ns = how->arrived_ns +
-			    (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS) };
-	return true;
 }
 
 static enum live_outcome
@@ -337,14 +308,22 @@ attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 }
 
 static enum live_outcome
-serve_attach(
-    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+serve_attach(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
 {
 	struct gallery_session *s = gallery_find(v->gallery, q->id);
 	enum live_attach status = check_attach(v, s, q);
 	struct buf records = { 0 };
 	uint32_t count = 0;
 
+	/* A listing may count streams whose message is still under way. */
+	if (status == LIVE_ATTACH_OK && how->may_hold &&
+	    v->gallery->holds_replies && gallery_is_behind(v->gallery)) {
+		*held = (struct live_held){ .until_ns = how->arrived_ns +
+							VIEWER_MESSAGE_NS };
+		return LIVE_HOLD;
+	}
 	if (status == LIVE_ATTACH_OK)
 		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
@@ -401,7 +380,7 @@ serve(struct viewer *v, const struct live_request *q,
 	case LIVE_CMD_list_sessions:
 		return serve_list(v, reply);
 	case LIVE_CMD_attach_session:
-		return serve_attach(v, q, reply);
+		return serve_attach(v, q, how, reply, held);
 	case LIVE_CMD_get_next_index:
 		return viewer_next_index(v, q->id, how, reply, held);
 	case LIVE_CMD_get_packet:

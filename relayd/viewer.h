@@ -18,12 +18,20 @@
 #include "common/status.h"
 #include "proto/live.h"
 
-/* How long streams of a trace are kept from viewers while nothing was heard of
- * them: the time of a beacon, mostly. See viewer_streams.c. */
-#define VIEWER_QUIET_NS (1 * NS_PER_S)
-/* A process begins at most so long before its streams are published, in ticks
- * of the tracer's clock, which has a GHz. */
-#define VIEWER_LATE_TICKS UINT64_C(1000000000)
+/* How long an index waits for the metadata that declares its stream class, and
+ * metadata for its first stream class: a stock viewer that is given them
+ * apart dies. The pieces of a tracer's metadata are milliseconds apart; a peer
+ * that never sends the rest must not stop its viewers. */
+#define VIEWER_CLASS_NS (1 * NS_PER_S)
+/* How long a message of a publication is waited for that is under way. */
+#define VIEWER_MESSAGE_NS (1 * NS_PER_S)
+/* A stream is shown to begin so long after what was given before: clocks of
+ * two traces differ by some ns. Ticks of the tracer's clock, which has a GHz.
+ */
+#define VIEWER_FLOOR_TICKS UINT64_C(10000)
+/* A viewer that lists before it creates its session is let go by packets of
+ * other streams, if it has at most so many: each is looked at. */
+#define VIEWER_TURN_STREAMS 256
 
 /* Streams that ended and that a viewer has not read, of which each trace keeps
  * a folder open: at most so many, or a 16th of the descriptors if that is less.
@@ -36,6 +44,7 @@
 #define VIEWER_ENDED_TOLD 4
 
 struct gallery;
+struct index_record;
 struct live_session;
 struct live_stream;
 struct open_file;
@@ -45,7 +54,6 @@ struct viewer_trace {
 	uint64_t id;
 	unsigned n_data;	   /* data streams */
 	struct position *metadata; /* NULL: none */
-	bool is_heard;		   /* metadata, and an index of a stream */
 };
 
 /* A viewer's place in one stream. */
@@ -53,15 +61,22 @@ struct position {
 	struct list node;
 	struct viewer_trace *trace;
 	struct live_stream *stream;
+	struct attachment *attachment;
 	bool is_announced;
-	bool is_ready; /* to be announced */
-	bool is_ended; /* its stream is closed; counted */
+	bool is_ended;		 /* its stream is closed; counted */
+	uint64_t class_since_ns; /* a class was missed first; 0: never */
 	/* data */
 	uint64_t pos;		/* of the next packet to give */
 	struct open_file *file; /* of the last index that was answered OK */
 	bool has_bound;
 	uint64_t bound;	    /* the last INACTIVE time that was given */
 	uint64_t last_time; /* the latest time given, packet or bound */
+	/* viewer_floor.c; times of the tracer's clock */
+	uint64_t time_before;	 /* its events are later; 0: not known */
+	uint64_t floor;		 /* it must not begin before; 0: it may */
+	bool is_raised;		 /* the packet of the last index begins later */
+	uint64_t raised_at;	 /* that packet's offset in FILE, bytes */
+	uint8_t raised_begin[8]; /* its timestamp_begin, as in the file */
 	/* metadata */
 	uint64_t sent; /* bytes given */
 };
@@ -70,6 +85,7 @@ struct attachment {
 	struct list node;
 	struct live_session *session;
 	bool has_ended;
+	uint64_t given; /* the latest time given of its streams */
 };
 
 struct viewer {
@@ -91,9 +107,11 @@ struct viewer {
 	bool has_had_empty_ok; /* since the last publication */
 	/* Holding replies (live 4.8). */
 	unsigned nothings;	/* "nothing" replies since the last news */
+	uint64_t nothing_id;	/* the stream of the last one; 0: none */
 	uint64_t last_reply_ns; /* of any kind */
-	uint64_t
-	    lost; /* packets overwritten or cleared before they were read */
+	/* Packets overwritten or cleared before they were read; empty ones
+	 * that began and ended too early to be shown. */
+	uint64_t lost, passed;
 };
 
 /* What becomes of a request. */
@@ -123,6 +141,7 @@ struct live_how {
 struct live_held {
 	const void *source; /* the log that was asked for; may be NULL */
 	bool is_any;	    /* or whatever log there is news of */
+	bool is_turn;	    /* and a packet of another stream lets go */
 	uint64_t until_ns;
 };
 
@@ -148,18 +167,34 @@ enum status viewer_add_position(
 void viewer_detach(struct viewer *v, struct attachment *a);
 /* Is anything to be announced? Forgets what never will be. */
 bool viewer_has_unannounced(struct viewer *v);
-/* Until when streams of which nothing was heard are kept back; 0: there are
- * none. *SAFE (NULL is fine): what is of others and ends before may be given
- * all the same. */
-uint64_t viewer_silent_until(struct viewer *v, uint64_t *safe);
-/* Their writers will wake this worker. Then look once more. */
-void viewer_wait_for_silent(struct viewer *v);
-/* HELD waits for them, too. */
-void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);
 bool viewer_has_data(const struct viewer *v, const struct live_session *s);
+/* A stream class is missing that P needs: is it worth waiting for? */
+bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
+
+/* viewer_floor.c: a new stream must not begin before what was given. */
+/* P is made for a stream that was published now. */
+void viewer_note_before(const struct viewer *v, struct position *p);
+/* P is announced now. */
+void viewer_set_floor(const struct viewer *v, struct position *p);
+enum viewer_raise {
+	RAISE_NONE,  /* REC is as it was */
+	RAISE_BEGIN, /* its packet is to begin at REC's new time */
+	RAISE_PASS,  /* all of it, an empty packet, is too early */
+};
+/* The packet at P, which lies in FILE, before it is given. Only while P has a
+ * floor. */
+enum viewer_raise viewer_raise_begin(struct viewer *v, struct position *p,
+    const struct open_file *file, struct index_record *rec);
+/* Of LENGTH bytes at OFFSET of P's file the first *COPIED, in HEAD, have the
+ * later beginning; the rest is as in the file. False: not readable. */
+#define VIEWER_RAISED_LEN 40
+bool viewer_copy_raised(const struct position *p, uint64_t offset,
+    uint64_t length, uint8_t head[VIEWER_RAISED_LEN],
+    size_t *copied) MUST_CHECK;
+
 /* P was answered HUP: it is gone, and its trace's metadata with the last. */
 void viewer_hang_up(struct viewer *v, struct position *p);
 
@@ -175,10 +210,18 @@ enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held);
 
-/* May a reply that says "nothing" be held now? SESSION: for the limit. */
+/* May a reply that says "nothing" be held now? SESSION: for the limit; SOURCE:
+ * what there is no news of. */
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);
+/* The same for GET_NEXT_INDEX at P. */
+bool viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
+    const struct position *p, struct live_held *held);
+/* For HELD's is_turn: the writers of V's streams will wake this worker; SOURCE
+ * has news: is it a packet for V? */
+void viewer_wait_for_turn(const struct viewer *v);
+bool viewer_is_its_turn(const struct viewer *v, const void *source);
 /* A reply goes out that counts for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
 

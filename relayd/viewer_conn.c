@@ -344,10 +344,10 @@ viewer_desk_destroy(struct viewer_desk *d)
 		    list_first(&d->conns, struct viewer_conn, node));
 }
 
-/* Those that stay held go to the end of the list meanwhile: take a copy. */
+/* Those that stay held go to the end of the list meanwhile: take a copy.
+ * SOURCE has news; NULL: whoever waits is to look. */
 static void
-serve_held(
-    struct viewer_desk *d, const void *source, bool is_any, uint64_t ended)
+serve_held(struct viewer_desk *d, const void *source, uint64_t ended)
 {
 	struct list todo, *n, *tmp;
 	struct viewer_conn *c;
@@ -355,16 +355,22 @@ serve_held(
 	list_init(&todo);
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
-		if (!is_any && !c->what.is_any && c->what.source != source)
-			continue;
+		c->how.may_hold = true;
+		if (source != NULL && !c->what.is_any &&
+		    c->what.source != source) {
+			if (!c->what.is_turn ||
+			    !viewer_is_its_turn(c->viewer, source))
+				continue;
+			c->how.may_hold = false;
+		}
 		list_del(n);
 		list_add(&todo, n);
 	}
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		c->how.may_hold = ended == 0 ||
-				  viewer_attachment(c->viewer, ended) == NULL;
+		if (ended != 0 && viewer_attachment(c->viewer, ended) != NULL)
+			c->how.may_hold = false;
 		(void)serve_one(c);
 	}
 }
@@ -372,13 +378,13 @@ serve_held(
 void
 viewer_desk_wake(struct viewer_desk *d, const void *source)
 {
-	serve_held(d, source, false, 0);
+	serve_held(d, source, 0);
 }
 
 void
 viewer_desk_news(struct viewer_desk *d, uint64_t ended)
 {
-	serve_held(d, NULL, true, ended);
+	serve_held(d, NULL, ended);
 }
 
 static void

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading at a position: indexes, packets, metadata (live 2.6, 2.9, 2.10). */
+/* Reading at a position: indexes and packets (live 2.6, 2.9). */
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -20,10 +19,6 @@
 
 /* A file may be dropped between looking and opening: look again so often. */
 #define TRIES 3
-
-/* From ADD_STREAM to STREAMS_SENT a busy session daemon took 0.2 s; a stock
- * viewer that is told a later time meanwhile dies. */
-#define ADDING_MAX_NS (1 * NS_PER_S)
 
 static uint32_t
 flags_of(struct viewer *v, const struct position *p)
@@ -99,16 +94,25 @@ read_record(struct viewer *v, const struct position *p,
 	return st;
 }
 
+static void
+note_given(struct position *p, uint64_t time)
+{
+	if (time > p->last_time)
+		p->last_time = time;
+	if (time > p->attachment->given)
+		p->attachment->given = time;
+}
+
 /* The record is given. */
 static void
 go_on(struct position *p, const struct index_record *rec,
-    struct open_file *take_file)
+    struct open_file *take_file, bool is_raised)
 {
 	open_file_put(p->file);
 	p->file = take_file;
+	p->is_raised = is_raised;
 	p->pos++;
-	if (rec->timestamp_end > p->last_time)
-		p->last_time = rec->timestamp_end;
+	note_given(p, rec->timestamp_end);
 }
 
 static void
@@ -150,7 +154,7 @@ fill_inactive(const struct viewer *v, struct position *p,
 		time = p->bound;
 	else if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
 		return false;
-	if (time < p->last_time)
+	if (time < p->last_time || time < p->floor)
 		return false;
 	i->status = LIVE_INDEX_INACTIVE;
 	i->timestamp_end = time;
@@ -159,7 +163,7 @@ fill_inactive(const struct viewer *v, struct position *p,
 		return false;
 	p->has_bound = true;
 	p->bound = time;
-	p->last_time = time;
+	note_given(p, time);
 	return true;
 }
 
@@ -208,23 +212,6 @@ send_status(
 	    reply);
 }
 
-/* Until when streams that are being added keep V waiting; 0: there are none. A
- * peer that never publishes them must not stop its viewers for good. */
-static uint64_t
-wait_for_added(const struct viewer *v)
-{
-	const struct list *n;
-	uint64_t since, until = 0;
-
-	for (n = v->attachments.next; n != &v->attachments; n = n->next) {
-		since = published(
-		    &list_entry(n, struct attachment, node)->session->adding);
-		if (since != 0 && since + ADDING_MAX_NS > until)
-			until = since + ADDING_MAX_NS;
-	}
-	return until > clock_now_ns() ? until : 0;
-}
-
 enum found {
 	FOUND,	     /* the index is the answer */
 	FOUND_AGAIN, /* a file went away: look again */
@@ -234,49 +221,36 @@ struct find {
 	struct live_index index;
 	bool is_news;
 	bool is_end;	   /* of the stream */
+	bool lacks_class;  /* later, when its metadata has come */
 	uint64_t until_ns; /* not 0: later, then or at a message under way */
 };
 
-static bool
-is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
+/* Streams were published and are on their way here by a message, and what NEXT
+ * promises may be of a time after their beginning (live 4.6, 4). Until when to
+ * wait, 0: not. After packet_log_look(): what was published before what it saw
+ * counts. */
+static uint64_t
+must_hear_first(
+    const struct viewer *v, const struct live_how *how, enum log_next next)
 {
-	struct index_record rec;
-	struct open_file *file;
-
-	if (time == 0 || read_record(v, p, &rec, &file) != OK)
-		return false;
-	open_file_put(file);
-	return rec.timestamp_end <= time;
+	if (!how->may_hold || (next != LOG_PACKET && next != LOG_INACTIVE) ||
+	    !gallery_is_behind(v->gallery))
+		return 0;
+	return how->arrived_ns + VIEWER_MESSAGE_NS;
 }
 
-/*
- * Streams are being added, or published and on their way here by a message, or
- * known and not yet heard, and what NEXT promises may be of a time after their
- * beginning (live 4.6, 4). Until when to wait, 0: not. After packet_log_look():
- * what was added before what it saw, counts.
- */
-static uint64_t
-must_hear_first(struct viewer *v, const struct position *p,
-    const struct live_how *how, enum log_next next, const struct log_view *view)
+/* A stock viewer that is given an index before it can find the class of its
+ * stream in the metadata dies. */
+static bool
+lacks_class(
+    const struct viewer *v, struct position *p, const struct log_view *view)
 {
-	uint64_t until, safe = 0;
+	const struct position *m = p->trace->metadata;
 
-	if (!how->may_hold || (next != LOG_PACKET && next != LOG_INACTIVE))
-		return 0;
-	until = wait_for_added(v);
-	if (until == 0 && gallery_is_behind(v->gallery))
-		until = how->arrived_ns + ADDING_MAX_NS;
-	if (until == 0) {
-		until = viewer_silent_until(v, &safe);
-		if (until != 0 &&
-		    (next == LOG_PACKET ? is_packet_before(v, p, safe)
-					: view->beacon <= safe))
-			until = 0;
-	}
-	/* Where processes come all the time, nobody waits for all of them. */
-	if (until > how->arrived_ns + ADDING_MAX_NS)
-		until = how->arrived_ns + ADDING_MAX_NS;
-	return until;
+	return m != NULL && view->has_ctf_stream &&
+	       !metadata_log_has_class(m->stream->metadata, view->ctf_stream) &&
+	       !metadata_log_is_ended(m->stream->metadata) &&
+	       viewer_may_wait_for_class(v, p);
 }
 
 static enum found
@@ -284,12 +258,20 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
     struct find *f)
 {
 	struct live_index *i = &f->index;
+	enum viewer_raise raise = RAISE_NONE;
 	struct open_file *file;
 	struct index_record rec;
 
 	switch (read_record(v, p, &rec, &file)) {
 	case OK:
-		go_on(p, &rec, file);
+		if (p->floor != 0)
+			raise = viewer_raise_begin(v, p, file, &rec);
+		if (raise == RAISE_PASS) {
+			open_file_put(file);
+			p->pos++;
+			return FOUND_AGAIN;
+		}
+		go_on(p, &rec, file, raise == RAISE_BEGIN);
 		fill_ok(i, &rec);
 		/* The class of a stream never changes (live 6, P4). */
 		if (view->has_ctf_stream)
@@ -325,7 +307,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	next = packet_log_look(p->stream->log, p->pos, &view);
 	*f = (struct find){ .is_news = true,
 		.is_end = next == LOG_END,
-		.until_ns = must_hear_first(v, p, how, next, &view) };
+		.until_ns = must_hear_first(v, how, next) };
 	if (f->until_ns != 0 && !v->gallery->holds_replies) {
 		f->index.status = LIVE_INDEX_RETRY;
 		f->until_ns = 0;
@@ -335,6 +317,11 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	if (f->until_ns != 0)
 		return FOUND;
 	f->index.flags = flags_of(v, p);
+	f->lacks_class = next != LOG_END && lacks_class(v, p, &view);
+	if (f->lacks_class) {
+		next = LOG_RETRY;
+		view.has_ctf_stream = false;
+	}
 	if (next == LOG_PACKET)
 		return find_packet(v, p, &view, f);
 	if (next == LOG_END)
@@ -344,20 +331,28 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	return FOUND;
 }
 
-/* Hold it, unless the writers (WAITS: they know) had something meanwhile. */
+/* The writers will wake this worker. */
+static void
+wait_for_news(const struct viewer *v, const struct position *p,
+    const struct find *f, const struct live_held *held)
+{
+	packet_log_wait(p->stream->log, v->gallery->wake_bit);
+	if (f->lacks_class)
+		metadata_log_wait(
+		    p->trace->metadata->stream->metadata, v->gallery->wake_bit);
+	if (held->is_turn)
+		viewer_wait_for_turn(v);
+}
+
 static bool
 is_to_be_held(struct viewer *v, struct position *p, const struct find *f,
-    const struct live_how *how, bool *waits, struct live_held *held)
+    const struct live_how *how, struct live_held *held)
 {
 	if (f->until_ns != 0)
 		*held = (struct live_held){ .until_ns = f->until_ns };
-	else if (f->is_news || !viewer_may_hold(v, how, p->stream->session,
-				   p->stream->log, held))
+	else if (f->is_news || !viewer_may_hold_index(v, how, p, held))
 		return false;
-	if (*waits)
-		viewer_hold_for_silent(v, held);
-	else
-		packet_log_wait(p->stream->log, v->gallery->wake_bit);
+	held->is_any = f->lacks_class;
 	return true;
 }
 
@@ -384,15 +379,18 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 
 		if (found == FOUND_AGAIN && (p->pos != before || --tries > 0))
 			continue;
-		if (!is_to_be_held(v, p, &f, how, &waits, held))
+		if (!is_to_be_held(v, p, &f, how, held))
 			break;
+		/* Unless they had something before they knew of it. */
 		if (waits)
 			return LIVE_HOLD;
-		viewer_wait_for_silent(v);
+		wait_for_news(v, p, &f, held);
 		waits = true;
 	}
 	if (!f.is_news && how->is_interrupted)
 		f.index = interrupted;
+	if (!f.is_news)
+		v->nothing_id = id;
 	if (f.is_end)
 		viewer_hang_up(v, p);
 	return send_index(v, &f.index, f.is_news, reply);
@@ -411,89 +409,20 @@ viewer_packet(
     struct viewer *v, const struct live_request *q, struct live_reply *reply)
 {
 	struct position *p = viewer_position(v, q->id);
+	uint8_t head[VIEWER_RAISED_LEN];
+	size_t n;
 
 	if (p == NULL || p->file == NULL ||
-	    !open_file_has(p->file, q->offset, q->length))
+	    !open_file_has(p->file, q->offset, q->length) ||
+	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
 		return refuse_packet(v, reply);
 	viewer_count(v, true);
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
-	if (q->length > 0) {
+	buf_bytes(reply->out, head, n);
+	if (q->length > n) {
 		reply->file = open_file_ref(p->file);
-		reply->offset = q->offset;
-		reply->length = q->length;
+		reply->offset = q->offset + n;
+		reply->length = q->length - n;
 	}
-	return LIVE_REPLY;
-}
-
-/* The bytes of P's metadata that this viewer has not had; false: none. */
-static bool
-new_metadata(struct position *p, struct live_reply *reply)
-{
-	struct folder *folder;
-	struct stat sb;
-	uint64_t length = metadata_log_look(p->stream->metadata, &folder);
-	bool has = false;
-
-	if (folder != NULL && length > p->sent &&
-	    open_file_metadata(&reply->file, folder) == OK) {
-		has = fstat(reply->file->data_fd, &sb) == 0 &&
-		      (uint64_t)sb.st_size >= length;
-		if (!has) {
-			open_file_put(reply->file);
-			reply->file = NULL;
-		}
-	}
-	folder_put(folder);
-	if (!has)
-		return false;
-	reply->offset = p->sent;
-	reply->length = length - p->sent;
-	p->sent = length;
-	return true;
-}
-
-static enum live_outcome
-refuse_metadata(struct viewer *v, struct live_reply *reply)
-{
-	viewer_count(v, true);
-	live_reply_metadata(reply->out, 0, LIVE_METADATA_ERR);
-	return LIVE_REPLY;
-}
-
-enum live_outcome
-viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
-    struct live_reply *reply, struct live_held *held)
-{
-	struct position *p = viewer_position(v, id);
-	bool is_ended, waits = false;
-
-	if (p == NULL || !p->is_announced || !p->stream->is_metadata)
-		return refuse_metadata(v, reply);
-	for (;;) {
-		is_ended = metadata_log_is_ended(p->stream->metadata);
-		if (new_metadata(p, reply))
-			break;
-		/* Cleared before it was read; babeltrace2 would ask on. */
-		if (p->sent == 0 && is_ended)
-			return refuse_metadata(v, reply);
-		/* Held only while the trace has not given any, and not for
-		 * babeltrace2: interrupted here, it aborts whatever comes. */
-		if (p->sent == 0 && !v->created_before_list &&
-		    viewer_may_hold(v, how, p->stream->session,
-			p->stream->metadata, held)) {
-			if (waits)
-				return LIVE_HOLD;
-			metadata_log_wait(
-			    p->stream->metadata, v->gallery->wake_bit);
-			waits = true;
-			continue;
-		}
-		if (p->sent == 0)
-			viewer_count(v, false);
-		live_reply_metadata(reply->out, 0, LIVE_METADATA_NO_NEW);
-		return LIVE_REPLY;
-	}
-	viewer_count(v, true);
-	live_reply_metadata(reply->out, reply->length, LIVE_METADATA_OK);
 	return LIVE_REPLY;
 }

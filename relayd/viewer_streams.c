@@ -10,135 +10,11 @@
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
-/*
- * When a stream is announced. Data and metadata of a trace come together, or
- * not at all (live 6, P1). And not before something was heard of it: stock
- * peers write the class of a stream before its first index, but first a piece
- * of metadata without any class, and babeltrace2 2.0 that has read this piece
- * by itself dies at the first packet. While all of a stream's answers are
- * "nothing", a viewer could not go on anyway.
- */
-static bool
-is_heard(const struct position *p)
-{
-	const struct packet_log *log = p->stream->log;
-	struct log_view view;
-
-	return !p->stream->is_metadata &&
-	       packet_log_look(log, packet_log_start(log), &view) != LOG_RETRY;
-}
-
-static bool
-is_trace_heard(const struct position *p)
-{
-	const struct position *m = p->trace->metadata;
-
-	return p->trace->is_heard ||
-	       (is_heard(p) && metadata_log_length(m->stream->metadata) > 0);
-}
-
-static bool
-is_silent(const struct position *p)
-{
-	return p->trace->metadata != NULL && !p->is_ready;
-}
-
-/* Data streams say what becomes of the metadata, which may stand before. */
-static void
-listen(struct viewer *v)
-{
-	uint64_t now = 0;
-	struct list *n;
-	struct position *p;
-
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		if (is_silent(p) && !p->trace->metadata->is_announced)
-			p->trace->is_heard = is_trace_heard(p);
-	}
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		if (!is_silent(p))
-			continue;
-		if (now == 0)
-			now = clock_now_ns();
-		p->is_ready =
-		    now - p->stream->published_ns >= v->gallery->quiet_ns ||
-		    (p->trace->metadata->is_announced ? is_heard(p)
-						      : p->trace->is_heard);
-	}
-}
-
-static uint64_t
-safe_beside(const struct live_stream *s)
-{
-	return s->time_before > VIEWER_LATE_TICKS
-		   ? s->time_before - VIEWER_LATE_TICKS
-		   : 0;
-}
-
-uint64_t
-viewer_silent_until(struct viewer *v, uint64_t *safe)
-{
-	const struct list *n;
-	const struct position *p;
-	uint64_t until, last = 0, before = UINT64_MAX;
-
-	listen(v);
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		until = p->stream->published_ns + v->gallery->quiet_ns;
-		if (!is_silent(p))
-			continue;
-		if (until > last)
-			last = until;
-		if (safe_beside(p->stream) < before)
-			before = safe_beside(p->stream);
-	}
-	if (safe != NULL)
-		*safe = before;
-	return last;
-}
-
-void
-viewer_wait_for_silent(struct viewer *v)
-{
-	const uint64_t bit = v->gallery->wake_bit;
-	const struct list *n;
-	const struct position *p;
-
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		if (is_silent(p) && p->stream->is_metadata)
-			metadata_log_wait(p->stream->metadata, bit);
-		else if (is_silent(p))
-			packet_log_wait(p->stream->log, bit);
-	}
-}
-
-void
-viewer_hold_for_silent(struct viewer *v, struct live_held *held)
-{
-	const uint64_t until = viewer_silent_until(v, NULL);
-
-	held->is_any = until != 0;
-	/* Nothing but them may come of it then. */
-	if (until != 0 && until < held->until_ns && held->source != NULL)
-		held->until_ns = until;
-}
-
+/* Data and metadata of a trace come together, or not at all (live 6, P1). */
 static bool
 may_be_announced(const struct position *p)
 {
-	return !p->is_announced && p->trace->metadata != NULL && p->is_ready;
+	return !p->is_announced && p->trace->metadata != NULL;
 }
 
 /* The log of a closed stream is not told that its chunk was cleared. */
@@ -218,7 +94,6 @@ viewer_has_unannounced(struct viewer *v)
 	const struct position *p;
 
 	forget_all_spent(v);
-	listen(v);
 	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
 		p = list_entry(n, struct position, node);
 		if (p->is_announced)
@@ -236,7 +111,6 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 	uint32_t count = 0;
 
 	forget_all_spent(v);
-	listen(v);
 	/* Those that stay unannounced go to the end again. */
 	list_init(&rest);
 	list_for_each (n, tmp, &v->positions) {
@@ -256,6 +130,7 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 			     .path = p->stream->path,
 			     .channel = p->stream->channel });
 		p->is_announced = true;
+		viewer_set_floor(v, p);
 		count++;
 	}
 	list_for_each (n, tmp, &rest) {
@@ -301,6 +176,7 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 	/* Streams that appear are read from their beginning. */
 	if (!s->is_metadata)
 		p->pos = packet_log_start(s->log);
+	viewer_note_before(v, p);
 	v->has_had_empty_ok = false;
 }
 
@@ -365,12 +241,14 @@ make_room(struct viewer *v)
 void
 viewer_stream_closed(struct viewer *v, struct live_stream *s)
 {
-	struct position *p = viewer_position(v, s->id);
+	struct position *p;
 
 	if (s->is_metadata) {
-		forget_metadata(v, p);
+		forget_all_spent(v);
+		forget_metadata(v, viewer_position(v, s->id));
 		return;
 	}
+	p = viewer_position(v, s->id);
 	if (p == NULL)
 		return;
 	/* Attached between the ends of its metadata and its own: it will never
@@ -399,7 +277,6 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 {
 	struct attachment *a = viewer_attachment(v, id);
 	struct buf records = { 0 };
-	bool waits = false;
 	uint32_t count;
 
 	if (a == NULL) {
@@ -408,29 +285,19 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		viewer_count(v, true);
 		return LIVE_REPLY;
 	}
-	for (;;) {
-		count = viewer_announce(v, a->session, &records);
-		v->has_been_flagged = false;
-		if (count == 0 && a->has_ended &&
-		    !viewer_has_data(v, a->session)) {
-			live_reply_u32(reply->out, LIVE_STREAMS_HUP);
-			live_reply_u32(reply->out, 0);
-			viewer_count(v, true);
-			return LIVE_REPLY;
-		}
-		if (count > 0 || viewer_has_data(v, NULL) ||
-		    !viewer_may_hold(v, how, a->session, NULL, held))
-			break;
-		/* It will ask for the streams of another session. */
-		if (viewer_has_unannounced(v))
-			break;
-		if (waits) {
-			viewer_hold_for_silent(v, held);
-			return LIVE_HOLD;
-		}
-		viewer_wait_for_silent(v);
-		waits = true;
+	count = viewer_announce(v, a->session, &records);
+	v->has_been_flagged = false;
+	if (count == 0 && a->has_ended && !viewer_has_data(v, a->session)) {
+		live_reply_u32(reply->out, LIVE_STREAMS_HUP);
+		live_reply_u32(reply->out, 0);
+		viewer_count(v, true);
+		return LIVE_REPLY;
 	}
+	/* Not where it will ask for the streams of another session. */
+	if (count == 0 && !viewer_has_data(v, NULL) &&
+	    viewer_may_hold(v, how, a->session, NULL, held) &&
+	    !viewer_has_unannounced(v))
+		return LIVE_HOLD;
 	if (count > 0 || !viewer_has_data(v, NULL))
 		viewer_count(v, count > 0);
 	live_reply_u32(reply->out, LIVE_STREAMS_OK);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The length is published before the classes that are declared in it: who
+ * sees a class finds it in the bytes that it reads afterwards.
+ */
 #include "store/metadata_log.h"
 
 #include <stdlib.h>
@@ -7,17 +11,22 @@
 #include "common/publish.h"
 #include "common/ref.h"
 #include "store/folder.h"
+#include "store/stream_classes.h"
 
 /* One file; replaced as a whole, by RCU. */
 struct version {
 	struct rcu_head rcu;
 	struct folder *folder;
 	struct published length;
+	struct published classes; /* the set in them */
+	/* writer only */
+	struct stream_classes scan;
 };
 
 struct metadata_log {
 	struct ref ref;
 	struct published_pointer version; /* struct version; NULL: none yet */
+	struct published classes;	  /* of all versions */
 	struct published is_ended, waiters;
 };
 
@@ -87,12 +96,17 @@ metadata_log_begin(struct metadata_log *log, struct folder *folder)
 }
 
 void
-metadata_log_grow(struct metadata_log *log, uint64_t length)
+metadata_log_append(
+    struct metadata_log *log, const void *p, uint64_t n, uint32_t padding)
 {
 	struct version *v = published_pointer(&log->version);
 
-	if (v != NULL)
-		publish(&v->length, length);
+	if (v == NULL)
+		return;
+	stream_classes_feed(&v->scan, p, n, padding);
+	publish(&v->length, published(&v->length) + n + padding);
+	publish(&v->classes, v->scan.found);
+	publish(&log->classes, published(&log->classes) | v->scan.found);
 }
 
 void
@@ -101,21 +115,26 @@ metadata_log_end(struct metadata_log *log)
 	publish(&log->is_ended, 1);
 }
 
-uint64_t
-metadata_log_look(const struct metadata_log *log, struct folder **folder)
+void
+metadata_log_look(const struct metadata_log *log, struct metadata_view *view)
 {
 	const struct version *v;
-	uint64_t length = 0;
 
-	*folder = NULL;
+	*view = (struct metadata_view){ 0 };
 	rcu_read_lock();
 	v = published_pointer(&log->version);
 	if (v != NULL) {
-		length = published(&v->length);
-		*folder = folder_get(v->folder);
+		view->has_class = published(&v->classes) != 0;
+		view->length = published(&v->length);
+		view->folder = folder_get(v->folder);
 	}
 	rcu_read_unlock();
-	return length;
+}
+
+bool
+metadata_log_has_class(const struct metadata_log *log, uint64_t id)
+{
+	return stream_classes_have(published(&log->classes), id);
 }
 
 uint64_t

@@ -24,14 +24,26 @@ void metadata_log_put(struct metadata_log *log); /* NULL is fine */
 /* Writer: an empty file in FOLDER is the current one. */
 enum status metadata_log_begin(
     struct metadata_log *log, struct folder *folder) MUST_CHECK;
-/* Writer: LENGTH bytes of it are there, whole declarations. */
-void metadata_log_grow(struct metadata_log *log, uint64_t length);
+/* Writer: N bytes more, at P, and PADDING zeros are in the file: whole
+ * declarations. */
+void metadata_log_append(
+    struct metadata_log *log, const void *p, uint64_t n, uint32_t padding);
 void metadata_log_end(struct metadata_log *log);
 
-/* Any registered RCU thread. *FOLDER is a reference, or NULL: no file. */
+/* What a reader finds. */
+struct metadata_view {
+	uint64_t length;       /* bytes that can be read */
+	bool has_class;	       /* a stream class is declared in them */
+	struct folder *folder; /* of the file: a reference; NULL: no file */
+};
+
+/* Any registered RCU thread. */
 uint64_t metadata_log_length(const struct metadata_log *log);
-uint64_t metadata_log_look(
-    const struct metadata_log *log, struct folder **folder);
+void metadata_log_look(
+    const struct metadata_log *log, struct metadata_view *view);
+/* Any thread. Was the CTF stream class ID ever declared? In what
+ * metadata_log_length() then says, or in what came before it was sent again. */
+bool metadata_log_has_class(const struct metadata_log *log, uint64_t id);
 bool metadata_log_is_ended(const struct metadata_log *log);
 
 /* As packet_log's. */

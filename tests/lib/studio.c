@@ -81,8 +81,8 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	MUST(shard_create(&s->shard, &config, &store) == OK);
 	gallery_init(
 	    &s->gallery, 4, holds_replies, max_viewers, &s->viewer_ids);
-	/* Streams are announced at once; a test may change it. */
-	s->gallery.quiet_ns = 0;
+	/* Nothing waits for a stream class; a test may change it. */
+	s->gallery.class_ns = 0;
 	rcu_register_thread();
 }
 

@@ -251,8 +251,7 @@ deliver_all(void)
 		if (n.what == LIVE_NEWS_SESSION_ENDED)
 			ended = ((struct live_session *)n.object)->id;
 		studio_deliver(&scene.studio);
-		if (n.what == LIVE_NEWS_STREAM ||
-		    n.what == LIVE_NEWS_NONE_ADDED || ended != 0)
+		if (n.what == LIVE_NEWS_STREAM || ended != 0)
 			viewer_desk_news(&desk, ended);
 	}
 }

@@ -567,44 +567,72 @@ START_TEST(no_time_is_given_while_a_publication_is_under_way)
 }
 END_TEST
 
-/* The second process is there, but not all of its streams: a time given now
- * may lie beyond its beginning, and kills a stock viewer that is then told of
- * it. 0: a beacon, 1: a packet; then what ends the waiting. */
-START_TEST(no_time_is_given_while_streams_are_being_added)
+/* Another data stream of the same trace, known to the viewer. */
+static struct stream *
+add_stream(void)
 {
-	struct stream *data, *metadata;
+	struct stream *t = studio_stream(
+	    scene.session, "ust/uid", "ch_1", 0, 0);
+
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, session_id()), 1);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 1);
+	return t;
+}
+
+static enum live_outcome
+ask(const struct stream *t)
+{
+	return scene_ask(LIVE_CMD_get_next_index, scene_id(t));
+}
+
+/* Whatever its pause: at one stream it must not wait for another. */
+START_TEST(who_asks_in_turn_is_not_held)
+{
+	struct stream *other;
 
 	scene_open_attached(true);
-	studio_beacon(scene.data, 50);
-	assert_index(LIVE_INDEX_INACTIVE, 50);
-	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
-	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
-	scene_wait_ms(300);
-	if (_i % 2 == 0)
-		studio_beacon(scene.data, 110);
-	else
-		packet(1);
-	ck_assert_int_eq(ask_index(), LIVE_HOLD);
-	ck_assert_uint_eq(
-	    scene.held.until_ns, clock_now_ns() + 700 * NS_PER_MS);
-	if (_i < 2) {
-		session_publish(scene.session);
-		ck_assert_int_eq(ask_index(), LIVE_HOLD); /* not heard of yet */
-		studio_deliver_all(&scene.studio);
-	} else if (_i < 4) {
-		stream_close(data, UINT64_MAX);
-		ck_assert_int_eq(ask_index(), LIVE_HOLD);
-		stream_close(metadata, UINT64_MAX);
-	} else {
-		scene_wait_ms(700); /* a peer that never publishes them */
+	other = add_stream();
+	for (int i = 0; i < 20; i++) {
+		ck_assert_int_eq(ask(scene.data), LIVE_REPLY);
+		ck_assert_int_eq(ask(other), LIVE_REPLY);
+		scene_wait_ms(_i == 0 ? 1 : 100);
 	}
-	ck_assert_int_eq(ask_index(), LIVE_REPLY);
-	if (_i % 2 == 1)
-		ck_assert_uint_eq(
-		    studio_index_of(&scene.out).status, LIVE_INDEX_OK);
-	else
-		ck_assert_uint_eq(studio_index_of(&scene.out).timestamp_end,
-		    _i == 0 ? 50 : 110);
+	/* Now it stays at one. */
+	ck_assert_int_eq(ask(other), LIVE_HOLD);
+	scene_close();
+}
+END_TEST
+
+/* babeltrace 1.5 asks in turn and is held, until a packet comes anywhere. */
+START_TEST(who_lists_first_is_let_go_by_any_packet)
+{
+	struct studio_packet p = scene_packet(0);
+	struct stream *other;
+
+	scene_open(true);
+	viewer_destroy(scene.viewer);
+	scene.viewer = scene_viewer(false, 4);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	(void)scene_ask(LIVE_CMD_get_metadata, scene_id(scene.metadata));
+	other = add_stream();
+	ck_assert_int_eq(ask(scene.data), LIVE_REPLY);
+	ck_assert_int_eq(ask(other), LIVE_HOLD);
+	ck_assert(scene.held.is_turn);
+	studio_beacon(scene.data, 5);
+	ck_assert_ptr_eq(scene.studio.woken, scene.data->log);
+	ck_assert(!viewer_is_its_turn(scene.viewer, scene.data->log));
+	studio_packet(scene.data, &p);
+	ck_assert_ptr_eq(scene.studio.woken, scene.data->log);
+	ck_assert(viewer_is_its_turn(scene.viewer, scene.data->log));
+	/* It is not read yet: no time to wait elsewhere. */
+	ck_assert_int_eq(ask(other), LIVE_REPLY);
+	assert_index(LIVE_INDEX_OK, 90);
+	ck_assert_int_eq(ask(other), LIVE_REPLY);
+	ck_assert_int_eq(ask(other), LIVE_HOLD);
 	scene_close();
 }
 END_TEST
@@ -636,7 +664,8 @@ main(void)
 		    0 },
 		{ a_babeltrace2_that_waited_for_its_session_stays_one, 0, 0 },
 		{ no_time_is_given_while_a_publication_is_under_way, 4, 0 },
-		{ no_time_is_given_while_streams_are_being_added, 6, 0 },
+		{ who_asks_in_turn_is_not_held, 2, 0 },
+		{ who_lists_first_is_let_go_by_any_packet, 0, 0 },
 	};
 
 	return unit_run("viewer_hold", units, ARRAY_LEN(units));

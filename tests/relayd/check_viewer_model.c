@@ -24,6 +24,7 @@
 struct m_position {
 	enum { ABSENT, HIDDEN, ANNOUNCED } state;
 	uint64_t pos, bound, last_time, sent, given;
+	uint64_t time_before, floor;
 	bool has_bound;
 	uint64_t pinned; /* packet of the last OK; NONE: none */
 };
@@ -33,6 +34,7 @@ struct m_viewer {
 	bool wants_empty_ok, was_flagged, had_empty_ok;
 	struct live_session *attached[SESSIONS]; /* by slot */
 	bool has_ended[SESSIONS];
+	uint64_t given[SESSIONS];
 	struct m_position at[STREAMS];
 };
 
@@ -151,11 +153,48 @@ add_position(struct m_viewer *v, unsigned i, bool at_end)
 		.pinned = NONE };
 }
 
+/* The latest time that it was given of what it is attached to; all sessions
+ * are of one host. */
+static uint64_t
+given_to(const struct m_viewer *v)
+{
+	uint64_t given = 0;
+
+	for (int k = 0; k < SESSIONS; k++)
+		if (v->attached[k] != NULL && v->given[k] > given)
+			given = v->given[k];
+	return given;
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void
+give(struct m_viewer *v, unsigned i, uint64_t time)
+{
+	uint64_t *given = &v->given[slot_of(v, streams[i].live->session)];
+
+	*given = later(*given, time);
+	v->at[i].last_time = later(v->at[i].last_time, time);
+}
+
+/* Announced: it must not begin before what was given (live 4.11). */
+static void
+set_floor(const struct m_viewer *v, struct m_position *p)
+{
+	uint64_t given = given_to(v);
+
+	p->floor = given < p->time_before ? given : p->time_before;
+	if (p->floor != 0)
+		p->floor += VIEWER_FLOOR_TICKS;
+}
+
 static void
 learn(enum live_news what, const void *object)
 {
-	if (what == LIVE_NEWS_NONE_ADDED)
-		return;
 	for (unsigned k = 0; k < SESSIONS; k++)
 		if (sessions[k].live == object) {
 			sessions[k].in_gallery = what == LIVE_NEWS_SESSION;
@@ -179,6 +218,8 @@ learn(enum live_news what, const void *object)
 			if (what == LIVE_NEWS_STREAM &&
 			    v->at[i].state == ABSENT) {
 				add_position(v, i, false);
+				v->at[i].time_before = later(
+				    m->live->time_before, given_to(v));
 				v->had_empty_ok = false;
 			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
 				   m->is_metadata) {
@@ -251,14 +292,15 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags)
 		}
 		time = p->has_bound ? p->bound : 0;
 	}
-	if (!m->has_beacon || time < p->last_time ||
+	if (!m->has_beacon || time < p->last_time || time < p->floor ||
 	    ((flags & LIVE_FLAG_NEW_STREAM) != 0 && !p->has_bound))
 		return want;
 	want.status = LIVE_INDEX_INACTIVE;
 	want.timestamp_end = time;
 	want.ctf_stream = STUDIO_CLASS;
 	p->has_bound = true;
-	p->bound = p->last_time = time;
+	p->bound = time;
+	give(v, i, time);
 	return want;
 }
 
@@ -273,7 +315,10 @@ expect_packet(struct m_viewer *v, unsigned i, uint32_t flags)
 	CHECK(k->begin >= p->last_time, "a packet of the past");
 	p->given = seq + 1;
 	p->pinned = seq;
-	p->last_time = k->end;
+	give(v, i, k->end);
+	/* They are not laid out as LTTng's: given as they are. */
+	if (k->begin >= p->floor)
+		p->floor = 0;
 	return (struct live_index){ .status = LIVE_INDEX_OK,
 		.flags = flags,
 		.offset = streams[i].offsets[seq],
@@ -311,24 +356,15 @@ expect_index(struct m_viewer *v, unsigned i)
 }
 
 /* Are streams being added to what it is attached to? */
-static bool
-is_added_to(const struct m_viewer *v)
-{
-	for (int k = 0; k < SESSIONS; k++)
-		if (v->attached[k] != NULL && is_adding(v->attached[k]))
-			return true;
-	return false;
-}
-
-/* Must it wait for a publication, or the message of one? */
+/* Must it wait for the message of a publication? */
 static bool
 must_wait(const struct m_viewer *v, unsigned i)
 {
 	const struct m_stream *m = &streams[i];
 	const struct m_position *p = &v->at[i];
 
-	return (studio.n_waiting > 0 || is_added_to(v)) &&
-	       p->state == ANNOUNCED && !m->is_metadata &&
+	return studio.n_waiting > 0 && p->state == ANNOUNCED &&
+	       !m->is_metadata &&
 	       (p->pos < m->count || (m->has_beacon && !m->is_closed)) &&
 	       (m->start < m->count || (m->has_beacon && !m->is_closed));
 }
@@ -359,9 +395,6 @@ next_index(struct m_viewer *v, unsigned i)
 		CHECK(got.status == LIVE_INDEX_RETRY && got.flags == 0,
 		    "stream %u waits: status %u, flags %u", i, got.status,
 		    got.flags);
-		for (int k = 0; k < SESSIONS; k++)
-			if (sessions[k].session != NULL)
-				publish_streams(&sessions[k]);
 		while (studio.n_waiting > 0)
 			(void)deliver_one();
 		CHECK(ask(v, &q) == LIVE_REPLY, "stream %u waits", i);
@@ -463,8 +496,10 @@ take_records(struct m_viewer *v, const struct live_session *s)
 	}
 	for (unsigned i = 0; i < n_streams; i++)
 		if (streams[i].live != NULL && streams[i].live->session == s &&
-		    may_announce(v, i))
+		    may_announce(v, i)) {
 			v->at[i].state = ANNOUNCED;
+			set_floor(v, &v->at[i]);
+		}
 }
 
 static bool
@@ -519,6 +554,7 @@ attach(struct m_viewer *v, struct m_session *s)
 	CHECK(status == LIVE_ATTACH_OK, "status %u", status);
 	v->attached[slot] = live_session_get(s->live);
 	v->has_ended[slot] = false;
+	v->given[slot] = 0;
 	for (unsigned i = 0; i < n_streams; i++)
 		if (streams[i].in_gallery &&
 		    streams[i].live->session == s->live)

@@ -61,7 +61,7 @@ add_stream(struct m_session *s, unsigned trace, bool is_metadata)
 	return m;
 }
 
-void
+static void
 publish_streams(struct m_session *s)
 {
 	session_publish(s->session);
@@ -93,16 +93,6 @@ add_trace(struct m_session *s)
 	/* Or later. */
 	if (!one_in(3))
 		publish_streams(s);
-}
-
-bool
-is_adding(const struct live_session *live)
-{
-	for (unsigned i = 0; i < n_streams; i++)
-		if (streams[i].t != NULL && !streams[i].is_published &&
-		    streams[i].session->live == live)
-			return true;
-	return false;
 }
 
 static void

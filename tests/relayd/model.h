@@ -79,8 +79,5 @@ void model_end(void); /* the viewers are gone by then */
 /* Something happens, on the writers' side. */
 void writer_step(void);
 void end_session(struct m_session *s);
-void publish_streams(struct m_session *s);
-/* Is there a stream of LIVE that will be published? */
-bool is_adding(const struct live_session *live);
 
 #endif

@@ -31,11 +31,12 @@ close_log(void)
 static void
 assert_file(uint64_t length, const struct folder *want)
 {
-	struct folder *f;
+	struct metadata_view view;
 
-	ck_assert_uint_eq(metadata_log_look(log_, &f), length);
-	ck_assert_ptr_eq(f, want);
-	folder_put(f);
+	metadata_log_look(log_, &view);
+	ck_assert_uint_eq(view.length, length);
+	ck_assert_ptr_eq(view.folder, want);
+	folder_put(view.folder);
 	ck_assert_uint_eq(metadata_log_length(log_), length);
 }
 
@@ -43,7 +44,7 @@ START_TEST(a_log_without_a_file)
 {
 	open_log();
 	assert_file(0, NULL);
-	metadata_log_grow(log_, 10); /* nothing to grow */
+	metadata_log_append(log_, "x", 1, 9); /* nothing to append to */
 	assert_file(0, NULL);
 	ck_assert(!metadata_log_is_ended(log_));
 	close_log();
@@ -55,17 +56,49 @@ START_TEST(it_grows_and_begins_again)
 	open_log();
 	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
 	assert_file(0, folders[0]);
-	metadata_log_grow(log_, 4096);
-	metadata_log_grow(log_, 8192);
+	metadata_log_append(log_, "text", 4, 4092);
+	metadata_log_append(log_, "", 0, 4096);
 	assert_file(8192, folders[0]);
 	/* A clear: the tracer sends it all again. */
 	ck_assert_int_eq(metadata_log_begin(log_, folders[1]), OK);
 	assert_file(0, folders[1]);
-	metadata_log_grow(log_, 8192);
+	metadata_log_append(log_, "text", 4, 8188);
 	assert_file(8192, folders[1]);
 	metadata_log_end(log_);
 	ck_assert(metadata_log_is_ended(log_));
 	assert_file(8192, folders[1]);
+	close_log();
+}
+END_TEST
+
+static bool
+has_class(void)
+{
+	struct metadata_view view;
+
+	metadata_log_look(log_, &view);
+	folder_put(view.folder);
+	return view.has_class;
+}
+
+/* What is there now, and what a reader may have had before a clear. */
+START_TEST(classes_are_of_what_is_there)
+{
+	const char class[] = "stream { id = 1; };";
+
+	open_log();
+	ck_assert(!has_class());
+	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
+	metadata_log_append(log_, "/* CTF 1.8 */", 13, 0);
+	ck_assert(!has_class());
+	ck_assert(!metadata_log_has_class(log_, 1));
+	metadata_log_append(log_, class, sizeof(class) - 1, 0);
+	ck_assert(has_class());
+	ck_assert(metadata_log_has_class(log_, 1));
+	ck_assert(!metadata_log_has_class(log_, 0));
+	ck_assert_int_eq(metadata_log_begin(log_, folders[1]), OK);
+	ck_assert(!has_class());
+	ck_assert(metadata_log_has_class(log_, 1));
 	close_log();
 }
 END_TEST
@@ -92,7 +125,8 @@ write_metadata(void *arg)
 	for (unsigned i = 0; i < STRESS; i++) {
 		ck_assert_int_eq(metadata_log_begin(log_, folders[i % 2]), OK);
 		for (uint64_t n = 1; n <= 3; n++)
-			metadata_log_grow(log_, i % 2 * 100 + n);
+			metadata_log_append(
+			    log_, ";", 1, n == 1 ? i % 2 * 100 : 0);
 	}
 	metadata_log_end(log_);
 	rcu_unregister_thread();
@@ -101,7 +135,7 @@ write_metadata(void *arg)
 
 START_TEST(a_length_belongs_to_its_folder)
 {
-	struct folder *f;
+	struct metadata_view view;
 	pthread_t writer;
 	bool is_ended;
 
@@ -110,13 +144,12 @@ START_TEST(a_length_belongs_to_its_folder)
 	ck_assert_int_eq(
 	    pthread_create(&writer, NULL, write_metadata, NULL), 0);
 	do {
-		uint64_t n;
-
 		is_ended = metadata_log_is_ended(log_);
-		n = metadata_log_look(log_, &f);
-		if (n > 0)
-			ck_assert_ptr_eq(f, folders[n > 100]);
-		folder_put(f);
+		metadata_log_look(log_, &view);
+		if (view.length > 0)
+			ck_assert_ptr_eq(
+			    view.folder, folders[view.length > 100]);
+		folder_put(view.folder);
 	} while (!is_ended);
 	pthread_join(writer, NULL);
 	assert_file(103, folders[1]);
@@ -131,6 +164,7 @@ main(void)
 	const struct unit units[] = {
 		{ a_log_without_a_file, 0, 0 },
 		{ it_grows_and_begins_again, 0, 0 },
+		{ classes_are_of_what_is_there, 0, 0 },
 		{ waiters_are_taken_once, 0, 0 },
 		{ a_length_belongs_to_its_folder, 0, 0 },
 	};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which data stream classes a trace's metadata declares, found as its bytes
+ * come in. The metadata is TSDL (CTF 1.8, 7.3.2) as plain text or in packets
+ * (CTF 1.8, 7.1), with its signature, or a JSON text sequence (CTF 2). This is
+ * no parser: what it does not understand counts as declaring every class, so
+ * that nobody waits for a class in vain.
+ *
+ * Single owner. Depends on: common/.
+ */
+#ifndef STORE_STREAM_CLASSES_H
+#define STORE_STREAM_CLASSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of one metadata stream that are looked at, so that a peer that sends
+ * without end costs nothing: LTTng declares its classes in the first few KiB.
+ */
+#define STREAM_CLASSES_BYTES_MAX (4 * 1024 * 1024)
+
+/* A set of class ids: bit N is class N, the last bit all from 63 on. */
+#define STREAM_CLASSES_ALL UINT64_MAX
+
+static inline bool
+stream_classes_have(uint64_t set, uint64_t id)
+{
+	return (set & (UINT64_C(1) << (id < 63 ? id : 63))) != 0;
+}
+
+/* All zeros is the beginning of a metadata stream. */
+struct stream_classes {
+	uint64_t found; /* the set of those that are whole */
+	uint64_t bytes; /* looked at */
+
+	/* packets around the text */
+	enum { CLASSES_BEGIN, CLASSES_PLAIN, CLASSES_PACKETS } form;
+	uint8_t head[37]; /* of a packet, as far as it came */
+	unsigned n_head;
+	uint64_t text_left, skip_left; /* of this packet, bytes */
+
+	unsigned n_signed; /* of the signature, or more */
+
+	/* TSDL: tokens */
+	enum {
+		CLASSES_TEXT,
+		CLASSES_SLASH, /* the beginning of a comment, perhaps */
+		CLASSES_LINE,  /* a comment up to the end of the line */
+		CLASSES_BLOCK, /* a comment of the other kind */
+		CLASSES_STAR,  /* in it, the beginning of its end, perhaps */
+		CLASSES_STRING,
+		CLASSES_ESCAPE, /* in a string */
+		CLASSES_JSON,
+	} state;
+	char word[24];
+	unsigned n_word;
+
+	/* TSDL: where in the declarations */
+	unsigned depth; /* of braces */
+	bool is_stream; /* the outermost brace is that of a stream class */
+	bool after_stream;
+	enum { CLASSES_NO_ID, CLASSES_ID, CLASSES_ID_IS } id_state;
+	uint64_t id;
+
+	unsigned n_matched; /* JSON: of the word that is looked for */
+};
+
+/* The next N bytes of the metadata stream; PADDING zero bytes follow. */
+void stream_classes_feed(
+    struct stream_classes *s, const uint8_t *p, uint64_t n, uint32_t padding);
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams and metadata that come later than they begin (live 4.11). */
+#include <string.h>
+
+#include "common/clock.h"
+#include "relayd/session.h"
+#include "relayd/stream.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+#define GIVEN 1000000
+#define FLOOR (GIVEN + VIEWER_FLOOR_TICKS)
+#define BYTES 256
+#define CTF "/* CTF 1.8 */"
+#define OTHER_TEXT CTF "stream { id = 1; };"
+#define CLASS_TEXT "stream { id = 2; };" /* STUDIO_CLASS */
+
+static struct stream *data, *metadata;
+static uint8_t bytes[BYTES];
+
+/* A process of the same session begins while the viewer watches. */
+static void
+add_process(struct session *session)
+{
+	metadata = studio_stream(session, "ust/2", "metadata", 0, 0);
+	data = studio_stream(session, "ust/2", "ch_0", 0, 0);
+	session_publish(session);
+	studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	studio_deliver_all(&scene.studio);
+}
+
+static void
+announce(const struct session *session, uint32_t count)
+{
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, session->live->id),
+	    LIVE_STREAMS_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), count);
+}
+
+/* The viewer was given GIVEN, then the process is there. */
+static void
+begin(void)
+{
+	scene_open_attached(true);
+	studio_beacon(scene.data, GIVEN);
+	ck_assert_uint_eq(scene_index().timestamp_end, GIVEN);
+	add_process(scene.session);
+	announce(scene.session, 2);
+}
+
+static void
+put64(uint8_t *p, uint64_t value, bool is_big)
+{
+	for (int i = 0; i < 8; i++)
+		p[i] = (uint8_t)(value >> (is_big ? 56 - 8 * i : 8 * i));
+}
+
+/* A packet as LTTng lays it out. */
+static struct studio_packet
+packet(uint64_t seq, uint64_t begin_, uint64_t end, uint64_t bits, bool is_big)
+{
+	for (unsigned i = 0; i < BYTES; i++)
+		bytes[i] = (uint8_t)(i * 7 + seq);
+	memcpy(bytes, is_big ? "\xc1\xfc\x1f\xc1" : "\xc1\x1f\xfc\xc1", 4);
+	put64(bytes + 32, begin_, is_big);
+	put64(bytes + 40, end, is_big);
+	put64(bytes + 48, bits, is_big);
+	put64(bytes + 56, BYTES * 8, is_big);
+	return (struct studio_packet){ .seq = seq,
+		.begin = begin_,
+		.end = end,
+		.bytes = BYTES,
+		.raw = bytes,
+		.content_bits = bits,
+		.ctf_stream = STUDIO_CLASS };
+}
+
+static struct live_index
+ask(const struct stream *t)
+{
+	(void)scene_tell(LIVE_CMD_get_next_index, scene_id(t));
+	return studio_index_of(&scene.out);
+}
+
+static const uint8_t *
+read_packet(uint64_t offset, uint32_t length)
+{
+	(void)studio_tell(scene.viewer,
+	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
+		.id = scene_id(data),
+		.offset = offset,
+		.length = length },
+	    &scene.out);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_PACKET_OK);
+	ck_assert_uint_eq(buf_len(&scene.out), 12 + length);
+	return buf_data(&scene.out) + 12;
+}
+
+/* In both byte orders, read whole and in any two pieces. */
+START_TEST(a_packet_that_begins_late_begins_later)
+{
+	const bool is_big = _i == 1;
+	struct studio_packet p = packet(0, GIVEN - 5, FLOOR + 7, 2000, is_big);
+	uint8_t want[BYTES];
+	struct live_index i;
+
+	begin();
+	studio_packet(data, &p);
+	i = ask(data);
+	ck_assert_uint_eq(i.status, LIVE_INDEX_OK);
+	ck_assert_uint_eq(i.timestamp_begin, FLOOR);
+	ck_assert_uint_eq(i.timestamp_end, FLOOR + 7);
+	memcpy(want, bytes, BYTES);
+	put64(want + 32, FLOOR, is_big);
+	for (uint32_t cut = 0; cut <= BYTES; cut++) {
+		ck_assert_mem_eq(read_packet(0, cut), want, cut);
+		ck_assert_mem_eq(
+		    read_packet(cut, BYTES - cut), want + cut, BYTES - cut);
+	}
+	scene_close();
+}
+END_TEST
+
+/* What was written stays: another viewer reads it as it is. */
+START_TEST(files_stay_as_they_are)
+{
+	struct studio_packet p = packet(0, GIVEN - 5, FLOOR, 2000, false);
+	struct live_index i;
+
+	begin();
+	studio_packet(data, &p);
+	(void)ask(data);
+	viewer_destroy(scene.viewer);
+	scene.viewer = scene_viewer(true, 4);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	i = ask(data);
+	ck_assert_uint_eq(i.timestamp_begin, GIVEN - 5);
+	ck_assert_mem_eq(read_packet(0, BYTES), bytes, BYTES);
+	scene_close();
+}
+END_TEST
+
+/* The second packet, too, as long as it begins too early; the first that does
+ * not ends it. */
+START_TEST(until_one_begins_late_enough)
+{
+	struct studio_packet p;
+
+	begin();
+	for (uint64_t seq = 0; seq < 4; seq++) {
+		p = packet(seq, seq == 2 ? FLOOR : FLOOR - 1, FLOOR + seq, 2000,
+		    false);
+		studio_packet(data, &p);
+	}
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	put64(bytes + 32, FLOOR, false);
+	ck_assert_mem_eq(read_packet(BYTES + 32, 8), bytes + 32, 8);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR - 1);
+	put64(bytes + 32, FLOOR - 1, false);
+	ck_assert_mem_eq(read_packet(3 * BYTES + 32, 8), bytes + 32, 8);
+	scene_close();
+}
+END_TEST
+
+/* The magic, and the words that must say what the index says. */
+static const unsigned words[] = { 0, 32, 40, 48, 56 };
+
+START_TEST(another_layout_is_left_alone)
+{
+	struct studio_packet p = packet(0, GIVEN - 5, FLOOR, 2000, false);
+
+	begin();
+	bytes[words[_i]] ^= 1;
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_begin, GIVEN - 5);
+	ck_assert_mem_eq(read_packet(0, BYTES), bytes, BYTES);
+	scene_close();
+}
+END_TEST
+
+/* The live timer flushed before the process began: nothing is in it. */
+START_TEST(an_empty_packet_of_the_past_is_passed)
+{
+	struct studio_packet p;
+
+	begin();
+	p = packet(0, GIVEN - 5, FLOOR - 1, 672, false);
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).status, LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(scene.viewer->passed, 1);
+	p = packet(1, FLOOR - 1, FLOOR + 1, 2000, false);
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	put64(bytes + 32, FLOOR, false);
+	ck_assert_mem_eq(read_packet(BYTES, BYTES), bytes, BYTES);
+	scene_close();
+}
+END_TEST
+
+START_TEST(events_of_the_past_are_given)
+{
+	struct studio_packet p = packet(0, GIVEN - 5, FLOOR - 1, 673, false);
+
+	begin();
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_end, FLOOR - 1);
+	ck_assert_uint_eq(scene.viewer->passed, 0);
+	scene_close();
+}
+END_TEST
+
+START_TEST(no_bound_below_the_floor)
+{
+	begin();
+	studio_beacon(data, FLOOR - 1);
+	ck_assert_uint_eq(ask(data).status, LIVE_INDEX_RETRY);
+	studio_beacon(data, FLOOR);
+	ck_assert_uint_eq(ask(data).status, LIVE_INDEX_INACTIVE);
+	ck_assert_uint_eq(studio_index_of(&scene.out).timestamp_end, FLOOR);
+	scene_close();
+}
+END_TEST
+
+/* A viewer that is behind: what it was given counts, not what has come. */
+START_TEST(the_floor_is_what_was_given)
+{
+	struct studio_packet p;
+
+	scene_open_attached(true);
+	studio_beacon(scene.data, GIVEN);
+	(void)ask(scene.data);
+	studio_beacon(scene.data, 2 * GIVEN);
+	add_process(scene.session);
+	announce(scene.session, 2);
+	p = packet(0, 1, 3 * GIVEN, 2000, false);
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	scene_close();
+}
+END_TEST
+
+/* What is given between the publication and the announcement may be beyond
+ * the first event. */
+START_TEST(the_floor_is_what_had_come_before)
+{
+	struct studio_packet p = scene_packet(0);
+
+	scene_open_attached(true);
+	studio_beacon(scene.data, GIVEN);
+	(void)ask(scene.data);
+	add_process(scene.session);
+	p.begin = 2 * GIVEN;
+	p.end = 3 * GIVEN;
+	studio_packet(scene.data, &p);
+	ck_assert_uint_eq(ask(scene.data).flags, LIVE_FLAG_NEW_STREAM);
+	announce(scene.session, 2);
+	p = packet(0, 1, 3 * GIVEN, 2000, false);
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	scene_close();
+}
+END_TEST
+
+/* Streams that are there when a viewer attaches; streams before it was given
+ * anything; those of a host with another clock. */
+START_TEST(no_floor_where_none_is_known)
+{
+	struct studio_packet p = packet(0, 1, 3 * GIVEN, 2000, false);
+	struct session *other;
+
+	scene_open_attached(true);
+	if (_i > 0) {
+		studio_beacon(scene.data, GIVEN);
+		(void)ask(scene.data);
+	}
+	if (_i == 0) {
+		add_process(scene.session);
+		announce(scene.session, 2);
+	} else {
+		scene.studio.host = _i == 1 ? "host" : "elsewhere";
+		other = studio_session(&scene.studio, "two", 1000, false);
+		if (_i == 1)
+			add_process(other);
+		studio_deliver_all(&scene.studio);
+		(void)studio_tell(scene.viewer,
+		    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
+			.id = other->live->id,
+			.seek = LIVE_SEEK_BEGINNING },
+		    &scene.out);
+		ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+		if (_i == 2) {
+			add_process(other);
+			announce(other, 2);
+		}
+	}
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_begin, 1);
+	scene_close();
+}
+END_TEST
+
+/* Of another session of the same host. */
+START_TEST(one_host_has_one_clock)
+{
+	struct studio_packet p = packet(0, 1, 3 * GIVEN, 2000, false);
+	struct session *other;
+
+	scene_open_attached(true);
+	other = studio_session(&scene.studio, "two", 1000, false);
+	studio_deliver_all(&scene.studio);
+	(void)studio_tell(scene.viewer,
+	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
+		.id = other->live->id,
+		.seek = LIVE_SEEK_LAST },
+	    &scene.out);
+	studio_beacon(scene.data, GIVEN);
+	(void)ask(scene.data);
+	add_process(other);
+	announce(other, 2);
+	studio_packet(data, &p);
+	ck_assert_uint_eq(ask(data).timestamp_begin, FLOOR);
+	scene_close();
+}
+END_TEST
+
+static uint32_t
+ask_metadata(void)
+{
+	return scene_tell(LIVE_CMD_get_metadata, scene_id(metadata));
+}
+
+/* A process without metadata; it is announced all the same. */
+static void
+begin_without_class(void)
+{
+	scene_open_attached(true);
+	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	announce(scene.session, 2);
+	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
+}
+
+/* Until its second piece (0), its end (1), or the limit (2). */
+START_TEST(metadata_comes_with_a_class)
+{
+	begin_without_class();
+	studio_metadata(metadata, CTF, sizeof(CTF) - 1);
+	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
+	scene_wait_ms(999);
+	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
+	ck_assert_uint_eq(buf_len(&scene.out), 12);
+	if (_i == 0) {
+		studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	} else if (_i == 1) {
+		scene_wait_ms(1);
+	} else {
+		uint64_t id = scene_id(metadata);
+
+		stream_close(metadata, UINT64_MAX);
+		studio_deliver_all(&scene.studio);
+		ck_assert_uint_eq(
+		    scene_tell(LIVE_CMD_get_metadata, id), LIVE_METADATA_OK);
+		scene_close();
+		return;
+	}
+	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_OK);
+	ck_assert_uint_eq(buf_len(&scene.out),
+	    12 + 13 + (_i == 0 ? sizeof(CLASS_TEXT) - 1 : 0));
+	/* Once it has some it gets what comes. */
+	studio_metadata(metadata, ";", 1);
+	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_OK);
+	scene_close();
+}
+END_TEST
+
+static void
+something(bool is_packet)
+{
+	struct studio_packet p = packet(0, 1, 2, 2000, false);
+
+	if (is_packet)
+		studio_packet(data, &p);
+	else
+		studio_beacon(data, 7);
+}
+
+/* Until the metadata has it (0, 1), or the limit (2, 3). */
+START_TEST(an_index_comes_when_its_class_is_there)
+{
+	begin_without_class();
+	studio_metadata(metadata, OTHER_TEXT, sizeof(OTHER_TEXT) - 1);
+	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_OK);
+	something(_i % 2 == 0);
+	ck_assert_uint_eq(ask(data).status, LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(studio_index_of(&scene.out).ctf_stream, 0);
+	if (_i < 2)
+		studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	else
+		scene_wait_ms(1000);
+	ck_assert_uint_eq(ask(data).status,
+	    _i % 2 == 0 ? LIVE_INDEX_OK : LIVE_INDEX_INACTIVE);
+	ck_assert_uint_eq(studio_index_of(&scene.out).flags,
+	    _i < 2 ? LIVE_FLAG_NEW_METADATA : 0);
+	scene_close();
+}
+END_TEST
+
+/* A reply that is held for the class is let go by the metadata. */
+START_TEST(metadata_wakes_who_waits_for_it)
+{
+	begin_without_class();
+	studio_metadata(metadata, OTHER_TEXT, sizeof(OTHER_TEXT) - 1);
+	(void)ask_metadata();
+	something(true);
+	for (int i = 0; i < 3; i++)
+		(void)ask(data);
+	ck_assert_int_eq(
+	    scene_ask(LIVE_CMD_get_next_index, scene_id(data)), LIVE_HOLD);
+	ck_assert(scene.held.is_any);
+	studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	ck_assert_ptr_eq(scene.studio.woken, metadata->metadata);
+	ck_assert_int_eq(
+	    scene_ask(LIVE_CMD_get_next_index, scene_id(data)), LIVE_REPLY);
+	ck_assert_uint_eq(studio_index_of(&scene.out).status, LIVE_INDEX_OK);
+	scene_close();
+}
+END_TEST
+
+/* An ended stream ends, whatever its metadata lacks. */
+START_TEST(the_end_does_not_wait_for_a_class)
+{
+	uint64_t id;
+
+	begin_without_class();
+	studio_metadata(metadata, OTHER_TEXT, sizeof(OTHER_TEXT) - 1);
+	something(false);
+	id = scene_id(data);
+	stream_close(data, UINT64_MAX);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+	scene_close();
+}
+END_TEST
+
+/* What a listing counts, an attachment has, from the first moment on. */
+START_TEST(listed_and_attached_are_the_same)
+{
+	scene_open(true);
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	(void)studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	(void)scene_tell(LIVE_CMD_list_sessions, 0);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4 + 16), 4);
+	ck_assert_int_eq(scene_ask_full(&(struct live_request){
+			     .cmd = LIVE_CMD_attach_session,
+			     .id = scene.session->live->id,
+			     .seek = LIVE_SEEK_LAST }),
+	    LIVE_HOLD);
+	ck_assert_uint_eq(
+	    scene.held.until_ns, clock_now_ns() + VIEWER_MESSAGE_NS);
+	ck_assert_uint_eq(published(&scene.session->live->clients), 0);
+	studio_deliver_all(&scene.studio);
+	ck_assert_int_eq(scene_ask_full(&(struct live_request){
+			     .cmd = LIVE_CMD_attach_session,
+			     .id = scene.session->live->id,
+			     .seek = LIVE_SEEK_LAST }),
+	    LIVE_REPLY);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 4);
+	scene_close();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_packet_that_begins_late_begins_later, 2, 0 },
+		{ files_stay_as_they_are, 0, 0 },
+		{ until_one_begins_late_enough, 0, 0 },
+		{ another_layout_is_left_alone, ARRAY_LEN(words), 0 },
+		{ an_empty_packet_of_the_past_is_passed, 0, 0 },
+		{ events_of_the_past_are_given, 0, 0 },
+		{ no_bound_below_the_floor, 0, 0 },
+		{ the_floor_is_what_was_given, 0, 0 },
+		{ the_floor_is_what_had_come_before, 0, 0 },
+		{ no_floor_where_none_is_known, 3, 0 },
+		{ one_host_has_one_clock, 0, 0 },
+		{ metadata_comes_with_a_class, 3, 0 },
+		{ an_index_comes_when_its_class_is_there, 4, 0 },
+		{ metadata_wakes_who_waits_for_it, 0, 0 },
+		{ the_end_does_not_wait_for_a_class, 0, 0 },
+		{ listed_and_attached_are_the_same, 0, 0 },
+	};
+
+	return unit_run("viewer_late", units, ARRAY_LEN(units));
+}
