@@ -366,12 +366,12 @@ class World:
         """Where `lttng create --set-url` finds the relay."""
         return "net://127.0.0.1:%d:%d%s" % (self.ports[0], self.ports[1], path)
 
-    def start_sessiond(self):
+    def start_sessiond(self, environment=None):
         """The session daemon, until it answers."""
         with open(os.path.join(self.directory, "sessiond.log"), "ab") as log:
             self.sessiond = subprocess.Popen(
                 ["lttng-sessiond", "--no-kernel"], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, env=self.env())
+                stdout=log, stderr=log, env=self.env(environment))
 
         def answers():
             if self.sessiond.poll() is not None:
@@ -416,6 +416,13 @@ class World:
         """The application from start to end; the numbers it emitted."""
         return self.app(first, count, microseconds, length, cpu) \
             .finish(meanwhile)
+
+    def spin(self):
+        """A program that takes all it gets of the CPUs, until the end."""
+        child = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                                 stdin=subprocess.DEVNULL)
+        self.children.append(child)
+        return child
 
     def consumerds(self):
         """Pids of the user-space consumer daemons of this world."""
