@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process among others (streaming 6.4, dropin): background, working
- * directory, run directory, files that tell scripts where we are, and the word
- * that we are ready. Main thread, and daemon_start() before any other thread.
+ * A process among others (streaming 6.4; doc/compat.md, what scripts rely on):
+ * background, working directory, run directory, files that tell scripts where
+ * we are, and the word that we are ready. Main thread, and daemon_start()
+ * before any other thread.
  *
  *	daemon_start      limits, background, directories
  *	(main binds the ports and the health socket at d->health_path)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the command line and the environment ask for (streaming 6.1, 6.3,
- * dropin). Plain values, const once main() has them. The rows of the command
- * line are in options.tbl.h. Knows no sockets: host names are resolved by who
- * binds them.
+ * What the command line and the environment ask for (streaming 6.1, 6.3;
+ * doc/compat.md, what scripts rely on). Plain values, const once main() has
+ * them. The rows of the command line are in options.tbl.h. Knows no sockets:
+ * host names are resolved by who binds them.
  */
 #ifndef RELAYD_OPTIONS_H
 #define RELAYD_OPTIONS_H
