@@ -7,7 +7,7 @@
  * shorter than RELPATH_MAX. Components are UTF-8 without control characters
  * (U+0000 to U+001F, U+007F to U+009F), but for characters that were cut short.
  * A relpath never begins with a slash. A relname is one component. (Rules:
- * streaming 7.1-7.3, those of lttng-relayd 2.16, and 9.29.)
+ * streaming 7.1-7.3, 9.29; the former are those of lttng-relayd 2.16.)
  */
 #ifndef COMMON_RELPATH_H
 #define COMMON_RELPATH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The viewer port (LTTng live 2.4 - 2.15; live 1): requests decoded, replies
+ * The viewer port (live protocol 2.4 - 2.15, live 1): requests decoded, replies
  * encoded. All integers big-endian, structures packed.
  *
  * Depends on: common/. Knows nothing of sockets, sessions or files.

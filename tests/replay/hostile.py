@@ -385,7 +385,7 @@ def stream_without_chunk():
 # Streaming 9 ----------------------------------------------------------------
 
 def ring_of_size_without_count():
-    """9.2: files grow in number without end."""
+    """Streaming 9.2: files grow in number without end."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         s = relay.Session(daemon, "ring")
         ring = s.add("ring_0", size=4096, count=0)
@@ -403,7 +403,7 @@ def ring_of_size_without_count():
 
 
 def named_chunk_is_archived():
-    """9.4: close command 0 on a chunk with an override name."""
+    """Streaming 9.4: close command 0 on a chunk with an override name."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         s = relay.Session(daemon, "named")
         s.control.rotate(None, (s.stream, 0), (s.meta, 0))
@@ -417,7 +417,7 @@ def named_chunk_is_archived():
 
 
 def data_beyond_the_rotation_point():
-    """9.5: bytes first, the records after ROTATE_STREAMS."""
+    """Streaming 9.5: bytes first, the records after ROTATE_STREAMS."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         s = relay.Session(daemon, "straddle")
         for seq in range(4):
@@ -445,7 +445,7 @@ def data_beyond_the_rotation_point():
 
 
 def out_of_descriptors():
-    """9.6: connections are shed, the daemon lives."""
+    """Streaming 9.6: connections are shed, the daemon lives."""
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
     with relay.Daemon(limit=few) as daemon, relay.neighbour(daemon) as good:
@@ -479,7 +479,7 @@ def out_of_descriptors():
 
 
 def headers_cost_nothing():
-    """9.8: 40 headers that announce 128 MiB."""
+    """Streaming 9.8: 40 headers that announce 128 MiB."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         sessions = [relay.Session(daemon, f"big{i}") for i in range(40)]
         before = daemon.rss()
@@ -497,7 +497,7 @@ def headers_cost_nothing():
 
 
 def padding_costs_nothing():
-    """9.9: near --max-packet-size it is a hole, above it is refused."""
+    """Streaming 9.9: near --max-packet-size a hole, above it refused."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         s = relay.Session(daemon, "padded")
         padding = 256 * MIB - 4096
@@ -520,7 +520,7 @@ def padding_costs_nothing():
 
 
 def foreign_handles():
-    """9.13: a handle is good on its own session's connections only."""
+    """Streaming 9.13: a handle is good on its session's connections only."""
     with relay.Daemon() as daemon, relay.neighbour(daemon) as good:
         def thief(do, reply):
             s = relay.Session(daemon, "thief")
@@ -552,7 +552,7 @@ def foreign_handles():
 
 
 def failing_rename_is_told():
-    """9.21, 9.27: a directory in the way of the first rotation."""
+    """Streaming 9.21, 9.27: a directory in the way of the first rotation."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         s = relay.Session(daemon, "blocked")
         s.packet()
@@ -567,7 +567,7 @@ def failing_rename_is_told():
 
 
 def empty_packet_is_complete():
-    """9.23: data_size 0 needs no more bytes."""
+    """Streaming 9.23: data_size 0 needs no more bytes."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
         s = relay.Session(daemon, "empty")
         s.data.packet(s.stream, 0, b"", 4096)
@@ -579,7 +579,7 @@ def empty_packet_is_complete():
 
 
 def same_directory_twice():
-    """9.15: nothing that exists is truncated."""
+    """Streaming 9.15: nothing that exists is truncated."""
     with relay.Daemon() as daemon:
         first = relay.Session(daemon, "same", base="place")
         first.packet()
@@ -794,7 +794,7 @@ def flood_unread():
 
 
 def data_without_indexes():
-    """9.12: what waits for its records is bounded; the peer feels it."""
+    """Streaming 9.12: what waits for its records is bounded; its peer waits."""
     with relay.Daemon("--max-memory", "128M") as daemon, \
             relay.neighbour(daemon):
         s = relay.Session(daemon, "hoard")

@@ -117,8 +117,8 @@ def strangers(port, host, n):
 
 
 def idle_connections_take_nothing_from_sessions():
-    """9.6: who waits without a session has a share of the descriptors; who
-    spoke, or was there before, keeps its place in it."""
+    """Streaming 9.6: who waits without a session has a share of the
+    descriptors; who spoke, or was there before, keeps its place in it."""
     with relay.Daemon("--fd-pool-size", "200", workers=1) as daemon:
         quiet = relay.Session(daemon, "quiet")
         first = relay.Session(daemon, "first")

@@ -55,7 +55,7 @@ def something_is_in_the_way_of_archives():
 
 
 def paths_that_peers_refuse_are_not_told():
-    """8.2.15: with its NUL a path is shorter than 4096 bytes."""
+    """Streaming 8.2.15: with its NUL a path is shorter than 4096 bytes."""
     with relay.Daemon() as daemon:
         for size, code in ((4041, relay.OK), (4042, relay.UNKNOWN),
                            (4094, relay.UNKNOWN)):
