@@ -39,6 +39,7 @@ join_trace(struct viewer *v, struct position *p)
 		if (t == NULL)
 			return E_NOMEM;
 		t->id = id;
+		t->since_ns = clock_now_ns();
 		st = idmap_insert(&v->traces, id, t);
 		if (st != OK) {
 			free(t);
@@ -299,6 +300,8 @@ attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 			viewer_detach(v, a);
 			return LIVE_ATTACH_UNKNOWN;
 		}
+		/* As they were listed. */
+		p->trace->is_listed = true;
 		if (t->is_metadata)
 			continue;
 		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)

@@ -18,13 +18,17 @@
 #include "common/status.h"
 #include "proto/live.h"
 
-/* How long an index waits for the metadata that declares its stream class, and
- * metadata for its first stream class: a stock viewer that is given them
- * apart dies. The pieces of a tracer's metadata are milliseconds apart; a peer
- * that never sends the rest must not stop its viewers. */
+/* How long a stream class is waited for that the metadata does not declare yet,
+ * behind the live timer's period, which the tracer may take to send it: a peer
+ * that never does must not stop its viewers for good. And the longest period
+ * that counts. */
 #define VIEWER_CLASS_NS (1 * NS_PER_S)
+#define VIEWER_CLASS_PERIOD_NS (10 * NS_PER_S)
 /* How long a message of a publication is waited for that is under way. */
 #define VIEWER_MESSAGE_NS (1 * NS_PER_S)
+/* How long an answer waits, in all, because it is too early for it. Each trace
+ * has its own limit; the last one that counts came before the packet did. */
+#define VIEWER_EARLY_NS (2 * (VIEWER_CLASS_NS + VIEWER_CLASS_PERIOD_NS))
 /* A stream is shown to begin so long after what was given before: clocks of
  * two traces differ by some ns. Ticks of the tracer's clock, which has a GHz.
  */
@@ -54,6 +58,9 @@ struct viewer_trace {
 	uint64_t id;
 	unsigned n_data;	   /* data streams */
 	struct position *metadata; /* NULL: none */
+	bool is_listed;		   /* it was there at ATTACH */
+	bool is_silent;		   /* not all of it was heard of */
+	uint64_t since_ns;	   /* it is known here */
 };
 
 /* A viewer's place in one stream. */
@@ -63,6 +70,7 @@ struct position {
 	struct live_stream *stream;
 	struct attachment *attachment;
 	bool is_announced;
+	bool is_heard;		 /* a packet, a beacon, a stream class */
 	bool is_ended;		 /* its stream is closed; counted */
 	uint64_t class_since_ns; /* a class was missed first; 0: never */
 	/* data */
@@ -104,7 +112,7 @@ struct viewer {
 	struct idmap traces; /* trace id -> struct viewer_trace */
 	/* Streams that were published and not yet announced (live 4.9). */
 	bool has_been_flagged; /* a reply said so since GET_NEW_STREAMS */
-	bool has_had_empty_ok; /* since the last publication */
+	bool has_had_empty_ok; /* since it asked, or a publication */
 	/* Holding replies (live 4.8). */
 	unsigned nothings;	/* "nothing" replies since the last news */
 	uint64_t nothing_id;	/* the stream of the last one; 0: none */
@@ -142,6 +150,7 @@ struct live_held {
 	const void *source; /* the log that was asked for; may be NULL */
 	bool is_any;	    /* or whatever log there is news of */
 	bool is_turn;	    /* and a packet of another stream lets go */
+	bool is_early;	    /* at its limit it is looked at once more */
 	uint64_t until_ns;
 };
 
@@ -170,9 +179,21 @@ bool viewer_has_unannounced(struct viewer *v);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);
+/* Until when traces that are not ready keep V from times that are later than
+ * *SAFE; 0: there are none. */
+uint64_t viewer_waits_until(struct viewer *v, uint64_t *safe);
+/* The time before which no stream has events that V was not told of. */
+uint64_t viewer_knows_until(const struct viewer *v);
+/* Their writers will wake this worker. Then look once more. */
+void viewer_wait_for_silent(struct viewer *v);
+/* HELD waits for them, too. */
+void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
 bool viewer_has_data(const struct viewer *v, const struct live_session *s);
 /* A stream class is missing that P needs: is it worth waiting for? */
 bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
+/* How long, in all. */
+uint64_t viewer_class_ns(
+    const struct viewer *v, const struct live_session *session);
 
 /* viewer_floor.c: a new stream must not begin before what was given. */
 /* P is made for a stream that was published now. */

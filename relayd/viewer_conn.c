@@ -239,7 +239,8 @@ next_request(struct viewer_conn *c)
 static bool
 release(struct viewer_conn *c, bool is_interrupted)
 {
-	c->how.may_hold = false;
+	c->how.may_hold = !is_interrupted && c->what.is_early &&
+			  clock_now_ns() - c->how.arrived_ns < VIEWER_EARLY_NS;
 	c->how.is_interrupted = is_interrupted;
 	c->how.was_held = true;
 	return serve_one(c);
@@ -423,7 +424,8 @@ viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 				next = c->what.until_ns;
 			continue;
 		}
-		(void)release(c, false);
+		if (release(c, false) && c->is_held && c->what.until_ns < next)
+			next = c->what.until_ns;
 	}
 	if (d->n_sending == 0 && d->n_partial == 0)
 		return next;

@@ -10,6 +10,18 @@
 #include "store/folder.h"
 #include "store/metadata_log.h"
 
+uint64_t
+viewer_class_ns(const struct viewer *v, const struct live_session *session)
+{
+	uint64_t period = session->live_timer_us * UINT64_C(1000);
+
+	if (v->gallery->class_ns == 0)
+		return 0;
+	if (period > VIEWER_CLASS_PERIOD_NS)
+		period = VIEWER_CLASS_PERIOD_NS;
+	return v->gallery->class_ns + period;
+}
+
 bool
 viewer_may_wait_for_class(const struct viewer *v, struct position *p)
 {
@@ -17,7 +29,7 @@ viewer_may_wait_for_class(const struct viewer *v, struct position *p)
 
 	if (p->class_since_ns == 0)
 		p->class_since_ns = now;
-	return now - p->class_since_ns < v->gallery->class_ns;
+	return now - p->class_since_ns < viewer_class_ns(v, p->stream->session);
 }
 
 /* A tracer sends the metadata of a new process in two pieces, the second with

@@ -225,18 +225,85 @@ struct find {
 	uint64_t until_ns; /* not 0: later, then or at a message under way */
 };
 
-/* Streams were published and are on their way here by a message, and what NEXT
- * promises may be of a time after their beginning (live 4.6, 4). Until when to
- * wait, 0: not. After packet_log_look(): what was published before what it saw
- * counts. */
-static uint64_t
-must_hear_first(
-    const struct viewer *v, const struct live_how *how, enum log_next next)
+static bool
+is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
 {
-	if (!how->may_hold || (next != LOG_PACKET && next != LOG_INACTIVE) ||
-	    !gallery_is_behind(v->gallery))
+	struct index_record rec;
+	struct open_file *file;
+
+	if (time == 0 || read_record(v, p, &rec, &file) != OK)
+		return false;
+	open_file_put(file);
+	return rec.timestamp_end <= time;
+}
+
+/* Does another stream keep V from showing what is later than TIME? A viewer
+ * shows nothing beyond the end of what it has of any stream. One of which it
+ * has nothing yet does not count: it is held itself, then, and nothing is
+ * shown. */
+static bool
+is_kept_by_another(
+    const struct viewer *v, const struct position *p, uint64_t time)
+{
+	const struct list *n;
+	const struct position *o;
+
+	for (n = v->positions.next; n != &v->positions; n = n->next) {
+		o = list_entry(n, struct position, node);
+		if (o != p && o->is_announced && !o->stream->is_metadata &&
+		    o->last_time != 0 && o->last_time <= time)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Streams were published and are on their way here by a message, or wait for
+ * something to be heard of them, and after the answer for P the viewer might
+ * show what is later than their events (live 4.6, 4). Until when to wait, 0:
+ * not; a bound may be given as far as is safe. After packet_log_look(): what
+ * was published before what it saw counts.
+ */
+static uint64_t
+must_hear_first(struct viewer *v, const struct position *p,
+    const struct live_how *how, enum log_next next, struct log_view *view)
+{
+	uint64_t until, safe;
+
+	if (!how->may_hold || next == LOG_RETRY)
 		return 0;
-	return how->arrived_ns + VIEWER_MESSAGE_NS;
+	if (next != LOG_END && gallery_is_behind(v->gallery))
+		return how->arrived_ns + VIEWER_MESSAGE_NS;
+	until = viewer_waits_until(v, &safe);
+	if (until == 0 || is_kept_by_another(v, p, safe) ||
+	    (next == LOG_PACKET && is_packet_before(v, p, safe)))
+		return 0;
+	if (next != LOG_INACTIVE)
+		return until;
+	if (view->beacon > safe)
+		view->beacon = safe;
+	return 0;
+}
+
+/* Will V ask for new streams, if it is told now that there are some? Once by
+ * the flag, or by an empty OK; who ignores that is not told again. */
+static bool
+will_ask(const struct viewer *v, const struct log_view *view)
+{
+	if (v->minor >= LIVE_MINOR_FORMATS)
+		return !v->has_been_flagged;
+	return v->created_before_list && !v->has_had_empty_ok &&
+	       view->has_ctf_stream;
+}
+
+/* P is at its end, but a viewer that hears of it may show what is later than
+ * the events of streams that it was not told of. */
+static bool
+must_ask_first(const struct viewer *v, const struct position *p, uint32_t flags,
+    const struct log_view *view)
+{
+	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && will_ask(v, view) &&
+	       !is_kept_by_another(v, p, viewer_knows_until(v));
 }
 
 /* A stock viewer that is given an index before it can find the class of its
@@ -307,7 +374,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	next = packet_log_look(p->stream->log, p->pos, &view);
 	*f = (struct find){ .is_news = true,
 		.is_end = next == LOG_END,
-		.until_ns = must_hear_first(v, how, next) };
+		.until_ns = must_hear_first(v, p, how, next, &view) };
 	if (f->until_ns != 0 && !v->gallery->holds_replies) {
 		f->index.status = LIVE_INDEX_RETRY;
 		f->until_ns = 0;
@@ -317,6 +384,10 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	if (f->until_ns != 0)
 		return FOUND;
 	f->index.flags = flags_of(v, p);
+	if (f->is_end && must_ask_first(v, p, f->index.flags, &view)) {
+		next = LOG_RETRY;
+		f->is_end = false;
+	}
 	f->lacks_class = next != LOG_END && lacks_class(v, p, &view);
 	if (f->lacks_class) {
 		next = LOG_RETRY;
@@ -324,7 +395,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	}
 	if (next == LOG_PACKET)
 		return find_packet(v, p, &view, f);
-	if (next == LOG_END)
+	if (f->is_end)
 		f->index.status = LIVE_INDEX_HUP;
 	else
 		f->is_news = fill_nothing(v, p, next, &view, &f->index);
@@ -333,13 +404,14 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 
 /* The writers will wake this worker. */
 static void
-wait_for_news(const struct viewer *v, const struct position *p,
-    const struct find *f, const struct live_held *held)
+wait_for_news(struct viewer *v, const struct position *p, const struct find *f,
+    const struct live_held *held)
 {
 	packet_log_wait(p->stream->log, v->gallery->wake_bit);
 	if (f->lacks_class)
 		metadata_log_wait(
 		    p->trace->metadata->stream->metadata, v->gallery->wake_bit);
+	viewer_wait_for_silent(v);
 	if (held->is_turn)
 		viewer_wait_for_turn(v);
 }
@@ -349,10 +421,12 @@ is_to_be_held(struct viewer *v, struct position *p, const struct find *f,
     const struct live_how *how, struct live_held *held)
 {
 	if (f->until_ns != 0)
-		*held = (struct live_held){ .until_ns = f->until_ns };
+		*held = (struct live_held){ .until_ns = f->until_ns,
+			.is_early = true };
 	else if (f->is_news || !viewer_may_hold_index(v, how, p, held))
 		return false;
 	held->is_any = f->lacks_class;
+	viewer_hold_for_silent(v, held);
 	return true;
 }
 

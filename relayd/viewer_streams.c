@@ -2,6 +2,7 @@
 /* Which streams a viewer is told of, and when (live 2.4, 2.5). */
 #include <inttypes.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
@@ -10,11 +11,151 @@
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
-/* Data and metadata of a trace come together, or not at all (live 6, P1). */
+/*
+ * When a trace is announced. Data and metadata come together, or not at all
+ * (live 6, P1). A viewer shows nothing at all while it knows of a trace without
+ * metadata, or of a stream of which nothing was heard, a packet or a beacon.
+ * Where processes start all the time there would always be one. So new traces
+ * are kept back until their metadata declares a stream class and all their
+ * streams were heard, and meanwhile the viewer is given what is older.
+ */
 static bool
-may_be_announced(const struct position *p)
+is_heard(struct position *p)
 {
-	return !p->is_announced && p->trace->metadata != NULL;
+	const struct packet_log *log = p->stream->log;
+	struct log_view view;
+
+	if (!p->is_heard)
+		p->is_heard =
+		    p->stream->is_metadata
+			? metadata_log_has_classes(p->stream->metadata) ||
+			      metadata_log_is_ended(p->stream->metadata)
+			: packet_log_look(log, packet_log_start(log), &view) !=
+			      LOG_RETRY;
+	return p->is_heard;
+}
+
+/* Find the traces that are ready, among those that are not announced: the last
+ * ones of the list. */
+static void
+listen(struct viewer *v)
+{
+	struct list *n;
+	struct position *p;
+
+	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+		p = list_entry(n, struct position, node);
+		if (p->is_announced)
+			break;
+		p->trace->is_silent = false;
+	}
+	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+		p = list_entry(n, struct position, node);
+		if (p->is_announced)
+			break;
+		if (!is_heard(p))
+			p->trace->is_silent = true;
+	}
+}
+
+/* After listen(). */
+static bool
+is_ready(const struct viewer *v, const struct position *p)
+{
+	const struct viewer_trace *t = p->trace;
+
+	return t->is_listed || !t->is_silent ||
+	       clock_now_ns() - t->since_ns >=
+		   viewer_class_ns(v, p->stream->session);
+}
+
+static bool
+may_be_announced(const struct viewer *v, const struct position *p)
+{
+	return !p->is_announced && p->trace->metadata != NULL && is_ready(v, p);
+}
+
+/* Kept back: it is not announced, but will be. */
+static bool
+is_waiting(const struct viewer *v, const struct position *p)
+{
+	return p->trace->metadata != NULL && !is_ready(v, p);
+}
+
+uint64_t
+viewer_waits_until(struct viewer *v, uint64_t *safe)
+{
+	const struct list *n;
+	const struct position *p;
+	uint64_t until, last = 0;
+
+	listen(v);
+	*safe = UINT64_MAX;
+	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+		p = list_entry(n, struct position, node);
+		if (p->is_announced)
+			break;
+		if (!is_waiting(v, p))
+			continue;
+		until = p->trace->since_ns +
+			viewer_class_ns(v, p->stream->session);
+		if (until > last)
+			last = until;
+		if (p->time_before < *safe)
+			*safe = p->time_before;
+	}
+	return last;
+}
+
+uint64_t
+viewer_knows_until(const struct viewer *v)
+{
+	uint64_t before = UINT64_MAX;
+	const struct list *n;
+	const struct position *p;
+
+	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+		p = list_entry(n, struct position, node);
+		if (p->is_announced)
+			break;
+		if (p->trace->metadata != NULL && p->time_before < before)
+			before = p->time_before;
+	}
+	return before;
+}
+
+void
+viewer_wait_for_silent(struct viewer *v)
+{
+	const uint64_t bit = v->gallery->wake_bit;
+	const struct list *n;
+	const struct position *p;
+
+	listen(v);
+	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+		p = list_entry(n, struct position, node);
+		if (p->is_announced)
+			break;
+		if (p->is_heard || !is_waiting(v, p))
+			continue;
+		if (p->stream->is_metadata)
+			metadata_log_wait(p->stream->metadata, bit);
+		else
+			packet_log_wait(p->stream->log, bit);
+	}
+}
+
+void
+viewer_hold_for_silent(struct viewer *v, struct live_held *held)
+{
+	uint64_t safe, until = viewer_waits_until(v, &safe);
+
+	if (until == 0)
+		return;
+	held->is_any = true;
+	/* Then they are announced as they are. */
+	if (until < held->until_ns)
+		held->until_ns = until;
 }
 
 /* The log of a closed stream is not told that its chunk was cleared. */
@@ -94,11 +235,12 @@ viewer_has_unannounced(struct viewer *v)
 	const struct position *p;
 
 	forget_all_spent(v);
+	listen(v);
 	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
 		p = list_entry(n, struct position, node);
 		if (p->is_announced)
 			return false;
-		if (may_be_announced(p))
+		if (may_be_announced(v, p))
 			return true;
 	}
 	return false;
@@ -111,6 +253,7 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 	uint32_t count = 0;
 
 	forget_all_spent(v);
+	listen(v);
 	/* Those that stay unannounced go to the end again. */
 	list_init(&rest);
 	list_for_each (n, tmp, &v->positions) {
@@ -118,7 +261,7 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 
 		if (p->is_announced)
 			continue;
-		if (p->stream->session != s || !may_be_announced(p)) {
+		if (p->stream->session != s || !may_be_announced(v, p)) {
 			list_del(n);
 			list_add(&rest, n);
 			continue;
@@ -286,7 +429,7 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		return LIVE_REPLY;
 	}
 	count = viewer_announce(v, a->session, &records);
-	v->has_been_flagged = false;
+	v->has_been_flagged = v->has_had_empty_ok = false;
 	if (count == 0 && a->has_ended && !viewer_has_data(v, a->session)) {
 		live_reply_u32(reply->out, LIVE_STREAMS_HUP);
 		live_reply_u32(reply->out, 0);
@@ -295,9 +438,13 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 	}
 	/* Not where it will ask for the streams of another session. */
 	if (count == 0 && !viewer_has_data(v, NULL) &&
-	    viewer_may_hold(v, how, a->session, NULL, held) &&
-	    !viewer_has_unannounced(v))
-		return LIVE_HOLD;
+	    viewer_may_hold(v, how, a->session, NULL, held)) {
+		viewer_wait_for_silent(v);
+		viewer_hold_for_silent(v, held);
+		if (!viewer_has_unannounced(v))
+			return LIVE_HOLD;
+		count = viewer_announce(v, a->session, &records);
+	}
 	if (count > 0 || !viewer_has_data(v, NULL))
 		viewer_count(v, count > 0);
 	live_reply_u32(reply->out, LIVE_STREAMS_OK);

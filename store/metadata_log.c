@@ -151,6 +151,12 @@ metadata_log_length(const struct metadata_log *log)
 }
 
 bool
+metadata_log_has_classes(const struct metadata_log *log)
+{
+	return published(&log->classes) != 0;
+}
+
+bool
 metadata_log_is_ended(const struct metadata_log *log)
 {
 	return published(&log->is_ended) != 0;

@@ -44,6 +44,8 @@ void metadata_log_look(
 /* Any thread. Was the CTF stream class ID ever declared? In what
  * metadata_log_length() then says, or in what came before it was sent again. */
 bool metadata_log_has_class(const struct metadata_log *log, uint64_t id);
+/* Was any? */
+bool metadata_log_has_classes(const struct metadata_log *log);
 bool metadata_log_is_ended(const struct metadata_log *log);
 
 /* As packet_log's. */

@@ -80,7 +80,9 @@ def viewers_behind(w):
     ends = time.monotonic() + 12
     history = []            # (time, events that the steady one had emitted)
     while time.monotonic() < ends:
-        apps.append(w.app(10000000 + 10 * len(apps), 3, microseconds=1000))
+        # They are there for 2 s, idle for most of the time.
+        apps.append(w.app(10000000 + 10 * len(apps), 3,
+                          microseconds=700000))
         until = time.monotonic() + 0.4
         while time.monotonic() < until:
             history.append((time.monotonic(), len(steady.emitted())))

@@ -11,6 +11,8 @@
 #define GIVEN 1000000
 #define FLOOR (GIVEN + VIEWER_FLOOR_TICKS)
 #define BYTES 256
+/* VIEWER_CLASS_NS and the period. */
+#define LIMIT_MS (1000 + SCENE_PERIOD_US / 1000)
 #define CTF "/* CTF 1.8 */"
 #define OTHER_TEXT CTF "stream { id = 1; };"
 #define CLASS_TEXT "stream { id = 2; };" /* STUDIO_CLASS */
@@ -333,17 +335,19 @@ ask_metadata(void)
 	return scene_tell(LIVE_CMD_get_metadata, scene_id(metadata));
 }
 
-/* A process without metadata; it is announced all the same. */
+/* A process without metadata, when the viewer attaches. */
 static void
 begin_without_class(void)
 {
-	scene_open_attached(true);
+	scene_open(true);
 	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
 	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
 	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
 	session_publish(scene.session);
 	studio_deliver_all(&scene.studio);
-	announce(scene.session, 2);
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 4);
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
 }
 
@@ -353,7 +357,7 @@ START_TEST(metadata_comes_with_a_class)
 	begin_without_class();
 	studio_metadata(metadata, CTF, sizeof(CTF) - 1);
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
-	scene_wait_ms(999);
+	scene_wait_ms(LIMIT_MS - 1);
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
 	ck_assert_uint_eq(buf_len(&scene.out), 12);
 	if (_i == 0) {
@@ -403,7 +407,7 @@ START_TEST(an_index_comes_when_its_class_is_there)
 	if (_i < 2)
 		studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
 	else
-		scene_wait_ms(1000);
+		scene_wait_ms(LIMIT_MS);
 	ck_assert_uint_eq(ask(data).status,
 	    _i % 2 == 0 ? LIVE_INDEX_OK : LIVE_INDEX_INACTIVE);
 	ck_assert_uint_eq(studio_index_of(&scene.out).flags,
@@ -444,6 +448,158 @@ START_TEST(the_end_does_not_wait_for_a_class)
 	id = scene_id(data);
 	stream_close(data, UINT64_MAX);
 	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+	scene_close();
+}
+END_TEST
+
+/* The viewer has a packet up to GIVEN, and a process begins of which nothing is
+ * heard for now. */
+static void
+begin_silent(void)
+{
+	struct studio_packet p = scene_packet(0);
+
+	scene_open_attached(true);
+	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	p.end = GIVEN;
+	studio_packet(scene.data, &p);
+	ck_assert_uint_eq(ask(scene.data).timestamp_end, GIVEN);
+	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+}
+
+static enum live_outcome
+hold(const struct stream *t)
+{
+	return scene_ask(LIVE_CMD_get_next_index, scene_id(t));
+}
+
+static void
+later_packet(struct stream *t, uint64_t seq, uint64_t end)
+{
+	struct studio_packet p = scene_packet(seq);
+
+	p.begin = p.end = end;
+	studio_packet(t, &p);
+}
+
+/* Until there are a class and an index (0), an index and a class (1), or
+ * neither for too long (2). */
+START_TEST(a_new_trace_is_announced_when_it_was_heard)
+{
+	begin_silent();
+	later_packet(scene.data, 1, 2 * GIVEN);
+	ck_assert_int_eq(hold(scene.data), LIVE_HOLD);
+	ck_assert(scene.held.is_early && scene.held.is_any);
+	ck_assert_uint_eq(
+	    scene.held.until_ns, clock_now_ns() + LIMIT_MS * NS_PER_MS);
+	announce(scene.session, 0);
+	if (_i == 0)
+		studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	else if (_i == 1)
+		studio_beacon(data, 2 * GIVEN);
+	else
+		scene_wait_ms(LIMIT_MS - 1);
+	ck_assert_ptr_eq(scene.studio.woken, _i == 0
+						 ? (void *)metadata->metadata
+					     : _i == 1 ? (void *)data->log
+						       : NULL);
+	ck_assert_int_eq(hold(scene.data), LIVE_HOLD);
+	announce(scene.session, 0);
+	if (_i == 0)
+		studio_beacon(data, 2 * GIVEN);
+	else if (_i == 1)
+		studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	else
+		scene_wait_ms(1);
+	ck_assert_int_eq(hold(scene.data), LIVE_REPLY);
+	ck_assert_uint_eq(studio_index_of(&scene.out).timestamp_end, 2 * GIVEN);
+	ck_assert_uint_eq(
+	    studio_index_of(&scene.out).flags, LIVE_FLAG_NEW_STREAM);
+	announce(scene.session, 2);
+	scene_close();
+}
+END_TEST
+
+/* What is older than its events is given, and bounds as far as that. */
+START_TEST(the_past_does_not_wait)
+{
+	scene_open_attached(true);
+	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	later_packet(scene.data, 0, GIVEN);
+	later_packet(scene.data, 1, 2 * GIVEN);
+	studio_beacon(scene.data, 3 * GIVEN);
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	(void)studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	studio_beacon(scene.data, 4 * GIVEN);
+	ck_assert_uint_eq(ask(scene.data).timestamp_end, GIVEN);
+	ck_assert_uint_eq(ask(scene.data).timestamp_end, 2 * GIVEN);
+	ck_assert_int_eq(hold(scene.data), LIVE_REPLY);
+	ck_assert_uint_eq(studio_index_of(&scene.out).timestamp_end, 3 * GIVEN);
+	ck_assert_uint_eq(
+	    studio_index_of(&scene.out).status, LIVE_INDEX_INACTIVE);
+	scene_close();
+}
+END_TEST
+
+/* A viewer shows nothing beyond the end of what it has of any stream: others
+ * may run ahead of one that stays, if it has something of that. */
+START_TEST(who_is_kept_by_another_stream_does_not_wait)
+{
+	struct stream *other;
+
+	scene_open_attached(true);
+	other = studio_stream(scene.session, "ust/uid", "ch_1", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	announce(scene.session, 1);
+	later_packet(scene.data, 0, GIVEN);
+	(void)ask(scene.data);
+	if (_i == 1) {
+		later_packet(other, 0, GIVEN / 2);
+		(void)ask(other);
+	}
+	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	later_packet(scene.data, 1, 2 * GIVEN);
+	later_packet(other, _i == 0 ? 0 : 1, 2 * GIVEN);
+	ck_assert_int_eq(hold(scene.data), _i == 1 ? LIVE_REPLY : LIVE_HOLD);
+	/* The last one waits: it, or the one that keeps. */
+	ck_assert_int_eq(hold(other), _i == 1 ? LIVE_HOLD : LIVE_REPLY);
+	scene_close();
+}
+END_TEST
+
+/* The end of a stream lets go of the others, too: it waits for what nothing was
+ * heard of (0), and is told when the viewer has asked (1). */
+START_TEST(an_end_is_not_told_too_early)
+{
+	uint64_t id;
+
+	begin_silent();
+	id = scene_id(scene.data);
+	stream_close(scene.data, 0);
+	studio_deliver_all(&scene.studio);
+	ck_assert_int_eq(scene_ask(LIVE_CMD_get_next_index, id), LIVE_HOLD);
+	studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
+	studio_beacon(data, 2 * GIVEN);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_OK);
+	ck_assert_uint_eq(studio_index_of(&scene.out).packet_size, 0);
+	if (_i == 0)
+		announce(scene.session, 2);
+	/* Who does not ask gets the end. */
 	ck_assert_uint_eq(
 	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
 	scene_close();
@@ -498,6 +654,10 @@ main(void)
 		{ an_index_comes_when_its_class_is_there, 4, 0 },
 		{ metadata_wakes_who_waits_for_it, 0, 0 },
 		{ the_end_does_not_wait_for_a_class, 0, 0 },
+		{ a_new_trace_is_announced_when_it_was_heard, 3, 0 },
+		{ the_past_does_not_wait, 0, 0 },
+		{ who_is_kept_by_another_stream_does_not_wait, 2, 0 },
+		{ an_end_is_not_told_too_early, 2, 0 },
 		{ listed_and_attached_are_the_same, 0, 0 },
 	};
 

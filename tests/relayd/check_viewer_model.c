@@ -275,7 +275,7 @@ flags_of(struct m_viewer *v, unsigned i)
 
 /* The reply that must come; the position moves as it says. */
 static struct live_index
-expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags)
+expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags, bool has_beacon)
 {
 	struct m_position *p = &v->at[i];
 	struct m_stream *m = &streams[i];
@@ -292,7 +292,7 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags)
 		}
 		time = p->has_bound ? p->bound : 0;
 	}
-	if (!m->has_beacon || time < p->last_time || time < p->floor ||
+	if (!has_beacon || time < p->last_time || time < p->floor ||
 	    ((flags & LIVE_FLAG_NEW_STREAM) != 0 && !p->has_bound))
 		return want;
 	want.status = LIVE_INDEX_INACTIVE;
@@ -302,6 +302,26 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags)
 	p->bound = time;
 	give(v, i, time);
 	return want;
+}
+
+/* At its end: would it show what is later than streams that it was not told
+ * of, which it would ask for now? */
+static bool
+must_ask(struct m_viewer *v, unsigned i, uint32_t flags)
+{
+	bool asks = v->wants_empty_ok ? !v->had_empty_ok && streams[i].has_class
+				      : v == &viewers[1] && !v->was_flagged;
+	uint64_t before = NONE;
+
+	for (unsigned k = 0; k < n_streams; k++)
+		if (may_announce(v, k) && v->at[k].time_before < before)
+			before = v->at[k].time_before;
+	for (unsigned k = 0; k < n_streams; k++)
+		if (k != i && v->at[k].state == ANNOUNCED &&
+		    !streams[k].is_metadata && v->at[k].last_time != 0 &&
+		    v->at[k].last_time <= before)
+			return false;
+	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && asks;
 }
 
 static struct live_index
@@ -347,12 +367,14 @@ expect_index(struct m_viewer *v, unsigned i)
 	if (p->pos < m->count)
 		return expect_packet(v, i, flags);
 	if (m->is_closed) {
+		if (must_ask(v, i, flags))
+			return expect_nothing(v, i, flags, false);
 		p->state = ABSENT;
 		forget_metadata(v, m->trace);
 		return (struct live_index){ .status = LIVE_INDEX_HUP,
 			.flags = flags };
 	}
-	return expect_nothing(v, i, flags);
+	return expect_nothing(v, i, flags, m->has_beacon);
 }
 
 /* Are streams being added to what it is attached to? */
@@ -522,7 +544,7 @@ new_streams(struct m_viewer *v, int slot)
 			 .cmd = LIVE_CMD_get_new_streams, .id = s->id });
 	status = studio_u32(&out, 0);
 	take_records(v, s);
-	v->was_flagged = false;
+	v->was_flagged = v->had_empty_ok = false;
 	if (studio_u32(&out, 4) == 0 && v->has_ended[slot] && !has_data(v, s))
 		CHECK(status == LIVE_STREAMS_HUP, "status %u", status);
 	else
