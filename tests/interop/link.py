@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A link that loses datagrams: a sender's network namespace, joined by a veth
-pair to the one that its user is in, where the relay is.
+"""A link: a sender's network namespace, joined by a veth pair to the one that
+its user is in, where the relay is. It can be down, and it can lose datagrams.
 
 What loses is the first of these that the machine has: netem, which also
 delays, reorders and repeats, and does so to all that the sender sends, its
@@ -148,14 +148,36 @@ class Link:
         for line in SETUP.strip().splitlines():
             self._must("ip", *line.format(name=self.name, here=HERE,
                                           there=THERE).split())
-        self.kind = self._first_that_works()
-        w.notes.append("loss by " + self.kind.name)
 
     def _must(self, *argv):
         status, _, said = run(*argv)
         if status != 0:
             raise Skipped("no network of its own: %s: %s"
                           % (" ".join(argv), said))
+
+    def command(self, *argv):
+        """ARGV, on the sender's side."""
+        return ["ip", "netns", "exec", self.name] + list(argv)
+
+    def there(self, *argv):
+        """The same, from start to end."""
+        return run(*self.command(*argv))
+
+    def set_up(self, is_up):
+        """Or down: nothing passes any more."""
+        status, _, said = run("ip", "-n", self.name, "link", "set", "sender0",
+                              "up" if is_up else "down")
+        if status != 0:
+            raise Failure("ip link set: " + said)
+
+
+class LossyLink(Link):
+    """The same, which loses datagrams when told to."""
+
+    def __init__(self, w):
+        super().__init__(w)
+        self.kind = self._first_that_works()
+        w.notes.append("loss by " + self.kind.name)
 
     def _first_that_works(self):
         wanted = os.environ.get("TP_LINK", "").lower()
@@ -170,14 +192,6 @@ class Link:
             reasons.append("%s: %s" % (kind.__name__.lower(),
                                        reason.splitlines()[0]))
         raise Skipped("nothing here loses datagrams: " + "; ".join(reasons))
-
-    def command(self, *argv):
-        """ARGV, on the sender's side."""
-        return ["ip", "netns", "exec", self.name] + list(argv)
-
-    def there(self, *argv):
-        """The same, from start to end."""
-        return run(*self.command(*argv))
 
     def lose(self, percent):
         """From now on, that many of a hundred."""

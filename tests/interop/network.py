@@ -10,7 +10,7 @@ import time
 
 import made
 import tree
-from link import Link
+from link import LossyLink
 from senders import expect_same, sent_to
 from story import scenario
 from world import Failure, wait_for
@@ -50,7 +50,7 @@ def send(w, link, *arguments):
 
 def begin(w, largest=LARGEST, packets=PACKETS):
     """A relay, a lossy link, a trace, and the numbers of its events."""
-    link = Link(w)
+    link = LossyLink(w)
     w.relay.start()
     trace = os.path.join(w.directory, "trace")
     return link, trace, made.make(trace, packets, largest)
@@ -89,11 +89,11 @@ def network_outage(w):
     wait_for("packets", lambda: any(
         n.startswith("ch0_") for _, _, names in os.walk(w.relay.output)
         for n in names))
-    link.there("ip", "link", "set", "sender0", "down")
+    link.set_up(False)
     time.sleep(0.7)
     if child.poll() is not None:
         raise Failure("tracepulse-send has ended")
-    link.there("ip", "link", "set", "sender0", "up")
+    link.set_up(True)
     summary = summary_of(child)
     if summary["lost"] != 0 or summary["resent"] == 0:
         raise Failure("summary: %r" % summary)

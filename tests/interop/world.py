@@ -366,12 +366,14 @@ class World:
         """Where `lttng create --set-url` finds the relay."""
         return "net://127.0.0.1:%d:%d%s" % (self.ports[0], self.ports[1], path)
 
-    def start_sessiond(self, environment=None):
-        """The session daemon, until it answers."""
+    def start_sessiond(self, environment=None, link=None):
+        """The session daemon, until it answers; on the other side of LINK."""
+        command = ["lttng-sessiond", "--no-kernel"]
         with open(os.path.join(self.directory, "sessiond.log"), "ab") as log:
             self.sessiond = subprocess.Popen(
-                ["lttng-sessiond", "--no-kernel"], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, env=self.env(environment))
+                link.command(*command) if link else command,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=self.env(environment))
 
         def answers():
             if self.sessiond.poll() is not None:
