@@ -182,6 +182,25 @@ resume_requests(struct conn *c)
 	event_active(&c->read_event, EV_READ, 0);
 }
 
+void
+conn_lost(const struct conn *c)
+{
+	/* A peer that was killed is an ordinary end. */
+	const enum log_level level = errno == ECONNRESET || errno == EPIPE
+					 ? LOG_INFO
+					 : LOG_WARN;
+	const struct session *s = NULL;
+
+	if (c->control != NULL)
+		s = c->control->session;
+	else if (c->ingest != NULL)
+		s = c->ingest->session;
+	if (log_wants_peer(level))
+		log_errno(level, "%s%s %s connection lost",
+		    s != NULL ? "" : "peer=", s != NULL ? s->tag : c->peer,
+		    c->kind == CONN_CONTROL ? "control" : "data");
+}
+
 /* Send what the socket takes. False: the connection is gone. */
 static bool
 send_replies(struct conn *c)
@@ -199,6 +218,7 @@ send_replies(struct conn *c)
 		buf_consume(&c->out, (size_t)n);
 	}
 	if (n < 0 && errno != EAGAIN) {
+		conn_lost(c);
 		conn_destroy(c, true);
 		return false;
 	}

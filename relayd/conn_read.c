@@ -300,6 +300,8 @@ conn_read(struct conn *c)
 		return;
 	}
 	g = read_some(c, &st);
+	if (g == GOT_ERROR && st == OK)
+		conn_lost(c);
 	if (!conn_fail(c, st))
 		return;
 	conn_settle_key(c);
