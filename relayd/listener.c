@@ -40,23 +40,57 @@ open_spare(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+static bool
+set_number(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+static int
+get_number(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = 0;
+
+	return getsockopt(fd, IPPROTO_TCP, name, &value, &len) == 0 ? value : 0;
+}
+
+/*
+ * A peer vanishes while a reply is under way: the kernel sends the reply again
+ * and again, and no probe before it gives up. It is to give up as soon as
+ * probes would.
+ */
+static bool
+limit_retransmission(int fd)
+{
+	const int64_t s = get_number(fd, TCP_KEEPIDLE) +
+			  (int64_t)get_number(fd, TCP_KEEPINTVL) *
+			      get_number(fd, TCP_KEEPCNT);
+
+	return s <= 0 || s >= LISTENER_RETRANSMISSION_S ||
+	       set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(s * 1000));
+}
+
+static bool
+keep_alive(const struct keepalive *k, int fd)
+{
+	return set_number(fd, SOL_SOCKET, SO_KEEPALIVE, 1) &&
+	       (k->idle == 0 ||
+		   set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, k->idle)) &&
+	       (k->interval == 0 ||
+		   set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, k->interval)) &&
+	       (k->count == 0 ||
+		   set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, k->count)) &&
+	       limit_retransmission(fd);
+}
+
 static void
 set_options(const struct listener *l, int fd)
 {
-	const struct keepalive *k = l->keepalive;
-	const int one = 1;
-
 	/* Replies go out whole, so nothing is gained by waiting. */
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (k == NULL || !k->on)
-		return;
-	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) != 0 ||
-	    (k->idle > 0 && setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &k->idle,
-				sizeof(k->idle)) != 0) ||
-	    (k->interval > 0 && setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL,
-				    &k->interval, sizeof(k->interval)) != 0) ||
-	    (k->count > 0 && setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &k->count,
-				 sizeof(k->count)) != 0))
+	(void)set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (l->keepalive != NULL && l->keepalive->on &&
+	    !keep_alive(l->keepalive, fd))
 		log_errno(LOG_WARN, "%s port: keep-alive", l->name);
 }
 

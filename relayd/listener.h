@@ -20,10 +20,16 @@ struct sockaddr;
 /* As lttng-relayd: peers connect a few at a time. */
 #define LISTENER_BACKLOG 64
 
+/* So long Linux sends again what is not acknowledged, at least, if nobody says
+ * otherwise (net.ipv4.tcp_retries2 of 15), in seconds. */
+#define LISTENER_RETRANSMISSION_S 924
+
 /*
  * Bind and listen; NAME ("control", ...) is for logs. ACCEPTED gets each new
  * socket, non-blocking, and owns it. KEEPALIVE is borrowed; NULL: leave it.
- * E_IO: logged why.
+ * With it on, a peer that is silent for idle + interval * count is gone, also
+ * while it has a reply to acknowledge (TCP_USER_TIMEOUT), if that is sooner
+ * than LISTENER_RETRANSMISSION_S. E_IO: logged why.
  */
 enum status listener_create(struct listener **out, struct event_base *base,
     const struct listen_url *url, const char *name,
