@@ -36,7 +36,7 @@ session_anonymous_chunk(struct session *s)
 		return st;
 	s->current->is_base = true;
 	s->siblings->refs++;
-	return OK;
+	return chunk_make(s->current, CHUNK_AT_ROOT);
 }
 
 /*

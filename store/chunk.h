@@ -100,7 +100,8 @@ void chunk_put(struct chunk *c); /* NULL is fine */
  * time cannot be written as a date. */
 enum status chunk_name(const struct chunk *c, char out[256]) MUST_CHECK;
 
-/* Make the chunk's directory at PLACE (AT_ROOT: nothing to make). */
+/* Make the chunk's directory at PLACE (AT_ROOT: it is there). E_IO: also if no
+ * files can be made in it; logged. */
 enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
 /* Move what the chunk made to PLACE, all of it, or on failure nothing. Same
  * place: nothing. */

@@ -93,22 +93,26 @@ enum status
 chunk_make(struct chunk *c, enum chunk_place place)
 {
 	char name[RELPATH_MAX];
-	enum status st;
+	enum status st = OK;
 
 	assert(c->fd < 0);
-	if (place == CHUNK_AT_ROOT)
-		return OK;
-	st = put_at(c, NULL, place, name);
+	name[0] = '\0';
+	if (place != CHUNK_AT_ROOT)
+		st = put_at(c, NULL, place, name);
 	/* A second snapshot of that name adds to it; files never collide. */
 	if (st == E_EXISTS && c->override_name != NULL)
 		st = OK;
-	if (st == OK)
+	if (st == OK && place != CHUNK_AT_ROOT)
 		st = kept_dir_open(&c->fd, c->dir->fd, name);
+	/* Nothing may have been made yet, and of streams that are refused
+	 * lttng's user is told nothing. */
+	if (st == OK && !dir_is_writable(chunk_fd(c)))
+		st = E_IO;
 	if (st == OK)
 		c->place = place;
 	else if (st != E_REFUSED)
-		log_errno(
-		    LOG_ERROR, CHUNK_FMT ": %s: create", CHUNK_ARGS(c), name);
+		log_errno(LOG_ERROR, CHUNK_FMT ": %s: create", CHUNK_ARGS(c),
+		    *name != '\0' ? name : ".");
 	return st;
 }
 

@@ -16,6 +16,8 @@
 
 #define DIR_MODE 0770
 #define FILE_MODE 0660
+/* Made and removed to see whether that is possible. */
+#define TRY ".tracepulse-try"
 
 static bool is_without_openat2;
 
@@ -264,6 +266,58 @@ dir_rename(int base, const char *from, const char *to)
 		ret = renameat(fd_from, leaf_from, fd_to, leaf_to);
 	(void)finish(base, fd_from, ret);
 	return finish(base, fd_to, ret);
+}
+
+/* A file without a name: it goes with its descriptor. */
+static bool
+can_make_file(int dir)
+{
+	const int fd = openat(
+	    dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Who is killed in between leaves TRY behind, and the next one removes it. */
+static bool
+can_make_directory(int dir)
+{
+	for (int i = 0; i < 8; i++) {
+		if (mkdirat(dir, TRY, DIR_MODE) == 0) {
+			(void)unlinkat(dir, TRY, AT_REMOVEDIR);
+			return true;
+		}
+		if (errno != EEXIST)
+			return false;
+		if (unlinkat(dir, TRY, AT_REMOVEDIR) == 0)
+			return true;
+		/* Another worker was faster. */
+		if (errno != ENOENT)
+			return false;
+	}
+	return true;
+}
+
+bool
+dir_is_writable(int fd)
+{
+	struct stat st;
+
+	/* In a directory that was removed there may be files without a name. */
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
+		errno = ENOENT;
+		return false;
+	}
+	if (can_make_file(fd))
+		return true;
+	/* Not every file system knows such files (NFS, FUSE). */
+	if ((errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) &&
+	    can_make_directory(fd))
+		return true;
+	return errno == ENOSPC || errno == EDQUOT || errno == EMFILE ||
+	       errno == ENFILE || errno == ENOMEM;
 }
 
 bool

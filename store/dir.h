@@ -33,6 +33,14 @@ enum status dir_remove(int base, const char *path);
 /* Never replaces: E_EXISTS when TO exists. */
 enum status dir_rename(int base, const char *from, const char *to) MUST_CHECK;
 bool dir_is_empty(int fd);
+/*
+ * May files be made in it? It is tried, as root is above permissions, but not
+ * above a read-only file system or a server's will. Nothing is left behind,
+ * also by who is killed meanwhile, but on file systems without O_TMPFILE, where
+ * that may leave an empty directory until the next try. False: errno says why.
+ * Want of room or descriptors may pass and is no reason.
+ */
+bool dir_is_writable(int fd) MUST_CHECK;
 
 /* Tests: behave as on a kernel without openat2. */
 void dir_without_openat2(bool on);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "store/dir.h"
 #include "store/journal.h"
 
 /* 0, or the errno of the component that could not be made. */
@@ -35,12 +36,17 @@ output_open(const char *path)
 	int fd, why = make_path(path);
 
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
+	if (fd >= 0 && dir_is_writable(fd))
 		return fd;
 	/* That it is not there is only what follows. */
-	if (errno == ENOENT && why != 0)
+	if (fd < 0 && errno == ENOENT && why != 0)
 		errno = why;
-	log_errno(LOG_ERROR, "output directory %s", path);
+	log_errno(LOG_ERROR,
+	    "output directory %s: make it writable for user %u, or give "
+	    "another with --output",
+	    path, (unsigned)geteuid());
+	if (fd >= 0)
+		close(fd);
 	return -1;
 }
 

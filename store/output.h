@@ -25,7 +25,8 @@ struct output {
 };
 
 /* A descriptor of PATH, absolute; the directory is made, with its parents, if
- * it is not there (streaming 5.1). -1: logged, errno says why. Any thread. */
+ * it is not there (streaming 5.1). -1: it cannot be, or is not writable;
+ * logged, with what to do; errno says why. Any thread. */
 int output_open(const char *path);
 
 /* OWNS_FD: FD is closed with the last reference, and now on failure; else it

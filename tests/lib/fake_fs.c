@@ -316,6 +316,12 @@ dir_rename(int base, const char *from, const char *to)
 }
 
 bool
+dir_is_writable(int fd)
+{
+	return true;
+}
+
+bool
 dir_is_empty(int fd)
 {
 	return file_of(fd)->node->children == NULL;

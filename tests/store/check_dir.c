@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/relpath.h"
@@ -182,6 +183,48 @@ START_TEST(a_path_that_is_too_long_is_an_error)
 }
 END_TEST
 
+/* Of a directory that this process, or nobody, may write in; 0: writable. */
+static int
+errno_of_writing(const char *path, bool as_nobody)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (as_nobody && geteuid() == 0 && setuid(65534) != 0)
+			_exit(255);
+		_exit(dir_is_writable(fd) ? 0 : errno);
+	}
+	close(fd);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+START_TEST(writing_is_tried_and_leaves_nothing)
+{
+	int fd;
+
+	begin(_i);
+	ck_assert_int_eq(dir_create(base, "new"), OK);
+	ck_assert_int_eq(chmod(scratch_path("out/new"), 0777), 0);
+	ck_assert_int_eq(errno_of_writing(scratch_path("out/new"), true), 0);
+	ck_assert_int_eq(chmod(scratch_path("out/new"), 0555), 0);
+	ck_assert_int_eq(
+	    errno_of_writing(scratch_path("out/new"), true), EACCES);
+	ck_assert_int_eq(chmod(scratch_path("out/new"), 0777), 0);
+	ck_assert_int_eq(dir_open(&fd, base, "new"), OK);
+	ck_assert(dir_is_empty(fd));
+	ck_assert_int_eq(dir_remove(base, "new"), OK);
+	errno = 0;
+	ck_assert_int_eq(dir_is_writable(fd) ? 0 : errno, ENOENT);
+	close(fd);
+	/* It knows no files without a name, and no new folders; root or not. */
+	ck_assert_int_ne(errno_of_writing("/proc", false), 0);
+	end();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -191,6 +234,7 @@ main(void)
 		{ names_inside_work, 2, 0 },
 		{ a_rename_never_replaces, 2, 0 },
 		{ a_path_that_is_too_long_is_an_error, 2, 0 },
+		{ writing_is_tried_and_leaves_nothing, 2, 0 },
 	};
 
 	return unit_run("dir", units, ARRAY_LEN(units));

@@ -47,8 +47,10 @@ START_TEST(the_reason_is_that_of_what_could_not_be_made)
 	ck_assert_int_eq(errno_of_opening("locked-out/a/b"), EACCES);
 	ck_assert_int_eq(errno_of_opening("file/a"), ENOTDIR);
 	ck_assert_int_eq(errno_of_opening("file"), ENOTDIR);
+	ck_assert_int_eq(errno_of_opening("locked//"), EACCES);
+	ck_assert_int_eq(chmod(scratch_path("locked"), 0777), 0);
 	ck_assert_int_eq(errno_of_opening("locked//"), 0);
-	ck_assert_int_eq(chmod(scratch_path("locked"), 0755), 0);
+	ck_assert_int_eq(rmdir(scratch_path("locked")), 0);
 	scratch_close();
 }
 END_TEST
