@@ -84,6 +84,15 @@ conn_set_share(struct conn *c, enum fds_share s)
 	c->has_share = true;
 }
 
+/* The session was refused, or is gone: the lobby may count it off. */
+static void
+settle_key(struct conn *c, struct desk *d)
+{
+	if (c->has_key)
+		d->session_gone(&c->key, d->arg);
+	c->has_key = false;
+}
+
 void
 conn_destroy(struct conn *c, bool aborted)
 {
@@ -95,10 +104,10 @@ conn_destroy(struct conn *c, bool aborted)
 	detach(c);
 	control_destroy(c->control, aborted);
 	ingest_destroy(c->ingest);
-	if (c->has_key && d != NULL)
-		d->session_gone(&c->key, d->arg);
-	if (d != NULL)
+	if (d != NULL) {
+		settle_key(c, d);
 		published_sub(d->memory, c->charged);
+	}
 	close(c->fd);
 	give_share(c);
 	buf_free(&c->in);
@@ -125,7 +134,6 @@ conn_handover(struct conn *c)
 {
 	struct desk *d = c->desk;
 
-	conn_settle_key(c);
 	detach(c);
 	published_sub(d->memory, c->charged);
 	c->charged = 0;
@@ -139,6 +147,7 @@ begin_closing(struct conn *c)
 	c->is_closing = true;
 	control_destroy(c->control, true);
 	c->control = NULL;
+	settle_key(c, c->desk);
 	conn_set_busy(c, false);
 	conn_set_busy(c, true);
 	buf_consume(&c->in, buf_len(&c->in));
@@ -260,10 +269,8 @@ make_endpoint(struct conn *c, struct desk *d)
 		return ingest_create(&c->ingest, d->shard, c->peer, c);
 	if (c->kind == CONN_CONTROL && c->control == NULL)
 		st = control_create(&c->control, d->control_config, c->peer);
-	if (st == OK && c->kind == CONN_CONTROL) {
+	if (st == OK && c->kind == CONN_CONTROL)
 		c->control->shard = d->shard;
-		c->control->is_placed = d->shard != NULL;
-	}
 	return st;
 }
 
@@ -305,17 +312,6 @@ conn_flush(struct conn *c)
 	if (buf_len(&c->out) > 0 && list_empty(&c->unsent_node) &&
 	    !event_pending(&c->write_event, EV_WRITE, NULL))
 		list_add(&c->desk->unsent, &c->unsent_node);
-}
-
-/* The session was refused, or is gone: the lobby may count it off. */
-void
-conn_settle_key(struct conn *c)
-{
-	if (!c->has_key || c->control == NULL || c->control->is_placed ||
-	    c->control->session != NULL)
-		return;
-	c->has_key = false;
-	c->desk->session_gone(&c->key, c->desk->arg);
 }
 
 bool

@@ -61,7 +61,7 @@ struct desk {
 	uint64_t last_crowd_log, last_full_log; /* the lobby's */
 	unsigned n_busy; /* in mid-message, or closing: need the sweep */
 	bool is_stopping;
-	/* A request belongs to another thread: TAKE_C is detached. */
+	/* The lobby's: a request is for a worker. TAKE_C is detached. */
 	void (*handover)(struct conn *take_c, void *arg);
 	/* The session that was placed with KEY is gone, or was refused. */
 	void (*session_gone)(const struct placement_key *key, void *arg);

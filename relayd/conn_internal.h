@@ -20,6 +20,5 @@ void conn_flush(struct conn *c);
 bool conn_send_now(struct conn *c);
 /* The socket failed, errno says why: one line of log. */
 void conn_lost(const struct conn *c);
-void conn_settle_key(struct conn *c);
 
 #endif

@@ -281,14 +281,6 @@ read_session_data(struct conn *c)
 		    list_entry(n, struct ingest, session_node)->conn);
 }
 
-/* Its session was refused: it waits in the lobby, not on a worker. */
-static bool
-is_stranger(const struct conn *c)
-{
-	return c->desk->shard != NULL && c->kind == CONN_CONTROL &&
-	       !c->is_closing && c->control->session == NULL;
-}
-
 void
 conn_read(struct conn *c)
 {
@@ -304,7 +296,6 @@ conn_read(struct conn *c)
 		conn_lost(c);
 	if (!conn_fail(c, st))
 		return;
-	conn_settle_key(c);
 	if (g == GOT_END || g == GOT_ERROR) {
 		if (c->kind == CONN_CONTROL)
 			read_session_data(c);
@@ -312,10 +303,6 @@ conn_read(struct conn *c)
 		if (g == GOT_END && buf_len(&c->out) > 0 && !conn_send_now(c))
 			return;
 		conn_destroy(c, false);
-		return;
-	}
-	if (is_stranger(c)) {
-		conn_handover(c);
 		return;
 	}
 	conn_set_busy(c, is_mid_message(c));

@@ -37,9 +37,7 @@ struct control {
 	 * the stream that it is about. */
 	enum status why; /* OK: no more to say */
 	const struct stream *about;
-	bool is_placed; /* the lobby chose this shard for the next
-			   CREATE_SESSION */
-	char *peer;	/* for logs; borrowed */
+	char *peer; /* for logs; borrowed */
 	/* For the lobby, with E_HANDOVER: who asks for a session. */
 	bool has_peer_id;
 	struct relay_uuid uuid;

@@ -71,12 +71,11 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 		    out, c->session->minor, 0, RELAY_FATAL, NULL);
 		return E_REFUSED_CLOSE;
 	}
-	if (c->shard == NULL || !c->is_placed) {
+	if (c->shard == NULL) {
 		c->has_peer_id = relay_create_session_peek(
 		    *body, c->minor, &c->uuid, &c->peer_session);
 		return E_HANDOVER;
 	}
-	c->is_placed = false;
 	st = relay_create_session_decode(body, c->minor, &wish);
 	if (st == OK)
 		st = session_create(
@@ -84,7 +83,9 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	if (st != OK) {
 		c->why = st;
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
-		return E_REFUSED;
+		/* lttng-sessiond reads the path behind the reply even if there
+		 * is none: only the end of the connection wakes it. */
+		return E_REFUSED_CLOSE;
 	}
 	relay_reply_session(
 	    out, c->minor, c->session->id, RELAY_OK, session_path(c->session));

@@ -148,10 +148,6 @@ on_message(struct message *m, void *arg)
 		placement_release(l->placement, &m->key);
 	else if (m->kind == MESSAGE_DATAGRAM)
 		pass_parcel(l, m->object);
-	else if (!l->loop.is_stopping && crowd_admit(&l->desk, m->conn))
-		conn_attach(m->conn, &l->desk);
-	else
-		conn_destroy(m->conn, false);
 }
 
 static void

@@ -42,31 +42,18 @@ struct worker {
 };
 
 static void
-post_to_lobby(struct worker *w, const struct message *what)
-{
-	struct message *m = malloc(sizeof(*m));
-
-	if (m == NULL) {
-		log_error("out of memory: connection lost");
-		conn_destroy(what->conn, true);
-		return;
-	}
-	*m = *what;
-	loop_post(w->lobby, m);
-}
-
-static void
-on_handover(struct conn *take_c, void *arg)
-{
-	post_to_lobby(
-	    arg, &(struct message){ .kind = MESSAGE_ADOPT, .conn = take_c });
-}
-
-static void
 on_session_gone(const struct placement_key *key, void *arg)
 {
-	post_to_lobby(arg,
-	    &(struct message){ .kind = MESSAGE_SESSION_GONE, .key = *key });
+	struct message *m = malloc(sizeof(*m));
+	struct worker *w = arg;
+
+	if (m == NULL) {
+		log_error(
+		    "out of memory: a session that is gone stays counted");
+		return;
+	}
+	*m = (struct message){ .kind = MESSAGE_SESSION_GONE, .key = *key };
+	loop_post(w->lobby, m);
 }
 
 /* A datagram that came to another's socket. */
@@ -241,7 +228,6 @@ worker_start(struct worker **out, const struct worker_config *config)
 	if (st == OK)
 		st = desk_init(&w->desk, &w->loop, w->shard, config->control,
 		    config->shard->memory, config->stall_ns);
-	w->desk.handover = on_handover;
 	w->desk.session_gone = on_session_gone;
 	w->desk.arg = w;
 	if (st == OK && config->udp_fd >= 0)

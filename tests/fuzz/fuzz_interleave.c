@@ -45,7 +45,6 @@ open_wire(struct wire *w, bool is_data, struct shard *sh)
 	} else {
 		st = control_create(&w->control, &control_config, peer);
 		w->control->shard = sh;
-		w->control->is_placed = true;
 	}
 	assert(st == OK);
 }
@@ -77,9 +76,7 @@ feed(struct wire *w, const uint8_t *p, size_t n)
 	else
 		st = control_input(w->control, buf_data(&w->in),
 		    buf_len(&w->in), &used, &w->out);
-	if (st == E_HANDOVER)
-		w->control->is_placed = true; /* the lobby chose us again */
-	else if (st != OK)
+	if (st != OK)
 		close_wire(w, true);
 	if (!w->is_open)
 		return;

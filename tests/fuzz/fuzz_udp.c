@@ -65,7 +65,6 @@ make_session(struct shard *sh, struct buf *in)
 
 	assert(st == OK);
 	c->shard = sh;
-	c->is_placed = true;
 	relay_request_version(&b, RELAY_MAJOR, MINOR);
 	relay_request_create_session(&b, MINOR, &session);
 	relay_request_create_chunk(&b, 0, 1800000000, NULL);

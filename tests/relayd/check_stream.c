@@ -100,7 +100,6 @@ begin_session(uint32_t live_timer_us)
 	shard->ids.is_sequence = true;
 	ck_assert_int_eq(control_create(&control, &control_config, peer), OK);
 	control->shard = shard;
-	control->is_placed = true;
 	for (unsigned i = 0; i < INPUTS; i++)
 		ck_assert_int_eq(
 		    ingest_create(&inputs[i], shard, peer, NULL), OK);

@@ -73,48 +73,48 @@ NEW = {
     "start_data_without_session": (
         relay.frame(relay.START_DATA), u32(10), True),
     "session_without_version": (
-        relay.session_request(), u64(0) + u32(relay.FATAL), True),
+        relay.session_request(), u64(0) + u32(relay.FATAL), False),
     "session_short": (version() + relay.frame(relay.CREATE_SESSION, b"\0" * 8),
-                      RELAY_VERSION + REFUSED_SESSION, True),
+                      RELAY_VERSION + REFUSED_SESSION, False),
     "session_without_payload_2_13": (
         version() + relay.frame(relay.CREATE_SESSION),
-        RELAY_VERSION + REFUSED_SESSION, True),
+        RELAY_VERSION + REFUSED_SESSION, False),
     "session_of_nil_uuid": (session(uuid=b"\0" * 16),
-                            RELAY_VERSION + REFUSED_SESSION, True),
+                            RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_empty": (session(name=""),
-                           RELAY_VERSION + REFUSED_SESSION, True),
+                           RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_slash": (session(name="a/b"),
-                           RELAY_VERSION + REFUSED_SESSION, True),
+                           RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_dots": (session(name=".."),
-                          RELAY_VERSION + REFUSED_SESSION, True),
+                          RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_hidden": (session(name=".x"),
-                            RELAY_VERSION + REFUSED_SESSION, True),
+                            RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_control": (session(name="a\nb"),
-                             RELAY_VERSION + REFUSED_SESSION, True),
+                             RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_too_long": (session(name=LONG),
-                              RELAY_VERSION + REFUSED_SESSION, True),
+                              RELAY_VERSION + REFUSED_SESSION, False),
     "hostname_empty": (session(host=""),
-                       RELAY_VERSION + REFUSED_SESSION, True),
+                       RELAY_VERSION + REFUSED_SESSION, False),
     "hostname_dots": (session(host=".."),
-                      RELAY_VERSION + REFUSED_SESSION, True),
+                      RELAY_VERSION + REFUSED_SESSION, False),
     "hostname_slash": (session(host="/etc"),
-                       RELAY_VERSION + REFUSED_SESSION, True),
+                       RELAY_VERSION + REFUSED_SESSION, False),
     "base_path_climbs": (session(base="../x"),
-                         RELAY_VERSION + REFUSED_SESSION, True),
+                         RELAY_VERSION + REFUSED_SESSION, False),
     "base_path_climbs_inside": (session(base="x/../../y"),
-                                RELAY_VERSION + REFUSED_SESSION, True),
+                                RELAY_VERSION + REFUSED_SESSION, False),
     "base_path_ends_in_dots": (session(base="x/.."),
-                               RELAY_VERSION + REFUSED_SESSION, True),
+                               RELAY_VERSION + REFUSED_SESSION, False),
     "base_path_absolute": (session(base="/tmp/x"),
-                           RELAY_VERSION + REFUSED_SESSION, True),
+                           RELAY_VERSION + REFUSED_SESSION, False),
     "path_of_4096_bytes": (session(base="/".join(["y" * 203] * 20 + ["z" * 14])),
-                           RELAY_VERSION + REFUSED_SESSION, True),
+                           RELAY_VERSION + REFUSED_SESSION, False),
     "session_of_unknown_chunk": (session(chunk=7),
-                                 RELAY_VERSION + REFUSED_SESSION, True),
+                                 RELAY_VERSION + REFUSED_SESSION, False),
     "creation_time_no_date": (session(created=NONE),
-                              RELAY_VERSION + REFUSED_SESSION, True),
+                              RELAY_VERSION + REFUSED_SESSION, False),
     "creation_time_year_10000": (session(created=253402300800),
-                                 RELAY_VERSION + REFUSED_SESSION, True),
+                                 RELAY_VERSION + REFUSED_SESSION, False),
 }
 for _number in (1, 6, 7, 8, 9, 10, 11, 13, 16, 17, 18, 19, 20, 21):
     NEW[f"command_{_number}_without_session"] = (
@@ -856,19 +856,22 @@ def connect_and_vanish():
             conn.close()
 
 
-def retried_sessions():
-    """Refused, refused, accepted: in one segment."""
+def nothing_behind_a_refusal():
+    """A refused session and more requests, in one segment; then another
+    connection, which is served."""
     with relay.Daemon(workers=4) as daemon, relay.neighbour(daemon):
         for i in range(40):
             c = daemon.control()
             bad = relay.session_request(name="a/b")
-            c.send(version() + bad * 3 + relay.session_request(
-                name=f"late{i}", uuid=bytes([i + 1]) * 16))
+            good = relay.session_request(name=f"late{i}",
+                                         uuid=bytes([i + 1]) * 16)
+            c.send(version() + bad + good + bad)
+            equal(c.ends(), RELAY_VERSION + REFUSED_SESSION, "refusal")
+            c.close()
+            c = daemon.control()
+            c.send(version() + good)
             equal(c.read(8), RELAY_VERSION, "version")
-            equal(c.read(48), REFUSED_SESSION * 3, "refusals")
-            _, code, size = struct.unpack(">QII", c.read(16))
-            equal(code, relay.OK, "session")
-            c.read(size)
+            equal(struct.unpack(">QII", c.read(16))[1], relay.OK, "session")
             c.close()
 
 
@@ -882,7 +885,7 @@ CASES = [rows_before_a_session, rows_in_a_session, old_peers,
          foreign_files_outlive_a_clear, silence_in_mid_message,
          refused_and_lingering, dribble, flood_of_requests, flood_unread,
          data_without_indexes, stop_with_halves_pending, connect_and_vanish,
-         retried_sessions]
+         nothing_behind_a_refusal]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]

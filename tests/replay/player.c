@@ -92,7 +92,6 @@ player_open(struct player *p, unsigned wire)
 	} else {
 		st = control_create(&e->control, &p->control_config, peer);
 		e->control->shard = p->shard;
-		e->control->is_placed = true;
 	}
 	if (st != OK)
 		errx(EXIT_FAILURE, "player: no endpoint");

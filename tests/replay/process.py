@@ -164,17 +164,18 @@ def a_crowd_is_of_one_host():
 
 
 def a_refused_session_takes_no_share():
-    """Who stays after a refusal is a stranger again."""
+    """Nor if it stays open on the other side: after 2 s its place is free."""
     with relay.Daemon("--fd-pool-size", "120", workers=1) as daemon:
         refused = []
-        for _ in range(60):
+        for n in range(60):
             conn = daemon.control()
             conn.version()
-            equal(conn.create_session(name="../x")[1], relay.FATAL, "refused")
+            conn.send(relay.session_request(name="../x"))
+            said = conn.ends()
+            check(said == struct.pack(">QII", 0, relay.FATAL, 0)
+                  or said == b"" and n > 20, f"{n}: {said.hex()}")
             refused.append(conn)
-        session = relay.Session(daemon)
-        session.packet()
-        session.finish()
+        within(10, lambda: is_served(daemon, "late"), "no room for a late one")
         for conn in refused:
             conn.close()
 

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""Scenarios of sessions that the relay cannot take: the commands of lttng end
+soon, with an error, and its session daemon goes on."""
+import os
+import shutil
+import subprocess
+
+import tree
+from scenarios import expect_snapshot
+from story import begin, end, expect_session, scenario
+from world import Failure, Skipped
+
+PATIENCE = 5.0          # seconds, of somebody who typed a command
+KINDS = {"plain": [], "live": ["--live=100000"], "snap": ["--snapshot"]}
+
+
+def say(w, *argv):
+    """An lttng command, which must end soon; whether it went well."""
+    w.lttng(*argv, ok=None)
+    done = w.commands[-1]
+    if done["seconds"] > PATIENCE:
+        raise Failure("lttng %s: %.1f s" % (done["argv"], done["seconds"]))
+    return done["status"] == 0
+
+
+def prepare(w, kind, name):
+    """A session up to its start; whether all went well."""
+    return all([
+        say(w, "create", name, "--set-url", w.url(), *KINDS[kind]),
+        say(w, "enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
+            "--num-subbuf", "4", "ch0"),
+        say(w, "enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")])
+
+
+def use(w, kind, name):
+    """The same from its start on, until it is gone."""
+    went_well = say(w, "start", name)
+    w.run_app(0, 300)
+    if kind == "snap":
+        went_well &= say(w, "snapshot", "record", "-s", name)
+    went_well &= say(w, "stop", name)
+    return say(w, "destroy", name) and went_well
+
+
+def expect_refused(w):
+    """One session of each kind, of which lttng tells that it went wrong."""
+    for kind in KINDS:
+        name = "no-" + kind
+        went_well = prepare(w, kind, name)
+        if use(w, kind, name) and went_well:
+            raise Failure("%s: no command of lttng failed" % kind)
+        if name in w.lttng("list"):
+            raise Failure("%s: the session is still there" % kind)
+
+
+def expect_taken(w, name):
+    """Sessions of the same session daemon, as if nothing had been."""
+    for kind in KINDS:
+        if not (prepare(w, kind, name + kind) and use(w, kind, name + kind)):
+            raise Failure("%s: lttng %s failed"
+                          % (kind, w.commands[-1]["argv"]))
+    expect_snapshot(w, "*/%ssnap-*/snapshot-1-*" % name, 200)
+    for kind in "plain", "live":
+        expect_session(w, name + kind, range(300))
+
+
+def mount(w, *argv):
+    """Or the scenario cannot be told here."""
+    if not w.private:
+        raise Skipped("no mount namespace of its own")
+    subprocess.run(["mount", *argv, w.relay.output], check=True)
+
+
+@scenario(options=None, reference=False, needs_sessiond=False)
+def refused_start(w):
+    """an output directory that cannot be written: the start says so, also in
+    the background, and leaves nothing in it when it can"""
+    os.mkdir(w.relay.output)
+    mount(w, "-t", "tmpfs", "tmpfs")
+    mount(w, "-o", "remount,ro")
+    for options in [], ["-b"], ["-d"]:
+        status, said = w.run(*w.relay.argv(options))
+        if status != 1 or len(said.splitlines()) != 1 \
+                or "Read-only file system" not in said \
+                or "or give another with --output" not in said:
+            raise Failure("%r: status %d: %s" % (options, status, said))
+    mount(w, "-o", "remount,rw")
+    w.relay.start()
+    if os.listdir(w.relay.output):
+        raise Failure("left behind: %r" % os.listdir(w.relay.output))
+
+
+@scenario(options=None, reference=False)    # it makes lttng hang
+def refused_read_only(w):
+    """the output directory can be written no more, then again"""
+    os.mkdir(w.relay.output)
+    mount(w, "-t", "tmpfs", "tmpfs")
+    w.relay.start()
+    mount(w, "-o", "remount,ro")
+    expect_refused(w)
+    mount(w, "-o", "remount,rw")
+    expect_taken(w, "yes")
+
+
+@scenario(reference=False)
+def refused_replaced(w):
+    """the output directory becomes a file, also under a session that was
+    created and not started yet; then it is back"""
+    prepare(w, "plain", "begun")
+    shutil.rmtree(w.relay.output)
+    with open(w.relay.output, "w", encoding="utf-8"):
+        pass
+    if use(w, "plain", "begun"):
+        raise Failure("no command of lttng failed")
+    expect_refused(w)
+    os.unlink(w.relay.output)
+    expect_taken(w, "yes")
+
+
+@scenario(options=["--fd-pool-size=100", "--workers=1"], reference=False)
+def refused_descriptors(w):
+    """sessions use all descriptors that they may, then fewer"""
+    names = []
+    while prepare(w, "plain", "s%d" % len(names)):
+        names.append("s%d" % len(names))
+    say(w, "destroy", "s%d" % len(names))
+    if len(names) < 2:
+        raise Failure("only %d sessions fit" % len(names))
+    expect_refused(w)
+    for name in names[:2]:
+        say(w, "destroy", name)
+    expect_taken(w, "yes")
+    begin(w, "more")
+    emitted = w.run_app(0, 50)
+    end(w, "more")
+    expect_session(w, "more", emitted)
+    tree.check_indexes(w.relay.output)
