@@ -134,8 +134,11 @@ relay_create_session_decode(
 	enum status st;
 
 	*out = (struct relay_create_session){ .trace_format = 1 };
-	if (minor < 4)
+	if (minor < 1)
 		return E_MALFORMED;
+	/* No payload yet. */
+	if (minor < 4)
+		return OK;
 	if (minor < 11)
 		session_fields_old(r, out, &names);
 	else

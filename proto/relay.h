@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control port (relay protocol 2.4 - 2.15, streaming 2.4 - 2.7): commands
+ * The control port (relay protocol 2.1 - 2.15, streaming 2.4 - 2.7): commands
  * decoded into structs that are valid by construction, replies encoded. A
  * decoder consumes its payload; what is longer than its command needs is
  * ignored, but for ROTATE_STREAMS. All integers big-endian on the wire.
@@ -83,7 +83,8 @@ struct relay_optional {
 /*
  * CREATE_SESSION (2). The names are owned; relay_create_session_clear().
  * Names follow streaming 7.1: session and host name are one component, not
- * beginning with '.'; base path as a relpath that does not begin with '/'.
+ * beginning with '.', and NULL before 2.4; base path as a relpath that does not
+ * begin with '/'.
  */
 struct relay_create_session {
 	struct relpath *session_name, *hostname;

@@ -18,11 +18,20 @@
 #include "store/session_dir.h"
 #include "store/store.h"
 
+/* What logs call it before its first stream has come. */
+#define NO_NAME "-"
+
+static const char *
+text_of(const struct relpath *name)
+{
+	return name == NULL ? NO_NAME : name->s;
+}
+
 static enum status
 make_tag(struct session *s, const char *peer)
 {
 	int n = asprintf(&s->tag, "peer=%s session=%" PRIu64 "/%s", peer, s->id,
-	    s->wish.session_name->s);
+	    text_of(s->wish.session_name));
 
 	if (n < 0) {
 		s->tag = NULL;
@@ -95,7 +104,7 @@ show(struct session *s)
 	struct live_door *door = s->shard->config.door;
 	enum status st;
 
-	if (door == NULL)
+	if (door == NULL || s->wish.session_name == NULL)
 		return OK;
 	st = live_session_create(&s->live, s->id, s->wish.live_timer_us,
 	    s->wish.trace_format == 2, s->wish.hostname->s,
@@ -114,6 +123,53 @@ tell_end(struct session *s)
 	if (s->live != NULL && !s->has_told_end)
 		door->tell(door, LIVE_NEWS_SESSION_ENDED, s->live);
 	s->has_told_end = true;
+}
+
+/* HOST/SESSION/...; what is only one component has no host. */
+static enum status
+take_names(struct session *s, const char *path)
+{
+	const char *slash = strchr(path, '/');
+	const char *name = slash == NULL ? path : slash + 1;
+	struct span host = { NO_NAME, strlen(NO_NAME) };
+	enum status st;
+
+	if (slash != NULL)
+		host = (struct span){ path, (size_t)(slash - path) };
+	st = relname_parse(&s->wish.hostname, host);
+	if (st == OK)
+		st = relname_parse(&s->wish.session_name,
+		    (struct span){ name, strcspn(name, "/") });
+	return st;
+}
+
+void
+session_found_place(struct session *s, const struct relpath *path)
+{
+	const int bare = (int)(strrchr(s->tag, '/') - s->tag);
+	char *tag = NULL;
+	enum status st;
+
+	if (s->wish.hostname != NULL)
+		return;
+	st = take_names(s, path->s);
+	if (st == OK && asprintf(&tag, "%.*s/%s", bare, s->tag,
+			    s->wish.session_name->s) < 0) {
+		tag = NULL;
+		st = E_NOMEM;
+	}
+	if (st == OK)
+		st = show(s);
+	if (st != OK) {
+		log_error(
+		    "%s not shown to viewers: %s", s->tag, status_text(st));
+		free(tag);
+		return;
+	}
+	free(s->tag);
+	s->tag = tag;
+	log_info("%s named by its first stream: host=%s", s->tag,
+	    s->wish.hostname->s);
 }
 
 enum status
@@ -158,7 +214,7 @@ session_create(struct session **out, struct shard *sh,
 	sh->sessions_created++;
 	log_info("%s session created: host=%s path=%s minor=%u live=%" PRIu32
 		 "us snapshot=%d",
-	    s->tag, s->wish.hostname->s, session_path(s), minor,
+	    s->tag, text_of(s->wish.hostname), session_path(s), minor,
 	    s->wish.live_timer_us, s->wish.is_snapshot);
 	*out = s;
 	return OK;

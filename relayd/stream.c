@@ -177,6 +177,7 @@ stream_create(
 		return st;
 	}
 	list_add(&s->streams, &t->session_node);
+	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
 			     " count=%" PRIu64,
 	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);

@@ -41,6 +41,9 @@ def field(text, size):
 
 def synthetic():
     """Shapes that no recording has (streaming 10)."""
+    yield "create_session-2.1", old(2, 1, b"")
+    yield "add_stream-2.1", old(1, 1, field(b"c_0", 264)
+                                + field(b"h//s-date/ust/", 4096))
     yield "create_session-2.4", old(2, 4, field(b"s", 255) + field(b"h", 64)
                                     + struct.pack(">II", 1000000, 1))
     yield "add_stream-2.2", old(1, 4, field(b"c_0", 264)

@@ -30,6 +30,12 @@ echo_get_configuration(struct reader *r, unsigned minor, struct buf *out)
 	return st;
 }
 
+static const char *
+text_of(const struct relpath *name)
+{
+	return name == NULL ? "" : name->s;
+}
+
 static enum status
 echo_create_session(struct reader *r, unsigned minor, struct buf *out)
 {
@@ -41,9 +47,9 @@ echo_create_session(struct reader *r, unsigned minor, struct buf *out)
 	if (st != OK)
 		return st;
 	q = (struct relay_session_request){
-		.session_name = c.session_name->s,
-		.hostname = c.hostname->s,
-		.base_path = c.base_path == NULL ? "" : c.base_path->s,
+		.session_name = text_of(c.session_name),
+		.hostname = text_of(c.hostname),
+		.base_path = text_of(c.base_path),
 		.live_timer_us = c.live_timer_us,
 		.is_snapshot = c.is_snapshot,
 		.name_has_time = c.name_has_time,

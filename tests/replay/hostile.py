@@ -339,11 +339,6 @@ def whole_files(s):
 def old_peers():
     """Before 2.11 there are no chunks, before 2.8 no RESET_METADATA."""
     with relay.Daemon() as daemon, relay.neighbour(daemon):
-        c = daemon.control()
-        c.version(3)
-        equal(c.ask(relay.CREATE_SESSION, b"", 12), u64(0) + u32(relay.FATAL),
-              "session of 2.3, as the reference")
-        c.close()
         for minor, command in ((7, relay.RESET_METADATA),
                                (10, relay.CREATE_CHUNK),
                                (10, relay.ROTATE_STREAMS),

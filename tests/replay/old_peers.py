@@ -1,18 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Peers of 2.4, 2.8 and 2.10, which no distribution carries any more: fixed
-arrays for names, whole paths, index formats 1.0 and 1.1, no trace chunks.
-Starts daemons of its own."""
+"""Peers of 2.1 to 2.10, which no distribution carries any more: fixed arrays
+for names, whole paths, no trace chunks; from 2.4 on names of their own and
+index formats 1.0 and 1.1, before that neither. Starts daemons of its own."""
 import re
 import shutil
 import struct
 import sys
 import time
 
+import ctf
 import relay
 from relay import check, equal
+from viewer import NOT_LIVE, Viewer
 
 STAMP = "20200101-000004"
+
+
+def names(session, live=0):
+    """The payload of CREATE_SESSION, 2.4 to 2.10."""
+    return (relay.text(session).ljust(255, b"\0")
+            + b"oldhost".ljust(64, b"\0") + struct.pack(">II", live, 0))
+
+
+def stream_request(minor, channel, path, size=0, count=0):
+    """The payload of ADD_STREAM: 4360 bytes in 2.1, then 4376."""
+    return (relay.text(channel).ljust(264, b"\0")
+            + relay.text(path).ljust(4096, b"\0")
+            + (struct.pack(">QQ", size, count) if minor >= 2 else b""))
 
 
 class Old:
@@ -23,17 +38,17 @@ class Old:
         self.control, self.data = daemon.control(), daemon.data()
         self.control.version(minor)
         self.id, code = struct.unpack(">QI", self.control.ask(
-            relay.CREATE_SESSION, relay.text(name).ljust(255, b"\0")
-            + b"oldhost".ljust(64, b"\0") + struct.pack(">II", live, 0), 12))
+            relay.CREATE_SESSION, names(name, live) if minor >= 4 else b"",
+            12))
         equal(code, relay.OK, "CREATE_SESSION")
         self.stream = self.add("ch0_0", path, *ring)
         self.meta = self.add("metadata", path)
-        equal(self.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        if minor >= 4:
+            equal(self.control.code(relay.STREAMS_SENT), relay.OK,
+                  "STREAMS_SENT")
 
     def add(self, channel, path, size=0, count=0):
-        blob = (relay.text(channel).ljust(264, b"\0")
-                + relay.text(path).ljust(4096, b"\0")
-                + struct.pack(">QQ", size, count))
+        blob = stream_request(self.minor, channel, path, size, count)
         handle, code = struct.unpack(
             ">QI", self.control.ask(relay.ADD_STREAM, blob, 12))
         equal(code, relay.OK, "ADD_STREAM")
@@ -45,17 +60,18 @@ class Old:
         return self.control.code(
             relay.SEND_INDEX, blob if self.minor >= 8 else blob[:64])
 
-    def packets(self, count):
+    def packets(self, count, content=lambda seq: bytes([seq]) * 4000):
         for seq in range(count):
-            self.data.packet(self.stream, seq, bytes([seq]) * 4000, 96)
-            equal(self.index(seq, 4096), relay.OK, "SEND_INDEX")
+            self.data.packet(self.stream, seq, content(seq), 96)
+            if self.minor >= 4:
+                equal(self.index(seq, 4096), relay.OK, "SEND_INDEX")
         until = time.monotonic() + 5
         while self.control.pending(self.stream, count - 1) != 0:
             check(time.monotonic() < until, "DATA_PENDING stays 1")
             time.sleep(0.002)
 
-    def finish(self, last):
-        self.control.metadata(self.meta, b"text")
+    def finish(self, last, metadata=b"text"):
+        self.control.metadata(self.meta, metadata)
         self.control.close_stream(self.meta)
         equal(self.control.close_stream(self.stream, last), relay.OK, "close")
         self.control.close()
@@ -149,15 +165,99 @@ def nothing_of_another_is_touched():
         before = daemon.tree()
         again = daemon.control()
         again.version(10)
-        again.ask(relay.CREATE_SESSION, b"oldsess".ljust(255, b"\0")
-                  + b"oldhost".ljust(64, b"\0") + bytes(8), 12)
+        again.ask(relay.CREATE_SESSION, names("oldsess"), 12)
         for channel in ("ch0_0", "metadata"):
-            blob = (relay.text(channel).ljust(264, b"\0")
-                    + relay.text(where).ljust(4096, b"\0") + bytes(16))
+            blob = stream_request(10, channel, where)
             equal(again.ask(relay.ADD_STREAM, blob, 12)[8:],
                   struct.pack(">I", relay.UNKNOWN), channel)
         again.close()
         equal(daemon.tree(), before, "tree")
+
+
+def without_names_and_indexes():
+    """2.1 to 2.3: their bytes are all there is, and babeltrace2 reads them;
+    they are grouped by host whatever the relay is told."""
+    where = f"oldhost/oldsess-{STAMP}/ust/uid/0/64-bit"
+    for minor in 1, 2, 3:
+        for options in [], ["--group-output-by-session"]:
+            with relay.Daemon(*options) as daemon, relay.neighbour(daemon):
+                peer = Old(daemon, minor, None,
+                           "/" + where.replace("/ust", "//ust") + "/")
+                peer.packets(5, lambda seq: ctf.packet(seq, 96))
+                peer.finish(4, ctf.METADATA)
+                folder = daemon.out / where
+                equal((folder / "ch0_0").read_bytes(), b"".join(
+                    ctf.packet(n, 96) + bytes(96) for n in range(5)), "data")
+                equal(sorted(p.name for p in folder.iterdir()),
+                      ["ch0_0", "metadata"], "files")
+                found = ctf.read(folder)
+                if found is not None:
+                    equal(found, (list(range(5)), ""), "babeltrace2")
+
+
+def rings_of_2_2():
+    """2.1 has none."""
+    for minor, want in (2, ["ch0_0_0", "ch0_0_1"]), (1, ["ch0_0"]):
+        with relay.Daemon() as daemon:
+            peer = Old(daemon, minor, None, "/h/s/kernel", ring=(8192, 2))
+            peer.packets(7)
+            peer.finish(6)
+            folder = daemon.out / "h/s/kernel"
+            equal(sorted(p.name for p in folder.glob("ch*")), want, "files")
+            size = 7 if minor == 1 else 1
+            equal((folder / want[-1]).stat().st_size, 4096 * size, "size")
+
+
+def the_place_names_the_session():
+    """In listings and logs, from the first stream on; viewers cannot attach."""
+    with relay.Daemon("-v") as daemon:
+        viewer = Viewer(daemon)
+        viewer.connect()
+        viewer.create()
+        for path, host, name in (
+                (f"/oldhost//oldsess-{STAMP}//ust/", "oldhost",
+                 f"oldsess-{STAMP}"), ("kernel", "-", "kernel")):
+            control = daemon.control()
+            control.version(3)
+            ident, code = struct.unpack(
+                ">QI", control.ask(relay.CREATE_SESSION, b"", 12))
+            equal(code, relay.OK, "CREATE_SESSION")
+            equal(viewer.list(), [], "before its first stream")
+            for channel in "ch0_0", "metadata":
+                control.ask(relay.ADD_STREAM,
+                            stream_request(3, channel, path), 12)
+            found = viewer.find(name)
+            equal(found, (ident, 0, 0, 0, host, name), "listed")
+            equal(viewer.attach(ident), (NOT_LIVE, []), "ATTACH_SESSION")
+            equal(len(viewer.list()), 1, "sessions")
+            control.close()
+            until = time.monotonic() + 5
+            while viewer.list() != []:
+                check(time.monotonic() < until, "it stays listed")
+                time.sleep(0.01)
+            check(f" session={ident}/{name} control connection ended\n"
+                  in daemon.log_text(), "its name is not in the log")
+        viewer.close()
+
+
+def nothing_that_came_later():
+    """Indexes, STREAMS_SENT and the like end a session of 2.1 to 2.3; there
+    is no 2.0, and none without a version."""
+    for minor in 1, 3:
+        for command, size in ((relay.SEND_INDEX, 64), (relay.STREAMS_SENT, 0),
+                              (relay.RESET_METADATA, 16),
+                              (relay.CREATE_CHUNK, 20)):
+            with relay.Daemon() as daemon, relay.neighbour(daemon):
+                peer = Old(daemon, minor, None, "h/s/kernel")
+                peer.control.send(relay.frame(command, bytes(size)))
+                equal(peer.control.ends(), b"", f"{command} in 2.{minor}")
+    with relay.Daemon() as daemon:
+        for has_version in True, False:
+            control = daemon.control()
+            if has_version:
+                control.version(0)
+            control.send(relay.frame(relay.CREATE_SESSION))
+            equal(control.ends(), struct.pack(">QI", 0, relay.FATAL), "2.0")
 
 
 def case(minor):
@@ -168,7 +268,9 @@ def case(minor):
 
 
 CASES = [case(4), case(7), case(8), case(10), rings_and_metadata,
-         grouped_by_session, nothing_of_another_is_touched]
+         grouped_by_session, nothing_of_another_is_touched,
+         without_names_and_indexes, rings_of_2_2, the_place_names_the_session,
+         nothing_that_came_later]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
