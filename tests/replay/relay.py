@@ -55,6 +55,12 @@ def has_sanitizer(name):
         return f"__{name[0]}san_init".encode() in f.read()
 
 
+def state_of(path):
+    """The letter in a stat file of proc(5)."""
+    with open(path, encoding="utf-8") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
 class Daemon:
     """Started by with; ended by SIGTERM, exit status 0 expected."""
 
@@ -92,6 +98,19 @@ class Daemon:
 
     def start_again(self):
         self._start()
+
+    def pause(self):
+        """SIGSTOP, until each of its threads stands still."""
+        self.process.send_signal(signal.SIGSTOP)
+        until = time.monotonic() + TIMEOUT
+        tasks = f"/proc/{self.process.pid}/task"
+        while any(state_of(f"{tasks}/{t}/stat") not in "Tt"
+                  for t in os.listdir(tasks)):
+            check(time.monotonic() < until, "the daemon does not stop")
+            time.sleep(0.001)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def _port(self, path):
         until = time.monotonic() + TIMEOUT

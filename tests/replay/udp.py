@@ -471,7 +471,7 @@ def an_ordered_end_takes_what_arrived():
         s = UdpSession(daemon, fragment=size, gap_us=5_000_000)
         for seq in range(60):
             s.announce(seq, size, 0)
-        daemon.process.send_signal(signal.SIGSTOP)
+        daemon.pause()
         for seq in range(60):
             before = queued(s.address[1])
             s.throw(s.pieces(seq, size, 0)[0])
@@ -479,7 +479,7 @@ def an_ordered_end_takes_what_arrived():
                 break
             arrived.append(seq)
         daemon.process.send_signal(signal.SIGTERM)
-        daemon.process.send_signal(signal.SIGCONT)
+        daemon.resume()
         daemon.stop()
         equal(s.numbers(size=size), arrived, "packets")
 
@@ -701,10 +701,10 @@ def what_the_kernel_drops_is_counted():
     """The daemon stands still until its socket is full."""
     with relay.Daemon("-v") as daemon:
         s = UdpSession(daemon, flags=RESENDS, gap_us=5_000_000)
-        daemon.process.send_signal(signal.SIGSTOP)
+        daemon.pause()
         for seq in range(30000):
             s.throw(s.pieces(seq % 100)[0])
-        daemon.process.send_signal(signal.SIGCONT)
+        daemon.resume()
         s.calm()
         for seq in range(100):
             for piece in s.pieces(seq):
