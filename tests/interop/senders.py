@@ -9,6 +9,7 @@ import time
 
 import made
 import tree
+from gate import Gate
 from story import begin, end, scenario
 from tree import expect_events
 from world import Failure, wait_for
@@ -228,14 +229,20 @@ def send_barectf(w):
 
 
 def watch(w, session, *arguments):
-    """Send while babeltrace2 watches; the numbers it saw."""
+    """Send while babeltrace2 watches, from before the first packet on; the
+    numbers it saw."""
+    gate = Gate(w.ports[0])
     child = subprocess.Popen(
         [w.send_path, "--quiet", "--session=" + session] + list(arguments)
-        + [w.url()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        + ["net://127.0.0.1:%d:%d" % (gate.port, w.ports[1])],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, env=w.env())
     w.children.append(child)
     wait_for("the session listed", lambda: tree.listed(w, session))
     viewer = tree.Viewer(w, session)
+    wait_for("the viewer attached",
+             lambda: (tree.listed(w, session) or (0, 0))[1] == 1)
+    gate.open()
     said = child.communicate(timeout=SEND_TIMEOUT)[1]
     if child.returncode != 0:
         raise Failure("tracepulse-send: status %d: %s"
