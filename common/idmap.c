@@ -43,6 +43,18 @@ slot_of(const struct idmap_slot *slots, size_t cap, uint64_t id)
 	return i;
 }
 
+/* FNV-1a. */
+uint64_t
+idmap_key(const void *p, size_t n)
+{
+	const uint8_t *at = p, *end = at + n;
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+
+	for (; at < end; at++)
+		h = (h ^ *at) * UINT64_C(0x100000001b3);
+	return h;
+}
+
 void
 idmap_init(struct idmap *m)
 {

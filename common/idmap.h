@@ -21,6 +21,10 @@ struct idmap {
 	size_t cursor; /* where idmap_any() looks first */
 };
 
+/* An id for N bytes, a name: it is likely that others have another. Hashed with
+ * that seed, too. */
+uint64_t idmap_key(const void *p, size_t n);
+
 void idmap_init(struct idmap *m); /* all zero bytes is the same */
 void idmap_free(struct idmap *m); /* the values are the caller's */
 /* E_EXISTS leaves the map as it was. */

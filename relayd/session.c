@@ -13,6 +13,7 @@
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
+#include "relayd/trace.h"
 #include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/session_dir.h"
@@ -195,6 +196,7 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->siblings_node);
 	list_init(&s->ending_node);
 	list_init(&s->streams);
+	list_init(&s->traces);
 	list_init(&s->inputs);
 	st = siblings_join(&s->siblings, sh, &s->wish);
 	if (st == OK)
@@ -245,6 +247,7 @@ session_destroy(struct session *s)
 		return;
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
+	trace_forget_all(s);
 	udp_session_destroy(s->tag, s->udp);
 	tell_end(s);
 	live_session_put(s->live);

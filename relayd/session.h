@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/idmap.h"
 #include "common/list.h"
 #include "common/relpath.h"
 #include "common/status.h"
@@ -43,6 +44,8 @@ struct session {
 	bool has_rotated;
 
 	struct list streams;	 /* struct stream, by session_node */
+	struct list traces;	 /* struct trace, by node */
+	struct idmap trace_keys; /* of their paths -> struct trace */
 	struct list inputs;	 /* struct ingest, by session_node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
 	bool had_input;		 /* a data connection was bound once */

@@ -8,6 +8,7 @@
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
+#include "relayd/trace.h"
 #include "store/chunk.h"
 #include "store/session_dir.h"
 
@@ -133,6 +134,7 @@ session_create_chunk(
 							: RELAY_UNKNOWN_ERROR;
 	s->pending = s->current;
 	s->current = c;
+	trace_forget_old(s);
 	*close = false;
 	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
 	return RELAY_OK;

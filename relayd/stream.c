@@ -11,6 +11,7 @@
 #include "proto/data.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
+#include "relayd/trace.h"
 #include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/metadata_log.h"
@@ -61,8 +62,8 @@ stream_open_file(struct stream *t, bool replaces)
 	return st;
 }
 
-static void
-leave_chunk(struct stream *t)
+void
+stream_leave_chunk(struct stream *t)
 {
 	if (t->family != NULL)
 		chunk_folder_done(t->family);
@@ -74,14 +75,17 @@ leave_chunk(struct stream *t)
 enum status
 stream_enter_chunk(struct stream *t, struct chunk *c)
 {
-	leave_chunk(t);
+	stream_leave_chunk(t);
 	t->chunk = c == NULL ? NULL : chunk_get(c);
 	t->number = 0;
 	t->has_wrapped = false;
-	return c == NULL ? OK : stream_open_file(t, false);
+	if (c == NULL)
+		return OK;
+	trace_enter(t->trace, c);
+	return stream_open_file(t, false);
 }
 
-static void
+void
 stream_free(struct stream *t)
 {
 	idmap_remove(&shard_of(t)->streams, t->handle);
@@ -94,94 +98,10 @@ stream_free(struct stream *t)
 	stream_count_records(t);
 	stream_end_logs(t);
 	chunk_put(t->roll.to);
-	leave_chunk(t);
-	relpath_free(t->path);
+	stream_leave_chunk(t);
+	trace_leave(t->session, t->trace);
 	relpath_free(t->channel);
 	free(t);
-}
-
-/* Peers before 2.11 name the whole path (streaming 5.3). */
-static enum status
-regroup(const struct session *s, struct relpath **path)
-{
-	struct relpath *grouped;
-	enum status st;
-
-	if (!s->shard->config.group_by_session || s->minor >= 11 ||
-	    s->minor < 4)
-		return OK;
-	st = session_old_path(&grouped, &s->wish, *path, s->wish.creation_time);
-	if (st != OK)
-		return st;
-	relpath_free(*path);
-	*path = grouped;
-	return OK;
-}
-
-static struct stream *
-stream_alloc(struct session *s, struct relay_add_stream *take_q)
-{
-	struct stream *t = calloc(1, sizeof(*t));
-
-	if (t == NULL) {
-		relay_add_stream_clear(take_q);
-		return NULL;
-	}
-	t->session = s;
-	t->path = take_q->path;
-	t->channel = take_q->channel;
-	t->is_metadata = strcmp(t->channel->s, "metadata") == 0;
-	if (!t->is_metadata) {
-		t->tracefile_size = take_q->tracefile_size;
-		t->tracefile_count = take_q->tracefile_count;
-	}
-	*take_q = (struct relay_add_stream){ 0 };
-	list_init(&t->session_node);
-	list_init(&t->dirty_node);
-	list_init(&t->locked_node);
-	list_init(&t->gapped_node);
-	list_init(&t->sealed);
-	t->batch.end = &t->batch.first;
-	reorder_init(&t->reorder, &s->shard->store->packets,
-	    s->has_index && !t->is_metadata);
-	return t;
-}
-
-enum status
-stream_create(
-    struct session *s, struct relay_add_stream *take_q, uint64_t *handle)
-{
-	struct stream *t = stream_alloc(s, take_q);
-	struct shard *sh = s->shard;
-	enum status st;
-
-	*handle = ids_handle(&sh->ids, sh->config.worker);
-	if (t == NULL)
-		return E_NOMEM;
-	t->handle = *handle;
-	st = regroup(s, &t->path);
-	if (st == OK)
-		st = idmap_insert(&sh->streams, t->handle, t);
-	if (st == OK)
-		st = stream_make_logs(t);
-	if (st == OK && s->udp != NULL)
-		st = udp_stream_create(t);
-	if (st == OK)
-		st = s->current == NULL ? E_REFUSED
-					: stream_enter_chunk(t, s->current);
-	if (st != OK) {
-		log_peer(LOG_WARN, STREAM_FMT " not added: %s", STREAM_ARGS(t),
-		    s->current == NULL ? "there is no trace chunk"
-				       : status_text(st));
-		stream_free(t);
-		return st;
-	}
-	list_add(&s->streams, &t->session_node);
-	session_found_place(s, t->path);
-	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
-			     " count=%" PRIu64,
-	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);
-	return OK;
 }
 
 void
@@ -419,6 +339,8 @@ begin_closing(struct stream *t)
 void
 stream_close(struct stream *t, uint64_t last_seq)
 {
+	if (t->is_metadata && !t->is_closing)
+		trace_close_metadata(t->trace);
 	t->has_last = last_seq != NO_SEQ;
 	t->last_seq = last_seq;
 	if (t->udp != NULL)

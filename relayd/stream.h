@@ -24,13 +24,16 @@ struct packet_log;
 struct data_header;
 struct session;
 struct stream_udp;
+struct trace;
 struct tracefile;
 
 struct stream {
 	struct list session_node, dirty_node, locked_node, gapped_node;
 	struct session *session;
 	uint64_t handle;
-	struct relpath *path, *channel;
+	struct trace *trace;	    /* a reference */
+	const struct relpath *path; /* its folder */
+	struct relpath *channel;
 	bool is_metadata;
 	bool is_published;
 	struct live_stream *live;      /* NULL: not to be shown */
@@ -141,7 +144,9 @@ void stream_retry_sealed(struct list *sealed, bool force);
 /* Give the gap up if it has lasted; when to come again, as shard_tick(). */
 uint64_t stream_check_gap(struct stream *t, uint64_t now_ns);
 
-/* Between stream.c and stream_commit.c. */
+/* Between stream.c, stream_create.c and stream_commit.c. */
+void stream_free(struct stream *t);
+void stream_leave_chunk(struct stream *t);
 enum status stream_open_file(struct stream *t, bool replaces) MUST_CHECK;
 enum status stream_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
 void stream_seal_file(struct stream *t);

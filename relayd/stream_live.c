@@ -5,6 +5,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/trace.h"
 #include "store/chunk.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
@@ -48,20 +49,13 @@ stream_log_file(struct stream *t)
 	return st;
 }
 
-/* Streams with the same path are one CTF trace (live 1.5.4). */
+/* Streams of one folder are one CTF trace (live 1.5.4). */
 static uint64_t
 trace_id(const struct stream *t)
 {
-	const struct list *streams = &t->session->streams, *n;
-	const struct stream *o;
-
-	/* Those of one trace come together. */
-	for (n = streams->prev; n != streams; n = n->prev) {
-		o = list_entry(n, struct stream, session_node);
-		if (o->live != NULL && relpath_equal(o->path, t->path))
-			return o->live->trace_id;
-	}
-	return published_add(&door_of(t)->trace_ids, 1);
+	if (t->trace->live_id == 0)
+		t->trace->live_id = published_add(&door_of(t)->trace_ids, 1);
+	return t->trace->live_id;
 }
 
 /* All streams are counted in listings; those of live sessions are shown. */

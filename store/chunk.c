@@ -203,6 +203,20 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	return OK;
 }
 
+enum status
+chunk_new_folder(struct chunk *c, const struct relpath *path)
+{
+	enum status st = dir_create(chunk_fd(c), path->s);
+
+	/* Where somebody removed its parents nothing is in the way, either. */
+	if (st == E_NOENT)
+		st = dir_create_path(chunk_fd(c), path->s);
+	if (st != OK && st != E_EXISTS)
+		log_errno(LOG_ERROR, "%s/%s: create folder",
+		    session_dir_text(c->dir), path->s);
+	return st;
+}
+
 /* Streams of one trace come one after another. */
 #define NEIGHBOURS 8
 

@@ -122,6 +122,10 @@ enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,
     struct chunk_family **out) MUST_CHECK;
 
+/* Make the folder PATH, which must be new: E_EXISTS. E_IO. */
+enum status chunk_new_folder(
+    struct chunk *c, const struct relpath *path) MUST_CHECK;
+
 /* One line, with its end, more in the .loss.jsonl of the family's folder: the
  * log of what was lost on the way. E_EXISTS: it is not ours. E_IO. */
 enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,

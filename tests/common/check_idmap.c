@@ -2,6 +2,7 @@
 #include "common/idmap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
@@ -53,6 +54,34 @@ START_TEST(map_agrees_with_a_table)
 	for (size_t i = 0; i < N; i++)
 		ck_assert_ptr_eq(idmap_find(&m, model[i].id),
 		    model[i].is_in ? &model[i] : NULL);
+	idmap_free(&m);
+}
+END_TEST
+
+/* Names that differ in a byte, or in their length. */
+START_TEST(names_have_keys_of_their_own)
+{
+	struct idmap m = { 0 };
+	char name[32] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < sizeof(name); i++)
+		for (unsigned byte = 0; byte < 256; byte++) {
+			memset(name, 'a', sizeof(name));
+			name[i] = (char)byte;
+			if (byte == 'a' && i > 0)
+				continue;
+			ck_assert_int_eq(
+			    idmap_insert(&m, idmap_key(name, sizeof(name)), &m),
+			    OK);
+			n++;
+		}
+	memset(name, 'a', sizeof(name));
+	for (unsigned len = 0; len < sizeof(name); len++, n++)
+		ck_assert_int_eq(
+		    idmap_insert(&m, idmap_key(name, len), &m), OK);
+	ck_assert_ptr_eq(idmap_find(&m, idmap_key("aa", 2)), &m);
+	ck_assert_uint_eq(m.n, n);
 	idmap_free(&m);
 }
 END_TEST
@@ -143,6 +172,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ map_agrees_with_a_table, 0, 0 },
+		{ names_have_keys_of_their_own, 0, 0 },
 		{ any_empties_a_map_once_each, 0, 0 },
 		{ existing_id_keeps_its_value, 0, 0 },
 		{ insert_without_memory_changes_nothing, 0, 0 },

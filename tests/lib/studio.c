@@ -175,7 +175,7 @@ studio_stream(struct session *session, const char *path, const char *channel,
 	MUST(relay_add_stream_decode(&r, MINOR, &q) == OK);
 	st = stream_create(session, &q, &handle);
 	buf_free(&b);
-	MUST(st == OK || st == E_REFUSED);
+	MUST(st == OK || st == E_REFUSED || st == E_EXISTS);
 	return st == OK ? session_stream(session, handle) : NULL;
 }
 

@@ -62,7 +62,7 @@ void studio_deliver_all(struct studio *s);
 /* A peer's session with chunk 0; LIVE_US of 0: not live. */
 struct session *studio_session(
     struct studio *s, const char *name, uint32_t live_us, bool is_ctf2);
-/* NULL: refused (there is no chunk). */
+/* NULL: refused (there is no chunk, or the name is another's). */
 struct stream *studio_stream(struct session *session, const char *path,
     const char *channel, uint64_t file_size, uint64_t file_count);
 

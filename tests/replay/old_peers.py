@@ -155,6 +155,29 @@ def grouped_by_session():
                         shutil.rmtree(entry)
 
 
+def a_trace_begins_again():
+    """The same streams once more in one session: in a folder beside."""
+    where = f"oldhost/oldsess-{STAMP}/ust/pid/app-1-{STAMP}"
+    with relay.Daemon() as daemon:
+        peer = Old(daemon, 10, "oldsess", where)
+        for round_ in range(3):
+            if round_ > 0:
+                peer.stream = peer.add("ch0_0", where)
+                peer.meta = peer.add("metadata", where)
+            peer.packets(round_ + 1)
+            peer.control.metadata(peer.meta, b"text" * (round_ + 1))
+            peer.control.close_stream(peer.meta)
+            peer.control.close_stream(peer.stream, round_)
+        peer.control.close()
+        peer.data.close()
+        for round_, suffix in enumerate(("", "-1", "-2")):
+            folder = daemon.out / (where + suffix)
+            equal((folder / "metadata").read_bytes(), b"text" * (round_ + 1),
+                  f"metadata {round_}")
+            equal((folder / "ch0_0").stat().st_size, 4096 * (round_ + 1),
+                  f"data {round_}")
+
+
 def nothing_of_another_is_touched():
     """The same paths again: refused, as nothing that exists is truncated."""
     where = f"oldhost/oldsess-{STAMP}/kernel"
@@ -268,9 +291,9 @@ def case(minor):
 
 
 CASES = [case(4), case(7), case(8), case(10), rings_and_metadata,
-         grouped_by_session, nothing_of_another_is_touched,
-         without_names_and_indexes, rings_of_2_2, the_place_names_the_session,
-         nothing_that_came_later]
+         grouped_by_session, a_trace_begins_again,
+         nothing_of_another_is_touched, without_names_and_indexes, rings_of_2_2,
+         the_place_names_the_session, nothing_that_came_later]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
