@@ -62,7 +62,7 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 		    o->dir->wanted != NULL &&
 		    relpath_equal(o->dir->wanted, wanted)) {
 			s->dir = session_dir_get(o->dir);
-			return OK;
+			return session_dir_renew(&s->dir);
 		}
 	}
 	return session_dir_claim(
@@ -85,9 +85,10 @@ find_place(struct session *s)
 		c = siblings_chunk(s->siblings, s->wish.chunk.value);
 		if (c == NULL || c->refs == 0)
 			return E_REFUSED;
+		st = chunk_is_gone(c) ? chunk_restore(c) : OK;
 		s->current = chunk_get(c);
 		s->dir = session_dir_get(c->dir);
-		return OK;
+		return st;
 	}
 	st = session_wanted_path(
 	    &wanted, &s->wish, s->shard->config.group_by_session);

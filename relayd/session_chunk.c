@@ -111,13 +111,18 @@ session_create_chunk(
     struct session *s, const struct relay_create_chunk *q, bool *close)
 {
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
-	enum status st = OK;
+	enum status st;
 
 	*close = true;
 	if (s->pending != NULL)
 		return RELAY_UNKNOWN_ERROR;
 	if (c != NULL && (c == s->current || c->refs == 0))
 		return RELAY_INVALID_PROTOCOL;
+	st = session_dir_renew(&s->dir);
+	if (st == OK && c != NULL && chunk_is_gone(c))
+		st = chunk_restore(c);
+	if (st != OK)
+		return RELAY_UNKNOWN_ERROR;
 	if (c != NULL) {
 		/* A sibling made it; what moves has moved already. */
 		c = chunk_get(c);

@@ -36,8 +36,8 @@ index_format(const struct stream *t)
 				      : TRACEFILE_INDEX_1_0;
 }
 
-enum status
-stream_open_file(struct stream *t, bool replaces)
+static enum status
+open_file(struct stream *t, bool replaces)
 {
 	enum status st = OK;
 
@@ -58,6 +58,20 @@ stream_open_file(struct stream *t, bool replaces)
 	if (st != OK) {
 		tracefile_discard(t->tf);
 		t->tf = NULL;
+	}
+	return st;
+}
+
+enum status
+stream_open_file(struct stream *t, bool replaces)
+{
+	enum status st = open_file(t, replaces);
+
+	/* Somebody removed the place: what is new gets a new one. */
+	if (st == E_NOENT && chunk_is_gone(t->chunk)) {
+		st = chunk_restore(t->chunk);
+		if (st == OK)
+			st = open_file(t, replaces);
 	}
 	return st;
 }
@@ -252,6 +266,9 @@ stream_metadata(struct stream *t, const struct relay_send_metadata *m)
 	if (st == OK)
 		st = tracefile_append_bytes(
 		    t->tf, m->data, m->size, m->padding);
+	/* Whoever removed the file wants none of it. */
+	if (st == E_NOENT && t->tf != NULL)
+		return OK;
 	if (st == OK && t->metadata != NULL) {
 		metadata_log_append(t->metadata, m->data, m->size, m->padding);
 		stream_wake(t);

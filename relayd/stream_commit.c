@@ -139,6 +139,19 @@ lose(struct stream *t, unsigned n)
 		    STREAM_ARGS(t), shard_of(t)->packets_dropped);
 }
 
+/* Somebody removed the place. The peer has done nothing wrong, and lttng's
+ * consumer daemon would leave for good if it were told. */
+static void
+drop_removed(struct stream *t, unsigned n)
+{
+	shard_of(t)->packets_dropped += n;
+	if (!t->has_logged_drop)
+		log_warn(STREAM_FMT " packets are dropped: their file or its "
+				    "folder was removed",
+		    STREAM_ARGS(t));
+	t->has_logged_drop = true;
+}
+
 static void
 drop_without_chunk(struct stream *t)
 {
@@ -185,6 +198,10 @@ append_batch(struct stream *t)
 			p = p->next;
 		if (st == OK || p == NULL)
 			break;
+		if (st == E_NOENT) {
+			drop_removed(t, left);
+			return;
+		}
 		lose(t, 1);
 		left--;
 		p = p->next;

@@ -137,6 +137,12 @@ chunk_fd(const struct chunk *c)
 	return c->fd >= 0 ? c->fd : c->dir->fd;
 }
 
+bool
+chunk_is_gone(const struct chunk *c)
+{
+	return kept_dir_is_gone(chunk_fd(c));
+}
+
 static enum status
 remember_top(struct chunk *c, const struct relpath *path)
 {
@@ -174,8 +180,9 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 
 	st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s/%s: create folder",
-		    session_dir_text(c->dir), path->s);
+		/* What is gone can be made again. */
+		log_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
+		    "%s/%s: create folder", session_dir_text(c->dir), path->s);
 		return st;
 	}
 	/* Only now: what stands in the way is not the chunk's to move. */

@@ -71,8 +71,9 @@ struct chunk {
 	char tmp_name[40]; /* while AT_OLD or AT_NEW */
 	enum chunk_command command;
 	struct session_dir *dir;
-	int fd;		  /* -1: the session's */
-	struct list tops; /* struct chunk_top */
+	int fd;		     /* -1: the session's */
+	unsigned n_restored; /* times that it was made again */
+	struct list tops;    /* struct chunk_top */
 	struct list families;
 	uint64_t delete_next; /* of the first family */
 	/* Called when the last reference goes; takes the chunk. */
@@ -104,7 +105,7 @@ enum status chunk_name(const struct chunk *c, char out[256]) MUST_CHECK;
  * files can be made in it; logged. */
 enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
 /* Move what the chunk made to PLACE, all of it, or on failure nothing. Same
- * place: nothing. */
+ * place: nothing. What somebody removed is not there to be moved. */
 enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
 
 /* Make the folder of archives, while its owner can still be told that there
@@ -113,6 +114,13 @@ enum status chunk_prepare_archive(struct chunk *c) MUST_CHECK;
 
 /* The directory, borrowed; good until the chunk moves. */
 int chunk_fd(const struct chunk *c);
+
+/* Somebody removed the directory: no file can be made in it (E_NOENT). */
+bool chunk_is_gone(const struct chunk *c);
+/* Make it again, and the session's directory if that was removed, too. Its
+ * files so far are lost; they are written to until they are closed. E_IO,
+ * E_NOMEM; E_NOENT: it is the output directory. */
+enum status chunk_restore(struct chunk *c) MUST_CHECK;
 
 /*
  * A stream will write files CHANNEL[_N] in the folder PATH: make that folder,

@@ -73,9 +73,11 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 {
 	enum status st = OK;
 
-	if (place == CHUNK_AT_ARCHIVE &&
-	    dir_create_path(c->dir->fd, "archives") != OK)
-		return E_IO;
+	if (place == CHUNK_AT_ARCHIVE) {
+		st = dir_create_path(c->dir->fd, "archives");
+		if (st != OK)
+			return st;
+	}
 	for (int i = 0; i < 2; i++) {
 		if (is_tmp(place))
 			choose_tmp(c, place, i > 0);
@@ -122,12 +124,15 @@ move_top(struct chunk *c, const struct chunk_top *t, const char *from,
     const char *to)
 {
 	char source[RELPATH_MAX + 257], target[RELPATH_MAX + 257];
+	enum status st;
 
 	snprintf(source, sizeof(source), "%s%s%s", from,
 	    *from == '\0' ? "" : "/", t->name->s);
 	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
 	    t->name->s);
-	return dir_rename(c->dir->fd, source, target);
+	st = dir_rename(c->dir->fd, source, target);
+	/* Somebody removed it: that is no reason to leave the others. */
+	return st == E_NOENT ? OK : st;
 }
 
 /* All folders that the chunk made, or none. errno is kept. */
@@ -187,7 +192,8 @@ move_to_root(struct chunk *c, const char *from)
 
 	if (st != OK)
 		return st;
-	kept_dir_close(c->fd);
+	if (c->fd >= 0)
+		kept_dir_close(c->fd);
 	c->fd = -1;
 	if (dir_remove(c->dir->fd, from) != OK)
 		log_errno(
@@ -195,27 +201,77 @@ move_to_root(struct chunk *c, const char *from)
 	return OK;
 }
 
+static enum status
+move(struct chunk *c, const char *from, enum chunk_place place)
+{
+	char name[RELPATH_MAX];
+
+	if (c->place == CHUNK_AT_ROOT)
+		return move_from_root(c, place);
+	if (place == CHUNK_AT_ROOT)
+		return move_to_root(c, from);
+	return put_at(c, from, place, name);
+}
+
 enum status
 chunk_move(struct chunk *c, enum chunk_place place)
 {
-	char from[RELPATH_MAX], name[RELPATH_MAX];
+	char from[RELPATH_MAX];
 	enum status st;
 
 	if (place == c->place || c->is_base)
 		return OK;
 	st = place_name(c, c->place, from);
-	if (st == OK && c->place == CHUNK_AT_ROOT)
-		st = move_from_root(c, place);
-	else if (st == OK && place == CHUNK_AT_ROOT)
-		st = move_to_root(c, from);
-	else if (st == OK)
-		st = put_at(c, from, place, name);
+	if (st == OK)
+		st = move(c, from, place);
+	if (st == E_NOENT) {
+		log_line(place == CHUNK_AT_ARCHIVE ? LOG_WARN : LOG_INFO,
+		    CHUNK_FMT ": '%s' was removed, not moved", CHUNK_ARGS(c),
+		    from);
+		if (is_tmp(place))
+			choose_tmp(c, place, false);
+		st = OK;
+	}
 	if (st != OK) {
 		log_errno(LOG_ERROR, CHUNK_FMT ": move from '%s'",
 		    CHUNK_ARGS(c), from);
 		return st;
 	}
 	c->place = place;
+	return OK;
+}
+
+enum status
+chunk_restore(struct chunk *c)
+{
+	char name[RELPATH_MAX] = "";
+	enum status st;
+	struct list *n;
+	int fd = -1;
+
+	if (c->is_base)
+		return E_NOENT;
+	st = session_dir_renew(&c->dir);
+	if (st == OK && c->place != CHUNK_AT_ROOT) {
+		st = place_name(c, c->place, name);
+		if (st == OK)
+			st = dir_create_path(c->dir->fd, name);
+		if (st == OK)
+			st = kept_dir_open(&fd, c->dir->fd, name);
+	}
+	if (st != OK) {
+		log_errno(LOG_ERROR, CHUNK_FMT ": '%s': create again",
+		    CHUNK_ARGS(c), name);
+		return st;
+	}
+	if (c->fd >= 0)
+		kept_dir_close(c->fd);
+	c->fd = fd;
+	c->n_restored++;
+	for (n = c->families.next; n != &c->families; n = n->next)
+		chunk_folder_done(list_entry(n, struct chunk_family, node));
+	log_warn(
+	    CHUNK_FMT ": was removed, made again in '%s'", CHUNK_ARGS(c), name);
 	return OK;
 }
 
@@ -227,8 +283,9 @@ chunk_prepare_archive(struct chunk *c)
 	if (c->is_base || c->override_name != NULL)
 		return OK;
 	st = dir_create_path(c->dir->fd, "archives");
-	if (st != OK)
-		log_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
+	if (st == OK || st == E_NOENT) /* gone, with all that would go there */
+		return OK;
+	log_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
 	return st;
 }
 

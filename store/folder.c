@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "common/ref.h"
 #include "store/kept_dir.h"
@@ -61,9 +60,7 @@ folder_put(struct folder *f)
 bool
 folder_is_gone(const struct folder *f)
 {
-	struct stat sb;
-
-	return fstat(f->fd, &sb) == 0 && sb.st_nlink == 0;
+	return kept_dir_is_gone(f->fd);
 }
 
 int

@@ -2,6 +2,7 @@
 #include "store/kept_dir.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fds.h"
@@ -29,4 +30,12 @@ kept_dir_close(int fd)
 {
 	close(fd);
 	fds_give(FDS_SESSIONS);
+}
+
+bool
+kept_dir_is_gone(int fd)
+{
+	struct stat sb;
+
+	return fstat(fd, &sb) == 0 && sb.st_nlink == 0;
 }

@@ -121,6 +121,45 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	return OK;
 }
 
+static enum status
+make_again(struct session_dir *d)
+{
+	struct session_dir *next;
+	enum status st;
+
+	st = session_dir_claim(&next, d->store, d->path, d->is_shared);
+	if (st != OK)
+		return st;
+	/* Others look for what they want, not for what they got. */
+	relpath_free(next->wanted);
+	st = relpath_dup(&next->wanted, d->wanted);
+	if (st != OK) {
+		session_dir_put(next);
+		return st;
+	}
+	log_warn(
+	    "%s: was removed, made again as %s", d->path->s, next->path->s);
+	d->next = next;
+	return OK;
+}
+
+enum status
+session_dir_renew(struct session_dir **d)
+{
+	struct session_dir *last = *d;
+	enum status st;
+
+	while (last->path != NULL && kept_dir_is_gone(last->fd)) {
+		if (last->next == NULL && (st = make_again(last)) != OK)
+			return st;
+		last = last->next;
+	}
+	session_dir_get(last);
+	session_dir_put(*d);
+	*d = last;
+	return OK;
+}
+
 enum status
 session_dir_base(struct session_dir **out, struct store *store)
 {
@@ -154,6 +193,7 @@ session_dir_put(struct session_dir *d)
 	journal_remove_root(d->output->journal, &d->journal_root);
 	if (d->fd >= 0)
 		kept_dir_close(d->fd);
+	session_dir_put(d->next);
 	output_put(d->output);
 	relpath_free(d->wanted);
 	relpath_free(d->path);

@@ -35,6 +35,9 @@ struct session_dir {
 	struct journal_root journal_root;
 	struct store *store;
 	struct output *output; /* a reference */
+	/* Made at the same path after this one was removed; a reference, or
+	 * NULL. */
+	struct session_dir *next;
 };
 
 /* How many suffixes are tried: -1 ... -999. */
@@ -48,6 +51,14 @@ struct session_dir {
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, bool is_snapshot) MUST_CHECK;
+
+/*
+ * *D is a reference. If somebody removed the directory it becomes one to that
+ * which is made again at its path (a suffix more, if that is taken by now), and
+ * is the same for all who ask. On failure, as session_dir_claim()'s, *D is left
+ * as it was. What is open in the one before stays there.
+ */
+enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 
 /* The output directory itself, for peers before 2.11. */
 enum status session_dir_base(

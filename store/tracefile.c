@@ -66,12 +66,20 @@ unlink_both(struct tracefile *tf)
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
+bool
+tracefile_lost_place(const struct tracefile *tf)
+{
+	return tf->n_restored != tf->chunk->n_restored;
+}
+
 /* A file that we did not make is somebody else's. */
 static void
 unlink_made(struct tracefile *tf)
 {
 	char path[TRACEFILE_PATH_MAX];
 
+	if (tracefile_lost_place(tf))
+		return;
 	tracefile_data_path(tf, path);
 	if (tf->data.is_made)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
@@ -94,6 +102,8 @@ tracefile_create(struct tracefile **out, struct store *store,
 		return E_NOMEM;
 	tf->store = store;
 	tf->chunk = chunk_get(chunk);
+	tf->dir = session_dir_get(chunk->dir);
+	tf->n_restored = chunk->n_restored;
 	tf->family = family;
 	tf->number = number;
 	tf->index_format = index;
@@ -144,14 +154,14 @@ tracefile_close(struct tracefile *take_tf)
 		log_error(TRACEFILE_FMT ": records lost at close",
 		    TRACEFILE_ARGS(tf));
 	tracefile_close_fds(tf);
-	journal_remove_file(tf->chunk->dir->output->journal, &tf->data.journal);
-	journal_remove_file(
-	    tf->chunk->dir->output->journal, &tf->index.journal);
+	journal_remove_file(tf->dir->output->journal, &tf->data.journal);
+	journal_remove_file(tf->dir->output->journal, &tf->index.journal);
 	buf_free(&tf->waiting);
 	if (tf->ends_log)
 		packet_log_end(tf->log);
 	packet_log_put(tf->log);
 	folder_put(tf->folder);
+	session_dir_put(tf->dir);
 	chunk_put(tf->chunk);
 	free(tf);
 }
@@ -280,8 +290,8 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 			st = tracefile_index_queue(tf, p);
 		++*done;
 	}
-	journal_set_length(tf->chunk->dir->output->journal, &tf->data.journal,
-	    tf->data.length);
+	journal_set_length(
+	    tf->dir->output->journal, &tf->data.journal, tf->data.length);
 	return st;
 }
 
@@ -367,7 +377,6 @@ tracefile_append_bytes(
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
-	journal_set_length(
-	    tf->chunk->dir->output->journal, &tf->data.journal, end);
+	journal_set_length(tf->dir->output->journal, &tf->data.journal, end);
 	return OK;
 }

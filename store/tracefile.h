@@ -39,7 +39,8 @@ enum tracefile_index {
  * Create file NUMBER of the family (its number is ignored unless the family is
  * numbered). Never truncates: E_EXISTS. REPLACES: a file of that number is the
  * oldest of a ring and is unlinked first. The index file comes with the first
- * packet. Takes a reference on CHUNK; FAMILY belongs to it.
+ * packet. Takes a reference on CHUNK; FAMILY belongs to it. E_NOENT: somebody
+ * removed the chunk's directory. E_IO, E_NOMEM.
  */
 enum status tracefile_create(struct tracefile **out, struct store *store,
     struct chunk *chunk, struct chunk_family *family, uint64_t number,
@@ -56,8 +57,9 @@ void tracefile_end_log(struct tracefile *tf);
 
 /*
  * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
- * in the file, whole; E_IO when not all. Their records, with the offset filled
- * in, wait for tracefile_write_records().
+ * in the file, whole; E_IO when not all; E_NOENT when somebody removed the file
+ * or its folder. Their records, with the offset filled in, wait for
+ * tracefile_write_records().
  */
 enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;

@@ -38,8 +38,8 @@ write_header(struct tracefile *tf)
 		return E_IO;
 	}
 	tf->index.length = sizeof(header);
-	journal_set_length(tf->chunk->dir->output->journal, &tf->index.journal,
-	    tf->index.length);
+	journal_set_length(
+	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
 	return OK;
 }
 
@@ -49,6 +49,8 @@ tracefile_index_make(struct tracefile *tf)
 	char path[TRACEFILE_PATH_MAX];
 	enum status st;
 
+	if (tracefile_lost_place(tf))
+		return E_NOENT;
 	tracefile_index_path(tf, path);
 	st = tracefile_make(tf, &tf->index, path);
 	return st == OK ? write_header(tf) : st;
@@ -127,8 +129,8 @@ append_waiting(struct tracefile *tf)
 		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));
-	journal_set_length(tf->chunk->dir->output->journal, &tf->index.journal,
-	    tf->index.length);
+	journal_set_length(
+	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
 	return OK;
 }
 

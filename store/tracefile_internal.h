@@ -24,6 +24,10 @@ struct tracefile_file {
 struct tracefile {
 	struct store *store;
 	struct chunk *chunk;
+	/* Where it was when the file was made; a reference to the one, a count
+	 * of the other: see tracefile_lost_place(). */
+	struct session_dir *dir;
+	unsigned n_restored;
 	struct chunk_family *family;
 	uint64_t number;
 	bool is_discarded;
@@ -43,6 +47,10 @@ struct tracefile {
 	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
 	    (tf)->family->channel->s
 
+/* The chunk was removed and made again: what stands at the paths below is not
+ * this file's. */
+bool tracefile_lost_place(const struct tracefile *tf);
+
 /* The paths below the chunk. */
 #define TRACEFILE_PATH_MAX (2 * 4096 + 64)
 void tracefile_data_path(
@@ -50,7 +58,8 @@ void tracefile_data_path(
 void tracefile_index_path(
     const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
 
-/* Both descriptors open again, and this file the youngest of the pool. */
+/* Both descriptors open again, and this file the youngest of the pool. E_NOENT:
+ * it was removed. E_IO. */
 enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
 /* A new file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,

@@ -72,7 +72,11 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	struct stat sb;
 	enum status st;
 
+	if (tracefile_lost_place(tf))
+		return E_NOENT;
 	st = dir_open_file(&f->fd, chunk_fd(tf->chunk), path, O_RDWR);
+	if (st == E_NOENT)
+		return st;
 	if (st != OK) {
 		log_errno(LOG_ERROR, "%s/%s: open again",
 		    session_dir_text(tf->chunk->dir), path);
@@ -116,7 +120,7 @@ static const struct journal_root *
 journal_root(struct tracefile *tf)
 {
 	return tf->chunk->is_base ? &tf->family->journal_root
-				  : &tf->chunk->dir->journal_root;
+				  : &tf->dir->journal_root;
 }
 
 /* And its folder, which is mostly there. */
@@ -150,7 +154,8 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	make_room(tf);
 	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s/%s: create",
+		/* What is gone can be made again, or is not asked for. */
+		log_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR, "%s/%s: create",
 		    session_dir_text(tf->chunk->dir), path);
 		return st;
 	}
@@ -163,7 +168,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	}
 	f->ino = sb.st_ino;
 	f->is_made = true;
-	journal_add_file(tf->chunk->dir->output->journal, &f->journal,
-	    journal_root(tf), f->ino);
+	journal_add_file(
+	    tf->dir->output->journal, &f->journal, journal_root(tf), f->ino);
 	return OK;
 }

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Scenarios in which a tracer adds once more what it has added before: an
-application that is not tracked for a while, with buffers of its own."""
+"""Scenarios in which something comes again: an application that is not tracked
+for a while, with buffers of its own; directories that somebody removed."""
 import collections
+import os
+import shutil
+import time
 
 import tree
-from story import begin, end, rotate, scenario
+from story import (begin, end, expect_archive, expect_session, rotate,
+                   scenario)
 from viewers import attach, await_session, wait_seen
 from world import Failure, wait_for
 
@@ -174,3 +178,137 @@ def viewers_track_again(w):
     for viewer in viewers:
         expect_all_but(viewer.finish(20), emitted, pauses)
     expect_all_but(tree.events(w, w.path("*/vtrk-*")), emitted, pauses)
+
+
+# Somebody removes directories of sessions that live.
+
+def remove_all(w, pattern="*"):
+    """rm -rf of what is there; "": the output directory itself. Hidden files
+    go with the rest, as by `find -delete`."""
+    paths = w.paths(pattern) if pattern else [w.relay.output]
+    if pattern == "*":
+        paths += w.paths(".*")
+    if not paths:
+        raise Failure("nothing to remove: %s" % pattern)
+    for path in paths:
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+
+
+def trace_events(w, path):
+    """The events of a trace that may not be there yet."""
+    try:
+        return tree.events(w, w.path(path))
+    except Failure:
+        return []
+
+
+@scenario()
+def removed_between_snapshots(w):
+    """rm -rf of everything below the output directory between snapshots, and
+    of that directory: each snapshot is there"""
+    w.lttng("create", "rsnap", "--snapshot", "--set-url", w.url())
+    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
+            "4", "ch0")
+    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
+    w.lttng("start")
+    app = w.app(0, 6000, microseconds=500)
+    app.wait_emitted(300)
+    w.lttng("snapshot", "record")
+    for pattern in ("*", "*/*", "*/*/*", ""):
+        wait_for("snapshot", lambda: trace_events(w, "*/rsnap-*/snapshot-*"),
+                 timeout=5.0, step=0.1)
+        remove_all(w, pattern)
+        least = len(app.emitted())
+        app.wait_emitted(least + 50)
+        w.lttng("snapshot", "record")
+        wait_for("snapshot after rm -rf '%s'" % pattern, lambda: max(
+            trace_events(w, "*/rsnap-*/snapshot-*"), default=0) > least,
+                 timeout=5.0, step=0.1)
+    app.finish()
+    end(w, "rsnap")
+
+
+@scenario(reference=False)      # `lttng rotate` fails with it
+def removed_then_rotated(w):
+    """rm -rf of the session's directory, of its chunk, of the output
+    directory: rotate goes on as if nothing had been"""
+    begin(w, "rrot")
+    w.run_app(0, 150)
+    for number, pattern in enumerate(
+            ("*/rrot-*", "*/rrot-*/*T*", "", "*/rrot-*/*T*/ust", "*")):
+        first = 1000 * (number + 1)
+        remove_all(w, pattern)
+        w.run_app(first, 150)       # lost, or in the buffers
+        w.lttng("rotate", "rrot")
+        emitted = w.run_app(first + 500, 150)
+        rotate(w, "rrot")
+        path = w.path("*/rrot-*/archives/*-%d" % (2 * number + 1))
+        tree.check_indexes(path)
+        got = tree.events(w, path)
+        if got[-150:] != emitted or got[0] < first - 500:
+            raise Failure("rm -rf '%s': events %s" % (pattern, tree.span(got)))
+    w.run_app(9000, 150)
+    end(w, "rrot")
+    expect_archive(w, "rrot", 10, list(range(9000, 9150)))
+
+
+@scenario(reference=False)      # `lttng clear` hangs with it
+def removed_then_cleared(w):
+    """the same, then clear, while active and while stopped"""
+    begin(w, "rclr")
+    w.run_app(0, 150)
+    for number, pattern in enumerate(("*/rclr-*", "", "*/rclr-*/ust", "*")):
+        remove_all(w, pattern)
+        w.run_app(1000 * number + 500, 50)
+        if number % 2 == 1:
+            w.lttng("stop", "rclr")
+        w.lttng("clear", "rclr")
+        if number % 2 == 1:
+            w.lttng("start", "rclr")
+        emitted = w.run_app(1000 * (number + 1), 150)
+    end(w, "rclr")
+    expect_session(w, "rclr", emitted)
+
+
+@scenario(reference=False)      # it loses the session
+def removed_then_traced(w):
+    """the same with buffers per process: processes that come later are
+    recorded, also over stop and start"""
+    begin(w, "rpid", channel=["--buffers-pid"])
+    old = w.app(0, 6000, microseconds=1000)
+    old.wait_emitted(100)
+    for number, pattern in enumerate(("*/rpid-*", "", "*/rpid-*/ust", "*")):
+        remove_all(w, pattern)
+        emitted = w.run_app(10000 * (number + 1), 150)
+        w.lttng("stop", "rpid")
+        w.lttng("start", "rpid")
+        wait_for("the process's trace", lambda: sorted(
+            trace_events(w, "*/rpid-*")) == emitted, timeout=5.0, step=0.1)
+    old.kill()
+    end(w, "rpid")
+    tree.expect_events(w, w.path("*/rpid-*"), emitted)
+
+
+@scenario(reference=False, compare_tree=False)
+def viewers_removed(w):
+    """the same while a viewer watches: it goes on after the next clear"""
+    begin(w, "vrem", "--live=200000", channel=["--buffers-pid"])
+    await_session(w, "vrem")
+    viewers = attach(w, "vrem")
+    app = w.app(0, 8000, microseconds=1000)
+    wait_seen(viewers[0], 100)
+    for number, pattern in enumerate(("*/vrem-*", "")):
+        remove_all(w, pattern)
+        time.sleep(0.3)
+        w.lttng("clear", "vrem")
+        least = len(app.emitted()) + 100
+        wait_for("events after the clear %d" % number, lambda: max(
+            viewers[0].seen()) >= least, timeout=10)
+    app.kill()
+    w.lttng("destroy", "vrem")
+    got = viewers[0].finish(20)
+    if got != sorted(set(got)):
+        raise Failure("saw %s" % tree.span(got))

@@ -394,7 +394,8 @@ __wrap_fstat(int fd, struct stat *sb)
 
 	if (f == NULL)
 		return __real_fstat(fd, sb);
-	*sb = (struct stat){ .st_ino = f->node->ino };
+	*sb = (struct stat){ .st_ino = f->node->ino,
+		.st_nlink = f->node->is_linked };
 	sb->st_size = (off_t)f->node->n;
 	return 0;
 }

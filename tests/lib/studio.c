@@ -4,6 +4,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,31 @@ remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	return remove(path);
 }
 
+long
+studio_size(const struct studio *s, const char *pattern)
+{
+	glob_t found = { 0 };
+	char path[512];
+	struct stat sb;
+	long size = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", s->dir, pattern);
+	if (glob(path, 0, NULL, &found) == 0 &&
+	    stat(found.gl_pathv[0], &sb) == 0)
+		size = (long)sb.st_size;
+	globfree(&found);
+	return size;
+}
+
+void
+studio_remove(const struct studio *s, const char *below)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", s->dir, below);
+	MUST(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
 void
 studio_close(struct studio *s)
 {
@@ -103,7 +129,7 @@ studio_close(struct studio *s)
 	rcu_unregister_thread();
 	rcu_barrier();
 	close(s->base_fd);
-	MUST(nftw(s->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
+	studio_remove(s, "");
 }
 
 bool
@@ -278,7 +304,7 @@ studio_create_chunk(struct session *session, uint64_t chunk)
 }
 
 void
-studio_close_chunk(struct session *session, uint64_t chunk, bool delete)
+studio_close_chunk(struct session *session, uint64_t chunk, uint32_t command)
 {
 	char path[RELPATH_MAX];
 	bool close;
@@ -287,8 +313,7 @@ studio_close_chunk(struct session *session, uint64_t chunk, bool delete)
 		 &(struct relay_close_chunk){ .id = chunk,
 		     .close_time = 1500000000 + chunk,
 		     .has_command = true,
-		     .command = delete ? RELAY_CLOSE_DELETE
-				       : RELAY_CLOSE_NOTHING },
+		     .command = command },
 		 &close, path) == RELAY_OK);
 }
 

@@ -55,6 +55,12 @@ void studio_open(struct studio *s, bool holds_replies, unsigned max_viewers);
 /* All viewers are destroyed by then. */
 void studio_close(struct studio *s);
 
+/* Bytes of a file below its directory; -1: there is none. PATTERN as for
+ * glob(3), the first found. */
+long studio_size(const struct studio *s, const char *pattern);
+/* As rm -r below its directory; "": that, too. */
+void studio_remove(const struct studio *s, const char *below);
+
 /* The oldest news; false: there is none. */
 bool studio_deliver(struct studio *s);
 void studio_deliver_all(struct studio *s);
@@ -77,8 +83,9 @@ void studio_metadata(struct stream *t, const void *p, size_t n);
 void studio_rotate(
     struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq);
 void studio_create_chunk(struct session *session, uint64_t chunk);
-/* DELETE: a clear. Else kept. */
-void studio_close_chunk(struct session *session, uint64_t chunk, bool delete);
+/* COMMAND: RELAY_CLOSE_*. */
+void studio_close_chunk(
+    struct session *session, uint64_t chunk, uint32_t command);
 
 /* One request served; the reply with what follows it is in OUT, which is
  * emptied first. */

@@ -4,7 +4,6 @@
 #include "relayd/trace.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,33 +57,11 @@ place(const char *below)
 static long
 size_of(const char *folder, const char *file)
 {
-	glob_t found = { 0 };
-	char below[256];
-	struct stat sb;
-	long size = -1;
+	char pattern[256];
 
-	(void)snprintf(below, sizeof(below), "%s/%s", folder, file);
-	if (glob(place(below), 0, NULL, &found) == 0 &&
-	    stat(found.gl_pathv[0], &sb) == 0)
-		size = (long)sb.st_size;
-	globfree(&found);
-	return size;
-}
-
-/* CLOSE_TRACE_CHUNK of a rotation, or of a clear. */
-static void
-close_chunk(uint64_t id, uint32_t command)
-{
-	char path[RELPATH_MAX];
-	bool close;
-
-	ck_assert_uint_eq(session_close_chunk(session,
-			      &(struct relay_close_chunk){ .id = id,
-				  .close_time = 1500000000 + id,
-				  .has_command = true,
-				  .command = command },
-			      &close, path),
-	    RELAY_OK);
+	(void)snprintf(pattern, sizeof(pattern), "%s/%s/%s",
+	    session_path(session), folder, file);
+	return studio_size(&studio, pattern);
 }
 
 static struct stream *
@@ -232,7 +209,7 @@ START_TEST(a_snapshot_is_one_trace)
 			stream_close(t, NEVER);
 		}
 		studio_create_chunk(session, round + 1);
-		close_chunk(round, RELAY_CLOSE_ARCHIVE);
+		studio_close_chunk(session, round, RELAY_CLOSE_ARCHIVE);
 	}
 	close_studio();
 }
@@ -332,7 +309,7 @@ START_TEST(rotations_keep_generations_apart)
 	end(&p, 1, NEVER);
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH "-2");
-	close_chunk(0, RELAY_CLOSE_ARCHIVE);
+	studio_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
 	end(&p, NEVER, NEVER);
 	studio_create_chunk(session, 2);
 	p = begin();
@@ -363,7 +340,7 @@ START_TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 	stream_close(old.c0, 1);
 	packet(new.c0, 0);
 	end(&new, 0, NEVER);
-	close_chunk(0, RELAY_CLOSE_ARCHIVE);
+	studio_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
 	close_studio();
 }
 END_TEST
@@ -381,7 +358,7 @@ START_TEST(a_clear_deletes_all_generations)
 	}
 	studio_create_chunk(session, 1);
 	rotate(&p, 1, 1, 0);
-	close_chunk(0, RELAY_CLOSE_DELETE);
+	studio_close_chunk(session, 0, RELAY_CLOSE_DELETE);
 	while (shard_delete_some(studio.shard))
 		;
 	/* What is open was made again, empty. */
@@ -408,7 +385,7 @@ START_TEST(what_is_over_is_forgotten)
 		}
 		ck_assert_uint_eq(session->trace_keys.n, 5);
 		studio_create_chunk(session, chunk + 1);
-		close_chunk(chunk, RELAY_CLOSE_DELETE);
+		studio_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
 		ck_assert_uint_eq(session->trace_keys.n, 0);
 	}
 	close_studio();
@@ -478,8 +455,8 @@ rotate_all(uint64_t to)
 			if (runs[n].t[i] != NULL)
 				studio_rotate(runs[n].t[i], true, to,
 				    i < CHANNELS ? runs[n].sent[i] : 0);
-	close_chunk(
-	    to - 1, below(2) == 0 ? RELAY_CLOSE_DELETE : RELAY_CLOSE_ARCHIVE);
+	studio_close_chunk(session, to - 1,
+	    below(2) == 0 ? RELAY_CLOSE_DELETE : RELAY_CLOSE_ARCHIVE);
 }
 
 /* Each open stream is in its own folder of the current chunk, or on the way. */

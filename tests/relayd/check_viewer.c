@@ -237,7 +237,7 @@ clear(uint64_t chunk, uint64_t seq)
 	studio_create_chunk(scene.session, chunk);
 	studio_rotate(scene.metadata, true, chunk, 0);
 	studio_rotate(scene.data, true, chunk, seq);
-	studio_close_chunk(scene.session, chunk - 1, true);
+	studio_close_chunk(scene.session, chunk - 1, RELAY_CLOSE_DELETE);
 }
 
 /* P13, P17 */
@@ -346,7 +346,7 @@ START_TEST(cleared_then_destroyed_ends)
 	packet(0);
 	studio_rotate(scene.metadata, false, 0, 0);
 	studio_rotate(scene.data, false, 0, 1);
-	studio_close_chunk(scene.session, 0, true);
+	studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
 	while (shard_delete_some(scene.studio.shard))
 		;
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
@@ -469,7 +469,7 @@ START_TEST(what_has_nothing_to_read_is_not_announced)
 	if (_i == 0) {
 		studio_rotate(scene.metadata, false, 0, 0);
 		studio_rotate(scene.data, false, 0, 0);
-		studio_close_chunk(scene.session, 0, true);
+		studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
 		while (shard_delete_some(scene.studio.shard))
 			;
 	}

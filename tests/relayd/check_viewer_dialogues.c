@@ -243,7 +243,7 @@ clear(void)
 		studio_rotate(players[i].t, true, chunk, players[i].seq);
 		players[i].metadata = 0;
 	}
-	studio_close_chunk(session, chunk - 1, true);
+	studio_close_chunk(session, chunk - 1, RELAY_CLOSE_DELETE);
 	while (shard_delete_some(studio.shard))
 		;
 }

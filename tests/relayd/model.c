@@ -254,7 +254,7 @@ clear_session(struct m_session *s)
 			m->first_in_chunk = m->count;
 		}
 	}
-	studio_close_chunk(s->session, s->chunk - 1, true);
+	studio_close_chunk(s->session, s->chunk - 1, RELAY_CLOSE_DELETE);
 	for (unsigned i = 0; i < n_streams; i++) {
 		struct m_stream *m = &streams[i];
 

@@ -30,9 +30,16 @@ remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 }
 
 void
+scratch_remove(const char *name)
+{
+	ck_assert_int_eq(
+	    nftw(scratch_path(name), remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+void
 scratch_close(void)
 {
-	ck_assert_int_eq(nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+	scratch_remove("");
 }
 
 const char *

@@ -8,6 +8,9 @@
 void scratch_open(void);
 void scratch_close(void); /* with all that is in it */
 
+/* NAME in it with all that is below, as rm -r; "": the directory. */
+void scratch_remove(const char *name);
+
 /* NAME in it; good until the eighth next call. */
 const char *scratch_path(const char *name);
 bool scratch_exists(const char *name);

@@ -331,6 +331,90 @@ START_TEST(deletion_goes_in_slices_and_removes_the_chunk)
 }
 END_TEST
 
+/* Somebody removed it, or all that it made; wherever it is, moves go on, and
+ * nothing is there in the end but what is made again. */
+START_TEST(what_was_removed_is_not_in_the_way_of_moves)
+{
+	const char *const removed[] = { "h/s", "h", "h/s/ust",
+		"h/s/.tmp_old_chunk" };
+	const bool has_moved = _i == 3;
+	struct tracefile *tf;
+	unsigned done;
+
+	begin();
+	tf = file(shelf.chunk, shelf.family, 0);
+	if (has_moved)
+		ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	scratch_remove(removed[_i]);
+	ck_assert(chunk_is_gone(shelf.chunk) == (_i != 2));
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_NAME), OK);
+	if (_i < 2) {
+		struct packet *p = shelf_packet(&shelf, 0, 0, 8, 0, true);
+
+		ck_assert_int_eq(tracefile_append(tf, p, &done), E_NOENT);
+		ck_assert_uint_eq(done, 0);
+		packet_destroy(&shelf.store->packets, p);
+	}
+	ck_assert_int_eq(chunk_prepare_archive(shelf.chunk), OK);
+	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
+	tracefile_close(tf);
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	ck_assert_uint_eq(shelf.n_released, 1);
+	ck_assert(scratch_exists("h/s") == (_i >= 2));
+	ck_assert(!scratch_exists("h/s/ust"));
+	shelf_close(&shelf);
+}
+END_TEST
+
+static const struct {
+	enum chunk_place place;
+	const char *removed, *found;
+} restored[] = {
+	{ CHUNK_AT_ROOT, "h/s", "h/s" },
+	{ CHUNK_AT_ROOT, "h", "h/s" },
+	{ CHUNK_AT_NAME, "h/s", "h/s/" NAME_0 },
+	{ CHUNK_AT_NAME, "h/s/" NAME_0, "h/s/" NAME_0 },
+	{ CHUNK_AT_NEW, "h", "h/s/.tmp_new_chunk" },
+};
+
+/* What is new goes to a new place; what was open there makes nothing in it. */
+START_TEST(a_removed_one_is_made_again)
+{
+	struct tracefile *old, *tf;
+	struct packet *p;
+	char path[256];
+	unsigned done;
+
+	begin();
+	ck_assert_int_eq(chunk_move(shelf.chunk, restored[_i].place), OK);
+	old = file(shelf.chunk, shelf.family, 0);
+	scratch_remove(restored[_i].removed);
+	ck_assert(chunk_is_gone(shelf.chunk));
+	ck_assert_int_eq(chunk_restore(shelf.chunk), OK);
+	ck_assert(!chunk_is_gone(shelf.chunk));
+	p = shelf_packet(&shelf, 0, 0, 8, 0, true);
+	ck_assert_int_eq(tracefile_append(old, p, &done), E_NOENT);
+	packet_destroy(&shelf.store->packets, p);
+	(void)snprintf(path, sizeof(path), "%s/ust", restored[_i].found);
+	ck_assert(!scratch_exists(path));
+	tf = file(
+	    shelf.chunk, shelf_family(shelf.chunk, "ust/1", "d", false), 0);
+	append(tf, 0);
+	(void)snprintf(path, sizeof(path), "%s/ust/1/d", restored[_i].found);
+	ck_assert_int_eq(shelf_size(path), 8);
+	tracefile_close(old);
+	tracefile_close(tf);
+	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
+	chunk_put(shelf.chunk);
+	shelf.chunk = NULL;
+	ck_assert_int_eq(shelf_size("h/s/archives/" CLOSED_0 "/ust/1/d"), 8);
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(what_stands_in_the_way_is_not_moved)
 {
 	struct relpath *path = path_of("kernel/x"), *channel = path_of("k");
@@ -358,14 +442,8 @@ START_TEST(a_move_that_fails_half_way_is_taken_back)
 	tf = file(shelf.chunk, shelf.family, 0);
 	append(tf, 0);
 	(void)shelf_family(shelf.chunk, "kernel", "k", false);
-	ck_assert_int_eq(rmdir(scratch_path("h/s/kernel")), 0);
-	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	append(tf, 1);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 16);
-	ck_assert_int_eq(mkdir(scratch_path("h/s/kernel"), 0700), 0);
 	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-
+	append(tf, 1);
 	scratch_write("h/s/kernel", "in the way");
 	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/kernel"));
@@ -433,6 +511,8 @@ main(void)
 		{ a_named_chunk_is_not_moved_nor_archived, 0, 0 },
 		{ deletion_keeps_what_others_put_there, 3, 0 },
 		{ deletion_goes_in_slices_and_removes_the_chunk, 0, 0 },
+		{ what_was_removed_is_not_in_the_way_of_moves, 4, 0 },
+		{ a_removed_one_is_made_again, ARRAY_LEN(restored), 0 },
 		{ what_stands_in_the_way_is_not_moved, 0, 0 },
 		{ a_move_that_fails_half_way_is_taken_back, 0, 0 },
 		{ a_foreign_file_does_not_stop_a_move, 0, 0 },

@@ -172,6 +172,64 @@ START_TEST(suffixes_end)
 }
 END_TEST
 
+/* All who share the removed one get the same new one. */
+START_TEST(a_removed_one_is_made_again_once)
+{
+	const bool is_snapshot = _i == 1;
+	struct session_dir *a, *b, *c;
+
+	shelf_open(&shelf, 10);
+	a = claim("h/s", is_snapshot);
+	b = session_dir_get(a);
+	ck_assert_int_eq(session_dir_renew(&a), OK);
+	ck_assert_ptr_eq(a, b); /* it is there */
+	for (int round = 0; round < 3; round++) {
+		scratch_remove(round == 1 ? "h" : "h/s");
+		ck_assert_int_eq(session_dir_renew(&a), OK);
+		ck_assert_ptr_ne(a, b);
+		ck_assert_str_eq(a->path->s, "h/s");
+		ck_assert_str_eq(a->wanted->s, "h/s");
+		ck_assert(a->is_shared == is_snapshot);
+		c = session_dir_get(b);
+		ck_assert_int_eq(session_dir_renew(&c), OK);
+		ck_assert_ptr_eq(c, a);
+		session_dir_put(c);
+		if (round < 2) /* the last one is found from the first */
+			continue;
+		session_dir_put(b);
+		b = session_dir_get(a);
+	}
+	expect("h/s", is_snapshot, is_snapshot ? "h/s" : "h/s-1");
+	session_dir_put(a);
+	session_dir_put(b);
+	shelf_close(&shelf);
+}
+END_TEST
+
+START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
+{
+	struct session_dir *d;
+
+	shelf_open(&shelf, 10);
+	d = claim("h/s", false);
+	scratch_remove("h/s");
+	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
+	scratch_write("h/s/file", "x");
+	ck_assert_int_eq(session_dir_renew(&d), OK);
+	ck_assert_str_eq(d->path->s, "h/s-1");
+	ck_assert_str_eq(d->wanted->s, "h/s");
+	scratch_remove("h");
+	scratch_write("h", "no folder");
+	ck_assert_int_ne(session_dir_renew(&d), OK);
+	ck_assert_str_eq(d->path->s, "h/s-1");
+	session_dir_put(d);
+	ck_assert_int_eq(session_dir_base(&d, shelf.store), OK);
+	ck_assert_int_eq(session_dir_renew(&d), OK); /* nothing to be done */
+	session_dir_put(d);
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(the_base_is_shared_and_has_no_path)
 {
 	struct session_dir *a, *b;
@@ -214,6 +272,8 @@ main(void)
 		{ two_claims_do_not_meet, 0, 0 },
 		{ nor_do_those_of_two_processes, 0, 0 },
 		{ suffixes_end, 0, 0 },
+		{ a_removed_one_is_made_again_once, 2, 0 },
+		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },
 		{ the_base_is_shared_and_has_no_path, 0, 0 },
 		{ without_locks_a_session_gets_a_new_directory, 0, 0 },
 	};

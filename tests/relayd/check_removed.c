@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Somebody removes directories of a session that lives (rm -r): what is new is
+ * made again, nobody is refused, and what was open is dropped in silence. */
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "relayd/siblings.h"
+#include "relayd/stream.h"
+#include "store/chunk.h"
+#include "store/session_dir.h"
+#include "store/store.h"
+#include "tests/lib/studio.h"
+#include "tests/lib/unit.h"
+
+#define BYTES 64
+#define NEVER UINT64_MAX
+#define DATE "20170714-024000"
+#define WHERE "host/s-" DATE
+
+static struct studio studio;
+static struct session *session;
+
+static void
+open_studio(void)
+{
+	studio_open(&studio, false, 0);
+	studio.shard->store->config.output = studio.dir;
+	session = studio_session(&studio, "s", 1000000, false);
+	ck_assert_str_eq(session_path(session), WHERE);
+}
+
+static void
+close_studio(void)
+{
+	session_end(session, false);
+	studio_close(&studio);
+}
+
+/* Below the session's directory. */
+static long
+size_of(const char *below)
+{
+	char pattern[256];
+
+	(void)snprintf(pattern, sizeof(pattern), WHERE "/%s", below);
+	return studio_size(&studio, pattern);
+}
+
+static void
+packet(struct stream *t, uint64_t seq)
+{
+	studio_packet(t, &(struct studio_packet){ .seq = seq,
+			     .begin = 10 * seq,
+			     .end = 10 * seq + 9,
+			     .bytes = BYTES });
+}
+
+static void
+close_chunk(uint64_t id, uint32_t command)
+{
+	studio_close_chunk(session, id, command);
+	while (shard_delete_some(studio.shard))
+		;
+}
+
+/* What is removed, below the output directory ("": that itself), after so many
+ * rotations, and what CLOSE_TRACE_CHUNK is told to do. */
+static const struct {
+	const char *removed;
+	unsigned rotations;
+	uint32_t command;
+} rows[] = {
+	{ WHERE, 0, RELAY_CLOSE_ARCHIVE },
+	{ WHERE, 0, RELAY_CLOSE_DELETE },
+	{ WHERE "/ust", 0, RELAY_CLOSE_ARCHIVE },
+	{ WHERE "/ust", 0, RELAY_CLOSE_DELETE },
+	{ "host", 0, RELAY_CLOSE_ARCHIVE },
+	{ "host", 0, RELAY_CLOSE_DELETE },
+	{ "", 0, RELAY_CLOSE_ARCHIVE },
+	{ "", 0, RELAY_CLOSE_DELETE },
+	{ WHERE, 1, RELAY_CLOSE_ARCHIVE },
+	{ WHERE, 1, RELAY_CLOSE_DELETE },
+	{ WHERE "/archives", 1, RELAY_CLOSE_ARCHIVE },
+	{ WHERE "/*-1", 1, RELAY_CLOSE_ARCHIVE },
+	{ WHERE "/*-1", 1, RELAY_CLOSE_DELETE },
+	{ WHERE "/*-1/ust", 1, RELAY_CLOSE_ARCHIVE },
+	{ "", 1, RELAY_CLOSE_ARCHIVE },
+	{ "", 1, RELAY_CLOSE_DELETE },
+};
+
+static void
+remove_pattern(const char *below)
+{
+	glob_t found = { 0 };
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", studio.dir, below);
+	ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
+	studio_remove(&studio, found.gl_pathv[0] + strlen(studio.dir));
+	globfree(&found);
+}
+
+static void
+go_on(struct stream *t, struct stream *m, uint64_t chunk, uint32_t command,
+    uint64_t seq)
+{
+	studio_create_chunk(session, chunk);
+	studio_rotate(t, true, chunk, seq);
+	studio_rotate(m, true, chunk, 0);
+	close_chunk(chunk - 1, command);
+	packet(t, seq);
+	studio_metadata(m, "declarations", 12);
+}
+
+START_TEST(the_next_chunk_is_where_it_should_be)
+{
+	const uint32_t command = rows[_i].command;
+	const bool is_archive = command == RELAY_CLOSE_ARCHIVE;
+	uint64_t chunk = 0, seq = 0;
+	struct stream *t, *m;
+
+	open_studio();
+	t = studio_stream(session, "ust/0", "c", 0, 0);
+	m = studio_stream(session, "ust/0", "metadata", 0, 0);
+	session_publish(session);
+	packet(t, seq++);
+	while (chunk < rows[_i].rotations)
+		go_on(t, m, ++chunk, RELAY_CLOSE_ARCHIVE, seq++);
+	remove_pattern(rows[_i].removed);
+	packet(t, seq++); /* lost */
+	/* Twice: there is nothing special about the second. */
+	for (unsigned i = 0; i < 2; i++) {
+		go_on(t, m, ++chunk, command, seq++);
+		if (session->has_rotated) {
+			char path[64];
+
+			(void)snprintf(path, sizeof(path), "*-%u/ust/0/c",
+			    (unsigned)chunk);
+			ck_assert_int_eq(size_of(path), BYTES);
+		} else {
+			ck_assert_int_eq(size_of("ust/0/c"), BYTES);
+			ck_assert_int_eq(size_of("ust/0/metadata"), 12);
+		}
+	}
+	ck_assert(!is_archive ||
+		  size_of(chunk == 2 ? "archives/*-1/ust/0/c"
+				     : "archives/*-2/ust/0/c") == BYTES);
+	ck_assert_str_eq(session_path(session), WHERE);
+	close_studio();
+}
+END_TEST
+
+static struct session *
+sibling(bool has_chunk, uint64_t chunk)
+{
+	struct relay_session_request q = { .session_name = "s",
+		.hostname = "host",
+		.base_path = "",
+		.peer_session = session->wish.peer_session,
+		.creation_time = 1500000000,
+		.is_snapshot = session->wish.is_snapshot,
+		.trace_format = 1 };
+	struct relay_create_session wish;
+	struct buf b = { 0 };
+	struct session *s;
+	struct reader r;
+
+	q.uuid.b[0] = 1;
+	relay_request_create_session(&b, 13, &q);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	ck_assert_int_eq(relay_create_session_decode(&r, 13, &wish), OK);
+	buf_free(&b);
+	wish.chunk.is_set = has_chunk;
+	wish.chunk.value = chunk;
+	ck_assert_int_eq(
+	    session_create(&s, studio.shard, &wish, 13, "peer"), OK);
+	return s;
+}
+
+/* As snapshots come: each by a relay session of its own, beside one that
+ * lives. */
+START_TEST(a_sibling_has_the_same_new_directory)
+{
+	const char *const removed[] = { WHERE, "host", "" };
+	struct session *a, *b;
+
+	open_studio();
+	for (uint64_t round = 1; round < 4; round++) {
+		studio_remove(&studio, removed[_i]);
+		a = sibling(false, 0);
+		ck_assert_ptr_eq(a->siblings, session->siblings);
+		ck_assert_str_eq(session_path(a), WHERE);
+		ck_assert_int_ne(size_of("."), -1);
+		studio_create_chunk(a, 10 * round);
+		b = sibling(true, 10 * round);
+		ck_assert_ptr_eq(b->current, a->current);
+		(void)studio_stream(b, "ust/0", "c", 0, 0);
+		ck_assert_int_eq(size_of("ust/0/c"), 0);
+		/* Who was there before goes to the same. */
+		studio_create_chunk(session, 100 * round);
+		ck_assert_ptr_eq(session->dir, a->dir);
+		ck_assert_ptr_eq(b->dir, a->dir);
+		session_end(b, false);
+		session_end(a, false);
+		close_chunk(
+		    round == 1 ? 0 : 100 * (round - 1), RELAY_CLOSE_DELETE);
+	}
+	close_studio();
+}
+END_TEST
+
+/* A chunk that a sibling made, and that was removed before this one came. */
+START_TEST(a_siblings_chunk_is_made_again)
+{
+	struct session *other;
+
+	open_studio();
+	other = sibling(false, 0);
+	studio_create_chunk(session, 1);
+	studio_remove(&studio, "host");
+	studio_create_chunk(other, 1);
+	ck_assert_ptr_eq(session->current, other->current);
+	(void)studio_stream(session, "ust/0", "c", 0, 0);
+	(void)studio_stream(other, "ust/1", "c", 0, 0);
+	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/0/c"), 0);
+	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/1/c"), 0);
+	session_end(other, false);
+	other = sibling(true, 1);
+	studio_remove(&studio, WHERE);
+	session_end(other, false);
+	other = sibling(true, 1);
+	(void)studio_stream(other, "ust/2", "c", 0, 0);
+	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/2/c"), 0);
+	session_end(other, false);
+	close_studio();
+}
+END_TEST
+
+/* Streams that come later, and files that come later, are recorded. */
+START_TEST(what_is_added_is_recorded)
+{
+	struct stream *old, *ring, *new;
+
+	open_studio();
+	old = studio_stream(session, "ust/0", "c", 0, 0);
+	ring = studio_stream(session, "ust/0", "r", BYTES, 0);
+	session_publish(session);
+	packet(old, 0);
+	packet(ring, 0);
+	studio_remove(&studio, _i == 0 ? WHERE : "");
+	packet(old, 1);
+	new = studio_stream(session, "ust/1", "c", 0, 0);
+	ck_assert_ptr_nonnull(new);
+	packet(new, 0);
+	packet(ring, 1);
+	ck_assert_int_eq(size_of("ust/1/c"), BYTES);
+	ck_assert_int_eq(size_of("ust/1/index/c.idx"), 16 + 72);
+	ck_assert_int_eq(size_of("ust/0/c"), -1);
+	ck_assert_int_eq(size_of("ust/0/r_0"), -1);
+	ck_assert_int_eq(size_of("ust/0/r_1"), BYTES);
+	ck_assert_int_eq(size_of("ust/0/index/r_1.idx"), 16 + 72);
+	/* A name that is gone is free; the tracer would have another. */
+	stream_close(old, 1);
+	close_studio();
+}
+END_TEST
+
+/* The peer is told nothing, and waits for nothing. */
+START_TEST(packets_of_what_was_removed_are_dropped)
+{
+	struct stream *t, *m;
+
+	open_studio();
+	t = studio_stream(session, "ust/0", "c", 0, 0);
+	m = studio_stream(session, "ust/0", "metadata", 0, 0);
+	session_publish(session);
+	studio_metadata(m, "first", 5);
+	/* With or without an index file yet; with or without descriptors. */
+	if (_i % 2 == 1)
+		packet(t, 0);
+	if (_i >= 2) {
+		studio.shard->store->config.max_files = 0;
+		(void)studio_stream(session, "other", "o", 0, 0);
+	}
+	studio_remove(&studio, WHERE);
+	for (uint64_t seq = (uint64_t)_i % 2; seq < 5; seq++)
+		packet(t, seq); /* RELAY_OK, or the test ends */
+	studio_metadata(m, "second", 6);
+	ck_assert_uint_eq(stream_pending(t, 4), 0);
+	ck_assert_uint_eq(studio.shard->packets_dropped, _i == 0   ? 5
+							 : _i == 1 ? 0
+							 : _i == 2 ? 5
+								   : 4);
+	ck_assert_int_eq(size_of("."), -1);
+	stream_close(t, 4);
+	stream_close(m, NEVER);
+	close_studio();
+}
+END_TEST
+
+/* Nothing is made again only to be closed. */
+START_TEST(an_end_makes_nothing)
+{
+	struct stream *t;
+
+	open_studio();
+	t = studio_stream(session, "ust/0", "c", 0, 0);
+	packet(t, 0);
+	if (_i > 0)
+		studio_create_chunk(session, 1);
+	studio_remove(&studio, "host");
+	stream_close(t, 0);
+	close_chunk(_i == 2 ? 1 : 0,
+	    _i == 0 ? RELAY_CLOSE_NOTHING : RELAY_CLOSE_ARCHIVE);
+	ck_assert_int_eq(size_of("."), -1);
+	close_studio();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows), 0 },
+		{ a_sibling_has_the_same_new_directory, 3, 0 },
+		{ a_siblings_chunk_is_made_again, 0, 0 },
+		{ what_is_added_is_recorded, 2, 0 },
+		{ packets_of_what_was_removed_are_dropped, 4, 0 },
+		{ an_end_makes_nothing, 2, 0 },
+	};
+
+	return unit_run("removed", units, ARRAY_LEN(units));
+}
