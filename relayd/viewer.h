@@ -17,6 +17,7 @@
 #include "common/list.h"
 #include "common/status.h"
 #include "proto/live.h"
+#include "store/packet_log.h"
 
 /* How long a stream class is waited for that the metadata does not declare yet,
  * behind the live timer's period, which the tracer may take to send it: a peer
@@ -189,6 +190,26 @@ void viewer_wait_for_silent(struct viewer *v);
 /* HELD waits for them, too. */
 void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
 bool viewer_has_data(const struct viewer *v, const struct live_session *s);
+/* The record at P and the file that holds it, a reference. E_NOENT: gone
+ * meanwhile; look again. E_NOMEM: perhaps not for long. */
+enum status viewer_read_record(struct viewer *v, const struct position *p,
+    struct index_record *rec, struct open_file **file) MUST_CHECK;
+
+/* viewer_early.c */
+/*
+ * Streams were published and are on their way here by a message, or wait for
+ * something to be heard of them, and after the answer for P the viewer might
+ * show what is later than their events (live 4.6, 4). Until when to wait, 0:
+ * not; a bound may be given as far as is safe. After packet_log_look(): what
+ * was published before what it saw counts.
+ */
+uint64_t viewer_must_hear_first(struct viewer *v, const struct position *p,
+    const struct live_how *how, enum log_next next, struct log_view *view);
+/* P is at its end, but a viewer that hears of it may show what is later than
+ * the events of streams that it was not told of. */
+bool viewer_must_ask_first(const struct viewer *v, const struct position *p,
+    uint32_t flags, const struct log_view *view);
+
 /* A stream class is missing that P needs: is it worth waiting for? */
 bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
 /* How long, in all. */

@@ -73,9 +73,8 @@ pass_missing_file(struct viewer *v, struct position *p)
 		    "whose file was removed");
 }
 
-/* E_NOENT: gone meanwhile; look again. */
-static enum status
-read_record(struct viewer *v, const struct position *p,
+enum status
+viewer_read_record(struct viewer *v, const struct position *p,
     struct index_record *rec, struct open_file **file)
 {
 	struct packet_log *log = p->stream->log;
@@ -225,87 +224,6 @@ struct find {
 	uint64_t until_ns; /* not 0: later, then or at a message under way */
 };
 
-static bool
-is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
-{
-	struct index_record rec;
-	struct open_file *file;
-
-	if (time == 0 || read_record(v, p, &rec, &file) != OK)
-		return false;
-	open_file_put(file);
-	return rec.timestamp_end <= time;
-}
-
-/* Does another stream keep V from showing what is later than TIME? A viewer
- * shows nothing beyond the end of what it has of any stream. One of which it
- * has nothing yet does not count: it is held itself, then, and nothing is
- * shown. */
-static bool
-is_kept_by_another(
-    const struct viewer *v, const struct position *p, uint64_t time)
-{
-	const struct list *n;
-	const struct position *o;
-
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
-		o = list_entry(n, struct position, node);
-		if (o != p && o->is_announced && !o->stream->is_metadata &&
-		    o->last_time != 0 && o->last_time <= time)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Streams were published and are on their way here by a message, or wait for
- * something to be heard of them, and after the answer for P the viewer might
- * show what is later than their events (live 4.6, 4). Until when to wait, 0:
- * not; a bound may be given as far as is safe. After packet_log_look(): what
- * was published before what it saw counts.
- */
-static uint64_t
-must_hear_first(struct viewer *v, const struct position *p,
-    const struct live_how *how, enum log_next next, struct log_view *view)
-{
-	uint64_t until, safe;
-
-	if (!how->may_hold || next == LOG_RETRY)
-		return 0;
-	if (next != LOG_END && gallery_is_behind(v->gallery))
-		return how->arrived_ns + VIEWER_MESSAGE_NS;
-	until = viewer_waits_until(v, &safe);
-	if (until == 0 || is_kept_by_another(v, p, safe) ||
-	    (next == LOG_PACKET && is_packet_before(v, p, safe)))
-		return 0;
-	if (next != LOG_INACTIVE)
-		return until;
-	if (view->beacon > safe)
-		view->beacon = safe;
-	return 0;
-}
-
-/* Will V ask for new streams, if it is told now that there are some? Once by
- * the flag, or by an empty OK; who ignores that is not told again. */
-static bool
-will_ask(const struct viewer *v, const struct log_view *view)
-{
-	if (v->minor >= LIVE_MINOR_FORMATS)
-		return !v->has_been_flagged;
-	return v->created_before_list && !v->has_had_empty_ok &&
-	       view->has_ctf_stream;
-}
-
-/* P is at its end, but a viewer that hears of it may show what is later than
- * the events of streams that it was not told of. */
-static bool
-must_ask_first(const struct viewer *v, const struct position *p, uint32_t flags,
-    const struct log_view *view)
-{
-	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && will_ask(v, view) &&
-	       !is_kept_by_another(v, p, viewer_knows_until(v));
-}
-
 /* A stock viewer that is given an index before it can find the class of its
  * stream in the metadata dies. */
 static bool
@@ -329,7 +247,7 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 	struct open_file *file;
 	struct index_record rec;
 
-	switch (read_record(v, p, &rec, &file)) {
+	switch (viewer_read_record(v, p, &rec, &file)) {
 	case OK:
 		if (p->floor != 0)
 			raise = viewer_raise_begin(v, p, file, &rec);
@@ -374,7 +292,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	next = packet_log_look(p->stream->log, p->pos, &view);
 	*f = (struct find){ .is_news = true,
 		.is_end = next == LOG_END,
-		.until_ns = must_hear_first(v, p, how, next, &view) };
+		.until_ns = viewer_must_hear_first(v, p, how, next, &view) };
 	if (f->until_ns != 0 && !v->gallery->holds_replies) {
 		f->index.status = LIVE_INDEX_RETRY;
 		f->until_ns = 0;
@@ -384,7 +302,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	if (f->until_ns != 0)
 		return FOUND;
 	f->index.flags = flags_of(v, p);
-	if (f->is_end && must_ask_first(v, p, f->index.flags, &view)) {
+	if (f->is_end && viewer_must_ask_first(v, p, f->index.flags, &view)) {
 		next = LOG_RETRY;
 		f->is_end = false;
 	}
