@@ -3,6 +3,7 @@
 """Rules of the live port over the daemon's sockets that well-behaved viewers
 live by (live 1, 2, 5, 6). Starts daemons of its own."""
 import sys
+import threading
 import time
 
 import old_peers
@@ -227,9 +228,93 @@ def a_publication_lets_go_at_once():
         w.viewer.close()
 
 
+def listed_and_attached_at_once():
+    """What LIST counts, ATTACH has, from the first moment on: no index, no
+    metadata is needed for it."""
+    with relay.Daemon() as daemon:
+        for n in range(20):
+            v = Viewer(daemon)
+            v.connect()
+            session = relay.Session(daemon, f"new-{n}", live=1000000)
+            began = time.monotonic()
+            until(lambda: v.find(session_name(n)).streams, 2, "listed")
+            equal(v.create(), 1, "CREATE_SESSION")
+            status, streams = v.attach(v.find(session_name(n)).id)
+            equal((status, len(streams)), (viewer.ATTACHED, 2), "attached")
+            (meta,) = [t.id for t in streams if t.is_metadata]
+            equal(v.metadata(meta), (viewer.METADATA_NO_NEW, b""), "metadata")
+            check(time.monotonic() - began < 0.5, "it took half a second")
+            for conn in session.control, session.data, v:
+                conn.close()
+
+
+def session_name(number):
+    """Of listed_and_attached_at_once()."""
+    return f"new-{number}"
+
+
+def in_turn(greet, pause):
+    """A viewer asks 8 streams in turn; one of them has 100 packets a second,
+    the others nothing. How late each packet comes to it, s."""
+    with relay.Daemon() as daemon:
+        session = Live(daemon, timer=1000000)
+        others = [session.add(f"ch_{n}") for n in range(1, 8)]
+        equal(session.control.code(relay.STREAMS_SENT), relay.OK, "sent")
+        v = Viewer(daemon)
+        v.connect()
+        greet(v)
+        ident = v.find("live").id
+        _, streams = v.attach(ident)
+        data = [s.id for s in streams if not s.is_metadata]
+        equal(len(data), 8, "streams")
+        for other in others:
+            equal(session.control.index(other, 0, 0, end=1), relay.OK,
+                  "beacon")
+        sent, late = [], []
+        writer = threading.Thread(target=lambda: [
+            (time.sleep(0.01), session.packet(), sent.append(time.monotonic()))
+            for _ in range(100)])
+        writer.start()
+        end = time.monotonic() + relay.TIMEOUT
+        while len(late) < 100 and time.monotonic() < end:
+            for stream in data:
+                while v.next_index(stream).status == viewer.OK:
+                    late.append(time.monotonic())
+            time.sleep(pause)
+        writer.join()
+        equal(len(late), 100, "packets")
+        for conn in session.control, session.data, v:
+            conn.close()
+        return sorted(b - a for a, b in zip(sent, late))
+
+
+def create_first(v):
+    """As babeltrace2 does."""
+    v.create()
+    v.list()
+
+
+def list_first(v):
+    """As babeltrace 1.5 does, and Trace Compass."""
+    v.list()
+    v.create()
+
+
+def who_asks_in_turn_is_not_late():
+    """live 4.8: at no stream it waits for another. Held for the period it
+    would be seconds behind."""
+    for greet in (create_first, list_first):
+        for pause in (0.001, 0.1):
+            late = in_turn(greet, pause)
+            print(f"  {greet.__name__}, pause of {pause} s: median "
+                  f"{1000 * late[50]:.1f} ms, worst {1000 * late[-1]:.1f} ms")
+            check(late[50] < pause + 0.1, "it is behind")
+
+
 CASES = [peers_before_2_11, sessions_of_one_name,
          replies_wait_for_no_acknowledgement, requests_in_any_order,
-         what_is_listed, a_publication_lets_go_at_once]
+         what_is_listed, a_publication_lets_go_at_once,
+         listed_and_attached_at_once, who_asks_in_turn_is_not_late]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
