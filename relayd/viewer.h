@@ -62,6 +62,7 @@ struct viewer_trace {
 	bool is_listed;		   /* it was there at ATTACH */
 	bool is_silent;		   /* not all of it was heard of */
 	uint64_t since_ns;	   /* it is known here */
+	uint64_t class_since_ns;   /* a class was missed first; 0: never */
 };
 
 /* A viewer's place in one stream. */
@@ -71,9 +72,8 @@ struct position {
 	struct live_stream *stream;
 	struct attachment *attachment;
 	bool is_announced;
-	bool is_heard;		 /* a packet, a beacon, a stream class */
-	bool is_ended;		 /* its stream is closed; counted */
-	uint64_t class_since_ns; /* a class was missed first; 0: never */
+	bool is_heard; /* a packet, a beacon, a stream class */
+	bool is_ended; /* its stream is closed; counted */
 	/* data */
 	uint64_t pos;		/* of the next packet to give */
 	struct open_file *file; /* of the last index that was answered OK */

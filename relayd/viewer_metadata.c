@@ -25,11 +25,12 @@ viewer_class_ns(const struct viewer *v, const struct live_session *session)
 bool
 viewer_may_wait_for_class(const struct viewer *v, struct position *p)
 {
+	struct viewer_trace *t = p->trace;
 	uint64_t now = clock_now_ns();
 
-	if (p->class_since_ns == 0)
-		p->class_since_ns = now;
-	return now - p->class_since_ns < viewer_class_ns(v, p->stream->session);
+	if (t->class_since_ns == 0)
+		t->class_since_ns = now;
+	return now - t->class_since_ns < v->gallery->class_ns;
 }
 
 /* A tracer sends the metadata of a new process in two pieces, the second with

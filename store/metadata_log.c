@@ -105,8 +105,9 @@ metadata_log_append(
 		return;
 	stream_classes_feed(&v->scan, p, n, padding);
 	publish(&v->length, published(&v->length) + n + padding);
-	publish(&v->classes, v->scan.found);
-	publish(&log->classes, published(&log->classes) | v->scan.found);
+	publish(&v->classes, stream_classes_set(&v->scan));
+	publish(
+	    &log->classes, published(&log->classes) | published(&v->classes));
 }
 
 void

@@ -39,7 +39,11 @@ word_is(const struct stream_classes *s, const char *text)
 static void
 take_word(struct stream_classes *s)
 {
-	s->after_stream = s->depth == 0 && word_is(s, "stream");
+	s->after = CLASSES_OTHER;
+	if (s->depth == 0 && word_is(s, "stream"))
+		s->after = CLASSES_STREAM;
+	else if (s->depth == 0 && word_is(s, "trace"))
+		s->after = CLASSES_TRACE;
 	if (s->is_stream && s->depth == 1) {
 		if (s->id_state == CLASSES_ID_IS) {
 			s->word[s->n_word] = '\0';
@@ -55,7 +59,8 @@ take_sign(struct stream_classes *s, int c)
 {
 	if (c == '{') {
 		if (s->depth == 0) {
-			s->is_stream = s->after_stream;
+			s->is_stream = s->after == CLASSES_STREAM;
+			s->has_trace |= s->after == CLASSES_TRACE;
 			s->id = 0;
 		}
 		s->depth++;
@@ -64,7 +69,7 @@ take_sign(struct stream_classes *s, int c)
 		if (s->depth == 0 && s->is_stream)
 			s->found |= UINT64_C(1) << (s->id < 63 ? s->id : 63);
 	}
-	s->after_stream = false;
+	s->after = CLASSES_OTHER;
 	s->id_state = c == '=' && s->id_state == CLASSES_ID ? CLASSES_ID_IS
 							    : CLASSES_NO_ID;
 }
@@ -220,6 +225,14 @@ take_byte(struct stream_classes *s, uint8_t c)
 		else if (s->n_head == sizeof(s->head))
 			begin_packet(s);
 	}
+}
+
+uint64_t
+stream_classes_set(const struct stream_classes *s)
+{
+	return s->found != 0 || s->has_trace || s->state == CLASSES_JSON
+		   ? s->found
+		   : STREAM_CLASSES_ALL;
 }
 
 void

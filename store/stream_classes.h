@@ -59,12 +59,17 @@ struct stream_classes {
 	/* TSDL: where in the declarations */
 	unsigned depth; /* of braces */
 	bool is_stream; /* the outermost brace is that of a stream class */
-	bool after_stream;
+	enum { CLASSES_OTHER, CLASSES_STREAM, CLASSES_TRACE } after;
+	bool has_trace; /* the description of the trace was seen */
 	enum { CLASSES_NO_ID, CLASSES_ID, CLASSES_ID_IS } id_state;
 	uint64_t id;
 
 	unsigned n_matched; /* JSON: of the word that is looked for */
 };
+
+/* The set of classes that are declared, as far as that is worth waiting for:
+ * all, where the text is TSDL that has not come to describe a trace. */
+uint64_t stream_classes_set(const struct stream_classes *s);
 
 /* The next N bytes of the metadata stream; PADDING zero bytes follow. */
 void stream_classes_feed(

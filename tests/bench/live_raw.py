@@ -84,23 +84,38 @@ def stopped_viewer(options, name):
             "p99_without_us": p99[False]}
 
 
-def late_answer(options, name):
-    """ms at the 99th percentile from an index sent to the answer that
-    announces it to a viewer that waits, beside 100 idle sessions"""
+def answers(options, name, shape, view):
+    """What a viewer that polls says of a session of 200 packets a second,
+    beside 100 idle ones; the reference never makes it wait"""
     idle = {"sessions": 100, "first": 1, "streams": 2, "packets": 1,
             "size": "4k", "beacon": 1000}
-    shape = {"streams": 1, "size": "4k", "packets": 1000}
     with Server(name, options) as server, server.background(idle):
         sent = server.dir + "/sent"
         with open(sent, "wb") as f:
-            f.truncate(8 * shape["packets"])
+            f.truncate(8 * shape["streams"] * shape["packets"])
         load = dict(shape, beacon=1000, rate=200, sent=sent)
         with server.background(load, is_held=False):
-            # A viewer that polls: the reference never makes it wait.
-            said = server.view(dict(shape, sent=sent))
+            return server.view(dict(shape, sent=sent, **view))
+
+
+def late_answer(options, name):
+    """ms at the 99th percentile from an index sent to the answer that
+    announces it to a viewer that waits, beside 100 idle sessions"""
+    said = answers(options, name,
+                   {"streams": 1, "size": "4k", "packets": 1000}, {})
     return {"value": said["latency_us"]["p99"] / 1e3,
             "p50_ms": said["latency_us"]["p50"] / 1e3,
             "max_ms": said["latency_us"]["p100"] / 1e3,
+            "requests": said["requests"]}
+
+
+def in_turn(options, name):
+    """ms from an index sent to the answer that announces it to a viewer that
+    asks 8 streams in turn, with a pause of 1 ms; median"""
+    said = answers(options, name,
+                   {"streams": 8, "size": "4k", "packets": 100}, {"pause": 1})
+    return {"value": said["latency_us"]["p50"] / 1e3,
+            "p99_ms": said["latency_us"]["p99"] / 1e3,
             "requests": said["requests"]}
 
 
@@ -171,4 +186,6 @@ def measures():
         Measure("idle-cpu", idle_cpu, of=half),
         Measure("stopped-viewer", stopped_viewer, limit=2, slow=True, runs=3),
         Measure("late-answer", late_answer, limit=1, slow=True, runs=3),
+        Measure("in-turn", in_turn, of={"lttng-relayd": 1.2}, slow=True,
+                runs=3),
     ]

@@ -11,9 +11,10 @@
 #define GIVEN 1000000
 #define FLOOR (GIVEN + VIEWER_FLOOR_TICKS)
 #define BYTES 256
-/* VIEWER_CLASS_NS and the period. */
+#define CLASS_MS 1000
+/* And the period. */
 #define LIMIT_MS (1000 + SCENE_PERIOD_US / 1000)
-#define CTF "/* CTF 1.8 */"
+#define CTF "/* CTF 1.8 */trace { };"
 #define OTHER_TEXT CTF "stream { id = 1; };"
 #define CLASS_TEXT "stream { id = 2; };" /* STUDIO_CLASS */
 
@@ -357,7 +358,7 @@ START_TEST(metadata_comes_with_a_class)
 	begin_without_class();
 	studio_metadata(metadata, CTF, sizeof(CTF) - 1);
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
-	scene_wait_ms(LIMIT_MS - 1);
+	scene_wait_ms(CLASS_MS - 1);
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_NO_NEW);
 	ck_assert_uint_eq(buf_len(&scene.out), 12);
 	if (_i == 0) {
@@ -376,7 +377,7 @@ START_TEST(metadata_comes_with_a_class)
 	}
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_OK);
 	ck_assert_uint_eq(buf_len(&scene.out),
-	    12 + 13 + (_i == 0 ? sizeof(CLASS_TEXT) - 1 : 0));
+	    12 + 23 + (_i == 0 ? sizeof(CLASS_TEXT) - 1 : 0));
 	/* Once it has some it gets what comes. */
 	studio_metadata(metadata, ";", 1);
 	ck_assert_uint_eq(ask_metadata(), LIVE_METADATA_OK);
@@ -407,7 +408,7 @@ START_TEST(an_index_comes_when_its_class_is_there)
 	if (_i < 2)
 		studio_metadata(metadata, CLASS_TEXT, sizeof(CLASS_TEXT) - 1);
 	else
-		scene_wait_ms(LIMIT_MS);
+		scene_wait_ms(CLASS_MS);
 	ck_assert_uint_eq(ask(data).status,
 	    _i % 2 == 0 ? LIVE_INDEX_OK : LIVE_INDEX_INACTIVE);
 	ck_assert_uint_eq(studio_index_of(&scene.out).flags,

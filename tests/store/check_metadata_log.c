@@ -89,7 +89,7 @@ START_TEST(classes_are_of_what_is_there)
 	open_log();
 	ck_assert(!has_class());
 	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
-	metadata_log_append(log_, "/* CTF 1.8 */", 13, 0);
+	metadata_log_append(log_, "/* CTF 1.8 */trace { };", 23, 0);
 	ck_assert(!has_class());
 	ck_assert(!metadata_log_has_class(log_, 1));
 	metadata_log_append(log_, class, sizeof(class) - 1, 0);

@@ -171,6 +171,33 @@ START_TEST(a_flood_is_not_looked_at)
 }
 END_TEST
 
+/* It is worth waiting for a class when a trace is described. */
+static const struct {
+	const char *text;
+	uint64_t set;
+} sets[] = {
+	{ "", ALL },
+	{ "what", ALL },
+	{ CTF, ALL },
+	{ CTF "/* trace { */", ALL },
+	{ CTF "trace = 1; a { trace { }; };", ALL },
+	{ CTF "trace {", 0 },
+	{ CTF "trace { }; stream { id = 2; };", 1 << 2 },
+	{ CTF "stream { id = 2; };", 1 << 2 },
+	{ "\x1e{\"type\": 1}", 0 },
+};
+
+START_TEST(what_is_worth_waiting_for)
+{
+	const uint8_t *text = (const uint8_t *)sets[_i].text;
+	struct stream_classes s = { 0 };
+
+	stream_classes_feed(&s, text, strlen(sets[_i].text), 0);
+	ck_assert_msg(stream_classes_set(&s) == sets[_i].set, "%s: %#llx",
+	    sets[_i].text, (unsigned long long)stream_classes_set(&s));
+}
+END_TEST
+
 START_TEST(ids_beyond_the_set)
 {
 	ck_assert(stream_classes_have(1, 0));
@@ -191,6 +218,7 @@ main(void)
 		{ classes_of_packets, 4, 0 },
 		{ what_is_no_packet_declares_all, 4, 0 },
 		{ a_flood_is_not_looked_at, 2, 0 },
+		{ what_is_worth_waiting_for, ARRAY_LEN(sets), 0 },
 		{ ids_beyond_the_set, 0, 0 },
 	};
 
