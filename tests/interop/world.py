@@ -449,7 +449,8 @@ class World:
                                                   self.relay.pid)
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(5.0)
-            sock.connect(where)
+            # A relay whose ports listen may still be at its start.
+            wait_for("health socket", lambda: sock.connect_ex(where) == 0)
             sock.sendall(struct.pack("=I", 0))
             answer = b""
             while True:
