@@ -239,13 +239,12 @@ void
 stream_classes_feed(
     struct stream_classes *s, const uint8_t *p, uint64_t n, uint32_t padding)
 {
-	if (n + padding > STREAM_CLASSES_BYTES_MAX - s->bytes)
+	if (s->found != STREAM_CLASSES_ALL &&
+	    n + padding > STREAM_CLASSES_BYTES_MAX - s->bytes)
 		give_up(s);
-	if (s->found == STREAM_CLASSES_ALL)
-		return;
 	s->bytes += n + padding;
-	for (uint64_t i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n && s->found != STREAM_CLASSES_ALL; i++)
 		take_byte(s, p[i]);
-	for (uint32_t i = 0; i < padding; i++)
+	for (uint32_t i = 0; i < padding && s->found != STREAM_CLASSES_ALL; i++)
 		take_byte(s, 0);
 }

@@ -27,8 +27,9 @@ def late_sessiond(w, data_ms, metadata_ms):
     shim = os.path.join(os.path.dirname(w.app_path), "late.so")
     if not os.path.exists(shim):
         raise Skipped("%s is not built" % shim)
-    w.start_sessiond({"LD_PRELOAD": shim, "LATE_DATA_MS": str(data_ms),
-                      "LATE_METADATA_MS": str(metadata_ms)})
+    w.start_sessiond(environment={
+        "LD_PRELOAD": shim, "LATE_DATA_MS": str(data_ms),
+        "LATE_METADATA_MS": str(metadata_ms)})
 
 
 def storm(w, count, busy_loops):

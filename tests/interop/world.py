@@ -366,7 +366,7 @@ class World:
         """Where `lttng create --set-url` finds the relay."""
         return "net://127.0.0.1:%d:%d%s" % (self.ports[0], self.ports[1], path)
 
-    def start_sessiond(self, environment=None, link=None):
+    def start_sessiond(self, link=None, environment=None):
         """The session daemon, until it answers; on the other side of LINK."""
         command = ["lttng-sessiond", "--no-kernel"]
         with open(os.path.join(self.directory, "sessiond.log"), "ab") as log:
