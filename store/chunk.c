@@ -76,8 +76,6 @@ chunk_finish(struct chunk *take_c)
 	list_for_each (n, tmp, &take_c->families) {
 		f = list_entry(n, struct chunk_family, node);
 		folder_put(f->folder);
-		journal_remove_root(
-		    take_c->dir->output->journal, &f->journal_root);
 		relpath_free(f->path);
 		relpath_free(f->channel);
 		free(f);
@@ -202,9 +200,7 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 		return st;
 	}
 	/* The journal searches below a root: not the whole output directory. */
-	if (c->is_base)
-		journal_add_root(
-		    c->dir->output->journal, &f->journal_root, f->path);
+	f->journal_root.path = f->path;
 	list_add(&c->families, &f->node);
 	*out = f;
 	return OK;

@@ -16,14 +16,19 @@
 #include "common/log.h"
 #include "store/journal_format.h"
 
-#define FIRST_SLOTS 512
+/* A page: most sessions have fewer files, and each alone makes a journal. */
+#define FIRST_SLOTS 32
+/* Tries, when another relay that starts takes a new file for one of the dead.
+ */
+#define BEGIN_TRIES 10
 
 struct journal {
 	int base_fd, fd;
 	struct journal_slot *slots;
 	uint32_t n_slots, n_fresh; /* slots from n_fresh on were never used */
 	uint32_t free_list;	   /* by slot->next, 0: empty */
-	struct list roots, files;  /* those without a slot */
+	struct list files;	   /* those without a slot */
+	uint64_t n_files;	   /* all that are open */
 	bool is_failing;	   /* said once */
 	uint64_t retry_ns;	   /* not before, while it is */
 	char name[64];
@@ -39,7 +44,6 @@ journal_create(struct journal **out, int base_fd)
 		return E_NOMEM;
 	j->base_fd = base_fd;
 	j->fd = -1;
-	list_init(&j->roots);
 	list_init(&j->files);
 	return OK;
 }
@@ -50,39 +54,70 @@ bytes(uint32_t slots)
 	return (size_t)slots * sizeof(struct journal_slot);
 }
 
+/* Back to a journal that has no file. */
+static void
+leave(struct journal *j)
+{
+	if (j->slots != NULL)
+		munmap(j->slots, bytes(j->n_slots));
+	j->slots = NULL;
+	j->n_slots = j->n_fresh = j->free_list = 0;
+	if (j->fd < 0)
+		return;
+	/* Gone with its directory, it may be. */
+	if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
+		log_errno(LOG_WARN, "journal %s: unlink", j->name);
+	close(j->fd);
+	j->fd = -1;
+}
+
 void
 journal_destroy(struct journal *j)
 {
 	if (j == NULL)
 		return;
-	if (j->slots != NULL)
-		munmap(j->slots, bytes(j->n_slots));
-	if (j->fd >= 0) {
-		/* Gone with its directory, it may be. */
-		if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
-			log_errno(LOG_WARN, "journal %s: unlink", j->name);
-		close(j->fd);
-	}
+	leave(j);
 	free(j);
+}
+
+static bool
+is_unlinked(int fd)
+{
+	struct stat sb;
+
+	return fstat(fd, &sb) == 0 && sb.st_nlink == 0;
 }
 
 bool
 journal_is_gone(const struct journal *j)
 {
-	struct stat sb;
-
-	return j->fd >= 0 && fstat(j->fd, &sb) == 0 && sb.st_nlink == 0;
+	return j->fd >= 0 && is_unlinked(j->fd);
 }
 
-/* Make the file hold N slots. Space is allocated now, so that no store to the
- * mapping can fail later. */
+/* Bytes FROM to TO of the file. Zeros are written, so that no store to the
+ * mapping can fail later; on a disk that is cheaper than fallocate(2) for a
+ * file that is gone before it gets there. */
+static bool
+fill(int fd, size_t from, size_t to)
+{
+	static const char zeros[FIRST_SLOTS * JOURNAL_SLOT];
+
+	for (; from < to; from += sizeof(zeros)) {
+		errno = ENOSPC; /* of a write that comes short */
+		if (pwrite(fd, zeros, sizeof(zeros), (off_t)from) !=
+		    (ssize_t)sizeof(zeros))
+			return false;
+	}
+	return true;
+}
+
+/* Make the file hold N slots: FIRST_SLOTS, doubled any number of times. */
 static bool
 grow(struct journal *j, uint32_t n)
 {
 	void *p;
 
-	errno = posix_fallocate(j->fd, 0, (off_t)bytes(n));
-	if (errno != 0)
+	if (!fill(j->fd, bytes(j->n_slots), bytes(n)))
 		return false;
 	if (j->slots == NULL)
 		p = mmap(NULL, bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -97,22 +132,38 @@ grow(struct journal *j, uint32_t n)
 	return true;
 }
 
+/* A new file, locked before anybody could take it for one of the dead. */
+static bool
+open_new(struct journal *j)
+{
+	int saved;
+
+	for (int i = 0; i < BEGIN_TRIES; i++) {
+		snprintf(j->name, sizeof(j->name), JOURNAL_PREFIX "%016" PRIx64,
+		    ids_random());
+		j->fd = openat(j->base_fd, j->name,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (j->fd < 0)
+			return false;
+		if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 && !is_unlinked(j->fd))
+			return true;
+		saved = errno;
+		leave(j);
+		errno = saved;
+	}
+	return false;
+}
+
 static bool
 begin(struct journal *j)
 {
 	int saved;
 
-	snprintf(j->name, sizeof(j->name), JOURNAL_PREFIX "%016" PRIx64,
-	    ids_random());
-	j->fd = openat(j->base_fd, j->name,
-	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (j->fd < 0)
+	if (!open_new(j))
 		return false;
-	if (flock(j->fd, LOCK_EX | LOCK_NB) != 0 || !grow(j, FIRST_SLOTS)) {
+	if (!grow(j, FIRST_SLOTS)) {
 		saved = errno;
-		unlinkat(j->base_fd, j->name, 0);
-		close(j->fd);
-		j->fd = -1;
+		leave(j);
 		errno = saved;
 		return false;
 	}
@@ -190,6 +241,15 @@ free_chain(struct journal *j, uint32_t n)
 	}
 }
 
+static void
+leave_root(struct journal *j, struct journal_root *root)
+{
+	if (root->n_files > 0)
+		return;
+	free_chain(j, root->slot);
+	root->slot = 0;
+}
+
 static bool
 enter_root(struct journal *j, struct journal_root *root)
 {
@@ -218,30 +278,35 @@ enter_root(struct journal *j, struct journal_root *root)
 		next = n;
 	} while (left > 0);
 	root->slot = n;
-	list_del(&root->node);
 	return true;
 }
 
+/* After its root. */
 static bool
 enter_file(struct journal *j, struct journal_file *file)
 {
-	uint32_t n = take_slot(j);
 	struct journal_slot *s;
+	uint32_t n;
 
-	if (n == 0)
+	if (file->root->slot == 0 && !enter_root(j, file->root))
 		return false;
+	n = take_slot(j);
+	if (n == 0) {
+		leave_root(j, file->root);
+		return false;
+	}
 	s = &j->slots[n];
 	s->root = file->root->slot;
 	s->file.ino = file->ino;
 	s->file.length = file->length;
 	set_kind(s, JOURNAL_FILE);
+	file->root->n_files++;
 	file->slot = n;
 	list_del(&file->node);
 	return true;
 }
 
-/* All that is open and has no slot. Files come after all roots, so theirs
- * has one. */
+/* All that is open and has no slot. */
 static void
 enter_all(struct journal *j)
 {
@@ -249,9 +314,6 @@ enter_all(struct journal *j)
 
 	if (j->is_failing && clock_now_ns() < j->retry_ns)
 		return;
-	list_for_each (n, tmp, &j->roots)
-		if (!enter_root(j, list_entry(n, struct journal_root, node)))
-			return;
 	list_for_each (n, tmp, &j->files)
 		if (!enter_file(j, list_entry(n, struct journal_file, node)))
 			return;
@@ -262,33 +324,13 @@ enter_all(struct journal *j)
 }
 
 void
-journal_add_root(
-    struct journal *j, struct journal_root *root, const struct relpath *path)
-{
-	root->path = path;
-	root->slot = 0;
-	list_init(&root->node);
-	list_add(&j->roots, &root->node);
-	enter_all(j);
-}
-
-void
-journal_remove_root(struct journal *j, struct journal_root *root)
-{
-	if (root->path == NULL)
-		return;
-	list_del(&root->node);
-	free_chain(j, root->slot);
-	*root = (struct journal_root){ 0 };
-}
-
-void
 journal_add_file(struct journal *j, struct journal_file *file,
-    const struct journal_root *root, ino_t ino)
+    struct journal_root *root, ino_t ino)
 {
 	*file = (struct journal_file){ .root = root, .ino = ino };
 	list_init(&file->node);
 	list_add(&j->files, &file->node);
+	j->n_files++;
 	enter_all(j);
 }
 
@@ -310,7 +352,12 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 	if (file->root == NULL)
 		return;
 	list_del(&file->node);
-	if (file->slot != 0)
+	if (file->slot != 0) {
 		free_slot(j, file->slot);
+		file->root->n_files--;
+		leave_root(j, file->root);
+	}
 	*file = (struct journal_file){ 0 };
+	if (--j->n_files == 0)
+		leave(j);
 }

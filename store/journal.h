@@ -5,10 +5,11 @@
  *
  * One file per worker, `.tracepulse-journal.<16 hex digits>` in the output
  * directory, mapped shared: a commit stores two numbers and makes no system
- * call, and what was stored survives the process. The file is locked with
- * flock(2) while its owner lives and is gone after a clean end. Files are
- * named by inode below a root (the session's directory), so that moving a
- * trace chunk needs no entry changed.
+ * call, and what was stored survives the process. It comes with the first trace
+ * file that is opened and goes with the last one that is closed, at once: where
+ * nothing is recorded there is none. It is locked with flock(2) while it is
+ * there. Files are named by inode below a root (the session's directory), so
+ * that moving a trace chunk needs no entry changed.
  *
  * Single owner, but journal_recover(), which is called before there are any.
  */
@@ -27,29 +28,31 @@
 
 struct journal;
 
-/* No file is made before the first entry. BASE_FD is borrowed. */
+/* BASE_FD is borrowed. */
 enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
-/* Unlinks the file. NULL is fine. */
+/* NULL is fine. */
 void journal_destroy(struct journal *j);
-/* Somebody removed the file. */
+/* It is there, and somebody removed the file. */
 bool journal_is_gone(const struct journal *j);
 
+/* What files are below: PATH, borrowed, is all that the owner sets. It has a
+ * place in the journal while files of it have one. */
+struct journal_root {
+	const struct relpath *path;
+	uint32_t slot;	  /* 0: none */
+	uint32_t n_files; /* that have a slot */
+};
+
 /*
- * The owner's part of an entry, all zeros before journal_add_*() and after
- * journal_remove_*(), which takes zeros in silence. Adding cannot fail: what
+ * The owner's part of an entry, all zeros before journal_add_file() and after
+ * journal_remove_file(), which takes zeros in silence. Adding cannot fail: what
  * finds no room (the disk is full) is remembered, a warning says so once, and
  * the journal is tried again with the next calls, but no more often than once
  * in JOURNAL_RETRY_NS. Meanwhile the relay records without it.
  */
-struct journal_root {
-	struct list node; /* of those that have no slot */
-	const struct relpath *path;
-	uint32_t slot; /* 0: none */
-};
-
 struct journal_file {
-	struct list node;
-	const struct journal_root *root;
+	struct list node; /* of those that have no slot */
+	struct journal_root *root;
 	ino_t ino;
 	uint64_t length;
 	uint32_t slot;
@@ -57,12 +60,9 @@ struct journal_file {
 
 #define JOURNAL_RETRY_NS (50 * NS_PER_MS)
 
-/* PATH and ROOT are borrowed until the entry is removed. */
-void journal_add_root(
-    struct journal *j, struct journal_root *root, const struct relpath *path);
-void journal_remove_root(struct journal *j, struct journal_root *root);
+/* ROOT is borrowed until the entry is removed. */
 void journal_add_file(struct journal *j, struct journal_file *file,
-    const struct journal_root *root, ino_t ino);
+    struct journal_root *root, ino_t ino);
 /* Bytes up to LENGTH are whole; 0 after journal_add_file(). */
 void journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length);

@@ -116,7 +116,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		session_dir_put(d);
 		return st;
 	}
-	journal_add_root(d->output->journal, &d->journal_root, d->path);
+	d->journal_root.path = d->path;
 	*out = d;
 	return OK;
 }
@@ -190,7 +190,6 @@ session_dir_put(struct session_dir *d)
 {
 	if (d == NULL || --d->refs > 0)
 		return;
-	journal_remove_root(d->output->journal, &d->journal_root);
 	if (d->fd >= 0)
 		kept_dir_close(d->fd);
 	session_dir_put(d->next);

@@ -116,7 +116,7 @@ tracefile_ensure_open(struct tracefile *tf)
 
 /* The root that the journal searches: the session's folder, or, where that is
  * the whole output directory, the folder of the stream. */
-static const struct journal_root *
+static struct journal_root *
 journal_root(struct tracefile *tf)
 {
 	return tf->chunk->is_base ? &tf->family->journal_root

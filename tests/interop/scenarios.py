@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Scenarios that end well: sessions, tracefiles, chunks."""
 import os
+import shutil
 import time
 
 import tree
@@ -362,6 +363,57 @@ def disallow_clear(w):
     w.lttng("clear", "noclr", ok=False)
     end(w, "noclr")
     expect_session(w, "noclr", emitted)
+
+
+def look(w, title):
+    """What is below the output directory now, hidden files too: the same with
+    the reference. Then it is removed, as scripts do, but for hidden files."""
+    names = sorted(tree.listing(w))
+    w.commands.append({"argv": "(look) " + title, "status": 0, "seconds": 0,
+                       "output": "\n".join(names), "compare": True})
+    hidden = [name for name in names if name.startswith(".")]
+    if hidden:
+        raise Failure("%s: %r is left" % (title, hidden))
+    for path in w.paths("*"):
+        shutil.rmtree(path)
+
+
+@scenario()
+def nothing_left(w):
+    """what is in the output directory after destroy, while the relay runs, as
+    scripts look for it: what was recorded, and nothing else"""
+    look(w, "start")
+    for number, (create, channel, steps) in enumerate((
+            ([], [], ""),
+            ([], [], "start stop"),
+            ([], [], "start clear stop"),
+            ([], [], "start rotate stop"),
+            (["--live"], [], "start stop"),
+            (["--snapshot"], [], "start stop"),
+            (["--snapshot"], [], "start record stop"),
+            ([], [], "start app stop"),
+            ([], [], "start app stop clear"),
+            ([], ["--buffers-pid"], "start app clear stop"),
+            ([], ["--buffers-pid"], "untrack start app stop"),
+            ([], [], "start app rotate clear app stop"),
+            (["--live"], [], "start app stop"),
+            (["--snapshot"], [], "start app record stop"))):
+        name = "left%d" % number
+        w.lttng("create", name, "--set-url", w.url(), *create)
+        w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
+                "--num-subbuf", "4", "ch0", *channel)
+        w.lttng("enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")
+        for step in steps.split():
+            if step == "app":
+                w.run_app(0, 50)
+            elif step == "record":
+                w.lttng("snapshot", "record", "-s", name)
+            elif step == "untrack":
+                w.lttng("untrack", "-u", "-s", name, "--vpid", "--all")
+            else:
+                w.lttng(step, name)
+        w.lttng("destroy", name)
+        look(w, " ".join(["create"] + create + channel + [steps, "destroy"]))
 
 
 def expect_snapshot(w, pattern, least):

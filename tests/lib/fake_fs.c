@@ -575,24 +575,8 @@ journal_is_gone(const struct journal *j)
 }
 
 void
-journal_add_root(
-    struct journal *j, struct journal_root *r, const struct relpath *path)
-{
-	(void)j;
-	(void)r;
-	(void)path;
-}
-
-void
-journal_remove_root(struct journal *j, struct journal_root *r)
-{
-	(void)j;
-	(void)r;
-}
-
-void
 journal_add_file(struct journal *j, struct journal_file *file,
-    const struct journal_root *r, ino_t ino)
+    struct journal_root *r, ino_t ino)
 {
 	(void)j;
 	(void)file;

@@ -120,8 +120,75 @@ def killed_at_any_instant():
                 if w.ring == (0, 0):
                     equal(seqs, list(range(len(seqs))), "numbers")
                     check(len(seqs) > w.safe, "packets were cut")
-            equal([p.name for p in daemon.out.iterdir()
-                   if p.name.startswith(".tracepulse")], [], "journals left")
+            equal(journals(daemon), [], "journals left")
+
+
+def journals(daemon):
+    return [p.name for p in daemon.out.iterdir()
+            if p.name.startswith(".tracepulse")]
+
+
+class Sequence(threading.Thread):
+    """Short sessions one after another, until the daemon is gone. IS_ALONE:
+    nothing else is recorded, so no journal is there between two of them."""
+
+    def __init__(self, daemon, name, is_alone):
+        super().__init__()
+        self.daemon_, self.title, self.is_alone = daemon, name, is_alone
+        self.sessions, self.done, self.error = [], 0, None
+
+    def run(self):
+        try:
+            while True:
+                s = relay.Session(self.daemon_,
+                                  f"{self.title}-{len(self.sessions)}")
+                self.sessions.append(s)
+                s.packet()
+                s.packet()
+                s.finish()
+                left = journals(self.daemon_)
+                self.done += 1
+                check(not self.is_alone or not left, f"{left} is left")
+        except relay.Failed as error:
+            # What a connection that broke says is no news.
+            self.error = error if "left" in str(error) else None
+        except (OSError, struct.error):
+            pass
+
+    def check(self):
+        """Of those that had ended all is there; of the last one what is whole.
+        The next start has cut it."""
+        check(self.error is None, str(self.error))
+        for n, s in enumerate(self.sessions):
+            if n < self.done:
+                s.check()
+                continue
+            for path, head, size in ((s.dir / "ch_0", 0, 4096),
+                                     (s.dir / "index/ch_0.idx", HEADER,
+                                      RECORD)):
+                length = path.stat().st_size if path.exists() else 0
+                check(length == 0 or (length - head) % size == 0,
+                      f"{path}: {length} bytes")
+
+
+def killed_between_short_sessions():
+    """The journal comes and goes with them, and with each crash what is whole
+    is there."""
+    rng = random.Random(4)
+    with relay.Daemon(workers=1) as daemon:
+        for n in range(times):
+            writers = [Sequence(daemon, f"short{n}-{i}", n % 2 == 0)
+                       for i in range(1 + n % 2)]
+            for w in writers:
+                w.start()
+            time.sleep(rng.random() * 0.1)
+            daemon.kill()
+            for w in writers:
+                w.join()
+            daemon.start_again()
+            equal(journals(daemon), [], "journals left")
+            for w in writers:
+                w.check()
 
 
 def stopped_at_any_instant():
@@ -145,7 +212,7 @@ def stopped_at_any_instant():
 
 
 def open_now(daemon):
-    """Descriptors, but for the journals, which come with the first stream."""
+    """Descriptors, but for the journals, which come and go with the files."""
     count = 0
     for link in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
         try:
@@ -232,9 +299,9 @@ def crash_after_full(daemon):
     control.version()
     equal(control.create_session(name="early")[1], relay.OK, "CREATE_SESSION")
     equal(control.create_chunk(0), relay.OK, "CREATE_TRACE_CHUNK")
-    (daemon.out / "fill").unlink()
     stream, code = control.add_stream("ch_0")
     equal(code, relay.OK, "ADD_STREAM")
+    (daemon.out / "fill").unlink()
     time.sleep(0.1)
     w = Writer(daemon, "early", 4096)
     for _ in range(3):
@@ -286,7 +353,8 @@ def fill_up(daemon):
     check(0 < lines < 5, f"{lines} lines of log for one full disk")
 
 
-CASES = [killed_at_any_instant, stopped_at_any_instant,
+CASES = [killed_at_any_instant, killed_between_short_sessions,
+         stopped_at_any_instant,
          peers_killed_at_any_instant, a_full_disk, a_disk_that_was_full]
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,19 +27,31 @@
 
 static struct shelf shelf;
 
+/* How many there are, or were. */
 static unsigned
-journals(void)
+count_journals(bool removes)
 {
 	DIR *d = opendir(scratch_path(""));
 	struct dirent *e;
 	unsigned n = 0;
 
 	ck_assert_ptr_nonnull(d);
-	while ((e = readdir(d)) != NULL)
-		n += strncmp(e->d_name, JOURNAL_PREFIX,
-			 sizeof(JOURNAL_PREFIX) - 1) == 0;
+	while ((e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, JOURNAL_PREFIX,
+			sizeof(JOURNAL_PREFIX) - 1) != 0)
+			continue;
+		n++;
+		if (removes)
+			ck_assert_int_eq(unlinkat(dirfd(d), e->d_name, 0), 0);
+	}
 	(void)closedir(d);
 	return n;
+}
+
+static unsigned
+journals(void)
+{
+	return count_journals(false);
 }
 
 static ino_t
@@ -70,12 +83,11 @@ write_some(void)
 {
 	struct relpath *path = path_of("h/s");
 	struct journal_file whole, torn, closed;
-	struct journal_root r;
+	struct journal_root r = { .path = path };
 	struct journal *j;
 
 	if (journal_create(&j, shelf.base) != OK)
 		_exit(1);
-	journal_add_root(j, &r, path);
 	journal_add_file(j, &torn, &r, inode("h/s/a/torn"));
 	journal_add_file(j, &whole, &r, inode("h/s/whole"));
 	journal_add_file(j, &closed, &r, inode("h/s/closed"));
@@ -114,7 +126,7 @@ END_TEST
 START_TEST(the_journal_of_one_that_lives_is_left_alone)
 {
 	struct relpath *path = path_of("h");
-	struct journal_root r;
+	struct journal_root r = { .path = path };
 	struct journal_file f;
 	struct journal *j;
 
@@ -123,21 +135,130 @@ START_TEST(the_journal_of_one_that_lives_is_left_alone)
 	scratch_write("h/f", "12345678");
 	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
 	ck_assert_uint_eq(journals(), 0); /* none without need */
-	journal_add_root(j, &r, path);
 	journal_add_file(j, &f, &r, inode("h/f"));
 	journal_set_length(j, &f, 3);
 	ck_assert_uint_eq(journals(), 1);
 	ck_assert_uint_eq(journal_recover(shelf.base), 0);
 	ck_assert_str_eq(scratch_read("h/f"), "12345678");
 	ck_assert_uint_eq(journals(), 1);
-	journal_destroy(j);
+	journal_destroy(j); /* a relay that ends in the middle */
 	ck_assert_uint_eq(journals(), 0);
 	relpath_free(path);
 	shelf_close(&shelf);
 }
 END_TEST
 
-/* posix_fallocate(3) fails as on a full disk; nothing else here writes. */
+/* It is there while a file is open, and at no other time. */
+START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
+{
+	struct relpath *paths[] = { path_of("a"), path_of("b") };
+	struct journal_root roots[] = { { .path = paths[0] },
+		{ .path = paths[1] } };
+	struct journal_file files[100];
+	struct journal *j;
+
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
+	for (unsigned n = 1; n <= ARRAY_LEN(files); n += 33) {
+		for (unsigned i = 0; i < n; i++) {
+			ck_assert_uint_eq(journals(), i > 0);
+			journal_add_file(j, &files[i], &roots[i % 2], i + 1);
+		}
+		ck_assert(!journal_is_gone(j));
+		for (unsigned i = 0; i < n; i++) {
+			ck_assert_uint_eq(journals(), 1);
+			journal_set_length(j, &files[i], i);
+			journal_remove_file(j, &files[i]);
+			journal_remove_file(j, &files[i]); /* zeros */
+		}
+		ck_assert_uint_eq(journals(), 0);
+		/* A root that has no file takes no place. */
+		ck_assert_uint_eq(roots[0].slot | roots[1].slot, 0);
+	}
+	/* Removed by somebody, it comes again with the next. */
+	journal_add_file(j, &files[0], &roots[0], 1);
+	ck_assert_uint_eq(count_journals(true), 1);
+	ck_assert(journal_is_gone(j));
+	journal_remove_file(j, &files[0]);
+	ck_assert(!journal_is_gone(j));
+	journal_add_file(j, &files[0], &roots[0], 1);
+	ck_assert_uint_eq(journals(), 1);
+	journal_remove_file(j, &files[0]);
+	journal_destroy(j);
+	relpath_free(paths[0]);
+	relpath_free(paths[1]);
+	shelf_close(&shelf);
+}
+END_TEST
+
+static void
+die_between_two(void)
+{
+	struct relpath *path = path_of("h/s");
+	struct journal_root r = { .path = path };
+	struct journal_file f;
+	struct journal *j;
+
+	if (journal_create(&j, shelf.base) != OK)
+		_exit(1);
+	for (int round = 0; round < 3; round++) {
+		journal_add_file(j, &f, &r, inode("h/s/f"));
+		journal_set_length(j, &f, (uint64_t)round + 3);
+		if (round < 2)
+			journal_remove_file(j, &f);
+	}
+}
+
+START_TEST(after_it_was_gone_it_is_as_good_as_before)
+{
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
+	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
+	scratch_write("h/s/f", "12345678");
+	die_after(die_between_two);
+	ck_assert_uint_eq(journals(), 1);
+	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_str_eq(scratch_read("h/s/f"), "12345");
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* Another relay starts while this one's journal comes and goes: it takes none
+ * that is in use, also in the moment when it is not locked yet. */
+START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
+{
+	struct relpath *path = path_of("h");
+	struct journal_root r = { .path = path };
+	struct journal_file f;
+	struct journal *j;
+	unsigned n = 0;
+	pid_t pid;
+
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
+	pid = fork();
+	if (pid == 0)
+		for (;;)
+			(void)journal_recover(shelf.base);
+	for (uint64_t i = 0; i < 5000; i++) {
+		clock_freeze(NS_PER_S + i * JOURNAL_RETRY_NS, 0);
+		journal_add_file(j, &f, &r, 1);
+		ck_assert(!journal_is_gone(j));
+		n += journals() == 1;
+		journal_remove_file(j, &f);
+	}
+	(void)kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	/* Where both go in step there may be none; that is told. */
+	ck_assert_uint_ge(n, 4500);
+	ck_assert_uint_eq(journals(), 0);
+	journal_destroy(j);
+	relpath_free(path);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* Writing fails as on a full disk; nothing else here writes. */
 static void
 fill_disk(bool is_full)
 {
@@ -152,20 +273,17 @@ static void
 write_on_a_full_disk(void)
 {
 	struct relpath *path = path_of("h"), *gone_path = path_of("gone");
+	struct journal_root r = { .path = path }, gone = { .path = gone_path };
 	struct journal_file f, gone_file;
-	struct journal_root r, gone;
 	struct journal *j;
 
 	clock_freeze(NS_PER_S, 0);
 	if (journal_create(&j, shelf.base) != OK)
 		_exit(1);
 	fill_disk(true);
-	journal_add_root(j, &r, path);
 	journal_add_file(j, &f, &r, inode("h/f"));
-	journal_add_root(j, &gone, gone_path);
 	journal_add_file(j, &gone_file, &gone, 1);
 	journal_remove_file(j, &gone_file);
-	journal_remove_root(j, &gone);
 	fill_disk(false);
 	/* Too early. */
 	journal_set_length(j, &f, 3);
@@ -187,6 +305,50 @@ START_TEST(what_found_no_room_is_entered_later)
 }
 END_TEST
 
+/* Sessions one after another, each on a full disk: one warning, and nothing is
+ * left. */
+static void
+come_and_go_on_a_full_disk(void)
+{
+	struct relpath *path = path_of("h");
+	struct journal_root r = { .path = path };
+	struct journal_file files[40];
+	struct journal *j;
+
+	MUST(journal_create(&j, shelf.base) == OK);
+	for (uint64_t round = 0; round < 10; round++) {
+		clock_freeze((round + 1) * NS_PER_S, 0);
+		/* There is room for some, or for none. */
+		fill_disk(round % 2 == 0);
+		for (unsigned i = 0; i < ARRAY_LEN(files); i++) {
+			if (i == 20)
+				fill_disk(true);
+			journal_add_file(j, &files[i], &r, i + 1);
+		}
+		MUST(journals() == round % 2);
+		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
+			journal_remove_file(j, &files[i]);
+		MUST(journals() == 0 && r.slot == 0);
+	}
+	fill_disk(false);
+	clock_freeze(100 * NS_PER_S, 0);
+	journal_add_file(j, &files[0], &r, inode("h/f"));
+	journal_set_length(j, &files[0], 4);
+	MUST(journals() == 1);
+}
+
+START_TEST(what_found_no_room_is_forgotten_when_it_is_closed)
+{
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
+	scratch_write("h/f", "12345678");
+	die_after(come_and_go_on_a_full_disk);
+	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_str_eq(scratch_read("h/f"), "1234");
+	shelf_close(&shelf);
+}
+END_TEST
+
 /* A path of several slots, and slots used again. */
 static char long_path[600];
 
@@ -194,21 +356,19 @@ static void
 use_many_slots(void)
 {
 	struct relpath *path = path_of(long_path);
+	struct journal_root r = { .path = path };
 	struct journal_file files[1000], last;
-	struct journal_root r;
 	struct journal *j;
 
 	if (journal_create(&j, shelf.base) != OK)
 		_exit(1);
 	for (int round = 0; round < 3; round++) {
-		journal_add_root(j, &r, path);
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
 			journal_add_file(j, &files[i], &r, i + 1);
 		if (round == 2)
 			break;
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
 			journal_remove_file(j, &files[i]);
-		journal_remove_root(j, &r);
 	}
 	(void)snprintf(long_path + strlen(long_path), 3, "/f");
 	journal_add_file(j, &last, &r, inode(long_path));
@@ -383,17 +543,81 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 }
 END_TEST
 
+/* Sessions of one packet, one after another; each file is whole when the
+ * journal goes. */
+static void
+record_and_close_for_ever(void)
+{
+	struct chunk_family *f;
+	struct tracefile *tf;
+	struct packet *p;
+	char name[32];
+	unsigned done;
+
+	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
+	for (uint64_t n = 0;; n++) {
+		(void)snprintf(name, sizeof(name), "c%" PRIu64, n);
+		f = shelf_family(shelf.chunk, "ust/0", name, false);
+		MUST(tracefile_create(&tf, shelf.store, shelf.chunk, f, 0,
+			 false, TRACEFILE_INDEX_1_1) == OK);
+		p = shelf_packet(&shelf, 0, 0, SIZE - 100, 100, true);
+		MUST(tracefile_append(tf, p, &done) == OK);
+		packet_destroy(&shelf.store->packets, p);
+		tracefile_close(tf);
+	}
+}
+
+START_TEST(killed_while_files_come_and_go_all_are_whole)
+{
+	const struct timespec wait = { .tv_nsec = 20000 +
+						  _i * 237000 % 9000000 };
+	struct relpath *wanted = path_of("h/s");
+	char data[64], index[64];
+	pid_t pid;
+
+	shelf_open(&shelf, 10);
+	pid = fork();
+	if (pid == 0) {
+		MUST(session_dir_claim(
+			 &shelf.dir, shelf.store, wanted, false) == OK);
+		record_and_close_for_ever();
+	}
+	while (!scratch_exists("h/s/ust/0/c0"))
+		(void)usleep(100);
+	(void)nanosleep(&wait, NULL);
+	(void)kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	(void)journal_recover(shelf.base);
+	ck_assert_uint_eq(journals(), 0);
+	for (unsigned n = 0;; n++) {
+		(void)snprintf(data, sizeof(data), "h/s/ust/0/c%u", n);
+		(void)snprintf(
+		    index, sizeof(index), "h/s/ust/0/index/c%u.idx", n);
+		if (!scratch_exists(data))
+			break;
+		check_whole(data, index);
+	}
+	relpath_free(wanted);
+	shelf_close(&shelf);
+}
+END_TEST
+
 int
 main(void)
 {
 	const struct unit units[] = {
 		{ torn_tails_are_cut_after_a_kill, 0, 0 },
 		{ the_journal_of_one_that_lives_is_left_alone, 0, 0 },
+		{ it_comes_with_the_first_file_and_goes_with_the_last, 0, 0 },
+		{ after_it_was_gone_it_is_as_good_as_before, 0, 0 },
+		{ one_that_comes_is_not_taken_for_one_of_the_dead, 0, 0 },
 		{ what_found_no_room_is_entered_later, 0, 0 },
+		{ what_found_no_room_is_forgotten_when_it_is_closed, 0, 0 },
 		{ long_paths_and_used_slots_are_found_again, 0, 0 },
 		{ forged_journals_do_no_harm, 40, 0 },
 		{ what_only_looks_like_a_journal_does_no_harm, 0, 0 },
 		{ killed_at_any_instant_both_files_are_whole, 40, 0 },
+		{ killed_while_files_come_and_go_all_are_whole, 40, 0 },
 	};
 
 	log_set_level(LOG_ERROR);

@@ -104,16 +104,17 @@ unlink_journals(const char *name)
 START_TEST(a_journal_that_was_removed_is_noticed)
 {
 	struct relpath *h = path_of("h");
-	struct journal_root root;
+	struct journal_root root = { .path = h };
+	struct journal_file file;
 	struct output *o;
 
 	scratch_open();
 	open_output(&o, "out");
-	journal_add_root(o->journal, &root, h);
+	journal_add_file(o->journal, &file, &root, 1);
 	ck_assert(output_is_at(o, scratch_path("out")));
 	unlink_journals("out");
 	ck_assert(!output_is_at(o, scratch_path("out")));
-	journal_remove_root(o->journal, &root);
+	journal_remove_file(o->journal, &file);
 	output_put(o);
 	relpath_free(h);
 	scratch_close();
