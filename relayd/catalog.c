@@ -108,3 +108,27 @@ live_stream_put(struct live_stream *s)
 	if (s != NULL)
 		ref_put(&s->ref, stream_release);
 }
+
+static bool
+is_of_stream(enum live_news what)
+{
+	return what == LIVE_NEWS_STREAM || what == LIVE_NEWS_STREAM_CLOSED;
+}
+
+void
+live_news_get(enum live_news what, void *object)
+{
+	if (is_of_stream(what))
+		live_stream_get(object);
+	else
+		live_session_get(object);
+}
+
+void
+live_news_put(enum live_news what, void *object)
+{
+	if (is_of_stream(what))
+		live_stream_put(object);
+	else
+		live_session_put(object);
+}

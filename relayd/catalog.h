@@ -73,6 +73,10 @@ enum live_news {
 	LIVE_NEWS_STREAM_CLOSED, /* it has its end mark */
 };
 
+/* A reference on what such a piece of news is about. */
+void live_news_get(enum live_news what, void *object);
+void live_news_put(enum live_news what, void *object);
+
 struct live_door {
 	void (*tell)(struct live_door *d, enum live_news what, void *object);
 	/* Wake the live workers in BITS: SOURCE (a packet_log, or a

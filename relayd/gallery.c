@@ -4,22 +4,12 @@
 #include <stdlib.h>
 
 #include "common/log.h"
-#include "relayd/viewer.h"
 
 void
-gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
-    unsigned max_viewers, struct published *viewer_ids)
+gallery_init(struct gallery *g)
 {
-	*g = (struct gallery){
-		.wake_bit = wake_bit,
-		.holds_replies = holds_replies,
-		.max_viewers = max_viewers,
-		.class_ns = VIEWER_CLASS_NS,
-		.max_ended = VIEWER_ENDED_MAX,
-		.viewer_ids = viewer_ids,
-	};
+	*g = (struct gallery){ 0 };
 	list_init(&g->sessions);
-	list_init(&g->viewers);
 	open_files_init(&g->files);
 }
 
@@ -61,69 +51,51 @@ gallery_find(const struct gallery *g, uint64_t id)
 }
 
 static void
-add_session(struct gallery *g, struct live_session *take_session)
+add_session(struct gallery *g, struct live_session *session)
 {
 	struct gallery_session *s = calloc(1, sizeof(*s));
 
 	if (s == NULL ||
-	    idmap_insert(&g->sessions_by_id, take_session->id, s) != OK) {
+	    idmap_insert(&g->sessions_by_id, session->id, s) != OK) {
 		log_error("out of memory: viewers will not see a session");
-		live_session_put(take_session);
 		free(s);
 		return;
 	}
-	s->session = take_session;
+	s->session = live_session_get(session);
 	list_init(&s->streams);
 	list_add(&g->sessions, &s->node);
 }
 
 static void
-end_session(struct gallery *g, struct live_session *take_session)
+end_session(struct gallery *g, const struct live_session *session)
 {
-	struct gallery_session *s = gallery_find(g, take_session->id);
-	struct list *n, *tmp;
+	struct gallery_session *s = gallery_find(g, session->id);
 
 	if (s != NULL)
 		drop_session(g, s);
-	list_for_each (n, tmp, &g->viewers)
-		viewer_session_ended(
-		    list_entry(n, struct viewer, node), take_session);
-	live_session_put(take_session);
 }
 
 static void
-add_stream(struct gallery *g, struct live_stream *take_stream)
+add_stream(struct gallery *g, struct live_stream *stream)
 {
-	struct gallery_session *s = gallery_find(g, take_stream->session->id);
+	struct gallery_session *s = gallery_find(g, stream->session->id);
 	struct gallery_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
-	struct list *n, *tmp;
 
-	list_for_each (n, tmp, &g->viewers)
-		viewer_stream_published(
-		    list_entry(n, struct viewer, node), take_stream);
-	if (t == NULL ||
-	    idmap_insert(&g->streams_by_id, take_stream->id, t) != OK) {
-		live_stream_put(take_stream);
+	if (t == NULL || idmap_insert(&g->streams_by_id, stream->id, t) != OK) {
 		free(t);
 		return;
 	}
-	t->stream = take_stream;
+	t->stream = live_stream_get(stream);
 	list_add(&s->streams, &t->node);
 }
 
 static void
-close_stream(struct gallery *g, struct live_stream *take_stream)
+close_stream(struct gallery *g, const struct live_stream *stream)
 {
-	struct gallery_stream *t = idmap_find(
-	    &g->streams_by_id, take_stream->id);
-	struct list *n, *tmp;
+	struct gallery_stream *t = idmap_find(&g->streams_by_id, stream->id);
 
 	if (t != NULL)
 		drop_stream(g, t);
-	list_for_each (n, tmp, &g->viewers)
-		viewer_stream_closed(
-		    list_entry(n, struct viewer, node), take_stream);
-	live_stream_put(take_stream);
 }
 
 void
@@ -147,21 +119,21 @@ gallery_is_behind(const struct gallery *g)
 }
 
 void
-gallery_news(struct gallery *g, enum live_news what, void *take_object)
+gallery_news(struct gallery *g, enum live_news what, void *object)
 {
 	switch (what) {
 	case LIVE_NEWS_SESSION:
-		add_session(g, take_object);
+		add_session(g, object);
 		break;
 	case LIVE_NEWS_SESSION_ENDED:
-		end_session(g, take_object);
+		end_session(g, object);
 		break;
 	case LIVE_NEWS_STREAM:
 		g->known++;
-		add_stream(g, take_object);
+		add_stream(g, object);
 		break;
 	case LIVE_NEWS_STREAM_CLOSED:
-		close_stream(g, take_object);
+		close_stream(g, object);
 		break;
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one live worker knows: the sessions that are recorded, their published
- * streams, and its viewers. Kept by the news of the ingest workers, which come
- * in the order of events; nothing here is shared.
+ * What one live worker's viewers can see: the sessions that are recorded, their
+ * published streams, and the tracefiles that are open for them. Kept by the
+ * news of the ingest workers, which come in the order of events; nothing here
+ * is shared. Who looks at it is not known here (relayd/viewers.h).
  */
 #ifndef RELAYD_GALLERY_H
 #define RELAYD_GALLERY_H
@@ -31,16 +32,7 @@ struct gallery_session {
 struct gallery {
 	struct list sessions; /* in the order of listings */
 	struct idmap sessions_by_id, streams_by_id;
-	struct list viewers; /* struct viewer, by node */
 	struct open_files files;
-	uint64_t wake_bit;    /* of this live worker in the logs' waiters */
-	bool holds_replies;   /* --live-hold */
-	unsigned max_viewers; /* per session; 0: any number */
-	uint64_t class_ns;    /* VIEWER_CLASS_NS */
-	unsigned max_ended;   /* of each viewer; VIEWER_ENDED_MAX */
-	bool has_overdue;     /* a viewer is to be closed */
-	uint64_t last_ended_log;
-	struct published *viewer_ids; /* the last one given; borrowed */
 	/* Streams published: how many were told, and how many are known here.
 	 * A viewer must hear of a stream before it is given a time beyond its
 	 * beginning (live 4.6), and packets and beacons need no message. */
@@ -48,8 +40,7 @@ struct gallery {
 	uint64_t known;
 };
 
-void gallery_init(struct gallery *g, uint64_t wake_bit, bool holds_replies,
-    unsigned max_viewers, struct published *viewer_ids);
+void gallery_init(struct gallery *g);
 /* Viewers are gone by then. */
 void gallery_destroy(struct gallery *g);
 
@@ -61,9 +52,9 @@ void gallery_untold(struct gallery *g, enum live_news what);
 /* Are published streams on their way that viewers here do not know? */
 bool gallery_is_behind(const struct gallery *g);
 
-/* One piece of news; TAKE_OBJECT is a reference that moves in. Viewers
- * attached to its session have learnt of it on return. */
-void gallery_news(struct gallery *g, enum live_news what, void *take_object);
+/* One piece of news, before the viewers hear of it. OBJECT is borrowed; what
+ * stays here has a reference of its own. */
+void gallery_news(struct gallery *g, enum live_news what, void *object);
 
 struct gallery_session *gallery_find(const struct gallery *g, uint64_t id);
 

@@ -14,11 +14,13 @@
 #include "relayd/loop.h"
 #include "relayd/options.h"
 #include "relayd/viewer_conn.h"
+#include "relayd/viewers.h"
 
 struct live_worker {
 	pthread_t thread;
 	struct loop loop;
 	struct gallery gallery;
+	struct viewers viewers;
 	struct viewer_desk desk;
 	struct event timer;
 	uint64_t timer_at;
@@ -34,30 +36,6 @@ struct live_pool {
 	unsigned next;	    /* for the next viewer */
 };
 
-static bool
-is_of_stream(enum live_news what)
-{
-	return what == LIVE_NEWS_STREAM || what == LIVE_NEWS_STREAM_CLOSED;
-}
-
-static void
-put_object(enum live_news what, void *object)
-{
-	if (is_of_stream(what))
-		live_stream_put(object);
-	else
-		live_session_put(object);
-}
-
-static void
-get_object(enum live_news what, void *object)
-{
-	if (is_of_stream(what))
-		live_stream_get(object);
-	else
-		live_session_get(object);
-}
-
 static void
 on_news(struct live_worker *w, struct message *m)
 {
@@ -65,12 +43,12 @@ on_news(struct live_worker *w, struct message *m)
 	uint64_t ended = 0;
 
 	if (w->loop.is_stopping) {
-		put_object(what, m->object);
+		live_news_put(what, m->object);
 		return;
 	}
 	if (what == LIVE_NEWS_SESSION_ENDED)
 		ended = ((struct live_session *)m->object)->id;
-	gallery_news(&w->gallery, what, m->object);
+	viewers_news(&w->viewers, what, m->object);
 	if (what == LIVE_NEWS_STREAM || ended != 0)
 		viewer_desk_news(&w->desk, ended);
 }
@@ -155,10 +133,11 @@ start(struct live_pool *p, struct live_worker *w,
 	enum status st;
 
 	w->timer_at = UINT64_MAX;
-	gallery_init(&w->gallery, bit, config->holds_replies,
+	gallery_init(&w->gallery);
+	viewers_init(&w->viewers, &w->gallery, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
-	w->gallery.max_ended = config->max_ended;
-	viewer_desk_init(&w->desk, &w->loop, &w->gallery, config->stall_ns);
+	w->viewers.max_ended = config->max_ended;
+	viewer_desk_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK &&
 	    (event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0 ||
@@ -181,7 +160,7 @@ post(struct live_worker *w, enum message_kind kind, int news, void *object)
 		log_error("out of memory: a viewer will miss something");
 		if (kind == MESSAGE_NEWS) {
 			gallery_untold(&w->gallery, (enum live_news)news);
-			put_object((enum live_news)news, object);
+			live_news_put((enum live_news)news, object);
 		}
 		return;
 	}
@@ -197,7 +176,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 	struct live_pool *p = container_of(d, struct live_pool, door);
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
-		get_object(what, object);
+		live_news_get(what, object);
 		gallery_told(&p->workers[i].gallery, what);
 		post(&p->workers[i], MESSAGE_NEWS, (int)what, object);
 	}

@@ -9,21 +9,23 @@
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/open_files.h"
+#include "relayd/viewers.h"
 #include "store/packet_log.h"
 
 enum status
-viewer_create(struct viewer **out, struct gallery *g, char *peer)
+viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 {
 	struct viewer *v = calloc(1, sizeof(*v));
 
 	*out = v;
 	if (v == NULL)
 		return E_NOMEM;
-	v->gallery = g;
+	v->viewers = vs;
+	v->gallery = vs->gallery;
 	v->peer = peer;
 	list_init(&v->attachments);
 	list_init(&v->positions);
-	list_add(&g->viewers, &v->node);
+	list_add(&vs->all, &v->node);
 	return OK;
 }
 
@@ -190,7 +192,7 @@ serve_connect(
 					  q->type != LIVE_CLIENT_NOTIFICATION))
 		return LIVE_CLOSE;
 	if (q->type == LIVE_CLIENT_COMMAND)
-		id = published_add(v->gallery->viewer_ids, 1);
+		id = published_add(v->viewers->ids, 1);
 	v->is_greeted = true;
 	v->minor = q->minor < LIVE_MINOR ? q->minor : LIVE_MINOR;
 	live_reply_connect(reply->out, id, LIVE_MAJOR, LIVE_MINOR);
@@ -271,7 +273,7 @@ take_place(const struct viewer *v, struct live_session *s)
 {
 	uint64_t n = published_add(&s->clients, 1);
 
-	if (v->gallery->max_viewers == 0 || n <= v->gallery->max_viewers)
+	if (v->viewers->max_viewers == 0 || n <= v->viewers->max_viewers)
 		return true;
 	published_sub(&s->clients, 1);
 	return false;
@@ -322,7 +324,7 @@ serve_attach(struct viewer *v, const struct live_request *q,
 
 	/* A listing may count streams whose message is still under way. */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
-	    v->gallery->holds_replies && gallery_is_behind(v->gallery)) {
+	    v->viewers->holds_replies && gallery_is_behind(v->gallery)) {
 		*held = (struct live_held){ .until_ns = how->arrived_ns +
 							VIEWER_MESSAGE_NS };
 		return LIVE_HOLD;

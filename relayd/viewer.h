@@ -53,6 +53,7 @@ struct index_record;
 struct live_session;
 struct live_stream;
 struct open_file;
+struct viewers;
 
 /* The positions of one CTF trace; lives as long as there are any. */
 struct viewer_trace {
@@ -98,9 +99,10 @@ struct attachment {
 };
 
 struct viewer {
-	struct list node; /* gallery->viewers */
-	struct gallery *gallery;
-	char *peer; /* for logs; borrowed */
+	struct list node; /* viewers->all */
+	struct viewers *viewers;
+	struct gallery *gallery; /* that of the viewers */
+	char *peer;		 /* for logs; borrowed */
 	unsigned minor;
 	bool is_greeted, has_session;
 	bool created_before_list; /* babeltrace2 does, babeltrace 1 does not */
@@ -156,14 +158,14 @@ struct live_held {
 };
 
 enum status viewer_create(
-    struct viewer **out, struct gallery *g, char *peer) MUST_CHECK;
+    struct viewer **out, struct viewers *vs, char *peer) MUST_CHECK;
 void viewer_destroy(struct viewer *v); /* NULL is fine */
 
 enum live_outcome viewer_serve(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held) MUST_CHECK;
 
-/* News (gallery.c). */
+/* News (viewers.c). */
 void viewer_stream_published(struct viewer *v, struct live_stream *s);
 void viewer_session_ended(struct viewer *v, struct live_session *s);
 void viewer_stream_closed(struct viewer *v, struct live_stream *s);

@@ -12,10 +12,10 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/gallery.h"
 #include "relayd/loop.h"
 #include "relayd/open_files.h"
 #include "relayd/peer_name.h"
+#include "relayd/viewers.h"
 
 static void serve_all(struct viewer_conn *c);
 
@@ -312,7 +312,7 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
 	c->desk = d;
 	c->progress_ns = clock_now_ns();
 	list_add(&d->conns, &c->node);
-	if (viewer_create(&c->viewer, d->gallery, c->peer) != OK ||
+	if (viewer_create(&c->viewer, d->viewers, c->peer) != OK ||
 	    event_assign(&c->read_event, d->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
 	    event_assign(&c->write_event, d->loop->base, c->fd, EV_WRITE,
@@ -328,10 +328,10 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
 
 void
 viewer_desk_init(struct viewer_desk *d, struct loop *loop,
-    struct gallery *gallery, uint64_t stall_ns)
+    struct viewers *viewers, uint64_t stall_ns)
 {
 	*d = (struct viewer_desk){ .loop = loop,
-		.gallery = gallery,
+		.viewers = viewers,
 		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
 	list_init(&d->conns);
 	list_init(&d->held);
@@ -394,7 +394,7 @@ close_overdue(struct viewer_desk *d)
 	struct list *n, *tmp;
 	struct viewer_conn *c;
 
-	d->gallery->has_overdue = false;
+	d->viewers->has_overdue = false;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
 		if (!c->viewer->is_overdue)
@@ -414,7 +414,7 @@ viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
 	struct list *n, *tmp;
 	struct viewer_conn *c;
 
-	if (d->gallery->has_overdue)
+	if (d->viewers->has_overdue)
 		close_overdue(d);
 
 	list_for_each (n, tmp, &d->held) {

@@ -19,9 +19,9 @@
 #include "common/status.h"
 #include "relayd/viewer.h"
 
-struct gallery;
 struct loop;
 struct sockaddr;
+struct viewers;
 
 /* Up to here a packet is copied behind its header, for one send. */
 #define VIEWER_COPY_MAX (64 * 1024)
@@ -38,7 +38,7 @@ struct sockaddr;
 /* What the viewers of one live worker share. */
 struct viewer_desk {
 	struct loop *loop;
-	struct gallery *gallery;
+	struct viewers *viewers;
 	struct list conns;
 	struct list held;   /* with a reply that waits for news */
 	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
@@ -73,7 +73,7 @@ struct viewer_conn {
 
 /* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. */
 void viewer_desk_init(struct viewer_desk *d, struct loop *loop,
-    struct gallery *gallery, uint64_t stall_ns);
+    struct viewers *viewers, uint64_t stall_ns);
 void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
 /* SOURCE has news: who waits for it is served. */
 void viewer_desk_wake(struct viewer_desk *d, const void *source);

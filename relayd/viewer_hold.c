@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which replies that say "nothing" are held, and until what (live 4.8). */
 #include "relayd/catalog.h"
-#include "relayd/gallery.h"
 #include "relayd/viewer.h"
+#include "relayd/viewers.h"
 #include "store/packet_log.h"
 
 /* A viewer that was quiet so long has printed what it had. */
@@ -28,7 +28,7 @@ viewer_may_hold(const struct viewer *v, const struct live_how *how,
 	unsigned after = v->created_before_list ? HOLD_AFTER
 						: HOLD_AFTER_BABELTRACE_1;
 
-	if (!v->gallery->holds_replies || !how->may_hold)
+	if (!v->viewers->holds_replies || !how->may_hold)
 		return false;
 	if (v->nothings < after &&
 	    (v->nothings < 1 ||
@@ -108,7 +108,7 @@ viewer_wait_for_turn(const struct viewer *v)
 	for (n = v->positions.next; n != &v->positions; n = n->next) {
 		p = list_entry(n, struct position, node);
 		if (is_read(p))
-			packet_log_wait(p->stream->log, v->gallery->wake_bit);
+			packet_log_wait(p->stream->log, v->viewers->wake_bit);
 	}
 }
 
@@ -123,7 +123,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 		if (!is_read(p) || p->stream->log != source)
 			continue;
 		/* A beacon, perhaps: then it is waited for more. */
-		packet_log_wait(p->stream->log, v->gallery->wake_bit);
+		packet_log_wait(p->stream->log, v->viewers->wake_bit);
 		return has_packet(p);
 	}
 	return false;

@@ -4,9 +4,9 @@
 
 #include "common/clock.h"
 #include "relayd/catalog.h"
-#include "relayd/gallery.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer.h"
+#include "relayd/viewers.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
 
@@ -15,11 +15,11 @@ viewer_class_ns(const struct viewer *v, const struct live_session *session)
 {
 	uint64_t period = session->live_timer_us * UINT64_C(1000);
 
-	if (v->gallery->class_ns == 0)
+	if (v->viewers->class_ns == 0)
 		return 0;
 	if (period > VIEWER_CLASS_PERIOD_NS)
 		period = VIEWER_CLASS_PERIOD_NS;
-	return v->gallery->class_ns + period;
+	return v->viewers->class_ns + period;
 }
 
 bool
@@ -105,7 +105,7 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 			if (waits)
 				return LIVE_HOLD;
 			metadata_log_wait(
-			    p->stream->metadata, v->gallery->wake_bit);
+			    p->stream->metadata, v->viewers->wake_bit);
 			waits = true;
 			continue;
 		}

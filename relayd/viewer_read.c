@@ -8,6 +8,7 @@
 #include "relayd/gallery.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer.h"
+#include "relayd/viewers.h"
 #include "store/folder.h"
 #include "store/index.h"
 #include "store/metadata_log.h"
@@ -293,7 +294,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	*f = (struct find){ .is_news = true,
 		.is_end = next == LOG_END,
 		.until_ns = viewer_must_hear_first(v, p, how, next, &view) };
-	if (f->until_ns != 0 && !v->gallery->holds_replies) {
+	if (f->until_ns != 0 && !v->viewers->holds_replies) {
 		f->index.status = LIVE_INDEX_RETRY;
 		f->until_ns = 0;
 		f->is_news = false;
@@ -325,10 +326,10 @@ static void
 wait_for_news(struct viewer *v, const struct position *p, const struct find *f,
     const struct live_held *held)
 {
-	packet_log_wait(p->stream->log, v->gallery->wake_bit);
+	packet_log_wait(p->stream->log, v->viewers->wake_bit);
 	if (f->lacks_class)
 		metadata_log_wait(
-		    p->trace->metadata->stream->metadata, v->gallery->wake_bit);
+		    p->trace->metadata->stream->metadata, v->viewers->wake_bit);
 	viewer_wait_for_silent(v);
 	if (held->is_turn)
 		viewer_wait_for_turn(v);

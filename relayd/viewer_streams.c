@@ -5,8 +5,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
-#include "relayd/gallery.h"
 #include "relayd/viewer.h"
+#include "relayd/viewers.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
@@ -127,7 +127,7 @@ viewer_knows_until(const struct viewer *v)
 void
 viewer_wait_for_silent(struct viewer *v)
 {
-	const uint64_t bit = v->gallery->wake_bit;
+	const uint64_t bit = v->viewers->wake_bit;
 	const struct list *n;
 	const struct position *p;
 
@@ -363,11 +363,11 @@ oldest_hidden(const struct viewer *v)
 static void
 make_room(struct viewer *v)
 {
-	struct gallery *g = v->gallery;
+	struct viewers *vs = v->viewers;
 	struct position *p;
 
-	while (v->n_ended > g->max_ended && (p = oldest_hidden(v)) != NULL) {
-		if (log_ratelimit(&g->last_ended_log, 10 * NS_PER_S))
+	while (v->n_ended > vs->max_ended && (p = oldest_hidden(v)) != NULL) {
+		if (log_ratelimit(&vs->last_ended_log, 10 * NS_PER_S))
 			log_peer(LOG_WARN,
 			    "peer=%s viewer has %u ended streams to read:"
 			    " %s/%s is lost to it, and others may be",
@@ -376,8 +376,8 @@ make_room(struct viewer *v)
 		v->lost += packet_log_count(p->stream->log) - p->pos;
 		viewer_forget(v, p);
 	}
-	if (v->n_ended > VIEWER_ENDED_TOLD * g->max_ended)
-		v->is_overdue = g->has_overdue = true;
+	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
+		v->is_overdue = vs->has_overdue = true;
 	forget_spent(v, is_spent_metadata);
 }
 
@@ -401,7 +401,7 @@ viewer_stream_closed(struct viewer *v, struct live_stream *s)
 		return;
 	}
 	p->is_ended = true;
-	if (++v->n_ended > v->gallery->max_ended)
+	if (++v->n_ended > v->viewers->max_ended)
 		make_room(v);
 }
 

@@ -154,8 +154,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	struct viewer *v;
 
 	open_studio();
-	if (viewer_create(&other, &studio.gallery, peer) != OK ||
-	    viewer_create(&v, &studio.gallery, peer) != OK)
+	if (viewer_create(&other, &studio.viewers, peer) != OK ||
+	    viewer_create(&v, &studio.viewers, peer) != OK)
 		abort();
 	for (size_t i = 0; i < ARRAY_LEN(start); i++) {
 		enum live_outcome outcome = ask(other, &start[i], 0);

@@ -40,10 +40,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 	MUST(n != NULL);
 	n->what = what;
 	n->object = object;
-	if (what == LIVE_NEWS_STREAM || what == LIVE_NEWS_STREAM_CLOSED)
-		live_stream_get(object);
-	else
-		live_session_get(object);
+	live_news_get(what, object);
 	if (what == LIVE_NEWS_STREAM)
 		s->n_waiting++;
 	gallery_told(&s->gallery, what);
@@ -56,7 +53,7 @@ wake(struct live_door *d, uint64_t bits, const void *source)
 {
 	struct studio *s = container_of(d, struct studio, door);
 
-	MUST(bits == s->gallery.wake_bit);
+	MUST(bits == s->viewers.wake_bit);
 	s->woken = source;
 }
 
@@ -80,10 +77,11 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	config.door = &s->door;
 	store.base_fd = s->base_fd;
 	MUST(shard_create(&s->shard, &config, &store) == OK);
-	gallery_init(
-	    &s->gallery, 4, holds_replies, max_viewers, &s->viewer_ids);
+	gallery_init(&s->gallery);
+	viewers_init(&s->viewers, &s->gallery, 4, holds_replies, max_viewers,
+	    &s->viewer_ids);
 	/* Nothing waits for a stream class; a test may change it. */
-	s->gallery.class_ns = 0;
+	s->viewers.class_ns = 0;
 	rcu_register_thread();
 }
 
@@ -121,7 +119,7 @@ studio_remove(const struct studio *s, const char *below)
 void
 studio_close(struct studio *s)
 {
-	MUST(list_empty(&s->gallery.viewers));
+	MUST(list_empty(&s->viewers.all));
 	shard_destroy(s->shard);
 	studio_deliver_all(s);
 	gallery_destroy(&s->gallery);
@@ -144,7 +142,7 @@ studio_deliver(struct studio *s)
 		s->end = &s->first;
 	if (n->what == LIVE_NEWS_STREAM)
 		s->n_waiting--;
-	gallery_news(&s->gallery, n->what, n->object);
+	viewers_news(&s->viewers, n->what, n->object);
 	free(n);
 	return true;
 }

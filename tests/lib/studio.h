@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Both sides of a live session in one thread and without sockets: a shard with
- * real files in a directory of its own, and the gallery of one live worker.
- * News between them wait in a queue until the test delivers them. Any failure
- * of a call ends the program.
+ * real files in a directory of its own, and the gallery and the viewers of one
+ * live worker. News between them wait in a queue until the test delivers them.
+ * Any failure of a call ends the program.
  */
 #ifndef LIB_STUDIO_H
 #define LIB_STUDIO_H
@@ -15,6 +15,7 @@
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/viewer.h"
+#include "relayd/viewers.h"
 
 struct session;
 struct shard;
@@ -30,6 +31,7 @@ struct studio {
 	struct live_door door;
 	struct shard *shard;
 	struct gallery gallery;
+	struct viewers viewers;
 	struct studio_news *first, **end; /* not yet delivered */
 	unsigned n_waiting;		  /* of these, published streams */
 	struct published memory, session_ids, viewer_ids;

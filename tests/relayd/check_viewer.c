@@ -78,7 +78,7 @@ START_TEST(connect_comes_first)
 	struct viewer *v;
 
 	scene_open(true);
-	ck_assert_int_eq(viewer_create(&v, &scene.studio.gallery, peer), OK);
+	ck_assert_int_eq(viewer_create(&v, &scene.studio.viewers, peer), OK);
 	ck_assert_int_eq(studio_tell(v, &before_connect[_i].q, &scene.out),
 	    before_connect[_i].outcome);
 	if (before_connect[_i].outcome == LIVE_REPLY) {
@@ -159,7 +159,7 @@ START_TEST(no_more_viewers_than_allowed)
 	struct viewer *v;
 
 	scene_open(true);
-	scene.studio.gallery.max_viewers = 1;
+	scene.studio.viewers.max_viewers = 1;
 	v = scene_viewer(true, 4);
 	ck_assert_uint_eq(scene_attach(v, 1), LIVE_ATTACH_OK);
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_ALREADY);

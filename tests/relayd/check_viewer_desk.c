@@ -26,7 +26,7 @@ open_desk(void)
 {
 	scene_open(true);
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
-	viewer_desk_init(&desk, &loop, &scene.studio.gallery, 0);
+	viewer_desk_init(&desk, &loop, &scene.studio.viewers, 0);
 }
 
 static void

@@ -418,7 +418,7 @@ START_TEST(each_reply_as_it_was_recorded)
 	session = studio_session(&studio, "one", 200000, false);
 	ck_assert_uint_eq(session->id, 1);
 	studio_deliver_all(&studio);
-	ck_assert_int_eq(viewer_create(&viewer, &studio.gallery, peer), OK);
+	ck_assert_int_eq(viewer_create(&viewer, &studio.viewers, peer), OK);
 	for (size_t at = 0; at + 1 < d.n; at += 2)
 		play(at);
 	ck_assert_uint_eq(n_packets, dialogues[row].packets);

@@ -50,7 +50,7 @@ process(unsigned n, bool is_told)
 START_TEST(the_oldest_it_was_not_told_of_are_lost)
 {
 	scene_open_attached(true);
-	scene.studio.gallery.max_ended = MAX;
+	scene.studio.viewers.max_ended = MAX;
 	for (unsigned n = 0; n < 100; n++)
 		process(n, false);
 	ck_assert_uint_eq(scene.viewer->n_ended, MAX);
@@ -72,14 +72,14 @@ END_TEST
 START_TEST(who_asks_and_does_not_read_is_closed)
 {
 	scene_open_attached(true);
-	scene.studio.gallery.max_ended = MAX;
+	scene.studio.viewers.max_ended = MAX;
 	for (unsigned n = 0; n < VIEWER_ENDED_TOLD * MAX / 2; n++) {
 		process(n, true);
 		ck_assert(!scene.viewer->is_overdue);
 	}
 	process(100, true);
 	ck_assert(scene.viewer->is_overdue);
-	ck_assert(scene.studio.gallery.has_overdue);
+	ck_assert(scene.studio.viewers.has_overdue);
 	scene_close();
 }
 END_TEST

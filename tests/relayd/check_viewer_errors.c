@@ -274,7 +274,7 @@ START_TEST(each_refusal_as_it_was_recorded)
 	for (int i = 0; i < 2; i++) {
 		sides[i].d = dialogue_read(sides[i].name);
 		ck_assert_int_eq(
-		    viewer_create(&sides[i].viewer, &studio.gallery, peer), OK);
+		    viewer_create(&sides[i].viewer, &studio.viewers, peer), OK);
 	}
 	make_sessions(&sides[0].d);
 	/* In the order of the recording. */

@@ -341,7 +341,7 @@ static void
 begin_without_class(void)
 {
 	scene_open(true);
-	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	scene.studio.viewers.class_ns = VIEWER_CLASS_NS;
 	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
 	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
 	session_publish(scene.session);
@@ -463,7 +463,7 @@ begin_silent(void)
 	struct studio_packet p = scene_packet(0);
 
 	scene_open_attached(true);
-	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	scene.studio.viewers.class_ns = VIEWER_CLASS_NS;
 	p.end = GIVEN;
 	studio_packet(scene.data, &p);
 	ck_assert_uint_eq(ask(scene.data).timestamp_end, GIVEN);
@@ -530,7 +530,7 @@ END_TEST
 START_TEST(the_past_does_not_wait)
 {
 	scene_open_attached(true);
-	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	scene.studio.viewers.class_ns = VIEWER_CLASS_NS;
 	later_packet(scene.data, 0, GIVEN);
 	later_packet(scene.data, 1, 2 * GIVEN);
 	studio_beacon(scene.data, 3 * GIVEN);
@@ -566,7 +566,7 @@ START_TEST(who_is_kept_by_another_stream_does_not_wait)
 		later_packet(other, 0, GIVEN / 2);
 		(void)ask(other);
 	}
-	scene.studio.gallery.class_ns = VIEWER_CLASS_NS;
+	scene.studio.viewers.class_ns = VIEWER_CLASS_NS;
 	metadata = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
 	data = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
 	session_publish(scene.session);

@@ -663,7 +663,7 @@ begin(uint64_t this_seed)
 		struct m_viewer *v = &viewers[k];
 
 		ck_assert_int_eq(
-		    viewer_create(&v->v, &studio.gallery, peer), OK);
+		    viewer_create(&v->v, &studio.viewers, peer), OK);
 		(void)ask(v, &(struct live_request){ .cmd = LIVE_CMD_connect,
 				 .major = 2,
 				 .minor = minors[k],

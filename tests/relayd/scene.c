@@ -25,7 +25,7 @@ scene_viewer(bool is_babeltrace2, uint32_t minor)
 {
 	struct viewer *v;
 
-	ck_assert_int_eq(viewer_create(&v, &scene.studio.gallery, peer), OK);
+	ck_assert_int_eq(viewer_create(&v, &scene.studio.viewers, peer), OK);
 	(void)studio_tell(v,
 	    &(struct live_request){ .cmd = LIVE_CMD_connect,
 		.major = 2,
@@ -84,9 +84,9 @@ scene_open_attached(bool holds_replies)
 void
 scene_close(void)
 {
-	while (!list_empty(&scene.studio.gallery.viewers))
-		viewer_destroy(list_first(
-		    &scene.studio.gallery.viewers, struct viewer, node));
+	while (!list_empty(&scene.studio.viewers.all))
+		viewer_destroy(
+		    list_first(&scene.studio.viewers.all, struct viewer, node));
 	studio_close(&scene.studio);
 	buf_free(&scene.out);
 }
