@@ -24,7 +24,8 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 	v->gallery = vs->gallery;
 	v->peer = peer;
 	list_init(&v->attachments);
-	list_init(&v->positions);
+	list_init(&v->unannounced);
+	list_init(&v->announced);
 	list_add(&vs->all, &v->node);
 	return OK;
 }
@@ -108,7 +109,7 @@ viewer_add_position(
 		viewer_forget(v, p);
 		return st;
 	}
-	list_add(&v->positions, &p->node);
+	list_add(&v->unannounced, &p->node);
 	*out = p;
 	return OK;
 }
@@ -133,17 +134,25 @@ viewer_attachment(const struct viewer *v, uint64_t id)
 	return NULL;
 }
 
+static void
+forget_session(struct viewer *v, struct list *positions,
+    const struct live_session *session)
+{
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, positions) {
+		p = list_entry(n, struct position, node);
+		if (p->stream->session == session)
+			viewer_forget(v, p);
+	}
+}
+
 void
 viewer_detach(struct viewer *v, struct attachment *a)
 {
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &v->positions) {
-		struct position *p = list_entry(n, struct position, node);
-
-		if (p->stream->session == a->session)
-			viewer_forget(v, p);
-	}
+	forget_session(v, &v->unannounced, a->session);
+	forget_session(v, &v->announced, a->session);
 	published_sub(&a->session->clients, 1);
 	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
 	    a->session->id, a->session->name);

@@ -66,13 +66,22 @@ struct viewer_trace {
 	uint64_t class_since_ns;   /* a class was missed first; 0: never */
 };
 
+/* What a viewer was told of a stream. Hidden and ready ones are in one list, as
+ * a ready one may be hidden again; which is which is found anew each time that
+ * it matters. */
+enum position_state {
+	POSITION_HIDDEN,    /* published, and kept back */
+	POSITION_READY,	    /* the next GET_NEW_STREAMS announces it */
+	POSITION_ANNOUNCED, /* from then on, until it is forgotten */
+};
+
 /* A viewer's place in one stream. */
 struct position {
 	struct list node;
 	struct viewer_trace *trace;
 	struct live_stream *stream;
 	struct attachment *attachment;
-	bool is_announced;
+	enum position_state state;
 	bool is_heard; /* a packet, a beacon, a stream class */
 	bool is_ended; /* its stream is closed; counted */
 	/* data */
@@ -108,7 +117,9 @@ struct viewer {
 	bool created_before_list; /* babeltrace2 does, babeltrace 1 does not */
 	bool has_listed;
 	struct list attachments;
-	struct list positions;
+	/* struct position, by node, in the order of publication and of
+	 * announcement. */
+	struct list unannounced, announced;
 	unsigned n_ended;    /* data positions that are so */
 	bool is_overdue;     /* to be closed */
 	struct idmap by_id;  /* viewer stream id -> struct position */
@@ -178,7 +189,7 @@ enum status viewer_add_position(
     struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
 void viewer_detach(struct viewer *v, struct attachment *a);
 /* Is anything to be announced? Forgets what never will be. */
-bool viewer_has_unannounced(struct viewer *v);
+bool viewer_has_ready(struct viewer *v);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);

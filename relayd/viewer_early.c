@@ -35,10 +35,10 @@ is_kept_by_another(
 	const struct list *n;
 	const struct position *o;
 
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
+	for (n = v->announced.next; n != &v->announced; n = n->next) {
 		o = list_entry(n, struct position, node);
-		if (o != p && o->is_announced && !o->stream->is_metadata &&
-		    o->last_time != 0 && o->last_time <= time)
+		if (o != p && !o->stream->is_metadata && o->last_time != 0 &&
+		    o->last_time <= time)
 			return true;
 	}
 	return false;

@@ -41,12 +41,6 @@ viewer_may_hold(const struct viewer *v, const struct live_how *how,
 }
 
 static bool
-is_read(const struct position *p)
-{
-	return p->is_announced && !p->stream->is_metadata;
-}
-
-static bool
 has_packet(const struct position *p)
 {
 	struct log_view view;
@@ -64,10 +58,10 @@ look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
 	unsigned count = 0;
 
 	*has_news = false;
-	for (n = v->positions.next;
-	     n != &v->positions && count <= VIEWER_TURN_STREAMS; n = n->next) {
+	for (n = v->announced.next;
+	     n != &v->announced && count <= VIEWER_TURN_STREAMS; n = n->next) {
 		o = list_entry(n, struct position, node);
-		if (!is_read(o))
+		if (o->stream->is_metadata)
 			continue;
 		count++;
 		if (o != p && has_packet(o))
@@ -105,9 +99,9 @@ viewer_wait_for_turn(const struct viewer *v)
 	const struct list *n;
 	const struct position *p;
 
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
+	for (n = v->announced.next; n != &v->announced; n = n->next) {
 		p = list_entry(n, struct position, node);
-		if (is_read(p))
+		if (!p->stream->is_metadata)
 			packet_log_wait(p->stream->log, v->viewers->wake_bit);
 	}
 }
@@ -118,9 +112,9 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 	const struct list *n;
 	const struct position *p;
 
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
+	for (n = v->announced.next; n != &v->announced; n = n->next) {
 		p = list_entry(n, struct position, node);
-		if (!is_read(p) || p->stream->log != source)
+		if (p->stream->is_metadata || p->stream->log != source)
 			continue;
 		/* A beacon, perhaps: then it is waited for more. */
 		packet_log_wait(p->stream->log, v->viewers->wake_bit);

@@ -88,7 +88,8 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 	struct position *p = viewer_position(v, id);
 	bool is_ended, waits = false;
 
-	if (p == NULL || !p->is_announced || !p->stream->is_metadata)
+	if (p == NULL || p->state != POSITION_ANNOUNCED ||
+	    !p->stream->is_metadata)
 		return refuse_metadata(v, reply);
 	for (;;) {
 		is_ended = metadata_log_is_ended(p->stream->metadata);

@@ -32,7 +32,7 @@ flags_of(struct viewer *v, const struct position *p)
 	if (m != NULL && (m->sent == 0 || metadata_log_length(
 					      m->stream->metadata) > m->sent))
 		flags |= LIVE_FLAG_NEW_METADATA;
-	if (viewer_has_unannounced(v))
+	if (viewer_has_ready(v))
 		flags |= LIVE_FLAG_NEW_STREAM;
 	return flags;
 }
@@ -360,7 +360,7 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	int tries = TRIES;
 	struct find f;
 
-	if (p == NULL || !p->is_announced)
+	if (p == NULL || p->state != POSITION_ANNOUNCED)
 		return send_status(v, LIVE_INDEX_ERR, 0, reply);
 	if (p->stream->is_metadata)
 		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);

@@ -35,51 +35,45 @@ is_heard(struct position *p)
 	return p->is_heard;
 }
 
-/* Find the traces that are ready, among those that are not announced: the last
- * ones of the list. */
-static void
-listen(struct viewer *v)
-{
-	struct list *n;
-	struct position *p;
-
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		p->trace->is_silent = false;
-	}
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		if (!is_heard(p))
-			p->trace->is_silent = true;
-	}
-}
-
-/* After listen(). */
 static bool
-is_ready(const struct viewer *v, const struct position *p)
+is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
 {
 	const struct viewer_trace *t = p->trace;
 
-	return t->is_listed || !t->is_silent ||
-	       clock_now_ns() - t->since_ns >=
-		   viewer_class_ns(v, p->stream->session);
+	return t->metadata != NULL &&
+	       (t->is_listed || !t->is_silent ||
+		   now_ns - t->since_ns >=
+		       viewer_class_ns(v, p->stream->session));
 }
 
-static bool
-may_be_announced(const struct viewer *v, const struct position *p)
+/* Which may be announced now, of those that are not. A trace that was ready is
+ * not, when a stream of it is new and was not heard. */
+static void
+find_ready(struct viewer *v)
 {
-	return !p->is_announced && p->trace->metadata != NULL && is_ready(v, p);
+	const uint64_t now_ns = clock_now_ns();
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, &v->unannounced)
+		list_entry(n, struct position, node)->trace->is_silent = false;
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (!is_heard(p))
+			p->trace->is_silent = true;
+	}
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		p->state = is_ready(v, p, now_ns) ? POSITION_READY
+						  : POSITION_HIDDEN;
+	}
 }
 
-/* Kept back: it is not announced, but will be. */
+/* Kept back, but only for a time. After find_ready(). */
 static bool
-is_waiting(const struct viewer *v, const struct position *p)
+is_waiting(const struct position *p)
 {
-	return p->trace->metadata != NULL && !is_ready(v, p);
+	return p->state == POSITION_HIDDEN && p->trace->metadata != NULL;
 }
 
 uint64_t
@@ -89,13 +83,11 @@ viewer_waits_until(struct viewer *v, uint64_t *safe)
 	const struct position *p;
 	uint64_t until, last = 0;
 
-	listen(v);
+	find_ready(v);
 	*safe = UINT64_MAX;
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+	for (n = v->unannounced.next; n != &v->unannounced; n = n->next) {
 		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		if (!is_waiting(v, p))
+		if (!is_waiting(p))
 			continue;
 		until = p->trace->since_ns +
 			viewer_class_ns(v, p->stream->session);
@@ -114,10 +106,8 @@ viewer_knows_until(const struct viewer *v)
 	const struct list *n;
 	const struct position *p;
 
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+	for (n = v->unannounced.next; n != &v->unannounced; n = n->next) {
 		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
 		if (p->trace->metadata != NULL && p->time_before < before)
 			before = p->time_before;
 	}
@@ -131,12 +121,10 @@ viewer_wait_for_silent(struct viewer *v)
 	const struct list *n;
 	const struct position *p;
 
-	listen(v);
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+	find_ready(v);
+	for (n = v->unannounced.next; n != &v->unannounced; n = n->next) {
 		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
-		if (p->is_heard || !is_waiting(v, p))
+		if (p->is_heard || !is_waiting(p))
 			continue;
 		if (p->stream->is_metadata)
 			metadata_log_wait(p->stream->metadata, bit);
@@ -172,8 +160,9 @@ is_cleared(const struct packet_log *log, uint64_t pos)
 	return is_gone;
 }
 
-/* Not announced, nothing to read, nor will there be: a short process that was
- * cleared, or traced nothing. A viewer would ask for its metadata in vain. */
+/* Of what is not announced: nothing to read, nor will there be: a short process
+ * that was cleared, or traced nothing. A viewer would ask for its metadata in
+ * vain. */
 static bool
 is_spent(const struct position *p)
 {
@@ -181,7 +170,7 @@ is_spent(const struct position *p)
 	struct log_view view;
 	uint64_t start, pos;
 
-	if (p->is_announced || p->stream->is_metadata)
+	if (p->stream->is_metadata)
 		return false;
 	start = packet_log_start(log);
 	pos = p->pos > start ? p->pos : start;
@@ -198,24 +187,19 @@ is_spent(const struct position *p)
 static bool
 is_spent_metadata(const struct position *p)
 {
-	return !p->is_announced && p->stream->is_metadata &&
-	       p->trace->n_data == 0 &&
+	return p->stream->is_metadata && p->trace->n_data == 0 &&
 	       metadata_log_is_ended(p->stream->metadata);
 }
 
-/* Data first: the metadata of a trace goes with the last. The newest are at
- * the end of the list, so only what is not announced is looked at. */
+/* Data first: the metadata of a trace goes with the last. */
 static void
 forget_spent(struct viewer *v, bool (*is_it)(const struct position *))
 {
-	struct list *n, *before;
+	struct list *n, *tmp;
+	struct position *p;
 
-	for (n = v->positions.prev; n != &v->positions; n = before) {
-		struct position *p = list_entry(n, struct position, node);
-
-		before = n->prev;
-		if (p->is_announced)
-			return;
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
 		if (is_it(p))
 			viewer_forget(v, p);
 	}
@@ -229,56 +213,50 @@ forget_all_spent(struct viewer *v)
 }
 
 bool
-viewer_has_unannounced(struct viewer *v)
+viewer_has_ready(struct viewer *v)
 {
 	const struct list *n;
-	const struct position *p;
 
 	forget_all_spent(v);
-	listen(v);
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
-		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			return false;
-		if (may_be_announced(v, p))
+	find_ready(v);
+	for (n = v->unannounced.next; n != &v->unannounced; n = n->next)
+		if (list_entry(n, struct position, node)->state ==
+		    POSITION_READY)
 			return true;
-	}
 	return false;
+}
+
+static void
+announce(struct viewer *v, struct position *p, struct buf *out)
+{
+	const struct live_stream *s = p->stream;
+
+	live_reply_stream(out, &(struct live_stream_record){ .id = s->id,
+				   .trace_id = s->trace_id,
+				   .is_metadata = s->is_metadata,
+				   .path = s->path,
+				   .channel = s->channel });
+	p->state = POSITION_ANNOUNCED;
+	list_del(&p->node);
+	list_add(&v->announced, &p->node);
+	viewer_set_floor(v, p);
 }
 
 uint32_t
 viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 {
-	struct list *n, *tmp, rest;
+	struct list *n, *tmp;
+	struct position *p;
 	uint32_t count = 0;
 
 	forget_all_spent(v);
-	listen(v);
-	/* Those that stay unannounced go to the end again. */
-	list_init(&rest);
-	list_for_each (n, tmp, &v->positions) {
-		struct position *p = list_entry(n, struct position, node);
-
-		if (p->is_announced)
+	find_ready(v);
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (p->stream->session != s || p->state != POSITION_READY)
 			continue;
-		if (p->stream->session != s || !may_be_announced(v, p)) {
-			list_del(n);
-			list_add(&rest, n);
-			continue;
-		}
-		live_reply_stream(
-		    out, &(struct live_stream_record){ .id = p->stream->id,
-			     .trace_id = p->stream->trace_id,
-			     .is_metadata = p->stream->is_metadata,
-			     .path = p->stream->path,
-			     .channel = p->stream->channel });
-		p->is_announced = true;
-		viewer_set_floor(v, p);
+		announce(v, p, out);
 		count++;
-	}
-	list_for_each (n, tmp, &rest) {
-		list_del(n);
-		list_add(&v->positions, n);
 	}
 	return count;
 }
@@ -289,9 +267,9 @@ viewer_has_data(const struct viewer *v, const struct live_session *s)
 	const struct list *n;
 	const struct position *p;
 
-	for (n = v->positions.next; n != &v->positions; n = n->next) {
+	for (n = v->announced.next; n != &v->announced; n = n->next) {
 		p = list_entry(n, struct position, node);
-		if ((s == NULL || p->stream->session == s) && p->is_announced &&
+		if ((s == NULL || p->stream->session == s) &&
 		    !p->stream->is_metadata)
 			return true;
 	}
@@ -337,26 +315,24 @@ viewer_session_ended(struct viewer *v, struct live_session *s)
 static void
 forget_metadata(struct viewer *v, struct position *p)
 {
-	if (p != NULL && p->is_announced && p->trace->n_data == 0 &&
-	    metadata_log_is_ended(p->stream->metadata))
+	if (p != NULL && p->state == POSITION_ANNOUNCED &&
+	    p->trace->n_data == 0 && metadata_log_is_ended(p->stream->metadata))
 		viewer_forget(v, p);
 }
 
-/* The one that ended first, of those that V was not told of. */
+/* The first published that ended, of those that V was not told of. */
 static struct position *
-oldest_hidden(const struct viewer *v)
+oldest_unannounced(const struct viewer *v)
 {
-	struct position *p, *found = NULL;
-	struct list *n;
+	struct position *p;
+	struct list *n, *tmp;
 
-	for (n = v->positions.prev; n != &v->positions; n = n->prev) {
+	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
-		if (p->is_announced)
-			break;
 		if (p->is_ended)
-			found = p;
+			return p;
 	}
-	return found;
+	return NULL;
 }
 
 /* Bounded, whatever the viewer does not do. */
@@ -366,7 +342,8 @@ make_room(struct viewer *v)
 	struct viewers *vs = v->viewers;
 	struct position *p;
 
-	while (v->n_ended > vs->max_ended && (p = oldest_hidden(v)) != NULL) {
+	while (
+	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL) {
 		if (log_ratelimit(&vs->last_ended_log, 10 * NS_PER_S))
 			log_peer(LOG_WARN,
 			    "peer=%s viewer has %u ended streams to read:"
@@ -396,7 +373,7 @@ viewer_stream_closed(struct viewer *v, struct live_stream *s)
 		return;
 	/* Attached between the ends of its metadata and its own: it will never
 	 * be announced. */
-	if (!p->is_announced && p->trace->metadata == NULL) {
+	if (p->state != POSITION_ANNOUNCED && p->trace->metadata == NULL) {
 		viewer_forget(v, p);
 		return;
 	}
@@ -441,7 +418,7 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 	    viewer_may_hold(v, how, a->session, NULL, held)) {
 		viewer_wait_for_silent(v);
 		viewer_hold_for_silent(v, held);
-		if (!viewer_has_unannounced(v))
+		if (!viewer_has_ready(v))
 			return LIVE_HOLD;
 		count = viewer_announce(v, a->session, &records);
 	}

@@ -382,11 +382,12 @@ END_TEST
 static unsigned
 count_positions(void)
 {
-	const struct list *n;
+	struct list *n, *tmp;
 	unsigned count = 0;
 
-	for (n = scene.viewer->positions.next; n != &scene.viewer->positions;
-	     n = n->next)
+	list_for_each (n, tmp, &scene.viewer->unannounced)
+		count++;
+	list_for_each (n, tmp, &scene.viewer->announced)
 		count++;
 	return count;
 }

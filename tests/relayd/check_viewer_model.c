@@ -647,7 +647,8 @@ read_to_end(struct m_viewer *v)
 		CHECK(studio_u32(&out, 0) == LIVE_STREAMS_HUP, "not ended");
 		detach(v, slot);
 	}
-	CHECK(list_empty(&v->v->positions), "positions are left");
+	CHECK(list_empty(&v->v->unannounced) && list_empty(&v->v->announced),
+	    "positions are left");
 	CHECK(v->v->traces.n == 0 && v->v->by_id.n == 0, "entries are left");
 }
 
