@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/compiler.h"
 #include "common/idmap.h"
 #include "common/list.h"
 #include "common/publish.h"

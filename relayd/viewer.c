@@ -4,11 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/open_files.h"
+#include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/packet_log.h"
 
@@ -148,8 +150,20 @@ forget_session(struct viewer *v, struct list *positions,
 	}
 }
 
-void
-viewer_detach(struct viewer *v, struct attachment *a)
+bool
+viewer_is_attached(const struct viewer *v, uint64_t session)
+{
+	return viewer_attachment(v, session) != NULL;
+}
+
+unsigned
+viewer_overdue(const struct viewer *v)
+{
+	return v->is_overdue ? v->n_ended : 0;
+}
+
+static void
+detach(struct viewer *v, struct attachment *a)
 {
 	forget_session(v, &v->unannounced, a->session);
 	forget_session(v, &v->announced, a->session);
@@ -165,8 +179,7 @@ static void
 detach_all(struct viewer *v)
 {
 	while (!list_empty(&v->attachments))
-		viewer_detach(
-		    v, list_first(&v->attachments, struct attachment, node));
+		detach(v, list_first(&v->attachments, struct attachment, node));
 }
 
 void
@@ -308,7 +321,7 @@ attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 		    list_entry(n, struct gallery_stream, node)->stream;
 
 		if (viewer_add_position(v, t, &p) != OK) {
-			viewer_detach(v, a);
+			detach(v, a);
 			return LIVE_ATTACH_UNKNOWN;
 		}
 		/* As they were listed. */
@@ -365,7 +378,7 @@ serve_detach(
 	if (!v->has_session)
 		status = LIVE_DETACH_ERR;
 	else if (a != NULL)
-		viewer_detach(v, a);
+		detach(v, a);
 	else if (gallery_find(v->gallery, q->id) != NULL)
 		status = LIVE_DETACH_ERR;
 	else

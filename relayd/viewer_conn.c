@@ -370,7 +370,7 @@ serve_held(struct viewer_desk *d, const void *source, uint64_t ended)
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		if (ended != 0 && viewer_attachment(c->viewer, ended) != NULL)
+		if (ended != 0 && viewer_is_attached(c->viewer, ended))
 			c->how.may_hold = false;
 		(void)serve_one(c);
 	}
@@ -393,16 +393,18 @@ close_overdue(struct viewer_desk *d)
 {
 	struct list *n, *tmp;
 	struct viewer_conn *c;
+	unsigned n_ended;
 
 	d->viewers->has_overdue = false;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
-		if (!c->viewer->is_overdue)
+		n_ended = viewer_overdue(c->viewer);
+		if (n_ended == 0)
 			continue;
 		log_peer(LOG_WARN,
 		    "peer=%s viewer closed: %u ended streams that it was "
 		    "told of wait to be read",
-		    c->peer, c->viewer->n_ended);
+		    c->peer, n_ended);
 		viewer_conn_destroy(c);
 	}
 }

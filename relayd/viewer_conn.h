@@ -13,10 +13,8 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "common/compiler.h"
 #include "common/list.h"
 #include "common/publish.h"
-#include "common/status.h"
 #include "relayd/viewer.h"
 
 struct loop;

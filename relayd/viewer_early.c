@@ -8,7 +8,7 @@
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/open_files.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "store/index.h"
 #include "store/packet_log.h"
 

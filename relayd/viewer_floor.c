@@ -17,7 +17,7 @@
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/open_files.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "store/index.h"
 
 /* LTTng's packets (CTF 1.8, 5, with the fields that LTTng declares), bytes. */

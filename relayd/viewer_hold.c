@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which replies that say "nothing" are held, and until what (live 4.8). */
 #include "relayd/catalog.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/packet_log.h"
 

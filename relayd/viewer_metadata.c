@@ -5,7 +5,7 @@
 #include "common/clock.h"
 #include "relayd/catalog.h"
 #include "relayd/open_files.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
@@ -30,7 +30,7 @@ viewer_may_wait_for_class(const struct viewer *v, struct position *p)
 
 	if (t->class_since_ns == 0)
 		t->class_since_ns = now;
-	return now - t->class_since_ns < v->gallery->class_ns;
+	return now - t->class_since_ns < v->viewers->class_ns;
 }
 
 /* A tracer sends the metadata of a new process in two pieces, the second with

@@ -2,12 +2,13 @@
 /* Reading at a position: indexes and packets (live 2.6, 2.9). */
 #include <inttypes.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/gallery.h"
 #include "relayd/open_files.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/folder.h"
 #include "store/index.h"

@@ -2,10 +2,11 @@
 /* Which streams a viewer is told of, and when (live 2.4, 2.5). */
 #include <inttypes.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
@@ -261,8 +262,8 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 	return count;
 }
 
-bool
-viewer_has_data(const struct viewer *v, const struct live_session *s)
+static bool
+has_data(const struct viewer *v, const struct live_session *s)
 {
 	const struct list *n;
 	const struct position *p;
@@ -302,7 +303,7 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 }
 
 void
-viewer_session_ended(struct viewer *v, struct live_session *s)
+viewer_session_ended(struct viewer *v, const struct live_session *s)
 {
 	struct attachment *a = viewer_attachment(v, s->id);
 
@@ -359,7 +360,7 @@ make_room(struct viewer *v)
 }
 
 void
-viewer_stream_closed(struct viewer *v, struct live_stream *s)
+viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 {
 	struct position *p;
 
@@ -407,14 +408,14 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 	}
 	count = viewer_announce(v, a->session, &records);
 	v->has_been_flagged = v->has_had_empty_ok = false;
-	if (count == 0 && a->has_ended && !viewer_has_data(v, a->session)) {
+	if (count == 0 && a->has_ended && !has_data(v, a->session)) {
 		live_reply_u32(reply->out, LIVE_STREAMS_HUP);
 		live_reply_u32(reply->out, 0);
 		viewer_count(v, true);
 		return LIVE_REPLY;
 	}
 	/* Not where it will ask for the streams of another session. */
-	if (count == 0 && !viewer_has_data(v, NULL) &&
+	if (count == 0 && !has_data(v, NULL) &&
 	    viewer_may_hold(v, how, a->session, NULL, held)) {
 		viewer_wait_for_silent(v);
 		viewer_hold_for_silent(v, held);
@@ -422,7 +423,7 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 			return LIVE_HOLD;
 		count = viewer_announce(v, a->session, &records);
 	}
-	if (count > 0 || !viewer_has_data(v, NULL))
+	if (count > 0 || !has_data(v, NULL))
 		viewer_count(v, count > 0);
 	live_reply_u32(reply->out, LIVE_STREAMS_OK);
 	live_reply_u32(reply->out, count);

@@ -2,7 +2,7 @@
 #include "relayd/viewers.h"
 
 #include "relayd/gallery.h"
-#include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 
 void
 viewers_init(struct viewers *vs, struct gallery *gallery, uint64_t wake_bit,

@@ -9,6 +9,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/viewer_internal.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "relayd/catalog.h"
 #include "relayd/viewer.h"
+#include "relayd/viewer_internal.h"
 #include "store/folder.h"
 #include "store/packet_log.h"
 #include "tests/relayd/model.h"

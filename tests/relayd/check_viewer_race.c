@@ -5,6 +5,7 @@
 
 #include "relayd/session.h"
 #include "relayd/stream.h"
+#include "relayd/viewer_internal.h"
 #include "store/dir.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"

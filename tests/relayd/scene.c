@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "relayd/session.h"
 #include "relayd/stream.h"
+#include "relayd/viewer_internal.h"
 
 struct scene scene;
 
