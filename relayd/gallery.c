@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/gallery.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/log.h"
@@ -11,6 +12,20 @@ gallery_init(struct gallery *g)
 	*g = (struct gallery){ 0 };
 	list_init(&g->sessions);
 	open_files_init(&g->files);
+}
+
+void
+gallery_begin(struct gallery *g)
+{
+	assert(!g->has_thread);
+	g->thread = pthread_self();
+	g->has_thread = true;
+}
+
+bool
+gallery_is_mine(const struct gallery *g)
+{
+	return g->has_thread && pthread_equal(g->thread, pthread_self());
 }
 
 static void
@@ -37,6 +52,7 @@ drop_session(struct gallery *g, struct gallery_session *s)
 void
 gallery_destroy(struct gallery *g)
 {
+	assert(gallery_is_mine(g));
 	while (!list_empty(&g->sessions))
 		drop_session(
 		    g, list_first(&g->sessions, struct gallery_session, node));
@@ -47,6 +63,7 @@ gallery_destroy(struct gallery *g)
 struct gallery_session *
 gallery_find(const struct gallery *g, uint64_t id)
 {
+	assert(gallery_is_mine(g));
 	return idmap_find(&g->sessions_by_id, id);
 }
 
@@ -115,12 +132,14 @@ gallery_untold(struct gallery *g, enum live_news what)
 bool
 gallery_is_behind(const struct gallery *g)
 {
+	assert(gallery_is_mine(g));
 	return published(&g->told) != g->known;
 }
 
 void
 gallery_news(struct gallery *g, enum live_news what, void *object)
 {
+	assert(gallery_is_mine(g));
 	switch (what) {
 	case LIVE_NEWS_SESSION:
 		add_session(g, object);

@@ -8,6 +8,7 @@
 #ifndef RELAYD_GALLERY_H
 #define RELAYD_GALLERY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,9 +38,15 @@ struct gallery {
 	 * beginning (live 4.6), and packets and beacons need no message. */
 	struct published told; /* any thread */
 	uint64_t known;
+	pthread_t thread; /* all but told is that one's own */
+	bool has_thread;
 };
 
 void gallery_init(struct gallery *g);
+/* From here on it is the calling thread's, and so are its viewers: what follows
+ * may be called by no other, but where it says so. Asserted. */
+void gallery_begin(struct gallery *g);
+bool gallery_is_mine(const struct gallery *g);
 /* Viewers are gone by then. */
 void gallery_destroy(struct gallery *g);
 

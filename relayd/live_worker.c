@@ -113,6 +113,7 @@ run(void *arg)
 	uint64_t now;
 
 	rcu_register_thread();
+	gallery_begin(&w->gallery);
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		now = clock_now_ns();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/viewer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 {
 	struct viewer *v = calloc(1, sizeof(*v));
 
+	assert(gallery_is_mine(vs->gallery));
 	*out = v;
 	if (v == NULL)
 		return E_NOMEM;
@@ -153,12 +155,14 @@ forget_session(struct viewer *v, struct list *positions,
 bool
 viewer_is_attached(const struct viewer *v, uint64_t session)
 {
+	assert(gallery_is_mine(v->gallery));
 	return viewer_attachment(v, session) != NULL;
 }
 
 unsigned
 viewer_overdue(const struct viewer *v)
 {
+	assert(gallery_is_mine(v->gallery));
 	return v->is_overdue ? v->n_ended : 0;
 }
 
@@ -187,6 +191,7 @@ viewer_destroy(struct viewer *v)
 {
 	if (v == NULL)
 		return;
+	assert(gallery_is_mine(v->gallery));
 	detach_all(v);
 	if (v->lost > 0)
 		log_info("peer=%s viewer gone; %" PRIu64
@@ -429,8 +434,10 @@ viewer_serve(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held)
 {
-	enum live_outcome outcome = serve(v, q, how, reply, held);
+	enum live_outcome outcome;
 
+	assert(gallery_is_mine(v->gallery));
+	outcome = serve(v, q, how, reply, held);
 	if (outcome == LIVE_REPLY)
 		v->last_reply_ns = clock_now_ns();
 	return outcome;

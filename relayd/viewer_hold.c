@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which replies that say "nothing" are held, and until what (live 4.8). */
+#include <assert.h>
+
 #include "relayd/catalog.h"
+#include "relayd/gallery.h"
 #include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/packet_log.h"
@@ -112,6 +115,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 	const struct list *n;
 	const struct position *p;
 
+	assert(gallery_is_mine(v->gallery));
 	for (n = v->announced.next; n != &v->announced; n = n->next) {
 		p = list_entry(n, struct position, node);
 		if (p->stream->is_metadata || p->stream->log != source)

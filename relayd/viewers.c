@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/viewers.h"
 
+#include <assert.h>
+
 #include "relayd/gallery.h"
 #include "relayd/viewer_internal.h"
 
@@ -43,6 +45,7 @@ viewers_news(struct viewers *vs, enum live_news what, void *take_object)
 {
 	struct list *n, *tmp;
 
+	assert(gallery_is_mine(vs->gallery));
 	gallery_news(vs->gallery, what, take_object);
 	list_for_each (n, tmp, &vs->all)
 		tell_viewer(

@@ -78,6 +78,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	store.base_fd = s->base_fd;
 	MUST(shard_create(&s->shard, &config, &store) == OK);
 	gallery_init(&s->gallery);
+	gallery_begin(&s->gallery);
 	viewers_init(&s->viewers, &s->gallery, 4, holds_replies, max_viewers,
 	    &s->viewer_ids);
 	/* Nothing waits for a stream class; a test may change it. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a viewer is answered, and what it must never be (live 2, 5, 6). */
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -546,6 +549,45 @@ START_TEST(the_first_index_says_that_there_is_metadata)
 }
 END_TEST
 
+static void *
+from_another_thread(void *arg)
+{
+	switch (*(int *)arg) {
+	case 0:
+		(void)gallery_find(&scene.studio.gallery, 1);
+		break;
+	case 1:
+		(void)gallery_is_behind(&scene.studio.gallery);
+		break;
+	default:
+		(void)viewer_is_attached(scene.viewer, 1);
+		break;
+	}
+	return NULL;
+}
+
+/* Aborts: a viewer and what it sees are one thread's own. */
+START_TEST(another_thread_may_not)
+{
+	pthread_t other;
+	int status;
+	pid_t pid;
+
+	scene_open(false);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		MUST(freopen("/dev/null", "w", stderr) != NULL);
+		if (pthread_create(&other, NULL, from_another_thread, &_i) == 0)
+			pthread_join(other, NULL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	scene_close();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -564,6 +606,7 @@ main(void)
 		{ what_has_nothing_to_read_is_not_announced, 2, 0 },
 		{ closed_streams_keep_no_descriptors, 0, 0 },
 		{ the_first_index_says_that_there_is_metadata, 0, 0 },
+		{ another_thread_may_not, 3, 0 },
 	};
 
 	return unit_run("viewer", units, ARRAY_LEN(units));
