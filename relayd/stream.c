@@ -9,8 +9,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/data.h"
-#include "relayd/session.h"
 #include "relayd/shard.h"
+#include "relayd/stream_internal.h"
 #include "relayd/trace.h"
 #include "relayd/udp.h"
 #include "store/chunk.h"
@@ -20,12 +20,6 @@
 #include "store/tracefile.h"
 
 #define NO_SEQ UINT64_MAX /* "none was ever sent", on the wire */
-
-static struct shard *
-shard_of(const struct stream *t)
-{
-	return t->session->shard;
-}
 
 static enum tracefile_index
 index_format(const struct stream *t)

@@ -12,10 +12,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/ingest.h"
-#include "relayd/session.h"
 #include "relayd/shard.h"
-#include "relayd/stream.h"
+#include "relayd/stream_internal.h"
 #include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/packet_log.h"
@@ -31,12 +29,6 @@ struct sealed {
 	struct list node;
 	struct tracefile *tf;
 };
-
-static struct shard *
-shard_of(const struct stream *t)
-{
-	return t->session->shard;
-}
 
 /* Are all records that were accepted in their files? */
 static bool

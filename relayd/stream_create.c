@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "relayd/session.h"
 #include "relayd/shard.h"
-#include "relayd/stream.h"
+#include "relayd/stream_internal.h"
 #include "relayd/trace.h"
 #include "relayd/udp.h"
 #include "store/chunk.h"

@@ -2,9 +2,8 @@
 /* What viewers see of a stream. */
 #include "common/log.h"
 #include "relayd/catalog.h"
-#include "relayd/session.h"
 #include "relayd/shard.h"
-#include "relayd/stream.h"
+#include "relayd/stream_internal.h"
 #include "relayd/trace.h"
 #include "store/chunk.h"
 #include "store/folder.h"

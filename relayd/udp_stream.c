@@ -6,18 +6,11 @@
 #include <time.h>
 
 #include "common/log.h"
-#include "relayd/session.h"
 #include "relayd/shard.h"
-#include "relayd/stream.h"
+#include "relayd/stream_internal.h"
 #include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/packet.h"
-
-static struct shard *
-shard_of(const struct stream *t)
-{
-	return t->session->shard;
-}
 
 enum status
 udp_stream_create(struct stream *t)
