@@ -233,8 +233,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	note_time(t->session, i->timestamp_end);
 	if (t->log == NULL)
 		return OK;
-	stream_drain(t);
-	stream_write_batch(t);
+	stream_write_ready(t);
 	/* What waits, for its bytes or a lock, may hold older events. */
 	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
 	    (t->has_data && t->record_seq != t->data_seq) ||
@@ -288,8 +287,7 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 {
 	/* What is whole was sent before this command: it may end the rotation
 	 * before, or fill up to AT. */
-	stream_drain(t);
-	stream_write_batch(t);
+	stream_write_ready(t);
 	if (t->roll.is_pending)
 		return E_EXISTS;
 	t->roll.is_pending = true;
@@ -310,8 +308,7 @@ stream_pending(struct stream *t, uint64_t last_seq)
 	uint64_t seq = NO_SEQ;
 
 	t->is_checked = true;
-	stream_drain(t);
-	stream_write_batch(t);
+	stream_write_ready(t);
 	if (t->has_write_error) {
 		t->has_write_error = false;
 		return RELAY_PENDING_UNKNOWN;
@@ -325,17 +322,6 @@ stream_pending(struct stream *t, uint64_t last_seq)
 	if ((int64_t)(seq - last_seq) >= 0)
 		return 0;
 	return session_may_receive(t->session) ? 1 : RELAY_PENDING_UNKNOWN;
-}
-
-/* Is there anything left that may still become whole? */
-static bool
-may_go_on(const struct stream *t)
-{
-	if (t->udp != NULL)
-		return udp_stream_may_go_on(t);
-	if (!t->has_last || !session_may_receive(t->session))
-		return false;
-	return !t->has_data || (int64_t)(t->data_seq - t->last_seq) < 0;
 }
 
 /* No record can come any more: whole packets leave without one. */
@@ -363,7 +349,7 @@ void
 stream_end_of_control(struct stream *t)
 {
 	if (!t->is_closing) {
-		stream_drain(t);
+		stream_write_ready(t);
 		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
 		if (t->udp != NULL)
 			udp_stream_closing(t);
@@ -389,8 +375,7 @@ stream_close_now(struct stream *t)
 	if (t->udp != NULL)
 		udp_stream_finish(t);
 	do {
-		stream_drain(t);
-		stream_write_batch(t);
+		stream_write_ready(t);
 	} while (reorder_skip(&t->reorder, &dropped) > 0);
 	if (t->reorder.n_records > 0)
 		log_info(STREAM_FMT " closed; the bytes of %u packets never "
@@ -399,14 +384,4 @@ stream_close_now(struct stream *t)
 	stream_seal_file(t);
 	stream_leave_sealed(t);
 	stream_free(t);
-}
-
-void
-stream_commit(struct stream *t)
-{
-	list_del(&t->dirty_node);
-	stream_drain(t);
-	stream_write_batch(t);
-	if (t->is_closing && !may_go_on(t))
-		stream_close_now(t);
 }

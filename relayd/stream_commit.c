@@ -355,8 +355,9 @@ stream_check_gap(struct stream *t, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-void
-stream_drain(struct stream *t)
+/* From the heap to the batch, and so on to the file. */
+static void
+drain(struct stream *t)
 {
 	struct packet *p;
 	bool has_seq;
@@ -380,4 +381,31 @@ stream_drain(struct stream *t)
 				    STREAM_ARGS(t));
 		}
 	} while (pass_gap(t));
+}
+
+void
+stream_write_ready(struct stream *t)
+{
+	drain(t);
+	stream_write_batch(t);
+}
+
+/* Is there anything left that may still become whole? */
+static bool
+may_go_on(const struct stream *t)
+{
+	if (t->udp != NULL)
+		return udp_stream_may_go_on(t);
+	if (!t->has_last || !session_may_receive(t->session))
+		return false;
+	return !t->has_data || (int64_t)(t->data_seq - t->last_seq) < 0;
+}
+
+void
+stream_commit(struct stream *t)
+{
+	list_del(&t->dirty_node);
+	stream_write_ready(t);
+	if (t->is_closing && !may_go_on(t))
+		stream_close_now(t);
 }

@@ -25,8 +25,11 @@ void stream_count_records(struct stream *t);
 /* stream_commit.c */
 void stream_seal_file(struct stream *t);
 void stream_leave_sealed(struct stream *t);
+/* What may leave the heap now goes to the file, with its records; gaps that
+ * need not be waited for are given up. */
+void stream_write_ready(struct stream *t);
+/* Only what has left the heap: for a transport that gives packets up. */
 void stream_write_batch(struct stream *t);
-void stream_drain(struct stream *t);
 enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
 

@@ -194,8 +194,7 @@ make_room(struct session *s)
 		if (t == NULL)
 			return false;
 		lose(t, to, "memory");
-		stream_drain(t);
-		stream_write_batch(t);
+		stream_write_ready(t);
 	}
 	return true;
 }
@@ -314,8 +313,7 @@ udp_stream_finish(struct stream *t)
 	uint64_t to;
 
 	for (;;) {
-		stream_drain(t);
-		stream_write_batch(t);
+		stream_write_ready(t);
 		if (!arrivals_lowest_whole(a, &to))
 			break;
 		if (to > t->reorder.next)
