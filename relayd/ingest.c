@@ -84,7 +84,7 @@ find_stream(struct ingest *in)
 	struct stream *t = idmap_find(&in->shard->streams, in->h.stream);
 
 	/* Either way, not both. */
-	if (t == NULL || in->is_orphan || t->udp != NULL)
+	if (t == NULL || in->is_orphan || !stream_is_connected(t))
 		return NULL;
 	if (in->session == NULL)
 		bind_to(in, t->session);

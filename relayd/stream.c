@@ -12,14 +12,11 @@
 #include "relayd/shard.h"
 #include "relayd/stream_internal.h"
 #include "relayd/trace.h"
-#include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile.h"
-
-#define NO_SEQ UINT64_MAX /* "none was ever sent", on the wire */
 
 static enum tracefile_index
 index_format(const struct stream *t)
@@ -101,7 +98,7 @@ stream_free(struct stream *t)
 	list_del(&t->dirty_node);
 	list_del(&t->locked_node);
 	list_del(&t->gapped_node);
-	udp_stream_destroy(t);
+	t->transport->destroy(t);
 	reorder_free(&t->reorder);
 	stream_count_records(t);
 	stream_end_logs(t);
@@ -132,6 +129,12 @@ stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
 		list_add(&shard_of(t)->dirty, &t->dirty_node);
+}
+
+bool
+stream_is_connected(const struct stream *t)
+{
+	return t->transport->is_connected;
 }
 
 enum status
@@ -192,17 +195,10 @@ stream_record(struct stream *t, const struct relay_index *i)
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
-	if (t->udp != NULL)
-		t->reorder.now = clock_now_ns();
-	st = reorder_record(&t->reorder, i->net_seq, &rec);
+	st = t->transport->record(t, i->net_seq, &rec);
 	/* Its packet was given up, or was taken without: nothing to add. */
-	if (st == E_NOENT) {
-		if (t->udp != NULL)
-			udp_stream_late_record(t, i->packet_seq_num);
+	if (st == E_NOENT)
 		return OK;
-	}
-	if (st == OK && t->udp != NULL)
-		udp_stream_record(t, i->net_seq);
 	stream_count_records(t);
 	if (st == OK && t->session->n_records > SESSION_RECORDS_MAX)
 		return E_LIMIT;
@@ -237,7 +233,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	/* What waits, for its bytes or a lock, may hold older events. */
 	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
 	    (t->has_data && t->record_seq != t->data_seq) ||
-	    (t->udp != NULL && udp_stream_has_pieces(t)))
+	    t->transport->has_pieces(t))
 		return OK;
 	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
 	stream_wake(t);
@@ -305,23 +301,13 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 uint32_t
 stream_pending(struct stream *t, uint64_t last_seq)
 {
-	uint64_t seq = NO_SEQ;
-
 	t->is_checked = true;
 	stream_write_ready(t);
 	if (t->has_write_error) {
 		t->has_write_error = false;
 		return RELAY_PENDING_UNKNOWN;
 	}
-	if (t->udp != NULL)
-		return udp_stream_is_done(t, last_seq) ? 0 : 1;
-	if (t->reorder.needs_record && t->has_record)
-		seq = t->record_seq;
-	else if (!t->reorder.needs_record && t->has_data)
-		seq = t->data_seq;
-	if ((int64_t)(seq - last_seq) >= 0)
-		return 0;
-	return session_may_receive(t->session) ? 1 : RELAY_PENDING_UNKNOWN;
+	return t->transport->pending(t, last_seq);
 }
 
 /* No record can come any more: whole packets leave without one. */
@@ -340,8 +326,7 @@ stream_close(struct stream *t, uint64_t last_seq)
 		trace_close_metadata(t->trace);
 	t->has_last = last_seq != NO_SEQ;
 	t->last_seq = last_seq;
-	if (t->udp != NULL)
-		udp_stream_closing(t);
+	t->transport->closing(t);
 	begin_closing(t);
 }
 
@@ -351,8 +336,7 @@ stream_end_of_control(struct stream *t)
 	if (!t->is_closing) {
 		stream_write_ready(t);
 		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
-		if (t->udp != NULL)
-			udp_stream_closing(t);
+		t->transport->closing(t);
 	}
 	begin_closing(t);
 }
@@ -369,14 +353,8 @@ stream_end_of_data(struct stream *t)
 void
 stream_close_now(struct stream *t)
 {
-	unsigned dropped;
-
 	reorder_without_records(&t->reorder);
-	if (t->udp != NULL)
-		udp_stream_finish(t);
-	do {
-		stream_write_ready(t);
-	} while (reorder_skip(&t->reorder, &dropped) > 0);
+	t->transport->finish(t);
 	if (t->reorder.n_records > 0)
 		log_info(STREAM_FMT " closed; the bytes of %u packets never "
 				    "came",

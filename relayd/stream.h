@@ -26,6 +26,7 @@ struct session;
 struct stream_udp;
 struct trace;
 struct tracefile;
+struct transport_ops;
 
 struct stream {
 	struct list session_node, dirty_node, locked_node, gapped_node;
@@ -71,7 +72,8 @@ struct stream {
 		uint64_t at;	  /* packet_seq_num */
 	} roll;
 
-	struct stream_udp *udp; /* NULL: its packets come over TCP */
+	const struct transport_ops *transport;
+	struct stream_udp *udp; /* of the UDP transport; else NULL */
 	uint64_t held_bytes;	/* memory of packets that wait */
 
 	bool is_closing;      /* no record can come any more */
@@ -87,6 +89,8 @@ struct stream {
 enum status stream_create(struct session *s, struct relay_add_stream *take_q,
     uint64_t *handle) MUST_CHECK;
 
+/* May its packets come on a data connection? */
+bool stream_is_connected(const struct stream *t);
 /* A packet's header arrived: may it come? E_PROTOCOL, E_EXISTS. */
 enum status stream_begin(
     struct stream *t, const struct data_header *h) MUST_CHECK;

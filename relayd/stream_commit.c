@@ -10,11 +10,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/shard.h"
 #include "relayd/stream_internal.h"
-#include "relayd/udp.h"
 #include "store/chunk.h"
 #include "store/packet_log.h"
 #include "store/store.h"
@@ -293,68 +291,6 @@ add_to_batch(struct stream *t, struct packet *p)
 		stream_write_batch(t);
 }
 
-/* May the missing number still come on another data connection? */
-static bool
-gap_may_close(const struct stream *t)
-{
-	const struct list *inputs = &t->session->inputs;
-
-	return !list_empty(inputs) && inputs->next->next != inputs;
-}
-
-static void
-give_up_gap(struct stream *t)
-{
-	unsigned records;
-	uint64_t n, from = t->reorder.next;
-
-	n = reorder_skip(&t->reorder, &records);
-	stream_count_records(t);
-	shard_of(t)->gaps++;
-	shard_of(t)->packets_lost += n;
-	t->gap_since_ns = 0;
-	list_del(&t->gapped_node);
-	log_warn(STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
-			    " on never came (%u of them had an index)",
-	    STREAM_ARGS(t), n, from, records);
-}
-
-/* False: wait for what is missing. */
-static bool
-pass_gap(struct stream *t)
-{
-	if (t->udp != NULL)
-		return udp_stream_pass_gap(t);
-	if (!reorder_has_gap(&t->reorder))
-		return false;
-	if (gap_may_close(t)) {
-		if (list_empty(&t->gapped_node)) {
-			t->gap_since_ns = clock_now_ns();
-			list_add(&shard_of(t)->gapped, &t->gapped_node);
-		}
-		return false;
-	}
-	give_up_gap(t);
-	return true;
-}
-
-uint64_t
-stream_check_gap(struct stream *t, uint64_t now_ns)
-{
-	if (t->udp != NULL)
-		return udp_stream_check_gap(t, now_ns);
-	if (!reorder_has_gap(&t->reorder)) {
-		list_del(&t->gapped_node);
-		t->gap_since_ns = 0;
-	} else if (now_ns - t->gap_since_ns >= GAP_NS || !gap_may_close(t)) {
-		give_up_gap(t);
-		stream_mark_dirty(t);
-	} else {
-		return now_ns + GAP_NS / 10;
-	}
-	return UINT64_MAX;
-}
-
 /* From the heap to the batch, and so on to the file. */
 static void
 drain(struct stream *t)
@@ -380,7 +316,7 @@ drain(struct stream *t)
 				log_error(STREAM_FMT " no file to go on in",
 				    STREAM_ARGS(t));
 		}
-	} while (pass_gap(t));
+	} while (t->transport->pass_gap(t));
 }
 
 void
@@ -390,15 +326,20 @@ stream_write_ready(struct stream *t)
 	stream_write_batch(t);
 }
 
-/* Is there anything left that may still become whole? */
-static bool
-may_go_on(const struct stream *t)
+void
+stream_write_rest(struct stream *t)
 {
-	if (t->udp != NULL)
-		return udp_stream_may_go_on(t);
-	if (!t->has_last || !session_may_receive(t->session))
-		return false;
-	return !t->has_data || (int64_t)(t->data_seq - t->last_seq) < 0;
+	unsigned dropped;
+
+	do {
+		stream_write_ready(t);
+	} while (reorder_skip(&t->reorder, &dropped) > 0);
+}
+
+uint64_t
+stream_check_gap(struct stream *t, uint64_t now_ns)
+{
+	return t->transport->check_gap(t, now_ns);
 }
 
 void
@@ -406,6 +347,6 @@ stream_commit(struct stream *t)
 {
 	list_del(&t->dirty_node);
 	stream_write_ready(t);
-	if (t->is_closing && !may_go_on(t))
+	if (t->is_closing && !t->transport->may_go_on(t))
 		stream_close_now(t);
 }

@@ -39,6 +39,7 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	if (t == NULL)
 		return NULL;
 	t->session = s;
+	t->transport = &tcp_transport;
 	t->path = take_q->path;
 	t->channel = take_q->channel;
 	take_q->channel = NULL;

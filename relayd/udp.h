@@ -95,28 +95,10 @@ void udp_session_destroy(const char *tag, struct session_udp *u);
  */
 bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
 
-/* Hooks of a stream whose session has UDP: udp_stream.c. */
+/* The packets of a stream come as datagrams from now on: its first ones. Of
+ * metadata nothing changes. E_NOMEM. udp_stream.c */
 enum status udp_stream_create(struct stream *t) MUST_CHECK;
-void udp_stream_destroy(struct stream *t); /* T may have none */
 /* A piece that fits, with the right token. */
 enum udp_count udp_stream_piece(struct stream *t, const struct udp_header *h);
-/* A record for packet SEQ was taken. */
-void udp_stream_record(struct stream *t, uint64_t seq);
-/* A record came for a packet that had left or was lost. */
-void udp_stream_late_record(struct stream *t, uint64_t packet_seq);
-/* DATA_PENDING: is all up to LAST_SEQ in the files, or lost? */
-bool udp_stream_is_done(struct stream *t, uint64_t last_seq);
-/* CLOSE_STREAM, or the end of control: what may still come? */
-void udp_stream_closing(struct stream *t);
-/* False: the stream may close. */
-bool udp_stream_may_go_on(const struct stream *t);
-/* Nothing will come: write what is whole, all else is lost. */
-void udp_stream_finish(struct stream *t);
-/* False: wait for what is missing. True: it was given up. */
-bool udp_stream_pass_gap(struct stream *t);
-/* When to come again, as shard_tick(). */
-uint64_t udp_stream_check_gap(struct stream *t, uint64_t now_ns);
-/* Pieces of packets are here. */
-bool udp_stream_has_pieces(const struct stream *t);
 
 #endif

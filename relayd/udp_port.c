@@ -183,7 +183,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 void
 udp_port_read_all(struct udp_port *port)
 {
-	read_some(port, LAST_BYTES);
+	if (port != NULL)
+		read_some(port, LAST_BYTES);
 }
 
 enum status

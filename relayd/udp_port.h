@@ -39,7 +39,7 @@ enum status udp_port_create(struct udp_port **out, int take_fd,
     struct published *underway) MUST_CHECK;
 void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 
-/* At an ordered end: what has arrived until now. */
+/* At an ordered end: what has arrived until now. NULL is fine. */
 void udp_port_read_all(struct udp_port *port);
 
 /* A parcel reached its worker, or its end: it is freed. */

@@ -12,18 +12,6 @@
 #include "store/chunk.h"
 #include "store/packet.h"
 
-enum status
-udp_stream_create(struct stream *t)
-{
-	if (t->is_metadata)
-		return OK;
-	t->udp = calloc(1, sizeof(*t->udp));
-	if (t->udp == NULL)
-		return E_NOMEM;
-	arrivals_init(&t->udp->arrivals, &t->reorder, &t->session->udp->config);
-	return OK;
-}
-
 /* The memory of pieces is counted for the session, too. */
 static void
 recount(struct stream *t, uint64_t before)
@@ -32,11 +20,9 @@ recount(struct stream *t, uint64_t before)
 	t->session->udp->partial_bytes -= before;
 }
 
-void
-udp_stream_destroy(struct stream *t)
+static void
+destroy(struct stream *t)
 {
-	if (t->udp == NULL)
-		return;
 	if (t->udp->gaps > 0)
 		log_warn(STREAM_FMT " gaps=%" PRIu64 " lost=%" PRIu64
 				    " packets, the last ones %" PRIu64
@@ -250,8 +236,9 @@ udp_stream_piece(struct stream *t, const struct udp_header *h)
 	return count_of(what);
 }
 
-void
-udp_stream_record(struct stream *t, uint64_t seq)
+/* A record for packet SEQ was taken. */
+static void
+heard_of(struct stream *t, uint64_t seq)
 {
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to = t->reorder.next + UDP_RECORDS_MAX / 8, whole;
@@ -265,26 +252,41 @@ udp_stream_record(struct stream *t, uint64_t seq)
 	watch_gap(t);
 }
 
-void
-udp_stream_late_record(struct stream *t, uint64_t packet_seq)
+static enum status
+record(struct stream *t, uint64_t seq, const struct index_record *rec)
 {
-	pass_packet_seq(t, packet_seq);
+	enum status st;
+
+	t->reorder.now = clock_now_ns();
+	st = reorder_record(&t->reorder, seq, rec);
+	if (st == E_NOENT)
+		pass_packet_seq(t, rec->packet_seq_num);
+	else if (st == OK)
+		heard_of(t, seq);
+	return st;
 }
 
-bool
-udp_stream_is_done(struct stream *t, uint64_t last_seq)
+static uint32_t
+pending(struct stream *t, uint64_t last_seq)
 {
 	if ((int64_t)(t->reorder.next - last_seq) > 0)
-		return t->has_record == t->has_data &&
-		       (!t->has_data || t->record_seq == t->data_seq);
+		return t->has_record != t->has_data ||
+		       (t->has_data && t->record_seq != t->data_seq);
 	if (last_seq - t->reorder.next < UDP_FAR)
 		arrivals_ask(&t->udp->arrivals, last_seq, clock_now_ns());
 	watch_gap(t);
-	return false;
+	return 1;
 }
 
-void
-udp_stream_closing(struct stream *t)
+static bool
+may_go_on(const struct stream *t)
+{
+	return t->has_last && t->reorder.next <= t->last_seq &&
+	       t->last_seq - t->reorder.next < UDP_FAR;
+}
+
+static void
+closing(struct stream *t)
 {
 	struct arrivals *a = &t->udp->arrivals;
 
@@ -293,21 +295,14 @@ udp_stream_closing(struct stream *t)
 		t->has_last = true;
 		t->last_seq = a->end - 1;
 	}
-	if (!udp_stream_may_go_on(t))
+	if (!may_go_on(t))
 		return;
 	arrivals_last(a, t->last_seq, clock_now_ns());
 	watch_gap(t);
 }
 
-bool
-udp_stream_may_go_on(const struct stream *t)
-{
-	return t->has_last && t->reorder.next <= t->last_seq &&
-	       t->last_seq - t->reorder.next < UDP_FAR;
-}
-
-void
-udp_stream_finish(struct stream *t)
+static void
+finish(struct stream *t)
 {
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
@@ -323,10 +318,11 @@ udp_stream_finish(struct stream *t)
 	}
 	if (a->end > t->reorder.next)
 		lose(t, a->end, "the stream ended");
+	stream_write_rest(t);
 }
 
-bool
-udp_stream_pass_gap(struct stream *t)
+static bool
+pass_gap(struct stream *t)
 {
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
@@ -339,8 +335,8 @@ udp_stream_pass_gap(struct stream *t)
 	return false;
 }
 
-uint64_t
-udp_stream_check_gap(struct stream *t, uint64_t now_ns)
+static uint64_t
+check_gap(struct stream *t, uint64_t now_ns)
 {
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
@@ -361,8 +357,34 @@ udp_stream_check_gap(struct stream *t, uint64_t now_ns)
 	return t->udp->due_ns;
 }
 
-bool
-udp_stream_has_pieces(const struct stream *t)
+static bool
+has_pieces(const struct stream *t)
 {
 	return t->udp->arrivals.n_partial > 0;
+}
+
+static const struct transport_ops udp_transport = {
+	.is_connected = false,
+	.destroy = destroy,
+	.record = record,
+	.has_pieces = has_pieces,
+	.pending = pending,
+	.closing = closing,
+	.may_go_on = may_go_on,
+	.finish = finish,
+	.pass_gap = pass_gap,
+	.check_gap = check_gap,
+};
+
+enum status
+udp_stream_create(struct stream *t)
+{
+	if (t->is_metadata)
+		return OK;
+	t->udp = calloc(1, sizeof(*t->udp));
+	if (t->udp == NULL)
+		return E_NOMEM;
+	t->transport = &udp_transport;
+	arrivals_init(&t->udp->arrivals, &t->reorder, &t->session->udp->config);
+	return OK;
 }

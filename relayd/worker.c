@@ -188,8 +188,7 @@ run(void *arg)
 		turn_end(w);
 	}
 	desk_read_all(&w->desk);
-	if (w->udp != NULL)
-		udp_port_read_all(w->udp);
+	udp_port_read_all(w->udp);
 	shard_commit(w->shard);
 	desk_destroy(&w->desk);
 	log_figures(w);
