@@ -10,6 +10,7 @@
 #include "relayd/control.h"
 #include "relayd/ingest.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
 
 /* An ordered shutdown reads what has arrived for at most this long. */
 #define LAST_READ_NS (2 * NS_PER_S)
@@ -108,7 +109,7 @@ void
 desk_turn_end(struct desk *d)
 {
 	if (d->shard != NULL) {
-		shard_commit(d->shard);
+		turn_commit(d->shard);
 		close_orphans(d);
 	}
 	send_all(d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What one ingest worker owns of the model: its sessions with their streams,
- * and who has work to do before the worker sleeps. No libevent here; the
- * worker's loop calls in, tests do too.
+ * and who has work to do before the worker sleeps. It keeps the lists and does
+ * not look into them: sessions and streams know it, turn.c does the work.
  *
  * Everything reachable from a shard is touched by its thread only.
  */
@@ -18,7 +18,7 @@
 #include "common/list.h"
 #include "common/publish.h"
 #include "common/status.h"
-#include "relayd/udp.h"
+#include "relayd/udp_count.h"
 
 struct chunk;
 struct live_door;
@@ -77,18 +77,8 @@ struct shard {
 
 enum status shard_create(struct shard **out, const struct shard_config *config,
     const struct store_config *store_config) MUST_CHECK;
-/* Ends every session as an ordered shutdown does. NULL is fine. */
+/* Its sessions are gone: turn_last(). NULL is fine. */
 void shard_destroy(struct shard *sh);
-
-/* Commit what is ready. At the end of each turn of the loop. */
-void shard_commit(struct shard *sh);
-
-/* Delete some more files; true when there are more. */
-bool shard_delete_some(struct shard *sh);
-
-/* Timers: do what is due, and say when to come again (ns of clock_now_ns();
- * UINT64_MAX: nothing waits). */
-uint64_t shard_tick(struct shard *sh, uint64_t now_ns);
 
 /* Is all the packet memory that may be used in use? */
 static inline bool

@@ -145,7 +145,7 @@ void stream_commit(struct stream *t);
 void stream_retry_records(struct stream *t);
 /* The same for files whose streams have gone. FORCE: without the lock. */
 void stream_retry_sealed(struct list *sealed, bool force);
-/* Give the gap up if it has lasted; when to come again, as shard_tick(). */
+/* Give the gap up if it has lasted; when to come again, as turn_tick(). */
 uint64_t stream_check_gap(struct stream *t, uint64_t now_ns);
 
 #define STREAM_FMT "%s stream=%s/%s"

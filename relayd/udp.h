@@ -16,6 +16,7 @@
 #include "common/status.h"
 #include "proto/relay.h"
 #include "proto/udp.h"
+#include "relayd/udp_count.h"
 #include "store/arrivals.h"
 
 struct buf;
@@ -48,19 +49,6 @@ struct stream;
 #define UDP_STATUS_RANGES_MAX 16384
 /* Lines about gaps per second and worker; .loss.jsonl has them all. */
 #define UDP_GAP_LINES 20
-
-enum udp_count {
-#define UDP_COUNT(name, text) UDP_##name,
-#include "relayd/udp_count.tbl.h"
-#undef UDP_COUNT
-	UDP_COUNTS
-};
-
-struct udp_counts {
-	uint64_t n[UDP_COUNTS];
-};
-/* "name=n ..." of those that are not 0, "" if none is. */
-const char *udp_counts_text(const struct udp_counts *c, char *out, size_t size);
 
 struct session_udp {
 	struct udp_token token;

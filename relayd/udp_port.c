@@ -14,6 +14,7 @@
 #include "common/publish.h"
 #include "relayd/conn.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
 #include "relayd/udp.h"
 #include "relayd/udp_bind.h"
 
@@ -165,7 +166,7 @@ read_some(struct udp_port *port, uint64_t most)
 								 : BATCH;
 		bytes += came;
 		/* Files get what is whole before more is read. */
-		shard_commit(port->desk->shard);
+		turn_commit(port->desk->shard);
 	} while (n == (int)asked && bytes < most);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		log_errno(LOG_WARN, "udp port");

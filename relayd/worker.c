@@ -14,6 +14,7 @@
 #include "relayd/conn.h"
 #include "relayd/control.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
 #include "relayd/udp.h"
 #include "relayd/udp_port.h"
 #include "store/store.h"
@@ -137,9 +138,9 @@ turn_end(struct worker *w)
 	bool deletes;
 
 	desk_turn_end(&w->desk);
-	deletes = shard_delete_some(w->shard);
+	deletes = turn_delete_some(w->shard);
 	now = clock_now_ns();
-	next = shard_tick(w->shard, now);
+	next = turn_tick(w->shard, now);
 	desk_turn_end(&w->desk);
 	if (w->desk.n_busy > 0 && now - w->last_sweep >= DESK_SWEEP_NS) {
 		desk_sweep(&w->desk, now);
@@ -189,7 +190,7 @@ run(void *arg)
 	}
 	desk_read_all(&w->desk);
 	udp_port_read_all(w->udp);
-	shard_commit(w->shard);
+	turn_commit(w->shard);
 	desk_destroy(&w->desk);
 	log_figures(w);
 	rcu_unregister_thread();
@@ -201,6 +202,7 @@ worker_free(struct worker *w)
 {
 	udp_port_destroy(w->udp);
 	desk_destroy(&w->desk);
+	turn_last(w->shard);
 	shard_destroy(w->shard);
 	if (w->loop.base != NULL && event_initialized(&w->timer))
 		event_del(&w->timer);

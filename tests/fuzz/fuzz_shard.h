@@ -9,7 +9,8 @@
 
 struct shard;
 
-/* Limits in bytes; shard_destroy() and fake_fs_end() are the caller's. */
+/* Limits in bytes; turn_last(), shard_destroy() and fake_fs_end() are the
+ * caller's. */
 struct shard *fuzz_shard(
     uint32_t max_packet_size, uint64_t max_memory, bool has_udp);
 /* What all of them account for: 0 once they are gone. */

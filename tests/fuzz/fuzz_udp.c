@@ -17,6 +17,7 @@
 #include "relayd/control.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
 #include "relayd/udp.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_shard.h"
@@ -110,9 +111,9 @@ static void
 turn_end(struct shard *sh, const struct session *s, uint64_t now)
 {
 	clock_freeze(now, 1800000000);
-	shard_commit(sh);
-	(void)shard_delete_some(sh);
-	(void)shard_tick(sh, now);
+	turn_commit(sh);
+	(void)turn_delete_some(sh);
+	(void)turn_tick(sh, now);
 	if (s != NULL && s->udp != NULL)
 		assert(s->held_bytes + s->udp->partial_bytes <=
 		       s->udp->window_bytes);
@@ -158,6 +159,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	control_destroy(c, false);
 	buf_free(&in);
 	turn_end(sh, NULL, now + UDP_GAP_MAX_NS);
+	turn_last(sh);
 	shard_destroy(sh);
 	assert(fuzz_shard_memory() == 0);
 	fake_fs_end();

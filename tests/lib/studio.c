@@ -19,6 +19,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/turn.h"
 #include "store/packet.h"
 #include "store/store.h"
 
@@ -121,6 +122,7 @@ void
 studio_close(struct studio *s)
 {
 	MUST(list_empty(&s->viewers.all));
+	turn_last(s->shard);
 	shard_destroy(s->shard);
 	studio_deliver_all(s);
 	gallery_destroy(&s->gallery);
@@ -207,7 +209,7 @@ studio_stream(struct session *session, const char *path, const char *channel,
 static void
 commit(struct stream *t)
 {
-	shard_commit(t->session->shard);
+	turn_commit(t->session->shard);
 }
 
 void

@@ -13,6 +13,7 @@
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
+#include "relayd/turn.h"
 #include "store/chunk.h"
 #include "store/session_dir.h"
 #include "store/store.h"
@@ -66,7 +67,7 @@ static void
 close_chunk(uint64_t id, uint32_t command)
 {
 	studio_close_chunk(session, id, command);
-	while (shard_delete_some(studio.shard))
+	while (turn_delete_some(studio.shard))
 		;
 }
 

@@ -17,6 +17,7 @@
 #include "relayd/control.h"
 #include "relayd/ingest.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/unit.h"
@@ -129,8 +130,8 @@ begin(uint64_t size, uint64_t count)
 static void
 turn_end(void)
 {
-	shard_commit(shard);
-	(void)shard_tick(shard, now);
+	turn_commit(shard);
+	(void)turn_tick(shard, now);
 }
 
 static void
@@ -139,6 +140,7 @@ end(void)
 	control_destroy(control, false);
 	for (unsigned i = 0; i < INPUTS; i++)
 		ingest_destroy(inputs[i]);
+	turn_last(shard);
 	shard_destroy(shard);
 	ck_assert_uint_eq(published(&memory), 0);
 }
@@ -497,7 +499,7 @@ START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
 	ck_assert(!list_empty(&shard->doomed));
 	create_chunk(2);
 	ck_assert(list_empty(&shard->doomed) == (_i == 1));
-	while (shard_delete_some(shard))
+	while (turn_delete_some(shard))
 		turns++;
 	ck_assert_uint_eq(turns, _i == 0 ? 1 : 0);
 	fake_fs_walk(count_file, &files);

@@ -12,6 +12,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/turn.h"
 #include "store/chunk.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"
@@ -359,7 +360,7 @@ START_TEST(a_clear_deletes_all_generations)
 	studio_create_chunk(session, 1);
 	rotate(&p, 1, 1, 0);
 	studio_close_chunk(session, 0, RELAY_CLOSE_DELETE);
-	while (shard_delete_some(studio.shard))
+	while (turn_delete_some(studio.shard))
 		;
 	/* What is open was made again, empty. */
 	ck_assert_int_eq(size_of(PATH, "."), -1);

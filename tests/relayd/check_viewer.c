@@ -12,6 +12,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/turn.h"
 #include "relayd/viewer_internal.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
@@ -351,7 +352,7 @@ START_TEST(cleared_then_destroyed_ends)
 	studio_rotate(scene.metadata, false, 0, 0);
 	studio_rotate(scene.data, false, 0, 1);
 	studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
-	while (shard_delete_some(scene.studio.shard))
+	while (turn_delete_some(scene.studio.shard))
 		;
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
 	data = scene_id(scene.data);
@@ -475,7 +476,7 @@ START_TEST(what_has_nothing_to_read_is_not_announced)
 		studio_rotate(scene.metadata, false, 0, 0);
 		studio_rotate(scene.data, false, 0, 0);
 		studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
-		while (shard_delete_some(scene.studio.shard))
+		while (turn_delete_some(scene.studio.shard))
 			;
 	}
 	studio_deliver_all(&scene.studio);

@@ -14,6 +14,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/turn.h"
 #include "tests/lib/dialogue.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"
@@ -244,7 +245,7 @@ clear(void)
 		players[i].metadata = 0;
 	}
 	studio_close_chunk(session, chunk - 1, RELAY_CLOSE_DELETE);
-	while (shard_delete_some(studio.shard))
+	while (turn_delete_some(studio.shard))
 		;
 }
 

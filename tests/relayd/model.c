@@ -8,6 +8,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
+#include "relayd/turn.h"
 #include "store/packet_log.h"
 
 struct studio studio;
@@ -319,7 +320,7 @@ writer_step(void)
 	if (s->session != NULL && one_in(250))
 		end_session(s);
 	if (one_in(5))
-		(void)shard_delete_some(studio.shard);
+		(void)turn_delete_some(studio.shard);
 	if (m == NULL || m->t == NULL)
 		return;
 	if (one_in(40))

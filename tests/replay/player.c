@@ -14,6 +14,7 @@
 #include "relayd/control.h"
 #include "relayd/ingest.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 
@@ -75,9 +76,9 @@ player_create(const struct recorded *r)
 static void
 turn_end(struct player *p)
 {
-	shard_commit(p->shard);
-	(void)shard_delete_some(p->shard);
-	(void)shard_tick(p->shard, clock_now_ns());
+	turn_commit(p->shard);
+	(void)turn_delete_some(p->shard);
+	(void)turn_tick(p->shard, clock_now_ns());
 }
 
 void
@@ -230,6 +231,7 @@ player_destroy(struct player *p)
 			player_fin(p, i);
 	for (unsigned i = 0; i < p->r->n_wires; i++)
 		player_fin(p, i);
+	turn_last(p->shard);
 	shard_destroy(p->shard);
 	if (published(&p->memory) != 0)
 		errx(EXIT_FAILURE, "player: packet memory is left");
