@@ -277,8 +277,7 @@ read_session_data(struct conn *c)
 	if (c->control == NULL || c->control->session == NULL)
 		return;
 	list_for_each (n, tmp, &c->control->session->inputs)
-		conn_read_ahead(
-		    list_entry(n, struct ingest, session_node)->conn);
+		conn_read_ahead(list_entry(n, struct ingest, input.node)->conn);
 }
 
 void

@@ -75,11 +75,8 @@ close_orphans(struct desk *d)
 {
 	struct ingest *in;
 
-	while (!list_empty(&d->shard->orphans)) {
-		in = list_first(
-		    &d->shard->orphans, struct ingest, session_node);
+	while ((in = ingest_orphan(d->shard)) != NULL)
 		conn_destroy(in->conn, false);
-	}
 }
 
 /* Twice the memory that may be used: the oldest incomplete message goes. */

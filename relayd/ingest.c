@@ -6,11 +6,46 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
 #include "store/packet.h"
 #include "store/store.h"
+
+static const struct ingest *
+ingest_of(const struct session_input *in)
+{
+	return list_entry(in, struct ingest, input);
+}
+
+static bool
+is_mid_message(const struct session_input *in)
+{
+	return ingest_is_mid_message(ingest_of(in));
+}
+
+/* The worker closes it at the end of its turn. */
+static void
+session_gone(struct session_input *input)
+{
+	struct ingest *in = list_entry(input, struct ingest, input);
+
+	in->session = NULL;
+	in->is_orphan = true;
+	list_add(&in->shard->orphans, &in->input.node);
+}
+
+static const struct session_input_ops input_ops = {
+	.is_mid_message = is_mid_message,
+	.session_gone = session_gone,
+};
+
+struct ingest *
+ingest_orphan(const struct shard *sh)
+{
+	return list_empty(&sh->orphans)
+		   ? NULL
+		   : list_first(&sh->orphans, struct ingest, input.node);
+}
 
 enum status
 ingest_create(
@@ -24,7 +59,8 @@ ingest_create(
 	in->shard = sh;
 	in->peer = peer;
 	in->conn = conn;
-	list_init(&in->session_node);
+	in->input.ops = &input_ops;
+	list_init(&in->input.node);
 	return OK;
 }
 
@@ -41,28 +77,18 @@ ingest_destroy(struct ingest *in)
 		    in->peer, in->h.net_seq, in->h.stream, in->packet->received,
 		    in->packet->size);
 	packet_destroy(&in->shard->store->packets, in->packet);
-	list_del(&in->session_node);
+	list_del(&in->input.node);
 	s = in->session;
 	free(in);
 	if (s != NULL)
 		session_input_gone(s);
 }
 
-void
-ingest_unbind(struct ingest *in)
-{
-	in->session = NULL;
-	in->is_orphan = true;
-	list_del(&in->session_node);
-	list_add(&in->shard->orphans, &in->session_node);
-}
-
 static void
 bind_to(struct ingest *in, struct session *s)
 {
 	in->session = s;
-	list_add(&s->inputs, &in->session_node);
-	session_input_came(s);
+	session_input_came(s, &in->input);
 	log_debug("%s data connection from %s", s->tag, in->peer);
 }
 

@@ -15,17 +15,16 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
-#include "common/list.h"
 #include "common/status.h"
 #include "proto/data.h"
+#include "relayd/session.h"
 
 struct conn;
 struct packet;
-struct session;
 struct shard;
 
 struct ingest {
-	struct list session_node; /* session->inputs, or shard->orphans */
+	struct session_input input; /* in its session's list */
 	struct shard *shard;
 	struct session *session; /* NULL: not bound yet, or gone */
 	bool is_orphan;		 /* its session is gone: to be closed */
@@ -43,8 +42,6 @@ enum status ingest_create(struct ingest **out, struct shard *sh, char *peer,
     struct conn *conn) MUST_CHECK;
 /* The connection is gone: what was only begun is dropped. NULL is fine. */
 void ingest_destroy(struct ingest *in);
-/* The session goes away. */
-void ingest_unbind(struct ingest *in);
 
 /* Where the next bytes of the packet at hand go; 0: between packets (or no
  * memory: use ingest_input()). */
@@ -61,6 +58,8 @@ enum status ingest_input(
 
 /* Between packets, and the session, or the whole relay, has enough. */
 bool ingest_is_held(const struct ingest *in);
+/* One that the worker is to close, its session being gone; NULL: none. */
+struct ingest *ingest_orphan(const struct shard *sh);
 /* Inside a header or a packet? */
 bool ingest_is_mid_message(const struct ingest *in);
 

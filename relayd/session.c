@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
-#include "relayd/ingest.h"
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
@@ -233,10 +232,14 @@ session_path(const struct session *s)
 static void
 unbind_inputs(struct session *s)
 {
+	struct session_input *in;
 	struct list *n, *tmp;
 
-	list_for_each (n, tmp, &s->inputs)
-		ingest_unbind(list_entry(n, struct ingest, session_node));
+	list_for_each (n, tmp, &s->inputs) {
+		in = list_entry(n, struct session_input, node);
+		list_del(n);
+		in->ops->session_gone(in);
+	}
 }
 
 void
@@ -286,12 +289,14 @@ session_heard(struct session *s)
 bool
 session_is_hearing(const struct session *s)
 {
+	const struct session_input *in;
 	const struct list *n;
 
-	for (n = s->inputs.next; n != &s->inputs; n = n->next)
-		if (ingest_is_mid_message(
-			list_entry(n, struct ingest, session_node)))
+	for (n = s->inputs.next; n != &s->inputs; n = n->next) {
+		in = list_entry(n, struct session_input, node);
+		if (in->ops->is_mid_message(in))
 			return true;
+	}
 	return false;
 }
 
@@ -324,8 +329,9 @@ session_stream(const struct session *s, uint64_t handle)
 }
 
 void
-session_input_came(struct session *s)
+session_input_came(struct session *s, struct session_input *in)
 {
+	list_add(&s->inputs, &in->node);
 	s->had_input = true;
 }
 

@@ -27,6 +27,21 @@ struct shard;
 struct siblings;
 struct stream;
 
+/*
+ * Where packets of a session come from, as the session knows it: a member of a
+ * data connection's endpoint (struct ingest), which knows the session.
+ */
+struct session_input {
+	struct list node; /* session->inputs, then shard->orphans */
+	const struct session_input_ops *ops;
+};
+struct session_input_ops {
+	/* Inside a header or a packet? */
+	bool (*is_mid_message)(const struct session_input *in);
+	/* The session goes away; it has let go of IN. */
+	void (*session_gone)(struct session_input *in);
+};
+
 struct session {
 	struct list shard_node, siblings_node, ending_node;
 	struct shard *shard;
@@ -46,7 +61,7 @@ struct session {
 	struct list streams;	 /* struct stream, by session_node */
 	struct list traces;	 /* struct trace, by node */
 	struct idmap trace_keys; /* of their paths -> struct trace */
-	struct list inputs;	 /* struct ingest, by session_node */
+	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
 	bool had_input;		 /* a data connection was bound once */
 
@@ -96,8 +111,9 @@ void session_heard(struct session *s);
 /* Is a data connection in the middle of a packet? */
 bool session_is_hearing(const struct session *s);
 
-/* A data connection has been bound, or is gone. */
-void session_input_came(struct session *s);
+/* A data connection has been bound. */
+void session_input_came(struct session *s, struct session_input *in);
+/* ... and is gone, out of the list. The session may be gone on return. */
 void session_input_gone(struct session *s);
 
 /* Can bytes still come? */
