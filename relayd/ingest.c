@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/ingest.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ ingest_create(
 {
 	struct ingest *in = calloc(1, sizeof(*in));
 
+	assert(shard_is_mine(sh));
 	*out = in;
 	if (in == NULL)
 		return E_NOMEM;
@@ -71,6 +73,7 @@ ingest_destroy(struct ingest *in)
 
 	if (in == NULL)
 		return;
+	assert(shard_is_mine(in->shard));
 	if (in->packet != NULL)
 		log_info("peer=%s packet %" PRIu64 " of stream %016" PRIx64
 			 " ended after %" PRIu32 " of %" PRIu32 " bytes",
@@ -126,7 +129,6 @@ finish_packet(struct ingest *in)
 	in->packet = NULL;
 	in->n_header = 0;
 	in->last_size = p->size;
-	in->n_packets++;
 	if (t == NULL) {
 		packet_destroy(&in->shard->store->packets, p);
 		return refuse(in, "its stream was closed", E_PROTOCOL);
@@ -176,6 +178,7 @@ ingest_room(struct ingest *in, uint8_t **at)
 enum status
 ingest_filled(struct ingest *in, size_t n)
 {
+	assert(shard_is_mine(in->shard));
 	packet_filled(in->packet, n);
 	return packet_is_whole(in->packet) ? finish_packet(in) : OK;
 }
@@ -206,6 +209,7 @@ ingest_input(struct ingest *in, const uint8_t *p, size_t n, size_t *used)
 	enum status st = OK;
 	size_t step;
 
+	assert(shard_is_mine(in->shard));
 	*used = 0;
 	while (st == OK && *used < n && !ingest_is_held(in)) {
 		if (in->packet == NULL)

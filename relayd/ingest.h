@@ -35,7 +35,6 @@ struct ingest {
 	struct data_header h;  /* of the packet at hand */
 	struct packet *packet; /* NULL: between packets */
 	uint32_t last_size;    /* of the packet before */
-	uint64_t n_packets;
 };
 
 enum status ingest_create(struct ingest **out, struct shard *sh, char *peer,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/session.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,7 @@ session_create(struct session **out, struct shard *sh,
 	struct session *s = calloc(1, sizeof(*s));
 	enum status st;
 
+	assert(shard_is_mine(sh));
 	*out = NULL;
 	if (s == NULL) {
 		relay_create_session_clear(take_wish);
@@ -249,6 +251,7 @@ session_destroy(struct session *s)
 
 	if (s == NULL)
 		return;
+	assert(shard_is_mine(s->shard));
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
 	trace_forget_all(s);
@@ -305,6 +308,7 @@ session_end(struct session *s, bool aborted)
 {
 	struct list *n, *tmp;
 
+	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " by an error" : "");
 	s->is_ended = true;
@@ -325,6 +329,7 @@ session_stream(const struct session *s, uint64_t handle)
 {
 	struct stream *t = idmap_find(&s->shard->streams, handle);
 
+	assert(shard_is_mine(s->shard));
 	return t != NULL && t->session == s ? t : NULL;
 }
 

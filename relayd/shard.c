@@ -16,6 +16,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 	*out = NULL;
 	if (sh == NULL)
 		return E_NOMEM;
+	shard_take_over(sh);
 	sh->config = *config;
 	list_init(&sh->sessions);
 	list_init(&sh->siblings);
@@ -36,10 +37,17 @@ shard_create(struct shard **out, const struct shard_config *config,
 }
 
 void
+shard_take_over(struct shard *sh)
+{
+	sh->owner = pthread_self();
+}
+
+void
 shard_destroy(struct shard *sh)
 {
 	if (sh == NULL)
 		return;
+	assert(shard_is_mine(sh));
 	assert(list_empty(&sh->sessions) && list_empty(&sh->siblings));
 	assert(list_empty(&sh->doomed) && list_empty(&sh->sealed));
 	idmap_free(&sh->streams);

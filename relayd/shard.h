@@ -4,11 +4,13 @@
  * and who has work to do before the worker sleeps. It keeps the lists and does
  * not look into them: sessions and streams know it, turn.c does the work.
  *
- * Everything reachable from a shard is touched by its thread only.
+ * Everything reachable from a shard is touched by its thread only: endpoints,
+ * sessions, streams and turns assert shard_is_mine() where they are entered.
  */
 #ifndef RELAYD_SHARD_H
 #define RELAYD_SHARD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,6 +57,7 @@ struct shard_config {
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
 
 struct shard {
+	pthread_t owner; /* the thread */
 	struct shard_config config;
 	struct store *store;
 	struct id_source ids;
@@ -77,6 +80,15 @@ struct shard {
 
 enum status shard_create(struct shard **out, const struct shard_config *config,
     const struct store_config *store_config) MUST_CHECK;
+/* It is the calling thread's from now on; at first it is its maker's. The
+ * thread before does not touch it any more. */
+void shard_take_over(struct shard *sh);
+static inline bool
+shard_is_mine(const struct shard *sh)
+{
+	return pthread_equal(sh->owner, pthread_self()) != 0;
+}
+
 /* Its sessions are gone: turn_last(). NULL is fine. */
 void shard_destroy(struct shard *sh);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/siblings.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ siblings_join(struct siblings **out, struct shard *sh,
 {
 	struct siblings *s = find(sh, c);
 
+	assert(shard_is_mine(sh));
 	*out = s;
 	if (s != NULL) {
 		s->refs++;

@@ -149,8 +149,11 @@ enum status
 stream_data(struct stream *t, struct packet *take_p)
 {
 	const uint64_t memory = packet_memory(take_p);
-	enum status st = reorder_data(&t->reorder, take_p);
+	enum status st;
 
+	assert(shard_is_mine(shard_of(t)));
+	assert(t->batch.n == 0);
+	st = reorder_data(&t->reorder, take_p);
 	if (st != OK)
 		return st;
 	stream_hold(t, (int64_t)memory);
@@ -189,6 +192,8 @@ stream_record(struct stream *t, const struct relay_index *i)
 	struct index_record rec;
 	enum status st;
 
+	assert(shard_is_mine(shard_of(t)));
+	assert(t->batch.n == 0);
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
 	note_time(t->session, i->timestamp_end);

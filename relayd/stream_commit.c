@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the reorder heap to the file. Everything here is true between calls:
+ * From the reorder heap to the file. Everything here is true between calls, and
+ * asserted where it costs nothing (3 depends on the peer's numbers):
  *  1. the batch is empty: what left the heap is in the file, or counted lost;
  *  2. a packet is in the data file before its record is in the index file;
  *  3. data_seq and record_seq never go back;
@@ -41,6 +42,7 @@ write_records(struct stream *t)
 {
 	enum status st = OK;
 
+	assert(t->batch.n == 0);
 	/* Records of the file before come first, for viewers too. */
 	if (list_empty(&t->sealed) && t->tf != NULL)
 		st = tracefile_write_records(t->tf, false);
@@ -282,6 +284,9 @@ next_file_if_full(struct stream *t, const struct packet *p)
 static void
 add_to_batch(struct stream *t, struct packet *p)
 {
+	/* Of a pending rotation it is on this side. */
+	assert(!t->roll.is_pending || !p->has_record ||
+	       (int64_t)(p->rec.packet_seq_num - t->roll.at) < 0);
 	p->next = NULL;
 	*t->batch.end = p;
 	t->batch.end = &p->next;
@@ -345,6 +350,7 @@ stream_check_gap(struct stream *t, uint64_t now_ns)
 void
 stream_commit(struct stream *t)
 {
+	assert(shard_is_mine(shard_of(t)));
 	list_del(&t->dirty_node);
 	stream_write_ready(t);
 	if (t->is_closing && !t->transport->may_go_on(t))

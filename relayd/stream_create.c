@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ADD_STREAM: a stream, its trace and its first file. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,7 @@ stream_create(
 	struct shard *sh = s->shard;
 	enum status st = E_NOMEM;
 
+	assert(shard_is_mine(sh));
 	*handle = ids_handle(&sh->ids, sh->config.worker);
 	if (t != NULL) {
 		t->handle = *handle;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/turn.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <time.h>
 
@@ -27,6 +28,7 @@ turn_commit(struct shard *sh)
 	struct session *s;
 	struct stream *t;
 
+	assert(shard_is_mine(sh));
 	while (!list_empty(&sh->dirty)) {
 		t = list_first(&sh->dirty, struct stream, dirty_node);
 		s = t->session;
@@ -41,6 +43,7 @@ turn_delete_some(struct shard *sh)
 	struct siblings *s;
 	struct chunk *c;
 
+	assert(shard_is_mine(sh));
 	if (list_empty(&sh->doomed))
 		return false;
 	c = list_first(&sh->doomed, struct chunk, doomed_node);
@@ -112,6 +115,7 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	struct list *n, *tmp;
 	uint64_t next, gaps;
 
+	assert(shard_is_mine(sh));
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
 	stream_retry_sealed(&sh->sealed, false);
@@ -145,6 +149,7 @@ turn_last(struct shard *sh)
 
 	if (sh == NULL)
 		return;
+	assert(shard_is_mine(sh));
 	list_for_each (n, tmp, &sh->sessions)
 		session_destroy(list_entry(n, struct session, shard_node));
 	wait_for_readers(sh);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One datagram from anywhere: the edge of the UDP transport. Nothing that
  * arrives here is ever answered. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/log.h"
@@ -81,6 +82,7 @@ udp_input(struct shard *sh, const uint8_t *p, size_t n)
 	enum udp_count what;
 	struct stream *t;
 
+	assert(shard_is_mine(sh));
 	if (udp_header_decode(p, n, &h) != OK) {
 		count(sh, NULL, UDP_malformed);
 		tell(sh, NULL, UDP_malformed, &h);

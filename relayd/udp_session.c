@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -142,6 +143,7 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 {
 	const struct session_udp *u;
 
+	assert(shard_is_mine(s->shard));
 	*a = (struct udp_open_reply){ .code = judge(s, q) };
 	if (a->code == RELAY_OK)
 		s->udp = make(s, q);

@@ -183,6 +183,7 @@ run(void *arg)
 {
 	struct worker *w = arg;
 
+	shard_take_over(w->shard);
 	rcu_register_thread();
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
@@ -274,5 +275,6 @@ worker_stop(struct worker *w)
 	m->kind = MESSAGE_STOP;
 	loop_post(&w->loop, m);
 	pthread_join(w->thread, NULL);
+	shard_take_over(w->shard);
 	worker_free(w);
 }
