@@ -125,16 +125,32 @@ make(const struct session *s, const struct udp_open *q)
 	return u;
 }
 
+/* All of its streams, or none: then it stays a session of TCP. */
 static enum status
-add_to_streams(struct session *s)
+begin(struct session *s, const struct udp_open *q)
 {
-	struct list *n, *tmp;
 	enum status st = OK;
+	struct list *n, *tmp;
 
+	s->udp = make(s, q);
+	if (s->udp == NULL)
+		return E_NOMEM;
 	list_for_each (n, tmp, &s->streams)
 		if (st == OK)
 			st = udp_stream_create(
 			    list_entry(n, struct stream, session_node));
+	if (st == OK)
+		return OK;
+	list_for_each (n, tmp, &s->streams) {
+		struct stream *t = list_entry(n, struct stream, session_node);
+
+		if (t->udp == NULL)
+			continue;
+		udp_stream_destroy(t);
+		reorder_forget_start(&t->reorder);
+	}
+	free(s->udp);
+	s->udp = NULL;
 	return st;
 }
 
@@ -145,9 +161,7 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 
 	assert(shard_is_mine(s->shard));
 	*a = (struct udp_open_reply){ .code = judge(s, q) };
-	if (a->code == RELAY_OK)
-		s->udp = make(s, q);
-	if (a->code == RELAY_OK && (s->udp == NULL || add_to_streams(s) != OK))
+	if (a->code == RELAY_OK && begin(s, q) != OK)
 		a->code = RELAY_NO_MEMORY;
 	if (a->code != RELAY_OK) {
 		log_warn("%s UDP refused (%" PRIu32 ")", s->tag, a->code);

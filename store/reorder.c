@@ -165,6 +165,13 @@ reorder_start(struct reorder *r, uint64_t first)
 	r->next = r->first = first;
 }
 
+void
+reorder_forget_start(struct reorder *r)
+{
+	assert(r->halves.n == 0);
+	r->has_next = false;
+}
+
 /* The record of P was the last to announce its packet. */
 static void
 forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)

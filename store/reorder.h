@@ -69,6 +69,8 @@ bool reorder_has_gap(const struct reorder *r);
 
 /* Numbers start at FIRST, whichever is seen first. Before any was. */
 void reorder_start(struct reorder *r, uint64_t first);
+/* Undo of reorder_start(), before any was seen. */
+void reorder_forget_start(struct reorder *r);
 
 /* What was given up. */
 struct reorder_loss {
