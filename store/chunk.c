@@ -251,6 +251,8 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 		else
 			st = folder_open(&f->folder, chunk_fd(c), f->path->s);
 	}
+	if (st == E_NOMEM)
+		errno = ENOMEM;
 	if (st != OK)
 		log_errno(LOG_ERROR, "%s/%s: open folder",
 		    session_dir_text(c->dir), f->path->s);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -244,10 +245,11 @@ add_blocks(struct batch *b, const struct slab_block *s)
 	return s;
 }
 
-/* As many packets from P on as one call takes, at least one. A packet of more
- * pieces than that, about 1 GiB, goes in several calls: see write_blocks(). */
+/* As many packets from P on as one call takes, at least one and at most MOST. A
+ * packet of more pieces than that, about 1 GiB, goes in several calls: see
+ * write_blocks(). */
 static void
-gather(struct batch *b, struct packet *p)
+gather(struct batch *b, struct packet *p, unsigned most)
 {
 	const struct slab_block *s;
 	int need;
@@ -260,7 +262,7 @@ gather(struct batch *b, struct packet *p)
 		for (s = p->blocks; s != NULL; s = s->next)
 			need++;
 		if (b->n_packets > 0 &&
-		    (b->n_iov + need > BATCH_PIECES ||
+		    (b->n_packets == most || b->n_iov + need > BATCH_PIECES ||
 			b->bytes + packet_length(p) > BATCH_BYTES))
 			break;
 		b->rest = add_blocks(b, p->blocks);
@@ -273,26 +275,43 @@ gather(struct batch *b, struct packet *p)
 	b->end = p;
 }
 
-/* The packets from P to END lie in the file; those beyond WRITTEN do not. */
+/* As many packets as there is memory for their records. */
 static enum status
+gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
+{
+	unsigned most = UINT_MAX;
+
+	do {
+		gather(b, p, most);
+		if (tf->index_format == TRACEFILE_NO_INDEX ||
+		    tracefile_index_room(tf, b->n_packets) == OK)
+			return OK;
+		most = b->n_packets / 2;
+	} while (most > 0);
+	tf->store->write_errors++;
+	if (log_ratelimit(&tf->store->last_error_log, NS_PER_S))
+		log_error(TRACEFILE_FMT ": no memory for an index record",
+		    TRACEFILE_ARGS(tf));
+	return E_NOMEM;
+}
+
+/* The packets from P to END lie in the file; those beyond WRITTEN do not. */
+static void
 take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
     uint64_t written, unsigned *done)
 {
-	enum status st = OK;
-
 	for (; p != end && packet_length(p) <= written; p = p->next) {
 		written -= packet_length(p);
 		p->rec.offset = tf->data.length;
 		tf->data.length += packet_length(p);
 		tf->store->packets_written++;
 		tf->store->bytes_written += packet_length(p);
-		if (p->has_record && st == OK)
-			st = tracefile_index_queue(tf, p);
+		if (p->has_record)
+			tracefile_index_queue(tf, p);
 		++*done;
 	}
 	journal_set_length(
 	    tf->dir->output->journal, &tf->data.journal, tf->data.length);
-	return st;
 }
 
 static enum status
@@ -318,7 +337,7 @@ write_batch(
     struct tracefile *tf, struct batch *b, struct packet *p, unsigned *done)
 {
 	uint64_t written, start = tf->data.length;
-	enum status st, st2;
+	enum status st;
 
 	st = write_blocks(tf, b, &written);
 	if (st == OK && b->extend > 0) {
@@ -330,10 +349,10 @@ write_batch(
 	}
 	if (st == OK && tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
-	st2 = take_over(tf, p, b->end, written, done);
+	take_over(tf, p, b->end, written, done);
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "packet");
-	return st != OK ? st : st2;
+	return st;
 }
 
 enum status
@@ -348,8 +367,9 @@ tracefile_append(struct tracefile *tf, struct packet *first, unsigned *done)
 	    !tf->index.is_made)
 		st = tracefile_index_make(tf);
 	while (st == OK && first != NULL) {
-		gather(&b, first);
-		st = write_batch(tf, &b, first, done);
+		st = gather_with_records(tf, &b, first);
+		if (st == OK)
+			st = write_batch(tf, &b, first, done);
 		first = b.end;
 	}
 	return st;

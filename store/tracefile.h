@@ -57,9 +57,9 @@ void tracefile_end_log(struct tracefile *tf);
 
 /*
  * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
- * in the file, whole; E_IO when not all; E_NOENT when somebody removed the file
- * or its folder. Their records, with the offset filled in, wait for
- * tracefile_write_records().
+ * in the file, whole; E_IO when not all; E_NOMEM when there is no memory for
+ * the record of the next; E_NOENT when somebody removed the file or its folder.
+ * Their records, with the offset filled in, wait for tracefile_write_records().
  */
 enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
@@ -70,8 +70,10 @@ enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
 
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock (and has not
- * for longer than the limit); try again later. E_IO: they could not be written
- * and are dropped. FORCE: without the lock if it must be.
+ * for longer than the limit), or there is no memory to tell the log of the
+ * file; try again later. E_IO: they could not be written
+ * and are dropped. FORCE: without the lock and the log if it
+ * must be.
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force) MUST_CHECK;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -56,23 +57,37 @@ tracefile_index_make(struct tracefile *tf)
 	return st == OK ? write_header(tf) : st;
 }
 
+static bool
+has_room(struct tracefile *tf, size_t n)
+{
+	buf_take_spare(&tf->waiting, &tf->store->spares);
+	if (buf_reserve(&tf->waiting, n * INDEX_RECORD_MAX) != NULL)
+		return true;
+	tf->waiting.bad = false;
+	return false;
+}
+
 enum status
+tracefile_index_room(struct tracefile *tf, unsigned n)
+{
+	if (has_room(tf, n))
+		return OK;
+	/* Those that wait for a reader's lock have what is missing. */
+	return tracefile_has_waiting(tf) &&
+		       tracefile_write_records(tf, true) == OK &&
+		       has_room(tf, n)
+		   ? OK
+		   : E_NOMEM;
+}
+
+void
 tracefile_index_queue(struct tracefile *tf, const struct packet *p)
 {
-	uint8_t *out;
+	uint8_t *out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
 
-	buf_take_spare(&tf->waiting, &tf->store->spares);
-	out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
-	if (out == NULL) {
-		/* The data is in the file and readable without its record. */
-		tf->waiting.bad = false;
-		log_error(TRACEFILE_FMT ": no memory for an index record",
-		    TRACEFILE_ARGS(tf));
-		return E_NOMEM;
-	}
+	assert(out != NULL);
 	index_encode(out, &p->rec, minor_of(tf));
 	buf_added(&tf->waiting, index_record_len(minor_of(tf)));
-	return OK;
 }
 
 bool
@@ -134,25 +149,44 @@ append_waiting(struct tracefile *tf)
 	return OK;
 }
 
+/* What is cleared already, viewers do not see any more. */
+static bool
+has_viewers(const struct tracefile *tf)
+{
+	return tf->log != NULL && !tf->has_left_log &&
+	       tf->chunk->command != CHUNK_DELETE;
+}
+
+/* Only with its first records, so that files come in the order of these, and
+ * before they are written: the log knows a record by its place in the file, so
+ * it must have all or none. False: there is no memory, later perhaps. */
+static bool
+enter_log(struct tracefile *tf, bool force)
+{
+	if (!has_viewers(tf) || tf->is_in_log)
+		return true;
+	tf->is_in_log = packet_log_add_file(tf->log, tf->folder, tf->number,
+			    tf->chunk->serial) == OK;
+	if (tf->is_in_log)
+		return true;
+	if (!force && buf_len(&tf->waiting) < TRACEFILE_WAITING_MAX)
+		return false;
+	log_error(TRACEFILE_FMT ": out of memory: viewers miss packets",
+	    TRACEFILE_ARGS(tf));
+	tf->has_left_log = true;
+	return true;
+}
+
 /* They are in the file: viewers may have them. */
 static void
-tell_log(struct tracefile *tf)
+tell_log(const struct tracefile *tf)
 {
 	const uint8_t *p = buf_data(&tf->waiting);
 	const uint8_t *end = p + buf_len(&tf->waiting);
 	struct index_record rec;
 
-	/* What is cleared already, viewers do not see any more. */
-	if (tf->log == NULL || tf->chunk->command == CHUNK_DELETE)
+	if (!has_viewers(tf))
 		return;
-	/* Only now, so that files come in the order of their records. */
-	if (!tf->is_in_log && packet_log_add_file(tf->log, tf->folder,
-				  tf->number, tf->chunk->serial) != OK) {
-		log_error(TRACEFILE_FMT ": out of memory: viewers miss packets",
-		    TRACEFILE_ARGS(tf));
-		return;
-	}
-	tf->is_in_log = true;
 	for (; p < end; p += index_record_len(minor_of(tf))) {
 		index_decode(p, &rec, minor_of(tf));
 		packet_log_append(tf->log, &rec);
@@ -168,7 +202,8 @@ tracefile_write_records(struct tracefile *tf, bool force)
 	if (!tracefile_has_waiting(tf))
 		return OK;
 	st = tracefile_ensure_open(tf);
-	if (st == OK && !take_lock(tf, force, &locked))
+	if (st == OK &&
+	    (!enter_log(tf, force) || !take_lock(tf, force, &locked)))
 		return E_BUSY;
 	if (st == OK) {
 		st = append_waiting(tf);

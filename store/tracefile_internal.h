@@ -39,6 +39,7 @@ struct tracefile {
 	struct packet_log *log; /* NULL: no viewer may attach */
 	struct folder *folder;	/* a reference; NULL without a log */
 	bool is_in_log, ends_log;
+	bool has_left_log; /* records are missing in it, none may follow */
 };
 
 /* How log lines begin; needs store/chunk.h and store/session_dir.h. */
@@ -78,8 +79,10 @@ void tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 
 /* The index file with its header, before the first packet. */
 enum status tracefile_index_make(struct tracefile *tf) MUST_CHECK;
+/* Memory for the records of N packets, before the packets are written: both
+ * are kept, or neither. E_NOMEM. */
+enum status tracefile_index_room(struct tracefile *tf, unsigned n) MUST_CHECK;
 /* Encode the record of a packet that is in the data file now. */
-enum status tracefile_index_queue(
-    struct tracefile *tf, const struct packet *p) MUST_CHECK;
+void tracefile_index_queue(struct tracefile *tf, const struct packet *p);
 
 #endif
