@@ -99,6 +99,10 @@ add_stream(struct gallery *g, struct live_stream *stream)
 	struct gallery_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
 
 	if (t == NULL || idmap_insert(&g->streams_by_id, stream->id, t) != OK) {
+		if (s != NULL)
+			log_error("out of memory: viewers that attach later "
+				  "will not see stream %s/%s",
+			    stream->path, stream->channel);
 		free(t);
 		return;
 	}

@@ -218,8 +218,11 @@ worker_start(struct worker **out, const struct worker_config *config)
 	enum status st;
 
 	*out = NULL;
-	if (w == NULL)
+	if (w == NULL) {
+		if (config->udp_fd >= 0)
+			close(config->udp_fd);
 		return E_NOMEM;
+	}
 	w->lobby = config->lobby;
 	w->underway = config->underway;
 	w->timer_at = UINT64_MAX;
