@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/fault.h"
 
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -9,10 +12,13 @@ void *__real_realloc(void *p, size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
+char *__wrap_strdup(const char *s);
+int __wrap_asprintf(char **out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static unsigned countdown;
-static unsigned long count;
-static bool happened;
+static _Thread_local unsigned countdown;
+static _Thread_local unsigned long count;
+static _Thread_local bool happened;
 
 void
 fault_arm(unsigned n)
@@ -26,6 +32,21 @@ fault_disarm(void)
 {
 	countdown = 0;
 	return happened;
+}
+
+unsigned
+fault_pause(void)
+{
+	const unsigned left = countdown;
+
+	countdown = 0;
+	return left;
+}
+
+void
+fault_go_on(unsigned left)
+{
+	countdown = left;
 }
 
 unsigned long
@@ -60,4 +81,27 @@ void *
 __wrap_realloc(void *p, size_t n)
 {
 	return fails() ? NULL : __real_realloc(p, n);
+}
+
+char *
+__wrap_strdup(const char *s)
+{
+	const size_t n = strlen(s) + 1;
+	char *copy = __wrap_malloc(n);
+
+	return copy == NULL ? NULL : memcpy(copy, s, n);
+}
+
+int
+__wrap_asprintf(char **out, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (fails())
+		return -1;
+	va_start(args, format);
+	n = vasprintf(out, format, args);
+	va_end(args);
+	return n;
 }

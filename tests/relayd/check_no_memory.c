@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory runs out: the n-th allocation of an operation fails, for each n until
+ * it passes. It says so, nothing is half changed, nothing is leaked (the
+ * sanitizer looks at the end), and the same works when there is memory.
+ */
+#include <dirent.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "relayd/control.h"
+#include "relayd/session.h"
+#include "relayd/shard.h"
+#include "relayd/siblings.h"
+#include "relayd/stream.h"
+#include "relayd/trace.h"
+#include "relayd/udp.h"
+#include "relayd/worker.h"
+#include "store/index.h"
+#include "store/store.h"
+#include "tests/lib/fault.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+#define WHERE "host/s-20170714-024000"
+#define DATA WHERE "/ust/c"
+#define INDEX WHERE "/ust/index/c.idx"
+#define BYTES 64
+#define RECORD 72
+#define STREAMS 4
+/* No operation has so many. */
+#define ALLOCATIONS_MAX 1000
+
+static struct studio studio;
+static void (*studio_tell_news)(
+    struct live_door *d, enum live_news what, void *object);
+
+/* What the studio allocates is the test's. */
+static void
+tell(struct live_door *d, enum live_news what, void *object)
+{
+	const unsigned left = fault_pause();
+
+	studio_tell_news(d, what, object);
+	fault_go_on(left);
+}
+
+static void
+open_studio(void)
+{
+	studio_open(&studio, false, 0);
+	studio_tell_news = studio.door.tell;
+	studio.door.tell = tell;
+	studio.shard->config.udp_port = 1;
+}
+
+/* A live session that viewers see. */
+static struct session *
+live_session(void)
+{
+	struct session *s = studio_session(&studio, "s", 1000000, false);
+
+	ck_assert_str_eq(session_path(s), WHERE);
+	studio_deliver_all(&studio);
+	return s;
+}
+
+/* Nothing is written before the next commit. */
+static void
+record(struct stream *t, uint64_t seq)
+{
+	ck_assert_int_eq(
+	    stream_record(t, &(struct relay_index){ .stream = t->handle,
+				 .net_seq = seq,
+				 .packet_size = 8 * BYTES,
+				 .content_size = 8 * BYTES,
+				 .packet_seq_num = seq }),
+	    OK);
+}
+
+static void
+packet(struct stream *t, uint64_t seq)
+{
+	studio_data(t, &(struct studio_packet){ .seq = seq, .bytes = BYTES });
+	record(t, seq);
+	shard_commit(studio.shard);
+}
+
+static unsigned
+descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static unsigned
+length_of(const struct list *list)
+{
+	const struct list *n;
+	unsigned length = 0;
+
+	for (n = list->next; n != list; n = n->next)
+		length++;
+	return length;
+}
+
+static struct relay_create_session
+session_wish(void)
+{
+	const struct relay_session_request q = { .session_name = "s",
+		.hostname = "host",
+		.base_path = "",
+		.live_timer_us = 1000000,
+		.uuid = { { 1 } },
+		.peer_session = 1,
+		.creation_time = 1500000000,
+		.trace_format = 1 };
+	struct relay_create_session wish;
+	struct buf b = { 0 };
+	struct reader r;
+
+	relay_request_create_session(&b, 13, &q);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	ck_assert_int_eq(relay_create_session_decode(&r, 13, &wish), OK);
+	buf_free(&b);
+	return wish;
+}
+
+/* One round: true when allocation N is beyond what the operation has. */
+static bool
+create_session(unsigned n)
+{
+	struct relay_create_session wish;
+	unsigned before;
+	struct session *s;
+	enum status st;
+	bool failed;
+
+	open_studio();
+	/* The first one of all begins the journal, which stays open. */
+	session_end(studio_session(&studio, "first", 0, false), false);
+	studio_deliver_all(&studio);
+	before = descriptors();
+	wish = session_wish();
+	fault_arm(n);
+	st = session_create(&s, studio.shard, &wish, 13, "peer");
+	failed = fault_disarm();
+	ck_assert_int_eq(st, failed ? E_NOMEM : OK);
+	if (failed) {
+		ck_assert_ptr_null(s);
+		ck_assert(list_empty(&studio.shard->sessions));
+		ck_assert(list_empty(&studio.shard->siblings));
+		ck_assert_uint_eq(descriptors(), before);
+		ck_assert_ptr_null(studio.first); /* no news */
+		wish = session_wish();
+		ck_assert_int_eq(
+		    session_create(&s, studio.shard, &wish, 13, "peer"), OK);
+	}
+	ck_assert_str_eq(session_path(s), WHERE);
+	ck_assert_uint_eq(length_of(&studio.shard->sessions), 1);
+	session_end(s, false);
+	studio_close(&studio);
+	return !failed;
+}
+
+static struct relay_add_stream
+stream_wish(const char *channel)
+{
+	struct relay_add_stream q;
+	struct buf b = { 0 };
+	struct reader r;
+
+	relay_request_add_stream(&b, 13, channel, "ust", 0, 0, 0);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	ck_assert_int_eq(relay_add_stream_decode(&r, 13, &q), OK);
+	buf_free(&b);
+	return q;
+}
+
+static bool
+create_stream_of(const char *channel, unsigned n)
+{
+	struct relay_add_stream q;
+	uint64_t handle, first;
+	unsigned before;
+	struct session *s;
+	enum status st;
+	bool failed;
+
+	open_studio();
+	s = live_session();
+	before = descriptors();
+	q = stream_wish(channel);
+	fault_arm(n);
+	st = stream_create(s, &q, &handle);
+	failed = fault_disarm();
+	ck_assert_int_eq(st, failed ? E_NOMEM : OK);
+	if (failed) {
+		first = handle;
+		ck_assert(list_empty(&s->streams));
+		ck_assert_ptr_null(session_stream(s, first));
+		ck_assert_int_eq(studio_size(&studio, DATA), -1);
+		ck_assert_uint_eq(descriptors(), before);
+		q = stream_wish(channel);
+		ck_assert_int_eq(stream_create(s, &q, &handle), OK);
+		ck_assert_ptr_null(session_stream(s, first));
+	}
+	ck_assert_uint_eq(length_of(&s->streams), 1);
+	ck_assert_uint_eq(length_of(&s->traces), 1);
+	if (!session_stream(s, handle)->is_metadata) {
+		packet(session_stream(s, handle), 0);
+		ck_assert_int_eq(studio_size(&studio, DATA), BYTES);
+	}
+	session_end(s, false);
+	studio_close(&studio);
+	return !failed;
+}
+
+static bool
+create_stream(unsigned n)
+{
+	return create_stream_of("c", n);
+}
+
+static bool
+create_metadata(unsigned n)
+{
+	return create_stream_of("metadata", n);
+}
+
+static struct session *
+session_of_many(struct stream *t[STREAMS])
+{
+	static const char *const channels[STREAMS] = { "metadata", "c", "d",
+		"e" };
+	struct session *s = live_session();
+
+	for (unsigned i = 0; i < STREAMS; i++)
+		t[i] = studio_stream(s, "ust", channels[i], 0, 0);
+	return s;
+}
+
+/* Refused, it is a session of TCP as before; and it may ask again. */
+static bool
+open_udp_then(unsigned n, bool asks_again)
+{
+	const struct udp_open q = { .version = UDP_VERSION };
+	struct stream *t[STREAMS];
+	struct udp_open_reply a;
+	struct session *s;
+	bool failed;
+
+	open_studio();
+	s = session_of_many(t);
+	fault_arm(n);
+	udp_open(s, &q, &a);
+	failed = fault_disarm();
+	ck_assert_uint_eq(a.code, failed ? RELAY_NO_MEMORY : RELAY_OK);
+	ck_assert((s->udp == NULL) == failed);
+	for (unsigned i = 0; i < STREAMS; i++)
+		ck_assert((t[i]->udp == NULL) == (failed || i == 0));
+	if (failed && asks_again) {
+		udp_open(s, &q, &a);
+		ck_assert_uint_eq(a.code, RELAY_OK);
+		for (unsigned i = 1; i < STREAMS; i++)
+			ck_assert_ptr_nonnull(t[i]->udp);
+	} else if (failed) {
+		packet(t[1], 0);
+		ck_assert_int_eq(studio_size(&studio, DATA), BYTES);
+		ck_assert_uint_eq(stream_pending(t[1], 0), 0);
+	}
+	session_end(s, false);
+	studio_close(&studio);
+	return !failed;
+}
+
+static bool
+open_udp(unsigned n)
+{
+	return open_udp_then(n, true);
+}
+
+static bool
+open_udp_or_tcp(unsigned n)
+{
+	return open_udp_then(n, false);
+}
+
+/* Packets that are ready, of which memory may cost one at most, with its
+ * record: no other, and none behind it. Where there is more than one, none. */
+static bool
+append_packets(unsigned n, uint64_t packets)
+{
+	struct shard *sh;
+	uint64_t written;
+	struct session *s;
+	struct stream *t;
+	bool failed;
+
+	open_studio();
+	sh = studio.shard;
+	s = live_session();
+	t = studio_stream(s, "ust", "c", 0, 0);
+	for (uint64_t i = 0; i < packets; i++)
+		studio_data(
+		    t, &(struct studio_packet){ .seq = i, .bytes = BYTES });
+	for (uint64_t i = 0; i < packets; i++)
+		record(t, i);
+	fault_arm(n);
+	shard_commit(sh);
+	failed = fault_disarm();
+	(void)shard_tick(sh, 0); /* records that wait */
+	ck_assert_uint_le(sh->packets_dropped, packets > 1 ? 0 : 1);
+	written = packets - sh->packets_dropped;
+	ck_assert_int_eq(studio_size(&studio, DATA), (long)written * BYTES);
+	if (written > 0)
+		ck_assert_int_eq(studio_size(&studio, INDEX),
+		    INDEX_HEADER_LEN + (long)written * RECORD);
+	/* The peer is told once, then it goes on. */
+	ck_assert(t->has_write_error == (sh->packets_dropped > 0));
+	t->has_write_error = false;
+	packet(t, packets);
+	ck_assert(!t->has_write_error);
+	ck_assert_int_eq(
+	    studio_size(&studio, DATA), (long)(written + 1) * BYTES);
+	ck_assert_int_eq(studio_size(&studio, INDEX),
+	    INDEX_HEADER_LEN + (long)(written + 1) * RECORD);
+	ck_assert_uint_eq(packet_log_count(t->log), written + 1);
+	session_end(s, false);
+	studio_close(&studio);
+	return !failed;
+}
+
+static bool
+append_one(unsigned n)
+{
+	return append_packets(n, 1);
+}
+
+static bool
+append_some(unsigned n)
+{
+	return append_packets(n, 100);
+}
+
+/* A reply that finds no memory ends its connection. */
+static struct viewer *
+next_viewer(struct viewer *v)
+{
+	viewer_destroy(v);
+	return scene_viewer(true, 4);
+}
+
+static bool
+ask(struct viewer *v, const struct live_request *q, unsigned n,
+    struct live_reply *reply)
+{
+	const struct live_how how = { 0 };
+	enum live_outcome outcome;
+	struct live_held held;
+	bool failed;
+
+	buf_free(reply->out);
+	fault_arm(n);
+	outcome = viewer_serve(v, q, &how, reply, &held);
+	failed = fault_disarm();
+	ck_assert_int_eq(outcome, LIVE_REPLY);
+	return failed;
+}
+
+static bool
+attach_viewer(unsigned n)
+{
+	struct live_reply reply = { .out = &scene.out };
+	struct viewer *v;
+	uint64_t clients;
+	bool failed;
+
+	scene_open(false);
+	v = scene.viewer;
+	failed = ask(v,
+	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
+		.id = scene.session->live->id,
+		.seek = LIVE_SEEK_BEGINNING },
+	    n, &reply);
+	clients = published(&scene.session->live->clients);
+	if (failed) {
+		if (scene.out.bad) {
+			buf_free(&scene.out);
+			v = next_viewer(v);
+			ck_assert_uint_eq(
+			    published(&scene.session->live->clients), 0);
+		} else {
+			ck_assert_uint_eq(
+			    studio_u32(&scene.out, 0), LIVE_ATTACH_UNKNOWN);
+			ck_assert_uint_eq(studio_u32(&scene.out, 4), 0);
+			ck_assert_uint_eq(clients, 0);
+			ck_assert(list_empty(&v->attachments));
+			ck_assert(list_empty(&v->positions));
+		}
+		buf_free(&scene.out);
+		ck_assert_uint_eq(
+		    scene_attach(v, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	}
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+	ck_assert_uint_eq(published(&scene.session->live->clients), 1);
+	scene_close();
+	return !failed;
+}
+
+/* A viewer that is not told is closed; the next one is. */
+static bool
+announce_streams(unsigned n)
+{
+	struct live_reply reply = { .out = &scene.out };
+	struct stream *t;
+	bool failed;
+
+	scene_open_attached(false);
+	(void)studio_stream(scene.session, "ust/other", "metadata", 0, 0);
+	t = studio_stream(scene.session, "ust/other", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_packet(t, &(struct studio_packet){ .bytes = BYTES });
+	studio_deliver_all(&scene.studio);
+	scene_wait_ms(60000);
+	failed = ask(scene.viewer,
+	    &(struct live_request){ .cmd = LIVE_CMD_get_new_streams,
+		.id = scene.session->live->id },
+	    n, &reply);
+	ck_assert(scene.out.bad == failed);
+	if (failed) {
+		buf_free(&scene.out);
+		scene.viewer = next_viewer(scene.viewer);
+		ck_assert_uint_eq(
+		    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING),
+		    LIVE_ATTACH_OK);
+	}
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_STREAMS_OK);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), failed ? 4 : 2);
+	scene_close();
+	return !failed;
+}
+
+static struct worker_config
+worker_config(struct loop *lobby, const struct shard_config *shard,
+    const struct store_config *store, struct published *underway)
+{
+	static const struct control_config control;
+
+	return (struct worker_config){ .shard = shard,
+		.store = store,
+		.control = &control,
+		.underway = underway,
+		.udp_fd = socket(
+		    AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+		.lobby = lobby };
+}
+
+static bool
+start_worker(unsigned n)
+{
+	struct published memory = { 0 }, ids = { 0 }, underway = { 0 };
+	const struct shard_config shard = {
+		.max_memory = 1 << 30, .memory = &memory, .session_ids = &ids
+	};
+	struct store_config store = { .max_files = 64, .memory = &memory };
+	struct worker_config config;
+	struct loop lobby = { 0 };
+	struct worker *w;
+	unsigned before;
+	enum status st;
+	bool failed;
+
+	open_studio();
+	store.base_fd = studio.base_fd;
+	before = descriptors();
+	config = worker_config(&lobby, &shard, &store, &underway);
+	fault_arm(n);
+	st = worker_start(&w, &config);
+	failed = fault_disarm();
+	if (st != OK) {
+		ck_assert(failed);
+		ck_assert_ptr_null(w);
+		ck_assert_uint_eq(descriptors(), before);
+		config = worker_config(&lobby, &shard, &store, &underway);
+		ck_assert_int_eq(worker_start(&w, &config), OK);
+	}
+	worker_stop(w);
+	ck_assert_uint_eq(descriptors(), before);
+	studio_close(&studio);
+	return !failed;
+}
+
+static const struct {
+	bool (*has_passed)(unsigned n);
+	unsigned least; /* allocations that fail */
+} rows[] = {
+	{ create_session, 5 },
+	{ create_stream, 5 },
+	{ create_metadata, 5 },
+	{ open_udp, STREAMS },
+	{ open_udp_or_tcp, STREAMS },
+	{ append_one, 1 },
+	{ append_some, 1 },
+	{ attach_viewer, 5 },
+	{ announce_streams, 1 },
+	{ start_worker, 5 },
+};
+
+START_TEST(each_allocation_may_fail)
+{
+	unsigned n = 1;
+
+	while (!rows[_i].has_passed(n))
+		ck_assert_uint_le(++n, ALLOCATIONS_MAX);
+	ck_assert_uint_gt(n, rows[_i].least);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ each_allocation_may_fail, ARRAY_LEN(rows), 0 },
+	};
+
+	/* The event library is not linked with FAULT_LDFLAGS. */
+	event_set_mem_functions(malloc, realloc, free);
+	return unit_run("no_memory", units, ARRAY_LEN(units));
+}
