@@ -4,6 +4,7 @@
 #include "relayd/options.h"
 
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,24 +24,25 @@
 #define LOCK_TIMEOUT_MAX (3600 * NS_PER_S)
 
 enum option_id {
-#define OPTION(id, short_name, name, arg, needs_trust, help) OPT_##id,
+#define OPTION(id, short_name, name, arg, needs_trust, kind, help) OPT_##id,
 #include "relayd/options.tbl.h"
 #undef OPTION
 	N_OPTIONS
 };
 
-static const struct row {
+struct row {
 	char letter; /* 0: none */
 	const char *name;
 	const char *arg;
 	bool needs_trust; /* ignored when set-uid or set-gid */
 	const char *help;
-} rows[] = {
-#define OPTION(id, short_name, name, arg, needs_trust, help) \
-	{ short_name, name, arg, needs_trust, help },
-#include "relayd/options.tbl.h"
-#undef OPTION
+	/* What is done with ARG. TO is AT bytes into struct options. */
+	enum status (*take)(const struct row *r, void *to, const char *arg);
+	size_t at;
+	uint64_t min, max;
 };
+
+static const struct row rows[N_OPTIONS];
 
 /* Long options come back from getopt as this plus their row. */
 #define LONG_BASE 256
@@ -64,16 +66,16 @@ build_getopt_tables(struct option *longs, char *letters)
 	*letters = '\0';
 }
 
-static enum option_id
+static const struct row *
 row_of(int c)
 {
-	size_t i = 0;
+	const struct row *r = rows;
 
 	if (c >= LONG_BASE)
-		return (enum option_id)(c - LONG_BASE);
-	while (rows[i].letter != c)
-		i++;
-	return (enum option_id)i;
+		return &rows[c - LONG_BASE];
+	while (r->letter != c)
+		r++;
+	return r;
 }
 
 static void
@@ -97,35 +99,103 @@ print_usage(void)
 }
 
 static enum status
-set_url(struct listen_url *u, const char *which, const char *arg)
+bad_value(const struct row *r, const char *arg)
+{
+	log_error("Invalid value \"%s\" for --%s", arg, r->name);
+	return E_REFUSED;
+}
+
+/* Kinds of options. */
+
+static enum status
+take_flag(const struct row *r, void *to, const char *arg)
+{
+	*(bool *)to = true;
+	return OK;
+}
+
+static enum status
+take_bool(const struct row *r, void *to, const char *arg)
+{
+	return parse_bool(arg, to) == OK ? OK : bad_value(r, arg);
+}
+
+static enum status
+take_text(const struct row *r, void *to, const char *arg)
+{
+	*(const char **)to = arg;
+	return OK;
+}
+
+static enum status
+take_path(const struct row *r, void *to, const char *arg)
+{
+	return *arg == '\0' ? bad_value(r, arg) : environment_path(to, arg);
+}
+
+static enum status
+take_number(const struct row *r, void *to, const char *arg)
+{
+	uint64_t n;
+
+	if (parse_u64(arg, r->min, r->max, &n) != OK)
+		return bad_value(r, arg);
+	*(unsigned *)to = (unsigned)n;
+	return OK;
+}
+
+static enum status
+take_size(const struct row *r, void *to, const char *arg)
+{
+	return parse_size(arg, r->min, r->max, to) == OK ? OK
+							 : bad_value(r, arg);
+}
+
+static enum status
+take_time(const struct row *r, void *to, const char *arg)
+{
+	return parse_duration(arg, r->max, to) == OK ? OK : bad_value(r, arg);
+}
+
+static enum status
+take_url(const struct row *r, void *to, const char *arg)
 {
 	const char *why;
 
-	if (listen_url_parse(u, arg, &why) == OK)
+	if (listen_url_parse(to, arg, &why) == OK)
 		return OK;
-	log_error("Invalid %s URL \"%s\": %s", which, arg, why);
+	/* --control-port: "control" */
+	log_error("Invalid %.*s URL \"%s\": %s", (int)strcspn(r->name, "-"),
+	    r->name, arg, why);
 	return E_REFUSED;
 }
 
-static enum status
-bad_value(enum option_id id, const char *arg)
-{
-	log_error("Invalid value \"%s\" for --%s", arg, rows[id].name);
-	return E_REFUSED;
-}
+/* Options that are like no other; OPTIONS is struct options. */
 
 static enum status
-set_grouping(struct options *o, bool *is_set, bool by_session)
+set_grouping(struct options *o, bool by_session)
 {
-	if (*is_set) {
+	if (o->has_grouping) {
 		log_error("Cannot set --group-output-by-%s, another "
 			  "--group-output-by argument is present",
 		    by_session ? "session" : "host");
 		return E_REFUSED;
 	}
-	*is_set = true;
+	o->has_grouping = true;
 	o->group_by_session = by_session;
 	return OK;
+}
+
+static enum status
+take_by_host(const struct row *r, void *options, const char *arg)
+{
+	return set_grouping(options, false);
+}
+
+static enum status
+take_by_session(const struct row *r, void *options, const char *arg)
+{
+	return set_grouping(options, true);
 }
 
 /* daemon_start() raises the soft limit to the hard one, so that one counts. */
@@ -140,12 +210,13 @@ descriptor_limit(void)
 }
 
 static enum status
-set_fd_pool(struct options *o, const char *arg)
+take_fd_pool(const struct row *r, void *options, const char *arg)
 {
+	struct options *o = options;
 	uint64_t n;
 
 	if (parse_u64(arg, 0, UINT64_MAX, &n) != OK)
-		return bad_value(OPT_FD_POOL_SIZE, arg);
+		return bad_value(r, arg);
 	if (n < FD_POOL_MIN) {
 		log_error("File descriptor pool size must be set to at least "
 			  "%d",
@@ -163,52 +234,44 @@ set_fd_pool(struct options *o, const char *arg)
 }
 
 static enum status
-set_count(unsigned *count, enum option_id id, const char *arg, unsigned min,
-    unsigned max)
-{
-	uint64_t n;
-
-	if (parse_u64(arg, min, max, &n) != OK)
-		return bad_value(id, arg);
-	*count = (unsigned)n;
-	return OK;
-}
-
-static enum status
-set_sync(struct options *o, const char *arg)
+take_sync(const struct row *r, void *options, const char *arg)
 {
 	static const char *const names[] = {
 		[SYNC_NONE] = "none",
 		[SYNC_CLOSE] = "close",
 		[SYNC_PACKET] = "packet",
 	};
+	struct options *o = options;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(arg, names[i]) == 0) {
 			o->sync = (enum sync_mode)i;
 			return OK;
 		}
-	return bad_value(OPT_SYNC, arg);
+	return bad_value(r, arg);
 }
 
 static enum status
-set_udp_port(struct options *o, const char *arg)
+take_udp_port(const struct row *r, void *options, const char *arg)
 {
+	struct options *o = options;
 	uint64_t port;
 
 	o->has_udp = strcmp(arg, "none") != 0;
 	if (!o->has_udp)
 		return OK;
 	if (parse_u64(arg, 1, UINT16_MAX, &port) != OK)
-		return bad_value(OPT_UDP_PORT, arg);
+		return bad_value(r, arg);
 	o->has_udp_port = true;
 	o->udp_port = (uint16_t)port;
 	return OK;
 }
 
 static enum status
-set_output(struct options *o, const char *arg)
+take_output(const struct row *r, void *options, const char *arg)
 {
+	struct options *o = options;
+
 	if (arg[0] != '/') {
 		log_error("Please specify an absolute path for -o, --output "
 			  "PATH");
@@ -218,7 +281,7 @@ set_output(struct options *o, const char *arg)
 }
 
 static enum status
-refuse_config(const char *arg)
+refuse_config(const struct row *r, void *options, const char *arg)
 {
 	log_error("--config \"%s\": configuration files are not supported by "
 		  "this version; use command-line options",
@@ -226,104 +289,56 @@ refuse_config(const char *arg)
 	return E_REFUSED;
 }
 
-/* Limits and choices that lttng-relayd does not have. */
 static enum status
-apply_limit(struct options *o, enum option_id id, const char *arg)
+take_verbose(const struct row *r, void *options, const char *arg)
 {
-	enum status st = E_REFUSED;
+	struct options *o = options;
 
-	switch (id) {
-	case OPT_WORKERS:
-		return set_count(&o->workers, id, arg, 1, WORKERS_MAX);
-	case OPT_LIVE_WORKERS:
-		return set_count(
-		    &o->live_workers, id, arg, 1, LIVE_WORKERS_MAX);
-	case OPT_MAX_VIEWERS:
-		return set_count(&o->max_viewers, id, arg, 0, UINT32_MAX);
-	case OPT_SYNC:
-		return set_sync(o, arg);
-	case OPT_UDP_PORT:
-		return set_udp_port(o, arg);
-	case OPT_LIVE_HOLD:
-		st = parse_bool(arg, &o->live_hold);
-		break;
-	case OPT_MAX_MEMORY:
-		st = parse_size(arg, MEMORY_MIN, SIZE_MAX, &o->max_memory);
-		break;
-	case OPT_MAX_PACKET_SIZE:
-		st = parse_size(arg, 1, PACKET_SIZE_MAX, &o->max_packet_size);
-		break;
-	case OPT_INDEX_LOCK_TIMEOUT:
-		st = parse_duration(
-		    arg, LOCK_TIMEOUT_MAX, &o->index_lock_timeout_ns);
-		break;
-	default:
-		break;
-	}
-	return st == OK ? OK : bad_value(id, arg);
+	o->verbose += o->verbose < 3;
+	return OK;
 }
 
-/* One option. *GROUPED remembers that a grouping was asked for. */
 static enum status
-apply(struct options *o, enum option_id id, const char *arg, bool *grouped)
+take_help(const struct row *r, void *options, const char *arg)
 {
-	switch (id) {
-	case OPT_CONTROL_PORT:
-		return set_url(&o->control, "control", arg);
-	case OPT_DATA_PORT:
-		return set_url(&o->data, "data", arg);
-	case OPT_LIVE_PORT:
-		return set_url(&o->live, "live", arg);
-	case OPT_DYNAMIC_PORTS:
-		o->dynamic_ports = true;
-		return OK;
-	case OPT_OUTPUT:
-		return set_output(o, arg);
-	case OPT_BY_HOST:
-		return set_grouping(o, grouped, false);
-	case OPT_BY_SESSION:
-		return set_grouping(o, grouped, true);
-	case OPT_DISALLOW_CLEAR:
-		o->disallow_clear = true;
-		return OK;
-	case OPT_BACKGROUND:
-		o->background = true;
-		return OK;
-	case OPT_DAEMONIZE:
-		o->daemonize = true;
-		return OK;
-	case OPT_PID_FILE:
-		if (*arg == '\0')
-			return bad_value(id, arg);
-		return environment_path(o->pid_file, arg);
-	case OPT_SIG_PARENT:
-		o->sig_parent = true;
-		return OK;
-	case OPT_WORKING_DIR:
-		o->working_dir = arg;
-		return OK;
-	case OPT_GROUP:
-		o->group = arg;
-		return OK;
-	case OPT_CONFIG:
-		return refuse_config(arg);
-	case OPT_FD_POOL_SIZE:
-		return set_fd_pool(o, arg);
-	case OPT_VERBOSE:
-		o->verbose += o->verbose < 3;
-		return OK;
-	case OPT_HELP:
-		print_usage();
-		o->is_done = true;
-		return OK;
-	case OPT_VERSION:
-		puts(PACKAGE_VERSION);
-		o->is_done = true;
-		return OK;
-	default:
-		return apply_limit(o, id, arg);
-	}
+	struct options *o = options;
+
+	print_usage();
+	o->is_done = true;
+	return OK;
 }
+
+static enum status
+take_version(const struct row *r, void *options, const char *arg)
+{
+	struct options *o = options;
+
+	puts(PACKAGE_VERSION);
+	o->is_done = true;
+	return OK;
+}
+
+/* Where FIELD is; it must be of that type, or the compiler complains. */
+#define PLACE(field, type)                                 \
+	(offsetof(struct options, field) +                 \
+	    0 * sizeof(&((struct options *)NULL)->field == \
+		       (__typeof__(type) *)NULL))
+
+static const struct row rows[N_OPTIONS] = {
+#define FLAG(field) take_flag, PLACE(field, bool), 0, 0
+#define BOOL(field) take_bool, PLACE(field, bool), 0, 0
+#define TEXT(field) take_text, PLACE(field, const char *), 0, 0
+#define FILE_PATH(field) take_path, PLACE(field, char[PATH_MAX]), 0, 0
+#define NUMBER(field, min, max) take_number, PLACE(field, unsigned), min, max
+#define SIZE(field, min, max) take_size, PLACE(field, uint64_t), min, max
+#define TIME(field, max) take_time, PLACE(field, uint64_t), 0, max
+#define URL(field) take_url, PLACE(field, struct listen_url), 0, 0
+#define CALL(function) function, 0, 0, 0
+#define OPTION(id, short_name, name, arg, needs_trust, kind, help) \
+	{ short_name, name, arg, needs_trust, help, kind },
+#include "relayd/options.tbl.h"
+#undef OPTION
+};
 
 static void
 set_defaults(struct options *o)
@@ -373,23 +388,23 @@ parse_command_line(struct options *o, int argc, char **argv)
 {
 	struct option longs[N_OPTIONS + 1] = { 0 };
 	char letters[2 * N_OPTIONS + 1];
-	bool is_secure = environment_is_secure(), grouped = false;
+	const bool is_secure = environment_is_secure();
 	int c;
 
 	build_getopt_tables(longs, letters);
 	optind = 0; /* start afresh, whoever used getopt before */
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		enum option_id id;
+		const struct row *r;
 
 		if (c == '?')
 			return E_REFUSED;
-		id = row_of(c);
-		if (is_secure && rows[id].needs_trust) {
-			log_warn("--%s is ignored when set-uid or set-gid",
-			    rows[id].name);
+		r = row_of(c);
+		if (is_secure && r->needs_trust) {
+			log_warn(
+			    "--%s is ignored when set-uid or set-gid", r->name);
 			continue;
 		}
-		if (apply(o, id, optarg, &grouped) != OK)
+		if (r->take(r, (char *)o + r->at, optarg) != OK)
 			return E_REFUSED;
 		if (o->is_done)
 			break;

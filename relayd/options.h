@@ -43,6 +43,7 @@ struct options {
 	char run_dir[PATH_MAX];	    /* absolute; holds relayd/ */
 	char health_path[PATH_MAX]; /* absolute; empty: the default place */
 	bool group_by_session;
+	bool has_grouping; /* it was asked for, not the default */
 	bool disallow_clear;
 	bool daemonize;	 /* -d */
 	bool background; /* -b; with -d too, -d decides */

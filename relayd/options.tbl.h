@@ -2,63 +2,94 @@
 /*
  * The command line, one row per option (streaming 6.1): the source of the
  * getopt tables, of --help, and of the check of the manual.
- *     name  short  long name  argument or NULL  ignored when set-uid  help
+ *     name  short  long name  argument or NULL  ignored when set-uid
+ *     what is done with the argument  help
+ * FLAG(FIELD) and the like store it there, in struct options, within the bounds
+ * that are named; CALL(FUNCTION) has one of its own. See options.c.
  */
 /* clang-format off */
 OPTION(CONTROL_PORT, 'C', "control-port", "URL", true,
+    URL(control),
     "listen for control connections on URL [tcp://0.0.0.0:5342]")
 OPTION(DATA_PORT, 'D', "data-port", "URL", true,
+    URL(data),
     "listen for data connections on URL [tcp://0.0.0.0:5343]")
 OPTION(LIVE_PORT, 'L', "live-port", "URL", true,
+    URL(live),
     "listen for live viewers on URL [tcp://localhost:5344]")
 OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
+    CALL(take_udp_port),
     "take packets over UDP on PORT, or none [number of the data port]")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
+    FLAG(dynamic_ports),
     "let the system choose ports that are missing or 0")
 OPTION(OUTPUT, 'o', "output", "DIR", true,
+    CALL(take_output),
     "write traces below DIR, an absolute path [~/lttng-traces]")
 OPTION(BY_HOST, 'p', "group-output-by-host", NULL, false,
+    CALL(take_by_host),
     "group traces by host name (default)")
 OPTION(BY_SESSION, 's', "group-output-by-session", NULL, false,
+    CALL(take_by_session),
     "group traces by session name")
 OPTION(DISALLOW_CLEAR, 'x', "disallow-clear", NULL, false,
+    FLAG(disallow_clear),
     "refuse to clear sessions")
 OPTION(BACKGROUND, 'b', "background", NULL, false,
+    FLAG(background),
     "run in the background, keep standard output and error")
 OPTION(DAEMONIZE, 'd', "daemonize", NULL, false,
+    FLAG(daemonize),
     "run in the background, standard streams on /dev/null")
 OPTION(PID_FILE, 'P', "pid-file", "PATH", true,
+    FILE_PATH(pid_file),
     "write the process id to PATH")
 OPTION(SIG_PARENT, 'S', "sig-parent", NULL, false,
+    FLAG(sig_parent),
     "send SIGUSR1 to the parent process when ready")
 OPTION(WORKING_DIR, 'w', "working-directory", "DIR", true,
+    TEXT(working_dir),
     "change the working directory to DIR")
 OPTION(GROUP, 'g', "group", "NAME", true,
+    TEXT(group),
     "tracing group: may query the health of a root daemon [tracing]")
 OPTION(CONFIG, 'f', "config", "PATH", true,
+    CALL(refuse_config),
     "configuration files are not supported yet: an error")
 OPTION(FD_POOL_SIZE, 0, "fd-pool-size", "N", false,
+    CALL(take_fd_pool),
     "keep at most N descriptors open, at least 100 [RLIMIT_NOFILE]")
 OPTION(WORKERS, 0, "workers", "N", false,
+    NUMBER(workers, 1, WORKERS_MAX),
     "ingest with N threads, 1 to 64 [one per core, at most 8]")
 OPTION(LIVE_WORKERS, 0, "live-workers", "N", false,
+    NUMBER(live_workers, 1, LIVE_WORKERS_MAX),
     "serve viewers with N threads, 1 to 4 [1]")
 OPTION(LIVE_HOLD, 0, "live-hold", "BOOL", false,
+    BOOL(live_hold),
     "hold replies that have nothing new until there is [on]")
 OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N", false,
+    NUMBER(max_viewers, 0, UINT32_MAX),
     "at most N viewers of one session, 0: any number [0]")
 OPTION(MAX_MEMORY, 0, "max-memory", "SIZE", false,
+    SIZE(max_memory, MEMORY_MIN, SIZE_MAX),
     "hold at most SIZE bytes (k, M, G) of packets [a quarter of RAM]")
 OPTION(MAX_PACKET_SIZE, 0, "max-packet-size", "SIZE", false,
+    SIZE(max_packet_size, 1, PACKET_SIZE_MAX),
     "refuse larger packets [256M]")
 OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME", false,
+    TIME(index_lock_timeout_ns, LOCK_TIMEOUT_MAX),
     "wait that long for readers of an index file (ms, s, m) [1s]")
 OPTION(SYNC, 0, "sync", "WHEN", false,
+    CALL(take_sync),
     "sync files to disk: none, close or packet [none]")
 OPTION(VERBOSE, 'v', "verbose", NULL, false,
+    CALL(take_verbose),
     "say more; up to three times")
 OPTION(HELP, 'h', "help", NULL, false,
+    CALL(take_help),
     "print this help and exit")
 OPTION(VERSION, 'V', "version", NULL, false,
+    CALL(take_version),
     "print the version and exit")
 /* clang-format on */

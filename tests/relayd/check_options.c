@@ -512,7 +512,7 @@ END_TEST
 START_TEST(help_names_every_option)
 {
 	static const char *const names[] = {
-#define OPTION(id, letter, name, arg, needs_trust, help) "--" name,
+#define OPTION(id, letter, name, arg, needs_trust, kind, help) "--" name,
 #include "relayd/options.tbl.h"
 #undef OPTION
 	};
