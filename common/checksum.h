@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The CRC-32 of zlib, gzip and Ethernet; the only user of <zlib.h>. Any thread.
- */
+/* The CRC-32 of zlib, gzip and Ethernet; the only user of <libdeflate.h>. Any
+ * thread. */
 #ifndef COMMON_CHECKSUM_H
 #define COMMON_CHECKSUM_H
 

@@ -44,6 +44,7 @@ START_TEST(the_known_one)
 {
 	ck_assert_uint_eq(checksum_crc32(0, "123456789", 9), 0xcbf43926);
 	ck_assert_uint_eq(checksum_crc32(0, "", 0), 0);
+	ck_assert_uint_eq(checksum_crc32(0x12345678, NULL, 0), 0x12345678);
 }
 END_TEST
 
