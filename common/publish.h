@@ -75,6 +75,29 @@ published_take_bits(struct published *p)
 	return atomic_exchange_explicit(&p->n, 0, memory_order_seq_cst);
 }
 
+/*
+ * Who waits for news: one bit each. A reader that will wait adds its bit, then
+ * looks again. The writer publishes, then takes the bits and wakes whom they
+ * name.
+ */
+struct waiters {
+	struct published bits;
+};
+
+static inline void
+waiters_add(struct waiters *w, uint64_t bit)
+{
+	published_add_bits(&w->bits, bit);
+	published_fence();
+}
+
+static inline uint64_t
+waiters_take(struct waiters *w)
+{
+	published_fence();
+	return published(&w->bits) == 0 ? 0 : published_take_bits(&w->bits);
+}
+
 /* A count of references: whoever takes it to zero sees what all others did. */
 static inline uint64_t
 published_release(struct published *p)

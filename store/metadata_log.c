@@ -27,7 +27,8 @@ struct metadata_log {
 	struct ref ref;
 	struct published_pointer version; /* struct version; NULL: none yet */
 	struct published classes;	  /* of all versions */
-	struct published is_ended, waiters;
+	struct published is_ended;
+	struct waiters waiters;
 };
 
 enum status
@@ -166,15 +167,11 @@ metadata_log_is_ended(const struct metadata_log *log)
 void
 metadata_log_wait(struct metadata_log *log, uint64_t bit)
 {
-	published_add_bits(&log->waiters, bit);
-	published_fence();
+	waiters_add(&log->waiters, bit);
 }
 
 uint64_t
 metadata_log_take_waiters(struct metadata_log *log)
 {
-	published_fence();
-	if (published(&log->waiters) == 0)
-		return 0;
-	return published_take_bits(&log->waiters);
+	return waiters_take(&log->waiters);
 }

@@ -50,7 +50,7 @@ struct packet_log {
 	struct published has_beacon, beacon;
 	struct published has_ctf_stream, ctf_stream;
 	struct published is_ended;
-	struct published waiters;
+	struct waiters waiters;
 	struct slot *recent; /* RECENT slots; made with the first record */
 	struct published has_recent;
 	struct published_pointer files; /* struct log_files */
@@ -390,15 +390,11 @@ packet_log_place(
 void
 packet_log_wait(struct packet_log *log, uint64_t bit)
 {
-	published_add_bits(&log->waiters, bit);
-	published_fence();
+	waiters_add(&log->waiters, bit);
 }
 
 uint64_t
 packet_log_take_waiters(struct packet_log *log)
 {
-	published_fence();
-	if (published(&log->waiters) == 0)
-		return 0;
-	return published_take_bits(&log->waiters);
+	return waiters_take(&log->waiters);
 }

@@ -92,10 +92,7 @@ bool packet_log_recent(
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
 
-/*
- * Wake-ups: a reader that will wait adds its bit, then looks again. The writer
- * publishes, then takes the bits and wakes whom they name.
- */
+/* Wake-ups, as struct waiters says. */
 void packet_log_wait(struct packet_log *log, uint64_t bit);
 uint64_t packet_log_take_waiters(struct packet_log *log);
 
