@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/live_worker.h"
 
-#include <event2/event.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,8 +21,6 @@ struct live_worker {
 	struct gallery gallery;
 	struct viewers viewers;
 	struct viewer_desk desk;
-	struct event timer;
-	uint64_t timer_at;
 };
 
 struct live_pool {
@@ -82,30 +79,6 @@ on_message(struct message *m, void *arg)
 	}
 }
 
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	struct live_worker *w = arg;
-
-	loop_is_busy(&w->loop);
-	w->timer_at = UINT64_MAX;
-}
-
-static void
-set_timer(struct live_worker *w, uint64_t at, uint64_t now)
-{
-	uint64_t in = at > now ? at - now : 0;
-	struct timeval tv = {
-		.tv_sec = (time_t)(in / NS_PER_S),
-		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
-	};
-
-	if (at >= w->timer_at)
-		return;
-	w->timer_at = at;
-	event_add(&w->timer, &tv);
-}
-
 static void *
 run(void *arg)
 {
@@ -117,7 +90,7 @@ run(void *arg)
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		now = clock_now_ns();
-		set_timer(w, viewer_desk_tick(&w->desk, now), now);
+		loop_set_timer(&w->loop, viewer_desk_tick(&w->desk, now), now);
 		publish(&w->loop.busy_since, 0);
 	}
 	viewer_desk_destroy(&w->desk);
@@ -133,16 +106,13 @@ start(struct live_pool *p, struct live_worker *w,
 	uint64_t bit = UINT64_C(1) << p->n_workers;
 	enum status st;
 
-	w->timer_at = UINT64_MAX;
 	gallery_init(&w->gallery);
 	viewers_init(&w->viewers, &w->gallery, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
 	viewer_desk_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
-	if (st == OK &&
-	    (event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0 ||
-		pthread_create(&w->thread, NULL, run, w) != 0))
+	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
 		st = E_NOMEM;
 	if (st != OK) {
 		loop_destroy(&w->loop);
@@ -280,7 +250,6 @@ live_pool_stop(struct live_pool *p)
 		post(&p->workers[i], MESSAGE_STOP, 0, NULL);
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		pthread_join(p->workers[i].thread, NULL);
-		event_del(&p->workers[i].timer);
 		loop_destroy(&p->workers[i].loop);
 	}
 	/* What readers could still see is freed now. */

@@ -38,13 +38,24 @@ on_inbox(evutil_socket_t fd, short what, void *arg)
 	take_messages(l);
 }
 
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct loop *l = arg;
+
+	loop_is_busy(l);
+	l->timer_at = UINT64_MAX;
+}
+
 enum status
 loop_init(
     struct loop *l, void (*on_message)(struct message *m, void *arg), void *arg)
 {
 	struct event_config *config = event_config_new();
 
-	*l = (struct loop){ .on_message = on_message, .arg = arg };
+	*l = (struct loop){
+		.on_message = on_message, .arg = arg, .timer_at = UINT64_MAX
+	};
 	cds_wfcq_init(&l->inbox_head, &l->inbox_tail);
 	l->inbox_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (config != NULL &&
@@ -56,7 +67,8 @@ loop_init(
 	if (l->base == NULL || l->inbox_fd < 0 ||
 	    event_assign(&l->inbox_event, l->base, l->inbox_fd,
 		EV_READ | EV_PERSIST, on_inbox, l) != 0 ||
-	    event_add(&l->inbox_event, NULL) != 0) {
+	    event_add(&l->inbox_event, NULL) != 0 ||
+	    event_assign(&l->timer, l->base, -1, 0, on_timer, l) != 0) {
 		log_errno(LOG_ERROR, "event loop");
 		loop_destroy(l);
 		return E_IO;
@@ -73,6 +85,8 @@ loop_destroy(struct loop *l)
 	if (l->base != NULL) {
 		if (event_initialized(&l->inbox_event))
 			event_del(&l->inbox_event);
+		if (event_initialized(&l->timer))
+			event_del(&l->timer);
 		event_base_free(l->base);
 	}
 	l->base = NULL;
@@ -86,6 +100,23 @@ loop_turn(struct loop *l)
 {
 	if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
 		log_errno(LOG_ERROR, "event loop");
+}
+
+void
+loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
+{
+	const uint64_t in = at > now ? at - now : 0;
+	const struct timeval tv = {
+		.tv_sec = (time_t)(in / NS_PER_S),
+		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
+	};
+
+	/* One that comes too early looks again; that is cheaper than moving
+	 * it at each turn. */
+	if (at >= l->timer_at)
+		return;
+	l->timer_at = at;
+	event_add(&l->timer, &tv);
 }
 
 void

@@ -57,6 +57,8 @@ struct loop {
 	void (*on_message)(struct message *m, void *arg); /* M is borrowed */
 	void *arg;
 	bool is_stopping;
+	struct event timer;
+	uint64_t timer_at; /* ns; UINT64_MAX: not set */
 	/* When the turn at hand began, ns; 0: waiting. For the health socket.
 	 */
 	struct published busy_since;
@@ -69,6 +71,9 @@ void loop_destroy(struct loop *l);
 
 /* One turn: wait for events, serve them. */
 void loop_turn(struct loop *l);
+/* There is a turn at AT, ns of clock_now_ns(), at the latest; NOW it is now. A
+ * later time than one that was set before changes nothing; UINT64_MAX: none. */
+void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
 /* Every callback calls it first. */
 void loop_is_busy(struct loop *l);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/worker.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -34,8 +33,6 @@ struct worker {
 	struct desk desk;
 	struct udp_port *udp; /* NULL: none */
 	struct published *underway;
-	struct event timer;
-	uint64_t timer_at; /* ns; UINT64_MAX: not set */
 	uint64_t last_sweep, last_work;
 	uint64_t packets_seen; /* of the store, at last_work */
 	uint64_t last_slow_log;
@@ -79,32 +76,6 @@ on_message(struct message *m, void *arg)
 		take_parcel(w, m->object);
 	else
 		conn_destroy(m->conn, false);
-}
-
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	struct worker *w = arg;
-
-	loop_is_busy(&w->loop);
-	w->timer_at = UINT64_MAX;
-}
-
-static void
-set_timer(struct worker *w, uint64_t at, uint64_t now)
-{
-	uint64_t in = at > now ? at - now : 0;
-	struct timeval tv = {
-		.tv_sec = (time_t)(in / NS_PER_S),
-		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
-	};
-
-	/* One that comes too early looks again; that is cheaper than moving
-	 * it at each turn. */
-	if (at >= w->timer_at)
-		return;
-	w->timer_at = at;
-	event_add(&w->timer, &tv);
 }
 
 static uint64_t
@@ -151,7 +122,7 @@ turn_end(struct worker *w)
 	if (!list_empty(&w->desk.held))
 		next = earlier(next, now + HELD_RETRY_NS);
 	next = earlier(next, rest(w, now));
-	set_timer(w, deletes ? now : next, now);
+	loop_set_timer(&w->loop, deletes ? now : next, now);
 	began = published(&w->loop.busy_since);
 	if (began != 0 && now - began > SLOW_TURN_NS &&
 	    log_ratelimit(&w->last_slow_log, NS_PER_S))
@@ -205,8 +176,6 @@ worker_free(struct worker *w)
 	desk_destroy(&w->desk);
 	turn_last(w->shard);
 	shard_destroy(w->shard);
-	if (w->loop.base != NULL && event_initialized(&w->timer))
-		event_del(&w->timer);
 	loop_destroy(&w->loop);
 	free(w);
 }
@@ -225,7 +194,6 @@ worker_start(struct worker **out, const struct worker_config *config)
 	}
 	w->lobby = config->lobby;
 	w->underway = config->underway;
-	w->timer_at = UINT64_MAX;
 	list_init(&w->desk.conns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK)
@@ -240,9 +208,6 @@ worker_start(struct worker **out, const struct worker_config *config)
 		    config->lobby, config->underway);
 	else if (config->udp_fd >= 0)
 		close(config->udp_fd);
-	if (st == OK &&
-	    event_assign(&w->timer, w->loop.base, -1, 0, on_timer, w) != 0)
-		st = E_NOMEM;
 	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
 		st = E_NOMEM;
 	if (st != OK) {
