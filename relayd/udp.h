@@ -86,6 +86,9 @@ bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
 /* The packets of a stream come as datagrams from now on: its first ones. Of
  * metadata nothing changes. E_NOMEM. udp_stream.c */
 enum status udp_stream_create(struct stream *t) MUST_CHECK;
+/* As before it, where not all streams of the session could be created. Nothing
+ * came yet. A stream of TCP stays one. */
+void udp_stream_undo(struct stream *t);
 /* A piece that fits, with the right token. */
 enum udp_count udp_stream_piece(struct stream *t, const struct udp_header *h);
 

@@ -141,14 +141,8 @@ begin(struct session *s, const struct udp_open *q)
 			    list_entry(n, struct stream, session_node));
 	if (st == OK)
 		return OK;
-	list_for_each (n, tmp, &s->streams) {
-		struct stream *t = list_entry(n, struct stream, session_node);
-
-		if (t->udp == NULL)
-			continue;
-		udp_stream_destroy(t);
-		reorder_forget_start(&t->reorder);
-	}
+	list_for_each (n, tmp, &s->streams)
+		udp_stream_undo(list_entry(n, struct stream, session_node));
 	free(s->udp);
 	s->udp = NULL;
 	return st;

@@ -388,3 +388,13 @@ udp_stream_create(struct stream *t)
 	arrivals_init(&t->udp->arrivals, &t->reorder, &t->session->udp->config);
 	return OK;
 }
+
+void
+udp_stream_undo(struct stream *t)
+{
+	if (t->udp == NULL)
+		return;
+	destroy(t);
+	t->transport = &tcp_transport;
+	reorder_forget_start(&t->reorder);
+}

@@ -15,6 +15,8 @@
 #include "relayd/control.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
+#include "relayd/turn.h"
+#include "relayd/viewer_internal.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"
 #include "relayd/trace.h"
@@ -22,6 +24,7 @@
 #include "relayd/worker.h"
 #include "store/index.h"
 #include "store/store.h"
+#include "store/packet_log.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"
@@ -87,7 +90,7 @@ packet(struct stream *t, uint64_t seq)
 {
 	studio_data(t, &(struct studio_packet){ .seq = seq, .bytes = BYTES });
 	record(t, seq);
-	shard_commit(studio.shard);
+	turn_commit(studio.shard);
 }
 
 static unsigned
@@ -319,9 +322,9 @@ append_packets(unsigned n, uint64_t packets)
 	for (uint64_t i = 0; i < packets; i++)
 		record(t, i);
 	fault_arm(n);
-	shard_commit(sh);
+	turn_commit(sh);
 	failed = fault_disarm();
-	(void)shard_tick(sh, 0); /* records that wait */
+	(void)turn_tick(sh, 0); /* records that wait */
 	ck_assert_uint_le(sh->packets_dropped, packets > 1 ? 0 : 1);
 	written = packets - sh->packets_dropped;
 	ck_assert_int_eq(studio_size(&studio, DATA), (long)written * BYTES);
@@ -408,7 +411,8 @@ attach_viewer(unsigned n)
 			ck_assert_uint_eq(studio_u32(&scene.out, 4), 0);
 			ck_assert_uint_eq(clients, 0);
 			ck_assert(list_empty(&v->attachments));
-			ck_assert(list_empty(&v->positions));
+			ck_assert(list_empty(&v->announced));
+			ck_assert(list_empty(&v->unannounced));
 		}
 		buf_free(&scene.out);
 		ck_assert_uint_eq(
