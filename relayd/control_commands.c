@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "proto/frame.h"
+#include "proto/udp.h"
 #include "relayd/control.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"

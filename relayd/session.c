@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/catalog.h"
+#include "relayd/session_internal.h"
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/idmap.h"
 #include "common/list.h"
@@ -26,6 +27,20 @@ struct session_udp;
 struct shard;
 struct siblings;
 struct stream;
+
+/* Memory of whole packets that one session may have waiting for their records
+ * or their turn before its data sockets are not read: 64 MiB, as the UDP
+ * transport's window_bytes, or a quarter of max_memory if that is less. */
+#define SESSION_HELD_MAX (UINT64_C(64) << 20)
+/* Records of one session that may wait for their bytes: 32 MiB of memory. Far
+ * above what sockets hold of bytes that are under way. */
+#define SESSION_RECORDS_MAX 131072
+
+/* Times. A gap in the numbers waits while another data connection may fill it;
+ * a session whose control connection is gone waits so long for the next bytes
+ * that are still under way. */
+#define GAP_NS (1 * NS_PER_S)
+#define LINGER_NS (10 * NS_PER_S)
 
 /*
  * Where packets of a session come from, as the session knows it: a member of a
@@ -140,8 +155,6 @@ uint32_t session_close_chunk(struct session *s,
 bool session_chunk_exists(const struct session *s, uint64_t id);
 uint32_t session_rotate(
     struct session *s, struct relay_rotate *rot, bool *close) MUST_CHECK;
-/* Before 2.11: one chunk for ever, the output directory. */
-enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
 
 /* DATA_PENDING's frame (streaming 3.11). */
 void session_begin_pending(struct session *s);
@@ -150,9 +163,6 @@ bool session_end_pending(const struct session *s);
 /* STREAMS_SENT: viewers may see what there is. */
 void session_publish(struct session *s);
 
-/* The path below the base by streaming 5.2. E_REFUSED, E_NOMEM. */
-enum status session_wanted_path(struct relpath **out,
-    const struct relay_create_session *wish, bool by_session) MUST_CHECK;
 /* The stream path of a peer before 2.11 by streaming 5.3. */
 enum status session_old_path(struct relpath **out,
     const struct relay_create_session *wish, const struct relpath *path,

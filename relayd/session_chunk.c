@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/log.h"
-#include "relayd/session.h"
+#include "relayd/session_internal.h"
 #include "relayd/shard.h"
 #include "relayd/siblings.h"
 #include "relayd/stream.h"

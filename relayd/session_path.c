@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "relayd/session.h"
+#include "relayd/session_internal.h"
 
 #define STAMP_LEN 15 /* YYYYmmdd-HHMMSS */
 

@@ -41,21 +41,6 @@ struct shard_config {
 	struct live_door *door;	       /* to the viewers; borrowed, or NULL */
 };
 
-/* Memory of whole packets that one session may have waiting for their records
- * or their turn before its data sockets are not read: 64 MiB, as the UDP
- * transport's window_bytes, or a quarter of max_memory if that is less. */
-#define SESSION_HELD_MAX (UINT64_C(64) << 20)
-/* Records of one session that may wait for their bytes: 32 MiB of memory. Far
- * above what sockets hold of bytes that are under way. */
-#define SESSION_RECORDS_MAX 131072
-
-/* Times. A gap in the numbers waits while another data connection may fill it;
- * a session whose control connection is gone waits so long for the next bytes
- * that are still under way; records wait for a local reader's lock. */
-#define GAP_NS (1 * NS_PER_S)
-#define LINGER_NS (10 * NS_PER_S)
-#define LOCK_RETRY_NS (10 * NS_PER_MS)
-
 struct shard {
 	pthread_t owner; /* the thread */
 	struct shard_config config;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/log.h"
 #include "proto/data.h"
 #include "relayd/shard.h"
@@ -67,8 +66,8 @@ stream_open_file(struct stream *t, bool replaces)
 	return st;
 }
 
-void
-stream_leave_chunk(struct stream *t)
+static void
+leave_chunk(struct stream *t)
 {
 	if (t->family != NULL)
 		chunk_folder_done(t->family);
@@ -80,7 +79,7 @@ stream_leave_chunk(struct stream *t)
 enum status
 stream_enter_chunk(struct stream *t, struct chunk *c)
 {
-	stream_leave_chunk(t);
+	leave_chunk(t);
 	t->chunk = c == NULL ? NULL : chunk_get(c);
 	t->number = 0;
 	t->has_wrapped = false;
@@ -103,7 +102,7 @@ stream_free(struct stream *t)
 	stream_count_records(t);
 	stream_end_logs(t);
 	chunk_put(t->roll.to);
-	stream_leave_chunk(t);
+	leave_chunk(t);
 	trace_leave(t->session, t->trace);
 	relpath_free(t->channel);
 	free(t);

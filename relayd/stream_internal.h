@@ -47,7 +47,6 @@ extern const struct transport_ops tcp_transport; /* tcp_stream.c */
 
 /* stream.c */
 void stream_free(struct stream *t);
-void stream_leave_chunk(struct stream *t);
 enum status stream_open_file(struct stream *t, bool replaces) MUST_CHECK;
 enum status stream_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
 void stream_mark_dirty(struct stream *t);

@@ -19,6 +19,8 @@
 /* Gaps in a row of one stream that one turn gives up; then others have theirs.
  */
 #define GAPS_SLICE 64
+/* Records wait for a local reader's lock: when to try again. */
+#define LOCK_RETRY_NS (10 * NS_PER_MS)
 /* At the end, of LOCK_RETRY_NS: two seconds. */
 #define LAST_LOCK_TRIES 200
 

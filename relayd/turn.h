@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/compiler.h"
-
 struct shard;
 
 /* Commit what is ready. */

@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

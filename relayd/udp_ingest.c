@@ -8,7 +8,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
-#include "relayd/udp.h"
+#include "relayd/udp_internal.h"
 
 #define LOG_NS (10 * NS_PER_S)
 

@@ -12,6 +12,7 @@
 
 #include "common/log.h"
 #include "common/publish.h"
+#include "proto/udp.h"
 #include "relayd/conn.h"
 #include "relayd/shard.h"
 #include "relayd/turn.h"

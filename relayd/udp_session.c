@@ -11,7 +11,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"
-#include "relayd/udp.h"
+#include "relayd/udp_internal.h"
 
 const char *
 udp_counts_text(const struct udp_counts *c, char *out, size_t size)

@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "relayd/shard.h"
 #include "relayd/stream_internal.h"
-#include "relayd/udp.h"
+#include "relayd/udp_internal.h"
 #include "store/chunk.h"
 #include "store/packet.h"
 

@@ -18,7 +18,7 @@
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/turn.h"
-#include "relayd/udp.h"
+#include "relayd/udp_internal.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_shard.h"
 #include "tests/lib/fake_fs.h"
