@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Who may know whom on the recording side of relayd/ (doc/design.md).
+
+Files are known by their names, so that the rules stay true wherever below
+relayd/ a file stands. "stream*" is stream.c, stream.h, stream_commit.c, ...
+"""
+import fnmatch
+import os
+import re
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"relayd/([^"]+)"', re.M)
+
+# (files, headers that they may not include, but these headers, but not these
+# files, why).
+MODEL = ("stream*", "tcp_stream*", "udp_stream*", "session*", "shard*",
+         "siblings*", "trace*")
+RULES = [
+    (("shard*",), ("*",), ("shard.h", "udp_count.h", "udp_count.tbl.h"), (),
+     "the shard knows nobody: who needs its lists knows it"),
+    (MODEL + ("udp_session*", "udp_ingest*"), ("ingest.h", "control.h"), (), (),
+     "endpoints know sessions and streams, not the other way round"),
+    (MODEL + ("udp_session*", "udp_ingest*", "ingest*", "control*"),
+     ("turn.h",), (), (), "the edge calls turns, nobody below them does"),
+    (("stream*", "tcp_stream*", "ingest*"), ("udp*.h",), (),
+     ("stream_create.c",),  # where the transport is chosen
+     "what depends on the transport stands behind struct transport_ops"),
+]
+
+# A private header belongs to the files of its module; the first name is its
+# own. Tests may look into what they test.
+PRIVATE = {
+    "session_internal.h": ("session*",),
+    "stream_internal.h": ("stream*", "tcp_stream*", "udp_stream*"),
+    "udp_internal.h": ("udp_session*", "udp_stream*", "udp_ingest*"),
+    "conn_internal.h": ("conn*", "desk*"),
+}
+
+# Common code does not ask which transport a stream has.
+ASKS_UDP = re.compile(r"->udp\b(?!\s*=[^=])")
+COMMON = ("stream*", "tcp_stream*", "ingest*", "turn*", "shard*")
+CHOOSES = ("stream_create.c",)
+
+
+def is_one_of(name, patterns):
+    """Does a file name match one of the patterns?"""
+    return any(fnmatch.fnmatchcase(name, p) for p in patterns)
+
+
+def check(path, text, code):
+    """What is wrong in a file: pairs of line number and message. CODE is TEXT
+    without comments and strings."""
+    name = os.path.basename(path)
+    if not path.startswith("relayd/"):
+        return
+    for match in INCLUDE.finditer(text):
+        header = os.path.basename(match.group(1))
+        line = text.count("\n", 0, match.start(1)) + 1
+        for files, forbidden, allowed, but, why in RULES:
+            if is_one_of(name, files) and not is_one_of(name, but) \
+                    and is_one_of(header, forbidden) \
+                    and not is_one_of(header, allowed):
+                yield line, "%s may not include \"%s\": %s" \
+                    % (name, header, why)
+        if header.endswith("_internal.h") and not is_one_of(
+                name, PRIVATE.get(header,
+                                  (header[:-len("internal.h")] + "*",
+                                   header[:-len("_internal.h")] + ".*"))):
+            yield line, "%s may not include \"%s\": it is private to its " \
+                "module" % (name, header)
+    if is_one_of(name, COMMON) and not is_one_of(name, CHOOSES):
+        for match in ASKS_UDP.finditer(code):
+            yield code.count("\n", 0, match.start()) + 1, \
+                "->udp: ask the transport (struct transport_ops)"
