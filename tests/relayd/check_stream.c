@@ -3,10 +3,14 @@
  * fail, halves are late, numbers are missing. */
 #include "relayd/stream.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -546,6 +550,48 @@ START_TEST(what_is_held_is_limited)
 }
 END_TEST
 
+static void *
+commit_elsewhere(void *takes_over)
+{
+	if (takes_over != NULL)
+		shard_take_over(shard);
+	turn_commit(shard);
+	return NULL;
+}
+
+/* How a process ends in which another thread commits. */
+static int
+end_of_another_thread(void *takes_over)
+{
+	pthread_t thread;
+	int how = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(STDERR_FILENO); /* the assertion's line */
+		if (pthread_create(
+			&thread, NULL, commit_elsewhere, takes_over) == 0)
+			pthread_join(thread, NULL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &how, 0), pid);
+	return how;
+}
+
+START_TEST(another_thread_must_take_the_shard_over)
+{
+	begin(0, 0);
+	data(0);
+	ck_assert_int_eq(end_of_another_thread(shard), 0);
+#ifndef NDEBUG
+	const int how = end_of_another_thread(NULL);
+
+	ck_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
+#endif
+	end();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -562,6 +608,7 @@ main(void)
 		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
 		{ a_refused_stream_leaves_nothing, 2, 0 },
 		{ what_is_held_is_limited, 0, 0 },
+		{ another_thread_must_take_the_shard_over, 0, 0 },
 	};
 
 	(void)setenv("TZ", "UTC", 1);
