@@ -26,15 +26,6 @@ RULES = [
      "what depends on the transport stands behind struct transport_ops"),
 ]
 
-# A private header belongs to the files of its module; the first name is its
-# own. Tests may look into what they test.
-PRIVATE = {
-    "session_internal.h": ("session*",),
-    "stream_internal.h": ("stream*", "tcp_stream*", "udp_stream*"),
-    "udp_internal.h": ("udp_session*", "udp_stream*", "udp_ingest*"),
-    "conn_internal.h": ("conn*", "desk*"),
-}
-
 # Common code does not ask which transport a stream has.
 ASKS_UDP = re.compile(r"->udp\b(?!\s*=[^=])")
 COMMON = ("stream*", "tcp_stream*", "ingest*", "turn*", "shard*")
@@ -61,12 +52,6 @@ def check(path, text, code):
                     and not is_one_of(header, allowed):
                 yield line, "%s may not include \"%s\": %s" \
                     % (name, header, why)
-        if header.endswith("_internal.h") and not is_one_of(
-                name, PRIVATE.get(header,
-                                  (header[:-len("internal.h")] + "*",
-                                   header[:-len("_internal.h")] + ".*"))):
-            yield line, "%s may not include \"%s\": it is private to its " \
-                "module" % (name, header)
     if is_one_of(name, COMMON) and not is_one_of(name, CHOOSES):
         for match in ASKS_UDP.finditer(code):
             yield code.count("\n", 0, match.start()) + 1, \

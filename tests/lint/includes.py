@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Which headers a file may not include, beyond the directions of folders."""
+import fnmatch
 import os
 import re
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 PRIVATE = re.compile(r"(?:.*/)?(\w+)_internal\.h")
 
-# The files of a module begin with its name. These do not, and are of it: ...
-ALSO = {"relayd/desk.c": "relayd/conn"}
-# ... and these do, and are modules of their own.
-APART = ("relayd/viewer_conn.",)
+# A private header is of the files whose names begin as its own, or else:
+# the names, or their beginnings with a "*", of the files that share it.
+MODULES = {
+    "conn": ("conn", "conn_*", "desk"),
+    "stream": ("stream", "stream_*", "tcp_stream", "udp_stream"),
+    "udp": ("udp_ingest", "udp_session", "udp_stream"),
+    "viewer": ("viewer", "viewer_[!c]*", "viewers"),      # not viewer_conn
+}
 
 # (files, headers that they may not include, why).
 NOT_INCLUDED = [
@@ -21,12 +26,16 @@ NOT_INCLUDED = [
 def is_of_module(path, header):
     """Is the file one of those that share this private header?"""
     folder, name = os.path.split(header)
-    module = os.path.join(folder, PRIVATE.fullmatch(name).group(1))
+    module = PRIVATE.fullmatch(name).group(1)
+    if path.startswith("tests/fuzz/"):
+        return True
     if path.startswith("tests/"):  # of the same folder: they look inside
         return os.path.basename(os.path.dirname(path)) \
             == os.path.basename(folder)
-    return ALSO.get(path) == module \
-        or path.startswith(module) and not path.startswith(APART)
+    name = os.path.splitext(os.path.basename(path))[0]
+    return os.path.dirname(path) == folder and any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in
+        MODULES.get(module, (module, module + "_*")))
 
 
 def check(path, text):
