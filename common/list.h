@@ -49,6 +49,18 @@ list_del(struct list *n)
 
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 
+/* POS goes through the entries, which are TYPE by MEMBER; the list stays as it
+ * is meanwhile. HEAD may be const. */
+#define list_each(pos, head, type, member)                   \
+	for ((pos) = list_entry((head)->next, type, member); \
+	     &(pos)->member != (head);                       \
+	     (pos) = list_entry((pos)->member.next, type, member))
+/* The same from the end to the beginning. */
+#define list_each_back(pos, head, type, member)              \
+	for ((pos) = list_entry((head)->prev, type, member); \
+	     &(pos)->member != (head);                       \
+	     (pos) = list_entry((pos)->member.prev, type, member))
+
 /* The current entry may be removed from the list within the body. */
 #define list_for_each(pos, tmp, head)                                    \
 	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \

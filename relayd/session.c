@@ -294,10 +294,8 @@ bool
 session_is_hearing(const struct session *s)
 {
 	const struct session_input *in;
-	const struct list *n;
 
-	for (n = s->inputs.next; n != &s->inputs; n = n->next) {
-		in = list_entry(n, struct session_input, node);
+	list_each (in, &s->inputs, struct session_input, node) {
 		if (in->ops->is_mid_message(in))
 			return true;
 	}

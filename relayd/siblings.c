@@ -14,10 +14,10 @@
 static bool
 is_alive(const struct siblings *s)
 {
-	const struct list *n;
+	const struct session *o;
 
-	for (n = s->sessions.next; n != &s->sessions; n = n->next)
-		if (!list_entry(n, struct session, siblings_node)->is_ended)
+	list_each (o, &s->sessions, struct session, siblings_node)
+		if (!o->is_ended)
 			return true;
 	return false;
 }
@@ -79,13 +79,10 @@ siblings_leave(struct siblings *s)
 struct chunk *
 siblings_chunk(const struct siblings *s, uint64_t id)
 {
-	const struct list *n;
 	struct chunk *c;
 
-	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
-		c = list_entry(n, struct chunk, node);
+	list_each (c, &s->chunks, struct chunk, node)
 		if (c->id == id)
 			return c;
-	}
 	return NULL;
 }

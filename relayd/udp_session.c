@@ -35,16 +35,13 @@ udp_counts_text(const struct udp_counts *c, char *out, size_t size)
 static bool
 has_begun(const struct session *s)
 {
-	const struct list *n;
 	const struct stream *t;
 
 	if (s->had_input)
 		return true;
-	for (n = s->streams.next; n != &s->streams; n = n->next) {
-		t = list_entry(n, struct stream, session_node);
+	list_each (t, &s->streams, struct stream, session_node)
 		if (t->reorder.has_next || t->reorder.halves.n > 0)
 			return true;
-	}
 	return false;
 }
 
@@ -208,21 +205,17 @@ udp_status(const struct session *s, uint64_t handle, struct buf *out)
 {
 	uint32_t streams = 0, room = UDP_STATUS_RANGES_MAX;
 	const struct stream *t;
-	const struct list *n;
 
 	if (s->udp == NULL) {
 		udp_status_head(out, RELAY_INVALID, 0);
 		return;
 	}
-	for (n = s->streams.next; n != &s->streams; n = n->next)
-		streams += is_asked(
-		    list_entry(n, struct stream, session_node), handle);
+	list_each (t, &s->streams, struct stream, session_node)
+		streams += is_asked(t, handle);
 	udp_status_head(out, RELAY_OK, streams);
-	for (n = s->streams.next; n != &s->streams; n = n->next) {
-		t = list_entry(n, struct stream, session_node);
+	list_each (t, &s->streams, struct stream, session_node)
 		if (is_asked(t, handle))
 			room -= put_stream(t, out, room);
-	}
 }
 
 void

@@ -152,11 +152,9 @@ static struct stream *
 greediest(const struct session *s, uint64_t *to)
 {
 	struct stream *t, *found = NULL;
-	const struct list *n;
 	uint64_t at;
 
-	for (n = s->streams.next; n != &s->streams; n = n->next) {
-		t = list_entry(n, struct stream, session_node);
+	list_each (t, &s->streams, struct stream, session_node) {
 		if (t->udp == NULL || stream_in_use(t) == 0 ||
 		    (found != NULL &&
 			stream_in_use(t) <= stream_in_use(found)) ||

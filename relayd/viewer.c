@@ -127,14 +127,11 @@ viewer_position(const struct viewer *v, uint64_t id)
 struct attachment *
 viewer_attachment(const struct viewer *v, uint64_t id)
 {
-	const struct list *n;
 	struct attachment *a;
 
-	for (n = v->attachments.next; n != &v->attachments; n = n->next) {
-		a = list_entry(n, struct attachment, node);
+	list_each (a, &v->attachments, struct attachment, node)
 		if (a->session->id == id)
 			return a;
-	}
 	return NULL;
 }
 
@@ -310,8 +307,8 @@ static enum live_attach
 attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
+	const struct gallery_stream *shown;
 	struct position *p;
-	const struct list *n;
 
 	if (a == NULL)
 		return LIVE_ATTACH_UNKNOWN;
@@ -321,9 +318,8 @@ attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 	}
 	a->session = live_session_get(s->session);
 	list_add(&v->attachments, &a->node);
-	for (n = s->streams.next; n != &s->streams; n = n->next) {
-		struct live_stream *t =
-		    list_entry(n, struct gallery_stream, node)->stream;
+	list_each (shown, &s->streams, struct gallery_stream, node) {
+		struct live_stream *t = shown->stream;
 
 		if (viewer_add_position(v, t, &p) != OK) {
 			detach(v, a);

@@ -32,11 +32,9 @@ static bool
 is_kept_by_another(
     const struct viewer *v, const struct position *p, uint64_t time)
 {
-	const struct list *n;
 	const struct position *o;
 
-	for (n = v->announced.next; n != &v->announced; n = n->next) {
-		o = list_entry(n, struct position, node);
+	list_each (o, &v->announced, struct position, node) {
 		if (o != p && !o->stream->is_metadata && o->last_time != 0 &&
 		    o->last_time <= time)
 			return true;

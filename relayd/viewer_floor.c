@@ -30,13 +30,11 @@
 static uint64_t
 given_of(const struct viewer *v, const char *hostname)
 {
-	const struct list *n;
 	const struct attachment *a;
 	uint64_t given = 0;
 
 	/* One host has one clock. */
-	for (n = v->attachments.next; n != &v->attachments; n = n->next) {
-		a = list_entry(n, struct attachment, node);
+	list_each (a, &v->attachments, struct attachment, node) {
 		if (a->given > given &&
 		    strcmp(a->session->hostname, hostname) == 0)
 			given = a->given;

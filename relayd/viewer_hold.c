@@ -99,11 +99,9 @@ viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
 void
 viewer_wait_for_turn(const struct viewer *v)
 {
-	const struct list *n;
 	const struct position *p;
 
-	for (n = v->announced.next; n != &v->announced; n = n->next) {
-		p = list_entry(n, struct position, node);
+	list_each (p, &v->announced, struct position, node) {
 		if (!p->stream->is_metadata)
 			packet_log_wait(p->stream->log, v->viewers->wake_bit);
 	}
@@ -112,12 +110,10 @@ viewer_wait_for_turn(const struct viewer *v)
 bool
 viewer_is_its_turn(const struct viewer *v, const void *source)
 {
-	const struct list *n;
 	const struct position *p;
 
 	assert(gallery_is_mine(v->gallery));
-	for (n = v->announced.next; n != &v->announced; n = n->next) {
-		p = list_entry(n, struct position, node);
+	list_each (p, &v->announced, struct position, node) {
 		if (p->stream->is_metadata || p->stream->log != source)
 			continue;
 		/* A beacon, perhaps: then it is waited for more. */

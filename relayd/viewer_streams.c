@@ -80,14 +80,12 @@ is_waiting(const struct position *p)
 uint64_t
 viewer_waits_until(struct viewer *v, uint64_t *safe)
 {
-	const struct list *n;
 	const struct position *p;
 	uint64_t until, last = 0;
 
 	find_ready(v);
 	*safe = UINT64_MAX;
-	for (n = v->unannounced.next; n != &v->unannounced; n = n->next) {
-		p = list_entry(n, struct position, node);
+	list_each (p, &v->unannounced, struct position, node) {
 		if (!is_waiting(p))
 			continue;
 		until = p->trace->since_ns +
@@ -104,11 +102,9 @@ uint64_t
 viewer_knows_until(const struct viewer *v)
 {
 	uint64_t before = UINT64_MAX;
-	const struct list *n;
 	const struct position *p;
 
-	for (n = v->unannounced.next; n != &v->unannounced; n = n->next) {
-		p = list_entry(n, struct position, node);
+	list_each (p, &v->unannounced, struct position, node) {
 		if (p->trace->metadata != NULL && p->time_before < before)
 			before = p->time_before;
 	}
@@ -119,12 +115,10 @@ void
 viewer_wait_for_silent(struct viewer *v)
 {
 	const uint64_t bit = v->viewers->wake_bit;
-	const struct list *n;
 	const struct position *p;
 
 	find_ready(v);
-	for (n = v->unannounced.next; n != &v->unannounced; n = n->next) {
-		p = list_entry(n, struct position, node);
+	list_each (p, &v->unannounced, struct position, node) {
 		if (p->is_heard || !is_waiting(p))
 			continue;
 		if (p->stream->is_metadata)
@@ -265,11 +259,9 @@ viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
 static bool
 has_data(const struct viewer *v, const struct live_session *s)
 {
-	const struct list *n;
 	const struct position *p;
 
-	for (n = v->announced.next; n != &v->announced; n = n->next) {
-		p = list_entry(n, struct position, node);
+	list_each (p, &v->announced, struct position, node) {
 		if ((s == NULL || p->stream->session == s) &&
 		    !p->stream->is_metadata)
 			return true;

@@ -252,15 +252,11 @@ survey(const struct arrivals *a, uint64_t now_ns)
 		.oldest = UINT64_MAX };
 	const struct fragments *g;
 	const struct packet *p;
-	const struct list *n;
 
-	for (n = r->records.next; n != &r->records; n = n->next) {
-		p = list_entry(n, struct packet, node);
+	list_each (p, &r->records, struct packet, node)
 		if (!note(&v, p->net_seq, p->since))
 			break;
-	}
-	for (n = a->partial.next; n != &a->partial; n = n->next) {
-		g = list_entry(n, struct fragments, node);
+	list_each (g, &a->partial, struct fragments, node) {
 		/* All before it were sent. */
 		if (g->net_seq > r->next &&
 		    !note(&v, g->net_seq - 1, g->began_ns))
@@ -283,10 +279,8 @@ static const struct fragments *
 growing(const struct arrivals *a, uint64_t from, uint64_t end, uint64_t cutoff)
 {
 	const struct fragments *g, *found = NULL;
-	const struct list *n;
 
-	for (n = a->partial.next; n != &a->partial; n = n->next) {
-		g = list_entry(n, struct fragments, node);
+	list_each (g, &a->partial, struct fragments, node) {
 		if (g->net_seq >= from && g->net_seq < end &&
 		    g->progress_ns > cutoff &&
 		    (found == NULL || g->net_seq < found->net_seq))

@@ -12,16 +12,13 @@
 static bool
 is_ours(const struct chunk *c, const struct chunk_family *f)
 {
-	const struct list *n;
 	const struct chunk_family *o;
 
 	if (f->has_losses)
 		return true;
-	for (n = c->families.next; n != &c->families; n = n->next) {
-		o = list_entry(n, struct chunk_family, node);
+	list_each (o, &c->families, struct chunk_family, node)
 		if (o->has_losses && relpath_equal(o->path, f->path))
 			return true;
-	}
 	return false;
 }
 

@@ -246,7 +246,7 @@ chunk_restore(struct chunk *c)
 {
 	char name[RELPATH_MAX] = "";
 	enum status st;
-	struct list *n;
+	struct chunk_family *f;
 	int fd = -1;
 
 	if (c->is_base)
@@ -268,8 +268,8 @@ chunk_restore(struct chunk *c)
 		kept_dir_close(c->fd);
 	c->fd = fd;
 	c->n_restored++;
-	for (n = c->families.next; n != &c->families; n = n->next)
-		chunk_folder_done(list_entry(n, struct chunk_family, node));
+	list_each (f, &c->families, struct chunk_family, node)
+		chunk_folder_done(f);
 	log_warn(
 	    CHUNK_FMT ": was removed, made again in '%s'", CHUNK_ARGS(c), name);
 	return OK;

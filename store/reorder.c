@@ -217,12 +217,10 @@ reorder_skip(struct reorder *r, unsigned *records_dropped)
 bool
 reorder_last_record(const struct reorder *r, uint64_t *net_seq)
 {
-	const struct list *n;
 	const struct packet *p;
 	bool found = false;
 
-	for (n = r->records.next; n != &r->records; n = n->next) {
-		p = list_entry(n, struct packet, node);
+	list_each (p, &r->records, struct packet, node) {
 		if (!found || is_before(*net_seq, p->net_seq))
 			*net_seq = p->net_seq;
 		found = true;
