@@ -29,7 +29,7 @@ list_empty(const struct list *l)
 
 /* Append N at the end of the list HEAD. */
 static inline void
-list_add(struct list *head, struct list *n)
+list_append(struct list *head, struct list *n)
 {
 	n->prev = head->prev;
 	n->next = head;

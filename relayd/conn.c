@@ -278,7 +278,7 @@ void
 conn_attach(struct conn *c, struct desk *d)
 {
 	c->desk = d;
-	list_add(&d->conns, &c->node);
+	list_append(&d->conns, &c->node);
 	if (make_endpoint(c, d) != OK ||
 	    event_assign(&c->read_event, d->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
@@ -311,7 +311,7 @@ conn_flush(struct conn *c)
 {
 	if (buf_len(&c->out) > 0 && list_empty(&c->unsent_node) &&
 	    !event_pending(&c->write_event, EV_WRITE, NULL))
-		list_add(&c->desk->unsent, &c->unsent_node);
+		list_append(&c->desk->unsent, &c->unsent_node);
 }
 
 bool

@@ -250,7 +250,7 @@ hold(struct conn *c)
 		return;
 	event_del(&c->read_event);
 	if (c->kind == CONN_DATA)
-		list_add(&c->desk->held, &c->held_node);
+		list_append(&c->desk->held, &c->held_node);
 }
 
 /* Half a request is here, typically SEND_METADATA's header: the peer's kernel

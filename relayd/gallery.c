@@ -80,7 +80,7 @@ add_session(struct gallery *g, struct live_session *session)
 	}
 	s->session = live_session_get(session);
 	list_init(&s->streams);
-	list_add(&g->sessions, &s->node);
+	list_append(&g->sessions, &s->node);
 }
 
 static void
@@ -107,7 +107,7 @@ add_stream(struct gallery *g, struct live_stream *stream)
 		return;
 	}
 	t->stream = live_stream_get(stream);
-	list_add(&s->streams, &t->node);
+	list_append(&s->streams, &t->node);
 }
 
 static void

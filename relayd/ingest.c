@@ -32,7 +32,7 @@ session_gone(struct session_input *input)
 
 	in->session = NULL;
 	in->is_orphan = true;
-	list_add(&in->shard->orphans, &in->input.node);
+	list_append(&in->shard->orphans, &in->input.node);
 }
 
 static const struct session_input_ops input_ops = {

@@ -134,7 +134,7 @@ open_files_get(struct open_files *files, struct open_file **out,
 		.index_fd = -1,
 		.folder = place.folder,
 		.minor = packet_log_minor(log) };
-	list_add(&files->all, &f->node);
+	list_append(&files->all, &f->node);
 	st = open_one(f, false, &f->data_fd);
 	if (st != OK) {
 		open_file_put(f);

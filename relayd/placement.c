@@ -94,7 +94,7 @@ placement_claim(struct placement *p, struct placement_key *key)
 			if (c == NULL)
 				return E_NOMEM;
 			c->key = *key;
-			list_add(&p->claims, &c->node);
+			list_append(&p->claims, &c->node);
 		}
 	} else {
 		key->worker = c->key.worker;

@@ -214,8 +214,8 @@ session_create(struct session **out, struct shard *sh,
 		session_destroy(s);
 		return st;
 	}
-	list_add(&sh->sessions, &s->shard_node);
-	list_add(&s->siblings->sessions, &s->siblings_node);
+	list_append(&sh->sessions, &s->shard_node);
+	list_append(&s->siblings->sessions, &s->siblings_node);
 	sh->sessions_created++;
 	log_info("%s session created: host=%s path=%s minor=%u live=%" PRIu32
 		 "us snapshot=%d",
@@ -320,7 +320,7 @@ session_end(struct session *s, bool aborted)
 	if (session_reap(s))
 		return;
 	session_heard(s);
-	list_add(&s->shard->ending, &s->ending_node);
+	list_append(&s->shard->ending, &s->ending_node);
 }
 
 struct stream *
@@ -335,7 +335,7 @@ session_stream(const struct session *s, uint64_t handle)
 void
 session_input_came(struct session *s, struct session_input *in)
 {
-	list_add(&s->inputs, &in->node);
+	list_append(&s->inputs, &in->node);
 	s->had_input = true;
 }
 

@@ -19,7 +19,7 @@ released(struct chunk *take_c, void *arg)
 	struct siblings *s = arg;
 
 	if (chunk_settle(take_c)) {
-		list_add(&s->shard->doomed, &take_c->doomed_node);
+		list_append(&s->shard->doomed, &take_c->doomed_node);
 		return;
 	}
 	chunk_finish(take_c);
@@ -101,7 +101,7 @@ new_chunk(
 		chunk_put(c);
 		return st;
 	}
-	list_add(&s->siblings->chunks, &c->node);
+	list_append(&s->siblings->chunks, &c->node);
 	*out = c;
 	return OK;
 }

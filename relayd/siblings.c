@@ -62,7 +62,7 @@ siblings_join(struct siblings **out, struct shard *sh,
 	s->peer_session = c->peer_session;
 	list_init(&s->sessions);
 	list_init(&s->chunks);
-	list_add(&sh->siblings, &s->node);
+	list_append(&sh->siblings, &s->node);
 	*out = s;
 	return OK;
 }

@@ -127,7 +127,7 @@ void
 stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
-		list_add(&shard_of(t)->dirty, &t->dirty_node);
+		list_append(&shard_of(t)->dirty, &t->dirty_node);
 }
 
 bool

@@ -49,7 +49,7 @@ write_records(struct stream *t)
 	if (st == E_IO)
 		t->has_write_error = true;
 	if (st == E_BUSY && list_empty(&t->locked_node))
-		list_add(&shard_of(t)->locked, &t->locked_node);
+		list_append(&shard_of(t)->locked, &t->locked_node);
 	if (records_are_written(t)) {
 		list_del(&t->locked_node);
 		t->has_record = t->has_data;
@@ -93,7 +93,7 @@ stream_leave_sealed(struct stream *t)
 		packet_log_end(t->log);
 	list_for_each (n, tmp, &t->sealed) {
 		list_del(n);
-		list_add(&shard_of(t)->sealed, n);
+		list_append(&shard_of(t)->sealed, n);
 	}
 }
 
@@ -108,10 +108,11 @@ stream_seal_file(struct stream *t)
 		s = calloc(1, sizeof(*s));
 		if (s != NULL) {
 			s->tf = t->tf;
-			list_add(&t->sealed, &s->node);
+			list_append(&t->sealed, &s->node);
 			t->tf = NULL;
 			if (list_empty(&t->locked_node))
-				list_add(&shard_of(t)->locked, &t->locked_node);
+				list_append(
+				    &shard_of(t)->locked, &t->locked_node);
 			return;
 		}
 	}

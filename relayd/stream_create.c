@@ -102,7 +102,7 @@ join_session(struct stream *t, struct relpath **asked)
 		stream_free(t);
 		return st;
 	}
-	list_add(&s->streams, &t->session_node);
+	list_append(&s->streams, &t->session_node);
 	trace_added(t->trace, t->is_metadata);
 	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64

@@ -89,7 +89,7 @@ pass_gap(struct stream *t)
 	if (gap_may_close(t)) {
 		if (list_empty(&t->gapped_node)) {
 			t->gap_since_ns = clock_now_ns();
-			list_add(&shard_of(t)->gapped, &t->gapped_node);
+			list_append(&shard_of(t)->gapped, &t->gapped_node);
 		}
 		return false;
 	}

@@ -135,7 +135,7 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 		free_trace(t);
 		return st;
 	}
-	list_add(&s->traces, &t->node);
+	list_append(&s->traces, &t->node);
 	if (number > 0)
 		log_info("%s trace %s begins again, as %s", s->tag, asked->s,
 		    t->path->s);

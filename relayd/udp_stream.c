@@ -209,7 +209,7 @@ watch_gap(struct stream *t)
 	if (list_empty(&t->gapped_node) &&
 	    arrivals_has_gap(&t->udp->arrivals)) {
 		t->udp->due_ns = 0;
-		list_add(&shard_of(t)->gapped, &t->gapped_node);
+		list_append(&shard_of(t)->gapped, &t->gapped_node);
 	}
 }
 

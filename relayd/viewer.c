@@ -30,7 +30,7 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 	list_init(&v->attachments);
 	list_init(&v->unannounced);
 	list_init(&v->announced);
-	list_add(&vs->all, &v->node);
+	list_append(&vs->all, &v->node);
 	return OK;
 }
 
@@ -113,7 +113,7 @@ viewer_add_position(
 		viewer_forget(v, p);
 		return st;
 	}
-	list_add(&v->unannounced, &p->node);
+	list_append(&v->unannounced, &p->node);
 	*out = p;
 	return OK;
 }
@@ -317,7 +317,7 @@ attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 		return LIVE_ATTACH_ALREADY;
 	}
 	a->session = live_session_get(s->session);
-	list_add(&v->attachments, &a->node);
+	list_append(&v->attachments, &a->node);
 	list_each (shown, &s->streams, struct gallery_stream, node) {
 		struct live_stream *t = shown->stream;
 

@@ -183,7 +183,7 @@ serve_one(struct viewer_conn *c)
 	case LIVE_HOLD:
 		c->is_held = true;
 		if (list_empty(&c->held_node))
-			list_add(&c->desk->held, &c->held_node);
+			list_append(&c->desk->held, &c->held_node);
 		return true;
 	case LIVE_CLOSE:
 		log_peer(LOG_WARN,
@@ -311,7 +311,7 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
 {
 	c->desk = d;
 	c->progress_ns = clock_now_ns();
-	list_add(&d->conns, &c->node);
+	list_append(&d->conns, &c->node);
 	if (viewer_create(&c->viewer, d->viewers, c->peer) != OK ||
 	    event_assign(&c->read_event, d->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
@@ -365,7 +365,7 @@ serve_held(struct viewer_desk *d, const void *source, uint64_t ended)
 			c->how.may_hold = false;
 		}
 		list_del(n);
-		list_add(&todo, n);
+		list_append(&todo, n);
 	}
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);

@@ -233,7 +233,7 @@ announce(struct viewer *v, struct position *p, struct buf *out)
 				   .channel = s->channel });
 	p->state = POSITION_ANNOUNCED;
 	list_del(&p->node);
-	list_add(&v->announced, &p->node);
+	list_append(&v->announced, &p->node);
 	viewer_set_floor(v, p);
 }
 

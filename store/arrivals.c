@@ -87,7 +87,7 @@ begin(struct arrivals *a, const struct arrival *f, uint64_t now_ns)
 		fragments_destroy(a->reorder->pool, g);
 		return NULL;
 	}
-	list_add(&a->partial, &g->node);
+	list_append(&a->partial, &g->node);
 	a->n_partial++;
 	a->partial_bytes += g->memory;
 	return g;

@@ -165,7 +165,7 @@ remember_top(struct chunk *c, const struct relpath *path)
 		return E_NOMEM;
 	}
 	t->name = name;
-	list_add(&c->tops, &t->node);
+	list_append(&c->tops, &t->node);
 	return OK;
 }
 
@@ -201,7 +201,7 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	}
 	/* The journal searches below a root: not the whole output directory. */
 	f->journal_root.path = f->path;
-	list_add(&c->families, &f->node);
+	list_append(&c->families, &f->node);
 	*out = f;
 	return OK;
 }

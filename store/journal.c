@@ -329,7 +329,7 @@ journal_add_file(struct journal *j, struct journal_file *file,
 {
 	*file = (struct journal_file){ .root = root, .ino = ino };
 	list_init(&file->node);
-	list_add(&j->files, &file->node);
+	list_append(&j->files, &file->node);
 	j->n_files++;
 	enter_all(j);
 }

@@ -79,7 +79,7 @@ packet_destroy(struct packet_pool *pool, struct packet *p)
 		free(p);
 		return;
 	}
-	list_add(&pool->free, &p->node);
+	list_append(&pool->free, &p->node);
 	pool->n_free++;
 }
 

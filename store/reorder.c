@@ -126,7 +126,7 @@ reorder_record(
 	p->rec = *rec;
 	p->since = r->now;
 	p->has_record = true;
-	list_add(&r->records, &p->node);
+	list_append(&r->records, &p->node);
 	r->n_records++;
 	return OK;
 }

@@ -63,7 +63,7 @@ make_room(struct tracefile *tf)
 		    &s->open_files, struct tracefile, open_node);
 		tracefile_close_fds(oldest);
 	}
-	list_add(&s->open_files, &tf->open_node);
+	list_append(&s->open_files, &tf->open_node);
 }
 
 static enum status

@@ -47,7 +47,7 @@ START_TEST(entries_may_leave_while_the_list_is_walked)
 	list_init(&head);
 	for (size_t i = 0; cases[_i].add[i] != '\0'; i++) {
 		items[i].name = cases[_i].add[i];
-		list_add(&head, &items[i].node);
+		list_append(&head, &items[i].node);
 	}
 	drop_in_loop(&head, cases[_i].drop, seen);
 	ck_assert_str_eq(seen, cases[_i].add);
@@ -67,8 +67,8 @@ START_TEST(deleting_twice_does_no_harm)
 	char seen[8];
 
 	list_init(&head);
-	list_add(&head, &a.node);
-	list_add(&head, &b.node);
+	list_append(&head, &a.node);
+	list_append(&head, &b.node);
 	list_del(&a.node);
 	list_del(&a.node);
 	drop_in_loop(&head, "", seen);
