@@ -2,7 +2,6 @@
 #include "tests/bench/load.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "common/clock.h"
 #include "tests/bench/peer.h"
+#include "tests/bench/program.h"
 #include "tools/client/outbox.h"
 
 /* Sessions that are being set up at once: a listener's backlog is 64. */
@@ -29,19 +29,6 @@ struct crowd {
 	unsigned started, starting, holding, done;
 	int epoll;
 };
-
-void
-load_fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("loadgen: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 static void
 step(struct crowd *c, struct peer *p)
@@ -78,7 +65,7 @@ serve(struct crowd *c, int timeout_ms)
 	int n = epoll_wait(c->epoll, events, EVENTS, timeout_ms);
 
 	if (n < 0 && errno != EINTR)
-		load_fail("epoll_wait: %s", strerror(errno));
+		program_fail("epoll_wait: %s", strerror(errno));
 	for (int i = 0; i < n; i++) {
 		uint64_t which = events[i].data.u64;
 		struct peer *p = &c->peers[which / 2];
@@ -98,7 +85,7 @@ load_run(const struct load_options *o, struct load_result *r)
 	c.peers = calloc(o->shape.sessions, sizeof(*c.peers));
 	c.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c.peers == NULL || c.epoll < 0)
-		load_fail("%s", strerror(errno));
+		program_fail("%s", strerror(errno));
 	r->started_ns = clock_now_ns();
 	while (c.done < o->shape.sessions) {
 		start_some(&c);
@@ -140,11 +127,11 @@ connect_raw(const struct load_options *o)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (url_resolve(&o->url, to, &n, &why) != OK)
-		load_fail("%s: %s", o->url.host, why);
+		program_fail("%s: %s", o->url.host, why);
 	to[0] = url_with_port(&to[0], o->url.data);
 	if (fd < 0 ||
 	    connect(fd, (const struct sockaddr *)&to[0].sa, to[0].len) != 0)
-		load_fail("connect: %s", strerror(errno));
+		program_fail("connect: %s", strerror(errno));
 	return fd;
 }
 
@@ -174,18 +161,18 @@ load_run_raw(const struct load_options *o, struct load_result *r)
 	char c;
 
 	if (outbox_init(&out, RAW_PACKETS) != OK)
-		load_fail("out of memory");
+		program_fail("out of memory");
 	r->started_ns = clock_now_ns();
 	fd = connect_raw(o);
 	while (out.taken < total) {
 		next = fill(&out, &o->shape, next);
 		if (outbox_send(&out, fd, RAW_WAITING) < 0)
-			load_fail("data: %s", strerror(errno));
+			program_fail("data: %s", strerror(errno));
 		while (outbox_take(&out) != NULL)
 			;
 	}
 	if (shutdown(fd, SHUT_WR) != 0 || read(fd, &c, 1) != 0)
-		load_fail("the sink did not close");
+		program_fail("the sink did not close");
 	r->ended_ns = clock_now_ns();
 	r->packets = total;
 	r->bytes = r->packets * o->shape.size;

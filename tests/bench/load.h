@@ -52,7 +52,4 @@ struct client_packet load_packet(
 /* Does the tree hold exactly the load? Says on stderr what is wrong. */
 bool load_verify(const struct load_options *o);
 
-_Noreturn void load_fail(const char *fmt, ...)
-    __attribute__((format(printf, 1, 2)));
-
 #endif

@@ -13,6 +13,7 @@
 #include "common/reader.h"
 #include "proto/relay.h"
 #include "tests/bench/load.h"
+#include "tests/bench/program.h"
 
 /* Of an index file (streaming 5.6). */
 #define INDEX_HEADER 16
@@ -201,7 +202,7 @@ load_verify(const struct load_options *o)
 	bool good = true;
 
 	if (c.piece == NULL)
-		load_fail("out of memory");
+		program_fail("out of memory");
 	for (unsigned n = 0; good && n < o->shape.sessions; n++) {
 		const unsigned i = o->shape.first + n;
 

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "tests/bench/load.h"
+#include "tests/bench/program.h"
 
 static const double percents[] = { 50, 90, 99, 99.9, 100 };
 #define PERCENTS (sizeof(percents) / sizeof(percents[0]))
@@ -84,24 +85,12 @@ map_sent(const struct load_options *o)
 	void *p;
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
-		load_fail("%s: %s", o->sent_path, strerror(errno));
+		program_fail("%s: %s", o->sent_path, strerror(errno));
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		load_fail("%s: %s", o->sent_path, strerror(errno));
+		program_fail("%s: %s", o->sent_path, strerror(errno));
 	close(fd);
 	return p;
-}
-
-/* Two for each session. */
-static void
-raise_descriptors(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
 }
 
 int
@@ -114,8 +103,8 @@ main(int argc, char **argv)
 	load_options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	if (!shape_init(&o.shape))
-		load_fail("out of memory");
-	raise_descriptors();
+		program_fail("out of memory");
+	program_raise_descriptors();
 	if (o.sent_path != NULL)
 		o.sent = map_sent(&o);
 	if (o.is_raw)

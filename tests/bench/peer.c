@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "common/clock.h"
+#include "tests/bench/program.h"
 
 /* Thousands of sessions that ask in a hurry whether data is pending would be
  * what is measured. */
@@ -30,7 +31,7 @@ opened(void *arg, int fd, bool is_data)
 	};
 
 	if (epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
-		load_fail("epoll_ctl: %s", strerror(errno));
+		program_fail("epoll_ctl: %s", strerror(errno));
 }
 
 static void
@@ -55,7 +56,8 @@ static bool
 is_done(const struct peer *p, enum status st)
 {
 	if (st != OK && st != E_BUSY)
-		load_fail("session %u: %s", p->number, client_error(p->client));
+		program_fail(
+		    "session %u: %s", p->number, client_error(p->client));
 	return st == OK;
 }
 
@@ -197,7 +199,7 @@ finish(struct peer *p)
 	const struct client_stats *s = client_stats(p->client);
 
 	if (s->lost > 0)
-		load_fail("session %u: %llu packets were lost", p->number,
+		program_fail("session %u: %llu packets were lost", p->number,
 		    (unsigned long long)s->lost);
 	p->result->packets += s->packets;
 	p->result->bytes += s->bytes;
@@ -285,7 +287,7 @@ peer_start(struct peer *p, const struct load_options *o, struct load_result *r,
 		config.outstanding += o->shape.streams;
 	shape_session_name(o->shape.first + number, p->name);
 	if (client_create(&p->client, &config) != OK)
-		load_fail("out of memory");
+		program_fail("out of memory");
 	(void)is_done(p, client_start(p->client));
 }
 

@@ -2,7 +2,6 @@
 #include "tests/bench/view.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/bench/program.h"
 #include "tests/bench/watcher.h"
 
 /* Viewers that begin at once: a listener's backlog is 64. */
@@ -23,19 +23,6 @@ struct audience {
 	unsigned started, starting, done;
 	int epoll;
 };
-
-void
-view_fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("viewgen: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 static void
 start_some(struct audience *a, struct view_result *r)
@@ -64,13 +51,13 @@ serve(struct audience *a)
 	    a->epoll, events, EVENTS, (int)(TICK_NS / NS_PER_MS));
 
 	if (n < 0 && errno != EINTR)
-		view_fail("epoll_wait: %s", strerror(errno));
+		program_fail("epoll_wait: %s", strerror(errno));
 	for (int i = 0; i < n; i++) {
 		struct watcher *w = events[i].data.ptr;
 		bool was_starting = !w->has_metadata;
 
 		if (w->is_done)
-			view_fail(
+			program_fail(
 			    "viewer %u: the relay spoke unasked", w->number);
 		watcher_readable(w);
 		count(a, w, was_starting);
@@ -98,7 +85,7 @@ view_run(const struct view_options *o, struct view_result *r)
 	a.watchers = calloc(o->viewers, sizeof(*a.watchers));
 	a.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (a.watchers == NULL || a.epoll < 0)
-		view_fail("%s", strerror(errno));
+		program_fail("%s", strerror(errno));
 	r->started_ns = clock_now_ns();
 	while (a.done < o->viewers) {
 		start_some(&a, r);

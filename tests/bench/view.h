@@ -51,7 +51,4 @@ void view_options_parse(struct view_options *o, int argc, char **argv);
  * a message when the relay gives anything but what loadgen sent. */
 void view_run(const struct view_options *o, struct view_result *r);
 
-_Noreturn void view_fail(const char *fmt, ...)
-    __attribute__((format(printf, 1, 2)));
-
 #endif

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/bench/program.h"
 #include "tests/bench/view.h"
 
 static const double percents[] = { 50, 90, 99, 100 };
@@ -77,25 +77,14 @@ map_sent(const struct view_options *o)
 	void *p;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		view_fail("%s: %s", o->sent_path, strerror(errno));
+		program_fail("%s: %s", o->sent_path, strerror(errno));
 	if ((uint64_t)st.st_size < wanted)
-		view_fail("%s: not %" PRIu64 " bytes", o->sent_path, wanted);
+		program_fail("%s: not %" PRIu64 " bytes", o->sent_path, wanted);
 	p = mmap(NULL, (size_t)wanted, PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		view_fail("%s: %s", o->sent_path, strerror(errno));
+		program_fail("%s: %s", o->sent_path, strerror(errno));
 	close(fd);
 	return p;
-}
-
-static void
-raise_descriptors(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
 }
 
 int
@@ -107,8 +96,8 @@ main(int argc, char **argv)
 	view_options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	if (!shape_init(&o.shape))
-		view_fail("out of memory");
-	raise_descriptors();
+		program_fail("out of memory");
+	program_raise_descriptors();
 	if (o.sent_path != NULL)
 		o.sent = map_sent(&o);
 	view_run(&o, &r);

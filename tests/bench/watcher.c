@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/bench/program.h"
 
 #define VIEWER_MINOR 4 /* what stock viewers announce */
 #define RECEIVE_MIN (64 * 1024)
@@ -23,7 +24,7 @@ watch(struct watcher *w, uint32_t events)
 	struct epoll_event e = { .events = events, .data.ptr = w };
 
 	if (epoll_ctl(w->epoll, EPOLL_CTL_MOD, w->fd, &e) != 0)
-		view_fail("epoll_ctl: %s", strerror(errno));
+		program_fail("epoll_ctl: %s", strerror(errno));
 }
 
 static void
@@ -35,15 +36,15 @@ connect_to_relay(struct watcher *w)
 
 	w->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (w->fd < 0)
-		view_fail("socket: %s", strerror(errno));
+		program_fail("socket: %s", strerror(errno));
 	if (o->stall_ms > 0)
 		setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	if (connect(w->fd, (const struct sockaddr *)&o->relay,
 		sizeof(o->relay)) != 0)
-		view_fail("connect: %s", strerror(errno));
+		program_fail("connect: %s", strerror(errno));
 	setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->fd, &e) != 0)
-		view_fail("epoll_ctl: %s", strerror(errno));
+		program_fail("epoll_ctl: %s", strerror(errno));
 }
 
 /* A request is smaller than any socket's buffer, and the only one. */
@@ -59,7 +60,7 @@ watcher_ask(struct watcher *w, struct live_request q)
 	w->result->requests++;
 	if (send(w->fd, bytes, buf_len(&b), MSG_NOSIGNAL) !=
 	    (ssize_t)buf_len(&b))
-		view_fail("viewer %u: send: %s", w->number, strerror(errno));
+		program_fail("viewer %u: send: %s", w->number, strerror(errno));
 }
 
 void
@@ -159,7 +160,7 @@ watcher_start(struct watcher *w, const struct view_options *o,
 		.epoll = epoll };
 	w->streams = calloc(o->shape.streams, sizeof(*w->streams));
 	if (w->streams == NULL)
-		view_fail("out of memory");
+		program_fail("out of memory");
 	connect_to_relay(w);
 	watcher_ask(w, (struct live_request){ .cmd = LIVE_CMD_connect,
 			   .major = LIVE_MAJOR,
@@ -177,11 +178,11 @@ watcher_readable(struct watcher *w)
 	ssize_t n = at == NULL ? -1 : recv(w->fd, at, room, MSG_DONTWAIT);
 
 	if (n == 0)
-		view_fail("viewer %u: the relay closed", w->number);
+		program_fail("viewer %u: the relay closed", w->number);
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n < 0)
-		view_fail("viewer %u: recv: %s", w->number, strerror(errno));
+		program_fail("viewer %u: recv: %s", w->number, strerror(errno));
 	buf_added(&w->in, (size_t)n);
 	watcher_take_replies(w);
 }
@@ -200,7 +201,7 @@ watcher_tick(struct watcher *w, uint64_t now_ns)
 	}
 	w->is_stalled = false;
 	if (ioctl(w->fd, FIONREAD, &unread) != 0 || unread <= 0)
-		view_fail("viewer %u: nothing lay unread", w->number);
+		program_fail("viewer %u: nothing lay unread", w->number);
 	w->result->stalled_bytes = (uint64_t)unread;
 	watch(w, EPOLLIN);
 }

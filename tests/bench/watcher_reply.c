@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/reader.h"
 #include "proto/relay.h"
+#include "tests/bench/program.h"
 
 /* Layouts of live 1.5, for minor versions below 15. */
 #define HOST_LEN 64
@@ -31,7 +32,7 @@ static void
 need(const struct watcher *w, uint32_t status, uint32_t wanted)
 {
 	if (status != wanted)
-		view_fail("viewer %u: %s answered %u", w->number,
+		program_fail("viewer %u: %s answered %u", w->number,
 		    live_row(w->asked)->name, status);
 }
 
@@ -82,7 +83,7 @@ take_stream(struct watcher *w, struct reader *r)
 	snprintf(name, sizeof(name), "%.*s", (int)channel.n, channel.p);
 	if (sscanf(name, "channel_%u%c", &number, &rest) != 1 ||
 	    number >= w->options->shape.streams || w->streams[number].id != 0)
-		view_fail("viewer %u: stream %s", w->number, name);
+		program_fail("viewer %u: stream %s", w->number, name);
 	w->streams[number].id = id;
 	w->streams[number].is_placed = !w->options->is_last;
 	w->n_known++;
@@ -127,7 +128,7 @@ take_metadata(struct watcher *w, struct reader *r)
 	shape_metadata(w->session, wanted);
 	text = reader_take(r, length);
 	if (length != strlen(wanted) || memcmp(text, wanted, length) != 0)
-		view_fail(
+		program_fail(
 		    "viewer %u: metadata is not what was sent", w->number);
 	w->has_metadata = true;
 	watcher_ask_next(w);
@@ -191,7 +192,8 @@ take_record(struct watcher *w, struct reader *r)
 	    got.timestamp_end != want.timestamp_end ||
 	    got.events_discarded != want.events_discarded ||
 	    got.ctf_stream != want.ctf_stream)
-		view_fail("viewer %u: stream %u: not the index of packet %llu",
+		program_fail(
+		    "viewer %u: stream %u: not the index of packet %llu",
 		    w->number, w->at, (unsigned long long)s->next);
 	add_latency(w, s->next);
 	w->position = got.offset;
@@ -246,8 +248,9 @@ take_packet(struct watcher *w, struct reader *r)
 	(void)reader_u32(r); /* flags */
 	took(w, VIEW_PACKET);
 	if (!is_right(w, reader_take(r, length), length))
-		view_fail("viewer %u: stream %u: packet %llu is not what was "
-			  "sent",
+		program_fail(
+		    "viewer %u: stream %u: packet %llu is not what was "
+		    "sent",
 		    w->number, w->at,
 		    (unsigned long long)w->streams[w->at].next);
 	w->taken += length;
@@ -293,7 +296,7 @@ reply_length(const struct watcher *w)
 	case LIVE_CMD_detach_session:
 		return 4;
 	}
-	view_fail("viewer %u: a reply to nothing", w->number);
+	program_fail("viewer %u: a reply to nothing", w->number);
 }
 
 static void
@@ -339,10 +342,10 @@ watcher_take_replies(struct watcher *w)
 	if (n == 0 || buf_len(&w->in) < n)
 		return;
 	if (buf_len(&w->in) > n)
-		view_fail("viewer %u: more than a reply", w->number);
+		program_fail("viewer %u: more than a reply", w->number);
 	r = reader_over(buf_data(&w->in), (size_t)n);
 	take_reply(w, &r);
 	buf_consume(&w->in, (size_t)n);
 	if (r.bad)
-		view_fail("viewer %u: a reply that is too short", w->number);
+		program_fail("viewer %u: a reply that is too short", w->number);
 }
