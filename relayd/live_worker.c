@@ -8,8 +8,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/catalog.h"
-#include "relayd/gallery.h"
+#include "relayd/live_objects.h"
+#include "relayd/registry.h"
 #include "relayd/loop.h"
 #include "relayd/options.h"
 #include "relayd/viewer_conn.h"
@@ -18,9 +18,9 @@
 struct live_worker {
 	pthread_t thread;
 	struct loop loop;
-	struct gallery gallery;
+	struct registry registry;
 	struct viewers viewers;
-	struct viewer_desk desk;
+	struct viewer_conns desk;
 };
 
 struct live_pool {
@@ -47,7 +47,7 @@ on_news(struct live_worker *w, struct message *m)
 		ended = ((struct live_session *)m->object)->id;
 	viewers_news(&w->viewers, what, m->object);
 	if (what == LIVE_NEWS_STREAM || ended != 0)
-		viewer_desk_news(&w->desk, ended);
+		viewer_conns_news(&w->desk, ended);
 }
 
 static void
@@ -70,7 +70,7 @@ on_message(struct message *m, void *arg)
 		break;
 	case MESSAGE_WAKE:
 		if (!w->loop.is_stopping)
-			viewer_desk_wake(&w->desk, m->object);
+			viewer_conns_wake(&w->desk, m->object);
 		break;
 	case MESSAGE_ADOPT:
 	case MESSAGE_DATAGRAM:
@@ -86,15 +86,15 @@ run(void *arg)
 	uint64_t now;
 
 	rcu_register_thread();
-	gallery_begin(&w->gallery);
+	registry_begin(&w->registry);
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		now = clock_now_ns();
-		loop_set_timer(&w->loop, viewer_desk_tick(&w->desk, now), now);
+		loop_set_timer(&w->loop, viewer_conns_tick(&w->desk, now), now);
 		publish(&w->loop.busy_since, 0);
 	}
-	viewer_desk_destroy(&w->desk);
-	gallery_destroy(&w->gallery);
+	viewer_conns_destroy(&w->desk);
+	registry_destroy(&w->registry);
 	rcu_unregister_thread();
 	return NULL;
 }
@@ -106,11 +106,11 @@ start(struct live_pool *p, struct live_worker *w,
 	uint64_t bit = UINT64_C(1) << p->n_workers;
 	enum status st;
 
-	gallery_init(&w->gallery);
-	viewers_init(&w->viewers, &w->gallery, bit, config->holds_replies,
+	registry_init(&w->registry);
+	viewers_init(&w->viewers, &w->registry, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
-	viewer_desk_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
+	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
 		st = E_NOMEM;
@@ -130,7 +130,7 @@ post(struct live_worker *w, enum message_kind kind, int news, void *object)
 	if (m == NULL) {
 		log_error("out of memory: a viewer will miss something");
 		if (kind == MESSAGE_NEWS) {
-			gallery_untold(&w->gallery, (enum live_news)news);
+			registry_untold(&w->registry, (enum live_news)news);
 			live_news_put((enum live_news)news, object);
 		}
 		return;
@@ -148,7 +148,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		live_news_get(what, object);
-		gallery_told(&p->workers[i].gallery, what);
+		registry_told(&p->workers[i].registry, what);
 		post(&p->workers[i], MESSAGE_NEWS, (int)what, object);
 	}
 }

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/session_internal.h"
 #include "relayd/shard.h"
 #include "relayd/siblings.h"

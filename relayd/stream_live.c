@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What viewers see of a stream. */
 #include "common/log.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/shard.h"
 #include "relayd/stream_internal.h"
 #include "relayd/trace.h"

@@ -8,8 +8,8 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/catalog.h"
-#include "relayd/gallery.h"
+#include "relayd/live_objects.h"
+#include "relayd/registry.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
@@ -20,12 +20,12 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 {
 	struct viewer *v = calloc(1, sizeof(*v));
 
-	assert(gallery_is_mine(vs->gallery));
+	assert(registry_is_mine(vs->registry));
 	*out = v;
 	if (v == NULL)
 		return E_NOMEM;
 	v->viewers = vs;
-	v->gallery = vs->gallery;
+	v->registry = vs->registry;
 	v->peer = peer;
 	list_init(&v->attachments);
 	list_init(&v->unannounced);
@@ -152,14 +152,14 @@ forget_session(struct viewer *v, struct list *positions,
 bool
 viewer_is_attached(const struct viewer *v, uint64_t session)
 {
-	assert(gallery_is_mine(v->gallery));
+	assert(registry_is_mine(v->registry));
 	return viewer_attachment(v, session) != NULL;
 }
 
 unsigned
 viewer_overdue(const struct viewer *v)
 {
-	assert(gallery_is_mine(v->gallery));
+	assert(registry_is_mine(v->registry));
 	return v->is_overdue ? v->n_ended : 0;
 }
 
@@ -188,7 +188,7 @@ viewer_destroy(struct viewer *v)
 {
 	if (v == NULL)
 		return;
-	assert(gallery_is_mine(v->gallery));
+	assert(registry_is_mine(v->registry));
 	detach_all(v);
 	if (v->lost > 0)
 		log_info("peer=%s viewer gone; %" PRIu64
@@ -236,13 +236,13 @@ serve_list(struct viewer *v, struct live_reply *reply)
 	uint32_t count = 0;
 
 	v->has_listed = true;
-	list_for_each (n, tmp, &v->gallery->sessions)
+	list_for_each (n, tmp, &v->registry->sessions)
 		count += may_see(
-		    v, list_entry(n, struct gallery_session, node)->session);
+		    v, list_entry(n, struct registry_session, node)->session);
 	live_reply_u32(reply->out, count);
-	list_for_each (n, tmp, &v->gallery->sessions) {
+	list_for_each (n, tmp, &v->registry->sessions) {
 		const struct live_session *s =
-		    list_entry(n, struct gallery_session, node)->session;
+		    list_entry(n, struct registry_session, node)->session;
 
 		if (may_see(v, s))
 			live_reply_session(reply->out, v->minor,
@@ -273,7 +273,7 @@ serve_create(struct viewer *v, struct live_reply *reply)
 
 /* May this viewer attach to S (live 2.3)? */
 static enum live_attach
-check_attach(const struct viewer *v, const struct gallery_session *s,
+check_attach(const struct viewer *v, const struct registry_session *s,
     const struct live_request *q)
 {
 	if (!v->has_session)
@@ -304,10 +304,10 @@ take_place(const struct viewer *v, struct live_session *s)
 }
 
 static enum live_attach
-attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
+attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
-	const struct gallery_stream *shown;
+	const struct registry_stream *shown;
 	struct position *p;
 
 	if (a == NULL)
@@ -318,7 +318,7 @@ attach(struct viewer *v, const struct gallery_session *s, uint32_t seek)
 	}
 	a->session = live_session_get(s->session);
 	list_append(&v->attachments, &a->node);
-	list_each (shown, &s->streams, struct gallery_stream, node) {
+	list_each (shown, &s->streams, struct registry_stream, node) {
 		struct live_stream *t = shown->stream;
 
 		if (viewer_add_position(v, t, &p) != OK) {
@@ -340,14 +340,14 @@ serve_attach(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held)
 {
-	struct gallery_session *s = gallery_find(v->gallery, q->id);
+	struct registry_session *s = registry_find(v->registry, q->id);
 	enum live_attach status = check_attach(v, s, q);
 	struct buf records = { 0 };
 	uint32_t count = 0;
 
 	/* A listing may count streams whose message is still under way. */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
-	    v->viewers->holds_replies && gallery_is_behind(v->gallery)) {
+	    v->viewers->holds_replies && registry_is_behind(v->registry)) {
 		*held = (struct live_held){ .until_ns = how->arrived_ns +
 							VIEWER_MESSAGE_NS };
 		return LIVE_HOLD;
@@ -380,7 +380,7 @@ serve_detach(
 		status = LIVE_DETACH_ERR;
 	else if (a != NULL)
 		detach(v, a);
-	else if (gallery_find(v->gallery, q->id) != NULL)
+	else if (registry_find(v->registry, q->id) != NULL)
 		status = LIVE_DETACH_ERR;
 	else
 		status = LIVE_DETACH_UNKNOWN;
@@ -432,7 +432,7 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 {
 	enum live_outcome outcome;
 
-	assert(gallery_is_mine(v->gallery));
+	assert(registry_is_mine(v->registry));
 	outcome = serve(v, q, how, reply, held);
 	if (outcome == LIVE_REPLY)
 		v->last_reply_ns = clock_now_ns();

@@ -307,7 +307,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
+viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d)
 {
 	c->desk = d;
 	c->progress_ns = clock_now_ns();
@@ -327,10 +327,10 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d)
 }
 
 void
-viewer_desk_init(struct viewer_desk *d, struct loop *loop,
+viewer_conns_init(struct viewer_conns *d, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns)
 {
-	*d = (struct viewer_desk){ .loop = loop,
+	*d = (struct viewer_conns){ .loop = loop,
 		.viewers = viewers,
 		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
 	list_init(&d->conns);
@@ -338,7 +338,7 @@ viewer_desk_init(struct viewer_desk *d, struct loop *loop,
 }
 
 void
-viewer_desk_destroy(struct viewer_desk *d)
+viewer_conns_destroy(struct viewer_conns *d)
 {
 	while (!list_empty(&d->conns))
 		viewer_conn_destroy(
@@ -348,7 +348,7 @@ viewer_desk_destroy(struct viewer_desk *d)
 /* Those that stay held go to the end of the list meanwhile: take a copy.
  * SOURCE has news; NULL: whoever waits is to look. */
 static void
-serve_held(struct viewer_desk *d, const void *source, uint64_t ended)
+serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
 {
 	struct list todo, *n, *tmp;
 	struct viewer_conn *c;
@@ -377,19 +377,19 @@ serve_held(struct viewer_desk *d, const void *source, uint64_t ended)
 }
 
 void
-viewer_desk_wake(struct viewer_desk *d, const void *source)
+viewer_conns_wake(struct viewer_conns *d, const void *source)
 {
 	serve_held(d, source, 0);
 }
 
 void
-viewer_desk_news(struct viewer_desk *d, uint64_t ended)
+viewer_conns_news(struct viewer_conns *d, uint64_t ended)
 {
 	serve_held(d, NULL, ended);
 }
 
 static void
-close_overdue(struct viewer_desk *d)
+close_overdue(struct viewer_conns *d)
 {
 	struct list *n, *tmp;
 	struct viewer_conn *c;
@@ -410,7 +410,7 @@ close_overdue(struct viewer_desk *d)
 }
 
 uint64_t
-viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns)
+viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 	struct list *n, *tmp;

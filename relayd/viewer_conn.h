@@ -34,7 +34,7 @@ struct viewers;
 #define VIEWER_STALL_NS (30 * NS_PER_S)
 
 /* What the viewers of one live worker share. */
-struct viewer_desk {
+struct viewer_conns {
 	struct loop *loop;
 	struct viewers *viewers;
 	struct list conns;
@@ -46,7 +46,7 @@ struct viewer_desk {
 
 struct viewer_conn {
 	struct list node, held_node;
-	struct viewer_desk *desk;
+	struct viewer_conns *desk;
 	int fd;
 	char *peer;
 	struct viewer *viewer;
@@ -70,22 +70,22 @@ struct viewer_conn {
 };
 
 /* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. */
-void viewer_desk_init(struct viewer_desk *d, struct loop *loop,
+void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
-void viewer_desk_destroy(struct viewer_desk *d); /* closes all */
+void viewer_conns_destroy(struct viewer_conns *d); /* closes all */
 /* SOURCE has news: who waits for it is served. */
-void viewer_desk_wake(struct viewer_desk *d, const void *source);
+void viewer_conns_wake(struct viewer_conns *d, const void *source);
 /* Streams were published, or the session with the id ENDED did (0: none): who
  * waits is served, and its own viewers are answered in any case. */
-void viewer_desk_news(struct viewer_desk *d, uint64_t ended);
+void viewer_conns_news(struct viewer_conns *d, uint64_t ended);
 /* Limits of held replies and of stalled viewers. When to come again, ns. */
-uint64_t viewer_desk_tick(struct viewer_desk *d, uint64_t now_ns);
+uint64_t viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns);
 
 /* Takes FD (non-blocking); NULL: no memory, FD is closed. While it lives it is
  * counted in N_CONNS, which may be NULL. Any thread. */
 struct viewer_conn *viewer_conn_create(
     int take_fd, const struct sockaddr *address, struct published *n_conns);
-void viewer_conn_attach(struct viewer_conn *c, struct viewer_desk *d);
+void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d);
 void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
 
 #endif

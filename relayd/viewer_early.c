@@ -5,8 +5,8 @@
  * event of such a stream would be of the past, and a stock viewer stops with an
  * error.
  */
-#include "relayd/catalog.h"
-#include "relayd/gallery.h"
+#include "relayd/live_objects.h"
+#include "relayd/registry.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer_internal.h"
 #include "store/index.h"
@@ -50,7 +50,7 @@ viewer_must_hear_first(struct viewer *v, const struct position *p,
 
 	if (!how->may_hold || next == LOG_RETRY)
 		return 0;
-	if (next != LOG_END && gallery_is_behind(v->gallery))
+	if (next != LOG_END && registry_is_behind(v->registry))
 		return how->arrived_ns + VIEWER_MESSAGE_NS;
 	until = viewer_waits_until(v, &safe);
 	if (until == 0 || is_kept_by_another(v, p, safe) ||

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer_internal.h"
 #include "store/index.h"

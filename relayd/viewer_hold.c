@@ -2,8 +2,8 @@
 /* Which replies that say "nothing" are held, and until what (live 4.8). */
 #include <assert.h>
 
-#include "relayd/catalog.h"
-#include "relayd/gallery.h"
+#include "relayd/live_objects.h"
+#include "relayd/registry.h"
 #include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/packet_log.h"
@@ -112,7 +112,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 {
 	const struct position *p;
 
-	assert(gallery_is_mine(v->gallery));
+	assert(registry_is_mine(v->registry));
 	list_each (p, &v->announced, struct position, node) {
 		if (p->stream->is_metadata || p->stream->log != source)
 			continue;

@@ -27,7 +27,7 @@
  * times that. */
 #define VIEWER_ENDED_TOLD 4
 
-struct gallery;
+struct registry;
 struct index_record;
 struct live_session;
 struct live_stream;
@@ -92,12 +92,12 @@ struct attachment {
 struct viewer {
 	struct list node; /* viewers->all */
 	struct viewers *viewers;
-	struct gallery *gallery; /* that of the viewers */
-	char *peer;		 /* for logs; borrowed */
-	unsigned minor;		 /* of the version agreed on */
-	bool is_greeted;	 /* it sent CONNECT */
-	bool has_session;	 /* it sent CREATE_SESSION */
-	bool has_listed;	 /* it sent LIST_SESSIONS */
+	struct registry *registry; /* that of the viewers */
+	char *peer;		   /* for logs; borrowed */
+	unsigned minor;		   /* of the version agreed on */
+	bool is_greeted;	   /* it sent CONNECT */
+	bool has_session;	   /* it sent CREATE_SESSION */
+	bool has_listed;	   /* it sent LIST_SESSIONS */
 	/* babeltrace2 does, babeltrace 1 does not. */
 	bool created_before_list;
 	struct list attachments; /* struct attachment */

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"

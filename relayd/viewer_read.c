@@ -5,8 +5,8 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/catalog.h"
-#include "relayd/gallery.h"
+#include "relayd/live_objects.h"
+#include "relayd/registry.h"
 #include "relayd/open_files.h"
 #include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
@@ -82,7 +82,7 @@ viewer_read_record(struct viewer *v, const struct position *p,
 	struct packet_log *log = p->stream->log;
 	enum status st;
 
-	st = open_files_get(&v->gallery->files, file, log, p->pos, p->file);
+	st = open_files_get(&v->registry->files, file, log, p->pos, p->file);
 	if (st != OK)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
@@ -269,7 +269,7 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 		i->status = LIVE_INDEX_RETRY;
 		return FOUND_AGAIN;
 	case E_NOMEM:
-		if (log_ratelimit(&v->gallery->files.last_log, 10 * NS_PER_S))
+		if (log_ratelimit(&v->registry->files.last_log, 10 * NS_PER_S))
 			log_warn("peer=%s viewer waits: no descriptor or "
 				 "memory for stream %s/%s",
 			    v->peer, p->stream->path, p->stream->channel);

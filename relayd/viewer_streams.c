@@ -5,7 +5,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/viewer_internal.h"
 #include "relayd/viewers.h"
 #include "store/folder.h"

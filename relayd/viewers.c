@@ -3,15 +3,15 @@
 
 #include <assert.h>
 
-#include "relayd/gallery.h"
+#include "relayd/registry.h"
 #include "relayd/viewer_internal.h"
 
 void
-viewers_init(struct viewers *vs, struct gallery *gallery, uint64_t wake_bit,
+viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
     bool holds_replies, unsigned max_viewers, struct published *ids)
 {
 	*vs = (struct viewers){
-		.gallery = gallery,
+		.registry = registry,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
 		.max_viewers = max_viewers,
@@ -45,8 +45,8 @@ viewers_news(struct viewers *vs, enum live_news what, void *take_object)
 {
 	struct list *n, *tmp;
 
-	assert(gallery_is_mine(vs->gallery));
-	gallery_news(vs->gallery, what, take_object);
+	assert(registry_is_mine(vs->registry));
+	registry_news(vs->registry, what, take_object);
 	list_for_each (n, tmp, &vs->all)
 		tell_viewer(
 		    list_entry(n, struct viewer, node), what, take_object);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The viewers of one live worker: what they have in common, and the one way in
- * which news reaches them. Who looks; what there is to see is in the gallery.
+ * which news reaches them. Who looks; what there is to see is in the registry.
  * One live worker's own.
  */
 #ifndef RELAYD_VIEWERS_H
@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 #include "common/list.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 
-struct gallery;
+struct registry;
 struct published;
 
 struct viewers {
 	struct list all; /* struct viewer, by node */
-	struct gallery *gallery;
+	struct registry *registry;
 	uint64_t wake_bit;    /* of this live worker in the logs' waiters */
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
@@ -29,12 +29,12 @@ struct viewers {
 	struct published *ids;	 /* the last viewer id given; borrowed */
 };
 
-void viewers_init(struct viewers *vs, struct gallery *gallery,
+void viewers_init(struct viewers *vs, struct registry *registry,
     uint64_t wake_bit, bool holds_replies, unsigned max_viewers,
     struct published *ids);
 
 /* One piece of news; TAKE_OBJECT is a reference that moves in. First the
- * gallery, then the viewers: on return those attached to its session have
+ * registry, then the viewers: on return those attached to its session have
  * learnt of it. */
 void viewers_news(struct viewers *vs, enum live_news what, void *take_object);
 

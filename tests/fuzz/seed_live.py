@@ -3,7 +3,7 @@
 """Cut the recorded viewer connections into seeds: seed_live.py DIALOGUES OUT
 
 The first requests of each, one behind the other. Sessions become 1, metadata
-streams 1, data streams 2 and 3, as in the target's gallery.
+streams 1, data streams 2 and 3, as in the target's registry.
 """
 import pathlib
 import struct

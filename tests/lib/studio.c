@@ -44,7 +44,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 	live_news_get(what, object);
 	if (what == LIVE_NEWS_STREAM)
 		s->n_waiting++;
-	gallery_told(&s->gallery, what);
+	registry_told(&s->registry, what);
 	*s->end = n;
 	s->end = &n->next;
 }
@@ -78,9 +78,9 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	config.door = &s->door;
 	store.base_fd = s->base_fd;
 	MUST(shard_create(&s->shard, &config, &store) == OK);
-	gallery_init(&s->gallery);
-	gallery_begin(&s->gallery);
-	viewers_init(&s->viewers, &s->gallery, 4, holds_replies, max_viewers,
+	registry_init(&s->registry);
+	registry_begin(&s->registry);
+	viewers_init(&s->viewers, &s->registry, 4, holds_replies, max_viewers,
 	    &s->viewer_ids);
 	/* Nothing waits for a stream class; a test may change it. */
 	s->viewers.class_ns = 0;
@@ -125,8 +125,8 @@ studio_close(struct studio *s)
 	turn_last(s->shard);
 	shard_destroy(s->shard);
 	studio_deliver_all(s);
-	gallery_destroy(&s->gallery);
-	MUST(list_empty(&s->gallery.files.all));
+	registry_destroy(&s->registry);
+	MUST(list_empty(&s->registry.files.all));
 	rcu_unregister_thread();
 	rcu_barrier();
 	close(s->base_fd);

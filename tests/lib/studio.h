@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Both sides of a live session in one thread and without sockets: a shard with
- * real files in a directory of its own, and the gallery and the viewers of one
+ * real files in a directory of its own, and the registry and the viewers of one
  * live worker. News between them wait in a queue until the test delivers them.
  * Any failure of a call ends the program.
  */
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "relayd/catalog.h"
-#include "relayd/gallery.h"
+#include "relayd/live_objects.h"
+#include "relayd/registry.h"
 #include "relayd/viewer.h"
 #include "relayd/viewers.h"
 
@@ -30,7 +30,7 @@ struct studio_news {
 struct studio {
 	struct live_door door;
 	struct shard *shard;
-	struct gallery gallery;
+	struct registry registry;
 	struct viewers viewers;
 	struct studio_news *first, **end; /* not yet delivered */
 	unsigned n_waiting;		  /* of these, published streams */

@@ -12,12 +12,12 @@ sys.path.insert(0, HERE)
 import includes
 
 CASES = [  # a file, what it includes, the lines that are found
-    ("relayd/gallery.c", ["relayd/gallery.h", "relayd/catalog.h"], []),
-    ("relayd/gallery.c", ["relayd/gallery.h", "relayd/viewer.h"], [2]),
-    ("relayd/gallery.h", ["relayd/viewers.h"], [1]),
-    ("relayd/gallery.c", ["relayd/viewer_internal.h"], [1, 1]),
-    ("relayd/gallery.c", ["relayd/live_worker.h"], [1]),
-    ("relayd/viewers.c", ["relayd/gallery.h"], []),
+    ("relayd/registry.c", ["relayd/registry.h", "relayd/live_objects.h"], []),
+    ("relayd/registry.c", ["relayd/registry.h", "relayd/viewer.h"], [2]),
+    ("relayd/registry.h", ["relayd/viewers.h"], [1]),
+    ("relayd/registry.c", ["relayd/viewer_internal.h"], [1, 1]),
+    ("relayd/registry.c", ["relayd/live_worker.h"], [1]),
+    ("relayd/viewers.c", ["relayd/registry.h"], []),
     ("relayd/viewers.c", ["relayd/viewer_internal.h"], []),
     ("relayd/viewer_read.c", ["relayd/viewer_internal.h"], []),
     ("relayd/viewer_conn.c", ["relayd/viewer_internal.h"], [1]),
@@ -54,7 +54,7 @@ def main():
             os.mkdir(os.path.join(base, folder))
         for path, text in (("doc/streaming.md", ""), ("doc/live.md", ""),
                            ("doc/udp.md", ""),
-                           ("relayd/gallery.c",
+                           ("relayd/registry.c",
                             "/* SPDX-License-Identifier: MIT */\n"
                             "#include \"relayd/viewer.h\"\n")):
             with open(os.path.join(base, path), "w",
@@ -63,7 +63,7 @@ def main():
         done = subprocess.run([os.path.join(HERE, "lint"), base],
                               stdout=subprocess.PIPE, check=False,
                               universal_newlines=True)
-        if done.returncode != 1 or "relayd/gallery.c:2: \"relayd/viewer.h\"" \
+        if done.returncode != 1 or "relayd/registry.c:2: \"relayd/viewer.h\"" \
                 not in done.stdout:
             print("lint: status %d\n%s" % (done.returncode, done.stdout))
             failed += 1

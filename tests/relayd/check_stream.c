@@ -17,7 +17,7 @@
 #include "common/log.h"
 #include "proto/data.h"
 #include "proto/frame.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/control.h"
 #include "relayd/ingest.h"
 #include "relayd/shard.h"

@@ -555,10 +555,10 @@ from_another_thread(void *arg)
 {
 	switch (*(int *)arg) {
 	case 0:
-		(void)gallery_find(&scene.studio.gallery, 1);
+		(void)registry_find(&scene.studio.registry, 1);
 		break;
 	case 1:
-		(void)gallery_is_behind(&scene.studio.gallery);
+		(void)registry_is_behind(&scene.studio.registry);
 		break;
 	default:
 		(void)viewer_is_attached(scene.viewer, 1);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/viewer.h"
 #include "relayd/viewer_internal.h"
 #include "store/folder.h"
@@ -198,7 +198,7 @@ learn(enum live_news what, const void *object)
 {
 	for (unsigned k = 0; k < SESSIONS; k++)
 		if (sessions[k].live == object) {
-			sessions[k].in_gallery = what == LIVE_NEWS_SESSION;
+			sessions[k].in_registry = what == LIVE_NEWS_SESSION;
 			if (what == LIVE_NEWS_SESSION_ENDED) {
 				live_session_put(sessions[k].live);
 				sessions[k].live = NULL;
@@ -212,7 +212,7 @@ learn(enum live_news what, const void *object)
 
 		if (m->live != object)
 			continue;
-		m->in_gallery = what == LIVE_NEWS_STREAM;
+		m->in_registry = what == LIVE_NEWS_STREAM;
 		for (struct m_viewer *v = viewers; v < viewers + VIEWERS; v++) {
 			if (slot_of(v, m->live->session) < 0)
 				continue;
@@ -566,7 +566,7 @@ attach(struct m_viewer *v, struct m_session *s)
 		   .id = s->live->id,
 		   .seek = at_end ? LIVE_SEEK_LAST : LIVE_SEEK_BEGINNING });
 	status = studio_u32(&out, 0);
-	if (!s->in_gallery) {
+	if (!s->in_registry) {
 		CHECK(status == LIVE_ATTACH_UNKNOWN, "status %u", status);
 		return;
 	}
@@ -579,7 +579,7 @@ attach(struct m_viewer *v, struct m_session *s)
 	v->has_ended[slot] = false;
 	v->given[slot] = 0;
 	for (unsigned i = 0; i < n_streams; i++)
-		if (streams[i].in_gallery &&
+		if (streams[i].in_registry &&
 		    streams[i].live->session == s->live)
 			add_position(v, i, at_end);
 	take_records(v, s->live);

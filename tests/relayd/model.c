@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/session.h"
 #include "relayd/shard.h"
 #include "relayd/stream.h"

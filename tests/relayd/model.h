@@ -22,8 +22,8 @@ struct m_stream {
 	struct session *session;
 	struct live_stream *live;
 	bool is_metadata, is_published, is_closed;
-	bool is_doomed;	 /* closed, and its files are being deleted */
-	bool in_gallery; /* published, delivered, and its close not */
+	bool is_doomed;	  /* closed, and its files are being deleted */
+	bool in_registry; /* published, delivered, and its close not */
 	unsigned trace;
 	/* data */
 	uint64_t per_file, files; /* 0: no limit */
@@ -47,7 +47,7 @@ struct m_session {
 	struct session *session; /* NULL: none */
 	struct live_session *live;
 	uint64_t chunk;
-	bool in_gallery;
+	bool in_registry;
 };
 
 extern struct studio studio;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 
 #include <stdlib.h>
 #include <string.h>

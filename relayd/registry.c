@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/gallery.h"
+#include "relayd/registry.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #include "common/log.h"
 
 void
-gallery_init(struct gallery *g)
+registry_init(struct registry *g)
 {
-	*g = (struct gallery){ 0 };
+	*g = (struct registry){ 0 };
 	list_init(&g->sessions);
 	open_files_init(&g->files);
 }
 
 void
-gallery_begin(struct gallery *g)
+registry_begin(struct registry *g)
 {
 	assert(!g->has_thread);
 	g->thread = pthread_self();
@@ -23,13 +23,13 @@ gallery_begin(struct gallery *g)
 }
 
 bool
-gallery_is_mine(const struct gallery *g)
+registry_is_mine(const struct registry *g)
 {
 	return g->has_thread && pthread_equal(g->thread, pthread_self());
 }
 
 static void
-drop_stream(struct gallery *g, struct gallery_stream *t)
+drop_stream(struct registry *g, struct registry_stream *t)
 {
 	idmap_remove(&g->streams_by_id, t->stream->id);
 	list_del(&t->node);
@@ -38,11 +38,11 @@ drop_stream(struct gallery *g, struct gallery_stream *t)
 }
 
 static void
-drop_session(struct gallery *g, struct gallery_session *s)
+drop_session(struct registry *g, struct registry_session *s)
 {
 	while (!list_empty(&s->streams))
 		drop_stream(
-		    g, list_first(&s->streams, struct gallery_stream, node));
+		    g, list_first(&s->streams, struct registry_stream, node));
 	idmap_remove(&g->sessions_by_id, s->session->id);
 	list_del(&s->node);
 	live_session_put(s->session);
@@ -50,27 +50,27 @@ drop_session(struct gallery *g, struct gallery_session *s)
 }
 
 void
-gallery_destroy(struct gallery *g)
+registry_destroy(struct registry *g)
 {
-	assert(gallery_is_mine(g));
+	assert(registry_is_mine(g));
 	while (!list_empty(&g->sessions))
 		drop_session(
-		    g, list_first(&g->sessions, struct gallery_session, node));
+		    g, list_first(&g->sessions, struct registry_session, node));
 	idmap_free(&g->sessions_by_id);
 	idmap_free(&g->streams_by_id);
 }
 
-struct gallery_session *
-gallery_find(const struct gallery *g, uint64_t id)
+struct registry_session *
+registry_find(const struct registry *g, uint64_t id)
 {
-	assert(gallery_is_mine(g));
+	assert(registry_is_mine(g));
 	return idmap_find(&g->sessions_by_id, id);
 }
 
 static void
-add_session(struct gallery *g, struct live_session *session)
+add_session(struct registry *g, struct live_session *session)
 {
-	struct gallery_session *s = calloc(1, sizeof(*s));
+	struct registry_session *s = calloc(1, sizeof(*s));
 
 	if (s == NULL ||
 	    idmap_insert(&g->sessions_by_id, session->id, s) != OK) {
@@ -84,19 +84,19 @@ add_session(struct gallery *g, struct live_session *session)
 }
 
 static void
-end_session(struct gallery *g, const struct live_session *session)
+end_session(struct registry *g, const struct live_session *session)
 {
-	struct gallery_session *s = gallery_find(g, session->id);
+	struct registry_session *s = registry_find(g, session->id);
 
 	if (s != NULL)
 		drop_session(g, s);
 }
 
 static void
-add_stream(struct gallery *g, struct live_stream *stream)
+add_stream(struct registry *g, struct live_stream *stream)
 {
-	struct gallery_session *s = gallery_find(g, stream->session->id);
-	struct gallery_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
+	struct registry_session *s = registry_find(g, stream->session->id);
+	struct registry_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
 
 	if (t == NULL || idmap_insert(&g->streams_by_id, stream->id, t) != OK) {
 		if (s != NULL)
@@ -111,39 +111,39 @@ add_stream(struct gallery *g, struct live_stream *stream)
 }
 
 static void
-close_stream(struct gallery *g, const struct live_stream *stream)
+close_stream(struct registry *g, const struct live_stream *stream)
 {
-	struct gallery_stream *t = idmap_find(&g->streams_by_id, stream->id);
+	struct registry_stream *t = idmap_find(&g->streams_by_id, stream->id);
 
 	if (t != NULL)
 		drop_stream(g, t);
 }
 
 void
-gallery_told(struct gallery *g, enum live_news what)
+registry_told(struct registry *g, enum live_news what)
 {
 	if (what == LIVE_NEWS_STREAM)
 		published_add(&g->told, 1);
 }
 
 void
-gallery_untold(struct gallery *g, enum live_news what)
+registry_untold(struct registry *g, enum live_news what)
 {
 	if (what == LIVE_NEWS_STREAM)
 		published_sub(&g->told, 1);
 }
 
 bool
-gallery_is_behind(const struct gallery *g)
+registry_is_behind(const struct registry *g)
 {
-	assert(gallery_is_mine(g));
+	assert(registry_is_mine(g));
 	return published(&g->told) != g->known;
 }
 
 void
-gallery_news(struct gallery *g, enum live_news what, void *object)
+registry_news(struct registry *g, enum live_news what, void *object)
 {
-	assert(gallery_is_mine(g));
+	assert(registry_is_mine(g));
 	switch (what) {
 	case LIVE_NEWS_SESSION:
 		add_session(g, object);

@@ -5,11 +5,11 @@
  * they are made, but for what is `published`. [shared]
  *
  * Live workers learn of them by messages, in the order of events, and keep a
- * list of their own (relayd/gallery.h): so nothing here needs to be searched
+ * list of their own (relayd/registry.h): so nothing here needs to be searched
  * by two threads.
  */
-#ifndef RELAYD_CATALOG_H
-#define RELAYD_CATALOG_H
+#ifndef RELAYD_LIVE_OBJECTS_H
+#define RELAYD_LIVE_OBJECTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,7 +14,7 @@
 #include "tests/relayd/scene.h"
 
 static struct loop loop;
-static struct viewer_desk desk;
+static struct viewer_conns desk;
 
 static void
 on_message(struct message *m, void *arg)
@@ -26,13 +26,13 @@ open_desk(void)
 {
 	scene_open(true);
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
-	viewer_desk_init(&desk, &loop, &scene.studio.viewers, 0);
+	viewer_conns_init(&desk, &loop, &scene.studio.viewers, 0);
 }
 
 static void
 close_desk(void)
 {
-	viewer_desk_destroy(&desk);
+	viewer_conns_destroy(&desk);
 	loop_destroy(&loop);
 	scene_close();
 }
@@ -151,10 +151,10 @@ START_TEST(news_of_the_stream_let_go)
 	open_desk();
 	fd = attach_viewer(scene.session);
 	until_held(fd);
-	viewer_desk_wake(&desk, &desk); /* somebody else's */
+	viewer_conns_wake(&desk, &desk); /* somebody else's */
 	ck_assert_int_eq(receive(fd), 0);
 	studio_packet(scene.data, &p);
-	viewer_desk_wake(&desk, scene.studio.woken);
+	viewer_conns_wake(&desk, scene.studio.woken);
 	assert_released(fd, LIVE_INDEX_OK, 0);
 	close(fd);
 	close_desk();
@@ -170,11 +170,11 @@ START_TEST(the_limit_lets_go)
 	fd = attach_viewer(scene.session);
 	until_held(fd);
 	now = clock_now_ns();
-	ck_assert_uint_eq(viewer_desk_tick(&desk, now + NS_PER_MS),
+	ck_assert_uint_eq(viewer_conns_tick(&desk, now + NS_PER_MS),
 	    now + SCENE_PERIOD_US * UINT64_C(1000));
 	ck_assert_int_eq(receive(fd), 0);
 	scene_wait_ms(SCENE_PERIOD_US / 1000);
-	ck_assert_uint_eq(viewer_desk_tick(&desk, clock_now_ns()), UINT64_MAX);
+	ck_assert_uint_eq(viewer_conns_tick(&desk, clock_now_ns()), UINT64_MAX);
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
 	close_desk();
@@ -252,7 +252,7 @@ deliver_all(void)
 			ended = ((struct live_session *)n.object)->id;
 		studio_deliver(&scene.studio);
 		if (n.what == LIVE_NEWS_STREAM || ended != 0)
-			viewer_desk_news(&desk, ended);
+			viewer_conns_news(&desk, ended);
 	}
 }
 
@@ -331,14 +331,14 @@ START_TEST(a_stalled_viewer_is_closed)
 	turn();
 	/* In the middle of a turn, time is a little later than its start. */
 	scene_wait_ms(10);
-	(void)viewer_desk_tick(&desk, clock_now_ns() - 20 * NS_PER_MS);
+	(void)viewer_conns_tick(&desk, clock_now_ns() - 20 * NS_PER_MS);
 	ck_assert(!list_empty(&desk.conns));
 	scene_wait_ms(29000);
-	ck_assert_uint_le(viewer_desk_tick(&desk, clock_now_ns()),
+	ck_assert_uint_le(viewer_conns_tick(&desk, clock_now_ns()),
 	    clock_now_ns() + 2 * NS_PER_S);
 	ck_assert(!list_empty(&desk.conns));
 	scene_wait_ms(1000);
-	(void)viewer_desk_tick(&desk, clock_now_ns());
+	(void)viewer_conns_tick(&desk, clock_now_ns());
 	ck_assert(list_empty(&desk.conns));
 	close(fd);
 	close_desk();
@@ -353,7 +353,7 @@ START_TEST(an_idle_viewer_stays)
 	open_desk();
 	fd = attach_viewer(scene.session);
 	scene_wait_ms(3600000);
-	ck_assert_uint_eq(viewer_desk_tick(&desk, clock_now_ns()), UINT64_MAX);
+	ck_assert_uint_eq(viewer_conns_tick(&desk, clock_now_ns()), UINT64_MAX);
 	ck_assert_int_eq(ask_index(fd), 64);
 	close(fd);
 	close_desk();
@@ -416,5 +416,5 @@ main(void)
 		{ an_unknown_command_is_answered_and_closed, 0, 0 },
 	};
 
-	return unit_run("viewer_desk", units, ARRAY_LEN(units));
+	return unit_run("viewer_conns", units, ARRAY_LEN(units));
 }

@@ -5,8 +5,8 @@
  * news of the ingest workers, which come in the order of events; nothing here
  * is shared. Who looks at it is not known here (relayd/viewers.h).
  */
-#ifndef RELAYD_GALLERY_H
-#define RELAYD_GALLERY_H
+#ifndef RELAYD_REGISTRY_H
+#define RELAYD_REGISTRY_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,21 +15,21 @@
 #include "common/idmap.h"
 #include "common/list.h"
 #include "common/publish.h"
-#include "relayd/catalog.h"
+#include "relayd/live_objects.h"
 #include "relayd/open_files.h"
 
-struct gallery_stream {
+struct registry_stream {
 	struct list node;
 	struct live_stream *stream;
 };
 
-struct gallery_session {
+struct registry_session {
 	struct list node;
 	struct live_session *session;
 	struct list streams; /* published and open */
 };
 
-struct gallery {
+struct registry {
 	struct list sessions; /* in the order of listings */
 	struct idmap sessions_by_id, streams_by_id;
 	struct open_files files;
@@ -42,26 +42,26 @@ struct gallery {
 	bool has_thread;
 };
 
-void gallery_init(struct gallery *g);
+void registry_init(struct registry *g);
 /* From here on it is the calling thread's, and so are its viewers: what follows
  * may be called by no other, but where it says so. Asserted. */
-void gallery_begin(struct gallery *g);
-bool gallery_is_mine(const struct gallery *g);
+void registry_begin(struct registry *g);
+bool registry_is_mine(const struct registry *g);
 /* Viewers are gone by then. */
-void gallery_destroy(struct gallery *g);
+void registry_destroy(struct registry *g);
 
 /* A piece of news is on its way here, or (UNTOLD) could not be sent after all.
  * Before it is posted, and before whatever follows it is published; any
  * thread. */
-void gallery_told(struct gallery *g, enum live_news what);
-void gallery_untold(struct gallery *g, enum live_news what);
+void registry_told(struct registry *g, enum live_news what);
+void registry_untold(struct registry *g, enum live_news what);
 /* Are published streams on their way that viewers here do not know? */
-bool gallery_is_behind(const struct gallery *g);
+bool registry_is_behind(const struct registry *g);
 
 /* One piece of news, before the viewers hear of it. OBJECT is borrowed; what
  * stays here has a reference of its own. */
-void gallery_news(struct gallery *g, enum live_news what, void *object);
+void registry_news(struct registry *g, enum live_news what, void *object);
 
-struct gallery_session *gallery_find(const struct gallery *g, uint64_t id);
+struct registry_session *registry_find(const struct registry *g, uint64_t id);
 
 #endif
