@@ -8,12 +8,12 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/live_objects.h"
-#include "relayd/registry.h"
-#include "relayd/loop.h"
-#include "relayd/options.h"
-#include "relayd/viewer_conn.h"
-#include "relayd/viewers.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/registry.h"
+#include "relayd/net/loop.h"
+#include "relayd/process/options.h"
+#include "relayd/net/viewer_conn.h"
+#include "relayd/live/viewers.h"
 
 struct live_worker {
 	pthread_t thread;

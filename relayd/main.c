@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "relayd/daemon.h"
-#include "relayd/health.h"
+#include "relayd/process/daemon.h"
+#include "relayd/net/health.h"
 #include "relayd/lobby.h"
-#include "relayd/options.h"
+#include "relayd/process/options.h"
 #include "store/journal.h"
 #include "store/output.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "relayd/loop.h"
+#include "relayd/net/loop.h"
 
 struct placement;
 

@@ -9,12 +9,12 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/conn.h"
-#include "relayd/control.h"
-#include "relayd/shard.h"
-#include "relayd/turn.h"
-#include "relayd/udp.h"
-#include "relayd/udp_port.h"
+#include "relayd/net/conn.h"
+#include "relayd/record/control.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/turn.h"
+#include "relayd/record/udp.h"
+#include "relayd/net/udp_port.h"
 #include "store/store.h"
 
 /* While sockets are not read for want of memory, or messages are half here. */

@@ -10,7 +10,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "relayd/loop.h"
+#include "relayd/net/loop.h"
 
 struct control_config;
 struct published;

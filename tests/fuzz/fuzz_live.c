@@ -10,8 +10,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "relayd/session.h"
-#include "relayd/stream.h"
+#include "relayd/record/session.h"
+#include "relayd/record/stream.h"
 #include "tests/lib/studio.h"
 
 #define IDS 12 /* sessions are 1 and 2, streams from 1 on */

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "common/clock.h"
-#include "relayd/shard.h"
+#include "relayd/record/shard.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "relayd/live_objects.h"
-#include "relayd/registry.h"
-#include "relayd/viewer.h"
-#include "relayd/viewers.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/registry.h"
+#include "relayd/live/viewer.h"
+#include "relayd/live/viewers.h"
 
 struct session;
 struct shard;

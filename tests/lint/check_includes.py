@@ -12,29 +12,29 @@ sys.path.insert(0, HERE)
 import includes
 
 CASES = [  # a file, what it includes, the lines that are found
-    ("relayd/registry.c", ["relayd/registry.h", "relayd/live_objects.h"], []),
-    ("relayd/registry.c", ["relayd/registry.h", "relayd/viewer.h"], [2]),
-    ("relayd/registry.h", ["relayd/viewers.h"], [1]),
-    ("relayd/registry.c", ["relayd/viewer_internal.h"], [1, 1]),
-    ("relayd/registry.c", ["relayd/live_worker.h"], [1]),
-    ("relayd/viewers.c", ["relayd/registry.h"], []),
-    ("relayd/viewers.c", ["relayd/viewer_internal.h"], []),
-    ("relayd/viewer_read.c", ["relayd/viewer_internal.h"], []),
-    ("relayd/viewer_conn.c", ["relayd/viewer_internal.h"], [1]),
-    ("relayd/live_worker.c", ["common/log.h", "relayd/viewer_internal.h"],
+    ("relayd/live/registry.c", ["relayd/live/registry.h", "relayd/live/live_objects.h"], []),
+    ("relayd/live/registry.c", ["relayd/live/registry.h", "relayd/live/viewer.h"], [2]),
+    ("relayd/live/registry.h", ["relayd/live/viewers.h"], [1]),
+    ("relayd/live/registry.c", ["relayd/live/viewer_internal.h"], [1, 1]),
+    ("relayd/live/registry.c", ["relayd/live_worker.h"], [1]),
+    ("relayd/live/viewers.c", ["relayd/live/registry.h"], []),
+    ("relayd/live/viewers.c", ["relayd/live/viewer_internal.h"], []),
+    ("relayd/live/viewer_read.c", ["relayd/live/viewer_internal.h"], []),
+    ("relayd/net/viewer_conn.c", ["relayd/live/viewer_internal.h"], [1]),
+    ("relayd/live_worker.c", ["common/log.h", "relayd/live/viewer_internal.h"],
      [2]),
-    ("relayd/desk.c", ["relayd/conn_internal.h"], []),
-    ("relayd/desk.c", ["relayd/viewer_internal.h"], [1]),
-    ("relayd/udp_port.c", ["relayd/udp_internal.h"], [1]),
-    ("relayd/udp_session.c", ["relayd/udp_internal.h"], []),
-    ("relayd/turn.c", ["relayd/stream_internal.h"], [1]),
-    ("relayd/tcp_stream.c", ["relayd/stream_internal.h"], []),
-    ("relayd/control_commands.c", ["relayd/session_internal.h"], [1]),
-    ("tests/fuzz/fuzz_udp.c", ["relayd/udp_internal.h"], []),
+    ("relayd/net/desk.c", ["relayd/net/conn_internal.h"], []),
+    ("relayd/net/desk.c", ["relayd/live/viewer_internal.h"], [1]),
+    ("relayd/net/udp_port.c", ["relayd/record/udp_internal.h"], [1]),
+    ("relayd/record/udp_session.c", ["relayd/record/udp_internal.h"], []),
+    ("relayd/record/turn.c", ["relayd/record/stream_internal.h"], [1]),
+    ("relayd/record/tcp_stream.c", ["relayd/record/stream_internal.h"], []),
+    ("relayd/record/control_commands.c", ["relayd/record/session_internal.h"], [1]),
+    ("tests/fuzz/fuzz_udp.c", ["relayd/record/udp_internal.h"], []),
     ("store/chunk.c", ["store/tracefile_internal.h"], [1]),
     ("store/tracefile_pool.c", ["store/tracefile_internal.h"], []),
-    ("tests/relayd/scene.c", ["relayd/viewer_internal.h"], []),
-    ("tests/lib/studio.c", ["relayd/viewer_internal.h"], [1]),
+    ("tests/relayd/scene.c", ["relayd/live/viewer_internal.h"], []),
+    ("tests/lib/studio.c", ["relayd/live/viewer_internal.h"], [1]),
     ("tests/client/check_connect.c", ["tools/client/client_internal.h"], []),
 ]
 
@@ -50,20 +50,20 @@ def main():
             failed += 1
     # And the whole program says it, with file and line.
     with tempfile.TemporaryDirectory() as base:
-        for folder in ("doc", "relayd"):
-            os.mkdir(os.path.join(base, folder))
+        for folder in ("doc", "relayd/live"):
+            os.makedirs(os.path.join(base, folder))
         for path, text in (("doc/streaming.md", ""), ("doc/live.md", ""),
                            ("doc/udp.md", ""),
-                           ("relayd/registry.c",
+                           ("relayd/live/registry.c",
                             "/* SPDX-License-Identifier: MIT */\n"
-                            "#include \"relayd/viewer.h\"\n")):
+                            "#include \"relayd/live/viewer.h\"\n")):
             with open(os.path.join(base, path), "w",
                       encoding="utf-8") as handle:
                 handle.write(text)
         done = subprocess.run([os.path.join(HERE, "lint"), base],
                               stdout=subprocess.PIPE, check=False,
                               universal_newlines=True)
-        if done.returncode != 1 or "relayd/registry.c:2: \"relayd/viewer.h\"" \
+        if done.returncode != 1 or "relayd/live/registry.c:2: \"relayd/live/viewer.h\"" \
                 not in done.stdout:
             print("lint: status %d\n%s" % (done.returncode, done.stdout))
             failed += 1

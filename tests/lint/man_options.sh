@@ -3,7 +3,7 @@
 # Every option is in the manual with its letter and argument, and no other is.
 set -eu
 top=${srcdir:-.}
-table=$top/relayd/options.tbl.h
+table=$top/relayd/process/options.tbl.h
 manual=$top/doc/tracepulse-relayd.8
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,7 +25,8 @@ sed -n \
 diff -u "$work/table" "$work/manual"
 
 # Variables that the code reads are in the manual, and no others but TZ.
-grep -ho '"\(LTTNG_[A-Z_]*\|HOME\|NOTIFY_SOCKET\)"' "$top"/relayd/*.c |
+grep -ho '"\(LTTNG_[A-Z_]*\|HOME\|NOTIFY_SOCKET\)"' "$top"/relayd/*.c \
+    "$top"/relayd/*/*.c |
     tr -d '"' | sort -u >"$work/read"
 sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' "$manual" |
     sed 's/ , Ev /\n/g' | grep -vx TZ | sort -u >"$work/told"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "relayd/daemon.h"
+#include "relayd/process/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "relayd/options.h"
+#include "relayd/process/options.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/descriptors.h"
+#include "relayd/net/descriptors.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,7 +7,7 @@
 
 #include "common/compiler.h"
 #include "common/fds.h"
-#include "relayd/options.h"
+#include "relayd/process/options.h"
 #include "tests/lib/unit.h"
 
 #define POOL_MIN 64 /* compat.md */

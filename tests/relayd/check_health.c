@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "relayd/health.h"
+#include "relayd/net/health.h"
+#include "relayd/process/unix_socket.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -349,7 +350,7 @@ START_TEST(what_is_no_socket_is_left_alone)
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
-	ck_assert(!health_remove_stale(path));
+	ck_assert(!unix_socket_remove_stale(path));
 	ck_assert_int_eq(create(&second), E_EXISTS);
 	ck_assert_int_eq(unlink(path), 0);
 	health = NULL;

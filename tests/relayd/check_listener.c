@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/listener.h"
+#include "relayd/net/listener.h"
 
 #include <event2/event.h>
 #include <netinet/in.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "common/compiler.h"
-#include "relayd/listen_url.h"
-#include "relayd/options.h"
+#include "relayd/process/listen_url.h"
+#include "relayd/process/options.h"
 #include "tests/lib/unit.h"
 
 static int accepted = -1;

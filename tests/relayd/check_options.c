@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "relayd/options.h"
+#include "relayd/process/options.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "relayd/parse.h"
+#include "relayd/process/parse.h"
 #include "tests/lib/unit.h"
 
 #define ARGS_MAX 12
@@ -513,7 +513,7 @@ START_TEST(help_names_every_option)
 {
 	static const char *const names[] = {
 #define OPTION(id, letter, name, arg, needs_trust, kind, help) "--" name,
-#include "relayd/options.tbl.h"
+#include "relayd/process/options.tbl.h"
 #undef OPTION
 	};
 	const char *text;

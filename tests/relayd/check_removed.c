@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "proto/frame.h"
-#include "relayd/session.h"
-#include "relayd/shard.h"
-#include "relayd/siblings.h"
-#include "relayd/stream.h"
-#include "relayd/turn.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
 #include "store/chunk.h"
 #include "store/session_dir.h"
 #include "store/store.h"

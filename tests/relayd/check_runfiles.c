@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "relayd/notify.h"
-#include "relayd/rundir.h"
-#include "relayd/runfile.h"
+#include "relayd/process/notify.h"
+#include "relayd/process/rundir.h"
+#include "relayd/process/runfile.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 

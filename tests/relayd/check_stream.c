@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Endpoints over the file system in memory: what a stream does when writes
  * fail, halves are late, numbers are missing. */
-#include "relayd/stream.h"
+#include "relayd/record/stream.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -17,11 +17,11 @@
 #include "common/log.h"
 #include "proto/data.h"
 #include "proto/frame.h"
-#include "relayd/live_objects.h"
-#include "relayd/control.h"
-#include "relayd/ingest.h"
-#include "relayd/shard.h"
-#include "relayd/turn.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/record/control.h"
+#include "relayd/record/ingest.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/turn.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/unit.h"

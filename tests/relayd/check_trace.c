@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces that a tracer begins again: each generation in a folder of its own,
  * with real files. */
-#include "relayd/trace.h"
+#include "relayd/record/trace.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "relayd/session.h"
-#include "relayd/shard.h"
-#include "relayd/stream.h"
-#include "relayd/turn.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
 #include "store/chunk.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"

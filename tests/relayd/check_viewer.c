@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "relayd/session.h"
-#include "relayd/shard.h"
-#include "relayd/stream.h"
-#include "relayd/turn.h"
-#include "relayd/viewer_internal.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
+#include "relayd/live/viewer_internal.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"

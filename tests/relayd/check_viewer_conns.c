@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "relayd/loop.h"
-#include "relayd/session.h"
-#include "relayd/stream.h"
-#include "relayd/viewer_conn.h"
+#include "relayd/net/loop.h"
+#include "relayd/record/session.h"
+#include "relayd/record/stream.h"
+#include "relayd/net/viewer_conn.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "common/reader.h"
-#include "relayd/session.h"
-#include "relayd/shard.h"
-#include "relayd/stream.h"
-#include "relayd/turn.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
 #include "tests/lib/dialogue.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"

@@ -3,9 +3,9 @@
  * bounded (W9). */
 #include <stdio.h>
 
-#include "relayd/session.h"
-#include "relayd/stream.h"
-#include "relayd/viewer_internal.h"
+#include "relayd/record/session.h"
+#include "relayd/record/stream.h"
+#include "relayd/live/viewer_internal.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"
 

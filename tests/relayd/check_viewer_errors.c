@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relayd/session.h"
-#include "relayd/stream.h"
+#include "relayd/record/session.h"
+#include "relayd/record/stream.h"
 #include "tests/lib/dialogue.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"

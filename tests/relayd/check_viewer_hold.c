@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Held replies (live 4.8) and the empty OK (live 4.9). */
 #include "common/clock.h"
-#include "relayd/session.h"
-#include "relayd/stream.h"
+#include "relayd/record/session.h"
+#include "relayd/record/stream.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"
 

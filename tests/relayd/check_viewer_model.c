@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "relayd/live_objects.h"
-#include "relayd/viewer.h"
-#include "relayd/viewer_internal.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/viewer.h"
+#include "relayd/live/viewer_internal.h"
 #include "store/folder.h"
 #include "store/packet_log.h"
 #include "tests/relayd/model.h"

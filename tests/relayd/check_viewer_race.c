@@ -3,9 +3,9 @@
  * and the packet that a viewer gets still belong together (W14, P13). */
 #include <stdbool.h>
 
-#include "relayd/session.h"
-#include "relayd/stream.h"
-#include "relayd/viewer_internal.h"
+#include "relayd/record/session.h"
+#include "relayd/record/stream.h"
+#include "relayd/live/viewer_internal.h"
 #include "store/dir.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"

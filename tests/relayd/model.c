@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relayd/live_objects.h"
-#include "relayd/session.h"
-#include "relayd/shard.h"
-#include "relayd/stream.h"
-#include "relayd/turn.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
 #include "store/packet_log.h"
 
 struct studio studio;

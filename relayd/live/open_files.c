@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/live/open_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/fds.h"
+#include "common/log.h"
+#include "store/dir.h"
+#include "store/folder.h"
+#include "store/index.h"
+#include "store/packet_log.h"
+
+void
+open_files_init(struct open_files *files)
+{
+	list_init(&files->all);
+}
+
+static void
+file_name(const struct open_file *f, bool is_index, char out[512])
+{
+	char number[32] = "";
+
+	if (f->number != UINT64_MAX)
+		snprintf(number, sizeof(number), "_%" PRIu64, f->number);
+	snprintf(out, 512, "%s%s%s%s", is_index ? "index/" : "",
+	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
+}
+
+/* Of viewers' share of descriptors; E_NOMEM when that is used up. */
+static enum status
+open_shared(int *fd, const struct folder *folder, const char *name)
+{
+	enum status st;
+	int saved;
+
+	*fd = -1;
+	if (!fds_take(FDS_VIEWER_FILES))
+		return E_NOMEM;
+	st = dir_open_file(fd, folder_fd(folder), name, O_RDONLY);
+	saved = errno;
+	if (st != OK)
+		fds_give(FDS_VIEWER_FILES);
+	errno = saved;
+	return st;
+}
+
+static void
+close_shared(int fd)
+{
+	if (fd < 0)
+		return;
+	close(fd);
+	fds_give(FDS_VIEWER_FILES);
+}
+
+static enum status
+open_one(const struct open_file *f, bool is_index, int *fd)
+{
+	char name[512];
+	enum status st;
+
+	file_name(f, is_index, name);
+	st = open_shared(fd, f->folder, name);
+	if (st == OK || st == E_NOENT || st == E_NOMEM)
+		return st;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return E_NOMEM;
+	log_errno(LOG_WARN, "viewer: %s", name);
+	return st;
+}
+
+static bool
+is_it(const struct open_file *f, const struct packet_log *log,
+    const struct log_place *place, uint64_t number)
+{
+	return f->log == log && f->first == place->first &&
+	       f->number == number && f->folder == place->folder;
+}
+
+static struct open_file *
+find(struct open_files *files, const struct packet_log *log,
+    const struct log_place *place, uint64_t number, struct open_file *likely)
+{
+	struct list *n, *tmp;
+	struct open_file *f;
+
+	if (likely != NULL && is_it(likely, log, place, number))
+		return likely;
+	list_for_each (n, tmp, &files->all) {
+		f = list_entry(n, struct open_file, node);
+		if (is_it(f, log, place, number))
+			return f;
+	}
+	return NULL;
+}
+
+enum status
+open_files_get(struct open_files *files, struct open_file **out,
+    const struct packet_log *log, uint64_t pos, struct open_file *likely)
+{
+	struct log_place place;
+	struct open_file *f;
+	uint64_t number;
+	enum status st;
+
+	*out = NULL;
+	st = packet_log_place(log, pos, &place);
+	if (st != OK)
+		return st;
+	number = place.is_numbered ? place.number : UINT64_MAX;
+	f = find(files, log, &place, number, likely);
+	if (f != NULL) {
+		folder_put(place.folder);
+		*out = open_file_ref(f);
+		return OK;
+	}
+	f = calloc(1, sizeof(*f));
+	if (f == NULL) {
+		folder_put(place.folder);
+		return E_NOMEM;
+	}
+	*f = (struct open_file){ .refs = 1,
+		.log = log,
+		.first = place.first,
+		.number = number,
+		.data_fd = -1,
+		.index_fd = -1,
+		.folder = place.folder,
+		.minor = packet_log_minor(log) };
+	list_append(&files->all, &f->node);
+	st = open_one(f, false, &f->data_fd);
+	if (st != OK) {
+		open_file_put(f);
+		return st;
+	}
+	*out = f;
+	return OK;
+}
+
+struct open_file *
+open_file_ref(struct open_file *f)
+{
+	f->refs++;
+	return f;
+}
+
+void
+open_file_put(struct open_file *f)
+{
+	if (f == NULL || --f->refs > 0)
+		return;
+	list_del(&f->node);
+	close_shared(f->data_fd);
+	close_shared(f->index_fd);
+	folder_put(f->folder);
+	free(f);
+}
+
+bool
+open_file_has(struct open_file *f, uint64_t offset, uint64_t length)
+{
+	struct stat sb;
+
+	/* What viewers may be given is never cut off again. */
+	if (offset <= f->data_size && length <= f->data_size - offset)
+		return true;
+	if (fstat(f->data_fd, &sb) != 0)
+		return false;
+	f->data_size = (uint64_t)sb.st_size;
+	return offset <= f->data_size && length <= f->data_size - offset;
+}
+
+enum status
+open_file_record(struct open_file *f, uint64_t pos, struct index_record *rec)
+{
+	uint8_t bytes[INDEX_RECORD_MAX];
+	uint32_t len = index_record_len(f->minor);
+	enum status st;
+	off_t at;
+
+	if (f->index_fd < 0) {
+		st = open_one(f, true, &f->index_fd);
+		if (st != OK) {
+			f->index_fd = -1;
+			return st;
+		}
+	}
+	at = (off_t)(INDEX_HEADER_LEN + (pos - f->first) * len);
+	if (pread(f->index_fd, bytes, len, at) != (ssize_t)len)
+		return E_IO;
+	index_decode(bytes, rec, f->minor);
+	return OK;
+}
+
+enum status
+open_file_metadata(struct open_file **out, struct folder *folder)
+{
+	struct open_file *f = calloc(1, sizeof(*f));
+	enum status st;
+
+	*out = NULL;
+	if (f == NULL)
+		return E_NOMEM;
+	*f = (struct open_file){ .refs = 1,
+		.data_fd = -1,
+		.index_fd = -1,
+		.folder = folder_get(folder) };
+	list_init(&f->node);
+	st = open_shared(&f->data_fd, folder, "metadata");
+	if (st != OK) {
+		open_file_put(f);
+		return st;
+	}
+	*out = f;
+	return OK;
+}

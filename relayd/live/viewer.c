@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/live/viewer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/registry.h"
+#include "relayd/live/open_files.h"
+#include "relayd/live/viewer_internal.h"
+#include "relayd/live/viewers.h"
+#include "store/packet_log.h"
+
+enum status
+viewer_create(struct viewer **out, struct viewers *vs, char *peer)
+{
+	struct viewer *v = calloc(1, sizeof(*v));
+
+	assert(registry_is_mine(vs->registry));
+	*out = v;
+	if (v == NULL)
+		return E_NOMEM;
+	v->viewers = vs;
+	v->registry = vs->registry;
+	v->peer = peer;
+	list_init(&v->attachments);
+	list_init(&v->unannounced);
+	list_init(&v->announced);
+	list_append(&vs->all, &v->node);
+	return OK;
+}
+
+static enum status
+join_trace(struct viewer *v, struct position *p)
+{
+	uint64_t id = p->stream->trace_id;
+	struct viewer_trace *t = idmap_find(&v->traces, id);
+	enum status st;
+
+	if (t == NULL) {
+		t = calloc(1, sizeof(*t));
+		if (t == NULL)
+			return E_NOMEM;
+		t->id = id;
+		t->since_ns = clock_now_ns();
+		st = idmap_insert(&v->traces, id, t);
+		if (st != OK) {
+			free(t);
+			return st;
+		}
+	}
+	p->trace = t;
+	if (p->stream->is_metadata)
+		t->metadata = p;
+	else
+		t->n_data++;
+	return OK;
+}
+
+static void
+leave_trace(struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+
+	if (t == NULL)
+		return;
+	if (t->metadata == p)
+		t->metadata = NULL;
+	if (!p->stream->is_metadata)
+		t->n_data--;
+	if (t->metadata != NULL || t->n_data > 0)
+		return;
+	idmap_remove(&v->traces, t->id);
+	free(t);
+}
+
+void
+viewer_forget(struct viewer *v, struct position *p)
+{
+	if (p->is_ended)
+		v->n_ended--;
+	leave_trace(v, p);
+	idmap_remove(&v->by_id, p->stream->id);
+	list_del(&p->node);
+	open_file_put(p->file);
+	live_stream_put(p->stream);
+	free(p);
+}
+
+enum status
+viewer_add_position(
+    struct viewer *v, struct live_stream *s, struct position **out)
+{
+	struct position *p;
+	enum status st;
+
+	if (idmap_find(&v->by_id, s->id) != NULL)
+		return E_EXISTS;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return E_NOMEM;
+	list_init(&p->node);
+	p->stream = live_stream_get(s);
+	p->attachment = viewer_attachment(v, s->session->id);
+	st = join_trace(v, p);
+	if (st == OK)
+		st = idmap_insert(&v->by_id, s->id, p);
+	if (st != OK) {
+		viewer_forget(v, p);
+		return st;
+	}
+	list_append(&v->unannounced, &p->node);
+	*out = p;
+	return OK;
+}
+
+struct position *
+viewer_position(const struct viewer *v, uint64_t id)
+{
+	return idmap_find(&v->by_id, id);
+}
+
+struct attachment *
+viewer_attachment(const struct viewer *v, uint64_t id)
+{
+	struct attachment *a;
+
+	list_each (a, &v->attachments, struct attachment, node)
+		if (a->session->id == id)
+			return a;
+	return NULL;
+}
+
+static void
+forget_session(struct viewer *v, struct list *positions,
+    const struct live_session *session)
+{
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, positions) {
+		p = list_entry(n, struct position, node);
+		if (p->stream->session == session)
+			viewer_forget(v, p);
+	}
+}
+
+bool
+viewer_is_attached(const struct viewer *v, uint64_t session)
+{
+	assert(registry_is_mine(v->registry));
+	return viewer_attachment(v, session) != NULL;
+}
+
+unsigned
+viewer_overdue(const struct viewer *v)
+{
+	assert(registry_is_mine(v->registry));
+	return v->is_overdue ? v->n_ended : 0;
+}
+
+static void
+detach(struct viewer *v, struct attachment *a)
+{
+	forget_session(v, &v->unannounced, a->session);
+	forget_session(v, &v->announced, a->session);
+	published_sub(&a->session->clients, 1);
+	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
+	    a->session->id, a->session->name);
+	list_del(&a->node);
+	live_session_put(a->session);
+	free(a);
+}
+
+static void
+detach_all(struct viewer *v)
+{
+	while (!list_empty(&v->attachments))
+		detach(v, list_first(&v->attachments, struct attachment, node));
+}
+
+void
+viewer_destroy(struct viewer *v)
+{
+	if (v == NULL)
+		return;
+	assert(registry_is_mine(v->registry));
+	detach_all(v);
+	if (v->lost > 0)
+		log_info("peer=%s viewer gone; %" PRIu64
+			 " packets were overwritten or cleared before it read "
+			 "them",
+		    v->peer, v->lost);
+	if (v->passed > 0)
+		log_info("peer=%s viewer gone; %" PRIu64 " packets without "
+			 "events, of times before it knew their streams, were "
+			 "not given to it",
+		    v->peer, v->passed);
+	idmap_free(&v->by_id);
+	idmap_free(&v->traces);
+	list_del(&v->node);
+	free(v);
+}
+
+static enum live_outcome
+serve_connect(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	uint64_t id = 0;
+
+	if (q->major != LIVE_MAJOR || (q->type != LIVE_CLIENT_COMMAND &&
+					  q->type != LIVE_CLIENT_NOTIFICATION))
+		return LIVE_CLOSE;
+	if (q->type == LIVE_CLIENT_COMMAND)
+		id = published_add(v->viewers->ids, 1);
+	v->is_greeted = true;
+	v->minor = q->minor < LIVE_MINOR ? q->minor : LIVE_MINOR;
+	live_reply_connect(reply->out, id, LIVE_MAJOR, LIVE_MINOR);
+	return LIVE_REPLY;
+}
+
+static bool
+may_see(const struct viewer *v, const struct live_session *s)
+{
+	return !s->is_ctf2 || v->minor >= LIVE_MINOR_FORMATS;
+}
+
+static enum live_outcome
+serve_list(struct viewer *v, struct live_reply *reply)
+{
+	struct list *n, *tmp;
+	uint32_t count = 0;
+
+	v->has_listed = true;
+	list_for_each (n, tmp, &v->registry->sessions)
+		count += may_see(
+		    v, list_entry(n, struct registry_session, node)->session);
+	live_reply_u32(reply->out, count);
+	list_for_each (n, tmp, &v->registry->sessions) {
+		const struct live_session *s =
+		    list_entry(n, struct registry_session, node)->session;
+
+		if (may_see(v, s))
+			live_reply_session(reply->out, v->minor,
+			    &(struct live_session_record){ .id = s->id,
+				.live_timer_us = s->live_timer_us,
+				.clients = (uint32_t)published(&s->clients),
+				.streams = (uint32_t)published(&s->streams),
+				.hostname = s->hostname,
+				.name = s->name,
+				.trace_format = s->is_ctf2 });
+	}
+	return LIVE_REPLY;
+}
+
+static enum live_outcome
+serve_create(struct viewer *v, struct live_reply *reply)
+{
+	/* A second one begins afresh; babeltrace2 sends ten a second while it
+	 * waits for a session. */
+	detach_all(v);
+	v->has_session = true;
+	/* ... and lists in between. */
+	if (!v->has_listed)
+		v->created_before_list = true;
+	live_reply_u32(reply->out, LIVE_CREATE_OK);
+	return LIVE_REPLY;
+}
+
+/* May this viewer attach to S (live 2.3)? */
+static enum live_attach
+check_attach(const struct viewer *v, const struct registry_session *s,
+    const struct live_request *q)
+{
+	if (!v->has_session)
+		return LIVE_ATTACH_NO_SESSION;
+	if (s == NULL)
+		return LIVE_ATTACH_UNKNOWN;
+	if (s->session->live_timer_us == 0)
+		return LIVE_ATTACH_NOT_LIVE;
+	if (!may_see(v, s->session))
+		return LIVE_ATTACH_UNKNOWN;
+	if (q->seek != LIVE_SEEK_BEGINNING && q->seek != LIVE_SEEK_LAST)
+		return LIVE_ATTACH_SEEK_ERR;
+	if (viewer_attachment(v, q->id) != NULL)
+		return LIVE_ATTACH_ALREADY;
+	return LIVE_ATTACH_OK;
+}
+
+/* Taken first, then counted: viewers on other threads want it too. */
+static bool
+take_place(const struct viewer *v, struct live_session *s)
+{
+	uint64_t n = published_add(&s->clients, 1);
+
+	if (v->viewers->max_viewers == 0 || n <= v->viewers->max_viewers)
+		return true;
+	published_sub(&s->clients, 1);
+	return false;
+}
+
+static enum live_attach
+attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
+{
+	struct attachment *a = calloc(1, sizeof(*a));
+	const struct registry_stream *shown;
+	struct position *p;
+
+	if (a == NULL)
+		return LIVE_ATTACH_UNKNOWN;
+	if (!take_place(v, s->session)) {
+		free(a);
+		return LIVE_ATTACH_ALREADY;
+	}
+	a->session = live_session_get(s->session);
+	list_append(&v->attachments, &a->node);
+	list_each (shown, &s->streams, struct registry_stream, node) {
+		struct live_stream *t = shown->stream;
+
+		if (viewer_add_position(v, t, &p) != OK) {
+			detach(v, a);
+			return LIVE_ATTACH_UNKNOWN;
+		}
+		/* As they were listed. */
+		p->trace->is_listed = true;
+		if (t->is_metadata)
+			continue;
+		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)
+						: packet_log_start(t->log);
+	}
+	return LIVE_ATTACH_OK;
+}
+
+static enum live_outcome
+serve_attach(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
+{
+	struct registry_session *s = registry_find(v->registry, q->id);
+	enum live_attach status = check_attach(v, s, q);
+	struct buf records = { 0 };
+	uint32_t count = 0;
+
+	/* A listing may count streams whose message is still under way. */
+	if (status == LIVE_ATTACH_OK && how->may_hold &&
+	    v->viewers->holds_replies && registry_is_behind(v->registry)) {
+		*held = (struct live_held){ .until_ns = how->arrived_ns +
+							VIEWER_MESSAGE_NS };
+		return LIVE_HOLD;
+	}
+	if (status == LIVE_ATTACH_OK)
+		status = attach(v, s, q->seek);
+	if (status == LIVE_ATTACH_OK) {
+		count = viewer_announce(v, s->session, &records);
+		log_info("peer=%s viewer attached: session=%" PRIu64
+			 "/%s streams=%" PRIu32,
+		    v->peer, s->session->id, s->session->name, count);
+	}
+	live_reply_u32(reply->out, status);
+	live_reply_u32(reply->out, count);
+	buf_bytes(reply->out, buf_data(&records), buf_len(&records));
+	if (records.bad)
+		reply->out->bad = true;
+	buf_free(&records);
+	return LIVE_REPLY;
+}
+
+static enum live_outcome
+serve_detach(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	struct attachment *a = viewer_attachment(v, q->id);
+	uint32_t status = LIVE_DETACH_OK;
+
+	if (!v->has_session)
+		status = LIVE_DETACH_ERR;
+	else if (a != NULL)
+		detach(v, a);
+	else if (registry_find(v->registry, q->id) != NULL)
+		status = LIVE_DETACH_ERR;
+	else
+		status = LIVE_DETACH_UNKNOWN;
+	live_reply_u32(reply->out, status);
+	return LIVE_REPLY;
+}
+
+static enum live_outcome
+serve(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
+{
+	const struct live_row *row = live_row(q->cmd);
+	unsigned state = v->is_greeted ? LIVE_IN_GREETED : LIVE_IN_NEW;
+
+	if (row->name == NULL && v->is_greeted) {
+		live_reply_u32(reply->out, LIVE_UNKNOWN_COMMAND);
+		return LIVE_REPLY_LAST;
+	}
+	if (row->name == NULL || (row->allowed & state) == 0)
+		return LIVE_CLOSE;
+	switch ((enum live_cmd)q->cmd) {
+	case LIVE_CMD_connect:
+		return serve_connect(v, q, reply);
+	case LIVE_CMD_list_sessions:
+		return serve_list(v, reply);
+	case LIVE_CMD_attach_session:
+		return serve_attach(v, q, how, reply, held);
+	case LIVE_CMD_get_next_index:
+		return viewer_next_index(v, q->id, how, reply, held);
+	case LIVE_CMD_get_packet:
+		return viewer_packet(v, q, reply);
+	case LIVE_CMD_get_metadata:
+		return viewer_metadata(v, q->id, how, reply, held);
+	case LIVE_CMD_get_new_streams:
+		return viewer_new_streams(v, q->id, how, reply, held);
+	case LIVE_CMD_create_session:
+		return serve_create(v, reply);
+	case LIVE_CMD_detach_session:
+		return serve_detach(v, q, reply);
+	}
+	return LIVE_CLOSE;
+}
+
+enum live_outcome
+viewer_serve(struct viewer *v, const struct live_request *q,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held)
+{
+	enum live_outcome outcome;
+
+	assert(registry_is_mine(v->registry));
+	outcome = serve(v, q, how, reply, held);
+	if (outcome == LIVE_REPLY)
+		v->last_reply_ns = clock_now_ns();
+	return outcome;
+}

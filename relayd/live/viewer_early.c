@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must not be answered yet: after it a viewer would show what is later
+ * than the events of streams that it does not know (live 4.6, 4). Its next
+ * event of such a stream would be of the past, and a stock viewer stops with an
+ * error.
+ */
+#include "relayd/live/live_objects.h"
+#include "relayd/live/registry.h"
+#include "relayd/live/open_files.h"
+#include "relayd/live/viewer_internal.h"
+#include "store/index.h"
+#include "store/packet_log.h"
+
+static bool
+is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
+{
+	struct index_record rec;
+	struct open_file *file;
+
+	if (time == 0 || viewer_read_record(v, p, &rec, &file) != OK)
+		return false;
+	open_file_put(file);
+	return rec.timestamp_end <= time;
+}
+
+/* Does another stream keep V from showing what is later than TIME? A viewer
+ * shows nothing beyond the end of what it has of any stream. One of which it
+ * has nothing yet does not count: it is held itself, then, and nothing is
+ * shown. */
+static bool
+is_kept_by_another(
+    const struct viewer *v, const struct position *p, uint64_t time)
+{
+	const struct position *o;
+
+	list_each (o, &v->announced, struct position, node) {
+		if (o != p && !o->stream->is_metadata && o->last_time != 0 &&
+		    o->last_time <= time)
+			return true;
+	}
+	return false;
+}
+
+uint64_t
+viewer_must_hear_first(struct viewer *v, const struct position *p,
+    const struct live_how *how, enum log_next next, struct log_view *view)
+{
+	uint64_t until, safe;
+
+	if (!how->may_hold || next == LOG_RETRY)
+		return 0;
+	if (next != LOG_END && registry_is_behind(v->registry))
+		return how->arrived_ns + VIEWER_MESSAGE_NS;
+	until = viewer_waits_until(v, &safe);
+	if (until == 0 || is_kept_by_another(v, p, safe) ||
+	    (next == LOG_PACKET && is_packet_before(v, p, safe)))
+		return 0;
+	if (next != LOG_INACTIVE)
+		return until;
+	if (view->beacon > safe)
+		view->beacon = safe;
+	return 0;
+}
+
+/* Will V ask for new streams, if it is told now that there are some? Once by
+ * the flag, or by an empty OK; who ignores that is not told again. */
+static bool
+will_ask(const struct viewer *v, const struct log_view *view)
+{
+	if (v->minor >= LIVE_MINOR_FORMATS)
+		return !v->has_been_flagged;
+	return v->created_before_list && !v->has_had_empty_ok &&
+	       view->has_ctf_stream;
+}
+
+bool
+viewer_must_ask_first(const struct viewer *v, const struct position *p,
+    uint32_t flags, const struct log_view *view)
+{
+	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && will_ask(v, view) &&
+	       !is_kept_by_another(v, p, viewer_knows_until(v));
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams that begin before what the viewer was shown (live 4.11). A tracer
+ * takes the beginning of a new process' first packet when it makes the
+ * buffers, and announces the streams later, on a busy machine much later. A
+ * stock viewer that was given a later time meanwhile stops at that packet.
+ *
+ * Only the beginning is late, never an event: the process traces when its
+ * streams are published, so its events are later than any time that its
+ * session had told by then. Therefore this viewer is told a later beginning.
+ * The files stay as they are.
+ */
+#include <endian.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/open_files.h"
+#include "relayd/live/viewer_internal.h"
+#include "store/index.h"
+
+/* LTTng's packets (CTF 1.8, 5, with the fields that LTTng declares), bytes. */
+#define MAGIC UINT32_C(0xc1fc1fc1)
+#define BEGIN_AT 32
+#define HEAD_LEN 64
+/* Up to so many bits a packet is header and context, without any event. */
+#define EMPTY_BITS 672
+
+static uint64_t
+given_of(const struct viewer *v, const char *hostname)
+{
+	const struct attachment *a;
+	uint64_t given = 0;
+
+	/* One host has one clock. */
+	list_each (a, &v->attachments, struct attachment, node) {
+		if (a->given > given &&
+		    strcmp(a->session->hostname, hostname) == 0)
+			given = a->given;
+	}
+	return given;
+}
+
+void
+viewer_note_before(const struct viewer *v, struct position *p)
+{
+	uint64_t given = given_of(v, p->stream->session->hostname);
+
+	p->time_before = p->stream->time_before > given ? p->stream->time_before
+							: given;
+}
+
+/* The lesser of both: a viewer collects an index of each stream before it
+ * shows anything of them, so what was given may be beyond the first event. */
+void
+viewer_set_floor(const struct viewer *v, struct position *p)
+{
+	uint64_t given = given_of(v, p->stream->session->hostname);
+
+	p->floor = given < p->time_before ? given : p->time_before;
+	if (p->floor != 0)
+		p->floor += VIEWER_FLOOR_TICKS;
+}
+
+static uint64_t
+word(const uint8_t *p, bool is_big)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return is_big ? be64toh(w) : le64toh(w);
+}
+
+static void
+put_word(uint8_t *p, uint64_t w, bool is_big)
+{
+	w = is_big ? htobe64(w) : htole64(w);
+	memcpy(p, &w, sizeof(w));
+}
+
+/* Is it laid out as LTTng does, with what its index says? */
+static bool
+is_lttng(
+    const uint8_t head[HEAD_LEN], const struct index_record *rec, bool *is_big)
+{
+	uint32_t magic;
+
+	memcpy(&magic, head, sizeof(magic));
+	*is_big = be32toh(magic) == MAGIC;
+	return (*is_big || le32toh(magic) == MAGIC) &&
+	       word(head + BEGIN_AT, *is_big) == rec->timestamp_begin &&
+	       word(head + BEGIN_AT + 8, *is_big) == rec->timestamp_end &&
+	       word(head + BEGIN_AT + 16, *is_big) == rec->content_size &&
+	       word(head + BEGIN_AT + 24, *is_big) == rec->packet_size;
+}
+
+enum viewer_raise
+viewer_raise_begin(struct viewer *v, struct position *p,
+    const struct open_file *file, struct index_record *rec)
+{
+	uint8_t head[HEAD_LEN];
+	bool is_big;
+
+	if (rec->timestamp_begin >= p->floor) {
+		p->floor = 0; /* and so are all that follow */
+		return RAISE_NONE;
+	}
+	if (rec->packet_size < sizeof(head) * 8 ||
+	    pread(file->data_fd, head, sizeof(head), (off_t)rec->offset) !=
+		(ssize_t)sizeof(head) ||
+	    !is_lttng(head, rec, &is_big))
+		return RAISE_NONE;
+	if (rec->timestamp_end >= p->floor) {
+		rec->timestamp_begin = p->floor;
+		put_word(p->raised_begin, p->floor, is_big);
+		p->raised_at = rec->offset;
+		return RAISE_BEGIN;
+	}
+	if (rec->content_size > EMPTY_BITS)
+		return RAISE_NONE;
+	v->passed++;
+	log_debug("peer=%s viewer is not given an empty packet of %s/%s, of a "
+		  "time before it knew the stream",
+	    v->peer, p->stream->path, p->stream->channel);
+	return RAISE_PASS;
+}
+
+/* Of OFFSET and LENGTH in the file of the packet whose beginning is raised: how
+ * many bytes from OFFSET on lie up to the end of that time. */
+static size_t
+head_length(const struct position *p, uint64_t offset, uint64_t length)
+{
+	const uint64_t end = p->raised_at + BEGIN_AT + sizeof(p->raised_begin);
+
+	if (!p->is_raised || offset < p->raised_at || offset >= end)
+		return 0;
+	return (size_t)(end - offset < length ? end - offset : length);
+}
+
+bool
+viewer_copy_raised(const struct position *p, uint64_t offset, uint64_t length,
+    uint8_t head[VIEWER_RAISED_LEN], size_t *copied)
+{
+	const size_t n = head_length(p, offset, length);
+	uint8_t raised[VIEWER_RAISED_LEN];
+	size_t skipped;
+
+	*copied = n;
+	if (n == 0)
+		return true;
+	skipped = (size_t)(offset - p->raised_at);
+	if (pread(p->file->data_fd, raised + skipped, n, (off_t)offset) !=
+	    (ssize_t)n)
+		return false;
+	memcpy(raised + BEGIN_AT, p->raised_begin, sizeof(p->raised_begin));
+	memcpy(head, raised + skipped, n);
+	return true;
+}

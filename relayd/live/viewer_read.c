@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading at a position: indexes and packets (live 2.6, 2.9). */
+#include <inttypes.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/registry.h"
+#include "relayd/live/open_files.h"
+#include "relayd/live/viewer_internal.h"
+#include "relayd/live/viewers.h"
+#include "store/folder.h"
+#include "store/index.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
+
+/* Of an interrupted RETRY: babeltrace2 takes the first 4 bytes of whatever
+ * comes for its DETACH's OK (live 4.8). */
+#define OFFSET_OF_INTERRUPTED (UINT64_C(1) << 32)
+
+/* A file may be dropped between looking and opening: look again so often. */
+#define TRIES 3
+
+static uint32_t
+flags_of(struct viewer *v, const struct position *p)
+{
+	const struct position *m = p->trace->metadata;
+	uint32_t flags = 0;
+
+	/* Not while a cleared session's metadata comes again: babeltrace 1.5
+	 * asks until it gets some, and this viewer has it all. */
+	if (m != NULL && (m->sent == 0 || metadata_log_length(
+					      m->stream->metadata) > m->sent))
+		flags |= LIVE_FLAG_NEW_METADATA;
+	if (viewer_has_ready(v))
+		flags |= LIVE_FLAG_NEW_STREAM;
+	return flags;
+}
+
+static void
+move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
+{
+	log_info("peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
+	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
+	v->lost += pos - p->pos;
+	p->pos = pos;
+}
+
+/* A position below the start is moved there: a ring was overwritten, or the
+ * session cleared. */
+static void
+catch_up(struct viewer *v, struct position *p)
+{
+	uint64_t start = packet_log_start(p->stream->log);
+
+	if (p->pos < start)
+		move_up(v, p, start, "overwritten or cleared");
+}
+
+/* A file of the log cannot be opened: did it leave the log meanwhile, or did
+ * somebody remove it? Then the packets in it are lost, for all viewers. */
+static void
+pass_missing_file(struct viewer *v, struct position *p)
+{
+	struct packet_log *log = p->stream->log;
+	uint64_t count = packet_log_count(log);
+	struct log_place place;
+
+	if (packet_log_place(log, p->pos, &place) != OK)
+		return;
+	folder_put(place.folder);
+	if (packet_log_start(log) <= p->pos)
+		move_up(v, p, place.next < count ? place.next : count,
+		    "whose file was removed");
+}
+
+enum status
+viewer_read_record(struct viewer *v, const struct position *p,
+    struct index_record *rec, struct open_file **file)
+{
+	struct packet_log *log = p->stream->log;
+	enum status st;
+
+	st = open_files_get(&v->registry->files, file, log, p->pos, p->file);
+	if (st != OK)
+		return st;
+	if (!packet_log_recent(log, p->pos, rec))
+		st = open_file_record(*file, p->pos, rec);
+	/* A ring may have put another file in its place before it was open. */
+	if (packet_log_start(log) > p->pos)
+		st = E_NOENT;
+	if (st != OK)
+		open_file_put(*file);
+	return st;
+}
+
+static void
+note_given(struct position *p, uint64_t time)
+{
+	if (time > p->last_time)
+		p->last_time = time;
+	if (time > p->attachment->given)
+		p->attachment->given = time;
+}
+
+/* The record is given. */
+static void
+go_on(struct position *p, const struct index_record *rec,
+    struct open_file *take_file, bool is_raised)
+{
+	open_file_put(p->file);
+	p->file = take_file;
+	p->is_raised = is_raised;
+	p->pos++;
+	note_given(p, rec->timestamp_end);
+}
+
+static void
+fill_ok(struct live_index *i, const struct index_record *rec)
+{
+	i->status = LIVE_INDEX_OK;
+	i->offset = rec->offset;
+	i->packet_size = rec->packet_size;
+	i->content_size = rec->content_size;
+	i->timestamp_begin = rec->timestamp_begin;
+	i->timestamp_end = rec->timestamp_end;
+	i->events_discarded = rec->events_discarded;
+	i->ctf_stream = rec->ctf_stream;
+}
+
+/*
+ * Nothing is there, but streams were published of which this viewer does not
+ * know. babeltrace2 before 2.1 looks at flags on OK only: it gets one without
+ * a packet, once (live 4.9).
+ */
+static bool
+wants_empty_ok(const struct viewer *v, const struct log_view *view)
+{
+	return v->created_before_list && v->minor < LIVE_MINOR_FORMATS &&
+	       v->has_been_flagged && !v->has_had_empty_ok &&
+	       view->has_ctf_stream;
+}
+
+/* INACTIVE, as far as this viewer may be told. True: it is news. */
+static bool
+fill_inactive(const struct viewer *v, struct position *p,
+    const struct log_view *view, struct live_index *i)
+{
+	uint64_t time = view->beacon;
+
+	/* A later bound would make the first packets of the streams that it
+	 * does not know a thing of the past (live 4.6, 4). */
+	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0 && p->has_bound)
+		time = p->bound;
+	else if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
+		return false;
+	if (time < p->last_time || time < p->floor)
+		return false;
+	i->status = LIVE_INDEX_INACTIVE;
+	i->timestamp_end = time;
+	i->ctf_stream = view->ctf_stream;
+	if (p->has_bound && p->bound == time)
+		return false;
+	p->has_bound = true;
+	p->bound = time;
+	note_given(p, time);
+	return true;
+}
+
+static bool
+fill_nothing(struct viewer *v, struct position *p, enum log_next next,
+    const struct log_view *view, struct live_index *i)
+{
+	bool is_news = false;
+
+	i->status = LIVE_INDEX_RETRY;
+	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0) {
+		if (wants_empty_ok(v, view)) {
+			v->has_had_empty_ok = true;
+			i->status = LIVE_INDEX_OK;
+			i->ctf_stream = view->ctf_stream;
+			return true;
+		}
+		is_news = true;
+	}
+	if (next == LOG_INACTIVE && view->has_ctf_stream)
+		is_news |= fill_inactive(v, p, view, i);
+	return is_news;
+}
+
+static enum live_outcome
+send_index(struct viewer *v, const struct live_index *i, bool is_news,
+    struct live_reply *reply)
+{
+	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
+		v->has_been_flagged = true;
+	viewer_count(v, is_news);
+	log_debug("peer=%s index status=%" PRIu32 " flags=%" PRIu32
+		  " size=%" PRIu64 " begin=%" PRIu64 " end=%" PRIu64,
+	    v->peer, i->status, i->flags, i->packet_size, i->timestamp_begin,
+	    i->timestamp_end);
+	live_reply_index(reply->out, i);
+	return LIVE_REPLY;
+}
+
+static enum live_outcome
+send_status(
+    struct viewer *v, uint32_t status, uint32_t flags, struct live_reply *reply)
+{
+	return send_index(v,
+	    &(struct live_index){ .status = status, .flags = flags }, true,
+	    reply);
+}
+
+enum found {
+	FOUND,	     /* the index is the answer */
+	FOUND_AGAIN, /* a file went away: look again */
+};
+
+struct find {
+	struct live_index index;
+	bool is_news;
+	bool is_end;	   /* of the stream */
+	bool lacks_class;  /* later, when its metadata has come */
+	uint64_t until_ns; /* not 0: later, then or at a message under way */
+};
+
+/* A stock viewer that is given an index before it can find the class of its
+ * stream in the metadata dies. */
+static bool
+lacks_class(
+    const struct viewer *v, struct position *p, const struct log_view *view)
+{
+	const struct position *m = p->trace->metadata;
+
+	return m != NULL && view->has_ctf_stream &&
+	       !metadata_log_has_class(m->stream->metadata, view->ctf_stream) &&
+	       !metadata_log_is_ended(m->stream->metadata) &&
+	       viewer_may_wait_for_class(v, p);
+}
+
+static enum found
+find_packet(struct viewer *v, struct position *p, const struct log_view *view,
+    struct find *f)
+{
+	struct live_index *i = &f->index;
+	enum viewer_raise raise = RAISE_NONE;
+	struct open_file *file;
+	struct index_record rec;
+
+	switch (viewer_read_record(v, p, &rec, &file)) {
+	case OK:
+		if (p->floor != 0)
+			raise = viewer_raise_begin(v, p, file, &rec);
+		if (raise == RAISE_PASS) {
+			open_file_put(file);
+			p->pos++;
+			return FOUND_AGAIN;
+		}
+		go_on(p, &rec, file, raise == RAISE_BEGIN);
+		fill_ok(i, &rec);
+		/* The class of a stream never changes (live 6, P4). */
+		if (view->has_ctf_stream)
+			i->ctf_stream = view->ctf_stream;
+		return FOUND;
+	case E_NOENT:
+		pass_missing_file(v, p);
+		i->status = LIVE_INDEX_RETRY;
+		return FOUND_AGAIN;
+	case E_NOMEM:
+		if (log_ratelimit(&v->registry->files.last_log, 10 * NS_PER_S))
+			log_warn("peer=%s viewer waits: no descriptor or "
+				 "memory for stream %s/%s",
+			    v->peer, p->stream->path, p->stream->channel);
+		i->status = LIVE_INDEX_RETRY;
+		f->is_news = false;
+		return FOUND;
+	default:
+		i->status = LIVE_INDEX_ERR;
+		return FOUND;
+	}
+}
+
+/* What is at the position? */
+static enum found
+look(struct viewer *v, struct position *p, const struct live_how *how,
+    struct find *f)
+{
+	struct log_view view;
+	enum log_next next;
+
+	catch_up(v, p);
+	next = packet_log_look(p->stream->log, p->pos, &view);
+	*f = (struct find){ .is_news = true,
+		.is_end = next == LOG_END,
+		.until_ns = viewer_must_hear_first(v, p, how, next, &view) };
+	if (f->until_ns != 0 && !v->viewers->holds_replies) {
+		f->index.status = LIVE_INDEX_RETRY;
+		f->until_ns = 0;
+		f->is_news = false;
+		return FOUND;
+	}
+	if (f->until_ns != 0)
+		return FOUND;
+	f->index.flags = flags_of(v, p);
+	if (f->is_end && viewer_must_ask_first(v, p, f->index.flags, &view)) {
+		next = LOG_RETRY;
+		f->is_end = false;
+	}
+	f->lacks_class = next != LOG_END && lacks_class(v, p, &view);
+	if (f->lacks_class) {
+		next = LOG_RETRY;
+		view.has_ctf_stream = false;
+	}
+	if (next == LOG_PACKET)
+		return find_packet(v, p, &view, f);
+	if (f->is_end)
+		f->index.status = LIVE_INDEX_HUP;
+	else
+		f->is_news = fill_nothing(v, p, next, &view, &f->index);
+	return FOUND;
+}
+
+/* The writers will wake this worker. */
+static void
+wait_for_news(struct viewer *v, const struct position *p, const struct find *f,
+    const struct live_held *held)
+{
+	packet_log_wait(p->stream->log, v->viewers->wake_bit);
+	if (f->lacks_class)
+		metadata_log_wait(
+		    p->trace->metadata->stream->metadata, v->viewers->wake_bit);
+	viewer_wait_for_silent(v);
+	if (held->is_turn)
+		viewer_wait_for_turn(v);
+}
+
+static bool
+is_to_be_held(struct viewer *v, struct position *p, const struct find *f,
+    const struct live_how *how, struct live_held *held)
+{
+	if (f->until_ns != 0)
+		*held = (struct live_held){ .until_ns = f->until_ns,
+			.is_early = true };
+	else if (f->is_news || !viewer_may_hold_index(v, how, p, held))
+		return false;
+	held->is_any = f->lacks_class;
+	viewer_hold_for_silent(v, held);
+	return true;
+}
+
+enum live_outcome
+viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
+    struct live_reply *reply, struct live_held *held)
+{
+	const struct live_index interrupted = { .status = LIVE_INDEX_RETRY,
+		.offset = OFFSET_OF_INTERRUPTED };
+	struct position *p = viewer_position(v, id);
+	bool waits = false;
+	int tries = TRIES;
+	struct find f;
+
+	if (p == NULL || p->state != POSITION_ANNOUNCED)
+		return send_status(v, LIVE_INDEX_ERR, 0, reply);
+	if (p->stream->is_metadata)
+		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);
+	if (how->is_interrupted && how->was_held)
+		return send_index(v, &interrupted, false, reply);
+	for (;;) {
+		uint64_t before = p->pos;
+		enum found found = look(v, p, how, &f);
+
+		if (found == FOUND_AGAIN && (p->pos != before || --tries > 0))
+			continue;
+		if (!is_to_be_held(v, p, &f, how, held))
+			break;
+		/* Unless they had something before they knew of it. */
+		if (waits)
+			return LIVE_HOLD;
+		wait_for_news(v, p, &f, held);
+		waits = true;
+	}
+	if (!f.is_news && how->is_interrupted)
+		f.index = interrupted;
+	if (!f.is_news)
+		v->nothing_id = id;
+	if (f.is_end)
+		viewer_hang_up(v, p);
+	return send_index(v, &f.index, f.is_news, reply);
+}
+
+static enum live_outcome
+refuse_packet(struct viewer *v, struct live_reply *reply)
+{
+	viewer_count(v, true);
+	live_reply_packet(reply->out, LIVE_PACKET_ERR, 0, 0);
+	return LIVE_REPLY;
+}
+
+enum live_outcome
+viewer_packet(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	struct position *p = viewer_position(v, q->id);
+	uint8_t head[VIEWER_RAISED_LEN];
+	size_t n;
+
+	if (p == NULL || p->file == NULL ||
+	    !open_file_has(p->file, q->offset, q->length) ||
+	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
+		return refuse_packet(v, reply);
+	viewer_count(v, true);
+	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
+	buf_bytes(reply->out, head, n);
+	if (q->length > n) {
+		reply->file = open_file_ref(p->file);
+		reply->offset = q->offset + n;
+		reply->length = q->length - n;
+	}
+	return LIVE_REPLY;
+}

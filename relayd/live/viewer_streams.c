@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/* Which streams a viewer is told of, and when (live 2.4, 2.5). */
+#include <inttypes.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/viewer_internal.h"
+#include "relayd/live/viewers.h"
+#include "store/folder.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
+
+/*
+ * When a trace is announced. Data and metadata come together, or not at all
+ * (live 6, P1). A viewer shows nothing at all while it knows of a trace without
+ * metadata, or of a stream of which nothing was heard, a packet or a beacon.
+ * Where processes start all the time there would always be one. So new traces
+ * are kept back until their metadata declares a stream class and all their
+ * streams were heard, and meanwhile the viewer is given what is older.
+ */
+static bool
+is_heard(struct position *p)
+{
+	const struct packet_log *log = p->stream->log;
+	struct log_view view;
+
+	if (!p->is_heard)
+		p->is_heard =
+		    p->stream->is_metadata
+			? metadata_log_has_classes(p->stream->metadata) ||
+			      metadata_log_is_ended(p->stream->metadata)
+			: packet_log_look(log, packet_log_start(log), &view) !=
+			      LOG_RETRY;
+	return p->is_heard;
+}
+
+static bool
+is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
+{
+	const struct viewer_trace *t = p->trace;
+
+	return t->metadata != NULL &&
+	       (t->is_listed || !t->is_silent ||
+		   now_ns - t->since_ns >=
+		       viewer_class_ns(v, p->stream->session));
+}
+
+/* Which may be announced now, of those that are not. A trace that was ready is
+ * not, when a stream of it is new and was not heard. */
+static void
+find_ready(struct viewer *v)
+{
+	const uint64_t now_ns = clock_now_ns();
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, &v->unannounced)
+		list_entry(n, struct position, node)->trace->is_silent = false;
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (!is_heard(p))
+			p->trace->is_silent = true;
+	}
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		p->state = is_ready(v, p, now_ns) ? POSITION_READY
+						  : POSITION_HIDDEN;
+	}
+}
+
+/* Kept back, but only for a time. After find_ready(). */
+static bool
+is_waiting(const struct position *p)
+{
+	return p->state == POSITION_HIDDEN && p->trace->metadata != NULL;
+}
+
+uint64_t
+viewer_waits_until(struct viewer *v, uint64_t *safe)
+{
+	const struct position *p;
+	uint64_t until, last = 0;
+
+	find_ready(v);
+	*safe = UINT64_MAX;
+	list_each (p, &v->unannounced, struct position, node) {
+		if (!is_waiting(p))
+			continue;
+		until = p->trace->since_ns +
+			viewer_class_ns(v, p->stream->session);
+		if (until > last)
+			last = until;
+		if (p->time_before < *safe)
+			*safe = p->time_before;
+	}
+	return last;
+}
+
+uint64_t
+viewer_knows_until(const struct viewer *v)
+{
+	uint64_t before = UINT64_MAX;
+	const struct position *p;
+
+	list_each (p, &v->unannounced, struct position, node) {
+		if (p->trace->metadata != NULL && p->time_before < before)
+			before = p->time_before;
+	}
+	return before;
+}
+
+void
+viewer_wait_for_silent(struct viewer *v)
+{
+	const uint64_t bit = v->viewers->wake_bit;
+	const struct position *p;
+
+	find_ready(v);
+	list_each (p, &v->unannounced, struct position, node) {
+		if (p->is_heard || !is_waiting(p))
+			continue;
+		if (p->stream->is_metadata)
+			metadata_log_wait(p->stream->metadata, bit);
+		else
+			packet_log_wait(p->stream->log, bit);
+	}
+}
+
+void
+viewer_hold_for_silent(struct viewer *v, struct live_held *held)
+{
+	uint64_t safe, until = viewer_waits_until(v, &safe);
+
+	if (until == 0)
+		return;
+	held->is_any = true;
+	/* Then they are announced as they are. */
+	if (until < held->until_ns)
+		held->until_ns = until;
+}
+
+/* The log of a closed stream is not told that its chunk was cleared. */
+static bool
+is_cleared(const struct packet_log *log, uint64_t pos)
+{
+	struct log_place place;
+	bool is_gone;
+
+	if (packet_log_place(log, pos, &place) != OK)
+		return false;
+	is_gone = folder_is_gone(place.folder);
+	folder_put(place.folder);
+	return is_gone;
+}
+
+/* Of what is not announced: nothing to read, nor will there be: a short process
+ * that was cleared, or traced nothing. A viewer would ask for its metadata in
+ * vain. */
+static bool
+is_spent(const struct position *p)
+{
+	const struct packet_log *log = p->stream->log;
+	struct log_view view;
+	uint64_t start, pos;
+
+	if (p->stream->is_metadata)
+		return false;
+	start = packet_log_start(log);
+	pos = p->pos > start ? p->pos : start;
+	switch (packet_log_look(log, pos, &view)) {
+	case LOG_END:
+		return true;
+	case LOG_PACKET:
+		return packet_log_is_ended(log) && is_cleared(log, pos);
+	default:
+		return false;
+	}
+}
+
+static bool
+is_spent_metadata(const struct position *p)
+{
+	return p->stream->is_metadata && p->trace->n_data == 0 &&
+	       metadata_log_is_ended(p->stream->metadata);
+}
+
+/* Data first: the metadata of a trace goes with the last. */
+static void
+forget_spent(struct viewer *v, bool (*is_it)(const struct position *))
+{
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (is_it(p))
+			viewer_forget(v, p);
+	}
+}
+
+static void
+forget_all_spent(struct viewer *v)
+{
+	forget_spent(v, is_spent);
+	forget_spent(v, is_spent_metadata);
+}
+
+bool
+viewer_has_ready(struct viewer *v)
+{
+	const struct list *n;
+
+	forget_all_spent(v);
+	find_ready(v);
+	for (n = v->unannounced.next; n != &v->unannounced; n = n->next)
+		if (list_entry(n, struct position, node)->state ==
+		    POSITION_READY)
+			return true;
+	return false;
+}
+
+static void
+announce(struct viewer *v, struct position *p, struct buf *out)
+{
+	const struct live_stream *s = p->stream;
+
+	live_reply_stream(out, &(struct live_stream_record){ .id = s->id,
+				   .trace_id = s->trace_id,
+				   .is_metadata = s->is_metadata,
+				   .path = s->path,
+				   .channel = s->channel });
+	p->state = POSITION_ANNOUNCED;
+	list_del(&p->node);
+	list_append(&v->announced, &p->node);
+	viewer_set_floor(v, p);
+}
+
+uint32_t
+viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
+{
+	struct list *n, *tmp;
+	struct position *p;
+	uint32_t count = 0;
+
+	forget_all_spent(v);
+	find_ready(v);
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (p->stream->session != s || p->state != POSITION_READY)
+			continue;
+		announce(v, p, out);
+		count++;
+	}
+	return count;
+}
+
+static bool
+has_data(const struct viewer *v, const struct live_session *s)
+{
+	const struct position *p;
+
+	list_each (p, &v->announced, struct position, node) {
+		if ((s == NULL || p->stream->session == s) &&
+		    !p->stream->is_metadata)
+			return true;
+	}
+	return false;
+}
+
+void
+viewer_stream_published(struct viewer *v, struct live_stream *s)
+{
+	struct position *p;
+
+	if (viewer_attachment(v, s->session->id) == NULL)
+		return;
+	switch (viewer_add_position(v, s, &p)) {
+	case OK:
+		break;
+	case E_EXISTS:
+		return; /* seen when it attached */
+	default:
+		log_error("peer=%s out of memory: the viewer will not see "
+			  "stream %s/%s",
+		    v->peer, s->path, s->channel);
+		return;
+	}
+	/* Streams that appear are read from their beginning. */
+	if (!s->is_metadata)
+		p->pos = packet_log_start(s->log);
+	viewer_note_before(v, p);
+	v->has_had_empty_ok = false;
+}
+
+void
+viewer_session_ended(struct viewer *v, const struct live_session *s)
+{
+	struct attachment *a = viewer_attachment(v, s->id);
+
+	if (a != NULL)
+		a->has_ended = true;
+}
+
+/* The last data stream of a trace that is over has been read: its metadata
+ * position has no use. */
+static void
+forget_metadata(struct viewer *v, struct position *p)
+{
+	if (p != NULL && p->state == POSITION_ANNOUNCED &&
+	    p->trace->n_data == 0 && metadata_log_is_ended(p->stream->metadata))
+		viewer_forget(v, p);
+}
+
+/* The first published that ended, of those that V was not told of. */
+static struct position *
+oldest_unannounced(const struct viewer *v)
+{
+	struct position *p;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (p->is_ended)
+			return p;
+	}
+	return NULL;
+}
+
+/* Bounded, whatever the viewer does not do. */
+static void
+make_room(struct viewer *v)
+{
+	struct viewers *vs = v->viewers;
+	struct position *p;
+
+	while (
+	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL) {
+		if (log_ratelimit(&vs->last_ended_log, 10 * NS_PER_S))
+			log_peer(LOG_WARN,
+			    "peer=%s viewer has %u ended streams to read:"
+			    " %s/%s is lost to it, and others may be",
+			    v->peer, v->n_ended, p->stream->path,
+			    p->stream->channel);
+		v->lost += packet_log_count(p->stream->log) - p->pos;
+		viewer_forget(v, p);
+	}
+	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
+		v->is_overdue = vs->has_overdue = true;
+	forget_spent(v, is_spent_metadata);
+}
+
+void
+viewer_stream_closed(struct viewer *v, const struct live_stream *s)
+{
+	struct position *p;
+
+	if (s->is_metadata) {
+		forget_all_spent(v);
+		forget_metadata(v, viewer_position(v, s->id));
+		return;
+	}
+	p = viewer_position(v, s->id);
+	if (p == NULL)
+		return;
+	/* Attached between the ends of its metadata and its own: it will never
+	 * be announced. */
+	if (p->state != POSITION_ANNOUNCED && p->trace->metadata == NULL) {
+		viewer_forget(v, p);
+		return;
+	}
+	p->is_ended = true;
+	if (++v->n_ended > v->viewers->max_ended)
+		make_room(v);
+}
+
+void
+viewer_hang_up(struct viewer *v, struct position *p)
+{
+	struct position *metadata = p->trace->metadata;
+
+	viewer_forget(v, p);
+	forget_metadata(v, metadata);
+}
+
+enum live_outcome
+viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
+    struct live_reply *reply, struct live_held *held)
+{
+	struct attachment *a = viewer_attachment(v, id);
+	struct buf records = { 0 };
+	uint32_t count;
+
+	if (a == NULL) {
+		live_reply_u32(reply->out, LIVE_STREAMS_ERR);
+		live_reply_u32(reply->out, 0);
+		viewer_count(v, true);
+		return LIVE_REPLY;
+	}
+	count = viewer_announce(v, a->session, &records);
+	v->has_been_flagged = v->has_had_empty_ok = false;
+	if (count == 0 && a->has_ended && !has_data(v, a->session)) {
+		live_reply_u32(reply->out, LIVE_STREAMS_HUP);
+		live_reply_u32(reply->out, 0);
+		viewer_count(v, true);
+		return LIVE_REPLY;
+	}
+	/* Not where it will ask for the streams of another session. */
+	if (count == 0 && !has_data(v, NULL) &&
+	    viewer_may_hold(v, how, a->session, NULL, held)) {
+		viewer_wait_for_silent(v);
+		viewer_hold_for_silent(v, held);
+		if (!viewer_has_ready(v))
+			return LIVE_HOLD;
+		count = viewer_announce(v, a->session, &records);
+	}
+	if (count > 0 || !has_data(v, NULL))
+		viewer_count(v, count > 0);
+	live_reply_u32(reply->out, LIVE_STREAMS_OK);
+	live_reply_u32(reply->out, count);
+	buf_bytes(reply->out, buf_data(&records), buf_len(&records));
+	if (records.bad)
+		reply->out->bad = true;
+	buf_free(&records);
+	return LIVE_REPLY;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/net/conn.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/net/conn_internal.h"
+#include "relayd/record/control.h"
+#include "relayd/record/ingest.h"
+#include "relayd/net/peer_name.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+
+struct conn *
+conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		close(take_fd);
+		return NULL;
+	}
+	c->fd = take_fd;
+	c->kind = kind;
+	list_init(&c->node);
+	list_init(&c->unsent_node);
+	list_init(&c->held_node);
+	c->peer = peer_name(address);
+	if (c->peer == NULL) {
+		conn_destroy(c, false);
+		return NULL;
+	}
+	return c;
+}
+
+void
+conn_set_busy(struct conn *c, bool is_busy)
+{
+	if (is_busy == (c->busy_since_ns != 0))
+		return;
+	c->busy_since_ns = is_busy ? clock_now_ns() : 0;
+	if (is_busy)
+		c->desk->n_busy++;
+	else
+		c->desk->n_busy--;
+}
+
+/* Off its desk; the endpoint stays. */
+static void
+detach(struct conn *c)
+{
+	if (c->desk == NULL)
+		return;
+	conn_set_busy(c, false);
+	if (c->has_events) {
+		event_del(&c->read_event);
+		event_del(&c->write_event);
+		c->has_events = false;
+	}
+	list_del(&c->node);
+	list_del(&c->unsent_node);
+	list_del(&c->held_node);
+	c->desk = NULL;
+}
+
+static void
+give_share(struct conn *c)
+{
+	if (c->has_share)
+		fds_give(c->share);
+	c->has_share = false;
+}
+
+void
+conn_set_share(struct conn *c, enum fds_share s)
+{
+	give_share(c);
+	c->share = s;
+	c->has_share = true;
+}
+
+/* The session was refused, or is gone: the lobby may count it off. */
+static void
+settle_key(struct conn *c, struct desk *d)
+{
+	if (c->has_key)
+		d->session_gone(&c->key, d->arg);
+	c->has_key = false;
+}
+
+void
+conn_destroy(struct conn *c, bool aborted)
+{
+	struct desk *d;
+
+	if (c == NULL)
+		return;
+	d = c->desk;
+	detach(c);
+	control_destroy(c->control, aborted);
+	ingest_destroy(c->ingest);
+	if (d != NULL) {
+		settle_key(c, d);
+		published_sub(d->memory, c->charged);
+	}
+	close(c->fd);
+	give_share(c);
+	buf_free(&c->in);
+	buf_free(&c->out);
+	free(c->peer);
+	free(c);
+}
+
+/* Large inputs count as packets do; small ones are not worth it. */
+void
+conn_charge(struct conn *c)
+{
+	uint64_t now = c->in.cap > 64 * 1024 ? c->in.cap : 0;
+
+	if (now > c->charged)
+		published_add(c->desk->memory, now - c->charged);
+	else if (now < c->charged)
+		published_sub(c->desk->memory, c->charged - now);
+	c->charged = now;
+}
+
+void
+conn_handover(struct conn *c)
+{
+	struct desk *d = c->desk;
+
+	detach(c);
+	published_sub(d->memory, c->charged);
+	c->charged = 0;
+	d->handover(c, d->arg);
+}
+
+/* The peer gets a last reply; what it sends from now on is not understood. */
+static void
+begin_closing(struct conn *c)
+{
+	c->is_closing = true;
+	control_destroy(c->control, true);
+	c->control = NULL;
+	settle_key(c, c->desk);
+	conn_set_busy(c, false);
+	conn_set_busy(c, true);
+	buf_consume(&c->in, buf_len(&c->in));
+	buf_trim(&c->in);
+	conn_charge(c);
+}
+
+bool
+conn_fail(struct conn *c, enum status st)
+{
+	if (st == OK)
+		return true;
+	if (st == E_HANDOVER) {
+		conn_handover(c);
+		return false;
+	}
+	if (c->kind == CONN_CONTROL && !c->is_closing &&
+	    st != E_REFUSED_CLOSE &&
+	    (c->control == NULL || !c->control->has_told))
+		log_peer(log_level_of(st),
+		    "peer=%s control connection closed: %s", c->peer,
+		    status_text(st));
+	/* What was asked before is answered, whatever came after it. */
+	if (!c->is_closing && (st == E_REFUSED_CLOSE || buf_len(&c->out) > 0)) {
+		begin_closing(c);
+		return true;
+	}
+	conn_destroy(c, true);
+	return false;
+}
+
+/* Requests that waited for room among the replies are served again: those that
+ * are in the socket, and those that came along from another desk. */
+static void
+resume_requests(struct conn *c)
+{
+	if (c->kind != CONN_CONTROL || buf_len(&c->out) >= CONN_OUT_MAX ||
+	    event_pending(&c->read_event, EV_READ, NULL))
+		return;
+	event_add(&c->read_event, NULL);
+	event_active(&c->read_event, EV_READ, 0);
+}
+
+void
+conn_lost(const struct conn *c)
+{
+	/* A peer that was killed is an ordinary end. */
+	const enum log_level level = errno == ECONNRESET || errno == EPIPE
+					 ? LOG_INFO
+					 : LOG_WARN;
+	const struct session *s = NULL;
+
+	if (c->control != NULL)
+		s = c->control->session;
+	else if (c->ingest != NULL)
+		s = c->ingest->session;
+	if (log_wants_peer(level))
+		log_errno(level, "%s%s %s connection lost",
+		    s != NULL ? "" : "peer=", s != NULL ? s->tag : c->peer,
+		    c->kind == CONN_CONTROL ? "control" : "data");
+}
+
+/* Send what the socket takes. False: the connection is gone. */
+static bool
+send_replies(struct conn *c)
+{
+	ssize_t n = 0;
+
+	list_del(&c->unsent_node);
+	while (buf_len(&c->out) > 0) {
+		n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		buf_consume(&c->out, (size_t)n);
+	}
+	if (n < 0 && errno != EAGAIN) {
+		conn_lost(c);
+		conn_destroy(c, true);
+		return false;
+	}
+	resume_requests(c);
+	if (buf_len(&c->out) > 0) {
+		event_add(&c->write_event, NULL);
+		return true;
+	}
+	buf_give_spare(&c->out, &c->desk->spares);
+	if (c->is_closing)
+		shutdown(c->fd, SHUT_WR);
+	return true;
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	loop_is_busy(c->desk->loop);
+	(void)send_replies(c);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	loop_is_busy(c->desk->loop);
+	conn_read(c);
+}
+
+static enum status
+make_endpoint(struct conn *c, struct desk *d)
+{
+	enum status st = OK;
+
+	if (c->kind == CONN_DATA && d->shard != NULL)
+		return ingest_create(&c->ingest, d->shard, c->peer, c);
+	if (c->kind == CONN_CONTROL && c->control == NULL)
+		st = control_create(&c->control, d->control_config, c->peer);
+	if (st == OK && c->kind == CONN_CONTROL)
+		c->control->shard = d->shard;
+	return st;
+}
+
+void
+conn_attach(struct conn *c, struct desk *d)
+{
+	c->desk = d;
+	list_append(&d->conns, &c->node);
+	if (make_endpoint(c, d) != OK ||
+	    event_assign(&c->read_event, d->loop->base, c->fd,
+		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
+	    event_assign(&c->write_event, d->loop->base, c->fd, EV_WRITE,
+		on_writable, c) != 0 ||
+	    event_add(&c->read_event, NULL) != 0) {
+		log_error("peer=%s connection dropped: out of memory", c->peer);
+		conn_destroy(c, true);
+		return;
+	}
+	c->has_events = true;
+	/* What it brought with it, or what is there already. */
+	conn_read(c);
+}
+
+bool
+conn_first_worker(const struct conn *c, unsigned *worker)
+{
+	struct reader r = reader_over(buf_data(&c->in), buf_len(&c->in));
+	struct data_header h;
+
+	if (data_header_decode(&r, &h) != OK)
+		return false;
+	*worker = ids_worker(h.stream);
+	return true;
+}
+
+void
+conn_flush(struct conn *c)
+{
+	if (buf_len(&c->out) > 0 && list_empty(&c->unsent_node) &&
+	    !event_pending(&c->write_event, EV_WRITE, NULL))
+		list_append(&c->desk->unsent, &c->unsent_node);
+}
+
+bool
+conn_send_now(struct conn *c)
+{
+	return send_replies(c);
+}

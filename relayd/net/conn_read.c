@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* From the socket to the endpoint. */
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "proto/frame.h"
+#include "relayd/net/conn_internal.h"
+#include "relayd/record/control.h"
+#include "relayd/record/ingest.h"
+#include "relayd/record/session.h"
+
+/* A packet of at least this size is read into its own memory, with only the
+ * next header behind it; smaller ones come many to a read. */
+#define LARGE_PACKET (32 * 1024)
+
+/* What one read brought. GOT_ALL: less than there was room for, so the next
+ * one would bring nothing, unless more has come meanwhile. */
+enum got { GOT_SOME, GOT_ALL, GOT_NOTHING, GOT_END, GOT_ERROR };
+
+static enum got
+got(ssize_t n, size_t room)
+{
+	if (n > 0)
+		return (size_t)n < room ? GOT_ALL : GOT_SOME;
+	if (n == 0)
+		return GOT_END;
+	return errno == EAGAIN || errno == EINTR ? GOT_NOTHING : GOT_ERROR;
+}
+
+/* Keep the N bytes at P, the beginning of a message, for later. */
+static enum status
+keep(struct conn *c, const uint8_t *p, size_t n)
+{
+	buf_bytes(&c->in, p, n);
+	return c->in.bad ? E_NOMEM : OK;
+}
+
+static enum status
+serve_control(struct conn *c, const uint8_t *p, size_t n, size_t *used)
+{
+	enum status st;
+
+	if (c->is_closing) {
+		*used = n;
+		return OK;
+	}
+	buf_take_spare(&c->out, &c->desk->spares);
+	st = control_input(c->control, p, n, used, &c->out);
+	if (buf_len(&c->out) == 0)
+		buf_give_spare(&c->out, &c->desk->spares);
+	return st;
+}
+
+static enum status
+serve_buffered(struct conn *c)
+{
+	size_t used;
+	enum status st;
+
+	st = serve_control(c, buf_data(&c->in), buf_len(&c->in), &used);
+	buf_consume(&c->in, used);
+	buf_trim(&c->in);
+	return st;
+}
+
+/* One read of a control connection; *SIZE: how much it brought. */
+static enum got
+read_control(struct conn *c, enum status *st, size_t *size)
+{
+	uint8_t *at = c->desk->scratch;
+	size_t room = CONN_SCRATCH, used;
+	ssize_t n;
+
+	/* A message has begun: its memory grows with what arrives. */
+	if (buf_len(&c->in) > 0) {
+		room = buf_len(&c->in) < 16 * 1024 ? 16 * 1024
+						   : buf_len(&c->in);
+		if (room > CONN_SCRATCH)
+			room = CONN_SCRATCH;
+		at = buf_reserve(&c->in, room);
+		if (at == NULL) {
+			*st = E_NOMEM;
+			return GOT_ERROR;
+		}
+	}
+	n = recv(c->fd, at, room, MSG_DONTWAIT);
+	*size = n > 0 ? (size_t)n : 0;
+	if (n <= 0)
+		return got(n, room);
+	if (at == c->desk->scratch) {
+		*st = serve_control(c, at, *size, &used);
+		if ((*st == OK || *st == E_HANDOVER) && used < *size &&
+		    keep(c, at + used, *size - used) != OK)
+			*st = E_NOMEM;
+	} else {
+		buf_added(&c->in, *size);
+		*st = serve_buffered(c);
+	}
+	conn_charge(c);
+	return got(n, room);
+}
+
+/* In the lobby only the first header is read: the worker reads the rest. */
+static enum got
+read_first_header(struct conn *c, enum status *st, size_t *size)
+{
+	size_t lacks = DATA_HEADER_LEN - buf_len(&c->in);
+	uint8_t bytes[DATA_HEADER_LEN];
+	ssize_t n;
+
+	n = recv(c->fd, bytes, lacks, MSG_DONTWAIT);
+	*size = n > 0 ? (size_t)n : 0;
+	if (n <= 0)
+		return got(n, lacks);
+	*st = keep(c, bytes, *size);
+	if (*st == OK && (size_t)n == lacks)
+		*st = E_HANDOVER;
+	return got(n, lacks);
+}
+
+static enum status
+serve_data(struct conn *c, const uint8_t *p, size_t n)
+{
+	size_t used;
+	enum status st = ingest_input(c->ingest, p, n, &used);
+
+	return st == OK && used < n ? keep(c, p + used, n - used) : st;
+}
+
+static enum got
+read_data(struct conn *c, enum status *st, size_t *size)
+{
+	struct ingest *in = c->ingest;
+	struct iovec iov[2] = { { 0 } };
+	size_t direct, room, tail = CONN_SCRATCH;
+	uint8_t *at;
+	ssize_t n;
+
+	if (c->desk->shard == NULL)
+		return read_first_header(c, st, size);
+	direct = ingest_room(in, &at);
+	if ((in->packet != NULL ? in->h.size : in->last_size) >= LARGE_PACKET)
+		tail = DATA_HEADER_LEN;
+	iov[0].iov_base = at;
+	iov[0].iov_len = direct;
+	iov[1].iov_base = c->desk->scratch;
+	iov[1].iov_len = tail;
+	n = readv(c->fd, iov + (direct == 0), direct == 0 ? 1 : 2);
+	*size = n > 0 ? (size_t)n : 0;
+	if (n <= 0)
+		return got(n, 0);
+	room = direct + tail;
+	if (direct > *size)
+		direct = *size;
+	if (direct > 0)
+		*st = ingest_filled(in, direct);
+	if (*st == OK && *size > direct)
+		*st = serve_data(c, c->desk->scratch, *size - direct);
+	return got(n, room);
+}
+
+/* Bytes that were read before a handover or a hold. */
+static enum status
+serve_kept(struct conn *c)
+{
+	enum status st;
+	size_t used;
+
+	if (buf_len(&c->in) == 0 || (c->kind == CONN_DATA && c->ingest == NULL))
+		return OK;
+	if (c->kind == CONN_CONTROL)
+		return serve_buffered(c);
+	st = ingest_input(c->ingest, buf_data(&c->in), buf_len(&c->in), &used);
+	buf_consume(&c->in, used);
+	buf_trim(&c->in);
+	return st;
+}
+
+static bool
+is_held(struct conn *c)
+{
+	if (c->kind == CONN_CONTROL)
+		return buf_len(&c->out) >= CONN_OUT_MAX;
+	return c->ingest != NULL && ingest_is_held(c->ingest);
+}
+
+static bool
+is_mid_message(const struct conn *c)
+{
+	if (c->is_closing)
+		return true;
+	if (c->kind == CONN_DATA && c->ingest != NULL)
+		return ingest_is_mid_message(c->ingest);
+	return buf_len(&c->in) > 0;
+}
+
+/*
+ * Is another read worth its call? Not if the peer has just ended a message and
+ * all of it is read. In the midst of one more is on its way, and a turn of the
+ * loop costs more than a read in vain; unless it comes in driblets.
+ */
+static bool
+goes_on(const struct conn *c, enum got g, size_t size)
+{
+	if (g == GOT_ALL)
+		return size >= 1024 && is_mid_message(c);
+	return g == GOT_SOME;
+}
+
+/* Until nothing is there, enough was served, or it ends. */
+static enum got
+read_some(struct conn *c, enum status *st)
+{
+	size_t size = 0, total = 0;
+	enum got g = GOT_SOME;
+	bool more = true;
+
+	*st = serve_kept(c);
+	while (*st == OK && more && total < CONN_TURN_BYTES && !is_held(c)) {
+		if (c->kind == CONN_CONTROL)
+			g = read_control(c, st, &size);
+		else
+			g = read_data(c, st, &size);
+		total += size;
+		more = goes_on(c, g, size);
+	}
+	/* Progress restarts the clock of a stalled message; nothing stops that
+	 * of last words. */
+	if (total > 0 && !c->is_closing)
+		conn_set_busy(c, false);
+	return g;
+}
+
+/*
+ * Data connections are looked at again at the end of each turn; a control
+ * connection when its peer has taken replies.
+ */
+static void
+hold(struct conn *c)
+{
+	if (!list_empty(&c->held_node))
+		return;
+	event_del(&c->read_event);
+	if (c->kind == CONN_DATA)
+		list_append(&c->desk->held, &c->held_node);
+}
+
+/* Half a request is here, typically SEND_METADATA's header: the peer's kernel
+ * keeps the rest until we acknowledge (streaming 8.2.3). */
+static void
+hurry(const struct conn *c)
+{
+	const int one = 1;
+
+	if (c->kind == CONN_CONTROL && buf_len(&c->in) > 0)
+		(void)setsockopt(
+		    c->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
+}
+
+/*
+ * The peer is done with its session. Packets whose records came may be in the
+ * data sockets still.
+ */
+static void
+read_session_data(struct conn *c)
+{
+	struct list *n, *tmp;
+
+	if (c->control == NULL || c->control->session == NULL)
+		return;
+	list_for_each (n, tmp, &c->control->session->inputs)
+		conn_read_ahead(list_entry(n, struct ingest, input.node)->conn);
+}
+
+void
+conn_read(struct conn *c)
+{
+	enum status st;
+	enum got g;
+
+	if (c->failure != OK) {
+		conn_fail(c, c->failure);
+		return;
+	}
+	g = read_some(c, &st);
+	if (g == GOT_ERROR && st == OK)
+		conn_lost(c);
+	if (!conn_fail(c, st))
+		return;
+	if (g == GOT_END || g == GOT_ERROR) {
+		if (c->kind == CONN_CONTROL)
+			read_session_data(c);
+		/* An orderly end: what was asked for is answered. */
+		if (g == GOT_END && buf_len(&c->out) > 0 && !conn_send_now(c))
+			return;
+		conn_destroy(c, false);
+		return;
+	}
+	conn_set_busy(c, is_mid_message(c));
+	conn_flush(c);
+	hurry(c);
+	if (is_held(c))
+		hold(c);
+}
+
+void
+conn_read_ahead(struct conn *c)
+{
+	enum status st;
+	enum got g;
+
+	do {
+		if (c->failure != OK)
+			return;
+		g = read_some(c, &st);
+		c->failure = st;
+	} while (g <= GOT_ALL && st == OK && !is_held(c));
+	conn_set_busy(c, is_mid_message(c));
+	if (is_held(c))
+		hold(c);
+}

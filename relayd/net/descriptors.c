@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/net/descriptors.h"
+
+#include <sys/resource.h>
+
+#include "common/fds.h"
+#include "common/log.h"
+#include "relayd/net/health.h"
+#include "relayd/process/options.h"
+#include "relayd/live/viewer.h"
+
+/* Standard streams 3, output directory 1, main loop 4, listening sockets with
+ * their spare ones 6, the waiting parent and a file of the run directory 2,
+ * health socket 1. */
+#define OWN_FDS (17 + HEALTH_CLIENTS_MAX)
+/* Loop 2, UDP, output directory, journal, and 2 while folders are made or
+ * moved. */
+#define WORKER_FDS 7
+/* Loop 2, and one while a file is looked for. */
+#define LIVE_WORKER_FDS 3
+/* Sixteenths of the rest; sessions have what remains. Idle trace files are
+ * closed and opened again, what sessions hold is not; who has no session yet is
+ * served at once or is a crowd. */
+#define PARTS 16
+#define PARTS_FILES 3
+#define PARTS_VIEWERS 1
+#define PARTS_VIEWER_FILES 1
+#define PARTS_CONTROL 1
+#define PARTS_DATA 2
+/* Of that rest at least, so that one session can be served. */
+#define REST_MIN 21
+#define SHARE_MIN 2
+
+static unsigned
+available(const struct options *o)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur < o->fd_pool_size)
+		return (unsigned)limit.rlim_cur;
+	return o->fd_pool_size;
+}
+
+unsigned
+descriptors_own(const struct options *o)
+{
+	return OWN_FDS + WORKER_FDS * o->workers +
+	       LIVE_WORKER_FDS * o->live_workers;
+}
+
+static unsigned
+share(unsigned rest, unsigned parts, unsigned min)
+{
+	const unsigned n = rest / PARTS * parts + rest % PARTS * parts / PARTS;
+
+	return n < min ? min : n;
+}
+
+static unsigned
+limit(enum fds_share s, unsigned rest, unsigned parts)
+{
+	const unsigned n = share(rest, parts, SHARE_MIN);
+
+	fds_limit(s, n);
+	return n;
+}
+
+static unsigned
+ended_share(unsigned n)
+{
+	n /= VIEWER_ENDED_SHARE;
+	if (n < VIEWER_ENDED_MIN)
+		return VIEWER_ENDED_MIN;
+	return n < VIEWER_ENDED_MAX ? n : VIEWER_ENDED_MAX;
+}
+
+enum status
+descriptors_divide(struct descriptors *out, struct options *o)
+{
+	const unsigned wanted = o->workers, n = available(o);
+	unsigned rest, others;
+
+	while (o->workers > 1 && descriptors_own(o) > n / 2)
+		o->workers--;
+	if (n < descriptors_own(o) + REST_MIN) {
+		log_error("too few file descriptors: %u, at least %u are "
+			  "needed (ulimit -n, --fd-pool-size)",
+		    n, descriptors_own(o) + REST_MIN);
+		return E_LIMIT;
+	}
+	if (o->workers < wanted)
+		log_warn("%u of %u workers start: there are only %u file "
+			 "descriptors (ulimit -n, --fd-pool-size)",
+		    o->workers, wanted, n);
+	rest = n - descriptors_own(o);
+	/* The data file and the index file of a stream are open together. */
+	out->files = share(rest, PARTS_FILES, SHARE_MIN * o->workers) /
+		     o->workers;
+	out->ended = ended_share(n);
+	out->viewers = share(rest, PARTS_VIEWERS, SHARE_MIN);
+	others = out->files * o->workers + out->viewers +
+		 limit(FDS_VIEWER_FILES, rest, PARTS_VIEWER_FILES) +
+		 limit(FDS_CONTROL, rest, PARTS_CONTROL) +
+		 limit(FDS_DATA, rest, PARTS_DATA);
+	fds_limit(FDS_SESSIONS, rest - others);
+	return OK;
+}

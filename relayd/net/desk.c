@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The connections of one thread, together. */
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/net/conn_internal.h"
+#include "relayd/record/control.h"
+#include "relayd/record/ingest.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/turn.h"
+
+/* An ordered shutdown reads what has arrived for at most this long. */
+#define LAST_READ_NS (2 * NS_PER_S)
+
+enum status
+desk_init(struct desk *d, struct loop *loop, struct shard *shard,
+    const struct control_config *config, struct published *memory,
+    uint64_t stall_ns)
+{
+	*d = (struct desk){
+		.loop = loop,
+		.shard = shard,
+		.control_config = config,
+		.memory = memory,
+		.stall_ns = stall_ns != 0 ? stall_ns : CONN_STALL_NS,
+	};
+	buf_spares_init(&d->spares, DESK_SPARES, DESK_SPARE_BYTES);
+	list_init(&d->conns);
+	list_init(&d->unsent);
+	list_init(&d->held);
+	d->scratch = malloc(CONN_SCRATCH);
+	return d->scratch == NULL ? E_NOMEM : OK;
+}
+
+void
+desk_destroy(struct desk *d)
+{
+	d->is_stopping = true;
+	while (!list_empty(&d->conns))
+		conn_destroy(list_first(&d->conns, struct conn, node), false);
+	buf_spares_free(&d->spares);
+	free(d->scratch);
+	d->scratch = NULL;
+}
+
+static void
+send_all(struct desk *d)
+{
+	while (!list_empty(&d->unsent))
+		(void)conn_send_now(
+		    list_first(&d->unsent, struct conn, unsent_node));
+}
+
+static void
+resume_held(struct desk *d)
+{
+	struct list *n, *tmp;
+	struct conn *c;
+
+	list_for_each (n, tmp, &d->held) {
+		c = list_entry(n, struct conn, held_node);
+		if (ingest_is_held(c->ingest))
+			continue;
+		list_del(&c->held_node);
+		event_add(&c->read_event, NULL);
+		event_active(&c->read_event, EV_READ, 0);
+	}
+}
+
+static void
+close_orphans(struct desk *d)
+{
+	struct ingest *in;
+
+	while ((in = ingest_orphan(d->shard)) != NULL)
+		conn_destroy(in->conn, false);
+}
+
+/* Twice the memory that may be used: the oldest incomplete message goes. */
+static void
+shed(struct desk *d)
+{
+	struct conn *c, *oldest = NULL;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct conn, node);
+		if (c->busy_since_ns != 0 && !c->is_closing &&
+		    (oldest == NULL ||
+			c->busy_since_ns < oldest->busy_since_ns))
+			oldest = c;
+	}
+	if (oldest == NULL)
+		return;
+	log_peer(LOG_WARN,
+	    "peer=%s closed in the middle of a message: packets use "
+	    "more than twice --max-memory",
+	    oldest->peer);
+	conn_destroy(oldest, true);
+}
+
+void
+desk_turn_end(struct desk *d)
+{
+	if (d->shard != NULL) {
+		turn_commit(d->shard);
+		close_orphans(d);
+	}
+	send_all(d);
+	if (d->shard == NULL)
+		return;
+	resume_held(d);
+	if (shard_is_over(d->shard, 2))
+		shed(d);
+}
+
+void
+desk_sweep(struct desk *d, uint64_t now_ns)
+{
+	struct list *n, *tmp;
+	struct conn *c;
+	uint64_t limit;
+
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct conn, node);
+		limit = c->is_closing ? CONN_LAST_WORDS_NS : d->stall_ns;
+		if (c->busy_since_ns == 0 || now_ns - c->busy_since_ns < limit)
+			continue;
+		if (!c->is_closing)
+			log_peer(LOG_WARN,
+			    "peer=%s closed: it stopped in the middle of "
+			    "a message %" PRIu64 " s ago",
+			    c->peer, (now_ns - c->busy_since_ns) / NS_PER_S);
+		conn_destroy(c, !c->is_closing);
+	}
+}
+
+void
+desk_read_all(struct desk *d)
+{
+	uint64_t until = clock_now_ns() + LAST_READ_NS;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &d->conns) {
+		struct conn *c = list_entry(n, struct conn, node);
+
+		if (c->is_closing || clock_now_ns() > until)
+			continue;
+		if (c->kind == CONN_DATA)
+			conn_read_ahead(c);
+	}
+	list_for_each (n, tmp, &d->conns) {
+		struct conn *c = list_entry(n, struct conn, node);
+
+		if (c->kind == CONN_CONTROL && !c->is_closing &&
+		    clock_now_ns() <= until)
+			conn_read_ahead(c);
+	}
+}

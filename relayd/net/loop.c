@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/net/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+static void
+take_messages(struct loop *l)
+{
+	struct cds_wfcq_node *node;
+	struct message *m;
+
+	while ((node = __cds_wfcq_dequeue_blocking(
+		    &l->inbox_head, &l->inbox_tail)) != NULL) {
+		m = container_of(node, struct message, node);
+		assert(published(&m->is_ready) == 1);
+		l->on_message(m, l->arg);
+		free(m);
+	}
+}
+
+static void
+on_inbox(evutil_socket_t fd, short what, void *arg)
+{
+	struct loop *l = arg;
+	uint64_t n;
+
+	loop_is_busy(l);
+	if (read((int)fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		log_errno(LOG_ERROR, "inbox");
+	take_messages(l);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct loop *l = arg;
+
+	loop_is_busy(l);
+	l->timer_at = UINT64_MAX;
+}
+
+enum status
+loop_init(
+    struct loop *l, void (*on_message)(struct message *m, void *arg), void *arg)
+{
+	struct event_config *config = event_config_new();
+
+	*l = (struct loop){
+		.on_message = on_message, .arg = arg, .timer_at = UINT64_MAX
+	};
+	cds_wfcq_init(&l->inbox_head, &l->inbox_tail);
+	l->inbox_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (config != NULL &&
+	    event_config_set_flag(config,
+		EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME) == 0)
+		l->base = event_base_new_with_config(config);
+	if (config != NULL)
+		event_config_free(config);
+	if (l->base == NULL || l->inbox_fd < 0 ||
+	    event_assign(&l->inbox_event, l->base, l->inbox_fd,
+		EV_READ | EV_PERSIST, on_inbox, l) != 0 ||
+	    event_add(&l->inbox_event, NULL) != 0 ||
+	    event_assign(&l->timer, l->base, -1, 0, on_timer, l) != 0) {
+		log_errno(LOG_ERROR, "event loop");
+		loop_destroy(l);
+		return E_IO;
+	}
+	return OK;
+}
+
+void
+loop_destroy(struct loop *l)
+{
+	if (l->on_message == NULL)
+		return; /* never initialised */
+	take_messages(l);
+	if (l->base != NULL) {
+		if (event_initialized(&l->inbox_event))
+			event_del(&l->inbox_event);
+		if (event_initialized(&l->timer))
+			event_del(&l->timer);
+		event_base_free(l->base);
+	}
+	l->base = NULL;
+	if (l->inbox_fd >= 0)
+		close(l->inbox_fd);
+	l->inbox_fd = -1;
+}
+
+void
+loop_turn(struct loop *l)
+{
+	if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
+		log_errno(LOG_ERROR, "event loop");
+}
+
+void
+loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
+{
+	const uint64_t in = at > now ? at - now : 0;
+	const struct timeval tv = {
+		.tv_sec = (time_t)(in / NS_PER_S),
+		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
+	};
+
+	/* One that comes too early looks again; that is cheaper than moving
+	 * it at each turn. */
+	if (at >= l->timer_at)
+		return;
+	l->timer_at = at;
+	event_add(&l->timer, &tv);
+}
+
+void
+loop_is_busy(struct loop *l)
+{
+	if (published(&l->busy_since) == 0)
+		publish(&l->busy_since, clock_now_ns());
+}
+
+void
+loop_post(struct loop *l, struct message *take_m)
+{
+	const uint64_t one = 1;
+
+	cds_wfcq_node_init(&take_m->node);
+	/* liburcu's queue orders this already; ThreadSanitizer cannot see it.
+	 */
+	publish(&take_m->is_ready, 1);
+	/* An inbox that was not empty has a wake-up under way already. */
+	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))
+		return;
+	if (write(l->inbox_fd, &one, sizeof(one)) < 0)
+		log_errno(LOG_ERROR, "inbox: wake");
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/net/udp_port.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/publish.h"
+#include "proto/udp.h"
+#include "relayd/net/conn.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/turn.h"
+#include "relayd/record/udp.h"
+#include "relayd/net/udp_bind.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+/* One message may be 64 KiB of merged datagrams; as many as fit the scratch. */
+#define MESSAGE_ROOM (64 * 1024)
+#define BATCH (CONN_SCRATCH / MESSAGE_ROOM)
+/* Of large ones fewer: their bytes are read twice more (checksum, copy), while
+ * the CPU still has them. */
+#define BATCH_LARGE 4
+#define LARGE (MESSAGE_ROOM / 4)
+/* A turn takes at most so much: senders' questions are answered while there
+ * is more to read, not when all is read and the sender waits. */
+#define TURN_BYTES (512 * 1024)
+/* At an ordered end: all that the socket holds, and not all that a sender
+ * goes on sending. */
+#define LAST_BYTES (2 * (uint64_t)UDP_RCVBUF)
+
+struct udp_port {
+	int fd;
+	struct event event;
+	bool has_event;
+	struct desk *desk;
+	struct loop *lobby;
+	struct published *underway;
+	uint32_t kernel_drops; /* as last told */
+	unsigned batch;	       /* messages to ask for next */
+	struct mmsghdr messages[BATCH];
+	struct iovec iov[BATCH];
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(uint32_t)) +
+			  CMSG_SPACE(sizeof(int))];
+	} control[BATCH];
+};
+
+void
+udp_parcel_done(struct udp_parcel *take_p, struct published *underway)
+{
+	published_sub(underway, take_p->n);
+	free(take_p);
+}
+
+static void
+hand_on(struct udp_port *port, const uint8_t *p, size_t n)
+{
+	struct message *m = malloc(sizeof(*m));
+	struct udp_parcel *parcel = malloc(sizeof(*parcel) + n);
+	struct shard *sh = port->desk->shard;
+
+	if (m == NULL || parcel == NULL ||
+	    published(port->underway) + n > UDP_FORWARD_MAX) {
+		free(m);
+		free(parcel);
+		sh->udp.n[UDP_memory]++;
+		return;
+	}
+	sh->udp.n[UDP_forwarded]++;
+	published_add(port->underway, n);
+	parcel->worker = p[UDP_WORKER_AT];
+	parcel->n = n;
+	memcpy(parcel->bytes, p, n);
+	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = parcel };
+	loop_post(port->lobby, m);
+}
+
+/* What the kernel says beside the bytes: the size of merged datagrams. */
+static size_t
+read_control(struct udp_port *port, struct msghdr *h, size_t n)
+{
+	struct udp_counts *counts = &port->desk->shard->udp;
+	struct cmsghdr *c;
+	uint32_t drops;
+	int size = 0;
+
+	for (c = CMSG_FIRSTHDR(h); c != NULL; c = CMSG_NXTHDR(h, c)) {
+		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+			memcpy(&size, CMSG_DATA(c), sizeof(size));
+		} else if (c->cmsg_level == SOL_SOCKET &&
+			   c->cmsg_type == SO_RXQ_OVFL) {
+			memcpy(&drops, CMSG_DATA(c), sizeof(drops));
+			counts->n[UDP_kernel] += drops - port->kernel_drops;
+			port->kernel_drops = drops;
+		}
+	}
+	return size > 0 ? (size_t)size : n;
+}
+
+static void
+take_message(struct udp_port *port, unsigned i)
+{
+	struct shard *sh = port->desk->shard;
+	struct msghdr *h = &port->messages[i].msg_hdr;
+	const uint8_t *p = port->iov[i].iov_base;
+	size_t left = port->messages[i].msg_len, n, size;
+
+	size = read_control(port, h, left);
+	if ((h->msg_flags & MSG_TRUNC) != 0 || left == 0) {
+		sh->udp.n[UDP_malformed]++;
+		return;
+	}
+	for (; left > 0; left -= n, p += n) {
+		n = size < left ? size : left;
+		if (!udp_input(sh, p, n))
+			hand_on(port, p, n);
+	}
+}
+
+/* How many messages came. */
+static int
+receive(struct udp_port *port)
+{
+	for (unsigned i = 0; i < port->batch; i++) {
+		port->iov[i] = (struct iovec){
+			port->desk->scratch + i * MESSAGE_ROOM, MESSAGE_ROOM
+		};
+		port->messages[i].msg_hdr = (struct msghdr){
+			.msg_iov = &port->iov[i],
+			.msg_iovlen = 1,
+			.msg_control = &port->control[i],
+			.msg_controllen = sizeof(port->control[i]),
+		};
+	}
+	return recvmmsg(
+	    port->fd, port->messages, port->batch, MSG_DONTWAIT, NULL);
+}
+
+/* Until nothing is there, or so many bytes came. */
+static void
+read_some(struct udp_port *port, uint64_t most)
+{
+	uint64_t bytes = 0, came;
+	unsigned asked;
+	int n;
+
+	do {
+		asked = port->batch;
+		n = receive(port);
+		came = 0;
+		for (int i = 0; i < n; i++) {
+			came += port->messages[i].msg_len;
+			take_message(port, (unsigned)i);
+		}
+		if (n > 0)
+			port->batch = came / (unsigned)n > LARGE ? BATCH_LARGE
+								 : BATCH;
+		bytes += came;
+		/* Files get what is whole before more is read. */
+		turn_commit(port->desk->shard);
+	} while (n == (int)asked && bytes < most);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		log_errno(LOG_WARN, "udp port");
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct udp_port *port = arg;
+
+	loop_is_busy(port->desk->loop);
+	read_some(port, TURN_BYTES);
+}
+
+void
+udp_port_read_all(struct udp_port *port)
+{
+	if (port != NULL)
+		read_some(port, LAST_BYTES);
+}
+
+enum status
+udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
+    struct loop *lobby, struct published *underway)
+{
+	struct udp_port *port = calloc(1, sizeof(*port));
+
+	*out = NULL;
+	if (port == NULL) {
+		close(take_fd);
+		return E_NOMEM;
+	}
+	port->fd = take_fd;
+	port->desk = desk;
+	port->lobby = lobby;
+	port->underway = underway;
+	port->batch = BATCH;
+	if (event_assign(&port->event, desk->loop->base, take_fd,
+		EV_READ | EV_PERSIST, on_readable, port) != 0) {
+		udp_port_destroy(port);
+		return E_NOMEM;
+	}
+	port->has_event = true;
+	if (event_add(&port->event, NULL) != 0) {
+		udp_port_destroy(port);
+		return E_NOMEM;
+	}
+	*out = port;
+	return OK;
+}
+
+void
+udp_port_destroy(struct udp_port *port)
+{
+	if (port == NULL)
+		return;
+	if (port->has_event)
+		event_del(&port->event);
+	close(port->fd);
+	free(port);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/net/viewer_conn.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/net/loop.h"
+#include "relayd/live/open_files.h"
+#include "relayd/net/peer_name.h"
+#include "relayd/live/viewers.h"
+
+static void serve_all(struct viewer_conn *c);
+
+struct viewer_conn *
+viewer_conn_create(
+    int take_fd, const struct sockaddr *address, struct published *n_conns)
+{
+	struct viewer_conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		close(take_fd);
+		return NULL;
+	}
+	c->fd = take_fd;
+	c->n_conns = n_conns;
+	if (n_conns != NULL)
+		published_add(n_conns, 1);
+	list_init(&c->node);
+	list_init(&c->held_node);
+	c->peer = peer_name(address);
+	if (c->peer == NULL) {
+		viewer_conn_destroy(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void
+set_sending(struct viewer_conn *c, bool is_sending)
+{
+	if (c->is_sending == is_sending)
+		return;
+	c->is_sending = is_sending;
+	c->desk->n_sending += is_sending ? 1 : -1u;
+	if (is_sending) {
+		event_del(&c->read_event);
+		event_add(&c->write_event, NULL);
+	} else {
+		event_add(&c->read_event, NULL);
+	}
+}
+
+static void
+set_partial(struct viewer_conn *c, bool is_partial)
+{
+	if (c->is_partial == is_partial)
+		return;
+	c->is_partial = is_partial;
+	c->desk->n_partial += is_partial ? 1 : -1u;
+}
+
+void
+viewer_conn_destroy(struct viewer_conn *c)
+{
+	if (c == NULL)
+		return;
+	if (c->is_sending)
+		c->desk->n_sending--;
+	set_partial(c, false);
+	if (c->has_events) {
+		event_del(&c->read_event);
+		event_del(&c->write_event);
+	}
+	list_del(&c->node);
+	list_del(&c->held_node);
+	viewer_destroy(c->viewer);
+	open_file_put(c->file);
+	buf_free(&c->out);
+	close(c->fd);
+	if (c->n_conns != NULL)
+		published_sub(c->n_conns, 1);
+	free(c->peer);
+	free(c);
+}
+
+/* A small file part goes behind its header, so that one send takes both. */
+static bool
+copy_small(struct viewer_conn *c)
+{
+	uint8_t *at;
+	ssize_t n;
+
+	if (c->file == NULL || c->length > VIEWER_COPY_MAX)
+		return true;
+	at = buf_reserve(&c->out, (size_t)c->length);
+	if (at == NULL)
+		return false;
+	n = pread(c->file->data_fd, at, (size_t)c->length, (off_t)c->offset);
+	if (n != (ssize_t)c->length)
+		return false;
+	buf_added(&c->out, (size_t)n);
+	open_file_put(c->file);
+	c->file = NULL;
+	c->length = 0;
+	return true;
+}
+
+/* As much as the socket takes, and as a turn gives. E_MORE: the rest later. */
+static enum status
+send_some(struct viewer_conn *c)
+{
+	uint64_t left = VIEWER_TURN_BYTES;
+	off_t at;
+	ssize_t n;
+
+	while (buf_len(&c->out) > 0) {
+		n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
+		    MSG_NOSIGNAL | MSG_DONTWAIT |
+			(c->file != NULL ? MSG_MORE : 0));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return errno == EAGAIN ? E_MORE : E_IO;
+		buf_consume(&c->out, (size_t)n);
+		c->progress_ns = clock_now_ns();
+	}
+	while (c->length > 0) {
+		if (left == 0)
+			return E_MORE;
+		at = (off_t)c->offset;
+		n = sendfile(c->fd, c->file->data_fd, &at,
+		    (size_t)(c->length < left ? c->length : left));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
+		c->offset += (uint64_t)n;
+		c->length -= (uint64_t)n;
+		left -= (uint64_t)n;
+		c->progress_ns = clock_now_ns();
+	}
+	return OK;
+}
+
+/* False: the connection is gone. */
+static bool
+send_reply(struct viewer_conn *c)
+{
+	enum status st = copy_small(c) ? send_some(c) : E_IO;
+
+	if (st == E_MORE) {
+		set_sending(c, true);
+		return true;
+	}
+	open_file_put(c->file);
+	c->file = NULL;
+	buf_trim(&c->out);
+	if (st != OK || c->is_last) {
+		viewer_conn_destroy(c);
+		return false;
+	}
+	set_sending(c, false);
+	return true;
+}
+
+/* Serve the request at hand. False: the connection is gone. */
+static bool
+serve_one(struct viewer_conn *c)
+{
+	struct live_reply reply = { .out = &c->out };
+	const struct live_row *row = live_row(c->request.cmd);
+
+	switch (
+	    viewer_serve(c->viewer, &c->request, &c->how, &reply, &c->what)) {
+	case LIVE_HOLD:
+		c->is_held = true;
+		if (list_empty(&c->held_node))
+			list_append(&c->desk->held, &c->held_node);
+		return true;
+	case LIVE_CLOSE:
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: %s (%" PRIu32
+		    ") is not allowed here",
+		    c->peer, row->name == NULL ? "unknown command" : row->name,
+		    c->request.cmd);
+		viewer_conn_destroy(c);
+		return false;
+	case LIVE_REPLY_LAST:
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: unknown command %" PRIu32, c->peer,
+		    c->request.cmd);
+		c->is_last = true;
+		break;
+	case LIVE_REPLY:
+		break;
+	}
+	c->is_held = false;
+	list_del(&c->held_node);
+	if (c->out.bad) {
+		log_error("peer=%s viewer closed: out of memory", c->peer);
+		open_file_put(reply.file);
+		viewer_conn_destroy(c);
+		return false;
+	}
+	c->file = reply.file;
+	c->offset = reply.offset;
+	c->length = reply.length;
+	c->progress_ns = clock_now_ns();
+	return send_reply(c);
+}
+
+/* The next whole request, if there is one. */
+static bool
+next_request(struct viewer_conn *c)
+{
+	size_t used;
+
+	if (live_request_decode(c->in, c->n_in, &c->request, &used) != OK)
+		return false;
+	c->n_in -= (unsigned)used;
+	memmove(c->in, c->in + used, c->n_in);
+	set_partial(c, c->n_in > 0);
+	/* What stands behind it already lets it go at once (live 4.8). */
+	c->how = (struct live_how){ .arrived_ns = clock_now_ns(),
+		.may_hold = c->n_in == 0,
+		.is_interrupted = c->n_in > 0 };
+	return true;
+}
+
+/* A held reply is let go because the viewer sent more, or its time is up. */
+static bool
+release(struct viewer_conn *c, bool is_interrupted)
+{
+	c->how.may_hold = !is_interrupted && c->what.is_early &&
+			  clock_now_ns() - c->how.arrived_ns < VIEWER_EARLY_NS;
+	c->how.is_interrupted = is_interrupted;
+	c->how.was_held = true;
+	return serve_one(c);
+}
+
+static void
+serve_all(struct viewer_conn *c)
+{
+	unsigned served = 0;
+	bool is_all = false;
+	size_t room;
+	ssize_t n;
+
+	/* Less than there was room for: nothing more is there. */
+	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all) {
+		room = sizeof(c->in) - c->n_in;
+		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			viewer_conn_destroy(c);
+			return;
+		}
+		is_all = (size_t)n < room;
+		c->n_in += (unsigned)n;
+		set_partial(c, true);
+		c->progress_ns = clock_now_ns();
+		if (c->is_held && !release(c, true))
+			return;
+		while (!c->is_sending && !c->is_held && next_request(c)) {
+			if (!serve_one(c))
+				return;
+			served++;
+		}
+	}
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct viewer_conn *c = arg;
+
+	loop_is_busy(c->desk->loop);
+	serve_all(c);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct viewer_conn *c = arg;
+
+	loop_is_busy(c->desk->loop);
+	if (!send_reply(c))
+		return;
+	if (c->is_sending) {
+		event_add(&c->write_event, NULL);
+		return;
+	}
+	while (!c->is_sending && !c->is_held && next_request(c))
+		if (!serve_one(c))
+			return;
+}
+
+void
+viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d)
+{
+	c->desk = d;
+	c->progress_ns = clock_now_ns();
+	list_append(&d->conns, &c->node);
+	if (viewer_create(&c->viewer, d->viewers, c->peer) != OK ||
+	    event_assign(&c->read_event, d->loop->base, c->fd,
+		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
+	    event_assign(&c->write_event, d->loop->base, c->fd, EV_WRITE,
+		on_writable, c) != 0 ||
+	    event_add(&c->read_event, NULL) != 0) {
+		log_error("peer=%s viewer dropped: out of memory", c->peer);
+		viewer_conn_destroy(c);
+		return;
+	}
+	c->has_events = true;
+	serve_all(c);
+}
+
+void
+viewer_conns_init(struct viewer_conns *d, struct loop *loop,
+    struct viewers *viewers, uint64_t stall_ns)
+{
+	*d = (struct viewer_conns){ .loop = loop,
+		.viewers = viewers,
+		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
+	list_init(&d->conns);
+	list_init(&d->held);
+}
+
+void
+viewer_conns_destroy(struct viewer_conns *d)
+{
+	while (!list_empty(&d->conns))
+		viewer_conn_destroy(
+		    list_first(&d->conns, struct viewer_conn, node));
+}
+
+/* Those that stay held go to the end of the list meanwhile: take a copy.
+ * SOURCE has news; NULL: whoever waits is to look. */
+static void
+serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
+{
+	struct list todo, *n, *tmp;
+	struct viewer_conn *c;
+
+	list_init(&todo);
+	list_for_each (n, tmp, &d->held) {
+		c = list_entry(n, struct viewer_conn, held_node);
+		c->how.may_hold = true;
+		if (source != NULL && !c->what.is_any &&
+		    c->what.source != source) {
+			if (!c->what.is_turn ||
+			    !viewer_is_its_turn(c->viewer, source))
+				continue;
+			c->how.may_hold = false;
+		}
+		list_del(n);
+		list_append(&todo, n);
+	}
+	while (!list_empty(&todo)) {
+		c = list_first(&todo, struct viewer_conn, held_node);
+		list_del(&c->held_node);
+		if (ended != 0 && viewer_is_attached(c->viewer, ended))
+			c->how.may_hold = false;
+		(void)serve_one(c);
+	}
+}
+
+void
+viewer_conns_wake(struct viewer_conns *d, const void *source)
+{
+	serve_held(d, source, 0);
+}
+
+void
+viewer_conns_news(struct viewer_conns *d, uint64_t ended)
+{
+	serve_held(d, NULL, ended);
+}
+
+static void
+close_overdue(struct viewer_conns *d)
+{
+	struct list *n, *tmp;
+	struct viewer_conn *c;
+	unsigned n_ended;
+
+	d->viewers->has_overdue = false;
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct viewer_conn, node);
+		n_ended = viewer_overdue(c->viewer);
+		if (n_ended == 0)
+			continue;
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: %u ended streams that it was "
+		    "told of wait to be read",
+		    c->peer, n_ended);
+		viewer_conn_destroy(c);
+	}
+}
+
+uint64_t
+viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	struct list *n, *tmp;
+	struct viewer_conn *c;
+
+	if (d->viewers->has_overdue)
+		close_overdue(d);
+
+	list_for_each (n, tmp, &d->held) {
+		c = list_entry(n, struct viewer_conn, held_node);
+		if (c->what.until_ns > now_ns) {
+			if (c->what.until_ns < next)
+				next = c->what.until_ns;
+			continue;
+		}
+		if (release(c, false) && c->is_held && c->what.until_ns < next)
+			next = c->what.until_ns;
+	}
+	if (d->n_sending == 0 && d->n_partial == 0)
+		return next;
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct viewer_conn, node);
+		/* Progress may be a little later than the turn's time. */
+		if ((!c->is_sending && !c->is_partial) ||
+		    now_ns < c->progress_ns + d->stall_ns)
+			continue;
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
+		    c->is_sending ? "it has not read"
+				  : "it stopped within a request",
+		    (now_ns - c->progress_ns) / NS_PER_S);
+		viewer_conn_destroy(c);
+	}
+	return next < now_ns + NS_PER_S ? next : now_ns + NS_PER_S;
+}

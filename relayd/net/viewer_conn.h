@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A viewer's connection: requests are served one after the other, each reply
+ * leaves in one send, packets by sendfile(2). A viewer that does not read has
+ * at most one reply waiting, and is closed when it makes no progress. A live
+ * worker's own, from viewer_conn_attach() on.
+ */
+#ifndef RELAYD_VIEWER_CONN_H
+#define RELAYD_VIEWER_CONN_H
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/list.h"
+#include "common/publish.h"
+#include "relayd/live/viewer.h"
+
+struct loop;
+struct sockaddr;
+struct viewers;
+
+/* Up to here a packet is copied behind its header, for one send. */
+#define VIEWER_COPY_MAX (64 * 1024)
+/* Requests served in one wake-up, then the others: strict request and reply
+ * makes more than one rare. */
+#define VIEWER_TURN_REQUESTS 64
+/* Bytes of a file that one viewer is given before it is the turn of others: a
+ * reader as fast as we are would have a whole packet of gigabytes. */
+#define VIEWER_TURN_BYTES (4 * 1024 * 1024)
+/* A reply of which nothing was taken, or a request of which nothing more came,
+ * for so long. */
+#define VIEWER_STALL_NS (30 * NS_PER_S)
+
+/* What the viewers of one live worker share. */
+struct viewer_conns {
+	struct loop *loop;
+	struct viewers *viewers;
+	struct list conns;
+	struct list held;   /* with a reply that waits for news */
+	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
+	unsigned n_sending; /* with a reply that the socket did not take */
+	unsigned n_partial; /* with the beginning of a request */
+};
+
+struct viewer_conn {
+	struct list node, held_node;
+	struct viewer_conns *desk;
+	int fd;
+	char *peer;
+	struct viewer *viewer;
+	struct event read_event, write_event;
+	bool has_events;
+	/* One request, and whether another one follows. */
+	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX + 1];
+	unsigned n_in;
+	struct buf out;
+	struct open_file *file; /* behind OUT */
+	uint64_t offset, length;
+	bool is_sending, is_partial;
+	struct published *n_conns; /* counts it, or NULL */
+	bool is_last;		   /* closed when the reply is out */
+	uint64_t progress_ns;	   /* of the reply, or of half a request */
+	/* held */
+	bool is_held;
+	struct live_request request;
+	struct live_how how;
+	struct live_held what;
+};
+
+/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. */
+void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
+    struct viewers *viewers, uint64_t stall_ns);
+void viewer_conns_destroy(struct viewer_conns *d); /* closes all */
+/* SOURCE has news: who waits for it is served. */
+void viewer_conns_wake(struct viewer_conns *d, const void *source);
+/* Streams were published, or the session with the id ENDED did (0: none): who
+ * waits is served, and its own viewers are answered in any case. */
+void viewer_conns_news(struct viewer_conns *d, uint64_t ended);
+/* Limits of held replies and of stalled viewers. When to come again, ns. */
+uint64_t viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns);
+
+/* Takes FD (non-blocking); NULL: no memory, FD is closed. While it lives it is
+ * counted in N_CONNS, which may be NULL. Any thread. */
+struct viewer_conn *viewer_conn_create(
+    int take_fd, const struct sockaddr *address, struct published *n_conns);
+void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d);
+void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "relayd/process/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "relayd/process/notify.h"
+#include "relayd/process/options.h"
+#include "relayd/process/rundir.h"
+
+/* A descriptor of ours must never be taken for a standard stream. */
+static enum status
+open_standard_streams(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = dup(fd);
+	if (fd < 0)
+		return E_IO;
+	(void)dup2(fd, STDIN_FILENO);
+	close(fd);
+	return OK;
+}
+
+static void
+raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		log_errno(LOG_WARN, "RLIMIT_NOFILE stays as it is");
+}
+
+static void
+signal_parent(pid_t parent)
+{
+	/* Who started us may be gone, and its number another's. */
+	if (getppid() == parent && kill(parent, SIGUSR1) != 0)
+		log_errno(LOG_WARN, "SIGUSR1 to parent %d", (int)parent);
+}
+
+/* The first process: its exit status is the outcome of the start. */
+static _Noreturn void
+wait_until_ready(const struct daemon *d, int fd, pid_t child)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1) {
+		if (d->options->sig_parent)
+			signal_parent(d->parent);
+		_exit(EXIT_SUCCESS);
+	}
+	/* The pipe ends with the child: let it go, and its last words. */
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	_exit(EXIT_FAILURE);
+}
+
+/* Returns in the child. */
+static enum status
+detach(struct daemon *d)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) != 0) {
+		log_errno(LOG_ERROR, "pipe");
+		return E_IO;
+	}
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		log_errno(LOG_ERROR, "fork");
+		close(fds[0]);
+		close(fds[1]);
+		return E_IO;
+	}
+	if (pid > 0) {
+		close(fds[1]);
+		wait_until_ready(d, fds[0], pid);
+	}
+	close(fds[0]);
+	d->ready_fd = fds[1];
+	if (setsid() < 0 || chdir("/") != 0) {
+		log_errno(LOG_ERROR, "Failed to detach");
+		return E_IO;
+	}
+	return OK;
+}
+
+static enum status
+change_directory(const char *dir)
+{
+	if (dir == NULL)
+		return OK;
+	if (chdir(dir) != 0) {
+		log_errno(LOG_ERROR,
+		    "Failed to change working directory to \"%s\"", dir);
+		return E_IO;
+	}
+	if (faccessat(AT_FDCWD, ".", W_OK, AT_EACCESS) != 0)
+		log_info("Working directory \"%s\" is not writable", dir);
+	return OK;
+}
+
+static enum status
+choose_health_path(struct daemon *d)
+{
+	const struct options *o = d->options;
+	int n;
+
+	if (o->health_path[0] != '\0')
+		n = snprintf(d->health_path, sizeof(d->health_path), "%s",
+		    o->health_path);
+	else
+		n = snprintf(d->health_path, sizeof(d->health_path),
+		    "%s/relayd/health-%d", o->run_dir, (int)getpid());
+	if (n < (int)sizeof(d->health_path))
+		return OK;
+	log_error("%s: the path is too long", o->run_dir);
+	return E_LIMIT;
+}
+
+enum status
+daemon_start(struct daemon *d, const struct options *o)
+{
+	*d = (struct daemon){
+		.options = o,
+		.parent = getppid(),
+		.ready_fd = -1,
+	};
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGUSR1, SIG_IGN);
+	if (open_standard_streams() != OK) {
+		log_errno(LOG_ERROR, "/dev/null");
+		return E_IO;
+	}
+	raise_descriptor_limit();
+	if ((o->daemonize || o->background) && detach(d) != OK)
+		return E_IO;
+	if (change_directory(o->working_dir) != OK)
+		return E_IO;
+	d->has_group = geteuid() == 0;
+	if (d->has_group)
+		d->group = rundir_group(o->group);
+	if (rundir_create(o->run_dir, d->group) != OK)
+		return E_IO;
+	return choose_health_path(d);
+}
+
+static enum status
+write_port(
+    struct runfile *f, const struct daemon *d, const char *name, uint16_t port)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/relayd/%s.port",
+		d->options->run_dir, name) >= (int)sizeof(path)) {
+		log_error("%s: the path is too long", d->options->run_dir);
+		return E_LIMIT;
+	}
+	return runfile_write(f, path, port);
+}
+
+static void
+tell_systemd_ready(void)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "READY=1\nMAINPID=%d\n", (int)getpid());
+	/* notify_send() has logged a failure; we serve all the same. */
+	if (notify_send(secure_getenv("NOTIFY_SOCKET"), state) != OK)
+		log_debug("the service manager was not told");
+}
+
+static void
+release_parent(struct daemon *d)
+{
+	if (d->options->daemonize) {
+		int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		(void)dup2(fd, STDOUT_FILENO);
+		(void)dup2(fd, STDERR_FILENO);
+		close(fd);
+	}
+	if (d->ready_fd < 0) {
+		if (d->options->sig_parent)
+			signal_parent(d->parent);
+		return;
+	}
+	if (write(d->ready_fd, "", 1) != 1)
+		log_errno(LOG_INFO, "nobody waits for us");
+	close(d->ready_fd);
+	d->ready_fd = -1;
+}
+
+enum status
+daemon_ready(struct daemon *d, const struct daemon_ports *ports)
+{
+	const char *pid_file = d->options->pid_file;
+
+	if (write_port(&d->control_port, d, "control", ports->control) != OK ||
+	    write_port(&d->data_port, d, "data", ports->data) != OK ||
+	    write_port(&d->live_port, d, "live", ports->live) != OK)
+		return E_IO;
+	if (*pid_file != '\0' &&
+	    runfile_write(&d->pid_file, pid_file, (uint64_t)getpid()) != OK)
+		return E_IO;
+	log_info("ready: control %u, data %u, live %u", ports->control,
+	    ports->data, ports->live);
+	tell_systemd_ready();
+	release_parent(d);
+	return OK;
+}
+
+void
+daemon_stopping(struct daemon *d)
+{
+	if (notify_send(secure_getenv("NOTIFY_SOCKET"), "STOPPING=1\n") != OK)
+		log_debug("the service manager was not told");
+}
+
+void
+daemon_end(struct daemon *d)
+{
+	runfile_remove(&d->control_port);
+	runfile_remove(&d->data_port);
+	runfile_remove(&d->live_port);
+	/* Last: who waits for it to go may start the next daemon. */
+	runfile_remove(&d->pid_file);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/process/environment.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "relayd/process/options.h"
+#include "relayd/process/parse.h"
+
+#define ROOT_RUN_DIR "/var/run/lttng"
+
+bool
+environment_is_secure(void)
+{
+	return getuid() != geteuid() || getgid() != getegid();
+}
+
+/* A variable that names a file; NULL when unset, empty or not to be trusted. */
+static const char *
+get_path(const char *name)
+{
+	const char *s = environment_is_secure() ? NULL : getenv(name);
+
+	return s != NULL && *s != '\0' ? s : NULL;
+}
+
+static enum status
+join(char out[PATH_MAX], const char *dir, const char *name)
+{
+	int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+
+	if (n >= 0 && n < PATH_MAX)
+		return OK;
+	log_error("%s/%s: the path is too long", dir, name);
+	return E_REFUSED;
+}
+
+enum status
+environment_path(char out[PATH_MAX], const char *s)
+{
+	char cwd[PATH_MAX];
+
+	if (s[0] == '/')
+		return join(out, "", s + 1);
+	if (getcwd(cwd, sizeof(cwd)) == NULL) {
+		log_errno(LOG_ERROR, "%s: current directory", s);
+		return E_REFUSED;
+	}
+	return join(out, strcmp(cwd, "/") == 0 ? "" : cwd, s);
+}
+
+/* NULL, with a message: nobody knows, or it is not absolute. */
+static const char *
+find_home(void)
+{
+	const char *home = get_path("LTTNG_HOME");
+
+	if (home == NULL)
+		home = get_path("HOME");
+	if (home == NULL) {
+		const struct passwd *pw = getpwuid(getuid());
+
+		home = pw != NULL ? pw->pw_dir : NULL;
+	}
+	if (home != NULL && home[0] == '/')
+		return home;
+	log_error("No home directory as an absolute path: set LTTNG_HOME or "
+		  "HOME");
+	return NULL;
+}
+
+static enum status
+apply_run_dir(struct options *o)
+{
+	const char *dir = get_path("LTTNG_RUNDIR");
+	const char *home;
+
+	if (dir != NULL)
+		return environment_path(o->run_dir, dir);
+	if (geteuid() == 0)
+		return environment_path(o->run_dir, ROOT_RUN_DIR);
+	home = find_home();
+	return home != NULL ? join(o->run_dir, home, ".lttng") : E_REFUSED;
+}
+
+static enum status
+apply_output(struct options *o)
+{
+	const char *home;
+
+	if (o->output[0] != '\0')
+		return OK;
+	home = find_home();
+	return home != NULL ? join(o->output, home, "lttng-traces") : E_REFUSED;
+}
+
+static enum status
+apply_clear(struct options *o)
+{
+	const char *s = getenv("LTTNG_RELAYD_DISALLOW_CLEAR");
+
+	if (o->disallow_clear || s == NULL)
+		return OK;
+	if (parse_bool(s, &o->disallow_clear) == OK)
+		return OK;
+	log_error("Invalid value for LTTNG_RELAYD_DISALLOW_CLEAR specified");
+	return E_REFUSED;
+}
+
+/* A count for the kernel; -1 and 0 leave it to the system. */
+static void
+get_count(const char *name, int *out)
+{
+	const char *s = getenv(name);
+	int value;
+
+	if (s == NULL)
+		return;
+	if (parse_int(s, -1, INT_MAX, &value) != OK) {
+		log_warn("%s=%s ignored: not a number from -1 to %d", name, s,
+		    INT_MAX);
+		return;
+	}
+	*out = value > 0 ? value : 0;
+}
+
+static void
+apply_keepalive(struct keepalive *k)
+{
+	const char *on = getenv("LTTNG_RELAYD_TCP_KEEP_ALIVE");
+
+	if (on != NULL && parse_bool(on, &k->on) != OK)
+		log_warn("LTTNG_RELAYD_TCP_KEEP_ALIVE=%s ignored: neither true "
+			 "nor false",
+		    on);
+	get_count("LTTNG_RELAYD_TCP_KEEP_ALIVE_IDLE_TIME", &k->idle);
+	get_count("LTTNG_RELAYD_TCP_KEEP_ALIVE_PROBE_INTERVAL", &k->interval);
+	get_count("LTTNG_RELAYD_TCP_KEEP_ALIVE_MAX_PROBE_COUNT", &k->count);
+	if (getenv("LTTNG_RELAYD_TCP_KEEP_ALIVE_ABORT_THRESHOLD") != NULL)
+		log_warn("LTTNG_RELAYD_TCP_KEEP_ALIVE_ABORT_THRESHOLD ignored: "
+			 "not supported by this platform");
+}
+
+enum status
+environment_apply(struct options *o)
+{
+	const char *abort_on = getenv("LTTNG_ABORT_ON_ERROR");
+	const char *health = get_path("LTTNG_RELAYD_HEALTH");
+	int timeout_ms = 0;
+
+	if (apply_output(o) != OK || apply_run_dir(o) != OK ||
+	    apply_clear(o) != OK)
+		return E_REFUSED;
+	if (health != NULL && environment_path(o->health_path, health) != OK)
+		return E_REFUSED;
+	if (o->working_dir == NULL)
+		o->working_dir = get_path("LTTNG_RELAYD_WORKING_DIRECTORY");
+	get_count("LTTNG_NETWORK_SOCKET_TIMEOUT", &timeout_ms);
+	o->socket_timeout_ms = (unsigned)timeout_ms;
+	apply_keepalive(&o->keepalive);
+	o->abort_on_error = abort_on != NULL && strcmp(abort_on, "1") == 0;
+	return OK;
+}

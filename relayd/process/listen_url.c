@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/process/listen_url.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "relayd/process/parse.h"
+
+static const struct {
+	const char *name;
+	int family;
+} schemes[] = {
+	{ "tcp://", AF_INET },
+	{ "tcp4://", AF_INET },
+	{ "tcp6://", AF_INET6 },
+};
+
+/* What follows the scheme, or NULL. */
+static const char *
+skip_scheme(const char *s, int *family)
+{
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		size_t n = strlen(schemes[i].name);
+
+		if (strncasecmp(s, schemes[i].name, n) == 0) {
+			*family = schemes[i].family;
+			return s + n;
+		}
+	}
+	return NULL;
+}
+
+static bool
+is_numeric(const char *host, int family)
+{
+	struct addrinfo hints = {
+		.ai_family = family,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICHOST,
+	};
+	struct addrinfo *ai = NULL;
+	bool is = getaddrinfo(host, NULL, &hints, &ai) == 0;
+
+	if (is)
+		freeaddrinfo(ai);
+	return is;
+}
+
+/* The host's end, and what follows it; NULL when it cannot be a host. */
+static const char *
+take_host(struct listen_url *u, const char *s)
+{
+	bool bracketed = *s == '[';
+	size_t n;
+
+	s += bracketed;
+	n = strcspn(s, bracketed ? "]" : ":/");
+	if (n == 0 || n >= sizeof(u->host) || (bracketed && s[n] != ']'))
+		return NULL;
+	memcpy(u->host, s, n);
+	u->host[n] = '\0';
+	if (bracketed && !is_numeric(u->host, u->family))
+		return NULL;
+	return s + n + bracketed;
+}
+
+static enum status
+take_port(struct listen_url *u, const char *s)
+{
+	size_t n = strcspn(s, "/");
+	char digits[8];
+	uint64_t port;
+
+	if (n == 0) /* "host:" means no port, as in lttng-relayd */
+		return OK;
+	if (n >= sizeof(digits))
+		return E_MALFORMED;
+	memcpy(digits, s, n);
+	digits[n] = '\0';
+	if (parse_u64(digits, 0, UINT16_MAX, &port) != OK)
+		return E_MALFORMED;
+	u->port = (uint16_t)port;
+	u->has_port = true;
+	return OK;
+}
+
+enum status
+listen_url_parse(struct listen_url *u, const char *s, const char **why)
+{
+	*u = (struct listen_url){ .is_explicit = true };
+	*why = "it must begin with tcp://, tcp4:// or tcp6://";
+	s = skip_scheme(s, &u->family);
+	if (s == NULL)
+		return E_MALFORMED;
+	*why = "no host, or not an address of that family in the brackets";
+	s = take_host(u, s);
+	if (s == NULL)
+		return E_MALFORMED;
+	*why = "the address is of the other family";
+	if (is_numeric(u->host, u->family == AF_INET ? AF_INET6 : AF_INET))
+		return E_MALFORMED;
+	*why = "the port must be a number up to 65535";
+	if (*s == ':' && take_port(u, s + 1) != OK)
+		return E_MALFORMED;
+	*why = "unknown characters after the host";
+	return *s == '\0' || *s == ':' || *s == '/' ? OK : E_MALFORMED;
+}
+
+static const char *
+fallback(const struct listen_url *u)
+{
+	if (strcmp(u->host, "localhost") != 0)
+		return NULL;
+	return u->family == AF_INET6 ? "::1" : "127.0.0.1";
+}
+
+int
+listen_url_find(const struct listen_url *u, int type, struct addrinfo **found)
+{
+	const struct addrinfo hints = { .ai_family = u->family,
+		.ai_socktype = type,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+	char port[8];
+	int err;
+
+	snprintf(port, sizeof(port), "%u", u->port);
+	err = getaddrinfo(u->host, port, &hints, found);
+	if (err != 0 && fallback(u) != NULL)
+		err = getaddrinfo(fallback(u), port, &hints, found);
+	return err;
+}
+
+uint16_t
+listen_url_port(int fd)
+{
+	struct sockaddr_storage a = { 0 };
+	const struct sockaddr_in6 *in6 = (const void *)&a;
+	const struct sockaddr_in *in = (const void *)&a;
+	socklen_t len = sizeof(a);
+
+	if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)
+		return 0;
+	return ntohs(a.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
+}

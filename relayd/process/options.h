@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the command line and the environment ask for (streaming 6.1, 6.3;
+ * doc/compat.md, what scripts rely on). Plain values, const once main() has
+ * them. The rows of the command line are in options.tbl.h. Knows no sockets:
+ * host names are resolved by who binds them.
+ */
+#ifndef RELAYD_OPTIONS_H
+#define RELAYD_OPTIONS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "relayd/process/listen_url.h"
+
+#define WORKERS_MAX 64
+#define LIVE_WORKERS_MAX 4 /* one serves hundreds of viewers */
+
+/* When data is forced to the medium. */
+enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET };
+
+/* SO_KEEPALIVE and its three times; 0: leave it to the system. */
+struct keepalive {
+	bool on;
+	int idle;     /* s, TCP_KEEPIDLE */
+	int interval; /* s, TCP_KEEPINTVL */
+	int count;    /* TCP_KEEPCNT */
+};
+
+struct options {
+	bool is_done; /* printed what was asked for: exit with status 0 */
+	struct listen_url control, data, live;
+	bool has_udp, has_udp_port; /* false: none; that of the data port */
+	uint16_t udp_port;	    /* host order, if it has one */
+	char output[PATH_MAX];	    /* absolute */
+	const char *working_dir;    /* NULL: stay (detached: "/") */
+	char pid_file[PATH_MAX];    /* absolute; empty: none */
+	const char *group;	    /* the tracing group's name */
+	char run_dir[PATH_MAX];	    /* absolute; holds relayd/ */
+	char health_path[PATH_MAX]; /* absolute; empty: the default place */
+	bool group_by_session;
+	bool has_grouping; /* it was asked for, not the default */
+	bool disallow_clear;
+	bool daemonize;	 /* -d */
+	bool background; /* -b; with -d too, -d decides */
+	bool sig_parent;
+	bool dynamic_ports;
+	bool abort_on_error;   /* LTTNG_ABORT_ON_ERROR=1 */
+	unsigned verbose;      /* 0 to 3 */
+	unsigned fd_pool_size; /* descriptors, >= 100 */
+	unsigned workers;      /* 1 to WORKERS_MAX */
+	unsigned live_workers; /* 1 to LIVE_WORKERS_MAX */
+	bool live_hold;
+	unsigned max_viewers; /* per session; 0: any number */
+	uint64_t max_memory;  /* bytes */
+	uint64_t max_packet_size;
+	uint64_t index_lock_timeout_ns; /* 0: do not wait */
+	enum sync_mode sync;
+	unsigned socket_timeout_ms; /* 0: none */
+	struct keepalive keepalive;
+};
+
+/*
+ * Fills *O from ARGV and the environment; strings may point into both, so
+ * neither may change afterwards. O->is_done: the program has nothing to do but
+ * exit with 0. Not OK: a message is on stderr; exit with 1. When set-uid or
+ * set-gid, options and variables that name files, groups or addresses are
+ * ignored. Main thread; may be called again.
+ */
+enum status options_parse(struct options *o, int argc, char **argv) MUST_CHECK;
+
+/* -v shows info, -vv and above debug. */
+enum log_level options_log_level(const struct options *o);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unix sockets by path: their addresses, and those that dead processes left.
+ */
+#ifndef RELAYD_UNIX_SOCKET_H
+#define RELAYD_UNIX_SOCKET_H
+
+#include <stdbool.h>
+#include <sys/un.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* E_LIMIT: the path is empty, or too long for an address. */
+enum status unix_socket_address(
+    struct sockaddr_un *addr, const char *path) MUST_CHECK;
+/* Removes the socket at PATH if nobody listens on it. True: it did. */
+bool unix_socket_remove_stale(const char *path);
+
+#endif

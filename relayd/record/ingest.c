@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/ingest.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "store/packet.h"
+#include "store/store.h"
+
+static const struct ingest *
+ingest_of(const struct session_input *in)
+{
+	return list_entry(in, struct ingest, input);
+}
+
+static bool
+is_mid_message(const struct session_input *in)
+{
+	return ingest_is_mid_message(ingest_of(in));
+}
+
+/* The worker closes it at the end of its turn. */
+static void
+session_gone(struct session_input *input)
+{
+	struct ingest *in = list_entry(input, struct ingest, input);
+
+	in->session = NULL;
+	in->is_orphan = true;
+	list_append(&in->shard->orphans, &in->input.node);
+}
+
+static const struct session_input_ops input_ops = {
+	.is_mid_message = is_mid_message,
+	.session_gone = session_gone,
+};
+
+struct ingest *
+ingest_orphan(const struct shard *sh)
+{
+	return list_empty(&sh->orphans)
+		   ? NULL
+		   : list_first(&sh->orphans, struct ingest, input.node);
+}
+
+enum status
+ingest_create(
+    struct ingest **out, struct shard *sh, char *peer, struct conn *conn)
+{
+	struct ingest *in = calloc(1, sizeof(*in));
+
+	assert(shard_is_mine(sh));
+	*out = in;
+	if (in == NULL)
+		return E_NOMEM;
+	in->shard = sh;
+	in->peer = peer;
+	in->conn = conn;
+	in->input.ops = &input_ops;
+	list_init(&in->input.node);
+	return OK;
+}
+
+void
+ingest_destroy(struct ingest *in)
+{
+	struct session *s;
+
+	if (in == NULL)
+		return;
+	assert(shard_is_mine(in->shard));
+	if (in->packet != NULL)
+		log_info("peer=%s packet %" PRIu64 " of stream %016" PRIx64
+			 " ended after %" PRIu32 " of %" PRIu32 " bytes",
+		    in->peer, in->h.net_seq, in->h.stream, in->packet->received,
+		    in->packet->size);
+	packet_destroy(&in->shard->store->packets, in->packet);
+	list_del(&in->input.node);
+	s = in->session;
+	free(in);
+	if (s != NULL)
+		session_input_gone(s);
+}
+
+static void
+bind_to(struct ingest *in, struct session *s)
+{
+	in->session = s;
+	session_input_came(s, &in->input);
+	log_debug("%s data connection from %s", s->tag, in->peer);
+}
+
+static enum status
+refuse(const struct ingest *in, const char *why, enum status st)
+{
+	log_peer(LOG_WARN,
+	    "peer=%s data connection closed: %s (stream %016" PRIx64
+	    ", packet %" PRIu64 ", %" PRIu32 "+%" PRIu32 " bytes)",
+	    in->peer, why, in->h.stream, in->h.net_seq, in->h.size,
+	    in->h.padding);
+	return st;
+}
+
+/* The stream of the packet at hand, if it is one of this connection's. */
+static struct stream *
+find_stream(struct ingest *in)
+{
+	struct stream *t = idmap_find(&in->shard->streams, in->h.stream);
+
+	/* Either way, not both. */
+	if (t == NULL || in->is_orphan || !stream_is_connected(t))
+		return NULL;
+	if (in->session == NULL)
+		bind_to(in, t->session);
+	return in->session == t->session ? t : NULL;
+}
+
+static enum status
+finish_packet(struct ingest *in)
+{
+	struct packet *p = in->packet;
+	struct stream *t = find_stream(in);
+
+	in->packet = NULL;
+	in->n_header = 0;
+	in->last_size = p->size;
+	if (t == NULL) {
+		packet_destroy(&in->shard->store->packets, p);
+		return refuse(in, "its stream was closed", E_PROTOCOL);
+	}
+	if (stream_data(t, p) != OK)
+		return refuse(in, "its number came twice", E_PROTOCOL);
+	return OK;
+}
+
+static enum status
+begin_packet(struct ingest *in)
+{
+	struct reader r = reader_over(in->header, sizeof(in->header));
+	struct stream *t;
+	enum status st;
+
+	st = data_header_decode(&r, &in->h);
+	if (st != OK)
+		return st;
+	t = find_stream(in);
+	if (t == NULL)
+		return refuse(in, "no such stream here", E_PROTOCOL);
+	if ((uint64_t)in->h.size + in->h.padding >
+	    in->shard->config.max_packet_size)
+		return refuse(in, "larger than --max-packet-size", E_LIMIT);
+	st = stream_begin(t, &in->h);
+	if (st != OK)
+		return refuse(in, "its number is out of order", st);
+	in->packet = packet_create(&in->shard->store->packets, in->h.net_seq);
+	if (in->packet == NULL)
+		return refuse(in, "out of memory", E_NOMEM);
+	in->packet->size = in->h.size;
+	in->packet->padding = in->h.padding;
+	in->packet->trusted = in->last_size;
+	return in->h.size == 0 ? finish_packet(in) : OK;
+}
+
+size_t
+ingest_room(struct ingest *in, uint8_t **at)
+{
+	*at = NULL;
+	if (in->packet == NULL)
+		return 0;
+	return packet_room(&in->shard->store->packets, in->packet, at);
+}
+
+enum status
+ingest_filled(struct ingest *in, size_t n)
+{
+	assert(shard_is_mine(in->shard));
+	packet_filled(in->packet, n);
+	return packet_is_whole(in->packet) ? finish_packet(in) : OK;
+}
+
+static enum status
+input_header(struct ingest *in, const uint8_t *p, size_t n, size_t *used)
+{
+	size_t lacks = sizeof(in->header) - in->n_header;
+
+	*used = n < lacks ? n : lacks;
+	memcpy(in->header + in->n_header, p, *used);
+	in->n_header += (uint32_t)*used;
+	return in->n_header == sizeof(in->header) ? begin_packet(in) : OK;
+}
+
+static enum status
+input_packet(struct ingest *in, const uint8_t *p, size_t n, size_t *used)
+{
+	*used = packet_copy(&in->shard->store->packets, in->packet, p, n);
+	if (*used == 0)
+		return refuse(in, "out of memory", E_NOMEM);
+	return packet_is_whole(in->packet) ? finish_packet(in) : OK;
+}
+
+enum status
+ingest_input(struct ingest *in, const uint8_t *p, size_t n, size_t *used)
+{
+	enum status st = OK;
+	size_t step;
+
+	assert(shard_is_mine(in->shard));
+	*used = 0;
+	while (st == OK && *used < n && !ingest_is_held(in)) {
+		if (in->packet == NULL)
+			st = input_header(in, p + *used, n - *used, &step);
+		else
+			st = input_packet(in, p + *used, n - *used, &step);
+		*used += step;
+	}
+	return st;
+}
+
+bool
+ingest_is_mid_message(const struct ingest *in)
+{
+	return in->packet != NULL || in->n_header > 0;
+}
+
+bool
+ingest_is_held(const struct ingest *in)
+{
+	if (ingest_is_mid_message(in))
+		return false;
+	return (in->session != NULL && in->session->is_held) ||
+	       shard_is_over(in->shard, 1);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/session.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/record/session_internal.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/trace.h"
+#include "relayd/record/udp.h"
+#include "store/chunk.h"
+#include "store/session_dir.h"
+#include "store/store.h"
+
+/* What logs call it before its first stream has come. */
+#define NO_NAME "-"
+
+static const char *
+text_of(const struct relpath *name)
+{
+	return name == NULL ? NO_NAME : name->s;
+}
+
+static enum status
+make_tag(struct session *s, const char *peer)
+{
+	int n = asprintf(&s->tag, "peer=%s session=%" PRIu64 "/%s", peer, s->id,
+	    text_of(s->wish.session_name));
+
+	if (n < 0) {
+		s->tag = NULL;
+		return E_NOMEM;
+	}
+	return OK;
+}
+
+static bool
+is_same_place(const struct session *a, const struct relay_create_session *b)
+{
+	return a->wish.creation_time == b->creation_time &&
+	       relpath_equal(a->wish.session_name, b->session_name) &&
+	       relpath_equal(a->wish.hostname, b->hostname);
+}
+
+/* A sibling that lives has claimed this very path; else claim it. */
+static enum status
+share_or_claim(struct session *s, const struct relpath *wanted)
+{
+	struct list *n, *tmp;
+	struct session *o;
+
+	list_for_each (n, tmp, &s->siblings->sessions) {
+		o = list_entry(n, struct session, siblings_node);
+		if (is_same_place(o, &s->wish) && o->dir != NULL &&
+		    o->dir->wanted != NULL &&
+		    relpath_equal(o->dir->wanted, wanted)) {
+			s->dir = session_dir_get(o->dir);
+			return session_dir_renew(&s->dir);
+		}
+	}
+	return session_dir_claim(
+	    &s->dir, s->shard->store, wanted, s->wish.is_snapshot);
+}
+
+/* Bind to the chunk of a sibling, or to a directory (streaming 3.5.5). */
+static enum status
+find_place(struct session *s)
+{
+	struct relpath *wanted;
+	struct chunk *c;
+	enum status st;
+
+	if (s->minor < 11) {
+		st = session_dir_base(&s->dir, s->shard->store);
+		return st != OK ? st : session_anonymous_chunk(s);
+	}
+	if (s->wish.chunk.is_set) {
+		c = siblings_chunk(s->siblings, s->wish.chunk.value);
+		if (c == NULL || c->refs == 0)
+			return E_REFUSED;
+		st = chunk_is_gone(c) ? chunk_restore(c) : OK;
+		s->current = chunk_get(c);
+		s->dir = session_dir_get(c->dir);
+		return st;
+	}
+	st = session_wanted_path(
+	    &wanted, &s->wish, s->shard->config.group_by_session);
+	if (st != OK)
+		return st;
+	st = share_or_claim(s, wanted);
+	relpath_free(wanted);
+	return st;
+}
+
+/* Viewers list every session; those with a live timer can be attached to. */
+static enum status
+show(struct session *s)
+{
+	struct live_door *door = s->shard->config.door;
+	enum status st;
+
+	if (door == NULL || s->wish.session_name == NULL)
+		return OK;
+	st = live_session_create(&s->live, s->id, s->wish.live_timer_us,
+	    s->wish.trace_format == 2, s->wish.hostname->s,
+	    s->wish.session_name->s);
+	if (st == OK)
+		door->tell(door, LIVE_NEWS_SESSION, s->live);
+	return st;
+}
+
+/* After all that its streams had to say. */
+static void
+tell_end(struct session *s)
+{
+	struct live_door *door = s->shard->config.door;
+
+	if (s->live != NULL && !s->has_told_end)
+		door->tell(door, LIVE_NEWS_SESSION_ENDED, s->live);
+	s->has_told_end = true;
+}
+
+/* HOST/SESSION/...; what is only one component has no host. */
+static enum status
+take_names(struct session *s, const char *path)
+{
+	const char *slash = strchr(path, '/');
+	const char *name = slash == NULL ? path : slash + 1;
+	struct span host = { NO_NAME, strlen(NO_NAME) };
+	enum status st;
+
+	if (slash != NULL)
+		host = (struct span){ path, (size_t)(slash - path) };
+	st = relname_parse(&s->wish.hostname, host);
+	if (st == OK)
+		st = relname_parse(&s->wish.session_name,
+		    (struct span){ name, strcspn(name, "/") });
+	return st;
+}
+
+void
+session_found_place(struct session *s, const struct relpath *path)
+{
+	const int bare = (int)(strrchr(s->tag, '/') - s->tag);
+	char *tag = NULL;
+	enum status st;
+
+	if (s->wish.hostname != NULL)
+		return;
+	st = take_names(s, path->s);
+	if (st == OK && asprintf(&tag, "%.*s/%s", bare, s->tag,
+			    s->wish.session_name->s) < 0) {
+		tag = NULL;
+		st = E_NOMEM;
+	}
+	if (st == OK)
+		st = show(s);
+	if (st != OK) {
+		log_error(
+		    "%s not shown to viewers: %s", s->tag, status_text(st));
+		free(tag);
+		return;
+	}
+	free(s->tag);
+	s->tag = tag;
+	log_info("%s named by its first stream: host=%s", s->tag,
+	    s->wish.hostname->s);
+}
+
+enum status
+session_create(struct session **out, struct shard *sh,
+    struct relay_create_session *take_wish, unsigned minor, const char *peer)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	assert(shard_is_mine(sh));
+	*out = NULL;
+	if (s == NULL) {
+		relay_create_session_clear(take_wish);
+		return E_NOMEM;
+	}
+	s->shard = sh;
+	s->minor = minor;
+	s->wish = *take_wish;
+	*take_wish = (struct relay_create_session){ 0 };
+	s->has_index = minor >= 4 && !s->wish.is_snapshot;
+	if (minor < 11)
+		s->wish.creation_time = clock_wall_s();
+	list_init(&s->shard_node);
+	list_init(&s->siblings_node);
+	list_init(&s->ending_node);
+	list_init(&s->streams);
+	list_init(&s->traces);
+	list_init(&s->inputs);
+	st = siblings_join(&s->siblings, sh, &s->wish);
+	if (st == OK)
+		st = find_place(s);
+	if (st == OK) {
+		s->id = published_add(sh->config.session_ids, 1);
+		st = make_tag(s, peer);
+	}
+	if (st == OK)
+		st = show(s);
+	if (st != OK) {
+		session_destroy(s);
+		return st;
+	}
+	list_append(&sh->sessions, &s->shard_node);
+	list_append(&s->siblings->sessions, &s->siblings_node);
+	sh->sessions_created++;
+	log_info("%s session created: host=%s path=%s minor=%u live=%" PRIu32
+		 "us snapshot=%d",
+	    s->tag, text_of(s->wish.hostname), session_path(s), minor,
+	    s->wish.live_timer_us, s->wish.is_snapshot);
+	*out = s;
+	return OK;
+}
+
+const char *
+session_path(const struct session *s)
+{
+	return s->dir == NULL || s->dir->path == NULL ? "" : s->dir->path->s;
+}
+
+/* Data connections stay open until the worker closes them. */
+static void
+unbind_inputs(struct session *s)
+{
+	struct session_input *in;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->inputs) {
+		in = list_entry(n, struct session_input, node);
+		list_del(n);
+		in->ops->session_gone(in);
+	}
+}
+
+void
+session_destroy(struct session *s)
+{
+	struct list *n, *tmp;
+
+	if (s == NULL)
+		return;
+	assert(shard_is_mine(s->shard));
+	list_for_each (n, tmp, &s->streams)
+		stream_close_now(list_entry(n, struct stream, session_node));
+	trace_forget_all(s);
+	udp_session_destroy(s->tag, s->udp);
+	tell_end(s);
+	live_session_put(s->live);
+	unbind_inputs(s);
+	list_del(&s->shard_node);
+	list_del(&s->siblings_node);
+	list_del(&s->ending_node);
+	chunk_put(s->current);
+	chunk_put(s->pending);
+	session_dir_put(s->dir);
+	if (s->tag != NULL)
+		log_info("%s session gone", s->tag);
+	siblings_leave(s->siblings);
+	relay_create_session_clear(&s->wish);
+	free(s->tag);
+	free(s);
+}
+
+bool
+session_reap(struct session *s)
+{
+	if (!s->is_ended || !list_empty(&s->streams))
+		return false;
+	session_destroy(s);
+	return true;
+}
+
+void
+session_heard(struct session *s)
+{
+	if (s->is_ended)
+		s->linger_until_ns = clock_now_ns() + LINGER_NS;
+}
+
+bool
+session_is_hearing(const struct session *s)
+{
+	const struct session_input *in;
+
+	list_each (in, &s->inputs, struct session_input, node) {
+		if (in->ops->is_mid_message(in))
+			return true;
+	}
+	return false;
+}
+
+void
+session_end(struct session *s, bool aborted)
+{
+	struct list *n, *tmp;
+
+	assert(shard_is_mine(s->shard));
+	log_info("%s control connection ended%s", s->tag,
+	    aborted ? " by an error" : "");
+	s->is_ended = true;
+	/* After an error, too: a record that was accepted gets its bytes if
+	 * they are under way. */
+	list_for_each (n, tmp, &s->streams)
+		stream_end_of_control(
+		    list_entry(n, struct stream, session_node));
+	tell_end(s);
+	if (session_reap(s))
+		return;
+	session_heard(s);
+	list_append(&s->shard->ending, &s->ending_node);
+}
+
+struct stream *
+session_stream(const struct session *s, uint64_t handle)
+{
+	struct stream *t = idmap_find(&s->shard->streams, handle);
+
+	assert(shard_is_mine(s->shard));
+	return t != NULL && t->session == s ? t : NULL;
+}
+
+void
+session_input_came(struct session *s, struct session_input *in)
+{
+	list_append(&s->inputs, &in->node);
+	s->had_input = true;
+}
+
+void
+session_input_gone(struct session *s)
+{
+	struct list *n, *tmp;
+
+	if (!list_empty(&s->inputs))
+		return;
+	list_for_each (n, tmp, &s->streams)
+		stream_end_of_data(list_entry(n, struct stream, session_node));
+	(void)session_reap(s);
+}
+
+void
+session_hold(struct session *s, int64_t n)
+{
+	/* One session alone must not use up what all share. */
+	const uint64_t share = s->shard->config.max_memory / 4;
+	const uint64_t max = share < SESSION_HELD_MAX ? share
+						      : SESSION_HELD_MAX;
+
+	s->held_bytes += (uint64_t)n;
+	if (!s->is_held && s->held_bytes > max) {
+		s->is_held = true;
+		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
+			 "connections are not read for now",
+		    s->tag, s->held_bytes);
+	} else if (s->is_held && s->held_bytes <= max / 2) {
+		s->is_held = false;
+	}
+}
+
+void
+session_begin_pending(struct session *s)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams)
+		list_entry(n, struct stream, session_node)->is_checked = false;
+}
+
+bool
+session_end_pending(const struct session *s)
+{
+	const struct list *n;
+
+	for (n = s->streams.next; n != &s->streams; n = n->next)
+		if (!list_entry(n, struct stream, session_node)->is_checked)
+			return true;
+	return false;
+}
+
+void
+session_publish(struct session *s)
+{
+	struct list *n = &s->streams;
+
+	if (s->live == NULL)
+		return;
+	/* Those that are not published are the last ones. */
+	while (n->prev != &s->streams &&
+	       !list_entry(n->prev, struct stream, session_node)->is_published)
+		n = n->prev;
+	for (; n != &s->streams; n = n->next)
+		stream_publish(list_entry(n, struct stream, session_node));
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace chunks of a session (streaming 3.13 - 3.16, 5.5). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/log.h"
+#include "relayd/record/session_internal.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/trace.h"
+#include "store/chunk.h"
+#include "store/session_dir.h"
+
+/* The last reference is gone; SIBLINGS hold the published ones. */
+static void
+released(struct chunk *take_c, void *arg)
+{
+	struct siblings *s = arg;
+
+	if (chunk_settle(take_c)) {
+		list_append(&s->shard->doomed, &take_c->doomed_node);
+		return;
+	}
+	chunk_finish(take_c);
+	siblings_leave(s);
+}
+
+enum status
+session_anonymous_chunk(struct session *s)
+{
+	enum status st;
+
+	st = chunk_create(&s->current, s->dir, 0, s->wish.creation_time, NULL,
+	    released, s->siblings);
+	if (st != OK)
+		return st;
+	s->current->is_base = true;
+	s->siblings->refs++;
+	return chunk_make(s->current, CHUNK_AT_ROOT);
+}
+
+/*
+ * What an earlier chunk left in the session's directory itself must be gone
+ * before new files of the same names are made there. One that has a directory
+ * of its own is in nobody's way.
+ */
+static void
+finish_deletions(struct session *s)
+{
+	struct list *n, *tmp;
+	struct siblings *sib;
+	struct chunk *c;
+
+	list_for_each (n, tmp, &s->shard->doomed) {
+		c = list_entry(n, struct chunk, doomed_node);
+		if (c->dir != s->dir || c->place != CHUNK_AT_ROOT)
+			continue;
+		while (!chunk_delete_step(c, 1000))
+			;
+		sib = c->released_arg;
+		chunk_finish(c);
+		siblings_leave(sib);
+	}
+}
+
+/* Where a chunk without a name of its own rests while it is open. What others
+ * made in a shared directory must not move with it. */
+static enum chunk_place
+home_of(const struct session *s)
+{
+	return s->has_rotated || s->dir->is_shared ? CHUNK_AT_NAME
+						   : CHUNK_AT_ROOT;
+}
+
+static enum status
+new_chunk(
+    struct session *s, const struct relay_create_chunk *q, struct chunk **out)
+{
+	enum chunk_place place = home_of(s);
+	struct chunk *c;
+	char name[256];
+	enum status st;
+
+	st = chunk_create(&c, s->dir, q->id, q->creation_time, q->override_name,
+	    released, s->siblings);
+	if (st != OK)
+		return st;
+	s->siblings->refs++;
+	if (q->override_name != NULL)
+		place = CHUNK_AT_NAME;
+	else if (s->current != NULL)
+		place = CHUNK_AT_NEW;
+	/* A time that is no date is refused now, not when it is closed. */
+	st = chunk_name(c, name);
+	if (st == OK && s->current != NULL && s->current->override_name == NULL)
+		st = chunk_move(s->current, CHUNK_AT_OLD);
+	if (st == OK)
+		st = chunk_make(c, place);
+	if (st != OK) {
+		chunk_put(c);
+		return st;
+	}
+	list_append(&s->siblings->chunks, &c->node);
+	*out = c;
+	return OK;
+}
+
+uint32_t
+session_create_chunk(
+    struct session *s, const struct relay_create_chunk *q, bool *close)
+{
+	struct chunk *c = siblings_chunk(s->siblings, q->id);
+	enum status st;
+
+	*close = true;
+	if (s->pending != NULL)
+		return RELAY_UNKNOWN_ERROR;
+	if (c != NULL && (c == s->current || c->refs == 0))
+		return RELAY_INVALID_PROTOCOL;
+	st = session_dir_renew(&s->dir);
+	if (st == OK && c != NULL && chunk_is_gone(c))
+		st = chunk_restore(c);
+	if (st != OK)
+		return RELAY_UNKNOWN_ERROR;
+	if (c != NULL) {
+		/* A sibling made it; what moves has moved already. */
+		c = chunk_get(c);
+		if (s->current != NULL && s->current->override_name == NULL &&
+		    s->current->place == CHUNK_AT_ROOT &&
+		    c->place != CHUNK_AT_ROOT)
+			st = chunk_move(s->current, CHUNK_AT_OLD);
+	} else {
+		finish_deletions(s);
+		st = new_chunk(s, q, &c);
+	}
+	if (st != OK)
+		return st == E_REFUSED || st == E_NOMEM ? RELAY_NO_MEMORY
+							: RELAY_UNKNOWN_ERROR;
+	s->pending = s->current;
+	s->current = c;
+	trace_forget_old(s);
+	*close = false;
+	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
+	return RELAY_OK;
+}
+
+/* May CLOSE_TRACE_CHUNK do this? RELAY_OK, or why not. */
+static uint32_t
+check_close(const struct session *s, const struct relay_close_chunk *q,
+    const struct chunk *c)
+{
+	if (c == NULL || c->refs == 0)
+		return RELAY_NO_MEMORY;
+	if (q->has_command && q->command > RELAY_CLOSE_DELETE)
+		return RELAY_INVALID;
+	if (q->has_command && q->command == RELAY_CLOSE_DELETE &&
+	    !s->shard->config.allow_clear)
+		return RELAY_INVALID_PROTOCOL;
+	if (s->pending != NULL && s->pending != c)
+		return RELAY_INVALID_PROTOCOL;
+	return RELAY_OK;
+}
+
+static enum chunk_command
+command_of(const struct relay_close_chunk *q)
+{
+	if (!q->has_command || q->command == RELAY_CLOSE_NOTHING)
+		return CHUNK_KEEP;
+	return q->command == RELAY_CLOSE_DELETE ? CHUNK_DELETE : CHUNK_ARCHIVE;
+}
+
+/* The moves of streaming 5.5, CLOSE_TRACE_CHUNK. */
+static enum status
+settle_places(struct session *s, struct chunk *c, enum chunk_command command)
+{
+	enum chunk_place home = home_of(s);
+	enum status st = OK;
+
+	if (command == CHUNK_KEEP && c->override_name == NULL)
+		st = chunk_move(c, home);
+	if (st == OK && s->current != NULL && s->current != c &&
+	    s->current->override_name == NULL)
+		st = chunk_move(
+		    s->current, command == CHUNK_DELETE ? home : CHUNK_AT_NAME);
+	return st;
+}
+
+static enum status
+reply_path(const struct session *s, enum chunk_command command,
+    const char *name, char *path)
+{
+	const char *dir = session_path(s);
+	int n;
+
+	if (s->wish.is_snapshot)
+		n = snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
+	else if (s->has_rotated || command == CHUNK_ARCHIVE)
+		n = snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
+	else
+		n = snprintf(path, RELPATH_MAX, "%s", dir);
+	return n + 1 < SESSION_REPLY_PATH ? OK : E_LIMIT;
+}
+
+/* The code of the reply. What could fail later is tried now, while the peer can
+ * be told. */
+static uint32_t
+prepare_close(struct session *s, const struct relay_close_chunk *q,
+    struct chunk *c, char *path)
+{
+	enum chunk_command command = command_of(q);
+	char name[256];
+
+	c->close_time = q->close_time;
+	c->is_closed = true;
+	if (chunk_name(c, name) != OK)
+		return RELAY_NO_MEMORY;
+	if (reply_path(s, command, name, path) != OK ||
+	    (command == CHUNK_ARCHIVE && chunk_prepare_archive(c) != OK) ||
+	    settle_places(s, c, command) != OK)
+		return RELAY_UNKNOWN_ERROR;
+	return RELAY_OK;
+}
+
+/* A clear: viewers go on behind what is deleted. */
+static void
+forget_packets(struct session *s, const struct chunk *c)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams)
+		stream_forget_chunk(
+		    list_entry(n, struct stream, session_node), c);
+}
+
+uint32_t
+session_close_chunk(struct session *s, const struct relay_close_chunk *q,
+    bool *close, char *path)
+{
+	struct chunk *c = siblings_chunk(s->siblings, q->id);
+	enum chunk_command command = command_of(q);
+	uint32_t code = check_close(s, q, c);
+
+	*close = true;
+	if (code != RELAY_OK)
+		return code;
+	c = chunk_get(c);
+	code = prepare_close(s, q, c, path);
+	if (code != RELAY_OK) {
+		c->is_closed = false;
+		chunk_put(c);
+		return code;
+	}
+	c->command = command;
+	if (command == CHUNK_DELETE)
+		forget_packets(s, c);
+	if (command == CHUNK_ARCHIVE)
+		s->has_rotated = true;
+	if (s->current == c) {
+		chunk_put(s->current);
+		s->current = NULL;
+	}
+	chunk_put(s->pending);
+	s->pending = NULL;
+	log_info("%s trace chunk %" PRIu64 " closed: %s", s->tag, q->id,
+	    command == CHUNK_ARCHIVE  ? "to be archived"
+	    : command == CHUNK_DELETE ? "to be deleted"
+				      : "kept");
+	chunk_put(c);
+	*close = false;
+	return RELAY_OK;
+}
+
+bool
+session_chunk_exists(const struct session *s, uint64_t id)
+{
+	return siblings_chunk(s->siblings, id) != NULL;
+}
+
+uint32_t
+session_rotate(struct session *s, struct relay_rotate *rot, bool *close)
+{
+	struct chunk *to = NULL;
+	struct relay_position at;
+	struct stream *t;
+	enum status st;
+
+	*close = true;
+	if (rot->chunk.is_set) {
+		to = siblings_chunk(s->siblings, rot->chunk.value);
+		if (to == NULL || to->refs == 0)
+			return RELAY_INVALID_PROTOCOL;
+	}
+	for (uint32_t i = 0; i < rot->count; i++) {
+		at = relay_rotate_next(rot);
+		t = session_stream(s, at.stream);
+		if (t == NULL)
+			return RELAY_INVALID;
+		st = stream_rotate(t, to, at.rotate_at);
+		if (st != OK)
+			return RELAY_FILE_CREATION_ERROR;
+	}
+	*close = false;
+	return RELAY_OK;
+}

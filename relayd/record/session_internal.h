@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of a session share: session*.c. Nobody else includes it. */
+#ifndef RELAYD_SESSION_INTERNAL_H
+#define RELAYD_SESSION_INTERNAL_H
+
+#include "relayd/record/session.h"
+
+/* session_chunk.c */
+/* Before 2.11: one chunk for ever, the output directory. */
+enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
+
+/* session_path.c */
+/* The path below the base by streaming 5.2. E_REFUSED, E_NOMEM. */
+enum status session_wanted_path(struct relpath **out,
+    const struct relay_create_session *wish, bool by_session) MUST_CHECK;
+
+#endif

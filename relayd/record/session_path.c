@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a session's files go (streaming 5.2, 5.3). Pure but for TZ. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "relayd/record/session_internal.h"
+
+#define STAMP_LEN 15 /* YYYYmmdd-HHMMSS */
+
+static enum status
+stamp(char out[STAMP_LEN + 1], uint64_t when)
+{
+	time_t t = (time_t)when;
+	struct tm tm;
+
+	if (when > INT64_MAX / 2 || localtime_r(&t, &tm) == NULL ||
+	    strftime(out, STAMP_LEN + 1, "%Y%m%d-%H%M%S", &tm) != STAMP_LEN)
+		return E_REFUSED;
+	return OK;
+}
+
+/* NAME-STAMP, one component. */
+static enum status
+with_stamp(struct relpath **out, const struct relpath *name, uint64_t when)
+{
+	char suffix[STAMP_LEN + 2] = "-";
+	enum status st = stamp(suffix + 1, when);
+
+	return st != OK ? st : relpath_suffix(out, name, suffix);
+}
+
+/* Join *PATH and B in place. */
+static enum status
+extend(struct relpath **path, const struct relpath *b)
+{
+	struct relpath *joined;
+	enum status st;
+
+	if (b == NULL)
+		return OK;
+	st = relpath_join(&joined, *path, b);
+	if (st != OK)
+		return st;
+	relpath_free(*path);
+	*path = joined;
+	return OK;
+}
+
+enum status
+session_wanted_path(struct relpath **out,
+    const struct relay_create_session *wish, bool by_session)
+{
+	struct relpath *second = NULL;
+	enum status st;
+
+	*out = NULL;
+	st = relpath_dup(out, by_session ? wish->session_name : wish->hostname);
+	if (st == OK && by_session)
+		st = with_stamp(&second, wish->hostname, wish->creation_time);
+	else if (st == OK && wish->base_path != NULL)
+		st = relpath_dup(&second, wish->base_path);
+	else if (st == OK && wish->name_has_time)
+		st = relpath_dup(&second, wish->session_name);
+	else if (st == OK)
+		st = with_stamp(
+		    &second, wish->session_name, wish->creation_time);
+	if (st == OK)
+		st = extend(out, second);
+	if (st == OK && by_session)
+		st = extend(out, wish->base_path);
+	relpath_free(second);
+	if (st == OK && (*out)->len + 1 >= SESSION_REPLY_PATH)
+		st = E_LIMIT;
+	if (st != OK) {
+		relpath_free(*out);
+		*out = NULL;
+	}
+	return st == E_LIMIT ? E_REFUSED : st;
+}
+
+/* Does S begin with something like a date and time? streaming 5.3. */
+static bool
+is_stamp(const char *s)
+{
+	static const char most[STAMP_LEN + 1] = "29991939-295959";
+	static const char least[STAMP_LEN + 1] = "10000000-000000";
+
+	if (strlen(s) != STAMP_LEN)
+		return false;
+	for (int i = 0; i < STAMP_LEN; i++)
+		if (s[i] < least[i] || s[i] > most[i])
+			return false;
+	return true;
+}
+
+/*
+ * HOST/SECOND/REST with the session NAME: what becomes of SECOND? *DATE is its
+ * date and time, or "", and *IS_PARTIAL says that SECOND stays as a folder.
+ */
+static void
+split_second(const struct relay_create_session *wish, const char *second,
+    size_t n, uint64_t created, char date[STAMP_LEN + 1], bool *is_partial)
+{
+	const char *name = wish->session_name->s;
+	size_t len = strlen(name), tail_len;
+	char tail[STAMP_LEN + 2] = "";
+
+	date[0] = '\0';
+	*is_partial = n < len || memcmp(second, name, len) != 0;
+	tail_len = *is_partial ? 0 : n - len;
+	if (tail_len <= STAMP_LEN + 1)
+		memcpy(tail, second + len * !*is_partial, tail_len);
+	if (tail_len == 0 && len > STAMP_LEN + 1 &&
+	    name[len - STAMP_LEN - 1] == '-' &&
+	    is_stamp(name + len - STAMP_LEN))
+		memcpy(date, name + len - STAMP_LEN, STAMP_LEN + 1);
+	else if (tail_len == 0)
+		(void)(stamp(date, created) == OK);
+	else if (tail[0] == '-' && is_stamp(tail + 1))
+		memcpy(date, tail + 1, STAMP_LEN + 1);
+	else
+		*is_partial = true;
+}
+
+enum status
+session_old_path(struct relpath **out, const struct relay_create_session *wish,
+    const struct relpath *path, uint64_t created)
+{
+	const char *second, *rest, *slash = strchr(path->s, '/');
+	char date[STAMP_LEN + 1], *text = NULL;
+	bool is_partial;
+	enum status st;
+	int n;
+
+	*out = NULL;
+	if (slash == NULL)
+		return E_REFUSED;
+	second = slash + 1;
+	rest = second + strcspn(second, "/");
+	split_second(
+	    wish, second, (size_t)(rest - second), created, date, &is_partial);
+	n = asprintf(&text, "%s/%.*s%s%s%s%.*s%s", wish->session_name->s,
+	    (int)(slash - path->s), path->s, date[0] != '\0' ? "-" : "", date,
+	    is_partial ? "/" : "", is_partial ? (int)(rest - second) : 0,
+	    second, rest);
+	if (n < 0)
+		return E_NOMEM;
+	st = relpath_parse(out, (struct span){ text, (size_t)n });
+	free(text);
+	return st == E_MALFORMED ? E_REFUSED : st;
+}

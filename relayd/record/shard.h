@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one ingest worker owns of the model: its sessions with their streams,
+ * and who has work to do before the worker sleeps. It keeps the lists and does
+ * not look into them: sessions and streams know it, turn.c does the work.
+ *
+ * Everything reachable from a shard is touched by its thread only: endpoints,
+ * sessions, streams and turns assert shard_is_mine() where they are entered.
+ */
+#ifndef RELAYD_SHARD_H
+#define RELAYD_SHARD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/idmap.h"
+#include "common/ids.h"
+#include "common/list.h"
+#include "common/publish.h"
+#include "common/status.h"
+#include "relayd/record/udp_count.h"
+
+struct chunk;
+struct live_door;
+struct store;
+struct store_config;
+
+struct shard_config {
+	unsigned worker;    /* its number, in stream handles */
+	unsigned n_workers; /* there are; 0: who knows */
+	bool group_by_session;
+	bool allow_clear;
+	uint64_t max_packet_size;      /* data and padding, bytes */
+	uint64_t max_memory;	       /* packet memory of all workers */
+	struct published *memory;      /* in use; borrowed */
+	struct published *session_ids; /* the last one given; borrowed */
+	uint16_t data_port;	       /* TCP */
+	uint16_t udp_port;	       /* 0: no UDP */
+	struct live_door *door;	       /* to the viewers; borrowed, or NULL */
+};
+
+struct shard {
+	pthread_t owner; /* the thread */
+	struct shard_config config;
+	struct store *store;
+	struct id_source ids;
+	struct idmap streams; /* handle -> struct stream */
+	struct list sessions; /* struct session, by shard_node */
+	struct list siblings; /* struct siblings */
+	struct list dirty;    /* streams with something to commit */
+	struct list locked;   /* streams whose records wait for a lock */
+	struct list gapped;   /* streams that wait for a missing number */
+	struct list ending;   /* sessions whose control connection is gone */
+	struct list doomed;   /* chunks being deleted */
+	struct list orphans;  /* data connections whose session is gone */
+	struct list sealed;   /* files of closed streams, waiting for a lock */
+	/* figures since the start, for the status line at the end */
+	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
+	uint64_t last_loss_log;
+	struct udp_counts udp;
+	uint64_t last_udp_log, last_gap_log, gap_lines;
+};
+
+enum status shard_create(struct shard **out, const struct shard_config *config,
+    const struct store_config *store_config) MUST_CHECK;
+/* It is the calling thread's from now on; at first it is its maker's. The
+ * thread before does not touch it any more. */
+void shard_take_over(struct shard *sh);
+static inline bool
+shard_is_mine(const struct shard *sh)
+{
+	return pthread_equal(sh->owner, pthread_self()) != 0;
+}
+
+/* Its sessions are gone: turn_last(). NULL is fine. */
+void shard_destroy(struct shard *sh);
+
+/* Is all the packet memory that may be used in use? */
+static inline bool
+shard_is_over(const struct shard *sh, unsigned times)
+{
+	return published(sh->config.memory) > sh->config.max_memory * times;
+}
+
+#endif

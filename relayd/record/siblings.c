@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/siblings.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "store/chunk.h"
+
+/* Does any of them still take commands? Those that only wait for bytes, and
+ * chunks that are being deleted, are of a run that is over. */
+static bool
+is_alive(const struct siblings *s)
+{
+	const struct session *o;
+
+	list_each (o, &s->sessions, struct session, siblings_node)
+		if (!o->is_ended)
+			return true;
+	return false;
+}
+
+static struct siblings *
+find(struct shard *sh, const struct relay_create_session *c)
+{
+	struct list *n, *tmp;
+	struct siblings *s;
+
+	if (!c->has_peer_id)
+		return NULL;
+	list_for_each (n, tmp, &sh->siblings) {
+		s = list_entry(n, struct siblings, node);
+		if (!s->is_single && s->peer_session == c->peer_session &&
+		    memcmp(&s->uuid, &c->uuid, sizeof(s->uuid)) == 0 &&
+		    is_alive(s))
+			return s;
+	}
+	return NULL;
+}
+
+enum status
+siblings_join(struct siblings **out, struct shard *sh,
+    const struct relay_create_session *c)
+{
+	struct siblings *s = find(sh, c);
+
+	assert(shard_is_mine(sh));
+	*out = s;
+	if (s != NULL) {
+		s->refs++;
+		return OK;
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return E_NOMEM;
+	s->refs = 1;
+	s->shard = sh;
+	s->is_single = !c->has_peer_id;
+	s->uuid = c->uuid;
+	s->peer_session = c->peer_session;
+	list_init(&s->sessions);
+	list_init(&s->chunks);
+	list_append(&sh->siblings, &s->node);
+	*out = s;
+	return OK;
+}
+
+void
+siblings_leave(struct siblings *s)
+{
+	if (s == NULL || --s->refs > 0)
+		return;
+	list_del(&s->node);
+	free(s);
+}
+
+struct chunk *
+siblings_chunk(const struct siblings *s, uint64_t id)
+{
+	struct chunk *c;
+
+	list_each (c, &s->chunks, struct chunk, node)
+		if (c->id == id)
+			return c;
+	return NULL;
+}

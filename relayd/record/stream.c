@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/stream.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "proto/data.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream_internal.h"
+#include "relayd/record/trace.h"
+#include "store/chunk.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
+#include "store/store.h"
+#include "store/tracefile.h"
+
+static enum tracefile_index
+index_format(const struct stream *t)
+{
+	if (t->is_metadata || !t->session->has_index)
+		return TRACEFILE_NO_INDEX;
+	return t->session->minor >= 8 ? TRACEFILE_INDEX_1_1
+				      : TRACEFILE_INDEX_1_0;
+}
+
+static enum status
+open_file(struct stream *t, bool replaces)
+{
+	enum status st = OK;
+
+	/* Making the folder may have failed when the stream came here. */
+	if (t->family == NULL)
+		st = chunk_add_stream(t->chunk, t->path, t->channel,
+		    t->tracefile_size != 0, &t->family);
+	if (st != OK)
+		return st;
+	/* A viewer must not find the name of a file that is going away. */
+	if (replaces && t->log != NULL)
+		packet_log_drop_file(t->log, t->number, t->chunk->serial);
+	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
+	    t->number, replaces, index_format(t));
+	if (st != OK)
+		return st;
+	st = stream_log_file(t);
+	if (st != OK) {
+		tracefile_discard(t->tf);
+		t->tf = NULL;
+	}
+	return st;
+}
+
+enum status
+stream_open_file(struct stream *t, bool replaces)
+{
+	enum status st = open_file(t, replaces);
+
+	/* Somebody removed the place: what is new gets a new one. */
+	if (st == E_NOENT && chunk_is_gone(t->chunk)) {
+		st = chunk_restore(t->chunk);
+		if (st == OK)
+			st = open_file(t, replaces);
+	}
+	return st;
+}
+
+static void
+leave_chunk(struct stream *t)
+{
+	if (t->family != NULL)
+		chunk_folder_done(t->family);
+	t->family = NULL;
+	chunk_put(t->chunk);
+	t->chunk = NULL;
+}
+
+enum status
+stream_enter_chunk(struct stream *t, struct chunk *c)
+{
+	leave_chunk(t);
+	t->chunk = c == NULL ? NULL : chunk_get(c);
+	t->number = 0;
+	t->has_wrapped = false;
+	if (c == NULL)
+		return OK;
+	trace_enter(t->trace, c);
+	return stream_open_file(t, false);
+}
+
+void
+stream_free(struct stream *t)
+{
+	idmap_remove(&shard_of(t)->streams, t->handle);
+	list_del(&t->session_node);
+	list_del(&t->dirty_node);
+	list_del(&t->locked_node);
+	list_del(&t->gapped_node);
+	t->transport->destroy(t);
+	reorder_free(&t->reorder);
+	stream_count_records(t);
+	stream_end_logs(t);
+	chunk_put(t->roll.to);
+	leave_chunk(t);
+	trace_leave(t->session, t->trace);
+	relpath_free(t->channel);
+	free(t);
+}
+
+void
+stream_count_records(struct stream *t)
+{
+	t->session->n_records += t->reorder.n_records;
+	t->session->n_records -= t->counted_records;
+	t->counted_records = t->reorder.n_records;
+}
+
+void
+stream_hold(struct stream *t, int64_t n)
+{
+	t->held_bytes += (uint64_t)n;
+	session_hold(t->session, n);
+}
+
+void
+stream_mark_dirty(struct stream *t)
+{
+	if (list_empty(&t->dirty_node))
+		list_append(&shard_of(t)->dirty, &t->dirty_node);
+}
+
+bool
+stream_is_connected(const struct stream *t)
+{
+	return t->transport->is_connected;
+}
+
+enum status
+stream_begin(struct stream *t, const struct data_header *h)
+{
+	if (t->is_metadata)
+		return E_PROTOCOL;
+	return reorder_begin(&t->reorder, h->net_seq);
+}
+
+enum status
+stream_data(struct stream *t, struct packet *take_p)
+{
+	const uint64_t memory = packet_memory(take_p);
+	enum status st;
+
+	assert(shard_is_mine(shard_of(t)));
+	assert(t->batch.n == 0);
+	st = reorder_data(&t->reorder, take_p);
+	if (st != OK)
+		return st;
+	stream_hold(t, (int64_t)memory);
+	session_heard(t->session);
+	stream_count_records(t);
+	stream_mark_dirty(t);
+	return OK;
+}
+
+static void
+fill_record(struct index_record *rec, const struct relay_index *i)
+{
+	*rec = (struct index_record){
+		.packet_size = i->packet_size,
+		.content_size = i->content_size,
+		.timestamp_begin = i->timestamp_begin,
+		.timestamp_end = i->timestamp_end,
+		.events_discarded = i->events_discarded,
+		.ctf_stream = i->ctf_stream,
+		.ctf_instance = i->ctf_instance,
+		.packet_seq_num = i->packet_seq_num,
+	};
+}
+
+static void
+note_time(struct session *s, uint64_t time)
+{
+	if (time > s->latest)
+		s->latest = time;
+}
+
+enum status
+stream_record(struct stream *t, const struct relay_index *i)
+{
+	unsigned halves = t->reorder.n_records;
+	struct index_record rec;
+	enum status st;
+
+	assert(shard_is_mine(shard_of(t)));
+	assert(t->batch.n == 0);
+	if (t->is_metadata || !t->session->has_index)
+		return E_PROTOCOL;
+	note_time(t->session, i->timestamp_end);
+	if (t->log != NULL)
+		packet_log_no_beacon(t->log, i->ctf_stream);
+	fill_record(&rec, i);
+	st = t->transport->record(t, i->net_seq, &rec);
+	/* Its packet was given up, or was taken without: nothing to add. */
+	if (st == E_NOENT)
+		return OK;
+	stream_count_records(t);
+	if (st == OK && t->session->n_records > SESSION_RECORDS_MAX)
+		return E_LIMIT;
+	if (st == OK && !session_may_receive(t->session) &&
+	    t->reorder.n_records > halves) {
+		log_peer(LOG_WARN,
+		    STREAM_FMT " an index for packet %" PRIu64
+			       ", but its data connection is gone",
+		    STREAM_ARGS(t), i->net_seq);
+		return E_NOENT;
+	}
+	if (st != OK)
+		return st;
+	stream_mark_dirty(t);
+	/* The record is kept all the same: the peer may go on. */
+	if (t->has_write_error) {
+		t->has_write_error = false;
+		return E_IO;
+	}
+	return OK;
+}
+
+enum status
+stream_beacon(struct stream *t, const struct relay_index *i)
+{
+	if (t->is_metadata || !t->session->has_index)
+		return E_PROTOCOL;
+	note_time(t->session, i->timestamp_end);
+	if (t->log == NULL)
+		return OK;
+	stream_write_ready(t);
+	/* What waits, for its bytes or a lock, may hold older events. */
+	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
+	    (t->has_data && t->record_seq != t->data_seq) ||
+	    t->transport->has_pieces(t))
+		return OK;
+	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
+	stream_wake(t);
+	return OK;
+}
+
+enum status
+stream_metadata(struct stream *t, const struct relay_send_metadata *m)
+{
+	enum status st = OK;
+
+	if (!t->is_metadata)
+		return E_PROTOCOL;
+	if (t->chunk == NULL)
+		return E_NOENT;
+	/* Creating it failed before, for want of space or descriptors. */
+	if (t->tf == NULL)
+		st = stream_open_file(t, false);
+	if (st == OK)
+		st = tracefile_append_bytes(
+		    t->tf, m->data, m->size, m->padding);
+	/* Whoever removed the file wants none of it. */
+	if (st == E_NOENT && t->tf != NULL)
+		return OK;
+	if (st == OK && t->metadata != NULL) {
+		metadata_log_append(t->metadata, m->data, m->size, m->padding);
+		stream_wake(t);
+	}
+	return st == OK ? OK : E_IO;
+}
+
+enum status
+stream_reset_metadata(struct stream *t)
+{
+	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
+		return E_PROTOCOL;
+	if (t->chunk == NULL)
+		return E_NOENT;
+	if (t->tf != NULL)
+		tracefile_discard(t->tf);
+	t->tf = NULL;
+	return stream_open_file(t, false);
+}
+
+enum status
+stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
+{
+	/* What is whole was sent before this command: it may end the rotation
+	 * before, or fill up to AT. */
+	stream_write_ready(t);
+	if (t->roll.is_pending)
+		return E_EXISTS;
+	t->roll.is_pending = true;
+	t->roll.to = to == NULL ? NULL : chunk_get(to);
+	t->roll.at = at;
+	if (t->is_metadata || !t->session->has_index)
+		t->roll.at = 0; /* its numbers are not known: at once */
+	if (t->roll.at == 0 && !t->has_packet_seq)
+		return stream_roll_if_due(t, true, 0);
+	return t->has_packet_seq
+		   ? stream_roll_if_due(t, true, t->packet_seq + 1)
+		   : OK;
+}
+
+uint32_t
+stream_pending(struct stream *t, uint64_t last_seq)
+{
+	t->is_checked = true;
+	stream_write_ready(t);
+	if (t->has_write_error) {
+		t->has_write_error = false;
+		return RELAY_PENDING_UNKNOWN;
+	}
+	return t->transport->pending(t, last_seq);
+}
+
+/* No record can come any more: whole packets leave without one. */
+static void
+begin_closing(struct stream *t)
+{
+	t->is_closing = true;
+	reorder_without_records(&t->reorder);
+	stream_commit(t);
+}
+
+void
+stream_close(struct stream *t, uint64_t last_seq)
+{
+	if (t->is_metadata && !t->is_closing)
+		trace_close_metadata(t->trace);
+	t->has_last = last_seq != NO_SEQ;
+	t->last_seq = last_seq;
+	t->transport->closing(t);
+	begin_closing(t);
+}
+
+void
+stream_end_of_control(struct stream *t)
+{
+	if (!t->is_closing) {
+		stream_write_ready(t);
+		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
+		t->transport->closing(t);
+	}
+	begin_closing(t);
+}
+
+void
+stream_end_of_data(struct stream *t)
+{
+	if (t->is_closing)
+		stream_close_now(t);
+	else
+		stream_mark_dirty(t); /* no gap will be filled now */
+}
+
+void
+stream_close_now(struct stream *t)
+{
+	reorder_without_records(&t->reorder);
+	t->transport->finish(t);
+	if (t->reorder.n_records > 0)
+		log_info(STREAM_FMT " closed; the bytes of %u packets never "
+				    "came",
+		    STREAM_ARGS(t), t->reorder.n_records);
+	stream_seal_file(t);
+	stream_leave_sealed(t);
+	stream_free(t);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the reorder heap to the file. Everything here is true between calls, and
+ * asserted where it costs nothing (3 depends on the peer's numbers):
+ *  1. the batch is empty: what left the heap is in the file, or counted lost;
+ *  2. a packet is in the data file before its record is in the index file;
+ *  3. data_seq and record_seq never go back;
+ *  4. a packet at or beyond a pending roll point is in the new chunk.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream_internal.h"
+#include "store/chunk.h"
+#include "store/packet_log.h"
+#include "store/store.h"
+#include "store/tracefile.h"
+
+/* A batch is written at the latest at this many bytes or packets. */
+#define BATCH_BYTES (4 * 1024 * 1024)
+#define BATCH_PACKETS 512
+
+/* A sealed file whose records wait for a reader's lock. */
+struct sealed {
+	struct list node;
+	struct tracefile *tf;
+};
+
+/* Are all records that were accepted in their files? */
+static bool
+records_are_written(const struct stream *t)
+{
+	return list_empty(&t->sealed) &&
+	       (t->tf == NULL || !tracefile_has_waiting(t->tf));
+}
+
+static void
+write_records(struct stream *t)
+{
+	enum status st = OK;
+
+	assert(t->batch.n == 0);
+	/* Records of the file before come first, for viewers too. */
+	if (list_empty(&t->sealed) && t->tf != NULL)
+		st = tracefile_write_records(t->tf, false);
+	if (st == E_IO)
+		t->has_write_error = true;
+	if (st == E_BUSY && list_empty(&t->locked_node))
+		list_append(&shard_of(t)->locked, &t->locked_node);
+	if (records_are_written(t)) {
+		list_del(&t->locked_node);
+		t->has_record = t->has_data;
+		t->record_seq = t->data_seq;
+	}
+	stream_wake(t);
+}
+
+void
+stream_retry_sealed(struct list *sealed, bool force)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, sealed) {
+		struct sealed *s = list_entry(n, struct sealed, node);
+
+		if (tracefile_write_records(s->tf, force) == E_BUSY)
+			continue;
+		list_del(&s->node);
+		tracefile_close(s->tf);
+		free(s);
+	}
+}
+
+void
+stream_retry_records(struct stream *t)
+{
+	stream_retry_sealed(&t->sealed, false);
+	write_records(t);
+}
+
+void
+stream_leave_sealed(struct stream *t)
+{
+	struct list *n, *tmp;
+
+	if (t->log != NULL && !list_empty(&t->sealed))
+		tracefile_end_log(
+		    list_entry(t->sealed.prev, struct sealed, node)->tf);
+	else if (t->log != NULL)
+		packet_log_end(t->log);
+	list_for_each (n, tmp, &t->sealed) {
+		list_del(n);
+		list_append(&shard_of(t)->sealed, n);
+	}
+}
+
+void
+stream_seal_file(struct stream *t)
+{
+	struct sealed *s;
+
+	if (t->tf == NULL)
+		return;
+	if (tracefile_has_waiting(t->tf)) {
+		s = calloc(1, sizeof(*s));
+		if (s != NULL) {
+			s->tf = t->tf;
+			list_append(&t->sealed, &s->node);
+			t->tf = NULL;
+			if (list_empty(&t->locked_node))
+				list_append(
+				    &shard_of(t)->locked, &t->locked_node);
+			return;
+		}
+	}
+	tracefile_close(t->tf); /* by force, if memory is out */
+	t->tf = NULL;
+}
+
+/* The whole batch, or its rest, cannot be written. */
+static void
+lose(struct stream *t, unsigned n)
+{
+	t->has_write_error = true;
+	shard_of(t)->packets_dropped += n;
+	if (log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
+		log_error(STREAM_FMT " packets are lost: they cannot be "
+				     "written (%" PRIu64 " since the start)",
+		    STREAM_ARGS(t), shard_of(t)->packets_dropped);
+}
+
+/* Somebody removed the place. The peer has done nothing wrong, and lttng's
+ * consumer daemon would leave for good if it were told. */
+static void
+drop_removed(struct stream *t, unsigned n)
+{
+	shard_of(t)->packets_dropped += n;
+	if (!t->has_logged_drop)
+		log_warn(STREAM_FMT " packets are dropped: their file or its "
+				    "folder was removed",
+		    STREAM_ARGS(t));
+	t->has_logged_drop = true;
+}
+
+static void
+drop_without_chunk(struct stream *t)
+{
+	shard_of(t)->packets_dropped += t->batch.n;
+	if (!t->has_logged_drop)
+		log_warn(STREAM_FMT " %u packets dropped: they came after the "
+				    "stream's last rotation, to no chunk",
+		    STREAM_ARGS(t), t->batch.n);
+	t->has_logged_drop = true;
+}
+
+static void
+free_batch(struct stream *t)
+{
+	struct packet *next, *p;
+
+	for (p = t->batch.first; p != NULL; p = next) {
+		next = p->next;
+		stream_hold(t, -(int64_t)packet_memory(p));
+		packet_destroy(&shard_of(t)->store->packets, p);
+	}
+	t->batch.first = NULL;
+	t->batch.end = &t->batch.first;
+	t->batch.n = 0;
+	t->batch.bytes = 0;
+}
+
+/* Append the batch. A packet that fails is lost; those behind it are tried. */
+static void
+append_batch(struct stream *t)
+{
+	struct packet *p = t->batch.first;
+	unsigned done, left = t->batch.n;
+	enum status st;
+
+	if (t->tf == NULL && stream_open_file(t, false) != OK) {
+		lose(t, left);
+		return;
+	}
+	while (p != NULL) {
+		st = tracefile_append(t->tf, p, &done);
+		left -= done;
+		for (; done > 0; done--)
+			p = p->next;
+		if (st == OK || p == NULL)
+			break;
+		if (st == E_NOENT) {
+			drop_removed(t, left);
+			return;
+		}
+		lose(t, 1);
+		left--;
+		p = p->next;
+	}
+	assert(left == 0 || p != NULL);
+}
+
+void
+stream_write_batch(struct stream *t)
+{
+	struct packet *p, *last = NULL;
+
+	if (t->batch.n > 0) {
+		for (p = t->batch.first; p != NULL; p = p->next) {
+			last = p;
+			if (!p->has_record)
+				continue;
+			t->has_packet_seq = true;
+			t->packet_seq = p->rec.packet_seq_num;
+		}
+		if (t->chunk == NULL)
+			drop_without_chunk(t);
+		else
+			append_batch(t);
+		t->has_data = true;
+		t->data_seq = last->net_seq;
+		free_batch(t);
+	}
+	write_records(t);
+}
+
+/* Go to the next chunk, or to none. */
+static enum status
+roll(struct stream *t)
+{
+	struct chunk *to = t->roll.to;
+	enum status st;
+
+	stream_write_batch(t);
+	stream_seal_file(t);
+	t->roll.is_pending = false;
+	t->roll.to = NULL;
+	st = stream_enter_chunk(t, to);
+	chunk_put(to);
+	log_debug(STREAM_FMT " rotated to %s", STREAM_ARGS(t),
+	    to == NULL ? "no chunk" : "the next chunk");
+	return st;
+}
+
+enum status
+stream_roll_if_due(struct stream *t, bool has_seq, uint64_t next_packet_seq)
+{
+	if (!t->roll.is_pending || !has_seq ||
+	    (int64_t)(next_packet_seq - t->roll.at) < 0)
+		return OK;
+	return roll(t);
+}
+
+/* The next file of the ring, or of the endless row (streaming 4.4). */
+static enum status
+next_file(struct stream *t)
+{
+	uint64_t next = t->number + 1;
+
+	if (t->tracefile_count != 0)
+		next %= t->tracefile_count;
+	if (next <= t->number)
+		t->has_wrapped = true;
+	stream_seal_file(t);
+	t->number = next;
+	return stream_open_file(t, t->has_wrapped);
+}
+
+static enum status
+next_file_if_full(struct stream *t, const struct packet *p)
+{
+	uint64_t size;
+
+	if (t->tracefile_size == 0 || t->tf == NULL)
+		return OK;
+	size = tracefile_size(t->tf) + t->batch.bytes;
+	if (size + p->size <= t->tracefile_size)
+		return OK;
+	stream_write_batch(t);
+	return next_file(t);
+}
+
+static void
+add_to_batch(struct stream *t, struct packet *p)
+{
+	/* Of a pending rotation it is on this side. */
+	assert(!t->roll.is_pending || !p->has_record ||
+	       (int64_t)(p->rec.packet_seq_num - t->roll.at) < 0);
+	p->next = NULL;
+	*t->batch.end = p;
+	t->batch.end = &p->next;
+	t->batch.n++;
+	t->batch.bytes += packet_length(p);
+	if (t->batch.n == BATCH_PACKETS || t->batch.bytes >= BATCH_BYTES)
+		stream_write_batch(t);
+}
+
+/* From the heap to the batch, and so on to the file. */
+static void
+drain(struct stream *t)
+{
+	struct packet *p;
+	bool has_seq;
+	uint64_t seq;
+
+	do {
+		while ((p = reorder_pop(&t->reorder)) != NULL) {
+			has_seq = p->has_record;
+			seq = p->rec.packet_seq_num;
+			/* In overwrite mode numbers jump over the roll point.
+			 */
+			if (stream_roll_if_due(t, has_seq, seq) != OK ||
+			    next_file_if_full(t, p) != OK)
+				log_error(STREAM_FMT " no file to go on in",
+				    STREAM_ARGS(t));
+			add_to_batch(t, p);
+			/* A stream now falling silent must not hold the chunk.
+			 */
+			if (stream_roll_if_due(t, has_seq, seq + 1) != OK)
+				log_error(STREAM_FMT " no file to go on in",
+				    STREAM_ARGS(t));
+		}
+	} while (t->transport->pass_gap(t));
+}
+
+void
+stream_write_ready(struct stream *t)
+{
+	drain(t);
+	stream_write_batch(t);
+}
+
+void
+stream_write_rest(struct stream *t)
+{
+	unsigned dropped;
+
+	do {
+		stream_write_ready(t);
+	} while (reorder_skip(&t->reorder, &dropped) > 0);
+}
+
+uint64_t
+stream_check_gap(struct stream *t, uint64_t now_ns)
+{
+	return t->transport->check_gap(t, now_ns);
+}
+
+void
+stream_commit(struct stream *t)
+{
+	assert(shard_is_mine(shard_of(t)));
+	list_del(&t->dirty_node);
+	stream_write_ready(t);
+	if (t->is_closing && !t->transport->may_go_on(t))
+		stream_close_now(t);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/trace.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/idmap.h"
+#include "common/log.h"
+#include "relayd/record/session.h"
+#include "store/chunk.h"
+
+/* The newest with that path; NULL: none. */
+static struct trace *
+find(const struct session *s, const struct relpath *asked, uint64_t key)
+{
+	struct trace *t = idmap_find(&s->trace_keys, key);
+
+	while (t != NULL && !relpath_equal(t->asked, asked))
+		t = t->older;
+	return t;
+}
+
+static void
+free_trace(struct trace *t)
+{
+	if (t->path != t->asked)
+		relpath_free(t->path);
+	relpath_free(t->asked);
+	idmap_free(&t->channels);
+	free(t);
+}
+
+/* In front of those of the same key: the newest is found first. */
+static enum status
+enter_key(struct session *s, struct trace *t)
+{
+	enum status st;
+
+	t->older = idmap_remove(&s->trace_keys, t->key);
+	st = idmap_insert(&s->trace_keys, t->key, t);
+	/* What was in the map has room in it. */
+	assert(st == OK || t->older == NULL);
+	return st;
+}
+
+static void
+leave_key(struct session *s, struct trace *t)
+{
+	struct trace *first = idmap_remove(&s->trace_keys, t->key), *o;
+	enum status st = OK;
+
+	if (first == t) {
+		first = t->older;
+	} else {
+		for (o = first; o->older != t; o = o->older)
+			;
+		o->older = t->older;
+	}
+	if (first != NULL)
+		st = idmap_insert(&s->trace_keys, t->key, first);
+	assert(st == OK);
+	(void)st;
+}
+
+static void
+destroy(struct session *s, struct trace *t)
+{
+	assert(t->refs == 0);
+	leave_key(s, t);
+	list_del(&t->node);
+	free_trace(t);
+}
+
+/* May a stream still be added to it? */
+static bool
+is_open(const struct session *s, const struct trace *t)
+{
+	return !t->is_over || s->wish.is_snapshot;
+}
+
+/* It has no stream. What it wrote in the current chunk keeps its names. */
+static void
+forget_unless_named(struct session *s, struct trace *t)
+{
+	if (s->current == NULL || s->current->serial != t->chunk_serial)
+		destroy(s, t);
+	else if (!is_open(s, t))
+		idmap_free(&t->channels);
+}
+
+/* A folder that is new, for the trace of this number or, where its name is
+ * taken, of one of the next. */
+static enum status
+make_folder(struct trace *t, struct chunk *c)
+{
+	char suffix[16];
+	enum status st;
+
+	for (unsigned i = 0; i <= TRACE_TAKEN_MAX; i++, t->number++) {
+		snprintf(suffix, sizeof(suffix), "-%u", t->number);
+		st = relpath_suffix(&t->path, t->asked, suffix);
+		if (st != OK)
+			return st;
+		st = chunk_new_folder(c, t->path);
+		if (st != E_EXISTS)
+			return st;
+		relpath_free(t->path);
+		t->path = NULL;
+	}
+	return E_LIMIT;
+}
+
+static enum status
+create(struct trace **out, struct session *s, const struct relpath *asked,
+    uint64_t key, unsigned number)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+	enum status st;
+
+	*out = NULL;
+	if (t == NULL)
+		return E_NOMEM;
+	t->key = key;
+	t->number = number;
+	list_init(&t->node);
+	st = relpath_dup(&t->asked, asked);
+	if (st == OK && number > 0)
+		st = make_folder(t, s->current);
+	else
+		t->path = t->asked;
+	if (st == OK)
+		st = enter_key(s, t);
+	if (st != OK) {
+		free_trace(t);
+		return st;
+	}
+	list_append(&s->traces, &t->node);
+	if (number > 0)
+		log_info("%s trace %s begins again, as %s", s->tag, asked->s,
+		    t->path->s);
+	*out = t;
+	return OK;
+}
+
+static uint64_t
+key_of(const struct relpath *name)
+{
+	return idmap_key(name->s, name->len);
+}
+
+enum status
+trace_join(struct trace **out, struct session *s, const struct relpath *asked,
+    const struct relpath *channel)
+{
+	const uint64_t key = key_of(asked), name = key_of(channel);
+	struct trace *t = find(s, asked, key);
+	enum status st = OK;
+
+	if (t == NULL)
+		st = create(&t, s, asked, key, 0);
+	else if (!is_open(s, t) || idmap_find(&t->channels, name) != NULL)
+		st = create(&t, s, asked, key, t->number + 1);
+	if (st == OK)
+		st = idmap_insert(&t->channels, name, t);
+	*out = st == OK ? t : NULL;
+	if (st != OK) {
+		if (t != NULL && t->refs == 0)
+			forget_unless_named(s, t);
+		return st;
+	}
+	t->refs++;
+	return OK;
+}
+
+void
+trace_not_added(struct trace *t, const struct relpath *channel)
+{
+	(void)idmap_remove(&t->channels, key_of(channel));
+}
+
+void
+trace_added(struct trace *t, bool is_metadata)
+{
+	if (is_metadata)
+		t->n_metadata++;
+	else
+		t->has_data = true;
+}
+
+void
+trace_leave(struct session *s, struct trace *t)
+{
+	if (t != NULL && --t->refs == 0)
+		forget_unless_named(s, t);
+}
+
+void
+trace_close_metadata(struct trace *t)
+{
+	if (--t->n_metadata == 0 && t->has_data)
+		t->is_over = true;
+}
+
+void
+trace_enter(struct trace *t, const struct chunk *c)
+{
+	/* Its streams come there one by one. */
+	if (t->chunk_serial < c->serial)
+		t->chunk_serial = c->serial;
+}
+
+void
+trace_forget_old(struct session *s)
+{
+	struct list *n, *tmp;
+	struct trace *t;
+
+	list_for_each (n, tmp, &s->traces) {
+		t = list_entry(n, struct trace, node);
+		if (t->refs == 0)
+			destroy(s, t);
+	}
+}
+
+void
+trace_forget_all(struct session *s)
+{
+	trace_forget_old(s);
+	idmap_free(&s->trace_keys);
+}

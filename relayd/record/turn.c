@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/turn.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
+#include "relayd/record/stream.h"
+#include "store/chunk.h"
+#include "store/session_dir.h"
+
+/* Files unlinked per turn of the loop: about 2 ms on a local disk. */
+#define DELETE_SLICE 100
+/* Gaps in a row of one stream that one turn gives up; then others have theirs.
+ */
+#define GAPS_SLICE 64
+/* Records wait for a local reader's lock: when to try again. */
+#define LOCK_RETRY_NS (10 * NS_PER_MS)
+/* At the end, of LOCK_RETRY_NS: two seconds. */
+#define LAST_LOCK_TRIES 200
+
+void
+turn_commit(struct shard *sh)
+{
+	struct session *s;
+	struct stream *t;
+
+	assert(shard_is_mine(sh));
+	while (!list_empty(&sh->dirty)) {
+		t = list_first(&sh->dirty, struct stream, dirty_node);
+		s = t->session;
+		stream_commit(t);
+		(void)session_reap(s);
+	}
+}
+
+bool
+turn_delete_some(struct shard *sh)
+{
+	struct siblings *s;
+	struct chunk *c;
+
+	assert(shard_is_mine(sh));
+	if (list_empty(&sh->doomed))
+		return false;
+	c = list_first(&sh->doomed, struct chunk, doomed_node);
+	if (chunk_delete_step(c, DELETE_SLICE)) {
+		s = c->released_arg;
+		log_info(CHUNK_FMT " deleted", CHUNK_ARGS(c));
+		chunk_finish(c);
+		siblings_leave(s);
+	}
+	return !list_empty(&sh->doomed);
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+end_overdue(struct shard *sh, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	struct list *n, *tmp;
+	struct session *s;
+
+	list_for_each (n, tmp, &sh->ending) {
+		s = list_entry(n, struct session, ending_node);
+		/* Who stops there is closed by the desk. */
+		if (session_is_hearing(s))
+			session_heard(s);
+		if (s->linger_until_ns > now_ns) {
+			next = earlier(next, s->linger_until_ns);
+			continue;
+		}
+		log_warn("%s gave up waiting for the bytes of announced "
+			 "packets",
+		    s->tag);
+		session_destroy(s);
+	}
+	return next;
+}
+
+/* Give up what is due; when to look again. What comes behind a gap that is
+ * given up is written at once, and may show the next one. */
+static uint64_t
+end_gaps(struct shard *sh, uint64_t now_ns)
+{
+	uint64_t next, before;
+	struct list *n, *tmp;
+
+	for (unsigned i = 0; i < GAPS_SLICE; i++) {
+		next = UINT64_MAX;
+		before = sh->gaps;
+		list_for_each (n, tmp, &sh->gapped)
+			next = earlier(
+			    next, stream_check_gap(
+				      list_entry(n, struct stream, gapped_node),
+				      now_ns));
+		turn_commit(sh);
+		if (sh->gaps == before)
+			return next;
+	}
+	return now_ns;
+}
+
+uint64_t
+turn_tick(struct shard *sh, uint64_t now_ns)
+{
+	struct list *n, *tmp;
+	uint64_t next, gaps;
+
+	assert(shard_is_mine(sh));
+	list_for_each (n, tmp, &sh->locked)
+		stream_retry_records(list_entry(n, struct stream, locked_node));
+	stream_retry_sealed(&sh->sealed, false);
+	gaps = end_gaps(sh, now_ns);
+	next = end_overdue(sh, now_ns);
+	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
+		next = earlier(next, now_ns + LOCK_RETRY_NS);
+	return earlier(next, gaps);
+}
+
+/* A reader may hold an index file's lock until the limit, but not keep us from
+ * ending. */
+static void
+wait_for_readers(struct shard *sh)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_RETRY_NS };
+
+	stream_retry_sealed(&sh->sealed, false);
+	for (unsigned i = 0; i < LAST_LOCK_TRIES && !list_empty(&sh->sealed);
+	     i++) {
+		nanosleep(&pause, NULL);
+		stream_retry_sealed(&sh->sealed, false);
+	}
+	stream_retry_sealed(&sh->sealed, true);
+}
+
+void
+turn_last(struct shard *sh)
+{
+	struct list *n, *tmp;
+
+	if (sh == NULL)
+		return;
+	assert(shard_is_mine(sh));
+	list_for_each (n, tmp, &sh->sessions)
+		session_destroy(list_entry(n, struct session, shard_node));
+	wait_for_readers(sh);
+	while (turn_delete_some(sh))
+		;
+}
