@@ -224,6 +224,7 @@ learn(enum live_news what, const void *object)
 				v->had_empty_ok = false;
 			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
 				   m->is_metadata) {
+				forget_spent(v);
 				forget_metadata(v, m->trace);
 			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
 				   v->at[i].state == HIDDEN &&
