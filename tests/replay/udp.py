@@ -588,6 +588,13 @@ def full_windows_lose_the_oldest():
         s.end()
 
 
+def announce_all(session, numbers):
+    """Their answers are not read."""
+    session.control.send(b"".join(
+        relay.frame(relay.SEND_INDEX, relay.index_request(
+            session.stream, seq, 4096, content=4000)) for seq in numbers))
+
+
 def bad_channel(drop, resend, count=2000, depth=32):
     """COUNT packets of 3 pieces each; exactly those that lost a piece are
     missing, or none if pieces are sent again."""
@@ -595,10 +602,7 @@ def bad_channel(drop, resend, count=2000, depth=32):
     with relay.Daemon("-v") as daemon:
         s = UdpSession(daemon, flags=RESENDS if resend else 0, window=64,
                        gap_us=5_000_000 if resend else 2_000_000)
-        hit, pending = set(), []
-        indexes = b"".join(relay.frame(relay.SEND_INDEX, relay.index_request(
-            s.stream, seq, 4096, content=4000)) for seq in range(count))
-        s.control.send(indexes[:len(indexes)])
+        hit, pending, announced = set(), [], 0
         for seq in range(count):
             for blob in s.pieces(seq):
                 if rng.random() < drop:
@@ -608,10 +612,15 @@ def bad_channel(drop, resend, count=2000, depth=32):
                 if rng.random() < 0.01:
                     pending.append((3 * seq + rng.random() * depth, blob))
         pending.sort()
-        for i, (_, blob) in enumerate(pending):
+        for i, (place, blob) in enumerate(pending):
             s.throw(blob)
             if i % 64 == 0:
                 s.calm()
+                # Those of which nothing is still to be sent.
+                upto = max(0, int(place - depth) // 3)
+                announce_all(s, range(announced, upto))
+                announced = max(announced, upto)
+        announce_all(s, range(announced, count))
         s.control.read(4 * count)
         until = time.monotonic() + 30
         while resend:
@@ -747,7 +756,8 @@ def send_merged(sessions):
 def workers_get_what_is_theirs():
     """Sessions of several workers, all from one socket."""
     with relay.Daemon("-v", workers=4) as daemon:
-        sessions = [UdpSession(daemon, f"s{i}") for i in range(8)]
+        sessions = [UdpSession(daemon, f"s{i}", gap_us=5_000_000)
+                    for i in range(8)]
         for s in sessions:
             s.sock = sessions[0].sock
         check(len({s.stream & 0xff for s in sessions}) == 4, "placement")
