@@ -34,7 +34,8 @@ buf_len(const struct buf *b)
 static inline const uint8_t *
 buf_data(const struct buf *b)
 {
-	return b->mem + b->start;
+	/* Nothing may be added to no memory, not even nothing. */
+	return b->mem == NULL ? NULL : b->mem + b->start;
 }
 
 /* Room for N more bytes at the end; NULL and bad when there is no memory. */

@@ -13,6 +13,7 @@ START_TEST(integers_are_big_endian)
 		0xcd, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0, 0 };
 	struct buf b = { 0 };
 
+	ck_assert_ptr_null(buf_data(&b));
 	buf_u8(&b, 0x01);
 	buf_u16(&b, 0x2345);
 	buf_u32(&b, 0x6789abcd);
