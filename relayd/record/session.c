@@ -146,33 +146,39 @@ take_names(struct session *s, const char *path)
 	return st;
 }
 
+/* The tag, with the name that is there now. */
+static enum status
+name_tag(struct session *s)
+{
+	const int bare = (int)(strrchr(s->tag, '/') - s->tag);
+	char *tag;
+
+	if (asprintf(&tag, "%.*s/%s", bare, s->tag, s->wish.session_name->s) <
+	    0)
+		return E_NOMEM;
+	free(s->tag);
+	s->tag = tag;
+	return OK;
+}
+
 void
 session_found_place(struct session *s, const struct relpath *path)
 {
-	const int bare = (int)(strrchr(s->tag, '/') - s->tag);
-	char *tag = NULL;
 	enum status st;
 
 	if (s->wish.hostname != NULL)
 		return;
 	st = take_names(s, path->s);
-	if (st == OK && asprintf(&tag, "%.*s/%s", bare, s->tag,
-			    s->wish.session_name->s) < 0) {
-		tag = NULL;
-		st = E_NOMEM;
-	}
+	if (st == OK)
+		st = name_tag(s);
 	if (st == OK)
 		st = show(s);
-	if (st != OK) {
+	if (st != OK)
 		log_error(
 		    "%s not shown to viewers: %s", s->tag, status_text(st));
-		free(tag);
-		return;
-	}
-	free(s->tag);
-	s->tag = tag;
-	log_info("%s named by its first stream: host=%s", s->tag,
-	    s->wish.hostname->s);
+	else
+		log_info("%s named by its first stream: host=%s", s->tag,
+		    s->wish.hostname->s);
 }
 
 enum status
