@@ -5,6 +5,7 @@
  * event of such a stream would be of the past, and a stock viewer stops with an
  * error.
  */
+#include "common/clock.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/live/registry.h"
 #include "relayd/live/open_files.h"
@@ -36,7 +37,7 @@ is_kept_by_another(
 
 	list_each (o, &v->announced, struct position, node) {
 		if (o != p && !o->stream->is_metadata && o->last_time != 0 &&
-		    o->last_time <= time)
+		    o->last_time <= time && viewer_is_same_host(o, p))
 			return true;
 	}
 	return false;
@@ -46,21 +47,25 @@ uint64_t
 viewer_must_hear_first(struct viewer *v, const struct position *p,
     const struct live_how *how, enum log_next next, struct log_view *view)
 {
+	const uint64_t waited = clock_now_ns() - how->arrived_ns;
 	uint64_t until, safe;
 
-	if (!how->may_hold || next == LOG_RETRY)
+	if (next == LOG_RETRY)
 		return 0;
-	if (next != LOG_END && registry_is_behind(v->registry))
+	if (how->may_hold && next != LOG_END && waited < VIEWER_MESSAGE_NS &&
+	    registry_is_behind(v->registry))
 		return how->arrived_ns + VIEWER_MESSAGE_NS;
-	until = viewer_waits_until(v, &safe);
-	if (until == 0 || is_kept_by_another(v, p, safe) ||
+	until = viewer_waits_until(v, p, &safe);
+	if (until == 0 || is_kept_by_another(v, p, safe))
+		return 0;
+	/* Held or not: a bound that is too late helps nobody. */
+	if (next == LOG_INACTIVE && view->beacon > safe)
+		view->beacon = safe;
+	if (!how->may_hold || next == LOG_INACTIVE ||
+	    waited >= VIEWER_EARLY_NS ||
 	    (next == LOG_PACKET && is_packet_before(v, p, safe)))
 		return 0;
-	if (next != LOG_INACTIVE)
-		return until;
-	if (view->beacon > safe)
-		view->beacon = safe;
-	return 0;
+	return until;
 }
 
 /* Will V ask for new streams, if it is told now that there are some? Once by
@@ -79,5 +84,5 @@ viewer_must_ask_first(const struct viewer *v, const struct position *p,
     uint32_t flags, const struct log_view *view)
 {
 	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && will_ask(v, view) &&
-	       !is_kept_by_another(v, p, viewer_knows_until(v));
+	       !is_kept_by_another(v, p, viewer_knows_until(v, p));
 }

@@ -27,6 +27,14 @@
 /* Up to so many bits a packet is header and context, without any event. */
 #define EMPTY_BITS 672
 
+bool
+viewer_is_same_host(const struct position *a, const struct position *b)
+{
+	return a->attachment == b->attachment ||
+	       strcmp(a->stream->session->hostname,
+		   b->stream->session->hostname) == 0;
+}
+
 static uint64_t
 given_of(const struct viewer *v, const char *hostname)
 {
@@ -59,8 +67,16 @@ viewer_set_floor(const struct viewer *v, struct position *p)
 	uint64_t given = given_of(v, p->stream->session->hostname);
 
 	p->floor = given < p->time_before ? given : p->time_before;
-	if (p->floor != 0)
+	if (p->floor != 0 && p->floor < UINT64_MAX - VIEWER_FLOOR_TICKS)
 		p->floor += VIEWER_FLOOR_TICKS;
+}
+
+uint64_t
+viewer_floor_at(struct position *p, uint64_t time)
+{
+	if (p->floor > time && p->floor - time > VIEWER_CLOCK_TICKS)
+		p->floor = 0;
+	return p->floor;
 }
 
 static uint64_t
@@ -102,23 +118,27 @@ viewer_raise_begin(struct viewer *v, struct position *p,
 	uint8_t head[HEAD_LEN];
 	bool is_big;
 
-	if (rec->timestamp_begin >= p->floor) {
+	if (rec->timestamp_begin >= viewer_floor_at(p, rec->timestamp_end)) {
 		p->floor = 0; /* and so are all that follow */
 		return RAISE_NONE;
 	}
 	if (rec->packet_size < sizeof(head) * 8 ||
 	    pread(file->data_fd, head, sizeof(head), (off_t)rec->offset) !=
 		(ssize_t)sizeof(head) ||
-	    !is_lttng(head, rec, &is_big))
+	    !is_lttng(head, rec, &is_big)) {
+		p->floor = 0; /* it is shown as it is */
 		return RAISE_NONE;
+	}
 	if (rec->timestamp_end >= p->floor) {
 		rec->timestamp_begin = p->floor;
 		put_word(p->raised_begin, p->floor, is_big);
 		p->raised_at = rec->offset;
 		return RAISE_BEGIN;
 	}
-	if (rec->content_size > EMPTY_BITS)
+	if (rec->content_size > EMPTY_BITS) {
+		p->floor = 0;
 		return RAISE_NONE;
+	}
 	v->passed++;
 	log_debug("peer=%s viewer is not given an empty packet of %s/%s, of a "
 		  "time before it knew the stream",

@@ -20,6 +20,12 @@
  * two traces differ by some ns. Ticks of the tracer's clock, which has a GHz.
  */
 #define VIEWER_FLOOR_TICKS UINT64_C(10000)
+/* What was given is of another clock if it is so far beyond a stream's own
+ * times: two machines of one name, or a peer that lies. A minute. */
+#define VIEWER_CLOCK_TICKS UINT64_C(60000000000)
+/* Empty packets of the past that one request passes; then the others have
+ * their turn. */
+#define VIEWER_PASSES_MAX 64
 /* A viewer that lists before it creates its session is let go by packets of
  * other streams, if it has at most so many: each is looked at. */
 #define VIEWER_TURN_STREAMS 256
@@ -135,11 +141,16 @@ bool viewer_has_ready(struct viewer *v);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);
-/* Until when traces that are not ready keep V from times that are later than
- * *SAFE; 0: there are none. */
-uint64_t viewer_waits_until(struct viewer *v, uint64_t *safe);
-/* The time before which no stream has events that V was not told of. */
-uint64_t viewer_knows_until(const struct viewer *v);
+/* Times can be compared: one host has one clock. */
+bool viewer_is_same_host(const struct position *a, const struct position *b);
+/* Until when traces of the host of BESIDE (NULL: of any) that are not ready
+ * keep V from times that are later than *SAFE; 0: there are none. */
+uint64_t viewer_waits_until(
+    struct viewer *v, const struct position *beside, uint64_t *safe);
+/* The time before which no stream of the host of BESIDE has events that V was
+ * not told of. */
+uint64_t viewer_knows_until(
+    const struct viewer *v, const struct position *beside);
 /* Their writers will wake this worker. Then look once more. */
 void viewer_wait_for_silent(struct viewer *v);
 /* HELD waits for them, too. */
@@ -175,6 +186,8 @@ uint64_t viewer_class_ns(
 void viewer_note_before(const struct viewer *v, struct position *p);
 /* P is announced now. */
 void viewer_set_floor(const struct viewer *v, struct position *p);
+/* P's floor, where it may be told TIME: none, if that is of another clock. */
+uint64_t viewer_floor_at(struct position *p, uint64_t time);
 enum viewer_raise {
 	RAISE_NONE,  /* REC is as it was */
 	RAISE_BEGIN, /* its packet is to begin at REC's new time */

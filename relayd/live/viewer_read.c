@@ -155,7 +155,7 @@ fill_inactive(const struct viewer *v, struct position *p,
 		time = p->bound;
 	else if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
 		return false;
-	if (time < p->last_time || time < p->floor)
+	if (time < p->last_time || time < viewer_floor_at(p, time))
 		return false;
 	i->status = LIVE_INDEX_INACTIVE;
 	i->timestamp_end = time;
@@ -256,6 +256,7 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 		if (raise == RAISE_PASS) {
 			open_file_put(file);
 			p->pos++;
+			i->status = LIVE_INDEX_RETRY;
 			return FOUND_AGAIN;
 		}
 		go_on(p, &rec, file, raise == RAISE_BEGIN);
@@ -357,8 +358,8 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	const struct live_index interrupted = { .status = LIVE_INDEX_RETRY,
 		.offset = OFFSET_OF_INTERRUPTED };
 	struct position *p = viewer_position(v, id);
-	bool waits = false;
-	int tries = TRIES;
+	bool waits = false, waits_for_class = false, waits_for_turn = false;
+	int tries = TRIES, passes = VIEWER_PASSES_MAX;
 	struct find f;
 
 	if (p == NULL || p->state != POSITION_ANNOUNCED)
@@ -371,15 +372,19 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 		uint64_t before = p->pos;
 		enum found found = look(v, p, how, &f);
 
-		if (found == FOUND_AGAIN && (p->pos != before || --tries > 0))
+		if (found == FOUND_AGAIN &&
+		    (p->pos != before ? --passes > 0 : --tries > 0))
 			continue;
 		if (!is_to_be_held(v, p, &f, how, held))
 			break;
 		/* Unless they had something before they knew of it. */
-		if (waits)
+		if (waits && (waits_for_class || !f.lacks_class) &&
+		    (waits_for_turn || !held->is_turn))
 			return LIVE_HOLD;
 		wait_for_news(v, p, &f, held);
 		waits = true;
+		waits_for_class |= f.lacks_class;
+		waits_for_turn |= held->is_turn;
 	}
 	if (!f.is_news && how->is_interrupted)
 		f.index = interrupted;

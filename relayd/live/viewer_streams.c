@@ -78,7 +78,8 @@ is_waiting(const struct position *p)
 }
 
 uint64_t
-viewer_waits_until(struct viewer *v, uint64_t *safe)
+viewer_waits_until(
+    struct viewer *v, const struct position *beside, uint64_t *safe)
 {
 	const struct position *p;
 	uint64_t until, last = 0;
@@ -86,7 +87,8 @@ viewer_waits_until(struct viewer *v, uint64_t *safe)
 	find_ready(v);
 	*safe = UINT64_MAX;
 	list_each (p, &v->unannounced, struct position, node) {
-		if (!is_waiting(p))
+		if (!is_waiting(p) ||
+		    (beside != NULL && !viewer_is_same_host(p, beside)))
 			continue;
 		until = p->trace->since_ns +
 			viewer_class_ns(v, p->stream->session);
@@ -99,13 +101,14 @@ viewer_waits_until(struct viewer *v, uint64_t *safe)
 }
 
 uint64_t
-viewer_knows_until(const struct viewer *v)
+viewer_knows_until(const struct viewer *v, const struct position *beside)
 {
 	uint64_t before = UINT64_MAX;
 	const struct position *p;
 
 	list_each (p, &v->unannounced, struct position, node) {
-		if (p->trace->metadata != NULL && p->time_before < before)
+		if (p->trace->metadata != NULL && p->time_before < before &&
+		    viewer_is_same_host(p, beside))
 			before = p->time_before;
 	}
 	return before;
@@ -131,7 +134,7 @@ viewer_wait_for_silent(struct viewer *v)
 void
 viewer_hold_for_silent(struct viewer *v, struct live_held *held)
 {
-	uint64_t safe, until = viewer_waits_until(v, &safe);
+	uint64_t safe, until = viewer_waits_until(v, NULL, &safe);
 
 	if (until == 0)
 		return;

@@ -370,7 +370,8 @@ serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		if (ended != 0 && viewer_is_attached(c->viewer, ended))
+		if (ended != 0 && !c->what.is_early &&
+		    viewer_is_attached(c->viewer, ended))
 			c->how.may_hold = false;
 		(void)serve_one(c);
 	}

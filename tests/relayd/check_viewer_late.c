@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Streams and metadata that come later than they begin (live 4.11). */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -608,6 +609,91 @@ START_TEST(an_end_is_not_told_too_early)
 }
 END_TEST
 
+/* At its limit, when it may not be held any more. */
+START_TEST(a_hold_that_ends_tells_no_later_bound)
+{
+	begin_silent();
+	studio_beacon(scene.data, 3 * GIVEN);
+	for (int i = 0; i < 10 && hold(scene.data) == LIVE_REPLY; i++)
+		;
+	scene_wait_ms(SCENE_PERIOD_US / 1000);
+	ck_assert_uint_le(ask(scene.data).timestamp_end, GIVEN);
+	scene_close();
+}
+END_TEST
+
+/* Traces that are published one after another move the limit of all, but not
+ * that of one answer. */
+START_TEST(an_answer_does_not_wait_for_ever)
+{
+	struct live_how how;
+	char path[16];
+	int n = 0;
+
+	begin_silent();
+	later_packet(scene.data, 1, 2 * GIVEN);
+	how = (struct live_how){ .arrived_ns = clock_now_ns(),
+		.may_hold = true };
+	while (studio_ask(scene.viewer,
+		   &(struct live_request){ .cmd = LIVE_CMD_get_next_index,
+		       .id = scene_id(scene.data) },
+		   &how, &scene.out, &scene.held) == LIVE_HOLD) {
+		snprintf(path, sizeof(path), "ust/more/%d", n++);
+		(void)studio_stream(scene.session, path, "metadata", 0, 0);
+		(void)studio_stream(scene.session, path, "ch_0", 0, 0);
+		/* Nothing that came since is told to have come. */
+		scene.session->latest = GIVEN;
+		session_publish(scene.session);
+		studio_deliver_all(&scene.studio);
+		scene_wait_ms(1000);
+		ck_assert_int_le(n, (int)(VIEWER_EARLY_NS / NS_PER_S));
+	}
+	ck_assert_uint_eq(studio_index_of(&scene.out).timestamp_end, 2 * GIVEN);
+	scene_close();
+}
+END_TEST
+
+/* Two machines of one name, or a peer that lies: the times of one say nothing
+ * of the other's. */
+START_TEST(another_clock_keeps_nobody_waiting)
+{
+	struct studio_packet p = packet(0, GIVEN, GIVEN + 5, 2000, false);
+
+	scene_open_attached(true);
+	studio_beacon(scene.data, GIVEN + 2 * VIEWER_CLOCK_TICKS);
+	(void)ask(scene.data);
+	add_process(scene.session);
+	announce(scene.session, 2);
+	if (_i == 0) {
+		studio_beacon(data, GIVEN);
+		ck_assert_uint_eq(ask(data).timestamp_end, GIVEN);
+	} else {
+		studio_packet(data, &p);
+		ck_assert_uint_eq(ask(data).timestamp_begin, GIVEN);
+	}
+	scene_close();
+}
+END_TEST
+
+/* One request passes so many, and the rest is for the next one. */
+START_TEST(empty_packets_are_passed_in_turns)
+{
+	struct studio_packet p;
+
+	begin();
+	for (uint64_t seq = 0; seq < 2 * VIEWER_PASSES_MAX; seq++) {
+		p = packet(seq, GIVEN - 5, FLOOR - 1, 672, false);
+		studio_packet(data, &p);
+	}
+	ck_assert_int_eq(hold(data), LIVE_REPLY);
+	ck_assert_uint_eq(studio_index_of(&scene.out).status, LIVE_INDEX_RETRY);
+	ck_assert_uint_eq(scene.viewer->passed, VIEWER_PASSES_MAX);
+	ck_assert_int_eq(hold(data), LIVE_REPLY);
+	ck_assert_uint_eq(scene.viewer->passed, 2 * VIEWER_PASSES_MAX);
+	scene_close();
+}
+END_TEST
+
 /* What a listing counts, an attachment has, from the first moment on. */
 START_TEST(listed_and_attached_are_the_same)
 {
@@ -660,6 +746,10 @@ main(void)
 		{ the_past_does_not_wait, 0, 0 },
 		{ who_is_kept_by_another_stream_does_not_wait, 2, 0 },
 		{ an_end_is_not_told_too_early, 2, 0 },
+		{ a_hold_that_ends_tells_no_later_bound, 0, 0 },
+		{ an_answer_does_not_wait_for_ever, 0, 0 },
+		{ another_clock_keeps_nobody_waiting, 2, 0 },
+		{ empty_packets_are_passed_in_turns, 0, 0 },
 		{ listed_and_attached_are_the_same, 0, 0 },
 	};
 

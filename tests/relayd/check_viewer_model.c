@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/live/viewer.h"
@@ -256,8 +257,10 @@ ask(struct m_viewer *v, const struct live_request *q)
 {
 	struct live_held held;
 
-	return studio_ask(
-	    v->v, q, &(struct live_how){ .may_hold = true }, &out, &held);
+	return studio_ask(v->v, q,
+	    &(struct live_how){
+		.arrived_ns = clock_now_ns(), .may_hold = true },
+	    &out, &held);
 }
 
 static uint32_t
@@ -339,8 +342,7 @@ expect_packet(struct m_viewer *v, unsigned i, uint32_t flags)
 	p->pinned = seq;
 	give(v, i, k->end);
 	/* They are not laid out as LTTng's: given as they are. */
-	if (k->begin >= p->floor)
-		p->floor = 0;
+	p->floor = 0;
 	return (struct live_index){ .status = LIVE_INDEX_OK,
 		.flags = flags,
 		.offset = streams[i].offsets[seq],
