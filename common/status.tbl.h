@@ -3,9 +3,9 @@
 /*
  * Every outcome of a function that can fail.
  *      name             to blame  text
- * The blame says how loud the log is. At the edge (relayd/conn.c) a connection
- * goes on after OK, E_MORE and E_REFUSED, moves with E_HANDOVER, and closes
- * with all others, with E_REFUSED_CLOSE after its reply.
+ * The blame says how loud the log is. At the edge (relayd/net/conn.c) a
+ * connection goes on after OK, E_MORE and E_REFUSED, moves with E_HANDOVER, and
+ * closes with all others, with E_REFUSED_CLOSE after its reply.
  */
 STATUS(OK,               NOBODY,   "ok")
 STATUS(E_MORE,           NOBODY,   "more bytes are needed")

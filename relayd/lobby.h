@@ -17,7 +17,7 @@ struct options;
 
 /* The output directory's descriptor is borrowed. Starts the workers and
  * listens; failure was logged. O is borrowed: fewer workers than asked for
- * may fit (relayd/descriptors.h). */
+ * may fit (relayd/net/descriptors.h). */
 enum status lobby_create(
     struct lobby **out, struct options *o, int base_fd) MUST_CHECK;
 

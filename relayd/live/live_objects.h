@@ -5,8 +5,8 @@
  * they are made, but for what is `published`. [shared]
  *
  * Live workers learn of them by messages, in the order of events, and keep a
- * list of their own (relayd/registry.h): so nothing here needs to be searched
- * by two threads.
+ * list of their own (relayd/live/registry.h): so nothing here needs to be
+ * searched by two threads.
  */
 #ifndef RELAYD_LIVE_OBJECTS_H
 #define RELAYD_LIVE_OBJECTS_H

@@ -3,7 +3,7 @@
  * What one live worker's viewers can see: the sessions that are recorded, their
  * published streams, and the tracefiles that are open for them. Kept by the
  * news of the ingest workers, which come in the order of events; nothing here
- * is shared. Who looks at it is not known here (relayd/viewers.h).
+ * is shared. Who looks at it is not known here (relayd/live/viewers.h).
  */
 #ifndef RELAYD_REGISTRY_H
 #define RELAYD_REGISTRY_H

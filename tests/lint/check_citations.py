@@ -95,12 +95,14 @@ def main():
                 failed += 1
         # And the whole program says it, with file and line.
         write(base, {"common/x.c": "/* SPDX-License-Identifier: MIT */\n"
-                                   "/* live 5.9 */\n"})
+                                   "/* live 5.9 */\n"
+                                   "/* common/x.c, common/y.h */\n"})
         done = subprocess.run([os.path.join(HERE, "lint"), base],
                               stdout=subprocess.PIPE, check=False,
                               universal_newlines=True)
         if done.returncode != 1 or "common/x.c:2: no section live 5.9" \
-                not in done.stdout:
+                not in done.stdout or done.stdout.count(": no file ") != 1 \
+                or "common/x.c:3: no file common/y.h" not in done.stdout:
             print("lint: status %d\n%s" % (done.returncode, done.stdout))
             failed += 1
     print("%d of %d failed" % (failed, len(cases) + 1))

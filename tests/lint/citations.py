@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Citations of the protocols: "streaming 4.3" is a heading of
 doc/streaming.md, "streaming 9.13" a point of a list below one, "live 6, P1" a
-row of a table."""
+row of a table. And files of the tree, named from the top."""
 import os
 import re
 
@@ -22,6 +22,9 @@ CITATION = re.compile(
     r"(%s%s)" % (ONE, MORE), re.I)
 OWN = re.compile(r"\bsections?\s+(%s%s)" % (ONE, MORE))
 LABEL = re.compile(r"\b([WP]\d{1,2})\b")
+SOURCE = re.compile(
+    r"(?<![\w./$-])(?:common|proto|store|relayd|tools|tests|doc)/"
+    r"[\w./-]*\w\.(?:c|h|inc|md|py|sh)\b")
 
 C_STRING_OR_COMMENT = re.compile(
     r'"(?:\\.|[^"\\\n])*"|(/\*.*?\*/|//[^\n]*)', re.S)
@@ -124,3 +127,14 @@ def check(known, path, text):
         for match in LABEL.finditer(text):
             if match.group(1) not in known["live"].rows:
                 yield line(match), "no row %s in doc/live.md" % match.group(1)
+
+
+def check_files(base, path, text):
+    """(line, message) for each file below BASE that is named, and not there.
+    Our own tests make names up."""
+    if path.startswith("tests/lint/check_"):
+        return
+    for match in SOURCE.finditer(text):
+        if not os.path.exists(os.path.join(base, match.group(0))):
+            yield text.count("\n", 0, match.start()) + 1, \
+                "no file %s" % match.group(0)
