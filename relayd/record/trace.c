@@ -31,36 +31,40 @@ free_trace(struct trace *t)
 	free(t);
 }
 
-/* In front of those of the same key: the newest is found first. */
+/* The newest of a key is found first; what was in the map has room in it. */
+static void
+set_newest(struct session *s, uint64_t key, struct trace *t)
+{
+	enum status st = OK;
+
+	if (t != NULL)
+		st = idmap_insert(&s->trace_keys, key, t);
+	assert(st == OK);
+	(void)st;
+}
+
 static enum status
 enter_key(struct session *s, struct trace *t)
 {
-	enum status st;
-
 	t->older = idmap_remove(&s->trace_keys, t->key);
-	st = idmap_insert(&s->trace_keys, t->key, t);
-	/* What was in the map has room in it. */
-	assert(st == OK || t->older == NULL);
-	return st;
+	if (t->older == NULL)
+		return idmap_insert(&s->trace_keys, t->key, t);
+	t->older->newer = t;
+	set_newest(s, t->key, t);
+	return OK;
 }
 
 static void
 leave_key(struct session *s, struct trace *t)
 {
-	struct trace *first = idmap_remove(&s->trace_keys, t->key), *o;
-	enum status st = OK;
-
-	if (first == t) {
-		first = t->older;
-	} else {
-		for (o = first; o->older != t; o = o->older)
-			;
-		o->older = t->older;
+	if (t->older != NULL)
+		t->older->newer = t->newer;
+	if (t->newer != NULL) {
+		t->newer->older = t->older;
+		return;
 	}
-	if (first != NULL)
-		st = idmap_insert(&s->trace_keys, t->key, first);
-	assert(st == OK);
-	(void)st;
+	(void)idmap_remove(&s->trace_keys, t->key);
+	set_newest(s, t->key, t->older);
 }
 
 static void

@@ -26,17 +26,17 @@ struct chunk;
 struct session;
 
 struct trace {
-	struct list node;      /* session->traces */
-	struct trace *older;   /* the next one of the same key */
-	uint64_t key;	       /* of ASKED, in session->trace_keys */
-	struct relpath *asked; /* the path as the tracer said it */
-	struct relpath *path;  /* the folder's: that, or with a suffix */
-	unsigned number;       /* of the suffix; 0: none */
-	unsigned refs;	       /* streams that are there */
-	unsigned n_metadata;   /* metadata streams that are not closed */
-	bool has_data;	       /* a data stream was added */
-	bool is_over;	       /* its metadata was closed */
-	struct idmap channels; /* keys of the names that were added */
+	struct list node;	     /* session->traces */
+	uint64_t key;		     /* of ASKED, in session->trace_keys */
+	struct trace *older, *newer; /* of the same key; NULL: none */
+	struct relpath *asked;	     /* the path as the tracer said it */
+	struct relpath *path;	     /* the folder's: that, or with a suffix */
+	unsigned number;	     /* of the suffix; 0: none */
+	unsigned refs;		     /* streams that are there */
+	unsigned n_metadata;	     /* metadata streams that are not closed */
+	bool has_data;		     /* a data stream was added */
+	bool is_over;		     /* its metadata was closed */
+	struct idmap channels;	     /* keys of the names that were added */
 	uint64_t chunk_serial; /* of the newest chunk that has files of it */
 	uint64_t live_id;      /* for viewers; 0: none yet */
 };
