@@ -31,6 +31,7 @@ struct journal {
 	uint64_t n_files;	   /* all that are open */
 	bool is_failing;	   /* said once */
 	uint64_t retry_ns;	   /* not before, while it is */
+	uint64_t number;	   /* of the last file; the first is random */
 	char name[64];
 };
 
@@ -44,6 +45,7 @@ journal_create(struct journal **out, int base_fd)
 		return E_NOMEM;
 	j->base_fd = base_fd;
 	j->fd = -1;
+	j->number = ids_random();
 	list_init(&j->files);
 	return OK;
 }
@@ -140,7 +142,7 @@ open_new(struct journal *j)
 
 	for (int i = 0; i < BEGIN_TRIES; i++) {
 		snprintf(j->name, sizeof(j->name), JOURNAL_PREFIX "%016" PRIx64,
-		    ids_random());
+		    ++j->number);
 		j->fd = openat(j->base_fd, j->name,
 		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (j->fd < 0)
