@@ -360,13 +360,7 @@ serve_attach(struct viewer *v, const struct live_request *q,
 			 "/%s streams=%" PRIu32,
 		    v->peer, s->session->id, s->session->name, count);
 	}
-	live_reply_u32(reply->out, status);
-	live_reply_u32(reply->out, count);
-	buf_bytes(reply->out, buf_data(&records), buf_len(&records));
-	if (records.bad)
-		reply->out->bad = true;
-	buf_free(&records);
-	return LIVE_REPLY;
+	return viewer_reply_streams(reply, status, count, &records);
 }
 
 static enum live_outcome

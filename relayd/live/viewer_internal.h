@@ -141,6 +141,9 @@ bool viewer_has_ready(struct viewer *v);
 /* Records of what is to be announced, appended; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);
+/* The reply of ATTACH_SESSION and GET_NEW_STREAMS: COUNT records follow. */
+enum live_outcome viewer_reply_streams(struct live_reply *reply,
+    uint32_t status, uint32_t count, struct buf *take_records);
 /* Times can be compared: one host has one clock. */
 bool viewer_is_same_host(const struct position *a, const struct position *b);
 /* Until when traces of the host of BESIDE (NULL: of any) that are not ready

@@ -388,6 +388,19 @@ viewer_hang_up(struct viewer *v, struct position *p)
 }
 
 enum live_outcome
+viewer_reply_streams(struct live_reply *reply, uint32_t status, uint32_t count,
+    struct buf *take_records)
+{
+	live_reply_u32(reply->out, status);
+	live_reply_u32(reply->out, count);
+	buf_bytes(reply->out, buf_data(take_records), buf_len(take_records));
+	if (take_records->bad)
+		reply->out->bad = true;
+	buf_free(take_records);
+	return LIVE_REPLY;
+}
+
+enum live_outcome
 viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
 {
@@ -420,11 +433,5 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 	}
 	if (count > 0 || !has_data(v, NULL))
 		viewer_count(v, count > 0);
-	live_reply_u32(reply->out, LIVE_STREAMS_OK);
-	live_reply_u32(reply->out, count);
-	buf_bytes(reply->out, buf_data(&records), buf_len(&records));
-	if (records.bad)
-		reply->out->bad = true;
-	buf_free(&records);
-	return LIVE_REPLY;
+	return viewer_reply_streams(reply, LIVE_STREAMS_OK, count, &records);
 }
