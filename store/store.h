@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one worker's files share: packet memory, the
- * output directory, the budget of descriptors, the policy of syncing and
- * locking, and figures for the status line. Single owner.
+ * What one worker's files share: packet memory, the output directory, the
+ * budget of descriptors, the policy of syncing and locking, and figures for the
+ * status line. Single owner.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H

@@ -71,9 +71,8 @@ enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock (and has not
  * for longer than the limit), or there is no memory to tell the log of the
- * file; try again later. E_IO: they could not be written
- * and are dropped. FORCE: without the lock and the log if it
- * must be.
+ * file; try again later. E_IO: they could not be written and are dropped.
+ * FORCE: without the lock and the log if it must be.
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force) MUST_CHECK;

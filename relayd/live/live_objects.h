@@ -8,8 +8,8 @@
  * list of their own (relayd/live/registry.h): so nothing here needs to be
  * searched by two threads.
  */
-#ifndef RELAYD_LIVE_OBJECTS_H
-#define RELAYD_LIVE_OBJECTS_H
+#ifndef RELAYD_LIVE_LIVE_OBJECTS_H
+#define RELAYD_LIVE_LIVE_OBJECTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * them. A file stays readable for them whatever becomes of its name: rotation,
  * roll-over, clear (live 2.9). One live worker's own.
  */
-#ifndef RELAYD_OPEN_FILES_H
-#define RELAYD_OPEN_FILES_H
+#ifndef RELAYD_LIVE_OPEN_FILES_H
+#define RELAYD_LIVE_OPEN_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

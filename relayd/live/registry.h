@@ -5,8 +5,8 @@
  * news of the ingest workers, which come in the order of events; nothing here
  * is shared. Who looks at it is not known here (relayd/live/viewers.h).
  */
-#ifndef RELAYD_REGISTRY_H
-#define RELAYD_REGISTRY_H
+#ifndef RELAYD_LIVE_REGISTRY_H
+#define RELAYD_LIVE_REGISTRY_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * attached to and its positions in their streams (live 2, 3). No sockets:
  * requests in, replies out. One live worker's own.
  */
-#ifndef RELAYD_VIEWER_H
-#define RELAYD_VIEWER_H
+#ifndef RELAYD_LIVE_VIEWER_H
+#define RELAYD_LIVE_VIEWER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * viewer_early.c, viewer_floor.c, viewer_hold.c, viewer_metadata.c,
  * viewer_read.c and viewer_streams.c.
  */
-#ifndef RELAYD_VIEWER_INTERNAL_H
-#define RELAYD_VIEWER_INTERNAL_H
+#ifndef RELAYD_LIVE_VIEWER_INTERNAL_H
+#define RELAYD_LIVE_VIEWER_INTERNAL_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * which news reaches them. Who looks; what there is to see is in the registry.
  * One live worker's own.
  */
-#ifndef RELAYD_VIEWERS_H
-#define RELAYD_VIEWERS_H
+#ifndef RELAYD_LIVE_VIEWERS_H
+#define RELAYD_LIVE_VIEWERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * A connection hangs on one desk at a time (the lobby's, then a worker's) and
  * is touched by its thread only. Nothing here ever blocks.
  */
-#ifndef RELAYD_CONN_H
-#define RELAYD_CONN_H
+#ifndef RELAYD_NET_CONN_H
+#define RELAYD_NET_CONN_H
 
 #include <event2/event_struct.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Between conn.c, conn_read.c and desk.c only. */
-#ifndef RELAYD_CONN_INTERNAL_H
-#define RELAYD_CONN_INTERNAL_H
+#ifndef RELAYD_NET_CONN_INTERNAL_H
+#define RELAYD_NET_CONN_INTERNAL_H
 
 #include "relayd/net/conn.h"
 

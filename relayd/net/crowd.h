@@ -3,8 +3,8 @@
  * Who may wait in the lobby when many do: connections that have said nothing
  * yet cost a descriptor each, and tracers need theirs. Main thread.
  */
-#ifndef RELAYD_CROWD_H
-#define RELAYD_CROWD_H
+#ifndef RELAYD_NET_CROWD_H
+#define RELAYD_NET_CROWD_H
 
 #include <stdbool.h>
 

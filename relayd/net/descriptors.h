@@ -4,8 +4,8 @@
  * rest. Together they never exceed it, so each share can be used up without
  * harm to the others. Main thread, before others start.
  */
-#ifndef RELAYD_DESCRIPTORS_H
-#define RELAYD_DESCRIPTORS_H
+#ifndef RELAYD_NET_DESCRIPTORS_H
+#define RELAYD_NET_DESCRIPTORS_H
 
 #include "common/compiler.h"
 #include "common/status.h"

@@ -6,8 +6,8 @@
  * HEALTH_CLIENTS_MAX the client that waits longest makes room, so the silent
  * cannot lock out the honest. Lives on the given base; its thread only.
  */
-#ifndef RELAYD_HEALTH_H
-#define RELAYD_HEALTH_H
+#ifndef RELAYD_NET_HEALTH_H
+#define RELAYD_NET_HEALTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * A listening TCP socket (streaming 1.3): address, backlog, keep-alive of what
  * it accepts. Main thread; libevent.
  */
-#ifndef RELAYD_LISTENER_H
-#define RELAYD_LISTENER_H
+#ifndef RELAYD_NET_LISTENER_H
+#define RELAYD_NET_LISTENER_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * ask for something. Messages go through a wait-free queue; an eventfd wakes
  * the loop. The base takes no lock.
  */
-#ifndef RELAYD_LOOP_H
-#define RELAYD_LOOP_H
+#ifndef RELAYD_NET_LOOP_H
+#define RELAYD_NET_LOOP_H
 
 #include <event2/event_struct.h>
 #include <stdbool.h>

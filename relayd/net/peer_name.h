@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "address:port" of a peer, for logs. */
-#ifndef RELAYD_PEER_NAME_H
-#define RELAYD_PEER_NAME_H
+#ifndef RELAYD_NET_PEER_NAME_H
+#define RELAYD_NET_PEER_NAME_H
 
 struct sockaddr;
 

@@ -5,8 +5,8 @@
  * whose number stands in its stream handle. Without the program the kernel
  * spreads senders, and datagrams are handed on. Main thread.
  */
-#ifndef RELAYD_UDP_BIND_H
-#define RELAYD_UDP_BIND_H
+#ifndef RELAYD_NET_UDP_BIND_H
+#define RELAYD_NET_UDP_BIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

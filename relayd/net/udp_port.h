@@ -4,8 +4,8 @@
  * the kernel has merged, and given to udp_input(). Those of other workers are
  * handed to the lobby, which knows them. libevent; the worker's thread.
  */
-#ifndef RELAYD_UDP_PORT_H
-#define RELAYD_UDP_PORT_H
+#ifndef RELAYD_NET_UDP_PORT_H
+#define RELAYD_NET_UDP_PORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * at most one reply waiting, and is closed when it makes no progress. A live
  * worker's own, from viewer_conn_attach() on.
  */
-#ifndef RELAYD_VIEWER_CONN_H
-#define RELAYD_VIEWER_CONN_H
+#ifndef RELAYD_NET_VIEWER_CONN_H
+#define RELAYD_NET_VIEWER_CONN_H
 
 #include <event2/event_struct.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  *	daemon_stopping   systemd
  *	daemon_end        the files go
  */
-#ifndef RELAYD_DAEMON_H
-#define RELAYD_DAEMON_H
+#ifndef RELAYD_PROCESS_DAEMON_H
+#define RELAYD_PROCESS_DAEMON_H
 
 #include <limits.h>
 #include <stdbool.h>

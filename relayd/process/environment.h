@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The environment's part of struct options (streaming 6.3). */
-#ifndef RELAYD_ENVIRONMENT_H
-#define RELAYD_ENVIRONMENT_H
+#ifndef RELAYD_PROCESS_ENVIRONMENT_H
+#define RELAYD_PROCESS_ENVIRONMENT_H
 
 #include <limits.h>
 #include <stdbool.h>

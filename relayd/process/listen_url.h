@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where to listen, as given to -C, -D and -L (streaming 6.1). */
-#ifndef RELAYD_LISTEN_URL_H
-#define RELAYD_LISTEN_URL_H
+#ifndef RELAYD_PROCESS_LISTEN_URL_H
+#define RELAYD_PROCESS_LISTEN_URL_H
 
 #include <stdbool.h>
 #include <stdint.h>

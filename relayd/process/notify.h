@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The service manager's notification datagrams, as in sd_notify(3). */
-#ifndef RELAYD_NOTIFY_H
-#define RELAYD_NOTIFY_H
+#ifndef RELAYD_PROCESS_NOTIFY_H
+#define RELAYD_PROCESS_NOTIFY_H
 
 #include "common/compiler.h"
 #include "common/status.h"

@@ -5,8 +5,8 @@
  * them. The rows of the command line are in options.tbl.h. Knows no sockets:
  * host names are resolved by who binds them.
  */
-#ifndef RELAYD_OPTIONS_H
-#define RELAYD_OPTIONS_H
+#ifndef RELAYD_PROCESS_OPTIONS_H
+#define RELAYD_PROCESS_OPTIONS_H
 
 #include <limits.h>
 #include <stdbool.h>

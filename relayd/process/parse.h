@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of options and variables. All of S must be used. Any thread. */
-#ifndef RELAYD_PARSE_H
-#define RELAYD_PARSE_H
+#ifndef RELAYD_PROCESS_PARSE_H
+#define RELAYD_PROCESS_PARSE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The run directory and its folder relayd/ (streaming 6.5). Main thread. */
-#ifndef RELAYD_RUNDIR_H
-#define RELAYD_RUNDIR_H
+#ifndef RELAYD_PROCESS_RUNDIR_H
+#define RELAYD_PROCESS_RUNDIR_H
 
 #include <sys/types.h>
 

@@ -4,8 +4,8 @@
  * It appears whole (written as PATH.tmp, then renamed), mode 0644 less the
  * umask, and is removed at the end unless somebody else replaced it.
  */
-#ifndef RELAYD_RUNFILE_H
-#define RELAYD_RUNFILE_H
+#ifndef RELAYD_PROCESS_RUNFILE_H
+#define RELAYD_PROCESS_RUNFILE_H
 
 #include <limits.h>
 #include <stdint.h>

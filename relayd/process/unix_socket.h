@@ -2,8 +2,8 @@
 /*
  * Unix sockets by path: their addresses, and those that dead processes left.
  */
-#ifndef RELAYD_UNIX_SOCKET_H
-#define RELAYD_UNIX_SOCKET_H
+#ifndef RELAYD_PROCESS_UNIX_SOCKET_H
+#define RELAYD_PROCESS_UNIX_SOCKET_H
 
 #include <stdbool.h>
 #include <sys/un.h>

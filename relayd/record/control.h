@@ -5,8 +5,8 @@
  * there is no shard yet and CREATE_SESSION is E_HANDOVER, and on the worker
  * that the session was placed on.
  */
-#ifndef RELAYD_CONTROL_H
-#define RELAYD_CONTROL_H
+#ifndef RELAYD_RECORD_CONTROL_H
+#define RELAYD_RECORD_CONTROL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * Bound to the session of the first stream it names; a packet for another
  * session's stream ends the connection (streaming 9.13).
  */
-#ifndef RELAYD_INGEST_H
-#define RELAYD_INGEST_H
+#ifndef RELAYD_RECORD_INGEST_H
+#define RELAYD_RECORD_INGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

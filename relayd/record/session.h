@@ -6,8 +6,8 @@
  *
  * Lives on one worker; that thread only. Knows no sockets.
  */
-#ifndef RELAYD_SESSION_H
-#define RELAYD_SESSION_H
+#ifndef RELAYD_RECORD_SESSION_H
+#define RELAYD_RECORD_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of a session share: session*.c. Nobody else includes it. */
-#ifndef RELAYD_SESSION_INTERNAL_H
-#define RELAYD_SESSION_INTERNAL_H
+#ifndef RELAYD_RECORD_SESSION_INTERNAL_H
+#define RELAYD_RECORD_SESSION_INTERNAL_H
 
 #include "relayd/record/session.h"
 

@@ -7,8 +7,8 @@
  * Everything reachable from a shard is touched by its thread only: endpoints,
  * sessions, streams and turns assert shard_is_mine() where they are entered.
  */
-#ifndef RELAYD_SHARD_H
-#define RELAYD_SHARD_H
+#ifndef RELAYD_RECORD_SHARD_H
+#define RELAYD_RECORD_SHARD_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * session id). They share trace chunks and the directory (streaming 5.5), so
  * they live on one worker. A session of a peer before 2.11 is alone.
  */
-#ifndef RELAYD_SIBLINGS_H
-#define RELAYD_SIBLINGS_H
+#ifndef RELAYD_RECORD_SIBLINGS_H
+#define RELAYD_RECORD_SIBLINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

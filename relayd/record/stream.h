@@ -4,8 +4,8 @@
  * the file in order, rolled and rotated where the tracer says (streaming 4).
  * Lives on its session's worker; that thread only.
  */
-#ifndef RELAYD_STREAM_H
-#define RELAYD_STREAM_H
+#ifndef RELAYD_RECORD_STREAM_H
+#define RELAYD_RECORD_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

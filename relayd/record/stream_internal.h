@@ -3,8 +3,8 @@
  * What the files of a stream share: stream*.c, and its two transports,
  * tcp_stream.c and udp_stream.c. Nobody else includes it.
  */
-#ifndef RELAYD_STREAM_INTERNAL_H
-#define RELAYD_STREAM_INTERNAL_H
+#ifndef RELAYD_RECORD_STREAM_INTERNAL_H
+#define RELAYD_RECORD_STREAM_INTERNAL_H
 
 #include "common/compiler.h"
 #include "common/status.h"

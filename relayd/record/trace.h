@@ -10,8 +10,8 @@
  *
  * Lives with its session, on the session's worker.
  */
-#ifndef RELAYD_TRACE_H
-#define RELAYD_TRACE_H
+#ifndef RELAYD_RECORD_TRACE_H
+#define RELAYD_RECORD_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

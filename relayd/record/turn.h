@@ -5,8 +5,8 @@
  * top of the model, which does not know it. No libevent here: the edge calls in
  * (worker, desk, udp_port), tests do too. The shard's thread.
  */
-#ifndef RELAYD_TURN_H
-#define RELAYD_TURN_H
+#ifndef RELAYD_RECORD_TURN_H
+#define RELAYD_RECORD_TURN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * sockets. A session that has sent UDP_OPEN takes its packets from here, and
  * no data connection. Everything lives on the session's worker.
  */
-#ifndef RELAYD_UDP_H
-#define RELAYD_UDP_H
+#ifndef RELAYD_RECORD_UDP_H
+#define RELAYD_RECORD_UDP_H
 
 #include <stdbool.h>
 #include <stddef.h>

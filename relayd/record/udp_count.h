@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What happened to datagrams, counted: of a session, and of a whole worker. */
-#ifndef RELAYD_UDP_COUNT_H
-#define RELAYD_UDP_COUNT_H
+#ifndef RELAYD_RECORD_UDP_COUNT_H
+#define RELAYD_RECORD_UDP_COUNT_H
 
 #include <stddef.h>
 #include <stdint.h>

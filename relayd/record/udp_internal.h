@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the UDP transport share: udp_session.c, udp_ingest.c and
  * udp_stream.c. Nobody else includes it. */
-#ifndef RELAYD_UDP_INTERNAL_H
-#define RELAYD_UDP_INTERNAL_H
+#ifndef RELAYD_RECORD_UDP_INTERNAL_H
+#define RELAYD_RECORD_UDP_INTERNAL_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Durations, counted in buckets of 1/32 of their size: any number of them in
  * fixed memory, percentiles to 3 %. */
-#ifndef BENCH_HISTOGRAM_H
-#define BENCH_HISTOGRAM_H
+#ifndef TESTS_BENCH_HISTOGRAM_H
+#define TESTS_BENCH_HISTOGRAM_H
 
 #include <stdint.h>
 

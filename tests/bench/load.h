@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command line of loadgen says, and what a run came to. */
-#ifndef BENCH_LOAD_H
-#define BENCH_LOAD_H
+#ifndef TESTS_BENCH_LOAD_H
+#define TESTS_BENCH_LOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

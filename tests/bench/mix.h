@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* splitmix64: numbers that look random and are the same in every run. */
-#ifndef BENCH_MIX_H
-#define BENCH_MIX_H
+#ifndef TESTS_BENCH_MIX_H
+#define TESTS_BENCH_MIX_H
 
 #include <stdint.h>
 

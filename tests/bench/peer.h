@@ -3,8 +3,8 @@
  * One session of the load: a client (tools/client/client.h) that is given the
  * packets of the shape, never more at a time than may be outstanding.
  */
-#ifndef BENCH_PEER_H
-#define BENCH_PEER_H
+#ifndef TESTS_BENCH_PEER_H
+#define TESTS_BENCH_PEER_H
 
 #include <stdbool.h>
 #include <stdint.h>

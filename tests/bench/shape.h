@@ -8,8 +8,8 @@
  * table of noise, from a place that depends on whose it is. They are sent from
  * the table as they are: making them costs nothing.
  */
-#ifndef BENCH_SHAPE_H
-#define BENCH_SHAPE_H
+#ifndef TESTS_BENCH_SHAPE_H
+#define TESTS_BENCH_SHAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>

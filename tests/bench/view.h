@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command line of viewgen says, and what a run came to. */
-#ifndef BENCH_VIEW_H
-#define BENCH_VIEW_H
+#ifndef TESTS_BENCH_VIEW_H
+#define TESTS_BENCH_VIEW_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * never blocks, with one request under way at a time (live 1.1). It attaches to
  * its session and takes the packets of all streams in turn.
  */
-#ifndef BENCH_WATCHER_H
-#define BENCH_WATCHER_H
+#ifndef TESTS_BENCH_WATCHER_H
+#define TESTS_BENCH_WATCHER_H
 
 #include <stdbool.h>
 #include <stdint.h>

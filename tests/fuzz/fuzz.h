@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a fuzz target exports; replay_corpus.c or libFuzzer calls it. */
-#ifndef FUZZ_FUZZ_H
-#define FUZZ_FUZZ_H
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

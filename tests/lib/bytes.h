@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes for tests: from files, from hex, and cut to an exact size. */
-#ifndef LIB_BYTES_H
-#define LIB_BYTES_H
+#ifndef TESTS_LIB_BYTES_H
+#define TESTS_LIB_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Recorded conversations between viewers and a relay: the files of
  * tests/vectors/live-dialogues (their format is in its README.md).
  */
-#ifndef LIB_DIALOGUE_H
-#define LIB_DIALOGUE_H
+#ifndef TESTS_LIB_DIALOGUE_H
+#define TESTS_LIB_DIALOGUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

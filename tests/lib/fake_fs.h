@@ -5,8 +5,8 @@
  * real one. A program links libfakefs.a before libstore.a and with
  * $(FAKE_FS_LDFLAGS); everything else that it opens is real. One thread.
  */
-#ifndef LIB_FAKE_FS_H
-#define LIB_FAKE_FS_H
+#ifndef TESTS_LIB_FAKE_FS_H
+#define TESTS_LIB_FAKE_FS_H
 
 #include <stdbool.h>
 #include <stddef.h>

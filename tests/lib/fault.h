@@ -3,8 +3,8 @@
  * Allocations that fail when a test wants it, those of the calling thread. The
  * program links with $(FAULT_LDFLAGS); without, nothing ever fails.
  */
-#ifndef LIB_FAULT_H
-#define LIB_FAULT_H
+#ifndef TESTS_LIB_FAULT_H
+#define TESTS_LIB_FAULT_H
 
 #include <stdbool.h>
 

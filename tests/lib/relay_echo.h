@@ -3,8 +3,8 @@
  * A message of the control port decoded and encoded again: what a decoder
  * dropped or misread shows. One case per row of relay.tbl.h.
  */
-#ifndef LIB_RELAY_ECHO_H
-#define LIB_RELAY_ECHO_H
+#ifndef TESTS_LIB_RELAY_ECHO_H
+#define TESTS_LIB_RELAY_ECHO_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SHA-256 (FIPS 180-4), for the digests of recorded trees. */
-#ifndef LIB_SHA256_H
-#define LIB_SHA256_H
+#ifndef TESTS_LIB_SHA256_H
+#define TESTS_LIB_SHA256_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * live worker. News between them wait in a queue until the test delivers them.
  * Any failure of a call ends the program.
  */
-#ifndef LIB_STUDIO_H
-#define LIB_STUDIO_H
+#ifndef TESTS_LIB_STUDIO_H
+#define TESTS_LIB_STUDIO_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A Check program of one suite, so that a test file ends with its list. */
-#ifndef LIB_UNIT_H
-#define LIB_UNIT_H
+#ifndef TESTS_LIB_UNIT_H
+#define TESTS_LIB_UNIT_H
 
 #include <check.h>
 #include <stddef.h>

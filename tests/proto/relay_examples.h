@@ -2,8 +2,8 @@
 /* Messages byte by byte, from streaming 2.7 and 10, of versions that were never
  * recorded, too. The old shapes of fixed fields are in
  * check_relay.c and check_relay_session.c. */
-#ifndef PROTO_RELAY_EXAMPLES_H
-#define PROTO_RELAY_EXAMPLES_H
+#ifndef TESTS_PROTO_RELAY_EXAMPLES_H
+#define TESTS_PROTO_RELAY_EXAMPLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * The writers' half of the viewers' model: random sessions in a studio, and
  * what is known of each stream. One thread; model_begin() before all else.
  */
-#ifndef RELAYD_MODEL_H
-#define RELAYD_MODEL_H
+#ifndef TESTS_RELAYD_MODEL_H
+#define TESTS_RELAYD_MODEL_H
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  * trace, and viewers that ask. For Check tests; one thread, a clock that
  * stands still until it is moved.
  */
-#ifndef RELAYD_SCENE_H
-#define RELAYD_SCENE_H
+#ifndef TESTS_RELAYD_SCENE_H
+#define TESTS_RELAYD_SCENE_H
 
 #include "tests/lib/studio.h"
 

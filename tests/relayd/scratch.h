@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A directory of a test's own. Failures end the test. */
-#ifndef RELAYD_SCRATCH_H
-#define RELAYD_SCRATCH_H
+#ifndef TESTS_RELAYD_SCRATCH_H
+#define TESTS_RELAYD_SCRATCH_H
 
 #include <stdbool.h>
 

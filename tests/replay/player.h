@@ -4,8 +4,8 @@
  * for each recorded connection. Bytes are handed over in pieces of any size;
  * replies are compared with the recorded ones as they come.
  */
-#ifndef REPLAY_PLAYER_H
-#define REPLAY_PLAYER_H
+#ifndef TESTS_REPLAY_PLAYER_H
+#define TESTS_REPLAY_PLAYER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * handles 1, 2, 3 are replaced by those that a sequence of ids gives out on
  * worker 0.
  */
-#ifndef REPLAY_RECORDED_H
-#define REPLAY_RECORDED_H
+#ifndef TESTS_REPLAY_RECORDED_H
+#define TESTS_REPLAY_RECORDED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * network drops, repeats and delays. The bytes of a packet are given by its
  * number.
  */
-#ifndef STORE_CHANNEL_H
-#define STORE_CHANNEL_H
+#ifndef TESTS_STORE_CHANNEL_H
+#define TESTS_STORE_CHANNEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

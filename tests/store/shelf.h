@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A store in a scratch directory, with a session, a chunk and one stream's
  * files. Failures end the test. */
-#ifndef STORE_SHELF_H
-#define STORE_SHELF_H
+#ifndef TESTS_STORE_SHELF_H
+#define TESTS_STORE_SHELF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -24,8 +24,8 @@
  * session. A failure is final: every later call returns it, and client_error()
  * says what it was. One thread per client.
  */
-#ifndef CLIENT_CLIENT_H
-#define CLIENT_CLIENT_H
+#ifndef TOOLS_CLIENT_CLIENT_H
+#define TOOLS_CLIENT_CLIENT_H
 
 #include <poll.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of struct client share. */
-#ifndef CLIENT_CLIENT_INTERNAL_H
-#define CLIENT_CLIENT_INTERNAL_H
+#ifndef TOOLS_CLIENT_CLIENT_INTERNAL_H
+#define TOOLS_CLIENT_CLIENT_INTERNAL_H
 
 #include "common/relpath.h"
 #include "tools/client/client.h"

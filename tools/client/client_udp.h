@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets over UDP (udp 1 to 5): fragments, pace, and resending. */
-#ifndef CLIENT_CLIENT_UDP_H
-#define CLIENT_CLIENT_UDP_H
+#ifndef TOOLS_CLIENT_CLIENT_UDP_H
+#define TOOLS_CLIENT_CLIENT_UDP_H
 
 #include <stdbool.h>
 #include <stdint.h>

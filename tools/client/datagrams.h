@@ -5,8 +5,8 @@
  * copied, they are borrowed until the batch is sent. With a channel each
  * datagram is copied and goes through it. Single owner.
  */
-#ifndef CLIENT_DATAGRAMS_H
-#define CLIENT_DATAGRAMS_H
+#ifndef TOOLS_CLIENT_DATAGRAMS_H
+#define TOOLS_CLIENT_DATAGRAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *
  * Single owner. Depends on: common/, proto/.
  */
-#ifndef CLIENT_DIALOG_H
-#define CLIENT_DIALOG_H
+#ifndef TOOLS_CLIENT_DIALOG_H
+#define TOOLS_CLIENT_DIALOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

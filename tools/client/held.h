@@ -3,8 +3,8 @@
  * Packets of one stream that were sent and may be asked for again, by number.
  * The library holds their bytes until the relay has them. Single owner.
  */
-#ifndef CLIENT_HELD_H
-#define CLIENT_HELD_H
+#ifndef TOOLS_CLIENT_HELD_H
+#define TOOLS_CLIENT_HELD_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * sendfile(2) if they are large and in a file. The bytes are not copied. Single
  * owner; memory is fixed at creation.
  */
-#ifndef CLIENT_OUTBOX_H
-#define CLIENT_OUTBOX_H
+#ifndef TOOLS_CLIENT_OUTBOX_H
+#define TOOLS_CLIENT_OUTBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * go in pieces that are worth a call. Tokens are bytes. Single owner; the time
  * is the caller's.
  */
-#ifndef CLIENT_PACE_H
-#define CLIENT_PACE_H
+#ifndef TOOLS_CLIENT_PACE_H
+#define TOOLS_CLIENT_PACE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace packet on its way to a relay. */
-#ifndef CLIENT_PACKET_H
-#define CLIENT_PACKET_H
+#ifndef TOOLS_CLIENT_PACKET_H
+#define TOOLS_CLIENT_PACKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * net4:// and net6:// for one address family; an IPv6 address stands in
  * brackets. Ports default to 5342 and 5343; PATH is the session's base path.
  */
-#ifndef CLIENT_URL_H
-#define CLIENT_URL_H
+#ifndef TOOLS_CLIENT_URL_H
+#define TOOLS_CLIENT_URL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * relay has answered. Halved on loss, once for all that was under way then;
  * else it grows, at first by what was confirmed, then slowly. Single owner.
  */
-#ifndef CLIENT_WINDOW_H
-#define CLIENT_WINDOW_H
+#ifndef TOOLS_CLIENT_WINDOW_H
+#define TOOLS_CLIENT_WINDOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

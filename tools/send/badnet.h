@@ -4,8 +4,8 @@
  * overtake each other. The same seed and the same datagrams give the same
  * again. Single owner; holds at most DEPTH + 2 datagrams.
  */
-#ifndef SEND_BADNET_H
-#define SEND_BADNET_H
+#ifndef TOOLS_SEND_BADNET_H
+#define TOOLS_SEND_BADNET_H
 
 #include <stdbool.h>
 #include <stddef.h>

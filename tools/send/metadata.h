@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The file "metadata" of a CTF 1.8 trace: text, or text in packets. */
-#ifndef SEND_METADATA_H
-#define SEND_METADATA_H
+#ifndef TOOLS_SEND_METADATA_H
+#define TOOLS_SEND_METADATA_H
 
 #include <stddef.h>
 #include <stdint.h>

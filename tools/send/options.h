@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What tracepulse-send was asked for; the rows are in options.tbl.h. */
-#ifndef SEND_OPTIONS_H
-#define SEND_OPTIONS_H
+#ifndef TOOLS_SEND_OPTIONS_H
+#define TOOLS_SEND_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * and what their index records say, by the index file (CTF index 1.0 and 1.1)
  * if it covers the file exactly, else by their own headers.
  */
-#ifndef SEND_PACKETS_H
-#define SEND_PACKETS_H
+#ifndef TOOLS_SEND_PACKETS_H
+#define TOOLS_SEND_PACKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What tracepulse-send tells: a line of progress while it runs, on a terminal
  * only, and a summary. */
-#ifndef SEND_REPORT_H
-#define SEND_REPORT_H
+#ifndef TOOLS_SEND_REPORT_H
+#define TOOLS_SEND_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

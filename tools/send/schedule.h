@@ -4,8 +4,8 @@
  * them: by the time at which each ended. Times are nanoseconds since the
  * clocks' origin.
  */
-#ifndef SEND_SCHEDULE_H
-#define SEND_SCHEDULE_H
+#ifndef TOOLS_SEND_SCHEDULE_H
+#define TOOLS_SEND_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One session: all traces, once. */
-#ifndef SEND_SENDER_H
-#define SEND_SENDER_H
+#ifndef TOOLS_SEND_SENDER_H
+#define TOOLS_SEND_SENDER_H
 
 #include <signal.h>
 

@@ -4,8 +4,8 @@
  * text) and stream files beside it; files whose names begin with a dot, and
  * folders, are not streams.
  */
-#ifndef SEND_TRACE_H
-#define SEND_TRACE_H
+#ifndef TOOLS_SEND_TRACE_H
+#define TOOLS_SEND_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

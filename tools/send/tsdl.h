@@ -8,8 +8,8 @@
  * enumerations, arrays of constant length, nested structs. A packet header or
  * context whose size is not constant (strings, sequences, variants) is refused.
  */
-#ifndef SEND_TSDL_H
-#define SEND_TSDL_H
+#ifndef TOOLS_SEND_TSDL_H
+#define TOOLS_SEND_TSDL_H
 
 #include <stdbool.h>
 #include <stddef.h>

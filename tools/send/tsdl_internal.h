@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the two halves of the TSDL parser share. */
-#ifndef SEND_TSDL_INTERNAL_H
-#define SEND_TSDL_INTERNAL_H
+#ifndef TOOLS_SEND_TSDL_INTERNAL_H
+#define TOOLS_SEND_TSDL_INTERNAL_H
 
 #include "tools/send/tsdl_lex.h"
 #include "tools/send/tsdl_type.h"

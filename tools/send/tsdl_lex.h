@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The words of TSDL: one token of look-ahead over borrowed text. */
-#ifndef SEND_TSDL_LEX_H
-#define SEND_TSDL_LEX_H
+#ifndef TOOLS_SEND_TSDL_LEX_H
+#define TOOLS_SEND_TSDL_LEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * are called by their place in it; a name may be given again, the last one
  * counts.
  */
-#ifndef SEND_TSDL_TYPE_H
-#define SEND_TSDL_TYPE_H
+#ifndef TOOLS_SEND_TSDL_TYPE_H
+#define TOOLS_SEND_TSDL_TYPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
