@@ -16,6 +16,7 @@
 #include "store/reorder.h"
 #include "tests/bench/mix.h"
 #include "tests/bench/number.h"
+#include "tests/bench/program.h"
 
 /* Of a packet: enough to tell it by. */
 #define SIZE 64
@@ -52,8 +53,7 @@ static const char help[] =
 static _Noreturn void
 fail(const char *what, uint64_t number)
 {
-	fprintf(stderr, "heapcost: packet %" PRIu64 ": %s\n", number, what);
-	exit(1);
+	program_fail("packet %" PRIu64 ": %s", number, what);
 }
 
 static double
@@ -178,7 +178,7 @@ parse(struct bench *b, int argc, char **argv)
 			exit(2);
 		}
 	if (optind < argc)
-		number_bad_usage("%s: not an option", argv[optind]);
+		program_bad_usage("%s: not an option", argv[optind]);
 }
 
 int

@@ -7,6 +7,7 @@
 #include "proto/udp.h"
 #include "tests/bench/load.h"
 #include "tests/bench/number.h"
+#include "tests/bench/program.h"
 
 enum opt {
 	OPT_HELP = 'h',
@@ -93,7 +94,7 @@ set_host(struct load_options *o, const char *text)
 	struct in_addr a;
 
 	if (inet_pton(AF_INET, text, &a) != 1)
-		number_bad_usage("%s: not an IPv4 address", text);
+		program_bad_usage("%s: not an IPv4 address", text);
 	snprintf(o->url.host, sizeof(o->url.host), "%s", text);
 }
 
@@ -178,11 +179,11 @@ check(const struct load_options *o)
 	const bool has_relay = o->url.control != 0;
 
 	if (o->is_raw && (has_relay || o->verify != NULL))
-		number_bad_usage("--raw stands alone");
+		program_bad_usage("--raw stands alone");
 	if (!o->is_raw && has_relay != (o->url.data != 0))
-		number_bad_usage("--control and --data belong together");
+		program_bad_usage("--control and --data belong together");
 	if (!o->is_raw && !has_relay && o->verify == NULL)
-		number_bad_usage("where to?");
+		program_bad_usage("where to?");
 }
 
 void
@@ -199,6 +200,6 @@ load_options_parse(struct load_options *o, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
 		take(o, opt, optarg);
 	if (optind < argc)
-		number_bad_usage("%s: not an option", argv[optind]);
+		program_bad_usage("%s: not an option", argv[optind]);
 	check(o);
 }

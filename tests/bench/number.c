@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "config.h" /* _GNU_SOURCE */
-
 #include "tests/bench/number.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void
-number_bad_usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "%s: ", program_invocation_short_name);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs(" (--help says more)\n", stderr);
-	exit(2);
-}
+#include "tests/bench/program.h"
 
 static unsigned
 scale_of(const char *suffix)
@@ -44,7 +29,7 @@ number_parse(const char *text, uint64_t min, uint64_t max)
 	scale = scale_of(end);
 	if (errno != 0 || end == text || *text == '-' || scale > 20 ||
 	    v > max >> scale || v << scale < min)
-		number_bad_usage("%s: not a number from %llu to %llu", text,
+		program_bad_usage("%s: not a number from %llu to %llu", text,
 		    (unsigned long long)min, (unsigned long long)max);
 	return v << scale;
 }

@@ -7,17 +7,34 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+static void
+say(const char *fmt, va_list ap, const char *end)
+{
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	vfprintf(stderr, fmt, ap);
+	fputs(end, stderr);
+}
+
 void
 program_fail(const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s: ", program_invocation_short_name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say(fmt, ap, "\n");
 	va_end(ap);
-	fputc('\n', stderr);
 	exit(1);
+}
+
+void
+program_bad_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap, " (--help says more)\n");
+	va_end(ap);
+	exit(2);
 }
 
 void

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/bench/number.h"
+#include "tests/bench/program.h"
 #include "tests/bench/view.h"
 
 enum opt {
@@ -85,7 +86,7 @@ static void
 take_host(struct view_options *o, const char *arg)
 {
 	if (inet_pton(AF_INET, arg, &o->relay.sin_addr) != 1)
-		number_bad_usage("%s: not an IPv4 address", arg);
+		program_bad_usage("%s: not an IPv4 address", arg);
 }
 
 static unsigned
@@ -160,7 +161,7 @@ view_options_parse(struct view_options *o, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
 		take(o, opt, optarg);
 	if (optind < argc)
-		number_bad_usage("%s: not an option", argv[optind]);
+		program_bad_usage("%s: not an option", argv[optind]);
 	if (o->relay.sin_port == 0)
-		number_bad_usage("where to?");
+		program_bad_usage("where to?");
 }
