@@ -744,6 +744,4 @@ CASES = [packets_beyond_the_file, foreign_ids,
          several_live_workers]
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:]
-    sys.exit(relay.run([c for c in CASES
-                        if not chosen or c.__name__ in chosen]))
+    sys.exit(relay.run(CASES, sys.argv[1:]))

@@ -404,9 +404,16 @@ class Session:
             equal((offset, number), (self.offsets[i], i), f"record {i}")
 
 
-def run(cases):
-    """Each a function of no arguments; the exit status."""
+def run(cases, names=()):
+    """Each a function of no arguments, those of NAMES only if there are any;
+    the exit status."""
     failed = 0
+    unknown = set(names) - {case.__name__ for case in cases}
+    if unknown:
+        print("no such case:", ", ".join(sorted(unknown)))
+        return 2
+    if names:
+        cases = [case for case in cases if case.__name__ in names]
     for case in cases:
         began = time.monotonic()
         try:

@@ -828,5 +828,4 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(relay.run([case for case in CASES if not sys.argv[1:] or
-                        case.__name__ in sys.argv[1:]]))
+    sys.exit(relay.run(CASES, sys.argv[1:]))
