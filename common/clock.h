@@ -11,6 +11,13 @@
 uint64_t clock_now_ns(void); /* monotonic, arbitrary origin */
 uint64_t clock_wall_s(void); /* seconds since the Unix epoch */
 
+/* Of two times at which something is due. */
+static inline uint64_t
+clock_earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Tests, before any thread is started: both clocks stand still at these. */
 void clock_freeze(uint64_t now_ns, uint64_t wall_s);
 

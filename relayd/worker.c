@@ -77,12 +77,6 @@ on_message(struct message *m, void *arg)
 		conn_destroy(m->conn, false);
 }
 
-static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Memory kept for reuse goes back after a rest. When to look again. */
 static uint64_t
 rest(struct worker *w, uint64_t now)
@@ -117,10 +111,10 @@ turn_end(struct worker *w)
 		w->last_sweep = now;
 	}
 	if (w->desk.n_busy > 0)
-		next = earlier(next, w->last_sweep + DESK_SWEEP_NS);
+		next = clock_earlier(next, w->last_sweep + DESK_SWEEP_NS);
 	if (!list_empty(&w->desk.held))
-		next = earlier(next, now + HELD_RETRY_NS);
-	next = earlier(next, rest(w, now));
+		next = clock_earlier(next, now + HELD_RETRY_NS);
+	next = clock_earlier(next, rest(w, now));
 	loop_set_timer(&w->loop, deletes ? now : next, now);
 	began = published(&w->loop.busy_since);
 	if (began != 0 && now - began > SLOW_TURN_NS &&

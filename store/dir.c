@@ -122,7 +122,7 @@ dir_open_file(int *out, int base, const char *path, int flags)
 
 /*
  * The directory that holds the last component of PATH, and *LEAF points at
- * that component: a descriptor of ours, or BASE itself. See finish().
+ * that component: a descriptor of ours, or BASE itself. See close_after().
  */
 static enum status
 open_parent(int *out, int base, const char *path, const char **leaf)
@@ -149,7 +149,7 @@ open_parent(int *out, int base, const char *path, const char **leaf)
 /* Close what open_parent() gave, without losing the errno of the call
  * before. */
 static enum status
-finish(int base, int fd, int result)
+close_after(int base, int fd, int result)
 {
 	enum status st = result != 0 ? from_errno() : OK;
 	int saved = errno;
@@ -168,7 +168,8 @@ dir_create(int base, const char *path)
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st : finish(base, fd, mkdirat(fd, leaf, DIR_MODE));
+	return st != OK ? st
+			: close_after(base, fd, mkdirat(fd, leaf, DIR_MODE));
 }
 
 /* Is it a directory? */
@@ -201,12 +202,12 @@ descend(int base, const char *path)
 			break;
 		}
 		fd = open_beneath(at, name, O_PATH | O_DIRECTORY, 0);
-		(void)finish(base, at, 0);
+		(void)close_after(base, at, 0);
 		at = fd;
 		if (fd < 0)
 			return from_errno();
 	}
-	(void)finish(base, at, 0);
+	(void)close_after(base, at, 0);
 	return st;
 }
 
@@ -232,7 +233,7 @@ dir_unlink(int base, const char *path)
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st : finish(base, fd, unlinkat(fd, leaf, 0));
+	return st != OK ? st : close_after(base, fd, unlinkat(fd, leaf, 0));
 }
 
 enum status
@@ -243,8 +244,9 @@ dir_remove(int base, const char *path)
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st
-			: finish(base, fd, unlinkat(fd, leaf, AT_REMOVEDIR));
+	return st != OK
+		   ? st
+		   : close_after(base, fd, unlinkat(fd, leaf, AT_REMOVEDIR));
 }
 
 enum status
@@ -259,13 +261,13 @@ dir_rename(int base, const char *from, const char *to)
 		return st;
 	st = open_parent(&fd_to, base, to, &leaf_to);
 	if (st != OK)
-		return finish(base, fd_from, -1);
+		return close_after(base, fd_from, -1);
 	ret = renameat2(fd_from, leaf_from, fd_to, leaf_to, RENAME_NOREPLACE);
 	/* Not every file system can; rename(2) replaces empty folders only. */
 	if (ret != 0 && errno == EINVAL)
 		ret = renameat(fd_from, leaf_from, fd_to, leaf_to);
-	(void)finish(base, fd_from, ret);
-	return finish(base, fd_to, ret);
+	(void)close_after(base, fd_from, ret);
+	return close_after(base, fd_to, ret);
 }
 
 /* A file without a name: it goes with its descriptor. */

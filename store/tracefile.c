@@ -229,7 +229,7 @@ struct batch {
 };
 
 static void
-add_piece(struct batch *b, const void *p, size_t n)
+add_iov(struct batch *b, const void *p, size_t n)
 {
 	b->iov[b->n_iov].iov_base = (void *)(uintptr_t)p;
 	b->iov[b->n_iov++].iov_len = n;
@@ -241,7 +241,7 @@ static const struct slab_block *
 add_blocks(struct batch *b, const struct slab_block *s)
 {
 	for (; s != NULL && b->n_iov < BATCH_PIECES; s = s->next)
-		add_piece(b, s->mem, s->used);
+		add_iov(b, s->mem, s->used);
 	return s;
 }
 
@@ -269,7 +269,7 @@ gather(struct batch *b, struct packet *p, unsigned most)
 		if (p->padding > PADDING_WRITTEN || b->n_iov == BATCH_PIECES)
 			b->extend = p->padding;
 		else if (p->padding > 0)
-			add_piece(b, zeros, p->padding);
+			add_iov(b, zeros, p->padding);
 		b->n_packets++;
 	}
 	b->end = p;

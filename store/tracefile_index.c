@@ -58,7 +58,7 @@ tracefile_index_make(struct tracefile *tf)
 }
 
 static bool
-has_room(struct tracefile *tf, size_t n)
+reserve_records(struct tracefile *tf, size_t n)
 {
 	buf_take_spare(&tf->waiting, &tf->store->spares);
 	if (buf_reserve(&tf->waiting, n * INDEX_RECORD_MAX) != NULL)
@@ -70,12 +70,12 @@ has_room(struct tracefile *tf, size_t n)
 enum status
 tracefile_index_room(struct tracefile *tf, unsigned n)
 {
-	if (has_room(tf, n))
+	if (reserve_records(tf, n))
 		return OK;
 	/* Those that wait for a reader's lock have what is missing. */
 	return tracefile_has_waiting(tf) &&
 		       tracefile_write_records(tf, true) == OK &&
-		       has_room(tf, n)
+		       reserve_records(tf, n)
 		   ? OK
 		   : E_NOMEM;
 }

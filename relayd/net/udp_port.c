@@ -87,7 +87,7 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 
 /* What the kernel says beside the bytes: the size of merged datagrams. */
 static size_t
-read_control(struct udp_port *port, struct msghdr *h, size_t n)
+read_ancillary(struct udp_port *port, struct msghdr *h, size_t n)
 {
 	struct udp_counts *counts = &port->desk->shard->udp;
 	struct cmsghdr *c;
@@ -115,7 +115,7 @@ take_message(struct udp_port *port, unsigned i)
 	const uint8_t *p = port->iov[i].iov_base;
 	size_t left = port->messages[i].msg_len, n, size;
 
-	size = read_control(port, h, left);
+	size = read_ancillary(port, h, left);
 	if ((h->msg_flags & MSG_TRUNC) != 0 || left == 0) {
 		sh->udp.n[UDP_malformed]++;
 		return;

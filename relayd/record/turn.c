@@ -59,12 +59,6 @@ turn_delete_some(struct shard *sh)
 }
 
 static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
 end_overdue(struct shard *sh, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
@@ -77,7 +71,7 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 		if (session_is_hearing(s))
 			session_heard(s);
 		if (s->linger_until_ns > now_ns) {
-			next = earlier(next, s->linger_until_ns);
+			next = clock_earlier(next, s->linger_until_ns);
 			continue;
 		}
 		log_warn("%s gave up waiting for the bytes of announced "
@@ -100,7 +94,7 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 		next = UINT64_MAX;
 		before = sh->gaps;
 		list_for_each (n, tmp, &sh->gapped)
-			next = earlier(
+			next = clock_earlier(
 			    next, stream_check_gap(
 				      list_entry(n, struct stream, gapped_node),
 				      now_ns));
@@ -124,8 +118,8 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
-		next = earlier(next, now_ns + LOCK_RETRY_NS);
-	return earlier(next, gaps);
+		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
+	return clock_earlier(next, gaps);
 }
 
 /* A reader may hold an index file's lock until the limit, but not keep us from

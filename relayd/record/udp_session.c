@@ -84,7 +84,7 @@ random_token(struct udp_token *token)
 }
 
 static enum relay_code
-judge(const struct session *s, const struct udp_open *q)
+judge_open(const struct session *s, const struct udp_open *q)
 {
 	if (s->shard->config.udp_port == 0)
 		return RELAY_INVALID_PROTOCOL;
@@ -151,7 +151,7 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 	const struct session_udp *u;
 
 	assert(shard_is_mine(s->shard));
-	*a = (struct udp_open_reply){ .code = judge(s, q) };
+	*a = (struct udp_open_reply){ .code = judge_open(s, q) };
 	if (a->code == RELAY_OK && begin(s, q) != OK)
 		a->code = RELAY_NO_MEMORY;
 	if (a->code != RELAY_OK) {

@@ -104,7 +104,7 @@ pass_packet_seq(struct stream *t, uint64_t packet_seq)
 }
 
 static void
-lose(struct stream *t, uint64_t to, const char *why)
+give_up(struct stream *t, uint64_t to, const char *why)
 {
 	const uint64_t before = t->udp->arrivals.partial_bytes;
 	struct reorder_loss loss;
@@ -177,7 +177,7 @@ make_room(struct session *s)
 		t = greediest(s, &to);
 		if (t == NULL)
 			return false;
-		lose(t, to, "memory");
+		give_up(t, to, "memory");
 		stream_write_ready(t);
 	}
 	return true;
@@ -245,7 +245,7 @@ heard_of(struct stream *t, uint64_t seq)
 	if (t->reorder.n_records > UDP_RECORDS_MAX && arrivals_has_gap(a)) {
 		if (arrivals_lowest_whole(a, &whole) && whole < to)
 			to = whole;
-		lose(t, to, "too many indexes wait");
+		give_up(t, to, "too many indexes wait");
 	}
 	watch_gap(t);
 }
@@ -310,12 +310,12 @@ finish(struct stream *t)
 		if (!arrivals_lowest_whole(a, &to))
 			break;
 		if (to > t->reorder.next)
-			lose(t, to, "the stream ended");
+			give_up(t, to, "the stream ended");
 		else if (t->reorder.needs_record)
 			break; /* cannot be: records are not waited for */
 	}
 	if (a->end > t->reorder.next)
-		lose(t, a->end, "the stream ended");
+		give_up(t, a->end, "the stream ended");
 	stream_write_rest(t);
 }
 
@@ -326,7 +326,7 @@ pass_gap(struct stream *t)
 	uint64_t to;
 
 	if (arrivals_window_is_full(a) && arrivals_lowest_whole(a, &to)) {
-		lose(t, to, "the window is full");
+		give_up(t, to, "the window is full");
 		return true;
 	}
 	watch_gap(t);
@@ -347,7 +347,7 @@ check_gap(struct stream *t, uint64_t now_ns)
 		t->udp->due_ns = arrivals_due(a, now_ns, &to);
 		if (to == t->reorder.next)
 			break;
-		lose(t, to, "timeout");
+		give_up(t, to, "timeout");
 	}
 	t->udp->due_next = t->reorder.next;
 	if (t->udp->due_ns == UINT64_MAX)

@@ -5,7 +5,7 @@
 #include "tools/client/client_internal.h"
 
 static enum status
-take_path(struct client *c, const struct dialog_reply *r)
+keep_path(struct client *c, const struct dialog_reply *r)
 {
 	if (r->path.n >= sizeof(c->path))
 		return client_fail(c, E_PROTOCOL, "the relay's path is long");
@@ -56,7 +56,7 @@ take(struct client *c, const struct dialog_reply *r)
 	switch (r->cmd) {
 	case RELAY_CMD_create_session:
 		c->session_id = r->value;
-		return take_path(c, r);
+		return keep_path(c, r);
 	case RELAY_CMD_add_stream:
 		c->streams[r->tag].handle = r->value;
 		c->streams[r->tag].has_handle = true;

@@ -162,7 +162,7 @@ judge(struct datagrams *d, const struct outgoing *o)
 }
 
 static enum status
-send_batch(struct datagrams *d)
+push_batch(struct datagrams *d)
 {
 	struct outgoing o;
 	enum status st = OK;
@@ -228,7 +228,7 @@ datagrams_send(struct datagrams *d)
 		put_channel(d);
 		st = send_channel(d);
 	} else {
-		st = send_batch(d);
+		st = push_batch(d);
 	}
 	if (d->sent == d->n)
 		d->sent = d->n = 0;
