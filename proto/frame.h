@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Framing of the control port (streaming 2.1): a 24-byte header, then
- * data_size bytes. Looks at bytes only; keeps no state.
+ * Framing of the control port (streaming 2.1): a 24-byte header, then data_size
+ * bytes. The functions look at bytes only and keep no state.
  */
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
@@ -14,9 +14,11 @@
 #include "common/status.h"
 
 #define RELAY_HEADER_LEN 24
-/* data_size above this closes without reply (as lttng-relayd, streaming 2.1) */
+/* A larger data_size closes the connection without a reply, as lttng-relayd
+ * does (streaming 2.1). */
 #define RELAY_PAYLOAD_MAX (UINT64_C(128) << 20)
-/* An unknown command's payload is swallowed up to here before reply 11. */
+/* An unknown command's payload is read and ignored up to this size; then the
+ * reply is 11. */
 #define RELAY_UNKNOWN_MAX (UINT64_C(8) << 10)
 
 struct relay_header {
@@ -26,10 +28,10 @@ struct relay_header {
 
 /*
  * Is a whole message at the front of the N bytes at P? OK: *HDR is filled and
- * *BODY covers its payload. E_MORE: not yet; *HDR is valid if N >=
- * RELAY_HEADER_LEN. E_LIMIT: the size is above what the command may have
- * (relay.tbl.h), known at the header; an unknown command is measured with
- * RELAY_UNKNOWN_MAX and *HDR is filled, so the caller can answer it.
+ * *BODY covers its payload. E_MORE: the message is not whole yet; *HDR is valid
+ * if N >= RELAY_HEADER_LEN. E_LIMIT: the header claims more bytes than the
+ * command may have (relay.tbl.h; RELAY_UNKNOWN_MAX for an unknown command);
+ * *HDR is filled, so that the caller can answer.
  */
 enum status frame_relay(const uint8_t *p, size_t n, struct relay_header *hdr,
     struct reader *body) MUST_CHECK;

@@ -29,7 +29,7 @@ live_request_decode(
 	struct reader r = reader_over(p, n);
 
 	*out = (struct live_request){ 0 };
-	(void)reader_u64(&r); /* data_size: not to be trusted (live 1.2) */
+	(void)reader_u64(&r); /* data_size is often wrong (live 1.2) */
 	out->cmd = reader_u32(&r);
 	(void)reader_u32(&r); /* cmd_version */
 	switch ((enum live_cmd)out->cmd) {
@@ -41,7 +41,7 @@ live_request_decode(
 		break;
 	case LIVE_CMD_attach_session:
 		out->id = reader_u64(&r);
-		(void)reader_u64(&r); /* offset: no use was ever defined */
+		(void)reader_u64(&r); /* offset has no defined use */
 		out->seek = reader_u32(&r);
 		break;
 	case LIVE_CMD_get_packet:
@@ -92,7 +92,8 @@ live_request_encode(struct buf *b, const struct live_request *q)
 	}
 }
 
-/* A string in an array of N bytes, filled with zeros, always ended by one. */
+/* A string in an array of N bytes: the rest is filled with zeros, and the last
+ * byte is always zero. */
 static void
 array(struct buf *b, const char *s, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The viewer port (live protocol 2.4 - 2.15, live 1): requests decoded, replies
- * encoded. All integers big-endian, structures packed.
+ * The viewer port (live protocol 2.4 - 2.15, live 1): it decodes requests and
+ * encodes replies. All integers are big-endian, structures are packed.
  *
  * Depends on: common/. Knows nothing of sockets, sessions or files.
  */
@@ -18,7 +18,7 @@
 struct buf;
 
 #define LIVE_MAJOR 2
-#define LIVE_MINOR 15 /* a promise: LIST_SESSIONS has the new layout for 15 */
+#define LIVE_MINOR 15 /* for minor 15 LIST_SESSIONS has the new layout */
 #define LIVE_MINOR_FORMATS 15
 
 #define LIVE_HEADER_LEN 16
@@ -41,7 +41,7 @@ struct live_row {
 /* Never NULL. */
 const struct live_row *live_row(uint32_t cmd);
 
-#define LIVE_UNKNOWN_COMMAND 11 /* the reply to one, then closed */
+#define LIVE_UNKNOWN_COMMAND 11 /* the last reply before the close */
 
 enum live_connection_type { LIVE_CLIENT_COMMAND = 1, LIVE_CLIENT_NOTIFICATION };
 
@@ -93,11 +93,12 @@ struct live_request {
 
 /*
  * Is a whole request at the front of the N bytes at P? OK: *USED bytes. E_MORE:
- * not yet. An unknown command is whole with its header.
+ * the request is not whole yet. An unknown command is whole when its header is
+ * here.
  */
 enum status live_request_decode(const uint8_t *p, size_t n,
     struct live_request *out, size_t *used) MUST_CHECK;
-/* Tests and tools. */
+/* For tests and tools. */
 void live_request_encode(struct buf *b, const struct live_request *q);
 
 struct live_index {
@@ -126,7 +127,7 @@ struct live_stream_record {
 void live_reply_u32(struct buf *b, uint32_t value);
 void live_reply_connect(
     struct buf *b, uint64_t viewer_session, uint32_t major, uint32_t minor);
-/* MINOR: the smaller of both sides. */
+/* MINOR: the smaller one of viewer and relay. */
 void live_reply_session(
     struct buf *b, unsigned minor, const struct live_session_record *s);
 void live_reply_stream(struct buf *b, const struct live_stream_record *s);

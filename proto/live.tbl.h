@@ -5,9 +5,10 @@
  *
  *   wire  name             allowed in                    payload
  *
- * Allowed in: NEW (before CONNECT) or GREETED. What a command may do without
- * CREATE_SESSION its own status codes say. The payload's size follows from the
- * command: the header's data_size is wrong in clients that are in use.
+ * Allowed in: NEW (before CONNECT) or GREETED. A command that needs
+ * CREATE_SESSION and comes without it gets one of its own status codes. The
+ * payload's size follows from the command: the header's data_size is wrong in
+ * requests of common clients.
  */
 LIVE(1,  connect,         LIVE_IN_NEW | LIVE_IN_GREETED, 20)
 LIVE(2,  list_sessions,   LIVE_IN_GREETED,               0)

@@ -48,7 +48,7 @@ relay_get_configuration_decode(struct reader *r, uint64_t *query_flags)
 	return reader_done(r);
 }
 
-/* The names of CREATE_SESSION as they came. */
+/* The names of CREATE_SESSION as they were received. */
 struct session_names {
 	struct span session, host, base;
 };
@@ -63,7 +63,7 @@ session_fields_old(struct reader *r, struct relay_create_session *out,
 	out->is_snapshot = reader_u32(r) != 0;
 }
 
-/* A counted string of at most MAX bytes with its NUL. */
+/* A string of LEN bytes, at most MAX, both with its NUL. */
 static struct span
 counted(struct reader *r, uint32_t len, uint32_t max)
 {
@@ -107,7 +107,8 @@ session_fields(struct reader *r, unsigned minor,
 		r->bad = true;
 }
 
-/* A component that is not hidden: it becomes part of a directory's name. */
+/* A component that does not begin with '.': it becomes part of a directory's
+ * name, which must not be hidden. */
 static enum status
 visible_name(struct relpath **out, struct span s)
 {
@@ -136,7 +137,7 @@ relay_create_session_decode(
 	*out = (struct relay_create_session){ .trace_format = 1 };
 	if (minor < 1)
 		return E_MALFORMED;
-	/* No payload yet. */
+	/* The command has no payload before 2.4. */
 	if (minor < 4)
 		return OK;
 	if (minor < 11)
@@ -182,7 +183,7 @@ relay_add_stream_decode(
 
 		out->tracefile_size = reader_u64(r);
 		out->tracefile_count = reader_u64(r);
-		(void)reader_u64(r); /* chunk: the current one counts */
+		(void)reader_u64(r); /* chunk: the current one is used */
 		channel = counted(r, channel_len, RELAY_CHANNEL_MAX);
 		path = counted(r, path_len, RELAY_PATH_MAX);
 	} else {
@@ -252,8 +253,9 @@ relay_index_decode(struct reader *r, unsigned minor, struct relay_index *out)
 
 #define ROTATE_POSITION_LEN UINT64_C(16)
 
-/* The bytes between is_set and the chunk id, which peers never filled: 0, 3 or
- * 7 by their ABI. False when none makes LEFT bytes out of COUNT positions. */
+/* How many bytes are between is_set and the chunk id: 0, 3 or 7, as the peer's
+ * ABI aligns them. Peers never fill them. False when none of these numbers fits
+ * LEFT bytes with COUNT positions. */
 static bool
 rotate_hole(uint64_t left, uint32_t count, unsigned *hole)
 {
@@ -295,7 +297,7 @@ relay_rotate_next(struct relay_rotate *rot)
 	return pos;
 }
 
-/* Streaming 7.3: no dot anywhere, besides what makes it one component. */
+/* One component without any dot (streaming 7.3). */
 static enum status
 override_name(struct relpath **out, struct span s)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control port (relay protocol 2.1 - 2.15, streaming 2.4 - 2.7): commands
- * decoded into structs that are valid by construction, replies encoded. A
- * decoder consumes its payload; what is longer than its command needs is
- * ignored, but for ROTATE_STREAMS. All integers big-endian on the wire.
+ * The control port (relay protocol 2.1 - 2.15, streaming 2.4 - 2.7): it decodes
+ * commands into structs that are valid once decoded, and encodes replies. A
+ * decoder ignores bytes behind what its command needs, except for
+ * ROTATE_STREAMS. All integers are big-endian on the wire.
  *
  * Depends on: common/. Knows nothing of sockets, sessions or files.
  */
@@ -39,8 +39,8 @@ struct relay_row {
 	uint64_t max_payload;
 };
 
-/* The row of a command number as it came from the wire; an unknown one gets a
- * row whose name is NULL. Never NULL. */
+/* The row of a command number from the wire, never NULL; the row of an unknown
+ * number has a NULL name. */
 const struct relay_row *relay_row(uint32_t cmd);
 
 /* Reply codes (streaming 2.6). */
@@ -65,7 +65,7 @@ enum relay_code {
 #define RELAY_PATH_MAX 255
 #define RELAY_OVERRIDE_NAME_MAX 255
 
-/* Ids of different spaces do not mix. */
+/* The UUID of a session daemon. */
 struct relay_uuid {
 	uint8_t b[16];
 };
@@ -81,10 +81,10 @@ struct relay_optional {
 };
 
 /*
- * CREATE_SESSION (2). The names are owned; relay_create_session_clear().
- * Names follow streaming 7.1: session and host name are one component, not
- * beginning with '.', and NULL before 2.4; base path as a relpath that does not
- * begin with '/'.
+ * CREATE_SESSION (2). The struct owns its names; relay_create_session_clear()
+ * frees them. Names follow streaming 7.1: session and host name are one
+ * component each, do not begin with '.', and are NULL before 2.4; the base path
+ * does not begin with '/'.
  */
 struct relay_create_session {
 	struct relpath *session_name, *hostname;
@@ -94,13 +94,14 @@ struct relay_create_session {
 	bool name_has_time;
 	struct relay_uuid uuid;	     /* zero before 2.11 */
 	bool has_peer_id;	     /* from 2.11 */
-	uint64_t peer_session;	     /* the peer's id of it; 0 is valid */
+	uint64_t peer_session;	     /* the peer's session id; 0 is valid */
 	uint64_t creation_time;	     /* s since the epoch; 0 before 2.11 */
 	struct relay_optional chunk; /* current_chunk_id */
 	uint32_t trace_format;	     /* 1: CTF 1.8, 2: CTF 2; 1 before 2.15 */
 };
 
-/* ADD_STREAM (1); relay_add_stream_clear(). */
+/* ADD_STREAM (1). The struct owns its names; relay_add_stream_clear() frees
+ * them. */
 struct relay_add_stream {
 	struct relpath *channel; /* one component */
 	struct relpath *path;
@@ -108,11 +109,11 @@ struct relay_add_stream {
 	uint64_t tracefile_count; /* 0: no limit on the number of files */
 };
 
-/* CLOSE_STREAM (7), DATA_PENDING (8); RESET_METADATA (17), whose metadata
- * version (informative) stands in place of the number. */
+/* CLOSE_STREAM (7), DATA_PENDING (8); RESET_METADATA (17), which has the
+ * metadata version (informative) in place of the packet number. */
 struct relay_stream_seq {
 	uint64_t stream;
-	uint64_t last_net_seq; /* all ones: none was ever sent */
+	uint64_t last_net_seq; /* all ones: no packet was sent */
 };
 
 struct relay_send_metadata {
@@ -135,9 +136,9 @@ struct relay_index { /* SEND_INDEX (13); sizes in bits, times in cycles */
 };
 
 struct relay_rotate {		     /* ROTATE_STREAMS (18) */
-	struct relay_optional chunk; /* not set: to no chunk */
+	struct relay_optional chunk; /* not set: streams go to no chunk */
 	uint32_t count;
-	struct reader positions; /* borrowed; COUNT of relay_rotate_next() */
+	struct reader positions; /* borrowed; read by relay_rotate_next() */
 };
 
 struct relay_position {
@@ -164,24 +165,26 @@ struct relay_close_chunk { /* CLOSE_TRACE_CHUNK (20) */
 };
 
 /*
- * Decoders: OK or E_MALFORMED (also E_NOMEM where names are owned). On
- * failure nothing is owned. R is over the whole payload. MINOR is that of the
- * session (of the connection for CREATE_SESSION).
+ * Decoders: OK or E_MALFORMED (also E_NOMEM where names are owned). On failure
+ * nothing is owned. R covers the whole payload. MINOR is that of the session
+ * (of the connection for CREATE_SESSION).
  */
 enum status relay_version_decode(
     struct reader *r, struct relay_version *out) MUST_CHECK;
 enum status relay_get_configuration_decode(
     struct reader *r, uint64_t *query_flags) MUST_CHECK;
-/* E_MALFORMED is also a bad name, a nil UUID, an unknown trace format, and a
- * minor below 4, whose sessions have no name: all get the same reply. */
+/* E_MALFORMED also for a bad name, a nil UUID, an unknown trace format, and
+ * minor 0: all get the same reply. */
 enum status relay_create_session_decode(struct reader *r, unsigned minor,
     struct relay_create_session *out) MUST_CHECK;
-/* Only what the lobby needs to place a session: (uuid, peer session id); false
- * when this peer says neither (before 2.11, nil UUID, or malformed). */
+/* Decodes only what the lobby needs to place a session: UUID and peer session
+ * id. False when the peer does not send them (before 2.11, nil UUID, or
+ * malformed). */
 bool relay_create_session_peek(struct reader r, unsigned minor,
     struct relay_uuid *uuid, uint64_t *peer_session);
-/* A path that is not allowed (streaming 7.2) is E_REFUSED: its reply leaves the
- * connection open (streaming 3.1), that of E_MALFORMED does not. */
+/* A path that is not allowed (streaming 7.2) is E_REFUSED: after its reply the
+ * connection stays open (streaming 3.1); after E_MALFORMED the connection
+ * closes. */
 enum status relay_add_stream_decode(
     struct reader *r, unsigned minor, struct relay_add_stream *out) MUST_CHECK;
 enum status relay_stream_seq_decode(
@@ -197,7 +200,7 @@ enum status relay_rotate_decode(
     struct reader *r, struct relay_rotate *out) MUST_CHECK;
 struct relay_position relay_rotate_next(struct relay_rotate *rot);
 /* A bad override name (streaming 7.3) is E_REFUSED, a short payload
- * E_MALFORMED: they are answered differently. */
+ * E_MALFORMED: their replies differ. */
 enum status relay_create_chunk_decode(
     struct reader *r, struct relay_create_chunk *out) MUST_CHECK;
 enum status relay_close_chunk_decode(
@@ -207,14 +210,14 @@ void relay_create_session_clear(struct relay_create_session *c);
 void relay_add_stream_clear(struct relay_add_stream *a);
 void relay_create_chunk_clear(struct relay_create_chunk *c);
 
-/* Replies, appended to B; failure to append is B->bad. */
+/* Replies are appended to B; a failure to append sets B->bad. */
 void relay_reply_code(struct buf *b, uint32_t code);
 void relay_reply_version(struct buf *b, uint32_t major, uint32_t minor);
 void relay_reply_configuration(struct buf *b, uint32_t code, uint64_t flags);
 #define RELAY_CONFIG_CLEAR_ALLOWED UINT64_C(1)
-/* Asked: is there UDP (udp 1)? Answered: yes. */
+/* In the request: is there UDP (udp 1)? In the reply: there is. */
 #define RELAY_CONFIG_UDP (UINT64_C(1) << 63)
-/* PATH is NULL on failure; MINOR decides the shape. */
+/* PATH is NULL on failure; MINOR decides the layout. */
 void relay_reply_session(struct buf *b, unsigned minor, uint64_t id,
     uint32_t code, const char *path);
 void relay_reply_stream(struct buf *b, uint64_t handle, uint32_t code);
@@ -222,10 +225,10 @@ void relay_reply_close_chunk(struct buf *b, uint32_t code, const char *path);
 void relay_reply_exists(struct buf *b, uint32_t code, bool exists);
 
 /*
- * Requests, header included, for senders and tests; a failure to append is
- * B->bad. Before 2.11 names are cut to what their field holds. ROTATE_STREAMS
- * has the 20-byte header, its hole is zero. Values that are not set are sent
- * as they are.
+ * Requests with their header, for senders and tests; a failure to append sets
+ * B->bad. Before 2.11 names are cut to the size of their field. ROTATE_STREAMS
+ * has the 20-byte fixed part, its padding is zero. The value of a
+ * relay_optional is sent even when it is not set.
  */
 void relay_request_version(struct buf *b, uint32_t major, uint32_t minor);
 void relay_request_get_configuration(struct buf *b, uint64_t query_flags);

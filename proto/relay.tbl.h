@@ -5,9 +5,10 @@
  *
  *    wire  name                since  allowed in                     max payload
  *
- * since: the first minor that has it, of the session if there is one, else of
- * the connection. Allowed in: NEW (no session on this connection yet) or
- * SESSION. A payload above the last column closes the connection at its header.
+ * since: the first minor that has the command. The session's minor counts if
+ * there is a session, else the connection's. Allowed in: NEW (no session on
+ * this connection yet) or SESSION. A payload above the last column closes the
+ * connection at its header.
  */
 #define RELAY_SMALL (8 * 1024)		 /* fixed parts and names */
 #define RELAY_POSITIONS (1024 * 1024)	 /* 65,535 positions of 16 bytes */

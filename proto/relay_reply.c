@@ -23,7 +23,7 @@ relay_reply_configuration(struct buf *b, uint32_t code, uint64_t flags)
 	buf_u64(b, flags);
 }
 
-/* The length counts the NUL; none at all is length 0. */
+/* The length counts the NUL; without a path it is 0. */
 static void
 put_path(struct buf *b, const char *path)
 {

@@ -48,7 +48,7 @@ udp_header_decode(const uint8_t *p, size_t n, struct udp_header *out)
 	return OK;
 }
 
-/* The checksum's own field counts as zero. */
+/* The field of the checksum is taken as zero. */
 static uint32_t
 crc_of(const uint8_t *p, size_t n)
 {
@@ -78,7 +78,7 @@ udp_fragment_fits(const struct udp_header *h, uint32_t fragment_size)
 		return false;
 	if (end < h->size)
 		return h->payload_len == fragment_size;
-	/* The last one is empty only when the packet is. */
+	/* The last fragment is empty only when the packet is empty. */
 	return h->payload_len <= fragment_size &&
 	       (h->payload_len > 0 || h->size == 0);
 }
