@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What viewers may see of sessions and streams: objects that the ingest worker
- * makes and that it and the live workers hold by reference. Constant after
- * they are made, but for what is `published`. [shared]
+ * makes and that it and the live workers hold by reference. After they are made
+ * only their `struct published` members change.
  *
  * Live workers learn of them by messages, in the order of events, and keep a
  * list of their own (relayd/live/registry.h): so nothing here needs to be
@@ -36,8 +36,9 @@ struct live_stream {
 	struct ref ref;
 	uint64_t id;	   /* from 1; of the stream, for all viewers */
 	uint64_t trace_id; /* from 1; unique over all sessions */
-	/* The latest time that the session's indexes had told when it was
-	 * published; of the tracer's clock. Its events are later. */
+	/* The latest time in the session's indexes when this stream was
+	 * published, in ticks of the tracer's clock. All events of the stream
+	 * are later. */
 	uint64_t time_before;
 	bool is_metadata;
 	char *path, *channel;
@@ -63,24 +64,25 @@ struct live_stream *live_stream_get(struct live_stream *s);
 void live_stream_put(struct live_stream *s); /* NULL is fine */
 
 /*
- * The door from an ingest worker to all live workers. The news are told in
- * order; the object is borrowed, the door takes references of its own.
+ * The door from an ingest worker to all live workers. News arrive in the order
+ * of events. The object is borrowed: the door takes references of its own.
  */
 enum live_news {
 	LIVE_NEWS_SESSION,	 /* a session is there */
-	LIVE_NEWS_SESSION_ENDED, /* its connection closed */
+	LIVE_NEWS_SESSION_ENDED, /* its control connection ended */
 	LIVE_NEWS_STREAM,	 /* a stream was published */
-	LIVE_NEWS_STREAM_CLOSED, /* it has its end mark */
+	LIVE_NEWS_STREAM_CLOSED, /* its log has ended */
 };
 
-/* A reference on what such a piece of news is about. */
+/* Take and drop a reference on the object of such a piece of news. */
 void live_news_get(enum live_news what, void *object);
 void live_news_put(enum live_news what, void *object);
 
 struct live_door {
 	void (*tell)(struct live_door *d, enum live_news what, void *object);
 	/* Wake the live workers in BITS: SOURCE (a packet_log, or a
-	 * metadata_log) has news. Only compared, never followed. */
+	 * metadata_log) has news. SOURCE is only compared, never
+	 * dereferenced. */
 	void (*wake)(struct live_door *d, uint64_t bits, const void *source);
 	struct published stream_ids, trace_ids; /* the last ones given */
 };

@@ -33,7 +33,8 @@ file_name(const struct open_file *f, bool is_index, char out[512])
 	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
 }
 
-/* Of viewers' share of descriptors; E_NOMEM when that is used up. */
+/* The descriptor is taken from the viewers' share; E_NOMEM when that is used
+ * up. */
 static enum status
 open_shared(int *fd, const struct folder *folder, const char *name)
 {
@@ -168,7 +169,7 @@ open_file_has(struct open_file *f, uint64_t offset, uint64_t length)
 {
 	struct stat sb;
 
-	/* What viewers may be given is never cut off again. */
+	/* The part of a file that viewers may be given is never cut off. */
 	if (offset <= f->data_size && length <= f->data_size - offset)
 		return true;
 	if (fstat(f->data_fd, &sb) != 0)

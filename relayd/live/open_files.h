@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracefiles that viewers of one live worker stand in, open once for all of
- * them. A file stays readable for them whatever becomes of its name: rotation,
- * roll-over, clear (live 2.9). One live worker's own.
+ * Tracefiles that the viewers of one live worker read; each is open once for
+ * all of them. A file stays readable for them when it is renamed or removed by
+ * a rotation, a roll or a clear (live 2.9). This belongs to one live worker.
  */
 #ifndef RELAYD_LIVE_OPEN_FILES_H
 #define RELAYD_LIVE_OPEN_FILES_H
@@ -21,8 +21,8 @@ struct packet_log;
 struct open_file {
 	struct list node;
 	unsigned refs;
-	const struct packet_log *log; /* with first and number: the key */
-	uint64_t first;		      /* position of its first record */
+	const struct packet_log *log; /* key: log, first, number, folder */
+	uint64_t first;		      /* position of the file's first record */
 	uint64_t number;
 	int data_fd, index_fd; /* index_fd: -1 until it is needed */
 	uint64_t data_size;    /* bytes, when it was last looked at */
@@ -32,28 +32,29 @@ struct open_file {
 
 struct open_files {
 	struct list all;
-	uint64_t last_log; /* of a shortage */
+	uint64_t last_log; /* when a shortage was logged */
 };
 
 void open_files_init(struct open_files *files);
 
-/* The file of LOG that holds POS; one reference. LIKELY (may be NULL) is looked
- * at first. E_NOENT: gone. E_NOMEM: out of memory or descriptors, here and
- * below; perhaps not for long. */
+/* The file of LOG that holds POS; one reference. LIKELY (may be NULL) is tried
+ * first. E_NOENT: the file is gone. E_NOMEM, here and below: memory or
+ * descriptors are used up; a later try may succeed. */
 enum status open_files_get(struct open_files *files, struct open_file **out,
     const struct packet_log *log, uint64_t pos,
     struct open_file *likely) MUST_CHECK;
 void open_file_put(struct open_file *f); /* NULL is fine */
 struct open_file *open_file_ref(struct open_file *f);
 
-/* Is the data file LENGTH bytes long behind OFFSET? */
+/* Does the data file have LENGTH bytes at OFFSET? */
 bool open_file_has(struct open_file *f, uint64_t offset, uint64_t length);
 
 /* The record at POS, from the index file. */
 enum status open_file_record(
     struct open_file *f, uint64_t pos, struct index_record *rec) MUST_CHECK;
 
-/* A metadata file, outside the table: one reference, its own descriptor. */
+/* Open a metadata file, outside of struct open_files: one reference, with a
+ * descriptor of its own. */
 enum status open_file_metadata(
     struct open_file **out, struct folder *folder) MUST_CHECK;
 

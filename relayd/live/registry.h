@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What one live worker's viewers can see: the sessions that are recorded, their
- * published streams, and the tracefiles that are open for them. Kept by the
- * news of the ingest workers, which come in the order of events; nothing here
- * is shared. Who looks at it is not known here (relayd/live/viewers.h).
+ * published streams, and the tracefiles that are open for them. News of the
+ * ingest workers, which come in the order of events, keep it up to date. Only
+ * `told` is shared between threads. The registry does not know the viewers
+ * (relayd/live/viewers.h).
  */
 #ifndef RELAYD_LIVE_REGISTRY_H
 #define RELAYD_LIVE_REGISTRY_H
@@ -33,33 +34,35 @@ struct registry {
 	struct list sessions; /* in the order of listings */
 	struct idmap sessions_by_id, streams_by_id;
 	struct open_files files;
-	/* Streams published: how many were told, and how many are known here.
-	 * A viewer must hear of a stream before it is given a time beyond its
-	 * beginning (live 4.6), and packets and beacons need no message. */
+	/* Numbers of published streams: how many were sent here as news, and
+	 * how many have arrived. A viewer must hear of a stream before it is
+	 * given a time beyond the stream's beginning (live 4.6), but packets
+	 * and beacons reach it without a message. */
 	struct published told; /* any thread */
 	uint64_t known;
-	pthread_t thread; /* all but told is that one's own */
+	pthread_t thread; /* only this thread uses the rest */
 	bool has_thread;
 };
 
 void registry_init(struct registry *g);
-/* From here on it is the calling thread's, and so are its viewers: what follows
- * may be called by no other, but where it says so. Asserted. */
+/* From here on the registry and its viewers belong to the calling thread. No
+ * other thread may call the functions below, except where their comment says
+ * so; this is asserted. */
 void registry_begin(struct registry *g);
 bool registry_is_mine(const struct registry *g);
-/* Viewers are gone by then. */
+/* All viewers must be destroyed before. */
 void registry_destroy(struct registry *g);
 
-/* A piece of news is on its way here, or (UNTOLD) could not be sent after all.
- * Before it is posted, and before whatever follows it is published; any
- * thread. */
+/* registry_told(): a piece of news will be sent here; registry_untold(): it
+ * could not be sent. Call registry_told() before the message is posted, and
+ * before any later event is published. Any thread. */
 void registry_told(struct registry *g, enum live_news what);
 void registry_untold(struct registry *g, enum live_news what);
-/* Are published streams on their way that viewers here do not know? */
+/* Are there published streams whose news is still on its way to this worker? */
 bool registry_is_behind(const struct registry *g);
 
-/* One piece of news, before the viewers hear of it. OBJECT is borrowed; what
- * stays here has a reference of its own. */
+/* Take in one piece of news, before the viewers hear of it. OBJECT is borrowed;
+ * the registry takes a reference on what it keeps. */
 void registry_news(struct registry *g, enum live_news what, void *object);
 
 struct registry_session *registry_find(const struct registry *g, uint64_t id);

@@ -260,11 +260,12 @@ serve_list(struct viewer *v, struct live_reply *reply)
 static enum live_outcome
 serve_create(struct viewer *v, struct live_reply *reply)
 {
-	/* A second one begins afresh; babeltrace2 sends ten a second while it
-	 * waits for a session. */
+	/* A repeated CREATE_SESSION detaches from all sessions; babeltrace2
+	 * sends ten per second while it waits for a session. */
 	detach_all(v);
 	v->has_session = true;
-	/* ... and lists in between. */
+	/* Between two of them babeltrace2 lists sessions: only what came before
+	 * the first one counts. */
 	if (!v->has_listed)
 		v->created_before_list = true;
 	live_reply_u32(reply->out, LIVE_CREATE_OK);
@@ -291,7 +292,8 @@ check_attach(const struct viewer *v, const struct registry_session *s,
 	return LIVE_ATTACH_OK;
 }
 
-/* Taken first, then counted: viewers on other threads want it too. */
+/* The viewer is added before the limit is checked: viewers on other threads may
+ * attach at the same time. */
 static bool
 take_place(const struct viewer *v, struct live_session *s)
 {
@@ -325,7 +327,7 @@ attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
 			detach(v, a);
 			return LIVE_ATTACH_UNKNOWN;
 		}
-		/* As they were listed. */
+		/* The listing has counted these streams. */
 		p->trace->is_listed = true;
 		if (t->is_metadata)
 			continue;
@@ -345,7 +347,7 @@ serve_attach(struct viewer *v, const struct live_request *q,
 	struct buf records = { 0 };
 	uint32_t count = 0;
 
-	/* A listing may count streams whose message is still under way. */
+	/* A listing may have counted streams whose news is still on its way. */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
 	    v->viewers->holds_replies && registry_is_behind(v->registry)) {
 		*held = (struct live_held){ .until_ns = how->arrived_ns +

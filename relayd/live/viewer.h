@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The viewer port's endpoint: one viewer connection, the sessions it is
- * attached to and its positions in their streams (live 2, 3). No sockets:
- * requests in, replies out. One live worker's own.
+ * attached to and its positions in their streams (live 2, 3). It takes requests
+ * and makes replies, without sockets. A viewer belongs to one live worker.
  */
 #ifndef RELAYD_LIVE_VIEWER_H
 #define RELAYD_LIVE_VIEWER_H
@@ -15,19 +15,21 @@
 #include "common/status.h"
 #include "proto/live.h"
 
-/* How long a stream class is waited for that the metadata does not declare yet,
- * behind the live timer's period, which the tracer may take to send it: a peer
- * that never does must not stop its viewers for good. And the longest period
- * that counts. */
+/* How long a viewer waits for a stream class that the metadata does not declare
+ * yet; a peer that never sends it must not stop its viewers for ever. A trace
+ * that is not ready is hidden for one period of the live timer more, as the
+ * tracer may take a period to send the class. Of a longer period only the
+ * second constant counts. */
 #define VIEWER_CLASS_NS (1 * NS_PER_S)
 #define VIEWER_CLASS_PERIOD_NS (10 * NS_PER_S)
-/* How long an answer waits, in all, because it is too early for it. Each trace
- * has its own limit; the last one that counts came before the packet did. */
+/* How long an answer that is too early (viewer_early.c) waits in all. Each
+ * trace has its own limit; the last trace that counts was published before the
+ * packet came. */
 #define VIEWER_EARLY_NS (2 * (VIEWER_CLASS_NS + VIEWER_CLASS_PERIOD_NS))
 
-/* Streams that ended and that a viewer has not read, of which each trace keeps
- * a folder open: at most so many, or a 16th of the descriptors if that is less.
- * Beyond, the oldest that it was not told of are lost to it. */
+/* How many ended streams may wait to be read by one viewer: this number, or a
+ * 16th of the descriptors if that is less, as each trace of them keeps a folder
+ * open. Beyond it the viewer loses the oldest ones that it was not told of. */
 #define VIEWER_ENDED_MAX 512
 #define VIEWER_ENDED_MIN 32
 #define VIEWER_ENDED_SHARE 16
@@ -40,9 +42,9 @@ struct viewers;
 /* What becomes of a request. */
 enum live_outcome {
 	LIVE_REPLY,	 /* the reply is in *out */
-	LIVE_REPLY_LAST, /* and then the connection ends */
-	LIVE_HOLD,	 /* not yet: ask again at a wake-up, or the limit */
-	LIVE_CLOSE,	 /* without a reply */
+	LIVE_REPLY_LAST, /* ... and then the connection ends */
+	LIVE_HOLD,  /* no reply yet: ask again when woken, or at the limit */
+	LIVE_CLOSE, /* without a reply */
 };
 
 /* A reply: bytes, then bytes of a file. */
@@ -57,34 +59,35 @@ struct live_how {
 	uint64_t arrived_ns; /* when the request came */
 	bool may_hold;
 	bool is_interrupted; /* the viewer sent more meanwhile */
-	bool was_held;	     /* until then */
+	bool was_held;	     /* the request was held before */
 };
 
-/* Of a held request, for wake-ups. */
+/* What a held request waits for. */
 struct live_held {
-	const void *source; /* the log that was asked for; may be NULL */
-	bool is_any;	    /* or whatever log there is news of */
-	bool is_turn;	    /* and a packet of another stream lets go */
-	bool is_early;	    /* at its limit it is looked at once more */
+	const void *source; /* the log that is waited for; may be NULL */
+	bool is_any;	    /* news of any log ends the wait, too */
+	bool is_turn;	    /* a packet of another stream does, too */
+	bool is_early;	    /* at the limit it may be held again */
 	uint64_t until_ns;
 };
 
-/* One of VS, which outlives it; PEER, for logs, is borrowed. */
+/* A new viewer among VS, which outlives it. PEER, for logs, is borrowed. */
 enum status viewer_create(
     struct viewer **out, struct viewers *vs, char *peer) MUST_CHECK;
 void viewer_destroy(struct viewer *v); /* NULL is fine */
 
-/* HELD is written where the outcome is LIVE_HOLD. */
+/* Serve the request Q. HELD is filled when the outcome is LIVE_HOLD. */
 enum live_outcome viewer_serve(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held) MUST_CHECK;
 
-/* For HELD's is_turn: SOURCE has news: is it a packet for V? */
+/* SOURCE has news: is there a packet for V in it? For requests whose is_turn is
+ * set. */
 bool viewer_is_its_turn(const struct viewer *v, const void *source);
 /* Is V attached to the session with the id SESSION? */
 bool viewer_is_attached(const struct viewer *v, uint64_t session);
-/* V is to be closed, as so many ended streams that it was told of wait to be
- * read; 0: it is not. */
+/* Not 0: V must be closed, as this number of ended streams waits to be read by
+ * it. */
 unsigned viewer_overdue(const struct viewer *v);
 
 #endif

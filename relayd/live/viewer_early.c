@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must not be answered yet: after it a viewer would show what is later
- * than the events of streams that it does not know (live 4.6, 4). Its next
- * event of such a stream would be of the past, and a stock viewer stops with an
- * error.
+ * Answers that must not be given yet: after such an answer the viewer might
+ * show events that are later than those of a stream that it does not know (live
+ * 4.6, 4). When it learns of that stream, the stream's events are in the past,
+ * and a stock viewer stops with an error.
  */
 #include "common/clock.h"
 #include "relayd/live/live_objects.h"
@@ -25,10 +25,10 @@ is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
 	return rec.timestamp_end <= time;
 }
 
-/* Does another stream keep V from showing what is later than TIME? A viewer
- * shows nothing beyond the end of what it has of any stream. One of which it
- * has nothing yet does not count: it is held itself, then, and nothing is
- * shown. */
+/* Does another stream keep V from showing events later than TIME? A viewer
+ * shows nothing beyond the end of what it has of any of its streams. A stream
+ * of which V has nothing yet does not count: its own request is held, and until
+ * then V shows nothing. */
 static bool
 is_kept_by_another(
     const struct viewer *v, const struct position *p, uint64_t time)
@@ -58,7 +58,8 @@ viewer_must_hear_first(struct viewer *v, const struct position *p,
 	until = viewer_waits_until(v, p, &safe);
 	if (until == 0 || is_kept_by_another(v, p, safe))
 		return 0;
-	/* Held or not: a bound that is too late helps nobody. */
+	/* Cut the bound whether the request may be held or not: a later one is
+	 * never right. */
 	if (next == LOG_INACTIVE && view->beacon > safe)
 		view->beacon = safe;
 	if (!how->may_hold || next == LOG_INACTIVE ||
@@ -68,8 +69,9 @@ viewer_must_hear_first(struct viewer *v, const struct position *p,
 	return until;
 }
 
-/* Will V ask for new streams, if it is told now that there are some? Once by
- * the flag, or by an empty OK; who ignores that is not told again. */
+/* Will V ask for new streams if it is told now that there are some? It is told
+ * once, by the flag or by an empty OK; a viewer that ignores this is not told
+ * again. */
 static bool
 will_ask(const struct viewer *v, const struct log_view *view)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams that begin before what the viewer was shown (live 4.11). A tracer
- * takes the beginning of a new process' first packet when it makes the
- * buffers, and announces the streams later, on a busy machine much later. A
- * stock viewer that was given a later time meanwhile stops at that packet.
+ * Streams that begin before the times that the viewer was given (live 4.11).
+ * For the first packet of a new process, a tracer takes the time when it makes
+ * the buffers, and adds the streams later; on a busy machine, much later. A
+ * stock viewer that was given a later time in between stops at that packet.
  *
- * Only the beginning is late, never an event: the process traces when its
- * streams are published, so its events are later than any time that its
- * session had told by then. Therefore this viewer is told a later beginning.
- * The files stay as they are.
+ * Only the beginning of the packet is in the past, never an event: the process
+ * begins to trace after its streams are published, so its events are later than
+ * all times that its session had sent by then. Therefore this viewer is told a
+ * later beginning. The files are not changed.
  */
 #include <endian.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #define MAGIC UINT32_C(0xc1fc1fc1)
 #define BEGIN_AT 32
 #define HEAD_LEN 64
-/* Up to so many bits a packet is header and context, without any event. */
+/* A packet of at most this many bits has header and context, but no event. */
 #define EMPTY_BITS 672
 
 bool
@@ -59,8 +59,9 @@ viewer_note_before(const struct viewer *v, struct position *p)
 							: given;
 }
 
-/* The lesser of both: a viewer collects an index of each stream before it
- * shows anything of them, so what was given may be beyond the first event. */
+/* The floor is the smaller one of both times: a viewer collects an index of
+ * each stream before it shows any event, so the time given may be later than
+ * this stream's first event. */
 void
 viewer_set_floor(const struct viewer *v, struct position *p)
 {
@@ -95,7 +96,7 @@ put_word(uint8_t *p, uint64_t w, bool is_big)
 	memcpy(p, &w, sizeof(w));
 }
 
-/* Is it laid out as LTTng does, with what its index says? */
+/* Has the packet LTTng's layout, and the same values as its index record? */
 static bool
 is_lttng(
     const uint8_t head[HEAD_LEN], const struct index_record *rec, bool *is_big)
@@ -119,14 +120,14 @@ viewer_raise_begin(struct viewer *v, struct position *p,
 	bool is_big;
 
 	if (rec->timestamp_begin >= viewer_floor_at(p, rec->timestamp_end)) {
-		p->floor = 0; /* and so are all that follow */
+		p->floor = 0; /* all later packets are above it, too */
 		return RAISE_NONE;
 	}
 	if (rec->packet_size < sizeof(head) * 8 ||
 	    pread(file->data_fd, head, sizeof(head), (off_t)rec->offset) !=
 		(ssize_t)sizeof(head) ||
 	    !is_lttng(head, rec, &is_big)) {
-		p->floor = 0; /* it is shown as it is */
+		p->floor = 0; /* the packet is given unchanged */
 		return RAISE_NONE;
 	}
 	if (rec->timestamp_end >= p->floor) {
@@ -146,8 +147,8 @@ viewer_raise_begin(struct viewer *v, struct position *p,
 	return RAISE_PASS;
 }
 
-/* Of OFFSET and LENGTH in the file of the packet whose beginning is raised: how
- * many bytes from OFFSET on lie up to the end of that time. */
+/* LENGTH bytes at OFFSET are asked for: how many of them are between the begin
+ * of the raised packet and the end of its timestamp_begin? */
 static size_t
 head_length(const struct position *p, uint64_t offset, uint64_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which replies that say "nothing" are held, and until what (live 4.8). */
+/* Which "nothing" replies are held, and what ends the wait (live 4.8). */
 #include <assert.h>
 
 #include "relayd/live/live_objects.h"
@@ -8,11 +8,12 @@
 #include "relayd/live/viewers.h"
 #include "store/packet_log.h"
 
-/* A viewer that was quiet so long has printed what it had. */
+/* A viewer that sent nothing for this long has printed all that it had. */
 #define HAS_SLEPT_NS (80 * NS_PER_MS)
-#define HOLD_AFTER 3 /* "nothing" replies in a row: it polls */
-/* babeltrace 1.5 prints before it asks again, and asks 8 idle streams in turn:
- * 12 requests a second instead of 18, lines as soon as before. */
+#define HOLD_AFTER 3 /* "nothing" replies in a row: the viewer polls */
+/* babeltrace 1.5 prints before it asks again, and asks its streams in turn.
+ * With 8 idle streams it sends 12 requests per second instead of 18, and prints
+ * lines as early as before. */
 #define HOLD_AFTER_BABELTRACE_1 1
 #define HOLD_MAX_NS (1 * NS_PER_S)
 
@@ -51,8 +52,8 @@ has_packet(const struct position *p)
 	return packet_log_look(p->stream->log, p->pos, &view) == LOG_PACKET;
 }
 
-/* Streams that V reads; more than VIEWER_TURN_STREAMS need not be counted.
- * *HAS_NEWS: in one of them, not P, is a packet to read. */
+/* How many streams V reads; the count stops above VIEWER_TURN_STREAMS.
+ * *HAS_NEWS: another stream than P has a packet to read. */
 static unsigned
 look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
 {
@@ -74,11 +75,12 @@ look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
 }
 
 /*
- * babeltrace2 asks no other stream before it got an answer for this one, so it
- * is held when it asks for the same stream again. Who asks its streams in turn
- * must not wait at one for another. A viewer that lists before it creates its
- * session may be of either kind: babeltrace 1.5 asks in turn, but waits for
- * all; so it is held at each, until there is a packet to read anywhere.
+ * babeltrace2 asks for no other stream before it has an answer for this one, so
+ * a request is held when it asks for the same stream again. A viewer that asks
+ * for its streams in turn must not wait at one stream while another has a
+ * packet. A viewer that lists before it creates its session may be of either
+ * kind (babeltrace 1.5 asks in turn): its request is held at each stream, until
+ * any stream has a packet to read.
  */
 bool
 viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
@@ -116,7 +118,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 	list_each (p, &v->announced, struct position, node) {
 		if (p->stream->is_metadata || p->stream->log != source)
 			continue;
-		/* A beacon, perhaps: then it is waited for more. */
+		/* The news may be a beacon only: then the wait goes on. */
 		packet_log_wait(p->stream->log, v->viewers->wake_bit);
 		return has_packet(p);
 	}

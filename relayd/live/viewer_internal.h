@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the files of the viewer port's endpoint only: viewer.c, viewers.c,
+ * What the files of the viewer port's endpoint share: viewer.c, viewers.c,
  * viewer_early.c, viewer_floor.c, viewer_hold.c, viewer_metadata.c,
- * viewer_read.c and viewer_streams.c.
+ * viewer_read.c and viewer_streams.c. Nobody else includes it.
  */
 #ifndef RELAYD_LIVE_VIEWER_INTERNAL_H
 #define RELAYD_LIVE_VIEWER_INTERNAL_H
@@ -14,23 +14,25 @@
 #include "relayd/live/viewer.h"
 #include "store/packet_log.h"
 
-/* How long a message of a publication is waited for that is under way. */
+/* How long a request waits for the news of a stream that was published, but is
+ * not known here yet. */
 #define VIEWER_MESSAGE_NS (1 * NS_PER_S)
-/* A stream is shown to begin so long after what was given before: clocks of
- * two traces differ by some ns. Ticks of the tracer's clock, which has a GHz.
- */
+/* A floor is this far beyond the time that was given: clocks of two traces
+ * differ by some ns. In ticks of the tracer's clock, which has 1 GHz. */
 #define VIEWER_FLOOR_TICKS UINT64_C(10000)
-/* What was given is of another clock if it is so far beyond a stream's own
- * times: two machines of one name, or a peer that lies. A minute. */
+/* A time that was given is of another clock if it is this far beyond a stream's
+ * own times: two machines have the same name, or a peer sends false times. In
+ * ticks: one minute. */
 #define VIEWER_CLOCK_TICKS UINT64_C(60000000000)
-/* Empty packets of the past that one request passes; then the others have
- * their turn. */
+/* How many empty packets of the past one request may skip before other viewers
+ * are served. */
 #define VIEWER_PASSES_MAX 64
-/* A viewer that lists before it creates its session is let go by packets of
- * other streams, if it has at most so many: each is looked at. */
+/* For a viewer that lists before it creates its session, packets of other
+ * streams end the wait if it has at most this many streams: each of them is
+ * looked at. */
 #define VIEWER_TURN_STREAMS 256
-/* A viewer that asks for streams and does not read them is closed at so many
- * times that. */
+/* A viewer that asks for streams and does not read them is closed when it has
+ * more than this many times max_ended of them. */
 #define VIEWER_ENDED_TOLD 4
 
 struct registry;
@@ -38,27 +40,27 @@ struct index_record;
 struct live_session;
 struct live_stream;
 
-/* What the positions of one CTF trace share; it lives as long as there are any.
- */
+/* What a viewer's positions in one CTF trace share; it lives as long as one of
+ * them. */
 struct viewer_trace {
 	uint64_t id;
 	unsigned n_data;	   /* positions in data streams */
-	struct position *metadata; /* the one in its metadata; NULL: none */
+	struct position *metadata; /* in its metadata; NULL: none */
 	bool is_listed;		   /* it was there at ATTACH */
-	bool is_silent;	   /* nothing was heard of a part; find_ready() */
-	uint64_t since_ns; /* this viewer has positions in it */
-	/* Since when a stream class that is missing has been waited for; 0:
-	 * none was missing yet. */
+	bool is_silent;		   /* a stream was not heard; find_ready() */
+	uint64_t since_ns;	   /* when the first position was added */
+	/* Since when a missing stream class has been waited for; 0: no class
+	 * was missing yet. */
 	uint64_t class_since_ns;
 };
 
-/* What a viewer was told of a stream. Hidden and ready ones are in one list, as
- * a ready one may be hidden again; which is which is found anew each time that
- * it matters. */
+/* What a viewer was told of a stream. Hidden and ready positions are in one
+ * list, as a ready one may become hidden again; find_ready() sets these two
+ * states each time before they are used. */
 enum position_state {
-	POSITION_HIDDEN,    /* published, and kept back */
+	POSITION_HIDDEN,    /* published, not to be announced yet */
 	POSITION_READY,	    /* the next GET_NEW_STREAMS announces it */
-	POSITION_ANNOUNCED, /* from then on, until it is forgotten */
+	POSITION_ANNOUNCED, /* the viewer was told of it */
 };
 
 /* A viewer's place in one stream. */
@@ -68,30 +70,30 @@ struct position {
 	struct live_stream *stream;    /* a reference */
 	struct attachment *attachment; /* to the stream's session */
 	enum position_state state;
-	/* A packet or a beacon came, or a class was declared, at any time. */
+	/* A packet or a beacon came, or (metadata) a class was declared. */
 	bool is_heard;
 	bool is_ended; /* its stream is closed; counted in n_ended */
 	/* Of data streams only. */
 	uint64_t pos;		/* number of the next packet to give */
 	struct open_file *file; /* of the last packet whose index was given */
-	bool has_bound;		/* an INACTIVE was given, */
-	uint64_t bound;		/* the last one with this time */
+	bool has_bound;		/* an INACTIVE reply was sent; */
+	uint64_t bound;		/* the last one had this time */
 	uint64_t last_time;	/* the latest time given, of both kinds */
 	/* viewer_floor.c; times of the tracer's clock. */
-	uint64_t time_before;	 /* its events are later; 0: not known */
-	uint64_t floor;		 /* no packet is to begin before; 0: any may */
-	bool is_raised;		 /* the last packet given is to begin later */
+	uint64_t time_before;	 /* events are later; 0: not known */
+	uint64_t floor;		 /* no packet may begin before; 0: none */
+	bool is_raised;		 /* the last packet given was raised */
 	uint64_t raised_at;	 /* that packet's offset in FILE, bytes */
-	uint8_t raised_begin[8]; /* its timestamp_begin, as in the file */
+	uint8_t raised_begin[8]; /* the new begin, in file byte order */
 	/* Of metadata streams only. */
-	uint64_t sent; /* bytes given */
+	uint64_t sent; /* bytes given to the viewer */
 };
 
 /* A viewer and one session. */
 struct attachment {
 	struct list node;	      /* viewer->attachments */
 	struct live_session *session; /* a reference */
-	bool has_ended;		      /* the session has */
+	bool has_ended;		      /* the session has ended */
 	uint64_t given; /* the latest time given of any of its streams */
 };
 
@@ -104,7 +106,8 @@ struct viewer {
 	bool is_greeted;	   /* it sent CONNECT */
 	bool has_session;	   /* it sent CREATE_SESSION */
 	bool has_listed;	   /* it sent LIST_SESSIONS */
-	/* babeltrace2 does, babeltrace 1 does not. */
+	/* CREATE_SESSION came first: babeltrace2 does so, babeltrace 1 does
+	 * not. */
 	bool created_before_list;
 	struct list attachments; /* struct attachment */
 	/* struct position, in the order of publication and of announcement. */
@@ -112,10 +115,12 @@ struct viewer {
 	struct idmap by_id;  /* stream id -> struct position, of both lists */
 	struct idmap traces; /* trace id -> struct viewer_trace */
 	unsigned n_ended;    /* positions in data streams that are closed */
-	bool is_overdue;     /* to be closed: these are too many */
-	/* Streams that were published and not yet announced (live 4.9). */
-	bool has_been_flagged; /* a reply said so since GET_NEW_STREAMS */
-	bool has_had_empty_ok; /* since it asked, or a publication */
+	bool is_overdue;     /* n_ended is too large: to be closed */
+	/* What the viewer was told of streams that are not announced yet (live
+	 * 4.9). GET_NEW_STREAMS clears both, a newly published stream the
+	 * second. */
+	bool has_been_flagged; /* a reply had the flag */
+	bool has_had_empty_ok; /* an OK without a packet was sent */
 	/* Holding replies (live 4.8). */
 	unsigned nothings;	/* "nothing" replies since the last news */
 	uint64_t nothing_id;	/* the stream of the last one; 0: none */
@@ -125,89 +130,98 @@ struct viewer {
 	uint64_t passed; /* empty packets that were too early to be given */
 };
 
-/* News (viewers.c). */
+/* News; viewers.c calls them (viewer_streams.c). */
 void viewer_stream_published(struct viewer *v, struct live_stream *s);
 void viewer_session_ended(struct viewer *v, const struct live_session *s);
 void viewer_stream_closed(struct viewer *v, const struct live_stream *s);
 
-/* viewer.c */
+/* viewer.c; from viewer_has_ready() on viewer_streams.c, or the file named. */
 struct attachment *viewer_attachment(const struct viewer *v, uint64_t id);
 struct position *viewer_position(const struct viewer *v, uint64_t id);
 void viewer_forget(struct viewer *v, struct position *p);
 enum status viewer_add_position(
     struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
-/* Is anything to be announced? Forgets what never will be. */
+/* Is there a stream to announce? Forgets streams that never will be. */
 bool viewer_has_ready(struct viewer *v);
-/* Records of what is to be announced, appended; how many. */
+/* Announce the streams of S that are ready: append their records; how many. */
 uint32_t viewer_announce(
     struct viewer *v, const struct live_session *s, struct buf *out);
 /* The reply of ATTACH_SESSION and GET_NEW_STREAMS: COUNT records follow. */
 enum live_outcome viewer_reply_streams(struct live_reply *reply,
     uint32_t status, uint32_t count, struct buf *take_records);
-/* Times can be compared: one host has one clock. */
+/* Can times of A and B be compared? One host has one clock (viewer_floor.c). */
 bool viewer_is_same_host(const struct position *a, const struct position *b);
-/* Until when traces of the host of BESIDE (NULL: of any) that are not ready
- * keep V from times that are later than *SAFE; 0: there are none. */
+/* Until when V must not be given a time later than *SAFE, because traces of
+ * BESIDE's host (NULL: of any host) are not ready; 0: there is no such
+ * trace. */
 uint64_t viewer_waits_until(
     struct viewer *v, const struct position *beside, uint64_t *safe);
-/* The time before which no stream of the host of BESIDE has events that V was
- * not told of. */
+/* Before this time, no stream of BESIDE's host that V was not told of has
+ * events. */
 uint64_t viewer_knows_until(
     const struct viewer *v, const struct position *beside);
-/* Their writers will wake this worker. Then look once more. */
+/* Ask the writers of streams that were not heard yet to wake this worker. After
+ * it, look once more. */
 void viewer_wait_for_silent(struct viewer *v);
-/* HELD waits for them, too. */
+/* HELD waits for these streams, too. */
 void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
-/* The record at P and the file that holds it, a reference. E_NOENT: gone
- * meanwhile; look again. E_NOMEM: perhaps not for long. */
+/* The record at P, and a reference to the file that holds its packet
+ * (viewer_read.c). E_NOENT: the file is gone; look again. E_NOMEM: a later try
+ * may succeed. */
 enum status viewer_read_record(struct viewer *v, const struct position *p,
     struct index_record *rec, struct open_file **file) MUST_CHECK;
 
 /* viewer_early.c */
 /*
- * Streams were published and are on their way here by a message, or wait for
- * something to be heard of them, and after the answer for P the viewer might
- * show what is later than their events (live 4.6, 4). Until when to wait, 0:
- * not; a bound may be given as far as is safe. After packet_log_look(): what
- * was published before what it saw counts.
+ * Must the answer for P wait, because after it the viewer might show events
+ * later than those of a new stream (live 4.6, 4)? A stream is new while its
+ * news is on its way here, or until it was heard. Returns until when to wait;
+ * 0: answer now. VIEW's beacon is lowered to a safe time. Call it after
+ * packet_log_look(), so that streams published before what VIEW shows are
+ * counted.
  */
 uint64_t viewer_must_hear_first(struct viewer *v, const struct position *p,
     const struct live_how *how, enum log_next next, struct log_view *view);
-/* P is at its end, but a viewer that hears of it may show what is later than
- * the events of streams that it was not told of. */
+/* P is at its end. Must the viewer ask for new streams before it is told so?
+ * After the end of P it might show events later than those of streams that it
+ * was not told of. */
 bool viewer_must_ask_first(const struct viewer *v, const struct position *p,
     uint32_t flags, const struct log_view *view);
 
-/* A stream class is missing that P needs: is it worth waiting for? */
+/* P needs a stream class that is not declared: may it still wait for it
+ * (viewer_metadata.c)? */
 bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
-/* How long, in all. */
+/* How long a trace of SESSION may be hidden because it was not heard. */
 uint64_t viewer_class_ns(
     const struct viewer *v, const struct live_session *session);
 
-/* viewer_floor.c: a new stream must not begin before what was given. */
-/* P is made for a stream that was published now. */
+/* viewer_floor.c: a new stream must not begin before a time that was given. */
+/* Call it when P is made for a stream that was just published. */
 void viewer_note_before(const struct viewer *v, struct position *p);
-/* P is announced now. */
+/* Call it when P is announced. */
 void viewer_set_floor(const struct viewer *v, struct position *p);
-/* P's floor, where it may be told TIME: none, if that is of another clock. */
+/* P's floor for the time TIME of P's stream; 0: none, also when the floor is of
+ * another clock than TIME. */
 uint64_t viewer_floor_at(struct position *p, uint64_t time);
 enum viewer_raise {
 	RAISE_NONE,  /* REC is as it was */
-	RAISE_BEGIN, /* its packet is to begin at REC's new time */
-	RAISE_PASS,  /* all of it, an empty packet, is too early */
+	RAISE_BEGIN, /* REC has a new, later begin */
+	RAISE_PASS,  /* an empty packet, all before the floor: skip it */
 };
-/* The packet at P, which lies in FILE, before it is given. Only while P has a
+/* Call it before the packet at P, in FILE, is given; only while P has a
  * floor. */
 enum viewer_raise viewer_raise_begin(struct viewer *v, struct position *p,
     const struct open_file *file, struct index_record *rec);
-/* Of LENGTH bytes at OFFSET of P's file the first *COPIED, in HEAD, have the
- * later beginning; the rest is as in the file. False: not readable. */
+/* LENGTH bytes at OFFSET of P's file are to be sent. The first *COPIED of them,
+ * with the raised begin, are put in HEAD; the rest is as in the file. False:
+ * the file cannot be read. */
 #define VIEWER_RAISED_LEN 40
 bool viewer_copy_raised(const struct position *p, uint64_t offset,
     uint64_t length, uint8_t head[VIEWER_RAISED_LEN],
     size_t *copied) MUST_CHECK;
 
-/* P was answered HUP: it is gone, and its trace's metadata with the last. */
+/* P was answered HUP: forget it, and after the trace's last data stream its
+ * metadata (viewer_streams.c). */
 void viewer_hang_up(struct viewer *v, struct position *p);
 
 enum live_outcome viewer_next_index(struct viewer *v, uint64_t id,
@@ -222,8 +236,8 @@ enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held);
 
-/* May a reply that says "nothing" be held now? SESSION: for the limit; SOURCE:
- * what there is no news of. */
+/* May a "nothing" reply be held now (viewer_hold.c)? SESSION gives the limit;
+ * SOURCE is the log to wait for. */
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);
@@ -232,7 +246,7 @@ bool viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
     const struct position *p, struct live_held *held);
 /* For HELD's is_turn: the writers of V's streams will wake this worker. */
 void viewer_wait_for_turn(const struct viewer *v);
-/* A reply goes out that counts for the rule of live 4.8. */
+/* Count a reply that is sent, for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
 
 #endif

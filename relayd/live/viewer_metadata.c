@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET_METADATA (live 2.10), and waiting for what it declares (live 4.11). */
+/* GET_METADATA (live 2.10), and the wait for a stream class (live 4.11). */
 #include <sys/stat.h>
 
 #include "common/clock.h"
@@ -33,9 +33,9 @@ viewer_may_wait_for_class(const struct viewer *v, struct position *p)
 	return now - t->class_since_ns < v->viewers->class_ns;
 }
 
-/* A tracer sends the metadata of a new process in two pieces, the second with
- * the classes. babeltrace2 2.0 that has read the first by itself dies at the
- * first packet. */
+/* A tracer sends the metadata of a new process in two pieces; the classes are
+ * in the second. babeltrace2 2.0 aborts at the first packet if it has read the
+ * first piece alone. */
 static bool
 is_worth_reading(const struct viewer *v, struct position *p,
     const struct metadata_view *view)
@@ -45,7 +45,8 @@ is_worth_reading(const struct viewer *v, struct position *p,
 	       !viewer_may_wait_for_class(v, p);
 }
 
-/* The bytes of P's metadata that this viewer has not had; false: none. */
+/* Put the metadata bytes of P that this viewer has not had yet into REPLY;
+ * false: none. */
 static bool
 new_metadata(
     const struct viewer *v, struct position *p, struct live_reply *reply)
@@ -95,11 +96,13 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 		is_ended = metadata_log_is_ended(p->stream->metadata);
 		if (new_metadata(v, p, reply))
 			break;
-		/* Cleared before it was read; babeltrace2 would ask on. */
+		/* The metadata was cleared before it was read; without an error
+		 * babeltrace2 would ask again for ever. */
 		if (p->sent == 0 && is_ended)
 			return refuse_metadata(v, reply);
-		/* Held only while the trace has not given any, and not for
-		 * babeltrace2: interrupted here, it aborts whatever comes. */
+		/* Hold only before the viewer has any metadata of the trace.
+		 * Never hold babeltrace2: when it is interrupted here, it
+		 * aborts after any reply. */
 		if (p->sent == 0 && !v->created_before_list &&
 		    viewer_may_hold(v, how, p->stream->session,
 			p->stream->metadata, held)) {

@@ -15,11 +15,12 @@
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
-/* Of an interrupted RETRY: babeltrace2 takes the first 4 bytes of whatever
- * comes for its DETACH's OK (live 4.8). */
+/* The offset in an interrupted RETRY: babeltrace2 takes the first 4 bytes of
+ * any reply as the OK of its DETACH (live 4.8). */
 #define OFFSET_OF_INTERRUPTED (UINT64_C(1) << 32)
 
-/* A file may be dropped between looking and opening: look again so often. */
+/* A file may be dropped between looking and opening: how often to look
+ * again. */
 #define TRIES 3
 
 static uint32_t
@@ -28,8 +29,8 @@ flags_of(struct viewer *v, const struct position *p)
 	const struct position *m = p->trace->metadata;
 	uint32_t flags = 0;
 
-	/* Not while a cleared session's metadata comes again: babeltrace 1.5
-	 * asks until it gets some, and this viewer has it all. */
+	/* No flag while a cleared session's metadata comes again: this viewer
+	 * has all of it, and babeltrace 1.5 asks until it gets some. */
 	if (m != NULL && (m->sent == 0 || metadata_log_length(
 					      m->stream->metadata) > m->sent))
 		flags |= LIVE_FLAG_NEW_METADATA;
@@ -47,8 +48,8 @@ move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
 	p->pos = pos;
 }
 
-/* A position below the start is moved there: a ring was overwritten, or the
- * session cleared. */
+/* Move a position that is below the log's start up to it: a ring was
+ * overwritten, or the session was cleared. */
 static void
 catch_up(struct viewer *v, struct position *p)
 {
@@ -87,7 +88,7 @@ viewer_read_record(struct viewer *v, const struct position *p,
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
 		st = open_file_record(*file, p->pos, rec);
-	/* A ring may have put another file in its place before it was open. */
+	/* The ring may have replaced the file before it was opened here. */
 	if (packet_log_start(log) > p->pos)
 		st = E_NOENT;
 	if (st != OK)
@@ -104,7 +105,7 @@ note_given(struct position *p, uint64_t time)
 		p->attachment->given = time;
 }
 
-/* The record is given. */
+/* The record is given: go to the next position. */
 static void
 go_on(struct position *p, const struct index_record *rec,
     struct open_file *take_file, bool is_raised)
@@ -130,9 +131,9 @@ fill_ok(struct live_index *i, const struct index_record *rec)
 }
 
 /*
- * Nothing is there, but streams were published of which this viewer does not
- * know. babeltrace2 before 2.1 looks at flags on OK only: it gets one without
- * a packet, once (live 4.9).
+ * No packet is there, but there are published streams that this viewer does not
+ * know. babeltrace2 before 2.1 looks at the flags of OK replies only, so it
+ * gets one OK without a packet (live 4.9).
  */
 static bool
 wants_empty_ok(const struct viewer *v, const struct log_view *view)
@@ -142,15 +143,16 @@ wants_empty_ok(const struct viewer *v, const struct log_view *view)
 	       view->has_ctf_stream;
 }
 
-/* INACTIVE, as far as this viewer may be told. True: it is news. */
+/* Make an INACTIVE reply, with a time that this viewer may be given. True: it
+ * is news. */
 static bool
 fill_inactive(const struct viewer *v, struct position *p,
     const struct log_view *view, struct live_index *i)
 {
 	uint64_t time = view->beacon;
 
-	/* A later bound would make the first packets of the streams that it
-	 * does not know a thing of the past (live 4.6, 4). */
+	/* After a later bound, the first packets of the streams that the viewer
+	 * does not know would be in the past (live 4.6, 4). */
 	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0 && p->has_bound)
 		time = p->bound;
 	else if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
@@ -222,12 +224,12 @@ struct find {
 	struct live_index index;
 	bool is_news;
 	bool is_end;	   /* of the stream */
-	bool lacks_class;  /* later, when its metadata has come */
-	uint64_t until_ns; /* not 0: later, then or at a message under way */
+	bool lacks_class;  /* answer when its metadata has come */
+	uint64_t until_ns; /* not 0: answer then, or when news comes */
 };
 
-/* A stock viewer that is given an index before it can find the class of its
- * stream in the metadata dies. */
+/* A stock viewer aborts when it is given an index of a stream before the
+ * metadata declares the stream's class. */
 static bool
 lacks_class(
     const struct viewer *v, struct position *p, const struct log_view *view)
@@ -283,7 +285,7 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 	}
 }
 
-/* What is at the position? */
+/* Find out what is at the position. */
 static enum found
 look(struct viewer *v, struct position *p, const struct live_how *how,
     struct find *f)
@@ -323,7 +325,7 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	return FOUND;
 }
 
-/* The writers will wake this worker. */
+/* Ask the writers to wake this worker. */
 static void
 wait_for_news(struct viewer *v, const struct position *p, const struct find *f,
     const struct live_held *held)
@@ -377,7 +379,8 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 			continue;
 		if (!is_to_be_held(v, p, &f, how, held))
 			break;
-		/* Unless they had something before they knew of it. */
+		/* The writers knew of the wait before this look, so no news was
+		 * missed. */
 		if (waits && (waits_for_class || !f.lacks_class) &&
 		    (waits_for_turn || !held->is_turn))
 			return LIVE_HOLD;

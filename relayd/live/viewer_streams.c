@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which streams a viewer is told of, and when (live 2.4, 2.5). */
+/* Which streams are announced to a viewer, and when (live 2.4, 2.5). */
 #include <inttypes.h>
 
 #include "common/buf.h"
@@ -13,12 +13,13 @@
 #include "store/packet_log.h"
 
 /*
- * When a trace is announced. Data and metadata come together, or not at all
- * (live 6, P1). A viewer shows nothing at all while it knows of a trace without
- * metadata, or of a stream of which nothing was heard, a packet or a beacon.
- * Where processes start all the time there would always be one. So new traces
- * are kept back until their metadata declares a stream class and all their
- * streams were heard, and meanwhile the viewer is given what is older.
+ * When a trace is announced. Data and metadata streams are announced together,
+ * or not at all (live 6, P1). A viewer shows nothing while it knows a trace
+ * without metadata, or a stream of which neither a packet nor a beacon has
+ * come. Where processes start all the time, there would always be such a
+ * stream. So new traces are hidden until their metadata declares a stream class
+ * and all their streams were heard. Until then the viewer is given older
+ * packets of other traces.
  */
 static bool
 is_heard(struct position *p)
@@ -47,8 +48,8 @@ is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
 		       viewer_class_ns(v, p->stream->session));
 }
 
-/* Which may be announced now, of those that are not. A trace that was ready is
- * not, when a stream of it is new and was not heard. */
+/* Set which positions may be announced now. A trace that was ready becomes
+ * hidden again when it gets a new stream that was not heard. */
 static void
 find_ready(struct viewer *v)
 {
@@ -70,7 +71,7 @@ find_ready(struct viewer *v)
 	}
 }
 
-/* Kept back, but only for a time. After find_ready(). */
+/* Is the stream hidden, but only for a time? Call it after find_ready(). */
 static bool
 is_waiting(const struct position *p)
 {
@@ -139,7 +140,7 @@ viewer_hold_for_silent(struct viewer *v, struct live_held *held)
 	if (until == 0)
 		return;
 	held->is_any = true;
-	/* Then they are announced as they are. */
+	/* At that time the streams are announced without being heard. */
 	if (until < held->until_ns)
 		held->until_ns = until;
 }
@@ -158,9 +159,9 @@ is_cleared(const struct packet_log *log, uint64_t pos)
 	return is_gone;
 }
 
-/* Of what is not announced: nothing to read, nor will there be: a short process
- * that was cleared, or traced nothing. A viewer would ask for its metadata in
- * vain. */
+/* An unannounced data stream has nothing to read and never will have: its
+ * process was short and was cleared, or traced nothing. A viewer would ask for
+ * its metadata without success. */
 static bool
 is_spent(const struct position *p)
 {
@@ -189,7 +190,8 @@ is_spent_metadata(const struct position *p)
 	       metadata_log_is_ended(p->stream->metadata);
 }
 
-/* Data first: the metadata of a trace goes with the last. */
+/* Call it for data first: the metadata of a trace goes after the last data
+ * stream. */
 static void
 forget_spent(struct viewer *v, bool (*is_it)(const struct position *))
 {
@@ -290,7 +292,7 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 		    v->peer, s->path, s->channel);
 		return;
 	}
-	/* Streams that appear are read from their beginning. */
+	/* A stream that appears after ATTACH is read from its beginning. */
 	if (!s->is_metadata)
 		p->pos = packet_log_start(s->log);
 	viewer_note_before(v, p);
@@ -306,8 +308,8 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 		a->has_ended = true;
 }
 
-/* The last data stream of a trace that is over has been read: its metadata
- * position has no use. */
+/* Forget the metadata position P when the last data stream of its trace has
+ * been read and the trace is over. */
 static void
 forget_metadata(struct viewer *v, struct position *p)
 {
@@ -316,7 +318,7 @@ forget_metadata(struct viewer *v, struct position *p)
 		viewer_forget(v, p);
 }
 
-/* The first published that ended, of those that V was not told of. */
+/* The oldest ended stream that V was not told of. */
 static struct position *
 oldest_unannounced(const struct viewer *v)
 {
@@ -331,7 +333,7 @@ oldest_unannounced(const struct viewer *v)
 	return NULL;
 }
 
-/* Bounded, whatever the viewer does not do. */
+/* Keep the number of ended positions bounded when the viewer does not read. */
 static void
 make_room(struct viewer *v)
 {
@@ -367,8 +369,8 @@ viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 	p = viewer_position(v, s->id);
 	if (p == NULL)
 		return;
-	/* Attached between the ends of its metadata and its own: it will never
-	 * be announced. */
+	/* The viewer attached after the metadata stream had closed: this stream
+	 * will never be announced. */
 	if (p->state != POSITION_ANNOUNCED && p->trace->metadata == NULL) {
 		viewer_forget(v, p);
 		return;
@@ -422,7 +424,8 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		viewer_count(v, true);
 		return LIVE_REPLY;
 	}
-	/* Not where it will ask for the streams of another session. */
+	/* Hold only a viewer without data streams: others will ask for an index
+	 * next. */
 	if (count == 0 && !has_data(v, NULL) &&
 	    viewer_may_hold(v, how, a->session, NULL, held)) {
 		viewer_wait_for_silent(v);

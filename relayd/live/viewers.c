@@ -27,7 +27,7 @@ tell_viewer(struct viewer *v, enum live_news what, void *object)
 {
 	switch (what) {
 	case LIVE_NEWS_SESSION:
-		break; /* they list it when they want to */
+		break; /* viewers ask for the list of sessions */
 	case LIVE_NEWS_SESSION_ENDED:
 		viewer_session_ended(v, object);
 		break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The viewers of one live worker: what they have in common, and the one way in
- * which news reaches them. Who looks; what there is to see is in the registry.
- * One live worker's own.
+ * The viewers of one live worker: what they have in common, and the only way in
+ * which news reaches them. What they can see is in the registry. All of it
+ * belongs to one live worker.
  */
 #ifndef RELAYD_LIVE_VIEWERS_H
 #define RELAYD_LIVE_VIEWERS_H
@@ -19,13 +19,13 @@ struct published;
 struct viewers {
 	struct list all; /* struct viewer, by node */
 	struct registry *registry;
-	uint64_t wake_bit;    /* of this live worker in the logs' waiters */
+	uint64_t wake_bit;    /* this worker's bit in the logs' waiters */
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
-	unsigned max_ended;   /* of each viewer; VIEWER_ENDED_MAX */
-	uint64_t class_ns;    /* VIEWER_CLASS_NS; 0: no class is waited for */
+	unsigned max_ended;   /* ended streams per viewer; VIEWER_ENDED_MAX */
+	uint64_t class_ns;    /* VIEWER_CLASS_NS; 0: do not wait for classes */
 	bool has_overdue;     /* a viewer is to be closed */
-	uint64_t last_ended_log; /* when one was said to have lost a stream */
+	uint64_t last_ended_log; /* when a lost stream was logged */
 	struct published *ids;	 /* the last viewer id given; borrowed */
 };
 
@@ -33,9 +33,9 @@ void viewers_init(struct viewers *vs, struct registry *registry,
     uint64_t wake_bit, bool holds_replies, unsigned max_viewers,
     struct published *ids);
 
-/* One piece of news; TAKE_OBJECT is a reference that moves in. First the
- * registry, then the viewers: on return those attached to its session have
- * learnt of it. */
+/* Hand one piece of news to the registry, then to the viewers. TAKE_OBJECT is a
+ * reference that is taken over. On return all viewers attached to its session
+ * know the news. */
 void viewers_news(struct viewers *vs, enum live_news what, void *take_object);
 
 #endif
