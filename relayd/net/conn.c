@@ -50,7 +50,7 @@ conn_set_busy(struct conn *c, bool is_busy)
 		c->desk->n_busy--;
 }
 
-/* Off its desk; the endpoint stays. */
+/* Take the connection off its desk; its endpoint stays. */
 static void
 detach(struct conn *c)
 {
@@ -84,7 +84,8 @@ conn_set_share(struct conn *c, enum fds_share s)
 	c->has_share = true;
 }
 
-/* The session was refused, or is gone: the lobby may count it off. */
+/* The session was refused, or is gone: the lobby may subtract it from its
+ * counts. */
 static void
 settle_key(struct conn *c, struct desk *d)
 {
@@ -116,7 +117,7 @@ conn_destroy(struct conn *c, bool aborted)
 	free(c);
 }
 
-/* Large inputs count as packets do; small ones are not worth it. */
+/* Large input buffers count as packet memory; small ones do not matter. */
 void
 conn_charge(struct conn *c)
 {
@@ -140,7 +141,7 @@ conn_handover(struct conn *c)
 	d->handover(c, d->arg);
 }
 
-/* The peer gets a last reply; what it sends from now on is not understood. */
+/* The peer gets a last reply; what it sends from now on is ignored. */
 static void
 begin_closing(struct conn *c)
 {
@@ -170,7 +171,7 @@ conn_fail(struct conn *c, enum status st)
 		log_peer(log_level_of(st),
 		    "peer=%s control connection closed: %s", c->peer,
 		    status_text(st));
-	/* What was asked before is answered, whatever came after it. */
+	/* Requests before the failure still get their replies. */
 	if (!c->is_closing && (st == E_REFUSED_CLOSE || buf_len(&c->out) > 0)) {
 		begin_closing(c);
 		return true;
@@ -179,8 +180,8 @@ conn_fail(struct conn *c, enum status st)
 	return false;
 }
 
-/* Requests that waited for room among the replies are served again: those that
- * are in the socket, and those that came along from another desk. */
+/* Serve requests again that waited because too many replies were unsent: those
+ * in the socket, and those that the connection brought from another desk. */
 static void
 resume_requests(struct conn *c)
 {
@@ -290,7 +291,7 @@ conn_attach(struct conn *c, struct desk *d)
 		return;
 	}
 	c->has_events = true;
-	/* What it brought with it, or what is there already. */
+	/* Serve the bytes that it brought, and those in the socket. */
 	conn_read(c);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection: a socket, bytes that are no whole message yet, replies that
- * the socket has not taken, and the endpoint that understands them. The edge:
- * what an endpoint's failure means for the connection is decided here.
+ * A connection: a socket, bytes that are no whole message yet, replies that the
+ * socket has not taken, and the endpoint that understands them. This is the
+ * edge: here it is decided what an endpoint's failure means for the connection.
  *
- * A connection hangs on one desk at a time (the lobby's, then a worker's) and
- * is touched by its thread only. Nothing here ever blocks.
+ * A connection is on one desk at a time (the lobby's, then a worker's), and
+ * only the desk's thread touches it. No function here blocks.
  */
 #ifndef RELAYD_NET_CONN_H
 #define RELAYD_NET_CONN_H
@@ -31,16 +31,18 @@ enum conn_kind { CONN_CONTROL, CONN_DATA };
 
 /* One read takes at most this much; shared by all connections of a desk. */
 #define CONN_SCRATCH (1024 * 1024)
-/* A wake-up serves one connection for at most this many bytes, then the
- * others: at 1 GB/s, 4 ms. */
+/* In one wake-up a connection is served for at most this many bytes (4 ms at 1
+ * GB/s); then the others are served. */
 #define CONN_TURN_BYTES (4 * 1024 * 1024)
-/* Replies that wait for a peer that does not read; then its requests wait. */
+/* Bytes of replies that may wait when a peer does not read; beyond it, its
+ * requests wait. */
 #define CONN_OUT_MAX (256 * 1024)
-/* A peer that stops in the middle of a message. */
+/* How long a peer may be silent in the middle of a message. */
 #define CONN_STALL_NS (30 * NS_PER_S)
 #define DESK_SWEEP_NS (1 * NS_PER_S)
-/* Memory for replies that connections lend each other: for so many in a turn of
- * the loop, a hundred short replies each. */
+/* Memory for replies that connections lend each other: how many connections may
+ * use it in one turn of the loop, and the bytes for each, a hundred short
+ * replies. */
 #define DESK_SPARES BUF_SPARES_MAX
 #define DESK_SPARE_BYTES 512
 /* After a last reply the peer has this long to read it and close. */
@@ -57,11 +59,12 @@ struct desk {
 	uint64_t stall_ns;  /* CONN_STALL_NS, or the user's socket timeout */
 	struct list conns;  /* all */
 	struct list unsent; /* with replies to send at the end of the turn */
-	struct list held;   /* not read for want of memory */
+	struct list held;   /* not read, as memory is short */
 	uint64_t last_crowd_log, last_full_log; /* the lobby's */
-	unsigned n_busy; /* in mid-message, or closing: need the sweep */
+	unsigned n_busy; /* in mid-message or closing: desk_sweep() */
 	bool is_stopping;
-	/* The lobby's: a request is for a worker. TAKE_C is detached. */
+	/* The lobby's: a request of TAKE_C is for a worker. TAKE_C is on no
+	 * desk. */
 	void (*handover)(struct conn *take_c, void *arg);
 	/* The session that was placed with KEY is gone, or was refused. */
 	void (*session_gone)(const struct placement_key *key, void *arg);
@@ -70,19 +73,19 @@ struct desk {
 
 struct conn {
 	struct list node, unsent_node, held_node;
-	struct desk *desk; /* NULL: on its way */
+	struct desk *desk; /* NULL: between two desks */
 	int fd;
 	bool has_share; /* of descriptors; given back with the connection */
 	enum fds_share share;
 	enum conn_kind kind;
-	struct control *control; /* by kind; the data port's comes with the */
-	struct ingest *ingest;	 /* worker */
+	struct control *control; /* of a control connection */
+	struct ingest *ingest;	 /* of a data connection on a worker */
 	struct buf in, out;
 	uint64_t charged; /* bytes of IN in the memory account */
 	struct event read_event, write_event;
 	bool has_events;
-	bool is_closing;	/* a last reply, then nothing is understood */
-	enum status failure;	/* found outside its own event */
+	bool is_closing;	/* a last reply is sent, input is ignored */
+	enum status failure;	/* found by conn_read_ahead() */
 	uint64_t busy_since_ns; /* mid-message or closing; 0: neither */
 	bool has_key;
 	struct placement_key key; /* of its session */
@@ -96,24 +99,28 @@ enum status desk_init(struct desk *d, struct loop *loop, struct shard *shard,
 /* Closes every connection in order. */
 void desk_destroy(struct desk *d);
 
-/* At the end of a turn: send replies, resume, close what is to be closed. */
+/* At the end of a turn: commit, send replies, read held connections again,
+ * close those that must be closed. */
 void desk_turn_end(struct desk *d);
 /* Close stalled connections. Every DESK_SWEEP_NS while n_busy > 0. */
 void desk_sweep(struct desk *d, uint64_t now_ns);
 /* Read what has arrived on all connections, before an ordered shutdown. */
 void desk_read_all(struct desk *d);
 
-/* Takes FD (non-blocking). NULL: no memory, FD is closed. */
+/* Takes FD (non-blocking). NULL: out of memory, FD is closed. */
 struct conn *conn_create(
     int take_fd, enum conn_kind kind, const struct sockaddr *address);
-/* Hang it on the desk and serve what it brought. It may be gone on return. */
+/* Put C on the desk D and serve the bytes that it brought. C may be gone on
+ * return. */
 void conn_attach(struct conn *c, struct desk *d);
-/* The descriptor was taken from that share; what was taken before goes back. */
+/* The descriptor was taken from the share S. A share that C had before is given
+ * back. */
 void conn_set_share(struct conn *c, enum fds_share s);
 /* ABORTED: by an error. NULL is fine. */
 void conn_destroy(struct conn *c, bool aborted);
 
-/* In the lobby: the first packet header is here, and names this worker. */
+/* In the lobby: the worker that the first packet header names; false: the
+ * header is not whole. */
 bool conn_first_worker(const struct conn *c, unsigned *worker);
 
 #endif

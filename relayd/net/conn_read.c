@@ -17,12 +17,12 @@
 #include "relayd/record/ingest.h"
 #include "relayd/record/session.h"
 
-/* A packet of at least this size is read into its own memory, with only the
- * next header behind it; smaller ones come many to a read. */
+/* A packet of at least this size is read into its own memory, and with it only
+ * the next header. Of smaller packets one read brings many. */
 #define LARGE_PACKET (32 * 1024)
 
-/* What one read brought. GOT_ALL: less than there was room for, so the next
- * one would bring nothing, unless more has come meanwhile. */
+/* What one read brought. GOT_ALL: fewer bytes than there was room for, so the
+ * next read brings nothing, unless more bytes came in between. */
 enum got { GOT_SOME, GOT_ALL, GOT_NOTHING, GOT_END, GOT_ERROR };
 
 static enum got
@@ -167,7 +167,7 @@ read_data(struct conn *c, enum status *st, size_t *size)
 	return got(n, room);
 }
 
-/* Bytes that were read before a handover or a hold. */
+/* Serve bytes that were read before a handover or a hold. */
 static enum status
 serve_kept(struct conn *c)
 {
@@ -203,9 +203,10 @@ is_mid_message(const struct conn *c)
 }
 
 /*
- * Is another read worth its call? Not if the peer has just ended a message and
- * all of it is read. In the midst of one more is on its way, and a turn of the
- * loop costs more than a read in vain; unless it comes in driblets.
+ * Is another read worth its cost? No, when the peer has just ended a message
+ * and all of it is read. In the middle of a message more bytes are on their
+ * way, and a turn of the loop costs more than a read that brings nothing; but
+ * not when bytes come a few at a time.
  */
 static bool
 goes_on(const struct conn *c, enum got g, size_t size)
@@ -215,7 +216,8 @@ goes_on(const struct conn *c, enum got g, size_t size)
 	return g == GOT_SOME;
 }
 
-/* Until nothing is there, enough was served, or it ends. */
+/* Read until no bytes are left, the connection's share of the turn is used, or
+ * the connection ends. */
 static enum got
 read_some(struct conn *c, enum status *st)
 {
@@ -232,16 +234,16 @@ read_some(struct conn *c, enum status *st)
 		total += size;
 		more = goes_on(c, g, size);
 	}
-	/* Progress restarts the clock of a stalled message; nothing stops that
-	 * of last words. */
+	/* Progress restarts the time limit of a message. The limit after a last
+	 * reply is never restarted. */
 	if (total > 0 && !c->is_closing)
 		conn_set_busy(c, false);
 	return g;
 }
 
 /*
- * Data connections are looked at again at the end of each turn; a control
- * connection when its peer has taken replies.
+ * Stop reading. A data connection is tried again at the end of each turn, a
+ * control connection when its peer has taken replies.
  */
 static void
 hold(struct conn *c)
@@ -253,8 +255,9 @@ hold(struct conn *c)
 		list_append(&c->desk->held, &c->held_node);
 }
 
-/* Half a request is here, typically SEND_METADATA's header: the peer's kernel
- * keeps the rest until we acknowledge (streaming 8.2.3). */
+/* Acknowledge at once when only a part of a request is here, usually the header
+ * of SEND_METADATA: the peer's kernel keeps the rest until then (streaming
+ * 8.2.3). */
 static void
 hurry(const struct conn *c)
 {
@@ -266,8 +269,8 @@ hurry(const struct conn *c)
 }
 
 /*
- * The peer is done with its session. Packets whose records came may be in the
- * data sockets still.
+ * The peer's control connection ended. Packets whose records came may still be
+ * in the data sockets: read them.
  */
 static void
 read_session_data(struct conn *c)
@@ -298,7 +301,7 @@ conn_read(struct conn *c)
 	if (g == GOT_END || g == GOT_ERROR) {
 		if (c->kind == CONN_CONTROL)
 			read_session_data(c);
-		/* An orderly end: what was asked for is answered. */
+		/* After an orderly end, requests still get their replies. */
 		if (g == GOT_END && buf_len(&c->out) > 0 && !conn_send_now(c))
 			return;
 		conn_destroy(c, false);

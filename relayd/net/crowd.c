@@ -12,8 +12,8 @@
 #include "relayd/net/descriptors.h"
 
 #define LOG_NS (10 * NS_PER_S)
-/* A host of which fewer than this part of the share wait may push others out.
- */
+/* When connections of a host use less than this part of the share, a new one of
+ * it may replace another host's. */
 #define FEW_SHARE 4
 
 static size_t
@@ -56,7 +56,7 @@ oldest_control(struct desk *d)
 	return oldest;
 }
 
-/* NULL: NEW_C's host is no better than others. */
+/* NULL: there is none, or too many connections of NEW_C's host wait. */
 static struct conn *
 newest_data_of_others(struct desk *d, const struct conn *new_c)
 {

@@ -10,24 +10,25 @@
 #include "relayd/live/viewer.h"
 
 /* Standard streams 3, output directory 1, main loop 4, listening sockets with
- * their spare ones 6, the waiting parent and a file of the run directory 2,
- * health socket 1. */
+ * their spare descriptors 6, pipe to the waiting parent 1, a file of the run
+ * directory 1, health socket 1. */
 #define OWN_FDS (17 + HEALTH_CLIENTS_MAX)
 /* Loop 2, UDP, output directory, journal, and 2 while folders are made or
  * moved. */
 #define WORKER_FDS 7
 /* Loop 2, and one while a file is looked for. */
 #define LIVE_WORKER_FDS 3
-/* Sixteenths of the rest; sessions have what remains. Idle trace files are
- * closed and opened again, what sessions hold is not; who has no session yet is
- * served at once or is a crowd. */
+/* The parts are sixteenths of the rest; sessions have what remains. Idle trace
+ * files can be closed and opened again, descriptors of sessions cannot. A
+ * connection without a session needs its descriptor for a short time only,
+ * unless many wait. */
 #define PARTS 16
 #define PARTS_FILES 3
 #define PARTS_VIEWERS 1
 #define PARTS_VIEWER_FILES 1
 #define PARTS_CONTROL 1
 #define PARTS_DATA 2
-/* Of that rest at least, so that one session can be served. */
+/* The smallest rest with which one session can be served. */
 #define REST_MIN 21
 #define SHARE_MIN 2
 

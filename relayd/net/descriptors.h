@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --fd-pool-size, divided: what the daemon itself needs, and shares of the
- * rest. Together they never exceed it, so each share can be used up without
- * harm to the others. Main thread, before others start.
+ * How --fd-pool-size is divided: what the daemon itself needs, and shares of
+ * the rest. Together they never exceed it, so one share that is used up does
+ * not harm the others. Main thread, before other threads start.
  */
 #ifndef RELAYD_NET_DESCRIPTORS_H
 #define RELAYD_NET_DESCRIPTORS_H
@@ -12,20 +12,22 @@
 
 struct options;
 
-/* An ordinary session: control and data connection, its directory, its trace
- * chunk with the folder of its streams, and both again while it rotates. One
- * begins only where so many are there for it. */
+/* Descriptors of an ordinary session: control and data connection, its
+ * directory, its trace chunk and the folder of its streams, and chunk and
+ * folder again while it rotates. A session begins only where so many are
+ * free. */
 #define SESSION_FDS 7
 
 struct descriptors {
-	unsigned files;	  /* of trace files, per worker */
+	unsigned files;	  /* trace files, per worker */
 	unsigned viewers; /* viewers' connections */
-	unsigned ended;	  /* sessions of each viewer (VIEWER_ENDED_MAX) */
+	unsigned ended;	  /* ended streams of each viewer (VIEWER_ENDED_MAX) */
 };
 
 /*
- * Limits the shares of common/fds.h. O->workers is lowered where they would
- * need more than half of what is there. E_LIMIT: too few, logged.
+ * Sets the limits of the shares in common/fds.h. O->workers is lowered while
+ * the daemon itself would need more than half of all descriptors. E_LIMIT:
+ * there are too few, which is logged.
  */
 enum status descriptors_divide(
     struct descriptors *out, struct options *o) MUST_CHECK;

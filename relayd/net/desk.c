@@ -79,7 +79,8 @@ close_orphans(struct desk *d)
 		conn_destroy(in->conn, false);
 }
 
-/* Twice the memory that may be used: the oldest incomplete message goes. */
+/* Packets use twice the memory that they may: close the connection with the
+ * oldest incomplete message. */
 static void
 shed(struct desk *d)
 {

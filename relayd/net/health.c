@@ -33,7 +33,7 @@ struct health {
 	struct health_config config;
 	struct sockaddr_un addr;
 	int fd;
-	struct stat file; /* what we bound; st_ino 0: nothing yet */
+	struct stat file; /* the socket's file; st_ino 0: not bound yet */
 	struct event *accept;
 	struct event *resume; /* out of descriptors: accept again later */
 	struct client clients[HEALTH_CLIENTS_MAX];
@@ -72,7 +72,8 @@ client_answer(struct client *c)
 	memcpy(&command, c->request, sizeof(command));
 	if (command == COMMAND_CHECK) {
 		mask = c->health->config.mask(c->health->config.arg);
-		/* A fresh socket has room; who has gone gets nothing. */
+		/* A new socket has room for the answer; a send fails only when
+		 * the client is gone. */
 		if (send(c->fd, &mask, sizeof(mask),
 			MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(mask))
 			log_debug("health: a client left before its answer");
@@ -104,7 +105,7 @@ on_client(evutil_socket_t fd, short what, void *arg)
 		client_close(c);
 }
 
-/* A free slot, made if need be. */
+/* A free slot; if there is none, the oldest client's. */
 static struct client *
 client_slot(struct health *h)
 {
@@ -235,7 +236,7 @@ health_create(struct health **out, struct event_base *base,
 		health_destroy(h);
 		return st;
 	}
-	/* The caller's path need not live as long as we do. */
+	/* The caller's string may be freed: use our own copy. */
 	h->config.path = h->addr.sun_path;
 	*out = h;
 	return OK;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The health socket (streaming 6.5): asks nothing of its clients' good will.
- * One u32 request in host order, one u64 mask in host order, closed. Any other
- * command, or silence for HEALTH_TIMEOUT_S, closes without an answer; beyond
- * HEALTH_CLIENTS_MAX the client that waits longest makes room, so the silent
- * cannot lock out the honest. Lives on the given base; its thread only.
+ * The health socket (streaming 6.5). A client sends one u32 in host order; the
+ * answer is one u64 mask in host order, and then the connection is closed.
+ * After any other command, or HEALTH_TIMEOUT_S of silence, it is closed without
+ * an answer. Beyond HEALTH_CLIENTS_MAX clients the oldest one is closed, so
+ * silent clients cannot keep others out. All of this runs on the thread of the
+ * given base.
  */
 #ifndef RELAYD_NET_HEALTH_H
 #define RELAYD_NET_HEALTH_H
@@ -25,19 +26,20 @@ struct health;
 
 struct health_config {
 	const char *path;
-	gid_t group; /* owns it, mode 0660; HEALTH_NO_GROUP: by umask */
+	gid_t group; /* its group, mode 0660; HEALTH_NO_GROUP: by umask */
 	uint64_t (*mask)(void *arg); /* 0 is healthy; on the base's thread */
 	void *arg;
 };
 
 /*
- * Listens. A socket file that nobody listens on is replaced. Not OK, with a
- * message: E_EXISTS, somebody does; E_LIMIT, the path is too long; E_IO.
+ * Listens. A socket file on which nobody listens is replaced. Failures are
+ * logged: E_EXISTS, somebody listens there; E_LIMIT, the path is too long;
+ * E_IO.
  */
 enum status health_create(struct health **out, struct event_base *base,
     const struct health_config *config) MUST_CHECK;
 
-/* Drops all clients and removes the file. NULL is a no-op. */
+/* Drops all clients and removes the file. NULL is fine. */
 void health_destroy(struct health *h);
 
 #endif

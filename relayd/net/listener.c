@@ -18,9 +18,9 @@
 #include "relayd/process/listen_url.h"
 #include "relayd/process/options.h"
 
-/* Connections taken per wake-up, so that none waits for a crowd. */
+/* Connections accepted per wake-up; then the loop serves others. */
 #define ACCEPT_BATCH 64
-/* Out of descriptors: so long nobody is accepted. */
+/* How long no connection is accepted when descriptors are used up. */
 #define PAUSE_MS 100
 
 struct listener {
@@ -56,9 +56,9 @@ get_number(int fd, int name)
 }
 
 /*
- * A peer vanishes while a reply is under way: the kernel sends the reply again
- * and again, and no probe before it gives up. It is to give up as soon as
- * probes would.
+ * When a peer vanishes while a reply is under way, the kernel sends the reply
+ * again and again, and no keep-alive probe. This makes the kernel give up as
+ * early as it would with probes.
  */
 static bool
 limit_retransmission(int fd)
@@ -87,14 +87,15 @@ keep_alive(const struct keepalive *k, int fd)
 static void
 set_options(const struct listener *l, int fd)
 {
-	/* Replies go out whole, so nothing is gained by waiting. */
+	/* Replies are sent whole, so a delay would gain nothing. */
 	(void)set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (l->keepalive != NULL && l->keepalive->on &&
 	    !keep_alive(l->keepalive, fd))
 		log_errno(LOG_WARN, "%s port: keep-alive", l->name);
 }
 
-/* One connection is taken and closed at once, and the rest wait a little. */
+/* Accept one connection with the spare descriptor and close it at once; the
+ * others wait for a short time. */
 static void
 out_of_descriptors(struct listener *l)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A listening TCP socket (streaming 1.3): address, backlog, keep-alive of what
- * it accepts. Main thread; libevent.
+ * A listening TCP socket (streaming 1.3): its address, its backlog, and
+ * keep-alive of the sockets that it accepts. Main thread; libevent.
  */
 #ifndef RELAYD_NET_LISTENER_H
 #define RELAYD_NET_LISTENER_H
@@ -20,16 +20,17 @@ struct sockaddr;
 /* As lttng-relayd: peers connect a few at a time. */
 #define LISTENER_BACKLOG 64
 
-/* So long Linux sends again what is not acknowledged, at least, if nobody says
- * otherwise (net.ipv4.tcp_retries2 of 15), in seconds. */
+/* The shortest time, in seconds, for which Linux by default sends bytes again
+ * that are not acknowledged (net.ipv4.tcp_retries2 is 15). */
 #define LISTENER_RETRANSMISSION_S 924
 
 /*
  * Bind and listen; NAME ("control", ...) is for logs. ACCEPTED gets each new
- * socket, non-blocking, and owns it. KEEPALIVE is borrowed; NULL: leave it.
- * With it on, a peer that is silent for idle + interval * count is gone, also
- * while it has a reply to acknowledge (TCP_USER_TIMEOUT), if that is sooner
- * than LISTENER_RETRANSMISSION_S. E_IO: logged why.
+ * socket, non-blocking, and owns it. KEEPALIVE is borrowed; NULL: leave it to
+ * the system. When it is on, a peer that is silent for idle + interval * count
+ * seconds counts as gone. This holds also while it has a reply to acknowledge
+ * (TCP_USER_TIMEOUT), if the time is shorter than LISTENER_RETRANSMISSION_S.
+ * E_IO: the reason is logged.
  */
 enum status listener_create(struct listener **out, struct event_base *base,
     const struct listen_url *url, const char *name,

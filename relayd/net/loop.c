@@ -111,8 +111,8 @@ loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
 		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
 	};
 
-	/* One that comes too early looks again; that is cheaper than moving
-	 * it at each turn. */
+	/* After a wake-up that is too early the timer is set again; this is
+	 * cheaper than moving it at each turn. */
 	if (at >= l->timer_at)
 		return;
 	l->timer_at = at;
@@ -132,10 +132,10 @@ loop_post(struct loop *l, struct message *take_m)
 	const uint64_t one = 1;
 
 	cds_wfcq_node_init(&take_m->node);
-	/* liburcu's queue orders this already; ThreadSanitizer cannot see it.
-	 */
+	/* liburcu's queue orders memory already, but ThreadSanitizer cannot see
+	 * it. */
 	publish(&take_m->is_ready, 1);
-	/* An inbox that was not empty has a wake-up under way already. */
+	/* If the inbox was not empty, a wake-up is already under way. */
 	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))
 		return;
 	if (write(l->inbox_fd, &one, sizeof(one)) < 0)

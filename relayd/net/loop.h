@@ -21,16 +21,16 @@ struct conn;
 struct event_base;
 
 enum message_kind {
-	MESSAGE_ADOPT,	      /* conn: it belongs to this loop from now on */
-	MESSAGE_STOP,	      /* finish what is begun and leave the loop */
-	MESSAGE_DATAGRAM,     /* object, malloc'd: struct udp_parcel */
-	MESSAGE_SESSION_GONE, /* to the lobby: key and worker */
+	MESSAGE_ADOPT,	      /* conn, which is this loop's from now on */
+	MESSAGE_STOP,	      /* finish what has begun, leave the loop */
+	MESSAGE_DATAGRAM,     /* object: a struct udp_parcel, malloc'd */
+	MESSAGE_SESSION_GONE, /* to the lobby: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
 	MESSAGE_NEWS,	      /* to a live worker: news, object */
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
 };
 
-/* Which worker's load a session was counted on, and for whom. */
+/* On which worker a session was counted, and its peer's ids. */
 struct placement_key {
 	unsigned worker;
 	bool has_peer_id;
@@ -40,12 +40,12 @@ struct placement_key {
 
 struct message {
 	struct cds_wfcq_node node;
-	struct published is_ready; /* the queue's order, where tools see it */
+	struct published is_ready; /* the queue's order, for ThreadSanitizer */
 	enum message_kind kind;
 	struct conn *conn;	  /* ADOPT: owned */
-	struct placement_key key; /* ADOPT of a control connection, GONE */
+	struct placement_key key; /* ADOPT (control), SESSION_GONE */
 	int news;		  /* NEWS: enum live_news */
-	void *object;		  /* VIEWER, NEWS: a reference; WAKE */
+	void *object;		  /* owned; WAKE: only compared */
 };
 
 struct loop {
@@ -59,22 +59,23 @@ struct loop {
 	bool is_stopping;
 	struct event timer;
 	uint64_t timer_at; /* ns; UINT64_MAX: not set */
-	/* When the turn at hand began, ns; 0: waiting. For the health socket.
-	 */
+	/* When the current turn began, ns; 0: the loop waits. For the health
+	 * socket. */
 	struct published busy_since;
 };
 
 enum status loop_init(struct loop *l,
     void (*on_message)(struct message *m, void *arg), void *arg) MUST_CHECK;
-/* Messages that nobody took are given to on_message first. */
+/* Messages that are still in the inbox go to on_message first. */
 void loop_destroy(struct loop *l);
 
 /* One turn: wait for events, serve them. */
 void loop_turn(struct loop *l);
-/* There is a turn at AT, ns of clock_now_ns(), at the latest; NOW it is now. A
- * later time than one that was set before changes nothing; UINT64_MAX: none. */
+/* Makes sure that a turn begins at AT at the latest. AT and NOW, the current
+ * time, are ns of clock_now_ns(). A time later than the one that is set changes
+ * nothing; UINT64_MAX: no turn is needed. */
 void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
-/* Every callback calls it first. */
+/* The turn has work to do. Every callback calls this first. */
 void loop_is_busy(struct loop *l);
 
 /* Any thread. TAKE_M was allocated with malloc; the loop frees it. */

@@ -22,7 +22,8 @@ set_options(int fd)
 {
 	const int one = 1, size = UDP_RCVBUF;
 
-	/* The second obeys net.core.rmem_max, the first needs a privilege. */
+	/* SO_RCVBUFFORCE needs a privilege; SO_RCVBUF is limited by
+	 * net.core.rmem_max. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) !=
 		0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0)
@@ -65,8 +66,9 @@ set_port(struct sockaddr *a, uint16_t port)
 		((struct sockaddr_in *)(void *)a)->sin_port = htons(port);
 }
 
-/* "The socket number that this byte says"; a number without a socket, and a
- * datagram that is too short, go where the kernel likes. */
+/* The program returns the byte at UDP_WORKER_AT as the number of the socket.
+ * When no socket has this number, or the datagram is too short, the kernel
+ * chooses the socket. */
 static void
 steer(int fd)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The UDP sockets of all workers on one port: SO_REUSEPORT, bound in the order
- * of workers, and a classic BPF program that gives each datagram to the socket
- * whose number stands in its stream handle. Without the program the kernel
- * spreads senders, and datagrams are handed on. Main thread.
+ * The UDP sockets of all workers on one port: they use SO_REUSEPORT and are
+ * bound in the order of workers. A classic BPF program gives each datagram to
+ * the socket whose number is in its stream handle. Without the program the
+ * kernel distributes senders over the sockets, and workers hand datagrams on.
+ * Main thread.
  */
 #ifndef RELAYD_NET_UDP_BIND_H
 #define RELAYD_NET_UDP_BIND_H
@@ -16,7 +17,7 @@
 
 struct listen_url;
 
-/* Receive buffer per socket, asked for: 40 ms at 200 MB/s. */
+/* The receive buffer that is asked for, per socket: 40 ms at 200 MB/s. */
 #define UDP_RCVBUF (8 * 1024 * 1024)
 
 /*

@@ -23,18 +23,19 @@
 #define UDP_GRO 104
 #endif
 
-/* One message may be 64 KiB of merged datagrams; as many as fit the scratch. */
+/* One message may be 64 KiB of merged datagrams. A batch has as many messages
+ * as fit in the scratch buffer. */
 #define MESSAGE_ROOM (64 * 1024)
 #define BATCH (CONN_SCRATCH / MESSAGE_ROOM)
-/* Of large ones fewer: their bytes are read twice more (checksum, copy), while
- * the CPU still has them. */
+/* A batch of large messages has fewer: their bytes are read twice more
+ * (checksum, copy), and so they are still in the CPU's cache. */
 #define BATCH_LARGE 4
 #define LARGE (MESSAGE_ROOM / 4)
-/* A turn takes at most so much: senders' questions are answered while there
- * is more to read, not when all is read and the sender waits. */
+/* A turn reads at most this much, so that senders' UDP_STATUS requests are
+ * answered between reads, and not only after everything is read. */
 #define TURN_BYTES (512 * 1024)
-/* At an ordered end: all that the socket holds, and not all that a sender
- * goes on sending. */
+/* At an ordered end at most this much is read: it is all that the socket holds,
+ * and the end comes even if a sender goes on. */
 #define LAST_BYTES (2 * (uint64_t)UDP_RCVBUF)
 
 struct udp_port {
@@ -44,7 +45,7 @@ struct udp_port {
 	struct desk *desk;
 	struct loop *lobby;
 	struct published *underway;
-	uint32_t kernel_drops; /* as last told */
+	uint32_t kernel_drops; /* as the kernel last said */
 	unsigned batch;	       /* messages to ask for next */
 	struct mmsghdr messages[BATCH];
 	struct iovec iov[BATCH];
@@ -85,7 +86,8 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 	loop_post(port->lobby, m);
 }
 
-/* What the kernel says beside the bytes: the size of merged datagrams. */
+/* Read what the kernel adds to the bytes: it counts drops, and gives the size
+ * of merged datagrams, which is returned; N: not merged. */
 static size_t
 read_ancillary(struct udp_port *port, struct msghdr *h, size_t n)
 {
@@ -127,7 +129,7 @@ take_message(struct udp_port *port, unsigned i)
 	}
 }
 
-/* How many messages came. */
+/* Returns how many messages came. */
 static int
 receive(struct udp_port *port)
 {
@@ -146,7 +148,7 @@ receive(struct udp_port *port)
 	    port->fd, port->messages, port->batch, MSG_DONTWAIT, NULL);
 }
 
-/* Until nothing is there, or so many bytes came. */
+/* Read until the socket is empty, or MOST bytes came. */
 static void
 read_some(struct udp_port *port, uint64_t most)
 {
@@ -166,7 +168,7 @@ read_some(struct udp_port *port, uint64_t most)
 			port->batch = came / (unsigned)n > LARGE ? BATCH_LARGE
 								 : BATCH;
 		bytes += came;
-		/* Files get what is whole before more is read. */
+		/* Write whole packets to files before more is read. */
 		turn_commit(port->desk->shard);
 	} while (n == (int)asked && bytes < most);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)

@@ -113,7 +113,8 @@ copy_small(struct viewer_conn *c)
 	return true;
 }
 
-/* As much as the socket takes, and as a turn gives. E_MORE: the rest later. */
+/* Send as much as the socket takes and the turn allows. E_MORE: the rest is
+ * sent later. */
 static enum status
 send_some(struct viewer_conn *c)
 {
@@ -171,7 +172,7 @@ send_reply(struct viewer_conn *c)
 	return true;
 }
 
-/* Serve the request at hand. False: the connection is gone. */
+/* Serve the current request. False: the connection is gone. */
 static bool
 serve_one(struct viewer_conn *c)
 {
@@ -217,7 +218,7 @@ serve_one(struct viewer_conn *c)
 	return send_reply(c);
 }
 
-/* The next whole request, if there is one. */
+/* Take the next whole request, if there is one. */
 static bool
 next_request(struct viewer_conn *c)
 {
@@ -228,14 +229,15 @@ next_request(struct viewer_conn *c)
 	c->n_in -= (unsigned)used;
 	memmove(c->in, c->in + used, c->n_in);
 	set_partial(c, c->n_in > 0);
-	/* What stands behind it already lets it go at once (live 4.8). */
+	/* A request that has another one behind it is not held (live 4.8). */
 	c->how = (struct live_how){ .arrived_ns = clock_now_ns(),
 		.may_hold = c->n_in == 0,
 		.is_interrupted = c->n_in > 0 };
 	return true;
 }
 
-/* A held reply is let go because the viewer sent more, or its time is up. */
+/* Serve a held request again because the viewer sent more, or its limit is
+ * reached. */
 static bool
 release(struct viewer_conn *c, bool is_interrupted)
 {
@@ -254,7 +256,7 @@ serve_all(struct viewer_conn *c)
 	size_t room;
 	ssize_t n;
 
-	/* Less than there was room for: nothing more is there. */
+	/* A read that brings less than there was room for brought all. */
 	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all) {
 		room = sizeof(c->in) - c->n_in;
 		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
@@ -345,8 +347,9 @@ viewer_conns_destroy(struct viewer_conns *d)
 		    list_first(&d->conns, struct viewer_conn, node));
 }
 
-/* Those that stay held go to the end of the list meanwhile: take a copy.
- * SOURCE has news; NULL: whoever waits is to look. */
+/* SOURCE has news: serve the requests that wait for it; NULL: serve all held
+ * requests. Those that are held again are appended to the list, so first a copy
+ * is made. */
 static void
 serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
 {
@@ -434,7 +437,7 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 		return next;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
-		/* Progress may be a little later than the turn's time. */
+		/* progress_ns may be a little later than NOW_NS. */
 		if ((!c->is_sending && !c->is_partial) ||
 		    now_ns < c->progress_ns + d->stall_ns)
 			continue;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A viewer's connection: requests are served one after the other, each reply
- * leaves in one send, packets by sendfile(2). A viewer that does not read has
- * at most one reply waiting, and is closed when it makes no progress. A live
- * worker's own, from viewer_conn_attach() on.
+ * A viewer's connection: requests are served one after the other. A reply
+ * leaves in one send; a large packet behind it by sendfile(2). A viewer that
+ * does not read has at most one reply waiting, and is closed when it makes no
+ * progress. From viewer_conn_attach() on it belongs to one live worker.
  */
 #ifndef RELAYD_NET_VIEWER_CONN_H
 #define RELAYD_NET_VIEWER_CONN_H
@@ -21,16 +21,16 @@ struct loop;
 struct sockaddr;
 struct viewers;
 
-/* Up to here a packet is copied behind its header, for one send. */
+/* A packet up to this size is copied behind its header, for one send. */
 #define VIEWER_COPY_MAX (64 * 1024)
-/* Requests served in one wake-up, then the others: strict request and reply
- * makes more than one rare. */
+/* Requests of one viewer that are served in one wake-up; then others are
+ * served. More than one is rare, as viewers wait for each reply. */
 #define VIEWER_TURN_REQUESTS 64
-/* Bytes of a file that one viewer is given before it is the turn of others: a
- * reader as fast as we are would have a whole packet of gigabytes. */
+/* Bytes of a file that one viewer is sent before others are served: a viewer
+ * that reads as fast as we send could take a packet of gigabytes. */
 #define VIEWER_TURN_BYTES (4 * 1024 * 1024)
-/* A reply of which nothing was taken, or a request of which nothing more came,
- * for so long. */
+/* A viewer is closed when for so long it took nothing of a reply, or sent no
+ * more of a request. */
 #define VIEWER_STALL_NS (30 * NS_PER_S)
 
 /* What the viewers of one live worker share. */
@@ -40,7 +40,7 @@ struct viewer_conns {
 	struct list conns;
 	struct list held;   /* with a reply that waits for news */
 	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
-	unsigned n_sending; /* with a reply that the socket did not take */
+	unsigned n_sending; /* with a reply that is not sent yet */
 	unsigned n_partial; /* with the beginning of a request */
 };
 
@@ -56,12 +56,12 @@ struct viewer_conn {
 	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX + 1];
 	unsigned n_in;
 	struct buf out;
-	struct open_file *file; /* behind OUT */
+	struct open_file *file; /* sent after OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;
-	struct published *n_conns; /* counts it, or NULL */
-	bool is_last;		   /* closed when the reply is out */
-	uint64_t progress_ns;	   /* of the reply, or of half a request */
+	struct published *n_conns; /* counts connections, or NULL */
+	bool is_last;		   /* close it when the reply is sent */
+	uint64_t progress_ns;	   /* last, of a reply or of a request */
 	/* held */
 	bool is_held;
 	struct live_request request;
@@ -73,16 +73,18 @@ struct viewer_conn {
 void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
 void viewer_conns_destroy(struct viewer_conns *d); /* closes all */
-/* SOURCE has news: who waits for it is served. */
+/* SOURCE has news: serve the requests that wait for it. */
 void viewer_conns_wake(struct viewer_conns *d, const void *source);
-/* Streams were published, or the session with the id ENDED did (0: none): who
- * waits is served, and its own viewers are answered in any case. */
+/* A stream was published, or the session with the id ENDED (0: none) ended: all
+ * held requests are served again. Those of viewers of the ended session are
+ * answered now, unless they are held because they are early. */
 void viewer_conns_news(struct viewer_conns *d, uint64_t ended);
-/* Limits of held replies and of stalled viewers. When to come again, ns. */
+/* Serve held requests that reached their limit, and close stalled viewers.
+ * Returns when to call it again, ns. */
 uint64_t viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns);
 
-/* Takes FD (non-blocking); NULL: no memory, FD is closed. While it lives it is
- * counted in N_CONNS, which may be NULL. Any thread. */
+/* Takes FD (non-blocking); NULL: out of memory, FD is closed. N_CONNS, which
+ * may be NULL, counts the connection while it lives. Any thread. */
 struct viewer_conn *viewer_conn_create(
     int take_fd, const struct sockaddr *address, struct published *n_conns);
 void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d);
