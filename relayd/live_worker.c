@@ -30,7 +30,7 @@ struct live_pool {
 	uint64_t last_crowd_log;
 	struct live_worker workers[LIVE_WORKERS_MAX];
 	unsigned n_workers; /* started */
-	unsigned next;	    /* for the next viewer */
+	unsigned next;	    /* the worker of the next viewer */
 };
 
 static void
@@ -192,7 +192,7 @@ live_pool_door(struct live_pool *p)
 	return &p->door;
 }
 
-/* Descriptors are for writers first. */
+/* Viewers are turned away first: writers need descriptors more. */
 static bool
 is_crowded(struct live_pool *p)
 {
@@ -252,7 +252,7 @@ live_pool_stop(struct live_pool *p)
 		pthread_join(p->workers[i].thread, NULL);
 		loop_destroy(&p->workers[i].loop);
 	}
-	/* What readers could still see is freed now. */
+	/* Wait until liburcu has freed what readers could still see. */
 	rcu_barrier();
 	free(p);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live workers: threads that serve viewers, apart from the ingest workers,
- * and the door through which these tell them what there is to see. Created and
- * stopped by the main thread.
+ * The live workers: threads that serve viewers and do not record, and the door
+ * through which ingest workers tell them what viewers can see. The main thread
+ * starts and stops them.
  */
 #ifndef RELAYD_LIVE_WORKER_H
 #define RELAYD_LIVE_WORKER_H
@@ -21,19 +21,19 @@ struct live_config {
 	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX (options.h) */
 	bool holds_replies;   /* --live-hold */
 	unsigned max_viewers; /* per session; 0: any number */
-	unsigned max_conns;   /* then they are turned away */
+	unsigned max_conns;   /* more viewers are turned away */
 	unsigned max_ended;   /* of each viewer: VIEWER_ENDED_MAX or less */
 	uint64_t stall_ns;    /* 0: VIEWER_STALL_NS */
 };
 
 enum status live_pool_start(
     struct live_pool **out, const struct live_config *config) MUST_CHECK;
-/* For the ingest workers; they are stopped before the pool is. */
+/* The door for ingest workers, which must be stopped before the pool. */
 struct live_door *live_pool_door(struct live_pool *p);
 /* A viewer has connected; takes FD. Main thread. */
 void live_pool_adopt(
     struct live_pool *p, int take_fd, const struct sockaddr *peer);
-/* ns since when the busiest worker has been serving; 0: all wait. */
+/* When the turn began that has lasted longest, ns; 0: all workers wait. */
 uint64_t live_pool_busy_since(const struct live_pool *p);
 /* Closes all viewers, joins the threads. NULL is fine. */
 void live_pool_stop(struct live_pool *p);

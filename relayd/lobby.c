@@ -38,7 +38,7 @@ struct lobby {
 	struct desk desk;
 	struct control_config control_config;
 	struct published memory, session_ids, underway;
-	int udp_fds[WORKERS_MAX]; /* until their workers have them; -1 */
+	int udp_fds[WORKERS_MAX]; /* until a worker has it; then -1 */
 	uint16_t udp_port;	  /* 0: none */
 	struct placement *placement;
 	struct worker **workers;
@@ -46,7 +46,7 @@ struct lobby {
 	struct listener *control, *data, *live;
 	struct live_pool *live_pool;
 	struct event *sigterm, *sigint;
-	struct event *sweep; /* pending while a connection is in mid-message */
+	struct event *sweep; /* is set while a connection is in mid-message */
 };
 
 static void
@@ -64,7 +64,7 @@ post_adopt(struct lobby *l, struct conn *take_c, unsigned worker)
 	loop_post(worker_loop(l->workers[worker]), m);
 }
 
-/* A control connection asks for a session: where will it live? */
+/* A control connection asks for a session: choose its worker. */
 static void
 place_session(struct lobby *l, struct conn *take_c)
 {
@@ -123,7 +123,7 @@ on_session_gone(const struct placement_key *key, void *arg)
 	placement_release(l->placement, key);
 }
 
-/* From one worker's socket to the worker that it is for. */
+/* A datagram came to another worker's socket: pass it to its worker. */
 static void
 pass_parcel(struct lobby *l, struct udp_parcel *take_p)
 {
@@ -284,7 +284,7 @@ start_workers(struct lobby *l, int base_fd)
 	sigset_t all, old;
 	enum status st;
 
-	/* Signals are the main thread's. */
+	/* Only the main thread takes signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	st = live_pool_start(&l->live_pool, &live);
@@ -320,8 +320,9 @@ listen_all(struct lobby *l)
 }
 
 /*
- * The data port's number is the usual one, and taken is no misfortune unless
- * it was asked for. Where the system chose that number, it may choose another.
+ * The usual UDP port has the number of the data port. If that is taken, this is
+ * an error only when the user asked for it. Where the system chose the number
+ * of the data port, it may choose another one for UDP.
  */
 static enum status
 bind_udp(struct lobby *l)
@@ -371,7 +372,7 @@ lobby_create(struct lobby **out, struct options *o, int base_fd)
 		    &l->memory, o->socket_timeout_ms * NS_PER_MS);
 	if (st == OK)
 		st = make_events(l);
-	/* Nobody is accepted before lobby_run(). */
+	/* No connection is accepted before lobby_run(). */
 	if (st == OK)
 		st = listen_all(l);
 	if (st == OK)
@@ -457,8 +458,8 @@ close_events(struct lobby *l)
 		event_free(l->sigint);
 }
 
-/* Who asks a second time must not cut short what the first began: freeing the
- * events brings the default action back. */
+/* A second signal must not end the shutdown that the first one began: when the
+ * events are freed, the signals have their default action again. */
 static void
 block_signals(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main thread: it listens, serves control connections up to
- * CREATE_SESSION and data connections up to their first header, then hands
- * them to the worker where their session lives.
+ * The main thread: it listens, serves control connections up to CREATE_SESSION
+ * and data connections up to their first header, and then hands each to its
+ * session's worker.
  */
 #ifndef RELAYD_LOBBY_H
 #define RELAYD_LOBBY_H
@@ -16,8 +16,8 @@ struct lobby;
 struct options;
 
 /* The output directory's descriptor is borrowed. Starts the workers and
- * listens; failure was logged. O is borrowed: fewer workers than asked for
- * may fit (relayd/net/descriptors.h). */
+ * listens; a failure is logged. O is borrowed, and O->workers is lowered if
+ * descriptors are too few (relayd/net/descriptors.h). */
 enum status lobby_create(
     struct lobby **out, struct options *o, int base_fd) MUST_CHECK;
 
@@ -33,8 +33,8 @@ uint64_t lobby_health(void *lobby);
 /* Serve until SIGTERM or SIGINT. */
 void lobby_run(struct lobby *l);
 
-/* Ordered shutdown: workers write what has arrived and end. From then on the
- * thread blocks SIGTERM and SIGINT. NULL is fine. */
+/* Ordered shutdown: workers write what has arrived and end. The calling thread
+ * blocks SIGTERM and SIGINT from here on. NULL is fine. */
 void lobby_destroy(struct lobby *l);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-relayd: options, background, workers, wait. */
+/* tracepulse-relayd: read options, go to the background, start workers,
+ * serve. */
 #include <stdlib.h>
 #include <unistd.h>
 

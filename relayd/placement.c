@@ -10,7 +10,7 @@
 struct claim {
 	struct list node;
 	struct placement_key key;
-	unsigned refs; /* sessions */
+	unsigned refs; /* how many sessions have it */
 };
 
 struct placement {
@@ -66,7 +66,7 @@ find(struct placement *p, const struct placement_key *key)
 	return NULL;
 }
 
-/* Equal loads take turns. */
+/* Among equal loads the workers are taken in turn. */
 static unsigned
 least_loaded(struct placement *p)
 {

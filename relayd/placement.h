@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which worker a session lives on: that of its siblings if they are known,
- * else the one with the fewest sessions. The lobby's own; main thread only.
+ * Which worker a session lives on: its siblings' worker if they are known, else
+ * the worker with the fewest sessions. It belongs to the lobby; main thread
+ * only.
  */
 #ifndef RELAYD_PLACEMENT_H
 #define RELAYD_PLACEMENT_H
@@ -19,10 +20,10 @@ void placement_destroy(struct placement *p); /* NULL is fine */
 /* Choose KEY->worker and count the session there. */
 enum status placement_claim(
     struct placement *p, struct placement_key *key) MUST_CHECK;
-/* That session is gone, or was refused. */
+/* The session that was counted with KEY is gone, or was refused. */
 void placement_release(struct placement *p, const struct placement_key *key);
 
-/* How many are counted, on all workers. */
+/* How many sessions are counted on all workers. */
 unsigned placement_sessions(const struct placement *p);
 
 #endif

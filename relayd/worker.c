@@ -17,11 +17,12 @@
 #include "relayd/net/udp_port.h"
 #include "store/store.h"
 
-/* While sockets are not read for want of memory, or messages are half here. */
+/* How soon to look again at data connections that are not read because memory
+ * is short. */
 #define HELD_RETRY_NS (20 * NS_PER_MS)
-/* Packet memory that is only cached is given back after this long a rest. */
+/* Cached packet memory is given back after this time without work. */
 #define REST_NS (5 * NS_PER_S)
-/* A turn that took longer is worth a line. */
+/* A turn that took longer is logged. */
 #define SLOW_TURN_NS (250 * NS_PER_MS)
 
 struct worker {
@@ -33,7 +34,7 @@ struct worker {
 	struct udp_port *udp; /* NULL: none */
 	struct published *underway;
 	uint64_t last_sweep, last_work;
-	uint64_t packets_seen; /* of the store, at last_work */
+	uint64_t packets_seen; /* packets_written at last_work */
 	uint64_t last_slow_log;
 	struct loop *lobby;
 };
@@ -53,7 +54,7 @@ on_session_gone(const struct placement_key *key, void *arg)
 	loop_post(w->lobby, m);
 }
 
-/* A datagram that came to another's socket. */
+/* Take a datagram that came to another worker's socket. */
 static void
 take_parcel(struct worker *w, struct udp_parcel *take_p)
 {
@@ -77,7 +78,8 @@ on_message(struct message *m, void *arg)
 		conn_destroy(m->conn, false);
 }
 
-/* Memory kept for reuse goes back after a rest. When to look again. */
+/* Give cached packet memory back after REST_NS without work. Returns when to
+ * look again. */
 static uint64_t
 rest(struct worker *w, uint64_t now)
 {
@@ -232,7 +234,7 @@ worker_stop(struct worker *w)
 	if (w == NULL)
 		return;
 	while ((m = calloc(1, sizeof(*m))) == NULL)
-		; /* nothing else ends the thread */
+		; /* only this message ends the thread */
 	m->kind = MESSAGE_STOP;
 	loop_post(&w->loop, m);
 	pthread_join(w->thread, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ingest worker: a thread, its loop, its shard and its connections.
- * Created, stopped and joined by the main thread.
+ * An ingest worker: a thread, its loop, its shard and its connections. The main
+ * thread starts and stops it.
  */
 #ifndef RELAYD_WORKER_H
 #define RELAYD_WORKER_H
@@ -24,23 +24,22 @@ struct worker_config {
 	const struct control_config *control; /* borrowed */
 	uint64_t stall_ns;		      /* 0: CONN_STALL_NS */
 	int udp_fd;			      /* taken; -1: no UDP */
-	struct published *underway; /* datagrams handed on; borrowed */
-	struct loop *lobby;	    /* where connections are handed back to */
+	struct published *underway; /* bytes of datagrams handed on; borrowed */
+	struct loop *lobby;	    /* gets SESSION_GONE and DATAGRAM */
 };
 
 /* Starts the thread. */
 enum status worker_start(
     struct worker **out, const struct worker_config *config) MUST_CHECK;
 
-/* Any thread: its inbox. */
+/* The worker's loop, to post messages to. Any thread. */
 struct loop *worker_loop(struct worker *w);
 
-/* ns since when it has been serving without waiting; 0: it waits. Any thread.
- */
+/* When the worker's current turn began, ns; 0: it waits. Any thread. */
 uint64_t worker_busy_since(const struct worker *w);
 
-/* What has arrived is read and written, every connection closed. Waits for
- * the thread. NULL is fine. */
+/* Reads and writes what has arrived, closes every connection, and waits for the
+ * thread to end. NULL is fine. */
 void worker_stop(struct worker *w);
 
 #endif
