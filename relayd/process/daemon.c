@@ -17,7 +17,8 @@
 #include "relayd/process/options.h"
 #include "relayd/process/rundir.h"
 
-/* A descriptor of ours must never be taken for a standard stream. */
+/* Open standard streams that are closed: no other file may get their
+ * numbers. */
 static enum status
 open_standard_streams(void)
 {
@@ -48,7 +49,7 @@ raise_descriptor_limit(void)
 static void
 signal_parent(pid_t parent)
 {
-	/* Who started us may be gone, and its number another's. */
+	/* If the parent is gone, its process id may be another process's. */
 	if (getppid() == parent && kill(parent, SIGUSR1) != 0)
 		log_errno(LOG_WARN, "SIGUSR1 to parent %d", (int)parent);
 }
@@ -68,7 +69,8 @@ wait_until_ready(const struct daemon *d, int fd, pid_t child)
 			signal_parent(d->parent);
 		_exit(EXIT_SUCCESS);
 	}
-	/* The pipe ends with the child: let it go, and its last words. */
+	/* The pipe is closed because the child ends: wait until it has, so that
+	 * its messages are printed before. */
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	_exit(EXIT_FAILURE);
@@ -244,6 +246,7 @@ daemon_end(struct daemon *d)
 	runfile_remove(&d->control_port);
 	runfile_remove(&d->data_port);
 	runfile_remove(&d->live_port);
-	/* Last: who waits for it to go may start the next daemon. */
+	/* The pid file goes last: a script that waits for this may start the
+	 * next daemon. */
 	runfile_remove(&d->pid_file);
 }

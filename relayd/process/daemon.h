@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process among others (streaming 6.4; doc/compat.md, what scripts rely on):
- * background, working directory, run directory, files that tell scripts where
- * we are, and the word that we are ready. Main thread, and daemon_start()
- * before any other thread.
+ * What every daemon has (streaming 6.4; doc/compat.md, what scripts rely on):
+ * background, working directory, run directory, files that tell scripts its pid
+ * and ports, and the message that it is ready. Main thread; daemon_start()
+ * before any other thread starts.
  *
  *	daemon_start      limits, background, directories
  *	(main binds the ports and the health socket at d->health_path)
@@ -25,27 +25,27 @@
 
 struct options;
 
-/* Host order, as bound. */
+/* The ports that were bound, host order. */
 struct daemon_ports {
 	uint16_t control, data, live;
 };
 
 struct daemon {
 	const struct options *options; /* borrowed */
-	pid_t parent;		       /* who started us */
-	int ready_fd;	/* to who waits in daemon_detach(); -1: nobody */
-	gid_t group;	/* of run directory and health socket, if root */
-	bool has_group; /* false: not root, leave it to the umask */
+	pid_t parent;		       /* the process that started us */
+	int ready_fd;	/* pipe to the waiting parent; -1: none */
+	gid_t group;	/* of run directory and health socket */
+	bool has_group; /* false: we are not root, the umask decides */
 	char health_path[PATH_MAX];
 	struct runfile pid_file, control_port, data_port, live_port;
 };
 
 /*
- * With -b or -d the caller's process waits in here and exits: with 0 once
- * daemon_ready() is through, with 1 as soon as the daemon ends before that;
- * daemon_start() returns in the new process only. Not OK, with a message: exit
- * with 1. Either way daemon_end() may follow. SIGPIPE and SIGUSR1 are ignored
- * from here on; standard error stays what it was until daemon_ready().
+ * With -b or -d daemon_start() returns in a new process only. The caller's
+ * process waits and exits: with 0 when daemon_ready() is done, with 1 when the
+ * daemon ends before. Failures are logged; then exit with 1. In both cases
+ * daemon_end() may be called. SIGPIPE and SIGUSR1 are ignored from here on;
+ * standard error stays what it was until daemon_ready().
  */
 enum status daemon_start(struct daemon *d, const struct options *o) MUST_CHECK;
 enum status daemon_ready(

@@ -19,7 +19,7 @@ environment_is_secure(void)
 	return getuid() != geteuid() || getgid() != getegid();
 }
 
-/* A variable that names a file; NULL when unset, empty or not to be trusted. */
+/* A variable that names a file; NULL when it is unset, empty or not trusted. */
 static const char *
 get_path(const char *name)
 {
@@ -53,7 +53,8 @@ environment_path(char out[PATH_MAX], const char *s)
 	return join(out, strcmp(cwd, "/") == 0 ? "" : cwd, s);
 }
 
-/* NULL, with a message: nobody knows, or it is not absolute. */
+/* NULL, with a message: there is no home directory, or its path is not
+ * absolute. */
 static const char *
 find_home(void)
 {
@@ -111,7 +112,7 @@ apply_clear(struct options *o)
 	return E_REFUSED;
 }
 
-/* A count for the kernel; -1 and 0 leave it to the system. */
+/* A number for the kernel; for -1 and 0 the system chooses. */
 static void
 get_count(const char *name, int *out)
 {

@@ -12,20 +12,21 @@
 struct options;
 
 /*
- * Set-uid or set-gid: who calls us must not choose paths. Variables that name
- * files are then not read.
+ * Is the program set-uid or set-gid? Then its caller must not choose paths, and
+ * variables that name files are not read.
  */
 bool environment_is_secure(void);
 
 /*
- * Fills what the command line left open, and run_dir. Values that make no
- * sense are warned about and ignored, as in lttng-relayd; E_REFUSED, with a
- * message: LTTNG_RELAYD_DISALLOW_CLEAR neither true nor false, or no absolute
- * home.
+ * Fills run_dir, and what the command line did not set. Bad values are ignored
+ * with a warning, as in lttng-relayd. E_REFUSED, with a message:
+ * LTTNG_RELAYD_DISALLOW_CLEAR is neither true nor false, or the home directory
+ * is needed and is not an absolute path.
  */
 enum status environment_apply(struct options *o) MUST_CHECK;
 
-/* S, below the current directory if relative. E_REFUSED, with a message. */
+/* S as an absolute path: a relative S is below the current directory.
+ * E_REFUSED, with a message: it is too long, or that directory is unknown. */
 enum status environment_path(char out[PATH_MAX], const char *s) MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where to listen, as given to -C, -D and -L (streaming 6.1). */
+/* The URLs of -C, -D and -L: where to listen (streaming 6.1). */
 #ifndef RELAYD_PROCESS_LISTEN_URL_H
 #define RELAYD_PROCESS_LISTEN_URL_H
 
@@ -29,9 +29,9 @@ enum status listen_url_parse(
     struct listen_url *u, const char *s, const char **why) MUST_CHECK;
 
 /*
- * Addresses to bind a socket of TYPE to; the caller frees them
- * (freeaddrinfo). May ask a name server. "localhost" that is not found is the
- * loopback address. 0, or an error for gai_strerror().
+ * Addresses to bind a socket of TYPE to; the caller frees them (freeaddrinfo).
+ * May ask a name server. If "localhost" is not found, the loopback address is
+ * used. Returns 0, or an error for gai_strerror().
  */
 int listen_url_find(
     const struct listen_url *u, int type, struct addrinfo **found) MUST_CHECK;

@@ -24,7 +24,8 @@ make_address(struct sockaddr_un *addr, const char *name)
 	memcpy(addr->sun_path, name, n);
 	if (name[0] == '@')
 		addr->sun_path[0] = '\0';
-	/* The length ends an abstract name, a NUL would belong to it. */
+	/* An abstract name has no NUL at its end: a NUL would be part of the
+	 * name. */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n +
 			   (name[0] == '/'));
 }

@@ -8,8 +8,9 @@
 
 /*
  * Sends STATE ("READY=1\n...") to ADDRESS, the value of NOTIFY_SOCKET: a path
- * or an abstract name after '@'. NULL or empty: nobody asked, OK. Failures are
- * logged; waits at most a second for a full queue. Any thread.
+ * or an abstract name after '@'. When ADDRESS is NULL or empty, nothing is
+ * sent: OK. Failures are logged. When the queue is full, it waits for at most a
+ * second. Any thread.
  */
 enum status notify_send(const char *address, const char *state) MUST_CHECK;
 

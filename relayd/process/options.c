@@ -36,7 +36,7 @@ struct row {
 	const char *arg;
 	bool needs_trust; /* ignored when set-uid or set-gid */
 	const char *help;
-	/* What is done with ARG. TO is AT bytes into struct options. */
+	/* Handles ARG. TO points AT bytes into struct options. */
 	enum status (*take)(const struct row *r, void *to, const char *arg);
 	size_t at;
 	uint64_t min, max;
@@ -44,7 +44,7 @@ struct row {
 
 static const struct row rows[N_OPTIONS];
 
-/* Long options come back from getopt as this plus their row. */
+/* getopt_long() returns a long option as this plus the number of its row. */
 #define LONG_BASE 256
 
 static void
@@ -170,7 +170,7 @@ take_url(const struct row *r, void *to, const char *arg)
 	return E_REFUSED;
 }
 
-/* Options that are like no other; OPTIONS is struct options. */
+/* Options with a function of their own; OPTIONS is struct options. */
 
 static enum status
 set_grouping(struct options *o, bool by_session)
@@ -198,7 +198,7 @@ take_by_session(const struct row *r, void *options, const char *arg)
 	return set_grouping(options, true);
 }
 
-/* daemon_start() raises the soft limit to the hard one, so that one counts. */
+/* The hard limit counts, as daemon_start() raises the soft limit to it. */
 static unsigned
 descriptor_limit(void)
 {
@@ -318,7 +318,7 @@ take_version(const struct row *r, void *options, const char *arg)
 	return OK;
 }
 
-/* Where FIELD is; it must be of that type, or the compiler complains. */
+/* The offset of FIELD. If it is not of the type TYPE, the compiler warns. */
 #define PLACE(field, type)                                 \
 	(offsetof(struct options, field) +                 \
 	    0 * sizeof(&((struct options *)NULL)->field == \
@@ -367,7 +367,7 @@ set_defaults(struct options *o)
 		o->max_memory = (uint64_t)pages / 4 * (uint64_t)page;
 }
 
-/* Only now is it known whether the system may choose ports. */
+/* Called after all options are parsed: only then DYNAMIC is known. */
 static enum status
 settle_port(struct listen_url *u, uint16_t usual, bool dynamic)
 {
@@ -392,7 +392,7 @@ parse_command_line(struct options *o, int argc, char **argv)
 	int c;
 
 	build_getopt_tables(longs, letters);
-	optind = 0; /* start afresh, whoever used getopt before */
+	optind = 0; /* reset getopt, which may have been used before */
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct row *r;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the command line and the environment ask for (streaming 6.1, 6.3;
- * doc/compat.md, what scripts rely on). Plain values, const once main() has
- * them. The rows of the command line are in options.tbl.h. Knows no sockets:
- * host names are resolved by who binds them.
+ * doc/compat.md, what scripts rely on). Plain values, which do not change after
+ * main() has started the lobby. The rows of the command line are in
+ * options.tbl.h. No sockets here: host names are resolved when sockets are
+ * bound.
  */
 #ifndef RELAYD_PROCESS_OPTIONS_H
 #define RELAYD_PROCESS_OPTIONS_H
@@ -18,9 +19,9 @@
 #include "relayd/process/listen_url.h"
 
 #define WORKERS_MAX 64
-#define LIVE_WORKERS_MAX 4 /* one serves hundreds of viewers */
+#define LIVE_WORKERS_MAX 4 /* each serves hundreds of viewers */
 
-/* When data is forced to the medium. */
+/* When data is synced to disk. */
 enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET };
 
 /* SO_KEEPALIVE and its three times; 0: leave it to the system. */
@@ -32,18 +33,18 @@ struct keepalive {
 };
 
 struct options {
-	bool is_done; /* printed what was asked for: exit with status 0 */
+	bool is_done; /* help or version is printed: exit with 0 */
 	struct listen_url control, data, live;
-	bool has_udp, has_udp_port; /* false: none; that of the data port */
-	uint16_t udp_port;	    /* host order, if it has one */
+	bool has_udp, has_udp_port; /* UDP is used; a port was given */
+	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */
-	const char *working_dir;    /* NULL: stay (detached: "/") */
+	const char *working_dir;    /* NULL: stay (in background: "/") */
 	char pid_file[PATH_MAX];    /* absolute; empty: none */
 	const char *group;	    /* the tracing group's name */
 	char run_dir[PATH_MAX];	    /* absolute; holds relayd/ */
 	char health_path[PATH_MAX]; /* absolute; empty: the default place */
 	bool group_by_session;
-	bool has_grouping; /* it was asked for, not the default */
+	bool has_grouping; /* the user chose it */
 	bool disallow_clear;
 	bool daemonize;	 /* -d */
 	bool background; /* -b; with -d too, -d decides */
@@ -65,11 +66,11 @@ struct options {
 };
 
 /*
- * Fills *O from ARGV and the environment; strings may point into both, so
- * neither may change afterwards. O->is_done: the program has nothing to do but
- * exit with 0. Not OK: a message is on stderr; exit with 1. When set-uid or
- * set-gid, options and variables that name files, groups or addresses are
- * ignored. Main thread; may be called again.
+ * Fills *O from ARGV and the environment; strings may point into both, so both
+ * must not change afterwards. If O->is_done is set, the program must only exit
+ * with 0. Not OK: a message is on stderr; exit with 1. When set-uid or set-gid,
+ * options and variables that name files, groups or addresses are ignored. Main
+ * thread; may be called again.
  */
 enum status options_parse(struct options *o, int argc, char **argv) MUST_CHECK;
 

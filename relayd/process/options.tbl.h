@@ -3,9 +3,10 @@
  * The command line, one row per option (streaming 6.1): the source of the
  * getopt tables, of --help, and of the check of the manual.
  *     name  short  long name  argument or NULL  ignored when set-uid
- *     what is done with the argument  help
- * FLAG(FIELD) and the like store it there, in struct options, within the bounds
- * that are named; CALL(FUNCTION) has one of its own. See options.c.
+ *     how the argument is handled  help
+ * FLAG(FIELD) and similar ones store the argument in that field of struct
+ * options, and check its bounds if they are given. CALL(FUNCTION) calls a
+ * function for this option. See options.c.
  */
 /* clang-format off */
 OPTION(CONTROL_PORT, 'C', "control-port", "URL", true,

@@ -13,7 +13,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* Digits, then a unit; the first unit is the one of a bare number. */
+/* Digits, then a unit; without a unit the first of UNITS is used. */
 static enum status
 parse_with_unit(
     const char *s, const struct unit *units, size_t n_units, uint64_t *out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of options and variables. All of S must be used. Any thread. */
+/* Values of options and variables. The whole of S must be a value. Any
+ * thread. */
 #ifndef RELAYD_PROCESS_PARSE_H
 #define RELAYD_PROCESS_PARSE_H
 
@@ -13,14 +14,14 @@
 enum status parse_u64(
     const char *s, uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
 
-/* The same with a sign allowed. */
+/* The same, and a sign is allowed. */
 enum status parse_int(const char *s, int min, int max, int *out) MUST_CHECK;
 
 /* Bytes: 4096, 64k, 256M, 2G (powers of 1024, any case, "KiB" too). */
 enum status parse_size(
     const char *s, uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
 
-/* 250, 250ms, 2s, 1m; no unit means ms. Out in ns; MAX in ns. */
+/* 250, 250ms, 2s, 1m; no unit means ms. *OUT and MAX are in ns. */
 enum status parse_duration(
     const char *s, uint64_t max, uint64_t *out) MUST_CHECK;
 

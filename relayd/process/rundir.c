@@ -51,7 +51,8 @@ create_one(const char *path, gid_t group)
 	return OK;
 }
 
-/* A daemon that is just starting has bound, but does not listen yet. */
+/* The socket of a daemon that is just starting looks stale: it is bound, but
+ * the daemon does not listen yet. So its process is looked for. */
 static bool
 is_process_gone(const char *pid)
 {

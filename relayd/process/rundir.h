@@ -9,13 +9,14 @@
 #include "common/status.h"
 
 /*
- * Creates RUN_DIR and RUN_DIR/relayd where missing: mode 0700; for root 0755
- * and GROUP. What exists is left as it is. Then removes health sockets of
- * daemons that are gone. Not OK, with a message.
+ * Creates RUN_DIR and RUN_DIR/relayd if they are missing: with mode 0700, or,
+ * as root, 0755 and GROUP. Existing ones are not changed. Then removes health
+ * sockets of daemons that are gone. Failures are logged.
  */
 enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;
 
-/* The gid of the tracing group; root's, with a warning, if it is unknown. */
+/* The gid of the tracing group; if the group is unknown, root's gid, with a
+ * warning. */
 gid_t rundir_group(const char *name);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "common/log.h"
 
-/* Creates TMP with VALUE; *ST says which file that is. */
+/* Creates TMP with VALUE; *ST gets its inode and device. */
 static enum status
 write_new(const char *tmp, uint64_t value, struct stat *st)
 {
@@ -20,7 +20,8 @@ write_new(const char *tmp, uint64_t value, struct stat *st)
 	int fd;
 	bool is_written;
 
-	/* What a crash left behind, or what others wish us to write into. */
+	/* Remove what a crash has left, or a file that others put there so that
+	 * we write into it. */
 	(void)unlink(tmp);
 	fd = open(
 	    tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small file that says something while the daemon runs: its pid, a port.
- * It appears whole (written as PATH.tmp, then renamed), mode 0644 less the
- * umask, and is removed at the end unless somebody else replaced it.
+ * A small file that exists while the daemon runs, with its pid or a port. It
+ * appears whole, as it is written to PATH.tmp and then renamed. Its mode is
+ * 0644 less the umask. It is removed at the end unless somebody replaced it.
  */
 #ifndef RELAYD_PROCESS_RUNFILE_H
 #define RELAYD_PROCESS_RUNFILE_H
@@ -14,14 +14,15 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* All zero: not written. */
+/* If all is zero, no file was written. */
 struct runfile {
 	char path[PATH_MAX];
 	dev_t dev;
 	ino_t ino;
 };
 
-/* VALUE in decimal and a newline. PATH may replace a regular file only. */
+/* Writes VALUE in decimal and a newline. An existing PATH is replaced if it is
+ * a regular file. Failures are logged. */
 enum status runfile_write(
     struct runfile *f, const char *path, uint64_t value) MUST_CHECK;
 void runfile_remove(struct runfile *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unix sockets by path: their addresses, and those that dead processes left.
+ * Unix sockets by path: their addresses, and the removal of those that dead
+ * processes left.
  */
 #ifndef RELAYD_PROCESS_UNIX_SOCKET_H
 #define RELAYD_PROCESS_UNIX_SOCKET_H
@@ -14,7 +15,7 @@
 /* E_LIMIT: the path is empty, or too long for an address. */
 enum status unix_socket_address(
     struct sockaddr_un *addr, const char *path) MUST_CHECK;
-/* Removes the socket at PATH if nobody listens on it. True: it did. */
+/* Removes the socket at PATH if nobody listens on it. True: it was removed. */
 bool unix_socket_remove_stale(const char *path);
 
 #endif
