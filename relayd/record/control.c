@@ -32,7 +32,7 @@ control_destroy(struct control *c, bool aborted)
 	free(c);
 }
 
-/* The header alone says that this cannot be served. */
+/* Refuse a request whose header claims too many bytes. */
 static enum status
 refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 {
@@ -49,7 +49,7 @@ refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 	return E_REFUSED_CLOSE;
 }
 
-/* A payload is on its way: is it worth waiting for? */
+/* A payload is on its way: wait for it only if the command is allowed now. */
 static enum status
 expect(struct control *c, const struct relay_header *hdr)
 {
@@ -80,7 +80,8 @@ control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
 		if (st == E_LIMIT)
 			return refuse_size(c, &hdr, out);
 		st = control_serve(c, &hdr, &body, out);
-		/* E_REFUSED: the reply says no, the connection goes on. */
+		/* E_REFUSED: the reply is an error, but the connection goes
+		 * on. */
 		if (st != OK && st != E_REFUSED)
 			return st;
 		if (out->bad)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The commands of the control port. The table (proto/relay.tbl.h) says when a
- * command is allowed; a handler says what it does. Replies and what closes:
- * streaming 3.1.
+ * command is allowed; a handler says what it does. Streaming 3.1 says which
+ * replies there are and which failures close.
  */
 #include <inttypes.h>
 
@@ -19,7 +19,7 @@
 typedef enum status handler(
     struct control *c, struct reader *body, struct buf *out);
 
-/* Reply CODE; anything but OK also ends the connection. */
+/* Reply CODE; if it is not RELAY_OK, the connection ends after it. */
 static enum status
 reply_or_close(struct buf *out, uint32_t code)
 {
@@ -34,7 +34,7 @@ on_version(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_version_decode(body, &v) != OK)
 		return E_MALFORMED;
-	/* A second one would change what SEND_INDEX means. */
+	/* Another version would change the layout of SEND_INDEX. */
 	if (c->session != NULL)
 		return E_PROTOCOL;
 	relay_reply_version(out, RELAY_MAJOR, RELAY_MINOR);
@@ -84,8 +84,9 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	if (st != OK) {
 		c->why = st;
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
-		/* lttng-sessiond reads the path behind the reply even if there
-		 * is none: only the end of the connection wakes it. */
+		/* lttng-sessiond waits for a path behind the reply even if
+		 * there is none: only the end of the connection ends this
+		 * wait. */
 		return E_REFUSED_CLOSE;
 	}
 	relay_reply_session(
@@ -103,7 +104,7 @@ on_add_stream(struct control *c, struct reader *body, struct buf *out)
 	st = relay_add_stream_decode(body, c->session->minor, &q);
 	if (st != OK) {
 		relay_reply_stream(out, UINT64_MAX, RELAY_UNKNOWN_ERROR);
-		/* A path that is not allowed harms nobody else. */
+		/* Other streams may go on after a path that is not allowed. */
 		return st == E_REFUSED ? st : E_REFUSED_CLOSE;
 	}
 	st = stream_create(c->session, &q, &handle);
@@ -143,7 +144,7 @@ on_send_metadata(struct control *c, struct reader *body, struct buf *out)
 	if (m.size + m.padding > c->shard->config.max_packet_size)
 		return E_LIMIT;
 	st = stream_metadata(t, &m);
-	/* There is no reply to say it with. */
+	/* SEND_METADATA has no reply that could tell a failure. */
 	return st == E_NOENT ? E_PROTOCOL : st;
 }
 
@@ -233,7 +234,7 @@ on_send_index(struct control *c, struct reader *body, struct buf *out)
 	if (t == NULL)
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
 	st = i.packet_size == 0 ? stream_beacon(t, &i) : stream_record(t, &i);
-	/* A failed write is ours: the peer is told and decides. */
+	/* A failed write is the relay's fault: the peer is told and decides. */
 	if (st == E_IO) {
 		relay_reply_code(out, RELAY_UNKNOWN_ERROR);
 		return E_REFUSED;
@@ -352,8 +353,8 @@ handler_of(uint32_t cmd)
 	return NULL;
 }
 
-/* The one line of a request that fails: E_REFUSED goes on, E_REFUSED_CLOSE
- * says by its text that it does not. */
+/* Log one line about a request that failed. After E_REFUSED the connection goes
+ * on; the text of E_REFUSED_CLOSE says that it is closed. */
 static void
 log_failure(struct control *c, const char *command, enum status st)
 {

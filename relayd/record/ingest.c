@@ -24,7 +24,7 @@ is_mid_message(const struct session_input *in)
 	return ingest_is_mid_message(ingest_of(in));
 }
 
-/* The worker closes it at the end of its turn. */
+/* The worker closes an orphan at the end of its turn. */
 static void
 session_gone(struct session_input *input)
 {
@@ -106,13 +106,13 @@ refuse(const struct ingest *in, const char *why, enum status st)
 	return st;
 }
 
-/* The stream of the packet at hand, if it is one of this connection's. */
+/* The stream of the current packet, if it is of this connection's session. */
 static struct stream *
 find_stream(struct ingest *in)
 {
 	struct stream *t = idmap_find(&in->shard->streams, in->h.stream);
 
-	/* Either way, not both. */
+	/* A stream takes packets over TCP or over UDP, not over both. */
 	if (t == NULL || in->is_orphan || !stream_is_connected(t))
 		return NULL;
 	if (in->session == NULL)

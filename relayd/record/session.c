@@ -20,7 +20,7 @@
 #include "store/session_dir.h"
 #include "store/store.h"
 
-/* What logs call it before its first stream has come. */
+/* What logs show while a session has no name. */
 #define NO_NAME "-"
 
 static const char *
@@ -50,7 +50,8 @@ is_same_place(const struct session *a, const struct relay_create_session *b)
 	       relpath_equal(a->wish.hostname, b->hostname);
 }
 
-/* A sibling that lives has claimed this very path; else claim it. */
+/* Use the directory of a sibling that has claimed the same path; if there is
+ * none, claim it. */
 static enum status
 share_or_claim(struct session *s, const struct relpath *wanted)
 {
@@ -117,7 +118,7 @@ show(struct session *s)
 	return st;
 }
 
-/* After all that its streams had to say. */
+/* Called after the news of all its streams. */
 static void
 tell_end(struct session *s)
 {
@@ -128,7 +129,7 @@ tell_end(struct session *s)
 	s->has_told_end = true;
 }
 
-/* HOST/SESSION/...; what is only one component has no host. */
+/* PATH is HOST/SESSION/...; a path of one component has no host. */
 static enum status
 take_names(struct session *s, const char *path)
 {
@@ -146,7 +147,7 @@ take_names(struct session *s, const char *path)
 	return st;
 }
 
-/* The tag, with the name that is there now. */
+/* Make the tag again, with the name that is known now. */
 static enum status
 name_tag(struct session *s)
 {
@@ -317,8 +318,8 @@ session_end(struct session *s, bool aborted)
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " by an error" : "");
 	s->is_ended = true;
-	/* After an error, too: a record that was accepted gets its bytes if
-	 * they are under way. */
+	/* This is done after an error, too: a record that was accepted gets its
+	 * bytes if they are still under way. */
 	list_for_each (n, tmp, &s->streams)
 		stream_end_of_control(
 		    list_entry(n, struct stream, session_node));
@@ -360,7 +361,7 @@ session_input_gone(struct session *s)
 void
 session_hold(struct session *s, int64_t n)
 {
-	/* One session alone must not use up what all share. */
+	/* One session must not use up the memory that all sessions share. */
 	const uint64_t share = s->shard->config.max_memory / 4;
 	const uint64_t max = share < SESSION_HELD_MAX ? share
 						      : SESSION_HELD_MAX;
@@ -403,7 +404,7 @@ session_publish(struct session *s)
 
 	if (s->live == NULL)
 		return;
-	/* Those that are not published are the last ones. */
+	/* Streams that are not published are the last ones in the list. */
 	while (n->prev != &s->streams &&
 	       !list_entry(n->prev, struct stream, session_node)->is_published)
 		n = n->prev;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A relay session: what one control connection created (streaming 3.2), its
- * streams, its place on disk and its trace chunks. It outlives the control
- * connection by as long as bytes for records that are here may still come.
+ * streams, its place on disk and its trace chunks. After its control connection
+ * has ended it stays as long as bytes may still come for records that are here.
  *
- * Lives on one worker; that thread only. Knows no sockets.
+ * A session lives on one worker, and only that thread uses it. No sockets.
  */
 #ifndef RELAYD_RECORD_SESSION_H
 #define RELAYD_RECORD_SESSION_H
@@ -28,22 +28,22 @@ struct shard;
 struct siblings;
 struct stream;
 
-/* Memory of whole packets that one session may have waiting for their records
- * or their turn before its data sockets are not read: 64 MiB, as the UDP
+/* Memory of whole packets of one session that wait for their records or their
+ * turn; above it the session's data sockets are not read. 64 MiB, like the UDP
  * transport's window_bytes, or a quarter of max_memory if that is less. */
 #define SESSION_HELD_MAX (UINT64_C(64) << 20)
-/* Records of one session that may wait for their bytes: 32 MiB of memory. Far
- * above what sockets hold of bytes that are under way. */
+/* Records of one session that may wait for their bytes: 32 MiB of memory. This
+ * is far more than what sockets can hold under way. */
 #define SESSION_RECORDS_MAX 131072
 
-/* Times. A gap in the numbers waits while another data connection may fill it;
- * a session whose control connection is gone waits so long for the next bytes
- * that are still under way. */
+/* How long a gap in the numbers may last while another data connection may fill
+ * it, and how long a session without its control connection waits for the next
+ * bytes that are under way. */
 #define GAP_NS (1 * NS_PER_S)
 #define LINGER_NS (10 * NS_PER_S)
 
 /*
- * Where packets of a session come from, as the session knows it: a member of a
+ * A source of a session's packets, as the session sees it. It is a member of a
  * data connection's endpoint (struct ingest), which knows the session.
  */
 struct session_input {
@@ -53,7 +53,7 @@ struct session_input {
 struct session_input_ops {
 	/* Inside a header or a packet? */
 	bool (*is_mid_message)(const struct session_input *in);
-	/* The session goes away; it has let go of IN. */
+	/* The session is destroyed; IN is out of its list already. */
 	void (*session_gone)(struct session_input *in);
 };
 
@@ -63,72 +63,76 @@ struct session {
 	struct siblings *siblings;
 	uint64_t id;	/* ours, from 1 */
 	unsigned minor; /* of the protocol, frozen at CREATE_SESSION */
-	struct relay_create_session wish; /* as decoded; names owned */
+	struct relay_create_session wish; /* as decoded; owns its names */
 	char *tag;			  /* "peer=... session=...", for logs */
 	bool has_index;			  /* minor >= 4 and no snapshot */
 	struct live_session *live; /* what viewers see of it; may be NULL */
-	uint64_t latest;	   /* timestamp_end of all indexes */
+	uint64_t latest;	   /* largest timestamp_end so far */
 	bool has_told_end;
 	struct session_dir *dir;
-	struct chunk *current, *pending; /* pending closure */
+	struct chunk *current, *pending; /* pending: to be closed next */
 	bool has_rotated;
 
 	struct list streams;	 /* struct stream, by session_node */
 	struct list traces;	 /* struct trace, by node */
-	struct idmap trace_keys; /* of their paths -> struct trace */
+	struct idmap trace_keys; /* key of a path -> struct trace */
 	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
-	bool had_input;		 /* a data connection was bound once */
+	bool had_input;		 /* a data connection was bound before */
 
 	uint64_t held_bytes; /* memory of packets that wait */
-	uint64_t n_records;  /* that wait for their bytes, of all streams */
+	uint64_t n_records;  /* records that wait for bytes */
 	bool is_held;	     /* too many: inputs are not read */
 
-	bool is_ended; /* no control connection any more */
+	bool is_ended; /* the control connection is gone */
 	uint64_t linger_until_ns;
 };
 
 /*
- * CREATE_SESSION, decoded: TAKE_WISH's names move in (also on failure).
- * E_REFUSED: unknown current chunk, a path too long, a time that is no date;
- * E_IO: the directory cannot be made; E_NOMEM. PEER is for logs, copied.
+ * CREATE_SESSION, decoded: TAKE_WISH's names are taken over (also on failure).
+ * E_REFUSED: the current chunk is unknown, the path is too long, or the time
+ * cannot be a date; E_IO: the directory cannot be made; E_NOMEM. PEER, for
+ * logs, is copied.
  */
 enum status session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_wish, unsigned minor,
     const char *peer) MUST_CHECK;
 
 /* A stream was added in the folder PATH. Before 2.4 CREATE_SESSION has no
- * names: logs and viewers call the session by its place from its first stream
- * on. */
+ * names: then logs and viewers name the session by the folder of its first
+ * stream. */
 void session_found_place(struct session *s, const struct relpath *path);
 
 /* The output path below the base; "" for peers before 2.11. */
 const char *session_path(const struct session *s);
 
 /*
- * The control connection is gone; ABORTED: by an error. Commits what is whole;
- * streams that still wait for bytes stay, all else closes. The session may be
- * gone on return.
+ * The control connection is gone; ABORTED: by an error. Commits whole packets.
+ * Streams that wait for bytes stay, all others close. The session may be gone
+ * on return.
  */
 void session_end(struct session *s, bool aborted);
 
-/* Close all streams now, whatever they wait for, and free. */
+/* Close all streams, also those that wait for bytes, and free the session. */
 void session_destroy(struct session *s);
 
-/* If it is ended and no stream is left: destroyed, true. */
+/* Destroy the session if it has ended and has no stream left. True: it is
+ * gone. */
 bool session_reap(struct session *s);
 
-/* The session's stream of that handle; NULL: none of its own. */
+/* The session's stream with that handle; NULL: it has no such stream. */
 struct stream *session_stream(const struct session *s, uint64_t handle);
 
-/* A packet has arrived: more may be under way. */
+/* A packet has arrived, so more may be under way: an ended session lingers
+ * on. */
 void session_heard(struct session *s);
 /* Is a data connection in the middle of a packet? */
 bool session_is_hearing(const struct session *s);
 
 /* A data connection has been bound. */
 void session_input_came(struct session *s, struct session_input *in);
-/* ... and is gone, out of the list. The session may be gone on return. */
+/* A data connection is gone and out of the list. The session may be gone on
+ * return. */
 void session_input_gone(struct session *s);
 
 /* Can bytes still come? */
@@ -138,32 +142,33 @@ session_may_receive(const struct session *s)
 	return !s->had_input || !list_empty(&s->inputs);
 }
 
-/* N more, or less, bytes of memory wait for their record or turn. */
+/* N bytes of packet memory more (N < 0: less) wait for their record or turn. */
 void session_hold(struct session *s, int64_t n);
 
-/* Bytes of a reply's path with its NUL that peers refuse (streaming 3.5.4,
- * 3.15, 8.2). */
+/* Peers refuse a path of this many bytes or more in a reply, with its NUL
+ * (streaming 3.5.4, 3.15, 8.2). */
 #define SESSION_REPLY_PATH 4096
 
-/* Commands on trace chunks (streaming 5.5). The code is the reply's;
- * *CLOSE: the connection ends after it. */
+/* Commands on trace chunks (streaming 5.5). They return the code of the reply;
+ * *CLOSE: the connection ends after the reply. */
 uint32_t session_create_chunk(struct session *s,
     const struct relay_create_chunk *q, bool *close) MUST_CHECK;
-/* PATH (RELPATH_MAX bytes) is the reply's on RELAY_OK. */
+/* On RELAY_OK, PATH (RELPATH_MAX bytes) is the path in the reply. */
 uint32_t session_close_chunk(struct session *s,
     const struct relay_close_chunk *q, bool *close, char *path) MUST_CHECK;
 bool session_chunk_exists(const struct session *s, uint64_t id);
 uint32_t session_rotate(
     struct session *s, struct relay_rotate *rot, bool *close) MUST_CHECK;
 
-/* DATA_PENDING's frame (streaming 3.11). */
+/* BEGIN_DATA_PENDING and END_DATA_PENDING (streaming 3.11). True: a stream was
+ * not asked about in between. */
 void session_begin_pending(struct session *s);
 bool session_end_pending(const struct session *s);
 
-/* STREAMS_SENT: viewers may see what there is. */
+/* STREAMS_SENT: publish the streams that were added. */
 void session_publish(struct session *s);
 
-/* The stream path of a peer before 2.11 by streaming 5.3. */
+/* The stream path of a peer before 2.11, made by the rules of streaming 5.3. */
 enum status session_old_path(struct relpath **out,
     const struct relay_create_session *wish, const struct relpath *path,
     uint64_t created) MUST_CHECK;

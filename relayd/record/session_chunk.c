@@ -12,7 +12,7 @@
 #include "store/chunk.h"
 #include "store/session_dir.h"
 
-/* The last reference is gone; SIBLINGS hold the published ones. */
+/* The last reference to the chunk is gone; ARG is its siblings. */
 static void
 released(struct chunk *take_c, void *arg)
 {
@@ -41,9 +41,9 @@ session_anonymous_chunk(struct session *s)
 }
 
 /*
- * What an earlier chunk left in the session's directory itself must be gone
- * before new files of the same names are made there. One that has a directory
- * of its own is in nobody's way.
+ * Finish the deletion of earlier chunks whose files are in the session's
+ * directory itself, before new files with the same names are made there. A
+ * chunk in a directory of its own can be deleted later.
  */
 static void
 finish_deletions(struct session *s)
@@ -64,8 +64,8 @@ finish_deletions(struct session *s)
 	}
 }
 
-/* Where a chunk without a name of its own rests while it is open. What others
- * made in a shared directory must not move with it. */
+/* Where an open chunk without an override name is. In a shared directory it has
+ * a directory of its own, so that files of others do not move with it. */
 static enum chunk_place
 home_of(const struct session *s)
 {
@@ -91,7 +91,8 @@ new_chunk(
 		place = CHUNK_AT_NAME;
 	else if (s->current != NULL)
 		place = CHUNK_AT_NEW;
-	/* A time that is no date is refused now, not when it is closed. */
+	/* A time that cannot be a date is refused now, not when the chunk is
+	 * closed. */
 	st = chunk_name(c, name);
 	if (st == OK && s->current != NULL && s->current->override_name == NULL)
 		st = chunk_move(s->current, CHUNK_AT_OLD);
@@ -124,7 +125,8 @@ session_create_chunk(
 	if (st != OK)
 		return RELAY_UNKNOWN_ERROR;
 	if (c != NULL) {
-		/* A sibling made it; what moves has moved already. */
+		/* A sibling has made the chunk, and has moved what they
+		 * share. */
 		c = chunk_get(c);
 		if (s->current != NULL && s->current->override_name == NULL &&
 		    s->current->place == CHUNK_AT_ROOT &&
@@ -145,7 +147,7 @@ session_create_chunk(
 	return RELAY_OK;
 }
 
-/* May CLOSE_TRACE_CHUNK do this? RELAY_OK, or why not. */
+/* May CLOSE_TRACE_CHUNK close C? RELAY_OK, or the code that says why not. */
 static uint32_t
 check_close(const struct session *s, const struct relay_close_chunk *q,
     const struct chunk *c)
@@ -170,7 +172,7 @@ command_of(const struct relay_close_chunk *q)
 	return q->command == RELAY_CLOSE_DELETE ? CHUNK_DELETE : CHUNK_ARCHIVE;
 }
 
-/* The moves of streaming 5.5, CLOSE_TRACE_CHUNK. */
+/* Move directories as streaming 5.5 says for CLOSE_TRACE_CHUNK. */
 static enum status
 settle_places(struct session *s, struct chunk *c, enum chunk_command command)
 {
@@ -202,8 +204,8 @@ reply_path(const struct session *s, enum chunk_command command,
 	return n + 1 < SESSION_REPLY_PATH ? OK : E_LIMIT;
 }
 
-/* The code of the reply. What could fail later is tried now, while the peer can
- * be told. */
+/* Do now what could fail later, while the peer can still be told. Returns the
+ * code of the reply. */
 static uint32_t
 prepare_close(struct session *s, const struct relay_close_chunk *q,
     struct chunk *c, char *path)
@@ -222,7 +224,7 @@ prepare_close(struct session *s, const struct relay_close_chunk *q,
 	return RELAY_OK;
 }
 
-/* A clear: viewers go on behind what is deleted. */
+/* A clear: viewers go on behind the packets that are deleted. */
 static void
 forget_packets(struct session *s, const struct chunk *c)
 {

@@ -6,11 +6,13 @@
 #include "relayd/record/session.h"
 
 /* session_chunk.c */
-/* Before 2.11: one chunk for ever, the output directory. */
+/* Peers before 2.11 have no chunks: make the one that is the output
+ * directory. */
 enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
 
 /* session_path.c */
-/* The path below the base by streaming 5.2. E_REFUSED, E_NOMEM. */
+/* The session's path below the output directory (streaming 5.2). E_REFUSED,
+ * E_NOMEM. */
 enum status session_wanted_path(struct relpath **out,
     const struct relay_create_session *wish, bool by_session) MUST_CHECK;
 

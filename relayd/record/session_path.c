@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a session's files go (streaming 5.2, 5.3). Pure but for TZ. */
+/* Where a session's files go (streaming 5.2, 5.3). The results depend only on
+ * the arguments and the time zone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ session_wanted_path(struct relpath **out,
 	return st == E_LIMIT ? E_REFUSED : st;
 }
 
-/* Does S begin with something like a date and time? streaming 5.3. */
+/* Does S look like a date and time (streaming 5.3)? */
 static bool
 is_stamp(const char *s)
 {
@@ -96,8 +97,9 @@ is_stamp(const char *s)
 }
 
 /*
- * HOST/SECOND/REST with the session NAME: what becomes of SECOND? *DATE is its
- * date and time, or "", and *IS_PARTIAL says that SECOND stays as a folder.
+ * Split SECOND, the second component of a stream path HOST/SECOND/REST, by the
+ * session's name. DATE is its date and time, or ""; *IS_PARTIAL: SECOND stays
+ * in the path as a folder.
  */
 static void
 split_second(const struct relay_create_session *wish, const char *second,

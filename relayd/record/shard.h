@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What one ingest worker owns of the model: its sessions with their streams,
- * and who has work to do before the worker sleeps. It keeps the lists and does
- * not look into them: sessions and streams know it, turn.c does the work.
+ * and lists of those that have work to do before the worker waits again. The
+ * shard only keeps the lists: sessions and streams add themselves, turn.c does
+ * the work.
  *
  * Everything reachable from a shard is touched by its thread only: endpoints,
  * sessions, streams and turns assert shard_is_mine() where they are entered.
@@ -28,13 +29,13 @@ struct store;
 struct store_config;
 
 struct shard_config {
-	unsigned worker;    /* its number, in stream handles */
-	unsigned n_workers; /* there are; 0: who knows */
+	unsigned worker;    /* its number in stream handles */
+	unsigned n_workers; /* of all; 0: not known */
 	bool group_by_session;
 	bool allow_clear;
-	uint64_t max_packet_size;      /* data and padding, bytes */
-	uint64_t max_memory;	       /* packet memory of all workers */
-	struct published *memory;      /* in use; borrowed */
+	uint64_t max_packet_size;      /* with padding, bytes */
+	uint64_t max_memory;	       /* limit of all workers' packets */
+	struct published *memory;      /* in use by packets; borrowed */
 	struct published *session_ids; /* the last one given; borrowed */
 	uint16_t data_port;	       /* TCP */
 	uint16_t udp_port;	       /* 0: no UDP */
@@ -42,7 +43,7 @@ struct shard_config {
 };
 
 struct shard {
-	pthread_t owner; /* the thread */
+	pthread_t owner; /* the thread that may use it */
 	struct shard_config config;
 	struct store *store;
 	struct id_source ids;
@@ -65,8 +66,8 @@ struct shard {
 
 enum status shard_create(struct shard **out, const struct shard_config *config,
     const struct store_config *store_config) MUST_CHECK;
-/* It is the calling thread's from now on; at first it is its maker's. The
- * thread before does not touch it any more. */
+/* From now on the shard belongs to the calling thread; at first it belongs to
+ * the one that created it. The previous thread must not use it any more. */
 void shard_take_over(struct shard *sh);
 static inline bool
 shard_is_mine(const struct shard *sh)
@@ -74,10 +75,10 @@ shard_is_mine(const struct shard *sh)
 	return pthread_equal(sh->owner, pthread_self()) != 0;
 }
 
-/* Its sessions are gone: turn_last(). NULL is fine. */
+/* All sessions must be gone: call turn_last() before. NULL is fine. */
 void shard_destroy(struct shard *sh);
 
-/* Is all the packet memory that may be used in use? */
+/* Is more packet memory in use than TIMES the limit? */
 static inline bool
 shard_is_over(const struct shard *sh, unsigned times)
 {

@@ -9,8 +9,9 @@
 #include "relayd/record/shard.h"
 #include "store/chunk.h"
 
-/* Does any of them still take commands? Those that only wait for bytes, and
- * chunks that are being deleted, are of a run that is over. */
+/* Does any session of S still take commands? If there are only sessions that
+ * wait for bytes, or chunks that are being deleted, their tracing session is
+ * over. */
 static bool
 is_alive(const struct siblings *s)
 {

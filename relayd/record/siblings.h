@@ -3,7 +3,7 @@
  * The sessions of one tracing session: kernel, 64-bit and 32-bit user space,
  * each with its own control connection, all with the same (peer UUID, peer
  * session id). They share trace chunks and the directory (streaming 5.5), so
- * they live on one worker. A session of a peer before 2.11 is alone.
+ * they live on one worker. A session of a peer before 2.11 has no siblings.
  */
 #ifndef RELAYD_RECORD_SIBLINGS_H
 #define RELAYD_RECORD_SIBLINGS_H
@@ -24,19 +24,19 @@ struct siblings {
 	struct list node; /* shard->siblings */
 	unsigned refs;	  /* sessions, and chunks that still exist */
 	struct shard *shard;
-	bool is_single; /* before 2.11: matches nobody */
+	bool is_single; /* before 2.11: no other may join */
 	struct relay_uuid uuid;
 	uint64_t peer_session;
 	struct list sessions; /* struct session, by siblings_node */
-	struct list chunks;   /* struct chunk, published */
+	struct list chunks;   /* struct chunk, by node */
 };
 
-/* Find or create; one reference. */
+/* Find or create the siblings of a new session; one reference. */
 enum status siblings_join(struct siblings **out, struct shard *sh,
     const struct relay_create_session *c) MUST_CHECK;
 void siblings_leave(struct siblings *s); /* NULL is fine */
 
-/* A chunk of theirs that is not gone yet; NULL: none. */
+/* Their chunk with that id, also while it is being deleted; NULL: none. */
 struct chunk *siblings_chunk(const struct siblings *s, uint64_t id);
 
 #endif

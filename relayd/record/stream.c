@@ -31,13 +31,14 @@ open_file(struct stream *t, bool replaces)
 {
 	enum status st = OK;
 
-	/* Making the folder may have failed when the stream came here. */
+	/* The folder may be missing: making it may have failed when the stream
+	 * entered the chunk. */
 	if (t->family == NULL)
 		st = chunk_add_stream(t->chunk, t->path, t->channel,
 		    t->tracefile_size != 0, &t->family);
 	if (st != OK)
 		return st;
-	/* A viewer must not find the name of a file that is going away. */
+	/* From now on viewers must not open the file that is replaced. */
 	if (replaces && t->log != NULL)
 		packet_log_drop_file(t->log, t->number, t->chunk->serial);
 	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
@@ -57,7 +58,8 @@ stream_open_file(struct stream *t, bool replaces)
 {
 	enum status st = open_file(t, replaces);
 
-	/* Somebody removed the place: what is new gets a new one. */
+	/* Somebody removed the chunk's directory: make it again for new
+	 * files. */
 	if (st == E_NOENT && chunk_is_gone(t->chunk)) {
 		st = chunk_restore(t->chunk);
 		if (st == OK)
@@ -200,7 +202,8 @@ stream_record(struct stream *t, const struct relay_index *i)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
 	st = t->transport->record(t, i->net_seq, &rec);
-	/* Its packet was given up, or was taken without: nothing to add. */
+	/* The packet was given up, or was written without a record: ignore
+	 * it. */
 	if (st == E_NOENT)
 		return OK;
 	stream_count_records(t);
@@ -217,7 +220,8 @@ stream_record(struct stream *t, const struct relay_index *i)
 	if (st != OK)
 		return st;
 	stream_mark_dirty(t);
-	/* The record is kept all the same: the peer may go on. */
+	/* The record is kept although this is an error, as the peer may go
+	 * on. */
 	if (t->has_write_error) {
 		t->has_write_error = false;
 		return E_IO;
@@ -234,7 +238,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	if (t->log == NULL)
 		return OK;
 	stream_write_ready(t);
-	/* What waits, for its bytes or a lock, may hold older events. */
+	/* Packets that wait for bytes or for a lock may have older events. */
 	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
 	    (t->has_data && t->record_seq != t->data_seq) ||
 	    t->transport->has_pieces(t))
@@ -253,13 +257,14 @@ stream_metadata(struct stream *t, const struct relay_send_metadata *m)
 		return E_PROTOCOL;
 	if (t->chunk == NULL)
 		return E_NOENT;
-	/* Creating it failed before, for want of space or descriptors. */
+	/* An earlier try to create the file failed: space or descriptors were
+	 * used up. */
 	if (t->tf == NULL)
 		st = stream_open_file(t, false);
 	if (st == OK)
 		st = tracefile_append_bytes(
 		    t->tf, m->data, m->size, m->padding);
-	/* Whoever removed the file wants none of it. */
+	/* Somebody removed the file: drop the metadata without an error. */
 	if (st == E_NOENT && t->tf != NULL)
 		return OK;
 	if (st == OK && t->metadata != NULL) {
@@ -285,8 +290,8 @@ stream_reset_metadata(struct stream *t)
 enum status
 stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 {
-	/* What is whole was sent before this command: it may end the rotation
-	 * before, or fill up to AT. */
+	/* Whole packets were sent before this command: they may end the
+	 * previous rotation, or be the last ones before AT. */
 	stream_write_ready(t);
 	if (t->roll.is_pending)
 		return E_EXISTS;
@@ -294,7 +299,7 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 	t->roll.to = to == NULL ? NULL : chunk_get(to);
 	t->roll.at = at;
 	if (t->is_metadata || !t->session->has_index)
-		t->roll.at = 0; /* its numbers are not known: at once */
+		t->roll.at = 0; /* packets have no numbers: roll at once */
 	if (t->roll.at == 0 && !t->has_packet_seq)
 		return stream_roll_if_due(t, true, 0);
 	return t->has_packet_seq
@@ -314,7 +319,7 @@ stream_pending(struct stream *t, uint64_t last_seq)
 	return t->transport->pending(t, last_seq);
 }
 
-/* No record can come any more: whole packets leave without one. */
+/* No record can come any more: whole packets are written without one. */
 static void
 begin_closing(struct stream *t)
 {

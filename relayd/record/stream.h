@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's side of a stream: halves of packets go in, whole packets reach
- * the file in order, rolled and rotated where the tracer says (streaming 4).
- * Lives on its session's worker; that thread only.
+ * The writer's side of a stream: it takes halves of packets and writes whole
+ * packets to files in order, and it rolls and rotates where the tracer says
+ * (streaming 4). It lives on its session's worker, and only that thread uses
+ * it.
  */
 #ifndef RELAYD_RECORD_STREAM_H
 #define RELAYD_RECORD_STREAM_H
@@ -37,10 +38,10 @@ struct stream {
 	struct relpath *channel;
 	bool is_metadata;
 	bool is_published;
-	struct live_stream *live;      /* NULL: not to be shown */
+	struct live_stream *live;      /* NULL: not shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */
-	bool is_checked;	       /* in DATA_PENDING's frame */
+	bool is_checked;	       /* was asked: session_end_pending() */
 
 	uint64_t tracefile_size, tracefile_count; /* 0: no limit */
 	uint64_t number;			  /* of the current tracefile */
@@ -48,23 +49,23 @@ struct stream {
 	struct chunk *chunk; /* NULL: no chunk, no file */
 	struct chunk_family *family;
 	struct tracefile *tf;
-	struct list sealed; /* closed to packets; records wait for a lock */
+	struct list sealed; /* past files; their records wait for a lock */
 
 	struct reorder reorder;
-	unsigned counted_records; /* of reorder, in the session's n_records */
+	unsigned counted_records; /* part of the session's n_records */
 	uint64_t gap_since_ns;	  /* 0: no gap */
 	struct {
 		struct packet *first, **end;
 		unsigned n;
 		uint64_t bytes;
-	} batch; /* popped, not yet in the file */
+	} batch; /* out of the heap, not yet in the file */
 
-	/* Sequence numbers; has_x: was there any. */
+	/* Sequence numbers; has_x: is x_seq set? */
 	bool has_data, has_record, has_packet_seq, has_last;
 	uint64_t data_seq;   /* net_seq of the last packet in the file */
-	uint64_t record_seq; /* ... whose record is in the file, too */
-	uint64_t packet_seq; /* the tracer's number of that one */
-	uint64_t last_seq;   /* as CLOSE_STREAM said */
+	uint64_t record_seq; /* ... of the last whose record is in its file */
+	uint64_t packet_seq; /* the tracer's number of the last packet */
+	uint64_t last_seq;   /* the last net_seq, as CLOSE_STREAM said */
 
 	struct {
 		bool is_pending;
@@ -82,37 +83,38 @@ struct stream {
 };
 
 /*
- * ADD_STREAM, decoded: TAKE_Q's names move in (also on failure). *HANDLE is
- * the number given out, or burnt. E_REFUSED, E_IO, E_EXISTS: no chunk, or its
- * files cannot be made. The stream belongs to its session.
+ * ADD_STREAM, decoded: TAKE_Q's names are taken over (also on failure). *HANDLE
+ * is set on failure, too; no handle is used twice. E_REFUSED: there is no
+ * chunk, or a name is not allowed; E_IO, E_EXISTS: its files cannot be made.
+ * The stream belongs to its session.
  */
 enum status stream_create(struct session *s, struct relay_add_stream *take_q,
     uint64_t *handle) MUST_CHECK;
 
-/* May its packets come on a data connection? */
+/* Do its packets come on data connections (and not over UDP)? */
 bool stream_is_connected(const struct stream *t);
-/* A packet's header arrived: may it come? E_PROTOCOL, E_EXISTS. */
+/* A packet's header arrived: may the packet come? E_PROTOCOL, E_EXISTS. */
 enum status stream_begin(
     struct stream *t, const struct data_header *h) MUST_CHECK;
-/* All its bytes are here. TAKE_P is gone afterwards, also on failure. */
+/* All bytes of TAKE_P are here. It is taken over, also on failure. */
 enum status stream_data(struct stream *t, struct packet *take_p) MUST_CHECK;
 /*
- * SEND_INDEX with a packet. E_EXISTS: a second record for that number;
- * E_LIMIT; E_IO: an earlier packet could not be written (said once);
- * E_NOENT: its bytes cannot come any more.
+ * SEND_INDEX for a packet. E_EXISTS: a second record for that number; E_LIMIT:
+ * too many records wait; E_IO: an earlier packet could not be written (returned
+ * once); E_NOENT: the packet's bytes cannot come any more.
  */
 enum status stream_record(
     struct stream *t, const struct relay_index *i) MUST_CHECK;
 
-/* SEND_INDEX without a packet: nothing of the stream is older than its end
- * time (streaming 4.3). */
+/* SEND_INDEX without a packet: no later event of the stream is older than the
+ * end time in it (streaming 4.3). */
 enum status stream_beacon(
     struct stream *t, const struct relay_index *i) MUST_CHECK;
 
-/* SEND_METADATA. E_NOENT: no file at the moment. E_IO. */
+/* SEND_METADATA. E_NOENT: the stream is in no chunk now. E_IO. */
 enum status stream_metadata(
     struct stream *t, const struct relay_send_metadata *m) MUST_CHECK;
-/* RESET_METADATA: an empty file again. */
+/* RESET_METADATA: begin with an empty file again. */
 enum status stream_reset_metadata(struct stream *t) MUST_CHECK;
 
 /* ROTATE_STREAMS: packets from packet_seq_num AT on belong to TO (NULL: to no
@@ -120,32 +122,36 @@ enum status stream_reset_metadata(struct stream *t) MUST_CHECK;
 enum status stream_rotate(
     struct stream *t, struct chunk *to, uint64_t at) MUST_CHECK;
 
-/* STREAMS_SENT: viewers may see it. */
+/* STREAMS_SENT: viewers may see the stream. */
 void stream_publish(struct stream *t);
-/* The chunk C is cleared: viewers skip what they have not read of it. */
+/* The chunk C is cleared: viewers skip its packets that they have not read. */
 void stream_forget_chunk(struct stream *t, const struct chunk *c);
 
-/* DATA_PENDING: 0, 1, or RELAY_PENDING_UNKNOWN when it will never be there. */
+/* DATA_PENDING: 0: all up to LAST_SEQ is written; 1: it is not yet;
+ * RELAY_PENDING_UNKNOWN: it never will be. */
 uint32_t stream_pending(struct stream *t, uint64_t last_seq);
 
-/* CLOSE_STREAM. The stream may be gone on return, in the three below too. */
+/* CLOSE_STREAM. After this and the next three functions the stream may be
+ * gone. */
 void stream_close(struct stream *t, uint64_t last_seq);
-/* The control connection is gone: no record, no CLOSE_STREAM will come. */
+/* The control connection is gone: neither records nor CLOSE_STREAM will
+ * come. */
 void stream_end_of_control(struct stream *t);
 /* The last data connection is gone: no bytes will come. */
 void stream_end_of_data(struct stream *t);
-/* Write what is whole, drop the rest, free. */
+/* Write whole packets, drop the rest, and free the stream. */
 void stream_close_now(struct stream *t);
 
-/* Write what may be written now. Closes the stream if it was only waiting for
- * that: then it is gone. */
+/* Write what may be written now. A closing stream that waits for nothing more
+ * is closed: then it is gone. */
 void stream_commit(struct stream *t);
 
-/* Records that waited for a lock: try again. */
+/* Try again to write records that wait for a lock. */
 void stream_retry_records(struct stream *t);
 /* The same for files whose streams have gone. FORCE: without the lock. */
 void stream_retry_sealed(struct list *sealed, bool force);
-/* Give the gap up if it has lasted; when to come again, as turn_tick(). */
+/* Give up the gap if its time is over. Returns when to call it again, like
+ * turn_tick(). */
 uint64_t stream_check_gap(struct stream *t, uint64_t now_ns);
 
 #define STREAM_FMT "%s stream=%s/%s"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the reorder heap to the file. Everything here is true between calls, and
- * asserted where it costs nothing (3 depends on the peer's numbers):
- *  1. the batch is empty: what left the heap is in the file, or counted lost;
+ * From the reorder heap to the file. Between calls all of this is true, and is
+ * asserted where that is cheap (not 3, which depends on the peer's numbers):
+ *  1. the batch is empty: packets that left the heap are in the file, or are
+ *     counted as lost;
  *  2. a packet is in the data file before its record is in the index file;
  *  3. data_seq and record_seq never go back;
  *  4. a packet at or beyond a pending roll point is in the new chunk.
@@ -19,7 +20,7 @@
 #include "store/store.h"
 #include "store/tracefile.h"
 
-/* A batch is written at the latest at this many bytes or packets. */
+/* A batch is written when it has this many bytes or packets, or before. */
 #define BATCH_BYTES (4 * 1024 * 1024)
 #define BATCH_PACKETS 512
 
@@ -43,7 +44,8 @@ write_records(struct stream *t)
 	enum status st = OK;
 
 	assert(t->batch.n == 0);
-	/* Records of the file before come first, for viewers too. */
+	/* Records of the previous file must be written first, for viewers
+	 * too. */
 	if (list_empty(&t->sealed) && t->tf != NULL)
 		st = tracefile_write_records(t->tf, false);
 	if (st == E_IO)
@@ -116,11 +118,11 @@ stream_seal_file(struct stream *t)
 			return;
 		}
 	}
-	tracefile_close(t->tf); /* by force, if memory is out */
+	tracefile_close(t->tf); /* forced if memory is used up */
 	t->tf = NULL;
 }
 
-/* The whole batch, or its rest, cannot be written. */
+/* N packets of the batch cannot be written. */
 static void
 lose(struct stream *t, unsigned n)
 {
@@ -132,8 +134,8 @@ lose(struct stream *t, unsigned n)
 		    STREAM_ARGS(t), shard_of(t)->packets_dropped);
 }
 
-/* Somebody removed the place. The peer has done nothing wrong, and lttng's
- * consumer daemon would leave for good if it were told. */
+/* Somebody removed the file or its folder. The peer is not told: it did nothing
+ * wrong, and lttng's consumer daemon would end its connection for ever. */
 static void
 drop_removed(struct stream *t, unsigned n)
 {
@@ -172,7 +174,8 @@ free_batch(struct stream *t)
 	t->batch.bytes = 0;
 }
 
-/* Append the batch. A packet that fails is lost; those behind it are tried. */
+/* Append the batch. A packet that cannot be written is lost; those behind it
+ * are tried. */
 static void
 append_batch(struct stream *t)
 {
@@ -226,7 +229,7 @@ stream_write_batch(struct stream *t)
 	write_records(t);
 }
 
-/* Go to the next chunk, or to none. */
+/* Leave this chunk for the next one, or for none. */
 static enum status
 roll(struct stream *t)
 {
@@ -253,7 +256,8 @@ stream_roll_if_due(struct stream *t, bool has_seq, uint64_t next_packet_seq)
 	return roll(t);
 }
 
-/* The next file of the ring, or of the endless row (streaming 4.4). */
+/* Go to the next file, which is in a ring if their number is limited (streaming
+ * 4.4). */
 static enum status
 next_file(struct stream *t)
 {
@@ -285,7 +289,7 @@ next_file_if_full(struct stream *t, const struct packet *p)
 static void
 add_to_batch(struct stream *t, struct packet *p)
 {
-	/* Of a pending rotation it is on this side. */
+	/* The packet must be before the roll point of a pending rotation. */
 	assert(!t->roll.is_pending || !p->has_record ||
 	       (int64_t)(p->rec.packet_seq_num - t->roll.at) < 0);
 	p->next = NULL;
@@ -297,7 +301,7 @@ add_to_batch(struct stream *t, struct packet *p)
 		stream_write_batch(t);
 }
 
-/* From the heap to the batch, and so on to the file. */
+/* Move packets from the heap to the batch, which goes to the file. */
 static void
 drain(struct stream *t)
 {
@@ -309,15 +313,15 @@ drain(struct stream *t)
 		while ((p = reorder_pop(&t->reorder)) != NULL) {
 			has_seq = p->has_record;
 			seq = p->rec.packet_seq_num;
-			/* In overwrite mode numbers jump over the roll point.
-			 */
+			/* In overwrite mode numbers may jump over the roll
+			 * point. */
 			if (stream_roll_if_due(t, has_seq, seq) != OK ||
 			    next_file_if_full(t, p) != OK)
 				log_error(STREAM_FMT " no file to go on in",
 				    STREAM_ARGS(t));
 			add_to_batch(t, p);
-			/* A stream now falling silent must not hold the chunk.
-			 */
+			/* Roll now: if no more packets come, the stream must
+			 * not keep the old chunk. */
 			if (stream_roll_if_due(t, has_seq, seq + 1) != OK)
 				log_error(STREAM_FMT " no file to go on in",
 				    STREAM_ARGS(t));

@@ -13,7 +13,8 @@
 #include "store/chunk.h"
 #include "store/store.h"
 
-/* Peers before 2.11 name the whole path (streaming 5.3). */
+/* Peers before 2.11 send the whole path: group it by session (streaming
+ * 5.3). */
 static enum status
 regroup(const struct session *s, struct relpath **path)
 {
@@ -31,7 +32,7 @@ regroup(const struct session *s, struct relpath **path)
 	return OK;
 }
 
-/* TAKE_Q's channel moves in. */
+/* TAKE_Q's channel is taken over. */
 static struct stream *
 stream_alloc(struct session *s, struct relay_add_stream *take_q)
 {
@@ -60,7 +61,7 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	return t;
 }
 
-/* To its trace and its file. */
+/* Find the stream's trace and make its file. */
 static enum status
 find_file(struct stream *t, const struct relpath *asked)
 {
@@ -79,7 +80,7 @@ find_file(struct stream *t, const struct relpath *asked)
 	return st;
 }
 
-/* What was allocated, and numbered, becomes a stream of its session. */
+/* Make T, which has its handle, a stream of its session. */
 static enum status
 join_session(struct stream *t, struct relpath **asked)
 {

@@ -13,33 +13,36 @@
 
 struct index_record;
 
-#define NO_SEQ UINT64_MAX /* "none was ever sent", on the wire */
+#define NO_SEQ UINT64_MAX /* on the wire: no packet was sent */
 
 /*
- * The way of a stream's packets to the relay. Each transport has all of these
- * functions; the rest of a stream does not know which one it is.
+ * How a stream's packets come to the relay. Each transport has all of these
+ * functions; the rest of a stream does not know which transport it has.
  */
 struct transport_ops {
 	/* Its packets come on data connections. */
 	bool is_connected;
-	/* The stream goes: what the transport keeps for it is freed. */
+	/* The stream is freed: free what the transport keeps for it. */
 	void (*destroy)(struct stream *t);
-	/* Packet SEQ's record, to the heap; outcomes as reorder_record(). */
+	/* Put packet SEQ's record into the heap; returns what reorder_record()
+	 * does. */
 	enum status (*record)(struct stream *t, uint64_t seq,
 	    const struct index_record *rec) MUST_CHECK;
 	/* Are parts of packets here that are not in the heap yet? */
 	bool (*has_pieces)(const struct stream *t);
-	/* What stream_pending() answers when nothing failed. */
+	/* The result of stream_pending() when no write failed. */
 	uint32_t (*pending)(struct stream *t, uint64_t last_seq);
-	/* No record will come: has_last and last_seq say what bytes may. */
+	/* No record will come any more. has_last and last_seq say up to which
+	 * packet bytes may come. */
 	void (*closing)(struct stream *t);
-	/* Of a stream that is closing: may anything still become whole? */
+	/* The stream is closing: may another packet still become whole? */
 	bool (*may_go_on)(const struct stream *t);
-	/* No bytes will come: write what is whole, give all gaps up. */
+	/* No bytes will come: write whole packets and give all gaps up. */
 	void (*finish)(struct stream *t);
-	/* The next packet is missing. False: wait. True: it was given up. */
+	/* If the next packet is missing: false: wait for it; true: it was given
+	 * up. */
 	bool (*pass_gap)(struct stream *t);
-	/* As stream_check_gap(). */
+	/* See stream_check_gap(). */
 	uint64_t (*check_gap)(struct stream *t, uint64_t now_ns);
 };
 
@@ -50,22 +53,24 @@ void stream_free(struct stream *t);
 enum status stream_open_file(struct stream *t, bool replaces) MUST_CHECK;
 enum status stream_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
 void stream_mark_dirty(struct stream *t);
-/* N more, or less, bytes of memory wait for their record or turn. */
+/* N bytes of packet memory more (N < 0: less) wait for their record or turn. */
 void stream_hold(struct stream *t, int64_t n);
-/* The number of records that wait for their bytes has changed. */
+/* Call it when the number of records that wait for their bytes may have
+ * changed. */
 void stream_count_records(struct stream *t);
 
 /* stream_commit.c */
 void stream_seal_file(struct stream *t);
 void stream_leave_sealed(struct stream *t);
-/* What may leave the heap now goes to the file, with its records; gaps that
- * need not be waited for are given up. */
+/* Write packets that may leave the heap now, and their records. Gaps that will
+ * not close are given up. */
 void stream_write_ready(struct stream *t);
-/* Only what has left the heap: for a transport that gives packets up. */
+/* Write only packets that have left the heap: for a transport that gives
+ * packets up. */
 void stream_write_batch(struct stream *t);
 enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
-/* What is whole goes to the file, whatever is missing before it. */
+/* Write all whole packets, also behind gaps. */
 void stream_write_rest(struct stream *t);
 
 /* stream_live.c */

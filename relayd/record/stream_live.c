@@ -57,7 +57,8 @@ trace_id(const struct stream *t)
 	return t->trace->live_id;
 }
 
-/* All streams are counted in listings; those of live sessions are shown. */
+/* Viewers can see a stream only if it has logs, as those of live sessions do;
+ * listings count all streams. */
 static void
 show(struct stream *t)
 {
@@ -85,7 +86,8 @@ stream_publish(struct stream *t)
 		return;
 	t->is_published = true;
 	show(t);
-	/* Only now: a viewer that finds it counted can be told of it. */
+	/* Count it after the news: a viewer that sees it counted can be told of
+	 * it. */
 	published_add(&t->session->live->streams, 1);
 }
 

@@ -8,7 +8,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 
-/* It keeps nothing of its own. */
+/* This transport has no memory of its own. */
 static void
 destroy(struct stream *t)
 {
@@ -20,7 +20,7 @@ record(struct stream *t, uint64_t seq, const struct index_record *rec)
 	return reorder_record(&t->reorder, seq, rec);
 }
 
-/* A packet of which bytes are missing is its connection's still. */
+/* A packet whose bytes are not all here belongs to its connection. */
 static bool
 has_pieces(const struct stream *t)
 {
@@ -41,7 +41,7 @@ pending(struct stream *t, uint64_t last_seq)
 	return session_may_receive(t->session) ? 1 : RELAY_PENDING_UNKNOWN;
 }
 
-/* Bytes come by themselves, or their connection ends. */
+/* Nothing to do: bytes come without a request, or their connection ends. */
 static void
 closing(struct stream *t)
 {

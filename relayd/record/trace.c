@@ -10,7 +10,7 @@
 #include "relayd/record/session.h"
 #include "store/chunk.h"
 
-/* The newest with that path; NULL: none. */
+/* The newest trace with that path; NULL: none. */
 static struct trace *
 find(const struct session *s, const struct relpath *asked, uint64_t key)
 {
@@ -31,7 +31,8 @@ free_trace(struct trace *t)
 	free(t);
 }
 
-/* The newest of a key is found first; what was in the map has room in it. */
+/* The map has the newest trace of a key. The insertion cannot fail, as an entry
+ * was just removed. */
 static void
 set_newest(struct session *s, uint64_t key, struct trace *t)
 {
@@ -76,14 +77,15 @@ destroy(struct session *s, struct trace *t)
 	free_trace(t);
 }
 
-/* May a stream still be added to it? */
+/* May a stream still be added to T? */
 static bool
 is_open(const struct session *s, const struct trace *t)
 {
 	return !t->is_over || s->wish.is_snapshot;
 }
 
-/* It has no stream. What it wrote in the current chunk keeps its names. */
+/* T has no stream. It is kept while the current chunk has files of it, so that
+ * their names are not used again. */
 static void
 forget_unless_named(struct session *s, struct trace *t)
 {
@@ -93,8 +95,8 @@ forget_unless_named(struct session *s, struct trace *t)
 		idmap_free(&t->channels);
 }
 
-/* A folder that is new, for the trace of this number or, where its name is
- * taken, of one of the next. */
+/* Make a new folder for the trace, with its number as suffix, or with the next
+ * number whose name is free. */
 static enum status
 make_folder(struct trace *t, struct chunk *c)
 {
@@ -209,7 +211,7 @@ trace_close_metadata(struct trace *t)
 void
 trace_enter(struct trace *t, const struct chunk *c)
 {
-	/* Its streams come there one by one. */
+	/* The trace's streams enter the chunk one after another. */
 	if (t->chunk_serial < c->serial)
 		t->chunk_serial = c->serial;
 }

@@ -4,11 +4,11 @@
  * one folder with one metadata; viewers see them as one trace.
  *
  * A tracer may begin a trace again under the same path (`lttng untrack` and
- * `lttng track` of a running application with buffers per process). It has
- * metadata of its own then, so it gets a folder of its own: the path with -1,
- * -2, ... at its end. All its streams go there, in later trace chunks too.
+ * `lttng track` of a running application with buffers per process). The new
+ * trace has metadata of its own, so it gets a folder of its own: the path with
+ * -1, -2, ... at its end. All its streams go there, in later trace chunks too.
  *
- * Lives with its session, on the session's worker.
+ * A trace lives on its session's worker.
  */
 #ifndef RELAYD_RECORD_TRACE_H
 #define RELAYD_RECORD_TRACE_H
@@ -27,31 +27,31 @@ struct session;
 
 struct trace {
 	struct list node;	     /* session->traces */
-	uint64_t key;		     /* of ASKED, in session->trace_keys */
+	uint64_t key;		     /* key of ASKED in session->trace_keys */
 	struct trace *older, *newer; /* of the same key; NULL: none */
-	struct relpath *asked;	     /* the path as the tracer said it */
-	struct relpath *path;	     /* the folder's: that, or with a suffix */
+	struct relpath *asked;	     /* the path that the tracer sent */
+	struct relpath *path;	     /* the folder: ASKED, or with a suffix */
 	unsigned number;	     /* of the suffix; 0: none */
-	unsigned refs;		     /* streams that are there */
+	unsigned refs;		     /* its streams */
 	unsigned n_metadata;	     /* metadata streams that are not closed */
 	bool has_data;		     /* a data stream was added */
-	bool is_over;		     /* its metadata was closed */
-	struct idmap channels;	     /* keys of the names that were added */
+	bool is_over;		     /* its last metadata stream was closed */
+	struct idmap channels;	     /* keys of channel names that were added */
 	uint64_t chunk_serial; /* of the newest chunk that has files of it */
 	uint64_t live_id;      /* for viewers; 0: none yet */
 };
 
-/* Names taken by others that are tried, one after another, for a trace that
- * begins again: as many as for a session's directory. */
+/* How many taken names are tried, one after another, for the folder of a trace
+ * that begins again: as many as for a session's directory. */
 #define TRACE_TAKEN_MAX 999
 
 /*
- * The trace of a new stream CHANNEL with the path ASKED, one reference more:
- * the one that the tracer began last with that path. A new one begins when that
- * has had such a stream already, and when its metadata stream is closed: then
- * nothing can be added to it. (Of snapshots the streams come and go one by one,
- * the metadata's too: they begin again with the next chunk only.)
- * E_IO, E_LIMIT (no name for its folder), E_NOMEM.
+ * The trace of a new stream CHANNEL with the path ASKED, with one more
+ * reference: the newest trace with that path. A new trace begins when that one
+ * has had a stream CHANNEL already, or when its metadata stream is closed, as
+ * then nothing can be added to it. (A snapshot's streams come and go one after
+ * another, metadata too: a closed metadata stream begins no new trace there.)
+ * E_IO, E_LIMIT (no free name for its folder), E_NOMEM.
  */
 enum status trace_join(struct trace **out, struct session *s,
     const struct relpath *asked, const struct relpath *channel) MUST_CHECK;
@@ -61,15 +61,15 @@ void trace_added(struct trace *t, bool is_metadata);
 /* The stream is gone, or could not be made. NULL is fine. */
 void trace_leave(struct session *s, struct trace *t);
 
-/* CLOSE_STREAM of one of its metadata streams. */
+/* CLOSE_STREAM came for a metadata stream of T. */
 void trace_close_metadata(struct trace *t);
-/* A stream of it writes in C. */
+/* A stream of T writes in the chunk C. */
 void trace_enter(struct trace *t, const struct chunk *c);
 
-/* The session has gone to another chunk: forget those that have no stream.
- * Their names are free there. */
+/* The session has gone to another chunk: forget traces without streams, as
+ * their names are free there. */
 void trace_forget_old(struct session *s);
-/* The session ends; it has no streams any more. */
+/* The session is destroyed, and has no streams any more. */
 void trace_forget_all(struct session *s);
 
 #endif

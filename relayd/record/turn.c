@@ -16,12 +16,12 @@
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
-/* Gaps in a row of one stream that one turn gives up; then others have theirs.
- */
+/* How many gaps of one stream, one behind another, a turn gives up; then others
+ * are served. */
 #define GAPS_SLICE 64
-/* Records wait for a local reader's lock: when to try again. */
+/* When to try again to write records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
-/* At the end, of LOCK_RETRY_NS: two seconds. */
+/* How many tries there are at the end, LOCK_RETRY_NS apart: two seconds. */
 #define LAST_LOCK_TRIES 200
 
 void
@@ -67,7 +67,7 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 
 	list_for_each (n, tmp, &sh->ending) {
 		s = list_entry(n, struct session, ending_node);
-		/* Who stops there is closed by the desk. */
+		/* The desk closes a connection that stops there. */
 		if (session_is_hearing(s))
 			session_heard(s);
 		if (s->linger_until_ns > now_ns) {
@@ -82,8 +82,9 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 	return next;
 }
 
-/* Give up what is due; when to look again. What comes behind a gap that is
- * given up is written at once, and may show the next one. */
+/* Give up gaps whose time is over; returns when to look again. Packets behind a
+ * gap that is given up are written at once, and the next gap may be behind
+ * them. */
 static uint64_t
 end_gaps(struct shard *sh, uint64_t now_ns)
 {
@@ -122,8 +123,8 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	return clock_earlier(next, gaps);
 }
 
-/* A reader may hold an index file's lock until the limit, but not keep us from
- * ending. */
+/* Wait for readers that hold the lock of an index file, but only up to a limit:
+ * then write without the lock. */
 static void
 wait_for_readers(struct shard *sh)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker does with its shard at the end of each turn of its loop: what
- * endpoints left to do is done for all sessions and streams together. Stands on
- * top of the model, which does not know it. No libevent here: the edge calls in
- * (worker, desk, udp_port), tests do too. The shard's thread.
+ * What a worker does with its shard at the end of each turn of its loop: the
+ * work that endpoints left is done for all sessions and streams together. The
+ * model does not know these functions. No libevent here: the edge (worker,
+ * desk, udp_port) and tests call them, on the shard's thread.
  */
 #ifndef RELAYD_RECORD_TURN_H
 #define RELAYD_RECORD_TURN_H
@@ -16,15 +16,15 @@ struct shard;
 /* Commit what is ready. */
 void turn_commit(struct shard *sh);
 
-/* Delete some more files; true when there are more. */
+/* Delete some files of deleted chunks; true when more are left. */
 bool turn_delete_some(struct shard *sh);
 
-/* Timers: do what is due, and say when to come again (ns of clock_now_ns();
+/* Do what is due, and return when to call it again (ns of clock_now_ns();
  * UINT64_MAX: nothing waits). */
 uint64_t turn_tick(struct shard *sh, uint64_t now_ns);
 
-/* The last one: ends every session as an ordered shutdown does. shard_destroy()
- * comes after it. NULL is fine. */
+/* The last turn, for an ordered shutdown: end every session. Call it before
+ * shard_destroy(). NULL is fine. */
 void turn_last(struct shard *sh);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened to datagrams, counted: of a session, and of a whole worker. */
+/* Counts of what happened to datagrams, for a session and for a whole
+ * worker. */
 #ifndef RELAYD_RECORD_UDP_COUNT_H
 #define RELAYD_RECORD_UDP_COUNT_H
 
@@ -17,7 +18,8 @@ struct udp_counts {
 	uint64_t n[UDP_COUNTS];
 };
 
-/* "name=n ..." of those that are not 0, "" if none is. udp_session.c */
+/* " udp_name=n ..." for each count that is not 0; "" if all are 0. Returns OUT.
+ * udp_session.c */
 const char *udp_counts_text(const struct udp_counts *c, char *out, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* clang-format off: the columns are the table */
 /*
- * What happened to datagrams, one row per figure, in the order in which they
- * are logged. Those from malformed on were dropped.
+ * What happened to datagrams: one row per count, in the order of the log line.
+ * The worker drops the datagrams that the rows from malformed on count.
  *        name           what it counts
  */
 UDP_COUNT(taken, "pieces of packets that were new")

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One datagram from anywhere: the edge of the UDP transport. Nothing that
- * arrives here is ever answered. */
+/* One datagram, which may come from anywhere. Datagrams are never answered. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -12,8 +11,9 @@
 
 #define LOG_NS (10 * NS_PER_S)
 
-/* What the datagram is, up to its place in a packet. The token comes before
- * the checksum: whoever does not know it costs no pass over the bytes. */
+/* Judge a datagram without its place in the packet. The token is checked before
+ * the checksum, so that a sender who does not know the token cannot make the
+ * relay read all bytes. */
 static enum udp_count
 judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
     size_t n)
@@ -35,7 +35,7 @@ judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
 	return UDP_taken;
 }
 
-/* Figures of the shard, and of the session whose token it had. */
+/* Count for the shard, and for the session if the datagram had its token. */
 static void
 count(struct shard *sh, struct session *s, enum udp_count what)
 {
@@ -55,7 +55,7 @@ tell(struct shard *sh, const struct session *s, enum udp_count what,
 	};
 	uint64_t *last = s == NULL ? &sh->last_udp_log : &s->udp->last_log;
 
-	/* They belong to the way, not to its faults. */
+	/* Copies and late datagrams are normal on a network. */
 	if (what == UDP_duplicate || what == UDP_late)
 		return;
 	if (log_ratelimit(last, LOG_NS))
@@ -65,7 +65,8 @@ tell(struct shard *sh, const struct session *s, enum udp_count what,
 		    texts[what]);
 }
 
-/* A worker that is not there has no streams: it is not asked. */
+/* Is the handle another worker's? A worker that does not exist has no streams,
+ * so datagrams for it are judged here. */
 static bool
 is_anothers(const struct shard *sh, uint64_t handle)
 {

@@ -13,27 +13,27 @@
 #include "store/arrivals.h"
 
 /*
- * Limits. A session: packets that wait and pieces of packets, in bytes of
- * memory; as much as TCP may have waiting (SESSION_HELD_MAX), so that neither
- * way is the cheaper attack. Below the second, UDP is refused.
+ * Memory, in bytes, for one session's packets that wait and pieces of packets:
+ * as much as for TCP (SESSION_HELD_MAX), so that an attack over UDP gains
+ * nothing. If less than the second is left for it, UDP is refused.
  */
 #define UDP_WINDOW_BYTES (UINT64_C(64) << 20)
 #define UDP_WINDOW_BYTES_MIN (UINT64_C(1) << 20)
-/* A stream: packets that wait while one is missing. At 4 KiB each, what
- * window_bytes hold. */
+/* Packets of a stream that may wait while one is missing: with 4 KiB each, this
+ * is window_bytes. */
 #define UDP_WINDOW_MAX 16384
-/* A stream: records whose bytes are missing; then the oldest are lost. A
- * second's worth at 30,000 packets per second. */
+/* Records of a stream that may wait for their bytes; beyond it the oldest are
+ * given up. At 30,000 packets per second this is one second. */
 #define UDP_RECORDS_MAX 32768
 /* How long a gap may last. At most half of the time that an ended session
  * waits for what is under way (LINGER_NS). */
 #define UDP_GAP_DEFAULT_NS (1 * NS_PER_S)
 #define UDP_GAP_MIN_NS (1 * NS_PER_MS)
 #define UDP_GAP_MAX_NS (5 * NS_PER_S)
-/* A number so far beyond the next is no number of a packet. */
+/* A packet number this far beyond the next one is false. */
 #define UDP_FAR (UINT64_C(1) << 32)
-/* Holes in one UDP_STATUS reply, of all streams: as many bytes as may wait for
- * a peer that does not read (CONN_OUT_MAX). */
+/* Holes of all streams in one UDP_STATUS reply: together as many bytes as may
+ * wait for a peer that does not read (CONN_OUT_MAX). */
 #define UDP_STATUS_RANGES_MAX 16384
 /* Lines about gaps per second and worker; .loss.jsonl has them all. */
 #define UDP_GAP_LINES 20
@@ -48,19 +48,20 @@ struct session_udp {
 	uint64_t last_log;
 };
 
-/* What UDP adds to a stream. */
+/* What a stream has in addition when it uses UDP. */
 struct stream_udp {
 	struct arrivals arrivals;
-	uint64_t due_ns;   /* of the gap; 0: to be found out */
-	uint64_t due_next; /* the missing packet that it is of */
+	uint64_t due_ns;   /* when the gap ends; 0: not known */
+	uint64_t due_next; /* the missing packet of due_ns */
 	uint64_t gaps, lost;
 	struct reorder_loss last;
 };
 
-/* The stream is of TCP again, where not all of its session's could be created.
- * Nothing came yet. One of TCP stays one. */
+/* Make the stream a TCP stream again, when UDP could not be set up for all
+ * streams of its session; no packet has come yet. A TCP stream does not
+ * change. */
 void udp_stream_undo(struct stream *t);
-/* A piece that fits, with the right token. */
+/* Take a piece with the right token that fits its packet. */
 enum udp_count udp_stream_piece(struct stream *t, const struct udp_header *h);
 
 #endif

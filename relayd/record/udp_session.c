@@ -31,7 +31,8 @@ udp_counts_text(const struct udp_counts *c, char *out, size_t size)
 	return out;
 }
 
-/* Numbers of its streams would not start at 0, or never arrive here. */
+/* Has the session packets, records or data connections already? Then packet
+ * numbers over UDP would not begin at 0, or packets would come over TCP. */
 static bool
 has_begun(const struct session *s)
 {
@@ -111,7 +112,8 @@ make(const struct session *s, const struct udp_open *q)
 	}
 	u->config.fragment_size = wish(
 	    q->fragment_size, UDP_FRAGMENT_DEFAULT, UDP_FRAGMENT_MAX);
-	/* Who resends loses packets by time and memory only (udp 4). */
+	/* With a sender that resends, only time and memory limit a gap (udp
+	 * 4). */
 	u->config.window =
 	    resends ? 0 : wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
 	u->config.timeout_ns = gap_timeout(q->gap_timeout_us);
@@ -122,7 +124,7 @@ make(const struct session *s, const struct udp_open *q)
 	return u;
 }
 
-/* All of its streams, or none: then it stays a session of TCP. */
+/* Change all streams of the session to UDP; if one fails, all stay with TCP. */
 static enum status
 begin(struct session *s, const struct udp_open *q)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream whose packets come as datagrams: what arrives, what is lost. */
+/* A stream whose packets come as datagrams: pieces that arrive, packets that
+ * are lost. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,8 @@ destroy(struct stream *t)
 	t->udp = NULL;
 }
 
-/* JSON needs two characters of a name escaped; others were refused. */
+/* Escape the two characters that JSON does not allow; other special characters
+ * are never in a name. */
 static void
 put_name(char *out, size_t size, const char *name)
 {
@@ -71,7 +73,7 @@ note_on_disk(struct stream *t, const struct reorder_loss *loss, const char *why)
 		    LOG_ERROR, STREAM_FMT " " CHUNK_LOSSES, STREAM_ARGS(t));
 }
 
-/* One line per gap, as long as they are few. */
+/* Log one line per gap, at most UDP_GAP_LINES per second. */
 static void
 log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
 {
@@ -90,7 +92,7 @@ log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
 	    STREAM_ARGS(t), loss->n, loss->first, why, loss->records);
 }
 
-/* The tracer's number of a packet that will not come. */
+/* A packet with this number of the tracer will not come: go on as if it had. */
 static void
 pass_packet_seq(struct stream *t, uint64_t packet_seq)
 {
@@ -98,7 +100,7 @@ pass_packet_seq(struct stream *t, uint64_t packet_seq)
 		return;
 	t->has_packet_seq = true;
 	t->packet_seq = packet_seq;
-	/* A rotation does not wait for it. */
+	/* A rotation must not wait for this packet. */
 	if (stream_roll_if_due(t, true, packet_seq + 1) != OK)
 		log_error(STREAM_FMT " no file to go on in", STREAM_ARGS(t));
 }
@@ -109,7 +111,8 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	const uint64_t before = t->udp->arrivals.partial_bytes;
 	struct reorder_loss loss;
 
-	/* What came before the gap goes first: to its file, to its chunk. */
+	/* First write packets before the gap: they may belong to another file
+	 * or chunk. */
 	stream_write_batch(t);
 	arrivals_skip(&t->udp->arrivals, to, &loss);
 	recount(t, before);
@@ -127,7 +130,7 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	stream_mark_dirty(t);
 }
 
-/* Memory in use for the session's packets, waiting or not yet whole. */
+/* Memory in use by the session's packets that wait or are not yet whole. */
 static uint64_t
 in_use(const struct session *s)
 {
@@ -147,7 +150,7 @@ is_short(const struct session *s)
 	       shard_is_over(s->shard, 1);
 }
 
-/* The stream of the session that uses most, if it can give something up. */
+/* The stream that uses the most memory, of those that can give a packet up. */
 static struct stream *
 greediest(const struct session *s, uint64_t *to)
 {
@@ -166,7 +169,7 @@ greediest(const struct session *s, uint64_t *to)
 	return found;
 }
 
-/* False: there is nothing to give up. */
+/* Give packets up until memory is free. False: no stream can give any up. */
 static bool
 make_room(struct session *s)
 {
@@ -202,7 +205,7 @@ count_of(enum arrived what)
 	return UDP_memory;
 }
 
-/* Somebody must look when the gap has lasted. */
+/* Put a stream with a gap on the list that turn_tick() looks at. */
 static void
 watch_gap(struct stream *t)
 {
@@ -288,7 +291,8 @@ closing(struct stream *t)
 {
 	struct arrivals *a = &t->udp->arrivals;
 
-	/* The end of control names no last packet: the highest known is. */
+	/* When the control connection ends, no last packet is named: it is the
+	 * highest known one. */
 	if (!t->is_closing && !t->has_last && a->end > t->reorder.next) {
 		t->has_last = true;
 		t->last_seq = a->end - 1;
@@ -312,7 +316,7 @@ finish(struct stream *t)
 		if (to > t->reorder.next)
 			give_up(t, to, "the stream ended");
 		else if (t->reorder.needs_record)
-			break; /* cannot be: records are not waited for */
+			break; /* not reached: no records are needed now */
 	}
 	if (a->end > t->reorder.next)
 		give_up(t, a->end, "the stream ended");
@@ -339,7 +343,8 @@ check_gap(struct stream *t, uint64_t now_ns)
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
 
-	/* Of the same packet, news only put it off. */
+	/* For the same packet, later arrivals can only make the gap end
+	 * later. */
 	if (now_ns < t->udp->due_ns && t->udp->due_next == t->reorder.next &&
 	    arrivals_has_gap(a))
 		return t->udp->due_ns;
