@@ -180,7 +180,8 @@ START_TEST(every_row_of_the_table_has_a_message)
 	for (size_t i = 0; i < relay_examples_n; i++)
 		see(bytes_hex(relay_examples[i].hex));
 #define RELAY(wire, name, since, allowed, max) \
-	ck_assert_msg(seen[wire], "no vector has " #name);
+	ck_assert_msg(seen[wire],              \
+	    "no example of " #name " in tests/proto/relay_examples.c");
 #include "proto/relay.tbl.h"
 #undef RELAY
 }
