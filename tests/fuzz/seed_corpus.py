@@ -58,7 +58,11 @@ def synthetic():
         yield f"rotate-hole-{hole}", old(
             18, 13, struct.pack(">IB", 1, 1) + b"\xaa" * hole + rest)
     yield "start_data", old(3, 13, b"")
-    yield "unknown", old(10001, 13, b"private")
+    yield "udp_open", old(10001, 13, struct.pack(">IIIIQ", 1, 1392, 64, 1,
+                                                 250_000))
+    yield "udp_open-short", old(10001, 13, b"private")
+    yield "udp_status", old(10002, 13, struct.pack(">Q", 0xffffffffffffffff))
+    yield "unknown", old(9999, 13, b"private")
 
 
 def main(vectors, out):

@@ -55,13 +55,14 @@ static const struct {
 	{ RELAY_CMD_create_session, 8192 },
 	{ RELAY_CMD_add_stream, 8192 },
 	{ RELAY_CMD_send_index, 8192 },
+	{ RELAY_CMD_udp_open, 8192 },
 	{ RELAY_CMD_rotate_streams, UINT64_C(1) << 20 },
 	{ RELAY_CMD_send_metadata, RELAY_PAYLOAD_MAX },
 	{ 0, RELAY_UNKNOWN_MAX },
 	{ 4, RELAY_UNKNOWN_MAX },
 	{ 12, RELAY_UNKNOWN_MAX },
 	{ 23, RELAY_UNKNOWN_MAX },
-	{ 10001, RELAY_UNKNOWN_MAX },
+	{ 9999, RELAY_UNKNOWN_MAX },
 	{ UINT32_MAX, RELAY_UNKNOWN_MAX },
 };
 
