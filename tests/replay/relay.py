@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -192,6 +193,12 @@ class Daemon:
 
 def frame(command, payload=b""):
     return struct.pack(">QQII", 0, len(payload), command, 0) + payload
+
+
+def commands():
+    """The numbers of all commands of the control port."""
+    with open(SOURCE / "proto/relay.tbl.h", encoding="utf-8") as f:
+        return {int(n) for n in re.findall(r"^RELAY\((\d+),", f.read(), re.M)}
 
 
 def text(s):
