@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that are added at one end and taken from the other: what was received
- * and is not yet a whole message, what is to be sent and was not yet taken by
- * the socket. Also the big-endian writer: append failures are sticky, so an
- * encoder tests buf->bad once, at the end. Single owner; grows by doubling,
- * keeps no memory once empty after buf_trim().
+ * Bytes that are added at one end and taken from the other: bytes that were
+ * received and are not yet a whole message, or bytes to send that the socket
+ * did not take yet. Also the writer of big-endian numbers: after an append that
+ * failed, buf->bad stays set, so an encoder tests it once, at the end. Single
+ * owner. The memory grows by doubling; buf_trim() frees it when the buffer is
+ * empty.
  */
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
@@ -34,36 +35,37 @@ buf_len(const struct buf *b)
 static inline const uint8_t *
 buf_data(const struct buf *b)
 {
-	/* Nothing may be added to no memory, not even nothing. */
+	/* C does not let us add to NULL, not even 0. */
 	return b->mem == NULL ? NULL : b->mem + b->start;
 }
 
-/* Room for N more bytes at the end; NULL and bad when there is no memory. */
+/* Room for N more bytes at the end. No memory: returns NULL, and B is bad. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
 /* N bytes were put into the reserved room. */
 void buf_added(struct buf *b, size_t n);
 /* Take N bytes from the front; N is at most buf_len(). */
 void buf_consume(struct buf *b, size_t n);
-/* Cut the content to its first N bytes: undo of appends, failed ones too, so
- * that buf->bad is false again. */
+/* Cut the content to its first N bytes. This undoes appends, also failed ones:
+ * buf->bad is false again. */
 void buf_truncate(struct buf *b, size_t n);
 /* Give memory back when empty. */
 void buf_trim(struct buf *b);
 
-/* Memory that buffers of one owner lend each other, so that a busy one need not
- * allocate and an idle one holds none. */
+/* Memory that buffers of one owner lend each other, so that a busy buffer need
+ * not allocate and an idle buffer holds none. */
 #define BUF_SPARES_MAX 64
 struct buf_spares {
 	struct buf bufs[BUF_SPARES_MAX];
 	unsigned n, most; /* most: at most BUF_SPARES_MAX */
-	size_t largest;	  /* bytes; what grew beyond is given back */
+	size_t largest;	  /* bytes; larger memory is freed */
 };
 
 void buf_spares_init(struct buf_spares *s, unsigned most, size_t largest);
 void buf_spares_free(struct buf_spares *s);
-/* Memory for B, if it has none and there is some to spare. */
+/* Give B the memory of a spare, if B has none and there is a spare. */
 void buf_take_spare(struct buf *b, struct buf_spares *s);
-/* B is empty. One that has failed stays bad, and is nobody else's. */
+/* Make the memory of B a spare; B is empty. If B is bad, its memory is freed,
+ * and B stays bad. */
 void buf_give_spare(struct buf *b, struct buf_spares *s);
 
 void buf_bytes(struct buf *b, const void *p, size_t n);

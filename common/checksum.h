@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of N more bytes, after those whose checksum is CRC (0: none yet). */
+/* The checksum of the bytes that have the checksum CRC (0: no bytes), followed
+ * by the N bytes at P. */
 uint32_t checksum_crc32(uint32_t crc, const void *p, size_t n);
 
 #endif

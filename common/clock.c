@@ -14,7 +14,8 @@ read_clock(clockid_t id)
 {
 	struct timespec ts = { 0 };
 
-	/* These two clocks exist wherever this compiles: it cannot fail. */
+	/* The call cannot fail: these two clocks exist wherever this
+	 * compiles. */
 	(void)clock_gettime(id, &ts);
 	return ts;
 }

@@ -11,14 +11,15 @@
 uint64_t clock_now_ns(void); /* monotonic, arbitrary origin */
 uint64_t clock_wall_s(void); /* seconds since the Unix epoch */
 
-/* Of two times at which something is due. */
+/* The earlier of two times. */
 static inline uint64_t
 clock_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Tests, before any thread is started: both clocks stand still at these. */
+/* For tests, before any thread is started: both clocks stand still at these
+ * times. */
 void clock_freeze(uint64_t now_ns, uint64_t wall_s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every file may assume of the compiler. */
+/* What every file may use of the compiler. */
 #ifndef COMMON_COMPILER_H
 #define COMMON_COMPILER_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An account of the process's descriptors, by what they are for, so that a
- * crowd of one kind takes none from the others. Trace files have an account of
- * their own, in each store, and viewers' connections in their pool. A share
- * without a limit takes any number: so it is in tests. Any thread.
+ * An account of the process's descriptors. Each use has a share, so that many
+ * descriptors for one use take none from the others. Trace files have an
+ * account of their own, in each store, and viewers' connections in their pool.
+ * A share without a limit takes any number, as in most tests. Any thread.
  */
 #ifndef COMMON_FDS_H
 #define COMMON_FDS_H
@@ -15,15 +15,16 @@ enum fds_share {
 	FDS_SESSIONS,	  /* their connections and their folders */
 	FDS_CONTROL,	  /* control connections that have no session yet */
 	FDS_DATA,	  /* data connections without a first packet */
-	FDS_VIEWER_FILES, /* what viewers read */
-	FDS_SHARES	  /* how many there are */
+	FDS_VIEWER_FILES, /* files that viewers read */
+	FDS_SHARES	  /* the number of shares */
 };
 
-/* Before threads start. */
+/* Called before threads start. */
 void fds_limit(enum fds_share s, uint64_t max);
 uint64_t fds_max(enum fds_share s);
 
-/* False, with errno EMFILE: the share is used up, nothing was taken. */
+/* Take one descriptor. False, with errno EMFILE: the share is used up, nothing
+ * was taken. */
 bool fds_take(enum fds_share s);
 void fds_give(enum fds_share s);
 /* How many more may be taken. */

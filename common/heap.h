@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Min-heap of pointers by a 64-bit key: the priority queue of the reorder
- * stage. Single owner. Equal keys come out in any order. Holds no memory
- * until the first push.
+ * Min-heap of pointers by a 64-bit key: a priority queue, as for packets that
+ * wait for their turn. Single owner. Equal keys come out in any order. Holds no
+ * memory until the first push.
  */
 #ifndef COMMON_HEAP_H
 #define COMMON_HEAP_H
@@ -26,9 +26,11 @@ struct heap {
 void heap_init(struct heap *h); /* all zero bytes is the same */
 void heap_free(struct heap *h); /* the values are the caller's */
 enum status heap_push(struct heap *h, uint64_t key, void *value) MUST_CHECK;
-/* The smallest, or NULL when empty. Valid until the next push or pop. */
+/* The item with the smallest key; NULL when empty. Valid until the next push or
+ * pop. */
 const struct heap_item *heap_min(const struct heap *h);
-/* Remove the smallest and return its value; NULL when empty. */
+/* Remove the item with the smallest key and return its value; NULL when
+ * empty. */
 void *heap_pop(struct heap *h);
 
 #endif

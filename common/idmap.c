@@ -15,7 +15,8 @@ struct idmap_slot {
 
 static uint64_t seed;
 
-/* Before main(), so that threads need not agree on who sets it. */
+/* This runs before main(), so that threads need not agree which of them sets
+ * the seed. */
 __attribute__((constructor)) static void
 set_seed(void)
 {
@@ -43,7 +44,7 @@ slot_of(const struct idmap_slot *slots, size_t cap, uint64_t id)
 	return i;
 }
 
-/* FNV-1a. */
+/* The hash is FNV-1a. */
 uint64_t
 idmap_key(const void *p, size_t n)
 {
@@ -93,7 +94,8 @@ idmap_insert(struct idmap *m, uint64_t id, void *value)
 	assert(value != NULL);
 	if (idmap_find(m, id) != NULL)
 		return E_EXISTS;
-	/* A quarter stays free: probes stay short, and they end. */
+	/* A quarter of the slots stays free: probes stay short, and they
+	 * end. */
 	if (m->n >= m->cap - m->cap / 4 && idmap_grow(m) != OK)
 		return E_NOMEM;
 	m->slots[slot_of(m->slots, m->cap, id)] = (struct idmap_slot){ id,
@@ -109,8 +111,8 @@ idmap_find(const struct idmap *m, uint64_t id)
 			   : m->slots[slot_of(m->slots, m->cap, id)].value;
 }
 
-/* Close the hole at I: what was probed past it moves up, so that no marks of
- * what was removed are needed. */
+/* Close the hole at I: entries whose probes passed I move up, so that a removed
+ * entry needs no mark. */
 static void
 close_hole(struct idmap *m, size_t i)
 {
@@ -155,7 +157,8 @@ idmap_any(struct idmap *m)
 {
 	if (m->n == 0)
 		return NULL;
-	/* From where the last call stopped: emptying takes linear time. */
+	/* Search from where the last call stopped, so that emptying a map takes
+	 * linear time. */
 	while (m->slots[m->cursor].value == NULL)
 		m->cursor = (m->cursor + 1) & (m->cap - 1);
 	return m->slots[m->cursor].value;

@@ -21,8 +21,8 @@ struct idmap {
 	size_t cursor; /* where idmap_any() looks first */
 };
 
-/* An id for N bytes, a name: it is likely that others have another. Hashed with
- * that seed, too. */
+/* An id for a name of N bytes, hashed with the same seed. Different names are
+ * likely to have different ids. */
 uint64_t idmap_key(const void *p, size_t n);
 
 void idmap_init(struct idmap *m); /* all zero bytes is the same */
@@ -31,7 +31,7 @@ void idmap_free(struct idmap *m); /* the values are the caller's */
 enum status idmap_insert(struct idmap *m, uint64_t id, void *value) MUST_CHECK;
 void *idmap_find(const struct idmap *m, uint64_t id); /* NULL: none */
 void *idmap_remove(struct idmap *m, uint64_t id);     /* NULL: none */
-/* Some entry, for emptying a map; NULL when it is empty. */
+/* Any entry, for emptying a map; NULL when the map is empty. */
 void *idmap_any(struct idmap *m);
 
 #endif

@@ -15,8 +15,8 @@ ids_random(void)
 	do
 		n = getrandom(&v, sizeof(v), 0);
 	while (n < 0 && errno == EINTR);
-	/* Up to 256 bytes come whole. Guessable handles in their place would
-	 * be worse than no service. */
+	/* getrandom(2) gives up to 256 bytes at once, or fails. Handles that
+	 * can be guessed would be worse than no service. */
 	if (n != (ssize_t)sizeof(v))
 		abort();
 	return v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where ids come from. Handles are unguessable; tests inject a sequence so
- * that replays are exact. One source per thread.
+ * Where ids come from. Handles cannot be guessed; tests use a sequence instead,
+ * so that replays are exact. One source per thread.
  */
 #ifndef COMMON_IDS_H
 #define COMMON_IDS_H

@@ -49,8 +49,8 @@ list_del(struct list *n)
 
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 
-/* POS goes through the entries, which are TYPE by MEMBER; the list stays as it
- * is meanwhile. HEAD may be const. */
+/* POS goes through the entries: each is a TYPE, with its node in MEMBER. The
+ * list must not change meanwhile. HEAD may be const. */
 #define list_each(pos, head, type, member)                   \
 	for ((pos) = list_entry((head)->next, type, member); \
 	     &(pos)->member != (head);                       \

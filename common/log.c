@@ -81,8 +81,8 @@ level_name(enum log_level level)
 	return "error";
 }
 
-/* Make COUNT 0 and return what it was; 0 when another thread is just doing
- * that, which BUSY tells. */
+/* Set COUNT to 0 and return what it was. Return 0 if another thread does this
+ * now; BUSY counts the threads that do. */
 static uint64_t
 take_count(struct published *count, struct published *busy)
 {
@@ -144,7 +144,8 @@ printable_len(const unsigned char *s)
 	return 0;
 }
 
-/* Write S into the N bytes at OUT, never half a character; the length. */
+/* Write TEXT into the N bytes at OUT, never half a character. Returns the
+ * length. */
 static size_t
 escape(char *out, size_t n, const char *text)
 {
@@ -168,7 +169,8 @@ escape(char *out, size_t n, const char *text)
 	return len;
 }
 
-/* Where poll(2) cannot tell, write(2) does not block either. */
+/* Has stderr room? True also where poll(2) fails: there write(2) does not block
+ * either. */
 static bool
 has_room(int timeout_ms)
 {
@@ -195,10 +197,10 @@ wait_for_room(void)
 }
 
 /*
- * All of it or nothing. O_NONBLOCK is not ours to set: others may share it.
- * Between poll(2) and here another thread may have taken the room; kernels
- * before 6.4 block then. A terminal has room for less than a line, too; it is
- * opened once more.
+ * Write the whole text or nothing. We must not set O_NONBLOCK: other processes
+ * may share the open file. Another thread may take the room after poll(2); then
+ * kernels before 6.4 block here. A terminal may have room for less than a line;
+ * so it is opened a second time, with O_NONBLOCK.
  */
 static bool
 write_out(char *text, size_t n)

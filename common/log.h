@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One event, one line, one write(2) to stderr: "level detail". By convention
- * the detail begins with peer=... session=... stream=... as far as known.
- * Bytes that are not printable ASCII or well-formed UTF-8 (and no control
- * character) come out as \xNN, so a line is always one line. Lines are cut at
- * LOG_LINE_MAX bytes with their newline. errno is kept. Any thread.
+ * the detail begins with peer=... session=... stream=... as far as known. Bytes
+ * that are not printable ASCII or well-formed UTF-8 (and no control character)
+ * come out as \xNN, so a line is always one line. Lines are cut at LOG_LINE_MAX
+ * bytes with their newline. errno does not change. Any thread.
  *
- * Nobody may read what stderr leads to. Of each second at most LOG_WAIT_MS are
- * spent waiting for room; lines that find none are left out, and the next one
- * that is written says in front of it how many.
+ * Perhaps nobody reads what is written to stderr. So the relay waits at most
+ * LOG_WAIT_MS of each second until there is room. A line that finds no room is
+ * left out, and the next line that is written says before it how many are
+ * missing.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
@@ -20,19 +21,21 @@
 #include "common/status.h"
 
 #define LOG_LINE_MAX 1024
-/* Enough for a reader that is only slow; a worker's turn hardly notices. */
+/* This is enough for a reader that is only slow, and hardly delays a worker's
+ * turn. */
 #define LOG_WAIT_MS 100
-/* Per second. A misuse by each of a host's tracers is told with their names;
- * a flood of them is 5 kB/s, however fast it comes. */
+/* Lines about peers, per second. When each tracer of a host makes a mistake,
+ * there is room to name them all; a flood of mistakes costs 5 kB/s at most. */
 #define LOG_PEER_LINES 50
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* How loud a failure is, by who is to blame: nobody info, the peer a warning,
- * we an error. */
+/* The level of a failure follows from who is to blame: nobody: info, the peer:
+ * a warning, we: an error. */
 enum log_level log_level_of(enum status st);
 
-/* Lines above LEVEL are dropped. Before threads start. Default LOG_WARN. */
+/* Lines above LEVEL are dropped. Called before threads start. Default
+ * LOG_WARN. */
 void log_set_level(enum log_level level);
 /* Abort after the first LOG_ERROR (LTTNG_ABORT_ON_ERROR=1). */
 void log_set_abort_on_error(bool on);
@@ -52,8 +55,9 @@ void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 	} while (0)
 
 /*
- * What peers do wrong they may do as often as they like: LOG_PEER_LINES lines
- * per second in all, then how many more there were.
+ * A peer can repeat a mistake as often as it likes. So at most LOG_PEER_LINES
+ * lines per second are written about all peers together, then one line says how
+ * many more there were.
  */
 bool log_wants_peer(enum log_level level);
 #define log_peer(level, ...)                          \

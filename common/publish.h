@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A number that threads share: one of the two doors between threads, and the
- * only place where _Atomic stands. publish() makes all that the writer stored
- * before visible to whoever reads the new value with published().
+ * only place where data that threads share is _Atomic (but for two settings in
+ * common/log.c). publish() makes all that the writer stored before visible to
+ * whoever reads the new value with published().
  */
 #ifndef COMMON_PUBLISH_H
 #define COMMON_PUBLISH_H
@@ -28,7 +29,8 @@ published(const struct published *p)
 	    &((struct published *)(uintptr_t)p)->n, memory_order_acquire);
 }
 
-/* Any number of writers; for counts only: orders nothing else. */
+/* Any number of writers. For counts only: no other store or load is ordered by
+ * it. */
 static inline uint64_t
 published_add(struct published *p, uint64_t n)
 {
@@ -55,14 +57,15 @@ published_word(const struct published *p)
 	    &((struct published *)(uintptr_t)p)->n, memory_order_relaxed);
 }
 
-/* What stands before stays before what stands behind, loads too. */
+/* Stores and loads before the fence stay before those behind it. */
 static inline void
 published_fence(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Any number of writers: a set of bits that somebody takes as a whole. */
+/* A set of bits. Any number of threads add bits; a thread that takes them takes
+ * all at once. */
 static inline void
 published_add_bits(struct published *p, uint64_t bits)
 {
@@ -76,9 +79,9 @@ published_take_bits(struct published *p)
 }
 
 /*
- * Who waits for news: one bit each. A reader that will wait adds its bit, then
- * looks again. The writer publishes, then takes the bits and wakes whom they
- * name.
+ * The threads that wait for news, one bit for each. A reader that wants to wait
+ * adds its bit, then looks again. The writer publishes, then takes the bits and
+ * wakes the threads that they name.
  */
 struct waiters {
 	struct published bits;
@@ -98,7 +101,8 @@ waiters_take(struct waiters *w)
 	return published(&w->bits) == 0 ? 0 : published_take_bits(&w->bits);
 }
 
-/* A count of references: whoever takes it to zero sees what all others did. */
+/* Drop a reference from a count: the thread that takes the count to zero sees
+ * what all others did. */
 static inline uint64_t
 published_release(struct published *p)
 {
@@ -108,7 +112,7 @@ published_release(struct published *p)
 /*
  * A pointer to something that is constant from here on; the reader sees all of
  * it. One writer. (Not rcu_assign_pointer(): ThreadSanitizer does not see the
- * order that it gives.) How long it may be read, RCU says.
+ * order that it gives.) RCU says how long the pointer may be read.
  */
 struct published_pointer {
 	void *_Atomic p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bounds-checked cursor over big-endian bytes with a sticky failure: after
- * one read that does not fit every read yields zero, so a decoder tests once,
- * at the end. The bytes are borrowed.
+ * A bounds-checked cursor over big-endian bytes. After one read that does not
+ * fit, every read yields zero, so a decoder tests for failure once, at the end.
+ * The bytes are borrowed.
  */
 #ifndef COMMON_READER_H
 #define COMMON_READER_H
@@ -37,7 +37,7 @@ reader_left(const struct reader *r)
 	return r->bad ? 0 : (uint64_t)(r->end - r->p);
 }
 
-/* The one bounds check. NULL when N bytes are not there. */
+/* The only bounds check. NULL: there are no N bytes left. */
 static inline const uint8_t *
 reader_take(struct reader *r, uint64_t n)
 {
@@ -92,7 +92,7 @@ reader_u64(struct reader *r)
 	return be64toh(v);
 }
 
-/* N raw bytes into OUT; zeros when they are not there. */
+/* Copy N raw bytes to OUT; zeros when there are no N bytes left. */
 static inline void
 reader_copy(struct reader *r, void *out, size_t n)
 {
@@ -105,8 +105,9 @@ reader_copy(struct reader *r, void *out, size_t n)
 }
 
 /*
- * A string of N bytes that ends with its NUL: the span without it. An earlier
- * NUL shortens it. No NUL in the last byte, or N of zero: failure.
+ * A string of N bytes that ends with a NUL. The span is the string without the
+ * NUL; an earlier NUL shortens it. Failure: the last byte is no NUL, or N is
+ * zero.
  */
 static inline struct span
 reader_cstr(struct reader *r, uint64_t n)
@@ -135,8 +136,8 @@ reader_cstr_array(struct reader *r, size_t n)
 }
 
 /*
- * Was everything there? Bytes left over are no failure: peers may send more
- * than this version knows (relay protocol, streaming 2.1).
+ * Did every read fit? Bytes left over are no failure: peers may send more than
+ * this version knows (relay protocol, streaming 2.1).
  */
 static inline enum status
 reader_done(const struct reader *r)

@@ -24,7 +24,7 @@ ref_get(struct ref *r)
 	published_add(&r->n, 1);
 }
 
-/* RELEASE runs when the last one goes. */
+/* RELEASE runs when this was the last reference. */
 static inline void
 ref_put(struct ref *r, void (*release)(struct ref *r))
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Uninitialised but for its length and its NUL. */
+/* Only the length and the NUL are initialised. */
 static struct relpath *
 relpath_alloc(size_t len)
 {
@@ -27,8 +27,8 @@ is_dots(struct span c, size_t n)
 
 /*
  * The length of the character at S, of which N bytes are there; 0 when it is
- * not allowed. One that is cut short is: kernels cut the names of processes,
- * which stand in paths, after 15 bytes.
+ * not allowed. A character that is cut short is allowed: paths have names of
+ * processes in them, and kernels cut these after 15 bytes.
  */
 static size_t
 char_len(const unsigned char *s, size_t n)
@@ -46,7 +46,7 @@ char_len(const unsigned char *s, size_t n)
 	code &= 0x7fu >> len;
 	for (k = 1; k < len && k < n && (s[k] & 0xc0) == 0x80; k++)
 		code = code << 6 | (s[k] & 0x3fu);
-	/* What it can have been, if it was cut. */
+	/* If the character was cut, it was one from FIRST to LAST. */
 	first = code << 6 * (len - k);
 	last = first | ((1u << 6 * (len - k)) - 1);
 	if (last < least || first > 0x10ffff ||
@@ -70,7 +70,7 @@ component_ok(struct span c)
 	return true;
 }
 
-/* What stands before the next slash; S goes behind that slash. */
+/* The text before the next slash. S then begins behind that slash. */
 static struct span
 next_component(struct span *s)
 {
@@ -83,8 +83,8 @@ next_component(struct span *s)
 	return c;
 }
 
-/* The components of S, joined; false when one is not allowed or none is
- * there. P has room for as many bytes as S has. */
+/* Join the components of S in P, which has room for as many bytes as S has.
+ * False: a component is not allowed, there is none, or P is too long. */
 static bool
 put_components(struct relpath *p, struct span s)
 {

@@ -2,12 +2,12 @@
 /*
  * Names that peers choose, made safe: the only way to a file name.
  *
- * A relpath has one or more components joined by single slashes; none is
- * empty, ".", or "..", none is longer than NAME_MAX bytes, and the whole is
- * shorter than RELPATH_MAX. Components are UTF-8 without control characters
- * (U+0000 to U+001F, U+007F to U+009F), but for characters that were cut short.
- * A relpath never begins with a slash. A relname is one component. (Rules:
- * streaming 7.1-7.3, 9.29; the former are those of lttng-relayd 2.16.)
+ * A relpath has one or more components joined by single slashes; none is empty,
+ * ".", or "..", none is longer than NAME_MAX bytes, and the whole is shorter
+ * than RELPATH_MAX. Components are UTF-8 without control characters (U+0000 to
+ * U+001F, U+007F to U+009F), but a character may be cut short. A relpath never
+ * begins with a slash. A relname is one component. (Rules: streaming 7.1-7.3,
+ * 9.29; those of 7.1-7.3 are the rules of lttng-relayd 2.16.)
  */
 #ifndef COMMON_RELPATH_H
 #define COMMON_RELPATH_H
@@ -19,7 +19,7 @@
 #include "common/reader.h"
 #include "common/status.h"
 
-#define RELPATH_MAX 4096 /* with the NUL; what peers accept in replies */
+#define RELPATH_MAX 4096 /* with the NUL; peers take no more in a reply */
 
 struct relpath {
 	size_t len;
@@ -27,22 +27,23 @@ struct relpath {
 };
 
 /*
- * Parse S. One leading slash is dropped (peers before 2.11 send one; two are
- * refused), doubled and trailing slashes and "." components too. E_MALFORMED,
- * E_NOMEM. The caller owns *OUT and frees it with relpath_free(). Here and
- * below *OUT is NULL on failure.
+ * Parse S. One leading slash is dropped (peers before 2.11 send it; two leading
+ * slashes are refused). Doubled slashes, trailing slashes and "." components
+ * are dropped, too. E_MALFORMED, E_NOMEM. The caller owns *OUT and frees it
+ * with relpath_free(). This function and those below set *OUT to NULL on
+ * failure.
  */
 enum status relpath_parse(struct relpath **out, struct span s) MUST_CHECK;
 
-/* Exactly one component. */
+/* S is exactly one component. */
 enum status relname_parse(struct relpath **out, struct span s) MUST_CHECK;
 
 /* A, a slash, B; either may be NULL (not both). E_LIMIT beyond RELPATH_MAX. */
 enum status relpath_join(struct relpath **out, const struct relpath *a,
     const struct relpath *b) MUST_CHECK;
 
-/* P with SUFFIX (our own text, no slash) glued to its end. E_LIMIT too when
- * the last component would exceed NAME_MAX. */
+/* P with SUFFIX (our own text, no slash) appended. E_LIMIT also when the last
+ * component would exceed NAME_MAX. */
 enum status relpath_suffix(struct relpath **out, const struct relpath *p,
     const char *suffix) MUST_CHECK;
 

@@ -78,7 +78,7 @@ slab_put(struct slab_pool *p, struct slab_block *b)
 void
 slab_trim(struct slab_pool *p, uint64_t keep)
 {
-	/* The large ones first: fewest calls for most memory. */
+	/* Large blocks go first: they give the most memory per call. */
 	for (unsigned i = SLAB_CLASSES; i-- > 0;) {
 		while (p->cached > keep && p->free[i] != NULL) {
 			struct slab_block *b = p->free[i];

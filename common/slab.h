@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for packets on their way: blocks of five sizes, kept for reuse, so
+ * Memory for packets on their way: blocks of five sizes that are used again, so
  * that in steady state nothing is allocated per packet. One pool per worker,
- * single owner; how much is in use is counted in a number that all threads may
- * read (the --max-memory account).
+ * single owner. All threads may read how much is in use (the --max-memory
+ * account).
  */
 #ifndef COMMON_SLAB_H
 #define COMMON_SLAB_H
@@ -19,7 +19,7 @@
 #define SLAB_LARGEST (UINT32_C(1) << 20)
 
 struct slab_block {
-	struct slab_block *next; /* the owner's, or the free list's */
+	struct slab_block *next; /* in the owner's chain or the free list */
 	uint32_t cap, used;	 /* bytes; cap is the class's size */
 	uint8_t *mem;
 };
@@ -27,7 +27,7 @@ struct slab_block {
 struct slab_pool {
 	struct slab_block *free[SLAB_CLASSES];
 	uint64_t cached;	   /* bytes on the free lists */
-	uint64_t max_cached;	   /* beyond it freed blocks go to the system */
+	uint64_t max_cached;	   /* above it, freed blocks go to the system */
 	struct published *account; /* bytes handed out, all pools together */
 };
 
@@ -38,7 +38,7 @@ void slab_free_all(struct slab_pool *p);
 /* A block of the smallest class that holds N, or of the largest when none does.
  * Its next is NULL and used 0. NULL: no memory. */
 struct slab_block *slab_get(struct slab_pool *p, size_t n);
-/* The whole chain from B on; NULL is fine. */
+/* Give back B and all blocks behind it in its chain; NULL is fine. */
 void slab_put(struct slab_pool *p, struct slab_block *b);
 /* Give cached memory back until at most KEEP bytes are cached. */
 void slab_trim(struct slab_pool *p, uint64_t keep);

@@ -3,9 +3,9 @@
 /*
  * Every outcome of a function that can fail.
  *      name             to blame  text
- * The blame says how loud the log is. At the edge (relayd/net/conn.c) a
- * connection goes on after OK, E_MORE and E_REFUSED, moves with E_HANDOVER, and
- * closes with all others, with E_REFUSED_CLOSE after its reply.
+ * The blame decides the level in the log. At the edge (relayd/net/conn.c) a
+ * connection goes on after OK, E_MORE and E_REFUSED, and moves with E_HANDOVER.
+ * After all others it is closed; with E_REFUSED_CLOSE its reply is sent first.
  */
 STATUS(OK,               NOBODY,   "ok")
 STATUS(E_MORE,           NOBODY,   "more bytes are needed")
