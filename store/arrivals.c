@@ -15,7 +15,7 @@ arrivals_init(
 	reorder_start(r, 0);
 }
 
-/* The lowest packet that lacks something; NULL: none. */
+/* The lowest packet that is not whole; NULL: none. */
 static struct fragments *
 lowest_partial(const struct arrivals *a)
 {
@@ -24,7 +24,7 @@ lowest_partial(const struct arrivals *a)
 	return min == NULL ? NULL : idmap_find(&a->by_seq, min->key);
 }
 
-/* F is no longer to be found here. */
+/* Take F out of the map and the counts. */
 static void
 forget(struct arrivals *a, const struct fragments *f)
 {
@@ -51,7 +51,7 @@ arrivals_free(struct arrivals *a)
 	heap_free(&a->lowest);
 }
 
-/* A packet in one piece takes the short way. */
+/* A packet that came in one piece needs no struct fragments. */
 static enum arrived
 add_whole(struct arrivals *a, const struct arrival *f, struct packet **whole)
 {
@@ -151,7 +151,7 @@ arrivals_heard(struct arrivals *a, uint64_t net_seq)
 		a->end = net_seq + 1;
 }
 
-/* Numbers start at 0, and 2^63 is far: they compare as they are. */
+/* Numbers start at 0 and never come near 2^63, so they need no wrap-around. */
 static bool
 is_open(const struct arrivals *a, const struct claim *c)
 {
@@ -183,7 +183,7 @@ arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq)
 	return true;
 }
 
-/* Of one beyond the next packet, that is. */
+/* Is a piece here of a packet beyond the next one? */
 static bool
 has_later_piece(const struct arrivals *a)
 {
@@ -212,15 +212,16 @@ arrivals_window_is_full(const struct arrivals *a)
 	       a->reorder->by_seq.n >= a->config.window && arrivals_has_gap(a);
 }
 
-/* What is known, and since when. */
+/* Which packets are known to be sent, and since when. */
 struct survey {
-	uint64_t cutoff, last_cutoff; /* of the timeout, of patience */
-	uint64_t oldest;	      /* since when the next number is known */
+	/* Now less one timeout, and now less ARRIVALS_PATIENCE timeouts. */
+	uint64_t cutoff, last_cutoff;
+	uint64_t oldest;      /* since when the next number is known */
 	uint64_t expired_end; /* one past the highest known before cutoff */
 	uint64_t last_end;    /* the same before last_cutoff */
 };
 
-/* False: it is younger than the cutoff. */
+/* SEQ is known since SINCE_NS. False: that is after the cutoff. */
 static bool
 note(struct survey *v, uint64_t seq, uint64_t since_ns)
 {
@@ -241,7 +242,8 @@ ago(uint64_t now_ns, uint64_t ns)
 	return now_ns > ns ? now_ns - ns : 0;
 }
 
-/* Both lists are in order of time: only what has expired is walked. */
+/* Both lists are in order of time, so only their expired entries are
+ * visited. */
 static struct survey
 survey(const struct arrivals *a, uint64_t now_ns)
 {
@@ -257,7 +259,7 @@ survey(const struct arrivals *a, uint64_t now_ns)
 		if (!note(&v, p->net_seq, p->since))
 			break;
 	list_each (g, &a->partial, struct fragments, node) {
-		/* All before it were sent. */
+		/* All packets before G were sent. */
 		if (g->net_seq > r->next &&
 		    !note(&v, g->net_seq - 1, g->began_ns))
 			break;
@@ -339,7 +341,7 @@ arrivals_skip(struct arrivals *a, uint64_t to, struct reorder_loss *loss)
 		drop(a, g);
 }
 
-/* The holes of packet SEQ: how many were added. */
+/* Put the holes of packet SEQ into OUT. Returns how many. */
 static uint32_t
 holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
     uint32_t max)
@@ -369,7 +371,7 @@ arrivals_holes(
 {
 	uint32_t n = 0;
 
-	/* Each number is a hole at least, or one of those in the heap. */
+	/* Each number has at least one hole, or its packet is in the heap. */
 	for (uint64_t seq = a->reorder->next; seq < a->end && n < max; seq++)
 		n += holes_of(a, seq, out + n, max - n);
 	return n;

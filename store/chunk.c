@@ -101,7 +101,7 @@ format_time(char out[64], uint64_t when)
 	time_t t = (time_t)when;
 	struct tm tm;
 
-	/* Four digits of year: names beyond are not formed. */
+	/* The year has four digits: later years get no name. */
 	if (when > INT64_MAX / 2 || localtime_r(&t, &tm) == NULL ||
 	    tm.tm_year > 9999 - 1900 ||
 	    strftime(out, 64, "%Y%m%dT%H%M%S%z", &tm) == 0)
@@ -178,12 +178,13 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 
 	st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK) {
-		/* What is gone can be made again. */
+		/* The caller can make a removed directory again. */
 		log_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
 		    "%s/%s: create folder", session_dir_text(c->dir), path->s);
 		return st;
 	}
-	/* Only now: what stands in the way is not the chunk's to move. */
+	/* Remember the name only now: if something else had it, the chunk must
+	 * not move that. */
 	st = remember_top(c, path);
 	if (st != OK)
 		return st;
@@ -199,7 +200,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 		free(f);
 		return st;
 	}
-	/* The journal searches below a root: not the whole output directory. */
+	/* The journal searches below this root, not below the whole output
+	 * directory. */
 	f->journal_root.path = f->path;
 	list_append(&c->families, &f->node);
 	*out = f;
@@ -211,7 +213,7 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 {
 	enum status st = dir_create(chunk_fd(c), path->s);
 
-	/* Where somebody removed its parents nothing is in the way, either. */
+	/* If somebody removed its parents, PATH does not exist, either. */
 	if (st == E_NOENT)
 		st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK && st != E_EXISTS)
@@ -220,10 +222,11 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 	return st;
 }
 
-/* Streams of one trace come one after another. */
+/* The newest families that are searched: streams of one trace come one after
+ * another. */
 #define NEIGHBOURS 8
 
-/* One of those newest families that has F's folder open, or NULL. */
+/* F's folder, if one of the newest families has it open; otherwise NULL. */
 static struct folder *
 neighbours_folder(const struct chunk *c, const struct chunk_family *f)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace chunk: a directory of a session that holds the files of one
- * rotation, or the session's directory itself (streaming 5.5). It moves while
- * files in it are written; whoever opens a file goes through chunk_fd().
+ * A trace chunk: a directory of a session that holds the files of one rotation,
+ * or the session's directory itself (streaming 5.5). It moves while files in it
+ * are written, so every file is opened below chunk_fd().
  *
  * Sessions (as current chunk or pending closure), streams and tracefiles hold
- * references. When the last one goes, the command of CLOSE_TRACE_CHUNK runs:
- * archiving at once, deleting in slices by chunk_delete_step().
+ * references. When the last reference goes, the command of CLOSE_TRACE_CHUNK
+ * runs: archiving at once, deleting in slices by chunk_delete_step().
  *
- * A worker's own. Knows nothing of sessions, sockets or wire commands.
+ * One worker owns a chunk. This part knows nothing of sessions, sockets or wire
+ * commands.
  */
 #ifndef STORE_CHUNK_H
 #define STORE_CHUNK_H
@@ -34,8 +35,8 @@ enum chunk_place {
 	CHUNK_AT_ARCHIVE, /* archives/<C>-<E>-<id> */
 };
 
-/* babeltrace2 refuses foreign files, but for those whose name begins with a
- * dot. */
+/* babeltrace2 refuses files that it does not know, except those whose name
+ * begins with a dot. */
 #define CHUNK_LOSSES ".loss.jsonl"
 
 enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
@@ -52,8 +53,8 @@ struct chunk_family {
 	struct relpath *path, *channel;
 	bool is_numbered; /* channel_0, channel_1, ... */
 	bool has_losses;  /* .loss.jsonl is in its folder */
-	uint64_t n_files; /* numbers below this were made; 0: no file was */
-	struct journal_root journal_root; /* where the chunk is the base */
+	uint64_t n_files; /* files below this number were made; 0: none */
+	struct journal_root journal_root; /* for chunks with is_base */
 	struct folder *folder; /* for viewers; shared, NULL: not open */
 };
 
@@ -62,30 +63,30 @@ struct chunk {
 	struct list doomed_node; /* its owner's list of those to delete */
 	unsigned refs;
 	uint64_t id;
-	uint64_t serial; /* of this process; no two chunks share it */
+	uint64_t serial; /* different for each chunk of this process */
 	uint64_t creation_time, close_time; /* s since the epoch */
 	bool is_closed;			    /* close_time is set */
-	bool is_base; /* before 2.11: the output directory, never moved */
+	bool is_base; /* peer before 2.11: the output directory, never moved */
 	struct relpath *override_name; /* NULL: none */
 	enum chunk_place place;
 	char tmp_name[40]; /* while AT_OLD or AT_NEW */
 	enum chunk_command command;
 	struct session_dir *dir;
-	int fd;		     /* -1: the session's */
-	unsigned n_restored; /* times that it was made again */
+	int fd;		     /* -1: that of the session's directory */
+	unsigned n_restored; /* how often it was made again */
 	struct list tops;    /* struct chunk_top */
 	struct list families;
-	uint64_t delete_next; /* of the first family */
+	uint64_t delete_next; /* file number, of the first family */
 	/* Called when the last reference goes; takes the chunk. */
 	void (*released)(struct chunk *take_c, void *arg);
 	void *released_arg;
 };
 
 /*
- * A chunk with one reference, at CHUNK_AT_ROOT: nothing is made on disk
- * before chunk_make(). Takes a reference on DIR. OVERRIDE_NAME may be NULL and
- * is copied. RELEASED runs when the last reference goes and must end in
- * chunk_finish(), now or later.
+ * A chunk with one reference, at CHUNK_AT_ROOT: chunk_make() makes it on disk.
+ * Takes a reference on DIR. OVERRIDE_NAME may be NULL and is copied. RELEASED
+ * runs when the last reference goes and must end in chunk_finish(), now or
+ * later.
  */
 enum status chunk_create(struct chunk **out, struct session_dir *dir,
     uint64_t id, uint64_t creation_time, const struct relpath *override_name,
@@ -101,25 +102,27 @@ void chunk_put(struct chunk *c); /* NULL is fine */
  * time cannot be written as a date. */
 enum status chunk_name(const struct chunk *c, char out[256]) MUST_CHECK;
 
-/* Make the chunk's directory at PLACE (AT_ROOT: it is there). E_IO: also if no
- * files can be made in it; logged. */
+/* Make the chunk's directory at PLACE (CHUNK_AT_ROOT: it is there). E_IO: also
+ * if no files can be made in it; logged. */
 enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
-/* Move what the chunk made to PLACE, all of it, or on failure nothing. Same
- * place: nothing. What somebody removed is not there to be moved. */
+/* Move all that the chunk made to PLACE; on failure nothing is moved. If the
+ * chunk is there already, nothing is done. What somebody removed is not moved;
+ * that is no failure. */
 enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
 
-/* Make the folder of archives, while its owner can still be told that there
- * can be none. Logged. */
+/* Make the folder of archives early, while the peer can still be told of a
+ * failure. Logged. */
 enum status chunk_prepare_archive(struct chunk *c) MUST_CHECK;
 
-/* The directory, borrowed; good until the chunk moves. */
+/* The directory, borrowed; the descriptor is good until the chunk moves. */
 int chunk_fd(const struct chunk *c);
 
-/* Somebody removed the directory: no file can be made in it (E_NOENT). */
+/* Did somebody remove the directory? Then no file can be made in it
+ * (E_NOENT). */
 bool chunk_is_gone(const struct chunk *c);
-/* Make it again, and the session's directory if that was removed, too. Its
- * files so far are lost; they are written to until they are closed. E_IO,
- * E_NOMEM; E_NOENT: it is the output directory. */
+/* Make the removed directory again, and the session's directory if that was
+ * removed, too. The chunk's files so far are lost, but are written to until
+ * they are closed. E_IO, E_NOMEM; E_NOENT: it is the output directory. */
 enum status chunk_restore(struct chunk *c) MUST_CHECK;
 
 /*
@@ -130,27 +133,30 @@ enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,
     struct chunk_family **out) MUST_CHECK;
 
-/* Make the folder PATH, which must be new: E_EXISTS. E_IO. */
+/* Make the folder PATH. E_EXISTS: there is one already. E_IO. */
 enum status chunk_new_folder(
     struct chunk *c, const struct relpath *path) MUST_CHECK;
 
-/* One line, with its end, more in the .loss.jsonl of the family's folder: the
- * log of what was lost on the way. E_EXISTS: it is not ours. E_IO. */
+/* Append one line, with its newline, to .loss.jsonl in the family's folder: the
+ * log of what was lost on the way. E_EXISTS: we did not make that file.
+ * E_IO. */
 enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,
     const char *line, size_t n) MUST_CHECK;
 
-/* The family's folder, open, for viewers: a reference; the streams of a trace
+/* A reference to the family's folder, open, for viewers; the streams of a trace
  * share one descriptor. E_IO, E_NOMEM. */
 enum status chunk_folder(
     struct chunk *c, struct chunk_family *f, struct folder **out) MUST_CHECK;
-/* The stream is over: a chunk of many short ones keeps no descriptors. */
+/* The stream is over: drop its folder, so that a chunk of many short streams
+ * keeps no descriptors. */
 void chunk_folder_done(struct chunk_family *f);
 
-/* No reference is left: run the command, all but deletion. What cannot be
- * archived stays in the session's directory, under a name without a dot. True
- * when chunk_delete_step() has work. */
+/* No reference is left: run the command, except deletion. A chunk that cannot
+ * be archived stays in the session's directory, under a name without a dot.
+ * True when chunk_delete_step() has work. */
 bool chunk_settle(struct chunk *c);
-/* Delete for at most BUDGET files; true when all is gone. */
+/* Delete at most BUDGET files with their index files; true when all are
+ * gone. */
 bool chunk_delete_step(struct chunk *c, unsigned budget);
 /* Free a chunk without references. */
 void chunk_finish(struct chunk *take_c);

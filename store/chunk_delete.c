@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deleting a chunk: what it made, by name, and the folders that are empty
- * then. What somebody else put there stays.
+ * Deleting a chunk: the files that it made, by name, then the folders that are
+ * empty. What somebody else put there stays.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n)
 	delete_file(c, path);
 }
 
-/* rmdir PATH's folders from the deepest up, as far as they are empty. */
+/* Remove the folders of PATH, from the deepest up, until one is not empty. */
 static void
 remove_folders(const struct chunk *c, const struct relpath *path)
 {
@@ -55,7 +55,7 @@ remove_folders(const struct chunk *c, const struct relpath *path)
 	snprintf(folder, sizeof(folder), "%s", path->s);
 	do {
 		if (dir_remove(chunk_fd(c), folder) != OK)
-			return; /* not empty: another stream's, or foreign */
+			return; /* not empty: it has other files */
 		slash = strrchr(folder, '/');
 		if (slash != NULL)
 			*slash = '\0';
@@ -95,7 +95,7 @@ remove_own_folder(struct chunk *c)
 	if (c->fd < 0)
 		return;
 	if (c->place == CHUNK_AT_NAME) {
-		/* Its name on disk is that of an open chunk. */
+		/* On disk it has the name of an open chunk. */
 		c->is_closed = false;
 		st = chunk_name(c, name);
 		c->is_closed = true;

@@ -8,7 +8,8 @@
 #include "store/chunk.h"
 #include "store/dir.h"
 
-/* Did a stream of this trace make the file? A channel may have that name. */
+/* Did a stream of this trace make the file? A channel may have the same
+ * name. */
 static bool
 is_ours(const struct chunk *c, const struct chunk_family *f)
 {
@@ -39,7 +40,7 @@ chunk_note_loss(
 	if (st != OK)
 		return st;
 	f->has_losses = true;
-	/* Appended, whatever the offset. */
+	/* The file is opened with O_APPEND, so the offset has no effect. */
 	written = pwritev(fd, &iov, 1, 0);
 	st = written == (ssize_t)n ? OK : E_IO;
 	close(fd);

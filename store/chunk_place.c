@@ -44,8 +44,8 @@ place_name(struct chunk *c, enum chunk_place place, char out[RELPATH_MAX])
 }
 
 /*
- * Choose the temporary name for PLACE. A chunk whose last stream is slow may
- * still hold the plain name; then this one gets its id at the end.
+ * Choose the temporary name for PLACE. An older chunk whose last stream is slow
+ * may still have the plain name; then C gets a name that ends with its id.
  */
 static void
 choose_tmp(struct chunk *c, enum chunk_place place, bool is_second)
@@ -66,7 +66,8 @@ is_tmp(enum chunk_place place)
 	return place == CHUNK_AT_OLD || place == CHUNK_AT_NEW;
 }
 
-/* A new directory, or that at FROM, gets NAME, which PLACE has. */
+/* Make a new directory at PLACE (FROM is NULL), or move the directory FROM
+ * there. NAME is set to its name. */
 static enum status
 put_at(struct chunk *c, const char *from, enum chunk_place place,
     char name[RELPATH_MAX])
@@ -101,13 +102,14 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	name[0] = '\0';
 	if (place != CHUNK_AT_ROOT)
 		st = put_at(c, NULL, place, name);
-	/* A second snapshot of that name adds to it; files never collide. */
+	/* A second snapshot with the same name adds to the directory; names of
+	 * files never collide. */
 	if (st == E_EXISTS && c->override_name != NULL)
 		st = OK;
 	if (st == OK && place != CHUNK_AT_ROOT)
 		st = kept_dir_open(&c->fd, c->dir->fd, name);
-	/* Nothing may have been made yet, and of streams that are refused
-	 * lttng's user is told nothing. */
+	/* Perhaps no file was made there yet, and lttng does not tell its user
+	 * when a stream is refused. */
 	if (st == OK && !dir_is_writable(chunk_fd(c)))
 		st = E_IO;
 	if (st == OK)
@@ -118,7 +120,8 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	return st;
 }
 
-/* FROM and TO are directories below the session's; "": that itself. */
+/* FROM and TO are directories below the session's directory; "" is that
+ * directory itself. */
 static enum status
 move_top(struct chunk *c, const struct chunk_top *t, const char *from,
     const char *to)
@@ -131,11 +134,11 @@ move_top(struct chunk *c, const struct chunk_top *t, const char *from,
 	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
 	    t->name->s);
 	st = dir_rename(c->dir->fd, source, target);
-	/* Somebody removed it: that is no reason to leave the others. */
+	/* Somebody removed this folder: the others are still moved. */
 	return st == E_NOENT ? OK : st;
 }
 
-/* All folders that the chunk made, or none. errno is kept. */
+/* Move all folders that the chunk made, or none. errno says why. */
 static enum status
 move_tops(struct chunk *c, const char *from, const char *to)
 {
@@ -158,7 +161,8 @@ move_tops(struct chunk *c, const char *from, const char *to)
 	return st;
 }
 
-/* From the session's directory into a directory of its own. */
+/* Move the folders from the session's directory into a directory of the chunk's
+ * own. */
 static enum status
 move_from_root(struct chunk *c, enum chunk_place place)
 {
@@ -184,7 +188,7 @@ move_from_root(struct chunk *c, enum chunk_place place)
 	return OK;
 }
 
-/* Out of its own directory into the session's. */
+/* Move the folders out of the chunk's directory into the session's. */
 static enum status
 move_to_root(struct chunk *c, const char *from)
 {
@@ -283,7 +287,7 @@ chunk_prepare_archive(struct chunk *c)
 	if (c->is_base || c->override_name != NULL)
 		return OK;
 	st = dir_create_path(c->dir->fd, "archives");
-	if (st == OK || st == E_NOENT) /* gone, with all that would go there */
+	if (st == OK || st == E_NOENT) /* removed: nothing to archive */
 		return OK;
 	log_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
 	return st;
@@ -296,7 +300,8 @@ chunk_settle(struct chunk *c)
 		return false;
 	switch (c->command) {
 	case CHUNK_ARCHIVE:
-		/* One rename at the end: an archive is whole, or not there. */
+		/* The last step is one rename: an archive is whole, or not
+		 * there. */
 		if (c->override_name != NULL ||
 		    (c->place == CHUNK_AT_ROOT &&
 			chunk_move(c, CHUNK_AT_OLD) != OK) ||
@@ -308,8 +313,8 @@ chunk_settle(struct chunk *c)
 	case CHUNK_KEEP:
 		break;
 	}
-	/* Nobody will finish this rotation: leave no temporary name, which
-	 * readers skip. */
+	/* Nobody will finish this rotation. Readers skip temporary names, so
+	 * none is left. */
 	if (is_tmp(c->place) && chunk_move(c, CHUNK_AT_NAME) != OK)
 		log_error(CHUNK_FMT ": keeps the name %s", CHUNK_ARGS(c),
 		    c->tmp_name);

@@ -16,7 +16,7 @@
 
 #define DIR_MODE 0770
 #define FILE_MODE 0660
-/* Made and removed to see whether that is possible. */
+/* This directory is made and removed to see whether that is possible. */
 #define TRY ".tracepulse-try"
 
 static bool is_without_openat2;
@@ -41,7 +41,7 @@ from_errno(void)
 	}
 }
 
-/* The first component of *PATH into NAME; false when it cannot be one. */
+/* Copy the first component of *PATH to NAME; false when it is not allowed. */
 static bool
 next_component(const char **path, char name[256])
 {
@@ -57,7 +57,7 @@ next_component(const char **path, char name[256])
 	return true;
 }
 
-/* What openat2() does for us where there is none. */
+/* Do what openat2() does, on kernels that have no openat2(). */
 static int
 walk(int base, const char *path, int flags, mode_t mode)
 {
@@ -100,7 +100,7 @@ open_beneath(int base, const char *path, int flags, mode_t mode)
 			fd = syscall(
 			    SYS_openat2, base, path, &how, sizeof(how));
 		} while (fd < 0 && errno == EAGAIN);
-	/* EPERM: a seccomp filter older than the call. */
+	/* EPERM: a seccomp filter is older than openat2(). */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		return walk(base, path, flags | O_CLOEXEC, mode);
 	return (int)fd;
@@ -121,8 +121,8 @@ dir_open_file(int *out, int base, const char *path, int flags)
 }
 
 /*
- * The directory that holds the last component of PATH, and *LEAF points at
- * that component: a descriptor of ours, or BASE itself. See close_after().
+ * Open the directory that holds the last component of PATH; *LEAF points at
+ * that component. *OUT is a new descriptor, or BASE itself: see close_after().
  */
 static enum status
 open_parent(int *out, int base, const char *path, const char **leaf)
@@ -146,7 +146,7 @@ open_parent(int *out, int base, const char *path, const char **leaf)
 	return *out < 0 ? from_errno() : OK;
 }
 
-/* Close what open_parent() gave, without losing the errno of the call
+/* Close the descriptor that open_parent() gave, and keep the errno of the call
  * before. */
 static enum status
 close_after(int base, int fd, int result)
@@ -184,7 +184,7 @@ look(int base, const char *path)
 	return OK;
 }
 
-/* Each component that is missing, from the first on. */
+/* Make each component that is missing, from the first on. */
 static enum status
 descend(int base, const char *path)
 {
@@ -216,7 +216,7 @@ dir_create_path(int base, const char *path)
 {
 	enum status st = look(base, path);
 
-	/* Mostly it is there already, or only the last one is missing. */
+	/* Mostly PATH exists already, or only its last component is missing. */
 	if (st == E_NOENT)
 		st = dir_create(base, path);
 	if (st == E_NOENT)
@@ -263,14 +263,15 @@ dir_rename(int base, const char *from, const char *to)
 	if (st != OK)
 		return close_after(base, fd_from, -1);
 	ret = renameat2(fd_from, leaf_from, fd_to, leaf_to, RENAME_NOREPLACE);
-	/* Not every file system can; rename(2) replaces empty folders only. */
+	/* Some file systems cannot do this; rename(2) replaces only empty
+	 * folders. */
 	if (ret != 0 && errno == EINVAL)
 		ret = renameat(fd_from, leaf_from, fd_to, leaf_to);
 	(void)close_after(base, fd_from, ret);
 	return close_after(base, fd_to, ret);
 }
 
-/* A file without a name: it goes with its descriptor. */
+/* Make a file without a name: it is gone when its descriptor is closed. */
 static bool
 can_make_file(int dir)
 {
@@ -282,7 +283,8 @@ can_make_file(int dir)
 	return fd >= 0;
 }
 
-/* Who is killed in between leaves TRY behind, and the next one removes it. */
+/* A process that is killed in between leaves TRY behind, and the next process
+ * removes it. */
 static bool
 can_make_directory(int dir)
 {
@@ -307,14 +309,15 @@ dir_is_writable(int fd)
 {
 	struct stat st;
 
-	/* In a directory that was removed there may be files without a name. */
+	/* Files without a name can be made even in a directory that was
+	 * removed. */
 	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
 		errno = ENOENT;
 		return false;
 	}
 	if (can_make_file(fd))
 		return true;
-	/* Not every file system knows such files (NFS, FUSE). */
+	/* Some file systems have no files without a name (NFS, FUSE). */
 	if ((errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) &&
 	    can_make_directory(fd))
 		return true;

@@ -2,13 +2,13 @@
 /*
  * Directories and files below a directory descriptor, never outside it: every
  * path is resolved with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS), or
- * component by component with O_NOFOLLOW where the kernel has no openat2. So
- * a name that a peer chose (already a relpath) can neither climb nor follow a
- * link that somebody planted.
+ * component by component with O_NOFOLLOW where the kernel has no openat2. So a
+ * name that a peer chose (already a relpath) cannot lead out of BASE, nor
+ * through a link that somebody made.
  *
- * Paths are relative, "" is BASE itself. errno is kept for the caller, who
- * knows what to log. E_NOENT, E_EXISTS, E_IO. New directories have mode 0770,
- * files 0660, both less the umask (streaming 5.1). Any thread.
+ * Paths are relative; "" is BASE itself. After a failure errno says why: the
+ * caller knows what to log. E_NOENT, E_EXISTS, E_IO. New directories have mode
+ * 0770, files 0660, both less the umask (streaming 5.1). Any thread.
  */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
@@ -20,29 +20,30 @@
 
 /* A descriptor for reading and flock(2); the caller closes it. */
 enum status dir_open(int *out, int base, const char *path) MUST_CHECK;
-/* One directory; its parent exists. E_EXISTS when the name is taken. */
+/* Make one directory, whose parent exists. E_EXISTS when the name is taken. */
 enum status dir_create(int base, const char *path) MUST_CHECK;
-/* Every component that is missing; an existing directory is fine. */
+/* Make every component that is missing; an existing directory is fine. */
 enum status dir_create_path(int base, const char *path) MUST_CHECK;
 /* FLAGS as for open(2); O_CLOEXEC and O_NOFOLLOW are added. */
 enum status dir_open_file(
     int *out, int base, const char *path, int flags) MUST_CHECK;
-/* These two may fail without harm. dir_remove() is rmdir(2). */
+/* The caller may ignore a failure of these two. dir_remove() is rmdir(2). */
 enum status dir_unlink(int base, const char *path);
 enum status dir_remove(int base, const char *path);
-/* Never replaces: E_EXISTS when TO exists. */
+/* Replaces nothing: E_EXISTS when TO exists. */
 enum status dir_rename(int base, const char *from, const char *to) MUST_CHECK;
 bool dir_is_empty(int fd);
 /*
- * May files be made in it? It is tried, as root is above permissions, but not
- * above a read-only file system or a server's will. Nothing is left behind,
- * also by who is killed meanwhile, but on file systems without O_TMPFILE, where
- * that may leave an empty directory until the next try. False: errno says why.
- * Want of room or descriptors may pass and is no reason.
+ * Can files be made in the directory FD? The function tries it: permissions do
+ * not bind root, but a read-only file system or a file server does. Nothing is
+ * left behind, even if the process is killed meanwhile; but on file systems
+ * without O_TMPFILE an empty directory may then stay until the next try. False:
+ * errno says why. Also true when only space or descriptors are missing: that
+ * may pass.
  */
 bool dir_is_writable(int fd) MUST_CHECK;
 
-/* Tests: behave as on a kernel without openat2. */
+/* For tests: behave as on a kernel without openat2. */
 void dir_without_openat2(bool on);
 
 #endif

@@ -19,9 +19,9 @@ enum status folder_open(
     struct folder **out, int base, const char *path) MUST_CHECK;
 struct folder *folder_get(struct folder *f);
 void folder_put(struct folder *f); /* NULL is fine */
-/* It was deleted, with all that was in it. */
+/* Was the folder deleted, with all that was in it? */
 bool folder_is_gone(const struct folder *f);
-/* Borrowed. */
+/* The descriptor, borrowed. */
 int folder_fd(const struct folder *f);
 
 #endif

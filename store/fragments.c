@@ -8,7 +8,7 @@
 #include "common/slab.h"
 #include "store/packet.h"
 
-/* Memory that one piece brings into use, at most. */
+/* The largest block, in bytes: so much memory one piece may need. */
 #define BLOCK_LARGEST (64 * 1024)
 
 static uint32_t
@@ -62,7 +62,7 @@ fragments_destroy(struct packet_pool *pool, struct fragments *take_f)
 	free(take_f);
 }
 
-/* Bytes of the packet that belong into block I. */
+/* How many bytes of the packet are in block I. */
 static uint32_t
 block_length(const struct fragments *f, uint32_t i)
 {

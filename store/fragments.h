@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One trace packet whose bytes arrive in pieces, in any order: a bit per piece,
- * and blocks that are taken when the first of their bytes comes. What a header
- * claims costs a bit per piece and a pointer per 64 KiB. Single owner.
+ * One trace packet whose bytes arrive in pieces, in any order. It has a bit per
+ * piece, and blocks of memory, each taken when the first of its bytes comes. So
+ * the size that a header claims costs only a bit per piece and a pointer per 64
+ * KiB. Single owner.
  */
 #ifndef STORE_FRAGMENTS_H
 #define STORE_FRAGMENTS_H
@@ -19,14 +20,14 @@ struct packet_pool;
 struct slab_block;
 
 struct fragments {
-	struct list node; /* its owner's */
+	struct list node; /* in its owner's list */
 	uint64_t net_seq;
 	uint32_t size, padding;
 	uint32_t fragment_size;
 	uint32_t n, n_missing;
 	uint32_t n_blocks, block_size;
-	uint64_t began_ns, progress_ns; /* first and last piece */
-	uint64_t memory;		/* bytes in use, all told */
+	uint64_t began_ns, progress_ns; /* time of the first and last piece */
+	uint64_t memory;		/* bytes in use, in all */
 	struct slab_block **blocks;	/* NULL: none of its bytes came */
 	uint64_t *bits;			/* set: that piece is here */
 };
@@ -42,12 +43,13 @@ fragments_has(const struct fragments *f, uint32_t i)
 	return (f->bits[i / 64] >> i % 64 & 1) != 0;
 }
 
-/* Piece I, of the length that it must have. E_EXISTS: it is here already;
- * E_NOMEM. */
+/* Add piece I, which has the length that its place demands. E_EXISTS: it is
+ * here already; E_NOMEM. */
 enum status fragments_add(struct packet_pool *pool, struct fragments *f,
     uint32_t i, const uint8_t *p, uint64_t now_ns) MUST_CHECK;
 
-/* Nothing is missing: the packet. NULL: no memory, and TAKE_F is gone. */
+/* Make the packet of which no piece is missing. NULL: no memory, and TAKE_F is
+ * freed all the same. */
 struct packet *fragments_finish(
     struct packet_pool *pool, struct fragments *take_f);
 

@@ -16,10 +16,11 @@
 #include "common/log.h"
 #include "store/journal_format.h"
 
-/* A page: most sessions have fewer files, and each alone makes a journal. */
+/* The slots of one page: most sessions have fewer files, and even one session
+ * alone makes a journal. */
 #define FIRST_SLOTS 32
-/* Tries, when another relay that starts takes a new file for one of the dead.
- */
+/* Tries to make a file: another relay that starts may take it for a file of a
+ * relay that is dead. */
 #define BEGIN_TRIES 10
 
 struct journal {
@@ -29,8 +30,8 @@ struct journal {
 	uint32_t free_list;	   /* by slot->next, 0: empty */
 	struct list files;	   /* those without a slot */
 	uint64_t n_files;	   /* all that are open */
-	bool is_failing;	   /* said once */
-	uint64_t retry_ns;	   /* not before, while it is */
+	bool is_failing;	   /* a warning was logged */
+	uint64_t retry_ns;	   /* while failing: the time of the next try */
 	uint64_t number;	   /* of the last file; the first is random */
 	char name[64];
 };
@@ -56,7 +57,7 @@ bytes(uint32_t slots)
 	return (size_t)slots * sizeof(struct journal_slot);
 }
 
-/* Back to a journal that has no file. */
+/* Remove the file: the journal is now without one. */
 static void
 leave(struct journal *j)
 {
@@ -66,7 +67,7 @@ leave(struct journal *j)
 	j->n_slots = j->n_fresh = j->free_list = 0;
 	if (j->fd < 0)
 		return;
-	/* Gone with its directory, it may be. */
+	/* The file may be gone, with its directory. */
 	if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
 		log_errno(LOG_WARN, "journal %s: unlink", j->name);
 	close(j->fd);
@@ -96,16 +97,16 @@ journal_is_gone(const struct journal *j)
 	return j->fd >= 0 && is_unlinked(j->fd);
 }
 
-/* Bytes FROM to TO of the file. Zeros are written, so that no store to the
- * mapping can fail later; on a disk that is cheaper than fallocate(2) for a
- * file that is gone before it gets there. */
+/* Write zeros to the bytes FROM to TO of the file, so that no store to the
+ * mapping can fail later. On a disk this is cheaper than fallocate(2), as the
+ * file is mostly removed before it gets there. */
 static bool
 fill(int fd, size_t from, size_t to)
 {
 	static const char zeros[FIRST_SLOTS * JOURNAL_SLOT];
 
 	for (; from < to; from += sizeof(zeros)) {
-		errno = ENOSPC; /* of a write that comes short */
+		errno = ENOSPC; /* for a write of fewer bytes */
 		if (pwrite(fd, zeros, sizeof(zeros), (off_t)from) !=
 		    (ssize_t)sizeof(zeros))
 			return false;
@@ -134,7 +135,8 @@ grow(struct journal *j, uint32_t n)
 	return true;
 }
 
-/* A new file, locked before anybody could take it for one of the dead. */
+/* Make a new file and lock it, before another relay takes it for a file of a
+ * relay that is dead. */
 static bool
 open_new(struct journal *j)
 {
@@ -199,7 +201,7 @@ fail(struct journal *j)
 	j->retry_ns = clock_now_ns() + JOURNAL_RETRY_NS;
 }
 
-/* A free slot's number, 0 when there is none to be had. */
+/* The number of a free slot; 0 when there is none. */
 static uint32_t
 take_slot(struct journal *j)
 {
@@ -216,7 +218,8 @@ take_slot(struct journal *j)
 	return n;
 }
 
-/* The compiler must not move stores across; the kernel keeps the rest. */
+/* The compiler must not move stores across this one. The kernel keeps what was
+ * stored when the process dies. */
 static void
 set_kind(struct journal_slot *s, enum journal_kind kind)
 {
@@ -260,7 +263,7 @@ enter_root(struct journal *j, struct journal_root *root)
 	uint32_t n, next = 0;
 	struct journal_slot *s;
 
-	/* From the last piece to the first: each names its successor. */
+	/* From the last piece to the first, because each names the next one. */
 	do {
 		n = take_slot(j);
 		if (n == 0) {
@@ -283,7 +286,7 @@ enter_root(struct journal *j, struct journal_root *root)
 	return true;
 }
 
-/* After its root. */
+/* Give FILE a slot, after its root. */
 static bool
 enter_file(struct journal *j, struct journal_file *file)
 {
@@ -308,7 +311,7 @@ enter_file(struct journal *j, struct journal_file *file)
 	return true;
 }
 
-/* All that is open and has no slot. */
+/* Give a slot to all open files that have none. */
 static void
 enter_all(struct journal *j)
 {

@@ -5,13 +5,13 @@
  *
  * One file per worker, `.tracepulse-journal.<16 hex digits>` in the output
  * directory, mapped shared: a commit stores two numbers and makes no system
- * call, and what was stored survives the process. It comes with the first trace
- * file that is opened and goes with the last one that is closed, at once: where
- * nothing is recorded there is none. It is locked with flock(2) while it is
- * there. Files are named by inode below a root (the session's directory), so
- * that moving a trace chunk needs no entry changed.
+ * call, and what was stored survives the process. The file is made when the
+ * first trace file is opened and removed as soon as the last one is closed:
+ * where nothing is recorded, there is no journal. It is locked with flock(2)
+ * while it exists. Trace files are named by inode below a root (the session's
+ * directory), so that no entry changes when a trace chunk moves.
  *
- * Single owner, but journal_recover(), which is called before there are any.
+ * Single owner. journal_recover() is called before there are any journals.
  */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
@@ -32,26 +32,26 @@ struct journal;
 enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
 /* NULL is fine. */
 void journal_destroy(struct journal *j);
-/* It is there, and somebody removed the file. */
+/* True: the journal had a file, and somebody removed it. */
 bool journal_is_gone(const struct journal *j);
 
-/* What files are below: PATH, borrowed, is all that the owner sets. It has a
- * place in the journal while files of it have one. */
+/* A directory with files of the journal below it. The owner sets only PATH,
+ * which is borrowed. The root has a slot while one of its files has one. */
 struct journal_root {
 	const struct relpath *path;
 	uint32_t slot;	  /* 0: none */
-	uint32_t n_files; /* that have a slot */
+	uint32_t n_files; /* how many of its files have a slot */
 };
 
 /*
- * The owner's part of an entry, all zeros before journal_add_file() and after
- * journal_remove_file(), which takes zeros in silence. Adding cannot fail: what
- * finds no room (the disk is full) is remembered, a warning says so once, and
- * the journal is tried again with the next calls, but no more often than once
- * in JOURNAL_RETRY_NS. Meanwhile the relay records without it.
+ * The owner's part of an entry: all zeros before journal_add_file() and after
+ * journal_remove_file(), which does nothing with zeros. Adding cannot fail: if
+ * there is no room for a file (the disk is full), the file is remembered, a
+ * warning is logged once, and the next calls try again, but only once in
+ * JOURNAL_RETRY_NS. Meanwhile the relay records such files without a journal.
  */
 struct journal_file {
-	struct list node; /* of those that have no slot */
+	struct list node; /* in the list of files without a slot */
 	struct journal_root *root;
 	ino_t ino;
 	uint64_t length;
@@ -63,15 +63,15 @@ struct journal_file {
 /* ROOT is borrowed until the entry is removed. */
 void journal_add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, ino_t ino);
-/* Bytes up to LENGTH are whole; 0 after journal_add_file(). */
+/* Bytes up to LENGTH are whole; after journal_add_file() the length is 0. */
 void journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length);
 void journal_remove_file(struct journal *j, struct journal_file *file);
 
 /*
- * Cut the torn tails that a killed relay left below BASE_FD, as its journals
- * say, and remove those. Journals of relays that live are left alone. Logs
- * one line per file cut. Returns the number of files cut.
+ * Cut the torn ends of files that a killed relay left below BASE_FD, as its
+ * journals say, and remove these journals. Journals of running relays are left
+ * alone. Logs one line per file cut. Returns the number of files cut.
  */
 unsigned journal_recover(int base_fd);
 

@@ -24,9 +24,9 @@
 struct recovery {
 	const struct journal_slot *slots;
 	uint32_t n_slots;
-	struct idmap by_ino; /* of the root at hand; inode -> slot */
+	struct idmap by_ino; /* of the current root; inode -> slot */
 	unsigned n_cut;
-	char path[2 * RELPATH_MAX]; /* of the folder at hand, for logs */
+	char path[2 * RELPATH_MAX]; /* of the current folder, for logs */
 };
 
 static void
@@ -98,7 +98,7 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 	closedir(d);
 }
 
-/* The path of the root in slot N; false when the chain makes no sense. */
+/* The path of the root in slot N; false: the chain is not valid. */
 static bool
 root_path(const struct recovery *rec, uint32_t n, char path[RELPATH_MAX])
 {
@@ -116,7 +116,8 @@ root_path(const struct recovery *rec, uint32_t n, char path[RELPATH_MAX])
 		memcpy(path + len, s->piece, s->piece_len);
 		len += s->piece_len;
 		n = s->next;
-		/* Every round adds bytes, or a forged chain could spin. */
+		/* Every round must add bytes: otherwise a forged chain could be
+		 * endless. */
 		if (n != 0 && s->piece_len == 0)
 			return false;
 	}
@@ -194,7 +195,8 @@ journal_recover(int base_fd)
 		    O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
 			continue;
-		/* Its owner lives as long as it holds the lock. */
+		/* The relay that owns the journal is running while the file is
+		 * locked. */
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 			n_cut += recover_one(base_fd, fd, e->d_name);
 			unlinkat(base_fd, e->d_name, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The length is published before the classes that are declared in it: who
- * sees a class finds it in the bytes that it reads afterwards.
+ * The length is published before the classes that are declared in it: a reader
+ * that sees a class finds it in the bytes that it reads afterwards.
  */
 #include "store/metadata_log.h"
 
@@ -13,12 +13,12 @@
 #include "store/folder.h"
 #include "store/stream_classes.h"
 
-/* One file; replaced as a whole, by RCU. */
+/* One file and its state. RCU replaces it as a whole. */
 struct version {
 	struct rcu_head rcu;
 	struct folder *folder;
 	struct published length;
-	struct published classes; /* the set in them */
+	struct published classes; /* the set declared in it */
 	/* writer only */
 	struct stream_classes scan;
 };

@@ -13,7 +13,8 @@
 #include "store/dir.h"
 #include "store/journal.h"
 
-/* 0, or the errno of the component that could not be made. */
+/* Make PATH with its parents. 0, or the errno of the component that could not
+ * be made. */
 static int
 make_path(const char *path)
 {
@@ -38,7 +39,7 @@ output_open(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0 && dir_is_writable(fd))
 		return fd;
-	/* That it is not there is only what follows. */
+	/* ENOENT only follows from the first failure, WHY. */
 	if (fd < 0 && errno == ENOENT && why != 0)
 		errno = why;
 	log_errno(LOG_ERROR,

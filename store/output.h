@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The output directory, open, and the journal of the streams that are open
- * below it. Whoever has a place there holds a reference: when the directory is
- * removed or replaced, a store opens what stands at the path then, and what is
- * open in the one before stays there.
+ * below it. Every user of the directory holds a reference. When the directory
+ * is removed or replaced, the store opens the directory that is at the path
+ * then; files that are open in the old one stay there.
  *
- * A worker's own, but for output_open().
+ * One worker owns it; only output_open() is for any thread.
  */
 #ifndef STORE_OUTPUT_H
 #define STORE_OUTPUT_H
@@ -24,19 +24,19 @@ struct output {
 	struct journal *journal;
 };
 
-/* A descriptor of PATH, absolute; the directory is made, with its parents, if
- * it is not there (streaming 5.1). -1: it cannot be, or is not writable;
- * logged, with what to do; errno says why. Any thread. */
+/* A descriptor of the directory PATH, which is absolute; it is made, with its
+ * parents, if it is not there (streaming 5.1). -1: it cannot be made or is not
+ * writable; errno says why, and the log says what to do. Any thread. */
 int output_open(const char *path);
 
-/* OWNS_FD: FD is closed with the last reference, and now on failure; else it
- * is borrowed. E_NOMEM. */
+/* OWNS_FD: FD is closed with the last reference, or now on failure. Otherwise
+ * FD is borrowed. E_NOMEM. */
 enum status output_create(struct output **out, int fd, bool owns_fd) MUST_CHECK;
 struct output *output_get(struct output *o);
 void output_put(struct output *o); /* NULL is fine */
 
-/* Is it still what PATH names, and its journal in it? What cannot be looked at
- * now counts as being there. */
+/* Does PATH still name this directory, and is its journal still there? True
+ * also when that cannot be found out now. */
 bool output_is_at(const struct output *o, const char *path);
 
 #endif

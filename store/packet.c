@@ -7,10 +7,10 @@
 
 /* Structs kept for reuse; as many as are in flight with 16 busy streams. */
 #define PACKETS_KEPT 256
-/* The first block of a packet, whatever its header claims, unless the sender
- * has just delivered a larger one. */
+/* The most that the first block of a packet holds, whatever its header claims,
+ * unless the sender has just delivered a larger packet. */
 #define FIRST_BLOCK (64 * 1024)
-/* The struct, and its places in the heap and in the map. */
+/* Bytes of the struct and of its places in the heap and in the map. */
 #define PACKET_OVERHEAD (sizeof(struct packet) + 64)
 
 void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One trace packet between the socket and the file: its bytes, its index
- * record, or as yet only one of the two. Memory grows with the bytes that
- * arrived, never with what the header claims. Single owner.
+ * One trace packet between the socket and the file. It has its bytes, its index
+ * record, or both. Memory grows with the bytes that arrived, never with what
+ * the header claims. Single owner.
  */
 #ifndef STORE_PACKET_H
 #define STORE_PACKET_H
@@ -19,14 +19,14 @@
 
 struct packet {
 	struct list node;    /* reorder's record-only list, or free list */
-	struct packet *next; /* of a batch */
+	struct packet *next; /* in a batch */
 	uint64_t net_seq;
 	uint32_t size;	   /* bytes of data */
 	uint32_t padding;  /* zero bytes after them, on disk only */
-	uint32_t received; /* of size */
+	uint32_t received; /* bytes of SIZE that are here */
 	uint32_t trusted;  /* bytes that may be reserved before any arrived */
-	uint64_t since;	   /* when its first half came, as reorder->now says */
-	bool has_data;	   /* all of it is here */
+	uint64_t since;	   /* reorder->now when its first half came */
+	bool has_data;	   /* all bytes are here */
 	bool has_record;
 	struct slab_block *blocks, *last;
 	struct index_record rec;
@@ -42,7 +42,7 @@ struct packet_pool {
 void packet_pool_init(
     struct packet_pool *pool, uint64_t max_cached, struct published *account);
 void packet_pool_free(struct packet_pool *pool);
-/* Memory that is only cached goes back to the system. */
+/* Give memory that is only cached back to the system. */
 void packet_pool_trim(struct packet_pool *pool);
 
 struct packet *packet_create(struct packet_pool *pool, uint64_t net_seq);
@@ -53,14 +53,15 @@ void packet_destroy(struct packet_pool *pool, struct packet *p);
  * most what the packet still lacks. 0 with *AT NULL: no memory.
  */
 size_t packet_room(struct packet_pool *pool, struct packet *p, uint8_t **at);
-/* N bytes were put there. */
+/* N bytes were put into the room. */
 void packet_filled(struct packet *p, size_t n);
-/* Copy up to N bytes in; how many were taken (less than wanted: no memory). */
+/* Copy up to N bytes into P. Returns how many were taken (less than wanted: no
+ * memory). */
 size_t packet_copy(
     struct packet_pool *pool, struct packet *p, const void *from, size_t n);
 
-/* Bytes of memory that a packet occupies: a small one far more than its size.
- */
+/* Bytes of memory that a packet occupies: far more than its size if it is
+ * small. */
 uint64_t packet_memory(const struct packet *p);
 
 static inline bool
@@ -69,7 +70,7 @@ packet_is_whole(const struct packet *p)
 	return p->received == p->size;
 }
 
-/* On disk. */
+/* Bytes on disk. */
 static inline uint64_t
 packet_length(const struct packet *p)
 {

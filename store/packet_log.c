@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The only file where the order of two stores matters:
- *  1. append: the record into its slot (its sequence number around it), the
- *     beacon off, then the count;
- *  2. beacon: the time, then the flag; never while something is on its way;
+ *  1. append: the beacon off, then the record into its slot (its sequence
+ *     number around it), then the count;
+ *  2. beacon: the time, then the flag; never while a packet is on its way;
  *  3. the end mark after everything;
- *  4. a reader loads in the reverse order: end, beacon, count. So what it
- *     does not find at the count was not there when it saw the beacon;
+ *  4. a reader loads in the reverse order: end, beacon, count. So a packet that
+ *     it does not find at the count was not there when it saw the beacon;
  *  5. the start moves up before a file is taken out, and a file is taken out
  *     before it is unlinked.
  */
@@ -21,8 +21,8 @@
 #include "common/ref.h"
 #include "store/folder.h"
 
-/* Records kept in memory per stream, once it has any: a viewer that keeps up
- * never reads the index file. 640 bytes. */
+/* Records kept in memory per stream, from its first record on (640 bytes): a
+ * viewer that is not late never reads the index file. */
 #define RECENT 8
 #define WORDS 9
 
@@ -32,14 +32,14 @@ struct log_file {
 	uint64_t chunk;
 };
 
-/* Replaced as a whole, by RCU. */
+/* The list of files. RCU replaces it as a whole. */
 struct log_files {
 	struct rcu_head rcu;
 	unsigned n;
 	struct log_file f[];
 };
 
-/* Word 0 is position + 1 when the rest is that record, 0 while it changes. */
+/* SEQ is position + 1 when the words are that record, 0 while they change. */
 struct slot {
 	struct published seq, word[WORDS];
 };
@@ -157,7 +157,7 @@ packet_log_is_ended(const struct packet_log *log)
 	return published(&log->is_ended) != 0;
 }
 
-/* The files from FROM on, with room for one more. */
+/* A copy of the files from FROM on, with room for one more. */
 static struct log_files *
 copy_files(const struct log_files *old, unsigned from)
 {
@@ -202,7 +202,7 @@ packet_log_add_file(struct packet_log *log, struct folder *folder,
 	return OK;
 }
 
-/* The first N files go. */
+/* Drop the first N files. */
 static void
 drop(struct packet_log *log, unsigned n)
 {
@@ -216,8 +216,8 @@ drop(struct packet_log *log, unsigned n)
 	if (start > published(&log->start))
 		publish(&log->start, start);
 	new = copy_files(old, n);
-	/* Without memory the old names stay; opening them fails, and below
-	 * the start nobody does. */
+	/* Without memory the old list stays. Opening a dropped file fails, but
+	 * nobody opens a file below the start. */
 	if (new != NULL)
 		replace_files(log, new);
 }
@@ -260,7 +260,7 @@ keep_recent(
 	if (log->recent == NULL) {
 		log->recent = calloc(RECENT, sizeof(*log->recent));
 		if (log->recent == NULL)
-			return; /* readers find it in the file */
+			return; /* readers find the record in the file */
 		publish(&log->has_recent, 1);
 	}
 	s = &log->recent[pos % RECENT];
@@ -296,7 +296,7 @@ packet_log_recent(
 static void
 set_ctf_stream(struct packet_log *log, uint64_t ctf_stream)
 {
-	/* The first one counts: a viewer does not survive a change. */
+	/* Only the first id counts: viewers cannot follow a change. */
 	if (published(&log->has_ctf_stream) != 0)
 		return;
 	publish(&log->ctf_stream, ctf_stream);

@@ -10,7 +10,8 @@
  *
  * The index files are the log; the newest records are also kept in memory.
  *
- * Depends on: common/. Knows nothing of sessions, sockets or wire commands.
+ * Depends on: common/. The log knows nothing of sessions, sockets or wire
+ * commands.
  */
 #ifndef STORE_PACKET_LOG_H
 #define STORE_PACKET_LOG_H
@@ -25,13 +26,13 @@
 struct folder;
 struct packet_log;
 
-/* What a reader finds at a position. The live protocol says the same four. */
+/* What a reader finds at a position. The live protocol has the same four
+ * answers. */
 enum log_next {
 	LOG_PACKET,   /* a packet is at pos; the next position is pos + 1 */
-	LOG_INACTIVE, /* nothing yet at pos, nor will there be before the beacon
-		       */
-	LOG_RETRY,    /* nothing yet at pos */
-	LOG_END,      /* nothing at pos, and nothing will come */
+	LOG_INACTIVE, /* no packet yet at pos, none before the beacon */
+	LOG_RETRY,    /* no packet yet at pos */
+	LOG_END,      /* no packet at pos, and none will come */
 };
 
 struct log_view {
@@ -44,7 +45,7 @@ struct log_view {
 struct log_place {
 	struct folder *folder; /* a reference; folder_put() */
 	uint64_t first;	       /* position of its first record */
-	uint64_t next;	       /* and of the next file's, or UINT64_MAX */
+	uint64_t next;	       /* position of the next file's, or UINT64_MAX */
 	uint64_t number;       /* of the tracefile */
 	bool is_numbered;
 };
@@ -57,17 +58,18 @@ enum status packet_log_create(struct packet_log **out, const char *channel,
  * serial is CHUNK. */
 enum status packet_log_add_file(struct packet_log *log, struct folder *folder,
     uint64_t number, uint64_t chunk) MUST_CHECK;
-/* File NUMBER of that chunk, of a ring, goes, and all before it. */
+/* In a ring, file NUMBER of that chunk goes, and all files before it. */
 void packet_log_drop_file(
     struct packet_log *log, uint64_t number, uint64_t chunk);
 /* All files of a chunk go. */
 void packet_log_drop_chunk(struct packet_log *log, uint64_t chunk);
-/* The record is in the index file. */
+/* Append a record, which is in the index file by now. */
 void packet_log_append(struct packet_log *log, const struct index_record *rec);
-/* Nothing older than TIME will come. It never goes back. */
+/* Nothing older than TIME will come. A TIME before the last packet's end or the
+ * last beacon is ignored. */
 void packet_log_beacon(
     struct packet_log *log, uint64_t time, uint64_t ctf_stream);
-/* Something is on its way: the beacon holds no longer. */
+/* A packet is on its way: the beacon is not valid any longer. */
 void packet_log_no_beacon(struct packet_log *log, uint64_t ctf_stream);
 void packet_log_end(struct packet_log *log);
 
@@ -88,7 +90,7 @@ enum log_next packet_log_look(
 /* The record at POS, if it is among those in memory. */
 bool packet_log_recent(
     const struct packet_log *log, uint64_t pos, struct index_record *rec);
-/* The file of POS. E_NOENT: it is below the start by now. */
+/* The file that holds POS. E_NOENT: POS is below the start by now. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
 

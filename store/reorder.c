@@ -25,15 +25,16 @@ reorder_free(struct reorder *r)
 	r->n_records = 0;
 }
 
-/* The number of a packet in the heap, whose order is that of distances from
- * the first one. */
+/* The number of a packet in the heap. Its key there is the distance from the
+ * first number. */
 static uint64_t
 number(const struct reorder *r, const struct heap_item *item)
 {
 	return r->first + item->key;
 }
 
-/* Sequence numbers count up from any start; 2^63 of them are one direction. */
+/* Sequence numbers count up from any start and may wrap around: A is before B
+ * if the way up from A to B is shorter than 2^63. */
 static bool
 is_before(uint64_t a, uint64_t b)
 {
@@ -55,7 +56,8 @@ reorder_begin(struct reorder *r, uint64_t net_seq)
 	return p != NULL && p->has_data ? E_EXISTS : OK;
 }
 
-/* Move the record of the half that is here into P and take its place. */
+/* Move the record of HALF into P. P takes the place of HALF, which is
+ * destroyed. */
 static void
 merge(struct reorder *r, struct packet *p, struct packet *half)
 {
@@ -172,7 +174,7 @@ reorder_forget_start(struct reorder *r)
 	r->has_next = false;
 }
 
-/* The record of P was the last to announce its packet. */
+/* P, of which only the record is here, is given up. */
 static void
 forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
 {

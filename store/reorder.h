@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packets of one stream, waiting for their other half and for their turn:
- * a priority heap by net_seq_num. Halves come in any order, on any connection;
- * whole packets leave in sequence. Knows neither files nor time: the caller
- * decides when a gap has lasted long enough. Single owner.
+ * The packets of one stream, waiting for their other half and for their turn: a
+ * priority heap by net_seq_num. Halves come in any order, on any connection;
+ * whole packets leave in sequence. This part knows neither files nor time: the
+ * caller decides when a gap has lasted long enough. Single owner.
  */
 #ifndef STORE_REORDER_H
 #define STORE_REORDER_H
@@ -25,10 +25,10 @@
 
 struct reorder {
 	struct packet_pool *pool;
-	struct heap
-	    by_seq; /* packets whose bytes are here, by distance from first */
+	/* Packets whose bytes are here; the key is the distance from first. */
+	struct heap by_seq;
 	struct idmap halves; /* every packet held, by net_seq */
-	struct list records; /* those of which only the record is here */
+	struct list records; /* packets of which only the record is here */
 	unsigned n_records;
 	bool needs_record; /* a packet leaves only with its record */
 	bool has_next;
@@ -44,8 +44,8 @@ void reorder_free(struct reorder *r);
 
 /*
  * A packet with this number begins to arrive. The first number seen is the one
- * to leave next. E_PROTOCOL: it is below what has left already; E_EXISTS: its
- * bytes are here already.
+ * to leave next. E_PROTOCOL: its number is below the next one to leave;
+ * E_EXISTS: its bytes are here already.
  */
 enum status reorder_begin(struct reorder *r, uint64_t net_seq) MUST_CHECK;
 
@@ -63,29 +63,31 @@ enum status reorder_record(struct reorder *r, uint64_t net_seq,
 /* The packet whose turn it is, if it is whole; the caller owns it. */
 struct packet *reorder_pop(struct reorder *r);
 
-/* Whole packets wait behind a number of which nothing came, or only the
- * record. */
+/* Do whole packets wait behind a number of which nothing came, or only the
+ * record? */
 bool reorder_has_gap(const struct reorder *r);
 
-/* Numbers start at FIRST, whichever is seen first. Before any was. */
+/* Numbers start at FIRST, whichever is seen first. Called before any was
+ * seen. */
 void reorder_start(struct reorder *r, uint64_t first);
-/* Undo of reorder_start(), before any was seen. */
+/* Undo reorder_start(). Called before any number was seen. */
 void reorder_forget_start(struct reorder *r);
 
 /* What was given up. */
 struct reorder_loss {
 	uint64_t first, n;	  /* numbers */
-	unsigned records;	  /* of these, announced by their record */
-	struct index_record last; /* the highest of these; if there is one */
+	unsigned records;	  /* how many of these had a record */
+	struct index_record last; /* the highest record, if any */
 };
 /* Give up what is missing below TO; nothing below TO is in the heap. */
 void reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss);
 
-/* Give the gap up: what is held next is next. How many numbers were skipped;
- * *RECORDS_DROPPED of them had their record here. */
+/* Give up the gap: the lowest packet held is now the next one to leave. Returns
+ * how many numbers were skipped; *RECORDS_DROPPED of them had their record
+ * here. */
 uint64_t reorder_skip(struct reorder *r, unsigned *records_dropped);
 
-/* No record will come any more: packets leave without. */
+/* No record will come any more: packets leave without one. */
 static inline void
 reorder_without_records(struct reorder *r)
 {

@@ -31,7 +31,7 @@ new_dir(struct session_dir **out, struct store *store)
 	return OK;
 }
 
-/* Every component but the last. */
+/* Make every component but the last. */
 static enum status
 make_parents(int base, const struct relpath *path)
 {
@@ -47,17 +47,18 @@ make_parents(int base, const struct relpath *path)
 	return dir_create_path(base, parent);
 }
 
-/* Is the directory ours, or to be shared? IS_NEW: we have just made it. */
+/* Claim the directory, for us alone or shared. IS_NEW: we have just made it. */
 static bool
 take(int fd, bool is_new, bool is_snapshot)
 {
 	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
 		return is_snapshot || dir_is_empty(fd);
-	/* Where directories cannot be locked (NFS), who makes one has it. */
+	/* Where directories cannot be locked (NFS), the session that makes a
+	 * directory has it. */
 	return errno != EWOULDBLOCK && (is_snapshot || is_new);
 }
 
-/* E_EXISTS: taken by another session, or holds files. */
+/* E_EXISTS: another session has PATH, or it holds files. */
 static enum status
 try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
 {
@@ -73,7 +74,7 @@ try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
 		return st;
 	st = kept_dir_open(&fd, base, path->s);
 	if (st != OK)
-		/* A file, or a link: not a place for a session. */
+		/* PATH is a file or a link: no place for a session. */
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
 	if (!take(fd, is_new, is_snapshot)) {
 		kept_dir_close(fd);
@@ -132,7 +133,8 @@ make_again(struct session_dir *d)
 	st = session_dir_claim(&next, d->store, d->path, d->is_shared);
 	if (st != OK)
 		return st;
-	/* Others look for what they want, not for what they got. */
+	/* Others look for the path that was wanted, not for the one with a
+	 * suffix. */
 	relpath_free(next->wanted);
 	st = relpath_dup(&next->wanted, d->wanted);
 	if (st != OK) {

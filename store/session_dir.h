@@ -7,7 +7,7 @@
  * directories cannot be locked, a session other than a snapshot's gets a new
  * directory.
  *
- * A worker's own: get and put are not for other threads.
+ * One worker owns it: get and put are not for other threads.
  */
 #ifndef STORE_SESSION_DIR_H
 #define STORE_SESSION_DIR_H
@@ -29,14 +29,14 @@ struct session_dir {
 	struct relpath *wanted; /* below the output directory, as computed */
 	struct relpath *path;	/* the same, or with a suffix; NULL: the output
 				   directory itself (peers before 2.11) */
-	bool is_shared;		/* claimed for a snapshot session: may hold
-				   what others made */
-	/* Empty where each stream has one of its own. */
+	/* Claimed for a snapshot session: it may hold files of others. */
+	bool is_shared;
+	/* Not used where each stream's family has a root. */
 	struct journal_root journal_root;
 	struct store *store;
 	struct output *output; /* a reference */
-	/* Made at the same path after this one was removed; a reference, or
-	 * NULL. */
+	/* The directory made at the same path after this one was removed; a
+	 * reference, or NULL. */
 	struct session_dir *next;
 };
 
@@ -53,10 +53,11 @@ enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, bool is_snapshot) MUST_CHECK;
 
 /*
- * *D is a reference. If somebody removed the directory it becomes one to that
- * which is made again at its path (a suffix more, if that is taken by now), and
- * is the same for all who ask. On failure, as session_dir_claim()'s, *D is left
- * as it was. What is open in the one before stays there.
+ * *D is a reference. If somebody removed the directory, it is made again at its
+ * path (with one more suffix, if that is taken by now). *D becomes a reference
+ * to the new directory, which is the same for all callers. On failure, as
+ * session_dir_claim()'s, *D is left as it was. Files that are open in the old
+ * directory stay there.
  */
 enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 
@@ -64,7 +65,7 @@ enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 enum status session_dir_base(
     struct session_dir **out, struct store *store) MUST_CHECK;
 
-/* Where it is below the output directory, for logs. */
+/* The path below the output directory, for logs. */
 static inline const char *
 session_dir_text(const struct session_dir *d)
 {

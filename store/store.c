@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "store/output.h"
 
-/* Beyond it the memory of records that waited for a lock is given back. */
+/* Above it, the memory of records that waited for a lock is freed. */
 #define SPARE_MAX (64 * 1024)
 
 enum status
@@ -20,7 +20,7 @@ store_create(struct store **out, const struct store_config *config)
 	s->config = *config;
 	list_init(&s->open_files);
 	packet_pool_init(&s->packets, config->max_cached, config->memory);
-	/* Most streams write what they encode at once. */
+	/* One spare is enough: most streams write their records at once. */
 	buf_spares_init(&s->spares, 1, SPARE_MAX);
 	if (output_create(&s->output, config->base_fd, false) != OK) {
 		store_destroy(s);
@@ -51,7 +51,8 @@ store_output(struct store *s)
 	if (path == NULL || output_is_at(s->output, path))
 		return s->output;
 	fd = output_open(path);
-	/* If not, creating the session says why. */
+	/* After a failure the old one stays; creating the session then says
+	 * why. */
 	if (fd < 0 || output_create(&o, fd, true) != OK)
 		return s->output;
 	log_warn(

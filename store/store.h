@@ -22,11 +22,13 @@ enum store_sync { STORE_SYNC_NONE, STORE_SYNC_CLOSE, STORE_SYNC_PACKET };
 
 struct store_config {
 	int base_fd; /* output directory; borrowed */
-	/* Its path, borrowed: if something else stands there when a session
-	 * comes, that is used. NULL: the descriptor is good for ever. */
+	/* Its path, borrowed. If another directory stands there when a session
+	 * comes, that is used. NULL: base_fd is always used. */
 	const char *output;
 	unsigned max_files; /* descriptors of trace files kept open */
-	uint64_t index_lock_timeout_ns; /* then records are written anyway */
+	/* After waiting so long for a reader's lock, records are written
+	 * without it. */
+	uint64_t index_lock_timeout_ns;
 	enum store_sync sync;
 	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
 	struct published *memory; /* account of packet memory; borrowed */
@@ -38,20 +40,21 @@ struct store {
 	struct output *output;	/* for the next session; see store_output() */
 	struct list open_files; /* tracefiles with descriptors, oldest first */
 	unsigned n_open;	/* their descriptors */
-	uint64_t chunk_serials; /* the last one given */
+	uint64_t chunk_serials; /* the last serial that was given */
 	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
 	uint64_t write_errors, locks_forced;
-	uint64_t last_error_log; /* a full disk fails every packet */
+	/* When an error was last logged: on a full disk every packet fails. */
+	uint64_t last_error_log;
 };
 
 enum status store_create(
     struct store **out, const struct store_config *config) MUST_CHECK;
 void store_destroy(struct store *s); /* NULL is fine */
 
-/* The output directory for a new session, borrowed. Opened or made again if
- * somebody removed or replaced it. */
+/* The output directory for a new session, borrowed. It is opened or made again
+ * if somebody removed or replaced it. */
 struct output *store_output(struct store *s);
 
 #endif

@@ -6,13 +6,12 @@
 #include <string.h>
 
 #define PACKET_MAGIC UINT32_C(0x75d11d57)
-#define SIGNATURE                                                              \
-	"/* CTF 1"	      /* begins the TSDL of any version (CTF 1.8, 7.3) \
-			       */
+/* The beginning of TSDL of any version (CTF 1.8, 7.3). */
+#define SIGNATURE "/* CTF 1"
 #define RECORD_SEPARATOR 0x1e /* begins a JSON text sequence (RFC 7464) */
 #define JSON_CLASS "\"data-stream-class\""
 
-/* In the header of a metadata packet (CTF 1.8, 7.1), bytes. */
+/* Byte offsets in the header of a metadata packet (CTF 1.8, 7.1). */
 #define CONTENT_SIZE_AT 24
 #define PACKET_SIZE_AT 28
 
@@ -74,12 +73,12 @@ take_sign(struct stream_classes *s, int c)
 							    : CLASSES_NO_ID;
 }
 
-/* What stands outside of comments and strings. */
+/* Take a character outside of comments and strings. */
 static void
 take_text(struct stream_classes *s, int c)
 {
 	if (is_word(c)) {
-		/* No longer word is looked for. */
+		/* The words that are looked for are shorter. */
 		if (s->n_word < sizeof(s->word) - 1)
 			s->word[s->n_word++] = (char)c;
 		return;
@@ -103,11 +102,12 @@ take_json(struct stream_classes *s, int c)
 		s->n_matched++;
 	if (s->n_matched < sizeof(JSON_CLASS) - 1)
 		return;
-	/* Classes come before what needs them: one stands for all. */
+	/* Classes are declared before they are needed, so the first one stands
+	 * for all. */
 	give_up(s);
 }
 
-/* The first characters say what language it is. */
+/* The first characters say which language the text has. */
 static void
 check_signature(struct stream_classes *s, int c)
 {
@@ -185,7 +185,7 @@ find_form(struct stream_classes *s)
 			take_char(s, s->head[i]);
 }
 
-/* The header of a packet is here. */
+/* The header of a packet is complete. */
 static void
 begin_packet(struct stream_classes *s)
 {
@@ -215,7 +215,8 @@ take_byte(struct stream_classes *s, uint8_t c)
 		s->skip_left--;
 	} else {
 		s->head[s->n_head++] = c;
-		/* A text of a few bytes is decided at its first. */
+		/* The first byte decides, as the text may have only a few
+		 * bytes. */
 		if (s->form == CLASSES_BEGIN && s->n_head == 1 &&
 		    c != PACKET_MAGIC >> 24 && c != (PACKET_MAGIC & 0xff) &&
 		    c != SIGNATURE[0] && c != RECORD_SEPARATOR)

@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of one metadata stream that are looked at, so that a peer that sends
- * without end costs nothing: LTTng declares its classes in the first few KiB.
- */
+/* Bytes of one metadata stream that are looked at. So a peer that sends without
+ * end costs no more time; LTTng declares its classes in the first few KiB. */
 #define STREAM_CLASSES_BYTES_MAX (4 * 1024 * 1024)
 
-/* A set of class ids: bit N is class N, the last bit all from 63 on. */
+/* A set of class ids: bit N is class N; the last bit is all classes from 63
+ * on. */
 #define STREAM_CLASSES_ALL UINT64_MAX
 
 static inline bool
@@ -31,16 +31,16 @@ stream_classes_have(uint64_t set, uint64_t id)
 
 /* All zeros is the beginning of a metadata stream. */
 struct stream_classes {
-	uint64_t found; /* the set of those that are whole */
-	uint64_t bytes; /* looked at */
+	uint64_t found; /* the set of classes whose declaration is whole */
+	uint64_t bytes; /* bytes looked at */
 
 	/* packets around the text */
 	enum { CLASSES_BEGIN, CLASSES_PLAIN, CLASSES_PACKETS } form;
 	uint8_t head[37]; /* of a packet, as far as it came */
 	unsigned n_head;
-	uint64_t text_left, skip_left; /* of this packet, bytes */
+	uint64_t text_left, skip_left; /* bytes of this packet */
 
-	unsigned n_signed; /* of the signature, or more */
+	unsigned n_signed; /* characters checked of the signature, or more */
 
 	/* TSDL: tokens */
 	enum {
@@ -48,15 +48,15 @@ struct stream_classes {
 		CLASSES_SLASH, /* the beginning of a comment, perhaps */
 		CLASSES_LINE,  /* a comment up to the end of the line */
 		CLASSES_BLOCK, /* a comment of the other kind */
-		CLASSES_STAR,  /* in it, the beginning of its end, perhaps */
+		CLASSES_STAR,  /* in such a comment, perhaps its end */
 		CLASSES_STRING,
-		CLASSES_ESCAPE, /* in a string */
+		CLASSES_ESCAPE, /* behind a backslash in a string */
 		CLASSES_JSON,
 	} state;
 	char word[24];
 	unsigned n_word;
 
-	/* TSDL: where in the declarations */
+	/* TSDL: the place in the declarations */
 	unsigned depth; /* of braces */
 	bool is_stream; /* the outermost brace is that of a stream class */
 	enum { CLASSES_OTHER, CLASSES_STREAM, CLASSES_TRACE } after;
@@ -64,11 +64,12 @@ struct stream_classes {
 	enum { CLASSES_NO_ID, CLASSES_ID, CLASSES_ID_IS } id_state;
 	uint64_t id;
 
-	unsigned n_matched; /* JSON: of the word that is looked for */
+	unsigned n_matched; /* JSON: matched characters of the wanted word */
 };
 
-/* The set of classes that are declared, as far as that is worth waiting for:
- * all, where the text is TSDL that has not come to describe a trace. */
+/* The set of declared classes. It has all classes if the text is TSDL in which
+ * neither a class nor a trace was declared so far: then nobody should wait for
+ * a class. */
 uint64_t stream_classes_set(const struct stream_classes *s);
 
 /* The next N bytes of the metadata stream; PADDING zero bytes follow. */

@@ -23,10 +23,11 @@
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
-/* One pwritev(2): IOV_MAX pieces, and as much as a plain copy would write. */
+/* The most for one pwritev(2): IOV_MAX pieces, and as many bytes as a plain
+ * copy would write. */
 #define BATCH_PIECES 1024
 #define BATCH_BYTES (4 * 1024 * 1024)
-/* Padding up to here is written, beyond it the file is extended. */
+/* Padding up to this size is written; for more, the file is extended. */
 #define PADDING_WRITTEN (64 * 1024)
 
 static const uint8_t zeros[PADDING_WRITTEN];
@@ -221,11 +222,11 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 struct batch {
 	struct iovec iov[BATCH_PIECES];
 	int n_iov;
-	uint64_t bytes;	 /* by iov */
+	uint64_t bytes;	 /* bytes in iov */
 	uint64_t extend; /* zeros after them, by ftruncate */
 	unsigned n_packets;
-	struct packet *end;	       /* the first that is not in it */
-	const struct slab_block *rest; /* of its only packet, for later calls */
+	struct packet *end;	       /* the first packet after the batch */
+	const struct slab_block *rest; /* of its only packet; written later */
 };
 
 static void
@@ -236,7 +237,7 @@ add_iov(struct batch *b, const void *p, size_t n)
 	b->bytes += n;
 }
 
-/* As many blocks as one call takes; the first that is not in it. */
+/* Add as many blocks as one call takes. Returns the first one that is left. */
 static const struct slab_block *
 add_blocks(struct batch *b, const struct slab_block *s)
 {
@@ -245,9 +246,9 @@ add_blocks(struct batch *b, const struct slab_block *s)
 	return s;
 }
 
-/* As many packets from P on as one call takes, at least one and at most MOST. A
- * packet of more pieces than that, about 1 GiB, goes in several calls: see
- * write_blocks(). */
+/* Gather as many packets from P on as one call takes, at least one and at most
+ * MOST. A packet of more pieces than one call takes, about 1 GiB, needs several
+ * calls: see write_blocks(). */
 static void
 gather(struct batch *b, struct packet *p, unsigned most)
 {
@@ -275,7 +276,7 @@ gather(struct batch *b, struct packet *p, unsigned most)
 	b->end = p;
 }
 
-/* As many packets as there is memory for their records. */
+/* Gather as many packets as there is memory for their records. */
 static enum status
 gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 {
@@ -295,7 +296,8 @@ gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 	return E_NOMEM;
 }
 
-/* The packets from P to END lie in the file; those beyond WRITTEN do not. */
+/* Of the packets from P to END, those that lie in the WRITTEN bytes are in the
+ * file. */
 static void
 take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
     uint64_t written, unsigned *done)

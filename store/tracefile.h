@@ -3,8 +3,9 @@
  * One tracefile: a data file, and an index file where the session has indexes
  * (streaming 5.4, 5.6). Packets are appended whole: bytes first, by one
  * pwritev(2) for as many as are ready; then their records, under an exclusive
- * flock(2) on the index file that is never waited for. What is written never
- * moves; what could not be written whole is cut off again.
+ * flock(2) on the index file; the lock is never waited for. What is written
+ * never moves. A part of a packet that could not be written whole is cut off
+ * again.
  *
  * Its descriptors may be closed while it is idle and are opened again for the
  * next packet (--fd-pool-size). Single owner.
@@ -31,8 +32,8 @@ enum tracefile_index {
 	TRACEFILE_INDEX_1_1
 };
 
-/* Records that wait for a reader's lock, in bytes; beyond it they are written
- * anyway: 14,000 records. */
+/* Bytes of records that may wait for a reader's lock: 14,000 records. Above it
+ * they are written without the lock. */
 #define TRACEFILE_WAITING_MAX (1024 * 1024)
 
 /*
@@ -48,7 +49,7 @@ enum status tracefile_create(struct tracefile **out, struct store *store,
 
 /*
  * Records from now on also go to LOG, once they are in the index file. Takes a
- * reference. Before the first packet. E_IO, E_NOMEM.
+ * reference. Called before the first packet. E_IO, E_NOMEM.
  */
 enum status tracefile_set_log(
     struct tracefile *tf, struct packet_log *log) MUST_CHECK;
@@ -58,8 +59,9 @@ void tracefile_end_log(struct tracefile *tf);
 /*
  * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
  * in the file, whole; E_IO when not all; E_NOMEM when there is no memory for
- * the record of the next; E_NOENT when somebody removed the file or its folder.
- * Their records, with the offset filled in, wait for tracefile_write_records().
+ * the record of the next packet; E_NOENT when somebody removed the file or its
+ * folder. Their records, with the offset filled in, wait for
+ * tracefile_write_records().
  */
 enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
@@ -69,10 +71,10 @@ enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
     uint64_t n, uint32_t padding) MUST_CHECK;
 
 /*
- * Write the records that wait. E_BUSY: a reader holds the lock (and has not
- * for longer than the limit), or there is no memory to tell the log of the
- * file; try again later. E_IO: they could not be written and are dropped.
- * FORCE: without the lock and the log if it must be.
+ * Write the records that wait. E_BUSY: a reader holds the lock, and the limit
+ * has not passed; or there is no memory to tell the log of the file. Try again
+ * later. E_IO: they could not be written and are dropped. FORCE: if necessary,
+ * write them without the lock and without telling the log.
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force) MUST_CHECK;

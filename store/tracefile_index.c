@@ -72,7 +72,8 @@ tracefile_index_room(struct tracefile *tf, unsigned n)
 {
 	if (reserve_records(tf, n))
 		return OK;
-	/* Those that wait for a reader's lock have what is missing. */
+	/* The records that wait for a reader's lock use memory: write them
+	 * now. */
 	return tracefile_has_waiting(tf) &&
 		       tracefile_write_records(tf, true) == OK &&
 		       reserve_records(tf, n)
@@ -96,7 +97,7 @@ tracefile_has_waiting(const struct tracefile *tf)
 	return buf_len(&tf->waiting) > 0;
 }
 
-/* May the records be written now? *LOCKED: and unlocked afterwards. */
+/* May the records be written now? *LOCKED: the caller unlocks afterwards. */
 static bool
 take_lock(struct tracefile *tf, bool force, bool *locked)
 {
@@ -104,7 +105,7 @@ take_lock(struct tracefile *tf, bool force, bool *locked)
 
 	*locked = flock(tf->index.fd, LOCK_EX | LOCK_NB) == 0;
 	if (*locked || errno != EWOULDBLOCK)
-		return true; /* a file system without locks has no readers */
+		return true; /* there are no locks: no reader has one */
 	now = clock_now_ns();
 	if (tf->waiting_since == 0)
 		tf->waiting_since = now;
@@ -149,7 +150,7 @@ append_waiting(struct tracefile *tf)
 	return OK;
 }
 
-/* What is cleared already, viewers do not see any more. */
+/* Viewers no longer see a chunk that is cleared. */
 static bool
 has_viewers(const struct tracefile *tf)
 {
@@ -157,9 +158,10 @@ has_viewers(const struct tracefile *tf)
 	       tf->chunk->command != CHUNK_DELETE;
 }
 
-/* Only with its first records, so that files come in the order of these, and
- * before they are written: the log knows a record by its place in the file, so
- * it must have all or none. False: there is no memory, later perhaps. */
+/* The file enters the log with its first records, so that files come in the
+ * order of their records. It enters before they are written: the log knows a
+ * record by its place in the file, so it must have all of them or none. False:
+ * there is no memory now; try again later. */
 static bool
 enter_log(struct tracefile *tf, bool force)
 {
@@ -177,7 +179,7 @@ enter_log(struct tracefile *tf, bool force)
 	return true;
 }
 
-/* They are in the file: viewers may have them. */
+/* The records are in the file: viewers may have them. */
 static void
 tell_log(const struct tracefile *tf)
 {

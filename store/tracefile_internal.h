@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracefile*.c share; for these only. */
+/* What the files tracefile*.c share; not for other files. */
 #ifndef STORE_TRACEFILE_INTERNAL_H
 #define STORE_TRACEFILE_INTERNAL_H
 
@@ -24,8 +24,8 @@ struct tracefile_file {
 struct tracefile {
 	struct store *store;
 	struct chunk *chunk;
-	/* Where it was when the file was made; a reference to the one, a count
-	 * of the other: see tracefile_lost_place(). */
+	/* The chunk's directory and its n_restored when the file was made; DIR
+	 * is a reference. See tracefile_lost_place(). */
 	struct session_dir *dir;
 	unsigned n_restored;
 	struct chunk_family *family;
@@ -34,12 +34,12 @@ struct tracefile {
 	enum tracefile_index index_format;
 	struct tracefile_file data, index;
 	struct buf waiting;	/* encoded records */
-	uint64_t waiting_since; /* ns; of the first refused lock, 0: none */
+	uint64_t waiting_since; /* ns; when the lock was first refused */
 	struct list open_node;	/* store->open_files */
 	struct packet_log *log; /* NULL: no viewer may attach */
 	struct folder *folder;	/* a reference; NULL without a log */
 	bool is_in_log, ends_log;
-	bool has_left_log; /* records are missing in it, none may follow */
+	bool has_left_log; /* it misses records: no more may follow */
 };
 
 /* How log lines begin; needs store/chunk.h and store/session_dir.h. */
@@ -48,8 +48,8 @@ struct tracefile {
 	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
 	    (tf)->family->channel->s
 
-/* The chunk was removed and made again: what stands at the paths below is not
- * this file's. */
+/* Was the chunk removed and made again? Then other files stand at the paths
+ * below. */
 bool tracefile_lost_place(const struct tracefile *tf);
 
 /* The paths below the chunk. */
@@ -59,16 +59,17 @@ void tracefile_data_path(
 void tracefile_index_path(
     const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
 
-/* Both descriptors open again, and this file the youngest of the pool. E_NOENT:
- * it was removed. E_IO. */
+/* Open both descriptors if they are closed. This file is then the youngest of
+ * the pool. E_NOENT: it was removed. E_IO. */
 enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
-/* A new file at PATH, counted and in the journal. */
+/* Make a new file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
     const char *path) MUST_CHECK;
-/* Nothing if it is closed; an error is logged. */
+/* Does nothing if F is closed; an error is logged. */
 void tracefile_sync_fd(
     const struct tracefile *tf, const struct tracefile_file *f);
-/* Off the pool; synced, if that is asked for and the files are kept. */
+/* Take the file off the pool and close its descriptors. They are synced first,
+ * if that is asked for and the files are kept. */
 void tracefile_close_fds(struct tracefile *tf);
 /* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV. */
 enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
@@ -77,9 +78,9 @@ enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
 void tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
     const char *what);
 
-/* The index file with its header, before the first packet. */
+/* Make the index file with its header, before the first packet. */
 enum status tracefile_index_make(struct tracefile *tf) MUST_CHECK;
-/* Memory for the records of N packets, before the packets are written: both
+/* Get memory for the records of N packets, before the packets are written: both
  * are kept, or neither. E_NOMEM. */
 enum status tracefile_index_room(struct tracefile *tf, unsigned n) MUST_CHECK;
 /* Encode the record of a packet that is in the data file now. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors of tracefiles: those that were idle longest are lent to others.
- */
+/* Descriptors of tracefiles: files that were idle longest are closed first to
+ * make room. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ close_fd(struct tracefile *tf, struct tracefile_file *f)
 void
 tracefile_close_fds(struct tracefile *tf)
 {
-	/* Also when only the descriptors go: nobody syncs them later. */
+	/* Sync also when only the descriptors go: nobody does it later. */
 	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded) {
 		tracefile_sync_fd(tf, &tf->data);
 		tracefile_sync_fd(tf, &tf->index);
@@ -49,7 +49,7 @@ tracefile_close_fds(struct tracefile *tf)
 	list_del(&tf->open_node);
 }
 
-/* Descriptors of the files that were idle longest make room. */
+/* Close the files that were idle longest, until there is room for TF. */
 static void
 make_room(struct tracefile *tf)
 {
@@ -83,8 +83,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		return E_IO;
 	}
 	tf->store->n_open++;
-	/* An inode number may be used again; a file in our way is left alone.
-	 */
+	/* An inode number may be used again, so the length is compared, too. A
+	 * file of somebody else is left alone. */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != f->length) {
 		log_error("%s/%s: is another file now, left alone",
@@ -123,7 +123,7 @@ journal_root(struct tracefile *tf)
 				  : &tf->dir->journal_root;
 }
 
-/* And its folder, which is mostly there. */
+/* Make the file, and its folder if it is missing. */
 static enum status
 create_file(int *fd, int base, const char *path)
 {
@@ -154,7 +154,8 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	make_room(tf);
 	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
 	if (st != OK) {
-		/* What is gone can be made again, or is not asked for. */
+		/* The caller makes the directory again, or does not need the
+		 * file. */
 		log_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR, "%s/%s: create",
 		    session_dir_text(tf->chunk->dir), path);
 		return st;
