@@ -13,11 +13,11 @@
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
-/* Of metadata that waits, unless one piece is larger. */
+/* Bytes of metadata that may wait, unless one piece is larger. */
 #define CONTROL_MAX (1024 * 1024)
 
-/* Of packets that wait, what a rate brings in a tenth of a second, or the end
- * of a slow session would be long in coming; but not less than this. */
+/* With a rate, only as many bytes of packets wait as it moves in a tenth of a
+ * second, so that a slow session ends soon; but at least this many. */
 #define QUEUE_LEAST (64 * 1024)
 
 enum status
@@ -187,7 +187,7 @@ client_try_streams_sent(struct client *c)
 	return st;
 }
 
-/* The stream, once its handle is known; else NULL and why. */
+/* The stream, once its handle is known; otherwise NULL, and *WHY says why. */
 static struct client_stream *
 known_stream(struct client *c, unsigned number, enum status *why)
 {
@@ -214,7 +214,8 @@ client_try_metadata(
 	return OK;
 }
 
-/* What waits leaves with one call, if it may. */
+/* Is there room for a packet of SIZE bytes? All that waits should leave with
+ * one call. */
 static bool
 has_room(const struct client *c, uint32_t size)
 {
@@ -266,7 +267,7 @@ client_try_beacon(
 
 	if (s == NULL)
 		return why;
-	/* It must not overtake the index of a packet before it. */
+	/* A beacon must not overtake the index of a packet before it. */
 	if (c->outbox.put != c->outbox.taken ||
 	    c->in_flight == c->config.outstanding)
 		return E_BUSY;

@@ -4,25 +4,26 @@
  * a data connection (relay protocol 2.11 to 2.15, streaming 8.1), or as
  * datagrams to a relay that takes them (udp 1 to 5).
  *
- * The core never blocks: client_try_*() take what there is room for, else say
- * E_BUSY; client_work() moves bytes. Above it each client_*() of the same name
- * waits until it can. A program with one session uses the waiting ones only:
+ * The core never blocks: client_try_*() take what there is room for, or return
+ * E_BUSY; client_work() moves bytes. Above the core, each client_*() of the
+ * same name waits until there is room. A program with one session uses only the
+ * functions that wait:
  *
  *	client_create, client_open,
  *	client_add_stream for each, client_streams_sent, client_metadata,
  *	client_packet, client_beacon as they come,
  *	client_finish, client_destroy
  *
- * One with many sessions calls client_start() instead of client_open(), the
- * client_try_*(), and client_work(c, 0) whenever a descriptor of
- * client_pollfds() is ready or its time has come; or, with epoll(7), what is
- * said at client_ready().
+ * A program with many sessions calls client_start() instead of client_open(),
+ * the client_try_*(), and client_work(c, 0) whenever a descriptor of
+ * client_pollfds() is ready or the time that it gives has come; with epoll(7),
+ * see client_ready().
  *
- * Memory is bounded: packets are not copied, at most CLIENT_PACKETS of them
- * wait, and about 1 MiB, requests without an answer are counted; packets that
- * may have to be sent again are bounded by half of what the relay holds for a
- * session. A failure is final: every later call returns it, and client_error()
- * says what it was. One thread per client.
+ * Memory is bounded. Packets are not copied; at most CLIENT_PACKETS of them,
+ * about 1 MiB, wait. The number of requests without an answer is limited.
+ * Packets that may have to be sent again are bounded by half of what the relay
+ * holds for a session. A failure is final: every later call returns it, and
+ * client_error() says what it was. One thread per client.
  */
 #ifndef TOOLS_CLIENT_CLIENT_H
 #define TOOLS_CLIENT_CLIENT_H
@@ -41,21 +42,24 @@
 #define CLIENT_PACKETS 256
 #define CLIENT_OUTSTANDING 256
 #define CLIENT_TIMEOUT_MS 30000
-/* A name may stand for an address that nothing answers, an IPv6 one without a
- * way there: long enough for two SYNs that get lost (RFC 6298: 1 s, 2 s). */
+/* A host's name may have an address that does not answer, such as an IPv6
+ * address without a route. This time is enough for two lost SYNs (RFC 6298: 1
+ * s, 2 s). */
 #define CLIENT_CONNECT_MS 4000
 
 struct client;
 
-/* What a program with many sessions may want to be told; each may be NULL. They
- * are called from within client_start(), client_ready() and client_work(). */
+/* What a program with many sessions may want to know; each function may be
+ * NULL. They are called from within client_start(), client_ready() and
+ * client_work(). */
 struct client_watch {
-	/* A socket was made, the control connection's or the data's: to be
-	 * watched edge-triggered until it is closed. */
+	/* A socket was made, for control or for data. The program watches it,
+	 * edge-triggered, until it is closed. */
 	void (*opened)(void *arg, int fd, bool is_data);
 	/* The index of this packet goes out now. */
 	void (*index_sent)(void *arg, unsigned stream, uint64_t net_seq);
-	/* An index, or a beacon, was answered after so many ns. */
+	/* An index or a beacon was answered, NS nanoseconds after it was
+	 * made. */
 	void (*index_answered)(void *arg, uint64_t ns);
 	void *arg;
 };
@@ -66,20 +70,22 @@ struct client_config {
 				     name_has_time */
 	const char *hostname;
 	uint32_t live_timer_us; /* 0: not live */
-	bool name_has_time;	/* nothing is appended to it */
+	bool name_has_time;	/* the relay appends nothing */
 	unsigned outstanding;	/* indexes without an answer; 0: default */
-	unsigned packets;	/* that wait; 0: CLIENT_PACKETS */
-	unsigned timeout_ms;	/* without any progress; 0: default */
-	unsigned connect_ms;	/* an address may be silent, if the host has
-				   another; 0: default. Blocking face only. */
-	unsigned ask_ms; /* before asking again whether all is on disk, twice as
-			    long each time, at most 128-fold; 0: 1 */
-	uint64_t rate;	 /* bytes of packets per second; 0: no limit */
+	unsigned packets;	/* packets that wait; 0: CLIENT_PACKETS */
+	unsigned timeout_ms;	/* longest time without progress; 0: default */
+	/* The longest silence of an address, if the host has another; 0:
+	 * default. Only for the functions that wait. */
+	unsigned connect_ms;
+	/* Time before asking again whether all is on disk. It is doubled each
+	 * time, 128-fold at most; 0: 1. */
+	unsigned ask_ms;
+	uint64_t rate; /* bytes of packets per second; 0: no limit */
 	const struct client_watch *watch; /* borrowed; NULL: none */
 
 	bool udp;		 /* packets go as datagrams (udp 1 to 5) */
 	bool resend;		 /* what was lost is sent again */
-	uint32_t fragment_size;	 /* bytes of a datagram; 0: default */
+	uint32_t fragment_size;	 /* packet bytes per datagram; 0: default */
 	uint64_t gap_timeout_us; /* 0: the relay's */
 	const struct client_channel *channel; /* for tests; NULL: none */
 };
@@ -89,57 +95,60 @@ struct client_stats {
 	uint64_t packets, bytes; /* wholly sent; bytes without headers */
 	uint64_t indexes;	 /* answered */
 	uint64_t beacons;	 /* sent */
-	uint64_t datagrams;	 /* sent, those to resend too */
-	uint64_t resent;	 /* datagrams */
-	uint64_t lost;		 /* packets that the relay has given up */
+	uint64_t datagrams;	 /* sent, with those sent again */
+	uint64_t resent;	 /* datagrams sent again */
+	uint64_t lost;		 /* packets that the relay gave up */
 };
 
 /* CONFIG is copied, its strings are borrowed until client_destroy(). */
 enum status client_create(
     struct client **out, const struct client_config *config) MUST_CHECK;
-/* Closes at once; packets that wait are done. NULL is fine. */
+/* Close at once. Packets that wait are done (client_done). NULL is fine. */
 void client_destroy(struct client *c);
 
-/* What went wrong, one line without its end; "" if nothing did. */
+/* What went wrong, one line without a newline; "" if nothing did. */
 const char *client_error(const struct client *c);
 const struct client_stats *client_stats(const struct client *c);
 /* Where the relay puts the session, below its own output directory. Known once
  * the session is open. */
 const char *client_path(const struct client *c);
 
-/* Connect and say hello; resolving the host may block. */
+/* Begin to connect and to open the session; resolving the host may block. */
 enum status client_start(struct client *c) MUST_CHECK;
 bool client_is_open(const struct client *c);
 
-/* Move what can be moved, waiting at most so long for something to do; 0: not
- * at all, -1: for as long as it takes. Returns early when anything moved. */
+/* Move what can be moved. Wait at most TIMEOUT_MS for something to do; 0: do
+ * not wait; -1: wait for as long as it takes. Returns early when anything
+ * moved. */
 enum status client_work(struct client *c, int timeout_ms) MUST_CHECK;
-/* What client_work() would wait for; its number. *AT_NS is when it wants to be
- * called at the latest, UINT64_MAX for never. */
+/* The descriptors that client_work() would wait for; returns how many. *AT_NS
+ * is the latest time for the next client_work(); UINT64_MAX: never. */
 #define CLIENT_POLLFDS 2
 unsigned client_pollfds(
     struct client *c, struct pollfd out[CLIENT_POLLFDS], uint64_t *at_ns);
 
 /*
- * Another way, for who watches thousands: each socket that watch->opened()
- * tells of is added to an epoll(7) once, edge-triggered, for input and output.
- * What it reports of the two (0: nothing) is given here, also after
- * client_try_*() took something, and when the time of client_pollfds() has
- * come; all that can be moved without waiting is moved.
+ * Another way, for a program that watches thousands of clients. It adds each
+ * socket that watch->opened() names to an epoll(7) once, edge-triggered, for
+ * input and output. It passes the events of the two sockets (0: none) to this
+ * function, and also calls it after client_try_*() took something and when the
+ * time of client_pollfds() has come. All that can be moved without waiting is
+ * moved.
  */
 enum status client_ready(
     struct client *c, short control, short data) MUST_CHECK;
 
 /*
- * A stream in the folder PATH of the session; streams with the same path are
- * one trace, one of them is called "metadata". Streams are numbered from 0 in
- * the order they are added: *NUMBER. Viewers see those added so far once
- * client_streams_sent() was called.
+ * Add a stream in the folder PATH of the session. Streams with the same path
+ * are one trace; one of them is called "metadata". Streams are numbered from 0
+ * in the order they are added: *NUMBER. After client_streams_sent() viewers see
+ * the streams added so far.
  */
 enum status client_try_add_stream(struct client *c, const char *path,
     const char *channel, unsigned *number) MUST_CHECK;
 enum status client_try_streams_sent(struct client *c) MUST_CHECK;
-/* Copied. Whole packets of metadata, or text; below 128 MiB - 12. */
+/* DATA is copied. It has whole packets of metadata, or text; SIZE is below 128
+ * MiB - 12. */
 enum status client_try_metadata(struct client *c, unsigned number,
     const void *data, size_t size) MUST_CHECK;
 /* Packets of a stream are numbered in the order of these calls. */
@@ -149,17 +158,20 @@ enum status client_try_packet(struct client *c, unsigned number,
  * CTF_STREAM is the id of its stream class. */
 enum status client_try_beacon(struct client *c, unsigned number,
     uint64_t timestamp, uint64_t ctf_stream) MUST_CHECK;
-/* Is all that was given sent and answered? */
+/* Was all that was added sent and answered? */
 bool client_is_idle(const struct client *c);
-/* Has the relay not yet everything on disk? (BEGIN_DATA_PENDING, DATA_PENDING
- * of each stream, END_DATA_PENDING.) OK: *IS_PENDING is the answer; E_BUSY: it
- * is not here, call again. Not once client_try_finish() was called. */
+/* Has the relay something that is not on disk yet? (BEGIN_DATA_PENDING,
+ * DATA_PENDING of each stream, END_DATA_PENDING.) OK: *IS_PENDING is the
+ * answer. E_BUSY: the answer is not here yet, call again. Not to be called
+ * after client_try_finish(). */
 enum status client_try_pending(struct client *c, bool *is_pending) MUST_CHECK;
-/* OK: all was sent, is on disk, and the streams and the trace chunk are closed.
- * E_BUSY: not yet, call again. Nothing may be given any more. */
+/* OK: all was sent and is on disk, and the streams and the trace chunk are
+ * closed. E_BUSY: not yet, call again. After the first call nothing more may be
+ * added. */
 enum status client_try_finish(struct client *c) MUST_CHECK;
 
-/* The same, waiting. E_IO also when nothing moved for so long as configured. */
+/* The same functions, but they wait. E_IO also when nothing moved for
+ * timeout_ms. */
 enum status client_open(struct client *c) MUST_CHECK;
 enum status client_add_stream(struct client *c, const char *path,
     const char *channel, unsigned *number) MUST_CHECK;
@@ -171,8 +183,8 @@ enum status client_packet(struct client *c, unsigned number,
 enum status client_beacon(struct client *c, unsigned number, uint64_t timestamp,
     uint64_t ctf_stream) MUST_CHECK;
 enum status client_flush(struct client *c) MUST_CHECK;
-/* Flush; wait until the relay has everything on disk; close the streams and
- * the trace chunk. Then destroy. */
+/* Flush; wait until the relay has everything on disk; close the streams and the
+ * trace chunk. client_destroy() follows. */
 enum status client_finish(struct client *c) MUST_CHECK;
 
 #endif

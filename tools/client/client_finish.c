@@ -81,7 +81,7 @@ wait_for_disk(struct client *c)
 	return E_BUSY;
 }
 
-/* What was lost at the very end is known only now. */
+/* Ask for losses: what was lost at the end is known only now. */
 static enum status
 ask_losses(struct client *c)
 {
@@ -93,7 +93,7 @@ ask_losses(struct client *c)
 	return flush(c);
 }
 
-/* Metadata first, as peers do. */
+/* Close metadata streams first, as peers do. */
 static enum status
 close_streams(struct client *c)
 {
@@ -125,7 +125,7 @@ close_chunk(struct client *c)
 	return st;
 }
 
-/* Each begins when the one before is over. */
+/* Each step begins when the step before is over. */
 static enum status (*const steps[])(struct client *c) = {
 	flush,
 	wait_for_disk,

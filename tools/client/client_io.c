@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between a client and its sockets. */
+/* Moves bytes between a client and its sockets. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,8 +62,8 @@ receive(struct client *c)
 	return client_take_replies(c);
 }
 
-/* The index of each packet that was wholly sent, as far as its answer is
- * waited for. */
+/* Send the index of each packet that was wholly sent, as long as
+ * config.outstanding allows one more without an answer. */
 static enum status
 send_indexes(struct client *c)
 {
@@ -129,7 +129,8 @@ move(struct client *c)
 	return st == OK ? send_control(c) : st;
 }
 
-/* Is there something that time alone lets go? */
+/* When is there something to do only because time has passed? UINT64_MAX:
+ * never. */
 static uint64_t
 wake_ns(const struct client *c)
 {
@@ -150,9 +151,9 @@ is_half_out(const struct client *c)
 }
 
 /*
- * Must answers be taken now? Relays may send each by itself, and each would
- * wake us: those to indexes can wait until half of them are out, or until there
- * is nothing else to do.
+ * Must answers be taken now? A relay may send each answer by itself, and each
+ * would wake us. Answers to indexes can wait until half of those allowed are
+ * due, or until there is nothing else to do.
  */
 static bool
 wants_answers(const struct client *c)
@@ -215,7 +216,7 @@ data_event(struct client *c, short events)
 	if ((events & ~POLLOUT) == 0)
 		return OK;
 	getsockopt(c->data, SOL_SOCKET, SO_ERROR, &err, &len);
-	/* Nobody listens there, for now: what is lost shows in the counts. */
+	/* Perhaps nobody listens there now: lost packets show in the counts. */
 	if (c->config.udp)
 		return OK;
 	return client_fail(c, E_IO, "the relay closed the data connection%s%s",
@@ -241,7 +242,8 @@ client_ready(struct client *c, short control, short data)
 	return st;
 }
 
-/* Until AT_NS at the latest; rounded up, or it would be a busy wait. */
+/* TIMEOUT_MS, but at most until AT_NS. The time is rounded up: otherwise the
+ * wait would be a busy wait. */
 static int
 shorten(int timeout_ms, uint64_t at_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From nothing to an open session. */
+/* Opening a session. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,9 +11,9 @@
 #include "tools/client/client_internal.h"
 
 /*
- * Within one machine there is no network to spare. Where the system's default
- * is to pace (BBR), each send would start a timer: half of the sender's CPU
- * time. RFC 5681's algorithm is in every kernel.
+ * Within one machine there is no network to protect. Where the system's default
+ * algorithm paces (BBR), each send would start a timer, which costs half of the
+ * sender's CPU time. Every kernel has the algorithm of RFC 5681.
  */
 static void
 do_not_pace(int fd)
@@ -34,7 +34,8 @@ connect_to(const struct url_address *to)
 
 	if (fd < 0)
 		return -1;
-	/* Requests are small: each would wait for the answer to the last. */
+	/* Requests are small: otherwise each would wait for the answer to the
+	 * one before. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (url_is_loopback(to))
 		do_not_pace(fd);
@@ -54,7 +55,8 @@ cannot_connect(struct client *c, uint16_t port)
 	    strerror(errno));
 }
 
-/* When no other does, one that was silent may only be slow. */
+/* Is there an address to try? When no other address answers, the silent one is
+ * tried again: it may only be slow. */
 static bool
 has_address(struct client *c)
 {
@@ -66,7 +68,7 @@ has_address(struct client *c)
 	return c->address < c->n_addresses;
 }
 
-/* The address in use, or one behind it. */
+/* Connect to the address in use, or to one behind it. */
 static enum status
 begin_connect(struct client *c)
 {
@@ -81,7 +83,7 @@ begin_connect(struct client *c)
 	return cannot_connect(c, c->config.url.control);
 }
 
-/* ERR: what is wrong with the one in use. */
+/* Leave the address in use, which failed with ERR. */
 static enum status
 next_address(struct client *c, int err)
 {
@@ -163,7 +165,8 @@ ask_session(struct client *c)
 	return OK;
 }
 
-/* As peers do, right behind CREATE_SESSION (streaming 1.1). */
+/* Ask for a trace chunk right behind CREATE_SESSION, as peers do (streaming
+ * 1.1). */
 static enum status
 ask_chunk(struct client *c)
 {

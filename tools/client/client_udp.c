@@ -9,14 +9,15 @@
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
-/* Between two questions while something is missing (udp 4). */
+/* The time between two questions while something is missing (udp 4). */
 #define ASK_NS (20 * NS_PER_MS)
-/* What was sent so short before the question may still be under way. */
+/* A packet that was sent less than this before the question may still be under
+ * way. */
 #define GRACE_NS (5 * NS_PER_MS)
-/* Between two questions while packets are lost, however small the window: a
- * network that takes nothing is not flooded with resends. */
+/* The least time between two questions while packets are lost, however small
+ * the window: a network that takes nothing is not flooded with resends. */
 #define LOSSY_ASK_NS (2 * NS_PER_MS)
-/* Packets that are kept, whatever their size. */
+/* The most packets that are held, whatever their size. */
 #define HELD_MOST 65536
 #define SEND_BUFFER (4 * 1024 * 1024)
 
@@ -98,7 +99,8 @@ spend(struct client *c, size_t bytes)
 	window_spend(&c->udp.window, bytes);
 }
 
-/* One fragment into the batch; what it costs. The first one has the head. */
+/* Put one fragment into the batch; returns the bytes that it costs. The first
+ * fragment has the head. */
 static size_t
 put(struct client *c, const struct client_packet *p, uint32_t offset,
     bool is_resend)
@@ -127,7 +129,8 @@ put(struct client *c, const struct client_packet *p, uint32_t offset,
 	return UDP_HEADER_LEN + len;
 }
 
-/* What the relay misses, before anything new: it holds up what came after. */
+/* Send what the relay misses before anything new: the gap holds up what came
+ * after it. */
 static size_t
 fill_resends(struct client *c, size_t most)
 {
@@ -157,7 +160,7 @@ fill_resends(struct client *c, size_t most)
 	return bytes;
 }
 
-/* Of the packets that wait, from where we are. */
+/* Put fragments of the packets that wait into the batch, from u->offset on. */
 static void
 fill_new(struct client *c, size_t most)
 {
@@ -196,7 +199,7 @@ send_batch(struct client *c)
 	return st;
 }
 
-/* Nothing is left to follow what a channel holds back. */
+/* Nothing is left to send: take out what a channel holds back. */
 static enum status
 drain(struct client *c)
 {
@@ -233,7 +236,7 @@ send_all(struct client *c)
 	return st == E_BUSY ? OK : st;
 }
 
-/* Does an answer tell us anything? */
+/* Could an answer tell us anything? */
 static bool
 has_question(const struct client *c)
 {
@@ -302,7 +305,8 @@ client_udp_has_room(const struct client *c)
 {
 	const struct client_udp *u = &c->udp;
 
-	/* Half: what waits in the relay behind a gap needs its share. */
+	/* Only half: packets that wait in the relay behind a gap need the
+	 * rest. */
 	return u->held == 0 || (u->held < HELD_MOST &&
 				   u->held_bytes < u->link.window_bytes / 2);
 }
@@ -349,15 +353,15 @@ stream_of(const struct client *c, uint64_t handle)
 	return -1;
 }
 
-/* Of one answer. */
+/* What one answer says. */
 struct news {
 	uint64_t asked_ns;
 	uint64_t missing; /* bytes */
 	bool has_loss;
-	bool is_resending; /* ranges of an earlier one are left */
+	bool is_resending; /* ranges of an earlier answer are left */
 };
 
-/* Is this range worth sending, and was it lost for sure? */
+/* Send this range again if it is held and certainly lost. */
 static void
 take_range(struct client *c, unsigned stream, const struct udp_range *g,
     const struct news *news)
@@ -374,7 +378,8 @@ take_range(struct client *c, unsigned stream, const struct udp_range *g,
 		g->first_fragment, g->fragment_count };
 }
 
-/* Of a packet of which nothing has arrived the relay does not know the size. */
+/* Bytes of a range. The relay does not know the size of a packet of which
+ * nothing has arrived: take the mean size. */
 static uint64_t
 missing_bytes(const struct client *c, const struct udp_range *g)
 {
@@ -407,7 +412,7 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 	for (uint32_t i = 0; i < s.ranges; i++) {
 		if ((st = udp_range_decode(r, &g)) != OK)
 			return st;
-		/* The last one may be on its way out still. */
+		/* The last packet may still be on its way out. */
 		if (g.net_seq + 1 < s.end ||
 		    held_find(&stream->held, g.net_seq) != NULL)
 			news->missing += missing_bytes(c, &g);
@@ -426,13 +431,14 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 	enum status st = OK;
 
 	u->is_asked = false;
-	/* The batch points into packets that might go now: ask again. */
+	/* The batch points into packets that might be released now: ask
+	 * again. */
 	if (u->datagrams.n > 0)
 		return OK;
 	if (udp_status_head_decode(&body, &code, &streams) != OK)
 		return E_PROTOCOL;
-	/* What was asked for before goes first: what is under way of it must
-	 * not be asked for again. */
+	/* Ranges of the last answer go first: those of them that are under way
+	 * must not be sent again. */
 	news.is_resending = u->resend < u->n_resends;
 	if (!news.is_resending)
 		u->n_resends = u->resend = 0;

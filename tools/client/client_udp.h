@@ -20,25 +20,25 @@ struct dialog_reply;
 struct client_resend {
 	unsigned stream;
 	uint64_t net_seq;
-	uint32_t fragment, count; /* that are still to be sent */
+	uint32_t fragment, count; /* fragments that are still to be sent */
 };
 
 struct client_udp {
-	struct udp_open_reply link; /* what is in force */
+	struct udp_open_reply link; /* the values in force */
 	struct datagrams datagrams;
 	struct window window;
 	uint64_t filled; /* packets of the outbox that are in datagrams */
-	uint32_t offset; /* byte of the next one */
+	uint32_t offset; /* next byte, of the next packet */
 	struct client_resend *resends;
-	unsigned n_resends, resend; /* the one at hand */
+	unsigned n_resends, resend; /* the current one */
 	bool is_asked;		    /* UDP_STATUS is not answered */
 	uint64_t asked_ns;
-	bool has_loss; /* the last answer told of some */
-	uint64_t held; /* packets in all streams */
+	bool has_loss; /* the last answer told of a loss */
+	uint64_t held; /* packets held, in all streams */
 	uint64_t held_bytes;
 };
 
-/* Ask for what is wished; take what is in force, and open the socket. */
+/* Ask for the wanted values; take the values in force, and open the socket. */
 void client_udp_ask_open(struct client *c);
 enum status client_udp_take_open(
     struct client *c, const struct dialog_reply *r) MUST_CHECK;
@@ -56,7 +56,7 @@ enum status client_udp_hold(struct client *c, unsigned stream,
 bool client_udp_has_room(const struct client *c);
 /* Is all that was sent known to have arrived, or to be lost? */
 bool client_udp_is_idle(const struct client *c);
-/* When client_udp_work() has something to do, should nothing happen. */
+/* When client_udp_work() has something to do, if nothing happens before. */
 uint64_t client_udp_wake_ns(const struct client *c);
 void client_udp_free(struct client *c);
 

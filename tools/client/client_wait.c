@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The blocking face: try, else wait until something moved. */
+/* The functions that wait: each tries, and while it cannot, waits until
+ * something moved. */
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
 #define TICK_MS 100
 
-/* One round of waiting, with an eye on the clock. */
+/* One round of waiting. It fails when nothing moved for too long. */
 static enum status
 wait_more(struct client *c)
 {
 	enum status st = client_work(c, TICK_MS);
 	const uint64_t now = clock_now_ns();
 
-	/* We may be asked to be slower than any patience. */
+	/* The configured rate may be so slow that nothing moves for longer than
+	 * the timeout: that is no failure. */
 	if (client_is_open(c) && pace_ready_ns(&c->pace, now) > now)
 		c->moved_ns = now;
 	if (st == OK && now - c->moved_ns > c->config.timeout_ms * NS_PER_MS)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Of one segmented send: what IPv4 can carry, less headers. */
+/* Bytes of one segmented send: what IPv4 can carry, less headers. */
 #define GSO_BYTES_MAX 65000
 
 void
@@ -123,8 +123,8 @@ advance(struct datagrams *d, const struct outgoing *o, unsigned messages)
 }
 
 /* A network that is not there for a while loses datagrams, as any network may;
- * so does a packet filter of this host. Whether the relay is there shows on the
- * control connection. */
+ * a packet filter of this host does, too. The control connection shows whether
+ * the relay is there. */
 static bool
 is_lost(int error)
 {
@@ -141,8 +141,8 @@ is_lost(int error)
 	}
 }
 
-/* After a failed send: OK to go on. A relay that is not there yet, or not any
- * more, shows on the control connection. */
+/* What to do after a failed send; OK: go on. The control connection shows
+ * whether the relay is there. */
 static enum status
 judge(struct datagrams *d, const struct outgoing *o)
 {
@@ -155,7 +155,7 @@ judge(struct datagrams *d, const struct outgoing *o)
 		return OK;
 	}
 	if (d->has_gso && o->segments[0].n > 1) {
-		d->has_gso = false; /* the device cannot */
+		d->has_gso = false; /* the device cannot do it */
 		return OK;
 	}
 	return E_IO;

@@ -20,13 +20,13 @@
 #define DATAGRAMS_BATCH 64
 
 /* What tests put between us and the socket: it may lose, repeat, reorder and
- * spoil what it was given. */
+ * spoil datagrams. */
 struct client_channel {
 	void (*put)(void *arg, const uint8_t *datagram, size_t n);
-	/* The next that comes out; NULL: none now. */
+	/* The next datagram that comes out; NULL: none now. */
 	const uint8_t *(*peek)(void *arg, size_t *n);
 	void (*pop)(void *arg);
-	/* Nothing more is put for now: what is held back comes out. */
+	/* Nothing more is put for now: all that is held back comes out. */
 	void (*drain)(void *arg);
 	void *arg;
 };
@@ -34,17 +34,17 @@ struct client_channel {
 struct datagram {
 	uint8_t header[UDP_HEADER_LEN + PACKET_HEAD_MAX];
 	uint32_t head;		/* bytes of the payload that stand in HEADER */
-	const uint8_t *payload; /* the others */
-	uint32_t len;		/* of all */
+	const uint8_t *payload; /* the other bytes */
+	uint32_t len;		/* bytes of the whole payload */
 };
 
 struct datagrams {
 	int fd; /* connected, non-blocking; borrowed */
 	const struct client_channel *channel; /* NULL: none */
 	bool has_gso;
-	unsigned n, sent; /* of the batch */
+	unsigned n, sent; /* datagrams in the batch; those sent */
 	struct datagram batch[DATAGRAMS_BATCH];
-	uint64_t count, bytes; /* that left, with headers */
+	uint64_t count, bytes; /* what left, with headers */
 };
 
 void datagrams_init(
@@ -59,10 +59,10 @@ datagrams_is_full(const struct datagrams *d)
 /* There must be room; H's head is copied. */
 void datagrams_put(struct datagrams *d, const struct udp_header *h);
 
-/* Send the batch: OK: it is gone; E_BUSY: the socket takes no more now; E_IO
- * with errno. */
+/* Send the batch. OK: all of it left; E_BUSY: the socket takes no more now;
+ * E_IO with errno. */
 enum status datagrams_send(struct datagrams *d) MUST_CHECK;
-/* Also what a channel holds back. */
+/* Send the batch, and also what a channel holds back. */
 enum status datagrams_drain(struct datagrams *d) MUST_CHECK;
 
 #endif

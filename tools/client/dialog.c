@@ -68,7 +68,7 @@ take_session(struct dialog *d, struct reader *r, struct dialog_reply *out)
 		out->path = take_path(r, reader_u32(r));
 }
 
-/* Only how long it is. */
+/* Find only the length of the reply. */
 static void
 take_udp_status(struct reader *r, struct dialog_reply *out)
 {
@@ -124,9 +124,9 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 	}
 }
 
-/* A reader that failed either ran out of bytes or met what cannot be: no reply
- * is longer than its numbers and one path, but for UDP_STATUS, which has as
- * many ranges as there are streams with gaps. */
+/* A reader fails when bytes are missing or not valid. No reply is longer than
+ * its numbers and one path, except that to UDP_STATUS, which has as many ranges
+ * as there are streams with gaps. */
 #define REPLY_MAX (16 + RELPATH_MAX)
 #define STATUS_MAX (64 * 1024 * 1024)
 

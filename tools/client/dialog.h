@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The control connection as its peer sees it: requests go out, replies come
- * back in the same order (streaming 1.2). Bytes in, bytes out; knows no
- * sockets. Requests may be pipelined, as many as dialog_init() was told.
+ * back in the same order (streaming 1.2). A dialog takes and gives bytes; it
+ * knows no sockets. Requests may be pipelined, as many as MOST of
+ * dialog_init().
  *
  * Single owner. Depends on: common/, proto/.
  */
@@ -28,11 +29,11 @@ struct dialog {
 	unsigned cap, first, n;
 };
 
-/* One reply, decoded as far as all of them are alike. */
+/* One reply. The fields that all replies have are decoded. */
 struct dialog_reply {
-	uint32_t cmd;	/* of the request */
-	uint32_t tag;	/* what the request was given */
-	uint64_t at_ns; /* when it was made, clock_now_ns() */
+	uint32_t cmd;	/* that of the request */
+	uint32_t tag;	/* that of the request */
+	uint64_t at_ns; /* when the request was made, clock_now_ns() */
 	uint32_t code;	/* of enum relay_code; RELAY_OK where there is none */
 	/* VERSION: the relay's minor. CREATE_SESSION: its id. ADD_STREAM: the
 	 * handle. GET_CONFIGURATION: flags. (END_)DATA_PENDING: the answer.
@@ -40,12 +41,12 @@ struct dialog_reply {
 	uint64_t value;
 	struct span path;   /* CREATE_SESSION, CLOSE_TRACE_CHUNK; not ended by
 			       a NUL; valid until the next call */
-	struct reader body; /* the whole reply; valid as long */
+	struct reader body; /* the whole reply; valid until the next call */
 };
 
 enum status dialog_init(
     struct dialog *d, unsigned minor, unsigned most) MUST_CHECK;
-void dialog_free(struct dialog *d); /* one that was never filled, too */
+void dialog_free(struct dialog *d); /* also if all is zero */
 
 /* How many requests may be made now? */
 static inline unsigned
@@ -55,15 +56,16 @@ dialog_room(const struct dialog *d)
 }
 
 /*
- * Where to encode a request (relay_request_*()) of that command, which is then
- * expected to be answered. There must be room. Failures to append are
- * d->out.bad. SEND_METADATA has no reply: append it to d->out directly.
+ * The buffer for a request of command CMD: the caller appends it by
+ * relay_request_*(). A reply is then expected. There must be room. When an
+ * append fails, d->out.bad is set. SEND_METADATA has no reply: append it to
+ * d->out directly.
  */
 struct buf *dialog_ask(struct dialog *d, uint32_t cmd, uint32_t tag);
 
 /*
  * The next reply in d->in. E_MORE: it is not whole. E_PROTOCOL: bytes that no
- * request asked for, another major version, or a reply that cannot be.
+ * request asked for, another major version, or a reply that is not valid.
  */
 enum status dialog_next(struct dialog *d, struct dialog_reply *out) MUST_CHECK;
 

@@ -11,7 +11,7 @@
 
 #include "common/buf.h"
 
-/* Of one sendmsg. */
+/* Pieces of one sendmsg(2). */
 #define PIECES_MAX 256
 
 struct gather {
@@ -69,7 +69,8 @@ outbox_put(
 	o->put++;
 }
 
-/* What of the N bytes at P lies beyond *AT, as far as there is room. */
+/* Add those of the N bytes at P that lie beyond *AT, as far as there is
+ * room. */
 static void
 add(struct gather *g, const uint8_t *p, size_t n, size_t *at)
 {
@@ -96,7 +97,7 @@ advance(struct outbox *o, size_t n)
 	}
 }
 
-/* Of the item: what comes before the bytes that are in DATA. */
+/* How many bytes of the item come before the bytes that are in DATA. */
 static size_t
 front(const struct outbox_item *i)
 {
@@ -109,7 +110,7 @@ is_from_file(const struct outbox_item *i)
 	return i->packet.is_in_file && length(i) - front(i) >= OUTBOX_FILE_MIN;
 }
 
-/* As many as one call takes, up to bytes that come from a file. */
+/* Send as many packets as one call takes, up to bytes that come from a file. */
 static ssize_t
 send_gathered(const struct outbox *o, int fd, size_t most)
 {
@@ -158,7 +159,7 @@ outbox_send(struct outbox *o, int fd, size_t most)
 	ssize_t sent = is_file ? send_file(o, fd, most)
 			       : send_gathered(o, fd, most);
 
-	/* There are file systems that cannot. */
+	/* Some file systems cannot do sendfile(2). */
 	if (is_file && sent < 0 && (errno == EINVAL || errno == ENOSYS)) {
 		first->packet.is_in_file = false;
 		sent = send_gathered(o, fd, most);

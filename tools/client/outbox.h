@@ -18,7 +18,8 @@
 #include "proto/data.h"
 #include "tools/client/packet.h"
 
-/* What is shorter is copied: a call of its own costs more than that. */
+/* Shorter parts go by sendmsg(2), which copies them: a call for each would cost
+ * more than the copy. */
 #define OUTBOX_FILE_MIN (32 * 1024)
 
 struct outbox_item {
@@ -49,17 +50,18 @@ outbox_is_full(const struct outbox *o)
 void outbox_put(
     struct outbox *o, unsigned stream, const struct client_packet *packet);
 
-/* One system call for at most MOST bytes; its result, -1 with errno: ENODATA
- * means that a packet's file was cut short. 0: nothing waits. */
+/* Make one system call for at most MOST bytes. Returns its result, -1 with
+ * errno: ENODATA means that a packet's file was cut short. 0: nothing waits. */
 ssize_t outbox_send(struct outbox *o, int fd, size_t most);
 
-/* Packet number N of those put, which is not taken yet. For who sends packets
- * in another way, and then says that all below N are sent. */
+/* For a caller that sends packets in another way: packet number N of those put,
+ * which is not taken yet. The caller then says that all below N are sent. */
 const struct client_packet *outbox_peek(const struct outbox *o, uint64_t n);
 void outbox_sent(struct outbox *o, uint64_t n);
 
-/* The next packet that is wholly sent, which makes room: its index can go out.
- * It is the caller's now, and valid until the next outbox_put(). NULL: none. */
+/* Take the next packet that is wholly sent; this makes room. Its index can go
+ * out. The caller owns the packet; the item is valid until the next
+ * outbox_put(). NULL: none. */
 const struct outbox_item *outbox_take(struct outbox *o);
 
 #endif

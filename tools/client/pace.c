@@ -7,7 +7,7 @@
 #define DEPTH_LEAST 1024
 #define GRAIN_MOST (64 * 1024)
 
-/* Far beyond any network; sums of it stay within 64 bits. */
+/* This is far beyond any network; sums of it stay within 64 bits. */
 #define RATE_MOST (INT64_MAX / 4)
 
 void
@@ -31,7 +31,8 @@ depth(const struct pace *p)
 	return n < DEPTH_LEAST ? DEPTH_LEAST : n;
 }
 
-/* Of a slow rate a second's worth: a peer waits that long. */
+/* The grain. For a slow rate it is what one second brings: a peer waits that
+ * long. */
 static int64_t
 grain(const struct pace *p)
 {
@@ -42,7 +43,8 @@ grain(const struct pace *p)
 	return n < GRAIN_MOST ? n : GRAIN_MOST;
 }
 
-/* Less than a whole token stays to be counted. */
+/* Add the tokens that the time brought. A part of a token is counted next
+ * time. */
 static void
 fill(struct pace *p, uint64_t now_ns)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast bytes may leave: a token bucket. It holds what 10 ms bring, 1 KiB at
- * least, and may be overdrawn by one message, so that any rate moves any
- * message. Once it is spent, nothing leaves before there is a grain again: all
- * that it holds, 64 KiB, or what a second brings, whichever is least. So bytes
- * go in pieces that are worth a call. Tokens are bytes. Single owner; the time
- * is the caller's.
+ * How fast bytes may leave: a token bucket. The bucket holds what 10 ms bring,
+ * at least 1 KiB. One message may overdraw it, so that any rate moves any
+ * message. When it is empty, nothing leaves before it has a grain again. A
+ * grain is the least of three: a full bucket, 64 KiB, what a second brings. So
+ * each call moves enough bytes to be worth it. Tokens are bytes. Single owner;
+ * the caller tells the time.
  */
 #ifndef TOOLS_CLIENT_PACE_H
 #define TOOLS_CLIENT_PACE_H

@@ -11,25 +11,26 @@
 /* The bytes of a packet are not needed any more; ARG is the packet's. */
 typedef void client_done(void *arg);
 
-/* What stands apart from the rest, such as a packet's own header. */
+/* The most bytes that may stand apart from the rest, such as a packet's own
+ * header. */
 #define PACKET_HEAD_MAX 32
 
 struct client_packet {
 	uint8_t head[PACKET_HEAD_MAX]; /* the packet's first bytes */
-	uint32_t head_size;	       /* of them; 0: data has all */
-	const uint8_t *data; /* the others; borrowed until DONE is called */
+	uint32_t head_size;	       /* bytes in HEAD; 0: DATA has all */
+	const uint8_t *data; /* other bytes; borrowed until DONE is called */
 	/* DATA also stands in this file, from byte FILE_AT on: over TCP, large
 	 * packets go by sendfile(2), which needs SIGPIPE ignored. The file is
 	 * open, and not cut short, until DONE is called. */
 	bool is_in_file;
 	int file;
 	uint64_t file_at;
-	uint32_t size;	  /* bytes of the packet, the head's too */
+	uint32_t size;	  /* bytes of the packet, with the head */
 	uint32_t padding; /* zero bytes that the relay appends */
 	/* Sizes, times and numbers of its index record; stream and net_seq are
 	 * filled in by the library. */
 	struct relay_index index;
-	client_done *done; /* NULL: nobody wants to know */
+	client_done *done; /* NULL: not called */
 	void *arg;
 };
 

@@ -37,7 +37,7 @@ skip_scheme(struct url *u, const char *text)
 	return NULL;
 }
 
-/* Past the host; NULL: it is none. */
+/* Returns what stands behind the host; NULL: there is no host. */
 static const char *
 take_host(struct url *u, const char *p)
 {
@@ -58,7 +58,7 @@ take_host(struct url *u, const char *p)
 	return end;
 }
 
-/* ":PORT", if it is there. NULL: it is no port. */
+/* Take ":PORT", if it is there. NULL: it is no port. */
 static const char *
 take_port(const char *p, uint16_t *port)
 {

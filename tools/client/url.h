@@ -36,15 +36,15 @@ struct url_address {
 };
 
 /* The addresses of the host, with the control port, the best first: a name may
- * stand for several, of which not all have a relay. May block. E_NOENT: *WHY is
- * the resolver's reason. */
+ * have several, and not all of them may have a relay. May block. E_NOENT: *WHY
+ * is the resolver's reason. */
 #define URL_ADDRESSES 4
 enum status url_resolve(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n,
     const char **why) MUST_CHECK;
 /* The same address with another port. */
 struct url_address url_with_port(const struct url_address *a, uint16_t port);
-/* A loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.3 and 2.5.5.2). */
+/* Is A a loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.3 and 2.5.5.2)? */
 bool url_is_loopback(const struct url_address *a);
 
 #endif

@@ -2,7 +2,7 @@
 #include "tools/client/window.h"
 
 #define THRESHOLD (WINDOW_MOST / 2)
-/* What a window's worth adds when the growth is slow. */
+/* When the growth is slow, a whole confirmed window adds this many bytes. */
 #define STEP (32 * 1024)
 
 void
@@ -53,7 +53,8 @@ window_answer(struct window *w, bool has_loss, uint64_t missing)
 		w->confirmed = w->asked - missing;
 	if (!has_loss)
 		grow(w, w->confirmed - before);
-	/* What was lost of the same flight tells nothing new. */
+	/* Another loss among bytes sent before the last cut tells nothing
+	 * new. */
 	else if (w->asked > w->cut)
 		halve(w);
 }

@@ -43,7 +43,8 @@ draw(struct badnet *b)
 	return z ^ (z >> 31);
 }
 
-/* Always one number drawn, so that one probability does not move the others. */
+/* Each call draws one number, so that one probability does not change what the
+ * others decide. */
 static bool
 happens(struct badnet *b, double probability)
 {
@@ -63,7 +64,7 @@ grow(struct badnet *b)
 	return true;
 }
 
-/* Without memory the datagram is lost: such is this network. */
+/* Without memory the datagram is lost: this network may lose any. */
 static void
 hold(struct badnet *b, const uint8_t *p, size_t n)
 {
@@ -101,7 +102,8 @@ badnet_put(struct badnet *b, const uint8_t *p, size_t n)
 	}
 }
 
-/* The oldest, or, while more are held than may be overtaken, any of them. */
+/* Choose the datagram that comes out: the oldest if none may be overtaken,
+ * otherwise any, but only while more than DEPTH are held. */
 static int
 choose(struct badnet *b)
 {

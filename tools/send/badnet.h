@@ -2,7 +2,7 @@
 /*
  * A bad network, from a seed: datagrams are lost, repeated, spoiled, and
  * overtake each other. The same seed and the same datagrams give the same
- * again. Single owner; holds at most DEPTH + 2 datagrams.
+ * result. Single owner; holds at most DEPTH + 2 datagrams.
  */
 #ifndef TOOLS_SEND_BADNET_H
 #define TOOLS_SEND_BADNET_H
@@ -23,7 +23,7 @@ struct badnet_config {
 
 struct badnet_stats {
 	uint64_t dropped, duplicated, corrupted;
-	uint64_t reordered; /* came out before one that was put earlier */
+	uint64_t reordered; /* came out after one that was put later */
 };
 
 struct badnet_item {
@@ -38,16 +38,16 @@ struct badnet {
 	uint64_t state;
 	struct badnet_item *held; /* in no order */
 	uint32_t n, cap;
-	uint64_t put, newest; /* numbers: of the last put, the last out */
+	uint64_t put, newest; /* numbers: the last put, the highest out */
 	bool is_draining;
-	int next; /* of held, that comes out; -1: none is chosen */
+	int next; /* index in HELD, comes out next; -1: none */
 };
 
 void badnet_init(struct badnet *b, const struct badnet_config *config);
 void badnet_free(struct badnet *b);
-/* Does it do anything at all? */
+/* Does this configuration spoil anything? */
 bool badnet_is_bad(const struct badnet_config *config);
-/* For client_config.channel; calls end in B. */
+/* A channel for client_config.channel: its functions call those of B. */
 struct client_channel badnet_channel(struct badnet *b);
 
 void badnet_put(struct badnet *b, const uint8_t *p, size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-send: existing traces to a relay. */
+/* tracepulse-send sends existing traces to a relay. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ on_signal(int number)
 {
 	(void)number;
 	stop = 1;
-	/* The second one, of either, ends us at once. */
+	/* A second signal of either kind ends the program at once. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 }
@@ -42,7 +42,7 @@ catch_signals(void)
 	struct sigaction a = { .sa_handler = on_signal };
 
 	signal(SIGBUS, on_bus_error);
-	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
+	signal(SIGPIPE, SIG_IGN); /* sendfile(2) has no MSG_NOSIGNAL */
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
 }

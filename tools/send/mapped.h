@@ -16,11 +16,11 @@ struct mapped {
 	int fd;
 };
 
-/* E_NOENT: there is none of that name; else E_IO, with errno: EINVAL: it is no
+/* E_NOENT: there is no such file. Otherwise E_IO, with errno; EINVAL: it is no
  * regular file. */
 enum status mapped_open(struct mapped *m, const char *path) MUST_CHECK;
 /* The same, and keep the file open if its descriptor is below MAPPED_FD_MAX and
- * half of the soft limit: enough are left for everything else. */
+ * half of the soft limit: enough descriptors are left for everything else. */
 #define MAPPED_FD_MAX 512
 enum status mapped_open_kept(struct mapped *m, const char *path) MUST_CHECK;
 void mapped_close(struct mapped *m);

@@ -26,7 +26,7 @@ u32(const uint8_t *p, bool is_little_endian)
 	return is_little_endian ? le32toh(v) : be32toh(v);
 }
 
-/* One packet; *LEN is its size. */
+/* Unpack one packet; *LEN is its size. */
 static enum status
 unpack(struct buf *out, const uint8_t *p, uint64_t n, bool le, uint64_t *len,
     const char **why)

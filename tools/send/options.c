@@ -62,7 +62,7 @@ bad_value(enum option_id id, const char *arg)
 	return E_REFUSED;
 }
 
-/* A number, and what follows it. */
+/* Take a number; *END is what follows it. */
 static bool
 take_number(const char *arg, uint64_t *out, char **end)
 {
@@ -82,7 +82,7 @@ parse_number(const char *arg, uint64_t least, uint64_t most, uint64_t *out)
 	       *out <= most;
 }
 
-/* With one letter of k, M, G behind it. */
+/* A number, perhaps with one letter of k, M, G behind it. */
 static bool
 parse_bytes(const char *arg, uint64_t *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracepulse-send was asked for; the rows are in options.tbl.h. */
+/* The options of tracepulse-send; their table is options.tbl.h. */
 #ifndef TOOLS_SEND_OPTIONS_H
 #define TOOLS_SEND_OPTIONS_H
 

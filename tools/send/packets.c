@@ -19,7 +19,7 @@ wrong(struct packets *p, const char *text)
 	return E_MALFORMED;
 }
 
-/* What no relay could take. */
+/* Refuse packets that no relay could take. */
 static enum status
 check_size(struct packets *p, const struct client_packet *k, uint64_t bits)
 {
@@ -87,8 +87,8 @@ get(const struct heads *h, enum tsdl_name name, uint64_t otherwise)
 	return otherwise;
 }
 
-/* A clock field of fewer than 64 bits has wrapped when it is below what came
- * before it. */
+/* A clock field of fewer than 64 bits has wrapped around when its value is
+ * below the one before it. */
 static uint64_t
 get_time(struct packets *p, const struct heads *h, enum tsdl_name name)
 {
@@ -106,7 +106,7 @@ get_time(struct packets *p, const struct heads *h, enum tsdl_name name)
 	return v;
 }
 
-/* Which stream class, and where its context begins. */
+/* Find the packet's stream class, and where its context begins. */
 static enum status
 find_heads(struct packets *p, struct heads *h)
 {
@@ -209,7 +209,7 @@ walk(struct packets *p)
 	return st == E_NOENT ? OK : st;
 }
 
-/* Is there an index file that says all? */
+/* Is there an index file that covers the whole data file? */
 static bool
 try_index(struct packets *p, const char *path)
 {

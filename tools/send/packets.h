@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packets of one stream file, one after another: where they begin and end
- * and what their index records say, by the index file (CTF index 1.0 and 1.1)
- * if it covers the file exactly, else by their own headers.
+ * The packets of one stream file, one after another: where they begin and end,
+ * and their index records. These come from the index file (CTF index 1.0 and
+ * 1.1) if it covers the file exactly, otherwise from the packets' own headers.
  */
 #ifndef TOOLS_SEND_PACKETS_H
 #define TOOLS_SEND_PACKETS_H
@@ -22,25 +22,27 @@ struct packets {
 	const struct tsdl *tsdl; /* borrowed */
 	bool has_index;
 	unsigned record_len; /* of the index file */
-	uint64_t at;	     /* byte of data where the next begins */
-	uint64_t number;     /* of the next */
+	uint64_t at;	     /* byte of data where the next packet begins */
+	uint64_t number;     /* of the next packet */
 	uint64_t last_time;  /* the largest so far, cycles */
 	const char *error;   /* of the last failure, a constant text */
 };
 
 /*
- * FILE and the index file at INDEX_PATH, which may be missing. Every packet is
- * looked at: E_MALFORMED (p->error), E_IO (errno), E_NOENT.
+ * Open the stream file PATH and the index file INDEX_PATH, which may be
+ * missing. Every packet is checked: E_MALFORMED (p->error), E_IO (errno),
+ * E_NOENT.
  */
 enum status packets_open(struct packets *p, const char *path,
     const char *index_path, const struct tsdl *tsdl) MUST_CHECK;
 void packets_close(struct packets *p);
 
-/* The next one; done and arg are unset. E_NOENT: there are no more. Cannot fail
- * otherwise after packets_open(), unless the file was changed. */
+/* The next packet; its done and arg are unset. E_NOENT: there are no more.
+ * After packets_open() there is no other failure, unless the file was
+ * changed. */
 enum status packets_next(
     struct packets *p, struct client_packet *out) MUST_CHECK;
-/* Back to the first. */
+/* Go back to the first packet. */
 void packets_rewind(struct packets *p);
 
 #endif

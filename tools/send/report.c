@@ -79,7 +79,8 @@ cpu_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Quotes, backslashes and control characters: paths come from the relay. */
+/* Print S as a JSON string. Quotes, backslashes and control characters are
+ * escaped: paths come from the relay. */
 static void
 print_string(const char *s)
 {
@@ -132,7 +133,7 @@ report_summary(const struct report *r, const char *url)
 	    r->sum.packets, r->streams,
 	    bytes < MIB ? bytes / 1024 : bytes / MIB,
 	    bytes < MIB ? "KiB" : "MiB", s);
-	/* Of less, speed says nothing. */
+	/* For fewer bytes the speed says nothing. */
 	if (bytes >= MIB && s > 0)
 		printf("(%.0f MiB/s, %.2f CPU s/GiB) ", bytes / MIB / s,
 		    cpu_seconds() / (bytes / GIB));

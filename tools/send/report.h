@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracepulse-send tells: a line of progress while it runs, on a terminal
+/* What tracepulse-send prints: a line of progress while it runs, on a terminal
  * only, and a summary. */
 #ifndef TOOLS_SEND_REPORT_H
 #define TOOLS_SEND_REPORT_H
@@ -21,12 +21,13 @@ struct report {
 	char path[4096]; /* of the last session, in the relay */
 };
 
-/* To stderr, at most four times a second. NULL: rub it out. */
+/* Print the progress to stderr, at most four times a second. NULL: erase the
+ * line. */
 void report_progress(struct report *r, const struct client *c);
-/* A session ended, well or not. */
+/* A session ended, in order or with a failure. */
 void report_session(struct report *r, const struct client *c);
 void report_channel(struct report *r, const struct badnet_stats *s);
-/* To stdout. */
+/* Print the summary to stdout. */
 void report_summary(const struct report *r, const char *url);
 
 #endif

@@ -99,7 +99,7 @@ schedule_beacon(struct schedule *s, unsigned number, uint64_t now_ns,
 	one->is_busy = false;
 	*ctf_stream = one->ctf_stream;
 	*cycles = trace_cycles(one->stream->trace, now_ns);
-	/* What is in the packet that comes next began already. */
+	/* A beacon must not be later than the beginning of the next packet. */
 	if (one->has_next && *cycles > one->next.index.timestamp_begin)
 		*cycles = one->next.index.timestamp_begin;
 	if (was_busy || *cycles <= one->floor)

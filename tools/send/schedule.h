@@ -20,17 +20,17 @@ struct schedule_stream {
 	struct trace_stream *stream;
 	struct client_packet next;
 	bool has_next;
-	uint64_t floor;	     /* cycles: neither beacon nor packet ends below */
-	uint64_t ctf_stream; /* of its last packet, or of its first */
+	uint64_t floor;	     /* cycles: end of the last packet or beacon */
+	uint64_t ctf_stream; /* of its next packet, or of its last */
 	bool is_busy;	     /* had a packet since the last beacons */
 };
 
 struct schedule {
 	struct schedule_stream *streams;
 	unsigned n;
-	struct heap heap; /* those that have a next packet, by its end */
+	struct heap heap; /* streams with a next packet, by its end */
 	bool has_first;
-	uint64_t first_ns; /* the first packet begins */
+	uint64_t first_ns; /* when the first packet begins */
 };
 
 enum status schedule_init(
@@ -45,8 +45,9 @@ enum status schedule_take(struct schedule *s, struct client_packet *packet,
     const struct trace_stream **from) MUST_CHECK;
 
 /*
- * At time NOW_NS, what may a beacon say of stream NUMBER? false: none is due,
- * as it had a packet since the last time, or it would say nothing new.
+ * What may a beacon say of stream NUMBER at NOW_NS? False: no beacon is due,
+ * because the stream had a packet since the last call, or because the beacon
+ * would say nothing new.
  */
 bool schedule_beacon(struct schedule *s, unsigned number, uint64_t now_ns,
     uint64_t *cycles, uint64_t *ctf_stream);

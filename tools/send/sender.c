@@ -9,7 +9,8 @@
 #include "tools/client/client.h"
 #include "tools/send/schedule.h"
 
-/* How soon a signal is heeded, and packets of --realtime that are due. */
+/* The longest time until a signal is seen, or a packet of --realtime that is
+ * due. */
 #define TICK_MS 100
 
 struct sender {
@@ -20,10 +21,10 @@ struct sender {
 	struct client *client;
 	struct schedule schedule;
 	struct badnet badnet;
-	struct client_channel channel; /* through it */
-	uint64_t begin_ns;	       /* of sending, our clock */
+	struct client_channel channel; /* leads to badnet */
+	uint64_t begin_ns;	       /* when sending began, our clock */
 	uint64_t sent_ns;   /* end of the last packet, the trace's clock */
-	uint64_t beacon_ns; /* when the next ones are due, our clock */
+	uint64_t beacon_ns; /* when the next beacons are due, our clock */
 };
 
 static enum status
@@ -40,7 +41,8 @@ add_streams(struct sender *s, struct trace *t)
 	return st;
 }
 
-/* Viewers ask for metadata as soon as they see a stream. */
+/* Metadata goes out before STREAMS_SENT: viewers ask for it as soon as they see
+ * a stream. */
 static enum status
 announce(struct sender *s)
 {
@@ -85,7 +87,7 @@ send_beacons(struct sender *s)
 	return st;
 }
 
-/* Until UNTIL_NS of our clock, or a signal. */
+/* Wait until UNTIL_NS of our clock, or until a signal. */
 static enum status
 wait_until(struct sender *s, uint64_t until_ns)
 {
@@ -106,14 +108,15 @@ wait_until(struct sender *s, uint64_t until_ns)
 	return st;
 }
 
-/* A time that is too far away never comes. */
+/* NS + BY_NS; UINT64_MAX, which never comes, if that is too far away. */
 static uint64_t
 later(uint64_t ns, uint64_t by_ns)
 {
 	return by_ns > UINT64_MAX - ns ? UINT64_MAX : ns + by_ns;
 }
 
-/* How long after the first one. Packets of a stream need not be in order. */
+/* How long after the first packet DUE is. Packets of a stream need not be in
+ * order. */
 static uint64_t
 due_after(const struct sender *s, uint64_t due)
 {

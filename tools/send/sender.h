@@ -12,9 +12,9 @@
 #include "tools/send/trace.h"
 
 /*
- * From connect to close. *STOP becomes true (a signal's handler): no more is
- * sent, the session is ended in order, and that is OK. Not OK: a message is on
- * stderr.
+ * Send one session, from connect to close. When *STOP becomes true (a signal's
+ * handler sets it), no more is sent, the session is closed in order, and the
+ * result is OK. Not OK: a message is on stderr.
  */
 enum status sender_run(const struct send_options *o, struct traces *t,
     struct report *r, volatile sig_atomic_t *stop) MUST_CHECK;

@@ -122,7 +122,7 @@ add_stream(struct traces *t, struct trace *trace, const char *directory,
 	snprintf(file, sizeof(file), "index/%s.idx", name);
 	if ((st = join(t, index, directory, file)) != OK)
 		return st;
-	/* The relay's index file has it too. */
+	/* The relay's index file has this name with .idx. */
 	if (strlen(name) + strlen(".idx") > NAME_MAX)
 		return fail(t, E_LIMIT, path, "its name is too long");
 	if ((s = new_stream(trace, name)) == NULL)
@@ -133,7 +133,7 @@ add_stream(struct traces *t, struct trace *trace, const char *directory,
 	return st == OK ? OK : fail_errno(t, path);
 }
 
-/* Names that begin with a dot are nobody's. */
+/* Files whose names begin with a dot do not belong to a trace. */
 static int
 is_visible(const struct dirent *e)
 {
@@ -145,7 +145,7 @@ is_folder(const char *path)
 {
 	struct stat st;
 
-	/* Not through symbolic links: they may lead in circles. */
+	/* Symbolic links are not followed: they may lead in circles. */
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 

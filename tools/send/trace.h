@@ -40,10 +40,10 @@ struct traces {
 };
 
 /*
- * Add every trace at or below DIRECTORY. Its path in the session is its path
- * below DIRECTORY; OWN_FOLDER puts DIRECTORY's own name before it, and it is
- * that name for a trace that is DIRECTORY itself. Not OK: t->error. E_NOENT:
- * no trace there.
+ * Add every trace at or below DIRECTORY. A trace's path in the session is its
+ * path below DIRECTORY; with OWN_FOLDER, DIRECTORY's own name stands before it.
+ * A trace that is DIRECTORY itself has that name as its path. Not OK: t->error.
+ * E_NOENT: no trace there.
  */
 enum status traces_add(
     struct traces *t, const char *directory, bool own_folder) MUST_CHECK;

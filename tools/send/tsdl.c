@@ -127,7 +127,8 @@ clock_statement(struct parser *p, struct tsdl_clock *c)
 	parser_skip_statement(p);
 }
 
-/* A type that is only defined: anywhere a statement may be. */
+/* Take the definition of a type, which may stand wherever a statement may.
+ * False: there is none. */
 static bool
 definition(struct parser *p)
 {
@@ -261,7 +262,7 @@ tsdl_stream_of(const struct tsdl *t, uint64_t id)
 	return NULL;
 }
 
-/* Bit N of the bytes at P, as numbers of that order count them. */
+/* Bit N of the bytes at P, counted as numbers of that byte order count them. */
 static unsigned
 bit(const uint8_t *p, uint64_t n, bool is_little_endian)
 {
@@ -270,7 +271,7 @@ bit(const uint8_t *p, uint64_t n, bool is_little_endian)
 	return p[n / 8] >> (is_little_endian ? in : 7 - in) & 1;
 }
 
-/* What most fields are. */
+/* Read a field of whole 4 or 8 bytes, as most fields are. */
 static bool
 read_whole(const uint8_t *p, unsigned size, bool is_little_endian, uint64_t *v)
 {

@@ -33,7 +33,7 @@ enum tsdl_name {
 };
 
 struct tsdl_field {
-	unsigned offset; /* bits from the begin of its struct */
+	unsigned offset; /* bits from the beginning of its struct */
 	unsigned size;	 /* bits, 1 to 64; 0: there is no such field */
 	bool is_little_endian;
 };
@@ -58,20 +58,20 @@ struct tsdl {
 	struct tsdl_layout header;
 	struct tsdl_stream *streams;
 	unsigned n_streams;
-	struct tsdl_clock clock; /* the first one; 1 GHz from 0 without any */
+	struct tsdl_clock clock; /* the first; without any: 1 GHz from 0 */
 	char error[256];
 };
 
 /* Parse the N bytes of text at P. Not OK (E_MALFORMED, E_REFUSED, E_NOMEM):
- * T->error says why; tsdl_free() is due in any case. */
+ * T->error says why; call tsdl_free() in any case. */
 enum status tsdl_parse(struct tsdl *t, const char *p, size_t n) MUST_CHECK;
 void tsdl_free(struct tsdl *t);
 
 /* The stream class of that id; NULL: none. */
 const struct tsdl_stream *tsdl_stream_of(const struct tsdl *t, uint64_t id);
 
-/* The field of a struct that begins at bit BASE of P, as an unsigned number; 0
- * if there is no such field. */
+/* The field F of a struct that begins at bit BASE of P, as an unsigned number;
+ * 0 if there is no such field. */
 uint64_t tsdl_read(const uint8_t *p, const struct tsdl_field *f, uint64_t base);
 
 #endif

@@ -27,17 +27,19 @@ void parser_next(struct parser *p);
 bool parser_at(const struct parser *p, const char *text);
 bool parser_skip(struct parser *p, const char *text);
 void parser_need(struct parser *p, const char *text);
-/* Past the bracket that closes the one just skipped. */
+/* Skip all up to the bracket that closes the one just skipped, and that
+ * bracket. */
 void parser_skip_block(struct parser *p);
-/* Past a statement's semicolon. */
+/* Skip all up to a statement's semicolon, and the semicolon. */
 void parser_skip_statement(struct parser *p);
 uint64_t parser_number(struct parser *p);
 
 /* Types. */
 enum byte_order parser_order(struct parser *p);
-/* "TYPE NAME[N]"; NAME may stay empty. The type, arrays and all. */
+/* Take "TYPE NAME[N]"; NAME may be missing: "". Returns the type, with its
+ * arrays. */
 int parser_declaration(struct parser *p, char name[NAME_LEN]);
-/* A whole typealias or typedef statement; false: neither is here. */
+/* Take a whole typealias or typedef statement; false: there is none. */
 bool parser_alias(struct parser *p);
 
 #endif

@@ -20,7 +20,7 @@ step(struct tsdl_lex *l)
 		l->line++;
 }
 
-/* Past the end of a comment; false: it has none. */
+/* Skip a comment; false: it has no end. */
 static bool
 skip_comment(struct tsdl_lex *l)
 {

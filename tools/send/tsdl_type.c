@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No header or context is longer, bits. */
+/* Bits; no header or context is longer. */
 #define LAYOUT_MAX (64 * 1024 * 8)
 #define DEPTH_MAX 16
-/* Arrays of arrays of nothing have no size, but take time. */
+/* Arrays of empty structs have no size, but take time to walk. */
 #define STEPS_MAX (1024 * 1024)
 
 static const char *const names[TSDL_NAMES] = {
@@ -32,7 +32,7 @@ types_free(struct types *t)
 	*t = (struct types){ 0 };
 }
 
-/* Room for one more of SIZE bytes; NULL without memory. */
+/* ARRAY with room for one more element of SIZE bytes; NULL without memory. */
 static void *
 grow(void *array, int n, int *cap, size_t size)
 {
@@ -111,13 +111,13 @@ types_find(const struct types *t, const char *name)
 	return TYPE_NONE;
 }
 
-/* One walk over a struct. OUT notes the fields of the outermost only. */
+/* One walk over a struct. OUT gets the fields of the outermost struct only. */
 struct walk {
 	const struct types *types;
 	enum byte_order native;
 	struct tsdl_layout *out;
 	uint64_t at;	/* bits */
-	unsigned align; /* the largest met */
+	unsigned align; /* the largest so far */
 	unsigned steps;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The types of TSDL as far as their size matters. Types live in one table and
- * are called by their place in it; a name may be given again, the last one
- * counts.
+ * are called by their place in it. A name may be defined again; the last
+ * definition counts.
  */
 #ifndef TOOLS_SEND_TSDL_TYPE_H
 #define TOOLS_SEND_TSDL_TYPE_H
@@ -24,7 +24,7 @@ enum type_kind {
 };
 
 #define TYPE_NONE (-1)
-#define NAME_LEN 64 /* longer ones are cut: none of ours is */
+#define NAME_LEN 64 /* longer names are cut: none that we need is longer */
 
 struct type {
 	enum type_kind kind;
@@ -57,17 +57,18 @@ struct types {
 };
 
 void types_free(struct types *t);
-/* Its place, or TYPE_NONE without memory. */
+/* Returns the type's place; TYPE_NONE without memory. */
 int types_add(struct types *t, const struct type *type);
-/* Behind member AFTER; TYPE_NONE: the first of struct IN, whose alignment is at
- * least that of its members. */
+/* Add a member to struct IN, behind member AFTER; TYPE_NONE: as the first. The
+ * alignment of IN becomes at least that of its members. */
 int types_add_member(
     struct types *t, int in, int after, const char *name, int type);
 bool types_name(struct types *t, const char *name, int type);
 int types_find(const struct types *t, const char *name); /* or TYPE_NONE */
 
-/* Where the known fields of a struct are; numbers of native order are
- * NATIVE. E_REFUSED: its size is not constant, E_LIMIT: it is absurd. */
+/* Find where the known fields of a struct are; numbers of native order have the
+ * order NATIVE. E_REFUSED: its size is not constant; E_LIMIT: it is too
+ * large. */
 enum status types_layout(const struct types *t, int type,
     enum byte_order native, struct tsdl_layout *out) MUST_CHECK;
 

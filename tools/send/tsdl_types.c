@@ -45,7 +45,7 @@ parser_order(struct parser *p)
 	return order;
 }
 
-/* "name = value;" in the block of a number. */
+/* Take "name = value;" in the block of a number. */
 static void
 number_attribute(struct parser *p, struct type *type, unsigned *size)
 {
@@ -63,7 +63,7 @@ number_attribute(struct parser *p, struct type *type, unsigned *size)
 	parser_skip_statement(p);
 }
 
-/* Behind "integer" or "floating_point". */
+/* Take what stands behind "integer" or "floating_point". */
 static int
 number_type(struct parser *p, bool is_integer)
 {
@@ -86,7 +86,7 @@ number_type(struct parser *p, bool is_integer)
 
 static int type_specifier(struct parser *p);
 
-/* Past the bracket that closes. */
+/* Skip all up to BRACKET, and that bracket. */
 static void
 skip_to(struct parser *p, const char *bracket)
 {
@@ -120,7 +120,7 @@ array_type(struct parser *p, int element)
 	return is_constant ? add_type(p, &type) : variable(p);
 }
 
-/* The words of a type's name, the last of which may be the declarator. */
+/* The type that is called WORDS. */
 static int
 named_type(struct parser *p, const char *words)
 {
@@ -137,7 +137,7 @@ append_name(char words[NAME_LEN], const char *name)
 	append_word(words, &(struct token){ .p = name, .n = strlen(name) });
 }
 
-/* The word at hand, alone. */
+/* Take the current word alone. */
 static void
 take_word(struct parser *p, char name[NAME_LEN])
 {
@@ -217,7 +217,7 @@ struct_members(struct parser *p, int in)
 			struct_member(p, in, &last);
 }
 
-/* Behind "struct": NAME, NAME { ... } or { ... }, align(N). */
+/* Take what stands behind "struct": NAME, NAME { ... } or { ... }, align(N). */
 static int
 struct_type(struct parser *p)
 {
@@ -251,7 +251,8 @@ struct_type(struct parser *p)
 	return n;
 }
 
-/* Behind "enum": NAME? : TYPE { ... }; it is as large as its type. */
+/* Take what stands behind "enum": NAME? : TYPE { ... }; its size is that of
+ * TYPE. */
 static int
 enum_type(struct parser *p)
 {
@@ -282,7 +283,8 @@ enum_type(struct parser *p)
 	return n;
 }
 
-/* Behind "variant" or "string": whatever it is, its size is not constant. */
+/* Take what stands behind "variant" or "string": whatever it is, its size is
+ * not constant. */
 static int
 skipped_type(struct parser *p, bool is_variant)
 {

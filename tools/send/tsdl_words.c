@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser's hold on the text. */
+/* How the parser goes through the text. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ parser_fail(struct parser *p, enum status st, const char *fmt, ...)
 	snprintf(p->out->error, sizeof(p->out->error), "line %u: %s",
 	    p->lex.now.line, what);
 	p->st = st;
-	/* Nothing follows. */
+	/* Nothing more is parsed. */
 	p->lex.p = p->lex.end;
 	p->lex.now = (struct token){ .kind = TOKEN_END, .p = "" };
 }
