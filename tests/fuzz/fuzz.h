@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Aborts on a broken promise. P is borrowed; always 0. */
+/* Run one input, and abort on a broken promise. P is borrowed. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
 #endif

@@ -3,7 +3,7 @@
  * Two control and two data connections of one worker, over the file system in
  * memory. Pieces of input: a byte whose low two bits choose the connection (0
  * and 1: control) and whose next bit ends it after the piece, a length, and so
- * many bytes. Whatever comes, the files stay whole and no memory is left.
+ * many bytes. Whatever comes, the files stay whole and no memory is left over.
  */
 #include <assert.h>
 #include <stdlib.h>

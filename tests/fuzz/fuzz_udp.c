@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagrams, and requests between them, for one session over the file system
- * in memory. Pieces of input: a byte whose low two bits say what it is (0: a
- * datagram that gets the session's token and a right checksum; 1: one as it
- * is; 2: bytes of the control connection; 3: time passes, 10 ms per byte of
- * the length), a length of two bytes, and so many bytes. Whatever comes, the
- * session stays within its memory, and none is left.
+ * Datagrams, and requests between them, for one session over the file system in
+ * memory. Pieces of input: a byte whose low two bits say what it is (0: a
+ * datagram that gets the session's token and a right checksum; 1: one as it is;
+ * 2: bytes of the control connection; 3: time passes, 10 ms per byte of the
+ * length), a length of two bytes, and so many bytes. Whatever comes, the
+ * session stays within its memory, and no memory is left over.
  */
 #include <assert.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * Runs each file of a corpus through a fuzz target, as it is and with bytes
  * changed by a seeded generator, so that a compiler without libFuzzer checks
- * the target, too. Arguments: [-n mutations per file] [directory]; the
- * directory else is REPLAY_DIR of the source tree.
+ * the target, too. Arguments: [-n mutations per file] [directory]; without a
+ * directory, REPLAY_DIR of the source tree is used.
  */
 #include <dirent.h>
 #include <err.h>

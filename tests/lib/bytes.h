@@ -15,12 +15,12 @@ struct bytes {
 
 /* Any failure below ends the program: a test cannot go on without. */
 struct bytes bytes_copy(const void *p, size_t n);
-/* Hex digits; whatever else stands between them is skipped. */
+/* Bytes from hex digits; all other characters are skipped. */
 struct bytes bytes_hex(const char *hex);
 struct bytes bytes_file(const char *path);
 /* A file of the source tree; PATH is from its top. */
 struct bytes bytes_source_file(const char *path);
-/* Where PATH of the source tree is; the caller frees it. */
+/* The path of the file PATH of the source tree; the caller frees it. */
 char *bytes_source_path(const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "tests/lib/bytes.h"
 
-/* One whole request or reply; the bytes are the dialogue's. */
+/* One whole request or reply; the dialogue owns the bytes. */
 struct dialogue_part {
 	bool is_reply;
 	uint64_t us; /* since the recording began */

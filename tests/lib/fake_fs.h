@@ -12,10 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An empty output directory and its descriptor; what was there is gone. Ends
- * the program if a descriptor or a lock of the one before was left. */
+/* Begin with an empty output directory; returns its descriptor. All that was
+ * there before is gone. Ends the program if a descriptor or a lock of the
+ * directory before was left. */
 int fake_fs_begin(void);
-/* Free everything; the same checks. */
+/* Free everything, with the same checks. */
 void fake_fs_end(void);
 
 /* Each file and directory below the output directory, in the order of their
@@ -31,7 +32,7 @@ uint64_t fake_fs_digest(void);
  * 0: none. */
 void fake_fs_fail_write(unsigned n);
 
-/* The same for opening a directory, once. */
+/* The N-th opening of a directory from now fails, once; 0: none. */
 void fake_fs_fail_open(unsigned n);
 
 /* From now on, until fake_fs_begin(): */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocations that fail when a test wants it, those of the calling thread. The
- * program links with $(FAULT_LDFLAGS); without, nothing ever fails.
+ * Allocations of the calling thread that fail when a test wants it. The program
+ * links with $(FAULT_LDFLAGS); without these flags no allocation fails.
  */
 #ifndef TESTS_LIB_FAULT_H
 #define TESTS_LIB_FAULT_H
@@ -10,11 +10,12 @@
 
 /* The N-th allocation from now fails, 1 being the next. */
 void fault_arm(unsigned n);
-/* No more failures; did one happen? Before anything is asserted: Check
- * allocates, too. */
+/* Stop failures; did one happen? To be called before any assertion, because
+ * Check allocates, too. */
 bool fault_disarm(void);
-/* In between, for what belongs to the test: none fails, none is counted down;
- * what was left is given back to the second. */
+/* Between these two calls no allocation fails, and none is counted down: this
+ * is for allocations of the test itself. LEFT is what fault_pause()
+ * returned. */
 unsigned fault_pause(void);
 void fault_go_on(unsigned left);
 /* Allocations (malloc, calloc, realloc, strdup, asprintf) so far. */

@@ -15,8 +15,9 @@ rotate(uint32_t x, unsigned n)
 	return x >> n | x << (32 - n);
 }
 
-/* The first 32 bits of the fractional part of the cube (or square) root of
- * each of the first primes, found by integer search: no table to mistype. */
+/* The first 32 bits of the fractional part of the cube (or square) root of each
+ * of the first primes. An integer search finds them, so that there is no table
+ * with typing errors. */
 static uint32_t
 root_fraction(unsigned prime, bool cube)
 {

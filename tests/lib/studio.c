@@ -82,7 +82,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	registry_begin(&s->registry);
 	viewers_init(&s->viewers, &s->registry, 4, holds_replies, max_viewers,
 	    &s->viewer_ids);
-	/* Nothing waits for a stream class; a test may change it. */
+	/* No reply waits for a stream class; a test may change this. */
 	s->viewers.class_ns = 0;
 	rcu_register_thread();
 }

@@ -33,11 +33,11 @@ struct studio {
 	struct registry registry;
 	struct viewers viewers;
 	struct studio_news *first, **end; /* not yet delivered */
-	unsigned n_waiting;		  /* of these, published streams */
+	unsigned n_waiting;		  /* published streams among these */
 	struct published memory, session_ids, viewer_ids;
 	int base_fd;
 	char dir[64];
-	const char *host;  /* of sessions made */
+	const char *host;  /* host name of new sessions */
 	const void *woken; /* the last source; NULL: none since reset */
 };
 
@@ -48,22 +48,22 @@ struct studio_packet {
 	uint64_t begin, end;
 	uint32_t bytes;	       /* a multiple of 8 */
 	uint64_t tag;	       /* each 8 bytes are TAG + their offset */
-	const void *raw;       /* or these; NULL: as TAG says */
+	const void *raw;       /* these bytes instead; NULL: TAG */
 	uint64_t content_bits; /* 0: all of it */
 	uint64_t ctf_stream;
 };
 
 void studio_open(struct studio *s, bool holds_replies, unsigned max_viewers);
-/* All viewers are destroyed by then. */
+/* All viewers must be destroyed before. */
 void studio_close(struct studio *s);
 
-/* Bytes of a file below its directory; -1: there is none. PATTERN as for
- * glob(3), the first found. */
+/* The size of a file below the studio's directory; -1: there is none. PATTERN
+ * is as for glob(3); the first file found counts. */
 long studio_size(const struct studio *s, const char *pattern);
-/* As rm -r below its directory; "": that, too. */
+/* Remove BELOW in the studio's directory, as rm -r; "": the directory, too. */
 void studio_remove(const struct studio *s, const char *below);
 
-/* The oldest news; false: there is none. */
+/* Deliver the oldest news; false: there is none. */
 bool studio_deliver(struct studio *s);
 void studio_deliver_all(struct studio *s);
 
@@ -74,7 +74,7 @@ struct session *studio_session(
 struct stream *studio_stream(struct session *session, const char *path,
     const char *channel, uint64_t file_size, uint64_t file_count);
 
-/* The halves of a packet, and both. */
+/* Send the data of a packet, its index, or both. */
 void studio_data(struct stream *t, const struct studio_packet *p);
 void studio_index(struct stream *t, const struct studio_packet *p);
 void studio_packet(struct stream *t, const struct studio_packet *p);
@@ -89,15 +89,15 @@ void studio_create_chunk(struct session *session, uint64_t chunk);
 void studio_close_chunk(
     struct session *session, uint64_t chunk, uint32_t command);
 
-/* One request served; the reply with what follows it is in OUT, which is
- * emptied first. */
+/* Serve one request. OUT is emptied first; then it gets the reply and what
+ * follows it. */
 enum live_outcome studio_ask(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct buf *out, struct live_held *held);
-/* The same at once, never held. */
+/* The same, but the reply is never held. */
 enum live_outcome studio_tell(
     struct viewer *v, const struct live_request *q, struct buf *out);
 
-/* The statuses and numbers of replies. */
+/* The status and the numbers of a reply. */
 struct live_index studio_index_of(const struct buf *out);
 uint32_t studio_u32(const struct buf *out, size_t at);
 uint64_t studio_u64(const struct buf *out, size_t at);

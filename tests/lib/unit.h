@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 /*
- * For helpers that children call, too, which are killed on purpose: each
- * ck_assert() writes to the runner, and half a message makes it give up.
+ * For helpers that child processes call, too, which are killed on purpose: each
+ * ck_assert() writes to the test runner, and half a message makes the runner
+ * give up.
  */
 #define MUST(condition)           \
 	do {                      \
@@ -20,10 +21,10 @@
 struct unit {
 	const TTest *test;
 	size_t n;   /* rows of its table; 0: it has none */
-	int signal; /* that must end it; 0: none */
+	int signal; /* it must end the test; 0: none */
 };
 
-/* The exit status for main(). */
+/* Run the units. Returns the exit status for main(). */
 int unit_run(const char *name, const struct unit *units, size_t n);
 
 #endif

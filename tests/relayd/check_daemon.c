@@ -20,7 +20,7 @@
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
-/* What the daemon does once started. Nothing: it goes on. */
+/* What the daemon does after its start. */
 enum fate {
 	SERVE, /* ready, until SIGTERM */
 	FAIL,  /* gives up before it is ready */

@@ -90,7 +90,7 @@ turn(void)
 		ck_assert_int_ge(event_base_loop(base, EVLOOP_NONBLOCK), 0);
 }
 
-/* Bytes of the answer; 0: closed without one; -1: nothing yet. */
+/* Bytes of the answer; 0: closed without an answer; -1: nothing yet. */
 static int
 answer(int fd, uint64_t *value)
 {

@@ -36,7 +36,7 @@ tcp(int name)
 	return number_of(accepted, IPPROTO_TCP, name);
 }
 
-/* A socket that was accepted with K. */
+/* Accept a socket with the settings K. */
 static void
 accept_with(const struct keepalive *k)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory runs out: the n-th allocation of an operation fails, for each n until
- * it passes. It says so, nothing is half changed, nothing is leaked (the
- * sanitizer looks at the end), and the same works when there is memory.
+ * the operation succeeds. Each time the operation reports the failure, nothing
+ * is half changed and nothing is leaked (the sanitizer looks at the end), and
+ * the operation works when there is memory again.
  */
 #include <dirent.h>
 #include <event2/event.h>

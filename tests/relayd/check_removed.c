@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Somebody removes directories of a session that lives (rm -r): what is new is
- * made again, nobody is refused, and what was open is dropped in silence. */
+/* Somebody removes directories of a session that is recorded (rm -r):
+ * directories for new files are made again, nobody is refused, and data for
+ * files that were open is dropped in silence. */
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* runfile, rundir and notify: what others find of us. */
+/* runfile, rundir and notify: what other programs see of the daemon. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a viewer is answered, and what it must never be (live 2, 5, 6). */
+/* Which answers a viewer gets, and which it must never get (live 2, 5, 6). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

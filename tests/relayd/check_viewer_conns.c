@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Viewers on socket pairs: who is served when, and what lets a reply go. */
+/* Viewers on socket pairs: which viewer is served when, and what makes a held
+ * reply go out. */
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorded viewer connections of whole sessions against the endpoint: what
- * the tracer must have sent for each recorded reply is sent before its request
- * is served, and the reply is compared. Ids are translated; what differs on
- * purpose is named where it is let pass.
+ * The recorded viewer connections of whole sessions against the endpoint.
+ * Before a recorded request is served, the test sends what the tracer must have
+ * sent by then; afterwards the reply is compared with the recorded one. Ids are
+ * translated. A difference that is allowed on purpose is named where the test
+ * allows it.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes come and go, and a viewer does not read: what waits for it is
- * bounded (W9). */
+/* Processes come and go, and a viewer does not read: what waits for this viewer
+ * is bounded (W9). */
 #include <stdio.h>
 
 #include "relayd/record/session.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams and metadata that come later than they begin (live 4.11). */
+/* Streams and metadata that come after viewers were shown later times (live
+ * 4.11). */
 #include <stdio.h>
 #include <string.h>
 

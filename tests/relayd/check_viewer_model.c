@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random sessions and viewers against a model that says what each viewer must
- * see: every packet once, in order, from where it began; skipped only what a
- * clear or a ring took; times that never go back; a stream's HUP once, after
- * its last packet. The writers' side is real (shard, files), the viewers' side
- * too; news between them arrive late. TP_MODEL_SEED repeats one run, a failure
- * prints its seed; TP_TEST_LONG runs a hundred times as many.
+ * see: every packet once, in order, from the place where the viewer began; only
+ * packets that a clear or a ring took are skipped; times never go back; each
+ * stream gives one HUP, after its last packet. The writers' side is real
+ * (shard, files), and so is the viewers' side; news between them arrive late.
+ * TP_MODEL_SEED repeats one run, a failure prints its seed; TP_TEST_LONG runs a
+ * hundred times as many.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -76,7 +76,7 @@ publish_streams(struct m_session *s)
 	}
 }
 
-/* With its metadata first, last, or in a publication of its own. */
+/* Add a trace whose metadata is published first, last, or by itself. */
 static void
 add_trace(struct m_session *s)
 {

@@ -23,12 +23,12 @@ struct m_stream {
 	struct live_stream *live;
 	bool is_metadata, is_published, is_closed;
 	bool is_doomed;	  /* closed, and its files are being deleted */
-	bool in_registry; /* published, delivered, and its close not */
+	bool in_registry; /* publication delivered, close not yet */
 	unsigned trace;
 	/* data */
 	uint64_t per_file, files; /* 0: no limit */
 	uint64_t data, index;	  /* halves sent */
-	uint64_t committed;	  /* both */
+	uint64_t committed;	  /* packets committed */
 	uint64_t in_chunk;	  /* of these, since the chunk began */
 	uint64_t first_in_chunk;  /* position */
 	uint64_t roll_at;	  /* NONE: no rotation is pending */
@@ -40,7 +40,7 @@ struct m_stream {
 	uint64_t offsets[PACKETS];
 	uint64_t log[PACKETS]; /* position -> number of the packet */
 	/* metadata */
-	uint64_t full, length; /* ever, and in this chunk */
+	uint64_t full, length; /* bytes: ever, and in this chunk */
 };
 
 struct m_session {
@@ -75,8 +75,8 @@ bool one_in(uint64_t n);
 uint8_t metadata_byte(unsigned trace, uint64_t at);
 
 void model_begin(uint64_t this_seed);
-void model_end(void); /* the viewers are gone by then */
-/* Something happens, on the writers' side. */
+void model_end(void); /* after the viewers are gone */
+/* Do one random thing on the writers' side. */
 void writer_step(void);
 void end_session(struct m_session *s);
 

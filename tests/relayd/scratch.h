@@ -8,17 +8,19 @@
 void scratch_open(void);
 void scratch_close(void); /* with all that is in it */
 
-/* NAME in it with all that is below, as rm -r; "": the directory. */
+/* Remove NAME and all below it, as rm -r; "": the directory. */
 void scratch_remove(const char *name);
 
-/* NAME in it; good until the eighth next call. */
+/* The path of NAME in the directory; valid until the eighth call after this
+ * one. */
 const char *scratch_path(const char *name);
 bool scratch_exists(const char *name);
-/* The start of a file, as a string; good until the next call. */
+/* The start of a file, as a string; valid until the next call. */
 const char *scratch_read(const char *name);
 void scratch_write(const char *name, const char *text);
 
-/* A datagram socket bound to "n" there; what came within five seconds. */
+/* A datagram socket bound to "n" in the directory, and what it received within
+ * five seconds. */
 int scratch_notify_socket(void);
 const char *scratch_receive(int fd);
 

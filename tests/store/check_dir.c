@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loop tests run twice: with openat2, and as on a kernel without. */
+/* Loop tests run twice: with openat2, and as on a kernel without it. */
 #include "store/dir.h"
 
 #include <errno.h>

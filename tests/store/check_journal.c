@@ -27,7 +27,7 @@
 
 static struct shelf shelf;
 
-/* How many there are, or were. */
+/* How many journals there are; or there were, if they are removed now. */
 static unsigned
 count_journals(bool removes)
 {

@@ -17,7 +17,7 @@
 #include "tests/relayd/scratch.h"
 #include "tests/store/shelf.h"
 
-/* As a user whom modes bind; who runs the tests may be root. */
+/* Open it as a user whom file modes bind: the tests may run as root. */
 static int
 errno_of_opening(const char *name)
 {

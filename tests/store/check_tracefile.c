@@ -45,7 +45,8 @@ end(struct tracefile *tf)
 	shelf_close(&shelf);
 }
 
-/* N packets SEQ.. of SIZE + PADDING bytes, each of its number's value. */
+/* N packets from number SEQ on, of SIZE + PADDING bytes; each byte has the
+ * value of its packet's number. */
 static enum status
 append(struct tracefile *tf, uint64_t seq, unsigned n, uint32_t size,
     uint32_t padding, unsigned *done)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a tracefile may unlink, and what it owes the disk. */
+/* Which files a tracefile may unlink, and which it must sync. */
 #include <unistd.h>
 
 #include "tests/lib/unit.h"

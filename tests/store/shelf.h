@@ -27,9 +27,10 @@ struct shelf {
 
 struct relpath *path_of(const char *text);
 
-/* Only the store. */
+/* Open only the store. */
 void shelf_open(struct shelf *s, unsigned max_files);
-/* And "h/s", chunk 0 at its root, the stream "ust/0", channel CHANNEL. */
+/* Open also the session "h/s" with chunk 0 at its root and the stream "ust/0"
+ * of channel CHANNEL. */
 void shelf_open_stream(
     struct shelf *s, unsigned max_files, const char *channel, bool is_numbered);
 void shelf_close(struct shelf *s);
@@ -39,7 +40,7 @@ struct chunk *shelf_chunk(
 struct chunk_family *shelf_family(
     struct chunk *c, const char *path, const char *channel, bool is_numbered);
 
-/* SIZE bytes of value FILL, whole. */
+/* A whole packet of SIZE bytes of value FILL. */
 struct packet *shelf_packet(struct shelf *s, uint64_t seq, uint8_t fill,
     uint32_t size, uint32_t padding, bool has_record);
 
