@@ -480,6 +480,8 @@ lobby_destroy(struct lobby *l)
 	l->loop.is_stopping = true;
 	close_events(l);
 	for (unsigned i = 0; i < l->n_workers; i++)
+		worker_tell_stop(l->workers[i]);
+	for (unsigned i = 0; i < l->n_workers; i++)
 		worker_stop(l->workers[i]);
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
 		if (l->udp_fds[i] >= 0)

@@ -27,7 +27,7 @@
 
 struct worker {
 	pthread_t thread;
-	bool has_thread;
+	bool has_thread, is_told_to_stop;
 	struct loop loop;
 	struct shard *shard;
 	struct desk desk;
@@ -227,16 +227,25 @@ worker_busy_since(const struct worker *w)
 }
 
 void
-worker_stop(struct worker *w)
+worker_tell_stop(struct worker *w)
 {
 	struct message *m;
 
-	if (w == NULL)
+	if (w == NULL || w->is_told_to_stop)
 		return;
 	while ((m = calloc(1, sizeof(*m))) == NULL)
 		; /* only this message ends the thread */
 	m->kind = MESSAGE_STOP;
+	w->is_told_to_stop = true;
 	loop_post(&w->loop, m);
+}
+
+void
+worker_stop(struct worker *w)
+{
+	if (w == NULL)
+		return;
+	worker_tell_stop(w);
 	pthread_join(w->thread, NULL);
 	shard_take_over(w->shard);
 	worker_free(w);

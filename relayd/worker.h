@@ -38,8 +38,11 @@ struct loop *worker_loop(struct worker *w);
 /* When the worker's current turn began, ns; 0: it waits. Any thread. */
 uint64_t worker_busy_since(const struct worker *w);
 
-/* Reads and writes what has arrived, closes every connection, and waits for the
- * thread to end. NULL is fine. */
+/* The worker reads and writes what has arrived, closes every connection, and
+ * its thread ends. Several are told first, so that they do it at the same time.
+ * NULL is fine. */
+void worker_tell_stop(struct worker *w);
+/* Tell it, unless it was told, and wait for the thread to end. NULL is fine. */
 void worker_stop(struct worker *w);
 
 #endif

@@ -7,7 +7,8 @@
 
 /* Read and serve what has arrived. The connection may be gone on return. */
 void conn_read(struct conn *c);
-/* The same, but a failure is only noted: the next conn_read() acts on it. */
+/* The same for the bytes that the socket holds now, however many follow them. A
+ * failure is only noted: the next conn_read() acts on it. */
 void conn_read_ahead(struct conn *c);
 
 /* Do what the endpoint's outcome ST means for C. False: C is gone, or was

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -219,7 +220,7 @@ goes_on(const struct conn *c, enum got g, size_t size)
 /* Read until no bytes are left, the connection's share of the turn is used, or
  * the connection ends. */
 static enum got
-read_some(struct conn *c, enum status *st)
+read_some(struct conn *c, enum status *st, size_t *read)
 {
 	size_t size = 0, total = 0;
 	enum got g = GOT_SOME;
@@ -238,6 +239,7 @@ read_some(struct conn *c, enum status *st)
 	 * reply is never restarted. */
 	if (total > 0 && !c->is_closing)
 		conn_set_busy(c, false);
+	*read = total;
 	return g;
 }
 
@@ -288,12 +290,13 @@ conn_read(struct conn *c)
 {
 	enum status st;
 	enum got g;
+	size_t size;
 
 	if (c->failure != OK) {
 		conn_fail(c, c->failure);
 		return;
 	}
-	g = read_some(c, &st);
+	g = read_some(c, &st, &size);
 	if (g == GOT_ERROR && st == OK)
 		conn_lost(c);
 	if (!conn_fail(c, st))
@@ -314,18 +317,30 @@ conn_read(struct conn *c)
 		hold(c);
 }
 
+/* Bytes that the socket holds now. */
+static size_t
+in_socket(const struct conn *c)
+{
+	int n;
+
+	return ioctl(c->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
+}
+
 void
 conn_read_ahead(struct conn *c)
 {
+	const size_t there = in_socket(c);
+	size_t size, total = 0;
 	enum status st;
 	enum got g;
 
 	do {
 		if (c->failure != OK)
 			return;
-		g = read_some(c, &st);
+		g = read_some(c, &st, &size);
 		c->failure = st;
-	} while (g <= GOT_ALL && st == OK && !is_held(c));
+		total += size;
+	} while (g <= GOT_ALL && st == OK && total < there && !is_held(c));
 	conn_set_busy(c, is_mid_message(c));
 	if (is_held(c))
 		hold(c);

@@ -13,7 +13,7 @@
 #include "relayd/record/turn.h"
 
 /* An ordered shutdown reads what has arrived for at most this long. */
-#define LAST_READ_NS (2 * NS_PER_S)
+#define LAST_READ_NS (NS_PER_S / 2)
 
 enum status
 desk_init(struct desk *d, struct loop *loop, struct shard *shard,

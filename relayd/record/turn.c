@@ -21,8 +21,8 @@
 #define GAPS_SLICE 64
 /* When to try again to write records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
-/* How many tries there are at the end, LOCK_RETRY_NS apart: two seconds. */
-#define LAST_LOCK_TRIES 200
+/* How many tries there are at the end, LOCK_RETRY_NS apart: 300 ms. */
+#define LAST_LOCK_TRIES 30
 
 void
 turn_commit(struct shard *sh)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What options, variables and signals do to a daemon that serves. Starts
 daemons of its own."""
+import contextlib
 import fcntl
+import itertools
 import os
 import pathlib
 import resource
@@ -14,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import relay
@@ -276,8 +279,41 @@ def a_reader_does_not_keep_it_from_ending():
         with open(session.dir / "index/ch_0.idx", "rb") as reader:
             fcntl.flock(reader, fcntl.LOCK_SH)
             session.packet()
-            daemon.stop(8)
+            began = time.monotonic()
+        daemon.stop(8)
+        took = time.monotonic() - began
+        check(took < 2, f"{took:.1f} s")
         session.check()
+
+
+def nobody_who_sends_keeps_it_from_ending():
+    """SIGTERM is obeyed while peers send metadata and packets without end."""
+    def flood(sock, message):
+        sock.settimeout(None)
+        with contextlib.suppress(OSError):
+            for i in itertools.count(1):
+                sock.sendall(message(i))
+
+    with relay.Daemon() as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        session.wait_written()
+        metadata = relay.frame(relay.SEND_METADATA, struct.pack(
+            ">QI", session.meta, 0) + b"/* */" * 200000)
+        packet = bytes(1 << 20)
+        floods = [threading.Thread(target=flood, daemon=True, args=a) for a in
+                  ((session.control.sock, lambda i: metadata),
+                   (session.data.sock, lambda i: struct.pack(
+                       ">QQQII", 0, session.stream, i, 1 << 20, 0) + packet))]
+        for thread in floods:
+            thread.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+        daemon.stop()
+        took = time.monotonic() - began
+        check(took < 2, f"{took:.1f} s")
+        for thread in floods:
+            thread.join()
 
 
 def nobody_reads_standard_error():
@@ -313,11 +349,14 @@ def more_signals_change_nothing():
         with open(session.dir / "index/ch_0.idx", "rb") as reader:
             fcntl.flock(reader, fcntl.LOCK_SH)
             session.packet()
-            for n in range(60):
+            began = time.monotonic()
+            for n in range(30):
                 daemon.process.send_signal(
                     signal.SIGINT if n % 2 else signal.SIGTERM)
-                time.sleep(0.01)
-            check(daemon.process.poll() is None, "it ended before its time")
+                time.sleep(0.005)
+            # It waits 300 ms for the reader.
+            check(daemon.process.poll() is None or
+                  time.monotonic() - began > 0.25, "it ended before its time")
         daemon.stop(8)
         session.check()
         equal(list((daemon.rundir / "relayd").iterdir()), [], "run directory")
@@ -386,7 +425,8 @@ CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
          idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
          a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
          hardly_any_descriptors, a_reader_delays_the_index_only,
-         a_reader_does_not_keep_it_from_ending, nobody_reads_standard_error,
+         a_reader_does_not_keep_it_from_ending,
+         nobody_who_sends_keeps_it_from_ending, nobody_reads_standard_error,
          more_signals_change_nothing, signals,
          the_output_directory_may_go_and_come]
 
