@@ -133,22 +133,43 @@ reorder_record(
 	return OK;
 }
 
-struct packet *
-reorder_pop(struct reorder *r)
+/* The packet whose turn it is, if its bytes are here. */
+static struct packet *
+first_packet(const struct reorder *r)
 {
 	const struct heap_item *min = heap_min(&r->by_seq);
-	struct packet *p;
 
-	if (min == NULL || number(r, min) != r->next)
-		return NULL;
-	p = min->value;
-	if (r->needs_record && !p->has_record)
-		return NULL;
+	return min == NULL || number(r, min) != r->next ? NULL : min->value;
+}
+
+static struct packet *
+take_first(struct reorder *r, struct packet *p)
+{
 	heap_pop(&r->by_seq);
 	idmap_remove(&r->halves, p->net_seq);
 	r->held_bytes -= p->size;
 	r->next++;
 	return p;
+}
+
+struct packet *
+reorder_pop(struct reorder *r)
+{
+	struct packet *p = first_packet(r);
+
+	if (p == NULL || (r->needs_record && !p->has_record))
+		return NULL;
+	return take_first(r, p);
+}
+
+struct packet *
+reorder_pop_unrecorded(struct reorder *r, uint64_t since)
+{
+	struct packet *p = first_packet(r);
+
+	if (p == NULL || !r->needs_record || p->has_record || p->since > since)
+		return NULL;
+	return take_first(r, p);
 }
 
 bool

@@ -62,6 +62,9 @@ enum status reorder_record(struct reorder *r, uint64_t net_seq,
 
 /* The packet whose turn it is, if it is whole; the caller owns it. */
 struct packet *reorder_pop(struct reorder *r);
+/* The packet whose turn it is, if it has waited for its record since SINCE (of
+ * reorder->now) or longer; the caller owns it, and gives it up. */
+struct packet *reorder_pop_unrecorded(struct reorder *r, uint64_t since);
 
 /* Do whole packets wait behind a number of which nothing came, or only the
  * record? */

@@ -230,8 +230,14 @@ ingest_is_mid_message(const struct ingest *in)
 bool
 ingest_is_held(const struct ingest *in)
 {
+	const struct session *s = in->session;
+
 	if (ingest_is_mid_message(in))
 		return false;
-	return (in->session != NULL && in->session->is_held) ||
-	       shard_is_over(in->shard, 1);
+	if (s != NULL && s->is_held)
+		return true;
+	if (!shard_is_over(in->shard, 1))
+		return false;
+	return shard_is_over(in->shard, 2) ||
+	       (s != NULL && s->held_bytes >= session_little(s));
 }

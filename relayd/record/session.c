@@ -377,6 +377,27 @@ session_hold(struct session *s, int64_t n)
 	}
 }
 
+uint64_t
+session_little(const struct session *s)
+{
+	return s->shard->config.max_memory / SESSION_LITTLE_PART;
+}
+
+uint64_t
+session_give_up(struct session *s, uint64_t since_ns)
+{
+	const uint64_t before = s->held_bytes, little = session_little(s);
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams) {
+		if (s->held_bytes < little)
+			break;
+		(void)stream_give_up(list_entry(n, struct stream, session_node),
+		    since_ns, s->held_bytes - little);
+	}
+	return before - s->held_bytes;
+}
+
 void
 session_begin_pending(struct session *s)
 {

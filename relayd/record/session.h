@@ -32,6 +32,10 @@ struct stream;
  * turn; above it the session's data sockets are not read. 64 MiB, like the UDP
  * transport's window_bytes, or a quarter of max_memory if that is less. */
 #define SESSION_HELD_MAX (UINT64_C(64) << 20)
+/* While all packets use more memory than max_memory, a session's data is read
+ * only while it holds less than this part of it: 4 MiB of 256 MiB, more than a
+ * tracer that sends records at once ever has. */
+#define SESSION_LITTLE_PART 64
 /* Records of one session that may wait for their bytes: 32 MiB of memory. This
  * is far more than what sockets can hold under way. */
 #define SESSION_RECORDS_MAX 131072
@@ -144,6 +148,14 @@ session_may_receive(const struct session *s)
 
 /* N bytes of packet memory more (N < 0: less) wait for their record or turn. */
 void session_hold(struct session *s, int64_t n);
+/* Bytes of packet memory so few that a session that holds less is read also
+ * while memory is short: nobody who fills the memory stops it. */
+uint64_t session_little(const struct session *s);
+/*
+ * Memory is short: give up packets whose records have not come since SINCE_NS
+ * (stream_give_up()), until the session holds little. Returns the bytes.
+ */
+uint64_t session_give_up(struct session *s, uint64_t since_ns);
 
 /* Peers refuse a path of this many bytes or more in a reply, with its NUL
  * (streaming 3.5.4, 3.15, 8.2). */

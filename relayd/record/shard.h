@@ -60,6 +60,8 @@ struct shard {
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t last_loss_log;
+	/* Memory is short: when to look again. */
+	uint64_t relief_ns, last_relief_log;
 	struct udp_counts udp;
 	uint64_t last_udp_log, last_gap_log, gap_lines;
 };

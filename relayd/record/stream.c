@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "proto/data.h"
 #include "relayd/record/shard.h"
@@ -154,6 +155,7 @@ stream_data(struct stream *t, struct packet *take_p)
 
 	assert(shard_is_mine(shard_of(t)));
 	assert(t->batch.n == 0);
+	t->reorder.now = clock_now_ns();
 	st = reorder_data(&t->reorder, take_p);
 	if (st != OK)
 		return st;
@@ -162,6 +164,29 @@ stream_data(struct stream *t, struct packet *take_p)
 	stream_count_records(t);
 	stream_mark_dirty(t);
 	return OK;
+}
+
+uint64_t
+stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
+{
+	uint64_t given_up = 0, memory;
+	struct packet *p;
+
+	assert(shard_is_mine(shard_of(t)));
+	assert(t->batch.n == 0);
+	while (given_up < bytes &&
+	       (p = reorder_pop_unrecorded(&t->reorder, since_ns)) != NULL) {
+		memory = packet_memory(p);
+		given_up += memory;
+		stream_hold(t, -(int64_t)memory);
+		packet_destroy(&shard_of(t)->store->packets, p);
+		shard_of(t)->packets_dropped++;
+	}
+	if (given_up == 0)
+		return 0;
+	t->has_write_error = true; /* the peer is told */
+	stream_mark_dirty(t);
+	return given_up;
 }
 
 static void

@@ -99,6 +99,12 @@ enum status stream_begin(
 /* All bytes of TAKE_P are here. It is taken over, also on failure. */
 enum status stream_data(struct stream *t, struct packet *take_p) MUST_CHECK;
 /*
+ * Memory is short: give up packets whose turn it is and whose records have not
+ * come since SINCE_NS, until so many bytes of memory are free. They count as
+ * dropped, and the peer's next SEND_INDEX gets an error. Returns the bytes.
+ */
+uint64_t stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes);
+/*
  * SEND_INDEX for a packet. E_EXISTS: a second record for that number; E_LIMIT:
  * too many records wait; E_IO: an earlier packet could not be written (returned
  * once); E_NOENT: the packet's bytes cannot come any more.

@@ -21,6 +21,11 @@
 #define GAPS_SLICE 64
 /* When to try again to write records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
+/* How long a record may come later than its packet's bytes while memory is
+ * short: tracers send both within milliseconds. */
+#define RECORD_WAIT_NS (1 * NS_PER_S)
+/* How often memory that is short is looked at. */
+#define RELIEF_NS (20 * NS_PER_MS)
 /* How many tries there are at the end, LOCK_RETRY_NS apart: 300 ms. */
 #define LAST_LOCK_TRIES 30
 
@@ -106,6 +111,51 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 	return now_ns;
 }
 
+static struct session *
+greediest_session(const struct shard *sh)
+{
+	struct session *s, *found = NULL;
+
+	list_each (s, &sh->sessions, struct session, shard_node) {
+		if (found == NULL || s->held_bytes > found->held_bytes)
+			found = s;
+	}
+	return found;
+}
+
+/*
+ * Packets use more memory than they may. The session that holds most gives up
+ * packets without records: those that have waited for long, or with twice the
+ * memory all. Sessions that hold little lose nothing. Returns when to look
+ * again.
+ */
+static uint64_t
+relieve(struct shard *sh, uint64_t now_ns)
+{
+	const uint64_t since = shard_is_over(sh, 2) ? now_ns
+						    : now_ns - RECORD_WAIT_NS;
+	const uint64_t before = sh->packets_dropped;
+	struct session *s;
+	uint64_t bytes;
+
+	if (!shard_is_over(sh, 1))
+		return UINT64_MAX;
+	if (now_ns < sh->relief_ns)
+		return sh->relief_ns;
+	sh->relief_ns = now_ns + RELIEF_NS;
+	s = greediest_session(sh);
+	if (s == NULL)
+		return sh->relief_ns;
+	bytes = session_give_up(s, since);
+	if (bytes > 0 && log_ratelimit(&sh->last_relief_log, NS_PER_S))
+		log_warn("%s %" PRIu64 " packets (%" PRIu64
+			 " bytes of memory) are given up: memory is short, and "
+			 "their indexes did not come",
+		    s->tag, sh->packets_dropped - before, bytes);
+	turn_commit(sh);
+	return sh->relief_ns;
+}
+
 uint64_t
 turn_tick(struct shard *sh, uint64_t now_ns)
 {
@@ -118,6 +168,7 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	stream_retry_sealed(&sh->sealed, false);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
+	next = clock_earlier(next, relieve(sh, now_ns));
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
 		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
 	return clock_earlier(next, gaps);

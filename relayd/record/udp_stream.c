@@ -147,7 +147,8 @@ static bool
 is_short(const struct session *s)
 {
 	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
-	       shard_is_over(s->shard, 1);
+	       shard_is_over(s->shard, 2) ||
+	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
 }
 
 /* The stream that uses the most memory, of those that can give a packet up. */

@@ -21,6 +21,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/session.h"
 #include "relayd/record/turn.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
@@ -550,6 +551,55 @@ START_TEST(what_is_held_is_limited)
 }
 END_TEST
 
+START_TEST(while_memory_is_short_who_holds_little_is_read)
+{
+	uint64_t seq = 0;
+
+	begin(0, 0);
+	data(seq++);
+	published_add(
+	    &memory, shard->config.max_memory); /* another session's */
+	ck_assert(!ingest_is_held(inputs[0]));
+	while (!ingest_is_held(inputs[0]))
+		data(seq++);
+	ck_assert_uint_ge(
+	    control->session->held_bytes, session_little(control->session));
+	/* What came a short time ago stays. */
+	turn_end();
+	ck_assert_uint_eq(shard->packets_dropped, 0);
+	now += 2 * NS_PER_S;
+	clock_freeze(now, 0);
+	turn_end();
+	ck_assert_uint_gt(shard->packets_dropped, 0);
+	ck_assert(!ingest_is_held(inputs[0]));
+	/* The peer is told once, at its next record. */
+	ck_assert_uint_eq(record(0), RELAY_OK); /* it is too late: ignored */
+	ck_assert_uint_eq(record(seq - 1), RELAY_UNKNOWN_ERROR);
+	published_sub(&memory, shard->config.max_memory);
+	end();
+}
+END_TEST
+
+START_TEST(twice_the_memory_is_given_up_at_once)
+{
+	uint64_t seq = 0;
+
+	begin(0, 0);
+	while (
+	    control->session == NULL ||
+	    control->session->held_bytes < 2 * session_little(control->session))
+		data(seq++);
+	published_add(&memory, 2 * shard->config.max_memory);
+	ck_assert(ingest_is_held(inputs[0]));
+	turn_end();
+	ck_assert_uint_gt(shard->packets_dropped, 0);
+	ck_assert_uint_lt(
+	    control->session->held_bytes, session_little(control->session));
+	published_sub(&memory, 2 * shard->config.max_memory);
+	end();
+}
+END_TEST
+
 static void *
 commit_elsewhere(void *takes_over)
 {
@@ -608,6 +658,8 @@ main(void)
 		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
 		{ a_refused_stream_leaves_nothing, 2, 0 },
 		{ what_is_held_is_limited, 0, 0 },
+		{ while_memory_is_short_who_holds_little_is_read, 0, 0 },
+		{ twice_the_memory_is_given_up_at_once, 0, 0 },
 		{ another_thread_must_take_the_shard_over, 0, 0 },
 	};
 

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """What one peer may make the daemon keep: halves of packets, small and many.
 Starts daemons of its own."""
+import contextlib
 import struct
 import sys
 import threading
+import time
 
 import relay
 from relay import check, equal
@@ -85,7 +87,42 @@ def records_of_many_streams():
         equal(set(codes[:100_000]), {relay.OK}, "the first")
 
 
-CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams]
+def memory_that_others_fill():
+    """Sessions that hold packets without records keep nobody from recording,
+    and give the oldest of them up."""
+    with relay.Daemon("--max-memory", "32M", workers=1) as daemon:
+        good = relay.Session(daemon)
+        good.packet()
+        before, hoards = daemon.rss(), []
+        for i in range(6):
+            s = relay.Session(daemon, f"hoard{i}")
+            s.data.sock.settimeout(0.2)
+            with contextlib.suppress(TimeoutError):
+                for seq in range(64):
+                    s.data.packet(s.stream, seq, bytes(MIB))
+            hoards.append(s)
+        worst = 0
+        until = time.monotonic() + 2.5
+        while time.monotonic() < until:
+            began = time.monotonic()
+            good.packet()
+            good.wait_written()
+            worst = max(worst, time.monotonic() - began)
+        check(worst < 0.25, f"a packet of the neighbour took {worst:.2f} s")
+        late = relay.Session(daemon, "late")
+        late.packet()
+        late.finish()
+        good.finish()
+        check("memory is short" in daemon.log_text(), "nothing was logged")
+        check(daemon.log_text().count("memory is short") < 10, "a flood of lines")
+        check(daemon.rss() - before < 96 * MIB, "memory")
+        for s in hoards:
+            s.control.close()
+            s.data.close()
+
+
+CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
+         memory_that_others_fill]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))

@@ -207,6 +207,36 @@ START_TEST(held_bytes_are_those_of_whole_packets_that_wait)
 }
 END_TEST
 
+/* UINT64_MAX: none has waited since then. */
+static uint64_t
+pop_unrecorded(uint64_t since)
+{
+	struct packet *p = reorder_pop_unrecorded(&reorder, since);
+	const uint64_t seq = p == NULL ? UINT64_MAX : p->net_seq;
+
+	packet_destroy(&pool, p);
+	return seq;
+}
+
+START_TEST(what_waits_long_for_its_record_can_be_given_up)
+{
+	begin(true);
+	for (reorder.now = 10; reorder.now < 14; reorder.now++)
+		ck_assert_int_eq(data(reorder.now - 10), OK);
+	ck_assert_int_eq(record(2), OK);
+	ck_assert_uint_eq(pop_unrecorded(9), UINT64_MAX);
+	ck_assert_uint_eq(pop_unrecorded(10), 0);
+	ck_assert_uint_eq(pop_unrecorded(10), UINT64_MAX);
+	ck_assert_uint_eq(reorder.held_bytes, 30);
+	ck_assert_int_eq(record(0), E_NOENT); /* too late */
+	ck_assert_uint_eq(pop_unrecorded(20), 1);
+	ck_assert_uint_eq(pop_unrecorded(20), UINT64_MAX); /* 2 is whole */
+	ck_assert_uint_eq(pop(), 2);
+	ck_assert_uint_eq(pop_unrecorded(20), 3);
+	end();
+}
+END_TEST
+
 START_TEST(without_memory_nothing_is_lost_but_the_half_at_hand)
 {
 	enum status st;
@@ -372,6 +402,7 @@ main(void)
 		{ without_records_bytes_are_enough, 0, 0 },
 		{ records_that_wait_are_limited, 0, 0 },
 		{ held_bytes_are_those_of_whole_packets_that_wait, 0, 0 },
+		{ what_waits_long_for_its_record_can_be_given_up, 0, 0 },
 		{ without_memory_nothing_is_lost_but_the_half_at_hand, 0, 0 },
 		{ any_schedule_does_what_a_simple_model_does, 0, 0 },
 	};
