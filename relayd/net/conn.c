@@ -117,11 +117,14 @@ conn_destroy(struct conn *c, bool aborted)
 	free(c);
 }
 
-/* Large input buffers count as packet memory; small ones do not matter. */
+/* Large buffers count as packet memory; small ones do not matter. */
 void
 conn_charge(struct conn *c)
 {
-	uint64_t now = c->in.cap > 64 * 1024 ? c->in.cap : 0;
+	uint64_t now = c->in.cap + c->out.cap;
+
+	if (now <= CONN_UNCOUNTED)
+		now = 0;
 
 	if (now > c->charged)
 		published_add(c->desk->memory, now - c->charged);
@@ -185,7 +188,7 @@ conn_fail(struct conn *c, enum status st)
 static void
 resume_requests(struct conn *c)
 {
-	if (c->kind != CONN_CONTROL || buf_len(&c->out) >= CONN_OUT_MAX ||
+	if (c->kind != CONN_CONTROL || buf_len(&c->out) >= CONTROL_OUT_MAX ||
 	    event_pending(&c->read_event, EV_READ, NULL))
 		return;
 	event_add(&c->read_event, NULL);
@@ -211,10 +214,26 @@ conn_lost(const struct conn *c)
 		    c->kind == CONN_CONTROL ? "control" : "data");
 }
 
+/* A peer that does not read its replies has a time limit, which begins again
+ * when it has read something. */
+static void
+watch_unread(struct conn *c, bool has_read)
+{
+	const bool was_unread = c->is_unread;
+
+	c->is_unread = buf_len(&c->out) > 0;
+	if (c->is_closing || (!was_unread && !c->is_unread))
+		return;
+	if (has_read)
+		conn_set_busy(c, false);
+	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
+}
+
 /* Send what the socket takes. False: the connection is gone. */
 static bool
 send_replies(struct conn *c)
 {
+	const size_t before = buf_len(&c->out);
 	ssize_t n = 0;
 
 	list_del(&c->unsent_node);
@@ -232,12 +251,14 @@ send_replies(struct conn *c)
 		conn_destroy(c, true);
 		return false;
 	}
+	watch_unread(c, buf_len(&c->out) < before);
 	resume_requests(c);
 	if (buf_len(&c->out) > 0) {
 		event_add(&c->write_event, NULL);
 		return true;
 	}
 	buf_give_spare(&c->out, &c->desk->spares);
+	conn_charge(c);
 	if (c->is_closing)
 		shutdown(c->fd, SHUT_WR);
 	return true;

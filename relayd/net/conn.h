@@ -34,11 +34,11 @@ enum conn_kind { CONN_CONTROL, CONN_DATA };
 /* In one wake-up a connection is served for at most this many bytes (4 ms at 1
  * GB/s); then the others are served. */
 #define CONN_TURN_BYTES (4 * 1024 * 1024)
-/* Bytes of replies that may wait when a peer does not read; beyond it, its
- * requests wait. */
-#define CONN_OUT_MAX (256 * 1024)
 /* How long a peer may be silent in the middle of a message. */
 #define CONN_STALL_NS (30 * NS_PER_S)
+/* Bytes of buffers that a connection may have without being counted as packet
+ * memory. */
+#define CONN_UNCOUNTED (64 * 1024)
 #define DESK_SWEEP_NS (1 * NS_PER_S)
 /* Memory for replies that connections lend each other: how many connections may
  * use it in one turn of the loop, and the bytes for each, a hundred short
@@ -85,6 +85,7 @@ struct conn {
 	struct event read_event, write_event;
 	bool has_events;
 	bool is_closing;	/* a last reply is sent, input is ignored */
+	bool is_unread;		/* the socket has not taken all replies */
 	enum status failure;	/* found by conn_read_ahead() */
 	uint64_t busy_since_ns; /* mid-message or closing; 0: neither */
 	bool has_key;

@@ -17,6 +17,8 @@ bool conn_fail(struct conn *c, enum status st);
 void conn_handover(struct conn *c);
 void conn_set_busy(struct conn *c, bool is_busy);
 void conn_charge(struct conn *c);
+/* Has a message begun whose bytes are not all here? */
+bool conn_is_mid_message(const struct conn *c);
 /* Replies will be sent at the end of the turn. */
 void conn_flush(struct conn *c);
 bool conn_send_now(struct conn *c);

@@ -189,12 +189,12 @@ static bool
 is_held(struct conn *c)
 {
 	if (c->kind == CONN_CONTROL)
-		return buf_len(&c->out) >= CONN_OUT_MAX;
+		return buf_len(&c->out) >= CONTROL_OUT_MAX;
 	return c->ingest != NULL && ingest_is_held(c->ingest);
 }
 
-static bool
-is_mid_message(const struct conn *c)
+bool
+conn_is_mid_message(const struct conn *c)
 {
 	if (c->is_closing)
 		return true;
@@ -213,7 +213,7 @@ static bool
 goes_on(const struct conn *c, enum got g, size_t size)
 {
 	if (g == GOT_ALL)
-		return size >= 1024 && is_mid_message(c);
+		return size >= 1024 && conn_is_mid_message(c);
 	return g == GOT_SOME;
 }
 
@@ -237,7 +237,7 @@ read_some(struct conn *c, enum status *st, size_t *read)
 	}
 	/* Progress restarts the time limit of a message. The limit after a last
 	 * reply is never restarted. */
-	if (total > 0 && !c->is_closing)
+	if (total > 0 && !c->is_closing && !c->is_unread)
 		conn_set_busy(c, false);
 	*read = total;
 	return g;
@@ -310,7 +310,7 @@ conn_read(struct conn *c)
 		conn_destroy(c, false);
 		return;
 	}
-	conn_set_busy(c, is_mid_message(c));
+	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 	conn_flush(c);
 	hurry(c);
 	if (is_held(c))
@@ -341,7 +341,7 @@ conn_read_ahead(struct conn *c)
 		c->failure = st;
 		total += size;
 	} while (g <= GOT_ALL && st == OK && total < there && !is_held(c));
-	conn_set_busy(c, is_mid_message(c));
+	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 	if (is_held(c))
 		hold(c);
 }

@@ -132,9 +132,11 @@ desk_sweep(struct desk *d, uint64_t now_ns)
 			continue;
 		if (!c->is_closing)
 			log_peer(LOG_WARN,
-			    "peer=%s closed: it stopped in the middle of "
-			    "a message %" PRIu64 " s ago",
-			    c->peer, (now_ns - c->busy_since_ns) / NS_PER_S);
+			    "peer=%s closed: %s %" PRIu64 " s ago", c->peer,
+			    buf_len(&c->out) > 0
+				? "it stopped to read its replies"
+				: "it stopped in the middle of a message",
+			    (now_ns - c->busy_since_ns) / NS_PER_S);
 		conn_destroy(c, !c->is_closing);
 	}
 }

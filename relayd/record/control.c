@@ -73,6 +73,8 @@ control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
 	enum status st;
 
 	for (*used = 0;; *used += RELAY_HEADER_LEN + (size_t)hdr.size) {
+		if (buf_len(out) >= CONTROL_OUT_MAX)
+			return OK;
 		st = frame_relay(p + *used, n - *used, &hdr, &body);
 		if (st == E_MORE)
 			return n - *used < RELAY_HEADER_LEN ? OK

@@ -22,6 +22,10 @@ struct session;
 struct shard;
 struct stream;
 
+/* Bytes of replies that may wait when a peer does not read; beyond it, its
+ * requests wait. One reply may be larger. */
+#define CONTROL_OUT_MAX (256 * 1024)
+
 struct control_config {
 	bool allow_clear;
 	bool has_udp;
@@ -50,9 +54,10 @@ enum status control_create(struct control **out,
 void control_destroy(struct control *c, bool aborted);
 
 /*
- * Serve every whole request in the N bytes at P, and append its reply to OUT.
- * *USED bytes were taken; the rest is the beginning of a request and must be
- * passed again, with more bytes behind it. E_HANDOVER: the request at P + *USED
+ * Serve every whole request in the N bytes at P, and append its reply to OUT,
+ * until CONTROL_OUT_MAX bytes are there. *USED bytes were taken; the rest is
+ * the beginning of a request, or requests that wait, and must be passed again,
+ * with more bytes behind it. E_HANDOVER: the request at P + *USED
  * is for a worker. Other failures end the connection; with E_REFUSED_CLOSE, OUT
  * holds a last reply.
  */

@@ -33,7 +33,7 @@
 /* A packet number this far beyond the next one is false. */
 #define UDP_FAR (UINT64_C(1) << 32)
 /* Holes of all streams in one UDP_STATUS reply: together as many bytes as may
- * wait for a peer that does not read (CONN_OUT_MAX). */
+ * wait for a peer that does not read (CONTROL_OUT_MAX). */
 #define UDP_STATUS_RANGES_MAX 16384
 /* Lines about gaps per second and worker; .loss.jsonl has them all. */
 #define UDP_GAP_LINES 20

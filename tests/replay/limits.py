@@ -9,6 +9,7 @@ import threading
 import time
 
 import relay
+import udp
 from relay import check, equal
 
 MIB = 1024 * 1024
@@ -121,8 +122,29 @@ def memory_that_others_fill():
             s.data.close()
 
 
+def replies_that_nobody_reads():
+    """Requests with large replies, pipelined: few replies are kept, the rest of
+    the requests wait; and who reads none for long is closed."""
+    with relay.Daemon(env={"LTTNG_NETWORK_SOCKET_TIMEOUT": "2000"}) as daemon, \
+            relay.neighbour(daemon):
+        s = udp.UdpSession(daemon, "deaf", streams=400)
+        ask = relay.frame(udp.UDP_STATUS, struct.pack(">Q", relay.NONE))
+        before = daemon.rss()
+        s.control.sock.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            s.control.sock.sendall(ask * 13_000)
+        time.sleep(0.5)
+        grown = daemon.rss() - before
+        check(grown < 24 * MIB, f"{grown >> 20} MiB are kept")
+        until = time.monotonic() + 20
+        while "stopped to read its replies" not in daemon.log_text():
+            check(time.monotonic() < until, "it is never closed")
+            time.sleep(0.05)
+        s.control.close()
+
+
 CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
-         memory_that_others_fill]
+         memory_that_others_fill, replies_that_nobody_reads]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
