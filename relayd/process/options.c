@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "relayd/process/environment.h"
+#include "relayd/process/machine.h"
 #include "relayd/process/parse.h"
 
 #define FD_POOL_MIN 100
@@ -344,7 +345,7 @@ static void
 set_defaults(struct options *o)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	const uint64_t memory = machine_memory("");
 
 	*o = (struct options){
 		.control = { .family = AF_INET, .host = "0.0.0.0" },
@@ -363,8 +364,9 @@ set_defaults(struct options *o)
 	if (cores > 0)
 		o->workers = cores > WORKERS_DEFAULT_MAX ? WORKERS_DEFAULT_MAX
 							 : (unsigned)cores;
-	if (pages > 0 && page > 0)
-		o->max_memory = (uint64_t)pages / 4 * (uint64_t)page;
+	if (memory > 0)
+		o->max_memory = memory / 4 > MEMORY_MIN ? memory / 4
+							: MEMORY_MIN;
 }
 
 /* Called after all options are parsed: only then DYNAMIC is known. */

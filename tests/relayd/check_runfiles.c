@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "relayd/process/machine.h"
 #include "relayd/process/notify.h"
 #include "relayd/process/rundir.h"
 #include "relayd/process/runfile.h"
@@ -31,6 +32,54 @@ mode_of(const char *name)
 	ck_assert_int_eq(stat(scratch_path(name), &st), 0);
 	return st.st_mode & 07777;
 }
+
+/* proc/self/cgroup, and a limit in that group and the one above it. */
+static uint64_t
+memory_with(const char *cgroup, const char *folder, const char *limit,
+    const char *above, const char *own)
+{
+	char command[512], name[512];
+	uint64_t memory;
+
+	scratch_open();
+	snprintf(command, sizeof(command),
+	    "mkdir -p '%s/proc/self' '%s/sys/fs/cgroup%s/a/b'",
+	    scratch_path(""), scratch_path(""), folder);
+	ck_assert_int_eq(system(command), 0);
+	scratch_write("proc/self/cgroup", cgroup);
+	snprintf(name, sizeof(name), "sys/fs/cgroup%s/a/%s", folder, limit);
+	scratch_write(name, above);
+	snprintf(name, sizeof(name), "sys/fs/cgroup%s/a/b/%s", folder, limit);
+	scratch_write(name, own);
+	memory = machine_memory(scratch_path(""));
+	scratch_close();
+	return memory;
+}
+
+/* 0: that of the machine. */
+static const struct {
+	const char *cgroup, *folder, *file, *above, *own;
+	uint64_t memory;
+} groups[] = {
+	{ "0::/a/b\n", "", "memory.max", "max\n", "1048576\n", 1048576 },
+	{ "0::/a/b\n", "", "memory.max", "524288\n", "max\n", 524288 },
+	{ "1:cpu:/a\n9:memory:/a/b\n", "/memory", "memory.limit_in_bytes",
+	    "9999999999999999\n", "4096\n", 4096 },
+	{ "0::/a/b\n", "", "memory.max", "max\n", "max\n", 0 },
+	{ "what\n", "", "memory.max", "1\n", "1\n", 0 },
+};
+
+START_TEST(memory_is_that_of_the_control_group)
+{
+	const uint64_t all = machine_memory("/nowhere");
+
+	ck_assert_uint_gt(all, 1 << 20);
+	ck_assert_uint_eq(
+	    memory_with(groups[_i].cgroup, groups[_i].folder, groups[_i].file,
+		groups[_i].above, groups[_i].own),
+	    groups[_i].memory != 0 ? groups[_i].memory : all);
+}
+END_TEST
 
 START_TEST(a_file_appears_whole_and_goes)
 {
@@ -304,6 +353,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ a_file_appears_whole_and_goes, 0, 0 },
+		{ memory_is_that_of_the_control_group, ARRAY_LEN(groups), 0 },
 		{ the_umask_counts, 0, 0 },
 		{ a_file_of_a_successor_stays, 0, 0 },
 		{ a_planted_link_is_not_written_through, 0, 0 },
