@@ -19,6 +19,7 @@
 #include "common/relpath.h"
 #include "common/status.h"
 #include "proto/relay.h"
+#include "store/packet.h"
 
 struct chunk;
 struct live_session;
@@ -39,6 +40,8 @@ struct stream;
 /* Records of one session that may wait for their bytes: 32 MiB of memory. This
  * is far more than what sockets can hold under way. */
 #define SESSION_RECORDS_MAX 131072
+/* Bytes of memory that one of them takes, with its place in the table. */
+#define RECORD_MEMORY (sizeof(struct packet) + 32)
 
 /* How long a gap in the numbers may last while another data connection may fill
  * it, and how long a session without its control connection waits for the next

@@ -114,9 +114,25 @@ stream_free(struct stream *t)
 void
 stream_count_records(struct stream *t)
 {
-	t->session->n_records += t->reorder.n_records;
-	t->session->n_records -= t->counted_records;
-	t->counted_records = t->reorder.n_records;
+	const uint64_t now = t->reorder.n_records, before = t->counted_records;
+
+	if (now == before)
+		return;
+	t->session->n_records += now - before;
+	t->counted_records = (unsigned)now;
+	/* Unsigned arithmetic: a difference below 0 is subtracted. */
+	published_add(
+	    shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
+}
+
+/* May the session have one more record that waits for its bytes? */
+static bool
+has_room_for_records(const struct session *s)
+{
+	if (s->n_records > SESSION_RECORDS_MAX)
+		return false;
+	return !shard_is_over(s->shard, 1) ||
+	       s->n_records * RECORD_MEMORY <= session_little(s);
 }
 
 void
@@ -232,7 +248,8 @@ stream_record(struct stream *t, const struct relay_index *i)
 	if (st == E_NOENT)
 		return OK;
 	stream_count_records(t);
-	if (st == OK && t->session->n_records > SESSION_RECORDS_MAX)
+	if (st == OK && t->reorder.n_records > halves &&
+	    !has_room_for_records(t->session))
 		return E_LIMIT;
 	if (st == OK && !session_may_receive(t->session) &&
 	    t->reorder.n_records > halves) {

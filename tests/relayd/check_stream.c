@@ -580,6 +580,25 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 }
 END_TEST
 
+START_TEST(records_without_packets_are_memory)
+{
+	const uint64_t before = published(&memory);
+	uint64_t seq = 1;
+
+	begin(0, 0);
+	data(0); /* else its connection is not there */
+	ck_assert_uint_eq(record(seq++), RELAY_OK);
+	ck_assert_uint_ge(published(&memory), before + RECORD_MEMORY);
+	published_add(&memory, shard->config.max_memory);
+	while (record(seq++) == RELAY_OK)
+		ck_assert_uint_lt(seq, 1 << 16);
+	ck_assert_uint_ge(control->session->n_records * RECORD_MEMORY,
+	    session_little(control->session));
+	published_sub(&memory, shard->config.max_memory);
+	end();
+}
+END_TEST
+
 START_TEST(twice_the_memory_is_given_up_at_once)
 {
 	uint64_t seq = 0;
@@ -660,6 +679,7 @@ main(void)
 		{ what_is_held_is_limited, 0, 0 },
 		{ while_memory_is_short_who_holds_little_is_read, 0, 0 },
 		{ twice_the_memory_is_given_up_at_once, 0, 0 },
+		{ records_without_packets_are_memory, 0, 0 },
 		{ another_thread_must_take_the_shard_over, 0, 0 },
 	};
 
