@@ -9,7 +9,7 @@
 
 #include "common/log.h"
 #include "relayd/process/options.h"
-#include "relayd/process/parse.h"
+#include "common/parse.h"
 
 #define ROOT_RUN_DIR "/var/run/lttng"
 

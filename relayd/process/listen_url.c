@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "relayd/process/parse.h"
+#include "common/parse.h"
 
 static const struct {
 	const char *name;

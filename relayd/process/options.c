@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/parse.h"
 #include "relayd/process/environment.h"
 #include "relayd/process/machine.h"
-#include "relayd/process/parse.h"
 
 #define FD_POOL_MIN 100
 #define WORKERS_DEFAULT_MAX 8

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "relayd/process/parse.h"
+#include "common/parse.h"
 #include "relayd/process/unix_socket.h"
 
 #define HEALTH_PREFIX "health-"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "relayd/process/parse.h"
+#include "common/parse.h"
 #include "tests/lib/unit.h"
 
 #define ARGS_MAX 12

@@ -3,12 +3,12 @@
 
 #include "tools/send/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/parse.h"
 #include "proto/udp.h"
 
 #define LIVE_TIMER_US 1000000
@@ -62,45 +62,6 @@ bad_value(enum option_id id, const char *arg)
 	return E_REFUSED;
 }
 
-/* Take a number; *END is what follows it. */
-static bool
-take_number(const char *arg, uint64_t *out, char **end)
-{
-	if (*arg < '0' || *arg > '9')
-		return false;
-	errno = 0;
-	*out = strtoull(arg, end, 10);
-	return errno == 0;
-}
-
-static bool
-parse_number(const char *arg, uint64_t least, uint64_t most, uint64_t *out)
-{
-	char *end;
-
-	return take_number(arg, out, &end) && *end == '\0' && *out >= least &&
-	       *out <= most;
-}
-
-/* A number, perhaps with one letter of k, M, G behind it. */
-static bool
-parse_bytes(const char *arg, uint64_t *out)
-{
-	static const char units[] = "kMG";
-	const char *unit;
-	char *end;
-
-	if (!take_number(arg, out, &end))
-		return false;
-	if (*end == '\0')
-		return true;
-	unit = strchr(units, *end);
-	if (unit == NULL || end[1] != '\0' || *out > UINT32_MAX)
-		return false;
-	*out <<= 10 * (unit - units + 1);
-	return true;
-}
-
 static bool
 parse_seconds(const char *arg, uint64_t *ms)
 {
@@ -118,7 +79,7 @@ parse_u32(const char *arg, uint64_t most, uint32_t *out)
 {
 	uint64_t v;
 
-	if (!parse_number(arg, 1, most, &v))
+	if (parse_u64(arg, 1, most, &v) != OK)
 		return false;
 	*out = (uint32_t)v;
 	return true;
@@ -144,14 +105,15 @@ set_udp(struct send_options *o, enum option_id id, const char *arg)
 	case OPT_RESEND:
 		return o->udp = o->resend = true;
 	case OPT_FRAGMENT:
-		if (!parse_number(arg, UDP_FRAGMENT_MIN, UDP_FRAGMENT_MAX, &n))
+		if (parse_u64(arg, UDP_FRAGMENT_MIN, UDP_FRAGMENT_MAX, &n) !=
+		    OK)
 			return false;
 		o->fragment = (uint32_t)n;
 		return true;
 	case OPT_GAP_TIMEOUT:
-		return parse_number(arg, 1, UINT32_MAX, &o->gap_timeout_us);
+		return parse_u64(arg, 1, UINT32_MAX, &o->gap_timeout_us) == OK;
 	case OPT_SEED:
-		return parse_number(arg, 0, UINT64_MAX, &o->badnet.seed);
+		return parse_u64(arg, 0, UINT64_MAX, &o->badnet.seed) == OK;
 	case OPT_DROP:
 		return parse_probability(arg, &o->badnet.drop);
 	case OPT_DUPLICATE:
@@ -186,9 +148,9 @@ set(struct send_options *o, enum option_id id, const char *arg)
 	case OPT_LINGER:
 		return parse_seconds(arg, &o->linger_ms);
 	case OPT_LOOP:
-		return parse_number(arg, 0, UINT64_MAX, &o->loop);
+		return parse_u64(arg, 0, UINT64_MAX, &o->loop) == OK;
 	case OPT_RATE:
-		return parse_bytes(arg, &o->rate);
+		return parse_size(arg, 0, UINT64_MAX, &o->rate) == OK;
 	case OPT_OUTSTANDING:
 		return parse_u32(arg, OUTSTANDING_MAX, &o->outstanding);
 	case OPT_JSON:

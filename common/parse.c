@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/process/parse.h"
+#include "common/parse.h"
 
 #include <errno.h>
 #include <stddef.h>

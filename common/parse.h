@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of options and variables. The whole of S must be a value. Any
  * thread. */
-#ifndef RELAYD_PROCESS_PARSE_H
-#define RELAYD_PROCESS_PARSE_H
+#ifndef COMMON_PARSE_H
+#define COMMON_PARSE_H
 
 #include <stdbool.h>
 #include <stdint.h>
