@@ -10,9 +10,12 @@ PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
 PACKAGES_READ="python3 babeltrace2"
 # shellcheck disable=SC2034
 PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
+# For tracepulse-capture.
+# shellcheck disable=SC2034
+PACKAGES_CAPTURE="libtrace3-dev nettle-dev libcap-dev libbabeltrace2-dev"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
-	nftables"
+	nftables $PACKAGES_CAPTURE libtrace-tools tcpdump tshark"
 
 # Those of the packages named that are not installed.
 packages_missing()

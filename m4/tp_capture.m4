@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+# TP_CAPTURE: can tracepulse-capture be built? It needs libtrace 3 or 4, which
+# have no pkg-config file and whose version macro cannot be used (in 4.0 it is
+# not substituted): so header and symbol decide. And nettle, for the cipher of
+# anonymisation, and libcap, to give capabilities up. libbabeltrace2 is for
+# --from-ctf alone.
+AC_DEFUN([TP_CAPTURE], [
+	AC_ARG_WITH([libtrace], [AS_HELP_STRING([--without-libtrace],
+		[do not build tracepulse-capture])], [], [with_libtrace=auto])
+	have_capture=no
+	why_no_capture="--without-libtrace"
+	AS_IF([test "$with_libtrace" != no], [
+		tp_libs=$LIBS
+		why_no_capture=
+		AC_CHECK_HEADER([libtrace.h], [],
+			[why_no_capture="no libtrace.h"])
+		AC_CHECK_LIB([trace], [trace_create], [],
+			[why_no_capture=${why_no_capture:-"no -ltrace"}])
+		PKG_CHECK_MODULES([NETTLE], [nettle >= 3.4], [],
+			[why_no_capture=${why_no_capture:-"no nettle"}])
+		PKG_CHECK_MODULES([LIBCAP], [libcap], [],
+			[why_no_capture=${why_no_capture:-"no libcap"}])
+		TRACE_LIBS=-ltrace
+		AC_SUBST([TRACE_LIBS])
+		LIBS=$tp_libs
+		AS_IF([test -z "$why_no_capture"], [have_capture=yes])
+	])
+	AS_IF([test "$have_capture" = yes],
+		[AC_MSG_NOTICE([tracepulse-capture is built])],
+		[AC_MSG_NOTICE([tracepulse-capture is not built: $why_no_capture])])
+	AS_IF([test "$have_capture" = no && test "$with_libtrace" = yes],
+		[AC_MSG_ERROR([$why_no_capture])])
+	AM_CONDITIONAL([HAVE_CAPTURE], [test "$have_capture" = yes])
+
+	have_babeltrace2=no
+	AS_IF([test "$have_capture" = yes], [
+		PKG_CHECK_MODULES([BABELTRACE2], [babeltrace2 >= 2.0],
+			[have_babeltrace2=yes],
+			[AC_MSG_NOTICE([without --from-ctf: no libbabeltrace2])])])
+	AM_CONDITIONAL([HAVE_BABELTRACE2], [test "$have_babeltrace2" = yes])
+	AS_IF([test "$have_babeltrace2" = yes],
+		[AC_DEFINE([HAVE_BABELTRACE2], [1], [libbabeltrace2 is there])])
+])

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/capture/ctf.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "tools/capture/little.h"
+
+#define CTF_MAGIC 0xc1fc1fc1
+
+static const char types[] =
+    "/* CTF 1.8 */\n"
+    "\n"
+    "typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
+    "typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
+    "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+    "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+    "typealias integer { size = 8; align = 8; signed = false; base = 16; }\n"
+    "	:= hex8_t;\n"
+    "typealias integer { size = 16; align = 8; signed = false; base = 16; }\n"
+    "	:= hex16_t;\n"
+    "\n";
+
+/* In the order of bytes on the wire. */
+static const char wire_types[] =
+    "typealias integer { size = 16; align = 8; signed = false;\n"
+    "	byte_order = be; } := net16_t;\n"
+    "typealias integer { size = 32; align = 8; signed = false;\n"
+    "	byte_order = be; } := net32_t;\n"
+    "typealias integer { size = 16; align = 8; signed = false; base = 16;\n"
+    "	byte_order = be; } := nethex16_t;\n"
+    "typealias integer { size = 32; align = 8; signed = false; base = 16;\n"
+    "	byte_order = be; } := nethex32_t;\n"
+    "typealias integer { size = 3; align = 1; signed = false;\n"
+    "	byte_order = be; } := net3_t;\n"
+    "typealias integer { size = 4; align = 1; signed = false;\n"
+    "	byte_order = be; } := net4_t;\n"
+    "typealias integer { size = 8; align = 1; signed = false;\n"
+    "	byte_order = be; } := net8_t;\n"
+    "typealias integer { size = 9; align = 1; signed = false; base = 16;\n"
+    "	byte_order = be; } := nethex9_t;\n"
+    "typealias integer { size = 20; align = 1; signed = false; base = 16;\n"
+    "	byte_order = be; } := nethex20_t;\n"
+    "\n"
+    "enum protocol : uint8_t {\n"
+    "	_hop_by_hop = 0, _icmp = 1, _igmp = 2, _ipip = 4, _tcp = 6,\n"
+    "	_udp = 17, _ipv6 = 41, _routing = 43, _fragment = 44, _gre = 47,\n"
+    "	_esp = 50, _ah = 51, _icmpv6 = 58, _no_next = 59,\n"
+    "	_destination = 60, _ospf = 89, _sctp = 132\n"
+    "};\n"
+    "enum link_header_type : uint8_t { _unknown = 0, _ethernet = 1 };\n"
+    "enum transport_header_type : uint8_t {\n"
+    "	_unknown = 0, _tcp = 1, _udp = 2, _icmp = 3, _icmpv6 = 4\n"
+    "};\n"
+    "\n"
+    "struct unknown_header {\n"
+    "};\n"
+    "\n"
+    "struct ipv4_header {\n"
+    "	net4_t _version;\n"
+    "	net4_t _ihl;\n"
+    "	hex8_t _tos;\n"
+    "	net16_t _tot_len;\n"
+    "	nethex16_t _id;\n"
+    "	nethex16_t _frag_off;\n"
+    "	uint8_t _ttl;\n"
+    "	enum protocol _protocol;\n"
+    "	nethex16_t _checksum;\n"
+    "	uint8_t _saddr[4];\n"
+    "	uint8_t _daddr[4];\n"
+    "};\n"
+    "struct ipv6_header {\n"
+    "	net4_t _version;\n"
+    "	net8_t _prio;\n"
+    "	nethex20_t _flow_lbl;\n"
+    "	net16_t _payload_len;\n"
+    "	enum protocol _nexthdr;\n"
+    "	uint8_t _hop_limit;\n"
+    "	nethex16_t _saddr[8];\n"
+    "	nethex16_t _daddr[8];\n"
+    "};\n"
+    "\n"
+    "struct tcp_header {\n"
+    "	net16_t _source_port;\n"
+    "	net16_t _dest_port;\n"
+    "	net32_t _seq;\n"
+    "	net32_t _ack_seq;\n"
+    "	net4_t _data_offset;\n"
+    "	net3_t _reserved;\n"
+    "	nethex9_t _flags;\n"
+    "	net16_t _window_size;\n"
+    "	nethex16_t _checksum;\n"
+    "	net16_t _urg_ptr;\n"
+    "};\n"
+    "struct udp_header {\n"
+    "	net16_t _source_port;\n"
+    "	net16_t _dest_port;\n"
+    "	net16_t _len;\n"
+    "	nethex16_t _check;\n"
+    "};\n"
+    "struct icmp_header {\n"
+    "	uint8_t _type;\n"
+    "	uint8_t _code;\n"
+    "	nethex16_t _checksum;\n"
+    "	nethex32_t _gateway;\n"
+    "};\n"
+    "\n";
+
+static const char stream[] =
+    "typealias integer { size = 64; align = 8; signed = false;\n"
+    "	map = clock.pktclock.value; } := timestamp_t;\n"
+    "\n"
+    "stream {\n"
+    "	id = 0;\n"
+    "	event.header := struct {\n"
+    "		uint16_t id;\n"
+    "		timestamp_t timestamp;\n"
+    "	};\n"
+    "	packet.context := struct {\n"
+    "		timestamp_t timestamp_begin;\n"
+    "		timestamp_t timestamp_end;\n"
+    "		uint64_t content_size;\n"
+    "		uint64_t packet_size;\n"
+    "		uint64_t packet_seq_num;\n"
+    "		uint64_t events_discarded;\n"
+    "		uint32_t cpu_id;\n"
+    "		uint32_t input;\n"
+    "	};\n"
+    "};\n"
+    "\n"
+    "enum link_type : uint16_t {\n"
+    "	null = 0, ethernet = 1, ppp = 9, raw = 101, c_hdlc = 104,\n"
+    "	ieee802_11 = 105, loop = 108, linux_sll = 113, radiotap = 127\n"
+    "};\n"
+    "enum direction : uint8_t {\n"
+    "	outgoing = 0, incoming = 1, other = 2, unknown = 255\n"
+    "};\n"
+    "\n";
+
+static const char packet_fields[] = "		enum link_type _link_type;\n"
+				    "		enum direction _direction;\n"
+				    "		uint32_t _wire_len;\n"
+				    "		uint32_t _cap_len;\n";
+/*
+ * What has the tag of a variant or the length of a sequence in it is not a
+ * named type: at each use of one, babeltrace2 takes "_" away from its fields
+ * once more, and then does not find them.
+ */
+static const char link_fields[] =
+    "		enum link_header_type _link_header_type;\n"
+    "		variant <_link_header_type> {\n"
+    "			struct unknown_header _unknown;\n"
+    "			struct {\n"
+    "				hex8_t _dest[6];\n"
+    "				hex8_t _source[6];\n"
+    "				uint8_t _vlan_length;\n"
+    "				hex16_t _vlan[_vlan_length];\n"
+    "				hex16_t _ether_type;\n"
+    "			} _ethernet;\n"
+    "		} _link_header;\n";
+static const char transport_fields[] =
+    "		enum transport_header_type _transport_header_type;\n"
+    "		variant <_transport_header_type> {\n"
+    "			struct unknown_header _unknown;\n"
+    "			struct tcp_header _tcp;\n"
+    "			struct udp_header _udp;\n"
+    "			struct icmp_header _icmp;\n"
+    "			struct icmp_header _icmpv6;\n"
+    "		} _transport_header;\n";
+static const char payload_fields[] =
+    "		uint32_t _payload_length;\n"
+    "		hex8_t _payload[_payload_length];\n";
+static const char stats_fields[] = "		uint64_t _received;\n"
+				   "		uint64_t _dropped_kernel;\n"
+				   "		uint64_t _dropped_local;\n";
+
+static void
+text(struct buf *out, const char *s)
+{
+	buf_bytes(out, s, strlen(s));
+}
+
+static void PRINTF_LIKE(2, 3) format(struct buf *out, const char *fmt, ...)
+{
+	char line[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	text(out, line);
+}
+
+/* A string of TSDL, which has the escapes of C: octal ones have at most three
+ * digits, so that a digit may follow. */
+static void
+quoted(struct buf *out, const char *s)
+{
+	text(out, "\"");
+	for (; *s != '\0'; s++) {
+		const unsigned char c = (unsigned char)*s;
+
+		if (c >= ' ' && c <= '~' && c != '"' && c != '\\')
+			buf_u8(out, c);
+		else
+			format(out, "\\%03o", c);
+	}
+	text(out, "\"");
+}
+
+static void
+uuid(struct buf *out, const uint8_t u[CTF_UUID_LEN])
+{
+	text(out, "\"");
+	for (unsigned i = 0; i < CTF_UUID_LEN; i++)
+		format(out, "%s%02x",
+		    i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+	text(out, "\"");
+}
+
+static void
+trace_block(struct buf *out, const struct ctf_trace *trace)
+{
+	text(out, "trace {\n	major = 1;\n	minor = 8;\n	uuid = ");
+	uuid(out, trace->uuid);
+	text(out, ";\n	byte_order = le;\n"
+		  "	packet.header := struct {\n"
+		  "		uint32_t magic;\n"
+		  "		uint8_t uuid[16];\n"
+		  "		uint32_t stream_id;\n"
+		  "		uint64_t stream_instance_id;\n"
+		  "	};\n};\n\n");
+}
+
+static void
+env_string(struct buf *out, const char *name, const char *value)
+{
+	format(out, "	%s = ", name);
+	quoted(out, value);
+	text(out, ";\n");
+}
+
+static void
+env_block(struct buf *out, const struct ctf_trace *trace)
+{
+	static const char *const payloads[] = { [PAYLOAD_NONE] = "none",
+		[PAYLOAD_HEADERS] = "headers",
+		[PAYLOAD_FULL] = "full" };
+	unsigned major = 0, minor = 0;
+
+	(void)sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor);
+	text(out, "env {\n");
+	env_string(out, "hostname", trace->hostname);
+	env_string(out, "domain", "network");
+	env_string(out, "tracer_name", "tracepulse-capture");
+	format(out, "	tracer_major = %u;\n	tracer_minor = %u;\n", major,
+	    minor);
+	for (unsigned i = 0; i < trace->n_uris; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name),
+		    i == 0 ? "source_uri" : "source_uri_%u", i);
+		env_string(out, name, trace->uris[i]);
+	}
+	format(out, "	snaplen = %" PRIu32 ";\n", trace->snaplen);
+	env_string(out, "payload", payloads[trace->payload]);
+	format(out, "	anonymised = %d;\n};\n\n", trace->is_anonymised);
+}
+
+/*
+ * Values are Unix time, and the clock says so (absolute) when it is compared
+ * with none of LTTng's. babeltrace2 does not merge an absolute clock with
+ * theirs, which are not, but it does merge clocks with one UUID: then each
+ * counts from its own offset, which here is 0.
+ */
+static void
+clock_block(struct buf *out, const struct ctf_trace *trace)
+{
+	text(out, "clock {\n	name = \"pktclock\";\n	uuid = ");
+	uuid(out, trace->has_boot_id ? trace->boot_id : trace->uuid);
+	text(out, ";\n	description = \"Unix time of the capture\";\n"
+		  "	freq = 1000000000;\n"
+		  "	offset = 0;\n");
+	if (!trace->has_boot_id)
+		text(out, "	absolute = TRUE;\n");
+	text(out, "};\n\n");
+}
+
+static void
+event_begin(struct buf *out, const char *name, enum event_id id)
+{
+	format(out, "event {\n	name = \"%s\";\n	id = %d;\n", name,
+	    (int)id);
+	format(out, "	stream_id = %d;\n	fields := struct {\n",
+	    CTF_STREAM_CLASS);
+}
+
+static void
+event_end(struct buf *out)
+{
+	text(out, "	};\n};\n\n");
+}
+
+/* NETWORK: the structure of its header, or NULL. */
+static void
+packet_event(struct buf *out, const char *name, enum event_id id,
+    const char *network, enum payload payload)
+{
+	event_begin(out, name, id);
+	text(out, packet_fields);
+	if (payload != PAYLOAD_NONE)
+		text(out, link_fields);
+	if (network != NULL) {
+		format(out, "		struct %s _network_header;\n", network);
+		text(out, transport_fields);
+	}
+	if (payload == PAYLOAD_FULL)
+		text(out, payload_fields);
+	event_end(out);
+}
+
+enum status
+ctf_metadata(struct buf *out, const struct ctf_trace *trace)
+{
+	text(out, types);
+	if (trace->payload != PAYLOAD_NONE)
+		text(out, wire_types);
+	trace_block(out, trace);
+	env_block(out, trace);
+	clock_block(out, trace);
+	text(out, stream);
+	packet_event(out, "net:packet", EVENT_PACKET, NULL, trace->payload);
+	if (trace->payload != PAYLOAD_NONE) {
+		packet_event(
+		    out, "net:ipv4", EVENT_IPV4, "ipv4_header", trace->payload);
+		packet_event(
+		    out, "net:ipv6", EVENT_IPV6, "ipv6_header", trace->payload);
+	}
+	event_begin(out, "net:stats", EVENT_STATS);
+	text(out, stats_fields);
+	event_end(out);
+	return out->bad ? E_NOMEM : OK;
+}
+
+void
+ctf_header_encode(uint8_t out[CTF_HEADER_LEN], const struct ctf_trace *trace,
+    const struct ctf_packet *packet)
+{
+	out = little_u32(out, CTF_MAGIC);
+	out = little_bytes(out, trace->uuid, CTF_UUID_LEN);
+	out = little_u32(out, CTF_STREAM_CLASS);
+	out = little_u64(out, packet->instance);
+	out = little_u64(out, packet->timestamp_begin);
+	out = little_u64(out, packet->timestamp_end);
+	out = little_u64(out, packet->content_size * 8);
+	out = little_u64(out, packet->packet_size * 8);
+	out = little_u64(out, packet->packet_seq_num);
+	out = little_u64(out, packet->events_discarded);
+	out = little_u32(out, packet->cpu_id);
+	(void)little_u32(out, packet->input);
+}

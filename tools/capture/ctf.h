@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trace of a capture, CTF 1.8: its metadata, and the header and context of
+ * each packet. One stream class; events are those of event.h. Times are
+ * nanoseconds since the Unix epoch. No state, any thread.
+ */
+#ifndef TOOLS_CAPTURE_CTF_H
+#define TOOLS_CAPTURE_CTF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/capture/event.h"
+
+#define CTF_UUID_LEN 16
+/* The id of the stream class. */
+#define CTF_STREAM_CLASS 0
+
+struct ctf_trace {
+	uint8_t uuid[CTF_UUID_LEN];
+	const char *hostname; /* borrowed, like all strings */
+	const char *const *uris;
+	unsigned n_uris; /* inputs */
+	uint32_t snaplen;
+	enum payload payload;
+	bool is_anonymised;
+	/* What LTTng has as its clock's: the boot id of this machine. Readers
+	 * put traces whose clocks have the same one into one order. */
+	bool has_boot_id;
+	uint8_t boot_id[CTF_UUID_LEN];
+};
+
+/* Text (TSDL); any bytes in strings are escaped. E_NOMEM. */
+enum status ctf_metadata(
+    struct buf *out, const struct ctf_trace *trace) MUST_CHECK;
+
+/* What stands before the events of a packet. Its size is a multiple of 8. */
+#define CTF_HEADER_LEN 88
+
+struct ctf_packet {
+	uint64_t instance;			 /* stream_instance_id */
+	uint64_t timestamp_begin, timestamp_end; /* ns */
+	uint64_t content_size;			 /* bytes, with the header */
+	uint64_t packet_size;	   /* bytes, at least content_size */
+	uint64_t packet_seq_num;   /* from 0 in each stream */
+	uint64_t events_discarded; /* in the stream so far */
+	uint32_t cpu_id;	   /* thread */
+	uint32_t input;		   /* of trace->uris */
+};
+
+void ctf_header_encode(uint8_t out[CTF_HEADER_LEN],
+    const struct ctf_trace *trace, const struct ctf_packet *packet);
+
+#endif
