@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/capture/capture.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/capture/pipeline.h"
+#include "tools/capture/privileges.h"
+#include "tools/capture/report.h"
+#include "tools/capture/sink.h"
+
+/* Beside the sink's: results, signals. */
+#define POLLFDS (SINK_POLLFDS + 2)
+/* How long the loop sleeps when nothing is to be done at a time. */
+#define REST_MS 1000
+/* Threads have nothing to do any more when all has come out. */
+#define DESTROY_MS 1000
+
+struct capture {
+	const struct capture_options *options;
+	struct source *sources[CAPTURE_INPUTS_MAX];
+	struct pipeline_config config;
+	struct pipeline *pipeline;
+	struct sink *sink;
+	struct report report;
+	uint8_t key[ANON_KEY_LEN];
+	char hostname[HOST_NAME_MAX + 1];
+	int signals;	    /* signalfd */
+	bool is_stopping;   /* by a signal */
+	uint64_t end_by;    /* clock_now_ns(), then */
+	uint64_t over_at;   /* --duration; UINT64_MAX: none */
+	enum status failed; /* of the sink */
+};
+
+static void
+complain(const char *what)
+{
+	fprintf(stderr, "tracepulse-capture: %s\n", what);
+}
+
+static enum status
+open_sources(struct capture *c)
+{
+	const struct capture_options *o = c->options;
+	char why[SOURCE_WHY_MAX];
+
+	for (unsigned i = 0; i < o->n_uris; i++) {
+		const struct source_config config = {
+			.uri = o->uris[i],
+			.filter = o->filter,
+			.snaplen = o->snaplen,
+			.promiscuous = o->promiscuous,
+		};
+		const enum status st = source_open(
+		    &c->sources[i], &config, why);
+
+		if (st != OK) {
+			complain(why);
+			return st;
+		}
+		c->config.n_sources++;
+	}
+	return OK;
+}
+
+static enum status
+read_key(struct capture *c)
+{
+	const char *why;
+
+	if (c->options->anon_key == NULL)
+		return OK;
+	if (anon_read_key(c->options->anon_key, c->key, &why) != OK) {
+		fprintf(stderr, "tracepulse-capture: %s: %s%s%s\n",
+		    c->options->anon_key, why, errno != 0 ? ": " : "",
+		    errno != 0 ? strerror(errno) : "");
+		return E_REFUSED;
+	}
+	c->config.key = c->key;
+	return OK;
+}
+
+/* The signal came so long ago that a wait must end. Seen from within waits,
+ * too. */
+static void
+look_at_signals(struct capture *c)
+{
+	struct signalfd_siginfo info;
+
+	if (read(c->signals, &info, sizeof(info)) != sizeof(info) ||
+	    c->is_stopping)
+		return;
+	c->is_stopping = true;
+	c->end_by = clock_now_ns() + CAPTURE_END_MS * NS_PER_MS;
+	if (c->pipeline != NULL)
+		pipeline_stop(c->pipeline);
+}
+
+static bool
+may_wait(void *capture)
+{
+	struct capture *c = capture;
+
+	look_at_signals(c);
+	return !c->is_stopping || clock_now_ns() < c->end_by;
+}
+
+static enum status
+catch_signals(struct capture *c)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return E_IO;
+	c->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return c->signals >= 0 ? OK : E_IO;
+}
+
+/* The kernel's text has 32 digits, and dashes. */
+static bool
+read_boot_id(uint8_t id[CTF_UUID_LEN])
+{
+	char text[64] = "", *at = text;
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	unsigned byte, n = 0;
+
+	if (f == NULL)
+		return false;
+	if (fgets(text, sizeof(text), f) == NULL)
+		text[0] = '\0';
+	fclose(f);
+	for (; n < CTF_UUID_LEN && sscanf(at, "%2x", &byte) == 1; at += 2) {
+		id[n++] = (uint8_t)byte;
+		if (at[2] == '-')
+			at++;
+	}
+	return n == CTF_UUID_LEN;
+}
+
+static enum status
+open_sink(struct capture *c)
+{
+	const struct capture_options *o = c->options;
+	struct sink_config config = {
+		.trace = { .hostname = c->hostname,
+		    .uris = o->uris,
+		    .n_uris = o->n_uris,
+		    .snaplen = o->snaplen,
+		    .payload = o->payload,
+		    .is_anonymised = o->anon_key != NULL },
+		.n_streams = pipeline_streams(&c->config),
+		.may_wait = may_wait,
+		.arg = c,
+	};
+	const struct sink_relay_config relay = {
+		.url = &o->url,
+		.session_name = o->session != NULL ? o->session : "capture",
+		.live_timer_us = o->live ? (uint32_t)(o->flush_ns / 1000) : 0,
+		.udp = o->udp,
+	};
+	const struct sink_dir_config dir = { .path = o->output,
+		.rotate_bytes = o->rotate_bytes,
+		.rotate_ns = o->rotate_ns };
+	const struct sink_file_config file = { .uri = o->write,
+		.compression = o->compression,
+		.level = o->level };
+	char why[SINK_ERROR_MAX];
+	enum status st;
+
+	config.trace.has_boot_id = read_boot_id(config.trace.boot_id);
+	if (getrandom(config.trace.uuid, CTF_UUID_LEN, 0) != CTF_UUID_LEN)
+		return E_IO;
+	if (o->relay != NULL)
+		st = sink_relay_create(&c->sink, &config, &relay, why);
+	else if (o->output != NULL)
+		st = sink_dir_create(&c->sink, &config, &dir, why);
+	else
+		st = sink_file_create(&c->sink, &config, &file, why);
+	if (st != OK)
+		complain(why);
+	return st;
+}
+
+static enum status
+prepare(struct capture *c)
+{
+	const struct capture_options *o = c->options;
+	enum status st;
+
+	c->config = (struct pipeline_config){ .sources = c->sources,
+		.n_workers = o->threads,
+		.hash = o->hash,
+		.is_strict = o->is_strict,
+		.has_records = o->write != NULL,
+		.payload = o->payload,
+		.snaplen = o->snaplen,
+		.checksums = o->checksums,
+		.flush_ns = o->flush_ns,
+		.count = o->count };
+	if (o->hostname != NULL)
+		snprintf(c->hostname, sizeof(c->hostname), "%s", o->hostname);
+	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) != 0)
+		strcpy(c->hostname, "localhost");
+	if (privileges_keep_capture() != OK || catch_signals(c) != OK) {
+		complain(strerror(errno));
+		return E_IO;
+	}
+	st = read_key(c);
+	if (st == OK)
+		st = open_sources(c);
+	if (st == OK)
+		st = open_sink(c);
+	if (st == OK && privileges_drop() != OK) {
+		complain(strerror(errno));
+		return E_IO;
+	}
+	if (st != OK)
+		return st;
+	st = pipeline_create(&c->pipeline, &c->config);
+	if (st == OK)
+		st = pipeline_start(c->pipeline);
+	if (st != OK)
+		complain(status_text(st));
+	return st;
+}
+
+static void
+fail(struct capture *c, enum status st)
+{
+	if (st == OK || c->failed != OK)
+		return;
+	c->failed = st;
+	report_end_line(&c->report);
+	complain(c->sink->error);
+	pipeline_stop(c->pipeline);
+}
+
+/* Milliseconds until something is due. */
+static int
+rest_ms(const struct capture *c, uint64_t sink_at)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t at = clock_earlier(sink_at, c->over_at);
+
+	if (c->options->stats)
+		at = clock_earlier(at, c->report.shown_ns + REPORT_NS);
+	if (at <= now)
+		return 0;
+	if (at - now > REST_MS * NS_PER_MS)
+		return REST_MS;
+	return (int)((at - now - 1) / NS_PER_MS + 1);
+}
+
+static void
+wait_for_work(struct capture *c)
+{
+	struct pollfd fds[POLLFDS] = {
+		{ .fd = pipeline_event(c->pipeline), .events = POLLIN },
+		{ .fd = c->signals, .events = POLLIN },
+	};
+	uint64_t at = UINT64_MAX;
+	unsigned n = 2;
+
+	if (c->sink->ops->pollfds != NULL && c->failed == OK)
+		n += c->sink->ops->pollfds(c->sink, fds + 2, &at);
+	(void)poll(fds, n, rest_ms(c, at));
+}
+
+static void
+turn(struct capture *c)
+{
+	const uint64_t now = clock_now_ns();
+	struct pipeline_stats stats;
+
+	look_at_signals(c);
+	if (now >= c->over_at) {
+		c->over_at = UINT64_MAX;
+		pipeline_stop(c->pipeline);
+	}
+	if (c->failed == OK)
+		fail(c, pipeline_deliver(c->pipeline, c->sink));
+	else
+		(void)!pipeline_deliver(c->pipeline, NULL);
+	if (c->failed == OK && c->sink->ops->work != NULL)
+		fail(c, c->sink->ops->work(c->sink));
+	if (c->options->stats) {
+		stats = pipeline_stats(c->pipeline);
+		report_line(&c->report, &stats, c->sink);
+	}
+}
+
+static void
+run(struct capture *c)
+{
+	const struct capture_options *o = c->options;
+
+	report_begin(&c->report);
+	c->over_at = o->duration_ns > 0 ? clock_now_ns() + o->duration_ns
+					: UINT64_MAX;
+	while (!pipeline_is_done(c->pipeline) &&
+	       (!c->is_stopping || clock_now_ns() < c->end_by)) {
+		wait_for_work(c);
+		turn(c);
+	}
+	if (c->failed == OK)
+		fail(c, c->sink->ops->finish(c->sink));
+	report_end_line(&c->report);
+}
+
+static int
+tell(struct capture *c)
+{
+	const struct pipeline_stats s = pipeline_stats(c->pipeline);
+	const char *error = pipeline_is_done(c->pipeline)
+				? pipeline_error(c->pipeline)
+				: NULL;
+
+	if (error != NULL)
+		complain(error);
+	if (c->options->json)
+		report_json(&c->report, &s, c->sink);
+	else if (!c->options->quiet)
+		report_summary(&c->report, &s, c->sink);
+	return c->failed == OK && error == NULL && pipeline_is_done(c->pipeline)
+		   ? 0
+		   : 1;
+}
+
+/* False: a thread hangs in a read that nobody can end. */
+static bool
+release(struct capture *c)
+{
+	if (c->pipeline != NULL) {
+		pipeline_stop(c->pipeline);
+		sink_destroy(c->sink); /* chunks go back */
+		c->sink = NULL;
+		if (!pipeline_is_done(c->pipeline) ||
+		    !pipeline_destroy(c->pipeline, DESTROY_MS))
+			return false;
+	}
+	sink_destroy(c->sink);
+	for (unsigned i = 0; i < CAPTURE_INPUTS_MAX; i++)
+		source_close(c->sources[i]);
+	if (c->signals >= 0)
+		close(c->signals);
+	explicit_bzero(c->key, sizeof(c->key));
+	return true;
+}
+
+int
+capture_run(const struct capture_options *o)
+{
+	struct capture c = { .options = o, .signals = -1 };
+	int status = 1;
+
+	if (prepare(&c) == OK) {
+		run(&c);
+		status = tell(&c);
+	}
+	if (fflush(stdout) != 0)
+		status = 1;
+	if (!release(&c))
+		_exit(status);
+	return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse-capture: network packets as a trace. */
+#include "tools/capture/capture.h"
+
+#define EXIT_USAGE 2
+
+int
+main(int argc, char **argv)
+{
+	struct capture_options o;
+
+	if (capture_options_parse(&o, argc, argv) != OK)
+		return EXIT_USAGE;
+	if (o.lists_formats)
+		source_list_formats();
+	if (o.is_done)
+		return 0;
+	return capture_run(&o);
+}

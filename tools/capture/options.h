@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What tracepulse-capture was asked for; the rows are in options.tbl.h. */
+#ifndef TOOLS_CAPTURE_OPTIONS_H
+#define TOOLS_CAPTURE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/capture/pipeline.h"
+#include "tools/capture/writer.h"
+#include "tools/client/url.h"
+
+/* Inputs of one trace. */
+#define CAPTURE_INPUTS_MAX 16
+
+struct capture_options {
+	bool is_done;	    /* printed what was asked for: exit with status 0 */
+	bool lists_formats; /* print them, then the same */
+	const char *uris[CAPTURE_INPUTS_MAX];
+	unsigned n_uris;
+	const char *from_ctf; /* NULL: from uris */
+	const char *filter;   /* NULL: none */
+	uint32_t snaplen;     /* 0: all */
+	bool promiscuous;
+	enum payload payload;
+	const char *anon_key; /* a file; NULL: addresses stay */
+	enum anon_checksums checksums;
+	unsigned threads;
+	enum pipeline_hash hash;
+	bool is_strict;
+
+	/* One of these three. */
+	const char *relay, *output, *write;
+	struct url url; /* of relay */
+	bool udp, live;
+	const char *session;
+	const char *hostname; /* NULL: this host's */
+	uint64_t flush_ns;
+	uint64_t rotate_bytes, rotate_ns; /* 0: never */
+	enum writer_compression compression;
+	int level;
+
+	uint64_t count, duration_ns; /* 0: no end */
+	bool stats, json, quiet;
+};
+
+/* Fills *O; strings point into ARGV. Not OK: a message is on stderr; exit
+ * with 2. */
+enum status capture_options_parse(
+    struct capture_options *o, int argc, char **argv) MUST_CHECK;
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/capture/pipeline.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/capture/pipeline_internal.h"
+
+/* So that a reader and a worker each have one to fill, and one is under way. */
+#define POOL_MIN 4
+/* Of the memory, a worker's events get one part of so many. */
+#define EVENTS_PART 3
+
+unsigned
+pipeline_streams(const struct pipeline_config *config)
+{
+	return config->is_strict ? config->n_sources
+				 : config->n_sources * config->n_workers;
+}
+
+unsigned
+pipeline_stream(const struct pipeline_config *config, const struct chunk *c)
+{
+	return config->is_strict ? c->input
+				 : c->input * config->n_workers + c->worker;
+}
+
+unsigned
+pipeline_round(const struct pipeline *p, uint64_t round, unsigned *first)
+{
+	if (p->config.hash == HASH_FLOW) {
+		*first = 0;
+		return p->config.n_workers;
+	}
+	*first = (unsigned)(round % p->config.n_workers);
+	return 1;
+}
+
+static unsigned
+at_least(unsigned n, unsigned least)
+{
+	return n < least ? least : n;
+}
+
+static enum status
+make_worker(struct pipeline *p, struct reader *r, unsigned number)
+{
+	const unsigned threads = p->config.n_sources * p->config.n_workers;
+	struct worker *w = &r->workers[number];
+	enum status st = queue_init(&w->in);
+
+	w->pipeline = p;
+	w->input = r->input;
+	w->number = number;
+	if (st == OK && !p->config.has_records)
+		st = pool_init(&w->pool,
+		    at_least(
+			PIPELINE_MEMORY / EVENTS_PART / CHUNK_SIZE / threads,
+			POOL_MIN));
+	if (st == OK && p->config.key != NULL)
+		st = anon_create(&w->anon, p->config.key);
+	return st;
+}
+
+static enum status
+make_reader(struct pipeline *p, unsigned input)
+{
+	struct reader *r = &p->readers[input];
+	enum status st;
+
+	r->pipeline = p;
+	r->input = input;
+	r->source = p->config.sources[input];
+	r->workers = calloc(p->config.n_workers, sizeof(*r->workers));
+	if (r->workers == NULL)
+		return E_NOMEM;
+	st = pool_init(&r->pool,
+	    at_least(PIPELINE_MEMORY / EVENTS_PART * (EVENTS_PART - 1) /
+			 CHUNK_SIZE / p->config.n_sources,
+		POOL_MIN * p->config.n_workers));
+	for (unsigned i = 0; i < p->config.n_workers && st == OK; i++)
+		st = make_worker(p, r, i);
+	return st;
+}
+
+/* Bytes of a packet that workers look at. */
+static uint32_t
+copy_len(const struct pipeline_config *config)
+{
+	if (config->has_records || config->payload == PAYLOAD_FULL)
+		return RECORD_LEN_MAX;
+	return config->payload == PAYLOAD_HEADERS ? EVENT_HEADERS_LEN : 0;
+}
+
+static enum status
+make(struct pipeline *p)
+{
+	enum status st = queue_init(&p->results);
+
+	p->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	p->readers = calloc(p->config.n_sources, sizeof(*p->readers));
+	p->combining = calloc(p->config.n_sources, sizeof(*p->combining));
+	if (p->readers == NULL || p->combining == NULL)
+		return E_NOMEM;
+	if (p->stop < 0)
+		return E_IO;
+	for (unsigned i = 0; i < p->config.n_sources && st == OK; i++)
+		st = make_reader(p, i);
+	return st;
+}
+
+enum status
+pipeline_create(struct pipeline **out, const struct pipeline_config *config)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	enum status st;
+
+	*out = NULL;
+	if (p == NULL)
+		return E_NOMEM;
+	p->config = *config;
+	p->copy_len = copy_len(config);
+	p->stop = -1;
+	st = make(p);
+	if (st != OK) {
+		(void)pipeline_destroy(p, 0);
+		return st;
+	}
+	*out = p;
+	return OK;
+}
+
+static enum status
+start_thread(
+    pthread_t *thread, bool *is_started, void *(*run)(void *), void *arg)
+{
+	*is_started = pthread_create(thread, NULL, run, arg) == 0;
+	return *is_started ? OK : E_IO;
+}
+
+enum status
+pipeline_start(struct pipeline *p)
+{
+	enum status st = OK;
+	sigset_t all, old;
+
+	/* Signals are for the caller's thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (unsigned i = 0; i < p->config.n_sources && st == OK; i++) {
+		struct reader *r = &p->readers[i];
+
+		for (unsigned k = 0; k < p->config.n_workers && st == OK; k++)
+			st = start_thread(&r->workers[k].thread,
+			    &r->workers[k].is_started, worker_run,
+			    &r->workers[k]);
+		if (st == OK)
+			st = start_thread(
+			    &r->thread, &r->is_started, reader_run, r);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return st;
+}
+
+void
+pipeline_stop(struct pipeline *p)
+{
+	const uint64_t one = 1;
+
+	publish(&p->is_stopped, 1);
+	(void)!write(p->stop, &one, sizeof(one));
+}
+
+int
+pipeline_event(const struct pipeline *p)
+{
+	return p->results.event;
+}
+
+bool
+pipeline_is_done(const struct pipeline *p)
+{
+	return p->n_done == p->config.n_sources;
+}
+
+struct pipeline_stats
+pipeline_stats(const struct pipeline *p)
+{
+	struct pipeline_stats s = { 0 };
+
+	for (unsigned i = 0; i < p->config.n_sources; i++) {
+		const struct reader *r = &p->readers[i];
+
+		s.received += published(&r->received);
+		s.dropped_kernel += published(&r->dropped_kernel);
+		s.dropped_local += published(&r->dropped_local);
+		s.clamped += published(&r->clamped);
+		s.bytes += published(&r->bytes);
+	}
+	return s;
+}
+
+const char *
+pipeline_error(const struct pipeline *p)
+{
+	for (unsigned i = 0; i < p->config.n_sources; i++)
+		if (p->readers[i].failed != OK)
+			return source_error(p->readers[i].source);
+	return NULL;
+}
+
+static bool
+join_reader(struct reader *r, uint64_t until_ns)
+{
+	const struct timespec pause = { .tv_nsec = NS_PER_MS };
+
+	if (!r->is_started)
+		return true;
+	while (published(&r->is_over) == 0) {
+		if (clock_now_ns() > until_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	pthread_join(r->thread, NULL);
+	r->is_started = false;
+	return true;
+}
+
+static void
+free_worker(struct worker *w)
+{
+	if (w->is_started)
+		pthread_join(w->thread, NULL);
+	queue_free(&w->in);
+	pool_free(&w->pool);
+	anon_destroy(w->anon);
+}
+
+bool
+pipeline_destroy(struct pipeline *p, int wait_ms)
+{
+	const uint64_t until = clock_now_ns() + (uint64_t)wait_ms * NS_PER_MS;
+
+	for (unsigned i = 0; p->readers != NULL && i < p->config.n_sources; i++)
+		if (!join_reader(&p->readers[i], until))
+			return false;
+	for (unsigned i = 0; p->readers != NULL && i < p->config.n_sources;
+	     i++) {
+		struct reader *r = &p->readers[i];
+
+		for (unsigned k = 0;
+		     r->workers != NULL && k < p->config.n_workers; k++)
+			free_worker(&r->workers[k]);
+		free(r->workers);
+		pool_free(&r->pool);
+	}
+	free(p->readers);
+	free(p->combining);
+	queue_free(&p->results);
+	if (p->stop >= 0)
+		close(p->stop);
+	free(p);
+	return true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the pipeline share. */
+#ifndef TOOLS_CAPTURE_PIPELINE_INTERNAL_H
+#define TOOLS_CAPTURE_PIPELINE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "common/publish.h"
+#include "tools/capture/pipeline.h"
+
+/* Packets between two looks at the clock while they come without a pause. */
+#define READER_CLOCK_PACKETS 64
+
+struct worker {
+	struct pipeline *pipeline;
+	unsigned input, number;
+	pthread_t thread;
+	bool is_started;
+	struct queue in;
+	struct pool pool; /* of its events */
+	struct anon *anon;
+	struct chunk *open; /* events that are not yet delivered */
+	uint64_t discarded; /* of its stream so far */
+};
+
+struct reader {
+	struct pipeline *pipeline;
+	struct source *source;
+	unsigned input;
+	struct worker *workers; /* config.n_workers */
+	pthread_t thread;
+	bool is_started;
+	struct published is_over; /* the thread returns */
+	struct pool pool;
+	enum status failed;
+
+	/* The thread's own. */
+	struct chunk *open[PIPELINE_THREADS_MAX]; /* of the round; all or none
+						     of those it needs */
+	bool is_round;				  /* one is open */
+	uint64_t round;
+	uint32_t order;
+	uint64_t last_ns[PIPELINE_THREADS_MAX]; /* of a worker's stream */
+	uint64_t read_ns;		     /* the latest time of a packet */
+	uint64_t lost[PIPELINE_THREADS_MAX]; /* not yet told in a chunk */
+	uint64_t flush_at, stats_at;	     /* clock_now_ns() */
+	uint64_t kernel_seen;		     /* source_dropped() */
+	uint64_t n_received, n_bytes;
+
+	/* For others to read. */
+	struct published received, dropped_kernel, dropped_local, clamped,
+	    bytes;
+};
+
+/* What the combiner knows of one source. */
+struct combining {
+	struct {
+		struct chunk *first, *last;
+	} lists[PIPELINE_THREADS_MAX];
+	uint64_t round;
+	unsigned n_ended; /* workers */
+};
+
+struct pipeline {
+	struct pipeline_config config;
+	uint32_t copy_len; /* bytes of a packet that workers need */
+	int stop;	   /* eventfd: readable from pipeline_stop() on */
+	struct published is_stopped;
+	struct queue results;
+	struct reader *readers; /* config.n_sources */
+	struct combining *combining;
+	unsigned n_done; /* sources of which all has come out */
+};
+
+/* The workers among whom a source's packets are shared out in one round: from
+ * *FIRST on, so many. */
+unsigned pipeline_round(
+    const struct pipeline *p, uint64_t round, unsigned *first);
+
+/* The threads. */
+void *reader_run(void *reader);
+void *worker_run(void *worker);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that reads a source. */
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "tools/capture/pipeline_internal.h"
+
+/* A packet gets its time before it is in the socket: what was captured so long
+ * ago is there, or was never. */
+#define CAPTURE_DELAY_NS (2 * NS_PER_MS)
+/* How often statistics are told. */
+#define STATS_NS NS_PER_S
+/* Waiting for a chunk, a stop is seen so soon. */
+#define STOP_MS 50
+
+static uint64_t
+wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static bool
+is_stopped(const struct reader *r)
+{
+	return published(&r->pipeline->is_stopped) != 0;
+}
+
+/* NULL: none is free, and none is waited for. */
+static struct chunk *
+get_chunk(struct reader *r)
+{
+	struct chunk *c = queue_take(&r->pool.free);
+
+	while (c == NULL && !source_is_live(r->source) && !is_stopped(r))
+		c = queue_wait(&r->pool.free, STOP_MS);
+	if (c == NULL)
+		return NULL;
+	chunk_reset(c);
+	c->input = (uint16_t)r->input;
+	return c;
+}
+
+/* All chunks that a round needs, or none. */
+static bool
+begin_round(struct reader *r)
+{
+	unsigned first, n = pipeline_round(r->pipeline, r->round, &first);
+
+	if (r->is_round)
+		return true;
+	for (unsigned i = first; i < first + n; i++) {
+		r->open[i] = get_chunk(r);
+		if (r->open[i] != NULL)
+			continue;
+		while (i-- > first) {
+			chunk_done(r->open[i]);
+			r->open[i] = NULL;
+		}
+		return false;
+	}
+	r->is_round = true;
+	r->order = 0;
+	return true;
+}
+
+static void
+hand(struct reader *r, unsigned w, struct chunk *c, bool is_flush)
+{
+	c->worker = (uint16_t)w;
+	c->round = r->round;
+	c->is_round_end = true;
+	c->is_flush = is_flush;
+	if (c->n == 0) {
+		c->kind = CHUNK_BEACON;
+		c->end_ns = r->last_ns[w];
+	}
+	c->discarded = r->lost[w];
+	r->lost[w] = 0;
+	queue_put(&r->workers[w].in, c);
+}
+
+static void
+end_round(struct reader *r, bool is_flush)
+{
+	unsigned first, n = pipeline_round(r->pipeline, r->round, &first);
+
+	if (!r->is_round)
+		return;
+	for (unsigned i = first; i < first + n; i++) {
+		hand(r, i, r->open[i], is_flush);
+		r->open[i] = NULL;
+	}
+	r->is_round = false;
+	r->round++;
+}
+
+/* Time never goes back in a stream. */
+static uint64_t
+in_order(struct reader *r, unsigned w, uint64_t ns)
+{
+	if (ns < r->last_ns[w]) {
+		published_add(&r->clamped, 1);
+		return r->last_ns[w];
+	}
+	r->last_ns[w] = ns;
+	return ns;
+}
+
+static void
+put(struct reader *r, unsigned w, const struct record *from,
+    const uint8_t *bytes)
+{
+	struct chunk *c = r->open[w];
+	struct record *to = (struct record *)(c->mem + c->used);
+
+	*to = *from;
+	to->zero = 0;
+	to->order = r->order++;
+	memcpy(record_bytes(to), bytes, from->len);
+	memset(record_bytes(to) + from->len, 0,
+	    record_size(from->len) - sizeof(*to) - from->len);
+	if (c->n++ == 0)
+		c->begin_ns = to->ns;
+	c->end_ns = to->ns;
+	c->used += record_size(from->len);
+}
+
+/* The worker of a packet in this round. */
+static unsigned
+choose(struct reader *r, const struct record *record, const uint8_t *bytes)
+{
+	const struct pipeline_config *config = &r->pipeline->config;
+	struct headers h;
+
+	if (config->hash == HASH_BALANCE)
+		return (unsigned)(r->round % config->n_workers);
+	headers_find(&h, record->link_type, bytes, record->cap_len);
+	return headers_flow_hash(&h) % config->n_workers;
+}
+
+static void
+lose(struct reader *r, unsigned w)
+{
+	published_add(&r->dropped_local, 1);
+	r->lost[w]++;
+}
+
+static void
+take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
+{
+	const struct pipeline *p = r->pipeline;
+	const uint32_t snaplen = p->config.snaplen;
+	unsigned w = choose(r, record, bytes);
+
+	if (snaplen != 0 && record->cap_len > snaplen)
+		record->cap_len = snaplen;
+	record->len = record->cap_len < p->copy_len ? record->cap_len
+						    : p->copy_len;
+	if (r->is_round &&
+	    r->open[w]->used + record_size(record->len) > CHUNK_SIZE) {
+		end_round(r, false);
+		w = choose(r, record, bytes);
+	}
+	if (!begin_round(r)) {
+		/* Only a stop keeps a file's packet from getting a chunk. */
+		if (!source_is_live(r->source))
+			return;
+		lose(r, w);
+	}
+	publish(&r->received, ++r->n_received);
+	r->n_bytes += record->cap_len;
+	publish(&r->bytes, r->n_bytes);
+	if (!r->is_round)
+		return;
+	/* With one stream, its time is that of the first. */
+	record->ns = in_order(r, p->config.is_strict ? 0 : w, record->ns);
+	if (record->ns > r->read_ns)
+		r->read_ns = record->ns;
+	put(r, w, record, bytes);
+}
+
+/* What the kernel dropped is of all streams: the first one tells it. */
+static void
+look_at_drops(struct reader *r)
+{
+	const uint64_t now = source_dropped(r->source);
+
+	if (now <= r->kernel_seen)
+		return;
+	r->lost[0] += now - r->kernel_seen;
+	publish(&r->dropped_kernel, now);
+	r->kernel_seen = now;
+}
+
+static void
+put_stats(struct reader *r, unsigned w, uint64_t ns)
+{
+	const struct record_stats stats = {
+		.received = published(&r->received),
+		.dropped_kernel = published(&r->dropped_kernel),
+		.dropped_local = published(&r->dropped_local),
+	};
+	struct record record = {
+		.ns = ns, .kind = RECORD_STATS, .len = sizeof(stats)
+	};
+
+	if (r->open[w]->used + record_size(record.len) <= CHUNK_SIZE)
+		put(r, w, &record, (const uint8_t *)&stats);
+}
+
+static void
+advance(struct reader *r, unsigned w, uint64_t ns)
+{
+	if (ns > r->last_ns[w])
+		r->last_ns[w] = ns;
+}
+
+/* A stream that has nothing in this round: it is told how far the time is. */
+static void
+flush_idle(struct reader *r, unsigned w, uint64_t ns, bool has_stats)
+{
+	r->open[w] = get_chunk(r);
+	if (r->open[w] == NULL)
+		return;
+	advance(r, w, ns);
+	if (has_stats && r->last_ns[w] > 0)
+		put_stats(r, w, r->last_ns[w]);
+	hand(r, w, r->open[w], true);
+	r->open[w] = NULL;
+}
+
+/*
+ * Give away what waits. No packet comes any more that is older than NS. Each
+ * stream gets something: packets, statistics, or a chunk with a time only.
+ */
+static void
+flush(struct reader *r, uint64_t ns, bool has_stats)
+{
+	const struct pipeline_config *config = &r->pipeline->config;
+	unsigned first, n = pipeline_round(r->pipeline, r->round, &first);
+
+	if (config->has_records)
+		has_stats = false;
+	if (!begin_round(r))
+		return;
+	for (unsigned w = first; w < first + n; w++) {
+		const unsigned of = config->is_strict ? 0 : w;
+
+		advance(r, of, ns);
+		if (has_stats && r->last_ns[of] > 0)
+			put_stats(r, w, r->last_ns[of]);
+		advance(r, w, r->last_ns[of]);
+	}
+	end_round(r, true);
+	if (config->is_strict)
+		return;
+	for (unsigned w = 0; w < config->n_workers; w++)
+		if (w < first || w >= first + n)
+			flush_idle(r, w, ns, has_stats);
+}
+
+/* Live: is it time to flush? IS_IDLE: everything was read at wall clock NS. */
+static void
+look_at_clock(struct reader *r, bool is_idle, uint64_t ns)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (now < r->flush_at)
+		return;
+	r->flush_at = now + r->pipeline->config.flush_ns;
+	look_at_drops(r);
+	flush(r, is_idle ? ns - CAPTURE_DELAY_NS : r->read_ns,
+	    now >= r->stats_at);
+	if (now >= r->stats_at)
+		r->stats_at = now + STATS_NS;
+}
+
+static void
+wait_for_packets(struct reader *r, const struct source_wait *wait)
+{
+	struct pollfd fds[2] = {
+		{ .fd = r->pipeline->stop, .events = POLLIN },
+		{ .fd = wait->fd, .events = POLLIN },
+	};
+	const uint64_t now = clock_now_ns();
+	int ms = r->flush_at <= now
+		     ? 0
+		     : (int)((r->flush_at - now - 1) / NS_PER_MS + 1);
+
+	if (wait->timeout_ms >= 0 && wait->timeout_ms < ms)
+		ms = wait->timeout_ms;
+	(void)poll(fds, wait->fd >= 0 ? 2 : 1, ms);
+}
+
+/* When it is time to flush, the source is asked once more: what it does not
+ * have then, was not captured before *BEFORE. True: look again. */
+static bool
+flush_idle_source(struct reader *r, uint64_t *before)
+{
+	if (clock_now_ns() < r->flush_at)
+		return false;
+	if (*before == 0) {
+		*before = wall_ns();
+		return true;
+	}
+	look_at_clock(r, true, *before);
+	*before = 0;
+	return false;
+}
+
+static bool
+goes_on(const struct reader *r)
+{
+	const uint64_t count = r->pipeline->config.count;
+
+	return !is_stopped(r) && (count == 0 || r->n_received < count);
+}
+
+static void
+read_live(struct reader *r)
+{
+	struct source_wait wait = { .fd = -1, .timeout_ms = -1 };
+	enum source_got got = SOURCE_NOTHING;
+	struct record record = { 0 };
+	const uint8_t *bytes;
+	uint64_t before = 0;
+	unsigned n = 0;
+
+	r->flush_at = clock_now_ns() + r->pipeline->config.flush_ns;
+	r->stats_at = clock_now_ns() + STATS_NS;
+	while (goes_on(r)) {
+		got = source_next(r->source, &record, &bytes, &wait);
+		if (got == SOURCE_PACKET) {
+			before = 0;
+			take_packet(r, &record, bytes);
+			if (++n % READER_CLOCK_PACKETS == 0)
+				look_at_clock(r, false, 0);
+		} else if (got != SOURCE_NOTHING) {
+			break;
+		} else if (!flush_idle_source(r, &before)) {
+			wait_for_packets(r, &wait);
+		}
+	}
+	if (got == SOURCE_FAILED)
+		r->failed = E_IO;
+}
+
+static void
+read_file(struct reader *r)
+{
+	enum source_got got = SOURCE_PACKET;
+	struct record record = { 0 };
+	struct source_wait wait;
+	const uint8_t *bytes;
+
+	while (goes_on(r)) {
+		got = source_next(r->source, &record, &bytes, &wait);
+		if (got != SOURCE_PACKET)
+			break;
+		take_packet(r, &record, bytes);
+	}
+	if (got == SOURCE_FAILED)
+		r->failed = E_IO;
+}
+
+/* A chunk is waited for, whatever the source: the end must arrive. */
+static void
+send_end(struct reader *r, unsigned w)
+{
+	struct chunk *c = queue_wait(&r->pool.free, -1);
+
+	chunk_reset(c);
+	c->input = (uint16_t)r->input;
+	c->worker = (uint16_t)w;
+	c->kind = CHUNK_END;
+	c->discarded = r->lost[w];
+	queue_put(&r->workers[w].in, c);
+}
+
+void *
+reader_run(void *reader)
+{
+	struct reader *r = reader;
+
+	if (source_is_live(r->source))
+		read_live(r);
+	else
+		read_file(r);
+	look_at_drops(r);
+	flush(r, r->read_ns, true);
+	for (unsigned w = 0; w < r->pipeline->config.n_workers; w++)
+		send_end(r, w);
+	publish(&r->is_over, 1);
+	return NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a user is told: a line once a second, and a summary. */
+#ifndef TOOLS_CAPTURE_REPORT_H
+#define TOOLS_CAPTURE_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/capture/pipeline.h"
+#include "tools/capture/sink.h"
+
+#define REPORT_NS UINT64_C(1000000000)
+
+struct report {
+	bool is_terminal; /* stderr: the line is written over */
+	bool has_line;	  /* one stands there */
+	uint64_t begin_ns;
+	uint64_t shown_ns;
+	struct pipeline_stats shown;
+};
+
+void report_begin(struct report *r);
+/* If it is time. */
+void report_line(
+    struct report *r, const struct pipeline_stats *s, const struct sink *sink);
+/* Leave the line that is written over. */
+void report_end_line(struct report *r);
+void report_summary(const struct report *r, const struct pipeline_stats *s,
+    const struct sink *sink);
+void report_json(const struct report *r, const struct pipeline_stats *s,
+    const struct sink *sink);
+
+#endif

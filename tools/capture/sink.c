@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/capture/sink.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct ctf_packet
+sink_header(
+    const struct sink *sink, unsigned stream, struct chunk *c, uint64_t seq)
+{
+	const struct ctf_packet packet = {
+		.instance = stream,
+		.timestamp_begin = c->begin_ns,
+		.timestamp_end = c->end_ns,
+		.content_size = c->used,
+		.packet_size = c->used,
+		.packet_seq_num = seq,
+		.events_discarded = c->discarded,
+		.cpu_id = c->worker,
+		.input = c->input,
+	};
+
+	ctf_header_encode(c->mem, &sink->config.trace, &packet);
+	return packet;
+}
+
+enum status
+sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (sink->error[0] == '\0') {
+		va_start(ap, fmt);
+		vsnprintf(sink->error, sizeof(sink->error), fmt, ap);
+		va_end(ap);
+	}
+	return st;
+}
+
+void
+sink_count(struct sink *sink, const struct chunk *c)
+{
+	sink->ctf_packets++;
+	sink->events += c->n;
+	sink->written += c->packets;
+	sink->bytes += c->used;
+}
+
+void
+sink_destroy(struct sink *sink)
+{
+	if (sink != NULL)
+		sink->ops->destroy(sink);
+}

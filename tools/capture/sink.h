@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a capture goes. One thread calls a sink. A failure is final, and told
+ * by sink->error, one line.
+ */
+#ifndef TOOLS_CAPTURE_SINK_H
+#define TOOLS_CAPTURE_SINK_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/capture/chunk.h"
+#include "tools/capture/ctf.h"
+#include "tools/capture/record.h"
+#include "tools/capture/writer.h"
+
+#define SINK_ERROR_MAX 640
+#define SINK_POLLFDS 2
+
+struct sink;
+
+struct sink_ops {
+	/* A CTF packet of that stream: events behind CTF_HEADER_LEN bytes,
+	 * which the sink fills. It takes C, and calls chunk_done(). */
+	enum status (*packet)(
+	    struct sink *sink, unsigned stream, struct chunk *c);
+	/* A packet, for sinks of records. Borrowed. */
+	enum status (*record)(
+	    struct sink *sink, const struct record *r, const uint8_t *bytes);
+	/* Nothing of this stream is older than NS. NULL: it needs none. */
+	enum status (*beacon)(struct sink *sink, unsigned stream, uint64_t ns);
+	/* What to wait for, and when to call work(); NULL: nothing. */
+	unsigned (*pollfds)(struct sink *sink, struct pollfd out[SINK_POLLFDS],
+	    uint64_t *at_ns);
+	enum status (*work)(struct sink *sink);
+	/* Everything is where it belongs. */
+	enum status (*finish)(struct sink *sink);
+	void (*destroy)(struct sink *sink);
+};
+
+struct sink_config {
+	struct ctf_trace trace; /* strings are borrowed */
+	unsigned n_streams;
+	/* May a call that waits still wait? */
+	bool (*may_wait)(void *arg);
+	void *arg;
+};
+
+struct sink {
+	const struct sink_ops *ops;
+	struct sink_config config;
+	char error[SINK_ERROR_MAX];
+	uint64_t written; /* packets of the network */
+	uint64_t events;  /* those, and statistics */
+	uint64_t ctf_packets, bytes;
+	uint64_t left_out; /* packets that the output knows no type for */
+};
+
+/* Fill the header of a packet, which has number SEQ in its stream. Returns what
+ * is in it. */
+struct ctf_packet sink_header(
+    const struct sink *sink, unsigned stream, struct chunk *c, uint64_t seq);
+/* Note a failure, with printf's words. Returns ST. */
+enum status sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* A packet left for where it belongs. */
+void sink_count(struct sink *sink, const struct chunk *c);
+void sink_destroy(struct sink *sink); /* NULL is fine */
+
+struct sink_dir_config {
+	const char *path;
+	uint64_t rotate_bytes, rotate_ns; /* 0: never */
+};
+/* Not OK: *WHY is one line. */
+enum status sink_dir_create(struct sink **out, const struct sink_config *config,
+    const struct sink_dir_config *dir, char why[SINK_ERROR_MAX]) MUST_CHECK;
+
+struct sink_relay_config {
+	const struct url *url;	  /* borrowed */
+	const char *session_name; /* borrowed */
+	uint32_t live_timer_us;	  /* 0: not live */
+	bool udp;
+};
+enum status sink_relay_create(struct sink **out,
+    const struct sink_config *config, const struct sink_relay_config *relay,
+    char why[SINK_ERROR_MAX]) MUST_CHECK;
+
+struct sink_file_config {
+	const char *uri; /* of libtrace */
+	enum writer_compression compression;
+	int level;
+};
+/* Takes records. */
+enum status sink_file_create(struct sink **out,
+    const struct sink_config *config, const struct sink_file_config *file,
+    char why[SINK_ERROR_MAX]) MUST_CHECK;
+
+#endif

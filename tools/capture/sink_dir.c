@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace in a directory: metadata, and a file per stream. */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/capture/sink.h"
+
+#define NAME_MAX_LEN 64
+
+struct stream_file {
+	int fd; /* -1: nothing was written yet */
+	uint64_t at;
+	uint64_t seq; /* goes on when files change */
+};
+
+struct sink_dir {
+	struct sink sink; /* first */
+	struct sink_dir_config config;
+	struct buf metadata;
+	int base; /* the directory that the user named */
+	int dir;  /* where files are written; base without rotation */
+	unsigned n_dirs;
+	uint64_t bytes, began_ns; /* of dir */
+	struct stream_file *streams;
+};
+
+static struct sink_dir *
+dir_of(struct sink *sink)
+{
+	return (struct sink_dir *)sink;
+}
+
+static bool
+rotates(const struct sink_dir *d)
+{
+	return d->config.rotate_bytes > 0 || d->config.rotate_ns > 0;
+}
+
+/* All of it, or errno. */
+static bool
+write_all(int fd, const uint8_t *p, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		const ssize_t k = pwrite(fd, p, n, (off_t)at);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0) {
+			errno = k == 0 ? ENOSPC : errno;
+			return false;
+		}
+		p += k;
+		n -= (size_t)k;
+		at += (uint64_t)k;
+	}
+	return true;
+}
+
+static int
+create_file(int dir, const char *name)
+{
+	return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static enum status
+write_metadata(struct sink_dir *d)
+{
+	const int fd = create_file(d->dir, "metadata");
+	bool is_written;
+
+	if (fd < 0)
+		return sink_fail(&d->sink, E_IO, "%s: metadata: %s",
+		    d->config.path, strerror(errno));
+	is_written = write_all(
+	    fd, buf_data(&d->metadata), buf_len(&d->metadata), 0);
+	if (!is_written)
+		(void)sink_fail(&d->sink, E_IO, "%s: metadata: %s",
+		    d->config.path, strerror(errno));
+	close(fd);
+	return is_written ? OK : E_IO;
+}
+
+/* Named as LTTng names a trace chunk: its time, with the zone, and a number. */
+static enum status
+make_chunk_dir(struct sink_dir *d)
+{
+	char stamp[NAME_MAX_LEN / 2], name[NAME_MAX_LEN];
+	const time_t now = (time_t)clock_wall_s();
+	struct tm tm;
+
+	if (localtime_r(&now, &tm) == NULL ||
+	    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S%z", &tm) == 0)
+		return sink_fail(&d->sink, E_IO, "no local time");
+	snprintf(name, sizeof(name), "%s-%u", stamp, d->n_dirs++);
+	if (mkdirat(d->base, name, 0777) == 0)
+		d->dir = openat(
+		    d->base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->dir < 0)
+		return sink_fail(&d->sink, E_IO, "%s/%s: %s", d->config.path,
+		    name, strerror(errno));
+	return OK;
+}
+
+static void
+close_files(struct sink_dir *d)
+{
+	for (unsigned i = 0; i < d->sink.config.n_streams; i++) {
+		if (d->streams[i].fd >= 0)
+			close(d->streams[i].fd);
+		d->streams[i].fd = -1;
+		d->streams[i].at = 0;
+	}
+	if (d->dir >= 0 && d->dir != d->base)
+		close(d->dir);
+	d->dir = -1;
+}
+
+static enum status
+begin_dir(struct sink_dir *d)
+{
+	enum status st = OK;
+
+	close_files(d);
+	d->bytes = 0;
+	d->began_ns = clock_now_ns();
+	d->dir = rotates(d) ? -1 : d->base;
+	if (d->dir < 0)
+		st = make_chunk_dir(d);
+	return st == OK ? write_metadata(d) : st;
+}
+
+static enum status
+rotate_if_due(struct sink_dir *d, uint32_t size)
+{
+	const struct sink_dir_config *c = &d->config;
+
+	if (d->dir >= 0 &&
+	    (d->bytes == 0 || c->rotate_bytes == 0 ||
+		d->bytes + size <= c->rotate_bytes) &&
+	    (c->rotate_ns == 0 || clock_now_ns() - d->began_ns < c->rotate_ns))
+		return OK;
+	return begin_dir(d);
+}
+
+static enum status
+append(struct sink_dir *d, unsigned stream, const struct chunk *c)
+{
+	struct stream_file *f = &d->streams[stream];
+	char name[NAME_MAX_LEN];
+	int error;
+
+	snprintf(name, sizeof(name), "stream_%u", stream);
+	if (f->fd < 0)
+		f->fd = create_file(d->dir, name);
+	if (f->fd >= 0 && write_all(f->fd, c->mem, c->used, f->at)) {
+		f->at += c->used;
+		f->seq++;
+		d->bytes += c->used;
+		sink_count(&d->sink, c);
+		return OK;
+	}
+	error = errno;
+	/* What is there stays readable: whole packets only. */
+	if (f->fd >= 0)
+		(void)!ftruncate(f->fd, (off_t)f->at);
+	return sink_fail(
+	    &d->sink, E_IO, "%s/%s: %s", d->config.path, name, strerror(error));
+}
+
+static enum status
+put_packet(struct sink *sink, unsigned stream, struct chunk *c)
+{
+	struct sink_dir *d = dir_of(sink);
+	enum status st = rotate_if_due(d, c->used);
+
+	if (st == OK) {
+		(void)sink_header(sink, stream, c, d->streams[stream].seq);
+		st = append(d, stream, c);
+	}
+	chunk_done(c);
+	return st;
+}
+
+static enum status
+finish(struct sink *sink)
+{
+	struct sink_dir *d = dir_of(sink);
+
+	/* A capture without a packet is a trace without a stream. */
+	if (d->dir < 0)
+		return begin_dir(d);
+	return OK;
+}
+
+static void
+destroy(struct sink *sink)
+{
+	struct sink_dir *d = dir_of(sink);
+
+	if (d->streams != NULL)
+		close_files(d);
+	if (d->base >= 0)
+		close(d->base);
+	buf_free(&d->metadata);
+	free(d->streams);
+	free(d);
+}
+
+static const struct sink_ops ops = {
+	.packet = put_packet,
+	.finish = finish,
+	.destroy = destroy,
+};
+
+static bool
+is_empty(int fd)
+{
+	DIR *dir = fdopendir(dup(fd));
+	unsigned n = 0;
+
+	if (dir == NULL)
+		return false;
+	while (n <= 2 && readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n <= 2; /* . and .. */
+}
+
+static enum status
+open_base(struct sink_dir *d)
+{
+	const char *path = d->config.path;
+
+	if (mkdir(path, 0777) != 0 && errno != EEXIST)
+		return sink_fail(
+		    &d->sink, E_IO, "%s: %s", path, strerror(errno));
+	d->base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->base < 0)
+		return sink_fail(
+		    &d->sink, E_IO, "%s: %s", path, strerror(errno));
+	if (!is_empty(d->base))
+		return sink_fail(&d->sink, E_EXISTS,
+		    "%s: it is not empty; nothing is overwritten", path);
+	return OK;
+}
+
+static enum status
+prepare(struct sink_dir *d)
+{
+	const unsigned n = d->sink.config.n_streams;
+	enum status st;
+
+	d->streams = calloc(n, sizeof(*d->streams));
+	if (d->streams == NULL)
+		return sink_fail(&d->sink, E_NOMEM, "out of memory");
+	for (unsigned i = 0; i < n; i++)
+		d->streams[i].fd = -1;
+	st = ctf_metadata(&d->metadata, &d->sink.config.trace);
+	if (st != OK)
+		return sink_fail(&d->sink, st, "%s", status_text(st));
+	return open_base(d);
+}
+
+enum status
+sink_dir_create(struct sink **out, const struct sink_config *config,
+    const struct sink_dir_config *dir, char why[SINK_ERROR_MAX])
+{
+	struct sink_dir *d = calloc(1, sizeof(*d));
+	enum status st;
+
+	*out = NULL;
+	snprintf(why, SINK_ERROR_MAX, "%s", status_text(E_NOMEM));
+	if (d == NULL)
+		return E_NOMEM;
+	d->sink.ops = &ops;
+	d->sink.config = *config;
+	d->config = *dir;
+	d->base = d->dir = -1;
+	st = prepare(d);
+	if (st != OK) {
+		memcpy(why, d->sink.error, SINK_ERROR_MAX);
+		destroy(&d->sink);
+		return st;
+	}
+	*out = &d->sink;
+	return OK;
+}

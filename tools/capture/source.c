@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/capture/source.h"
+
+#include <errno.h>
+#include <libtrace.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/capture/linktype.h"
+
+/* What libtrace counts of Ethernet and pcap does not. */
+#define ETHERNET_CHECKSUM_LEN 4
+
+struct source {
+	libtrace_t *trace;
+	libtrace_packet_t *packet;
+	libtrace_filter_t *filter;
+	bool is_live;
+	bool drops_outgoing; /* a loopback interface shows each packet twice */
+	char error[SOURCE_WHY_MAX];
+};
+
+/* Formats whose packets come as time goes by. */
+static const char *const live_formats[] = { "int:", "ring:", "pcapint:", "bpf:",
+	"dag:", "rt:", "dpdk:", "dpdkvdev:", "xdp:", "pfring:", "ndag:",
+	"etsilive:", "tzsplive:" };
+
+static bool
+is_live_uri(const char *uri)
+{
+	for (size_t i = 0; i < sizeof(live_formats) / sizeof(*live_formats);
+	     i++)
+		if (strncmp(uri, live_formats[i], strlen(live_formats[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The interface's name, if the URI has one that the kernel knows. */
+static bool
+is_loopback(const char *uri)
+{
+	const char *colon = strchr(uri, ':');
+	struct ifreq r = { 0 };
+	bool is = false;
+	int fd;
+
+	if (colon == NULL || strlen(colon + 1) >= sizeof(r.ifr_name))
+		return false;
+	memcpy(r.ifr_name, colon + 1, strlen(colon + 1));
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	if (ioctl(fd, SIOCGIFFLAGS, &r) == 0)
+		is = (r.ifr_flags & IFF_LOOPBACK) != 0;
+	close(fd);
+	return is;
+}
+
+/* libtrace's last problem, one line without its end. */
+static void
+tell(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
+{
+	const libtrace_err_t e = trace_get_err(trace);
+
+	snprintf(why, SOURCE_WHY_MAX, "%s: %s", uri,
+	    e.problem[0] != '\0' ? e.problem : "failed");
+	why[strcspn(why, "\n")] = '\0';
+}
+
+/* A filter that cannot be compiled is found with its first packet: so it gets
+ * one. */
+static enum status
+try_filter(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	static const uint8_t nothing[64];
+	libtrace_packet_t *p = trace_create_packet();
+	enum status st = OK;
+
+	if (p == NULL)
+		return E_NOMEM;
+	trace_construct_packet(p, TRACE_TYPE_ETH, nothing, sizeof(nothing));
+	if (trace_apply_filter(s->filter, p) < 0) {
+		snprintf(why, SOURCE_WHY_MAX, "%s: not a filter: %s",
+		    config->uri, config->filter);
+		st = E_REFUSED;
+	}
+	trace_destroy_packet(p);
+	return st;
+}
+
+static enum status
+configure(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	int snaplen = (int)config->snaplen, on = 1;
+
+	if (config->filter != NULL) {
+		s->filter = trace_create_filter(config->filter);
+		if (s->filter == NULL)
+			return E_NOMEM;
+		if (try_filter(s, config, why) != OK)
+			return E_REFUSED;
+		if (trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
+			goto fail;
+	}
+	/* Files know no snap length: what is too long is cut here. */
+	if (s->is_live && snaplen != 0 &&
+	    trace_config(s->trace, TRACE_OPTION_SNAPLEN, &snaplen) != 0)
+		goto fail;
+	if (s->is_live && config->promiscuous &&
+	    trace_config(s->trace, TRACE_OPTION_PROMISC, &on) != 0)
+		goto fail;
+	return OK;
+fail:
+	tell(why, config->uri, s->trace);
+	return E_REFUSED;
+}
+
+static enum status
+start(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	enum status st;
+
+	s->trace = trace_create(config->uri);
+	if (trace_is_err(s->trace)) {
+		tell(why, config->uri, s->trace);
+		return E_REFUSED;
+	}
+	st = configure(s, config, why);
+	if (st != OK)
+		return st;
+	if (trace_start(s->trace) != 0) {
+		tell(why, config->uri, s->trace);
+		return E_REFUSED;
+	}
+	s->packet = trace_create_packet();
+	return s->packet != NULL ? OK : E_NOMEM;
+}
+
+enum status
+source_open(struct source **out, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	struct source *s = calloc(1, sizeof(*s));
+	enum status st = E_NOMEM;
+
+	*out = NULL;
+	snprintf(why, SOURCE_WHY_MAX, "%s", status_text(E_NOMEM));
+	if (s == NULL)
+		return st;
+	s->is_live = is_live_uri(config->uri);
+	s->drops_outgoing = s->is_live && is_loopback(config->uri);
+	st = start(s, config, why);
+	if (st != OK) {
+		source_close(s);
+		return st;
+	}
+	*out = s;
+	return OK;
+}
+
+void
+source_close(struct source *s)
+{
+	if (s == NULL)
+		return;
+	if (s->packet != NULL)
+		trace_destroy_packet(s->packet);
+	if (s->trace != NULL)
+		trace_destroy(s->trace);
+	if (s->filter != NULL)
+		trace_destroy_filter(s->filter);
+	free(s);
+}
+
+bool
+source_is_live(const struct source *s)
+{
+	return s->is_live;
+}
+
+const char *
+source_error(const struct source *s)
+{
+	return s->error;
+}
+
+uint64_t
+source_dropped(struct source *s)
+{
+	const uint64_t n = trace_get_dropped_packets(s->trace);
+
+	return n == UINT64_MAX ? 0 : n; /* it is not known */
+}
+
+/* False: it is no packet of a network. */
+static bool
+describe(struct source *s, struct record *r, const uint8_t **bytes)
+{
+	libtrace_linktype_t type;
+	struct timespec ts;
+	uint32_t left = 0;
+	size_t wire;
+	int direction;
+
+	*bytes = trace_get_packet_buffer(s->packet, &type, &left);
+	if (*bytes == NULL)
+		left = 0;
+	if (!linktype_is_network(type))
+		return false;
+	ts = trace_get_timespec(s->packet);
+	wire = trace_get_wire_length(s->packet);
+	if (type == TRACE_TYPE_ETH && wire >= ETHERNET_CHECKSUM_LEN)
+		wire -= ETHERNET_CHECKSUM_LEN;
+	direction = trace_get_direction(s->packet);
+	r->ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	r->wire_len = (uint32_t)wire;
+	r->cap_len = left;
+	r->link_type = linktype_from_libtrace(type);
+	r->direction = direction == TRACE_DIR_OUTGOING ||
+			       direction == TRACE_DIR_INCOMING ||
+			       direction == TRACE_DIR_OTHER
+			   ? (uint8_t)direction
+			   : DIRECTION_UNKNOWN;
+	r->kind = RECORD_PACKET;
+	return !s->drops_outgoing || r->direction != DIRECTION_OUTGOING;
+}
+
+static enum source_got
+fail(struct source *s)
+{
+	if (!trace_is_err(s->trace))
+		return SOURCE_END;
+	tell(s->error, "input", s->trace);
+	return SOURCE_FAILED;
+}
+
+static enum source_got
+next_live(struct source *s, struct source_wait *wait)
+{
+	const libtrace_eventobj_t e = trace_event(s->trace, s->packet);
+
+	*wait = (struct source_wait){ .fd = -1, .timeout_ms = -1 };
+	switch (e.type) {
+	case TRACE_EVENT_PACKET:
+		return e.size > 0 ? SOURCE_PACKET : fail(s);
+	case TRACE_EVENT_IOWAIT:
+		wait->fd = e.fd;
+		return SOURCE_NOTHING;
+	case TRACE_EVENT_SLEEP:
+		wait->timeout_ms = (int)(e.seconds * 1000) + 1;
+		return SOURCE_NOTHING;
+	case TRACE_EVENT_TERMINATE:
+	default:
+		return fail(s);
+	}
+}
+
+enum source_got
+source_next(struct source *s, struct record *record, const uint8_t **bytes,
+    struct source_wait *wait)
+{
+	enum source_got got;
+
+	do {
+		if (s->is_live)
+			got = next_live(s, wait);
+		else
+			got = trace_read_packet(s->trace, s->packet) > 0
+				  ? SOURCE_PACKET
+				  : fail(s);
+	} while (got == SOURCE_PACKET && !describe(s, record, bytes));
+	return got;
+}
+
+void
+source_list_formats(void)
+{
+	trace_help();
+}

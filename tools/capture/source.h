@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where packets come from: an input of libtrace, by its serial interface, which
+ * is the same in libtrace 3 and 4. Only this file and writer.c know libtrace.
+ * One thread at a time per source; the first source_open() before any thread is
+ * started (libtrace registers its formats then).
+ */
+#ifndef TOOLS_CAPTURE_SOURCE_H
+#define TOOLS_CAPTURE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/capture/record.h"
+
+struct source_config {
+	const char *uri;    /* of libtrace; borrowed */
+	const char *filter; /* in pcap's language; NULL: none */
+	uint32_t snaplen;   /* bytes of a packet, at most; 0: all */
+	bool promiscuous;
+};
+
+struct source;
+
+/* Opened and started: a live source captures from now on, with a capability
+ * that may be given up. Not OK: *WHY is one line, ended by a NUL. */
+#define SOURCE_WHY_MAX 512
+enum status source_open(struct source **out, const struct source_config *config,
+    char why[SOURCE_WHY_MAX]) MUST_CHECK;
+void source_close(struct source *s); /* NULL is fine */
+
+/* Packets come as time goes by: none can be waited for, some may be dropped. */
+bool source_is_live(const struct source *s);
+
+enum source_got {
+	SOURCE_PACKET,
+	SOURCE_NOTHING, /* live: wait for wait_fd, or for so long */
+	SOURCE_END,
+	SOURCE_FAILED, /* source_error() says why */
+};
+
+struct source_wait {
+	int fd;		/* readable: packets are there; -1: none */
+	int timeout_ms; /* look again after it; -1: not needed */
+};
+
+/* The next packet: RECORD but its order, and *BYTES, which has record->cap_len
+ * bytes and is valid until the next call. */
+enum source_got source_next(struct source *s, struct record *record,
+    const uint8_t **bytes, struct source_wait *wait) MUST_CHECK;
+const char *source_error(const struct source *s);
+
+/* Packets that the kernel, or the device, had no room for, so far. */
+uint64_t source_dropped(struct source *s);
+
+/* Print the formats that libtrace knows. */
+void source_list_formats(void);
+
+#endif
