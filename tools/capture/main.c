@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-capture: network packets as a trace. */
 #include "tools/capture/capture.h"
+#include "tools/capture/from_ctf.h"
 
 #define EXIT_USAGE 2
 
@@ -15,5 +16,5 @@ main(int argc, char **argv)
 		source_list_formats();
 	if (o.is_done)
 		return 0;
-	return capture_run(&o);
+	return o.from_ctf != NULL ? from_ctf_run(&o) : capture_run(&o);
 }

@@ -250,11 +250,29 @@ check_output(struct capture_options *o)
 	return OK;
 }
 
+/* What --from-ctf goes with: the rest would change nothing. */
 static enum status
-check(struct capture_options *o)
+check_from_ctf(uint64_t given)
 {
-	if (o->from_ctf != NULL && (o->n_uris > 0 || o->write == NULL))
-		return complain("--from-ctf", "needs --write, and no --input");
+	static const enum option_id fitting[] = { OPT_FROM_CTF, OPT_WRITE,
+		OPT_COMPRESS, OPT_COMPRESS_TYPE, OPT_JSON, OPT_QUIET };
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(fitting) / sizeof(*fitting); i++)
+		given &= ~(UINT64_C(1) << fitting[i]);
+	if (given == 0)
+		return OK;
+	snprintf(name, sizeof(name), "--%s", rows[__builtin_ctzll(given)].name);
+	return complain(name, "does not go with --from-ctf");
+}
+
+static enum status
+check(struct capture_options *o, uint64_t given)
+{
+	if (o->from_ctf != NULL && check_from_ctf(given) != OK)
+		return E_REFUSED;
+	if (o->from_ctf != NULL && o->write == NULL)
+		return complain("--from-ctf", "needs --write");
 	if (o->from_ctf == NULL && o->n_uris == 0)
 		return complain("--input", "is needed; see --help");
 	if (o->n_uris * o->threads > PIPELINE_THREADS_MAX)
@@ -271,6 +289,7 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 {
 	struct option longs[N_OPTIONS + 1] = { 0 };
 	char letters[2 * N_OPTIONS + 1] = "", *at = letters;
+	uint64_t given = 0; /* a bit for each option */
 	int c;
 
 	*o = (struct capture_options){ .payload = PAYLOAD_HEADERS,
@@ -305,10 +324,11 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 			    optarg, rows[id].name);
 			return E_REFUSED;
 		}
+		given |= UINT64_C(1) << id;
 		if (o->is_done)
 			return OK;
 	}
 	if (optind < argc)
 		return complain(argv[optind], "is no option; see --help");
-	return check(o);
+	return check(o, given);
 }

@@ -54,6 +54,15 @@ report_end_line(struct report *r)
 	r->has_line = false;
 }
 
+static void
+report_left_out(const struct sink *sink)
+{
+	if (sink->left_out > 0)
+		printf("%" PRIu64 " packets have a link type that the output "
+		       "has not, and are left out\n",
+		    sink->left_out);
+}
+
 void
 report_summary(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink)
@@ -68,10 +77,7 @@ report_summary(const struct report *r, const struct pipeline_stats *s,
 		printf("%" PRIu64 " packets came with a time before that of "
 		       "the one before, and have that\n",
 		    s->clamped);
-	if (sink->left_out > 0)
-		printf("%" PRIu64 " packets have a link type that the output "
-		       "has not, and are left out\n",
-		    sink->left_out);
+	report_left_out(sink);
 }
 
 static double
@@ -99,4 +105,37 @@ report_json(const struct report *r, const struct pipeline_stats *s,
 	    sink->left_out, s->clamped, s->bytes, sink->events,
 	    sink->ctf_packets, sink->bytes, seconds_since(r->begin_ns),
 	    cpu_seconds());
+}
+
+void
+report_conversion(const struct report *r, const struct ctf_reader_counts *n,
+    const struct sink *sink)
+{
+	printf("%" PRIu64 " packets written, %" PRIu64 " read in %.1f s\n",
+	    sink->written, n->read, seconds_since(r->begin_ns));
+	if (n->discarded > 0)
+		printf("%" PRIu64 " packets are not in the trace: they were "
+		       "dropped when it was captured\n",
+		    n->discarded);
+	if (n->missing > 0)
+		printf("%" PRIu64 " packets of CTF, with what was in them, are "
+		       "missing in the trace\n",
+		    n->missing);
+	if (n->has_discarded)
+		printf("the trace does not say of all packets that are missing "
+		       "how many they are\n");
+	report_left_out(sink);
+}
+
+void
+report_conversion_json(const struct report *r,
+    const struct ctf_reader_counts *n, const struct sink *sink)
+{
+	printf("{\"read\": %" PRIu64 ", \"written\": %" PRIu64
+	       ", \"left_out\": %" PRIu64 ", \"discarded\": %" PRIu64
+	       ", \"missing_ctf_packets\": %" PRIu64
+	       ", \"captured_bytes\": %" PRIu64
+	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
+	    n->read, sink->written, sink->left_out, n->discarded, n->missing,
+	    sink->bytes, seconds_since(r->begin_ns), cpu_seconds());
 }

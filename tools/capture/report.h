@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tools/capture/ctf_reader.h"
 #include "tools/capture/pipeline.h"
 #include "tools/capture/sink.h"
 
@@ -29,5 +30,11 @@ void report_summary(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink);
 void report_json(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink);
+
+/* Of --from-ctf. */
+void report_conversion(const struct report *r,
+    const struct ctf_reader_counts *n, const struct sink *sink);
+void report_conversion_json(const struct report *r,
+    const struct ctf_reader_counts *n, const struct sink *sink);
 
 #endif

@@ -36,14 +36,16 @@ put_record(struct sink *sink, const struct record *r, const uint8_t *bytes)
 	return OK;
 }
 
-/* Whatever libtrace has buffered: it does not say whether that failed. */
+/* Packets that were counted may have been in libtrace's buffers only. */
 static enum status
 finish(struct sink *sink)
 {
 	struct sink_file *f = file_of(sink);
 
-	writer_close(f->writer);
-	f->writer = NULL;
+	const enum status st = writer_finish(f->writer);
+
+	if (st != OK)
+		return sink_fail(sink, st, "%s", writer_error(f->writer));
 	return OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "tools/capture/writer.h"
 
+#include <errno.h>
 #include <libtrace.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "common/clock.h"
 #include "tools/capture/linktype.h"
+#include "tools/capture/outfile.h"
 
 /* A packet that libtrace constructs has this in front of its bytes, in host
  * order (the pcap format's record header). */
@@ -20,6 +22,10 @@ struct constructed {
 struct writer {
 	libtrace_out_t *out;
 	libtrace_packet_t *packet;
+	struct outfile *file;	  /* NULL: the output is no file */
+	const char *uri;	  /* borrowed */
+	bool has_one_type;	  /* the output, of link types */
+	libtrace_linktype_t type; /* which; unknown before the first packet */
 	char error[WRITER_WHY_MAX];
 };
 
@@ -56,31 +62,76 @@ tell(char why[WRITER_WHY_MAX], const char *uri, libtrace_out_t *out)
 	why[strcspn(why, "\n")] = '\0';
 }
 
+/* Formats whose outputs are files. */
+static const struct format {
+	const char *prefix;
+	bool has_one_type; /* of link types, in one file */
+} formats[] = {
+	{ "pcapfile:", true },
+	{ "pcap:", true },
+	{ "erf:", false },
+};
+
+static const struct format *
+format_of(const char *uri)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (strncmp(
+			uri, formats[i].prefix, strlen(formats[i].prefix)) == 0)
+			return &formats[i];
+	return NULL;
+}
+
 static enum status
-start(struct writer *w, const char *uri, enum writer_compression compression,
-    int level, char why[WRITER_WHY_MAX])
+create_output(struct writer *w, char why[WRITER_WHY_MAX])
+{
+	const struct format *format = format_of(w->uri);
+	char uri[64];
+
+	if (format == NULL) {
+		w->out = trace_create_output(w->uri);
+	} else {
+		const char *path = w->uri + strlen(format->prefix);
+
+		if (outfile_create(&w->file, path) != OK) {
+			snprintf(why, WRITER_WHY_MAX, "%s: %s", path,
+			    strerror(errno));
+			return E_REFUSED;
+		}
+		w->has_one_type = format->has_one_type;
+		snprintf(uri, sizeof(uri), "%s%s", format->prefix,
+		    outfile_path(w->file));
+		w->out = trace_create_output(uri);
+	}
+	if (w->out != NULL && !trace_is_err_output(w->out))
+		return OK;
+	snprintf(
+	    why, WRITER_WHY_MAX, "%s: libtrace knows no such output", w->uri);
+	if (w->out != NULL)
+		tell(why, w->uri, w->out);
+	return E_REFUSED;
+}
+
+static enum status
+start_output(struct writer *w, enum writer_compression compression, int level,
+    char why[WRITER_WHY_MAX])
 {
 	trace_option_compresstype_t type = compressions[compression].type;
+	const enum status st = create_output(w, why);
 
-	w->out = trace_create_output(uri);
-	if (w->out == NULL || trace_is_err_output(w->out)) {
-		snprintf(why, WRITER_WHY_MAX,
-		    "%s: libtrace knows no such output", uri);
-		if (w->out != NULL)
-			tell(why, uri, w->out);
-		return E_REFUSED;
-	}
+	if (st != OK)
+		return st;
 	/* An output that compresses nothing may refuse to be told so. */
 	if ((trace_config_output(
 		 w->out, TRACE_OPTION_OUTPUT_COMPRESS, &level) != 0 ||
 		trace_config_output(
 		    w->out, TRACE_OPTION_OUTPUT_COMPRESSTYPE, &type) != 0) &&
 	    compression != WRITER_PLAIN) {
-		tell(why, uri, w->out);
+		tell(why, w->uri, w->out);
 		return E_REFUSED;
 	}
 	if (trace_start_output(w->out) != 0) {
-		tell(why, uri, w->out);
+		tell(why, w->uri, w->out);
 		return E_REFUSED;
 	}
 	return OK;
@@ -97,7 +148,9 @@ writer_open(struct writer **out, const char *uri,
 	snprintf(why, WRITER_WHY_MAX, "%s", status_text(E_NOMEM));
 	if (w == NULL)
 		return E_NOMEM;
-	st = start(w, uri, compression, level, why);
+	w->uri = uri;
+	w->type = TRACE_TYPE_UNKNOWN;
+	st = start_output(w, compression, level, why);
 	if (st == OK) {
 		w->packet = trace_create_packet();
 		if (w->packet == NULL)
@@ -111,34 +164,76 @@ writer_open(struct writer **out, const char *uri,
 	return OK;
 }
 
-enum status
-writer_packet(
-    struct writer *w, const struct record *record, const uint8_t *bytes)
+/* Has the file failed? */
+static enum status
+check_file(struct writer *w, int error)
 {
-	const libtrace_linktype_t type = linktype_to_libtrace(
-	    record->link_type);
+	if (error == 0)
+		return OK;
+	snprintf(w->error, sizeof(w->error), "%s: %s", w->uri, strerror(error));
+	return E_IO;
+}
+
+static void
+construct(struct writer *w, libtrace_linktype_t type,
+    const struct record *record, const uint8_t *bytes)
+{
 	const uint32_t len = record->len <= UINT16_MAX ? record->len
 						       : UINT16_MAX;
 	struct constructed *h;
 
-	if (type == TRACE_TYPE_UNKNOWN)
-		return E_MALFORMED;
 	trace_construct_packet(w->packet, type, bytes, (uint16_t)len);
 	h = w->packet->header;
 	h->seconds = (uint32_t)(record->ns / NS_PER_S);
 	h->microseconds = (uint32_t)(record->ns % NS_PER_S / 1000);
 	h->wire_len = record->wire_len;
 	w->packet->wire_length = -1; /* libtrace's note of it */
-	if (trace_write_packet(w->out, w->packet) > 0)
-		return OK;
-	tell(w->error, "output", w->out);
+}
+
+static enum status
+write_packet(struct writer *w)
+{
+	/* pcap: answers 0 when all is well */
+	if (trace_write_packet(w->out, w->packet) >= 0)
+		return w->file != NULL ? check_file(w, outfile_error(w->file))
+				       : OK;
+	if (trace_get_err_output(w->out).err_num == TRACE_ERR_NO_CONVERSION)
+		return E_MALFORMED;
+	tell(w->error, w->uri, w->out);
 	return E_IO;
+}
+
+enum status
+writer_packet(
+    struct writer *w, const struct record *record, const uint8_t *bytes)
+{
+	const libtrace_linktype_t type = linktype_to_libtrace(
+	    record->link_type);
+
+	if (type == TRACE_TYPE_UNKNOWN)
+		return E_MALFORMED;
+	/* libtrace would write it as one of the first packet's type. */
+	if (w->has_one_type && w->type != TRACE_TYPE_UNKNOWN && w->type != type)
+		return E_MALFORMED;
+	w->type = type;
+	construct(w, type, record, bytes);
+	return write_packet(w);
 }
 
 const char *
 writer_error(const struct writer *w)
 {
 	return w->error;
+}
+
+/* libtrace must have closed its end of the pipe before ours is. */
+enum status
+writer_finish(struct writer *w)
+{
+	if (w->out != NULL)
+		trace_destroy_output(w->out);
+	w->out = NULL;
+	return w->file != NULL ? check_file(w, outfile_finish(w->file)) : OK;
 }
 
 void
@@ -150,5 +245,6 @@ writer_close(struct writer *w)
 		trace_destroy_packet(w->packet);
 	if (w->out != NULL)
 		trace_destroy_output(w->out);
+	outfile_destroy(w->file);
 	free(w);
 }

@@ -23,20 +23,24 @@ enum writer_compression {
 
 struct writer;
 
-/* LEVEL is 0 to 9. Not OK: *WHY is one line. */
+/* LEVEL is 0 to 9; URI is borrowed for as long as the writer lives. Not OK:
+ * *WHY is one line. */
 #define WRITER_WHY_MAX 512
 enum status writer_open(struct writer **out, const char *uri,
     enum writer_compression compression, int level,
     char why[WRITER_WHY_MAX]) MUST_CHECK;
-/* RECORD->len bytes at BYTES. E_MALFORMED: the output has no such link type,
- * it is left out. E_IO: nothing more can be written; writer_error() says why.
- * libtrace buffers: what the disk refuses may only be known with a later
- * packet. */
+/* RECORD->len bytes at BYTES; of more than UINT16_MAX, which libtrace cannot
+ * write, the first. E_MALFORMED: the output has no such link type, or, as a
+ * pcap file, has that of its first packet only; it is left out. E_IO: nothing
+ * more can be written; writer_error() says why. What is buffered may fail with
+ * a later packet, or with writer_finish(). */
 enum status writer_packet(struct writer *w, const struct record *record,
     const uint8_t *bytes) MUST_CHECK;
 const char *writer_error(const struct writer *w);
-/* Whatever is buffered is written; NULL is fine. */
-void writer_close(struct writer *w);
+/* Once, at the end: what is buffered is written. E_IO as above: of an output
+ * that is a file every failure is seen; others do not tell. */
+enum status writer_finish(struct writer *w) MUST_CHECK;
+void writer_close(struct writer *w); /* NULL is fine */
 
 /* WRITER_COMPRESSIONS: no such name. */
 enum writer_compression writer_compression_parse(const char *name);

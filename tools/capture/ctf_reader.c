@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* A graph of babeltrace2: a source for each trace, the muxer, our sink. */
+#include "tools/capture/ctf_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/capture/ctf_reader_internal.h"
+
+/* Of the run, for signal handlers; stays until the program ends. */
+static bt_interrupter *_Atomic interrupter;
+
+enum status
+ctf_reader_fail(struct ctf_reader *r, enum status st, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->why, CTF_READER_WHY_MAX, fmt, ap);
+	va_end(ap);
+	r->failed = st;
+	return st;
+}
+
+/* In babeltrace2's words: the first cause is where it went wrong. */
+static enum status
+library_failed(struct ctf_reader *r)
+{
+	const bt_error *error = bt_current_thread_take_error();
+	const char *cause = "failed";
+
+	if (r->failed == OK) {
+		if (error != NULL && bt_error_get_cause_count(error) > 0)
+			cause = bt_error_cause_get_message(
+			    bt_error_borrow_cause_by_index(error, 0));
+		(void)ctf_reader_fail(r, E_REFUSED, "%s: babeltrace2: %.*s",
+		    r->config.dir, (int)strcspn(cause, "\n"), cause);
+	}
+	if (error != NULL)
+		bt_error_release(error);
+	return r->failed;
+}
+
+static bt_graph_simple_sink_component_initialize_func_status
+begin(bt_message_iterator *iterator, void *reader)
+{
+	struct ctf_reader *r = reader;
+
+	bt_message_iterator_get_ref(iterator);
+	r->iterator = iterator;
+	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
+}
+
+static void
+end(void *reader)
+{
+	struct ctf_reader *r = reader;
+
+	bt_message_iterator_put_ref(r->iterator);
+	r->iterator = NULL;
+}
+
+static bt_graph_simple_sink_component_consume_func_status
+consume(bt_message_iterator *iterator, void *reader)
+{
+	struct ctf_reader *r = reader;
+	bt_message_array_const messages;
+	uint64_t n;
+
+	switch (bt_message_iterator_next(iterator, &messages, &n)) {
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
+		break;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_AGAIN;
+	default:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		if (r->failed == OK)
+			r->failed = ctf_reader_take(r, messages[i]);
+		bt_message_put_ref(messages[i]);
+	}
+	return r->failed == OK
+		   ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
+		   : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+}
+
+/* Those that the system installed only: a program with capabilities does not
+ * load what a variable, or a directory of the user, says. */
+static const bt_plugin *
+find_plugin(struct ctf_reader *r, const char *name)
+{
+	const bt_plugin *plugin = NULL;
+
+	if (bt_plugin_find(name, BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE,
+		&plugin) != BT_PLUGIN_FIND_STATUS_OK)
+		(void)ctf_reader_fail(r, E_REFUSED,
+		    "babeltrace2 has no plugin %s: --from-ctf needs it", name);
+	return plugin;
+}
+
+/* {type: directory, input: PATH}. */
+static const bt_value *
+support_parameters(const char *path)
+{
+	bt_value *map = bt_value_map_create();
+
+	if (map != NULL &&
+	    bt_value_map_insert_string_entry(map, "type", "directory") == 0 &&
+	    bt_value_map_insert_string_entry(map, "input", path) == 0)
+		return map;
+	bt_value_put_ref(map);
+	return NULL;
+}
+
+/* Directories of one group are parts of one trace: those that a rotation made.
+ * NULL: it is alone. The caller frees it. */
+static char *
+group_of(const bt_component_class *class, const char *path)
+{
+	const bt_value *params = support_parameters(path), *result = NULL;
+	const bt_value *group = NULL;
+	bt_query_executor *query = NULL;
+	char *name = NULL;
+
+	if (params != NULL)
+		query = bt_query_executor_create(
+		    class, "babeltrace.support-info", params);
+	if (query != NULL &&
+	    bt_query_executor_query(query, &result) ==
+		BT_QUERY_EXECUTOR_QUERY_STATUS_OK &&
+	    bt_value_is_map(result))
+		group = bt_value_map_borrow_entry_value_const(result, "group");
+	if (group != NULL && bt_value_is_string(group))
+		name = strdup(bt_value_string_get(group));
+	bt_value_put_ref(result);
+	bt_value_put_ref(params);
+	bt_query_executor_put_ref(query);
+	bt_current_thread_clear_error();
+	return name;
+}
+
+/* Every port of the source, to the next free ones of the muxer. */
+static enum status
+connect_source(struct ctf_reader *r, const bt_component_source *source)
+{
+	const uint64_t n = bt_component_source_get_output_port_count(source);
+
+	for (uint64_t i = 0; i < n; i++)
+		if (bt_graph_connect_ports(r->graph,
+			bt_component_source_borrow_output_port_by_index_const(
+			    source, i),
+			bt_component_filter_borrow_input_port_by_index_const(
+			    r->muxer, r->n_ports++),
+			NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+			return library_failed(r);
+	return OK;
+}
+
+/* The trace in DIRS, whose clock is Unix time whatever it says of its origin:
+ * so the muxer takes those of several machines. */
+static enum status
+add_source(struct ctf_reader *r, const bt_component_class_source *class,
+    const bt_value *dirs, size_t number)
+{
+	const bt_component_source *source = NULL;
+	bt_value *params = bt_value_map_create();
+	char name[32];
+	enum status st;
+
+	snprintf(name, sizeof(name), "trace %zu", number);
+	if (params == NULL ||
+	    bt_value_map_insert_entry(params, "inputs", (bt_value *)dirs) !=
+		0 ||
+	    bt_value_map_insert_bool_entry(
+		params, "force-clock-class-origin-unix-epoch", BT_TRUE) != 0 ||
+	    bt_graph_add_source_component(r->graph, class, name, params,
+		BT_LOGGING_LEVEL_NONE,
+		&source) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
+		st = library_failed(r);
+	else
+		st = connect_source(r, source);
+	bt_value_put_ref(params);
+	return st;
+}
+
+/* The source of directory FIRST, with those of its group, which are taken off
+ * GROUPS and DIRS. */
+static enum status
+add_group(struct ctf_reader *r, const bt_component_class_source *class,
+    struct ctf_dirs *dirs, char **groups, size_t first)
+{
+	bt_value *inputs = bt_value_array_create();
+	enum status st = inputs != NULL ? OK : E_NOMEM;
+
+	for (size_t i = first; st == OK && i < dirs->n; i++) {
+		if (dirs->paths[i] == NULL ||
+		    (i != first &&
+			(groups[first] == NULL || groups[i] == NULL ||
+			    strcmp(groups[i], groups[first]) != 0)))
+			continue;
+		if (bt_value_array_append_string_element(
+			inputs, dirs->paths[i]) != 0)
+			st = E_NOMEM;
+		free(dirs->paths[i]);
+		dirs->paths[i] = NULL;
+	}
+	if (st == OK)
+		st = add_source(r, class, inputs, first);
+	bt_value_put_ref(inputs);
+	return st;
+}
+
+static enum status
+add_sources(struct ctf_reader *r, const bt_component_class_source *class,
+    struct ctf_dirs *dirs)
+{
+	char **groups = calloc(dirs->n, sizeof(*groups));
+	enum status st = groups != NULL ? OK : E_NOMEM;
+
+	for (size_t i = 0; st == OK && i < dirs->n; i++)
+		groups[i] = group_of(
+		    bt_component_class_source_as_component_class_const(class),
+		    dirs->paths[i]);
+	for (size_t i = 0; st == OK && i < dirs->n; i++)
+		if (dirs->paths[i] != NULL)
+			st = add_group(r, class, dirs, groups, i);
+	for (size_t i = 0; groups != NULL && i < dirs->n; i++)
+		free(groups[i]);
+	free(groups);
+	return st;
+}
+
+static enum status
+add_sink(struct ctf_reader *r)
+{
+	const bt_component_sink *sink = NULL;
+
+	if (bt_graph_add_simple_sink_component(r->graph, "packets", begin,
+		consume, end, r, &sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
+	    bt_graph_connect_ports(r->graph,
+		bt_component_filter_borrow_output_port_by_index_const(
+		    r->muxer, 0),
+		bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+		NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+		return library_failed(r);
+	return OK;
+}
+
+static enum status
+build(struct ctf_reader *r, const bt_plugin *ctf, const bt_plugin *utils,
+    struct ctf_dirs *dirs)
+{
+	const bt_component_class_source *fs =
+	    bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs");
+	const bt_component_class_filter *muxer =
+	    bt_plugin_borrow_filter_component_class_by_name_const(
+		utils, "muxer");
+	enum status st;
+
+	if (fs == NULL || muxer == NULL)
+		return ctf_reader_fail(r, E_REFUSED,
+		    "babeltrace2 has no source.ctf.fs, or no "
+		    "filter.utils.muxer: --from-ctf needs them");
+	r->graph = bt_graph_create(0);
+	if (r->graph == NULL ||
+	    bt_graph_add_interrupter(r->graph, interrupter) !=
+		BT_GRAPH_ADD_INTERRUPTER_STATUS_OK ||
+	    bt_graph_add_filter_component(r->graph, muxer, "muxer", NULL,
+		BT_LOGGING_LEVEL_NONE,
+		&r->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
+		return library_failed(r);
+	st = add_sources(r, fs, dirs);
+	/* No stream: nothing was captured. */
+	return st == OK && r->n_ports > 0 ? add_sink(r) : st;
+}
+
+static enum status
+run_graph(struct ctf_reader *r)
+{
+	bt_graph_run_status status = BT_GRAPH_RUN_STATUS_AGAIN;
+
+	if (r->n_ports == 0)
+		return OK;
+	while (status == BT_GRAPH_RUN_STATUS_AGAIN &&
+	       !bt_interrupter_is_set(interrupter))
+		status = bt_graph_run(r->graph);
+	if (status == BT_GRAPH_RUN_STATUS_OK)
+		return OK;
+	if (r->failed == OK && bt_interrupter_is_set(interrupter)) {
+		bt_current_thread_clear_error();
+		return ctf_reader_fail(
+		    r, E_BUSY, "ended by a signal: the rest is missing");
+	}
+	return library_failed(r);
+}
+
+static enum status
+find_traces(const struct ctf_reader *r, struct ctf_dirs *dirs)
+{
+	if (ctf_dirs_find(dirs, r->config.dir) != OK) {
+		snprintf(r->why, CTF_READER_WHY_MAX, "%s: %s", r->config.dir,
+		    strerror(errno));
+		return E_REFUSED;
+	}
+	if (dirs->n > 0)
+		return OK;
+	snprintf(r->why, CTF_READER_WHY_MAX,
+	    "%s: there is no trace at or below it", r->config.dir);
+	return E_REFUSED;
+}
+
+enum status
+ctf_reader_run(const struct ctf_reader_config *config,
+    struct ctf_reader_counts *counts, char why[CTF_READER_WHY_MAX])
+{
+	struct ctf_reader *r = calloc(1, sizeof(*r));
+	const bt_plugin *ctf = NULL, *utils = NULL;
+	struct ctf_dirs dirs = { 0 };
+	enum status st = E_NOMEM;
+
+	*counts = (struct ctf_reader_counts){ 0 };
+	snprintf(why, CTF_READER_WHY_MAX, "%s", status_text(E_NOMEM));
+	if (interrupter == NULL)
+		interrupter = bt_interrupter_create();
+	if (r != NULL && interrupter != NULL) {
+		*why = '\0';
+		r->config = *config;
+		r->counts = counts;
+		r->why = why;
+		st = find_traces(r, &dirs);
+	}
+	if (st == OK) {
+		ctf = find_plugin(r, "ctf");
+		utils = ctf != NULL ? find_plugin(r, "utils") : NULL;
+		st = utils != NULL ? build(r, ctf, utils, &dirs) : r->failed;
+	}
+	if (st == OK)
+		st = run_graph(r);
+	if (r != NULL)
+		bt_graph_put_ref(r->graph);
+	bt_plugin_put_ref(utils);
+	bt_plugin_put_ref(ctf);
+	ctf_dirs_free(&dirs);
+	free(r);
+	return st;
+}
+
+void
+ctf_reader_interrupt(void)
+{
+	if (interrupter != NULL)
+		bt_interrupter_set(interrupter);
+}
