@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "tools/capture/linktype.h"
+#include "tools/capture/little.h"
 #include "tools/capture/outfile.h"
 
 /* A packet that libtrace constructs has this in front of its bytes, in host
@@ -19,9 +20,21 @@ struct constructed {
 	uint32_t seconds, microseconds, cap_len, wire_len;
 };
 
+/* A record of Endace's Extensible Record Format, which keeps 2^-32 s; packets
+ * of Ethernet have two more bytes in front. */
+#define ERF_HEADER_LEN 16
+#define ERF_PAD_LEN 2
+#define ERF_VARYING_LENGTH 4 /* of the flags */
+#define ERF_ETHERNET 2
+#define ETHERNET_CHECKSUM_LEN 4
+#define ERF_LEN_MAX (UINT16_MAX - ERF_HEADER_LEN - ERF_PAD_LEN)
+
 struct writer {
 	libtrace_out_t *out;
 	libtrace_packet_t *packet;
+	libtrace_packet_t *erf_packet;
+	libtrace_t *erf; /* what such packets would come from, or NULL */
+	uint8_t record[UINT16_MAX];
 	struct outfile *file;	  /* NULL: the output is no file */
 	const char *uri;	  /* borrowed */
 	bool has_one_type;	  /* the output, of link types */
@@ -66,10 +79,11 @@ tell(char why[WRITER_WHY_MAX], const char *uri, libtrace_out_t *out)
 static const struct format {
 	const char *prefix;
 	bool has_one_type; /* of link types, in one file */
+	bool is_erf;
 } formats[] = {
-	{ "pcapfile:", true },
-	{ "pcap:", true },
-	{ "erf:", false },
+	{ "pcapfile:", true, false },
+	{ "pcap:", true, false },
+	{ "erf:", false, true },
 };
 
 static const struct format *
@@ -99,6 +113,8 @@ create_output(struct writer *w, char why[WRITER_WHY_MAX])
 			return E_REFUSED;
 		}
 		w->has_one_type = format->has_one_type;
+		if (format->is_erf)
+			w->erf = trace_create_dead("erf:-");
 		snprintf(uri, sizeof(uri), "%s%s", format->prefix,
 		    outfile_path(w->file));
 		w->out = trace_create_output(uri);
@@ -153,7 +169,8 @@ writer_open(struct writer **out, const char *uri,
 	st = start_output(w, compression, level, why);
 	if (st == OK) {
 		w->packet = trace_create_packet();
-		if (w->packet == NULL)
+		w->erf_packet = trace_create_packet();
+		if (w->packet == NULL || w->erf_packet == NULL)
 			st = E_NOMEM;
 	}
 	if (st != OK) {
@@ -191,16 +208,69 @@ construct(struct writer *w, libtrace_linktype_t type,
 }
 
 static enum status
-write_packet(struct writer *w)
+write_packet(struct writer *w, libtrace_packet_t *packet)
 {
 	/* pcap: answers 0 when all is well */
-	if (trace_write_packet(w->out, w->packet) >= 0)
+	if (trace_write_packet(w->out, packet) >= 0)
 		return w->file != NULL ? check_file(w, outfile_error(w->file))
 				       : OK;
 	if (trace_get_err_output(w->out).err_num == TRACE_ERR_NO_CONVERSION)
 		return E_MALFORMED;
 	tell(w->error, w->uri, w->out);
 	return E_IO;
+}
+
+/* Rounded up, so that who rounds down has the nanoseconds again. */
+static uint64_t
+erf_time(uint64_t ns)
+{
+	const uint64_t fraction = ((ns % NS_PER_S << 32) + NS_PER_S - 1) /
+				  NS_PER_S;
+
+	return ns / NS_PER_S << 32 | fraction;
+}
+
+static uint8_t *
+big_u16(uint8_t *out, unsigned v)
+{
+	out = little_u8(out, (uint8_t)(v >> 8));
+	return little_u8(out, (uint8_t)v);
+}
+
+static void
+make_erf(struct writer *w, const struct record *r, const uint8_t *bytes)
+{
+	const uint32_t len = r->len <= ERF_LEN_MAX ? r->len : ERF_LEN_MAX;
+	/* As libtrace counts: with the checksum. */
+	const uint32_t wire = r->wire_len <= UINT16_MAX - ETHERNET_CHECKSUM_LEN
+				  ? r->wire_len + ETHERNET_CHECKSUM_LEN
+				  : UINT16_MAX;
+	uint8_t *at = little_u64(w->record, erf_time(r->ns));
+
+	at = little_u8(at, ERF_ETHERNET);
+	at = little_u8(at, ERF_VARYING_LENGTH);
+	at = big_u16(at, ERF_HEADER_LEN + ERF_PAD_LEN + len);
+	at = big_u16(at, 0); /* lost before it */
+	at = big_u16(at, wire);
+	at = big_u16(at, 0); /* the pad */
+	(void)little_bytes(at, bytes, len);
+}
+
+/* A packet as one that was read from a file of that format. */
+static enum status
+write_erf(struct writer *w, const struct record *r, const uint8_t *bytes)
+{
+	libtrace_packet_t *p = w->erf_packet;
+
+	make_erf(w, r, bytes);
+	p->trace = w->erf;
+	p->type = TRACE_RT_DATA_ERF;
+	p->buf_control = TRACE_CTRL_EXTERNAL;
+	p->buffer = p->header = w->record;
+	p->payload = w->record + ERF_HEADER_LEN + ERF_PAD_LEN;
+	p->capture_length = p->wire_length = p->payload_length = -1;
+	p->link_type = TRACE_TYPE_ETH;
+	return write_packet(w, p);
 }
 
 enum status
@@ -216,8 +286,10 @@ writer_packet(
 	if (w->has_one_type && w->type != TRACE_TYPE_UNKNOWN && w->type != type)
 		return E_MALFORMED;
 	w->type = type;
+	if (w->erf != NULL && type == TRACE_TYPE_ETH)
+		return write_erf(w, record, bytes);
 	construct(w, type, record, bytes);
-	return write_packet(w);
+	return write_packet(w, w->packet);
 }
 
 const char *
@@ -243,6 +315,12 @@ writer_close(struct writer *w)
 		return;
 	if (w->packet != NULL)
 		trace_destroy_packet(w->packet);
+	if (w->erf_packet != NULL) {
+		w->erf_packet->buffer = NULL; /* it was ours */
+		trace_destroy_packet(w->erf_packet);
+	}
+	if (w->erf != NULL)
+		trace_destroy_dead(w->erf);
 	if (w->out != NULL)
 		trace_destroy_output(w->out);
 	outfile_destroy(w->file);

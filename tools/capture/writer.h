@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets to an output of libtrace: pcapfile: (microseconds), erf:, ... Knows
- * libtrace. One thread.
+ * Packets to an output of libtrace: pcapfile: and pcap: (microseconds), erf:
+ * (Ethernet to less than a nanosecond, others as those), ... Knows libtrace.
+ * One thread.
  */
 #ifndef TOOLS_CAPTURE_WRITER_H
 #define TOOLS_CAPTURE_WRITER_H
