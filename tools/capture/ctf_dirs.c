@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Numbers as such: chunk 10 is behind chunk 9. babeltrace2 takes parts that
+ * begin at the same time in the order in which it is given them. */
 static int
 by_name(const FTSENT **a, const FTSENT **b)
 {
-	return strcmp((*a)->fts_name, (*b)->fts_name);
+	return strverscmp((*a)->fts_name, (*b)->fts_name);
 }
 
 /* The directory of the file at PATH, which is absolute. */

@@ -3,6 +3,7 @@
 #include "tools/capture/ctf_reader.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "tools/capture/ctf_reader_internal.h"
 
 /* Of the run, for signal handlers; stays until the program ends. */
-static bt_interrupter *_Atomic interrupter;
+static bt_interrupter *volatile interrupter;
+static volatile sig_atomic_t is_interrupted;
 
 enum status
 ctf_reader_fail(struct ctf_reader *r, enum status st, const char *fmt, ...)
@@ -287,12 +289,11 @@ run_graph(struct ctf_reader *r)
 
 	if (r->n_ports == 0)
 		return OK;
-	while (status == BT_GRAPH_RUN_STATUS_AGAIN &&
-	       !bt_interrupter_is_set(interrupter))
+	while (status == BT_GRAPH_RUN_STATUS_AGAIN && !is_interrupted)
 		status = bt_graph_run(r->graph);
 	if (status == BT_GRAPH_RUN_STATUS_OK)
 		return OK;
-	if (r->failed == OK && bt_interrupter_is_set(interrupter)) {
+	if (r->failed == OK && is_interrupted) {
 		bt_current_thread_clear_error();
 		return ctf_reader_fail(
 		    r, E_BUSY, "ended by a signal: the rest is missing");
@@ -354,6 +355,7 @@ ctf_reader_run(const struct ctf_reader_config *config,
 void
 ctf_reader_interrupt(void)
 {
+	is_interrupted = 1;
 	if (interrupter != NULL)
 		bt_interrupter_set(interrupter);
 }

@@ -19,13 +19,13 @@ struct conversion {
 };
 
 static void
-complain(const char *what)
+say(const char *what)
 {
 	fprintf(stderr, "tracepulse-capture: %s\n", what);
 }
 
 static enum status
-open_sink(struct conversion *c)
+open_output(struct conversion *c)
 {
 	const struct capture_options *o = c->options;
 	const struct sink_config config = { 0 };
@@ -39,13 +39,13 @@ open_sink(struct conversion *c)
 /* An output is made for the first packet: a trace that is refused leaves the
  * file of that name alone. */
 static enum status
-put_record(void *conversion, const struct record *r, const uint8_t *bytes)
+write_record(void *conversion, const struct record *r, const uint8_t *bytes)
 {
 	struct conversion *c = conversion;
 	enum status st = OK;
 
 	if (c->sink == NULL)
-		st = open_sink(c);
+		st = open_output(c);
 	return st == OK ? c->sink->ops->record(c->sink, r, bytes) : st;
 }
 
@@ -57,7 +57,7 @@ on_signal(int number)
 }
 
 static void
-catch_signals(void)
+watch_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal,
 		.sa_flags = (int)SA_RESETHAND };
@@ -70,22 +70,22 @@ catch_signals(void)
 
 /* What was written until a failure, or a signal, shall be whole, too. */
 static enum status
-finish(struct conversion *c, enum status st, const char *why)
+end_output(struct conversion *c, enum status st, const char *why)
 {
 	enum status finished = OK;
 
 	if (st == OK && c->sink == NULL) {
-		st = open_sink(c); /* of nothing */
+		st = open_output(c); /* of nothing */
 		why = "";
 	}
 	if (st != OK)
-		complain(why[0] != '\0'	   ? why
-			 : c->sink != NULL ? c->sink->error
-					   : c->error);
+		say(why[0] != '\0'    ? why
+		    : c->sink != NULL ? c->sink->error
+				      : c->error);
 	if (c->sink != NULL)
 		finished = c->sink->ops->finish(c->sink);
 	if (st == OK && finished != OK)
-		complain(c->sink->error);
+		say(c->sink->error);
 	return st == OK ? finished : st;
 }
 
@@ -94,20 +94,20 @@ from_ctf_run(const struct capture_options *o)
 {
 	struct conversion c = { .options = o };
 	const struct ctf_reader_config config = {
-		.dir = o->from_ctf, .record = put_record, .arg = &c
+		.dir = o->from_ctf, .record = write_record, .arg = &c
 	};
 	struct ctf_reader_counts counts;
 	char why[CTF_READER_WHY_MAX];
 	enum status st;
 
 	if (privileges_keep_capture() != OK) {
-		complain(strerror(errno));
+		say(strerror(errno));
 		return 1;
 	}
-	catch_signals();
+	watch_signals();
 	report_begin(&c.report);
 	st = ctf_reader_run(&config, &counts, why);
-	st = finish(&c, st, why);
+	st = end_output(&c, st, why);
 	if (c.sink != NULL && o->json)
 		report_conversion_json(&c.report, &counts, c.sink);
 	else if (c.sink != NULL && !o->quiet)
