@@ -18,6 +18,8 @@
 
 /* What libtrace counts of Ethernet and pcap does not. */
 #define ETHERNET_CHECKSUM_LEN 4
+/* Of records, in front of their packets; more than any format has. */
+#define RECORD_HEADER_MAX 256
 
 struct source {
 	libtrace_t *trace;
@@ -125,6 +127,19 @@ fail:
 	return E_REFUSED;
 }
 
+/* libtrace 3 lets a record of a pcap file have LIBTRACE_PACKET_BUFSIZE bytes,
+ * and reads it with its header into so many: it is given more. */
+static enum status
+make_packet(struct source *s)
+{
+	s->packet = trace_create_packet();
+	if (s->packet == NULL)
+		return E_NOMEM;
+	s->packet->buffer = malloc(LIBTRACE_PACKET_BUFSIZE + RECORD_HEADER_MAX);
+	s->packet->buf_control = TRACE_CTRL_PACKET;
+	return s->packet->buffer != NULL ? OK : E_NOMEM;
+}
+
 static enum status
 start(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -143,8 +158,7 @@ start(struct source *s, const struct source_config *config,
 		tell(why, config->uri, s->trace);
 		return E_REFUSED;
 	}
-	s->packet = trace_create_packet();
-	return s->packet != NULL ? OK : E_NOMEM;
+	return make_packet(s);
 }
 
 enum status
