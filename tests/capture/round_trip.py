@@ -283,6 +283,29 @@ def discarded_ones_are_told():
         check("\n30 packets are not in the trace" in out, out)
 
 
+def the_longest_ones():
+    """Of Ethernet, libtrace takes 65531 bytes. One that was longer on the wire,
+    which only another program can put into a trace, is said to be that long."""
+    with tempfile.TemporaryDirectory() as top:
+        longest = ethernet(0x88b5, bytes(65517))
+        pcap(f"{top}/a", ETHERNET, [LARGE[:60], longest], times=1)
+        data = bytearray(pathlib.Path(f"{top}/a").read_bytes())
+        struct.pack_into("<I", data, 24 + 12, 65531)
+        pathlib.Path(f"{top}/a").write_bytes(data)
+        capture(f"{top}/a", "--output", f"{top}/trace")
+        back(f"{top}/trace", f"{top}/b")
+        compare(f"{top}/a", f"{top}/b", True)
+        stream = pathlib.Path(f"{top}/trace/stream_0")
+        data = stream.read_bytes()
+        old, new = (struct.pack("<II", n, 60) for n in (65531, 70000))
+        equal(data.count(old), 1, "places of the length")
+        stream.write_bytes(data.replace(old, new))
+        for form in "pcapfile", "pcap", "erf":
+            told(PROGRAM, "--from-ctf", f"{top}/trace", "--write",
+                 f"{form}:{top}/{form}")
+        compare(f"{top}/a", f"{top}/pcapfile", True)
+
+
 def a_full_disk():
     """Whether the packets come from a trace or not, compressed or not."""
     with tempfile.TemporaryDirectory() as top:
@@ -342,7 +365,7 @@ def ended_by_a_signal():
 CASES = [one_thread, three_threads, three_threads_by_flows, in_strict_order,
          rotated, two_traces, through_a_relay, an_archived_chunk, refused,
          link_types_that_the_output_has_not, discarded_ones_are_told,
-         a_full_disk, nanoseconds_in_erf, ended_by_a_signal]
+         the_longest_ones, a_full_disk, nanoseconds_in_erf, ended_by_a_signal]
 
 
 def main():

@@ -191,19 +191,27 @@ check_file(struct writer *w, int error)
 	return E_IO;
 }
 
+/* libtrace ends the program where a packet has more with its checksum. */
+static uint32_t
+wire_max(libtrace_linktype_t type)
+{
+	return UINT16_MAX -
+	       (type == TRACE_TYPE_ETH ? ETHERNET_CHECKSUM_LEN : 0);
+}
+
 static void
 construct(struct writer *w, libtrace_linktype_t type,
     const struct record *record, const uint8_t *bytes)
 {
-	const uint32_t len = record->len <= UINT16_MAX ? record->len
-						       : UINT16_MAX;
+	const uint32_t most = wire_max(type);
+	const uint32_t len = record->len <= most ? record->len : most;
 	struct constructed *h;
 
 	trace_construct_packet(w->packet, type, bytes, (uint16_t)len);
 	h = w->packet->header;
 	h->seconds = (uint32_t)(record->ns / NS_PER_S);
 	h->microseconds = (uint32_t)(record->ns % NS_PER_S / 1000);
-	h->wire_len = record->wire_len;
+	h->wire_len = record->wire_len <= most ? record->wire_len : most;
 	w->packet->wire_length = -1; /* libtrace's note of it */
 }
 
@@ -241,10 +249,10 @@ static void
 make_erf(struct writer *w, const struct record *r, const uint8_t *bytes)
 {
 	const uint32_t len = r->len <= ERF_LEN_MAX ? r->len : ERF_LEN_MAX;
+	const uint32_t most = wire_max(TRACE_TYPE_ETH);
 	/* As libtrace counts: with the checksum. */
-	const uint32_t wire = r->wire_len <= UINT16_MAX - ETHERNET_CHECKSUM_LEN
-				  ? r->wire_len + ETHERNET_CHECKSUM_LEN
-				  : UINT16_MAX;
+	const uint32_t wire = ETHERNET_CHECKSUM_LEN +
+			      (r->wire_len <= most ? r->wire_len : most);
 	uint8_t *at = little_u64(w->record, erf_time(r->ns));
 
 	at = little_u8(at, ERF_ETHERNET);

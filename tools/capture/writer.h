@@ -30,11 +30,13 @@ struct writer;
 enum status writer_open(struct writer **out, const char *uri,
     enum writer_compression compression, int level,
     char why[WRITER_WHY_MAX]) MUST_CHECK;
-/* RECORD->len bytes at BYTES; of more than UINT16_MAX, which libtrace cannot
- * write, the first. E_MALFORMED: the output has no such link type, or, as a
- * pcap file, has that of its first packet only; it is left out. E_IO: nothing
- * more can be written; writer_error() says why. What is buffered may fail with
- * a later packet, or with writer_finish(). */
+/* RECORD->len bytes at BYTES. libtrace 3 writes lengths below 65536, of
+ * Ethernet with its checksum: from more, the first 65531 bytes are written
+ * (65535 of other types, 65517 to erf:), and wire_len is at most so.
+ * E_MALFORMED: the output has no such link type, or, as a pcap file, has that
+ * of its first packet only; it is left out. E_IO: nothing more can be written;
+ * writer_error() says why. What is buffered may fail with a later packet, or
+ * with writer_finish(). */
 enum status writer_packet(struct writer *w, const struct record *record,
     const uint8_t *bytes) MUST_CHECK;
 const char *writer_error(const struct writer *w);
