@@ -131,27 +131,6 @@ catch_signals(struct capture *c)
 	return c->signals >= 0 ? OK : E_IO;
 }
 
-/* The kernel's text has 32 digits, and dashes. */
-static bool
-read_boot_id(uint8_t id[CTF_UUID_LEN])
-{
-	char text[64] = "", *at = text;
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	unsigned byte, n = 0;
-
-	if (f == NULL)
-		return false;
-	if (fgets(text, sizeof(text), f) == NULL)
-		text[0] = '\0';
-	fclose(f);
-	for (; n < CTF_UUID_LEN && sscanf(at, "%2x", &byte) == 1; at += 2) {
-		id[n++] = (uint8_t)byte;
-		if (at[2] == '-')
-			at++;
-	}
-	return n == CTF_UUID_LEN;
-}
-
 static enum status
 open_sink(struct capture *c)
 {
@@ -182,7 +161,6 @@ open_sink(struct capture *c)
 	char why[SINK_ERROR_MAX];
 	enum status st;
 
-	config.trace.has_boot_id = read_boot_id(config.trace.boot_id);
 	if (getrandom(config.trace.uuid, CTF_UUID_LEN, 0) != CTF_UUID_LEN)
 		return E_IO;
 	if (o->relay != NULL)

@@ -271,22 +271,19 @@ env_block(struct buf *out, const struct ctf_trace *trace)
 }
 
 /*
- * Values are Unix time, and the clock says so (absolute) when it is compared
- * with none of LTTng's. babeltrace2 does not merge an absolute clock with
- * theirs, which are not, but it does merge clocks with one UUID: then each
- * counts from its own offset, which here is 0.
+ * Values are Unix time, and the clock says so. babeltrace2 has LTTng's clocks
+ * for absolute ones, too, without being told: it merges these with this one,
+ * and refuses to merge them with one that is not absolute, whatever its UUID.
  */
 static void
 clock_block(struct buf *out, const struct ctf_trace *trace)
 {
 	text(out, "clock {\n	name = \"pktclock\";\n	uuid = ");
-	uuid(out, trace->has_boot_id ? trace->boot_id : trace->uuid);
+	uuid(out, trace->uuid);
 	text(out, ";\n	description = \"Unix time of the capture\";\n"
 		  "	freq = 1000000000;\n"
-		  "	offset = 0;\n");
-	if (!trace->has_boot_id)
-		text(out, "	absolute = TRUE;\n");
-	text(out, "};\n\n");
+		  "	offset = 0;\n"
+		  "	absolute = TRUE;\n};\n\n");
 }
 
 static void

@@ -27,10 +27,6 @@ struct ctf_trace {
 	uint32_t snaplen;
 	enum payload payload;
 	bool is_anonymised;
-	/* What LTTng has as its clock's: the boot id of this machine. Readers
-	 * put traces whose clocks have the same one into one order. */
-	bool has_boot_id;
-	uint8_t boot_id[CTF_UUID_LEN];
 };
 
 /* Text (TSDL); any bytes in strings are escaped. E_NOMEM. */
