@@ -332,10 +332,11 @@ class World:
     """What a scenario has in its hands."""
 
     def __init__(self, directory, relay, app, private, is_reference,
-                 send="tracepulse-send"):
+                 send="tracepulse-send", capture=None):
         self.directory = os.path.abspath(directory)
         self.app_path = os.path.abspath(app)
         self.send_path = send
+        self.capture_path = capture     # None: it was not built
         self.private = private
         self.is_reference = is_reference
         self.home = os.path.join(self.directory, "home")
