@@ -16,6 +16,9 @@ AC_DEFUN([TP_CAPTURE], [
 			[why_no_capture="no libtrace.h"])
 		AC_CHECK_LIB([trace], [trace_create], [],
 			[why_no_capture=${why_no_capture:-"no -ltrace"}])
+		AC_CHECK_LIB([trace], [trace_pstart],
+			[AC_DEFINE([HAVE_LIBTRACE_PARALLEL], [1],
+				[it is libtrace 4])])
 		PKG_CHECK_MODULES([NETTLE], [nettle >= 3.4], [],
 			[why_no_capture=${why_no_capture:-"no nettle"}])
 		PKG_CHECK_MODULES([LIBCAP], [libcap], [],

@@ -2,7 +2,10 @@
 """Scenarios of tracepulse-capture: network packets beside the events of
 applications, on disk and live, as stock readers and tcpdump see them."""
 import random
+import re
 import shutil
+import signal
+import subprocess
 import time
 
 import capture
@@ -240,3 +243,40 @@ def capture_loopback(w):
         tracer.finish()
         expect_both(kind, capture.read(w, w.path("*/%s-*" % kind)), [],
                     lengths)
+
+
+def discarded(w, path):
+    """How many events babeltrace2 tells that were discarded."""
+    done = subprocess.run(["babeltrace2", path], stdin=subprocess.DEVNULL,
+                          capture_output=True, env=w.env(), timeout=60,
+                          check=False)
+    return sum(int(n) for n in re.findall(
+        r"Tracer discarded (\d+) event", done.stderr.decode()))
+
+
+@scenario(needs_sessiond=False, reference=False, compare_tree=False)
+def capture_drops(w):
+    """what the kernel has no room for while the program stands still is
+    counted, each time, and viewers tell of it"""
+    rounds, each = 3, 70000     # more than fits into the larger buffer
+    for kind in ("int", "ring"):
+        tracer = Capture.to_relay(w, kind, kind + ":lo", FLUSH_OPTION)
+        loopback = Loopback()
+        for _ in range(rounds):
+            tracer.child.send_signal(signal.SIGSTOP)
+            for _ in range(each):
+                loopback.send(SMALLEST)
+            tracer.child.send_signal(signal.SIGCONT)
+            time.sleep(3 * FLUSH)
+        loopback.close()
+        summary = tracer.finish()
+        if summary["dropped_kernel"] + summary["dropped_local"] \
+                + summary["written"] != rounds * each:
+            raise Failure("%s: %d sent, %r" % (kind, rounds * each, summary))
+        path = w.path("*/%s-*" % kind)
+        if not 0 < discarded(w, path) <= summary["dropped_kernel"] \
+                + summary["dropped_local"]:
+            raise Failure("%s: babeltrace2 tells of %d dropped, %r"
+                          % (kind, discarded(w, path), summary))
+        w.notes.append("%s: %d sent, %d dropped" % (
+            kind, rounds * each, summary["dropped_kernel"]))

@@ -5,9 +5,11 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 
-/* CAP_DAC_OVERRIDE: root may name files that belong to others, as with any
+/* CAP_NET_ADMIN: a larger buffer for packets (packet_socket.h).
+ * CAP_DAC_OVERRIDE: root may name files that belong to others, as with any
  * other program, until all is open. */
-static const cap_value_t wanted[] = { CAP_NET_RAW, CAP_DAC_OVERRIDE };
+static const cap_value_t wanted[] = { CAP_NET_RAW, CAP_NET_ADMIN,
+	CAP_DAC_OVERRIDE };
 
 static enum status
 set(cap_t caps)

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "tools/capture/linktype.h"
+#include "tools/capture/packet_socket.h"
 
 /* What libtrace counts of Ethernet and pcap does not. */
 #define ETHERNET_CHECKSUM_LEN 4
@@ -26,7 +27,9 @@ struct source {
 	libtrace_packet_t *packet;
 	libtrace_filter_t *filter;
 	bool is_live;
-	bool drops_outgoing; /* a loopback interface shows each packet twice */
+	bool drops_outgoing;  /* a loopback interface shows each packet twice */
+	bool tells_new_drops; /* libtrace tells those since the last question */
+	uint64_t dropped;     /* their sum */
 	char error[SOURCE_WHY_MAX];
 };
 
@@ -161,6 +164,18 @@ start(struct source *s, const struct source_config *config,
 	return make_packet(s);
 }
 
+/* Packet sockets of Linux. */
+static void
+tune(struct source *s, const char *uri)
+{
+	if (strncmp(uri, "int:", 4) != 0 && strncmp(uri, "ring:", 5) != 0)
+		return;
+#ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
+	s->tells_new_drops = true;
+#endif
+	packet_socket_tune(strchr(uri, ':') + 1);
+}
+
 enum status
 source_open(struct source **out, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -175,6 +190,8 @@ source_open(struct source **out, const struct source_config *config,
 	s->is_live = is_live_uri(config->uri);
 	s->drops_outgoing = s->is_live && is_loopback(config->uri);
 	st = start(s, config, why);
+	if (st == OK)
+		tune(s, config->uri);
 	if (st != OK) {
 		source_close(s);
 		return st;
@@ -214,7 +231,10 @@ source_dropped(struct source *s)
 {
 	const uint64_t n = trace_get_dropped_packets(s->trace);
 
-	return n == UINT64_MAX ? 0 : n; /* it is not known */
+	if (n == UINT64_MAX) /* it is not known */
+		return s->dropped;
+	s->dropped = s->tells_new_drops ? s->dropped + n : n;
+	return s->dropped;
 }
 
 /* False: it is no packet of a network. */
