@@ -10,6 +10,7 @@
 #ifndef TOOLS_CAPTURE_ANON_H
 #define TOOLS_CAPTURE_ANON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -66,5 +67,9 @@ enum anon_checksums {
 #define ANON_DEPTH 8
 void anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
     enum anon_checksums checksums);
+
+/* False: anon_packet() changes nothing behind this link layer, since nobody
+ * knows where addresses are. Such bytes must go nowhere. */
+bool anon_knows(uint16_t link_type);
 
 #endif

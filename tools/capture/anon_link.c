@@ -199,3 +199,17 @@ anon_link(uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset)
 	*offset = n - r.n;
 	return type;
 }
+
+bool
+anon_knows(uint16_t link_type)
+{
+	static const uint16_t known[] = { LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL,
+		LINKTYPE_LINUX_SLL2, LINKTYPE_C_HDLC, LINKTYPE_PPP,
+		LINKTYPE_RAW, LINKTYPE_IPV4, LINKTYPE_IPV6, LINKTYPE_NULL,
+		LINKTYPE_LOOP, LINKTYPE_IEEE802_11, LINKTYPE_RADIOTAP };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i] == link_type)
+			return true;
+	return false;
+}

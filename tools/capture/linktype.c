@@ -28,7 +28,7 @@ linktype_from_libtrace(libtrace_linktype_t type)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].libtrace == type)
 			return rows[i].pcap;
-	return LINKTYPE_NULL;
+	return LINKTYPE_UNKNOWN;
 }
 
 libtrace_linktype_t

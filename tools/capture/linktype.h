@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An enum linktype; LINKTYPE_NULL for one that has no number there. */
+/* An enum linktype; LINKTYPE_UNKNOWN for one that has no number there. */
 uint16_t linktype_from_libtrace(libtrace_linktype_t type);
 /* TRACE_TYPE_UNKNOWN for one that libtrace does not know. */
 libtrace_linktype_t linktype_to_libtrace(uint16_t linktype);

@@ -16,7 +16,8 @@ OPTION(PROMISCUOUS, 0, "promiscuous", NULL,
 OPTION(PAYLOAD, 0, "payload", "none|headers|full",
     "what of a packet an event has [headers]")
 OPTION(ANON_KEY, 0, "anon-key", "FILE",
-    "replace addresses by others, prefix by prefix; a key of 32 bytes")
+    "replace addresses by others, prefix by prefix; a key of 32 bytes. Of "
+    "unknown link types no bytes are taken")
 OPTION(ANON_CHECKSUMS, 0, "anon-checksums", "mend|blank",
     "what becomes of checksums then [blank]")
 OPTION(THREADS, 'j', "threads", "N",

@@ -199,6 +199,7 @@ pipeline_stats(const struct pipeline *p)
 		s.received += published(&r->received);
 		s.dropped_kernel += published(&r->dropped_kernel);
 		s.dropped_local += published(&r->dropped_local);
+		s.withheld += published(&r->withheld);
 		s.clamped += published(&r->clamped);
 		s.bytes += published(&r->bytes);
 	}

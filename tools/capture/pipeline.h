@@ -42,8 +42,10 @@ struct pipeline_config {
 	bool is_strict;	  /* over all of a source; else in a worker's stream */
 	bool has_records; /* the sink takes records, not events */
 	enum payload payload;
-	uint32_t snaplen;   /* bytes of a packet at most; 0: all */
-	const uint8_t *key; /* ANON_KEY_LEN bytes; NULL: as they are */
+	uint32_t snaplen; /* bytes of a packet at most; 0: all */
+	const uint8_t
+	    *key; /* ANON_KEY_LEN bytes; NULL: as they are. Of link
+		     types that cannot be anonymised, no byte is taken */
 	enum anon_checksums checksums;
 	uint64_t flush_ns; /* live: nothing waits longer in a chunk */
 	uint64_t count;	   /* packets of each source; 0: all */
@@ -53,6 +55,8 @@ struct pipeline_stats {
 	uint64_t received;	 /* read from the sources */
 	uint64_t dropped_kernel; /* the kernel had no room for them */
 	uint64_t dropped_local;	 /* there was no chunk for them */
+	uint64_t withheld;	 /* nobody knows where their addresses are:
+				    their bytes were not taken */
 	uint64_t clamped;	 /* came with a time before the last one's */
 	uint64_t bytes;		 /* captured */
 };

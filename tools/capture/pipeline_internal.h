@@ -48,8 +48,8 @@ struct reader {
 	uint64_t n_received, n_bytes;
 
 	/* For others to read. */
-	struct published received, dropped_kernel, dropped_local, clamped,
-	    bytes;
+	struct published received, dropped_kernel, dropped_local, withheld,
+	    clamped, bytes;
 };
 
 /* What the combiner knows of one source. */

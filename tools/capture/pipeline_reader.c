@@ -150,6 +150,17 @@ lose(struct reader *r, unsigned w)
 	r->lost[w]++;
 }
 
+/* Bytes of a packet that go on. */
+static uint32_t
+bytes_wanted(struct reader *r, const struct record *record)
+{
+	const struct pipeline *p = r->pipeline;
+
+	if (p->config.key != NULL && !anon_knows(record->link_type))
+		return 0;
+	return record->cap_len < p->copy_len ? record->cap_len : p->copy_len;
+}
+
 static void
 take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 {
@@ -159,8 +170,7 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 
 	if (snaplen != 0 && record->cap_len > snaplen)
 		record->cap_len = snaplen;
-	record->len = record->cap_len < p->copy_len ? record->cap_len
-						    : p->copy_len;
+	record->len = bytes_wanted(r, record);
 	if (r->is_round &&
 	    r->open[w]->used + record_size(record->len) > CHUNK_SIZE) {
 		end_round(r, false);
@@ -177,6 +187,8 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 	publish(&r->bytes, r->n_bytes);
 	if (!r->is_round)
 		return;
+	if (record->len == 0 && record->cap_len > 0 && p->copy_len > 0)
+		published_add(&r->withheld, 1);
 	/* With one stream, its time is that of the first. */
 	record->ns = in_order(r, p->config.is_strict ? 0 : w, record->ns);
 	if (record->ns > r->read_ns)

@@ -10,7 +10,7 @@
 
 /* Values of LINKTYPE in pcap files (tcpdump.org, "Link-layer header types"). */
 enum linktype {
-	LINKTYPE_NULL = 0, /* also: not known */
+	LINKTYPE_NULL = 0,
 	LINKTYPE_ETHERNET = 1,
 	LINKTYPE_PPP = 9,
 	LINKTYPE_RAW = 101, /* IPv4 or IPv6 */
@@ -19,6 +19,7 @@ enum linktype {
 	LINKTYPE_LOOP = 108, /* OpenBSD's */
 	LINKTYPE_LINUX_SLL = 113,
 	LINKTYPE_RADIOTAP = 127,
+	LINKTYPE_UNKNOWN = 65535, /* no number of theirs */
 };
 
 enum direction {

@@ -77,6 +77,10 @@ report_summary(const struct report *r, const struct pipeline_stats *s,
 		printf("%" PRIu64 " packets came with a time before that of "
 		       "the one before, and have that\n",
 		    s->clamped);
+	if (s->withheld > 0)
+		printf("%" PRIu64 " packets have a link type of which nobody "
+		       "knows where addresses are, and came without bytes\n",
+		    s->withheld);
 	report_left_out(sink);
 }
 
@@ -97,12 +101,13 @@ report_json(const struct report *r, const struct pipeline_stats *s,
 {
 	printf("{\"received\": %" PRIu64 ", \"dropped_kernel\": %" PRIu64
 	       ", \"dropped_local\": %" PRIu64 ", \"written\": %" PRIu64
-	       ", \"left_out\": %" PRIu64 ", \"clamped\": %" PRIu64
-	       ", \"captured_bytes\": %" PRIu64 ", \"events\": %" PRIu64
-	       ", \"ctf_packets\": %" PRIu64 ", \"written_bytes\": %" PRIu64
+	       ", \"left_out\": %" PRIu64 ", \"withheld\": %" PRIu64
+	       ", \"clamped\": %" PRIu64 ", \"captured_bytes\": %" PRIu64
+	       ", \"events\": %" PRIu64 ", \"ctf_packets\": %" PRIu64
+	       ", \"written_bytes\": %" PRIu64
 	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    s->received, s->dropped_kernel, s->dropped_local, sink->written,
-	    sink->left_out, s->clamped, s->bytes, sink->events,
+	    sink->left_out, s->withheld, s->clamped, s->bytes, sink->events,
 	    sink->ctf_packets, sink->bytes, seconds_since(r->begin_ns),
 	    cpu_seconds());
 }

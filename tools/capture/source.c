@@ -16,13 +16,17 @@
 #include "common/clock.h"
 #include "tools/capture/linktype.h"
 #include "tools/capture/packet_socket.h"
+#include "tools/capture/wire.h"
 
-/* What libtrace counts of Ethernet and pcap does not. */
-#define ETHERNET_CHECKSUM_LEN 4
-/* Of records, in front of their packets; more than any format has. */
-#define RECORD_HEADER_MAX 256
+/* libtrace 3 reads the header of a record of a pcap file, and a packet of up to
+ * 65,535 bytes behind it, into a buffer of LIBTRACE_PACKET_BUFSIZE bytes, which
+ * is too small by the header. So it gets a larger one. */
+#define PACKET_BUFFER_LEN (LIBTRACE_PACKET_BUFSIZE + 4096)
+/* Of pcap files. */
+#define RECORD_HEADER_LEN 16
 
 struct source {
+	char *uri;
 	libtrace_t *trace;
 	libtrace_packet_t *packet;
 	libtrace_filter_t *filter;
@@ -114,10 +118,12 @@ configure(struct source *s, const struct source_config *config,
 			return E_NOMEM;
 		if (try_filter(s, config, why) != OK)
 			return E_REFUSED;
-		if (trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
+		if (s->is_live &&
+		    trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
 			goto fail;
 	}
-	/* Files know no snap length: what is too long is cut here. */
+	/* Files know no snap length: what is too long is cut here. Of a file
+	 * libtrace filters a packet before its length can be made safe. */
 	if (s->is_live && snaplen != 0 &&
 	    trace_config(s->trace, TRACE_OPTION_SNAPLEN, &snaplen) != 0)
 		goto fail;
@@ -130,16 +136,17 @@ fail:
 	return E_REFUSED;
 }
 
-/* libtrace 3 lets a record of a pcap file have LIBTRACE_PACKET_BUFSIZE bytes,
- * and reads it with its header into so many: it is given more. */
 static enum status
 make_packet(struct source *s)
 {
 	s->packet = trace_create_packet();
 	if (s->packet == NULL)
 		return E_NOMEM;
-	s->packet->buffer = malloc(LIBTRACE_PACKET_BUFSIZE + RECORD_HEADER_MAX);
-	s->packet->buf_control = TRACE_CTRL_PACKET;
+	/* Packets of live sources are in the kernel's memory, or are cut. */
+	if (s->is_live)
+		return OK;
+	s->packet->buffer = malloc(PACKET_BUFFER_LEN);
+	s->packet->buf_control = TRACE_CTRL_PACKET; /* it frees it */
 	return s->packet->buffer != NULL ? OK : E_NOMEM;
 }
 
@@ -187,9 +194,11 @@ source_open(struct source **out, const struct source_config *config,
 	snprintf(why, SOURCE_WHY_MAX, "%s", status_text(E_NOMEM));
 	if (s == NULL)
 		return st;
+	s->uri = strdup(config->uri);
 	s->is_live = is_live_uri(config->uri);
 	s->drops_outgoing = s->is_live && is_loopback(config->uri);
-	st = start(s, config, why);
+	if (s->uri != NULL)
+		st = start(s, config, why);
 	if (st == OK)
 		tune(s, config->uri);
 	if (st != OK) {
@@ -211,6 +220,7 @@ source_close(struct source *s)
 		trace_destroy(s->trace);
 	if (s->filter != NULL)
 		trace_destroy_filter(s->filter);
+	free(s->uri);
 	free(s);
 }
 
@@ -237,30 +247,38 @@ source_dropped(struct source *s)
 	return s->dropped;
 }
 
+/* pcap's number of the link type, also of one that libtrace has no name for. */
+static uint16_t
+link_type_of(const libtrace_packet_t *p, libtrace_linktype_t type)
+{
+	const uint16_t known = linktype_from_libtrace(type);
+
+	if (known == LINKTYPE_UNKNOWN && p->type >= TRACE_RT_DATA_DLT &&
+	    p->type <= TRACE_RT_DATA_DLT_END)
+		return (uint16_t)(p->type - TRACE_RT_DATA_DLT);
+	return known;
+}
+
 /* False: it is no packet of a network. */
 static bool
 describe(struct source *s, struct record *r, const uint8_t **bytes)
 {
-	libtrace_linktype_t type;
+	libtrace_linktype_t type = trace_get_link_type(s->packet);
 	struct timespec ts;
 	uint32_t left = 0;
-	size_t wire;
 	int direction;
 
+	r->wire_len = wire_length(s->packet, type); /* before anything else */
 	*bytes = trace_get_packet_buffer(s->packet, &type, &left);
 	if (*bytes == NULL)
 		left = 0;
 	if (!linktype_is_network(type))
 		return false;
 	ts = trace_get_timespec(s->packet);
-	wire = trace_get_wire_length(s->packet);
-	if (type == TRACE_TYPE_ETH && wire >= ETHERNET_CHECKSUM_LEN)
-		wire -= ETHERNET_CHECKSUM_LEN;
 	direction = trace_get_direction(s->packet);
 	r->ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-	r->wire_len = (uint32_t)wire;
 	r->cap_len = left;
-	r->link_type = linktype_from_libtrace(type);
+	r->link_type = link_type_of(s->packet, type);
 	r->direction = direction == TRACE_DIR_OUTGOING ||
 			       direction == TRACE_DIR_INCOMING ||
 			       direction == TRACE_DIR_OTHER
@@ -275,7 +293,30 @@ fail(struct source *s)
 {
 	if (!trace_is_err(s->trace))
 		return SOURCE_END;
-	tell(s->error, "input", s->trace);
+	tell(s->error, s->uri, s->trace);
+	return SOURCE_FAILED;
+}
+
+/* To libtrace a file that ends right behind the header of a record is whole.
+ * But it has read that header to where the packet's was. */
+static enum source_got
+next_of_file(struct source *s)
+{
+	static const uint8_t none[RECORD_HEADER_LEN] = { 0 };
+	uint8_t *header = s->packet->buffer;
+	enum source_got got;
+
+	if (s->packet->buf_control == TRACE_CTRL_PACKET)
+		memcpy(header, none, sizeof(none));
+	if (trace_read_packet(s->trace, s->packet) > 0)
+		return SOURCE_PACKET;
+	got = fail(s);
+	if (got != SOURCE_END || s->packet->buffer != header ||
+	    s->packet->buf_control != TRACE_CTRL_PACKET ||
+	    memcmp(header, none, sizeof(none)) == 0)
+		return got;
+	snprintf(
+	    s->error, sizeof(s->error), "%s: it ends within a packet", s->uri);
 	return SOURCE_FAILED;
 }
 
@@ -300,21 +341,45 @@ next_live(struct source *s, struct source_wait *wait)
 	}
 }
 
+/* Of files; the kernel filters live ones. */
+static enum source_got
+filter(struct source *s)
+{
+	int passes = 1;
+
+	if (s->filter != NULL && !s->is_live)
+		passes = trace_apply_filter(s->filter, s->packet);
+	if (passes >= 0)
+		return passes > 0 ? SOURCE_PACKET : SOURCE_NOTHING;
+	snprintf(s->error, sizeof(s->error),
+	    "%s: the filter is not for this link type", s->uri);
+	return SOURCE_FAILED;
+}
+
+/* NOTHING: the packet is left out. */
+static enum source_got
+look_at_packet(struct source *s, struct record *record, const uint8_t **bytes)
+{
+	return describe(s, record, bytes) ? filter(s) : SOURCE_NOTHING;
+}
+
 enum source_got
 source_next(struct source *s, struct record *record, const uint8_t **bytes,
     struct source_wait *wait)
 {
 	enum source_got got;
 
-	do {
+	for (;;) {
 		if (s->is_live)
 			got = next_live(s, wait);
 		else
-			got = trace_read_packet(s->trace, s->packet) > 0
-				  ? SOURCE_PACKET
-				  : fail(s);
-	} while (got == SOURCE_PACKET && !describe(s, record, bytes));
-	return got;
+			got = next_of_file(s);
+		if (got != SOURCE_PACKET)
+			return got;
+		got = look_at_packet(s, record, bytes);
+		if (got != SOURCE_NOTHING)
+			return got;
+	}
 }
 
 void

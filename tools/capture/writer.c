@@ -218,11 +218,15 @@ construct(struct writer *w, libtrace_linktype_t type,
 static enum status
 write_packet(struct writer *w, libtrace_packet_t *packet)
 {
+	libtrace_err_t e;
+
 	/* pcap: answers 0 when all is well */
 	if (trace_write_packet(w->out, packet) >= 0)
 		return w->file != NULL ? check_file(w, outfile_error(w->file))
 				       : OK;
-	if (trace_get_err_output(w->out).err_num == TRACE_ERR_NO_CONVERSION)
+	e = trace_get_err_output(w->out);
+	if (e.err_num == TRACE_ERR_NO_CONVERSION ||
+	    e.err_num == TRACE_ERR_BAD_PACKET)
 		return E_MALFORMED;
 	tell(w->error, w->uri, w->out);
 	return E_IO;
@@ -288,7 +292,8 @@ writer_packet(
 	const libtrace_linktype_t type = linktype_to_libtrace(
 	    record->link_type);
 
-	if (type == TRACE_TYPE_UNKNOWN)
+	/* ERF has no packets without bytes, either. */
+	if (type == TRACE_TYPE_UNKNOWN || (w->erf != NULL && record->len == 0))
 		return E_MALFORMED;
 	/* libtrace would write it as one of the first packet's type. */
 	if (w->has_one_type && w->type != TRACE_TYPE_UNKNOWN && w->type != type)

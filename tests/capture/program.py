@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""The program, run in a directory of the test's own, and what it wrote."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests/replay"))
+from relay import Failed, check, equal  # noqa: E402
+
+PROGRAM = os.path.abspath(os.environ.get("CAPTURE", "./tracepulse-capture"))
+SKIPPED = 77
+TIMEOUT = 120
+UUID_AT, HEADER = 4, struct.Struct("<I16sIQQQQQQQII")
+EVENT, PACKET, STATS = (struct.Struct("<HQ"), struct.Struct("<HBII"),
+                        struct.Struct("<QQQ"))
+ID_STATS = 3
+
+
+def has_sanitizer(name):
+    """Was the program built with this one, "address" or "thread"?"""
+    with open(PROGRAM, "rb") as f:
+        return f"__{name[0]}san_init".encode() in f.read()
+
+
+def need(*programs):
+    """End the test, skipped, if one of them is not there."""
+    for program in programs:
+        if shutil.which(program) is None:
+            print("no", program)
+            sys.exit(SKIPPED)
+
+
+def environment(**more):
+    return {**{k: v for k, v in os.environ.items()
+               if not k.startswith("LTTNG_")}, "LC_ALL": "C", "TZ": "UTC",
+            "LSAN_OPTIONS": "print_suppressions=0:suppressions=" + os.path.join(
+                os.environ.get("srcdir", "."), "tests/lsan.supp"), **more}
+
+
+@contextlib.contextmanager
+def directory():
+    path = tempfile.mkdtemp(prefix="tracepulse-capture-")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class Result:
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err = status, out, err
+        self.seconds = seconds
+
+    def json(self):
+        return json.loads(self.out)
+
+    def lines(self):
+        return self.err.splitlines()
+
+
+def start(*args, under=(), **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.Popen(
+        [*under, PROGRAM, *map(str, args)], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=environment(), text=True, **options)
+
+
+def end(process, timeout=TIMEOUT):
+    began = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Failed(f"it does not end within {timeout} s")
+    return Result(process.returncode, out, err, time.monotonic() - began)
+
+
+def run(*args, status=0, **options):
+    result = end(start(*args, **options))
+    equal(result.status, status, " ".join(map(str, args)) + "\n" + result.err)
+    return result
+
+
+def capture(*args, status=0):
+    """What --json says."""
+    return run(*args, "--json", status=status).json()
+
+
+def told(*command, status=0):
+    """Lines of a stock program."""
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, timeout=TIMEOUT,
+                          env=environment())
+    if done.returncode != status:
+        raise Failed("%s: status %d\n%s" % (" ".join(command), done.returncode,
+                                            done.stderr.decode()))
+    return done.stdout.decode().splitlines()
+
+
+class Stream:
+    """A file of a trace with --payload=none: pairs, a time and what is in the
+    event, (link type, direction, length on the wire, captured)."""
+
+    def __init__(self, path):
+        data = pathlib.Path(path).read_bytes()
+        self.packets, self.stats, self.seqs = [], [], []
+        self.sizes, self.discarded = [], []
+        at = 0
+        while at < len(data):
+            (magic, _, _, self.instance, begin, last, content, size, seq,
+             discarded, self.cpu, self.input) = HEADER.unpack_from(data, at)
+            equal(magic, 0xc1fc1fc1, f"{path}: magic at {at}")
+            check(content == size and at + size // 8 <= len(data),
+                  f"{path}: a packet is not whole")
+            self._events(data[at + HEADER.size:at + size // 8], begin, last)
+            self.seqs.append(seq)
+            self.sizes.append(size // 8)
+            self.discarded.append(discarded)
+            at += size // 8
+
+    def _events(self, data, begin, last):
+        at, times = 0, []
+        while at < len(data):
+            ident, ns = EVENT.unpack_from(data, at)
+            at += EVENT.size
+            times.append(ns)
+            what = STATS if ident == ID_STATS else PACKET
+            (self.stats if ident == ID_STATS else self.packets).append(
+                (ns, what.unpack_from(data, at)))
+            at += what.size
+        equal((times[0], times[-1]), (begin, last), "times of a CTF packet")
+        equal(sorted(times), times, "order of times in a CTF packet")
+
+
+def streams(trace):
+    found = [Stream(path) for path in pathlib.Path(trace).glob("stream_*")]
+    return sorted(found, key=lambda s: s.instance)
+
+
+LINE = re.compile(r"\[(\d+)\.(\d{9})\] (?:\S+ )?(net:\w+): \{ ([^}]*) \}, "
+                  r"\{ (.*) \}$")
+ENUM = re.compile(r'\( (?:"?[^"]*"?) : container = (\d+) \)')
+ITEM = re.compile(r"\[\d+\] = (0x[0-9A-F]+|\d+)")
+SCALAR = re.compile(r"(\w+) = (0x[0-9A-F]+|\d+)(?![\w.])")
+ARRAY = re.compile(r"(\w+) = \[ ((?:\[\d+\] = \w+,? )*)\]")
+
+
+class Event:
+    """A line of babeltrace2. Fields by their names, those of headers, too."""
+
+    def __init__(self, line):
+        m = LINE.match(line)
+        check(m is not None, f"not understood: {line[:200]}")
+        self.ns = int(m[1]) * 10 ** 9 + int(m[2])
+        self.name = m[3].partition(":")[2]
+        body = ENUM.sub(r"\1", m[5])
+        self.fields = {}
+        for name, items in ARRAY.findall(body):
+            self.fields[name] = [int(i, 0) for i in ITEM.findall(items)]
+        for name, value in SCALAR.findall(ARRAY.sub("", body)):
+            self.fields[name] = int(value, 0)
+        for name, value in SCALAR.findall(m[4]):
+            self.fields[name] = int(value)
+
+    def __getitem__(self, name):
+        return self.fields[name]
+
+    def get(self, name, otherwise=None):
+        return self.fields.get(name, otherwise)
+
+
+def events(trace):
+    """Packets, as babeltrace2 sees them; statistics are left out."""
+    found = [Event(line) for line in told(
+        "babeltrace2", "--no-delta", "--clock-seconds", str(trace))]
+    return [e for e in found if e.name != "stats"]

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Packets that are written to files, and addresses that are replaced: in files
+and in traces."""
+import bz2
+import gzip
+import os
+import pathlib
+import struct
+import sys
+
+import packets as make
+import program
+from packets import BEGIN, Packet
+from program import check, equal
+from relay import run
+
+ORDERS = [(j, hash) for j in (1, 2, 4) for hash in ("balance", "flow")]
+KEY = bytes(range(32))
+
+
+def micro(p):
+    return p.ns // 1000 * 1000, p.wire, p.data
+
+
+def same(path, all, what):
+    """As we read it, and as tcpdump does."""
+    got, _ = make.read(path)
+    equal(len(got), len(all), what)
+    for g, p in zip(got, all):
+        check((g.ns, g.wire, g.data) == micro(p), f"{what}: {g}, not {p}")
+    lines = program.told("tcpdump", "-r", path, "-tt", "-nn", "-q", "-e")
+    equal([line.split()[0] for line in lines],
+          ["%d.%06d" % divmod(p.ns // 1000, 10 ** 6) for p in all], what)
+
+
+def strict_order():
+    with program.directory() as top:
+        all = list(make.some(20000, 20))
+        path = make.write(f"{top}/a.pcap", all)
+        for j, hash in ORDERS:
+            out = f"{top}/out.pcap"
+            summary = program.capture(
+                "-i", path, "-j", j, "--hash", hash, "--order", "strict",
+                "--write", "pcapfile:" + out)
+            equal((summary["written"], summary["left_out"]), (len(all), 0), j)
+            same(out, all, f"-j {j} --hash {hash}")
+            os.unlink(out)
+
+
+def order_of_streams():
+    with program.directory() as top:
+        all = list(make.some(20000, 21))
+        path = make.write(f"{top}/a.pcap", all)
+        out = f"{top}/out.pcap"
+        for j, hash in ORDERS:
+            program.run("-i", path, "-j", j, "--hash", hash, "--write",
+                        "pcapfile:" + out)
+            got, _ = make.read(out)
+            equal(sorted(map(micro, got)), sorted(map(micro, all)),
+                  f"-j {j} --hash {hash}")
+            os.unlink(out)
+
+
+def compressed():
+    with program.directory() as top:
+        all = list(make.some(3000, 22))
+        path = make.write(f"{top}/a.pcap", all)
+        for kind, expand in ("gzip", gzip.decompress), ("bzip2", bz2.decompress):
+            packed, out = f"{top}/{kind}", f"{top}/{kind}.pcap"
+            program.run("-i", path, "--write", "pcapfile:" + packed,
+                        "--compress", 6, "--compress-type", kind)
+            data = pathlib.Path(packed).read_bytes()
+            pathlib.Path(out).write_bytes(expand(data))
+            same(out, all, kind)
+
+
+def erf():
+    """Its time has 32 bits for a second."""
+    with program.directory() as top:
+        all = list(make.some(3000, 23))
+        for p in all:
+            p.wire = max(len(p.data), 60)
+        path = make.write(f"{top}/a.pcap", all, magic=make.MICRO)
+        out, back = f"{top}/a.erf", f"{top}/b.pcap"
+        program.run("-i", path, "--order", "strict", "--write", "erf:" + out)
+        program.told("traceconvert", "erf:" + out, "pcapfile:" + back)
+        got, _ = make.read(back)
+        equal(len(got), len(all), "packets")
+        for g, p in zip(got, all):
+            check(abs(g.ns - p.ns) <= 2000 and g.data[:len(p.data)] == p.data
+                  and g.wire == p.wire, f"{g}, not {p}")
+
+
+def limits_of_files():
+    """The largest packets, lengths on the wire that libtrace has no room for."""
+    data = bytes(60)
+    all = [Packet(BEGIN, data), Packet(BEGIN, bytes(65535)),
+           Packet(BEGIN, data, 65531), Packet(BEGIN, data, 65532),
+           Packet(BEGIN, data, 70000), Packet(BEGIN, data, 2 ** 31),
+           Packet(BEGIN, b""), Packet(BEGIN, data)]
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", all)
+        for uri in "pcapfile:", "pcap:", "erf:":
+            out = f"{top}/out"
+            program.run("-i", path, "--write", uri + out)
+            if uri != "erf:":
+                got, _ = make.read(out)
+                check([g.data[:65531] for g in got] == [p.data[:65531] for p in all],
+                      f"{uri} bytes: {[len(g.data) for g in got]}")
+                equal([min(g.wire, 65531) for g in got],
+                      [min(p.wire, 65531) for p in all], uri)
+            check(os.stat(out).st_size > 65000, uri)
+            os.unlink(out)
+
+
+def link_types():
+    """Those that a file can have come back, others are counted."""
+    ip = make.ipv4("10.0.0.1", "10.0.0.2", make.UDP, make.udp(1, 2, b"data"))
+    known = [(make.RAW, b""), (make.SLL, struct.pack(
+        ">HHH8sH", 0, 1, 6, bytes(8), make.IPV4)), (make.PPP, b"\xff\3\0\x21")]
+    with program.directory() as top:
+        out = f"{top}/out.pcap"
+        for link_type, before in known:
+            all = [Packet(BEGIN, before + ip), Packet(BEGIN + 1000, before + ip)]
+            path = make.write(f"{top}/a.pcap", all, link_type=link_type)
+            program.run("-i", path, "--write", "pcapfile:" + out)
+            same(out, all, link_type)
+            equal(make.read(out)[1], link_type, "link type")
+            os.unlink(out)
+        path = make.write(f"{top}/a.pcap", [Packet(BEGIN, ip)] * 3,
+                          link_type=make.USER0)
+        for uri in "pcapfile:", "erf:":
+            summary = program.capture("-i", path, "--write", uri + out)
+            equal((summary["written"], summary["left_out"]), (0, 3), uri)
+        path = make.write(f"{top}/a.pcap", [Packet(BEGIN, b"\0\0\0\2" + ip)] * 3,
+                          link_type=make.LOOP)
+        summary = program.capture("-i", path, "--write", "erf:" + out)
+        equal((summary["written"], summary["left_out"]), (0, 3), "erf, loop")
+
+
+def keyed(top, key=KEY, mode=0o600, name="key"):
+    path = f"{top}/{name}"
+    with open(path, "wb") as f:
+        f.write(key)
+    os.chmod(path, mode)
+    return path
+
+
+FROM4, TO4 = "203.0.113.77", "198.51.100.99"
+FROM6, TO6 = "2001:db8:dead::beef", "2001:db8:1:2:3:4:5:6"
+ADDRESSES = [make.address(a) for a in (FROM4, TO4, FROM6, TO6)]
+
+
+def with_addresses():
+    """IPv4 and IPv6, behind each link layer that has them."""
+    udp = make.udp(1, 2, b"payload")
+    four = make.ipv4(FROM4, TO4, make.UDP, udp)
+    six = make.ipv6(FROM6, TO6, make.UDP, udp)
+    tag = [(make.VLAN, 5)]
+    yield make.ETHERNET, [
+        make.ethernet(make.IPV4, four), make.ethernet(make.IPV6, six),
+        make.ethernet(make.IPV4, four, tag), make.ethernet(make.IPV6, six, tag),
+        make.ethernet(make.ARP, bytes.fromhex(
+            "0001080006040001020000000002") + ADDRESSES[0] + bytes(6) +
+            ADDRESSES[1])]
+    yield make.RAW, [four, six]
+    yield make.SLL, [struct.pack(">HHH8sH", 0, 1, 6, bytes(8), t) + p
+                     for t, p in ((make.IPV4, four), (make.IPV6, six))]
+    yield make.NULL, [struct.pack("<I", 2) + four, struct.pack("<I", 30) + six]
+    # Nobody knows what is in these.
+    yield make.USER0, [b"\xaa\xbb" + four, b"\xaa\xbb" + six, four, six]
+    yield 195, [four, six]
+
+
+def bytes_below(path):
+    path = pathlib.Path(path)
+    files = [path] if path.is_file() else [
+        p for p in path.rglob("*") if p.is_file()]
+    return b"".join(f.read_bytes() for f in files)
+
+
+def no_address_is_left():
+    with program.directory() as top:
+        key = keyed(top)
+        for link_type, data in with_addresses():
+            all = [Packet(BEGIN + 1000 * n, d) for n, d in enumerate(data)]
+            path = make.write(f"{top}/{link_type}.pcap", all,
+                              link_type=link_type)
+            known = link_type not in (make.USER0, 195)
+            for mode in "headers", "full", "write":
+                out = f"{top}/{link_type}-{mode}"
+                to = ("--write", "pcapfile:" + out) if mode == "write" else (
+                    "--payload", mode, "--output", out)
+                summary = program.capture("-i", path, "--anon-key", key, *to)
+                content = bytes_below(out) if os.path.exists(out) else b""
+                for a in ADDRESSES:
+                    check(a not in content, f"{link_type} {mode}: {a.hex()}")
+                equal(summary["withheld"], 0 if known else len(all),
+                      f"{link_type} {mode}: withheld")
+                if mode == "write":
+                    continue
+                found = program.events(out)
+                equal([(e.ns, e["wire_len"]) for e in found],
+                      [(p.ns, p.wire) for p in all], link_type)
+                if mode == "full":
+                    equal([len(e["payload"]) for e in found],
+                          [len(p.data) if known else 0 for p in all], link_type)
+
+
+def one_key_gives_one_address():
+    with program.directory() as top:
+        all = list(make.some(2000, 24))
+        path = make.write(f"{top}/a.pcap", all)
+        outs = []
+        for nth, (key, j) in enumerate(((KEY, 1), (KEY, 3), (KEY[::-1], 1))):
+            out = f"{top}/{nth}.pcap"
+            program.run("-i", path, "-j", j, "--order", "strict", "--anon-key",
+                        keyed(top, key, name=f"key{nth}"), "--write",
+                        "pcapfile:" + out)
+            outs.append(pathlib.Path(out).read_bytes())
+        check(outs[0] == outs[1], "the same key gives other addresses")
+        check(outs[0] != outs[2], "another key gives the same addresses")
+        out = f"{top}/trace"
+        program.run("-i", path, "--anon-key", keyed(top), "--output", out)
+        got, _ = make.read(f"{top}/0.pcap")
+        equal([bytes(e["saddr"] + e["daddr"]) for e in program.events(out)],
+              [p.data[26:34] for p in got], "trace and file")
+
+
+def keys_that_are_refused():
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", [])
+        for nth, (key, mode) in enumerate((
+                (KEY, 0o640), (KEY, 0o604), (KEY, 0o620), (KEY[1:], 0o600),
+                (KEY + b"x", 0o600), (b"", 0o600))):
+            name = keyed(top, key, mode, f"key{nth}")
+            result = program.run("-i", path, "--anon-key", name, "--output",
+                                 f"{top}/out", status=1)
+            check(name in result.err and len(result.lines()) == 1, result.err)
+            check(not os.path.exists(f"{top}/out"), "something was made")
+        for name in f"{top}/none", top:
+            result = program.run("-i", path, "--anon-key", name, "--output",
+                                 f"{top}/out", status=1)
+            check(name in result.err and len(result.lines()) == 1, result.err)
+
+
+CASES = [strict_order, order_of_streams, compressed, erf, limits_of_files,
+         link_types, no_address_is_left, one_key_gives_one_address,
+         keys_that_are_refused]
+
+if __name__ == "__main__":
+    program.need("babeltrace2", "tcpdump", "traceconvert")
+    sys.exit(run(CASES, sys.argv[1:]))
