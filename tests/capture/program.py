@@ -17,7 +17,7 @@ from relay import Failed, check, equal  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("CAPTURE", "./tracepulse-capture"))
 SKIPPED = 77
-TIMEOUT = 120
+TIMEOUT = 60
 UUID_AT, HEADER = 4, struct.Struct("<I16sIQQQQQQQII")
 EVENT, PACKET, STATS = (struct.Struct("<HQ"), struct.Struct("<HBII"),
                         struct.Struct("<QQQ"))

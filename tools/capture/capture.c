@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -26,6 +26,8 @@
 #define REST_MS 1000
 /* Threads have nothing to do any more when all has come out. */
 #define DESTROY_MS 1000
+/* So long after a stop, who still reads a file reads one without an end. */
+#define HANGING_MS 300
 
 struct capture {
 	const struct capture_options *options;
@@ -36,11 +38,12 @@ struct capture {
 	struct report report;
 	uint8_t key[ANON_KEY_LEN];
 	char hostname[HOST_NAME_MAX + 1];
-	int signals;	    /* signalfd */
-	bool is_stopping;   /* by a signal */
-	uint64_t end_by;    /* clock_now_ns(), then */
-	uint64_t over_at;   /* --duration; UINT64_MAX: none */
-	enum status failed; /* of the sink */
+	int signals;		 /* eventfd: readable after a signal */
+	bool is_stopping;	 /* by a signal */
+	uint64_t end_by;	 /* clock_now_ns(), then */
+	uint64_t over_at;	 /* --duration; UINT64_MAX: none */
+	uint64_t end_hanging_at; /* UINT64_MAX: not yet stopped */
+	enum status failed;	 /* of the sink */
 };
 
 static void
@@ -91,20 +94,49 @@ read_key(struct capture *c)
 	return OK;
 }
 
-/* The signal came so long ago that a wait must end. Seen from within waits,
- * too. */
+/* A file that cannot be opened yet (a FIFO), or a relay that says nothing, is
+ * waited for within a call: then a signal ends the program at once. libtrace
+ * makes threads that take signals as well. */
+static volatile sig_atomic_t is_open;
+static int signal_event = -1;
+
+static void
+on_signal(int number)
+{
+	static const char ended[] =
+	    "tracepulse-capture: ended by a signal before it began\n";
+	const uint64_t one = 1;
+	const int saved = errno;
+
+	(void)number;
+	if (!is_open) {
+		(void)!write(STDERR_FILENO, ended, sizeof(ended) - 1);
+		_exit(1);
+	}
+	(void)!write(signal_event, &one, sizeof(one));
+	errno = saved;
+}
+
+static void
+stop(struct capture *c)
+{
+	if (c->end_hanging_at == UINT64_MAX)
+		c->end_hanging_at = clock_now_ns() + HANGING_MS * NS_PER_MS;
+	if (c->pipeline != NULL)
+		pipeline_stop(c->pipeline);
+}
+
+/* Seen from within waits, too. */
 static void
 look_at_signals(struct capture *c)
 {
-	struct signalfd_siginfo info;
+	uint64_t n;
 
-	if (read(c->signals, &info, sizeof(info)) != sizeof(info) ||
-	    c->is_stopping)
+	if (read(c->signals, &n, sizeof(n)) != sizeof(n) || c->is_stopping)
 		return;
 	c->is_stopping = true;
 	c->end_by = clock_now_ns() + CAPTURE_END_MS * NS_PER_MS;
-	if (c->pipeline != NULL)
-		pipeline_stop(c->pipeline);
+	stop(c);
 }
 
 static bool
@@ -119,16 +151,19 @@ may_wait(void *capture)
 static enum status
 catch_signals(struct capture *c)
 {
-	sigset_t set;
+	struct sigaction act = { .sa_handler = on_signal,
+		.sa_flags = SA_RESTART };
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+	c->signals = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (c->signals < 0)
 		return E_IO;
-	c->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return c->signals >= 0 ? OK : E_IO;
+	signal_event = c->signals;
+	is_open = 0;
+	signal(SIGPIPE, SIG_IGN);
+	return sigaction(SIGINT, &act, NULL) == 0 &&
+		       sigaction(SIGTERM, &act, NULL) == 0
+		   ? OK
+		   : E_IO;
 }
 
 static enum status
@@ -148,6 +183,7 @@ open_sink(struct capture *c)
 	};
 	const struct sink_relay_config relay = {
 		.url = &o->url,
+		.name = o->relay,
 		.session_name = o->session != NULL ? o->session : "capture",
 		.live_timer_us = o->live ? (uint32_t)(o->flush_ns / 1000) : 0,
 		.udp = o->udp,
@@ -209,6 +245,7 @@ prepare(struct capture *c)
 	}
 	if (st != OK)
 		return st;
+	is_open = 1;
 	st = pipeline_create(&c->pipeline, &c->config);
 	if (st == OK)
 		st = pipeline_start(c->pipeline);
@@ -225,7 +262,7 @@ fail(struct capture *c, enum status st)
 	c->failed = st;
 	report_end_line(&c->report);
 	complain(c->sink->error);
-	pipeline_stop(c->pipeline);
+	stop(c);
 }
 
 /* Milliseconds until something is due. */
@@ -233,7 +270,8 @@ static int
 rest_ms(const struct capture *c, uint64_t sink_at)
 {
 	const uint64_t now = clock_now_ns();
-	uint64_t at = clock_earlier(sink_at, c->over_at);
+	uint64_t at = clock_earlier(
+	    sink_at, clock_earlier(c->over_at, c->end_hanging_at));
 
 	if (c->options->stats)
 		at = clock_earlier(at, c->report.shown_ns + REPORT_NS);
@@ -268,7 +306,11 @@ turn(struct capture *c)
 	look_at_signals(c);
 	if (now >= c->over_at) {
 		c->over_at = UINT64_MAX;
-		pipeline_stop(c->pipeline);
+		stop(c);
+	}
+	if (now >= c->end_hanging_at) {
+		c->end_hanging_at = UINT64_MAX - 1; /* once */
+		pipeline_end_hanging(c->pipeline);
 	}
 	if (c->failed == OK)
 		fail(c, pipeline_deliver(c->pipeline, c->sink));
@@ -343,7 +385,9 @@ release(struct capture *c)
 int
 capture_run(const struct capture_options *o)
 {
-	struct capture c = { .options = o, .signals = -1 };
+	struct capture c = {
+		.options = o, .signals = -1, .end_hanging_at = UINT64_MAX
+	};
 	int status = 1;
 
 	if (prepare(&c) == OK) {

@@ -176,6 +176,20 @@ pipeline_stop(struct pipeline *p)
 	(void)!write(p->stop, &one, sizeof(one));
 }
 
+void
+pipeline_end_hanging(struct pipeline *p)
+{
+	for (unsigned i = 0; i < p->config.n_sources; i++) {
+		struct reader *r = &p->readers[i];
+
+		if (r->is_taken || source_is_live(r->source) ||
+		    published_take_bits(&r->reading) == 0)
+			continue;
+		r->is_taken = true;
+		reader_end(r);
+	}
+}
+
 int
 pipeline_event(const struct pipeline *p)
 {
@@ -222,6 +236,8 @@ join_reader(struct reader *r, uint64_t until_ns)
 
 	if (!r->is_started)
 		return true;
+	if (r->is_taken)
+		return false;
 	while (published(&r->is_over) == 0) {
 		if (clock_now_ns() > until_ns)
 			return false;

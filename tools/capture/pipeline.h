@@ -71,6 +71,10 @@ enum status pipeline_start(struct pipeline *p) MUST_CHECK;
 /* Read no more: what was read comes out, then the end. Any number of times. */
 void pipeline_stop(struct pipeline *p);
 
+/* After pipeline_stop(), some time later: what was read of files comes out,
+ * even if their reader waits for more of one that has no end. */
+void pipeline_end_hanging(struct pipeline *p);
+
 /* Readable when pipeline_deliver() has something to do. */
 int pipeline_event(const struct pipeline *p);
 /* Give SINK what has come; NULL: it is thrown away. The sink's failure. */

@@ -31,6 +31,9 @@ struct reader {
 	pthread_t thread;
 	bool is_started;
 	struct published is_over; /* the thread returns */
+	struct published reading; /* a file: 1 during a read. Who takes it may
+				     go on with the rest of this */
+	bool is_taken;		  /* by the caller of the pipeline */
 	struct pool pool;
 	enum status failed;
 
@@ -80,5 +83,7 @@ unsigned pipeline_round(
 /* The threads. */
 void *reader_run(void *reader);
 void *worker_run(void *worker);
+/* Nothing more is read: give away what there is, and the end. */
+void reader_end(struct reader *r);
 
 #endif

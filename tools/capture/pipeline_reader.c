@@ -362,7 +362,8 @@ read_live(struct reader *r)
 		r->failed = E_IO;
 }
 
-static void
+/* False: the thread was too long in a read, and another took its place. */
+static bool
 read_file(struct reader *r)
 {
 	enum source_got got = SOURCE_PACKET;
@@ -371,13 +372,17 @@ read_file(struct reader *r)
 	const uint8_t *bytes;
 
 	while (goes_on(r)) {
+		published_add_bits(&r->reading, 1);
 		got = source_next(r->source, &record, &bytes, &wait);
+		if (published_take_bits(&r->reading) == 0)
+			return false;
 		if (got != SOURCE_PACKET)
 			break;
 		take_packet(r, &record, bytes);
 	}
 	if (got == SOURCE_FAILED)
 		r->failed = E_IO;
+	return true;
 }
 
 /* A chunk is waited for, whatever the source: the end must arrive. */
@@ -394,19 +399,26 @@ send_end(struct reader *r, unsigned w)
 	queue_put(&r->workers[w].in, c);
 }
 
+void
+reader_end(struct reader *r)
+{
+	flush(r, r->read_ns, true);
+	for (unsigned w = 0; w < r->pipeline->config.n_workers; w++)
+		send_end(r, w);
+}
+
 void *
 reader_run(void *reader)
 {
 	struct reader *r = reader;
 
-	if (source_is_live(r->source))
+	if (source_is_live(r->source)) {
 		read_live(r);
-	else
-		read_file(r);
-	look_at_drops(r);
-	flush(r, r->read_ns, true);
-	for (unsigned w = 0; w < r->pipeline->config.n_workers; w++)
-		send_end(r, w);
+		look_at_drops(r);
+	} else if (!read_file(r)) {
+		return NULL;
+	}
+	reader_end(r);
 	publish(&r->is_over, 1);
 	return NULL;
 }

@@ -80,6 +80,7 @@ enum status sink_dir_create(struct sink **out, const struct sink_config *config,
 
 struct sink_relay_config {
 	const struct url *url;	  /* borrowed */
+	const char *name;	  /* for messages; borrowed */
 	const char *session_name; /* borrowed */
 	uint32_t live_timer_us;	  /* 0: not live */
 	bool udp;
@@ -89,7 +90,7 @@ enum status sink_relay_create(struct sink **out,
     char why[SINK_ERROR_MAX]) MUST_CHECK;
 
 struct sink_file_config {
-	const char *uri; /* of libtrace */
+	const char *uri; /* of libtrace; borrowed */
 	enum writer_compression compression;
 	int level;
 };

@@ -25,6 +25,7 @@ struct stream_state {
 struct sink_relay {
 	struct sink sink; /* first */
 	struct client *client;
+	const char *name;
 	bool is_live;
 	struct stream_state *streams;
 };
@@ -40,7 +41,7 @@ check(struct sink_relay *r, enum status st)
 {
 	if (st == OK || st == E_BUSY)
 		return st;
-	return sink_fail(&r->sink, st, "%s",
+	return sink_fail(&r->sink, st, "%s: %s", r->name,
 	    client_error(r->client)[0] != '\0' ? client_error(r->client)
 					       : status_text(st));
 }
@@ -53,7 +54,9 @@ wait_for_room(struct sink_relay *r)
 
 	if (!c->may_wait(c->arg))
 		return sink_fail(&r->sink, E_IO,
-		    "the relay takes nothing any more, and it is time to end");
+		    "%s: the relay takes nothing any more, and it is time to "
+		    "end",
+		    r->name);
 	return check(r, client_work(r->client, WAIT_MS));
 }
 
@@ -231,6 +234,7 @@ sink_relay_create(struct sink **out, const struct sink_config *config,
 		return E_NOMEM;
 	r->sink.ops = &ops;
 	r->sink.config = *config;
+	r->name = relay->name;
 	r->is_live = relay->live_timer_us > 0;
 	st = open_session(r, relay);
 	if (st != OK) {
