@@ -16,12 +16,14 @@ import datagrams                                        # noqa: E402
 import heap                                             # noqa: E402
 import live_raw                                         # noqa: E402
 import measure                                          # noqa: E402
+import packets                                          # noqa: E402
 import picture                                          # noqa: E402
 import sending                                          # noqa: E402
 from measure import Measure                             # noqa: E402
 from servers import GIB, Server, warm                   # noqa: E402
 
 PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost", "sender")
+MAY_LACK = ("capture",)     # where libtrace is not
 ALL = ["ours", "sink", "lttng-relayd"]
 MIB = 1 << 20
 ELSEWHERE = 100000      # numbers of sessions that are not measured
@@ -129,7 +131,7 @@ def crowds():
         for n, (_, theirs) in CROWDS.items()]
 
 
-def measures():
+def measures(options):
     """All, in the order in which they are run."""
     return [
         Measure("bulk", bulk, servers=ALL,
@@ -148,13 +150,13 @@ def measures():
         Measure("data-pending", asked_neighbours, limit=1.1, slow=True,
                 runs=3),
     ] + datagrams.measures() + heap.measures() + sending.measures() \
-        + live_raw.measures()
+        + packets.measures(options) + live_raw.measures()
 
 
 def main():
     """Exit status 1: a figure could not be taken."""
-    options = measure.parse(__doc__, PROGRAMS)
-    results = measure.run_all(measures(), options)
+    options = measure.parse(__doc__, PROGRAMS, MAY_LACK)
+    results = measure.run_all(measures(options), options)
     if options.svg and results:
         picture.write(options.svg, results)
     return measure.status(results)

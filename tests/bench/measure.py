@@ -137,11 +137,12 @@ def is_wanted(measure, names, options):
                for n in options.only)
 
 
-def parse(description, programs):
-    """The command line; PROGRAMS: options that name one."""
+def parse(description, programs, may_lack=()):
+    """The command line; PROGRAMS: options that name one; MAY_LACK: those whose
+    figures are left out then."""
     p = argparse.ArgumentParser(description=description)
-    for name in programs:
-        p.add_argument("--" + name, required=True, metavar="PATH")
+    for name in programs + may_lack:
+        p.add_argument("--" + name, required=name in programs, metavar="PATH")
     p.add_argument("--runs", type=int, help="of each figure (default: 7)")
     p.add_argument("--gib", type=float, default=1.0,
                    help="of bytes in a run with large packets "

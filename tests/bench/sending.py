@@ -50,9 +50,9 @@ def verify(source, written):
             raise RuntimeError(index + ": not every packet")
 
 
-def run(argv):
+def run(argv, **how):
     """CPU seconds of a process, all in all."""
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as child:
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, **how) as child:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
