@@ -24,7 +24,7 @@ is_bound_to(int fd, int interface)
 }
 
 static bool
-is_loopback(int fd, const char *interface)
+is_on_loopback(int fd, const char *interface)
 {
 	struct ifreq r = { 0 };
 
@@ -42,7 +42,7 @@ tune(int fd, const char *interface)
 	    0)
 		(void)setsockopt(
 		    fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (is_loopback(fd, interface))
+	if (is_on_loopback(fd, interface))
 		(void)setsockopt(
 		    fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 }

@@ -173,7 +173,7 @@ start(struct source *s, const struct source_config *config,
 
 /* Packet sockets of Linux. */
 static void
-tune(struct source *s, const char *uri)
+tune_socket(struct source *s, const char *uri)
 {
 	if (strncmp(uri, "int:", 4) != 0 && strncmp(uri, "ring:", 5) != 0)
 		return;
@@ -200,7 +200,7 @@ source_open(struct source **out, const struct source_config *config,
 	if (s->uri != NULL)
 		st = start(s, config, why);
 	if (st == OK)
-		tune(s, config->uri);
+		tune_socket(s, config->uri);
 	if (st != OK) {
 		source_close(s);
 		return st;
