@@ -24,6 +24,8 @@ SAME = {
     "relayd/record": {"check_gap", "closing", "destroy", "find", "has_pieces",
                       "may_go_on", "pass_gap", "pending", "record", "show"},
     "store": {"begin", "drop", "make_path", "release"},
+    "tools/capture": {"complain", "destroy", "finish", "on_signal",
+                      "put_packet", "tell"},
     "tools/client": {"advance", "grow"},
     "tools/send": {"add_stream", "add_streams", "grow", "take_number",
                    "wrong"},

@@ -78,7 +78,7 @@ open_sources(struct capture *c)
 }
 
 static enum status
-read_key(struct capture *c)
+load_key(struct capture *c)
 {
 	const char *why;
 
@@ -229,12 +229,12 @@ prepare(struct capture *c)
 	if (o->hostname != NULL)
 		snprintf(c->hostname, sizeof(c->hostname), "%s", o->hostname);
 	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) != 0)
-		strcpy(c->hostname, "localhost");
+		snprintf(c->hostname, sizeof(c->hostname), "localhost");
 	if (privileges_keep_capture() != OK || catch_signals(c) != OK) {
 		complain(strerror(errno));
 		return E_IO;
 	}
-	st = read_key(c);
+	st = load_key(c);
 	if (st == OK)
 		st = open_sources(c);
 	if (st == OK)
@@ -255,7 +255,7 @@ prepare(struct capture *c)
 }
 
 static void
-fail(struct capture *c, enum status st)
+fail_by_sink(struct capture *c, enum status st)
 {
 	if (st == OK || c->failed != OK)
 		return;
@@ -313,11 +313,11 @@ turn(struct capture *c)
 		pipeline_end_hanging(c->pipeline);
 	}
 	if (c->failed == OK)
-		fail(c, pipeline_deliver(c->pipeline, c->sink));
+		fail_by_sink(c, pipeline_deliver(c->pipeline, c->sink));
 	else
 		(void)!pipeline_deliver(c->pipeline, NULL);
 	if (c->failed == OK && c->sink->ops->work != NULL)
-		fail(c, c->sink->ops->work(c->sink));
+		fail_by_sink(c, c->sink->ops->work(c->sink));
 	if (c->options->stats) {
 		stats = pipeline_stats(c->pipeline);
 		report_line(&c->report, &stats, c->sink);
@@ -338,12 +338,12 @@ run(struct capture *c)
 		turn(c);
 	}
 	if (c->failed == OK)
-		fail(c, c->sink->ops->finish(c->sink));
+		fail_by_sink(c, c->sink->ops->finish(c->sink));
 	report_end_line(&c->report);
 }
 
 static int
-tell(struct capture *c)
+tell_end(struct capture *c)
 {
 	const struct pipeline_stats s = pipeline_stats(c->pipeline);
 	const char *error = pipeline_is_done(c->pipeline)
@@ -392,7 +392,7 @@ capture_run(const struct capture_options *o)
 
 	if (prepare(&c) == OK) {
 		run(&c);
-		status = tell(&c);
+		status = tell_end(&c);
 	}
 	if (fflush(stdout) != 0)
 		status = 1;

@@ -272,7 +272,7 @@ take_extension(struct reader *r, uint8_t next)
 }
 
 static bool
-is_extension(uint8_t next)
+is_passed_over(uint8_t next)
 {
 	return next == PROTOCOL_HOP_BY_HOP || next == PROTOCOL_ROUTING ||
 	       next == PROTOCOL_FRAGMENT || next == PROTOCOL_DESTINATION ||
@@ -285,7 +285,7 @@ find_behind_extensions(struct headers *h, struct reader *r, uint8_t next)
 {
 	bool is_first = true;
 
-	for (unsigned i = 0; is_first && is_extension(next); i++) {
+	for (unsigned i = 0; is_first && is_passed_over(next); i++) {
 		const uint8_t *p = i == HEADERS_EXTENSIONS
 				       ? NULL
 				       : take_extension(r, next);
@@ -300,7 +300,7 @@ find_behind_extensions(struct headers *h, struct reader *r, uint8_t next)
 		}
 		next = p[0];
 	}
-	if (is_extension(next))
+	if (is_passed_over(next))
 		return;
 	h->protocol = next;
 	if (is_first)

@@ -132,7 +132,8 @@ put(struct reader *r, unsigned w, const struct record *from,
 
 /* The worker of a packet in this round. */
 static unsigned
-choose(struct reader *r, const struct record *record, const uint8_t *bytes)
+choose_worker(
+    struct reader *r, const struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline_config *config = &r->pipeline->config;
 	struct headers h;
@@ -166,7 +167,7 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline *p = r->pipeline;
 	const uint32_t snaplen = p->config.snaplen;
-	unsigned w = choose(r, record, bytes);
+	unsigned w = choose_worker(r, record, bytes);
 
 	if (snaplen != 0 && record->cap_len > snaplen)
 		record->cap_len = snaplen;
@@ -174,7 +175,7 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 	if (r->is_round &&
 	    r->open[w]->used + record_size(record->len) > CHUNK_SIZE) {
 		end_round(r, false);
-		w = choose(r, record, bytes);
+		w = choose_worker(r, record, bytes);
 	}
 	if (!begin_round(r)) {
 		/* Only a stop keeps a file's packet from getting a chunk. */

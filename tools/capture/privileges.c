@@ -12,7 +12,7 @@ static const cap_value_t wanted[] = { CAP_NET_RAW, CAP_NET_ADMIN,
 	CAP_DAC_OVERRIDE };
 
 static enum status
-set(cap_t caps)
+set_caps(cap_t caps)
 {
 	const int ret = cap_set_proc(caps);
 	const int saved = errno;
@@ -42,7 +42,7 @@ privileges_keep_capture(void)
 			return E_IO;
 	}
 	cap_free(has);
-	return set(keep);
+	return set_caps(keep);
 }
 
 enum status
@@ -52,5 +52,5 @@ privileges_drop(void)
 
 	if (none == NULL || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return E_IO;
-	return set(none);
+	return set_caps(none);
 }

@@ -153,7 +153,7 @@ rotate_if_due(struct sink_dir *d, uint32_t size)
 }
 
 static enum status
-append(struct sink_dir *d, unsigned stream, const struct chunk *c)
+append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
 {
 	struct stream_file *f = &d->streams[stream];
 	char name[NAME_MAX_LEN];
@@ -185,7 +185,7 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 
 	if (st == OK) {
 		(void)sink_header(sink, stream, c, d->streams[stream].seq);
-		st = append(d, stream, c);
+		st = append_packet(d, stream, c);
 	}
 	chunk_done(c);
 	return st;
@@ -223,7 +223,7 @@ static const struct sink_ops ops = {
 };
 
 static bool
-is_empty(int fd)
+is_empty_dir(int fd)
 {
 	DIR *dir = fdopendir(dup(fd));
 	unsigned n = 0;
@@ -248,14 +248,14 @@ open_base(struct sink_dir *d)
 	if (d->base < 0)
 		return sink_fail(
 		    &d->sink, E_IO, "%s: %s", path, strerror(errno));
-	if (!is_empty(d->base))
+	if (!is_empty_dir(d->base))
 		return sink_fail(&d->sink, E_EXISTS,
 		    "%s: it is not empty; nothing is overwritten", path);
 	return OK;
 }
 
 static enum status
-prepare(struct sink_dir *d)
+prepare_files(struct sink_dir *d)
 {
 	const unsigned n = d->sink.config.n_streams;
 	enum status st;
@@ -286,7 +286,7 @@ sink_dir_create(struct sink **out, const struct sink_config *config,
 	d->sink.config = *config;
 	d->config = *dir;
 	d->base = d->dir = -1;
-	st = prepare(d);
+	st = prepare_files(d);
 	if (st != OK) {
 		memcpy(why, d->sink.error, SINK_ERROR_MAX);
 		destroy(&d->sink);

@@ -37,7 +37,7 @@ relay_of(struct sink *sink)
 }
 
 static enum status
-check(struct sink_relay *r, enum status st)
+check_client(struct sink_relay *r, enum status st)
 {
 	if (st == OK || st == E_BUSY)
 		return st;
@@ -57,11 +57,11 @@ wait_for_room(struct sink_relay *r)
 		    "%s: the relay takes nothing any more, and it is time to "
 		    "end",
 		    r->name);
-	return check(r, client_work(r->client, WAIT_MS));
+	return check_client(r, client_work(r->client, WAIT_MS));
 }
 
 static void
-release(void *chunk)
+release_chunk(void *chunk)
 {
 	chunk_done(chunk);
 }
@@ -83,15 +83,15 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 		    .ctf_stream = CTF_STREAM_CLASS,
 		    .ctf_instance = ctf.instance,
 		    .packet_seq_num = ctf.packet_seq_num },
-		.done = release,
+		.done = release_chunk,
 		.arg = c,
 	};
 	const uint64_t end_ns = c->end_ns;
 	enum status st;
 
 	sink_count(sink, c);
-	while ((st = check(r, client_try_packet(
-				  r->client, s->number, &packet))) == E_BUSY) {
+	while ((st = check_client(r, client_try_packet(r->client, s->number,
+					 &packet))) == E_BUSY) {
 		st = wait_for_room(r);
 		if (st != OK)
 			break;
@@ -113,7 +113,7 @@ put_beacon(struct sink *sink, unsigned stream, uint64_t ns)
 
 	if (!r->is_live || ns <= s->last_ns)
 		return OK;
-	st = check(
+	st = check_client(
 	    r, client_try_beacon(r->client, s->number, ns, CTF_STREAM_CLASS));
 	if (st == OK)
 		s->last_ns = ns;
@@ -130,7 +130,7 @@ static enum status
 work(struct sink *sink)
 {
 	struct sink_relay *r = relay_of(sink);
-	const enum status st = check(r, client_work(r->client, 0));
+	const enum status st = check_client(r, client_work(r->client, 0));
 
 	return st == E_BUSY ? OK : st;
 }
@@ -141,7 +141,7 @@ finish(struct sink *sink)
 	struct sink_relay *r = relay_of(sink);
 	enum status st;
 
-	while ((st = check(r, client_try_finish(r->client))) == E_BUSY) {
+	while ((st = check_client(r, client_try_finish(r->client))) == E_BUSY) {
 		st = wait_for_room(r);
 		if (st != OK)
 			return st;
@@ -218,7 +218,7 @@ open_session(struct sink_relay *r, const struct sink_relay_config *relay)
 	if (st == OK)
 		st = announce(r, &metadata);
 	buf_free(&metadata);
-	return check(r, st);
+	return check_client(r, st);
 }
 
 enum status
