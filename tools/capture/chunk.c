@@ -35,6 +35,9 @@ queue_put(struct queue *q, struct chunk *c)
 	const uint64_t one = 1;
 
 	cds_wfcq_node_init(&c->node);
+	/* The queue orders this as well, but where no compiler, and no
+	 * ThreadSanitizer, can see it. */
+	publish(&c->handed, 1);
 	/* Who takes looks again before it waits: only the first one wakes it.
 	 * An eventfd that is full is readable already. */
 	if (!cds_wfcq_enqueue(&q->head, &q->tail, &c->node))
@@ -46,8 +49,13 @@ queue_take(struct queue *q)
 {
 	struct cds_wfcq_node *n = __cds_wfcq_dequeue_blocking(
 	    &q->head, &q->tail);
+	struct chunk *c;
 
-	return n == NULL ? NULL : caa_container_of(n, struct chunk, node);
+	if (n == NULL)
+		return NULL;
+	c = caa_container_of(n, struct chunk, node);
+	(void)published(&c->handed);
+	return c;
 }
 
 void

@@ -12,6 +12,7 @@
 #include <urcu/wfcqueue.h>
 
 #include "common/compiler.h"
+#include "common/publish.h"
 #include "common/status.h"
 
 #define CHUNK_SIZE (256 * 1024)
@@ -38,20 +39,21 @@ enum chunk_kind {
  */
 struct chunk {
 	struct cds_wfcq_node node;
-	struct chunk *next; /* in a list of who took it */
-	struct queue *home; /* where chunk_done() puts it */
-	uint8_t *mem;	    /* CHUNK_SIZE bytes, aligned to 64 */
-	uint32_t used;	    /* bytes */
-	uint32_t n;	    /* records or events */
-	uint32_t packets;   /* of the network, among these; behind a worker */
+	struct published handed; /* by queue_put(), to queue_take() */
+	struct chunk *next;	 /* in a list of who took it */
+	struct queue *home;	 /* where chunk_done() puts it */
+	uint8_t *mem;		 /* CHUNK_SIZE bytes, aligned to 64 */
+	uint32_t used;		 /* bytes */
+	uint32_t n;		 /* records or events */
+	uint32_t packets; /* of the network, among these; behind a worker */
 	enum chunk_kind kind;
 	uint16_t input, worker;
 	bool is_round_end; /* the last of its round for the merger */
 	bool is_flush;	   /* what is unfinished leaves now */
 	uint64_t round;
 	uint64_t begin_ns, end_ns; /* of the first and of the last record */
-	uint64_t discarded;	   /* packets of this stream so far, behind the
-				      worker; new ones, before it */
+	uint64_t discarded;	   /* packets of this stream: new ones; for the
+				      sink, all so far */
 };
 
 enum status queue_init(struct queue *q) MUST_CHECK;

@@ -35,6 +35,17 @@ give_records(struct sink *sink, struct chunk *k)
 	return st;
 }
 
+/* All workers of a source may have one stream. */
+static void
+sum_discarded(struct pipeline *p, struct chunk *k)
+{
+	uint64_t *sum = &p->combining[k->input]
+			     .discarded[p->config.is_strict ? 0 : k->worker];
+
+	*sum += k->discarded;
+	k->discarded = *sum;
+}
+
 /* Without a sink it is thrown away. */
 static enum status
 give(struct pipeline *p, struct sink *sink, struct chunk *k)
@@ -42,6 +53,7 @@ give(struct pipeline *p, struct sink *sink, struct chunk *k)
 	const unsigned stream = pipeline_stream(&p->config, k);
 	enum status st = OK;
 
+	sum_discarded(p, k);
 	if (sink != NULL && k->kind == CHUNK_DATA && p->config.has_records)
 		return give_records(sink, k);
 	if (sink != NULL && k->kind == CHUNK_DATA)

@@ -20,7 +20,7 @@ struct worker {
 	struct pool pool; /* of its events */
 	struct anon *anon;
 	struct chunk *open; /* events that are not yet delivered */
-	uint64_t discarded; /* of its stream so far */
+	uint64_t discarded; /* of its stream, not yet told */
 };
 
 struct reader {
@@ -33,7 +33,8 @@ struct reader {
 	struct published is_over; /* the thread returns */
 	struct published reading; /* a file: 1 during a read. Who takes it may
 				     go on with the rest of this */
-	bool is_taken;		  /* by the caller of the pipeline */
+	bool is_ending; /* a chunk is waited for, whatever the source */
+	bool is_taken;	/* by the caller of the pipeline */
 	struct pool pool;
 	enum status failed;
 
@@ -61,7 +62,8 @@ struct combining {
 		struct chunk *first, *last;
 	} lists[PIPELINE_THREADS_MAX];
 	uint64_t round;
-	unsigned n_ended; /* workers */
+	unsigned n_ended;			  /* workers */
+	uint64_t discarded[PIPELINE_THREADS_MAX]; /* of a stream so far */
 };
 
 struct pipeline {

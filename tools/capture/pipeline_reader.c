@@ -36,7 +36,8 @@ get_chunk(struct reader *r)
 {
 	struct chunk *c = queue_take(&r->pool.free);
 
-	while (c == NULL && !source_is_live(r->source) && !is_stopped(r))
+	while (c == NULL &&
+	       (r->is_ending || (!source_is_live(r->source) && !is_stopped(r))))
 		c = queue_wait(&r->pool.free, STOP_MS);
 	if (c == NULL)
 		return NULL;
@@ -419,6 +420,7 @@ reader_run(void *reader)
 	} else if (!read_file(r)) {
 		return NULL;
 	}
+	r->is_ending = true; /* what was lost last must be told, too */
 	reader_end(r);
 	publish(&r->is_over, 1);
 	return NULL;

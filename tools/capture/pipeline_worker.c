@@ -24,6 +24,7 @@ close_packet(struct worker *w, uint64_t round, bool is_round_end)
 	c->round = round;
 	c->is_round_end = is_round_end;
 	c->discarded = w->discarded;
+	w->discarded = 0;
 	w->open = NULL;
 	deliver(w, c);
 }
@@ -111,6 +112,7 @@ static void
 pass_mark(struct worker *w, struct chunk *c)
 {
 	w->discarded += c->discarded;
+	c->discarded = 0; /* told with the next events */
 	close_packet(w, c->round, false);
 	deliver(w, c);
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/capture/chunk.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "common/compiler.h"
+#include "tests/lib/unit.h"
+
+#define POOL_CHUNKS 5
+#define ROUNDS 20000
+
+struct giver {
+	struct pool pool;
+	struct queue *to;
+};
+
+START_TEST(an_empty_queue_gives_nothing)
+{
+	struct queue q;
+	struct chunk c = { 0 };
+
+	ck_assert(queue_init(&q) == OK);
+	ck_assert_ptr_null(queue_take(&q));
+	ck_assert_ptr_null(queue_wait(&q, 0));
+	ck_assert_ptr_null(queue_wait(&q, 5));
+	queue_put(&q, &c);
+	ck_assert_ptr_eq(queue_wait(&q, -1), &c);
+	ck_assert_ptr_null(queue_wait(&q, 0));
+	queue_free(&q);
+}
+END_TEST
+
+START_TEST(a_pool_has_so_many)
+{
+	struct chunk *taken[POOL_CHUNKS];
+	struct pool p;
+
+	ck_assert(pool_init(&p, POOL_CHUNKS) == OK);
+	for (unsigned i = 0; i < POOL_CHUNKS; i++) {
+		taken[i] = queue_take(&p.free);
+		ck_assert_ptr_nonnull(taken[i]);
+		ck_assert_uint_eq((uintptr_t)taken[i]->mem % 64, 0);
+		memset(taken[i]->mem, (int)i, CHUNK_SIZE);
+	}
+	ck_assert_ptr_null(queue_take(&p.free));
+	for (unsigned i = 0; i < POOL_CHUNKS; i++) {
+		ck_assert_uint_eq(taken[i]->mem[CHUNK_SIZE - 1], i);
+		chunk_done(taken[i]);
+	}
+	ck_assert_ptr_eq(queue_take(&p.free), taken[0]);
+	pool_free(&p);
+}
+END_TEST
+
+static void *
+give(void *giver)
+{
+	struct giver *g = giver;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		struct chunk *c = queue_wait(&g->pool.free, -1);
+
+		chunk_reset(c);
+		c->n = i;
+		c->mem[i % CHUNK_SIZE] = (uint8_t)i;
+		queue_put(g->to, c);
+	}
+	return NULL;
+}
+
+/* Two give, this thread takes: all arrives, in the order of each. */
+START_TEST(threads_hand_chunks_around)
+{
+	struct giver givers[2] = { 0 };
+	pthread_t threads[2];
+	uint32_t next[2] = { 0, 0 };
+	struct queue q;
+
+	ck_assert(queue_init(&q) == OK);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(pool_init(&givers[i].pool, POOL_CHUNKS) == OK);
+		givers[i].to = &q;
+		ck_assert(
+		    pthread_create(&threads[i], NULL, give, &givers[i]) == 0);
+	}
+	for (unsigned i = 0; i < 2 * ROUNDS; i++) {
+		struct chunk *c = queue_wait(&q, -1);
+		const unsigned of = c->home == &givers[1].pool.free;
+
+		ck_assert_uint_eq(c->n, next[of]++);
+		ck_assert_uint_eq(c->mem[c->n % CHUNK_SIZE], (uint8_t)c->n);
+		chunk_done(c);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		pool_free(&givers[i].pool);
+	}
+	queue_free(&q);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ an_empty_queue_gives_nothing, 0, 0 },
+		{ a_pool_has_so_many, 0, 0 },
+		{ threads_hand_chunks_around, 0, 0 },
+	};
+
+	return unit_run("capture/chunk", units, ARRAY_LEN(units));
+}
