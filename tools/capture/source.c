@@ -156,6 +156,9 @@ start(struct source *s, const struct source_config *config,
 {
 	enum status st;
 
+	/* wandio would read ahead in a thread of its own, with 50 MiB of
+	 * buffers, and be no faster. No thread of ours is there yet. */
+	(void)setenv("LIBTRACEIO", "nothreads", 0);
 	s->trace = trace_create(config->uri);
 	if (trace_is_err(s->trace)) {
 		tell(why, config->uri, s->trace);
@@ -164,6 +167,7 @@ start(struct source *s, const struct source_config *config,
 	st = configure(s, config, why);
 	if (st != OK)
 		return st;
+	errno = EIO; /* as in next_of_file() */
 	if (trace_start(s->trace) != 0) {
 		tell(why, config->uri, s->trace);
 		return E_REFUSED;
@@ -308,6 +312,9 @@ next_of_file(struct source *s)
 
 	if (s->packet->buf_control == TRACE_CTRL_PACKET)
 		memcpy(header, none, sizeof(none));
+	/* Of a record that is cut, libtrace tells errno, which nobody has set:
+	 * an assertion of it fails for 0. */
+	errno = EIO;
 	if (trace_read_packet(s->trace, s->packet) > 0)
 		return SOURCE_PACKET;
 	got = fail(s);
