@@ -277,6 +277,13 @@ def inputs_that_are_refused():
         result = program.run("-i", good, "--filter", "nonsense and", *out,
                              status=1)
         one_line(result, good, "nonsense and")
+        with open(f"{top}/ng", "wb") as f:
+            f.write(bytes.fromhex("0a0d0d0a1c0000004d3c2b1a") + bytes(16))
+        for uri in f"{top}/ng", f"pcapfile:{top}/ng":
+            result = program.run("-i", uri, *out, status=1)
+            one_line(result, uri, "pcapng")
+        result = program.run("-i", good, "--write", "what:ever", status=1)
+        one_line(result, "what:ever", "pcapfile:FILE")
         result = program.run("-i", good, "-i", f"{top}/none", *out, status=1)
         one_line(result, f"{top}/none")
         for usage in ([], ["-i", good], ["-i", good, *out, "--what"],
@@ -302,7 +309,7 @@ def without_privileges():
         for uri in path, "int:lo", "ring:lo":
             result = program.run("-i", uri, "--output", f"{top}/out",
                                  under=nobody, status=1)
-            one_line(result, uri)
+            one_line(result, uri, *(["CAP_NET_RAW"] if uri != path else []))
         os.chmod(path, 0o644)
         program.run("-i", path, "--output", f"{top}/out", under=nobody)
         equal(os.stat(f"{top}/out").st_uid, 65534, "owner")

@@ -73,15 +73,46 @@ is_loopback(const char *uri)
 	return is;
 }
 
+/* A file of the format that wireshark writes, and libtrace 3 does not read. */
+static bool
+is_pcapng(const char *uri)
+{
+	static const uint8_t block_type[] = { 0x0a, 0x0d, 0x0d, 0x0a };
+	const char *colon = strchr(uri, ':');
+	uint8_t first[sizeof(block_type)];
+	FILE *f = fopen(colon != NULL ? colon + 1 : uri, "re");
+	bool is;
+
+	if (f == NULL)
+		return false;
+	is = fread(first, sizeof(first), 1, f) == 1 &&
+	     memcmp(first, block_type, sizeof(first)) == 0;
+	fclose(f);
+	return is;
+}
+
+/* What a user can do about it; "" if nobody knows. */
+static const char *
+advice(const char *uri, const char *problem)
+{
+	if (strstr(problem, "not permitted") != NULL)
+		return " (it takes root, or CAP_NET_RAW)";
+	if (is_pcapng(uri))
+		return " (a pcapng file: \"editcap -F pcap\" makes a pcap file "
+		       "of it)";
+	return "";
+}
+
 /* libtrace's last problem, one line without its end. */
 static void
 tell(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 {
-	const libtrace_err_t e = trace_get_err(trace);
+	libtrace_err_t e = trace_get_err(trace);
 
-	snprintf(why, SOURCE_WHY_MAX, "%s: %s", uri,
-	    e.problem[0] != '\0' ? e.problem : "failed");
-	why[strcspn(why, "\n")] = '\0';
+	e.problem[strcspn(e.problem, "\n")] = '\0';
+	snprintf(why, SOURCE_WHY_MAX, "%s: %s%s", uri,
+	    e.problem[0] != '\0' ? e.problem : "failed",
+	    advice(uri, e.problem));
 }
 
 /* A filter that cannot be compiled is found with its first packet: so it gets

@@ -96,12 +96,26 @@ format_of(const char *uri)
 	return NULL;
 }
 
+static bool
+is_interface(const char *uri)
+{
+	return strncmp(uri, "int:", 4) == 0 || strncmp(uri, "ring:", 5) == 0;
+}
+
 static enum status
 create_output(struct writer *w, char why[WRITER_WHY_MAX])
 {
 	const struct format *format = format_of(w->uri);
 	char uri[64];
 
+	if (format == NULL && !is_interface(w->uri)) {
+		/* libtrace 3 reads memory that it has freed to say so. */
+		snprintf(why, WRITER_WHY_MAX,
+		    "%s: no such output: pcapfile:FILE, pcap:FILE, erf:FILE, "
+		    "int:INTERFACE or ring:INTERFACE",
+		    w->uri);
+		return E_REFUSED;
+	}
 	if (format == NULL) {
 		w->out = trace_create_output(w->uri);
 	} else {
