@@ -106,19 +106,18 @@ reader_copy(struct reader *r, void *out, size_t n)
 
 /*
  * A string of N bytes that ends with a NUL. The span is the string without the
- * NUL; an earlier NUL shortens it. Failure: the last byte is no NUL, or N is
- * zero.
+ * NUL. Failure: the last byte is no NUL, an earlier one is, or N is zero.
  */
 static inline struct span
 reader_cstr(struct reader *r, uint64_t n)
 {
 	const uint8_t *p = reader_take(r, n);
 
-	if (p == NULL || n == 0 || p[n - 1] != '\0') {
+	if (p == NULL || n == 0 || memchr(p, '\0', n) != p + n - 1) {
 		r->bad = true;
 		return (struct span){ "", 0 };
 	}
-	return (struct span){ (const char *)p, strlen((const char *)p) };
+	return (struct span){ (const char *)p, n - 1 };
 }
 
 /* A NUL-terminated string within a field of N bytes; no NUL: failure. */

@@ -311,7 +311,7 @@ override_name(struct relpath **out, struct span s)
 enum status
 relay_create_chunk_decode(struct reader *r, struct relay_create_chunk *out)
 {
-	const uint8_t *name;
+	const char *name;
 	uint32_t len;
 
 	*out = (struct relay_create_chunk){ 0 };
@@ -322,13 +322,14 @@ relay_create_chunk_decode(struct reader *r, struct relay_create_chunk *out)
 		return reader_done(r);
 	if (len > RELAY_OVERRIDE_NAME_MAX)
 		return E_REFUSED;
-	name = reader_take(r, len);
+	name = (const char *)reader_take(r, len);
 	if (name == NULL)
 		return E_MALFORMED;
-	if (name[len - 1] != '\0')
+	/* The only NUL is at the end. */
+	if (memchr(name, '\0', len) != name + len - 1)
 		return E_REFUSED;
-	return override_name(&out->override_name,
-	    (struct span){ (const char *)name, strlen((const char *)name) });
+	return override_name(
+	    &out->override_name, (struct span){ name, len - 1 });
 }
 
 enum status
