@@ -16,7 +16,7 @@
 
 RELAY(1,  add_stream,         0,  IN_SESSION,          RELAY_SMALL)
 RELAY(2,  create_session,     0,  IN_NEW | IN_SESSION, RELAY_SMALL)
-RELAY(3,  start_data,         0,  IN_NEW | IN_SESSION, RELAY_SMALL)
+RELAY(3,  start_data,         0,  IN_SESSION,          RELAY_SMALL)
 RELAY(5,  version,            0,  IN_NEW | IN_SESSION, RELAY_SMALL)
 RELAY(6,  send_metadata,      0,  IN_SESSION,          RELAY_METADATA)
 RELAY(7,  close_stream,       0,  IN_SESSION,          RELAY_SMALL)

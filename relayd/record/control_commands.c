@@ -202,8 +202,9 @@ on_begin_data_pending(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_id_decode(body, &id) != OK)
 		return E_MALFORMED;
-	if (id == c->session->id)
-		session_begin_pending(c->session);
+	if (id != c->session->id)
+		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
+	session_begin_pending(c->session);
 	relay_reply_code(out, RELAY_OK);
 	return OK;
 }
@@ -215,8 +216,11 @@ on_end_data_pending(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_id_decode(body, &id) != OK)
 		return E_MALFORMED;
-	relay_reply_code(out,
-	    id == c->session->id && session_end_pending(c->session) ? 1 : 0);
+	if (id != c->session->id) {
+		relay_reply_code(out, RELAY_PENDING_UNKNOWN);
+		return E_REFUSED_CLOSE;
+	}
+	relay_reply_code(out, session_end_pending(c->session) ? 1 : 0);
 	return OK;
 }
 

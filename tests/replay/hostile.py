@@ -15,6 +15,7 @@ import relay
 from relay import NONE, check, equal
 
 MIB = 1 << 20
+NONE32 = 0xffffffff
 
 
 def u32(n):
@@ -70,8 +71,6 @@ NEW = {
     "configuration_with_flags": (
         version() + relay.frame(relay.GET_CONFIGURATION, u64(1)),
         RELAY_VERSION + u32(152) + u64(0), True),
-    "start_data_without_session": (
-        relay.frame(relay.START_DATA), u32(10), True),
     "session_without_version": (
         relay.session_request(), u64(0) + u32(relay.FATAL), False),
     "session_short": (version() + relay.frame(relay.CREATE_SESSION, b"\0" * 8),
@@ -85,6 +84,8 @@ NEW = {
                            RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_slash": (session(name="a/b"),
                            RELAY_VERSION + REFUSED_SESSION, False),
+    "session_name_with_nul": (session(name="a\0b"),
+                              RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_dots": (session(name=".."),
                           RELAY_VERSION + REFUSED_SESSION, False),
     "session_name_hidden": (session(name=".x"),
@@ -118,7 +119,7 @@ NEW = {
 }
 # All others of proto/relay.tbl.h are refused; so is one that is added.
 BEFORE_A_SESSION = {relay.VERSION, relay.GET_CONFIGURATION,
-                    relay.CREATE_SESSION, relay.START_DATA}
+                    relay.CREATE_SESSION}
 for _number in sorted(relay.commands() - BEFORE_A_SESSION):
     NEW[f"command_{_number}_without_session"] = (
         version() + relay.frame(_number, b"\0" * 128), RELAY_VERSION, False)
@@ -161,6 +162,7 @@ IN_SESSION = {
     "channel_slash": (stream("a/b", "a"), REFUSED_STREAM, False),
     "channel_control": (stream("a\x1b[2J", "a"), REFUSED_STREAM, False),
     "channel_c1_control": (stream("a\x9b2J", "a"), REFUSED_STREAM, False),
+    "stream_path_with_nul": (stream("c", "a\0/../b"), REFUSED_STREAM, False),
     "stream_path_not_utf8": (stream("c", b"a\xff"), REFUSED_STREAM, True),
     "metadata_of_unknown_stream": (
         request(relay.SEND_METADATA, u64(4711) + u32(0) + b"m"), b"", False),
@@ -172,14 +174,14 @@ IN_SESSION = {
         request(relay.CLOSE_STREAM, u64(4711, 0)), u32(11), False),
     "close_short": (request(relay.CLOSE_STREAM, b"\0" * 15), b"", False),
     "pending_of_unknown_stream": (
-        request(relay.DATA_PENDING, u64(4711, 0)), u32(0xffffffff), False),
+        request(relay.DATA_PENDING, u64(4711, 0)), u32(NONE32), False),
     "pending_short": (request(relay.DATA_PENDING, b"\0" * 15), b"", False),
     "quiescent_of_unknown_stream": (
         request(relay.QUIESCENT_CONTROL, u64(4711)), u32(10), True),
     "begin_of_unknown_session": (
-        request(relay.BEGIN_DATA_PENDING, u64(4711)), u32(10), True),
+        request(relay.BEGIN_DATA_PENDING, u64(4711)), u32(11), False),
     "end_of_unknown_session": (
-        request(relay.END_DATA_PENDING, u64(4711)), u32(0), True),
+        request(relay.END_DATA_PENDING, u64(4711)), u32(NONE32), False),
     "index_of_unknown_stream": (
         request(relay.SEND_INDEX, relay.index_request(4711, 0, 4096)),
         u32(11), False),
