@@ -18,6 +18,7 @@
 struct live_worker {
 	pthread_t thread;
 	struct loop loop;
+	struct message *stop; /* only it ends the thread */
 	struct registry registry;
 	struct viewers viewers;
 	struct viewer_conns desk;
@@ -112,9 +113,12 @@ start(struct live_pool *p, struct live_worker *w,
 	w->viewers.max_ended = config->max_ended;
 	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
+	if (st == OK)
+		st = message_create(&w->stop, MESSAGE_STOP);
 	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
 		st = E_NOMEM;
 	if (st != OK) {
+		free(w->stop);
 		loop_destroy(&w->loop);
 		return st;
 	}
@@ -247,7 +251,7 @@ live_pool_stop(struct live_pool *p)
 	if (p == NULL)
 		return;
 	for (unsigned i = 0; i < p->n_workers; i++)
-		post(&p->workers[i], MESSAGE_STOP, 0, NULL);
+		loop_post(&p->workers[i].loop, p->workers[i].stop);
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		pthread_join(p->workers[i].thread, NULL);
 		loop_destroy(&p->workers[i].loop);

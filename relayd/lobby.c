@@ -50,47 +50,74 @@ struct lobby {
 };
 
 static void
-post_adopt(struct lobby *l, struct conn *take_c, unsigned worker)
+post_adopt(struct lobby *l, struct message *take_m, struct conn *take_c,
+    unsigned worker)
 {
-	struct message *m = malloc(sizeof(*m));
-
-	if (m == NULL) {
-		log_error(
-		    "peer=%s connection dropped: out of memory", take_c->peer);
-		conn_destroy(take_c, true);
-		return;
-	}
-	*m = (struct message){ .kind = MESSAGE_ADOPT, .conn = take_c };
-	loop_post(worker_loop(l->workers[worker]), m);
+	take_m->conn = take_c;
+	loop_post(worker_loop(l->workers[worker]), take_m);
 }
 
-/* A control connection asks for a session: choose its worker. */
 static void
-place_session(struct lobby *l, struct conn *take_c)
+drop(struct conn *take_c, struct message *take_m, enum status st)
 {
-	struct control *control = take_c->control;
+	if (st == E_NOMEM)
+		log_error(
+		    "peer=%s connection dropped: out of memory", take_c->peer);
+	free(take_m);
+	conn_destroy(take_c, true);
+}
 
-	take_c->key = (struct placement_key){
+/* Choose the worker of the session that C asks for, and count it. */
+static enum status
+claim(struct lobby *l, struct conn *c)
+{
+	const struct control *control = c->control;
+	struct message *gone;
+	enum status st;
+
+	st = message_create(&gone, MESSAGE_SESSION_GONE);
+	if (st != OK)
+		return st;
+	gone->key = (struct placement_key){
 		.has_peer_id = control->has_peer_id,
 		.uuid = control->uuid,
 		.peer_session = control->peer_session,
 	};
-	if (!crowd_has_room_for_session(
-		&l->desk, take_c, placement_sessions(l->placement)) ||
-	    !crowd_leave(&l->desk, take_c) ||
-	    placement_claim(l->placement, &take_c->key) != OK) {
-		conn_destroy(take_c, true);
-		return;
+	st = placement_claim(l->placement, &gone->key);
+	if (st != OK) {
+		free(gone);
+		return st;
 	}
-	take_c->has_key = true;
-	post_adopt(l, take_c, take_c->key.worker);
+	c->gone = gone;
+	return OK;
+}
+
+/* A control connection asks for a session. */
+static void
+place_session(struct lobby *l, struct conn *take_c)
+{
+	struct message *adopt;
+	enum status st = message_create(&adopt, MESSAGE_ADOPT);
+
+	if (st == OK && (!crowd_has_room_for_session(&l->desk, take_c,
+			     placement_sessions(l->placement)) ||
+			    !crowd_leave(&l->desk, take_c)))
+		st = E_LIMIT;
+	if (st == OK)
+		st = claim(l, take_c);
+	if (st != OK)
+		drop(take_c, adopt, st);
+	else
+		post_adopt(l, adopt, take_c, take_c->gone->key.worker);
 }
 
 /* The first packet of a data connection names its worker. */
 static void
 send_home(struct lobby *l, struct conn *take_c)
 {
+	struct message *adopt;
 	unsigned worker;
+	enum status st;
 
 	if (!conn_first_worker(take_c, &worker) || worker >= l->n_workers) {
 		log_peer(LOG_WARN,
@@ -99,11 +126,13 @@ send_home(struct lobby *l, struct conn *take_c)
 		conn_destroy(take_c, true);
 		return;
 	}
-	if (!crowd_leave(&l->desk, take_c)) {
-		conn_destroy(take_c, true);
-		return;
-	}
-	post_adopt(l, take_c, worker);
+	st = message_create(&adopt, MESSAGE_ADOPT);
+	if (st == OK && !crowd_leave(&l->desk, take_c))
+		st = E_LIMIT;
+	if (st != OK)
+		drop(take_c, adopt, st);
+	else
+		post_adopt(l, adopt, take_c, worker);
 }
 
 static void
@@ -116,11 +145,12 @@ on_handover(struct conn *take_c, void *arg)
 }
 
 static void
-on_session_gone(const struct placement_key *key, void *arg)
+on_session_gone(struct message *take_m, void *arg)
 {
 	struct lobby *l = arg;
 
-	placement_release(l->placement, key);
+	placement_release(l->placement, &take_m->key);
+	free(take_m);
 }
 
 /* A datagram came to another worker's socket: pass it to its worker. */

@@ -27,7 +27,8 @@
 
 struct worker {
 	pthread_t thread;
-	bool has_thread, is_told_to_stop;
+	struct message *stop; /* only it ends the thread; NULL: it was sent */
+	bool has_thread;
 	struct loop loop;
 	struct shard *shard;
 	struct desk desk;
@@ -40,18 +41,11 @@ struct worker {
 };
 
 static void
-on_session_gone(const struct placement_key *key, void *arg)
+on_session_gone(struct message *take_m, void *arg)
 {
-	struct message *m = malloc(sizeof(*m));
 	struct worker *w = arg;
 
-	if (m == NULL) {
-		log_error(
-		    "out of memory: a session that is gone stays counted");
-		return;
-	}
-	*m = (struct message){ .kind = MESSAGE_SESSION_GONE, .key = *key };
-	loop_post(w->lobby, m);
+	loop_post(w->lobby, take_m);
 }
 
 /* Take a datagram that came to another worker's socket. */
@@ -172,6 +166,7 @@ worker_free(struct worker *w)
 	turn_last(w->shard);
 	shard_destroy(w->shard);
 	loop_destroy(&w->loop);
+	free(w->stop);
 	free(w);
 }
 
@@ -198,6 +193,8 @@ worker_start(struct worker **out, const struct worker_config *config)
 		    config->shard->memory, config->stall_ns);
 	w->desk.session_gone = on_session_gone;
 	w->desk.arg = w;
+	if (st == OK)
+		st = message_create(&w->stop, MESSAGE_STOP);
 	if (st == OK && config->udp_fd >= 0)
 		st = udp_port_create(&w->udp, config->udp_fd, &w->desk,
 		    config->lobby, config->underway);
@@ -229,15 +226,10 @@ worker_busy_since(const struct worker *w)
 void
 worker_tell_stop(struct worker *w)
 {
-	struct message *m;
-
-	if (w == NULL || w->is_told_to_stop)
+	if (w == NULL || w->stop == NULL)
 		return;
-	while ((m = calloc(1, sizeof(*m))) == NULL)
-		; /* only this message ends the thread */
-	m->kind = MESSAGE_STOP;
-	w->is_told_to_stop = true;
-	loop_post(&w->loop, m);
+	loop_post(&w->loop, w->stop);
+	w->stop = NULL;
 }
 
 void

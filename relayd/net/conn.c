@@ -87,11 +87,11 @@ conn_set_share(struct conn *c, enum fds_share s)
 /* The session was refused, or is gone: the lobby may subtract it from its
  * counts. */
 static void
-settle_key(struct conn *c, struct desk *d)
+tell_gone(struct conn *c, struct desk *d)
 {
-	if (c->has_key)
-		d->session_gone(&c->key, d->arg);
-	c->has_key = false;
+	if (c->gone != NULL)
+		d->session_gone(c->gone, d->arg);
+	c->gone = NULL;
 }
 
 void
@@ -106,13 +106,14 @@ conn_destroy(struct conn *c, bool aborted)
 	control_destroy(c->control, aborted);
 	ingest_destroy(c->ingest);
 	if (d != NULL) {
-		settle_key(c, d);
+		tell_gone(c, d);
 		published_sub(d->memory, c->charged);
 	}
 	close(c->fd);
 	give_share(c);
 	buf_free(&c->in);
 	buf_free(&c->out);
+	free(c->gone);
 	free(c->peer);
 	free(c);
 }
@@ -151,7 +152,7 @@ begin_closing(struct conn *c)
 	c->is_closing = true;
 	control_destroy(c->control, true);
 	c->control = NULL;
-	settle_key(c, c->desk);
+	tell_gone(c, c->desk);
 	conn_set_busy(c, false);
 	conn_set_busy(c, true);
 	buf_consume(&c->in, buf_len(&c->in));

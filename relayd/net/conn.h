@@ -66,8 +66,9 @@ struct desk {
 	/* The lobby's: a request of TAKE_C is for a worker. TAKE_C is on no
 	 * desk. */
 	void (*handover)(struct conn *take_c, void *arg);
-	/* The session that was placed with KEY is gone, or was refused. */
-	void (*session_gone)(const struct placement_key *key, void *arg);
+	/* A session is gone, or was refused; TAKE_M has the key that it was
+	 * placed with. */
+	void (*session_gone)(struct message *take_m, void *arg);
 	void *arg;
 };
 
@@ -88,9 +89,11 @@ struct conn {
 	bool is_unread;		/* the socket has not taken all replies */
 	enum status failure;	/* found by conn_read_ahead() */
 	uint64_t busy_since_ns; /* mid-message or closing; 0: neither */
-	bool has_key;
-	struct placement_key key; /* of its session */
-	char *peer;		  /* "address:port" */
+	/* Of a connection with a session: the message that it is gone, with its
+	 * key. It is made before the session is counted, as a count that it
+	 * could not end would stay for ever. */
+	struct message *gone;
+	char *peer; /* "address:port" */
 };
 
 /* STALL_NS: how long a peer may stop in mid-message; 0: CONN_STALL_NS. */

@@ -126,6 +126,16 @@ loop_is_busy(struct loop *l)
 		publish(&l->busy_since, clock_now_ns());
 }
 
+enum status
+message_create(struct message **out, enum message_kind kind)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return E_NOMEM;
+	(*out)->kind = kind;
+	return OK;
+}
+
 void
 loop_post(struct loop *l, struct message *take_m)
 {

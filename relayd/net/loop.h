@@ -78,6 +78,10 @@ void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
 /* The turn has work to do. Every callback calls this first. */
 void loop_is_busy(struct loop *l);
 
+/* A message that is all zeros but for its kind. What must arrive is allocated
+ * before it is needed. */
+enum status message_create(
+    struct message **out, enum message_kind kind) MUST_CHECK;
 /* Any thread. TAKE_M was allocated with malloc; the loop frees it. */
 void loop_post(struct loop *l, struct message *take_m);
 
