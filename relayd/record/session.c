@@ -88,7 +88,7 @@ find_place(struct session *s)
 		if (c == NULL || c->refs == 0)
 			return E_REFUSED;
 		st = chunk_is_gone(c) ? chunk_restore(c) : OK;
-		s->current = chunk_get(c);
+		s->current = siblings_take(c);
 		s->dir = session_dir_get(c->dir);
 		return st;
 	}
@@ -270,8 +270,11 @@ session_destroy(struct session *s)
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
 	list_del(&s->ending_node);
+	s->is_ended = true;
 	chunk_put(s->current);
 	chunk_put(s->pending);
+	if (s->siblings != NULL)
+		siblings_let_go(s->siblings, 0);
 	session_dir_put(s->dir);
 	if (s->tag != NULL)
 		log_info("%s session gone", s->tag);
@@ -318,6 +321,7 @@ session_end(struct session *s, bool aborted)
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " by an error" : "");
 	s->is_ended = true;
+	siblings_let_go(s->siblings, 0);
 	/* This is done after an error, too: a record that was accepted gets its
 	 * bytes if they are still under way. */
 	list_for_each (n, tmp, &s->streams)

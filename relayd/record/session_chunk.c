@@ -18,6 +18,8 @@ released(struct chunk *take_c, void *arg)
 {
 	struct siblings *s = arg;
 
+	if (siblings_keep(s, take_c))
+		return;
 	if (chunk_settle(take_c)) {
 		list_append(&s->shard->doomed, &take_c->doomed_node);
 		return;
@@ -127,7 +129,7 @@ session_create_chunk(
 	if (c != NULL) {
 		/* A sibling has made the chunk, and has moved what they
 		 * share. */
-		c = chunk_get(c);
+		c = siblings_take(c);
 		if (s->current != NULL && s->current->override_name == NULL &&
 		    s->current->place == CHUNK_AT_ROOT &&
 		    c->place != CHUNK_AT_ROOT)
@@ -141,6 +143,7 @@ session_create_chunk(
 							: RELAY_UNKNOWN_ERROR;
 	s->pending = s->current;
 	s->current = c;
+	siblings_let_go(s->siblings, c->id);
 	trace_forget_old(s);
 	*close = false;
 	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
@@ -268,6 +271,7 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	    command == CHUNK_ARCHIVE  ? "to be archived"
 	    : command == CHUNK_DELETE ? "to be deleted"
 				      : "kept");
+	siblings_closed(c);
 	chunk_put(c);
 	*close = false;
 	return RELAY_OK;

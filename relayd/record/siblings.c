@@ -87,3 +87,62 @@ siblings_chunk(const struct siblings *s, uint64_t id)
 			return c;
 	return NULL;
 }
+
+/* Will one of the sessions still come to C? */
+static bool
+is_awaited(const struct siblings *s, const struct chunk *c)
+{
+	const struct session *o;
+
+	list_each (o, &s->sessions, struct session, siblings_node)
+		if (!o->is_ended &&
+		    (o->current == NULL || o->current->id < c->id))
+			return true;
+	return false;
+}
+
+bool
+siblings_keep(struct siblings *s, struct chunk *c)
+{
+	/* A chunk that could not be made is not in the list. */
+	if (c->is_kept || c->is_closed || list_empty(&c->node) ||
+	    !is_awaited(s, c))
+		return false;
+	c->is_kept = true;
+	(void)chunk_get(c);
+	return true;
+}
+
+struct chunk *
+siblings_take(struct chunk *c)
+{
+	(void)chunk_get(c);
+	if (c->is_kept) {
+		c->is_kept = false;
+		chunk_put(c);
+	}
+	return c;
+}
+
+void
+siblings_let_go(struct siblings *s, uint64_t next)
+{
+	const bool is_over = !is_alive(s);
+	struct list *n, *tmp;
+	struct chunk *c;
+
+	list_for_each (n, tmp, &s->chunks) {
+		c = list_entry(n, struct chunk, node);
+		/* With one reference nobody took it. It stays marked, so that
+		 * it is not kept again. */
+		if (c->is_kept && c->refs == 1 && (is_over || c->id < next))
+			chunk_put(c);
+	}
+}
+
+void
+siblings_closed(struct chunk *c)
+{
+	if (c->is_kept && c->refs > 0)
+		chunk_put(siblings_take(c));
+}

@@ -174,6 +174,67 @@ def both_vanish_in_a_rotation():
             d.end()
 
 
+def rotation(d):
+    """The commands of one domain: from chunk 0 to chunk 1."""
+    def close():
+        path = f"{d.dir}/archives/{ARCHIVED_0}"
+        equal(d.control.close_chunk(0, ARCHIVE), (relay.OK, path), "close 0")
+
+    def packet():
+        d.packet()
+        d.settle()
+    return [lambda: equal(d.control.create_chunk(1), relay.OK, "chunk 1"),
+            lambda: d.rotate(1), packet, close]
+
+
+def vanish(daemon, domain):
+    """The daemon has seen its end, and has done what follows."""
+    before = daemon.log_text().count("session gone")
+    domain.end()
+    until = time.monotonic() + 5
+    while daemon.log_text().count("session gone") == before:
+        check(time.monotonic() < until, "the session stays")
+        time.sleep(0.002)
+
+
+def dies_after(dead, done_dead, done):
+    """One dies after so many of its commands, the other has done so many."""
+    with relay.Daemon("-v", workers=1) as daemon:
+        domains = both(daemon)
+        lost, alive = domains[dead], domains[1 - dead]
+        for step in rotation(alive)[:done]:
+            step()
+        for step in rotation(lost)[:done_dead]:
+            step()
+        vanish(daemon, lost)
+        for step in rotation(alive)[done:]:
+            step()
+        gone(alive, 0)
+        # And the next one.
+        alive.packet()
+        alive.settle()
+        equal(names(daemon, alive), [NAMES[1], "archives"], "names")
+        equal(alive.content("archives/" + ARCHIVED_0), [0], "first")
+        equal(alive.content(NAMES[1]), [1, 2], "second")
+        equal(lost.content("archives/" + ARCHIVED_0), [0], "first of the dead")
+        if done_dead > 2:
+            equal(lost.content(NAMES[1]), [1], "second of the dead")
+        alive.end()
+
+
+def one_dies_between_any_two_commands():
+    wrong = []
+    for dead in 0, 1:
+        for done_dead in range(5):
+            for done in range(5):
+                try:
+                    dies_after(dead, done_dead, done)
+                except relay.Failed as e:
+                    wrong.append(f"{dead} after {done_dead}, other {done}: "
+                                 f"{e}")
+    check(not wrong, "\n  ".join(wrong))
+
+
 def a_late_one_joins():
     with relay.Daemon(workers=4) as daemon:
         kernel, user = domains = both(daemon)
@@ -295,6 +356,7 @@ def a_snapshot_moves_nothing_of_another_session():
 
 CASES = [domains_share_chunks, domains_clear_together,
          one_vanishes_in_a_rotation, both_vanish_in_a_rotation,
+         one_dies_between_any_two_commands,
          a_late_one_joins, one_that_ended_is_not_joined, snapshots_of_one_name_share_a_directory,
          a_snapshot_moves_nothing_of_another_session]
 
