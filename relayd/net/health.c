@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -167,6 +168,18 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 	(void)event_add(h->accept, NULL);
 }
 
+/* Where others may write, they may have put a link in the socket's place: it is
+ * not followed. */
+static bool
+give_to_group(const struct health *h)
+{
+	const char *path = h->config.path;
+
+	return h->config.group == HEALTH_NO_GROUP ||
+	       (lchown(path, (uid_t)-1, h->config.group) == 0 &&
+		   fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0);
+}
+
 static enum status
 bind_file(struct health *h)
 {
@@ -179,10 +192,7 @@ bind_file(struct health *h)
 		log_errno(LOG_ERROR, "health socket %s", path);
 		return is_taken ? E_EXISTS : E_IO;
 	}
-	if (lstat(path, &h->file) != 0 ||
-	    (h->config.group != HEALTH_NO_GROUP &&
-		(chown(path, (uid_t)-1, h->config.group) != 0 ||
-		    chmod(path, 0660) != 0)) ||
+	if (lstat(path, &h->file) != 0 || !give_to_group(h) ||
 	    listen(h->fd, HEALTH_CLIENTS_MAX) != 0) {
 		log_errno(LOG_ERROR, "health socket %s", path);
 		return E_IO;

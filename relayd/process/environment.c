@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -16,7 +17,8 @@
 bool
 environment_is_secure(void)
 {
-	return getuid() != geteuid() || getgid() != getegid();
+	/* Set-uid, set-gid, and capabilities of the program file. */
+	return getauxval(AT_SECURE) != 0;
 }
 
 /* A variable that names a file; NULL when it is unset, empty or not trusted. */

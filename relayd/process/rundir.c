@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <signal.h>
@@ -30,21 +31,68 @@ rundir_group(const char *name)
 	return 0;
 }
 
+/* Why others could put their own files where ours are to be; NULL: they cannot.
+ * Where the sticky bit is set, they cannot replace what is ours. */
+static const char *
+why_unsafe(const struct stat *st)
+{
+	const bool is_sticky = (st->st_mode & S_ISVTX) != 0;
+
+	if (S_ISLNK(st->st_mode))
+		return "it is a symbolic link";
+	if (!S_ISDIR(st->st_mode))
+		return "it is not a directory";
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		return "it belongs to another user";
+	if ((st->st_mode & S_IWOTH) != 0 && !is_sticky)
+		return "all users may write there";
+	if ((st->st_mode & S_IWGRP) != 0 && !is_sticky && st->st_gid != 0 &&
+	    st->st_gid != getegid())
+		return "its group may write there";
+	return NULL;
+}
+
+static enum status
+check_existing(const char *path)
+{
+	const char *why;
+	struct stat st;
+
+	if (lstat(path, &st) != 0) {
+		log_errno(LOG_ERROR, "%s", path);
+		return E_IO;
+	}
+	why = why_unsafe(&st);
+	if (why == NULL)
+		return OK;
+	log_error("Unable to use %s as run directory: %s", path, why);
+	return E_IO;
+}
+
+static bool
+give_to_group(const char *path, gid_t group)
+{
+	const int fd = open(
+	    path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool is_done;
+
+	if (fd < 0)
+		return false;
+	is_done = fchown(fd, (uid_t)-1, group) == 0 && fchmod(fd, 0755) == 0;
+	close(fd);
+	return is_done;
+}
+
 static enum status
 create_one(const char *path, gid_t group)
 {
-	const bool is_root = geteuid() == 0;
-	struct stat st;
-
 	if (mkdir(path, 0700) != 0) {
-		if (errno == EEXIST && stat(path, &st) == 0 &&
-		    S_ISDIR(st.st_mode))
-			return OK;
+		if (errno == EEXIST)
+			return check_existing(path);
 		log_errno(LOG_ERROR, "Unable to create %s", path);
 		return E_IO;
 	}
-	if (is_root &&
-	    (chown(path, (uid_t)-1, group) != 0 || chmod(path, 0755) != 0)) {
+	if (geteuid() == 0 && !give_to_group(path, group)) {
 		log_errno(LOG_ERROR, "Unable to give %s to its group", path);
 		return E_IO;
 	}

@@ -10,7 +10,10 @@
 
 /*
  * Creates RUN_DIR and RUN_DIR/relayd if they are missing: with mode 0700, or,
- * as root, 0755 and GROUP. Existing ones are not changed. Then removes health
+ * as root, 0755 and GROUP. Existing ones are not changed, and are refused
+ * (E_IO) if another user than root could put files there: one that is a link,
+ * that belongs to somebody else, or that others may write to (the sticky bit
+ * makes this harmless; so does a group that is our own). Then removes health
  * sockets of daemons that are gone. Failures are logged.
  */
 enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;

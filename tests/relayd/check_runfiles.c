@@ -187,6 +187,75 @@ START_TEST(a_user_keeps_the_run_directory)
 }
 END_TEST
 
+static void
+owned_by_another(const char *path)
+{
+	if (geteuid() == 0)
+		ck_assert_int_eq(chown(path, 65534, 0), 0);
+	else
+		ck_assert_int_eq(chmod(path, 0777), 0);
+}
+
+static void
+writable_by_all(const char *path)
+{
+	ck_assert_int_eq(chmod(path, 0777), 0);
+}
+
+static void
+writable_by_a_group(const char *path)
+{
+	if (geteuid() == 0)
+		ck_assert_int_eq(chown(path, 0, 65534), 0);
+	ck_assert_int_eq(chmod(path, geteuid() == 0 ? 0770 : 0777), 0);
+}
+
+static void
+a_link(const char *path)
+{
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(symlink(scratch_path("elsewhere"), path), 0);
+}
+
+static const struct {
+	const char *which;
+	void (*spoil)(const char *path);
+} spoilt[] = {
+	{ "r", owned_by_another },
+	{ "r", writable_by_all },
+	{ "r", writable_by_a_group },
+	{ "r", a_link },
+	{ "r/relayd", owned_by_another },
+	{ "r/relayd", writable_by_all },
+	{ "r/relayd", writable_by_a_group },
+	{ "r/relayd", a_link },
+};
+
+START_TEST(a_run_directory_that_others_can_change_is_refused)
+{
+	scratch_open();
+	ck_assert_int_eq(mkdir(scratch_path("elsewhere"), 0700), 0);
+	ck_assert_int_eq(mkdir(scratch_path("r"), 0700), 0);
+	if (strcmp(spoilt[_i].which, "r") != 0)
+		ck_assert_int_eq(
+		    mkdir(scratch_path(spoilt[_i].which), 0700), 0);
+	spoilt[_i].spoil(scratch_path(spoilt[_i].which));
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), E_IO);
+	ck_assert(!scratch_exists("elsewhere/relayd"));
+	scratch_close();
+}
+END_TEST
+
+START_TEST(a_sticky_run_directory_will_do)
+{
+	scratch_open();
+	ck_assert_int_eq(mkdir(scratch_path("r"), 0700), 0);
+	ck_assert_int_eq(chmod(scratch_path("r"), 01777), 0);
+	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
+	scratch_close();
+}
+END_TEST
+
 START_TEST(a_run_directory_that_cannot_be_is_an_error)
 {
 	scratch_open();
@@ -361,6 +430,9 @@ main(void)
 		{ root_shares_the_run_directory_with_the_group, 0, 0 },
 		{ a_user_keeps_the_run_directory, 0, 0 },
 		{ a_run_directory_that_cannot_be_is_an_error, 0, 0 },
+		{ a_run_directory_that_others_can_change_is_refused,
+		    ARRAY_LEN(spoilt), 0 },
+		{ a_sticky_run_directory_will_do, 0, 0 },
 		{ only_sockets_of_the_dead_are_removed, 0, 0 },
 		{ an_unknown_group_is_that_of_root, 0, 0 },
 		{ a_notification_arrives_at_a_path, 0, 0 },
