@@ -349,33 +349,6 @@ listen_all(struct lobby *l)
 	return st;
 }
 
-/*
- * The usual UDP port has the number of the data port. If that is taken, this is
- * an error only when the user asked for it. Where the system chose the number
- * of the data port, it may choose another one for UDP.
- */
-static enum status
-bind_udp(struct lobby *l)
-{
-	const struct options *o = l->options;
-	const uint16_t wanted = o->has_udp_port ? o->udp_port
-						: listener_port(l->data);
-	enum status st;
-
-	if (!o->has_udp)
-		return OK;
-	st = udp_bind(l->udp_fds, o->workers, &o->data, wanted, &l->udp_port);
-	if (st != OK && !o->has_udp_port && o->data.port == 0)
-		st = udp_bind(
-		    l->udp_fds, o->workers, &o->data, 0, &l->udp_port);
-	if (st != OK)
-		log_errno(o->has_udp_port ? LOG_ERROR : LOG_WARN,
-		    "udp port: cannot bind to %s port %u%s", o->data.host,
-		    wanted, o->has_udp_port ? "" : ", no UDP");
-	l->control_config.has_udp = st == OK;
-	return o->has_udp_port ? st : OK;
-}
-
 enum status
 lobby_create(struct lobby **out, struct options *o, int base_fd)
 {
@@ -406,7 +379,9 @@ lobby_create(struct lobby **out, struct options *o, int base_fd)
 	if (st == OK)
 		st = listen_all(l);
 	if (st == OK)
-		st = bind_udp(l);
+		st = udp_bind_wanted(
+		    l->udp_fds, o, listener_port(l->data), &l->udp_port);
+	l->control_config.has_udp = l->udp_port != 0;
 	if (st == OK)
 		st = start_workers(l, base_fd);
 	if (st != OK) {

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "proto/udp.h"
 #include "relayd/process/listen_url.h"
+#include "relayd/process/options.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104
@@ -114,4 +115,26 @@ udp_bind(int *fds, unsigned n, const struct listen_url *host, uint16_t port,
 		close(fds[i]);
 	errno = saved;
 	return E_IO;
+}
+
+enum status
+udp_bind_wanted(
+    int *fds, const struct options *o, uint16_t data_port, uint16_t *port)
+{
+	const uint16_t wanted = o->has_udp_port ? o->udp_port : data_port;
+	enum status st;
+
+	*port = 0;
+	if (!o->has_udp)
+		return OK;
+	st = udp_bind(fds, o->workers, &o->data, wanted, port);
+	if (st != OK && !o->has_udp_port && o->data.port == 0)
+		st = udp_bind(fds, o->workers, &o->data, 0, port);
+	if (st == OK)
+		return OK;
+	*port = 0;
+	log_errno(o->has_udp_port ? LOG_ERROR : LOG_WARN,
+	    "udp port: cannot bind to %s port %u%s", o->data.host, wanted,
+	    o->has_udp_port ? "" : ", no UDP");
+	return o->has_udp_port ? st : OK;
 }

@@ -16,6 +16,7 @@
 #include "common/status.h"
 
 struct listen_url;
+struct options;
 
 /* The receive buffer that is asked for, per socket: 40 ms at 200 MB/s. */
 #define UDP_RCVBUF (8 * 1024 * 1024)
@@ -27,5 +28,14 @@ struct listen_url;
  */
 enum status udp_bind(int *fds, unsigned n, const struct listen_url *host,
     uint16_t port, uint16_t *bound) MUST_CHECK;
+
+/*
+ * Do as the user's options say. The usual UDP port has the number of the data
+ * port, DATA_PORT. If that is taken, this is an error only when the user asked
+ * for it. Where the system chose the number of the data port, it may choose
+ * another one for UDP. *PORT is 0 if there is no UDP.
+ */
+enum status udp_bind_wanted(int *fds, const struct options *o,
+    uint16_t data_port, uint16_t *port) MUST_CHECK;
 
 #endif

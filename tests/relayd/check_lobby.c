@@ -21,7 +21,7 @@
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
-/* So few descriptors have room for six sessions, fewer than there are rounds. */
+/* So few descriptors have room for six sessions; there are more rounds. */
 #define FD_POOL 128
 #define SESSIONS 4
 #define ROUNDS 12
