@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "store/chunk.h"
@@ -92,6 +93,15 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 	return st;
 }
 
+/* May C, which has an override name, add to the directory NAME that exists? Not
+ * if that is another session's, or holds what one has recorded. */
+static bool
+may_add(const struct chunk *c, const char *name)
+{
+	return strcmp(name, "kernel") != 0 && strcmp(name, "ust") != 0 &&
+	       !session_dir_is_locked(c->dir->fd, name);
+}
+
 enum status
 chunk_make(struct chunk *c, enum chunk_place place)
 {
@@ -100,12 +110,19 @@ chunk_make(struct chunk *c, enum chunk_place place)
 
 	assert(c->fd < 0);
 	name[0] = '\0';
-	if (place != CHUNK_AT_ROOT)
+	if (c->override_name != NULL &&
+	    session_dir_is_own_name(
+		c->override_name->s, c->override_name->len)) {
+		errno = EEXIST;
+		st = E_EXISTS;
+	} else if (place != CHUNK_AT_ROOT) {
 		st = put_at(c, NULL, place, name);
-	/* A second snapshot with the same name adds to the directory; names of
-	 * files never collide. */
-	if (st == E_EXISTS && c->override_name != NULL)
-		st = OK;
+		/* A second snapshot with the same name adds to the directory;
+		 * names of files never collide. */
+		if (st == E_EXISTS && c->override_name != NULL &&
+		    may_add(c, name))
+			st = OK;
+	}
 	if (st == OK && place != CHUNK_AT_ROOT)
 		st = kept_dir_open(&c->fd, c->dir->fd, name);
 	/* Perhaps no file was made there yet, and lttng does not tell its user

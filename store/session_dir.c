@@ -58,6 +58,115 @@ take(int fd, bool is_new, bool is_snapshot)
 	return errno != EWOULDBLOCK && (is_snapshot || is_new);
 }
 
+static bool
+has_folder(int base, const char *path, size_t n, const char *name)
+{
+	char folder[RELPATH_MAX + sizeof("/archives")];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%.*s/%s", (int)n, path, name);
+	if (dir_open(&fd, base, folder) != OK)
+		return false;
+	close(fd);
+	return true;
+}
+
+bool
+session_dir_is_locked(int base, const char *path)
+{
+	bool is_locked;
+	int fd;
+
+	if (dir_open(&fd, base, path) != OK)
+		return false;
+	is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	close(fd);
+	return is_locked;
+}
+
+bool
+session_dir_is_rotated(int base, const char *path, size_t n)
+{
+	char folder[RELPATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)n, path);
+	return session_dir_is_locked(base, folder) ||
+	       has_folder(base, path, n, "archives");
+}
+
+bool
+session_dir_is_taken(int base, const char *path, size_t n)
+{
+	return session_dir_is_rotated(base, path, n) ||
+	       has_folder(base, path, n, "kernel") ||
+	       has_folder(base, path, n, "ust");
+}
+
+bool
+session_dir_is_own_name(const char *name, size_t n)
+{
+	return (n > 0 && name[0] == '.') ||
+	       (n == strlen("archives") && memcmp(name, "archives", n) == 0);
+}
+
+/* The end of the first component of PATH, below the host, that is an ancestor
+ * and a session's directory; 0: there is none. */
+static size_t
+taken_ancestor(int base, const char *path)
+{
+	const char *slash = strchr(path, '/');
+
+	while (slash != NULL && (slash = strchr(slash + 1, '/')) != NULL)
+		if (session_dir_is_taken(base, path, (size_t)(slash - path)))
+			return (size_t)(slash - path);
+	return 0;
+}
+
+/* The same for those that are claimed now. */
+static bool
+is_in_a_claim(int base, const char *path)
+{
+	char ancestor[RELPATH_MAX];
+	char *slash;
+
+	snprintf(ancestor, sizeof(ancestor), "%s", path);
+	while ((slash = strrchr(ancestor, '/')) != NULL) {
+		*slash = '\0';
+		if (session_dir_is_locked(base, ancestor))
+			return true;
+	}
+	return false;
+}
+
+/* Give each ancestor that is a session's directory a suffix. */
+static enum status
+step_aside(struct relpath **path, int base)
+{
+	struct relpath *p = *path;
+	size_t at, from = 0;
+	unsigned i = 0;
+	char *text;
+	enum status st;
+	int n;
+
+	while ((at = taken_ancestor(base, p->s)) > 0) {
+		/* The suffix that was tried before does not stay. */
+		from = i == 0 ? at : from;
+		if (++i > SESSION_DIR_SUFFIX_MAX)
+			return E_LIMIT;
+		n = asprintf(&text, "%.*s-%u%s", (int)from, p->s, i, p->s + at);
+		if (n < 0)
+			return E_NOMEM;
+		st = relpath_parse(&p, (struct span){ text, (size_t)n });
+		free(text);
+		if (st != OK)
+			return st == E_MALFORMED ? E_LIMIT : st;
+		relpath_free(*path);
+		*path = p;
+	}
+	return OK;
+}
+
 /* E_EXISTS: another session has PATH, or it holds files. */
 static enum status
 try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
@@ -80,6 +189,14 @@ try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
 		kept_dir_close(fd);
 		return E_EXISTS;
 	}
+	/* Another session may have claimed an ancestor meanwhile. It saw that
+	 * this is not empty, or its claim is seen here. */
+	if (is_in_a_claim(base, path->s)) {
+		kept_dir_close(fd);
+		if (is_new)
+			(void)dir_remove(base, path->s);
+		return E_EXISTS;
+	}
 	*out = fd;
 	return OK;
 }
@@ -88,6 +205,7 @@ enum status
 session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, bool is_snapshot)
 {
+	struct relpath *beside = NULL;
 	struct session_dir *d;
 	char suffix[16] = "";
 	enum status st;
@@ -97,12 +215,16 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		return E_NOMEM;
 	d->is_shared = is_snapshot;
 	st = relpath_dup(&d->wanted, wanted);
+	if (st == OK)
+		st = relpath_dup(&beside, wanted);
+	if (st == OK)
+		st = step_aside(&beside, d->output->fd);
 	for (unsigned i = 0; st == OK && i <= SESSION_DIR_SUFFIX_MAX; i++) {
 		if (i > 0)
 			snprintf(suffix, sizeof(suffix), "-%u", i);
 		relpath_free(d->path);
 		d->path = NULL;
-		st = relpath_suffix(&d->path, wanted, suffix);
+		st = relpath_suffix(&d->path, beside, suffix);
 		if (st == OK)
 			st = try_claim(
 			    &d->fd, d->output->fd, d->path, is_snapshot);
@@ -110,6 +232,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 			break;
 		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;
 	}
+	relpath_free(beside);
 	if (st == OK && d->fd < 0)
 		st = E_LIMIT;
 	if (st != OK) {

@@ -45,9 +45,10 @@ struct session_dir {
 
 /*
  * Make WANTED, or the first of WANTED-1, WANTED-2, ... that is new, or empty
- * and unclaimed. A snapshot session also takes a directory with content: its
- * chunks have names of their own. E_IO, E_NOMEM, E_LIMIT (path too long, no
- * suffix left).
+ * and unclaimed. If an ancestor below the first component is a session's
+ * directory (session_dir_is_taken()), the ancestor gets a suffix first. A
+ * snapshot session also takes a directory with content: its chunks have names
+ * of their own. E_IO, E_NOMEM, E_LIMIT (path too long, no suffix left).
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, bool is_snapshot) MUST_CHECK;
@@ -71,6 +72,20 @@ session_dir_text(const struct session_dir *d)
 {
 	return d->path == NULL ? "." : d->path->s;
 }
+
+/* Has a session that records (no snapshot session) claimed PATH? */
+bool session_dir_is_locked(int base, const char *path);
+/*
+ * Is the first N bytes of PATH a directory that is, or was, a session's? One
+ * that a session has claimed is locked; kernel, ust and archives are what one
+ * leaves behind. A session of snapshots has none of these.
+ */
+bool session_dir_is_taken(int base, const char *path, size_t n);
+/* The same, but what a peer before 2.11 may have left does not count. */
+bool session_dir_is_rotated(int base, const char *path, size_t n);
+
+/* A name that the relay uses itself: archives, and what begins with a dot. */
+bool session_dir_is_own_name(const char *name, size_t n);
 
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "relayd/record/session_internal.h"
+#include "store/session_dir.h"
 
 #define STAMP_LEN 15 /* YYYYmmdd-HHMMSS */
 
@@ -49,6 +50,20 @@ extend(struct relpath **path, const struct relpath *b)
 	return OK;
 }
 
+/* Does a component below the first one have a name that the relay uses? */
+static bool
+has_own_name(const struct relpath *path)
+{
+	const char *name, *slash = strchr(path->s, '/');
+
+	for (; slash != NULL; slash = strchr(name, '/')) {
+		name = slash + 1;
+		if (session_dir_is_own_name(name, strcspn(name, "/")))
+			return true;
+	}
+	return false;
+}
+
 enum status
 session_wanted_path(struct relpath **out,
     const struct relay_create_session *wish, bool by_session)
@@ -74,6 +89,8 @@ session_wanted_path(struct relpath **out,
 	relpath_free(second);
 	if (st == OK && (*out)->len + 1 >= SESSION_REPLY_PATH)
 		st = E_LIMIT;
+	if (st == OK && has_own_name(*out))
+		st = E_REFUSED;
 	if (st != OK) {
 		relpath_free(*out);
 		*out = NULL;

@@ -4,11 +4,15 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/idmap.h"
 #include "common/log.h"
 #include "relayd/record/session.h"
 #include "store/chunk.h"
+#include "store/dir.h"
+#include "store/session_dir.h"
 
 /* The newest trace with that path; NULL: none. */
 static struct trace *
@@ -117,6 +121,48 @@ make_folder(struct trace *t, struct chunk *c)
 	return E_LIMIT;
 }
 
+/* Does NAME, a component, begin as a folder that the relay makes? The folder of
+ * a process may begin with a dot. */
+static bool
+is_own_folder(const char *name)
+{
+	const size_t n = strcspn(name, "/");
+
+	return (*name != '.' && session_dir_is_own_name(name, n)) ||
+	       strncmp(name, ".tmp_", strlen(".tmp_")) == 0 ||
+	       strncmp(name, ".tracepulse-", strlen(".tracepulse-")) == 0;
+}
+
+/*
+ * A peer before 2.11 names the whole path. May it begin a trace there? Not in,
+ * nor below, what a session of 2.11 or later has or has rotated, nor in a
+ * folder that has files already. Its own session's folder may hold what its
+ * other domain records.
+ */
+static bool
+is_free(const struct session *s, const struct relpath *path)
+{
+	const int base = chunk_fd(s->current);
+	const char *end = strchr(path->s, '/');
+	bool is_empty;
+	int fd;
+
+	while (end != NULL) {
+		const char *name = end + 1;
+
+		end = strchr(name, '/');
+		if (session_dir_is_rotated(base, path->s,
+			end == NULL ? path->len : (size_t)(end - path->s)) ||
+		    is_own_folder(name))
+			return false;
+	}
+	if (dir_open(&fd, base, path->s) != OK)
+		return true;
+	is_empty = dir_is_empty(fd);
+	close(fd);
+	return is_empty;
+}
+
 static enum status
 create(struct trace **out, struct session *s, const struct relpath *asked,
     uint64_t key, unsigned number)
@@ -127,6 +173,11 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 	*out = NULL;
 	if (t == NULL)
 		return E_NOMEM;
+	if (number == 0 && (s->current->is_base ? !is_free(s, asked)
+						: is_own_folder(asked->s))) {
+		free(t);
+		return E_REFUSED;
+	}
 	t->key = key;
 	t->number = number;
 	list_init(&t->node);

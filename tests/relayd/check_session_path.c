@@ -40,6 +40,13 @@ static const struct {
 	{ "s", "h", NULL, false, false, UINT64_MAX, NULL },
 	{ "s", "h", "b", false, true, UINT64_MAX, NULL },
 	{ "s", "h", "b", false, false, UINT64_MAX, "h/b" },
+	{ "s", "h", "archives", false, false, CREATED, NULL },
+	{ "s", "h", "b/archives/c", false, false, CREATED, NULL },
+	{ "s", "h", "b/.c", false, true, CREATED, NULL },
+	{ "s", "h", "b/archives-1", false, false, CREATED, "h/b/archives-1" },
+	{ "archives", "h", NULL, true, false, CREATED, NULL },
+	{ "archives", "h", NULL, false, true, CREATED,
+	    "archives/h-20200101-000004" },
 };
 
 START_TEST(sessions_go_where_the_options_say)

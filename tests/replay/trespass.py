@@ -10,8 +10,11 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
+import old_peers
 import relay
+import siblings
 from relay import check, equal
 
 # A program file with CAP_NET_BIND_SERVICE, permitted and effective.
@@ -49,7 +52,131 @@ def capabilities_are_not_for_the_environment():
         shutil.rmtree(top)
 
 
-CASES = [capabilities_are_not_for_the_environment]
+def begin(daemon, **fields):
+    """(code, path) of a session, whose connection stays open"""
+    c = daemon.control()
+    c.version()
+    _, code, path = c.create_session(uuid=os.urandom(16), **fields)
+    return c, code, path
+
+
+def add_old(daemon, path, minor=10, channel="x_0", **fields):
+    """The code for a stream of a peer before 2.11, at PATH."""
+    c = daemon.control()
+    c.version(minor)
+    c.ask(relay.CREATE_SESSION, old_peers.names("old"), 12)
+    blob = old_peers.stream_request(minor, channel, path)
+    return struct.unpack(">QI", c.ask(relay.ADD_STREAM, blob, 12))[1]
+
+
+def rotate(s):
+    """The victim's rotation, which must go well."""
+    s.packet()
+    s.wait_written()
+    equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+    equal(s.control.rotate(1, (s.stream, s.seq), (s.meta, 0)), relay.OK,
+          "ROTATE_STREAMS")
+    code, path = s.control.close_chunk(0, 0)
+    equal(code, relay.OK, "CLOSE_TRACE_CHUNK")
+    while s.control.chunk_exists(0)[1] == 1:
+        time.sleep(0.005)
+    found = s.daemon.out / path / "ust/uid/0/64-bit/ch_0"
+    check(found.read_bytes() == s.written, "the archive is not whole")
+
+
+def base_paths_into_a_session():
+    """One that records, one that has ended: others go beside it."""
+    with relay.Daemon() as daemon:
+        s, kept = relay.Session(daemon, "victim", base="place"), []
+        for inner, want in (("place/archives", None), ("place/.tmp_x", None),
+                            ("place/deep/er", "h/place-1/deep/er"),
+                            ("place/ust/x", "h/place-1/ust/x"),
+                            ("place", "h/place-2")):
+            c, code, path = begin(daemon, base=inner)
+            kept.append(c)
+            if want is None:
+                equal(code, relay.FATAL, inner)
+            else:
+                equal((code, path), (relay.OK, want), inner)
+        rotate(s)
+        s.control.close()
+        s.data.close()
+        siblings.released(daemon.out / s.path)
+        before = {k: v for k, v in daemon.tree().items()
+                  if k.startswith("h/place/")}
+        # The folder place-1/ust now looks like what a session leaves.
+        for inner, want in (("place/in", "h/place-3/in"),
+                            ("place/ust/uid", "h/place-3/ust/uid")):
+            c, code, path = begin(daemon, base=inner)
+            kept.append(c)
+            equal((code, path), (relay.OK, want), f"{inner} after the end")
+        equal({k: v for k, v in daemon.tree().items()
+               if k.startswith("h/place/")}, before, "the ended session")
+
+
+def neighbours_below_one_folder():
+    """Base paths that share a folder that is nobody's."""
+    with relay.Daemon() as daemon:
+        for base in "lab/one", "lab/two", "lab/more/three", "lab/more/four":
+            _, code, path = begin(daemon, base=base)
+            equal((code, path), (relay.OK, "h/" + base), base)
+
+
+def old_paths_into_a_session():
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon, "victim", base="place")
+        for path in ("h/place/kernel", "h/place/ust/uid/0/64-bit",
+                     "h/place/.tmp_old_chunk/x", "h/place"):
+            equal(add_old(daemon, path), relay.UNKNOWN, path)
+        rotate(s)
+        s.control.close()
+        s.data.close()
+        released = daemon.tree()
+        for path in ("h/place/kernel", "h/place/archives/x/ust",
+                     "h/new/archives/x", "h/new/.tmp_new_chunk/x"):
+            equal(add_old(daemon, path), relay.UNKNOWN, f"{path} at the end")
+        equal(daemon.tree(), released, "tree")
+        equal(add_old(daemon, "h/new/ust/pid/.hidden-1-2"), relay.OK, "own")
+        equal(add_old(daemon, "h/new/kernel"), relay.OK, "the other domain")
+
+
+def a_finished_trace_gets_no_files_of_old_peers():
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon, "victim", base="place")
+        s.packet()
+        s.finish()
+        before = daemon.tree()
+        equal(add_old(daemon, "h/place/ust/uid/0/64-bit"), relay.UNKNOWN,
+              "its folder")
+        equal(daemon.tree(), before, "tree")
+
+
+def names_of_chunks():
+    """A snapshot session may share a folder, but adds to no session."""
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon, "victim", base="place/in")
+        for name in "in", "archives":
+            c, code, path = begin(daemon, base="place", snapshot=1)
+            equal((code, path), (relay.OK, "h/place"), "snapshot session")
+            equal(c.create_chunk(0, name=name), relay.UNKNOWN, name)
+        rotate(s)
+        s.control.close()
+        s.data.close()
+        whole = relay.Session(daemon, "whole", base="other")
+        whole.finish()
+        siblings.released(daemon.out / whole.path)
+        c, code, path = begin(daemon, base="other", snapshot=1)
+        equal((code, path), (relay.OK, "h/other"), "snapshot session")
+        equal(c.create_chunk(0, name="ust"), relay.UNKNOWN, "ust")
+        c = relay.Session(daemon, "own").control
+        for path in "archives/x", ".tmp_old_chunk/x":
+            equal(c.add_stream("x_0", path=path)[1], relay.UNKNOWN, path)
+
+
+CASES = [base_paths_into_a_session, neighbours_below_one_folder,
+         old_paths_into_a_session,
+         a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
+         capabilities_are_not_for_the_environment]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
