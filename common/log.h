@@ -65,6 +65,12 @@ bool log_wants_peer(enum log_level level);
 		if (log_wants_peer(level))            \
 			log_line(level, __VA_ARGS__); \
 	} while (0)
+/* The same with the text of errno: failures that a peer can bring about. */
+#define log_peer_errno(level, ...)                     \
+	do {                                           \
+		if (log_wants_peer(level))             \
+			log_errno(level, __VA_ARGS__); \
+	} while (0)
 
 /*
  * At most one line per key and interval: true when the caller may log now.

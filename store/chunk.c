@@ -179,7 +179,7 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK) {
 		/* The caller can make a removed directory again. */
-		log_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
+		log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
 		    "%s/%s: create folder", session_dir_text(c->dir), path->s);
 		return st;
 	}
@@ -217,7 +217,7 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 	if (st == E_NOENT)
 		st = dir_create_path(chunk_fd(c), path->s);
 	if (st != OK && st != E_EXISTS)
-		log_errno(LOG_ERROR, "%s/%s: create folder",
+		log_peer_errno(LOG_ERROR, "%s/%s: create folder",
 		    session_dir_text(c->dir), path->s);
 	return st;
 }
@@ -257,7 +257,7 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 	if (st == E_NOMEM)
 		errno = ENOMEM;
 	if (st != OK)
-		log_errno(LOG_ERROR, "%s/%s: open folder",
+		log_peer_errno(LOG_ERROR, "%s/%s: open folder",
 		    session_dir_text(c->dir), f->path->s);
 	*out = st == OK ? folder_get(f->folder) : NULL;
 	return st;

@@ -24,7 +24,7 @@ delete_file(const struct chunk *c, const char *path)
 	enum status st = dir_unlink(chunk_fd(c), path);
 
 	if (st != OK && st != E_NOENT)
-		log_errno(
+		log_peer_errno(
 		    LOG_WARN, CHUNK_FMT ": %s: unlink", CHUNK_ARGS(c), path);
 }
 
@@ -104,7 +104,7 @@ remove_own_folder(struct chunk *c)
 		st = OK;
 	}
 	if (st == OK && dir_remove(c->dir->fd, name) != OK)
-		log_errno(
+		log_peer_errno(
 		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), name);
 }
 

@@ -132,8 +132,8 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	if (st == OK)
 		c->place = place;
 	else if (st != E_REFUSED)
-		log_errno(LOG_ERROR, CHUNK_FMT ": %s: create", CHUNK_ARGS(c),
-		    *name != '\0' ? name : ".");
+		log_peer_errno(LOG_ERROR, CHUNK_FMT ": %s: create",
+		    CHUNK_ARGS(c), *name != '\0' ? name : ".");
 	return st;
 }
 
@@ -172,8 +172,9 @@ move_tops(struct chunk *c, const char *from, const char *to)
 	for (n = n->prev->prev; n != &c->tops; n = n->prev)
 		if (move_top(c, list_entry(n, struct chunk_top, node), to,
 			from) != OK)
-			log_errno(LOG_ERROR, CHUNK_FMT ": a part stays in '%s'",
-			    CHUNK_ARGS(c), to);
+			log_peer_errno(LOG_ERROR,
+			    CHUNK_FMT ": a part stays in '%s'", CHUNK_ARGS(c),
+			    to);
 	errno = saved;
 	return st;
 }
@@ -217,7 +218,7 @@ move_to_root(struct chunk *c, const char *from)
 		kept_dir_close(c->fd);
 	c->fd = -1;
 	if (dir_remove(c->dir->fd, from) != OK)
-		log_errno(
+		log_peer_errno(
 		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), from);
 	return OK;
 }
@@ -254,7 +255,7 @@ chunk_move(struct chunk *c, enum chunk_place place)
 		st = OK;
 	}
 	if (st != OK) {
-		log_errno(LOG_ERROR, CHUNK_FMT ": move from '%s'",
+		log_peer_errno(LOG_ERROR, CHUNK_FMT ": move from '%s'",
 		    CHUNK_ARGS(c), from);
 		return st;
 	}
@@ -281,7 +282,7 @@ chunk_restore(struct chunk *c)
 			st = kept_dir_open(&fd, c->dir->fd, name);
 	}
 	if (st != OK) {
-		log_errno(LOG_ERROR, CHUNK_FMT ": '%s': create again",
+		log_peer_errno(LOG_ERROR, CHUNK_FMT ": '%s': create again",
 		    CHUNK_ARGS(c), name);
 		return st;
 	}
@@ -306,7 +307,7 @@ chunk_prepare_archive(struct chunk *c)
 	st = dir_create_path(c->dir->fd, "archives");
 	if (st == OK || st == E_NOENT) /* removed: nothing to archive */
 		return OK;
-	log_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
+	log_peer_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
 	return st;
 }
 

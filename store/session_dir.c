@@ -238,7 +238,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	if (st != OK) {
 		if (st == E_NOMEM)
 			errno = ENOMEM;
-		log_errno(LOG_ERROR, "session directory %s", wanted->s);
+		log_peer_errno(LOG_ERROR, "session directory %s", wanted->s);
 		session_dir_put(d);
 		return st;
 	}

@@ -212,10 +212,11 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 {
 	tf->store->write_errors++;
 	if (log_ratelimit(&tf->store->last_error_log, NS_PER_S))
-		log_errno(LOG_ERROR, TRACEFILE_FMT ": write %s at %" PRIu64,
-		    TRACEFILE_ARGS(tf), what, f->length);
+		log_peer_errno(LOG_ERROR,
+		    TRACEFILE_FMT ": write %s at %" PRIu64, TRACEFILE_ARGS(tf),
+		    what, f->length);
 	if (ftruncate(f->fd, (off_t)f->length) != 0)
-		log_errno(
+		log_peer_errno(
 		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
 }
 

@@ -141,7 +141,7 @@ append_waiting(struct tracefile *tf)
 	}
 	if (tf->store->config.sync == STORE_SYNC_PACKET &&
 	    fdatasync(tf->index.fd) != 0)
-		log_errno(
+		log_peer_errno(
 		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));

@@ -22,7 +22,7 @@ void
 tracefile_sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
 {
 	if (f->fd >= 0 && fdatasync(f->fd) != 0)
-		log_errno(
+		log_peer_errno(
 		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 }
 
@@ -78,7 +78,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	if (st == E_NOENT)
 		return st;
 	if (st != OK) {
-		log_errno(LOG_ERROR, "%s/%s: open again",
+		log_peer_errno(LOG_ERROR, "%s/%s: open again",
 		    session_dir_text(tf->chunk->dir), path);
 		return E_IO;
 	}
@@ -156,13 +156,13 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	if (st != OK) {
 		/* The caller makes the directory again, or does not need the
 		 * file. */
-		log_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR, "%s/%s: create",
-		    session_dir_text(tf->chunk->dir), path);
+		log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
+		    "%s/%s: create", session_dir_text(tf->chunk->dir), path);
 		return st;
 	}
 	tf->store->n_open++;
 	if (fstat(f->fd, &sb) != 0) {
-		log_errno(LOG_ERROR, "%s/%s: stat",
+		log_peer_errno(LOG_ERROR, "%s/%s: stat",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;

@@ -75,8 +75,9 @@ ingest_destroy(struct ingest *in)
 		return;
 	assert(shard_is_mine(in->shard));
 	if (in->packet != NULL)
-		log_info("peer=%s packet %" PRIu64 " of stream %016" PRIx64
-			 " ended after %" PRIu32 " of %" PRIu32 " bytes",
+		log_peer(LOG_INFO,
+		    "peer=%s packet %" PRIu64 " of stream %016" PRIx64
+		    " ended after %" PRIu32 " of %" PRIu32 " bytes",
 		    in->peer, in->h.net_seq, in->h.stream, in->packet->received,
 		    in->packet->size);
 	packet_destroy(&in->shard->store->packets, in->packet);

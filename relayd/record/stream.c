@@ -407,8 +407,9 @@ stream_close_now(struct stream *t)
 	reorder_without_records(&t->reorder);
 	t->transport->finish(t);
 	if (t->reorder.n_records > 0)
-		log_info(STREAM_FMT " closed; the bytes of %u packets never "
-				    "came",
+		log_peer(LOG_INFO,
+		    STREAM_FMT " closed; the bytes of %u packets never "
+			       "came",
 		    STREAM_ARGS(t), t->reorder.n_records);
 	stream_seal_file(t);
 	stream_leave_sealed(t);

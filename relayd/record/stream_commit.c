@@ -141,8 +141,9 @@ drop_removed(struct stream *t, unsigned n)
 {
 	shard_of(t)->packets_dropped += n;
 	if (!t->has_logged_drop)
-		log_warn(STREAM_FMT " packets are dropped: their file or its "
-				    "folder was removed",
+		log_peer(LOG_WARN,
+		    STREAM_FMT " packets are dropped: their file or its "
+			       "folder was removed",
 		    STREAM_ARGS(t));
 	t->has_logged_drop = true;
 }
@@ -152,8 +153,9 @@ drop_without_chunk(struct stream *t)
 {
 	shard_of(t)->packets_dropped += t->batch.n;
 	if (!t->has_logged_drop)
-		log_warn(STREAM_FMT " %u packets dropped: they came after the "
-				    "stream's last rotation, to no chunk",
+		log_peer(LOG_WARN,
+		    STREAM_FMT " %u packets dropped: they came after the "
+			       "stream's last rotation, to no chunk",
 		    STREAM_ARGS(t), t->batch.n);
 	t->has_logged_drop = true;
 }
@@ -317,13 +319,15 @@ drain(struct stream *t)
 			 * point. */
 			if (stream_roll_if_due(t, has_seq, seq) != OK ||
 			    next_file_if_full(t, p) != OK)
-				log_error(STREAM_FMT " no file to go on in",
+				log_peer(LOG_ERROR,
+				    STREAM_FMT " no file to go on in",
 				    STREAM_ARGS(t));
 			add_to_batch(t, p);
 			/* Roll now: if no more packets come, the stream must
 			 * not keep the old chunk. */
 			if (stream_roll_if_due(t, has_seq, seq + 1) != OK)
-				log_error(STREAM_FMT " no file to go on in",
+				log_peer(LOG_ERROR,
+				    STREAM_FMT " no file to go on in",
 				    STREAM_ARGS(t));
 		}
 	} while (t->transport->pass_gap(t));

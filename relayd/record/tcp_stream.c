@@ -76,8 +76,9 @@ give_up_gap(struct stream *t)
 	shard_of(t)->packets_lost += n;
 	t->gap_since_ns = 0;
 	list_del(&t->gapped_node);
-	log_warn(STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
-			    " on never came (%u of them had an index)",
+	log_peer(LOG_WARN,
+	    STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
+		       " on never came (%u of them had an index)",
 	    STREAM_ARGS(t), n, from, records);
 }
 

@@ -194,8 +194,8 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 	}
 	list_append(&s->traces, &t->node);
 	if (number > 0)
-		log_info("%s trace %s begins again, as %s", s->tag, asked->s,
-		    t->path->s);
+		log_peer(LOG_INFO, "%s trace %s begins again, as %s", s->tag,
+		    asked->s, t->path->s);
 	*out = t;
 	return OK;
 }

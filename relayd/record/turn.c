@@ -79,8 +79,9 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 			next = clock_earlier(next, s->linger_until_ns);
 			continue;
 		}
-		log_warn("%s gave up waiting for the bytes of announced "
-			 "packets",
+		log_peer(LOG_WARN,
+		    "%s gave up waiting for the bytes of announced "
+		    "packets",
 		    s->tag);
 		session_destroy(s);
 	}

@@ -157,7 +157,8 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 	if (a->code == RELAY_OK && begin(s, q) != OK)
 		a->code = RELAY_NO_MEMORY;
 	if (a->code != RELAY_OK) {
-		log_warn("%s UDP refused (%" PRIu32 ")", s->tag, a->code);
+		log_peer(
+		    LOG_WARN, "%s UDP refused (%" PRIu32 ")", s->tag, a->code);
 		return;
 	}
 	u = s->udp;

@@ -102,7 +102,8 @@ pass_packet_seq(struct stream *t, uint64_t packet_seq)
 	t->packet_seq = packet_seq;
 	/* A rotation must not wait for this packet. */
 	if (stream_roll_if_due(t, true, packet_seq + 1) != OK)
-		log_error(STREAM_FMT " no file to go on in", STREAM_ARGS(t));
+		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
+		    STREAM_ARGS(t));
 }
 
 static void

@@ -3,6 +3,7 @@
 """One line of log per event, and it says whose. Starts daemons of its own."""
 import struct
 import sys
+import time
 
 import relay
 from relay import check, equal
@@ -82,7 +83,54 @@ def places():
               in daemon.log_text(), "recovery")
 
 
-CASES = [refused_requests, places]
+FLOOD = 2000
+# What common/log.h allows about peers in a second, and one line that says how
+# many more there were.
+A_SECOND = 51
+
+
+def floods_write_few_lines():
+    """A mistake that is repeated as fast as can be."""
+    def gaps(s):
+        for seq in range(0, 2 * FLOOD, 2):
+            s.data.packet(s.stream, seq, b"x" * 8)
+            equal(s.control.index(s.stream, seq, 8), relay.OK, "SEND_INDEX")
+        s.control.close_stream(s.stream, 2 * FLOOD)
+
+    def paths(s):
+        for _ in range(FLOOD):
+            equal(s.control.add_stream("x", path="../x")[1], relay.UNKNOWN,
+                  "ADD_STREAM")
+
+    def files_in_the_way(s):
+        (daemon.out / s.path / "kernel").write_text("mine")
+        for _ in range(FLOOD):
+            equal(s.control.add_stream("x", path="kernel")[1], relay.UNKNOWN,
+                  "ADD_STREAM")
+
+    def taken_names(s):
+        (s.dir / "x").write_text("mine")
+        for _ in range(FLOOD):
+            equal(s.control.add_stream("x")[1], relay.UNKNOWN, "ADD_STREAM")
+
+    wrong = []
+    for flood in gaps, paths, files_in_the_way, taken_names:
+        with relay.Daemon("-v", workers=1) as daemon:
+            s = relay.Session(daemon, flood.__name__)
+            before, began = daemon.log_text(), time.monotonic()
+            flood(s)
+            s.control.close()
+            s.data.close()
+            time.sleep(0.1)
+            most = A_SECOND * (int(time.monotonic() - began) + 2)
+            n = len(new_lines(daemon, before))
+            if n > most:
+                wrong.append(f"{flood.__name__}: {n} lines, {most} allowed")
+            check(n > 0, f"{flood.__name__}: not a word")
+    check(not wrong, "\n  ".join(wrong))
+
+
+CASES = [refused_requests, places, floods_write_few_lines]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
