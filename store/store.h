@@ -47,6 +47,7 @@ struct store {
 	uint64_t write_errors, locks_forced;
 	/* When an error was last logged: on a full disk every packet fails. */
 	uint64_t last_error_log;
+	uint64_t last_lock_log; /* readers take many locks */
 };
 
 enum status store_create(

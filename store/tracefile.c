@@ -111,6 +111,7 @@ tracefile_create(struct tracefile **out, struct store *store,
 	tf->index_format = index;
 	tf->data.fd = tf->index.fd = -1;
 	list_init(&tf->open_node);
+	list_init(&tf->owner_node);
 	/* A file that this family never made is somebody else's. */
 	if (replaces && number < family->n_files)
 		unlink_both(tf);
@@ -138,6 +139,12 @@ tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 	return st;
 }
 
+struct packet_log *
+tracefile_log(const struct tracefile *tf)
+{
+	return tf->log;
+}
+
 void
 tracefile_end_log(struct tracefile *tf)
 {
@@ -151,10 +158,11 @@ tracefile_close(struct tracefile *take_tf)
 
 	if (tf == NULL)
 		return;
-	if (!tf->is_discarded && tracefile_has_waiting(tf) &&
+	if (!tf->is_discarded && tracefile_n_waiting(tf) > 0 &&
 	    tracefile_write_records(tf, true) != OK)
 		log_error(TRACEFILE_FMT ": records lost at close",
 		    TRACEFILE_ARGS(tf));
+	assert(list_empty(&tf->owner_node));
 	tracefile_close_fds(tf);
 	journal_remove_file(tf->dir->output->journal, &tf->data.journal);
 	journal_remove_file(tf->dir->output->journal, &tf->index.journal);
@@ -174,6 +182,18 @@ tracefile_discard(struct tracefile *take_tf)
 	unlink_made(take_tf);
 	take_tf->is_discarded = true;
 	tracefile_close(take_tf);
+}
+
+struct list *
+tracefile_node(struct tracefile *tf)
+{
+	return &tf->owner_node;
+}
+
+struct tracefile *
+tracefile_of(struct list *node)
+{
+	return list_entry(node, struct tracefile, owner_node);
 }
 
 uint64_t

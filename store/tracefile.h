@@ -21,6 +21,7 @@
 
 struct chunk;
 struct chunk_family;
+struct list;
 struct packet;
 struct packet_log;
 struct store;
@@ -78,7 +79,17 @@ enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force) MUST_CHECK;
-bool tracefile_has_waiting(const struct tracefile *tf);
+/* How many records wait? */
+unsigned tracefile_n_waiting(const struct tracefile *tf);
+/* Its records wait, for a lock of this file or of an earlier one: their time
+ * begins now, if it has not begun. */
+void tracefile_begin_wait(struct tracefile *tf);
+/* Its place in a list of its owner, who takes it out before it is closed. */
+struct list *tracefile_node(struct tracefile *tf);
+struct tracefile *tracefile_of(struct list *node);
+/* The log of tracefile_set_log(), borrowed, or NULL. Records of two files with
+ * one log must be written in the order of their packets. */
+struct packet_log *tracefile_log(const struct tracefile *tf);
 
 /* Bytes in the data file, padding included. */
 uint64_t tracefile_size(const struct tracefile *tf);

@@ -70,15 +70,7 @@ reserve_records(struct tracefile *tf, size_t n)
 enum status
 tracefile_index_room(struct tracefile *tf, unsigned n)
 {
-	if (reserve_records(tf, n))
-		return OK;
-	/* The records that wait for a reader's lock use memory: write them
-	 * now. */
-	return tracefile_has_waiting(tf) &&
-		       tracefile_write_records(tf, true) == OK &&
-		       reserve_records(tf, n)
-		   ? OK
-		   : E_NOMEM;
+	return reserve_records(tf, n) ? OK : E_NOMEM;
 }
 
 void
@@ -91,34 +83,40 @@ tracefile_index_queue(struct tracefile *tf, const struct packet *p)
 	buf_added(&tf->waiting, index_record_len(minor_of(tf)));
 }
 
-bool
-tracefile_has_waiting(const struct tracefile *tf)
+unsigned
+tracefile_n_waiting(const struct tracefile *tf)
 {
-	return buf_len(&tf->waiting) > 0;
+	const size_t n = buf_len(&tf->waiting);
+
+	return (unsigned)(n / index_record_len(minor_of(tf)));
+}
+
+void
+tracefile_begin_wait(struct tracefile *tf)
+{
+	if (tf->waiting_since == 0)
+		tf->waiting_since = clock_now_ns();
 }
 
 /* May the records be written now? *LOCKED: the caller unlocks afterwards. */
 static bool
 take_lock(struct tracefile *tf, bool force, bool *locked)
 {
-	uint64_t now;
-
 	*locked = flock(tf->index.fd, LOCK_EX | LOCK_NB) == 0;
 	if (*locked || errno != EWOULDBLOCK)
 		return true; /* there are no locks: no reader has one */
-	now = clock_now_ns();
-	if (tf->waiting_since == 0)
-		tf->waiting_since = now;
+	tracefile_begin_wait(tf);
 	if (!force &&
-	    now - tf->waiting_since < tf->store->config.index_lock_timeout_ns &&
+	    clock_now_ns() - tf->waiting_since <
+		tf->store->config.index_lock_timeout_ns &&
 	    buf_len(&tf->waiting) < TRACEFILE_WAITING_MAX)
 		return false;
 	tf->store->locks_forced++;
-	log_warn(TRACEFILE_FMT
-	    ": a reader holds the index file's lock; %" PRIu64
-	    " records written without it",
-	    TRACEFILE_ARGS(tf),
-	    (uint64_t)buf_len(&tf->waiting) / index_record_len(minor_of(tf)));
+	if (log_ratelimit(&tf->store->last_lock_log, NS_PER_S))
+		log_warn(TRACEFILE_FMT
+		    ": a reader holds the index file's lock; %u records "
+		    "written without it",
+		    TRACEFILE_ARGS(tf), tracefile_n_waiting(tf));
 	return true;
 }
 
@@ -201,7 +199,7 @@ tracefile_write_records(struct tracefile *tf, bool force)
 	enum status st;
 	bool locked;
 
-	if (!tracefile_has_waiting(tf))
+	if (tracefile_n_waiting(tf) == 0)
 		return OK;
 	st = tracefile_ensure_open(tf);
 	if (st == OK &&

@@ -34,8 +34,9 @@ struct tracefile {
 	enum tracefile_index index_format;
 	struct tracefile_file data, index;
 	struct buf waiting;	/* encoded records */
-	uint64_t waiting_since; /* ns; when the lock was first refused */
+	uint64_t waiting_since; /* ns; for a lock; 0: no wait */
 	struct list open_node;	/* store->open_files */
+	struct list owner_node;
 	struct packet_log *log; /* NULL: no viewer may attach */
 	struct folder *folder;	/* a reference; NULL without a log */
 	bool is_in_log, ends_log;

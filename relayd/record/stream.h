@@ -24,6 +24,7 @@ struct metadata_log;
 struct packet_log;
 struct data_header;
 struct session;
+struct shard;
 struct stream_udp;
 struct trace;
 struct tracefile;
@@ -155,7 +156,7 @@ void stream_commit(struct stream *t);
 /* Try again to write records that wait for a lock. */
 void stream_retry_records(struct stream *t);
 /* The same for files whose streams have gone. FORCE: without the lock. */
-void stream_retry_sealed(struct list *sealed, bool force);
+void stream_retry_sealed(struct shard *sh, bool force);
 /* Give up the gap if its time is over. Returns when to call it again, like
  * turn_tick(). */
 uint64_t stream_check_gap(struct stream *t, uint64_t now_ns);

@@ -78,6 +78,7 @@ enum status stream_make_logs(struct stream *t) MUST_CHECK;
 enum status stream_log_file(struct stream *t) MUST_CHECK;
 void stream_end_logs(struct stream *t);
 void stream_wake(struct stream *t);
+void stream_wake_log(struct shard *sh, struct packet_log *log);
 
 static inline struct shard *
 shard_of(const struct stream *t)

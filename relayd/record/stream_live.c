@@ -98,20 +98,27 @@ stream_forget_chunk(struct stream *t, const struct chunk *c)
 		packet_log_drop_chunk(t->log, c->serial);
 }
 
+static void
+wake(struct shard *sh, uint64_t bits, const void *source)
+{
+	if (bits != 0)
+		sh->config.door->wake(sh->config.door, bits, source);
+}
+
+void
+stream_wake_log(struct shard *sh, struct packet_log *log)
+{
+	wake(sh, packet_log_take_waiters(log), log);
+}
+
 void
 stream_wake(struct stream *t)
 {
-	uint64_t bits = 0;
-	const void *source = t->log;
-
-	if (t->log != NULL) {
-		bits = packet_log_take_waiters(t->log);
-	} else if (t->metadata != NULL) {
-		source = t->metadata;
-		bits = metadata_log_take_waiters(t->metadata);
-	}
-	if (bits != 0)
-		door_of(t)->wake(door_of(t), bits, source);
+	if (t->log != NULL)
+		stream_wake_log(shard_of(t), t->log);
+	else if (t->metadata != NULL)
+		wake(shard_of(t), metadata_log_take_waiters(t->metadata),
+		    t->metadata);
 }
 
 void

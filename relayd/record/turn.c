@@ -166,7 +166,7 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	assert(shard_is_mine(sh));
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
-	stream_retry_sealed(&sh->sealed, false);
+	stream_retry_sealed(sh, false);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	next = clock_earlier(next, relieve(sh, now_ns));
@@ -182,13 +182,13 @@ wait_for_readers(struct shard *sh)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_RETRY_NS };
 
-	stream_retry_sealed(&sh->sealed, false);
+	stream_retry_sealed(sh, false);
 	for (unsigned i = 0; i < LAST_LOCK_TRIES && !list_empty(&sh->sealed);
 	     i++) {
 		nanosleep(&pause, NULL);
-		stream_retry_sealed(&sh->sealed, false);
+		stream_retry_sealed(sh, false);
 	}
-	stream_retry_sealed(&sh->sealed, true);
+	stream_retry_sealed(sh, true);
 }
 
 void

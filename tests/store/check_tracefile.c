@@ -104,10 +104,10 @@ START_TEST(packets_lie_back_to_back_and_records_point_at_them)
 	ck_assert_int_eq(append(tf, 0, 3, 100, 28, &done), OK);
 	ck_assert_uint_eq(done, 3);
 	ck_assert_int_eq(append(tf, 3, 2, 100, 28, &done), OK);
-	ck_assert(tracefile_has_waiting(tf));
+	ck_assert_uint_gt(tracefile_n_waiting(tf), 0);
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN);
 	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
-	ck_assert(!tracefile_has_waiting(tf));
+	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
 	ck_assert_uint_eq(tracefile_size(tf), 640);
 	check_data(5, 100, 128, values);
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 5 * RECORD);
@@ -340,7 +340,7 @@ START_TEST(records_that_cannot_be_written_leave_whole_ones)
 	limit_files(INDEX_HEADER_LEN + 2 * RECORD + 5);
 	ck_assert_int_eq(tracefile_write_records(tf, false), E_IO);
 	ck_assert_int_eq((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
-	ck_assert(!tracefile_has_waiting(tf));
+	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 1, 0, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false), OK);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files that a stream has left while their records wait for a reader's lock:
+ * viewers see each packet once and in order, and nothing is lost in silence.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/live/viewer_internal.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
+#include "store/packet_log.h"
+#include "store/store.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scene.h"
+
+#define BYTES 64
+#define PER_FILE 2
+#define WHERE "host/one-20170714-024000/ust/uid/"
+
+ssize_t __real_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
+ssize_t __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
+
+static struct stream *t;
+static uint64_t id, sent;
+static int lock = -1;
+static bool is_full;
+
+ssize_t
+__wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
+{
+	if (is_full) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_pwritev(fd, iov, n, offset);
+}
+
+/* A viewer is attached to a stream with files of PER_FILE packets, in a ring
+ * of COUNT (0: no ring). */
+static void
+begin(uint64_t count)
+{
+	scene_open(false);
+	scene.studio.shard->store->config.index_lock_timeout_ns = NS_PER_S;
+	t = studio_stream(
+	    scene.session, "ust/uid", "c", PER_FILE * BYTES, count);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	id = scene_id(t);
+	sent = 0;
+	is_full = false;
+	ck_assert_uint_eq(
+	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+}
+
+static void
+tick(void)
+{
+	(void)turn_tick(scene.studio.shard, clock_now_ns());
+}
+
+static void
+send_packets(uint64_t n)
+{
+	struct studio_packet p;
+
+	for (; n > 0; n--) {
+		p = scene_packet(sent++);
+		studio_packet(t, &p);
+		tick();
+	}
+}
+
+/* A reader takes the lock of index file NUMBER. */
+static void
+take_lock(unsigned number)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/" WHERE "index/c_%u.idx",
+	    scene.studio.dir, number);
+	lock = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(lock, 0);
+	ck_assert_int_eq(flock(lock, LOCK_SH | LOCK_NB), 0);
+}
+
+static void
+drop_lock(void)
+{
+	close(lock);
+	lock = -1;
+	tick();
+}
+
+static void
+end_stream(void)
+{
+	stream_close(t, sent - 1);
+	studio_deliver_all(&scene.studio);
+}
+
+static struct live_index
+next_index(void)
+{
+	(void)scene_tell(LIVE_CMD_get_next_index, id);
+	return studio_index_of(&scene.out);
+}
+
+static void
+expect_packet(uint64_t seq)
+{
+	const struct studio_packet p = scene_packet(seq);
+	const struct live_index i = next_index();
+
+	ck_assert_uint_eq(i.status, LIVE_INDEX_OK);
+	ck_assert_uint_eq(i.timestamp_begin, p.begin);
+	(void)studio_tell(scene.viewer,
+	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
+		.id = id,
+		.offset = i.offset,
+		.length = BYTES },
+	    &scene.out);
+	ck_assert(studio_is_packet(&scene.out, 12, &p));
+}
+
+static void
+expect_from(uint64_t first)
+{
+	for (uint64_t seq = first; seq < sent; seq++)
+		expect_packet(seq);
+}
+
+/* While the stream is there, and when its files are all that is left. */
+START_TEST(a_lock_across_a_roll_over_keeps_the_order)
+{
+	begin(0);
+	send_packets(1);
+	take_lock(0);
+	send_packets(2 * PER_FILE);
+	if (_i == 1)
+		end_stream();
+	tick();
+	expect_packet(0);
+	ck_assert_uint_eq(next_index().status, LIVE_INDEX_RETRY);
+	drop_lock();
+	if (_i == 0)
+		end_stream();
+	expect_from(1);
+	ck_assert_uint_eq(next_index().status, LIVE_INDEX_HUP);
+	scene_close();
+}
+END_TEST
+
+/* The reader keeps the lock: its time counts once, not for each file. */
+START_TEST(a_lock_that_is_kept_delays_for_its_time_only)
+{
+	begin(0);
+	send_packets(1);
+	take_lock(0);
+	send_packets(3 * PER_FILE);
+	scene_wait_ms(999);
+	tick();
+	expect_packet(0);
+	ck_assert_uint_eq(next_index().status, LIVE_INDEX_RETRY);
+	scene_wait_ms(1);
+	tick();
+	expect_from(1);
+	ck_assert_uint_eq(scene.studio.shard->store->locks_forced, 1);
+	drop_lock();
+	end_stream();
+	scene_close();
+}
+END_TEST
+
+/* The ring comes round to a file whose records wait. */
+START_TEST(a_ring_replaces_a_file_whose_records_wait)
+{
+	const uint64_t count = 1 + (uint64_t)_i;
+
+	begin(count);
+	send_packets(1);
+	take_lock(0);
+	send_packets(count * PER_FILE);
+	ck_assert_uint_eq(packet_log_count(t->log), sent);
+	ck_assert_uint_eq(packet_log_start(t->log), PER_FILE);
+	expect_from(PER_FILE);
+	ck_assert_uint_eq(scene.viewer->lost, PER_FILE);
+	drop_lock();
+	send_packets(1);
+	expect_packet(sent - 1);
+	end_stream();
+	ck_assert_uint_eq(next_index().status, LIVE_INDEX_HUP);
+	scene_close();
+}
+END_TEST
+
+/* The disk is full when the lock is given back. */
+START_TEST(records_that_are_lost_are_not_acknowledged)
+{
+	const struct shard *sh;
+
+	begin(0);
+	sh = scene.studio.shard;
+	send_packets(1);
+	take_lock(0);
+	send_packets(2 * PER_FILE);
+	ck_assert_uint_eq(stream_pending(t, sent - 1), 1);
+	is_full = true;
+	drop_lock();
+	is_full = false;
+	ck_assert_uint_eq(sh->packets_dropped, 2 * PER_FILE);
+	ck_assert_uint_eq(stream_pending(t, sent - 1), RELAY_PENDING_UNKNOWN);
+	ck_assert_uint_eq(stream_pending(t, sent - 1), 0); /* told once */
+	send_packets(1);
+	expect_packet(0);
+	expect_packet(sent - 1);
+	end_stream();
+	scene_close();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_lock_across_a_roll_over_keeps_the_order, 2, 0 },
+		{ a_lock_that_is_kept_delays_for_its_time_only, 0, 0 },
+		{ a_ring_replaces_a_file_whose_records_wait, 3, 0 },
+		{ records_that_are_lost_are_not_acknowledged, 0, 0 },
+	};
+
+	log_set_level(LOG_ERROR);
+	return unit_run("sealed", units, ARRAY_LEN(units));
+}
