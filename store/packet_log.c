@@ -26,17 +26,15 @@
 #define RECENT 8
 #define WORDS 9
 
+/* A file of the log. Readers go from the newest to older ones; RCU says how
+ * long they may look at one that was taken out. */
 struct log_file {
-	uint64_t first, number;
-	struct folder *folder;
-	uint64_t chunk;
-};
-
-/* The list of files. RCU replaces it as a whole. */
-struct log_files {
 	struct rcu_head rcu;
-	unsigned n;
-	struct log_file f[];
+	struct published_pointer older; /* NULL: it is the oldest */
+	struct log_file *newer;		/* writer only */
+	uint64_t first, number;
+	struct folder *folder; /* a reference */
+	uint64_t chunk;
 };
 
 /* SEQ is position + 1 when the words are that record, 0 while they change. */
@@ -53,29 +51,49 @@ struct packet_log {
 	struct waiters waiters;
 	struct slot *recent; /* RECENT slots; made with the first record */
 	struct published has_recent;
-	struct published_pointer files; /* struct log_files */
+	struct published_pointer newest; /* struct log_file; NULL: none */
 	/* writer only */
+	struct log_file *oldest;
 	uint64_t last_time; /* end of the last packet, or last beacon */
 	unsigned minor;
 	bool is_numbered;
 	char channel[];
 };
 
-static struct log_files *
-files_of(const struct packet_log *log)
+static struct log_file *
+newest_of(const struct packet_log *log)
 {
-	return published_pointer(&log->files);
+	return published_pointer(&log->newest);
 }
 
-/* Every entry holds a reference on its folder. */
-static void
-free_files(struct rcu_head *head)
+enum status
+packet_log_file_create(struct log_file **out, struct folder *folder,
+    uint64_t number, uint64_t chunk)
 {
-	struct log_files *files = container_of(head, struct log_files, rcu);
+	struct log_file *f = calloc(1, sizeof(*f));
 
-	for (unsigned i = 0; i < files->n; i++)
-		folder_put(files->f[i].folder);
-	free(files);
+	*out = f;
+	if (f == NULL)
+		return E_NOMEM;
+	f->number = number;
+	f->chunk = chunk;
+	f->folder = folder_get(folder);
+	return OK;
+}
+
+void
+packet_log_file_destroy(struct log_file *f)
+{
+	if (f == NULL)
+		return;
+	folder_put(f->folder);
+	free(f);
+}
+
+static void
+free_file(struct rcu_head *head)
+{
+	packet_log_file_destroy(container_of(head, struct log_file, rcu));
 }
 
 enum status
@@ -84,17 +102,10 @@ packet_log_create(struct packet_log **out, const char *channel,
 {
 	size_t n = strlen(channel) + 1;
 	struct packet_log *log = calloc(1, sizeof(*log) + n);
-	struct log_files *files;
 
 	*out = NULL;
 	if (log == NULL)
 		return E_NOMEM;
-	files = calloc(1, sizeof(*files));
-	if (files == NULL) {
-		free(log);
-		return E_NOMEM;
-	}
-	publish_pointer(&log->files, files);
 	ref_init(&log->ref);
 	log->is_numbered = is_numbered;
 	log->minor = minor;
@@ -114,8 +125,12 @@ static void
 release(struct ref *r)
 {
 	struct packet_log *log = container_of(r, struct packet_log, ref);
+	struct log_file *f, *newer;
 
-	free_files(&files_of(log)->rcu);
+	for (f = log->oldest; f != NULL; f = newer) {
+		newer = f->newer;
+		packet_log_file_destroy(f);
+	}
 	free(log->recent);
 	free(log);
 }
@@ -157,80 +172,43 @@ packet_log_is_ended(const struct packet_log *log)
 	return published(&log->is_ended) != 0;
 }
 
-/* A copy of the files from FROM on, with room for one more. */
-static struct log_files *
-copy_files(const struct log_files *old, unsigned from)
+void
+packet_log_add_file(struct packet_log *log, struct log_file *take_f)
 {
-	unsigned n = old->n - from;
-	struct log_files *new;
+	struct log_file *newest = newest_of(log);
 
-	new = calloc(1, sizeof(*new) + (n + 1) * sizeof(new->f[0]));
-	if (new == NULL)
-		return NULL;
-	for (unsigned i = 0; i < n; i++) {
-		new->f[i] = old->f[from + i];
-		folder_get(new->f[i].folder);
-	}
-	new->n = n;
-	return new;
+	take_f->first = published(&log->count);
+	publish_pointer(&take_f->older, newest);
+	if (newest == NULL)
+		log->oldest = take_f;
+	else
+		newest->newer = take_f;
+	publish_pointer(&log->newest, take_f);
 }
 
+/* Drop the files up to LAST. */
 static void
-replace_files(struct packet_log *log, struct log_files *take_new)
+drop(struct packet_log *log, struct log_file *last)
 {
-	struct log_files *old = files_of(log);
+	struct log_file *rest = last->newer, *f, *newer;
+	uint64_t start = rest != NULL ? rest->first : published(&log->count);
 
-	publish_pointer(&log->files, take_new);
-	call_rcu(&old->rcu, free_files);
-}
-
-enum status
-packet_log_add_file(struct packet_log *log, struct folder *folder,
-    uint64_t number, uint64_t chunk)
-{
-	struct log_files *new = copy_files(files_of(log), 0);
-
-	if (new == NULL)
-		return E_NOMEM;
-	new->f[new->n++] = (struct log_file){
-		.first = published(&log->count),
-		.number = number,
-		.folder = folder_get(folder),
-		.chunk = chunk,
-	};
-	replace_files(log, new);
-	return OK;
-}
-
-/* Drop the first N files. */
-static void
-drop(struct packet_log *log, unsigned n)
-{
-	const struct log_files *old = files_of(log);
-	struct log_files *new;
-	uint64_t start;
-
-	if (n == 0)
-		return;
-	start = n < old->n ? old->f[n].first : published(&log->count);
 	if (start > published(&log->start))
 		publish(&log->start, start);
-	new = copy_files(old, n);
-	/* Without memory the old list stays. Opening a dropped file fails, but
-	 * nobody opens a file below the start. */
-	if (new != NULL)
-		replace_files(log, new);
+	publish_pointer(rest != NULL ? &rest->older : &log->newest, NULL);
+	for (f = log->oldest; f != rest; f = newer) {
+		newer = f->newer;
+		call_rcu(&f->rcu, free_file);
+	}
+	log->oldest = rest;
 }
 
 void
 packet_log_drop_file(struct packet_log *log, uint64_t number, uint64_t chunk)
 {
-	const struct log_files *files = files_of(log);
-
-	for (unsigned i = 0; i < files->n; i++)
-		if (files->f[i].number == number &&
-		    files->f[i].chunk == chunk) {
-			drop(log, i + 1);
+	for (struct log_file *f = log->oldest; f != NULL; f = f->newer)
+		if (f->number == number && f->chunk == chunk) {
+			drop(log, f);
 			return;
 		}
 }
@@ -238,13 +216,13 @@ packet_log_drop_file(struct packet_log *log, uint64_t number, uint64_t chunk)
 void
 packet_log_drop_chunk(struct packet_log *log, uint64_t chunk)
 {
-	const struct log_files *files = files_of(log);
-	unsigned n = 0;
+	struct log_file *last = NULL;
 
-	for (unsigned i = 0; i < files->n; i++)
-		if (files->f[i].chunk == chunk)
-			n = i + 1;
-	drop(log, n);
+	for (struct log_file *f = log->oldest; f != NULL; f = f->newer)
+		if (f->chunk == chunk)
+			last = f;
+	if (last != NULL)
+		drop(log, last);
 }
 
 static void
@@ -364,24 +342,23 @@ enum status
 packet_log_place(
     const struct packet_log *log, uint64_t pos, struct log_place *out)
 {
-	const struct log_files *files;
+	const struct log_file *f;
+	uint64_t next = UINT64_MAX;
 	enum status st = E_NOENT;
 
 	rcu_read_lock();
-	files = files_of(log);
-	for (unsigned i = files->n; i-- > 0;) {
-		if (files->f[i].first > pos)
-			continue;
+	f = newest_of(log);
+	for (; f != NULL && f->first > pos; f = published_pointer(&f->older))
+		next = f->first;
+	if (f != NULL) {
 		*out = (struct log_place){
-			.folder = folder_get(files->f[i].folder),
-			.first = files->f[i].first,
-			.next = i + 1 < files->n ? files->f[i + 1].first
-						 : UINT64_MAX,
-			.number = files->f[i].number,
+			.folder = folder_get(f->folder),
+			.first = f->first,
+			.next = next,
+			.number = f->number,
 			.is_numbered = log->is_numbered,
 		};
 		st = OK;
-		break;
 	}
 	rcu_read_unlock();
 	return st;

@@ -24,6 +24,7 @@
 #include "store/index.h"
 
 struct folder;
+struct log_file;
 struct packet_log;
 
 /* What a reader finds at a position. The live protocol has the same four
@@ -54,10 +55,14 @@ struct log_place {
  * copied; MINOR is that of the index files. */
 enum status packet_log_create(struct packet_log **out, const char *channel,
     bool is_numbered, unsigned minor) MUST_CHECK;
-/* Packets from now on are in file NUMBER of FOLDER, in the chunk whose
- * serial is CHUNK. */
-enum status packet_log_add_file(struct packet_log *log, struct folder *folder,
+/* File NUMBER of FOLDER, in the chunk whose serial is CHUNK. It is made before
+ * it is needed: adding and dropping files needs no memory. E_NOMEM. */
+enum status packet_log_file_create(struct log_file **out, struct folder *folder,
     uint64_t number, uint64_t chunk) MUST_CHECK;
+/* A file that was not added. NULL is fine. */
+void packet_log_file_destroy(struct log_file *f);
+/* Packets from now on are in that file. */
+void packet_log_add_file(struct packet_log *log, struct log_file *take_f);
 /* In a ring, file NUMBER of that chunk goes, and all files before it. */
 void packet_log_drop_file(
     struct packet_log *log, uint64_t number, uint64_t chunk);

@@ -132,8 +132,14 @@ tracefile_create(struct tracefile **out, struct store *store,
 enum status
 tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 {
-	enum status st = chunk_folder(tf->chunk, tf->family, &tf->folder);
+	struct folder *folder;
+	enum status st = chunk_folder(tf->chunk, tf->family, &folder);
 
+	if (st != OK)
+		return st;
+	st = packet_log_file_create(
+	    &tf->log_file, folder, tf->number, tf->chunk->serial);
+	folder_put(folder);
 	if (st == OK)
 		tf->log = packet_log_get(log);
 	return st;
@@ -169,8 +175,8 @@ tracefile_close(struct tracefile *take_tf)
 	buf_free(&tf->waiting);
 	if (tf->ends_log)
 		packet_log_end(tf->log);
+	packet_log_file_destroy(tf->log_file);
 	packet_log_put(tf->log);
-	folder_put(tf->folder);
 	session_dir_put(tf->dir);
 	chunk_put(tf->chunk);
 	free(tf);

@@ -73,9 +73,9 @@ enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
 
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock, and the limit
- * has not passed; or there is no memory to tell the log of the file. Try again
- * later. E_IO: they could not be written and are dropped. FORCE: if necessary,
- * write them without the lock and without telling the log.
+ * has not passed: try again later. E_IO: they could not be written and are
+ * dropped; E_NOENT: the same, as somebody removed the file. FORCE: if
+ * necessary, write them without the lock.
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force) MUST_CHECK;

@@ -152,34 +152,12 @@ append_waiting(struct tracefile *tf)
 static bool
 has_viewers(const struct tracefile *tf)
 {
-	return tf->log != NULL && !tf->has_left_log &&
-	       tf->chunk->command != CHUNK_DELETE;
-}
-
-/* The file enters the log with its first records, so that files come in the
- * order of their records. It enters before they are written: the log knows a
- * record by its place in the file, so it must have all of them or none. False:
- * there is no memory now; try again later. */
-static bool
-enter_log(struct tracefile *tf, bool force)
-{
-	if (!has_viewers(tf) || tf->is_in_log)
-		return true;
-	tf->is_in_log = packet_log_add_file(tf->log, tf->folder, tf->number,
-			    tf->chunk->serial) == OK;
-	if (tf->is_in_log)
-		return true;
-	if (!force && buf_len(&tf->waiting) < TRACEFILE_WAITING_MAX)
-		return false;
-	log_error(TRACEFILE_FMT ": out of memory: viewers miss packets",
-	    TRACEFILE_ARGS(tf));
-	tf->has_left_log = true;
-	return true;
+	return tf->log != NULL && tf->chunk->command != CHUNK_DELETE;
 }
 
 /* The records are in the file: viewers may have them. */
 static void
-tell_log(const struct tracefile *tf)
+tell_log(struct tracefile *tf)
 {
 	const uint8_t *p = buf_data(&tf->waiting);
 	const uint8_t *end = p + buf_len(&tf->waiting);
@@ -187,6 +165,11 @@ tell_log(const struct tracefile *tf)
 
 	if (!has_viewers(tf))
 		return;
+	/* The file enters the log with its first records, so that files come in
+	 * the order of their records. */
+	if (tf->log_file != NULL)
+		packet_log_add_file(tf->log, tf->log_file);
+	tf->log_file = NULL;
 	for (; p < end; p += index_record_len(minor_of(tf))) {
 		index_decode(p, &rec, minor_of(tf));
 		packet_log_append(tf->log, &rec);
@@ -202,8 +185,7 @@ tracefile_write_records(struct tracefile *tf, bool force)
 	if (tracefile_n_waiting(tf) == 0)
 		return OK;
 	st = tracefile_ensure_open(tf);
-	if (st == OK &&
-	    (!enter_log(tf, force) || !take_lock(tf, force, &locked)))
+	if (st == OK && !take_lock(tf, force, &locked))
 		return E_BUSY;
 	if (st == OK) {
 		st = append_waiting(tf);

@@ -38,9 +38,9 @@ struct tracefile {
 	struct list open_node;	/* store->open_files */
 	struct list owner_node;
 	struct packet_log *log; /* NULL: no viewer may attach */
-	struct folder *folder;	/* a reference; NULL without a log */
-	bool is_in_log, ends_log;
-	bool has_left_log; /* it misses records: no more may follow */
+	/* This file's entry in it; NULL: no log, or the log has it already. */
+	struct log_file *log_file;
+	bool ends_log;
 };
 
 /* How log lines begin; needs store/chunk.h and store/session_dir.h. */

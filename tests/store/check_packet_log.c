@@ -9,6 +9,7 @@
 #include "common/publish.h"
 #include "store/folder.h"
 #include "store/packet_log.h"
+#include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 
 #define PACKET_BYTES 4096
@@ -61,7 +62,10 @@ append(unsigned n)
 static void
 add_file(uint64_t number, uint64_t chunk)
 {
-	ck_assert_int_eq(packet_log_add_file(log_, folder, number, chunk), OK);
+	struct log_file *f;
+
+	ck_assert_int_eq(packet_log_file_create(&f, folder, number, chunk), OK);
+	packet_log_add_file(log_, f);
 }
 
 static void
@@ -206,6 +210,26 @@ START_TEST(a_ring_of_one_file_starts_where_it_ends)
 	add_file(0, 1);
 	append(1);
 	assert_place(4, 0, 4);
+	close_log();
+}
+END_TEST
+
+/* A file of the ring comes again and again while memory is used up. */
+START_TEST(a_file_goes_without_memory)
+{
+	open_log();
+	add_file(0, 1);
+	append(2);
+	for (uint64_t pos = 2; pos < 8; pos += 2) {
+		fault_arm(1);
+		packet_log_drop_file(log_, 0, 1);
+		ck_assert(!fault_disarm());
+		ck_assert_uint_eq(packet_log_start(log_), pos);
+		assert_gone(pos - 1);
+		add_file(0, 1);
+		append(2);
+		assert_place(pos, 0, pos);
+	}
 	close_log();
 }
 END_TEST
@@ -388,8 +412,7 @@ write_packets(void *arg)
 
 			if (number >= RING)
 				packet_log_drop_file(log_, number - RING, 1);
-			ck_assert_int_eq(
-			    packet_log_add_file(log_, folder, number, 1), OK);
+			add_file(number, 1);
 		}
 		packet_log_no_beacon(log_, CTF_STREAM);
 		append(1);
@@ -505,6 +528,7 @@ main(void)
 		{ each_position_has_its_file, 0, 0 },
 		{ an_overwritten_file_moves_the_start, 0, 0 },
 		{ a_ring_of_one_file_starts_where_it_ends, 0, 0 },
+		{ a_file_goes_without_memory, 0, 0 },
 		{ a_file_is_dropped_in_its_own_chunk, 0, 0 },
 		{ a_cleared_chunk_moves_the_start, 0, 0 },
 		{ a_beacon_counts_before_the_first_packet, 0, 0 },
