@@ -113,7 +113,8 @@ tracefile_create(struct tracefile **out, struct store *store,
 	list_init(&tf->open_node);
 	list_init(&tf->owner_node);
 	/* A file that this family never made is somebody else's. */
-	if (replaces && number < family->n_files)
+	tf->replaces = replaces && number < family->n_files;
+	if (tf->replaces)
 		unlink_both(tf);
 	tracefile_data_path(tf, path);
 	st = tracefile_make(tf, &tf->data, path);

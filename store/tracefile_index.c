@@ -53,6 +53,9 @@ tracefile_index_make(struct tracefile *tf)
 	if (tracefile_lost_place(tf))
 		return E_NOENT;
 	tracefile_index_path(tf, path);
+	/* The replaced one may still be there, if it could not be removed. */
+	if (tf->replaces)
+		(void)dir_unlink(chunk_fd(tf->chunk), path);
 	st = tracefile_make(tf, &tf->index, path);
 	return st == OK ? write_header(tf) : st;
 }

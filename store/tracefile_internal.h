@@ -31,6 +31,7 @@ struct tracefile {
 	struct chunk_family *family;
 	uint64_t number;
 	bool is_discarded;
+	bool replaces; /* an older file of the family, in a ring */
 	enum tracefile_index index_format;
 	struct tracefile_file data, index;
 	struct buf waiting;	/* encoded records */

@@ -165,6 +165,8 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		log_peer_errno(LOG_ERROR, "%s/%s: stat",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
+		/* It would be in the way of the next try. */
+		(void)dir_unlink(chunk_fd(tf->chunk), path);
 		return E_IO;
 	}
 	f->ino = sb.st_ino;

@@ -263,7 +263,8 @@ append_batch(struct stream *t)
 	unsigned done, left = t->batch.n;
 	enum status st;
 
-	if (t->tf == NULL && stream_open_file(t, false) != OK) {
+	/* An earlier try may have failed with the old file still there. */
+	if (t->tf == NULL && stream_open_file(t, t->has_wrapped) != OK) {
 		lose(t, left);
 		return;
 	}

@@ -270,6 +270,10 @@ unlink_node(int base, const char *path, bool is_dir)
 
 	if (at == NULL || !is_found(at, leaf, strlen(leaf)))
 		return fail(ENOENT, E_NOENT);
+	if ((faults & FAKE_FS_KEEPS) != 0 ||
+	    ((faults & FAKE_FS_KEEPS_INDEX) != 0 &&
+		strstr(path, "/index/") != NULL))
+		return fail(EPERM, E_IO);
 	n = *at;
 	if (n->is_dir != is_dir)
 		return fail(EISDIR, E_IO);
@@ -394,6 +398,10 @@ __wrap_fstat(int fd, struct stat *sb)
 
 	if (f == NULL)
 		return __real_fstat(fd, sb);
+	if ((faults & FAKE_FS_NO_STAT) != 0) {
+		errno = EIO;
+		return -1;
+	}
 	*sb = (struct stat){ .st_ino = f->node->ino,
 		.st_nlink = f->node->is_linked };
 	sb->st_size = (off_t)f->node->n;

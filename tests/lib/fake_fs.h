@@ -39,6 +39,10 @@ void fake_fs_fail_open(unsigned n);
 enum fake_fs_fault {
 	FAKE_FS_FULL = 1,     /* no file or directory can be made */
 	FAKE_FS_NO_LOCKS = 2, /* there is no flock(2) */
+	FAKE_FS_KEEPS = 4,    /* no file can be removed */
+	FAKE_FS_NO_STAT = 8,  /* a file that is open cannot be looked at */
+	FAKE_FS_KEEPS_INDEX =
+	    16, /* no file in a folder "index" can be removed */
 };
 void fake_fs_fail(unsigned faults); /* or-ed; 0: none */
 

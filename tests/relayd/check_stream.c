@@ -422,6 +422,37 @@ START_TEST(rings_roll_over_and_endless_rows_do_not)
 }
 END_TEST
 
+static const unsigned wrap_faults[] = { FAKE_FS_FULL, FAKE_FS_KEEPS,
+	FAKE_FS_NO_STAT, FAKE_FS_KEEPS_INDEX };
+
+/* The file to replace, or the new one, is refused when the ring wraps, at its
+ * first lap or later. */
+START_TEST(a_ring_that_could_not_wrap_goes_on)
+{
+	const unsigned fault = wrap_faults[_i % 4];
+	const uint64_t wrap = _i < 4 ? 4 : 8;
+	uint64_t seq;
+
+	begin(2 * SIZE, 2);
+	for (seq = 0; seq < wrap; seq++) {
+		data(seq);
+		ck_assert_uint_eq(record(seq), RELAY_OK);
+	}
+	fake_fs_fail(fault);
+	data(seq);
+	ck_assert_uint_eq(record(seq++), RELAY_OK); /* then it is lost */
+	fake_fs_fail(0);
+	data(seq);
+	ck_assert_uint_eq(record(seq++), RELAY_UNKNOWN_ERROR);
+	data(seq);
+	ck_assert_uint_eq(record(seq), RELAY_OK);
+	ck_assert_uint_eq(pending(seq), 0);
+	check("c_0", _i < 4 ? "56" : "9:", 2);
+	check("c_1", _i < 4 ? "23" : "67", 2);
+	end();
+}
+END_TEST
+
 static void
 rotate_to_chunk_1(uint64_t at)
 {
@@ -673,6 +704,7 @@ main(void)
 		{ a_gap_on_the_only_connection_is_passed, 0, 0 },
 		{ a_gap_that_another_may_fill_waits_a_second, 2, 0 },
 		{ rings_roll_over_and_endless_rows_do_not, 2, 0 },
+		{ a_ring_that_could_not_wrap_goes_on, 8, 0 },
 		{ a_rotation_without_room_goes_on_when_there_is_some, 0, 0 },
 		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
 		{ a_refused_stream_leaves_nothing, 2, 0 },
