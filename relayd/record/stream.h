@@ -80,7 +80,7 @@ struct stream {
 
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */
-	bool has_logged_drop;
+	bool has_logged_drop, has_logged_size;
 };
 
 /*

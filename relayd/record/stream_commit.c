@@ -290,6 +290,31 @@ append_batch(struct stream *t)
 	assert(left == 0 || p != NULL);
 }
 
+/* An index file must not say that the data file has what it has not. */
+static void
+correct_record(struct stream *t, struct packet *p)
+{
+	const uint64_t bits = packet_length(p) * 8;
+	struct index_record *rec = &p->rec;
+
+	if (rec->packet_size == bits && rec->content_size <= bits)
+		return;
+	shard_of(t)->records_corrected++;
+	if (!t->has_logged_size)
+		log_warn(STREAM_FMT " the index of packet %" PRIu64
+				    " says %" PRIu64 " bits, %" PRIu64
+				    " of them used, "
+				    "but the packet has %" PRIu64
+				    ": corrected, as all that follow",
+		    STREAM_ARGS(t), p->net_seq, rec->packet_size,
+		    rec->content_size, bits);
+	t->has_logged_size = true;
+	rec->packet_size = bits;
+	if (rec->content_size > bits)
+		rec->content_size = bits;
+	p->has_record = bits > 0;
+}
+
 void
 stream_write_batch(struct stream *t)
 {
@@ -302,6 +327,7 @@ stream_write_batch(struct stream *t)
 				continue;
 			t->has_packet_seq = true;
 			t->packet_seq = p->rec.packet_seq_num;
+			correct_record(t, p);
 		}
 		if (t->chunk == NULL)
 			drop_without_chunk(t);

@@ -23,6 +23,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/session.h"
 #include "relayd/record/turn.h"
+#include "store/index.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/unit.h"
@@ -151,10 +152,10 @@ end(void)
 }
 
 static enum status
-data_on(unsigned input, uint64_t seq)
+data_of(unsigned input, uint64_t seq, uint32_t size)
 {
 	const struct data_header h = {
-		.stream = HANDLE, .net_seq = seq, .size = SIZE
+		.stream = HANDLE, .net_seq = seq, .size = size
 	};
 	uint8_t bytes[SIZE];
 	struct buf b = { 0 };
@@ -163,11 +164,17 @@ data_on(unsigned input, uint64_t seq)
 
 	memset(bytes, (int)seq, sizeof(bytes));
 	data_header_encode(&b, &h);
-	buf_bytes(&b, bytes, sizeof(bytes));
+	buf_bytes(&b, bytes, size);
 	st = ingest_input(inputs[input], buf_data(&b), buf_len(&b), &used);
 	buf_free(&b);
 	turn_end();
 	return st;
+}
+
+static enum status
+data_on(unsigned input, uint64_t seq)
+{
+	return data_of(input, seq, SIZE);
 }
 
 static void
@@ -176,13 +183,14 @@ data(uint64_t seq)
 	ck_assert_int_eq(data_on(0, seq), OK);
 }
 
+/* Sizes in bits. */
 static uint32_t
-record(uint64_t seq)
+record_of(uint64_t seq, uint64_t packet_size, uint64_t content_size)
 {
 	const struct relay_index i = { .stream = HANDLE,
 		.net_seq = seq,
-		.packet_size = 8 * SIZE,
-		.content_size = 8 * SIZE,
+		.packet_size = packet_size,
+		.content_size = content_size,
 		.packet_seq_num = seq };
 	struct buf ask = { 0 };
 	uint32_t code;
@@ -191,6 +199,12 @@ record(uint64_t seq)
 	code = serve(&ask);
 	turn_end();
 	return code;
+}
+
+static uint32_t
+record(uint64_t seq)
+{
+	return record_of(seq, 8 * SIZE, 8 * SIZE);
 }
 
 static uint32_t
@@ -418,6 +432,68 @@ START_TEST(rings_roll_over_and_endless_rows_do_not)
 		check("c_0", "8", 1);
 		check("c_1", "67", 2);
 	}
+	end();
+}
+END_TEST
+
+static void
+check_record(size_t n, uint64_t packet_size, uint64_t content_size)
+{
+	struct wanted file = { .path = "h/b/ust/index/c.idx" };
+	struct index_record rec;
+
+	fake_fs_walk(find, &file);
+	ck_assert_uint_ge(file.n, 16 + 72 * (n + 1));
+	index_decode(file.p + 16 + 72 * n, &rec, 1);
+	ck_assert_uint_eq(rec.offset, SIZE * n);
+	ck_assert_uint_eq(rec.packet_size, packet_size);
+	ck_assert_uint_eq(rec.content_size, content_size);
+}
+
+/* An index file never says that its data file has more, or less, than it
+ * has. */
+START_TEST(a_record_of_another_size_is_corrected)
+{
+	const uint64_t bits = 8 * SIZE;
+	const struct {
+		uint64_t said, content, kept;
+		bool is_right;
+	} rows[] = {
+		{ bits, bits, bits, true },
+		{ bits, 0, 0, true },
+		{ bits, bits + 1, bits, false },
+		{ bits + 8, bits, bits, false },
+		{ 8, 8, 8, false },
+		{ UINT64_MAX, UINT64_MAX, bits, false },
+	};
+	unsigned wrong = 0;
+
+	begin(0, 0);
+	for (uint64_t i = 0; i < ARRAY_LEN(rows); i++) {
+		data(i);
+		ck_assert_uint_eq(
+		    record_of(i, rows[i].said, rows[i].content), RELAY_OK);
+		check_record(i, bits, rows[i].kept);
+		wrong += !rows[i].is_right;
+		ck_assert_uint_eq(shard->records_corrected, wrong);
+	}
+	ck_assert_uint_eq(pending(ARRAY_LEN(rows) - 1), 0);
+	end();
+}
+END_TEST
+
+/* What has no bytes has no place in an index file. */
+START_TEST(an_empty_packet_has_no_record)
+{
+	begin(0, 0);
+	data(0);
+	ck_assert_uint_eq(record(0), RELAY_OK);
+	ck_assert_int_eq(data_of(0, 1, 0), OK);
+	ck_assert_uint_eq(record(1), RELAY_OK);
+	data(2);
+	ck_assert_uint_eq(record(2), RELAY_OK);
+	ck_assert_uint_eq(pending(2), 0);
+	check("c", "02", 2);
 	end();
 }
 END_TEST
@@ -704,6 +780,8 @@ main(void)
 		{ a_gap_on_the_only_connection_is_passed, 0, 0 },
 		{ a_gap_that_another_may_fill_waits_a_second, 2, 0 },
 		{ rings_roll_over_and_endless_rows_do_not, 2, 0 },
+		{ a_record_of_another_size_is_corrected, 0, 0 },
+		{ an_empty_packet_has_no_record, 0, 0 },
 		{ a_ring_that_could_not_wrap_goes_on, 8, 0 },
 		{ a_rotation_without_room_goes_on_when_there_is_some, 0, 0 },
 		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
