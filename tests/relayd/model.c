@@ -20,6 +20,13 @@ uint64_t seed, step;
 static unsigned n_traces;
 static uint64_t now, rng;
 
+void
+random_seed(uint64_t this_seed)
+{
+	seed = this_seed;
+	rng = seed * 0x9e3779b97f4a7c15 + 1;
+}
+
 uint64_t
 random_below(uint64_t n)
 {
@@ -338,8 +345,7 @@ writer_step(void)
 void
 model_begin(uint64_t this_seed)
 {
-	seed = this_seed;
-	rng = seed * 0x9e3779b97f4a7c15 + 1;
+	random_seed(this_seed);
 	now = 1000;
 	n_streams = n_traces = 0;
 	memset(sessions, 0, sizeof(sessions));

@@ -68,6 +68,8 @@ extern uint64_t seed, step; /* for messages */
 		}                                                        \
 	} while (0)
 
+/* What comes from random_below() and one_in() depends on the seed only. */
+void random_seed(uint64_t this_seed);
 uint64_t random_below(uint64_t n);
 bool one_in(uint64_t n);
 
