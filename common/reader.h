@@ -113,7 +113,9 @@ reader_cstr(struct reader *r, uint64_t n)
 {
 	const uint8_t *p = reader_take(r, n);
 
-	if (p == NULL || n == 0 || memchr(p, '\0', n) != p + n - 1) {
+	/* Compilers do not see that there are fewer than PTRDIFF_MAX bytes. */
+	if (p == NULL || n == 0 || n > PTRDIFF_MAX ||
+	    memchr(p, '\0', (size_t)n) != p + n - 1) {
 		r->bad = true;
 		return (struct span){ "", 0 };
 	}
