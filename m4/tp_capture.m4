@@ -2,7 +2,8 @@
 # TP_CAPTURE: can tracepulse-capture be built? It needs libtrace 3 or 4, which
 # have no pkg-config file and whose version macro cannot be used (in 4.0 it is
 # not substituted): so header and symbol decide. And nettle, for the cipher of
-# anonymisation, and libcap, to give capabilities up. libbabeltrace2 is for
+# anonymisation, libcap, to give capabilities up, and libpcap, on which libtrace
+# stands, for filters of packet sockets. libbabeltrace2 is for
 # --from-ctf alone.
 AC_DEFUN([TP_CAPTURE], [
 	AC_ARG_WITH([libtrace], [AS_HELP_STRING([--without-libtrace],
@@ -19,6 +20,8 @@ AC_DEFUN([TP_CAPTURE], [
 		AC_CHECK_LIB([trace], [trace_pstart],
 			[AC_DEFINE([HAVE_LIBTRACE_PARALLEL], [1],
 				[it is libtrace 4])])
+		PKG_CHECK_MODULES([PCAP], [libpcap], [],
+			[why_no_capture=${why_no_capture:-"no libpcap"}])
 		PKG_CHECK_MODULES([NETTLE], [nettle >= 3.4], [],
 			[why_no_capture=${why_no_capture:-"no nettle"}])
 		PKG_CHECK_MODULES([LIBCAP], [libcap], [],

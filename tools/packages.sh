@@ -12,7 +12,8 @@ PACKAGES_READ="python3 babeltrace2"
 PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
 # For tracepulse-capture.
 # shellcheck disable=SC2034
-PACKAGES_CAPTURE="libtrace3-dev nettle-dev libcap-dev libbabeltrace2-dev"
+PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev
+	libbabeltrace2-dev"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 	nftables $PACKAGES_CAPTURE libtrace-tools tcpdump tshark"

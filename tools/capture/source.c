@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tools/capture/interface.h"
 #include "tools/capture/linktype.h"
 #include "tools/capture/packet_socket.h"
+#include "tools/capture/pcap_input.h"
 #include "tools/capture/wire.h"
 
 /* libtrace 3 reads the header of a record of a pcap file, and a packet of up to
@@ -27,6 +29,9 @@
 
 struct source {
 	char *uri;
+	/* One of these, or all of libtrace's that follow. */
+	struct interface *interface;
+	struct pcap_input *pcap;
 	libtrace_t *trace;
 	libtrace_packet_t *packet;
 	libtrace_filter_t *filter;
@@ -181,11 +186,35 @@ make_packet(struct source *s)
 	return s->packet->buffer != NULL ? OK : E_NOMEM;
 }
 
+/* OK without an interface: it is for libtrace. */
+static enum status
+open_interface(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	static const char scheme[] = "int:";
+	char reason[SOURCE_WHY_MAX] = "";
+	enum status st;
+
+	if (strncmp(config->uri, scheme, strlen(scheme)) != 0)
+		return OK;
+	st = interface_open(
+	    &s->interface, config->uri + strlen(scheme), config, reason);
+	if (st == E_REFUSED)
+		snprintf(why, SOURCE_WHY_MAX, "%s: %.300s%s", config->uri,
+		    reason, advice(config->uri, reason));
+	return st;
+}
+
 static enum status
 start(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
-	enum status st;
+	enum status st = open_interface(s, config, why);
+
+	if (st == OK && s->interface == NULL)
+		st = pcap_input_open(&s->pcap, config, why);
+	if (st != OK || s->interface != NULL || s->pcap != NULL)
+		return st;
 
 	/* wandio would read ahead in a thread of its own, with 50 MiB of
 	 * buffers, and be no faster. No thread of ours is there yet. */
@@ -234,7 +263,7 @@ source_open(struct source **out, const struct source_config *config,
 	s->drops_outgoing = s->is_live && is_loopback(config->uri);
 	if (s->uri != NULL)
 		st = start(s, config, why);
-	if (st == OK)
+	if (st == OK && s->trace != NULL)
 		tune_socket(s, config->uri);
 	if (st != OK) {
 		source_close(s);
@@ -249,6 +278,8 @@ source_close(struct source *s)
 {
 	if (s == NULL)
 		return;
+	interface_close(s->interface);
+	pcap_input_close(s->pcap);
 	if (s->packet != NULL)
 		trace_destroy_packet(s->packet);
 	if (s->trace != NULL)
@@ -274,8 +305,13 @@ source_error(const struct source *s)
 uint64_t
 source_dropped(struct source *s)
 {
-	const uint64_t n = trace_get_dropped_packets(s->trace);
+	uint64_t n;
 
+	if (s->interface != NULL)
+		return interface_dropped(s->interface);
+	if (s->trace == NULL)
+		return 0;
+	n = trace_get_dropped_packets(s->trace);
 	if (n == UINT64_MAX) /* it is not known */
 		return s->dropped;
 	s->dropped = s->tells_new_drops ? s->dropped + n : n;
@@ -407,6 +443,16 @@ source_next(struct source *s, struct record *record, const uint8_t **bytes,
 {
 	enum source_got got;
 
+	if (s->interface != NULL) {
+		got = interface_next(s->interface, record, bytes, wait);
+		if (got == SOURCE_FAILED)
+			snprintf(s->error, sizeof(s->error), "%s: %s", s->uri,
+			    strerror(errno));
+		return got;
+	}
+	if (s->pcap != NULL)
+		return pcap_input_next(
+		    s->pcap, s->uri, record, bytes, s->error);
 	for (;;) {
 		if (s->is_live)
 			got = next_live(s, wait);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/capture/interface.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tools/capture/packet_socket.h"
+
+/* Packets of one system call. */
+#define BATCH 32
+/* The kernel takes tags off packets that come in (IEEE 802.1Q); they go back
+ * between the addresses and the type, for which there is room before them. */
+#define TAG_LEN 4
+#define TAG_AT 12
+/* A packet's bytes, and some that keep the next one aligned. */
+#define SLOT_LEN (RECORD_LEN_MAX + 64)
+
+/* What the kernel says beside the bytes: time, tag. */
+union control {
+	char bytes[CMSG_SPACE(sizeof(struct timespec)) +
+		   CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	struct cmsghdr align;
+};
+
+struct interface {
+	int fd;
+	uint16_t link_type;
+	uint32_t snaplen;
+	bool is_loopback;
+	uint64_t dropped;
+	unsigned n, next; /* of the batch: messages, and the next one */
+	struct mmsghdr messages[BATCH];
+	struct iovec iov[BATCH];
+	struct sockaddr_ll from[BATCH];
+	union control control[BATCH];
+	uint8_t *slots; /* BATCH of SLOT_LEN */
+};
+
+/* Those whose packets begin with an Ethernet header, or with that of IP. */
+static bool
+find_link_type(int hardware, uint16_t *link_type)
+{
+	switch (hardware) {
+	case ARPHRD_ETHER:
+	case ARPHRD_LOOPBACK:
+		*link_type = LINKTYPE_ETHERNET;
+		return true;
+	case ARPHRD_NONE:
+	case ARPHRD_RAWIP:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+		*link_type = LINKTYPE_RAW;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum status
+refuse(char why[SOURCE_WHY_MAX], const char *what)
+{
+	snprintf(why, SOURCE_WHY_MAX, "%s: %s", what, strerror(errno));
+	return E_REFUSED;
+}
+
+/* Put the filter into the socket, before it gets any packet. */
+static enum status
+attach_filter(struct interface *i, const char *text, char why[SOURCE_WHY_MAX])
+{
+	struct sock_fprog kernel;
+	struct bpf_program program;
+	enum status st = OK;
+	pcap_t *p;
+
+	p = pcap_open_dead(
+	    i->link_type == LINKTYPE_RAW ? DLT_RAW : DLT_EN10MB, SLOT_LEN);
+	if (p == NULL)
+		return E_NOMEM;
+	if (pcap_compile(p, &program, text, 1, PCAP_NETMASK_UNKNOWN) != 0) {
+		snprintf(why, SOURCE_WHY_MAX, "not a filter: %s: %s", text,
+		    pcap_geterr(p));
+		pcap_close(p);
+		return E_REFUSED;
+	}
+	kernel.len = (unsigned short)program.bf_len;
+	kernel.filter = (struct sock_filter *)(void *)program.bf_insns;
+	if (setsockopt(i->fd, SOL_SOCKET, SO_ATTACH_FILTER, &kernel,
+		sizeof(kernel)) != 0)
+		st = refuse(why, "filter");
+	pcap_freecode(&program);
+	pcap_close(p);
+	return st;
+}
+
+static enum status
+set_options(struct interface *i, int number, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	const struct packet_mreq promiscuous = { .mr_ifindex = number,
+		.mr_type = PACKET_MR_PROMISC };
+	const int on = 1;
+
+	if (setsockopt(i->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) !=
+		0 ||
+	    setsockopt(i->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) != 0)
+		return refuse(why, "packet socket");
+	if (config->promiscuous &&
+	    setsockopt(i->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
+		sizeof(promiscuous)) != 0)
+		return refuse(why, "promiscuous mode");
+	if (config->filter != NULL)
+		return attach_filter(i, config->filter, why);
+	return OK;
+}
+
+/* What the interface is. False: errno. */
+static bool
+ask(struct interface *i, const char *name, int *number, int *hardware)
+{
+	struct ifreq r = { 0 };
+
+	memcpy(r.ifr_name, name, strlen(name));
+	if (ioctl(i->fd, SIOCGIFINDEX, &r) != 0)
+		return false;
+	*number = r.ifr_ifindex;
+	if (ioctl(i->fd, SIOCGIFHWADDR, &r) != 0)
+		return false;
+	*hardware = r.ifr_hwaddr.sa_family;
+	if (ioctl(i->fd, SIOCGIFFLAGS, &r) != 0)
+		return false;
+	i->is_loopback = (r.ifr_flags & IFF_LOOPBACK) != 0;
+	return true;
+}
+
+static enum status
+set_up(struct interface *i, const char *name,
+    const struct source_config *config, bool *is_known,
+    char why[SOURCE_WHY_MAX])
+{
+	struct sockaddr_ll a = { .sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL) };
+	int hardware;
+	enum status st;
+
+	/* Without a protocol it gets nothing before it is bound. */
+	i->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (i->fd < 0)
+		return refuse(why, "packet socket");
+	if (strlen(name) >= IFNAMSIZ ||
+	    !ask(i, name, &a.sll_ifindex, &hardware)) {
+		errno = strlen(name) >= IFNAMSIZ ? ENODEV : errno;
+		return refuse(why, "interface");
+	}
+	*is_known = find_link_type(hardware, &i->link_type);
+	if (!*is_known)
+		return OK;
+	st = set_options(i, a.sll_ifindex, config, why);
+	if (st == OK && bind(i->fd, (struct sockaddr *)&a, sizeof(a)) != 0)
+		st = refuse(why, "interface");
+	if (st == OK)
+		packet_socket_tune(name);
+	return st;
+}
+
+static enum status
+make_slots(struct interface *i)
+{
+	i->slots = aligned_alloc(64, (size_t)BATCH * SLOT_LEN);
+	if (i->slots == NULL)
+		return E_NOMEM;
+	for (unsigned k = 0; k < BATCH; k++)
+		i->iov[k] = (struct iovec){
+			.iov_base = i->slots + (size_t)k * SLOT_LEN + TAG_LEN,
+			.iov_len = i->snaplen,
+		};
+	return OK;
+}
+
+enum status
+interface_open(struct interface **out, const char *name,
+    const struct source_config *config, char why[SOURCE_WHY_MAX])
+{
+	struct interface *i = calloc(1, sizeof(*i));
+	bool is_known = false;
+	enum status st;
+
+	*out = NULL;
+	if (i == NULL)
+		return E_NOMEM;
+	i->snaplen = config->snaplen != 0 && config->snaplen < RECORD_LEN_MAX
+			 ? config->snaplen
+			 : RECORD_LEN_MAX;
+	st = set_up(i, name, config, &is_known, why);
+	if (st == OK && is_known)
+		st = make_slots(i);
+	if (st != OK || !is_known) {
+		interface_close(i);
+		return st;
+	}
+	*out = i;
+	return OK;
+}
+
+void
+interface_close(struct interface *i)
+{
+	if (i == NULL)
+		return;
+	if (i->fd >= 0)
+		close(i->fd);
+	free(i->slots);
+	free(i);
+}
+
+/* 1: there is a batch; 0: nothing now; -1: errno. */
+static int
+read_batch(struct interface *i)
+{
+	int n;
+
+	for (unsigned k = 0; k < BATCH; k++)
+		i->messages[k].msg_hdr = (struct msghdr){
+			.msg_name = &i->from[k],
+			.msg_namelen = sizeof(i->from[k]),
+			.msg_iov = &i->iov[k],
+			.msg_iovlen = 1,
+			.msg_control = i->control[k].bytes,
+			.msg_controllen = sizeof(i->control[k].bytes),
+		};
+	do
+		n = recvmmsg(
+		    i->fd, i->messages, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? 0 : -1;
+	i->n = (unsigned)n;
+	i->next = 0;
+	return 1;
+}
+
+static uint8_t *
+put_tag_back(uint8_t *packet, const struct tpacket_auxdata *aux)
+{
+	const uint16_t tpid = htons(
+	    (aux->tp_status & TP_STATUS_VLAN_TPID_VALID) != 0
+		? aux->tp_vlan_tpid
+		: ETH_P_8021Q);
+	const uint16_t tci = htons(aux->tp_vlan_tci);
+
+	memmove(packet - TAG_LEN, packet, TAG_AT);
+	packet -= TAG_LEN;
+	memcpy(packet + TAG_AT, &tpid, sizeof(tpid));
+	memcpy(packet + TAG_AT + sizeof(tpid), &tci, sizeof(tci));
+	return packet;
+}
+
+/* Time, and the tag, which makes the packet longer. Returns where it begins. */
+static uint8_t *
+read_control(const struct interface *i, struct msghdr *h, struct record *r,
+    uint8_t *packet)
+{
+	struct tpacket_auxdata aux;
+	struct cmsghdr *c;
+	struct timespec ts;
+
+	for (c = CMSG_FIRSTHDR(h); c != NULL; c = CMSG_NXTHDR(h, c)) {
+		if (c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_TIMESTAMPNS) {
+			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
+			r->ns = (uint64_t)ts.tv_sec * NS_PER_S +
+				(uint64_t)ts.tv_nsec;
+		}
+		if (c->cmsg_level != SOL_PACKET ||
+		    c->cmsg_type != PACKET_AUXDATA)
+			continue;
+		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
+		if ((aux.tp_status & TP_STATUS_VLAN_VALID) == 0 ||
+		    i->link_type != LINKTYPE_ETHERNET || r->cap_len < TAG_AT)
+			continue;
+		packet = put_tag_back(packet, &aux);
+		r->wire_len += TAG_LEN;
+		r->cap_len += TAG_LEN;
+		if (r->cap_len > i->snaplen)
+			r->cap_len = i->snaplen;
+	}
+	return packet;
+}
+
+static uint8_t
+direction_of(const struct sockaddr_ll *from)
+{
+	switch (from->sll_pkttype) {
+	case PACKET_OUTGOING:
+		return DIRECTION_OUTGOING;
+	case PACKET_OTHERHOST:
+		return DIRECTION_OTHER;
+	default:
+		return DIRECTION_INCOMING;
+	}
+}
+
+enum source_got
+interface_next(struct interface *i, struct record *record,
+    const uint8_t **bytes, struct source_wait *wait)
+{
+	struct mmsghdr *m;
+	uint8_t *packet;
+	int got;
+
+	do {
+		if (i->next == i->n) {
+			got = read_batch(i);
+			if (got < 0)
+				return SOURCE_FAILED;
+			if (got == 0) {
+				*wait = (struct source_wait){ i->fd, -1 };
+				return SOURCE_NOTHING;
+			}
+		}
+		m = &i->messages[i->next++];
+		record->direction = direction_of(m->msg_hdr.msg_name);
+		/* On a loopback each packet also comes in. */
+	} while (i->is_loopback && record->direction == DIRECTION_OUTGOING);
+	packet = m->msg_hdr.msg_iov->iov_base;
+	record->wire_len = m->msg_len;
+	record->cap_len = m->msg_len < i->snaplen ? m->msg_len : i->snaplen;
+	record->link_type = i->link_type;
+	record->kind = RECORD_PACKET;
+	record->ns = 0;
+	*bytes = read_control(i, &m->msg_hdr, record, packet);
+	return SOURCE_PACKET;
+}
+
+uint64_t
+interface_dropped(struct interface *i)
+{
+	struct tpacket_stats s;
+	socklen_t len = sizeof(s);
+
+	/* The kernel begins again at 0 with each question. */
+	if (getsockopt(i->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) == 0)
+		i->dropped += s.tp_drops;
+	return i->dropped;
+}

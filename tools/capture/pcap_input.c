@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/capture/pcap_input.h"
+
+#include <fcntl.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+/* Of a file that is read from start to end; stdio's own is 4 KiB. */
+#define READ_BUFFER (256 * 1024)
+
+struct pcap_input {
+	pcap_t *pcap;
+	FILE *file; /* NULL: PCAP closes it */
+	uint16_t link_type;
+};
+
+/* The first bytes of what can be read from FD, which stay there: of a file, or
+ * of a pipe, which is waited for. */
+static bool
+peek(int fd, uint32_t *magic)
+{
+	const off_t at = lseek(fd, 0, SEEK_CUR);
+	int ends[2];
+	bool is_read;
+
+	if (at >= 0)
+		return pread(fd, magic, sizeof(*magic), at) == sizeof(*magic);
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return false;
+	is_read = tee(fd, ends[1], sizeof(*magic), 0) == sizeof(*magic) &&
+		  read(ends[0], magic, sizeof(*magic)) == sizeof(*magic);
+	close(ends[0]);
+	close(ends[1]);
+	return is_read;
+}
+
+/* With microseconds or nanoseconds, in either byte order. */
+static bool
+is_pcap(uint32_t magic)
+{
+	return magic == 0xa1b2c3d4 || magic == 0xd4c3b2a1 ||
+	       magic == 0xa1b23c4d || magic == 0x4d3cb2a1;
+}
+
+/* NULL: it is for libtrace. */
+static FILE *
+open_file(const char *path)
+{
+	const int fd = strcmp(path, "-") == 0
+			   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+			   : open(path, O_RDONLY | O_CLOEXEC);
+	uint32_t magic;
+	FILE *f = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (peek(fd, &magic) && is_pcap(magic))
+		f = fdopen(fd, "rb");
+	if (f == NULL)
+		close(fd);
+	else
+		(void)setvbuf(f, NULL, _IOFBF, READ_BUFFER);
+	return f;
+}
+
+static enum status
+set_filter(struct pcap_input *in, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	struct bpf_program program;
+	int result;
+
+	if (config->filter == NULL)
+		return OK;
+	if (pcap_compile(in->pcap, &program, config->filter, 1,
+		PCAP_NETMASK_UNKNOWN) != 0) {
+		snprintf(why, SOURCE_WHY_MAX, "%s: not a filter: %s: %s",
+		    config->uri, config->filter, pcap_geterr(in->pcap));
+		return E_REFUSED;
+	}
+	result = pcap_setfilter(in->pcap, &program);
+	pcap_freecode(&program);
+	if (result == 0)
+		return OK;
+	snprintf(
+	    why, SOURCE_WHY_MAX, "%s: %s", config->uri, pcap_geterr(in->pcap));
+	return E_REFUSED;
+}
+
+/* libpcap's DLT_ numbers are those of files, but for this one
+ * (pcap-linktype(7)). */
+static uint16_t
+number_in_files(int dlt)
+{
+	return dlt == DLT_RAW ? LINKTYPE_RAW : (uint16_t)dlt;
+}
+
+static enum status
+open_pcap(struct pcap_input *in, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	char error[PCAP_ERRBUF_SIZE];
+
+	in->pcap = pcap_fopen_offline_with_tstamp_precision(
+	    in->file, PCAP_TSTAMP_PRECISION_NANO, error);
+	if (in->pcap == NULL) {
+		snprintf(why, SOURCE_WHY_MAX, "%s: %s", config->uri, error);
+		return E_REFUSED;
+	}
+	in->file = NULL;
+	in->link_type = number_in_files(pcap_datalink(in->pcap));
+	return set_filter(in, config, why);
+}
+
+/* The file of an URI, which may be a plain name; NULL: it is of another kind.
+ */
+static const char *
+path_of(const char *uri)
+{
+	const char *colon = strchr(uri, ':');
+
+	if (colon == NULL)
+		return uri;
+	return strncmp(uri, "pcap:", 5) == 0 ||
+		       strncmp(uri, "pcapfile:", 9) == 0
+		   ? colon + 1
+		   : NULL;
+}
+
+enum status
+pcap_input_open(struct pcap_input **out, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	const char *path = path_of(config->uri);
+	struct pcap_input *in;
+	enum status st = E_NOMEM;
+	FILE *file;
+
+	*out = NULL;
+	if (path == NULL)
+		return OK;
+	file = open_file(path);
+	if (file == NULL)
+		return OK;
+	in = calloc(1, sizeof(*in));
+	if (in == NULL) {
+		fclose(file);
+		return E_NOMEM;
+	}
+	in->file = file;
+	st = open_pcap(in, config, why);
+	if (st != OK) {
+		pcap_input_close(in);
+		return st;
+	}
+	*out = in;
+	return OK;
+}
+
+void
+pcap_input_close(struct pcap_input *in)
+{
+	if (in == NULL)
+		return;
+	if (in->pcap != NULL)
+		pcap_close(in->pcap);
+	if (in->file != NULL)
+		fclose(in->file);
+	free(in);
+}
+
+/* Of Linux's cooked packets, which begin with it. */
+static uint8_t
+cooked_direction(const struct pcap_input *in, const uint8_t *p, uint32_t n)
+{
+	static const uint8_t directions[] = { DIRECTION_INCOMING,
+		DIRECTION_INCOMING, DIRECTION_INCOMING, DIRECTION_OTHER,
+		DIRECTION_OUTGOING };
+
+	if (in->link_type != LINKTYPE_LINUX_SLL || n < 2 || p[0] != 0 ||
+	    p[1] >= sizeof(directions))
+		return DIRECTION_UNKNOWN;
+	return directions[p[1]];
+}
+
+enum source_got
+pcap_input_next(struct pcap_input *in, const char *uri, struct record *r,
+    const uint8_t **bytes, char why[SOURCE_WHY_MAX])
+{
+	struct pcap_pkthdr *h;
+	const int got = pcap_next_ex(in->pcap, &h, bytes);
+
+	if (got == PCAP_ERROR_BREAK)
+		return SOURCE_END;
+	if (got != 1) {
+		snprintf(
+		    why, SOURCE_WHY_MAX, "%s: %s", uri, pcap_geterr(in->pcap));
+		return SOURCE_FAILED;
+	}
+	/* Unsigned in the file; libpcap has 2038 and later below 0. */
+	r->ns = (uint64_t)(uint32_t)h->ts.tv_sec * NS_PER_S +
+		(uint64_t)h->ts.tv_usec;
+	r->wire_len = h->len;
+	r->cap_len = h->caplen <= RECORD_LEN_MAX ? h->caplen : RECORD_LEN_MAX;
+	r->link_type = in->link_type;
+	r->direction = cooked_direction(in, *bytes, r->cap_len);
+	r->kind = RECORD_PACKET;
+	return SOURCE_PACKET;
+}
