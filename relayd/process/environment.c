@@ -17,8 +17,10 @@
 bool
 environment_is_secure(void)
 {
-	/* Set-uid, set-gid, and capabilities of the program file. */
-	return getauxval(AT_SECURE) != 0;
+	/* The kernel's word on set-uid, set-gid and capabilities of the program
+	 * file; and what the process itself has done since. */
+	return getauxval(AT_SECURE) != 0 || getuid() != geteuid() ||
+	       getgid() != getegid();
 }
 
 /* A variable that names a file; NULL when it is unset, empty or not trusted. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/parse.h"
+#include "relayd/process/machine.h"
 #include "tests/lib/unit.h"
 
 #define ARGS_MAX 12
@@ -470,9 +471,7 @@ START_TEST(defaults_fit_the_machine)
 	ck_assert_uint_ge(got.workers, 1);
 	ck_assert_uint_le(got.workers, 8);
 	ck_assert_uint_le(got.workers, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
-	ck_assert_uint_eq(got.max_memory, (uint64_t)sysconf(_SC_PHYS_PAGES) /
-					      4 *
-					      (uint64_t)sysconf(_SC_PAGESIZE));
+	ck_assert_uint_eq(got.max_memory, machine_memory("") / 4);
 }
 END_TEST
 
