@@ -190,7 +190,7 @@ on_quiescent_control(struct control *c, struct reader *body, struct buf *out)
 		return E_MALFORMED;
 	t = session_stream(c->session, handle);
 	if (t != NULL)
-		t->is_checked = true;
+		stream_is_asked(t);
 	relay_reply_code(out, RELAY_OK);
 	return OK;
 }

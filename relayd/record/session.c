@@ -196,6 +196,7 @@ session_create(struct session **out, struct shard *sh,
 		return E_NOMEM;
 	}
 	s->shard = sh;
+	s->question = 1;
 	s->minor = minor;
 	s->wish = *take_wish;
 	*take_wish = (struct relay_create_session){ 0 };
@@ -405,21 +406,14 @@ session_give_up(struct session *s, uint64_t since_ns)
 void
 session_begin_pending(struct session *s)
 {
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &s->streams)
-		list_entry(n, struct stream, session_node)->is_checked = false;
+	s->question++;
+	s->n_checked = 0;
 }
 
 bool
 session_end_pending(const struct session *s)
 {
-	const struct list *n;
-
-	for (n = s->streams.next; n != &s->streams; n = n->next)
-		if (!list_entry(n, struct stream, session_node)->is_checked)
-			return true;
-	return false;
+	return s->n_checked < s->n_streams;
 }
 
 void

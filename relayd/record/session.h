@@ -80,7 +80,11 @@ struct session {
 	struct chunk *current, *pending; /* pending: to be closed next */
 	bool has_rotated;
 
-	struct list streams;	 /* struct stream, by session_node */
+	struct list streams; /* struct stream, by session_node */
+	/* Which question BEGIN_DATA_PENDING began, from 1, and how many streams
+	 * there are, and were asked about since. */
+	uint64_t question;
+	unsigned n_streams, n_checked;
 	struct list traces;	 /* struct trace, by node */
 	struct idmap trace_keys; /* key of a path -> struct trace */
 	struct list inputs;	 /* struct session_input, by node */

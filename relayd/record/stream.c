@@ -96,6 +96,10 @@ void
 stream_free(struct stream *t)
 {
 	idmap_remove(&shard_of(t)->streams, t->handle);
+	if (!list_empty(&t->session_node)) {
+		t->session->n_streams--;
+		t->session->n_checked -= t->question == t->session->question;
+	}
 	list_del(&t->session_node);
 	list_del(&t->dirty_node);
 	list_del(&t->locked_node);
@@ -349,11 +353,20 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 		   : OK;
 }
 
+void
+stream_is_asked(struct stream *t)
+{
+	struct session *s = t->session;
+
+	s->n_checked += t->question != s->question;
+	t->question = s->question;
+}
+
 uint32_t
 stream_pending(struct stream *t, uint64_t last_seq)
 {
-	t->is_checked = true;
-	stream_write_ready(t);
+	stream_is_asked(t);
+	(void)stream_write_ready(t);
 	if (t->has_write_error) {
 		t->has_write_error = false;
 		return RELAY_PENDING_UNKNOWN;

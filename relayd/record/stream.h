@@ -42,7 +42,7 @@ struct stream {
 	struct live_stream *live;      /* NULL: not shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */
-	bool is_checked;	       /* was asked: session_end_pending() */
+	uint64_t question; /* the last of the session's in which it was asked */
 
 	uint64_t tracefile_size, tracefile_count; /* 0: no limit */
 	uint64_t number;			  /* of the current tracefile */
@@ -134,6 +134,8 @@ void stream_publish(struct stream *t);
 /* The chunk C is cleared: viewers skip its packets that they have not read. */
 void stream_forget_chunk(struct stream *t, const struct chunk *c);
 
+/* Somebody asks whether its data is there: session_end_pending(). */
+void stream_is_asked(struct stream *t);
 /* DATA_PENDING: 0: all up to LAST_SEQ is written; 1: it is not yet;
  * RELAY_PENDING_UNKNOWN: it never will be. */
 uint32_t stream_pending(struct stream *t, uint64_t last_seq);

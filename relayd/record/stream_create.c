@@ -104,6 +104,7 @@ join_session(struct stream *t, struct relpath **asked)
 		return st;
 	}
 	list_append(&s->streams, &t->session_node);
+	s->n_streams++;
 	trace_added(t->trace, t->is_metadata);
 	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
