@@ -8,6 +8,7 @@ reorder_init(struct reorder *r, struct packet_pool *pool, bool needs_record)
 {
 	*r = (struct reorder){ .pool = pool, .needs_record = needs_record };
 	list_init(&r->records);
+	list_init(&r->early);
 }
 
 void
@@ -21,6 +22,7 @@ reorder_free(struct reorder *r)
 	}
 	idmap_free(&r->halves);
 	heap_free(&r->by_seq);
+	heap_free(&r->lowest);
 	r->held_bytes = 0;
 	r->n_records = 0;
 }
@@ -39,6 +41,30 @@ static bool
 is_before(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) < 0;
+}
+
+/* The middle of all keys, so that numbers below the base come first. */
+#define MIDDLE (UINT64_C(1) << 63)
+
+/* Put the number of a record into the heap of the lowest ones. */
+static enum status
+note_record(struct reorder *r, uint64_t net_seq)
+{
+	if (r->lowest.n == 0)
+		r->lowest_base = net_seq - MIDDLE;
+	return heap_push(&r->lowest, net_seq - r->lowest_base, NULL);
+}
+
+/* The lowest number in that heap, if it is below TO. */
+static bool
+next_record(const struct reorder *r, uint64_t to, uint64_t *net_seq)
+{
+	const struct heap_item *min = heap_min(&r->lowest);
+
+	if (min == NULL)
+		return false;
+	*net_seq = min->key + r->lowest_base;
+	return is_before(*net_seq, to);
 }
 
 enum status
@@ -120,7 +146,9 @@ reorder_record(
 	p = packet_create(r->pool, net_seq);
 	if (p == NULL)
 		return E_NOMEM;
-	st = idmap_insert(&r->halves, net_seq, p);
+	st = note_record(r, net_seq);
+	if (st == OK)
+		st = idmap_insert(&r->halves, net_seq, p);
 	if (st != OK) {
 		packet_destroy(r->pool, p);
 		return st;
@@ -131,6 +159,37 @@ reorder_record(
 	list_append(&r->records, &p->node);
 	r->n_records++;
 	return OK;
+}
+
+/* P, of which only the record is here, is given up. */
+static void
+forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
+{
+	if (loss->records == 0 ||
+	    is_before(loss->last.packet_seq_num, p->rec.packet_seq_num))
+		loss->last = p->rec;
+	loss->records++;
+	idmap_remove(&r->halves, p->net_seq);
+	packet_destroy(r->pool, p);
+	r->n_records--;
+}
+
+/* Take the records of numbers below TO out of the heap of the lowest ones, and
+ * out of the list of records. */
+static void
+leave_early(struct reorder *r, uint64_t to)
+{
+	struct packet *p;
+	uint64_t seq;
+
+	while (next_record(r, to, &seq)) {
+		(void)heap_pop(&r->lowest);
+		p = idmap_find(&r->halves, seq);
+		if (p == NULL || p->has_data)
+			continue;
+		list_del(&p->node);
+		list_append(&r->early, &p->node);
+	}
 }
 
 /* The packet whose turn it is, if its bytes are here. */
@@ -149,6 +208,7 @@ take_first(struct reorder *r, struct packet *p)
 	idmap_remove(&r->halves, p->net_seq);
 	r->held_bytes -= p->size;
 	r->next++;
+	leave_early(r, r->next);
 	return p;
 }
 
@@ -195,32 +255,16 @@ reorder_forget_start(struct reorder *r)
 	r->has_next = false;
 }
 
-/* P, of which only the record is here, is given up. */
-static void
-forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
-{
-	if (loss->records == 0 ||
-	    is_before(loss->last.packet_seq_num, p->rec.packet_seq_num))
-		loss->last = p->rec;
-	loss->records++;
-	idmap_remove(&r->halves, p->net_seq);
-	packet_destroy(r->pool, p);
-	r->n_records--;
-}
-
 void
 reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss)
 {
 	struct list *n, *tmp;
-	struct packet *p;
 
 	*loss = (struct reorder_loss){ .first = r->next, .n = to - r->next };
 	r->next = to;
-	list_for_each (n, tmp, &r->records) {
-		p = list_entry(n, struct packet, node);
-		if (is_before(p->net_seq, to))
-			forget_record(r, p, loss);
-	}
+	leave_early(r, to);
+	list_for_each (n, tmp, &r->early)
+		forget_record(r, list_entry(n, struct packet, node), loss);
 }
 
 uint64_t

@@ -29,6 +29,13 @@ struct reorder {
 	struct heap by_seq;
 	struct idmap halves; /* every packet held, by net_seq */
 	struct list records; /* packets of which only the record is here */
+	/* Their numbers, and some of packets that are whole by now, but never
+	 * one that has left. The key is the distance from lowest_base. */
+	struct heap lowest;
+	uint64_t lowest_base;
+	/* The same of numbers below the first one: they go with the next gap.
+	 */
+	struct list early;
 	unsigned n_records;
 	bool needs_record; /* a packet leaves only with its record */
 	bool has_next;
