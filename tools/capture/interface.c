@@ -141,9 +141,7 @@ ask(struct interface *i, const char *name, int *number, int *hardware)
 	if (ioctl(i->fd, SIOCGIFHWADDR, &r) != 0)
 		return false;
 	*hardware = r.ifr_hwaddr.sa_family;
-	if (ioctl(i->fd, SIOCGIFFLAGS, &r) != 0)
-		return false;
-	i->is_loopback = (r.ifr_flags & IFF_LOOPBACK) != 0;
+	i->is_loopback = packet_socket_is_loopback(name);
 	return true;
 }
 
@@ -169,11 +167,10 @@ set_up(struct interface *i, const char *name,
 	*is_known = find_link_type(hardware, &i->link_type);
 	if (!*is_known)
 		return OK;
+	packet_socket_tune(i->fd, i->is_loopback);
 	st = set_options(i, a.sll_ifindex, config, why);
 	if (st == OK && bind(i->fd, (struct sockaddr *)&a, sizeof(a)) != 0)
 		st = refuse(why, "interface");
-	if (st == OK)
-		packet_socket_tune(name);
 	return st;
 }
 

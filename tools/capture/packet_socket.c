@@ -5,10 +5,10 @@
 
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Descriptors that are looked at: those of inputs are opened first. */
 #define DESCRIPTORS 256
@@ -23,18 +23,27 @@ is_bound_to(int fd, int interface)
 	       a.sll_family == AF_PACKET && a.sll_ifindex == interface;
 }
 
-static bool
-is_on_loopback(int fd, const char *interface)
+bool
+packet_socket_is_loopback(const char *interface)
 {
 	struct ifreq r = { 0 };
+	bool is;
+	int fd;
 
+	if (strlen(interface) >= sizeof(r.ifr_name))
+		return false;
 	memcpy(r.ifr_name, interface, strlen(interface));
-	return ioctl(fd, SIOCGIFFLAGS, &r) == 0 &&
-	       (r.ifr_flags & IFF_LOOPBACK) != 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is = ioctl(fd, SIOCGIFFLAGS, &r) == 0 &&
+	     (r.ifr_flags & IFF_LOOPBACK) != 0;
+	close(fd);
+	return is;
 }
 
-static void
-tune(int fd, const char *interface)
+void
+packet_socket_tune(int fd, bool is_loopback)
 {
 	const int size = PACKET_SOCKET_BUFFER, on = 1;
 
@@ -42,13 +51,13 @@ tune(int fd, const char *interface)
 	    0)
 		(void)setsockopt(
 		    fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (is_on_loopback(fd, interface))
+	if (is_loopback)
 		(void)setsockopt(
 		    fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 }
 
 void
-packet_socket_tune(const char *interface)
+packet_socket_tune_bound(const char *interface)
 {
 	const unsigned number = strlen(interface) < IFNAMSIZ
 				    ? if_nametoindex(interface)
@@ -58,5 +67,6 @@ packet_socket_tune(const char *interface)
 		return;
 	for (int fd = 0; fd < DESCRIPTORS; fd++)
 		if (is_bound_to(fd, (int)number))
-			tune(fd, interface);
+			packet_socket_tune(
+			    fd, packet_socket_is_loopback(interface));
 }

@@ -5,13 +5,9 @@
 
 #include <errno.h>
 #include <libtrace.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "tools/capture/interface.h"
@@ -57,25 +53,13 @@ is_live_uri(const char *uri)
 	return false;
 }
 
-/* The interface's name, if the URI has one that the kernel knows. */
+/* What it names is an interface. */
 static bool
 is_loopback(const char *uri)
 {
 	const char *colon = strchr(uri, ':');
-	struct ifreq r = { 0 };
-	bool is = false;
-	int fd;
 
-	if (colon == NULL || strlen(colon + 1) >= sizeof(r.ifr_name))
-		return false;
-	memcpy(r.ifr_name, colon + 1, strlen(colon + 1));
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	if (ioctl(fd, SIOCGIFFLAGS, &r) == 0)
-		is = (r.ifr_flags & IFF_LOOPBACK) != 0;
-	close(fd);
-	return is;
+	return colon != NULL && packet_socket_is_loopback(colon + 1);
 }
 
 /* A file of the format that wireshark writes, and libtrace 3 does not read. */
@@ -244,7 +228,7 @@ tune_socket(struct source *s, const char *uri)
 #ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
 	s->tells_new_drops = true;
 #endif
-	packet_socket_tune(strchr(uri, ':') + 1);
+	packet_socket_tune_bound(strchr(uri, ':') + 1);
 }
 
 enum status
