@@ -15,10 +15,17 @@
 #include "relayd/net/viewer_conn.h"
 #include "relayd/live/viewers.h"
 
+/* News that one turn takes in; what is left waits for the next turn, so that
+ * peers that publish without end do not keep viewers waiting. */
+#define TURN_NEWS 256
+
 struct live_worker {
 	pthread_t thread;
 	struct loop loop;
-	struct message *stop; /* only it ends the thread */
+	struct live_inbox inbox; /* news */
+	struct message *stop;	 /* only it ends the thread */
+	/* A wake-up could not be sent: all held requests are served. */
+	struct published has_lost_wake;
 	struct registry registry;
 	struct viewers viewers;
 	struct viewer_conns desk;
@@ -34,21 +41,28 @@ struct live_pool {
 	unsigned next;	    /* the worker of the next viewer */
 };
 
+/* Held requests are served once for all news of a turn: one peer that publishes
+ * many streams costs the viewers of others nothing. */
 static void
-on_news(struct live_worker *w, struct message *m)
+on_wake(void *arg)
 {
-	enum live_news what = (enum live_news)m->news;
-	uint64_t ended = 0;
+	struct live_worker *w = arg;
+	enum live_news what;
+	void *object;
+	unsigned n = 0;
 
-	if (w->loop.is_stopping) {
-		live_news_put(what, m->object);
+	if (w->loop.is_stopping)
 		return;
+	while (n < TURN_NEWS && live_inbox_take(&w->inbox, &what, &object)) {
+		viewers_news(&w->viewers, what, object);
+		n++;
 	}
-	if (what == LIVE_NEWS_SESSION_ENDED)
-		ended = ((struct live_session *)m->object)->id;
-	viewers_news(&w->viewers, what, m->object);
-	if (what == LIVE_NEWS_STREAM || ended != 0)
-		viewer_conns_news(&w->desk, ended);
+	if (n == TURN_NEWS)
+		loop_wake(&w->loop);
+	if (n > 0)
+		viewer_conns_news(&w->desk);
+	if (published_take_bits(&w->has_lost_wake) != 0)
+		viewer_conns_wake(&w->desk, NULL);
 }
 
 static void
@@ -65,9 +79,6 @@ on_message(struct message *m, void *arg)
 			viewer_conn_destroy(m->object);
 		else
 			viewer_conn_attach(m->object, &w->desk);
-		break;
-	case MESSAGE_NEWS:
-		on_news(w, m);
 		break;
 	case MESSAGE_WAKE:
 		if (!w->loop.is_stopping)
@@ -108,11 +119,13 @@ start(struct live_pool *p, struct live_worker *w,
 	enum status st;
 
 	registry_init(&w->registry);
+	live_inbox_init(&w->inbox);
 	viewers_init(&w->viewers, &w->registry, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
 	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	st = loop_init(&w->loop, on_message, w);
+	w->loop.on_wake = on_wake;
 	if (st == OK)
 		st = message_create(&w->stop, MESSAGE_STOP);
 	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
@@ -127,34 +140,29 @@ start(struct live_pool *p, struct live_worker *w,
 }
 
 static void
-post(struct live_worker *w, enum message_kind kind, int news, void *object)
-{
-	struct message *m = calloc(1, sizeof(*m));
-
-	if (m == NULL) {
-		log_error("out of memory: a viewer will miss something");
-		if (kind == MESSAGE_NEWS) {
-			registry_untold(&w->registry, (enum live_news)news);
-			live_news_put((enum live_news)news, object);
-		}
-		return;
-	}
-	m->kind = kind;
-	m->news = news;
-	m->object = object;
-	loop_post(&w->loop, m);
-}
-
-static void
 tell(struct live_door *d, enum live_news what, void *object)
 {
 	struct live_pool *p = container_of(d, struct live_pool, door);
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
-		live_news_get(what, object);
 		registry_told(&p->workers[i].registry, what);
-		post(&p->workers[i], MESSAGE_NEWS, (int)what, object);
+		if (live_inbox_post(&p->workers[i].inbox, what, object, i))
+			loop_wake(&p->workers[i].loop);
 	}
+}
+
+static void
+wake_one(struct live_worker *w, const void *source)
+{
+	struct message *m;
+
+	if (message_create(&m, MESSAGE_WAKE) != OK) {
+		published_add_bits(&w->has_lost_wake, 1);
+		loop_wake(&w->loop);
+		return;
+	}
+	m->object = (void *)(uintptr_t)source;
+	loop_post(&w->loop, m);
 }
 
 static void
@@ -164,8 +172,7 @@ wake(struct live_door *d, uint64_t bits, const void *source)
 
 	for (unsigned i = 0; i < p->n_workers; i++)
 		if ((bits & UINT64_C(1) << i) != 0)
-			post(&p->workers[i], MESSAGE_WAKE, 0,
-			    (void *)(uintptr_t)source);
+			wake_one(&p->workers[i], source);
 }
 
 enum status
@@ -179,6 +186,7 @@ live_pool_start(struct live_pool **out, const struct live_config *config)
 		return E_NOMEM;
 	p->door.tell = tell;
 	p->door.wake = wake;
+	p->door.n_workers = config->n_workers;
 	p->max_conns = config->max_conns;
 	for (unsigned i = 0; i < config->n_workers && st == OK; i++)
 		st = start(p, &p->workers[i], config);
@@ -245,6 +253,16 @@ live_pool_busy_since(const struct live_pool *p)
 	return oldest;
 }
 
+static void
+forget_news(struct live_inbox *b)
+{
+	enum live_news what;
+	void *object;
+
+	while (live_inbox_take(b, &what, &object))
+		live_news_put(what, object);
+}
+
 void
 live_pool_stop(struct live_pool *p)
 {
@@ -254,6 +272,7 @@ live_pool_stop(struct live_pool *p)
 		loop_post(&p->workers[i].loop, p->workers[i].stop);
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		pthread_join(p->workers[i].thread, NULL);
+		forget_news(&p->workers[i].inbox);
 		loop_destroy(&p->workers[i].loop);
 	}
 	/* Wait until liburcu has freed what readers could still see. */

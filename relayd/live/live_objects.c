@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/live/live_objects.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
+
+/* Of each object there are two pieces of news: it is there, and it is gone. */
+#define NEWS_PER_OBJECT 2
+
+static enum status
+create_notices(struct live_notice **out, unsigned n_workers)
+{
+	*out = NULL;
+	if (n_workers == 0)
+		return OK;
+	*out = calloc(n_workers, NEWS_PER_OBJECT * sizeof(**out));
+	return *out == NULL ? E_NOMEM : OK;
+}
 
 static void
 session_release(struct ref *r)
@@ -14,11 +28,12 @@ session_release(struct ref *r)
 
 	free(s->hostname);
 	free(s->name);
+	free(s->notices);
 	free(s);
 }
 
 enum status
-live_session_create(struct live_session **out, uint64_t id,
+live_session_create(struct live_session **out, unsigned n_workers, uint64_t id,
     uint32_t live_timer_us, bool is_ctf2, const char *hostname,
     const char *name)
 {
@@ -28,12 +43,14 @@ live_session_create(struct live_session **out, uint64_t id,
 	if (s == NULL)
 		return E_NOMEM;
 	ref_init(&s->ref);
+	s->n_workers = n_workers;
 	s->id = id;
 	s->live_timer_us = live_timer_us;
 	s->is_ctf2 = is_ctf2;
 	s->hostname = strdup(hostname);
 	s->name = strdup(name);
-	if (s->hostname == NULL || s->name == NULL) {
+	if (s->hostname == NULL || s->name == NULL ||
+	    create_notices(&s->notices, n_workers) != OK) {
 		live_session_put(s);
 		return E_NOMEM;
 	}
@@ -65,6 +82,7 @@ stream_release(struct ref *r)
 	metadata_log_put(s->metadata);
 	free(s->path);
 	free(s->channel);
+	free(s->notices);
 	free(s);
 }
 
@@ -87,7 +105,8 @@ live_stream_create(struct live_stream **out, struct live_session *session,
 	s->metadata = metadata == NULL ? NULL : metadata_log_get(metadata);
 	s->path = strdup(path);
 	s->channel = strdup(channel);
-	if (s->path == NULL || s->channel == NULL) {
+	if (s->path == NULL || s->channel == NULL ||
+	    create_notices(&s->notices, session->n_workers) != OK) {
 		live_stream_put(s);
 		return E_NOMEM;
 	}
@@ -131,4 +150,53 @@ live_news_put(enum live_news what, void *object)
 		live_stream_put(object);
 	else
 		live_session_put(object);
+}
+
+static struct live_notice *
+notice_of(enum live_news what, void *object, unsigned worker)
+{
+	struct live_notice *notices =
+	    is_of_stream(what) ? ((struct live_stream *)object)->notices
+			       : ((struct live_session *)object)->notices;
+	const bool is_last = what == LIVE_NEWS_SESSION_ENDED ||
+			     what == LIVE_NEWS_STREAM_CLOSED;
+
+	return &notices[worker * NEWS_PER_OBJECT + (is_last ? 1 : 0)];
+}
+
+void
+live_inbox_init(struct live_inbox *b)
+{
+	cds_wfcq_init(&b->head, &b->tail);
+}
+
+bool
+live_inbox_post(
+    struct live_inbox *b, enum live_news what, void *object, unsigned worker)
+{
+	struct live_notice *n = notice_of(what, object, worker);
+
+	assert(n->object == NULL);
+	live_news_get(what, object);
+	n->what = what;
+	n->object = object;
+	cds_wfcq_node_init(&n->node);
+	publish(&n->is_ready, 1);
+	return !cds_wfcq_enqueue(&b->head, &b->tail, &n->node);
+}
+
+bool
+live_inbox_take(struct live_inbox *b, enum live_news *what, void **object)
+{
+	struct cds_wfcq_node *node = __cds_wfcq_dequeue_blocking(
+	    &b->head, &b->tail);
+	const struct live_notice *n;
+
+	if (node == NULL)
+		return false;
+	n = container_of(node, struct live_notice, node);
+	assert(published(&n->is_ready) == 1);
+	*what = n->what;
+	*object = n->object;
+	return true;
 }

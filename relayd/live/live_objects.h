@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <urcu/wfcqueue.h>
 
 #include "common/compiler.h"
 #include "common/publish.h"
@@ -24,12 +25,14 @@ struct packet_log;
 
 struct live_session {
 	struct ref ref;
-	uint64_t id; /* that of the relay session */
+	unsigned n_workers; /* live workers that hear of it */
+	uint64_t id;	    /* that of the relay session */
 	uint32_t live_timer_us;
 	bool is_ctf2;
 	char *hostname, *name;
-	struct published clients; /* viewers attached */
-	struct published streams; /* published and open, metadata included */
+	struct published clients;    /* viewers attached */
+	struct published streams;    /* published and open, metadata included */
+	struct live_notice *notices; /* two for each live worker */
 };
 
 struct live_stream {
@@ -45,11 +48,13 @@ struct live_stream {
 	struct live_session *session;
 	struct packet_log *log;	       /* of a data stream */
 	struct metadata_log *metadata; /* of a metadata stream */
+	struct live_notice *notices;   /* two for each live worker */
 };
 
-/* One reference; the strings are copied. */
-enum status live_session_create(struct live_session **out, uint64_t id,
-    uint32_t live_timer_us, bool is_ctf2, const char *hostname,
+/* One reference; the strings are copied. N_WORKERS live workers will hear of
+ * the session and of its streams. */
+enum status live_session_create(struct live_session **out, unsigned n_workers,
+    uint64_t id, uint32_t live_timer_us, bool is_ctf2, const char *hostname,
     const char *name) MUST_CHECK;
 struct live_session *live_session_get(struct live_session *s);
 void live_session_put(struct live_session *s); /* NULL is fine */
@@ -78,7 +83,34 @@ enum live_news {
 void live_news_get(enum live_news what, void *object);
 void live_news_put(enum live_news what, void *object);
 
+/* A piece of news on its way to one live worker. It is allocated with its
+ * object, so that news always arrives. */
+struct live_notice {
+	struct cds_wfcq_node node;
+	struct published is_ready; /* the queue's order, for ThreadSanitizer */
+	enum live_news what;
+	void *object; /* a reference */
+};
+
+/* The news that one live worker has not heard yet, oldest first. */
+struct live_inbox {
+	struct cds_wfcq_head head;
+	struct cds_wfcq_tail tail;
+};
+
+void live_inbox_init(struct live_inbox *b);
+/* Any thread. Takes a reference on OBJECT. WORKER: whose inbox B is, counted
+ * from 0. Each piece of news of an object is sent once. True: the inbox was
+ * empty, so its worker must be woken. */
+bool live_inbox_post(struct live_inbox *b, enum live_news what, void *object,
+    unsigned worker) MUST_CHECK;
+/* The worker only. *OBJECT is a reference that the caller has to put. False:
+ * the inbox is empty. */
+bool live_inbox_take(
+    struct live_inbox *b, enum live_news *what, void **object) MUST_CHECK;
+
 struct live_door {
+	unsigned n_workers; /* live workers behind the door */
 	void (*tell)(struct live_door *d, enum live_news what, void *object);
 	/* Wake the live workers in BITS: SOURCE (a packet_log, or a
 	 * metadata_log) has news. SOURCE is only compared, never

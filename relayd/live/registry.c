@@ -126,13 +126,6 @@ registry_told(struct registry *g, enum live_news what)
 		published_add(&g->told, 1);
 }
 
-void
-registry_untold(struct registry *g, enum live_news what)
-{
-	if (what == LIVE_NEWS_STREAM)
-		published_sub(&g->told, 1);
-}
-
 bool
 registry_is_behind(const struct registry *g)
 {

@@ -53,11 +53,9 @@ bool registry_is_mine(const struct registry *g);
 /* All viewers must be destroyed before. */
 void registry_destroy(struct registry *g);
 
-/* registry_told(): a piece of news will be sent here; registry_untold(): it
- * could not be sent. Call registry_told() before the message is posted, and
- * before any later event is published. Any thread. */
+/* A piece of news will be sent here. Called before it is sent, and before any
+ * later event is published. Any thread. */
 void registry_told(struct registry *g, enum live_news what);
-void registry_untold(struct registry *g, enum live_news what);
 /* Are there published streams whose news is still on its way to this worker? */
 bool registry_is_behind(const struct registry *g);
 

@@ -150,10 +150,11 @@ forget_session(struct viewer *v, struct list *positions,
 }
 
 bool
-viewer_is_attached(const struct viewer *v, uint64_t session)
+viewer_has_news(const struct viewer *v, bool *has_ended)
 {
 	assert(registry_is_mine(v->registry));
-	return viewer_attachment(v, session) != NULL;
+	*has_ended = v->has_new_end;
+	return v->has_new_stream || v->has_new_end;
 }
 
 unsigned
@@ -429,6 +430,7 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 	enum live_outcome outcome;
 
 	assert(registry_is_mine(v->registry));
+	v->has_new_stream = v->has_new_end = false;
 	outcome = serve(v, q, how, reply, held);
 	if (outcome == LIVE_REPLY)
 		v->last_reply_ns = clock_now_ns();

@@ -84,8 +84,9 @@ enum live_outcome viewer_serve(struct viewer *v, const struct live_request *q,
 /* SOURCE has news: is there a packet for V in it? For requests whose is_turn is
  * set. */
 bool viewer_is_its_turn(const struct viewer *v, const void *source);
-/* Is V attached to the session with the id SESSION? */
-bool viewer_is_attached(const struct viewer *v, uint64_t session);
+/* Has V heard of a new stream, or of the end of a session (*HAS_ENDED), since
+ * its last request was served? Only of sessions that it is attached to. */
+bool viewer_has_news(const struct viewer *v, bool *has_ended);
 /* Not 0: V must be closed, as this number of ended streams waits to be read by
  * it. */
 unsigned viewer_overdue(const struct viewer *v);

@@ -121,6 +121,8 @@ struct viewer {
 	 * second. */
 	bool has_been_flagged; /* a reply had the flag */
 	bool has_had_empty_ok; /* an OK without a packet was sent */
+	/* What came since the last request was served. */
+	bool has_new_stream, has_new_end;
 	/* Holding replies (live 4.8). */
 	unsigned nothings;	/* "nothing" replies since the last news */
 	uint64_t nothing_id;	/* the stream of the last one; 0: none */

@@ -297,6 +297,7 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 		p->pos = packet_log_start(s->log);
 	viewer_note_before(v, p);
 	v->has_had_empty_ok = false;
+	v->has_new_stream = true;
 }
 
 void
@@ -304,8 +305,10 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 {
 	struct attachment *a = viewer_attachment(v, s->id);
 
-	if (a != NULL)
-		a->has_ended = true;
+	if (a == NULL)
+		return;
+	a->has_ended = true;
+	v->has_new_end = true;
 }
 
 /* Forget the metadata position P when the last data stream of its trace has

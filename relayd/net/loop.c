@@ -35,6 +35,8 @@ on_inbox(evutil_socket_t fd, short what, void *arg)
 	loop_is_busy(l);
 	if (read((int)fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		log_errno(LOG_ERROR, "inbox");
+	if (l->on_wake != NULL)
+		l->on_wake(l->arg);
 	take_messages(l);
 }
 
@@ -137,10 +139,17 @@ message_create(struct message **out, enum message_kind kind)
 }
 
 void
-loop_post(struct loop *l, struct message *take_m)
+loop_wake(struct loop *l)
 {
 	const uint64_t one = 1;
 
+	if (write(l->inbox_fd, &one, sizeof(one)) < 0)
+		log_errno(LOG_ERROR, "inbox: wake");
+}
+
+void
+loop_post(struct loop *l, struct message *take_m)
+{
 	cds_wfcq_node_init(&take_m->node);
 	/* liburcu's queue orders memory already, but ThreadSanitizer cannot see
 	 * it. */
@@ -148,6 +157,5 @@ loop_post(struct loop *l, struct message *take_m)
 	/* If the inbox was not empty, a wake-up is already under way. */
 	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))
 		return;
-	if (write(l->inbox_fd, &one, sizeof(one)) < 0)
-		log_errno(LOG_ERROR, "inbox: wake");
+	loop_wake(l);
 }

@@ -26,7 +26,6 @@ enum message_kind {
 	MESSAGE_DATAGRAM,     /* object: a struct udp_parcel, malloc'd */
 	MESSAGE_SESSION_GONE, /* to the lobby: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
-	MESSAGE_NEWS,	      /* to a live worker: news, object */
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
 };
 
@@ -44,7 +43,6 @@ struct message {
 	enum message_kind kind;
 	struct conn *conn;	  /* ADOPT: owned */
 	struct placement_key key; /* ADOPT (control), SESSION_GONE */
-	int news;		  /* NEWS: enum live_news */
 	void *object;		  /* owned; WAKE: only compared */
 };
 
@@ -55,6 +53,9 @@ struct loop {
 	int inbox_fd;
 	struct event inbox_event;
 	void (*on_message)(struct message *m, void *arg); /* M is borrowed */
+	/* Called before messages are taken, also after loop_wake(); may be
+	 * NULL. */
+	void (*on_wake)(void *arg);
 	void *arg;
 	bool is_stopping;
 	struct event timer;
@@ -84,5 +85,7 @@ enum status message_create(
     struct message **out, enum message_kind kind) MUST_CHECK;
 /* Any thread. TAKE_M was allocated with malloc; the loop frees it. */
 void loop_post(struct loop *l, struct message *take_m);
+/* Any thread. A turn begins, and calls on_wake. */
+void loop_wake(struct loop *l);
 
 #endif

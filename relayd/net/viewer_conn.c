@@ -347,11 +347,33 @@ viewer_conns_destroy(struct viewer_conns *d)
 		    list_first(&d->conns, struct viewer_conn, node));
 }
 
-/* SOURCE has news: serve the requests that wait for it; NULL: serve all held
- * requests. Those that are held again are appended to the list, so first a copy
- * is made. */
+/* Is the held request to be served again? SOURCE has news, or (NULL) all. */
+static bool
+is_woken(struct viewer_conn *c, const void *source)
+{
+	c->how.may_hold = true;
+	if (source == NULL || c->what.is_any || c->what.source == source)
+		return true;
+	c->how.may_hold = false;
+	return c->what.is_turn && viewer_is_its_turn(c->viewer, source);
+}
+
+static bool
+has_news(struct viewer_conn *c, const void *unused)
+{
+	bool has_ended;
+	const bool has = viewer_has_news(c->viewer, &has_ended);
+
+	c->how.may_hold = !has_ended || c->what.is_early;
+	return has || c->what.is_early;
+}
+
+/* Requests that are held again are appended to the list, so first a copy is
+ * made. */
 static void
-serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
+serve_held(struct viewer_conns *d,
+    bool (*is_due)(struct viewer_conn *c, const void *source),
+    const void *source)
 {
 	struct list todo, *n, *tmp;
 	struct viewer_conn *c;
@@ -359,23 +381,14 @@ serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
 	list_init(&todo);
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
-		c->how.may_hold = true;
-		if (source != NULL && !c->what.is_any &&
-		    c->what.source != source) {
-			if (!c->what.is_turn ||
-			    !viewer_is_its_turn(c->viewer, source))
-				continue;
-			c->how.may_hold = false;
-		}
+		if (!is_due(c, source))
+			continue;
 		list_del(n);
 		list_append(&todo, n);
 	}
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		if (ended != 0 && !c->what.is_early &&
-		    viewer_is_attached(c->viewer, ended))
-			c->how.may_hold = false;
 		(void)serve_one(c);
 	}
 }
@@ -383,13 +396,13 @@ serve_held(struct viewer_conns *d, const void *source, uint64_t ended)
 void
 viewer_conns_wake(struct viewer_conns *d, const void *source)
 {
-	serve_held(d, source, 0);
+	serve_held(d, is_woken, source);
 }
 
 void
-viewer_conns_news(struct viewer_conns *d, uint64_t ended)
+viewer_conns_news(struct viewer_conns *d)
 {
-	serve_held(d, NULL, ended);
+	serve_held(d, has_news, NULL);
 }
 
 static void

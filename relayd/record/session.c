@@ -110,9 +110,9 @@ show(struct session *s)
 
 	if (door == NULL || s->wish.session_name == NULL)
 		return OK;
-	st = live_session_create(&s->live, s->id, s->wish.live_timer_us,
-	    s->wish.trace_format == 2, s->wish.hostname->s,
-	    s->wish.session_name->s);
+	st = live_session_create(&s->live, door->n_workers, s->id,
+	    s->wish.live_timer_us, s->wish.trace_format == 2,
+	    s->wish.hostname->s, s->wish.session_name->s);
 	if (st == OK)
 		door->tell(door, LIVE_NEWS_SESSION, s->live);
 	return st;

@@ -553,6 +553,8 @@ END_TEST
 static void *
 from_another_thread(void *arg)
 {
+	bool has_ended;
+
 	switch (*(int *)arg) {
 	case 0:
 		(void)registry_find(&scene.studio.registry, 1);
@@ -561,7 +563,7 @@ from_another_thread(void *arg)
 		(void)registry_is_behind(&scene.studio.registry);
 		break;
 	default:
-		(void)viewer_is_attached(scene.viewer, 1);
+		(void)viewer_has_news(scene.viewer, &has_ended);
 		break;
 	}
 	return NULL;

@@ -11,6 +11,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
 #include "relayd/net/viewer_conn.h"
+#include "store/packet_log.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scene.h"
 
@@ -241,20 +242,12 @@ START_TEST(end_of_file_lets_go)
 }
 END_TEST
 
-/* As the live worker does with each piece of news. */
+/* As the live worker does. */
 static void
 deliver_all(void)
 {
-	while (scene.studio.first != NULL) {
-		struct studio_news n = *scene.studio.first;
-		uint64_t ended = 0;
-
-		if (n.what == LIVE_NEWS_SESSION_ENDED)
-			ended = ((struct live_session *)n.object)->id;
-		studio_deliver(&scene.studio);
-		if (n.what == LIVE_NEWS_STREAM || ended != 0)
-			viewer_conns_news(&desk, ended);
-	}
+	studio_deliver_all(&scene.studio);
+	viewer_conns_news(&desk);
 }
 
 START_TEST(a_publication_lets_go_where_it_is_announced)
@@ -277,6 +270,34 @@ START_TEST(a_publication_lets_go_where_it_is_announced)
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	ck_assert_uint_eq(
 	    studio_index_of(&scene.out).flags & 2, LIVE_FLAG_NEW_STREAM);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
+/* Its request is not even looked at: looking would add the worker to those that
+ * wait for the stream's log. */
+START_TEST(news_of_other_sessions_cost_a_viewer_nothing)
+{
+	struct session *other;
+	int fd;
+
+	open_desk();
+	other = studio_session(&scene.studio, "two", 1000, false);
+	deliver_all();
+	fd = attach_viewer(scene.session);
+	until_held(fd);
+	ck_assert_uint_ne(packet_log_take_waiters(scene.data->log), 0);
+	(void)studio_stream(other, "ust/uid", "metadata", 0, 0);
+	session_publish(other);
+	session_end(other, false);
+	deliver_all();
+	ck_assert_uint_eq(packet_log_take_waiters(scene.data->log), 0);
+	ck_assert(!list_empty(&desk.held));
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	session_publish(scene.session);
+	deliver_all();
+	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
 	close_desk();
 }
@@ -410,6 +431,7 @@ main(void)
 		{ a_byte_that_is_there_already_forbids_to_hold, 0, 0 },
 		{ end_of_file_lets_go, 0, 0 },
 		{ a_publication_lets_go_where_it_is_announced, 0, 0 },
+		{ news_of_other_sessions_cost_a_viewer_nothing, 0, 0 },
 		{ the_end_of_a_session_lets_go_its_own_viewers, 0, 0 },
 		{ a_stalled_viewer_is_closed, 2, 0 },
 		{ an_idle_viewer_stays, 0, 0 },
