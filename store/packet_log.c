@@ -21,8 +21,9 @@
 #include "common/ref.h"
 #include "store/folder.h"
 
-/* Records kept in memory per stream, from its first record on (640 bytes): a
- * viewer that is not late never reads the index file. */
+/* Records kept in memory per stream (640 bytes), from the first record after a
+ * viewer has asked for one: a viewer that is not late never reads the index
+ * file again, and a stream that nobody looks at keeps nothing. */
 #define RECENT 8
 #define WORDS 9
 
@@ -49,7 +50,8 @@ struct packet_log {
 	struct published has_ctf_stream, ctf_stream;
 	struct published is_ended;
 	struct waiters waiters;
-	struct slot *recent; /* RECENT slots; made with the first record */
+	struct published is_read; /* a viewer has asked for a record */
+	struct slot *recent;	  /* RECENT slots; made when it is read */
 	struct published has_recent;
 	struct published_pointer newest; /* struct log_file; NULL: none */
 	/* writer only */
@@ -236,6 +238,8 @@ keep_recent(
 	struct slot *s;
 
 	if (log->recent == NULL) {
+		if (published(&log->is_read) == 0)
+			return;
 		log->recent = calloc(RECENT, sizeof(*log->recent));
 		if (log->recent == NULL)
 			return; /* readers find the record in the file */
@@ -251,13 +255,15 @@ keep_recent(
 
 bool
 packet_log_recent(
-    const struct packet_log *log, uint64_t pos, struct index_record *rec)
+    struct packet_log *log, uint64_t pos, struct index_record *rec)
 {
 	const struct slot *s;
 	uint64_t w[WORDS];
 
-	if (published(&log->has_recent) == 0)
+	if (published(&log->has_recent) == 0) {
+		published_add_bits(&log->is_read, 1);
 		return false;
+	}
 	s = &log->recent[pos % RECENT];
 	if (published(&s->seq) != pos + 1)
 		return false;

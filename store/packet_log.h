@@ -92,9 +92,10 @@ bool packet_log_is_ended(const struct packet_log *log);
 /* Any registered RCU thread. What is at POS (not below the start)? */
 enum log_next packet_log_look(
     const struct packet_log *log, uint64_t pos, struct log_view *view);
-/* The record at POS, if it is among those in memory. */
+/* The record at POS, if it is among those in memory. They are kept from the
+ * first record on that comes after this was called. */
 bool packet_log_recent(
-    const struct packet_log *log, uint64_t pos, struct index_record *rec);
+    struct packet_log *log, uint64_t pos, struct index_record *rec);
 /* The file that holds POS. E_NOENT: POS is below the start by now. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
