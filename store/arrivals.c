@@ -28,6 +28,7 @@ lowest_partial(const struct arrivals *a)
 static void
 forget(struct arrivals *a, const struct fragments *f)
 {
+	a->survey.is_set = false;
 	idmap_remove(&a->by_seq, f->net_seq);
 	a->n_partial--;
 	a->partial_bytes -= f->memory;
@@ -128,6 +129,7 @@ arrivals_add(struct arrivals *a, const struct arrival *f, uint64_t now_ns,
 	enum status st = reorder_begin(a->reorder, f->net_seq);
 
 	*whole = NULL;
+	a->survey.is_set = false;
 	if (st == E_PROTOCOL)
 		return ARRIVED_LATE;
 	if (st == E_EXISTS)
@@ -147,6 +149,7 @@ arrivals_add(struct arrivals *a, const struct arrival *f, uint64_t now_ns,
 void
 arrivals_heard(struct arrivals *a, uint64_t net_seq)
 {
+	a->survey.is_set = false;
 	if (net_seq >= a->end)
 		a->end = net_seq + 1;
 }
@@ -161,6 +164,7 @@ is_open(const struct arrivals *a, const struct claim *c)
 void
 arrivals_ask(struct arrivals *a, uint64_t seq, uint64_t now_ns)
 {
+	a->survey.is_set = false;
 	if (!is_open(a, &a->asked))
 		a->asked = (struct claim){ true, seq, now_ns };
 }
@@ -212,15 +216,6 @@ arrivals_window_is_full(const struct arrivals *a)
 	       a->reorder->by_seq.n >= a->config.window && arrivals_has_gap(a);
 }
 
-/* Which packets are known to be sent, and since when. */
-struct survey {
-	/* Now less one timeout, and now less ARRIVALS_PATIENCE timeouts. */
-	uint64_t cutoff, last_cutoff;
-	uint64_t oldest;      /* since when the next number is known */
-	uint64_t expired_end; /* one past the highest known before cutoff */
-	uint64_t last_end;    /* the same before last_cutoff */
-};
-
 /* SEQ is known since SINCE_NS. False: that is after the cutoff. */
 static bool
 note(struct survey *v, uint64_t seq, uint64_t since_ns)
@@ -242,80 +237,95 @@ ago(uint64_t now_ns, uint64_t ns)
 	return now_ns > ns ? now_ns - ns : 0;
 }
 
-/* Both lists are in order of time, so only their expired entries are
- * visited. */
-static struct survey
-survey(const struct arrivals *a, uint64_t now_ns)
+/* The records and the pieces are in order of time, so only those that have
+ * expired are visited. */
+static void
+note_all(const struct arrivals *a, struct survey *v)
 {
 	const struct reorder *r = a->reorder;
-	const uint64_t timeout = a->config.timeout_ns;
-	struct survey v = { .cutoff = ago(now_ns, timeout),
-		.last_cutoff = ago(now_ns, ARRIVALS_PATIENCE * timeout),
-		.oldest = UINT64_MAX };
 	const struct fragments *g;
 	const struct packet *p;
 
 	list_each (p, &r->records, struct packet, node)
-		if (!note(&v, p->net_seq, p->since))
+		if (!note(v, p->net_seq, p->since))
 			break;
 	list_each (g, &a->partial, struct fragments, node) {
 		/* All packets before G were sent. */
 		if (g->net_seq > r->next &&
-		    !note(&v, g->net_seq - 1, g->began_ns))
+		    !note(v, g->net_seq - 1, g->began_ns))
 			break;
 	}
 	for (size_t i = 0; i < r->by_seq.n; i++) {
 		p = r->by_seq.items[i].value;
-		(void)note(&v, p->net_seq, p->since);
+		(void)note(v, p->net_seq, p->since);
 	}
 	if (is_open(a, &a->asked))
-		(void)note(&v, a->asked.seq, a->asked.since_ns);
+		(void)note(v, a->asked.seq, a->asked.since_ns);
 	if (is_open(a, &a->last))
-		(void)note(&v, a->last.seq, a->last.since_ns);
+		(void)note(v, a->last.seq, a->last.since_ns);
+}
+
+static void
+find_growing(const struct arrivals *a, struct survey *v)
+{
+	const struct fragments *g;
+
+	list_each (g, &a->partial, struct fragments, node) {
+		if (g->net_seq >= v->last_end && g->net_seq < v->expired_end &&
+		    g->progress_ns > v->cutoff &&
+		    (!v->has_growing || g->net_seq < v->growing)) {
+			v->has_growing = true;
+			v->growing = g->net_seq;
+			v->progress_ns = g->progress_ns;
+		}
+	}
+}
+
+/* Numbers that left since the survey are below the next one, so it holds for
+ * what is left; but not when nothing of it is left. */
+static const struct survey *
+survey(struct arrivals *a, uint64_t now_ns)
+{
+	const uint64_t timeout = a->config.timeout_ns;
+	struct survey *v = &a->survey;
+
+	if (v->is_set && v->at_ns == now_ns &&
+	    v->expired_end > a->reorder->next)
+		return v;
+	*v = (struct survey){ .is_set = true,
+		.at_ns = now_ns,
+		.cutoff = ago(now_ns, timeout),
+		.last_cutoff = ago(now_ns, ARRIVALS_PATIENCE * timeout),
+		.oldest = UINT64_MAX };
+	note_all(a, v);
+	find_growing(a, v);
 	return v;
 }
 
-/* The lowest packet from FROM on and below END of which a piece came after the
- * cutoff. */
-static const struct fragments *
-growing(const struct arrivals *a, uint64_t from, uint64_t end, uint64_t cutoff)
-{
-	const struct fragments *g, *found = NULL;
-
-	list_each (g, &a->partial, struct fragments, node) {
-		if (g->net_seq >= from && g->net_seq < end &&
-		    g->progress_ns > cutoff &&
-		    (found == NULL || g->net_seq < found->net_seq))
-			found = g;
-	}
-	return found;
-}
-
 uint64_t
-arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to)
+arrivals_due(struct arrivals *a, uint64_t now_ns, uint64_t *to)
 {
-	const uint64_t timeout = a->config.timeout_ns;
-	const struct fragments *g;
-	struct survey v;
-	uint64_t whole;
+	const uint64_t next = a->reorder->next;
+	const struct survey *v;
+	uint64_t end, whole;
 
-	*to = a->reorder->next;
+	*to = next;
 	if (!arrivals_has_gap(a))
 		return UINT64_MAX;
 	v = survey(a, now_ns);
-	if (v.expired_end <= *to)
-		return v.oldest + timeout;
-	if (arrivals_lowest_whole(a, &whole) && whole < v.expired_end)
-		v.expired_end = whole;
-	g = growing(a, v.last_end, v.expired_end, v.cutoff);
-	if (g != NULL)
-		v.expired_end = g->net_seq;
-	if (v.expired_end > *to) {
-		*to = v.expired_end;
+	end = v->expired_end;
+	if (end <= next)
+		return v->oldest + a->config.timeout_ns;
+	if (arrivals_lowest_whole(a, &whole) && whole < end)
+		end = whole;
+	if (v->has_growing && v->growing < end)
+		end = v->growing;
+	if (end > next) {
+		*to = end;
 		return now_ns;
 	}
-	assert(g != NULL);
-	return g->progress_ns + timeout;
+	assert(v->has_growing);
+	return v->progress_ns + a->config.timeout_ns;
 }
 
 bool
@@ -366,13 +376,16 @@ holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
 }
 
 uint32_t
-arrivals_holes(
-    const struct arrivals *a, struct arrivals_hole *out, uint32_t max)
+arrivals_holes(const struct arrivals *a, struct arrivals_hole *out,
+    uint32_t max, uint32_t *looks)
 {
+	uint64_t seq = a->reorder->next;
 	uint32_t n = 0;
 
+	if (seq < a->end && max > 0)
+		n = holes_of(a, seq++, out, max);
 	/* Each number has at least one hole, or its packet is in the heap. */
-	for (uint64_t seq = a->reorder->next; seq < a->end && n < max; seq++)
+	for (; seq < a->end && n<max && * looks> 0; seq++, --*looks)
 		n += holes_of(a, seq, out + n, max - n);
 	return n;
 }

@@ -41,6 +41,22 @@ struct claim { /* the peer says that packet SEQ exists */
 	uint64_t seq, since_ns;
 };
 
+/* Which packets are known to be sent, and since when, as of AT_NS: one look at
+ * all of them serves for all gaps that are due. */
+struct survey {
+	bool is_set;
+	uint64_t at_ns;
+	/* AT_NS less one timeout, and less ARRIVALS_PATIENCE timeouts. */
+	uint64_t cutoff, last_cutoff;
+	uint64_t oldest;      /* since when the next number is known */
+	uint64_t expired_end; /* one past the highest known before cutoff */
+	uint64_t last_end;    /* the same before last_cutoff */
+	/* The lowest packet from last_end on and below expired_end of which a
+	 * piece came after the cutoff, and when. */
+	bool has_growing;
+	uint64_t growing, progress_ns;
+};
+
 struct arrivals {
 	struct arrivals_config config;
 	struct reorder *reorder; /* borrowed */
@@ -53,6 +69,7 @@ struct arrivals {
 	uint64_t partial_bytes; /* memory of these */
 	uint64_t end;		/* one past the highest number known */
 	struct claim asked, last;
+	struct survey survey; /* not set when something came since */
 };
 
 /* One piece. Its length is the one that its place in the packet demands. */
@@ -102,7 +119,7 @@ bool arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq);
  * all that is missing below *TO. Otherwise the returned time says when to ask
  * again; UINT64_MAX: there is no gap.
  */
-uint64_t arrivals_due(const struct arrivals *a, uint64_t now_ns, uint64_t *to);
+uint64_t arrivals_due(struct arrivals *a, uint64_t now_ns, uint64_t *to);
 /* Memory is short: the caller gives up all below *TO. False: that would free
  * nothing. */
 bool arrivals_victim(const struct arrivals *a, uint64_t *to);
@@ -115,8 +132,9 @@ struct arrivals_hole {
 	uint32_t first, count; /* count UINT32_MAX: no piece is here */
 };
 /* Put the holes below END into OUT, lowest first, at most MAX. Returns how
- * many. */
-uint32_t arrivals_holes(
-    const struct arrivals *a, struct arrivals_hole *out, uint32_t max);
+ * many. At most *LOOKS numbers beyond the next one are looked at, and
+ * subtracted. */
+uint32_t arrivals_holes(const struct arrivals *a, struct arrivals_hole *out,
+    uint32_t max, uint32_t *looks);
 
 #endif

@@ -35,6 +35,9 @@
 /* Holes of all streams in one UDP_STATUS reply: together as many bytes as may
  * wait for a peer that does not read (CONTROL_OUT_MAX). */
 #define UDP_STATUS_RANGES_MAX 16384
+/* Numbers that are looked at for it: 1 ms. The holes beyond are told when those
+ * before are filled. */
+#define UDP_STATUS_LOOKS 16384
 /* Lines about gaps per second and worker; .loss.jsonl has them all. */
 #define UDP_GAP_LINES 20
 
@@ -43,7 +46,9 @@ struct session_udp {
 	struct arrivals_config config;
 	uint64_t window_bytes;
 	uint64_t max_packet;
-	uint64_t partial_bytes; /* memory of packets that lack pieces */
+	struct stream *greediest; /* when it was looked for; or NULL */
+	uint64_t greediest_bytes; /* what it used then */
+	uint64_t partial_bytes;	  /* memory of packets that lack pieces */
 	struct udp_counts counts;
 	uint64_t last_log;
 };

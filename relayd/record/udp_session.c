@@ -179,12 +179,13 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 }
 
 static uint32_t
-put_stream(const struct stream *t, struct buf *out, uint32_t max)
+put_stream(
+    const struct stream *t, struct buf *out, uint32_t max, uint32_t *looks)
 {
 	struct arrivals_hole holes[UDP_RANGES_MAX];
 	const struct arrivals *a = &t->udp->arrivals;
 	const uint32_t n = arrivals_holes(
-	    a, holes, max < UDP_RANGES_MAX ? max : UDP_RANGES_MAX);
+	    a, holes, max < UDP_RANGES_MAX ? max : UDP_RANGES_MAX, looks);
 
 	udp_status_put(
 	    out, &(struct udp_status){ t->handle, t->reorder.next,
@@ -207,6 +208,7 @@ void
 udp_status(const struct session *s, uint64_t handle, struct buf *out)
 {
 	uint32_t streams = 0, room = UDP_STATUS_RANGES_MAX;
+	uint32_t looks = UDP_STATUS_LOOKS;
 	const struct stream *t;
 
 	if (s->udp == NULL) {
@@ -218,7 +220,7 @@ udp_status(const struct session *s, uint64_t handle, struct buf *out)
 	udp_status_head(out, RELAY_OK, streams);
 	list_each (t, &s->streams, struct stream, session_node)
 		if (is_asked(t, handle))
-			room -= put_stream(t, out, room);
+			room -= put_stream(t, out, room, &looks);
 }
 
 void

@@ -31,6 +31,8 @@ destroy(struct stream *t)
 		    STREAM_ARGS(t), t->udp->gaps, t->udp->lost, t->udp->last.n,
 		    t->udp->last.first);
 	t->session->udp->partial_bytes -= t->udp->arrivals.partial_bytes;
+	if (t->session->udp->greediest == t)
+		t->session->udp->greediest = NULL;
 	arrivals_free(&t->udp->arrivals);
 	free(t->udp);
 	t->udp = NULL;
@@ -152,13 +154,20 @@ is_short(const struct session *s)
 	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
 }
 
-/* The stream that uses the most memory, of those that can give a packet up. */
+/*
+ * The stream that uses the most memory, of those that can give a packet up; or
+ * the one that did, while it uses at least half as much as then, so that not
+ * all streams are looked at for each datagram.
+ */
 static struct stream *
-greediest(const struct session *s, uint64_t *to)
+greediest(struct session *s, uint64_t *to)
 {
-	struct stream *t, *found = NULL;
+	struct stream *t = s->udp->greediest, *found = NULL;
 	uint64_t at;
 
+	if (t != NULL && stream_in_use(t) >= s->udp->greediest_bytes / 2 &&
+	    arrivals_victim(&t->udp->arrivals, to))
+		return t;
 	list_each (t, &s->streams, struct stream, session_node) {
 		if (t->udp == NULL || stream_in_use(t) == 0 ||
 		    (found != NULL &&
@@ -168,6 +177,8 @@ greediest(const struct session *s, uint64_t *to)
 		found = t;
 		*to = at;
 	}
+	s->udp->greediest = found;
+	s->udp->greediest_bytes = found == NULL ? 0 : stream_in_use(found);
 	return found;
 }
 
@@ -342,7 +353,7 @@ pass_gap(struct stream *t)
 static uint64_t
 check_gap(struct stream *t, uint64_t now_ns)
 {
-	const struct arrivals *a = &t->udp->arrivals;
+	struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
 
 	/* For the same packet, later arrivals can only make the gap end
