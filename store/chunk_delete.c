@@ -121,6 +121,8 @@ chunk_delete_step(struct chunk *c, unsigned budget)
 			delete_pair(c, f, c->delete_next);
 		}
 		drop_family(c, f);
+		if (budget-- == 0)
+			return false;
 	}
 	remove_own_folder(c);
 	return true;
