@@ -9,6 +9,7 @@
  */
 STATUS(OK,               NOBODY,   "ok")
 STATUS(E_MORE,           NOBODY,   "more bytes are needed")
+STATUS(E_LATER,          NOBODY,   "goes on in a later turn")
 STATUS(E_HANDOVER,       NOBODY,   "the connection belongs to another thread")
 STATUS(E_REFUSED,        NOBODY,   "refused")
 STATUS(E_REFUSED_CLOSE,  PEER,     "refused, connection closed")

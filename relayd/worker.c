@@ -118,6 +118,7 @@ turn_end(struct worker *w)
 		log_warn("worker %u: a turn of the loop took %" PRIu64 " ms",
 		    w->shard->config.worker, (now - began) / NS_PER_MS);
 	publish(&w->loop.busy_since, 0);
+	w->shard->turn_began = 0;
 }
 
 static void
@@ -150,10 +151,11 @@ run(void *arg)
 		loop_turn(&w->loop);
 		turn_end(w);
 	}
-	desk_read_all(&w->desk);
 	udp_port_read_all(w->udp);
+	desk_read_all(&w->desk);
 	turn_commit(w->shard);
 	desk_destroy(&w->desk);
+	turn_last(w->shard);
 	log_figures(w);
 	rcu_unregister_thread();
 	return NULL;
@@ -189,6 +191,8 @@ worker_start(struct worker **out, const struct worker_config *config)
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK)
 		st = shard_create(&w->shard, config->shard, config->store);
+	if (st == OK)
+		w->shard->has_slices = true;
 	if (st == OK)
 		st = desk_init(&w->desk, &w->loop, w->shard, config->control,
 		    config->shard->memory, config->stall_ns);

@@ -190,6 +190,7 @@ static void
 resume_requests(struct conn *c)
 {
 	if (c->kind != CONN_CONTROL || buf_len(&c->out) >= CONTROL_OUT_MAX ||
+	    !list_empty(&c->held_node) ||
 	    event_pending(&c->read_event, EV_READ, NULL))
 		return;
 	event_add(&c->read_event, NULL);

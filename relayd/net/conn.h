@@ -59,7 +59,9 @@ struct desk {
 	uint64_t stall_ns;  /* CONN_STALL_NS, or the user's socket timeout */
 	struct list conns;  /* all */
 	struct list unsent; /* with replies to send at the end of the turn */
-	struct list held;   /* not read, as memory is short */
+	/* Not read, as memory is short, or as what is here comes first: tried
+	 * again at the end of each turn. */
+	struct list held;
 	uint64_t last_crowd_log, last_full_log; /* the lobby's */
 	unsigned n_busy; /* in mid-message or closing: desk_sweep() */
 	bool is_stopping;

@@ -10,6 +10,13 @@ void conn_read(struct conn *c);
 /* The same for the bytes that the socket holds now, however many follow them. A
  * failure is only noted: the next conn_read() acts on it. */
 void conn_read_ahead(struct conn *c);
+/* The same at an ordered end; what was read is committed in between. */
+void conn_read_last(struct conn *c);
+/* Packets that were read, but wait because their session or the relay holds too
+ * much, are taken all the same (shard->takes_all). */
+void conn_take_kept(struct conn *c);
+/* Bytes that the socket holds now. */
+size_t conn_in_socket(const struct conn *c);
 
 /* Do what the endpoint's outcome ST means for C. False: C is gone, or was
  * handed over. */

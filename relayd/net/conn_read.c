@@ -17,6 +17,8 @@
 #include "relayd/record/control.h"
 #include "relayd/record/ingest.h"
 #include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/turn.h"
 
 /* A packet of at least this size is read into its own memory, and with it only
  * the next header. Of smaller packets one read brings many. */
@@ -137,16 +139,14 @@ serve_data(struct conn *c, const uint8_t *p, size_t n)
 }
 
 static enum got
-read_data(struct conn *c, enum status *st, size_t *size)
+read_packets(struct conn *c, enum status *st, size_t *size)
 {
 	struct ingest *in = c->ingest;
 	struct iovec iov[2] = { { 0 } };
-	size_t direct, room, tail = CONN_SCRATCH;
+	size_t direct, room, tail = ingest_read_max(c->ingest);
 	uint8_t *at;
 	ssize_t n;
 
-	if (c->desk->shard == NULL)
-		return read_first_header(c, st, size);
 	direct = ingest_room(in, &at);
 	if ((in->packet != NULL ? in->h.size : in->last_size) >= LARGE_PACKET)
 		tail = DATA_HEADER_LEN;
@@ -168,6 +168,22 @@ read_data(struct conn *c, enum status *st, size_t *size)
 	return got(n, room);
 }
 
+static enum got
+read_data(struct conn *c, enum status *st, size_t *size)
+{
+	if (c->desk->shard == NULL)
+		return read_first_header(c, st, size);
+	return read_packets(c, st, size);
+}
+
+/* Are requests here whose time has not come? They are served in a later turn,
+ * and the peer need not send more for it. */
+static bool
+is_waiting(const struct conn *c)
+{
+	return c->control != NULL && c->control->is_waiting;
+}
+
 /* Serve bytes that were read before a handover or a hold. */
 static enum status
 serve_kept(struct conn *c)
@@ -175,6 +191,8 @@ serve_kept(struct conn *c)
 	enum status st;
 	size_t used;
 
+	if (c->control != NULL)
+		c->control->is_waiting = false;
 	if (buf_len(&c->in) == 0 || (c->kind == CONN_DATA && c->ingest == NULL))
 		return OK;
 	if (c->kind == CONN_CONTROL)
@@ -189,8 +207,15 @@ static bool
 is_held(struct conn *c)
 {
 	if (c->kind == CONN_CONTROL)
-		return buf_len(&c->out) >= CONTROL_OUT_MAX;
+		return is_waiting(c) || buf_len(&c->out) >= CONTROL_OUT_MAX;
 	return c->ingest != NULL && ingest_is_held(c->ingest);
+}
+
+/* Is the connection's time over? */
+static bool
+is_late(const struct conn *c)
+{
+	return c->desk->shard != NULL && shard_is_late(c->desk->shard);
 }
 
 bool
@@ -198,6 +223,8 @@ conn_is_mid_message(const struct conn *c)
 {
 	if (c->is_closing)
 		return true;
+	if (is_waiting(c))
+		return false;
 	if (c->kind == CONN_DATA && c->ingest != NULL)
 		return ingest_is_mid_message(c->ingest);
 	return buf_len(&c->in) > 0;
@@ -233,7 +260,7 @@ read_some(struct conn *c, enum status *st, size_t *read)
 		else
 			g = read_data(c, st, &size);
 		total += size;
-		more = goes_on(c, g, size);
+		more = goes_on(c, g, size) && !is_late(c);
 	}
 	/* Progress restarts the time limit of a message. The limit after a last
 	 * reply is never restarted. */
@@ -244,8 +271,8 @@ read_some(struct conn *c, enum status *st, size_t *read)
 }
 
 /*
- * Stop reading. A data connection is tried again at the end of each turn, a
- * control connection when its peer has taken replies.
+ * Stop reading. A connection is tried again at the end of each turn; but one
+ * with too many replies when its peer has taken some.
  */
 static void
 hold(struct conn *c)
@@ -253,7 +280,7 @@ hold(struct conn *c)
 	if (!list_empty(&c->held_node))
 		return;
 	event_del(&c->read_event);
-	if (c->kind == CONN_DATA)
+	if (c->kind == CONN_DATA || is_waiting(c))
 		list_append(&c->desk->held, &c->held_node);
 }
 
@@ -272,21 +299,26 @@ hurry(const struct conn *c)
 
 /*
  * The peer's control connection ended. Packets whose records came may still be
- * in the data sockets: read them.
+ * in the data sockets: read them. False: the time is over, it goes on later.
  */
-static void
+static bool
 read_session_data(struct conn *c)
 {
 	struct list *n, *tmp;
 
 	if (c->control == NULL || c->control->session == NULL)
-		return;
-	list_for_each (n, tmp, &c->control->session->inputs)
+		return true;
+	list_for_each (n, tmp, &c->control->session->inputs) {
 		conn_read_ahead(list_entry(n, struct ingest, input.node)->conn);
+		c->control->is_waiting = is_late(c);
+		if (c->control->is_waiting)
+			return false;
+	}
+	return true;
 }
 
-void
-conn_read(struct conn *c)
+static void
+read_slice(struct conn *c)
 {
 	enum status st;
 	enum got g;
@@ -302,8 +334,10 @@ conn_read(struct conn *c)
 	if (!conn_fail(c, st))
 		return;
 	if (g == GOT_END || g == GOT_ERROR) {
-		if (c->kind == CONN_CONTROL)
-			read_session_data(c);
+		if (c->kind == CONN_CONTROL && !read_session_data(c)) {
+			hold(c);
+			return;
+		}
 		/* After an orderly end, requests still get their replies. */
 		if (g == GOT_END && buf_len(&c->out) > 0 && !conn_send_now(c))
 			return;
@@ -317,31 +351,80 @@ conn_read(struct conn *c)
 		hold(c);
 }
 
-/* Bytes that the socket holds now. */
-static size_t
-in_socket(const struct conn *c)
+void
+conn_read(struct conn *c)
+{
+	struct shard *sh = c->desk->shard;
+
+	if (sh != NULL)
+		shard_begin_slice(sh);
+	read_slice(c);
+	if (sh != NULL)
+		shard_end_slice(sh);
+}
+
+size_t
+conn_in_socket(const struct conn *c)
 {
 	int n;
 
 	return ioctl(c->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
-void
-conn_read_ahead(struct conn *c)
+/* One step of a read ahead. False: nothing more can be read now. */
+static bool
+ahead(struct conn *c, size_t *size)
 {
-	const size_t there = in_socket(c);
-	size_t size, total = 0;
 	enum status st;
 	enum got g;
 
-	do {
-		if (c->failure != OK)
-			return;
-		g = read_some(c, &st, &size);
-		c->failure = st;
-		total += size;
-	} while (g <= GOT_ALL && st == OK && total < there && !is_held(c));
+	*size = 0;
+	if (c->failure != OK)
+		return false;
+	g = read_some(c, &st, size);
+	c->failure = st;
+	return g <= GOT_ALL && st == OK && !is_held(c) && !is_late(c);
+}
+
+static void
+end_ahead(struct conn *c)
+{
 	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 	if (is_held(c))
 		hold(c);
+}
+
+void
+conn_read_ahead(struct conn *c)
+{
+	const size_t there = conn_in_socket(c);
+	size_t size, total = 0;
+
+	while (ahead(c, &size) && total + size < there)
+		total += size;
+	end_ahead(c);
+}
+
+void
+conn_read_last(struct conn *c)
+{
+	const size_t there = conn_in_socket(c);
+	size_t size, total = 0;
+	bool more;
+
+	do {
+		more = ahead(c, &size);
+		total += size;
+		/* What waits stays little, and what was held goes on. */
+		turn_commit(c->desk->shard);
+		more = more || (c->failure == OK && size > 0 && !is_late(c));
+	} while (more && total < there);
+	end_ahead(c);
+}
+
+void
+conn_take_kept(struct conn *c)
+{
+	if (c->failure == OK && c->kind == CONN_DATA)
+		c->failure = serve_kept(c);
 }

@@ -13,7 +13,10 @@
 #include "relayd/record/turn.h"
 
 /* An ordered shutdown reads what has arrived for at most this long. */
-#define LAST_READ_NS (NS_PER_S / 2)
+#define LAST_READ_NS (300 * NS_PER_MS)
+/* Connections with so few bytes in their sockets come first: who sends without
+ * end does not take the time. */
+#define LAST_LITTLE (64 * 1024)
 
 enum status
 desk_init(struct desk *d, struct loop *loop, struct shard *shard,
@@ -62,7 +65,7 @@ resume_held(struct desk *d)
 
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct conn, held_node);
-		if (ingest_is_held(c->ingest))
+		if (c->kind == CONN_DATA && ingest_is_held(c->ingest))
 			continue;
 		list_del(&c->held_node);
 		event_add(&c->read_event, NULL);
@@ -141,25 +144,37 @@ desk_sweep(struct desk *d, uint64_t now_ns)
 	}
 }
 
+/* Read connections of this kind: those with little in their sockets, or the
+ * others. */
+static void
+read_last(struct desk *d, enum conn_kind kind, bool little)
+{
+	struct list *n, *tmp;
+	struct conn *c;
+
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct conn, node);
+		if (shard_is_late(d->shard))
+			return;
+		if (c->kind == kind && !c->is_closing &&
+		    little == (conn_in_socket(c) <= LAST_LITTLE))
+			conn_read_last(c);
+	}
+}
+
 void
 desk_read_all(struct desk *d)
 {
-	uint64_t until = clock_now_ns() + LAST_READ_NS;
 	struct list *n, *tmp;
 
-	list_for_each (n, tmp, &d->conns) {
-		struct conn *c = list_entry(n, struct conn, node);
-
-		if (c->is_closing || clock_now_ns() > until)
-			continue;
-		if (c->kind == CONN_DATA)
-			conn_read_ahead(c);
+	shard_begin_slice_until(d->shard, clock_now_ns() + LAST_READ_NS);
+	for (int little = 1; little >= 0; little--) {
+		read_last(d, CONN_DATA, little);
+		read_last(d, CONN_CONTROL, little);
 	}
-	list_for_each (n, tmp, &d->conns) {
-		struct conn *c = list_entry(n, struct conn, node);
-
-		if (c->kind == CONN_CONTROL && !c->is_closing &&
-		    clock_now_ns() <= until)
-			conn_read_ahead(c);
-	}
+	shard_end_slices(d->shard);
+	turn_commit(d->shard);
+	d->shard->takes_all = true;
+	list_for_each (n, tmp, &d->conns)
+		conn_take_kept(list_entry(n, struct conn, node));
 }

@@ -35,8 +35,11 @@
  * answered between reads, and not only after everything is read. */
 #define TURN_BYTES (512 * 1024)
 /* At an ordered end at most this much is read: it is all that the socket holds,
- * and the end comes even if a sender goes on. */
+ * and the end comes even if a sender goes on, or if datagrams cost much. */
 #define LAST_BYTES (2 * (uint64_t)UDP_RCVBUF)
+#define LAST_NS (150 * NS_PER_MS)
+/* A message counts as so many bytes more: also an empty one is work. */
+#define MESSAGE_WEIGHT 512
 
 struct udp_port {
 	int fd;
@@ -148,7 +151,7 @@ receive(struct udp_port *port)
 	    port->fd, port->messages, port->batch, MSG_DONTWAIT, NULL);
 }
 
-/* Read until the socket is empty, or MOST bytes came. */
+/* Read until the socket is empty, MOST bytes came, or the time is over. */
 static void
 read_some(struct udp_port *port, uint64_t most)
 {
@@ -167,10 +170,11 @@ read_some(struct udp_port *port, uint64_t most)
 		if (n > 0)
 			port->batch = came / (unsigned)n > LARGE ? BATCH_LARGE
 								 : BATCH;
-		bytes += came;
+		bytes += came + (uint64_t)(n > 0 ? n : 0) * MESSAGE_WEIGHT;
 		/* Write whole packets to files before more is read. */
 		turn_commit(port->desk->shard);
-	} while (n == (int)asked && bytes < most);
+	} while (n == (int)asked && bytes < most &&
+		 !shard_is_late(port->desk->shard));
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		log_errno(LOG_WARN, "udp port");
 }
@@ -181,14 +185,19 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	struct udp_port *port = arg;
 
 	loop_is_busy(port->desk->loop);
+	shard_begin_slice(port->desk->shard);
 	read_some(port, TURN_BYTES);
+	shard_end_slice(port->desk->shard);
 }
 
 void
 udp_port_read_all(struct udp_port *port)
 {
-	if (port != NULL)
-		read_some(port, LAST_BYTES);
+	if (port == NULL)
+		return;
+	shard_begin_slice_until(port->desk->shard, clock_now_ns() + LAST_NS);
+	read_some(port, LAST_BYTES);
+	shard_end_slice(port->desk->shard);
 }
 
 enum status

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "proto/frame.h"
 #include "relayd/record/session.h"
+#include "relayd/record/shard.h"
 
 enum status
 control_create(
@@ -64,6 +65,14 @@ expect(struct control *c, const struct relay_header *hdr)
 	return E_PROTOCOL;
 }
 
+/* Must the next requests wait for a later turn? The lobby has only short
+ * ones. */
+static bool
+is_late(const struct control *c)
+{
+	return c->shard != NULL && shard_is_late(c->shard);
+}
+
 enum status
 control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
     struct buf *out)
@@ -72,6 +81,7 @@ control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
 	struct reader body;
 	enum status st;
 
+	c->is_waiting = false;
 	for (*used = 0;; *used += RELAY_HEADER_LEN + (size_t)hdr.size) {
 		if (buf_len(out) >= CONTROL_OUT_MAX)
 			return OK;
@@ -81,7 +91,14 @@ control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
 							    : expect(c, &hdr);
 		if (st == E_LIMIT)
 			return refuse_size(c, &hdr, out);
+		c->is_waiting = *used > 0 && is_late(c);
+		if (c->is_waiting)
+			return OK;
 		st = control_serve(c, &hdr, &body, out);
+		c->is_waiting = st == E_LATER;
+		if (c->is_waiting)
+			return OK;
+		c->done = 0;
 		/* E_REFUSED: the reply is an error, but the connection goes
 		 * on. */
 		if (st != OK && st != E_REFUSED)

@@ -37,6 +37,9 @@ struct control {
 	struct session *session; /* NULL before CREATE_SESSION */
 	unsigned minor;		 /* negotiated; 0 before VERSION */
 	bool has_told;		 /* why it ends was logged */
+	/* Requests that are here wait for a later turn. */
+	bool is_waiting;
+	uint32_t done; /* of the first of them: its parts that are done */
 	/* For the log line of the current request: why it is refused, and the
 	 * stream that it names. */
 	enum status why; /* OK: nothing to add */
@@ -55,16 +58,17 @@ void control_destroy(struct control *c, bool aborted);
 
 /*
  * Serve every whole request in the N bytes at P, and append its reply to OUT,
- * until CONTROL_OUT_MAX bytes are there. *USED bytes were taken; the rest is
- * the beginning of a request, or requests that wait, and must be passed again,
- * with more bytes behind it. E_HANDOVER: the request at P + *USED
- * is for a worker. Other failures end the connection; with E_REFUSED_CLOSE, OUT
- * holds a last reply.
+ * until CONTROL_OUT_MAX bytes are there, or the shard's time is over: then
+ * is_waiting is set. *USED bytes were taken; the rest is the beginning of a
+ * request, or requests that wait, and must be passed again, with more bytes
+ * behind it. E_HANDOVER: the request at P + *USED is for a worker. Other
+ * failures end the connection; with E_REFUSED_CLOSE, OUT holds a last reply.
  */
 enum status control_input(struct control *c, const uint8_t *p, size_t n,
     size_t *used, struct buf *out) MUST_CHECK;
 
-/* Serve one request whose payload is whole (control_commands.c). */
+/* Serve one request whose payload is whole (control_commands.c). E_LATER: it is
+ * not done yet, and must come again in a later turn. */
 enum status control_serve(struct control *c, const struct relay_header *hdr,
     struct reader *body, struct buf *out) MUST_CHECK;
 

@@ -270,7 +270,8 @@ on_rotate_streams(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_rotate_decode(body, &rot) != OK)
 		return E_MALFORMED;
-	code = session_rotate(c->session, &rot, &close);
+	if (!session_rotate(c->session, &rot, &c->done, &code, &close))
+		return E_LATER;
 	relay_reply_code(out, code);
 	return close ? E_REFUSED_CLOSE : OK;
 }
@@ -288,6 +289,10 @@ on_create_trace_chunk(struct control *c, struct reader *body, struct buf *out)
 		return reply_or_close(out, RELAY_INVALID);
 	if (st != OK)
 		return st;
+	if (!session_finish_deletions(c->session, q.id)) {
+		relay_create_chunk_clear(&q);
+		return E_LATER;
+	}
 	code = session_create_chunk(c->session, &q, &close);
 	relay_create_chunk_clear(&q);
 	relay_reply_code(out, code);
@@ -400,7 +405,7 @@ control_serve(struct control *c, const struct relay_header *hdr,
 		st = E_PROTOCOL;
 	else
 		st = handler_of(hdr->cmd)(c, body, out);
-	if (st != OK && st != E_HANDOVER)
+	if (st != OK && st != E_HANDOVER && st != E_LATER)
 		log_failure(c, row->name, st);
 	return st;
 }

@@ -228,12 +228,19 @@ ingest_is_mid_message(const struct ingest *in)
 	return in->packet != NULL || in->n_header > 0;
 }
 
+size_t
+ingest_read_max(const struct ingest *in)
+{
+	return in->session == NULL ? DATA_HEADER_LEN
+				   : (size_t)in->session->read_max;
+}
+
 bool
 ingest_is_held(const struct ingest *in)
 {
 	const struct session *s = in->session;
 
-	if (ingest_is_mid_message(in))
+	if (in->shard->takes_all || ingest_is_mid_message(in))
 		return false;
 	if (s != NULL && s->is_held)
 		return true;

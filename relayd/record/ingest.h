@@ -58,8 +58,10 @@ enum status ingest_filled(struct ingest *in, size_t n) MUST_CHECK;
 enum status ingest_input(
     struct ingest *in, const uint8_t *p, size_t n, size_t *used) MUST_CHECK;
 
+/* How many bytes to read at once, beside those of the current packet. */
+size_t ingest_read_max(const struct ingest *in);
 /* Must the connection not be read, as its session or the whole relay holds too
- * much packet memory? Never in the middle of a packet. */
+ * much? Never in the middle of a packet, nor when the shard takes all. */
 bool ingest_is_held(const struct ingest *in);
 /* A connection that the worker must close, as its session is gone; NULL:
  * none. */

@@ -197,6 +197,7 @@ session_create(struct session **out, struct shard *sh,
 	}
 	s->shard = sh;
 	s->question = 1;
+	s->read_max = SESSION_READ_MAX;
 	s->minor = minor;
 	s->wish = *take_wish;
 	*take_wish = (struct relay_create_session){ 0 };
@@ -286,6 +287,20 @@ session_destroy(struct session *s)
 }
 
 bool
+session_finish(struct session *s)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &s->streams)
+		if (!stream_finish(
+			list_entry(n, struct stream, session_node)) ||
+		    shard_step_is_late(s->shard))
+			return session_reap(s);
+	session_destroy(s);
+	return true;
+}
+
+bool
 session_reap(struct session *s)
 {
 	if (!s->is_ended || !list_empty(&s->streams))
@@ -317,6 +332,7 @@ void
 session_end(struct session *s, bool aborted)
 {
 	struct list *n, *tmp;
+	struct stream *t;
 
 	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
@@ -325,9 +341,13 @@ session_end(struct session *s, bool aborted)
 	siblings_let_go(s->siblings, 0);
 	/* This is done after an error, too: a record that was accepted gets its
 	 * bytes if they are still under way. */
-	list_for_each (n, tmp, &s->streams)
-		stream_end_of_control(
-		    list_entry(n, struct stream, session_node));
+	list_for_each (n, tmp, &s->streams) {
+		t = list_entry(n, struct stream, session_node);
+		if (shard_step_is_late(s->shard))
+			stream_mark_dirty(t); /* a later commit does it */
+		else
+			stream_end_of_control(t);
+	}
 	tell_end(s);
 	if (session_reap(s))
 		return;

@@ -43,6 +43,14 @@ struct stream;
 /* Bytes of memory that one of them takes, with its place in the table. */
 #define RECORD_MEMORY (sizeof(struct packet) + 32)
 
+/* Writing a packet that fills a file takes about as long as writing so many
+ * bytes more: both files are made, and those before are closed. */
+#define FILE_WEIGHT (UINT64_C(64) << 10)
+/* So many packets that fill a file are read from a data connection at once, and
+ * so many bytes of small packets: their heads are read in about 2 ms. */
+#define FILES_READ 64
+#define SESSION_READ_MAX (UINT64_C(256) << 10)
+
 /* How long a gap in the numbers may last while another data connection may fill
  * it, and how long a session without its control connection waits for the next
  * bytes that are under way. */
@@ -91,7 +99,8 @@ struct session {
 	struct session_udp *udp; /* NULL: packets come over TCP */
 	bool had_input;		 /* a data connection was bound before */
 
-	uint64_t held_bytes; /* memory of packets that wait */
+	uint64_t held_bytes; /* what packets that wait count as (stream_hold) */
+	uint64_t read_max;   /* bytes to read from a data connection at once */
 	uint64_t n_records;  /* records that wait for bytes */
 	bool is_held;	     /* too many: inputs are not read */
 
@@ -126,6 +135,9 @@ void session_end(struct session *s, bool aborted);
 
 /* Close all streams, also those that wait for bytes, and free the session. */
 void session_destroy(struct session *s);
+/* The same for a session that has ended. False: the time is over
+ * (shard_is_late()), call it again. */
+bool session_finish(struct session *s) MUST_CHECK;
 
 /* Destroy the session if it has ended and has no stream left. True: it is
  * gone. */
@@ -168,6 +180,12 @@ uint64_t session_give_up(struct session *s, uint64_t since_ns);
  * (streaming 3.5.4, 3.15, 8.2). */
 #define SESSION_REPLY_PATH 4096
 
+/*
+ * Finish the deletion of chunks whose files are where those of a new chunk ID
+ * will be, if there is no chunk with that id. False: the time is over, the
+ * command must come again.
+ */
+bool session_finish_deletions(struct session *s, uint64_t id) MUST_CHECK;
 /* Commands on trace chunks (streaming 5.5). They return the code of the reply;
  * *CLOSE: the connection ends after the reply. */
 uint32_t session_create_chunk(struct session *s,
@@ -176,11 +194,14 @@ uint32_t session_create_chunk(struct session *s,
 uint32_t session_close_chunk(struct session *s,
     const struct relay_close_chunk *q, bool *close, char *path) MUST_CHECK;
 bool session_chunk_exists(const struct session *s, uint64_t id);
-uint32_t session_rotate(
-    struct session *s, struct relay_rotate *rot, bool *close) MUST_CHECK;
+/* False: the time is over after *DONE positions: call it again with this, and
+ * with the same request. True: *CODE and *CLOSE are set. */
+bool session_rotate(struct session *s, struct relay_rotate *rot, uint32_t *done,
+    uint32_t *code, bool *close) MUST_CHECK;
 
 /* BEGIN_DATA_PENDING and END_DATA_PENDING (streaming 3.11). True: a stream was
- * not asked about in between. */
+ * not asked about in between. They take the same time for any number of
+ * streams. */
 void session_begin_pending(struct session *s);
 bool session_end_pending(const struct session *s);
 

@@ -12,6 +12,9 @@
 #include "store/chunk.h"
 #include "store/session_dir.h"
 
+/* Files that are deleted between two looks at the clock: 0.2 ms. */
+#define DELETE_STEP 10
+
 /* The last reference to the chunk is gone; ARG is its siblings. */
 static void
 released(struct chunk *take_c, void *arg)
@@ -43,27 +46,30 @@ session_anonymous_chunk(struct session *s)
 }
 
 /*
- * Finish the deletion of earlier chunks whose files are in the session's
- * directory itself, before new files with the same names are made there. A
- * chunk in a directory of its own can be deleted later.
+ * New files would have the same names as those of a chunk in the session's
+ * directory itself. A chunk in a directory of its own can be deleted later.
  */
-static void
-finish_deletions(struct session *s)
+bool
+session_finish_deletions(struct session *s, uint64_t id)
 {
 	struct list *n, *tmp;
 	struct siblings *sib;
 	struct chunk *c;
 
+	if (siblings_chunk(s->siblings, id) != NULL)
+		return true;
 	list_for_each (n, tmp, &s->shard->doomed) {
 		c = list_entry(n, struct chunk, doomed_node);
 		if (c->dir != s->dir || c->place != CHUNK_AT_ROOT)
 			continue;
-		while (!chunk_delete_step(c, 1000))
-			;
+		while (!chunk_delete_step(c, DELETE_STEP))
+			if (shard_is_late(s->shard))
+				return false;
 		sib = c->released_arg;
 		chunk_finish(c);
 		siblings_leave(sib);
 	}
+	return true;
 }
 
 /* Where an open chunk without an override name is. In a shared directory it has
@@ -135,7 +141,6 @@ session_create_chunk(
 		    c->place != CHUNK_AT_ROOT)
 			st = chunk_move(s->current, CHUNK_AT_OLD);
 	} else {
-		finish_deletions(s);
 		st = new_chunk(s, q, &c);
 	}
 	if (st != OK)
@@ -283,29 +288,54 @@ session_chunk_exists(const struct session *s, uint64_t id)
 	return siblings_chunk(s->siblings, id) != NULL;
 }
 
-uint32_t
-session_rotate(struct session *s, struct relay_rotate *rot, bool *close)
+/* Rotate the streams from *DONE on. E_LATER: the time is over; *CODE: why it
+ * failed, if it did. */
+static enum status
+rotate_streams(struct session *s, struct chunk *to, struct relay_rotate *rot,
+    uint32_t *done, uint32_t *code)
 {
-	struct chunk *to = NULL;
 	struct relay_position at;
 	struct stream *t;
 	enum status st;
 
+	for (uint32_t i = 0; i < rot->count; i++) {
+		at = relay_rotate_next(rot);
+		if (i < *done)
+			continue;
+		*code = RELAY_INVALID;
+		t = session_stream(s, at.stream);
+		if (t == NULL)
+			return E_REFUSED_CLOSE;
+		*code = RELAY_FILE_CREATION_ERROR;
+		st = stream_rotate(t, to, at.rotate_at);
+		if (st != OK)
+			return st;
+		*done = i + 1;
+		if (*done < rot->count && shard_step_is_late(s->shard))
+			return E_LATER;
+	}
+	return OK;
+}
+
+bool
+session_rotate(struct session *s, struct relay_rotate *rot, uint32_t *done,
+    uint32_t *code, bool *close)
+{
+	struct chunk *to = NULL;
+	enum status st;
+
 	*close = true;
+	*code = RELAY_INVALID_PROTOCOL;
 	if (rot->chunk.is_set) {
 		to = siblings_chunk(s->siblings, rot->chunk.value);
 		if (to == NULL || to->refs == 0)
-			return RELAY_INVALID_PROTOCOL;
+			return true;
 	}
-	for (uint32_t i = 0; i < rot->count; i++) {
-		at = relay_rotate_next(rot);
-		t = session_stream(s, at.stream);
-		if (t == NULL)
-			return RELAY_INVALID;
-		st = stream_rotate(t, to, at.rotate_at);
-		if (st != OK)
-			return RELAY_FILE_CREATION_ERROR;
-	}
-	*close = false;
-	return RELAY_OK;
+	st = rotate_streams(s, to, rot, done, code);
+	if (st == E_LATER)
+		return false;
+	if (st == OK)
+		*code = RELAY_OK;
+	*close = st != OK;
+	return true;
 }

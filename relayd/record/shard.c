@@ -6,6 +6,9 @@
 
 #include "store/store.h"
 
+/* A look at the clock costs a tenth of the shortest step. */
+#define STEPS_PER_LOOK 8
+
 enum status
 shard_create(struct shard **out, const struct shard_config *config,
     const struct store_config *store_config)
@@ -18,6 +21,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 		return E_NOMEM;
 	shard_take_over(sh);
 	sh->config = *config;
+	sh->slice_end = UINT64_MAX;
 	list_init(&sh->sessions);
 	list_init(&sh->siblings);
 	list_init(&sh->dirty);
@@ -40,6 +44,53 @@ void
 shard_take_over(struct shard *sh)
 {
 	sh->owner = pthread_self();
+}
+
+void
+shard_begin_slice(struct shard *sh)
+{
+	uint64_t now;
+
+	if (!sh->has_slices)
+		return;
+	now = clock_now_ns();
+	if (sh->turn_began == 0)
+		sh->turn_began = now;
+	sh->slice_end = now + (now - sh->turn_began < 2 * SHARD_SLICE_NS
+				      ? SHARD_SLICE_NS
+				      : SHARD_SLICE_SHORT_NS);
+}
+
+void
+shard_begin_slice_until(struct shard *sh, uint64_t until_ns)
+{
+	if (sh->has_slices)
+		sh->slice_end = until_ns;
+}
+
+void
+shard_end_slice(struct shard *sh)
+{
+	sh->slice_end = UINT64_MAX;
+}
+
+void
+shard_end_slices(struct shard *sh)
+{
+	shard_end_slice(sh);
+	sh->has_slices = false;
+}
+
+bool
+shard_is_late(const struct shard *sh)
+{
+	return sh->slice_end != UINT64_MAX && clock_now_ns() >= sh->slice_end;
+}
+
+bool
+shard_step_is_late(struct shard *sh)
+{
+	return ++sh->n_steps % STEPS_PER_LOOK == 0 && shard_is_late(sh);
 }
 
 void

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/idmap.h"
 #include "common/ids.h"
@@ -22,6 +23,16 @@
 #include "common/publish.h"
 #include "common/status.h"
 #include "relayd/record/udp_count.h"
+
+/*
+ * How long a connection, or the commit at the end of a turn, keeps its worker:
+ * then others are served, and the rest is done in a later turn. When a turn has
+ * lasted for twice as long, those that are left get only SHARD_SLICE_SHORT_NS:
+ * many who ask for much make a turn little longer. A neighbour's request waits
+ * for about 10 ms then.
+ */
+#define SHARD_SLICE_NS (2 * NS_PER_MS)
+#define SHARD_SLICE_SHORT_NS (NS_PER_MS / 4)
 
 struct chunk;
 struct live_door;
@@ -63,6 +74,11 @@ struct shard {
 	uint64_t last_loss_log;
 	/* Memory is short: when to look again. */
 	uint64_t relief_ns, last_relief_log;
+	bool has_slices; /* is there a limit? Without a worker there is none */
+	/* ns; 0: the turn did nothing yet; UINT64_MAX: there is no limit */
+	uint64_t turn_began, slice_end;
+	unsigned n_steps;
+	bool takes_all; /* the daemon ends: bytes that were read are taken */
 	struct udp_counts udp;
 	uint64_t last_udp_log, last_gap_log, gap_lines;
 };
@@ -80,6 +96,20 @@ shard_is_mine(const struct shard *sh)
 
 /* All sessions must be gone: call turn_last() before. NULL is fine. */
 void shard_destroy(struct shard *sh);
+
+/* From now on shard_is_late() tells when to stop. */
+void shard_begin_slice(struct shard *sh);
+/* The same, but the limit is UNTIL_NS. */
+void shard_begin_slice_until(struct shard *sh, uint64_t until_ns);
+/* From now on there is no limit. */
+void shard_end_slice(struct shard *sh);
+/* There will be no limit any more: the daemon ends. */
+void shard_end_slices(struct shard *sh);
+/* Is the time over? Who asks has done a part that is worth it: something is
+ * done in each slice. */
+bool shard_is_late(const struct shard *sh);
+/* The same for parts that are short: only some of the calls read the clock. */
+bool shard_step_is_late(struct shard *sh);
 
 /* Is more packet memory in use than TIMES the limit? */
 static inline bool

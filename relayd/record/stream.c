@@ -139,11 +139,38 @@ has_room_for_records(const struct session *s)
 	       s->n_records * RECORD_MEMORY <= session_little(s);
 }
 
-void
-stream_hold(struct stream *t, int64_t n)
+/* What P's part of a file of its own counts as. */
+static uint64_t
+file_weight(const struct stream *t, const struct packet *p)
 {
-	t->held_bytes += (uint64_t)n;
-	session_hold(t->session, n);
+	const uint64_t n = packet_length(p);
+
+	if (t->tracefile_size == 0)
+		return 0;
+	return n >= t->tracefile_size ? FILE_WEIGHT
+				      : FILE_WEIGHT * n / t->tracefile_size;
+}
+
+uint64_t
+stream_hold(struct stream *t, const struct packet *p)
+{
+	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
+
+	t->held_bytes += all;
+	session_hold(t->session, (int64_t)all);
+	published_add(shard_of(t)->config.memory, file);
+	return all;
+}
+
+uint64_t
+stream_release(struct stream *t, const struct packet *p)
+{
+	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
+
+	t->held_bytes -= all;
+	session_hold(t->session, -(int64_t)all);
+	published_sub(shard_of(t)->config.memory, file);
+	return all;
 }
 
 void
@@ -170,7 +197,6 @@ stream_begin(struct stream *t, const struct data_header *h)
 enum status
 stream_data(struct stream *t, struct packet *take_p)
 {
-	const uint64_t memory = packet_memory(take_p);
 	enum status st;
 
 	assert(shard_is_mine(shard_of(t)));
@@ -179,7 +205,7 @@ stream_data(struct stream *t, struct packet *take_p)
 	st = reorder_data(&t->reorder, take_p);
 	if (st != OK)
 		return st;
-	stream_hold(t, (int64_t)memory);
+	(void)stream_hold(t, take_p);
 	session_heard(t->session);
 	stream_count_records(t);
 	stream_mark_dirty(t);
@@ -189,16 +215,14 @@ stream_data(struct stream *t, struct packet *take_p)
 uint64_t
 stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 {
-	uint64_t given_up = 0, memory;
+	uint64_t given_up = 0;
 	struct packet *p;
 
 	assert(shard_is_mine(shard_of(t)));
 	assert(t->batch.n == 0);
 	while (given_up < bytes &&
 	       (p = reorder_pop_unrecorded(&t->reorder, since_ns)) != NULL) {
-		memory = packet_memory(p);
-		given_up += memory;
-		stream_hold(t, -(int64_t)memory);
+		given_up += stream_release(t, p);
 		packet_destroy(&shard_of(t)->store->packets, p);
 		shard_of(t)->packets_dropped++;
 	}
@@ -283,7 +307,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	note_time(t->session, i->timestamp_end);
 	if (t->log == NULL)
 		return OK;
-	stream_write_ready(t);
+	(void)stream_write_ready(t);
 	/* Packets that wait for bytes or for a lock may have older events. */
 	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
 	    (t->has_data && t->record_seq != t->data_seq) ||
@@ -338,7 +362,8 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 {
 	/* Whole packets were sent before this command: they may end the
 	 * previous rotation, or be the last ones before AT. */
-	stream_write_ready(t);
+	if (!stream_write_ready(t))
+		return E_LATER;
 	if (t->roll.is_pending)
 		return E_EXISTS;
 	t->roll.is_pending = true;
@@ -398,7 +423,7 @@ void
 stream_end_of_control(struct stream *t)
 {
 	if (!t->is_closing) {
-		stream_write_ready(t);
+		(void)stream_write_ready(t);
 		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
 		t->transport->closing(t);
 	}
@@ -408,17 +433,17 @@ stream_end_of_control(struct stream *t)
 void
 stream_end_of_data(struct stream *t)
 {
-	if (t->is_closing)
-		stream_close_now(t);
+	/* If it goes on: no gap will be filled now. */
+	if (!t->is_closing || shard_step_is_late(shard_of(t)))
+		stream_mark_dirty(t);
 	else
-		stream_mark_dirty(t); /* no gap will be filled now */
+		(void)stream_finish(t);
 }
 
-void
-stream_close_now(struct stream *t)
+/* All is written that will be. */
+static void
+close_stream(struct stream *t)
 {
-	reorder_without_records(&t->reorder);
-	t->transport->finish(t);
 	if (t->reorder.n_records > 0)
 		log_peer(LOG_INFO,
 		    STREAM_FMT " closed; the bytes of %u packets never "
@@ -427,4 +452,21 @@ stream_close_now(struct stream *t)
 	stream_seal_file(t);
 	stream_leave_sealed(t);
 	stream_free(t);
+}
+
+bool
+stream_finish(struct stream *t)
+{
+	reorder_without_records(&t->reorder);
+	if (!t->transport->finish(t))
+		return false;
+	close_stream(t);
+	return true;
+}
+
+void
+stream_close_now(struct stream *t)
+{
+	while (!stream_finish(t))
+		;
 }

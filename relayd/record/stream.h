@@ -76,7 +76,7 @@ struct stream {
 
 	const struct transport_ops *transport;
 	struct stream_udp *udp; /* of the UDP transport; else NULL */
-	uint64_t held_bytes;	/* memory of packets that wait */
+	uint64_t held_bytes;	/* what packets that wait count as */
 
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */
@@ -125,7 +125,8 @@ enum status stream_metadata(
 enum status stream_reset_metadata(struct stream *t) MUST_CHECK;
 
 /* ROTATE_STREAMS: packets from packet_seq_num AT on belong to TO (NULL: to no
- * chunk). E_EXISTS: a rotation is pending already. E_IO. */
+ * chunk). E_EXISTS: a rotation is pending already. E_LATER: packets before it
+ * are not written yet, nothing was done. E_IO. */
 enum status stream_rotate(
     struct stream *t, struct chunk *to, uint64_t at) MUST_CHECK;
 
@@ -148,11 +149,17 @@ void stream_close(struct stream *t, uint64_t last_seq);
 void stream_end_of_control(struct stream *t);
 /* The last data connection is gone: no bytes will come. */
 void stream_end_of_data(struct stream *t);
-/* Write whole packets, drop the rest, and free the stream. */
+/* No bytes will come: write whole packets, drop the rest, and free the stream.
+ * False: the time is over (shard_is_late()); it is still there, and dirty. */
+bool stream_finish(struct stream *t);
+/* The same, however long it takes. */
 void stream_close_now(struct stream *t);
 
+/* Commit it at the end of the turn. */
+void stream_mark_dirty(struct stream *t);
+
 /* Write what may be written now. A closing stream that waits for nothing more
- * is closed: then it is gone. */
+ * is closed: then it is gone. When the time is over, it is dirty again. */
 void stream_commit(struct stream *t);
 
 /* Try again to write records that wait for a lock. */

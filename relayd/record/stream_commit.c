@@ -245,7 +245,7 @@ free_batch(struct stream *t)
 
 	for (p = t->batch.first; p != NULL; p = next) {
 		next = p->next;
-		stream_hold(t, -(int64_t)packet_memory(p));
+		(void)stream_release(t, p);
 		packet_destroy(&shard_of(t)->store->packets, p);
 	}
 	t->batch.first = NULL;
@@ -415,51 +415,67 @@ add_to_batch(struct stream *t, struct packet *p)
 		stream_write_batch(t);
 }
 
-/* Move packets from the heap to the batch, which goes to the file. */
+/* P's turn has come: to the batch, which goes to the file, or first to the next
+ * file. */
 static void
+write_packet(struct stream *t, struct packet *p)
+{
+	const bool has_seq = p->has_record;
+	const uint64_t seq = p->rec.packet_seq_num;
+
+	/* In overwrite mode numbers may jump over the roll point. */
+	if (stream_roll_if_due(t, has_seq, seq) != OK ||
+	    next_file_if_full(t, p) != OK)
+		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
+		    STREAM_ARGS(t));
+	add_to_batch(t, p);
+	/* Roll now: if no more packets come, the stream must not keep the old
+	 * chunk. */
+	if (stream_roll_if_due(t, has_seq, seq + 1) != OK)
+		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
+		    STREAM_ARGS(t));
+}
+
+/* Empty the heap as far as it goes now. False: the time is over. */
+static bool
 drain(struct stream *t)
 {
 	struct packet *p;
-	bool has_seq;
-	uint64_t seq;
 
-	do {
+	for (;;) {
 		while ((p = reorder_pop(&t->reorder)) != NULL) {
-			has_seq = p->has_record;
-			seq = p->rec.packet_seq_num;
-			/* In overwrite mode numbers may jump over the roll
-			 * point. */
-			if (stream_roll_if_due(t, has_seq, seq) != OK ||
-			    next_file_if_full(t, p) != OK)
-				log_peer(LOG_ERROR,
-				    STREAM_FMT " no file to go on in",
-				    STREAM_ARGS(t));
-			add_to_batch(t, p);
-			/* Roll now: if no more packets come, the stream must
-			 * not keep the old chunk. */
-			if (stream_roll_if_due(t, has_seq, seq + 1) != OK)
-				log_peer(LOG_ERROR,
-				    STREAM_FMT " no file to go on in",
-				    STREAM_ARGS(t));
+			write_packet(t, p);
+			if (shard_step_is_late(shard_of(t)))
+				return false;
 		}
-	} while (t->transport->pass_gap(t));
+		if (!t->transport->pass_gap(t))
+			return true;
+		if (shard_step_is_late(shard_of(t)))
+			return false;
+	}
 }
 
-void
+bool
 stream_write_ready(struct stream *t)
 {
-	drain(t);
+	const bool is_done = drain(t);
+
 	stream_write_batch(t);
+	if (!is_done)
+		stream_mark_dirty(t);
+	return is_done;
 }
 
-void
+bool
 stream_write_rest(struct stream *t)
 {
 	unsigned dropped;
 
 	do {
-		stream_write_ready(t);
+		if (!stream_write_ready(t))
+			return false;
 	} while (reorder_skip(&t->reorder, &dropped) > 0);
+	return true;
 }
 
 uint64_t
@@ -473,7 +489,11 @@ stream_commit(struct stream *t)
 {
 	assert(shard_is_mine(shard_of(t)));
 	list_del(&t->dirty_node);
-	stream_write_ready(t);
-	if (t->is_closing && !t->transport->may_go_on(t))
-		stream_close_now(t);
+	if (t->session->is_ended && !t->is_closing) {
+		stream_end_of_control(t);
+		return;
+	}
+	if (stream_write_ready(t) && t->is_closing &&
+	    !t->transport->may_go_on(t))
+		(void)stream_finish(t);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "proto/data.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/record/trace.h"
@@ -80,6 +81,20 @@ find_file(struct stream *t, const struct relpath *asked)
 	return st;
 }
 
+/* A stream of S has files of this size (0: one file). One read of a data
+ * connection brings what fills FILES_READ of them: work is bounded, not only
+ * bytes. On the wire a packet has a header. */
+static void
+limit_reads(struct session *s, uint64_t tracefile_size)
+{
+	const uint64_t each = tracefile_size < s->read_max
+				  ? tracefile_size + DATA_HEADER_LEN
+				  : s->read_max;
+
+	if (tracefile_size != 0 && each * FILES_READ < s->read_max)
+		s->read_max = each * FILES_READ;
+}
+
 /* Make T, which has its handle, a stream of its session. */
 static enum status
 join_session(struct stream *t, struct relpath **asked)
@@ -105,6 +120,7 @@ join_session(struct stream *t, struct relpath **asked)
 	}
 	list_append(&s->streams, &t->session_node);
 	s->n_streams++;
+	limit_reads(s, t->tracefile_size);
 	trace_added(t->trace, t->is_metadata);
 	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64

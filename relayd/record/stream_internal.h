@@ -37,8 +37,9 @@ struct transport_ops {
 	void (*closing)(struct stream *t);
 	/* The stream is closing: may another packet still become whole? */
 	bool (*may_go_on)(const struct stream *t);
-	/* No bytes will come: write whole packets and give all gaps up. */
-	void (*finish)(struct stream *t);
+	/* No bytes will come: write whole packets and give all gaps up. False:
+	 * the time is over, it goes on at the next call. */
+	bool (*finish)(struct stream *t);
 	/* If the next packet is missing: false: wait for it; true: it was given
 	 * up. */
 	bool (*pass_gap)(struct stream *t);
@@ -52,9 +53,14 @@ extern const struct transport_ops tcp_transport; /* tcp_stream.c */
 void stream_free(struct stream *t);
 enum status stream_open_file(struct stream *t, bool replaces) MUST_CHECK;
 enum status stream_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
-void stream_mark_dirty(struct stream *t);
-/* N bytes of packet memory more (N < 0: less) wait for their record or turn. */
-void stream_hold(struct stream *t, int64_t n);
+/*
+ * P waits for its record or its turn, or does not wait any more. Returns what
+ * it counts as: its memory, and FILE_WEIGHT if it fills a file, or the part
+ * that it fills. What waits is limited in bytes (SESSION_HELD_MAX, max_memory),
+ * and so it is in work: the daemon can write it all when it is told to end.
+ */
+uint64_t stream_hold(struct stream *t, const struct packet *p);
+uint64_t stream_release(struct stream *t, const struct packet *p);
 /* Call it when the number of records that wait for their bytes may have
  * changed. */
 void stream_count_records(struct stream *t);
@@ -63,15 +69,16 @@ void stream_count_records(struct stream *t);
 void stream_seal_file(struct stream *t);
 void stream_leave_sealed(struct stream *t);
 /* Write packets that may leave the heap now, and their records. Gaps that will
- * not close are given up. */
-void stream_write_ready(struct stream *t);
+ * not close are given up. False: the time is over (shard_is_late()); the stream
+ * is dirty, and the rest is written later. */
+bool stream_write_ready(struct stream *t);
 /* Write only packets that have left the heap: for a transport that gives
  * packets up. */
 void stream_write_batch(struct stream *t);
 enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
-/* Write all whole packets, also behind gaps. */
-void stream_write_rest(struct stream *t);
+/* Write all whole packets, also behind gaps. False: the time is over. */
+bool stream_write_rest(struct stream *t);
 
 /* stream_live.c */
 enum status stream_make_logs(struct stream *t) MUST_CHECK;

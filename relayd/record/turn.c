@@ -16,9 +16,9 @@
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
-/* How many gaps of one stream, one behind another, a turn gives up; then others
- * are served. */
-#define GAPS_SLICE 64
+/* How long the last turn may delete: with the reading before it, the daemon
+ * ends within a second. */
+#define LAST_DELETE_NS (250 * NS_PER_MS)
 /* When to try again to write records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
 /* How long a record may come later than its packet's bytes while memory is
@@ -32,22 +32,37 @@
 void
 turn_commit(struct shard *sh)
 {
+	const bool is_own_slice = sh->slice_end == UINT64_MAX;
 	struct session *s;
 	struct stream *t;
 
 	assert(shard_is_mine(sh));
+	if (is_own_slice)
+		shard_begin_slice(sh);
 	while (!list_empty(&sh->dirty)) {
 		t = list_first(&sh->dirty, struct stream, dirty_node);
 		s = t->session;
 		stream_commit(t);
 		(void)session_reap(s);
+		if (shard_is_late(sh))
+			break;
 	}
+	if (is_own_slice)
+		shard_end_slice(sh);
+}
+
+static void
+finish_chunk(struct chunk *take_c)
+{
+	struct siblings *s = take_c->released_arg;
+
+	chunk_finish(take_c);
+	siblings_leave(s);
 }
 
 bool
 turn_delete_some(struct shard *sh)
 {
-	struct siblings *s;
 	struct chunk *c;
 
 	assert(shard_is_mine(sh));
@@ -55,10 +70,8 @@ turn_delete_some(struct shard *sh)
 		return false;
 	c = list_first(&sh->doomed, struct chunk, doomed_node);
 	if (chunk_delete_step(c, DELETE_SLICE)) {
-		s = c->released_arg;
 		log_info(CHUNK_FMT " deleted", CHUNK_ARGS(c));
-		chunk_finish(c);
-		siblings_leave(s);
+		finish_chunk(c);
 	}
 	return !list_empty(&sh->doomed);
 }
@@ -79,11 +92,14 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 			next = clock_earlier(next, s->linger_until_ns);
 			continue;
 		}
-		log_peer(LOG_WARN,
-		    "%s gave up waiting for the bytes of announced "
-		    "packets",
-		    s->tag);
-		session_destroy(s);
+		if (s->linger_until_ns != 0)
+			log_peer(LOG_WARN,
+			    "%s gave up waiting for the bytes of announced "
+			    "packets",
+			    s->tag);
+		s->linger_until_ns = 0;
+		if (!session_finish(s))
+			return now_ns;
 	}
 	return next;
 }
@@ -97,19 +113,22 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 	uint64_t next, before;
 	struct list *n, *tmp;
 
-	for (unsigned i = 0; i < GAPS_SLICE; i++) {
+	do {
 		next = UINT64_MAX;
 		before = sh->gaps;
-		list_for_each (n, tmp, &sh->gapped)
+		list_for_each (n, tmp, &sh->gapped) {
 			next = clock_earlier(
 			    next, stream_check_gap(
 				      list_entry(n, struct stream, gapped_node),
 				      now_ns));
+			if (shard_step_is_late(sh))
+				return now_ns;
+		}
 		turn_commit(sh);
-		if (sh->gaps == before)
-			return next;
-	}
-	return now_ns;
+		if (shard_is_late(sh))
+			return now_ns;
+	} while (sh->gaps != before);
+	return next;
 }
 
 static struct session *
@@ -164,12 +183,16 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	uint64_t next, gaps;
 
 	assert(shard_is_mine(sh));
+	shard_begin_slice(sh);
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
 	stream_retry_sealed(sh, false);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	next = clock_earlier(next, relieve(sh, now_ns));
+	shard_end_slice(sh);
+	if (!list_empty(&sh->dirty))
+		return now_ns;
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
 		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
 	return clock_earlier(next, gaps);
@@ -191,6 +214,22 @@ wait_for_readers(struct shard *sh)
 	stream_retry_sealed(sh, true);
 }
 
+static void
+delete_in_time(struct shard *sh)
+{
+	const uint64_t until = clock_now_ns() + LAST_DELETE_NS;
+	struct chunk *c;
+
+	while (turn_delete_some(sh) && clock_now_ns() < until)
+		;
+	while (!list_empty(&sh->doomed)) {
+		c = list_first(&sh->doomed, struct chunk, doomed_node);
+		log_warn(CHUNK_FMT " is not deleted whole: the daemon ends",
+		    CHUNK_ARGS(c));
+		finish_chunk(c);
+	}
+}
+
 void
 turn_last(struct shard *sh)
 {
@@ -199,9 +238,9 @@ turn_last(struct shard *sh)
 	if (sh == NULL)
 		return;
 	assert(shard_is_mine(sh));
+	shard_end_slices(sh);
 	list_for_each (n, tmp, &sh->sessions)
 		session_destroy(list_entry(n, struct session, shard_node));
 	wait_for_readers(sh);
-	while (turn_delete_some(sh))
-		;
+	delete_in_time(sh);
 }

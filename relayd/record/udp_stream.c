@@ -194,7 +194,7 @@ make_room(struct session *s)
 		if (t == NULL)
 			return false;
 		give_up(t, to, "memory");
-		stream_write_ready(t);
+		(void)stream_write_ready(t);
 	}
 	return true;
 }
@@ -316,14 +316,15 @@ closing(struct stream *t)
 	watch_gap(t);
 }
 
-static void
+static bool
 finish(struct stream *t)
 {
 	const struct arrivals *a = &t->udp->arrivals;
 	uint64_t to;
 
 	for (;;) {
-		stream_write_ready(t);
+		if (!stream_write_ready(t))
+			return false;
 		if (!arrivals_lowest_whole(a, &to))
 			break;
 		if (to > t->reorder.next)
@@ -333,7 +334,7 @@ finish(struct stream *t)
 	}
 	if (a->end > t->reorder.next)
 		give_up(t, a->end, "the stream ended");
-	stream_write_rest(t);
+	return stream_write_rest(t);
 }
 
 static bool
@@ -366,6 +367,8 @@ check_gap(struct stream *t, uint64_t now_ns)
 		if (to == t->reorder.next)
 			break;
 		give_up(t, to, "timeout");
+		if (shard_step_is_late(shard_of(t)))
+			return now_ns;
 	}
 	t->udp->due_next = t->reorder.next;
 	if (t->udp->due_ns == UINT64_MAX)

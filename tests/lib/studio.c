@@ -281,6 +281,7 @@ studio_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
 	struct relay_position at = { t->handle, seq };
 	struct relay_rotate rot;
 	struct buf b = { 0 };
+	uint32_t done = 0, code;
 	struct reader r;
 	bool close;
 
@@ -289,7 +290,8 @@ studio_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
 	r = reader_over(
 	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
 	MUST(relay_rotate_decode(&r, &rot) == OK);
-	MUST(session_rotate(t->session, &rot, &close) == RELAY_OK);
+	MUST(session_rotate(t->session, &rot, &done, &code, &close));
+	MUST(code == RELAY_OK);
 	buf_free(&b);
 }
 
@@ -298,6 +300,7 @@ studio_create_chunk(struct session *session, uint64_t chunk)
 {
 	bool close;
 
+	MUST(session_finish_deletions(session, chunk));
 	MUST(session_create_chunk(session,
 		 &(struct relay_create_chunk){
 		     .id = chunk, .creation_time = 1500000000 + chunk },

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A commit or a request whose time is over stops, and goes on in a later turn:
+ * nothing is lost, nothing is done twice, and what waits is bounded.
+ */
+#include <stdio.h>
+
+#include "common/log.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/turn.h"
+#include "tests/lib/studio.h"
+#include "tests/lib/unit.h"
+
+#define BYTES 64
+#define PACKETS 100
+/* Steps between two looks at the clock are fewer. */
+#define STEPS_MAX 8
+
+static struct studio studio;
+static struct session *session;
+static struct stream *t;
+
+static void
+begin(void)
+{
+	studio_open(&studio, false, 1);
+	session = studio_session(&studio, "one", 0, false);
+	t = studio_stream(session, "ust/uid", "c", BYTES, 0);
+	studio.shard->has_slices = true;
+}
+
+static void
+end(void)
+{
+	shard_end_slices(studio.shard);
+	turn_commit(studio.shard);
+	studio_close(&studio);
+}
+
+/* From now on the time is always over. */
+static void
+no_time(void)
+{
+	shard_begin_slice_until(studio.shard, 0);
+}
+
+static struct studio_packet
+packet(uint64_t seq)
+{
+	return (struct studio_packet){ .seq = seq, .bytes = BYTES };
+}
+
+/* All packets are here, and the first one's record comes last. */
+static void
+let_all_wait(void)
+{
+	struct studio_packet p;
+
+	for (uint64_t i = 0; i < PACKETS; i++) {
+		p = packet(i);
+		studio_data(t, &p);
+	}
+	for (uint64_t i = 1; i < PACKETS; i++) {
+		p = packet(i);
+		studio_index(t, &p);
+	}
+	no_time();
+	p = packet(0);
+	studio_index(t, &p);
+}
+
+static unsigned
+files(void)
+{
+	char pattern[64];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PACKETS; i++) {
+		snprintf(pattern, sizeof(pattern), "*/*/ust/uid/c_%u", i);
+		n += studio_size(&studio, pattern) == BYTES;
+	}
+	return n;
+}
+
+START_TEST(a_commit_stops_and_goes_on)
+{
+	unsigned turns = 0, before = 0, now;
+
+	begin();
+	let_all_wait();
+	for (; (now = files()) < PACKETS; turns++) {
+		ck_assert_uint_le(now, before + STEPS_MAX);
+		ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 1);
+		before = files();
+		turn_commit(studio.shard);
+	}
+	ck_assert_uint_ge(turns, PACKETS / STEPS_MAX / 2 - 1);
+	ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 0);
+	end();
+}
+END_TEST
+
+START_TEST(what_waits_counts_as_its_files)
+{
+	const uint64_t memory = published(&studio.memory);
+	uint64_t idle;
+
+	begin();
+	idle = published(&studio.memory);
+	let_all_wait();
+	ck_assert_uint_ge(
+	    session->held_bytes, (PACKETS - STEPS_MAX) * FILE_WEIGHT);
+	ck_assert_uint_ge(published(&studio.memory),
+	    idle + (PACKETS - STEPS_MAX) * FILE_WEIGHT);
+	shard_end_slices(studio.shard);
+	turn_commit(studio.shard);
+	ck_assert_uint_eq(session->held_bytes, 0);
+	ck_assert_uint_eq(files(), PACKETS);
+	end();
+	ck_assert_uint_eq(published(&studio.memory), memory);
+}
+END_TEST
+
+START_TEST(a_read_brings_few_files)
+{
+	begin();
+	ck_assert_uint_lt(session->read_max, FILES_READ * (BYTES + 64));
+	ck_assert_ptr_nonnull(
+	    studio_stream(session, "ust/uid", "large", 1 << 30, 0));
+	ck_assert_uint_lt(session->read_max, FILES_READ * (BYTES + 64));
+	session = studio_session(&studio, "two", 0, false);
+	t = studio_stream(session, "ust/uid", "c", 0, 0);
+	ck_assert_uint_eq(session->read_max, SESSION_READ_MAX);
+	end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_is_closed_in_parts)
+{
+	unsigned turns = 0;
+
+	begin();
+	for (unsigned i = 0; i < PACKETS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "d%u", i);
+		(void)studio_stream(session, "ust/uid", name, 0, 0);
+	}
+	let_all_wait();
+	session_end(session, false);
+	ck_assert(!list_empty(&studio.shard->sessions));
+	for (; !list_empty(&studio.shard->sessions); turns++)
+		turn_commit(studio.shard);
+	ck_assert_uint_ge(turns, PACKETS / STEPS_MAX);
+	ck_assert_uint_eq(files(), PACKETS);
+	end();
+}
+END_TEST
+
+START_TEST(the_last_turn_writes_all)
+{
+	begin();
+	let_all_wait();
+	ck_assert_uint_lt(files(), PACKETS);
+	turn_last(studio.shard);
+	ck_assert_uint_eq(files(), PACKETS);
+	ck_assert_uint_eq(studio.shard->packets_dropped, 0);
+	end();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_commit_stops_and_goes_on, 0, 0 },
+		{ what_waits_counts_as_its_files, 0, 0 },
+		{ a_read_brings_few_files, 0, 0 },
+		{ a_session_that_ends_is_closed_in_parts, 0, 0 },
+		{ the_last_turn_writes_all, 0, 0 },
+	};
+
+	log_set_level(LOG_ERROR);
+	return unit_run("slices", units, ARRAY_LEN(units));
+}
