@@ -1,0 +1,421 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Floods that cost a peer little, beside a neighbour on the same worker. Starts
+daemons of its own. TP_TEST_LONG=1: sizes at which each of them held the worker
+for seconds once."""
+import fcntl
+import signal
+import socket
+import struct
+import sys
+import termios
+import time
+
+import relay
+import udp
+import viewer
+from flood import (MANY, MIB, SERVED, STOP, Jet, ended_after, idle, judge,
+                   packets, queued, records, repeated, send_all, served, size,
+                   spraying, u64, with_streams)
+from relay import check, equal
+
+
+# The table ------------------------------------------------------------------
+
+def begin_data_pending():
+    def row(daemon):
+        s = with_streams(daemon, size(10_000, 1500))
+        blob = (relay.frame(relay.BEGIN_DATA_PENDING, u64(s.id)) +
+                relay.frame(relay.END_DATA_PENDING, u64(s.id))) * 20_000
+        return [Jet(s.control.sock, blob)], repeated
+    judge(row)
+
+
+def add_stream():
+    """Each in a folder of its own."""
+    def row(daemon):
+        s = relay.Session(daemon, "adds")
+        n = size(15_000, 2000)
+        blob = b"".join(relay.stream_request("c", f"f{i}") for i in range(n))
+        return ([Jet(s.control.sock, blob, once=True)],
+                served(idle(s.control)))
+    judge(row)
+
+
+def add_stream_live():
+    """Into one folder, beside a viewer's worker that hears of each."""
+    def row(daemon):
+        s = relay.Session(daemon, "adds", live=1_000_000)
+        n = size(15_000, 2000)
+        blob = b"".join(relay.stream_request(f"c{i}", "ust") +
+                        relay.frame(relay.STREAMS_SENT) for i in range(n))
+        return ([Jet(s.control.sock, blob, once=True)],
+                served(idle(s.control)))
+    judge(row)
+
+
+def ring_of_tiny_files():
+    """All records are there; then come the packets of all."""
+    def row(daemon):
+        s = relay.Session(daemon, "ring")
+        stream = s.add("ring", size=2, count=2)
+        n = size(60_000, 8000)
+        send_all(s.control, records(stream, range(n)))
+        return ([Jet(s.data.sock, packets(stream, range(n)), once=True)],
+                served(idle(s.data)))
+    judge(row)
+
+
+def ring_without_records():
+    def row(daemon):
+        s = relay.Session(daemon, "ring", snapshot=1)
+        stream = s.add("ring", size=2, count=2)
+        return ([Jet(s.data.sock, packets(stream, range(size(200_000, 60_000))),
+                     once=True)], repeated)
+    judge(row)
+
+
+def gaps_tcp():
+    """Records of all, bytes of every other packet: each is a gap."""
+    def row(daemon):
+        s = relay.Session(daemon, "gaps")
+        n = size(60_000, 20_000)
+        send_all(s.control, records(s.stream, range(1, n)))
+        s.data.send(packets(s.stream, [0]))
+        return ([Jet(s.data.sock, packets(s.stream, range(1, n, 2)),
+                     once=True)], served(idle(s.data)))
+    judge(row)
+
+
+def gaps_udp():
+    """The same with datagrams and a sender that says it will resend."""
+    def row(daemon):
+        s = udp.UdpSession(daemon, "gaps", flags=udp.RESENDS, gap_us=300_000)
+        s.sock.connect(s.address)
+        n = size(120_000, 30_000)
+        blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
+                for seq in range(1, n, 2)]
+        for at in range(0, len(blob), 200):
+            for piece in blob[at:at + 200]:
+                s.sock.send(piece)
+            s.calm()
+        return [Jet(s.sock, [b""])], repeated
+    judge(row)
+
+
+def pieces_udp():
+    """Packets of which a piece is there, and pieces of them that come on."""
+    def row(daemon):
+        s = udp.UdpSession(daemon, "pieces", flags=udp.RESENDS, gap_us=1000,
+                           fragment=512)
+        s.sock.connect(s.address)
+        blob = [udp.datagram(s.token, s.stream, seq, bytes(512), 1 << 16, at)
+                for at in range(0, 1 << 16, 512) for seq in range(0, 2000, 2)]
+        return [Jet(s.sock, blob)], repeated
+    judge(row)
+
+
+def streams_udp():
+    """Memory is short all the time, and many streams use it."""
+    def row(daemon):
+        s = udp.UdpSession(daemon, "many", flags=udp.RESENDS, fragment=512,
+                           gap_us=5_000_000, streams=size(5000, 800))
+        s.sock.connect(s.address)
+        blob = [udp.datagram(s.token, t, seq, bytes(512), 1 << 16, 0)
+                for seq in range(1, 20) for t in s.others]
+        return [Jet(s.sock, blob)], repeated
+    judge(row)
+
+
+def deletion():
+    """CREATE_TRACE_CHUNK, when a chunk of many files is being deleted."""
+    def row(daemon):
+        s = relay.Session(daemon, "deleted")
+        n = size(60_000, 6000)
+        stream = s.add("files", size=2)
+        s.data.send(packets(stream, range(n)))
+        send_all(s.control, records(stream, range(n)))
+        last = s.dir / f"files_{n - 1}"
+        until = time.monotonic() + SERVED
+        while not last.exists():
+            check(time.monotonic() < until, "no files")
+            time.sleep(0.05)
+        time.sleep(0.1)
+        blob = (relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
+            None, (stream, n), (s.stream, 0), (s.meta, 0))) +
+            relay.frame(relay.CLOSE_CHUNK, struct.pack(
+                ">QQBI", 0, 1_800_000_001, 1, 2)) +
+            relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1)))
+        first = s.dir / "files_0"
+        return ([Jet(s.control.sock, blob, once=True)],
+                served(lambda: not first.exists() and idle(s.control)()))
+    judge(row)
+
+
+def rotation_of_many():
+    """One ROTATE_STREAMS for all streams."""
+    def row(daemon):
+        s = with_streams(daemon, size(10_000, 2000))
+        every = [(t, 0) for t in [s.stream, s.meta, *s.many]]
+        blob = (relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1)) +
+                relay.frame(relay.ROTATE_STREAMS,
+                            relay.rotate_request(1, *every)))
+        return ([Jet(s.control.sock, blob, once=True)],
+                served(idle(s.control)))
+    judge(row)
+
+
+def end_of_many_streams():
+    def row(daemon):
+        s = with_streams(daemon, size(10_000, 2000))
+        jet = Jet(s.control.sock, relay.frame(relay.STREAMS_SENT), once=True,
+                  reads=False, closes=True)
+        s.control.sock = s.control.sock.dup()
+        jet.sock.close()
+        jet.sock = s.control.sock
+        return [jet], repeated
+    judge(row)
+
+
+def empty_datagrams():
+    def row(daemon):
+        udp.UdpSession(daemon, "empty")
+        socks = []
+        for _ in range(4):
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock.connect(("127.0.0.1", daemon.data_port))
+            socks.append(sock)
+        return [Jet(sock, [b""] * 100) for sock in socks], repeated
+    judge(row)
+
+
+def lies_udp():
+    """Datagrams without the token, for streams that are there or not."""
+    def row(daemon):
+        s = udp.UdpSession(daemon, "lies")
+        s.sock.connect(s.address)
+        blob = [udp.datagram(b"?" * 16, stream, seq, bytes(1000), 1000, 0)
+                for seq in range(100) for stream in (s.stream, 4711 << 8)]
+        return [Jet(s.sock, blob)], repeated
+    judge(row)
+
+
+def unread_replies():
+    def row(daemon):
+        s = udp.UdpSession(daemon, "deaf", streams=size(4000, 400))
+        ask = relay.frame(udp.UDP_STATUS, u64(relay.NONE))
+        return [Jet(s.control.sock, ask * 10_000, reads=False)], repeated
+    judge(row)
+
+
+def holes_udp():
+    """UDP_STATUS of a stream with many holes, of which all are asked for."""
+    def row(daemon):
+        s = udp.UdpSession(daemon, "holes", flags=udp.RESENDS,
+                           gap_us=5_000_000)
+        s.sock.connect(s.address)
+        blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
+                for seq in range(1, size(100_000, 20_000))]
+        for at in range(0, len(blob), 200):
+            for piece in blob[at:at + 200]:
+                s.sock.send(piece)
+            s.calm()
+        ask = relay.frame(udp.UDP_STATUS, u64(relay.NONE))
+        return [Jet(s.control.sock, ask * 10_000)], repeated
+    judge(row)
+
+
+def full_sockets_at_the_end():
+    """The control connection ends when many data sockets are full."""
+    def row(daemon):
+        s = with_streams(daemon, size(100, 30), snapshot=1)
+        jets = []
+        for stream in s.many:
+            data = daemon.data()
+            blob = packets(stream, range(100_000))
+            jets.append(Jet(data.sock, blob, once=True, reads=False))
+        jets.append(Jet(s.control.sock, relay.frame(relay.STREAMS_SENT),
+                        once=True, reads=False, closes=True))
+        s.control.sock = s.data.sock
+        return jets, repeated
+    judge(row)
+
+
+def many_rings():
+    """As ring_of_tiny_files, on many sessions: as much as may wait."""
+    def row(daemon):
+        jets, datas = [], []
+        n = size(20_000, 2000)
+        for i in range(size(20, 8)):
+            s = relay.Session(daemon, f"ring{i}")
+            stream = s.add("ring", size=2, count=2)
+            send_all(s.control, records(stream, range(n)))
+            jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
+            datas.append(s.data)
+        return jets, repeated
+    judge(row)
+
+
+def large_metadata():
+    def row(daemon):
+        s = relay.Session(daemon, "metadata")
+        blob = relay.frame(relay.SEND_METADATA, struct.pack(
+            ">QI", s.meta, 0) + b"/* */ \n" * (size(16, 4) * MIB // 8))
+        return [Jet(s.control.sock, blob)], repeated
+    judge(row)
+
+
+def end_of_many_that_wait():
+    """The session ends when each of its streams waits for bytes: all are closed
+    together when they did not come."""
+    def row(daemon):
+        s = with_streams(daemon, size(10_000, 2000))
+        send_all(s.control, b"".join(records(t, [0]) for t in s.many))
+        s.control.sock.close()
+        s.control.sock = s.data.sock
+
+        def wait(daemon, neighbour, sent):
+            until = time.monotonic() + 15
+            while "gave up waiting for the bytes" not in daemon.log_text():
+                check(time.monotonic() < until, "it lingers for ever")
+                neighbour.beat()
+            for _ in range(MANY):
+                neighbour.beat()
+        return [Jet(socket.socketpair()[0], b"", once=True)], wait
+    judge(row)
+
+
+def viewers():
+    """Viewers that read no replies, and viewers that send a request byte by
+    byte; the neighbour has another thread, but the same lobby."""
+    def row(daemon):
+        for i in range(20):
+            daemon.kept = [*getattr(daemon, "kept", []),
+                           viewer.Live(daemon, f"live{i}")]
+        jets = []
+        for i in range(size(50, 20)):
+            v = viewer.Viewer(daemon)
+            v.connect()
+            daemon.kept.append(v)
+            if i % 2 == 0:
+                jets.append(Jet(v.sock, viewer.frame(viewer.LIST) * 10_000,
+                                reads=False))
+            else:
+                jets.append(Jet(v.sock, viewer.frame(viewer.LIST)[:1],
+                                once=True))
+        return jets, repeated
+    judge(row)
+
+
+def every_request(s):
+    """One blob per kind of request that leaves the session as it was."""
+    pos = u64(s.stream, 0)
+    return {
+        "add_stream again": relay.stream_request("ch_0", "ust/uid/0/64-bit"),
+        "add_stream refused": relay.stream_request("c", "../../x"),
+        "start_data": relay.frame(relay.START_DATA, bytes(12)),
+        "metadata": relay.frame(
+            relay.SEND_METADATA, struct.pack(">QI", s.meta, 0) + b"//\n"),
+        "data_pending": relay.frame(relay.DATA_PENDING, pos),
+        "quiescent_control": relay.frame(relay.QUIESCENT_CONTROL,
+                                         u64(s.stream)),
+        "beacon": relay.frame(relay.SEND_INDEX,
+                              relay.index_request(s.stream, 0, 0)),
+        "streams_sent": relay.frame(relay.STREAMS_SENT),
+        "reset_metadata": relay.frame(relay.RESET_METADATA, u64(s.meta, 1)),
+        "rotation": relay.frame(
+            relay.CREATE_CHUNK, relay.chunk_request(1)) + relay.frame(
+                relay.ROTATE_STREAMS, relay.rotate_request(
+                    1, (s.stream, 0), (s.meta, 0))) + relay.frame(
+                relay.CLOSE_CHUNK, struct.pack(
+                    ">QQBI", 0, 1_800_000_001, 1, 2)) + relay.frame(
+                relay.CREATE_CHUNK, relay.chunk_request(0)) + relay.frame(
+                relay.ROTATE_STREAMS, relay.rotate_request(
+                    0, (s.stream, 0), (s.meta, 0))) + relay.frame(
+                relay.CLOSE_CHUNK, struct.pack(
+                    ">QQBI", 1, 1_800_000_001, 1, 2)),
+        "chunk_exists": relay.frame(relay.CHUNK_EXISTS, u64(0)),
+        "get_configuration": relay.frame(relay.GET_CONFIGURATION, u64(0)),
+        "udp_open": relay.frame(udp.UDP_OPEN, struct.pack(
+            ">IIIIQ", 99, 0, 0, 0, 0)),
+    }
+
+
+def every_command():
+    """Each kind of request on a session of its own, all at the same time."""
+    def row(daemon):
+        kinds = every_request(relay.Session(daemon, "kinds"))
+        jets = []
+        for i, kind in enumerate(kinds):
+            s = relay.Session(daemon, f"kind{i}")
+            blob = every_request(s)[kind]
+            jets.append(Jet(s.control.sock, blob * (MIB // len(blob))))
+            daemon.kept = [*getattr(daemon, "kept", []), s]
+        return jets, repeated
+    judge(row)
+
+
+# The end --------------------------------------------------------------------
+
+def taken(sock, sent):
+    """How many of the SENT bytes the daemon has read, at least."""
+    unsent = struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))
+    return sent - unsent[0] - queued(sock)
+
+
+def files_of(s):
+    """How many files there are of the stream "f", each with one packet."""
+    for n in range(1 << 20):
+        path = s.dir / f"f_{n}"
+        if not path.exists():
+            return n
+        equal(path.read_bytes(), b"xy", f"{path}")
+    return 0
+
+
+def whole_packets_are_written_at_the_end():
+    """Each packet is a file, so that much waits when the daemon is told to end.
+    What it has read is written, also packets whose records did not come, or
+    that it did not look at, as the session holds too much."""
+    n = size(6000, 3000)
+    with relay.Daemon("--max-memory", "64M", workers=1) as daemon:
+        sessions = []
+        for i in range(size(16, 8)):
+            s = relay.Session(daemon, f"s{i}")
+            s.f, s.has_records = s.add("f", size=2), i % 2 == 0
+            if s.has_records:
+                send_all(s.control, records(s.f, range(n)))
+            sessions.append(s)
+        jets = [Jet(s.data.sock, packets(s.f, range(n)), once=True)
+                for s in sessions]
+        with spraying(jets) as sent:
+            while sessions[0].control.pending(sessions[0].f, 20) != 0:
+                pass
+            check(sent.wait(60) or True, "")
+            sessions[0].acknowledged = max(
+                seq for seq in (20, 50, 100, 200, 400) if
+                seq == 20 or sessions[0].control.pending(
+                    sessions[0].f, seq) == 0)
+            daemon.pause()
+            for s in sessions:
+                s.whole = taken(s.data.sock, n * 34) // 34
+            daemon.process.send_signal(signal.SIGTERM)
+            took = ended_after(daemon, daemon.resume)
+        files = [files_of(s) for s in sessions]
+        print(f"    {sum(s.whole for s in sessions)} packets were read, "
+              f"{sum(files)} are on disk, end {took:.2f} s", flush=True)
+        check(files[0] > sessions[0].acknowledged, "acknowledged, but lost")
+        for s, there in zip(sessions, files):
+            check(there >= s.whole, f"{s.path}: {there} of {s.whole}")
+        check(took < STOP, f"{took:.2f} s")
+
+
+CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
+         ring_without_records, gaps_tcp, gaps_udp, pieces_udp, streams_udp,
+         deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
+         lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
+         many_rings, large_metadata, end_of_many_that_wait, viewers,
+         every_command, whole_packets_are_written_at_the_end]
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
