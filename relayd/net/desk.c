@@ -175,6 +175,8 @@ desk_read_all(struct desk *d)
 	shard_end_slices(d->shard);
 	turn_commit(d->shard);
 	d->shard->takes_all = true;
-	list_for_each (n, tmp, &d->conns)
+	list_for_each (n, tmp, &d->conns) {
 		conn_take_kept(list_entry(n, struct conn, node));
+		turn_commit(d->shard);
+	}
 }

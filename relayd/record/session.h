@@ -47,9 +47,9 @@ struct stream;
  * bytes more: both files are made, and those before are closed. */
 #define FILE_WEIGHT (UINT64_C(64) << 10)
 /* So many packets that fill a file are read from a data connection at once, and
- * so many bytes of small packets: their heads are read in about 2 ms. */
+ * so many bytes of small packets: their heads are read in about 1 ms. */
 #define FILES_READ 64
-#define SESSION_READ_MAX (UINT64_C(256) << 10)
+#define SESSION_READ_MAX (UINT64_C(128) << 10)
 
 /* How long a gap in the numbers may last while another data connection may fill
  * it, and how long a session without its control connection waits for the next
