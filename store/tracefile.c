@@ -406,27 +406,46 @@ tracefile_append(struct tracefile *tf, struct packet *first, unsigned *done)
 }
 
 enum status
-tracefile_append_bytes(
-    struct tracefile *tf, const void *p, uint64_t n, uint32_t padding)
+tracefile_write_ahead(
+    struct tracefile *tf, const void *p, uint64_t n, uint64_t at)
 {
 	struct iovec iov = { (void *)(uintptr_t)p, (size_t)n };
-	uint64_t written, end = tf->data.length + n + padding;
-	enum status st;
+	enum status st = tracefile_ensure_open(tf);
+	uint64_t written;
 
-	st = tracefile_ensure_open(tf);
 	if (st != OK)
 		return st;
 	st = tracefile_write_all(
-	    tf->data.fd, &iov, n > 0, tf->data.length, &written);
-	if (st == OK && padding > 0 && ftruncate(tf->data.fd, (off_t)end) != 0)
-		st = E_IO;
-	if (st != OK) {
+	    tf->data.fd, &iov, n > 0, tf->data.length + at, &written);
+	if (st != OK)
 		tracefile_cut(tf, &tf->data, "metadata");
+	return st;
+}
+
+enum status
+tracefile_count_bytes(struct tracefile *tf, uint64_t n, uint32_t padding)
+{
+	const uint64_t end = tf->data.length + n + padding;
+	enum status st = tracefile_ensure_open(tf);
+
+	if (st != OK)
 		return st;
+	if (padding > 0 && ftruncate(tf->data.fd, (off_t)end) != 0) {
+		tracefile_cut(tf, &tf->data, "metadata");
+		return E_IO;
 	}
 	if (tf->store->config.sync == STORE_SYNC_PACKET)
 		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
 	journal_set_length(tf->dir->output->journal, &tf->data.journal, end);
 	return OK;
+}
+
+enum status
+tracefile_append_bytes(
+    struct tracefile *tf, const void *p, uint64_t n, uint32_t padding)
+{
+	enum status st = tracefile_write_ahead(tf, p, n, 0);
+
+	return st != OK ? st : tracefile_count_bytes(tf, n, padding);
 }

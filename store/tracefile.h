@@ -70,6 +70,12 @@ enum status tracefile_append(
 /* Append N bytes and PADDING zeros, all or nothing (metadata). */
 enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
     uint64_t n, uint32_t padding) MUST_CHECK;
+/* The same in parts: write N bytes, at AT behind the file's bytes, then count
+ * all N of them and the zeros. What is not counted is not in the file. */
+enum status tracefile_write_ahead(
+    struct tracefile *tf, const void *p, uint64_t n, uint64_t at) MUST_CHECK;
+enum status tracefile_count_bytes(
+    struct tracefile *tf, uint64_t n, uint32_t padding) MUST_CHECK;
 
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock, and the limit

@@ -15,6 +15,8 @@ void conn_read_last(struct conn *c);
 /* Packets that were read, but wait because their session or the relay holds too
  * much, are taken all the same (shard->takes_all). */
 void conn_take_kept(struct conn *c);
+/* A request that has begun is done; those behind it are not. */
+void conn_end_request(struct conn *c);
 /* Bytes that the socket holds now. */
 size_t conn_in_socket(const struct conn *c);
 

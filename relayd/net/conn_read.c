@@ -428,3 +428,10 @@ conn_take_kept(struct conn *c)
 	if (c->failure == OK && c->kind == CONN_DATA)
 		c->failure = serve_kept(c);
 }
+
+void
+conn_end_request(struct conn *c)
+{
+	if (c->failure == OK && c->control != NULL && c->control->done > 0)
+		c->failure = serve_kept(c);
+}

@@ -172,9 +172,12 @@ desk_read_all(struct desk *d)
 		read_last(d, CONN_DATA, little);
 		read_last(d, CONN_CONTROL, little);
 	}
+	d->shard->takes_all = true;
+	shard_begin_slice_until(d->shard, 0);
+	list_for_each (n, tmp, &d->conns)
+		conn_end_request(list_entry(n, struct conn, node));
 	shard_end_slices(d->shard);
 	turn_commit(d->shard);
-	d->shard->takes_all = true;
 	list_for_each (n, tmp, &d->conns) {
 		conn_take_kept(list_entry(n, struct conn, node));
 		turn_commit(d->shard);

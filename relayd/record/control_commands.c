@@ -143,7 +143,7 @@ on_send_metadata(struct control *c, struct reader *body, struct buf *out)
 		return E_PROTOCOL;
 	if (m.size + m.padding > c->shard->config.max_packet_size)
 		return E_LIMIT;
-	st = stream_metadata(t, &m);
+	st = stream_metadata(t, &m, &c->done);
 	/* SEND_METADATA has no reply that could tell a failure. */
 	return st == E_NOENT ? E_PROTOCOL : st;
 }

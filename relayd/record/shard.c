@@ -88,9 +88,15 @@ shard_is_late(const struct shard *sh)
 }
 
 bool
+shard_part_is_late(const struct shard *sh)
+{
+	return !sh->takes_all && shard_is_late(sh);
+}
+
+bool
 shard_step_is_late(struct shard *sh)
 {
-	return ++sh->n_steps % STEPS_PER_LOOK == 0 && shard_is_late(sh);
+	return ++sh->n_steps % STEPS_PER_LOOK == 0 && shard_part_is_late(sh);
 }
 
 void

@@ -78,7 +78,9 @@ struct shard {
 	/* ns; 0: the turn did nothing yet; UINT64_MAX: there is no limit */
 	uint64_t turn_began, slice_end;
 	unsigned n_steps;
-	bool takes_all; /* the daemon ends: bytes that were read are taken */
+	/* The daemon ends: requests that have begun are done, and packets that
+	 * were read are taken. */
+	bool takes_all;
 	struct udp_counts udp;
 	uint64_t last_udp_log, last_gap_log, gap_lines;
 };
@@ -108,6 +110,8 @@ void shard_end_slices(struct shard *sh);
 /* Is the time over? Who asks has done a part that is worth it: something is
  * done in each slice. */
 bool shard_is_late(const struct shard *sh);
+/* The same between the parts of one request: at the end all are done. */
+bool shard_part_is_late(const struct shard *sh);
 /* The same for parts that are short: only some of the calls read the clock. */
 bool shard_step_is_late(struct shard *sh);
 

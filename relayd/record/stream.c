@@ -18,6 +18,9 @@
 #include "store/store.h"
 #include "store/tracefile.h"
 
+/* Bytes of metadata that are written between two looks at the clock: 1 ms. */
+#define METADATA_PART (UINT64_C(1) << 20)
+
 static enum tracefile_index
 index_format(const struct stream *t)
 {
@@ -318,8 +321,31 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	return OK;
 }
 
+/* Write what is left of it in parts. E_LATER: the time is over. */
+static enum status
+write_metadata(
+    struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
+{
+	enum status st = OK;
+	uint64_t n;
+
+	while (st == OK && *done < m->size) {
+		n = m->size - *done;
+		if (n > METADATA_PART)
+			n = METADATA_PART;
+		st = tracefile_write_ahead(t->tf, m->data + *done, n, *done);
+		if (st == OK)
+			*done += (uint32_t)n;
+		if (*done < m->size && shard_part_is_late(shard_of(t)))
+			return E_LATER;
+	}
+	return st != OK ? st
+			: tracefile_count_bytes(t->tf, m->size, m->padding);
+}
+
 enum status
-stream_metadata(struct stream *t, const struct relay_send_metadata *m)
+stream_metadata(
+    struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
 {
 	enum status st = OK;
 
@@ -332,8 +358,9 @@ stream_metadata(struct stream *t, const struct relay_send_metadata *m)
 	if (t->tf == NULL)
 		st = stream_open_file(t, false);
 	if (st == OK)
-		st = tracefile_append_bytes(
-		    t->tf, m->data, m->size, m->padding);
+		st = write_metadata(t, m, done);
+	if (st == E_LATER)
+		return st;
 	/* Somebody removed the file: drop the metadata without an error. */
 	if (st == E_NOENT && t->tf != NULL)
 		return OK;

@@ -118,9 +118,11 @@ enum status stream_record(
 enum status stream_beacon(
     struct stream *t, const struct relay_index *i) MUST_CHECK;
 
-/* SEND_METADATA. E_NOENT: the stream is in no chunk now. E_IO. */
-enum status stream_metadata(
-    struct stream *t, const struct relay_send_metadata *m) MUST_CHECK;
+/* SEND_METADATA. E_LATER: the time is over after *DONE bytes; call it again
+ * with this, and with the same request. E_NOENT: the stream is in no chunk now.
+ * E_IO: nothing of it is in the file. */
+enum status stream_metadata(struct stream *t,
+    const struct relay_send_metadata *m, uint32_t *done) MUST_CHECK;
 /* RESET_METADATA: begin with an empty file again. */
 enum status stream_reset_metadata(struct stream *t) MUST_CHECK;
 

@@ -270,9 +270,12 @@ studio_beacon(struct stream *t, uint64_t time)
 void
 studio_metadata(struct stream *t, const void *p, size_t n)
 {
-	MUST(stream_metadata(
-		 t, &(struct relay_send_metadata){
-			.stream = t->handle, .data = p, .size = n }) == OK);
+	uint32_t done = 0;
+
+	MUST(stream_metadata(t,
+		 &(struct relay_send_metadata){
+		     .stream = t->handle, .data = p, .size = n },
+		 &done) == OK);
 }
 
 void

@@ -10,6 +10,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/turn.h"
+#include "store/tracefile.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"
 
@@ -159,6 +160,54 @@ START_TEST(a_session_that_ends_is_closed_in_parts)
 }
 END_TEST
 
+START_TEST(metadata_is_written_in_parts)
+{
+	static uint8_t bytes[3 << 20];
+	struct relay_send_metadata q = {
+		.data = bytes, .size = sizeof(bytes), .padding = 4096
+	};
+	unsigned parts = 0;
+	uint32_t done = 0;
+	struct stream *m;
+	enum status st;
+
+	begin();
+	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	q.stream = m->handle;
+	no_time();
+	while ((st = stream_metadata(m, &q, &done)) == E_LATER) {
+		/* What is not whole is not in the file. */
+		ck_assert_uint_eq(tracefile_size(m->tf), 0);
+		parts++;
+	}
+	ck_assert_int_eq(st, OK);
+	ck_assert_uint_eq(parts, 2);
+	ck_assert_uint_eq(tracefile_size(m->tf), sizeof(bytes) + 4096);
+	ck_assert_int_eq(
+	    studio_size(&studio, "*/*/ust/uid/metadata"), sizeof(bytes) + 4096);
+	end();
+}
+END_TEST
+
+START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
+{
+	static uint8_t bytes[3 << 20];
+	struct relay_send_metadata q = { .data = bytes, .size = sizeof(bytes) };
+	uint32_t done = 0;
+	struct stream *m;
+
+	begin();
+	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	no_time();
+	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
+	studio.shard->takes_all = true;
+	ck_assert_int_eq(stream_metadata(m, &q, &done), OK);
+	ck_assert_int_eq(
+	    studio_size(&studio, "*/*/ust/uid/metadata"), sizeof(bytes));
+	end();
+}
+END_TEST
+
 START_TEST(the_last_turn_writes_all)
 {
 	begin();
@@ -179,6 +228,8 @@ main(void)
 		{ what_waits_counts_as_its_files, 0, 0 },
 		{ a_read_brings_few_files, 0, 0 },
 		{ a_session_that_ends_is_closed_in_parts, 0, 0 },
+		{ metadata_is_written_in_parts, 0, 0 },
+		{ a_request_that_has_begun_ends_when_all_is_taken, 0, 0 },
 		{ the_last_turn_writes_all, 0, 0 },
 	};
 
