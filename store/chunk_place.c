@@ -11,6 +11,7 @@
 #include "store/dir.h"
 #include "store/kept_dir.h"
 #include "store/session_dir.h"
+#include "store/store.h"
 
 /* The name at PLACE, below the session's directory. */
 static enum status
@@ -102,6 +103,19 @@ may_add(const struct chunk *c, const char *name)
 	       !session_dir_is_locked(c->dir->fd, name);
 }
 
+/* Have the names that were made or moved on the disk. */
+static void
+sync_names(const struct chunk *c, bool has_archive)
+{
+	struct store *s = c->dir->store;
+
+	if (!store_syncs_names(s))
+		return;
+	if (dir_sync(c->dir->fd, has_archive ? "archives" : "") != OK ||
+	    (c->fd >= 0 && dir_sync(c->fd, "") != OK))
+		store_sync_failed(s, session_dir_text(c->dir), ".");
+}
+
 enum status
 chunk_make(struct chunk *c, enum chunk_place place)
 {
@@ -129,11 +143,13 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	 * when a stream is refused. */
 	if (st == OK && !dir_is_writable(chunk_fd(c)))
 		st = E_IO;
-	if (st == OK)
+	if (st == OK) {
 		c->place = place;
-	else if (st != E_REFUSED)
+		sync_names(c, false);
+	} else if (st != E_REFUSED) {
 		log_peer_errno(LOG_ERROR, CHUNK_FMT ": %s: create",
 		    CHUNK_ARGS(c), *name != '\0' ? name : ".");
+	}
 	return st;
 }
 
@@ -260,6 +276,7 @@ chunk_move(struct chunk *c, enum chunk_place place)
 		return st;
 	}
 	c->place = place;
+	sync_names(c, place == CHUNK_AT_ARCHIVE);
 	return OK;
 }
 
@@ -289,6 +306,7 @@ chunk_restore(struct chunk *c)
 	if (c->fd >= 0)
 		kept_dir_close(c->fd);
 	c->fd = fd;
+	sync_names(c, false);
 	c->n_restored++;
 	list_each (f, &c->families, struct chunk_family, node)
 		chunk_folder_done(f);

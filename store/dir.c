@@ -346,3 +346,58 @@ dir_is_empty(int fd)
 	closedir(d);
 	return is_empty;
 }
+
+enum status
+dir_identify(int fd, struct dir_id *out)
+{
+	struct statx sx;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &sx) != 0)
+		return from_errno();
+	out->ino = sx.stx_ino;
+	out->born = 0;
+	if ((sx.stx_mask & STATX_BTIME) != 0 && sx.stx_btime.tv_sec >= 0)
+		out->born = (uint64_t)sx.stx_btime.tv_sec * 1000000000 +
+			    sx.stx_btime.tv_nsec;
+	return OK;
+}
+
+static enum status
+sync_one(int base, const char *path)
+{
+	enum status st = OK;
+	int fd, saved;
+
+	fd = open_beneath(base, path, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return from_errno();
+	/* Where directories cannot be synced, their names are on the disk at
+	 * once, or never. */
+	if (fsync(fd) != 0 && errno != EINVAL)
+		st = from_errno();
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return st;
+}
+
+enum status
+dir_sync(int base, const char *path)
+{
+	char part[2 * RELPATH_MAX];
+	enum status st;
+	char *slash;
+
+	if (strlen(path) >= sizeof(part)) {
+		errno = ENAMETOOLONG;
+		return E_IO;
+	}
+	memcpy(part, path, strlen(path) + 1);
+	for (;;) {
+		st = sync_one(base, part);
+		if (st != OK || part[0] == '\0')
+			return st;
+		slash = strrchr(part, '/');
+		*(slash == NULL ? part : slash) = '\0';
+	}
+}

@@ -14,6 +14,7 @@
 #define STORE_DIR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
@@ -33,6 +34,15 @@ enum status dir_remove(int base, const char *path);
 /* Replaces nothing: E_EXISTS when TO exists. */
 enum status dir_rename(int base, const char *from, const char *to) MUST_CHECK;
 bool dir_is_empty(int fd);
+/* Which file it is: an inode is used again after a file is gone. */
+struct dir_id {
+	uint64_t ino;
+	uint64_t born; /* ns since the epoch; 0: the file system does not say */
+};
+enum status dir_identify(int fd, struct dir_id *out) MUST_CHECK;
+/* Have the names in the directory PATH, and in each one above it up to BASE, on
+ * the disk. It may take long. */
+enum status dir_sync(int base, const char *path) MUST_CHECK;
 /*
  * Can files be made in the directory FD? The function tries it: permissions do
  * not bind root, but a read-only file system or a file server does. Nothing is

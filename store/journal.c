@@ -15,6 +15,8 @@
 #include "common/ids.h"
 #include "common/log.h"
 #include "store/journal_format.h"
+#include "store/journal_load.h"
+#include "store/journal_sync.h"
 
 /* The slots of one page: most sessions have fewer files, and even one session
  * alone makes a journal. */
@@ -34,10 +36,15 @@ struct journal {
 	uint64_t retry_ns;	   /* while failing: the time of the next try */
 	uint64_t number;	   /* of the last file; the first is random */
 	char name[64];
+	bool has_new_name; /* it is perhaps not on the disk yet */
+	char boot[JOURNAL_BOOT];
+	struct journal_config config;
+	struct list marked; /* files whose length is not on the disk */
 };
 
 enum status
-journal_create(struct journal **out, int base_fd)
+journal_create(
+    struct journal **out, int base_fd, const struct journal_config *config)
 {
 	struct journal *j = calloc(1, sizeof(*j));
 
@@ -48,6 +55,10 @@ journal_create(struct journal **out, int base_fd)
 	j->fd = -1;
 	j->number = ids_random();
 	list_init(&j->files);
+	list_init(&j->marked);
+	if (config != NULL)
+		j->config = *config;
+	journal_boot(j->boot);
 	return OK;
 }
 
@@ -172,8 +183,11 @@ begin(struct journal *j)
 		return false;
 	}
 	j->slots[0].head.magic = JOURNAL_MAGIC;
+	j->slots[0].head.sync = (uint32_t)j->config.sync;
+	memcpy(j->slots[0].head.boot, j->boot, sizeof(j->boot));
 	j->slots[0].kind = JOURNAL_HEAD;
 	j->n_fresh = 1;
+	j->has_new_name = true;
 	return true;
 }
 
@@ -184,7 +198,7 @@ has_room(struct journal *j)
 		return begin(j);
 	if (j->free_list != 0 || j->n_fresh < j->n_slots)
 		return true;
-	if (j->n_slots <= UINT32_MAX / 4)
+	if (j->n_slots <= JOURNAL_SLOTS_MAX / 2)
 		return grow(j, j->n_slots * 2);
 	errno = EFBIG;
 	return false;
@@ -302,8 +316,11 @@ enter_file(struct journal *j, struct journal_file *file)
 	}
 	s = &j->slots[n];
 	s->root = file->root->slot;
-	s->file.ino = file->ino;
+	s->file.ino = file->id.ino;
+	s->file.born = file->id.born;
+	s->file.is_index = file->id.is_index;
 	s->file.length = file->length;
+	s->file.synced = 0;
 	set_kind(s, JOURNAL_FILE);
 	file->root->n_files++;
 	file->slot = n;
@@ -316,12 +333,16 @@ static void
 enter_all(struct journal *j)
 {
 	struct list *n, *tmp;
+	bool is_entered = true;
 
 	if (j->is_failing && clock_now_ns() < j->retry_ns)
 		return;
 	list_for_each (n, tmp, &j->files)
-		if (!enter_file(j, list_entry(n, struct journal_file, node)))
-			return;
+		if (is_entered)
+			is_entered = enter_file(
+			    j, list_entry(n, struct journal_file, node));
+	if (!is_entered)
+		return;
 	if (j->is_failing)
 		log_warn("journal of open streams: works again, all that is "
 			 "open is in it");
@@ -330,13 +351,49 @@ enter_all(struct journal *j)
 
 void
 journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *root, ino_t ino)
+    struct journal_root *root, const struct journal_id *id)
 {
-	*file = (struct journal_file){ .root = root, .ino = ino };
+	*file = (struct journal_file){ .root = root, .id = *id };
 	list_init(&file->node);
+	list_init(&file->mark_node);
 	list_append(&j->files, &file->node);
 	j->n_files++;
 	enter_all(j);
+}
+
+/* Note the length that the next round of the syncer has on the disk. Those in
+ * the list are in the order of their rounds. */
+static void
+mark(struct journal *j, struct journal_file *file)
+{
+	if (j->config.syncer == NULL || file->root == NULL ||
+	    !list_empty(&file->mark_node))
+		return;
+	file->mark_length = file->length;
+	file->mark_round = syncer_round(j->config.syncer);
+	list_append(&j->marked, &file->mark_node);
+}
+
+uint64_t
+journal_tick(struct journal *j)
+{
+	struct syncer *s = j->config.syncer;
+	struct journal_file *file;
+	uint64_t done;
+
+	if (s == NULL || list_empty(&j->marked))
+		return UINT64_MAX;
+	done = syncer_done(s);
+	while (!list_empty(&j->marked)) {
+		file = list_first(&j->marked, struct journal_file, mark_node);
+		if (file->mark_round > done)
+			break;
+		journal_set_synced(j, file, file->mark_length);
+		list_del(&file->mark_node);
+		if (file->length > file->mark_length || file->slot == 0)
+			mark(j, file);
+	}
+	return list_empty(&j->marked) ? UINT64_MAX : syncer_pause_ns(s);
 }
 
 void
@@ -344,6 +401,7 @@ journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length)
 {
 	file->length = length;
+	mark(j, file);
 	if (file->slot != 0)
 		__atomic_store_n(&j->slots[file->slot].file.length, length,
 		    __ATOMIC_RELEASE);
@@ -357,6 +415,7 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 	if (file->root == NULL)
 		return;
 	list_del(&file->node);
+	list_del(&file->mark_node);
 	if (file->slot != 0) {
 		free_slot(j, file->slot);
 		file->root->n_files--;
@@ -365,4 +424,25 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 	*file = (struct journal_file){ 0 };
 	if (--j->n_files == 0)
 		leave(j);
+}
+
+void
+journal_set_synced(
+    struct journal *j, struct journal_file *file, uint64_t length)
+{
+	if (file->slot != 0)
+		__atomic_store_n(&j->slots[file->slot].file.synced, length,
+		    __ATOMIC_RELEASE);
+}
+
+enum status
+journal_sync(struct journal *j)
+{
+	if (j->fd < 0)
+		return OK;
+	if (fdatasync(j->fd) != 0 ||
+	    (j->has_new_name && fsync(j->base_fd) != 0))
+		return E_IO;
+	j->has_new_name = false;
+	return OK;
 }

@@ -11,25 +11,45 @@
  * while it exists. Trace files are named by inode below a root (the session's
  * directory), so that no entry changes when a trace chunk moves.
  *
- * Single owner. journal_recover() is called before there are any journals.
+ * After a power cut its pages may be older than the files. So it names the boot
+ * that its lengths are good for, and says beside them how many bytes are on the
+ * disk, which is true in every boot.
+ *
+ * Single owner. journal_recover() is called before there are any journals, or
+ * while others are there: it leaves those alone.
  */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "common/list.h"
+#include "common/publish.h"
 #include "common/relpath.h"
 #include "common/status.h"
 
 struct journal;
+struct syncer;
 
-/* BASE_FD is borrowed. */
-enum status journal_create(struct journal **out, int base_fd) MUST_CHECK;
+/* What is on the disk for certain. The numbers stand in journals. */
+enum journal_sync_kind {
+	JOURNAL_UNSYNCED = 0,
+	/* The length that journal_set_synced() or the syncer told. */
+	JOURNAL_SYNCED = 1,
+	JOURNAL_SYNCED_AT_CLOSE = 2, /* files that are closed */
+};
+
+struct journal_config {
+	enum journal_sync_kind sync;
+	struct syncer *syncer; /* NULL: none; borrowed */
+};
+
+/* BASE_FD is borrowed. CONFIG NULL: nothing is synced. */
+enum status journal_create(struct journal **out, int base_fd,
+    const struct journal_config *config) MUST_CHECK;
 /* NULL is fine. */
 void journal_destroy(struct journal *j);
 /* True: the journal had a file, and somebody removed it. */
@@ -43,6 +63,13 @@ struct journal_root {
 	uint32_t n_files; /* how many of its files have a slot */
 };
 
+/* Which file it is. */
+struct journal_id {
+	uint64_t ino;
+	uint64_t born; /* as in struct dir_id */
+	bool is_index; /* it is the index of the data file beside its folder */
+};
+
 /*
  * The owner's part of an entry: all zeros before journal_add_file() and after
  * journal_remove_file(), which does nothing with zeros. Adding cannot fail: if
@@ -53,19 +80,30 @@ struct journal_root {
 struct journal_file {
 	struct list node; /* in the list of files without a slot */
 	struct journal_root *root;
-	ino_t ino;
+	struct journal_id id;
 	uint64_t length;
 	uint32_t slot;
+	/* With a syncer: that length is on the disk after that round. */
+	struct list mark_node;
+	uint64_t mark_length, mark_round;
 };
 
 #define JOURNAL_RETRY_NS (50 * NS_PER_MS)
 
 /* ROOT is borrowed until the entry is removed. */
 void journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *root, ino_t ino);
+    struct journal_root *root, const struct journal_id *id);
 /* Bytes up to LENGTH are whole; after journal_add_file() the length is 0. */
 void journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length);
+/* Bytes up to LENGTH are on the disk. */
+void journal_set_synced(
+    struct journal *j, struct journal_file *file, uint64_t length);
+/* Store the lengths that the syncer has on the disk by now. Returns after how
+ * many ns there is more to store; UINT64_MAX: all is stored. */
+uint64_t journal_tick(struct journal *j);
+/* Have the journal itself on the disk. E_IO: errno says why. */
+enum status journal_sync(struct journal *j) MUST_CHECK;
 void journal_remove_file(struct journal *j, struct journal_file *file);
 
 /*
@@ -74,5 +112,8 @@ void journal_remove_file(struct journal *j, struct journal_file *file);
  * alone. Logs one line per file cut. Returns the number of files cut.
  */
 unsigned journal_recover(int base_fd);
+/* The same, but it returns early when *STOP is not 0; what is left is for the
+ * next start. */
+unsigned journal_recover_until(int base_fd, const struct published *stop);
 
 #endif

@@ -3,6 +3,12 @@
  * The journal's file: slots of 128 bytes in host byte order, of this machine
  * only. The kind is stored last when a slot is filled and first when it is
  * freed, so a process may die between any two stores.
+ *
+ * While the machine runs, the kernel keeps each page as it was stored last.
+ * After a power cut a page may be of any earlier time, and so may each file. So
+ * LENGTH counts only in the boot that is named in the head. SYNCED counts
+ * always, if the head says JOURNAL_SYNCED: it is stored when that many bytes
+ * are on the disk, so every state of the page is true.
  */
 #ifndef STORE_JOURNAL_FORMAT_H
 #define STORE_JOURNAL_FORMAT_H
@@ -10,9 +16,15 @@
 #include <stdint.h>
 
 #define JOURNAL_PREFIX ".tracepulse-journal."
-#define JOURNAL_MAGIC UINT32_C(0x54504a31) /* "TPJ1" */
+#define JOURNAL_MAGIC UINT32_C(0x54504a32) /* "TPJ2" */
+/* As version 2, but a head has only the magic, and a file only the inode and
+ * the length. */
+#define JOURNAL_MAGIC_1 UINT32_C(0x54504a31) /* "TPJ1" */
 #define JOURNAL_SLOT 128
 #define JOURNAL_PIECE (JOURNAL_SLOT - 16)
+/* 32 MiB: more files than a worker can serve. A larger file is no journal. */
+#define JOURNAL_SLOTS_MAX (UINT32_C(1) << 18)
+#define JOURNAL_BOOT 40
 
 enum journal_kind {
 	JOURNAL_FREE = 0,
@@ -30,9 +42,14 @@ struct journal_slot {
 	union {
 		struct {
 			uint64_t ino, length;
+			uint64_t synced;   /* bytes that are on the disk */
+			uint64_t born;	   /* ns since the epoch; 0: unknown */
+			uint32_t is_index; /* of the data file beside it */
 		} file;
 		struct {
 			uint32_t magic;
+			uint32_t sync;		 /* enum journal_sync_kind */
+			char boot[JOURNAL_BOOT]; /* empty: unknown */
 		} head;
 		char piece[JOURNAL_PIECE];
 	};

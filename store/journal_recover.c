@@ -1,52 +1,43 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Linear in what the journal holds and in what lies below its roots: each
+ * folder is searched once for all files that are wanted there, however many
+ * roots have its path (each stream of a peer before 2.11 has one).
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "common/idmap.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/publish.h"
+#include "common/relpath.h"
 #include "store/dir.h"
 #include "store/journal.h"
-#include "store/journal_format.h"
+#include "store/journal_cut.h"
 
 /* Folders below a session's directory nest as deep as stream paths do. */
 #define DEPTH_MAX 256
 
-struct recovery {
-	const struct journal_slot *slots;
-	uint32_t n_slots;
-	struct idmap by_ino; /* of the current root; inode -> slot */
-	unsigned n_cut;
-	char path[2 * RELPATH_MAX]; /* of the current folder, for logs */
+/* The files of one path: the first slot, and for each slot the next. */
+struct groups {
+	struct idmap by_path; /* key of the path -> slot of the first root */
+	uint32_t *root;	      /* of a root's slot: the first root of its path */
+	uint32_t *first;      /* of a first root: a file's slot, 0: none */
+	uint32_t *next;	      /* of a file's slot */
 };
 
-static void
-cut(struct recovery *rec, int dir_fd, const char *name,
-    const struct journal_slot *s, uint64_t size)
+static bool
+is_stopped(const struct recovery *rec)
 {
-	int fd;
-
-	fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)s->file.length) != 0) {
-		log_errno(LOG_ERROR, "recovery: file=%s/%s cannot be cut",
-		    rec->path, name);
-	} else {
-		log_warn("recovery: file=%s/%s cut from %" PRIu64 " to %" PRIu64
-			 " bytes, the end of its last whole part",
-		    rec->path, name, size, s->file.length);
-		rec->n_cut++;
-	}
-	if (fd >= 0)
-		close(fd);
+	return rec->stop != NULL && published(rec->stop) != 0;
 }
 
 static void search(struct recovery *rec, int take_fd, unsigned depth);
@@ -67,13 +58,61 @@ search_folder(
 	rec->path[len] = '\0';
 }
 
+/* An index file is looked for when its data file is found. */
+static bool
+is_index(const struct recovery *rec, const struct journal_slot *slot,
+    const char *name)
+{
+	const char *folder = strrchr(rec->path, '/');
+	const char *end = strrchr(name, '.');
+
+	if (!rec->copy->is_old)
+		return slot->file.is_index != 0;
+	return folder != NULL && strcmp(folder, "/index") == 0 && end != NULL &&
+	       strcmp(end, ".idx") == 0;
+}
+
+static void
+look_at(struct recovery *rec, int dir_fd, const char *name, uint64_t ino)
+{
+	const struct journal_slot *slot = idmap_find(&rec->by_ino, ino);
+
+	if (slot == NULL || is_index(rec, slot, name))
+		return;
+	(void)idmap_remove(&rec->by_ino, ino);
+	journal_cut(rec, dir_fd, name, slot);
+}
+
+/*
+ * One entry of the folder D. Most file systems tell the inode and the type with
+ * the name; *IS_TRUE: this one does, as its own entry "." has shown.
+ */
+static void
+visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
+    bool *is_true)
+{
+	struct stat sb = { .st_ino = e->d_ino };
+
+	if (strcmp(e->d_name, ".") == 0)
+		*is_true = fstat(dirfd(d), &sb) == 0 && sb.st_ino == e->d_ino;
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+		return;
+	if (*is_true && e->d_type != DT_UNKNOWN)
+		sb.st_mode = (mode_t)DTTOIF(e->d_type);
+	else if (fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(sb.st_mode) && depth < DEPTH_MAX)
+		search_folder(rec, dirfd(d), e->d_name, depth + 1);
+	else if (S_ISREG(sb.st_mode))
+		look_at(rec, dirfd(d), e->d_name, sb.st_ino);
+}
+
 /* Look for the wanted inodes in the folder TAKE_FD and below. */
 static void
 search(struct recovery *rec, int take_fd, unsigned depth)
 {
-	const struct journal_slot *s;
+	bool is_true = false;
 	struct dirent *e;
-	struct stat sb;
 	DIR *d;
 
 	d = fdopendir(take_fd);
@@ -81,35 +120,24 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 		close(take_fd);
 		return;
 	}
-	while (rec->by_ino.n > 0 && (e = readdir(d)) != NULL) {
-		if (strcmp(e->d_name, ".") == 0 ||
-		    strcmp(e->d_name, "..") == 0 ||
-		    fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
-			continue;
-		if (S_ISDIR(sb.st_mode) && depth < DEPTH_MAX) {
-			search_folder(rec, dirfd(d), e->d_name, depth + 1);
-		} else if (S_ISREG(sb.st_mode)) {
-			s = idmap_remove(&rec->by_ino, sb.st_ino);
-			if (s != NULL && (uint64_t)sb.st_size > s->file.length)
-				cut(rec, dirfd(d), e->d_name, s,
-				    (uint64_t)sb.st_size);
-		}
-	}
+	while (
+	    rec->by_ino.n > 0 && !is_stopped(rec) && (e = readdir(d)) != NULL)
+		visit(rec, d, e, depth, &is_true);
 	closedir(d);
 }
 
 /* The path of the root in slot N; false: the chain is not valid. */
 static bool
-root_path(const struct recovery *rec, uint32_t n, char path[RELPATH_MAX])
+root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
 {
 	size_t len = 0;
 
 	while (n != 0) {
 		const struct journal_slot *s;
 
-		if (n >= rec->n_slots)
+		if (n >= copy->n)
 			return false;
-		s = &rec->slots[n];
+		s = &copy->slots[n];
 		if (s->piece_len > JOURNAL_PIECE ||
 		    len + s->piece_len >= RELPATH_MAX)
 			return false;
@@ -125,58 +153,142 @@ root_path(const struct recovery *rec, uint32_t n, char path[RELPATH_MAX])
 	return len > 0;
 }
 
+/* The slot of the first root that has the path of the root N; 0: it has none,
+ * or there is no memory. */
+static uint32_t
+first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
+{
+	char path[RELPATH_MAX];
+	const void *first;
+	uint64_t key;
+
+	if (!root_path(copy, n, path))
+		return 0;
+	key = idmap_key(path, strlen(path));
+	first = idmap_find(&g->by_path, key);
+	if (first != NULL)
+		return (uint32_t)(uintptr_t)first;
+	return idmap_insert(&g->by_path, key, (void *)(uintptr_t)n) == OK ? n
+									  : 0;
+}
+
 static void
-recover_root(struct recovery *rec, int base_fd, uint32_t root)
+group(struct groups *g, const struct journal_copy *copy)
+{
+	for (uint32_t i = 1; i < copy->n; i++)
+		if (copy->slots[i].kind == JOURNAL_ROOT)
+			g->root[i] = first_root(g, copy, i);
+	for (uint32_t i = 1; i < copy->n; i++) {
+		const struct journal_slot *s = &copy->slots[i];
+		uint32_t root;
+
+		if (s->kind != JOURNAL_FILE || s->root >= copy->n)
+			continue;
+		root = g->root[s->root];
+		if (root == 0)
+			continue;
+		g->next[i] = g->first[root];
+		g->first[root] = i;
+	}
+}
+
+static void
+recover_root(
+    struct recovery *rec, const struct groups *g, int base_fd, uint32_t root)
 {
 	int fd;
 
 	idmap_init(&rec->by_ino);
-	for (uint32_t i = 1; i < rec->n_slots; i++) {
-		const struct journal_slot *s = &rec->slots[i];
+	for (uint32_t i = g->first[root]; i != 0; i = g->next[i]) {
+		const struct journal_slot *s = &rec->copy->slots[i];
 
-		if (s->kind == JOURNAL_FILE && s->root == root &&
-		    idmap_insert(&rec->by_ino, s->file.ino,
+		if (idmap_insert(&rec->by_ino, s->file.ino,
 			(void *)(uintptr_t)s) == E_NOMEM)
 			log_error("recovery: out of memory");
 	}
-	if (rec->by_ino.n > 0 && root_path(rec, root, rec->path) &&
+	if (rec->by_ino.n > 0 && root_path(rec->copy, root, rec->path) &&
 	    dir_open(&fd, base_fd, rec->path) == OK)
 		search(rec, fd, 0);
 	idmap_free(&rec->by_ino);
 }
 
-static unsigned
-recover_one(int base_fd, int fd, const char *name)
+static void
+recover_copy(struct recovery *rec, int base_fd)
 {
-	struct recovery rec = { 0 };
-	struct stat sb;
-	void *p;
+	const uint32_t n = rec->copy->n;
+	uint32_t *numbers = calloc(n, 3 * sizeof(*numbers));
+	struct groups g = { 0 };
 
-	if (fstat(fd, &sb) != 0 || !S_ISREG(sb.st_mode) ||
-	    sb.st_size < JOURNAL_SLOT)
-		return 0;
-	p = mmap(NULL, (size_t)sb.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED) {
-		log_errno(LOG_ERROR, "recovery: %s: mmap", name);
-		return 0;
+	if (numbers == NULL) {
+		log_error("recovery: out of memory");
+		return;
 	}
-	rec.slots = p;
-	rec.n_slots = (uint32_t)((size_t)sb.st_size / JOURNAL_SLOT);
-	if (rec.slots[0].kind == JOURNAL_HEAD &&
-	    rec.slots[0].head.magic == JOURNAL_MAGIC)
-		for (uint32_t i = 1; i < rec.n_slots; i++)
-			if (rec.slots[i].kind == JOURNAL_ROOT)
-				recover_root(&rec, base_fd, i);
-	munmap(p, (size_t)sb.st_size);
-	return rec.n_cut;
+	g.root = numbers;
+	g.first = numbers + n;
+	g.next = numbers + 2 * (size_t)n;
+	idmap_init(&g.by_path);
+	group(&g, rec->copy);
+	for (uint32_t i = 1; i < n && !is_stopped(rec); i++)
+		if (g.first[i] != 0)
+			recover_root(rec, &g, base_fd, i);
+	idmap_free(&g.by_path);
+	free(numbers);
+}
+
+static uint64_t
+now_since_epoch(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* True: all is done, and the journal may go. */
+static bool
+recover_one(struct recovery *rec, int base_fd, int fd, const char *name)
+{
+	struct journal_copy copy;
+
+	if (!journal_load(&copy, fd, name))
+		return false;
+	rec->copy = &copy;
+	if (copy.slots != NULL)
+		recover_copy(rec, base_fd);
+	free(copy.slots);
+	return !is_stopped(rec);
+}
+
+static void
+recover_name(
+    struct recovery *rec, int base_fd, const char *name, unsigned *n_strange)
+{
+	const char *why;
+	int fd;
+
+	fd = journal_open_left(base_fd, name, &why);
+	if (fd < 0) {
+		/* One line is enough, however many there are. */
+		if (why != NULL && (*n_strange)++ == 0)
+			log_warn("recovery: %s is not used as a journal: %s",
+			    name, why);
+		return;
+	}
+	/* The relay that owns the journal is running while the file is
+	 * locked. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    recover_one(rec, base_fd, fd, name))
+		unlinkat(base_fd, name, 0);
+	close(fd);
 }
 
 unsigned
-journal_recover(int base_fd)
+journal_recover_until(int base_fd, const struct published *stop)
 {
-	unsigned n_cut = 0;
+	struct recovery rec = { .started = now_since_epoch(), .stop = stop };
+	unsigned n_strange = 0;
 	struct dirent *e;
-	int fd, copy;
+	int copy;
 	DIR *d;
 
 	copy = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -187,22 +299,16 @@ journal_recover(int base_fd)
 			close(copy);
 		return 0;
 	}
-	while ((e = readdir(d)) != NULL) {
+	while (!is_stopped(&rec) && (e = readdir(d)) != NULL)
 		if (strncmp(e->d_name, JOURNAL_PREFIX,
-			sizeof(JOURNAL_PREFIX) - 1) != 0)
-			continue;
-		fd = openat(base_fd, e->d_name,
-		    O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0)
-			continue;
-		/* The relay that owns the journal is running while the file is
-		 * locked. */
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			n_cut += recover_one(base_fd, fd, e->d_name);
-			unlinkat(base_fd, e->d_name, 0);
-		}
-		close(fd);
-	}
+			sizeof(JOURNAL_PREFIX) - 1) == 0)
+			recover_name(&rec, base_fd, e->d_name, &n_strange);
 	closedir(d);
-	return n_cut;
+	return rec.n_cut;
+}
+
+unsigned
+journal_recover(int base_fd)
+{
+	return journal_recover_until(base_fd, NULL);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,28 @@
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/journal.h"
+
+/* Have the name PATH on the disk, if that can be. Not in a hot place: this is
+ * once for each output directory. */
+static void
+sync_parent(const char *path)
+{
+	char parent[PATH_MAX];
+	char *slash;
+	int fd;
+
+	(void)snprintf(parent, sizeof(parent), "%s", path);
+	slash = strrchr(parent, '/');
+	if (slash == NULL)
+		return;
+	slash[slash == parent] = '\0';
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fsync(fd) != 0)
+		log_errno(LOG_INFO, "%s: fsync", parent);
+	close(fd);
+}
 
 /* Make PATH with its parents. 0, or the errno of the component that could not
  * be made. */
@@ -25,7 +48,9 @@ make_path(const char *path)
 		n += strcspn(path + n, "/");
 		memcpy(part, path, n);
 		part[n] = '\0';
-		if (mkdir(part, 0770) != 0 && errno != EEXIST)
+		if (mkdir(part, 0770) == 0)
+			sync_parent(part);
+		else if (errno != EEXIST)
 			return errno;
 	}
 	return 0;
@@ -52,12 +77,13 @@ output_open(const char *path)
 }
 
 enum status
-output_create(struct output **out, int fd, bool owns_fd)
+output_create(struct output **out, int fd, bool owns_fd,
+    const struct journal_config *config)
 {
 	struct output *o = calloc(1, sizeof(*o));
 
 	*out = NULL;
-	if (o == NULL || journal_create(&o->journal, fd) != OK) {
+	if (o == NULL || journal_create(&o->journal, fd, config) != OK) {
 		if (owns_fd)
 			close(fd);
 		free(o);

@@ -16,6 +16,7 @@
 #include "common/status.h"
 
 struct journal;
+struct journal_config;
 
 struct output {
 	unsigned refs;
@@ -30,8 +31,9 @@ struct output {
 int output_open(const char *path);
 
 /* OWNS_FD: FD is closed with the last reference, or now on failure. Otherwise
- * FD is borrowed. E_NOMEM. */
-enum status output_create(struct output **out, int fd, bool owns_fd) MUST_CHECK;
+ * FD is borrowed. CONFIG is the journal's. E_NOMEM. */
+enum status output_create(struct output **out, int fd, bool owns_fd,
+    const struct journal_config *config) MUST_CHECK;
 struct output *output_get(struct output *o);
 void output_put(struct output *o); /* NULL is fine */
 

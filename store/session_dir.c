@@ -242,6 +242,9 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		session_dir_put(d);
 		return st;
 	}
+	if (store_syncs_names(store) &&
+	    dir_sync(d->output->fd, d->path->s) != OK)
+		store_sync_failed(store, d->path->s, ".");
 	d->journal_root.path = d->path;
 	*out = d;
 	return OK;

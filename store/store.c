@@ -3,11 +3,30 @@
 
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/log.h"
+#include "store/journal.h"
 #include "store/output.h"
 
 /* Above it, the memory of records that waited for a lock is freed. */
 #define SPARE_MAX (64 * 1024)
+
+static enum status
+make_output(const struct store *s, struct output **out, int fd, bool owns_fd)
+{
+	static const enum journal_sync_kind kinds[] = {
+		[STORE_SYNC_NONE] = JOURNAL_UNSYNCED,
+		[STORE_SYNC_CLOSE] = JOURNAL_SYNCED_AT_CLOSE,
+		[STORE_SYNC_PACKET] = JOURNAL_SYNCED,
+		[STORE_SYNC_TIME] = JOURNAL_SYNCED,
+	};
+	const struct journal_config config = {
+		.sync = kinds[s->config.sync],
+		.syncer = s->config.syncer,
+	};
+
+	return output_create(out, fd, owns_fd, &config);
+}
 
 enum status
 store_create(struct store **out, const struct store_config *config)
@@ -22,7 +41,7 @@ store_create(struct store **out, const struct store_config *config)
 	packet_pool_init(&s->packets, config->max_cached, config->memory);
 	/* One spare is enough: most streams write their records at once. */
 	buf_spares_init(&s->spares, 1, SPARE_MAX);
-	if (output_create(&s->output, config->base_fd, false) != OK) {
+	if (make_output(s, &s->output, config->base_fd, false) != OK) {
 		store_destroy(s);
 		return E_NOMEM;
 	}
@@ -53,11 +72,33 @@ store_output(struct store *s)
 	fd = output_open(path);
 	/* After a failure the old one stays; creating the session then says
 	 * why. */
-	if (fd < 0 || output_create(&o, fd, true) != OK)
+	if (fd < 0 || make_output(s, &o, fd, true) != OK)
 		return s->output;
 	log_warn(
 	    "output directory %s: was removed or replaced, opened again", path);
 	output_put(s->output);
 	s->output = o;
 	return o;
+}
+
+bool
+store_syncs_names(const struct store *s)
+{
+	return s->config.sync == STORE_SYNC_CLOSE ||
+	       s->config.sync == STORE_SYNC_PACKET;
+}
+
+void
+store_sync_failed(struct store *s, const char *path, const char *name)
+{
+	s->sync_errors++;
+	if (log_ratelimit(&s->last_error_log, NS_PER_S))
+		log_errno(
+		    LOG_ERROR, "%s/%s: --sync: not on the disk", path, name);
+}
+
+uint64_t
+store_tick(struct store *s)
+{
+	return journal_tick(s->output->journal);
 }

@@ -18,7 +18,14 @@
 
 struct output;
 
-enum store_sync { STORE_SYNC_NONE, STORE_SYNC_CLOSE, STORE_SYNC_PACKET };
+struct syncer;
+
+enum store_sync {
+	STORE_SYNC_NONE,
+	STORE_SYNC_CLOSE,
+	STORE_SYNC_PACKET,
+	STORE_SYNC_TIME, /* by the syncer */
+};
 
 struct store_config {
 	int base_fd; /* output directory; borrowed */
@@ -30,6 +37,7 @@ struct store_config {
 	 * without it. */
 	uint64_t index_lock_timeout_ns;
 	enum store_sync sync;
+	struct syncer *syncer;	  /* borrowed; NULL but for STORE_SYNC_TIME */
 	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
 	struct published *memory; /* account of packet memory; borrowed */
 };
@@ -44,7 +52,7 @@ struct store {
 	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
-	uint64_t write_errors, locks_forced;
+	uint64_t write_errors, sync_errors, locks_forced;
 	/* When an error was last logged: on a full disk every packet fails. */
 	uint64_t last_error_log;
 	uint64_t last_lock_log; /* readers take many locks */
@@ -57,5 +65,14 @@ void store_destroy(struct store *s); /* NULL is fine */
 /* The output directory for a new session, borrowed. It is opened or made again
  * if somebody removed or replaced it. */
 struct output *store_output(struct store *s);
+
+/* For the end of a turn: see journal_tick(). */
+uint64_t store_tick(struct store *s);
+
+/* Do the workers sync names? With STORE_SYNC_TIME the syncer does. */
+bool store_syncs_names(const struct store *s);
+/* A sync failed, errno says why: what is durable cannot be promised. Counted,
+ * logged with PATH and NAME once a second. */
+void store_sync_failed(struct store *s, const char *path, const char *name);
 
 #endif

@@ -119,7 +119,8 @@ tracefile_create(struct tracefile **out, struct store *store,
 	tracefile_data_path(tf, path);
 	st = tracefile_make(tf, &tf->data, path);
 	if (st != OK) {
-		tracefile_close(tf);
+		/* Made, but not durable: the next try needs the name. */
+		tracefile_discard(tf);
 		return st;
 	}
 	if (!family->is_numbered)
@@ -158,6 +159,20 @@ tracefile_end_log(struct tracefile *tf)
 	tf->ends_log = tf->log != NULL;
 }
 
+/* An index file whose header could not be written does not stay: readers refuse
+ * it. */
+static void
+settle_header(struct tracefile *tf)
+{
+	char path[TRACEFILE_PATH_MAX];
+
+	if (tf->is_discarded || !tf->index.is_made || tf->index.length > 0 ||
+	    tracefile_index_mend(tf) == OK || tracefile_lost_place(tf))
+		return;
+	tracefile_index_path(tf, path);
+	(void)dir_unlink(chunk_fd(tf->chunk), path);
+}
+
 void
 tracefile_close(struct tracefile *take_tf)
 {
@@ -170,6 +185,7 @@ tracefile_close(struct tracefile *take_tf)
 		log_error(TRACEFILE_FMT ": records lost at close",
 		    TRACEFILE_ARGS(tf));
 	assert(list_empty(&tf->owner_node));
+	settle_header(tf);
 	tracefile_close_fds(tf);
 	journal_remove_file(tf->dir->output->journal, &tf->data.journal);
 	journal_remove_file(tf->dir->output->journal, &tf->index.journal);
@@ -377,12 +393,16 @@ write_batch(
 		else
 			st = E_IO;
 	}
-	if (st == OK && tf->store->config.sync == STORE_SYNC_PACKET)
-		tracefile_sync_fd(tf, &tf->data);
+	/* What could not be synced is not kept, as what could not be
+	 * written. */
+	if (tracefile_sync_packet(tf, &tf->data) != OK) {
+		st = E_IO;
+		written = 0;
+	}
 	take_over(tf, p, b->end, written, done);
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "packet");
-	return st;
+	return tracefile_synced(tf, &tf->data) == OK ? st : E_IO;
 }
 
 enum status
@@ -430,15 +450,17 @@ tracefile_count_bytes(struct tracefile *tf, uint64_t n, uint32_t padding)
 
 	if (st != OK)
 		return st;
-	if (padding > 0 && ftruncate(tf->data.fd, (off_t)end) != 0) {
+	if (padding > 0 && ftruncate(tf->data.fd, (off_t)end) != 0)
+		st = E_IO;
+	if (st == OK)
+		st = tracefile_sync_packet(tf, &tf->data);
+	if (st != OK) {
 		tracefile_cut(tf, &tf->data, "metadata");
-		return E_IO;
+		return st;
 	}
-	if (tf->store->config.sync == STORE_SYNC_PACKET)
-		tracefile_sync_fd(tf, &tf->data);
 	tf->data.length = end;
 	journal_set_length(tf->dir->output->journal, &tf->data.journal, end);
-	return OK;
+	return tracefile_synced(tf, &tf->data);
 }
 
 enum status

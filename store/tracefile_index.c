@@ -60,6 +60,14 @@ tracefile_index_make(struct tracefile *tf)
 	return st == OK ? write_header(tf) : st;
 }
 
+enum status
+tracefile_index_mend(struct tracefile *tf)
+{
+	enum status st = tracefile_ensure_open(tf);
+
+	return st == OK ? write_header(tf) : st;
+}
+
 static bool
 reserve_records(struct tracefile *tf, size_t n)
 {
@@ -136,18 +144,18 @@ append_waiting(struct tracefile *tf)
 	if (st == OK)
 		st = tracefile_write_all(
 		    tf->index.fd, &iov, 1, tf->index.length, &written);
+	if (st == OK)
+		st = tracefile_sync_packet(tf, &tf->index);
 	if (st != OK) {
 		tracefile_cut(tf, &tf->index, "index records");
 		return st;
 	}
-	if (tf->store->config.sync == STORE_SYNC_PACKET &&
-	    fdatasync(tf->index.fd) != 0)
-		log_peer_errno(
-		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
 	tf->index.length += n;
 	tf->store->records_written += n / index_record_len(minor_of(tf));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
+	/* A failure is told by the store's count: the records are there. */
+	(void)!tracefile_synced(tf, &tf->index);
 	return OK;
 }
 

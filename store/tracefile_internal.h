@@ -67,9 +67,14 @@ enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
 /* Make a new file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
     const char *path) MUST_CHECK;
-/* Does nothing if F is closed; an error is logged. */
-void tracefile_sync_fd(
-    const struct tracefile *tf, const struct tracefile_file *f);
+/* With --sync=packet, otherwise nothing is done: have what was written to F on
+ * the disk. E_IO: errno says why. */
+enum status tracefile_sync_packet(
+    const struct tracefile *tf, const struct tracefile_file *f) MUST_CHECK;
+/* The same, after F's length was set: have the journal say that this is on the
+ * disk. E_IO: logged and counted. */
+enum status tracefile_synced(
+    struct tracefile *tf, struct tracefile_file *f) MUST_CHECK;
 /* Take the file off the pool and close its descriptors. They are synced first,
  * if that is asked for and the files are kept. */
 void tracefile_close_fds(struct tracefile *tf);
@@ -82,6 +87,8 @@ void tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 
 /* Make the index file with its header, before the first packet. */
 enum status tracefile_index_make(struct tracefile *tf) MUST_CHECK;
+/* Write the header that is missing. E_IO, E_NOENT. */
+enum status tracefile_index_mend(struct tracefile *tf) MUST_CHECK;
 /* Get memory for the records of N packets, before the packets are written: both
  * are kept, or neither. E_NOMEM. */
 enum status tracefile_index_room(struct tracefile *tf, unsigned n) MUST_CHECK;

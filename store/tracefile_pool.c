@@ -18,12 +18,42 @@
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
-void
-tracefile_sync_fd(const struct tracefile *tf, const struct tracefile_file *f)
+enum status
+tracefile_sync_packet(
+    const struct tracefile *tf, const struct tracefile_file *f)
+{
+	if (tf->store->config.sync != STORE_SYNC_PACKET)
+		return OK;
+	return fdatasync(f->fd) == 0 ? OK : E_IO;
+}
+
+static void
+sync_failed(struct tracefile *tf)
+{
+	store_sync_failed(
+	    tf->store, tf->family->path->s, tf->family->channel->s);
+}
+
+enum status
+tracefile_synced(struct tracefile *tf, struct tracefile_file *f)
+{
+	struct journal *j = tf->dir->output->journal;
+
+	if (tf->store->config.sync != STORE_SYNC_PACKET)
+		return OK;
+	journal_set_synced(j, &f->journal, f->length);
+	/* The journal of a data file waits for its index: both are needed. */
+	if ((f == &tf->data && tf->index.is_made) || journal_sync(j) == OK)
+		return OK;
+	sync_failed(tf);
+	return E_IO;
+}
+
+static void
+sync_at_close(struct tracefile *tf, const struct tracefile_file *f)
 {
 	if (f->fd >= 0 && fdatasync(f->fd) != 0)
-		log_peer_errno(
-		    LOG_ERROR, TRACEFILE_FMT ": fdatasync", TRACEFILE_ARGS(tf));
+		sync_failed(tf);
 }
 
 static void
@@ -41,8 +71,8 @@ tracefile_close_fds(struct tracefile *tf)
 {
 	/* Sync also when only the descriptors go: nobody does it later. */
 	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded) {
-		tracefile_sync_fd(tf, &tf->data);
-		tracefile_sync_fd(tf, &tf->index);
+		sync_at_close(tf, &tf->data);
+		sync_at_close(tf, &tf->index);
 	}
 	close_fd(tf, &tf->data);
 	close_fd(tf, &tf->index);
@@ -145,10 +175,44 @@ create_file(int *fd, int base, const char *path)
 	return st != OK ? st : dir_open_file(fd, base, path, flags);
 }
 
+static void
+add_to_journal(
+    struct tracefile *tf, struct tracefile_file *f, const struct dir_id *id)
+{
+	const struct journal_id noted = {
+		.ino = id->ino,
+		.born = id->born,
+		.is_index = f == &tf->index,
+	};
+
+	journal_add_file(
+	    tf->dir->output->journal, &f->journal, journal_root(tf), &noted);
+}
+
+/* Have the names of a new file on the disk, and the journal that says that its
+ * bytes are not. */
+static enum status
+sync_name(struct tracefile *tf, const char *path)
+{
+	char folder[TRACEFILE_PATH_MAX];
+	char *slash;
+
+	if (!store_syncs_names(tf->store))
+		return OK;
+	(void)snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	*(slash == NULL ? folder : slash) = '\0';
+	if (dir_sync(chunk_fd(tf->chunk), folder) == OK &&
+	    journal_sync(tf->dir->output->journal) == OK)
+		return OK;
+	sync_failed(tf);
+	return E_IO;
+}
+
 enum status
 tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 {
-	struct stat sb;
+	struct dir_id id;
 	enum status st;
 
 	make_room(tf);
@@ -161,7 +225,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		return st;
 	}
 	tf->store->n_open++;
-	if (fstat(f->fd, &sb) != 0) {
+	if (dir_identify(f->fd, &id) != OK) {
 		log_peer_errno(LOG_ERROR, "%s/%s: stat",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
@@ -169,9 +233,8 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 		return E_IO;
 	}
-	f->ino = sb.st_ino;
+	f->ino = id.ino;
 	f->is_made = true;
-	journal_add_file(
-	    tf->dir->output->journal, &f->journal, journal_root(tf), f->ino);
-	return OK;
+	add_to_journal(tf, f, &id);
+	return sync_name(tf, path);
 }

@@ -61,6 +61,14 @@ note_result(struct stream *t, enum status st)
 		log_removed(t);
 }
 
+/* The peer is told of what could not be synced since there were N_BEFORE. */
+static void
+note_sync_errors(struct stream *t, uint64_t n_before)
+{
+	if (shard_of(t)->store->sync_errors != n_before)
+		t->has_write_error = true;
+}
+
 /* Write the records of one file. A packet whose record is lost is lost. */
 static enum status
 write_file(struct shard *sh, struct tracefile *tf, bool force)
@@ -153,8 +161,11 @@ stream_retry_sealed(struct shard *sh, bool force)
 void
 stream_retry_records(struct stream *t)
 {
+	const uint64_t n_before = shard_of(t)->store->sync_errors;
+
 	note_result(t, write_sealed(shard_of(t), &t->sealed, false));
 	write_records(t);
+	note_sync_errors(t, n_before);
 }
 
 void
@@ -189,6 +200,7 @@ limit_sealed(struct stream *t, uint64_t most)
 void
 stream_seal_file(struct stream *t)
 {
+	const uint64_t n_before = shard_of(t)->store->sync_errors;
 	struct tracefile *tf = t->tf;
 
 	if (tf == NULL)
@@ -196,6 +208,7 @@ stream_seal_file(struct stream *t)
 	t->tf = NULL;
 	if (tracefile_n_waiting(tf) == 0) {
 		tracefile_close(tf);
+		note_sync_errors(t, n_before);
 		return;
 	}
 	tracefile_begin_wait(tf);
@@ -203,6 +216,7 @@ stream_seal_file(struct stream *t)
 	if (list_empty(&t->locked_node))
 		list_append(&shard_of(t)->locked, &t->locked_node);
 	limit_sealed(t, SEALED_MAX);
+	note_sync_errors(t, n_before);
 }
 
 /* N packets of the batch cannot be written. */
@@ -318,6 +332,7 @@ correct_record(struct stream *t, struct packet *p)
 void
 stream_write_batch(struct stream *t)
 {
+	const uint64_t n_before = shard_of(t)->store->sync_errors;
 	struct packet *p, *last = NULL;
 
 	if (t->batch.n > 0) {
@@ -338,6 +353,7 @@ stream_write_batch(struct stream *t)
 		free_batch(t);
 	}
 	write_records(t);
+	note_sync_errors(t, n_before);
 }
 
 /* Leave this chunk for the next one, or for none. */

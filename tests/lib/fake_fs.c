@@ -331,6 +331,25 @@ dir_is_empty(int fd)
 	return file_of(fd)->node->children == NULL;
 }
 
+enum status
+dir_identify(int fd, struct dir_id *out)
+{
+	if ((faults & FAKE_FS_NO_STAT) != 0) {
+		errno = EIO;
+		return E_IO;
+	}
+	*out = (struct dir_id){ .ino = file_of(fd)->node->ino };
+	return OK;
+}
+
+enum status
+dir_sync(int base, const char *path)
+{
+	(void)base;
+	(void)path;
+	return OK;
+}
+
 void
 dir_without_openat2(bool on)
 {
@@ -562,8 +581,10 @@ fake_fs_digest(void)
 
 /* The journal is of no use here. */
 enum status
-journal_create(struct journal **out, int base_fd)
+journal_create(
+    struct journal **out, int base_fd, const struct journal_config *config)
 {
+	(void)config;
 	(void)base_fd;
 	*out = NULL;
 	return OK;
@@ -584,12 +605,12 @@ journal_is_gone(const struct journal *j)
 
 void
 journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *r, ino_t ino)
+    struct journal_root *r, const struct journal_id *id)
 {
 	(void)j;
 	(void)file;
 	(void)r;
-	(void)ino;
+	(void)id;
 }
 
 void
@@ -599,6 +620,29 @@ journal_set_length(
 	(void)j;
 	(void)file;
 	(void)length;
+}
+
+void
+journal_set_synced(
+    struct journal *j, struct journal_file *file, uint64_t length)
+{
+	(void)j;
+	(void)file;
+	(void)length;
+}
+
+uint64_t
+journal_tick(struct journal *j)
+{
+	(void)j;
+	return UINT64_MAX;
+}
+
+enum status
+journal_sync(struct journal *j)
+{
+	(void)j;
+	return OK;
 }
 
 void

@@ -20,6 +20,8 @@ static char dir[] = "/tmp/check_relayd.XXXXXX";
 void
 scratch_open(void)
 {
+	/* It may have been opened and closed before. */
+	memset(dir + sizeof(dir) - sizeof("XXXXXX"), 'X', 6);
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 }
 

@@ -19,11 +19,17 @@
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/index.h"
+#include "store/dir.h"
 #include "store/journal_format.h"
+#include "store/journal_load.h"
+#include "store/recovery.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 #include "tests/store/shelf.h"
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
 
 static struct shelf shelf;
 
@@ -63,6 +69,15 @@ inode(const char *name)
 	return sb.st_ino;
 }
 
+static void
+add_file(struct journal *j, struct journal_file *file,
+    struct journal_root *root, ino_t ino)
+{
+	const struct journal_id id = { .ino = ino };
+
+	journal_add_file(j, file, root, &id);
+}
+
 /* In a child that dies without a word. */
 static void
 die_after(void (*work)(void))
@@ -86,11 +101,11 @@ write_some(void)
 	struct journal_root r = { .path = path };
 	struct journal *j;
 
-	if (journal_create(&j, shelf.base) != OK)
+	if (journal_create(&j, shelf.base, NULL) != OK)
 		_exit(1);
-	journal_add_file(j, &torn, &r, inode("h/s/a/torn"));
-	journal_add_file(j, &whole, &r, inode("h/s/whole"));
-	journal_add_file(j, &closed, &r, inode("h/s/closed"));
+	add_file(j, &torn, &r, inode("h/s/a/torn"));
+	add_file(j, &whole, &r, inode("h/s/whole"));
+	add_file(j, &closed, &r, inode("h/s/closed"));
 	journal_set_length(j, &torn, 5);
 	journal_set_length(j, &whole, 8);
 	journal_set_length(j, &closed, 1);
@@ -133,9 +148,9 @@ START_TEST(the_journal_of_one_that_lives_is_left_alone)
 	shelf_open(&shelf, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
-	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
+	ck_assert_int_eq(journal_create(&j, shelf.base, NULL), OK);
 	ck_assert_uint_eq(journals(), 0); /* none without need */
-	journal_add_file(j, &f, &r, inode("h/f"));
+	add_file(j, &f, &r, inode("h/f"));
 	journal_set_length(j, &f, 3);
 	ck_assert_uint_eq(journals(), 1);
 	ck_assert_uint_eq(journal_recover(shelf.base), 0);
@@ -158,11 +173,11 @@ START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 	struct journal *j;
 
 	shelf_open(&shelf, 10);
-	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
+	ck_assert_int_eq(journal_create(&j, shelf.base, NULL), OK);
 	for (unsigned n = 1; n <= ARRAY_LEN(files); n += 33) {
 		for (unsigned i = 0; i < n; i++) {
 			ck_assert_uint_eq(journals(), i > 0);
-			journal_add_file(j, &files[i], &roots[i % 2], i + 1);
+			add_file(j, &files[i], &roots[i % 2], i + 1);
 		}
 		ck_assert(!journal_is_gone(j));
 		for (unsigned i = 0; i < n; i++) {
@@ -176,12 +191,12 @@ START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 		ck_assert_uint_eq(roots[0].slot | roots[1].slot, 0);
 	}
 	/* Removed by somebody, it comes again with the next. */
-	journal_add_file(j, &files[0], &roots[0], 1);
+	add_file(j, &files[0], &roots[0], 1);
 	ck_assert_uint_eq(count_journals(true), 1);
 	ck_assert(journal_is_gone(j));
 	journal_remove_file(j, &files[0]);
 	ck_assert(!journal_is_gone(j));
-	journal_add_file(j, &files[0], &roots[0], 1);
+	add_file(j, &files[0], &roots[0], 1);
 	ck_assert_uint_eq(journals(), 1);
 	journal_remove_file(j, &files[0]);
 	journal_destroy(j);
@@ -199,10 +214,10 @@ die_between_two(void)
 	struct journal_file f;
 	struct journal *j;
 
-	if (journal_create(&j, shelf.base) != OK)
+	if (journal_create(&j, shelf.base, NULL) != OK)
 		_exit(1);
 	for (int round = 0; round < 3; round++) {
-		journal_add_file(j, &f, &r, inode("h/s/f"));
+		add_file(j, &f, &r, inode("h/s/f"));
 		journal_set_length(j, &f, (uint64_t)round + 3);
 		if (round < 2)
 			journal_remove_file(j, &f);
@@ -235,14 +250,14 @@ START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	pid_t pid;
 
 	shelf_open(&shelf, 10);
-	ck_assert_int_eq(journal_create(&j, shelf.base), OK);
+	ck_assert_int_eq(journal_create(&j, shelf.base, NULL), OK);
 	pid = fork();
 	if (pid == 0)
 		for (;;)
 			(void)journal_recover(shelf.base);
 	for (uint64_t i = 0; i < 5000; i++) {
 		clock_freeze(NS_PER_S + i * JOURNAL_RETRY_NS, 0);
-		journal_add_file(j, &f, &r, 1);
+		add_file(j, &f, &r, 1);
 		ck_assert(!journal_is_gone(j));
 		n += journals() == 1;
 		journal_remove_file(j, &f);
@@ -278,11 +293,11 @@ write_on_a_full_disk(void)
 	struct journal *j;
 
 	clock_freeze(NS_PER_S, 0);
-	if (journal_create(&j, shelf.base) != OK)
+	if (journal_create(&j, shelf.base, NULL) != OK)
 		_exit(1);
 	fill_disk(true);
-	journal_add_file(j, &f, &r, inode("h/f"));
-	journal_add_file(j, &gone_file, &gone, 1);
+	add_file(j, &f, &r, inode("h/f"));
+	add_file(j, &gone_file, &gone, 1);
 	journal_remove_file(j, &gone_file);
 	fill_disk(false);
 	/* Too early. */
@@ -315,7 +330,7 @@ come_and_go_on_a_full_disk(void)
 	struct journal_file files[40];
 	struct journal *j;
 
-	MUST(journal_create(&j, shelf.base) == OK);
+	MUST(journal_create(&j, shelf.base, NULL) == OK);
 	for (uint64_t round = 0; round < 10; round++) {
 		clock_freeze((round + 1) * NS_PER_S, 0);
 		/* There is room for some, or for none. */
@@ -323,7 +338,7 @@ come_and_go_on_a_full_disk(void)
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++) {
 			if (i == 20)
 				fill_disk(true);
-			journal_add_file(j, &files[i], &r, i + 1);
+			add_file(j, &files[i], &r, i + 1);
 		}
 		MUST(journals() == round % 2);
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
@@ -332,7 +347,7 @@ come_and_go_on_a_full_disk(void)
 	}
 	fill_disk(false);
 	clock_freeze(100 * NS_PER_S, 0);
-	journal_add_file(j, &files[0], &r, inode("h/f"));
+	add_file(j, &files[0], &r, inode("h/f"));
 	journal_set_length(j, &files[0], 4);
 	MUST(journals() == 1);
 }
@@ -360,18 +375,18 @@ use_many_slots(void)
 	struct journal_file files[1000], last;
 	struct journal *j;
 
-	if (journal_create(&j, shelf.base) != OK)
+	if (journal_create(&j, shelf.base, NULL) != OK)
 		_exit(1);
 	for (int round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
-			journal_add_file(j, &files[i], &r, i + 1);
+			add_file(j, &files[i], &r, i + 1);
 		if (round == 2)
 			break;
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
 			journal_remove_file(j, &files[i]);
 	}
 	(void)snprintf(long_path + strlen(long_path), 3, "/f");
-	journal_add_file(j, &last, &r, inode(long_path));
+	add_file(j, &last, &r, inode(long_path));
 	journal_set_length(j, &last, 2);
 }
 
@@ -602,6 +617,110 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 }
 END_TEST
 
+/* A journal that another machine boot, or an older version, left: one file
+ * "h/f" of which 5 bytes are whole, and 3 were synced. */
+struct left {
+	uint32_t magic, sync;
+	bool is_of_this_boot; /* it says so; or the machine says so */
+	unsigned wrong_born;
+	const char *want;
+};
+
+static const struct left lefts[] = {
+	{ JOURNAL_MAGIC, JOURNAL_UNSYNCED, true, 0, "12345" },
+	{ JOURNAL_MAGIC, JOURNAL_SYNCED, true, 0, "12345" },
+	{ JOURNAL_MAGIC, JOURNAL_UNSYNCED, false, 0, "12345678" },
+	{ JOURNAL_MAGIC, JOURNAL_SYNCED_AT_CLOSE, false, 0, "12345678" },
+	{ JOURNAL_MAGIC, JOURNAL_SYNCED, false, 0, "123" },
+	{ JOURNAL_MAGIC, JOURNAL_SYNCED, true, 1, "12345678" },
+	{ JOURNAL_MAGIC, JOURNAL_SYNCED, false, 1, "12345678" },
+	{ JOURNAL_MAGIC_1, 0, true, 0, "12345" },
+	{ JOURNAL_MAGIC_1, 0, false, 0, "12345678" },
+};
+
+static void
+leave_journal(const struct left *l)
+{
+	struct journal_slot slots[3] = { 0 };
+	struct dir_id id;
+	int fd;
+
+	fd = open(scratch_path("h/f"), O_RDONLY | O_CLOEXEC);
+	MUST(dir_identify(fd, &id) == OK);
+	close(fd);
+	slots[0].kind = JOURNAL_HEAD;
+	slots[0].head.magic = l->magic;
+	slots[0].head.sync = l->sync;
+	journal_boot(slots[0].head.boot);
+	if (!l->is_of_this_boot)
+		slots[0].head.boot[0] ^= 1;
+	slots[1].kind = JOURNAL_ROOT;
+	slots[1].piece_len = 1;
+	slots[1].piece[0] = 'h';
+	slots[2].kind = JOURNAL_FILE;
+	slots[2].root = 1;
+	slots[2].file.ino = id.ino;
+	slots[2].file.born = id.born + l->wrong_born;
+	slots[2].file.length = 5;
+	slots[2].file.synced = 3;
+	fd = open(scratch_path(JOURNAL_PREFIX "0000000000000000"),
+	    O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	MUST(write(fd, slots, sizeof(slots)) == (ssize_t)sizeof(slots));
+	close(fd);
+}
+
+/* How long the machine runs, for journals that do not name their boot. */
+static uint64_t uptime_s = UINT64_C(1) << 30;
+
+int
+__wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	if (id != CLOCK_BOOTTIME)
+		return __real_clock_gettime(id, ts);
+	*ts = (struct timespec){ .tv_sec = (time_t)uptime_s };
+	return 0;
+}
+
+START_TEST(lengths_count_only_where_they_are_true)
+{
+	const struct left *l = &lefts[_i];
+
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
+	scratch_write("h/f", "12345678");
+	leave_journal(l);
+	/* As if the machine was started only now. */
+	if (!l->is_of_this_boot)
+		uptime_s = 0;
+	ck_assert_uint_eq(journal_recover(shelf.base), strlen(l->want) < 8);
+	uptime_s = UINT64_C(1) << 30;
+	ck_assert_str_eq(scratch_read("h/f"), l->want);
+	ck_assert_uint_eq(journals(), 0);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* A start does not wait for it longer than it wants to; and ends it early. */
+START_TEST(a_recovery_may_go_on_in_its_thread)
+{
+	struct recovery_thread *r;
+
+	shelf_open(&shelf, 10);
+	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
+	scratch_write("h/f", "12345678");
+	leave_journal(&lefts[0]);
+	recovery_start(&r, shelf.base, 0);
+	recovery_stop(r);
+	/* It was done, or it is left as it was. */
+	ck_assert_uint_eq(strlen(scratch_read("h/f")), journals() ? 8 : 5);
+	recovery_start(&r, shelf.base, 60 * NS_PER_S);
+	ck_assert_ptr_null(r);
+	ck_assert_str_eq(scratch_read("h/f"), "12345");
+	ck_assert_uint_eq(journals(), 0);
+	shelf_close(&shelf);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -616,6 +735,8 @@ main(void)
 		{ long_paths_and_used_slots_are_found_again, 0, 0 },
 		{ forged_journals_do_no_harm, 40, 0 },
 		{ what_only_looks_like_a_journal_does_no_harm, 0, 0 },
+		{ lengths_count_only_where_they_are_true, ARRAY_LEN(lefts), 0 },
+		{ a_recovery_may_go_on_in_its_thread, 20, 0 },
 		{ killed_at_any_instant_both_files_are_whole, 40, 0 },
 		{ killed_while_files_come_and_go_all_are_whole, 40, 0 },
 	};

@@ -61,7 +61,7 @@ open_output(struct output **out, const char *name)
 	int fd = output_open(scratch_path(name));
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(output_create(out, fd, true), OK);
+	ck_assert_int_eq(output_create(out, fd, true, NULL), OK);
 }
 
 START_TEST(what_took_its_place_is_noticed)
@@ -105,12 +105,13 @@ START_TEST(a_journal_that_was_removed_is_noticed)
 {
 	struct relpath *h = path_of("h");
 	struct journal_root root = { .path = h };
+	const struct journal_id id = { .ino = 1 };
 	struct journal_file file;
 	struct output *o;
 
 	scratch_open();
 	open_output(&o, "out");
-	journal_add_file(o->journal, &file, &root, 1);
+	journal_add_file(o->journal, &file, &root, &id);
 	ck_assert(output_is_at(o, scratch_path("out")));
 	unlink_journals("out");
 	ck_assert(!output_is_at(o, scratch_path("out")));

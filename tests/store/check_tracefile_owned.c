@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which files a tracefile may unlink, and which it must sync. */
+#include <errno.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "tests/lib/unit.h"
@@ -10,6 +12,7 @@
 
 static struct shelf shelf;
 static unsigned n_synced;
+static bool sync_fails;
 
 /* In place of the C library's. */
 int
@@ -17,7 +20,10 @@ fdatasync(int fd)
 {
 	ck_assert_int_ge(fd, 0);
 	n_synced++;
-	return 0;
+	if (!sync_fails)
+		return 0;
+	errno = EIO;
+	return -1;
 }
 
 static struct tracefile *
@@ -56,7 +62,41 @@ START_TEST(files_are_synced_whenever_they_are_closed)
 	}
 	for (unsigned i = 0; i < FILES; i++)
 		tracefile_close(tf[i]);
-	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 2 * FILES);
+	/* Each of them, and before that the journal that names it. */
+	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 4 * FILES);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* What is not on the disk is not kept, and the caller is told. */
+START_TEST(a_sync_that_fails_is_a_write_that_fails)
+{
+	struct tracefile *tf;
+	struct packet *p;
+	unsigned done;
+
+	shelf_open_stream(&shelf, 10, "c", false);
+	shelf.store->config.sync = STORE_SYNC_PACKET;
+	tf = begin_file(0);
+	append(tf);
+	p = shelf_packet(&shelf, 1, 1, 10, 0, true);
+	sync_fails = true;
+	ck_assert_int_eq(tracefile_append(tf, p, &done), E_IO);
+	ck_assert_uint_eq(done, 0);
+	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 10);
+	sync_fails = false;
+	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
+	sync_fails = true;
+	ck_assert_int_eq(tracefile_write_records(tf, false), E_IO);
+	ck_assert_int_eq(shelf_size("h/s/ust/0/index/c.idx"), 16 + 72);
+	sync_fails = false;
+	ck_assert_int_eq(tracefile_append_bytes(tf, "m", 1, 0), OK);
+	shelf.store->config.sync = STORE_SYNC_CLOSE;
+	sync_fails = true;
+	tracefile_close(tf);
+	ck_assert_uint_gt(shelf.store->sync_errors, 0);
+	sync_fails = false;
+	packet_destroy(&shelf.store->packets, p);
 	shelf_close(&shelf);
 }
 END_TEST
@@ -85,6 +125,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ files_are_synced_whenever_they_are_closed, 2, 0 },
+		{ a_sync_that_fails_is_a_write_that_fails, 0, 0 },
 		{ a_ring_replaces_its_own_files_only, 0, 0 },
 	};
 

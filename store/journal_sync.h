@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread of --sync=TIME. Four times in TIME it has all that was written in
+ * the output directory on the disk. Journals then say which lengths that were:
+ * a power cut costs what was written in the last TIME, and while the disk
+ * synced. The thread may block as long as the disk does; no worker waits for
+ * it, and it touches nothing of theirs.
+ *
+ * It syncs the whole file system of the output directory, syncfs(2): with the
+ * bytes go the names and the renames, whatever their number.
+ */
+#ifndef STORE_JOURNAL_SYNC_H
+#define STORE_JOURNAL_SYNC_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct syncer;
+
+/* BASE_FD is borrowed. E_NOMEM: also if the thread cannot be started. Logged.
+ */
+enum status syncer_start(
+    struct syncer **out, int base_fd, uint64_t time_ns) MUST_CHECK;
+/* Syncs once more. NULL is fine. */
+void syncer_stop(struct syncer *s);
+
+/* What is written now is on the disk when the round of this number is done. */
+uint64_t syncer_round(const struct syncer *s);
+/* The last round that is done. */
+uint64_t syncer_done(const struct syncer *s);
+/* Between two rounds. */
+uint64_t syncer_pause_ns(const struct syncer *s);
+
+#endif

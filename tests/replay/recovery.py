@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The start after a crash or a power cut, with whatever lies in the output
+directory. Starts daemons of its own.
+
+usage: recovery.py [CASE...]
+"""
+import os
+import struct
+import sys
+import time
+
+import old_peers
+import relay
+from relay import check, equal
+
+PREFIX = ".tracepulse-journal."
+SLOT = 128
+HEAD, ROOT, FILE = 1, 2, 4
+BOOT_AT = 16 + 8        # in slot 0
+SLOW = 4 if relay.has_sanitizer("address") else 1
+
+
+def journal_of(daemon):
+    found = [p for p in daemon.out.iterdir() if p.name.startswith(PREFIX)]
+    equal(len(found), 1, "journals")
+    return found[0]
+
+
+def put(path, blob, is_of_another_boot):
+    """Leave a journal as a dead relay does."""
+    if is_of_another_boot and blob[16:20] == struct.pack("=I", 0x54504a32):
+        blob = blob[:BOOT_AT] + b"f" * 36 + b"\0" * 4 + blob[BOOT_AT + 40:]
+    path.write_bytes(blob)
+    path.chmod(0o600)
+
+
+def restart(daemon, most=2.0):
+    began = time.monotonic()
+    daemon.start_again()
+    took = time.monotonic() - began
+    check(took < most * SLOW, f"it listens after {took:.1f} s")
+
+
+def a_power_cut_undoes_the_journal_only(*options):
+    """The kernel wrote the journal's page before the last packets, which
+    --sync had on the disk: they stay, also those of a closed session."""
+    with relay.Daemon(*options, workers=1) as daemon:
+        closed, going = (relay.Session(daemon, n) for n in ("closed", "going"))
+        for session in closed, going:
+            session.packet()
+            session.wait_written()
+        journal = journal_of(daemon)
+        page = journal.read_bytes()
+        for session in closed, going:
+            for _ in range(5):
+                session.packet()
+            session.wait_written()
+        closed.finish()
+        if "packet" in options:     # what is synced stands in the journal
+            page = journal.read_bytes()
+        daemon.kill()
+        put(journal, page, True)
+        restart(daemon)
+        closed.check()
+        going.check()
+
+
+def a_power_cut_with_sync_close():
+    a_power_cut_undoes_the_journal_only("--sync", "close")
+
+
+def a_power_cut_with_sync_packet():
+    a_power_cut_undoes_the_journal_only("--sync", "packet")
+
+
+def a_power_cut_without_sync():
+    a_power_cut_undoes_the_journal_only()
+
+
+def what_was_not_synced_is_cut():
+    """With --sync=packet the journal says what is on the disk. What a power
+    cut left of more is not known to be whole."""
+    with relay.Daemon("--sync=packet", workers=1) as daemon:
+        s = relay.Session(daemon)
+        for _ in range(3):
+            s.packet()
+        s.wait_written()
+        journal = journal_of(daemon)
+        page = journal.read_bytes()
+        daemon.kill()
+        with open(s.dir / "ch_0", "ab") as data:
+            data.write(bytes(4096))
+        with open(s.dir / "index/ch_0.idx", "ab") as index:
+            index.write(bytes(72))
+        put(journal, page, True)
+        restart(daemon)
+        s.check()
+
+
+def old_journal(daemon, session, length):
+    """As the version before wrote it."""
+    root = str(session.path).encode()
+    info = (session.dir / "ch_0").stat()
+    slots = [struct.pack("=IIIII", HEAD, 0, 0, 0, 0x54504a31),
+             struct.pack("=IIII", ROOT, 0, 0, len(root)) + root,
+             struct.pack("=IIIIQQ", FILE, 1, 0, 0, info.st_ino, length)]
+    blob = b"".join(s.ljust(SLOT, b"\xff" if n == 2 else b"\0")
+                    for n, s in enumerate(slots))
+    return blob.ljust(32 * SLOT, b"\0")
+
+
+def after_an_upgrade():
+    """A journal of the version before, of this boot: its lengths count."""
+    with relay.Daemon(workers=1) as daemon:
+        s = relay.Session(daemon)
+        for _ in range(2):
+            s.packet()
+        s.wait_written()
+        journal = journal_of(daemon)
+        daemon.kill()
+        journal.unlink()
+        put(journal, old_journal(daemon, s, len(s.written)), False)
+        with open(s.dir / "ch_0", "ab") as data:
+            data.write(b"torn")
+        restart(daemon)
+        s.check()
+        equal(list(daemon.out.glob(PREFIX + "*")), [], "journals")
+
+
+def an_index_file_has_its_header():
+    """A kill came between its name and its header."""
+    with relay.Daemon(workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        s.wait_written()
+        index = s.dir / "index/ch_0.idx"
+        journal = journal_of(daemon)
+        page = journal.read_bytes()
+        daemon.kill()
+        header = index.read_bytes()[:16]
+        ino = struct.pack("=Q", index.stat().st_ino)
+        at = page.index(ino) + 8
+        for left in b"", header[:7]:
+            put(journal, page[:at] + bytes(8) + page[at + 8:], False)
+            os.truncate(index, 0)
+            index.write_bytes(left)
+            restart(daemon)
+            equal(index.read_bytes(), header, "index file")
+            if left == b"":
+                daemon.kill()
+
+
+def many_streams_of_an_old_peer():
+    """4,000 in one folder, each a root of its own."""
+    with relay.Daemon(workers=1) as daemon:
+        control = daemon.control()
+        control.version(4)
+        control.ask(relay.CREATE_SESSION, old_peers.names("s"), 12)
+        path = f"oldhost/s-{old_peers.STAMP}/ust/uid/0/64-bit"
+        for n in range(4000):
+            code = struct.unpack(">QI", control.ask(
+                relay.ADD_STREAM,
+                old_peers.stream_request(4, f"c{n}", path), 12))[1]
+            equal(code, relay.OK, "ADD_STREAM")
+        files = [p for p in daemon.out.rglob("c*") if p.is_file()]
+        equal(len(files), 4000, "files")
+        daemon.kill()
+        for file in files[::100]:
+            file.write_bytes(b"torn")
+        restart(daemon)
+        until = time.monotonic() + 20
+        while any(f.stat().st_size for f in files):
+            check(time.monotonic() < until, "torn data stays")
+            time.sleep(0.05)
+
+
+def sparse_files_with_a_journals_name():
+    """They are of no sane size: not read, and left alone."""
+    with relay.Daemon(workers=1) as daemon:
+        daemon.kill()
+        names = [daemon.out / (PREFIX + "%016x" % n) for n in range(2)]
+        for name in names:
+            name.write_bytes(struct.pack("=5I", HEAD, 0, 0, 0, 0x54504a31)
+                             .ljust(SLOT, b"\0") +
+                             struct.pack("=4I", ROOT, 0, 0, 1) + b"h")
+            os.truncate(name, 3 << 30)
+        restart(daemon)
+        check(daemon.rss() < (512 << 20), f"{daemon.rss()} bytes of memory")
+        check(all(n.exists() for n in names), "they are removed")
+        equal(daemon.log_text().count("is not used as a journal"), 1, "lines")
+
+
+def what_is_not_ours_is_left_alone():
+    with relay.Daemon(workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        s.wait_written()
+        journal = journal_of(daemon)
+        page = journal.read_bytes()
+        daemon.kill()
+        journal.unlink()
+        with open(s.dir / "ch_0", "ab") as data:
+            data.write(b"more")
+        outside = daemon.top / "outside"
+        outside.write_bytes(page)
+        journal.symlink_to(outside)
+        foreign = daemon.out / (PREFIX + "foreign")
+        if os.geteuid() == 0:
+            foreign.write_bytes(page)
+            os.chown(foreign, 12345, 12345)
+        restart(daemon)
+        equal((s.dir / "ch_0").stat().st_size, 4100, "cut by a foreign journal")
+        check(journal.is_symlink(), "the link is removed")
+        equal(foreign.exists(), os.geteuid() == 0, "foreign file")
+
+
+CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
+         a_power_cut_without_sync, what_was_not_synced_is_cut,
+         after_an_upgrade,
+         an_index_file_has_its_header, many_streams_of_an_old_peer,
+         sparse_files_with_a_journals_name, what_is_not_ours_is_left_alone]
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
