@@ -257,30 +257,24 @@ make_events(struct lobby *l)
 	return OK;
 }
 
-static enum store_sync
-sync_of(const struct options *o)
-{
-	switch (o->sync) {
-	case SYNC_NONE:
-		return STORE_SYNC_NONE;
-	case SYNC_CLOSE:
-		return STORE_SYNC_CLOSE;
-	case SYNC_PACKET:
-		return STORE_SYNC_PACKET;
-	}
-	return STORE_SYNC_NONE;
-}
+static const enum store_sync sync_of[] = {
+	[SYNC_NONE] = STORE_SYNC_NONE,
+	[SYNC_CLOSE] = STORE_SYNC_CLOSE,
+	[SYNC_PACKET] = STORE_SYNC_PACKET,
+	[SYNC_TIME] = STORE_SYNC_TIME,
+};
 
 static enum status
-start_workers(struct lobby *l, int base_fd)
+start_workers(struct lobby *l, const struct lobby_disk *disk)
 {
 	const struct options *o = l->options;
 	struct store_config store = {
-		.base_fd = base_fd,
+		.base_fd = disk->base_fd,
 		.output = o->output,
 		.max_files = l->descriptors.files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
-		.sync = sync_of(o),
+		.sync = sync_of[o->sync],
+		.syncer = disk->syncer,
 		.max_cached = MAX_CACHED,
 		.memory = &l->memory,
 	};
@@ -350,7 +344,8 @@ listen_all(struct lobby *l)
 }
 
 enum status
-lobby_create(struct lobby **out, struct options *o, int base_fd)
+lobby_create(
+    struct lobby **out, struct options *o, const struct lobby_disk *disk)
 {
 	struct lobby *l = calloc(1, sizeof(*l));
 	enum status st;
@@ -383,7 +378,7 @@ lobby_create(struct lobby **out, struct options *o, int base_fd)
 		    l->udp_fds, o, listener_port(l->data), &l->udp_port);
 	l->control_config.has_udp = l->udp_port != 0;
 	if (st == OK)
-		st = start_workers(l, base_fd);
+		st = start_workers(l, disk);
 	if (st != OK) {
 		lobby_destroy(l);
 		return st;

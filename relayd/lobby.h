@@ -14,12 +14,19 @@
 
 struct lobby;
 struct options;
+struct syncer;
 
-/* The output directory's descriptor is borrowed. Starts the workers and
- * listens; a failure is logged. O is borrowed, and O->workers is lowered if
- * descriptors are too few (relayd/net/descriptors.h). */
-enum status lobby_create(
-    struct lobby **out, struct options *o, int base_fd) MUST_CHECK;
+/* What the workers write to. All is borrowed. */
+struct lobby_disk {
+	int base_fd;	       /* the output directory */
+	struct syncer *syncer; /* NULL: none */
+};
+
+/* Starts the workers and listens; a failure is logged. O is borrowed, and
+ * O->workers is lowered if descriptors are too few (relayd/net/descriptors.h).
+ */
+enum status lobby_create(struct lobby **out, struct options *o,
+    const struct lobby_disk *disk) MUST_CHECK;
 
 uint16_t lobby_control_port(const struct lobby *l);
 uint16_t lobby_data_port(const struct lobby *l);

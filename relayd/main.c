@@ -4,13 +4,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/process/daemon.h"
 #include "relayd/net/health.h"
 #include "relayd/lobby.h"
 #include "relayd/process/options.h"
-#include "store/journal.h"
+#include "store/journal_sync.h"
 #include "store/output.h"
+#include "store/recovery.h"
+
+/* Peers need not wait longer than that for files of the past. */
+#define RECOVERY_WAIT_NS NS_PER_S
 
 static enum status
 serve(struct daemon *d, const struct options *o, struct lobby *lobby)
@@ -44,22 +49,28 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby)
 static enum status
 run(struct daemon *d, struct options *o)
 {
-	struct lobby *lobby;
-	int base_fd;
+	struct lobby_disk disk = { 0 };
+	struct recovery_thread *recovery;
+	struct lobby *lobby = NULL;
 	enum status st;
 
 	st = daemon_start(d, o);
 	if (st != OK)
 		return st;
-	base_fd = output_open(o->output);
-	if (base_fd < 0)
+	disk.base_fd = output_open(o->output);
+	if (disk.base_fd < 0)
 		return E_IO;
-	(void)journal_recover(base_fd);
-	st = lobby_create(&lobby, o, base_fd);
+	recovery_start(&recovery, disk.base_fd, RECOVERY_WAIT_NS);
+	if (o->sync == SYNC_TIME)
+		st = syncer_start(&disk.syncer, disk.base_fd, o->sync_time_ns);
+	if (st == OK)
+		st = lobby_create(&lobby, o, &disk);
 	if (st == OK)
 		st = serve(d, o, lobby);
 	lobby_destroy(lobby);
-	close(base_fd);
+	syncer_stop(disk.syncer);
+	recovery_stop(recovery);
+	close(disk.base_fd);
 	return st;
 }
 

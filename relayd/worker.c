@@ -94,7 +94,7 @@ rest(struct worker *w, uint64_t now)
 static void
 turn_end(struct worker *w)
 {
-	uint64_t now, began, next;
+	uint64_t now, began, next, pause;
 	bool deletes;
 
 	desk_turn_end(&w->desk);
@@ -111,6 +111,9 @@ turn_end(struct worker *w)
 	if (!list_empty(&w->desk.held))
 		next = clock_earlier(next, now + HELD_RETRY_NS);
 	next = clock_earlier(next, rest(w, now));
+	pause = store_tick(w->shard->store);
+	if (pause != UINT64_MAX)
+		next = clock_earlier(next, now + pause);
 	loop_set_timer(&w->loop, deletes ? now : next, now);
 	began = published(&w->loop.busy_since);
 	if (began != 0 && now - began > SLOW_TURN_NS &&

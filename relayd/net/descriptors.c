@@ -16,6 +16,8 @@
 /* Loop 2, UDP, output directory, journal, and 2 while folders are made or
  * moved. */
 #define WORKER_FDS 7
+/* The eventfd of the thread. */
+#define SYNCER_FDS 1
 /* Loop 2, and one while a file is looked for. */
 #define LIVE_WORKER_FDS 3
 /* The parts are sixteenths of the rest; sessions have what remains. Idle trace
@@ -46,8 +48,8 @@ available(const struct options *o)
 unsigned
 descriptors_own(const struct options *o)
 {
-	return OWN_FDS + WORKER_FDS * o->workers +
-	       LIVE_WORKER_FDS * o->live_workers;
+	return OWN_FDS + (o->sync == SYNC_TIME ? SYNCER_FDS : 0u) +
+	       WORKER_FDS * o->workers + LIVE_WORKER_FDS * o->live_workers;
 }
 
 static unsigned

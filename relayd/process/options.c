@@ -249,7 +249,11 @@ take_sync(const struct row *r, void *options, const char *arg)
 			o->sync = (enum sync_mode)i;
 			return OK;
 		}
-	return bad_value(r, arg);
+	if (parse_duration(arg, SYNC_TIME_MAX, &o->sync_time_ns) != OK ||
+	    o->sync_time_ns < SYNC_TIME_MIN)
+		return bad_value(r, arg);
+	o->sync = SYNC_TIME;
+	return OK;
 }
 
 static enum status

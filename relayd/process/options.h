@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -22,7 +23,10 @@
 #define LIVE_WORKERS_MAX 4 /* each serves hundreds of viewers */
 
 /* When data is synced to disk. */
-enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET };
+enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET, SYNC_TIME };
+/* Below it the disk would do nothing else. */
+#define SYNC_TIME_MIN (100 * NS_PER_MS)
+#define SYNC_TIME_MAX (3600 * NS_PER_S)
 
 /* SO_KEEPALIVE and its three times; 0: leave it to the system. */
 struct keepalive {
@@ -61,6 +65,7 @@ struct options {
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
 	enum sync_mode sync;
+	uint64_t sync_time_ns;	    /* with SYNC_TIME */
 	unsigned socket_timeout_ms; /* 0: none */
 	struct keepalive keepalive;
 };

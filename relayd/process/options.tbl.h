@@ -83,7 +83,7 @@ OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME", false,
     "wait that long for readers of an index file (ms, s, m) [1s]")
 OPTION(SYNC, 0, "sync", "WHEN", false,
     CALL(take_sync),
-    "sync files to disk: none, close or packet [none]")
+    "sync files: none, close, packet, or every TIME (ms, s, m) [none]")
 OPTION(VERBOSE, 'v', "verbose", NULL, false,
     CALL(take_verbose),
     "say more; up to three times")

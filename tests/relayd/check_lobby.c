@@ -126,22 +126,22 @@ drop(unsigned n)
 
 START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 {
-	int base_fd;
+	struct lobby_disk disk = { 0 };
 
 	scratch_open();
 	snprintf(
 	    options.output, sizeof(options.output), "%s", scratch_path("out"));
 	ck_assert_int_eq(mkdir(options.output, 0700), 0);
-	base_fd = open(options.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_ge(base_fd, 0);
-	ck_assert_int_eq(lobby_create(&lobby, &options, base_fd), OK);
+	disk.base_fd = open(options.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(disk.base_fd, 0);
+	ck_assert_int_eq(lobby_create(&lobby, &options, &disk), OK);
 	for (unsigned i = 0; i < ROUNDS * ALLOCATIONS; i++) {
 		serve(1);
 		drop(i % ALLOCATIONS + 1);
 	}
 	serve(SESSIONS);
 	lobby_destroy(lobby);
-	close(base_fd);
+	close(disk.base_fd);
 	scratch_close();
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include "relayd/process/options.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ show(const char *what)
 	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
 	SHOW("udp", "%d %d %u", got.has_udp, got.has_udp_port, got.udp_port);
 	SHOW("sync", "%d", (int)got.sync);
+	SHOW("sync_time_ns", "%" PRIu64, got.sync_time_ns);
 	SHOW("timeout", "%u", got.socket_timeout_ms);
 	SHOW("keepalive", "%d %d %d %d", got.keepalive.on, got.keepalive.idle,
 	    got.keepalive.interval, got.keepalive.count);
@@ -161,6 +163,9 @@ static const struct {
 	{ "--sync=none", "sync", "0" },
 	{ "--sync=close", "sync", "1" },
 	{ "--sync packet", "sync", "2" },
+	{ "--sync=250ms", "sync", "3" },
+	{ "--sync=250ms", "sync_time_ns", "250000000" },
+	{ "--sync=5s", "sync_time_ns", "5000000000" },
 	{ "-V --bogus", "flags", "!" },
 	{ "--daem --vers", "flags", "d!" },
 	{ "-h", "flags", "!" },
@@ -224,6 +229,9 @@ static const char *const refused[] = {
 	"--sync",
 	"--sync=",
 	"--sync=yes",
+	"--sync=0",
+	"--sync=99ms",
+	"--sync=61m",
 };
 
 START_TEST(nonsense_is_refused)

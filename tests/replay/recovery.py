@@ -98,6 +98,36 @@ def what_was_not_synced_is_cut():
         s.check()
 
 
+def synced_after(daemon, session, seconds):
+    """Does the journal say that all of the session is on the disk?"""
+    until = time.monotonic() + seconds
+    sizes = {(session.dir / "ch_0").stat().st_ino: len(session.written)}
+    while time.monotonic() < until:
+        blob = journal_of(daemon).read_bytes()
+        for at in range(SLOT, len(blob), SLOT):
+            kind, ino, _, synced = struct.unpack_from("=I12x3Q", blob, at)
+            if kind == FILE and sizes.get(ino) == synced:
+                return True
+        time.sleep(0.02)
+    return False
+
+
+def each_time_all_is_synced():
+    """--sync=TIME: what is older is on the disk, and no worker waits."""
+    with relay.Daemon("--sync=200ms", workers=1) as daemon:
+        s = relay.Session(daemon)
+        for _ in range(3):
+            for _ in range(3):
+                s.packet()
+            s.wait_written()
+            check(synced_after(daemon, s, 5), "it is not synced")
+        page = journal_of(daemon).read_bytes()
+        daemon.kill()
+        put(journal_of(daemon), page, True)
+        restart(daemon)
+        s.check()
+
+
 def old_journal(daemon, session, length):
     """As the version before wrote it."""
     root = str(session.path).encode()
@@ -217,7 +247,7 @@ def what_is_not_ours_is_left_alone():
 
 CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
          a_power_cut_without_sync, what_was_not_synced_is_cut,
-         after_an_upgrade,
+         each_time_all_is_synced, after_an_upgrade,
          an_index_file_has_its_header, many_streams_of_an_old_peer,
          sparse_files_with_a_journals_name, what_is_not_ours_is_left_alone]
 
