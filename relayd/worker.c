@@ -134,11 +134,12 @@ log_figures(const struct worker *w)
 	log_info("worker %u: sessions=%" PRIu64 " packets=%" PRIu64
 		 " bytes=%" PRIu64 " records=%" PRIu64 " gaps=%" PRIu64
 		 " lost=%" PRIu64 " dropped=%" PRIu64 " write_errors=%" PRIu64
-		 " locks_forced=%" PRIu64 " corrected=%" PRIu64,
+		 " sync_errors=%" PRIu64 " locks_forced=%" PRIu64
+		 " corrected=%" PRIu64,
 	    sh->config.worker, sh->sessions_created, s->packets_written,
 	    s->bytes_written, s->records_written, sh->gaps, sh->packets_lost,
-	    sh->packets_dropped, s->write_errors, s->locks_forced,
-	    sh->records_corrected);
+	    sh->packets_dropped, s->write_errors, s->sync_errors,
+	    s->locks_forced, sh->records_corrected);
 	if (*udp_counts_text(&sh->udp, udp, sizeof(udp)) != '\0')
 		log_info("worker %u:%s", sh->config.worker, udp);
 }

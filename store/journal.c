@@ -40,6 +40,9 @@ struct journal {
 	char boot[JOURNAL_BOOT];
 	struct journal_config config;
 	struct list marked; /* files whose length is not on the disk */
+	/* Slots of closed files whose bytes are not on the disk, by slot->next,
+	 * the oldest first; 0: none. */
+	uint32_t leaving, last_leaving;
 };
 
 enum status
@@ -68,14 +71,17 @@ bytes(uint32_t slots)
 	return (size_t)slots * sizeof(struct journal_slot);
 }
 
-/* Remove the file: the journal is now without one. */
+/* Remove the file: the journal is now without one. Keeps errno. */
 static void
 leave(struct journal *j)
 {
+	const int saved = errno;
+
 	if (j->slots != NULL)
 		munmap(j->slots, bytes(j->n_slots));
 	j->slots = NULL;
 	j->n_slots = j->n_fresh = j->free_list = 0;
+	j->leaving = j->last_leaving = 0;
 	if (j->fd < 0)
 		return;
 	/* The file may be gone, with its directory. */
@@ -83,6 +89,7 @@ leave(struct journal *j)
 		log_errno(LOG_WARN, "journal %s: unlink", j->name);
 	close(j->fd);
 	j->fd = -1;
+	errno = saved;
 }
 
 void
@@ -90,7 +97,15 @@ journal_destroy(struct journal *j)
 {
 	if (j == NULL)
 		return;
-	leave(j);
+	/* No round will come for them. If this fails, the file stays. */
+	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
+		log_errno(LOG_ERROR, "--sync: what was closed last may be lost "
+				     "in a power cut");
+		munmap(j->slots, bytes(j->n_slots));
+		close(j->fd);
+	} else {
+		leave(j);
+	}
 	free(j);
 }
 
@@ -133,12 +148,10 @@ grow(struct journal *j, uint32_t n)
 
 	if (!fill(j->fd, bytes(j->n_slots), bytes(n)))
 		return false;
-	if (j->slots == NULL)
-		p = mmap(NULL, bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED,
-		    j->fd, 0);
-	else
-		p = mremap(
-		    j->slots, bytes(j->n_slots), bytes(n), MREMAP_MAYMOVE);
+	p = j->slots == NULL
+		? mmap(NULL, bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED,
+		      j->fd, 0)
+		: mremap(j->slots, bytes(j->n_slots), bytes(n), MREMAP_MAYMOVE);
 	if (p == MAP_FAILED)
 		return false;
 	j->slots = p;
@@ -151,8 +164,6 @@ grow(struct journal *j, uint32_t n)
 static bool
 open_new(struct journal *j)
 {
-	int saved;
-
 	for (int i = 0; i < BEGIN_TRIES; i++) {
 		snprintf(j->name, sizeof(j->name), JOURNAL_PREFIX "%016" PRIx64,
 		    ++j->number);
@@ -162,9 +173,7 @@ open_new(struct journal *j)
 			return false;
 		if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 && !is_unlinked(j->fd))
 			return true;
-		saved = errno;
 		leave(j);
-		errno = saved;
 	}
 	return false;
 }
@@ -172,14 +181,10 @@ open_new(struct journal *j)
 static bool
 begin(struct journal *j)
 {
-	int saved;
-
 	if (!open_new(j))
 		return false;
 	if (!grow(j, FIRST_SLOTS)) {
-		saved = errno;
 		leave(j);
-		errno = saved;
 		return false;
 	}
 	j->slots[0].head.magic = JOURNAL_MAGIC;
@@ -260,13 +265,22 @@ free_chain(struct journal *j, uint32_t n)
 	}
 }
 
+/* The slot of a root goes with the last one that names it. */
 static void
-leave_root(struct journal *j, struct journal_root *root)
+leave_root(struct journal *j, uint32_t root)
 {
-	if (root->n_files > 0)
-		return;
-	free_chain(j, root->slot);
-	root->slot = 0;
+	if (j->slots[root].root == 0)
+		free_chain(j, root);
+}
+
+static void
+leave_file(struct journal *j, uint32_t n)
+{
+	const uint32_t root = j->slots[n].root;
+
+	free_slot(j, n);
+	j->slots[root].root--;
+	leave_root(j, root);
 }
 
 static bool
@@ -311,7 +325,9 @@ enter_file(struct journal *j, struct journal_file *file)
 		return false;
 	n = take_slot(j);
 	if (n == 0) {
-		leave_root(j, file->root);
+		leave_root(j, file->root->slot);
+		if (file->root->n_files == 0)
+			file->root->slot = 0;
 		return false;
 	}
 	s = &j->slots[n];
@@ -321,6 +337,7 @@ enter_file(struct journal *j, struct journal_file *file)
 	s->file.is_index = file->id.is_index;
 	s->file.length = file->length;
 	s->file.synced = 0;
+	j->slots[s->root].root++;
 	set_kind(s, JOURNAL_FILE);
 	file->root->n_files++;
 	file->slot = n;
@@ -374,6 +391,34 @@ mark(struct journal *j, struct journal_file *file)
 	list_append(&j->marked, &file->mark_node);
 }
 
+/* The bytes of a file that is closed may be not on the disk: its slot N stays
+ * until they are. */
+static void
+leave_later(struct journal *j, uint32_t n)
+{
+	j->slots[n].next = 0;
+	j->slots[n].file.round = syncer_round(j->config.syncer);
+	if (j->leaving == 0)
+		j->leaving = n;
+	else
+		j->slots[j->last_leaving].next = n;
+	j->last_leaving = n;
+}
+
+static void
+leave_done(struct journal *j, uint64_t done)
+{
+	uint32_t n;
+
+	while (j->leaving != 0 && j->slots[j->leaving].file.round <= done) {
+		n = j->leaving;
+		j->leaving = j->slots[n].next;
+		leave_file(j, n);
+	}
+	if (j->n_files == 0 && j->leaving == 0)
+		leave(j);
+}
+
 uint64_t
 journal_tick(struct journal *j)
 {
@@ -381,7 +426,7 @@ journal_tick(struct journal *j)
 	struct journal_file *file;
 	uint64_t done;
 
-	if (s == NULL || list_empty(&j->marked))
+	if (s == NULL || (list_empty(&j->marked) && j->leaving == 0))
 		return UINT64_MAX;
 	done = syncer_done(s);
 	while (!list_empty(&j->marked)) {
@@ -393,7 +438,9 @@ journal_tick(struct journal *j)
 		if (file->length > file->mark_length || file->slot == 0)
 			mark(j, file);
 	}
-	return list_empty(&j->marked) ? UINT64_MAX : syncer_pause_ns(s);
+	leave_done(j, done);
+	return list_empty(&j->marked) && j->leaving == 0 ? UINT64_MAX
+							 : syncer_pause_ns(s);
 }
 
 void
@@ -417,12 +464,17 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 	list_del(&file->node);
 	list_del(&file->mark_node);
 	if (file->slot != 0) {
-		free_slot(j, file->slot);
-		file->root->n_files--;
-		leave_root(j, file->root);
+		/* The owner forgets the slot of its root with its last file.
+		 * Those that stay keep it. */
+		if (--file->root->n_files == 0)
+			file->root->slot = 0;
+		if (j->config.syncer != NULL)
+			leave_later(j, file->slot);
+		else
+			leave_file(j, file->slot);
 	}
 	*file = (struct journal_file){ 0 };
-	if (--j->n_files == 0)
+	if (--j->n_files == 0 && j->leaving == 0)
 		leave(j);
 }
 

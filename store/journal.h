@@ -13,7 +13,8 @@
  *
  * After a power cut its pages may be older than the files. So it names the boot
  * that its lengths are good for, and says beside them how many bytes are on the
- * disk, which is true in every boot.
+ * disk, which is true in every boot. With --sync=TIME the entry of a file that
+ * was closed stays until all of it is there.
  *
  * Single owner. journal_recover() is called before there are any journals, or
  * while others are there: it leaves those alone.
@@ -50,7 +51,7 @@ struct journal_config {
 /* BASE_FD is borrowed. CONFIG NULL: nothing is synced. */
 enum status journal_create(struct journal **out, int base_fd,
     const struct journal_config *config) MUST_CHECK;
-/* NULL is fine. */
+/* With a syncer it may wait for the disk. NULL is fine. */
 void journal_destroy(struct journal *j);
 /* True: the journal had a file, and somebody removed it. */
 bool journal_is_gone(const struct journal *j);
@@ -104,6 +105,8 @@ void journal_set_synced(
 uint64_t journal_tick(struct journal *j);
 /* Have the journal itself on the disk. E_IO: errno says why. */
 enum status journal_sync(struct journal *j) MUST_CHECK;
+/* The file is closed. With a syncer its entry stays until all of it is on the
+ * disk; ROOT is free at once. */
 void journal_remove_file(struct journal *j, struct journal_file *file);
 
 /*

@@ -36,8 +36,12 @@ enum journal_kind {
 
 struct journal_slot {
 	uint32_t kind; /* enum journal_kind */
-	uint32_t root; /* MORE, FILE: the slot of the root */
-	uint32_t next; /* ROOT, MORE: the slot of the next piece, 0: none */
+	/* FILE: the slot of the root. ROOT: how many FILEs name it, which is
+	 * the owner's. */
+	uint32_t root;
+	/* ROOT, MORE: the slot of the next piece, 0: none. FREE, FILE: the
+	 * owner's. */
+	uint32_t next;
 	uint32_t piece_len;
 	union {
 		struct {
@@ -45,6 +49,7 @@ struct journal_slot {
 			uint64_t synced;   /* bytes that are on the disk */
 			uint64_t born;	   /* ns since the epoch; 0: unknown */
 			uint32_t is_index; /* of the data file beside it */
+			uint64_t round;	   /* the owner's */
 		} file;
 		struct {
 			uint32_t magic;

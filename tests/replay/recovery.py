@@ -128,6 +128,20 @@ def each_time_all_is_synced():
         s.check()
 
 
+def closed_files_stay_until_they_are_synced():
+    with relay.Daemon("--sync=2s", workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        s.finish()
+        page = journal_of(daemon).read_bytes()
+        ino = (s.dir / "ch_0").stat().st_ino
+        check(struct.pack("=Q", ino) in page, "the closed file is gone")
+        until = time.monotonic() + 20
+        while any(daemon.out.glob(PREFIX + "*")):
+            check(time.monotonic() < until, "the journal stays")
+            time.sleep(0.02)
+
+
 def old_journal(daemon, session, length):
     """As the version before wrote it."""
     root = str(session.path).encode()
@@ -247,7 +261,8 @@ def what_is_not_ours_is_left_alone():
 
 CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
          a_power_cut_without_sync, what_was_not_synced_is_cut,
-         each_time_all_is_synced, after_an_upgrade,
+         each_time_all_is_synced,
+         closed_files_stay_until_they_are_synced, after_an_upgrade,
          an_index_file_has_its_header, many_streams_of_an_old_peer,
          sparse_files_with_a_journals_name, what_is_not_ours_is_left_alone]
 

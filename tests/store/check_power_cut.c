@@ -336,7 +336,7 @@ tell_synced(void)
 		told->acked[i] = 0;
 		told->is_known[i] = false;
 		(void)snprintf(name, sizeof(name), "h/s/ust/0/c%u", i);
-		if (files[i] == NULL || stat(scratch_path(name), &sb) != 0 ||
+		if (stat(scratch_path(name), &sb) != 0 ||
 		    !synced_length(sb.st_ino, &data))
 			continue;
 		(void)snprintf(
