@@ -37,14 +37,14 @@ def packet(seq, padding=0):
                        size + 8 * padding, seq, 0) + body
 
 
-def read(path):
+def read(*paths):
     """(numbers of the events, complaints) of babeltrace2; None: there is
     none here."""
     if shutil.which("babeltrace2") is None:
         print("   no babeltrace2 here")
         return None
     found = subprocess.run(
-        ["babeltrace2", str(path)], capture_output=True, text=True,
+        ["babeltrace2", *map(str, paths)], capture_output=True, text=True,
         env={**os.environ, "LC_ALL": "C"}, check=False)
     equal(found.returncode, 0, found.stderr)
     return ([int(n) for n in re.findall(r"n = (\d+)", found.stdout)],
