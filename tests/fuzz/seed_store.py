@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Seeds for fuzz_interleave and fuzz_index: seed_store.py VECTORS CORPUS
+"""Seeds for fuzz_interleave, fuzz_index and fuzz_recovery: seed_store.py VECTORS
+CORPUS
 
 Recorded sessions in timeline order, handles as a sequence of ids gives them
-out, the first kilobytes of each; and index files, two synthetic ones.
+out, the first kilobytes of each; index files, two synthetic ones; and what
+recoveries find, with journals of each kind.
 """
 import pathlib
 import struct
@@ -85,7 +87,62 @@ def of_2_1():
             + pieces("ctl", asks) + bytes([WIRES["ctl"] | 4, 0]))
 
 
+HEAD, ROOT, MORE, FILE = 1, 2, 3, 4
+VERSIONS = {1: 0x54504a31, 2: 0x54504a32}
+PACKET = 100
+
+
+def slot(kind, root=0, following=0, length=0, rest=b""):
+    return (struct.pack("<IIII", kind, root, following, length)
+            + rest).ljust(128, b"\0")
+
+
+def index_file(records):
+    return struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 72) + b"".join(
+        struct.pack(">9Q", n * PACKET, 8 * PACKET, 8 * PACKET, n, n, 0, 0, 0,
+                    n) for n in range(records))
+
+
+def file_slot(number, length, synced):
+    """Of file NUMBER, born when it was."""
+    return slot(FILE, 1, rest=struct.pack("<4QI", number, length, synced, 1,
+                                          number in (1, 3)))
+
+
+def recovered(is_of_this_boot, version, sync, packets, records, path=b"h/s"):
+    """Two pairs of files that are longer than their lengths in the journal."""
+    out = bytes([is_of_this_boot])
+    for n in range(6):
+        index = index_file(records) + b"t" * 9 if n in (1, 3) else b""
+        size = len(index) or PACKET * packets + 7
+        index = index[:255]
+        out += struct.pack("<BH", len(index), size) + index
+    head = struct.pack("<II", VERSIONS[version], sync) + b"0" * 36
+    out += slot(HEAD, rest=head) + slot(ROOT, 2, 2, 1, path[:1])
+    out += slot(MORE, 0, 0, len(path) - 1, path[1:])
+    for n, most in (0, PACKET), (1, 72), (2, PACKET), (3, 72), (4, 1), (5, 1):
+        head = 16 if n in (1, 3) else 0
+        out += file_slot(n, head + most * packets, max(head + most * (packets - 1), 0))
+    return out
+
+
+def recoveries():
+    for boot in 0, 1:
+        for sync in 0, 1, 2:
+            yield f"2-{boot}-{sync}", recovered(boot, 2, sync, 3, 3)
+        yield f"1-{boot}", recovered(boot, 1, 0, 3, 3)
+    yield "ahead", recovered(0, 2, 0, 2, 3)
+    yield "no-header", recovered(1, 2, 0, 0, 0)
+    yield "outside", recovered(1, 2, 0, 1, 1, b"h/../..")
+    yield "link", recovered(1, 2, 0, 1, 1, b"h/link")
+    yield "nothing", b""
+
+
 def main(vectors, corpus):
+    recovery = pathlib.Path(corpus) / "recovery"
+    recovery.mkdir(exist_ok=True)
+    for name, blob in recoveries():
+        (recovery / name).write_bytes(blob)
     interleave = pathlib.Path(corpus) / "interleave"
     index = pathlib.Path(corpus) / "index"
     interleave.mkdir(exist_ok=True)
