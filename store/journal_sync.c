@@ -2,6 +2,7 @@
 #include "store/journal_sync.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +20,7 @@ struct syncer {
 	pthread_t thread;
 	int base_fd, stop_fd; /* an eventfd, 1 to end */
 	uint64_t pause_ns;
-	uint64_t last_error_log;
+	uint64_t last_error_log, errors;
 	struct published begun, done; /* numbers of rounds */
 };
 
@@ -31,11 +32,16 @@ sync_once(struct syncer *s)
 	const uint64_t round = published(&s->begun) + 1;
 
 	publish(&s->begun, round);
-	if (syncfs(s->base_fd) == 0)
+	if (syncfs(s->base_fd) == 0) {
 		publish(&s->done, round);
-	else if (log_ratelimit(&s->last_error_log, NS_PER_S))
-		log_errno(LOG_ERROR, "--sync: what was written since the last "
-				     "sync may be lost in a power cut");
+		return;
+	}
+	s->errors++;
+	if (log_ratelimit(&s->last_error_log, NS_PER_S))
+		log_errno(LOG_ERROR,
+		    "--sync: what was written since the last sync may be lost "
+		    "in a power cut (%" PRIu64 " syncs failed since the start)",
+		    s->errors);
 }
 
 static void *

@@ -142,6 +142,17 @@ def closed_files_stay_until_they_are_synced():
             time.sleep(0.02)
 
 
+def the_end_does_not_wait_for_a_round():
+    with relay.Daemon("--sync=60m", workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        s.finish()
+        journal_of(daemon)
+        daemon.stop()
+        equal(list(daemon.out.glob(PREFIX + "*")), [], "journals")
+        s.check()
+
+
 def old_journal(daemon, session, length):
     """As the version before wrote it."""
     root = str(session.path).encode()
@@ -262,7 +273,8 @@ def what_is_not_ours_is_left_alone():
 CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
          a_power_cut_without_sync, what_was_not_synced_is_cut,
          each_time_all_is_synced,
-         closed_files_stay_until_they_are_synced, after_an_upgrade,
+         closed_files_stay_until_they_are_synced,
+         the_end_does_not_wait_for_a_round, after_an_upgrade,
          an_index_file_has_its_header, many_streams_of_an_old_peer,
          sparse_files_with_a_journals_name, what_is_not_ours_is_left_alone]
 
