@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/clock.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static struct {
@@ -37,6 +39,29 @@ clock_wall_s(void)
 	if (frozen.is_frozen)
 		return frozen.wall_s;
 	return (uint64_t)read_clock(CLOCK_REALTIME).tv_sec;
+}
+
+double
+clock_cpu_s(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u) != 0)
+		return 0;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+int
+clock_ms_until(uint64_t until_ns)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t ms;
+
+	if (until_ns <= now)
+		return 0;
+	ms = (until_ns - now - 1) / NS_PER_MS + 1;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 void

@@ -10,6 +10,11 @@
 
 uint64_t clock_now_ns(void); /* monotonic, arbitrary origin */
 uint64_t clock_wall_s(void); /* seconds since the Unix epoch */
+double clock_cpu_s(void);    /* processor time of this process; 0: not known */
+
+/* Milliseconds from now to UNTIL_NS, rounded up, so that who waits so long does
+ * not come too early; 0: it is over. As poll(2) takes them. */
+int clock_ms_until(uint64_t until_ns);
 
 /* The earlier of two times. */
 static inline uint64_t

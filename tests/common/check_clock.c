@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/clock.h"
 
+#include <limits.h>
 #include <time.h>
 
 #include "common/compiler.h"
@@ -41,6 +42,28 @@ START_TEST(frozen_clocks_stand_still)
 }
 END_TEST
 
+START_TEST(a_wait_ends_no_millisecond_too_early)
+{
+	clock_freeze(NS_PER_S, 0);
+	ck_assert_int_eq(clock_ms_until(0), 0);
+	ck_assert_int_eq(clock_ms_until(NS_PER_S), 0);
+	ck_assert_int_eq(clock_ms_until(NS_PER_S + 1), 1);
+	ck_assert_int_eq(clock_ms_until(NS_PER_S + NS_PER_MS), 1);
+	ck_assert_int_eq(clock_ms_until(NS_PER_S + NS_PER_MS + 1), 2);
+	ck_assert_int_eq(clock_ms_until(UINT64_MAX), INT_MAX);
+}
+END_TEST
+
+START_TEST(work_takes_processor_time)
+{
+	const double before = clock_cpu_s();
+
+	while (clock_cpu_s() == before)
+		continue;
+	ck_assert(clock_cpu_s() > before);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -48,6 +71,8 @@ main(void)
 		{ monotonic_time_goes_forward, 0, 0 },
 		{ wall_time_is_that_of_the_system, 0, 0 },
 		{ frozen_clocks_stand_still, 0, 0 },
+		{ a_wait_ends_no_millisecond_too_early, 0, 0 },
+		{ work_takes_processor_time, 0, 0 },
 	};
 
 	return unit_run("clock", units, ARRAY_LEN(units));

@@ -269,17 +269,14 @@ fail_by_sink(struct capture *c, enum status st)
 static int
 rest_ms(const struct capture *c, uint64_t sink_at)
 {
-	const uint64_t now = clock_now_ns();
 	uint64_t at = clock_earlier(
 	    sink_at, clock_earlier(c->over_at, c->end_hanging_at));
+	int ms;
 
 	if (c->options->stats)
 		at = clock_earlier(at, c->report.shown_ns + REPORT_NS);
-	if (at <= now)
-		return 0;
-	if (at - now > REST_MS * NS_PER_MS)
-		return REST_MS;
-	return (int)((at - now - 1) / NS_PER_MS + 1);
+	ms = clock_ms_until(at);
+	return ms < REST_MS ? ms : REST_MS;
 }
 
 static void

@@ -66,16 +66,6 @@ queue_woken(struct queue *q)
 	(void)!read(q->event, &n, sizeof(n));
 }
 
-/* Milliseconds for poll(2), rounded up. */
-static int
-left_ms(uint64_t until_ns)
-{
-	const uint64_t now = clock_now_ns();
-
-	return until_ns <= now ? 0
-			       : (int)((until_ns - now - 1) / NS_PER_MS + 1);
-}
-
 struct chunk *
 queue_wait(struct queue *q, int timeout_ms)
 {
@@ -90,7 +80,8 @@ queue_wait(struct queue *q, int timeout_ms)
 		c = queue_take(q);
 		if (c != NULL)
 			return c;
-		if (poll(&p, 1, timeout_ms < 0 ? -1 : left_ms(until)) == 0)
+		if (poll(&p, 1, timeout_ms < 0 ? -1 : clock_ms_until(until)) ==
+		    0)
 			return queue_take(q);
 	}
 }

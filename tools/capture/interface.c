@@ -8,7 +8,6 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tools/capture/filter.h"
 #include "tools/capture/packet_socket.h"
 
 /* Packets of one system call. */
@@ -84,26 +84,23 @@ attach_filter(struct interface *i, const char *text, char why[SOURCE_WHY_MAX])
 {
 	struct sock_fprog kernel;
 	struct bpf_program program;
-	enum status st = OK;
+	enum status st;
 	pcap_t *p;
 
 	p = pcap_open_dead(
 	    i->link_type == LINKTYPE_RAW ? DLT_RAW : DLT_EN10MB, SLOT_LEN);
 	if (p == NULL)
 		return E_NOMEM;
-	if (pcap_compile(p, &program, text, 1, PCAP_NETMASK_UNKNOWN) != 0) {
-		snprintf(why, SOURCE_WHY_MAX, "not a filter: %s: %s", text,
-		    pcap_geterr(p));
-		pcap_close(p);
-		return E_REFUSED;
-	}
+	st = filter_compile(p, text, &program, why);
+	pcap_close(p);
+	if (st != OK)
+		return st;
 	kernel.len = (unsigned short)program.bf_len;
 	kernel.filter = (struct sock_filter *)(void *)program.bf_insns;
 	if (setsockopt(i->fd, SOL_SOCKET, SO_ATTACH_FILTER, &kernel,
 		sizeof(kernel)) != 0)
 		st = refuse(why, "filter");
 	pcap_freecode(&program);
-	pcap_close(p);
 	return st;
 }
 

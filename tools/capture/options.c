@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/parse.h"
+#include "tools/client/usage.h"
 
 #define FLUSH_NS NS_PER_S
 #define FLUSH_MIN_NS (10 * NS_PER_MS)
@@ -22,10 +23,7 @@ enum option_id {
 	N_OPTIONS
 };
 
-static const struct row {
-	char letter;
-	const char *name, *arg, *help;
-} rows[] = {
+static const struct usage_row rows[] = {
 #define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
 #include "tools/capture/options.tbl.h"
 #undef OPTION
@@ -37,17 +35,7 @@ print_usage(void)
 	printf("Usage: tracepulse-capture -i URI... [OPTION]... "
 	       "--relay URL | --output DIR | --write URI\n"
 	       "Makes a CTF trace of network packets.\n\n");
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		char name[64], letter[8] = "    ";
-
-		if (rows[i].letter != 0)
-			snprintf(
-			    letter, sizeof(letter), "-%c, ", rows[i].letter);
-		snprintf(name, sizeof(name), "%s%s%s", rows[i].name,
-		    rows[i].arg != NULL ? "=" : "",
-		    rows[i].arg != NULL ? rows[i].arg : "");
-		printf("  %s--%-28s %s\n", letter, name, rows[i].help);
-	}
+	usage_print_rows(rows, N_OPTIONS, 28);
 	printf("\nURI is libtrace's: int:eth0, ring:eth0, pcapfile:FILE, "
 	       "erf:FILE, ...\nTIME is 250ms, 2s, 1m.\n"
 	       "See tracepulse-capture(1).\n");
@@ -56,8 +44,7 @@ print_usage(void)
 static enum status
 complain(const char *about, const char *what)
 {
-	fprintf(stderr, "tracepulse-capture: %s: %s\n", about, what);
-	return E_REFUSED;
+	return usage_complain("tracepulse-capture", about, what);
 }
 
 /* The place of ARG among the words of the row, which "|" separates. */
@@ -317,13 +304,9 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 				id = i;
 		if (id < 0)
 			return E_REFUSED; /* getopt has said why */
-		if (!set(o, (enum option_id)id, optarg)) {
-			fprintf(stderr,
-			    "tracepulse-capture: invalid value \"%s\" for "
-			    "--%s\n",
-			    optarg, rows[id].name);
-			return E_REFUSED;
-		}
+		if (!set(o, (enum option_id)id, optarg))
+			return usage_bad_value(
+			    "tracepulse-capture", rows[id].name, optarg);
 		given |= UINT64_C(1) << id;
 		if (o->is_done)
 			return OK;

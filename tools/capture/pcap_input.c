@@ -4,13 +4,13 @@
 #include "tools/capture/pcap_input.h"
 
 #include <fcntl.h>
-#include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tools/capture/filter.h"
 
 /* Of a file that is read from start to end; stdio's own is 4 KiB. */
 #define READ_BUFFER (256 * 1024)
@@ -74,15 +74,15 @@ static enum status
 set_filter(struct pcap_input *in, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
+	char reason[SOURCE_WHY_MAX];
 	struct bpf_program program;
 	int result;
 
 	if (config->filter == NULL)
 		return OK;
-	if (pcap_compile(in->pcap, &program, config->filter, 1,
-		PCAP_NETMASK_UNKNOWN) != 0) {
-		snprintf(why, SOURCE_WHY_MAX, "%s: not a filter: %s: %s",
-		    config->uri, config->filter, pcap_geterr(in->pcap));
+	if (filter_compile(in->pcap, config->filter, &program, reason) != OK) {
+		snprintf(
+		    why, SOURCE_WHY_MAX, "%.250s: %.250s", config->uri, reason);
 		return E_REFUSED;
 	}
 	result = pcap_setfilter(in->pcap, &program);
@@ -124,13 +124,11 @@ open_pcap(struct pcap_input *in, const struct source_config *config,
 static const char *
 path_of(const char *uri)
 {
-	const char *colon = strchr(uri, ':');
+	const char *place = source_place(uri);
 
-	if (colon == NULL)
-		return uri;
-	return strncmp(uri, "pcap:", 5) == 0 ||
+	return place == uri || strncmp(uri, "pcap:", 5) == 0 ||
 		       strncmp(uri, "pcapfile:", 9) == 0
-		   ? colon + 1
+		   ? place
 		   : NULL;
 }
 

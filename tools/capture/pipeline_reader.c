@@ -301,10 +301,7 @@ wait_for_packets(struct reader *r, const struct source_wait *wait)
 		{ .fd = r->pipeline->stop, .events = POLLIN },
 		{ .fd = wait->fd, .events = POLLIN },
 	};
-	const uint64_t now = clock_now_ns();
-	int ms = r->flush_at <= now
-		     ? 0
-		     : (int)((r->flush_at - now - 1) / NS_PER_MS + 1);
+	int ms = clock_ms_until(r->flush_at);
 
 	if (wait->timeout_ms >= 0 && wait->timeout_ms < ms)
 		ms = wait->timeout_ms;

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -84,17 +83,6 @@ report_summary(const struct report *r, const struct pipeline_stats *s,
 	report_left_out(sink);
 }
 
-static double
-cpu_seconds(void)
-{
-	struct rusage u;
-
-	if (getrusage(RUSAGE_SELF, &u) != 0)
-		return 0;
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
 void
 report_json(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink)
@@ -109,7 +97,7 @@ report_json(const struct report *r, const struct pipeline_stats *s,
 	    s->received, s->dropped_kernel, s->dropped_local, sink->written,
 	    sink->left_out, s->withheld, s->clamped, s->bytes, sink->events,
 	    sink->ctf_packets, sink->bytes, seconds_since(r->begin_ns),
-	    cpu_seconds());
+	    clock_cpu_s());
 }
 
 void
@@ -142,5 +130,5 @@ report_conversion_json(const struct report *r,
 	       ", \"captured_bytes\": %" PRIu64
 	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    n->read, sink->written, sink->left_out, n->discarded, n->missing,
-	    sink->bytes, seconds_since(r->begin_ns), cpu_seconds());
+	    sink->bytes, seconds_since(r->begin_ns), clock_cpu_s());
 }

@@ -57,9 +57,7 @@ is_live_uri(const char *uri)
 static bool
 is_loopback(const char *uri)
 {
-	const char *colon = strchr(uri, ':');
-
-	return colon != NULL && packet_socket_is_loopback(colon + 1);
+	return packet_socket_is_loopback(source_place(uri));
 }
 
 /* A file of the format that wireshark writes, and libtrace 3 does not read. */
@@ -67,9 +65,8 @@ static bool
 is_pcapng(const char *uri)
 {
 	static const uint8_t block_type[] = { 0x0a, 0x0d, 0x0d, 0x0a };
-	const char *colon = strchr(uri, ':');
 	uint8_t first[sizeof(block_type)];
-	FILE *f = fopen(colon != NULL ? colon + 1 : uri, "re");
+	FILE *f = fopen(source_place(uri), "re");
 	bool is;
 
 	if (f == NULL)
@@ -175,14 +172,13 @@ static enum status
 open_interface(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
-	static const char scheme[] = "int:";
 	char reason[SOURCE_WHY_MAX] = "";
 	enum status st;
 
-	if (strncmp(config->uri, scheme, strlen(scheme)) != 0)
+	if (strncmp(config->uri, "int:", 4) != 0)
 		return OK;
 	st = interface_open(
-	    &s->interface, config->uri + strlen(scheme), config, reason);
+	    &s->interface, source_place(config->uri), config, reason);
 	if (st == E_REFUSED)
 		snprintf(why, SOURCE_WHY_MAX, "%s: %.300s%s", config->uri,
 		    reason, advice(config->uri, reason));
@@ -228,7 +224,7 @@ tune_socket(struct source *s, const char *uri)
 #ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
 	s->tells_new_drops = true;
 #endif
-	packet_socket_tune_bound(strchr(uri, ':') + 1);
+	packet_socket_tune_bound(source_place(uri));
 }
 
 enum status

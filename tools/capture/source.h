@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
@@ -24,6 +25,16 @@ struct source_config {
 };
 
 struct source;
+
+/* What an URI has behind its format: a file, or an interface. URI itself if it
+ * names no format. */
+static inline const char *
+source_place(const char *uri)
+{
+	const char *colon = strchr(uri, ':');
+
+	return colon != NULL ? colon + 1 : uri;
+}
 
 /* Opened and started: a live source captures from now on, with a capability
  * that may be given up. Not OK: *WHY is one line, ended by a NUL. */

@@ -10,6 +10,7 @@
 
 #include "common/parse.h"
 #include "proto/udp.h"
+#include "tools/client/usage.h"
 
 #define LIVE_TIMER_US 1000000
 #define OUTSTANDING_MAX 65536
@@ -22,10 +23,8 @@ enum option_id {
 	N_OPTIONS
 };
 
-static const struct row {
-	const char *name, *arg, *help;
-} rows[] = {
-#define OPTION(id, name, arg, help) { name, arg, help },
+static const struct usage_row rows[] = {
+#define OPTION(id, name, arg, help) { 0, name, arg, help },
 #include "tools/send/options.tbl.h"
 #undef OPTION
 };
@@ -35,14 +34,7 @@ print_usage(void)
 {
 	printf("Usage: tracepulse-send [OPTION]... TRACE-DIR... URL\n"
 	       "Streams CTF 1.8 traces to an LTTng relay.\n\n");
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "%s%s%s", rows[i].name,
-		    rows[i].arg != NULL ? "=" : "",
-		    rows[i].arg != NULL ? rows[i].arg : "");
-		printf("  --%-26s %s\n", name, rows[i].help);
-	}
+	usage_print_rows(rows, N_OPTIONS, 26);
 	printf("\nURL is net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH].\n"
 	       "See tracepulse-send(1).\n");
 }
@@ -50,16 +42,7 @@ print_usage(void)
 static enum status
 complain(const char *what, const char *about)
 {
-	fprintf(stderr, "tracepulse-send: %s: %s\n", about, what);
-	return E_REFUSED;
-}
-
-static enum status
-bad_value(enum option_id id, const char *arg)
-{
-	fprintf(stderr, "tracepulse-send: invalid value \"%s\" for --%s\n", arg,
-	    rows[id].name);
-	return E_REFUSED;
+	return usage_complain("tracepulse-send", about, what);
 }
 
 static bool
@@ -200,7 +183,8 @@ send_options_parse(struct send_options *o, int argc, char **argv)
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "", longs, &row)) == 0) {
 		if (!set(o, (enum option_id)row, optarg))
-			return bad_value((enum option_id)row, optarg);
+			return usage_bad_value(
+			    "tracepulse-send", rows[row].name, optarg);
 		if (o->is_done)
 			return OK;
 	}

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "common/clock.h"
 
@@ -68,17 +67,6 @@ report_channel(struct report *r, const struct badnet_stats *s)
 	r->channel.reordered += s->reordered;
 }
 
-static double
-cpu_seconds(void)
-{
-	struct rusage u;
-
-	if (getrusage(RUSAGE_SELF, &u) != 0)
-		return 0;
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
 /* Print S as a JSON string. Quotes, backslashes and control characters are
  * escaped: paths come from the relay. */
 static void
@@ -114,7 +102,7 @@ print_json(const struct report *r, const char *url)
 	       ", \"indexes\": %" PRIu64 ", \"beacons\": %" PRIu64
 	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    r->sessions, r->streams, r->sum.packets, r->sum.bytes,
-	    r->sum.indexes, r->sum.beacons, seconds(r), cpu_seconds());
+	    r->sum.indexes, r->sum.beacons, seconds(r), clock_cpu_s());
 }
 
 void
@@ -136,7 +124,7 @@ report_summary(const struct report *r, const char *url)
 	/* For fewer bytes the speed says nothing. */
 	if (bytes >= MIB && s > 0)
 		printf("(%.0f MiB/s, %.2f CPU s/GiB) ", bytes / MIB / s,
-		    cpu_seconds() / (bytes / GIB));
+		    clock_cpu_s() / (bytes / GIB));
 	printf("to %s\n", r->path);
 	if (r->sum.datagrams > 0)
 		printf("%" PRIu64 " datagrams, %" PRIu64

@@ -91,16 +91,16 @@ send_beacons(struct sender *s)
 static enum status
 wait_until(struct sender *s, uint64_t until_ns)
 {
+	const uint64_t timer_ms = s->options->live_timer_us / 1000 + 1;
 	enum status st = OK;
-	uint64_t now;
+	int ms;
 
-	while (st == OK && !*s->stop && (now = clock_now_ns()) < until_ns) {
-		uint64_t ms = (until_ns - now - 1) / NS_PER_MS + 1;
-
-		if (s->options->live_timer_us != 0 &&
-		    s->options->live_timer_us / 1000 < ms)
-			ms = s->options->live_timer_us / 1000 + 1;
-		st = client_work(s->client, ms > TICK_MS ? TICK_MS : (int)ms);
+	while (st == OK && !*s->stop && (ms = clock_ms_until(until_ns)) > 0) {
+		if (ms > TICK_MS)
+			ms = TICK_MS;
+		if (s->options->live_timer_us != 0 && timer_ms < (unsigned)ms)
+			ms = (int)timer_ms;
+		st = client_work(s->client, ms);
 		if (st == OK)
 			st = send_beacons(s);
 		report_progress(s->report, s->client);
