@@ -8,6 +8,11 @@
 AC_DEFUN([TP_CAPTURE], [
 	AC_ARG_WITH([libtrace], [AS_HELP_STRING([--without-libtrace],
 		[do not build tracepulse-capture])], [], [with_libtrace=auto])
+	AC_ARG_ENABLE([libtrace-parallel],
+		[AS_HELP_STRING([--disable-libtrace-parallel],
+		[read sources that have several queues serially, as with
+		libtrace 3])], [], [enable_libtrace_parallel=auto])
+	have_parallel=no
 	have_capture=no
 	why_no_capture="--without-libtrace"
 	AS_IF([test "$with_libtrace" != no], [
@@ -17,9 +22,14 @@ AC_DEFUN([TP_CAPTURE], [
 			[why_no_capture="no libtrace.h"])
 		AC_CHECK_LIB([trace], [trace_create], [],
 			[why_no_capture=${why_no_capture:-"no -ltrace"}])
-		AC_CHECK_LIB([trace], [trace_pstart],
+		AC_CHECK_HEADER([libtrace_parallel.h], [tp_parallel=yes],
+			[tp_parallel=no], [#include <libtrace.h>])
+		AC_CHECK_LIB([trace], [trace_pstart], [], [tp_parallel=no])
+		AS_IF([test "$tp_parallel" = yes],
 			[AC_DEFINE([HAVE_LIBTRACE_PARALLEL], [1],
-				[it is libtrace 4])])
+				[it is libtrace 4])
+			AS_IF([test "$enable_libtrace_parallel" != no],
+				[have_parallel=yes])])
 		PKG_CHECK_MODULES([PCAP], [libpcap], [],
 			[why_no_capture=${why_no_capture:-"no libpcap"}])
 		PKG_CHECK_MODULES([NETTLE], [nettle >= 3.4], [],
@@ -32,11 +42,13 @@ AC_DEFUN([TP_CAPTURE], [
 		AS_IF([test -z "$why_no_capture"], [have_capture=yes])
 	])
 	AS_IF([test "$have_capture" = yes],
-		[AC_MSG_NOTICE([tracepulse-capture is built])],
+		[AC_MSG_NOTICE([tracepulse-capture is built, libtrace's parallel input: $have_parallel])],
 		[AC_MSG_NOTICE([tracepulse-capture is not built: $why_no_capture])])
 	AS_IF([test "$have_capture" = no && test "$with_libtrace" = yes],
 		[AC_MSG_ERROR([$why_no_capture])])
 	AM_CONDITIONAL([HAVE_CAPTURE], [test "$have_capture" = yes])
+
+	AM_CONDITIONAL([LIBTRACE_PARALLEL], [test "$have_parallel" = yes])
 
 	have_babeltrace2=no
 	AS_IF([test "$have_capture" = yes], [

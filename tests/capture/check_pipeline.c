@@ -3,6 +3,7 @@
 #include "tools/capture/pipeline.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 /* In place of tools/capture/source.c: packet N has the time BEGIN + N. */
 struct source {
 	bool is_live;
+	unsigned n_threads; /* of its own */
 	uint64_t n;
 	unsigned seed;
 	uint8_t bytes[2000];
@@ -43,11 +45,68 @@ source_dropped(struct source *s)
 	return 0;
 }
 
+unsigned
+source_threads(const struct source *s)
+{
+	return s->n_threads;
+}
+
+/* Packet N is of one thread, by turns. A thread has them in order. */
+struct own_thread {
+	pthread_t id;
+	struct source *source;
+	const struct source_calls *calls;
+	unsigned number;
+};
+
+static void *
+call(void *own_thread)
+{
+	struct own_thread *t = own_thread;
+	const struct source_calls *calls = t->calls;
+	struct source own = { .is_live = true,
+		.n = t->number,
+		.seed = t->source->seed + t->number };
+	struct record r = { 0 };
+	struct source_wait wait;
+	const uint8_t *bytes;
+	bool goes_on = true;
+
+	memcpy(own.bytes, t->source->bytes, sizeof(own.bytes));
+	while (goes_on && own.n < PACKETS) {
+		if (source_next(&own, &r, &bytes, &wait) == SOURCE_NOTHING) {
+			calls->tick(calls->arg, t->number);
+			continue;
+		}
+		own.n += t->source->n_threads - 1;
+		goes_on = calls->packet(calls->arg, t->number, &r, bytes);
+	}
+	return NULL;
+}
+
+enum source_got
+source_run(struct source *s, const struct source_calls *calls, int stop)
+{
+	struct own_thread threads[PIPELINE_THREADS_MAX];
+
+	(void)stop;
+	for (unsigned i = 0; i < s->n_threads; i++) {
+		threads[i] = (struct own_thread){
+			.source = s, .calls = calls, .number = i
+		};
+		ck_assert_int_eq(
+		    pthread_create(&threads[i].id, NULL, call, &threads[i]), 0);
+	}
+	for (unsigned i = 0; i < s->n_threads; i++)
+		pthread_join(threads[i].id, NULL);
+	return SOURCE_END;
+}
+
 enum source_got
 source_next(struct source *s, struct record *r, const uint8_t **bytes,
     struct source_wait *wait)
 {
-	if (s->n == PACKETS)
+	if (s->n >= PACKETS)
 		return SOURCE_END;
 	if (s->is_live && rand_r(&s->seed) % 1000 == 0) {
 		*wait = (struct source_wait){ .fd = -1, .timeout_ms = 0 };
@@ -203,6 +262,45 @@ START_TEST(what_a_live_source_loses_is_counted)
 }
 END_TEST
 
+/* Each thread of the source is a reader with a stream. */
+START_TEST(threads_of_the_source_lose_nothing_uncounted)
+{
+	struct source s = {
+		.is_live = true, .n_threads = 3, .seed = (unsigned)_i
+	};
+	struct fake_sink f = { .pause_us = _i % 2 == 0 ? 0 : 5000 };
+	struct pipeline_config config = { .n_workers = 3,
+		.hash = _i < 4 ? HASH_BALANCE : HASH_FLOW,
+		.has_records = _i % 4 > 1,
+		.payload = PAYLOAD_FULL };
+	const struct pipeline_stats stats = run(config, &s, &f);
+	uint64_t told = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		told += f.discarded[i];
+		if (!config.has_records)
+			ck_assert_uint_gt(f.ends[i], 0);
+	}
+	ck_assert_uint_eq(stats.received, PACKETS);
+	ck_assert_uint_eq(stats.received, f.sink.written + stats.dropped_local);
+	ck_assert_uint_eq(stats.clamped, 0);
+	if (!config.has_records)
+		ck_assert_uint_eq(told, stats.dropped_local);
+}
+END_TEST
+
+START_TEST(threads_of_the_source_share_the_count)
+{
+	struct source s = { .is_live = true, .n_threads = 4 };
+	struct fake_sink f = { 0 };
+	const struct pipeline_stats stats = run(
+	    (struct pipeline_config){ .n_workers = 4, .count = 1234 }, &s, &f);
+
+	ck_assert_uint_eq(stats.received, 1234);
+	ck_assert_uint_eq(f.sink.written + stats.dropped_local, 1234);
+}
+END_TEST
+
 START_TEST(a_sink_that_fails_does_not_hold_the_threads)
 {
 	struct source s = { .seed = (unsigned)_i };
@@ -220,6 +318,8 @@ main(void)
 	const struct unit units[] = {
 		{ a_file_waits_for_a_slow_sink, ARRAY_LEN(ways), 0 },
 		{ what_a_live_source_loses_is_counted, ARRAY_LEN(ways), 0 },
+		{ threads_of_the_source_lose_nothing_uncounted, 8, 0 },
+		{ threads_of_the_source_share_the_count, 0, 0 },
 		{ a_sink_that_fails_does_not_hold_the_threads, ARRAY_LEN(ways),
 		    0 },
 	};

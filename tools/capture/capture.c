@@ -64,6 +64,10 @@ open_sources(struct capture *c)
 			.filter = o->filter,
 			.snaplen = o->snaplen,
 			.promiscuous = o->promiscuous,
+			/* Between threads of libtrace's own there is no order.
+			 */
+			.threads = o->is_strict ? 1 : o->threads,
+			.by_flow = o->hash == HASH_FLOW,
 		};
 		const enum status st = source_open(
 		    &c->sources[i], &config, why);

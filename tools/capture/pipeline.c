@@ -31,13 +31,14 @@ pipeline_stream(const struct pipeline_config *config, const struct chunk *c)
 }
 
 unsigned
-pipeline_round(const struct pipeline *p, uint64_t round, unsigned *first)
+pipeline_round(const struct pipeline *p, unsigned n_workers, uint64_t round,
+    unsigned *first)
 {
 	if (p->config.hash == HASH_FLOW) {
 		*first = 0;
-		return p->config.n_workers;
+		return n_workers;
 	}
-	*first = (unsigned)(round % p->config.n_workers);
+	*first = (unsigned)(round % n_workers);
 	return 1;
 }
 
@@ -56,7 +57,7 @@ make_worker(struct pipeline *p, struct reader *r, unsigned number)
 
 	w->pipeline = p;
 	w->input = r->input;
-	w->number = number;
+	w->number = r->first_worker + number;
 	if (st == OK && !p->config.has_records)
 		st = pool_init(&w->pool,
 		    at_least(
@@ -68,23 +69,57 @@ make_worker(struct pipeline *p, struct reader *r, unsigned number)
 }
 
 static enum status
-make_reader(struct pipeline *p, unsigned input)
+make_reader(struct pipeline *p, struct reader *r)
 {
-	struct reader *r = &p->readers[input];
 	enum status st;
 
 	r->pipeline = p;
-	r->input = input;
-	r->source = p->config.sources[input];
-	r->workers = calloc(p->config.n_workers, sizeof(*r->workers));
+	r->workers = calloc(r->n_workers, sizeof(*r->workers));
 	if (r->workers == NULL)
 		return E_NOMEM;
 	st = pool_init(&r->pool,
 	    at_least(PIPELINE_MEMORY / EVENTS_PART * (EVENTS_PART - 1) /
-			 CHUNK_SIZE / p->config.n_sources,
-		POOL_MIN * p->config.n_workers));
-	for (unsigned i = 0; i < p->config.n_workers && st == OK; i++)
+			 CHUNK_SIZE / p->n_readers,
+		POOL_MIN * r->n_workers));
+	for (unsigned i = 0; i < r->n_workers && st == OK; i++)
 		st = make_worker(p, r, i);
+	return st;
+}
+
+/* How many threads read a source. */
+static unsigned
+readers_of(const struct source *s)
+{
+	const unsigned n = source_threads(s);
+
+	return n > 0 ? n : 1;
+}
+
+static enum status
+make_readers(struct pipeline *p)
+{
+	struct reader *r;
+	enum status st = OK;
+
+	for (unsigned i = 0; i < p->config.n_sources; i++)
+		p->n_readers += readers_of(p->config.sources[i]);
+	p->readers = r = calloc(p->n_readers, sizeof(*p->readers));
+	if (r == NULL)
+		return E_NOMEM;
+	for (unsigned i = 0; i < p->config.n_sources; i++) {
+		const unsigned n = readers_of(p->config.sources[i]);
+
+		for (unsigned k = 0; k < n && st == OK; k++) {
+			r[k].source = p->config.sources[i];
+			r[k].input = i;
+			r[k].first = r;
+			r[k].n_readers = n;
+			r[k].n_workers = p->config.n_workers / n;
+			r[k].first_worker = k;
+			st = make_reader(p, &r[k]);
+		}
+		r += n;
+	}
 	return st;
 }
 
@@ -103,15 +138,12 @@ make(struct pipeline *p)
 	enum status st = queue_init(&p->results);
 
 	p->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	p->readers = calloc(p->config.n_sources, sizeof(*p->readers));
 	p->combining = calloc(p->config.n_sources, sizeof(*p->combining));
-	if (p->readers == NULL || p->combining == NULL)
+	if (p->combining == NULL)
 		return E_NOMEM;
 	if (p->stop < 0)
 		return E_IO;
-	for (unsigned i = 0; i < p->config.n_sources && st == OK; i++)
-		st = make_reader(p, i);
-	return st;
+	return st == OK ? make_readers(p) : st;
 }
 
 enum status
@@ -152,16 +184,18 @@ pipeline_start(struct pipeline *p)
 	/* Signals are for the caller's thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (unsigned i = 0; i < p->config.n_sources && st == OK; i++) {
+	for (unsigned i = 0; i < p->n_readers && st == OK; i++) {
 		struct reader *r = &p->readers[i];
 
-		for (unsigned k = 0; k < p->config.n_workers && st == OK; k++)
+		for (unsigned k = 0; k < r->n_workers && st == OK; k++)
 			st = start_thread(&r->workers[k].thread,
 			    &r->workers[k].is_started, worker_run,
 			    &r->workers[k]);
-		if (st == OK)
-			st = start_thread(
-			    &r->thread, &r->is_started, reader_run, r);
+		if (st == OK && r == r->first)
+			st = start_thread(&r->thread, &r->is_started,
+			    source_threads(r->source) > 0 ? reader_run_parallel
+							  : reader_run,
+			    r);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return st;
@@ -179,7 +213,7 @@ pipeline_stop(struct pipeline *p)
 void
 pipeline_end_hanging(struct pipeline *p)
 {
-	for (unsigned i = 0; i < p->config.n_sources; i++) {
+	for (unsigned i = 0; i < p->n_readers; i++) {
 		struct reader *r = &p->readers[i];
 
 		if (r->is_taken || source_is_live(r->source) ||
@@ -207,7 +241,7 @@ pipeline_stats(const struct pipeline *p)
 {
 	struct pipeline_stats s = { 0 };
 
-	for (unsigned i = 0; i < p->config.n_sources; i++) {
+	for (unsigned i = 0; i < p->n_readers; i++) {
 		const struct reader *r = &p->readers[i];
 
 		s.received += published(&r->received);
@@ -223,7 +257,7 @@ pipeline_stats(const struct pipeline *p)
 const char *
 pipeline_error(const struct pipeline *p)
 {
-	for (unsigned i = 0; i < p->config.n_sources; i++)
+	for (unsigned i = 0; i < p->n_readers; i++)
 		if (p->readers[i].failed != OK)
 			return source_error(p->readers[i].source);
 	return NULL;
@@ -263,15 +297,14 @@ pipeline_destroy(struct pipeline *p, int wait_ms)
 {
 	const uint64_t until = clock_now_ns() + (uint64_t)wait_ms * NS_PER_MS;
 
-	for (unsigned i = 0; p->readers != NULL && i < p->config.n_sources; i++)
+	for (unsigned i = 0; p->readers != NULL && i < p->n_readers; i++)
 		if (!join_reader(&p->readers[i], until))
 			return false;
-	for (unsigned i = 0; p->readers != NULL && i < p->config.n_sources;
-	     i++) {
+	for (unsigned i = 0; p->readers != NULL && i < p->n_readers; i++) {
 		struct reader *r = &p->readers[i];
 
-		for (unsigned k = 0;
-		     r->workers != NULL && k < p->config.n_workers; k++)
+		for (unsigned k = 0; r->workers != NULL && k < r->n_workers;
+		     k++)
 			free_worker(&r->workers[k]);
 		free(r->workers);
 		pool_free(&r->pool);

@@ -4,6 +4,9 @@
  *
  *	reader (one per source) -> workers -> combiner, in the caller's thread
  *
+ * Of a source that threads of libtrace's own read (source_threads()), each of
+ * them is a reader, with one worker.
+ *
  * A reader copies packets into chunks and gives these to its workers, by turns
  * or by flow. A worker anonymises and makes events of them. The combiner gives
  * the sink what comes, or all of an input in the order in which it was read.
@@ -37,7 +40,8 @@ enum pipeline_hash {
 struct pipeline_config {
 	struct source **sources; /* borrowed */
 	unsigned n_sources;
-	unsigned n_workers; /* of each source */
+	unsigned n_workers; /* of each source; where it has threads of its
+			       own, these are as many */
 	enum pipeline_hash hash;
 	bool is_strict;	  /* over all of a source; else in a worker's stream */
 	bool has_records; /* the sink takes records, not events */

@@ -113,7 +113,8 @@ merge_round(struct pipeline *p, struct combining *c, struct sink *sink)
 static bool
 is_round_here(const struct pipeline *p, const struct combining *c)
 {
-	unsigned first, n = pipeline_round(p, c->round, &first);
+	unsigned first,
+	    n = pipeline_round(p, p->config.n_workers, c->round, &first);
 
 	for (unsigned i = first; i < first + n; i++)
 		if (c->lists[i].first == NULL)
@@ -129,7 +130,8 @@ give_rounds(struct pipeline *p, struct combining *c, struct sink *sink)
 	unsigned first;
 
 	while (st == OK && is_round_here(p, c)) {
-		if (pipeline_round(p, c->round, &first) > 1) {
+		if (pipeline_round(p, p->config.n_workers, c->round, &first) >
+		    1) {
 			st = merge_round(p, c, sink);
 			c->round++;
 		} else {

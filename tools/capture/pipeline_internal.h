@@ -27,7 +27,10 @@ struct reader {
 	struct pipeline *pipeline;
 	struct source *source;
 	unsigned input;
-	struct worker *workers; /* config.n_workers */
+	struct reader *first; /* of this source's */
+	unsigned n_readers;   /* of this source */
+	struct worker *workers;
+	unsigned n_workers, first_worker; /* of the source's: so many from it */
 	pthread_t thread;
 	bool is_started;
 	struct published is_over; /* the thread returns */
@@ -51,6 +54,10 @@ struct reader {
 	uint64_t kernel_seen;		     /* source_dropped() */
 	uint64_t n_received, n_bytes;
 
+	/* For readers that share a source, and count what they take. */
+	struct published taken;
+	uint64_t seen, idle_since_ns; /* n_received at a tick; wall clock */
+
 	/* For others to read. */
 	struct published received, dropped_kernel, dropped_local, withheld,
 	    clamped, bytes;
@@ -72,19 +79,29 @@ struct pipeline {
 	int stop;	   /* eventfd: readable from pipeline_stop() on */
 	struct published is_stopped;
 	struct queue results;
-	struct reader *readers; /* config.n_sources */
+	struct reader *readers; /* of all sources, one after the other */
+	unsigned n_readers;
 	struct combining *combining;
 	unsigned n_done; /* sources of which all has come out */
 };
 
-/* The workers among whom a source's packets are shared out in one round: from
- * *FIRST on, so many. */
-unsigned pipeline_round(
-    const struct pipeline *p, uint64_t round, unsigned *first);
+/* Those of N_WORKERS among whom a reader's packets are shared out in one round:
+ * from *FIRST on, so many. */
+unsigned pipeline_round(const struct pipeline *p, unsigned n_workers,
+    uint64_t round, unsigned *first);
 
 /* The threads. */
 void *reader_run(void *reader);
+/* Reads by the threads that the source has itself. */
+void *reader_run_parallel(void *first);
 void *worker_run(void *worker);
+/* What a thread does with a packet that it read, and between packets. */
+bool reader_is_stopped(const struct reader *r);
+uint64_t reader_wall_ns(void);
+void reader_begin(struct reader *r);
+void reader_take(struct reader *r, struct record *record, const uint8_t *bytes);
+void reader_look_at_clock(struct reader *r, bool is_idle, uint64_t ns);
+void reader_look_at_drops(struct reader *r);
 /* Nothing more is read: give away what there is, and the end. */
 void reader_end(struct reader *r);
 

@@ -15,8 +15,8 @@
 /* Waiting for a chunk, a stop is seen so soon. */
 #define STOP_MS 50
 
-static uint64_t
-wall_ns(void)
+uint64_t
+reader_wall_ns(void)
 {
 	struct timespec ts;
 
@@ -24,8 +24,8 @@ wall_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-static bool
-is_stopped(const struct reader *r)
+bool
+reader_is_stopped(const struct reader *r)
 {
 	return published(&r->pipeline->is_stopped) != 0;
 }
@@ -36,8 +36,8 @@ get_chunk(struct reader *r)
 {
 	struct chunk *c = queue_take(&r->pool.free);
 
-	while (c == NULL &&
-	       (r->is_ending || (!source_is_live(r->source) && !is_stopped(r))))
+	while (c == NULL && (r->is_ending || (!source_is_live(r->source) &&
+						 !reader_is_stopped(r))))
 		c = queue_wait(&r->pool.free, STOP_MS);
 	if (c == NULL)
 		return NULL;
@@ -50,7 +50,8 @@ get_chunk(struct reader *r)
 static bool
 begin_round(struct reader *r)
 {
-	unsigned first, n = pipeline_round(r->pipeline, r->round, &first);
+	unsigned first,
+	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
 
 	if (r->is_round)
 		return true;
@@ -72,7 +73,7 @@ begin_round(struct reader *r)
 static void
 hand(struct reader *r, unsigned w, struct chunk *c, bool is_flush)
 {
-	c->worker = (uint16_t)w;
+	c->worker = (uint16_t)(r->first_worker + w);
 	c->round = r->round;
 	c->is_round_end = true;
 	c->is_flush = is_flush;
@@ -88,7 +89,8 @@ hand(struct reader *r, unsigned w, struct chunk *c, bool is_flush)
 static void
 end_round(struct reader *r, bool is_flush)
 {
-	unsigned first, n = pipeline_round(r->pipeline, r->round, &first);
+	unsigned first,
+	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
 
 	if (!r->is_round)
 		return;
@@ -139,10 +141,12 @@ choose_worker(
 	const struct pipeline_config *config = &r->pipeline->config;
 	struct headers h;
 
+	if (r->n_workers == 1)
+		return 0;
 	if (config->hash == HASH_BALANCE)
-		return (unsigned)(r->round % config->n_workers);
+		return (unsigned)(r->round % r->n_workers);
 	headers_find(&h, record->link_type, bytes, record->cap_len);
-	return headers_flow_hash(&h) % config->n_workers;
+	return headers_flow_hash(&h) % r->n_workers;
 }
 
 static void
@@ -163,8 +167,8 @@ bytes_wanted(struct reader *r, const struct record *record)
 	return record->cap_len < p->copy_len ? record->cap_len : p->copy_len;
 }
 
-static void
-take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
+void
+reader_take(struct reader *r, struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline *p = r->pipeline;
 	const uint32_t snaplen = p->config.snaplen;
@@ -199,10 +203,10 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 }
 
 /* What the kernel dropped is of all streams: the first one tells it. */
-static void
-look_at_drops(struct reader *r)
+void
+reader_look_at_drops(struct reader *r)
 {
-	const uint64_t now = source_dropped(r->source);
+	const uint64_t now = r == r->first ? source_dropped(r->source) : 0;
 
 	if (now <= r->kernel_seen)
 		return;
@@ -214,15 +218,17 @@ look_at_drops(struct reader *r)
 static void
 put_stats(struct reader *r, unsigned w, uint64_t ns)
 {
-	const struct record_stats stats = {
-		.received = published(&r->received),
-		.dropped_kernel = published(&r->dropped_kernel),
-		.dropped_local = published(&r->dropped_local),
-	};
+	struct record_stats stats = { 0 };
 	struct record record = {
 		.ns = ns, .kind = RECORD_STATS, .len = sizeof(stats)
 	};
 
+	for (const struct reader *of = r->first; of < r->first + r->n_readers;
+	     of++) {
+		stats.received += published(&of->received);
+		stats.dropped_kernel += published(&of->dropped_kernel);
+		stats.dropped_local += published(&of->dropped_local);
+	}
 	if (r->open[w]->used + record_size(record.len) <= CHUNK_SIZE)
 		put(r, w, &record, (const uint8_t *)&stats);
 }
@@ -256,7 +262,8 @@ static void
 flush(struct reader *r, uint64_t ns, bool has_stats)
 {
 	const struct pipeline_config *config = &r->pipeline->config;
-	unsigned first, n = pipeline_round(r->pipeline, r->round, &first);
+	unsigned first,
+	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
 
 	if (config->has_records)
 		has_stats = false;
@@ -273,21 +280,21 @@ flush(struct reader *r, uint64_t ns, bool has_stats)
 	end_round(r, true);
 	if (config->is_strict)
 		return;
-	for (unsigned w = 0; w < config->n_workers; w++)
+	for (unsigned w = 0; w < r->n_workers; w++)
 		if (w < first || w >= first + n)
 			flush_idle(r, w, ns, has_stats);
 }
 
 /* Live: is it time to flush? IS_IDLE: everything was read at wall clock NS. */
-static void
-look_at_clock(struct reader *r, bool is_idle, uint64_t ns)
+void
+reader_look_at_clock(struct reader *r, bool is_idle, uint64_t ns)
 {
 	const uint64_t now = clock_now_ns();
 
 	if (now < r->flush_at)
 		return;
 	r->flush_at = now + r->pipeline->config.flush_ns;
-	look_at_drops(r);
+	reader_look_at_drops(r);
 	flush(r, is_idle ? ns - CAPTURE_DELAY_NS : r->read_ns,
 	    now >= r->stats_at);
 	if (now >= r->stats_at)
@@ -316,10 +323,10 @@ flush_idle_source(struct reader *r, uint64_t *before)
 	if (clock_now_ns() < r->flush_at)
 		return false;
 	if (*before == 0) {
-		*before = wall_ns();
+		*before = reader_wall_ns();
 		return true;
 	}
-	look_at_clock(r, true, *before);
+	reader_look_at_clock(r, true, *before);
 	*before = 0;
 	return false;
 }
@@ -329,7 +336,14 @@ goes_on(const struct reader *r)
 {
 	const uint64_t count = r->pipeline->config.count;
 
-	return !is_stopped(r) && (count == 0 || r->n_received < count);
+	return !reader_is_stopped(r) && (count == 0 || r->n_received < count);
+}
+
+void
+reader_begin(struct reader *r)
+{
+	r->flush_at = clock_now_ns() + r->pipeline->config.flush_ns;
+	r->stats_at = clock_now_ns() + STATS_NS;
 }
 
 static void
@@ -342,15 +356,14 @@ read_live(struct reader *r)
 	uint64_t before = 0;
 	unsigned n = 0;
 
-	r->flush_at = clock_now_ns() + r->pipeline->config.flush_ns;
-	r->stats_at = clock_now_ns() + STATS_NS;
+	reader_begin(r);
 	while (goes_on(r)) {
 		got = source_next(r->source, &record, &bytes, &wait);
 		if (got == SOURCE_PACKET) {
 			before = 0;
-			take_packet(r, &record, bytes);
+			reader_take(r, &record, bytes);
 			if (++n % READER_CLOCK_PACKETS == 0)
-				look_at_clock(r, false, 0);
+				reader_look_at_clock(r, false, 0);
 		} else if (got != SOURCE_NOTHING) {
 			break;
 		} else if (!flush_idle_source(r, &before)) {
@@ -377,7 +390,7 @@ read_file(struct reader *r)
 			return false;
 		if (got != SOURCE_PACKET)
 			break;
-		take_packet(r, &record, bytes);
+		reader_take(r, &record, bytes);
 	}
 	if (got == SOURCE_FAILED)
 		r->failed = E_IO;
@@ -392,7 +405,7 @@ send_end(struct reader *r, unsigned w)
 
 	chunk_reset(c);
 	c->input = (uint16_t)r->input;
-	c->worker = (uint16_t)w;
+	c->worker = (uint16_t)(r->first_worker + w);
 	c->kind = CHUNK_END;
 	c->discarded = r->lost[w];
 	queue_put(&r->workers[w].in, c);
@@ -401,8 +414,9 @@ send_end(struct reader *r, unsigned w)
 void
 reader_end(struct reader *r)
 {
+	r->is_ending = true; /* what was lost last must be told, too */
 	flush(r, r->read_ns, true);
-	for (unsigned w = 0; w < r->pipeline->config.n_workers; w++)
+	for (unsigned w = 0; w < r->n_workers; w++)
 		send_end(r, w);
 }
 
@@ -413,11 +427,10 @@ reader_run(void *reader)
 
 	if (source_is_live(r->source)) {
 		read_live(r);
-		look_at_drops(r);
+		reader_look_at_drops(r);
 	} else if (!read_file(r)) {
 		return NULL;
 	}
-	r->is_ending = true; /* what was lost last must be told, too */
 	reader_end(r);
 	publish(&r->is_over, 1);
 	return NULL;

@@ -11,10 +11,10 @@
 
 #include "common/clock.h"
 #include "tools/capture/interface.h"
-#include "tools/capture/linktype.h"
+#include "tools/capture/packet.h"
 #include "tools/capture/packet_socket.h"
+#include "tools/capture/parallel_input.h"
 #include "tools/capture/pcap_input.h"
-#include "tools/capture/wire.h"
 
 /* libtrace 3 reads the header of a record of a pcap file, and a packet of up to
  * 65,535 bytes behind it, into a buffer of LIBTRACE_PACKET_BUFSIZE bytes, which
@@ -29,6 +29,7 @@ struct source {
 	struct interface *interface;
 	struct pcap_input *pcap;
 	libtrace_t *trace;
+	struct parallel_input *parallel; /* NULL: it is read serially */
 	libtrace_packet_t *packet;
 	libtrace_filter_t *filter;
 	bool is_live;
@@ -186,6 +187,23 @@ open_interface(struct source *s, const struct source_config *config,
 }
 
 static enum status
+start_trace(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	const enum status st = parallel_input_start(
+	    &s->parallel, s->trace, config, s->drops_outgoing);
+
+	if (st == E_NOMEM)
+		return st;
+	errno = EIO; /* as in next_of_file() */
+	if (st != OK || (s->parallel == NULL && trace_start(s->trace) != 0)) {
+		tell(why, config->uri, s->trace);
+		return E_REFUSED;
+	}
+	return s->parallel == NULL ? make_packet(s) : OK;
+}
+
+static enum status
 start(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
@@ -207,12 +225,7 @@ start(struct source *s, const struct source_config *config,
 	st = configure(s, config, why);
 	if (st != OK)
 		return st;
-	errno = EIO; /* as in next_of_file() */
-	if (trace_start(s->trace) != 0) {
-		tell(why, config->uri, s->trace);
-		return E_REFUSED;
-	}
-	return make_packet(s);
+	return start_trace(s, config, why);
 }
 
 /* Packet sockets of Linux. */
@@ -260,6 +273,7 @@ source_close(struct source *s)
 		return;
 	interface_close(s->interface);
 	pcap_input_close(s->pcap);
+	parallel_input_close(s->parallel);
 	if (s->packet != NULL)
 		trace_destroy_packet(s->packet);
 	if (s->trace != NULL)
@@ -289,6 +303,8 @@ source_dropped(struct source *s)
 
 	if (s->interface != NULL)
 		return interface_dropped(s->interface);
+	if (s->parallel != NULL)
+		return parallel_input_dropped(s->parallel);
 	if (s->trace == NULL)
 		return 0;
 	n = trace_get_dropped_packets(s->trace);
@@ -296,47 +312,6 @@ source_dropped(struct source *s)
 		return s->dropped;
 	s->dropped = s->tells_new_drops ? s->dropped + n : n;
 	return s->dropped;
-}
-
-/* pcap's number of the link type, also of one that libtrace has no name for. */
-static uint16_t
-link_type_of(const libtrace_packet_t *p, libtrace_linktype_t type)
-{
-	const uint16_t known = linktype_from_libtrace(type);
-
-	if (known == LINKTYPE_UNKNOWN && p->type >= TRACE_RT_DATA_DLT &&
-	    p->type <= TRACE_RT_DATA_DLT_END)
-		return (uint16_t)(p->type - TRACE_RT_DATA_DLT);
-	return known;
-}
-
-/* False: it is no packet of a network. */
-static bool
-describe(struct source *s, struct record *r, const uint8_t **bytes)
-{
-	libtrace_linktype_t type = trace_get_link_type(s->packet);
-	struct timespec ts;
-	uint32_t left = 0;
-	int direction;
-
-	r->wire_len = wire_length(s->packet, type); /* before anything else */
-	*bytes = trace_get_packet_buffer(s->packet, &type, &left);
-	if (*bytes == NULL)
-		left = 0;
-	if (!linktype_is_network(type))
-		return false;
-	ts = trace_get_timespec(s->packet);
-	direction = trace_get_direction(s->packet);
-	r->ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-	r->cap_len = left;
-	r->link_type = link_type_of(s->packet, type);
-	r->direction = direction == TRACE_DIR_OUTGOING ||
-			       direction == TRACE_DIR_INCOMING ||
-			       direction == TRACE_DIR_OTHER
-			   ? (uint8_t)direction
-			   : DIRECTION_UNKNOWN;
-	r->kind = RECORD_PACKET;
-	return !s->drops_outgoing || r->direction != DIRECTION_OUTGOING;
 }
 
 static enum source_got
@@ -414,7 +389,10 @@ filter(struct source *s)
 static enum source_got
 look_at_packet(struct source *s, struct record *record, const uint8_t **bytes)
 {
-	return describe(s, record, bytes) ? filter(s) : SOURCE_NOTHING;
+	if (!packet_describe(s->packet, record, bytes) ||
+	    (s->drops_outgoing && record->direction == DIRECTION_OUTGOING))
+		return SOURCE_NOTHING;
+	return filter(s);
 }
 
 enum source_got
@@ -444,6 +422,23 @@ source_next(struct source *s, struct record *record, const uint8_t **bytes,
 		if (got != SOURCE_NOTHING)
 			return got;
 	}
+}
+
+unsigned
+source_threads(const struct source *s)
+{
+	return parallel_input_threads(s->parallel);
+}
+
+enum source_got
+source_run(struct source *s, const struct source_calls *calls, int stop)
+{
+	const enum source_got got = parallel_input_run(
+	    s->parallel, calls, stop);
+
+	if (got == SOURCE_FAILED)
+		tell(s->error, s->uri, s->trace);
+	return got;
 }
 
 void

@@ -22,6 +22,10 @@ struct source_config {
 	const char *filter; /* in pcap's language; NULL: none */
 	uint32_t snaplen;   /* bytes of a packet, at most; 0: all */
 	bool promiscuous;
+	/* So many threads of libtrace's own may read it, if it has queues for
+	 * them (parallel_input.h); up to 1: none. */
+	unsigned threads;
+	bool by_flow; /* both directions of a flow to one of them */
 };
 
 struct source;
@@ -63,6 +67,25 @@ struct source_wait {
 enum source_got source_next(struct source *s, struct record *record,
     const uint8_t **bytes, struct source_wait *wait) MUST_CHECK;
 const char *source_error(const struct source *s);
+
+/* How many threads of libtrace's own read it; 0: none, it is for source_next().
+ */
+unsigned source_threads(const struct source *s);
+
+struct source_calls {
+	void *arg;
+	/* In thread THREAD: a packet, as of source_next(), which goes on.
+	 * False: no more are wanted. BYTES are valid during the call. */
+	bool (*packet)(void *arg, unsigned thread, struct record *record,
+	    const uint8_t *bytes);
+	/* In thread THREAD, again and again: some time went by. */
+	void (*tick)(void *arg, unsigned thread);
+};
+
+/* Instead of source_next(), once: makes CALLS until STOP is readable, or one
+ * wants no more, or the source ends or fails. No call comes after it. */
+enum source_got source_run(
+    struct source *s, const struct source_calls *calls, int stop) MUST_CHECK;
 
 /* Packets that the kernel, or the device, had no room for, so far. */
 uint64_t source_dropped(struct source *s);

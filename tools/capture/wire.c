@@ -3,6 +3,7 @@
 
 #include "tools/capture/wire.h"
 
+#include <linux/if_packet.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -40,9 +41,27 @@ of_file(const libtrace_packet_t *p)
 	return is_swapped ? __builtin_bswap32(h.wire_len) : h.wire_len;
 }
 
+/* The header is a struct tpacket2_hdr, or, with some versions of libtrace 4, a
+ * struct tpacket3_hdr: the one in which the captured length is where it must
+ * be. */
+static bool
+of_ring(const libtrace_packet_t *p, uint32_t *out)
+{
+	const uint32_t captured = (uint32_t)trace_get_capture_length(p);
+
+	if (word_at(p, offsetof(struct tpacket2_hdr, tp_snaplen)) == captured)
+		*out = word_at(p, offsetof(struct tpacket2_hdr, tp_len));
+	else if (word_at(p, offsetof(struct tpacket3_hdr, tp_snaplen)) ==
+		 captured)
+		*out = word_at(p, offsetof(struct tpacket3_hdr, tp_len));
+	else
+		return false;
+	return true;
+}
+
 /*
  * As the header says that the format put in front of the packet: of pcap files,
- * struct pcap_pkthdr of libpcap, struct tpacket2_hdr of the kernel. What int:
+ * struct pcap_pkthdr of libpcap, those of the kernel's ring. What int:
  * has there is libtrace's own: both lengths, the larger one is that of the wire
  * if the other is the captured one.
  */
@@ -59,10 +78,8 @@ from_header(libtrace_packet_t *p, uint32_t *out)
 							 : word_at(p, 20);
 		return true;
 	}
-	if (p->type == TRACE_RT_DATA_LINUX_RING) {
-		*out = word_at(p, 4);
-		return true;
-	}
+	if (p->type == TRACE_RT_DATA_LINUX_RING)
+		return of_ring(p, out);
 	if (p->type == TRACE_RT_DATA_LINUX_NATIVE && len >= 28) {
 		const uint32_t a = word_at(p, 20), b = word_at(p, 24);
 
