@@ -3,6 +3,7 @@
 """What goes wrong: disks, relays, signals, inputs. One clear line, the right
 status, and what was written is readable."""
 import contextlib
+import gzip
 import os
 import pathlib
 import resource
@@ -268,6 +269,52 @@ def fifo():
             program.shutil.rmtree(out, ignore_errors=True)
 
 
+def write_slowly(path, pieces):
+    """By a process of its own, which says whether it could."""
+    script = ("import os, sys, time; fd = os.open(sys.argv[1], os.O_WRONLY)\n"
+              "for n in map(int, sys.argv[2:]):\n"
+              "    while n:\n"
+              "        n -= os.write(fd, sys.stdin.buffer.read(n))\n"
+              "    time.sleep(0.1)\n")
+    data = b"".join(pieces)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", script, path, *(str(len(p)) for p in pieces)],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    return writer, data
+
+
+def fifo_in_pieces():
+    """Of a file that comes byte by byte at first nothing is lost."""
+    with program.directory() as top:
+        plain = make.pcap(list(make.some(3000, 31)))
+        path = f"{top}/fifo"
+        os.mkfifo(path)
+        writer, data = write_slowly(path, [plain[:1], plain[1:3], plain[3:]])
+        process = program.start("-i", "pcapfile:" + path, "--payload", "none",
+                                "--json", "--output", f"{top}/out")
+        writer.communicate(data, timeout=program.TIMEOUT)
+        result = program.end(process)
+        equal((result.status, result.err), (0, ""), "status, stderr")
+        equal(result.json()["written"], 3000, "packets")
+
+
+def fifo_without_sense():
+    """What is no pcap file is refused, soon; compressed ones, too."""
+    with program.directory() as top:
+        for content in b"no", b"no capture file", b"\x0a\x0d\x0d\x0a", b"", \
+                gzip.compress(make.pcap(list(make.some(20, 31)))):
+            path = f"{top}/fifo"
+            os.mkfifo(path)
+            writer, data = write_slowly(path, [content])
+            process = program.start("-i", "pcapfile:" + path, "--output",
+                                    f"{top}/out")
+            writer.communicate(data, timeout=program.TIMEOUT)
+            result = program.end(process, 20)
+            equal(result.status, 1, content)
+            one_line(result, path, "FIFO")
+            os.unlink(path)
+
+
 def inputs_that_are_refused():
     with program.directory() as top:
         good = file_of(top, 10)
@@ -343,6 +390,7 @@ def memory():
 
 CASES = [full_disk, full_disk_of_a_file, no_relay, relay_takes_all, slow_relay,
          relay_is_killed, relay_hangs, signals_in_a_file, fifo,
+         fifo_in_pieces, fifo_without_sense,
          inputs_that_are_refused, without_privileges, memory]
 
 if __name__ == "__main__":

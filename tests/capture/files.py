@@ -275,6 +275,45 @@ def unknown_link_types():
             equal(bytes(found[0]["payload"]), looks_like, link_type)
 
 
+def numbers_without_sense():
+    """A link type of more than 16 bits is none that is known; parts of a second
+    that are none do not make a time of another age, which all that follow would
+    have."""
+    data = next(samples())
+    with program.directory() as top:
+        for link_type in 65537, 0x03010001, 65535:
+            path = make.write(f"{top}/a.pcap", [Packet(BEGIN, data)],
+                              link_type=link_type)
+            program.run("-i", path, "--output", f"{top}/{link_type}")
+            equal([(e.name, e["link_type"]) for e in program.events(
+                f"{top}/{link_type}")], [("packet", 65535)], link_type)
+        for magic in make.NANO, make.MICRO:
+            for part in 2 ** 31, 2 ** 32 - 1, 10 ** 9, 2 ** 31 - 1, 4294967:
+                blob = make.pcap([], magic=magic)
+                for at, fraction in (0, part), (5, part), (7, 0):
+                    blob += struct.pack("<IIII", at, fraction, 14, 14)
+                    blob += data[:14]
+                path = f"{top}/b.pcap"
+                with open(path, "wb") as f:
+                    f.write(blob)
+                out = f"{top}/{magic}{part}"
+                summary = program.capture("-i", path, "--output", out)
+                equal((summary["received"], summary["written"]), (3, 3), part)
+                for e, least in zip(program.events(out), (0, 5, 7)):
+                    check(least * SECOND <= e.ns < 5000 * SECOND,
+                          f"{magic:x} {part}: {e.ns}")
+
+
+def snap_lengths_of_files():
+    """What a file says of its snap length is not to be believed."""
+    all = list(capture_samples())
+    with program.directory() as top:
+        for snaplen in 0, 1, 65535, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1:
+            path = make.write(f"{top}/a.pcap", all, snaplen=snaplen)
+            program.run("-i", path, "--output", f"{top}/{snaplen}")
+            compare_with_tcpdump(program.events(f"{top}/{snaplen}"), path)
+
+
 def bytes_without_sense():
     """Random bytes, and good packets of which some bytes are others."""
     rng = make.random.Random(1)
@@ -529,7 +568,8 @@ def several_inputs():
 
 
 CASES = [each_kind_of_packet, formats_of_files, radiotap_checksums,
-         link_types, unknown_link_types, bytes_without_sense, largest_packets, long_on_the_wire, more_than_libtrace_reads,
+         link_types, unknown_link_types, numbers_without_sense,
+         snap_lengths_of_files, bytes_without_sense, largest_packets, long_on_the_wire, more_than_libtrace_reads,
          files_that_are_cut, no_packets, late_times, many_packets, flows,
          options, several_inputs]
 

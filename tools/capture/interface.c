@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -20,6 +21,12 @@
 #include "tools/capture/filter.h"
 #include "tools/capture/packet_socket.h"
 
+/* Of a filter: all of a packet, or the kernel would tell what it left of it as
+ * its length. And of the ring that is opened to compile it, and closed. */
+#define FILTER_ALL INT_MAX
+#define FILTER_BUFFER (1 << 20)
+/* An interface that is down is looked at so often: it may be gone. */
+#define DOWN_MS 500
 /* Packets of one system call. */
 #define BATCH 32
 /* The kernel takes tags off packets that come in (IEEE 802.1Q); they go back
@@ -38,6 +45,8 @@ union control {
 
 struct interface {
 	int fd;
+	int number; /* of the kernel's */
+	bool is_down;
 	uint16_t link_type;
 	uint32_t snaplen;
 	bool is_loopback;
@@ -78,23 +87,50 @@ refuse(char why[SOURCE_WHY_MAX], const char *what)
 	return E_REFUSED;
 }
 
+/* For a filter of packets of this interface. libpcap knows of live ones that
+ * the kernel has taken the tags of VLANs off; so it opens it, but if that
+ * cannot be done, or the link type is another one then. */
+static pcap_t *
+open_compiler(const struct interface *i, const char *name)
+{
+	const int type = i->link_type == LINKTYPE_RAW ? DLT_RAW : DLT_EN10MB;
+	char error[PCAP_ERRBUF_SIZE];
+	pcap_t *p = pcap_create(name, error);
+
+	if (p != NULL) {
+		(void)pcap_set_snaplen(p, FILTER_ALL);
+		(void)pcap_set_buffer_size(p, FILTER_BUFFER);
+		if (pcap_activate(p) >= 0 && pcap_datalink(p) == type)
+			return p;
+		pcap_close(p);
+	}
+	return pcap_open_dead(type, FILTER_ALL);
+}
+
 /* Put the filter into the socket, before it gets any packet. */
 static enum status
-attach_filter(struct interface *i, const char *text, char why[SOURCE_WHY_MAX])
+attach_filter(struct interface *i, const char *name, const char *text,
+    char why[SOURCE_WHY_MAX])
 {
 	struct sock_fprog kernel;
 	struct bpf_program program;
 	enum status st;
 	pcap_t *p;
 
-	p = pcap_open_dead(
-	    i->link_type == LINKTYPE_RAW ? DLT_RAW : DLT_EN10MB, SLOT_LEN);
+	p = open_compiler(i, name);
 	if (p == NULL)
 		return E_NOMEM;
 	st = filter_compile(p, text, &program, why);
 	pcap_close(p);
 	if (st != OK)
 		return st;
+	if (program.bf_len > BPF_MAXINSNS) {
+		snprintf(why, SOURCE_WHY_MAX,
+		    "filter: more than the %d steps that the kernel takes",
+		    BPF_MAXINSNS);
+		pcap_freecode(&program);
+		return E_REFUSED;
+	}
 	kernel.len = (unsigned short)program.bf_len;
 	kernel.filter = (struct sock_filter *)(void *)program.bf_insns;
 	if (setsockopt(i->fd, SOL_SOCKET, SO_ATTACH_FILTER, &kernel,
@@ -105,10 +141,10 @@ attach_filter(struct interface *i, const char *text, char why[SOURCE_WHY_MAX])
 }
 
 static enum status
-set_options(struct interface *i, int number, const struct source_config *config,
-    char why[SOURCE_WHY_MAX])
+set_options(struct interface *i, const char *name,
+    const struct source_config *config, char why[SOURCE_WHY_MAX])
 {
-	const struct packet_mreq promiscuous = { .mr_ifindex = number,
+	const struct packet_mreq promiscuous = { .mr_ifindex = i->number,
 		.mr_type = PACKET_MR_PROMISC };
 	const int on = 1;
 
@@ -121,25 +157,38 @@ set_options(struct interface *i, int number, const struct source_config *config,
 		sizeof(promiscuous)) != 0)
 		return refuse(why, "promiscuous mode");
 	if (config->filter != NULL)
-		return attach_filter(i, config->filter, why);
+		return attach_filter(i, name, config->filter, why);
 	return OK;
 }
 
 /* What the interface is. False: errno. */
 static bool
-ask(struct interface *i, const char *name, int *number, int *hardware)
+ask(struct interface *i, const char *name, int *hardware)
 {
 	struct ifreq r = { 0 };
 
 	memcpy(r.ifr_name, name, strlen(name));
 	if (ioctl(i->fd, SIOCGIFINDEX, &r) != 0)
 		return false;
-	*number = r.ifr_ifindex;
+	i->number = r.ifr_ifindex;
 	if (ioctl(i->fd, SIOCGIFHWADDR, &r) != 0)
 		return false;
 	*hardware = r.ifr_hwaddr.sa_family;
 	i->is_loopback = packet_socket_is_loopback(name);
 	return true;
+}
+
+/* What the socket would tell with its next packet, as errno: that the interface
+ * is down. */
+static int
+take_error(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0)
+		errno = error;
+	return error;
 }
 
 static enum status
@@ -156,8 +205,7 @@ set_up(struct interface *i, const char *name,
 	i->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (i->fd < 0)
 		return refuse(why, "packet socket");
-	if (strlen(name) >= IFNAMSIZ ||
-	    !ask(i, name, &a.sll_ifindex, &hardware)) {
+	if (strlen(name) >= IFNAMSIZ || !ask(i, name, &hardware)) {
 		errno = strlen(name) >= IFNAMSIZ ? ENODEV : errno;
 		return refuse(why, "interface");
 	}
@@ -165,10 +213,14 @@ set_up(struct interface *i, const char *name,
 	if (!*is_known)
 		return OK;
 	packet_socket_tune(i->fd, i->is_loopback);
-	st = set_options(i, a.sll_ifindex, config, why);
-	if (st == OK && bind(i->fd, (struct sockaddr *)&a, sizeof(a)) != 0)
-		st = refuse(why, "interface");
-	return st;
+	st = set_options(i, name, config, why);
+	if (st != OK)
+		return st;
+	a.sll_ifindex = i->number;
+	if (bind(i->fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
+	    take_error(i->fd) != 0)
+		return refuse(why, "interface");
+	return OK;
 }
 
 static enum status
@@ -221,6 +273,27 @@ interface_close(struct interface *i)
 	free(i);
 }
 
+/* Is it still there? False: errno. */
+static bool
+exists(const struct interface *i)
+{
+	struct ifreq r = { .ifr_ifindex = i->number };
+
+	return ioctl(i->fd, SIOCGIFNAME, &r) == 0;
+}
+
+/* An interface that goes down may come up again; the kernel says once that it
+ * is down, and never that it is gone. */
+static int
+nothing_came(struct interface *i)
+{
+	if (errno == ENETDOWN)
+		i->is_down = true;
+	else if (errno != EAGAIN)
+		return -1;
+	return !i->is_down || exists(i) ? 0 : -1;
+}
+
 /* 1: there is a batch; 0: nothing now; -1: errno. */
 static int
 read_batch(struct interface *i)
@@ -241,7 +314,8 @@ read_batch(struct interface *i)
 		    i->fd, i->messages, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EAGAIN ? 0 : -1;
+		return nothing_came(i);
+	i->is_down = false;
 	i->n = (unsigned)n;
 	i->next = 0;
 	return 1;
@@ -322,7 +396,8 @@ interface_next(struct interface *i, struct record *record,
 			if (got < 0)
 				return SOURCE_FAILED;
 			if (got == 0) {
-				*wait = (struct source_wait){ i->fd, -1 };
+				*wait = (struct source_wait){ i->fd,
+					i->is_down ? DOWN_MS : -1 };
 				return SOURCE_NOTHING;
 			}
 		}

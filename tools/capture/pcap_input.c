@@ -4,9 +4,12 @@
 #include "tools/capture/pcap_input.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -14,6 +17,8 @@
 
 /* Of a file that is read from start to end; stdio's own is 4 KiB. */
 #define READ_BUFFER (256 * 1024)
+/* Between two looks at a pipe that has fewer bytes than a file begins with. */
+#define PEEK_NS (10 * NS_PER_MS)
 
 struct pcap_input {
 	pcap_t *pcap;
@@ -21,24 +26,53 @@ struct pcap_input {
 	uint16_t link_type;
 };
 
+/* Bytes that a pipe has, up to SIZE, which stay there; the first ones are
+ * waited for. */
+static ssize_t
+peek_pipe(int fd, void *bytes, size_t size)
+{
+	int ends[2];
+	ssize_t n;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	n = tee(fd, ends[1], size, 0);
+	if (n > 0)
+		n = read(ends[0], bytes, size);
+	close(ends[0]);
+	close(ends[1]);
+	return n;
+}
+
+/* Who writes to the pipe has closed it. */
+static bool
+is_finished(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0;
+}
+
 /* The first bytes of what can be read from FD, which stay there: of a file, or
  * of a pipe, which is waited for. */
 static bool
 peek(int fd, uint32_t *magic)
 {
+	const struct timespec pause = { .tv_nsec = PEEK_NS };
 	const off_t at = lseek(fd, 0, SEEK_CUR);
-	int ends[2];
-	bool is_read;
+	bool is_all = false;
+	ssize_t n;
 
 	if (at >= 0)
 		return pread(fd, magic, sizeof(*magic), at) == sizeof(*magic);
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return false;
-	is_read = tee(fd, ends[1], sizeof(*magic), 0) == sizeof(*magic) &&
-		  read(ends[0], magic, sizeof(*magic)) == sizeof(*magic);
-	close(ends[0]);
-	close(ends[1]);
-	return is_read;
+	for (;;) {
+		n = peek_pipe(fd, magic, sizeof(*magic));
+		if (n == sizeof(*magic) || n <= 0 || is_all)
+			return n == sizeof(*magic);
+		/* poll(2) does not tell of more: there is something. */
+		is_all = is_finished(fd);
+		nanosleep(&pause, NULL);
+	}
 }
 
 /* With microseconds or nanoseconds, in either byte order. */
@@ -47,6 +81,16 @@ is_pcap(uint32_t magic)
 {
 	return magic == 0xa1b2c3d4 || magic == 0xd4c3b2a1 ||
 	       magic == 0xa1b23c4d || magic == 0x4d3cb2a1;
+}
+
+/* libtrace would open it again, and who writes may have gone by then, or be
+ * ended since nobody reads. */
+static bool
+is_fifo(const char *path)
+{
+	struct stat s;
+
+	return stat(path, &s) == 0 && S_ISFIFO(s.st_mode);
 }
 
 /* NULL: it is for libtrace. */
@@ -99,7 +143,10 @@ set_filter(struct pcap_input *in, const struct source_config *config,
 static uint16_t
 number_in_files(int dlt)
 {
-	return dlt == DLT_RAW ? LINKTYPE_RAW : (uint16_t)dlt;
+	if (dlt == DLT_RAW)
+		return LINKTYPE_RAW;
+	return dlt >= 0 && dlt < LINKTYPE_UNKNOWN ? (uint16_t)dlt
+						  : LINKTYPE_UNKNOWN;
 }
 
 static enum status
@@ -145,6 +192,13 @@ pcap_input_open(struct pcap_input **out, const struct source_config *config,
 	if (path == NULL)
 		return OK;
 	file = open_file(path);
+	if (file == NULL && is_fifo(path)) {
+		snprintf(why, SOURCE_WHY_MAX,
+		    "%s: of a FIFO only a pcap file is read that is not "
+		    "compressed, if its format is not named",
+		    config->uri);
+		return E_REFUSED;
+	}
 	if (file == NULL)
 		return OK;
 	in = calloc(1, sizeof(*in));
@@ -188,6 +242,14 @@ cooked_direction(const struct pcap_input *in, const uint8_t *p, uint32_t n)
 	return directions[p[1]];
 }
 
+/* Nanoseconds. A file may say anything; what is below 0, or more than a few
+ * seconds, is no time. */
+static uint64_t
+part_of_second(int64_t ns)
+{
+	return ns >= 0 && ns < 10 * (int64_t)NS_PER_S ? (uint64_t)ns : 0;
+}
+
 enum source_got
 pcap_input_next(struct pcap_input *in, const char *uri, struct record *r,
     const uint8_t **bytes, char why[SOURCE_WHY_MAX])
@@ -204,7 +266,7 @@ pcap_input_next(struct pcap_input *in, const char *uri, struct record *r,
 	}
 	/* Unsigned in the file; libpcap has 2038 and later below 0. */
 	r->ns = (uint64_t)(uint32_t)h->ts.tv_sec * NS_PER_S +
-		(uint64_t)h->ts.tv_usec;
+		part_of_second(h->ts.tv_usec);
 	r->wire_len = h->len;
 	r->cap_len = h->caplen <= RECORD_LEN_MAX ? h->caplen : RECORD_LEN_MAX;
 	r->link_type = in->link_type;

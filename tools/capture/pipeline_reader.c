@@ -12,6 +12,8 @@
 #define CAPTURE_DELAY_NS (2 * NS_PER_MS)
 /* How often statistics are told. */
 #define STATS_NS NS_PER_S
+/* So long, at most, a live source is read after a stop. */
+#define REST_NS (200 * NS_PER_MS)
 /* Waiting for a chunk, a stop is seen so soon. */
 #define STOP_MS 50
 
@@ -346,6 +348,27 @@ reader_begin(struct reader *r)
 	r->stats_at = clock_now_ns() + STATS_NS;
 }
 
+/* What was captured before a stop, and waits in the source. */
+static enum source_got
+read_rest(struct reader *r, struct record *record)
+{
+	const uint64_t count = r->pipeline->config.count;
+	const uint64_t stopped = reader_wall_ns();
+	const uint64_t until = clock_now_ns() + REST_NS;
+	enum source_got got = SOURCE_PACKET;
+	struct source_wait wait;
+	const uint8_t *bytes;
+
+	while ((count == 0 || r->n_received < count) && record->ns <= stopped &&
+	       clock_now_ns() < until) {
+		got = source_next(r->source, record, &bytes, &wait);
+		if (got != SOURCE_PACKET)
+			break;
+		reader_take(r, record, bytes);
+	}
+	return got;
+}
+
 static void
 read_live(struct reader *r)
 {
@@ -370,6 +393,8 @@ read_live(struct reader *r)
 			wait_for_packets(r, &wait);
 		}
 	}
+	if (got == SOURCE_PACKET || got == SOURCE_NOTHING)
+		got = read_rest(r, &record);
 	if (got == SOURCE_FAILED)
 		r->failed = E_IO;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "tools/capture/interface.h"
@@ -67,9 +68,15 @@ is_pcapng(const char *uri)
 {
 	static const uint8_t block_type[] = { 0x0a, 0x0d, 0x0d, 0x0a };
 	uint8_t first[sizeof(block_type)];
-	FILE *f = fopen(source_place(uri), "re");
+	const char *path = source_place(uri);
+	struct stat s;
+	FILE *f;
 	bool is;
 
+	/* Of a pipe it is gone; to ask would be to wait for more. */
+	if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+		return false;
+	f = fopen(path, "re");
 	if (f == NULL)
 		return false;
 	is = fread(first, sizeof(first), 1, f) == 1 &&
@@ -204,15 +211,10 @@ start_trace(struct source *s, const struct source_config *config,
 }
 
 static enum status
-start(struct source *s, const struct source_config *config,
+open_trace(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
-	enum status st = open_interface(s, config, why);
-
-	if (st == OK && s->interface == NULL)
-		st = pcap_input_open(&s->pcap, config, why);
-	if (st != OK || s->interface != NULL || s->pcap != NULL)
-		return st;
+	enum status st;
 
 	/* wandio would read ahead in a thread of its own, with 50 MiB of
 	 * buffers, and be no faster. No thread of ours is there yet. */
@@ -226,6 +228,19 @@ start(struct source *s, const struct source_config *config,
 	if (st != OK)
 		return st;
 	return start_trace(s, config, why);
+}
+
+static enum status
+start(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	enum status st = open_interface(s, config, why);
+
+	if (st == OK && s->interface == NULL)
+		st = pcap_input_open(&s->pcap, config, why);
+	if (st == OK && s->interface == NULL && s->pcap == NULL)
+		st = open_trace(s, config, why);
+	return st;
 }
 
 /* Packet sockets of Linux. */

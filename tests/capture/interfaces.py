@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Interfaces that behave badly: they go down, change, vanish; tags of VLANs in
+filters; what came before a stop. Between two ends of a veth pair."""
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import packets as make
+import program
+from program import check, equal
+from relay import run
+
+INSIDE = "--inside"
+A, B = "tp-a", "tp-b"
+TAGS = [(make.VLAN, 0x6064)]
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def link():
+    """Two ends, both up; frames that are sent at A come in at B."""
+    ip("link", "add", A, "type", "veth", "peer", "name", B)
+    try:
+        for end in A, B:
+            with open(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6", "w",
+                      encoding="ascii") as f:
+                f.write("1")
+            ip("link", "set", end, "arp", "off", "up")
+        yield
+    finally:
+        subprocess.run(["ip", "link", "del", A], check=False,
+                       stderr=subprocess.DEVNULL)
+
+
+def frame(n, size=60, tags=()):
+    """Number N, in its length of UDP's."""
+    data = struct.pack(">I", n) + bytes(size)
+    return make.ethernet(make.IPV4, make.ipv4(
+        "10.0.0.1", "10.0.0.2", make.UDP, make.udp(1, 7777, data)), tags)
+
+
+def send(*frames):
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
+        s.bind((A, 0))
+        for data in frames:
+            s.send(data)
+
+
+class Capture:
+    """Of B, from when it captures on."""
+
+    def __init__(self, *options, top):
+        self.out = f"{top}/out"
+        self.process = program.start("-i", f"int:{B}", "--payload", "full",
+                                     "--json", "--output", self.out, *options)
+        until = time.monotonic() + program.TIMEOUT
+        while not os.path.exists(f"{self.out}/metadata"):
+            check(time.monotonic() < until, "it does not begin")
+            check(self.process.poll() is None, "it has ended")
+            time.sleep(0.02)
+
+    def end(self, status=0):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        result = program.end(self.process)
+        equal(result.status, status, result.err)
+        return result
+
+    def frames(self):
+        return [bytes(e["payload"]) for e in program.events(self.out)]
+
+
+@contextlib.contextmanager
+def capturing(*options):
+    with program.directory() as top, link():
+        capture = Capture(*options, top=top)
+        try:
+            yield capture
+        finally:
+            if capture.process.poll() is None:
+                capture.process.kill()
+                capture.process.communicate()
+
+
+def what_came_before_a_stop():
+    """It is in the trace, although the program had not looked yet."""
+    with capturing("--payload", "none") as c:
+        send(frame(0))
+        time.sleep(0.3)
+        os.kill(c.process.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        send(*(frame(n) for n in range(1, 20001)))
+        os.kill(c.process.pid, signal.SIGTERM)
+        os.kill(c.process.pid, signal.SIGCONT)
+        said = c.end().json()
+        equal((said["received"], said["written"]), (20001, 20001), "packets")
+
+
+def filters_with_vlans():
+    """As tcpdump has them: the kernel has taken the tag off before."""
+    plain, tagged = frame(1), frame(2, tags=TAGS)
+    for text, want in ("vlan", [tagged]), ("vlan 100", [tagged]), \
+            ("vlan 101", []), ("udp port 7777", [plain, tagged]), \
+            ("not vlan", [plain]), ("vlan and udp port 7777", [tagged]):
+        with capturing("--filter", text) as c:
+            send(plain, tagged)
+            time.sleep(0.3)
+            c.end()
+            equal(c.frames(), want, text)
+
+
+def snap_lengths_with_tags():
+    tagged = frame(2, tags=TAGS)
+    for n in 12, 13, 16, 18, 40:
+        with capturing("--snaplen", str(n)) as c:
+            send(tagged)
+            time.sleep(0.3)
+            c.end()
+            events = program.events(c.out)
+            equal([(e["wire_len"], e["cap_len"]) for e in events],
+                  [(len(tagged), n)], n)
+            equal(c.frames(), [tagged[:n]], n)
+
+
+def down_and_up_again():
+    """Nothing comes for a while."""
+    with capturing() as c:
+        send(frame(1))
+        for n in 2, 3:
+            time.sleep(0.2)
+            ip("link", "set", B, "down")
+            time.sleep(0.3)
+            check(c.process.poll() is None, "it has ended")
+            ip("link", "set", B, "arp", "off", "up")
+            time.sleep(0.2)
+            send(frame(n))
+        time.sleep(0.3)
+        equal(c.end().err, "", "stderr")
+        equal(c.frames(), [frame(1), frame(2), frame(3)], "frames")
+
+
+def other_sizes():
+    with capturing() as c:
+        send(frame(1, 1000))
+        for end in A, B:
+            ip("link", "set", end, "mtu", "9000")
+        send(frame(2, 8000))
+        for end in A, B:
+            ip("link", "set", end, "mtu", "300")
+        send(frame(3, 200))
+        time.sleep(0.3)
+        c.end()
+        equal(c.frames(), [frame(1, 1000), frame(2, 8000), frame(3, 200)],
+              "frames")
+
+
+def gone():
+    """One line, soon; what came is written. Also while it was down."""
+    for is_down in False, True:
+        with capturing() as c:
+            send(frame(1))
+            time.sleep(0.2)
+            if is_down:
+                ip("link", "set", B, "down")
+                time.sleep(0.5)
+            ip("link", "del", A)
+            result = program.end(c.process, 20)
+            equal(result.status, 1, result.err)
+            equal(len(result.lines()), 1, result.err)
+            check(f"int:{B}" in result.err and "No such device" in result.err,
+                  result.err)
+            equal(json.loads(result.out)["written"], 1, "packets")
+            equal(c.frames(), [frame(1)], "frames")
+
+
+def down_at_first():
+    """It is refused, and nothing is made."""
+    with program.directory() as top, link():
+        ip("link", "set", B, "down")
+        result = program.run("-i", f"int:{B}", "--output", f"{top}/out",
+                             status=1)
+        equal(len(result.lines()), 1, result.err)
+        check("Network is down" in result.err, result.err)
+        check(not os.path.exists(f"{top}/out"), "something was made")
+
+
+CASES = [what_came_before_a_stop, filters_with_vlans, snap_lengths_with_tags,
+         down_and_up_again, other_sizes, gone, down_at_first]
+
+
+def main(argv):
+    program.need("babeltrace2", "unshare", "ip")
+    if argv[:1] == [INSIDE]:
+        return run(CASES, argv[1:])
+    namespace = ["unshare", "-n"]
+    if subprocess.run([*namespace, "true"], check=False,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        print("SKIP: no network namespace may be made here")
+        return program.SKIPPED
+    return subprocess.run([*namespace, sys.executable, __file__, INSIDE, *argv],
+                          check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
