@@ -13,7 +13,7 @@
 /* How often statistics are told. */
 #define STATS_NS NS_PER_S
 /* So long, at most, a live source is read after a stop. */
-#define REST_NS (200 * NS_PER_MS)
+#define REST_NS (400 * NS_PER_MS)
 /* Waiting for a chunk, a stop is seen so soon. */
 #define STOP_MS 50
 
