@@ -264,8 +264,8 @@ static const enum store_sync sync_of[] = {
 	[SYNC_TIME] = STORE_SYNC_TIME,
 };
 
-static enum status
-start_workers(struct lobby *l, const struct lobby_disk *disk)
+enum status
+lobby_start(struct lobby *l, const struct lobby_disk *disk)
 {
 	const struct options *o = l->options;
 	struct store_config store = {
@@ -344,8 +344,7 @@ listen_all(struct lobby *l)
 }
 
 enum status
-lobby_create(
-    struct lobby **out, struct options *o, const struct lobby_disk *disk)
+lobby_create(struct lobby **out, struct options *o)
 {
 	struct lobby *l = calloc(1, sizeof(*l));
 	enum status st;
@@ -377,8 +376,6 @@ lobby_create(
 		st = udp_bind_wanted(
 		    l->udp_fds, o, listener_port(l->data), &l->udp_port);
 	l->control_config.has_udp = l->udp_port != 0;
-	if (st == OK)
-		st = start_workers(l, disk);
 	if (st != OK) {
 		lobby_destroy(l);
 		return st;

@@ -22,11 +22,12 @@ struct lobby_disk {
 	struct syncer *syncer; /* NULL: none */
 };
 
-/* Starts the workers and listens; a failure is logged. O is borrowed, and
- * O->workers is lowered if descriptors are too few (relayd/net/descriptors.h).
- */
-enum status lobby_create(struct lobby **out, struct options *o,
-    const struct lobby_disk *disk) MUST_CHECK;
+/* Listens; a failure is logged. O is borrowed, and O->workers is lowered if
+ * descriptors are too few (relayd/net/descriptors.h). */
+enum status lobby_create(struct lobby **out, struct options *o) MUST_CHECK;
+/* Starts the workers, once, before lobby_run(). */
+enum status lobby_start(
+    struct lobby *l, const struct lobby_disk *disk) MUST_CHECK;
 
 uint16_t lobby_control_port(const struct lobby *l);
 uint16_t lobby_data_port(const struct lobby *l);

@@ -10,6 +10,7 @@
 #include "relayd/net/health.h"
 #include "relayd/lobby.h"
 #include "relayd/process/options.h"
+#include "relayd/process/sandbox.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
 #include "store/recovery.h"
@@ -17,8 +18,40 @@
 /* Peers need not wait longer than that for files of the past. */
 #define RECOVERY_WAIT_NS NS_PER_S
 
+/* From here on the process can do only what serving needs. */
+static void
+give_up_rights(const struct daemon *d, const struct options *o, int base_fd)
+{
+	const struct sandbox s = {
+		.parts = o->sandbox,
+		.output = o->output,
+		.output_fd = base_fd,
+		.removes = { d->control_port.path, d->pid_file.path,
+		    d->health_path },
+		.signals_parent = o->sig_parent && d->ready_fd < 0,
+	};
+
+	sandbox_enter(&s);
+}
+
+/* What works for the disk, beside the workers. */
+struct disk_threads {
+	struct recovery_thread *recovery;
+	struct lobby_disk disk;
+};
+
 static enum status
-serve(struct daemon *d, const struct options *o, struct lobby *lobby)
+start_disk(struct disk_threads *t, const struct options *o)
+{
+	recovery_start(&t->recovery, t->disk.base_fd, RECOVERY_WAIT_NS);
+	if (o->sync != SYNC_TIME)
+		return OK;
+	return syncer_start(&t->disk.syncer, t->disk.base_fd, o->sync_time_ns);
+}
+
+static enum status
+serve(struct daemon *d, const struct options *o, struct lobby *lobby,
+    struct disk_threads *disk)
 {
 	struct daemon_ports ports = {
 		.control = lobby_control_port(lobby),
@@ -37,8 +70,16 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby)
 	st = health_create(&health, lobby_base(lobby), &config);
 	if (st != OK)
 		return st;
-	st = daemon_ready(d, &ports);
+	st = daemon_write(d, &ports);
 	if (st == OK) {
+		/* Before any other thread: what is given up is the thread's. */
+		give_up_rights(d, o, disk->disk.base_fd);
+		st = start_disk(disk, o);
+	}
+	if (st == OK)
+		st = lobby_start(lobby, &disk->disk);
+	if (st == OK) {
+		daemon_ready(d, &ports);
 		lobby_run(lobby);
 		daemon_stopping(d);
 	}
@@ -49,28 +90,23 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby)
 static enum status
 run(struct daemon *d, struct options *o)
 {
-	struct lobby_disk disk = { 0 };
-	struct recovery_thread *recovery;
-	struct lobby *lobby = NULL;
+	struct disk_threads disk = { 0 };
+	struct lobby *lobby;
 	enum status st;
 
 	st = daemon_start(d, o);
 	if (st != OK)
 		return st;
-	disk.base_fd = output_open(o->output);
-	if (disk.base_fd < 0)
+	disk.disk.base_fd = output_open(o->output);
+	if (disk.disk.base_fd < 0)
 		return E_IO;
-	recovery_start(&recovery, disk.base_fd, RECOVERY_WAIT_NS);
-	if (o->sync == SYNC_TIME)
-		st = syncer_start(&disk.syncer, disk.base_fd, o->sync_time_ns);
+	st = lobby_create(&lobby, o);
 	if (st == OK)
-		st = lobby_create(&lobby, o, &disk);
-	if (st == OK)
-		st = serve(d, o, lobby);
+		st = serve(d, o, lobby, &disk);
 	lobby_destroy(lobby);
-	syncer_stop(disk.syncer);
-	recovery_stop(recovery);
-	close(disk.base_fd);
+	syncer_stop(disk.disk.syncer);
+	recovery_stop(disk.recovery);
+	close(disk.disk.base_fd);
 	return st;
 }
 

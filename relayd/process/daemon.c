@@ -148,6 +148,7 @@ daemon_start(struct daemon *d, const struct options *o)
 		.options = o,
 		.parent = getppid(),
 		.ready_fd = -1,
+		.null_fd = -1,
 	};
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGUSR1, SIG_IGN);
@@ -196,12 +197,11 @@ tell_systemd_ready(void)
 static void
 release_parent(struct daemon *d)
 {
-	if (d->options->daemonize) {
-		int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		(void)dup2(fd, STDOUT_FILENO);
-		(void)dup2(fd, STDERR_FILENO);
-		close(fd);
+	if (d->null_fd >= 0) {
+		(void)dup2(d->null_fd, STDOUT_FILENO);
+		(void)dup2(d->null_fd, STDERR_FILENO);
+		close(d->null_fd);
+		d->null_fd = -1;
 	}
 	if (d->ready_fd < 0) {
 		if (d->options->sig_parent)
@@ -215,7 +215,7 @@ release_parent(struct daemon *d)
 }
 
 enum status
-daemon_ready(struct daemon *d, const struct daemon_ports *ports)
+daemon_write(struct daemon *d, const struct daemon_ports *ports)
 {
 	const char *pid_file = d->options->pid_file;
 
@@ -226,11 +226,18 @@ daemon_ready(struct daemon *d, const struct daemon_ports *ports)
 	if (*pid_file != '\0' &&
 	    runfile_write(&d->pid_file, pid_file, (uint64_t)getpid()) != OK)
 		return E_IO;
+	if (d->options->daemonize)
+		d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return OK;
+}
+
+void
+daemon_ready(struct daemon *d, const struct daemon_ports *ports)
+{
 	log_info("ready: control %u, data %u, live %u", ports->control,
 	    ports->data, ports->live);
 	tell_systemd_ready();
 	release_parent(d);
-	return OK;
 }
 
 void

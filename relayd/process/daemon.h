@@ -7,7 +7,9 @@
  *
  *	daemon_start      limits, background, directories
  *	(main binds the ports and the health socket at d->health_path)
- *	daemon_ready      port files, pid file, the waiting parent, systemd
+ *	daemon_write      port files, pid file: the last files that are made
+ *	(main gives up its rights and starts threads)
+ *	daemon_ready      the waiting parent, systemd
  *	daemon_stopping   systemd
  *	daemon_end        the files go
  */
@@ -34,6 +36,7 @@ struct daemon {
 	const struct options *options; /* borrowed */
 	pid_t parent;		       /* the process that started us */
 	int ready_fd;	/* pipe to the waiting parent; -1: none */
+	int null_fd;	/* /dev/null for standard streams; -1: none */
 	gid_t group;	/* of run directory and health socket */
 	bool has_group; /* false: we are not root, the umask decides */
 	char health_path[PATH_MAX];
@@ -48,8 +51,9 @@ struct daemon {
  * standard error stays what it was until daemon_ready().
  */
 enum status daemon_start(struct daemon *d, const struct options *o) MUST_CHECK;
-enum status daemon_ready(
+enum status daemon_write(
     struct daemon *d, const struct daemon_ports *ports) MUST_CHECK;
+void daemon_ready(struct daemon *d, const struct daemon_ports *ports);
 void daemon_stopping(struct daemon *d);
 void daemon_end(struct daemon *d);
 

@@ -15,6 +15,7 @@
 #include "common/parse.h"
 #include "relayd/process/environment.h"
 #include "relayd/process/machine.h"
+#include "relayd/process/sandbox.h"
 
 #define FD_POOL_MIN 100
 #define WORKERS_DEFAULT_MAX 8
@@ -96,7 +97,9 @@ print_usage(void)
 		printf("  %s--%-26s %s\n", letter, name, r->help);
 	}
 	printf("\nURL is tcp://HOST[:PORT], tcp4:// for the same, or "
-	       "tcp6://[ADDRESS][:PORT].\nSee tracepulse-relayd(8).\n");
+	       "tcp6://[ADDRESS][:PORT].\nThe sandbox of this build: %s.\n"
+	       "See tracepulse-relayd(8).\n",
+	    sandbox_built_in());
 }
 
 static enum status
@@ -257,6 +260,30 @@ take_sync(const struct row *r, void *options, const char *arg)
 }
 
 static enum status
+take_sandbox(const struct row *r, void *options, const char *arg)
+{
+	static const struct {
+		const char *name;
+		unsigned parts;
+	} values[] = {
+		{ "on", SANDBOX_LANDLOCK | SANDBOX_SECCOMP },
+		{ "strict",
+		    SANDBOX_LANDLOCK | SANDBOX_SECCOMP | SANDBOX_STRICT },
+		{ "landlock", SANDBOX_LANDLOCK },
+		{ "seccomp", SANDBOX_SECCOMP },
+		{ "off", 0 },
+	};
+	struct options *o = options;
+
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (strcmp(arg, values[i].name) == 0) {
+			o->sandbox = values[i].parts;
+			return OK;
+		}
+	return bad_value(r, arg);
+}
+
+static enum status
 take_udp_port(const struct row *r, void *options, const char *arg)
 {
 	struct options *o = options;
@@ -364,6 +391,7 @@ set_defaults(struct options *o)
 		.max_memory = UINT64_C(256) << 20,
 		.max_packet_size = PACKET_SIZE_DEFAULT,
 		.index_lock_timeout_ns = NS_PER_S,
+		.sandbox = SANDBOX_LANDLOCK | SANDBOX_SECCOMP,
 	};
 	if (cores > 0)
 		o->workers = cores > WORKERS_DEFAULT_MAX ? WORKERS_DEFAULT_MAX

@@ -66,6 +66,7 @@ struct options {
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
 	enum sync_mode sync;
 	uint64_t sync_time_ns;	    /* with SYNC_TIME */
+	unsigned sandbox;	    /* enum sandbox_part, or'ed */
 	unsigned socket_timeout_ms; /* 0: none */
 	struct keepalive keepalive;
 };

@@ -84,6 +84,9 @@ OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME", false,
 OPTION(SYNC, 0, "sync", "WHEN", false,
     CALL(take_sync),
     "sync files: none, close, packet, or every TIME (ms, s, m) [none]")
+OPTION(SANDBOX, 0, "sandbox", "WHAT", true,
+    CALL(take_sandbox),
+    "what to give up after the start: on, strict, landlock, seccomp, off [on]")
 OPTION(VERBOSE, 'v', "verbose", NULL, false,
     CALL(take_verbose),
     "say more; up to three times")

@@ -49,8 +49,9 @@ serve(struct daemon *d)
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);
-	if (daemon_ready(d, &ports) != OK)
+	if (daemon_write(d, &ports) != OK)
 		return;
+	daemon_ready(d, &ports);
 	sigwait(&term, &sig);
 	daemon_stopping(d);
 }

@@ -134,7 +134,8 @@ START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 	ck_assert_int_eq(mkdir(options.output, 0700), 0);
 	disk.base_fd = open(options.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(disk.base_fd, 0);
-	ck_assert_int_eq(lobby_create(&lobby, &options, &disk), OK);
+	ck_assert_int_eq(lobby_create(&lobby, &options), OK);
+	ck_assert_int_eq(lobby_start(lobby, &disk), OK);
 	for (unsigned i = 0; i < ROUNDS * ALLOCATIONS; i++) {
 		serve(1);
 		drop(i % ALLOCATIONS + 1);

@@ -83,6 +83,7 @@ show(const char *what)
 	SHOW("udp", "%d %d %u", got.has_udp, got.has_udp_port, got.udp_port);
 	SHOW("sync", "%d", (int)got.sync);
 	SHOW("sync_time_ns", "%" PRIu64, got.sync_time_ns);
+	SHOW("sandbox", "%u", got.sandbox);
 	SHOW("timeout", "%u", got.socket_timeout_ms);
 	SHOW("keepalive", "%d %d %d %d", got.keepalive.on, got.keepalive.idle,
 	    got.keepalive.interval, got.keepalive.count);
@@ -166,6 +167,12 @@ static const struct {
 	{ "--sync=250ms", "sync", "3" },
 	{ "--sync=250ms", "sync_time_ns", "250000000" },
 	{ "--sync=5s", "sync_time_ns", "5000000000" },
+	{ "", "sandbox", "3" },
+	{ "--sandbox=on", "sandbox", "3" },
+	{ "--sandbox=strict", "sandbox", "7" },
+	{ "--sandbox landlock", "sandbox", "1" },
+	{ "--sandbox=seccomp", "sandbox", "2" },
+	{ "--sand=off", "sandbox", "0" },
 	{ "-V --bogus", "flags", "!" },
 	{ "--daem --vers", "flags", "d!" },
 	{ "-h", "flags", "!" },
@@ -232,6 +239,9 @@ static const char *const refused[] = {
 	"--sync=0",
 	"--sync=99ms",
 	"--sync=61m",
+	"--sandbox",
+	"--sandbox=",
+	"--sandbox=yes",
 };
 
 START_TEST(nonsense_is_refused)

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The sandbox of a daemon that serves: all that a session needs goes on, with
+each value of --sandbox, wherever the output directory is. What cannot be done in
+it, tests/relayd/check_sandbox tries."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import relay
+from relay import check, equal
+
+ON = ()
+STRICT = ("--sandbox=strict",)
+
+
+def has_seccomp():
+    said = subprocess.run([relay.PROGRAM, "--help"], check=True,
+                          capture_output=True, text=True).stdout
+    return "Landlock and seccomp" in said
+
+
+def has_landlock():
+    with relay.Daemon("-v") as daemon:
+        return "Landlock is on" in daemon.log_text()
+
+
+def lines_of(pid, key):
+    """What the threads of a process have in /proc/PID/task/*/status."""
+    values = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        for line in (task / "status").read_text().splitlines():
+            if line.startswith(key + ":"):
+                values.append(line.split()[1])
+    return values
+
+
+def record(daemon, name):
+    """A session that does all that sessions do with files."""
+    session = relay.Session(daemon, name)
+    session.packet()
+    control = session.control
+    equal(control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+    equal(control.rotate(1, (session.stream, 1), (session.meta, 0)), relay.OK,
+          "ROTATE_STREAMS")
+    equal(control.close_chunk(0, 0)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+    ring, code = control.add_stream("ring", "ust/uid/0/64-bit", 4096, 2)
+    equal(code, relay.OK, "ADD_STREAM")
+    for seq in range(6):
+        session.data.packet(ring, seq, bytes([seq]) * 4096)
+        equal(control.index(ring, seq, 4096), relay.OK, "SEND_INDEX")
+    # Clear: the next chunk's files go.
+    equal(control.create_chunk(2), relay.OK, "CREATE_TRACE_CHUNK")
+    equal(control.rotate(2, (session.stream, 1), (session.meta, 0), (ring, 6)),
+          relay.OK, "ROTATE_STREAMS")
+    equal(control.close_chunk(1, 2)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+    session.packet()
+    session.wait_written()
+    for stream in (session.stream, session.meta, ring):
+        equal(control.close_stream(stream), relay.OK, "CLOSE_STREAM")
+    control.close()
+    session.data.close()
+
+
+def archives(daemon):
+    return [p for p in daemon.out.rglob("archives/*") if p.is_dir()]
+
+
+def sessions_need_nothing_else():
+    """Rotation, rings, clear, with each value; nothing is said about it."""
+    for options in (ON, STRICT, ("--sandbox=landlock",),
+                    ("--sandbox=seccomp",), ("--sandbox=off",),
+                    ("--group-output-by-session",), ("--sync=packet",)):
+        with relay.Daemon(*options) as daemon:
+            record(daemon, "one")
+            daemon.stop()
+            equal(len(archives(daemon)), 1, f"archives with {options}")
+            log = daemon.log_text()
+            for word in ("sandbox", "rror", "not permitted", "denied",
+                         "not implemented"):
+                check(word not in log, f"{options}: {log}")
+            equal(sorted(p.name for p in daemon.rundir.rglob("*")),
+                  ["relayd"], "left in the run directory")
+
+
+def all_threads_are_in_it():
+    for options, wanted in ((ON, "2"), (("--sandbox=landlock",), "0"),
+                            (("--sandbox=seccomp",), "2"),
+                            (("--sandbox=off",), "0")):
+        if not has_seccomp():
+            print("SKIP: no seccomp in this build")
+            break
+        with relay.Daemon(*options) as daemon:
+            record(daemon, "one")
+            states = set(lines_of(daemon.process.pid, "Seccomp"))
+            equal(states, {wanted}, f"Seccomp with {options}")
+
+
+def the_output_directory_may_be_anywhere():
+    """Made at the start with its parents; a link; named with . and .."""
+    for options in (ON, STRICT):
+        for kind in ("deep", "link", "dots"):
+            with relay.Daemon() as other:
+                top = other.top
+                (top / "real").mkdir()
+                (top / "link").symlink_to("real")
+                path = {"deep": top / "a/b/c", "link": top / "link",
+                        "dots": top / "real/../real/./x"}[kind]
+                with relay.Daemon("-o", str(path), *options) as daemon:
+                    daemon.out = pathlib.Path(path)
+                    record(daemon, "one")
+                    equal(len(archives(daemon)), 1, f"{kind}: archives")
+                    daemon.stop()
+                    check("rror" not in daemon.log_text(), daemon.log_text())
+
+
+def another_mount_is_fine():
+    """A mount point, which only root can make; nor everywhere."""
+    for options in (ON, STRICT):
+        with relay.Daemon() as other:
+            mount = other.top / "mnt"
+            mount.mkdir()
+            done = subprocess.run(["mount", "-t", "tmpfs", "none", mount],
+                                  stderr=subprocess.DEVNULL)
+            if done.returncode != 0:
+                print("SKIP: mount needs root")
+                return
+            try:
+                for path in (mount, mount / "below"):
+                    with relay.Daemon("-o", str(path), *options) as daemon:
+                        daemon.out = pathlib.Path(path)
+                        record(daemon, "one")
+                        check(archives(daemon), f"no archives in {path}")
+            finally:
+                subprocess.run(["umount", "-l", mount], check=True)
+
+
+def two_relays_share_a_directory():
+    with relay.Daemon(*STRICT) as one:
+        with relay.Daemon("-o", str(one.out), *STRICT) as two:
+            two.out = one.out
+            record(one, "one")
+            record(two, "two")
+            equal(len(archives(one)), 2, "archives")
+
+
+def a_crash_is_mended_in_it():
+    """What the last start left, also where only the output can be reached."""
+    with relay.Daemon(*STRICT) as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        daemon.kill()
+        daemon.start_again()
+        equal(list(daemon.out.glob(".tracepulse-journal.*")), [], "journals")
+        record(daemon, "next")
+
+
+def a_directory_that_was_replaced():
+    """Made again where that can be; else new sessions are refused, and the log
+    says why."""
+    for options, goes_on in ((ON, True), (STRICT, False)):
+        with relay.Daemon(*options) as daemon:
+            record(daemon, "one")
+            shutil.rmtree(daemon.out)
+            if goes_on:
+                record(daemon, "two")
+                equal(len(archives(daemon)), 1, "archives")
+                continue
+            control = daemon.control()
+            control.version()
+            equal(control.create_session(name="two")[1], relay.FATAL,
+                  "CREATE_SESSION")
+            check("--sandbox=strict" in daemon.log_text(), daemon.log_text())
+
+
+def files_that_are_removed_at_the_end():
+    with relay.Daemon() as other:
+        for name in ("pid", "health"):
+            (other.top / name).mkdir()
+        pid, health = other.top / "pid/file", other.top / "health/socket"
+        with relay.Daemon("--pid-file", str(pid),
+                          env={"LTTNG_RELAYD_HEALTH": str(health)}) as daemon:
+            equal(int(pid.read_text()), daemon.process.pid, "pid file")
+            check(health.is_socket(), "no health socket")
+            daemon.stop()
+        check(not pid.exists() and not health.exists(), "files stay")
+
+
+def a_zone_is_known():
+    """The time zone's file is outside: names have local time all the same."""
+    os.environ.pop("TZ", None)
+    for zone in ("Asia/Tokyo", ":/usr/share/zoneinfo/Asia/Tokyo"):
+        if not os.path.exists("/usr/share/zoneinfo/Asia/Tokyo"):
+            print("SKIP: no time zones here")
+            return
+        with relay.Daemon(*STRICT, env={"TZ": zone}) as daemon:
+            session = relay.Session(daemon, "here")
+            stamp = time.strftime(
+                "%Y%m%d-%H%M", time.gmtime(1_800_000_000 + 9 * 3600))
+            check(f"here-{stamp}" in str(session.dir), str(session.dir))
+            session.finish()
+
+
+CASES = [sessions_need_nothing_else, all_threads_are_in_it,
+         the_output_directory_may_be_anywhere, another_mount_is_fine,
+         two_relays_share_a_directory, a_crash_is_mended_in_it,
+         a_directory_that_was_replaced, files_that_are_removed_at_the_end,
+         a_zone_is_known]
+
+if __name__ == "__main__":
+    if not has_landlock():
+        print("SKIP: this kernel has no Landlock")
+        sys.exit(77)
+    sys.exit(relay.run(CASES, sys.argv[1:]))
