@@ -111,8 +111,10 @@ udp_bind(int *fds, unsigned n, const struct listen_url *host, uint16_t port,
 		steer(fds[0]);
 		return OK;
 	}
-	while (i-- > 0)
+	while (i-- > 0) {
 		close(fds[i]);
+		fds[i] = -1;
+	}
 	errno = saved;
 	return E_IO;
 }

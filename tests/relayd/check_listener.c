@@ -4,10 +4,12 @@
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/compiler.h"
+#include "relayd/net/udp_bind.h"
 #include "relayd/process/listen_url.h"
 #include "relayd/process/options.h"
 #include "tests/lib/unit.h"
@@ -111,12 +113,36 @@ START_TEST(the_viewers_port_knows_no_keep_alive)
 }
 END_TEST
 
+/* All sockets, or none: numbers that were closed may be others' by now. */
+START_TEST(udp_sockets_that_were_closed_are_forgotten)
+{
+	const struct listen_url url = { .family = AF_INET,
+		.host = "127.0.0.1" };
+	struct rlimit before, few;
+	int fds[3] = { -1, -1, -1 };
+	uint16_t port;
+	int lowest = dup(0);
+
+	ck_assert_int_ge(lowest, 0);
+	close(lowest);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = (rlim_t)lowest + 2;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	ck_assert_int_eq(udp_bind(fds, 3, &url, 0, &port), E_IO);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned i = 0; i < ARRAY_LEN(fds); i++)
+		ck_assert_int_eq(fds[i], -1);
+}
+END_TEST
+
 int
 main(void)
 {
 	const struct unit units[] = {
 		{ a_silent_peer_is_given_up_in_time, ARRAY_LEN(cases), 0 },
 		{ the_viewers_port_knows_no_keep_alive, 0, 0 },
+		{ udp_sockets_that_were_closed_are_forgotten, 0, 0 },
 	};
 
 	return unit_run("listener", units, ARRAY_LEN(units));
