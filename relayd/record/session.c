@@ -309,6 +309,34 @@ session_reap(struct session *s)
 	return true;
 }
 
+static uint64_t
+distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+void
+session_note_time(struct session *s, uint64_t time)
+{
+	const bool is_far = s->latest != 0 &&
+			    distance(time, s->latest) > SESSION_JUMP_TICKS;
+
+	if (!is_far) {
+		s->ahead = 0;
+		if (time > s->latest)
+			s->latest = time;
+	} else if (time < s->latest) {
+		s->latest = time;
+		s->ahead = 0;
+	} else if (s->ahead != 0 &&
+		   distance(time, s->ahead) <= SESSION_JUMP_TICKS) {
+		s->latest = time < s->ahead ? time : s->ahead;
+		s->ahead = 0;
+	} else {
+		s->ahead = time;
+	}
+}
+
 void
 session_heard(struct session *s)
 {

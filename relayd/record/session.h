@@ -50,6 +50,11 @@ struct stream;
  * so many bytes of small packets: their heads are read in about 1 ms. */
 #define FILES_READ 64
 #define SESSION_READ_MAX (UINT64_C(128) << 10)
+/* A time in an index that is so much beyond the latest one counts only when the
+ * session's next time confirms it, in ticks of the tracer's clock: one minute.
+ * Tracers with a live timer flush every few seconds, and the indexes of one
+ * session come in the order in which they were sent. */
+#define SESSION_JUMP_TICKS UINT64_C(60000000000)
 
 /* How long a gap in the numbers may last while another data connection may fill
  * it, and how long a session without its control connection waits for the next
@@ -82,7 +87,9 @@ struct session {
 	char *tag;			  /* "peer=... session=...", for logs */
 	bool has_index;			  /* minor >= 4 and no snapshot */
 	struct live_session *live; /* what viewers see of it; may be NULL */
-	uint64_t latest;	   /* largest timestamp_end so far */
+	/* The largest timestamp_end so far, and one too far ahead of it to
+	 * count; 0: none. See session_note_time(). */
+	uint64_t latest, ahead;
 	bool has_told_end;
 	struct session_dir *dir;
 	struct chunk *current, *pending; /* pending: to be closed next */
@@ -132,6 +139,14 @@ const char *session_path(const struct session *s);
  * on return.
  */
 void session_end(struct session *s, bool aborted);
+
+/*
+ * An index says that its stream has reached TIME. What a session has reached
+ * protects traces that are published later (live 4.11), and one false time must
+ * not end that: a time far ahead is not believed at once, and a time far behind
+ * is, since too early a time only lets viewers wait a little longer.
+ */
+void session_note_time(struct session *s, uint64_t time);
 
 /* Close all streams, also those that wait for bytes, and free the session. */
 void session_destroy(struct session *s);

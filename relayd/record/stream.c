@@ -251,13 +251,6 @@ fill_record(struct index_record *rec, const struct relay_index *i)
 	};
 }
 
-static void
-note_time(struct session *s, uint64_t time)
-{
-	if (time > s->latest)
-		s->latest = time;
-}
-
 enum status
 stream_record(struct stream *t, const struct relay_index *i)
 {
@@ -269,7 +262,7 @@ stream_record(struct stream *t, const struct relay_index *i)
 	assert(t->batch.n == 0);
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
-	note_time(t->session, i->timestamp_end);
+	session_note_time(t->session, i->timestamp_end);
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
@@ -307,7 +300,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 {
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
-	note_time(t->session, i->timestamp_end);
+	session_note_time(t->session, i->timestamp_end);
 	if (t->log == NULL)
 		return OK;
 	(void)stream_write_ready(t);

@@ -676,6 +676,31 @@ START_TEST(another_clock_keeps_nobody_waiting)
 }
 END_TEST
 
+/* One index with a time far ahead: traces that come later are protected as
+ * before. It is the second of the session's times (0), or the first (1). When
+ * it is followed by more of the kind, the clock has gone on (2). */
+START_TEST(one_false_time_says_nothing_of_the_session)
+{
+	const uint64_t ahead = GIVEN + 2 * SESSION_JUMP_TICKS;
+	const struct stream *later;
+
+	scene_open_attached(true);
+	if (_i != 1)
+		studio_beacon(scene.data, GIVEN);
+	studio_beacon(scene.data, _i == 0 ? UINT64_MAX : ahead);
+	if (_i == 2)
+		studio_beacon(scene.data, ahead + 1);
+	else
+		studio_beacon(scene.data, GIVEN + 1);
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	later = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	ck_assert_uint_eq(later->live->time_before,
+	    _i == 2 ? ahead : (uint64_t)GIVEN + 1);
+	scene_close();
+}
+END_TEST
+
 /* One request passes so many, and the rest is for the next one. */
 START_TEST(empty_packets_are_passed_in_turns)
 {
@@ -750,6 +775,7 @@ main(void)
 		{ a_hold_that_ends_tells_no_later_bound, 0, 0 },
 		{ an_answer_does_not_wait_for_ever, 0, 0 },
 		{ another_clock_keeps_nobody_waiting, 2, 0 },
+		{ one_false_time_says_nothing_of_the_session, 3, 0 },
 		{ empty_packets_are_passed_in_turns, 0, 0 },
 		{ listed_and_attached_are_the_same, 0, 0 },
 	};
