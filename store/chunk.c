@@ -87,6 +87,7 @@ chunk_finish(struct chunk *take_c)
 	}
 	list_del(&take_c->node);
 	list_del(&take_c->doomed_node);
+	folder_place_put(take_c->folders);
 	if (take_c->fd >= 0)
 		kept_dir_close(take_c->fd);
 	session_dir_put(take_c->dir);
@@ -226,7 +227,7 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
  * another. */
 #define NEIGHBOURS 8
 
-/* F's folder, if one of the newest families has it open; otherwise NULL. */
+/* F's folder, if one of the newest families has it; otherwise NULL. */
 static struct folder *
 neighbours_folder(const struct chunk *c, const struct chunk_family *f)
 {
@@ -242,6 +243,24 @@ neighbours_folder(const struct chunk *c, const struct chunk_family *f)
 	return NULL;
 }
 
+static enum status
+new_folder(struct chunk *c, struct chunk_family *f)
+{
+	char name[RELPATH_MAX];
+	struct folder_base *base;
+	enum status st = OK;
+
+	if (c->folders == NULL) {
+		st = session_dir_share(c->dir, &base);
+		if (st == OK)
+			st = chunk_place_name(c, c->place, name);
+		if (st == OK)
+			st = folder_place_create(&c->folders, base, name);
+	}
+	return st != OK ? st
+			: folder_create(&f->folder, c->folders, f->path->s);
+}
+
 enum status
 chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 {
@@ -252,7 +271,7 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 		if (f->folder != NULL)
 			folder_get(f->folder);
 		else
-			st = folder_open(&f->folder, chunk_fd(c), f->path->s);
+			st = new_folder(c, f);
 	}
 	if (st == E_NOMEM)
 		errno = ENOMEM;

@@ -25,6 +25,7 @@
 #include "store/journal.h"
 
 struct folder;
+struct folder_place;
 struct session_dir;
 
 enum chunk_place {
@@ -55,7 +56,7 @@ struct chunk_family {
 	bool has_losses;  /* .loss.jsonl is in its folder */
 	uint64_t n_files; /* files below this number were made; 0: none */
 	struct journal_root journal_root; /* for chunks with is_base */
-	struct folder *folder; /* for viewers; shared, NULL: not open */
+	struct folder *folder; /* for viewers; shared, NULL: none yet */
 };
 
 struct chunk {
@@ -73,9 +74,10 @@ struct chunk {
 	enum chunk_command command;
 	bool is_kept; /* the owner's list has, or had, a reference of its own */
 	struct session_dir *dir;
-	int fd;		     /* -1: that of the session's directory */
-	unsigned n_restored; /* how often it was made again */
-	struct list tops;    /* struct chunk_top */
+	int fd;			      /* -1: that of the session's directory */
+	struct folder_place *folders; /* where viewers find them; or NULL */
+	unsigned n_restored;	      /* how often it was made again */
+	struct list tops;	      /* struct chunk_top */
 	struct list families;
 	uint64_t delete_next; /* file number, of the first family */
 	/* Called when the last reference goes; takes the chunk. */
@@ -102,6 +104,10 @@ void chunk_put(struct chunk *c); /* NULL is fine */
 /* <C>-<id>, <C>-<E>-<id> once closed, or the override name. E_REFUSED: the
  * time cannot be written as a date. */
 enum status chunk_name(const struct chunk *c, char out[256]) MUST_CHECK;
+
+/* The name at PLACE, below the session's directory. E_REFUSED as above. */
+enum status chunk_place_name(
+    struct chunk *c, enum chunk_place place, char out[RELPATH_MAX]) MUST_CHECK;
 
 /* Make the chunk's directory at PLACE (CHUNK_AT_ROOT: it is there). E_IO: also
  * if no files can be made in it; logged. */
@@ -144,12 +150,12 @@ enum status chunk_new_folder(
 enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,
     const char *line, size_t n) MUST_CHECK;
 
-/* A reference to the family's folder, open, for viewers; the streams of a trace
- * share one descriptor. E_IO, E_NOMEM. */
+/* A reference to the family's folder, for viewers; the streams of a trace share
+ * it. E_IO, E_NOMEM. */
 enum status chunk_folder(
     struct chunk *c, struct chunk_family *f, struct folder **out) MUST_CHECK;
 /* The stream is over: drop its folder, so that a chunk of many short streams
- * keeps no descriptors. */
+ * keeps no memory for them. */
 void chunk_folder_done(struct chunk_family *f);
 
 /* No reference is left: run the command, except deletion. A chunk that cannot

@@ -113,6 +113,8 @@ chunk_delete_step(struct chunk *c, unsigned budget)
 {
 	struct chunk_family *f;
 
+	if (c->folders != NULL)
+		folder_place_delete(c->folders);
 	while (!list_empty(&c->families)) {
 		f = list_first(&c->families, struct chunk_family, node);
 		for (; c->delete_next < f->n_files; c->delete_next++) {

@@ -9,13 +9,13 @@
 #include "common/log.h"
 #include "store/chunk.h"
 #include "store/dir.h"
+#include "store/folder.h"
 #include "store/kept_dir.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 
-/* The name at PLACE, below the session's directory. */
-static enum status
-place_name(struct chunk *c, enum chunk_place place, char out[RELPATH_MAX])
+enum status
+chunk_place_name(struct chunk *c, enum chunk_place place, char out[RELPATH_MAX])
 {
 	char name[256];
 	enum status st;
@@ -84,7 +84,7 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 	for (int i = 0; i < 2; i++) {
 		if (is_tmp(place))
 			choose_tmp(c, place, i > 0);
-		st = place_name(c, place, name);
+		st = chunk_place_name(c, place, name);
 		if (st == OK)
 			st = from == NULL ? dir_create(c->dir->fd, name)
 					  : dir_rename(c->dir->fd, from, name);
@@ -198,9 +198,8 @@ move_tops(struct chunk *c, const char *from, const char *to)
 /* Move the folders from the session's directory into a directory of the chunk's
  * own. */
 static enum status
-move_from_root(struct chunk *c, enum chunk_place place)
+move_from_root(struct chunk *c, enum chunk_place place, char name[RELPATH_MAX])
 {
-	char name[RELPATH_MAX];
 	enum status st;
 	int fd = -1, saved;
 
@@ -239,16 +238,39 @@ move_to_root(struct chunk *c, const char *from)
 	return OK;
 }
 
+/* NAME is set to the new name. */
 static enum status
-move(struct chunk *c, const char *from, enum chunk_place place)
+move(struct chunk *c, const char *from, enum chunk_place place,
+    char name[RELPATH_MAX])
 {
-	char name[RELPATH_MAX];
-
+	name[0] = '\0';
 	if (c->place == CHUNK_AT_ROOT)
-		return move_from_root(c, place);
+		return move_from_root(c, place, name);
 	if (place == CHUNK_AT_ROOT)
 		return move_to_root(c, from);
 	return put_at(c, from, place, name);
+}
+
+/* The same, while viewers look for its folders. */
+static enum status
+move_folders(struct chunk *c, const char *from, enum chunk_place place)
+{
+	char name[RELPATH_MAX];
+	enum status st = OK;
+	int saved;
+
+	if (c->folders != NULL)
+		st = folder_place_begin(c->folders);
+	if (st != OK) {
+		errno = ENOMEM;
+		return st;
+	}
+	st = move(c, from, place, name);
+	saved = errno;
+	if (c->folders != NULL)
+		folder_place_end(c->folders, st == OK ? name : NULL);
+	errno = saved;
+	return st;
 }
 
 enum status
@@ -259,9 +281,9 @@ chunk_move(struct chunk *c, enum chunk_place place)
 
 	if (place == c->place || c->is_base)
 		return OK;
-	st = place_name(c, c->place, from);
+	st = chunk_place_name(c, c->place, from);
 	if (st == OK)
-		st = move(c, from, place);
+		st = move_folders(c, from, place);
 	if (st == E_NOENT) {
 		log_line(place == CHUNK_AT_ARCHIVE ? LOG_WARN : LOG_INFO,
 		    CHUNK_FMT ": '%s' was removed, not moved", CHUNK_ARGS(c),
@@ -292,7 +314,7 @@ chunk_restore(struct chunk *c)
 		return E_NOENT;
 	st = session_dir_renew(&c->dir);
 	if (st == OK && c->place != CHUNK_AT_ROOT) {
-		st = place_name(c, c->place, name);
+		st = chunk_place_name(c, c->place, name);
 		if (st == OK)
 			st = dir_create_path(c->dir->fd, name);
 		if (st == OK)
@@ -307,6 +329,9 @@ chunk_restore(struct chunk *c)
 		kept_dir_close(c->fd);
 	c->fd = fd;
 	sync_names(c, false);
+	/* Who had a folder in the old one finds it no more. */
+	folder_place_put(c->folders);
+	c->folders = NULL;
 	c->n_restored++;
 	list_each (f, &c->families, struct chunk_family, node)
 		chunk_folder_done(f);

@@ -348,14 +348,15 @@ dir_is_empty(int fd)
 }
 
 enum status
-dir_identify(int fd, struct dir_id *out)
+dir_identify(struct dir_id *out, int fd)
 {
 	struct statx sx;
 
+	*out = (struct dir_id){ 0 };
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &sx) != 0)
 		return from_errno();
+	out->device = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor;
 	out->ino = sx.stx_ino;
-	out->born = 0;
 	if ((sx.stx_mask & STATX_BTIME) != 0 && sx.stx_btime.tv_sec >= 0)
 		out->born = (uint64_t)sx.stx_btime.tv_sec * 1000000000 +
 			    sx.stx_btime.tv_nsec;

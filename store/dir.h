@@ -19,6 +19,13 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
+/* Which directory or file it is. An inode number may be used again when its
+ * file was removed, but the time of its birth is then another one. */
+struct dir_id {
+	uint64_t device, ino;
+	uint64_t born; /* ns since the epoch; 0: the file system does not say */
+};
+
 /* A descriptor for reading and flock(2); the caller closes it. */
 enum status dir_open(int *out, int base, const char *path) MUST_CHECK;
 /* Make one directory, whose parent exists. E_EXISTS when the name is taken. */
@@ -34,15 +41,15 @@ enum status dir_remove(int base, const char *path);
 /* Replaces nothing: E_EXISTS when TO exists. */
 enum status dir_rename(int base, const char *from, const char *to) MUST_CHECK;
 bool dir_is_empty(int fd);
-/* Which file it is: an inode is used again after a file is gone. */
-struct dir_id {
-	uint64_t ino;
-	uint64_t born; /* ns since the epoch; 0: the file system does not say */
-};
-enum status dir_identify(int fd, struct dir_id *out) MUST_CHECK;
 /* Have the names in the directory PATH, and in each one above it up to BASE, on
  * the disk. It may take long. */
 enum status dir_sync(int base, const char *path) MUST_CHECK;
+enum status dir_identify(struct dir_id *out, int fd) MUST_CHECK;
+static inline bool
+dir_is_same(const struct dir_id *a, const struct dir_id *b)
+{
+	return a->device == b->device && a->ino == b->ino && a->born == b->born;
+}
 /*
  * Can files be made in the directory FD? The function tries it: permissions do
  * not bind root, but a read-only file system or a file server does. Nothing is

@@ -1,35 +1,219 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A place's count of moves is odd while the chunk is moved. A reader that does
+ * not find its folder and sees the same even count before and after knows that
+ * it is gone; else it looks again.
+ */
 #include "store/folder.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <urcu.h>
 
+#include "common/publish.h"
 #include "common/ref.h"
+#include "common/relpath.h"
+#include "store/dir.h"
 #include "store/kept_dir.h"
 
-struct folder {
+/* How often a reader looks while the folder is moved. A move takes less than a
+ * millisecond, unless the disk is slow: then the reader comes again later. */
+#define LOOKS 4
+
+struct folder_base {
 	struct ref ref;
 	int fd;
 };
 
+/* RCU replaces it as a whole. */
+struct name {
+	struct rcu_head rcu;
+	char s[FOLDER_NAME_MAX];
+};
+
+struct folder_place {
+	struct ref ref;
+	struct folder_base *base; /* a reference */
+	struct published_pointer name;
+	struct published moves;
+	struct published is_deleted;
+	struct name *next; /* between begin and end; worker only */
+};
+
+struct folder {
+	struct ref ref;
+	struct folder_place *place; /* a reference */
+	struct dir_id identity;
+	char path[];
+};
+
 enum status
-folder_open(struct folder **out, int base, const char *path)
+folder_base_create(struct folder_base **out, int take_fd)
 {
-	struct folder *f = calloc(1, sizeof(*f));
+	struct folder_base *b = calloc(1, sizeof(*b));
+
+	*out = b;
+	if (b == NULL)
+		return E_NOMEM;
+	ref_init(&b->ref);
+	b->fd = take_fd;
+	return OK;
+}
+
+static void
+release_base(struct ref *r)
+{
+	struct folder_base *b = container_of(r, struct folder_base, ref);
+
+	kept_dir_close(b->fd);
+	free(b);
+}
+
+void
+folder_base_put(struct folder_base *b)
+{
+	if (b != NULL)
+		ref_put(&b->ref, release_base);
+}
+
+static void
+free_name(struct rcu_head *head)
+{
+	free(container_of(head, struct name, rcu));
+}
+
+static void
+set_name(struct name *n, const char *s)
+{
+	assert(strlen(s) < sizeof(n->s));
+	(void)snprintf(n->s, sizeof(n->s), "%s", s);
+}
+
+enum status
+folder_place_create(
+    struct folder_place **out, struct folder_base *base, const char *name)
+{
+	struct folder_place *p = calloc(1, sizeof(*p));
+	struct name *first = calloc(1, sizeof(*first));
+
+	*out = NULL;
+	if (p == NULL || first == NULL) {
+		free(p);
+		free(first);
+		return E_NOMEM;
+	}
+	ref_init(&p->ref);
+	ref_get(&base->ref);
+	p->base = base;
+	set_name(first, name);
+	publish_pointer(&p->name, first);
+	*out = p;
+	return OK;
+}
+
+enum status
+folder_place_begin(struct folder_place *p)
+{
+	/* It is made before the move: afterwards the name must be told. */
+	p->next = calloc(1, sizeof(*p->next));
+	if (p->next == NULL)
+		return E_NOMEM;
+	published_add(&p->moves, 1);
+	published_fence();
+	return OK;
+}
+
+void
+folder_place_end(struct folder_place *p, const char *name)
+{
+	struct name *old = published_pointer(&p->name);
+
+	if (name != NULL) {
+		set_name(p->next, name);
+		publish_pointer(&p->name, p->next);
+		call_rcu(&old->rcu, free_name);
+	} else {
+		free(p->next);
+	}
+	p->next = NULL;
+	publish(&p->moves, published(&p->moves) + 1);
+}
+
+void
+folder_place_delete(struct folder_place *p)
+{
+	publish(&p->is_deleted, 1);
+}
+
+static void
+release_place(struct ref *r)
+{
+	struct folder_place *p = container_of(r, struct folder_place, ref);
+
+	folder_base_put(p->base);
+	free(published_pointer(&p->name));
+	free(p);
+}
+
+void
+folder_place_put(struct folder_place *p)
+{
+	if (p != NULL)
+		ref_put(&p->ref, release_place);
+}
+
+/* Open the directory at the folder's path, whichever it is. E_LIMIT: the path
+ * is too long. */
+static enum status
+open_path(int *fd, const struct folder_place *p, const char *path)
+{
+	char text[2 * RELPATH_MAX];
+	const struct name *name;
+	int n;
+
+	rcu_read_lock();
+	name = published_pointer(&p->name);
+	n = snprintf(text, sizeof(text), "%s%s%s", name->s,
+	    name->s[0] == '\0' ? "" : "/", path);
+	rcu_read_unlock();
+	if ((size_t)n < sizeof(text))
+		return dir_open(fd, p->base->fd, text);
+	errno = ENAMETOOLONG;
+	return E_IO;
+}
+
+enum status
+folder_create(struct folder **out, struct folder_place *place, const char *path)
+{
+	const size_t n = strlen(path) + 1;
+	struct folder *f = calloc(1, sizeof(*f) + n);
 	enum status st;
+	int fd, saved;
 
 	*out = NULL;
 	if (f == NULL)
 		return E_NOMEM;
-	ref_init(&f->ref);
-	st = kept_dir_open(&f->fd, base, path);
+	st = open_path(&fd, place, path);
+	if (st == OK) {
+		st = dir_identify(&f->identity, fd);
+		saved = errno;
+		close(fd);
+		errno = saved;
+	}
 	if (st != OK) {
-		int saved = errno;
-
+		saved = errno;
 		free(f);
 		errno = saved;
 		return st;
 	}
+	ref_init(&f->ref);
+	ref_get(&place->ref);
+	f->place = place;
+	memcpy(f->path, path, n);
 	*out = f;
 	return OK;
 }
@@ -46,7 +230,7 @@ release(struct ref *r)
 {
 	struct folder *f = container_of(r, struct folder, ref);
 
-	kept_dir_close(f->fd);
+	folder_place_put(f->place);
 	free(f);
 }
 
@@ -57,14 +241,78 @@ folder_put(struct folder *f)
 		ref_put(&f->ref, release);
 }
 
+/* Open the folder, if it is the same. E_NOENT: another one, or none, is at its
+ * path. */
+static enum status
+look(int *fd, const struct folder *f)
+{
+	struct dir_id found;
+	enum status st = open_path(fd, f->place, f->path);
+	int saved;
+
+	/* Something else took the place of a component. */
+	if (st == E_IO && (errno == ENOTDIR || errno == ELOOP))
+		return E_NOENT;
+	if (st != OK)
+		return st;
+	st = dir_identify(&found, *fd);
+	if (st == OK && !dir_is_same(&found, &f->identity))
+		st = E_NOENT;
+	if (st != OK) {
+		saved = errno;
+		close(*fd);
+		errno = saved;
+	}
+	return st;
+}
+
+static enum status
+open_folder(int *fd, const struct folder *f)
+{
+	uint64_t before, after;
+	enum status st;
+
+	for (int i = 0; i < LOOKS; i++) {
+		before = published(&f->place->moves);
+		if (published(&f->place->is_deleted) != 0)
+			return E_NOENT;
+		st = look(fd, f);
+		if (st != E_NOENT)
+			return st;
+		published_fence();
+		after = published(&f->place->moves);
+		if (before == after && before % 2 == 0)
+			return E_NOENT;
+	}
+	errno = EAGAIN;
+	return E_IO;
+}
+
+enum status
+folder_open_file(int *fd, const struct folder *f, const char *name, int flags)
+{
+	enum status st;
+	int dir, saved;
+
+	*fd = -1;
+	st = open_folder(&dir, f);
+	if (st != OK)
+		return st;
+	st = dir_open_file(fd, dir, name, flags);
+	saved = errno;
+	close(dir);
+	errno = saved;
+	return st;
+}
+
 bool
 folder_is_gone(const struct folder *f)
 {
-	return kept_dir_is_gone(f->fd);
-}
+	enum status st;
+	int fd;
 
-int
-folder_fd(const struct folder *f)
-{
-	return f->fd;
+	st = open_folder(&fd, f);
+	if (st == OK)
+		close(fd);
+	return st == E_NOENT;
 }

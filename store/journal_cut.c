@@ -39,7 +39,7 @@ is_noted(const struct recovery *rec, int fd, const struct journal_slot *slot,
 	struct stat sb;
 
 	if (fstat(fd, &sb) != 0 || !S_ISREG(sb.st_mode) ||
-	    dir_identify(fd, &id) != OK)
+	    dir_identify(&id, fd) != OK)
 		return false;
 	*size = (uint64_t)sb.st_size;
 	if (slot == NULL)

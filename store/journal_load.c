@@ -84,7 +84,7 @@ is_younger_than_boot(int fd)
 	struct dir_id id;
 	struct stat sb;
 
-	if (dir_identify(fd, &id) != OK || fstat(fd, &sb) != 0 ||
+	if (dir_identify(&id, fd) != OK || fstat(fd, &sb) != 0 ||
 	    clock_gettime(CLOCK_REALTIME, &now) != 0 ||
 	    clock_gettime(CLOCK_BOOTTIME, &up) != 0)
 		return false;

@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "store/dir.h"
+#include "store/folder.h"
 #include "store/journal.h"
 #include "store/kept_dir.h"
 #include "store/output.h"
@@ -308,6 +309,17 @@ session_dir_base(struct session_dir **out, struct store *store)
 	return OK;
 }
 
+enum status
+session_dir_share(struct session_dir *d, struct folder_base **out)
+{
+	enum status st = OK;
+
+	if (d->base == NULL)
+		st = folder_base_create(&d->base, d->fd);
+	*out = d->base;
+	return st;
+}
+
 struct session_dir *
 session_dir_get(struct session_dir *d)
 {
@@ -320,8 +332,13 @@ session_dir_put(struct session_dir *d)
 {
 	if (d == NULL || --d->refs > 0)
 		return;
-	if (d->fd >= 0)
+	if (d->base != NULL) {
+		/* Viewers may still have it open. */
+		(void)flock(d->fd, LOCK_UN);
+		folder_base_put(d->base);
+	} else if (d->fd >= 0) {
 		kept_dir_close(d->fd);
+	}
 	session_dir_put(d->next);
 	output_put(d->output);
 	relpath_free(d->wanted);

@@ -20,15 +20,17 @@
 #include "common/status.h"
 #include "store/journal.h"
 
+struct folder_base;
 struct output;
 struct store;
 
 struct session_dir {
 	unsigned refs;
 	int fd;
-	struct relpath *wanted; /* below the output directory, as computed */
-	struct relpath *path;	/* the same, or with a suffix; NULL: the output
-				   directory itself (peers before 2.11) */
+	struct folder_base *base; /* has FD, for viewers; NULL: none has */
+	struct relpath *wanted;	  /* below the output directory, as computed */
+	struct relpath *path; /* the same, or with a suffix; NULL: the output
+				 directory itself (peers before 2.11) */
 	/* Claimed for a snapshot session: it may hold files of others. */
 	bool is_shared;
 	/* Not used where each stream's family has a root. */
@@ -65,6 +67,11 @@ enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 /* The output directory itself, for peers before 2.11. */
 enum status session_dir_base(
     struct session_dir **out, struct store *store) MUST_CHECK;
+
+/* The directory as viewers share it, borrowed. It stays open as long as one of
+ * them has a folder in it; the claim ends before. E_NOMEM. */
+enum status session_dir_share(
+    struct session_dir *d, struct folder_base **out) MUST_CHECK;
 
 /* The path below the output directory, for logs. */
 static inline const char *

@@ -225,7 +225,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		return st;
 	}
 	tf->store->n_open++;
-	if (dir_identify(f->fd, &id) != OK) {
+	if (dir_identify(&id, f->fd) != OK) {
 		log_peer_errno(LOG_ERROR, "%s/%s: stat",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);

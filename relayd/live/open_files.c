@@ -11,7 +11,6 @@
 
 #include "common/fds.h"
 #include "common/log.h"
-#include "store/dir.h"
 #include "store/folder.h"
 #include "store/index.h"
 #include "store/packet_log.h"
@@ -44,7 +43,7 @@ open_shared(int *fd, const struct folder *folder, const char *name)
 	*fd = -1;
 	if (!fds_take(FDS_VIEWER_FILES))
 		return E_NOMEM;
-	st = dir_open_file(fd, folder_fd(folder), name, O_RDONLY);
+	st = folder_open_file(fd, folder, name, O_RDONLY);
 	saved = errno;
 	if (st != OK)
 		fds_give(FDS_VIEWER_FILES);
@@ -71,7 +70,8 @@ open_one(const struct open_file *f, bool is_index, int *fd)
 	st = open_shared(fd, f->folder, name);
 	if (st == OK || st == E_NOENT || st == E_NOMEM)
 		return st;
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+	    errno == EAGAIN)
 		return E_NOMEM;
 	log_errno(LOG_WARN, "viewer: %s", name);
 	return st;

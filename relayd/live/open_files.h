@@ -39,7 +39,8 @@ void open_files_init(struct open_files *files);
 
 /* The file of LOG that holds POS; one reference. LIKELY (may be NULL) is tried
  * first. E_NOENT: the file is gone. E_NOMEM, here and below: memory or
- * descriptors are used up; a later try may succeed. */
+ * descriptors are used up, or the file's folder is being moved; a later try may
+ * succeed. */
 enum status open_files_get(struct open_files *files, struct open_file **out,
     const struct packet_log *log, uint64_t pos,
     struct open_file *likely) MUST_CHECK;

@@ -93,7 +93,7 @@ put(const char *name, const void *p, size_t n, struct dir_id *id)
 	if (fd < 0 || write(fd, p, n) != (ssize_t)n)
 		err(EXIT_FAILURE, "%s", name);
 	if (id != NULL)
-		st = dir_identify(fd, id);
+		st = dir_identify(id, fd);
 	assert(st == OK);
 	close(fd);
 }

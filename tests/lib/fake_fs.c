@@ -332,7 +332,7 @@ dir_is_empty(int fd)
 }
 
 enum status
-dir_identify(int fd, struct dir_id *out)
+dir_identify(struct dir_id *out, int fd)
 {
 	if ((faults & FAKE_FS_NO_STAT) != 0) {
 		errno = EIO;

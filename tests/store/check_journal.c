@@ -646,7 +646,7 @@ leave_journal(const struct left *l)
 	int fd;
 
 	fd = open(scratch_path("h/f"), O_RDONLY | O_CLOEXEC);
-	MUST(dir_identify(fd, &id) == OK);
+	MUST(dir_identify(&id, fd) == OK);
 	close(fd);
 	slots[0].kind = JOURNAL_HEAD;
 	slots[0].head.magic = l->magic;
