@@ -32,17 +32,48 @@ file_name(const struct open_file *f, bool is_index, char out[512])
 	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
 }
 
+static void
+close_shared(int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(*fd);
+	*fd = -1;
+	fds_give(FDS_VIEWER_FILES);
+}
+
+/* Close the file that was idle longest, but not BUT. False: none is idle. */
+static bool
+close_oldest(struct open_files *files, const struct open_file *but)
+{
+	struct list *n, *tmp;
+	struct open_file *f;
+
+	list_for_each (n, tmp, &files->all) {
+		f = list_entry(n, struct open_file, node);
+		if (f == but || f->uses > 0 ||
+		    (f->data_fd < 0 && f->index_fd < 0))
+			continue;
+		close_shared(&f->data_fd);
+		close_shared(&f->index_fd);
+		return true;
+	}
+	return false;
+}
+
 /* The descriptor is taken from the viewers' share; E_NOMEM when that is used
- * up. */
+ * up. BUT is not closed for it. */
 static enum status
-open_shared(int *fd, const struct folder *folder, const char *name)
+open_shared(struct open_files *files, int *fd, const struct open_file *but,
+    const struct folder *folder, const char *name)
 {
 	enum status st;
 	int saved;
 
 	*fd = -1;
-	if (!fds_take(FDS_VIEWER_FILES))
-		return E_NOMEM;
+	while (!fds_take(FDS_VIEWER_FILES))
+		if (!close_oldest(files, but))
+			return E_NOMEM;
 	st = folder_open_file(fd, folder, name, O_RDONLY);
 	saved = errno;
 	if (st != OK)
@@ -51,23 +82,14 @@ open_shared(int *fd, const struct folder *folder, const char *name)
 	return st;
 }
 
-static void
-close_shared(int fd)
-{
-	if (fd < 0)
-		return;
-	close(fd);
-	fds_give(FDS_VIEWER_FILES);
-}
-
 static enum status
-open_one(const struct open_file *f, bool is_index, int *fd)
+open_one(struct open_files *files, struct open_file *f, bool is_index, int *fd)
 {
 	char name[512];
 	enum status st;
 
 	file_name(f, is_index, name);
-	st = open_shared(fd, f->folder, name);
+	st = open_shared(files, fd, f, f->folder, name);
 	if (st == OK || st == E_NOENT || st == E_NOMEM)
 		return st;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
@@ -75,6 +97,33 @@ open_one(const struct open_file *f, bool is_index, int *fd)
 		return E_NOMEM;
 	log_errno(LOG_WARN, "viewer: %s", name);
 	return st;
+}
+
+enum status
+open_file_again(struct open_files *files, struct open_file *f)
+{
+	struct dir_id found;
+	enum status st;
+
+	if (files->all.prev != &f->node) {
+		list_del(&f->node);
+		list_append(&files->all, &f->node);
+	}
+	if (f->data_fd >= 0)
+		return OK;
+	st = open_one(files, f, false, &f->data_fd);
+	if (st == OK)
+		st = dir_identify(&found, f->data_fd);
+	/* A ring may have another file of that name by now. */
+	if (st == OK && f->is_known && !dir_is_same(&found, &f->identity))
+		st = E_NOENT;
+	if (st != OK) {
+		close_shared(&f->data_fd);
+		return st;
+	}
+	f->identity = found;
+	f->is_known = true;
+	return OK;
 }
 
 static bool
@@ -119,8 +168,9 @@ open_files_get(struct open_files *files, struct open_file **out,
 	f = find(files, log, &place, number, likely);
 	if (f != NULL) {
 		folder_put(place.folder);
-		*out = open_file_ref(f);
-		return OK;
+		st = open_file_again(files, f);
+		*out = st == OK ? open_file_ref(f) : NULL;
+		return st;
 	}
 	f = calloc(1, sizeof(*f));
 	if (f == NULL) {
@@ -136,7 +186,7 @@ open_files_get(struct open_files *files, struct open_file **out,
 		.folder = place.folder,
 		.minor = packet_log_minor(log) };
 	list_append(&files->all, &f->node);
-	st = open_one(f, false, &f->data_fd);
+	st = open_file_again(files, f);
 	if (st != OK) {
 		open_file_put(f);
 		return st;
@@ -158,10 +208,26 @@ open_file_put(struct open_file *f)
 	if (f == NULL || --f->refs > 0)
 		return;
 	list_del(&f->node);
-	close_shared(f->data_fd);
-	close_shared(f->index_fd);
+	close_shared(&f->data_fd);
+	close_shared(&f->index_fd);
 	folder_put(f->folder);
 	free(f);
+}
+
+struct open_file *
+open_file_use(struct open_file *f)
+{
+	f->uses++;
+	return open_file_ref(f);
+}
+
+void
+open_file_done(struct open_file *f)
+{
+	if (f == NULL)
+		return;
+	f->uses--;
+	open_file_put(f);
 }
 
 bool
@@ -179,7 +245,8 @@ open_file_has(struct open_file *f, uint64_t offset, uint64_t length)
 }
 
 enum status
-open_file_record(struct open_file *f, uint64_t pos, struct index_record *rec)
+open_file_record(struct open_files *files, struct open_file *f, uint64_t pos,
+    struct index_record *rec)
 {
 	uint8_t bytes[INDEX_RECORD_MAX];
 	uint32_t len = index_record_len(f->minor);
@@ -187,7 +254,7 @@ open_file_record(struct open_file *f, uint64_t pos, struct index_record *rec)
 	off_t at;
 
 	if (f->index_fd < 0) {
-		st = open_one(f, true, &f->index_fd);
+		st = open_one(files, f, true, &f->index_fd);
 		if (st != OK) {
 			f->index_fd = -1;
 			return st;
@@ -201,7 +268,8 @@ open_file_record(struct open_file *f, uint64_t pos, struct index_record *rec)
 }
 
 enum status
-open_file_metadata(struct open_file **out, struct folder *folder)
+open_file_metadata(
+    struct open_files *files, struct open_file **out, struct folder *folder)
 {
 	struct open_file *f = calloc(1, sizeof(*f));
 	enum status st;
@@ -210,11 +278,12 @@ open_file_metadata(struct open_file **out, struct folder *folder)
 	if (f == NULL)
 		return E_NOMEM;
 	*f = (struct open_file){ .refs = 1,
+		.uses = 1,
 		.data_fd = -1,
 		.index_fd = -1,
 		.folder = folder_get(folder) };
 	list_init(&f->node);
-	st = open_shared(&f->data_fd, folder, "metadata");
+	st = open_shared(files, &f->data_fd, f, folder, "metadata");
 	if (st != OK) {
 		open_file_put(f);
 		return st;

@@ -2,7 +2,9 @@
 /*
  * Tracefiles that the viewers of one live worker read; each is open once for
  * all of them. A file stays readable for them when it is renamed or removed by
- * a rotation, a roll or a clear (live 2.9). This belongs to one live worker.
+ * a rotation, a roll or a clear (live 2.9). When descriptors are used up, those
+ * of the file that was idle longest are closed, and opened again when a viewer
+ * comes back to it, if it is still there. This belongs to one live worker.
  */
 #ifndef RELAYD_LIVE_OPEN_FILES_H
 #define RELAYD_LIVE_OPEN_FILES_H
@@ -13,6 +15,7 @@
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
+#include "store/dir.h"
 
 struct folder;
 struct index_record;
@@ -21,17 +24,20 @@ struct packet_log;
 struct open_file {
 	struct list node;
 	unsigned refs;
+	unsigned uses; /* of them, by replies that are sent: it stays open */
 	const struct packet_log *log; /* key: log, first, number, folder */
 	uint64_t first;		      /* position of the file's first record */
 	uint64_t number;
-	int data_fd, index_fd; /* index_fd: -1 until it is needed */
-	uint64_t data_size;    /* bytes, when it was last looked at */
+	int data_fd, index_fd;	      /* -1: closed, or not needed yet */
+	bool is_known;		      /* IDENTITY is set */
+	struct dir_id identity; /* of the data file */
+	uint64_t data_size;	      /* bytes, when it was last looked at */
 	struct folder *folder;
 	unsigned minor;
 };
 
 struct open_files {
-	struct list all;
+	struct list all;   /* the one that was used last is the last */
 	uint64_t last_log; /* when a shortage was logged */
 };
 
@@ -47,16 +53,24 @@ enum status open_files_get(struct open_files *files, struct open_file **out,
 void open_file_put(struct open_file *f); /* NULL is fine */
 struct open_file *open_file_ref(struct open_file *f);
 
-/* Does the data file have LENGTH bytes at OFFSET? */
+/* Open the data file if it is closed. E_NOENT: it is gone. */
+enum status open_file_again(
+    struct open_files *files, struct open_file *f) MUST_CHECK;
+
+/* A reference for a reply, which sends bytes of the data file, open now. */
+struct open_file *open_file_use(struct open_file *f);
+void open_file_done(struct open_file *f); /* NULL is fine */
+
+/* Does the data file, open now, have LENGTH bytes at OFFSET? */
 bool open_file_has(struct open_file *f, uint64_t offset, uint64_t length);
 
 /* The record at POS, from the index file. */
-enum status open_file_record(
-    struct open_file *f, uint64_t pos, struct index_record *rec) MUST_CHECK;
+enum status open_file_record(struct open_files *files, struct open_file *f,
+    uint64_t pos, struct index_record *rec) MUST_CHECK;
 
-/* Open a metadata file, outside of struct open_files: one reference, with a
- * descriptor of its own. */
-enum status open_file_metadata(
-    struct open_file **out, struct folder *folder) MUST_CHECK;
+/* Open a metadata file, outside of the list: one reference as
+ * open_file_use()'s, with a descriptor of its own. */
+enum status open_file_metadata(struct open_files *files, struct open_file **out,
+    struct folder *folder) MUST_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/live/open_files.h"
+#include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 #include "store/folder.h"
@@ -57,11 +58,12 @@ new_metadata(
 
 	metadata_log_look(p->stream->metadata, &view);
 	if (view.length > p->sent && is_worth_reading(v, p, &view) &&
-	    open_file_metadata(&reply->file, view.folder) == OK) {
+	    open_file_metadata(
+		&v->registry->files, &reply->file, view.folder) == OK) {
 		has = fstat(reply->file->data_fd, &sb) == 0 &&
 		      (uint64_t)sb.st_size >= view.length;
 		if (!has) {
-			open_file_put(reply->file);
+			open_file_done(reply->file);
 			reply->file = NULL;
 		}
 	}

@@ -87,7 +87,7 @@ viewer_read_record(struct viewer *v, const struct position *p,
 	if (st != OK)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
-		st = open_file_record(*file, p->pos, rec);
+		st = open_file_record(&v->registry->files, *file, p->pos, rec);
 	/* The ring may have replaced the file before it was opened here. */
 	if (packet_log_start(log) > p->pos)
 		st = E_NOENT;
@@ -415,6 +415,7 @@ viewer_packet(
 	size_t n;
 
 	if (p == NULL || p->file == NULL ||
+	    open_file_again(&v->registry->files, p->file) != OK ||
 	    !open_file_has(p->file, q->offset, q->length) ||
 	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
 		return refuse_packet(v, reply);
@@ -422,7 +423,7 @@ viewer_packet(
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
 	buf_bytes(reply->out, head, n);
 	if (q->length > n) {
-		reply->file = open_file_ref(p->file);
+		reply->file = open_file_use(p->file);
 		reply->offset = q->offset + n;
 		reply->length = q->length - n;
 	}

@@ -82,7 +82,7 @@ viewer_conn_destroy(struct viewer_conn *c)
 	list_del(&c->node);
 	list_del(&c->held_node);
 	viewer_destroy(c->viewer);
-	open_file_put(c->file);
+	open_file_done(c->file);
 	buf_free(&c->out);
 	close(c->fd);
 	if (c->n_conns != NULL)
@@ -107,7 +107,7 @@ copy_small(struct viewer_conn *c)
 	if (n != (ssize_t)c->length)
 		return false;
 	buf_added(&c->out, (size_t)n);
-	open_file_put(c->file);
+	open_file_done(c->file);
 	c->file = NULL;
 	c->length = 0;
 	return true;
@@ -161,7 +161,7 @@ send_reply(struct viewer_conn *c)
 		set_sending(c, true);
 		return true;
 	}
-	open_file_put(c->file);
+	open_file_done(c->file);
 	c->file = NULL;
 	buf_trim(&c->out);
 	if (st != OK || c->is_last) {
@@ -207,7 +207,7 @@ serve_one(struct viewer_conn *c)
 	list_del(&c->held_node);
 	if (c->out.bad) {
 		log_error("peer=%s viewer closed: out of memory", c->peer);
-		open_file_put(reply.file);
+		open_file_done(reply.file);
 		viewer_conn_destroy(c);
 		return false;
 	}

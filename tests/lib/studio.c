@@ -343,7 +343,7 @@ studio_ask(struct viewer *v, const struct live_request *q,
 		     pread(reply.file->data_fd, at, (size_t)reply.length,
 			 (off_t)reply.offset) == (ssize_t)reply.length);
 		buf_added(out, (size_t)reply.length);
-		open_file_put(reply.file);
+		open_file_done(reply.file);
 	}
 	return outcome;
 }
