@@ -65,9 +65,23 @@ uint64_t stream_release(struct stream *t, const struct packet *p);
  * changed. */
 void stream_count_records(struct stream *t);
 
-/* stream_commit.c */
+/* stream_records.c */
 void stream_seal_file(struct stream *t);
 void stream_leave_sealed(struct stream *t);
+/* Are all records that were accepted in their files? */
+bool stream_records_are_written(const struct stream *t);
+/* Write what the locks of readers allow; the batch is empty. */
+void stream_write_records(struct stream *t);
+/* Write all records now. */
+void stream_force_records(struct stream *t);
+/* Of the past files whose records wait, only the newest MOST go on waiting. */
+void stream_limit_sealed(struct stream *t, uint64_t most);
+/* Somebody removed the file or its folder: logged once. */
+void stream_log_removed(struct stream *t);
+/* The peer is told of what could not be synced since there were N_BEFORE. */
+void stream_note_sync_errors(struct stream *t, uint64_t n_before);
+
+/* stream_commit.c */
 /* Write packets that may leave the heap now, and their records. Gaps that will
  * not close are given up. False: the time is over (shard_is_late()); the stream
  * is dirty, and the rest is written later. */
