@@ -28,10 +28,10 @@ struct open_file {
 	const struct packet_log *log; /* key: log, first, number, folder */
 	uint64_t first;		      /* position of the file's first record */
 	uint64_t number;
-	int data_fd, index_fd;	      /* -1: closed, or not needed yet */
-	bool is_known;		      /* IDENTITY is set */
+	int data_fd, index_fd;	/* -1: closed, or not needed yet */
+	bool is_known;		/* IDENTITY is set */
 	struct dir_id identity; /* of the data file */
-	uint64_t data_size;	      /* bytes, when it was last looked at */
+	uint64_t data_size;	/* bytes, when it was last looked at */
 	struct folder *folder;
 	unsigned minor;
 };

@@ -695,8 +695,8 @@ START_TEST(one_false_time_says_nothing_of_the_session)
 	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
 	later = studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
 	session_publish(scene.session);
-	ck_assert_uint_eq(later->live->time_before,
-	    _i == 2 ? ahead : (uint64_t)GIVEN + 1);
+	ck_assert_uint_eq(
+	    later->live->time_before, _i == 2 ? ahead : (uint64_t)GIVEN + 1);
 	scene_close();
 }
 END_TEST
