@@ -27,8 +27,8 @@ SANITIZERS = relay.has_sanitizer("address") or relay.has_sanitizer("thread")
 # the daemon are the same.
 FACTOR = 2 if SANITIZERS else 1
 WORST = 0.25 * FACTOR
-# Of at least so many round trips, one in a hundred may take longer than P99.
-P99 = 0.02 * (20 if SANITIZERS else 1)
+# Of at least so many round trips, one in a hundred may take longer.
+MOSTLY = 0.02 * (20 if SANITIZERS else 1)
 MANY = 200
 STOP = 1.0 * FACTOR
 TRIES = 3
@@ -196,7 +196,7 @@ class Neighbour:
 
     def is_well(self):
         return self.worst() < WORST and (
-            len(self.times) < MANY or self.p99() < P99)
+            len(self.times) < MANY or self.p99() < MOSTLY)
 
     def text(self):
         return (f"worst {self.worst() * 1e3:.0f} ms ({max(self.raw) * 1e3:.0f} "
