@@ -13,6 +13,7 @@
 
 enum fds_share {
 	FDS_SESSIONS,	  /* their connections and their folders */
+	FDS_EXTRA,	  /* part of the former: beyond what a session needs */
 	FDS_CONTROL,	  /* control connections that have no session yet */
 	FDS_DATA,	  /* data connections without a first packet */
 	FDS_VIEWER_FILES, /* files that viewers read */

@@ -79,6 +79,7 @@ claim(struct lobby *l, struct conn *c)
 	if (st != OK)
 		return st;
 	gone->key = (struct placement_key){
+		.host = c->host,
 		.has_peer_id = control->has_peer_id,
 		.uuid = control->uuid,
 		.peer_session = control->peer_session,
@@ -100,7 +101,8 @@ place_session(struct lobby *l, struct conn *take_c)
 	enum status st = message_create(&adopt, MESSAGE_ADOPT);
 
 	if (st == OK && (!crowd_has_room_for_session(&l->desk, take_c,
-			     placement_sessions(l->placement)) ||
+			     placement_sessions(l->placement),
+			     placement_of_host(l->placement, &take_c->host)) ||
 			    !crowd_leave(&l->desk, take_c)))
 		st = E_LIMIT;
 	if (st == OK)

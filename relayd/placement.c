@@ -13,8 +13,15 @@ struct claim {
 	unsigned refs; /* how many sessions have it */
 };
 
+struct host {
+	struct list node;
+	struct peer_host host;
+	unsigned sessions;
+};
+
 struct placement {
 	struct list claims;
+	struct list hosts; /* those that have sessions */
 	unsigned n_workers;
 	unsigned next;	     /* where the search for the least load begins */
 	unsigned sessions[]; /* per worker */
@@ -30,8 +37,16 @@ placement_create(struct placement **out, unsigned n_workers)
 	if (p == NULL)
 		return E_NOMEM;
 	list_init(&p->claims);
+	list_init(&p->hosts);
 	p->n_workers = n_workers;
 	return OK;
+}
+
+static void
+free_host(struct host *h)
+{
+	list_del(&h->node);
+	free(h);
 }
 
 void
@@ -46,6 +61,8 @@ placement_destroy(struct placement *p)
 		list_del(&c->node);
 		free(c);
 	}
+	while (!list_empty(&p->hosts))
+		free_host(list_first(&p->hosts, struct host, node));
 	free(p);
 }
 
@@ -64,6 +81,32 @@ find(struct placement *p, const struct placement_key *key)
 			return c;
 	}
 	return NULL;
+}
+
+static struct host *
+find_host(struct placement *p, const struct peer_host *host)
+{
+	struct host *h;
+
+	list_each (h, &p->hosts, struct host, node)
+		if (peer_host_is_same(&h->host, host))
+			return h;
+	return NULL;
+}
+
+static struct host *
+find_or_make_host(struct placement *p, const struct peer_host *host)
+{
+	struct host *h = find_host(p, host);
+
+	if (h != NULL)
+		return h;
+	h = calloc(1, sizeof(*h));
+	if (h == NULL)
+		return NULL;
+	h->host = *host;
+	list_append(&p->hosts, &h->node);
+	return h;
 }
 
 /* Among equal loads the workers are taken in turn. */
@@ -85,14 +128,20 @@ least_loaded(struct placement *p)
 enum status
 placement_claim(struct placement *p, struct placement_key *key)
 {
+	struct host *h = find_or_make_host(p, &key->host);
 	struct claim *c = find(p, key);
 
+	if (h == NULL)
+		return E_NOMEM;
 	if (c == NULL) {
 		key->worker = least_loaded(p);
 		if (key->has_peer_id) {
 			c = calloc(1, sizeof(*c));
-			if (c == NULL)
+			if (c == NULL) {
+				if (h->sessions == 0)
+					free_host(h);
 				return E_NOMEM;
+			}
 			c->key = *key;
 			list_append(&p->claims, &c->node);
 		}
@@ -102,20 +151,33 @@ placement_claim(struct placement *p, struct placement_key *key)
 	if (c != NULL)
 		c->refs++;
 	p->sessions[key->worker]++;
+	h->sessions++;
 	return OK;
 }
 
 void
 placement_release(struct placement *p, const struct placement_key *key)
 {
+	struct host *h = find_host(p, &key->host);
 	struct claim *c = find(p, key);
 
 	assert(p->sessions[key->worker] > 0);
 	p->sessions[key->worker]--;
+	assert(h != NULL);
+	if (--h->sessions == 0)
+		free_host(h);
 	if (c == NULL || --c->refs > 0)
 		return;
 	list_del(&c->node);
 	free(c);
+}
+
+unsigned
+placement_of_host(struct placement *p, const struct peer_host *host)
+{
+	const struct host *h = find_host(p, host);
+
+	return h == NULL ? 0 : h->sessions;
 }
 
 unsigned

@@ -23,6 +23,8 @@ enum status placement_claim(
 /* The session that was counted with KEY is gone, or was refused. */
 void placement_release(struct placement *p, const struct placement_key *key);
 
+/* How many sessions are counted of KEY's host. */
+unsigned placement_of_host(struct placement *p, const struct peer_host *host);
 /* How many sessions are counted on all workers. */
 unsigned placement_sessions(const struct placement *p);
 

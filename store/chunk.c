@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/fds.h"
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/folder.h"
@@ -90,6 +91,8 @@ chunk_finish(struct chunk *take_c)
 	folder_place_put(take_c->folders);
 	if (take_c->fd >= 0)
 		kept_dir_close(take_c->fd);
+	if (take_c->is_extra)
+		fds_give(FDS_EXTRA);
 	session_dir_put(take_c->dir);
 	relpath_free(take_c->override_name);
 	free(take_c);

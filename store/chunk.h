@@ -72,6 +72,7 @@ struct chunk {
 	enum chunk_place place;
 	char tmp_name[40]; /* while AT_OLD or AT_NEW */
 	enum chunk_command command;
+	bool is_extra; /* its descriptor is taken from FDS_EXTRA, too */
 	bool is_kept; /* the owner's list has, or had, a reference of its own */
 	struct session_dir *dir;
 	int fd;			      /* -1: that of the session's directory */

@@ -31,6 +31,7 @@ conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
 	list_init(&c->unsent_node);
 	list_init(&c->held_node);
 	c->peer = peer_name(address);
+	c->host = peer_host(address);
 	if (c->peer == NULL) {
 		conn_destroy(c, false);
 		return NULL;

@@ -20,6 +20,7 @@
 #include "common/list.h"
 #include "common/status.h"
 #include "relayd/net/loop.h"
+#include "relayd/net/peer_name.h"
 
 struct control;
 struct control_config;
@@ -62,7 +63,8 @@ struct desk {
 	/* Not read, as memory is short, or as what is here comes first: tried
 	 * again at the end of each turn. */
 	struct list held;
-	uint64_t last_crowd_log, last_full_log; /* the lobby's */
+	/* The lobby's. */
+	uint64_t last_crowd_log, last_full_log, last_host_log;
 	unsigned n_busy; /* in mid-message or closing: desk_sweep() */
 	bool is_stopping;
 	/* The lobby's: a request of TAKE_C is for a worker. TAKE_C is on no
@@ -96,6 +98,7 @@ struct conn {
 	 * could not end would stay for ever. */
 	struct message *gone;
 	char *peer; /* "address:port" */
+	struct peer_host host;
 };
 
 /* STALL_NS: how long a peer may stop in mid-message; 0: CONN_STALL_NS. */

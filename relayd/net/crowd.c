@@ -2,7 +2,6 @@
 #include "relayd/net/crowd.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/clock.h"
 #include "common/fds.h"
@@ -15,22 +14,6 @@
 /* When connections of a host use less than this part of the share, a new one of
  * it may replace another host's. */
 #define FEW_SHARE 4
-
-static size_t
-host_len(const char *peer)
-{
-	const char *colon = strrchr(peer, ':');
-
-	return colon == NULL ? strlen(peer) : (size_t)(colon - peer);
-}
-
-static bool
-is_same_host(const struct conn *a, const struct conn *b)
-{
-	size_t n = host_len(a->peer);
-
-	return n == host_len(b->peer) && memcmp(a->peer, b->peer, n) == 0;
-}
 
 static bool
 is_silent(const struct conn *c)
@@ -68,7 +51,7 @@ newest_data_of_others(struct desk *d, const struct conn *new_c)
 		c = list_entry(n, struct conn, node);
 		if (c->kind != CONN_DATA)
 			continue;
-		if (is_same_host(c, new_c))
+		if (peer_host_is_same(&c->host, &new_c->host))
 			same++;
 		else
 			newest = c;
@@ -123,15 +106,38 @@ crowd_leave(struct desk *d, struct conn *c)
 	return false;
 }
 
-bool
-crowd_has_room_for_session(struct desk *d, const struct conn *c, unsigned n)
+/* How many sessions fit, and how many of these are for hosts that have few. */
+static uint64_t
+slots(uint64_t *reserve)
 {
-	if (fds_left(FDS_SESSIONS) >= SESSION_FDS &&
-	    n < fds_max(FDS_SESSIONS) / SESSION_FDS)
+	const uint64_t n = (fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA)) /
+			   SESSION_FDS;
+
+	*reserve = n / HOST_RESERVE_PART;
+	if (*reserve < HOST_RESERVE_MIN)
+		*reserve = HOST_RESERVE_MIN;
+	if (*reserve > n / 4)
+		*reserve = n / 4;
+	return n;
+}
+
+bool
+crowd_has_room_for_session(
+    struct desk *d, const struct conn *c, unsigned n, unsigned of_host)
+{
+	uint64_t reserve, max = slots(&reserve);
+	const bool is_full = n >= max || fds_left(FDS_SESSIONS) < SESSION_FDS;
+
+	if (!is_full && (of_host < HOST_FEW || n + reserve < max))
 		return true;
-	if (log_ratelimit(&d->last_full_log, LOG_NS))
+	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s session refused: %u are there, and "
 			  "descriptors are needed for them (--fd-pool-size)",
 		    c->peer, n);
+	else if (!is_full && log_ratelimit(&d->last_host_log, LOG_NS))
+		log_error("peer=%s session refused: its host has %u of %u, and "
+			  "the last %" PRIu64 " are for hosts with less than "
+			  "%u (--fd-pool-size)",
+		    c->peer, of_host, n, reserve, HOST_FEW);
 	return false;
 }

@@ -29,9 +29,21 @@ bool crowd_admit(struct desk *d, struct conn *c) MUST_CHECK;
  * the caller destroys C. */
 bool crowd_leave(struct desk *d, struct conn *c) MUST_CHECK;
 
-/* May another session begin beside the N that are there? If not, a line is
- * logged. */
-bool crowd_has_room_for_session(
-    struct desk *d, const struct conn *c, unsigned n) MUST_CHECK;
+/*
+ * The last sessions that fit are for hosts that have few: who has more gives
+ *way first, and a host that is alone has nearly all. A session that is there is
+ * never ended for another one, as its tracer would not come again.
+ *	HOST_FEW: what one machine needs, kernel, 64-bit and 32-bit user space;
+ *	HOST_RESERVE_PART: this part of all, but HOST_RESERVE_MIN at least, and
+ *	    a quarter at most.
+ */
+#define HOST_FEW 3
+#define HOST_RESERVE_PART 16
+#define HOST_RESERVE_MIN 8
+
+/* May another session begin beside the N that are there, OF_HOST of them of C's
+ * host? If not, a line is logged. */
+bool crowd_has_room_for_session(struct desk *d, const struct conn *c,
+    unsigned n, unsigned of_host) MUST_CHECK;
 
 #endif

@@ -18,21 +18,24 @@
 #define WORKER_FDS 7
 /* The eventfd of the thread. */
 #define SYNCER_FDS 1
-/* Loop 2, and one while a file is looked for. */
-#define LIVE_WORKER_FDS 3
+/* Loop 2, and folders while a file is looked for. */
+#define LIVE_WORKER_FDS 4
 /* The parts are sixteenths of the rest; sessions have what remains. Idle trace
  * files can be closed and opened again, descriptors of sessions cannot. A
  * connection without a session needs its descriptor for a short time only,
  * unless many wait. */
 #define PARTS 16
-#define PARTS_FILES 3
+#define PARTS_FILES 2
 #define PARTS_VIEWERS 1
 #define PARTS_VIEWER_FILES 1
 #define PARTS_CONTROL 1
 #define PARTS_DATA 2
 /* The smallest rest with which one session can be served. */
-#define REST_MIN 21
+#define REST_MIN 20
 #define SHARE_MIN 2
+/* What sessions may have beyond SESSION_FDS, all together: this part of their
+ * share. */
+#define EXTRA_PART 32
 
 static unsigned
 available(const struct options *o)
@@ -107,5 +110,6 @@ descriptors_divide(struct descriptors *out, struct options *o)
 		 limit(FDS_CONTROL, rest, PARTS_CONTROL) +
 		 limit(FDS_DATA, rest, PARTS_DATA);
 	fds_limit(FDS_SESSIONS, rest - others);
+	fds_limit(FDS_EXTRA, 1 + (rest - others) / EXTRA_PART);
 	return OK;
 }

@@ -13,10 +13,9 @@
 struct options;
 
 /* Descriptors of an ordinary session: control and data connection, its
- * directory, its trace chunk and the folder of its streams, and chunk and
- * folder again while it rotates. A session begins only where so many are
- * free. */
-#define SESSION_FDS 7
+ * directory, its trace chunk, and the next chunk while it rotates. A session
+ * begins only where so many are left, so that all can rotate at once. */
+#define SESSION_FDS 5
 
 struct descriptors {
 	unsigned files;	  /* trace files, per worker */

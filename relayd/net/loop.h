@@ -16,6 +16,7 @@
 #include "common/publish.h"
 #include "common/status.h"
 #include "proto/relay.h"
+#include "relayd/net/peer_name.h"
 
 struct conn;
 struct event_base;
@@ -29,9 +30,10 @@ enum message_kind {
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
 };
 
-/* On which worker a session was counted, and its peer's ids. */
+/* On which worker a session was counted, its peer's host and ids. */
 struct placement_key {
 	unsigned worker;
+	struct peer_host host;
 	bool has_peer_id;
 	struct relay_uuid uuid;
 	uint64_t peer_session;

@@ -24,3 +24,22 @@ peer_name(const struct sockaddr *a)
 	}
 	return n < 0 ? NULL : name;
 }
+
+struct peer_host
+peer_host(const struct sockaddr *a)
+{
+	const struct sockaddr_in6 *in6 = (const void *)a;
+	const struct sockaddr_in *in = (const void *)a;
+	struct peer_host h = { { 0 } };
+
+	if (a->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		memcpy(h.bytes, &in6->sin6_addr, 16);
+	else if (a->sa_family == AF_INET6)
+		memcpy(h.bytes, &in6->sin6_addr, 8);
+	else
+		memcpy(h.bytes + 12, &in->sin_addr, 4);
+	/* An IPv4 address looks the same on a socket of either family. */
+	if (a->sa_family != AF_INET6)
+		h.bytes[10] = h.bytes[11] = 0xff;
+	return h;
+}

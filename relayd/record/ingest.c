@@ -82,18 +82,23 @@ ingest_destroy(struct ingest *in)
 		    in->packet->size);
 	packet_destroy(&in->shard->store->packets, in->packet);
 	list_del(&in->input.node);
+	session_input_done(&in->input);
 	s = in->session;
 	free(in);
 	if (s != NULL)
 		session_input_gone(s);
 }
 
-static void
+static enum status
 bind_to(struct ingest *in, struct session *s)
 {
+	enum status st = session_input_came(s, &in->input);
+
+	if (st != OK)
+		return st;
 	in->session = s;
-	session_input_came(s, &in->input);
 	log_debug("%s data connection from %s", s->tag, in->peer);
+	return OK;
 }
 
 static enum status
@@ -107,18 +112,17 @@ refuse(const struct ingest *in, const char *why, enum status st)
 	return st;
 }
 
-/* The stream of the current packet, if it is of this connection's session. */
+/* The stream of the current packet, if it is of this connection's session, or
+ * the connection has none yet. */
 static struct stream *
-find_stream(struct ingest *in)
+find_stream(const struct ingest *in)
 {
 	struct stream *t = idmap_find(&in->shard->streams, in->h.stream);
 
 	/* A stream takes packets over TCP or over UDP, not over both. */
 	if (t == NULL || in->is_orphan || !stream_is_connected(t))
 		return NULL;
-	if (in->session == NULL)
-		bind_to(in, t->session);
-	return in->session == t->session ? t : NULL;
+	return in->session == NULL || in->session == t->session ? t : NULL;
 }
 
 static enum status
@@ -152,6 +156,8 @@ begin_packet(struct ingest *in)
 	t = find_stream(in);
 	if (t == NULL)
 		return refuse(in, "no such stream here", E_PROTOCOL);
+	if (in->session == NULL && bind_to(in, t->session) != OK)
+		return refuse(in, "its session has too many", E_LIMIT);
 	if ((uint64_t)in->h.size + in->h.padding >
 	    in->shard->config.max_packet_size)
 		return refuse(in, "larger than --max-packet-size", E_LIMIT);

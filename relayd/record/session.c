@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/fds.h"
 #include "common/log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/record/session_internal.h"
@@ -392,11 +393,28 @@ session_stream(const struct session *s, uint64_t handle)
 	return t != NULL && t->session == s ? t : NULL;
 }
 
-void
+enum status
 session_input_came(struct session *s, struct session_input *in)
 {
+	const struct session_input *o;
+	unsigned n = 0;
+
+	list_each (o, &s->inputs, struct session_input, node)
+		n++;
+	if (n >= SESSION_INPUTS_MAX || (n > 0 && !fds_take(FDS_EXTRA)))
+		return E_LIMIT;
+	in->is_extra = n > 0;
 	list_append(&s->inputs, &in->node);
 	s->had_input = true;
+	return OK;
+}
+
+void
+session_input_done(struct session_input *in)
+{
+	if (in->is_extra)
+		fds_give(FDS_EXTRA);
+	in->is_extra = false;
 }
 
 void

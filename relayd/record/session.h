@@ -50,6 +50,15 @@ struct stream;
  * so many bytes of small packets: their heads are read in about 1 ms. */
 #define FILES_READ 64
 #define SESSION_READ_MAX (UINT64_C(128) << 10)
+/* Trace chunks of one tracing session that are open: the current one, the next
+ * one of a rotation, and, while descriptors for that are left (FDS_EXTRA),
+ * older ones that a slow stream has not left. lttng begins no rotation before
+ * the last one is complete. */
+#define SESSION_CHUNKS 2
+#define SESSION_CHUNKS_MAX 16
+/* Data connections of one session: tracers have one, and perhaps another one
+ * while that one is dying. Beyond the first they count in FDS_EXTRA. */
+#define SESSION_INPUTS_MAX 8
 /* A time in an index that is so much beyond the latest one counts only when the
  * session's next time confirms it, in ticks of the tracer's clock: one minute.
  * Tracers with a live timer flush every few seconds, and the indexes of one
@@ -68,6 +77,7 @@ struct stream;
  */
 struct session_input {
 	struct list node; /* session->inputs, then shard->orphans */
+	bool is_extra;	  /* counted in FDS_EXTRA */
 	const struct session_input_ops *ops;
 };
 struct session_input_ops {
@@ -167,8 +177,12 @@ void session_heard(struct session *s);
 /* Is a data connection in the middle of a packet? */
 bool session_is_hearing(const struct session *s);
 
-/* A data connection has been bound. */
-void session_input_came(struct session *s, struct session_input *in);
+/* A data connection is to be bound. E_LIMIT: the session has too many, or no
+ * descriptor is left for another one. */
+enum status session_input_came(
+    struct session *s, struct session_input *in) MUST_CHECK;
+/* The descriptor of a data connection, bound or not any more, is closed. */
+void session_input_done(struct session_input *in);
 /* A data connection is gone and out of the list. The session may be gone on
  * return. */
 void session_input_gone(struct session *s);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/fds.h"
 #include "common/log.h"
 #include "relayd/record/session_internal.h"
 #include "relayd/record/shard.h"
@@ -81,6 +82,27 @@ home_of(const struct session *s)
 						   : CHUNK_AT_ROOT;
 }
 
+/* May the session have one more chunk? If it is not one of those that each may
+ * have, *IS_EXTRA. */
+static enum status
+take_room(const struct session *s, bool *is_extra)
+{
+	const struct chunk *c;
+	unsigned n = 0;
+
+	list_each (c, &s->siblings->chunks, struct chunk, node)
+		n += c->refs > 0;
+	*is_extra = n >= SESSION_CHUNKS;
+	if (n < SESSION_CHUNKS_MAX && (!*is_extra || fds_take(FDS_EXTRA)))
+		return OK;
+	*is_extra = false;
+	log_peer(LOG_WARN,
+	    "%s trace chunk refused: %u trace chunks are open, as streams have "
+	    "not left them",
+	    s->tag, n);
+	return E_LIMIT;
+}
+
 static enum status
 new_chunk(
     struct session *s, const struct relay_create_chunk *q, struct chunk **out)
@@ -88,12 +110,20 @@ new_chunk(
 	enum chunk_place place = home_of(s);
 	struct chunk *c;
 	char name[256];
+	bool is_extra;
 	enum status st;
 
-	st = chunk_create(&c, s->dir, q->id, q->creation_time, q->override_name,
-	    released, s->siblings);
+	st = take_room(s, &is_extra);
 	if (st != OK)
 		return st;
+	st = chunk_create(&c, s->dir, q->id, q->creation_time, q->override_name,
+	    released, s->siblings);
+	if (st != OK) {
+		if (is_extra)
+			fds_give(FDS_EXTRA);
+		return st;
+	}
+	c->is_extra = is_extra;
 	s->siblings->refs++;
 	if (q->override_name != NULL)
 		place = CHUNK_AT_NAME;

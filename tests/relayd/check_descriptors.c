@@ -7,6 +7,7 @@
 
 #include "common/compiler.h"
 #include "common/fds.h"
+#include "relayd/net/crowd.h"
 #include "relayd/process/options.h"
 #include "tests/lib/unit.h"
 
@@ -21,7 +22,8 @@ all_shares(const struct descriptors *d, const struct options *o)
 		       (uint64_t)d->files * o->workers;
 
 	for (int s = 0; s < FDS_SHARES; s++)
-		sum += fds_max((enum fds_share)s);
+		if (s != FDS_EXTRA)
+			sum += fds_max((enum fds_share)s);
 	return sum;
 }
 
@@ -47,6 +49,24 @@ START_TEST(the_parts_are_never_more_than_the_whole)
 		ck_assert_uint_ge(fds_max(FDS_CONTROL), 1);
 		ck_assert_uint_ge(fds_max(FDS_DATA), 1);
 	}
+}
+END_TEST
+
+/* So many sessions of one host fit, with two streams each or more. */
+START_TEST(thousands_of_sessions_fit)
+{
+	const struct rlimit limit = { .rlim_cur = 20000, .rlim_max = 20000 };
+	struct options o = {
+		.fd_pool_size = 20000, .workers = 8, .live_workers = 4
+	};
+	struct descriptors d;
+	uint64_t slots;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	ck_assert_int_eq(descriptors_divide(&d, &o), OK);
+	slots = (fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA)) / SESSION_FDS;
+	ck_assert_uint_ge(slots - slots / HOST_RESERVE_PART, 2000);
 }
 END_TEST
 
@@ -99,6 +119,7 @@ main(void)
 	const struct unit units[] = {
 		{ the_parts_are_never_more_than_the_whole, ARRAY_LEN(workers),
 		    0 },
+		{ thousands_of_sessions_fit, 0, 0 },
 		{ the_limit_of_the_process_counts_too, 0, 0 },
 		{ too_few_are_refused, 0, 0 },
 		{ a_share_ends_where_it_ends, 0, 0 },

@@ -96,10 +96,33 @@ START_TEST(a_claim_without_memory_counts_nothing)
 }
 END_TEST
 
+/* Sessions are counted per host; what ended counts no more. */
+START_TEST(hosts_are_counted)
+{
+	struct placement_key a = key(1, 0), b = key(1, 0), c = key(0, 0);
+	struct placement *p;
+
+	c.host.bytes[15] = 1;
+	ck_assert_int_eq(placement_create(&p, 2), OK);
+	ck_assert_uint_eq(placement_of_host(p, &a.host), 0);
+	ck_assert_int_eq(placement_claim(p, &a), OK);
+	ck_assert_int_eq(placement_claim(p, &b), OK);
+	ck_assert_int_eq(placement_claim(p, &c), OK);
+	ck_assert_uint_eq(placement_of_host(p, &a.host), 2);
+	ck_assert_uint_eq(placement_of_host(p, &c.host), 1);
+	placement_release(p, &a);
+	placement_release(p, &c);
+	ck_assert_uint_eq(placement_of_host(p, &a.host), 1);
+	ck_assert_uint_eq(placement_of_host(p, &c.host), 0);
+	placement_destroy(p);
+}
+END_TEST
+
 int
 main(void)
 {
 	const struct unit units[] = {
+		{ hosts_are_counted, 0, 0 },
 		{ siblings_meet_and_others_go_where_the_load_is_least, 0, 0 },
 		{ a_claim_ends_with_its_last_session, 0, 0 },
 		{ peers_without_a_name_are_alone, 0, 0 },

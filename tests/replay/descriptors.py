@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What one session, and one host, may take of the daemon's descriptors.
 Starts daemons of its own."""
+import contextlib
 import sys
 import time
 
@@ -85,7 +86,107 @@ def many_folders_take_no_descriptors():
         many.data.close()
 
 
-CASES = [many_folders_take_no_descriptors]
+def fill(daemon, most=1000):
+    """Sessions without packets until one is refused."""
+    found = []
+    with contextlib.suppress(relay.Failed, OSError):
+        while len(found) < most:
+            found.append(relay.Session(daemon, f"idle{len(found)}"))
+    return found
+
+
+def end(sessions):
+    for s in sessions:
+        s.control.close()
+        s.data.close()
+
+
+def one_host_leaves_room_for_others():
+    """A host alone has nearly all; another one still finds room for what one
+    machine needs: kernel, 64-bit and 32-bit user space."""
+    with relay.Daemon("--fd-pool-size", "512", workers=1) as daemon:
+        greedy = fill(daemon)
+        check(len(greedy) >= 40, f"{len(greedy)} sessions of a lone host")
+        daemon.source = "127.0.0.2"
+        few = [relay.Session(daemon, f"few{n}") for n in range(3)]
+        for s in few:
+            s.packet()
+        # Those that are there go on, and can rotate.
+        for s in greedy[:5] + few:
+            equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+            equal(s.control.rotate(1, (s.stream, s.seq), (s.meta, 0)),
+                  relay.OK, "ROTATE_STREAMS")
+            equal(s.control.close_chunk(0)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+            s.packet()
+            s.wait_written()
+        daemon.source = "127.0.0.1"
+        check(not is_served(daemon, "late"), "the greedy host got more")
+        lines = [line for line in daemon.log_text().splitlines()
+                 if "session refused" in line]
+        check(len(lines) == 1 and "peer=127.0.0.1:" in lines[0] and
+              "its host" in lines[0], f"{lines}")
+        end(greedy[-8:])
+        until = time.monotonic() + relay.TIMEOUT
+        while not is_served(daemon, "later"):
+            check(time.monotonic() < until, "no room for a later one")
+            time.sleep(0.05)
+        end(greedy[:-8] + few)
+
+
+def data_connections_of_a_session():
+    """One is enough, and a second one while the first is dying; hundreds take
+    nothing from others."""
+    with relay.Daemon("--fd-pool-size", "1024", workers=1) as daemon:
+        many = relay.Session(daemon, "many")
+        streams = [many.add(f"c{n}") for n in range(200)]
+        conns = []
+        for stream in streams:
+            conn = daemon.data()
+            with contextlib.suppress(OSError):
+                conn.packet(stream, 0, b"x" * 8)
+            conns.append(conn)
+        many.packet()
+        until = time.monotonic() + relay.TIMEOUT
+        while "data connection closed: its session has" not in \
+                daemon.log_text():
+            check(time.monotonic() < until, "none is refused")
+            time.sleep(0.01)
+        # The first connections that a session has are served.
+        equal(many.control.index(streams[0], 0, 8), relay.OK, "SEND_INDEX")
+        until = time.monotonic() + relay.TIMEOUT
+        while many.control.pending(streams[0], 0) != 0:
+            check(time.monotonic() < until, "the second connection is lost")
+            time.sleep(0.01)
+        check(daemon.descriptors() < 500, f"{daemon.descriptors()} are open")
+        for conn in conns:
+            conn.close()
+        check(is_served(daemon, "other"), "another session is refused")
+        end([many])
+
+
+def chunks_of_a_session():
+    """A chunk is open while a stream is in it. A stream that stays behind in
+    each takes no more than some."""
+    with relay.Daemon("--fd-pool-size", "1024", workers=1) as daemon:
+        slow = relay.Session(daemon, "slow")
+        chunk = 0
+        while chunk < 100:
+            handle, code = slow.control.add_stream(f"c{chunk}")
+            if code != relay.OK:
+                break
+            if slow.control.create_chunk(chunk + 1) != relay.OK:
+                break
+            chunk += 1
+            equal(slow.control.close_chunk(chunk - 1, 0)[0], relay.OK,
+                  "CLOSE_TRACE_CHUNK")
+        check(3 <= chunk < 20, f"{chunk} chunks")
+        check("trace chunks are open" in daemon.log_text(), "nothing is logged")
+        check(is_served(daemon, "other"), "another session is refused")
+        end([slow])
+
+
+CASES = [many_folders_take_no_descriptors, one_host_leaves_room_for_others,
+         data_connections_of_a_session, chunks_of_a_session]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))

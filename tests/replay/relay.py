@@ -67,6 +67,7 @@ class Daemon:
 
     def __init__(self, *options, env=None, limit=None, workers=2):
         self.is_stopped = False
+        self.source = "127.0.0.1"  # of connections to it
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
         self.out = self.top / "out"
         self.log = open(self.top / "log", "w+b")
@@ -180,7 +181,8 @@ class Daemon:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def connect(self, port):
-        sock = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)
+        sock = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT,
+                                        source_address=(self.source, 0))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
 
