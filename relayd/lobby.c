@@ -73,9 +73,8 @@ claim(struct lobby *l, struct conn *c)
 {
 	const struct control *control = c->control;
 	struct message *gone;
-	enum status st;
+	enum status st = message_create(&gone, MESSAGE_SESSION_GONE);
 
-	st = message_create(&gone, MESSAGE_SESSION_GONE);
 	if (st != OK)
 		return st;
 	gone->key = (struct placement_key){
@@ -100,10 +99,9 @@ place_session(struct lobby *l, struct conn *take_c)
 	struct message *adopt;
 	enum status st = message_create(&adopt, MESSAGE_ADOPT);
 
-	if (st == OK && (!crowd_has_room_for_session(&l->desk, take_c,
-			     placement_sessions(l->placement),
-			     placement_of_host(l->placement, &take_c->host)) ||
-			    !crowd_leave(&l->desk, take_c)))
+	if (st == OK && !crowd_leave_for_new(&l->desk, take_c,
+			    placement_sessions(l->placement),
+			    placement_of_host(l->placement, &take_c->host)))
 		st = E_LIMIT;
 	if (st == OK)
 		st = claim(l, take_c);

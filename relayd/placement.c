@@ -125,14 +125,30 @@ least_loaded(struct placement *p)
 	return best;
 }
 
+/* The domains of an old peer's tracing session have no common id. */
+static void
+name_by_host(struct placement_key *key)
+{
+	static const struct peer_host unknown;
+
+	if (peer_host_is_same(&key->host, &unknown))
+		return;
+	key->has_peer_id = true;
+	key->peer_session = UINT64_MAX;
+	memcpy(key->uuid.b, key->host.bytes, sizeof(key->uuid.b));
+}
+
 enum status
 placement_claim(struct placement *p, struct placement_key *key)
 {
 	struct host *h = find_or_make_host(p, &key->host);
-	struct claim *c = find(p, key);
+	struct claim *c;
 
 	if (h == NULL)
 		return E_NOMEM;
+	if (!key->has_peer_id)
+		name_by_host(key);
+	c = find(p, key);
 	if (c == NULL) {
 		key->worker = least_loaded(p);
 		if (key->has_peer_id) {

@@ -17,7 +17,9 @@ enum status placement_create(
     struct placement **out, unsigned n_workers) MUST_CHECK;
 void placement_destroy(struct placement *p); /* NULL is fine */
 
-/* Choose KEY->worker and count the session there. */
+/* Choose KEY->worker and count the session there. Sessions of peers
+ * before 2.11, which tell no ids, are on one worker for each host: those of one
+ * tracing session must meet (relayd/record/old_root.h). */
 enum status placement_claim(
     struct placement *p, struct placement_key *key) MUST_CHECK;
 /* The session that was counted with KEY is gone, or was refused. */

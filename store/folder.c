@@ -244,7 +244,7 @@ folder_put(struct folder *f)
 /* Open the folder, if it is the same. E_NOENT: another one, or none, is at its
  * path. */
 static enum status
-find(int *fd, const struct folder *f)
+open_same(int *fd, const struct folder *f)
 {
 	struct dir_id found;
 	enum status st = open_path(fd, f->place, f->path);
@@ -276,7 +276,7 @@ open_folder(int *fd, const struct folder *f)
 		before = published(&f->place->moves);
 		if (published(&f->place->is_deleted) != 0)
 			return E_NOENT;
-		st = find(fd, f);
+		st = open_same(fd, f);
 		if (st != E_NOENT)
 			return st;
 		published_fence();

@@ -80,7 +80,8 @@ session_dir_is_locked(int base, const char *path)
 
 	if (dir_open(&fd, base, path) != OK)
 		return false;
-	is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	/* Not shared either, as snapshot sessions do. */
+	is_locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	close(fd);
 	return is_locked;
 }

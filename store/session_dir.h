@@ -80,12 +80,12 @@ session_dir_text(const struct session_dir *d)
 	return d->path == NULL ? "." : d->path->s;
 }
 
-/* Has a session that records (no snapshot session) claimed PATH? */
+/* Has a session claimed PATH? */
 bool session_dir_is_locked(int base, const char *path);
 /*
  * Is the first N bytes of PATH a directory that is, or was, a session's? One
  * that a session has claimed is locked; kernel, ust and archives are what one
- * leaves behind. A session of snapshots has none of these.
+ * leaves behind. A session of snapshots that has ended has none of these.
  */
 bool session_dir_is_taken(int base, const char *path, size_t n);
 /* The same, but what a peer before 2.11 may have left does not count. */

@@ -122,14 +122,14 @@ slots(uint64_t *reserve)
 }
 
 bool
-crowd_has_room_for_session(
-    struct desk *d, const struct conn *c, unsigned n, unsigned of_host)
+crowd_leave_for_new(
+    struct desk *d, struct conn *c, unsigned n, unsigned of_host)
 {
 	uint64_t reserve, max = slots(&reserve);
 	const bool is_full = n >= max || fds_left(FDS_SESSIONS) < SESSION_FDS;
 
 	if (!is_full && (of_host < HOST_FEW || n + reserve < max))
-		return true;
+		return crowd_leave(d, c);
 	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s session refused: %u are there, and "
 			  "descriptors are needed for them (--fd-pool-size)",

@@ -41,9 +41,9 @@ bool crowd_leave(struct desk *d, struct conn *c) MUST_CHECK;
 #define HOST_RESERVE_PART 16
 #define HOST_RESERVE_MIN 8
 
-/* May another session begin beside the N that are there, OF_HOST of them of C's
- * host? If not, a line is logged. */
-bool crowd_has_room_for_session(struct desk *d, const struct conn *c,
-    unsigned n, unsigned of_host) MUST_CHECK;
+/* The same for a new session, beside the N that are there, OF_HOST of them of
+ * C's host. False: no room for it, which is logged. */
+bool crowd_leave_for_new(
+    struct desk *d, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
 
 #endif

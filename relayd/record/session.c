@@ -11,6 +11,7 @@
 #include "common/fds.h"
 #include "common/log.h"
 #include "relayd/live/live_objects.h"
+#include "relayd/record/old_root.h"
 #include "relayd/record/session_internal.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
@@ -183,6 +184,21 @@ session_found_place(struct session *s, const struct relpath *path)
 		    s->wish.hostname->s);
 }
 
+/* PEER is ADDRESS:PORT. */
+static enum status
+take_address(struct session *s, const char *peer)
+{
+	char *colon;
+
+	s->address = strdup(peer);
+	if (s->address == NULL)
+		return E_NOMEM;
+	colon = strrchr(s->address, ':');
+	if (colon != NULL)
+		*colon = '\0';
+	return OK;
+}
+
 enum status
 session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_wish, unsigned minor, const char *peer)
@@ -212,6 +228,8 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->traces);
 	list_init(&s->inputs);
 	st = siblings_join(&s->siblings, sh, &s->wish);
+	if (st == OK)
+		st = take_address(s, peer);
 	if (st == OK)
 		st = find_place(s);
 	if (st == OK) {
@@ -273,6 +291,7 @@ session_destroy(struct session *s)
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
 	list_del(&s->ending_node);
+	old_root_leave(s);
 	s->is_ended = true;
 	chunk_put(s->current);
 	chunk_put(s->pending);
@@ -283,6 +302,7 @@ session_destroy(struct session *s)
 		log_info("%s session gone", s->tag);
 	siblings_leave(s->siblings);
 	relay_create_session_clear(&s->wish);
+	free(s->address);
 	free(s->tag);
 	free(s);
 }

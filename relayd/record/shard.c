@@ -24,6 +24,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 	sh->slice_end = UINT64_MAX;
 	list_init(&sh->sessions);
 	list_init(&sh->siblings);
+	list_init(&sh->old_roots);
 	list_init(&sh->dirty);
 	list_init(&sh->locked);
 	list_init(&sh->gapped);

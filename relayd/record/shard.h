@@ -58,16 +58,17 @@ struct shard {
 	struct shard_config config;
 	struct store *store;
 	struct id_source ids;
-	struct idmap streams; /* handle -> struct stream */
-	struct list sessions; /* struct session, by shard_node */
-	struct list siblings; /* struct siblings */
-	struct list dirty;    /* streams with something to commit */
-	struct list locked;   /* streams whose records wait for a lock */
-	struct list gapped;   /* streams that wait for a missing number */
-	struct list ending;   /* sessions whose control connection is gone */
-	struct list doomed;   /* chunks being deleted */
-	struct list orphans;  /* data connections whose session is gone */
-	struct list sealed;   /* files of closed streams, waiting for a lock */
+	struct idmap streams;  /* handle -> struct stream */
+	struct list sessions;  /* struct session, by shard_node */
+	struct list siblings;  /* struct siblings */
+	struct list old_roots; /* struct old_root */
+	struct list dirty;     /* streams with something to commit */
+	struct list locked;    /* streams whose records wait for a lock */
+	struct list gapped;    /* streams that wait for a missing number */
+	struct list ending;    /* sessions whose control connection is gone */
+	struct list doomed;    /* chunks being deleted */
+	struct list orphans;   /* data connections whose session is gone */
+	struct list sealed;    /* files of closed streams, waiting for a lock */
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t records_corrected; /* their size was not the packet's */

@@ -9,6 +9,7 @@
 
 #include "common/idmap.h"
 #include "common/log.h"
+#include "relayd/record/old_root.h"
 #include "relayd/record/session.h"
 #include "store/chunk.h"
 #include "store/dir.h"
@@ -135,9 +136,9 @@ is_own_folder(const char *name)
 
 /*
  * A peer before 2.11 names the whole path. May it begin a trace there? Not in,
- * nor below, what a session of 2.11 or later has or has rotated, nor in a
- * folder that has files already. Its own session's folder may hold what its
- * other domain records.
+ * nor below, what another session has, or one of 2.11 or later has rotated, nor
+ * in a folder that has files already. Its own session's folder may hold what
+ * its other domain records.
  */
 static bool
 is_free(const struct session *s, const struct relpath *path)
@@ -145,14 +146,16 @@ is_free(const struct session *s, const struct relpath *path)
 	const int base = chunk_fd(s->current);
 	const char *end = strchr(path->s, '/');
 	bool is_empty;
+	size_t n;
 	int fd;
 
 	while (end != NULL) {
 		const char *name = end + 1;
 
 		end = strchr(name, '/');
-		if (session_dir_is_rotated(base, path->s,
-			end == NULL ? path->len : (size_t)(end - path->s)) ||
+		n = end == NULL ? path->len : (size_t)(end - path->s);
+		if ((!old_root_is_ours(s, path->s, n) &&
+			session_dir_is_rotated(base, path->s, n)) ||
 		    is_own_folder(name))
 			return false;
 	}
@@ -177,6 +180,13 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 						: is_own_folder(asked->s))) {
 		free(t);
 		return E_REFUSED;
+	}
+	if (s->current->is_base) {
+		st = old_root_enter(s, asked);
+		if (st != OK) {
+			free(t);
+			return st == E_EXISTS ? E_REFUSED : st;
+		}
 	}
 	t->key = key;
 	t->number = number;

@@ -96,6 +96,25 @@ START_TEST(a_claim_without_memory_counts_nothing)
 }
 END_TEST
 
+/* Sessions without ids are with those of their host. */
+START_TEST(old_peers_of_a_host_meet)
+{
+	struct placement_key a = key(0, 0), b = key(1, 0), c = key(0, 0);
+	struct placement *p;
+
+	a.host.bytes[15] = c.host.bytes[15] = 1;
+	ck_assert_int_eq(placement_create(&p, 2), OK);
+	ck_assert_int_eq(placement_claim(p, &a), OK);
+	ck_assert_int_eq(placement_claim(p, &b), OK);
+	ck_assert_int_eq(placement_claim(p, &c), OK);
+	ck_assert_uint_eq(a.worker, c.worker);
+	ck_assert_uint_ne(a.worker, b.worker);
+	placement_release(p, &a);
+	placement_release(p, &c);
+	placement_destroy(p);
+}
+END_TEST
+
 /* Sessions are counted per host; what ended counts no more. */
 START_TEST(hosts_are_counted)
 {
@@ -122,6 +141,7 @@ int
 main(void)
 {
 	const struct unit units[] = {
+		{ old_peers_of_a_host_meet, 0, 0 },
 		{ hosts_are_counted, 0, 0 },
 		{ siblings_meet_and_others_go_where_the_load_is_least, 0, 0 },
 		{ a_claim_ends_with_its_last_session, 0, 0 },

@@ -140,6 +140,52 @@ def old_paths_into_a_session():
         equal(add_old(daemon, "h/new/kernel"), relay.OK, "the other domain")
 
 
+def old_paths_into_another_old_session():
+    """One domain beside the other is fine, from the same machine and session;
+    nobody else, and nobody inside a trace."""
+    root = f"oldhost/victim-{old_peers.STAMP}"
+    with relay.Daemon() as daemon:
+        kernel = old_peers.Old(daemon, 10, "victim", root + "/kernel")
+        before = daemon.tree()
+        for path in (root + "/kernel/evil", root + "/evil",
+                     root + "/ust/uid/0/64-bit"):
+            equal(add_old(daemon, path), relay.UNKNOWN, f"{path} by another")
+        daemon.source = "127.0.0.2"
+        for name, minor in ("victim", 10), ("old", 10), ("old", 3):
+            c = daemon.control()
+            c.version(minor)
+            c.ask(relay.CREATE_SESSION,
+                  old_peers.names(name) if minor >= 4 else b"", 12)
+            blob = old_peers.stream_request(minor, "x_0", root + "/ust/x")
+            equal(struct.unpack(">QI", c.ask(relay.ADD_STREAM, blob, 12))[1],
+                  relay.UNKNOWN, f"{name} 2.{minor} from elsewhere")
+        daemon.source = "127.0.0.1"
+        equal(daemon.tree(), before, "tree")
+        ust = old_peers.Old(daemon, 10, "victim", root + "/ust/uid/0/64-bit")
+        for s in kernel, ust:
+            s.packets(2)
+            s.finish(1)
+        # A later session of 2.11 goes beside what lives.
+        first = old_peers.Old(daemon, 10, "victim", "oldhost/b/kernel")
+        _, code, path = begin(daemon, host="oldhost", base="b")
+        equal((code, path), (relay.OK, "oldhost/b-1"), "beside an old one")
+        first.finish(relay.NONE)
+
+
+def snapshot_sessions_are_seen():
+    """While one lives, nobody records inside its directory."""
+    with relay.Daemon() as daemon:
+        c, code, path = begin(daemon, base="place", snapshot=1)
+        equal((code, path), (relay.OK, "h/place"), "snapshot session")
+        kept, code, path = begin(daemon, base="place/in")
+        equal((code, path), (relay.OK, "h/place-1/in"), "inside")
+        equal(add_old(daemon, "h/place/x/kernel"), relay.UNKNOWN, "old")
+        more, code, path = begin(daemon, base="place", snapshot=1)
+        equal((code, path), (relay.OK, "h/place"), "another one")
+        for conn in c, kept, more:
+            conn.close()
+
+
 def a_finished_trace_gets_no_files_of_old_peers():
     with relay.Daemon() as daemon:
         s = relay.Session(daemon, "victim", base="place")
@@ -175,6 +221,7 @@ def names_of_chunks():
 
 CASES = [base_paths_into_a_session, neighbours_below_one_folder,
          old_paths_into_a_session,
+         old_paths_into_another_old_session, snapshot_sessions_are_seen,
          a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
          capabilities_are_not_for_the_environment]
 

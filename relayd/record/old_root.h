@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The folder of a tracing session of a peer before 2.11: what comes before
+ * "kernel" or "ust" in its stream paths. Such peers name whole paths and have
+ * no ids, so a session claims the folder of its first stream, as later sessions
+ * claim their directories: as long as it lives, nobody else begins a trace
+ * there.
+ *
+ * The domains of one tracing session have a control connection each, and share
+ * the folder. They are taken for one if they come from one address with the
+ * same host name and session name (before 2.4 there are no names); the lobby
+ * brings them to one worker.
+ */
+#ifndef RELAYD_RECORD_OLD_ROOT_H
+#define RELAYD_RECORD_OLD_ROOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/relpath.h"
+#include "common/status.h"
+
+struct session;
+
+struct old_root {
+	struct list node; /* shard->old_roots */
+	unsigned refs;	  /* sessions */
+	int fd;		  /* a kept_dir, locked */
+	struct relpath *path;
+	const struct session *owner; /* one of them, for its names */
+};
+
+/* Are the first N bytes of PATH the folder of a tracing session that S is one
+ * of? */
+bool old_root_is_ours(const struct session *s, const char *path, size_t n);
+/* S begins a trace at PATH: claim its folder, unless S has one already.
+ * E_EXISTS: somebody else has it. E_IO, E_NOMEM. */
+enum status old_root_enter(
+    struct session *s, const struct relpath *path) MUST_CHECK;
+void old_root_leave(struct session *s);
+
+#endif
