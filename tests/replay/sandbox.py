@@ -42,6 +42,7 @@ def record(daemon, name):
     """A session that does all that sessions do with files."""
     session = relay.Session(daemon, name)
     session.packet()
+    session.wait_written()
     control = session.control
     equal(control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
     equal(control.rotate(1, (session.stream, 1), (session.meta, 0)), relay.OK,
@@ -52,6 +53,10 @@ def record(daemon, name):
     for seq in range(6):
         session.data.packet(ring, seq, bytes([seq]) * 4096)
         equal(control.index(ring, seq, 4096), relay.OK, "SEND_INDEX")
+    until = time.monotonic() + relay.TIMEOUT
+    while control.pending(ring, 5) != 0:
+        check(time.monotonic() < until, "DATA_PENDING stays 1")
+        time.sleep(0.002)
     # Clear: the next chunk's files go.
     equal(control.create_chunk(2), relay.OK, "CREATE_TRACE_CHUNK")
     equal(control.rotate(2, (session.stream, 1), (session.meta, 0), (ring, 6)),
