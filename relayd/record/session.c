@@ -44,65 +44,6 @@ make_tag(struct session *s, const char *peer)
 	return OK;
 }
 
-static bool
-is_same_place(const struct session *a, const struct relay_create_session *b)
-{
-	return a->wish.creation_time == b->creation_time &&
-	       relpath_equal(a->wish.session_name, b->session_name) &&
-	       relpath_equal(a->wish.hostname, b->hostname);
-}
-
-/* Use the directory of a sibling that has claimed the same path; if there is
- * none, claim it. */
-static enum status
-share_or_claim(struct session *s, const struct relpath *wanted)
-{
-	struct list *n, *tmp;
-	struct session *o;
-
-	list_for_each (n, tmp, &s->siblings->sessions) {
-		o = list_entry(n, struct session, siblings_node);
-		if (is_same_place(o, &s->wish) && o->dir != NULL &&
-		    o->dir->wanted != NULL &&
-		    relpath_equal(o->dir->wanted, wanted)) {
-			s->dir = session_dir_get(o->dir);
-			return session_dir_renew(&s->dir);
-		}
-	}
-	return session_dir_claim(
-	    &s->dir, s->shard->store, wanted, s->wish.is_snapshot);
-}
-
-/* Bind to the chunk of a sibling, or to a directory (streaming 3.5.5). */
-static enum status
-find_place(struct session *s)
-{
-	struct relpath *wanted;
-	struct chunk *c;
-	enum status st;
-
-	if (s->minor < 11) {
-		st = session_dir_base(&s->dir, s->shard->store);
-		return st != OK ? st : session_anonymous_chunk(s);
-	}
-	if (s->wish.chunk.is_set) {
-		c = siblings_chunk(s->siblings, s->wish.chunk.value);
-		if (c == NULL || c->refs == 0)
-			return E_REFUSED;
-		st = chunk_is_gone(c) ? chunk_restore(c) : OK;
-		s->current = siblings_take(c);
-		s->dir = session_dir_get(c->dir);
-		return st;
-	}
-	st = session_wanted_path(
-	    &wanted, &s->wish, s->shard->config.group_by_session);
-	if (st != OK)
-		return st;
-	st = share_or_claim(s, wanted);
-	relpath_free(wanted);
-	return st;
-}
-
 /* Viewers list every session; those with a live timer can be attached to. */
 static enum status
 show(struct session *s)
@@ -231,7 +172,7 @@ session_create(struct session **out, struct shard *sh,
 	if (st == OK)
 		st = take_address(s, peer);
 	if (st == OK)
-		st = find_place(s);
+		st = session_find_place(s);
 	if (st == OK) {
 		s->id = published_add(sh->config.session_ids, 1);
 		st = make_tag(s, peer);

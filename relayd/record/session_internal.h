@@ -10,6 +10,10 @@
  * directory. */
 enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
 
+/* session_place.c */
+/* Bind to the chunk of a sibling, or to a directory (streaming 3.5.5). */
+enum status session_find_place(struct session *s) MUST_CHECK;
+
 /* session_path.c */
 /* The session's path below the output directory (streaming 5.2). E_REFUSED,
  * E_NOMEM. */
