@@ -439,12 +439,12 @@ def is_good(fault, until):
 
 def main(names):
     is_all = names or os.environ.get("TP_TEST_LONG")
+    until = float("inf") if is_all else time.monotonic() + SHORT_S
     try:
         faults = list(chosen(names))
     except Skipped:
         print("no seccomp user notification here")
         return SKIPPED
-    until = float("inf") if is_all else time.monotonic() + SHORT_S
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         good = list(pool.map(lambda fault: is_good(fault, until), faults))
     print(f"{len(good) - good.count(None)} faults of {len(good)}, "
