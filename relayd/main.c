@@ -18,35 +18,28 @@
 /* Peers need not wait longer than that for files of the past. */
 #define RECOVERY_WAIT_NS NS_PER_S
 
-/* From here on the process can do only what serving needs. */
-static void
-give_up_rights(const struct daemon *d, const struct options *o, int base_fd)
-{
-	const struct sandbox s = {
-		.parts = o->sandbox,
-		.output = o->output,
-		.output_fd = base_fd,
-		.removes = { d->control_port.path, d->pid_file.path,
-		    d->health_path },
-		.signals_parent = o->sig_parent && d->ready_fd < 0,
-	};
-
-	sandbox_enter(&s);
-}
-
 /* What works for the disk, beside the workers. */
 struct disk_threads {
 	struct recovery_thread *recovery;
+	struct sandbox recovery_sandbox;
 	struct lobby_disk disk;
 };
 
-static enum status
-start_disk(struct disk_threads *t, const struct options *o)
+/* From here on a thread can do only what serving needs. */
+static void
+give_up_rights(void *sandbox)
 {
-	recovery_start(&t->recovery, t->disk.base_fd, RECOVERY_WAIT_NS);
-	if (o->sync != SYNC_TIME)
-		return OK;
-	return syncer_start(&t->disk.syncer, t->disk.base_fd, o->sync_time_ns);
+	sandbox_enter(sandbox);
+}
+
+/* Before port files are written: who waits for them finds whole traces. */
+static void
+recover(struct disk_threads *t, const struct sandbox *s)
+{
+	t->recovery_sandbox = *s;
+	t->recovery_sandbox.is_quiet = true;
+	recovery_start(&t->recovery, t->disk.base_fd, RECOVERY_WAIT_NS,
+	    give_up_rights, &t->recovery_sandbox);
 }
 
 static enum status
@@ -57,6 +50,14 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby,
 		.control = lobby_control_port(lobby),
 		.data = lobby_data_port(lobby),
 		.live = lobby_live_port(lobby),
+	};
+	struct sandbox sandbox = {
+		.parts = o->sandbox,
+		.output = o->output,
+		.output_fd = disk->disk.base_fd,
+		.removes = { d->control_port.path, d->pid_file.path,
+		    d->health_path },
+		.signals_parent = o->sig_parent && d->ready_fd < 0,
 	};
 	struct health_config config = {
 		.path = d->health_path,
@@ -70,12 +71,13 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby,
 	st = health_create(&health, lobby_base(lobby), &config);
 	if (st != OK)
 		return st;
+	recover(disk, &sandbox);
 	st = daemon_write(d, &ports);
-	if (st == OK) {
-		/* Before any other thread: what is given up is the thread's. */
-		give_up_rights(d, o, disk->disk.base_fd);
-		st = start_disk(disk, o);
-	}
+	if (st == OK)
+		give_up_rights(&sandbox);
+	if (st == OK && o->sync == SYNC_TIME)
+		st = syncer_start(
+		    &disk->disk.syncer, disk->disk.base_fd, o->sync_time_ns);
 	if (st == OK)
 		st = lobby_start(lobby, &disk->disk);
 	if (st == OK) {

@@ -18,6 +18,8 @@ struct recovery_thread {
 	pthread_t thread;
 	struct published stop;
 	int base_fd, ended_fd; /* an eventfd, 1 at the end */
+	void (*begin)(void *arg);
+	void *arg;
 };
 
 static void *
@@ -25,6 +27,7 @@ recover(void *arg)
 {
 	struct recovery_thread *r = arg;
 
+	r->begin(r->arg);
 	(void)journal_recover_until(r->base_fd, &r->stop);
 	(void)eventfd_write(r->ended_fd, 1);
 	return NULL;
@@ -66,13 +69,17 @@ start_recovering(struct recovery_thread *r)
 }
 
 void
-recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns)
+recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
+    void (*begin)(void *arg), void *arg)
 {
 	struct recovery_thread *r = calloc(1, sizeof(*r));
 
 	*out = NULL;
-	if (r != NULL)
+	if (r != NULL) {
 		r->base_fd = base_fd;
+		r->begin = begin;
+		r->arg = arg;
+	}
 	if (r == NULL || !start_recovering(r)) {
 		free(r);
 		(void)journal_recover(base_fd);

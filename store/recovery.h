@@ -12,9 +12,10 @@
 struct recovery_thread;
 
 /* Returns when all is recovered, or after WAIT_NS. BASE_FD is borrowed until
- * recovery_stop(). *OUT is NULL if nothing runs any more. */
-void recovery_start(
-    struct recovery_thread **out, int base_fd, uint64_t wait_ns);
+ * recovery_stop(), as is ARG: the thread calls BEGIN with it first. *OUT is
+ * NULL if nothing runs any more. */
+void recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
+    void (*begin)(void *arg), void *arg);
 /* Ends it early; the next start does the rest. NULL is fine. */
 void recovery_stop(struct recovery_thread *r);
 

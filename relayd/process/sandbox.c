@@ -18,6 +18,8 @@ enter_landlock(const struct sandbox *s)
 {
 	const enum status st = landlock_confine(s);
 
+	if (s->is_quiet)
+		return;
 	if (st == OK)
 		log_info("sandbox: Landlock is on");
 	else if (st == E_NOENT)
@@ -41,19 +43,23 @@ is_in_valgrind(void)
 }
 
 static void
-enter_seccomp(void)
+enter_seccomp(const struct sandbox *s)
 {
 	enum status st;
 
 #ifndef HAVE_SECCOMP
-	log_info("sandbox: this build has no seccomp");
+	if (!s->is_quiet)
+		log_info("sandbox: this build has no seccomp");
 	return;
 #endif
 	if (is_in_valgrind()) {
-		log_info("sandbox: no seccomp in valgrind");
+		if (!s->is_quiet)
+			log_info("sandbox: no seccomp in valgrind");
 		return;
 	}
 	st = syscalls_confine();
+	if (s->is_quiet)
+		return;
 	if (st == OK)
 		log_info("sandbox: seccomp is on");
 	else if (st == E_NOENT)
@@ -79,7 +85,7 @@ sandbox_enter(const struct sandbox *s)
 	if ((s->parts & SANDBOX_LANDLOCK) != 0)
 		enter_landlock(s);
 	if ((s->parts & SANDBOX_SECCOMP) != 0)
-		enter_seccomp();
+		enter_seccomp(s);
 }
 
 const char *

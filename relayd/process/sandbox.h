@@ -2,8 +2,7 @@
 /*
  * What the process gives up after its start: Landlock leaves it the files below
  * the output directory, seccomp the system calls that it makes
- * (syscalls.tbl.h). doc/security.md says what that protects, and what not. Main
- * thread.
+ * (syscalls.tbl.h). doc/security.md says what that protects, and what not.
  */
 #ifndef RELAYD_PROCESS_SANDBOX_H
 #define RELAYD_PROCESS_SANDBOX_H
@@ -28,12 +27,13 @@ struct sandbox {
 	/* Files that are removed at the end; NULL or "": none. */
 	const char *removes[SANDBOX_REMOVES_MAX];
 	bool signals_parent; /* SIGUSR1 is still to be sent */
+	bool is_quiet;	     /* another thread tells what is lacking */
 };
 
 /*
  * For the calling thread and all that it starts, for ever. Call it when all
- * files outside of the output directory are open, and before there are other
- * threads. What the kernel, or this build, lacks is told by one line, and left
+ * files outside of the output directory are open, and before there are threads
+ * that do not call it. What the kernel, or this build, lacks is told by one line, and left
  * out: a relay that records is worth more than one that does not start.
  */
 void sandbox_enter(const struct sandbox *s);

@@ -83,7 +83,6 @@ fill(scmp_filter_ctx filter)
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	(void)seccomp_attr_set(
 	    filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 	/* Kernels before 5.16 slow a process with a filter down, as it might
 	 * run code of others that it has compiled. We do not. */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);

@@ -700,23 +700,31 @@ START_TEST(lengths_count_only_where_they_are_true)
 }
 END_TEST
 
+static void
+begin(void *arg)
+{
+	published_add(arg, 1);
+}
+
 /* A start does not wait for it longer than it wants to; and ends it early. */
 START_TEST(a_recovery_may_go_on_in_its_thread)
 {
+	struct published n_begun = { 0 };
 	struct recovery_thread *r;
 
 	shelf_open(&shelf, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	leave_journal(&lefts[0]);
-	recovery_start(&r, shelf.base, 0);
+	recovery_start(&r, shelf.base, 0, begin, &n_begun);
 	recovery_stop(r);
 	/* It was done, or it is left as it was. */
 	ck_assert_uint_eq(strlen(scratch_read("h/f")), journals() ? 8 : 5);
-	recovery_start(&r, shelf.base, 60 * NS_PER_S);
+	recovery_start(&r, shelf.base, 60 * NS_PER_S, begin, &n_begun);
 	ck_assert_ptr_null(r);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	ck_assert_uint_eq(journals(), 0);
+	ck_assert_uint_eq(published(&n_begun), 2);
 	shelf_close(&shelf);
 }
 END_TEST
