@@ -140,7 +140,7 @@ allow_output(struct domain *d, const struct sandbox *s)
 	allow(d, openat(s->output_fd, ".", O_PATH | O_CLOEXEC), FS_RECORD);
 	if ((s->parts & SANDBOX_STRICT) == 0)
 		parent = open_parent_that_we_may_use(s);
-	if (parent >= 0)
+	if (parent >= 0 && !s->is_quiet)
 		log_info("sandbox: files beside %s can be reached, so that it "
 			 "can be made again (--sandbox=strict)",
 		    s->output);
@@ -158,6 +158,8 @@ allow_rest(struct domain *d, const struct sandbox *s)
 		allow_path(d, "/proc/self/fd/2", FS_WRITE_FILE);
 	/* liburcu and malloc ask for the number of processors. */
 	allow_path(d, "/sys/devices/system/cpu", FS_READ);
+	/* A journal says in which boot it was written (store/journal.h). */
+	allow_path(d, "/proc/sys/kernel/random/boot_id", FS_READ_FILE);
 #ifdef HAVE_SANITIZERS
 	/* Reports: they read the program, and start one that names places. */
 	allow_path(d, "/", FS_READ | FS_EXECUTE);
