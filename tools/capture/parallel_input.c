@@ -312,13 +312,15 @@ parallel_input_run(
 
 	in->calls = calls;
 	open_gate(in);
-	while (!has_failed && fds[0].revents == 0 &&
-	       published(&in->is_over) == 0 && !has_ended(in, &looks)) {
+	do {
 		(void)poll(fds, 2, LOOK_MS);
 		(void)!read(in->waking, &n, sizeof(n));
 		look_at_drops(in);
 		has_failed = trace_is_err(in->trace);
-	}
+	} while (!has_failed && fds[0].revents == 0 &&
+		 published(&in->is_over) == 0 && !has_ended(in, &looks));
+	/* What was dropped since the last look; after this it is forgotten. */
+	look_at_drops(in);
 	has_failed = has_failed || trace_is_err(in->trace) ||
 		     published(&in->is_surprised) != 0;
 	stop_threads(in);
