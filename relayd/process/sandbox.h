@@ -33,8 +33,9 @@ struct sandbox {
 /*
  * For the calling thread and all that it starts, for ever. Call it when all
  * files outside of the output directory are open, and before there are threads
- * that do not call it. What the kernel, or this build, lacks is told by one line, and left
- * out: a relay that records is worth more than one that does not start.
+ * that do not call it. What the kernel, or this build, lacks is told by one
+ * line, and left out: a relay that records is worth more than one that does not
+ * start.
  */
 void sandbox_enter(const struct sandbox *s);
 
