@@ -48,12 +48,30 @@ make_parents(int base, const struct relpath *path)
 	return dir_create_path(base, parent);
 }
 
+void
+session_dir_show_claim(int fd)
+{
+	struct flock all = { .l_type = F_RDLCK };
+
+	(void)fcntl(fd, F_OFD_SETLK, &all);
+}
+
+static void
+hide_claim(int fd)
+{
+	struct flock all = { .l_type = F_UNLCK };
+
+	(void)fcntl(fd, F_OFD_SETLK, &all);
+}
+
 /* Claim the directory, for us alone or shared. IS_NEW: we have just made it. */
 static bool
 take(int fd, bool is_new, bool is_snapshot)
 {
-	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
+		session_dir_show_claim(fd);
 		return is_snapshot || dir_is_empty(fd);
+	}
 	/* Where directories cannot be locked (NFS), the session that makes a
 	 * directory has it. */
 	return errno != EWOULDBLOCK && (is_snapshot || is_new);
@@ -75,13 +93,13 @@ has_folder(int base, const char *path, size_t n, const char *name)
 bool
 session_dir_is_locked(int base, const char *path)
 {
+	struct flock any = { .l_type = F_WRLCK };
 	bool is_locked;
 	int fd;
 
 	if (dir_open(&fd, base, path) != OK)
 		return false;
-	/* Not shared either, as snapshot sessions do. */
-	is_locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	is_locked = fcntl(fd, F_OFD_GETLK, &any) == 0 && any.l_type != F_UNLCK;
 	close(fd);
 	return is_locked;
 }
@@ -335,6 +353,7 @@ session_dir_put(struct session_dir *d)
 		return;
 	if (d->base != NULL) {
 		/* Viewers may still have it open. */
+		hide_claim(d->fd);
 		(void)flock(d->fd, LOCK_UN);
 		folder_base_put(d->base);
 	} else if (d->fd >= 0) {

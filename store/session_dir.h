@@ -80,8 +80,11 @@ session_dir_text(const struct session_dir *d)
 	return d->path == NULL ? "." : d->path->s;
 }
 
-/* Has a session claimed PATH? */
+/* Has a session claimed PATH? Nothing is locked for it, not even for an
+ * instant: another worker that looks would take that for a claim. */
 bool session_dir_is_locked(int base, const char *path);
+/* FD was locked with flock(2), which claims a directory: let others see it. */
+void session_dir_show_claim(int fd);
 /*
  * Is the first N bytes of PATH a directory that is, or was, a session's? One
  * that a session has claimed is locked; kernel, ust and archives are what one

@@ -12,6 +12,7 @@
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/kept_dir.h"
+#include "store/session_dir.h"
 
 static bool
 is_domain(const char *name, size_t n)
@@ -82,8 +83,10 @@ claim(struct old_root *r, int base)
 	if (st != OK)
 		return st;
 	/* Where directories cannot be locked, the folder is not claimed. */
-	if (flock(r->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+	if (flock(r->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+		session_dir_show_claim(r->fd);
 		return OK;
+	}
 	kept_dir_close(r->fd);
 	return E_EXISTS;
 }

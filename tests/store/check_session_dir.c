@@ -245,6 +245,45 @@ START_TEST(the_base_is_shared_and_has_no_path)
 }
 END_TEST
 
+#define CLAIMS 3000
+
+/* How many of CLAIMS directories below one host did not get their name? */
+static int
+count_suffixes(char who)
+{
+	struct session_dir *d;
+	int count = 0;
+	char text[32];
+
+	for (int i = 0; i < CLAIMS; i++) {
+		snprintf(text, sizeof(text), "h/%c-%d", who, i);
+		d = claim(text, false);
+		if (strcmp(d->path->s, text) != 0)
+			count++;
+		session_dir_put(d);
+	}
+	return count;
+}
+
+/* Each looks at the folder of the host while the other one does. */
+START_TEST(claims_side_by_side_do_not_meet)
+{
+	int status, count;
+	pid_t pid;
+
+	shelf_open(&shelf, 10);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(count_suffixes('a') != 0);
+	count = count_suffixes('b');
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(count, 0);
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(without_locks_a_session_gets_a_new_directory)
 {
 	struct session_dir *first;
@@ -275,6 +314,7 @@ main(void)
 		{ a_removed_one_is_made_again_once, 2, 0 },
 		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },
 		{ the_base_is_shared_and_has_no_path, 0, 0 },
+		{ claims_side_by_side_do_not_meet, 0, 0 },
 		{ without_locks_a_session_gets_a_new_directory, 0, 0 },
 	};
 
