@@ -122,7 +122,8 @@ old_root_enter(struct session *s, const struct relpath *path)
 	struct old_root *r = find(s, path->s, n);
 	enum status st = OK;
 
-	if (s->old_root != NULL)
+	/* A path of one component is the host's folder, which is nobody's. */
+	if (s->old_root != NULL || strchr(path->s, '/') == NULL)
 		return OK;
 	if (r == NULL)
 		st = make_root(&r, s, (struct span){ path->s, n });

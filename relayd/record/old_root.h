@@ -35,8 +35,9 @@ struct old_root {
 /* Are the first N bytes of PATH the folder of a tracing session that S is one
  * of? */
 bool old_root_is_ours(const struct session *s, const char *path, size_t n);
-/* S begins a trace at PATH: claim its folder, unless S has one already.
- * E_EXISTS: somebody else has it. E_IO, E_NOMEM. */
+/* S begins a trace at PATH: claim its folder, unless S has one already, or PATH
+ * is a folder in which others begin traces: a host's. E_EXISTS: somebody else
+ * has it. E_IO, E_NOMEM. */
 enum status old_root_enter(
     struct session *s, const struct relpath *path) MUST_CHECK;
 void old_root_leave(struct session *s);

@@ -172,6 +172,18 @@ def old_paths_into_another_old_session():
         first.finish(relay.NONE)
 
 
+def an_old_path_is_no_host():
+    """Who records in a folder that hosts have their traces in has not claimed
+    it."""
+    with relay.Daemon() as daemon:
+        old = old_peers.Old(daemon, 10, "old", "newhost")
+        _, code, path = begin(daemon, host="newhost", base="b")
+        equal((code, path), (relay.OK, "newhost/b"), "a session of that host")
+        other = old_peers.Old(daemon, 10, "other", "newhost/c/kernel")
+        for s in old, other:
+            s.finish(relay.NONE)
+
+
 def snapshot_sessions_are_seen():
     """While one lives, nobody records inside its directory."""
     with relay.Daemon() as daemon:
@@ -221,7 +233,8 @@ def names_of_chunks():
 
 CASES = [base_paths_into_a_session, neighbours_below_one_folder,
          old_paths_into_a_session,
-         old_paths_into_another_old_session, snapshot_sessions_are_seen,
+         old_paths_into_another_old_session, an_old_path_is_no_host,
+         snapshot_sessions_are_seen,
          a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
          capabilities_are_not_for_the_environment]
 
