@@ -173,6 +173,19 @@ settle_header(struct tracefile *tf)
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
+/* What was written ahead, but never counted, does not stay. */
+static void
+settle_ahead(struct tracefile *tf)
+{
+	if (tf->ahead == 0 || tf->is_discarded ||
+	    tracefile_ensure_open(tf) != OK)
+		return;
+	if (ftruncate(tf->data.fd, (off_t)tf->data.length) != 0)
+		log_peer_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
+	tf->ahead = 0;
+}
+
 void
 tracefile_close(struct tracefile *take_tf)
 {
@@ -186,6 +199,7 @@ tracefile_close(struct tracefile *take_tf)
 		    TRACEFILE_ARGS(tf));
 	assert(list_empty(&tf->owner_node));
 	settle_header(tf);
+	settle_ahead(tf);
 	tracefile_close_fds(tf);
 	journal_remove_file(tf->dir->output->journal, &tf->data.journal);
 	journal_remove_file(tf->dir->output->journal, &tf->index.journal);
@@ -439,6 +453,7 @@ tracefile_write_ahead(
 	    tf->data.fd, &iov, n > 0, tf->data.length + at, &written);
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "metadata");
+	tf->ahead = st == OK ? at + n : 0;
 	return st;
 }
 
@@ -454,6 +469,7 @@ tracefile_count_bytes(struct tracefile *tf, uint64_t n, uint32_t padding)
 		st = E_IO;
 	if (st == OK)
 		st = tracefile_sync_packet(tf, &tf->data);
+	tf->ahead = 0;
 	if (st != OK) {
 		tracefile_cut(tf, &tf->data, "metadata");
 		return st;

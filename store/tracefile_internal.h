@@ -34,6 +34,7 @@ struct tracefile {
 	bool replaces; /* an older file of the family, in a ring */
 	enum tracefile_index index_format;
 	struct tracefile_file data, index;
+	uint64_t ahead; /* bytes behind data.length: a part of what is next */
 	struct buf waiting;	/* encoded records */
 	uint64_t waiting_since; /* ns; for a lock; 0: no wait */
 	struct list open_node;	/* store->open_files */

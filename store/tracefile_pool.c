@@ -99,6 +99,7 @@ make_room(struct tracefile *tf)
 static enum status
 reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 {
+	const uint64_t size = f->length + (f == &tf->data ? tf->ahead : 0);
 	struct stat sb;
 	enum status st;
 
@@ -116,7 +117,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	/* An inode number may be used again, so the length is compared, too. A
 	 * file of somebody else is left alone. */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
-	    (uint64_t)sb.st_size != f->length) {
+	    (uint64_t)sb.st_size != size) {
 		log_error("%s/%s: is another file now, left alone",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);

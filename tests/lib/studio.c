@@ -64,7 +64,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	struct shard_config config = { .allow_clear = true,
 		.max_packet_size = 1 << 20,
 		.max_memory = 1 << 30 };
-	struct store_config store = { .max_files = 64 };
+	struct store_config store = { .max_files = STUDIO_FILES_MAX };
 
 	*s = (struct studio){ .door = { .tell = tell, .wake = wake },
 		.host = "host" };

@@ -42,6 +42,8 @@ struct studio {
 };
 
 #define STUDIO_CLASS 2 /* CTF stream class of beacons */
+/* Descriptors of trace files, all together. */
+#define STUDIO_FILES_MAX 64
 
 struct studio_packet {
 	uint64_t seq; /* of the network and of the tracer, from 0 */

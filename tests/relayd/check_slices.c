@@ -189,6 +189,56 @@ START_TEST(metadata_is_written_in_parts)
 }
 END_TEST
 
+/* Files of others take the descriptors of the one that waits. */
+static void
+close_idle_files(void)
+{
+	char name[16];
+
+	for (unsigned i = 0; i < STUDIO_FILES_MAX; i++) {
+		snprintf(name, sizeof(name), "other%u", i);
+		(void)studio_stream(session, "ust/uid", name, 0, 0);
+	}
+}
+
+START_TEST(metadata_goes_on_in_a_file_that_was_closed)
+{
+	static uint8_t bytes[3 << 20];
+	struct relay_send_metadata q = { .data = bytes, .size = sizeof(bytes) };
+	uint32_t done = 0;
+	struct stream *m;
+
+	begin();
+	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	no_time();
+	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
+	close_idle_files();
+	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
+	ck_assert_int_eq(stream_metadata(m, &q, &done), OK);
+	ck_assert_int_eq(
+	    studio_size(&studio, "*/*/ust/uid/metadata"), sizeof(bytes));
+	end();
+}
+END_TEST
+
+START_TEST(metadata_that_never_ends_leaves_nothing)
+{
+	static uint8_t bytes[3 << 20];
+	struct relay_send_metadata q = { .data = bytes, .size = sizeof(bytes) };
+	uint32_t done = 0;
+	struct stream *m;
+
+	begin();
+	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	no_time();
+	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
+	close_idle_files();
+	turn_last(studio.shard);
+	ck_assert_int_eq(studio_size(&studio, "*/*/ust/uid/metadata"), 0);
+	end();
+}
+END_TEST
+
 START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
 {
 	static uint8_t bytes[3 << 20];
@@ -229,6 +279,8 @@ main(void)
 		{ a_read_brings_few_files, 0, 0 },
 		{ a_session_that_ends_is_closed_in_parts, 0, 0 },
 		{ metadata_is_written_in_parts, 0, 0 },
+		{ metadata_goes_on_in_a_file_that_was_closed, 0, 0 },
+		{ metadata_that_never_ends_leaves_nothing, 0, 0 },
 		{ a_request_that_has_begun_ends_when_all_is_taken, 0, 0 },
 		{ the_last_turn_writes_all, 0, 0 },
 	};
