@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/* clang-format off */
 /*
  * System calls, for the filter of seccomp. Names that this architecture, or
  * this libseccomp, does not know are left out, so that later ones may stand
- * here. CALL(NAME)         allowed IF(NAME, N, MASK, VALUE) allowed if argument
- * N & MASK is VALUE NEVER(NAME)        ends the process: nothing that the
- * daemon or its libraries do leads there, so that somebody else does Any other
- * call fails with ENOSYS. That is what libraries expect of a kernel that is too
- * old, and they do without (clone3, whose flags a filter cannot see: clone).
+ * here.
+ *	CALL(NAME)			allowed
+ *	IF(NAME, N, MASK, VALUE)	allowed if argument N & MASK is VALUE
+ *	NEVER(NAME)			ends the process: nothing that the
+ *	    daemon or its libraries do leads there, so that somebody else does
+ * Any other call fails with ENOSYS. That is what libraries expect of a kernel
+ * that is too old, and they do without (clone3, whose flags a filter cannot
+ * see: clone).
  */
-/* clang-format off */
 /* Bytes, most frequent first. */
 CALL(epoll_wait) CALL(epoll_pwait) CALL(recvfrom) CALL(sendto)
 CALL(writev) CALL(pwritev) CALL(pwritev2) CALL(readv) CALL(preadv) CALL(read)
