@@ -30,9 +30,9 @@ bool crowd_admit(struct desk *d, struct conn *c) MUST_CHECK;
 bool crowd_leave(struct desk *d, struct conn *c) MUST_CHECK;
 
 /*
- * The last sessions that fit are for hosts that have few: who has more gives
- *way first, and a host that is alone has nearly all. A session that is there is
- * never ended for another one, as its tracer would not come again.
+ * The last sessions that fit are for hosts that have few. Who has more is
+ * refused first, and a host that is alone has nearly all. A session that is
+ * there is never ended for another one, as its tracer would not come again.
  *	HOST_FEW: what one machine needs, kernel, 64-bit and 32-bit user space;
  *	HOST_RESERVE_PART: this part of all, but HOST_RESERVE_MIN at least, and
  *	    a quarter at most.
