@@ -7,7 +7,8 @@
  * it, and it touches nothing of theirs.
  *
  * It syncs the whole file system of the output directory, syncfs(2): with the
- * bytes go the names and the renames, whatever their number.
+ * bytes go the names and the renames, whatever their number. A directory that
+ * takes its place on another file system is not synced, which is logged.
  */
 #ifndef STORE_JOURNAL_SYNC_H
 #define STORE_JOURNAL_SYNC_H

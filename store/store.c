@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -10,6 +11,23 @@
 
 /* Above it, the memory of records that waited for a lock is freed. */
 #define SPARE_MAX (64 * 1024)
+
+/* The syncer has one file system on the disk, and nothing is known of others.
+ */
+static bool
+is_synced_in_time(const struct store *s, int fd)
+{
+	struct stat ours, there;
+
+	if (s->config.syncer == NULL)
+		return false;
+	if (fstat(s->config.base_fd, &ours) == 0 && fstat(fd, &there) == 0 &&
+	    ours.st_dev == there.st_dev)
+		return true;
+	log_error("--sync: the output directory is on another file system now, "
+		  "which is not synced: start the relay again");
+	return false;
+}
 
 static enum status
 make_output(const struct store *s, struct output **out, int fd, bool owns_fd)
@@ -20,11 +38,12 @@ make_output(const struct store *s, struct output **out, int fd, bool owns_fd)
 		[STORE_SYNC_PACKET] = JOURNAL_SYNCED,
 		[STORE_SYNC_TIME] = JOURNAL_SYNCED,
 	};
-	const struct journal_config config = {
-		.sync = kinds[s->config.sync],
-		.syncer = s->config.syncer,
-	};
+	struct journal_config config = { .sync = kinds[s->config.sync] };
 
+	if (is_synced_in_time(s, fd))
+		config.syncer = s->config.syncer;
+	else if (s->config.syncer != NULL)
+		config.sync = JOURNAL_UNSYNCED;
 	return output_create(out, fd, owns_fd, &config);
 }
 

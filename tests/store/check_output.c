@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
+#include "store/journal_sync.h"
+#include "store/store.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 #include "tests/store/shelf.h"
@@ -122,6 +126,92 @@ START_TEST(a_journal_that_was_removed_is_noticed)
 }
 END_TEST
 
+/* What a journal of the directory NAME says of syncs. */
+static uint32_t
+sync_of(const char *name)
+{
+	struct journal_slot head = { 0 };
+	DIR *d = opendir(name);
+	struct dirent *e;
+	int fd = -1;
+
+	ck_assert_ptr_nonnull(d);
+	while (fd < 0 && (e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, JOURNAL_PREFIX,
+			sizeof(JOURNAL_PREFIX) - 1) == 0)
+			fd = openat(dirfd(d), e->d_name, O_RDONLY);
+	(void)closedir(d);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(read(fd, &head, sizeof(head)), sizeof(head));
+	close(fd);
+	return head.head.sync;
+}
+
+/* Give an output directory a journal. What it says of syncs. */
+static uint32_t
+sync_of_output(struct output *o, const char *name)
+{
+	struct relpath *h = path_of("h");
+	struct journal_root root = { .path = h };
+	const struct journal_id id = { .ino = 1 };
+	struct journal_file file;
+	uint32_t sync;
+
+	journal_add_file(o->journal, &file, &root, &id);
+	sync = sync_of(name);
+	journal_remove_file(o->journal, &file);
+	relpath_free(h);
+	return sync;
+}
+
+static void
+point_to(const char *to)
+{
+	(void)unlink(scratch_path("out"));
+	ck_assert_int_eq(symlink(to, scratch_path("out")), 0);
+}
+
+START_TEST(another_file_system_is_not_synced)
+{
+	char other[] = "/dev/shm/check_output.XXXXXX";
+	struct published memory = { 0 };
+	struct store_config config = {
+		.max_files = 8, .sync = STORE_SYNC_TIME, .memory = &memory
+	};
+	struct stat here, there;
+	struct store *s;
+
+	scratch_open();
+	ck_assert_int_eq(mkdir(scratch_path("a"), 0700), 0);
+	ck_assert_int_eq(mkdir(scratch_path("b"), 0700), 0);
+	point_to("a");
+	config.output = scratch_path("out");
+	config.base_fd = output_open(config.output);
+	ck_assert_int_ge(config.base_fd, 0);
+	ck_assert_int_eq(
+	    syncer_start(&config.syncer, config.base_fd, NS_PER_S), OK);
+	ck_assert_int_eq(store_create(&s, &config), OK);
+	ck_assert_uint_eq(
+	    sync_of_output(store_output(s), scratch_path("a")), JOURNAL_SYNCED);
+	point_to("b");
+	ck_assert_uint_eq(
+	    sync_of_output(store_output(s), scratch_path("b")), JOURNAL_SYNCED);
+	if (mkdtemp(other) != NULL) {
+		point_to(other);
+		ck_assert_int_eq(stat(scratch_path("a"), &here), 0);
+		ck_assert_int_eq(stat(other, &there), 0);
+		ck_assert_uint_eq(sync_of_output(store_output(s), other),
+		    here.st_dev == there.st_dev ? JOURNAL_SYNCED
+						: JOURNAL_UNSYNCED);
+	}
+	store_destroy(s);
+	syncer_stop(config.syncer);
+	close(config.base_fd);
+	(void)rmdir(other);
+	scratch_close();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -129,6 +219,7 @@ main(void)
 		{ the_reason_is_that_of_what_could_not_be_made, 0, 0 },
 		{ what_took_its_place_is_noticed, 0, 0 },
 		{ a_journal_that_was_removed_is_noticed, 0, 0 },
+		{ another_file_system_is_not_synced, 0, 0 },
 	};
 
 	return unit_run("output", units, ARRAY_LEN(units));
