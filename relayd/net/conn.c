@@ -85,14 +85,36 @@ conn_set_share(struct conn *c, enum fds_share s)
 	c->has_share = true;
 }
 
-/* The session was refused, or is gone: the lobby may subtract it from its
- * counts. */
+/* The session was refused: the lobby may subtract it from its counts. */
 static void
 tell_gone(struct conn *c, struct desk *d)
 {
 	if (c->gone != NULL)
 		d->session_gone(c->gone, d->arg);
 	c->gone = NULL;
+}
+
+static void
+session_is_gone(void *take_gone, void *arg)
+{
+	struct desk *d = arg;
+
+	d->session_gone(take_gone, d->arg);
+}
+
+/* The session, if there is one, tells the lobby by itself: it may linger, with
+ * all its descriptors. */
+static void
+end_control(struct conn *c, struct desk *d, bool aborted)
+{
+	struct session *s = c->control == NULL ? NULL : c->control->session;
+
+	if (s != NULL && c->gone != NULL) {
+		session_tell_gone(s, session_is_gone, c->gone, d);
+		c->gone = NULL;
+	}
+	control_destroy(c->control, aborted);
+	c->control = NULL;
 }
 
 void
@@ -104,7 +126,7 @@ conn_destroy(struct conn *c, bool aborted)
 		return;
 	d = c->desk;
 	detach(c);
-	control_destroy(c->control, aborted);
+	end_control(c, d, aborted);
 	ingest_destroy(c->ingest);
 	if (d != NULL) {
 		tell_gone(c, d);
@@ -151,8 +173,7 @@ static void
 begin_closing(struct conn *c)
 {
 	c->is_closing = true;
-	control_destroy(c->control, true);
-	c->control = NULL;
+	end_control(c, c->desk, true);
 	tell_gone(c, c->desk);
 	conn_set_busy(c, false);
 	conn_set_busy(c, true);

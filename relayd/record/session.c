@@ -243,6 +243,8 @@ session_destroy(struct session *s)
 		log_info("%s session gone", s->tag);
 	siblings_leave(s->siblings);
 	relay_create_session_clear(&s->wish);
+	if (s->gone != NULL)
+		s->gone(s->gone_what, s->gone_arg);
 	free(s->address);
 	free(s->tag);
 	free(s);

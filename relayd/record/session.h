@@ -126,7 +126,21 @@ struct session {
 
 	bool is_ended; /* the control connection is gone */
 	uint64_t linger_until_ns;
+
+	/* NULL, or as session_tell_gone() says. */
+	void (*gone)(void *take_what, void *arg);
+	void *gone_what, *gone_arg;
 };
+
+/* Call GONE when the session is destroyed: until then it has descriptors. */
+static inline void
+session_tell_gone(struct session *s, void (*gone)(void *take_what, void *arg),
+    void *take_what, void *arg)
+{
+	s->gone = gone;
+	s->gone_what = take_what;
+	s->gone_arg = arg;
+}
 
 /*
  * CREATE_SESSION, decoded: TAKE_WISH's names are taken over (also on failure).

@@ -133,6 +133,28 @@ def one_host_leaves_room_for_others():
         end(greedy[:-8] + few)
 
 
+def sessions_that_linger_count():
+    """A session whose control connection ended may wait for bytes: it still is
+    one of its host's."""
+    with relay.Daemon("--fd-pool-size", "512", workers=1) as daemon:
+        waiting = []
+        with contextlib.suppress(relay.Failed, OSError):
+            while len(waiting) < 1000:
+                s = relay.Session(daemon, f"waits{len(waiting)}")
+                waiting.append(s)
+                s.packet()
+                s.wait_written()
+                equal(s.control.code(relay.SEND_INDEX, relay.index_request(
+                    s.stream, s.seq, 64)), relay.OK, "SEND_INDEX")
+                s.control.close()
+        daemon.source = "127.0.0.2"
+        few = [relay.Session(daemon, f"few{n}") for n in range(3)]
+        for s in few:
+            s.packet()
+            s.wait_written()
+        end(waiting + few)
+
+
 def data_connections_of_a_session():
     """One is enough, and a second one while the first is dying; hundreds take
     nothing from others."""
@@ -186,7 +208,7 @@ def chunks_of_a_session():
 
 
 CASES = [many_folders_take_no_descriptors, one_host_leaves_room_for_others,
-         data_connections_of_a_session, chunks_of_a_session]
+         sessions_that_linger_count, data_connections_of_a_session, chunks_of_a_session]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
