@@ -115,6 +115,8 @@ static enum status
 start(struct live_pool *p, struct live_worker *w,
     const struct live_config *config)
 {
+	const uint64_t share = config->max_memory / VIEWER_UNSENT_PART /
+			       config->n_workers;
 	uint64_t bit = UINT64_C(1) << p->n_workers;
 	enum status st;
 
@@ -124,6 +126,8 @@ start(struct live_pool *p, struct live_worker *w,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
 	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
+	if (w->desk.max_unsent > share)
+		w->desk.max_unsent = (size_t)share;
 	st = loop_init(&w->loop, on_message, w);
 	w->loop.on_wake = on_wake;
 	if (st == OK)

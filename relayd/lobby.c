@@ -304,6 +304,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.max_conns = l->descriptors.viewers,
 		.max_ended = l->descriptors.ended,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
+		.max_memory = o->max_memory,
 	};
 	sigset_t all, old;
 	enum status st;

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "relayd/live/open_files.h"
 #include "relayd/net/peer_name.h"
 #include "relayd/live/viewers.h"
+#include "relayd/net/viewer_conn_internal.h"
 
 static void serve_all(struct viewer_conn *c);
 
@@ -59,6 +59,15 @@ set_sending(struct viewer_conn *c, bool is_sending)
 }
 
 static void
+count_unsent(struct viewer_conn *c, size_t unsent)
+{
+	if (c->unsent == unsent)
+		return;
+	c->desk->unsent += unsent - c->unsent;
+	c->unsent = unsent;
+}
+
+static void
 set_partial(struct viewer_conn *c, bool is_partial)
 {
 	if (c->is_partial == is_partial)
@@ -74,6 +83,7 @@ viewer_conn_destroy(struct viewer_conn *c)
 		return;
 	if (c->is_sending)
 		c->desk->n_sending--;
+	count_unsent(c, 0);
 	set_partial(c, false);
 	if (c->has_events) {
 		event_del(&c->read_event);
@@ -91,76 +101,60 @@ viewer_conn_destroy(struct viewer_conn *c)
 	free(c);
 }
 
-/* A small file part goes behind its header, so that one send takes both. */
-static bool
-copy_small(struct viewer_conn *c)
+/* Who keeps most memory for longest, of those that have not taken their reply;
+ * not ONE. */
+static struct viewer_conn *
+greediest(struct viewer_conns *d, const struct viewer_conn *one)
 {
-	uint8_t *at;
-	ssize_t n;
+	const uint64_t now = clock_now_ns();
+	struct viewer_conn *c, *found = NULL;
+	uint64_t cost, most = 0;
+	struct list *n, *tmp;
 
-	if (c->file == NULL || c->length > VIEWER_COPY_MAX)
-		return true;
-	at = buf_reserve(&c->out, (size_t)c->length);
-	if (at == NULL)
-		return false;
-	n = pread(c->file->data_fd, at, (size_t)c->length, (off_t)c->offset);
-	if (n != (ssize_t)c->length)
-		return false;
-	buf_added(&c->out, (size_t)n);
-	open_file_done(c->file);
-	c->file = NULL;
-	c->length = 0;
-	return true;
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct viewer_conn, node);
+		cost = c->unsent * ((now - c->progress_ns) / NS_PER_MS + 1);
+		if (c != one && cost > most) {
+			most = cost;
+			found = c;
+		}
+	}
+	return found;
 }
 
-/* Send as much as the socket takes and the turn allows. E_MORE: the rest is
- * sent later. */
-static enum status
-send_some(struct viewer_conn *c)
+/* C has a reply that waits: others give way. It may be larger than all that
+ * may wait, if it waits alone. */
+static void
+make_room(struct viewer_conn *c)
 {
-	uint64_t left = VIEWER_TURN_BYTES;
-	off_t at;
-	ssize_t n;
+	struct viewer_conns *d = c->desk;
+	struct viewer_conn *other;
 
-	while (buf_len(&c->out) > 0) {
-		n = send(c->fd, buf_data(&c->out), buf_len(&c->out),
-		    MSG_NOSIGNAL | MSG_DONTWAIT |
-			(c->file != NULL ? MSG_MORE : 0));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return errno == EAGAIN ? E_MORE : E_IO;
-		buf_consume(&c->out, (size_t)n);
-		c->progress_ns = clock_now_ns();
+	while (d->unsent > d->max_unsent) {
+		other = greediest(d, c);
+		if (other == NULL)
+			return;
+		log_peer(LOG_WARN,
+		    "peer=%s viewer closed: it has not read %zu bytes, and "
+		    "memory for replies is short (--max-memory)",
+		    other->peer, other->unsent);
+		viewer_conn_destroy(other);
 	}
-	while (c->length > 0) {
-		if (left == 0)
-			return E_MORE;
-		at = (off_t)c->offset;
-		n = sendfile(c->fd, c->file->data_fd, &at,
-		    (size_t)(c->length < left ? c->length : left));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
-		c->offset += (uint64_t)n;
-		c->length -= (uint64_t)n;
-		left -= (uint64_t)n;
-		c->progress_ns = clock_now_ns();
-	}
-	return OK;
 }
 
 /* False: the connection is gone. */
 static bool
-send_reply(struct viewer_conn *c)
+send_reply(struct viewer_conn *c, size_t *left)
 {
-	enum status st = copy_small(c) ? send_some(c) : E_IO;
+	enum status st = viewer_conn_send(c, left);
 
 	if (st == E_MORE) {
 		set_sending(c, true);
+		count_unsent(c, c->out.end);
+		make_room(c);
 		return true;
 	}
+	count_unsent(c, 0);
 	open_file_done(c->file);
 	c->file = NULL;
 	buf_trim(&c->out);
@@ -172,9 +166,10 @@ send_reply(struct viewer_conn *c)
 	return true;
 }
 
-/* Serve the current request. False: the connection is gone. */
+/* Serve the current request, and send of its reply what *LEFT allows. False:
+ * the connection is gone. */
 static bool
-serve_one(struct viewer_conn *c)
+serve_one(struct viewer_conn *c, size_t *left)
 {
 	struct live_reply reply = { .out = &c->out };
 	const struct live_row *row = live_row(c->request.cmd);
@@ -215,7 +210,7 @@ serve_one(struct viewer_conn *c)
 	c->offset = reply.offset;
 	c->length = reply.length;
 	c->progress_ns = clock_now_ns();
-	return send_reply(c);
+	return send_reply(c, left);
 }
 
 /* Take the next whole request, if there is one. */
@@ -239,21 +234,21 @@ next_request(struct viewer_conn *c)
 /* Serve a held request again because the viewer sent more, or its limit is
  * reached. */
 static bool
-release(struct viewer_conn *c, bool is_interrupted)
+release(struct viewer_conn *c, bool is_interrupted, size_t *left)
 {
 	c->how.may_hold = !is_interrupted && c->what.is_early &&
 			  clock_now_ns() - c->how.arrived_ns < VIEWER_EARLY_NS;
 	c->how.is_interrupted = is_interrupted;
 	c->how.was_held = true;
-	return serve_one(c);
+	return serve_one(c, left);
 }
 
 static void
 serve_all(struct viewer_conn *c)
 {
+	size_t room, left = VIEWER_TURN_BYTES;
 	unsigned served = 0;
 	bool is_all = false;
-	size_t room;
 	ssize_t n;
 
 	/* A read that brings less than there was room for brought all. */
@@ -272,10 +267,10 @@ serve_all(struct viewer_conn *c)
 		c->n_in += (unsigned)n;
 		set_partial(c, true);
 		c->progress_ns = clock_now_ns();
-		if (c->is_held && !release(c, true))
+		if (c->is_held && !release(c, true, &left))
 			return;
 		while (!c->is_sending && !c->is_held && next_request(c)) {
-			if (!serve_one(c))
+			if (!serve_one(c, &left))
 				return;
 			served++;
 		}
@@ -295,16 +290,17 @@ static void
 on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct viewer_conn *c = arg;
+	size_t left = VIEWER_TURN_BYTES;
 
 	loop_is_busy(c->desk->loop);
-	if (!send_reply(c))
+	if (!send_reply(c, &left))
 		return;
 	if (c->is_sending) {
 		event_add(&c->write_event, NULL);
 		return;
 	}
 	while (!c->is_sending && !c->is_held && next_request(c))
-		if (!serve_one(c))
+		if (!serve_one(c, &left))
 			return;
 }
 
@@ -334,6 +330,7 @@ viewer_conns_init(struct viewer_conns *d, struct loop *loop,
 {
 	*d = (struct viewer_conns){ .loop = loop,
 		.viewers = viewers,
+		.max_unsent = VIEWER_UNSENT_MAX,
 		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
 	list_init(&d->conns);
 	list_init(&d->held);
@@ -377,6 +374,7 @@ serve_held(struct viewer_conns *d,
 {
 	struct list todo, *n, *tmp;
 	struct viewer_conn *c;
+	size_t left;
 
 	list_init(&todo);
 	list_for_each (n, tmp, &d->held) {
@@ -389,7 +387,8 @@ serve_held(struct viewer_conns *d,
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		(void)serve_one(c);
+		left = VIEWER_TURN_BYTES;
+		(void)serve_one(c, &left);
 	}
 }
 
@@ -432,6 +431,7 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 	uint64_t next = UINT64_MAX;
 	struct list *n, *tmp;
 	struct viewer_conn *c;
+	size_t left;
 
 	if (d->viewers->has_overdue)
 		close_overdue(d);
@@ -443,7 +443,9 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 				next = c->what.until_ns;
 			continue;
 		}
-		if (release(c, false) && c->is_held && c->what.until_ns < next)
+		left = VIEWER_TURN_BYTES;
+		if (release(c, false, &left) && c->is_held &&
+		    c->what.until_ns < next)
 			next = c->what.until_ns;
 	}
 	if (d->n_sending == 0 && d->n_partial == 0)

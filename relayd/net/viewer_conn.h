@@ -3,7 +3,8 @@
  * A viewer's connection: requests are served one after the other. A reply
  * leaves in one send; a large packet behind it by sendfile(2). A viewer that
  * does not read has at most one reply waiting, and is closed when it makes no
- * progress. From viewer_conn_attach() on it belongs to one live worker.
+ * progress, or earlier, when the replies of all take too much memory. From
+ * viewer_conn_attach() on it belongs to one live worker.
  */
 #ifndef RELAYD_NET_VIEWER_CONN_H
 #define RELAYD_NET_VIEWER_CONN_H
@@ -26,9 +27,16 @@ struct viewers;
 /* Requests of one viewer that are served in one wake-up; then others are
  * served. More than one is rare, as viewers wait for each reply. */
 #define VIEWER_TURN_REQUESTS 64
-/* Bytes of a file that one viewer is sent before others are served: a viewer
- * that reads as fast as we send could take a packet of gigabytes. */
+/* Bytes that one viewer is sent before others are served: a viewer that reads
+ * as fast as we send could take a packet of gigabytes, or ask for replies with
+ * thousands of streams again and again. */
 #define VIEWER_TURN_BYTES (4 * 1024 * 1024)
+/* Bytes of replies that the viewers of one live worker have not taken; and the
+ * part of --max-memory that all live workers share, if that is less. Above it,
+ * viewers that take nothing are closed: many times a reply with thousands of
+ * streams would fill the memory. */
+#define VIEWER_UNSENT_MAX (64 * 1024 * 1024)
+#define VIEWER_UNSENT_PART 4
 /* A viewer is closed when for so long it took nothing of a reply, or sent no
  * more of a request. */
 #define VIEWER_STALL_NS (30 * NS_PER_S)
@@ -41,6 +49,8 @@ struct viewer_conns {
 	struct list held;   /* with a reply that waits for news */
 	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
 	unsigned n_sending; /* with a reply that is not sent yet */
+	size_t unsent;	    /* bytes of these replies, but for files */
+	size_t max_unsent;  /* VIEWER_UNSENT_MAX or less */
 	unsigned n_partial; /* with the beginning of a request */
 };
 
@@ -59,6 +69,7 @@ struct viewer_conn {
 	struct open_file *file; /* sent after OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;
+	size_t unsent;		   /* its part of desk->unsent */
 	struct published *n_conns; /* counts connections, or NULL */
 	bool is_last;		   /* close it when the reply is sent */
 	uint64_t progress_ns;	   /* last, of a reply or of a request */
@@ -69,7 +80,8 @@ struct viewer_conn {
 	struct live_held what;
 };
 
-/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. */
+/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. After
+ * it max_unsent may be lowered. */
 void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
 void viewer_conns_destroy(struct viewer_conns *d); /* closes all */

@@ -307,6 +307,29 @@ def viewers():
     judge(row)
 
 
+def large_replies_to_viewers():
+    """ATTACH_SESSION of many streams, by viewers that read no reply and by
+    some that read all."""
+    def row(daemon):
+        s = with_streams(daemon, 2000, "streams", live=1_000_000)
+        s.control.metadata(s.meta, b"metadata")
+        daemon.kept, jets = [s], []
+        one = viewer.Viewer(daemon)
+        one.connect()
+        ident = one.find("streams").id
+        for i in range(size(80, 50)):
+            v = viewer.Viewer(daemon)
+            v.connect()
+            v.create()
+            daemon.kept.append(v)
+            jets.append(Jet(v.sock, (
+                viewer.attach_request(ident) +
+                viewer.id_request(viewer.DETACH, ident)) * 100,
+                reads=i % 10 == 0))
+        return jets, repeated
+    judge(row)
+
+
 def every_request(s):
     """One blob per kind of request that leaves the session as it was."""
     pos = u64(s.stream, 0)
@@ -415,6 +438,7 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
          lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
+         large_replies_to_viewers,
          every_command, whole_packets_are_written_at_the_end]
 
 if __name__ == "__main__":
