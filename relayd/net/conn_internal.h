@@ -28,6 +28,8 @@ void conn_set_busy(struct conn *c, bool is_busy);
 void conn_charge(struct conn *c);
 /* Has a message begun whose bytes are not all here? */
 bool conn_is_mid_message(const struct conn *c);
+/* Bytes of that message which are here. */
+uint64_t conn_holds(const struct conn *c);
 /* Replies will be sent at the end of the turn. */
 void conn_flush(struct conn *c);
 bool conn_send_now(struct conn *c);

@@ -230,6 +230,14 @@ conn_is_mid_message(const struct conn *c)
 	return buf_len(&c->in) > 0;
 }
 
+uint64_t
+conn_holds(const struct conn *c)
+{
+	const bool has_packet = c->kind == CONN_DATA && c->ingest != NULL;
+
+	return buf_len(&c->in) + (has_packet ? ingest_begun(c->ingest) : 0);
+}
+
 /*
  * Is another read worth its cost? No, when the peer has just ended a message
  * and all of it is read. In the middle of a message more bytes are on their

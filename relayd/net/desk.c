@@ -82,28 +82,32 @@ close_orphans(struct desk *d)
 		conn_destroy(in->conn, false);
 }
 
-/* Packets use twice the memory that they may: close the connection with the
- * oldest incomplete message. */
+/* Packets use more than twice the memory that they may: close connections with
+ * incomplete messages until they do not, those that hold most first. Who holds
+ * little is not harmed by those that do. */
 static void
 shed(struct desk *d)
 {
-	struct conn *c, *oldest = NULL;
+	struct conn *c, *largest;
 	struct list *n, *tmp;
 
-	list_for_each (n, tmp, &d->conns) {
-		c = list_entry(n, struct conn, node);
-		if (c->busy_since_ns != 0 && !c->is_closing &&
-		    (oldest == NULL ||
-			c->busy_since_ns < oldest->busy_since_ns))
-			oldest = c;
+	while (shard_is_over(d->shard, 2)) {
+		largest = NULL;
+		list_for_each (n, tmp, &d->conns) {
+			c = list_entry(n, struct conn, node);
+			if (c->busy_since_ns != 0 && !c->is_closing &&
+			    (largest == NULL ||
+				conn_holds(c) > conn_holds(largest)))
+				largest = c;
+		}
+		if (largest == NULL)
+			return;
+		log_peer(LOG_WARN,
+		    "peer=%s closed in the middle of a message: packets use "
+		    "more than twice --max-memory",
+		    largest->peer);
+		conn_destroy(largest, true);
 	}
-	if (oldest == NULL)
-		return;
-	log_peer(LOG_WARN,
-	    "peer=%s closed in the middle of a message: packets use "
-	    "more than twice --max-memory",
-	    oldest->peer);
-	conn_destroy(oldest, true);
 }
 
 void
@@ -116,9 +120,8 @@ desk_turn_end(struct desk *d)
 	send_all(d);
 	if (d->shard == NULL)
 		return;
+	shed(d);
 	resume_held(d);
-	if (shard_is_over(d->shard, 2))
-		shed(d);
 }
 
 void

@@ -234,6 +234,12 @@ ingest_is_mid_message(const struct ingest *in)
 	return in->packet != NULL || in->n_header > 0;
 }
 
+uint64_t
+ingest_begun(const struct ingest *in)
+{
+	return in->packet == NULL ? 0 : in->packet->received;
+}
+
 size_t
 ingest_read_max(const struct ingest *in)
 {
@@ -246,8 +252,10 @@ ingest_is_held(const struct ingest *in)
 {
 	const struct session *s = in->session;
 
-	if (in->shard->takes_all || ingest_is_mid_message(in))
+	if (in->shard->takes_all)
 		return false;
+	if (ingest_is_mid_message(in))
+		return shard_is_over(in->shard, 2);
 	if (s != NULL && s->is_held)
 		return true;
 	if (!shard_is_over(in->shard, 1))

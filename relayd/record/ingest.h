@@ -61,12 +61,15 @@ enum status ingest_input(
 /* How many bytes to read at once, beside those of the current packet. */
 size_t ingest_read_max(const struct ingest *in);
 /* Must the connection not be read, as its session or the whole relay holds too
- * much? Never in the middle of a packet, nor when the shard takes all. */
+ * much? In the middle of a message only when the relay holds more than twice as
+ * much as it may; never when the shard takes all. */
 bool ingest_is_held(const struct ingest *in);
 /* A connection that the worker must close, as its session is gone; NULL:
  * none. */
 struct ingest *ingest_orphan(const struct shard *sh);
 /* Inside a header or a packet? */
 bool ingest_is_mid_message(const struct ingest *in);
+/* Bytes of a packet that is not whole yet. */
+uint64_t ingest_begun(const struct ingest *in);
 
 #endif

@@ -256,6 +256,19 @@ def many_rings():
     judge(row)
 
 
+def packets_begun():
+    """Large packets of many sessions, each but for its last byte."""
+    def row(daemon):
+        nearly, jets, daemon.kept = bytes(16 * MIB - 1), [], []
+        for i in range(size(100, 40)):
+            s = relay.Session(daemon, f"begun{i}")
+            s.data.send(struct.pack(">QQQII", 0, s.stream, 0, 16 * MIB, 0))
+            jets.append(Jet(s.data.sock, nearly, once=True))
+            daemon.kept.append(s)
+        return jets, repeated
+    judge(row, ("--max-memory", "32M"))
+
+
 def large_metadata():
     def row(daemon):
         s = relay.Session(daemon, "metadata")
@@ -438,7 +451,7 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
          lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
-         large_replies_to_viewers,
+         large_replies_to_viewers, packets_begun,
          every_command, whole_packets_are_written_at_the_end]
 
 if __name__ == "__main__":
