@@ -273,7 +273,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.output = o->output,
 		.max_files = l->descriptors.files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
-		.sync = sync_of[o->sync],
+		.sync = sync_of[o->sync.mode],
 		.syncer = disk->syncer,
 		.max_cached = MAX_CACHED,
 		.memory = &l->memory,

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/process/daemon.h"
+#include "relayd/net/descriptors.h"
 #include "relayd/net/health.h"
 #include "relayd/lobby.h"
 #include "relayd/process/options.h"
@@ -75,9 +76,9 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby,
 	st = daemon_write(d, &ports);
 	if (st == OK)
 		give_up_rights(&sandbox);
-	if (st == OK && o->sync == SYNC_TIME)
+	if (st == OK && o->sync.mode == SYNC_TIME)
 		st = syncer_start(
-		    &disk->disk.syncer, disk->disk.base_fd, o->sync_time_ns);
+		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
 	if (st == OK)
 		st = lobby_start(lobby, &disk->disk);
 	if (st == OK) {
@@ -112,6 +113,24 @@ run(struct daemon *d, struct options *o)
 	return st;
 }
 
+/* --print-config, --check-config */
+static int
+report(struct options *o)
+{
+	struct descriptors shares;
+	enum status st = OK;
+
+	if (o->print_config)
+		options_print(o);
+	if (o->check_config) {
+		st = options_check(o);
+		daemon_raise_descriptors();
+		if (descriptors_divide(&shares, o) != OK)
+			st = E_REFUSED;
+	}
+	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -125,6 +144,8 @@ main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	log_set_level(options_log_level(&options));
 	log_set_abort_on_error(options.abort_on_error);
+	if (options.check_config || options.print_config)
+		return report(&options);
 	st = run(&daemon, &options);
 	daemon_end(&daemon);
 	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;

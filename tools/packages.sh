@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034 # used by those who source this
 PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
-	libdeflate-dev libevent-dev liburcu-dev libseccomp-dev"
+	libdeflate-dev libevent-dev libinih-dev liburcu-dev libseccomp-dev"
 # shellcheck disable=SC2034
 PACKAGES_READ="python3 babeltrace2"
 # shellcheck disable=SC2034

@@ -51,7 +51,7 @@ available(const struct options *o)
 unsigned
 descriptors_own(const struct options *o)
 {
-	return OWN_FDS + (o->sync == SYNC_TIME ? SYNCER_FDS : 0u) +
+	return OWN_FDS + (o->sync.mode == SYNC_TIME ? SYNCER_FDS : 0u) +
 	       WORKER_FDS * o->workers + LIVE_WORKER_FDS * o->live_workers;
 }
 

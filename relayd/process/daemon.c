@@ -33,8 +33,8 @@ open_standard_streams(void)
 	return OK;
 }
 
-static void
-raise_descriptor_limit(void)
+void
+daemon_raise_descriptors(void)
 {
 	struct rlimit limit;
 
@@ -111,7 +111,7 @@ detach(struct daemon *d)
 static enum status
 change_directory(const char *dir)
 {
-	if (dir == NULL)
+	if (*dir == '\0')
 		return OK;
 	if (chdir(dir) != 0) {
 		log_errno(LOG_ERROR,
@@ -156,7 +156,7 @@ daemon_start(struct daemon *d, const struct options *o)
 		log_errno(LOG_ERROR, "/dev/null");
 		return E_IO;
 	}
-	raise_descriptor_limit();
+	daemon_raise_descriptors();
 	if ((o->daemonize || o->background) && detach(d) != OK)
 		return E_IO;
 	if (change_directory(o->working_dir) != OK)

@@ -43,6 +43,10 @@ struct daemon {
 	struct runfile pid_file, control_port, data_port, live_port;
 };
 
+/* The soft limit of descriptors becomes the hard one, as daemon_start() does
+ * it. */
+void daemon_raise_descriptors(void);
+
 /*
  * With -b or -d daemon_start() returns in a new process only. The caller's
  * process waits and exits: with 0 when daemon_ready() is done, with 1 when the

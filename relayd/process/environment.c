@@ -14,6 +14,9 @@
 
 #define ROOT_RUN_DIR "/var/run/lttng"
 
+/* Where relative paths start, if it is not the current directory. */
+static char start_dir[PATH_MAX];
+
 bool
 environment_is_secure(void)
 {
@@ -50,11 +53,21 @@ environment_path(char out[PATH_MAX], const char *s)
 
 	if (s[0] == '/')
 		return join(out, "", s + 1);
-	if (getcwd(cwd, sizeof(cwd)) == NULL) {
+	if (start_dir[0] != '\0')
+		snprintf(cwd, sizeof(cwd), "%s", start_dir);
+	else if (getcwd(cwd, sizeof(cwd)) == NULL) {
 		log_errno(LOG_ERROR, "%s: current directory", s);
 		return E_REFUSED;
 	}
 	return join(out, strcmp(cwd, "/") == 0 ? "" : cwd, s);
+}
+
+void
+environment_keep_directory(void)
+{
+	/* Without one no relative path was taken. */
+	if (getcwd(start_dir, sizeof(start_dir)) == NULL)
+		start_dir[0] = '\0';
 }
 
 /* NULL, with a message: there is no home directory, or its path is not
@@ -108,11 +121,36 @@ apply_clear(struct options *o)
 {
 	const char *s = getenv("LTTNG_RELAYD_DISALLOW_CLEAR");
 
-	if (o->disallow_clear || s == NULL)
+	/* What was said in the same way or a stronger one counts. */
+	if (s == NULL || o->from[OPT_DISALLOW_CLEAR].kind >= ORIGIN_VARIABLE)
 		return OK;
-	if (parse_bool(s, &o->disallow_clear) == OK)
+	if (parse_bool(s, &o->disallow_clear) == OK) {
+		o->from[OPT_DISALLOW_CLEAR] = (struct origin){
+			.kind = ORIGIN_VARIABLE,
+			.name = "LTTNG_RELAYD_DISALLOW_CLEAR",
+		};
 		return OK;
+	}
 	log_error("Invalid value for LTTNG_RELAYD_DISALLOW_CLEAR specified");
+	return E_REFUSED;
+}
+
+static enum status
+apply_working_dir(struct options *o)
+{
+	static const char name[] = "LTTNG_RELAYD_WORKING_DIRECTORY";
+	const char *s = get_path(name);
+
+	if (s == NULL || o->from[OPT_WORKING_DIR].kind >= ORIGIN_VARIABLE)
+		return OK;
+	o->from[OPT_WORKING_DIR] = (struct origin){
+		.kind = ORIGIN_VARIABLE,
+		.name = name,
+	};
+	if (snprintf(o->working_dir, sizeof(o->working_dir), "%s", s) <
+	    (int)sizeof(o->working_dir))
+		return OK;
+	log_error("%s: the path is too long", name);
 	return E_REFUSED;
 }
 
@@ -162,8 +200,8 @@ environment_apply(struct options *o)
 		return E_REFUSED;
 	if (health != NULL && environment_path(o->health_path, health) != OK)
 		return E_REFUSED;
-	if (o->working_dir == NULL)
-		o->working_dir = get_path("LTTNG_RELAYD_WORKING_DIRECTORY");
+	if (apply_working_dir(o) != OK)
+		return E_REFUSED;
 	get_count("LTTNG_NETWORK_SOCKET_TIMEOUT", &timeout_ms);
 	o->socket_timeout_ms = (unsigned)timeout_ms;
 	apply_keepalive(&o->keepalive);

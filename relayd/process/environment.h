@@ -18,12 +18,16 @@ struct options;
 bool environment_is_secure(void);
 
 /*
- * Fills run_dir, and what the command line did not set. Bad values are ignored
- * with a warning, as in lttng-relayd. E_REFUSED, with a message:
- * LTTNG_RELAYD_DISALLOW_CLEAR is neither true nor false, or the home directory
- * is needed and is not an absolute path.
+ * Fills run_dir, and what no variable TRACEPULSE_* and not the command line
+ * set. Bad values are ignored with a warning, as in lttng-relayd. E_REFUSED,
+ * with a message: LTTNG_RELAYD_DISALLOW_CLEAR is neither true nor false, or the
+ * home directory is needed and is not an absolute path.
  */
 enum status environment_apply(struct options *o) MUST_CHECK;
+
+/* From here on relative paths start at the current directory, also when the
+ * daemon has gone to another. */
+void environment_keep_directory(void);
 
 /* S as an absolute path: a relative S is below the current directory.
  * E_REFUSED, with a message: it is too long, or that directory is unknown. */

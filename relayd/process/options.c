@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* The rows: how each kind of value is taken and shown. */
 #include "config.h"
 
-#include "relayd/process/options.h"
+#include "relayd/process/options_internal.h"
 
-#include <getopt.h>
-#include <stddef.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,7 +18,6 @@
 #include "relayd/process/machine.h"
 #include "relayd/process/sandbox.h"
 
-#define FD_POOL_MIN 100
 #define WORKERS_DEFAULT_MAX 8
 #define MEMORY_MIN (UINT64_C(1) << 20)
 /* Both sizes of a packet header are 32 bits wide (streaming 2.2). */
@@ -25,117 +25,119 @@
 #define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
 #define LOCK_TIMEOUT_MAX (3600 * NS_PER_S)
 
-enum option_id {
-#define OPTION(id, short_name, name, arg, needs_trust, kind, help) OPT_##id,
-#include "relayd/process/options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
+static const struct origin *busy_with;
 
-struct row {
-	char letter; /* 0: none */
-	const char *name;
-	const char *arg;
-	bool needs_trust; /* ignored when set-uid or set-gid */
-	const char *help;
-	/* Handles ARG. TO points AT bytes into struct options. */
-	enum status (*take)(const struct row *r, void *to, const char *arg);
-	size_t at;
-	uint64_t min, max;
-};
-
-static const struct row rows[N_OPTIONS];
-
-/* getopt_long() returns a long option as this plus the number of its row. */
-#define LONG_BASE 256
-
-static void
-build_getopt_tables(struct option *longs, char *letters)
+const struct origin *
+options_origin(void)
 {
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		longs[i] = (struct option){
-			.name = rows[i].name,
-			.has_arg = rows[i].arg != NULL ? required_argument
-						       : no_argument,
-			.val = LONG_BASE + (int)i,
-		};
-		if (rows[i].letter != 0) {
-			*letters++ = rows[i].letter;
-			if (rows[i].arg != NULL)
-				*letters++ = ':';
-		}
-	}
-	*letters = '\0';
+	return busy_with;
 }
 
-static const struct row *
-row_of(int c)
+enum status
+options_refuse(const char *fmt, ...)
 {
-	const struct row *r = rows;
+	const struct origin none = { 0 };
+	const struct origin *from = busy_with != NULL ? busy_with : &none;
+	char text[LOG_LINE_MAX];
+	va_list ap;
 
-	if (c >= LONG_BASE)
-		return &rows[c - LONG_BASE];
-	while (r->letter != c)
-		r++;
-	return r;
-}
-
-static void
-print_usage(void)
-{
-	printf("Usage: tracepulse-relayd [OPTION]...\n"
-	       "Receives LTTng traces over the network, writes them to disk "
-	       "and serves them live.\n\n");
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		const struct row *r = &rows[i];
-		char letter[8] = "    ", name[64];
-
-		if (r->letter != 0)
-			snprintf(letter, sizeof(letter), "-%c, ", r->letter);
-		snprintf(name, sizeof(name), "%s%s%s", r->name,
-		    r->arg != NULL ? "=" : "", r->arg != NULL ? r->arg : "");
-		printf("  %s--%-26s %s\n", letter, name, r->help);
-	}
-	printf("\nURL is tcp://HOST[:PORT], tcp4:// for the same, or "
-	       "tcp6://[ADDRESS][:PORT].\nThe sandbox of this build: %s.\n"
-	       "See tracepulse-relayd(8).\n",
-	    sandbox_built_in());
-}
-
-static enum status
-bad_value(const struct row *r, const char *arg)
-{
-	log_error("Invalid value \"%s\" for --%s", arg, r->name);
+	va_start(ap, fmt);
+	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
+		text[0] = '\0';
+	va_end(ap);
+	if (from->kind == ORIGIN_FILE)
+		log_error("%s:%u: %s", from->name, from->line, text);
+	else if (from->kind == ORIGIN_VARIABLE)
+		log_error("%s: %s", from->name, text);
+	else
+		log_error("%s", text);
 	return E_REFUSED;
 }
 
-/* Kinds of options. */
+enum status
+options_set(struct options *o, enum option_id id, const char *arg,
+    const struct origin *where)
+{
+	const struct row *r = &option_rows[id];
+	enum status st;
+
+	busy_with = where;
+	st = r->take(r, (char *)o + r->at, arg);
+	busy_with = NULL;
+	o->from[id] = *where;
+	return st;
+}
+
+void
+options_show(
+    const struct options *o, enum option_id id, char out[OPTION_TEXT_MAX])
+{
+	const struct row *r = &option_rows[id];
+
+	out[0] = '\0';
+	if (r->show != NULL)
+		r->show(r, (const char *)o + r->at, out, OPTION_TEXT_MAX);
+}
+
+enum status
+options_bad_value(const struct row *r, const char *arg)
+{
+	return options_refuse("Invalid value \"%s\" for --%s", arg, r->name);
+}
+
+/* Kinds of settings. */
 
 static enum status
 take_flag(const struct row *r, void *to, const char *arg)
 {
-	*(bool *)to = true;
+	if (arg == NULL)
+		*(bool *)to = true;
+	else if (parse_bool(arg, to) != OK)
+		return options_bad_value(r, arg);
 	return OK;
+}
+
+static void
+show_flag(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", *(const bool *)from ? "yes" : "no");
 }
 
 static enum status
 take_bool(const struct row *r, void *to, const char *arg)
 {
-	return parse_bool(arg, to) == OK ? OK : bad_value(r, arg);
+	return parse_bool(arg, to) == OK ? OK : options_bad_value(r, arg);
+}
+
+static void
+show_bool(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", *(const bool *)from ? "on" : "off");
 }
 
 static enum status
 take_text(const struct row *r, void *to, const char *arg)
 {
-	*(const char **)to = arg;
+	if (*arg == '\0' || strlen(arg) >= r->max)
+		return options_bad_value(r, arg);
+	memcpy(to, arg, strlen(arg) + 1);
 	return OK;
+}
+
+static void
+show_text(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", (const char *)from);
 }
 
 static enum status
 take_path(const struct row *r, void *to, const char *arg)
 {
-	return *arg == '\0' ? bad_value(r, arg) : environment_path(to, arg);
+	return *arg == '\0' ? options_bad_value(r, arg)
+			    : environment_path(to, arg);
 }
+
+#define show_path show_text
 
 static enum status
 take_number(const struct row *r, void *to, const char *arg)
@@ -143,22 +145,60 @@ take_number(const struct row *r, void *to, const char *arg)
 	uint64_t n;
 
 	if (parse_u64(arg, r->min, r->max, &n) != OK)
-		return bad_value(r, arg);
+		return options_bad_value(r, arg);
 	*(unsigned *)to = (unsigned)n;
 	return OK;
+}
+
+static void
+show_number(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%u", *(const unsigned *)from);
 }
 
 static enum status
 take_size(const struct row *r, void *to, const char *arg)
 {
-	return parse_size(arg, r->min, r->max, to) == OK ? OK
-							 : bad_value(r, arg);
+	return parse_size(arg, r->min, r->max, to) == OK
+		   ? OK
+		   : options_bad_value(r, arg);
+}
+
+static void
+show_size(const struct row *r, const void *from, char *out, size_t n)
+{
+	static const char units[] = "\0kMG";
+	uint64_t value = *(const uint64_t *)from;
+	unsigned i = 0;
+
+	while (value != 0 && value % 1024 == 0 && i < 3) {
+		value /= 1024;
+		i++;
+	}
+	snprintf(out, n, "%" PRIu64 "%.1s", value, units + i);
 }
 
 static enum status
 take_time(const struct row *r, void *to, const char *arg)
 {
-	return parse_duration(arg, r->max, to) == OK ? OK : bad_value(r, arg);
+	return parse_duration(arg, r->max, to) == OK
+		   ? OK
+		   : options_bad_value(r, arg);
+}
+
+void
+options_show_ns(uint64_t ns, char *out, size_t n)
+{
+	if (ns % NS_PER_S == 0)
+		snprintf(out, n, "%" PRIu64 "s", ns / NS_PER_S);
+	else
+		snprintf(out, n, "%" PRIu64 "ms", ns / NS_PER_MS);
+}
+
+static void
+show_time(const struct row *r, const void *from, char *out, size_t n)
+{
+	options_show_ns(*(const uint64_t *)from, out, n);
 }
 
 static enum status
@@ -169,185 +209,18 @@ take_url(const struct row *r, void *to, const char *arg)
 	if (listen_url_parse(to, arg, &why) == OK)
 		return OK;
 	/* --control-port: "control" */
-	log_error("Invalid %.*s URL \"%s\": %s", (int)strcspn(r->name, "-"),
-	    r->name, arg, why);
-	return E_REFUSED;
+	return options_refuse("Invalid %.*s URL \"%s\": %s",
+	    (int)strcspn(r->name, "-"), r->name, arg, why);
 }
 
-/* Options with a function of their own; OPTIONS is struct options. */
-
-static enum status
-set_grouping(struct options *o, bool by_session)
+static void
+show_url(const struct row *r, const void *from, char *out, size_t n)
 {
-	if (o->has_grouping) {
-		log_error("Cannot set --group-output-by-%s, another "
-			  "--group-output-by argument is present",
-		    by_session ? "session" : "host");
-		return E_REFUSED;
-	}
-	o->has_grouping = true;
-	o->group_by_session = by_session;
-	return OK;
-}
+	const struct listen_url *u = from;
 
-static enum status
-take_by_host(const struct row *r, void *options, const char *arg)
-{
-	return set_grouping(options, false);
-}
-
-static enum status
-take_by_session(const struct row *r, void *options, const char *arg)
-{
-	return set_grouping(options, true);
-}
-
-/* The hard limit counts, as daemon_start() raises the soft limit to it. */
-static unsigned
-descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 1024;
-	return limit.rlim_max > INT_MAX ? INT_MAX : (unsigned)limit.rlim_max;
-}
-
-static enum status
-take_fd_pool(const struct row *r, void *options, const char *arg)
-{
-	struct options *o = options;
-	uint64_t n;
-
-	if (parse_u64(arg, 0, UINT64_MAX, &n) != OK)
-		return bad_value(r, arg);
-	if (n < FD_POOL_MIN) {
-		log_error("File descriptor pool size must be set to at least "
-			  "%d",
-		    FD_POOL_MIN);
-		return E_REFUSED;
-	}
-	if (n > descriptor_limit()) {
-		log_error("File descriptor pool size argument (%s) exceeds the "
-			  "limit of the process (%u)",
-		    arg, descriptor_limit());
-		return E_REFUSED;
-	}
-	o->fd_pool_size = (unsigned)n;
-	return OK;
-}
-
-static enum status
-take_sync(const struct row *r, void *options, const char *arg)
-{
-	static const char *const names[] = {
-		[SYNC_NONE] = "none",
-		[SYNC_CLOSE] = "close",
-		[SYNC_PACKET] = "packet",
-	};
-	struct options *o = options;
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(arg, names[i]) == 0) {
-			o->sync = (enum sync_mode)i;
-			return OK;
-		}
-	if (parse_duration(arg, SYNC_TIME_MAX, &o->sync_time_ns) != OK ||
-	    o->sync_time_ns < SYNC_TIME_MIN)
-		return bad_value(r, arg);
-	o->sync = SYNC_TIME;
-	return OK;
-}
-
-static enum status
-take_sandbox(const struct row *r, void *options, const char *arg)
-{
-	static const struct {
-		const char *name;
-		unsigned parts;
-	} values[] = {
-		{ "on", SANDBOX_LANDLOCK | SANDBOX_SECCOMP },
-		{ "strict",
-		    SANDBOX_LANDLOCK | SANDBOX_SECCOMP | SANDBOX_STRICT },
-		{ "landlock", SANDBOX_LANDLOCK },
-		{ "seccomp", SANDBOX_SECCOMP },
-		{ "off", 0 },
-	};
-	struct options *o = options;
-
-	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		if (strcmp(arg, values[i].name) == 0) {
-			o->sandbox = values[i].parts;
-			return OK;
-		}
-	return bad_value(r, arg);
-}
-
-static enum status
-take_udp_port(const struct row *r, void *options, const char *arg)
-{
-	struct options *o = options;
-	uint64_t port;
-
-	o->has_udp = strcmp(arg, "none") != 0;
-	if (!o->has_udp)
-		return OK;
-	if (parse_u64(arg, 1, UINT16_MAX, &port) != OK)
-		return bad_value(r, arg);
-	o->has_udp_port = true;
-	o->udp_port = (uint16_t)port;
-	return OK;
-}
-
-static enum status
-take_output(const struct row *r, void *options, const char *arg)
-{
-	struct options *o = options;
-
-	if (arg[0] != '/') {
-		log_error("Please specify an absolute path for -o, --output "
-			  "PATH");
-		return E_REFUSED;
-	}
-	return environment_path(o->output, arg);
-}
-
-static enum status
-refuse_config(const struct row *r, void *options, const char *arg)
-{
-	log_error("--config \"%s\": configuration files are not supported by "
-		  "this version; use command-line options",
-	    arg);
-	return E_REFUSED;
-}
-
-static enum status
-take_verbose(const struct row *r, void *options, const char *arg)
-{
-	struct options *o = options;
-
-	o->verbose += o->verbose < 3;
-	return OK;
-}
-
-static enum status
-take_help(const struct row *r, void *options, const char *arg)
-{
-	struct options *o = options;
-
-	print_usage();
-	o->is_done = true;
-	return OK;
-}
-
-static enum status
-take_version(const struct row *r, void *options, const char *arg)
-{
-	struct options *o = options;
-
-	puts(PACKAGE_VERSION);
-	o->is_done = true;
-	return OK;
+	snprintf(out, n,
+	    u->family == AF_INET6 ? "tcp6://[%s]:%u" : "tcp://%s:%u", u->host,
+	    u->port);
 }
 
 /* The offset of FIELD. If it is not of the type TYPE, the compiler warns. */
@@ -356,24 +229,52 @@ take_version(const struct row *r, void *options, const char *arg)
 	    0 * sizeof(&((struct options *)NULL)->field == \
 		       (__typeof__(type) *)NULL))
 
-static const struct row rows[N_OPTIONS] = {
-#define FLAG(field) take_flag, PLACE(field, bool), 0, 0
-#define BOOL(field) take_bool, PLACE(field, bool), 0, 0
-#define TEXT(field) take_text, PLACE(field, const char *), 0, 0
-#define FILE_PATH(field) take_path, PLACE(field, char[PATH_MAX]), 0, 0
-#define NUMBER(field, min, max) take_number, PLACE(field, unsigned), min, max
-#define SIZE(field, min, max) take_size, PLACE(field, uint64_t), min, max
-#define TIME(field, max) take_time, PLACE(field, uint64_t), 0, max
-#define URL(field) take_url, PLACE(field, struct listen_url), 0, 0
-#define CALL(function) function, 0, 0, 0
-#define OPTION(id, short_name, name, arg, needs_trust, kind, help) \
-	{ short_name, name, arg, needs_trust, help, kind },
+const struct row option_rows[N_OPTIONS] = {
+#define KIND(kind, field, type) \
+	.take = take_##kind, .show = show_##kind, .at = PLACE(field, type)
+#define FLAG(field) KIND(flag, field, bool)
+#define BOOL(field) KIND(bool, field, bool)
+#define TEXT(field)                                                       \
+	KIND(text, field, char[sizeof(((struct options *)NULL)->field)]), \
+	    .max = sizeof(((struct options *)NULL)->field)
+#define FILE_PATH(field) KIND(path, field, char[PATH_MAX])
+#define NUMBER(field, least, most) \
+	KIND(number, field, unsigned), .min = least, .max = most
+#define SIZE(field, least, most) \
+	KIND(size, field, uint64_t), .min = least, .max = most
+#define TIME(field, most) KIND(time, field, uint64_t), .max = most
+#define URL(field) KIND(url, field, struct listen_url)
+#define OWN(name, field)                                          \
+	.take = options_take_##name, .show = options_show_##name, \
+	.at = offsetof(struct options, field)
+#define ORDER(name) .take = options_take_##name
+#define RELOADED(field, ...)                                          \
+	__VA_ARGS__, .size = sizeof(((struct options *)NULL)->field), \
+		     .can_reload = true
+#define OPTION(id, short_name, long_name, argument, trust, kind, text) \
+	{ .letter = short_name,                                        \
+		.name = long_name,                                     \
+		.arg = argument,                                       \
+		.needs_trust = trust,                                  \
+		.help = text,                                          \
+		kind },
 #include "relayd/process/options.tbl.h"
 #undef OPTION
 };
 
-static void
-set_defaults(struct options *o)
+/* The hard limit counts, as daemon_start() raises the soft limit to it. */
+unsigned
+options_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 1024;
+	return limit.rlim_max > INT_MAX ? INT_MAX : (unsigned)limit.rlim_max;
+}
+
+void
+options_set_defaults(struct options *o)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	const uint64_t memory = machine_memory("");
@@ -384,7 +285,7 @@ set_defaults(struct options *o)
 		.live = { .family = AF_INET, .host = "localhost" },
 		.has_udp = true,
 		.group = "tracing",
-		.fd_pool_size = descriptor_limit(),
+		.fd_pool_size = options_descriptor_limit(),
 		.workers = 1,
 		.live_workers = 1,
 		.live_hold = true,
@@ -399,66 +300,6 @@ set_defaults(struct options *o)
 	if (memory > 0)
 		o->max_memory = memory / 4 > MEMORY_MIN ? memory / 4
 							: MEMORY_MIN;
-}
-
-/* Called after all options are parsed: only then DYNAMIC is known. */
-static enum status
-settle_port(struct listen_url *u, uint16_t usual, bool dynamic)
-{
-	if (!u->has_port) {
-		u->port = dynamic ? 0 : usual;
-		return OK;
-	}
-	if (u->port == 0 && !dynamic) {
-		log_error("Invalid port number 0: it needs "
-			  "--dynamic-port-allocation");
-		return E_REFUSED;
-	}
-	return OK;
-}
-
-static enum status
-parse_command_line(struct options *o, int argc, char **argv)
-{
-	struct option longs[N_OPTIONS + 1] = { 0 };
-	char letters[2 * N_OPTIONS + 1];
-	const bool is_secure = environment_is_secure();
-	int c;
-
-	build_getopt_tables(longs, letters);
-	optind = 0; /* reset getopt, which may have been used before */
-	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct row *r;
-
-		if (c == '?')
-			return E_REFUSED;
-		r = row_of(c);
-		if (is_secure && r->needs_trust) {
-			log_warn(
-			    "--%s is ignored when set-uid or set-gid", r->name);
-			continue;
-		}
-		if (r->take(r, (char *)o + r->at, optarg) != OK)
-			return E_REFUSED;
-		if (o->is_done)
-			break;
-	}
-	return OK;
-}
-
-enum status
-options_parse(struct options *o, int argc, char **argv)
-{
-	set_defaults(o);
-	if (parse_command_line(o, argc, argv) != OK)
-		return E_REFUSED;
-	if (o->is_done)
-		return OK;
-	if (settle_port(&o->control, 5342, o->dynamic_ports) != OK ||
-	    settle_port(&o->data, 5343, o->dynamic_ports) != OK ||
-	    settle_port(&o->live, 5344, o->dynamic_ports) != OK)
-		return E_REFUSED;
-	return environment_apply(o);
 }
 
 enum log_level

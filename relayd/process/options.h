@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the command line and the environment ask for (streaming 6.1, 6.3;
- * doc/compat.md, what scripts rely on). Plain values, which do not change after
- * main() has started the lobby. The rows of the command line are in
- * options.tbl.h. No sockets here: host names are resolved when sockets are
- * bound.
+ * What files, environment and command line ask for (streaming 6.1, 6.2, 6.3;
+ * doc/compat.md, what scripts rely on). Plain values. After main() has started
+ * the lobby only those change that can be reloaded, and only in the main thread
+ * (reload.h). The rows are in options.tbl.h. No sockets here: host names are
+ * resolved when sockets are bound.
+ *
+ * In this order, what comes later counts: defaults, CONFIG_DIR/relayd.conf,
+ * the files *.conf in CONFIG_DIR/relayd.conf.d by name, the file of --config,
+ * variables, command line.
  */
 #ifndef RELAYD_PROCESS_OPTIONS_H
 #define RELAYD_PROCESS_OPTIONS_H
@@ -28,6 +32,11 @@ enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET, SYNC_TIME };
 #define SYNC_TIME_MIN (100 * NS_PER_MS)
 #define SYNC_TIME_MAX (3600 * NS_PER_S)
 
+struct sync_when {
+	enum sync_mode mode;
+	uint64_t time_ns; /* with SYNC_TIME */
+};
+
 /* SO_KEEPALIVE and its three times; 0: leave it to the system. */
 struct keepalive {
 	bool on;
@@ -36,19 +45,43 @@ struct keepalive {
 	int count;    /* TCP_KEEPCNT */
 };
 
+enum option_id {
+#define OPTION(id, short_name, name, arg, needs_trust, kind, help) OPT_##id,
+#include "relayd/process/options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+/* Where a value is from. */
+enum origin_kind {
+	ORIGIN_DEFAULT,
+	ORIGIN_FILE,
+	ORIGIN_VARIABLE,
+	ORIGIN_COMMAND_LINE
+};
+
+struct origin {
+	enum origin_kind kind;
+	const char *name; /* of the file or variable; lives for ever */
+	unsigned line;	  /* of the file */
+};
+
 struct options {
 	bool is_done; /* help or version is printed: exit with 0 */
+	bool check_config, print_config; /* do this, then exit */
+	char config[PATH_MAX];		 /* -f, absolute; empty: none */
+	struct origin from[N_OPTIONS];
 	struct listen_url control, data, live;
 	bool has_udp, has_udp_port; /* UDP is used; a port was given */
 	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */
-	const char *working_dir;    /* NULL: stay (in background: "/") */
+	char working_dir[PATH_MAX]; /* empty: stay (in background: "/") */
 	char pid_file[PATH_MAX];    /* absolute; empty: none */
-	const char *group;	    /* the tracing group's name */
+	char group[256];	    /* the tracing group's name */
 	char run_dir[PATH_MAX];	    /* absolute; holds relayd/ */
 	char health_path[PATH_MAX]; /* absolute; empty: the default place */
 	bool group_by_session;
-	bool has_grouping; /* the user chose it */
+	struct origin grouping; /* who chose that */
 	bool disallow_clear;
 	bool daemonize;	 /* -d */
 	bool background; /* -b; with -d too, -d decides */
@@ -64,23 +97,31 @@ struct options {
 	uint64_t max_memory;  /* bytes */
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
-	enum sync_mode sync;
-	uint64_t sync_time_ns;	    /* with SYNC_TIME */
+	struct sync_when sync;
 	unsigned sandbox;	    /* enum sandbox_part, or'ed */
 	unsigned socket_timeout_ms; /* 0: none */
 	struct keepalive keepalive;
 };
 
 /*
- * Fills *O from ARGV and the environment; strings may point into both, so both
- * must not change afterwards. If O->is_done is set, the program must only exit
- * with 0. Not OK: a message is on stderr; exit with 1. When set-uid or set-gid,
+ * Fills *O from all sources. If O->is_done is set, the program must only exit
+ * with 0. Not OK: messages are on stderr; exit with 1. When set-uid or set-gid,
  * options and variables that name files, groups or addresses are ignored. Main
  * thread; may be called again.
  */
 enum status options_parse(struct options *o, int argc, char **argv) MUST_CHECK;
 
+/* Each setting, its value and where that is from, to standard output, as a file
+ * that --config would take. */
+void options_print(const struct options *o);
+/* Look for what would fail at the start: addresses, directories, limits. Starts
+ * and makes nothing. E_REFUSED: all that is wrong was logged. */
+enum status options_check(const struct options *o) MUST_CHECK;
+
 /* -v shows info, -vv and above debug. */
 enum log_level options_log_level(const struct options *o);
+
+/* For tests: another directory than CONFIG_DIR. DIR is borrowed for ever. */
+void options_set_config_dir(const char *dir);
 
 #endif

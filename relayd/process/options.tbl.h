@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line, one row per option (streaming 6.1): the source of the
- * getopt tables, of --help, and of the check of the manual.
+ * The settings, one row each (streaming 6.1): the source of the options of the
+ * command line, of the keys in files (the long name), of the variables
+ * (TRACEPULSE_ and the long name with _ for -), of --help and --print-config,
+ * and of the check of the manual.
  *     name  short  long name  argument or NULL  ignored when set-uid
  *     how the argument is handled  help
  * FLAG(FIELD) and similar ones store the argument in that field of struct
- * options, and check its bounds if they are given. CALL(FUNCTION) calls a
- * function for this option. See options.c.
+ * options, and check its bounds if they are given. OWN(FOO, FIELD) calls
+ * options_take_foo() for the argument and options_show_foo() for its text.
+ * ORDER(FOO) is no setting, but something to do. See doc/adding.md.
  */
 /* clang-format off */
 OPTION(CONTROL_PORT, 'C', "control-port", "URL", true,
@@ -19,19 +22,19 @@ OPTION(LIVE_PORT, 'L', "live-port", "URL", true,
     URL(live),
     "listen for live viewers on URL [tcp://localhost:5344]")
 OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
-    CALL(take_udp_port),
+    OWN(udp_port, udp_port),
     "take packets over UDP on PORT, or none [number of the data port]")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
     FLAG(dynamic_ports),
     "let the system choose ports that are missing or 0")
 OPTION(OUTPUT, 'o', "output", "DIR", true,
-    CALL(take_output),
+    OWN(output, output),
     "write traces below DIR, an absolute path [~/lttng-traces]")
 OPTION(BY_HOST, 'p', "group-output-by-host", NULL, false,
-    CALL(take_by_host),
+    OWN(by_host, group_by_session),
     "group traces by host name (default)")
 OPTION(BY_SESSION, 's', "group-output-by-session", NULL, false,
-    CALL(take_by_session),
+    OWN(by_session, group_by_session),
     "group traces by session name")
 OPTION(DISALLOW_CLEAR, 'x', "disallow-clear", NULL, false,
     FLAG(disallow_clear),
@@ -55,10 +58,16 @@ OPTION(GROUP, 'g', "group", "NAME", true,
     TEXT(group),
     "tracing group: may query the health of a root daemon [tracing]")
 OPTION(CONFIG, 'f', "config", "PATH", true,
-    CALL(refuse_config),
-    "configuration files are not supported yet: an error")
+    ORDER(config),
+    "read settings from the [relayd] section of PATH, too")
+OPTION(CHECK_CONFIG, 0, "check-config", NULL, false,
+    ORDER(check_config),
+    "say what is wrong with the settings, start nothing")
+OPTION(PRINT_CONFIG, 0, "print-config", NULL, false,
+    ORDER(print_config),
+    "print each setting and where it is from, start nothing")
 OPTION(FD_POOL_SIZE, 0, "fd-pool-size", "N", false,
-    CALL(take_fd_pool),
+    OWN(fd_pool, fd_pool_size),
     "keep at most N descriptors open, at least 100 [RLIMIT_NOFILE]")
 OPTION(WORKERS, 0, "workers", "N", false,
     NUMBER(workers, 1, WORKERS_MAX),
@@ -82,18 +91,18 @@ OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME", false,
     TIME(index_lock_timeout_ns, LOCK_TIMEOUT_MAX),
     "wait that long for readers of an index file (ms, s, m) [1s]")
 OPTION(SYNC, 0, "sync", "WHEN", false,
-    CALL(take_sync),
+    OWN(sync, sync),
     "sync files: none, close, packet, or every TIME (ms, s, m) [none]")
 OPTION(SANDBOX, 0, "sandbox", "WHAT", true,
-    CALL(take_sandbox),
+    OWN(sandbox, sandbox),
     "what to give up after the start: on, strict, landlock, seccomp, off [on]")
 OPTION(VERBOSE, 'v', "verbose", NULL, false,
-    CALL(take_verbose),
+    OWN(verbose, verbose),
     "say more; up to three times")
 OPTION(HELP, 'h', "help", NULL, false,
-    CALL(take_help),
+    ORDER(help),
     "print this help and exit")
 OPTION(VERSION, 'V', "version", NULL, false,
-    CALL(take_version),
+    ORDER(version),
     "print the version and exit")
 /* clang-format on */

@@ -26,6 +26,8 @@ NONE = {
     "RELPATH_MAX": "the system's PATH_MAX",
     "TRACEFILE_PATH_MAX": "two of these",
     "LINE_MAX_LEN": "a buffer",
+    "NEAR_WORD_MAX": "a buffer",
+    "OPTION_TEXT_MAX": "a buffer",
     "LIVE_PAYLOAD_MAX": "the layout of a viewer's longest request",
     "INDEX_RECORD_MAX": "the layout of a record",
     "SANDBOX_REMOVES_MAX": "the length of a list of our own",

@@ -44,6 +44,7 @@ clean_environment(void)
 {
 	ck_assert_int_eq(clearenv(), 0);
 	ck_assert_int_eq(setenv("HOME", "/home/of", 1), 0);
+	options_set_config_dir("/nonexistent");
 }
 
 /* A few fields as text, so that a table can say what it wants. */
@@ -65,7 +66,7 @@ show(const char *what)
 	SHOW("output", "%s", got.output);
 	SHOW("run_dir", "%s", got.run_dir);
 	SHOW("health", "%s", got.health_path);
-	SHOW("cwd", "%s", got.working_dir != NULL ? got.working_dir : "(null)");
+	SHOW("cwd", "%s", got.working_dir);
 	SHOW("pid", "%s", got.pid_file);
 	SHOW("group", "%s", got.group);
 	SHOW("flags", "%s%s%s%s%s%s%s", got.group_by_session ? "s" : "",
@@ -81,8 +82,8 @@ show(const char *what)
 	SHOW("packet", "%llu", (unsigned long long)got.max_packet_size);
 	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
 	SHOW("udp", "%d %d %u", got.has_udp, got.has_udp_port, got.udp_port);
-	SHOW("sync", "%d", (int)got.sync);
-	SHOW("sync_time_ns", "%" PRIu64, got.sync_time_ns);
+	SHOW("sync", "%d", (int)got.sync.mode);
+	SHOW("sync_time_ns", "%" PRIu64, got.sync.time_ns);
 	SHOW("sandbox", "%u", got.sandbox);
 	SHOW("timeout", "%u", got.socket_timeout_ms);
 	SHOW("keepalive", "%d %d %d %d", got.keepalive.on, got.keepalive.idle,
@@ -100,7 +101,7 @@ static const struct {
 	{ "", "live", "localhost 5344 0" },
 	{ "", "output", "/home/of/lttng-traces" },
 	{ "", "health", "" },
-	{ "", "cwd", "(null)" },
+	{ "", "cwd", "" },
 	{ "", "pid", "" },
 	{ "", "group", "tracing" },
 	{ "", "flags", "" },
@@ -128,7 +129,6 @@ static const struct {
 	{ "-o /x", "output", "/x" },
 	{ "--output=/x/y", "output", "/x/y" },
 	{ "-w /a", "cwd", "/a" },
-	{ "-w ''", "cwd", "" },
 	{ "--working-dir /a", "cwd", "/a" },
 	{ "--working /a", "cwd", "/a" },
 	{ "--live-p=tcp://h:7", "live", "h 7 1" },
@@ -204,6 +204,8 @@ static const char *const refused[] = {
 	"-o relative",
 	"-o ''",
 	"-P ''",
+	"-w ''",
+	"-g ''",
 	"-f /etc/lttng.conf",
 	"--config=/nonexistent",
 	"-C tcp://h:0",
@@ -475,7 +477,7 @@ START_TEST(set_uid_ignores_what_names_files)
 	ck_assert_str_eq(show("flags"), "x");
 	ck_assert_int_eq(parse_args("-o /evil -w /evil -P /evil"), OK);
 	ck_assert_ptr_null(strstr(got.output, "evil"));
-	ck_assert_str_eq(show("cwd"), "(null)");
+	ck_assert_str_eq(show("cwd"), "");
 	ck_assert_str_eq(show("pid"), "");
 	ck_assert_str_eq(show("run_dir"), "/var/run/lttng");
 	ck_assert_str_eq(show("health"), "");

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the options share: a row of options.tbl.h as a struct. */
+#ifndef RELAYD_PROCESS_OPTIONS_INTERNAL_H
+#define RELAYD_PROCESS_OPTIONS_INTERNAL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "relayd/process/options.h"
+
+/* The longest value as text. */
+#define OPTION_TEXT_MAX (PATH_MAX + 64)
+
+struct row {
+	char letter; /* 0: none */
+	const char *name;
+	const char *arg;
+	bool needs_trust; /* ignored when set-uid or set-gid */
+	const char *help;
+	/* Handles ARG, which is NULL for an option of the command line without
+	 * an argument. TO points AT bytes into struct options. Not OK: it has
+	 * called options_refuse(). */
+	enum status (*take)(const struct row *r, void *to, const char *arg);
+	/* The value as take() would understand it; empty: there is none. NULL:
+	 * no setting, but something to do: on the command line only. */
+	void (*show)(
+	    const struct row *r, const void *from, char *out, size_t n);
+	size_t at;
+	uint64_t min, max;
+	size_t size;	 /* of the field, if it can be reloaded */
+	bool can_reload; /* a new value counts at once, see reload.h */
+};
+
+extern const struct row option_rows[N_OPTIONS];
+
+/* Functions of rows that say OWN or ORDER (options_own.c). */
+#define FLAG(field)
+#define BOOL(field)
+#define TEXT(field)
+#define FILE_PATH(field)
+#define NUMBER(field, least, most)
+#define SIZE(field, least, most)
+#define TIME(field, most)
+#define URL(field)
+#define RELOADED(field, ...) __VA_ARGS__
+#define ORDER(name)                      \
+	enum status options_take_##name( \
+	    const struct row *r, void *to, const char *arg) MUST_CHECK;
+#define OWN(name, field)          \
+	ORDER(name)               \
+	void options_show_##name( \
+	    const struct row *r, const void *from, char *out, size_t n);
+#define OPTION(id, short_name, name, arg, needs_trust, kind, help) kind
+#include "relayd/process/options.tbl.h"
+#undef FLAG
+#undef BOOL
+#undef TEXT
+#undef FILE_PATH
+#undef NUMBER
+#undef SIZE
+#undef TIME
+#undef URL
+#undef RELOADED
+#undef ORDER
+#undef OWN
+#undef OPTION
+
+/* How many descriptors the process may have. */
+unsigned options_descriptor_limit(void);
+/* What holds when nobody says anything. */
+void options_set_defaults(struct options *o);
+/* ARG from WHERE. E_REFUSED: a message is on stderr. */
+enum status options_set(struct options *o, enum option_id id, const char *arg,
+    const struct origin *where) MUST_CHECK;
+void options_show(
+    const struct options *o, enum option_id id, char out[OPTION_TEXT_MAX]);
+
+/* Where the value is from that options_set() is busy with; NULL: with none. */
+const struct origin *options_origin(void);
+/* ns as take_time() would understand it. */
+void options_show_ns(uint64_t ns, char *out, size_t n);
+/* "Invalid value", see options_refuse(). */
+enum status options_bad_value(const struct row *r, const char *arg);
+/* A message about the value that options_set() is busy with, which names the
+ * file and line, or the variable. Returns E_REFUSED. */
+enum status options_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+void options_usage(void); /* --help */
+
+/* The row of a long name; N_OPTIONS: none. */
+enum option_id options_find(const char *name);
+/* ": did you mean X?", where X is the setting that is nearest, or "". */
+const char *options_hint(const char *name);
+
+/* The files, in their order; all mistakes in them are logged. */
+enum status options_read_files(struct options *o) MUST_CHECK;
+/* TRACEPULSE_CONFIG, the file of --config, if there is such a variable. */
+enum status options_config_variable(char out[PATH_MAX]) MUST_CHECK;
+/* All other variables TRACEPULSE_*. */
+enum status options_read_variables(struct options *o) MUST_CHECK;
+
+#endif

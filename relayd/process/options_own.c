@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The settings that are of no kind, but have functions of their own. */
+#include "config.h"
+
+#include "relayd/process/options_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/parse.h"
+#include "relayd/process/environment.h"
+#include "relayd/process/sandbox.h"
+
+#define FD_POOL_MIN 100
+
+/* TO and FROM are the field that the row names; these have the whole of it. */
+#define OPTIONS_OF(r, to) ((struct options *)(void *)((char *)(to) - (r)->at))
+#define OPTIONS_SHOWN(r, from) \
+	((const struct options *)(const void *)((const char *)(from) - (r)->at))
+
+/* What is said twice in one place is a mistake; what is said in a stronger
+ * place counts. */
+static enum status
+set_grouping(struct options *o, const char *arg, bool by_session)
+{
+	const struct origin *last = &o->grouping, *here = options_origin();
+	bool is_on = true;
+
+	if (arg != NULL && parse_bool(arg, &is_on) != OK)
+		return options_refuse(
+		    "Invalid value \"%s\" for --group-output-by-%s", arg,
+		    by_session ? "session" : "host");
+	if (!is_on)
+		return OK;
+	if (last->kind == here->kind && last->name == here->name &&
+	    last->kind != ORIGIN_DEFAULT)
+		return options_refuse(
+		    "Cannot set --group-output-by-%s, another "
+		    "--group-output-by argument is present",
+		    by_session ? "session" : "host");
+	o->grouping = *here;
+	o->from[OPT_BY_HOST] = *here;
+	o->from[OPT_BY_SESSION] = *here;
+	o->group_by_session = by_session;
+	return OK;
+}
+
+enum status
+options_take_by_host(const struct row *r, void *to, const char *arg)
+{
+	return set_grouping(OPTIONS_OF(r, to), arg, false);
+}
+
+enum status
+options_take_by_session(const struct row *r, void *to, const char *arg)
+{
+	return set_grouping(OPTIONS_OF(r, to), arg, true);
+}
+
+void
+options_show_by_host(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", *(const bool *)from ? "no" : "yes");
+}
+
+void
+options_show_by_session(
+    const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", *(const bool *)from ? "yes" : "no");
+}
+
+enum status
+options_take_fd_pool(const struct row *r, void *to, const char *arg)
+{
+	uint64_t n;
+
+	if (parse_u64(arg, 0, UINT64_MAX, &n) != OK)
+		return options_bad_value(r, arg);
+	if (n < FD_POOL_MIN)
+		return options_refuse("File descriptor pool size must be set "
+				      "to at least %d",
+		    FD_POOL_MIN);
+	if (n > options_descriptor_limit())
+		return options_refuse("File descriptor pool size argument (%s) "
+				      "exceeds the limit of the process (%u)",
+		    arg, options_descriptor_limit());
+	*(unsigned *)to = (unsigned)n;
+	return OK;
+}
+
+void
+options_show_fd_pool(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%u", *(const unsigned *)from);
+}
+
+static const char *const sync_names[] = {
+	[SYNC_NONE] = "none",
+	[SYNC_CLOSE] = "close",
+	[SYNC_PACKET] = "packet",
+};
+
+enum status
+options_take_sync(const struct row *r, void *to, const char *arg)
+{
+	struct sync_when *when = to;
+
+	for (size_t i = 0; i < ARRAY_LEN(sync_names); i++)
+		if (strcmp(arg, sync_names[i]) == 0) {
+			*when = (struct sync_when){ .mode = (enum sync_mode)i };
+			return OK;
+		}
+	if (parse_duration(arg, SYNC_TIME_MAX, &when->time_ns) != OK ||
+	    when->time_ns < SYNC_TIME_MIN)
+		return options_bad_value(r, arg);
+	when->mode = SYNC_TIME;
+	return OK;
+}
+
+void
+options_show_sync(const struct row *r, const void *from, char *out, size_t n)
+{
+	const struct sync_when *when = from;
+
+	if (when->mode == SYNC_TIME)
+		options_show_ns(when->time_ns, out, n);
+	else
+		snprintf(out, n, "%s", sync_names[when->mode]);
+}
+
+static const struct {
+	const char *name;
+	unsigned parts;
+} sandboxes[] = {
+	{ "on", SANDBOX_LANDLOCK | SANDBOX_SECCOMP },
+	{ "strict", SANDBOX_LANDLOCK | SANDBOX_SECCOMP | SANDBOX_STRICT },
+	{ "landlock", SANDBOX_LANDLOCK },
+	{ "seccomp", SANDBOX_SECCOMP },
+	{ "off", 0 },
+};
+
+enum status
+options_take_sandbox(const struct row *r, void *to, const char *arg)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sandboxes); i++)
+		if (strcmp(arg, sandboxes[i].name) == 0) {
+			*(unsigned *)to = sandboxes[i].parts;
+			return OK;
+		}
+	return options_bad_value(r, arg);
+}
+
+void
+options_show_sandbox(const struct row *r, const void *from, char *out, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sandboxes); i++)
+		if (*(const unsigned *)from == sandboxes[i].parts)
+			snprintf(out, n, "%s", sandboxes[i].name);
+}
+
+enum status
+options_take_udp_port(const struct row *r, void *to, const char *arg)
+{
+	struct options *o = OPTIONS_OF(r, to);
+	uint64_t port;
+
+	o->has_udp = strcmp(arg, "none") != 0;
+	o->has_udp_port = false;
+	if (!o->has_udp)
+		return OK;
+	if (parse_u64(arg, 1, UINT16_MAX, &port) != OK)
+		return options_bad_value(r, arg);
+	o->has_udp_port = true;
+	o->udp_port = (uint16_t)port;
+	return OK;
+}
+
+void
+options_show_udp_port(
+    const struct row *r, const void *from, char *out, size_t n)
+{
+	const struct options *o = OPTIONS_SHOWN(r, from);
+
+	if (!o->has_udp)
+		snprintf(out, n, "none");
+	else if (o->has_udp_port)
+		snprintf(out, n, "%u", o->udp_port);
+}
+
+enum status
+options_take_output(const struct row *r, void *to, const char *arg)
+{
+	if (arg[0] != '/')
+		return options_refuse("Please specify an absolute path for -o, "
+				      "--output PATH");
+	return environment_path(to, arg);
+}
+
+void
+options_show_output(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", (const char *)from);
+}
+
+/* The number of -v on the command line; a number or a truth value elsewhere. */
+enum status
+options_take_verbose(const struct row *r, void *to, const char *arg)
+{
+	struct options *o = OPTIONS_OF(r, to);
+	uint64_t n;
+	bool is_on;
+
+	if (o->from[OPT_VERBOSE].kind != options_origin()->kind)
+		o->verbose = 0;
+	if (arg == NULL)
+		o->verbose += o->verbose < 3;
+	else if (parse_u64(arg, 0, 3, &n) == OK)
+		o->verbose = (unsigned)n;
+	else if (parse_bool(arg, &is_on) == OK)
+		o->verbose = is_on;
+	else
+		return options_bad_value(r, arg);
+	return OK;
+}
+
+void
+options_show_verbose(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%u", *(const unsigned *)from);
+}
+
+/* Orders; OPTIONS is struct options. */
+
+enum status
+options_take_config(const struct row *r, void *options, const char *arg)
+{
+	struct options *o = options;
+
+	return *arg == '\0' ? options_bad_value(r, arg)
+			    : environment_path(o->config, arg);
+}
+
+enum status
+options_take_check_config(const struct row *r, void *options, const char *arg)
+{
+	((struct options *)options)->check_config = true;
+	return OK;
+}
+
+enum status
+options_take_print_config(const struct row *r, void *options, const char *arg)
+{
+	((struct options *)options)->print_config = true;
+	return OK;
+}
+
+enum status
+options_take_help(const struct row *r, void *options, const char *arg)
+{
+	options_usage();
+	((struct options *)options)->is_done = true;
+	return OK;
+}
+
+enum status
+options_take_version(const struct row *r, void *options, const char *arg)
+{
+	puts(PACKAGE_VERSION);
+	((struct options *)options)->is_done = true;
+	return OK;
+}
