@@ -34,6 +34,17 @@ clock_now_ns(void)
 }
 
 uint64_t
+clock_wall_ns(void)
+{
+	struct timespec ts;
+
+	if (frozen.is_frozen)
+		return frozen.wall_s * NS_PER_S;
+	ts = read_clock(CLOCK_REALTIME);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t
 clock_wall_s(void)
 {
 	if (frozen.is_frozen)

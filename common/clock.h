@@ -8,9 +8,10 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
-uint64_t clock_now_ns(void); /* monotonic, arbitrary origin */
-uint64_t clock_wall_s(void); /* seconds since the Unix epoch */
-double clock_cpu_s(void);    /* processor time of this process; 0: not known */
+uint64_t clock_now_ns(void);  /* monotonic, arbitrary origin */
+uint64_t clock_wall_s(void);  /* seconds since the Unix epoch */
+uint64_t clock_wall_ns(void); /* the same in nanoseconds */
+double clock_cpu_s(void);     /* processor time of this process; 0: not known */
 
 /* Milliseconds from now to UNTIL_NS, rounded up, so that who waits so long does
  * not come too early; 0: it is over. As poll(2) takes them. */

@@ -17,15 +17,31 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log_text.h"
 #include "common/publish.h"
 
 static _Atomic int max_level = LOG_WARN;
 static _Atomic bool abort_on_error;
 
-/* Lines that standard error did not take. */
-static struct {
+/* Bits of sink.look. */
+#define LOOK_PRIORITY 1
+#define LOOK_TIME 2
+
+/* Where lines go, and those that it did not take. */
+struct sink {
+	struct published fd; /* one more than the number; 0: not in use */
+	struct published look;
 	struct published waited_ns, lost, telling;
-} writer;
+	struct published is_torn; /* the last line has no newline */
+	const char *name;
+};
+
+static struct sink standard_error = {
+	.fd = { STDERR_FILENO + 1 },
+	.name = "standard error",
+};
+static struct sink file = { .name = "the log file" };
+static struct published is_json;
 
 /* Lines about peers, of the second that began at BEGAN_NS. */
 static struct {
@@ -58,27 +74,80 @@ log_set_abort_on_error(bool on)
 	atomic_store_explicit(&abort_on_error, on, memory_order_relaxed);
 }
 
+void
+log_set_json(bool on)
+{
+	publish(&is_json, on);
+}
+
+/* Is standard error the socket that systemd has named? (systemd.exec(5)) */
+static bool
+is_journal(const struct stat *sb)
+{
+	const char *s = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+
+	return s != NULL && sscanf(s, "%llu:%llu", &dev, &ino) == 2 &&
+	       dev == sb->st_dev && ino == sb->st_ino;
+}
+
+bool
+log_look_at_stderr(bool has_times)
+{
+	const bool is_terminal = isatty(STDERR_FILENO);
+	struct stat sb;
+	uint64_t look = 0;
+
+	if (fstat(STDERR_FILENO, &sb) != 0)
+		return false;
+	if (is_journal(&sb))
+		look = LOOK_PRIORITY;
+	else if (has_times && (is_terminal || S_ISREG(sb.st_mode)))
+		look = LOOK_TIME;
+	publish(&standard_error.look, look);
+	return is_terminal || look != 0;
+}
+
+enum status
+log_open(const char *path)
+{
+	const int old = (int)published(&file.fd) - 1;
+	int fd = open(path,
+	    O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC,
+	    0640);
+	int kept;
+
+	if (fd < 0) {
+		log_errno(LOG_ERROR, "log file %s", path);
+		return E_IO;
+	}
+	/* The number stays, as other threads use it. It is none of the standard
+	 * streams', which may be closed. */
+	kept = old >= 0 ? dup3(fd, old, O_CLOEXEC)
+			: fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	if (kept < 0) {
+		log_errno(LOG_ERROR, "log file %s", path);
+		return E_IO;
+	}
+	publish(&file.look, LOOK_TIME);
+	publish(&file.is_torn, 0);
+	publish(&file.fd, (uint64_t)kept + 1);
+	return OK;
+}
+
+void
+log_leave_stderr(void)
+{
+	if (published(&file.fd) != 0)
+		publish(&standard_error.fd, 0);
+}
+
 bool
 log_wants(enum log_level level)
 {
 	return (int)level <=
 	       atomic_load_explicit(&max_level, memory_order_relaxed);
-}
-
-static const char *
-level_name(enum log_level level)
-{
-	switch (level) {
-	case LOG_ERROR:
-		return "error";
-	case LOG_WARN:
-		return "warning";
-	case LOG_INFO:
-		return "info";
-	case LOG_DEBUG:
-		return "debug";
-	}
-	return "error";
 }
 
 /* Set COUNT to 0 and return what it was. Return 0 if another thread does this
@@ -98,83 +167,12 @@ take_count(struct published *count, struct published *busy)
 	return n;
 }
 
-static bool
-in_range(unsigned char c, unsigned char low, unsigned char high)
-{
-	return low <= c && c <= high;
-}
-
-/*
- * The length of the printable character at S, which ends with a NUL; 0 when
- * it must be escaped. The table of well-formed UTF-8 (Unicode, table 3-7);
- * c2 80 to c2 9f are control characters.
- */
-static size_t
-printable_len(const unsigned char *s)
-{
-	static const struct {
-		unsigned char first, last; /* of the first byte */
-		unsigned char low, high;   /* of the second */
-		size_t len;
-	} rows[] = {
-		{ 0xc2, 0xc2, 0xa0, 0xbf, 2 },
-		{ 0xc3, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	if (s[0] < 0x80)
-		return in_range(s[0], 0x20, 0x7e) ? 1 : 0;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		size_t n = 2;
-
-		if (!in_range(s[0], rows[i].first, rows[i].last))
-			continue;
-		if (!in_range(s[1], rows[i].low, rows[i].high))
-			return 0;
-		while (n < rows[i].len && in_range(s[n], 0x80, 0xbf))
-			n++;
-		return n == rows[i].len ? n : 0;
-	}
-	return 0;
-}
-
-/* Write TEXT into the N bytes at OUT, never half a character. Returns the
- * length. */
-static size_t
-escape(char *out, size_t n, const char *text)
-{
-	const unsigned char *s = (const unsigned char *)text;
-	size_t len = 0;
-
-	while (*s != '\0') {
-		size_t k = printable_len(s);
-
-		if (len + (k > 0 ? k : strlen("\\xNN")) >= n)
-			break;
-		if (k > 0) {
-			memcpy(out + len, s, k);
-			len += k;
-			s += k;
-		} else {
-			len += (size_t)snprintf(
-			    out + len, n - len, "\\x%02x", (unsigned)*s++);
-		}
-	}
-	return len;
-}
-
-/* Has stderr room? True also where poll(2) fails: there write(2) does not block
+/* Has FD room? True also where poll(2) fails: there write(2) does not block
  * either. */
 static bool
-has_room(int timeout_ms)
+has_room(int fd, int timeout_ms)
 {
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	int n;
 
 	do
@@ -184,84 +182,109 @@ has_room(int timeout_ms)
 }
 
 static bool
-wait_for_room(void)
+wait_for_room(struct sink *s, int fd)
 {
 	const uint64_t now = clock_now_ns();
 
-	if (has_room(0))
+	if (has_room(fd, 0))
 		return true;
-	if (now - published(&writer.waited_ns) < NS_PER_S)
+	if (now - published(&s->waited_ns) < NS_PER_S)
 		return false;
-	publish(&writer.waited_ns, now);
-	return has_room(LOG_WAIT_MS);
+	publish(&s->waited_ns, now);
+	return has_room(fd, LOG_WAIT_MS);
 }
 
 /*
- * Write the whole text or nothing. We must not set O_NONBLOCK: other processes
- * may share the open file. Another thread may take the room after poll(2); then
- * kernels before 6.4 block here. A terminal may have room for less than a line;
- * so it is opened a second time, with O_NONBLOCK.
+ * Write the whole text or nothing; returns how much was written. We must not
+ * set O_NONBLOCK: other processes may share the open file. Another thread may
+ * take the room after poll(2); then kernels before 6.4 block here. A terminal
+ * may have room for less than a line; so it is opened a second time, with
+ * O_NONBLOCK.
  */
-static bool
-write_out(char *text, size_t n)
+static ssize_t
+write_out(int fd, char *text, size_t n)
 {
 	const struct iovec iov = { .iov_base = text, .iov_len = n };
+	char path[32];
 	ssize_t written;
 	struct stat sb;
-	bool is_full;
-	int fd = -1;
+	int own = -1;
 
-	if (fstat(STDERR_FILENO, &sb) == 0 && !S_ISREG(sb.st_mode)) {
-		written = pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT);
+	if (fstat(fd, &sb) == 0 && !S_ISREG(sb.st_mode)) {
+		written = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);
 		if (written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS &&
 					errno != EINVAL && errno != EINTR))
-			return written >= 0 || errno != EAGAIN;
+			return written;
 	}
-	if (isatty(STDERR_FILENO))
-		fd = open("/proc/self/fd/2",
-		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (isatty(fd)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	}
 	do
-		written = write(fd >= 0 ? fd : STDERR_FILENO, text, n);
+		written = write(own >= 0 ? own : fd, text, n);
 	while (written < 0 && errno == EINTR);
-	is_full = written < 0 ? errno == EAGAIN : (size_t)written < n;
-	if (fd >= 0)
-		close(fd);
-	return !is_full;
+	if (own >= 0)
+		close(own);
+	return written;
 }
 
+/* Write a line; if lines before it were lost, say so first. */
 static void
-write_line(const char *line, size_t len)
+sink_write(
+    struct sink *s, int fd, struct log_look look, const char *line, size_t len)
 {
-	char out[LOG_LINE_MAX + 128];
+	char out[2 * LOG_JSON_MAX - 512], text[128];
 	uint64_t lost;
+	ssize_t written;
 	size_t n = 0;
 
 	_Static_assert(sizeof(out) <= PIPE_BUF, "a pipe takes it at once");
-	if (!wait_for_room()) {
-		published_add(&writer.lost, 1);
+	if (!wait_for_room(s, fd)) {
+		published_add(&s->lost, 1);
 		return;
 	}
-	lost = take_count(&writer.lost, &writer.telling);
-	if (lost > 0)
-		n = (size_t)snprintf(out, sizeof(out),
-		    "warning %" PRIu64 " lines are missing here: standard "
-		    "error took no more\n",
-		    lost);
+	if (published(&s->is_torn) != 0)
+		out[n++] = '\n';
+	lost = take_count(&s->lost, &s->telling);
+	if (lost > 0) {
+		snprintf(text, sizeof(text),
+		    "%" PRIu64 " lines are missing "
+		    "here: %s took no more",
+		    lost, s->name);
+		n += log_text(out + n, look, LOG_WARN, text);
+	}
 	memcpy(out + n, line, len);
-	if (!write_out(out, n + len))
-		published_add(&writer.lost, lost + 1);
+	written = write_out(fd, out, n + len);
+	if (written != (ssize_t)(n + len))
+		published_add(&s->lost, lost + 1);
+	/* A disk that is full may have taken a part. */
+	if (written > 0)
+		publish(&s->is_torn, (size_t)written < n + len);
+}
+
+static void
+sink_put(struct sink *s, enum log_level level, const char *detail)
+{
+	const int fd = (int)published(&s->fd) - 1;
+	const uint64_t bits = published(&s->look);
+	const struct log_look look = {
+		.has_priority = (bits & LOOK_PRIORITY) != 0,
+		.has_time = (bits & LOOK_TIME) != 0,
+		.is_json = published(&is_json) != 0,
+	};
+	char line[LOG_JSON_MAX];
+
+	if (fd >= 0)
+		sink_write(
+		    s, fd, look, line, log_text(line, look, level, detail));
 }
 
 static void
 put_line(enum log_level level, const char *detail)
 {
-	char line[LOG_LINE_MAX];
-	size_t n;
-
-	n = (size_t)snprintf(line, sizeof(line), "%s ", level_name(level));
-	n += escape(line + n, sizeof(line) - n, detail);
-	line[n++] = '\n';
-	write_line(line, n);
+	sink_put(&file, level, detail);
+	if (published(&file.fd) == 0 || level <= LOG_WARN)
+		sink_put(&standard_error, level, detail);
 	if (level == LOG_ERROR &&
 	    atomic_load_explicit(&abort_on_error, memory_order_relaxed))
 		abort();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event, one line, one write(2) to stderr: "level detail". By convention
- * the detail begins with peer=... session=... stream=... as far as known. Bytes
- * that are not printable ASCII or well-formed UTF-8 (and no control character)
- * come out as \xNN, so a line is always one line. Lines are cut at LOG_LINE_MAX
- * bytes with their newline. errno does not change. Any thread.
+ * One event, one line, one write(2) to stderr, or to a file: "level detail",
+ * perhaps with a time, or JSON (log_text.h). By convention the detail begins
+ * with peer=... session=... stream=... as far as known. A line is always one
+ * line, whatever names peers have. Lines are cut at LOG_LINE_MAX bytes with
+ * their newline. errno does not change. Any thread.
  *
- * Perhaps nobody reads what is written to stderr. So the relay waits at most
- * LOG_WAIT_MS of each second until there is room. A line that finds no room is
- * left out, and the next line that is written says before it how many are
- * missing.
+ * Perhaps nobody reads what is written to stderr, or a disk is full. So the
+ * relay waits at most LOG_WAIT_MS of each second until there is room. A line
+ * that finds no room is left out, and the next line that is written says before
+ * it how many are missing.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
@@ -28,18 +28,34 @@
  * there is room to name them all; a flood of mistakes costs 5 kB/s at most. */
 #define LOG_PEER_LINES 50
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+/* LOG_NOTICE: what whoever runs the relay wants to see of a day without
+ * trouble: start, end of a session, new settings. */
+enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
 
 /* The level of a failure follows from who is to blame: nobody: info, the peer:
  * a warning, we: an error. */
 enum log_level log_level_of(enum status st);
 
-/* Lines above LEVEL are dropped. Called before threads start. Default
- * LOG_WARN. */
+/* Lines above LEVEL are dropped. Default LOG_WARN. */
 void log_set_level(enum log_level level);
 /* Abort after the first LOG_ERROR (LTTNG_ABORT_ON_ERROR=1). */
 void log_set_abort_on_error(bool on);
 bool log_wants(enum log_level level);
+
+/*
+ * Find out what standard error is: the journal gets priorities, a terminal or a
+ * file the time if HAS_TIMES. True if it is one of these: somebody will look at
+ * it. Before threads start.
+ */
+bool log_look_at_stderr(bool has_times);
+/* JSON, or text. */
+void log_set_json(bool on);
+/* Lines go to the file PATH, and to stderr only warnings and errors. It is made
+ * with mode 0640 less the umask. When called again, to the new PATH instead;
+ * E_IO: all stays as it was. Main thread. */
+enum status log_open(const char *path) MUST_CHECK;
+/* If there is a log file, lines go to no other place from here on. */
+void log_leave_stderr(void);
 
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same, then ": " and the text of errno. */
@@ -47,6 +63,7 @@ void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)
+#define log_notice(...) log_line(LOG_NOTICE, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...)                                    \
 	do {                                              \

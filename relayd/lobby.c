@@ -223,7 +223,7 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 {
 	struct lobby *l = arg;
 
-	log_info("signal %d: shutting down", (int)fd);
+	log_notice("signal %d: shutting down", (int)fd);
 	l->loop.is_stopping = true;
 }
 
@@ -388,22 +388,15 @@ lobby_create(struct lobby **out, struct options *o)
 	return OK;
 }
 
-uint16_t
-lobby_control_port(const struct lobby *l)
+struct daemon_ports
+lobby_ports(const struct lobby *l)
 {
-	return listener_port(l->control);
-}
-
-uint16_t
-lobby_data_port(const struct lobby *l)
-{
-	return listener_port(l->data);
-}
-
-uint16_t
-lobby_live_port(const struct lobby *l)
-{
-	return listener_port(l->live);
+	return (struct daemon_ports){
+		.control = listener_port(l->control),
+		.data = listener_port(l->data),
+		.live = listener_port(l->live),
+		.udp = l->udp_port,
+	};
 }
 
 struct event_base *

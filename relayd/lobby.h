@@ -11,6 +11,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "relayd/process/daemon.h"
 
 struct lobby;
 struct options;
@@ -29,9 +30,7 @@ enum status lobby_create(struct lobby **out, struct options *o) MUST_CHECK;
 enum status lobby_start(
     struct lobby *l, const struct lobby_disk *disk) MUST_CHECK;
 
-uint16_t lobby_control_port(const struct lobby *l);
-uint16_t lobby_data_port(const struct lobby *l);
-uint16_t lobby_live_port(const struct lobby *l);
+struct daemon_ports lobby_ports(const struct lobby *l);
 
 struct event_base *lobby_base(struct lobby *l);
 

@@ -8,9 +8,11 @@
 #include "common/log.h"
 #include "relayd/process/daemon.h"
 #include "relayd/net/descriptors.h"
+#include "relayd/net/hangup.h"
 #include "relayd/net/health.h"
 #include "relayd/lobby.h"
 #include "relayd/process/options.h"
+#include "relayd/process/reload.h"
 #include "relayd/process/sandbox.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
@@ -43,21 +45,28 @@ recover(struct disk_threads *t, const struct sandbox *s)
 	    give_up_rights, &t->recovery_sandbox);
 }
 
+static void
+on_hangup(void *arg)
+{
+	/* It says itself what is wrong, and we go on as we were. */
+	(void)reload_now(arg);
+}
+
 static enum status
-serve(struct daemon *d, const struct options *o, struct lobby *lobby,
+serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
     struct disk_threads *disk)
 {
-	struct daemon_ports ports = {
-		.control = lobby_control_port(lobby),
-		.data = lobby_data_port(lobby),
-		.live = lobby_live_port(lobby),
-	};
+	const struct options *o = reload->options;
+	const struct daemon_ports ports = lobby_ports(lobby);
 	struct sandbox sandbox = {
 		.parts = o->sandbox,
 		.output = o->output,
 		.output_fd = disk->disk.base_fd,
 		.removes = { d->control_port.path, d->pid_file.path,
 		    d->health_path },
+		.config_dir = options_config_dir(),
+		.config = o->config,
+		.log_file = o->log_file,
 		.signals_parent = o->sig_parent && d->ready_fd < 0,
 	};
 	struct health_config config = {
@@ -67,13 +76,17 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby,
 		.arg = lobby,
 	};
 	struct health *health;
+	struct hangup *hangup = NULL;
 	enum status st;
 
 	st = health_create(&health, lobby_base(lobby), &config);
 	if (st != OK)
 		return st;
-	recover(disk, &sandbox);
-	st = daemon_write(d, &ports);
+	st = hangup_create(&hangup, lobby_base(lobby), on_hangup, reload);
+	if (st == OK) {
+		recover(disk, &sandbox);
+		st = daemon_write(d, &ports);
+	}
 	if (st == OK)
 		give_up_rights(&sandbox);
 	if (st == OK && o->sync.mode == SYNC_TIME)
@@ -86,13 +99,15 @@ serve(struct daemon *d, const struct options *o, struct lobby *lobby,
 		lobby_run(lobby);
 		daemon_stopping(d);
 	}
+	hangup_destroy(hangup);
 	health_destroy(health);
 	return st;
 }
 
 static enum status
-run(struct daemon *d, struct options *o)
+run(struct daemon *d, struct reload *reload)
 {
+	struct options *o = reload->options;
 	struct disk_threads disk = { 0 };
 	struct lobby *lobby;
 	enum status st;
@@ -105,12 +120,22 @@ run(struct daemon *d, struct options *o)
 		return E_IO;
 	st = lobby_create(&lobby, o);
 	if (st == OK)
-		st = serve(d, o, lobby, &disk);
+		st = serve(d, reload, lobby, &disk);
 	lobby_destroy(lobby);
 	syncer_stop(disk.disk.syncer);
 	recovery_stop(disk.recovery);
 	close(disk.disk.base_fd);
 	return st;
+}
+
+static enum status
+start_log(struct options *o)
+{
+	o->is_watched = log_look_at_stderr(true);
+	log_set_json(o->log_json);
+	log_set_level(options_log_level(o));
+	log_set_abort_on_error(o->abort_on_error);
+	return o->log_file[0] == '\0' ? OK : log_open(o->log_file);
 }
 
 /* --print-config, --check-config */
@@ -136,17 +161,21 @@ main(int argc, char **argv)
 {
 	static struct options options;
 	static struct daemon daemon;
+	static struct reload reload;
 	enum status st;
 
+	/* Mistakes on the command line need no time. */
+	(void)log_look_at_stderr(false);
 	if (options_parse(&options, argc, argv) != OK)
 		return EXIT_FAILURE;
 	if (options.is_done)
 		return EXIT_SUCCESS;
-	log_set_level(options_log_level(&options));
-	log_set_abort_on_error(options.abort_on_error);
 	if (options.check_config || options.print_config)
 		return report(&options);
-	st = run(&daemon, &options);
+	if (start_log(&options) != OK)
+		return EXIT_FAILURE;
+	reload_init(&reload, &options, argc, argv);
+	st = run(&daemon, &reload);
 	daemon_end(&daemon);
 	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

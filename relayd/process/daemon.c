@@ -152,6 +152,8 @@ daemon_start(struct daemon *d, const struct options *o)
 	};
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGUSR1, SIG_IGN);
+	/* Until it means a reload; and when it does no more. */
+	(void)signal(SIGHUP, SIG_IGN);
 	if (open_standard_streams() != OK) {
 		log_errno(LOG_ERROR, "/dev/null");
 		return E_IO;
@@ -195,6 +197,22 @@ tell_systemd_ready(void)
 }
 
 static void
+tell_log_ready(const struct options *o, const struct daemon_ports *ports)
+{
+	char control[300], data[300], live[300], udp[32] = "no UDP";
+
+	listen_url_show(&o->control, ports->control, control, sizeof(control));
+	listen_url_show(&o->data, ports->data, data, sizeof(data));
+	listen_url_show(&o->live, ports->live, live, sizeof(live));
+	if (ports->udp != 0)
+		snprintf(udp, sizeof(udp), "UDP port %u", ports->udp);
+	log_notice("tracepulse-relayd " PACKAGE_VERSION
+		   " ready: control %s, data "
+		   "%s, %s, live %s, traces in %s",
+	    control, data, udp, live, o->output);
+}
+
+static void
 release_parent(struct daemon *d)
 {
 	if (d->null_fd >= 0) {
@@ -203,6 +221,7 @@ release_parent(struct daemon *d)
 		close(d->null_fd);
 		d->null_fd = -1;
 	}
+	log_leave_stderr();
 	if (d->ready_fd < 0) {
 		if (d->options->sig_parent)
 			signal_parent(d->parent);
@@ -234,8 +253,7 @@ daemon_write(struct daemon *d, const struct daemon_ports *ports)
 void
 daemon_ready(struct daemon *d, const struct daemon_ports *ports)
 {
-	log_info("ready: control %u, data %u, live %u", ports->control,
-	    ports->data, ports->live);
+	tell_log_ready(d->options, ports);
 	tell_systemd_ready();
 	release_parent(d);
 }

@@ -30,6 +30,7 @@ struct options;
 /* The ports that were bound, host order. */
 struct daemon_ports {
 	uint16_t control, data, live;
+	uint16_t udp; /* 0: none */
 };
 
 struct daemon {
@@ -51,8 +52,9 @@ void daemon_raise_descriptors(void);
  * With -b or -d daemon_start() returns in a new process only. The caller's
  * process waits and exits: with 0 when daemon_ready() is done, with 1 when the
  * daemon ends before. Failures are logged; then exit with 1. In both cases
- * daemon_end() may be called. SIGPIPE and SIGUSR1 are ignored from here on;
- * standard error stays what it was until daemon_ready().
+ * daemon_end() may be called. SIGPIPE, SIGUSR1 and SIGHUP are ignored from here
+ * on; standard error stays what it was until daemon_ready(); then only the log
+ * file is left, if there is one.
  */
 enum status daemon_start(struct daemon *d, const struct options *o) MUST_CHECK;
 enum status daemon_write(

@@ -70,6 +70,18 @@ environment_keep_directory(void)
 		start_dir[0] = '\0';
 }
 
+/* Looked up once: a reload cannot (relayd/process/sandbox.h). */
+static const char *
+account_home(void)
+{
+	static char home[PATH_MAX];
+	const struct passwd *pw = home[0] == '\0' ? getpwuid(getuid()) : NULL;
+
+	if (pw != NULL)
+		snprintf(home, sizeof(home), "%s", pw->pw_dir);
+	return home[0] != '\0' ? home : NULL;
+}
+
 /* NULL, with a message: there is no home directory, or its path is not
  * absolute. */
 static const char *
@@ -79,11 +91,8 @@ find_home(void)
 
 	if (home == NULL)
 		home = get_path("HOME");
-	if (home == NULL) {
-		const struct passwd *pw = getpwuid(getuid());
-
-		home = pw != NULL ? pw->pw_dir : NULL;
-	}
+	if (home == NULL)
+		home = account_home();
 	if (home != NULL && home[0] == '/')
 		return home;
 	log_error("No home directory as an absolute path: set LTTNG_HOME or "

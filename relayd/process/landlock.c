@@ -147,6 +147,33 @@ allow_output(struct domain *d, const struct sandbox *s)
 	allow(d, parent, FS_RECORD);
 }
 
+/* PATH as it is now, and DIRECTORY_RIGHTS where somebody may put another file
+ * in its place: not in the root directory, and not for devices. NULL or "": no
+ * such file. */
+static void
+allow_replaced(struct domain *d, const char *path, uint64_t rights,
+    uint64_t directory_rights)
+{
+	struct stat sb;
+
+	if (path == NULL || *path == '\0')
+		return;
+	allow_path(d, path, rights);
+	if (strrchr(path, '/') != path &&
+	    (stat(path, &sb) != 0 || S_ISREG(sb.st_mode)))
+		allow(d, open_parent(path), directory_rights);
+}
+
+static void
+allow_reload(struct domain *d, const struct sandbox *s)
+{
+	if (s->config_dir != NULL)
+		allow_path(d, s->config_dir, FS_READ);
+	allow_replaced(d, s->config, FS_READ_FILE, FS_READ_FILE);
+	allow_replaced(
+	    d, s->log_file, FS_WRITE_FILE, FS_WRITE_FILE | FS_MAKE_REG);
+}
+
 static void
 allow_rest(struct domain *d, const struct sandbox *s)
 {
@@ -202,6 +229,7 @@ landlock_confine(const struct sandbox *s)
 		return E_IO;
 	d.handled = all.fs;
 	allow_output(&d, s);
+	allow_reload(&d, s);
 	allow_rest(&d, s);
 	if (d.st == OK && syscall(SYS_landlock_restrict_self, d.fd, 0) != 0)
 		d.st = E_IO;

@@ -119,6 +119,14 @@ fallback(const struct listen_url *u)
 	return u->family == AF_INET6 ? "::1" : "127.0.0.1";
 }
 
+void
+listen_url_show(const struct listen_url *u, uint16_t port, char *out, size_t n)
+{
+	snprintf(out, n,
+	    u->family == AF_INET6 ? "tcp6://[%s]:%u" : "tcp://%s:%u", u->host,
+	    port);
+}
+
 int
 listen_url_find(const struct listen_url *u, int type, struct addrinfo **found)
 {

@@ -4,6 +4,7 @@
 #define RELAYD_PROCESS_LISTEN_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -27,6 +28,10 @@ struct listen_url {
  */
 enum status listen_url_parse(
     struct listen_url *u, const char *s, const char **why) MUST_CHECK;
+
+/* The URL of U with PORT instead of its own. */
+void listen_url_show(
+    const struct listen_url *u, uint16_t port, char *out, size_t n);
 
 /*
  * Addresses to bind a socket of TYPE to; the caller frees them (freeaddrinfo).

@@ -8,21 +8,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/parse.h"
 #include "relayd/process/environment.h"
-#include "relayd/process/machine.h"
-#include "relayd/process/sandbox.h"
 
-#define WORKERS_DEFAULT_MAX 8
-#define MEMORY_MIN (UINT64_C(1) << 20)
 /* Both sizes of a packet header are 32 bits wide (streaming 2.2). */
 #define PACKET_SIZE_MAX (UINT64_C(2) * UINT32_MAX)
-#define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
 #define LOCK_TIMEOUT_MAX (3600 * NS_PER_S)
 
 static const struct origin *busy_with;
@@ -218,9 +210,7 @@ show_url(const struct row *r, const void *from, char *out, size_t n)
 {
 	const struct listen_url *u = from;
 
-	snprintf(out, n,
-	    u->family == AF_INET6 ? "tcp6://[%s]:%u" : "tcp://%s:%u", u->host,
-	    u->port);
+	listen_url_show(u, u->port, out, n);
 }
 
 /* The offset of FIELD. If it is not of the type TYPE, the compiler warns. */
@@ -261,51 +251,3 @@ const struct row option_rows[N_OPTIONS] = {
 #include "relayd/process/options.tbl.h"
 #undef OPTION
 };
-
-/* The hard limit counts, as daemon_start() raises the soft limit to it. */
-unsigned
-options_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 1024;
-	return limit.rlim_max > INT_MAX ? INT_MAX : (unsigned)limit.rlim_max;
-}
-
-void
-options_set_defaults(struct options *o)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	const uint64_t memory = machine_memory("");
-
-	*o = (struct options){
-		.control = { .family = AF_INET, .host = "0.0.0.0" },
-		.data = { .family = AF_INET, .host = "0.0.0.0" },
-		.live = { .family = AF_INET, .host = "localhost" },
-		.has_udp = true,
-		.group = "tracing",
-		.fd_pool_size = options_descriptor_limit(),
-		.workers = 1,
-		.live_workers = 1,
-		.live_hold = true,
-		.max_memory = UINT64_C(256) << 20,
-		.max_packet_size = PACKET_SIZE_DEFAULT,
-		.index_lock_timeout_ns = NS_PER_S,
-		.sandbox = SANDBOX_LANDLOCK | SANDBOX_SECCOMP,
-	};
-	if (cores > 0)
-		o->workers = cores > WORKERS_DEFAULT_MAX ? WORKERS_DEFAULT_MAX
-							 : (unsigned)cores;
-	if (memory > 0)
-		o->max_memory = memory / 4 > MEMORY_MIN ? memory / 4
-							: MEMORY_MIN;
-}
-
-enum log_level
-options_log_level(const struct options *o)
-{
-	if (o->verbose == 0)
-		return LOG_WARN;
-	return o->verbose == 1 ? LOG_INFO : LOG_DEBUG;
-}

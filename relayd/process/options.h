@@ -87,11 +87,15 @@ struct options {
 	bool background; /* -b; with -d too, -d decides */
 	bool sig_parent;
 	bool dynamic_ports;
-	bool abort_on_error;   /* LTTNG_ABORT_ON_ERROR=1 */
-	unsigned verbose;      /* 0 to 3 */
-	unsigned fd_pool_size; /* descriptors, >= 100 */
-	unsigned workers;      /* 1 to WORKERS_MAX */
-	unsigned live_workers; /* 1 to LIVE_WORKERS_MAX */
+	bool abort_on_error;	 /* LTTNG_ABORT_ON_ERROR=1 */
+	unsigned verbose;	 /* 0 to 3 */
+	int log_level;		 /* of enum log_level; -1: nobody chose it */
+	bool is_watched;	 /* standard error has a reader, see main() */
+	bool log_json;		 /* --log-format */
+	char log_file[PATH_MAX]; /* absolute; empty: none */
+	unsigned fd_pool_size;	 /* descriptors, >= 100 */
+	unsigned workers;	 /* 1 to WORKERS_MAX */
+	unsigned live_workers;	 /* 1 to LIVE_WORKERS_MAX */
 	bool live_hold;
 	unsigned max_viewers; /* per session; 0: any number */
 	uint64_t max_memory;  /* bytes */
@@ -118,9 +122,16 @@ void options_print(const struct options *o);
  * and makes nothing. E_REFUSED: all that is wrong was logged. */
 enum status options_check(const struct options *o) MUST_CHECK;
 
-/* -v shows info, -vv and above debug. */
+/*
+ * --log-level; if -v is said in a stronger place, or alone: -v info, -vv and
+ * above debug. By default notices, where standard error is watched or there is
+ * a log file; else warnings, as whoever put us in the place of lttng-relayd
+ * expects no output.
+ */
 enum log_level options_log_level(const struct options *o);
 
+/* Where configuration files are, unless --config says. */
+const char *options_config_dir(void);
 /* For tests: another directory than CONFIG_DIR. DIR is borrowed for ever. */
 void options_set_config_dir(const char *dir);
 

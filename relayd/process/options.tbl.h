@@ -9,7 +9,8 @@
  * FLAG(FIELD) and similar ones store the argument in that field of struct
  * options, and check its bounds if they are given. OWN(FOO, FIELD) calls
  * options_take_foo() for the argument and options_show_foo() for its text.
- * ORDER(FOO) is no setting, but something to do. See doc/adding.md.
+ * ORDER(FOO) is no setting, but something to do. RELOADED(FIELD, KIND) is KIND
+ * for a setting that SIGHUP changes, see reload.h. See doc/adding.md.
  */
 /* clang-format off */
 OPTION(CONTROL_PORT, 'C', "control-port", "URL", true,
@@ -97,8 +98,17 @@ OPTION(SANDBOX, 0, "sandbox", "WHAT", true,
     OWN(sandbox, sandbox),
     "what to give up after the start: on, strict, landlock, seccomp, off [on]")
 OPTION(VERBOSE, 'v', "verbose", NULL, false,
-    OWN(verbose, verbose),
+    RELOADED(verbose, OWN(verbose, verbose)),
     "say more; up to three times")
+OPTION(LOG_LEVEL, 0, "log-level", "LEVEL", false,
+    RELOADED(log_level, OWN(log_level, log_level)),
+    "log up to error, warning, notice, info or debug [see manual]")
+OPTION(LOG_FILE, 0, "log-file", "FILE", true,
+    RELOADED(log_file, FILE_PATH(log_file)),
+    "log to FILE rather than to standard error")
+OPTION(LOG_FORMAT, 0, "log-format", "FORMAT", false,
+    RELOADED(log_json, OWN(log_format, log_json)),
+    "lines of the log: text or json [text]")
 OPTION(HELP, 'h', "help", NULL, false,
     ORDER(help),
     "print this help and exit")

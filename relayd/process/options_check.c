@@ -156,6 +156,7 @@ options_check(const struct options *o)
 	ok &= check_directory(o->output, "--output");
 	ok &= check_directory(o->run_dir, "run directory");
 	ok &= check_file_path(o->pid_file, "--pid-file");
+	ok &= check_file_path(o->log_file, "--log-file");
 	ok &= check_working_dir(o->working_dir);
 	look_at_limits(o);
 	return ok ? OK : E_REFUSED;

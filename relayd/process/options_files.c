@@ -38,6 +38,12 @@ struct file {
 	size_t room;
 };
 
+const char *
+options_config_dir(void)
+{
+	return config_dir;
+}
+
 void
 options_set_config_dir(const char *dir)
 {

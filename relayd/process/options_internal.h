@@ -37,6 +37,8 @@ struct row {
 
 extern const struct row option_rows[N_OPTIONS];
 
+#define MEMORY_MIN (UINT64_C(1) << 20)
+
 /* Functions of rows that say OWN or ORDER (options_own.c). */
 #define FLAG(field)
 #define BOOL(field)

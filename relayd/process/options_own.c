@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log_text.h"
 #include "common/parse.h"
 #include "relayd/process/environment.h"
 #include "relayd/process/sandbox.h"
@@ -228,6 +229,42 @@ void
 options_show_verbose(const struct row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%u", *(const unsigned *)from);
+}
+
+enum status
+options_take_log_level(const struct row *r, void *to, const char *arg)
+{
+	for (enum log_level i = LOG_ERROR; i <= LOG_DEBUG; i++)
+		if (strcmp(arg, log_level_name(i)) == 0) {
+			*(int *)to = (int)i;
+			return OK;
+		}
+	return options_bad_value(r, arg);
+}
+
+/* The one that holds, also if -v or nobody chose it. */
+void
+options_show_log_level(
+    const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s",
+	    log_level_name(options_log_level(OPTIONS_SHOWN(r, from))));
+}
+
+enum status
+options_take_log_format(const struct row *r, void *to, const char *arg)
+{
+	*(bool *)to = strcmp(arg, "json") == 0;
+	return *(bool *)to || strcmp(arg, "text") == 0
+		   ? OK
+		   : options_bad_value(r, arg);
+}
+
+void
+options_show_log_format(
+    const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", *(const bool *)from ? "json" : "text");
 }
 
 /* Orders; OPTIONS is struct options. */

@@ -26,8 +26,11 @@ struct sandbox {
 	int output_fd;	    /* borrowed */
 	/* Files that are removed at the end; NULL or "": none. */
 	const char *removes[SANDBOX_REMOVES_MAX];
-	bool signals_parent; /* SIGUSR1 is still to be sent */
-	bool is_quiet;	     /* another thread tells what is lacking */
+	/* What a reload reads: a directory, and files that may be replaced. */
+	const char *config_dir, *config;
+	const char *log_file; /* opened again, or made anew */
+	bool signals_parent;  /* SIGUSR1 is still to be sent */
+	bool is_quiet;	      /* another thread tells what is lacking */
 };
 
 /*

@@ -41,6 +41,9 @@ make_tag(struct session *s, const char *peer)
 		s->tag = NULL;
 		return E_NOMEM;
 	}
+	/* In logs a blank ends the name. */
+	for (char *c = strstr(s->tag, " session=") + 1; *c != '\0'; c++)
+		*c = *c == ' ' ? '_' : *c;
 	return OK;
 }
 

@@ -2,11 +2,15 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,10 +68,145 @@ START_TEST(one_event_is_one_clean_line_in_one_write)
 }
 END_TEST
 
+/* What follows {"time":"1970-01-01T00:00:01.000Z","level":"info" */
+static const struct {
+	const char *detail, *want;
+} objects[] = {
+	{ "", ",\"message\":\"\"}\n" },
+	{ "peer=1.2.3.4:5 session=7/x stream=a/b gone",
+	    ",\"peer\":\"1.2.3.4:5\",\"session\":\"7/x\",\"stream\":\"a/b\","
+	    "\"message\":\"gone\"}\n" },
+	{ "peer=1", ",\"peer\":\"1\",\"message\":\"\"}\n" },
+	{ "session=7/x y=z", ",\"session\":\"7/x\",\"message\":\"y=z\"}\n" },
+	{ "peers=1", ",\"message\":\"peers=1\"}\n" },
+	{ "session=\",\"level\":\"error\n x",
+	    ",\"session\":\"\\\",\\\"level\\\":\\\"error\\u000a\","
+	    "\"message\":\"x\"}\n" },
+	{ "a \\ \x1b \x7f \xc2\x9b \xff \xc3\xa9",
+	    ",\"message\":\"a \\\\ \\u001b \\u007f \\u009b \\\\xff "
+	    "\xc3\xa9\"}\n" },
+};
+
+START_TEST(json_is_one_object_a_line)
+{
+	static const char start[] = "{\"time\":\"1970-01-01T00:00:01.000Z\","
+				    "\"level\":\"info\"";
+
+	log_set_level(LOG_INFO);
+	log_set_json(true);
+	clock_freeze(NS_PER_S, 1);
+	capture_stderr();
+	log_info("%s", objects[_i].detail);
+	ck_assert_int_eq(strncmp(captured(), start, strlen(start)), 0);
+	ck_assert_str_eq(line + strlen(start), objects[_i].want);
+}
+END_TEST
+
+START_TEST(long_json_is_closed)
+{
+	char detail[2 * LOG_LINE_MAX];
+	size_t n;
+
+	log_set_json(true);
+	capture_stderr();
+	memset(detail, '\n', sizeof(detail));
+	memcpy(detail, "peer=", 5);
+	detail[sizeof(detail) - 1] = '\0';
+	for (size_t i = 5; i < 900; i += 7) {
+		memcpy(detail + i, " stream= session= ", 18);
+		log_warn("%s", detail);
+		n = strlen(captured());
+		ck_assert_uint_le(n, 2 * LOG_LINE_MAX);
+		ck_assert_str_eq(line + n - 3, "\"}\n");
+	}
+}
+END_TEST
+
+static const char *
+file_text(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = read(fd, line, sizeof(line) - 1);
+
+	line[n < 0 ? 0 : n] = '\0';
+	close(fd);
+	return line;
+}
+
+START_TEST(a_file_may_take_the_place_of_stderr)
+{
+	static const char then[] = "1970-01-01T00:00:01.000Z ";
+	char path[] = "/tmp/check_log.XXXXXX", text[256];
+
+	close(mkstemp(path));
+	unlink(path);
+	umask(022);
+	clock_freeze(NS_PER_S, 1);
+	capture_stderr();
+	ck_assert_int_eq(log_open("/nonexistent/log"), E_IO);
+	ck_assert_ptr_nonnull(strstr(captured(), "log file /nonexistent/log"));
+	log_set_level(LOG_NOTICE);
+	ck_assert_int_eq(log_open(path), OK);
+	log_warn("one");
+	ck_assert_str_eq(captured(), "warning one\n");
+	log_notice("two");
+	log_leave_stderr();
+	log_error("three");
+	ck_assert_str_eq(captured(), "");
+	snprintf(text, sizeof(text),
+	    "%swarning one\n%snotice two\n%serror three\n", then, then, then);
+	ck_assert_str_eq(file_text(path), text);
+	unlink(path);
+	ck_assert_int_eq(log_open(path), OK);
+	ck_assert_int_eq(log_open("/nonexistent/log"), E_IO);
+	log_warn("four");
+	ck_assert_ptr_nonnull(strstr(file_text(path), "warning four\n"));
+	ck_assert_ptr_null(strstr(line, "three"));
+	unlink(path);
+}
+END_TEST
+
+START_TEST(a_full_disk_loses_lines_and_says_so)
+{
+	capture_stderr();
+	log_set_level(LOG_NOTICE);
+	ck_assert_int_eq(log_open("/dev/full"), OK);
+	log_leave_stderr();
+	log_notice("one");
+	log_notice("two");
+	ck_assert_int_eq(log_open("/dev/null"), OK);
+}
+END_TEST
+
+START_TEST(the_journal_gets_priorities)
+{
+	struct stat sb;
+	char name[64];
+
+	log_set_level(LOG_DEBUG);
+	ck_assert_int_eq(setenv("JOURNAL_STREAM", "1:1", 1), 0);
+	capture_stderr();
+	ck_assert(!log_look_at_stderr(true));
+	log_warn("x");
+	ck_assert_str_eq(captured(), "warning x\n");
+	ck_assert_int_eq(fstat(STDERR_FILENO, &sb), 0);
+	snprintf(name, sizeof(name), "%llu:%llu", (unsigned long long)sb.st_dev,
+	    (unsigned long long)sb.st_ino);
+	ck_assert_int_eq(setenv("JOURNAL_STREAM", name, 1), 0);
+	ck_assert(log_look_at_stderr(true));
+	log_error("x");
+	ck_assert_str_eq(captured(), "<3>error x\n");
+	log_notice("x");
+	ck_assert_str_eq(captured(), "<5>notice x\n");
+	log_debug("x");
+	ck_assert_str_eq(captured(), "<7>debug x\n");
+}
+END_TEST
+
 START_TEST(lines_above_the_level_are_dropped)
 {
 	static const char *const names[] = { "error x\n", "warning x\n",
-		"info x\n", "debug x\n" };
+		"notice x\n", "info x\n", "debug x\n" };
 
 	capture_stderr();
 	for (int max = LOG_ERROR; max <= LOG_DEBUG; max++) {
@@ -85,7 +224,7 @@ END_TEST
 START_TEST(default_level_is_warning)
 {
 	ck_assert(log_wants(LOG_WARN));
-	ck_assert(!log_wants(LOG_INFO));
+	ck_assert(!log_wants(LOG_NOTICE));
 }
 END_TEST
 
@@ -274,6 +413,11 @@ main(void)
 	const struct unit units[] = {
 		{ one_event_is_one_clean_line_in_one_write, ARRAY_LEN(cases),
 		    0 },
+		{ json_is_one_object_a_line, ARRAY_LEN(objects), 0 },
+		{ long_json_is_closed, 0, 0 },
+		{ a_file_may_take_the_place_of_stderr, 0, 0 },
+		{ a_full_disk_loses_lines_and_says_so, 0, 0 },
+		{ the_journal_gets_priorities, 0, 0 },
 		{ lines_above_the_level_are_dropped, 0, 0 },
 		{ default_level_is_warning, 0, 0 },
 		{ long_lines_are_cut_between_characters, ARRAY_LEN(fillers),

@@ -11,6 +11,7 @@ PRIVATE = re.compile(r"(?:.*/)?(\w+)_internal\.h")
 # the names, or their beginnings with a "*", of the files that share it.
 MODULES = {
     "conn": ("conn", "conn_*", "desk"),
+    "options": ("options", "options_*", "reload"),
     "stream": ("stream", "stream_*", "tcp_stream", "udp_stream"),
     "udp": ("udp_ingest", "udp_session", "udp_stream"),
     "viewer": ("viewer", "viewer_[!c]*", "viewers"),      # not viewer_conn

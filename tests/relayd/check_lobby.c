@@ -58,7 +58,7 @@ ask(void)
 		.creation_time = 1500000000,
 		.trace_format = 1 };
 	struct sockaddr_in to = { .sin_family = AF_INET,
-		.sin_port = htons(lobby_control_port(lobby)) };
+		.sin_port = htons(lobby_ports(lobby).control) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct buf b = { 0 };
 

@@ -74,6 +74,7 @@ show(const char *what)
 	    got.background ? "b" : "", got.sig_parent ? "S" : "",
 	    got.dynamic_ports ? "y" : "", got.is_done ? "!" : "");
 	SHOW("verbose", "%u %d", got.verbose, (int)options_log_level(&got));
+	SHOW("log", "%s %d", got.log_file, got.log_json);
 	SHOW("fds", "%u", got.fd_pool_size);
 	SHOW("workers", "%u", got.workers);
 	SHOW("viewers", "%u %d %u", got.live_workers, got.live_hold,
@@ -142,9 +143,15 @@ static const struct {
 	{ "--disallow-clear --daemonize", "flags", "xd" },
 	{ "--background --sig-parent", "flags", "bS" },
 	{ "--back --sig --dyn", "flags", "bSy" },
-	{ "-v", "verbose", "1 2" },
-	{ "-vv", "verbose", "2 3" },
-	{ "-v -v --verbose -v", "verbose", "3 3" },
+	{ "-v", "verbose", "1 3" },
+	{ "--log-level error", "verbose", "0 0" },
+	{ "--log-level=notice", "verbose", "0 2" },
+	{ "--log-level debug -v", "verbose", "1 4" },
+	{ "--log-file /l", "verbose", "0 2" },
+	{ "--log-file /l --log-format json", "log", "/l 1" },
+	{ "--log-format json --log-format=text", "log", " 0" },
+	{ "-vv", "verbose", "2 4" },
+	{ "-v -v --verbose -v", "verbose", "3 4" },
 	{ "stray -x words", "flags", "x" },
 	{ "--fd-pool-size 100", "fds", "100" },
 	{ "--workers=64", "workers", "64" },
@@ -218,6 +225,9 @@ static const char *const refused[] = {
 	"--fd-pool-size abc",
 	"--fd-pool-size 99999999999999999999",
 	"--fd-pool-size 2147483648",
+	"--log-level loud",
+	"--log-format xml",
+	"--log-file ''",
 	"--workers 0",
 	"--workers 65",
 	"--workers 2x",

@@ -73,7 +73,7 @@ class Daemon:
         self.log = open(self.top / "log", "w+b")
         rundir = self.top / "run"
         full = {k: v for k, v in os.environ.items()
-                if not k.startswith("LTTNG_")}
+                if not k.startswith(("LTTNG_", "TRACEPULSE_"))}
         full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir))
         full.update(env or {})
         anywhere = "tcp://127.0.0.1:0"

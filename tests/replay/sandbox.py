@@ -6,8 +6,10 @@ it, tests/relayd/check_sandbox tries."""
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import relay
@@ -143,6 +145,43 @@ def another_mount_is_fine():
                 subprocess.run(["umount", "-l", mount], check=True)
 
 
+def wait_for(text, path):
+    until = time.monotonic() + relay.TIMEOUT
+    while not (path.exists() and text in path.read_text()):
+        check(time.monotonic() < until, f"no {text!r} in {path}")
+        time.sleep(0.01)
+
+
+def a_reload_finds_its_files():
+    """Those that were replaced, as editors and logrotate do; another log file
+    only beside the old one."""
+    for options in (ON, STRICT):
+        with tempfile.TemporaryDirectory() as top:
+            log, conf = pathlib.Path(top, "logs/log"), pathlib.Path(top, "c/c")
+            log.parent.mkdir()
+            conf.parent.mkdir()
+            conf.write_text("[relayd]\n")
+
+            def reload(text):
+                new = conf.with_name("new")
+                new.write_text("[relayd]\n" + text)
+                new.rename(conf)
+                daemon.process.send_signal(signal.SIGHUP)
+
+            with relay.Daemon("-f", str(conf), "--log-file", str(log),
+                              *options) as daemon:
+                log.rename(log.with_name("log.1"))
+                reload("log-level=debug\n")
+                record(daemon, "one")
+                wait_for("control connection", log)
+                log.rename(log.with_name("log.2"))
+                reload("unknown=1\n")
+                wait_for("", log)
+                wait_for("unknown key", log.with_name("log.2"))
+                record(daemon, "two")
+                daemon.stop()
+
+
 def two_relays_share_a_directory():
     with relay.Daemon(*STRICT) as one:
         with relay.Daemon("-o", str(one.out), *STRICT) as two:
@@ -210,7 +249,7 @@ def a_zone_is_known():
 
 
 CASES = [sessions_need_nothing_else, all_threads_are_in_it,
-         the_output_directory_may_be_anywhere, another_mount_is_fine,
+         the_output_directory_may_be_anywhere, another_mount_is_fine, a_reload_finds_its_files,
          two_relays_share_a_directory, a_crash_is_mended_in_it,
          a_directory_that_was_replaced, files_that_are_removed_at_the_end,
          a_zone_is_known]

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/process/reload.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "relayd/process/environment.h"
+#include "relayd/process/notify.h"
+#include "relayd/process/options_internal.h"
+
+void
+reload_init(struct reload *r, struct options *o, int argc, char **argv)
+{
+	*r = (struct reload){ .options = o, .argc = argc, .argv = argv };
+	r->asked = *o;
+	environment_keep_directory();
+}
+
+void
+reload_tell(struct reload *r, reload_fn *fn, void *arg)
+{
+	assert(r->n_hooks < RELOAD_HOOKS);
+	r->hooks[r->n_hooks].call = fn;
+	r->hooks[r->n_hooks].arg = arg;
+	r->n_hooks++;
+}
+
+static void
+tell_systemd(const char *state)
+{
+	if (notify_send(secure_getenv("NOTIFY_SOCKET"), state) != OK)
+		log_debug("the service manager was not told");
+}
+
+/* What follows from settings of the log; a log file that is named anew. */
+static void
+apply_log(const struct options *o)
+{
+	log_set_json(o->log_json);
+	log_set_level(options_log_level(o));
+	/* log_open() has logged a failure; the file before goes on. */
+	if (o->log_file[0] != '\0' && log_open(o->log_file) != OK)
+		log_debug("the log goes on where it was");
+}
+
+static void
+copy_setting(struct options *o, const struct options *from, enum option_id id)
+{
+	const struct row *row = &option_rows[id];
+
+	memcpy((char *)o + row->at, (const char *)from + row->at, row->size);
+	o->from[id] = from->from[id];
+}
+
+/* Is it another value than was asked for until now? A default may follow the
+ * machine: that is no change. */
+static bool
+has_changed(const struct reload *r, const struct options *fresh,
+    enum option_id id, char old[OPTION_TEXT_MAX], char new[OPTION_TEXT_MAX])
+{
+	options_show(&r->asked, id, old);
+	options_show(fresh, id, new);
+	return option_rows[id].show != NULL && strcmp(old, new) != 0 &&
+	       (r->asked.from[id].kind != ORIGIN_DEFAULT ||
+		   fresh->from[id].kind != ORIGIN_DEFAULT);
+}
+
+/* Take over from FRESH what can be; returns how many settings were. */
+static unsigned
+take_over(struct reload *r, const struct options *fresh)
+{
+	char old[OPTION_TEXT_MAX], new[OPTION_TEXT_MAX];
+	unsigned n = 0;
+
+	for (enum option_id id = 0; id < N_OPTIONS; id++) {
+		if (!has_changed(r, fresh, id, old, new))
+			continue;
+		if (option_rows[id].can_reload) {
+			log_notice("reload: --%s is \"%s\" now, it was \"%s\"",
+			    option_rows[id].name, new, old);
+			n++;
+		} else {
+			log_warn("reload: --%s stays \"%s\", it needs a "
+				 "restart to be \"%s\"",
+			    option_rows[id].name, old, new);
+		}
+	}
+	/* Now, as the text of one may hang on another. */
+	for (enum option_id id = 0; id < N_OPTIONS; id++)
+		if (option_rows[id].can_reload) {
+			copy_setting(r->options, fresh, id);
+			copy_setting(&r->asked, fresh, id);
+		}
+	return n;
+}
+
+static enum status
+read_again(struct reload *r)
+{
+	static struct options fresh;
+	unsigned n;
+
+	if (options_parse(&fresh, r->argc, r->argv) != OK) {
+		log_error("reload: nothing changed");
+		return E_REFUSED;
+	}
+	fresh.is_watched = r->options->is_watched;
+	n = take_over(r, &fresh);
+	log_notice("reload: done, %u settings changed", n);
+	return OK;
+}
+
+enum status
+reload_now(struct reload *r)
+{
+	char state[64];
+	enum status st;
+
+	snprintf(state, sizeof(state),
+	    "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", clock_now_ns() / 1000);
+	tell_systemd(state);
+	st = read_again(r);
+	*(st == OK ? &r->n_good : &r->n_bad) += 1;
+	apply_log(r->options);
+	for (unsigned i = 0; i < r->n_hooks && st == OK; i++)
+		r->hooks[i].call(r->options, r->hooks[i].arg);
+	tell_systemd("READY=1\n");
+	return st;
+}

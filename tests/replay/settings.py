@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Settings of a daemon that runs, SIGHUP, and its log. Starts daemons of its
+own."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+import relay
+from relay import check, equal
+
+
+@contextlib.contextmanager
+def a_file(text):
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+        f.write(text)
+        f.flush()
+        yield pathlib.Path(f.name)
+
+
+def wait_for(daemon, text, times=1):
+    until = time.monotonic() + relay.TIMEOUT
+    while daemon.log_text().count(text) < times:
+        check(time.monotonic() < until, f"no {text!r}: {daemon.log_text()}")
+        time.sleep(0.01)
+
+
+def hang_up(daemon):
+    """SIGHUP, until all is done."""
+    log = daemon.log_text()
+    done = log.count("reload: done") + log.count("reload: nothing changed")
+    daemon.process.send_signal(signal.SIGHUP)
+    until = time.monotonic() + relay.TIMEOUT
+    while True:
+        log = daemon.log_text()
+        if log.count("reload: done") + log.count("nothing changed") > done:
+            return
+        check(time.monotonic() < until, "no reload")
+        time.sleep(0.01)
+
+
+def a_reload_changes_what_can_be():
+    """The others are named; a bad file changes nothing."""
+    with a_file("[relayd]\nlog-level=notice\nmax-memory=64M\n") as conf, \
+            relay.Daemon("-f", str(conf)) as daemon:
+        session = relay.Session(daemon)
+        session.packet()
+        conf.write_text("[relayd]\nlog-level=debug\nmax-memory=65M\n"
+                        "live-hold=off\n")
+        hang_up(daemon)
+        log = daemon.log_text()
+        for text in ('--log-level is "debug" now, it was "notice"',
+                     'warning reload: --max-memory stays "64M"',
+                     'warning reload: --live-hold stays "on"'):
+            check(text in log, f"no {text}: {log}")
+        check("--workers" not in log, f"workers: {log}")
+        daemon.control().close()
+        wait_for(daemon, "debug ")
+        conf.write_text("[relayd]\nlog-level=error\nmax-memroy=1\n")
+        hang_up(daemon)
+        log = daemon.log_text()
+        check(f'error {conf}:3: unknown key "max-memroy": did you mean '
+              '"max-memory"?' in log, log)
+        before = daemon.log_text().count("debug ")
+        daemon.control().close()
+        wait_for(daemon, "debug ", before + 1)
+        session.packet()
+        session.finish()
+
+
+def hanging_up_ends_nothing():
+    """However often, and with sessions under way."""
+    with relay.Daemon() as daemon:
+        session = relay.Session(daemon)
+        for _ in range(50):
+            daemon.process.send_signal(signal.SIGHUP)
+            session.packet()
+        hang_up(daemon)
+        session.finish()
+
+
+def systemd_hears_of_a_reload():
+    with tempfile.TemporaryDirectory() as top, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(top + "/n")
+        notify.settimeout(relay.TIMEOUT)
+        with relay.Daemon(env={"NOTIFY_SOCKET": top + "/n"}) as daemon:
+            check(notify.recv(999).startswith(b"READY=1\n"), "READY=1")
+            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+            daemon.process.send_signal(signal.SIGHUP)
+            said = dict(line.split("=") for line in
+                        notify.recv(999).decode().split())
+            after = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+            equal(said["RELOADING"], "1", "RELOADING")
+            check(before <= int(said["MONOTONIC_USEC"]) <= after, f"{said}")
+            equal(notify.recv(999), b"READY=1\n", "the end of it")
+
+
+def a_log_file_is_opened_again():
+    """As logrotate wants it. It is not for everybody to read."""
+    with tempfile.TemporaryDirectory() as top:
+        path = pathlib.Path(top, "log")
+        with relay.Daemon("--log-file", str(path),
+                          limit=lambda: os.umask(0o022)) as daemon:
+            equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(0o640), "mode")
+            text = path.read_text()
+            check(" notice tracepulse-relayd " in text and
+                  f"control tcp://127.0.0.1:{daemon.control_port}, " in text
+                  and f"data tcp://127.0.0.1:{daemon.data_port}, " in text
+                  and f"live tcp://127.0.0.1:{daemon.live_port}" in text,
+                  text)
+            equal(daemon.log_text(), "", "standard error")
+            old = path.rename(pathlib.Path(top, "log.1"))
+            daemon.process.send_signal(signal.SIGHUP)
+            until = time.monotonic() + relay.TIMEOUT
+            while not path.exists():
+                check(time.monotonic() < until, "not opened again")
+                time.sleep(0.01)
+            bad = daemon.control()
+            bad.send(b"\xff" * 100)
+            bad.ends()
+            while "connection closed" not in path.read_text():
+                check(time.monotonic() < until, path.read_text())
+                time.sleep(0.01)
+            check("connection closed" not in old.read_text(), "the old file")
+            # One that cannot be opened leaves the other in use.
+            path.unlink()
+            path.mkdir()
+            daemon.process.send_signal(signal.SIGHUP)
+            relay.Session(daemon).control.close()
+        check("shutting down" not in old.read_text(), "the old file")
+
+
+def a_full_disk_stops_no_relay():
+    with relay.Daemon("--log-file", "/dev/full", "--log-level",
+                      "debug") as daemon, relay.neighbour(daemon) as good:
+        good.packet()
+        daemon.process.send_signal(signal.SIGHUP)
+        good.packet()
+
+
+def every_line_is_json():
+    """With names that are not."""
+    names = ['a"b', "back\\slash", "new\nline", "a b stream=x",
+             "esc\x1b[2J", "{}", "caf\xe9", '","level":"error']
+    with tempfile.TemporaryDirectory() as top:
+        path = pathlib.Path(top, "log")
+        with relay.Daemon("--log-file", str(path), "--log-format=json",
+                          "--log-level=debug") as daemon:
+            for name in names + [b"\xff\xfe"]:
+                c = daemon.control()
+                c.version()
+                with contextlib.suppress(relay.Failed, OSError):
+                    c.create_session(name=name)
+                    c.send(relay.frame(relay.ADD_STREAM, b"short"))
+                    c.ends()
+                c.close()
+        lines = path.read_bytes().decode().splitlines()
+        found = [json.loads(line) for line in lines]
+        check(len(found) > len(names), f"{len(found)} lines")
+        for one in found:
+            check({"time", "level", "message"} <= set(one), f"{one}")
+            check(set(one) <= {"time", "level", "message", "peer", "session",
+                               "stream"}, f"{one}")
+        check(any(one.get("peer", "").startswith("127.0.0.1:") for one in
+                  found), "no peer")
+        check(any(one.get("session", "").endswith('/a"b') for one in found),
+              f"no session: {path.read_text()}")
+
+
+def with_daemonize_the_file_remains():
+    with tempfile.TemporaryDirectory() as top:
+        any_port = "tcp://127.0.0.1:0"
+        done = subprocess.run(
+            [relay.PROGRAM, "-d", "-P", top + "/pid", "-o", top + "/out",
+             "--dynamic-port-allocation", "-C", any_port, "-D", any_port,
+             "-L", any_port, "--log-file", "log"],
+            env=dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run"),
+            cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=relay.TIMEOUT)
+        equal((done.returncode, done.stdout), (0, b""), "-d")
+        pid = int(pathlib.Path(top, "pid").read_text())
+        log = pathlib.Path(top, "log")
+        try:
+            check(" ready: " in log.read_text(), "no line")
+            log.rename(top + "/log.1")
+            os.kill(pid, signal.SIGHUP)
+            until = time.monotonic() + relay.TIMEOUT
+            # The directory is / now, and the file stands where it stood.
+            while not log.exists():
+                check(time.monotonic() < until, "not opened again")
+                time.sleep(0.01)
+        finally:
+            os.kill(pid, signal.SIGTERM)
+        while os.path.exists(top + "/pid"):
+            check(time.monotonic() < until, "does not end")
+            time.sleep(0.01)
+
+
+def the_configuration_is_told():
+    """--check-config and --print-config start nothing."""
+    with tempfile.TemporaryDirectory() as top, \
+            a_file(f"[relayd]\noutput={top}/out\n") as conf:
+        env = dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run")
+
+        def ask(*options):
+            return subprocess.run([relay.PROGRAM, "-f", str(conf), *options],
+                                  env=env, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=20)
+        done = ask("--check-config")
+        equal((done.returncode, done.stdout), (0, b""), "a good file")
+        done = ask("--print-config", "--workers=1")
+        equal(done.returncode, 0, "--print-config")
+        lines = done.stdout.decode().splitlines()
+        check(any(li.split() == ["output", "=", top + "/out", ";",
+                                 f"{conf}:2"] for li in lines), f"{lines}")
+        check(any(li.split() == ["workers", "=", "1", ";", "command", "line"]
+                  for li in lines), f"{lines}")
+        conf.write_text(f"[relayd]\noutput={conf}/x\nlive-prot=x\n")
+        done = ask("--check-config")
+        equal(done.returncode, 1, "a bad file")
+        check(b'did you mean "live-port"?' in done.stderr, f"{done.stderr}")
+        conf.write_text(f"[relayd]\noutput={conf}/x\n")
+        done = ask("--check-config")
+        equal(done.returncode, 1, "a bad directory")
+        check(b"--output" in done.stderr, f"{done.stderr}")
+        equal(os.listdir(top), [], "nothing is made")
+
+
+CASES = [a_reload_changes_what_can_be, hanging_up_ends_nothing,
+         systemd_hears_of_a_reload, a_log_file_is_opened_again,
+         a_full_disk_stops_no_relay, every_line_is_json,
+         with_daemonize_the_file_remains, the_configuration_is_told]
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
