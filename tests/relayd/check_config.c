@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/near.h"
 #include "relayd/process/options_internal.h"
+#include "relayd/process/reload.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
@@ -430,6 +432,52 @@ START_TEST(what_is_printed_can_be_read)
 }
 END_TEST
 
+static unsigned told;
+
+static void
+on_reload(const struct options *o, void *arg)
+{
+	ck_assert_ptr_eq(o, arg);
+	told++;
+}
+
+START_TEST(a_reload_tells_who_asked)
+{
+	static char name[] = "relayd", option[] = "-f", relative[] = "own";
+	char *argv[] = { name, option, relative, NULL };
+	static struct reload r;
+
+	set_up();
+	ck_assert_int_eq(chdir(scratch_path("")), 0);
+	scratch_write("own", "[relayd]\nverbose=1\nworkers=2\n");
+	ck_assert_int_eq(options_parse(&got, 3, argv), OK);
+	reload_init(&r, &got, 3, argv);
+	reload_tell(&r, on_reload, &got);
+	got.workers = 1; /* as where descriptors are few */
+	ck_assert_int_eq(chdir("/"), 0);
+	capture();
+	scratch_write("own", "[relayd]\nverbose=3\nworkers=2\n");
+	ck_assert_int_eq(reload_now(&r), OK);
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(got.verbose, 3);
+	ck_assert(log_wants(LOG_DEBUG));
+	ck_assert_ptr_null(strstr(captured(), "--workers"));
+	scratch_write("own", "[relayd]\nverbose=0\nworkers=x\n");
+	ck_assert_int_eq(reload_now(&r), E_REFUSED);
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(got.verbose, 3);
+	scratch_write("own", "[relayd]\nverbose=3\nworkers=4\n");
+	ck_assert_int_eq(reload_now(&r), OK);
+	ck_assert_uint_eq(got.workers, 1);
+	ck_assert_ptr_nonnull(strstr(captured(),
+	    "reload: --workers stays \"2\", it needs a restart to be "
+	    "\"4\""));
+	ck_assert_uint_eq(r.n_good, 2);
+	ck_assert_uint_eq(r.n_bad, 1);
+	scratch_close();
+}
+END_TEST
+
 /* What --check-config says, beside mistakes in files. */
 static const struct {
 	const char *args, *message; /* NULL: all is well */
@@ -530,6 +578,7 @@ main(void)
 		{ a_count_of_v_begins_anew_on_the_command_line, 0, 0 },
 		{ set_uid_trusts_no_variable_that_names_files, 0, 0 },
 		{ what_is_printed_can_be_read, 0, 0 },
+		{ a_reload_tells_who_asked, 0, 0 },
 		{ a_check_tells_what_would_fail, ARRAY_LEN(checks), 0 },
 		{ every_setting_is_key_variable_and_text, 0, 0 },
 		{ near_words_are_near, ARRAY_LEN(words), 0 },
