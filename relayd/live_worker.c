@@ -257,6 +257,22 @@ live_pool_busy_since(const struct live_pool *p)
 	return oldest;
 }
 
+bool
+live_pool_has_turned(struct live_pool *p)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < p->n_workers; i++)
+		all &= loop_has_turned(&p->workers[i].loop);
+	return all;
+}
+
+uint64_t
+live_pool_viewers(const struct live_pool *p)
+{
+	return published(&p->n_conns);
+}
+
 static void
 forget_news(struct live_inbox *b)
 {

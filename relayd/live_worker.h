@@ -36,6 +36,11 @@ void live_pool_adopt(
     struct live_pool *p, int take_fd, const struct sockaddr *peer);
 /* When the turn began that has lasted longest, ns; 0: all workers wait. */
 uint64_t live_pool_busy_since(const struct live_pool *p);
+/* Have all workers' loops turned since the last call? (loop_has_turned()) Main
+ * thread. */
+bool live_pool_has_turned(struct live_pool *p);
+/* Viewers that are connected. Any thread. */
+uint64_t live_pool_viewers(const struct live_pool *p);
 /* Closes all viewers, joins the threads. NULL is fine. */
 void live_pool_stop(struct live_pool *p);
 

@@ -2,10 +2,8 @@
 #include "relayd/lobby.h"
 
 #include <event2/event.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -15,6 +13,7 @@
 #include "relayd/net/crowd.h"
 #include "relayd/net/descriptors.h"
 #include "relayd/net/listener.h"
+#include "relayd/net/service.h"
 #include "relayd/live_worker.h"
 #include "relayd/process/options.h"
 #include "relayd/placement.h"
@@ -213,9 +212,7 @@ on_data(int take_fd, const struct sockaddr *peer, void *arg)
 static void
 on_live(int take_fd, const struct sockaddr *peer, void *arg)
 {
-	struct lobby *l = arg;
-
-	live_pool_adopt(l->live_pool, take_fd, peer);
+	live_pool_adopt(((struct lobby *)arg)->live_pool, take_fd, peer);
 }
 
 static void
@@ -425,6 +422,25 @@ lobby_health(void *lobby)
 	return mask;
 }
 
+bool
+lobby_has_turned(void *lobby)
+{
+	const struct lobby *l = lobby;
+	const bool live = live_pool_has_turned(l->live_pool);
+
+	return workers_have_turned(l->workers, l->n_workers) && live;
+}
+
+void
+lobby_figures(struct service_figures *f, void *lobby)
+{
+	const struct lobby *l = lobby;
+
+	f->sessions = placement_sessions(l->placement);
+	f->viewers = live_pool_viewers(l->live_pool);
+	f->held = published(&l->memory);
+}
+
 void
 lobby_run(struct lobby *l)
 {
@@ -438,15 +454,14 @@ lobby_run(struct lobby *l)
 static void
 close_events(struct lobby *l)
 {
+	struct event *const events[] = { l->sweep, l->sigterm, l->sigint };
+
 	listener_destroy(l->control);
 	listener_destroy(l->data);
 	listener_destroy(l->live);
-	if (l->sweep != NULL)
-		event_free(l->sweep);
-	if (l->sigterm != NULL)
-		event_free(l->sigterm);
-	if (l->sigint != NULL)
-		event_free(l->sigint);
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		if (events[i] != NULL)
+			event_free(events[i]);
 }
 
 /* A second signal must not end the shutdown that the first one began: when the

@@ -7,14 +7,17 @@
 #ifndef RELAYD_LOBBY_H
 #define RELAYD_LOBBY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
 #include "relayd/process/daemon.h"
 
+struct event_base;
 struct lobby;
 struct options;
+struct service_figures;
 struct syncer;
 
 /* What the workers write to. All is borrowed. */
@@ -30,12 +33,17 @@ enum status lobby_create(struct lobby **out, struct options *o) MUST_CHECK;
 enum status lobby_start(
     struct lobby *l, const struct lobby_disk *disk) MUST_CHECK;
 
+/* What was bound. */
 struct daemon_ports lobby_ports(const struct lobby *l);
 
 struct event_base *lobby_base(struct lobby *l);
 
 /* Which thread groups are bad (streaming 6.5); for the health socket. */
 uint64_t lobby_health(void *lobby);
+
+/* For the service manager (relayd/net/service.h). Main thread. */
+bool lobby_has_turned(void *lobby);
+void lobby_figures(struct service_figures *f, void *lobby);
 
 /* Serve until SIGTERM or SIGINT. */
 void lobby_run(struct lobby *l);

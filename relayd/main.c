@@ -6,10 +6,12 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "relayd/process/activation.h"
 #include "relayd/process/daemon.h"
 #include "relayd/net/descriptors.h"
 #include "relayd/net/hangup.h"
 #include "relayd/net/health.h"
+#include "relayd/net/service.h"
 #include "relayd/lobby.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
@@ -75,6 +77,12 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		.mask = lobby_health,
 		.arg = lobby,
 	};
+	const struct service_config service_config = {
+		.has_turned = lobby_has_turned,
+		.figures = lobby_figures,
+		.arg = lobby,
+	};
+	struct service *service = NULL;
 	struct health *health;
 	struct hangup *hangup = NULL;
 	enum status st;
@@ -94,11 +102,15 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
 	if (st == OK)
 		st = lobby_start(lobby, &disk->disk);
+	if (st == OK)
+		st = service_create(
+		    &service, lobby_base(lobby), &service_config);
 	if (st == OK) {
 		daemon_ready(d, &ports);
 		lobby_run(lobby);
 		daemon_stopping(d);
 	}
+	service_destroy(service);
 	hangup_destroy(hangup);
 	health_destroy(health);
 	return st;
@@ -175,7 +187,9 @@ main(int argc, char **argv)
 	if (start_log(&options) != OK)
 		return EXIT_FAILURE;
 	reload_init(&reload, &options, argc, argv);
-	st = run(&daemon, &reload);
+	st = activation_take(&options);
+	if (st == OK)
+		st = run(&daemon, &reload);
 	daemon_end(&daemon);
 	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

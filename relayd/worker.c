@@ -232,6 +232,16 @@ worker_busy_since(const struct worker *w)
 	return published(&w->loop.busy_since);
 }
 
+bool
+workers_have_turned(struct worker *const *workers, unsigned n)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < n; i++)
+		all &= loop_has_turned(&workers[i]->loop);
+	return all;
+}
+
 void
 worker_tell_stop(struct worker *w)
 {

@@ -6,6 +6,7 @@
 #ifndef RELAYD_WORKER_H
 #define RELAYD_WORKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -37,6 +38,10 @@ struct loop *worker_loop(struct worker *w);
 
 /* When the worker's current turn began, ns; 0: it waits. Any thread. */
 uint64_t worker_busy_since(const struct worker *w);
+
+/* Have the loops of N workers turned since the last call? (loop_has_turned())
+ * Main thread. */
+bool workers_have_turned(struct worker *const *workers, unsigned n);
 
 /* The worker reads and writes what has arrived, closes every connection, and
  * its thread ends. Several are told first, so that they do it at the same time.

@@ -209,7 +209,7 @@ listener_create(struct listener **out, struct event_base *base,
 	l->accepted = accepted;
 	l->arg = arg;
 	l->spare_fd = open_spare();
-	l->fd = bind_url(url, name);
+	l->fd = url->has_socket ? url->socket_fd : bind_url(url, name);
 	if (l->fd < 0) {
 		listener_destroy(l);
 		return E_IO;

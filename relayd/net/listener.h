@@ -25,12 +25,12 @@ struct sockaddr;
 #define LISTENER_RETRANSMISSION_S 924
 
 /*
- * Bind and listen; NAME ("control", ...) is for logs. ACCEPTED gets each new
- * socket, non-blocking, and owns it. KEEPALIVE is borrowed; NULL: leave it to
- * the system. When it is on, a peer that is silent for idle + interval * count
- * seconds counts as gone. This holds also while it has a reply to acknowledge
- * (TCP_USER_TIMEOUT), if the time is shorter than LISTENER_RETRANSMISSION_S.
- * E_IO: the reason is logged.
+ * Bind and listen, or take the socket that URL has; NAME ("control", ...) is
+ * for logs. ACCEPTED gets each new socket, non-blocking, and owns it. KEEPALIVE
+ * is borrowed; NULL: leave it to the system. When it is on, a peer that is
+ * silent for idle + interval * count seconds counts as gone. This holds also
+ * while it has a reply to acknowledge (TCP_USER_TIMEOUT), if the time is
+ * shorter than LISTENER_RETRANSMISSION_S. E_IO: the reason is logged.
  */
 enum status listener_create(struct listener **out, struct event_base *base,
     const struct listen_url *url, const char *name,

@@ -102,6 +102,18 @@ loop_turn(struct loop *l)
 {
 	if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
 		log_errno(LOG_ERROR, "event loop");
+	publish(&l->turns, published(&l->turns) + 1);
+}
+
+bool
+loop_has_turned(struct loop *l)
+{
+	const uint64_t turns = published(&l->turns);
+	const bool has = turns != l->turns_seen;
+
+	l->turns_seen = turns;
+	loop_wake(l);
+	return has;
 }
 
 void

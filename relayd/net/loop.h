@@ -65,6 +65,8 @@ struct loop {
 	/* When the current turn began, ns; 0: the loop waits. For the health
 	 * socket. */
 	struct published busy_since;
+	struct published turns; /* that are over */
+	uint64_t turns_seen;	/* by loop_has_turned() */
 };
 
 enum status loop_init(struct loop *l,
@@ -78,6 +80,9 @@ void loop_turn(struct loop *l);
  * time, are ns of clock_now_ns(). A time later than the one that is set changes
  * nothing; UINT64_MAX: no turn is needed. */
 void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
+/* Has a turn ended since the last call? One is begun, so that an idle loop
+ * answers the next call. Any one thread. */
+bool loop_has_turned(struct loop *l);
 /* The turn has work to do. Every callback calls this first. */
 void loop_is_busy(struct loop *l);
 

@@ -197,13 +197,22 @@ tell_systemd_ready(void)
 }
 
 static void
+show_port(const struct listen_url *u, uint16_t port, char *out, size_t n)
+{
+	if (u->has_socket)
+		snprintf(out, n, "port %u of the service manager", port);
+	else
+		listen_url_show(u, port, out, n);
+}
+
+static void
 tell_log_ready(const struct options *o, const struct daemon_ports *ports)
 {
 	char control[300], data[300], live[300], udp[32] = "no UDP";
 
-	listen_url_show(&o->control, ports->control, control, sizeof(control));
-	listen_url_show(&o->data, ports->data, data, sizeof(data));
-	listen_url_show(&o->live, ports->live, live, sizeof(live));
+	show_port(&o->control, ports->control, control, sizeof(control));
+	show_port(&o->data, ports->data, data, sizeof(data));
+	show_port(&o->live, ports->live, live, sizeof(live));
 	if (ports->udp != 0)
 		snprintf(udp, sizeof(udp), "UDP port %u", ports->udp);
 	log_notice("tracepulse-relayd " PACKAGE_VERSION

@@ -18,6 +18,8 @@ struct listen_url {
 	uint16_t port;	  /* host order; 0: the system chooses */
 	bool has_port;	  /* the URL names a port */
 	bool is_explicit; /* given by the user, not a default */
+	bool has_socket;  /* the service manager listens there already */
+	int socket_fd;	  /* if has_socket (process/activation.h) */
 };
 
 /*

@@ -23,6 +23,7 @@ OPTION = re.compile(
 NONE = {
     "NS_PER_S": "a unit",
     "NS_PER_MS": "a unit",
+    "US_PER_S": "a unit",
     "RELPATH_MAX": "the system's PATH_MAX",
     "TRACEFILE_PATH_MAX": "two of these",
     "LINE_MAX_LEN": "a buffer",
@@ -37,6 +38,7 @@ NONE = {
     "JOURNAL_RETRY_NS": "when to try again", "RELIEF_NS": "when to look again",
     "ACCEPT_PAUSE_S": "when to try again", "DESK_SWEEP_NS": "when to look again",
     "LOG_NS": "how often a line is logged",
+    "SERVICE_STATUS_S": "how often a line is made",
     "SLOW_TURN_NS": "a turn that is logged",
     "HAS_SLEPT_NS": "what counts as a pause",
     "DESK_SPARE_BYTES": "the first size of a buffer",

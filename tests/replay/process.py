@@ -364,15 +364,17 @@ def more_signals_change_nothing():
 
 
 def signals():
-    """SIGINT is an orderly end; SIGKILL none, and the next start tidies up."""
+    """SIGINT is an orderly end; after SIGKILL the next start tidies up."""
     with relay.Daemon() as daemon:
         files = daemon.rundir / "relayd"
         session = relay.Session(daemon)
         session.packet()
         for harmless in (signal.SIGUSR1, signal.SIGPIPE, signal.SIGHUP):
             daemon.process.send_signal(harmless)
+            time.sleep(0.05)
         session.packet()
-        daemon.process.send_signal(signal.SIGKILL)
+        session.wait_written()
+        daemon.process.kill()
         equal(daemon.process.wait(relay.TIMEOUT), -signal.SIGKILL, "SIGKILL")
         left = sorted(p.name for p in files.iterdir())
         check(f"health-{daemon.process.pid}" in left and

@@ -65,7 +65,8 @@ def state_of(path):
 class Daemon:
     """Started by with; ended by SIGTERM, exit status 0 expected."""
 
-    def __init__(self, *options, env=None, limit=None, workers=2):
+    def __init__(self, *options, env=None, limit=None, workers=2,
+                 fds=(), prefix=()):
         self.is_stopped = False
         self.source = "127.0.0.1"  # of connections to it
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
@@ -77,16 +78,18 @@ class Daemon:
         full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir))
         full.update(env or {})
         anywhere = "tcp://127.0.0.1:0"
-        self.command = [PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
+        self.command = [*prefix, PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
                         "-D", anywhere, "-L", anywhere, "-o", str(self.out),
                         "--workers", str(workers), *options]
         self.rundir, self.environment, self.limit = rundir, full, limit
+        self.fds = fds          # inherited, with their numbers
         self._start()
 
     def _start(self):
         self.process = subprocess.Popen(
             self.command, env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=self.log, stderr=self.log, preexec_fn=self.limit)
+            stdout=self.log, stderr=self.log, preexec_fn=self.limit,
+            pass_fds=self.fds)
         self.control_port = self._port(self.rundir / "relayd/control.port")
         self.data_port = self._port(self.rundir / "relayd/data.port")
         self.live_port = self._port(self.rundir / "relayd/live.port")

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/process/activation.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/parse.h"
+#include "relayd/process/environment.h"
+#include "relayd/process/options.h"
+
+/* The number of the first one: SD_LISTEN_FDS_START. */
+#define FIRST_FD 3
+/* There are three ports; more are somebody's mistake. */
+#define SOCKETS_MAX 64
+
+static struct listen_url *
+url_of(struct options *o, const char *name)
+{
+	if (strcmp(name, "control") == 0)
+		return &o->control;
+	if (strcmp(name, "data") == 0)
+		return &o->data;
+	return strcmp(name, "live") == 0 ? &o->live : NULL;
+}
+
+static int
+number_of(int fd, int option)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value
+								     : -1;
+}
+
+static bool
+listens(int fd)
+{
+	const int domain = number_of(fd, SO_DOMAIN);
+
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       number_of(fd, SO_TYPE) == SOCK_STREAM &&
+	       number_of(fd, SO_ACCEPTCONN) == 1;
+}
+
+static bool
+set_flags(int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static enum status
+take_socket(struct options *o, int fd, const char *name)
+{
+	struct listen_url *u = url_of(o, name);
+	const char *why = NULL;
+
+	if (u == NULL)
+		why = "no port has this name (FileDescriptorName=control, data "
+		      "or live)";
+	else if (u->has_socket)
+		why = "there are two of this name";
+	else if (!listens(fd))
+		why = "it does not listen for TCP connections";
+	else if (!set_flags(fd))
+		why = "its flags cannot be set";
+	if (why != NULL) {
+		log_error("socket %d (\"%s\") of the service manager: %s", fd,
+		    name, why);
+		return E_REFUSED;
+	}
+	if (u->is_explicit)
+		log_warn("%s port: the URL is ignored, the service manager has "
+			 "opened port %u",
+		    name, listen_url_port(fd));
+	u->has_socket = true;
+	u->socket_fd = fd;
+	return OK;
+}
+
+static enum status
+take_all(struct options *o, unsigned n, const char *names)
+{
+	enum status st = OK;
+
+	for (unsigned i = 0; i < n && st == OK; i++) {
+		const size_t len = strcspn(names, ":");
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, names);
+		names += len + (names[len] == ':');
+		st = take_socket(o, FIRST_FD + (int)i, name);
+	}
+	return st;
+}
+
+static bool
+is_for_us(const char *pid)
+{
+	uint64_t n;
+
+	return pid != NULL && parse_u64(pid, 1, INT_MAX, &n) == OK &&
+	       n == (uint64_t)getpid();
+}
+
+enum status
+activation_take(struct options *o)
+{
+	const char *count = getenv("LISTEN_FDS");
+	const char *names = getenv("LISTEN_FDNAMES");
+	enum status st = OK;
+	uint64_t n;
+
+	if (environment_is_secure() || !is_for_us(getenv("LISTEN_PID")) ||
+	    count == NULL)
+		return OK;
+	if (parse_u64(count, 0, SOCKETS_MAX, &n) == OK)
+		st = take_all(o, (unsigned)n, names != NULL ? names : "");
+	else {
+		log_error(
+		    "LISTEN_FDS=%s: not a number up to %d", count, SOCKETS_MAX);
+		st = E_REFUSED;
+	}
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
+	return st;
+}

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a service manager and the daemon tell each other: sockets that it hands
+over, the watchdog, the line for people. Plays the service manager. See
+tests/systemd for the real one."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import socket
+import sys
+import tempfile
+import time
+
+import relay
+from relay import check, equal
+
+WATCHDOG_US = 800000
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+
+# The sockets get the numbers from 3 on, and the variables name this process,
+# which becomes the daemon.
+STARTER = """
+import fcntl, os, sys
+fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100)
+       for fd in sys.argv[1].split(",")]
+for at, fd in enumerate(fds, 3):
+    os.dup2(fd, at)
+    os.close(fd)
+os.environ["LISTEN_FDS"] = str(len(fds))
+if sys.argv[2] != "none":
+    os.environ["LISTEN_PID"] = sys.argv[2].replace("own", str(os.getpid()))
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+class Manager:
+    """The socket of NOTIFY_SOCKET; a context."""
+
+    def __init__(self):
+        self.top = tempfile.TemporaryDirectory(prefix="tracepulse-notify-")
+        self.path = os.path.join(self.top.name, "notify")
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.sock.bind(self.path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *rest):
+        self.sock.close()
+        self.top.cleanup()
+
+    def heard(self, seconds):
+        """The lines of all messages within that time."""
+        lines, until = [], time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                lines += self.sock.recv(4096).decode().splitlines()
+        return lines
+
+    def until(self, line):
+        """Wait for that line; those before it."""
+        lines, until = [], time.monotonic() + relay.TIMEOUT
+        while line not in lines:
+            check(time.monotonic() < until, f"no {line!r}, but {lines}")
+            lines += self.heard(0.05)
+        return lines
+
+
+class Thread:
+    """One thread of a process, stopped while the others run; a context."""
+
+    def __init__(self, tid):
+        self.tid = tid
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.ptrace = libc.ptrace
+        self.ptrace.argtypes = [ctypes.c_long] * 4
+        self.ptrace.restype = ctypes.c_long
+
+    def __enter__(self):
+        for request in (PTRACE_SEIZE, PTRACE_INTERRUPT):
+            if self.ptrace(request, self.tid, 0, 0) != 0:
+                raise PermissionError(os.strerror(ctypes.get_errno()))
+        os.waitpid(self.tid, 0x40000000)                     # __WALL
+        return self
+
+    def __exit__(self, *rest):
+        self.ptrace(PTRACE_DETACH, self.tid, 0, 0)
+
+
+def tids(daemon):
+    """The threads beside the main one."""
+    tasks = pathlib.Path(f"/proc/{daemon.process.pid}/task")
+    return [int(t.name) for t in tasks.iterdir()
+            if int(t.name) != daemon.process.pid]
+
+
+def is_alive(manager):
+    """Does the watchdog get its message?"""
+    manager.heard(0)
+    return "WATCHDOG=1" in manager.heard(WATCHDOG_US * 3 / 1e6)
+
+
+def the_watchdog_wants_all_loops_to_turn():
+    """One that hangs is enough; and it begins again when that one does."""
+    with Manager() as manager:
+        env = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": str(WATCHDOG_US)}
+        with relay.Daemon(env=env) as daemon:
+            manager.until("WATCHDOG=1")
+            hanging = 0
+            for tid in tids(daemon):
+                try:
+                    with Thread(tid):
+                        # What was under way, and then nothing.
+                        manager.heard(WATCHDOG_US / 2 / 1e6)
+                        hanging += not is_alive(manager)
+                except PermissionError as error:
+                    print("SKIP: no ptrace:", error)
+                    return
+                check(is_alive(manager), "it goes on")
+            # Two that record, one for viewers; liburcu may have another.
+            equal(hanging, 3, "threads that the watchdog sees hang")
+
+
+def no_watchdog_no_message():
+    """Not without one, nor for another process; STATUS all the same."""
+    for env in ({}, {"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"},
+                {"WATCHDOG_USEC": "soon"}):
+        with Manager() as manager:
+            with relay.Daemon(env=dict(env, NOTIFY_SOCKET=manager.path)):
+                lines = manager.heard(1)
+                check(any(line.startswith("STATUS=") for line in lines), lines)
+                check("WATCHDOG=1" not in lines, lines)
+
+
+def the_line_for_people():
+    """Sessions and viewers, as they come and go."""
+    with Manager() as manager:
+        env = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "400000"}
+        with relay.Daemon(env=env) as daemon:
+            memory = "0 MiB of packets in memory"
+            manager.until(f"STATUS=0 sessions, 0 viewers, {memory}")
+            session = relay.Session(daemon)
+            manager.until(f"STATUS=1 session, 0 viewers, {memory}")
+            viewer = daemon.connect(daemon.live_port)
+            manager.until(f"STATUS=1 session, 1 viewer, {memory}")
+            viewer.close()
+            session.packet()
+            session.finish()
+            manager.until(f"STATUS=0 sessions, 0 viewers, {memory}")
+
+
+class Handed:
+    """Listening sockets and a daemon's command that gets them."""
+
+    def __init__(self, names, pid="own", kinds=None):
+        self.socks = [self.make(kind) for kind in kinds or ["tcp"] * 3]
+        self.ports = [s.getsockname()[1] for s in self.socks
+                      if s.family != socket.AF_UNIX]
+        self.fds = [s.fileno() for s in self.socks]
+        self.env = {"LISTEN_FDNAMES": names}
+        self.prefix = [sys.executable, "-c", STARTER,
+                       ",".join(map(str, self.fds)), pid]
+
+    @staticmethod
+    def make(kind):
+        """A socket."""
+        if kind == "unix":
+            sock = socket.socket(socket.AF_UNIX)
+            sock.bind("")               # a name that the system chooses
+            sock.listen()
+            return sock
+        sock = socket.socket(type=socket.SOCK_DGRAM if kind == "udp" else
+                             socket.SOCK_STREAM)
+        sock.bind(("127.0.0.1", 0))
+        if kind == "tcp":
+            sock.listen()
+        return sock
+
+    def daemon(self):
+        """A daemon that has them."""
+        return relay.Daemon(env=self.env, fds=self.fds, prefix=self.prefix)
+
+    def close(self):
+        """Ours; the daemon has its own."""
+        for sock in self.socks:
+            sock.close()
+
+
+def sockets_are_taken():
+    """Who connected before the start is served; the ports are told as usual;
+    after the end they listen on."""
+    handed = Handed("live:control:data")
+    early = socket.create_connection(("127.0.0.1", handed.ports[1]))
+    with handed.daemon() as daemon:
+        equal([daemon.live_port, daemon.control_port, daemon.data_port],
+              handed.ports, "ports")
+        check("the URL is ignored" in daemon.log_text(), "a warning")
+        equal(relay.Control(early).version()[0], 2, "VERSION")
+        session = relay.Session(daemon)
+        session.packet()
+        session.finish()
+        session.check()
+        environ = pathlib.Path(f"/proc/{daemon.process.pid}/fd")
+        check(all((environ / str(n)).exists() for n in (3, 4, 5)), "numbers")
+    early.close()
+    socket.create_connection(("127.0.0.1", handed.ports[1])).close()
+    handed.close()
+
+
+def some_sockets_are_taken():
+    """The others are bound as without a service manager."""
+    handed = Handed("data", kinds=["tcp"])
+    with handed.daemon() as daemon:
+        equal(daemon.data_port, handed.ports[0], "data")
+        session = relay.Session(daemon)
+        session.packet()
+        session.finish()
+        session.check()
+    handed.close()
+
+
+def another_process_sockets_are_left():
+    """As sd_listen_fds() does."""
+    for pid in ("1", "none", "what"):
+        handed = Handed("control:data:live", pid)
+        with handed.daemon() as daemon:
+            check(daemon.control_port not in handed.ports, "not taken")
+        handed.close()
+
+
+REFUSED = [
+    ("control:data", ["tcp"] * 2 + ["tcp"], '("")'),
+    ("control:data:http2", None, '("http2")'),
+    ("control:data:control", None, "two of this name"),
+    ("control:data:live", ["tcp", "udp", "tcp"], "does not listen"),
+    ("control", ["unix"], "does not listen"),
+    ("control", ["unbound"], "does not listen"),
+    ("", ["tcp"], '("")'),
+]
+
+
+def wrong_sockets_are_refused():
+    """In words, with status 1."""
+    for names, kinds, why in REFUSED:
+        handed = Handed(names, kinds=kinds)
+        try:
+            with handed.daemon():
+                raise AssertionError(f"{names}: started")
+        except relay.Failed as failed:
+            check(why in str(failed), f"{names}: {failed}")
+        handed.close()
+
+
+CASES = [the_watchdog_wants_all_loops_to_turn, no_watchdog_no_message,
+         the_line_for_people, sockets_are_taken, some_sockets_are_taken,
+         another_process_sockets_are_left, wrong_sockets_are_refused]
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
