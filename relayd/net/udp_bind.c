@@ -135,8 +135,7 @@ udp_bind_wanted(
 	if (st == OK)
 		return OK;
 	*port = 0;
-	log_errno(o->has_udp_port ? LOG_ERROR : LOG_WARN,
-	    "udp port: cannot bind to %s port %u%s", o->data.host, wanted,
-	    o->has_udp_port ? "" : ", no UDP");
-	return o->has_udp_port ? st : OK;
+	log_errno(LOG_ERROR, "udp port: cannot bind to %s port %u",
+	    o->data.host, wanted);
+	return st;
 }

@@ -31,10 +31,9 @@ enum status udp_bind(int *fds, unsigned n, const struct listen_url *host,
     uint16_t port, uint16_t *bound) MUST_CHECK;
 
 /*
- * Do as the user's options say. The usual UDP port has the number of the data
- * port, DATA_PORT. If that is taken, this is an error only when the user asked
- * for it. Where the system chose the number of the data port, it may choose
- * another one for UDP. *PORT is 0 if there is no UDP.
+ * Do as the user's options say: no UDP, and *PORT is 0; a port of its own; or
+ * the number of the data port, DATA_PORT. Where the system chose that, it may
+ * choose another one for UDP. A port that is taken is an error, and logged.
  */
 enum status udp_bind_wanted(int *fds, const struct options *o,
     uint16_t data_port, uint16_t *port) MUST_CHECK;

@@ -208,16 +208,16 @@ show_port(const struct listen_url *u, uint16_t port, char *out, size_t n)
 static void
 tell_log_ready(const struct options *o, const struct daemon_ports *ports)
 {
-	char control[300], data[300], live[300], udp[32] = "no UDP";
+	char control[300], data[300], live[300], udp[32] = "";
 
 	show_port(&o->control, ports->control, control, sizeof(control));
 	show_port(&o->data, ports->data, data, sizeof(data));
 	show_port(&o->live, ports->live, live, sizeof(live));
 	if (ports->udp != 0)
-		snprintf(udp, sizeof(udp), "UDP port %u", ports->udp);
+		snprintf(udp, sizeof(udp), "UDP port %u, ", ports->udp);
 	log_notice("tracepulse-relayd " PACKAGE_VERSION
 		   " ready: control %s, data "
-		   "%s, %s, live %s, traces in %s",
+		   "%s, %slive %s, traces in %s",
 	    control, data, udp, live, o->output);
 }
 

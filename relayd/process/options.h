@@ -72,7 +72,7 @@ struct options {
 	char config[PATH_MAX];		 /* -f, absolute; empty: none */
 	struct origin from[N_OPTIONS];
 	struct listen_url control, data, live;
-	bool has_udp, has_udp_port; /* UDP is used; a port was given */
+	bool has_udp, has_udp_port; /* UDP is used; on a port of its own */
 	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */
 	char working_dir[PATH_MAX]; /* empty: stay (in background: "/") */

@@ -24,7 +24,7 @@ OPTION(LIVE_PORT, 'L', "live-port", "URL", true,
     "listen for live viewers on URL [tcp://localhost:5344]")
 OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
     OWN(udp_port, udp_port),
-    "take packets over UDP on PORT, or none [number of the data port]")
+    "take packets over UDP on PORT, or on that of data, or none [none]")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
     FLAG(dynamic_ports),
     "let the system choose ports that are missing or 0")

@@ -34,7 +34,6 @@ options_set_defaults(struct options *o)
 		.control = { .family = AF_INET, .host = "0.0.0.0" },
 		.data = { .family = AF_INET, .host = "0.0.0.0" },
 		.live = { .family = AF_INET, .host = "localhost" },
-		.has_udp = true,
 		.group = "tracing",
 		.fd_pool_size = options_descriptor_limit(),
 		.workers = 1,

@@ -167,12 +167,11 @@ options_take_udp_port(const struct row *r, void *to, const char *arg)
 	uint64_t port;
 
 	o->has_udp = strcmp(arg, "none") != 0;
-	o->has_udp_port = false;
-	if (!o->has_udp)
+	o->has_udp_port = o->has_udp && strcmp(arg, "data") != 0;
+	if (!o->has_udp_port)
 		return OK;
 	if (parse_u64(arg, 1, UINT16_MAX, &port) != OK)
 		return options_bad_value(r, arg);
-	o->has_udp_port = true;
 	o->udp_port = (uint16_t)port;
 	return OK;
 }
@@ -187,6 +186,8 @@ options_show_udp_port(
 		snprintf(out, n, "none");
 	else if (o->has_udp_port)
 		snprintf(out, n, "%u", o->udp_port);
+	else
+		snprintf(out, n, "data");
 }
 
 enum status

@@ -15,7 +15,7 @@ SMALL = (512, 1024, 4096)
 def once(options, load):
     """One run: what the load generator says, and CPU of the relay."""
     total = load["size"] * load["streams"] * load["packets"]
-    with Server("ours", options, ["--workers=1"]) as server:
+    with Server("ours", options, ["--workers=1", "--udp-port=data"]) as server:
         warm(server.dir, total + 64 * MIB)
         server.mark()
         said = server.load(load)

@@ -197,8 +197,9 @@ class Relay:
 
     def argv(self, options):
         """The whole command line."""
+        udp = [] if self.world.is_reference else ["--udp-port=data"]
         return [self.path, "-o", self.output] + self.port_options() \
-            + list(options)
+            + udp + list(options)
 
     def start(self, *options, environment=None):
         """In the foreground, until its three ports listen."""

@@ -224,7 +224,7 @@ def served(is_served):
 
 def attempt(row, options):
     """(is it well, text)"""
-    with relay.Daemon("--max-memory", "64M", *options, workers=1) as daemon:
+    with relay.Daemon("--udp-port=data", "--max-memory", "64M", *options, workers=1) as daemon:
         neighbour = Neighbour(daemon)
         good = neighbour.session
         jets, wait = row(daemon)

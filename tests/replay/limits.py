@@ -125,7 +125,8 @@ def memory_that_others_fill():
 def replies_that_nobody_reads():
     """Requests with large replies, pipelined: few replies are kept, the rest of
     the requests wait; and who reads none for long is closed."""
-    with relay.Daemon(env={"LTTNG_NETWORK_SOCKET_TIMEOUT": "2000"}) as daemon, \
+    with relay.Daemon(
+            udp.UDP, env={"LTTNG_NETWORK_SOCKET_TIMEOUT": "2000"}) as daemon, \
             relay.neighbour(daemon):
         s = udp.UdpSession(daemon, "deaf", streams=400)
         ask = relay.frame(udp.UDP_STATUS, struct.pack(">Q", relay.NONE))

@@ -19,6 +19,7 @@ import relay
 import viewer
 from relay import check, equal
 
+UDP = "--udp-port=data"
 UDP_OPEN, UDP_STATUS = 10001, 10002
 RESENDS = 1
 UDP_SEGMENT = 103
@@ -183,7 +184,7 @@ def trees_equal_those_over_tcp():
     sizes = [0, 1, 511, 512, 513, 1392, 1393, 4000, 65536, 70001, 300000]
     trees = []
     for way in ("tcp", "udp", "bad"):
-        with relay.Daemon("-v") as daemon:
+        with relay.Daemon(UDP, "-v") as daemon:
             random.seed(way)
             if way == "tcp":
                 s = relay.Session(daemon, "same")
@@ -229,7 +230,7 @@ def trees_equal_those_over_tcp():
 
 
 def configuration_says_so():
-    with relay.Daemon() as daemon:
+    with relay.Daemon(UDP) as daemon:
         c = daemon.control()
         c.version()
         bit = 1 << 63
@@ -240,7 +241,7 @@ def configuration_says_so():
             relay.GET_CONFIGURATION, struct.pack(">Q", bit | 2), 12))
         equal(code, relay.PROTOCOL, "an unknown query")
         c.close()
-    with relay.Daemon("--udp-port", "none") as daemon:
+    with relay.Daemon() as daemon:
         s = relay.Session(daemon)
         code, _ = struct.unpack(">IQ", s.control.ask(
             relay.GET_CONFIGURATION, struct.pack(">Q", bit), 12))
@@ -251,7 +252,7 @@ def configuration_says_so():
 
 
 def wishes_are_lowered_or_refused():
-    with relay.Daemon() as daemon:
+    with relay.Daemon(UDP) as daemon:
         s = relay.Session(daemon, "a")
         for bad in ({"version": 2}, {"fragment": 511}):
             equal(ask_for_udp(s.control, **bad)[0], relay.INVALID, str(bad))
@@ -282,7 +283,7 @@ def wishes_are_lowered_or_refused():
 
 def lies_change_nothing():
     """Forged, cut, replayed, foreign, contradicting: counted by cause."""
-    with relay.Daemon("-v", workers=2) as daemon:
+    with relay.Daemon(UDP, "-v", workers=2) as daemon:
         good = UdpSession(daemon, "good")
         other = UdpSession(daemon, "other")
         first, rest = good.pieces(0)[0], good.pieces(0)[1:]
@@ -337,7 +338,7 @@ def lies_change_nothing():
 
 def a_gap_ends_in_time():
     """Other streams and later packets do not wait for a lost one."""
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, gap_us=1_000_000, streams=2)
         s.throw(s.pieces(0)[1])  # a piece of it: still missing
         for seq in (1, 2):
@@ -375,7 +376,7 @@ def a_gap_ends_in_time():
 
 def a_slow_sender_loses_nothing():
     """It pauses in the midst of a packet for longer than a gap may last."""
-    with relay.Daemon() as daemon:
+    with relay.Daemon(UDP) as daemon:
         s = UdpSession(daemon, gap_us=20_000)
         for seq in range(3):
             for piece in s.pieces(seq):
@@ -389,7 +390,7 @@ def a_slow_sender_loses_nothing():
 
 def a_gap_behind_a_slow_packet_ends_in_time():
     """Packet 0 grows, packet 1 is missing from the beginning."""
-    with relay.Daemon() as daemon:
+    with relay.Daemon(UDP) as daemon:
         s = UdpSession(daemon, gap_us=2_000_000)
         first, began = s.pieces(0), time.monotonic()
         s.throw(first[0])
@@ -408,7 +409,7 @@ def a_gap_behind_a_slow_packet_ends_in_time():
 
 def one_gap_after_the_other_ends_in_time():
     """Nobody asks: the daemon wakes up by itself."""
-    with relay.Daemon(workers=1) as daemon:
+    with relay.Daemon(UDP, workers=1) as daemon:
         s = UdpSession(daemon, gap_us=300_000)
         for seq in 1, 3, 5, 7:
             for piece in s.pieces(seq):
@@ -421,7 +422,7 @@ def one_gap_after_the_other_ends_in_time():
 
 def the_last_of_a_burst_is_lost():
     """Known by its index, by DATA_PENDING, or by CLOSE_STREAM only."""
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, gap_us=200_000)
         s.packet()
         s.announce(1)
@@ -448,7 +449,7 @@ def the_last_of_a_burst_is_lost():
 
 
 def the_end_of_control_waits_for_what_is_under_way():
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, gap_us=500_000)
         s.announce(0)
         s.announce(1)
@@ -467,7 +468,7 @@ def the_end_of_control_waits_for_what_is_under_way():
 def an_ordered_end_takes_what_arrived():
     """The socket holds more than a turn takes."""
     size, arrived = 60_000, []
-    with relay.Daemon("--workers=1") as daemon:
+    with relay.Daemon(UDP, "--workers=1") as daemon:
         s = UdpSession(daemon, fragment=size, gap_us=5_000_000)
         for seq in range(60):
             s.announce(seq, size, 0)
@@ -487,7 +488,7 @@ def an_ordered_end_takes_what_arrived():
 def live_viewers_go_on():
     """Past a lost packet in the middle, and past a lost last one to the
     beacons after it; another stream meanwhile is not held."""
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, "live", gap_us=1_500_000, streams=2,
                        live=200_000)
         s.control.metadata(s.meta, b"metadata")
@@ -530,7 +531,7 @@ def live_viewers_go_on():
 
 
 def rotations_do_not_wait_for_lost_packets():
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, gap_us=200_000)
         s.packet()
         s.announce(1)
@@ -554,7 +555,7 @@ def rotations_do_not_wait_for_lost_packets():
 
 
 def a_clear_takes_the_loss_log_away():
-    with relay.Daemon() as daemon:
+    with relay.Daemon(UDP) as daemon:
         s = UdpSession(daemon, gap_us=50_000)
         s.announce(0)
         s.wait_for(lambda: s.state()[0] == 1)
@@ -573,7 +574,7 @@ def a_clear_takes_the_loss_log_away():
 
 
 def full_windows_lose_the_oldest():
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, window=8, gap_us=5_000_000)
         for seq in range(1, 9):
             for piece in s.pieces(seq):
@@ -599,7 +600,7 @@ def bad_channel(drop, resend, count=2000, depth=32):
     """COUNT packets of 3 pieces each; exactly those that lost a piece are
     missing, or none if pieces are sent again."""
     rng = random.Random(f"{drop} {resend}")
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, flags=RESENDS if resend else 0, window=64,
                        gap_us=5_000_000 if resend else 2_000_000)
         hit, pending, announced = set(), [], 0
@@ -678,7 +679,7 @@ def memory_is_bounded():
     limit; a stream of another session goes on."""
     quarantine = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
                   ":quarantine_size_mb=1"}
-    with relay.Daemon("-v", "--max-memory", "64M",
+    with relay.Daemon(UDP, "-v", "--max-memory", "64M",
                       env=quarantine) as daemon, \
             relay.neighbour(daemon) as good:
         s = UdpSession(daemon, "never", fragment=60000, flags=RESENDS,
@@ -708,7 +709,7 @@ def memory_is_bounded():
 
 def what_the_kernel_drops_is_counted():
     """The daemon stands still until its socket is full."""
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, flags=RESENDS, gap_us=5_000_000)
         daemon.pause()
         for seq in range(30000):
@@ -755,7 +756,7 @@ def send_merged(sessions):
 
 def workers_get_what_is_theirs():
     """Sessions of several workers, all from one socket."""
-    with relay.Daemon("-v", workers=4) as daemon:
+    with relay.Daemon(UDP, "-v", workers=4) as daemon:
         sessions = [UdpSession(daemon, f"s{i}", gap_us=5_000_000)
                     for i in range(8)]
         for s in sessions:
@@ -774,7 +775,7 @@ def workers_get_what_is_theirs():
 
 
 def babeltrace2_reports_the_gap():
-    with relay.Daemon("-v") as daemon:
+    with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, gap_us=100_000)
         s.control.metadata(s.meta, ctf.METADATA)
         for seq in range(6):

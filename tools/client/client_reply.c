@@ -31,7 +31,8 @@ take_configuration(struct client *c, const struct dialog_reply *r)
 {
 	if (r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0)
 		return OK;
-	return client_fail(c, E_REFUSED, "the relay does not take UDP");
+	return client_fail(
+	    c, E_REFUSED, "the relay does not take UDP (--udp-port)");
 }
 
 static void
