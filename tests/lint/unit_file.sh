@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # systemd understands every line of the units, and they start our programs.
 set -eu
-relay=relayd/tracepulse-relayd.service
+srcdir=${srcdir:-.}
+relay=relayd/systemd/tracepulse-relayd.service
 capture=tools/capture/tracepulse-capture@.service
 command -v systemd-analyze >/dev/null && [ -f "$relay" ] || exit 77
 work=$(mktemp -d)
@@ -23,6 +24,22 @@ check()
 }
 
 check "$relay" tracepulse-relayd tracepulse-relayd.service
+for socket in "$srcdir"/relayd/systemd/*.socket; do
+	cp "$socket" "$work"
+done
+systemd-analyze verify --man=no "$work"/*.socket >"$work/said" 2>&1 ||
+	{ cat "$work/said"; exit 1; }
+if grep -F tracepulse "$work/said"; then
+	exit 1
+fi
+
+# Little that it may do to the machine: 1.5 of 10, or less. Older systemd
+# cannot say of a file.
+if systemd-analyze security --help 2>&1 | grep -q -e --offline; then
+	systemd-analyze security --no-pager --offline=true --threshold=15 \
+		"$work/tracepulse-relayd.service" >"$work/said" 2>&1 ||
+		{ cat "$work/said"; exit 1; }
+fi
 # Where it was built; on an interface that every machine has.
 if [ -x tracepulse-capture ]; then
 	check "$capture" tracepulse-capture tracepulse-capture@lo.service
