@@ -3,7 +3,6 @@
 to see."""
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -15,7 +14,7 @@ import threading
 import time
 
 import tree
-from world import Failure, Skipped, wait_for
+from world import Failure, Skipped, screen, wait_for
 
 PORT = 7777
 FILTER = "udp dst port %d" % PORT
@@ -200,7 +199,7 @@ class View:
     when."""
 
     def __init__(self, w, *sessions):
-        self.terminal, end = pty.openpty()
+        self.terminal, end, flushing = screen()
         self.shown = []         # (seconds, Event)
         self.rest = b""
         self.errors = os.path.join(w.directory, "view-%s.err"
@@ -214,8 +213,8 @@ class View:
         before = [(tree.listed(w, s) or (0, 0))[1] for s in sessions]
         with open(self.errors, "wb") as errors:
             self.child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=end, stderr=errors,
-                env=w.env({"BABELTRACE_TERM_COLOR": "NEVER"}))
+                flushing + command, stdin=subprocess.DEVNULL, stdout=end,
+                stderr=errors, env=w.env({"BABELTRACE_TERM_COLOR": "NEVER"}))
         os.close(end)
         w.children.append(self.child)
         self.reader = threading.Thread(target=self._read, daemon=True)

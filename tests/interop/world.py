@@ -11,6 +11,7 @@ a home directory and three free ports, and only one may run at a time.
 import fcntl
 import glob
 import os
+import pty
 import re
 import shutil
 import signal
@@ -77,6 +78,16 @@ def ordinary_signals():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+def screen():
+    """Both ends of a terminal, where programs flush each line, and nothing; or,
+    where the machine has no terminals, of a pipe, and the words in front of a
+    command that flush each line there."""
+    try:
+        return pty.openpty() + ([],)
+    except OSError:
+        return os.pipe() + (["stdbuf", "--output=L"],)
 
 
 def make_directory(path):

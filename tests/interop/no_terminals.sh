@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Where the machine has no terminals, as in a container without /dev/pts, what
+# quickstart shows comes all the same, and line by line.
+set -eu
+srcdir=${srcdir:-.}
+relay=$PWD/tracepulse-relayd
+
+if [ "${1:-}" = inside ]; then
+	mount -t tmpfs none /dev/pts 2>/dev/null || exit 77
+	! python3 -c 'import pty; pty.openpty()' 2>/dev/null || exit 77
+	exec "$srcdir/tests/interop/demo" --relay "$relay"
+fi
+command -v babeltrace2 >/dev/null || exit 77
+[ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+unshare --mount "$0" inside >"$work/shown" 2>&1 || status=$?
+cat "$work/shown"
+[ $status -eq 0 ] || exit $status
+
+# "  1.2 s | ...": the recording takes seconds, and so do its lines.
+sed -n 's/^ *\([0-9]*\)\.[0-9] s | .*/\1/p' "$work/shown" | sort -nu >"$work/times"
+[ "$(wc -l <"$work/times")" -ge 3 ]
