@@ -157,11 +157,12 @@ read_some(struct udp_port *port, uint64_t most)
 {
 	uint64_t bytes = 0, came;
 	unsigned asked;
-	int n;
+	int n, error;
 
 	do {
 		asked = port->batch;
 		n = receive(port);
+		error = errno;
 		came = 0;
 		for (int i = 0; i < n; i++) {
 			came += port->messages[i].msg_len;
@@ -175,8 +176,10 @@ read_some(struct udp_port *port, uint64_t most)
 		turn_commit(port->desk->shard);
 	} while (n == (int)asked && bytes < most &&
 		 !shard_is_late(port->desk->shard));
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		log_errno(LOG_WARN, "udp port");
+	if (n >= 0 || error == EAGAIN || error == EINTR)
+		return;
+	errno = error;
+	log_errno(LOG_WARN, "udp port");
 }
 
 static void
