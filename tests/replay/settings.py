@@ -119,6 +119,10 @@ def a_log_file_is_opened_again():
         with relay.Daemon("--log-file", str(path),
                           limit=lambda: os.umask(0o022)) as daemon:
             equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(0o640), "mode")
+            until = time.monotonic() + relay.TIMEOUT
+            while " ready: " not in path.read_text():
+                check(time.monotonic() < until, "no line")
+                time.sleep(0.01)
             text = path.read_text()
             check(" notice tracepulse-relayd " in text and
                   f"control tcp://127.0.0.1:{daemon.control_port}, " in text
