@@ -44,8 +44,7 @@ struct lobby {
 	unsigned n_workers; /* started */
 	struct listener *control, *data, *live;
 	struct live_pool *live_pool;
-	struct event *sigterm, *sigint;
-	struct event *sweep; /* is set while a connection is in mid-message */
+	struct event *sigterm, *sigint, *sweep; /* that: in mid-message */
 };
 
 static void
