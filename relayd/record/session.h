@@ -38,6 +38,10 @@ struct stream;
  * only while it holds less than this part of it: 4 MiB of 256 MiB, more than a
  * tracer that sends records at once ever has. */
 #define SESSION_LITTLE_PART 64
+/* Bytes of memory that a stream is counted with. All streams may use half of
+ * max_memory, and each worker's an equal part of it; when half of that is used,
+ * a session gets no more than its SESSION_LITTLE_PART of it. */
+#define STREAM_MEMORY (UINT64_C(3) << 10)
 /* Records of one session that may wait for their bytes: 32 MiB of memory. This
  * is far more than what sockets can hold under way. */
 #define SESSION_RECORDS_MAX 131072

@@ -72,6 +72,7 @@ struct shard {
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t records_corrected; /* their size was not the packet's */
+	uint64_t n_streams;	    /* of all sessions */
 	uint64_t last_loss_log;
 	/* Memory is short: when to look again. */
 	uint64_t relief_ns, last_relief_log;

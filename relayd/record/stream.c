@@ -101,6 +101,7 @@ stream_free(struct stream *t)
 	idmap_remove(&shard_of(t)->streams, t->handle);
 	if (!list_empty(&t->session_node)) {
 		t->session->n_streams--;
+		shard_of(t)->n_streams--;
 		t->session->n_checked -= t->question == t->session->question;
 	}
 	list_del(&t->session_node);

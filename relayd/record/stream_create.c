@@ -95,6 +95,21 @@ limit_reads(struct session *s, uint64_t tracefile_size)
 		s->read_max = each * FILES_READ;
 }
 
+/* Do streams use all the memory that they may? */
+static bool
+is_full(const struct session *s)
+{
+	const struct shard *sh = s->shard;
+	const unsigned workers = sh->config.n_workers > 0 ? sh->config.n_workers
+							  : 1;
+	const uint64_t most = sh->config.max_memory / 2 / workers /
+			      STREAM_MEMORY;
+
+	return sh->n_streams >= most ||
+	       (sh->n_streams >= most / 2 &&
+		   s->n_streams >= most / SESSION_LITTLE_PART);
+}
+
 /* Make T, which has its handle, a stream of its session. */
 static enum status
 join_session(struct stream *t, struct relpath **asked)
@@ -103,6 +118,8 @@ join_session(struct stream *t, struct relpath **asked)
 	enum status st = regroup(s, asked);
 
 	t->path = *asked;
+	if (st == OK && is_full(s))
+		st = E_LIMIT;
 	if (st == OK)
 		st = idmap_insert(&s->shard->streams, t->handle, t);
 	if (st == OK)
@@ -113,13 +130,15 @@ join_session(struct stream *t, struct relpath **asked)
 		st = find_file(t, *asked);
 	if (st != OK) {
 		log_peer(LOG_WARN, STREAM_FMT " not added: %s", STREAM_ARGS(t),
-		    s->current == NULL ? "there is no trace chunk"
-				       : status_text(st));
+		    st == E_LIMIT	 ? "too many streams (--max-memory)"
+		    : s->current == NULL ? "there is no trace chunk"
+					 : status_text(st));
 		stream_free(t);
 		return st;
 	}
 	list_append(&s->streams, &t->session_node);
 	s->n_streams++;
+	s->shard->n_streams++;
 	limit_reads(s, t->tracefile_size);
 	trace_added(t->trace, t->is_metadata);
 	session_found_place(s, t->path);

@@ -144,8 +144,31 @@ def replies_that_nobody_reads():
         s.control.close()
 
 
+def streams_without_end():
+    """Who adds too many gets no more; who has few still gets some."""
+    with relay.Daemon("--max-memory=32M", workers=1) as daemon, \
+            relay.neighbour(daemon):
+        hoard = relay.Session(daemon, "hoard")
+        for n in range(20_000):
+            _, code = hoard.control.add_stream(f"x_{n}")
+            if code != relay.OK:
+                break
+        check(1000 < n < 6000, f"{n} streams were added")
+        check("too many streams" in daemon.log_text(), "the reason")
+        few = relay.Session(daemon, "few")
+        few.packet()
+        few.finish()
+        few.check()
+        hoard.finish()
+        again = relay.Session(daemon, "again")
+        for m in range(200):
+            _, code = again.control.add_stream(f"y_{m}")
+            equal(code, relay.OK, "ADD_STREAM when there is room again")
+
+
 CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
-         memory_that_others_fill, replies_that_nobody_reads]
+         memory_that_others_fill, streams_without_end,
+         replies_that_nobody_reads]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
