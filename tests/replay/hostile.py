@@ -790,7 +790,10 @@ def flood_unread():
             except BlockingIOError:
                 time.sleep(0.01)
         grown = daemon.rss() - before
-        check(grown < 16 * MIB, f"{grown >> 20} MiB after {sent >> 20} MiB")
+        # AddressSanitizer keeps what was freed for a while: 18 MiB were seen,
+        # where 1 or 2 are without.
+        most = 64 * MIB if relay.has_sanitizer("address") else 16 * MIB
+        check(grown < most, f"{grown >> 20} MiB after {sent >> 20} MiB")
         conn.close()
 
 
