@@ -41,6 +41,12 @@ fds_give(enum fds_share s)
 }
 
 uint64_t
+fds_used(enum fds_share s)
+{
+	return published(&shares[s].used);
+}
+
+uint64_t
 fds_left(enum fds_share s)
 {
 	const uint64_t used = published(&shares[s].used);

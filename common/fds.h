@@ -28,6 +28,8 @@ uint64_t fds_max(enum fds_share s);
  * was taken. */
 bool fds_take(enum fds_share s);
 void fds_give(enum fds_share s);
+/* How many are taken. */
+uint64_t fds_used(enum fds_share s);
 /* How many more may be taken. */
 uint64_t fds_left(enum fds_share s);
 

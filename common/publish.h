@@ -57,6 +57,13 @@ published_word(const struct published *p)
 	    &((struct published *)(uintptr_t)p)->n, memory_order_relaxed);
 }
 
+/* Count N more. One writer: for its thread this is a plain addition. */
+static inline void
+published_count(struct published *p, uint64_t n)
+{
+	published_set_word(p, published_word(p) + n);
+}
+
 /* Stores and loads before the fence stay before those behind it. */
 static inline void
 published_fence(void)

@@ -178,3 +178,61 @@ live_reply_metadata(struct buf *b, uint64_t length, uint32_t status)
 	buf_u64(b, length);
 	buf_u32(b, status);
 }
+
+/* Where the status stands in a reply, in bytes; -1: nowhere. */
+static int
+status_offset(uint32_t cmd)
+{
+	switch ((enum live_cmd)cmd) {
+	case LIVE_CMD_connect:
+	case LIVE_CMD_list_sessions:
+		return -1;
+	case LIVE_CMD_get_next_index:
+		return 7 * 8;
+	case LIVE_CMD_get_metadata:
+		return 8;
+	case LIVE_CMD_attach_session:
+	case LIVE_CMD_get_packet:
+	case LIVE_CMD_get_new_streams:
+	case LIVE_CMD_create_session:
+	case LIVE_CMD_detach_session:
+		return 0;
+	}
+	return -1;
+}
+
+uint32_t
+live_reply_status(uint32_t cmd, const uint8_t *p, size_t n)
+{
+	const int at = status_offset(cmd);
+	struct reader r;
+
+	if (at < 0 || n < (size_t)at + 4)
+		return 0;
+	r = reader_over(p + at, 4);
+	return reader_u32(&r);
+}
+
+const char *
+live_status_name(uint32_t cmd, uint32_t status)
+{
+	static const char *const names[][8] = {
+		[LIVE_CMD_connect] = { "none" },
+		[LIVE_CMD_list_sessions] = { "none" },
+		[LIVE_CMD_attach_session] = { "none", "ok", "already",
+		    "unknown", "not_live", "seek_error", "no_session" },
+		[LIVE_CMD_get_next_index] = { "none", "ok", "retry", "hup",
+		    "error", "inactive" },
+		[LIVE_CMD_get_packet] = { "none", "ok", "retry", "error" },
+		[LIVE_CMD_get_metadata] = { "none", "ok", "no_new", "error" },
+		[LIVE_CMD_get_new_streams] = { "none", "ok", "no_new", "error",
+		    "hup" },
+		[LIVE_CMD_create_session] = { "none", "ok", "error" },
+		[LIVE_CMD_detach_session] = { "none", "ok", "unknown",
+		    "error" },
+	};
+
+	return cmd < ARRAY_LEN(names) && status < ARRAY_LEN(names[0])
+		   ? names[cmd][status]
+		   : NULL;
+}

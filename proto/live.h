@@ -136,4 +136,9 @@ void live_reply_packet(
     struct buf *b, uint32_t status, uint32_t length, uint32_t flags);
 void live_reply_metadata(struct buf *b, uint64_t length, uint32_t status);
 
+/* The status in the N bytes at P, a whole reply to CMD; 0: it has none. */
+uint32_t live_reply_status(uint32_t cmd, const uint8_t *p, size_t n);
+/* What such a status is called; NULL: there is none with this number. */
+const char *live_status_name(uint32_t cmd, uint32_t status);
+
 #endif

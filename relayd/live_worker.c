@@ -11,9 +11,11 @@
 #include "relayd/live/live_objects.h"
 #include "relayd/live/registry.h"
 #include "relayd/net/loop.h"
+#include "relayd/net/questions.h"
 #include "relayd/process/options.h"
 #include "relayd/net/viewer_conn.h"
 #include "relayd/live/viewers.h"
+#include "relayd/stats/stats.h"
 
 /* News that one turn takes in; what is left waits for the next turn, so that
  * peers that publish without end do not keep viewers waiting. */
@@ -28,6 +30,7 @@ struct live_worker {
 	struct published has_lost_wake;
 	struct registry registry;
 	struct viewers viewers;
+	struct questions questions;
 	struct viewer_conns desk;
 };
 
@@ -84,6 +87,11 @@ on_message(struct message *m, void *arg)
 		if (!w->loop.is_stopping)
 			viewer_conns_wake(&w->desk, m->object);
 		break;
+	case MESSAGE_INFO:
+		questions_add(&w->questions, m);
+		break;
+	case MESSAGE_NEWS:
+	case MESSAGE_DRAIN:
 	case MESSAGE_ADOPT:
 	case MESSAGE_DATAGRAM:
 	case MESSAGE_SESSION_GONE:
@@ -91,11 +99,17 @@ on_message(struct message *m, void *arg)
 	}
 }
 
+static void
+answer_viewers(void *viewers, struct info *i)
+{
+	viewers_answer(viewers, i);
+}
+
 static void *
 run(void *arg)
 {
 	struct live_worker *w = arg;
-	uint64_t now;
+	uint64_t now, began;
 
 	rcu_register_thread();
 	registry_begin(&w->registry);
@@ -103,6 +117,11 @@ run(void *arg)
 		loop_turn(&w->loop);
 		now = clock_now_ns();
 		loop_set_timer(&w->loop, viewer_conns_tick(&w->desk, now), now);
+		questions_answer(&w->questions, answer_viewers, &w->viewers);
+		began = published(&w->loop.busy_since);
+		if (began != 0)
+			histogram_add(
+			    &w->viewers.stats->turns, clock_now_ns() - began);
 		publish(&w->loop.busy_since, 0);
 	}
 	viewer_conns_destroy(&w->desk);
@@ -125,6 +144,7 @@ start(struct live_pool *p, struct live_worker *w,
 	viewers_init(&w->viewers, &w->registry, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
+	w->viewers.stats = stats_live_worker(p->n_workers);
 	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	if (w->desk.max_unsent > share)
 		w->desk.max_unsent = (size_t)share;
@@ -214,6 +234,7 @@ is_crowded(struct live_pool *p)
 {
 	if (published(&p->n_conns) < p->max_conns)
 		return false;
+	stats_refused(PORT_LIVE, REFUSAL_crowded);
 	if (log_ratelimit(&p->last_crowd_log, 10 * NS_PER_S))
 		log_error("live port: a viewer is turned away: %u are connected"
 			  " (--fd-pool-size)",
@@ -244,17 +265,10 @@ live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
 	loop_post(&p->workers[p->next++ % p->n_workers].loop, m);
 }
 
-uint64_t
-live_pool_busy_since(const struct live_pool *p)
+struct loop *
+live_pool_loop(struct live_pool *p, unsigned worker)
 {
-	uint64_t since, oldest = 0;
-
-	for (unsigned i = 0; i < p->n_workers; i++) {
-		since = published(&p->workers[i].loop.busy_since);
-		if (since != 0 && (oldest == 0 || since < oldest))
-			oldest = since;
-	}
-	return oldest;
+	return worker < p->n_workers ? &p->workers[worker].loop : NULL;
 }
 
 bool
@@ -294,6 +308,7 @@ live_pool_stop(struct live_pool *p)
 		pthread_join(p->workers[i].thread, NULL);
 		forget_news(&p->workers[i].inbox);
 		loop_destroy(&p->workers[i].loop);
+		questions_drop(&p->workers[i].questions);
 	}
 	/* Wait until liburcu has freed what readers could still see. */
 	rcu_barrier();

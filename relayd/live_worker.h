@@ -15,6 +15,7 @@
 
 struct live_door;
 struct live_pool;
+struct loop;
 struct sockaddr;
 
 struct live_config {
@@ -34,13 +35,14 @@ struct live_door *live_pool_door(struct live_pool *p);
 /* A viewer has connected; takes FD. Main thread. */
 void live_pool_adopt(
     struct live_pool *p, int take_fd, const struct sockaddr *peer);
-/* When the turn began that has lasted longest, ns; 0: all workers wait. */
-uint64_t live_pool_busy_since(const struct live_pool *p);
 /* Have all workers' loops turned since the last call? (loop_has_turned()) Main
  * thread. */
 bool live_pool_has_turned(struct live_pool *p);
 /* Viewers that are connected. Any thread. */
 uint64_t live_pool_viewers(const struct live_pool *p);
+/* The loop of a worker, counted from 0, to post messages to; NULL: there is no
+ * such worker. */
+struct loop *live_pool_loop(struct live_pool *p, unsigned worker);
 /* Closes all viewers, joins the threads. NULL is fine. */
 void live_pool_stop(struct live_pool *p);
 

@@ -14,6 +14,7 @@
 #include "relayd/net/descriptors.h"
 #include "relayd/net/listener.h"
 #include "relayd/net/service.h"
+#include "relayd/net/threads.h"
 #include "relayd/live_worker.h"
 #include "relayd/process/options.h"
 #include "relayd/placement.h"
@@ -25,10 +26,6 @@
 
 /* Packet memory that each worker keeps for reuse while it is busy. */
 #define MAX_CACHED (UINT64_C(16) << 20)
-/* Health: a thread that serves without a pause for so long is bad. */
-#define STUCK_NS (20 * NS_PER_S)
-#define HEALTH_WORKER (UINT64_C(1) << 1)
-#define HEALTH_LIVE_WORKER (UINT64_C(1) << 4)
 
 struct lobby {
 	const struct options *options;
@@ -184,6 +181,7 @@ accepted(struct lobby *l, int take_fd, const struct sockaddr *peer,
 {
 	struct conn *c = conn_create(take_fd, kind, peer);
 
+	loop_is_busy(&l->loop);
 	if (c == NULL) {
 		log_error("connection dropped: out of memory");
 		return;
@@ -401,24 +399,23 @@ lobby_base(struct lobby *l)
 	return l->loop.base;
 }
 
-static bool
-is_stuck(uint64_t since, uint64_t now)
+void
+lobby_threads(struct lobby *l, struct threads *out)
 {
-	return since != 0 && now > since && now - since > STUCK_NS;
+	struct loop *live;
+
+	threads_add(out, THREAD_MAIN, 0, &l->loop);
+	for (unsigned i = 0; i < l->n_workers; i++)
+		threads_add(out, THREAD_WORKER, i, worker_loop(l->workers[i]));
+	for (unsigned i = 0; (live = live_pool_loop(l->live_pool, i)) != NULL;
+	     i++)
+		threads_add(out, THREAD_LIVE_WORKER, i, live);
 }
 
-uint64_t
-lobby_health(void *lobby)
+const struct published *
+lobby_memory(const struct lobby *l)
 {
-	const struct lobby *l = lobby;
-	uint64_t mask = 0, now = clock_now_ns();
-
-	for (unsigned i = 0; i < l->n_workers; i++)
-		if (is_stuck(worker_busy_since(l->workers[i]), now))
-			mask |= HEALTH_WORKER;
-	if (is_stuck(live_pool_busy_since(l->live_pool), now))
-		mask |= HEALTH_LIVE_WORKER;
-	return mask;
+	return &l->memory;
 }
 
 bool
@@ -447,6 +444,7 @@ lobby_run(struct lobby *l)
 		loop_turn(&l->loop);
 		desk_turn_end(&l->desk);
 		sweep_later(l);
+		publish(&l->loop.busy_since, 0);
 	}
 }
 

@@ -17,8 +17,10 @@
 struct event_base;
 struct lobby;
 struct options;
+struct published;
 struct service_figures;
 struct syncer;
+struct threads;
 
 /* What the workers write to. All is borrowed. */
 struct lobby_disk {
@@ -38,8 +40,10 @@ struct daemon_ports lobby_ports(const struct lobby *l);
 
 struct event_base *lobby_base(struct lobby *l);
 
-/* Which thread groups are bad (streaming 6.5); for the health socket. */
-uint64_t lobby_health(void *lobby);
+/* Add the main thread and the workers to OUT. */
+void lobby_threads(struct lobby *l, struct threads *out);
+/* Bytes of packet memory in use. Any thread. */
+const struct published *lobby_memory(const struct lobby *l);
 
 /* For the service manager (relayd/net/service.h). Main thread. */
 bool lobby_has_turned(void *lobby);

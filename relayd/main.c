@@ -12,6 +12,7 @@
 #include "relayd/net/hangup.h"
 #include "relayd/net/health.h"
 #include "relayd/net/service.h"
+#include "relayd/net/threads.h"
 #include "relayd/lobby.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
@@ -71,11 +72,12 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		.log_file = o->log_file,
 		.signals_parent = o->sig_parent && d->ready_fd < 0,
 	};
+	struct threads threads = { 0 };
 	struct health_config config = {
 		.path = d->health_path,
 		.group = d->has_group ? d->group : HEALTH_NO_GROUP,
-		.mask = lobby_health,
-		.arg = lobby,
+		.mask = threads_health,
+		.arg = &threads,
 	};
 	const struct service_config service_config = {
 		.has_turned = lobby_has_turned,
@@ -102,9 +104,11 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
 	if (st == OK)
 		st = lobby_start(lobby, &disk->disk);
-	if (st == OK)
+	if (st == OK) {
+		lobby_threads(lobby, &threads);
 		st = service_create(
 		    &service, lobby_base(lobby), &service_config);
+	}
 	if (st == OK) {
 		daemon_ready(d, &ports);
 		lobby_run(lobby);

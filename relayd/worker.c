@@ -10,11 +10,14 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/net/conn.h"
+#include "relayd/net/questions.h"
 #include "relayd/record/control.h"
+#include "relayd/record/session_info.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
 #include "relayd/record/udp.h"
 #include "relayd/net/udp_port.h"
+#include "relayd/stats/stats.h"
 #include "store/store.h"
 
 /* How soon to look again at data connections that are not read because memory
@@ -34,6 +37,7 @@ struct worker {
 	struct desk desk;
 	struct udp_port *udp; /* NULL: none */
 	struct published *underway;
+	struct questions questions;
 	uint64_t last_sweep, last_work;
 	uint64_t packets_seen; /* packets_written at last_work */
 	uint64_t last_slow_log;
@@ -68,6 +72,8 @@ on_message(struct message *m, void *arg)
 		conn_attach(m->conn, &w->desk);
 	else if (m->kind == MESSAGE_DATAGRAM)
 		take_parcel(w, m->object);
+	else if (m->kind == MESSAGE_INFO)
+		questions_add(&w->questions, m);
 	else
 		conn_destroy(m->conn, false);
 }
@@ -89,6 +95,37 @@ rest(struct worker *w, uint64_t now)
 		return w->last_work + REST_NS;
 	packet_pool_trim(&s->packets);
 	return UINT64_MAX;
+}
+
+static void
+answer(void *shard, struct info *i)
+{
+	shard_answer(shard, i);
+}
+
+/* What others count, and what there is now. */
+static void
+show_figures(const struct worker *w)
+{
+	const struct shard *sh = w->shard;
+	const struct store *s = sh->store;
+	struct stats *stats = sh->stats;
+
+	stats_set(stats, STAT_written_bytes, s->bytes_written);
+	stats_set(stats, STAT_written_packets, s->packets_written);
+	stats_set(stats, STAT_index_records, s->records_written);
+	stats_set(stats, STAT_write_errors, s->write_errors);
+	stats_set(stats, STAT_forced_locks, s->locks_forced);
+	stats_set(stats, STAT_corrected_records, sh->records_corrected);
+	stats_set(stats, STAT_gaps, sh->gaps);
+	stats_set(stats, STAT_streams, sh->streams.n);
+	stats_set(stats, STAT_files, s->n_open);
+	if (w->udp == NULL)
+		return;
+#define UDP_COUNT(name, text) \
+	stats_set(stats, STAT_udp_##name, sh->udp.n[UDP_##name]);
+#include "relayd/record/udp_count.tbl.h"
+#undef UDP_COUNT
 }
 
 static void
@@ -120,6 +157,10 @@ turn_end(struct worker *w)
 	    log_ratelimit(&w->last_slow_log, NS_PER_S))
 		log_warn("worker %u: a turn of the loop took %" PRIu64 " ms",
 		    w->shard->config.worker, (now - began) / NS_PER_MS);
+	show_figures(w);
+	questions_answer(&w->questions, answer, w->shard);
+	if (began != 0)
+		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);
 	w->shard->turn_began = 0;
 }
@@ -158,6 +199,7 @@ run(void *arg)
 	udp_port_read_all(w->udp);
 	desk_read_all(&w->desk);
 	turn_commit(w->shard);
+	w->shard->is_stopping = true;
 	desk_destroy(&w->desk);
 	turn_last(w->shard);
 	log_figures(w);
@@ -173,6 +215,7 @@ worker_free(struct worker *w)
 	turn_last(w->shard);
 	shard_destroy(w->shard);
 	loop_destroy(&w->loop);
+	questions_drop(&w->questions);
 	free(w->stop);
 	free(w);
 }
@@ -224,12 +267,6 @@ struct loop *
 worker_loop(struct worker *w)
 {
 	return &w->loop;
-}
-
-uint64_t
-worker_busy_since(const struct worker *w)
-{
-	return published(&w->loop.busy_since);
 }
 
 bool

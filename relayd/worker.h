@@ -36,9 +36,6 @@ enum status worker_start(
 /* The worker's loop, to post messages to. Any thread. */
 struct loop *worker_loop(struct worker *w);
 
-/* When the worker's current turn began, ns; 0: it waits. Any thread. */
-uint64_t worker_busy_since(const struct worker *w);
-
 /* Have the loops of N workers turned since the last call? (loop_has_turned())
  * Main thread. */
 bool workers_have_turned(struct worker *const *workers, unsigned n);

@@ -31,6 +31,7 @@ struct live_session {
 	bool is_ctf2;
 	char *hostname, *name;
 	struct published clients;    /* viewers attached */
+	struct published sent_bytes; /* of packets, to viewers */
 	struct published streams;    /* published and open, metadata included */
 	struct live_notice *notices; /* two for each live worker */
 };

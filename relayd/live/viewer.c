@@ -13,6 +13,7 @@
 #include "relayd/live/open_files.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
+#include "relayd/stats/news.h"
 #include "store/packet_log.h"
 
 enum status
@@ -164,6 +165,23 @@ viewer_overdue(const struct viewer *v)
 	return v->is_overdue ? v->n_ended : 0;
 }
 
+/* V came to, or went from S. */
+static void
+tell_viewers(const struct viewer *v, const struct live_session *s, bool came)
+{
+	const struct session_info info = { .id = s->id,
+		.host = s->hostname,
+		.name = s->name,
+		.viewers = (unsigned)published(&s->clients) };
+
+	stats_add(v->viewers->stats, STAT_viewers, came ? 1 : UINT64_MAX);
+	stats_add(v->viewers->stats, STAT_viewers_came, came ? 1 : 0);
+	news_tell(
+	    &(struct news){ .kind = came ? NEWS_VIEWER_CAME : NEWS_VIEWER_WENT,
+		.session = &info,
+		.viewer = v->peer });
+}
+
 static void
 detach(struct viewer *v, struct attachment *a)
 {
@@ -172,6 +190,7 @@ detach(struct viewer *v, struct attachment *a)
 	published_sub(&a->session->clients, 1);
 	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
 	    a->session->id, a->session->name);
+	tell_viewers(v, a->session, false);
 	list_del(&a->node);
 	live_session_put(a->session);
 	free(a);
@@ -321,6 +340,7 @@ attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
 	}
 	a->session = live_session_get(s->session);
 	list_append(&v->attachments, &a->node);
+	tell_viewers(v, s->session, true);
 	list_each (shown, &s->streams, struct registry_stream, node) {
 		struct live_stream *t = shown->stream;
 

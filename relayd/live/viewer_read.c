@@ -10,6 +10,7 @@
 #include "relayd/live/open_files.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
+#include "relayd/stats/stats.h"
 #include "store/folder.h"
 #include "store/index.h"
 #include "store/metadata_log.h"
@@ -40,11 +41,13 @@ flags_of(struct viewer *v, const struct position *p)
 }
 
 static void
-move_up(struct viewer *v, struct position *p, uint64_t pos, const char *why)
+move_up(struct viewer *v, struct position *p, uint64_t pos, enum loss cause,
+    const char *why)
 {
 	log_info("peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
 	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
 	v->lost += pos - p->pos;
+	stats_lost(v->viewers->stats, cause, pos - p->pos);
 	p->pos = pos;
 }
 
@@ -56,7 +59,8 @@ catch_up(struct viewer *v, struct position *p)
 	uint64_t start = packet_log_start(p->stream->log);
 
 	if (p->pos < start)
-		move_up(v, p, start, "overwritten or cleared");
+		move_up(v, p, start, LOSS_viewer_overwritten,
+		    "overwritten or cleared");
 }
 
 /* A file of the log cannot be opened: did it leave the log meanwhile, or did
@@ -73,7 +77,7 @@ pass_missing_file(struct viewer *v, struct position *p)
 	folder_put(place.folder);
 	if (packet_log_start(log) <= p->pos)
 		move_up(v, p, place.next < count ? place.next : count,
-		    "whose file was removed");
+		    LOSS_viewer_removed, "whose file was removed");
 }
 
 enum status
@@ -420,6 +424,7 @@ viewer_packet(
 	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
 		return refuse_packet(v, reply);
 	viewer_count(v, true);
+	published_add(&p->stream->session->sent_bytes, q->length);
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
 	buf_bytes(reply->out, head, n);
 	if (q->length > n) {

@@ -5,6 +5,7 @@
 
 #include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
+#include "relayd/stats/info.h"
 
 void
 viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
@@ -18,6 +19,7 @@ viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
 		.max_ended = VIEWER_ENDED_MAX,
 		.class_ns = VIEWER_CLASS_NS,
 		.ids = ids,
+		.stats = stats_live_worker(0),
 	};
 	list_init(&vs->all);
 }
@@ -51,4 +53,34 @@ viewers_news(struct viewers *vs, enum live_news what, void *take_object)
 		tell_viewer(
 		    list_entry(n, struct viewer, node), what, take_object);
 	live_news_put(what, take_object);
+}
+
+static void
+add_viewer(struct info *i, const struct viewer *v, const struct attachment *a)
+{
+	struct viewer_info *to = info_add_viewer(i);
+	const struct position *p;
+
+	if (to == NULL)
+		return;
+	to->peer = info_text(i, v->peer);
+	to->lost_packets = v->lost;
+	list_each (p, &v->announced, struct position, node)
+		to->streams += p->attachment == a;
+}
+
+void
+viewers_answer(const struct viewers *vs, struct info *i)
+{
+	const struct attachment *a;
+	const struct viewer *v;
+
+	assert(registry_is_mine(vs->registry));
+	if (i->wish != INFO_SESSION)
+		return;
+	list_each (v, &vs->all, struct viewer, node) {
+		a = viewer_attachment(v, i->id);
+		if (a != NULL)
+			add_viewer(i, v, a);
+	}
 }

@@ -15,6 +15,8 @@
 
 struct registry;
 struct published;
+struct stats;
+struct info;
 
 struct viewers {
 	struct list all; /* struct viewer, by node */
@@ -27,11 +29,15 @@ struct viewers {
 	bool has_overdue;     /* a viewer is to be closed */
 	uint64_t last_ended_log; /* when a lost stream was logged */
 	struct published *ids;	 /* the last viewer id given; borrowed */
+	struct stats *stats;	 /* of this live worker; of the process */
 };
 
 void viewers_init(struct viewers *vs, struct registry *registry,
     uint64_t wake_bit, bool holds_replies, unsigned max_viewers,
     struct published *ids);
+
+/* Answer what I asks of viewers. */
+void viewers_answer(const struct viewers *vs, struct info *i);
 
 /* Hand one piece of news to the registry, then to the viewers. TAKE_OBJECT is a
  * reference that is taken over. On return all viewers attached to its session

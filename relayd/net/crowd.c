@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/fds.h"
 #include "common/log.h"
+#include "relayd/stats/stats.h"
 #include "relayd/net/conn.h"
 #include "relayd/record/control.h"
 #include "relayd/net/descriptors.h"
@@ -83,6 +84,7 @@ crowd_admit(struct desk *d, struct conn *c)
 
 	if (take(c, s))
 		return true;
+	stats_refused(is_control ? PORT_CONTROL : PORT_DATA, REFUSAL_crowded);
 	victim = is_control ? oldest_control(d) : newest_data_of_others(d, c);
 	if (log_ratelimit(&d->last_crowd_log, LOG_NS))
 		log_warn("peer=%s %s connection turned away: %" PRIu64
@@ -98,6 +100,8 @@ crowd_leave(struct desk *d, struct conn *c)
 {
 	if (take(c, FDS_SESSIONS))
 		return true;
+	stats_refused(c->kind == CONN_CONTROL ? PORT_CONTROL : PORT_DATA,
+	    REFUSAL_descriptors);
 	if (log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s %s connection turned away: sessions use all "
 			  "%" PRIu64 " descriptors that are for them "
@@ -130,6 +134,7 @@ crowd_leave_for_new(
 
 	if (!is_full && (of_host < HOST_FEW || n + reserve < max))
 		return crowd_leave(d, c);
+	stats_refused(PORT_CONTROL, REFUSAL_descriptors);
 	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s session refused: %u are there, and "
 			  "descriptors are needed for them (--fd-pool-size)",

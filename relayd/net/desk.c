@@ -11,6 +11,7 @@
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
+#include "relayd/stats/stats.h"
 
 /* An ordered shutdown reads what has arrived for at most this long. */
 #define LAST_READ_NS (300 * NS_PER_MS)
@@ -136,6 +137,10 @@ desk_sweep(struct desk *d, uint64_t now_ns)
 		limit = c->is_closing ? CONN_LAST_WORDS_NS : d->stall_ns;
 		if (c->busy_since_ns == 0 || now_ns - c->busy_since_ns < limit)
 			continue;
+		if (!c->is_closing)
+			stats_refused(
+			    c->kind == CONN_CONTROL ? PORT_CONTROL : PORT_DATA,
+			    REFUSAL_stalled);
 		if (!c->is_closing)
 			log_peer(LOG_WARN,
 			    "peer=%s closed: %s %" PRIu64 " s ago", c->peer,

@@ -16,6 +16,7 @@
 #include "relayd/net/peer_name.h"
 #include "relayd/live/viewers.h"
 #include "relayd/net/viewer_conn_internal.h"
+#include "relayd/stats/stats.h"
 
 static void serve_all(struct viewer_conn *c);
 
@@ -30,6 +31,7 @@ viewer_conn_create(
 		return NULL;
 	}
 	c->fd = take_fd;
+	stats_connection_came(PORT_LIVE);
 	c->n_conns = n_conns;
 	if (n_conns != NULL)
 		published_add(n_conns, 1);
@@ -97,6 +99,7 @@ viewer_conn_destroy(struct viewer_conn *c)
 	close(c->fd);
 	if (c->n_conns != NULL)
 		published_sub(c->n_conns, 1);
+	stats_connection_went(PORT_LIVE);
 	free(c->peer);
 	free(c);
 }
@@ -166,6 +169,19 @@ send_reply(struct viewer_conn *c, size_t *left)
 	return true;
 }
 
+/* The reply to the current request is in OUT. */
+static void
+count_reply(struct viewer_conn *c)
+{
+	const uint32_t cmd = c->request.cmd;
+	const uint32_t status = live_reply_status(
+	    cmd, buf_data(&c->out), buf_len(&c->out));
+
+	if (cmd < STATS_LIVE_COMMANDS && status < STATS_LIVE_STATUSES)
+		published_count(
+		    &c->desk->viewers->stats->live_requests[cmd][status], 1);
+}
+
 /* Serve the current request, and send of its reply what *LEFT allows. False:
  * the connection is gone. */
 static bool
@@ -187,6 +203,7 @@ serve_one(struct viewer_conn *c, size_t *left)
 		    ") is not allowed here",
 		    c->peer, row->name == NULL ? "unknown command" : row->name,
 		    c->request.cmd);
+		stats_refused(PORT_LIVE, REFUSAL_protocol);
 		viewer_conn_destroy(c);
 		return false;
 	case LIVE_REPLY_LAST:
@@ -194,8 +211,10 @@ serve_one(struct viewer_conn *c, size_t *left)
 		    "peer=%s viewer closed: unknown command %" PRIu32, c->peer,
 		    c->request.cmd);
 		c->is_last = true;
+		stats_refused(PORT_LIVE, REFUSAL_protocol);
 		break;
 	case LIVE_REPLY:
+		count_reply(c);
 		break;
 	}
 	c->is_held = false;
@@ -461,6 +480,7 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 		    c->is_sending ? "it has not read"
 				  : "it stopped within a request",
 		    (now_ns - c->progress_ns) / NS_PER_S);
+		stats_refused(PORT_LIVE, REFUSAL_stalled);
 		viewer_conn_destroy(c);
 	}
 	return next < now_ns + NS_PER_S ? next : now_ns + NS_PER_S;

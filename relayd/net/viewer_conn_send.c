@@ -8,6 +8,8 @@
 
 #include "common/clock.h"
 #include "relayd/live/open_files.h"
+#include "relayd/live/viewers.h"
+#include "relayd/stats/stats.h"
 
 /* A small file part goes behind its header, so that one send takes both. */
 static bool
@@ -73,6 +75,8 @@ viewer_conn_send(struct viewer_conn *c, size_t *left)
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
 		*left -= (size_t)n;
+		stats_add(
+		    c->desk->viewers->stats, STAT_sent_bytes, (uint64_t)n);
 		c->progress_ns = clock_now_ns();
 	}
 	return OK;

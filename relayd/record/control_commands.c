@@ -14,6 +14,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/udp.h"
+#include "relayd/stats/stats.h"
 
 /* A command of the control port. BODY is its payload. */
 typedef enum status handler(
@@ -372,6 +373,8 @@ log_failure(struct control *c, const char *command, enum status st)
 	const bool says_why = why != OK && why != E_REFUSED;
 
 	c->has_told = st != E_REFUSED;
+	if (st == E_REFUSED) /* the edge counts what closes */
+		stats_refused(PORT_CONTROL, REFUSAL_refused);
 	log_peer(why != OK ? LOG_WARN : log_level_of(st),
 	    "%s%s%s%s%s%s %s: %s%s%s%s",
 	    has_tag ? "" : "peer=", has_tag ? c->session->tag : c->peer,

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/record/old_root.h"
+#include "relayd/record/session_info.h"
 #include "relayd/record/session_internal.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
@@ -189,6 +190,7 @@ session_create(struct session **out, struct shard *sh,
 	list_append(&sh->sessions, &s->shard_node);
 	list_append(&s->siblings->sessions, &s->siblings_node);
 	sh->sessions_created++;
+	session_began(s);
 	log_info("%s session created: host=%s path=%s minor=%u live=%" PRIu32
 		 "us snapshot=%d",
 	    s->tag, text_of(s->wish.hostname), session_path(s), minor,
@@ -227,6 +229,7 @@ session_destroy(struct session *s)
 	assert(shard_is_mine(s->shard));
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
+	session_has_ended(s);
 	trace_forget_all(s);
 	udp_session_destroy(s->tag, s->udp);
 	tell_end(s);
@@ -242,8 +245,6 @@ session_destroy(struct session *s)
 	if (s->siblings != NULL)
 		siblings_let_go(s->siblings, 0);
 	session_dir_put(s->dir);
-	if (s->tag != NULL)
-		log_info("%s session gone", s->tag);
 	siblings_leave(s->siblings);
 	relay_create_session_clear(&s->wish);
 	if (s->gone != NULL)
@@ -332,6 +333,7 @@ session_end(struct session *s, bool aborted)
 	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " by an error" : "");
+	session_ends(s, aborted);
 	s->is_ended = true;
 	siblings_let_go(s->siblings, 0);
 	/* This is done after an error, too: a record that was accepted gets its

@@ -19,6 +19,7 @@
 #include "common/relpath.h"
 #include "common/status.h"
 #include "proto/relay.h"
+#include "relayd/stats/info.h"
 #include "store/packet.h"
 
 struct chunk;
@@ -128,6 +129,14 @@ struct session {
 	uint64_t n_records;  /* records that wait for bytes */
 	bool is_held;	     /* too many: inputs are not read */
 
+	/* What is told of it: session_info.c. */
+	bool is_counted; /* it began */
+	struct sums sums;
+	uint64_t began_s, began_ns;
+	uint64_t last_loss_ns; /* when a loss was told; untold: since then */
+	uint64_t untold;
+	enum why_ended why; /* of one that has ended */
+
 	bool is_ended; /* the control connection is gone */
 	uint64_t linger_until_ns;
 
@@ -184,6 +193,9 @@ void session_destroy(struct session *s);
 /* The same for a session that has ended. False: the time is over
  * (shard_is_late()), call it again. */
 bool session_finish(struct session *s) MUST_CHECK;
+
+/* N packets of the session are lost (session_info.c). */
+void session_lost(struct session *s, enum loss cause, uint64_t n);
 
 /* Destroy the session if it has ended and has no stream left. True: it is
  * gone. */

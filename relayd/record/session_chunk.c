@@ -5,6 +5,7 @@
 
 #include "common/fds.h"
 #include "common/log.h"
+#include "relayd/record/session_info.h"
 #include "relayd/record/session_internal.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
@@ -306,6 +307,8 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	    command == CHUNK_ARCHIVE  ? "to be archived"
 	    : command == CHUNK_DELETE ? "to be deleted"
 				      : "kept");
+	if (command == CHUNK_ARCHIVE)
+		session_tell(s, NEWS_SESSION_ROTATED);
 	siblings_closed(c);
 	chunk_put(c);
 	*close = false;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "relayd/stats/stats.h"
 #include "store/store.h"
 
 /* A look at the clock costs a tenth of the shortest step. */
@@ -22,6 +23,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 	shard_take_over(sh);
 	sh->config = *config;
 	sh->slice_end = UINT64_MAX;
+	sh->stats = stats_worker(config->worker);
 	list_init(&sh->sessions);
 	list_init(&sh->siblings);
 	list_init(&sh->old_roots);

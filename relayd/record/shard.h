@@ -36,6 +36,7 @@
 
 struct chunk;
 struct live_door;
+struct stats;
 struct store;
 struct store_config;
 
@@ -57,6 +58,7 @@ struct shard {
 	pthread_t owner; /* the thread that may use it */
 	struct shard_config config;
 	struct store *store;
+	struct stats *stats; /* of this worker; of the process */
 	struct id_source ids;
 	struct idmap streams;  /* handle -> struct stream */
 	struct list sessions;  /* struct session, by shard_node */
@@ -69,6 +71,7 @@ struct shard {
 	struct list doomed;    /* chunks being deleted */
 	struct list orphans;   /* data connections whose session is gone */
 	struct list sealed;    /* files of closed streams, waiting for a lock */
+	bool is_stopping;      /* sessions end because the relay does */
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t records_corrected; /* their size was not the packet's */

@@ -12,14 +12,11 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/record/trace.h"
+#include "relayd/stats/stats.h"
 #include "store/chunk.h"
-#include "store/metadata_log.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile.h"
-
-/* Bytes of metadata that are written between two looks at the clock: 1 ms. */
-#define METADATA_PART (UINT64_C(1) << 20)
 
 static enum tracefile_index
 index_format(const struct stream *t)
@@ -178,6 +175,28 @@ stream_release(struct stream *t, const struct packet *p)
 }
 
 void
+stream_lost(struct stream *t, enum loss cause, uint64_t n)
+{
+	t->lost += n;
+	session_lost(t->session, cause, n);
+}
+
+/* A whole packet of that many bytes came. */
+static void
+count_received(struct stream *t, uint64_t bytes)
+{
+	struct stats *stats = shard_of(t)->stats;
+	const bool is_tcp = t->transport->is_connected;
+
+	stats_add(stats,
+	    is_tcp ? STAT_received_tcp_bytes : STAT_received_udp_bytes, bytes);
+	stats_add(stats,
+	    is_tcp ? STAT_received_tcp_packets : STAT_received_udp_packets, 1);
+	t->session->sums.received_bytes += bytes;
+	t->session->sums.received_packets++;
+}
+
+void
 stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
@@ -209,6 +228,7 @@ stream_data(struct stream *t, struct packet *take_p)
 	st = reorder_data(&t->reorder, take_p);
 	if (st != OK)
 		return st;
+	count_received(t, packet_length(take_p));
 	(void)stream_hold(t, take_p);
 	session_heard(t->session);
 	stream_count_records(t);
@@ -229,6 +249,7 @@ stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 		given_up += stream_release(t, p);
 		packet_destroy(&shard_of(t)->store->packets, p);
 		shard_of(t)->packets_dropped++;
+		stream_lost(t, LOSS_memory, 1);
 	}
 	if (given_up == 0)
 		return 0;
@@ -273,6 +294,7 @@ stream_record(struct stream *t, const struct relay_index *i)
 	if (st == E_NOENT)
 		return OK;
 	stream_count_records(t);
+	t->session->sums.index_records += st == OK;
 	if (st == OK && t->reorder.n_records > halves &&
 	    !has_room_for_records(t->session))
 		return E_LIMIT;
@@ -302,6 +324,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
 	session_note_time(t->session, i->timestamp_end);
+	stats_add(shard_of(t)->stats, STAT_beacons, 1);
 	if (t->log == NULL)
 		return OK;
 	(void)stream_write_ready(t);
@@ -313,56 +336,6 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
 	stream_wake(t);
 	return OK;
-}
-
-/* Write what is left of it in parts. E_LATER: the time is over. */
-static enum status
-write_metadata(
-    struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
-{
-	enum status st = OK;
-	uint64_t n;
-
-	while (st == OK && *done < m->size) {
-		n = m->size - *done;
-		if (n > METADATA_PART)
-			n = METADATA_PART;
-		st = tracefile_write_ahead(t->tf, m->data + *done, n, *done);
-		if (st == OK)
-			*done += (uint32_t)n;
-		if (*done < m->size && shard_part_is_late(shard_of(t)))
-			return E_LATER;
-	}
-	return st != OK ? st
-			: tracefile_count_bytes(t->tf, m->size, m->padding);
-}
-
-enum status
-stream_metadata(
-    struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
-{
-	enum status st = OK;
-
-	if (!t->is_metadata)
-		return E_PROTOCOL;
-	if (t->chunk == NULL)
-		return E_NOENT;
-	/* An earlier try to create the file failed: space or descriptors were
-	 * used up. */
-	if (t->tf == NULL)
-		st = stream_open_file(t, false);
-	if (st == OK)
-		st = write_metadata(t, m, done);
-	if (st == E_LATER)
-		return st;
-	/* Somebody removed the file: drop the metadata without an error. */
-	if (st == E_NOENT && t->tf != NULL)
-		return OK;
-	if (st == OK && t->metadata != NULL) {
-		metadata_log_append(t->metadata, m->data, m->size, m->padding);
-		stream_wake(t);
-	}
-	return st == OK ? OK : E_IO;
 }
 
 enum status
@@ -465,6 +438,8 @@ stream_end_of_data(struct stream *t)
 static void
 close_stream(struct stream *t)
 {
+	if (t->reorder.n_records > 0)
+		stream_lost(t, LOSS_unfinished, t->reorder.n_records);
 	if (t->reorder.n_records > 0)
 		log_peer(LOG_INFO,
 		    STREAM_FMT " closed; the bytes of %u packets never "

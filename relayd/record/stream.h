@@ -77,6 +77,7 @@ struct stream {
 	const struct transport_ops *transport;
 	struct stream_udp *udp; /* of the UDP transport; else NULL */
 	uint64_t held_bytes;	/* what packets that wait count as */
+	uint64_t written_bytes, written_packets, lost; /* since it began */
 
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */

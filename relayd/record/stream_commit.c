@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
+#include "relayd/stats/stats.h"
 #include "store/chunk.h"
 #include "store/store.h"
 #include "store/tracefile.h"
@@ -28,6 +29,7 @@ lose(struct stream *t, unsigned n)
 {
 	t->has_write_error = true;
 	shard_of(t)->packets_dropped += n;
+	stream_lost(t, LOSS_write, n);
 	if (log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
 		log_error(STREAM_FMT " packets are lost: they cannot be "
 				     "written (%" PRIu64 " since the start)",
@@ -40,6 +42,7 @@ static void
 drop_removed(struct stream *t, unsigned n)
 {
 	shard_of(t)->packets_dropped += n;
+	stream_lost(t, LOSS_removed, n);
 	stream_log_removed(t);
 }
 
@@ -47,6 +50,7 @@ static void
 drop_without_chunk(struct stream *t)
 {
 	shard_of(t)->packets_dropped += t->batch.n;
+	stream_lost(t, LOSS_no_chunk, t->batch.n);
 	if (!t->has_logged_drop)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " %u packets dropped: they came after the "
@@ -71,6 +75,24 @@ free_batch(struct stream *t)
 	t->batch.bytes = 0;
 }
 
+/* N packets from P on are in the file; the one behind them. */
+static struct packet *
+pass_written(struct stream *t, struct packet *p, unsigned n)
+{
+	struct sums *sums = &t->session->sums;
+	uint64_t bytes = 0;
+
+	t->written_packets += n;
+	sums->written_packets += n;
+	for (; n > 0; n--) {
+		bytes += packet_length(p);
+		p = p->next;
+	}
+	t->written_bytes += bytes;
+	sums->written_bytes += bytes;
+	return p;
+}
+
 /* Append the batch. A packet that cannot be written is lost; those behind it
  * are tried. */
 static void
@@ -88,8 +110,7 @@ append_batch(struct stream *t)
 	while (p != NULL) {
 		st = tracefile_append(t->tf, p, &done);
 		left -= done;
-		for (; done > 0; done--)
-			p = p->next;
+		p = pass_written(t, p, done);
 		if (st == OK || p == NULL)
 			break;
 		if (st == E_NOMEM && !stream_records_are_written(t)) {

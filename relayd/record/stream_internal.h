@@ -61,6 +61,8 @@ enum status stream_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
  */
 uint64_t stream_hold(struct stream *t, const struct packet *p);
 uint64_t stream_release(struct stream *t, const struct packet *p);
+/* N packets are lost. */
+void stream_lost(struct stream *t, enum loss cause, uint64_t n);
 /* Call it when the number of records that wait for their bytes may have
  * changed. */
 void stream_count_records(struct stream *t);

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
+#include "relayd/stats/stats.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile.h"
@@ -65,8 +66,11 @@ write_file(struct shard *sh, struct tracefile *tf, bool force)
 	const unsigned n = tracefile_n_waiting(tf);
 	enum status st = tracefile_write_records(tf, force);
 
-	if (st != OK && st != E_BUSY)
+	if (st != OK && st != E_BUSY) {
 		sh->packets_dropped += n;
+		stats_lost(
+		    sh->stats, st == E_NOENT ? LOSS_removed : LOSS_write, n);
+	}
 	return st;
 }
 

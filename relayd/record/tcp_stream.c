@@ -74,6 +74,7 @@ give_up_gap(struct stream *t)
 	stream_count_records(t);
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += n;
+	stream_lost(t, LOSS_gap, n);
 	t->gap_since_ns = 0;
 	list_del(&t->gapped_node);
 	log_peer(LOG_WARN,

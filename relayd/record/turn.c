@@ -12,6 +12,7 @@
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
 #include "store/chunk.h"
+#include "relayd/stats/stats.h"
 #include "store/session_dir.h"
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
@@ -35,8 +36,12 @@ turn_commit(struct shard *sh)
 	const bool is_own_slice = sh->slice_end == UINT64_MAX;
 	struct session *s;
 	struct stream *t;
+	uint64_t began;
 
 	assert(shard_is_mine(sh));
+	if (list_empty(&sh->dirty))
+		return;
+	began = clock_now_ns();
 	if (is_own_slice)
 		shard_begin_slice(sh);
 	while (!list_empty(&sh->dirty)) {
@@ -49,6 +54,7 @@ turn_commit(struct shard *sh)
 	}
 	if (is_own_slice)
 		shard_end_slice(sh);
+	histogram_add(&sh->stats->commits, clock_now_ns() - began);
 }
 
 static void
@@ -92,11 +98,13 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 			next = clock_earlier(next, s->linger_until_ns);
 			continue;
 		}
-		if (s->linger_until_ns != 0)
+		if (s->linger_until_ns != 0) {
 			log_peer(LOG_WARN,
 			    "%s gave up waiting for the bytes of announced "
 			    "packets",
 			    s->tag);
+			s->why = WHY_waited;
+		}
 		s->linger_until_ns = 0;
 		if (!session_finish(s))
 			return now_ns;

@@ -126,6 +126,7 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	t->udp->last = loss;
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += loss.n;
+	stream_lost(t, LOSS_udp, loss.n);
 	log_gap(t, &loss, why);
 	note_on_disk(t, &loss, why);
 	if (loss.records > 0)

@@ -15,7 +15,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"relayd/([^"]+)"', re.M)
 MODEL = ("stream*", "tcp_stream*", "udp_stream*", "session*", "shard*",
          "siblings*", "trace*")
 RULES = [
-    (("shard*",), ("*",), ("shard.h", "udp_count.h", "udp_count.tbl.h"), (),
+    (("shard*",), ("*",),
+     ("shard.h", "udp_count.h", "udp_count.tbl.h", "stats.h"), (),
      "the shard knows nobody: who needs its lists knows it"),
     (MODEL + ("udp_session*", "udp_ingest*"), ("ingest.h", "control.h"), (), (),
      "endpoints know sessions and streams, not the other way round"),

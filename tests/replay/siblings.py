@@ -189,10 +189,10 @@ def rotation(d):
 
 def vanish(daemon, domain):
     """The daemon has seen its end, and has done what follows."""
-    before = daemon.log_text().count("session gone")
+    before = daemon.log_text().count("session ended")
     domain.end()
     until = time.monotonic() + 5
-    while daemon.log_text().count("session gone") == before:
+    while daemon.log_text().count("session ended") == before:
         check(time.monotonic() < until, "the session stays")
         time.sleep(0.002)
 
@@ -282,7 +282,7 @@ def one_that_ended_is_not_joined():
             else:
                 d.data.packet(d.stream, 0, bytes([0]) * 4096)
         until = time.monotonic() + 5
-        while "session gone" not in daemon.log_text():
+        while "session ended" not in daemon.log_text():
             check(time.monotonic() < until, "the old one stays")
             time.sleep(0.002)
         equal(old.content(""), [0], "old")

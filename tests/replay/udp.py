@@ -458,7 +458,7 @@ def the_end_of_control_waits_for_what_is_under_way():
         for piece in s.pieces(0):
             s.throw(piece)
         until = time.monotonic() + 3
-        while "session gone" not in daemon.log_text():
+        while "session ended" not in daemon.log_text():
             check(time.monotonic() < until, "the session stays")
             time.sleep(0.02)
         equal(s.numbers(), [0], "packets")

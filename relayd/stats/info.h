@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a thread tells of its sessions, streams and viewers when it is asked:
+ * copies, which nobody changes afterwards. Names are as peers sent them: who
+ * shows them must escape them.
+ */
+#ifndef RELAYD_STATS_INFO_H
+#define RELAYD_STATS_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "relayd/stats/stats.h"
+
+/* Sessions in one answer, and streams or viewers of one session; beyond it the
+ * answer says that there are more. */
+#define INFO_SESSIONS_MAX 1000
+#define INFO_PARTS_MAX 1000
+
+/* What was recorded. */
+struct sums {
+	uint64_t received_bytes, received_packets;
+	uint64_t written_bytes, written_packets;
+	uint64_t index_records, metadata_bytes;
+	uint64_t lost[LOSSES];
+};
+uint64_t sums_lost(const struct sums *s);
+
+enum session_state { SESSION_ACTIVE, SESSION_ENDING, SESSION_CLOSED };
+
+struct session_info {
+	uint64_t id;
+	unsigned worker, minor;
+	enum session_state state;
+	enum why_ended why; /* of one that is closed */
+	char *host, *name, *path, *peer;
+	uint32_t live_timer_us; /* 0: not live */
+	bool is_snapshot, is_udp;
+	uint64_t began_s, ended_s; /* since the Unix epoch; ended_s: closed */
+	uint64_t duration_ns;
+	unsigned streams, viewers;
+	uint64_t held_bytes, sent_bytes;
+	struct sums sums;
+};
+
+struct stream_info {
+	char *name; /* folder/channel */
+	bool is_metadata;
+	uint64_t written_bytes, written_packets, lost_packets, held_bytes;
+};
+
+struct viewer_info {
+	char *peer;
+	unsigned streams; /* that it was told of */
+	uint64_t lost_packets;
+};
+
+/* Copies the strings. E_NOMEM: nothing has to be freed. */
+enum status session_info_copy(
+    struct session_info *out, const struct session_info *from) MUST_CHECK;
+void session_info_clear(struct session_info *s);
+
+enum info_wish {
+	INFO_SESSIONS, /* those after an id, in order of ids */
+	INFO_SESSION,  /* one, with its streams or viewers */
+};
+
+struct loop;
+struct message;
+
+/* A question to one thread, and its answer. */
+struct info {
+	struct info *next;     /* of a thread's questions */
+	struct message *reply; /* for the answer; owned */
+	struct loop *from;     /* where it goes */
+	enum info_wish wish;
+	uint64_t after;	   /* SESSIONS: ids above this one */
+	unsigned limit;	   /* SESSIONS: at most INFO_SESSIONS_MAX */
+	char host[256];	   /* SESSIONS: only of this host; "": of any */
+	uint64_t id;	   /* SESSION */
+	uint64_t question; /* of whoever asked */
+	unsigned thread;   /* likewise */
+	/* The answer. */
+	struct session_info *sessions;
+	unsigned n_sessions;
+	struct stream_info *streams;
+	unsigned n_streams;
+	struct viewer_info *viewers;
+	unsigned n_viewers;
+	bool has_more;	   /* than fit */
+	bool lacks_memory; /* the answer is not whole */
+};
+
+struct info *info_create(void);
+void info_destroy(struct info *i); /* NULL is fine */
+/* A place for one more; its strings are given away to it. NULL: no more fit, or
+ * no memory; I says which. */
+struct session_info *info_add_session(struct info *i);
+struct stream_info *info_add_stream(struct info *i);
+struct viewer_info *info_add_viewer(struct info *i);
+/* Strings of a place that is added; NULL: no memory, which I says. */
+char *info_text(struct info *i, const char *text);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/stats/stats.h"
+
+#include <assert.h>
+
+#include "common/clock.h"
+#include "common/compiler.h"
+
+static struct stats workers[STATS_WORKERS_MAX];
+static struct stats live_workers[STATS_LIVE_WORKERS_MAX];
+static struct stats lobby, http;
+static struct published refusals[STATS_PORTS][REFUSALS];
+static struct published connections[STATS_PORTS];
+
+const char *const loss_names[LOSSES] = {
+#define LOSS(name, text) #name,
+#include "relayd/stats/loss.tbl.h"
+#undef LOSS
+};
+const char *const why_names[WHYS] = {
+#define WHY(name, text) #name,
+#include "relayd/stats/why.tbl.h"
+#undef WHY
+};
+const char *const why_texts[WHYS] = {
+#define WHY(name, text) text,
+#include "relayd/stats/why.tbl.h"
+#undef WHY
+};
+const char *const refusal_names[REFUSALS] = {
+#define REASON(name, text) #name,
+#include "relayd/stats/reason.tbl.h"
+#undef REASON
+};
+const char *const stats_port_names[STATS_PORTS] = { "control", "data", "live",
+	"http" };
+
+/* A turn that only answers takes tens of microseconds; one that reads its share
+ * of many connections, milliseconds; what is longer is a slow disk. */
+const uint64_t histogram_limits_ns[HISTOGRAM_BUCKETS - 1] = {
+	NS_PER_MS / 10,
+	NS_PER_MS / 2,
+	2 * NS_PER_MS,
+	10 * NS_PER_MS,
+	50 * NS_PER_MS,
+	250 * NS_PER_MS,
+	NS_PER_S,
+};
+
+void
+histogram_add(struct histogram *h, uint64_t ns)
+{
+	unsigned i = 0;
+
+	while (
+	    i < ARRAY_LEN(histogram_limits_ns) && ns > histogram_limits_ns[i])
+		i++;
+	published_count(&h->n[i], 1);
+	published_count(&h->sum_ns, ns);
+}
+
+struct stats *
+stats_worker(unsigned worker)
+{
+	assert(worker < STATS_WORKERS_MAX);
+	return &workers[worker];
+}
+
+struct stats *
+stats_live_worker(unsigned worker)
+{
+	assert(worker < STATS_LIVE_WORKERS_MAX);
+	return &live_workers[worker];
+}
+
+struct stats *
+stats_lobby(void)
+{
+	return &lobby;
+}
+
+struct stats *
+stats_http(void)
+{
+	return &http;
+}
+
+void
+stats_refused(enum stats_port port, enum refusal why)
+{
+	published_add(&refusals[port][why], 1);
+}
+
+void
+stats_refused_by(enum stats_port port, enum status st)
+{
+	static const enum refusal of[] = {
+		[E_REFUSED] = REFUSAL_refused,
+		[E_REFUSED_CLOSE] = REFUSAL_closed,
+		[E_MALFORMED] = REFUSAL_malformed,
+		[E_PROTOCOL] = REFUSAL_protocol,
+		[E_LIMIT] = REFUSAL_limit,
+		[E_EXISTS] = REFUSAL_protocol,
+		[E_NOENT] = REFUSAL_protocol,
+		[E_BUSY] = REFUSAL_closed,
+		[E_NOMEM] = REFUSAL_memory,
+		[E_IO] = REFUSAL_io,
+	};
+
+	if (st == OK || st == E_MORE || st == E_HANDOVER)
+		return;
+	stats_refused(port, of[st]);
+}
+
+uint64_t
+stats_refusals(enum stats_port port, enum refusal why)
+{
+	return published_word(&refusals[port][why]);
+}
+
+void
+stats_connection_came(enum stats_port port)
+{
+	published_add(&connections[port], 1);
+}
+
+void
+stats_connection_went(enum stats_port port)
+{
+	published_sub(&connections[port], 1);
+}
+
+uint64_t
+stats_connections(enum stats_port port)
+{
+	return published_word(&connections[port]);
+}
