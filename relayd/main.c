@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "relayd/process/activation.h"
 #include "relayd/process/daemon.h"
+#include "relayd/http/http.h"
 #include "relayd/net/descriptors.h"
 #include "relayd/net/hangup.h"
 #include "relayd/net/health.h"
@@ -56,17 +57,53 @@ on_hangup(void *arg)
 }
 
 static enum status
+make_http(struct http **out, const struct options *o, struct lobby *lobby,
+    const struct daemon_ports *ports)
+{
+	const struct http_config config = {
+		.options = o,
+		.memory = lobby_memory(lobby),
+		.control = ports->control,
+		.data = ports->data,
+		.live = ports->live,
+		.max_clients = descriptors_http(o),
+		.own_descriptors = descriptors_own(o),
+		.session_descriptors = SESSION_FDS,
+	};
+
+	return http_create(out, &config);
+}
+
+/* In the sandbox. */
+static enum status
+start_threads(struct lobby *lobby, const struct options *o,
+    struct disk_threads *disk, struct http *http, struct threads *threads)
+{
+	enum status st = OK;
+
+	if (o->sync.mode == SYNC_TIME)
+		st = syncer_start(
+		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
+	if (st == OK)
+		st = lobby_start(lobby, &disk->disk);
+	if (st != OK)
+		return st;
+	lobby_threads(lobby, threads);
+	return http_start(http, threads);
+}
+
+static enum status
 serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
-    struct disk_threads *disk)
+    struct disk_threads *disk, struct http **http)
 {
 	const struct options *o = reload->options;
-	const struct daemon_ports ports = lobby_ports(lobby);
+	struct daemon_ports ports = lobby_ports(lobby);
 	struct sandbox sandbox = {
 		.parts = o->sandbox,
 		.output = o->output,
 		.output_fd = disk->disk.base_fd,
 		.removes = { d->control_port.path, d->pid_file.path,
-		    d->health_path },
+		    d->health_path, o->http_path },
 		.config_dir = options_config_dir(),
 		.config = o->config,
 		.log_file = o->log_file,
@@ -93,25 +130,25 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	if (st != OK)
 		return st;
 	st = hangup_create(&hangup, lobby_base(lobby), on_hangup, reload);
+	if (st == OK)
+		st = make_http(http, o, lobby, &ports);
+	ports.http = http_port(*http);
 	if (st == OK) {
 		recover(disk, &sandbox);
 		st = daemon_write(d, &ports);
 	}
-	if (st == OK)
-		give_up_rights(&sandbox);
-	if (st == OK && o->sync.mode == SYNC_TIME)
-		st = syncer_start(
-		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
-	if (st == OK)
-		st = lobby_start(lobby, &disk->disk);
 	if (st == OK) {
-		lobby_threads(lobby, &threads);
+		give_up_rights(&sandbox);
+		st = start_threads(lobby, o, disk, *http, &threads);
+	}
+	if (st == OK)
 		st = service_create(
 		    &service, lobby_base(lobby), &service_config);
-	}
 	if (st == OK) {
 		daemon_ready(d, &ports);
+		http_serving(*http);
 		lobby_run(lobby);
+		http_drain(*http);
 		daemon_stopping(d);
 	}
 	service_destroy(service);
@@ -125,6 +162,7 @@ run(struct daemon *d, struct reload *reload)
 {
 	struct options *o = reload->options;
 	struct disk_threads disk = { 0 };
+	struct http *http = NULL;
 	struct lobby *lobby;
 	enum status st;
 
@@ -136,8 +174,9 @@ run(struct daemon *d, struct reload *reload)
 		return E_IO;
 	st = lobby_create(&lobby, o);
 	if (st == OK)
-		st = serve(d, reload, lobby, &disk);
+		st = serve(d, reload, lobby, &disk, &http);
 	lobby_destroy(lobby);
+	http_destroy(http);
 	syncer_stop(disk.disk.syncer);
 	recovery_stop(disk.recovery);
 	close(disk.disk.base_fd);

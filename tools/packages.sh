@@ -5,7 +5,8 @@
 
 # shellcheck disable=SC2034 # used by those who source this
 PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
-	libdeflate-dev libevent-dev libinih-dev liburcu-dev libseccomp-dev"
+	libdeflate-dev libevent-dev libinih-dev libjansson-dev liburcu-dev
+	libseccomp-dev"
 # shellcheck disable=SC2034
 PACKAGES_READ="python3 babeltrace2"
 # shellcheck disable=SC2034
@@ -16,7 +17,7 @@ PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev
 	libbabeltrace2-dev"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
-	nftables $PACKAGES_CAPTURE libtrace-tools tcpdump tshark"
+	nftables prometheus $PACKAGES_CAPTURE libtrace-tools tcpdump tshark"
 
 # Those of the packages named that are not installed.
 packages_missing()

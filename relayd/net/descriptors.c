@@ -30,6 +30,11 @@
 #define PARTS_VIEWER_FILES 1
 #define PARTS_CONTROL 1
 #define PARTS_DATA 2
+/* HTTP clients, of which at most 64 are served (relayd/http/server.h). */
+#define PARTS_HTTP 1
+#define HTTP_MAX 64
+/* Loop 2, listening socket, the process's memory, one to wait by. */
+#define HTTP_FDS 5
 /* The smallest rest with which one session can be served. */
 #define REST_MIN 20
 #define SHARE_MIN 2
@@ -52,7 +57,8 @@ unsigned
 descriptors_own(const struct options *o)
 {
 	return OWN_FDS + (o->sync.mode == SYNC_TIME ? SYNCER_FDS : 0u) +
-	       WORKER_FDS * o->workers + LIVE_WORKER_FDS * o->live_workers;
+	       WORKER_FDS * o->workers + LIVE_WORKER_FDS * o->live_workers +
+	       (o->has_http ? HTTP_FDS : 0u);
 }
 
 static unsigned
@@ -61,6 +67,18 @@ share(unsigned rest, unsigned parts, unsigned min)
 	const unsigned n = rest / PARTS * parts + rest % PARTS * parts / PARTS;
 
 	return n < min ? min : n;
+}
+
+unsigned
+descriptors_http(const struct options *o)
+{
+	const unsigned n = available(o), own = descriptors_own(o);
+	unsigned mine;
+
+	if (!o->has_http || n < own)
+		return 0;
+	mine = share(n - own, PARTS_HTTP, SHARE_MIN);
+	return mine < HTTP_MAX ? mine : HTTP_MAX;
 }
 
 static unsigned
@@ -105,7 +123,7 @@ descriptors_divide(struct descriptors *out, struct options *o)
 		     o->workers;
 	out->ended = ended_share(n);
 	out->viewers = share(rest, PARTS_VIEWERS, SHARE_MIN);
-	others = out->files * o->workers + out->viewers +
+	others = out->files * o->workers + out->viewers + descriptors_http(o) +
 		 limit(FDS_VIEWER_FILES, rest, PARTS_VIEWER_FILES) +
 		 limit(FDS_CONTROL, rest, PARTS_CONTROL) +
 		 limit(FDS_DATA, rest, PARTS_DATA);

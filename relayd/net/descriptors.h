@@ -33,5 +33,7 @@ enum status descriptors_divide(
 
 /* What the daemon itself needs at most. */
 unsigned descriptors_own(const struct options *o);
+/* How many HTTP clients there may be; 0: there is no HTTP. */
+unsigned descriptors_http(const struct options *o);
 
 #endif

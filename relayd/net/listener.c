@@ -173,21 +173,22 @@ try_bind(const struct addrinfo *ai)
 	return -1;
 }
 
-static int
-bind_url(const struct listen_url *url, const char *name)
+int
+listener_open(
+    const struct listen_url *url, const char *name, enum log_level level)
 {
 	struct addrinfo *found;
 	int fd, err = listen_url_find(url, SOCK_STREAM, &found);
 
 	if (err != 0) {
-		log_error("%s port: cannot find the address of '%s': %s", name,
-		    url->host, gai_strerror(err));
+		log_line(level, "%s port: cannot find the address of '%s': %s",
+		    name, url->host, gai_strerror(err));
 		return -1;
 	}
 	fd = try_bind(found);
 	if (fd < 0)
-		log_errno(LOG_ERROR, "%s port: cannot listen on %s port %u",
-		    name, url->host, url->port);
+		log_errno(level, "%s port: cannot listen on %s port %u", name,
+		    url->host, url->port);
 	freeaddrinfo(found);
 	return fd;
 }
@@ -209,7 +210,8 @@ listener_create(struct listener **out, struct event_base *base,
 	l->accepted = accepted;
 	l->arg = arg;
 	l->spare_fd = open_spare();
-	l->fd = url->has_socket ? url->socket_fd : bind_url(url, name);
+	l->fd = url->has_socket ? url->socket_fd
+				: listener_open(url, name, LOG_ERROR);
 	if (l->fd < 0) {
 		listener_destroy(l);
 		return E_IO;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/log.h"
 #include "common/status.h"
 
 struct event_base;
@@ -38,6 +39,11 @@ enum status listener_create(struct listener **out, struct event_base *base,
     void (*accepted)(int take_fd, const struct sockaddr *peer, void *arg),
     void *arg) MUST_CHECK;
 void listener_destroy(struct listener *l); /* NULL is fine */
+
+/* Only the socket: bound, listening, non-blocking. -1: the reason is logged, at
+ * LEVEL. */
+int listener_open(const struct listen_url *url, const char *name,
+    enum log_level level) MUST_CHECK;
 
 /* The port it listens on, host order. */
 uint16_t listener_port(const struct listener *l);

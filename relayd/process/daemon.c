@@ -209,16 +209,26 @@ static void
 tell_log_ready(const struct options *o, const struct daemon_ports *ports)
 {
 	char control[300], data[300], live[300], udp[32] = "";
+	char http[300] = "";
+	size_t n;
 
 	show_port(&o->control, ports->control, control, sizeof(control));
 	show_port(&o->data, ports->data, data, sizeof(data));
 	show_port(&o->live, ports->live, live, sizeof(live));
 	if (ports->udp != 0)
 		snprintf(udp, sizeof(udp), "UDP port %u, ", ports->udp);
+	if (ports->http != 0) {
+		n = (size_t)snprintf(http, sizeof(http), "http ");
+		listen_url_show(
+		    &o->http, ports->http, http + n, sizeof(http) - n);
+	} else if (o->http_path[0] != '\0') {
+		snprintf(http, sizeof(http), "http unix:%s", o->http_path);
+	}
 	log_notice("tracepulse-relayd " PACKAGE_VERSION
 		   " ready: control %s, data "
-		   "%s, %slive %s, traces in %s",
-	    control, data, udp, live, o->output);
+		   "%s, %slive %s, %s%straces in %s",
+	    control, data, udp, live, http, http[0] != '\0' ? ", " : "",
+	    o->output);
 }
 
 static void
@@ -249,7 +259,9 @@ daemon_write(struct daemon *d, const struct daemon_ports *ports)
 
 	if (write_port(&d->control_port, d, "control", ports->control) != OK ||
 	    write_port(&d->data_port, d, "data", ports->data) != OK ||
-	    write_port(&d->live_port, d, "live", ports->live) != OK)
+	    write_port(&d->live_port, d, "live", ports->live) != OK ||
+	    (ports->http != 0 &&
+		write_port(&d->http_port, d, "http", ports->http) != OK))
 		return E_IO;
 	if (*pid_file != '\0' &&
 	    runfile_write(&d->pid_file, pid_file, (uint64_t)getpid()) != OK)
@@ -280,6 +292,7 @@ daemon_end(struct daemon *d)
 	runfile_remove(&d->control_port);
 	runfile_remove(&d->data_port);
 	runfile_remove(&d->live_port);
+	runfile_remove(&d->http_port);
 	/* The pid file goes last: a script that waits for this may start the
 	 * next daemon. */
 	runfile_remove(&d->pid_file);

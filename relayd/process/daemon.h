@@ -30,7 +30,8 @@ struct options;
 /* The ports that were bound, host order. */
 struct daemon_ports {
 	uint16_t control, data, live;
-	uint16_t udp; /* 0: none */
+	uint16_t udp;  /* 0: none */
+	uint16_t http; /* 0: none */
 };
 
 struct daemon {
@@ -41,7 +42,7 @@ struct daemon {
 	gid_t group;	/* of run directory and health socket */
 	bool has_group; /* false: we are not root, the umask decides */
 	char health_path[PATH_MAX];
-	struct runfile pid_file, control_port, data_port, live_port;
+	struct runfile pid_file, control_port, data_port, live_port, http_port;
 };
 
 /* The soft limit of descriptors becomes the hard one, as daemon_start() does

@@ -24,6 +24,8 @@
 #include "relayd/process/listen_url.h"
 
 #define WORKERS_MAX 64
+#define HTTP_HOSTS_MAX 16
+#define HTTP_HOST_LEN 255
 #define LIVE_WORKERS_MAX 4 /* each serves hundreds of viewers */
 
 /* When data is synced to disk. */
@@ -43,6 +45,12 @@ struct keepalive {
 	int idle;     /* s, TCP_KEEPIDLE */
 	int interval; /* s, TCP_KEEPINTVL */
 	int count;    /* TCP_KEEPCNT */
+};
+
+/* What we are called by those who ask by HTTP, beside our addresses. */
+struct http_hosts {
+	char names[HTTP_HOSTS_MAX][HTTP_HOST_LEN + 1];
+	unsigned n;
 };
 
 enum option_id {
@@ -72,6 +80,11 @@ struct options {
 	char config[PATH_MAX];		 /* -f, absolute; empty: none */
 	struct origin from[N_OPTIONS];
 	struct listen_url control, data, live;
+	bool has_http;		/* by one of these: */
+	struct listen_url http; /* is_explicit: or fail */
+	char http_path[108];	/* of a Unix socket, absolute; empty: TCP */
+	struct http_hosts http_hosts;
+	bool metrics_per_session;
 	bool has_udp, has_udp_port; /* UDP is used; on a port of its own */
 	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */

@@ -25,6 +25,15 @@ OPTION(LIVE_PORT, 'L', "live-port", "URL", true,
 OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
     OWN(udp_port, udp_port),
     "take packets over UDP on PORT, or on that of data, or none [none]")
+OPTION(HTTP, 0, "http", "URL", true,
+    OWN(http, http),
+    "status and metrics on URL, unix:PATH or none [tcp://localhost:5345]")
+OPTION(HTTP_HOST, 0, "http-host", "NAME", true,
+    OWN(http_host, http_hosts),
+    "answer HTTP requests to NAME, too; up to 16 times")
+OPTION(METRICS_PER_SESSION, 0, "metrics-per-session", NULL, false,
+    FLAG(metrics_per_session),
+    "metrics of up to 200 sessions, with host and name as labels")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
     FLAG(dynamic_ports),
     "let the system choose ports that are missing or 0")

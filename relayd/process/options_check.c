@@ -61,7 +61,7 @@ check_address(const struct listen_url *u, const char *name)
 		freeaddrinfo(found);
 		return true;
 	}
-	log_error("--%s-port: \"%s\": %s", name, u->host, gai_strerror(error));
+	log_error("%s: \"%s\": %s", name, u->host, gai_strerror(error));
 	return false;
 }
 
@@ -144,15 +144,18 @@ look_at_limits(const struct options *o)
 enum status
 options_check(const struct options *o)
 {
-	bool ok = check_address(&o->control, "control");
+	bool ok = check_address(&o->control, "--control-port");
 
-	ok &= check_address(&o->data, "data");
-	ok &= check_address(&o->live, "live");
+	ok &= check_address(&o->data, "--data-port");
+	ok &= check_address(&o->live, "--live-port");
 	ok &= are_apart(
 	    &o->control, &o->data, "--control-port and --data-port");
 	ok &= are_apart(
 	    &o->control, &o->live, "--control-port and --live-port");
 	ok &= are_apart(&o->data, &o->live, "--data-port and --live-port");
+	if (o->has_http && o->http_path[0] == '\0')
+		ok &= check_address(&o->http, "--http");
+	ok &= check_file_path(o->http_path, "--http");
 	ok &= check_directory(o->output, "--output");
 	ok &= check_directory(o->run_dir, "run directory");
 	ok &= check_file_path(o->pid_file, "--pid-file");

@@ -34,6 +34,8 @@ options_set_defaults(struct options *o)
 		.control = { .family = AF_INET, .host = "0.0.0.0" },
 		.data = { .family = AF_INET, .host = "0.0.0.0" },
 		.live = { .family = AF_INET, .host = "localhost" },
+		.has_http = true,
+		.http = { .family = AF_INET, .host = "localhost" },
 		.group = "tracing",
 		.fd_pool_size = options_descriptor_limit(),
 		.workers = 1,

@@ -191,6 +191,91 @@ options_show_udp_port(
 }
 
 enum status
+options_take_http(const struct row *r, void *to, const char *arg)
+{
+	static const char unix_scheme[] = "unix:";
+	const size_t n = strlen(unix_scheme);
+	struct options *o = OPTIONS_OF(r, to);
+	const char *why;
+
+	o->has_http = strcmp(arg, "none") != 0;
+	o->http_path[0] = '\0';
+	if (!o->has_http)
+		return OK;
+	if (strncmp(arg, unix_scheme, n) != 0) {
+		if (listen_url_parse(to, arg, &why) == OK)
+			return OK;
+		return options_refuse("Invalid http URL \"%s\": %s", arg, why);
+	}
+	if (arg[n] != '/' || strlen(arg + n) >= sizeof(o->http_path))
+		return options_refuse(
+		    "Invalid http URL \"%s\": the path must be absolute, and "
+		    "at most %zu bytes",
+		    arg, sizeof(o->http_path) - 1);
+	memcpy(o->http_path, arg + n, strlen(arg + n) + 1);
+	return OK;
+}
+
+void
+options_show_http(const struct row *r, const void *from, char *out, size_t n)
+{
+	const struct options *o = OPTIONS_SHOWN(r, from);
+
+	if (!o->has_http)
+		snprintf(out, n, "none");
+	else if (o->http_path[0] != '\0')
+		snprintf(out, n, "unix:%s", o->http_path);
+	else
+		listen_url_show(&o->http, o->http.port, out, n);
+}
+
+static enum status
+add_http_host(struct http_hosts *h, const char *name, size_t len)
+{
+	if (len > HTTP_HOST_LEN || h->n == HTTP_HOSTS_MAX)
+		return E_LIMIT;
+	memcpy(h->names[h->n], name, len);
+	h->names[h->n++][len] = '\0';
+	return OK;
+}
+
+/* One, or several with blanks between them; more of the same place are added.
+ */
+enum status
+options_take_http_host(const struct row *r, void *to, const char *arg)
+{
+	const struct options *o = OPTIONS_OF(r, to);
+	const struct origin *last = &o->from[OPT_HTTP_HOST];
+	const struct origin *here = options_origin();
+	struct http_hosts *h = to;
+	const char *word = arg + strspn(arg, " ");
+
+	if (last->kind != here->kind || last->name != here->name)
+		h->n = 0;
+	if (*word == '\0')
+		return options_bad_value(r, arg);
+	while (*word != '\0') {
+		if (add_http_host(h, word, strcspn(word, " ")) != OK)
+			return options_bad_value(r, arg);
+		word += strcspn(word, " ");
+		word += strspn(word, " ");
+	}
+	return OK;
+}
+
+void
+options_show_http_host(
+    const struct row *r, const void *from, char *out, size_t n)
+{
+	const struct http_hosts *h = from;
+	size_t len = 0;
+
+	for (unsigned i = 0; i < h->n; i++)
+		len += (size_t)snprintf(
+		    out + len, n - len, "%s%s", i > 0 ? " " : "", h->names[i]);
+}
+
+enum status
 options_take_output(const struct row *r, void *to, const char *arg)
 {
 	if (arg[0] != '/')

@@ -181,6 +181,23 @@ stream_lost(struct stream *t, enum loss cause, uint64_t n)
 	session_lost(t->session, cause, n);
 }
 
+struct packet *
+stream_wrote(struct stream *t, struct packet *p, unsigned n)
+{
+	struct sums *sums = &t->session->sums;
+	uint64_t bytes = 0;
+
+	t->written_packets += n;
+	sums->written_packets += n;
+	for (; n > 0; n--) {
+		bytes += packet_length(p);
+		p = p->next;
+	}
+	t->written_bytes += bytes;
+	sums->written_bytes += bytes;
+	return p;
+}
+
 /* A whole packet of that many bytes came. */
 static void
 count_received(struct stream *t, uint64_t bytes)

@@ -75,24 +75,6 @@ free_batch(struct stream *t)
 	t->batch.bytes = 0;
 }
 
-/* N packets from P on are in the file; the one behind them. */
-static struct packet *
-pass_written(struct stream *t, struct packet *p, unsigned n)
-{
-	struct sums *sums = &t->session->sums;
-	uint64_t bytes = 0;
-
-	t->written_packets += n;
-	sums->written_packets += n;
-	for (; n > 0; n--) {
-		bytes += packet_length(p);
-		p = p->next;
-	}
-	t->written_bytes += bytes;
-	sums->written_bytes += bytes;
-	return p;
-}
-
 /* Append the batch. A packet that cannot be written is lost; those behind it
  * are tried. */
 static void
@@ -110,7 +92,7 @@ append_batch(struct stream *t)
 	while (p != NULL) {
 		st = tracefile_append(t->tf, p, &done);
 		left -= done;
-		p = pass_written(t, p, done);
+		p = stream_wrote(t, p, done);
 		if (st == OK || p == NULL)
 			break;
 		if (st == E_NOMEM && !stream_records_are_written(t)) {

@@ -61,6 +61,9 @@ enum status stream_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
  */
 uint64_t stream_hold(struct stream *t, const struct packet *p);
 uint64_t stream_release(struct stream *t, const struct packet *p);
+/* Count N packets, from P on, that are in the file. Returns the one behind
+ * them. */
+struct packet *stream_wrote(struct stream *t, struct packet *p, unsigned n);
 /* N packets are lost. */
 void stream_lost(struct stream *t, enum loss cause, uint64_t n);
 /* Call it when the number of records that wait for their bytes may have

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/http/events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "relayd/http/text.h"
+
+enum status
+events_init(struct events *e, uint64_t start)
+{
+	*e = (struct events){ .start = start };
+	e->ring = calloc(EVENTS_MAX, sizeof(e->ring[0]));
+	return e->ring == NULL ? E_NOMEM : OK;
+}
+
+void
+events_free(struct events *e)
+{
+	for (unsigned i = 0; i < e->n; i++)
+		free(e->ring[i].data);
+	free(e->ring);
+	*e = (struct events){ 0 };
+}
+
+const struct event_line *
+events_add(
+    struct events *e, const char *kind, uint64_t session, char *take_data)
+{
+	struct event_line *l = &e->ring[e->last % EVENTS_MAX];
+
+	free(l->data);
+	*l = (struct event_line){
+		.number = ++e->last,
+		.session = session,
+		.data = take_data,
+		.kind = kind,
+	};
+	if (e->n < EVENTS_MAX)
+		e->n++;
+	return l;
+}
+
+const struct event_line *
+events_get(const struct events *e, uint64_t number)
+{
+	if (number == 0 || number > e->last || e->last - number >= e->n)
+		return NULL;
+	return &e->ring[(number - 1) % EVENTS_MAX];
+}
+
+void
+events_write(struct buf *b, const struct events *e, const struct event_line *l)
+{
+	text_add(b, "id: %" PRIu64 ".%" PRIu64 "\nevent: %s\ndata: %s\n\n",
+	    e->start, l->number, l->kind, l->data);
+}
+
+uint64_t
+events_resume(const struct events *e, const char *last_id)
+{
+	uint64_t start, number;
+
+	if (last_id == NULL || *last_id == '\0')
+		return e->last;
+	if (sscanf(last_id, "%" SCNu64 ".%" SCNu64, &start, &number) != 2 ||
+	    start != e->start || number > e->last || e->last - number > e->n)
+		return e->last - e->n;
+	return number;
+}

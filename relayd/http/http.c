@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* The HTTP thread. */
+#include "relayd/http/http.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "relayd/http/http_internal.h"
+#include "relayd/net/listener.h"
+#include "relayd/process/options.h"
+#include "relayd/process/unix_socket.h"
+#include "relayd/stats/news.h"
+
+/* News on its way to the HTTP thread. */
+struct parcel {
+	struct news news;
+	struct session_info session;
+	char *viewer;
+};
+
+static void
+free_parcel(struct parcel *p)
+{
+	session_info_clear(&p->session);
+	free(p->viewer);
+	free(p);
+}
+
+static struct parcel *
+make_parcel(const struct news *n)
+{
+	struct parcel *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->news = *n;
+	if (session_info_copy(&p->session, n->session) != OK) {
+		free(p);
+		return NULL;
+	}
+	if (n->viewer != NULL && (p->viewer = strdup(n->viewer)) == NULL) {
+		free_parcel(p);
+		return NULL;
+	}
+	p->news.session = &p->session;
+	p->news.viewer = p->viewer;
+	return p;
+}
+
+/* On the thread that tells. */
+static void
+on_news(const struct news *n, void *arg)
+{
+	struct message *m = NULL;
+	struct parcel *p = NULL;
+	struct http *h = arg;
+
+	if (published_add(&h->news_waiting, 1) <= NEWS_WAITING_MAX &&
+	    message_create(&m, MESSAGE_NEWS) == OK)
+		p = make_parcel(n);
+	if (p == NULL) {
+		free(m);
+		published_sub(&h->news_waiting, 1);
+		published_add(&h->news_dropped, 1);
+		return;
+	}
+	m->object = p;
+	loop_post(&h->loop, m);
+}
+
+static void
+take_parcel(struct http *h, struct parcel *take_p)
+{
+	char *data = NULL;
+	json_t *j;
+
+	published_sub(&h->news_waiting, 1);
+	json_begin();
+	j = json_of_news(&take_p->news);
+	if (json_is_whole())
+		data = json_dumps(j, JSON_COMPACT);
+	json_decref(j);
+	api_tell(h, news_name(take_p->news.kind), take_p->session.id, data);
+	if (take_p->news.kind == NEWS_SESSION_ENDED) {
+		take_p->session.viewers = take_p->session.streams = 0;
+		closed_add(&h->closed, &take_p->session);
+		take_p->session = (struct session_info){ 0 };
+	}
+	free_parcel(take_p);
+}
+
+static void
+drain(struct http *h)
+{
+	const uint64_t one = 1;
+
+	h->view.phase = VIEW_DRAINING;
+	ask_no_more(h);
+	if (write(h->drained_fd, &one, sizeof(one)) < 0)
+		log_errno(LOG_ERROR, "http: drain");
+}
+
+static void
+on_http_message(struct message *m, void *arg)
+{
+	struct http *h = arg;
+
+	if (m->kind == MESSAGE_STOP)
+		h->loop.is_stopping = true;
+	else if (m->kind == MESSAGE_NEWS)
+		take_parcel(h, m->object);
+	else if (m->kind == MESSAGE_INFO)
+		ask_answered(h, m->object);
+	else if (m->kind == MESSAGE_DRAIN)
+		drain(h);
+}
+
+/* A state of the whole relay has changed. */
+static void
+tell_state(struct http *h, const char *kind, bool is, const char *figure,
+    uint64_t value)
+{
+	json_t *j;
+
+	json_begin();
+	j = json_object();
+	(void)json_object_set_new(
+	    j, "time", json_integer((json_int_t)clock_wall_s()));
+	(void)json_object_set_new(j, "state", json_string(is ? "short" : "ok"));
+	(void)json_object_set_new(j, figure, json_integer((json_int_t)value));
+	api_tell(
+	    h, kind, 0, json_is_whole() ? json_dumps(j, JSON_COMPACT) : NULL);
+	json_decref(j);
+}
+
+static void
+tell_states(struct http *h)
+{
+	const uint64_t held = view_memory(&h->view);
+	const bool little = held > h->config.options->max_memory;
+	const bool full = h->view.has_disk &&
+			  h->view.disk_free < VIEW_DISK_FULL;
+
+	if (little != h->has_little_memory)
+		tell_state(h, "memory", little, "held_bytes", held);
+	if (full != h->has_full_disk)
+		tell_state(h, "disk", full, "free_bytes", h->view.disk_free);
+	h->has_little_memory = little;
+	h->has_full_disk = full;
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+
+	view_tick(&h->view);
+	tell_states(h);
+	if (++h->ticks % EVENTS_BEAT_S == 0)
+		api_beat(h);
+}
+
+static void *
+serve_http(void *arg)
+{
+	struct http *h = arg;
+
+	while (!h->loop.is_stopping) {
+		loop_turn(&h->loop);
+		if (h->view.phase == VIEW_STARTING)
+			h->view.phase = (enum view_phase)published(&h->phase);
+		publish(&h->loop.busy_since, 0);
+	}
+	return NULL;
+}
+
+/* A Unix socket at the path that was asked for; -1: logged. */
+static int
+open_unix(struct http *h)
+{
+	const char *path = h->config.options->http_path;
+	int fd;
+
+	if (unix_socket_address(&h->unix_address, path) != OK) {
+		log_error("http: %s: the path is too long", path);
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	(void)unix_socket_remove_stale(path);
+	if (fd >= 0 &&
+	    bind(fd, (struct sockaddr *)&h->unix_address,
+		sizeof(h->unix_address)) == 0 &&
+	    lstat(path, &h->unix_file) == 0 &&
+	    listen(fd, LISTENER_BACKLOG) == 0)
+		return fd;
+	log_errno(LOG_ERROR, "http: %s", path);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int
+open_tcp(struct http *h)
+{
+	const struct listen_url *url = &h->config.options->http;
+	const int one = 1;
+	int fd = listener_open(
+	    url, "http", url->is_explicit ? LOG_ERROR : LOG_WARN);
+
+	if (fd < 0)
+		return -1;
+	/* Accepted sockets inherit it. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	h->port = listen_url_port(fd);
+	return fd;
+}
+
+static enum status
+make_server(struct http *h, int take_fd)
+{
+	const struct options *o = h->config.options;
+	const struct server_config config = {
+		.fd = take_fd,
+		.is_unix = o->http_path[0] != '\0',
+		.hosts = h->host_names,
+		.n_hosts = o->http_hosts.n,
+		.max_clients = h->config.max_clients < SERVER_CLIENTS_MAX
+				   ? h->config.max_clients
+				   : SERVER_CLIENTS_MAX,
+		.serve = api_serve,
+		.left = api_left,
+		.arg = h,
+	};
+
+	for (unsigned i = 0; i < config.n_hosts; i++)
+		h->host_names[i] = o->http_hosts.names[i];
+	return server_create(&h->server, h->loop.base, &config);
+}
+
+static enum status
+make_parts(struct http *h)
+{
+	enum status st = loop_init(&h->loop, on_http_message, h);
+
+	if (st == OK)
+		st = events_init(&h->events, clock_wall_s());
+	if (st == OK)
+		st = closed_init(&h->closed);
+	if (st != OK)
+		return st;
+	h->drained_fd = eventfd(0, EFD_CLOEXEC);
+	h->tick = event_new(h->loop.base, -1, EV_PERSIST, on_tick, h);
+	return h->drained_fd < 0 || h->tick == NULL ? E_NOMEM : OK;
+}
+
+static void
+fill_view(struct http *h)
+{
+	const struct http_config *c = &h->config;
+
+	view_open(&h->view, c->options);
+	h->view.memory = c->memory;
+	h->view.control = c->control;
+	h->view.data = c->data;
+	h->view.live = c->live;
+	h->view.http = h->port;
+	h->view.own_descriptors = c->own_descriptors;
+	h->view.session_descriptors = c->session_descriptors;
+}
+
+static enum status
+make_all(struct http *h, int take_fd)
+{
+	enum status st;
+
+	json_init();
+	fill_view(h);
+	st = make_parts(h);
+	if (st == OK)
+		return make_server(h, take_fd);
+	close(take_fd);
+	return st;
+}
+
+enum status
+http_create(struct http **out, const struct http_config *config)
+{
+	const struct options *o = config->options;
+	struct http *h;
+	enum status st;
+	int fd;
+
+	*out = NULL;
+	if (!o->has_http)
+		return OK;
+	h = calloc(1, sizeof(*h));
+	if (h == NULL)
+		return E_NOMEM;
+	h->config = *config;
+	h->drained_fd = h->view.statm_fd = -1;
+	list_init(&h->listeners);
+	list_init(&h->questions);
+	fd = o->http_path[0] != '\0' ? open_unix(h) : open_tcp(h);
+	if (fd < 0) {
+		http_destroy(h);
+		if (o->http_path[0] != '\0' || o->http.is_explicit)
+			return E_IO;
+		log_warn("no HTTP: the relay records all the same (--http)");
+		return OK;
+	}
+	st = make_all(h, fd);
+	if (st != OK) {
+		log_error("http: %s", status_text(st));
+		http_destroy(h);
+		return st;
+	}
+	news_listen(on_news, h);
+	*out = h;
+	return OK;
+}
+
+uint16_t
+http_port(const struct http *h)
+{
+	return h == NULL ? 0 : h->port;
+}
+
+enum status
+http_start(struct http *h, const struct threads *threads)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	sigset_t all, old;
+
+	if (h == NULL)
+		return OK;
+	h->view.threads = *threads;
+	view_tick(&h->view);
+	if (event_add(h->tick, &second) != 0)
+		return E_NOMEM;
+	/* Only the main thread takes signals. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	h->has_thread = pthread_create(&h->thread, NULL, serve_http, h) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return h->has_thread ? OK : E_NOMEM;
+}
+
+void
+http_serving(struct http *h)
+{
+	if (h == NULL)
+		return;
+	publish(&h->phase, VIEW_SERVING);
+	loop_wake(&h->loop);
+}
+
+/* Send KIND; it must arrive. */
+static void
+command(struct http *h, enum message_kind kind)
+{
+	struct message *m;
+
+	while (message_create(&m, kind) != OK)
+		(void)poll(NULL, 0, 10);
+	loop_post(&h->loop, m);
+}
+
+void
+http_drain(struct http *h)
+{
+	uint64_t n;
+
+	if (h == NULL || !h->has_thread)
+		return;
+	command(h, MESSAGE_DRAIN);
+	while (read(h->drained_fd, &n, sizeof(n)) < 0 && errno == EINTR)
+		;
+}
+
+static void
+remove_unix(const struct http *h)
+{
+	const char *path = h->unix_address.sun_path;
+	struct stat now;
+
+	if (h->unix_file.st_ino != 0 && lstat(path, &now) == 0 &&
+	    now.st_ino == h->unix_file.st_ino &&
+	    now.st_dev == h->unix_file.st_dev)
+		(void)unlink(path);
+}
+
+void
+http_destroy(struct http *h)
+{
+	if (h == NULL)
+		return;
+	if (h->has_thread) {
+		command(h, MESSAGE_STOP);
+		pthread_join(h->thread, NULL);
+	}
+	news_listen(NULL, NULL);
+	ask_forget(h);
+	server_destroy(h->server);
+	h->server = NULL;
+	api_forget_listeners(h);
+	if (h->tick != NULL)
+		event_free(h->tick);
+	loop_destroy(&h->loop);
+	events_free(&h->events);
+	closed_free(&h->closed);
+	view_close(&h->view);
+	if (h->drained_fd >= 0)
+		close(h->drained_fd);
+	remove_unix(h);
+	free(h);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* The paths, and what each answers. */
+#include "config.h"
+
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relayd/http/http_internal.h"
+#include "relayd/http/json.h"
+#include "relayd/http/metrics.h"
+#include "relayd/http/page.h"
+#include "relayd/http/text.h"
+#include "relayd/process/options.h"
+
+#define SESSIONS_PATH "/api/v1/sessions/"
+
+static void
+serve_health(struct http *h, struct evhttp_request *r)
+{
+	const bool is = view_is_healthy(&h->view);
+
+	server_answer_text(
+	    r, is ? 200 : 503, is ? "ok" : "a thread does not answer");
+}
+
+static void
+serve_ready(struct http *h, struct evhttp_request *r)
+{
+	const char *reason = view_not_ready(&h->view);
+
+	server_answer_text(
+	    r, reason == NULL ? 200 : 503, reason == NULL ? "ok" : reason);
+}
+
+static void
+serve_status(struct http *h, struct evhttp_request *r)
+{
+	api_answer_json(r, 200, json_of_status(&h->view));
+}
+
+static void
+serve_metrics(struct http *h, struct evhttp_request *r)
+{
+	struct buf b = { 0 };
+
+	if (h->config.options->metrics_per_session) {
+		sessions_serve_metrics(h, r);
+		return;
+	}
+	metrics_write(&b, &h->view);
+	api_answer_buf(r, METRICS_TYPE, &b);
+}
+
+struct listener {
+	struct list node;
+	struct evhttp_request *request;
+};
+
+static void
+send_events(struct http *h, struct evhttp_request *r, uint64_t behind)
+{
+	struct buf b = { 0 };
+
+	text_add(&b, "retry: 2000\n: %s\n\n", PACKAGE_NAME);
+	for (uint64_t n = behind + 1; n <= h->events.last; n++)
+		events_write(&b, &h->events, events_get(&h->events, n));
+	if (!b.bad)
+		server_send(h->server, r, buf_data(&b), buf_len(&b));
+	buf_free(&b);
+}
+
+/* Behind which event R goes on. */
+static uint64_t
+where_from(const struct http *h, struct evhttp_request *r)
+{
+	const char *last = evhttp_find_header(
+	    evhttp_request_get_input_headers(r), "Last-Event-ID");
+	uint64_t behind, recent = 0;
+	struct evkeyvalq query;
+
+	if (!query_parse(&query, r))
+		return events_resume(&h->events, last);
+	if (last == NULL)
+		last = query_text(&query, "last_event_id");
+	behind = events_resume(&h->events, last);
+	if (last == NULL &&
+	    query_number(&query, "recent", 0, EVENTS_MAX, &recent) == OK)
+		behind -= recent < h->events.n ? recent : h->events.n;
+	evhttp_clear_headers(&query);
+	return behind;
+}
+
+static void
+serve_events(struct http *h, struct evhttp_request *r)
+{
+	struct listener *l;
+
+	if (evhttp_request_get_command(r) == EVHTTP_REQ_HEAD) {
+		server_answer(r, 200, "text/event-stream", "", 0);
+		return;
+	}
+	l = calloc(1, sizeof(*l));
+	if (l == NULL) {
+		server_answer_text(r, 503, API_NO_MEMORY);
+		return;
+	}
+	if (!server_begin_events(h->server, r)) {
+		free(l);
+		return;
+	}
+	l->request = r;
+	list_append(&h->listeners, &l->node);
+	send_events(h, r, where_from(h, r));
+}
+
+void
+api_left(struct evhttp_request *r, void *http)
+{
+	struct http *h = http;
+	struct listener *l;
+
+	list_each (l, &h->listeners, struct listener, node) {
+		if (l->request == r) {
+			list_del(&l->node);
+			free(l);
+			return;
+		}
+	}
+}
+
+static void
+send_to_all(struct http *h, const struct buf *b)
+{
+	struct list *n, *tmp;
+
+	if (b->bad)
+		return;
+	list_for_each (n, tmp, &h->listeners)
+		server_send(h->server,
+		    list_entry(n, struct listener, node)->request, buf_data(b),
+		    buf_len(b));
+}
+
+void
+api_tell(struct http *h, const char *kind, uint64_t session, char *take_data)
+{
+	const struct event_line *l;
+	struct buf b = { 0 };
+
+	if (take_data == NULL) {
+		published_add(&h->news_dropped, 1);
+		return;
+	}
+	l = events_add(&h->events, kind, session, take_data);
+	if (list_empty(&h->listeners))
+		return;
+	events_write(&b, &h->events, l);
+	send_to_all(h, &b);
+	buf_free(&b);
+}
+
+void
+api_beat(struct http *h)
+{
+	struct buf b = { 0 };
+
+	if (list_empty(&h->listeners))
+		return;
+	text_add(&b, ":\n\n");
+	send_to_all(h, &b);
+	buf_free(&b);
+}
+
+void
+api_forget_listeners(struct http *h)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &h->listeners) {
+		list_del(n);
+		free(list_entry(n, struct listener, node));
+	}
+}
+
+static void
+serve_page(struct http *h, struct evhttp_request *r)
+{
+	page_answer(r);
+}
+
+static const struct {
+	const char *path;
+	void (*serve)(struct http *h, struct evhttp_request *r);
+} paths[] = {
+	{ "/", serve_page },
+	{ "/healthz", serve_health },
+	{ "/-/healthy", serve_health },
+	{ "/readyz", serve_ready },
+	{ "/-/ready", serve_ready },
+	{ "/metrics", serve_metrics },
+	{ "/api/v1/status", serve_status },
+	{ "/api/v1/sessions", sessions_serve },
+	{ "/api/v1/events", serve_events },
+};
+
+void
+api_serve(struct evhttp_request *r, void *http)
+{
+	const char *path = evhttp_uri_get_path(
+	    evhttp_request_get_evhttp_uri(r));
+
+	json_begin();
+	for (size_t i = 0; path != NULL && i < ARRAY_LEN(paths); i++)
+		if (strcmp(path, paths[i].path) == 0) {
+			paths[i].serve(http, r);
+			return;
+		}
+	if (path != NULL &&
+	    strncmp(path, SESSIONS_PATH, strlen(SESSIONS_PATH)) == 0)
+		session_serve(http, r, path + strlen(SESSIONS_PATH));
+	else
+		api_answer_error(r, 404, "there is no such path");
+}

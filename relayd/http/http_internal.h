@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the HTTP thread share: http.c and http_*.c. Nobody else
+ * includes it. */
+#ifndef RELAYD_HTTP_HTTP_INTERNAL_H
+#define RELAYD_HTTP_HTTP_INTERNAL_H
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "common/list.h"
+#include "common/publish.h"
+#include "relayd/http/closed.h"
+#include "relayd/http/events.h"
+#include "relayd/http/http.h"
+#include "relayd/http/json.h"
+#include "relayd/http/server.h"
+#include "relayd/http/view.h"
+#include "relayd/net/loop.h"
+#include "relayd/process/options.h"
+
+/* A thread that has not answered after this time is shown as busy. */
+#define ASK_LIMIT_NS (1 * NS_PER_S)
+/* News that the HTTP thread has not taken; what comes beyond it is dropped and
+ * counted. */
+#define NEWS_WAITING_MAX 10000
+/* How often a listener to events gets a line, so that it is known whether it is
+ * there. */
+#define EVENTS_BEAT_S 15
+
+struct event;
+struct evhttp_request;
+struct evkeyvalq;
+
+struct http {
+	struct http_config config;
+	const char *host_names[HTTP_HOSTS_MAX]; /* of its options */
+	struct loop loop;
+	pthread_t thread;
+	bool has_thread;
+	struct server *server;
+	uint16_t port;
+	struct sockaddr_un unix_address; /* of a Unix socket */
+	struct stat unix_file;		 /* st_ino 0: none */
+	struct view view;
+	struct published phase; /* enum view_phase; DRAINING by a message */
+	int drained_fd;
+	struct event *tick;
+	unsigned ticks;
+	/* Events. */
+	struct events events;
+	struct list listeners; /* struct listener, in http_api.c */
+	struct published news_waiting, news_dropped;
+	bool has_little_memory, has_full_disk;
+	struct closed closed;
+	/* Questions. */
+	struct list questions;
+	uint64_t last_question;
+	bool is_late[THREADS_MAX]; /* it owes an answer for longer than 1 s */
+};
+
+/* A request that waits for answers of other threads. */
+struct question {
+	struct list node;
+	struct http *http;
+	uint64_t number;
+	struct evhttp_request *request;
+	struct event *limit;
+	unsigned n_waiting;
+	bool is_busy[THREADS_MAX];
+	struct info *answers[THREADS_MAX]; /* NULL: none */
+	/* All have answered, or the time is over: answer the request. */
+	void (*done)(struct http *h, struct question *q);
+	/* The wish, and what is done with the answers. */
+	struct info wish;
+	bool wants_active, wants_closed;
+};
+
+/* http_answers.c */
+#define API_NO_MEMORY "out of memory"
+void api_answer_buf(
+    struct evhttp_request *r, const char *type, struct buf *take_b);
+void api_answer_json(struct evhttp_request *r, int code, json_t *take_j);
+void api_answer_error(struct evhttp_request *r, int code, const char *text);
+/* The query of R; when done, evhttp_clear_headers(). False: it cannot be
+ * read, there is nothing to clear. */
+bool query_parse(
+    struct evkeyvalq *query, const struct evhttp_request *r) MUST_CHECK;
+/* The value of NAME; NULL: it is not there. */
+const char *query_text(const struct evkeyvalq *query, const char *name);
+/* *OUT is left as it is when NAME is not there. E_MALFORMED. */
+enum status query_number(const struct evkeyvalq *query, const char *name,
+    uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
+/* For ask(). NULL: no memory, R was answered. */
+struct question *question_new(struct evhttp_request *r, enum info_wish wish,
+    void (*done)(struct http *h, struct question *q));
+
+/* http_sessions.c */
+void sessions_serve(struct http *h, struct evhttp_request *r);
+void session_serve(struct http *h, struct evhttp_request *r, const char *id);
+void sessions_serve_metrics(struct http *h, struct evhttp_request *r);
+
+/* http_api.c */
+void api_serve(struct evhttp_request *r, void *http);
+void api_left(struct evhttp_request *r, void *http);
+/* An event: DATA is a line of JSON that is taken over, NULL: no memory. */
+void api_tell(
+    struct http *h, const char *kind, uint64_t session, char *take_data);
+/* Listeners get a comment. */
+void api_beat(struct http *h);
+void api_forget_listeners(struct http *h);
+
+/* http_asking.c */
+/* Put Q's wish to the threads; TAKE_Q was allocated with malloc. */
+void ask(struct http *h, struct question *take_q);
+void ask_answered(struct http *h, struct info *take_i);
+/* All questions are answered without those who did not. */
+void ask_no_more(struct http *h);
+void ask_forget(struct http *h);
+
+#endif

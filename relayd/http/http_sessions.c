@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Sessions, which other threads are asked for. */
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/parse.h"
+#include "relayd/http/http_internal.h"
+#include "relayd/http/metrics.h"
+#include "relayd/stats/info.h"
+
+#define SESSIONS_LIMIT 100
+
+/* What the threads answered, in the order of ids. */
+struct found {
+	const struct session_info **all;
+	unsigned n;
+	bool has_more, lacks_memory;
+};
+
+static int
+by_id(const void *a, const void *b)
+{
+	const uint64_t x = (*(const struct session_info *const *)a)->id;
+	const uint64_t y = (*(const struct session_info *const *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool
+is_wanted(const struct question *q, const struct session_info *s)
+{
+	return s->id > q->wish.after &&
+	       (q->wish.host[0] == '\0' || strcmp(q->wish.host, s->host) == 0);
+}
+
+static void
+add_found(struct found *f, const struct question *q,
+    const struct session_info *s, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (is_wanted(q, &s[i]))
+			f->all[f->n++] = &s[i];
+}
+
+/* One may have ended after its worker told of it: then its end counts. */
+static void
+drop_copies(struct found *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		if (n > 0 && f->all[n - 1]->id == f->all[i]->id) {
+			if (f->all[i]->state == SESSION_CLOSED)
+				f->all[n - 1] = f->all[i];
+			continue;
+		}
+		f->all[n++] = f->all[i];
+	}
+	f->n = n;
+}
+
+static void
+find_sessions(struct found *f, const struct http *h, const struct question *q)
+{
+	size_t most = h->closed.n;
+
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		most += q->answers[i] == NULL ? 0 : q->answers[i]->n_sessions;
+	*f = (struct found){ 0 };
+	f->all = malloc((most + 1) * sizeof(struct session_info *));
+	f->lacks_memory = f->all == NULL;
+	for (unsigned i = 0; i < THREADS_MAX && f->all != NULL; i++) {
+		if (q->answers[i] == NULL)
+			continue;
+		add_found(
+		    f, q, q->answers[i]->sessions, q->answers[i]->n_sessions);
+		f->has_more |= q->answers[i]->has_more;
+		f->lacks_memory |= q->answers[i]->lacks_memory;
+	}
+	for (unsigned i = 0;
+	     q->wants_closed && i < h->closed.n && f->all != NULL; i++)
+		add_found(f, q, closed_at(&h->closed, i), 1);
+	if (f->all == NULL)
+		return;
+	qsort(f->all, f->n, sizeof(f->all[0]), by_id);
+	drop_copies(f);
+	if (f->n > q->wish.limit) {
+		f->n = q->wish.limit;
+		f->has_more = true;
+	}
+}
+
+static json_t *
+busy_workers(const struct http *h, const struct question *q)
+{
+	json_t *j = json_array();
+
+	for (unsigned i = 0; i < h->view.threads.n; i++)
+		if (q->is_busy[i] &&
+		    h->view.threads.all[i].kind == THREAD_WORKER)
+			(void)json_array_append_new(
+			    j, json_integer(h->view.threads.all[i].number));
+	return j;
+}
+
+static void
+answer_sessions(struct http *h, struct question *q)
+{
+	json_t *j, *sessions;
+	struct found f;
+
+	find_sessions(&f, h, q);
+	if (f.lacks_memory) {
+		free(f.all);
+		server_answer_text(q->request, 503, API_NO_MEMORY);
+		return;
+	}
+	j = json_object();
+	sessions = json_array();
+	for (unsigned i = 0; i < f.n; i++)
+		(void)json_array_append_new(
+		    sessions, json_of_session(f.all[i]));
+	(void)json_object_set_new(j, "sessions", sessions);
+	(void)json_object_set_new(j, "next",
+	    f.has_more && f.n > 0 ? json_integer((json_int_t)f.all[f.n - 1]->id)
+				  : json_null());
+	(void)json_object_set_new(j, "busy_workers", busy_workers(h, q));
+	(void)json_object_set_new(j, "closed_forgotten",
+	    json_integer((json_int_t)h->closed.forgotten));
+	free(f.all);
+	api_answer_json(q->request, 200, j);
+}
+
+/* Fill Q's wish. NULL, or what is wrong. */
+static const char *
+read_wish(struct question *q, const struct evkeyvalq *query)
+{
+	const char *state = query_text(query, "state");
+	const char *host = query_text(query, "host");
+	uint64_t limit = SESSIONS_LIMIT;
+
+	if (query_number(query, "limit", 1, INFO_SESSIONS_MAX, &limit) != OK)
+		return "limit must be a number from 1 to 1000";
+	if (query_number(query, "after", 0, UINT64_MAX, &q->wish.after) != OK)
+		return "after must be a number";
+	if (state != NULL && strcmp(state, "active") != 0 &&
+	    strcmp(state, "closed") != 0)
+		return "state must be active or closed";
+	if (host != NULL && strlen(host) >= sizeof(q->wish.host))
+		return "the host is too long";
+	if (host != NULL)
+		memcpy(q->wish.host, host, strlen(host) + 1);
+	q->wish.limit = (unsigned)limit;
+	q->wants_active = state == NULL || strcmp(state, "active") == 0;
+	q->wants_closed = state == NULL || strcmp(state, "closed") == 0;
+	return NULL;
+}
+
+static void
+ask_or_not(struct http *h, struct question *take_q)
+{
+	if (take_q->wants_active) {
+		ask(h, take_q);
+		return;
+	}
+	take_q->done(h, take_q);
+	free(take_q);
+}
+
+void
+sessions_serve(struct http *h, struct evhttp_request *r)
+{
+	struct question *q = question_new(r, INFO_SESSIONS, answer_sessions);
+	const char *wrong = "the query cannot be read";
+	struct evkeyvalq query;
+
+	if (q == NULL)
+		return;
+	if (query_parse(&query, r)) {
+		wrong = read_wish(q, &query);
+		evhttp_clear_headers(&query);
+	}
+	if (wrong != NULL) {
+		free(q);
+		api_answer_error(r, 400, wrong);
+		return;
+	}
+	ask_or_not(h, q);
+}
+
+/* The last events of the session. */
+static json_t *
+messages_of(const struct http *h, uint64_t id)
+{
+	const struct events *e = &h->events;
+	const struct event_line *l;
+	json_t *all = json_array(), *j;
+
+	for (uint64_t n = e->last - e->n + 1; n <= e->last; n++) {
+		l = events_get(e, n);
+		if (l == NULL || l->session != id)
+			continue;
+		j = json_loads(l->data, 0, NULL);
+		(void)json_object_set_new(j, "event", json_string(l->kind));
+		(void)json_array_append_new(all, j);
+	}
+	return all;
+}
+
+static void
+answer_session(struct http *h, struct question *q)
+{
+	const struct session_info *s = closed_find(&h->closed, q->wish.id);
+	const struct info *streams = NULL, *i;
+	json_t *j, *viewers;
+	bool is_busy = false;
+
+	for (unsigned n = 0; n < THREADS_MAX; n++) {
+		i = q->answers[n];
+		if (i != NULL && i->n_sessions > 0 && s == NULL) {
+			s = &i->sessions[0];
+			streams = i;
+		}
+		is_busy |= q->is_busy[n];
+	}
+	if (s == NULL) {
+		api_answer_error(q->request, is_busy ? 503 : 404,
+		    is_busy ? "a worker is busy" : "there is no such session");
+		return;
+	}
+	j = json_of_session(s);
+	if (streams != NULL)
+		json_add_streams(j, streams);
+	viewers = json_array();
+	for (unsigned n = 0; n < THREADS_MAX; n++)
+		if (q->answers[n] != NULL)
+			json_add_viewers(viewers, q->answers[n]);
+	(void)json_object_set_new(j, "viewers", viewers);
+	(void)json_object_set_new(j, "messages", messages_of(h, s->id));
+	api_answer_json(q->request, 200, j);
+}
+
+void
+session_serve(struct http *h, struct evhttp_request *r, const char *id)
+{
+	struct question *q;
+	uint64_t number;
+
+	if (parse_u64(id, 0, UINT64_MAX, &number) != OK) {
+		api_answer_error(r, 404, "there is no such session");
+		return;
+	}
+	q = question_new(r, INFO_SESSION, answer_session);
+	if (q == NULL)
+		return;
+	q->wish.id = number;
+	ask(h, q);
+}
+
+static void
+answer_metrics(struct http *h, struct question *q)
+{
+	struct session_info *flat;
+	struct buf b = { 0 };
+	struct found f;
+
+	find_sessions(&f, h, q);
+	flat = calloc(f.n + 1, sizeof(*flat));
+	if (f.lacks_memory || flat == NULL) {
+		server_answer_text(q->request, 503, API_NO_MEMORY);
+	} else {
+		for (unsigned i = 0; i < f.n; i++)
+			flat[i] = *f.all[i];
+		metrics_write(&b, &h->view);
+		metrics_write_sessions(&b, flat, f.n);
+		api_answer_buf(q->request, METRICS_TYPE, &b);
+	}
+	free(flat);
+	free(f.all);
+}
+
+void
+sessions_serve_metrics(struct http *h, struct evhttp_request *r)
+{
+	struct question *q = question_new(r, INFO_SESSIONS, answer_metrics);
+
+	if (q == NULL)
+		return;
+	q->wish.limit = METRICS_SESSIONS_MAX;
+	ask(h, q);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON of the HTTP interface. Names come from peers: jansson escapes them,
+ * and what is no UTF-8 is shown as U+FFFD. */
+#ifndef RELAYD_HTTP_JSON_H
+#define RELAYD_HTTP_JSON_H
+
+#include <jansson.h>
+
+#include "relayd/stats/news.h"
+
+struct view;
+
+/* Once, before the first object. */
+void json_init(void);
+/* Did all since json_begin() find memory? */
+void json_begin(void);
+bool json_is_whole(void);
+
+/* Without memory these return NULL, or something that is not whole. */
+json_t *json_of_text(const char *text);
+json_t *json_of_session(const struct session_info *s);
+/* "streams" and "viewers" of a session, added to OBJECT. */
+void json_add_streams(json_t *object, const struct info *i);
+void json_add_viewers(json_t *viewers, const struct info *i);
+json_t *json_of_status(const struct view *v);
+json_t *json_of_news(const struct news *n);
+
+/* The name of an event. */
+const char *news_name(enum news_kind kind);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "relayd/http/metrics.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "proto/live.h"
+#include "relayd/http/text.h"
+#include "relayd/http/view.h"
+#include "relayd/process/options.h"
+
+#define PREFIX "tracepulse_"
+
+enum kind { COUNTER, GAUGE };
+
+static const struct row {
+	enum kind kind;
+	const char *name, *label, *value, *help;
+} rows[STATS] = {
+#define STAT(id, kind, metric, label, value, help) \
+	{ kind, metric, label, value, help },
+#include "relayd/stats/stats.tbl.h"
+#undef STAT
+};
+
+static void
+head(struct buf *b, const char *name, const char *type, const char *help)
+{
+	text_add(b, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name,
+	    help, name, type);
+}
+
+static void
+gauge(struct buf *b, const char *name, const char *help, uint64_t value)
+{
+	head(b, name, "gauge", help);
+	text_add(b, PREFIX "%s %" PRIu64 "\n", name, value);
+}
+
+static void
+write_rows(struct buf *b)
+{
+	for (unsigned i = 0; i < STATS; i++) {
+		const struct row *r = &rows[i];
+
+		if (i == 0 || strcmp(r->name, rows[i - 1].name) != 0)
+			head(b, r->name,
+			    r->kind == COUNTER ? "counter" : "gauge", r->help);
+		if (*r->label == '\0')
+			text_add(b, PREFIX "%s %" PRIu64 "\n", r->name,
+			    view_sum((enum stats_row)i));
+		else
+			text_add(b, PREFIX "%s{%s=\"%s\"} %" PRIu64 "\n",
+			    r->name, r->label, r->value,
+			    view_sum((enum stats_row)i));
+	}
+}
+
+static void
+write_live_requests(struct buf *b)
+{
+	const char *name;
+
+	head(b, "live_requests_total", "counter",
+	    "Requests of viewers that were answered");
+	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++)
+		for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++) {
+			name = live_status_name(cmd, st);
+			if (name == NULL ||
+			    (st == 0 && live_status_name(cmd, 1)))
+				continue;
+			text_add(b,
+			    PREFIX "live_requests_total{command=\"%s\","
+				   "status=\"%s\"} %" PRIu64 "\n",
+			    live_row(cmd)->name, name,
+			    view_live_requests(cmd, st));
+		}
+}
+
+static void
+write_ports(struct buf *b)
+{
+	head(b, "connections", "gauge", "Connections that are there");
+	for (unsigned p = 0; p < STATS_PORTS; p++)
+		text_add(b, PREFIX "connections{port=\"%s\"} %" PRIu64 "\n",
+		    stats_port_names[p], stats_connections((enum stats_port)p));
+	head(b, "refused_total", "counter",
+	    "Connections and requests that were refused");
+	for (unsigned p = 0; p < STATS_PORTS; p++)
+		for (unsigned why = 0; why < REFUSALS; why++)
+			text_add(b,
+			    PREFIX "refused_total{port=\"%s\",reason=\"%s\"} "
+				   "%" PRIu64 "\n",
+			    stats_port_names[p], refusal_names[why],
+			    stats_refusals(
+				(enum stats_port)p, (enum refusal)why));
+}
+
+static void
+write_histogram(struct buf *b, const char *name, const char *worker,
+    unsigned number, const struct histogram *h)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		n += published_word(&h->n[i]);
+		text_add(b, PREFIX "%s_bucket{worker=\"%s%u\",le=\"", name,
+		    worker, number);
+		if (i < HISTOGRAM_BUCKETS - 1)
+			text_add(b, "%g",
+			    (double)histogram_limits_ns[i] / (double)NS_PER_S);
+		else
+			text_add(b, "+Inf");
+		text_add(b, "\"} %" PRIu64 "\n", n);
+	}
+	text_add(b, PREFIX "%s_sum{worker=\"%s%u\"} %.9f\n", name, worker,
+	    number, (double)published_word(&h->sum_ns) / (double)NS_PER_S);
+	text_add(b, PREFIX "%s_count{worker=\"%s%u\"} %" PRIu64 "\n", name,
+	    worker, number, n);
+}
+
+static void
+write_histograms(struct buf *b, const struct view *v)
+{
+	head(b, "loop_seconds", "histogram",
+	    "Time of a turn of a worker's loop, without the wait");
+	for (unsigned i = 0; i < v->options->workers; i++)
+		write_histogram(
+		    b, "loop_seconds", "", i, &stats_worker(i)->turns);
+	for (unsigned i = 0; i < v->options->live_workers; i++)
+		write_histogram(
+		    b, "loop_seconds", "live", i, &stats_live_worker(i)->turns);
+	head(b, "commit_seconds", "histogram",
+	    "Time in which a worker wrote what a turn brought");
+	for (unsigned i = 0; i < v->options->workers; i++)
+		write_histogram(
+		    b, "commit_seconds", "", i, &stats_worker(i)->commits);
+}
+
+static void
+write_process(struct buf *b, const struct view *v)
+{
+	head(b, "build_info", "gauge", "The version, as a label");
+	text_add(b, PREFIX "build_info{version=\"" PACKAGE_VERSION "\"} 1\n");
+	gauge(b, "start_time_seconds",
+	    "When the relay started, since the epoch", v->started_s);
+	gauge(b, "ready", "Are new sessions admitted?",
+	    view_not_ready(v) == NULL);
+	gauge(b, "held_bytes", "Memory of packets that wait", view_memory(v));
+	gauge(b, "memory_limit_bytes", "Limit of held_bytes (--max-memory)",
+	    v->options->max_memory);
+	gauge(b, "descriptors", "File descriptors in use, by the account",
+	    view_descriptors(v));
+	gauge(b, "descriptors_limit", "Limit of descriptors (--fd-pool-size)",
+	    view_descriptors_limit(v));
+	if (v->has_disk) {
+		gauge(b, "disk_free_bytes", "Room for traces", v->disk_free);
+		gauge(b, "disk_total_bytes", "Size of that file system",
+		    v->disk_total);
+	}
+	gauge(b, "resident_memory_bytes", "Resident memory", view_resident(v));
+	head(b, "cpu_seconds_total", "counter", "CPU time of the relay");
+	text_add(b, PREFIX "cpu_seconds_total %.6f\n", view_cpu_seconds());
+}
+
+void
+metrics_write(struct buf *b, const struct view *v)
+{
+	write_process(b, v);
+	write_rows(b);
+	write_ports(b);
+	write_live_requests(b);
+	write_histograms(b, v);
+}
+
+/* What a session has metrics of. */
+static const struct {
+	const char *name, *type, *help;
+	size_t at;
+} of_session[] = {
+	{ "session_received_bytes_total", "counter",
+	    "Bytes of whole packets that arrived",
+	    offsetof(struct session_info, sums.received_bytes) },
+	{ "session_written_bytes_total", "counter",
+	    "Bytes of packets that are in data files",
+	    offsetof(struct session_info, sums.written_bytes) },
+	{ "session_written_packets_total", "counter",
+	    "Packets that are in data files",
+	    offsetof(struct session_info, sums.written_packets) },
+	{ "session_sent_bytes_total", "counter", "Bytes sent to viewers",
+	    offsetof(struct session_info, sent_bytes) },
+	{ "session_held_bytes", "gauge", "Memory of packets that wait",
+	    offsetof(struct session_info, held_bytes) },
+};
+
+static bool
+is_same_name(const struct session_info *a, const struct session_info *b)
+{
+	return strcmp(a->host, b->host) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+static void
+write_sample(struct buf *b, const char *name, const struct session_info *s,
+    uint64_t value)
+{
+	text_add(b, PREFIX "%s{host=\"", name);
+	text_label(b, s->host);
+	text_add(b, "\",session=\"");
+	text_label(b, s->name);
+	text_add(b, "\"} %" PRIu64 "\n", value);
+}
+
+static bool
+is_first_of_its_name(const struct session_info *s, unsigned i)
+{
+	for (unsigned k = 0; k < i; k++)
+		if (is_same_name(&s[k], &s[i]))
+			return false;
+	return true;
+}
+
+static uint64_t
+field(const struct session_info *s, size_t at)
+{
+	uint64_t n;
+
+	memcpy(&n, (const char *)s + at, sizeof(n));
+	return n;
+}
+
+/* One sample for each name; AT: the field, 0: lost packets. */
+static void
+write_names(struct buf *b, const char *name, size_t at,
+    const struct session_info *s, unsigned n)
+{
+	uint64_t sum;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!is_first_of_its_name(s, i))
+			continue;
+		sum = 0;
+		for (unsigned k = i; k < n; k++)
+			if (is_same_name(&s[k], &s[i]))
+				sum += at == 0 ? sums_lost(&s[k].sums)
+					       : field(&s[k], at);
+		write_sample(b, name, &s[i], sum);
+	}
+}
+
+void
+metrics_write_sessions(struct buf *b, const struct session_info *s, unsigned n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(of_session); i++) {
+		head(b, of_session[i].name, of_session[i].type,
+		    of_session[i].help);
+		write_names(b, of_session[i].name, of_session[i].at, s, n);
+	}
+	head(b, "session_lost_packets_total", "counter",
+	    "Packets that were lost");
+	write_names(b, "session_lost_packets_total", 0, s, n);
+}

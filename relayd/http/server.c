@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * evhttp of libevent 2.1 has no limit of connections and none of the time of a
+ * whole request. Here each connection's bufferevent is made, and kept by a
+ * reference of its own. A periodic look finds those that evhttp has freed (they
+ * have no callbacks any more), and those whose time is over: their socket is
+ * shut down, on which evhttp ends the connection. The socket is closed with the
+ * last reference (BEV_OPT_CLOSE_ON_FREE), so that its number is not used again
+ * while the bufferevent is here.
+ */
+#include "relayd/http/server.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/list.h"
+#include "common/log.h"
+#include "relayd/http/hosts.h"
+#include "relayd/stats/stats.h"
+
+#define LOOK_NS (250 * NS_PER_MS)
+/* Bytes behind a request that are read, at most. */
+#define INPUT_MAX (16 * 1024)
+
+struct client {
+	struct list node;
+	struct bufferevent *bev; /* a reference */
+	uint64_t deadline_ns;
+	size_t unsent;	  /* of a listener, when it was last looked at */
+	bool is_listener; /* to events */
+	bool is_shut;
+};
+
+struct server {
+	struct server_config config;
+	struct event_base *base;
+	struct evhttp *http;
+	struct evconnlistener *listener;
+	struct event *look;
+	struct list clients; /* struct client, oldest first */
+	unsigned n_clients, n_listeners;
+	bool is_full; /* the listener is disabled */
+	uint64_t last_log;
+};
+
+unsigned
+server_clients(const struct server *s)
+{
+	return s->n_clients;
+}
+
+static void
+forget(struct server *s, struct client *c)
+{
+	list_del(&c->node);
+	s->n_clients--;
+	if (c->is_listener)
+		s->n_listeners--;
+	stats_connection_went(PORT_HTTP);
+	bufferevent_decref(c->bev);
+	free(c);
+}
+
+static bool
+is_freed(const struct client *c)
+{
+	bufferevent_data_cb read, write;
+	bufferevent_event_cb event;
+	void *arg;
+
+	bufferevent_getcb(c->bev, &read, &write, &event, &arg);
+	return event == NULL;
+}
+
+static void
+shut(struct client *c)
+{
+	const int fd = bufferevent_getfd(c->bev);
+
+	c->is_shut = true;
+	if (fd >= 0)
+		(void)shutdown(fd, SHUT_RDWR);
+}
+
+/* Does a listener read nothing of what waits for it? Its deadline is then where
+ * it was. */
+static void
+watch_listener(struct client *c, uint64_t now)
+{
+	const size_t unsent = evbuffer_get_length(
+	    bufferevent_get_output(c->bev));
+
+	if (unsent == 0 || unsent < c->unsent)
+		c->deadline_ns = now + SERVER_REQUEST_NS;
+	c->unsent = unsent;
+	if (unsent > SERVER_UNREAD_MAX)
+		shut(c);
+}
+
+static void
+look_again(struct server *s)
+{
+	const struct timeval tv = { .tv_usec = LOOK_NS / 1000 };
+
+	if (s->n_clients > 0 && !evtimer_pending(s->look, NULL))
+		evtimer_add(s->look, &tv);
+}
+
+static void
+on_look(evutil_socket_t fd, short what, void *arg)
+{
+	const uint64_t now = clock_now_ns();
+	struct server *s = arg;
+	struct list *n, *tmp;
+	struct client *c;
+
+	list_for_each (n, tmp, &s->clients) {
+		c = list_entry(n, struct client, node);
+		if (is_freed(c)) {
+			forget(s, c);
+			continue;
+		}
+		if (c->is_listener)
+			watch_listener(c, now);
+		if (now >= c->deadline_ns && !c->is_shut) {
+			stats_refused(PORT_HTTP, REFUSAL_stalled);
+			shut(c);
+		}
+	}
+	if (s->is_full && s->n_clients < s->config.max_clients) {
+		s->is_full = false;
+		evconnlistener_enable(s->listener);
+	}
+	look_again(s);
+}
+
+/* The oldest that is not a listener, which is a guest for long, makes room. */
+static void
+shut_oldest(struct server *s)
+{
+	struct client *c;
+
+	list_each (c, &s->clients, struct client, node) {
+		if (!c->is_shut && !c->is_listener && !is_freed(c)) {
+			shut(c);
+			return;
+		}
+	}
+}
+
+static void
+admit(struct server *s, struct bufferevent *bev)
+{
+	const struct timeval soon = { 0 };
+	struct client *c = calloc(1, sizeof(*c));
+
+	/* Without memory evhttp's own limit of idle time is all there is. */
+	if (c == NULL)
+		return;
+	c->bev = bev;
+	bufferevent_incref(bev);
+	c->deadline_ns = clock_now_ns() + SERVER_REQUEST_NS;
+	list_append(&s->clients, &c->node);
+	s->n_clients++;
+	stats_connection_came(PORT_HTTP);
+	if (s->n_clients < s->config.max_clients) {
+		look_again(s);
+		return;
+	}
+	if (log_ratelimit(&s->last_log, 10 * NS_PER_S))
+		log_warn("http port: all %u connections are in use",
+		    s->config.max_clients);
+	stats_refused(PORT_HTTP, REFUSAL_crowded);
+	s->is_full = true;
+	evconnlistener_disable(s->listener);
+	shut_oldest(s);
+	evtimer_add(s->look, &soon);
+}
+
+static struct bufferevent *
+new_connection(struct event_base *base, void *arg)
+{
+	struct bufferevent *bev = bufferevent_socket_new(
+	    base, -1, BEV_OPT_CLOSE_ON_FREE);
+
+	if (bev == NULL)
+		return NULL;
+	/* What comes behind a request is not kept. */
+	bufferevent_setwatermark(bev, EV_READ, 0, INPUT_MAX);
+	admit(arg, bev);
+	return bev;
+}
+
+static void
+header(struct evhttp_request *r, const char *name, const char *value)
+{
+	(void)evhttp_add_header(
+	    evhttp_request_get_output_headers(r), name, value);
+}
+
+static void
+common_headers(struct evhttp_request *r, const char *type)
+{
+	header(r, "Content-Type", type);
+	header(r, "X-Content-Type-Options", "nosniff");
+	header(r, "Referrer-Policy", "no-referrer");
+	header(r, "Cache-Control", "no-store");
+	header(r, "Connection", "close");
+}
+
+void
+server_answer(struct evhttp_request *r, int code, const char *type,
+    const void *body, size_t n)
+{
+	struct evbuffer *out = evbuffer_new();
+	char length[24];
+
+	common_headers(r, type);
+	snprintf(length, sizeof(length), "%zu", n);
+	header(r, "Content-Length", length);
+	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
+		(void)evbuffer_add(out, body, n);
+	evhttp_send_reply(r, code, NULL, out);
+	if (out != NULL)
+		evbuffer_free(out);
+}
+
+void
+server_answer_text(struct evhttp_request *r, int code, const char *text)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s\n", text);
+	server_answer(r, code, "text/plain; charset=utf-8", line, strlen(line));
+}
+
+static struct client *
+client_of(struct server *s, struct evhttp_request *r)
+{
+	struct evhttp_connection *evcon = evhttp_request_get_connection(r);
+	struct bufferevent *bev;
+	struct client *c;
+
+	if (evcon == NULL)
+		return NULL;
+	bev = evhttp_connection_get_bufferevent(evcon);
+	list_each (c, &s->clients, struct client, node) {
+		if (c->bev == bev)
+			return c;
+	}
+	return NULL;
+}
+
+static bool
+is_for_us(struct server *s, struct evhttp_request *r)
+{
+	struct evhttp_connection *evcon = evhttp_request_get_connection(r);
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
+	int fd;
+
+	if (s->config.is_unix)
+		return true;
+	fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evcon));
+	if (getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		return false;
+	return host_is_ours(
+	    evhttp_find_header(evhttp_request_get_input_headers(r), "Host"),
+	    (struct sockaddr *)&local, s->config.hosts, s->config.n_hosts);
+}
+
+static void
+on_request(struct evhttp_request *r, void *arg)
+{
+	const enum evhttp_cmd_type method = evhttp_request_get_command(r);
+	struct server *s = arg;
+
+	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
+		stats_refused(PORT_HTTP, REFUSAL_protocol);
+		header(r, "Allow", "GET, HEAD");
+		server_answer_text(r, 405, "only GET and HEAD");
+	} else if (!is_for_us(s, r)) {
+		stats_refused(PORT_HTTP, REFUSAL_refused);
+		server_answer_text(
+		    r, 403, "this Host is not known here: see --http-host");
+	} else {
+		s->config.serve(r, s->config.arg);
+	}
+}
+
+/* A listener that is there for long. */
+struct guest {
+	struct server *server;
+	struct evhttp_request *request;
+};
+
+static void
+on_closed(struct evhttp_connection *evcon, void *arg)
+{
+	struct guest *g = arg;
+	struct evhttp_request *r = g->request;
+	struct server *s = g->server;
+
+	free(g);
+	s->config.left(r, s->config.arg);
+	/* When the connection failed, the request is ours to free; when evhttp
+	 * ends, it frees its requests. */
+	if (evhttp_request_get_connection(r) == NULL)
+		evhttp_send_reply_end(r);
+}
+
+bool
+server_begin_events(struct server *s, struct evhttp_request *r)
+{
+	struct client *c = client_of(s, r);
+	struct guest *g = malloc(sizeof(*g));
+
+	if (c == NULL || g == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
+	    s->n_listeners >= s->config.max_clients / 2) {
+		free(g);
+		header(r, "Retry-After", "10");
+		server_answer_text(r, 503, "too many listen to events");
+		return false;
+	}
+	*g = (struct guest){ s, r };
+	c->is_listener = true;
+	s->n_listeners++;
+	evhttp_connection_set_closecb(
+	    evhttp_request_get_connection(r), on_closed, g);
+	common_headers(r, "text/event-stream");
+	evhttp_send_reply_start(r, 200, NULL);
+	bufferevent_set_timeouts(c->bev, NULL, NULL);
+	return true;
+}
+
+void
+server_send(struct server *s, struct evhttp_request *r, const void *p, size_t n)
+{
+	struct client *c = client_of(s, r);
+	struct evbuffer *out;
+
+	if (c == NULL || c->is_shut)
+		return;
+	if (evbuffer_get_length(bufferevent_get_output(c->bev)) >
+	    SERVER_UNREAD_MAX) {
+		shut(c);
+		return;
+	}
+	out = evbuffer_new();
+	if (out != NULL && evbuffer_add(out, p, n) == 0)
+		evhttp_send_reply_chunk(r, out);
+	if (out != NULL)
+		evbuffer_free(out);
+}
+
+static enum status
+make_http(struct server *s)
+{
+	s->http = evhttp_new(s->base);
+	s->look = evtimer_new(s->base, on_look, s);
+	s->listener = evconnlistener_new(s->base, NULL, NULL,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, s->config.fd);
+	if (s->listener != NULL)
+		s->config.fd = -1;
+	if (s->http == NULL || s->look == NULL || s->listener == NULL)
+		return E_NOMEM;
+	evhttp_set_max_headers_size(s->http, SERVER_HEADERS_MAX);
+	evhttp_set_max_body_size(s->http, 0);
+	evhttp_set_timeout(s->http, (int)(SERVER_REQUEST_NS / NS_PER_S));
+	/* All methods that evhttp knows: on_request() refuses. */
+	evhttp_set_allowed_methods(
+	    s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
+			 EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+			 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
+	evhttp_set_bevcb(s->http, new_connection, s);
+	evhttp_set_gencb(s->http, on_request, s);
+	if (evhttp_bind_listener(s->http, s->listener) == NULL) {
+		evconnlistener_free(s->listener);
+		s->listener = NULL;
+		return E_NOMEM;
+	}
+	return OK;
+}
+
+enum status
+server_create(struct server **out, struct event_base *base,
+    const struct server_config *config)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	*out = NULL;
+	if (s == NULL) {
+		close(config->fd);
+		return E_NOMEM;
+	}
+	s->config = *config;
+	s->base = base;
+	list_init(&s->clients);
+	st = make_http(s);
+	if (st != OK) {
+		server_destroy(s);
+		return st;
+	}
+	*out = s;
+	return OK;
+}
+
+void
+server_destroy(struct server *s)
+{
+	if (s == NULL)
+		return;
+	if (s->http != NULL)
+		evhttp_free(s->http); /* and the listener */
+	else if (s->listener != NULL)
+		evconnlistener_free(s->listener);
+	while (!list_empty(&s->clients))
+		forget(s, list_first(&s->clients, struct client, node));
+	if (s->look != NULL)
+		event_free(s->look);
+	if (s->config.fd >= 0)
+		close(s->config.fd);
+	free(s);
+}

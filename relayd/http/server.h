@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests in, answers out: evhttp, and the limits that it has not. One request
+ * per connection. All of it runs on the thread of the given base.
+ */
+#ifndef RELAYD_HTTP_SERVER_H
+#define RELAYD_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* Connections at a time. When one more comes, the oldest that is still at its
+ * request, or does not read its answer, is closed. */
+#define SERVER_CLIENTS_MAX 64
+/* Of these, at most so many may listen to events. */
+#define SERVER_LISTENERS_MAX 32
+/* From the connection to the last byte of the answer. */
+#define SERVER_REQUEST_NS (10 * NS_PER_S)
+#define SERVER_HEADERS_MAX 8192
+/* Events that a listener did not read yet; then it is closed. */
+#define SERVER_UNREAD_MAX (256 * 1024)
+
+struct event_base;
+struct evhttp_request;
+struct server;
+
+struct server_config {
+	int fd;			  /* listening socket; taken */
+	bool is_unix;		  /* its Host does not matter */
+	const char *const *hosts; /* names of ours; borrowed */
+	unsigned n_hosts, max_clients;
+	/* A GET or HEAD with a good Host: it must be answered, now or later. */
+	void (*serve)(struct evhttp_request *r, void *arg);
+	/* A listener is gone. */
+	void (*left)(struct evhttp_request *r, void *arg);
+	void *arg;
+};
+
+enum status server_create(struct server **out, struct event_base *base,
+    const struct server_config *config) MUST_CHECK;
+/* Closes all connections; requests that were not answered are gone. NULL is
+ * fine. */
+void server_destroy(struct server *s);
+
+unsigned server_clients(const struct server *s);
+
+/* Answer R: N bytes at BODY. It may not be used any more. */
+void server_answer(struct evhttp_request *r, int code, const char *type,
+    const void *body, size_t n);
+void server_answer_text(struct evhttp_request *r, int code, const char *text);
+
+/* R's connection stays, and gets what server_send() sends. False: too many do
+ * so, and R was answered. */
+bool server_begin_events(struct server *s, struct evhttp_request *r) MUST_CHECK;
+/* The listener R is closed soon when it does not read. */
+void server_send(
+    struct server *s, struct evhttp_request *r, const void *p, size_t n);
+
+#endif

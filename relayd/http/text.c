@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/http/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+text_add(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	uint8_t *at;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		b->bad = true;
+		return;
+	}
+	at = buf_reserve(b, (size_t)n + 1);
+	if (at == NULL)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf((char *)at, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	buf_added(b, (size_t)n);
+}
+
+/* The length of the UTF-8 character at P; 0: there is none. */
+static size_t
+character(const unsigned char *p)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const size_t n = p[0] < 0x80		 ? 1
+			 : (p[0] & 0xe0) == 0xc0 ? 2
+			 : (p[0] & 0xf0) == 0xe0 ? 3
+			 : (p[0] & 0xf8) == 0xf0 ? 4
+						 : 0;
+	uint32_t c = n < 2 ? p[0] : p[0] & (0x7fu >> n);
+
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	return n == 0 || c < least[n] || c > 0x10ffff ||
+		       (c >= 0xd800 && c < 0xe000)
+		   ? 0
+		   : n;
+}
+
+static void
+add_text(struct buf *b, const char *text, bool is_label)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t n;
+
+	for (; *p != '\0'; p += n == 0 ? 1 : n) {
+		n = character(p);
+		if (n == 0)
+			buf_bytes(b, "\xef\xbf\xbd", 3);
+		else if (is_label && *p == '\n')
+			buf_bytes(b, "\\n", 2);
+		else if (is_label && (*p == '"' || *p == '\\'))
+			buf_bytes(b, *p == '"' ? "\\\"" : "\\\\", 2);
+		else
+			buf_bytes(b, p, n);
+	}
+}
+
+void
+text_utf8(struct buf *b, const char *text)
+{
+	add_text(b, text, false);
+}
+
+void
+text_label(struct buf *b, const char *value)
+{
+	add_text(b, value, true);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/http/view.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "common/fds.h"
+#include "relayd/process/options.h"
+
+const char *const view_rate_names[RATES] = { "received_bytes_per_second",
+	"received_packets_per_second", "written_bytes_per_second",
+	"sent_bytes_per_second", "lost_packets_per_second" };
+
+void
+view_open(struct view *v, const struct options *o)
+{
+	*v = (struct view){ .options = o,
+		.started_s = clock_wall_s(),
+		.started_ns = clock_now_ns() };
+	v->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+}
+
+void
+view_close(struct view *v)
+{
+	if (v->statm_fd >= 0)
+		close(v->statm_fd);
+}
+
+uint64_t
+view_sum(enum stats_row row)
+{
+	uint64_t n = published_word(&stats_lobby()->n[row]);
+
+	for (unsigned i = 0; i < STATS_WORKERS_MAX; i++)
+		n += published_word(&stats_worker(i)->n[row]);
+	for (unsigned i = 0; i < STATS_LIVE_WORKERS_MAX; i++)
+		n += published_word(&stats_live_worker(i)->n[row]);
+	return n;
+}
+
+uint64_t
+view_live_requests(unsigned cmd, unsigned status)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < STATS_LIVE_WORKERS_MAX; i++)
+		n += published_word(
+		    &stats_live_worker(i)->live_requests[cmd][status]);
+	return n;
+}
+
+uint64_t
+view_lost(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < LOSSES; i++)
+		n += view_sum((enum stats_row)(STAT_lost_gap + i));
+	return n;
+}
+
+static void
+ask_disk(struct view *v)
+{
+	struct statvfs st;
+
+	v->disk_asked_ns = clock_now_ns();
+	v->has_disk = statvfs(v->options->output, &st) == 0;
+	if (!v->has_disk)
+		return;
+	v->disk_free = (uint64_t)st.f_bavail * st.f_frsize;
+	v->disk_total = (uint64_t)st.f_blocks * st.f_frsize;
+}
+
+static void
+take_sample(struct view *v)
+{
+	const unsigned last = v->n_samples;
+
+	v->samples[last].ns = clock_now_ns();
+	v->samples[last].n[RATE_received_bytes] =
+	    view_sum(STAT_received_tcp_bytes) +
+	    view_sum(STAT_received_udp_bytes);
+	v->samples[last].n[RATE_received_packets] =
+	    view_sum(STAT_received_tcp_packets) +
+	    view_sum(STAT_received_udp_packets);
+	v->samples[last].n[RATE_written_bytes] = view_sum(STAT_written_bytes);
+	v->samples[last].n[RATE_sent_bytes] = view_sum(STAT_sent_bytes);
+	v->samples[last].n[RATE_lost_packets] = view_lost();
+	v->n_samples++;
+}
+
+void
+view_tick(struct view *v)
+{
+	double s;
+
+	if (v->n_samples == ARRAY_LEN(v->samples)) {
+		memmove(&v->samples[0], &v->samples[1],
+		    (v->n_samples - 1) * sizeof(v->samples[0]));
+		v->n_samples--;
+	}
+	take_sample(v);
+	s = (double)(v->samples[v->n_samples - 1].ns - v->samples[0].ns) /
+	    (double)NS_PER_S;
+	for (unsigned i = 0; i < RATES; i++)
+		v->rates[i] = s <= 0
+				  ? 0
+				  : (double)(v->samples[v->n_samples - 1].n[i] -
+					     v->samples[0].n[i]) /
+					s;
+	if (v->disk_asked_ns == 0 ||
+	    clock_now_ns() - v->disk_asked_ns >= VIEW_DISK_NS)
+		ask_disk(v);
+}
+
+uint64_t
+view_resident(const struct view *v)
+{
+	char text[128] = "";
+	unsigned long long pages = 0;
+
+	if (v->statm_fd < 0 ||
+	    pread(v->statm_fd, text, sizeof(text) - 1, 0) <= 0 ||
+	    sscanf(text, "%*u %llu", &pages) != 1)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+double
+view_cpu_seconds(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u) != 0)
+		return 0;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+uint64_t
+view_descriptors(const struct view *v)
+{
+	uint64_t n = v->own_descriptors + view_sum(STAT_files) +
+		     stats_connections(PORT_LIVE) +
+		     stats_connections(PORT_HTTP);
+
+	for (unsigned i = 0; i < FDS_SHARES; i++)
+		n += fds_used((enum fds_share)i);
+	return n;
+}
+
+uint64_t
+view_descriptors_limit(const struct view *v)
+{
+	return v->options->fd_pool_size;
+}
+
+uint64_t
+view_memory(const struct view *v)
+{
+	return v->memory == NULL ? 0 : published_word(v->memory);
+}
+
+bool
+view_is_healthy(const struct view *v)
+{
+	if (v->phase != VIEW_SERVING)
+		return true;
+	for (unsigned i = 0; i < v->threads.n; i++)
+		if (thread_is_stuck(&v->threads.all[i], VIEW_STUCK_NS))
+			return false;
+	return true;
+}
+
+const char *
+view_not_ready(const struct view *v)
+{
+	if (v->phase == VIEW_STARTING)
+		return "starting";
+	if (v->phase == VIEW_DRAINING)
+		return "draining";
+	if (!view_is_healthy(v))
+		return "a thread does not answer";
+	if (v->has_disk && v->disk_free < VIEW_DISK_FULL)
+		return "disk full";
+	if (fds_left(FDS_SESSIONS) < v->session_descriptors)
+		return "no descriptors";
+	return NULL;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the HTTP thread can see of the relay without asking anybody: numbers
+ * that threads publish, options, and what the system says of the process and
+ * its disk. HTTP thread only.
+ */
+#ifndef RELAYD_HTTP_VIEW_H
+#define RELAYD_HTTP_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "relayd/net/threads.h"
+#include "relayd/stats/stats.h"
+
+/* A loop that has served for so long without a pause does not turn. */
+#define VIEW_STUCK_NS (5 * NS_PER_S)
+/* Less room on the disk than this is none. */
+#define VIEW_DISK_FULL (UINT64_C(1) << 20)
+/* How often the disk is asked, and over what time rates are. */
+#define VIEW_DISK_NS (5 * NS_PER_S)
+#define VIEW_RATE_S 5
+
+struct options;
+struct published;
+
+enum view_phase { VIEW_STARTING, VIEW_SERVING, VIEW_DRAINING };
+
+/* The metrics that rates are told of. */
+enum view_rate {
+	RATE_received_bytes,
+	RATE_received_packets,
+	RATE_written_bytes,
+	RATE_sent_bytes,
+	RATE_lost_packets,
+	RATES
+};
+extern const char *const view_rate_names[RATES];
+
+struct view {
+	const struct options *options;
+	/* Not to be looked at while draining: they are about to be freed. */
+	struct threads threads;
+	const struct published *memory;
+	uint16_t control, data, live, http; /* ports, host order */
+	unsigned own_descriptors;
+	unsigned session_descriptors; /* that one session takes */
+	enum view_phase phase;
+	uint64_t started_s, started_ns;
+	int statm_fd; /* /proc/self/statm; -1: not there */
+	/* The disk, when it was last asked. */
+	bool has_disk;
+	uint64_t disk_free, disk_total, disk_asked_ns;
+	/* One sample per second, the newest last. */
+	struct {
+		uint64_t ns, n[RATES];
+	} samples[VIEW_RATE_S + 1];
+	unsigned n_samples;
+	double rates[RATES]; /* per second */
+};
+
+void view_open(struct view *v, const struct options *o);
+void view_close(struct view *v);
+/* Once a second. */
+void view_tick(struct view *v);
+
+/* A row of relayd/stats/stats.tbl.h, of all threads. */
+uint64_t view_sum(enum stats_row row);
+uint64_t view_live_requests(unsigned cmd, unsigned status);
+uint64_t view_lost(void);
+
+uint64_t view_resident(const struct view *v); /* bytes */
+double view_cpu_seconds(void);
+uint64_t view_descriptors(const struct view *v);
+uint64_t view_descriptors_limit(const struct view *v);
+uint64_t view_memory(const struct view *v); /* of packets, bytes */
+
+/* Is there a loop that does not turn? */
+bool view_is_healthy(const struct view *v);
+/* Why no new session is admitted now; NULL: they are. */
+const char *view_not_ready(const struct view *v);
+
+#endif
