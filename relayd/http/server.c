@@ -90,6 +90,19 @@ shut(struct client *c)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
+static void
+forget_freed(struct server *s)
+{
+	struct list *n, *tmp;
+	struct client *c;
+
+	list_for_each (n, tmp, &s->clients) {
+		c = list_entry(n, struct client, node);
+		if (is_freed(c))
+			forget(s, c);
+	}
+}
+
 /* Does a listener read nothing of what waits for it? Its deadline is then where
  * it was. */
 static void
@@ -122,12 +135,9 @@ on_look(evutil_socket_t fd, short what, void *arg)
 	struct list *n, *tmp;
 	struct client *c;
 
+	forget_freed(s);
 	list_for_each (n, tmp, &s->clients) {
 		c = list_entry(n, struct client, node);
-		if (is_freed(c)) {
-			forget(s, c);
-			continue;
-		}
 		if (c->is_listener)
 			watch_listener(c, now);
 		if (now >= c->deadline_ns && !c->is_shut) {
@@ -162,6 +172,7 @@ admit(struct server *s, struct bufferevent *bev)
 	const struct timeval soon = { 0 };
 	struct client *c = calloc(1, sizeof(*c));
 
+	forget_freed(s);
 	/* Without memory evhttp's own limit of idle time is all there is. */
 	if (c == NULL)
 		return;

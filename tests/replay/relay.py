@@ -98,8 +98,8 @@ class Daemon:
         """As a crash does."""
         self.process.kill()
         self.process.wait()
-        for name in ("control", "data", "live"):
-            (self.rundir / f"relayd/{name}.port").unlink()
+        for name in ("control", "data", "live", "http"):
+            (self.rundir / f"relayd/{name}.port").unlink(missing_ok=True)
 
     def start_again(self):
         self._start()
@@ -182,6 +182,11 @@ class Daemon:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    @property
+    def http_port(self):
+        """Of --http; chosen by the system as the others."""
+        return self._port(self.rundir / "relayd/http.port")
 
     def connect(self, port):
         sock = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT,

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* HTTP without a relay: text, names, rings, and threads that do not answer. */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "relayd/http/closed.h"
+#include "relayd/http/events.h"
+#include "relayd/http/hosts.h"
+#include "relayd/http/http.h"
+#include "relayd/http/metrics.h"
+#include "relayd/http/text.h"
+#include "relayd/net/loop.h"
+#include "relayd/net/threads.h"
+#include "relayd/process/options.h"
+#include "relayd/stats/news.h"
+#include "tests/lib/fault.h"
+#include "tests/lib/unit.h"
+
+#define ROUNDS 60
+
+static const struct {
+	const char *host;
+	bool is_ours;
+} hosts[] = {
+	{ "localhost", true },
+	{ "LocalHost:5345", true },
+	{ "10.0.0.1", true },
+	{ "10.0.0.1:80", true },
+	{ "10.0.0.2", false },
+	{ "relay", true },
+	{ "RELAY:1", true },
+	{ "relay.", false },
+	{ "relay:", true },
+	{ "relay:x", false },
+	{ "relay:80x", false },
+	{ "[::1]", false },
+	{ "[relay]:80", true },
+	{ "[relay", false },
+	{ "", false },
+	{ ":80", false },
+	{ "evil.localhost", false },
+	{ NULL, false },
+};
+
+START_TEST(only_names_of_ours_are_known)
+{
+	static const char *const names[] = { "relay" };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(0x0a000001) };
+
+	ck_assert(host_is_ours(hosts[_i].host, (struct sockaddr *)&a, names,
+		      1) == hosts[_i].is_ours);
+}
+END_TEST
+
+START_TEST(an_address_of_version_6_stands_in_brackets)
+{
+	struct sockaddr_in6 a = { .sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+	ck_assert(host_is_ours("[::1]:80", (struct sockaddr *)&a, NULL, 0));
+	ck_assert(!host_is_ours("::1", (struct sockaddr *)&a, NULL, 0));
+	ck_assert(!host_is_ours("[::2]", (struct sockaddr *)&a, NULL, 0));
+}
+END_TEST
+
+static const struct {
+	const char *value, *label;
+} labels[] = {
+	{ "plain", "plain" },
+	{ "a\"b\\c\nd", "a\\\"b\\\\c\\nd" },
+	{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	    "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
+	{ "\xff"
+	  "a",
+	    "\xef\xbf\xbd"
+	    "a" },
+	{ "\xc3", "\xef\xbf\xbd" },
+	{ "\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+};
+
+START_TEST(labels_cannot_end_before_their_end)
+{
+	struct buf b = { 0 };
+
+	text_label(&b, labels[_i].value);
+	buf_u8(&b, 0);
+	ck_assert_str_eq((const char *)buf_data(&b), labels[_i].label);
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(sessions_of_one_name_are_one_sample)
+{
+	char host[] = "h", name[] = "s", other[] = "t";
+	const struct session_info s[] = {
+		{ .host = host, .name = name, .sums.written_bytes = 3 },
+		{ .host = host, .name = other, .sums.written_bytes = 10 },
+		{ .host = host, .name = name, .sums.written_bytes = 4 },
+	};
+	struct buf b = { 0 };
+
+	metrics_write_sessions(&b, s, ARRAY_LEN(s));
+	buf_u8(&b, 0);
+	ck_assert_ptr_nonnull(strstr((const char *)buf_data(&b),
+	    "tracepulse_session_written_bytes_total{host=\"h\",session=\"s\"} "
+	    "7\n"
+	    "tracepulse_session_written_bytes_total{host=\"h\",session=\"t\"} "
+	    "10\n# HELP"));
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(events_go_on_where_one_was)
+{
+	struct events e;
+	char id[64];
+
+	ck_assert_int_eq(events_init(&e, 7), OK);
+	ck_assert_uint_eq(events_resume(&e, "7.5"), 0);
+	for (unsigned i = 0; i < EVENTS_MAX + 10; i++)
+		(void)events_add(&e, "kind", i, strdup("{}"));
+	ck_assert_ptr_null(events_get(&e, 10));
+	ck_assert_uint_eq(events_get(&e, 11)->session, 10);
+	ck_assert_ptr_null(events_get(&e, EVENTS_MAX + 11));
+	ck_assert_uint_eq(events_resume(&e, NULL), EVENTS_MAX + 10);
+	ck_assert_uint_eq(events_resume(&e, "7.500"), 500);
+	/* Too long ago, another start, or no id at all: all that is here. */
+	ck_assert_uint_eq(events_resume(&e, "7.3"), 10);
+	ck_assert_uint_eq(events_resume(&e, "6.500"), 10);
+	ck_assert_uint_eq(events_resume(&e, "x"), 10);
+	snprintf(id, sizeof(id), "7.%u", EVENTS_MAX + 11);
+	ck_assert_uint_eq(events_resume(&e, id), 10);
+	events_free(&e);
+}
+END_TEST
+
+START_TEST(the_last_sessions_are_remembered)
+{
+	struct session_info s, from = { 0 };
+	struct closed c;
+
+	ck_assert_int_eq(closed_init(&c), OK);
+	for (unsigned i = 1; i <= CLOSED_MAX + 5; i++) {
+		from.id = i;
+		ck_assert_int_eq(session_info_copy(&s, &from), OK);
+		closed_add(&c, &s);
+	}
+	ck_assert_uint_eq(c.n, CLOSED_MAX);
+	ck_assert_uint_eq(c.forgotten, 5);
+	ck_assert_uint_eq(closed_at(&c, 0)->id, 6);
+	ck_assert_ptr_null(closed_find(&c, 5));
+	ck_assert_uint_eq(closed_find(&c, CLOSED_MAX + 5)->id, CLOSED_MAX + 5);
+	closed_free(&c);
+}
+END_TEST
+
+/* A relay with one worker, whose loop nobody turns. */
+static struct loop loop;
+static struct threads threads;
+static struct options options;
+static struct http *http;
+
+/* In each turn of the HTTP thread's loop this allocation fails; 0: none. */
+static struct published failing;
+
+void __real_loop_turn(struct loop *l);
+void __wrap_loop_turn(struct loop *l);
+
+void
+__wrap_loop_turn(struct loop *l)
+{
+	if (published(&failing) != 0)
+		fault_arm((unsigned)published(&failing));
+	__real_loop_turn(l);
+	(void)fault_disarm();
+}
+
+static void
+ignore(struct message *m, void *arg)
+{
+	if (m->kind == MESSAGE_INFO)
+		info_destroy(m->object);
+}
+
+static void
+open_http(void)
+{
+	const struct http_config config = { .options = &options,
+		.max_clients = 8 };
+
+	options = (struct options){ .has_http = true,
+		.http = { .family = AF_INET,
+		    .host = "127.0.0.1",
+		    .is_explicit = true },
+		.workers = 1,
+		.live_workers = 1,
+		.output = "/" };
+	threads = (struct threads){ 0 };
+	ck_assert_int_eq(loop_init(&loop, ignore, NULL), OK);
+	threads_add(&threads, THREAD_WORKER, 0, &loop);
+	ck_assert_int_eq(http_create(&http, &config), OK);
+	ck_assert_int_eq(http_start(http, &threads), OK);
+}
+
+static void
+close_http(void)
+{
+	http_drain(http);
+	http_destroy(http);
+	loop_destroy(&loop);
+}
+
+/* The answer to GET PATH; "": none. */
+static const char *
+fetch(const char *path)
+{
+	static char answer[65536];
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons(http_port(http)) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	size_t n = 0;
+	ssize_t got;
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	ck_assert_int_gt(
+	    dprintf(fd, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path), 0);
+	while ((got = recv(fd, answer + n, sizeof(answer) - 1 - n, 0)) > 0)
+		n += (size_t)got;
+	answer[n] = '\0';
+	close(fd);
+	return answer;
+}
+
+static bool
+says(const char *answer, const char *text)
+{
+	return strstr(answer, text) != NULL;
+}
+
+static void
+wait_for(const char *path, const char *text)
+{
+	const uint64_t until = clock_now_ns() + 10 * NS_PER_S;
+
+	while (!says(fetch(path), text))
+		ck_assert_uint_lt(clock_now_ns(), until);
+}
+
+START_TEST(a_worker_that_does_not_answer_is_busy)
+{
+	uint64_t began;
+
+	open_http();
+	ck_assert(says(fetch("/readyz"), "503 "));
+	ck_assert(says(fetch("/readyz"), "starting"));
+	http_serving(http);
+	wait_for("/readyz", "200 OK");
+	began = clock_now_ns();
+	ck_assert(says(fetch("/api/v1/sessions"), "\"busy_workers\":[0]"));
+	ck_assert_uint_ge(clock_now_ns() - began, NS_PER_S * 9 / 10);
+	ck_assert_uint_lt(clock_now_ns() - began, 3 * NS_PER_S);
+	/* It owes that answer: it is not asked again, and nobody waits. */
+	began = clock_now_ns();
+	ck_assert(says(fetch("/api/v1/sessions"), "\"busy_workers\":[0]"));
+	ck_assert(says(fetch("/api/v1/sessions/1"), "503 "));
+	ck_assert_uint_lt(clock_now_ns() - began, NS_PER_S / 2);
+	ck_assert(says(fetch("/metrics"), "200 OK"));
+	ck_assert(says(fetch("/healthz"), "200 OK"));
+	publish(&loop.busy_since, clock_now_ns() - 6 * NS_PER_S);
+	ck_assert(says(fetch("/healthz"), "503 "));
+	ck_assert(says(fetch("/readyz"), "does not answer"));
+	http_drain(http);
+	ck_assert(says(fetch("/readyz"), "draining"));
+	ck_assert(says(fetch("/healthz"), "200 OK"));
+	close_http();
+}
+END_TEST
+
+/* Each allocation of ours fails once: the answer is whole, or an error, or
+ * none. libevent's do not fail. */
+START_TEST(without_memory_there_is_an_error)
+{
+	const struct session_info s = { .id = 1 };
+	const struct news n = { .kind = NEWS_SESSION_ENDED, .session = &s };
+	static const char *const paths[] = { "/metrics", "/api/v1/status",
+		"/api/v1/sessions?state=closed", "/api/v1/sessions/1", "/" };
+	const char *answer;
+
+	open_http();
+	http_serving(http);
+	wait_for("/readyz", "200 OK");
+	news_tell(&n);
+	wait_for("/api/v1/sessions?state=closed", "\"id\":1,");
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		fault_arm(i + 1);
+		news_tell(&n);
+		(void)fault_disarm();
+		publish(&failing, i + 1);
+		answer = fetch(paths[_i]);
+		publish(&failing, 0);
+		ck_assert(*answer == '\0' || says(answer, "200 OK") ||
+			  says(answer, "503 "));
+	}
+	ck_assert(says(fetch("/healthz"), "200 OK"));
+	close_http();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ only_names_of_ours_are_known, ARRAY_LEN(hosts), 0 },
+		{ an_address_of_version_6_stands_in_brackets, 0, 0 },
+		{ labels_cannot_end_before_their_end, ARRAY_LEN(labels), 0 },
+		{ sessions_of_one_name_are_one_sample, 0, 0 },
+		{ events_go_on_where_one_was, 0, 0 },
+		{ the_last_sessions_are_remembered, 0, 0 },
+		{ a_worker_that_does_not_answer_is_busy, 0, 0 },
+		{ without_memory_there_is_an_error, 5, 0 },
+	};
+
+	return unit_run("http", units, ARRAY_LEN(units));
+}

@@ -1,0 +1,450 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The HTTP interface: what it shows is what happened, whoever looks harms
+nobody, and bad clients get a clear answer."""
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import relay
+import viewer
+from relay import check, equal
+
+PATHS = ("/", "/healthz", "/-/healthy", "/readyz", "/-/ready", "/metrics",
+         "/api/v1/status", "/api/v1/sessions")
+
+
+def get(daemon, path, method="GET", headers=None, timeout=10):
+    """(status, headers, body)"""
+    c = http.client.HTTPConnection("127.0.0.1", daemon.http_port,
+                                   timeout=timeout)
+    c.request(method, path, headers=headers or {})
+    r = c.getresponse()
+    body = r.read()
+    c.close()
+    return r.status, r.headers, body
+
+
+def ask(daemon, path):
+    """A JSON answer."""
+    status, headers, body = get(daemon, path)
+    equal(status, 200, path)
+    equal(headers["Content-Type"], "application/json", "type")
+    return json.loads(body)
+
+
+def metrics(daemon):
+    """name{labels} -> value"""
+    status, headers, body = get(daemon, "/metrics")
+    equal(status, 200, "/metrics")
+    check("version=0.0.4" in headers["Content-Type"], "no type of Prometheus")
+    found = {}
+    for line in body.decode().splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            check(name not in found, f"{name} twice")
+            found[name] = float(value)
+    return found
+
+
+def wait_until(what, condition):
+    until = time.monotonic() + relay.TIMEOUT
+    while not condition():
+        check(time.monotonic() < until, f"never: {what}")
+        time.sleep(0.02)
+
+
+def record(daemon, packets=3, size=1000, **fields):
+    """A session with one stream and some packets in it. (control, data,
+    handle)"""
+    c = daemon.control()
+    c.version()
+    equal(c.create_session(**fields)[1], relay.OK, "session")
+    equal(c.create_chunk(0), relay.OK, "chunk")
+    handle, code = c.add_stream("chan_0")
+    equal(code, relay.OK, "stream")
+    d = daemon.data()
+    for seq in range(packets):
+        d.packet(handle, seq, b"x" * size)
+        equal(c.index(handle, seq, size), relay.OK, "index")
+    until = time.monotonic() + relay.TIMEOUT
+    while packets and c.pending(handle, packets - 1) != 0:
+        check(time.monotonic() < until, "packets are not written")
+        time.sleep(0.01)
+    return c, d, handle
+
+
+def end(c, d, handle, packets=3):
+    equal(c.close_stream(handle, packets - 1), relay.OK, "close")
+    c.close()
+    d.close()
+
+
+class Events:
+    """A listener to server-sent events, in a thread."""
+
+    def __init__(self, daemon, path="/api/v1/events", last=None):
+        self.sock = daemon.connect(daemon.http_port)
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+        if last is not None:
+            head += f"Last-Event-ID: {last}\r\n"
+        self.sock.sendall((head + "\r\n").encode())
+        self.found, self.text = [], b""
+        threading.Thread(target=self._run, daemon=True).start()
+        wait_until("the listener is answered", lambda: b"retry:" in self.text)
+
+    def _run(self):
+        try:
+            while part := self.sock.recv(65536):
+                self.text += part
+        except OSError:
+            pass
+
+    def all(self):
+        """[(id, kind, data)]; chunks of HTTP end with whole events."""
+        text = re.sub(rb"\r\n[0-9a-f]+\r\n", b"", self.text).decode()
+        return [(i, k, json.loads(d)) for i, k, d in re.findall(
+            r"id: (\S+)\nevent: (\S+)\ndata: (.*)\n", text)]
+
+    def wait(self, kind, n=1):
+        wait_until(f"{n} {kind}",
+                   lambda: sum(e[1] == kind for e in self.all()) >= n)
+        return [e[2] for e in self.all() if e[1] == kind]
+
+    def close(self):
+        self.sock.close()
+
+
+def paths():
+    """Each path answers GET, and HEAD without a body."""
+    with relay.Daemon() as daemon:
+        for path in PATHS:
+            status, headers, body = get(daemon, path)
+            equal(status, 200, path)
+            check(body, path)
+            equal(headers["X-Content-Type-Options"], "nosniff", path)
+            status, headers, body = get(daemon, path, "HEAD")
+            equal((status, body), (200, b""), path)
+            check(int(headers["Content-Length"]) > 0, path)
+        policy = get(daemon, "/")[1]["Content-Security-Policy"]
+        check(policy.startswith("default-src 'none';"), policy)
+        equal(get(daemon, "/nothing")[0], 404, "unknown path")
+        equal(get(daemon, "/api/v1/sessions/77")[0], 404, "unknown session")
+        for query in ("limit=0", "limit=1001", "limit=x", "after=-1",
+                      "state=x", "host=" + "h" * 300):
+            equal(get(daemon, "/api/v1/sessions?" + query)[0], 400, query)
+
+
+def figures():
+    """What was sent is what is shown, in the JSON and in the metrics."""
+    with relay.Daemon() as daemon:
+        c, d, handle = record(daemon, packets=5, name="fig", host="box")
+        s = ask(daemon, "/api/v1/sessions")["sessions"]
+        equal(len(s), 1, "sessions")
+        want = dict(id=s[0]["id"], host="box", name="fig", state="active",
+                    written_packets=5, written_bytes=5000,
+                    received_packets=5, received_bytes=5000, index_records=5,
+                    lost_packets=0, open_streams=1, transport="tcp")
+        equal({k: s[0][k] for k in want}, want, "the session")
+        one = ask(daemon, f"/api/v1/sessions/{s[0]['id']}")
+        equal([t["written_bytes"] for t in one["streams"]], [5000], "streams")
+        equal(one["messages"][0]["event"], "session_began", "messages")
+        m = metrics(daemon)
+        totals = ask(daemon, "/api/v1/status")["totals"]
+        equal(m['tracepulse_received_bytes_total{transport="tcp"}'], 5000,
+              "received")
+        equal(m["tracepulse_written_packets_total"], 5, "written")
+        equal(m['tracepulse_sessions{state="active"}'], 1, "sessions")
+        equal(totals["written_bytes_total"], 5000, "written")
+        for name, value in totals.items():
+            equal(metric_of(m, name), flat(value), name)
+        end(c, d, handle, 5)
+        wait_until("the session is closed", lambda: ask(
+            daemon, "/api/v1/sessions?state=closed")["sessions"])
+        s = ask(daemon, "/api/v1/sessions")["sessions"]
+        equal([(t["state"], t["why"], t["written_packets"]) for t in s],
+              [("closed", "closed", 5)], "after its end")
+        equal(metrics(daemon)['tracepulse_sessions_ended_total{why="closed"}'],
+              1, "ended")
+
+
+def flat(value):
+    """The sum of a member of the totals, but of what changes by looking."""
+    if isinstance(value, dict):
+        return sum(flat(v) for k, v in value.items() if k != "http")
+    return value
+
+
+def metric_of(m, name):
+    return sum(v for k, v in m.items()
+               if re.fullmatch(rf"tracepulse_{name}(\{{.*\}})?", k)
+               and 'port="http"' not in k)
+
+
+def losses():
+    """A gap is counted by its cause, told, and in the session's last line."""
+    with relay.Daemon("-v") as daemon:
+        e = Events(daemon)
+        c, d, handle = record(daemon, packets=1, name="gap")
+        d.packet(handle, 4, b"y" * 10)
+        equal(c.index(handle, 4, 10), relay.OK, "index")
+        lost = e.wait("packets_lost")[0]
+        equal((lost["lost_packets"], lost["cause"]), (3, "gap"), "event")
+        equal(metrics(daemon)['tracepulse_lost_packets_total{cause="gap"}'],
+              3, "lost")
+        c.close()
+        d.close()
+        ended = e.wait("session_ended")[0]
+        equal((ended["why"], ended["lost_by_cause"]), ("left", {"gap": 3}),
+              "end")
+        line = re.search(r"warning .*session ended: packets=2 bytes=1010 "
+                         r"seconds=\d+\.\d{3} lost=3 why=left",
+                         daemon.log_text())
+        check(line, daemon.log_text())
+        e.close()
+
+
+def events():
+    """Began, rotated, ended; Last-Event-ID goes on where it was."""
+    with relay.Daemon() as daemon:
+        e = Events(daemon)
+        c, d, handle = record(daemon, packets=1, name="ev")
+        equal(c.create_chunk(1), relay.OK, "chunk")
+        equal(c.close_chunk(0, 0)[0], relay.OK, "rotation")
+        c.close()
+        d.close()
+        e.wait("session_ended")
+        kinds = [k for _, k, _ in e.all()]
+        equal(kinds, ["session_began", "session_rotated", "session_ended"],
+              "events")
+        again = Events(daemon, last=e.all()[0][0])
+        again.wait("session_ended")
+        equal(again.all(), e.all()[1:], "what was missed")
+        other = Events(daemon, last="1.1")
+        other.wait("session_ended")
+        equal(other.all(), e.all(), "of another start")
+        recent = Events(daemon, "/api/v1/events?recent=2")
+        recent.wait("session_ended")
+        equal(recent.all(), e.all()[1:], "the last two")
+
+
+def viewers():
+    """A viewer that comes and goes is told, counted, and shown with its
+    session."""
+    with relay.Daemon() as daemon:
+        e = Events(daemon)
+        c, d, handle = record(daemon, name="seen", live=1_000_000)
+        equal(c.code(relay.STREAMS_SENT), relay.OK, "streams sent")
+        v = viewer.Viewer(daemon)
+        v.connect()
+        v.create()
+        v.attach(v.list()[0].id)
+        e.wait("viewer_came")
+        ident = ask(daemon, "/api/v1/sessions")["sessions"][0]["id"]
+        one = ask(daemon, f"/api/v1/sessions/{ident}")
+        equal((one["open_viewers"], len(one["viewers"])), (1, 1), "viewers")
+        m = metrics(daemon)
+        equal(m["tracepulse_viewers"], 1, "viewers")
+        equal(m['tracepulse_live_requests_total{command="attach_session",'
+                'status="ok"}'], 1, "requests")
+        check(m["tracepulse_sent_bytes_total"] > 0, "sent")
+        v.close()
+        e.wait("viewer_went")
+        equal(metrics(daemon)["tracepulse_viewers"], 0, "viewers")
+        c.close()
+        d.close()
+
+
+def pages():
+    """Sessions in pages, of a host, with names that would end a label."""
+    with relay.Daemon("--metrics-per-session", workers=3) as daemon:
+        all_of = [daemon.control() for _ in range(25)]
+        for i, c in enumerate(all_of):
+            c.version()
+            equal(c.create_session(name=f"s{i}", host="ab"[i % 2],
+                                   uuid=bytes([i + 1]) * 16)[1], relay.OK, "made")
+        seen, after = [], 0
+        while True:
+            page = ask(daemon, f"/api/v1/sessions?limit=10&after={after}")
+            seen += [s["id"] for s in page["sessions"]]
+            equal(page["busy_workers"], [], "busy")
+            if page["next"] is None:
+                break
+            equal(len(page["sessions"]), 10, "a page")
+            after = page["next"]
+        equal(len(seen), 25, "sessions")
+        equal(seen, sorted(set(seen)), "order")
+        equal(len(ask(daemon, "/api/v1/sessions?host=a")["sessions"]), 13,
+              "of one host")
+        m = metrics(daemon)
+        equal(sum(k.startswith("tracepulse_session_held_bytes{") for k in m),
+              25, "sessions with metrics")
+
+
+def names():
+    """Names of peers are escaped in JSON and labels."""
+    with relay.Daemon("--metrics-per-session") as daemon:
+        for i, name in enumerate((b'<img src=x onerror=1>"q\\', "\u00e9".encode())):
+            c = daemon.control()
+            c.version()
+            equal(c.create_session(name=name, host="h",
+                                   uuid=bytes([i + 1]) * 16)[1], relay.OK, "made")
+            daemon.kept = getattr(daemon, "kept", []) + [c]
+        shown = {s["name"] for s in ask(daemon, "/api/v1/sessions")["sessions"]}
+        equal(shown, {'<img src=x onerror=1>"q\\', "\u00e9"}, "names")
+        body = get(daemon, "/metrics")[2].decode()
+        check('session="<img src=x onerror=1>\\"q\\\\"' in body, "label")
+
+
+def promtool():
+    """Prometheus' own check of the format finds nothing."""
+    if shutil.which("promtool") is None:
+        print("promtool: not there, skipped")
+        return
+    with relay.Daemon("--metrics-per-session") as daemon:
+        record(daemon)
+        for _ in range(2):
+            done = subprocess.run(["promtool", "check", "metrics"],
+                                  input=get(daemon, "/metrics")[2],
+                                  capture_output=True)
+            equal((done.returncode, done.stdout + done.stderr), (0, b""),
+                  "promtool")
+
+
+def hosts():
+    """Only names of ours are answered."""
+    with relay.Daemon("--http-host=relay1.example") as daemon:
+        port = daemon.http_port
+        for host, want in (("localhost", 200), (f"LOCALHOST:{port}", 200),
+                           ("127.0.0.1", 200), (f"127.0.0.1:{port}", 200),
+                           ("relay1.example", 200), ("Relay1.Example:80", 200),
+                           ("evil.example", 403), ("127.0.0.2", 403),
+                           ("localhost.evil.example", 403), ("", 403),
+                           ("[::1]", 403), ("localhost:x", 403)):
+            equal(get(daemon, "/healthz", headers={"Host": host})[0], want,
+                  host)
+        equal(raw(daemon, b"GET /healthz HTTP/1.0\r\n\r\n")[:12],
+              b"HTTP/1.0 403", "no Host")
+
+
+def raw(daemon, blob, timeout=15):
+    """What is answered to these bytes, until the end."""
+    s = daemon.connect(daemon.http_port)
+    s.settimeout(timeout)
+    out = b""
+    try:
+        s.sendall(blob)
+        while part := s.recv(65536):
+            out += part
+    except ConnectionError:
+        pass
+    s.close()
+    return out
+
+
+def bad_requests():
+    """Methods, sizes, and more than one request: refused, and closed."""
+    good = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    with relay.Daemon() as daemon:
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            status, headers, _ = get(daemon, "/metrics", method)
+            equal((status, headers["Allow"]), (405, "GET, HEAD"), method)
+        for blob in (b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     b"\0" * 100 + b"\r\n\r\n", b"\r\n\r\n\r\n",
+                     b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
+                     good + b"A: " + b"a" * 9000 + b"\r\n\r\n",
+                     good + b"A: b\r\n" * 3000 + b"\r\n",
+                     good + b"Content-Length: 99999999999\r\n\r\n",
+                     good + b"Transfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+                     b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+            answer = raw(daemon, blob)
+            check(b" 200 " not in answer[:20], answer[:100])
+        answer = raw(daemon, 50 * (good + b"\r\n"))
+        equal(answer.count(b"200 OK"), 1, "pipelined")
+        equal(get(daemon, "/healthz")[0], 200, "afterwards")
+
+
+def who_never_reads():
+    """100 clients that never read, and 100 that never finish, harm nobody:
+    others are answered, and a session goes on."""
+    with relay.Daemon() as daemon:
+        c, d, handle = record(daemon, packets=1)
+        mute = []
+        for i in range(200):
+            s = daemon.connect(daemon.http_port)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            path = b"/metrics" if i % 2 else b"/api/v1/events"
+            s.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n")
+            if i % 4 < 2:
+                s.sendall(b"\r\n")
+            mute.append(s)
+        for _ in range(20):
+            began = time.monotonic()
+            equal(get(daemon, "/healthz")[0], 200, "health")
+            check(time.monotonic() - began < 2, "others are not answered")
+        for seq in range(1, 50):
+            d.packet(handle, seq, b"z" * 1000)
+            equal(c.index(handle, seq, 1000), relay.OK, "index")
+        wait_until("all written", lambda: c.pending(handle, 49) == 0)
+        check(daemon.descriptors() < 200, "too many descriptors")
+        for s in mute:
+            s.close()
+
+
+def slow():
+    """Who sends a byte at a time is closed after ten seconds."""
+    with relay.Daemon() as daemon:
+        s = daemon.connect(daemon.http_port)
+        began = time.monotonic()
+        try:
+            while time.monotonic() - began < 20:
+                s.sendall(b"G")
+                time.sleep(0.2)
+        except OSError:
+            pass
+        took = time.monotonic() - began
+        check(9 < took < 14, f"closed after {took:.1f} s")
+
+
+def default_port():
+    """The default port may be in use; one that was asked for must not be."""
+    with relay.Daemon() as first:
+        port = first.http_port
+        second = relay.Daemon("--http=none")
+        with second:
+            check(not (second.rundir / "relayd/http.port").exists(), "none")
+        try:
+            relay.Daemon(f"--http=tcp://127.0.0.1:{port}")
+        except relay.Failed as e:
+            check("http port: cannot listen" in str(e), str(e))
+        else:
+            raise relay.Failed("the port was in use")
+
+
+def unix_socket():
+    """By a Unix socket any Host is fine; its file goes."""
+    with relay.Daemon() as other:
+        path = other.top / "http.sock"
+        with relay.Daemon(f"--http=unix:{path}") as daemon:
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(str(path))
+            s.sendall(b"GET /healthz HTTP/1.1\r\nHost: any\r\n\r\n")
+            check(s.recv(4096).startswith(b"HTTP/1.1 200"), "answer")
+            s.close()
+            daemon.stop()
+            check(not path.exists(), "the socket stayed")
+
+
+CASES = [paths, figures, losses, events, viewers, pages, names, promtool,
+         hosts, bad_requests, who_never_reads, slow, default_port, unix_socket]
+
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
