@@ -148,9 +148,9 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		daemon_ready(d, &ports);
 		http_serving(*http);
 		lobby_run(lobby);
-		http_drain(*http);
 		daemon_stopping(d);
 	}
+	http_drain(*http);
 	service_destroy(service);
 	hangup_destroy(hangup);
 	health_destroy(health);

@@ -106,6 +106,8 @@ drain(struct http *h)
 
 	h->view.phase = VIEW_DRAINING;
 	ask_no_more(h);
+	h->view.threads.n = 0;
+	h->view.memory = NULL;
 	if (write(h->drained_fd, &one, sizeof(one)) < 0)
 		log_errno(LOG_ERROR, "http: drain");
 }

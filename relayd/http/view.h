@@ -39,7 +39,7 @@ extern const char *const view_rate_names[RATES];
 
 struct view {
 	const struct options *options;
-	/* Not to be looked at while draining: they are about to be freed. */
+	/* None while draining: they are about to be freed. */
 	struct threads threads;
 	const struct published *memory;
 	uint16_t control, data, live, http; /* ports, host order */

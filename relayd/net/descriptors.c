@@ -105,6 +105,12 @@ descriptors_divide(struct descriptors *out, struct options *o)
 	const unsigned wanted = o->workers, n = available(o);
 	unsigned rest, others;
 
+	if (o->has_http && n < descriptors_own(o) + REST_MIN + SHARE_MIN) {
+		log_warn("no HTTP: there are only %u file descriptors "
+			 "(ulimit -n, --fd-pool-size)",
+		    n);
+		o->has_http = false;
+	}
 	while (o->workers > 1 && descriptors_own(o) > n / 2)
 		o->workers--;
 	if (n < descriptors_own(o) + REST_MIN) {

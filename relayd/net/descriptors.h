@@ -25,7 +25,8 @@ struct descriptors {
 
 /*
  * Sets the limits of the shares in common/fds.h. O->workers is lowered while
- * the daemon itself would need more than half of all descriptors. E_LIMIT:
+ * the daemon itself would need more than half of all descriptors; before that,
+ * when hardly any are there, O->has_http is cleared. E_LIMIT:
  * there are too few, which is logged.
  */
 enum status descriptors_divide(

@@ -45,7 +45,7 @@ def prometheus(w):
     """a real Prometheus scrapes the relay, and has the API's values"""
     if shutil.which("prometheus") is None:
         raise Skipped("prometheus is not there")
-    with open(os.path.join(w.rundir, "relayd/http.port"),
+    with open(os.path.join(w.rundir(), "relayd/http.port"),
               encoding="ascii") as port:
         http = int(port.read())
     (own,) = free_ports(1)

@@ -166,6 +166,7 @@ static struct loop loop;
 static struct threads threads;
 static struct options options;
 static struct http *http;
+static struct published *memory; /* of the relay, and gone with it */
 
 /* In each turn of the HTTP thread's loop this allocation fails; 0: none. */
 static struct published failing;
@@ -192,9 +193,12 @@ ignore(struct message *m, void *arg)
 static void
 open_http(void)
 {
-	const struct http_config config = { .options = &options,
-		.max_clients = 8 };
+	struct published *const given = calloc(1, sizeof(*given));
+	const struct http_config config = {
+		.options = &options, .memory = given, .max_clients = 8
+	};
 
+	memory = given;
 	options = (struct options){ .has_http = true,
 		.http = { .family = AF_INET,
 		    .host = "127.0.0.1",
@@ -213,6 +217,7 @@ static void
 close_http(void)
 {
 	http_drain(http);
+	free(memory);
 	http_destroy(http);
 	loop_destroy(&loop);
 }
@@ -278,7 +283,11 @@ START_TEST(a_worker_that_does_not_answer_is_busy)
 	ck_assert(says(fetch("/healthz"), "503 "));
 	ck_assert(says(fetch("/readyz"), "does not answer"));
 	http_drain(http);
+	free(memory);
+	memory = NULL;
 	ck_assert(says(fetch("/readyz"), "draining"));
+	ck_assert(says(fetch("/metrics"), "200 OK"));
+	ck_assert(says(fetch("/api/v1/status"), "200 OK"));
 	ck_assert(says(fetch("/healthz"), "200 OK"));
 	close_http();
 }
