@@ -83,6 +83,12 @@ show(const char *what)
 	SHOW("packet", "%llu", (unsigned long long)got.max_packet_size);
 	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
 	SHOW("udp", "%d %d %u", got.has_udp, got.has_udp_port, got.udp_port);
+	SHOW("http", "%d %s %u %d %s", got.has_http, got.http.host,
+	    got.http.port, got.http.is_explicit, got.http_path);
+	SHOW("hosts", "%u %s %d", got.http_hosts.n,
+	    got.http_hosts.n > 0 ? got.http_hosts.names[got.http_hosts.n - 1]
+				 : "-",
+	    got.metrics_per_session);
 	SHOW("sync", "%d", (int)got.sync.mode);
 	SHOW("sync_time_ns", "%" PRIu64, got.sync.time_ns);
 	SHOW("sandbox", "%u", got.sandbox);
@@ -110,6 +116,16 @@ static const struct {
 	{ "", "packet", "268435456" },
 	{ "", "lock", "1000000000" },
 	{ "", "sync", "0" },
+	{ "", "http", "1 localhost 5345 0 " },
+	{ "--dynamic-port-allocation", "http", "1 localhost 0 0 " },
+	{ "--http=none", "http", "0 localhost 5345 0 " },
+	{ "--http=tcp://0.0.0.0", "http", "1 0.0.0.0 5345 1 " },
+	{ "--http tcp6://[::1]:80", "http", "1 ::1 80 1 " },
+	{ "--http=unix:/run/x", "http", "1 localhost 5345 0 /run/x" },
+	{ "--http=unix:/run/x --http=tcp://h:1", "http", "1 h 1 1 " },
+	{ "", "hosts", "0 - 0" },
+	{ "--http-host=a --http-host b --metrics-per-session", "hosts",
+	    "2 b 1" },
 	{ "", "udp", "0 0 0" },
 	{ "--udp-port=data", "udp", "1 0 0" },
 	{ "--udp-port 9 --udp-port data", "udp", "1 0 9" },
@@ -207,6 +223,13 @@ static const char *const refused[] = {
 	"-s -p",
 	"-s -s",
 	"-p --group-output-by-host",
+	"--http=",
+	"--http=5345",
+	"--http=http://localhost",
+	"--http=unix:run/x",
+	"--http=unix:",
+	"--http=tcp://localhost:0",
+	"--http-host=",
 	"--udp-port=0",
 	"--udp-port=65536",
 	"--udp-port=some",
