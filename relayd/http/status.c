@@ -23,17 +23,15 @@ set(json_t *j, const char *name, uint64_t n)
 	(void)json_object_set_new(j, name, json_integer((json_int_t)n));
 }
 
-/* The object that is called NAME in J; it is made if it is not there. */
+/* The object that is called NAME in J; it is made if it is not there. NULL: no
+ * memory. */
 static json_t *
 child(json_t *j, const char *name)
 {
-	json_t *c = json_object_get(j, name);
-
-	if (c == NULL) {
-		c = json_object();
-		(void)json_object_set_new(j, name, c);
-	}
-	return c;
+	/* Without memory it is not set, and gone. */
+	if (json_object_get(j, name) == NULL)
+		(void)json_object_set_new(j, name, json_object());
+	return json_object_get(j, name);
 }
 
 static json_t *

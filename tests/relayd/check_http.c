@@ -21,7 +21,7 @@
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 
-#define ROUNDS 60
+#define ROUNDS 300
 
 static const struct {
 	const char *host;
