@@ -42,7 +42,7 @@ on_usr1(int sig)
 static void
 serve(struct daemon *d)
 {
-	const struct daemon_ports ports = { 1, 22, 65535, 0 };
+	const struct daemon_ports ports = { 1, 22, 65535, 0, 0 };
 	sigset_t term;
 	int sig;
 
