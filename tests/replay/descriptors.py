@@ -106,7 +106,7 @@ def one_host_leaves_room_for_others():
     machine needs: kernel, 64-bit and 32-bit user space."""
     with relay.Daemon("--fd-pool-size", "512", workers=1) as daemon:
         greedy = fill(daemon)
-        check(len(greedy) >= 40, f"{len(greedy)} sessions of a lone host")
+        check(len(greedy) >= 35, f"{len(greedy)} sessions of a lone host")
         daemon.source = "127.0.0.2"
         few = [relay.Session(daemon, f"few{n}") for n in range(3)]
         for s in few:

@@ -227,6 +227,11 @@ def files_that_are_removed_at_the_end():
         pid, health = other.top / "pid/file", other.top / "health/socket"
         with relay.Daemon("--pid-file", str(pid),
                           env={"LTTNG_RELAYD_HEALTH": str(health)}) as daemon:
+            until = time.monotonic() + relay.TIMEOUT
+            # It is written after the port files.
+            while not pid.exists() or not pid.read_text():
+                check(time.monotonic() < until, "no pid file")
+                time.sleep(0.005)
             equal(int(pid.read_text()), daemon.process.pid, "pid file")
             check(health.is_socket(), "no health socket")
             daemon.stop()
