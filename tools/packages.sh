@@ -15,9 +15,13 @@ PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
 # shellcheck disable=SC2034
 PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev
 	libbabeltrace2-dev"
+# For tracepulse-ftrace, and what it works with.
+# shellcheck disable=SC2034
+PACKAGES_FTRACE="libzstd-dev trace-cmd"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
-	nftables prometheus $PACKAGES_CAPTURE libtrace-tools tcpdump tshark"
+	nftables prometheus $PACKAGES_CAPTURE libtrace-tools tcpdump tshark
+	$PACKAGES_FTRACE"
 
 # Those of the packages named that are not installed.
 packages_missing()

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sub-commands of tracepulse-ftrace, one row each, in the order of --help.
+ * A row NAME needs a function command_NAME() (tools/ftrace/command.h).
+ *      name     help
+ */
+/* clang-format off */
+COMMAND(help,    "print this, or what tracepulse-ftrace COMMAND --help prints")
