@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/dat_layout.h"
+
+#include <string.h>
+
+#include "common/reader.h"
+#include "tools/ftrace/order.h"
+
+static const char magic[] = "\x17\x08\x44tracing";
+#define MAGIC_BYTES (sizeof(magic) - 1)
+/* Options that we look at; the others are passed over. */
+#define OPTION_END 0
+#define OPTION_CLOCK 4
+#define OPTION_CPUS 8
+#define SECTION_OPTIONS 0
+#define SECTION_COMPRESSED 1
+
+/* A walk over the bytes; once r.bad, all is zero. */
+struct walk {
+	struct reader r;
+	const uint8_t *base;
+	struct dat_layout *out;
+	bool is_malformed;
+};
+
+static uint16_t
+take_u16(struct walk *w)
+{
+	const uint8_t *p = reader_take(&w->r, 2);
+
+	return p == NULL ? 0 : order_u16(w->out->is_big, p);
+}
+
+static uint32_t
+take_u32(struct walk *w)
+{
+	const uint8_t *p = reader_take(&w->r, 4);
+
+	return p == NULL ? 0 : order_u32(w->out->is_big, p);
+}
+
+static uint64_t
+take_u64(struct walk *w)
+{
+	const uint8_t *p = reader_take(&w->r, 8);
+
+	return p == NULL ? 0 : order_u64(w->out->is_big, p);
+}
+
+static uint64_t
+place(const struct walk *w)
+{
+	return (uint64_t)(w->r.p - w->base);
+}
+
+/* Bytes that must be these. */
+static void
+expect(struct walk *w, const void *bytes, size_t n)
+{
+	const uint8_t *p;
+	const uint64_t left = reader_left(&w->r);
+
+	/* Wrong is wrong, also before all of it is here. */
+	if (memcmp(w->r.p, bytes, left < n ? (size_t)left : n) != 0)
+		w->is_malformed = true;
+	p = reader_take(&w->r, n);
+	if (p == NULL || w->is_malformed)
+		w->r.bad = true;
+}
+
+/* A string and its NUL; "" if there is none. */
+static struct span
+take_string(struct walk *w)
+{
+	const uint64_t left = reader_left(&w->r);
+	const uint8_t *nul = left == 0 ? NULL
+				       : memchr(w->r.p, '\0', (size_t)left);
+
+	if (nul == NULL) {
+		w->r.bad = true;
+		return (struct span){ "", 0 };
+	}
+	return reader_cstr(&w->r, (uint64_t)(nul + 1 - w->r.p));
+}
+
+static bool
+is_whole(const struct walk *w)
+{
+	return !w->r.bad && !w->is_malformed;
+}
+
+/* N event formats, each behind its length. */
+static void
+pass_formats(struct walk *w, uint32_t n)
+{
+	while (n-- > 0 && is_whole(w))
+		(void)reader_take(&w->r, take_u64(w));
+}
+
+/* The clock is the one in brackets: "[local] global counter ...". */
+static void
+take_clock(struct dat_layout *out, const uint8_t *p, size_t n)
+{
+	const uint8_t *open = n == 0 ? NULL : memchr(p, '[', n);
+	const uint8_t *close = open == NULL
+				   ? NULL
+				   : memchr(open, ']', (size_t)(p + n - open));
+	const size_t len = close == NULL ? 0 : (size_t)(close - open - 1);
+
+	if (len == 0 || len >= sizeof(out->clock) ||
+	    memchr(open, '\0', len) != NULL)
+		return;
+	memcpy(out->clock, open + 1, len);
+	out->clock[len] = '\0';
+}
+
+/* What both versions begin with. */
+static void
+walk_header(struct walk *w)
+{
+	struct dat_layout *out = w->out;
+	const uint8_t *p;
+
+	expect(w, magic, MAGIC_BYTES);
+	p = reader_take(&w->r, 2);
+	if (p == NULL)
+		return;
+	out->version = p[0] - (unsigned)'0';
+	if ((out->version != 6 && out->version != 7) || p[1] != '\0') {
+		w->is_malformed = true;
+		return;
+	}
+	out->is_big = reader_u8(&w->r) != 0;
+	(void)reader_u8(&w->r); /* the size of a long */
+	out->page_size = take_u32(w);
+	/* Offsets are rounded to it by readers: a power of two. */
+	if (is_whole(w) &&
+	    (out->page_size < 512 || out->page_size > DAT_PAGE_BYTES_MAX ||
+		(out->page_size & (out->page_size - 1)) != 0))
+		w->is_malformed = true;
+}
+
+static void
+walk_options_6(struct walk *w)
+{
+	while (is_whole(w)) {
+		const uint16_t id = take_u16(w);
+		const uint32_t n = id == OPTION_END ? 0 : take_u32(w);
+		const uint8_t *p = reader_take(&w->r, n);
+
+		if (!is_whole(w))
+			return;
+		if (id == OPTION_END) {
+			w->out->has_options = true;
+			return;
+		}
+		if (id == OPTION_CLOCK)
+			take_clock(w->out, p, n);
+	}
+}
+
+/* Version 6: one block behind the other. The metadata of V1 ends behind the
+ * fourth; the others of V3 behind the last, which may be missing. */
+static void
+walk_6(struct walk *w)
+{
+	struct dat_layout *out = w->out;
+
+	expect(w, "header_page", sizeof("header_page"));
+	(void)reader_take(&w->r, take_u64(w));
+	expect(w, "header_event", sizeof("header_event"));
+	(void)reader_take(&w->r, take_u64(w));
+	pass_formats(w, take_u32(w));
+	for (uint32_t systems = take_u32(w); systems > 0 && is_whole(w);
+	     systems--) {
+		(void)take_string(w);
+		pass_formats(w, take_u32(w));
+	}
+	(void)reader_take(&w->r, take_u32(w)); /* kallsyms */
+	(void)reader_take(&w->r, take_u32(w)); /* printk formats */
+	if (!is_whole(w) || reader_left(&w->r) == 0)
+		return;
+	(void)reader_take(&w->r, take_u64(w)); /* saved_cmdlines */
+	out->has_commands = is_whole(w);
+	out->cpus = take_u32(w);
+	out->has_cpus = is_whole(w);
+	if (!is_whole(w) || reader_left(&w->r) == 0)
+		return;
+	expect(w, "options  ", sizeof("options  "));
+	walk_options_6(w);
+	if (is_whole(w) && reader_left(&w->r) > 0)
+		w->is_malformed = true;
+}
+
+/* One section of options; true: it names another, at *NEXT. */
+static bool
+walk_options_7(struct walk *w, uint64_t *next)
+{
+	struct dat_layout *out = w->out;
+
+	while (is_whole(w)) {
+		const uint16_t id = take_u16(w);
+		const uint32_t n = take_u32(w);
+		const uint64_t at = place(w);
+		const uint8_t *p = reader_take(&w->r, n);
+
+		if (!is_whole(w))
+			return false;
+		if (id == OPTION_CLOCK)
+			take_clock(out, p, n);
+		if (id == OPTION_CPUS && n >= 4) {
+			out->cpus = order_u32(out->is_big, p);
+			out->has_cpus = true;
+		}
+		if (id != OPTION_END)
+			continue;
+		if (n < 8) {
+			w->is_malformed = true;
+			return false;
+		}
+		out->next_link = at;
+		*next = order_u64(out->is_big, p);
+		return *next != 0;
+	}
+	return false;
+}
+
+static void
+walk_chain_7(struct walk *w, uint64_t at, size_t n)
+{
+	uint64_t size;
+	uint16_t flags;
+
+	for (unsigned i = 0; i < DAT_OPTIONS_MAX; i++) {
+		if (at > n) {
+			w->r.bad = true;
+			return;
+		}
+		w->r = reader_over(w->base + at, n - (size_t)at);
+		if (take_u16(w) != SECTION_OPTIONS && is_whole(w))
+			w->is_malformed = true;
+		flags = take_u16(w);
+		(void)take_u32(w); /* its name, which is not sent */
+		size = take_u64(w);
+		if (!is_whole(w))
+			return;
+		if (reader_left(&w->r) < size) {
+			w->r.bad = true;
+			return;
+		}
+		if ((flags & SECTION_COMPRESSED) != 0) {
+			w->out->is_link_hidden = true;
+			return;
+		}
+		w->r.end = w->r.p + size;
+		if (!walk_options_7(w, &at)) {
+			/* The section is here: bytes that its options want
+			 * behind its end do not come. */
+			w->is_malformed |= w->r.bad;
+			return;
+		}
+	}
+	w->is_malformed = true;
+}
+
+/* Version 7: sections in any order, found by a chain of options. */
+static void
+walk_7(struct walk *w, size_t n)
+{
+	struct dat_layout *out = w->out;
+
+	(void)take_string(w); /* compression */
+	(void)take_string(w); /* its version */
+	out->first_link = place(w);
+	out->first_options = take_u64(w);
+	if (!is_whole(w))
+		return;
+	if (out->first_options < out->first_link + 8) {
+		w->is_malformed = true;
+		return;
+	}
+	walk_chain_7(w, out->first_options, n);
+}
+
+enum status
+dat_layout_find(struct dat_layout *out, const uint8_t *p, size_t n)
+{
+	struct walk w = { .r = reader_over(p, n), .base = p, .out = out };
+
+	*out = (struct dat_layout){ .clock = "local" };
+	walk_header(&w);
+	if (is_whole(&w) && out->version == 6)
+		walk_6(&w);
+	else if (is_whole(&w))
+		walk_7(&w, n);
+	if (w.is_malformed)
+		return E_MALFORMED;
+	return w.r.bad ? E_MORE : OK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where things are in the first part of a trace.dat, as a recorder sends it:
+ * what must be known to put pages behind it. Versions 6 and 7. It is walked
+ * from length to length, each checked against the bytes that are there; texts
+ * are not looked into. Any bytes, any thread.
+ */
+#ifndef TOOLS_FTRACE_DAT_LAYOUT_H
+#define TOOLS_FTRACE_DAT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* Pages of a ring buffer. A datagram has one, so over UDP 32 KiB at most. */
+#define DAT_PAGE_BYTES_MAX (1 << 20)
+/* Sections of options that are a chain. */
+#define DAT_OPTIONS_MAX 64
+#define DAT_CLOCK_BYTES 32
+
+struct dat_layout {
+	unsigned version; /* 6, 7 */
+	bool is_big;	  /* byte order of all numbers */
+	uint32_t page_size;
+	/* The sender's clock, such as "local", which is also what is used when
+	 * it does not say. */
+	char clock[DAT_CLOCK_BYTES];
+	/* The metadata has said it. A recorder of V1 does not. */
+	bool has_cpus;
+	uint32_t cpus;
+	bool has_commands; /* version 6: the names of processes are in it */
+	bool has_options;  /* version 6: they are in it, up to their end */
+	/* Version 7: where the file says where its next section of options is,
+	 * 8 bytes, 0 so far; and where its first one is. */
+	uint64_t next_link, first_link;
+	uint64_t first_options;
+	bool is_link_hidden; /* in a compressed section: NEXT_LINK is none */
+};
+
+/*
+ * E_MORE: it is not whole; in OUT is what is known. E_MALFORMED: it cannot be
+ * one. Bytes behind the end of a version 6 are E_MALFORMED, too. The metadata
+ * of V1 is whole when it is OK without has_commands.
+ */
+enum status dat_layout_find(
+    struct dat_layout *out, const uint8_t *p, size_t n) MUST_CHECK;
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/dialog.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/parse.h"
+
+#define VERSION_3 "-1V3"
+#define MAGIC_3 "766679"
+/* Behind a V1 CPU count: page size, number of options. */
+#define V1_NUMBERS 2
+
+void
+dialog_init(struct dialog *d, const struct dialog_ops *ops, void *arg)
+{
+	*d = (struct dialog){ .ops = ops, .arg = arg };
+	/* Without a NUL: this is how V1 and V3 recorders read it. */
+	buf_bytes(&d->out, "tracecmd", 8);
+}
+
+void
+dialog_free(struct dialog *d)
+{
+	buf_free(&d->in);
+	buf_free(&d->out);
+}
+
+static enum status
+wrong(struct dialog *d, enum status st, const char *why)
+{
+	d->why = why;
+	return st;
+}
+
+/* Take N bytes of D's input, and whatever of P is needed for that; E_MORE: all
+ * of P was put into the input. */
+static enum status
+gather(struct dialog *d, const uint8_t **p, size_t *n, size_t need)
+{
+	const size_t missing = need - buf_len(&d->in);
+	const size_t take = *n < missing ? *n : missing;
+
+	buf_bytes(&d->in, *p, take);
+	if (d->in.bad)
+		return wrong(d, E_NOMEM, "out of memory");
+	*p += take;
+	*n -= take;
+	return buf_len(&d->in) == need ? OK : E_MORE;
+}
+
+/* A NUL-terminated string; OUT has room for GREETING_BYTES_MAX. */
+static enum status
+gather_string(struct dialog *d, const uint8_t **p, size_t *n, char *out)
+{
+	const uint8_t *nul = memchr(*p, '\0', *n);
+	const size_t len = nul == NULL ? *n : (size_t)(nul - *p);
+	enum status st;
+
+	if (buf_len(&d->in) + len >= GREETING_BYTES_MAX)
+		return wrong(d, E_PROTOCOL, "no greeting of a recorder");
+	st = gather(d, p, n, buf_len(&d->in) + len + (nul != NULL));
+	if (st != OK || nul == NULL)
+		return st == OK ? E_MORE : st;
+	memcpy(out, buf_data(&d->in), buf_len(&d->in));
+	buf_consume(&d->in, buf_len(&d->in));
+	return OK;
+}
+
+/* The session can begin: ports for each CPU. */
+static enum status
+begin(struct dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
+{
+	if (d->begin.cpus == 0 || d->begin.cpus > MESSAGE_CPUS_MAX)
+		return wrong(d, E_LIMIT, "a number of CPUs that cannot be");
+	if (d->begin.page_size == 0)
+		return wrong(d, E_PROTOCOL, "pages without bytes");
+	return d->ops->begin(d->arg, &d->begin, ports);
+}
+
+static enum status
+begin_v1(struct dialog *d)
+{
+	uint16_t ports[MESSAGE_CPUS_MAX];
+	enum status st = begin(d, ports);
+
+	for (uint32_t i = 0; st == OK && i < d->begin.cpus; i++) {
+		char text[8];
+		const int n = snprintf(
+		    text, sizeof(text), "%s%u", i == 0 ? "" : ",", ports[i]);
+
+		buf_bytes(&d->out, text, (size_t)n);
+	}
+	buf_u8(&d->out, 0);
+	d->state = DIALOG_METADATA;
+	return st;
+}
+
+static enum status
+on_version(struct dialog *d, const char *text)
+{
+	uint64_t cpus;
+
+	if (parse_u64(text, 1, UINT32_MAX, &cpus) == OK) {
+		d->begin.is_v1 = true;
+		d->begin.cpus = (uint32_t)cpus;
+		d->state = DIALOG_V1_NUMBER;
+		return OK;
+	}
+	if (strncmp(text, "-1V", 3) != 0)
+		return wrong(d, E_PROTOCOL, "no greeting of a recorder");
+	if (strcmp(text, VERSION_3) == 0)
+		d->state = DIALOG_MAGIC;
+	else if (strcmp(text, d->refused) == 0)
+		return wrong(d, E_PROTOCOL, "it does not speak version 3");
+	snprintf(d->refused, sizeof(d->refused), "%s", text);
+	buf_bytes(&d->out, "V3", sizeof("V3"));
+	return OK;
+}
+
+static enum status
+on_v1_number(struct dialog *d, const char *text)
+{
+	uint64_t v;
+
+	if (parse_u64(text, 0, UINT32_MAX, &v) != OK)
+		return wrong(d, E_PROTOCOL, "no number where V1 has one");
+	if (d->state == DIALOG_V1_SIZE) {
+		if (v == 0 || v > V1_OPTION_BYTES_MAX)
+			return wrong(d, E_LIMIT, "an option that is too long");
+		d->v1_size = (uint32_t)v;
+		d->state = DIALOG_V1_OPTION;
+		return OK;
+	}
+	if (d->v1_numbers++ == 0) {
+		d->begin.page_size = (uint32_t)v;
+		return OK;
+	}
+	if (v > V1_OPTIONS_MAX)
+		return wrong(d, E_LIMIT, "too many options");
+	d->v1_options = (uint32_t)v;
+	d->state = DIALOG_V1_SIZE;
+	return v == 0 ? begin_v1(d) : OK;
+}
+
+static enum status
+on_string(struct dialog *d, const char *text)
+{
+	switch (d->state) {
+	case DIALOG_VERSION:
+		return on_version(d, text);
+	case DIALOG_MAGIC:
+		if (strcmp(text, MAGIC_3) != 0)
+			return wrong(d, E_PROTOCOL, "not the number of V3");
+		d->state = DIALOG_OPTIONS;
+		return OK;
+	case DIALOG_OPTIONS:
+		/* Nobody sends any, and nothing says what they would mean. In
+		 * the wire's 8 bytes this string is empty. */
+		if (*text != '\0' && strcmp(text, "0") != 0)
+			return wrong(d, E_PROTOCOL, "options in the greeting");
+		buf_bytes(&d->out, "OK", 2);
+		d->state = DIALOG_TINIT;
+		return OK;
+	default:
+		return on_v1_number(d, text);
+	}
+}
+
+static enum status
+on_v1_option(struct dialog *d, const uint8_t **p, size_t *n)
+{
+	const enum status st = gather(d, p, n, d->v1_size);
+
+	if (st != OK)
+		return st;
+	if (d->v1_size != sizeof("TCP") ||
+	    memcmp(buf_data(&d->in), "TCP", sizeof("TCP")) != 0)
+		return wrong(d, E_PROTOCOL, "an option that V1 has not");
+	d->begin.is_tcp = true;
+	buf_consume(&d->in, d->v1_size);
+	d->state = DIALOG_V1_SIZE;
+	return --d->v1_options == 0 ? begin_v1(d) : OK;
+}
+
+static enum status
+on_tinit(struct dialog *d, const struct message *m)
+{
+	uint16_t ports[MESSAGE_CPUS_MAX];
+	struct message_tinit tinit;
+	enum status st = message_tinit_decode(&tinit, m);
+
+	if (st != OK)
+		return wrong(d, st, "TINIT is malformed");
+	if (tinit.is_vsock)
+		return wrong(d, E_REFUSED_CLOSE, "data over vsock");
+	d->begin = (struct dialog_begin){ .cpus = tinit.cpus,
+		.page_size = tinit.page_size,
+		.is_tcp = tinit.is_tcp,
+		.unknown = tinit.unknown };
+	st = begin(d, ports);
+	if (st != OK)
+		return st;
+	message_put_rinit(&d->out, ports, tinit.cpus);
+	d->state = DIALOG_METADATA;
+	return OK;
+}
+
+/* Any other message, or one at another time. */
+static enum status
+not_supported(struct dialog *d, const struct message *m)
+{
+	if (m->number == MESSAGE_NOT_SUPP)
+		return OK;
+	d->not_supported++;
+	message_put(&d->out, MESSAGE_NOT_SUPP);
+	return OK;
+}
+
+static enum status
+on_message(struct dialog *d, const struct message *m)
+{
+	enum status st = OK;
+
+	if (m->number == MESSAGE_CLOSE) {
+		d->state = DIALOG_CLOSED;
+	} else if (m->number == MESSAGE_TINIT && d->state == DIALOG_TINIT) {
+		st = on_tinit(d, m);
+	} else if (m->number == MESSAGE_SEND_DATA &&
+		   d->state == DIALOG_METADATA) {
+		if (m->data.n > 0)
+			st = d->ops->metadata(
+			    d->arg, (const uint8_t *)m->data.p, m->data.n);
+	} else if (m->number == MESSAGE_FIN_DATA &&
+		   d->state == DIALOG_METADATA) {
+		d->state = DIALOG_RUNNING;
+		st = d->ops->metadata_end(d->arg);
+	} else {
+		st = not_supported(d, m);
+	}
+	return st;
+}
+
+/* One message, whole in P, or gathered. */
+static enum status
+take_message(struct dialog *d, const uint8_t **p, size_t *n)
+{
+	const bool is_gathered = buf_len(&d->in) > 0;
+	struct message m;
+	size_t used;
+	enum status st;
+
+	if (is_gathered && buf_len(&d->in) < MESSAGE_HEADER &&
+	    (st = gather(d, p, n, MESSAGE_HEADER)) != OK)
+		return st;
+	if (is_gathered) {
+		const uint8_t *h = buf_data(&d->in);
+		struct reader r = reader_over(h, MESSAGE_HEADER);
+		const uint32_t size = reader_u32(&r);
+
+		if (size >= MESSAGE_HEADER && size <= MESSAGE_BYTES_MAX &&
+		    (st = gather(d, p, n, size)) != OK)
+			return st;
+		st = message_parse(
+		    &m, buf_data(&d->in), buf_len(&d->in), &used);
+	} else {
+		st = message_parse(&m, *p, *n, &used);
+	}
+	if (st == E_MORE)
+		return gather(d, p, n, *n + 1);
+	if (st != OK)
+		return wrong(d, st, "no message of a recorder");
+	st = on_message(d, &m);
+	if (is_gathered) {
+		buf_consume(&d->in, used);
+	} else {
+		*p += used;
+		*n -= used;
+	}
+	return st;
+}
+
+static enum status
+step(struct dialog *d, const uint8_t **p, size_t *n)
+{
+	char text[GREETING_BYTES_MAX];
+	enum status st;
+
+	switch (d->state) {
+	case DIALOG_V1_OPTION:
+		return on_v1_option(d, p, n);
+	case DIALOG_TINIT:
+	case DIALOG_RUNNING:
+		return take_message(d, p, n);
+	case DIALOG_METADATA:
+		if (!d->begin.is_v1)
+			return take_message(d, p, n);
+		st = d->ops->metadata(d->arg, *p, *n);
+		*n = 0;
+		return st;
+	case DIALOG_CLOSED:
+		*n = 0;
+		return OK;
+	default:
+		st = gather_string(d, p, n, text);
+		return st == OK ? on_string(d, text) : st;
+	}
+}
+
+enum status
+dialog_input(struct dialog *d, const uint8_t *p, size_t n)
+{
+	while (n > 0) {
+		const enum status st = step(d, &p, &n);
+
+		if (st == E_MORE)
+			break;
+		if (st != OK)
+			return st;
+		if (buf_len(&d->out) > DIALOG_REPLY_BYTES_MAX)
+			return wrong(d, E_LIMIT, "replies that nobody reads");
+	}
+	if (d->out.bad)
+		return wrong(d, E_NOMEM, "out of memory");
+	return OK;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/message.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/parse.h"
+
+/* TRACE_REQ: the parameter that has the arguments. */
+#define PARAMETER_ARGUMENTS 0
+#define SYNC_BYTES 16
+/* A decimal port and its NUL. */
+#define PORT_TEXT 6
+
+static const struct {
+	const char *name;
+	uint32_t fixed;
+} kinds[] = {
+#define MESSAGE(name, fixed) { #name, fixed },
+#include "tools/ftrace/message.tbl.h"
+#undef MESSAGE
+};
+
+const char *
+message_name(enum message_number number)
+{
+	return kinds[number].name;
+}
+
+enum status
+message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
+{
+	struct reader r = reader_over(p, n);
+	const uint32_t size = reader_u32(&r), number = reader_u32(&r),
+		       fixed = reader_u32(&r);
+
+	if (n >= sizeof(size) &&
+	    (size < MESSAGE_HEADER || size > MESSAGE_BYTES_MAX))
+		return E_MALFORMED;
+	if (reader_done(&r) != OK)
+		return E_MORE;
+	if (fixed > size - MESSAGE_HEADER)
+		return E_MALFORMED;
+	if (number >= MESSAGE_NUMBERS)
+		return E_PROTOCOL;
+	if (n < size)
+		return E_MORE;
+	*out = (struct message){ .number = (enum message_number)number,
+		.fixed = { (const char *)p + MESSAGE_HEADER, fixed },
+		.data = { (const char *)p + MESSAGE_HEADER + fixed,
+		    size - MESSAGE_HEADER - fixed } };
+	*used = size;
+	return OK;
+}
+
+/* The fixed part: fields that an older peer does not send are zero, those that
+ * a newer one adds are ignored. */
+static struct reader
+fixed_part(const struct message *m, uint8_t room[SYNC_BYTES * 4])
+{
+	const size_t n = kinds[m->number].fixed;
+
+	assert(n <= SYNC_BYTES * 4);
+	memset(room, 0, SYNC_BYTES * 4);
+	memcpy(room, m->fixed.p, m->fixed.n < n ? m->fixed.n : n);
+	return reader_over(room, n);
+}
+
+/* The next NUL-terminated string of *S. */
+static bool
+next_string(struct span *s, const char **out)
+{
+	const char *nul = s->n == 0 ? NULL : memchr(s->p, '\0', s->n);
+
+	if (nul == NULL)
+		return false;
+	*out = s->p;
+	s->n -= (size_t)(nul + 1 - s->p);
+	s->p = nul + 1;
+	return true;
+}
+
+enum status
+message_tinit_decode(struct message_tinit *out, const struct message *m)
+{
+	uint8_t room[SYNC_BYTES * 4];
+	struct reader r = fixed_part(m, room);
+	struct span left = m->data;
+	uint32_t options;
+
+	*out = (struct message_tinit){ .cpus = reader_u32(&r),
+		.page_size = reader_u32(&r) };
+	options = reader_u32(&r);
+	for (uint32_t i = 0; i < options; i++) {
+		const char *name;
+
+		/* Each takes a byte at least, so this ends soon. */
+		if (!next_string(&left, &name))
+			return E_MALFORMED;
+		if (strcmp(name, "tcp") == 0)
+			out->is_tcp = true;
+		else if (strcmp(name, "vsock") == 0)
+			out->is_vsock = true;
+		else
+			out->unknown++;
+	}
+	if (out->cpus == 0 || out->page_size == 0)
+		return E_MALFORMED;
+	return OK;
+}
+
+enum status
+message_resp_decode(struct message_resp *out, const struct message *m)
+{
+	uint8_t room[SYNC_BYTES * 4];
+	struct reader r = fixed_part(m, room);
+	struct span left = m->data;
+
+	memset(out, 0, sizeof(*out));
+	out->flags = reader_u32(&r);
+	out->cpus = reader_u32(&r);
+	out->page_size = reader_u32(&r);
+	out->trace_id = reader_u64(&r);
+	reader_copy(&r, out->sync, SYNC_BYTES);
+	out->sync_port = reader_u32(&r);
+	if (out->cpus == 0 || out->cpus > MESSAGE_CPUS_MAX)
+		return E_LIMIT;
+	for (uint32_t i = 0; i < out->cpus; i++) {
+		const char *text;
+		uint64_t port;
+
+		if (!next_string(&left, &text) ||
+		    parse_u64(text, 0, UINT16_MAX, &port) != OK)
+			return E_MALFORMED;
+		out->ports[i] = (uint16_t)port;
+	}
+	return OK;
+}
+
+static void
+put_header(struct buf *out, enum message_number number, size_t data)
+{
+	const uint32_t fixed = kinds[number].fixed;
+
+	assert(MESSAGE_HEADER + fixed + data <= MESSAGE_BYTES_MAX);
+	buf_u32(out, (uint32_t)(MESSAGE_HEADER + fixed + data));
+	buf_u32(out, (uint32_t)number);
+	buf_u32(out, fixed);
+}
+
+void
+message_put(struct buf *out, enum message_number number)
+{
+	assert(kinds[number].fixed == 0);
+	put_header(out, number, 0);
+}
+
+void
+message_put_data(struct buf *out, const void *p, size_t n)
+{
+	put_header(out, MESSAGE_SEND_DATA, n);
+	buf_bytes(out, p, n);
+}
+
+void
+message_put_tinit(struct buf *out, const struct message_tinit *t)
+{
+	const char *option = t->is_tcp ? "tcp" : t->is_vsock ? "vsock" : NULL;
+	const size_t n = option == NULL ? 0 : strlen(option) + 1;
+
+	put_header(out, MESSAGE_TINIT, n);
+	buf_u32(out, t->cpus);
+	buf_u32(out, t->page_size);
+	buf_u32(out, option != NULL);
+	buf_bytes(out, option, n);
+}
+
+void
+message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n)
+{
+	struct buf text = { 0 };
+
+	assert(n <= MESSAGE_CPUS_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		char port[PORT_TEXT];
+		const int len = snprintf(port, sizeof(port), "%u", ports[i]);
+
+		buf_bytes(&text, port, (size_t)len + 1);
+	}
+	if (text.bad) {
+		out->bad = true;
+	} else {
+		put_header(out, MESSAGE_RINIT, buf_len(&text));
+		buf_u32(out, n);
+		buf_bytes(out, buf_data(&text), buf_len(&text));
+	}
+	buf_free(&text);
+}
+
+enum status
+message_put_req(
+    struct buf *out, uint64_t trace_id, char *const *arguments, unsigned n)
+{
+	size_t text = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		text += strlen(arguments[i]) + 1;
+		if (text > MESSAGE_BYTES_MAX)
+			return E_LIMIT;
+	}
+	if (MESSAGE_HEADER + kinds[MESSAGE_TRACE_REQ].fixed +
+		3 * sizeof(uint32_t) + text >
+	    MESSAGE_BYTES_MAX)
+		return E_LIMIT;
+	put_header(out, MESSAGE_TRACE_REQ, 3 * sizeof(uint32_t) + text);
+	buf_u32(out, 0); /* flags */
+	buf_u32(out, 0); /* argc */
+	buf_u64(out, trace_id);
+	buf_u32(out, PARAMETER_ARGUMENTS);
+	buf_u32(out, (uint32_t)(sizeof(uint32_t) + text));
+	buf_u32(out, n);
+	for (unsigned i = 0; i < n; i++)
+		buf_bytes(out, arguments[i], strlen(arguments[i]) + 1);
+	return out->bad ? E_NOMEM : OK;
+}
