@@ -122,7 +122,7 @@ struct live_stream_record {
 	bool is_metadata;
 	const char *path, *channel;
 };
-#define LIVE_STREAM_RECORD_LEN 4371
+#define LIVE_STREAM_RECORD_LEN 4371 /* those of sessions are shorter */
 
 void live_reply_u32(struct buf *b, uint32_t value);
 void live_reply_connect(

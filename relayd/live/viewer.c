@@ -82,8 +82,7 @@ leave_trace(struct viewer *v, struct position *p)
 void
 viewer_forget(struct viewer *v, struct position *p)
 {
-	if (p->is_ended)
-		v->n_ended--;
+	viewer_has_shrunk(v, p);
 	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
 	list_del(&p->node);
@@ -101,9 +100,13 @@ viewer_add_position(
 
 	if (idmap_find(&v->by_id, s->id) != NULL)
 		return E_EXISTS;
-	p = calloc(1, sizeof(*p));
-	if (p == NULL)
+	if (!viewer_may_grow(v))
 		return E_NOMEM;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL) {
+		viewer_has_shrunk(v, NULL);
+		return E_NOMEM;
+	}
 	list_init(&p->node);
 	p->stream = live_stream_get(s);
 	p->attachment = viewer_attachment(v, s->session->id);
@@ -252,28 +255,20 @@ may_see(const struct viewer *v, const struct live_session *s)
 static enum live_outcome
 serve_list(struct viewer *v, struct live_reply *reply)
 {
-	struct list *n, *tmp;
+	const struct registry_session *s;
 	uint32_t count = 0;
 
 	v->has_listed = true;
-	list_for_each (n, tmp, &v->registry->sessions)
-		count += may_see(
-		    v, list_entry(n, struct registry_session, node)->session);
+	list_each (s, &v->registry->sessions, struct registry_session, node)
+		count += may_see(v, s->session);
 	live_reply_u32(reply->out, count);
-	list_for_each (n, tmp, &v->registry->sessions) {
-		const struct live_session *s =
-		    list_entry(n, struct registry_session, node)->session;
-
-		if (may_see(v, s))
-			live_reply_session(reply->out, v->minor,
-			    &(struct live_session_record){ .id = s->id,
-				.live_timer_us = s->live_timer_us,
-				.clients = (uint32_t)published(&s->clients),
-				.streams = (uint32_t)published(&s->streams),
-				.hostname = s->hostname,
-				.name = s->name,
-				.trace_format = s->is_ctf2 });
+	if (live_list_sessions(&reply->list, count, v->minor) != OK) {
+		reply->out->bad = true;
+		return LIVE_REPLY;
 	}
+	list_each (s, &v->registry->sessions, struct registry_session, node)
+		if (may_see(v, s->session))
+			live_list_add_session(&reply->list, s->session);
 	return LIVE_REPLY;
 }
 
@@ -365,8 +360,6 @@ serve_attach(struct viewer *v, const struct live_request *q,
 {
 	struct registry_session *s = registry_find(v->registry, q->id);
 	enum live_attach status = check_attach(v, s, q);
-	struct buf records = { 0 };
-	uint32_t count = 0;
 
 	/* A listing may have counted streams whose news is still on its way. */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
@@ -378,12 +371,13 @@ serve_attach(struct viewer *v, const struct live_request *q,
 	if (status == LIVE_ATTACH_OK)
 		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
-		count = viewer_announce(v, s->session, &records);
+		if (viewer_announce(v, s->session, &reply->list) != OK)
+			reply->out->bad = true;
 		log_info("peer=%s viewer attached: session=%" PRIu64
 			 "/%s streams=%" PRIu32,
-		    v->peer, s->session->id, s->session->name, count);
+		    v->peer, s->session->id, s->session->name, reply->list.n);
 	}
-	return viewer_reply_streams(reply, status, count, &records);
+	return viewer_reply_streams(reply, status);
 }
 
 static enum live_outcome

@@ -14,6 +14,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "proto/live.h"
+#include "relayd/live/live_list.h"
 
 /* How long a viewer waits for a stream class that the metadata does not declare
  * yet; a peer that never sends it must not stop its viewers for ever. A trace
@@ -34,6 +35,15 @@
 #define VIEWER_ENDED_MIN 32
 #define VIEWER_ENDED_SHARE 16
 
+/* The part of --max-memory that all viewers' positions may use. When half of
+ * that is used, a viewer gets no more than a VIEWER_LITTLE_PART of it. A
+ * position counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
+ * more when its stream is closed, as it alone keeps what is left of that. */
+#define VIEWER_POSITIONS_PART 4
+#define VIEWER_LITTLE_PART 64
+#define VIEWER_POSITION_MEMORY 384
+#define VIEWER_ENDED_MEMORY 3072
+
 struct buf;
 struct open_file;
 struct viewer;
@@ -47,9 +57,10 @@ enum live_outcome {
 	LIVE_CLOSE, /* without a reply */
 };
 
-/* A reply: bytes, then bytes of a file. */
+/* A reply: bytes, then what it lists, or bytes of a file. */
 struct live_reply {
 	struct buf *out;	/* appended to */
+	struct live_list list;	/* the caller's, who frees it */
 	struct open_file *file; /* a reference, or NULL */
 	uint64_t offset, length;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of the viewer port's endpoint share: viewer.c, viewers.c,
- * viewer_early.c, viewer_floor.c, viewer_hold.c, viewer_metadata.c,
- * viewer_read.c and viewer_streams.c. Nobody else includes it.
+ * viewer_early.c, viewer_floor.c, viewer_hold.c, viewer_memory.c,
+ * viewer_metadata.c, viewer_read.c and viewer_streams.c. Nobody else includes
+ * it.
  */
 #ifndef RELAYD_LIVE_VIEWER_INTERNAL_H
 #define RELAYD_LIVE_VIEWER_INTERNAL_H
@@ -116,6 +117,7 @@ struct viewer {
 	struct idmap traces; /* trace id -> struct viewer_trace */
 	unsigned n_ended;    /* positions in data streams that are closed */
 	bool is_overdue;     /* n_ended is too large: to be closed */
+	uint64_t memory;     /* of its positions: viewer_memory.c */
 	/* What the viewer was told of streams that are not announced yet (live
 	 * 4.9). GET_NEW_STREAMS clears both, a newly published stream the
 	 * second. */
@@ -145,12 +147,14 @@ enum status viewer_add_position(
     struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
 /* Is there a stream to announce? Forgets streams that never will be. */
 bool viewer_has_ready(struct viewer *v);
-/* Announce the streams of S that are ready: append their records; how many. */
-uint32_t viewer_announce(
-    struct viewer *v, const struct live_session *s, struct buf *out);
-/* The reply of ATTACH_SESSION and GET_NEW_STREAMS: COUNT records follow. */
-enum live_outcome viewer_reply_streams(struct live_reply *reply,
-    uint32_t status, uint32_t count, struct buf *take_records);
+/* Announce the streams of S that are ready: they are in OUT. E_NOMEM: none is
+ * announced. */
+enum status viewer_announce(struct viewer *v, const struct live_session *s,
+    struct live_list *out) MUST_CHECK;
+/* The reply of ATTACH_SESSION and GET_NEW_STREAMS, with the streams of its
+ * list. */
+enum live_outcome viewer_reply_streams(
+    struct live_reply *reply, uint32_t status);
 /* Can times of A and B be compared? One host has one clock (viewer_floor.c). */
 bool viewer_is_same_host(const struct position *a, const struct position *b);
 /* Until when V must not be given a time later than *SAFE, because traces of
@@ -172,6 +176,15 @@ void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
  * may succeed. */
 enum status viewer_read_record(struct viewer *v, const struct position *p,
     struct index_record *rec, struct open_file **file) MUST_CHECK;
+
+/* viewer_memory.c */
+/* V gets a position more. False: its positions, or those of all viewers, use
+ * the memory that they may. Logged once a second. */
+bool viewer_may_grow(struct viewer *v) MUST_CHECK;
+void viewer_has_shrunk(struct viewer *v, const struct position *p);
+/* P's stream is closed. True: streams were dropped to make room, of this viewer
+ * or another. */
+bool viewer_stream_ended(struct viewer *v, struct position *p);
 
 /* viewer_early.c */
 /*

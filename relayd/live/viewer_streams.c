@@ -227,38 +227,44 @@ viewer_has_ready(struct viewer *v)
 }
 
 static void
-announce(struct viewer *v, struct position *p, struct buf *out)
+announce(struct viewer *v, struct position *p, struct live_list *out)
 {
-	const struct live_stream *s = p->stream;
-
-	live_reply_stream(out, &(struct live_stream_record){ .id = s->id,
-				   .trace_id = s->trace_id,
-				   .is_metadata = s->is_metadata,
-				   .path = s->path,
-				   .channel = s->channel });
+	live_list_add_stream(out, p->stream);
 	p->state = POSITION_ANNOUNCED;
 	list_del(&p->node);
 	list_append(&v->announced, &p->node);
 	viewer_set_floor(v, p);
 }
 
-uint32_t
-viewer_announce(struct viewer *v, const struct live_session *s, struct buf *out)
+/* Is P one that a request for the streams of S is told of now? */
+static bool
+is_due(const struct position *p, const struct live_session *s)
+{
+	return p->stream->session == s && p->state == POSITION_READY;
+}
+
+enum status
+viewer_announce(
+    struct viewer *v, const struct live_session *s, struct live_list *out)
 {
 	struct list *n, *tmp;
 	struct position *p;
 	uint32_t count = 0;
+	enum status st;
 
 	forget_all_spent(v);
 	find_ready(v);
+	list_each (p, &v->unannounced, struct position, node)
+		count += is_due(p, s);
+	st = live_list_streams(out, count);
+	if (st != OK)
+		return st;
 	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
-		if (p->stream->session != s || p->state != POSITION_READY)
-			continue;
-		announce(v, p, out);
-		count++;
+		if (is_due(p, s))
+			announce(v, p, out);
 	}
-	return count;
+	return OK;
 }
 
 static bool
@@ -321,44 +327,6 @@ forget_metadata(struct viewer *v, struct position *p)
 		viewer_forget(v, p);
 }
 
-/* The oldest ended stream that V was not told of. */
-static struct position *
-oldest_unannounced(const struct viewer *v)
-{
-	struct position *p;
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
-		if (p->is_ended)
-			return p;
-	}
-	return NULL;
-}
-
-/* Keep the number of ended positions bounded when the viewer does not read. */
-static void
-make_room(struct viewer *v)
-{
-	struct viewers *vs = v->viewers;
-	struct position *p;
-
-	while (
-	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL) {
-		if (log_ratelimit(&vs->last_ended_log, 10 * NS_PER_S))
-			log_peer(LOG_WARN,
-			    "peer=%s viewer has %u ended streams to read:"
-			    " %s/%s is lost to it, and others may be",
-			    v->peer, v->n_ended, p->stream->path,
-			    p->stream->channel);
-		v->lost += packet_log_count(p->stream->log) - p->pos;
-		viewer_forget(v, p);
-	}
-	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
-		v->is_overdue = vs->has_overdue = true;
-	forget_spent(v, is_spent_metadata);
-}
-
 void
 viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 {
@@ -378,9 +346,8 @@ viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 		viewer_forget(v, p);
 		return;
 	}
-	p->is_ended = true;
-	if (++v->n_ended > v->viewers->max_ended)
-		make_room(v);
+	if (viewer_stream_ended(v, p))
+		forget_spent(v, is_spent_metadata);
 }
 
 void
@@ -393,16 +360,22 @@ viewer_hang_up(struct viewer *v, struct position *p)
 }
 
 enum live_outcome
-viewer_reply_streams(struct live_reply *reply, uint32_t status, uint32_t count,
-    struct buf *take_records)
+viewer_reply_streams(struct live_reply *reply, uint32_t status)
 {
 	live_reply_u32(reply->out, status);
-	live_reply_u32(reply->out, count);
-	buf_bytes(reply->out, buf_data(take_records), buf_len(take_records));
-	if (take_records->bad)
-		reply->out->bad = true;
-	buf_free(take_records);
+	live_reply_u32(reply->out, reply->list.n);
 	return LIVE_REPLY;
+}
+
+/* Tell of the streams of S that are ready. What finds no memory ends the
+ * connection, as bytes of a reply do. */
+static uint32_t
+list_new(
+    struct viewer *v, const struct live_session *s, struct live_reply *reply)
+{
+	if (viewer_announce(v, s, &reply->list) != OK)
+		reply->out->bad = true;
+	return reply->list.n;
 }
 
 enum live_outcome
@@ -410,22 +383,17 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
 {
 	struct attachment *a = viewer_attachment(v, id);
-	struct buf records = { 0 };
 	uint32_t count;
 
 	if (a == NULL) {
-		live_reply_u32(reply->out, LIVE_STREAMS_ERR);
-		live_reply_u32(reply->out, 0);
 		viewer_count(v, true);
-		return LIVE_REPLY;
+		return viewer_reply_streams(reply, LIVE_STREAMS_ERR);
 	}
-	count = viewer_announce(v, a->session, &records);
+	count = list_new(v, a->session, reply);
 	v->has_been_flagged = v->has_had_empty_ok = false;
 	if (count == 0 && a->has_ended && !has_data(v, a->session)) {
-		live_reply_u32(reply->out, LIVE_STREAMS_HUP);
-		live_reply_u32(reply->out, 0);
 		viewer_count(v, true);
-		return LIVE_REPLY;
+		return viewer_reply_streams(reply, LIVE_STREAMS_HUP);
 	}
 	/* Hold only a viewer without data streams: others will ask for an index
 	 * next. */
@@ -435,9 +403,9 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		viewer_hold_for_silent(v, held);
 		if (!viewer_has_ready(v))
 			return LIVE_HOLD;
-		count = viewer_announce(v, a->session, &records);
+		count = list_new(v, a->session, reply);
 	}
 	if (count > 0 || !has_data(v, NULL))
 		viewer_count(v, count > 0);
-	return viewer_reply_streams(reply, LIVE_STREAMS_OK, count, &records);
+	return viewer_reply_streams(reply, LIVE_STREAMS_OK);
 }

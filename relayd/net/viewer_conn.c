@@ -94,6 +94,7 @@ viewer_conn_destroy(struct viewer_conn *c)
 	list_del(&c->node);
 	list_del(&c->held_node);
 	viewer_destroy(c->viewer);
+	live_list_free(&c->list);
 	open_file_done(c->file);
 	buf_free(&c->out);
 	close(c->fd);
@@ -125,8 +126,7 @@ greediest(struct viewer_conns *d, const struct viewer_conn *one)
 	return found;
 }
 
-/* C has a reply that waits: others give way. It may be larger than all that
- * may wait, if it waits alone. */
+/* C has a reply that waits: others give way. */
 static void
 make_room(struct viewer_conn *c)
 {
@@ -153,13 +153,16 @@ send_reply(struct viewer_conn *c, size_t *left)
 
 	if (st == E_MORE) {
 		set_sending(c, true);
-		count_unsent(c, c->out.end);
+		count_unsent(c, c->out.cap + live_list_memory(&c->list));
 		make_room(c);
 		return true;
 	}
 	count_unsent(c, 0);
+	live_list_free(&c->list);
 	open_file_done(c->file);
 	c->file = NULL;
+	if (st == E_NOMEM)
+		log_error("peer=%s viewer closed: out of memory", c->peer);
 	buf_trim(&c->out);
 	if (st != OK || c->is_last) {
 		viewer_conn_destroy(c);
@@ -222,9 +225,11 @@ serve_one(struct viewer_conn *c, size_t *left)
 	if (c->out.bad) {
 		log_error("peer=%s viewer closed: out of memory", c->peer);
 		open_file_done(reply.file);
+		live_list_free(&reply.list);
 		viewer_conn_destroy(c);
 		return false;
 	}
+	c->list = reply.list;
 	c->file = reply.file;
 	c->offset = reply.offset;
 	c->length = reply.length;

@@ -31,10 +31,11 @@ struct viewers;
  * as fast as we send could take a packet of gigabytes, or ask for replies with
  * thousands of streams again and again. */
 #define VIEWER_TURN_BYTES (4 * 1024 * 1024)
-/* Bytes of replies that the viewers of one live worker have not taken; and the
+/* Memory of replies that the viewers of one live worker have not taken; and the
  * part of --max-memory that all live workers share, if that is less. Above it,
- * viewers that take nothing are closed: many times a reply with thousands of
- * streams would fill the memory. */
+ * viewers that take nothing are closed. One reply has LIVE_LIST_PIECE or
+ * VIEWER_COPY_MAX bytes at most, and 8 of each stream or session that it
+ * lists. */
 #define VIEWER_UNSENT_MAX (64 * 1024 * 1024)
 #define VIEWER_UNSENT_PART 4
 /* A viewer is closed when for so long it took nothing of a reply, or sent no
@@ -49,7 +50,7 @@ struct viewer_conns {
 	struct list held;   /* with a reply that waits for news */
 	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
 	unsigned n_sending; /* with a reply that is not sent yet */
-	size_t unsent;	    /* bytes of these replies, but for files */
+	size_t unsent;	    /* memory of these replies */
 	size_t max_unsent;  /* VIEWER_UNSENT_MAX or less */
 	unsigned n_partial; /* with the beginning of a request */
 };
@@ -66,6 +67,7 @@ struct viewer_conn {
 	uint8_t in[LIVE_HEADER_LEN + LIVE_PAYLOAD_MAX + 1];
 	unsigned n_in;
 	struct buf out;
+	struct live_list list;	/* what it lists, encoded when OUT was sent */
 	struct open_file *file; /* sent after OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;

@@ -7,7 +7,7 @@
 
 /* Send of the reply of C as much as the socket takes and the turn allows: *LEFT
  * bytes, from which those that were sent are taken. E_MORE: the rest is sent
- * later. */
+ * later. E_NOMEM, E_IO: the connection is of no more use. */
 enum status viewer_conn_send(struct viewer_conn *c, size_t *left) MUST_CHECK;
 
 #endif

@@ -59,6 +59,16 @@ send_once(struct viewer_conn *c, size_t most)
 	return n;
 }
 
+/* Is there something to send? When all that was encoded is sent, the next part
+ * of what the reply lists is encoded. */
+static bool
+has_more(struct viewer_conn *c)
+{
+	if (buf_len(&c->out) == 0)
+		(void)live_list_encode(&c->list, &c->out);
+	return buf_len(&c->out) > 0 || c->length > 0;
+}
+
 enum status
 viewer_conn_send(struct viewer_conn *c, size_t *left)
 {
@@ -66,7 +76,10 @@ viewer_conn_send(struct viewer_conn *c, size_t *left)
 
 	if (!copy_small(c))
 		return E_IO;
-	while (buf_len(&c->out) > 0 || c->length > 0) {
+	/* The first records leave with what stands before them. */
+	if (c->list.next == 0)
+		(void)live_list_encode(&c->list, &c->out);
+	while (has_more(c)) {
 		if (*left == 0)
 			return E_MORE;
 		n = send_once(c, *left);
@@ -79,5 +92,5 @@ viewer_conn_send(struct viewer_conn *c, size_t *left)
 		    c->desk->viewers->stats, STAT_sent_bytes, (uint64_t)n);
 		c->progress_ns = clock_now_ns();
 	}
-	return OK;
+	return c->out.bad ? E_NOMEM : OK;
 }

@@ -334,6 +334,9 @@ studio_ask(struct viewer *v, const struct live_request *q,
 
 	buf_consume(out, buf_len(out));
 	outcome = viewer_serve(v, q, how, &reply, held);
+	while (live_list_encode(&reply.list, out))
+		;
+	live_list_free(&reply.list);
 	MUST(!out->bad);
 	MUST(outcome == LIVE_REPLY || outcome == LIVE_REPLY_LAST ||
 	     (buf_len(out) == 0 && reply.file == NULL));

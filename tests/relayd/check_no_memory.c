@@ -381,6 +381,7 @@ ask(struct viewer *v, const struct live_request *q, unsigned n,
 	fault_arm(n);
 	outcome = viewer_serve(v, q, &how, reply, &held);
 	failed = fault_disarm();
+	live_list_free(&reply->list);
 	ck_assert_int_eq(outcome, LIVE_REPLY);
 	return failed;
 }

@@ -367,6 +367,59 @@ START_TEST(a_stalled_viewer_is_closed)
 }
 END_TEST
 
+#define LISTED 400
+
+/* Record I of the reply in B is of stream I + 2 of the session. */
+static void
+assert_listed(const struct buf *b, unsigned i)
+{
+	const size_t at = 8 + (i + 2) * (size_t)LIVE_STREAM_RECORD_LEN;
+	char channel[16];
+
+	(void)snprintf(channel, sizeof(channel), "c_%u", i);
+	ck_assert_str_eq((const char *)buf_data(b) + at + 20 + 4096, channel);
+}
+
+/* Of a reply with many streams, only a piece is in memory: the rest is encoded
+ * as it is read, also when the streams are closed meanwhile. */
+START_TEST(a_long_list_is_encoded_as_it_is_read)
+{
+	const size_t whole = 8 + (LISTED + 2) * (size_t)LIVE_STREAM_RECORD_LEN;
+	const struct viewer_conn *c;
+	struct buf all = { 0 };
+	char channel[16];
+	int fd;
+
+	open_desk();
+	for (unsigned i = 0; i < LISTED; i++) {
+		(void)snprintf(channel, sizeof(channel), "c_%u", i);
+		(void)studio_stream(scene.session, "ust/uid", channel, 0, 0);
+	}
+	session_publish(scene.session);
+	deliver_all();
+	fd = connect_viewer();
+	c = list_entry(desk.conns.next, struct viewer_conn, node);
+	(void)exchange(fd, LIVE_CMD_attach_session, scene.session->live->id);
+	ck_assert_uint_eq(desk.n_sending, 1);
+	ck_assert_uint_le(c->out.cap, LIVE_LIST_PIECE);
+	ck_assert_uint_le(desk.unsent, LIVE_LIST_PIECE + 8 * (LISTED + 2));
+	session_end(scene.session, false);
+	deliver_all();
+	do {
+		buf_bytes(&all, buf_data(&scene.out), buf_len(&scene.out));
+	} while (receive(fd) > 0);
+	ck_assert_uint_eq(buf_len(&all), whole);
+	ck_assert_uint_eq(studio_u32(&all, 4), LISTED + 2);
+	for (unsigned i = 0; i < LISTED; i++)
+		assert_listed(&all, i);
+	ck_assert_uint_eq(desk.n_sending, 0);
+	ck_assert_uint_eq(desk.unsent, 0);
+	buf_free(&all);
+	close(fd);
+	close_desk();
+}
+END_TEST
+
 /* Between requests it may be idle for ever. */
 START_TEST(an_idle_viewer_stays)
 {
@@ -434,6 +487,7 @@ main(void)
 		{ news_of_other_sessions_cost_a_viewer_nothing, 0, 0 },
 		{ the_end_of_a_session_lets_go_its_own_viewers, 0, 0 },
 		{ a_stalled_viewer_is_closed, 2, 0 },
+		{ a_long_list_is_encoded_as_it_is_read, 0, 0 },
 		{ an_idle_viewer_stays, 0, 0 },
 		{ byte_by_byte_is_as_good, 0, 0 },
 		{ an_unknown_command_is_answered_and_closed, 0, 0 },

@@ -85,12 +85,103 @@ START_TEST(who_asks_and_does_not_read_is_closed)
 }
 END_TEST
 
+/* Memory for viewers is short: a viewer that has little gets more, one that has
+ * much does not, and nobody is left counted. */
+START_TEST(positions_are_counted)
+{
+	struct viewers *vs = &scene.studio.viewers;
+	struct viewer *other;
+
+	scene_open_attached(true);
+	ck_assert_uint_eq(vs->memory, 2 * VIEWER_POSITION_MEMORY);
+	vs->max_memory = 640 * VIEWER_POSITION_MEMORY;
+	for (unsigned i = 2; i < 400; i++) {
+		char channel[16];
+
+		(void)snprintf(channel, sizeof(channel), "c_%u", i);
+		(void)studio_stream(scene.session, "ust/uid", channel, 0, 0);
+	}
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(vs->memory, 320 * VIEWER_POSITION_MEMORY);
+	ck_assert_uint_eq(scene.viewer->memory, vs->memory);
+	other = scene_viewer(true, 4);
+	ck_assert_uint_eq(
+	    scene_attach(other, LIVE_SEEK_LAST), LIVE_ATTACH_UNKNOWN);
+	ck_assert_uint_eq(other->memory, 0);
+	(void)studio_session(&scene.studio, "few", 1000000, false);
+	studio_deliver_all(&scene.studio);
+	viewer_destroy(scene.viewer);
+	ck_assert_uint_eq(vs->memory, 0);
+	scene.viewer = other;
+	scene_close();
+}
+END_TEST
+
+static void
+publish_some(struct stream *t[], unsigned n, unsigned from)
+{
+	char channel[16];
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)snprintf(channel, sizeof(channel), "c_%u", from + i);
+		t[i] = studio_stream(scene.session, "ust/uid", channel, 0, 0);
+		studio_packet(t[i], &(struct studio_packet){ .bytes = 64 });
+	}
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+}
+
+static void
+close_some(struct stream *t[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		stream_close(t[i], 0);
+	studio_deliver_all(&scene.studio);
+}
+
+/* Streams that are closed and not read are kept by their viewers alone: the one
+ * with most of them gives way, and another loses nothing. */
+START_TEST(closed_streams_are_counted)
+{
+	struct viewers *vs = &scene.studio.viewers;
+	struct viewer *greedy, *few;
+	struct stream *t[100];
+
+	scene_open_attached(true);
+	greedy = scene.viewer;
+	publish_some(t, 100, 0);
+	close_some(t, 100);
+	few = scene_viewer(true, 4);
+	ck_assert_uint_eq(scene_attach(few, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	publish_some(t, 100, 100);
+	vs->max_memory = vs->memory + 150 * VIEWER_ENDED_MEMORY;
+	close_some(t, 100);
+	ck_assert_uint_le(vs->memory, vs->max_memory);
+	ck_assert_uint_ge(greedy->lost, 40);
+	ck_assert_uint_lt(greedy->lost, 50);
+	ck_assert_uint_eq(few->n_ended, 100);
+	ck_assert_uint_eq(few->lost, 0);
+	ck_assert(!greedy->is_overdue && !few->is_overdue);
+	/* Who was told of all of them is closed. */
+	(void)announced();
+	vs->max_memory = UINT64_MAX;
+	publish_some(t, 1, 200);
+	vs->max_memory = vs->memory;
+	close_some(t, 1);
+	ck_assert(greedy->is_overdue && vs->has_overdue && !few->is_overdue);
+	scene_close();
+}
+END_TEST
+
 int
 main(void)
 {
 	const struct unit units[] = {
 		{ the_oldest_it_was_not_told_of_are_lost, 0, 0 },
 		{ who_asks_and_does_not_read_is_closed, 0, 0 },
+		{ positions_are_counted, 0, 0 },
+		{ closed_streams_are_counted, 0, 0 },
 	};
 
 	return unit_run("viewer_ended", units, ARRAY_LEN(units));

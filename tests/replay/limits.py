@@ -10,6 +10,7 @@ import time
 
 import relay
 import udp
+import viewer
 from relay import check, equal
 
 MIB = 1024 * 1024
@@ -144,6 +145,42 @@ def replies_that_nobody_reads():
         s.control.close()
 
 
+def streams_that_no_viewer_reads():
+    """Viewers that ask for many streams and read nothing: a reply is encoded
+    as it is read, and what it lists is whole."""
+    with relay.Daemon("--max-memory=32M", workers=1) as daemon:
+        s = relay.Session(daemon, "big", live=1_000_000)
+        s.control.metadata(s.meta, b"metadata")
+        names = [s.add(f"x_{n}") and f"x_{n}" for n in range(2000)]
+        equal(s.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        slow = viewer.Viewer(daemon)
+        slow.connect()
+        slow.create()
+        ident = slow.find("big").id
+        before, peak, deaf = daemon.rss(), 0, []
+        slow.send(viewer.attach_request(ident))
+        for _ in range(60):
+            v = viewer.Viewer(daemon)
+            v.connect()
+            v.create()
+            v.send(viewer.attach_request(ident))
+            deaf.append(v)
+            peak = max(peak, daemon.rss())
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            peak = max(peak, daemon.rss())
+            time.sleep(0.02)
+        check(peak - before < 24 * MIB, f"{(peak - before) >> 20} MiB are kept")
+        check(peak < 128 * MIB or relay.has_sanitizer("address"),
+              f"{peak >> 20} MiB")
+        status, streams = slow._streams()
+        equal(status, viewer.ATTACHED, "ATTACH_SESSION")
+        equal([t.channel for t in streams], ["ch_0", "metadata"] + names,
+              "the streams")
+        for v in deaf:
+            v.close()
+
+
 def streams_without_end():
     """Who adds too many gets no more; who has few still gets some."""
     with relay.Daemon("--max-memory=32M", workers=1) as daemon, \
@@ -167,7 +204,8 @@ def streams_without_end():
 
 
 CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
-         memory_that_others_fill, streams_without_end,
+         memory_that_others_fill, streams_that_no_viewer_reads,
+         streams_without_end,
          replies_that_nobody_reads]
 
 if __name__ == "__main__":
