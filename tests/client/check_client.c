@@ -278,8 +278,10 @@ begin(struct session *s, unsigned streams, bool is_watched)
 	config.url.data = listen_any(&s->relay.listeners[1]);
 	s->told = (struct told){ .epoll = epoll_create1(0),
 		.streams = streams };
-	s->watch = (struct client_watch){ opened, index_sent, index_answered,
-		&s->told };
+	s->watch = (struct client_watch){ .opened = opened,
+		.index_sent = index_sent,
+		.index_answered = index_answered,
+		.arg = &s->told };
 	ck_assert_int_eq(client_create(&s->client, &config), OK);
 	ck_assert_int_eq(client_start(s->client), OK);
 }

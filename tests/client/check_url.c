@@ -94,6 +94,33 @@ START_TEST(numbers_resolve_with_their_ports)
 }
 END_TEST
 
+static bool
+never(void *arg)
+{
+	++*(unsigned *)arg;
+	return false;
+}
+
+START_TEST(who_is_told_to_stop_waits_for_no_name)
+{
+	struct url_address a[URL_ADDRESSES];
+	unsigned n, asked = 0;
+	const char *why;
+	struct url u;
+
+	ck_assert_int_eq(url_parse(&u, "net://relay.invalid", &why), OK);
+	ck_assert_int_eq(
+	    url_resolve_while(&u, a, &n, &why, 1, never, &asked), E_STOPPED);
+	ck_assert_uint_eq(asked, 1);
+	/* nobody is asked for an address */
+	ck_assert_int_eq(url_parse(&u, "net://127.0.0.1", &why), OK);
+	ck_assert_int_eq(
+	    url_resolve_while(&u, a, &n, &why, 1, never, &asked), OK);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(asked, 1);
+}
+END_TEST
+
 static const struct {
 	const char *url;
 	bool is_loopback;
@@ -132,6 +159,7 @@ main(void)
 		{ bad_ones_are_refused_with_a_reason, ARRAY_LEN(bad), 0 },
 		{ long_hosts_are_refused, 0, 0 },
 		{ numbers_resolve_with_their_ports, 0, 0 },
+		{ who_is_told_to_stop_waits_for_no_name, 0, 0 },
 		{ loopback_addresses_are_known, ARRAY_LEN(places), 0 },
 	};
 

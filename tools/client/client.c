@@ -102,6 +102,29 @@ client_stats(const struct client *c)
 	return &c->stats;
 }
 
+/* The packets that are on their way out are those that are not taken yet, up to
+ * the one of which a part has left. */
+uint64_t
+client_bytes_out(const struct client *c)
+{
+	const struct outbox *o = &c->outbox;
+	const uint64_t end = c->config.udp ? c->udp.filled : o->sent;
+	uint64_t bytes = c->stats.bytes;
+
+	for (uint64_t n = o->taken; n < end; n++)
+		bytes += outbox_peek(o, n)->size;
+	if (c->config.udp)
+		return bytes + c->udp.offset;
+	return bytes + (o->at > DATA_HEADER_LEN ? o->at - DATA_HEADER_LEN : 0);
+}
+
+struct client_answered
+client_answered(const struct client *c, unsigned number)
+{
+	return number < c->n_streams ? c->streams[number].answered
+				     : (struct client_answered){ 0 };
+}
+
 const char *
 client_path(const struct client *c)
 {
@@ -138,6 +161,14 @@ client_opened(const struct client *c, int fd)
 
 	if (w != NULL && w->opened != NULL)
 		w->opened(w->arg, fd, fd == c->data);
+}
+
+bool
+client_goes_on(const struct client *c)
+{
+	const struct client_watch *w = c->config.watch;
+
+	return w == NULL || w->goes_on == NULL || w->goes_on(w->arg);
 }
 
 static struct client_stream *
@@ -256,6 +287,19 @@ client_try_packet(
 	return OK;
 }
 
+void
+client_cut(struct client *c)
+{
+	const struct outbox *o = &c->outbox;
+	const uint64_t begun = c->config.udp
+				   ? c->udp.filled + (c->udp.offset > 0)
+				   : o->sent + (o->at > 0);
+
+	while (o->put > begun)
+		c->streams[outbox_drop(&c->outbox)].next_seq--;
+	pace_init(&c->pace, 0, clock_now_ns());
+}
+
 enum status
 client_try_beacon(
     struct client *c, unsigned number, uint64_t timestamp, uint64_t ctf_stream)
@@ -273,7 +317,8 @@ client_try_beacon(
 		return E_BUSY;
 	i.stream = s->handle;
 	i.net_seq = s->next_seq - 1;
-	relay_request_index(dialog_ask(&c->dialog, RELAY_CMD_send_index, 0),
+	relay_request_index(
+	    dialog_ask(&c->dialog, RELAY_CMD_send_index, CLIENT_BEACON_TAG),
 	    c->dialog.minor, &i);
 	c->in_flight++;
 	c->stats.beacons++;

@@ -46,12 +46,13 @@
  * address without a route. This time is enough for two lost SYNs (RFC 6298: 1
  * s, 2 s). */
 #define CLIENT_CONNECT_MS 4000
+#define CLIENT_TICK_MS 100
 
 struct client;
 
 /* What a program with many sessions may want to know; each function may be
  * NULL. They are called from within client_start(), client_ready() and
- * client_work(). */
+ * client_work(), the last one by the functions that wait. */
 struct client_watch {
 	/* A socket was made, for control or for data. The program watches it,
 	 * edge-triggered, until it is closed. */
@@ -61,6 +62,11 @@ struct client_watch {
 	/* An index or a beacon was answered, NS nanoseconds after it was
 	 * made. */
 	void (*index_answered)(void *arg, uint64_t ns);
+	/* Shall a function that waits go on? They all ask before they wait and
+	 * every CLIENT_TICK_MS while they do, client_open() also while the host
+	 * is resolved. After a false they return E_STOPPED. That is no
+	 * failure: what was taken is still there, and calls may follow. */
+	bool (*goes_on)(void *arg);
 	void *arg;
 };
 
@@ -109,11 +115,21 @@ void client_destroy(struct client *c);
 /* What went wrong, one line without a newline; "" if nothing did. */
 const char *client_error(const struct client *c);
 const struct client_stats *client_stats(const struct client *c);
+/* Bytes of packets that have left so far, also those of a packet that has not
+ * wholly left; without headers, and without what was sent again. */
+uint64_t client_bytes_out(const struct client *c);
+/* What the relay has answered for of a stream: packets whose index it took, and
+ * their bytes. A NUMBER that is not there: nothing. */
+struct client_answered {
+	uint64_t packets, bytes;
+};
+struct client_answered client_answered(const struct client *c, unsigned number);
 /* Where the relay puts the session, below its own output directory. Known once
  * the session is open. */
 const char *client_path(const struct client *c);
 
-/* Begin to connect and to open the session; resolving the host may block. */
+/* Begin to connect and to open the session; resolving the host may block, as
+ * long as watch->goes_on() says. */
 enum status client_start(struct client *c) MUST_CHECK;
 bool client_is_open(const struct client *c);
 
@@ -165,13 +181,16 @@ bool client_is_idle(const struct client *c);
  * answer. E_BUSY: the answer is not here yet, call again. Not to be called
  * after client_try_finish(). */
 enum status client_try_pending(struct client *c, bool *is_pending) MUST_CHECK;
+/* End early: the packets that wait are done, but for one of which a part has
+ * left, and no rate holds that back. client_finish() may follow. */
+void client_cut(struct client *c);
 /* OK: all was sent and is on disk, and the streams and the trace chunk are
  * closed. E_BUSY: not yet, call again. After the first call nothing more may be
  * added. */
 enum status client_try_finish(struct client *c) MUST_CHECK;
 
 /* The same functions, but they wait. E_IO also when nothing moved for
- * timeout_ms. */
+ * timeout_ms; E_STOPPED: see watch->goes_on. */
 enum status client_open(struct client *c) MUST_CHECK;
 enum status client_add_stream(struct client *c, const char *path,
     const char *channel, unsigned *number) MUST_CHECK;

@@ -37,6 +37,7 @@ struct client_stream {
 	bool is_metadata;
 	struct held held; /* with resending only */
 	uint64_t lost;	  /* lost packets that the relay told of */
+	struct client_answered answered;
 };
 
 /* One round of questions whether data is pending. */
@@ -95,8 +96,18 @@ enum status client_fail_errno(struct client *c, const char *what);
 
 /* May a request other than an index be made now? OK, E_BUSY or the failure. */
 enum status client_may_ask(const struct client *c);
+/* The tag of a beacon's index; and that of a packet's: which stream, and how
+ * many bytes. */
+#define CLIENT_BEACON_TAG UINT64_MAX
+static inline uint64_t
+client_index_tag(unsigned stream, uint32_t size)
+{
+	return (uint64_t)stream << 32 | size;
+}
 /* Tell config.watch of a new socket. */
 void client_opened(const struct client *c, int fd);
+/* What config.watch says; true if it says nothing. */
+bool client_goes_on(const struct client *c);
 
 /* client_start.c: begin the next phase when this one is over. */
 enum status client_advance(struct client *c) MUST_CHECK;

@@ -73,8 +73,11 @@ send_indexes(struct client *c)
 
 	while (st == OK && c->in_flight < c->config.outstanding &&
 	       (i = outbox_take(&c->outbox)) != NULL) {
+		const uint64_t tag = client_index_tag(
+		    i->stream, i->packet.size);
+
 		relay_request_index(
-		    dialog_ask(&c->dialog, RELAY_CMD_send_index, 0),
+		    dialog_ask(&c->dialog, RELAY_CMD_send_index, tag),
 		    c->dialog.minor, &i->packet.index);
 		if (w != NULL && w->index_sent != NULL)
 			w->index_sent(

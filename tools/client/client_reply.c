@@ -39,9 +39,15 @@ static void
 take_index(struct client *c, const struct dialog_reply *r)
 {
 	const struct client_watch *w = c->config.watch;
+	struct client_answered *answered;
 
 	c->in_flight--;
 	c->stats.indexes++;
+	if (r->tag != CLIENT_BEACON_TAG) {
+		answered = &c->streams[r->tag >> 32].answered;
+		answered->packets++;
+		answered->bytes += r->tag & UINT32_MAX;
+	}
 	if (w != NULL && w->index_answered != NULL)
 		w->index_answered(w->arg, clock_now_ns() - r->at_ns);
 }

@@ -117,17 +117,38 @@ client_connect_elsewhere(struct client *c, uint64_t now_ns)
 	return next_address(c, ETIMEDOUT);
 }
 
+static bool
+goes_on(void *arg)
+{
+	return client_goes_on(arg);
+}
+
+static enum status
+resolve(struct client *c, const char **why)
+{
+	const struct client_watch *w = c->config.watch;
+
+	*why = status_text(E_NOMEM);
+	if (w == NULL || w->goes_on == NULL)
+		return url_resolve(
+		    &c->config.url, c->addresses, &c->n_addresses, why);
+	return url_resolve_while(&c->config.url, c->addresses, &c->n_addresses,
+	    why, CLIENT_TICK_MS, goes_on, c);
+}
+
 enum status
 client_start(struct client *c)
 {
 	const char *why;
+	enum status st;
 
 	if (c->failed != OK)
 		return c->failed;
-	if (url_resolve(&c->config.url, c->addresses, &c->n_addresses, &why) !=
-	    OK)
-		return client_fail(
-		    c, E_NOENT, "%s: %s", c->config.url.host, why);
+	st = resolve(c, &why);
+	if (st == E_STOPPED)
+		return st;
+	if (st != OK)
+		return client_fail(c, st, "%s: %s", c->config.url.host, why);
 	c->phase = CLIENT_CONNECT;
 	return begin_connect(c);
 }

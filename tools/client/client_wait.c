@@ -4,13 +4,12 @@
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
 
-#define TICK_MS 100
-
 /* One round of waiting. It fails when nothing moved for too long. */
 static enum status
 wait_more(struct client *c)
 {
-	enum status st = client_work(c, TICK_MS);
+	enum status st = client_goes_on(c) ? client_work(c, CLIENT_TICK_MS)
+					   : E_STOPPED;
 	const uint64_t now = clock_now_ns();
 
 	/* The configured rate may be so slow that nothing moves for longer than

@@ -10,8 +10,8 @@
 #include "proto/udp.h"
 
 struct dialog_asked {
-	uint32_t cmd, tag;
-	uint64_t at_ns;
+	uint32_t cmd;
+	uint64_t tag, at_ns;
 };
 
 enum status
@@ -32,7 +32,7 @@ dialog_free(struct dialog *d)
 }
 
 struct buf *
-dialog_ask(struct dialog *d, uint32_t cmd, uint32_t tag)
+dialog_ask(struct dialog *d, uint32_t cmd, uint64_t tag)
 {
 	assert(dialog_room(d) > 0);
 	d->asked[(d->first + d->n++) % d->cap] = (struct dialog_asked){ cmd,

@@ -32,7 +32,7 @@ struct dialog {
 /* One reply. The fields that all replies have are decoded. */
 struct dialog_reply {
 	uint32_t cmd;	/* that of the request */
-	uint32_t tag;	/* that of the request */
+	uint64_t tag;	/* that of the request */
 	uint64_t at_ns; /* when the request was made, clock_now_ns() */
 	uint32_t code;	/* of enum relay_code; RELAY_OK where there is none */
 	/* VERSION: the relay's minor. CREATE_SESSION: its id. ADD_STREAM: the
@@ -61,7 +61,7 @@ dialog_room(const struct dialog *d)
  * append fails, d->out.bad is set. SEND_METADATA has no reply: append it to
  * d->out directly.
  */
-struct buf *dialog_ask(struct dialog *d, uint32_t cmd, uint32_t tag);
+struct buf *dialog_ask(struct dialog *d, uint32_t cmd, uint64_t tag);
 
 /*
  * The next reply in d->in. E_MORE: it is not whole. E_PROTOCOL: bytes that no

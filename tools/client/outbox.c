@@ -184,6 +184,18 @@ outbox_sent(struct outbox *o, uint64_t n)
 		o->waiting -= length(item(o, o->sent));
 }
 
+unsigned
+outbox_drop(struct outbox *o)
+{
+	const struct outbox_item *last = item(o, o->put - 1);
+
+	assert(o->put > o->sent + (o->at > 0));
+	o->put--;
+	o->waiting -= length(last);
+	client_packet_done(&last->packet);
+	return last->stream;
+}
+
 const struct outbox_item *
 outbox_take(struct outbox *o)
 {

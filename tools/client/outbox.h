@@ -59,6 +59,10 @@ ssize_t outbox_send(struct outbox *o, int fd, size_t most);
 const struct client_packet *outbox_peek(const struct outbox *o, uint64_t n);
 void outbox_sent(struct outbox *o, uint64_t n);
 
+/* The packet that was put last is done: no byte of it has left. Returns its
+ * stream. There must be one. */
+unsigned outbox_drop(struct outbox *o);
+
 /* Take the next packet that is wholly sent; this makes room. Its index can go
  * out. The caller owns the packet; the item is valid until the next
  * outbox_put(). NULL: none. */

@@ -101,31 +101,103 @@ url_parse(struct url *u, const char *text, const char **why)
 	return OK;
 }
 
-enum status
-url_resolve(const struct url *u, struct url_address out[URL_ADDRESSES],
-    unsigned *n, const char **why)
-{
-	const struct addrinfo hints = { .ai_family = u->family,
-		.ai_socktype = SOCK_STREAM };
-	struct addrinfo *found;
+/* A question to the resolver, which must stay where it is until the answer is
+ * there. */
+struct question {
+	struct gaicb gai;
+	struct addrinfo hints;
+	struct url url;
 	char port[8];
-	int err;
+};
 
-	snprintf(port, sizeof(port), "%u", u->control);
-	err = getaddrinfo(u->host, port, &hints, &found);
+static void
+ask(struct question *q, const struct url *u, int flags)
+{
+	q->url = *u;
+	q->hints = (struct addrinfo){ .ai_family = u->family,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = flags };
+	snprintf(q->port, sizeof(q->port), "%u", u->control);
+	q->gai = (struct gaicb){ .ar_name = q->url.host,
+		.ar_service = q->port,
+		.ar_request = &q->hints };
+}
+
+static int
+answer(struct question *q)
+{
+	return getaddrinfo(q->url.host, q->port, &q->hints, &q->gai.ar_result);
+}
+
+/* ERR is the resolver's answer. */
+static enum status
+take_answer(const struct question *q, int err,
+    struct url_address out[URL_ADDRESSES], unsigned *n, const char **why)
+{
 	if (err != 0) {
 		*why = gai_strerror(err);
 		return E_NOENT;
 	}
 	memset(out, 0, URL_ADDRESSES * sizeof(*out));
 	*n = 0;
-	for (struct addrinfo *a = found; a != NULL && *n < URL_ADDRESSES;
-	     a = a->ai_next) {
+	for (struct addrinfo *a = q->gai.ar_result;
+	     a != NULL && *n < URL_ADDRESSES; a = a->ai_next) {
 		memcpy(&out[*n].sa, a->ai_addr, a->ai_addrlen);
 		out[(*n)++].len = a->ai_addrlen;
 	}
-	freeaddrinfo(found);
+	freeaddrinfo(q->gai.ar_result);
 	return OK;
+}
+
+enum status
+url_resolve(const struct url *u, struct url_address out[URL_ADDRESSES],
+    unsigned *n, const char **why)
+{
+	struct question q;
+
+	ask(&q, u, 0);
+	return take_answer(&q, answer(&q), out, n, why);
+}
+
+/* Wait for the answer. EAI_INPROGRESS: told to stop. */
+static int
+wait_for(struct question *q, int tick_ms, bool (*goes_on)(void *arg), void *arg)
+{
+	const struct gaicb *list[] = { &q->gai };
+	const struct timespec tick = { .tv_nsec = tick_ms * 1000000L };
+	int err;
+
+	while ((err = gai_error(&q->gai)) == EAI_INPROGRESS && goes_on(arg))
+		(void)gai_suspend(list, 1, &tick);
+	return err;
+}
+
+enum status
+url_resolve_while(const struct url *u, struct url_address out[URL_ADDRESSES],
+    unsigned *n, const char **why, int tick_ms, bool (*goes_on)(void *arg),
+    void *arg)
+{
+	struct question *q = malloc(sizeof(*q));
+	struct gaicb *list[] = { &q->gai };
+	enum status st;
+	int err;
+
+	if (q == NULL)
+		return E_NOMEM;
+	/* An address needs nobody to be asked. */
+	ask(q, u, AI_NUMERICHOST);
+	err = answer(q);
+	if (err == EAI_NONAME) {
+		ask(q, u, 0);
+		err = getaddrinfo_a(GAI_NOWAIT, list, 1, NULL);
+		if (err == 0)
+			err = wait_for(q, tick_ms, goes_on, arg);
+	}
+	if (err == EAI_INPROGRESS)
+		return E_STOPPED;
+	st = take_answer(q, err, out, n, why);
+	free(q);
+	return st;
 }
 
 struct url_address

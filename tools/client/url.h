@@ -42,6 +42,12 @@ struct url_address {
 enum status url_resolve(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n,
     const char **why) MUST_CHECK;
+/* The same for a caller that may be told to stop meanwhile: GOES_ON is called
+ * with ARG before each wait of TICK_MS. E_STOPPED: it said false. The request
+ * then stays with the C library, which cannot take it back. */
+enum status url_resolve_while(const struct url *u,
+    struct url_address out[URL_ADDRESSES], unsigned *n, const char **why,
+    int tick_ms, bool (*goes_on)(void *arg), void *arg) MUST_CHECK;
 /* The same address with another port. */
 struct url_address url_with_port(const struct url_address *a, uint16_t port);
 /* Is A a loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.3 and 2.5.5.2)? */
