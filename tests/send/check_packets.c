@@ -100,7 +100,7 @@ START_TEST(packets_are_found_by_their_headers)
 	put_packet(&b, 32, 32, 0xfffffff0, 5, 7); /* the clock wraps */
 	put_packet(&b, 100, 50, 9, 10, 9);
 	write_file("a", buf_data(&b), buf_len(&b));
-	ck_assert_int_eq(packets_open(&p, "a", "index/a.idx", &t), OK);
+	ck_assert_int_eq(packets_open(&p, "a", "index/a.idx", &t, NULL), OK);
 	ck_assert(!p.has_index);
 	ck_assert_int_eq(packets_next(&p, &k), OK);
 	ck_assert_uint_eq(k.size, 64);
@@ -162,11 +162,12 @@ START_TEST(broken_files_are_refused)
 	write_file("a", buf_data(&b), buf_len(&b));
 	if (broken[_i].begin > broken[_i].end) {
 		/* A wrap, so it is none. */
-		ck_assert_int_eq(packets_open(&p, "a", "index/a.idx", &t), OK);
+		ck_assert_int_eq(
+		    packets_open(&p, "a", "index/a.idx", &t, NULL), OK);
 		packets_close(&p);
 	} else {
-		ck_assert_int_eq(
-		    packets_open(&p, "a", "index/a.idx", &t), E_MALFORMED);
+		ck_assert_int_eq(packets_open(&p, "a", "index/a.idx", &t, NULL),
+		    E_MALFORMED);
 		ck_assert_msg(
 		    strstr(p.error, broken[_i].why) != NULL, "%s", p.error);
 	}
@@ -235,7 +236,7 @@ START_TEST(an_index_that_says_all_is_used)
 	buf_truncate(&index, buf_len(&index) - indexes[_i].cut);
 	write_file("a", buf_data(&b), buf_len(&b));
 	write_file("index/a.idx", buf_data(&index), buf_len(&index));
-	ck_assert_int_eq(packets_open(&p, "a", "index/a.idx", &t), OK);
+	ck_assert_int_eq(packets_open(&p, "a", "index/a.idx", &t, NULL), OK);
 	ck_assert_msg(p.has_index == (indexes[_i].what[0] == '\0'), "%s",
 	    indexes[_i].what);
 	ck_assert_int_eq(packets_next(&p, &k), OK);

@@ -17,8 +17,7 @@ static volatile sig_atomic_t stop;
 static void
 on_signal(int number)
 {
-	(void)number;
-	stop = 1;
+	stop = number;
 	/* A second signal of either kind ends the program at once. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
@@ -48,14 +47,15 @@ catch_signals(void)
 }
 
 static enum status
-read_traces(const struct send_options *o, struct traces *t)
+read_traces(const struct send_options *o, struct traces *t, struct report *r)
 {
 	enum status st = OK;
 
+	t->stop = &stop;
 	for (unsigned i = 0; i < o->n_directories && st == OK; i++)
 		st = traces_add(t, o->directories[i], o->n_directories > 1);
-	if (st != OK)
-		fprintf(stderr, "tracepulse-send: %s\n", t->error);
+	if (t->error[0] != '\0')
+		report_error(r, "%s", t->error);
 	return st;
 }
 
@@ -65,26 +65,31 @@ count(const struct traces *t, struct report *r)
 	for (unsigned i = 0; i < t->n; i++) {
 		r->streams += t->traces[i]->n_streams;
 		for (unsigned k = 0; k < t->traces[i]->n_streams; k++)
-			r->total_bytes +=
+			r->progress.total_bytes +=
 			    t->traces[i]->streams[k].packets.data.n;
 	}
 }
 
 static enum status
-send_all(const struct send_options *o, struct traces *t)
+send_all(const struct send_options *o, struct traces *t, struct report *r)
 {
-	struct report r = { .is_terminal = isatty(STDERR_FILENO),
-		.is_quiet = o->quiet,
-		.is_json = o->json,
-		.begin_ns = clock_now_ns() };
 	enum status st = OK;
 
-	count(t, &r);
-	for (uint64_t n = 0; st == OK && !stop && (o->loop == 0 || n < o->loop);
-	     n++)
-		st = sender_run(o, t, &r, &stop);
-	report_summary(&r, o->directories[o->n_directories]);
+	count(t, r);
+	for (uint64_t n = 0; st == OK && (o->loop == 0 || n < o->loop); n++) {
+		progress_begin(&r->progress, n + 1);
+		st = stop ? E_STOPPED : sender_run(o, t, r, &stop);
+	}
 	return st;
+}
+
+/* The number of a signal that ended the program counts as in a shell. */
+static int
+exit_status(enum status st)
+{
+	if (st == E_STOPPED)
+		return 128 + (int)stop;
+	return st == OK ? 0 : 1;
 }
 
 int
@@ -92,16 +97,27 @@ main(int argc, char **argv)
 {
 	struct send_options o;
 	struct traces t = { 0 };
+	struct report r = { .is_terminal = isatty(STDERR_FILENO),
+		.begin_ns = clock_now_ns() };
 	enum status st;
+	bool is_read;
 
 	if (send_options_parse(&o, argc, argv) != OK)
 		return EXIT_USAGE;
 	if (o.is_done)
 		return 0;
+	r.is_quiet = o.quiet;
+	r.is_json = o.json;
+	r.progress.host = o.url.host;
+	r.progress.sessions = o.loop;
 	catch_signals();
-	st = read_traces(&o, &t);
-	if (st == OK)
-		st = send_all(&o, &t);
+	st = read_traces(&o, &t, &r);
+	is_read = st == OK;
+	if (is_read)
+		st = send_all(&o, &t, &r);
+	if (st == E_STOPPED)
+		r.signal = (int)stop;
+	report_summary(&r, is_read ? &t : NULL, o.directories[o.n_directories]);
 	traces_free(&t);
-	return st == OK ? 0 : 1;
+	return exit_status(st);
 }

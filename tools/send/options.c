@@ -4,16 +4,20 @@
 #include "tools/send/options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/parse.h"
+#include "common/relpath.h"
 #include "proto/udp.h"
 #include "tools/client/usage.h"
 
 #define LIVE_TIMER_US 1000000
 #define OUTSTANDING_MAX 65536
+/* The relay appends the date, "-20261122-133000". */
+#define SESSION_NAME_MOST (NAME_MAX - 16)
 #define LINGER_MAX_S (365.0 * 86400)
 
 enum option_id {
@@ -116,10 +120,10 @@ set(struct send_options *o, enum option_id id, const char *arg)
 	switch (id) {
 	case OPT_SESSION:
 		o->session = arg;
-		return *arg != '\0';
+		return true;
 	case OPT_HOSTNAME:
 		o->hostname = arg;
-		return *arg != '\0';
+		return true;
 	case OPT_LIVE:
 		if (o->live_timer_us == 0)
 			o->live_timer_us = LIVE_TIMER_US;
@@ -151,6 +155,33 @@ set(struct send_options *o, enum option_id id, const char *arg)
 	}
 }
 
+/* NAME becomes a folder in the relay, of at most MOST bytes. NULL: as by
+ * default. */
+static enum status
+check_name(const char *option, const char *name, size_t most)
+{
+	struct relpath *path;
+	char why[64];
+	enum status st;
+
+	if (name == NULL)
+		return OK;
+	if (strchr(name, '/') != NULL)
+		return complain("a name has no slash", option);
+	if (strlen(name) > most) {
+		snprintf(why, sizeof(why), "longer than %zu bytes", most);
+		return complain(why, option);
+	}
+	st = relname_parse(&path, (struct span){ name, strlen(name) });
+	relpath_free(path);
+	if (st == E_MALFORMED)
+		return complain(
+		    "a name is text without control characters, and "
+		    "neither empty nor \".\" nor \"..\"",
+		    option);
+	return st;
+}
+
 static enum status
 take_operands(struct send_options *o, int n, char **operands)
 {
@@ -159,6 +190,9 @@ take_operands(struct send_options *o, int n, char **operands)
 	if (badnet_is_bad(&o->badnet) && !o->udp)
 		return complain("without --udp there is no bad channel",
 		    "--drop, --duplicate, --reorder, --corrupt");
+	if (check_name("--session", o->session, SESSION_NAME_MOST) != OK ||
+	    check_name("--hostname", o->hostname, NAME_MAX) != OK)
+		return E_REFUSED;
 	if (n < 2)
 		return complain("needs one TRACE-DIR at least, and a URL; "
 				"see --help",

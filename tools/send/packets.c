@@ -200,8 +200,14 @@ walk(struct packets *p)
 	enum status st;
 
 	packets_rewind(p);
-	while ((st = packets_next(p, &k)) == OK)
-		;
+	p->end = 0;
+	while ((st = packets_next(p, &k)) == OK) {
+		if (k.index.timestamp_end > p->end)
+			p->end = k.index.timestamp_end;
+		if (p->stop != NULL && *p->stop)
+			return E_STOPPED;
+	}
+	p->count = p->number;
 	if (st == E_NOENT && p->has_index &&
 	    p->index.n != INDEX_HEADER_LEN + p->number * p->record_len)
 		st = wrong(p, "the index is too long");
@@ -232,11 +238,11 @@ try_index(struct packets *p, const char *path)
 
 enum status
 packets_open(struct packets *p, const char *path, const char *index_path,
-    const struct tsdl *tsdl)
+    const struct tsdl *tsdl, const volatile sig_atomic_t *stop)
 {
 	enum status st;
 
-	*p = (struct packets){ .tsdl = tsdl, .error = "" };
+	*p = (struct packets){ .tsdl = tsdl, .error = "", .stop = stop };
 	if ((st = mapped_open_kept(&p->data, path)) != OK)
 		return st;
 	if (p->data.n > 0 && try_index(p, index_path))

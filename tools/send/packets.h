@@ -7,6 +7,7 @@
 #ifndef TOOLS_SEND_PACKETS_H
 #define TOOLS_SEND_PACKETS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,15 +27,19 @@ struct packets {
 	uint64_t number;     /* of the next packet */
 	uint64_t last_time;  /* the largest so far, cycles */
 	const char *error;   /* of the last failure, a constant text */
+	uint64_t count;	     /* packets in the file */
+	uint64_t end;	     /* when the last of them ends, cycles */
+	const volatile sig_atomic_t *stop; /* borrowed; NULL: nobody stops */
 };
 
 /*
  * Open the stream file PATH and the index file INDEX_PATH, which may be
  * missing. Every packet is checked: E_MALFORMED (p->error), E_IO (errno),
- * E_NOENT.
+ * E_NOENT. E_STOPPED: *STOP became true meanwhile; NULL: it never does.
  */
 enum status packets_open(struct packets *p, const char *path,
-    const char *index_path, const struct tsdl *tsdl) MUST_CHECK;
+    const char *index_path, const struct tsdl *tsdl,
+    const volatile sig_atomic_t *stop) MUST_CHECK;
 void packets_close(struct packets *p);
 
 /* The next packet; its done and arg are unset. E_NOENT: there are no more.

@@ -2,14 +2,20 @@
 #include "tools/send/report.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
 
 #define PROGRESS_NS (250 * NS_PER_MS)
-#define MIB (1024.0 * 1024)
+#define KIB 1024.0
+#define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
+/* Streams that the summary for people names. */
+#define NAMED_STREAMS 10
 
 static double
 seconds(const struct report *r)
@@ -17,37 +23,57 @@ seconds(const struct report *r)
 	return (double)(clock_now_ns() - r->begin_ns) / (double)NS_PER_S;
 }
 
-void
-report_progress(struct report *r, const struct client *c)
+bool
+report_is_due(const struct report *r)
 {
-	const uint64_t now = clock_now_ns();
-	const struct client_stats *s;
-
-	if (!r->is_terminal || r->is_quiet ||
-	    (c != NULL && now - r->shown_ns < PROGRESS_NS))
-		return;
-	if (c == NULL) {
-		if (r->shown_ns != 0)
-			fputs("\r\033[K", stderr);
-		return;
-	}
-	r->shown_ns = now;
-	s = client_stats(c);
-	fprintf(stderr,
-	    "\r\033[K%3.0f %%  %.1f of %.1f MiB, %" PRIu64 " packets, %.0f s",
-	    r->total_bytes > 0
-		? 100.0 * (double)s->bytes / (double)r->total_bytes
-		: 100.0,
-	    (double)s->bytes / MIB, (double)r->total_bytes / MIB, s->packets,
-	    seconds(r));
+	return r->is_terminal && !r->is_quiet &&
+	       clock_now_ns() - r->shown_ns >= PROGRESS_NS;
 }
 
 void
-report_session(struct report *r, const struct client *c)
+report_progress(struct report *r, const struct progress_now *now)
+{
+	char line[PROGRESS_LINE_MAX];
+
+	if (!report_is_due(r))
+		return;
+	r->shown_ns = now->ns;
+	progress_line(&r->progress, now, line);
+	fprintf(stderr, "\r\033[K%s", line);
+}
+
+void
+report_progress_end(struct report *r)
+{
+	if (r->shown_ns != 0)
+		fputs("\r\033[K", stderr);
+	r->shown_ns = 0;
+}
+
+void
+report_error(struct report *r, const char *fmt, ...)
+{
+	char text[sizeof(r->error)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	report_progress_end(r);
+	fprintf(stderr, "tracepulse-send: %s\n", text);
+	if (r->error[0] == '\0')
+		memcpy(r->error, text, sizeof(text));
+}
+
+void
+report_session(struct report *r, const struct client *c, struct traces *t)
 {
 	const struct client_stats *s = client_stats(c);
 
-	r->sessions++;
+	if (client_is_open(c)) {
+		r->sessions++;
+		snprintf(r->path, sizeof(r->path), "%s", client_path(c));
+	}
 	r->sum.packets += s->packets;
 	r->sum.bytes += s->bytes;
 	r->sum.indexes += s->indexes;
@@ -55,7 +81,12 @@ report_session(struct report *r, const struct client *c)
 	r->sum.datagrams += s->datagrams;
 	r->sum.resent += s->resent;
 	r->sum.lost += s->lost;
-	snprintf(r->path, sizeof(r->path), "%s", client_path(c));
+	for (unsigned i = 0; i < t->n; i++)
+		for (unsigned k = 0; k < t->traces[i]->n_streams; k++) {
+			struct trace_stream *one = &t->traces[i]->streams[k];
+
+			one->sent = client_answered(c, one->number);
+		}
 }
 
 void
@@ -67,12 +98,68 @@ report_channel(struct report *r, const struct badnet_stats *s)
 	r->channel.reordered += s->reordered;
 }
 
-/* Print S as a JSON string. Quotes, backslashes and control characters are
- * escaped: paths come from the relay. */
+/* What the relay has not answered for, of one stream or of all. */
+struct rest {
+	uint64_t packets, bytes;
+	uint64_t all_packets, all_bytes;
+	unsigned streams;
+};
+
 static void
-print_string(const char *s)
+add_rest(struct rest *sum, const struct trace_stream *s)
 {
-	putchar('"');
+	const uint64_t packets = s->packets.count - s->sent.packets;
+
+	sum->packets += packets;
+	sum->bytes += s->packets.data.n - s->sent.bytes;
+	sum->all_packets += s->packets.count;
+	sum->all_bytes += s->packets.data.n;
+	sum->streams += packets > 0;
+}
+
+static struct rest
+rest_of(const struct traces *t)
+{
+	struct rest sum = { 0 };
+
+	for (unsigned i = 0; i < t->n; i++)
+		for (unsigned k = 0; k < t->traces[i]->n_streams; k++)
+			add_rest(&sum, &t->traces[i]->streams[k]);
+	return sum;
+}
+
+/* Call PRINT for the first MOST streams of which something was not sent. */
+static void
+each_rest(const struct traces *t, unsigned most,
+    void (*print)(
+	const struct trace_stream *s, const struct rest *rest, unsigned number))
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->n; i++)
+		for (unsigned k = 0; k < t->traces[i]->n_streams && n < most;
+		     k++) {
+			const struct trace_stream *s =
+			    &t->traces[i]->streams[k];
+			struct rest rest = { 0 };
+
+			add_rest(&rest, s);
+			if (rest.packets > 0)
+				print(s, &rest, n++);
+		}
+}
+
+static const char *
+signal_name(int number)
+{
+	return number == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+/* Quotes, backslashes and control characters are escaped: paths come from the
+ * relay. */
+static void
+print_chars(const char *s)
+{
 	for (; *s != '\0'; s++) {
 		if ((unsigned char)*s < 0x20)
 			printf("\\u%04x", (unsigned)(unsigned char)*s);
@@ -81,16 +168,68 @@ print_string(const char *s)
 		else
 			putchar(*s);
 	}
+}
+
+/* S as a JSON string. */
+static void
+print_string(const char *s)
+{
+	putchar('"');
+	print_chars(s);
 	putchar('"');
 }
 
+/* The same, but null for "". */
 static void
-print_json(const struct report *r, const char *url)
+print_text(const char *name, const char *s)
+{
+	printf(", \"%s\": ", name);
+	if (s[0] == '\0')
+		fputs("null", stdout);
+	else
+		print_string(s);
+}
+
+static void
+print_json_rest(
+    const struct trace_stream *s, const struct rest *rest, unsigned number)
+{
+	printf("%s{\"stream\": \"", number > 0 ? ", " : "");
+	print_chars(s->trace->path);
+	putchar('/');
+	print_chars(s->name);
+	printf("\", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
+	    rest->packets, rest->bytes);
+}
+
+static void
+print_json_not_sent(const struct traces *t)
+{
+	struct rest rest;
+
+	printf(", \"not_sent\": ");
+	if (t == NULL) {
+		fputs("null", stdout);
+		return;
+	}
+	rest = rest_of(t);
+	printf("{\"packets\": %" PRIu64 ", \"bytes\": %" PRIu64
+	       ", \"streams\": [",
+	    rest.packets, rest.bytes);
+	each_rest(t, UINT_MAX, print_json_rest);
+	fputs("]}", stdout);
+}
+
+static void
+print_json(const struct report *r, const struct traces *t, const char *url)
 {
 	printf("{\"url\": ");
 	print_string(url);
 	printf(", \"path\": ");
 	print_string(r->path);
+	print_text("error", r->error);
+	print_text("interrupted", r->signal != 0 ? signal_name(r->signal) : "");
+	print_json_not_sent(t);
 	printf(", \"datagrams\": %" PRIu64 ", \"resent\": %" PRIu64
 	       ", \"lost\": %" PRIu64 ", \"dropped\": %" PRIu64
 	       ", \"duplicated\": %" PRIu64 ", \"reordered\": %" PRIu64
@@ -105,21 +244,13 @@ print_json(const struct report *r, const char *url)
 	    r->sum.indexes, r->sum.beacons, seconds(r), clock_cpu_s());
 }
 
-void
-report_summary(const struct report *r, const char *url)
+static void
+print_sent(const struct report *r)
 {
 	const double s = seconds(r), bytes = (double)r->sum.bytes;
 
-	if (r->is_json) {
-		print_json(r, url);
-		return;
-	}
-	/* Without a session there is nothing to tell. */
-	if (r->is_quiet || r->path[0] == '\0')
-		return;
 	printf("%" PRIu64 " packets of %u streams, %.1f %s in %.1f s ",
-	    r->sum.packets, r->streams,
-	    bytes < MIB ? bytes / 1024 : bytes / MIB,
+	    r->sum.packets, r->streams, bytes < MIB ? bytes / KIB : bytes / MIB,
 	    bytes < MIB ? "KiB" : "MiB", s);
 	/* For fewer bytes the speed says nothing. */
 	if (bytes >= MIB && s > 0)
@@ -132,4 +263,48 @@ report_summary(const struct report *r, const char *url)
 		    r->sum.datagrams, r->sum.resent, r->sum.lost);
 	if (r->sessions != 1)
 		printf("%" PRIu64 " sessions\n", r->sessions);
+}
+
+static void
+print_rest(
+    const struct trace_stream *s, const struct rest *rest, unsigned number)
+{
+	(void)number;
+	printf("  %s/%s: %" PRIu64 " packets, %.1f KiB\n", s->trace->path,
+	    s->name, rest->packets, (double)rest->bytes / KIB);
+}
+
+static void
+print_not_sent(const struct traces *t)
+{
+	const struct rest rest = rest_of(t);
+
+	if (rest.packets == 0)
+		return;
+	printf("not sent: %" PRIu64 " of %" PRIu64
+	       " packets, %.1f of %.1f KiB\n",
+	    rest.packets, rest.all_packets, (double)rest.bytes / KIB,
+	    (double)rest.all_bytes / KIB);
+	each_rest(t, NAMED_STREAMS, print_rest);
+	if (rest.streams > NAMED_STREAMS)
+		printf(
+		    "  and of %u more streams\n", rest.streams - NAMED_STREAMS);
+}
+
+void
+report_summary(const struct report *r, const struct traces *t, const char *url)
+{
+	if (r->is_json) {
+		print_json(r, t, url);
+		return;
+	}
+	if (r->is_quiet)
+		return;
+	if (r->path[0] != '\0')
+		print_sent(r);
+	if (r->signal != 0)
+		printf("interrupted by %s%s\n", signal_name(r->signal),
+		    r->path[0] == '\0' ? ", before there was a session" : "");
+	if (t != NULL)
+		print_not_sent(t);
 }

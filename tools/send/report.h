@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /* What tracepulse-send prints: a line of progress while it runs, on a terminal
- * only, and a summary. */
+ * only, what went wrong, and a summary. */
 #ifndef TOOLS_SEND_REPORT_H
 #define TOOLS_SEND_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/compiler.h"
 #include "tools/client/client.h"
 #include "tools/send/badnet.h"
+#include "tools/send/progress.h"
+#include "tools/send/trace.h"
 
 struct report {
 	bool is_terminal, is_quiet, is_json;
-	uint64_t total_bytes; /* of one round */
+	struct progress progress;
 	uint64_t begin_ns, shown_ns;
 	uint64_t sessions;
 	struct client_stats sum; /* of the sessions that ended */
 	struct badnet_stats channel;
 	unsigned streams;
-	char path[4096]; /* of the last session, in the relay */
+	char path[4096];  /* of the last session, in the relay */
+	char error[4608]; /* the first that went wrong; "": nothing */
+	int signal;	  /* that ended it before its end; 0: none */
 };
 
-/* Print the progress to stderr, at most four times a second. NULL: erase the
- * line. */
-void report_progress(struct report *r, const struct client *c);
-/* A session ended, in order or with a failure. */
-void report_session(struct report *r, const struct client *c);
+/* Print the progress to stderr, at most four times a second. */
+bool report_is_due(const struct report *r);
+void report_progress(struct report *r, const struct progress_now *now);
+/* Erase its line. */
+void report_progress_end(struct report *r);
+/* Print a line to stderr; the first one is the error of the summary, too. */
+void report_error(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A session ended, in order or with a failure; what the relay answered for is
+ * noted with the streams of T. */
+void report_session(struct report *r, const struct client *c, struct traces *t);
 void report_channel(struct report *r, const struct badnet_stats *s);
-/* Print the summary to stdout. */
-void report_summary(const struct report *r, const char *url);
+/* Print the summary to stdout. T: all traces; NULL: they could not be read. */
+void report_summary(
+    const struct report *r, const struct traces *t, const char *url);
 
 #endif

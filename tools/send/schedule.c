@@ -23,7 +23,7 @@ add(struct schedule *s, struct trace_stream *stream)
 {
 	struct schedule_stream *one = &s->streams[s->n++];
 	enum status st;
-	uint64_t begin;
+	uint64_t begin, end;
 
 	*one = (struct schedule_stream){ .stream = stream };
 	packets_rewind(&stream->packets);
@@ -34,6 +34,9 @@ add(struct schedule *s, struct trace_stream *stream)
 	if (!s->has_first || begin < s->first_ns)
 		s->first_ns = begin;
 	s->has_first = true;
+	end = trace_ns(stream->trace, stream->packets.end);
+	if (end > s->last_ns)
+		s->last_ns = end;
 	return OK;
 }
 

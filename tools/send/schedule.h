@@ -31,6 +31,7 @@ struct schedule {
 	struct heap heap; /* streams with a next packet, by its end */
 	bool has_first;
 	uint64_t first_ns; /* when the first packet begins */
+	uint64_t last_ns;  /* when the last one ends; 0: there is none */
 };
 
 enum status schedule_init(

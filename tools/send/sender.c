@@ -9,9 +9,9 @@
 #include "tools/client/client.h"
 #include "tools/send/schedule.h"
 
-/* The longest time until a signal is seen, or a packet of --realtime that is
- * due. */
-#define TICK_MS 100
+/* How long a session may take to end in order after a signal. A relay that does
+ * not answer for longer ends it by itself, when the connections close. */
+#define STOP_NS NS_PER_S
 
 struct sender {
 	const struct send_options *options;
@@ -19,13 +19,59 @@ struct sender {
 	struct report *report;
 	volatile sig_atomic_t *stop;
 	struct client *client;
+	struct client_watch watch;
 	struct schedule schedule;
 	struct badnet badnet;
 	struct client_channel channel; /* leads to badnet */
 	uint64_t begin_ns;	       /* when sending began, our clock */
 	uint64_t sent_ns;   /* end of the last packet, the trace's clock */
 	uint64_t beacon_ns; /* when the next beacons are due, our clock */
+	enum progress_phase phase;
+	uint64_t linger_ns; /* until when the session stays open, our clock */
+	uint64_t stop_ns; /* until when it may take to end; 0: no signal came */
 };
+
+static uint64_t trace_now_ns(const struct sender *s);
+
+/* The time that is left of the phase; UINT64_MAX: not known. */
+static uint64_t
+left_ns(const struct sender *s, uint64_t now)
+{
+	uint64_t end = s->schedule.last_ns, at = now;
+
+	if (s->phase == PROGRESS_LINGERING)
+		end = s->linger_ns;
+	else if (s->phase == PROGRESS_SENDING && s->options->realtime)
+		at = trace_now_ns(s);
+	else
+		return UINT64_MAX;
+	return end > at ? end - at : 0;
+}
+
+static void
+show(struct sender *s)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (!report_is_due(s->report))
+		return;
+	report_progress(
+	    s->report, &(struct progress_now){ .phase = s->phase,
+			   .ns = now,
+			   .bytes = client_bytes_out(s->client),
+			   .packets = client_stats(s->client)->packets,
+			   .left_ns = left_ns(s, now) });
+}
+
+/* Of struct client_watch. */
+static bool
+goes_on(void *arg)
+{
+	struct sender *s = arg;
+
+	show(s);
+	return s->stop_ns == 0 ? !*s->stop : clock_now_ns() < s->stop_ns;
+}
 
 static enum status
 add_streams(struct sender *s, struct trace *t)
@@ -87,7 +133,7 @@ send_beacons(struct sender *s)
 	return st;
 }
 
-/* Wait until UNTIL_NS of our clock, or until a signal. */
+/* Wait until UNTIL_NS of our clock. E_STOPPED: a signal came. */
 static enum status
 wait_until(struct sender *s, uint64_t until_ns)
 {
@@ -95,15 +141,16 @@ wait_until(struct sender *s, uint64_t until_ns)
 	enum status st = OK;
 	int ms;
 
-	while (st == OK && !*s->stop && (ms = clock_ms_until(until_ns)) > 0) {
-		if (ms > TICK_MS)
-			ms = TICK_MS;
+	while (st == OK && (ms = clock_ms_until(until_ns)) > 0) {
+		if (!goes_on(s))
+			return E_STOPPED;
+		if (ms > CLIENT_TICK_MS)
+			ms = CLIENT_TICK_MS;
 		if (s->options->live_timer_us != 0 && timer_ms < (unsigned)ms)
 			ms = (int)timer_ms;
 		st = client_work(s->client, ms);
 		if (st == OK)
 			st = send_beacons(s);
-		report_progress(s->report, s->client);
 	}
 	return st;
 }
@@ -133,11 +180,11 @@ send_packet(struct sender *s)
 
 	if (s->options->realtime)
 		st = wait_until(s, later(s->begin_ns, due_after(s, due)));
-	if (st != OK || *s->stop)
+	if (st != OK)
 		return st;
 	st = schedule_take(&s->schedule, &packet, &from);
 	if (st != OK) {
-		fprintf(stderr, "tracepulse-send: %s/%s: it has changed\n",
+		report_error(s->report, "%s/%s: it has changed",
 		    from->trace->path, from->name);
 		return st;
 	}
@@ -150,20 +197,46 @@ send_packets(struct sender *s)
 {
 	enum status st = OK;
 
+	s->phase = PROGRESS_SENDING;
 	s->begin_ns = s->beacon_ns = clock_now_ns();
 	s->sent_ns = s->schedule.first_ns;
-	while (st == OK && !*s->stop && !schedule_is_empty(&s->schedule)) {
-		st = send_packet(s);
+	while (st == OK && !schedule_is_empty(&s->schedule)) {
+		st = goes_on(s) ? send_packet(s) : E_STOPPED;
 		if (st == OK)
 			st = send_beacons(s);
-		report_progress(s->report, s->client);
 	}
-	if (st == OK)
-		st = client_flush(s->client);
-	if (st == OK)
-		st = wait_until(
-		    s, clock_now_ns() + s->options->linger_ms * NS_PER_MS);
-	return st;
+	return st == OK ? client_flush(s->client) : st;
+}
+
+static enum status
+linger(struct sender *s)
+{
+	s->phase = PROGRESS_LINGERING;
+	s->linger_ns = clock_now_ns() + s->options->linger_ms * NS_PER_MS;
+	return wait_until(s, s->linger_ns);
+}
+
+static enum status
+finish(struct sender *s)
+{
+	s->phase = PROGRESS_FINISHING;
+	return client_finish(s->client);
+}
+
+/* A signal came: end the session in order, without the packets that are left,
+ * if that is soon done. */
+static void
+end_early(struct sender *s)
+{
+	if (!client_is_open(s->client))
+		return;
+	client_cut(s->client);
+	s->phase = PROGRESS_ENDING;
+	s->stop_ns = clock_now_ns() + STOP_NS;
+	if (client_finish(s->client) == E_STOPPED)
+		report_error(s->report,
+		    "the relay does not answer: the session is not ended in "
+		    "order");
 }
 
 static enum status
@@ -176,12 +249,15 @@ run(struct sender *s)
 	if (st == OK)
 		st = send_packets(s);
 	if (st == OK)
-		st = client_finish(s->client);
-	report_progress(s->report, NULL);
+		st = linger(s);
+	if (st == OK)
+		st = finish(s);
+	if (st == E_STOPPED)
+		end_early(s);
+	report_progress_end(s->report);
 	if (client_error(s->client)[0] != '\0')
-		fprintf(
-		    stderr, "tracepulse-send: %s\n", client_error(s->client));
-	report_session(s->report, s->client);
+		report_error(s->report, "%s", client_error(s->client));
+	report_session(s->report, s->client, s->traces);
 	return st;
 }
 
@@ -204,9 +280,11 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 		.resend = o->resend,
 		.fragment_size = o->fragment,
 		.gap_timeout_us = o->gap_timeout_us,
+		.watch = &s.watch,
 	};
 	enum status st;
 
+	s.watch = (struct client_watch){ .goes_on = goes_on, .arg = &s };
 	badnet_init(&s.badnet, &o->badnet);
 	s.channel = badnet_channel(&s.badnet);
 	if (badnet_is_bad(&o->badnet))
@@ -216,7 +294,7 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 	if (st == OK)
 		st = client_create(&s.client, &config);
 	if (st != OK)
-		fprintf(stderr, "tracepulse-send: %s\n", status_text(st));
+		report_error(r, "%s", status_text(st));
 	else
 		st = run(&s);
 	client_destroy(s.client);

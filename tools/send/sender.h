@@ -13,8 +13,9 @@
 
 /*
  * Send one session, from connect to close. When *STOP becomes true (a signal's
- * handler sets it), no more is sent, the session is closed in order, and the
- * result is OK. Not OK: a message is on stderr.
+ * handler sets it), no more is sent, and the session is ended in order, if the
+ * relay answers within a second: E_STOPPED. What is not OK otherwise: R has the
+ * error, which is on stderr, too.
  */
 enum status sender_run(const struct send_options *o, struct traces *t,
     struct report *r, volatile sig_atomic_t *stop) MUST_CHECK;

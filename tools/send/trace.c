@@ -127,7 +127,9 @@ add_stream(struct traces *t, struct trace *trace, const char *directory,
 		return fail(t, E_LIMIT, path, "its name is too long");
 	if ((s = new_stream(trace, name)) == NULL)
 		return fail(t, E_NOMEM, path, "out of memory");
-	st = packets_open(&s->packets, path, index, &trace->tsdl);
+	st = packets_open(&s->packets, path, index, &trace->tsdl, t->stop);
+	if (st == E_STOPPED)
+		return st;
 	if (st == E_MALFORMED)
 		return fail(t, st, path, s->packets.error);
 	return st == OK ? OK : fail_errno(t, path);
@@ -241,6 +243,8 @@ find(struct traces *t, const char *directory, const char *path,
 	enum status st = OK;
 	int n;
 
+	if (t->stop != NULL && *t->stop)
+		return E_STOPPED;
 	if (depth > DEPTH_MAX)
 		return fail(t, E_LIMIT, directory, "too deep");
 	n = scandir(directory, &entries, is_visible, alphasort);
@@ -255,6 +259,16 @@ find(struct traces *t, const char *directory, const char *path,
 		free(entries[i]);
 	free(entries);
 	return st;
+}
+
+/* Has any trace from number FIRST on a stream? */
+static bool
+has_streams(const struct traces *t, unsigned first)
+{
+	for (unsigned i = first; i < t->n; i++)
+		if (t->traces[i]->n_streams > 0)
+			return true;
+	return false;
 }
 
 enum status
@@ -275,6 +289,9 @@ traces_add(struct traces *t, const char *directory, bool own_folder)
 	st = find(t, real, own_folder ? name : "", name, 0);
 	if (st == OK && t->n == before)
 		return fail(t, E_NOENT, directory, "no CTF trace there");
+	if (st == OK && !has_streams(t, before))
+		return fail(
+		    t, E_NOENT, directory, "there is metadata, but no stream");
 	return st;
 }
 

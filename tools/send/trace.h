@@ -7,11 +7,13 @@
 #ifndef TOOLS_SEND_TRACE_H
 #define TOOLS_SEND_TRACE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "tools/client/client.h"
 #include "tools/send/mapped.h"
 #include "tools/send/packets.h"
 #include "tools/send/tsdl.h"
@@ -20,7 +22,8 @@ struct trace_stream {
 	struct trace *trace;
 	char *name;
 	struct packets packets;
-	unsigned number; /* of the relay's stream */
+	unsigned number;	     /* of the relay's stream */
+	struct client_answered sent; /* of the last session */
 };
 
 struct trace {
@@ -37,13 +40,16 @@ struct traces {
 	unsigned n;
 	char name[256];	  /* of the first directory */
 	char error[4096]; /* what went wrong, one line */
+	/* A signal's handler sets it: no more is read. NULL: nobody does. */
+	const volatile sig_atomic_t *stop;
 };
 
 /*
  * Add every trace at or below DIRECTORY. A trace's path in the session is its
  * path below DIRECTORY; with OWN_FOLDER, DIRECTORY's own name stands before it.
  * A trace that is DIRECTORY itself has that name as its path. Not OK: t->error.
- * E_NOENT: no trace there.
+ * E_NOENT: no trace there, or none with a stream. E_STOPPED: by t->stop;
+ * without t->error.
  */
 enum status traces_add(
     struct traces *t, const char *directory, bool own_folder) MUST_CHECK;
