@@ -10,7 +10,6 @@
 #include "relayd/http/http_internal.h"
 #include "relayd/http/json.h"
 #include "relayd/http/metrics.h"
-#include "relayd/http/page.h"
 #include "relayd/http/text.h"
 #include "relayd/process/options.h"
 
@@ -185,16 +184,16 @@ api_forget_listeners(struct http *h)
 }
 
 static void
-serve_page(struct http *h, struct evhttp_request *r)
+serve_history(struct http *h, struct evhttp_request *r)
 {
-	page_answer(r);
+	api_answer_json(r, 200, json_of_history(&h->view.history));
 }
 
 static const struct {
 	const char *path;
 	void (*serve)(struct http *h, struct evhttp_request *r);
 } paths[] = {
-	{ "/", serve_page },
+	{ "/", page_serve },
 	{ "/healthz", serve_health },
 	{ "/-/healthy", serve_health },
 	{ "/readyz", serve_ready },
@@ -203,6 +202,7 @@ static const struct {
 	{ "/api/v1/status", serve_status },
 	{ "/api/v1/sessions", sessions_serve },
 	{ "/api/v1/events", serve_events },
+	{ "/api/v1/history", serve_history },
 };
 
 void

@@ -98,9 +98,25 @@ struct question *question_new(struct evhttp_request *r, enum info_wish wish,
     void (*done)(struct http *h, struct question *q));
 
 /* http_sessions.c */
+/* What the threads answered, in the order of ids. */
+struct found {
+	const struct session_info **all; /* allocated with malloc */
+	unsigned n;
+	bool has_more, lacks_memory;
+};
+void found_collect(
+    struct found *f, const struct http *h, const struct question *q);
+/* Ask for the sessions of R's query; DEFAULT_STATE ("active", "closed", "all")
+ * is for a query without one. DONE answers R. */
+void sessions_ask(struct http *h, struct evhttp_request *r,
+    const char *default_state,
+    void (*done)(struct http *h, struct question *q));
 void sessions_serve(struct http *h, struct evhttp_request *r);
 void session_serve(struct http *h, struct evhttp_request *r, const char *id);
 void sessions_serve_metrics(struct http *h, struct evhttp_request *r);
+
+/* http_page.c */
+void page_serve(struct http *h, struct evhttp_request *r);
 
 /* http_api.c */
 void api_serve(struct evhttp_request *r, void *http);

@@ -12,13 +12,6 @@
 
 #define SESSIONS_LIMIT 100
 
-/* What the threads answered, in the order of ids. */
-struct found {
-	const struct session_info **all;
-	unsigned n;
-	bool has_more, lacks_memory;
-};
-
 static int
 by_id(const void *a, const void *b)
 {
@@ -61,8 +54,8 @@ drop_copies(struct found *f)
 	f->n = n;
 }
 
-static void
-find_sessions(struct found *f, const struct http *h, const struct question *q)
+void
+found_collect(struct found *f, const struct http *h, const struct question *q)
 {
 	size_t most = h->closed.n;
 
@@ -111,7 +104,7 @@ answer_sessions(struct http *h, struct question *q)
 	json_t *j, *sessions;
 	struct found f;
 
-	find_sessions(&f, h, q);
+	found_collect(&f, h, q);
 	if (f.lacks_memory) {
 		free(f.all);
 		server_answer_text(q->request, 503, API_NO_MEMORY);
@@ -135,7 +128,8 @@ answer_sessions(struct http *h, struct question *q)
 
 /* Fill Q's wish. NULL, or what is wrong. */
 static const char *
-read_wish(struct question *q, const struct evkeyvalq *query)
+read_wish(struct question *q, const struct evkeyvalq *query,
+    const char *default_state)
 {
 	const char *state = query_text(query, "state");
 	const char *host = query_text(query, "host");
@@ -145,16 +139,18 @@ read_wish(struct question *q, const struct evkeyvalq *query)
 		return "limit must be a number from 1 to 1000";
 	if (query_number(query, "after", 0, UINT64_MAX, &q->wish.after) != OK)
 		return "after must be a number";
-	if (state != NULL && strcmp(state, "active") != 0 &&
-	    strcmp(state, "closed") != 0)
-		return "state must be active or closed";
+	if (state == NULL)
+		state = default_state;
+	if (strcmp(state, "active") != 0 && strcmp(state, "closed") != 0 &&
+	    strcmp(state, "all") != 0)
+		return "state must be active, closed or all";
 	if (host != NULL && strlen(host) >= sizeof(q->wish.host))
 		return "the host is too long";
 	if (host != NULL)
 		memcpy(q->wish.host, host, strlen(host) + 1);
 	q->wish.limit = (unsigned)limit;
-	q->wants_active = state == NULL || strcmp(state, "active") == 0;
-	q->wants_closed = state == NULL || strcmp(state, "closed") == 0;
+	q->wants_active = strcmp(state, "closed") != 0;
+	q->wants_closed = strcmp(state, "active") != 0;
 	return NULL;
 }
 
@@ -170,16 +166,17 @@ ask_or_not(struct http *h, struct question *take_q)
 }
 
 void
-sessions_serve(struct http *h, struct evhttp_request *r)
+sessions_ask(struct http *h, struct evhttp_request *r,
+    const char *default_state, void (*done)(struct http *h, struct question *q))
 {
-	struct question *q = question_new(r, INFO_SESSIONS, answer_sessions);
+	struct question *q = question_new(r, INFO_SESSIONS, done);
 	const char *wrong = "the query cannot be read";
 	struct evkeyvalq query;
 
 	if (q == NULL)
 		return;
 	if (query_parse(&query, r)) {
-		wrong = read_wish(q, &query);
+		wrong = read_wish(q, &query, default_state);
 		evhttp_clear_headers(&query);
 	}
 	if (wrong != NULL) {
@@ -188,6 +185,12 @@ sessions_serve(struct http *h, struct evhttp_request *r)
 		return;
 	}
 	ask_or_not(h, q);
+}
+
+void
+sessions_serve(struct http *h, struct evhttp_request *r)
+{
+	sessions_ask(h, r, "all", answer_sessions);
 }
 
 /* The last events of the session. */
@@ -266,7 +269,7 @@ answer_metrics(struct http *h, struct question *q)
 	struct buf b = { 0 };
 	struct found f;
 
-	find_sessions(&f, h, q);
+	found_collect(&f, h, q);
 	flat = calloc(f.n + 1, sizeof(*flat));
 	if (f.lacks_memory || flat == NULL) {
 		server_answer_text(q->request, 503, API_NO_MEMORY);

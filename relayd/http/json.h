@@ -8,6 +8,7 @@
 
 #include "relayd/stats/news.h"
 
+struct history;
 struct view;
 
 /* Once, before the first object. */
@@ -23,6 +24,8 @@ json_t *json_of_session(const struct session_info *s);
 void json_add_streams(json_t *object, const struct info *i);
 void json_add_viewers(json_t *viewers, const struct info *i);
 json_t *json_of_status(const struct view *v);
+/* The oldest first. */
+json_t *json_of_history(const struct history *h);
 json_t *json_of_news(const struct news *n);
 
 /* The name of an event. */

@@ -76,6 +76,23 @@ all_rates(const struct view *v)
 	return j;
 }
 
+json_t *
+json_of_history(const struct history *h)
+{
+	json_t *j = json_object(), *rates = child(j, "rates"), *one;
+
+	set(j, "interval_seconds", 1);
+	for (unsigned r = 0; r < RATES; r++) {
+		one = json_array();
+		for (unsigned i = 0; i < h->n; i++)
+			(void)json_array_append_new(
+			    one, json_integer((json_int_t)history_at(
+				     h, i, (enum view_rate)r)));
+		(void)json_object_set_new(rates, view_rate_names[r], one);
+	}
+	return j;
+}
+
 static json_t *
 listeners(const struct view *v)
 {
@@ -147,12 +164,40 @@ all_threads(const struct view *v)
 	return all;
 }
 
+/* The state in a word, and in a sentence for people. */
+static void
+add_state(json_t *j, const struct view *v, const char *reason)
+{
+	static const struct {
+		const char *state, *text;
+	} texts[] = {
+		{ "ready",
+		    "New sessions are admitted, and no packet is being lost." },
+		{ "losing", "New sessions are admitted, but packets are being "
+			    "lost." },
+		{ "starting", "New sessions are not admitted yet." },
+		{ "draining",
+		    "What has arrived is written, then the relay ends." },
+	};
+	const char *state = view_state(v, reason);
+
+	(void)json_object_set_new(j, "state", json_string(state));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (strcmp(texts[i].state, state) == 0)
+			(void)json_object_set_new(
+			    j, "state_text", json_string(texts[i].text));
+	if (strcmp(state, "not_ready") == 0)
+		(void)json_object_set_new(j, "state_text",
+		    json_sprintf("New sessions are not admitted: %s.", reason));
+}
+
 json_t *
 json_of_status(const struct view *v)
 {
 	const char *reason = view_not_ready(v);
 	json_t *j = json_object(), *reasons = json_array();
 
+	(void)json_object_set_new(j, "hostname", json_of_text(v->hostname));
 	(void)json_object_set_new(j, "version", json_string(PACKAGE_VERSION));
 	set(j, "start_time_seconds", v->started_s);
 	set(j, "uptime_seconds", (clock_now_ns() - v->started_ns) / NS_PER_S);
@@ -162,6 +207,7 @@ json_of_status(const struct view *v)
 	if (reason != NULL)
 		(void)json_array_append_new(reasons, json_string(reason));
 	(void)json_object_set_new(j, "reasons", reasons);
+	add_state(j, v, reason);
 	(void)json_object_set_new(j, "listeners", listeners(v));
 	(void)json_object_set_new(j, "totals", all_totals());
 	(void)json_object_set_new(j, "rates", all_rates(v));

@@ -28,6 +28,18 @@ text_add(struct buf *b, const char *fmt, ...)
 	buf_added(b, (size_t)n);
 }
 
+/* What must be escaped in HTML, outside of tags and in values in quotes. */
+static const char *
+escape(unsigned char c)
+{
+	return c == '&'	   ? "&amp;"
+	       : c == '<'  ? "&lt;"
+	       : c == '>'  ? "&gt;"
+	       : c == '"'  ? "&quot;"
+	       : c == '\'' ? "&#39;"
+			   : NULL;
+}
+
 /* The length of the UTF-8 character at P; 0: there is none. */
 static size_t
 character(const unsigned char *p)
@@ -51,8 +63,10 @@ character(const unsigned char *p)
 		   : n;
 }
 
+enum kind { PLAIN, LABEL, HTML };
+
 static void
-add_text(struct buf *b, const char *text, bool is_label)
+add_text(struct buf *b, const char *text, enum kind kind)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t n;
@@ -61,9 +75,11 @@ add_text(struct buf *b, const char *text, bool is_label)
 		n = character(p);
 		if (n == 0)
 			buf_bytes(b, "\xef\xbf\xbd", 3);
-		else if (is_label && *p == '\n')
+		else if (kind == HTML && escape(*p) != NULL)
+			buf_bytes(b, escape(*p), strlen(escape(*p)));
+		else if (kind == LABEL && *p == '\n')
 			buf_bytes(b, "\\n", 2);
-		else if (is_label && (*p == '"' || *p == '\\'))
+		else if (kind == LABEL && (*p == '"' || *p == '\\'))
 			buf_bytes(b, *p == '"' ? "\\\"" : "\\\\", 2);
 		else
 			buf_bytes(b, p, n);
@@ -73,11 +89,17 @@ add_text(struct buf *b, const char *text, bool is_label)
 void
 text_utf8(struct buf *b, const char *text)
 {
-	add_text(b, text, false);
+	add_text(b, text, PLAIN);
 }
 
 void
 text_label(struct buf *b, const char *value)
 {
-	add_text(b, value, true);
+	add_text(b, value, LABEL);
+}
+
+void
+text_html(struct buf *b, const char *text)
+{
+	add_text(b, text, HTML);
 }

@@ -13,5 +13,7 @@ void text_utf8(struct buf *b, const char *text);
 /* The same for the value of a label of Prometheus, without its quotes: what
  * would end it is escaped. */
 void text_label(struct buf *b, const char *value);
+/* The same for HTML: between tags, or as a value in quotes. */
+void text_html(struct buf *b, const char *text);
 
 #endif

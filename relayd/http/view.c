@@ -22,6 +22,9 @@ view_open(struct view *v, const struct options *o)
 	*v = (struct view){ .options = o,
 		.started_s = clock_wall_s(),
 		.started_ns = clock_now_ns() };
+	/* A name that is cut may have no end. */
+	if (gethostname(v->hostname, sizeof(v->hostname) - 1) != 0)
+		v->hostname[0] = '\0';
 	v->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 }
 
@@ -115,6 +118,7 @@ view_tick(struct view *v)
 				  : (double)(v->samples[v->n_samples - 1].n[i] -
 					     v->samples[0].n[i]) /
 					s;
+	history_add(&v->history, v->rates);
 	if (v->disk_asked_ns == 0 ||
 	    clock_now_ns() - v->disk_asked_ns >= VIEW_DISK_NS)
 		ask_disk(v);
@@ -193,4 +197,16 @@ view_not_ready(const struct view *v)
 	if (fds_left(FDS_SESSIONS) < v->session_descriptors)
 		return "no descriptors";
 	return NULL;
+}
+
+const char *
+view_state(const struct view *v, const char *reason)
+{
+	if (v->phase == VIEW_STARTING)
+		return "starting";
+	if (v->phase == VIEW_DRAINING)
+		return "draining";
+	if (reason != NULL)
+		return "not_ready";
+	return v->rates[RATE_lost_packets] > 0 ? "losing" : "ready";
 }

@@ -7,9 +7,11 @@
 #ifndef RELAYD_HTTP_VIEW_H
 #define RELAYD_HTTP_VIEW_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "relayd/http/history.h"
 #include "relayd/net/threads.h"
 #include "relayd/stats/stats.h"
 
@@ -26,15 +28,6 @@ struct published;
 
 enum view_phase { VIEW_STARTING, VIEW_SERVING, VIEW_DRAINING };
 
-/* The metrics that rates are told of. */
-enum view_rate {
-	RATE_received_bytes,
-	RATE_received_packets,
-	RATE_written_bytes,
-	RATE_sent_bytes,
-	RATE_lost_packets,
-	RATES
-};
 extern const char *const view_rate_names[RATES];
 
 struct view {
@@ -57,6 +50,8 @@ struct view {
 	} samples[VIEW_RATE_S + 1];
 	unsigned n_samples;
 	double rates[RATES]; /* per second */
+	struct history history;
+	char hostname[HOST_NAME_MAX + 1];
 };
 
 void view_open(struct view *v, const struct options *o);
@@ -79,5 +74,8 @@ uint64_t view_memory(const struct view *v); /* of packets, bytes */
 bool view_is_healthy(const struct view *v);
 /* Why no new session is admitted now; NULL: they are. */
 const char *view_not_ready(const struct view *v);
+/* All in a word: "ready", "losing" (packets, in these seconds), "starting",
+ * "draining", "not_ready". REASON is view_not_ready()'s. */
+const char *view_state(const struct view *v, const char *reason);
 
 #endif

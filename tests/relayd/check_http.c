@@ -10,6 +10,8 @@
 #include "common/clock.h"
 #include "relayd/http/closed.h"
 #include "relayd/http/events.h"
+#include "relayd/http/figures.h"
+#include "relayd/http/history.h"
 #include "relayd/http/hosts.h"
 #include "relayd/http/http.h"
 #include "relayd/http/metrics.h"
@@ -93,6 +95,100 @@ START_TEST(labels_cannot_end_before_their_end)
 	buf_u8(&b, 0);
 	ck_assert_str_eq((const char *)buf_data(&b), labels[_i].label);
 	buf_free(&b);
+}
+END_TEST
+
+static const struct {
+	const char *text, *html;
+} texts[] = {
+	{ "a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;" },
+	{ "\xc3\xa9\n", "\xc3\xa9\n" },
+	{ "<\xff>", "&lt;\xef\xbf\xbd&gt;" },
+};
+
+/* What B has as text; B is freed. */
+static const char *
+taken(struct buf *take_b)
+{
+	static char text[65536];
+
+	ck_assert(!take_b->bad && buf_len(take_b) < sizeof(text));
+	memcpy(text, buf_data(take_b), buf_len(take_b));
+	text[buf_len(take_b)] = '\0';
+	buf_free(take_b);
+	return text;
+}
+
+START_TEST(nothing_is_an_element_but_what_we_write)
+{
+	struct buf b = { 0 };
+
+	text_html(&b, texts[_i].text);
+	ck_assert_str_eq(taken(&b), texts[_i].html);
+}
+END_TEST
+
+static const struct {
+	void (*write)(struct buf *b, double n);
+	double n;
+	const char *text;
+} sizes[] = {
+	{ figures_bytes, 0, "0 B" },
+	{ figures_bytes, 1023, "1023 B" },
+	{ figures_bytes, 1024, "1.0 KiB" },
+	{ figures_bytes, 1048575, "1.0 MiB" },
+	{ figures_bytes, 5.5 * 1024 * 1024 * 1024, "5.5 GiB" },
+	{ figures_bytes, 1e22, "8673.6 EiB" },
+	{ figures_number, 0.25, "0.2" },
+	{ figures_number, 9, "9" },
+	{ figures_number, 12.7, "13" },
+	{ figures_number, 1234567, "1,234,567" },
+};
+
+START_TEST(figures_have_units)
+{
+	struct buf b = { 0 };
+
+	sizes[_i].write(&b, sizes[_i].n);
+	ck_assert_str_eq(taken(&b), sizes[_i].text);
+}
+END_TEST
+
+static const struct {
+	uint64_t seconds;
+	const char *text;
+} durations[] = {
+	{ 0, "0 s" },
+	{ 59, "59 s" },
+	{ 60, "1 min" },
+	{ 3601, "1 h" },
+	{ 3725, "1 h 2 min" },
+	{ 86400 * 3 + 3600 * 4 + 59, "3 d 4 h" },
+};
+
+START_TEST(durations_have_two_units)
+{
+	struct buf b = { 0 };
+
+	figures_duration(&b, durations[_i].seconds);
+	ck_assert_str_eq(taken(&b), durations[_i].text);
+}
+END_TEST
+
+START_TEST(rates_are_remembered_for_minutes)
+{
+	double rates[RATES] = { 0 };
+	struct history h = { 0 };
+
+	ck_assert_uint_eq(history_most(&h, RATE_sent_bytes), 0);
+	for (unsigned i = 0; i < HISTORY_S + 5; i++) {
+		rates[RATE_sent_bytes] = i + 0.5;
+		history_add(&h, rates);
+	}
+	ck_assert_uint_eq(h.n, HISTORY_S);
+	ck_assert_uint_eq(history_at(&h, 0, RATE_sent_bytes), 6);
+	ck_assert_uint_eq(history_most(&h, RATE_sent_bytes), HISTORY_S + 5);
+	ck_assert_uint_eq(history_most(&h, RATE_lost_packets), 0);
 }
 END_TEST
 
@@ -300,7 +396,8 @@ START_TEST(without_memory_there_is_an_error)
 	const struct session_info s = { .id = 1 };
 	const struct news n = { .kind = NEWS_SESSION_ENDED, .session = &s };
 	static const char *const paths[] = { "/metrics", "/api/v1/status",
-		"/api/v1/sessions?state=closed", "/api/v1/sessions/1", "/" };
+		"/api/v1/sessions?state=closed", "/api/v1/sessions/1",
+		"/?state=closed", "/api/v1/history" };
 	const char *answer;
 
 	open_http();
@@ -330,11 +427,16 @@ main(void)
 		{ only_names_of_ours_are_known, ARRAY_LEN(hosts), 0 },
 		{ an_address_of_version_6_stands_in_brackets, 0, 0 },
 		{ labels_cannot_end_before_their_end, ARRAY_LEN(labels), 0 },
+		{ nothing_is_an_element_but_what_we_write, ARRAY_LEN(texts),
+		    0 },
+		{ figures_have_units, ARRAY_LEN(sizes), 0 },
+		{ durations_have_two_units, ARRAY_LEN(durations), 0 },
+		{ rates_are_remembered_for_minutes, 0, 0 },
 		{ sessions_of_one_name_are_one_sample, 0, 0 },
 		{ events_go_on_where_one_was, 0, 0 },
 		{ the_last_sessions_are_remembered, 0, 0 },
 		{ a_worker_that_does_not_answer_is_busy, 0, 0 },
-		{ without_memory_there_is_an_error, 5, 0 },
+		{ without_memory_there_is_an_error, 6, 0 },
 	};
 
 	return unit_run("http", units, ARRAY_LEN(units));

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The HTTP interface: what it shows is what happened, whoever looks harms
 nobody, and bad clients get a clear answer."""
+import html
 import http.client
 import json
 import re
@@ -18,7 +19,7 @@ import viewer
 from relay import check, equal
 
 PATHS = ("/", "/healthz", "/-/healthy", "/readyz", "/-/ready", "/metrics",
-         "/api/v1/status", "/api/v1/sessions")
+         "/api/v1/status", "/api/v1/sessions", "/api/v1/history")
 
 
 def get(daemon, path, method="GET", headers=None, timeout=10):
@@ -303,6 +304,67 @@ def names():
         check('session="<img src=x onerror=1>\\"q\\\\"' in body, "label")
 
 
+HOSTILE = b'<img src=x onerror=alert(1)>"\'&'
+
+
+def page():
+    """Without its script the page has the figures of the API and the sessions
+    that were asked for, names as text."""
+    with relay.Daemon() as daemon:
+        c, d, handle = record(daemon, packets=3, size=1000, name="plain",
+                              host="box")
+        other = daemon.control()
+        other.version()
+        equal(other.create_session(name=HOSTILE, host="h",
+                                   uuid=b"w" * 16)[1], relay.OK, "made")
+        body = get(daemon, "/")[2].decode()
+        check("{{" not in body and "}}" not in body, "something is not filled")
+        rows = re.findall(r"<tr role=.row.><td.*?</tr>", body, re.S)
+        equal(len(rows), 2, "rows")
+        text = re.sub(r"<[^>]*>", " ", rows[0]).split()
+        equal(text, ["Active", "plain", "box", "2.9", "KiB", "0", "0", "0",
+                     "s"], "the row of a session")
+        check("&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;</bdi>"
+              in rows[1], rows[1])
+        check("<img" not in body, "a name is an element")
+        equal(shown(body, "active"), "2", "sessions")
+        equal(shown(body, "all-written"), "2.9 KiB", "written")
+        status = ask(daemon, "/api/v1/status")
+        equal(shown(body, "hostname"), status["hostname"], "hostname")
+        equal(shown(body, "state-text"), status["state_text"], "state")
+        end(c, d, handle)
+        wait_until("the session is closed", lambda: ask(
+            daemon, "/api/v1/sessions?state=closed")["sessions"])
+        for query, want in (("state=closed", ["plain"]),
+                            ("state=active", [HOSTILE.decode()]),
+                            ("host=box&state=all", ["plain"]),
+                            ("state=all&limit=1", ["plain"]),
+                            ("state=all&after=1", [HOSTILE.decode()])):
+            found = re.findall(r"<a href=./api/v1/sessions/\d+.><bdi>(.*?)<",
+                               get(daemon, "/?" + query)[2].decode())
+            equal([html.unescape(name) for name in found], want, query)
+        check("/?state=all&amp;after=1" in
+              get(daemon, "/?state=all&limit=1")[2].decode(), "next page")
+        equal(get(daemon, "/?state=x")[0], 400, "a bad query")
+
+
+def shown(body, ident):
+    """The text of an element of the page."""
+    return html.unescape(
+        re.search(f'id="{ident}">(.*?)</', body).group(1))
+
+
+def history():
+    """What was received stands in the rates of that second."""
+    with relay.Daemon() as daemon:
+        record(daemon, packets=5)
+        def rates():
+            return ask(daemon, "/api/v1/history")["rates"]
+        wait_until("a rate", lambda: any(rates()["received_bytes_per_second"]))
+        equal(len({len(one) for one in rates().values()}), 1, "lengths")
+        equal(rates()["lost_packets_per_second"][-1], 0, "lost")
+
+
 def promtool():
     """Prometheus' own check of the format finds nothing."""
     if shutil.which("promtool") is None:
@@ -442,7 +504,8 @@ def unix_socket():
             check(not path.exists(), "the socket stayed")
 
 
-CASES = [paths, figures, losses, events, viewers, pages, names, promtool,
+CASES = [paths, figures, losses, events, viewers, pages, names, page,
+         history, promtool,
          hosts, bad_requests, who_never_reads, slow, default_port, unix_socket]
 
 
