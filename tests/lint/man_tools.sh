@@ -39,3 +39,9 @@ compare tools/send/options.tbl.h doc/tracepulse-send.1
 # OPTION(ID, 'i', "input", "URI", ...
 row='s/^OPTION([A-Z_]*, \([^,]*\), "\([^"]*\)", \([^,]*\),.*/\1|\2|\3/p'
 compare tools/capture/options.tbl.h doc/tracepulse-capture.1
+compare tools/ctl/options.tbl.h doc/tracepulse.1
+
+# Every command of tracepulse, too.
+sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$top/tools/ctl/commands.tbl.h" >"$work/table"
+sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$top/doc/tracepulse.1" >"$work/manual"
+diff -u "$work/table" "$work/manual"
