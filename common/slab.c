@@ -22,6 +22,12 @@ class_of(size_t n)
 	return i;
 }
 
+static uint8_t *
+aligned(uint8_t *p)
+{
+	return p + (-(uintptr_t)p & (SLAB_ALIGN - 1));
+}
+
 void
 slab_init(struct slab_pool *p, uint64_t max_cached, struct published *account)
 {
@@ -44,11 +50,11 @@ slab_get(struct slab_pool *p, size_t n)
 		p->free[i] = b->next;
 		p->cached -= b->cap;
 	} else {
-		b = malloc(sizeof(*b) + class_size(i));
+		b = malloc(sizeof(*b) + SLAB_ALIGN - 1 + class_size(i));
 		if (b == NULL)
 			return NULL;
 		b->cap = class_size(i);
-		b->mem = (uint8_t *)(b + 1);
+		b->mem = aligned((uint8_t *)(b + 1));
 	}
 	b->next = NULL;
 	b->used = 0;

@@ -37,6 +37,7 @@ START_TEST(blocks_are_of_the_smallest_class_that_holds)
 	ck_assert_uint_eq(b->used, 0);
 	ck_assert_ptr_null(b->next);
 	ck_assert_uint_eq(published(&account), b->cap);
+	ck_assert_uint_eq((uintptr_t)b->mem % SLAB_ALIGN, 0);
 	memset(b->mem, 0xff, b->cap);
 	slab_put(&p, b);
 	ck_assert_uint_eq(published(&account), 0);
