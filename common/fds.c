@@ -24,6 +24,53 @@ fds_max(enum fds_share s)
 	return shares[s].max == 0 ? UINT64_MAX : shares[s].max;
 }
 
+static struct {
+	struct published promised, lent;
+} lending;
+
+/* Above it, nothing is lent. */
+static uint64_t
+lend_max(void)
+{
+	const uint64_t max = shares[FDS_SESSIONS].max;
+
+	return max - max / 4;
+}
+
+bool
+fds_promise(uint64_t n)
+{
+	const uint64_t lent = published(&lending.lent);
+
+	if (lent > 0 && n + lent > fds_max(FDS_SESSIONS))
+		return false;
+	publish(&lending.promised, n);
+	return true;
+}
+
+bool
+fds_lend(unsigned n)
+{
+	if (published_add(&lending.lent, n) + published(&lending.promised) <=
+	    lend_max())
+		return true;
+	fds_lent_back(n);
+	return false;
+}
+
+void
+fds_lent_back(unsigned n)
+{
+	published_sub(&lending.lent, n);
+}
+
+bool
+fds_are_wanted(void)
+{
+	return published(&lending.lent) + published(&lending.promised) >
+	       lend_max();
+}
+
 bool
 fds_take(enum fds_share s)
 {

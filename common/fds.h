@@ -28,6 +28,21 @@ uint64_t fds_max(enum fds_share s);
  * was taken. */
 bool fds_take(enum fds_share s);
 void fds_give(enum fds_share s);
+/*
+ * Descriptors of FDS_SESSIONS that no session may need are lent for files that
+ * can be closed at once. Without a limit of FDS_SESSIONS nothing is lent.
+ */
+
+/* N belong to the sessions that are there. False, and nothing changes: so many
+ * are lent that they are not free. Main thread. */
+bool fds_promise(uint64_t n);
+/* N more are lent, unless less than a quarter of all would be free for sessions
+ * that come. */
+bool fds_lend(unsigned n);
+void fds_lent_back(unsigned n);
+/* So many sessions came that what is lent must go back soon: until it has, they
+ * have that quarter. */
+bool fds_are_wanted(void);
 /* How many are taken. */
 uint64_t fds_used(enum fds_share s);
 /* How many more may be taken. */

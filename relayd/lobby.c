@@ -145,6 +145,7 @@ on_session_gone(struct message *take_m, void *arg)
 	struct lobby *l = arg;
 
 	placement_release(l->placement, &take_m->key);
+	crowd_gone(placement_sessions(l->placement));
 	free(take_m);
 }
 
@@ -169,9 +170,10 @@ on_message(struct message *m, void *arg)
 {
 	struct lobby *l = arg;
 
-	if (m->kind == MESSAGE_SESSION_GONE)
+	if (m->kind == MESSAGE_SESSION_GONE) {
 		placement_release(l->placement, &m->key);
-	else if (m->kind == MESSAGE_DATAGRAM)
+		crowd_gone(placement_sessions(l->placement));
+	} else if (m->kind == MESSAGE_DATAGRAM)
 		pass_parcel(l, m->object);
 }
 

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/fds.h"
 #include "common/log.h"
 #include "store/journal.h"
 #include "store/output.h"
+#include "store/tracefile.h"
 
 /* Above it, the memory of records that waited for a lock is freed. */
 #define SPARE_MAX (64 * 1024)
@@ -73,6 +75,7 @@ store_destroy(struct store *s)
 {
 	if (s == NULL)
 		return;
+	fds_lent_back(s->n_lent);
 	output_put(s->output);
 	packet_pool_free(&s->packets);
 	buf_spares_free(&s->spares);
@@ -124,5 +127,7 @@ store_sync_failed(struct store *s, const char *path, const char *name)
 uint64_t
 store_tick(struct store *s)
 {
-	return journal_tick(s->output->journal);
+	const uint64_t pause = tracefile_pool_tick(s);
+
+	return clock_earlier(pause, journal_tick(s->output->journal));
 }

@@ -48,6 +48,7 @@ struct store {
 	struct output *output;	/* for the next session; see store_output() */
 	struct list open_files; /* tracefiles with descriptors, oldest first */
 	unsigned n_open;	/* their descriptors */
+	unsigned n_lent;	/* that they may have beyond max_files */
 	uint64_t chunk_serials; /* the last serial that was given */
 	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */
@@ -66,7 +67,7 @@ void store_destroy(struct store *s); /* NULL is fine */
  * if somebody removed or replaced it. */
 struct output *store_output(struct store *s);
 
-/* For the end of a turn: see journal_tick(). */
+/* For the end of a turn: see journal_tick() and tracefile_pool_tick(). */
 uint64_t store_tick(struct store *s);
 
 /* Do the workers sync names? With STORE_SYNC_TIME the syncer does. */

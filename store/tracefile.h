@@ -106,4 +106,9 @@ void tracefile_close(struct tracefile *take_tf);
 /* Unlink the files and close (RESET_METADATA). */
 void tracefile_discard(struct tracefile *take_tf);
 
+/* For the end of a turn: descriptors that were lent (common/fds.h) go back when
+ * sessions want them, some in each turn. Returns the time until it is to be
+ * called again. */
+uint64_t tracefile_pool_tick(struct store *s);
+
 #endif

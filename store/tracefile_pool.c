@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+#include "common/fds.h"
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/chunk.h"
@@ -17,6 +19,13 @@
 #include "store/session_dir.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
+
+/* So many descriptors are lent at a time: half as many files are closed in a
+ * turn when they are wanted back, 0.1 ms. */
+#define LENT_STEP 32
+/* When to look whether they are. Sessions that come meanwhile have a quarter of
+ * their share. */
+#define LENT_LOOK_NS (250 * NS_PER_MS)
 
 enum status
 tracefile_sync_packet(
@@ -79,20 +88,53 @@ tracefile_close_fds(struct tracefile *tf)
 	list_del(&tf->open_node);
 }
 
+/* May two more descriptors be open? */
+static bool
+has_two(struct store *s)
+{
+	if (s->n_open + 2 <= s->config.max_files + s->n_lent)
+		return true;
+	if (!fds_lend(LENT_STEP))
+		return false;
+	s->n_lent += LENT_STEP;
+	return true;
+}
+
+static void
+close_oldest(struct store *s)
+{
+	tracefile_close_fds(
+	    list_first(&s->open_files, struct tracefile, open_node));
+}
+
+uint64_t
+tracefile_pool_tick(struct store *s)
+{
+	if (s->n_lent == 0)
+		return UINT64_MAX;
+	if (fds_are_wanted()) {
+		for (unsigned i = 0;
+		     i < LENT_STEP / 2 && !list_empty(&s->open_files) &&
+		     s->n_open + LENT_STEP > s->config.max_files + s->n_lent;
+		     i++)
+			close_oldest(s);
+	}
+	if (s->n_open + LENT_STEP <= s->config.max_files + s->n_lent) {
+		s->n_lent -= LENT_STEP;
+		fds_lent_back(LENT_STEP);
+	}
+	return fds_are_wanted() ? 0 : LENT_LOOK_NS;
+}
+
 /* Close the files that were idle longest, until there is room for TF. */
 static void
 make_room(struct tracefile *tf)
 {
 	struct store *s = tf->store;
-	struct tracefile *oldest;
 
 	list_del(&tf->open_node);
-	while (s->n_open + 2 > s->config.max_files &&
-	       !list_empty(&s->open_files)) {
-		oldest = list_first(
-		    &s->open_files, struct tracefile, open_node);
-		tracefile_close_fds(oldest);
-	}
+	while (!has_two(s) && !list_empty(&s->open_files))
+		close_oldest(s);
 	list_append(&s->open_files, &tf->open_node);
 }
 

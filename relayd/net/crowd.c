@@ -125,12 +125,19 @@ slots(uint64_t *reserve)
 	return n;
 }
 
+void
+crowd_gone(unsigned n)
+{
+	(void)fds_promise(SESSION_FDS * (uint64_t)n);
+}
+
 bool
 crowd_leave_for_new(
     struct desk *d, struct conn *c, unsigned n, unsigned of_host)
 {
 	uint64_t reserve, max = slots(&reserve);
-	const bool is_full = n >= max || fds_left(FDS_SESSIONS) < SESSION_FDS;
+	const bool is_full = n >= max || fds_left(FDS_SESSIONS) < SESSION_FDS ||
+			     !fds_promise(SESSION_FDS * ((uint64_t)n + 1));
 
 	if (!is_full && (of_host < HOST_FEW || n + reserve < max))
 		return crowd_leave(d, c);

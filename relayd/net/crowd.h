@@ -45,5 +45,7 @@ bool crowd_leave(struct desk *d, struct conn *c) MUST_CHECK;
  * C's host. False: no room for it, which is logged. */
 bool crowd_leave_for_new(
     struct desk *d, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
+/* A session has gone, N are there: the others' descriptors may be lent. */
+void crowd_gone(unsigned n);
 
 #endif

@@ -113,6 +113,35 @@ START_TEST(a_share_ends_where_it_ends)
 }
 END_TEST
 
+/* What no session may need is lent; a quarter stays free for those that come.
+ */
+START_TEST(sessions_come_before_what_is_lent)
+{
+	ck_assert(!fds_lend(1));
+	fds_limit(FDS_SESSIONS, 100);
+	ck_assert(fds_promise(40));
+	ck_assert(fds_lend(35));
+	ck_assert(!fds_lend(1));
+	ck_assert(!fds_are_wanted());
+	/* More sessions come than there is room for beside what is lent. */
+	ck_assert(fds_promise(65));
+	ck_assert(fds_are_wanted());
+	ck_assert(!fds_promise(66));
+	fds_lent_back(25);
+	ck_assert(!fds_are_wanted());
+	ck_assert(fds_promise(66));
+	ck_assert(fds_are_wanted());
+	fds_lent_back(10);
+	ck_assert(!fds_are_wanted());
+	/* Without anything lent the sessions are counted elsewhere. */
+	ck_assert(fds_promise(101));
+	ck_assert(!fds_lend(1));
+	/* They went. */
+	ck_assert(fds_promise(0));
+	ck_assert(fds_lend(75));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -123,6 +152,7 @@ main(void)
 		{ the_limit_of_the_process_counts_too, 0, 0 },
 		{ too_few_are_refused, 0, 0 },
 		{ a_share_ends_where_it_ends, 0, 0 },
+		{ sessions_come_before_what_is_lent, 0, 0 },
 	};
 
 	return unit_run("descriptors", units, ARRAY_LEN(units));

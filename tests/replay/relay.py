@@ -183,6 +183,11 @@ class Daemon:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def folders(self):
+        """Those of the descriptors that are folders."""
+        return sum(os.path.isdir(f"/proc/{self.process.pid}/fd/{fd}")
+                   for fd in os.listdir(f"/proc/{self.process.pid}/fd"))
+
     @property
     def http_port(self):
         """Of --http; chosen by the system as the others."""

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/fds.h"
 #include "store/index.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
@@ -453,6 +454,59 @@ START_TEST(a_file_that_was_replaced_is_left_alone)
 }
 END_TEST
 
+/* Files stay open with descriptors that sessions do not need, and give them
+ * back when these come, some at a time. */
+START_TEST(files_use_descriptors_that_are_lent)
+{
+	enum { FILES = 60, OWN = 8 };
+	struct tracefile *tf[FILES];
+	struct store *s;
+	unsigned done, turns = 0;
+
+	fds_limit(FDS_SESSIONS, 200);
+	shelf_open_stream(&shelf, OWN, "c", true);
+	s = shelf.store;
+	ck_assert_uint_eq(tracefile_pool_tick(s), UINT64_MAX);
+	for (unsigned i = 0; i < FILES; i++) {
+		ck_assert_int_eq(
+		    tracefile_create(&tf[i], s, shelf.chunk, shelf.family, i,
+			false, TRACEFILE_INDEX_1_1),
+		    OK);
+		ck_assert_int_eq(append(tf[i], 0, 1, 10, 0, &done), OK);
+		ck_assert_int_eq(tracefile_write_records(tf[i], false), OK);
+	}
+	ck_assert_uint_eq(s->n_open, 2 * FILES);
+	ck_assert_uint_gt(tracefile_pool_tick(s), 0);
+	ck_assert_uint_eq(s->n_open, 2 * FILES);
+
+	ck_assert(fds_promise(60));
+	while (fds_are_wanted()) {
+		const unsigned before = s->n_open;
+
+		(void)tracefile_pool_tick(s);
+		ck_assert_uint_ge(s->n_open + 32, before);
+		ck_assert_uint_lt(turns++, FILES);
+	}
+	ck_assert_uint_lt(s->n_open, 2 * FILES);
+	ck_assert_uint_le(s->n_open, OWN + s->n_lent);
+
+	ck_assert(fds_promise(200 - s->n_lent));
+	while (tracefile_pool_tick(s) == 0)
+		ck_assert_uint_lt(turns++, FILES);
+	ck_assert_uint_eq(s->n_lent, 0);
+	ck_assert_uint_le(s->n_open, OWN);
+	/* All can be written still. */
+	for (unsigned i = 0; i < FILES; i++) {
+		ck_assert_int_eq(append(tf[i], 1, 1, 10, 0, &done), OK);
+		ck_assert_int_eq(tracefile_write_records(tf[i], false), OK);
+		tracefile_close(tf[i]);
+	}
+	ck_assert(fds_promise(0));
+	shelf_close(&shelf);
+	ck_assert(fds_lend(150));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -469,6 +523,7 @@ main(void)
 		{ an_index_file_without_header_gets_it_later, 0, 0 },
 		{ metadata_is_all_or_nothing, 0, 0 },
 		{ few_descriptors_serve_many_files, 4, 0 },
+		{ files_use_descriptors_that_are_lent, 0, 0 },
 		{ a_file_that_was_replaced_is_left_alone, 0, 0 },
 	};
 
