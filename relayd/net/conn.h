@@ -57,6 +57,7 @@ struct desk {
 	struct published *memory; /* the account; borrowed */
 	uint8_t *scratch;
 	struct buf_spares spares; /* for replies */
+	size_t unwritten;   /* bytes of packets read since the last commit */
 	uint64_t stall_ns;  /* CONN_STALL_NS, or the user's socket timeout */
 	struct list conns;  /* all */
 	struct list unsent; /* with replies to send at the end of the turn */
@@ -111,6 +112,8 @@ void desk_destroy(struct desk *d);
 /* At the end of a turn: commit, send replies, read held connections again,
  * close those that must be closed. */
 void desk_turn_end(struct desk *d);
+/* Commit before the end of the turn if much was read: while the CPU has it. */
+void desk_commit_early(struct desk *d);
 /* Close stalled connections. Every DESK_SWEEP_NS while n_busy > 0. */
 void desk_sweep(struct desk *d, uint64_t now_ns);
 /* Read what has arrived on all connections, before an ordered shutdown. */

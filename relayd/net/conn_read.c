@@ -158,6 +158,7 @@ read_packets(struct conn *c, enum status *st, size_t *size)
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
 		return got(n, 0);
+	c->desk->unwritten += *size;
 	room = direct + tail;
 	if (direct > *size)
 		direct = *size;
@@ -362,13 +363,15 @@ read_slice(struct conn *c)
 void
 conn_read(struct conn *c)
 {
-	struct shard *sh = c->desk->shard;
+	struct desk *d = c->desk;
+	struct shard *sh = d->shard;
 
 	if (sh != NULL)
 		shard_begin_slice(sh);
 	read_slice(c);
 	if (sh != NULL)
 		shard_end_slice(sh);
+	desk_commit_early(d);
 }
 
 size_t

@@ -19,6 +19,10 @@
  * end does not take the time. */
 #define LAST_LITTLE (64 * 1024)
 
+/* So many bytes of packets are written before the end of the turn: more would
+ * no longer be in the CPU's second cache. */
+#define COMMIT_BYTES (1024 * 1024)
+
 enum status
 desk_init(struct desk *d, struct loop *loop, struct shard *shard,
     const struct control_config *config, struct published *memory,
@@ -111,11 +115,29 @@ shed(struct desk *d)
 	}
 }
 
+/* Replies to what was accepted leave before the packets are written, so that
+ * peers prepare their next ones meanwhile. What is written is what DATA_PENDING
+ * says (doc/compat.md). */
+static void
+commit(struct desk *d)
+{
+	send_all(d);
+	turn_commit(d->shard);
+	d->unwritten = 0;
+}
+
+void
+desk_commit_early(struct desk *d)
+{
+	if (d->unwritten >= COMMIT_BYTES)
+		commit(d);
+}
+
 void
 desk_turn_end(struct desk *d)
 {
 	if (d->shard != NULL) {
-		turn_commit(d->shard);
+		commit(d);
 		close_orphans(d);
 	}
 	send_all(d);
