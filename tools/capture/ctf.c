@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "tools/capture/little.h"
+#include "tools/client/tsdl_text.h"
 
 #define CTF_MAGIC 0xc1fc1fc1
 
@@ -179,69 +180,26 @@ static const char stats_fields[] = "		uint64_t _received;\n"
 				   "		uint64_t _dropped_local;\n";
 
 static void
-text(struct buf *out, const char *s)
-{
-	buf_bytes(out, s, strlen(s));
-}
-
-static void PRINTF_LIKE(2, 3) format(struct buf *out, const char *fmt, ...)
-{
-	char line[128];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	text(out, line);
-}
-
-/* A string of TSDL, which has the escapes of C: octal ones have at most three
- * digits, so that a digit may follow. */
-static void
-quoted(struct buf *out, const char *s)
-{
-	text(out, "\"");
-	for (; *s != '\0'; s++) {
-		const unsigned char c = (unsigned char)*s;
-
-		if (c >= ' ' && c <= '~' && c != '"' && c != '\\')
-			buf_u8(out, c);
-		else
-			format(out, "\\%03o", c);
-	}
-	text(out, "\"");
-}
-
-static void
-uuid(struct buf *out, const uint8_t u[CTF_UUID_LEN])
-{
-	text(out, "\"");
-	for (unsigned i = 0; i < CTF_UUID_LEN; i++)
-		format(out, "%s%02x",
-		    i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
-	text(out, "\"");
-}
-
-static void
 trace_block(struct buf *out, const struct ctf_trace *trace)
 {
-	text(out, "trace {\n	major = 1;\n	minor = 8;\n	uuid = ");
-	uuid(out, trace->uuid);
-	text(out, ";\n	byte_order = le;\n"
-		  "	packet.header := struct {\n"
-		  "		uint32_t magic;\n"
-		  "		uint8_t uuid[16];\n"
-		  "		uint32_t stream_id;\n"
-		  "		uint64_t stream_instance_id;\n"
-		  "	};\n};\n\n");
+	tsdl_text(out, "trace {\n	major = 1;\n	minor = 8;\n	uuid "
+		       "= ");
+	tsdl_uuid(out, trace->uuid);
+	tsdl_text(out, ";\n	byte_order = le;\n"
+		       "	packet.header := struct {\n"
+		       "		uint32_t magic;\n"
+		       "		uint8_t uuid[16];\n"
+		       "		uint32_t stream_id;\n"
+		       "		uint64_t stream_instance_id;\n"
+		       "	};\n};\n\n");
 }
 
 static void
 env_string(struct buf *out, const char *name, const char *value)
 {
-	format(out, "	%s = ", name);
-	quoted(out, value);
-	text(out, ";\n");
+	tsdl_format(out, "	%s = ", name);
+	tsdl_quoted(out, value);
+	tsdl_text(out, ";\n");
 }
 
 static void
@@ -253,12 +211,12 @@ env_block(struct buf *out, const struct ctf_trace *trace)
 	unsigned major = 0, minor = 0;
 
 	(void)sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor);
-	text(out, "env {\n");
+	tsdl_text(out, "env {\n");
 	env_string(out, "hostname", trace->hostname);
 	env_string(out, "domain", "network");
 	env_string(out, "tracer_name", "tracepulse-capture");
-	format(out, "	tracer_major = %u;\n	tracer_minor = %u;\n", major,
-	    minor);
+	tsdl_format(out, "	tracer_major = %u;\n	tracer_minor = %u;\n",
+	    major, minor);
 	for (unsigned i = 0; i < trace->n_uris; i++) {
 		char name[32];
 
@@ -266,9 +224,10 @@ env_block(struct buf *out, const struct ctf_trace *trace)
 		    i == 0 ? "source_uri" : "source_uri_%u", i);
 		env_string(out, name, trace->uris[i]);
 	}
-	format(out, "	snaplen = %" PRIu32 ";\n", trace->snaplen);
+	tsdl_format(out, "	snaplen = %" PRIu32 ";\n", trace->snaplen);
 	env_string(out, "payload", payloads[trace->payload]);
-	format(out, "	anonymised = %d;\n};\n\n", trace->is_anonymised);
+	tsdl_format(
+	    out, "	anonymised = %d;\n};\n\n", trace->is_anonymised);
 }
 
 /*
@@ -279,27 +238,27 @@ env_block(struct buf *out, const struct ctf_trace *trace)
 static void
 clock_block(struct buf *out, const struct ctf_trace *trace)
 {
-	text(out, "clock {\n	name = \"pktclock\";\n	uuid = ");
-	uuid(out, trace->uuid);
-	text(out, ";\n	description = \"Unix time of the capture\";\n"
-		  "	freq = 1000000000;\n"
-		  "	offset = 0;\n"
-		  "	absolute = TRUE;\n};\n\n");
+	tsdl_text(out, "clock {\n	name = \"pktclock\";\n	uuid = ");
+	tsdl_uuid(out, trace->uuid);
+	tsdl_text(out, ";\n	description = \"Unix time of the capture\";\n"
+		       "	freq = 1000000000;\n"
+		       "	offset = 0;\n"
+		       "	absolute = TRUE;\n};\n\n");
 }
 
 static void
 event_begin(struct buf *out, const char *name, enum event_id id)
 {
-	format(out, "event {\n	name = \"%s\";\n	id = %d;\n", name,
-	    (int)id);
-	format(out, "	stream_id = %d;\n	fields := struct {\n",
+	tsdl_format(out, "event {\n	name = \"%s\";\n	id = %d;\n",
+	    name, (int)id);
+	tsdl_format(out, "	stream_id = %d;\n	fields := struct {\n",
 	    CTF_STREAM_CLASS);
 }
 
 static void
 event_end(struct buf *out)
 {
-	text(out, "	};\n};\n\n");
+	tsdl_text(out, "	};\n};\n\n");
 }
 
 /* NETWORK: the structure of its header, or NULL. */
@@ -308,28 +267,29 @@ packet_event(struct buf *out, const char *name, enum event_id id,
     const char *network, enum payload payload)
 {
 	event_begin(out, name, id);
-	text(out, packet_fields);
+	tsdl_text(out, packet_fields);
 	if (payload != PAYLOAD_NONE)
-		text(out, link_fields);
+		tsdl_text(out, link_fields);
 	if (network != NULL) {
-		format(out, "		struct %s _network_header;\n", network);
-		text(out, transport_fields);
+		tsdl_format(
+		    out, "		struct %s _network_header;\n", network);
+		tsdl_text(out, transport_fields);
 	}
 	if (payload == PAYLOAD_FULL)
-		text(out, payload_fields);
+		tsdl_text(out, payload_fields);
 	event_end(out);
 }
 
 enum status
 ctf_metadata(struct buf *out, const struct ctf_trace *trace)
 {
-	text(out, types);
+	tsdl_text(out, types);
 	if (trace->payload != PAYLOAD_NONE)
-		text(out, wire_types);
+		tsdl_text(out, wire_types);
 	trace_block(out, trace);
 	env_block(out, trace);
 	clock_block(out, trace);
-	text(out, stream);
+	tsdl_text(out, stream);
 	packet_event(out, "net:packet", EVENT_PACKET, NULL, trace->payload);
 	if (trace->payload != PAYLOAD_NONE) {
 		packet_event(
@@ -338,7 +298,7 @@ ctf_metadata(struct buf *out, const struct ctf_trace *trace)
 		    out, "net:ipv6", EVENT_IPV6, "ipv6_header", trace->payload);
 	}
 	event_begin(out, "net:stats", EVENT_STATS);
-	text(out, stats_fields);
+	tsdl_text(out, stats_fields);
 	event_end(out);
 	return out->bad ? E_NOMEM : OK;
 }

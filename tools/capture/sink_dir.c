@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "tools/capture/sink.h"
+#include "tools/client/trace_dir.h"
 
 #define NAME_MAX_LEN 64
 
@@ -46,42 +47,16 @@ rotates(const struct sink_dir *d)
 	return d->config.rotate_bytes > 0 || d->config.rotate_ns > 0;
 }
 
-/* All of it, or errno. */
-static bool
-write_all(int fd, const uint8_t *p, size_t n, uint64_t at)
-{
-	while (n > 0) {
-		const ssize_t k = pwrite(fd, p, n, (off_t)at);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0) {
-			errno = k == 0 ? ENOSPC : errno;
-			return false;
-		}
-		p += k;
-		n -= (size_t)k;
-		at += (uint64_t)k;
-	}
-	return true;
-}
-
-static int
-create_file(int dir, const char *name)
-{
-	return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
 static enum status
 write_metadata(struct sink_dir *d)
 {
-	const int fd = create_file(d->dir, "metadata");
+	const int fd = trace_dir_create(d->dir, "metadata");
 	bool is_written;
 
 	if (fd < 0)
 		return sink_fail(&d->sink, E_IO, "%s: metadata: %s",
 		    d->config.path, strerror(errno));
-	is_written = write_all(
+	is_written = trace_dir_write(
 	    fd, buf_data(&d->metadata), buf_len(&d->metadata), 0);
 	if (!is_written)
 		(void)sink_fail(&d->sink, E_IO, "%s: metadata: %s",
@@ -161,8 +136,8 @@ append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
 
 	snprintf(name, sizeof(name), "stream_%u", stream);
 	if (f->fd < 0)
-		f->fd = create_file(d->dir, name);
-	if (f->fd >= 0 && write_all(f->fd, c->mem, c->used, f->at)) {
+		f->fd = trace_dir_create(d->dir, name);
+	if (f->fd >= 0 && trace_dir_write(f->fd, c->mem, c->used, f->at)) {
 		f->at += c->used;
 		f->seq++;
 		d->bytes += c->used;
@@ -222,38 +197,6 @@ static const struct sink_ops ops = {
 	.destroy = destroy,
 };
 
-static bool
-is_empty_dir(int fd)
-{
-	DIR *dir = fdopendir(dup(fd));
-	unsigned n = 0;
-
-	if (dir == NULL)
-		return false;
-	while (n <= 2 && readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n <= 2; /* . and .. */
-}
-
-static enum status
-open_base(struct sink_dir *d)
-{
-	const char *path = d->config.path;
-
-	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		return sink_fail(
-		    &d->sink, E_IO, "%s: %s", path, strerror(errno));
-	d->base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->base < 0)
-		return sink_fail(
-		    &d->sink, E_IO, "%s: %s", path, strerror(errno));
-	if (!is_empty_dir(d->base))
-		return sink_fail(&d->sink, E_EXISTS,
-		    "%s: it is not empty; nothing is overwritten", path);
-	return OK;
-}
-
 static enum status
 prepare_files(struct sink_dir *d)
 {
@@ -268,7 +211,8 @@ prepare_files(struct sink_dir *d)
 	st = ctf_metadata(&d->metadata, &d->sink.config.trace);
 	if (st != OK)
 		return sink_fail(&d->sink, st, "%s", status_text(st));
-	return open_base(d);
+	return trace_dir_open(
+	    &d->base, d->config.path, d->sink.error, sizeof(d->sink.error));
 }
 
 enum status

@@ -14,7 +14,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/packet.h"
-#include "tools/send/mapped.h"
+#include "tools/client/mapped.h"
 
 struct tsdl;
 

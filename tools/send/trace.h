@@ -14,7 +14,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/client.h"
-#include "tools/send/mapped.h"
+#include "tools/client/mapped.h"
 #include "tools/send/packets.h"
 #include "tools/send/tsdl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A file in memory, read only. It must not be cut short meanwhile. */
-#ifndef TOOLS_SEND_MAPPED_H
-#define TOOLS_SEND_MAPPED_H
+#ifndef TOOLS_CLIENT_MAPPED_H
+#define TOOLS_CLIENT_MAPPED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/send/mapped.h"
+#include "tools/client/mapped.h"
 
 #include <errno.h>
 #include <fcntl.h>

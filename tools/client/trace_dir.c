@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/client/trace_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool
+is_empty(int fd)
+{
+	DIR *dir = fdopendir(dup(fd));
+	unsigned n = 0;
+
+	if (dir == NULL)
+		return false;
+	while (n <= 2 && readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n <= 2; /* . and .. */
+}
+
+enum status
+trace_dir_open(int *out, const char *path, char *why, size_t size)
+{
+	*out = -1;
+	if (mkdir(path, 0777) == 0 || errno == EEXIST)
+		*out = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*out < 0) {
+		(void)snprintf(why, size, "%s: %s", path, strerror(errno));
+		return E_IO;
+	}
+	if (is_empty(*out))
+		return OK;
+	(void)snprintf(
+	    why, size, "%s: it is not empty; nothing is overwritten", path);
+	close(*out);
+	*out = -1;
+	return E_EXISTS;
+}
+
+int
+trace_dir_create(int dir, const char *name)
+{
+	return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+bool
+trace_dir_write(int fd, const uint8_t *p, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		const ssize_t k = pwrite(fd, p, n, (off_t)at);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0) {
+			errno = k == 0 ? ENOSPC : errno;
+			return false;
+		}
+		p += k;
+		n -= (size_t)k;
+		at += (uint64_t)k;
+	}
+	return true;
+}

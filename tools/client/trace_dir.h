@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of a trace in a directory of the user's; nothing that is there is
+ * overwritten. */
+#ifndef TOOLS_CLIENT_TRACE_DIR_H
+#define TOOLS_CLIENT_TRACE_DIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* The directory PATH, which is made if it is not there, and must be empty.
+ * E_IO, E_EXISTS: WHY is one line, cut to SIZE bytes. */
+enum status trace_dir_open(
+    int *out, const char *path, char *why, size_t size) MUST_CHECK;
+/* A new file in DIR; -1 with errno. */
+int trace_dir_create(int dir, const char *name);
+/* All of it at byte AT, or errno. */
+bool trace_dir_write(int fd, const uint8_t *p, size_t n, uint64_t at);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Text in CTF's metadata language (CTF 1.8, 7.3). Without memory, out->bad is
+ * set. */
+#ifndef TOOLS_CLIENT_TSDL_TEXT_H
+#define TOOLS_CLIENT_TSDL_TEXT_H
+
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/compiler.h"
+
+#define TSDL_UUID_LEN 16
+
+void tsdl_text(struct buf *out, const char *s);
+void tsdl_format(struct buf *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* S as a string, whatever is in it. */
+void tsdl_quoted(struct buf *out, const char *s);
+/* The same of a UUID. */
+void tsdl_uuid(struct buf *out, const uint8_t u[TSDL_UUID_LEN]);
+
+#endif
