@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CRC-32 of zlib, gzip and Ethernet; the only user of <libdeflate.h>. Any
- * thread. */
+/* The CRC-32 of zlib, gzip and Ethernet, by libdeflate. Any thread. */
 #ifndef COMMON_CHECKSUM_H
 #define COMMON_CHECKSUM_H
 

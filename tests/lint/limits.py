@@ -9,7 +9,7 @@ import re
 
 PAGE = "doc/security.md"
 HEAD = "## Limits"
-FOLDERS = ("common", "proto", "store", "relayd", "tools/ftrace")
+FOLDERS = ("common", "proto", "store", "relayd")
 OPTIONS = "relayd/process/options.tbl.h"
 
 LIMIT = re.compile(
@@ -50,10 +50,6 @@ NONE = {
     "SLOW_TURN_NS": "a turn that is logged",
     "HAS_SLEPT_NS": "what counts as a pause",
     "DESK_SPARE_BYTES": "the first size of a buffer",
-    "LOOK_MS": "when to look again", "DAT_CLOCK_BYTES": "a buffer",
-    "COPY_BYTES": "what one system call copies",
-    "MAGIC_BYTES": "a layout", "SYNC_BYTES": "a layout",
-    "OTHER_FDS": "descriptors of our own",
 }
 UNITS = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

@@ -5,5 +5,5 @@
  *      name     help
  */
 /* clang-format off */
-COMMAND(listen,  "receive what trace-cmd record -N sends, and write it to files")
 COMMAND(help,    "print this, or what tracepulse-ftrace COMMAND --help prints")
+COMMAND(convert, "make a trace.dat a trace in CTF, in a directory or on a relay")

@@ -55,4 +55,29 @@ order_put_u64(struct buf *b, bool is_big, uint64_t v)
 	buf_u64(b, is_big ? v : __builtin_bswap64(v));
 }
 
+/* To any address; each returns what is behind it. */
+static inline uint8_t *
+order_store_u16(bool is_big, uint8_t *at, uint16_t v)
+{
+	v = is_big ? htobe16(v) : htole16(v);
+	memcpy(at, &v, sizeof(v));
+	return at + sizeof(v);
+}
+
+static inline uint8_t *
+order_store_u32(bool is_big, uint8_t *at, uint32_t v)
+{
+	v = is_big ? htobe32(v) : htole32(v);
+	memcpy(at, &v, sizeof(v));
+	return at + sizeof(v);
+}
+
+static inline uint8_t *
+order_store_u64(bool is_big, uint8_t *at, uint64_t v)
+{
+	v = is_big ? htobe64(v) : htole64(v);
+	memcpy(at, &v, sizeof(v));
+	return at + sizeof(v);
+}
+
 #endif

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tracepulse stored, vacuum and keep, with a server that has the relay's
+interface for them."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import program
+import relay
+from program import ask, pretended, run
+from relay import check, equal
+
+ENTRIES = [
+    dict(path=f"box/{n}-20261122-100000", session=n.partition("#")[0],
+         host="box", kind="session", begin_ns=i * 10 ** 9,
+         end_ns=(i + 60) * 10 ** 9, bytes=1 << 20, kept=False, state="closed")
+    for i, n in enumerate(("web", "db", "twice#1", "twice#2"))]
+
+
+class Relay:
+    """What is stored, over TCP; and on the admin socket, what changes it."""
+
+    def __init__(self, socket_path):
+        self.path = socket_path
+        self.entries = [dict(e) for e in ENTRIES]
+
+    def look(self, method, path, query):
+        if method != "GET":
+            return 405, {"error": "GET only"}
+        if path == "/api/v1/status":
+            return {"is_ready": True, "is_healthy": True,
+                    "admin_socket": str(self.path)}
+        if path != "/api/v1/stored":
+            return 404, {"error": "there is no such path"}
+        found = [e for e in self.entries
+                 if query.get("host", e["host"]) == e["host"]]
+        at = [e["path"] for e in found].index(query["after"]) + 1 \
+            if "after" in query else 0
+        page = found[at:at + 3]  # the relay may give less than is asked for
+        return {"stored": page,
+                "next": page[-1]["path"] if at + 3 < len(found) else None}
+
+    def change(self, method, path, query):
+        if path == "/api/v1/keep" and method == "POST":
+            for e in self.entries:
+                if e["path"] == query["path"]:
+                    e["kept"] = query["keep"] == "1"
+                    return e
+            return 404, {"error": "it is not stored"}
+        if path == "/api/v1/vacuum" and method == "POST":
+            return self.vacuum(query["dry_run"] == "1")
+        return self.look(method, path, query)
+
+    def vacuum(self, is_dry):
+        gone = [e for e in self.entries if not e["kept"]][:2]
+        if not is_dry:
+            self.entries = [e for e in self.entries if e not in gone]
+        return {"dry_run": is_dry, "limits": {"max_use": 2 << 20},
+                "use_bytes": len(self.entries) << 20, "free_bytes": 1 << 30,
+                "deleted": [dict(e, reason="max_use") for e in gone],
+                "deleted_bytes": sum(e["bytes"] for e in gone)}
+
+
+def both(case):
+    """With the two servers of such a relay."""
+    with tempfile.TemporaryDirectory() as work:
+        path = pathlib.Path(work) / "admin"
+        fake = Relay(path)
+        with pretended(fake.change, path), \
+                pretended(fake.look) as (url, _):
+            case(fake, url)
+
+
+def stored():
+    """All pages, with sizes; those of a host."""
+    def case(fake, url):
+        out, _ = run(url, "stored")
+        equal(len(out.splitlines()), 6, out)
+        check("box/twice#2-20261122-100000" in out, out)
+        check(out.endswith("4 finished, 4.0 MiB\n"), out)
+        equal(len(ask(url, "stored")["stored"]), 4, "JSON")
+        out, err = run(url, "stored", "--host=none")
+        equal((out, "nothing is stored" in err), ("", True), err)
+    both(case)
+
+
+def vacuum():
+    """A dry run shows and changes nothing; then they go."""
+    def case(fake, url):
+        out, _ = run(url, "vacuum", "--dry-run")
+        check("Would go" in out and "2, 2.0 MiB" in out, out)
+        equal(len(fake.entries), 4, "nothing went")
+        out, _ = run(url, "vacuum")
+        check("Deleted" in out and "box/web-2026" in out, out)
+        equal(len(fake.entries), 2, "two went")
+        equal(ask(url, "vacuum", "--dry-run")["dry_run"], True, "JSON")
+    both(case)
+
+
+def keep():
+    """By path, name, host and name; one of several only by path or --all."""
+    def case(fake, url):
+        for word in ("web", "box/web", "box/web-20261122-100000"):
+            out, _ = run(url, "keep", word)
+            check(" kept " in out, out)
+            equal([e["kept"] for e in fake.entries],
+                  [True, False, False, False], word)
+            run(url, "keep", "--no", word)
+            check(not fake.entries[0]["kept"], "not any longer")
+        _, err = run(url, "keep", "twice", status=1)
+        check("2 finished traces" in err and "twice#2-2026" in err, err)
+        equal(len(ask(url, "keep", "twice", "--all")["stored"]), 2, "JSON")
+        equal([e["kept"] for e in fake.entries],
+              [False, False, True, True], "both")
+        _, err = run(url, "keep", "none", status=1)
+        check("no finished trace" in err, err)
+    both(case)
+
+
+def who_may():
+    """Only on the relay's machine, and only where there is such a socket."""
+    def case(fake, url):
+        _, err = run("http://192.0.2.1:1", "vacuum", status=1)
+        check("on the relay's own machine" in err, err)
+        fake.path = ""
+        _, err = run(url, "vacuum", status=1)
+        check("has no admin socket" in err, err)
+        fake.path = "/nowhere/admin"
+        _, err = run(url, "keep", "web", status=1)
+        check("/nowhere/admin" in err, err)
+        fake.path = "/" + "x" * 300
+        run(url, "keep", "web", status=1)
+    both(case)
+    if os.geteuid() != 0:
+        return
+    # Who may not connect is told why.
+    with tempfile.TemporaryDirectory() as work:
+        fake = Relay(pathlib.Path(work) / "admin")
+        with pretended(fake.change, fake.path), pretended(fake.look) as (url, _):
+            os.chmod(fake.path, 0o600)
+            os.chmod(work, 0o755)
+            done = subprocess.run(
+                [program.PROGRAM, "vacuum"], user=65534, group=65534,
+                extra_groups=(), capture_output=True,
+                env=program.environment(url, ASAN_OPTIONS="detect_leaks=0"))
+            err = done.stderr.decode()
+            equal(done.returncode, 1, err)
+            check(f"{fake.path}: you may not connect there" in err, err)
+
+
+CASES = [stored, vacuum, keep, who_may]
+
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Files and metadata of trace-cmd, whole and spoiled. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ftrace/vector.h"
+#include "tests/ftrace/whole.h"
+#include "tests/lib/unit.h"
+#include "tools/ftrace/dat_read.h"
+
+#define N(table) (sizeof(table) / sizeof(*(table)))
+
+/* The event lines of the report of each. */
+static const struct {
+	const char *name;
+	unsigned version, events, lost;
+} vectors[] = {
+	{ "v6-tcp", 6, 109, 0 },
+	{ "v6-udp", 6, 119, 0 },
+	{ "v7-tcp-none", 7, 120, 0 },
+	{ "v6-tcp-flush", 6, 144, 0 },
+	{ "v6-tcp-missed", 6, 2030, 268 },
+#ifdef HAVE_ZSTD
+	{ "v7-tcp", 7, 122, 0 },
+#endif
+};
+
+START_TEST(every_event_of_a_recording_is_converted)
+{
+	struct bytes b = vector_part(vectors[_i].name, "result");
+	struct ctf_counts c;
+
+	ck_assert_int_eq(whole_convert(b.p, b.n, &c), OK);
+	ck_assert_uint_eq(c.events, vectors[_i].events);
+	ck_assert_uint_eq(c.lost, vectors[_i].lost);
+	ck_assert_uint_eq(c.unknown + c.malformed + c.late, 0);
+	free(b.p);
+}
+END_TEST
+
+START_TEST(what_a_recorder_sends_is_read_too)
+{
+	struct bytes b = vector_metadata(vectors[_i].name);
+	char why[DAT_WHY_MAX];
+	struct dat *d;
+
+	ck_assert_int_eq(dat_read(&d, b.p, b.n, why), OK);
+	ck_assert_uint_eq(d->version, vectors[_i].version);
+	ck_assert_uint_eq(d->n_buffers, 0);
+	ck_assert_uint_eq(d->n_cpus, 2);
+	ck_assert_uint_eq(d->page.size, 4096);
+	ck_assert_uint_eq(d->page.data_at, 16);
+	ck_assert_str_eq(d->hostname, "target");
+	ck_assert_str_eq(d->release, "6.18.0");
+	ck_assert_str_eq(d->clock, "local");
+	ck_assert(d->has_trace_id);
+	ck_assert_uint_eq(d->n_refused, 0);
+	ck_assert_uint_eq(d->n_symbols, 40);
+	ck_assert_uint_eq(d->n_names, 2);
+	dat_free(d);
+	free(b.p);
+}
+END_TEST
+
+/* V1 has the first items only. */
+START_TEST(the_metadata_of_v1_is_read)
+{
+	static const size_t greeting = sizeof("2\0004096\0001\0004\0TCP");
+	struct bytes b = vector_part("v1-tcp", "conn2-c2s");
+	char why[DAT_WHY_MAX];
+	struct dat *d;
+
+	ck_assert_int_eq(dat_read(&d, b.p + greeting, b.n - greeting, why), OK);
+	ck_assert_uint_gt(d->n_events, 40);
+	ck_assert_str_eq(d->hostname, "");
+	ck_assert(!d->has_trace_id);
+	dat_free(d);
+	free(b.p);
+}
+END_TEST
+
+static const char *const corpus[] = { "v6-little", "v6-big", "v7-none-little",
+	"v7-none-big", "v7-zlib-little", "v7-zlib-big" };
+
+static struct bytes
+corpus_file(int i)
+{
+	char path[128];
+
+	(void)snprintf(
+	    path, sizeof(path), "tests/fuzz/corpus/dat/%s", corpus[i]);
+	return bytes_source_file(path);
+}
+
+/* Both byte orders and sizes of a long, both versions, and with two buffers. */
+START_TEST(made_files_have_the_same_events)
+{
+	const unsigned times = strncmp(corpus[_i], "v6", 2) == 0 ? 1 : 2;
+	struct bytes b = corpus_file(_i);
+	struct ctf_counts c;
+
+	ck_assert_int_eq(whole_convert(b.p, b.n, &c), OK);
+	/* Of two CPUs; the second buffer has the first CPU only. */
+	ck_assert_uint_eq(c.events, times == 1 ? 8 : 14);
+	ck_assert_uint_eq(c.lost, times == 1 ? 4 : 7);
+	ck_assert_uint_eq(c.late, 1);
+	ck_assert_uint_eq(c.unknown + c.malformed, 0);
+	free(b.p);
+}
+END_TEST
+
+START_TEST(a_file_that_ends_early_is_refused_or_read)
+{
+	struct bytes all = corpus_file(_i);
+	char why[DAT_WHY_MAX];
+	struct ctf_counts c;
+	struct dat *d;
+
+	for (size_t n = 0; n < all.n; n++) {
+		struct bytes b = bytes_copy(all.p, n);
+
+		(void)!whole_convert(b.p, b.n, &c);
+		if (dat_read(&d, b.p, b.n, why) == OK)
+			dat_free(d);
+		free(b.p);
+	}
+	free(all.p);
+}
+END_TEST
+
+/* Every length, count, offset and letter there is: each byte becomes all that
+ * matters. Nothing outside is read, promises are kept, it ends. */
+START_TEST(any_byte_may_be_anything)
+{
+	static const uint8_t changes[] = { 0x01, 0xff };
+	struct bytes b = corpus_file(_i);
+	struct ctf_counts c;
+
+	for (size_t i = 0; i < b.n; i++) {
+		const uint8_t was = b.p[i];
+
+		if (was == 0 && i % 3 != 0)
+			continue; /* zeros behind the data: most of it */
+
+		for (size_t k = 0; k < N(changes); k++) {
+			b.p[i] = was ^ changes[k];
+			(void)!whole_convert(b.p, b.n, &c);
+		}
+		b.p[i] = 0;
+		(void)!whole_convert(b.p, b.n, &c);
+		b.p[i] = was;
+	}
+	free(b.p);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ every_event_of_a_recording_is_converted, N(vectors), 0 },
+		{ what_a_recorder_sends_is_read_too, N(vectors), 0 },
+		{ the_metadata_of_v1_is_read, 0, 0 },
+		{ made_files_have_the_same_events, N(corpus), 0 },
+		{ a_file_that_ends_early_is_refused_or_read, N(corpus), 0 },
+		{ any_byte_may_be_anything, N(corpus), 0 },
+	};
+
+	return unit_run("dat_read", units, N(units));
+}

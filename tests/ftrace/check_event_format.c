@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/unit.h"
+#include "tools/ftrace/event_format.h"
+
+static struct span
+span(const char *s)
+{
+	return (struct span){ s, strlen(s) };
+}
+
+#define AT ";	offset:8;	size:"
+
+/* What a line says, with a long of 8 bytes. */
+static const struct {
+	const char *line, *name;
+	enum field_kind kind;
+	uint32_t size, count;
+	unsigned element;
+	const char *flags; /* s: signed; x: an address; r: relative */
+} lines[] = {
+	{ "int pid" AT "4;	signed:1;", "pid", FIELD_INTEGER, 4, 0, 4,
+	    "s" },
+	{ "char comm[16]" AT "16;	signed:0;", "comm", FIELD_TEXT, 16, 0,
+	    1, "" },
+	{ "const char comm[TASK_COMM_LEN]" AT "16;	signed:0;", "comm",
+	    FIELD_TEXT, 16, 0, 1, "" },
+	{ "unsigned char mac[6]" AT "6;	signed:0;", "mac", FIELD_ARRAY, 6, 6, 1,
+	    "" },
+	{ "unsigned long caller[8]" AT "64;	signed:0;", "caller",
+	    FIELD_ARRAY, 64, 8, 8, "x" },
+	{ "long long times[2]" AT "16;	signed:1;", "times", FIELD_ARRAY, 16, 2,
+	    8, "s" },
+	{ "u8 grid[2][3]" AT "6;	signed:0;", "grid", FIELD_ARRAY, 6, 6,
+	    1, "" },
+	{ "enum odd x[4]" AT "16;	signed:0;", "x", FIELD_ARRAY, 16, 4, 4,
+	    "" },
+	{ "struct in6_addr x[2]" AT "32;	signed:0;", "x", FIELD_BYTES,
+	    32, 32, 1, "" },
+	{ "const char * fmt" AT "8;	signed:0;", "fmt", FIELD_INTEGER, 8, 0,
+	    8, "x" },
+	{ "void *work" AT "8;	signed:0;", "work", FIELD_INTEGER, 8, 0, 8,
+	    "x" },
+	{ "unsigned long parent_ip" AT "8;	signed:0;", "parent_ip",
+	    FIELD_INTEGER, 8, 0, 8, "x" },
+	{ "unsigned long nr" AT "8;	signed:0;", "nr", FIELD_INTEGER, 8, 0,
+	    8, "" },
+	{ "long prev_state" AT "8;	signed:1;", "prev_state", FIELD_INTEGER,
+	    8, 0, 8, "s" },
+	{ "struct sockaddr a" AT "16;	signed:0;", "a", FIELD_BYTES, 16, 16, 1,
+	    "" },
+	{ "u24 odd" AT "3;	signed:0;", "odd", FIELD_BYTES, 3, 3, 1, "" },
+	{ "char buf[]" AT "0;	signed:0;", "buf", FIELD_REST_TEXT, 0, 0, 1,
+	    "" },
+	{ "unsigned long args[]" AT "0;	signed:0;", "args", FIELD_REST_ARRAY, 0,
+	    0, 8, "" },
+	{ "u32 buf[]" AT "0;	signed:0;", "buf", FIELD_REST_ARRAY, 0, 0, 4,
+	    "" },
+	{ "__data_loc char[] name" AT "4;	signed:1;", "name",
+	    FIELD_DYNAMIC_TEXT, 4, 0, 1, "s" },
+	{ "__rel_loc char[] name" AT "4;	signed:0;", "name",
+	    FIELD_DYNAMIC_TEXT, 4, 0, 1, "r" },
+	{ "__data_loc unsigned long[] mask" AT "4;	signed:0;", "mask",
+	    FIELD_DYNAMIC_ARRAY, 4, 0, 8, "" },
+	{ "__data_loc u16[] x" AT "4;	signed:0;", "x", FIELD_DYNAMIC_ARRAY, 4,
+	    0, 2, "" },
+	{ "__data_loc cpumask_t[] cpus" AT "4;	signed:0;", "cpus",
+	    FIELD_DYNAMIC_ARRAY, 4, 0, 8, "" },
+	{ "int 3com" AT "4;	signed:0;", "_3com", FIELD_INTEGER, 4, 0, 4,
+	    "" },
+	{ "int " AT "4;	signed:0;", "int", FIELD_INTEGER, 4, 0, 4, "" },
+	{ "" AT "4;	signed:0;", "_", FIELD_INTEGER, 4, 0, 4, "" },
+	{ "int old" AT "4;", "old", FIELD_INTEGER, 4, 0, 4, "" },
+};
+
+static bool
+has(int i, char flag)
+{
+	return strchr(lines[i].flags, flag) != NULL;
+}
+
+START_TEST(a_line_says_what_a_field_is)
+{
+	struct event_field f;
+	char line[256];
+
+	(void)snprintf(line, sizeof(line), "	field:%s", lines[_i].line);
+	ck_assert_int_eq(event_field_parse(&f, span(line), 8), OK);
+	ck_assert_str_eq(f.name, lines[_i].name);
+	ck_assert_int_eq(f.kind, lines[_i].kind);
+	ck_assert_uint_eq(f.offset, 8);
+	ck_assert_uint_eq(f.size, lines[_i].size);
+	if (f.kind == FIELD_ARRAY || f.kind == FIELD_BYTES)
+		ck_assert_uint_eq(f.count, lines[_i].count);
+	ck_assert_uint_eq(f.element, lines[_i].element);
+	ck_assert(f.is_signed == has(_i, 's'));
+	ck_assert(f.is_address == has(_i, 'x'));
+	ck_assert(f.is_relative == has(_i, 'r'));
+}
+END_TEST
+
+static const char *const no_fields[] = {
+	"",
+	"field:",
+	"field:int x",
+	"field:int x;",
+	"field:int x;	offset:8;",
+	"field:int x;	offset:;	size:4;",
+	"field:int x;	offset:8;	size:4",
+	"field:int x;	offset:-8;	size:4;",
+	"field:int x;	offset:65536;	size:4;",
+	"field:int x;	offset:0;	size:65536;",
+	"field:int x;	offset:4294967296;	size:4;",
+	"field:__data_loc char[] x;	offset:8;	size:8;",
+	"print fmt: \"field:int x;	offset:8;	size:4;",
+};
+
+START_TEST(other_lines_are_refused)
+{
+	struct event_field f;
+
+	ck_assert_int_eq(
+	    event_field_parse(&f, span(no_fields[_i]), 8), E_MALFORMED);
+}
+END_TEST
+
+#define COMMON                                          \
+	"	field:unsigned short common_type;	offset:0;	" \
+	"size:2;	"                                      \
+	"signed:0;\n"                                   \
+	"	field:int common_pid;	offset:4;	size:4;	signed:1;\n"
+
+START_TEST(an_event_has_the_fields_of_its_text)
+{
+	const char *text =
+	    "name: sched_switch\nID: 42\nformat:\n" COMMON "\n"
+	    "	field:int x;	offset:8;	size:4;	signed:1;\n"
+	    "	field:char y[8];	offset:12;	size:8;	signed:0;\n"
+	    "\nprint fmt: \"x\nfield:int no;	offset:20;	size:4;";
+	struct event_format *f;
+
+	ck_assert_int_eq(
+	    event_format_parse(&f, span("sched"), span(text), 8), OK);
+	ck_assert_str_eq(f->system, "sched");
+	ck_assert_str_eq(f->name, "sched_switch");
+	ck_assert_uint_eq(f->id, 42);
+	ck_assert_uint_eq(f->n_common, 2);
+	ck_assert_uint_eq(f->n_fields, 4);
+	ck_assert_uint_eq(f->fixed_size, 20);
+	ck_assert_ptr_eq(event_format_field(f, "y"), &f->fields[3]);
+	ck_assert_ptr_null(event_format_field(f, "no"));
+	event_format_free(f);
+}
+END_TEST
+
+static const struct {
+	const char *system, *text;
+} no_events[] = {
+	{ "a", "" },
+	{ "a", "name: x\n" },
+	{ "a", "ID: 1\n" },
+	{ "a", "name: x\nID: 65536\n" },
+	{ "a", "name: x\nID: 1x\n" },
+	{ "a", "name: \nID: 1\n" },
+	{ "a", "name: x y\nID: 1\n" },
+	{ "a", "name: \x1b[2J\nID: 1\n" },
+	{ "", "name: x\nID: 1\n" },
+	{ "a\n", "name: x\nID: 1\n" },
+	{ "a", "name: x\nID: 1\n	field:int x;	offset:8;\n" },
+};
+
+START_TEST(other_texts_are_refused)
+{
+	struct event_format *f;
+
+	ck_assert_int_eq(event_format_parse(&f, span(no_events[_i].system),
+			     span(no_events[_i].text), 8),
+	    E_MALFORMED);
+	ck_assert_ptr_null(f);
+}
+END_TEST
+
+START_TEST(fields_without_end_are_refused)
+{
+	static const char line[] = "field:u8 x;	offset:8;	size:1;\n";
+	char *text = malloc(64 + (EVENT_FIELDS_MAX + 1) * sizeof(line)),
+	     *at = text;
+	struct event_format *f;
+
+	ck_assert_ptr_nonnull(text);
+	at += sprintf(at, "name: x\nID: 1\n");
+	for (int i = 0; i < EVENT_FIELDS_MAX + _i; i++)
+		at += sprintf(at, line);
+	ck_assert_int_eq(event_format_parse(&f, span("a"), span(text), 8),
+	    _i == 0 ? OK : E_LIMIT);
+	event_format_free(f);
+	free(text);
+}
+END_TEST
+
+#define N(table) (sizeof(table) / sizeof(*(table)))
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_line_says_what_a_field_is, N(lines), 0 },
+		{ other_lines_are_refused, N(no_fields), 0 },
+		{ an_event_has_the_fields_of_its_text, 0, 0 },
+		{ other_texts_are_refused, N(no_events), 0 },
+		{ fields_without_end_are_refused, 2, 0 },
+	};
+
+	return unit_run("event_format", units, N(units));
+}

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tracepulse-ftrace convert: what stock readers say of the CTF is what
+trace-cmd report says of the file."""
+import contextlib
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+SOURCE = os.environ.get("srcdir", ".")
+sys.path.insert(0, os.path.join(SOURCE, "tests/replay"))
+sys.path.insert(0, os.path.join(SOURCE, "tests/ftrace"))
+import dat_file  # noqa: E402
+import reading  # noqa: E402
+from relay import Daemon, check, equal  # noqa: E402
+
+PROGRAM = os.path.abspath("./tracepulse-ftrace")
+VECTORS = os.path.join(SOURCE, "tests/vectors/tracecmd")
+RECORDINGS = ("v6-tcp", "v6-udp", "v7-tcp-none", "v6-tcp-flush",
+              "v6-tcp-missed", "v7-tcp")
+TRACEFS = "/sys/kernel/tracing"
+SKIPPED = 77
+
+
+# A tracefs of its own mount. Some sandboxes let nobody write the switch and the
+# filters of the function tracer, which are not needed: empty files stand there.
+RECORD = """mount --make-rprivate / && mount -t tracefs none %s || exit 77
+for f in set_ftrace_filter set_ftrace_notrace set_ftrace_pid \\
+    set_graph_function set_graph_notrace; do
+	f=%s/$f
+	[ ! -e $f ] || (true >>$f) 2>/dev/null || mount --bind empty $f
+done
+(echo 1 >/proc/sys/kernel/ftrace_enabled) 2>/dev/null ||
+    mount --bind one /proc/sys/kernel/ftrace_enabled
+exec "$@"
+""" % (TRACEFS, TRACEFS)
+
+
+class Skip(Exception):
+    """This case cannot be tried here."""
+
+
+@contextlib.contextmanager
+def directory():
+    path = tempfile.mkdtemp(prefix="tracepulse-ftrace-")
+    try:
+        yield pathlib.Path(path)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def convert(*arguments, status=0):
+    return reading.run(PROGRAM, "convert", *map(str, arguments), status=status)
+
+
+def has_zstd():
+    return b"ZSTD_decompress" in pathlib.Path(PROGRAM).read_bytes()
+
+
+def compare(got, want, fields_of):
+    """Number, order, and all of each event. Events of two CPUs at the same ns
+    have no order. FIELDS_OF: names of events, or None for all."""
+    equal(len(got), len(want), "number of events")
+    for events in got, want:
+        check(all(a.time <= b.time for a, b in zip(events, events[1:])),
+              "an event is before an earlier one")
+        events.sort(key=reading.Event.key)
+    for a, b in zip(got, want):
+        name = a.name.rpartition(":")[2]
+        if (a.time, a.cpu, a.pid, name) != (b.time, b.cpu, b.pid, b.name):
+            raise AssertionError("%r\nis not\n%r" % (a, b))
+        if fields_of is not None and name not in fields_of:
+            continue
+        told = reading.raw_fields(b.fields, a.fields)
+        if set(told) != set(a.fields) or not all(
+                reading.same_value(told[k], v) for k, v in a.fields.items()):
+            raise AssertionError("%r\nis not\n%r" % (a, b))
+
+
+def recordings_are_as_their_report():
+    """All fields of all events, by both readers."""
+    for name in RECORDINGS:
+        if name == "v7-tcp" and not has_zstd():
+            continue
+        base = os.path.join(VECTORS, "tracecmd-" + name)
+        want, lost = reading.report_lines(
+            pathlib.Path(base + "-report.bin").read_text())
+        with directory() as top:
+            done = convert(base + "-result.bin", top / "out")
+            got, warned = reading.babeltrace2(top / "out")
+            compare(got, want, None)
+            equal("268 events" in warned, lost == 268, "a loss is told")
+            equal("268 events that the kernel lost" in done.stderr,
+                  lost == 268, "a loss is told on standard error")
+            if shutil.which("babeltrace"):
+                compare(reading.babeltrace(top / "out"), want, None)
+
+
+def record(top, *options, command):
+    """A recording of this machine, by stock trace-cmd; trace_clock is that of
+    before, since the ring buffer is emptied by a change."""
+    if os.geteuid() != 0:
+        raise Skip("not root")
+    if shutil.which("trace-cmd") is None or shutil.which("unshare") is None:
+        raise Skip("no trace-cmd, or no unshare")
+    (top / "one").write_text("1\n")
+    (top / "empty").write_text("")
+    lock = os.open(TRACEFS, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", RECORD, "sh", "trace-cmd", "record",
+             "-o", str(top / "trace.dat"), *options, *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=top,
+            stderr=subprocess.STDOUT, timeout=120, check=False)
+    finally:
+        os.close(lock)
+    if done.returncode != 0:
+        raise Skip("trace-cmd cannot record here: %s" % done.stdout.decode(
+            errors="replace")[-200:])
+    return top / "trace.dat"
+
+
+def a_busy_machine_is_as_its_report():
+    """100,000 events and more of this machine."""
+    count = 60000
+    with directory() as top:
+        trace = record(
+            top, "-b", "20000", "-e", "sched", "-e", "raw_syscalls", "-e",
+            "irq", "-e", "timer", command=(
+                "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
+                "count=%d" % count, "status=none"))
+        want, lost = reading.report_lines(reading.run(
+            "trace-cmd", "report", "-R", "-t", "--raw-ts", str(trace)).stdout)
+        if len(want) < 100000:
+            raise Skip("only %d events were recorded" % len(want))
+        done = convert(trace, top / "out")
+        got, _ = reading.babeltrace2(top / "out")
+        compare(got, want, ("sched_switch",))
+        check(sum(e.name == "sched:sched_switch" for e in got) > 10,
+              "there are switches")
+        if lost == 0:
+            check("not in the trace" not in done.stderr, done.stderr)
+
+
+def names_are_as_lttng_has_them():
+    base = os.path.join(VECTORS, "tracecmd-v6-tcp-result.bin")
+    with directory() as top:
+        convert("--names=lttng", base, top / "out")
+        got, _ = reading.babeltrace2(top / "out")
+        switch = next(e for e in got if e.name == "sched_switch")
+        equal(list(switch.fields), [
+            "prev_comm", "prev_tid", "prev_prio", "prev_state", "next_comm",
+            "next_tid", "next_prio"], "fields of sched_switch")
+        check('tracer_name = "lttng-modules"' in
+              (top / "out/metadata").read_text(), "the tracer's name")
+
+
+def hostile_names(m):
+    """Words of the language, names twice, names of lengths, text that would
+    end a string."""
+    fields = [("int %s" % n, 8 + 4 * i, 4, 1) for i, n in enumerate(
+        ("event", "stream", "x", "x", "x_2", "align", "y_length"))]
+    fields += [("__data_loc u8[] y", 36, 4, 0),
+               ("__data_loc u8[] y", 36, 4, 0)]
+    return {"a\"b\\": [m.format("c\"};trace{", 300, fields)]}
+
+
+def any_names_are_read():
+    for big in False, True:
+        m = dat_file.Maker(big)
+        data = m.event(300, m.pack("7i", *range(7)) + m.pack("I", 2 << 16 | 40)
+                       + b"\1\2")
+        with directory() as top:
+            (top / "t.dat").write_bytes(m.file_v6(
+                [], hostile_names(m), [[m.page(1000, m.entry(data, 1))]],
+                [(5, b"Linux a\"b\\\xff c d\0")]))
+            convert(top / "t.dat", top / "out")
+            text = reading.run("babeltrace2", "--clock-cycles",
+                               str(top / "out")).stdout
+            check("event = 0, stream = 1, x = 2, x_2 = 3, x_2_2 = 4, align = 5, "
+                  "y_length = 6, y_length_2 = 2, y = [ [0] = 1, [1] = 2 ], "
+                  "y_2_length = 2, y_2 = [ [0] = 1, [1] = 2 ]" in text, text)
+            if shutil.which("babeltrace"):
+                reading.run("babeltrace", str(top / "out"))
+
+
+def simple(m, pages, options=()):
+    return m.file_v6([], {"a": [m.format("x", 300, [("int n", 8, 4, 1)])]},
+                     pages, options)
+
+
+def numbered(m, n, delta=1):
+    return m.entry(m.event(300, m.pack("i", n)), delta)
+
+
+def times(top):
+    return [(e.time, int(e.fields["n"]))
+            for e in reading.babeltrace2(top / "out")[0]]
+
+
+def time_never_goes_back():
+    """What is older than what was given is left out, and counted."""
+    m = dat_file.Maker()
+    pages = [[m.page(1000, numbered(m, 1) + m.extend(500, absolute=True)
+                     + numbered(m, 2) + m.extend(2000, absolute=True)
+                     + numbered(m, 3, 0)),
+              m.page(1500, numbered(m, 4)), m.page(3000, numbered(m, 5)),
+              m.page((1 << 64) - 2, numbered(m, 6)),
+              m.page((1 << 64) - 1, numbered(m, 7)),
+              m.page(4000, numbered(m, 8))]]
+    with directory() as top:
+        (top / "t.dat").write_bytes(simple(m, pages))
+        done = convert(top / "t.dat", top / "out")
+        equal(times(top), [(1001, 1), (2000, 3), (3001, 5), (4001, 8)],
+              "events")
+        check("1 that cannot be read, 3 with a time of before" in done.stderr,
+              done.stderr)
+
+
+def what_is_not_described_is_counted():
+    m = dat_file.Maker()
+    pages = [[m.page(1000, numbered(m, 1) + m.entry(m.event(301, bytes(4)), 1)
+                     + m.entry(m.event(300, b""), 1) + numbered(m, 2)
+                     + m.word(20, 0))],
+             [m.page(1000, b"", commit=dat_file.PAGE)]]
+    with directory() as top:
+        (top / "t.dat").write_bytes(simple(m, pages))
+        done = convert(top / "t.dat", top / "out")
+        equal([n for _, n in times(top)], [1, 2], "events")
+        check("1 that are not described, 3 that cannot be read" in done.stderr,
+              done.stderr)
+
+
+def a_date_makes_it_unix_time():
+    m = dat_file.Maker()
+    page = [[m.page(1000, numbered(m, 1))]]
+    for options, arguments, want in (
+            ([], [], 1001), ([(1, b"0x5f5e100\0")], [], 100000001001),
+            ([(7, b"-1\0")], [], 1000),
+            ([(1, b"0x5f5e100\0")], ["--clock-offset=5"], 1006)):
+        with directory() as top:
+            (top / "t.dat").write_bytes(simple(m, page, options))
+            convert(*arguments, top / "t.dat", top / "out")
+            text = reading.run("babeltrace2", "--clock-seconds",
+                               str(top / "out")).stdout
+            seconds, ns = re.match(r"\[(\d+)\.(\d+)\]", text).groups()
+            equal(int(seconds) * 10 ** 9 + int(ns), want, "time")
+
+
+def clocks_without_a_frequency_are_refused():
+    m = dat_file.Maker()
+    whole = simple(m, [[m.page(1000, numbered(m, 1))]])
+    with directory() as top:
+        for clock, status in ((b"[tsc]", 1), (b"[perf]", 0)):
+            (top / "t.dat").write_bytes(
+                whole.replace(b"[local]", clock.ljust(7)))
+            done = convert(top / "t.dat", top / clock.decode().strip("[]"),
+                           status=status)
+            equal("frequency" in done.stderr, status == 1, done.stderr)
+
+
+def several_buffers_are_several_traces():
+    m = dat_file.Maker()
+    systems = {"a": [m.format("x", 300, [("int n", 8, 4, 1)])]}
+    buffers = {name: [[m.page(1000, numbered(m, n))]]
+               for n, name in enumerate(("", "foo", "../bar"))}
+    with directory() as top:
+        (top / "t.dat").write_bytes(m.file_v7([], systems, buffers,
+                                              packing="zlib"))
+        convert(top / "t.dat", top / "out")
+        equal(sorted(p.name for p in (top / "out").iterdir()),
+              ["_._bar", "foo", "kernel"], "folders")
+        equal(sorted(n for _, n in times(top)), [0, 1, 2], "events")
+
+
+def a_relay_records_the_same():
+    base = os.path.join(VECTORS, "tracecmd-v6-tcp-missed-result.bin")
+    with directory() as top, Daemon() as relay:
+        convert(base, top / "out")
+        convert(base, "--relay=net://127.0.0.1:%d:%d" % (
+            relay.control_port, relay.data_port), "--session=kernels")
+        session = next((relay.out / "target").iterdir())
+        check(session.name.startswith("kernels"), session.name)
+        for name in "cpu_0", "cpu_1":
+            equal((session / "kernel" / name).read_bytes(),
+                  (top / "out" / name).read_bytes(), name)
+            equal((session / "kernel/index" / (name + ".idx")).read_bytes(),
+                  (top / "out/index" / (name + ".idx")).read_bytes(), "index")
+        want, _ = reading.babeltrace2(top / "out")
+        got, _ = reading.babeltrace2(session)
+        equal(list(map(repr, got)), list(map(repr, want)), "events")
+
+
+def what_cannot_be_done_is_told():
+    base = os.path.join(VECTORS, "tracecmd-v6-tcp-result.bin")
+    with directory() as top:
+        (top / "no").write_bytes(b"hello")
+        (top / "full").mkdir()
+        (top / "full/x").write_text("x")
+        (top / "cut").write_bytes(pathlib.Path(base).read_bytes()[:20000])
+        for arguments, status, words in (
+                ([top / "none", top / "out"], 1, "No such file"),
+                ([top, top / "out"], 1, "regular file"),
+                ([top / "no", top / "out"], 1, "not a trace.dat"),
+                ([top / "cut", top / "out"], 1, "cut short"),
+                ([base, top / "full"], 1, "not empty"),
+                ([base, "--relay=net://127.0.0.1:1"], 1, "refused"),
+                ([base], 2, "one of them"),
+                ([base, top / "out", "x"], 2, "one too many"),
+                ([base, top / "out", "--names=x"], 2, "--names"),
+                ([base, top / "out", "--relay=net://a"], 2, "one of them"),
+                ([base, top / "out", "--session=a"], 2, "--relay")):
+            done = convert(*arguments, status=status)
+            check(words in done.stderr, done.stderr)
+            equal(done.stderr.count("\n"), 1, "lines on standard error")
+
+
+CASES = (recordings_are_as_their_report, names_are_as_lttng_has_them,
+         any_names_are_read, time_never_goes_back,
+         what_is_not_described_is_counted, a_date_makes_it_unix_time,
+         clocks_without_a_frequency_are_refused,
+         several_buffers_are_several_traces, a_relay_records_the_same,
+         what_cannot_be_done_is_told, a_busy_machine_is_as_its_report)
+
+
+def main():
+    if shutil.which("babeltrace2") is None:
+        print("SKIP: no babeltrace2")
+        return SKIPPED
+    for case in CASES:
+        if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            case()
+            print("ok", case.__name__)
+        except Skip as why:
+            print("SKIP %s: %s" % (case.__name__, why))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

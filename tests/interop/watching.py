@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""tracepulse shows and watches sessions of stock lttng."""
+import json
+import os
+import socket
+import subprocess
+import time
+
+import tree
+from story import begin, end, scenario
+from viewers import await_session, wait_seen
+from world import Failure, Skipped, wait_for
+
+
+def program(w):
+    """tracepulse, which is built beside the sender where libcurl is."""
+    path = os.path.join(os.path.dirname(w.send_path), "tracepulse")
+    if not os.path.exists(path):
+        raise Skipped("tracepulse was not built")
+    return path
+
+
+def env(w):
+    """With where the relay's HTTP is."""
+    with open(os.path.join(w.rundir(), "relayd/http.port"),
+              encoding="ascii") as port:
+        url = "http://127.0.0.1:%d" % int(port.read())
+    return w.env({"TRACEPULSE_URL": url})
+
+
+def say(w, *words):
+    """Its answer, as JSON."""
+    done = subprocess.run([program(w), *words, "--json"], env=env(w),
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=30)
+    if done.returncode != 0:
+        raise Failure("tracepulse %s: %s" % (words, done.stderr.decode()))
+    return json.loads(done.stdout)
+
+
+class Watcher(tree.Viewer):
+    """babeltrace2, as tracepulse watch starts it."""
+
+    def __init__(self, w, session):
+        self.program = "tracepulse watch"
+        self.url = session
+        self.files = [open(os.path.join(w.directory, "watch." + kind), "w+b")
+                      for kind in ("out", "err")]
+        self.child = subprocess.Popen(
+            [program(w), "watch", session], stdin=subprocess.DEVNULL,
+            stdout=self.files[0], stderr=self.files[1], env=env(w))
+        w.children.append(self.child)
+
+
+@scenario(reference=False, compare_tree=False)
+def watch(w):
+    """tracepulse shows a live session of lttng, and its events by babeltrace2"""
+    begin(w, "watched", "--live=200000")
+    begin(w, "disk")
+    await_session(w, "watched")
+    watcher = Watcher(w, socket.gethostname() + "/watched")
+    wait_for("it to be attached",
+             lambda: tree.listed(w, "watched")[1] == 1, timeout=10)
+    emitted = w.run_app(0, 300, microseconds=2000)
+    wait_seen(watcher, 300)
+    found = {s["name"]: s for s in say(w, "sessions")["sessions"]}
+    if set(found) != {"watched", "disk"} or \
+            found["watched"]["open_viewers"] != 1:
+        raise Failure("tracepulse sessions: %s" % found)
+    one = say(w, "show", "watched")
+    if not one["streams"] or len(one["viewers"]) != 1:
+        raise Failure("tracepulse show: %s" % one)
+    time.sleep(0.5)
+    w.lttng("destroy", "watched")
+    end(w, "disk")
+    if watcher.finish() != emitted:
+        raise Failure("it did not see what was emitted")

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the relay's HTTP is: the value of --url. */
+#ifndef TOOLS_CTL_ADDRESS_H
+#define TOOLS_CTL_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+#define ADDRESS_DEFAULT "http://localhost:5345"
+#define ADDRESS_PORT "5345" /* of a HOST without a scheme and a port */
+#define ADDRESS_HOST_MAX 256
+
+struct address {
+	char base[512]; /* what a path is put behind: no slash at its end */
+	char unix_path[108];	     /* of a Unix socket; empty: TCP */
+	char host[ADDRESS_HOST_MAX]; /* without brackets; empty: Unix socket */
+	bool is_local; /* on this machine, as far as its name says */
+};
+
+/*
+ * http://HOST[:PORT][/PATH], https:// likewise, HOST[:PORT], or unix:PATH. An
+ * IPv6 address stands in brackets. E_MALFORMED: *WHY is a constant text.
+ */
+enum status address_parse(
+    struct address *a, const char *text, const char **why) MUST_CHECK;
+
+/* A Unix socket of this machine. E_MALFORMED: the path is empty or too long. */
+enum status address_unix(struct address *a, const char *path) MUST_CHECK;
+
+#endif

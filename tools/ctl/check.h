@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracepulse check: one line and an exit status, as monitoring systems with
+ * plug-ins of Nagios take them (https://nagios-plugins.org, "Plugin Output").
+ */
+#ifndef TOOLS_CTL_CHECK_H
+#define TOOLS_CTL_CHECK_H
+
+#include <stdint.h>
+
+#include "tools/ctl/options.h"
+#include "tools/ctl/status.h"
+
+/* Exit statuses. */
+enum verdict { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
+
+struct check {
+	enum verdict verdict;
+	char reasons[512]; /* of a verdict that is not OK */
+};
+
+/* What S is worth; LOST: packets since the last check, or since the relay's
+ * start. */
+void check_judge(struct check *k, const struct ctl_options *o,
+    const struct relay_status *s, uint64_t lost);
+
+/*
+ * Packets lost since FILE was written, which is then written again. At the
+ * first time it is none; after another start of the relay, all since then.
+ * E_IO: with errno; E_MALFORMED: the file is not ours.
+ */
+enum status check_lost_since(
+    const char *file, const struct relay_status *s, uint64_t *lost) MUST_CHECK;
+
+#endif

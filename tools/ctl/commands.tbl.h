@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands of tracepulse, one row each: the source of --help and of what is
+ * called, and of the check of the manual and the completions.
+ *     name  operand, or NULL  options beside those of all commands  help
+ * An operand in brackets may be left out. command_NAME() does it. Those options
+ * that all have are URL, TIMEOUT, HELP and VERSION.
+ */
+/* clang-format off */
+#define HAS(id) (UINT32_C(1) << OPT_##id)
+COMMAND(status, NULL, HAS(JSON),
+    "state, rates, losses, disk and limits of the relay")
+COMMAND(sessions, NULL,
+    HAS(JSON) | HAS(LONG) | HAS(ALL) | HAS(HOST) | HAS(NAMES),
+    "the sessions that are open")
+COMMAND(show, "SESSION", HAS(JSON),
+    "one session: its streams, viewers, losses and messages")
+COMMAND(top, NULL, HAS(SORT) | HAS(INTERVAL) | HAS(COUNT) | HAS(HOST),
+    "the busiest sessions, again and again; q ends it")
+COMMAND(watch, "SESSION", HAS(DRY_RUN),
+    "start babeltrace2 on a live session; what follows -- is for it")
+COMMAND(events, NULL, HAS(JSON) | HAS(RECENT) | HAS(COUNT),
+    "what happens, as it happens")
+COMMAND(stored, NULL, HAS(JSON) | HAS(HOST),
+    "the finished traces on the relay's disk")
+COMMAND(vacuum, NULL, HAS(JSON) | HAS(DRY_RUN),
+    "delete old traces now, as far as limits ask for it")
+COMMAND(keep, "SESSION", HAS(JSON) | HAS(ALL) | HAS(NO),
+    "never delete a finished trace to make room")
+COMMAND(check, NULL,
+    HAS(STATE) | HAS(LOST_WARNING) | HAS(LOST_CRITICAL) | HAS(DISK_WARNING) | HAS(DISK_CRITICAL),
+    "one line for a monitoring system; status 0, 1, 2 or 3")
+#undef HAS

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ctl/ctl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tools/ctl/text.h"
+
+/* Of a line, with its escapes. */
+#define LINE_BYTES 1024
+
+int
+ctl_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("tracepulse: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	putc('\n', stderr);
+	return CTL_FAILED;
+}
+
+int
+ctl_fail_fetch(const struct ctl *c)
+{
+	return ctl_fail("%s", fetch_error(c->fetch));
+}
+
+int
+ctl_print_json(const struct ctl *c, const json_t *j)
+{
+	/* What is no ASCII may turn a terminal's direction of writing. */
+	const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(15) |
+			     (c->terminal.is_terminal ? JSON_ENSURE_ASCII : 0);
+
+	if (json_dumpf(j, stdout, flags) != 0)
+		return ctl_fail("standard output: it cannot be written");
+	putc('\n', stdout);
+	return CTL_OK;
+}
+
+void
+ctl_line(const struct ctl *c, const char *label, enum tone tone,
+    const char *fmt, ...)
+{
+	char text[LINE_BYTES], escaped[LINE_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(c->terminal.out, "%-12s ", label);
+	terminal_put(
+	    &c->terminal, tone, text_escape(escaped, sizeof(escaped), text));
+	putc('\n', c->terminal.out);
+}

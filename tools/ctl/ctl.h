@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands of tracepulse share. Main thread. */
+#ifndef TOOLS_CTL_CTL_H
+#define TOOLS_CTL_CTL_H
+
+#include <jansson.h>
+
+#include "common/compiler.h"
+#include "tools/ctl/fetch.h"
+#include "tools/ctl/options.h"
+#include "tools/ctl/terminal.h"
+
+/* Exit statuses; those of check are in check.c. */
+#define CTL_OK 0
+#define CTL_FAILED 1
+#define CTL_USAGE 2
+
+struct ctl {
+	struct ctl_options options;
+	struct address admin; /* its admin socket, once it is asked */
+	struct fetch *fetch;
+	struct terminal terminal;
+};
+
+/* One for each command: command_status() ... They return the exit status. */
+#define COMMAND(name, operand, options, help) int command_##name(struct ctl *c);
+#include "tools/ctl/commands.tbl.h"
+#undef COMMAND
+
+/* "tracepulse: ..." to standard error; returns CTL_FAILED. What is from a peer
+ * must be escaped. */
+int ctl_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* What fetch_error() says. */
+int ctl_fail_fetch(const struct ctl *c);
+/* J for scripts; returns the exit status. */
+int ctl_print_json(const struct ctl *c, const json_t *j);
+
+/* A line "LABEL  text"; what is made of FMT is escaped, and cut at 1 KiB. */
+void ctl_line(const struct ctl *c, const char *label, enum tone tone,
+    const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+#endif

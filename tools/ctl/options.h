@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of tracepulse; its tables are options.tbl.h and
+ * commands.tbl.h. */
+#ifndef TOOLS_CTL_OPTIONS_H
+#define TOOLS_CTL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/ctl/address.h"
+
+enum ctl_option {
+#define OPTION(id, letter, name, arg, help) OPT_##id,
+#include "tools/ctl/options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+enum ctl_command {
+#define COMMAND(name, operand, options, help) COMMAND_##name,
+#include "tools/ctl/commands.tbl.h"
+#undef COMMAND
+	N_COMMANDS
+};
+
+enum sort_key {
+	SORT_RATE,
+	SORT_RECEIVED,
+	SORT_LOST,
+	SORT_VIEWERS,
+	SORT_HELD,
+	SORT_AGE,
+	SORT_NAME,
+	N_SORT_KEYS
+};
+extern const char *const sort_key_names[N_SORT_KEYS];
+
+struct ctl_options {
+	bool is_done; /* printed what was asked for: exit with status 0 */
+	enum ctl_command command; /* N_COMMANDS: none was recognised */
+	const char *operand;	  /* NULL: none */
+	char **more; /* behind "--", for babeltrace2; NULL at its end */
+	struct address address;
+	unsigned timeout_ms;
+	bool json, is_long, all, names, dry_run, no;
+	const char *host, *state; /* NULL: none */
+	enum sort_key sort;
+	unsigned interval_ms;
+	uint64_t count;	 /* 0: without end */
+	uint64_t recent; /* events */
+	uint64_t lost_warning, lost_critical;
+	double disk_warning, disk_critical; /* per cent */
+};
+
+/* Fills *O; strings point into ARGV or the environment. Not OK: a message is on
+ * stderr. */
+enum status ctl_options_parse(
+    struct ctl_options *o, int argc, char **argv) MUST_CHECK;
+
+#endif

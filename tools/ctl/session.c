@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ctl/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/parse.h"
+#include "tools/ctl/pages.h"
+#include "tools/ctl/table.h"
+#include "tools/ctl/text.h"
+
+/* Of a name that means several, so many are shown. */
+#define CANDIDATES_MAX 20
+
+void
+session_read(struct session *s, struct answer *a, const json_t *j)
+{
+	*s = (struct session){
+		.id = answer_number(a, j, "id"),
+		.host = answer_text(a, j, "host"),
+		.name = answer_text(a, j, "name"),
+		.state = answer_text(a, j, "state"),
+		.why = answer_text(a, j, "why"),
+		.why_text = answer_text(a, j, "why_text"),
+		.path = answer_text(a, j, "path"),
+		.peer = answer_text(a, j, "peer"),
+		.transport = answer_text(a, j, "transport"),
+		.is_snapshot = answer_bool(a, j, "is_snapshot"),
+		.live_timer_us = answer_number(a, j, "live_timer_us"),
+		.began = answer_number(a, j, "began"),
+		.duration = answer_real(a, j, "duration_seconds"),
+		.streams = answer_number(a, j, "open_streams"),
+		.viewers = answer_number(a, j, "open_viewers"),
+		.received_bytes = answer_number(a, j, "received_bytes"),
+		.received_packets = answer_number(a, j, "received_packets"),
+		.written_bytes = answer_number(a, j, "written_bytes"),
+		.sent_bytes = answer_number(a, j, "sent_bytes"),
+		.held_bytes = answer_number(a, j, "held_bytes"),
+		.lost_packets = answer_number(a, j, "lost_packets"),
+		.rate = -1,
+	};
+	s->is_active = strcmp(s->state, "closed") != 0;
+}
+
+const char *
+session_kind(const struct session *s)
+{
+	return s->is_snapshot	      ? "snapshot"
+	       : s->live_timer_us > 0 ? "live"
+				      : "disk";
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	const uint64_t x = ((const struct session *)a)->id;
+	const uint64_t y = ((const struct session *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+static enum status
+read_all(struct sessions *s, struct answer *a)
+{
+	const json_t *list = answer_array(a, s->answer, "sessions");
+	const json_t *j;
+	size_t i;
+
+	s->n = json_array_size(list);
+	s->has_more = json_is_integer(json_object_get(s->answer, "next"));
+	s->all = calloc(s->n + 1, sizeof(*s->all));
+	if (s->all == NULL)
+		return E_NOMEM;
+	json_array_foreach(list, i, j) session_read(&s->all[i], a, j);
+	qsort(s->all, s->n, sizeof(*s->all), compare_ids);
+	return list == NULL || a->wrong != NULL ? E_MALFORMED : OK;
+}
+
+enum status
+sessions_load(
+    struct ctl *c, const char *state, const char *host, struct sessions *out)
+{
+	char *by_state = pages_query("state", state);
+	char *by_host = pages_query("host", host), *query = NULL;
+	struct answer a = { 0 };
+	enum status st = E_NOMEM;
+
+	*out = (struct sessions){ 0 };
+	if (by_state != NULL && by_host != NULL &&
+	    asprintf(&query, "%s%s", by_state, by_host) < 0)
+		query = NULL;
+	if (query != NULL)
+		st = pages_fetch(c->fetch, "/api/v1/sessions", "sessions",
+		    query, &out->answer);
+	if (st == OK) {
+		st = read_all(out, &a);
+		if (st == E_MALFORMED)
+			fetch_refuse(
+			    c->fetch, a.wrong != NULL ? a.wrong : "sessions");
+	}
+	free(by_state);
+	free(by_host);
+	free(query);
+	if (st != OK)
+		sessions_free(out);
+	return st;
+}
+
+void
+sessions_free(struct sessions *s)
+{
+	json_decref(s->answer);
+	free(s->all);
+	*s = (struct sessions){ 0 };
+}
+
+bool
+session_is_called(const struct session *s, const char *text)
+{
+	const size_t n = strlen(s->host);
+	uint64_t id;
+
+	return strcmp(text, s->name) == 0 ||
+	       (parse_u64(text, 0, UINT64_MAX, &id) == OK && id == s->id) ||
+	       (strncmp(text, s->host, n) == 0 && text[n] == '/' &&
+		   strcmp(text + n + 1, s->name) == 0);
+}
+
+/* Which there are, to standard error. */
+static void
+print_candidates(
+    const struct ctl *c, const struct sessions *s, const char *text)
+{
+	static const struct column columns[] = {
+		{ "NUMBER", COLUMN_NUMBER, 0 },
+		{ "HOST", COLUMN_TEXT, 0 },
+		{ "NAME", COLUMN_TEXT, 0 },
+		{ "STATE", COLUMN_WORD, 0 },
+		{ "BEGAN", COLUMN_WORD, 1 },
+	};
+	struct terminal to = { .out = stderr, .columns = c->terminal.columns };
+	char time[TEXT_UNIT_MAX];
+	struct table t;
+
+	table_begin(&t, columns, ARRAY_LEN(columns));
+	/* The newest first, as these are meant most often. */
+	for (size_t i = s->n; i-- > 0 && table_rows(&t) < CANDIDATES_MAX;) {
+		const struct session *one = &s->all[i];
+
+		if (!session_is_called(one, text))
+			continue;
+		table_addf(&t, TONE_PLAIN, "%" PRIu64, one->id);
+		table_add(&t, TONE_PLAIN, one->host);
+		table_add(&t, TONE_PLAIN, one->name);
+		table_add(&t, TONE_PLAIN, one->state);
+		table_add(&t, TONE_PLAIN, text_time(time, one->began));
+	}
+	table_print(&t, &to, 0, SIZE_MAX);
+	table_free(&t);
+}
+
+bool
+session_find(const struct ctl *c, const struct sessions *s, const char *text,
+    const struct session **out)
+{
+	const struct session *active = NULL, *any = NULL;
+	unsigned n_active = 0, n = 0;
+	char shown[256];
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (!session_is_called(&s->all[i], text))
+			continue;
+		n++;
+		any = &s->all[i];
+		if (any->is_active) {
+			n_active++;
+			active = any;
+		}
+	}
+	text_escape(shown, sizeof(shown), text);
+	if (n == 1 || n_active == 1) {
+		*out = n == 1 ? any : active;
+		return true;
+	}
+	if (n == 0) {
+		(void)ctl_fail("%s: there is no such session", shown);
+		return false;
+	}
+	(void)ctl_fail("%s: %u sessions have this name%s", shown, n,
+	    n > CANDIDATES_MAX ? "; these are the newest" : "");
+	print_candidates(c, s, text);
+	return false;
+}

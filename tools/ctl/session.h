@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Sessions, as the relay tells of them. Main thread. */
+#ifndef TOOLS_CTL_SESSION_H
+#define TOOLS_CTL_SESSION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/ctl/answer.h"
+#include "tools/ctl/ctl.h"
+
+struct session {
+	uint64_t id;
+	/* Borrowed from the answer. */
+	const char *host, *name, *state, *why, *why_text, *path, *peer,
+	    *transport;
+	bool is_active, is_snapshot;
+	uint64_t live_timer_us; /* 0: not live */
+	uint64_t began;		/* seconds since the epoch */
+	double duration;	/* seconds */
+	uint64_t streams, viewers;
+	uint64_t received_bytes, received_packets, written_bytes, sent_bytes;
+	uint64_t held_bytes, lost_packets;
+	double rate; /* bytes/s since the last picture of top; below 0: not
+			known */
+};
+
+struct sessions {
+	json_t *answer;	     /* all pages in one */
+	struct session *all; /* by id */
+	size_t n;
+	bool has_more; /* than were asked for */
+};
+
+/* From J, one session of an answer. */
+void session_read(struct session *s, struct answer *a, const json_t *j);
+
+/* STATE: "active", "closed"; NULL: both. HOST: NULL: any. Fails as
+ * fetch_json() does, with fetch_error(). */
+enum status sessions_load(struct ctl *c, const char *state, const char *host,
+    struct sessions *out) MUST_CHECK;
+void sessions_free(struct sessions *s);
+
+/*
+ * The one that TEXT means: its number, name, or HOST/NAME. Of several, the one
+ * that is still open. *OUT points into S. False: it was said that there is
+ * none, or which there are.
+ */
+bool session_find(const struct ctl *c, const struct sessions *s,
+    const char *text, const struct session **out) MUST_CHECK;
+
+/* "live", "snapshot", or "disk". */
+const char *session_kind(const struct session *s);
+
+/* Does TEXT mean this one? */
+bool session_is_called(const struct session *s, const char *text);
+
+#endif

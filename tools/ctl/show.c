@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse show */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/ctl/ctl.h"
+#include "tools/ctl/event.h"
+#include "tools/ctl/session.h"
+#include "tools/ctl/status.h"
+#include "tools/ctl/table.h"
+#include "tools/ctl/text.h"
+
+static void
+print_figures(
+    const struct ctl *c, const struct session *s, const json_t *by_cause)
+{
+	char text[TEXT_UNIT_MAX], more[TEXT_UNIT_MAX];
+	char causes[STATUS_CAUSES_MAX];
+
+	ctl_line(c, "Received", TONE_PLAIN, "%s in %" PRIu64 " packets",
+	    text_bytes(text, s->received_bytes), s->received_packets);
+	ctl_line(c, "Written", TONE_PLAIN, "%s; %s wait in memory",
+	    text_bytes(text, s->written_bytes),
+	    text_bytes(more, s->held_bytes));
+	ctl_line(
+	    c, "To viewers", TONE_PLAIN, "%s", text_bytes(text, s->sent_bytes));
+	status_causes(causes, by_cause);
+	if (s->lost_packets == 0)
+		ctl_line(c, "Lost", TONE_GOOD, "nothing");
+	else
+		ctl_line(c, "Lost", TONE_BAD, "%" PRIu64 " packets (%s)",
+		    s->lost_packets, causes);
+}
+
+static void
+print_session(const struct ctl *c, const struct session *s)
+{
+	char text[TEXT_UNIT_MAX], age[TEXT_UNIT_MAX];
+
+	ctl_line(
+	    c, "Session", TONE_HEAD, "%s, number %" PRIu64, s->name, s->id);
+	ctl_line(c, "Host", TONE_PLAIN, "%s, from %s by %s", s->host, s->peer,
+	    s->transport);
+	if (s->why_text[0] != '\0')
+		ctl_line(
+		    c, "State", TONE_PLAIN, "%s: %s", s->state, s->why_text);
+	else
+		ctl_line(c, "State", TONE_GOOD, "%s", s->state);
+	ctl_line(c, "Began", TONE_PLAIN, "%s, %s %s", text_time(text, s->began),
+	    s->is_active ? "open for" : "was open for",
+	    text_duration(age, s->duration));
+	if (s->live_timer_us > 0)
+		ctl_line(c, "Kind", TONE_PLAIN, "live, every %" PRIu64 " ms",
+		    s->live_timer_us / 1000);
+	else
+		ctl_line(c, "Kind", TONE_PLAIN, "%s", session_kind(s));
+	ctl_line(c, "Path", TONE_PLAIN, "%s", s->path);
+}
+
+static void
+print_streams(const struct ctl *c, struct answer *a, const json_t *list)
+{
+	static const struct column columns[] = {
+		{ "STREAM", COLUMN_TEXT, 0 },
+		{ "WRITTEN", COLUMN_NUMBER, 0 },
+		{ "PACKETS", COLUMN_NUMBER, 2 },
+		{ "HELD", COLUMN_NUMBER, 1 },
+		{ "LOST", COLUMN_NUMBER, 0 },
+	};
+	char text[TEXT_UNIT_MAX];
+	const json_t *j;
+	struct table t;
+	uint64_t lost;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	table_begin(&t, columns, ARRAY_LEN(columns));
+	json_array_foreach(list, i, j)
+	{
+		lost = answer_number(a, j, "lost_packets");
+		table_add(&t, TONE_PLAIN, answer_text(a, j, "name"));
+		table_add(&t, TONE_PLAIN,
+		    text_bytes(text, answer_number(a, j, "written_bytes")));
+		table_addf(&t, TONE_PLAIN, "%" PRIu64,
+		    answer_number(a, j, "written_packets"));
+		table_add(&t, TONE_PLAIN,
+		    text_bytes(text, answer_number(a, j, "held_bytes")));
+		table_addf(
+		    &t, lost > 0 ? TONE_BAD : TONE_PLAIN, "%" PRIu64, lost);
+	}
+	putc('\n', c->terminal.out);
+	table_print(&t, &c->terminal, 0, SIZE_MAX);
+	table_free(&t);
+}
+
+static void
+print_viewers(const struct ctl *c, struct answer *a, const json_t *list)
+{
+	static const struct column columns[] = {
+		{ "VIEWER", COLUMN_TEXT, 0 },
+		{ "STREAMS", COLUMN_NUMBER, 1 },
+		{ "MISSED", COLUMN_NUMBER, 0 },
+	};
+	const json_t *j;
+	struct table t;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	table_begin(&t, columns, ARRAY_LEN(columns));
+	json_array_foreach(list, i, j)
+	{
+		table_add(&t, TONE_PLAIN, answer_text(a, j, "peer"));
+		table_addf(
+		    &t, TONE_PLAIN, "%" PRIu64, answer_number(a, j, "streams"));
+		table_addf(&t, TONE_PLAIN, "%" PRIu64,
+		    answer_number(a, j, "lost_packets"));
+	}
+	putc('\n', c->terminal.out);
+	table_print(&t, &c->terminal, 0, SIZE_MAX);
+	table_free(&t);
+}
+
+static void
+print_messages(const struct ctl *c, struct answer *a, const json_t *list)
+{
+	const json_t *j;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	putc('\n', c->terminal.out);
+	json_array_foreach(list, i, j) event_print(&c->terminal, a,
+	    answer_text(a, j, "event"), j, EVENT_OF_ONE_SESSION);
+}
+
+static int
+print_all(struct ctl *c, const json_t *j)
+{
+	struct answer a = { 0 };
+	struct session s;
+
+	session_read(&s, &a, j);
+	print_session(c, &s);
+	print_figures(c, &s, answer_object(&a, j, "lost_by_cause"));
+	print_streams(c, &a, answer_array(&a, j, "streams"));
+	print_viewers(c, &a, answer_array(&a, j, "viewers"));
+	print_messages(c, &a, answer_array(&a, j, "messages"));
+	if (a.wrong == NULL)
+		return CTL_OK;
+	(void)fetch_refuse(c->fetch, a.wrong);
+	return ctl_fail_fetch(c);
+}
+
+int
+command_show(struct ctl *c)
+{
+	const struct session *one;
+	struct sessions s;
+	char path[64];
+	json_t *j;
+	int status;
+
+	if (sessions_load(c, NULL, NULL, &s) != OK)
+		return ctl_fail_fetch(c);
+	if (!session_find(c, &s, c->options.operand, &one)) {
+		sessions_free(&s);
+		return CTL_FAILED;
+	}
+	snprintf(path, sizeof(path), "/api/v1/sessions/%" PRIu64, one->id);
+	sessions_free(&s);
+	if (fetch_json(c->fetch, path, false, &j) != OK)
+		return ctl_fail_fetch(c);
+	status = c->options.json ? ctl_print_json(c, j) : print_all(c, j);
+	json_decref(j);
+	return status;
+}

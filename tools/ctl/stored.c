@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse stored, vacuum and keep: finished traces on the relay's disk. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/ctl/ctl.h"
+#include "tools/ctl/pages.h"
+#include "tools/ctl/status.h"
+#include "tools/ctl/table.h"
+#include "tools/ctl/text.h"
+
+#define NS_PER_SECOND 1000000000
+/* A vacuum deletes thousands of files before it answers. */
+#define VACUUM_MS (10u * 60 * 1000)
+
+static const struct column stored_columns[] = {
+	{ "SIZE", COLUMN_NUMBER, 0 },
+	{ "ENDED", COLUMN_WORD, 2 },
+	{ "KEPT", COLUMN_WORD, 1 },
+	{ "KIND", COLUMN_WORD, 4 },
+	{ "STATE", COLUMN_WORD, 3 },
+	{ "PATH", COLUMN_TEXT, 0 },
+};
+
+static void
+add_stored(struct table *t, struct answer *a, const json_t *j)
+{
+	char text[TEXT_UNIT_MAX];
+
+	table_add(
+	    t, TONE_PLAIN, text_bytes(text, answer_number(a, j, "bytes")));
+	table_add(t, TONE_PLAIN,
+	    text_time(text, answer_number(a, j, "end_ns") / NS_PER_SECOND));
+	table_add(t, TONE_PLAIN, answer_bool(a, j, "kept") ? "kept" : "");
+	table_add(t, TONE_PLAIN, answer_text(a, j, "kind"));
+	table_add(t, TONE_PLAIN, answer_text(a, j, "state"));
+	table_add(t, TONE_PLAIN, answer_text(a, j, "path"));
+}
+
+static int
+print_stored(struct ctl *c, const json_t *all)
+{
+	struct answer a = { 0 };
+	const json_t *list = answer_array(&a, all, "stored"), *j;
+	uint64_t bytes = 0;
+	char text[TEXT_UNIT_MAX];
+	struct table t;
+	size_t i;
+
+	table_begin(&t, stored_columns, ARRAY_LEN(stored_columns));
+	json_array_foreach(list, i, j)
+	{
+		add_stored(&t, &a, j);
+		bytes += answer_number(&a, j, "bytes");
+	}
+	if (a.wrong == NULL && !t.lacks_memory && i > 0) {
+		table_print(&t, &c->terminal, 0, SIZE_MAX);
+		fprintf(c->terminal.out, "%zu finished, %s\n", i,
+		    text_bytes(text, bytes));
+	} else if (a.wrong == NULL && !t.lacks_memory) {
+		fprintf(stderr, "tracepulse: nothing is stored\n");
+	}
+	table_free(&t);
+	if (a.wrong == NULL)
+		return CTL_OK;
+	(void)fetch_refuse(c->fetch, a.wrong);
+	return ctl_fail_fetch(c);
+}
+
+static enum status
+load_stored(struct ctl *c, const char *host, json_t **out)
+{
+	char *query = pages_query("host", host);
+	enum status st = query == NULL ? E_NOMEM
+				       : pages_fetch(c->fetch, "/api/v1/stored",
+					     "stored", query, out);
+
+	free(query);
+	return st;
+}
+
+int
+command_stored(struct ctl *c)
+{
+	json_t *all;
+	int status;
+
+	if (load_stored(c, c->options.host, &all) != OK)
+		return ctl_fail_fetch(c);
+	status = c->options.json ? ctl_print_json(c, all)
+				 : print_stored(c, all);
+	json_decref(all);
+	return status;
+}
+
+/* From here on requests go to the admin socket. */
+static int
+go_to_admin(struct ctl *c, unsigned timeout_ms)
+{
+	struct relay_status s;
+	enum status st;
+
+	if (!c->options.address.is_local)
+		return ctl_fail("this is done on the relay's own machine, by "
+				"who may use its admin socket");
+	if (status_load(c, &s) != OK)
+		return ctl_fail_fetch(c);
+	st = address_unix(&c->admin, s.admin_socket);
+	status_free(&s);
+	if (st != OK)
+		return ctl_fail("this relay has no admin socket");
+	fetch_destroy(c->fetch);
+	c->fetch = fetch_create(&c->admin, timeout_ms);
+	return c->fetch == NULL ? ctl_fail("out of memory") : CTL_OK;
+}
+
+static void
+print_limits(const struct ctl *c, const json_t *limits)
+{
+	char line[512] = "";
+	const char *name;
+	json_t *j;
+	size_t at = 0;
+
+	json_object_foreach((json_t *)(uintptr_t)limits, name,
+	    j) if (at < sizeof(line) && json_is_integer(j))
+	    at += (size_t)snprintf(line + at, sizeof(line) - at,
+		"%s%s %" JSON_INTEGER_FORMAT, at == 0 ? "" : ", ", name,
+		json_integer_value(j));
+	if (at > 0)
+		ctl_line(c, "Limits", TONE_PLAIN, "%s", line);
+}
+
+static int
+print_deleted(struct ctl *c, const json_t *j)
+{
+	static const struct column columns[] = {
+		{ "SIZE", COLUMN_NUMBER, 0 },
+		{ "ENDED", COLUMN_WORD, 1 },
+		{ "WHY", COLUMN_WORD, 2 },
+		{ "PATH", COLUMN_TEXT, 0 },
+	};
+	struct answer a = { 0 };
+	const json_t *list = answer_array(&a, j, "deleted"), *one;
+	char text[TEXT_UNIT_MAX], free[TEXT_UNIT_MAX];
+	struct table t;
+	size_t i;
+
+	table_begin(&t, columns, ARRAY_LEN(columns));
+	json_array_foreach(list, i, one)
+	{
+		table_add(&t, TONE_PLAIN,
+		    text_bytes(text, answer_number(&a, one, "bytes")));
+		table_add(&t, TONE_PLAIN,
+		    text_time(text,
+			answer_number(&a, one, "end_ns") / NS_PER_SECOND));
+		table_add(&t, TONE_PLAIN, answer_text(&a, one, "reason"));
+		table_add(&t, TONE_PLAIN, answer_text(&a, one, "path"));
+	}
+	print_limits(c, answer_object(&a, j, "limits"));
+	ctl_line(c, "Disk", TONE_PLAIN, "traces take %s, %s are free",
+	    text_bytes(text, answer_number(&a, j, "use_bytes")),
+	    text_bytes(free, answer_number(&a, j, "free_bytes")));
+	ctl_line(c, answer_bool(&a, j, "dry_run") ? "Would go" : "Deleted",
+	    TONE_HEAD, "%zu, %s", i,
+	    text_bytes(text, answer_number(&a, j, "deleted_bytes")));
+	if (i > 0)
+		table_print(&t, &c->terminal, 0, SIZE_MAX);
+	table_free(&t);
+	if (a.wrong == NULL)
+		return CTL_OK;
+	(void)fetch_refuse(c->fetch, a.wrong);
+	return ctl_fail_fetch(c);
+}
+
+int
+command_vacuum(struct ctl *c)
+{
+	json_t *j;
+	int status = go_to_admin(c, VACUUM_MS);
+
+	if (status != CTL_OK)
+		return status;
+	if (fetch_json(c->fetch,
+		c->options.dry_run ? "/api/v1/vacuum?dry_run=1"
+				   : "/api/v1/vacuum?dry_run=0",
+		true, &j) != OK)
+		return ctl_fail_fetch(c);
+	status = c->options.json ? ctl_print_json(c, j) : print_deleted(c, j);
+	json_decref(j);
+	return status;
+}
+
+static bool
+is_stored_as(struct answer *a, const json_t *j, const char *text)
+{
+	const char *host = answer_text(a, j, "host");
+	const char *name = answer_text(a, j, "session");
+	const size_t n = strlen(host);
+
+	return strcmp(text, answer_text(a, j, "path")) == 0 ||
+	       strcmp(text, name) == 0 ||
+	       (strncmp(text, host, n) == 0 && text[n] == '/' &&
+		   strcmp(text + n + 1, name) == 0);
+}
+
+/* Those that TEXT means, as an array of their own; NULL: no memory. */
+static json_t *
+choose_stored(struct answer *a, const json_t *all, const char *text)
+{
+	const json_t *list = answer_array(a, all, "stored");
+	json_t *chosen = json_array(), *j;
+	size_t i;
+
+	json_array_foreach(list, i, j) if (is_stored_as(a, j, text))(void)
+	    json_array_append(chosen, j);
+	return chosen;
+}
+
+/* Keep one; the answer, or NULL: it was said why not. */
+static json_t *
+keep_one(struct ctl *c, const char *path)
+{
+	char *query = pages_query("path", path), *whole = NULL;
+	json_t *j = NULL;
+
+	if (query == NULL || asprintf(&whole, "/api/v1/keep?keep=%d%s",
+				 c->options.no ? 0 : 1, query) < 0) {
+		free(query);
+		(void)ctl_fail("out of memory");
+		return NULL;
+	}
+	if (fetch_json(c->fetch, whole, true, &j) != OK)
+		(void)ctl_fail_fetch(c);
+	free(query);
+	free(whole);
+	return j;
+}
+
+static int
+keep_all(struct ctl *c, const json_t *chosen)
+{
+	struct answer a = { 0 };
+	json_t *done = json_object(), *list = json_array(), *one;
+	const json_t *j;
+	int status = CTL_OK;
+	size_t i;
+
+	(void)json_object_set_new(done, "stored", list);
+	json_array_foreach(chosen, i, j)
+	{
+		one = keep_one(c, answer_text(&a, j, "path"));
+		if (one == NULL) {
+			status = CTL_FAILED;
+			continue;
+		}
+		(void)json_array_append_new(list, one);
+	}
+	if (c->options.json)
+		(void)ctl_print_json(c, done);
+	else if (json_array_size(list) > 0)
+		(void)print_stored(c, done);
+	json_decref(done);
+	return status;
+}
+
+int
+command_keep(struct ctl *c)
+{
+	const char *text = c->options.operand;
+	struct answer a = { 0 };
+	json_t *all, *chosen;
+	char escaped[1024];
+	int status;
+	size_t n;
+
+	status = go_to_admin(c, c->options.timeout_ms);
+	if (status != CTL_OK)
+		return status;
+	if (load_stored(c, NULL, &all) != OK)
+		return ctl_fail_fetch(c);
+	chosen = choose_stored(&a, all, text);
+	n = json_array_size(chosen);
+	json_decref(all);
+	text_escape(escaped, sizeof(escaped), text);
+	if (n == 0) {
+		status = ctl_fail("%s: no finished trace has this name or path "
+				  "(see tracepulse stored)",
+		    escaped);
+	} else if (n > 1 && !c->options.all) {
+		status = ctl_fail("%s: %zu finished traces have this name; "
+				  "give the path of one, or --all",
+		    escaped, n);
+		json_array_foreach(chosen, n, all) fprintf(stderr, "  %s\n",
+		    text_escape(escaped, sizeof(escaped),
+			answer_text(&a, all, "path")));
+	} else {
+		status = keep_all(c, chosen);
+	}
+	json_decref(chosen);
+	return status;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ctl/table.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/ctl/text.h"
+
+#define BETWEEN "  "
+#define CUT_MARK "~"
+
+void
+table_begin(struct table *t, const struct column *columns, unsigned n)
+{
+	*t = (struct table){ .columns = columns, .n_columns = n };
+}
+
+void
+table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->n_cells; i++)
+		free(t->cells[i].text);
+	free(t->cells);
+	*t = (struct table){ 0 };
+}
+
+static bool
+make_room(struct table *t)
+{
+	const size_t room = t->room == 0 ? 64 : t->room * 2;
+	struct table_cell *cells;
+
+	if (t->n_cells < t->room)
+		return true;
+	cells = reallocarray(t->cells, room, sizeof(*cells));
+	if (cells == NULL)
+		return false;
+	t->cells = cells;
+	t->room = room;
+	return true;
+}
+
+void
+table_add(struct table *t, enum tone tone, const char *text)
+{
+	char *escaped = make_room(t) ? text_escaped(text) : NULL;
+
+	if (escaped == NULL) {
+		t->lacks_memory = true;
+		return;
+	}
+	t->cells[t->n_cells++] = (struct table_cell){ escaped, tone };
+}
+
+void
+table_addf(struct table *t, enum tone tone, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	table_add(t, tone, text);
+}
+
+size_t
+table_rows(const struct table *t)
+{
+	return t->n_cells / t->n_columns;
+}
+
+/* The widths that the rows ask for. */
+static void
+measure(const struct table *t, size_t first, size_t end, unsigned *widths)
+{
+	for (unsigned c = 0; c < t->n_columns; c++)
+		widths[c] = text_width(t->columns[c].head);
+	for (size_t row = first; row < end; row++)
+		for (unsigned c = 0; c < t->n_columns; c++) {
+			unsigned w = text_width(
+			    t->cells[row * t->n_columns + c].text);
+
+			widths[c] = w > widths[c] ? w : widths[c];
+		}
+}
+
+static unsigned
+sum_of(const unsigned *widths, unsigned n)
+{
+	unsigned sum = 0;
+
+	for (unsigned c = 0; c < n; c++)
+		sum += widths[c] == 0 ? 0
+				      : widths[c] + (unsigned)strlen(BETWEEN);
+	return sum == 0 ? 0 : sum - (unsigned)strlen(BETWEEN);
+}
+
+/* One column narrower. False: none can be. */
+static bool
+make_narrower(const struct table *t, unsigned *widths)
+{
+	unsigned widest = TABLE_COLUMNS_MAX;
+
+	for (unsigned c = 0; c < t->n_columns; c++)
+		if (t->columns[c].kind == COLUMN_TEXT &&
+		    widths[c] > TABLE_NARROW &&
+		    (widest == TABLE_COLUMNS_MAX || widths[c] > widths[widest]))
+			widest = c;
+	if (widest == TABLE_COLUMNS_MAX)
+		return false;
+	widths[widest]--;
+	return true;
+}
+
+/* One column less. False: all that are left must be there. */
+static bool
+leave_out(const struct table *t, unsigned *widths)
+{
+	unsigned last = TABLE_COLUMNS_MAX;
+
+	for (unsigned c = 0; c < t->n_columns; c++)
+		if (t->columns[c].rank > 0 && widths[c] > 0 &&
+		    (last == TABLE_COLUMNS_MAX ||
+			t->columns[c].rank > t->columns[last].rank))
+			last = c;
+	if (last == TABLE_COLUMNS_MAX)
+		return false;
+	widths[last] = 0;
+	return true;
+}
+
+/* Widths that fit; 0: the column is left out. */
+static void
+fit(const struct table *t, const struct terminal *to, size_t first, size_t end,
+    unsigned *widths)
+{
+	unsigned full[TABLE_COLUMNS_MAX];
+
+	measure(t, first, end, full);
+	memcpy(widths, full, sizeof(full));
+	while (to->columns > 0 && sum_of(widths, t->n_columns) > to->columns) {
+		if (make_narrower(t, widths))
+			continue;
+		if (!leave_out(t, widths))
+			return;
+		/* What is left may have room again. */
+		for (unsigned c = 0; c < t->n_columns; c++)
+			widths[c] = widths[c] == 0 ? 0 : full[c];
+	}
+}
+
+static void
+put_blanks(const struct terminal *to, unsigned n)
+{
+	fprintf(to->out, "%*s", (int)n, "");
+}
+
+static void
+put_cell(const struct terminal *to, enum tone tone, const char *text,
+    const struct column *column, unsigned width, bool is_last)
+{
+	const unsigned w = text_width(text);
+	const unsigned blanks = w < width ? width - w : 0;
+	char *cut;
+
+	if (column->kind == COLUMN_NUMBER)
+		put_blanks(to, blanks);
+	if (w > width && (cut = strdup(text)) != NULL) {
+		cut[text_fit(cut, width - 1)] = '\0';
+		terminal_put(to, tone, cut);
+		put_blanks(to, width - 1 - text_width(cut));
+		fputs(CUT_MARK, to->out);
+		free(cut);
+	} else {
+		terminal_put(to, tone, text);
+	}
+	if (column->kind != COLUMN_NUMBER && !is_last)
+		put_blanks(to, blanks);
+}
+
+/* ROW: its cells; NULL: the heads. */
+static void
+put_row(const struct table *t, const struct terminal *to,
+    const unsigned *widths, const struct table_cell *row)
+{
+	unsigned last = 0;
+	bool is_first = true;
+
+	for (unsigned c = 0; c < t->n_columns; c++)
+		last = widths[c] > 0 ? c : last;
+	for (unsigned c = 0; c <= last; c++) {
+		if (widths[c] == 0)
+			continue;
+		if (!is_first)
+			fputs(BETWEEN, to->out);
+		is_first = false;
+		put_cell(to, row == NULL ? TONE_HEAD : row[c].tone,
+		    row == NULL ? t->columns[c].head : row[c].text,
+		    &t->columns[c], widths[c], c == last);
+	}
+	putc('\n', to->out);
+}
+
+void
+table_print(
+    const struct table *t, const struct terminal *to, size_t first, size_t most)
+{
+	const size_t n = table_rows(t);
+	unsigned widths[TABLE_COLUMNS_MAX];
+	size_t end;
+
+	first = first < n ? first : n;
+	end = n - first > most ? first + most : n;
+	fit(t, to, first, end, widths);
+	put_row(t, to, widths, NULL);
+	for (size_t row = first; row < end; row++)
+		put_row(t, to, widths, &t->cells[row * t->n_columns]);
+}

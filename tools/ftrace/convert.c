@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse-ftrace convert: a finished trace.dat as CTF. */
+#include "config.h"
+
+#include "tools/ftrace/convert.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/client/mapped.h"
+#include "tools/ftrace/command.h"
+#include "tools/ftrace/convert_options.h"
+#include "tools/ftrace/convert_pages.h"
+
+#define PROGRAM "tracepulse-ftrace convert"
+/* A ring buffer without a name. */
+#define MAIN_BUFFER "kernel"
+/* Readers count ns from 1970 in 63 bits; half of that is for times. */
+#define OFFSET_MAX (INT64_C(1) << 62)
+
+struct convert {
+	const struct convert_options *options;
+	struct mapped file;
+	struct dat *dat;
+	struct convert_sink *sink;
+	struct ctf_counts counts;
+	unsigned n_buffers; /* with pages */
+	unsigned n_cpus;    /* with pages, in all buffers */
+};
+
+static void
+on_bus_error(int number)
+{
+	static const char text[] = PROGRAM
+	    ": the file was cut short while it was read\n";
+
+	(void)number;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(1);
+}
+
+static enum status
+complain(const char *about, const char *what)
+{
+	fprintf(stderr, PROGRAM ": %s: %s\n", about, what);
+	return E_IO;
+}
+
+static enum status
+take_packet(void *arg, const struct ctf_packet *p)
+{
+	struct convert_sink *sink = arg;
+
+	return sink->ops->packet(sink, p);
+}
+
+static enum status
+take_page(void *arg, const uint8_t *page)
+{
+	return ctf_stream_page(arg, page);
+}
+
+/* What is compressed and broken costs the rest of the CPU's pages. */
+static enum status
+check_pages(struct convert *c, unsigned cpu, enum status st)
+{
+	if (c->sink->error[0] != '\0')
+		return complain(c->options->file, c->sink->error);
+	if (st == OK)
+		return OK;
+	fprintf(stderr, PROGRAM ": %s: CPU %u: pages that cannot be read: %s\n",
+	    c->options->file, cpu, status_text(st));
+	c->counts.malformed++;
+	return st == E_NOMEM || st == E_REFUSED ? st : OK;
+}
+
+static enum status
+convert_cpu(struct convert *c, const struct ctf_trace *trace,
+    const struct dat_buffer *b, const struct dat_pages *cpu)
+{
+	const struct ctf_stream_config config = {
+		.trace = trace,
+		.cpu = cpu->cpu,
+		.page_size = b->page_size,
+		.packet = take_packet,
+		.arg = c->sink,
+	};
+	struct ctf_stream *s;
+	enum status st = ctf_stream_create(&s, &config);
+
+	if (st != OK)
+		return complain(c->options->file, status_text(st));
+	st = convert_pages(c->dat, b, cpu, c->file.p, c->file.n, take_page, s);
+	if (c->sink->error[0] == '\0' && ctf_stream_flush(s) == OK &&
+	    c->sink->ops->end_stream(c->sink) != OK && st == OK)
+		st = E_IO;
+	st = check_pages(c, cpu->cpu, st);
+	ctf_counts_add(&c->counts, ctf_stream_counts(s));
+	ctf_stream_destroy(s);
+	return st;
+}
+
+static void
+set_offset(const struct convert *c, struct ctf_settings *s)
+{
+	static const char *const from[] = { [DAT_OFFSET_NONE] = "none",
+		[DAT_OFFSET_DATE] = "date",
+		[DAT_OFFSET_GIVEN] = "ts-offset" };
+	const struct convert_options *o = c->options;
+	const bool is_own = o->has_offset;
+
+	s->has_offset = is_own || c->dat->offset_from != DAT_OFFSET_NONE;
+	s->offset_ns = is_own ? o->offset_ns : c->dat->offset_ns;
+	s->offset_from = is_own ? "given" : from[c->dat->offset_from];
+	if (!s->has_offset && strcmp(c->dat->clock, "tai") == 0) {
+		s->has_offset = true;
+		s->offset_from = "tai";
+	}
+	if (s->offset_ns > OFFSET_MAX || s->offset_ns < -OFFSET_MAX) {
+		s->has_offset = false;
+		s->offset_from = "none";
+	}
+}
+
+/* The folder of a ring buffer: its name is a peer's. */
+static void
+folder_name(char out[DAT_NAME_MAX], const struct dat_buffer *b)
+{
+	(void)snprintf(out, DAT_NAME_MAX, "%s",
+	    b->name[0] == '\0' ? MAIN_BUFFER : b->name);
+	for (char *p = out; *p != '\0'; p++)
+		if (*p == '/' || (p == out && *p == '.'))
+			*p = '_';
+}
+
+static enum status
+convert_buffer(struct convert *c, const struct dat_buffer *b)
+{
+	struct ctf_settings settings = { .names = c->options->names,
+		.buffer = b->name,
+		.some_time = convert_pages_first_time(
+		    c->dat, b, &b->cpus[0], c->file.p, c->file.n) };
+	char why[DAT_WHY_MAX], folder[DAT_NAME_MAX];
+	struct ctf_trace *trace;
+	enum status st;
+
+	set_offset(c, &settings);
+	st = ctf_trace_create(&trace, c->dat, &settings, why);
+	if (st != OK)
+		return complain(c->options->file, why);
+	folder_name(folder, b);
+	st = c->sink->ops->begin(c->sink, folder, trace);
+	if (st != OK)
+		st = complain(c->options->file, c->sink->error);
+	for (unsigned i = 0; i < b->n_cpus && st == OK; i++)
+		st = convert_cpu(c, trace, b, &b->cpus[i]);
+	ctf_trace_destroy(trace);
+	return st;
+}
+
+static enum status
+open_file(struct convert *c)
+{
+	const char *name = c->options->file;
+	char why[DAT_WHY_MAX];
+	enum status st = mapped_open(&c->file, name);
+
+	if (st != OK)
+		return complain(name,
+		    errno == EINVAL ? "not a regular file" : strerror(errno));
+	st = dat_read(&c->dat, c->file.p, c->file.n, why);
+	if (st != OK)
+		return complain(name, why);
+	for (unsigned i = 0; i < c->dat->n_buffers; i++) {
+		c->n_buffers += c->dat->buffers[i].n_cpus > 0;
+		c->n_cpus += c->dat->buffers[i].n_cpus;
+	}
+	if (c->n_buffers == 0)
+		return complain(name, "there are no pages in it");
+	return OK;
+}
+
+/* A name that relays and directories take. */
+static void
+copy_host(char out[DAT_NAME_MAX], const char *name)
+{
+	size_t n = 0;
+
+	for (; name[n] != '\0' && n < DAT_NAME_MAX - 1; n++)
+		out[n] = name[n] == '/' || (n == 0 && name[n] == '.') ? '_'
+								      : name[n];
+	out[n] = '\0';
+	if (n == 0)
+		(void)snprintf(out, DAT_NAME_MAX, "unknown");
+}
+
+static enum status
+open_sink(struct convert *c)
+{
+	const struct convert_options *o = c->options;
+	char why[CONVERT_ERROR_MAX], host[DAT_NAME_MAX];
+
+	if (o->relay == NULL) {
+		c->sink = convert_dir_create(
+		    o->directory, c->n_buffers == 1, why);
+		return c->sink == NULL ? complain(o->file, why) : OK;
+	}
+	copy_host(host, c->dat->hostname);
+	c->sink = convert_relay_create(
+	    &(struct convert_relay_config){ &o->url, o->session, host }, why);
+	return c->sink == NULL ? complain(o->relay, why) : OK;
+}
+
+static void
+report(const struct convert *c)
+{
+	const struct ctf_counts *n = &c->counts;
+
+	if (!c->options->is_quiet)
+		printf("%" PRIu64 " events of %u CPUs in %" PRIu64
+		       " packets, %" PRIu64 " bytes\n",
+		    n->events, c->n_cpus, n->packets, n->bytes);
+	if (n->lost + n->unknown + n->malformed + n->late == 0)
+		return;
+	fprintf(stderr,
+	    PROGRAM ": %s: not in the trace: %" PRIu64
+		    " events that the kernel lost, %" PRIu64
+		    " that are not described, %" PRIu64
+		    " that cannot be read, %" PRIu64 " with a time of before\n",
+	    c->options->file, n->lost, n->unknown, n->malformed, n->late);
+}
+
+static enum status
+convert_all(struct convert *c)
+{
+	enum status st = open_file(c);
+
+	if (st == OK)
+		st = open_sink(c);
+	for (unsigned i = 0; st == OK && i < c->dat->n_buffers; i++)
+		if (c->dat->buffers[i].n_cpus > 0)
+			st = convert_buffer(c, &c->dat->buffers[i]);
+	if (st == OK && c->sink->ops->finish(c->sink) != OK)
+		st = complain(c->options->file, c->sink->error);
+	if (st == OK)
+		report(c);
+	return st;
+}
+
+int
+command_convert(int argc, char **argv)
+{
+	struct convert_options o;
+	struct convert c = { .options = &o };
+	enum status st = convert_options_parse(&o, argc, argv);
+
+	if (st != OK)
+		return st == E_EXISTS ? 0 : EXIT_USAGE;
+	signal(SIGBUS, on_bus_error);
+	st = convert_all(&c);
+	if (c.sink != NULL)
+		c.sink->ops->destroy(c.sink);
+	dat_free(c.dat);
+	mapped_close(&c.file);
+	return st == OK ? 0 : 1;
+}

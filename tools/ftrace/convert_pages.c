@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/convert_pages.h"
+
+#include <stdlib.h>
+
+#include "tools/ftrace/dat_input.h"
+
+struct pages {
+	uint32_t size; /* of a page */
+	enum status (*take)(void *arg, const uint8_t *page);
+	void *arg;
+};
+
+static enum status
+take_all(const struct pages *g, const uint8_t *p, size_t n)
+{
+	enum status st = OK;
+
+	while (n >= g->size && st == OK) {
+		st = g->take(g->arg, p);
+		p += g->size;
+		n -= g->size;
+	}
+	return st;
+}
+
+/* Grow *MEM, of *HAS bytes, to NEED. */
+static bool
+make_room(uint8_t **mem, size_t *has, size_t need)
+{
+	if (need <= *has)
+		return true;
+	free(*mem);
+	*mem = malloc(need);
+	*has = *mem == NULL ? 0 : need;
+	return *mem != NULL;
+}
+
+/* How many chunks, then each: its size here, its real size, its bytes. */
+static enum status
+take_chunks(
+    const struct pages *g, enum dat_packing packing, struct dat_input *in)
+{
+	uint32_t chunks = dat_input_u32(in);
+	uint8_t *mem = NULL;
+	size_t room = 0;
+	enum status st = in->r.bad ? E_MALFORMED : OK;
+
+	for (; chunks > 0 && st == OK; chunks--) {
+		const uint32_t packed = dat_input_u32(in);
+		const uint32_t size = dat_input_u32(in);
+		const struct span data = dat_input_span(in, packed);
+
+		if (in->r.bad)
+			st = E_MALFORMED;
+		else if (size > CONVERT_CHUNK_MAX)
+			st = E_LIMIT;
+		else if (!make_room(&mem, &room, size))
+			st = E_NOMEM;
+		else
+			st = dat_unpack(packing, (const uint8_t *)data.p,
+			    data.n, mem, size);
+		if (st == OK)
+			st = take_all(g, mem, size);
+	}
+	free(mem);
+	return st;
+}
+
+enum status
+convert_pages(const struct dat *d, const struct dat_buffer *b,
+    const struct dat_pages *cpu, const uint8_t *file, size_t n,
+    enum status (*take)(void *arg, const uint8_t *page), void *arg)
+{
+	const struct pages g = { b->page_size, take, arg };
+	struct dat_input in;
+
+	if (!b->is_packed)
+		return take_all(&g, file + cpu->at, cpu->size);
+	/* The size that is told lacks the 4 bytes of the number of chunks:
+	 * each chunk says its own. */
+	in = dat_input_over(file + cpu->at, n - cpu->at, d->is_big);
+	return take_chunks(&g, d->packing, &in);
+}
+
+struct first {
+	const struct dat *d;
+	uint32_t page_size;
+	uint64_t time;
+};
+
+static enum status
+take_first(void *arg, const uint8_t *bytes)
+{
+	struct first *f = arg;
+	struct page_layout layout = f->d->page;
+	struct page p;
+
+	layout.size = f->page_size;
+	if (page_open(&p, &layout, bytes) == OK)
+		f->time = p.time;
+	return E_EXISTS; /* no more */
+}
+
+uint64_t
+convert_pages_first_time(const struct dat *d, const struct dat_buffer *b,
+    const struct dat_pages *cpu, const uint8_t *file, size_t n)
+{
+	struct first f = { .d = d, .page_size = b->page_size };
+
+	(void)!convert_pages(d, b, cpu, file, n, take_first, &f);
+	return f.time;
+}

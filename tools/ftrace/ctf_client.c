@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/ctf_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum status
+ctf_client_packet(struct client_packet *out, const struct ctf_packet *p)
+{
+	uint8_t *copy = malloc(p->size);
+
+	if (copy == NULL)
+		return E_NOMEM;
+	memcpy(copy, p->data, p->size);
+	*out = (struct client_packet){
+		.data = copy,
+		.size = p->size,
+		.index = { .packet_size = (uint64_t)p->size * 8,
+		    .content_size = (uint64_t)p->size * 8,
+		    .timestamp_begin = p->begin,
+		    .timestamp_end = p->end,
+		    .events_discarded = p->discarded,
+		    .ctf_stream = CTF_STREAM_CLASS,
+		    .ctf_instance = p->cpu,
+		    .packet_seq_num = p->seq },
+		.done = free,
+		.arg = copy,
+	};
+	return OK;
+}

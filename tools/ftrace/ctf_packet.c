@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/ctf_packet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/compiler.h"
+#include "tools/ftrace/order.h"
+
+#define CTF_MAGIC UINT32_C(0xc1fc1fc1)
+
+struct ctf_stream {
+	struct ctf_stream_config config;
+	struct page_layout layout;
+	struct ctf_counts counts;
+	uint64_t seq, discarded;
+	uint64_t last; /* no event may be older */
+	/* The packet that is being filled. */
+	uint8_t *mem;
+	uint8_t *at;
+	uint32_t n_events;
+	uint64_t begin;
+};
+
+enum status
+ctf_stream_create(
+    struct ctf_stream **out, const struct ctf_stream_config *config)
+{
+	struct ctf_stream *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (s == NULL)
+		return E_NOMEM;
+	s->config = *config;
+	s->layout = config->trace->dat->page;
+	s->layout.size = config->page_size;
+	s->mem = malloc(CTF_PACKET_HEADER_LEN + CTF_PACKET_SIZE +
+			CTF_PAGE_GROWTH * (size_t)config->page_size);
+	s->at = s->mem + CTF_PACKET_HEADER_LEN;
+	if (s->mem == NULL) {
+		ctf_stream_destroy(s);
+		return E_NOMEM;
+	}
+	*out = s;
+	return OK;
+}
+
+void
+ctf_stream_destroy(struct ctf_stream *s)
+{
+	if (s == NULL)
+		return;
+	free(s->mem);
+	free(s);
+}
+
+static void
+put_packet_header(struct ctf_stream *s, const struct ctf_packet *p)
+{
+	const bool is_big = s->layout.is_big;
+	const uint64_t bits = (uint64_t)p->size * 8;
+	uint8_t *at = s->mem;
+
+	at = order_store_u32(is_big, at, CTF_MAGIC);
+	memcpy(at, s->config.trace->uuid, CTF_UUID_LEN);
+	at = order_store_u32(is_big, at + CTF_UUID_LEN, CTF_STREAM_CLASS);
+	at = order_store_u64(is_big, at, p->cpu);
+	at = order_store_u64(is_big, at, p->begin);
+	at = order_store_u64(is_big, at, p->end);
+	at = order_store_u64(is_big, at, bits); /* content */
+	at = order_store_u64(is_big, at, bits); /* packet */
+	at = order_store_u64(is_big, at, p->seq);
+	at = order_store_u64(is_big, at, p->discarded);
+	(void)order_store_u32(is_big, at, p->cpu);
+}
+
+enum status
+ctf_stream_flush(struct ctf_stream *s)
+{
+	const struct ctf_packet p = {
+		.data = s->mem,
+		.size = (uint32_t)(s->at - s->mem),
+		.begin = s->begin,
+		.end = s->last,
+		.discarded = s->discarded,
+		.seq = s->seq,
+		.cpu = s->config.cpu,
+		.n_events = s->n_events,
+	};
+
+	if (s->n_events == 0)
+		return OK;
+	put_packet_header(s, &p);
+	s->seq++;
+	s->counts.packets++;
+	s->counts.bytes += p.size;
+	s->counts.events += s->n_events;
+	s->n_events = 0;
+	s->at = s->mem + CTF_PACKET_HEADER_LEN;
+	return s->config.packet(s->config.arg, &p);
+}
+
+/* How the event is encoded; NULL: it is not in the trace. Each event begins
+ * with its id: the kernel's struct trace_entry. */
+static const struct ctf_event *
+find_event(const struct ctf_stream *s, const struct page_event *e, uint16_t *id)
+{
+	const struct ctf_trace *t = s->config.trace;
+	const struct ctf_event *found;
+
+	if (e->size < sizeof(*id))
+		return NULL;
+	*id = order_u16(s->layout.is_big, e->data);
+	if (t->dat->by_id[*id] == 0)
+		return NULL;
+	found = &t->events[t->dat->by_id[*id] - 1];
+	return found->ops == NULL ? NULL : found;
+}
+
+/* False: it was left out, and *WHY counts it. */
+static bool
+put_event(struct ctf_stream *s, const struct page_event *e, const uint8_t *end,
+    uint64_t **why)
+{
+	const bool is_big = s->layout.is_big;
+	const struct ctf_event *how;
+	uint8_t *at = s->at;
+	uint16_t id;
+
+	*why = &s->counts.late;
+	if (e->time < s->last)
+		return false;
+	*why = &s->counts.unknown;
+	how = find_event(s, e, &id);
+	if (how == NULL)
+		return false;
+	*why = &s->counts.malformed;
+	if (e->time > s->config.trace->time_max ||
+	    end - at < CTF_EVENT_HEADER_LEN)
+		return false;
+	at = order_store_u16(is_big, at, id);
+	at = order_store_u64(is_big, at, e->time);
+	at = ctf_event_encode(s->config.trace, how, e->data, e->size, at, end);
+	if (at == NULL)
+		return false;
+	s->at = at;
+	return true;
+}
+
+static void
+put_events(struct ctf_stream *s, struct page *p)
+{
+	const uint8_t *end = s->at + CTF_PAGE_GROWTH * (size_t)s->layout.size;
+	const uint64_t page_time = p->time;
+	struct page_event e;
+	uint64_t *why;
+
+	while (page_next(p, &e)) {
+		if (!put_event(s, &e, end, &why)) {
+			++*why;
+			s->discarded++;
+			continue;
+		}
+		if (s->n_events++ == 0) {
+			s->begin = page_time < e.time ? page_time : e.time;
+			if (s->begin < s->last)
+				s->begin = s->last;
+		}
+		s->last = e.time;
+	}
+	if (p->is_malformed) {
+		s->counts.malformed++;
+		s->discarded++;
+	}
+}
+
+enum status
+ctf_stream_page(struct ctf_stream *s, const uint8_t *page)
+{
+	enum status st = OK;
+	struct page p;
+
+	s->counts.pages++;
+	if (page_open(&p, &s->layout, page) != OK) {
+		s->counts.malformed++;
+		s->discarded++;
+		return OK;
+	}
+	/* Readers say that events are missing between two packets. */
+	if (p.lost > 0)
+		st = ctf_stream_flush(s);
+	s->counts.lost += p.lost;
+	s->discarded += p.lost;
+	put_events(s, &p);
+	if (st == OK && s->at - s->mem >= CTF_PACKET_SIZE)
+		st = ctf_stream_flush(s);
+	return st;
+}
+
+void
+ctf_stream_promise(struct ctf_stream *s, uint64_t time)
+{
+	if (time > s->last)
+		s->last = time;
+}
+
+uint64_t
+ctf_stream_time(const struct ctf_stream *s)
+{
+	return s->last;
+}
+
+const struct ctf_counts *
+ctf_stream_counts(const struct ctf_stream *s)
+{
+	return &s->counts;
+}
+
+void
+ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c)
+{
+	sum->events += c->events;
+	sum->packets += c->packets;
+	sum->bytes += c->bytes;
+	sum->pages += c->pages;
+	sum->lost += c->lost;
+	sum->unknown += c->unknown;
+	sum->malformed += c->malformed;
+	sum->late += c->late;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stream of one CPU: pages of the ring buffer go in, in order, packets of
+ * CTF come out (trace-cmd 4.3). Several pages become one packet, which ends
+ * with CTF_PACKET_SIZE, where events were lost, and with ctf_stream_flush().
+ *
+ * Time never goes back: an event that is older than what the stream has already
+ * given is left out. It is counted as discarded in the packets, as are events
+ * that the kernel lost, those that the metadata does not describe, and those
+ * whose bytes are not as described. Memory is fixed by the page size. Single
+ * owner.
+ */
+#ifndef TOOLS_FTRACE_CTF_PACKET_H
+#define TOOLS_FTRACE_CTF_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/ftrace/ctf.h"
+
+/* A packet ends with the page that makes it longer. */
+#define CTF_PACKET_SIZE (64 * 1024)
+/* A page may become so many times longer. Ordinary events become 5 percent
+ * longer; those of a peer may name the same bytes again and again. */
+#define CTF_PAGE_GROWTH 4
+
+struct ctf_packet {
+	const uint8_t *data; /* borrowed for the call */
+	uint32_t size;
+	uint64_t begin, end; /* trace clock */
+	uint64_t discarded;  /* of the stream, so far */
+	uint64_t seq;
+	unsigned cpu;
+	uint32_t n_events;
+};
+
+/* What happened to a stream, or to several. */
+struct ctf_counts {
+	uint64_t events, packets, bytes;
+	uint64_t pages;
+	uint64_t lost;	    /* the kernel said so; 1 where it did not count */
+	uint64_t unknown;   /* events that are not described */
+	uint64_t malformed; /* events, and pages, that cannot be read */
+	uint64_t late;	    /* older than what was given */
+};
+
+struct ctf_stream_config {
+	const struct ctf_trace *trace; /* borrowed */
+	unsigned cpu;
+	uint32_t page_size;
+	/* A packet is complete. Not OK: the stream fails with it. */
+	enum status (*packet)(void *arg, const struct ctf_packet *p);
+	void *arg;
+};
+
+struct ctf_stream;
+
+enum status ctf_stream_create(
+    struct ctf_stream **out, const struct ctf_stream_config *config) MUST_CHECK;
+void ctf_stream_destroy(struct ctf_stream *s); /* NULL is fine */
+
+/* PAGE has page_size bytes. OK, or what packet() said. */
+enum status ctf_stream_page(
+    struct ctf_stream *s, const uint8_t *page) MUST_CHECK;
+/* What was put so far becomes a packet, unless there is no event in it. */
+enum status ctf_stream_flush(struct ctf_stream *s) MUST_CHECK;
+/* It was said that nothing older than TIME comes (after a flush). */
+void ctf_stream_promise(struct ctf_stream *s, uint64_t time);
+/* The time of the last event, or of the last promise; 0: none. */
+uint64_t ctf_stream_time(const struct ctf_stream *s);
+const struct ctf_counts *ctf_stream_counts(const struct ctf_stream *s);
+void ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c);
+
+#endif

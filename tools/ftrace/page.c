@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/page.h"
+
+#include "tools/ftrace/order.h"
+
+#define COMMIT_BYTES UINT32_C(0x07ffffff)
+#define COMMIT_COUNTED (UINT32_C(1) << 30)
+#define COMMIT_LOST (UINT32_C(1) << 31)
+
+/* Types of events; smaller ones are numbers of words. */
+enum type {
+	TYPE_LONG = 0,
+	TYPE_PADDING = 29,
+	TYPE_EXTEND = 30,
+	TYPE_ABSOLUTE = 31,
+};
+#define DELTA_BITS 27
+#define DELTA_MASK ((UINT32_C(1) << DELTA_BITS) - 1)
+#define WORD 4
+/* An absolute time has this many bits; the others are those of before. */
+#define ABSOLUTE_BITS 59
+
+/* The low 32 bits of the commit word; the others are its sign. */
+static uint32_t
+read_commit(const struct page_layout *l, const uint8_t *bytes)
+{
+	const uint32_t low = l->is_big ? l->commit_size - WORD : 0;
+
+	return order_u32(l->is_big, bytes + l->commit_at + low);
+}
+
+/* Behind the data, if there is room. */
+static void
+read_lost(struct page *p, const struct page_layout *l, uint32_t commit,
+    const uint8_t *page_end)
+{
+	if ((commit & COMMIT_LOST) == 0)
+		return;
+	p->lost = 1;
+	if ((commit & COMMIT_COUNTED) == 0 ||
+	    (uint32_t)(page_end - p->end) < l->commit_size)
+		return;
+	p->lost = l->commit_size == WORD ? order_u32(l->is_big, p->end)
+					 : order_u64(l->is_big, p->end);
+	p->lost_is_known = true;
+	/* A buffer cannot lose so many; sums shall not wrap. */
+	if (p->lost > UINT32_MAX)
+		p->lost = UINT32_MAX;
+}
+
+enum status
+page_open(struct page *p, const struct page_layout *l, const uint8_t *bytes)
+{
+	const uint32_t commit = read_commit(l, bytes);
+
+	*p = (struct page){ .bytes = bytes + l->data_at,
+		.time = order_u64(l->is_big, bytes),
+		.is_big = l->is_big };
+	if ((commit & COMMIT_BYTES) > l->size - l->data_at)
+		return E_MALFORMED;
+	p->end = p->bytes + (commit & COMMIT_BYTES);
+	read_lost(p, l, commit, bytes + l->size);
+	return OK;
+}
+
+static bool
+refuse(struct page *p)
+{
+	p->is_malformed = true;
+	p->bytes = p->end;
+	return false;
+}
+
+/* The word behind an event's first one. */
+static bool
+second_word(const struct page *p, uint32_t *out)
+{
+	if (p->end - p->bytes < 2 * WORD)
+		return false;
+	*out = order_u32(p->is_big, p->bytes + WORD);
+	return true;
+}
+
+/* The SIZE data bytes of an event stand behind HEADER bytes. */
+static bool
+take_event(struct page *p, uint32_t header, uint32_t size, uint32_t delta,
+    struct page_event *out)
+{
+	/* Both are far below 2^32: a long event's size was looked at. */
+	const uint32_t whole = header + (size + WORD - 1) / WORD * WORD;
+
+	if ((size_t)(p->end - p->bytes) < whole)
+		return refuse(p);
+	p->time += delta;
+	*out = (struct page_event){ p->bytes + header, size, p->time };
+	p->bytes += whole;
+	return true;
+}
+
+/* What is no event is passed over. False: nothing more can be read. */
+static bool
+skip(struct page *p, uint32_t type, uint32_t delta)
+{
+	uint32_t word;
+	const uint64_t high = ~UINT64_C(0) << ABSOLUTE_BITS;
+
+	/* Padding without a time is the rest of the page. */
+	if (type == TYPE_PADDING && delta == 0) {
+		p->bytes = p->end;
+		return true;
+	}
+	if (!second_word(p, &word))
+		return refuse(p);
+	if (type == TYPE_ABSOLUTE) {
+		p->time = (p->time & high) |
+			  (((uint64_t)word << DELTA_BITS | delta) & ~high);
+	} else if (type == TYPE_EXTEND) {
+		p->time += (uint64_t)word << DELTA_BITS | delta;
+	} else {
+		if (word < WORD || word > (size_t)(p->end - p->bytes) - WORD)
+			return refuse(p);
+		p->time += delta;
+		p->bytes += WORD + word;
+		return true;
+	}
+	p->bytes += 2 * WORD;
+	return true;
+}
+
+bool
+page_next(struct page *p, struct page_event *out)
+{
+	while (p->end - p->bytes >= WORD) {
+		const uint32_t word = order_u32(p->is_big, p->bytes);
+		const uint32_t type = p->is_big ? word >> DELTA_BITS
+						: word & 0x1f;
+		const uint32_t delta = p->is_big ? word & DELTA_MASK
+						 : word >> 5;
+		uint32_t size;
+
+		if (type >= TYPE_PADDING) {
+			if (!skip(p, type, delta))
+				return false;
+			continue;
+		}
+		if (type != TYPE_LONG)
+			return take_event(p, WORD, type * WORD, delta, out);
+		if (!second_word(p, &size) || size < WORD ||
+		    size > COMMIT_BYTES)
+			return refuse(p);
+		return take_event(p, 2 * WORD, size - WORD, delta, out);
+	}
+	return p->bytes == p->end ? false : refuse(p);
+}
+
+uint64_t
+page_last_time(const struct page *p)
+{
+	struct page at = *p;
+	struct page_event e;
+
+	while (page_next(&at, &e))
+		;
+	return at.time;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A page of the kernel's ring buffer, and the events in it (trace-cmd 3.5). The
+ * bytes come from a peer; nothing outside of the page is read, whatever they
+ * say. Pure functions; the bytes are borrowed.
+ */
+#ifndef TOOLS_FTRACE_PAGE_H
+#define TOOLS_FTRACE_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/ftrace/dat_layout.h"
+
+#define PAGE_SIZE_MIN 64
+#define PAGE_SIZE_MAX DAT_PAGE_BYTES_MAX
+
+/* How pages of one recording look. */
+struct page_layout {
+	uint32_t size;	      /* of a page; PAGE_SIZE_MIN to PAGE_SIZE_MAX */
+	uint32_t commit_at;   /* offset of the commit word */
+	uint32_t commit_size; /* 4 or 8 */
+	uint32_t data_at;     /* offset of the events; below SIZE */
+	bool is_big;	      /* the byte order of all of it */
+};
+
+struct page {
+	const uint8_t *bytes; /* the next event's */
+	const uint8_t *end;
+	uint64_t time;	    /* of the last event; at first, the page's own */
+	uint64_t lost;	    /* events that are missing in front of it */
+	bool lost_is_known; /* else LOST is 1, and there may be more */
+	bool is_big;
+	bool is_malformed; /* the rest cannot be read */
+};
+
+struct page_event {
+	const uint8_t *data;
+	uint32_t size;
+	uint64_t time;
+};
+
+/* L->size bytes at BYTES. E_MALFORMED: it claims more data than it has. */
+enum status page_open(struct page *p, const struct page_layout *l,
+    const uint8_t *bytes) MUST_CHECK;
+/* False: there is no other event, or none that can be read. */
+bool page_next(struct page *p, struct page_event *out);
+/* The time of the last event in a page; of the page, if it has none. */
+uint64_t page_last_time(const struct page *p);
+
+#endif
