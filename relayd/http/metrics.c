@@ -147,6 +147,7 @@ write_process(struct buf *b, const struct view *v)
 	text_add(b, PREFIX "build_info{version=\"" PACKAGE_VERSION "\"} 1\n");
 	gauge(b, "start_time_seconds",
 	    "When the relay started, since the epoch", v->started_s);
+	gauge(b, "healthy", "Do all loops turn?", view_is_healthy(v));
 	gauge(b, "ready", "Are new sessions admitted?",
 	    view_not_ready(v) == NULL);
 	gauge(b, "held_bytes", "Memory of packets that wait", view_memory(v));
