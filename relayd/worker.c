@@ -163,6 +163,7 @@ turn_end(struct worker *w)
 		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);
 	w->shard->turn_began = 0;
+	w->shard->has_waited = false;
 }
 
 static void
@@ -196,6 +197,7 @@ run(void *arg)
 		loop_turn(&w->loop);
 		turn_end(w);
 	}
+	store_end(w->shard->store);
 	udp_port_read_all(w->udp);
 	desk_read_all(&w->desk);
 	turn_commit(w->shard);

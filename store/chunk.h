@@ -54,6 +54,8 @@ struct chunk_family {
 	struct relpath *path, *channel;
 	bool is_numbered; /* channel_0, channel_1, ... */
 	bool has_losses;  /* .loss.jsonl is in its folder */
+	/* With --sync: the folders of data and index files are on the disk. */
+	bool has_data_folder, has_index_folder;
 	uint64_t n_files; /* files below this number were made; 0: none */
 	struct journal_root journal_root; /* for chunks with is_base */
 	struct folder *folder; /* for viewers; shared, NULL: none yet */

@@ -109,7 +109,7 @@ sync_names(const struct chunk *c, bool has_archive)
 {
 	struct store *s = c->dir->store;
 
-	if (!store_syncs_names(s))
+	if (!store_syncs_names(s) || s->is_ending)
 		return;
 	if (dir_sync(c->dir->fd, has_archive ? "archives" : "") != OK ||
 	    (c->fd >= 0 && dir_sync(c->fd, "") != OK))

@@ -363,8 +363,8 @@ dir_identify(struct dir_id *out, int fd)
 	return OK;
 }
 
-static enum status
-sync_one(int base, const char *path)
+enum status
+dir_sync_one(int base, const char *path)
 {
 	enum status st = OK;
 	int fd, saved;
@@ -395,7 +395,7 @@ dir_sync(int base, const char *path)
 	}
 	memcpy(part, path, strlen(path) + 1);
 	for (;;) {
-		st = sync_one(base, part);
+		st = dir_sync_one(base, part);
 		if (st != OK || part[0] == '\0')
 			return st;
 		slash = strrchr(part, '/');

@@ -44,6 +44,8 @@ bool dir_is_empty(int fd);
 /* Have the names in the directory PATH, and in each one above it up to BASE, on
  * the disk. It may take long. */
 enum status dir_sync(int base, const char *path) MUST_CHECK;
+/* The same without those above it, which are there already. */
+enum status dir_sync_one(int base, const char *path) MUST_CHECK;
 enum status dir_identify(struct dir_id *out, int fd) MUST_CHECK;
 static inline bool
 dir_is_same(const struct dir_id *a, const struct dir_id *b)

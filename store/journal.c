@@ -15,8 +15,8 @@
 #include "common/ids.h"
 #include "common/log.h"
 #include "store/journal_format.h"
+#include "store/journal_internal.h"
 #include "store/journal_load.h"
-#include "store/journal_sync.h"
 
 /* The slots of one page: most sessions have fewer files, and even one session
  * alone makes a journal. */
@@ -24,26 +24,6 @@
 /* Tries to make a file: another relay that starts may take it for a file of a
  * relay that is dead. */
 #define BEGIN_TRIES 10
-
-struct journal {
-	int base_fd, fd;
-	struct journal_slot *slots;
-	uint32_t n_slots, n_fresh; /* slots from n_fresh on were never used */
-	uint32_t free_list;	   /* by slot->next, 0: empty */
-	struct list files;	   /* those without a slot */
-	uint64_t n_files;	   /* all that are open */
-	bool is_failing;	   /* a warning was logged */
-	uint64_t retry_ns;	   /* while failing: the time of the next try */
-	uint64_t number;	   /* of the last file; the first is random */
-	char name[64];
-	bool has_new_name; /* it is perhaps not on the disk yet */
-	char boot[JOURNAL_BOOT];
-	struct journal_config config;
-	struct list marked; /* files whose length is not on the disk */
-	/* Slots of closed files whose bytes are not on the disk, by slot->next,
-	 * the oldest first; 0: none. */
-	uint32_t leaving, last_leaving;
-};
 
 enum status
 journal_create(
@@ -72,8 +52,8 @@ bytes(uint32_t slots)
 }
 
 /* Remove the file: the journal is now without one. Keeps errno. */
-static void
-leave(struct journal *j)
+void
+journal_leave(struct journal *j)
 {
 	const int saved = errno;
 
@@ -81,7 +61,7 @@ leave(struct journal *j)
 		munmap(j->slots, bytes(j->n_slots));
 	j->slots = NULL;
 	j->n_slots = j->n_fresh = j->free_list = 0;
-	j->leaving = j->last_leaving = 0;
+	j->leaving = j->last_leaving = j->n_leaving = j->n_doubtful = 0;
 	if (j->fd < 0)
 		return;
 	/* The file may be gone, with its directory. */
@@ -101,10 +81,13 @@ journal_destroy(struct journal *j)
 	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
 		log_errno(LOG_ERROR, "--sync: what was closed last may be lost "
 				     "in a power cut");
+		j->n_doubtful++;
+	}
+	if (j->n_doubtful == 0) {
+		journal_leave(j);
+	} else {
 		munmap(j->slots, bytes(j->n_slots));
 		close(j->fd);
-	} else {
-		leave(j);
 	}
 	free(j);
 }
@@ -173,7 +156,7 @@ open_new(struct journal *j)
 			return false;
 		if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 && !is_unlinked(j->fd))
 			return true;
-		leave(j);
+		journal_leave(j);
 	}
 	return false;
 }
@@ -184,7 +167,7 @@ begin(struct journal *j)
 	if (!open_new(j))
 		return false;
 	if (!grow(j, FIRST_SLOTS)) {
-		leave(j);
+		journal_leave(j);
 		return false;
 	}
 	j->slots[0].head.magic = JOURNAL_MAGIC;
@@ -273,8 +256,8 @@ leave_root(struct journal *j, uint32_t root)
 		free_chain(j, root);
 }
 
-static void
-leave_file(struct journal *j, uint32_t n)
+void
+journal_leave_file(struct journal *j, uint32_t n)
 {
 	const uint32_t root = j->slots[n].root;
 
@@ -378,77 +361,12 @@ journal_add_file(struct journal *j, struct journal_file *file,
 	enter_all(j);
 }
 
-/* Note the length that the next round of the syncer has on the disk. Those in
- * the list are in the order of their rounds. */
-static void
-mark(struct journal *j, struct journal_file *file)
-{
-	if (j->config.syncer == NULL || file->root == NULL ||
-	    !list_empty(&file->mark_node))
-		return;
-	file->mark_length = file->length;
-	file->mark_round = syncer_round(j->config.syncer);
-	list_append(&j->marked, &file->mark_node);
-}
-
-/* The bytes of a file that is closed may be not on the disk: its slot N stays
- * until they are. */
-static void
-leave_later(struct journal *j, uint32_t n)
-{
-	j->slots[n].next = 0;
-	j->slots[n].file.round = syncer_round(j->config.syncer);
-	if (j->leaving == 0)
-		j->leaving = n;
-	else
-		j->slots[j->last_leaving].next = n;
-	j->last_leaving = n;
-}
-
-static void
-leave_done(struct journal *j, uint64_t done)
-{
-	uint32_t n;
-
-	while (j->leaving != 0 && j->slots[j->leaving].file.round <= done) {
-		n = j->leaving;
-		j->leaving = j->slots[n].next;
-		leave_file(j, n);
-	}
-	if (j->n_files == 0 && j->leaving == 0)
-		leave(j);
-}
-
-uint64_t
-journal_tick(struct journal *j)
-{
-	struct syncer *s = j->config.syncer;
-	struct journal_file *file;
-	uint64_t done;
-
-	if (s == NULL || (list_empty(&j->marked) && j->leaving == 0))
-		return UINT64_MAX;
-	done = syncer_done(s);
-	while (!list_empty(&j->marked)) {
-		file = list_first(&j->marked, struct journal_file, mark_node);
-		if (file->mark_round > done)
-			break;
-		journal_set_synced(j, file, file->mark_length);
-		list_del(&file->mark_node);
-		if (file->length > file->mark_length || file->slot == 0)
-			mark(j, file);
-	}
-	leave_done(j, done);
-	return list_empty(&j->marked) && j->leaving == 0 ? UINT64_MAX
-							 : syncer_pause_ns(s);
-}
-
 void
 journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length)
 {
 	file->length = length;
-	mark(j, file);
+	journal_mark(j, file);
 	if (file->slot != 0)
 		__atomic_store_n(&j->slots[file->slot].file.length, length,
 		    __ATOMIC_RELEASE);
@@ -468,14 +386,14 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 		 * Those that stay keep it. */
 		if (--file->root->n_files == 0)
 			file->root->slot = 0;
-		if (j->config.syncer != NULL)
-			leave_later(j, file->slot);
+		if (j->config.syncer != NULL || j->is_ending)
+			journal_leave_later(j, file);
 		else
-			leave_file(j, file->slot);
+			journal_leave_file(j, file->slot);
 	}
 	*file = (struct journal_file){ 0 };
-	if (--j->n_files == 0 && j->leaving == 0)
-		leave(j);
+	j->n_files--;
+	journal_leave_if_empty(j);
 }
 
 void

@@ -51,8 +51,12 @@ struct journal_config {
 /* BASE_FD is borrowed. CONFIG NULL: nothing is synced. */
 enum status journal_create(struct journal **out, int base_fd,
     const struct journal_config *config) MUST_CHECK;
-/* With a syncer it may wait for the disk. NULL is fine. */
+/* With a syncer, or after journal_end(), it may wait for the disk. NULL is
+ * fine. */
 void journal_destroy(struct journal *j);
+/* From now on, if anything is synced at all: entries of files that are closed
+ * stay until journal_destroy(), which syncs the whole file system first. */
+void journal_end(struct journal *j);
 /* True: the journal had a file, and somebody removed it. */
 bool journal_is_gone(const struct journal *j);
 
@@ -87,6 +91,7 @@ struct journal_file {
 	/* With a syncer: that length is on the disk after that round. */
 	struct list mark_node;
 	uint64_t mark_length, mark_round;
+	bool is_doubtful; /* bytes of it may never get to the disk */
 };
 
 #define JOURNAL_RETRY_NS (50 * NS_PER_MS)

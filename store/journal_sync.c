@@ -15,17 +15,19 @@
 #include "common/publish.h"
 
 #define ROUNDS 4 /* in TIME */
+/* Between rounds that somebody asked for. */
+#define HURRY_PAUSE_NS (100 * NS_PER_MS)
 
 struct syncer {
 	pthread_t thread;
-	int base_fd, stop_fd; /* an eventfd, 1 to end */
+	int base_fd, stop_fd, hurry_fd; /* eventfds: 1 to end, 1 to sync now */
 	uint64_t pause_ns;
 	uint64_t last_error_log, errors;
-	struct published begun, done; /* numbers of rounds */
+	struct published begun, done, failed; /* numbers of rounds */
 };
 
-/* A round that fails is not done; the next one counts for it, too, as far as
- * the kernel still has the bytes. */
+/* A round that fails takes two numbers: the second is of what was noted while
+ * it ran. */
 static void
 sync_once(struct syncer *s)
 {
@@ -36,24 +38,54 @@ sync_once(struct syncer *s)
 		publish(&s->done, round);
 		return;
 	}
+	publish(&s->failed, round + 1);
+	publish(&s->begun, round + 1);
 	s->errors++;
 	if (log_ratelimit(&s->last_error_log, NS_PER_S))
 		log_errno(LOG_ERROR,
-		    "--sync: what was written since the last sync may be lost "
-		    "in a power cut (%" PRIu64 " syncs failed since the start)",
+		    "--sync: files that were written since the last sync are "
+		    "safe up to that only, in a power cut (%" PRIu64
+		    " syncs failed since the start)",
 		    s->errors);
+}
+
+/* True: it is to end. */
+static bool
+rest(struct syncer *s)
+{
+	struct pollfd fds[2] = { { .fd = s->stop_fd, .events = POLLIN },
+		{ .fd = s->hurry_fd, .events = POLLIN } };
+	const uint64_t first = s->pause_ns < HURRY_PAUSE_NS ? s->pause_ns
+							    : HURRY_PAUSE_NS;
+	eventfd_t asked;
+
+	/* Who hurries waits this long. */
+	(void)poll(fds, 1, (int)(first / NS_PER_MS));
+	if (fds[0].revents == 0)
+		(void)poll(fds, 2, (int)((s->pause_ns - first) / NS_PER_MS));
+	if (fds[1].revents != 0)
+		(void)eventfd_read(s->hurry_fd, &asked);
+	return fds[0].revents != 0;
 }
 
 static void *
 sync_for_ever(void *arg)
 {
 	struct syncer *s = arg;
-	struct pollfd stop = { .fd = s->stop_fd, .events = POLLIN };
 
-	while (poll(&stop, 1, (int)(s->pause_ns / NS_PER_MS)) != 1)
+	while (!rest(s))
 		sync_once(s);
 	sync_once(s);
 	return NULL;
+}
+
+static void
+close_fds(struct syncer *s)
+{
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	if (s->hurry_fd >= 0)
+		close(s->hurry_fd);
 }
 
 static int
@@ -81,12 +113,12 @@ syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 	s->base_fd = base_fd;
 	s->pause_ns = time_ns / ROUNDS;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
-	if (s->stop_fd >= 0)
+	s->hurry_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd >= 0 && s->hurry_fd >= 0)
 		errno = start_thread(s);
-	if (s->stop_fd < 0 || errno != 0) {
+	if (s->stop_fd < 0 || s->hurry_fd < 0 || errno != 0) {
 		log_errno(LOG_ERROR, "--sync: thread");
-		if (s->stop_fd >= 0)
-			close(s->stop_fd);
+		close_fds(s);
 		free(s);
 		return E_NOMEM;
 	}
@@ -101,8 +133,14 @@ syncer_stop(struct syncer *s)
 		return;
 	(void)eventfd_write(s->stop_fd, 1);
 	pthread_join(s->thread, NULL);
-	close(s->stop_fd);
+	close_fds(s);
 	free(s);
+}
+
+void
+syncer_hurry(struct syncer *s)
+{
+	(void)eventfd_write(s->hurry_fd, 1);
 }
 
 uint64_t
@@ -115,6 +153,12 @@ uint64_t
 syncer_done(const struct syncer *s)
 {
 	return published(&s->done);
+}
+
+uint64_t
+syncer_failed(const struct syncer *s)
+{
+	return published(&s->failed);
 }
 
 uint64_t

@@ -27,10 +27,18 @@ enum status syncer_start(
 /* Syncs once more. NULL is fine. */
 void syncer_stop(struct syncer *s);
 
+/* Have the next round at once, or as soon as HURRY_PAUSE_NS after the last. Any
+ * thread. */
+void syncer_hurry(struct syncer *s);
+
 /* What is written now is on the disk when the round of this number is done. */
 uint64_t syncer_round(const struct syncer *s);
 /* The last round that is done. */
 uint64_t syncer_done(const struct syncer *s);
+/* Up to this round, one failed: of what waited for it, the kernel does not know
+ * any more that it is not on the disk. A later round says nothing of it. Read
+ * it after syncer_done(). */
+uint64_t syncer_failed(const struct syncer *s);
 /* Between two rounds. */
 uint64_t syncer_pause_ns(const struct syncer *s);
 

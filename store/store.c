@@ -108,6 +108,18 @@ store_output(struct store *s)
 	return o;
 }
 
+void
+store_end(struct store *s)
+{
+	s->is_ending = true;
+}
+
+bool
+store_syncs_packets(const struct store *s)
+{
+	return s->config.sync == STORE_SYNC_PACKET && !s->is_ending;
+}
+
 bool
 store_syncs_names(const struct store *s)
 {

@@ -50,6 +50,7 @@ struct store {
 	unsigned n_open;	/* their descriptors */
 	unsigned n_lent;	/* that they may have beyond max_files */
 	uint64_t chunk_serials; /* the last serial that was given */
+	bool is_ending;		/* store_end() was called */
 	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
@@ -70,6 +71,13 @@ struct output *store_output(struct store *s);
 /* For the end of a turn: see journal_tick() and tracefile_pool_tick(). */
 uint64_t store_tick(struct store *s);
 
+/* The daemon ends, and has little time: only that there is a new file is synced
+ * by itself, in the journal. Journals keep the entries of closed files, and
+ * each syncs its whole file system before it goes. */
+void store_end(struct store *s);
+
+/* Is each packet synced? */
+bool store_syncs_packets(const struct store *s);
 /* Do the workers sync names? With STORE_SYNC_TIME the syncer does. */
 bool store_syncs_names(const struct store *s);
 /* A sync failed, errno says why: what is durable cannot be promised. Counted,

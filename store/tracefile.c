@@ -201,6 +201,8 @@ tracefile_close(struct tracefile *take_tf)
 	settle_header(tf);
 	settle_ahead(tf);
 	tracefile_close_fds(tf);
+	if (tf->store->is_ending)
+		journal_end(tf->dir->output->journal);
 	journal_remove_file(tf->dir->output->journal, &tf->data.journal);
 	journal_remove_file(tf->dir->output->journal, &tf->index.journal);
 	buf_free(&tf->waiting);

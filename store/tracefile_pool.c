@@ -31,7 +31,7 @@ enum status
 tracefile_sync_packet(
     const struct tracefile *tf, const struct tracefile_file *f)
 {
-	if (tf->store->config.sync != STORE_SYNC_PACKET)
+	if (!store_syncs_packets(tf->store))
 		return OK;
 	return fdatasync(f->fd) == 0 ? OK : E_IO;
 }
@@ -48,7 +48,7 @@ tracefile_synced(struct tracefile *tf, struct tracefile_file *f)
 {
 	struct journal *j = tf->dir->output->journal;
 
-	if (tf->store->config.sync != STORE_SYNC_PACKET)
+	if (!store_syncs_packets(tf->store))
 		return OK;
 	journal_set_synced(j, &f->journal, f->length);
 	/* The journal of a data file waits for its index: both are needed. */
@@ -79,7 +79,8 @@ void
 tracefile_close_fds(struct tracefile *tf)
 {
 	/* Sync also when only the descriptors go: nobody does it later. */
-	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded) {
+	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded &&
+	    !tf->store->is_ending) {
 		sync_at_close(tf, &tf->data);
 		sync_at_close(tf, &tf->index);
 	}
@@ -196,15 +197,16 @@ journal_root(struct tracefile *tf)
 				  : &tf->dir->journal_root;
 }
 
-/* Make the file, and its folder if it is missing. */
+/* Make the file, and its folder if it is missing: *IS_NEW. */
 static enum status
-create_file(int *fd, int base, const char *path)
+create_file(int *fd, int base, const char *path, bool *is_new)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL;
 	enum status st = dir_open_file(fd, base, path, flags);
 	char folder[TRACEFILE_PATH_MAX];
 	char *slash;
 
+	*is_new = st == E_NOENT;
 	if (st != E_NOENT)
 		return st;
 	(void)snprintf(folder, sizeof(folder), "%s", path);
@@ -232,21 +234,42 @@ add_to_journal(
 	    tf->dir->output->journal, &f->journal, journal_root(tf), &noted);
 }
 
-/* Have the names of a new file on the disk, and the journal that says that its
- * bytes are not. */
+/* Have the name PATH on the disk; *HAS_FOLDER: the one of its folder is. */
 static enum status
-sync_name(struct tracefile *tf, const char *path)
+sync_folder(struct tracefile *tf, const char *path, bool *has_folder)
 {
 	char folder[TRACEFILE_PATH_MAX];
 	char *slash;
+	enum status st;
 
-	if (!store_syncs_names(tf->store))
-		return OK;
 	(void)snprintf(folder, sizeof(folder), "%s", path);
 	slash = strrchr(folder, '/');
 	*(slash == NULL ? folder : slash) = '\0';
-	if (dir_sync(chunk_fd(tf->chunk), folder) == OK &&
-	    journal_sync(tf->dir->output->journal) == OK)
+	if (*has_folder)
+		return dir_sync_one(chunk_fd(tf->chunk), folder);
+	st = dir_sync(chunk_fd(tf->chunk), folder);
+	*has_folder = st == OK;
+	return st;
+}
+
+/* Have the names of a new file on the disk, and the journal that says that its
+ * bytes are not: that of a data file with its index file, which is made before
+ * the first byte. IS_NEW: the folder was made for it. */
+static enum status
+sync_name(struct tracefile *tf, const struct tracefile_file *f,
+    const char *path, bool is_new)
+{
+	const bool is_data = f == &tf->data;
+	bool *has_folder = is_data ? &tf->family->has_data_folder
+				   : &tf->family->has_index_folder;
+
+	if (!store_syncs_names(tf->store))
+		return OK;
+	*has_folder &= !is_new;
+	/* At the end the names come with the last sync. */
+	if ((tf->store->is_ending || sync_folder(tf, path, has_folder) == OK) &&
+	    ((is_data && tf->index_format != TRACEFILE_NO_INDEX) ||
+		journal_sync(tf->dir->output->journal) == OK))
 		return OK;
 	sync_failed(tf);
 	return E_IO;
@@ -257,9 +280,10 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 {
 	struct dir_id id;
 	enum status st;
+	bool is_new;
 
 	make_room(tf);
-	st = create_file(&f->fd, chunk_fd(tf->chunk), path);
+	st = create_file(&f->fd, chunk_fd(tf->chunk), path, &is_new);
 	if (st != OK) {
 		/* The caller makes the directory again, or does not need the
 		 * file. */
@@ -279,5 +303,5 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	f->ino = id.ino;
 	f->is_made = true;
 	add_to_journal(tf, f, &id);
-	return sync_name(tf, path);
+	return sync_name(tf, f, path, is_new);
 }

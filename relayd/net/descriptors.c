@@ -17,7 +17,7 @@
  * moved. */
 #define WORKER_FDS 7
 /* The eventfd of the thread. */
-#define SYNCER_FDS 1
+#define SYNCER_FDS 2
 /* Loop 2, and folders while a file is looked for. */
 #define LIVE_WORKER_FDS 4
 /* The parts are sixteenths of the rest; sessions have what remains. Idle trace

@@ -12,6 +12,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
 #include "relayd/stats/stats.h"
+#include "store/store.h"
 
 /* An ordered shutdown reads what has arrived for at most this long. */
 #define LAST_READ_NS (300 * NS_PER_MS)
@@ -136,6 +137,9 @@ desk_commit_early(struct desk *d)
 void
 desk_turn_end(struct desk *d)
 {
+	/* A commit that waits for the disk delays no reply that is due. */
+	if (d->shard != NULL && store_syncs_packets(d->shard->store))
+		send_all(d);
 	if (d->shard != NULL) {
 		commit(d);
 		close_orphans(d);

@@ -83,6 +83,9 @@ struct shard {
 	/* ns; 0: the turn did nothing yet; UINT64_MAX: there is no limit */
 	uint64_t turn_began, slice_end;
 	unsigned n_steps;
+	/* With --sync=packet: the slice of this turn's commit is used up, and
+	 * there is no second one. */
+	bool has_waited;
 	/* The daemon ends: requests that have begun are done, and packets that
 	 * were read are taken. */
 	bool takes_all;

@@ -14,6 +14,7 @@
 #include "store/chunk.h"
 #include "relayd/stats/stats.h"
 #include "store/session_dir.h"
+#include "store/store.h"
 
 /* Files unlinked per turn of the loop: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
@@ -39,7 +40,7 @@ turn_commit(struct shard *sh)
 	uint64_t began;
 
 	assert(shard_is_mine(sh));
-	if (list_empty(&sh->dirty))
+	if (list_empty(&sh->dirty) || sh->has_waited)
 		return;
 	began = clock_now_ns();
 	if (is_own_slice)
@@ -49,8 +50,10 @@ turn_commit(struct shard *sh)
 		s = t->session;
 		stream_commit(t);
 		(void)session_reap(s);
-		if (shard_is_late(sh))
+		if (shard_is_late(sh)) {
+			sh->has_waited = store_syncs_packets(sh->store);
 			break;
+		}
 	}
 	if (is_own_slice)
 		shard_end_slice(sh);

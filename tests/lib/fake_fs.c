@@ -350,6 +350,12 @@ dir_sync(int base, const char *path)
 	return OK;
 }
 
+enum status
+dir_sync_one(int base, const char *path)
+{
+	return dir_sync(base, path);
+}
+
 void
 dir_without_openat2(bool on)
 {
@@ -592,6 +598,12 @@ journal_create(
 
 void
 journal_destroy(struct journal *j)
+{
+	(void)j;
+}
+
+void
+journal_end(struct journal *j)
 {
 	(void)j;
 }

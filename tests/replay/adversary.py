@@ -256,6 +256,34 @@ def many_rings():
     judge(row)
 
 
+def synced_packets():
+    """--sync=packet: 12 sessions whose packets come as fast as they are
+    written; each has to be on the disk."""
+    def row(daemon):
+        jets = []
+        n = size(2000, 400)
+        for i in range(12):
+            s = relay.Session(daemon, f"synced{i}")
+            send_all(s.control, records(s.stream, range(n)))
+            jets.append(Jet(s.data.sock, packets(s.stream, range(n)), once=True))
+        return jets, repeated
+    judge(row, ("--sync=packet",))
+
+
+def synced_files():
+    """The same, where each packet is a file of its own."""
+    def row(daemon):
+        jets = []
+        n = size(2000, 200)
+        for i in range(12):
+            s = relay.Session(daemon, f"synced{i}")
+            stream = s.add("ring", size=2, count=2)
+            send_all(s.control, records(stream, range(n)))
+            jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
+        return jets, repeated
+    judge(row, ("--sync=packet",))
+
+
 def packets_begun():
     """Large packets of many sessions, each but for its last byte."""
     def row(daemon):
@@ -453,7 +481,7 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
          lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
-         large_replies_to_viewers, packets_begun,
+         large_replies_to_viewers, synced_packets, synced_files, packets_begun,
          every_command, whole_packets_are_written_at_the_end]
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ static struct noted {
 	ino_t ino;
 	char *name;	    /* of a name in folder INO; NULL: a file */
 	struct bytes bytes; /* of file INO */
+	struct bytes lost;  /* its bytes when a sync failed */
 } disk[DISK_MAX];
 static unsigned n_disk;
 static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,18 +102,65 @@ note(ino_t ino, const char *name)
 	return n;
 }
 
+static struct bytes
+content(int fd)
+{
+	struct bytes b;
+	struct stat sb;
+
+	MUST(fstat(fd, &sb) == 0);
+	b.n = (size_t)sb.st_size;
+	b.p = malloc(b.n + 1);
+	MUST(pread(fd, b.p, b.n, 0) == (ssize_t)b.n);
+	return b;
+}
+
+/* The kernel does not write again what it could not write once: of NOW, sectors
+ * that are as they were then stay what they are on the disk. */
+static void
+forget_lost(const struct noted *n, struct bytes *now)
+{
+	for (size_t at = 0; at < now->n && at < n->lost.n; at += SECTOR) {
+		const size_t end = at + SECTOR < now->n ? at + SECTOR : now->n;
+
+		if (end > n->lost.n ||
+		    memcmp(now->p + at, n->lost.p + at, end - at) != 0)
+			continue;
+		for (size_t i = at; i < end; i++)
+			now->p[i] = i < n->bytes.n ? n->bytes.p[i] : 0;
+	}
+}
+
 static void
 note_file(int fd)
 {
+	struct bytes now = content(fd);
 	struct noted *n;
 	struct stat sb;
 
 	MUST(fstat(fd, &sb) == 0);
 	n = note(sb.st_ino, NULL);
+	forget_lost(n, &now);
 	free(n->bytes.p);
-	n->bytes.n = (size_t)sb.st_size;
-	n->bytes.p = malloc(n->bytes.n + 1);
-	MUST(pread(fd, n->bytes.p, n->bytes.n, 0) == (ssize_t)n->bytes.n);
+	n->bytes = now;
+}
+
+/* A sync failed. Journals are written again by their owner. */
+static int
+lose_one(const char *path, const struct stat *sb, int type, struct FTW *at)
+{
+	struct noted *n;
+	int fd;
+
+	if (type != FTW_F || strstr(path, JOURNAL_PREFIX) != NULL)
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	MUST(fd >= 0 && at->level > 0);
+	n = note(sb->st_ino, NULL);
+	free(n->lost.p);
+	n->lost = content(fd);
+	close(fd);
+	return 0;
 }
 
 static const char *
@@ -177,20 +225,23 @@ __wrap_fsync(int fd)
 	return 0;
 }
 
-/* Of the syncer's, every fourth fails. */
+/* Of the syncer's, every fourth fails, and what was to be written then is never
+ * written by itself. */
 int
 __wrap_syncfs(int fd)
 {
 	static unsigned n;
 
-	if (fd >= 0 && ++n % 4 == 0) {
-		errno = EIO;
-		return -1;
-	}
+	const bool fails = fd >= 0 && ++n % 4 == 0;
+
 	pthread_mutex_lock(&disk_lock);
-	note_tree(0);
+	if (fails)
+		(void)nftw(scratch_path(""), lose_one, 20, FTW_PHYS);
+	else
+		note_tree(0);
 	pthread_mutex_unlock(&disk_lock);
-	return 0;
+	errno = EIO;
+	return fails ? -1 : 0;
 }
 
 /* Of each sector either the bytes that are on the disk for certain, or those
@@ -273,7 +324,8 @@ write_some(unsigned i)
 	if (draw(4) == 0)
 		return;
 	MUST(tracefile_write_records(files[i], false) == OK);
-	told->acked[i] = n_written[i];
+	if (!shelf.store->is_ending)
+		told->acked[i] = n_written[i];
 }
 
 static void
@@ -295,12 +347,15 @@ do_something(void)
 	const unsigned i = (unsigned)draw(FILES);
 
 	if (files[i] == NULL && !told->is_known[i]) {
-		open_one(i);
+		if (!shelf.store->is_ending)
+			open_one(i);
 	} else if (files[i] != NULL && draw(12) > 0) {
 		write_some(i);
 	} else if (files[i] != NULL) {
 		tracefile_close(files[i]);
 		files[i] = NULL;
+		if (shelf.store->is_ending)
+			return;
 		told->acked[i] = n_written[i];
 		told->is_closed[i] = true;
 	}
@@ -374,8 +429,13 @@ record_until_the_cut(enum store_sync sync)
 	(void)__wrap_syncfs(-1);
 	MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, false) == OK);
 	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
-	for (uint64_t n = draw(60); n > 0; n--)
+	for (uint64_t n = draw(60), end = draw(4) == 0 ? draw(20) : 0; n > 0;
+	     n--) {
+		/* What comes then is not acknowledged any more. */
+		if (n == end)
+			store_end(shelf.store);
 		do_something();
+	}
 	pthread_mutex_lock(&disk_lock); /* the syncer stands still, too */
 	if (sync == STORE_SYNC_TIME)
 		tell_synced();

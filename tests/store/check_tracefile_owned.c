@@ -11,7 +11,7 @@
 #define FILES 3
 
 static struct shelf shelf;
-static unsigned n_synced;
+static unsigned n_synced, n_names;
 static bool sync_fails;
 
 /* In place of the C library's. */
@@ -24,6 +24,14 @@ fdatasync(int fd)
 		return 0;
 	errno = EIO;
 	return -1;
+}
+
+int
+fsync(int fd)
+{
+	ck_assert_int_ge(fd, 0);
+	n_names++;
+	return 0;
 }
 
 static struct tracefile *
@@ -62,8 +70,34 @@ START_TEST(files_are_synced_whenever_they_are_closed)
 	}
 	for (unsigned i = 0; i < FILES; i++)
 		tracefile_close(tf[i]);
-	/* Each of them, and before that the journal that names it. */
-	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 4 * FILES);
+	/* Each of them, and before that the journal that names both. */
+	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 3 * FILES);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* With each packet on the disk, a file of a ring costs six: its names, the
+ * journal that has them, and each file and the journal again with the packet.
+ * When the daemon ends it costs one. */
+START_TEST(a_file_costs_few_syncs)
+{
+	struct tracefile *tf, *other;
+
+	shelf_open_stream(&shelf, 10, "c", true);
+	shelf.store->config.sync = STORE_SYNC_PACKET;
+	other = begin_file(100);
+	append(other);
+	for (unsigned i = 0; i < FILES; i++) {
+		if (i == FILES - 1)
+			store_end(shelf.store);
+		n_synced = n_names = 0;
+		tf = begin_file(i);
+		append(tf);
+		tracefile_close(tf);
+		ck_assert_uint_eq(n_synced, i < FILES - 1 ? 4 : 1);
+		ck_assert_uint_eq(n_names, i < FILES - 1 ? 2 : 0);
+	}
+	tracefile_close(other);
 	shelf_close(&shelf);
 }
 END_TEST
@@ -125,6 +159,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ files_are_synced_whenever_they_are_closed, 2, 0 },
+		{ a_file_costs_few_syncs, 0, 0 },
 		{ a_sync_that_fails_is_a_write_that_fails, 0, 0 },
 		{ a_ring_replaces_its_own_files_only, 0, 0 },
 	};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* --sync=TIME: what a journal vouches for when syncs fail, and when files come
+ * and go faster than the rounds. */
+#include "store/journal_sync.h"
+
+#include <errno.h>
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/publish.h"
+#include "common/relpath.h"
+#include "store/journal_format.h"
+#include "store/journal_internal.h"
+#include "tests/lib/unit.h"
+#include "tests/relayd/scratch.h"
+#include "tests/store/shelf.h"
+
+static struct shelf shelf;
+static struct published fails; /* 1: syncfs does */
+static struct published n_rounds;
+
+int __wrap_syncfs(int fd);
+
+int
+__wrap_syncfs(int fd)
+{
+	(void)fd;
+	published_add(&n_rounds, 1);
+	errno = EIO;
+	return published(&fails) != 0 ? -1 : 0;
+}
+
+/* N rounds that began after this call are over, and J knows of them. */
+static void
+wait_rounds(struct journal *j, uint64_t n)
+{
+	const uint64_t until = published(&n_rounds) + n + 1;
+
+	while (published(&n_rounds) < until)
+		(void)usleep(500);
+	(void)journal_tick(j);
+}
+
+static struct syncer *syncer;
+
+static struct journal *
+begin(uint64_t time_ns)
+{
+	struct journal_config config = { .sync = JOURNAL_SYNCED };
+	struct journal *j;
+
+	shelf_open(&shelf, 10);
+	publish(&fails, 0);
+	ck_assert_int_eq(syncer_start(&syncer, shelf.base, time_ns), OK);
+	config.syncer = syncer;
+	ck_assert_int_eq(journal_create(&j, shelf.base, &config), OK);
+	return j;
+}
+
+static void
+end(struct journal *j)
+{
+	syncer_stop(syncer);
+	journal_destroy(j);
+	shelf_close(&shelf);
+}
+
+static void
+add(struct journal *j, struct journal_root *root, struct journal_file *f,
+    uint64_t ino)
+{
+	journal_add_file(
+	    j, f, root, &(struct journal_id){ .ino = ino, .born = 1000 + ino });
+}
+
+/* What the journal says of the file INO: its bytes that are on the disk; -1: it
+ * has no entry. */
+static int
+synced(const struct journal *j, uint64_t ino)
+{
+	for (uint32_t n = 1; n < j->n_fresh; n++)
+		if (j->slots[n].kind == JOURNAL_FILE &&
+		    j->slots[n].file.ino == ino)
+			return (int)j->slots[n].file.synced;
+	return -1;
+}
+
+static unsigned
+journals(void)
+{
+	DIR *d = opendir(scratch_path(""));
+	struct dirent *e;
+	unsigned n = 0;
+
+	while ((e = readdir(d)) != NULL)
+		n += strncmp(e->d_name, JOURNAL_PREFIX,
+			 sizeof(JOURNAL_PREFIX) - 1) == 0;
+	(void)closedir(d);
+	return n;
+}
+
+/* The kernel tells of bytes that it could not write once. Later rounds say
+ * nothing of them, but count for other files. */
+START_TEST(a_round_that_failed_is_not_made_good_by_the_next)
+{
+	struct relpath *path = path_of("h/s");
+	struct journal_root root = { .path = path };
+	struct journal_file a, b, c;
+	struct journal *j = begin(40 * NS_PER_MS);
+
+	add(j, &root, &a, 1);
+	add(j, &root, &b, 2);
+	add(j, &root, &c, 3);
+	journal_set_length(j, &a, 100);
+	journal_set_length(j, &b, 100);
+	wait_rounds(j, 2);
+	ck_assert_int_eq(synced(j, 1), 100);
+	ck_assert_int_eq(synced(j, 2), 100);
+
+	publish(&fails, 1);
+	journal_set_length(j, &a, 200);
+	wait_rounds(j, 2);
+	publish(&fails, 0);
+	journal_set_length(j, &a, 300);
+	journal_set_length(j, &b, 200);
+	wait_rounds(j, 3);
+	wait_rounds(j, 3);
+	ck_assert_int_eq(synced(j, 1), 100);
+	ck_assert_int_eq(synced(j, 2), 200);
+
+	/* Its entry stays; another file's goes. */
+	journal_remove_file(j, &a);
+	journal_remove_file(j, &b);
+	wait_rounds(j, 3);
+	ck_assert_int_eq(synced(j, 1), 100);
+	ck_assert_int_eq(synced(j, 2), -1);
+
+	/* One that was closed when the round failed. */
+	journal_set_length(j, &c, 100);
+	publish(&fails, 1);
+	journal_remove_file(j, &c);
+	wait_rounds(j, 2);
+	publish(&fails, 0);
+	wait_rounds(j, 3);
+	ck_assert_int_eq(synced(j, 3), 0);
+	ck_assert_uint_eq(journals(), 1);
+	end(j);
+	relpath_free(path);
+}
+END_TEST
+
+/* A write that came before a failure, and is noted after it. */
+START_TEST(what_is_noted_after_a_failure_may_be_of_before)
+{
+	struct relpath *path = path_of("h/s");
+	struct journal_root root = { .path = path };
+	struct journal_file a;
+	struct journal *j = begin(40 * NS_PER_MS);
+
+	add(j, &root, &a, 1);
+	publish(&fails, 1);
+	while (syncer_failed(syncer) == 0)
+		(void)usleep(500);
+	journal_set_length(j, &a, 100);
+	publish(&fails, 0);
+	wait_rounds(j, 3);
+	wait_rounds(j, 3);
+	ck_assert_int_eq(synced(j, 1), 0);
+	end(j);
+	relpath_free(path);
+}
+END_TEST
+
+/* With an hour between two rounds, files that come and go get one early: the
+ * journal stays small, and in the end it is gone. */
+START_TEST(many_files_do_not_fill_the_journal)
+{
+	struct relpath *path = path_of("h/s");
+	struct journal_root root = { .path = path };
+	const uint64_t limit = clock_now_ns() + 20 * NS_PER_S;
+	struct journal *j = begin(3600 * NS_PER_S);
+	struct journal_file first, f;
+
+	add(j, &root, &first, 1);
+	for (uint64_t n = 0; n < 6 * (uint64_t)JOURNAL_LEAVING_MAX; n++) {
+		add(j, &root, &f, 10 + n);
+		journal_set_length(j, &f, 100);
+		journal_remove_file(j, &f);
+		if (n % JOURNAL_LEAVING_MAX == JOURNAL_LEAVING_MAX - 1)
+			while (j->n_leaving > JOURNAL_LEAVING_MAX / 2) {
+				ck_assert_uint_lt(clock_now_ns(), limit);
+				(void)usleep(1000);
+				(void)journal_tick(j);
+			}
+	}
+	ck_assert_uint_le(j->n_slots, 2 * JOURNAL_LEAVING_MAX);
+	ck_assert_int_ge(synced(j, 1), 0);
+	journal_remove_file(j, &first);
+	end(j);
+	relpath_free(path);
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ a_round_that_failed_is_not_made_good_by_the_next, 0, 0 },
+		{ what_is_noted_after_a_failure_may_be_of_before, 0, 0 },
+		{ many_files_do_not_fill_the_journal, 0, 0 },
+	};
+
+	return unit_run("journal_sync", units, ARRAY_LEN(units));
+}
