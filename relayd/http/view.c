@@ -183,6 +183,19 @@ view_is_healthy(const struct view *v)
 	return true;
 }
 
+/* As the lobby does (relayd/net/crowd.h): each session that is there may come
+ * to need its descriptors. */
+static bool
+lacks_descriptors(const struct view *v)
+{
+	const uint64_t n = view_sum(STAT_sessions_active) +
+			   view_sum(STAT_sessions_ending);
+	const uint64_t max = fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA);
+
+	return fds_left(FDS_SESSIONS) < v->session_descriptors ||
+	       (n + 1) * v->session_descriptors > max;
+}
+
 const char *
 view_not_ready(const struct view *v)
 {
@@ -194,7 +207,7 @@ view_not_ready(const struct view *v)
 		return "a thread does not answer";
 	if (v->has_disk && v->disk_free < VIEW_DISK_FULL)
 		return "disk full";
-	if (fds_left(FDS_SESSIONS) < v->session_descriptors)
+	if (lacks_descriptors(v))
 		return "no descriptors";
 	return NULL;
 }

@@ -365,6 +365,32 @@ def history():
         equal(rates()["lost_packets_per_second"][-1], 0, "lost")
 
 
+def ready():
+    """New sessions are admitted while it says so."""
+    with relay.Daemon("--fd-pool-size=200") as daemon:
+        wait_until("ready", lambda: get(daemon, "/readyz")[0] == 200)
+        kept = fill(daemon)
+        equal(get(daemon, "/readyz")[2], b"no descriptors\n", "reason")
+        for c in kept:
+            c.close()
+        wait_until("ready again", lambda: get(daemon, "/readyz")[0] == 200)
+
+
+def fill(daemon):
+    """Sessions of many hosts, until no more are admitted."""
+    kept = []
+    while get(daemon, "/readyz")[0] == 200:
+        daemon.source = f"127.0.0.{len(kept) + 2}"
+        c = daemon.control()
+        c.version()
+        equal(c.create_session(name=f"s{len(kept)}",
+                               uuid=bytes([len(kept) + 1]) * 16)[1],
+              relay.OK, "a session, while it is ready")
+        kept.append(c)
+    daemon.source = "127.0.0.1"
+    return kept
+
+
 def promtool():
     """Prometheus' own check of the format finds nothing."""
     if shutil.which("promtool") is None:
@@ -505,7 +531,8 @@ def unix_socket():
 
 
 CASES = [paths, figures, losses, events, viewers, pages, names, page,
-         history, promtool,
+         history, ready,
+         promtool,
          hosts, bad_requests, who_never_reads, slow, default_port, unix_socket]
 
 
