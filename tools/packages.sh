@@ -23,6 +23,20 @@ PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 	nftables prometheus $PACKAGES_CAPTURE libtrace-tools tcpdump tshark
 	$PACKAGES_FTRACE"
 
+# What the tests of the status page need: programs, which need not be Debian's,
+# and modules in the directory named. Fails where they cannot be had.
+packages_page()
+{
+	page_missing=
+	command -v chromium >/dev/null || page_missing=chromium
+	if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+		page_missing="$page_missing nodejs npm"
+	fi
+	# shellcheck disable=SC2086 # a list of words
+	[ -z "$page_missing" ] || packages_install $page_missing || return 1
+	tests/page/install "$1"
+}
+
 # Those of the packages named that are not installed.
 packages_missing()
 {

@@ -16,12 +16,12 @@ who(struct buf *b, const struct session_info *s)
 {
 	text_add(b,
 	    "<td role=\"cell\" class=\"name\">"
-	    "<a href=\"/api/v1/sessions/%" PRIu64 "\"><bdi>",
+	    "<a href=\"/api/v1/sessions/%" PRIu64 "\">",
 	    s->id);
 	text_html(b, s->name[0] == '\0' ? "(no name)" : s->name);
-	text_add(b, "</bdi></a></td><td role=\"cell\" class=\"host\"><bdi>");
+	text_add(b, "</a></td><td role=\"cell\" class=\"host\">");
 	text_html(b, s->host);
-	text_add(b, "</bdi></td>");
+	text_add(b, "</td>");
 }
 
 static void
@@ -33,11 +33,11 @@ state(struct buf *b, const struct session_info *s)
 		[SESSION_CLOSED] = { "closed", "Closed" },
 	};
 
-	text_add(b, "<td role=\"cell\"><span class=\"what %s\">%s",
+	text_add(b, "<td role=\"cell\" class=\"what %s\">%s",
 	    names[s->state][0], names[s->state][1]);
 	if (s->state == SESSION_CLOSED && s->why != WHY_closed)
 		text_add(b, " (%s)", why_names[s->why]);
-	text_add(b, "</span></td>");
+	text_add(b, "</td>");
 }
 
 static void
