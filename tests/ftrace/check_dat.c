@@ -18,7 +18,7 @@ static const char *const plain[] = { "v6-tcp", "v6-udp", "v6-tcp-flush",
 static struct bytes
 put_together(const struct bytes *metadata, const struct bytes pages[CPUS])
 {
-	struct dat_cpu cpus[CPUS] = { { 0 } };
+	struct dat_part cpus[CPUS] = { { 0 } };
 	struct dat_layout layout;
 	struct dat_plan plan;
 	struct bytes out;
@@ -131,7 +131,7 @@ START_TEST(any_bytes_are_survived)
 		const uint8_t was = all.p[at];
 
 		for (size_t v = 0; v < sizeof(values); v++) {
-			struct dat_cpu cpus[CPUS] = { { 4096, 0 }, { 0, 0 } };
+			struct dat_part cpus[CPUS] = { { 4096, 0 }, { 0, 0 } };
 			struct dat_layout layout;
 			struct dat_plan plan;
 

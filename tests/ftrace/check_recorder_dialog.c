@@ -5,20 +5,20 @@
 
 #include "tests/ftrace/vector.h"
 #include "tests/lib/unit.h"
-#include "tools/ftrace/dialog.h"
+#include "tools/ftrace/recorder_dialog.h"
 
 /* What came out of it. */
 struct outcome {
-	struct dialog d;
+	struct recorder_dialog d;
 	struct buf metadata;
-	struct dialog_begin begin;
+	struct recorder_dialog_begin begin;
 	unsigned begun, ended;
 	uint16_t first_port;
 	enum status refuse;
 };
 
 static enum status
-on_begin(void *arg, const struct dialog_begin *begin,
+on_begin(void *arg, const struct recorder_dialog_begin *begin,
     uint16_t ports[MESSAGE_CPUS_MAX])
 {
 	struct outcome *o = arg;
@@ -48,19 +48,19 @@ on_end(void *arg)
 	return OK;
 }
 
-static const struct dialog_ops ops = { on_begin, on_metadata, on_end };
+static const struct recorder_dialog_ops ops = { on_begin, on_metadata, on_end };
 
 static void
 start(struct outcome *o)
 {
 	*o = (struct outcome){ .first_port = 1500 };
-	dialog_init(&o->d, &ops, o);
+	recorder_dialog_init(&o->d, &ops, o);
 }
 
 static void
 end(struct outcome *o)
 {
-	dialog_free(&o->d);
+	recorder_dialog_free(&o->d);
 	buf_free(&o->metadata);
 }
 
@@ -74,7 +74,7 @@ play(struct outcome *o, const struct bytes *all, size_t n)
 		const size_t len = all->n - at < n ? all->n - at : n;
 		struct bytes piece = bytes_copy(all->p + at, len);
 
-		st = dialog_input(&o->d, piece.p, piece.n);
+		st = recorder_dialog_input(&o->d, piece.p, piece.n);
 		free(piece.p);
 	}
 	return st;
@@ -243,8 +243,8 @@ START_TEST(every_mistake_has_its_answer)
 		start(&o);
 		if (is_behind) {
 			ck_assert_int_eq(
-			    dialog_input(&o.d, (const uint8_t *)greeting,
-				sizeof(greeting)),
+			    recorder_dialog_input(&o.d,
+				(const uint8_t *)greeting, sizeof(greeting)),
 			    OK);
 			before = buf_len(&o.d.out);
 		}
@@ -276,9 +276,10 @@ START_TEST(answers_that_nobody_reads_are_bounded)
 	unsigned n = 0;
 
 	start(&o);
-	st = dialog_input(&o.d, (const uint8_t *)greeting, sizeof(greeting));
+	st = recorder_dialog_input(
+	    &o.d, (const uint8_t *)greeting, sizeof(greeting));
 	while (st == OK && n++ < 1000000)
-		st = dialog_input(&o.d, cont, sizeof(cont));
+		st = recorder_dialog_input(&o.d, cont, sizeof(cont));
 	ck_assert_int_eq(st, E_LIMIT);
 	ck_assert_uint_le(
 	    buf_len(&o.d.out), DIALOG_REPLY_BYTES_MAX + MESSAGE_BYTES_MAX);

@@ -9,7 +9,7 @@ import re
 
 PAGE = "doc/security.md"
 HEAD = "## Limits"
-FOLDERS = ("common", "proto", "store", "relayd")
+FOLDERS = ("common", "proto", "store", "relayd", "tools/ftrace")
 OPTIONS = "relayd/process/options.tbl.h"
 
 LIMIT = re.compile(
@@ -50,6 +50,16 @@ NONE = {
     "SLOW_TURN_NS": "a turn that is logged",
     "HAS_SLEPT_NS": "what counts as a pause",
     "DESK_SPARE_BYTES": "the first size of a buffer",
+    "LOOK_MS": "when to look again", "DAT_CLOCK_BYTES": "a buffer",
+    "DAT_NAME_MAX": "a buffer", "DAT_WHY_MAX": "a buffer",
+    "CONVERT_ERROR_MAX": "a buffer", "CONVERT_SESSION_MAX": "a buffer",
+    "VERSION_LEN_MAX": "a layout", "PAGE_SIZE_MAX": "DAT_PAGE_BYTES_MAX",
+    "NAMES_MAX": "two of EVENT_FIELDS_MAX", "TICKS_PER_S": "a unit",
+    "NS_MAX": "half of 64 bits", "OFFSET_MAX": "half of 64 bits",
+    "FREQ_MAX": "what 64 bits take",
+    "COPY_BYTES": "what one system call copies",
+    "MAGIC_BYTES": "a layout", "SYNC_BYTES": "a layout",
+    "OTHER_FDS": "descriptors of our own",
 }
 UNITS = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

@@ -23,23 +23,38 @@ told()
 	    tr '[:upper:]' '[:lower:]' | sort
 }
 
+# The part of the manual of tracepulse-ftrace about one sub-command.
+part_of()
+{
+	awk -v head=".Ss tracepulse-ftrace $1" '
+	    $0 == head { on = 1; next }
+	    /^\.S[sh] / { on = 0 }
+	    on' "$top/doc/tracepulse-ftrace.1" >"$work/part"
+	[ -s "$work/part" ]
+}
+
 # compare TABLE MANUAL, with a table that is read by the sed program in $row
 compare()
 {
 	sed -n "$row" "$top/$1" | tr -d "\"'" | tr '[:upper:]' '[:lower:]' |
 	    sort >"$work/table"
 	[ "$(wc -l <"$work/table")" -eq "$(grep -c '^OPTION(' "$top/$1")" ]
-	told "$top/$2" >"$work/manual"
+	told "$2" >"$work/manual"
 	diff -u "$work/table" "$work/manual"
 }
 
 # OPTION(ID, "rate", "BYTES", ...
 row='s/^OPTION([A-Z_]*, "\([^"]*\)", \([^,]*\),.*/0|\1|\2/p'
-compare tools/send/options.tbl.h doc/tracepulse-send.1
+compare tools/send/options.tbl.h "$top/doc/tracepulse-send.1"
 # OPTION(ID, 'i', "input", "URI", ...
 row='s/^OPTION([A-Z_]*, \([^,]*\), "\([^"]*\)", \([^,]*\),.*/\1|\2|\3/p'
-compare tools/capture/options.tbl.h doc/tracepulse-capture.1
-compare tools/ctl/options.tbl.h doc/tracepulse.1
+compare tools/capture/options.tbl.h "$top/doc/tracepulse-capture.1"
+for table in "$top"/tools/ftrace/*_options.tbl.h; do
+	name=$(basename "$table" _options.tbl.h)
+	part_of "$name"
+	compare "tools/ftrace/${name}_options.tbl.h" "$work/part"
+done
+compare tools/ctl/options.tbl.h "$top/doc/tracepulse.1"
 
 # Every command of tracepulse, too.
 sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$top/tools/ctl/commands.tbl.h" >"$work/table"

@@ -44,3 +44,5 @@ fi
 if [ -x tracepulse-capture ]; then
 	check "$capture" tracepulse-capture tracepulse-capture@lo.service
 fi
+check tools/ftrace/tracepulse-ftrace.service tracepulse-ftrace \
+	tracepulse-ftrace.service

@@ -27,6 +27,7 @@ SAME = {
     "tools/capture": {"complain", "destroy", "finish", "on_signal",
                       "put_packet", "tell"},
     "tools/client": {"advance", "grow"},
+    "tools/ftrace": {"on_connection", "on_readable"},
     "tools/send": {"add_stream", "add_streams", "grow", "take_number",
                    "wrong"},
 }

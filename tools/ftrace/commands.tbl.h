@@ -5,5 +5,6 @@
  *      name     help
  */
 /* clang-format off */
-COMMAND(help,    "print this, or what tracepulse-ftrace COMMAND --help prints")
+COMMAND(listen,  "receive what trace-cmd record -N sends, and write it to files")
 COMMAND(convert, "make a trace.dat a trace in CTF, in a directory or on a relay")
+COMMAND(help,    "print this, or what tracepulse-ftrace COMMAND --help prints")

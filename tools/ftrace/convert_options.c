@@ -28,7 +28,7 @@ static const struct usage_row rows[] = {
 };
 
 static void
-print_usage(void)
+print_help(void)
 {
 	printf("Usage: " PROGRAM " [OPTION]... FILE DIRECTORY\n"
 	       "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
@@ -123,7 +123,7 @@ convert_options_parse(struct convert_options *o, int argc, char **argv)
 		.rows = rows,
 		.n_rows = ARRAY_LEN(rows),
 		.set = set,
-		.print_usage = print_usage,
+		.print_usage = print_help,
 		.arg = o };
 	enum status st;
 	int first;

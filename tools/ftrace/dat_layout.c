@@ -61,7 +61,7 @@ expect(struct walk *w, const void *bytes, size_t n)
 	const uint64_t left = reader_left(&w->r);
 
 	/* Wrong is wrong, also before all of it is here. */
-	if (memcmp(w->r.p, bytes, left < n ? (size_t)left : n) != 0)
+	if (left > 0 && memcmp(w->r.p, bytes, left < n ? (size_t)left : n) != 0)
 		w->is_malformed = true;
 	p = reader_take(&w->r, n);
 	if (p == NULL || w->is_malformed)
@@ -231,7 +231,7 @@ walk_chain_7(struct walk *w, uint64_t at, size_t n)
 	uint64_t size;
 	uint16_t flags;
 
-	for (unsigned i = 0; i < DAT_OPTIONS_MAX; i++) {
+	for (unsigned i = 0; i < DAT_CHAIN_MAX; i++) {
 		if (at > n) {
 			w->r.bad = true;
 			return;

@@ -18,7 +18,7 @@
 /* Pages of a ring buffer. A datagram has one, so over UDP 32 KiB at most. */
 #define DAT_PAGE_BYTES_MAX (1 << 20)
 /* Sections of options that are a chain. */
-#define DAT_OPTIONS_MAX 64
+#define DAT_CHAIN_MAX 64
 #define DAT_CLOCK_BYTES 32
 
 struct dat_layout {

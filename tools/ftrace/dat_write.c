@@ -27,7 +27,7 @@ aligned(uint64_t at, uint32_t page_size)
 /* Version 6: what V1 leaves out, the name, the table, the clock. */
 static void
 head_6(struct dat_plan *out, const struct dat_layout *layout, uint64_t size,
-    struct dat_cpu *cpus, uint32_t n_cpus)
+    struct dat_part *cpus, uint32_t n_cpus)
 {
 	struct buf *b = &out->head;
 	const bool is_big = layout->is_big;
@@ -71,7 +71,7 @@ put_section(
 /* The option that says where each CPU's pages are. */
 static void
 put_buffer(struct buf *b, const struct dat_layout *layout, uint64_t pages_at,
-    const struct dat_cpu *cpus, uint32_t n_cpus)
+    const struct dat_part *cpus, uint32_t n_cpus)
 {
 	const bool is_big = layout->is_big;
 	const size_t clock = strlen(layout->clock) + 1;
@@ -99,7 +99,7 @@ put_buffer(struct buf *b, const struct dat_layout *layout, uint64_t pages_at,
  * told of, then the names of both. */
 static void
 plan_7(struct dat_plan *out, const struct dat_layout *layout, uint64_t size,
-    struct dat_cpu *cpus, uint32_t n_cpus)
+    struct dat_part *cpus, uint32_t n_cpus)
 {
 	const bool is_big = layout->is_big;
 	struct buf options = { 0 }, link = { 0 };
@@ -141,7 +141,7 @@ plan_7(struct dat_plan *out, const struct dat_layout *layout, uint64_t size,
 
 enum status
 dat_plan_make(struct dat_plan *out, const struct dat_layout *layout,
-    uint64_t size, struct dat_cpu *cpus, uint32_t n_cpus)
+    uint64_t size, struct dat_part *cpus, uint32_t n_cpus)
 {
 	*out = (struct dat_plan){ 0 };
 	if (layout->has_cpus && layout->cpus != n_cpus)

@@ -16,7 +16,7 @@
 #include "common/status.h"
 #include "tools/ftrace/dat_layout.h"
 
-struct dat_cpu {
+struct dat_part {
 	uint64_t size;	 /* bytes of whole pages */
 	uint64_t offset; /* where they go; behind the former CPU's are zeros up
 			    to there */
@@ -37,7 +37,7 @@ struct dat_plan {
  * caller frees the plan, whatever is returned. E_NOMEM; E_PROTOCOL: the first
  * part is of another number of CPUs. */
 enum status dat_plan_make(struct dat_plan *out, const struct dat_layout *layout,
-    uint64_t size, struct dat_cpu *cpus, uint32_t n_cpus) MUST_CHECK;
+    uint64_t size, struct dat_part *cpus, uint32_t n_cpus) MUST_CHECK;
 void dat_plan_free(struct dat_plan *p);
 
 #endif

@@ -66,7 +66,7 @@ page_open(struct page *p, const struct page_layout *l, const uint8_t *bytes)
 }
 
 static bool
-refuse(struct page *p)
+broken(struct page *p)
 {
 	p->is_malformed = true;
 	p->bytes = p->end;
@@ -92,7 +92,7 @@ take_event(struct page *p, uint32_t header, uint32_t size, uint32_t delta,
 	const uint32_t whole = header + (size + WORD - 1) / WORD * WORD;
 
 	if ((size_t)(p->end - p->bytes) < whole)
-		return refuse(p);
+		return broken(p);
 	p->time += delta;
 	*out = (struct page_event){ p->bytes + header, size, p->time };
 	p->bytes += whole;
@@ -112,7 +112,7 @@ skip(struct page *p, uint32_t type, uint32_t delta)
 		return true;
 	}
 	if (!second_word(p, &word))
-		return refuse(p);
+		return broken(p);
 	if (type == TYPE_ABSOLUTE) {
 		p->time = (p->time & high) |
 			  (((uint64_t)word << DELTA_BITS | delta) & ~high);
@@ -120,7 +120,7 @@ skip(struct page *p, uint32_t type, uint32_t delta)
 		p->time += (uint64_t)word << DELTA_BITS | delta;
 	} else {
 		if (word < WORD || word > (size_t)(p->end - p->bytes) - WORD)
-			return refuse(p);
+			return broken(p);
 		p->time += delta;
 		p->bytes += WORD + word;
 		return true;
@@ -149,10 +149,10 @@ page_next(struct page *p, struct page_event *out)
 			return take_event(p, WORD, type * WORD, delta, out);
 		if (!second_word(p, &size) || size < WORD ||
 		    size > COMMIT_BYTES)
-			return refuse(p);
+			return broken(p);
 		return take_event(p, 2 * WORD, size - WORD, delta, out);
 	}
-	return p->bytes == p->end ? false : refuse(p);
+	return p->bytes == p->end ? false : broken(p);
 }
 
 uint64_t

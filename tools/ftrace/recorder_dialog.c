@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/ftrace/dialog.h"
+#include "tools/ftrace/recorder_dialog.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,22 +12,23 @@
 #define V1_NUMBERS 2
 
 void
-dialog_init(struct dialog *d, const struct dialog_ops *ops, void *arg)
+recorder_dialog_init(
+    struct recorder_dialog *d, const struct recorder_dialog_ops *ops, void *arg)
 {
-	*d = (struct dialog){ .ops = ops, .arg = arg };
+	*d = (struct recorder_dialog){ .ops = ops, .arg = arg };
 	/* Without a NUL: this is how V1 and V3 recorders read it. */
 	buf_bytes(&d->out, "tracecmd", 8);
 }
 
 void
-dialog_free(struct dialog *d)
+recorder_dialog_free(struct recorder_dialog *d)
 {
 	buf_free(&d->in);
 	buf_free(&d->out);
 }
 
 static enum status
-wrong(struct dialog *d, enum status st, const char *why)
+wrong(struct recorder_dialog *d, enum status st, const char *why)
 {
 	d->why = why;
 	return st;
@@ -36,7 +37,7 @@ wrong(struct dialog *d, enum status st, const char *why)
 /* Take N bytes of D's input, and whatever of P is needed for that; E_MORE: all
  * of P was put into the input. */
 static enum status
-gather(struct dialog *d, const uint8_t **p, size_t *n, size_t need)
+gather(struct recorder_dialog *d, const uint8_t **p, size_t *n, size_t need)
 {
 	const size_t missing = need - buf_len(&d->in);
 	const size_t take = *n < missing ? *n : missing;
@@ -51,7 +52,8 @@ gather(struct dialog *d, const uint8_t **p, size_t *n, size_t need)
 
 /* A NUL-terminated string; OUT has room for GREETING_BYTES_MAX. */
 static enum status
-gather_string(struct dialog *d, const uint8_t **p, size_t *n, char *out)
+gather_string(
+    struct recorder_dialog *d, const uint8_t **p, size_t *n, char *out)
 {
 	const uint8_t *nul = memchr(*p, '\0', *n);
 	const size_t len = nul == NULL ? *n : (size_t)(nul - *p);
@@ -69,7 +71,7 @@ gather_string(struct dialog *d, const uint8_t **p, size_t *n, char *out)
 
 /* The session can begin: ports for each CPU. */
 static enum status
-begin(struct dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
+begin(struct recorder_dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
 {
 	if (d->begin.cpus == 0 || d->begin.cpus > MESSAGE_CPUS_MAX)
 		return wrong(d, E_LIMIT, "a number of CPUs that cannot be");
@@ -79,7 +81,7 @@ begin(struct dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
 }
 
 static enum status
-begin_v1(struct dialog *d)
+begin_v1(struct recorder_dialog *d)
 {
 	uint16_t ports[MESSAGE_CPUS_MAX];
 	enum status st = begin(d, ports);
@@ -97,7 +99,7 @@ begin_v1(struct dialog *d)
 }
 
 static enum status
-on_version(struct dialog *d, const char *text)
+on_version(struct recorder_dialog *d, const char *text)
 {
 	uint64_t cpus;
 
@@ -119,7 +121,7 @@ on_version(struct dialog *d, const char *text)
 }
 
 static enum status
-on_v1_number(struct dialog *d, const char *text)
+on_v1_number(struct recorder_dialog *d, const char *text)
 {
 	uint64_t v;
 
@@ -144,7 +146,7 @@ on_v1_number(struct dialog *d, const char *text)
 }
 
 static enum status
-on_string(struct dialog *d, const char *text)
+on_string(struct recorder_dialog *d, const char *text)
 {
 	switch (d->state) {
 	case DIALOG_VERSION:
@@ -168,7 +170,7 @@ on_string(struct dialog *d, const char *text)
 }
 
 static enum status
-on_v1_option(struct dialog *d, const uint8_t **p, size_t *n)
+on_v1_option(struct recorder_dialog *d, const uint8_t **p, size_t *n)
 {
 	const enum status st = gather(d, p, n, d->v1_size);
 
@@ -184,7 +186,7 @@ on_v1_option(struct dialog *d, const uint8_t **p, size_t *n)
 }
 
 static enum status
-on_tinit(struct dialog *d, const struct message *m)
+on_tinit(struct recorder_dialog *d, const struct message *m)
 {
 	uint16_t ports[MESSAGE_CPUS_MAX];
 	struct message_tinit tinit;
@@ -194,7 +196,7 @@ on_tinit(struct dialog *d, const struct message *m)
 		return wrong(d, st, "TINIT is malformed");
 	if (tinit.is_vsock)
 		return wrong(d, E_REFUSED_CLOSE, "data over vsock");
-	d->begin = (struct dialog_begin){ .cpus = tinit.cpus,
+	d->begin = (struct recorder_dialog_begin){ .cpus = tinit.cpus,
 		.page_size = tinit.page_size,
 		.is_tcp = tinit.is_tcp,
 		.unknown = tinit.unknown };
@@ -208,7 +210,7 @@ on_tinit(struct dialog *d, const struct message *m)
 
 /* Any other message, or one at another time. */
 static enum status
-not_supported(struct dialog *d, const struct message *m)
+not_supported(struct recorder_dialog *d, const struct message *m)
 {
 	if (m->number == MESSAGE_NOT_SUPP)
 		return OK;
@@ -218,7 +220,7 @@ not_supported(struct dialog *d, const struct message *m)
 }
 
 static enum status
-on_message(struct dialog *d, const struct message *m)
+on_message(struct recorder_dialog *d, const struct message *m)
 {
 	enum status st = OK;
 
@@ -243,7 +245,7 @@ on_message(struct dialog *d, const struct message *m)
 
 /* One message, whole in P, or gathered. */
 static enum status
-take_message(struct dialog *d, const uint8_t **p, size_t *n)
+take_message(struct recorder_dialog *d, const uint8_t **p, size_t *n)
 {
 	const bool is_gathered = buf_len(&d->in) > 0;
 	struct message m;
@@ -281,7 +283,7 @@ take_message(struct dialog *d, const uint8_t **p, size_t *n)
 }
 
 static enum status
-step(struct dialog *d, const uint8_t **p, size_t *n)
+step(struct recorder_dialog *d, const uint8_t **p, size_t *n)
 {
 	char text[GREETING_BYTES_MAX];
 	enum status st;
@@ -308,7 +310,7 @@ step(struct dialog *d, const uint8_t **p, size_t *n)
 }
 
 enum status
-dialog_input(struct dialog *d, const uint8_t *p, size_t n)
+recorder_dialog_input(struct recorder_dialog *d, const uint8_t *p, size_t n)
 {
 	while (n > 0) {
 		const enum status st = step(d, &p, &n);

@@ -12,8 +12,8 @@
  * With V1, nothing says where the metadata ends: whoever takes it finds out,
  *and the session ends with the connection. One owner.
  */
-#ifndef TOOLS_FTRACE_DIALOG_H
-#define TOOLS_FTRACE_DIALOG_H
+#ifndef TOOLS_FTRACE_RECORDER_DIALOG_H
+#define TOOLS_FTRACE_RECORDER_DIALOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,44 +47,47 @@ enum dialog_state {
 };
 
 /* What a session begins with. */
-struct dialog_begin {
+struct recorder_dialog_begin {
 	uint32_t cpus, page_size;
 	bool is_tcp; /* data over TCP, not UDP */
 	bool is_v1;
 	unsigned unknown; /* options that we do not know; ignored */
 };
 
-struct dialog_ops {
+struct recorder_dialog_ops {
 	/* Open a data socket for each CPU, and say their ports. Not OK: the
 	 * connection is closed. */
-	enum status (*begin)(void *arg, const struct dialog_begin *begin,
+	enum status (*begin)(void *arg,
+	    const struct recorder_dialog_begin *begin,
 	    uint16_t ports[MESSAGE_CPUS_MAX]);
 	enum status (*metadata)(void *arg, const uint8_t *p, size_t n);
 	/* V3: the metadata is whole. */
 	enum status (*metadata_end)(void *arg);
 };
 
-struct dialog {
-	const struct dialog_ops *ops;
+struct recorder_dialog {
+	const struct recorder_dialog_ops *ops;
 	void *arg;
 	enum dialog_state state;
-	struct dialog_begin begin;
+	struct recorder_dialog_begin begin;
 	struct buf in;	/* a string or message that is not whole yet */
 	struct buf out; /* replies; the owner sends and consumes them */
 	char refused[GREETING_BYTES_MAX]; /* the last version that we refused */
 	uint32_t v1_numbers, v1_options, v1_size; /* what V1 has said */
 	unsigned not_supported; /* messages that came at the wrong time */
-	const char *why;	/* what was wrong, once dialog_input() failed */
+	const char
+	    *why; /* what was wrong, once recorder_dialog_input() failed */
 };
 
-void dialog_init(struct dialog *d, const struct dialog_ops *ops, void *arg);
-void dialog_free(struct dialog *d);
+void recorder_dialog_init(struct recorder_dialog *d,
+    const struct recorder_dialog_ops *ops, void *arg);
+void recorder_dialog_free(struct recorder_dialog *d);
 /* Bytes came. Not OK: close. Once it is closed, bytes are ignored. */
-enum status dialog_input(
-    struct dialog *d, const uint8_t *p, size_t n) MUST_CHECK;
+enum status recorder_dialog_input(
+    struct recorder_dialog *d, const uint8_t *p, size_t n) MUST_CHECK;
 /* Has it come to the point where nothing is waited for but pages? */
 static inline bool
-dialog_has_begun(const struct dialog *d)
+recorder_dialog_has_begun(const struct recorder_dialog *d)
 {
 	return d->state >= DIALOG_METADATA;
 }

@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Recorded sessions of stock trace-cmd, played to the listener: the files are the
+stock listener's, whatever way the session ends."""
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from sender import (PAGE, PLAIN, SEND_DATA, Listener, Sender, check,
+                    directory, equal, listening, message, metadata, part, run,
+                    tinit, wait_until)
+
+SEED = int(os.environ.get("TP_SEED", "1"))
+KILLS = 300 if os.environ.get("TP_TEST_LONG") else 25
+MANY = 40
+
+
+def is_same(got, name):
+    result = part(name, "result")
+    check(got == result, f"{name}: {len(got)} bytes, not {len(result)}, or "
+          "others")
+
+
+def the_files_of_the_stock_listener():
+    """Each session, whole, in pieces, byte by byte."""
+    chance = random.Random(SEED)
+    for name in PLAIN:
+        for pieces in (None, 1, 7, chance.randrange(2, 5000)):
+            with listening() as listener:
+                sender = Sender(listener)
+                sender.play(name, pieces if pieces != 1 or
+                            len(part(name, "cpu0")) < 10000 else 13)
+                is_same(listener.wait_files(1)[0], name)
+                equal(listener.files(), [f"trace.{sender.name}.dat"], "name")
+
+
+def compressed_metadata():
+    """The stock listener's file up to the link to what it has added."""
+    with listening("-o", "mine") as listener:
+        Sender(listener).play("v7-tcp")
+        got, = listener.wait_files(1)
+        first = metadata("v7-tcp")
+        equal(got[:len(first) - 8], first[:-8], "metadata")
+        for cpu in (0, 1):
+            check(part("v7-tcp", f"cpu{cpu}") in got, "pages are missing")
+        check(listener.files()[0].startswith("mine."), "prefix")
+
+
+def report(path):
+    done = subprocess.run(["trace-cmd", "report", "-R", "-t", path],
+                          capture_output=True, check=False)
+    return done.stdout
+
+
+def what_stock_readers_see():
+    """trace-cmd report of our file: what it said of the stock listener's."""
+    if shutil.which("trace-cmd") is None:
+        print("what_stock_readers_see: skipped, no trace-cmd")
+        return
+    for name in PLAIN + ("v7-tcp",):
+        with listening() as listener:
+            Sender(listener).play(name)
+            listener.wait_files(1)
+            equal(report(f"{listener.output}/{listener.files()[0]}"),
+                  part(name, "report"), name)
+
+
+def version_1():
+    """The stock listener cannot finish it; ours is a whole file."""
+    for pieces in (None, 1000):
+        with listening() as listener:
+            sender = Sender(listener)
+            whole = part("v1-tcp", "conn2-c2s")
+            equal(sender.receive(8), b"tracecmd", "greeting")
+            sender.send(whole[:15])
+            text = b""
+            while not text.endswith(b"\0"):
+                text += sender.receive(1)
+            sender.connect_data([int(p) for p in text[:-1].split(b",")])
+            sender.send(whole[15:], pieces)
+            for cpu in (0, 1):
+                sender.pages(cpu, part("v1-tcp", f"cpu{cpu}"))
+            sender.end_data()
+            sender.socket.close()
+            got, = listener.wait_files(1)
+            check(got.startswith(whole[15:]), "metadata")
+            at = len(whole) - 15
+            equal(got[at:at + 12], struct.pack("<QI", 0, 2), "CPUs")
+            if shutil.which("trace-cmd"):
+                lines = report(f"{listener.output}/{listener.files()[0]}")
+                check(lines.count(b"sched_") > 50, f"report: {lines[:300]!r}")
+
+
+def a_refused_version_ends():
+    """A recorder of V3 that was refused comes again with V1."""
+    with listening() as listener:
+        sender = Sender(listener)
+        sender.send(part("v1-tcp", "conn1-c2s"))
+        equal(sender.receive(11), b"tracecmdV3\0", "answer")
+        sender.socket.close()
+    equal(listener.log().count("is lost"), 1, "lines")
+
+
+def a_burst_of_datagrams():
+    """157 pages at once, as a recorder does at its end: all are stored."""
+    chance = random.Random(SEED)
+    pages = [[chance.randbytes(PAGE) for _ in range(157)] for _ in (0, 1)]
+    with listening() as listener:
+        sender = Sender(listener).begin("v6-udp")
+        os.kill(listener.process.pid, signal.SIGSTOP)
+        for cpu in (0, 1):
+            for page in pages[cpu]:
+                sender.data[cpu].send(page)
+        sender.close()
+        time.sleep(0.2)
+        os.kill(listener.process.pid, signal.SIGCONT)
+        got, = listener.wait_files(1)
+        for cpu in (0, 1):
+            check(b"".join(pages[cpu]) in got, f"pages of CPU {cpu}")
+        check("314 pages in" in listener.log(), "count")
+
+
+def datagrams_behind_the_close():
+    """They are under way for a moment when the recorder has closed."""
+    with listening() as listener:
+        sender = Sender(listener).begin("v6-udp")
+        late = list(sender.data)
+        sender.send(message(0))
+        sender.socket.close()
+        time.sleep(0.4)
+        for cpu in (0, 1):
+            late[cpu].send(part("v6-udp", f"cpu{cpu}"))
+        is_same(listener.wait_files(1)[0], "v6-udp")
+
+
+def any_end():
+    """CLOSE is missing: the file is there, and the same."""
+    for end in ("close", "vanish", "stop"):
+        with listening() as listener:
+            sender = Sender(listener).begin("v6-tcp-flush")
+            for cpu in (0, 1):
+                sender.pages(cpu, part("v6-tcp-flush", f"cpu{cpu}"))
+            if end == "stop":
+                listener.stop()
+            else:
+                sender.end_data()
+                sender.vanish() if end == "vanish" else sender.close()
+            is_same(listener.wait_files(1)[0], "v6-tcp-flush")
+            if end == "stop":
+                return
+
+
+def without_metadata_there_is_nothing():
+    """A recorder that ends before has recorded nothing."""
+    for end in ("vanish", "stop", "close"):
+        with listening() as listener:
+            sender = Sender(listener)
+            sender.greet()
+            sender.send(tinit(2, b"tcp"))
+            sender.receive_ports()
+            sender.send(message(SEND_DATA, data=metadata("v6-tcp")[:5000]))
+            if end == "stop":
+                listener.stop()
+                equal(listener.files(), [], "files")
+                return
+            sender.vanish() if end == "vanish" else sender.close()
+            wait_until("nothing is left", lambda: listener.files() == [])
+
+
+def page_that_is_not_whole():
+    """The recorder was killed in the middle of a page: it goes."""
+    with listening() as listener:
+        sender = Sender(listener).begin("v6-tcp")
+        for cpu in (0, 1):
+            sender.pages(cpu, part("v6-tcp", f"cpu{cpu}") + b"x" * 100)
+        sender.vanish()
+        is_same(listener.wait_files(1)[0], "v6-tcp")
+
+
+def killed_at_any_instant():
+    """The next start finishes what is left: whole pages, in order; once."""
+    chance = random.Random(SEED)
+    name = "v6-tcp-missed"
+    pages = [part(name, f"cpu{cpu}") for cpu in (0, 1)]
+    result = part(name, "result")
+    left = 0
+    for _ in range(KILLS):
+        with directory() as base:
+            listener = Listener(base)
+            sender = Sender(listener).begin(name)
+            try:
+                for cpu in (0, 1):
+                    sender.pages(cpu, pages[cpu], chance.randrange(500, 60000))
+                if chance.random() < 0.7:
+                    sender.close()
+            except OSError:
+                pass
+            time.sleep(chance.random() ** 2 * 0.12)
+            listener.stop(signal.SIGKILL)
+            left += any(n.endswith(".recording") for n in listener.files())
+            again = Listener(base)
+            wait_until("what is left is finished", lambda: all(
+                n.endswith(".dat") for n in again.files()))
+            again.stop()
+            check(len(again.files()) <= 1, f"files: {again.files()}")
+            for got in map(again.read, again.files()):
+                check(len(got) <= len(result) and len(got) % PAGE == 0,
+                      f"{len(got)} bytes")
+                first = metadata(name)
+                check(got.startswith(first), "metadata")
+                table = struct.unpack_from("<QQQQ", got, len(first) + 10)
+                for cpu in (0, 1):
+                    at, size = table[2 * cpu:2 * cpu + 2]
+                    equal(got[at:at + size], pages[cpu][:size],
+                          f"pages of CPU {cpu}")
+    check(left >= KILLS // 10, f"only {left} kills met it at work")
+
+
+def nothing_is_overwritten():
+    """A name that is taken gets a number."""
+    with listening() as listener:
+        sender = Sender(listener)
+        with open(f"{listener.output}/trace.{sender.name}.dat", "wb") as f:
+            f.write(b"precious")
+        sender.play("v6-tcp")
+        got = listener.wait_files(2)
+        equal(sorted(map(len, got)), sorted((8, len(part("v6-tcp", "result")))),
+              "sizes")
+        check(f"trace.{sender.name}-1.dat" in listener.files(), "name")
+
+
+def many_at_once():
+    """Each has its own ports and its own pages."""
+    chance = random.Random(SEED)
+    with listening() as listener:
+        senders = [Sender(listener).begin("v6-tcp") for _ in range(MANY)]
+        pages = {s.name: [chance.randbytes(PAGE * chance.randrange(1, 9))
+                          for _ in (0, 1)] for s in senders}
+        for cpu in (0, 1):
+            for sender in senders:
+                sender.pages(cpu, pages[sender.name][cpu])
+        for sender in senders:
+            sender.close()
+        listener.wait_files(MANY)
+        for sender in senders:
+            got = listener.read(f"trace.{sender.name}.dat")
+            for cpu in (0, 1):
+                check(pages[sender.name][cpu] in got, "pages")
+
+
+def without_files():
+    """--no-file leaves nothing, and nothing is missing."""
+    with listening("--no-file") as listener:
+        Sender(listener).play("v6-tcp")
+        wait_until("its end", lambda: "2 pages; no file" in listener.log())
+        equal(listener.files(), [], "files")
+
+
+def a_full_disk():
+    """What does not fit is told, once; whole pages stay, and it goes on."""
+    limit = 100000
+    with listening(under=["prlimit", f"--fsize={limit}:{limit}"],
+                   restore_signals=False) as listener:
+        sender = Sender(listener).begin("v6-tcp")
+        sender.pages(0, b"y" * PAGE * 100, 1000)
+        sender.pages(1, b"z" * PAGE * 4)
+        sender.close()
+        wait_until("its end", lambda: "tries again" in listener.log())
+        check(listener.log().count("cannot be written") <= 3, "lines")
+        again = Listener(os.path.dirname(listener.output))
+        got, = again.wait_files(1)
+        again.stop()
+        whole = limit // PAGE * PAGE
+        table = struct.unpack_from("<QQQQ", got, len(metadata("v6-tcp")) + 10)
+        equal((table[1], table[3]), (whole, 4 * PAGE), "bytes of CPUs")
+        equal(got[table[0]:table[2]].count(b"y"), whole, "pages of CPU 0")
+
+
+def an_empty_session():
+    """FIN_DATA, CLOSE: a file without pages, which is read."""
+    for name in PLAIN:
+        with listening() as listener:
+            Sender(listener).begin(name).close()
+            got, = listener.wait_files(1)
+            check(got.startswith(metadata(name)[:-8]), name)
+
+
+CASES = (the_files_of_the_stock_listener, compressed_metadata,
+         what_stock_readers_see, version_1, a_refused_version_ends,
+         a_burst_of_datagrams, datagrams_behind_the_close, any_end,
+         without_metadata_there_is_nothing, page_that_is_not_whole,
+         killed_at_any_instant, nothing_is_overwritten, many_at_once,
+         without_files, a_full_disk, an_empty_session)
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    socket.setdefaulttimeout(30)
+    run(CASES)

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Recorders that break rules and limits: each is closed, with one line, and a
+neighbour's file is whole."""
+import contextlib
+import os
+import random
+import re
+import socket
+import struct
+import time
+
+from sender import (CLOSE, FIN_DATA, GREETING, HEADER, PAGE, PLAIN, SEND_DATA,
+                    Sender, check, equal, listening, message, metadata, part,
+                    run, tinit, wait_until)
+
+SEED = int(os.environ.get("TP_SEED", "1"))
+MUTATIONS = 3000 if os.environ.get("TP_TEST_LONG") else 150
+GREETING_S = 5
+OF_HOST = 64
+
+
+@contextlib.contextmanager
+def neighbour(listener):
+    """A good recorder beside; its file is the stock listener's."""
+    good = Sender(listener).begin("v6-tcp")
+    yield good
+    for cpu in (0, 1):
+        good.pages(cpu, part("v6-tcp", f"cpu{cpu}"))
+    good.close()
+    name = f"trace.{good.name}.dat"
+    wait_until("the neighbour's file", lambda: name in listener.files())
+    check(listener.read(name) == part("v6-tcp", "result"), "the neighbour")
+
+
+def closed(listener, blob, what):
+    """Who says this is closed at once."""
+    sender = Sender(listener)
+    with contextlib.suppress(OSError):
+        sender.send(blob)
+    check(sender.is_closed(4), f"{what}: not closed")
+
+
+def rules():
+    """What is no recorder, or a broken one."""
+    with listening() as listener, neighbour(listener):
+        for what, blob in (
+                ("HTTP", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3),
+                ("zeros", bytes(100)),
+                ("no end", b"1" * 100),
+                ("no CPUs", b"0\0004096\0000\0"),
+                ("too many CPUs", b"99999\0004096\0000\0"),
+                ("no size", GREETING + bytes(12)),
+                ("too large", GREETING + HEADER.pack(8193, SEND_DATA, 0)),
+                ("a message of nobody", GREETING + HEADER.pack(12, 99, 0)),
+                ("1601 CPUs", GREETING + tinit(1601)),
+                ("4 billion CPUs", GREETING + tinit(0xffffffff)),
+                ("vsock", GREETING + tinit(2, b"vsock")),
+                ("no metadata", GREETING + tinit() + message(FIN_DATA)),
+                ("other metadata", GREETING + tinit() +
+                 message(SEND_DATA, data=b"x" * 5000) + message(FIN_DATA)),
+                ("half metadata", GREETING + tinit() +
+                 message(SEND_DATA, data=metadata("v6-tcp")[:5000]) +
+                 message(FIN_DATA)),
+                ("other CPUs", GREETING + tinit(3) + part(
+                    "v6-tcp", "c2s")[13 + 28:])):
+            closed(listener, blob, what)
+        wait_until("nothing is left", lambda: all(
+            "recording" not in n or len(listener.files()) == 1
+            for n in listener.files()))
+
+
+def who_says_nothing():
+    """Who hesitates is closed after 5 seconds, wherever it stops."""
+    first = metadata("v6-tcp")
+    with listening() as listener, neighbour(listener):
+        senders = []
+        for blob in (b"", b"-1V3", GREETING, GREETING + b"\0\0",
+                     GREETING + tinit(2, b"tcp"),
+                     GREETING + tinit(2, b"tcp") +
+                     message(SEND_DATA, data=first[:8000])):
+            senders.append(Sender(listener))
+            senders[-1].send(blob)
+        began = time.monotonic()
+        for sender in senders:
+            check(sender.is_closed(GREETING_S + 3), "not closed")
+        check(time.monotonic() - began > GREETING_S - 2, "closed too early")
+
+
+def many_of_one_host():
+    """One host has no more than its share; another one is served."""
+    with listening() as listener:
+        senders = [Sender(listener) for _ in range(OF_HOST)]
+        for sender in senders:
+            equal(sender.receive(8), b"tracecmd", "greeting")
+        check(Sender(listener).is_closed(3), "one more is served")
+        other = Sender(listener, "127.0.0.2")
+        other.play("v6-tcp")
+        wait_until("its file", lambda: any(
+            n.endswith(".dat") for n in listener.files()))
+        del senders
+
+
+def descriptors():
+    """Who wants many CPUs takes half of all descriptors at most, also when
+    there are few."""
+    with listening(under=["prlimit", "--nofile=512:512"]) as listener, \
+            neighbour(listener):
+        closed(listener, GREETING + tinit(500), "500 CPUs")
+        taken = []
+        for _ in range(30):
+            sender = Sender(listener)
+            sender.send(GREETING + tinit(20))
+            taken.append(sender)
+        time.sleep(0.5)
+        text = listener.log()
+        check("its host has half of all descriptors" in text, text[-500:])
+        for sender in taken:
+            sender.socket.close()
+
+
+def pages_of_others():
+    """Only the recorder's host may send its pages."""
+    for name in ("v6-tcp", "v6-udp"):
+        with listening() as listener:
+            sender = Sender(listener)
+            sender.greet()
+            whole = part(name, "c2s")
+            first = HEADER.unpack_from(whole, 13)[0]
+            sender.send(whole[13:13 + first])
+            ports = sender.receive_ports()
+            kind = socket.SOCK_STREAM if name == "v6-tcp" \
+                else socket.SOCK_DGRAM
+            strangers = []
+            sender.send(whole[13 + first:-12])
+            for port in ports:
+                stranger = socket.socket(socket.AF_INET, kind)
+                stranger.bind(("127.0.0.9", 0))
+                stranger.connect(("127.0.0.1", port))
+                with contextlib.suppress(OSError):
+                    stranger.send(b"!" * PAGE)
+                strangers.append(stranger)
+            time.sleep(0.2)
+            sender.connect_data(ports, kind == socket.SOCK_STREAM)
+            for cpu in (0, 1):
+                sender.pages(cpu, part(name, f"cpu{cpu}"))
+                if kind == socket.SOCK_DGRAM:
+                    sender.data[cpu].send(b"?" * 100)
+                    sender.data[cpu].send(b"?" * (PAGE + 1))
+            sender.close()
+            got, = listener.wait_files(1)
+            check(got == part(name, "result"), name)
+            if kind == socket.SOCK_DGRAM:
+                found = re.search(r"refused: (\d+) datagrams that are no page, "
+                                  r"(\d+) of others", listener.log())
+                equal(found and found.groups(), ("4", "2"), "counts")
+
+
+def too_much_metadata():
+    """64 MiB, and no more."""
+    body = message(SEND_DATA, data=bytes(8180)) * 100
+    with listening() as listener, neighbour(listener):
+        sender = Sender(listener)
+        sender.greet()
+        sender.send(tinit(2, b"tcp"))
+        sender.receive_ports()
+        sent = 0
+        with contextlib.suppress(OSError):
+            while sent < 100 << 20:
+                sender.send(body)
+                sent += len(body)
+        check(60 << 20 < sent < 90 << 20, f"{sent} bytes were taken")
+
+
+def planted_links():
+    """Nothing that stands in the directory leads out of it."""
+    with listening() as listener:
+        outside = os.path.dirname(listener.output) + "/outside"
+        os.mkdir(outside)
+        for name in ("metadata", "cpu0", "cpu1", "whole"):
+            with open(f"{outside}/{name}", "wb") as f:
+                f.write(b"untouched")
+        sender = Sender(listener)
+        for name in (f".trace.{sender.name}.recording",
+                     f".trace.127.0.0.1:{sender.name[10:]}.recording",
+                     f"trace.{sender.name}.dat"):
+            os.symlink(outside, f"{listener.output}/{name}")
+        sender.play("v6-tcp")
+        wait_until("its file", lambda: f"trace.{sender.name}-1.dat"
+                   in listener.files())
+        equal(len(os.listdir(outside)), 4, "files outside")
+        for name in os.listdir(outside):
+            with open(f"{outside}/{name}", "rb") as f:
+                equal(f.read(), b"untouched", name)
+
+
+def mutated():
+    """Each length, count and string may be any: no crash, nothing left, and few
+    lines."""
+    chance = random.Random(SEED)
+    with listening() as listener, neighbour(listener):
+        for _ in range(MUTATIONS):
+            name = chance.choice(PLAIN + ("v7-tcp",))
+            whole = bytearray(part(name, "c2s"))
+            for _ in range(chance.randrange(1, 4)):
+                at = chance.randrange(
+                    80 if chance.random() < 0.5 else len(whole))
+                whole[at] = chance.choice((0, 1, 0x7f, 0x80, 0xff,
+                                           chance.randrange(256)))
+            if chance.random() < 0.2:
+                at = chance.randrange(13, 60) // 4 * 4 + 1
+                struct.pack_into(">I", whole, at,
+                                 chance.choice((0, 12, 8192, 0xffffffff)))
+            sender = Sender(listener)
+            with contextlib.suppress(OSError):
+                sender.send(bytes(whole) + message(CLOSE))
+                sender.socket.shutdown(socket.SHUT_WR)
+                sender.socket.close()
+        wait_until("all have ended", lambda: sum(
+            "recording" in n for n in listener.files()) <= 1, 60)
+    lines = listener.log().count("\n")
+    check(lines < 8 * MUTATIONS, f"{lines} lines")
+
+
+def nobody_floods_the_log():
+    """50 lines a second about peers, whatever they do."""
+    with listening() as listener:
+        before, began = len(listener.log()), time.monotonic()
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                sender = Sender(listener)
+                sender.send(b"nonsense\0")
+                sender.socket.close()
+        seconds = time.monotonic() - began
+        lines = listener.log()[before:].count("\n")
+        check(lines < (seconds + 2) * 55, f"{lines} lines in {seconds:.1f} s")
+
+
+CASES = (rules, who_says_nothing, many_of_one_host, descriptors,
+         pages_of_others, too_much_metadata, planted_links, mutated,
+         nobody_floods_the_log)
+
+if __name__ == "__main__":
+    run(CASES)

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/background.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+struct background {
+	int read_fd, write_fd;
+	struct event *event;
+	unsigned running, most;
+	struct list waiting;
+};
+
+/* What a thread is given. */
+struct task {
+	struct background_job *job;
+	int write_fd;
+};
+
+/* One pointer is written and read whole (PIPE_BUF). */
+static void
+hand_back(int fd, struct background_job *job)
+{
+	while (write(fd, &job, sizeof(job)) < 0 && errno == EINTR)
+		;
+}
+
+static void *
+run_task(void *arg)
+{
+	struct task *task = arg;
+
+	task->job->work(task->job);
+	hand_back(task->write_fd, task->job);
+	free(task);
+	return NULL;
+}
+
+static bool
+start_thread(struct background *b, struct background_job *job)
+{
+	struct task *task = calloc(1, sizeof(*task));
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	if (task == NULL)
+		return false;
+	*task = (struct task){ job, b->write_fd };
+	/* Signals are for the loop. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, run_task, task);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		free(task);
+	return err == 0;
+}
+
+/* As many as may run. Without a thread it is done here: slowly, but done. */
+static void
+start_some(struct background *b)
+{
+	while (b->running < b->most && !list_empty(&b->waiting)) {
+		struct background_job *job = list_first(
+		    &b->waiting, struct background_job, node);
+
+		list_del(&job->node);
+		b->running++;
+		if (start_thread(b, job))
+			continue;
+		job->work(job);
+		hand_back(b->write_fd, job);
+	}
+}
+
+static bool
+take_one(struct background *b)
+{
+	struct background_job *job;
+
+	if (read(b->read_fd, &job, sizeof(job)) != sizeof(job))
+		return false;
+	b->running--;
+	job->done(job);
+	start_some(b);
+	return true;
+}
+
+static void
+on_ready(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	while (take_one(arg))
+		;
+}
+
+/* What nobody has begun comes back as it is; what is being done gets a moment.
+ */
+static void
+give_up(struct background *b)
+{
+	const uint64_t until = clock_now_ns() + BACKGROUND_END_MS * NS_PER_MS;
+
+	while (!list_empty(&b->waiting)) {
+		struct background_job *job = list_first(
+		    &b->waiting, struct background_job, node);
+
+		list_del(&job->node);
+		job->done(job);
+	}
+	while (b->running > 0) {
+		struct pollfd fd = { .fd = b->read_fd, .events = POLLIN };
+
+		if (poll(&fd, 1, clock_ms_until(until)) <= 0 &&
+		    clock_now_ns() >= until)
+			break;
+		(void)take_one(b);
+	}
+}
+
+enum status
+background_create(
+    struct background **out, struct event_base *base, unsigned threads)
+{
+	struct background *b = calloc(1, sizeof(*b));
+	int fds[2];
+
+	*out = NULL;
+	if (b == NULL)
+		return E_NOMEM;
+	b->read_fd = b->write_fd = -1;
+	b->most = threads;
+	list_init(&b->waiting);
+	if (pipe2(fds, O_CLOEXEC) != 0) {
+		log_errno(LOG_ERROR, "pipe");
+		goto fail;
+	}
+	b->read_fd = fds[0];
+	b->write_fd = fds[1];
+	/* The loop reads until there is nothing; threads may wait. */
+	if (fcntl(b->read_fd, F_SETFL, O_NONBLOCK) != 0)
+		goto fail;
+	b->event = event_new(
+	    base, b->read_fd, EV_READ | EV_PERSIST, on_ready, b);
+	if (b->event == NULL || event_add(b->event, NULL) != 0)
+		goto fail;
+	*out = b;
+	return OK;
+fail:
+	background_destroy(b);
+	return E_IO;
+}
+
+void
+background_destroy(struct background *b)
+{
+	if (b == NULL)
+		return;
+	if (b->event != NULL) {
+		event_free(b->event);
+		give_up(b);
+	}
+	/* A thread that is still at work hands its job to nobody. */
+	if (b->running == 0 && b->read_fd >= 0) {
+		close(b->read_fd);
+		close(b->write_fd);
+	}
+	free(b);
+}
+
+void
+background_add(struct background *b, struct background_job *job)
+{
+	list_append(&b->waiting, &job->node);
+	start_some(b);
+}

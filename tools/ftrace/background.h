@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Work that waits, for a disk or for a name server, in threads beside the loop:
+ * each job is handed over to a thread, and comes back through a pipe. At most
+ * so many threads work at a time; jobs that come meanwhile wait in order. All
+ * functions belong to the loop's thread.
+ */
+#ifndef TOOLS_FTRACE_BACKGROUND_H
+#define TOOLS_FTRACE_BACKGROUND_H
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/status.h"
+
+/* What a name server has at the end. */
+#define BACKGROUND_END_MS 500
+
+struct event_base;
+struct background;
+
+/* Part of whatever the work is about; who makes it keeps it until DONE. */
+struct background_job {
+	struct list node;
+	void (*work)(struct background_job *job); /* in a thread */
+	void (*done)(struct background_job *job); /* in the loop's */
+};
+
+enum status background_create(struct background **out, struct event_base *base,
+    unsigned threads) MUST_CHECK;
+/* At the end of the process. Jobs that wait come back undone; those at work
+ * have BACKGROUND_END_MS, then they are left to themselves. NULL is fine. */
+void background_destroy(struct background *b);
+void background_add(struct background *b, struct background_job *job);
+
+#endif

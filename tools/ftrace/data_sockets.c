@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/data_sockets.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tools/ftrace/address.h"
+
+/* Bytes that one read takes, and that are read of one socket in a turn of the
+ * loop. */
+#define READ_SIZE (256 << 10)
+#define TURN_SIZE (1 << 20)
+/* Datagrams of one system call. */
+#define BATCH 64
+/* What data_sockets_drain() reads of one socket: more than a kernel's buffers
+ * hold. */
+#define DRAIN_SIZE (32 << 20)
+/* Behind the recorder's CLOSE: so long datagrams may be on their way, or a
+ * connection that was begun; and so long a connection may stay silent. */
+#define DATA_GRACE_MS 1000
+#define DATA_SILENCE_MS 5000
+
+enum data_state {
+	DATA_LISTENING, /* TCP: nobody has connected yet */
+	DATA_OPEN,
+	DATA_ENDED,
+};
+
+struct data_socket {
+	struct data_sockets *all;
+	int fd;
+	enum data_state state;
+	bool is_connected; /* UDP: to the first sender */
+	struct event *event;
+};
+
+struct data_sockets {
+	struct data_config config;
+	struct sockaddr_storage peer;
+	uint32_t page_size;
+	uint64_t last_ns; /* anything came */
+	struct data_counts counts;
+	uint8_t *room; /* READ_SIZE */
+	struct data_socket sockets[];
+};
+
+static bool
+is_peer(const struct data_sockets *d, const struct sockaddr *a)
+{
+	return address_is_same((const struct sockaddr *)&d->peer, a);
+}
+
+static void
+close_socket(struct data_socket *s)
+{
+	if (s->event != NULL)
+		event_free(s->event);
+	s->event = NULL;
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	s->state = DATA_ENDED;
+}
+
+static void
+end_socket(struct data_socket *s)
+{
+	struct data_sockets *d = s->all;
+
+	if (s->state == DATA_ENDED)
+		return;
+	close_socket(s);
+	d->config.ended(d->config.arg, (uint32_t)(s - d->sockets));
+}
+
+/* OK: more may be there. E_MORE: nothing now. E_IO: it has ended. */
+static enum status
+read_stream(struct data_socket *s, size_t *n)
+{
+	struct data_sockets *d = s->all;
+	const ssize_t got = read(s->fd, d->room, READ_SIZE);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return E_MORE;
+	if (got < 0)
+		log_peer_errno(LOG_WARN, "peer=%s: pages of CPU %u",
+		    d->config.peer_name, (unsigned)(s - d->sockets));
+	if (got <= 0)
+		return E_IO;
+	d->last_ns = clock_now_ns();
+	d->config.bytes(
+	    d->config.arg, (uint32_t)(s - d->sockets), d->room, (size_t)got);
+	*n += (size_t)got;
+	return OK;
+}
+
+/* One datagram: is it a page of our recorder? */
+static void
+take_datagram(struct data_socket *s, const struct mmsghdr *m)
+{
+	struct data_sockets *d = s->all;
+	const struct sockaddr *from = m->msg_hdr.msg_name;
+
+	if (!is_peer(d, from)) {
+		d->counts.strangers++;
+		return;
+	}
+	if (m->msg_len != d->page_size ||
+	    (m->msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+		d->counts.malformed++;
+		return;
+	}
+	/* From here on the kernel takes only what this sender sends. */
+	if (!s->is_connected)
+		s->is_connected = connect(
+				      s->fd, from, m->msg_hdr.msg_namelen) == 0;
+	d->config.bytes(d->config.arg, (uint32_t)(s - d->sockets),
+	    m->msg_hdr.msg_iov->iov_base, m->msg_len);
+}
+
+static enum status
+read_datagrams(struct data_socket *s, size_t *n)
+{
+	struct data_sockets *d = s->all;
+	struct sockaddr_storage from[BATCH];
+	struct mmsghdr messages[BATCH];
+	struct iovec room[BATCH];
+	/* One byte more, to see that a datagram is larger. */
+	const size_t size = d->page_size + 1;
+	unsigned most = (unsigned)(READ_SIZE / size);
+	int got;
+
+	if (most == 0)
+		return E_MORE; /* no datagram is so large */
+	most = most > BATCH ? BATCH : most;
+	for (unsigned i = 0; i < most; i++) {
+		room[i] = (struct iovec){ d->room + i * size, size };
+		messages[i] =
+		    (struct mmsghdr){ .msg_hdr = { .msg_name = &from[i],
+					  .msg_namelen = sizeof(from[i]),
+					  .msg_iov = &room[i],
+					  .msg_iovlen = 1 } };
+	}
+	got = recvmmsg(s->fd, messages, most, MSG_DONTWAIT, NULL);
+	if (got <= 0)
+		return E_MORE;
+	d->last_ns = clock_now_ns();
+	for (int i = 0; i < got; i++) {
+		take_datagram(s, &messages[i]);
+		*n += size;
+	}
+	return (unsigned)got == most ? OK : E_MORE;
+}
+
+/* Up to MOST bytes of what is here. */
+static void
+read_some(struct data_socket *s, size_t most)
+{
+	enum status st = OK;
+	size_t n = 0;
+
+	while (st == OK && n < most)
+		st = s->all->config.is_tcp ? read_stream(s, &n)
+					   : read_datagrams(s, &n);
+	if (st == E_IO)
+		end_socket(s);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	read_some(arg, TURN_SIZE);
+}
+
+static enum status
+watch(struct data_socket *s, event_callback_fn on_ready)
+{
+	if (s->event != NULL)
+		event_free(s->event);
+	s->event = event_new(
+	    s->all->config.base, s->fd, EV_READ | EV_PERSIST, on_ready, s);
+	return s->event != NULL && event_add(s->event, NULL) == 0 ? OK
+								  : E_NOMEM;
+}
+
+/* One connection for each CPU; the first of the right host. */
+static void
+take_connection(struct data_socket *s)
+{
+	struct data_sockets *d = s->all;
+	struct sockaddr_storage from = { 0 };
+	socklen_t len = sizeof(from);
+	const int fd = accept4(s->fd, (struct sockaddr *)&from, &len,
+	    SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!is_peer(d, (const struct sockaddr *)&from)) {
+		if (d->counts.strangers++ == 0)
+			log_peer(LOG_WARN,
+			    "peer=%s: somebody else has connected for its "
+			    "pages, and was refused",
+			    d->config.peer_name);
+		close(fd);
+		return;
+	}
+	d->last_ns = clock_now_ns();
+	close_socket(s);
+	s->fd = fd;
+	s->state = DATA_OPEN;
+	if (watch(s, on_readable) != OK)
+		end_socket(s);
+}
+
+static void
+on_connection(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	take_connection(arg);
+}
+
+/* Of UDP: room for a burst. */
+static void
+set_room(const struct data_sockets *d, int fd)
+{
+	int bytes = (int)(DATA_RECEIVE_ALL_BYTES / d->config.cpus);
+
+	if (bytes > DATA_RECEIVE_BYTES)
+		bytes = DATA_RECEIVE_BYTES;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) !=
+	    0)
+		(void)setsockopt(
+		    fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
+
+/* The first free port from *NEXT on. */
+static int
+bind_next(const struct data_sockets *d, unsigned *next)
+{
+	const struct data_config *c = &d->config;
+
+	for (; *next <= c->port_last; ++*next) {
+		const int fd = address_bind(c->bind_host, (uint16_t)*next,
+		    c->is_tcp ? SOCK_STREAM : SOCK_DGRAM);
+
+		if (fd >= 0)
+			return fd;
+		if (errno != EADDRINUSE && errno != EACCES)
+			break;
+	}
+	log_peer_errno(LOG_ERROR, "peer=%s: no port for its pages in %u-%u",
+	    c->peer_name, c->port_first, c->port_last);
+	return -1;
+}
+
+enum status
+data_sockets_create(struct data_sockets **out, const struct data_config *config,
+    uint16_t *ports)
+{
+	struct data_sockets *d = calloc(
+	    1, sizeof(*d) + (size_t)config->cpus * sizeof(d->sockets[0]));
+	unsigned next = config->port_first;
+
+	*out = NULL;
+	if (d == NULL)
+		return E_NOMEM;
+	d->config = *config;
+	memcpy(&d->peer, config->peer,
+	    config->peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						: sizeof(struct sockaddr_in));
+	for (uint32_t i = 0; i < config->cpus; i++)
+		d->sockets[i] = (struct data_socket){ .all = d, .fd = -1 };
+	for (uint32_t i = 0; i < config->cpus; i++) {
+		struct data_socket *s = &d->sockets[i];
+
+		s->fd = bind_next(d, &next);
+		if (s->fd < 0) {
+			data_sockets_destroy(d);
+			return E_LIMIT;
+		}
+		ports[i] = (uint16_t)next++;
+		s->state = config->is_tcp ? DATA_LISTENING : DATA_OPEN;
+		if (!config->is_tcp)
+			set_room(d, s->fd);
+	}
+	*out = d;
+	return OK;
+}
+
+void
+data_sockets_destroy(struct data_sockets *d)
+{
+	if (d == NULL)
+		return;
+	for (uint32_t i = 0; i < d->config.cpus; i++)
+		close_socket(&d->sockets[i]);
+	free(d->room);
+	free(d);
+}
+
+enum status
+data_sockets_start(struct data_sockets *d, uint32_t page_size)
+{
+	enum status st = OK;
+
+	d->page_size = page_size;
+	d->last_ns = clock_now_ns();
+	d->room = malloc(READ_SIZE);
+	if (d->room == NULL)
+		return E_NOMEM;
+	for (uint32_t i = 0; i < d->config.cpus && st == OK; i++)
+		st = watch(&d->sockets[i],
+		    d->config.is_tcp ? on_connection : on_readable);
+	return st;
+}
+
+void
+data_sockets_drain(struct data_sockets *d)
+{
+	if (d->room == NULL)
+		return;
+	for (uint32_t i = 0; i < d->config.cpus; i++) {
+		struct data_socket *s = &d->sockets[i];
+
+		if (s->state == DATA_LISTENING)
+			take_connection(s);
+		if (s->state == DATA_OPEN)
+			read_some(s, DRAIN_SIZE);
+	}
+}
+
+bool
+data_sockets_are_done(const struct data_sockets *d, uint64_t since_ns)
+{
+	const uint64_t now = clock_now_ns();
+	const uint64_t last = d->last_ns > since_ns ? d->last_ns : since_ns;
+	const uint64_t quiet_ms = (now - last) / NS_PER_MS;
+
+	for (uint32_t i = 0; i < d->config.cpus; i++) {
+		const enum data_state state = d->sockets[i].state;
+		const uint64_t most = state == DATA_OPEN && d->config.is_tcp
+					  ? DATA_SILENCE_MS
+					  : DATA_GRACE_MS;
+
+		if (state != DATA_ENDED && quiet_ms < most)
+			return false;
+	}
+	return true;
+}
+
+/* Datagrams that the kernel had no room for. */
+static uint32_t
+drops(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t n = sizeof(info);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &n) != 0)
+		return 0;
+	return info[SK_MEMINFO_DROPS];
+}
+
+struct data_counts
+data_sockets_counts(const struct data_sockets *d)
+{
+	struct data_counts counts = d->counts;
+
+	for (uint32_t i = 0; i < d->config.cpus && !d->config.is_tcp; i++)
+		counts.dropped += drops(d->sockets[i].fd);
+	return counts;
+}

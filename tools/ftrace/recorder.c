@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/recorder.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tools/ftrace/recorder_internal.h"
+
+/* Bytes of a control connection that are taken in a turn of the loop. */
+#define READ_SIZE (64 << 10)
+/* How often it is looked whether something is over. */
+#define LOOK_MS 50
+/* A name server that does not answer delays a file by so much. */
+#define NAME_WAIT_MS 2000
+/* A recorder whose machine is gone is noticed after two minutes. */
+#define KEEPALIVE_IDLE 60
+#define KEEPALIVE_INTERVAL 15
+#define KEEPALIVE_COUNT 4
+
+static void advance(struct recorder *r);
+
+void
+recorder_set_timer(struct recorder *r, uint64_t ms)
+{
+	const struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
+		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(r->timer, &tv);
+}
+
+enum status
+recorder_take_fds(struct recorder *r, uint64_t n)
+{
+	struct recorders *all = r->all;
+	uint64_t of_host = n;
+	struct recorder *other;
+
+	list_each (other, &all->list, struct recorder, node)
+		if (address_is_neighbour((const struct sockaddr *)&r->peer,
+			(const struct sockaddr *)&other->peer))
+			of_host += other->fds;
+	if (n > all->fds_max - all->fds) {
+		r->dialog.why = "no descriptors are left";
+		return E_LIMIT;
+	}
+	if (of_host > all->fds_max / 2) {
+		r->dialog.why = "its host has half of all descriptors";
+		return E_LIMIT;
+	}
+	all->fds += n;
+	r->fds += n;
+	return OK;
+}
+
+static void
+close_control(struct recorder *r)
+{
+	if (r->readable != NULL)
+		event_free(r->readable);
+	if (r->writable != NULL)
+		event_free(r->writable);
+	r->readable = r->writable = NULL;
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static void
+destroy(struct recorder *r)
+{
+	struct recorders *all = r->all;
+
+	close_control(r);
+	recorder_name_forget(r);
+	recorder_data_free(r);
+	if (r->sink != NULL)
+		r->sink->ops->destroy(r->sink);
+	if (r->timer != NULL)
+		event_free(r->timer);
+	if (r->recording != NULL && !all->is_kept)
+		all->memory -= recording_metadata_size(r->recording);
+	recording_destroy(r->recording);
+	recorder_dialog_free(&r->dialog);
+	all->fds -= r->fds;
+	all->n--;
+	list_del(&r->node);
+	free(r);
+	if (all->gone != NULL)
+		all->gone(all->arg);
+}
+
+/* One line that says what there is of it, and what is missing. */
+static void
+tell_end(const struct recorder *r)
+{
+	const uint64_t lost = recording_lost(r->recording);
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < recording_cpus(r->recording); i++)
+		bytes += recording_received(r->recording, i);
+	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name,
+	    r->page_size == 0 ? 0 : bytes / r->page_size,
+	    *recording_file(r->recording) != '\0' ? " in " : "; no file",
+	    recording_file(r->recording));
+	for (uint32_t i = 0;
+	     i < recording_cpus(r->recording) && r->page_size > 0; i++)
+		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
+		    recording_received(r->recording, i) / r->page_size, i);
+	if (r->counts.dropped > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: %" PRIu64 " pages are lost: they found no room "
+		    "in the kernel (net.core.rmem_max)",
+		    r->name, r->counts.dropped);
+	if (r->counts.malformed > 0 || r->counts.strangers > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: refused: %" PRIu64 " datagrams that are no "
+		    "page, %" PRIu64 " of others",
+		    r->name, r->counts.malformed, r->counts.strangers);
+	if (lost > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: %" PRIu64 " bytes could not be written", r->name,
+		    lost);
+}
+
+static void
+on_finished(struct background_job *job)
+{
+	struct recorder *r = container_of(job, struct recorder, finish_job);
+
+	if (r->finished == OK)
+		tell_end(r);
+	destroy(r);
+}
+
+/* In a thread of its own: it has nothing but its files now. */
+static void
+finish_work(struct background_job *job)
+{
+	struct recorder *r = container_of(job, struct recorder, finish_job);
+
+	r->finished = recording_finish(r->recording);
+}
+
+/* To the next state, for as long as nothing is waited for. */
+static void
+advance(struct recorder *r)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (r->state == RECORDER_DRAINING) {
+		if (r->data != NULL && r->page_size > 0 && !r->all->is_ending &&
+		    !data_sockets_are_done(r->data, r->ended_ns) &&
+		    now - r->ended_ns < DRAIN_MS * NS_PER_MS) {
+			recorder_set_timer(r, LOOK_MS);
+			return;
+		}
+		if (r->data != NULL && r->all->is_ending)
+			data_sockets_drain(r->data);
+		recorder_data_free(r);
+		if (r->sink != NULL)
+			r->sink->ops->end(r->sink);
+		r->ended_ns = now;
+		r->state = RECORDER_SINKING;
+	}
+	if (r->state != RECORDER_SINKING)
+		return;
+	if ((r->sink != NULL && !r->sink->ops->is_done(r->sink) &&
+		now - r->ended_ns < SINK_END_MS * NS_PER_MS) ||
+	    (r->naming != NULL && !r->all->is_ending &&
+		now - r->ended_ns < NAME_WAIT_MS * NS_PER_MS)) {
+		recorder_set_timer(r, LOOK_MS);
+		return;
+	}
+	recorder_name_forget(r);
+	if (r->recording == NULL) {
+		destroy(r);
+		return;
+	}
+	r->state = RECORDER_FINISHING;
+	r->finish_job = (struct background_job){ .work = finish_work,
+		.done = on_finished };
+	background_add(r->all->finishing, &r->finish_job);
+}
+
+/* Nothing more is asked of it or answered. */
+static void
+end_control(struct recorder *r)
+{
+	close_control(r);
+	if (r->state > RECORDER_RUNNING)
+		return;
+	r->ended_ns = clock_now_ns();
+	r->state = RECORDER_DRAINING;
+	recorder_set_timer(r, 0);
+}
+
+static void
+refuse(struct recorder *r, enum status st)
+{
+	log_peer(log_level_of(st), "peer=%s: %s; closed", r->name,
+	    r->dialog.why != NULL ? r->dialog.why : status_text(st));
+	end_control(r);
+}
+
+void
+recorder_named(struct recorder *r, const char *name)
+{
+	if (*name != '\0' && strcmp(r->name, name) != 0) {
+		log_peer(LOG_INFO, "peer=%s: is %s", r->name, name);
+		snprintf(r->name, sizeof(r->name), "%s", name);
+		if (r->recording != NULL)
+			recording_rename(r->recording, r->name);
+	}
+	advance(r);
+}
+
+/* Until its pages come, a recorder has to hurry. */
+static bool
+is_late(const struct recorder *r, uint64_t now)
+{
+	if (r->state != RECORDER_TALKING)
+		return false;
+	if (!recorder_dialog_has_begun(&r->dialog))
+		return now - r->began_ns >= GREETING_MS * NS_PER_MS;
+	return now - r->began_ns >= METADATA_MS * NS_PER_MS ||
+	       now - r->heard_ns >= METADATA_SILENCE_MS * NS_PER_MS;
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (is_late(r, clock_now_ns())) {
+		r->dialog.why = "it says nothing";
+		refuse(r, E_LIMIT);
+		return;
+	}
+	if (r->state == RECORDER_TALKING)
+		recorder_set_timer(r, LOOK_MS * 5);
+	advance(r);
+}
+
+/* Send what the dialog answers. False: the connection is gone. */
+static bool
+send_replies(struct recorder *r)
+{
+	struct buf *out = &r->dialog.out;
+
+	while (buf_len(out) > 0) {
+		const ssize_t n = send(
+		    r->fd, buf_data(out), buf_len(out), MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			(void)event_add(r->writable, NULL);
+			return true;
+		}
+		if (n < 0)
+			return false;
+		buf_consume(out, (size_t)n);
+	}
+	buf_trim(out);
+	return true;
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (!send_replies(r))
+		end_control(r);
+}
+
+static void
+on_input(struct recorder *r, const uint8_t *p, size_t n)
+{
+	enum status st;
+
+	r->heard_ns = clock_now_ns();
+	st = recorder_dialog_input(&r->dialog, p, n);
+	if (st == OK)
+		st = recorder_look_at_metadata(r);
+	if (st != OK)
+		refuse(r, st);
+	else if (!send_replies(r) || r->dialog.state == DIALOG_CLOSED)
+		end_control(r);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+	uint8_t room[READ_SIZE];
+	const ssize_t n = read(fd, room, sizeof(room));
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		on_input(r, room, (size_t)n);
+		return;
+	}
+	/* V1 ends so; V3 says CLOSE before. */
+	if (!r->dialog.begin.is_v1 || r->state != RECORDER_RUNNING)
+		log_peer(LOG_WARN, "peer=%s: the connection is lost", r->name);
+	end_control(r);
+}
+
+static void
+set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL },
+		{ IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (setsockopt(fd, options[i].level, options[i].name,
+			&options[i].value, sizeof(options[i].value)) != 0)
+			log_errno(LOG_INFO, "a socket's option");
+}
+
+/* Is there room for another one of its host? */
+static const char *
+why_not(const struct recorders *all, const struct sockaddr *peer)
+{
+	unsigned of_host = 0;
+	struct recorder *r;
+
+	if (all->n >= RECORDERS_MAX)
+		return "there are too many recorders";
+	list_each (r, &all->list, struct recorder, node)
+		of_host += address_is_neighbour(
+		    peer, (const struct sockaddr *)&r->peer);
+	return of_host < RECORDERS_OF_HOST_MAX
+		   ? NULL
+		   : "there are too many recorders of its host";
+}
+
+static struct recorder *
+make(struct recorders *all)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	r->all = all;
+	r->fd = -1;
+	r->began_ns = r->heard_ns = clock_now_ns();
+	list_append(&all->list, &r->node);
+	all->n++;
+	return r;
+}
+
+void
+recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
+{
+	const char *why = why_not(all, peer);
+	char host[ADDRESS_TEXT];
+	struct recorder *r;
+
+	address_host(host, peer);
+	if (why != NULL)
+		log_peer(LOG_WARN, "peer=%s:%u: %s; refused", host,
+		    address_port(peer), why);
+	r = why == NULL ? make(all) : NULL;
+	if (r == NULL) {
+		close(take_fd);
+		return;
+	}
+	r->fd = take_fd;
+	memcpy(&r->peer, peer,
+	    peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					: sizeof(struct sockaddr_in));
+	snprintf(r->name, sizeof(r->name), "%s:%u", host, address_port(peer));
+	set_options(take_fd);
+	recorder_dialog_init(&r->dialog, &recorder_dialog_ops, r);
+	r->timer = evtimer_new(all->base, on_timer, r);
+	r->readable = event_new(
+	    all->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
+	r->writable = event_new(all->base, take_fd, EV_WRITE, on_writable, r);
+	if (r->timer == NULL || r->readable == NULL || r->writable == NULL ||
+	    r->dialog.out.bad || recorder_take_fds(r, 1) != OK) {
+		log_peer(LOG_ERROR, "peer=%s: no room; refused", r->name);
+		destroy(r);
+		return;
+	}
+	(void)event_add(r->readable, NULL);
+	recorder_set_timer(r, LOOK_MS * 5);
+	recorder_name_find(r);
+	if (!send_replies(r))
+		end_control(r);
+}
+
+void
+recorder_finish_left(struct recorders *all, struct recording *take)
+{
+	struct recorder *r = make(all);
+
+	if (r == NULL) {
+		recording_destroy(take);
+		return;
+	}
+	snprintf(r->name, sizeof(r->name), "%s", recording_name(take));
+	r->recording = take;
+	r->state = RECORDER_FINISHING;
+	log_notice(
+	    "peer=%s: a listener before has left it; it is finished", r->name);
+	r->finish_job = (struct background_job){ .work = finish_work,
+		.done = on_finished };
+	background_add(all->finishing, &r->finish_job);
+}
+
+void
+recorders_end(struct recorders *all)
+{
+	struct list *at, *next;
+
+	all->is_ending = true;
+	list_for_each (at, next, &all->list)
+		end_control(list_entry(at, struct recorder, node));
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recorder sends: its metadata, then pages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/recorder_internal.h"
+
+static void
+give_sink(struct recorder *r, uint32_t cpu, const uint8_t *p, size_t n)
+{
+	struct buf *rest = &r->rests[cpu];
+	size_t whole;
+
+	if (buf_len(rest) > 0) {
+		const size_t missing = r->page_size - buf_len(rest);
+		const size_t take = n < missing ? n : missing;
+
+		buf_bytes(rest, p, take);
+		p += take;
+		n -= take;
+		if (buf_len(rest) < r->page_size)
+			return;
+		r->sink->ops->pages(r->sink, cpu, buf_data(rest), r->page_size);
+		buf_consume(rest, r->page_size);
+		buf_trim(rest);
+	}
+	whole = n - n % r->page_size;
+	if (whole > 0)
+		r->sink->ops->pages(r->sink, cpu, p, whole);
+	if (n > whole)
+		buf_bytes(rest, p + whole, n - whole);
+}
+
+static void
+on_bytes(void *arg, uint32_t cpu, const uint8_t *p, size_t n)
+{
+	struct recorder *r = arg;
+
+	recording_pages(r->recording, cpu, p, n);
+	if (r->sink == NULL)
+		return;
+	give_sink(r, cpu, p, n);
+	if (!r->rests[cpu].bad)
+		return;
+	/* Without memory its pages cannot be told from each other any more. */
+	log_error("peer=%s: out of memory; it is stored only", r->name);
+	r->sink->ops->destroy(r->sink);
+	r->sink = NULL;
+}
+
+static void
+on_ended(void *arg, uint32_t cpu)
+{
+	struct recorder *r = arg;
+
+	log_debug("peer=%s: all pages of CPU %u are here", r->name, cpu);
+	/* Perhaps this was what was waited for. */
+	if (r->state == RECORDER_DRAINING)
+		recorder_set_timer(r, 0);
+}
+
+static enum status
+make_recording(struct recorder *r, uint32_t cpus)
+{
+	if (!r->all->is_kept)
+		return recording_create_unkept(&r->recording, r->name, cpus);
+	return recording_create(
+	    &r->recording, &r->all->recordings, r->name, cpus);
+}
+
+static enum status
+on_begin(void *arg, const struct recorder_dialog_begin *begin,
+    uint16_t ports[MESSAGE_CPUS_MAX])
+{
+	struct recorder *r = arg;
+	const struct data_config config = { .base = r->all->base,
+		.cpus = begin->cpus,
+		.is_tcp = begin->is_tcp,
+		.peer = (const struct sockaddr *)&r->peer,
+		.peer_name = r->name,
+		.bind_host = r->all->bind_host,
+		.port_first = r->all->port_first,
+		.port_last = r->all->port_last,
+		.bytes = on_bytes,
+		.ended = on_ended,
+		.arg = r };
+	enum status st;
+
+	if (begin->cpus > RECORDER_CPUS_MAX)
+		return E_LIMIT;
+	if (begin->unknown > 0)
+		log_peer(LOG_INFO, "peer=%s: %u options that are not known",
+		    r->name, begin->unknown);
+	st = recorder_take_fds(r, (uint64_t)recording_fds(begin->cpus) +
+				      data_sockets_fds(begin->cpus));
+	if (st == OK)
+		st = make_recording(r, begin->cpus);
+	if (st == OK)
+		st = data_sockets_create(&r->data, &config, ports);
+	if (st == OK)
+		log_peer(LOG_NOTICE, "peer=%s: %u CPUs, %s, version %u",
+		    r->name, begin->cpus, begin->is_tcp ? "TCP" : "UDP",
+		    begin->is_v1 ? 1 : 3);
+	return st;
+}
+
+/* Whole metadata: what pages need. */
+static enum status
+begin_pages(struct recorder *r, const struct dat_layout *layout,
+    const uint8_t *p, size_t n)
+{
+	const struct recorder_about about = { .name = r->name,
+		.cpus = recording_cpus(r->recording),
+		.page_size = layout->page_size,
+		.metadata = p,
+		.metadata_size = n };
+	const struct recorder_sink_maker *maker = r->all->maker;
+
+	r->page_size = layout->page_size;
+	recording_set_page_size(r->recording, layout->page_size);
+	if (maker != NULL) {
+		r->rests = calloc(about.cpus, sizeof(*r->rests));
+		if (r->rests == NULL)
+			return E_NOMEM;
+		if (maker->make(&r->sink, maker->arg, r->all->base, &about) !=
+		    OK)
+			r->sink = NULL;
+	}
+	r->state = RECORDER_RUNNING;
+	log_peer(LOG_INFO,
+	    "peer=%s: metadata of %zu bytes, version %u, pages of %u", r->name,
+	    n, layout->version, layout->page_size);
+	return data_sockets_start(r->data, layout->page_size);
+}
+
+/* E_MORE: it is not whole yet. */
+static enum status
+look(struct recorder *r)
+{
+	struct dat_layout layout;
+	const uint8_t *p;
+	size_t n;
+	enum status st = recording_map(r->recording, &p, &n);
+
+	if (st != OK)
+		return st;
+	st = dat_layout_find(&layout, p, n);
+	if (st == OK && layout.has_cpus &&
+	    layout.cpus != recording_cpus(r->recording)) {
+		r->dialog.why = "metadata of another number of CPUs";
+		st = E_PROTOCOL;
+	}
+	if (st == OK)
+		st = begin_pages(r, &layout, p, n);
+	recording_unmap(r->recording);
+	return st;
+}
+
+enum status
+recorder_look_at_metadata(struct recorder *r)
+{
+	enum status st = OK;
+
+	if (r->dialog.begin.is_v1 && r->state == RECORDER_TALKING &&
+	    r->dialog.state == DIALOG_METADATA &&
+	    recording_metadata_size(r->recording) > 0)
+		st = look(r);
+	if (st == E_MALFORMED)
+		r->dialog.why = "this is no metadata of a trace.dat";
+	return st == E_MORE ? OK : st;
+}
+
+static enum status
+on_metadata(void *arg, const uint8_t *p, size_t n)
+{
+	struct recorder *r = arg;
+
+	/* A recorder of V1 that says more than we know. */
+	if (r->state != RECORDER_TALKING) {
+		r->dialog.why = "bytes behind the metadata";
+		return E_PROTOCOL;
+	}
+	if (!r->all->is_kept) {
+		if (n > METADATA_MEMORY_BYTES - r->all->memory) {
+			r->dialog.why = "metadata of all is too large";
+			return E_LIMIT;
+		}
+		r->all->memory += n;
+	}
+	return recording_metadata(r->recording, p, n);
+}
+
+static enum status
+on_metadata_end(void *arg)
+{
+	struct recorder *r = arg;
+	const enum status st = look(r);
+
+	if (st == E_MALFORMED || st == E_MORE)
+		r->dialog.why = "this is no metadata of a trace.dat";
+	return st == E_MORE ? E_MALFORMED : st;
+}
+
+const struct recorder_dialog_ops recorder_dialog_ops = {
+	.begin = on_begin,
+	.metadata = on_metadata,
+	.metadata_end = on_metadata_end,
+};
+
+void
+recorder_data_free(struct recorder *r)
+{
+	if (r->data != NULL)
+		r->counts = data_sockets_counts(r->data);
+	data_sockets_destroy(r->data);
+	r->data = NULL;
+	if (r->rests != NULL)
+		for (uint32_t i = 0; i < recording_cpus(r->recording); i++)
+			buf_free(&r->rests[i]);
+	free(r->rests);
+	r->rests = NULL;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What recorder*.c share. */
+#ifndef TOOLS_FTRACE_RECORDER_INTERNAL_H
+#define TOOLS_FTRACE_RECORDER_INTERNAL_H
+
+#include "common/buf.h"
+#include "tools/ftrace/address.h"
+#include "tools/ftrace/background.h"
+#include "tools/ftrace/data_sockets.h"
+#include "tools/ftrace/recorder_dialog.h"
+#include "tools/ftrace/recorder.h"
+
+enum recorder_state {
+	RECORDER_TALKING,   /* until its metadata is whole */
+	RECORDER_RUNNING,   /* pages come */
+	RECORDER_DRAINING,  /* it has ended; what is under way still comes */
+	RECORDER_SINKING,   /* its sink has not taken all */
+	RECORDER_FINISHING, /* its file is being put together */
+};
+
+struct name_query;
+
+struct recorder {
+	struct list node;
+	struct recorders *all;
+	struct sockaddr_storage peer;
+	char name[RECORDING_NAME_MAX]; /* HOST:PORT */
+	enum recorder_state state;
+	int fd; /* -1: closed */
+	struct event *readable, *writable, *timer;
+	struct recorder_dialog dialog;
+	uint64_t began_ns, heard_ns, ended_ns;
+	uint64_t fds; /* accounted */
+
+	struct recording *recording;
+	struct data_sockets *data;
+	struct data_counts counts;
+	struct recorder_sink *sink;
+	struct buf *rests; /* for the sink: a page that is not whole, per CPU */
+	uint32_t page_size;
+
+	struct background_job finish_job;
+	struct name_query *naming; /* NULL: its name is not asked for now */
+	enum status finished;
+};
+
+/* recorder_data.c: what the dialog asks for. */
+extern const struct recorder_dialog_ops recorder_dialog_ops;
+/* V1: is the metadata whole now? */
+enum status recorder_look_at_metadata(struct recorder *r) MUST_CHECK;
+/* Its data sockets, and what waits for the sink, go. */
+void recorder_data_free(struct recorder *r);
+
+/* recorder_name.c */
+/* Look its name up; recorder_named() is the answer. */
+void recorder_name_find(struct recorder *r);
+/* It is not interested any more. */
+void recorder_name_forget(struct recorder *r);
+
+/* recorder.c */
+/* Descriptors are taken for it; E_LIMIT: there are no more. */
+enum status recorder_take_fds(struct recorder *r, uint64_t n) MUST_CHECK;
+/* Its name is known: NAME; "": it has none but its address. */
+void recorder_named(struct recorder *r, const char *name);
+void recorder_set_timer(struct recorder *r, uint64_t ms);
+
+#endif

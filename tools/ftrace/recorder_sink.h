@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who else wants what a recorder sends, beside its file: something that shows
+ * it live. It is made once the metadata is whole, and gets the pages of each
+ * CPU as they come. It must not wait, and what it cannot take is its loss,
+ * which it counts and logs: the file is whole all the same. The loop's thread.
+ */
+#ifndef TOOLS_FTRACE_RECORDER_SINK_H
+#define TOOLS_FTRACE_RECORDER_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct event_base;
+struct recorder_sink;
+
+struct recorder_sink_ops {
+	/* Whole pages of one CPU, in the order in which it sent them, that have
+	 * just come: SIZE is a multiple of the page size. Borrowed. */
+	void (*pages)(struct recorder_sink *s, uint32_t cpu,
+	    const uint8_t *pages, size_t size);
+	/* Nothing more comes. */
+	void (*end)(struct recorder_sink *s);
+	/* After end(): is all of it where it should be, or lost? Asked again
+	 * and again, until it is or nobody wants to wait any more. */
+	bool (*is_done)(struct recorder_sink *s);
+	/* At any time, also without end(). */
+	void (*destroy)(struct recorder_sink *s);
+};
+
+/* The first member of whatever it is. */
+struct recorder_sink {
+	const struct recorder_sink_ops *ops;
+};
+
+/* What is known of the recorder. */
+struct recorder_about {
+	const char *name; /* HOST:PORT; borrowed for the sink's life */
+	uint32_t cpus;
+	uint32_t page_size;
+	const uint8_t *metadata; /* a trace.dat up to its pages; borrowed */
+	size_t metadata_size;	 /* for the call */
+};
+
+/* Makes one for each recorder. */
+struct recorder_sink_maker {
+	/* Not OK: it is logged, and the recorder is stored only. */
+	enum status (*make)(struct recorder_sink **out, void *arg,
+	    struct event_base *base,
+	    const struct recorder_about *about) MUST_CHECK;
+	void *arg;
+};
+
+#endif
