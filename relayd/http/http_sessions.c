@@ -7,6 +7,7 @@
 
 #include "common/parse.h"
 #include "relayd/http/http_internal.h"
+#include "relayd/http/json_text.h"
 #include "relayd/http/metrics.h"
 #include "relayd/stats/info.h"
 
@@ -85,45 +86,54 @@ found_collect(struct found *f, const struct http *h, const struct question *q)
 	}
 }
 
-static json_t *
-busy_workers(const struct http *h, const struct question *q)
+static void
+write_busy_workers(
+    struct buf *b, const struct http *h, const struct question *q)
 {
-	json_t *j = json_array();
-
+	json_text_open(b, "busy_workers", '[');
 	for (unsigned i = 0; i < h->view.threads.n; i++)
 		if (q->is_busy[i] &&
 		    h->view.threads.all[i].kind == THREAD_WORKER)
-			(void)json_array_append_new(
-			    j, json_integer(h->view.threads.all[i].number));
-	return j;
+			json_text_number(
+			    b, NULL, h->view.threads.all[i].number);
+	json_text_close(b, ']');
+}
+
+static void
+write_sessions(struct buf *b, const struct http *h, const struct question *q,
+    const struct found *f)
+{
+	json_text_open(b, NULL, '{');
+	json_text_open(b, "sessions", '[');
+	for (unsigned i = 0; i < f->n; i++) {
+		json_text_open(b, NULL, '{');
+		json_write_session(b, f->all[i]);
+		json_text_close(b, '}');
+	}
+	json_text_close(b, ']');
+	if (f->has_more && f->n > 0)
+		json_text_number(b, "next", f->all[f->n - 1]->id);
+	else
+		json_text_null(b, "next");
+	write_busy_workers(b, h, q);
+	json_text_number(b, "closed_forgotten", h->closed.forgotten);
+	json_text_close(b, '}');
 }
 
 static void
 answer_sessions(struct http *h, struct question *q)
 {
-	json_t *j, *sessions;
+	struct buf b = { 0 };
 	struct found f;
 
 	found_collect(&f, h, q);
 	if (f.lacks_memory) {
-		free(f.all);
 		server_answer_text(q->request, 503, API_NO_MEMORY);
-		return;
+	} else {
+		write_sessions(&b, h, q, &f);
+		api_answer_buf(q->request, "application/json", &b);
 	}
-	j = json_object();
-	sessions = json_array();
-	for (unsigned i = 0; i < f.n; i++)
-		(void)json_array_append_new(
-		    sessions, json_of_session(f.all[i]));
-	(void)json_object_set_new(j, "sessions", sessions);
-	(void)json_object_set_new(j, "next",
-	    f.has_more && f.n > 0 ? json_integer((json_int_t)f.all[f.n - 1]->id)
-				  : json_null());
-	(void)json_object_set_new(j, "busy_workers", busy_workers(h, q));
-	(void)json_object_set_new(j, "closed_forgotten",
-	    json_integer((json_int_t)h->closed.forgotten));
 	free(f.all);
-	api_answer_json(q->request, 200, j);
 }
 
 /* Fill Q's wish. NULL, or what is wrong. */
@@ -194,22 +204,44 @@ sessions_serve(struct http *h, struct evhttp_request *r)
 }
 
 /* The last events of the session. */
-static json_t *
-messages_of(const struct http *h, uint64_t id)
+static void
+write_messages(struct buf *b, const struct http *h, uint64_t id)
 {
 	const struct events *e = &h->events;
 	const struct event_line *l;
-	json_t *all = json_array(), *j;
 
+	json_text_open(b, "messages", '[');
 	for (uint64_t n = e->last - e->n + 1; n <= e->last; n++) {
 		l = events_get(e, n);
 		if (l == NULL || l->session != id)
 			continue;
-		j = json_loads(l->data, 0, NULL);
-		(void)json_object_set_new(j, "event", json_string(l->kind));
-		(void)json_array_append_new(all, j);
+		/* Its data, an object, with one member more in front. */
+		json_text_open(b, NULL, '{');
+		json_text_string(b, "event", l->kind);
+		buf_u8(b, ',');
+		buf_bytes(b, l->data + 1, strlen(l->data + 1));
 	}
-	return all;
+	json_text_close(b, ']');
+}
+
+static void
+write_session(struct buf *b, const struct http *h, const struct question *q,
+    const struct session_info *s, const struct info *streams)
+{
+	json_text_open(b, NULL, '{');
+	json_write_session(b, s);
+	if (streams != NULL) {
+		json_text_open(b, "streams", '[');
+		json_write_streams(b, streams);
+		json_text_close(b, ']');
+	}
+	json_text_open(b, "viewers", '[');
+	for (unsigned n = 0; n < THREADS_MAX; n++)
+		if (q->answers[n] != NULL)
+			json_write_viewers(b, q->answers[n]);
+	json_text_close(b, ']');
+	write_messages(b, h, s->id);
+	json_text_close(b, '}');
 }
 
 static void
@@ -217,7 +249,7 @@ answer_session(struct http *h, struct question *q)
 {
 	const struct session_info *s = closed_find(&h->closed, q->wish.id);
 	const struct info *streams = NULL, *i;
-	json_t *j, *viewers;
+	struct buf b = { 0 };
 	bool is_busy = false;
 
 	for (unsigned n = 0; n < THREADS_MAX; n++) {
@@ -233,16 +265,8 @@ answer_session(struct http *h, struct question *q)
 		    is_busy ? "a worker is busy" : "there is no such session");
 		return;
 	}
-	j = json_of_session(s);
-	if (streams != NULL)
-		json_add_streams(j, streams);
-	viewers = json_array();
-	for (unsigned n = 0; n < THREADS_MAX; n++)
-		if (q->answers[n] != NULL)
-			json_add_viewers(viewers, q->answers[n]);
-	(void)json_object_set_new(j, "viewers", viewers);
-	(void)json_object_set_new(j, "messages", messages_of(h, s->id));
-	api_answer_json(q->request, 200, j);
+	write_session(&b, h, q, s, streams);
+	api_answer_buf(q->request, "application/json", &b);
 }
 
 void

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/http/json.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
+#include "relayd/http/json_text.h"
 #include "relayd/http/text.h"
 
 static const char *const state_names[] = {
@@ -103,21 +105,49 @@ lost_by_cause(const struct sums *s)
 	return j;
 }
 
+/* Members of what was recorded. */
+static const struct {
+	const char *name;
+	size_t at; /* of a uint64_t */
+} sums[] = {
+	{ "received_bytes", offsetof(struct sums, received_bytes) },
+	{ "received_packets", offsetof(struct sums, received_packets) },
+	{ "written_bytes", offsetof(struct sums, written_bytes) },
+	{ "written_packets", offsetof(struct sums, written_packets) },
+	{ "index_records", offsetof(struct sums, index_records) },
+	{ "metadata_bytes", offsetof(struct sums, metadata_bytes) },
+};
+
+static uint64_t
+sum_at(const struct sums *s, unsigned i)
+{
+	uint64_t n;
+
+	memcpy(&n, (const char *)s + sums[i].at, sizeof(n));
+	return n;
+}
+
 static void
 add_sums(json_t *j, const struct sums *s)
 {
-	(void)json_object_set_new(
-	    j, "received_bytes", number(s->received_bytes));
-	(void)json_object_set_new(
-	    j, "received_packets", number(s->received_packets));
-	(void)json_object_set_new(j, "written_bytes", number(s->written_bytes));
-	(void)json_object_set_new(
-	    j, "written_packets", number(s->written_packets));
-	(void)json_object_set_new(j, "index_records", number(s->index_records));
-	(void)json_object_set_new(
-	    j, "metadata_bytes", number(s->metadata_bytes));
+	for (unsigned i = 0; i < ARRAY_LEN(sums); i++)
+		(void)json_object_set_new(
+		    j, sums[i].name, number(sum_at(s, i)));
 	(void)json_object_set_new(j, "lost_packets", number(sums_lost(s)));
 	(void)json_object_set_new(j, "lost_by_cause", lost_by_cause(s));
+}
+
+static void
+write_sums(struct buf *b, const struct sums *s)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(sums); i++)
+		json_text_number(b, sums[i].name, sum_at(s, i));
+	json_text_number(b, "lost_packets", sums_lost(s));
+	json_text_open(b, "lost_by_cause", '{');
+	for (unsigned i = 0; i < LOSSES; i++)
+		if (s->lost[i] > 0)
+			json_text_number(b, loss_names[i], s->lost[i]);
+	json_text_close(b, '}');
 }
 
 static void
@@ -128,80 +158,64 @@ add_who(json_t *j, const struct session_info *s)
 	(void)json_object_set_new(j, "name", json_of_text(s->name));
 }
 
-json_t *
-json_of_session(const struct session_info *s)
+void
+json_write_session(struct buf *b, const struct session_info *s)
 {
-	json_t *j = json_object();
-
-	add_who(j, s);
-	(void)json_object_set_new(
-	    j, "state", json_string(state_names[s->state]));
+	json_text_number(b, "id", s->id);
+	json_text_string(b, "host", s->host);
+	json_text_string(b, "name", s->name);
+	json_text_string(b, "state", state_names[s->state]);
 	if (s->state == SESSION_CLOSED) {
-		(void)json_object_set_new(
-		    j, "why", json_string(why_names[s->why]));
-		(void)json_object_set_new(
-		    j, "why_text", json_string(why_texts[s->why]));
-		(void)json_object_set_new(j, "ended", number(s->ended_s));
+		json_text_string(b, "why", why_names[s->why]);
+		json_text_string(b, "why_text", why_texts[s->why]);
+		json_text_number(b, "ended", s->ended_s);
 	}
-	(void)json_object_set_new(j, "path", json_of_text(s->path));
-	(void)json_object_set_new(j, "peer", json_of_text(s->peer));
-	(void)json_object_set_new(j, "worker", number(s->worker));
-	(void)json_object_set_new(j, "minor", number(s->minor));
-	(void)json_object_set_new(
-	    j, "transport", json_string(s->is_udp ? "udp" : "tcp"));
-	(void)json_object_set_new(j, "live_timer_us", number(s->live_timer_us));
-	(void)json_object_set_new(
-	    j, "is_snapshot", json_boolean(s->is_snapshot));
-	(void)json_object_set_new(j, "began", number(s->began_s));
-	(void)json_object_set_new(j, "duration_seconds",
-	    json_real((double)(s->duration_ns / NS_PER_MS) / 1000));
-	(void)json_object_set_new(j, "open_streams", number(s->streams));
-	(void)json_object_set_new(j, "open_viewers", number(s->viewers));
-	(void)json_object_set_new(j, "held_bytes", number(s->held_bytes));
-	(void)json_object_set_new(j, "sent_bytes", number(s->sent_bytes));
-	add_sums(j, &s->sums);
-	return j;
+	json_text_string(b, "path", s->path);
+	json_text_string(b, "peer", s->peer);
+	json_text_number(b, "worker", s->worker);
+	json_text_number(b, "minor", s->minor);
+	json_text_string(b, "transport", s->is_udp ? "udp" : "tcp");
+	json_text_number(b, "live_timer_us", s->live_timer_us);
+	json_text_bool(b, "is_snapshot", s->is_snapshot);
+	json_text_number(b, "began", s->began_s);
+	json_text_seconds(b, "duration_seconds", s->duration_ns);
+	json_text_number(b, "open_streams", s->streams);
+	json_text_number(b, "open_viewers", s->viewers);
+	json_text_number(b, "held_bytes", s->held_bytes);
+	json_text_number(b, "sent_bytes", s->sent_bytes);
+	write_sums(b, &s->sums);
 }
 
 void
-json_add_streams(json_t *object, const struct info *i)
+json_write_streams(struct buf *b, const struct info *i)
 {
-	json_t *all = json_array(), *j;
+	const struct stream_info *t;
 
 	for (unsigned n = 0; n < i->n_streams; n++) {
-		const struct stream_info *t = &i->streams[n];
-
-		j = json_object();
-		(void)json_object_set_new(j, "name", json_of_text(t->name));
-		(void)json_object_set_new(
-		    j, "is_metadata", json_boolean(t->is_metadata));
-		(void)json_object_set_new(
-		    j, "written_bytes", number(t->written_bytes));
-		(void)json_object_set_new(
-		    j, "written_packets", number(t->written_packets));
-		(void)json_object_set_new(
-		    j, "lost_packets", number(t->lost_packets));
-		(void)json_object_set_new(
-		    j, "held_bytes", number(t->held_bytes));
-		(void)json_array_append_new(all, j);
+		t = &i->streams[n];
+		json_text_open(b, NULL, '{');
+		json_text_string(b, "name", t->name);
+		json_text_bool(b, "is_metadata", t->is_metadata);
+		json_text_number(b, "written_bytes", t->written_bytes);
+		json_text_number(b, "written_packets", t->written_packets);
+		json_text_number(b, "lost_packets", t->lost_packets);
+		json_text_number(b, "held_bytes", t->held_bytes);
+		json_text_close(b, '}');
 	}
-	(void)json_object_set_new(object, "streams", all);
 }
 
 void
-json_add_viewers(json_t *viewers, const struct info *i)
+json_write_viewers(struct buf *b, const struct info *i)
 {
-	json_t *j;
+	const struct viewer_info *v;
 
 	for (unsigned n = 0; n < i->n_viewers; n++) {
-		const struct viewer_info *v = &i->viewers[n];
-
-		j = json_object();
-		(void)json_object_set_new(j, "peer", json_of_text(v->peer));
-		(void)json_object_set_new(j, "streams", number(v->streams));
-		(void)json_object_set_new(
-		    j, "lost_packets", number(v->lost_packets));
-		(void)json_array_append_new(viewers, j);
+		v = &i->viewers[n];
+		json_text_open(b, NULL, '{');
+		json_text_string(b, "peer", v->peer);
+		json_text_number(b, "streams", v->streams);
+		json_text_number(b, "lost_packets", v->lost_packets);
+		json_text_close(b, '}');
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "common/buf.h"
 #include "relayd/stats/news.h"
 
 struct history;
@@ -19,14 +20,16 @@ bool json_is_whole(void);
 
 /* Without memory these return NULL, or something that is not whole. */
 json_t *json_of_text(const char *text);
-json_t *json_of_session(const struct session_info *s);
-/* "streams" and "viewers" of a session, added to OBJECT. */
-void json_add_streams(json_t *object, const struct info *i);
-void json_add_viewers(json_t *viewers, const struct info *i);
 json_t *json_of_status(const struct view *v);
 /* The oldest first. */
 json_t *json_of_history(const struct history *h);
 json_t *json_of_news(const struct news *n);
+
+/* Members of a session's object, into one that is open (json_text.h). */
+void json_write_session(struct buf *b, const struct session_info *s);
+/* The elements of "streams" and "viewers". */
+void json_write_streams(struct buf *b, const struct info *i);
+void json_write_viewers(struct buf *b, const struct info *i);
 
 /* The name of an event. */
 const char *news_name(enum news_kind kind);

@@ -63,7 +63,20 @@ character(const unsigned char *p)
 		   : n;
 }
 
-enum kind { PLAIN, LABEL, HTML };
+enum kind { PLAIN, LABEL, HTML, JSON };
+
+/* How many bytes from P on are letters, digits and the like, which no kind
+ * escapes. */
+static size_t
+plain(const unsigned char *p)
+{
+	size_t n = 0;
+
+	while ((p[n] >= '-' && p[n] <= ';') || (p[n] >= '@' && p[n] <= '[') ||
+	       (p[n] >= ']' && p[n] <= '~') || p[n] == ' ')
+		n++;
+	return n;
+}
 
 static void
 add_text(struct buf *b, const char *text, enum kind kind)
@@ -72,14 +85,22 @@ add_text(struct buf *b, const char *text, enum kind kind)
 	size_t n;
 
 	for (; *p != '\0'; p += n == 0 ? 1 : n) {
+		n = plain(p);
+		if (n > 0) {
+			buf_bytes(b, p, n);
+			continue;
+		}
 		n = character(p);
 		if (n == 0)
 			buf_bytes(b, "\xef\xbf\xbd", 3);
 		else if (kind == HTML && escape(*p) != NULL)
 			buf_bytes(b, escape(*p), strlen(escape(*p)));
+		else if (kind == JSON && *p < ' ')
+			text_add(b, "\\u%04x", *p);
 		else if (kind == LABEL && *p == '\n')
 			buf_bytes(b, "\\n", 2);
-		else if (kind == LABEL && (*p == '"' || *p == '\\'))
+		else if ((kind == LABEL || kind == JSON) &&
+			 (*p == '"' || *p == '\\'))
 			buf_bytes(b, *p == '"' ? "\\\"" : "\\\\", 2);
 		else
 			buf_bytes(b, p, n);
@@ -102,4 +123,10 @@ void
 text_html(struct buf *b, const char *text)
 {
 	add_text(b, text, HTML);
+}
+
+void
+text_json(struct buf *b, const char *text)
+{
+	add_text(b, text, JSON);
 }

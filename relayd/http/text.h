@@ -15,5 +15,7 @@ void text_utf8(struct buf *b, const char *text);
 void text_label(struct buf *b, const char *value);
 /* The same for HTML: between tags, or as a value in quotes. */
 void text_html(struct buf *b, const char *text);
+/* The same for a string of JSON, without its quotes. */
+void text_json(struct buf *b, const char *text);
 
 #endif

@@ -14,6 +14,7 @@
 #include "relayd/http/history.h"
 #include "relayd/http/hosts.h"
 #include "relayd/http/http.h"
+#include "relayd/http/json_text.h"
 #include "relayd/http/metrics.h"
 #include "relayd/http/text.h"
 #include "relayd/net/loop.h"
@@ -125,6 +126,31 @@ START_TEST(nothing_is_an_element_but_what_we_write)
 
 	text_html(&b, texts[_i].text);
 	ck_assert_str_eq(taken(&b), texts[_i].html);
+}
+END_TEST
+
+START_TEST(json_is_text)
+{
+	struct buf b = { 0 };
+
+	json_text_open(&b, NULL, '{');
+	json_text_open(&b, "empty", '[');
+	json_text_close(&b, ']');
+	json_text_string(&b, "s", "a\"b\\c\n\x1f\x7f{[\xc3\xa9\xff");
+	json_text_open(&b, "list", '[');
+	json_text_number(&b, NULL, 0);
+	json_text_number(&b, NULL, UINT64_MAX);
+	json_text_bool(&b, NULL, true);
+	json_text_open(&b, NULL, '{');
+	json_text_seconds(&b, "t", 61 * NS_PER_S + 4 * NS_PER_MS);
+	json_text_close(&b, '}');
+	json_text_close(&b, ']');
+	json_text_null(&b, "n");
+	json_text_close(&b, '}');
+	ck_assert_str_eq(taken(&b),
+	    "{\"empty\":[],\"s\":\"a\\\"b\\\\c\\u000a\\u001f\x7f{[\xc3\xa9"
+	    "\xef\xbf\xbd\",\"list\":[0,18446744073709551615,true,"
+	    "{\"t\":61.004}],\"n\":null}");
 }
 END_TEST
 
@@ -429,6 +455,7 @@ main(void)
 		{ labels_cannot_end_before_their_end, ARRAY_LEN(labels), 0 },
 		{ nothing_is_an_element_but_what_we_write, ARRAY_LEN(texts),
 		    0 },
+		{ json_is_text, 0, 0 },
 		{ figures_have_units, ARRAY_LEN(sizes), 0 },
 		{ durations_have_two_units, ARRAY_LEN(durations), 0 },
 		{ rates_are_remembered_for_minutes, 0, 0 },

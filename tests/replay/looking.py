@@ -5,7 +5,9 @@ nobody, and bad clients get a clear answer."""
 import html
 import http.client
 import json
+import os
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -391,6 +393,41 @@ def fill(daemon):
     return kept
 
 
+def costs():
+    """With 1,000 sessions a scrape, and a list of all of them, take little of a
+    CPU. Sanitizers take more of it."""
+    often = 10
+    most = 30 if relay.has_sanitizer("address") or \
+        relay.has_sanitizer("thread") else 5
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    with relay.Daemon() as daemon:
+        all_of = [daemon.control() for _ in range(1000)]
+        for i, c in enumerate(all_of):
+            c.version()
+            equal(c.create_session(name=f"session-{i}", host="some.example",
+                                   uuid=(i + 1).to_bytes(2, "big") * 8)[1],
+                  relay.OK, "made")
+        for path in ("/metrics", "/api/v1/sessions?limit=1000", "/"):
+            began = http_cpu(daemon)
+            for _ in range(often):
+                equal(get(daemon, path)[0], 200, path)
+            took = (http_cpu(daemon) - began) / often * 1000
+            print(f"{path}: {took:.2f} ms of CPU")
+            check(took < most, f"{path}: {took:.2f} ms of CPU, {most} at most")
+        for c in all_of:
+            c.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def http_cpu(daemon):
+    """Seconds of CPU of its last thread, which is that of HTTP (proc(5))."""
+    tasks = f"/proc/{daemon.process.pid}/task"
+    last = max(os.listdir(tasks), key=int)
+    with open(f"{tasks}/{last}/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[0]) / 1e9
+
+
 def promtool():
     """Prometheus' own check of the format finds nothing."""
     if shutil.which("promtool") is None:
@@ -531,7 +568,7 @@ def unix_socket():
 
 
 CASES = [paths, figures, losses, events, viewers, pages, names, page,
-         history, ready,
+         history, ready, costs,
          promtool,
          hosts, bad_requests, who_never_reads, slow, default_port, unix_socket]
 
