@@ -114,13 +114,40 @@ apply_run_dir(struct options *o)
 	return home != NULL ? join(o->run_dir, home, ".lttng") : E_REFUSED;
 }
 
+/* What the service manager has made for us (StateDirectory= of the unit), the
+ * first of several; NULL: none. Whom a service starts has its variables, too:
+ * only the process that the manager itself started is meant. Seen once, as the
+ * process may be another at a reload (--daemonize). */
+static const char *
+state_directory(void)
+{
+	static char dir[PATH_MAX];
+	static bool is_known;
+	const char *all = get_path("STATE_DIRECTORY");
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+	uint64_t n;
+
+	if (!is_known && all != NULL && all[0] == '/' && pid != NULL &&
+	    parse_u64(pid, 1, INT_MAX, &n) == OK && n == (uint64_t)getpid())
+		snprintf(dir, sizeof(dir), "%.*s", (int)strcspn(all, ":"), all);
+	is_known = true;
+	return dir[0] != '\0' ? dir : NULL;
+}
+
 static enum status
 apply_output(struct options *o)
 {
-	const char *home;
+	const char *home, *dir = state_directory();
 
 	if (o->output[0] != '\0')
 		return OK;
+	if (dir != NULL) {
+		o->from[OPT_OUTPUT] = (struct origin){
+			.kind = ORIGIN_VARIABLE,
+			.name = "STATE_DIRECTORY",
+		};
+		return environment_path(o->output, dir);
+	}
 	home = find_home();
 	return home != NULL ? join(o->output, home, "lttng-traces") : E_REFUSED;
 }

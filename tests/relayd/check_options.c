@@ -432,6 +432,27 @@ START_TEST(the_environment_fills_what_is_open)
 }
 END_TEST
 
+START_TEST(the_state_directory_is_the_services_own)
+{
+	char pid[32];
+
+	/* The process that starts tests has a child for each. */
+	clean_environment();
+	ck_assert_int_eq(setenv("STATE_DIRECTORY", "/var/lib/x:/y", 1), 0);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	ck_assert_int_eq(setenv("SYSTEMD_EXEC_PID", _i == 0 ? pid : "1", 1), 0);
+	ck_assert_int_eq(parse_args(_i == 2 ? "-o /o" : ""), OK);
+	ck_assert_str_eq(got.output, _i == 0   ? "/var/lib/x"
+				     : _i == 1 ? "/home/of/lttng-traces"
+					       : "/o");
+	/* At a reload it is the same, whoever we are then. */
+	ck_assert_int_eq(setenv("SYSTEMD_EXEC_PID", "1", 1), 0);
+	ck_assert_int_eq(parse_args(""), OK);
+	ck_assert_str_eq(
+	    got.output, _i == 0 ? "/var/lib/x" : "/home/of/lttng-traces");
+}
+END_TEST
+
 START_TEST(without_variables_the_user_database_knows_home)
 {
 	clean_environment();
@@ -589,6 +610,7 @@ main(void)
 		{ a_host_may_have_255_characters, 0, 0 },
 		{ the_environment_fills_what_is_open, ARRAY_LEN(environments),
 		    0 },
+		{ the_state_directory_is_the_services_own, 3, 0 },
 		{ without_variables_the_user_database_knows_home, 0, 0 },
 		{ root_and_users_have_different_run_directories, 0, 0 },
 		{ a_relative_pid_file_starts_where_we_are, 0, 0 },
