@@ -12,6 +12,7 @@
 #include "relayd/live/registry.h"
 #include "relayd/net/loop.h"
 #include "relayd/net/questions.h"
+#include "relayd/net/threads.h"
 #include "relayd/process/options.h"
 #include "relayd/net/viewer_conn.h"
 #include "relayd/live/viewers.h"
@@ -91,6 +92,7 @@ on_message(struct message *m, void *arg)
 		questions_add(&w->questions, m);
 		break;
 	case MESSAGE_NEWS:
+	case MESSAGE_SETTINGS:
 	case MESSAGE_DRAIN:
 	case MESSAGE_ADOPT:
 	case MESSAGE_DATAGRAM:
@@ -267,10 +269,18 @@ live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
 	loop_post(&p->workers[p->next++ % p->n_workers].loop, m);
 }
 
-struct loop *
-live_pool_loop(struct live_pool *p, unsigned worker)
+void
+live_pool_set_max_viewers(struct live_pool *p, unsigned n)
 {
-	return worker < p->n_workers ? &p->workers[worker].loop : NULL;
+	for (unsigned i = 0; i < p->n_workers; i++)
+		publish(&p->workers[i].viewers.max_viewers, n);
+}
+
+void
+live_pool_threads(struct live_pool *p, struct threads *out)
+{
+	for (unsigned i = 0; i < p->n_workers; i++)
+		threads_add(out, THREAD_LIVE_WORKER, i, &p->workers[i].loop);
 }
 
 bool

@@ -15,7 +15,7 @@
 
 struct live_door;
 struct live_pool;
-struct loop;
+struct threads;
 struct sockaddr;
 
 struct live_config {
@@ -40,9 +40,10 @@ void live_pool_adopt(
 bool live_pool_has_turned(struct live_pool *p);
 /* Viewers that are connected. Any thread. */
 uint64_t live_pool_viewers(const struct live_pool *p);
-/* The loop of a worker, counted from 0, to post messages to; NULL: there is no
- * such worker. */
-struct loop *live_pool_loop(struct live_pool *p, unsigned worker);
+/* Of one session, from now on; those that are there stay. Any thread. */
+void live_pool_set_max_viewers(struct live_pool *p, unsigned n);
+/* Its threads, added to OUT. */
+void live_pool_threads(struct live_pool *p, struct threads *out);
 /* Closes all viewers, joins the threads. NULL is fine. */
 void live_pool_stop(struct live_pool *p);
 

@@ -404,14 +404,9 @@ lobby_base(struct lobby *l)
 void
 lobby_threads(struct lobby *l, struct threads *out)
 {
-	struct loop *live;
-
 	threads_add(out, THREAD_MAIN, 0, &l->loop);
-	for (unsigned i = 0; i < l->n_workers; i++)
-		threads_add(out, THREAD_WORKER, i, worker_loop(l->workers[i]));
-	for (unsigned i = 0; (live = live_pool_loop(l->live_pool, i)) != NULL;
-	     i++)
-		threads_add(out, THREAD_LIVE_WORKER, i, live);
+	workers_threads(l->workers, l->n_workers, out);
+	live_pool_threads(l->live_pool, out);
 }
 
 const struct published *
@@ -437,6 +432,14 @@ lobby_figures(struct service_figures *f, void *lobby)
 	f->sessions = placement_sessions(l->placement);
 	f->viewers = live_pool_viewers(l->live_pool);
 	f->held = published(&l->memory);
+}
+
+void
+lobby_reload(const struct options *o, void *lobby)
+{
+	const struct lobby *l = lobby;
+
+	live_pool_set_max_viewers(l->live_pool, o->max_viewers);
 }
 
 void
@@ -484,10 +487,7 @@ lobby_destroy(struct lobby *l)
 	block_signals();
 	l->loop.is_stopping = true;
 	close_events(l);
-	for (unsigned i = 0; i < l->n_workers; i++)
-		worker_tell_stop(l->workers[i]);
-	for (unsigned i = 0; i < l->n_workers; i++)
-		worker_stop(l->workers[i]);
+	workers_stop(l->workers, l->n_workers);
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
 		if (l->udp_fds[i] >= 0)
 			close(l->udp_fds[i]);

@@ -48,6 +48,8 @@ const struct published *lobby_memory(const struct lobby *l);
 /* For the service manager (relayd/net/service.h). Main thread. */
 bool lobby_has_turned(void *lobby);
 void lobby_figures(struct service_figures *f, void *lobby);
+/* For reload_tell(). */
+void lobby_reload(const struct options *o, void *lobby);
 
 /* Serve until SIGTERM or SIGINT. */
 void lobby_run(struct lobby *l);

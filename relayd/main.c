@@ -18,6 +18,7 @@
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
 #include "relayd/process/sandbox.h"
+#include "relayd/stats/stats.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
 #include "store/recovery.h"
@@ -53,7 +54,10 @@ static void
 on_hangup(void *arg)
 {
 	/* It says itself what is wrong, and we go on as we were. */
-	(void)reload_now(arg);
+	const enum status st = reload_now(arg);
+
+	stats_add(
+	    stats_lobby(), st == OK ? STAT_reloads_good : STAT_reloads_bad, 1);
 }
 
 static enum status
@@ -134,6 +138,8 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		st = make_http(http, o, lobby, &ports);
 	ports.http = http_port(*http);
 	if (st == OK) {
+		reload_tell(reload, http_reload, *http);
+		reload_tell(reload, lobby_reload, lobby);
 		recover(disk, &sandbox);
 		st = daemon_write(d, &ports);
 	}

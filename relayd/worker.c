@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "relayd/net/conn.h"
 #include "relayd/net/questions.h"
+#include "relayd/net/threads.h"
 #include "relayd/record/control.h"
 #include "relayd/record/session_info.h"
 #include "relayd/record/shard.h"
@@ -271,6 +272,13 @@ worker_loop(struct worker *w)
 	return &w->loop;
 }
 
+void
+workers_threads(struct worker *const *workers, unsigned n, struct threads *out)
+{
+	for (unsigned i = 0; i < n; i++)
+		threads_add(out, THREAD_WORKER, i, &workers[i]->loop);
+}
+
 bool
 workers_have_turned(struct worker *const *workers, unsigned n)
 {
@@ -281,8 +289,8 @@ workers_have_turned(struct worker *const *workers, unsigned n)
 	return all;
 }
 
-void
-worker_tell_stop(struct worker *w)
+static void
+tell_stop(struct worker *w)
 {
 	if (w == NULL || w->stop == NULL)
 		return;
@@ -295,8 +303,17 @@ worker_stop(struct worker *w)
 {
 	if (w == NULL)
 		return;
-	worker_tell_stop(w);
+	tell_stop(w);
 	pthread_join(w->thread, NULL);
 	shard_take_over(w->shard);
 	worker_free(w);
+}
+
+void
+workers_stop(struct worker *const *workers, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		tell_stop(workers[i]);
+	for (unsigned i = 0; i < n; i++)
+		worker_stop(workers[i]);
 }

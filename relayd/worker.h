@@ -18,6 +18,7 @@ struct published;
 struct shard_config;
 struct store_config;
 struct worker;
+struct threads;
 
 struct worker_config {
 	const struct shard_config *shard;     /* copied */
@@ -36,15 +37,17 @@ enum status worker_start(
 /* The worker's loop, to post messages to. Any thread. */
 struct loop *worker_loop(struct worker *w);
 
+/* The threads of N workers, added to OUT. */
+void workers_threads(
+    struct worker *const *workers, unsigned n, struct threads *out);
 /* Have the loops of N workers turned since the last call? (loop_has_turned())
  * Main thread. */
 bool workers_have_turned(struct worker *const *workers, unsigned n);
 
 /* The worker reads and writes what has arrived, closes every connection, and
- * its thread ends. Several are told first, so that they do it at the same time.
- * NULL is fine. */
-void worker_tell_stop(struct worker *w);
-/* Tell it, unless it was told, and wait for the thread to end. NULL is fine. */
+ * its thread ends, which is waited for. NULL is fine. */
 void worker_stop(struct worker *w);
+/* The same for several, which do it at the same time. */
+void workers_stop(struct worker *const *workers, unsigned n);
 
 #endif

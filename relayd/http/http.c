@@ -123,6 +123,8 @@ on_http_message(struct message *m, void *arg)
 		take_parcel(h, m->object);
 	else if (m->kind == MESSAGE_INFO)
 		ask_answered(h, m->object);
+	else if (m->kind == MESSAGE_SETTINGS)
+		settings_use(h, m->object);
 	else if (m->kind == MESSAGE_DRAIN)
 		drain(h);
 }
@@ -216,8 +218,9 @@ open_tcp(struct http *h)
 {
 	const struct listen_url *url = &h->config.options->http;
 	const int one = 1;
-	int fd = listener_open(
-	    url, "http", url->is_explicit ? LOG_ERROR : LOG_WARN);
+	int fd = url->has_socket ? url->socket_fd
+				 : listener_open(url, "http",
+				       url->is_explicit ? LOG_ERROR : LOG_WARN);
 
 	if (fd < 0)
 		return -1;
@@ -234,8 +237,8 @@ make_server(struct http *h, int take_fd)
 	const struct server_config config = {
 		.fd = take_fd,
 		.is_unix = o->http_path[0] != '\0',
-		.hosts = h->host_names,
-		.n_hosts = o->http_hosts.n,
+		.hosts = h->settings->names,
+		.n_hosts = h->settings->hosts.n,
 		.max_clients = h->config.max_clients < SERVER_CLIENTS_MAX
 				   ? h->config.max_clients
 				   : SERVER_CLIENTS_MAX,
@@ -244,15 +247,18 @@ make_server(struct http *h, int take_fd)
 		.arg = h,
 	};
 
-	for (unsigned i = 0; i < config.n_hosts; i++)
-		h->host_names[i] = o->http_hosts.names[i];
 	return server_create(&h->server, h->loop.base, &config);
 }
 
 static enum status
 make_parts(struct http *h)
 {
-	enum status st = loop_init(&h->loop, on_http_message, h);
+	enum status st;
+
+	h->settings = settings_of(h->config.options);
+	if (h->settings == NULL)
+		return E_NOMEM;
+	st = loop_init(&h->loop, on_http_message, h);
 
 	if (st == OK)
 		st = events_init(&h->events, clock_wall_s());
@@ -420,6 +426,7 @@ http_destroy(struct http *h)
 	loop_destroy(&h->loop);
 	events_free(&h->events);
 	closed_free(&h->closed);
+	free(h->settings);
 	view_close(&h->view);
 	if (h->drained_fd >= 0)
 		close(h->drained_fd);

@@ -48,6 +48,8 @@ uint16_t http_port(const struct http *h); /* 0: none */
 enum status http_start(
     struct http *h, const struct threads *threads) MUST_CHECK;
 void http_serving(struct http *h);
+/* For reload_tell(): what --http-host and --metrics-per-session say now. */
+void http_reload(const struct options *o, void *http);
 /* Returns when the HTTP thread has seen it. */
 void http_drain(struct http *h);
 void http_destroy(struct http *h);

@@ -44,7 +44,7 @@ serve_metrics(struct http *h, struct evhttp_request *r)
 {
 	struct buf b = { 0 };
 
-	if (h->config.options->metrics_per_session) {
+	if (h->settings->metrics_per_session) {
 		sessions_serve_metrics(h, r);
 		return;
 	}

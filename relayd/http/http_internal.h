@@ -36,7 +36,7 @@ struct evkeyvalq;
 
 struct http {
 	struct http_config config;
-	const char *host_names[HTTP_HOSTS_MAX]; /* of its options */
+	struct http_settings *settings;
 	struct loop loop;
 	pthread_t thread;
 	bool has_thread;
@@ -59,6 +59,13 @@ struct http {
 	struct list questions;
 	uint64_t last_question;
 	bool is_late[THREADS_MAX]; /* it owes an answer for longer than 1 s */
+};
+
+/* What a reload may change; the HTTP thread has a copy. */
+struct http_settings {
+	bool metrics_per_session;
+	struct http_hosts hosts;
+	const char *names[HTTP_HOSTS_MAX]; /* in hosts */
 };
 
 /* A request that waits for answers of other threads. */
@@ -127,6 +134,11 @@ void api_tell(
 /* Listeners get a comment. */
 void api_beat(struct http *h);
 void api_forget_listeners(struct http *h);
+
+/* http_settings.c */
+/* NULL: no memory. */
+struct http_settings *settings_of(const struct options *o);
+void settings_use(struct http *h, struct http_settings *take_s);
 
 /* http_asking.c */
 /* Put Q's wish to the threads; TAKE_Q was allocated with malloc. */

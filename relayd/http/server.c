@@ -51,6 +51,13 @@ struct server {
 	uint64_t last_log;
 };
 
+void
+server_set_hosts(struct server *s, const char *const *hosts, unsigned n)
+{
+	s->config.hosts = hosts;
+	s->config.n_hosts = n;
+}
+
 unsigned
 server_clients(const struct server *s)
 {

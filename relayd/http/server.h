@@ -47,6 +47,9 @@ enum status server_create(struct server **out, struct event_base *base,
  * fine. */
 void server_destroy(struct server *s);
 
+/* Other names of ours; borrowed. */
+void server_set_hosts(struct server *s, const char *const *hosts, unsigned n);
+
 unsigned server_clients(const struct server *s);
 
 /* Answer R: N bytes at BODY. It may not be used any more. */

@@ -38,13 +38,7 @@ view_close(struct view *v)
 uint64_t
 view_sum(enum stats_row row)
 {
-	uint64_t n = published_word(&stats_lobby()->n[row]);
-
-	for (unsigned i = 0; i < STATS_WORKERS_MAX; i++)
-		n += published_word(&stats_worker(i)->n[row]);
-	for (unsigned i = 0; i < STATS_LIVE_WORKERS_MAX; i++)
-		n += published_word(&stats_live_worker(i)->n[row]);
-	return n;
+	return stats_sum(row);
 }
 
 uint64_t
@@ -61,11 +55,7 @@ view_live_requests(unsigned cmd, unsigned status)
 uint64_t
 view_lost(void)
 {
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < LOSSES; i++)
-		n += view_sum((enum stats_row)(STAT_lost_gap + i));
-	return n;
+	return stats_sum_lost();
 }
 
 static void

@@ -312,9 +312,10 @@ check_attach(const struct viewer *v, const struct registry_session *s,
 static bool
 take_place(const struct viewer *v, struct live_session *s)
 {
-	uint64_t n = published_add(&s->clients, 1);
+	const uint64_t most = published(&v->viewers->max_viewers);
+	const uint64_t n = published_add(&s->clients, 1);
 
-	if (v->viewers->max_viewers == 0 || n <= v->viewers->max_viewers)
+	if (most == 0 || n <= most)
 		return true;
 	published_sub(&s->clients, 1);
 	return false;

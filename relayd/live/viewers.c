@@ -15,13 +15,13 @@ viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
 		.registry = registry,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
-		.max_viewers = max_viewers,
 		.max_ended = VIEWER_ENDED_MAX,
 		.max_memory = UINT64_MAX,
 		.class_ns = VIEWER_CLASS_NS,
 		.ids = ids,
 		.stats = stats_live_worker(0),
 	};
+	publish(&vs->max_viewers, max_viewers);
 	list_init(&vs->all);
 }
 

@@ -21,14 +21,14 @@ struct info;
 struct viewers {
 	struct list all; /* struct viewer, by node */
 	struct registry *registry;
-	uint64_t wake_bit;    /* this worker's bit in the logs' waiters */
-	bool holds_replies;   /* --live-hold */
-	unsigned max_viewers; /* per session; 0: any number */
-	unsigned max_ended;   /* ended streams per viewer; VIEWER_ENDED_MAX */
-	uint64_t class_ns;    /* VIEWER_CLASS_NS; 0: do not wait for classes */
-	bool has_overdue;     /* a viewer is to be closed */
-	uint64_t memory;      /* of the positions of all */
-	uint64_t max_memory;  /* VIEWER_POSITIONS_PART; UINT64_MAX: no limit */
+	uint64_t wake_bit;  /* this worker's bit in the logs' waiters */
+	bool holds_replies; /* --live-hold */
+	struct published max_viewers; /* per session; 0: any number */
+	unsigned max_ended;  /* ended streams per viewer; VIEWER_ENDED_MAX */
+	uint64_t class_ns;   /* VIEWER_CLASS_NS; 0: do not wait for classes */
+	bool has_overdue;    /* a viewer is to be closed */
+	uint64_t memory;     /* of the positions of all */
+	uint64_t max_memory; /* VIEWER_POSITIONS_PART; UINT64_MAX: no limit */
 	uint64_t last_memory_log;
 	uint64_t last_ended_log; /* when a lost stream was logged */
 	struct published *ids;	 /* the last viewer id given; borrowed */

@@ -28,9 +28,10 @@ enum message_kind {
 	MESSAGE_SESSION_GONE, /* to the lobby: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
-	MESSAGE_INFO,  /* object: a struct info, a question or its answer */
-	MESSAGE_NEWS,  /* to HTTP: object, malloc'd */
-	MESSAGE_DRAIN, /* to HTTP: no other thread may be asked any more */
+	MESSAGE_INFO,	  /* object: a struct info, a question or its answer */
+	MESSAGE_NEWS,	  /* to HTTP: object, malloc'd */
+	MESSAGE_SETTINGS, /* to HTTP: object, malloc'd */
+	MESSAGE_DRAIN,	  /* to HTTP: no other thread may be asked any more */
 };
 
 /* On which worker a session was counted, its peer's host and ids. */

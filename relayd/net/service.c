@@ -13,15 +13,20 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "relayd/process/notify.h"
+#include "relayd/stats/stats.h"
 
 #define US_PER_S (NS_PER_S / 1000)
+/* Over less time a rate says little. */
+#define MEASURE_EVERY NS_PER_S
 
 struct service {
 	struct service_config config;
 	struct event *tick;
 	bool has_watchdog;
 	bool has_failed;
-	char status[256]; /* the line that was sent last */
+	char status[256];		/* the line that was sent last */
+	uint64_t measured_ns, received; /* when the rate was measured */
+	double rate;			/* bytes/s */
 };
 
 /* The watchdog's time in us; 0: none. */
@@ -42,14 +47,48 @@ watchdog_us(void)
 	return 0;
 }
 
-void
-service_line(char *text, size_t n, const struct service_figures *f)
+/* "0 B/s", "1.5 MiB/s" */
+static void
+show_rate(char *text, size_t n, double rate)
 {
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
+	unsigned u = 0;
+
+	for (; rate >= 1024 && u < ARRAY_LEN(units) - 1; u++)
+		rate /= 1024;
+	snprintf(text, n, "%.*f %s/s", u == 0 ? 0 : 1, rate, units[u]);
+}
+
+void
+service_line(char *text, size_t n, const struct service_figures *f,
+    uint64_t lost, double rate)
+{
+	char shown[32];
+
+	show_rate(shown, sizeof(shown), rate);
 	snprintf(text, n,
-	    "%" PRIu64 " session%s, %" PRIu64 " viewer%s, %" PRIu64
-	    " MiB of packets in memory",
+	    "%" PRIu64 " session%s, %" PRIu64 " viewer%s, %s received, %" PRIu64
+	    " packet%s lost, %" PRIu64 " MiB of packets in memory",
 	    f->sessions, f->sessions == 1 ? "" : "s", f->viewers,
-	    f->viewers == 1 ? "" : "s", f->held >> 20);
+	    f->viewers == 1 ? "" : "s", shown, lost, lost == 1 ? "" : "s",
+	    f->held >> 20);
+}
+
+/* Bytes per second since the last time that there is a rate of. */
+static double
+measure_rate(struct service *s, uint64_t received)
+{
+	const uint64_t now = clock_now_ns(), ns = now - s->measured_ns;
+
+	/* A watchdog asks for more lines than a rate can be told of. */
+	if (s->measured_ns != 0 && ns < MEASURE_EVERY)
+		return s->rate;
+	if (s->measured_ns != 0)
+		s->rate = (double)(received - s->received) * NS_PER_S /
+			  (double)ns;
+	s->measured_ns = now;
+	s->received = received;
+	return s->rate;
 }
 
 /* The line, if it is another one than the last. */
@@ -60,7 +99,9 @@ new_status(struct service *s)
 	char text[sizeof(s->status)];
 
 	s->config.figures(&f, s->config.arg);
-	service_line(text, sizeof(text), &f);
+	service_line(text, sizeof(text), &f, stats_sum_lost(),
+	    measure_rate(s, stats_sum(STAT_received_tcp_bytes) +
+				stats_sum(STAT_received_udp_bytes)));
 	if (strcmp(text, s->status) == 0)
 		return NULL;
 	memcpy(s->status, text, sizeof(text));

@@ -29,8 +29,10 @@ struct service_figures {
 	uint64_t held; /* bytes of packets in memory */
 };
 
-/* The line, without its end; N is the size of TEXT. */
-void service_line(char *text, size_t n, const struct service_figures *f);
+/* The line, without its end; N is the size of TEXT. LOST: packets since the
+ * start; RATE: bytes/s that arrive. */
+void service_line(char *text, size_t n, const struct service_figures *f,
+    uint64_t lost, double rate);
 
 struct service_config {
 	/* Has every loop turned since the last call? It is asked for the

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 /* The number of the first one: SD_LISTEN_FDS_START. */
 #define FIRST_FD 3
-/* There are three ports; more are somebody's mistake. */
+/* There are four ports; more are somebody's mistake. */
 #define SOCKETS_MAX 64
 
 static struct listen_url *
@@ -26,7 +27,9 @@ url_of(struct options *o, const char *name)
 		return &o->control;
 	if (strcmp(name, "data") == 0)
 		return &o->data;
-	return strcmp(name, "live") == 0 ? &o->live : NULL;
+	if (strcmp(name, "live") == 0)
+		return &o->live;
+	return strcmp(name, "http") == 0 ? &o->http : NULL;
 }
 
 static int
@@ -58,6 +61,21 @@ set_flags(int fd)
 	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
+/* Where it listens is what is told, not what the URL says. */
+static void
+show_address(struct listen_url *u)
+{
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
+
+	if (getsockname(u->socket_fd, (struct sockaddr *)&local, &len) != 0 ||
+	    getnameinfo((struct sockaddr *)&local, len, u->host,
+		sizeof(u->host), NULL, 0, NI_NUMERICHOST) != 0)
+		return;
+	u->family = local.ss_family;
+	u->port = listen_url_port(u->socket_fd);
+}
+
 static enum status
 take_socket(struct options *o, int fd, const char *name)
 {
@@ -65,8 +83,9 @@ take_socket(struct options *o, int fd, const char *name)
 	const char *why = NULL;
 
 	if (u == NULL)
-		why = "no port has this name (FileDescriptorName=control, data "
-		      "or live)";
+		why =
+		    "no port has this name (FileDescriptorName=control, data, "
+		    "live or http)";
 	else if (u->has_socket)
 		why = "there are two of this name";
 	else if (!listens(fd))
@@ -78,12 +97,19 @@ take_socket(struct options *o, int fd, const char *name)
 		    name, why);
 		return E_REFUSED;
 	}
-	if (u->is_explicit)
+	if (u == &o->http ? o->from[OPT_HTTP].kind != ORIGIN_DEFAULT
+			  : u->is_explicit)
 		log_warn("%s port: the URL is ignored, the service manager has "
 			 "opened port %u",
 		    name, listen_url_port(fd));
 	u->has_socket = true;
 	u->socket_fd = fd;
+	show_address(u);
+	/* It is where HTTP is, whatever --http says. */
+	if (u == &o->http) {
+		o->has_http = true;
+		o->http_path[0] = '\0';
+	}
 	return OK;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Sockets that the service manager has opened for us: socket activation, as in
  * sd_listen_fds(3). Each has a name, which is that of a port: "control",
- * "data", "live" (FileDescriptorName= of the socket unit).
+ * "data", "live", "http" (FileDescriptorName= of the socket unit).
  */
 #ifndef RELAYD_PROCESS_ACTIVATION_H
 #define RELAYD_PROCESS_ACTIVATION_H

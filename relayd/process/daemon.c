@@ -219,8 +219,7 @@ tell_log_ready(const struct options *o, const struct daemon_ports *ports)
 		snprintf(udp, sizeof(udp), "UDP port %u, ", ports->udp);
 	if (ports->http != 0) {
 		n = (size_t)snprintf(http, sizeof(http), "http ");
-		listen_url_show(
-		    &o->http, ports->http, http + n, sizeof(http) - n);
+		show_port(&o->http, ports->http, http + n, sizeof(http) - n);
 	} else if (o->http_path[0] != '\0') {
 		snprintf(http, sizeof(http), "http unix:%s", o->http_path);
 	}

@@ -29,10 +29,10 @@ OPTION(HTTP, 0, "http", "URL", true,
     OWN(http, http),
     "status and metrics on URL, unix:PATH or none [tcp://localhost:5345]")
 OPTION(HTTP_HOST, 0, "http-host", "NAME", true,
-    OWN(http_host, http_hosts),
+    RELOADED(http_hosts, OWN(http_host, http_hosts)),
     "answer HTTP requests to NAME, too; up to 16 times")
 OPTION(METRICS_PER_SESSION, 0, "metrics-per-session", NULL, false,
-    FLAG(metrics_per_session),
+    RELOADED(metrics_per_session, FLAG(metrics_per_session)),
     "metrics of up to 200 sessions, with host and name as labels")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
     FLAG(dynamic_ports),
@@ -89,7 +89,7 @@ OPTION(LIVE_HOLD, 0, "live-hold", "BOOL", false,
     BOOL(live_hold),
     "hold replies that have nothing new until there is [on]")
 OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N", false,
-    NUMBER(max_viewers, 0, UINT32_MAX),
+    RELOADED(max_viewers, NUMBER(max_viewers, 0, UINT32_MAX)),
     "at most N viewers of one session, 0: any number [0]")
 OPTION(MAX_MEMORY, 0, "max-memory", "SIZE", false,
     SIZE(max_memory, MEMORY_MIN, SIZE_MAX),

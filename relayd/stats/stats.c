@@ -85,6 +85,28 @@ stats_http(void)
 	return &http;
 }
 
+uint64_t
+stats_sum(enum stats_row row)
+{
+	uint64_t n = published_word(&lobby.n[row]);
+
+	for (unsigned i = 0; i < STATS_WORKERS_MAX; i++)
+		n += published_word(&stats_worker(i)->n[row]);
+	for (unsigned i = 0; i < STATS_LIVE_WORKERS_MAX; i++)
+		n += published_word(&stats_live_worker(i)->n[row]);
+	return n;
+}
+
+uint64_t
+stats_sum_lost(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < LOSSES; i++)
+		n += stats_sum((enum stats_row)(STAT_lost_gap + i));
+	return n;
+}
+
 void
 stats_refused(enum stats_port port, enum refusal why)
 {

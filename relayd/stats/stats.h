@@ -101,6 +101,11 @@ stats_lost(struct stats *s, enum loss cause, uint64_t n)
 	stats_add(s, (enum stats_row)(STAT_lost_gap + (unsigned)cause), n);
 }
 
+/* A row, of all threads. Any thread. */
+uint64_t stats_sum(enum stats_row row);
+/* All packets that were lost. */
+uint64_t stats_sum_lost(void);
+
 /* What many threads count; any thread. */
 void stats_refused(enum stats_port port, enum refusal why);
 /* The same for an outcome that ends a connection, or a request. */

@@ -38,6 +38,10 @@ STAT(forced_locks, COUNTER, "forced_locks_total", "", "",
 	    "Packets that were lost")
 #include "relayd/stats/loss.tbl.h"
 #undef LOSS
+STAT(reloads_good, COUNTER, "config_reloads_total", "result", "success",
+    "Times that the settings were read again")
+STAT(reloads_bad, COUNTER, "config_reloads_total", "result", "failure",
+    "Times that the settings were read again")
 STAT(sessions_began, COUNTER, "sessions_began_total", "", "",
     "Sessions that began")
 #define WHY(name, text) \

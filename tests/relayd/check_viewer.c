@@ -164,7 +164,7 @@ START_TEST(no_more_viewers_than_allowed)
 	struct viewer *v;
 
 	scene_open(true);
-	scene.studio.viewers.max_viewers = 1;
+	publish(&scene.studio.viewers.max_viewers, 1);
 	v = scene_viewer(true, 4);
 	ck_assert_uint_eq(scene_attach(v, 1), LIVE_ATTACH_OK);
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_ALREADY);

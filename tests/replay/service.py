@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import looking
 import relay
 from relay import check, equal
 
@@ -139,16 +140,38 @@ def the_line_for_people():
     with Manager() as manager:
         env = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "400000"}
         with relay.Daemon(env=env) as daemon:
-            memory = "0 MiB of packets in memory"
-            manager.until(f"STATUS=0 sessions, 0 viewers, {memory}")
+            def until(sessions, viewers, rate="0 B/s", lost="0 packets"):
+                manager.until(f"STATUS={sessions}, {viewers}, {rate} received, "
+                              f"{lost} lost, 0 MiB of packets in memory")
+
+            until("0 sessions", "0 viewers")
             session = relay.Session(daemon)
-            manager.until(f"STATUS=1 session, 0 viewers, {memory}")
+            until("1 session", "0 viewers")
             viewer = daemon.connect(daemon.live_port)
-            manager.until(f"STATUS=1 session, 1 viewer, {memory}")
+            until("1 session", "1 viewer")
             viewer.close()
+            until("1 session", "0 viewers")
             session.packet()
             session.finish()
-            manager.until(f"STATUS=0 sessions, 0 viewers, {memory}")
+            until("0 sessions", "0 viewers")
+
+
+def what_arrives_and_is_lost_is_told():
+    """Bytes per second while they come, and all that was lost."""
+    with Manager() as manager:
+        env = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "400000"}
+        with relay.Daemon(env=env) as daemon:
+            c, d, handle = looking.record(daemon, packets=1, size=5 << 20)
+            d.packet(handle, 2, b"y" * 10)
+            equal(c.index(handle, 2, 10), relay.OK, "index")
+            lines, until = [], time.monotonic() + relay.TIMEOUT
+            while not any(" MiB/s received, " in x for x in lines) or not any(
+                    "0 B/s received, 1 packet lost" in x for x in lines):
+                check(time.monotonic() < until, f"{lines}")
+                lines += manager.heard(0.2)
+            rate = max(float(x.split()[4]) for x in lines if " MiB/s" in x)
+            check(0.5 < rate <= 5.1, f"{rate} MiB/s: {lines}")
+            looking.end(c, d, handle, 3)
 
 
 class Handed:
@@ -209,6 +232,25 @@ def sockets_are_taken():
     handed.close()
 
 
+def http_takes_a_socket():
+    """Who asks before the start is answered; --http is ignored, and what is
+    told is where it listens."""
+    for option in ((), ("--http=none",), ("--http=unix:/nowhere/x",)):
+        handed = Handed("http", kinds=["tcp"])
+        early = socket.create_connection(("127.0.0.1", handed.ports[0]))
+        early.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        with relay.Daemon(*option, env=handed.env, fds=handed.fds,
+                          prefix=handed.prefix) as daemon:
+            equal(daemon.http_port, handed.ports[0], "port")
+            check(early.recv(4096).startswith(b"HTTP/1.1 200"), "an answer")
+            equal(looking.ask(daemon, "/api/v1/status")["listeners"]["http"],
+                  {"host": "127.0.0.1", "port": handed.ports[0]}, "told")
+            check(("the URL is ignored" in daemon.log_text()) == bool(option),
+                  daemon.log_text())
+        early.close()
+        handed.close()
+
+
 def some_sockets_are_taken():
     """The others are bound as without a service manager."""
     handed = Handed("data", kinds=["tcp"])
@@ -253,8 +295,9 @@ def wrong_sockets_are_refused():
         handed.close()
 
 
-CASES = [the_watchdog_wants_all_loops_to_turn, no_watchdog_no_message,
-         the_line_for_people, sockets_are_taken, some_sockets_are_taken,
+CASES = [http_takes_a_socket, the_watchdog_wants_all_loops_to_turn, no_watchdog_no_message,
+         the_line_for_people, what_arrives_and_is_lost_is_told,
+         sockets_are_taken, some_sockets_are_taken,
          another_process_sockets_are_left, wrong_sockets_are_refused]
 
 if __name__ == "__main__":

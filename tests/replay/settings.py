@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 
+import looking
 import relay
+import viewer
 from relay import check, equal
 
 
@@ -74,6 +76,73 @@ def a_reload_changes_what_can_be():
         wait_for(daemon, "debug ", before + 1)
         session.packet()
         session.finish()
+
+
+def a_reload_reaches_threads():
+    """HTTP and viewers have the new values, and reloads are counted."""
+    with a_file("[relayd]\nmax-viewers-per-session=1\n") as conf, \
+            relay.Daemon("-f", str(conf)) as daemon:
+        def status_of(host):
+            return looking.get(daemon, "/healthz", headers={"Host": host})[0]
+
+        c, d, handle = looking.record(daemon, name="seen", live=1_000_000)
+        equal(c.code(relay.STREAMS_SENT), relay.OK, "streams sent")
+        viewers = []
+        for _ in range(3):
+            v = viewer.Viewer(daemon)
+            v.connect()
+            v.create()
+            viewers.append(v)
+        ident = viewers[0].list()[0].id
+        viewers[0].attach(ident)
+        equal(viewers[1].attach(ident)[0], viewer.ALREADY, "one")
+        equal((status_of("new.example"), status_of("localhost")), (403, 200),
+              "names before")
+        conf.write_text("[relayd]\nmax-viewers-per-session=2\n"
+                        "http-host=new.example\nmetrics-per-session=yes\n")
+        hang_up(daemon)
+        looking.wait_until("the name is ours",
+                           lambda: status_of("new.example") == 200)
+        m = looking.metrics(daemon)
+        check(any(k.startswith("tracepulse_session_") for k in m),
+              "no metrics of sessions")
+        viewers[1].attach(ident)
+        equal(viewers[2].attach(ident)[0], viewer.ALREADY, "two")
+        conf.write_text("[relayd]\nmax-viewers=what\n")
+        hang_up(daemon)
+        m = looking.metrics(daemon)
+        equal([m['tracepulse_config_reloads_total{result="%s"}' % r]
+               for r in ("success", "failure")], [1, 1], "reloads")
+        conf.write_text("[relayd]\n")
+        hang_up(daemon)
+        looking.wait_until("the name is ours no more",
+                           lambda: status_of("new.example") == 403)
+        viewers[2].attach(ident)
+        for v in viewers:
+            v.close()
+        looking.end(c, d, handle)
+
+
+def systemd_gives_an_output_directory():
+    """Only to the process that it started; a file says more."""
+    with tempfile.TemporaryDirectory() as top:
+        def output(pid, *options):
+            script = f'export SYSTEMD_EXEC_PID={pid}; exec "$0" "$@"'
+            done = subprocess.run(
+                ["sh", "-c", script, relay.PROGRAM, "--print-config",
+                 *options], capture_output=True, env={
+                     "HOME": "/home/of", "STATE_DIRECTORY": "/var/lib/x",
+                     "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")})
+            equal(done.returncode, 0, f"{done.stderr}")
+            return next(line.split()[2:] for line in
+                        done.stdout.decode().splitlines()
+                        if line.startswith("output ="))
+        equal(output("$$"), ["/var/lib/x", ";", "STATE_DIRECTORY"], "its own")
+        equal(output("1"), ["/home/of/lttng-traces", ";", "default"],
+              "another's")
+        conf = pathlib.Path(top, "conf")
+        conf.write_text("[relayd]\noutput=/srv/traces\n")
+        equal(output("$$", "-f", str(conf))[0], "/srv/traces", "of a file")
 
 
 def hanging_up_ends_nothing():
@@ -247,7 +316,8 @@ def the_configuration_is_told():
         equal(os.listdir(top), [], "nothing is made")
 
 
-CASES = [a_reload_changes_what_can_be, hanging_up_ends_nothing,
+CASES = [a_reload_changes_what_can_be, a_reload_reaches_threads,
+         systemd_gives_an_output_directory, hanging_up_ends_nothing,
          systemd_hears_of_a_reload, a_log_file_is_opened_again,
          a_full_disk_stops_no_relay, every_line_is_json,
          with_daemonize_the_file_remains, the_configuration_is_told]
