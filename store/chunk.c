@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/fds.h"
 #include "common/log.h"
 #include "store/dir.h"
@@ -33,6 +34,7 @@ chunk_create(struct chunk **out, struct session_dir *dir, uint64_t id,
 	c->id = id;
 	c->serial = ++dir->store->chunk_serials;
 	c->creation_time = creation_time;
+	c->began_ns = clock_wall_ns();
 	c->fd = -1;
 	c->released = released;
 	c->released_arg = arg;
@@ -137,6 +139,13 @@ int
 chunk_fd(const struct chunk *c)
 {
 	return c->fd >= 0 ? c->fd : c->dir->fd;
+}
+
+void
+chunk_count(struct chunk *c, int64_t n)
+{
+	c->bytes += (uint64_t)n;
+	session_dir_count(c->dir, n);
 }
 
 bool

@@ -83,6 +83,9 @@ struct chunk {
 	struct list tops;	      /* struct chunk_top */
 	struct list families;
 	uint64_t delete_next; /* file number, of the first family */
+	uint64_t began_ns;    /* since the epoch, by our clock */
+	uint64_t bytes;	      /* in its files */
+	bool is_added_to;     /* the directory was there before */
 	/* Called when the last reference goes; takes the chunk. */
 	void (*released)(struct chunk *take_c, void *arg);
 	void *released_arg;
@@ -127,6 +130,9 @@ enum status chunk_prepare_archive(struct chunk *c) MUST_CHECK;
 /* The directory, borrowed; the descriptor is good until the chunk moves. */
 int chunk_fd(const struct chunk *c);
 
+/* N bytes more (less: N < 0) are in its files. */
+void chunk_count(struct chunk *c, int64_t n);
+
 /* Did somebody remove the directory? Then no file can be made in it
  * (E_NOENT). */
 bool chunk_is_gone(const struct chunk *c);
@@ -162,9 +168,12 @@ enum status chunk_folder(
 void chunk_folder_done(struct chunk_family *f);
 
 /* No reference is left: run the command, except deletion. A chunk that cannot
- * be archived stays in the session's directory, under a name without a dot.
- * True when chunk_delete_step() has work. */
+ * be archived stays in the session's directory, under a name without a dot. The
+ * store's listener is told of one that is archived, and of a snapshot. True
+ * when chunk_delete_step() has work. */
 bool chunk_settle(struct chunk *c);
+/* Tell the store's listener of a settled chunk; chunk_settle() does it. */
+void chunk_note(struct chunk *c);
 /* Delete at most BUDGET files with their index files; true when all are
  * gone. */
 bool chunk_delete_step(struct chunk *c, unsigned budget);

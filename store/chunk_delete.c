@@ -127,5 +127,6 @@ chunk_delete_step(struct chunk *c, unsigned budget)
 			return false;
 	}
 	remove_own_folder(c);
+	chunk_count(c, -(int64_t)c->bytes);
 	return true;
 }

@@ -134,8 +134,10 @@ chunk_make(struct chunk *c, enum chunk_place place)
 		/* A second snapshot with the same name adds to the directory;
 		 * names of files never collide. */
 		if (st == E_EXISTS && c->override_name != NULL &&
-		    may_add(c, name))
+		    may_add(c, name)) {
+			c->is_added_to = true;
 			st = OK;
+		}
 	}
 	if (st == OK && place != CHUNK_AT_ROOT)
 		st = kept_dir_open(&c->fd, c->dir->fd, name);
@@ -354,11 +356,10 @@ chunk_prepare_archive(struct chunk *c)
 	return st;
 }
 
-bool
-chunk_settle(struct chunk *c)
+/* Move it to where its command says. True: it is to be deleted. */
+static bool
+settle(struct chunk *c)
 {
-	if (c->is_base)
-		return false;
 	switch (c->command) {
 	case CHUNK_ARCHIVE:
 		/* The last step is one rename: an archive is whole, or not
@@ -379,5 +380,16 @@ chunk_settle(struct chunk *c)
 	if (is_tmp(c->place) && chunk_move(c, CHUNK_AT_NAME) != OK)
 		log_error(CHUNK_FMT ": keeps the name %s", CHUNK_ARGS(c),
 		    c->tmp_name);
+	return false;
+}
+
+bool
+chunk_settle(struct chunk *c)
+{
+	if (c->is_base)
+		return false;
+	if (settle(c))
+		return true;
+	chunk_note(c);
 	return false;
 }

@@ -120,6 +120,21 @@ dir_open_file(int *out, int base, const char *path, int flags)
 	return *out < 0 ? from_errno() : OK;
 }
 
+uint64_t
+dir_file_size(int base, const char *path)
+{
+	const int fd = open_beneath(base, path, O_PATH | O_NOFOLLOW, 0);
+	struct stat sb;
+	uint64_t n = 0;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &sb) == 0)
+		n = (uint64_t)sb.st_size;
+	close(fd);
+	return n;
+}
+
 /*
  * Open the directory that holds the last component of PATH; *LEAF points at
  * that component. *OUT is a new descriptor, or BASE itself: see close_after().

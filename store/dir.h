@@ -35,6 +35,8 @@ enum status dir_create_path(int base, const char *path) MUST_CHECK;
 /* FLAGS as for open(2); O_CLOEXEC and O_NOFOLLOW are added. */
 enum status dir_open_file(
     int *out, int base, const char *path, int flags) MUST_CHECK;
+/* Bytes of the file; 0: it is not there. */
+uint64_t dir_file_size(int base, const char *path);
 /* The caller may ignore a failure of these two. dir_remove() is rmdir(2). */
 enum status dir_unlink(int base, const char *path);
 enum status dir_remove(int base, const char *path);

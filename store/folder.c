@@ -19,6 +19,7 @@
 #include "common/relpath.h"
 #include "store/dir.h"
 #include "store/kept_dir.h"
+#include "store/stored.h"
 
 /* How often a reader looks while the folder is moved. A move takes less than a
  * millisecond, unless the disk is slow: then the reader comes again later. */
@@ -27,6 +28,7 @@
 struct folder_base {
 	struct ref ref;
 	int fd;
+	struct stored_dir *used; /* a reference; NULL: none */
 };
 
 /* RCU replaces it as a whole. */
@@ -41,7 +43,8 @@ struct folder_place {
 	struct published_pointer name;
 	struct published moves;
 	struct published is_deleted;
-	struct name *next; /* between begin and end; worker only */
+	struct stored_dir *readers; /* a reference */
+	struct name *next;	    /* between begin and end; worker only */
 };
 
 struct folder {
@@ -70,7 +73,16 @@ release_base(struct ref *r)
 	struct folder_base *b = container_of(r, struct folder_base, ref);
 
 	kept_dir_close(b->fd);
+	stored_dir_leave(b->used);
+	stored_dir_put(b->used);
 	free(b);
+}
+
+void
+folder_base_use(struct folder_base *b, struct stored_dir *d)
+{
+	b->used = stored_dir_get(d);
+	stored_dir_enter(d);
 }
 
 void
@@ -99,13 +111,16 @@ folder_place_create(
 {
 	struct folder_place *p = calloc(1, sizeof(*p));
 	struct name *first = calloc(1, sizeof(*first));
+	struct stored_dir *readers = stored_dir_create();
 
 	*out = NULL;
-	if (p == NULL || first == NULL) {
+	if (p == NULL || first == NULL || readers == NULL) {
 		free(p);
 		free(first);
+		stored_dir_put(readers);
 		return E_NOMEM;
 	}
+	p->readers = readers;
 	ref_init(&p->ref);
 	ref_get(&base->ref);
 	p->base = base;
@@ -155,6 +170,7 @@ release_place(struct ref *r)
 	struct folder_place *p = container_of(r, struct folder_place, ref);
 
 	folder_base_put(p->base);
+	stored_dir_put(p->readers);
 	free(published_pointer(&p->name));
 	free(p);
 }
@@ -164,6 +180,24 @@ folder_place_put(struct folder_place *p)
 {
 	if (p != NULL)
 		ref_put(&p->ref, release_place);
+}
+
+struct stored_dir *
+folder_place_readers(struct folder_place *p)
+{
+	return stored_dir_get(p->readers);
+}
+
+void
+folder_begin_reading(const struct folder *f)
+{
+	stored_dir_enter(f->place->readers);
+}
+
+void
+folder_end_reading(const struct folder *f)
+{
+	stored_dir_leave(f->place->readers);
 }
 
 /* Open the directory at the folder's path, whichever it is. E_LIMIT: the path

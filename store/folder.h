@@ -18,12 +18,16 @@
 struct folder;
 struct folder_base;
 struct folder_place;
+struct stored_dir;
 
 /* A session's directory, open: all that its folders need of descriptors. Takes
  * FD, a kept_dir, which it closes with its last reference; on failure FD is
  * left. E_NOMEM. */
 enum status folder_base_create(
     struct folder_base **out, int take_fd) MUST_CHECK;
+/* From now on its last reference ends a use of D. Takes a reference. Once,
+ * before other threads know it. */
+void folder_base_use(struct folder_base *b, struct stored_dir *d);
 void folder_base_put(struct folder_base *b); /* NULL is fine */
 
 /*
@@ -42,6 +46,9 @@ void folder_place_end(struct folder_place *p, const char *name);
  * is made at their paths. */
 void folder_place_delete(struct folder_place *p);
 void folder_place_put(struct folder_place *p); /* NULL is fine */
+/* Whose users are those who read files there, see folder_begin_reading(). One
+ * reference. */
+struct stored_dir *folder_place_readers(struct folder_place *p);
 
 /* The folder PATH below PLACE, which must be there. One reference. E_NOENT,
  * E_IO, E_NOMEM. */
@@ -57,6 +64,9 @@ void folder_put(struct folder *f); /* NULL is fine */
  */
 enum status folder_open_file(
     int *fd, const struct folder *f, const char *name, int flags) MUST_CHECK;
+/* Somebody stands in a file of the folder; no more. Any thread. */
+void folder_begin_reading(const struct folder *f);
+void folder_end_reading(const struct folder *f);
 /* Is the folder deleted, with all that was in it? */
 bool folder_is_gone(const struct folder *f);
 

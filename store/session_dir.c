@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/folder.h"
@@ -16,6 +17,10 @@
 #include "store/kept_dir.h"
 #include "store/output.h"
 #include "store/store.h"
+#include "store/stored.h"
+
+/* How the names of journals, notes and the like begin. */
+#define RELAYS_PREFIX ".tracepulse-"
 
 static enum status
 new_dir(struct session_dir **out, struct store *store)
@@ -129,6 +134,12 @@ session_dir_is_own_name(const char *name, size_t n)
 	       (n == strlen("archives") && memcmp(name, "archives", n) == 0);
 }
 
+bool
+session_dir_is_relays(const char *path)
+{
+	return strncmp(path, RELAYS_PREFIX, strlen(RELAYS_PREFIX)) == 0;
+}
+
 /* The end of the first component of PATH, below the host, that is an ancestor
  * and a session's directory; 0: there is none. */
 static size_t
@@ -189,7 +200,8 @@ step_aside(struct relpath **path, int base)
 
 /* E_EXISTS: another session has PATH, or it holds files. */
 static enum status
-try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
+try_claim(int *out, int base, const struct relpath *path, bool is_snapshot,
+    bool *is_new_dir)
 {
 	enum status st = make_parents(base, path);
 	bool is_new;
@@ -218,6 +230,7 @@ try_claim(int *out, int base, const struct relpath *path, bool is_snapshot)
 		return E_EXISTS;
 	}
 	*out = fd;
+	*is_new_dir = is_new;
 	return OK;
 }
 
@@ -246,8 +259,8 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		d->path = NULL;
 		st = relpath_suffix(&d->path, beside, suffix);
 		if (st == OK)
-			st = try_claim(
-			    &d->fd, d->output->fd, d->path, is_snapshot);
+			st = try_claim(&d->fd, d->output->fd, d->path,
+			    is_snapshot, &d->is_new);
 		if (st != E_EXISTS)
 			break;
 		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;
@@ -278,6 +291,70 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	return OK;
 }
 
+/* What is told of D; NULL: no memory. */
+static struct stored_note *
+make_note(struct session_dir *d)
+{
+	struct stored_note n = {
+		.kind = STORED_SESSION,
+		.is_new = d->is_new,
+		.dir = stored_dir_get(d->stored),
+		.began_ns = clock_wall_ns(),
+		.path = d->path->s,
+		.host = d->host,
+		.session = d->session,
+	};
+
+	if (dir_identify(&n.id, d->fd) == OK)
+		return stored_note_create(&n);
+	stored_dir_put(n.dir);
+	return NULL;
+}
+
+static void
+forget_note(struct session_dir *d)
+{
+	if (d->stored != NULL)
+		stored_dir_leave(d->stored);
+	stored_dir_put(d->stored);
+	d->stored = NULL;
+	free(d->host);
+	free(d->session);
+	d->host = d->session = NULL;
+}
+
+void
+session_dir_note(struct session_dir *d, const char *host, const char *session)
+{
+	struct stored_door *door = d->store->config.stored;
+	struct stored_note *n = NULL;
+
+	if (door == NULL || d->path == NULL)
+		return;
+	d->stored = stored_dir_create();
+	d->host = strdup(host);
+	d->session = strdup(session);
+	if (d->stored != NULL) {
+		stored_dir_enter(d->stored);
+		if (d->host != NULL && d->session != NULL)
+			n = make_note(d);
+	}
+	if (n != NULL) {
+		door->tell(door, n);
+		return;
+	}
+	log_error("%s: not noted, so it will never be deleted: %s", d->path->s,
+	    strerror(errno));
+	forget_note(d);
+}
+
+void
+session_dir_count(struct session_dir *d, int64_t n)
+{
+	if (d->stored != NULL)
+		published_count(&d->stored->bytes, (uint64_t)n);
+}
+
 static enum status
 make_again(struct session_dir *d)
 {
@@ -297,6 +374,8 @@ make_again(struct session_dir *d)
 	}
 	log_warn(
 	    "%s: was removed, made again as %s", d->path->s, next->path->s);
+	if (d->stored != NULL)
+		session_dir_note(next, d->host, d->session);
 	d->next = next;
 	return OK;
 }
@@ -341,8 +420,11 @@ session_dir_share(struct session_dir *d, struct folder_base **out)
 {
 	enum status st = OK;
 
-	if (d->base == NULL)
+	if (d->base == NULL) {
 		st = folder_base_create(&d->base, d->fd);
+		if (st == OK && d->stored != NULL)
+			folder_base_use(d->base, d->stored);
+	}
 	*out = d->base;
 	return st;
 }
@@ -367,6 +449,7 @@ session_dir_put(struct session_dir *d)
 	} else if (d->fd >= 0) {
 		kept_dir_close(d->fd);
 	}
+	forget_note(d);
 	session_dir_put(d->next);
 	output_put(d->output);
 	relpath_free(d->wanted);

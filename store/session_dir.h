@@ -23,6 +23,7 @@
 struct folder_base;
 struct output;
 struct store;
+struct stored_dir;
 
 struct session_dir {
 	unsigned refs;
@@ -33,6 +34,10 @@ struct session_dir {
 				 directory itself (peers before 2.11) */
 	/* Claimed for a snapshot session: it may hold files of others. */
 	bool is_shared;
+	bool is_new; /* it was not there before */
+	/* What session_dir_note() told; NULL: nothing. */
+	struct stored_dir *stored;
+	char *host, *session;
 	/* Not used where each stream's family has a root. */
 	struct journal_root journal_root;
 	struct store *store;
@@ -68,6 +73,15 @@ enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 enum status session_dir_base(
     struct session_dir **out, struct store *store) MUST_CHECK;
 
+/* Tell the store's listener that a session of this name has the directory. All
+ * that use it count, until the last reference is gone and no viewer has a
+ * folder in it. Once, after the claim; a directory that is made again is told
+ * of by itself. */
+void session_dir_note(
+    struct session_dir *d, const char *host, const char *session);
+/* N bytes more (less: N < 0) are in its files. */
+void session_dir_count(struct session_dir *d, int64_t n);
+
 /* The directory as viewers share it, borrowed. It stays open as long as one of
  * them has a folder in it; the claim ends before. E_NOMEM. */
 enum status session_dir_share(
@@ -96,6 +110,9 @@ bool session_dir_is_rotated(int base, const char *path, size_t n);
 
 /* A name that the relay uses itself: archives, and what begins with a dot. */
 bool session_dir_is_own_name(const char *name, size_t n);
+/* Is PATH, or the host that it begins with, where the relay has files of its
+ * own, its journals and notes? */
+bool session_dir_is_relays(const char *path);
 
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */

@@ -17,7 +17,7 @@
 #include "store/packet.h"
 
 struct output;
-
+struct stored_door;
 struct syncer;
 
 enum store_sync {
@@ -40,6 +40,8 @@ struct store_config {
 	struct syncer *syncer;	  /* borrowed; NULL but for STORE_SYNC_TIME */
 	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
 	struct published *memory; /* account of packet memory; borrowed */
+	/* Is told of directories that are made; borrowed. NULL: nobody is. */
+	struct stored_door *stored;
 };
 
 struct store {

@@ -63,9 +63,9 @@ unlink_both(struct tracefile *tf)
 	char path[TRACEFILE_PATH_MAX];
 
 	tracefile_data_path(tf, path);
-	(void)dir_unlink(chunk_fd(tf->chunk), path);
+	tracefile_unlink_old(tf, path);
 	tracefile_index_path(tf, path);
-	(void)dir_unlink(chunk_fd(tf->chunk), path);
+	tracefile_unlink_old(tf, path);
 }
 
 bool
@@ -82,6 +82,7 @@ unlink_made(struct tracefile *tf)
 
 	if (tracefile_lost_place(tf))
 		return;
+	tracefile_count(tf, -(int64_t)tf->counted);
 	tracefile_data_path(tf, path);
 	if (tf->data.is_made)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
@@ -362,6 +363,8 @@ static void
 take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
     uint64_t written, unsigned *done)
 {
+	const uint64_t before = tf->data.length;
+
 	for (; p != end && packet_length(p) <= written; p = p->next) {
 		written -= packet_length(p);
 		p->rec.offset = tf->data.length;
@@ -372,6 +375,7 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 			tracefile_index_queue(tf, p);
 		++*done;
 	}
+	tracefile_count(tf, (int64_t)(tf->data.length - before));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->data.journal, tf->data.length);
 }
@@ -476,6 +480,7 @@ tracefile_count_bytes(struct tracefile *tf, uint64_t n, uint32_t padding)
 		tracefile_cut(tf, &tf->data, "metadata");
 		return st;
 	}
+	tracefile_count(tf, (int64_t)(end - tf->data.length));
 	tf->data.length = end;
 	journal_set_length(tf->dir->output->journal, &tf->data.journal, end);
 	return tracefile_synced(tf, &tf->data);

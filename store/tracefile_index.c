@@ -39,6 +39,7 @@ write_header(struct tracefile *tf)
 		return E_IO;
 	}
 	tf->index.length = sizeof(header);
+	tracefile_count(tf, (int64_t)sizeof(header));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
 	return OK;
@@ -151,6 +152,7 @@ append_waiting(struct tracefile *tf)
 		return st;
 	}
 	tf->index.length += n;
+	tracefile_count(tf, (int64_t)n);
 	tf->store->records_written += n / index_record_len(minor_of(tf));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);

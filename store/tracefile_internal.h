@@ -34,7 +34,8 @@ struct tracefile {
 	bool replaces; /* an older file of the family, in a ring */
 	enum tracefile_index index_format;
 	struct tracefile_file data, index;
-	uint64_t ahead; /* bytes behind data.length: a part of what is next */
+	uint64_t counted; /* bytes, by tracefile_count() */
+	uint64_t ahead;	  /* bytes behind data.length: a part of what is next */
 	struct buf waiting;	/* encoded records */
 	uint64_t waiting_since; /* ns; for a lock; 0: no wait */
 	struct list open_node;	/* store->open_files */
@@ -44,6 +45,11 @@ struct tracefile {
 	struct log_file *log_file;
 	bool ends_log;
 };
+
+/* N bytes more (less: N < 0) are in the files of the chunk. */
+void tracefile_count(struct tracefile *tf, int64_t n);
+/* An older file of the ring goes, and its bytes. */
+void tracefile_unlink_old(struct tracefile *tf, const char *path);
 
 /* How log lines begin; needs store/chunk.h and store/session_dir.h. */
 #define TRACEFILE_FMT "%s/%s/%s"

@@ -305,3 +305,19 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	add_to_journal(tf, f, &id);
 	return sync_name(tf, f, path, is_new);
 }
+
+void
+tracefile_count(struct tracefile *tf, int64_t n)
+{
+	tf->counted += (uint64_t)n;
+	chunk_count(tf->chunk, n);
+}
+
+void
+tracefile_unlink_old(struct tracefile *tf, const char *path)
+{
+	const uint64_t bytes = dir_file_size(chunk_fd(tf->chunk), path);
+
+	if (dir_unlink(chunk_fd(tf->chunk), path) == OK)
+		chunk_count(tf->chunk, -(int64_t)bytes);
+}

@@ -185,6 +185,7 @@ open_files_get(struct open_files *files, struct open_file **out,
 		.index_fd = -1,
 		.folder = place.folder,
 		.minor = packet_log_minor(log) };
+	folder_begin_reading(f->folder);
 	list_append(&files->all, &f->node);
 	st = open_file_again(files, f);
 	if (st != OK) {
@@ -210,6 +211,7 @@ open_file_put(struct open_file *f)
 	list_del(&f->node);
 	close_shared(&f->data_fd);
 	close_shared(&f->index_fd);
+	folder_end_reading(f->folder);
 	folder_put(f->folder);
 	free(f);
 }
@@ -282,6 +284,7 @@ open_file_metadata(
 		.data_fd = -1,
 		.index_fd = -1,
 		.folder = folder_get(folder) };
+	folder_begin_reading(f->folder);
 	list_init(&f->node);
 	st = open_shared(files, &f->data_fd, f, folder, "metadata");
 	if (st != OK) {

@@ -181,6 +181,8 @@ old_root_enter(struct session *s, const struct relpath *path)
 	struct old_claim *c;
 	enum status st;
 
+	if (session_dir_is_relays(path->s))
+		return E_EXISTS;
 	/* A path of one component is the host's folder, which is nobody's. */
 	if (strchr(path->s, '/') == NULL || is_inside(s, path->s))
 		return OK;

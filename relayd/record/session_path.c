@@ -89,7 +89,8 @@ session_wanted_path(struct relpath **out,
 	relpath_free(second);
 	if (st == OK && (*out)->len + 1 >= SESSION_REPLY_PATH)
 		st = E_LIMIT;
-	if (st == OK && has_own_name(*out))
+	if (st == OK &&
+	    (has_own_name(*out) || session_dir_is_relays((*out)->s)))
 		st = E_REFUSED;
 	if (st != OK) {
 		relpath_free(*out);

@@ -22,6 +22,7 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 {
 	struct list *n, *tmp;
 	struct session *o;
+	enum status st;
 
 	list_for_each (n, tmp, &s->siblings->sessions) {
 		o = list_entry(n, struct session, siblings_node);
@@ -32,8 +33,12 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 			return session_dir_renew(&s->dir);
 		}
 	}
-	return session_dir_claim(
+	st = session_dir_claim(
 	    &s->dir, s->shard->store, wanted, s->wish.is_snapshot);
+	if (st == OK)
+		session_dir_note(
+		    s->dir, s->wish.hostname->s, s->wish.session_name->s);
+	return st;
 }
 
 enum status

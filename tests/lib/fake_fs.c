@@ -285,6 +285,15 @@ unlink_node(int base, const char *path, bool is_dir)
 	return OK;
 }
 
+uint64_t
+dir_file_size(int base, const char *path)
+{
+	const char *leaf;
+	struct node **at = find(base, path, &leaf);
+
+	return at != NULL && is_found(at, leaf, strlen(leaf)) ? (*at)->n : 0;
+}
+
 enum status
 dir_unlink(int base, const char *path)
 {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the relay tells about the directories that it makes in the output
+ * directory: sessions, and chunks that will not change any more. Who listens
+ * notes them, and may delete what is noted when nobody uses it.
+ *
+ * A note is made once and given away. What goes on changing stands in struct
+ * stored_dir, which both sides hold: numbers only.
+ */
+#ifndef STORE_STORED_H
+#define STORE_STORED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/publish.h"
+#include "common/ref.h"
+#include "store/dir.h"
+
+/* [shared] */
+struct stored_dir {
+	struct ref ref;
+	/* Who uses it, so that it must stay. Of a session: its worker, and
+	 * viewers that may read on. Of a chunk: viewers that stand in one of
+	 * its files. */
+	struct published users;
+	/* In files of a session, without those of chunks that were told of;
+	 * written by its worker. */
+	struct published bytes;
+};
+
+/* One reference, no user. NULL: no memory. */
+struct stored_dir *stored_dir_create(void);
+struct stored_dir *stored_dir_get(struct stored_dir *d);
+void stored_dir_put(struct stored_dir *d); /* NULL is fine */
+/* Use it from now on, or no more. NULL is fine. */
+void stored_dir_enter(struct stored_dir *d);
+void stored_dir_leave(struct stored_dir *d);
+bool stored_dir_is_used(const struct stored_dir *d);
+
+enum stored_kind { STORED_SESSION, STORED_CHUNK, STORED_SNAPSHOT };
+
+struct stored_note {
+	enum stored_kind kind;
+	bool is_new; /* false: the directory was there before */
+	struct dir_id id;
+	struct stored_dir *dir;	     /* a reference; NULL: nobody uses it */
+	uint64_t began_ns, ended_ns; /* since the epoch; 0: it goes on */
+	uint64_t bytes;		     /* of one that has ended */
+	/* Below the output directory; the names of its session. */
+	const char *path, *host, *session;
+	char text[]; /* holds them */
+};
+
+/* Copies *FROM with its strings; takes over its reference, also on failure.
+ * NULL: no memory. */
+struct stored_note *stored_note_create(const struct stored_note *from);
+void stored_note_destroy(struct stored_note *n); /* NULL is fine */
+
+/* Who listens, from threads that record. TAKE_N is given away. */
+struct stored_door {
+	void (*tell)(struct stored_door *door, struct stored_note *take_n);
+};
+
+#endif
