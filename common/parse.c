@@ -80,6 +80,8 @@ parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *out)
 		{ "MiB", UINT64_C(1) << 20 },
 		{ "G", UINT64_C(1) << 30 },
 		{ "GiB", UINT64_C(1) << 30 },
+		{ "T", UINT64_C(1) << 40 },
+		{ "TiB", UINT64_C(1) << 40 },
 	};
 	enum status st = parse_with_unit(s, units, ARRAY_LEN(units), out);
 
@@ -95,6 +97,8 @@ parse_duration(const char *s, uint64_t max, uint64_t *out)
 		{ "ms", NS_PER_MS },
 		{ "s", NS_PER_S },
 		{ "m", 60 * NS_PER_S },
+		{ "h", 3600 * NS_PER_S },
+		{ "d", 24 * 3600 * NS_PER_S },
 	};
 	enum status st = parse_with_unit(s, units, ARRAY_LEN(units), out);
 

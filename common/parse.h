@@ -17,11 +17,11 @@ enum status parse_u64(
 /* The same, and a sign is allowed. */
 enum status parse_int(const char *s, int min, int max, int *out) MUST_CHECK;
 
-/* Bytes: 4096, 64k, 256M, 2G (powers of 1024, any case, "KiB" too). */
+/* Bytes: 4096, 64k, 256M, 2G, 1T (powers of 1024, any case, "KiB" too). */
 enum status parse_size(
     const char *s, uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
 
-/* 250, 250ms, 2s, 1m; no unit means ms. *OUT and MAX are in ns. */
+/* 250, 250ms, 2s, 1m, 12h, 7d; no unit means ms. *OUT and MAX are in ns. */
 enum status parse_duration(
     const char *s, uint64_t max, uint64_t *out) MUST_CHECK;
 

@@ -91,6 +91,8 @@ on_message(struct message *m, void *arg)
 	case MESSAGE_INFO:
 		questions_add(&w->questions, m);
 		break;
+	case MESSAGE_STORED:
+	case MESSAGE_STORED_INFO:
 	case MESSAGE_NEWS:
 	case MESSAGE_SETTINGS:
 	case MESSAGE_DRAIN:

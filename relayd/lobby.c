@@ -56,8 +56,7 @@ static void
 drop(struct conn *take_c, struct message *take_m, enum status st)
 {
 	if (st == E_NOMEM)
-		log_error(
-		    "peer=%s connection dropped: out of memory", take_c->peer);
+		log_error("peer=%s dropped: out of memory", take_c->peer);
 	free(take_m);
 	conn_destroy(take_c, true);
 }
@@ -271,6 +270,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
 		.sync = sync_of[o->sync.mode],
 		.syncer = disk->syncer,
+		.stored = disk->stored,
 		.max_cached = MAX_CACHED,
 		.memory = &l->memory,
 	};

@@ -19,13 +19,15 @@ struct lobby;
 struct options;
 struct published;
 struct service_figures;
+struct stored_door;
 struct syncer;
 struct threads;
 
 /* What the workers write to. All is borrowed. */
 struct lobby_disk {
-	int base_fd;	       /* the output directory */
-	struct syncer *syncer; /* NULL: none */
+	int base_fd;		    /* the output directory */
+	struct syncer *syncer;	    /* NULL: none */
+	struct stored_door *stored; /* is told of directories; NULL: nobody */
 };
 
 /* Listens; a failure is logged. O is borrowed, and O->workers is lowered if

@@ -18,6 +18,7 @@
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
 #include "relayd/process/sandbox.h"
+#include "relayd/retention_thread.h"
 #include "relayd/stats/stats.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
@@ -30,6 +31,7 @@
 struct disk_threads {
 	struct recovery_thread *recovery;
 	struct sandbox recovery_sandbox;
+	struct retention_thread *retention;
 	struct lobby_disk disk;
 };
 
@@ -62,15 +64,17 @@ on_hangup(void *arg)
 
 static enum status
 make_http(struct http **out, const struct options *o, struct lobby *lobby,
-    const struct daemon_ports *ports)
+    const struct daemon_ports *ports, const char *admin_path)
 {
 	const struct http_config config = {
 		.options = o,
+		.admin_path = admin_path,
 		.memory = lobby_memory(lobby),
 		.control = ports->control,
 		.data = ports->data,
 		.live = ports->live,
 		.max_clients = descriptors_http(o),
+		.max_admins = descriptors_admin(o),
 		.own_descriptors = descriptors_own(o),
 		.session_descriptors = SESSION_FDS,
 	};
@@ -89,11 +93,14 @@ start_threads(struct lobby *lobby, const struct options *o,
 		st = syncer_start(
 		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
 	if (st == OK)
+		st = retention_thread_start(disk->retention);
+	if (st == OK)
 		st = lobby_start(lobby, &disk->disk);
 	if (st != OK)
 		return st;
 	lobby_threads(lobby, threads);
-	return http_start(http, threads);
+	return http_start(
+	    http, threads, retention_thread_loop(disk->retention));
 }
 
 static enum status
@@ -107,7 +114,7 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		.output = o->output,
 		.output_fd = disk->disk.base_fd,
 		.removes = { d->control_port.path, d->pid_file.path,
-		    d->health_path, o->http_path },
+		    d->health_path, o->http_path, d->admin_path },
 		.config_dir = options_config_dir(),
 		.config = o->config,
 		.log_file = o->log_file,
@@ -135,7 +142,7 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		return st;
 	st = hangup_create(&hangup, lobby_base(lobby), on_hangup, reload);
 	if (st == OK)
-		st = make_http(http, o, lobby, &ports);
+		st = make_http(http, o, lobby, &ports, d->admin_path);
 	ports.http = http_port(*http);
 	if (st == OK) {
 		reload_tell(reload, http_reload, *http);
@@ -180,8 +187,15 @@ run(struct daemon *d, struct reload *reload)
 		return E_IO;
 	st = lobby_create(&lobby, o);
 	if (st == OK)
+		st = retention_thread_create(&disk.retention, o);
+	if (st == OK) {
+		disk.disk.stored = retention_thread_door(disk.retention);
+		reload_tell(reload, retention_thread_reload, disk.retention);
 		st = serve(d, reload, lobby, &disk, &http);
+	}
 	lobby_destroy(lobby);
+	/* It tells HTTP what was deleted, and notes what workers told last. */
+	retention_thread_stop(disk.retention);
 	http_destroy(http);
 	syncer_stop(disk.disk.syncer);
 	recovery_stop(disk.recovery);

@@ -4,21 +4,16 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "relayd/http/http_internal.h"
-#include "relayd/net/listener.h"
 #include "relayd/process/options.h"
-#include "relayd/process/unix_socket.h"
 #include "relayd/stats/news.h"
 
 /* News on its way to the HTTP thread. */
@@ -106,6 +101,7 @@ drain(struct http *h)
 
 	h->view.phase = VIEW_DRAINING;
 	ask_no_more(h);
+	stored_ask_no_more(h);
 	h->view.threads.n = 0;
 	h->view.memory = NULL;
 	if (write(h->drained_fd, &one, sizeof(one)) < 0)
@@ -125,6 +121,8 @@ on_http_message(struct message *m, void *arg)
 		ask_answered(h, m->object);
 	else if (m->kind == MESSAGE_SETTINGS)
 		settings_use(h, m->object);
+	else if (m->kind == MESSAGE_STORED_INFO)
+		stored_answered(h, m->object);
 	else if (m->kind == MESSAGE_DRAIN)
 		drain(h);
 }
@@ -169,6 +167,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	struct http *h = arg;
 
 	view_tick(&h->view);
+	stored_tick(h);
 	tell_states(h);
 	if (++h->ticks % EVENTS_BEAT_S == 0)
 		api_beat(h);
@@ -186,68 +185,6 @@ serve_http(void *arg)
 		publish(&h->loop.busy_since, 0);
 	}
 	return NULL;
-}
-
-/* A Unix socket at the path that was asked for; -1: logged. */
-static int
-open_unix(struct http *h)
-{
-	const char *path = h->config.options->http_path;
-	int fd;
-
-	if (unix_socket_address(&h->unix_address, path) != OK) {
-		log_error("http: %s: the path is too long", path);
-		return -1;
-	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	(void)unix_socket_remove_stale(path);
-	if (fd >= 0 &&
-	    bind(fd, (struct sockaddr *)&h->unix_address,
-		sizeof(h->unix_address)) == 0 &&
-	    lstat(path, &h->unix_file) == 0 &&
-	    listen(fd, LISTENER_BACKLOG) == 0)
-		return fd;
-	log_errno(LOG_ERROR, "http: %s", path);
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-static int
-open_tcp(struct http *h)
-{
-	const struct listen_url *url = &h->config.options->http;
-	const int one = 1;
-	int fd = url->has_socket ? url->socket_fd
-				 : listener_open(url, "http",
-				       url->is_explicit ? LOG_ERROR : LOG_WARN);
-
-	if (fd < 0)
-		return -1;
-	/* Accepted sockets inherit it. */
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	h->port = listen_url_port(fd);
-	return fd;
-}
-
-static enum status
-make_server(struct http *h, int take_fd)
-{
-	const struct options *o = h->config.options;
-	const struct server_config config = {
-		.fd = take_fd,
-		.is_unix = o->http_path[0] != '\0',
-		.hosts = h->settings->names,
-		.n_hosts = h->settings->hosts.n,
-		.max_clients = h->config.max_clients < SERVER_CLIENTS_MAX
-				   ? h->config.max_clients
-				   : SERVER_CLIENTS_MAX,
-		.serve = api_serve,
-		.left = api_left,
-		.arg = h,
-	};
-
-	return server_create(&h->server, h->loop.base, &config);
 }
 
 static enum status
@@ -281,23 +218,10 @@ fill_view(struct http *h)
 	h->view.control = c->control;
 	h->view.data = c->data;
 	h->view.live = c->live;
-	h->view.http = h->port;
+	h->view.http = h->tcp_port;
+	h->view.admin_path = h->admin.address.sun_path;
 	h->view.own_descriptors = c->own_descriptors;
 	h->view.session_descriptors = c->session_descriptors;
-}
-
-static enum status
-make_all(struct http *h, int take_fd)
-{
-	enum status st;
-
-	json_init();
-	fill_view(h);
-	st = make_parts(h);
-	if (st == OK)
-		return make_server(h, take_fd);
-	close(take_fd);
-	return st;
 }
 
 enum status
@@ -306,10 +230,9 @@ http_create(struct http **out, const struct http_config *config)
 	const struct options *o = config->options;
 	struct http *h;
 	enum status st;
-	int fd;
 
 	*out = NULL;
-	if (!o->has_http)
+	if (!o->has_http && config->admin_path[0] == '\0')
 		return OK;
 	h = calloc(1, sizeof(*h));
 	if (h == NULL)
@@ -318,20 +241,18 @@ http_create(struct http **out, const struct http_config *config)
 	h->drained_fd = h->view.statm_fd = -1;
 	list_init(&h->listeners);
 	list_init(&h->questions);
-	fd = o->http_path[0] != '\0' ? open_unix(h) : open_tcp(h);
-	if (fd < 0) {
-		http_destroy(h);
-		if (o->http_path[0] != '\0' || o->http.is_explicit)
-			return E_IO;
-		log_warn("no HTTP: the relay records all the same (--http)");
-		return OK;
-	}
-	st = make_all(h, fd);
-	if (st != OK) {
+	list_init(&h->stored);
+	json_init();
+	st = make_parts(h);
+	if (st == OK)
+		st = sockets_open(h);
+	if (st == E_NOMEM)
 		log_error("http: %s", status_text(st));
+	if (st != OK || (h->port.server == NULL && h->admin.server == NULL)) {
 		http_destroy(h);
 		return st;
 	}
+	fill_view(h);
 	news_listen(on_news, h);
 	*out = h;
 	return OK;
@@ -340,11 +261,12 @@ http_create(struct http **out, const struct http_config *config)
 uint16_t
 http_port(const struct http *h)
 {
-	return h == NULL ? 0 : h->port;
+	return h == NULL ? 0 : h->tcp_port;
 }
 
 enum status
-http_start(struct http *h, const struct threads *threads)
+http_start(
+    struct http *h, const struct threads *threads, struct loop *retention)
 {
 	const struct timeval second = { .tv_sec = 1 };
 	sigset_t all, old;
@@ -352,6 +274,7 @@ http_start(struct http *h, const struct threads *threads)
 	if (h == NULL)
 		return OK;
 	h->view.threads = *threads;
+	h->retention = retention;
 	view_tick(&h->view);
 	if (event_add(h->tick, &second) != 0)
 		return E_NOMEM;
@@ -395,18 +318,6 @@ http_drain(struct http *h)
 		;
 }
 
-static void
-remove_unix(const struct http *h)
-{
-	const char *path = h->unix_address.sun_path;
-	struct stat now;
-
-	if (h->unix_file.st_ino != 0 && lstat(path, &now) == 0 &&
-	    now.st_ino == h->unix_file.st_ino &&
-	    now.st_dev == h->unix_file.st_dev)
-		(void)unlink(path);
-}
-
 void
 http_destroy(struct http *h)
 {
@@ -418,8 +329,8 @@ http_destroy(struct http *h)
 	}
 	news_listen(NULL, NULL);
 	ask_forget(h);
-	server_destroy(h->server);
-	h->server = NULL;
+	stored_forget(h);
+	sockets_close(h);
 	api_forget_listeners(h);
 	if (h->tick != NULL)
 		event_free(h->tick);
@@ -430,6 +341,5 @@ http_destroy(struct http *h)
 	view_close(&h->view);
 	if (h->drained_fd >= 0)
 		close(h->drained_fd);
-	remove_unix(h);
 	free(h);
 }

@@ -22,6 +22,7 @@
 #include "common/status.h"
 
 struct http;
+struct loop;
 struct options;
 struct published;
 struct threads;
@@ -31,22 +32,27 @@ struct http_config {
 	const struct published *memory; /* of packets; borrowed */
 	uint16_t control, data, live;	/* ports, host order */
 	unsigned max_clients;		/* at most SERVER_CLIENTS_MAX */
-	unsigned own_descriptors;	/* what the daemon itself has */
-	unsigned session_descriptors;	/* what one session takes */
+	/* The Unix socket where orders are taken, too; "": none. Borrowed for
+	 * the call. */
+	const char *admin_path;
+	unsigned max_admins;	      /* clients there */
+	unsigned own_descriptors;     /* what the daemon itself has */
+	unsigned session_descriptors; /* what one session takes */
 };
 
 /*
- * *OUT is NULL when HTTP is not wanted, or when its default address is in use:
- * then a warning says so. E_IO: an address that the user gave cannot be bound;
- * it is logged.
+ * *OUT is NULL when neither HTTP nor the admin socket is wanted, or when their
+ * default addresses are in use: then a warning says so. E_IO: an address that
+ * the user gave cannot be bound; it is logged.
  */
 enum status http_create(
     struct http **out, const struct http_config *config) MUST_CHECK;
 uint16_t http_port(const struct http *h); /* 0: none */
 
-/* THREADS is copied. */
-enum status http_start(
-    struct http *h, const struct threads *threads) MUST_CHECK;
+/* THREADS is copied. RETENTION, borrowed, is asked for what is stored until
+ * http_drain(); NULL: nobody is. */
+enum status http_start(struct http *h, const struct threads *threads,
+    struct loop *retention) MUST_CHECK;
 void http_serving(struct http *h);
 /* For reload_tell(): what --http-host and --metrics-per-session say now. */
 void http_reload(const struct options *o, void *http);

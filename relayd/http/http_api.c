@@ -54,11 +54,12 @@ serve_metrics(struct http *h, struct evhttp_request *r)
 
 struct listener {
 	struct list node;
+	struct server *server;
 	struct evhttp_request *request;
 };
 
 static void
-send_events(struct http *h, struct evhttp_request *r, uint64_t behind)
+send_events(struct http *h, const struct listener *l, uint64_t behind)
 {
 	struct buf b = { 0 };
 
@@ -66,7 +67,7 @@ send_events(struct http *h, struct evhttp_request *r, uint64_t behind)
 	for (uint64_t n = behind + 1; n <= h->events.last; n++)
 		events_write(&b, &h->events, events_get(&h->events, n));
 	if (!b.bad)
-		server_send(h->server, r, buf_data(&b), buf_len(&b));
+		server_send(l->server, l->request, buf_data(&b), buf_len(&b));
 	buf_free(&b);
 }
 
@@ -92,8 +93,9 @@ where_from(const struct http *h, struct evhttp_request *r)
 }
 
 static void
-serve_events(struct http *h, struct evhttp_request *r)
+serve_events(struct http_face *f, struct evhttp_request *r)
 {
+	struct http *h = f->http;
 	struct listener *l;
 
 	if (evhttp_request_get_command(r) == EVHTTP_REQ_HEAD) {
@@ -105,19 +107,20 @@ serve_events(struct http *h, struct evhttp_request *r)
 		server_answer_text(r, 503, API_NO_MEMORY);
 		return;
 	}
-	if (!server_begin_events(h->server, r)) {
+	if (!server_begin_events(f->server, r)) {
 		free(l);
 		return;
 	}
+	l->server = f->server;
 	l->request = r;
 	list_append(&h->listeners, &l->node);
-	send_events(h, r, where_from(h, r));
+	send_events(h, l, where_from(h, r));
 }
 
 void
-api_left(struct evhttp_request *r, void *http)
+api_left(struct evhttp_request *r, void *face)
 {
-	struct http *h = http;
+	struct http *h = ((struct http_face *)face)->http;
 	struct listener *l;
 
 	list_each (l, &h->listeners, struct listener, node) {
@@ -133,13 +136,14 @@ static void
 send_to_all(struct http *h, const struct buf *b)
 {
 	struct list *n, *tmp;
+	struct listener *l;
 
 	if (b->bad)
 		return;
-	list_for_each (n, tmp, &h->listeners)
-		server_send(h->server,
-		    list_entry(n, struct listener, node)->request, buf_data(b),
-		    buf_len(b));
+	list_for_each (n, tmp, &h->listeners) {
+		l = list_entry(n, struct listener, node);
+		server_send(l->server, l->request, buf_data(b), buf_len(b));
+	}
 }
 
 void
@@ -189,10 +193,12 @@ serve_history(struct http *h, struct evhttp_request *r)
 	api_answer_json(r, 200, json_of_history(&h->view.history));
 }
 
-static const struct {
+struct path {
 	const char *path;
 	void (*serve)(struct http *h, struct evhttp_request *r);
-} paths[] = {
+};
+
+static const struct path looks[] = {
 	{ "/", page_serve },
 	{ "/healthz", serve_health },
 	{ "/-/healthy", serve_health },
@@ -201,25 +207,51 @@ static const struct {
 	{ "/metrics", serve_metrics },
 	{ "/api/v1/status", serve_status },
 	{ "/api/v1/sessions", sessions_serve },
-	{ "/api/v1/events", serve_events },
 	{ "/api/v1/history", serve_history },
+	{ "/api/v1/stored", stored_serve },
 };
 
+/* By POST, on the admin socket. */
+static const struct path orders[] = {
+	{ "/api/v1/vacuum", vacuum_serve },
+	{ "/api/v1/keep", keep_serve },
+};
+
+static const struct path *
+find_path(const struct path *all, size_t n, const char *path)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(path, all[i].path) == 0)
+			return &all[i];
+	return NULL;
+}
+
 void
-api_serve(struct evhttp_request *r, void *http)
+api_serve(struct evhttp_request *r, void *face)
 {
 	const char *path = evhttp_uri_get_path(
 	    evhttp_request_get_evhttp_uri(r));
+	const bool is_post = evhttp_request_get_command(r) == EVHTTP_REQ_POST;
+	const struct path *look, *order = NULL;
+	struct http_face *f = face;
 
 	json_begin();
-	for (size_t i = 0; path != NULL && i < ARRAY_LEN(paths); i++)
-		if (strcmp(path, paths[i].path) == 0) {
-			paths[i].serve(http, r);
-			return;
-		}
-	if (path != NULL &&
-	    strncmp(path, SESSIONS_PATH, strlen(SESSIONS_PATH)) == 0)
-		session_serve(http, r, path + strlen(SESSIONS_PATH));
+	path = path == NULL ? "" : path;
+	look = find_path(looks, ARRAY_LEN(looks), path);
+	if (f->is_admin)
+		order = find_path(orders, ARRAY_LEN(orders), path);
+	if (order != NULL && is_post)
+		order->serve(f->http, r);
+	else if (order != NULL)
+		server_refuse_method(r, "POST");
+	else if (is_post)
+		server_refuse_method(r, "GET, HEAD");
+	else if (look != NULL)
+		look->serve(f->http, r);
+	else if (strcmp(path, "/api/v1/events") == 0)
+		serve_events(f, r);
+	else if (strncmp(path, SESSIONS_PATH, strlen(SESSIONS_PATH)) == 0)
+		session_serve(f->http, r, path + strlen(SESSIONS_PATH));
 	else
 		api_answer_error(r, 404, "there is no such path");
 }

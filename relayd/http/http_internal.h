@@ -20,6 +20,7 @@
 #include "relayd/http/view.h"
 #include "relayd/net/loop.h"
 #include "relayd/process/options.h"
+#include "relayd/stats/stored_info.h"
 
 /* A thread that has not answered after this time is shown as busy. */
 #define ASK_LIMIT_NS (1 * NS_PER_S)
@@ -29,10 +30,23 @@
 /* How often a listener to events gets a line, so that it is known whether it is
  * there. */
 #define EVENTS_BEAT_S 15
+/* A deletion is waited for this long; what it did until then is told. */
+#define STORED_LIMIT_NS (9 * NS_PER_S)
+/* Questions to the retention thread that wait for an answer. */
+#define STORED_WAITING_MAX 100
 
 struct event;
 struct evhttp_request;
 struct evkeyvalq;
+
+/* Where requests come in. */
+struct http_face {
+	struct http *http;
+	struct server *server; /* NULL: none */
+	bool is_admin;
+	struct sockaddr_un address; /* of a Unix socket */
+	struct stat file;	    /* st_ino 0: none */
+};
 
 struct http {
 	struct http_config config;
@@ -40,10 +54,8 @@ struct http {
 	struct loop loop;
 	pthread_t thread;
 	bool has_thread;
-	struct server *server;
-	uint16_t port;
-	struct sockaddr_un unix_address; /* of a Unix socket */
-	struct stat unix_file;		 /* st_ino 0: none */
+	struct http_face port, admin;
+	uint16_t tcp_port;
 	struct view view;
 	struct published phase; /* enum view_phase; DRAINING by a message */
 	int drained_fd;
@@ -59,6 +71,10 @@ struct http {
 	struct list questions;
 	uint64_t last_question;
 	bool is_late[THREADS_MAX]; /* it owes an answer for longer than 1 s */
+	/* Questions to the retention thread. */
+	struct loop *retention; /* NULL: none, or draining */
+	struct list stored;	/* struct stored_question, in http_stored.c */
+	bool awaits_summary;
 };
 
 /* What a reload may change; the HTTP thread has a copy. */
@@ -104,6 +120,22 @@ enum status query_number(const struct evkeyvalq *query, const char *name,
 struct question *question_new(struct evhttp_request *r, enum info_wish wish,
     void (*done)(struct http *h, struct question *q));
 
+/* http_sockets.c */
+/* E_IO: logged. */
+enum status sockets_open(struct http *h) MUST_CHECK;
+void sockets_close(struct http *h);
+
+/* http_stored.c */
+void stored_serve(struct http *h, struct evhttp_request *r);
+void vacuum_serve(struct http *h, struct evhttp_request *r);
+void keep_serve(struct http *h, struct evhttp_request *r);
+void stored_answered(struct http *h, struct stored_info *take_i);
+/* Once a second: what the view has of it is made new. */
+void stored_tick(struct http *h);
+/* All questions are answered without the thread. */
+void stored_ask_no_more(struct http *h);
+void stored_forget(struct http *h);
+
 /* http_sessions.c */
 /* What the threads answered, in the order of ids. */
 struct found {
@@ -125,9 +157,9 @@ void sessions_serve_metrics(struct http *h, struct evhttp_request *r);
 /* http_page.c */
 void page_serve(struct http *h, struct evhttp_request *r);
 
-/* http_api.c */
-void api_serve(struct evhttp_request *r, void *http);
-void api_left(struct evhttp_request *r, void *http);
+/* http_api.c; FACE is a struct http_face. */
+void api_serve(struct evhttp_request *r, void *face);
+void api_left(struct evhttp_request *r, void *face);
 /* An event: DATA is a line of JSON that is taken over, NULL: no memory. */
 void api_tell(
     struct http *h, const char *kind, uint64_t session, char *take_data);

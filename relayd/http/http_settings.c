@@ -23,8 +23,12 @@ settings_of(const struct options *o)
 void
 settings_use(struct http *h, struct http_settings *take_s)
 {
-	if (h->server != NULL)
-		server_set_hosts(h->server, take_s->names, take_s->hosts.n);
+	struct server *const servers[] = { h->port.server, h->admin.server };
+
+	for (size_t i = 0; i < ARRAY_LEN(servers); i++)
+		if (servers[i] != NULL)
+			server_set_hosts(
+			    servers[i], take_s->names, take_s->hosts.n);
 	free(h->settings);
 	h->settings = take_s;
 }

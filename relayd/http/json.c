@@ -25,6 +25,7 @@ static const struct {
 	[NEWS_PACKETS_LOST] = { "packets_lost" },
 	[NEWS_VIEWER_CAME] = { "viewer_came" },
 	[NEWS_VIEWER_WENT] = { "viewer_went" },
+	[NEWS_DELETED] = { "deleted" },
 };
 
 const char *
@@ -226,6 +227,9 @@ json_of_news(const struct news *n)
 
 	(void)json_object_set_new(j, "time", number(clock_wall_s()));
 	add_who(j, n->session);
+	/* Who is deleted may be of another run of the relay. */
+	if (n->kind == NEWS_DELETED)
+		(void)json_object_del(j, "id");
 	switch (n->kind) {
 	case NEWS_SESSION_BEGAN:
 		(void)json_object_set_new(
@@ -251,6 +255,13 @@ json_of_news(const struct news *n)
 		(void)json_object_set_new(j, "peer", json_of_text(n->viewer));
 		(void)json_object_set_new(
 		    j, "open_viewers", number(n->session->viewers));
+		break;
+	case NEWS_DELETED:
+		(void)json_object_set_new(
+		    j, "path", json_of_text(n->session->path));
+		(void)json_object_set_new(
+		    j, "bytes", number(n->session->sums.written_bytes));
+		(void)json_object_set_new(j, "reason", json_string(n->reason));
 		break;
 	}
 	return j;

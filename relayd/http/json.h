@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "relayd/stats/news.h"
+#include "relayd/stats/stored_info.h"
 
 struct history;
 struct view;
@@ -20,6 +21,8 @@ bool json_is_whole(void);
 
 /* Without memory these return NULL, or something that is not whole. */
 json_t *json_of_text(const char *text);
+/* What is deleted when: --max-use and its like, null for none. */
+json_t *json_of_limits(const struct stored_figures *f);
 json_t *json_of_status(const struct view *v);
 /* The oldest first. */
 json_t *json_of_history(const struct history *h);

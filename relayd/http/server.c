@@ -260,6 +260,17 @@ server_answer_text(struct evhttp_request *r, int code, const char *text)
 	server_answer(r, code, "text/plain; charset=utf-8", line, strlen(line));
 }
 
+void
+server_refuse_method(struct evhttp_request *r, const char *allowed)
+{
+	char text[64];
+
+	header(r, "Allow", allowed);
+	snprintf(text, sizeof(text), "only %s",
+	    strcmp(allowed, "POST") == 0 ? "POST" : "GET and HEAD");
+	server_answer_text(r, 405, text);
+}
+
 static struct client *
 client_of(struct server *s, struct evhttp_request *r)
 {
@@ -301,10 +312,10 @@ on_request(struct evhttp_request *r, void *arg)
 	const enum evhttp_cmd_type method = evhttp_request_get_command(r);
 	struct server *s = arg;
 
-	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
+	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD &&
+	    (method != EVHTTP_REQ_POST || !s->config.takes_post)) {
 		stats_refused(PORT_HTTP, REFUSAL_protocol);
-		header(r, "Allow", "GET, HEAD");
-		server_answer_text(r, 405, "only GET and HEAD");
+		server_refuse_method(r, "GET, HEAD");
 	} else if (!is_for_us(s, r)) {
 		stats_refused(PORT_HTTP, REFUSAL_refused);
 		server_answer_text(

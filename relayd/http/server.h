@@ -32,9 +32,11 @@ struct server;
 struct server_config {
 	int fd;			  /* listening socket; taken */
 	bool is_unix;		  /* its Host does not matter */
+	bool takes_post;	  /* besides GET and HEAD */
 	const char *const *hosts; /* names of ours; borrowed */
 	unsigned n_hosts, max_clients;
-	/* A GET or HEAD with a good Host: it must be answered, now or later. */
+	/* A GET, HEAD or POST with a good Host: it must be answered, now or
+	 * later. */
 	void (*serve)(struct evhttp_request *r, void *arg);
 	/* A listener is gone. */
 	void (*left)(struct evhttp_request *r, void *arg);
@@ -56,6 +58,9 @@ unsigned server_clients(const struct server *s);
 void server_answer(struct evhttp_request *r, int code, const char *type,
     const void *body, size_t n);
 void server_answer_text(struct evhttp_request *r, int code, const char *text);
+
+/* 405; ALLOWED is "GET, HEAD" or "POST". */
+void server_refuse_method(struct evhttp_request *r, const char *allowed);
 
 /* R's connection stays, and gets what server_send() sends. False: too many do
  * so, and R was answered. */

@@ -130,6 +130,51 @@ limits(const struct view *v)
 }
 
 static json_t *
+number_or_null(bool is_there, uint64_t n)
+{
+	return is_there ? json_integer((json_int_t)n) : json_null();
+}
+
+json_t *
+json_of_limits(const struct stored_figures *f)
+{
+	const struct retention_limits *l = &f->limits;
+	json_t *j = json_object();
+
+	(void)json_object_set_new(
+	    j, "max_use", number_or_null(l->max_use > 0, l->max_use));
+	(void)json_object_set_new(j, "keep_free",
+	    number_or_null(f->keep_free_bytes > 0, f->keep_free_bytes));
+	(void)json_object_set_new(j, "max_age",
+	    number_or_null(l->max_age_ns > 0, l->max_age_ns / NS_PER_S));
+	return j;
+}
+
+static void
+add_stored(json_t *j, const struct view *v)
+{
+	json_t *oldest = v->oldest_path == NULL ? json_null() : json_object();
+	uint64_t seconds = 0;
+	const bool fills = view_full_in(v, &seconds);
+
+	(void)json_object_set_new(
+	    j, "full_in_seconds", number_or_null(fills, seconds));
+	if (v->oldest_path != NULL) {
+		(void)json_object_set_new(
+		    oldest, "path", json_of_text(v->oldest_path));
+		set(oldest, "end_ns", v->oldest_ended_ns);
+		set(oldest, "bytes", v->oldest_bytes);
+	}
+	(void)json_object_set_new(j, "oldest", oldest);
+	if (!v->has_stored)
+		return;
+	set(j, "use_bytes", v->stored.use_bytes);
+	set(j, "directories", v->stored.directories);
+	set(j, "kept", v->stored.kept);
+	(void)json_object_set_new(j, "limits", json_of_limits(&v->stored));
+}
+
+static json_t *
 disk(const struct view *v)
 {
 	json_t *j = json_object();
@@ -140,6 +185,7 @@ disk(const struct view *v)
 		set(j, "free_bytes", v->disk_free);
 		set(j, "total_bytes", v->disk_total);
 	}
+	add_stored(j, v);
 	return j;
 }
 
@@ -209,6 +255,8 @@ json_of_status(const struct view *v)
 	(void)json_object_set_new(j, "reasons", reasons);
 	add_state(j, v, reason);
 	(void)json_object_set_new(j, "listeners", listeners(v));
+	(void)json_object_set_new(
+	    j, "admin_socket", json_of_text(v->admin_path));
 	(void)json_object_set_new(j, "totals", all_totals());
 	(void)json_object_set_new(j, "rates", all_rates(v));
 	(void)json_object_set_new(j, "disk", disk(v));

@@ -31,6 +31,7 @@ view_open(struct view *v, const struct options *o)
 void
 view_close(struct view *v)
 {
+	free(v->oldest_path);
 	if (v->statm_fd >= 0)
 		close(v->statm_fd);
 }
@@ -87,6 +88,20 @@ take_sample(struct view *v)
 	v->samples[last].n[RATE_sent_bytes] = view_sum(STAT_sent_bytes);
 	v->samples[last].n[RATE_lost_packets] = view_lost();
 	v->n_samples++;
+}
+
+bool
+view_full_in(const struct view *v, uint64_t *seconds)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < v->history.n; i++)
+		bytes += history_at(&v->history, i, RATE_written_bytes);
+	if (!v->has_disk || bytes == 0)
+		return false;
+	*seconds = (uint64_t)((double)v->disk_free * v->history.n /
+			      (double)bytes);
+	return true;
 }
 
 void

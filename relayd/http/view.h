@@ -14,6 +14,7 @@
 #include "relayd/http/history.h"
 #include "relayd/net/threads.h"
 #include "relayd/stats/stats.h"
+#include "relayd/stats/stored_info.h"
 
 /* A loop that has served for so long without a pause does not turn. */
 #define VIEW_STUCK_NS (5 * NS_PER_S)
@@ -52,6 +53,12 @@ struct view {
 	double rates[RATES]; /* per second */
 	struct history history;
 	char hostname[HOST_NAME_MAX + 1];
+	/* What is stored, as the retention thread told last. */
+	bool has_stored;
+	struct stored_figures stored;
+	char *oldest_path; /* of what has ended; NULL: none */
+	uint64_t oldest_ended_ns, oldest_bytes;
+	const char *admin_path; /* borrowed; "": none */
 };
 
 void view_open(struct view *v, const struct options *o);
@@ -63,6 +70,10 @@ void view_tick(struct view *v);
 uint64_t view_sum(enum stats_row row);
 uint64_t view_live_requests(unsigned cmd, unsigned status);
 uint64_t view_lost(void);
+
+/* When the disk is full, in seconds, if all goes on as in the last minutes.
+ * False: nothing is written, or it is not known. */
+bool view_full_in(const struct view *v, uint64_t *seconds);
 
 uint64_t view_resident(const struct view *v); /* bytes */
 double view_cpu_seconds(void);

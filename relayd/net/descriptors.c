@@ -35,6 +35,13 @@
 #define HTTP_MAX 64
 /* Loop 2, listening socket, the process's memory, one to wait by. */
 #define HTTP_FDS 5
+/* Loop 2, the output directory and the notes 3, the directory that is deleted
+ * or counted with one below it 4, and one while it is looked. */
+#define RETENTION_FDS 10
+/* Listening socket and clients of the admin socket, and what HTTP has anyway.
+ */
+#define ADMIN_CLIENTS 4
+#define ADMIN_FDS (1 + ADMIN_CLIENTS)
 /* The smallest rest with which one session can be served. */
 #define REST_MIN 20
 #define SHARE_MIN 2
@@ -58,7 +65,14 @@ descriptors_own(const struct options *o)
 {
 	return OWN_FDS + (o->sync.mode == SYNC_TIME ? SYNCER_FDS : 0u) +
 	       WORKER_FDS * o->workers + LIVE_WORKER_FDS * o->live_workers +
-	       (o->has_http ? HTTP_FDS : 0u);
+	       RETENTION_FDS + (o->admin_socket.is_off ? 0u : ADMIN_FDS) +
+	       (o->has_http || !o->admin_socket.is_off ? HTTP_FDS : 0u);
+}
+
+unsigned
+descriptors_admin(const struct options *o)
+{
+	return o->admin_socket.is_off ? 0 : ADMIN_CLIENTS;
 }
 
 static unsigned
@@ -105,6 +119,8 @@ descriptors_divide(struct descriptors *out, struct options *o)
 	const unsigned wanted = o->workers, n = available(o);
 	unsigned rest, others;
 
+	if (n < descriptors_own(o) + REST_MIN + SHARE_MIN)
+		o->admin_socket.is_off = true;
 	if (o->has_http && n < descriptors_own(o) + REST_MIN + SHARE_MIN) {
 		log_warn("no HTTP: there are only %u file descriptors "
 			 "(ulimit -n, --fd-pool-size)",

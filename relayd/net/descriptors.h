@@ -36,5 +36,7 @@ enum status descriptors_divide(
 unsigned descriptors_own(const struct options *o);
 /* How many HTTP clients there may be; 0: there is no HTTP. */
 unsigned descriptors_http(const struct options *o);
+/* The same of the admin socket. */
+unsigned descriptors_admin(const struct options *o);
 
 #endif

@@ -31,7 +31,9 @@ enum message_kind {
 	MESSAGE_INFO,	  /* object: a struct info, a question or its answer */
 	MESSAGE_NEWS,	  /* to HTTP: object, malloc'd */
 	MESSAGE_SETTINGS, /* to HTTP: object, malloc'd */
-	MESSAGE_DRAIN,	  /* to HTTP: no other thread may be asked any more */
+	MESSAGE_STORED,	  /* to the retention thread: a struct stored_note */
+	MESSAGE_STORED_INFO, /* object: a struct stored_info, as INFO */
+	MESSAGE_DRAIN, /* to HTTP: no other thread may be asked any more */
 };
 
 /* On which worker a session was counted, its peer's host and ids. */

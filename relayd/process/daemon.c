@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -141,6 +142,29 @@ choose_health_path(struct daemon *d)
 	return E_LIMIT;
 }
 
+static enum status
+choose_admin_path(struct daemon *d)
+{
+	const struct admin_socket *a = &d->options->admin_socket;
+	const size_t max = sizeof(d->admin_path);
+	int n;
+
+	if (a->is_off)
+		return OK;
+	if (a->is_explicit) {
+		memcpy(d->admin_path, a->path, sizeof(a->path));
+		return rundir_check_place(a->path);
+	}
+	n = snprintf(
+	    d->admin_path, max, "%s/relayd/admin", d->options->run_dir);
+	if ((size_t)n < max)
+		return OK;
+	log_warn("no admin socket: %s/relayd/admin is too long",
+	    d->options->run_dir);
+	d->admin_path[0] = '\0';
+	return OK;
+}
+
 enum status
 daemon_start(struct daemon *d, const struct options *o)
 {
@@ -167,6 +191,8 @@ daemon_start(struct daemon *d, const struct options *o)
 	if (d->has_group)
 		d->group = rundir_group(o->group);
 	if (rundir_create(o->run_dir, d->group) != OK)
+		return E_IO;
+	if (choose_admin_path(d) != OK)
 		return E_IO;
 	return choose_health_path(d);
 }

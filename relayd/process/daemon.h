@@ -42,6 +42,7 @@ struct daemon {
 	gid_t group;	/* of run directory and health socket */
 	bool has_group; /* false: we are not root, the umask decides */
 	char health_path[PATH_MAX];
+	char admin_path[108]; /* empty: none */
 	struct runfile pid_file, control_port, data_port, live_port, http_port;
 };
 

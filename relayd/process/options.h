@@ -39,6 +39,18 @@ struct sync_when {
 	uint64_t time_ns; /* with SYNC_TIME */
 };
 
+/* What stays free on the file system of the traces; both 0: nothing. */
+struct keep_free {
+	uint64_t bytes;
+	uint64_t percent;
+};
+
+/* Where orders are taken; no path: in the run directory. */
+struct admin_socket {
+	bool is_off, is_explicit;
+	char path[108]; /* absolute */
+};
+
 /* SO_KEEPALIVE and its three times; 0: leave it to the system. */
 struct keepalive {
 	bool on;
@@ -115,6 +127,10 @@ struct options {
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
 	struct sync_when sync;
+	uint64_t max_use; /* bytes; 0: any */
+	struct keep_free keep_free;
+	uint64_t max_age_ns; /* 0: any */
+	struct admin_socket admin_socket;
 	unsigned sandbox;	    /* enum sandbox_part, or'ed */
 	unsigned socket_timeout_ms; /* 0: none */
 	struct keepalive keepalive;

@@ -103,6 +103,18 @@ OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME", false,
 OPTION(SYNC, 0, "sync", "WHEN", false,
     OWN(sync, sync),
     "sync files: none, close, packet, or every TIME (ms, s, m) [none]")
+OPTION(MAX_USE, 0, "max-use", "SIZE", false,
+    RELOADED(max_use, OWN(max_use, max_use)),
+    "delete the oldest finished traces if all use more than SIZE [none]")
+OPTION(KEEP_FREE, 0, "keep-free", "SIZE|PERCENT", false,
+    RELOADED(keep_free, OWN(keep_free, keep_free)),
+    "the same if less is free on the file system, or none [5%]")
+OPTION(MAX_AGE, 0, "max-age", "TIME", false,
+    RELOADED(max_age_ns, OWN(max_age, max_age_ns)),
+    "delete traces that finished longer ago (s, m, h, d) [none]")
+OPTION(ADMIN_SOCKET, 0, "admin-socket", "PATH", true,
+    OWN(admin_socket, admin_socket),
+    "take orders on a Unix socket, or none [RUNDIR/relayd/admin]")
 OPTION(SANDBOX, 0, "sandbox", "WHAT", true,
     OWN(sandbox, sandbox),
     "what to give up after the start: on, strict, landlock, seccomp, off [on]")

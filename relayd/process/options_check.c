@@ -156,6 +156,7 @@ options_check(const struct options *o)
 	if (o->has_http && o->http_path[0] == '\0')
 		ok &= check_address(&o->http, "--http");
 	ok &= check_file_path(o->http_path, "--http");
+	ok &= check_file_path(o->admin_socket.path, "--admin-socket");
 	ok &= check_directory(o->output, "--output");
 	ok &= check_directory(o->run_dir, "run directory");
 	ok &= check_file_path(o->pid_file, "--pid-file");

@@ -69,6 +69,30 @@ check_existing(const char *path)
 	return E_IO;
 }
 
+enum status
+rundir_check_place(const char *path)
+{
+	char dir[PATH_MAX];
+	const char *why;
+	struct stat st;
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash == NULL)
+		return E_IO;
+	slash[slash == dir] = '\0';
+	if (lstat(dir, &st) != 0) {
+		log_errno(LOG_ERROR, "%s", dir);
+		return E_IO;
+	}
+	why = why_unsafe(&st);
+	if (why == NULL)
+		return OK;
+	log_error("%s: no place for this socket: %s", path, why);
+	return E_IO;
+}
+
 static bool
 give_to_group(const char *path, gid_t group)
 {

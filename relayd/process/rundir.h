@@ -18,6 +18,10 @@
  */
 enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;
 
+/* Could another user than root put files in the directory of the file PATH?
+ * E_IO: yes, or it is not there, which is logged. */
+enum status rundir_check_place(const char *path) MUST_CHECK;
+
 /* The gid of the tracing group; if the group is unknown, root's gid, with a
  * warning. */
 gid_t rundir_group(const char *name);

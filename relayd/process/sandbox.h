@@ -18,7 +18,7 @@ enum sandbox_part {
 	SANDBOX_STRICT = 4,
 };
 
-#define SANDBOX_REMOVES_MAX 4
+#define SANDBOX_REMOVES_MAX 5
 
 struct sandbox {
 	unsigned parts;

@@ -23,12 +23,16 @@ enum news_kind {
 	NEWS_PACKETS_LOST,    /* n, cause */
 	NEWS_VIEWER_CAME,     /* viewer */
 	NEWS_VIEWER_WENT,     /* viewer */
+	/* A session, chunk or snapshot; session has its names, path and
+	 * written_bytes only; reason. */
+	NEWS_DELETED,
 };
 
 struct news {
 	enum news_kind kind;
 	const struct session_info *session; /* borrowed */
 	const char *viewer;		    /* its address; borrowed */
+	const char *reason;		    /* constant */
 	enum loss cause;
 	uint64_t n;
 };

@@ -8,7 +8,7 @@
 
 static struct stats workers[STATS_WORKERS_MAX];
 static struct stats live_workers[STATS_LIVE_WORKERS_MAX];
-static struct stats lobby, http;
+static struct stats lobby, http, retention;
 static struct published refusals[STATS_PORTS][REFUSALS];
 static struct published connections[STATS_PORTS];
 
@@ -85,10 +85,17 @@ stats_http(void)
 	return &http;
 }
 
+struct stats *
+stats_retention(void)
+{
+	return &retention;
+}
+
 uint64_t
 stats_sum(enum stats_row row)
 {
-	uint64_t n = published_word(&lobby.n[row]);
+	uint64_t n = published_word(&lobby.n[row]) +
+		     published_word(&retention.n[row]);
 
 	for (unsigned i = 0; i < STATS_WORKERS_MAX; i++)
 		n += published_word(&stats_worker(i)->n[row]);

@@ -83,6 +83,7 @@ struct stats *stats_worker(unsigned worker);
 struct stats *stats_live_worker(unsigned worker);
 struct stats *stats_lobby(void);
 struct stats *stats_http(void);
+struct stats *stats_retention(void);
 
 /* The block's thread only. */
 static inline void

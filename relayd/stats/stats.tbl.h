@@ -63,6 +63,18 @@ STAT(viewers_came, COUNTER, "viewers_came_total", "", "",
     "Times that a viewer attached to a session")
 STAT(sent_bytes, COUNTER, "sent_bytes_total", "", "",
     "Bytes sent to viewers")
+STAT(trace_bytes, GAUGE, "trace_bytes", "", "",
+    "Bytes of what the relay has noted in the output directory")
+#define DELETED(name, text) \
+	STAT(deleted_##name, COUNTER, "deleted_total", "reason", #name, \
+	    "Sessions, chunks and snapshots that were deleted")
+#include "relayd/stats/deleted.tbl.h"
+#undef DELETED
+#define DELETED(name, text) \
+	STAT(deleted_bytes_##name, COUNTER, "deleted_bytes_total", "reason", \
+	    #name, "Bytes of what was deleted")
+#include "relayd/stats/deleted.tbl.h"
+#undef DELETED
 /* The rows of relayd/record/udp_count.tbl.h, in its order. */
 #define DATAGRAMS(name) \
 	STAT(udp_##name, COUNTER, "udp_datagrams_total", "what", #name, \

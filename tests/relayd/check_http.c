@@ -317,7 +317,10 @@ open_http(void)
 {
 	struct published *const given = calloc(1, sizeof(*given));
 	const struct http_config config = {
-		.options = &options, .memory = given, .max_clients = 8
+		.options = &options,
+		.memory = given,
+		.max_clients = 8,
+		.admin_path = "",
 	};
 
 	memory = given;
@@ -332,7 +335,7 @@ open_http(void)
 	ck_assert_int_eq(loop_init(&loop, ignore, NULL), OK);
 	threads_add(&threads, THREAD_WORKER, 0, &loop);
 	ck_assert_int_eq(http_create(&http, &config), OK);
-	ck_assert_int_eq(http_start(http, &threads), OK);
+	ck_assert_int_eq(http_start(http, &threads, NULL), OK);
 }
 
 static void

@@ -82,7 +82,8 @@ def modes_are_those_of_the_umask():
             session.packet()
             session.finish()
             daemon.stop()
-            for path in daemon.out.rglob("*"):
+            for path in set(daemon.out.rglob("*")) - {
+                    daemon.out / relay.NOTES}:
                 want = (0o770 if path.is_dir() else 0o660) & ~umask
                 equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(want),
                       str(path))
@@ -220,10 +221,10 @@ def is_served(daemon, name):
 
 
 def hardly_any_descriptors():
-    """64 serve a session of many streams; with 16 it says why not."""
+    """74 serve a session of many streams; with 16 it says why not."""
     def limit(n):
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
-    with relay.Daemon(limit=limit(64), workers=1) as daemon:
+    with relay.Daemon(limit=limit(74), workers=1) as daemon:
         session = relay.Session(daemon)
         streams = [session.add(f"many_{n}") for n in range(60)]
         crowd = strangers(daemon.control_port, "127.0.0.1", 80)
@@ -360,7 +361,8 @@ def more_signals_change_nothing():
         daemon.stop(8)
         session.check()
         equal(list((daemon.rundir / "relayd").iterdir()), [], "run directory")
-        equal(list(daemon.out.glob(".*")), [], "journals")
+        equal({p.name for p in daemon.out.glob(".*")} - {relay.NOTES}, set(),
+              "journals")
 
 
 def signals():
@@ -387,7 +389,8 @@ def signals():
         daemon.process.send_signal(signal.SIGINT)
         equal(daemon.process.wait(relay.TIMEOUT), 0, "SIGINT")
         equal(list(files.iterdir()), [], "run directory")
-        equal(list(daemon.out.glob(".*")), [], "journals")
+        equal({p.name for p in daemon.out.glob(".*")} - {relay.NOTES}, set(),
+              "journals")
         daemon.is_stopped = True
 
 

@@ -34,6 +34,8 @@ PROGRAM = os.path.abspath(os.environ.get("RELAYD", "./tracepulse-relayd"))
 OK, UNKNOWN, FATAL, NO_MEMORY, INVALID, PROTOCOL, FILE = (
     10, 11, 25, 26, 97, 152, 153)
 NONE = 0xffffffffffffffff
+# What the relay notes of its directories; it is there as long as they are.
+NOTES = ".tracepulse-notes"
 TIMEOUT = 20
 
 
@@ -75,7 +77,9 @@ class Daemon:
         rundir = self.top / "run"
         full = {k: v for k, v in os.environ.items()
                 if not k.startswith(("LTTNG_", "TRACEPULSE_"))}
-        full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir))
+        # Where the disk of the machine is full, traces stay all the same.
+        full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir),
+                    TRACEPULSE_KEEP_FREE="none")
         full.update(env or {})
         anywhere = "tcp://127.0.0.1:0"
         self.command = [*prefix, PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
@@ -163,7 +167,7 @@ class Daemon:
         found = {}
         for path in sorted(self.out.rglob("*")):
             name = str(path.relative_to(self.out))
-            if name.startswith(".tracepulse-journal."):
+            if name.startswith(".tracepulse-journal.") or name == NOTES:
                 continue
             if path.is_dir():
                 found[name + "/"] = None

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* What is on the disk, and orders about it: the retention thread is asked. */
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/relpath.h"
+#include "relayd/http/http_internal.h"
+
+#define STORED_LIMIT 100
+
+/* A request that waits for the thread's answer. */
+struct stored_question {
+	struct list node;
+	struct http *http;
+	uint64_t number;
+	struct evhttp_request *request;
+	struct event *limit;
+};
+
+static void
+free_stored_question(struct stored_question *q)
+{
+	list_del(&q->node);
+	if (q->limit != NULL)
+		event_free(q->limit);
+	free(q);
+}
+
+static void
+on_stored_limit(evutil_socket_t fd, short what, void *arg)
+{
+	struct stored_question *q = arg;
+
+	json_begin();
+	api_answer_error(q->request, 503, "the disk does not answer in time");
+	free_stored_question(q);
+}
+
+static void
+set_number(json_t *j, const char *name, uint64_t n)
+{
+	(void)json_object_set_new(j, name, json_integer((json_int_t)n));
+}
+
+/* IS_DELETED: of a list of those. */
+static json_t *
+json_of_item(const struct stored_item *i, bool is_deleted)
+{
+	json_t *j = json_object();
+
+	(void)json_object_set_new(j, "path", json_of_text(i->path));
+	(void)json_object_set_new(j, "session", json_of_text(i->session));
+	(void)json_object_set_new(j, "host", json_of_text(i->host));
+	(void)json_object_set_new(j, "kind", json_string(i->kind));
+	set_number(j, "begin_ns", i->began_ns);
+	set_number(j, "end_ns", i->ended_ns);
+	set_number(j, "bytes", i->bytes);
+	if (is_deleted) {
+		(void)json_object_set_new(
+		    j, "reason", json_string(deleted_names[i->reason]));
+		return j;
+	}
+	(void)json_object_set_new(j, "kept", json_boolean(i->is_kept));
+	(void)json_object_set_new(
+	    j, "state", json_string(i->is_active ? "active" : "finished"));
+	return j;
+}
+
+static json_t *
+json_of_items(const struct stored_info *i, bool are_deleted)
+{
+	json_t *all = json_array();
+
+	for (unsigned n = 0; n < i->n_items; n++)
+		(void)json_array_append_new(
+		    all, json_of_item(&i->items[n], are_deleted));
+	return all;
+}
+
+static void
+answer_list(struct evhttp_request *r, const struct stored_info *i)
+{
+	const uint64_t last = i->n_items == 0 ? 0
+					      : i->items[i->n_items - 1].number;
+	json_t *j = json_object();
+
+	(void)json_object_set_new(j, "stored", json_of_items(i, false));
+	(void)json_object_set_new(j, "next",
+	    i->has_more ? json_integer((json_int_t)last) : json_null());
+	api_answer_json(r, 200, j);
+}
+
+static void
+answer_vacuum(struct evhttp_request *r, const struct stored_info *i)
+{
+	json_t *j = json_object();
+
+	(void)json_object_set_new(j, "dry_run", json_boolean(i->is_dry));
+	(void)json_object_set_new(j, "limits", json_of_limits(&i->figures));
+	set_number(j, "use_bytes", i->figures.use_bytes);
+	set_number(j, "free_bytes", i->figures.free_bytes);
+	(void)json_object_set_new(j, "deleted", json_of_items(i, true));
+	set_number(j, "deleted_bytes", i->deleted_bytes);
+	(void)json_object_set_new(j, "has_more", json_boolean(i->has_more));
+	(void)json_object_set_new(j, "done", json_boolean(i->is_done));
+	api_answer_json(r, 200, j);
+}
+
+static void
+answer_request(struct evhttp_request *r, const struct stored_info *i)
+{
+	json_begin();
+	if (i->st == E_NOENT)
+		api_answer_error(r, 404, "nothing is noted at that path");
+	else if (i->st == E_NOMEM)
+		server_answer_text(r, 503, API_NO_MEMORY);
+	else if (i->st != OK)
+		api_answer_error(r, 503, "the note cannot be written");
+	else if (i->wish == STORED_LIST)
+		answer_list(r, i);
+	else if (i->wish == STORED_VACUUM)
+		answer_vacuum(r, i);
+	else
+		api_answer_json(r, 200,
+		    i->n_items == 0 ? NULL : json_of_item(&i->items[0], false));
+}
+
+static void
+take_summary(struct http *h, const struct stored_info *i)
+{
+	struct view *v = &h->view;
+
+	h->awaits_summary = false;
+	free(v->oldest_path);
+	v->oldest_path = NULL;
+	v->has_stored = true;
+	v->stored = i->figures;
+	if (i->n_items == 0)
+		return;
+	v->oldest_path = strdup(i->items[0].path);
+	v->oldest_ended_ns = i->items[0].ended_ns;
+	v->oldest_bytes = i->items[0].bytes;
+}
+
+void
+stored_answered(struct http *h, struct stored_info *take_i)
+{
+	struct stored_question *q;
+
+	if (take_i->wish == STORED_SUMMARY) {
+		take_summary(h, take_i);
+		stored_info_destroy(take_i);
+		return;
+	}
+	list_each (q, &h->stored, struct stored_question, node) {
+		if (q->number == take_i->question) {
+			answer_request(q->request, take_i);
+			free_stored_question(q);
+			break;
+		}
+	}
+	stored_info_destroy(take_i);
+}
+
+/* False: no memory, TAKE_I is gone. */
+static bool
+post(struct http *h, struct stored_info *take_i)
+{
+	struct message *m = NULL;
+
+	take_i->from = &h->loop;
+	if (message_create(&take_i->reply, MESSAGE_STORED_INFO) != OK ||
+	    message_create(&m, MESSAGE_STORED_INFO) != OK) {
+		stored_info_destroy(take_i);
+		return false;
+	}
+	m->object = take_i;
+	loop_post(h->retention, m);
+	return true;
+}
+
+static unsigned
+n_waiting(const struct http *h)
+{
+	const struct stored_question *q;
+	unsigned n = 0;
+
+	list_each (q, &h->stored, struct stored_question, node)
+		n++;
+	return n;
+}
+
+/* Have R answered with what the thread answers. */
+static void
+ask_for(struct http *h, struct evhttp_request *r, struct stored_info *take_i)
+{
+	const struct timeval limit = { .tv_sec = STORED_LIMIT_NS / NS_PER_S };
+	struct stored_question *q = calloc(1, sizeof(*q));
+
+	if (q != NULL) {
+		*q = (struct stored_question){ .http = h,
+			.request = r,
+			.number = ++h->last_question,
+			.limit = evtimer_new(
+			    h->loop.base, on_stored_limit, q) };
+		list_init(&q->node);
+	}
+	if (h->retention == NULL || n_waiting(h) >= STORED_WAITING_MAX) {
+		stored_info_destroy(take_i);
+		api_answer_error(r, 503, "not now");
+	} else if (q == NULL || q->limit == NULL) {
+		stored_info_destroy(take_i);
+		server_answer_text(r, 503, API_NO_MEMORY);
+	} else {
+		take_i->question = q->number;
+		if (post(h, take_i)) {
+			list_append(&h->stored, &q->node);
+			evtimer_add(q->limit, &limit);
+			return;
+		}
+		server_answer_text(r, 503, API_NO_MEMORY);
+	}
+	if (q != NULL)
+		free_stored_question(q);
+}
+
+/* Read the query of R by READ, which returns NULL, or what is wrong. */
+static void
+serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
+    const char *(*read)(struct stored_info *i, const struct evkeyvalq *query))
+{
+	struct stored_info *i = stored_info_create();
+	const char *wrong = "the query cannot be read";
+	struct evkeyvalq query;
+
+	if (i == NULL) {
+		server_answer_text(r, 503, API_NO_MEMORY);
+		return;
+	}
+	i->wish = wish;
+	if (query_parse(&query, r)) {
+		wrong = read(i, &query);
+		evhttp_clear_headers(&query);
+	}
+	if (wrong == NULL) {
+		ask_for(h, r, i);
+		return;
+	}
+	stored_info_destroy(i);
+	api_answer_error(r, 400, wrong);
+}
+
+static const char *
+read_list(struct stored_info *i, const struct evkeyvalq *query)
+{
+	const char *host = query_text(query, "host");
+	uint64_t limit = STORED_LIMIT;
+
+	if (query_number(query, "limit", 1, STORED_ITEMS_MAX, &limit) != OK)
+		return "limit must be a number from 1 to 1000";
+	if (query_number(query, "after", 0, UINT64_MAX, &i->after) != OK)
+		return "after must be a number";
+	if (host != NULL && strlen(host) >= sizeof(i->host))
+		return "the host is too long";
+	if (host != NULL)
+		memcpy(i->host, host, strlen(host) + 1);
+	i->limit = (unsigned)limit;
+	return NULL;
+}
+
+void
+stored_serve(struct http *h, struct evhttp_request *r)
+{
+	serve(h, r, STORED_LIST, read_list);
+}
+
+static const char *
+read_vacuum(struct stored_info *i, const struct evkeyvalq *query)
+{
+	uint64_t is_dry = 0;
+
+	/* Who mistypes it must not lose anything. */
+	if (query_text(query, "dry_run") == NULL ||
+	    query_number(query, "dry_run", 0, 1, &is_dry) != OK)
+		return "dry_run must be 0 or 1";
+	i->is_dry = is_dry != 0;
+	return NULL;
+}
+
+void
+vacuum_serve(struct http *h, struct evhttp_request *r)
+{
+	serve(h, r, STORED_VACUUM, read_vacuum);
+}
+
+static const char *
+read_keep(struct stored_info *i, const struct evkeyvalq *query)
+{
+	const char *path = query_text(query, "path");
+	uint64_t keeps = 1;
+
+	if (path == NULL || *path == '\0' || strlen(path) >= RELPATH_MAX)
+		return "path must be one of /api/v1/stored";
+	if (query_number(query, "keep", 0, 1, &keeps) != OK)
+		return "keep must be 0 or 1";
+	i->keeps = keeps != 0;
+	i->path = strdup(path);
+	return i->path == NULL ? API_NO_MEMORY : NULL;
+}
+
+void
+keep_serve(struct http *h, struct evhttp_request *r)
+{
+	serve(h, r, STORED_KEEP, read_keep);
+}
+
+void
+stored_tick(struct http *h)
+{
+	struct stored_info *i;
+
+	/* A thread that hangs has one such question, no more. */
+	if (h->retention == NULL || h->awaits_summary)
+		return;
+	i = stored_info_create();
+	if (i == NULL)
+		return;
+	i->wish = STORED_SUMMARY;
+	h->awaits_summary = post(h, i);
+}
+
+void
+stored_ask_no_more(struct http *h)
+{
+	struct stored_question *q;
+
+	h->retention = NULL;
+	while (!list_empty(&h->stored)) {
+		q = list_first(&h->stored, struct stored_question, node);
+		json_begin();
+		api_answer_error(q->request, 503, "the relay ends");
+		free_stored_question(q);
+	}
+}
+
+void
+stored_forget(struct http *h)
+{
+	while (!list_empty(&h->stored))
+		free_stored_question(
+		    list_first(&h->stored, struct stored_question, node));
+}

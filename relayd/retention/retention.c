@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/retention/retention.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "relayd/retention/retention_internal.h"
+#include "store/stored.h"
+
+/* Names, and entries, between two looks at the clock. */
+#define COUNT_STEP 64
+#define LOOK_STEP 64
+
+enum status
+retention_create(struct retention **out, const char *output)
+{
+	struct retention *r = calloc(1, sizeof(*r));
+
+	*out = r;
+	if (r == NULL)
+		return E_NOMEM;
+	r->output = output;
+	r->base_fd = r->count_fd = r->victim.fd = -1;
+	r->stats = stats_retention();
+	table_init(&r->table);
+	return OK;
+}
+
+void
+retention_set_limits(struct retention *r, const struct retention_limits *limits)
+{
+	r->limits = *limits;
+	r->is_stuck = false;
+	retention_look_now(r);
+}
+
+void
+retention_look_now(struct retention *r)
+{
+	r->next_tick_ns = 0;
+}
+
+/* Sessions that nobody uses any more have ended. */
+static void
+see_ends(struct retention *r)
+{
+	struct list *n, *tmp;
+	struct entry *e;
+	uint64_t bytes;
+
+	list_for_each (n, tmp, &r->table.active) {
+		e = list_entry(n, struct entry, active);
+		bytes = table_bytes_of(e);
+		if (table_is_used(e))
+			continue;
+		table_end(&r->table, e, clock_wall_ns(), bytes, false);
+		retention_note_ended(r, e);
+	}
+}
+
+static bool
+is_same_output(const struct retention *r)
+{
+	struct stat ours, there;
+
+	return r->base_fd >= 0 && fstat(r->base_fd, &ours) == 0 &&
+	       stat(r->output, &there) == 0 && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
+}
+
+/* The directory may be removed, replaced, or made again with the next session.
+ * What was below it is not ours to look for. */
+static void
+follow_output(struct retention *r)
+{
+	if (r->is_loaded && is_same_output(r))
+		return;
+	if (r->base_fd >= 0)
+		log_warn("%s: was removed or replaced: what was noted of it is "
+			 "forgotten",
+		    r->output);
+	retention_unload(r);
+	retention_load(r);
+}
+
+/* What is there of E, by its blocks. */
+static void
+begin_count(struct retention *r)
+{
+	struct entry *e = list_first(
+	    &r->table.to_count, struct entry, to_count);
+	enum status st;
+
+	/* What is being deleted is counted by that. */
+	if (e == r->victim.entry) {
+		list_del(&e->to_count);
+		return;
+	}
+	st = retention_open(r, e, &r->count_fd);
+	if (st == E_NOENT) {
+		retention_forget(r, e);
+		return;
+	}
+	if (st == OK && tree_create(&r->count, r->count_fd, false) == OK) {
+		r->counted = e;
+		return;
+	}
+	if (st == OK)
+		close(r->count_fd);
+	r->count_fd = -1;
+	list_del(&e->to_count);
+}
+
+/* A session's chunks that are told of are counted on their own. */
+static uint64_t
+own_bytes(const struct entry *e, uint64_t bytes)
+{
+	const struct entry *c;
+
+	list_each (c, &e->children, struct entry, sibling)
+		bytes -= c->bytes < bytes ? c->bytes : bytes;
+	return bytes;
+}
+
+static bool
+count_step(struct retention *r)
+{
+	struct entry *e = r->counted;
+
+	if (e == NULL && (r->notes == NULL || list_empty(&r->table.to_count)))
+		return false;
+	if (e == NULL) {
+		begin_count(r);
+		return true;
+	}
+	if (!tree_step(r->count, COUNT_STEP))
+		return true;
+	if (e->is_ended) {
+		table_set_bytes(
+		    &r->table, e, own_bytes(e, tree_bytes(r->count)));
+		retention_note_ended(r, e);
+	}
+	tree_destroy(r->count);
+	close(r->count_fd);
+	r->count = NULL;
+	r->counted = NULL;
+	r->count_fd = -1;
+	return true;
+}
+
+/* Is the next entry still there? False: all were looked at. */
+static bool
+look_at_one(struct retention *r)
+{
+	struct entry *e = r->look_at;
+	enum status st;
+	int fd;
+
+	if (e == NULL) {
+		e = table_first(&r->table);
+		r->pass_began_ns = clock_now_ns();
+	}
+	if (e != NULL) {
+		r->look_at = table_next(&r->table, e);
+		st = retention_open(r, e, &fd);
+		if (st == OK) {
+			close(fd);
+		} else if (st == E_NOENT && e != r->victim.entry) {
+			log_info("%s: was removed, renamed or replaced by "
+				 "somebody, not ours any more",
+			    e->path);
+			retention_forget(r, e);
+		}
+	}
+	if (r->look_at != NULL)
+		return true;
+	r->fresh_ns = r->pass_began_ns;
+	r->must_look = false;
+	return false;
+}
+
+static void
+look_at_some(struct retention *r, unsigned n)
+{
+	while (n-- > 0 && look_at_one(r))
+		;
+}
+
+static void
+tick(struct retention *r)
+{
+	follow_output(r);
+	see_ends(r);
+	retention_look_at_room(r);
+	look_at_some(r, RETENTION_LOOKS);
+	stats_set(r->stats, STAT_trace_bytes, table_bytes(&r->table));
+}
+
+/* False: there is nothing to do. */
+static bool
+work(struct retention *r)
+{
+	if (r->must_look) {
+		look_at_some(r, LOOK_STEP);
+		return true;
+	}
+	return retention_delete_step(r) || r->must_look || count_step(r);
+}
+
+uint64_t
+retention_turn(struct retention *r)
+{
+	const uint64_t now = clock_now_ns();
+	bool is_idle = false;
+
+	if (now >= r->next_tick_ns) {
+		tick(r);
+		r->next_tick_ns = now + RETENTION_TICK_NS;
+	}
+	do {
+		is_idle = !work(r);
+	} while (!is_idle && clock_now_ns() - now < RETENTION_SLICE_NS);
+	if (retention_flush(r, false) == OK || r->victim.entry == NULL)
+		retention_tidy(r);
+	retention_answer_waiting(r, is_idle);
+	return is_idle ? r->next_tick_ns : clock_now_ns() + RETENTION_PAUSE_NS;
+}
+
+/* The directory that N tells of. NULL: it is not noted. */
+static struct entry *
+enter(struct retention *r, const struct stored_note *n)
+{
+	struct entry *e = table_find_id(&r->table, n->id.ino, n->id.born);
+	struct entry *other = table_find_path(&r->table, n->path);
+	const struct table_new from = {
+		.kind = n->kind,
+		.ino = n->id.ino,
+		.born = n->id.born,
+		.began_ns = n->began_ns,
+		.path = n->path,
+		.host = n->host,
+		.session = n->session,
+	};
+	enum status st;
+
+	if (e == NULL && !n->is_new) {
+		log_info(
+		    "%s: was there before, is not ours to delete", n->path);
+		return NULL;
+	}
+	if (other != NULL && other != e)
+		retention_forget(r, other);
+	st = table_add(&r->table, &from, &e);
+	if (st == OK)
+		return e;
+	log_error("%s: not noted: %s", n->path, status_text(st));
+	return NULL;
+}
+
+void
+retention_take(struct retention *r, struct stored_note *take_n)
+{
+	struct stored_note *n = take_n;
+	struct entry *e = NULL;
+
+	follow_output(r);
+	if (r->notes != NULL)
+		e = enter(r, n);
+	if (e == NULL) {
+		stored_note_destroy(n);
+		return;
+	}
+	retention_note_made(r, e);
+	if (n->dir != NULL && table_use(e, n->dir) != OK)
+		log_error("%s: out of memory", n->path);
+	n->dir = NULL;
+	if (n->ended_ns != 0) {
+		table_end(&r->table, e, n->ended_ns, n->bytes, false);
+		retention_note_ended(r, e);
+	}
+	stored_note_destroy(n);
+}
+
+void
+retention_destroy(struct retention *r)
+{
+	if (r == NULL)
+		return;
+	if (r->is_loaded) {
+		see_ends(r);
+		(void)!retention_flush(r, false);
+	}
+	retention_answer_waiting(r, true);
+	retention_unload(r);
+	free(r);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is finished is deleted, the oldest first, until --max-age, --max-use and
+ * --keep-free hold. Only directories that the relay made and noted are, and
+ * only when nobody uses them: no session, no viewer, no other relay. A
+ * directory is opened below the output directory without following links, must
+ * have the inode and the time of birth that were noted, is locked like a
+ * session's, and renamed to a name with a dot before its files go, so that
+ * readers see a trace whole, or not at all.
+ *
+ * It has a thread, which may block on the disk, and no sockets. All is done in
+ * slices, with a pause behind each. Single owner.
+ */
+#ifndef RELAYD_RETENTION_RETENTION_H
+#define RELAYD_RETENTION_RETENTION_H
+
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "common/compiler.h"
+#include "common/status.h"
+#include "relayd/stats/stored_info.h"
+
+/* How often the limits are looked at. */
+#define RETENTION_TICK_NS (1 * NS_PER_S)
+/* A slice of work, and the pause behind it: who records has the disk for four
+ * fifths of the time, also while thousands of directories go. */
+#define RETENTION_SLICE_NS (2 * NS_PER_MS)
+#define RETENTION_PAUSE_NS (8 * NS_PER_MS)
+/* A directory that is in use, or cannot be removed, is tried again then. */
+#define RETENTION_BUSY_NS (10 * NS_PER_S)
+#define RETENTION_RETRY_NS (600 * NS_PER_S)
+/* File systems tell of room that was made with the next commit of their
+ * journal, which takes 5 s at most. Until then it is taken for granted. */
+#define RETENTION_SETTLE_NS (6 * NS_PER_S)
+/* Entries of which it is looked in a second whether they are still there; for
+ * --max-use all of them are, before anything goes, unless that was done
+ * within RETENTION_FRESH_NS. */
+#define RETENTION_LOOKS 100
+#define RETENTION_FRESH_NS (60 * NS_PER_S)
+/* How long who asks for a deletion waits for it, at most. */
+#define RETENTION_WAIT_NS (8 * NS_PER_S)
+
+struct retention;
+struct stored_note;
+
+/* OUTPUT, the path of the output directory, is borrowed. Reads the notes that
+ * are there with the first turn. E_NOMEM. */
+enum status retention_create(
+    struct retention **out, const char *output) MUST_CHECK;
+/* Notes what ended; what is being deleted is left to the next start. NULL is
+ * fine. */
+void retention_destroy(struct retention *r);
+
+void retention_set_limits(
+    struct retention *r, const struct retention_limits *limits);
+/* A directory was made, or has ended. */
+void retention_take(struct retention *r, struct stored_note *take_n);
+/* Somebody asks; ANSWER is called with it, now or in a later turn, and then
+ * owns it. */
+void retention_ask(struct retention *r, struct stored_info *take_i);
+void retention_on_answer(struct retention *r,
+    void (*answer)(void *arg, struct stored_info *take_i), void *arg);
+/* Room is short: look at the limits with the next turn. */
+void retention_look_now(struct retention *r);
+
+/* Do a slice of what is to be done. Returns when to call it again, in ns of
+ * clock_now_ns(). */
+uint64_t retention_turn(struct retention *r);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told to those who ask. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "relayd/retention/retention_internal.h"
+
+static const char *const kinds[] = {
+	[STORED_SESSION] = "session",
+	[STORED_CHUNK] = "chunk",
+	[STORED_SNAPSHOT] = "snapshot",
+};
+
+void
+retention_on_answer(struct retention *r,
+    void (*answer)(void *arg, struct stored_info *take_i), void *arg)
+{
+	r->answer = answer;
+	r->answer_arg = arg;
+}
+
+void
+retention_fill_item(const struct entry *e, struct stored_item *to)
+{
+	*to = (struct stored_item){
+		.path = e->path,
+		.session = (char *)(uintptr_t)e->session,
+		.host = (char *)(uintptr_t)e->host,
+		.kind = kinds[e->kind],
+		.number = e->number,
+		.began_ns = e->began_ns,
+		.ended_ns = e->is_ended ? e->ended_ns : 0,
+		.bytes = table_bytes_of(e),
+		.is_kept = e->is_kept,
+		.is_active = !e->is_ended,
+	};
+}
+
+static void
+add_item(struct stored_info *i, const struct entry *e)
+{
+	struct stored_item item;
+
+	retention_fill_item(e, &item);
+	(void)stored_info_add(i, &item);
+}
+
+static void
+fill_figures(struct retention *r, struct stored_figures *f)
+{
+	retention_look_at_room(r);
+	*f = (struct stored_figures){
+		.limits = r->limits,
+		.has_disk = r->room.is_known,
+		.use_bytes = table_bytes(&r->table),
+		.free_bytes = r->room.free,
+		.total_bytes = r->room.total,
+		.keep_free_bytes = retention_keep_free(r),
+		.directories = r->table.n,
+		.kept = r->table.n_kept,
+	};
+}
+
+static void
+answer(struct retention *r, struct stored_info *take_i)
+{
+	fill_figures(r, &take_i->figures);
+	r->answer(r->answer_arg, take_i);
+}
+
+/* The oldest that has ended, kept or not. */
+static void
+summarize(struct retention *r, struct stored_info *i)
+{
+	if (!list_empty(&r->table.ended))
+		add_item(i, list_first(&r->table.ended, struct entry, order));
+}
+
+static void
+list_some(struct retention *r, struct stored_info *i)
+{
+	const struct entry *e;
+
+	list_each (e, &r->table.all, struct entry, node) {
+		if (e->number <= i->after ||
+		    (i->host[0] != '\0' && strcmp(e->host, i->host) != 0))
+			continue;
+		if (i->n_items == i->limit) {
+			i->has_more = true;
+			return;
+		}
+		add_item(i, e);
+	}
+}
+
+static void
+keep(struct retention *r, struct stored_info *i)
+{
+	struct entry *e = table_find_path(&r->table, i->path);
+	enum status st = OK;
+	bool was;
+
+	if (e == NULL || e == r->victim.entry) {
+		i->st = E_NOENT;
+		return;
+	}
+	was = e->is_kept;
+	table_keep(&r->table, e, i->keeps);
+	retention_note_kept(r, e);
+	/* Who was told that it is kept can rely on it. */
+	st = retention_flush(r, true);
+	if (st != OK) {
+		table_keep(&r->table, e, was);
+		i->st = st;
+		return;
+	}
+	add_item(i, e);
+}
+
+/* What would go, in the order in which it would. */
+struct dry_run {
+	uint64_t use, free; /* bytes, when all before has gone */
+};
+
+static bool
+is_over(const struct retention *r, const struct dry_run *d,
+    const struct entry *e, enum deleted *reason)
+{
+	const uint64_t now = clock_wall_ns();
+	const struct retention_limits *l = &r->limits;
+
+	if (l->max_age_ns > 0 && e->ended_ns < now &&
+	    now - e->ended_ns > l->max_age_ns)
+		*reason = DELETED_max_age;
+	else if (l->max_use > 0 && d->use > l->max_use)
+		*reason = DELETED_max_use;
+	else if (r->room.is_known && d->free < retention_keep_free(r))
+		*reason = DELETED_keep_free;
+	else
+		return false;
+	return true;
+}
+
+/* Would all chunks of E have gone? They ended before it. */
+static bool
+is_free_of_chunks(const struct entry *e, uint64_t mark)
+{
+	const struct entry *c;
+
+	list_each (c, &e->children, struct entry, sibling)
+		if (c->mark != mark)
+			return false;
+	return true;
+}
+
+static void
+run_dry(struct retention *r, struct stored_info *i)
+{
+	struct dry_run d = { .use = table_bytes(&r->table) };
+	const uint64_t mark = ++r->last_mark;
+	struct stored_item item;
+	struct entry *e;
+
+	retention_look_at_room(r);
+	d.free = r->room.free + r->room.pending;
+	list_each (e, &r->table.ended, struct entry, order) {
+		if (table_is_kept(e) || table_is_used(e) ||
+		    !is_free_of_chunks(e, mark))
+			continue;
+		retention_fill_item(e, &item);
+		if (!is_over(r, &d, e, &item.reason))
+			break;
+		e->mark = mark;
+		d.use -= item.bytes;
+		d.free += item.bytes;
+		i->deleted_bytes += item.bytes;
+		(void)stored_info_add(i, &item);
+	}
+	i->is_done = true;
+}
+
+void
+retention_ask(struct retention *r, struct stored_info *take_i)
+{
+	struct stored_info *i = take_i;
+
+	i->st = OK;
+	switch (i->wish) {
+	case STORED_SUMMARY:
+		summarize(r, i);
+		break;
+	case STORED_LIST:
+		list_some(r, i);
+		break;
+	case STORED_KEEP:
+		keep(r, i);
+		break;
+	case STORED_VACUUM:
+		if (i->is_dry) {
+			run_dry(r, i);
+			break;
+		}
+		i->until_ns = clock_now_ns() + RETENTION_WAIT_NS;
+		i->next = r->waiting;
+		r->waiting = i;
+		retention_look_now(r);
+		return;
+	}
+	answer(r, i);
+}
+
+void
+retention_tell_deleted(struct retention *r, const struct stored_item *item)
+{
+	struct stored_info *i;
+
+	for (i = r->waiting; i != NULL; i = i->next) {
+		i->deleted_bytes += item->bytes;
+		(void)stored_info_add(i, item);
+	}
+}
+
+void
+retention_answer_waiting(struct retention *r, bool is_idle)
+{
+	const uint64_t now = clock_now_ns();
+	struct stored_info **at = &r->waiting, *i;
+
+	while ((i = *at) != NULL) {
+		if (!is_idle && now < i->until_ns) {
+			at = &i->next;
+			continue;
+		}
+		*at = i->next;
+		i->is_done = is_idle;
+		answer(r, i);
+	}
+}

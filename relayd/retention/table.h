@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directories that the relay has notes of, in memory: which there are, who
+ * uses them, and in which order those that have ended would be deleted. Nothing
+ * is looked at on the disk. Single owner: the retention thread.
+ */
+#ifndef RELAYD_RETENTION_TABLE_H
+#define RELAYD_RETENTION_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/idmap.h"
+#include "common/list.h"
+#include "common/status.h"
+#include "store/stored.h"
+
+struct entry {
+	struct list node;     /* table->all, by number */
+	struct list order;    /* table->ended, by ended_ns; if it may go */
+	struct list active;   /* table->active: a session that goes on */
+	struct list to_count; /* table->to_count: its bytes are not known */
+	struct list children; /* struct entry, by sibling */
+	struct list sibling;
+	struct entry *parent; /* the session that it is in; NULL: none */
+	uint64_t number;      /* from 1, in the order in which they came */
+	enum stored_kind kind;
+	uint64_t ino, born;
+	uint64_t began_ns, ended_ns, bytes;
+	bool is_ended, is_kept;
+	uint64_t mark;	   /* of the last dry run in which it would go */
+	uint64_t retry_ns; /* it could not be deleted: not before then */
+	struct stored_dir **users; /* references */
+	unsigned n_users;
+	char *path; /* where it is, below the output directory */
+	char *name; /* where it was made */
+	const char *host, *session; /* in NAME's memory */
+};
+
+struct table {
+	struct list all, ended, active, to_count;
+	struct idmap by_id, by_path;
+	uint64_t last_number, n, n_kept;
+	uint64_t bytes; /* of those that have ended */
+};
+
+void table_init(struct table *t);
+void table_clear(struct table *t);
+
+struct table_new {
+	enum stored_kind kind;
+	uint64_t ino, born, began_ns;
+	const char *path, *host, *session; /* copied */
+};
+
+/* An entry for a directory that was made, or is used again: the one that has
+ * this identity, if there is one. Another at the same path is told of by
+ * table_find_path() before. It goes on. E_NOMEM. */
+enum status table_add(struct table *t, const struct table_new *from,
+    struct entry **out) MUST_CHECK;
+void table_remove(struct table *t, struct entry *take_e);
+struct entry *table_find_id(const struct table *t, uint64_t ino, uint64_t born);
+struct entry *table_find_path(const struct table *t, const char *path);
+
+/* The first; the one behind E. NULL: there is none. */
+struct entry *table_first(const struct table *t);
+struct entry *table_next(const struct table *t, const struct entry *e);
+
+/* E has ended. COUNTED: BYTES is what it has on the disk; otherwise it is to be
+ * counted. */
+void table_end(struct table *t, struct entry *e, uint64_t ended_ns,
+    uint64_t bytes, bool counted);
+void table_set_bytes(struct table *t, struct entry *e, uint64_t bytes);
+void table_keep(struct table *t, struct entry *e, bool keeps);
+/* We have renamed it. E_NOMEM. */
+enum status table_move(
+    struct table *t, struct entry *e, const char *path) MUST_CHECK;
+/* A reference to one that uses it. E_NOMEM: it is dropped. */
+enum status table_use(struct entry *e, struct stored_dir *take_user) MUST_CHECK;
+/* Drop those who use it no more. True: somebody does. */
+bool table_is_used(struct entry *e);
+
+/* Bytes of all, also of those that go on. */
+uint64_t table_bytes(const struct table *t);
+/* Bytes of one. */
+uint64_t table_bytes_of(const struct entry *e);
+/* Is it, or the session that it is in, to be kept? */
+bool table_is_kept(const struct entry *e);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/retention_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/publish.h"
+#include "relayd/net/loop.h"
+#include "relayd/process/options.h"
+#include "relayd/retention/retention.h"
+#include "store/stored.h"
+
+struct retention_thread {
+	pthread_t thread;
+	bool has_thread;
+	struct loop loop;
+	struct retention *retention;
+	struct stored_door door;
+	struct message *stop; /* NULL: it was sent */
+	/* From the main thread; a change of the number tells of them. */
+	struct published max_use, keep_free, keep_free_percent, max_age_ns;
+	struct published limits_number;
+	uint64_t limits_seen;
+	struct published is_short; /* look at the limits now */
+};
+
+static void
+on_stored_message(struct message *m, void *arg)
+{
+	struct retention_thread *t = arg;
+
+	if (m->kind == MESSAGE_STOP)
+		t->loop.is_stopping = true;
+	else if (m->kind == MESSAGE_STORED)
+		retention_take(t->retention, m->object);
+	else if (m->kind == MESSAGE_STORED_INFO)
+		retention_ask(t->retention, m->object);
+}
+
+/* On a worker. */
+static void
+on_tell(struct stored_door *door, struct stored_note *take_n)
+{
+	struct retention_thread *t = container_of(
+	    door, struct retention_thread, door);
+	struct message *m;
+
+	if (message_create(&m, MESSAGE_STORED) != OK) {
+		log_error("%s: not noted: out of memory", take_n->path);
+		stored_note_destroy(take_n);
+		return;
+	}
+	m->object = take_n;
+	loop_post(&t->loop, m);
+}
+
+static void
+on_answer(void *arg, struct stored_info *take_i)
+{
+	struct message *reply = take_i->reply;
+
+	(void)arg;
+	take_i->reply = NULL;
+	reply->object = take_i;
+	loop_post(take_i->from, reply);
+}
+
+static void
+take_limits(struct retention_thread *t)
+{
+	const uint64_t number = published(&t->limits_number);
+	const struct retention_limits limits = {
+		.max_use = published_word(&t->max_use),
+		.keep_free = published_word(&t->keep_free),
+		.keep_free_percent = published_word(&t->keep_free_percent),
+		.max_age_ns = published_word(&t->max_age_ns),
+	};
+
+	if (published_take_bits(&t->is_short) != 0)
+		retention_look_now(t->retention);
+	if (number == t->limits_seen)
+		return;
+	t->limits_seen = number;
+	retention_set_limits(t->retention, &limits);
+}
+
+static void *
+run(void *arg)
+{
+	struct retention_thread *t = arg;
+	uint64_t next;
+
+	/* The notes are read before anybody is answered. */
+	while (!t->loop.is_stopping) {
+		take_limits(t);
+		next = retention_turn(t->retention);
+		publish(&t->loop.busy_since, 0);
+		loop_set_timer(&t->loop, next, clock_now_ns());
+		loop_turn(&t->loop);
+	}
+	return NULL;
+}
+
+void
+retention_thread_reload(const struct options *o, void *thread)
+{
+	struct retention_thread *t = thread;
+
+	publish(&t->max_use, o->max_use);
+	publish(&t->keep_free, o->keep_free.bytes);
+	publish(&t->keep_free_percent, o->keep_free.percent);
+	publish(&t->max_age_ns, o->max_age_ns);
+	publish(&t->limits_number, published(&t->limits_number) + 1);
+	loop_wake(&t->loop);
+}
+
+void
+retention_thread_wake(struct retention_thread *t)
+{
+	published_add_bits(&t->is_short, 1);
+	loop_wake(&t->loop);
+}
+
+enum status
+retention_thread_create(struct retention_thread **out, const struct options *o)
+{
+	struct retention_thread *t = calloc(1, sizeof(*t));
+	enum status st;
+
+	*out = t;
+	if (t == NULL)
+		return E_NOMEM;
+	t->door.tell = on_tell;
+	st = loop_init(&t->loop, on_stored_message, t);
+	if (st == OK)
+		st = message_create(&t->stop, MESSAGE_STOP);
+	if (st == OK)
+		st = retention_create(&t->retention, o->output);
+	if (st != OK) {
+		retention_thread_stop(t);
+		*out = NULL;
+		return st;
+	}
+	retention_on_answer(t->retention, on_answer, t);
+	retention_thread_reload(o, t);
+	return OK;
+}
+
+enum status
+retention_thread_start(struct retention_thread *t)
+{
+	sigset_t all, old;
+
+	/* Only the main thread takes signals. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	t->has_thread = pthread_create(&t->thread, NULL, run, t) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return t->has_thread ? OK : E_NOMEM;
+}
+
+void
+retention_thread_stop(struct retention_thread *t)
+{
+	if (t == NULL)
+		return;
+	if (t->has_thread) {
+		loop_post(&t->loop, t->stop);
+		t->stop = NULL;
+		pthread_join(t->thread, NULL);
+	}
+	free(t->stop);
+	/* What was told last is noted, too. */
+	loop_destroy(&t->loop);
+	retention_destroy(t->retention);
+	free(t);
+}
+
+struct stored_door *
+retention_thread_door(struct retention_thread *t)
+{
+	return &t->door;
+}
+
+struct loop *
+retention_thread_loop(struct retention_thread *t)
+{
+	return &t->loop;
+}

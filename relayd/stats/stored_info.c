@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/stats/stored_info.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const deleted_names[DELETED_REASONS] = {
+#define DELETED(name, text) #name,
+#include "relayd/stats/deleted.tbl.h"
+#undef DELETED
+};
+
+struct stored_info *
+stored_info_create(void)
+{
+	return calloc(1, sizeof(struct stored_info));
+}
+
+static void
+clear(struct stored_item *i)
+{
+	free(i->path);
+	free(i->session);
+	free(i->host);
+}
+
+void
+stored_info_destroy(struct stored_info *i)
+{
+	if (i == NULL)
+		return;
+	for (unsigned n = 0; n < i->n_items; n++)
+		clear(&i->items[n]);
+	free(i->items);
+	free(i->path);
+	free(i->reply);
+	free(i);
+}
+
+static bool
+has_room(struct stored_info *i)
+{
+	const unsigned cap = i->cap == 0 ? 16 : 2 * i->cap;
+	struct stored_item *more;
+
+	if (i->n_items < i->cap)
+		return true;
+	more = realloc(i->items, cap * sizeof(*more));
+	if (more == NULL)
+		return false;
+	i->items = more;
+	i->cap = cap;
+	return true;
+}
+
+bool
+stored_info_add(struct stored_info *i, const struct stored_item *from)
+{
+	struct stored_item *to;
+
+	if (i->n_items >= STORED_ITEMS_MAX) {
+		i->has_more = true;
+		return false;
+	}
+	if (!has_room(i)) {
+		i->st = E_NOMEM;
+		return false;
+	}
+	to = &i->items[i->n_items];
+	*to = *from;
+	to->path = strdup(from->path);
+	to->session = strdup(from->session);
+	to->host = strdup(from->host);
+	if (to->path != NULL && to->session != NULL && to->host != NULL) {
+		i->n_items++;
+		return true;
+	}
+	clear(to);
+	i->st = E_NOMEM;
+	return false;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A question to the retention thread about the directories that it has notes
+ * of, and the answer: copies. Names are as peers sent them: who shows them must
+ * escape them.
+ */
+#ifndef RELAYD_STATS_STORED_INFO_H
+#define RELAYD_STATS_STORED_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* Directories in one answer; beyond it the answer says that there are more. */
+#define STORED_ITEMS_MAX 1000
+
+/* Why a directory was deleted. */
+enum deleted {
+#define DELETED(name, text) DELETED_##name,
+#include "relayd/stats/deleted.tbl.h"
+#undef DELETED
+	DELETED_REASONS
+};
+extern const char *const deleted_names[DELETED_REASONS];
+
+/* 0: no such limit. */
+struct retention_limits {
+	uint64_t max_use;   /* bytes */
+	uint64_t keep_free; /* bytes */
+	uint64_t keep_free_percent;
+	uint64_t max_age_ns;
+};
+
+struct stored_item {
+	char *path, *session, *host;
+	const char *kind; /* constant */
+	uint64_t number;  /* for "after" */
+	uint64_t began_ns, ended_ns;
+	uint64_t bytes;
+	bool is_kept, is_active;
+	enum deleted reason; /* of one that was, or would be, deleted */
+};
+
+struct stored_figures {
+	struct retention_limits limits;
+	bool has_disk; /* the file system was asked */
+	uint64_t use_bytes, free_bytes, total_bytes;
+	uint64_t keep_free_bytes; /* what --keep-free means here */
+	uint64_t directories, kept;
+};
+
+enum stored_wish {
+	STORED_SUMMARY, /* figures, and the oldest one that has ended */
+	STORED_LIST,	/* those after a number, in their order */
+	STORED_KEEP,	/* the one at a path is kept, or no more */
+	STORED_VACUUM,	/* apply the limits now */
+};
+
+struct loop;
+struct message;
+
+struct stored_info {
+	struct stored_info *next; /* of those that wait */
+	struct message *reply;	  /* for the answer; owned */
+	struct loop *from;	  /* where it goes */
+	uint64_t question;	  /* of whoever asked */
+	enum stored_wish wish;
+	uint64_t after;	   /* LIST */
+	unsigned limit;	   /* LIST: at most STORED_ITEMS_MAX */
+	char host[256];	   /* LIST: only of this host; "": of any */
+	char *path;	   /* KEEP; owned */
+	bool keeps;	   /* KEEP */
+	bool is_dry;	   /* VACUUM: nothing is deleted */
+	uint64_t until_ns; /* VACUUM: answer by then */
+	/* The answer. E_NOENT: nothing is noted at that path; E_IO: the note
+	 * could not be written; E_NOMEM. */
+	enum status st;
+	struct stored_figures figures;
+	struct stored_item *items;
+	unsigned n_items, cap;
+	bool has_more;
+	bool is_done;		/* VACUUM: nothing more is to go */
+	uint64_t deleted_bytes; /* VACUUM */
+};
+
+struct stored_info *stored_info_create(void);
+void stored_info_destroy(struct stored_info *i); /* NULL is fine */
+/* Add a copy of *FROM with its strings. False: there are as many as fit
+ * (has_more), or no memory (st). */
+bool stored_info_add(struct stored_info *i, const struct stored_item *from);
+
+#endif

@@ -1,0 +1,545 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Retention: what is finished goes, the oldest first, and nothing else does,
+whatever others put in the way."""
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import sys
+import time
+import urllib.parse
+
+sys.dont_write_bytecode = True
+import relay
+from looking import ask, metrics, wait_until
+from relay import NOTES, check, equal
+
+
+
+class Unix(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=relay.TIMEOUT)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def admin(daemon):
+    return daemon.rundir / "relayd/admin"
+
+
+def order(daemon, url, status=200, method="POST", /, **query):
+    """The JSON of an answer on the admin socket."""
+    c = Unix(admin(daemon))
+    c.request(method, url + ("?" + urllib.parse.urlencode(query)
+                             if query else ""))
+    r = c.getresponse()
+    body = r.read()
+    c.close()
+    equal(r.status, status, f"{method} {url} {query}: {body}")
+    return json.loads(body) if body.startswith(b"{") else body
+
+
+def record(daemon, name, packets=4, size=65536, **fields):
+    """A finished session; its directory."""
+    s = relay.Session(daemon, name, **fields)
+    for _ in range(packets):
+        s.packet(size - 96, 96)
+    s.finish()
+    return daemon.out / s.path
+
+
+def stored(daemon, **query):
+    """path -> entry"""
+    text = "?" + urllib.parse.urlencode(query) if query else ""
+    return {e["path"]: e
+            for e in ask(daemon, "/api/v1/stored" + text)["stored"]}
+
+
+def wait_finished(daemon, *paths):
+    names = [str(p.relative_to(daemon.out)) for p in paths]
+    wait_until("finished", lambda: all(
+        stored(daemon).get(n, {}).get("state") == "finished" and
+        stored(daemon)[n]["bytes"] > 0 for n in names))
+
+
+def set_limits(daemon, **limits):
+    """By a reload, as a sysadmin does it."""
+    with open(daemon.top / "conf", "w", encoding="utf-8") as f:
+        f.write("[relayd]\n" + "".join(
+            f"{k.replace('_', '-')} = {v}\n" for k, v in limits.items()))
+    daemon.process.send_signal(signal.SIGHUP)
+
+
+def start(**limits):
+    """With a file of settings that set_limits() writes anew."""
+    daemon = relay.Daemon("-v")
+    daemon.stop()
+    daemon.is_stopped = False
+    daemon.command += ["-f", str(daemon.top / "conf")]
+    daemon.environment.pop("TRACEPULSE_KEEP_FREE", None)
+    with open(daemon.top / "conf", "w", encoding="utf-8") as f:
+        f.write("[relayd]\nkeep-free = none\n" + "".join(
+            f"{k.replace('_', '-')} = {v}\n" for k, v in limits.items()))
+    daemon.start_again()
+    return daemon
+
+
+def wait_gone(*paths):
+    wait_until(f"{[p.name for p in paths]} gone",
+               lambda: not any(p.exists() for p in paths))
+
+
+def oldest_first():
+    """--max-use, set by a reload; the newest stays, and is whole."""
+    with start() as daemon:
+        dirs = []
+        for i in range(5):
+            dirs.append(record(daemon, f"s{i}"))
+            wait_finished(daemon, dirs[-1])
+        sizes = {str(p.relative_to(daemon.out)): p for p in dirs}
+        for name, e in stored(daemon).items():
+            check(4 * 65536 < e["bytes"] < 4 * 65536 + 65536, f"{e}")
+            equal(e["kind"], "session", name)
+            check(e["session"].startswith("s") and e["host"] == "h", name)
+            check(e["begin_ns"] < e["end_ns"], "times")
+        equal(set(stored(daemon)), set(sizes), "what is stored")
+        dry = order(daemon, "/api/v1/vacuum", dry_run=1)
+        equal((dry["deleted"], dry["dry_run"]), ([], True), "no limits")
+        set_limits(daemon, keep_free="none", max_use=700 << 10)
+        wait_gone(*dirs[:3])
+        time.sleep(1.2)
+        check(all(p.exists() for p in dirs[3:]), "too much is deleted")
+        figures = metrics(daemon)
+        equal(figures['tracepulse_deleted_total{reason="max_use"}'], 3, "count")
+        check(figures['tracepulse_deleted_bytes_total{reason="max_use"}'] >
+              3 * 4 * 65536, "bytes")
+        check(figures["tracepulse_trace_bytes"] < 700 << 10, "use")
+        disk = ask(daemon, "/api/v1/status")["disk"]
+        equal(disk["limits"]["max_use"], 700 << 10, "limit")
+        wait_until("summary", lambda: ask(daemon, "/api/v1/status")["disk"][
+            "oldest"]["path"] == str(dirs[3].relative_to(daemon.out)))
+        equal(daemon.log_text().count("reason=max_use"), 3, "lines")
+        check(not list(daemon.out.rglob(".tracepulse-deleted*")), "rests")
+
+
+def active_stays():
+    """What goes on is never deleted, however much it uses."""
+    with start(max_use="100k") as daemon:
+        s = relay.Session(daemon, "goes-on")
+        for _ in range(8):
+            s.packet(65440, 96)
+        s.wait_written()
+        old = record(daemon, "old")
+        wait_gone(old)
+        wait_until("use", lambda: metrics(daemon)["tracepulse_trace_bytes"] >
+                   8 * 65536)
+        entry = stored(daemon)[s.path]
+        equal((entry["state"], entry["end_ns"]), ("active", 0), "state")
+        s.packet()
+        s.finish()
+        wait_gone(daemon.out / s.path)
+        wait_until("nothing", lambda: stored(daemon) == {})
+        wait_until("no notes", lambda: not (daemon.out / NOTES).exists())
+
+
+def kept():
+    """Who is kept stays, over a restart too, until it is told otherwise."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}") for i in range(3)]
+        wait_finished(daemon, *dirs)
+        name = str(dirs[0].relative_to(daemon.out))
+        equal(order(daemon, "/api/v1/keep", path=name, keep=1)["kept"], True,
+              "kept")
+        order(daemon, "/api/v1/keep", 404, path="h/none", keep=1)
+        order(daemon, "/api/v1/keep", 400, keep=1)
+        order(daemon, "/api/v1/keep", 400, path=name, keep="x")
+        order(daemon, "/api/v1/keep", 405, "GET", path=name)
+        order(daemon, "/api/v1/vacuum", 400)
+        order(daemon, "/api/v1/status", 405)
+        daemon.kill()
+        daemon.start_again()
+        equal(stored(daemon)[name]["kept"], True, "after a kill")
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(*dirs[1:])
+        time.sleep(1.2)
+        check(dirs[0].exists(), "a kept one is deleted")
+        order(daemon, "/api/v1/keep", path=name, keep=0)
+        wait_gone(dirs[0])
+
+
+def dry_run():
+    """It says what would go, and nothing goes; the real one says the same."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}") for i in range(4)]
+        wait_finished(daemon, *dirs)
+        names = [str(p.relative_to(daemon.out)) for p in dirs]
+        order(daemon, "/api/v1/keep", path=names[0], keep=1)
+        # A limit that holds only while the daemon does not look: stopped.
+        for name in names[1:]:
+            order(daemon, "/api/v1/keep", path=name, keep=1)
+        set_limits(daemon, keep_free="none", max_use="600k")
+        wait_until("limit", lambda: ask(daemon, "/api/v1/status")["disk"].get(
+            "limits", {}).get("max_use") == 600 << 10)
+        for name in names[1:]:
+            order(daemon, "/api/v1/keep", path=name, keep=0)
+        answer = order(daemon, "/api/v1/vacuum", dry_run=0)
+        equal((answer["dry_run"], answer["done"]), (False, True), "answer")
+        wait_gone(dirs[1], dirs[2])
+        check(dirs[0].exists() and dirs[3].exists(), "too much")
+        set_limits(daemon, keep_free="99%", max_use="600k")
+        for e in answer["deleted"]:
+            equal(e["reason"], "max_use", "reason")
+        wait_gone(dirs[3])
+        dry = order(daemon, "/api/v1/vacuum", dry_run=1)
+        equal(dry["deleted"], [], "kept ones are not in it")
+
+
+def max_age():
+    with start() as daemon:
+        old = record(daemon, "old")
+        wait_finished(daemon, old)
+        time.sleep(2)
+        young = record(daemon, "young")
+        wait_finished(daemon, young)
+        set_limits(daemon, keep_free="none", max_age="3s")
+        wait_gone(old)
+        check(young.exists(), "it is too young")
+        wait_gone(young)
+
+
+def replaced(put):
+    """Something else stands where a noted directory was."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}") for i in range(3)]
+        wait_finished(daemon, *dirs)
+        aside = daemon.top / "aside"
+        precious = daemon.top / "precious"
+        precious.mkdir()
+        (precious / "file").write_text("mine")
+        dirs[0].rename(aside)
+        put(dirs[0], precious)
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(dirs[1], dirs[2])
+        wait_until("forgotten", lambda: stored(daemon) == {})
+        check((precious / "file").read_text() == "mine", "harmed")
+        check(os.path.lexists(dirs[0]), "what stands there was deleted")
+        check((aside / "ust").exists(), "what was moved was deleted")
+
+
+def by_a_link():
+    replaced(lambda at, precious: at.symlink_to(precious))
+
+
+def by_a_directory():
+    def put(at, precious):
+        at.mkdir()
+        (at / "mine").write_text("mine")
+    replaced(put)
+
+
+def by_a_file():
+    replaced(lambda at, precious: at.write_text("mine"))
+
+
+def by_a_parent_that_is_a_link():
+    """The host's folder is replaced by a link to a copy elsewhere."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}") for i in range(2)]
+        wait_finished(daemon, *dirs)
+        away = daemon.top / "away"
+        (daemon.out / "h").rename(away)
+        (daemon.out / "h").symlink_to(away)
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_until("forgotten", lambda: stored(daemon) == {})
+        equal(len(list(away.iterdir())), 2, "what was moved")
+
+
+def links_inside():
+    """A link in a session's directory goes, what it points to stays."""
+    with start() as daemon:
+        one = record(daemon, "one")
+        precious = daemon.top / "precious"
+        precious.mkdir()
+        (precious / "file").write_text("mine")
+        (one / "link").symlink_to(precious)
+        (one / "ust/file").symlink_to(precious / "file")
+        deep = one
+        for i in range(60):
+            deep = deep / f"d{i}"
+        deep.mkdir(parents=True)
+        (deep / "link").symlink_to("/")
+        wait_finished(daemon, one)
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(one)
+        check((precious / "file").read_text() == "mine", "harmed")
+
+
+def not_ours():
+    """What the relay did not make is never deleted: a directory that was
+    there, and all that is beside."""
+    with start(max_use="1k") as daemon:
+        empty = daemon.out / "h/mine"
+        empty.mkdir(parents=True)
+        (daemon.out / "h/other").mkdir()
+        (daemon.out / "h/other/file").write_text("mine")
+        at = record(daemon, "base", base="mine")
+        equal(at, empty, "an empty directory is used")
+        gone = record(daemon, "noted")
+        wait_gone(gone)
+        time.sleep(1.2)
+        check(at.exists() and (at / "ust").exists(), "not ours")
+        check((daemon.out / "h/other/file").exists(), "not ours")
+
+
+def names_like_notes():
+    """A peer that calls itself as the relay's own files."""
+    with start() as daemon:
+        for name in (NOTES, NOTES + ".new", NOTES + ".2",
+                     ".tracepulse-journal.0123456789abcdef"):
+            c = daemon.control()
+            c.version()
+            check(c.create_session(name="x", host=name)[1] != relay.OK, name)
+            c.close()
+            check(not (daemon.out / name).exists(), name)
+        first = record(daemon, "first")
+        wait_finished(daemon, first)
+        daemon.stop()
+        daemon.is_stopped = False
+        daemon.start_again()
+        check(str(first.relative_to(daemon.out)) in stored(daemon), "notes")
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(first)
+
+
+def damaged_notes():
+    """Torn and forged lines are skipped, the others count."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}") for i in range(3)]
+        wait_finished(daemon, *dirs)
+        before = stored(daemon)
+        daemon.kill()
+        notes = daemon.out / NOTES
+        lines = notes.read_bytes().splitlines(keepends=True)
+        at = lines.index(next(x for x in lines if b"s1" in x))
+        lines[at] = lines[at].replace(b"s1", b"sX")     # not its checksum
+        lines.insert(2, b"00000000 d 0 1 1 1 ../../etc h s\n")
+        lines.insert(2, b"x" * 100000 + b"\n")
+        lines.insert(2, bytes(range(256)))
+        notes.write_bytes(b"".join(lines) + lines[1][:20])
+        daemon.start_again()
+        now = stored(daemon)
+        gone = str(dirs[1].relative_to(daemon.out))
+        equal(set(now), set(before) - {gone}, "after the damage")
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(dirs[0], dirs[2])
+        check(dirs[1].exists(), "it is not noted any more")
+
+
+def foreign_notes():
+    """A file of notes that is none: a directory, a link, another version."""
+    for make in (lambda p: p.mkdir(),
+                 lambda p: p.symlink_to("/etc/passwd"),
+                 lambda p: p.write_text("tracepulse-notes 9\n")):
+        with start() as daemon:
+            daemon.stop()
+            daemon.is_stopped = False
+            make(daemon.out / NOTES)
+            daemon.start_again()
+            one = record(daemon, "one")
+            wait_finished(daemon, one)
+            check((daemon.out / (NOTES + ".2")).exists(), "no notes")
+            check(f"{NOTES} is not used" in daemon.log_text(), "not told")
+            set_limits(daemon, keep_free="none", max_use="1k")
+            wait_gone(one)
+            check(os.path.lexists(daemon.out / NOTES), "it was removed")
+
+
+def two_relays():
+    """They share an output directory: each deletes its own; one that has ended
+    leaves its notes to the other."""
+    with start() as first:
+        mine = record(first, "mine")
+        wait_finished(first, mine)
+        second = relay.Daemon("-v", "--keep-free=none")
+        with second:
+            second.stop()
+            second.is_stopped = False
+            second.command[second.command.index("-o") + 1] = str(first.out)
+            second.out = first.out
+            second.start_again()
+            other = record(second, "other")
+            wait_finished(second, other)
+            check((first.out / (NOTES + ".2")).exists(), "a file each")
+            set_limits(first, keep_free="none", max_use="1k")
+            wait_gone(mine)
+            time.sleep(1.2)
+            check(other.exists(), "it is another relay's")
+            second.kill()
+            first.stop()
+            first.is_stopped = False
+            first.start_again()
+            wait_gone(other)
+            second.start_again()
+            wait_until("dropped", lambda: "deleted" in first.log_text())
+
+
+def chunks():
+    """Archived chunks go, oldest first; the session that goes on stays, and
+    with its last chunk it goes whole."""
+    with start() as daemon:
+        s = relay.Session(daemon, "rotated")
+        top = daemon.out / s.path
+        for n in range(1, 5):
+            for _ in range(4):
+                s.packet(65440, 96)
+            s.wait_written()
+            equal(s.control.create_chunk(n, 1_800_000_000 + n), relay.OK,
+                  "chunk")
+            equal(s.control.rotate(n, (s.stream, s.seq), (s.meta, 0)), relay.OK, "rotate")
+            equal(s.control.close_chunk(n - 1, 0)[0], relay.OK, "close")
+        wait_until("archives", lambda: len(
+            list((top / "archives").iterdir())) == 4)
+        archives = sorted((top / "archives").iterdir())
+        wait_finished(daemon, *archives)
+        kinds = [e["kind"] for e in stored(daemon).values()]
+        equal(sorted(kinds), ["chunk"] * 4 + ["session"], "kinds")
+        keep = archives[1]
+        order(daemon, "/api/v1/keep", path=str(keep.relative_to(daemon.out)))
+        set_limits(daemon, keep_free="none", max_use="600k")
+        wait_gone(archives[0], archives[2])
+        time.sleep(1.2)
+        check(archives[1].exists() and archives[3].exists(), "too much")
+        s.packet()
+        s.wait_written()
+        s.control.close()
+        s.data.close()
+        wait_finished(daemon, top)
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(archives[3])
+        time.sleep(1.2)
+        check(keep.exists(), "kept")
+        order(daemon, "/api/v1/keep", keep=0,
+              path=str(keep.relative_to(daemon.out)))
+        wait_gone(top)
+
+
+def snapshots():
+    """Finished snapshots go one by one, and their session at last."""
+    with start() as daemon:
+        for n in range(3):
+            c = daemon.control()
+            c.version()
+            _, code, path = c.create_session(
+                name="snap", snapshot=1, uuid=bytes([n + 1]) * 16)
+            equal(code, relay.OK, "session")
+            equal(c.create_chunk(0, name=f"snapshot-{n}"), relay.OK, "chunk")
+            handle, code = c.add_stream("ch")
+            equal(code, relay.OK, "stream")
+            d = daemon.data()
+            d.packet(handle, 0, b"p" * 65536)
+            time.sleep(0.05)
+            equal(c.close_stream(handle, 0), relay.OK, "close")
+            equal(c.close_chunk(0)[0], relay.OK, "close")
+            c.close()
+            d.close()
+            wait_finished(daemon, daemon.out / path / f"snapshot-{n}")
+        top = daemon.out / path
+        wait_finished(daemon, top)
+        equal(sorted(e["kind"] for e in stored(daemon).values()),
+              ["session"] + ["snapshot"] * 3, "kinds")
+        set_limits(daemon, keep_free="none", max_use="160k")
+        wait_gone(top / "snapshot-0")
+        time.sleep(1.2)
+        check((top / "snapshot-2").exists(), "too much")
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(top)
+
+
+def removed_by_hand():
+    """A directory that somebody removed or renamed falls out."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}") for i in range(3)]
+        wait_finished(daemon, *dirs)
+        shutil.rmtree(dirs[0])
+        dirs[1].rename(dirs[1].with_name("renamed"))
+        wait_until("fell out", lambda: set(stored(daemon)) == {
+            str(dirs[2].relative_to(daemon.out))})
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(dirs[2])
+        check(dirs[1].with_name("renamed").exists(), "it is somebody's")
+
+
+def killed():
+    """After kill -9 in the middle of deleting, the next start goes on."""
+    with start() as daemon:
+        dirs = [record(daemon, f"s{i}", packets=1) for i in range(12)]
+        for top in dirs:
+            for i in range(300):
+                (top / f"file{i}").write_text("x")
+        wait_finished(daemon, *dirs)
+        for _ in range(6):
+            set_limits(daemon, keep_free="none", max_use="1k")
+            time.sleep(0.03)
+            daemon.kill()
+            left = [p for p in dirs if p.exists()]
+            with open(daemon.top / "conf", "w", encoding="utf-8") as f:
+                f.write("[relayd]\nkeep-free = none\n")
+            daemon.start_again()
+            for p in left:
+                check(p.exists(), "deleted without a limit")
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(*dirs)
+        wait_until("all", lambda: not list(daemon.out.glob("*/.*")))
+        wait_until("no notes", lambda: not (daemon.out / NOTES).exists())
+
+
+def output_removed():
+    """The output directory is removed: what is made again is noted again."""
+    with start() as daemon:
+        one = record(daemon, "one")
+        wait_finished(daemon, one)
+        shutil.rmtree(daemon.out)
+        two = record(daemon, "two")
+        wait_finished(daemon, two)
+        equal(set(stored(daemon)), {str(two.relative_to(daemon.out))}, "new")
+        set_limits(daemon, keep_free="none", max_use="1k")
+        wait_gone(two)
+
+
+def pages():
+    with start() as daemon:
+        for i in range(7):
+            record(daemon, f"s{i}", packets=1, host=f"h{i % 2}")
+        wait_until("all", lambda: len(stored(daemon)) == 7)
+        seen, after = [], 0
+        while after is not None:
+            page = ask(daemon, f"/api/v1/stored?limit=3&after={after}")
+            seen += [e["path"] for e in page["stored"]]
+            after = page["next"]
+        equal(len(set(seen)), 7, "pages")
+        equal(len(stored(daemon, host="h1")), 3, "one host")
+        status = ask(daemon, "/api/v1/status")
+        equal(status["admin_socket"], str(admin(daemon)), "admin socket")
+        equal(admin(daemon).stat().st_mode & 0o777, 0o600, "its mode")
+        daemon.stop()
+        check(not admin(daemon).exists(), "the admin socket stayed")
+
+
+CASES = [oldest_first, active_stays, kept, dry_run, max_age, by_a_link,
+         by_a_directory, by_a_file, by_a_parent_that_is_a_link, links_inside,
+         not_ours, names_like_notes, damaged_notes, foreign_notes, two_relays,
+         chunks, snapshots, removed_by_hand, killed, output_removed, pages]
+
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
