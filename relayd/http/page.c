@@ -135,6 +135,17 @@ fill_bar(struct buf *b, const struct page *p, const char *paths)
 	text_add(b, "<rect width=\"%.1f\" height=\"1\"/>", part < 0 ? 0 : part);
 }
 
+/* What is used of what is allowed, if there is such a limit. */
+static void
+fill_use(struct buf *b, const struct page *p, const char *path)
+{
+	fill_bytes(b, p, path);
+	if (total(at(p->status, "disk.limits.max_use")) <= 0)
+		return;
+	text_add(b, " of ");
+	fill_bytes(b, p, "disk.limits.max_use");
+}
+
 /* As full() of the script. */
 static void
 fill_full(struct buf *b, const struct page *p, const char *path)
@@ -315,6 +326,7 @@ static const struct {
 	{ "duration", fill_duration },
 	{ "used", fill_used },
 	{ "bar", fill_bar },
+	{ "use", fill_use },
 	{ "full", fill_full },
 	{ "causes", fill_causes },
 	{ "spark", fill_spark },
