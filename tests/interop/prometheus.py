@@ -24,6 +24,8 @@ scrape_configs:
     static_configs:
       - targets: ["127.0.0.1:%d"]
 """
+# A disk that somebody else has filled, but for less than a hundredth.
+DISK, ROOM = 256 << 20, 2 << 20
 # Members of the API's totals, and what Prometheus is asked for.
 SAME = (("written_bytes_total", "tracepulse_written_bytes_total"),
         ("written_packets_total", "tracepulse_written_packets_total"),
@@ -152,14 +154,15 @@ def prometheus_alerts(w):
     if not w.private:
         raise Skipped("no disk of its own without namespaces")
     os.makedirs(w.relay.output)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs",
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % DISK, "tmpfs",
                     w.relay.output], check=True)
+    with open(os.path.join(w.relay.output, "of-others"), "wb") as other:
+        os.posix_fallocate(other.fileno(), 0, DISK - ROOM)
     w.relay.start()
     trace = os.path.join(w.directory, "trace")
     made.make(trace, 3000, 3000)
     with running(w) as (http, own):
         wait_for("a first scrape", lambda: scraped(own), timeout=30)
-        # It stays, so that nothing of it may be deleted meanwhile.
         w.children.append(subprocess.Popen(
             [w.send_path, "--quiet", "--linger=60", trace, w.url()],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=w.env()))
@@ -170,7 +173,7 @@ def prometheus_alerts(w):
     if not totals["lost_packets_total"][
             found["TracepulsePacketsLost"]["cause"]]:
         raise Failure("it fires for %r" % found["TracepulsePacketsLost"])
-    if set(found) - wanted - {"TracepulseSessionsFail"}:
+    if set(found) - wanted - {"TracepulseSessionsFail"}:   # at its end
         raise Failure("it fires: %r" % sorted(found))
 
 
