@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests/replay"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "..", "replay"))
 from relay import Failed, check, equal  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("FTRACE", "./tracepulse-ftrace"))

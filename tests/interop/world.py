@@ -349,6 +349,8 @@ class World:
         self.app_path = os.path.abspath(app)
         self.send_path = send
         self.capture_path = capture     # None: it was not built
+        self.ftrace_path = os.path.join(
+            os.path.dirname(os.path.abspath(relay)), "tracepulse-ftrace")
         self.private = private
         self.is_reference = is_reference
         self.home = os.path.join(self.directory, "home")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Scenarios of tracepulse-ftrace: stock trace-cmd records the kernel of this
+machine and sends it to our listener; stock trace-cmd reads what it wrote."""
+import os
+import signal
+import subprocess
+import time
+
+import tracing
+from story import scenario
+from world import Failure, wait_for
+
+EVENTS = 50             # of a second of "sched", at least
+
+
+def recorded(w, *options):
+    """One recording by stock trace-cmd; our file of it."""
+    kernel = tracing.Tracing(w)
+    try:
+        listener = tracing.Listener(w)
+        kernel.record(listener.port, *options)
+        path = listener.wait_file()
+    finally:
+        kernel.close()
+    listener.stop()
+    lines = tracing.report(path)
+    if len(lines) < EVENTS or not any("sched_switch" in n for n in lines):
+        raise Failure(f"{len(lines)} events: {lines[:3]}")
+    w.notes.append(f"{len(lines)} events, {os.path.getsize(path)} bytes")
+    return listener, path, lines
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_tcp(w):
+    """stock trace-cmd record -N -t; its file has the events, and metadata that is
+    compressed"""
+    listener, _, _ = recorded(w, "-t")
+    if " lost" in listener.log():
+        raise Failure("lost: " + listener.log())
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_udp(w):
+    """the same over UDP: of a burst at the end nothing is lost"""
+    listener, _, _ = recorded(w, "-C", "mono")
+    if " lost" in listener.log():
+        raise Failure("lost: " + listener.log())
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_as_stock(w):
+    """the same metadata and pages to the stock listener: trace-cmd report says the
+    same of both files"""
+    _, path, lines = recorded(w, "-t", "--file-version", "6")
+    stock = tracing.Listener(w, is_stock=True)
+    metadata, pages = tracing.pages_of(path)
+    tracing.send_to(stock.port, metadata, pages)
+    theirs = tracing.report(stock.wait_file())
+    stock.stop()
+    if lines != theirs:
+        raise Failure(f"{len(lines)} events, {len(theirs)} of the stock "
+                      "listener, or others")
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_buffer(w):
+    """a buffer of its own (-B)"""
+    kernel = tracing.Tracing(w)
+    try:
+        listener = tracing.Listener(w)
+        kernel.instance("tracepulse")
+        # No events of the main buffer: for the second one stock trace-cmd
+        # 3.1.6 takes the host for the port.
+        kernel.record(listener.port, "-B", "tracepulse", timeout=20)
+        path = listener.wait_file()
+    finally:
+        kernel.close()
+    listener.stop()
+    w.notes.append(f"{len(tracing.report(path))} events")
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_killed(w):
+    """the recorder is killed, and in another one the listener: both files are
+    there, and are read"""
+    kernel = tracing.Tracing(w)
+    try:
+        listener = tracing.Listener(w)
+        kernel.set("buffer_percent", "0")
+        child = kernel.start(listener.port, "-t")
+        wait_for("pages", lambda: tracing_parts(listener) > 0, timeout=30)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        first = listener.wait_file()
+        child = kernel.start(listener.port, "-t")
+        wait_for("pages", lambda: tracing_parts(listener) > 0, timeout=30)
+        listener.stop(signal.SIGKILL)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    finally:
+        kernel.close()
+    again = subprocess.Popen(
+        [w.ftrace_path, "listen", "-p", str(listener.port), "-d",
+         listener.output], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=w.env())
+    w.children.append(again)
+    wait_for("two files", lambda: len(listener.files()) == 2)
+    time.sleep(0.1)
+    again.send_signal(signal.SIGTERM)
+    again.wait(20)
+    for name in listener.files():
+        lines = tracing.report(os.path.join(listener.output, name))
+        if not lines:
+            raise Failure(name + ": no events")
+        w.notes.append(f"{name}: {len(lines)} events"
+                       + (", the recorder was killed" if name in first
+                          else ", the listener was killed"))
+
+
+def tracing_parts(listener):
+    """Bytes of pages that are in parts."""
+    size = 0
+    for folder, _, names in os.walk(listener.output):
+        size += sum(os.path.getsize(os.path.join(folder, n))
+                    for n in names if n.startswith("cpu"))
+    return size
