@@ -150,6 +150,8 @@ start(struct live_pool *p, struct live_worker *w,
 	w->viewers.max_ended = config->max_ended;
 	w->viewers.max_memory = config->max_memory / VIEWER_POSITIONS_PART /
 				config->n_workers;
+	w->registry.files.max_kept = config->max_memory / OPEN_KEPT_PART /
+				     config->n_workers;
 	w->viewers.stats = stats_live_worker(p->n_workers);
 	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	if (w->desk.max_unsent > share)

@@ -19,6 +19,7 @@ void
 open_files_init(struct open_files *files)
 {
 	list_init(&files->all);
+	files->max_kept = UINT64_MAX;
 }
 
 static void
@@ -42,9 +43,34 @@ close_shared(int *fd)
 	fds_give(FDS_VIEWER_FILES);
 }
 
-/* Close the file that was idle longest, but not BUT. False: none is idle. */
+/* Keep what is promised of F, as far as there is memory for it. */
+static void
+keep_parts(struct open_files *files, struct open_file *f)
+{
+	struct open_part *p;
+	size_t n;
+
+	list_each (p, &f->parts, struct open_part, node) {
+		n = (size_t)p->length;
+		if (p->bytes != NULL || p->length > OPEN_KEPT_MAX ||
+		    files->kept + n > files->max_kept ||
+		    (p->bytes = malloc(n)) == NULL)
+			continue;
+		files->kept += n;
+		if (pread(f->data_fd, p->bytes, n, (off_t)p->offset) ==
+		    (ssize_t)n)
+			continue;
+		free(p->bytes);
+		p->bytes = NULL;
+		files->kept -= n;
+	}
+}
+
+/* Close the file that was idle longest, but not BUT; HAS_PARTS: one of which
+ * bytes are promised. False: none is idle. */
 static bool
-close_oldest(struct open_files *files, const struct open_file *but)
+close_oldest(
+    struct open_files *files, const struct open_file *but, bool has_parts)
 {
 	struct list *n, *tmp;
 	struct open_file *f;
@@ -52,13 +78,47 @@ close_oldest(struct open_files *files, const struct open_file *but)
 	list_for_each (n, tmp, &files->all) {
 		f = list_entry(n, struct open_file, node);
 		if (f == but || f->uses > 0 ||
-		    (f->data_fd < 0 && f->index_fd < 0))
+		    (f->data_fd < 0 && f->index_fd < 0) ||
+		    list_empty(&f->parts) == has_parts)
 			continue;
+		if (f->data_fd >= 0)
+			keep_parts(files, f);
 		close_shared(&f->data_fd);
 		close_shared(&f->index_fd);
 		return true;
 	}
 	return false;
+}
+
+void
+open_file_promise(struct open_files *files, struct open_file *f,
+    uint64_t offset, uint64_t length, struct open_part *p)
+{
+	*p = (struct open_part){
+		.files = files, .offset = offset, .length = length
+	};
+	list_append(&f->parts, &p->node);
+}
+
+void
+open_part_done(struct open_part *p)
+{
+	if (p->files == NULL)
+		return;
+	list_del(&p->node);
+	if (p->bytes != NULL)
+		p->files->kept -= p->length;
+	free(p->bytes);
+	*p = (struct open_part){ 0 };
+}
+
+const uint8_t *
+open_part_bytes(const struct open_part *p, uint64_t offset, uint64_t length)
+{
+	if (p->bytes == NULL || offset < p->offset || length > p->length ||
+	    offset - p->offset > p->length - length)
+		return NULL;
+	return p->bytes + (offset - p->offset);
 }
 
 /* The descriptor is taken from the viewers' share; E_NOMEM when that is used
@@ -72,7 +132,8 @@ open_shared(struct open_files *files, int *fd, const struct open_file *but,
 
 	*fd = -1;
 	while (!fds_take(FDS_VIEWER_FILES))
-		if (!close_oldest(files, but))
+		if (!close_oldest(files, but, false) &&
+		    !close_oldest(files, but, true))
 			return E_NOMEM;
 	st = folder_open_file(fd, folder, name, O_RDONLY);
 	saved = errno;
@@ -186,6 +247,7 @@ open_files_get(struct open_files *files, struct open_file **out,
 		.folder = place.folder,
 		.minor = packet_log_minor(log) };
 	folder_begin_reading(f->folder);
+	list_init(&f->parts);
 	list_append(&files->all, &f->node);
 	st = open_file_again(files, f);
 	if (st != OK) {
@@ -286,6 +348,7 @@ open_file_metadata(
 		.folder = folder_get(folder) };
 	folder_begin_reading(f->folder);
 	list_init(&f->node);
+	list_init(&f->parts);
 	st = open_shared(files, &f->data_fd, f, folder, "metadata");
 	if (st != OK) {
 		open_file_put(f);

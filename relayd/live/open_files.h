@@ -4,7 +4,10 @@
  * all of them. A file stays readable for them when it is renamed or removed by
  * a rotation, a roll or a clear (live 2.9). When descriptors are used up, those
  * of the file that was idle longest are closed, and opened again when a viewer
- * comes back to it, if it is still there. This belongs to one live worker.
+ * comes back to it, if it is still there. Files of which nothing is promised go
+ * first; of the others, promised packets up to OPEN_KEPT_MAX are kept in
+ * memory, as the file may be gone when they are asked for. This belongs to one
+ * live worker.
  */
 #ifndef RELAYD_LIVE_OPEN_FILES_H
 #define RELAYD_LIVE_OPEN_FILES_H
@@ -17,12 +20,28 @@
 #include "common/status.h"
 #include "store/dir.h"
 
+/* A packet of up to this size, LTTng's default for large ones, is kept when its
+ * file is closed, and the part of
+ * --max-memory that all of them may use, of all live workers. */
+#define OPEN_KEPT_MAX (1024 * 1024)
+#define OPEN_KEPT_PART 16
+
 struct folder;
 struct index_record;
 struct packet_log;
 
+/* Bytes that a viewer was promised: it has the index of a packet, and has not
+ * fetched all of it. All zeros: nothing. */
+struct open_part {
+	struct list node; /* file->parts */
+	struct open_files *files;
+	uint64_t offset, length;
+	uint8_t *bytes; /* kept; NULL: they are in the file */
+};
+
 struct open_file {
 	struct list node;
+	struct list parts; /* struct open_part: what is promised of it */
 	unsigned refs;
 	unsigned uses; /* of them, by replies that are sent: it stays open */
 	const struct packet_log *log; /* key: log, first, number, folder */
@@ -37,8 +56,9 @@ struct open_file {
 };
 
 struct open_files {
-	struct list all;   /* the one that was used last is the last */
-	uint64_t last_log; /* when a shortage was logged */
+	struct list all;	 /* the one that was used last is the last */
+	uint64_t last_log;	 /* when a shortage was logged */
+	uint64_t kept, max_kept; /* bytes of parts */
 };
 
 void open_files_init(struct open_files *files);
@@ -56,6 +76,15 @@ struct open_file *open_file_ref(struct open_file *f);
 /* Open the data file if it is closed. E_NOENT: it is gone. */
 enum status open_file_again(
     struct open_files *files, struct open_file *f) MUST_CHECK;
+
+/* LENGTH bytes at OFFSET of F are promised, until open_part_done(). P is all
+ * zeros, and its owner has a reference to F meanwhile. */
+void open_file_promise(struct open_files *files, struct open_file *f,
+    uint64_t offset, uint64_t length, struct open_part *p);
+void open_part_done(struct open_part *p); /* all zeros are fine */
+/* LENGTH bytes at OFFSET, if they are kept; else NULL. */
+const uint8_t *open_part_bytes(
+    const struct open_part *p, uint64_t offset, uint64_t length);
 
 /* A reference for a reply, which sends bytes of the data file, open now. */
 struct open_file *open_file_use(struct open_file *f);

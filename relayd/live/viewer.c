@@ -86,6 +86,7 @@ viewer_forget(struct viewer *v, struct position *p)
 	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
 	list_del(&p->node);
+	open_part_done(&p->part);
 	open_file_put(p->file);
 	live_stream_put(p->stream);
 	free(p);

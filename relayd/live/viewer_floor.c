@@ -159,22 +159,28 @@ head_length(const struct position *p, uint64_t offset, uint64_t length)
 	return (size_t)(end - offset < length ? end - offset : length);
 }
 
+void
+viewer_raise_bytes(
+    const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes)
+{
+	const uint64_t at = p->raised_at + BEGIN_AT;
+
+	for (size_t i = 0; p->is_raised && i < sizeof(p->raised_begin); i++)
+		if (at + i >= offset && at + i - offset < length)
+			bytes[at + i - offset] = p->raised_begin[i];
+}
+
 bool
 viewer_copy_raised(const struct position *p, uint64_t offset, uint64_t length,
     uint8_t head[VIEWER_RAISED_LEN], size_t *copied)
 {
 	const size_t n = head_length(p, offset, length);
-	uint8_t raised[VIEWER_RAISED_LEN];
-	size_t skipped;
 
 	*copied = n;
 	if (n == 0)
 		return true;
-	skipped = (size_t)(offset - p->raised_at);
-	if (pread(p->file->data_fd, raised + skipped, n, (off_t)offset) !=
-	    (ssize_t)n)
+	if (pread(p->file->data_fd, head, n, (off_t)offset) != (ssize_t)n)
 		return false;
-	memcpy(raised + BEGIN_AT, p->raised_begin, sizeof(p->raised_begin));
-	memcpy(head, raised + skipped, n);
+	viewer_raise_bytes(p, offset, n, head);
 	return true;
 }

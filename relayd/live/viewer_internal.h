@@ -12,6 +12,7 @@
 
 #include "common/idmap.h"
 #include "common/list.h"
+#include "relayd/live/open_files.h"
 #include "relayd/live/viewer.h"
 #include "store/packet_log.h"
 
@@ -77,6 +78,7 @@ struct position {
 	/* Of data streams only. */
 	uint64_t pos;		/* number of the next packet to give */
 	struct open_file *file; /* of the last packet whose index was given */
+	struct open_part part;	/* that packet, until it is fetched */
 	bool has_bound;		/* an INACTIVE reply was sent; */
 	uint64_t bound;		/* the last one had this time */
 	uint64_t last_time;	/* the latest time given, of both kinds */
@@ -227,6 +229,10 @@ enum viewer_raise {
  * floor. */
 enum viewer_raise viewer_raise_begin(struct viewer *v, struct position *p,
     const struct open_file *file, struct index_record *rec);
+/* BYTES are LENGTH at OFFSET of P's file: those of the raised begin are put
+ * in. */
+void viewer_raise_bytes(
+    const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes);
 /* LENGTH bytes at OFFSET of P's file are to be sent. The first *COPIED of them,
  * with the raised begin, are put in HEAD; the rest is as in the file. False:
  * the file cannot be read. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading at a position: indexes and packets (live 2.6, 2.9). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -111,11 +112,14 @@ note_given(struct position *p, uint64_t time)
 
 /* The record is given: go to the next position. */
 static void
-go_on(struct position *p, const struct index_record *rec,
+go_on(struct viewer *v, struct position *p, const struct index_record *rec,
     struct open_file *take_file, bool is_raised)
 {
+	open_part_done(&p->part);
 	open_file_put(p->file);
 	p->file = take_file;
+	open_file_promise(&v->registry->files, take_file, rec->offset,
+	    rec->packet_size / 8, &p->part);
 	p->is_raised = is_raised;
 	p->pos++;
 	note_given(p, rec->timestamp_end);
@@ -265,7 +269,7 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
 			i->status = LIVE_INDEX_RETRY;
 			return FOUND_AGAIN;
 		}
-		go_on(p, &rec, file, raise == RAISE_BEGIN);
+		go_on(v, p, &rec, file, raise == RAISE_BEGIN);
 		fill_ok(i, &rec);
 		/* The class of a stream never changes (live 6, P4). */
 		if (view->has_ctf_stream)
@@ -410,21 +414,19 @@ refuse_packet(struct viewer *v, struct live_reply *reply)
 	return LIVE_REPLY;
 }
 
-enum live_outcome
-viewer_packet(
-    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+/* Put the bytes that Q asks for, or where they are, into REPLY. False: they are
+ * not there. */
+static bool
+put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
+    struct live_reply *reply)
 {
-	struct position *p = viewer_position(v, q->id);
 	uint8_t head[VIEWER_RAISED_LEN];
 	size_t n;
 
-	if (p == NULL || p->file == NULL ||
-	    open_file_again(&v->registry->files, p->file) != OK ||
+	if (open_file_again(&v->registry->files, p->file) != OK ||
 	    !open_file_has(p->file, q->offset, q->length) ||
 	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
-		return refuse_packet(v, reply);
-	viewer_count(v, true);
-	published_add(&p->stream->session->sent_bytes, q->length);
+		return false;
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
 	buf_bytes(reply->out, head, n);
 	if (q->length > n) {
@@ -432,5 +434,43 @@ viewer_packet(
 		reply->offset = q->offset + n;
 		reply->length = q->length - n;
 	}
+	return true;
+}
+
+/* The same of a file that was closed for want of descriptors, and that is gone:
+ * bytes that were kept. */
+static bool
+put_kept(const struct position *p, const struct live_request *q,
+    struct live_reply *reply)
+{
+	const uint8_t *kept = open_part_bytes(&p->part, q->offset, q->length);
+	uint8_t *at;
+
+	if (kept == NULL)
+		return false;
+	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
+	at = buf_reserve(reply->out, q->length);
+	if (at == NULL)
+		return true; /* the reply is bad */
+	memcpy(at, kept, q->length);
+	viewer_raise_bytes(p, q->offset, q->length, at);
+	buf_added(reply->out, q->length);
+	return true;
+}
+
+enum live_outcome
+viewer_packet(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	struct position *p = viewer_position(v, q->id);
+
+	if (p == NULL || p->file == NULL ||
+	    (!put_bytes(v, p, q, reply) && !put_kept(p, q, reply)))
+		return refuse_packet(v, reply);
+	viewer_count(v, true);
+	published_add(&p->stream->session->sent_bytes, q->length);
+	/* Viewers ask for the parts of a packet in order. */
+	if (q->offset + q->length >= p->part.offset + p->part.length)
+		open_part_done(&p->part);
 	return LIVE_REPLY;
 }

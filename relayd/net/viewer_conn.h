@@ -33,9 +33,9 @@ struct viewers;
 #define VIEWER_TURN_BYTES (4 * 1024 * 1024)
 /* Memory of replies that the viewers of one live worker have not taken; and the
  * part of --max-memory that all live workers share, if that is less. Above it,
- * viewers that take nothing are closed. One reply has LIVE_LIST_PIECE or
- * VIEWER_COPY_MAX bytes at most, and 8 of each stream or session that it
- * lists. */
+ * viewers that take nothing are closed. One reply has LIVE_LIST_PIECE,
+ * VIEWER_COPY_MAX or OPEN_KEPT_MAX bytes at most, and 8 of each stream or
+ * session that it lists. */
 #define VIEWER_UNSENT_MAX (64 * 1024 * 1024)
 #define VIEWER_UNSENT_PART 4
 /* A viewer is closed when for so long it took nothing of a reply, or sent no

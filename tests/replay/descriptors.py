@@ -85,6 +85,53 @@ def many_folders_take_no_descriptors():
         many.data.close()
 
 
+def packets_of_closed_files():
+    """A viewer takes an index of each of more streams than it may have files
+    open, as babeltrace 1.5 does; then the files are overwritten. The packets
+    are still those of the indexes."""
+    with relay.Daemon("--fd-pool-size", "512", "--live-hold=off",
+                      workers=1) as daemon:
+        s = relay.Session(daemon, "rings", live=PERIOD_US)
+        rings = [s.add(f"r_{n}", size=4096, count=2) for n in range(MANY)]
+        equal(s.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        s.control.metadata(s.meta, b"stream { id = 0; };")
+
+        def write(seq):
+            for n, ring in enumerate(rings):
+                payload = bytes([n, seq]) * 2048
+                s.data.packet(ring, seq, payload)
+                equal(s.control.index(ring, seq, 4096), relay.OK, "SEND_INDEX")
+        write(0)
+        watch = viewer.Viewer(daemon)
+        watch.connect()
+        watch.create()
+        _, shown = watch.attach(watch.find("rings").id)
+        found = {}
+        for t in shown:
+            if not t.channel.startswith("r_"):
+                continue
+            until = time.monotonic() + relay.TIMEOUT
+            while (i := watch.next_index(t.id)).status != viewer.OK:
+                check(time.monotonic() < until, f"{t.channel}: {i}")
+                time.sleep(0.005)
+            found[t.id] = t, i
+        equal(len(found), MANY, "indexes")
+        for seq in range(1, 5):
+            write(seq)
+        for ring in rings:
+            while s.control.pending(ring, 4) != 0:
+                time.sleep(0.005)
+        for t, i in found.values():
+            n = int(t.channel[2:])
+            for at, length in (0, 4000), (4000, 96):
+                status, data = watch.packet(t.id, i.offset + at, length)
+                equal(status, viewer.PACKET_OK, t.channel)
+                check(data == bytes([n, 0]) * (length // 2),
+                      f"{t.channel}: other bytes")
+        watch.close()
+        end([s])
+
+
 def fill(daemon, most=1000):
     """Sessions without packets until one is refused."""
     found = []
@@ -206,7 +253,8 @@ def chunks_of_a_session():
         end([slow])
 
 
-CASES = [many_folders_take_no_descriptors, one_host_leaves_room_for_others,
+CASES = [many_folders_take_no_descriptors, packets_of_closed_files,
+         one_host_leaves_room_for_others,
          sessions_that_linger_count, data_connections_of_a_session, chunks_of_a_session]
 
 if __name__ == "__main__":
