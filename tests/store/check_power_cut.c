@@ -28,6 +28,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/relpath.h"
+#include "store/dir.h"
 #include "store/index.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
@@ -68,6 +69,7 @@ static struct noted {
 	char *name;	    /* of a name in folder INO; NULL: a file */
 	struct bytes bytes; /* of file INO */
 	struct bytes lost;  /* its bytes when a sync failed */
+	uint64_t born;	    /* of the file: its number may be used again */
 } disk[DISK_MAX];
 static unsigned n_disk;
 static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,6 +101,30 @@ note(ino_t ino, const char *name)
 	n = &disk[n_disk++];
 	n->ino = ino;
 	n->name = name == NULL ? NULL : strdup(name);
+	return n;
+}
+
+static uint64_t
+born_of(int fd)
+{
+	struct dir_id id;
+
+	MUST(dir_identify(&id, fd) == OK);
+	return id.born;
+}
+
+/* What is noted of the file at FD, and not of an earlier one of its number. */
+static struct noted *
+note_of(int fd, ino_t ino)
+{
+	struct noted *n = note(ino, NULL);
+
+	if (n->born == born_of(fd))
+		return n;
+	free(n->bytes.p);
+	free(n->lost.p);
+	n->bytes = n->lost = (struct bytes){ 0 };
+	n->born = born_of(fd);
 	return n;
 }
 
@@ -139,7 +165,7 @@ note_file(int fd)
 	struct stat sb;
 
 	MUST(fstat(fd, &sb) == 0);
-	n = note(sb.st_ino, NULL);
+	n = note_of(fd, sb.st_ino);
 	forget_lost(n, &now);
 	free(n->bytes.p);
 	n->bytes = now;
@@ -156,7 +182,7 @@ lose_one(const char *path, const struct stat *sb, int type, struct FTW *at)
 		return 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	MUST(fd >= 0 && at->level > 0);
-	n = note(sb->st_ino, NULL);
+	n = note_of(fd, sb->st_ino);
 	free(n->lost.p);
 	n->lost = content(fd);
 	close(fd);
@@ -249,11 +275,14 @@ __wrap_syncfs(int fd)
 static void
 cut_file(const char *path, ino_t ino)
 {
-	const struct noted *n = find_noted(ino, NULL);
 	struct bytes now = bytes_file(path);
-	const size_t sure = n == NULL ? 0 : n->bytes.n;
-	size_t size = sure;
-	int fd;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	const struct noted *n;
+	size_t size, sure;
+
+	MUST(fd >= 0);
+	n = note_of(fd, ino);
+	size = sure = n->bytes.n;
 
 	if (now.n > sure)
 		size += draw(3) == 0 ? draw(now.n - sure + 1)
@@ -265,8 +294,7 @@ cut_file(const char *path, ino_t ino)
 		     i++)
 			now.p[i] = i < sure ? n->bytes.p[i] : 0;
 	}
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	MUST(fd >= 0 && pwrite(fd, now.p, now.n, 0) == (ssize_t)now.n);
+	MUST(pwrite(fd, now.p, now.n, 0) == (ssize_t)now.n);
 	MUST(ftruncate(fd, (off_t)size) == 0);
 	close(fd);
 	free(now.p);
