@@ -26,6 +26,7 @@ class Relay:
 
     def __init__(self, socket_path):
         self.path = socket_path
+        self.is_slow = False
         self.entries = [dict(e) for e in ENTRIES]
 
     def look(self, method, path, query):
@@ -59,7 +60,8 @@ class Relay:
         gone = [e for e in self.entries if not e["kept"]][:2]
         if not is_dry:
             self.entries = [e for e in self.entries if e not in gone]
-        return {"dry_run": is_dry, "limits": {"max_use": 2 << 20},
+        return {"done": not self.is_slow, "has_more": self.is_slow,
+                "dry_run": is_dry, "limits": {"max_use": 2 << 20},
                 "use_bytes": len(self.entries) << 20, "free_bytes": 1 << 30,
                 "deleted": [dict(e, reason="max_use") for e in gone],
                 "deleted_bytes": sum(e["bytes"] for e in gone)}
@@ -81,7 +83,7 @@ def stored():
         out, _ = run(url, "stored")
         equal(len(out.splitlines()), 6, out)
         check("box/twice#2-20261122-100000" in out, out)
-        check(out.endswith("4 finished, 4.0 MiB\n"), out)
+        check(out.endswith("4 traces, 4.0 MiB\n"), out)
         equal(len(ask(url, "stored")["stored"]), 4, "JSON")
         out, err = run(url, "stored", "--host=none")
         equal((out, "nothing is stored" in err), ("", True), err)
@@ -97,6 +99,9 @@ def vacuum():
         out, _ = run(url, "vacuum")
         check("Deleted" in out and "box/web-2026" in out, out)
         equal(len(fake.entries), 2, "two went")
+        fake.is_slow = True
+        out, err = run(url, "vacuum", "--dry-run")
+        check("and more" in out and "goes on" in err, out + err)
         equal(ask(url, "vacuum", "--dry-run")["dry_run"], True, "JSON")
     both(case)
 
@@ -112,12 +117,12 @@ def keep():
             run(url, "keep", "--no", word)
             check(not fake.entries[0]["kept"], "not any longer")
         _, err = run(url, "keep", "twice", status=1)
-        check("2 finished traces" in err and "twice#2-2026" in err, err)
+        check("2 stored traces" in err and "twice#2-2026" in err, err)
         equal(len(ask(url, "keep", "twice", "--all")["stored"]), 2, "JSON")
         equal([e["kept"] for e in fake.entries],
               [False, False, True, True], "both")
         _, err = run(url, "keep", "none", status=1)
-        check("no finished trace" in err, err)
+        check("no stored trace" in err, err)
     both(case)
 
 

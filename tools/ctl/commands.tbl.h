@@ -22,11 +22,11 @@ COMMAND(watch, "SESSION", HAS(DRY_RUN),
 COMMAND(events, NULL, HAS(JSON) | HAS(RECENT) | HAS(COUNT),
     "what happens, as it happens")
 COMMAND(stored, NULL, HAS(JSON) | HAS(HOST),
-    "the finished traces on the relay's disk")
+    "the traces on the relay's disk")
 COMMAND(vacuum, NULL, HAS(JSON) | HAS(DRY_RUN),
     "delete old traces now, as far as limits ask for it")
 COMMAND(keep, "SESSION", HAS(JSON) | HAS(ALL) | HAS(NO),
-    "never delete a finished trace to make room")
+    "never delete a trace to make room")
 COMMAND(check, NULL,
     HAS(STATE) | HAS(LOST_WARNING) | HAS(LOST_CRITICAL) | HAS(DISK_WARNING) | HAS(DISK_CRITICAL),
     "one line for a monitoring system; status 0, 1, 2 or 3")

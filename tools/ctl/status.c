@@ -92,6 +92,7 @@ status_load(struct ctl *c, struct relay_status *s)
 	if (st != OK)
 		return st;
 	s->version = answer_text(&a, s->answer, "version");
+	s->hostname = answer_text(&a, s->answer, "hostname");
 	s->started = answer_number(&a, s->answer, "start_time_seconds");
 	s->uptime = answer_number(&a, s->answer, "uptime_seconds");
 	s->admin_socket = answer_text(&a, s->answer, "admin_socket");
@@ -154,6 +155,9 @@ print_state(const struct ctl *c, const struct relay_status *s)
 		ctl_line(c, "State", TONE_WARNING,
 		    "ready, %u of %u threads busy", s->busy_threads,
 		    s->threads);
+	else if (s->lost_rate > 0)
+		ctl_line(c, "State", TONE_WARNING,
+		    "ready, but packets are being lost");
 	else
 		ctl_line(c, "State", TONE_GOOD, "ready");
 }
@@ -239,9 +243,10 @@ print_status(const struct ctl *c, const struct relay_status *s)
 	char up[TEXT_UNIT_MAX], since[TEXT_UNIT_MAX];
 	char used[TEXT_UNIT_MAX], limit[TEXT_UNIT_MAX], all[TEXT_UNIT_MAX];
 
-	ctl_line(c, "Relay", TONE_HEAD, "tracepulse-relayd %s, up %s, since %s",
-	    s->version, text_duration(up, (double)s->uptime),
-	    text_time(since, s->started));
+	ctl_line(c, "Relay", TONE_HEAD,
+	    "tracepulse-relayd %s%s%s, up %s, since %s", s->version,
+	    s->hostname[0] != '\0' ? " on " : "", s->hostname,
+	    text_duration(up, (double)s->uptime), text_time(since, s->started));
 	print_state(c, s);
 	ctl_line(c, "Sessions", TONE_PLAIN,
 	    "%" PRIu64 ", with %" PRIu64 " streams; %" PRIu64 " viewers",

@@ -16,7 +16,7 @@
 
 struct relay_status {
 	json_t *answer; /* owns the texts below */
-	const char *version, *output;
+	const char *version, *hostname, *output;
 	const char *admin_socket; /* path; empty: there is none */
 	bool is_ready, is_healthy;
 	char reasons[256]; /* why it is not ready */

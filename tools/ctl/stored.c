@@ -57,7 +57,7 @@ print_stored(struct ctl *c, const json_t *all)
 	}
 	if (a.wrong == NULL && !t.lacks_memory && i > 0) {
 		table_print(&t, &c->terminal, 0, SIZE_MAX);
-		fprintf(c->terminal.out, "%zu finished, %s\n", i,
+		fprintf(c->terminal.out, "%zu traces, %s\n", i,
 		    text_bytes(text, bytes));
 	} else if (a.wrong == NULL && !t.lacks_memory) {
 		fprintf(stderr, "tracepulse: nothing is stored\n");
@@ -169,6 +169,11 @@ print_deleted(struct ctl *c, const json_t *j)
 	if (i > 0)
 		table_print(&t, &c->terminal, 0, SIZE_MAX);
 	table_free(&t);
+	if (answer_bool(&a, j, "has_more"))
+		fprintf(c->terminal.out, "and more\n");
+	if (json_is_false(json_object_get(j, "done")))
+		fprintf(stderr, "tracepulse: the relay goes on with it; see "
+				"tracepulse events\n");
 	if (a.wrong == NULL)
 		return CTL_OK;
 	(void)fetch_refuse(c->fetch, a.wrong);
@@ -286,11 +291,11 @@ command_keep(struct ctl *c)
 	json_decref(all);
 	text_escape(escaped, sizeof(escaped), text);
 	if (n == 0) {
-		status = ctl_fail("%s: no finished trace has this name or path "
+		status = ctl_fail("%s: no stored trace has this name or path "
 				  "(see tracepulse stored)",
 		    escaped);
 	} else if (n > 1 && !c->options.all) {
-		status = ctl_fail("%s: %zu finished traces have this name; "
+		status = ctl_fail("%s: %zu stored traces have this name; "
 				  "give the path of one, or --all",
 		    escaped, n);
 		json_array_foreach(chosen, n, all) fprintf(stderr, "  %s\n",

@@ -45,10 +45,14 @@ watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
 	/* Of this machine, where else than everywhere it listens counts. */
 	if (a->is_local && !is_any(listens) && listens[0] != '\0')
 		host = listens;
-	n = snprintf(out, WATCH_URL_MAX,
-	    strchr(host, ':') != NULL ? "net://[%s]:%u/host/%s/%s"
-				      : "net://%s:%u/host/%s/%s",
-	    host, port, s->host, s->name);
+	if (strchr(host, ':') != NULL && a->is_local && is_any(listens))
+		host = "localhost";
+	*why = VIEWER " knows no IPv6: name the relay by --url in another way, "
+		      "or let it listen for viewers on IPv4, too";
+	if (strchr(host, ':') != NULL)
+		return E_REFUSED;
+	n = snprintf(out, WATCH_URL_MAX, "net://%s:%u/host/%s/%s", host, port,
+	    s->host, s->name);
 	*why = "its name is too long";
 	return n < 0 || n >= WATCH_URL_MAX ? E_LIMIT : OK;
 }
