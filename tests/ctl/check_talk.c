@@ -337,6 +337,8 @@ START_TEST(verdicts)
 		{ { .is_ready = true, .is_healthy = true }, 0, CHECK_OK },
 		{ { .is_ready = true, .is_healthy = true }, 1, CHECK_WARNING },
 		{ { .is_ready = true, .is_healthy = true }, 9, CHECK_CRITICAL },
+		{ { .is_healthy = true, .reasons = "starting" }, 0,
+		    CHECK_WARNING },
 		{ { .is_ready = true }, 0, CHECK_CRITICAL },
 		{ { .is_healthy = true, .reasons = "disk full" }, 0,
 		    CHECK_CRITICAL },

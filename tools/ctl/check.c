@@ -38,7 +38,10 @@ check_judge(struct check *k, const struct ctl_options *o,
 	if (!s->is_healthy)
 		add_verdict(k, CHECK_CRITICAL, "a thread does not answer");
 	if (!s->is_ready)
-		add_verdict(k, CHECK_CRITICAL, "not ready: %s", s->reasons);
+		add_verdict(k,
+		    strcmp(s->reasons, "starting") == 0 ? CHECK_WARNING
+							: CHECK_CRITICAL,
+		    "not ready: %s", s->reasons);
 	if (s->is_healthy && s->busy_threads > 0)
 		add_verdict(k, CHECK_WARNING, "%u of %u threads are busy",
 		    s->busy_threads, s->threads);
