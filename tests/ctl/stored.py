@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tracepulse stored, vacuum and keep, with a server that has the relay's
-interface for them."""
+"""tracepulse stored, vacuum and keep: with a server that has the relay's interface
+for them, as what it answers can be chosen there; and with the relay."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,8 @@ import program
 import relay
 from program import ask, pretended, run
 from relay import check, equal
+import looking
+import retention
 
 ENTRIES = [
     dict(path=f"box/{n}-20261122-100000", session=n.partition("#")[0],
@@ -157,7 +160,34 @@ def who_may():
             check(f"{fake.path}: you may not connect there" in err, err)
 
 
-CASES = [stored, vacuum, keep, who_may]
+def with_a_real_relay():
+    """What was recorded is stored; what is kept stays, the rest goes."""
+    with retention.start() as daemon:
+        url = f"http://127.0.0.1:{daemon.http_port}"
+        dirs = [retention.record(daemon, f"s{i}") for i in range(3)]
+        retention.wait_finished(daemon, *dirs)
+        out, _ = run(url, "stored")
+        check("3 traces, " in out and all(p.name in out for p in dirs), out)
+        for word in ("s0", "h/s1", str(dirs[2].relative_to(daemon.out))):
+            check(" kept " in run(url, "keep", word)[0], word)
+        retention.set_limits(daemon, keep_free="none", max_use="300k")
+        looking.wait_until("the limit", lambda: re.search(
+            r"^Limits +at most 300 KiB$", run(url, "status")[0], re.M))
+        out, _ = run(url, "vacuum", "--dry-run")
+        check(re.search(r"^Would go +0, 0 B$", out, re.M), out)
+        # The daemon looks itself, too, as soon as it may.
+        run(url, "keep", "--no", "s1")
+        run(url, "keep", "--no", "s2")
+        run(url, "vacuum")
+        retention.wait_gone(dirs[1], dirs[2])
+        check(dirs[0].exists(), "a kept one is gone")
+        equal([e["session"] for e in ask(url, "stored")["stored"]], ["s0"],
+              "what is left")
+        _, err = run(url, "keep", "s9", status=1)
+        check("no stored trace" in err, err)
+
+
+CASES = [stored, vacuum, keep, who_may, with_a_real_relay]
 
 
 if __name__ == "__main__":

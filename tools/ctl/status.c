@@ -74,6 +74,11 @@ read_limits(struct relay_status *s, struct answer *a, const json_t *j)
 	s->output = answer_text(a, disk, "output");
 	s->disk_free = answer_number(a, disk, "free_bytes");
 	s->disk_total = answer_number(a, disk, "total_bytes");
+	s->full_in = json_is_integer(json_object_get(disk, "full_in_seconds"))
+			 ? answer_real(a, disk, "full_in_seconds")
+			 : -1;
+	s->stored = answer_number(a, disk, "use_bytes");
+	s->stored_limits = answer_object(a, disk, "limits");
 	s->memory = answer_number(a, memory, "used");
 	s->memory_limit = answer_number(a, memory, "limit");
 	s->descriptors = answer_number(a, files, "used");
@@ -177,13 +182,40 @@ print_losses(const struct ctl *c, const struct relay_status *s)
 	    s->lost_rate);
 }
 
+void
+status_print_limits(const struct ctl *c, const json_t *limits)
+{
+	static const struct {
+		const char *name, *before;
+		bool is_time;
+	} rows[] = {
+		{ "max_use", "at most ", false },
+		{ "keep_free", "keep free ", false },
+		{ "max_age", "not older than ", true },
+	};
+	char line[256] = "", text[TEXT_UNIT_MAX];
+	size_t at = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const json_t *j = json_object_get(limits, rows[i].name);
+		const json_int_t n = json_integer_value(j);
+
+		if (n <= 0)
+			continue;
+		at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%s%s",
+		    at == 0 ? "" : ", ", rows[i].before,
+		    rows[i].is_time ? text_duration(text, (double)n)
+				    : text_bytes(text, (uint64_t)n));
+	}
+	if (at > 0)
+		ctl_line(c, "Limits", TONE_PLAIN, "%s", line);
+}
+
 static void
 print_disk(const struct ctl *c, const struct relay_status *s)
 {
 	char free[TEXT_UNIT_MAX], total[TEXT_UNIT_MAX], when[TEXT_UNIT_MAX];
-	const double left = s->written_rate >= 1
-				? (double)s->disk_free / s->written_rate
-				: FULL_SOON_S;
+	const bool is_soon = s->full_in >= 0 && s->full_in < FULL_SOON_S;
 
 	if (s->disk_total == 0) {
 		ctl_line(c, "Disk", TONE_PLAIN, "%s", s->output);
@@ -193,8 +225,8 @@ print_disk(const struct ctl *c, const struct relay_status *s)
 	    status_disk_percent(s) < 5 ? TONE_WARNING : TONE_PLAIN,
 	    "%s free of %s (%.0f %%)%s%s at %s", text_bytes(free, s->disk_free),
 	    text_bytes(total, s->disk_total), status_disk_percent(s),
-	    left < FULL_SOON_S ? ", at this rate for " : "",
-	    left < FULL_SOON_S ? text_duration(when, left) : "", s->output);
+	    is_soon ? ", at this rate for " : "",
+	    is_soon ? text_duration(when, s->full_in) : "", s->output);
 }
 
 /* "tcp://HOST:PORT" of those that listen. */
@@ -254,6 +286,10 @@ print_status(const struct ctl *c, const struct relay_status *s)
 	print_flow(c, s);
 	print_losses(c, s);
 	print_disk(c, s);
+	if (s->stored > 0)
+		ctl_line(
+		    c, "Traces", TONE_PLAIN, "%s", text_bytes(all, s->stored));
+	status_print_limits(c, s->stored_limits);
 	ctl_line(c, "Memory", TONE_PLAIN,
 	    "%s of packets, at most %s; %s in all", text_bytes(used, s->memory),
 	    text_bytes(limit, s->memory_limit), text_bytes(all, s->resident));

@@ -28,7 +28,10 @@ struct relay_status {
 	const json_t *lost_by_cause;
 	/* Per second. */
 	double received_rate, packet_rate, written_rate, sent_rate, lost_rate;
-	uint64_t disk_free, disk_total;		 /* bytes; total 0: not known */
+	uint64_t disk_free, disk_total; /* bytes; total 0: not known */
+	double full_in;	 /* seconds, at this rate; below 0: not soon */
+	uint64_t stored; /* bytes of traces; 0: not known */
+	const json_t *stored_limits;
 	uint64_t memory, memory_limit, resident; /* bytes */
 	uint64_t descriptors, descriptors_limit;
 	const json_t *listeners;
@@ -40,6 +43,10 @@ void status_free(struct relay_status *s);
 
 /* Free disk; below 0: not known. */
 double status_disk_percent(const struct relay_status *s);
+
+/* A line with the limits of what is stored, as the relay tells them; none is no
+ * line. */
+void status_print_limits(const struct ctl *c, const json_t *limits);
 
 /* "gap 3, write 1"; BY_CAUSE may be NULL. It is not escaped. */
 void status_causes(char out[STATUS_CAUSES_MAX], const json_t *by_cause);

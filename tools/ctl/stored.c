@@ -116,23 +116,6 @@ go_to_admin(struct ctl *c, unsigned timeout_ms)
 	return c->fetch == NULL ? ctl_fail("out of memory") : CTL_OK;
 }
 
-static void
-print_limits(const struct ctl *c, const json_t *limits)
-{
-	char line[512] = "";
-	const char *name;
-	json_t *j;
-	size_t at = 0;
-
-	json_object_foreach((json_t *)(uintptr_t)limits, name,
-	    j) if (at < sizeof(line) && json_is_integer(j))
-	    at += (size_t)snprintf(line + at, sizeof(line) - at,
-		"%s%s %" JSON_INTEGER_FORMAT, at == 0 ? "" : ", ", name,
-		json_integer_value(j));
-	if (at > 0)
-		ctl_line(c, "Limits", TONE_PLAIN, "%s", line);
-}
-
 static int
 print_deleted(struct ctl *c, const json_t *j)
 {
@@ -159,7 +142,7 @@ print_deleted(struct ctl *c, const json_t *j)
 		table_add(&t, TONE_PLAIN, answer_text(&a, one, "reason"));
 		table_add(&t, TONE_PLAIN, answer_text(&a, one, "path"));
 	}
-	print_limits(c, answer_object(&a, j, "limits"));
+	status_print_limits(c, answer_object(&a, j, "limits"));
 	ctl_line(c, "Disk", TONE_PLAIN, "traces take %s, %s are free",
 	    text_bytes(text, answer_number(&a, j, "use_bytes")),
 	    text_bytes(free, answer_number(&a, j, "free_bytes")));
