@@ -189,11 +189,18 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	struct chunk_family *f;
 	enum status st;
 
-	st = dir_create_path(chunk_fd(c), path->s);
+	do
+		st = dir_create_path(chunk_fd(c), path->s);
+	while (st == E_NOSPC && room_yield(&c->dir->output->room));
 	if (st != OK) {
-		/* The caller can make a removed directory again. */
-		log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
-		    "%s/%s: create folder", session_dir_text(c->dir), path->s);
+		/* The caller can make a removed directory again, and tries
+		 * again on a full disk. */
+		if (st != E_NOSPC ||
+		    log_ratelimit(
+			&c->dir->store->last_full_log, STORE_FULL_LOG_NS))
+			log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
+			    "%s/%s: create folder", session_dir_text(c->dir),
+			    path->s);
 		return st;
 	}
 	/* Remember the name only now: if something else had it, the chunk must
@@ -224,11 +231,15 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 enum status
 chunk_new_folder(struct chunk *c, const struct relpath *path)
 {
-	enum status st = dir_create(chunk_fd(c), path->s);
+	enum status st;
 
-	/* If somebody removed its parents, PATH does not exist, either. */
-	if (st == E_NOENT)
-		st = dir_create_path(chunk_fd(c), path->s);
+	do {
+		st = dir_create(chunk_fd(c), path->s);
+		/* If somebody removed its parents, PATH does not exist,
+		 * either. */
+		if (st == E_NOENT)
+			st = dir_create_path(chunk_fd(c), path->s);
+	} while (st == E_NOSPC && room_yield(&c->dir->output->room));
 	if (st != OK && st != E_EXISTS)
 		log_peer_errno(LOG_ERROR, "%s/%s: create folder",
 		    session_dir_text(c->dir), path->s);

@@ -154,8 +154,7 @@ enum status chunk_new_folder(
     struct chunk *c, const struct relpath *path) MUST_CHECK;
 
 /* Append one line, with its newline, to .loss.jsonl in the family's folder: the
- * log of what was lost on the way. E_EXISTS: we did not make that file.
- * E_IO. */
+ * log of what was lost. E_EXISTS: we did not make that file. E_NOSPC, E_IO. */
 enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,
     const char *line, size_t n) MUST_CHECK;
 

@@ -11,6 +11,7 @@
 #include "store/dir.h"
 #include "store/folder.h"
 #include "store/kept_dir.h"
+#include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"
 
@@ -68,6 +69,41 @@ is_tmp(enum chunk_place place)
 	return place == CHUNK_AT_OLD || place == CHUNK_AT_NEW;
 }
 
+static enum status
+make_archives(const struct chunk *c)
+{
+	enum status st;
+
+	do
+		st = dir_create_path(c->dir->fd, "archives");
+	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	return st;
+}
+
+static enum status
+rename_within(const struct chunk *c, const char *from, const char *to)
+{
+	enum status st;
+
+	do
+		st = dir_rename(c->dir->fd, from, to);
+	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	return st;
+}
+
+static enum status
+create_or_rename(const struct chunk *c, const char *from, const char *name)
+{
+	enum status st;
+
+	if (from != NULL)
+		return rename_within(c, from, name);
+	do
+		st = dir_create(c->dir->fd, name);
+	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	return st;
+}
+
 /* Make a new directory at PLACE (FROM is NULL), or move the directory FROM
  * there. NAME is set to its name. */
 static enum status
@@ -77,7 +113,7 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 	enum status st = OK;
 
 	if (place == CHUNK_AT_ARCHIVE) {
-		st = dir_create_path(c->dir->fd, "archives");
+		st = make_archives(c);
 		if (st != OK)
 			return st;
 	}
@@ -86,8 +122,7 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 			choose_tmp(c, place, i > 0);
 		st = chunk_place_name(c, place, name);
 		if (st == OK)
-			st = from == NULL ? dir_create(c->dir->fd, name)
-					  : dir_rename(c->dir->fd, from, name);
+			st = create_or_rename(c, from, name);
 		if (st != E_EXISTS || !is_tmp(place))
 			break;
 	}
@@ -168,7 +203,7 @@ move_top(struct chunk *c, const struct chunk_top *t, const char *from,
 	    *from == '\0' ? "" : "/", t->name->s);
 	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
 	    t->name->s);
-	st = dir_rename(c->dir->fd, source, target);
+	st = rename_within(c, source, target);
 	/* Somebody removed this folder: the others are still moved. */
 	return st == E_NOENT ? OK : st;
 }
@@ -349,7 +384,7 @@ chunk_prepare_archive(struct chunk *c)
 
 	if (c->is_base || c->override_name != NULL)
 		return OK;
-	st = dir_create_path(c->dir->fd, "archives");
+	st = make_archives(c);
 	if (st == OK || st == E_NOENT) /* removed: nothing to archive */
 		return OK;
 	log_peer_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));

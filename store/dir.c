@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 #define FILE_MODE 0660
 /* This directory is made and removed to see whether that is possible. */
 #define TRY ".tracepulse-try"
+/* This file is made and removed where files without a name cannot be. */
+#define NAMELESS ".tracepulse-room"
 
 static bool is_without_openat2;
 
@@ -36,6 +39,9 @@ from_errno(void)
 	case EEXIST:
 	case ENOTEMPTY:
 		return E_EXISTS;
+	case ENOSPC:
+	case EDQUOT:
+		return E_NOSPC;
 	default:
 		return E_IO;
 	}
@@ -416,4 +422,51 @@ dir_sync(int base, const char *path)
 		slash = strrchr(part, '/');
 		*(slash == NULL ? part : slash) = '\0';
 	}
+}
+
+enum status
+dir_room(uint64_t *left, uint64_t *total, int fd)
+{
+	struct statvfs st;
+
+	if (fstatvfs(fd, &st) != 0)
+		return E_IO;
+	/* What is kept back from others is there for root. */
+	*left = (uint64_t)(geteuid() == 0 ? st.f_bfree : st.f_bavail) *
+		st.f_frsize;
+	*total = (uint64_t)st.f_blocks * st.f_frsize;
+	return OK;
+}
+
+enum status
+dir_make_nameless(int *out, int fd)
+{
+	const int flags = O_WRONLY | O_CLOEXEC;
+
+	*out = openat(fd, ".", O_TMPFILE | flags, FILE_MODE);
+	if (*out >= 0)
+		return OK;
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+		return from_errno();
+	/* Several workers do this, but each only for an instant. What is there
+	 * already may be left of a process that was killed. */
+	(void)unlinkat(fd, NAMELESS, 0);
+	*out = openat(
+	    fd, NAMELESS, flags | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
+	if (*out < 0)
+		return from_errno();
+	(void)unlinkat(fd, NAMELESS, 0);
+	return OK;
+}
+
+enum status
+dir_reserve(int fd, uint64_t from, uint64_t to)
+{
+	const int code = posix_fallocate(fd, (off_t)from, (off_t)(to - from));
+
+	if (code == 0)
+		return OK;
+	(void)ftruncate(fd, (off_t)from);
+	errno = code;
+	return from_errno();
 }

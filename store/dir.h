@@ -7,8 +7,9 @@
  * through a link that somebody made.
  *
  * Paths are relative; "" is BASE itself. After a failure errno says why: the
- * caller knows what to log. E_NOENT, E_EXISTS, E_IO. New directories have mode
- * 0770, files 0660, both less the umask (streaming 5.1). Any thread.
+ * caller knows what to log. E_NOENT, E_EXISTS, E_NOSPC (no room, or over a
+ * quota), E_IO. New directories have mode 0770, files 0660, both less the umask
+ * (streaming 5.1). Any thread.
  */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
@@ -63,6 +64,16 @@ dir_is_same(const struct dir_id *a, const struct dir_id *b)
  * may pass.
  */
 bool dir_is_writable(int fd) MUST_CHECK;
+
+/* Bytes that this process can still write on FD's file system, and all bytes
+ * that it has. A quota is not seen. */
+enum status dir_room(uint64_t *left, uint64_t *total, int fd) MUST_CHECK;
+/* A file without a name in the directory FD, for writing: it is gone when it is
+ * closed, also if the process is killed. The caller closes it. */
+enum status dir_make_nameless(int *out, int fd) MUST_CHECK;
+/* Give the file FD, of FROM bytes, room on the disk up to the byte TO. On
+ * failure it is as it was. */
+enum status dir_reserve(int fd, uint64_t from, uint64_t to) MUST_CHECK;
 
 /* For tests: behave as on a kernel without openat2. */
 void dir_without_openat2(bool on);

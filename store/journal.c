@@ -17,6 +17,7 @@
 #include "store/journal_format.h"
 #include "store/journal_internal.h"
 #include "store/journal_load.h"
+#include "store/room.h"
 
 /* The slots of one page: most sessions have fewer files, and even one session
  * alone makes a journal. */
@@ -110,14 +111,16 @@ journal_is_gone(const struct journal *j)
  * mapping can fail later. On a disk this is cheaper than fallocate(2), as the
  * file is mostly removed before it gets there. */
 static bool
-fill(int fd, size_t from, size_t to)
+fill(const struct journal *j, size_t from, size_t to)
 {
 	static const char zeros[FIRST_SLOTS * JOURNAL_SLOT];
 
-	for (; from < to; from += sizeof(zeros)) {
+	while (from < to) {
 		errno = ENOSPC; /* for a write of fewer bytes */
-		if (pwrite(fd, zeros, sizeof(zeros), (off_t)from) !=
+		if (pwrite(j->fd, zeros, sizeof(zeros), (off_t)from) ==
 		    (ssize_t)sizeof(zeros))
+			from += sizeof(zeros);
+		else if (!room_is_lack(errno) || !room_yield(j->config.room))
 			return false;
 	}
 	return true;
@@ -129,7 +132,7 @@ grow(struct journal *j, uint32_t n)
 {
 	void *p;
 
-	if (!fill(j->fd, bytes(j->n_slots), bytes(n)))
+	if (!fill(j, bytes(j->n_slots), bytes(n)))
 		return false;
 	p = j->slots == NULL
 		? mmap(NULL, bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -33,6 +33,7 @@
 #include "common/status.h"
 
 struct journal;
+struct room;
 struct syncer;
 
 /* What is on the disk for certain. The numbers stand in journals. */
@@ -46,6 +47,7 @@ enum journal_sync_kind {
 struct journal_config {
 	enum journal_sync_kind sync;
 	struct syncer *syncer; /* NULL: none; borrowed */
+	struct room *room;     /* has a reserve, or NULL; borrowed */
 };
 
 /* BASE_FD is borrowed. CONFIG NULL: nothing is synced. */

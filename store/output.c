@@ -81,14 +81,20 @@ output_create(struct output **out, int fd, bool owns_fd,
     const struct journal_config *config)
 {
 	struct output *o = calloc(1, sizeof(*o));
+	struct journal_config with_room = *config;
 
 	*out = NULL;
-	if (o == NULL || journal_create(&o->journal, fd, config) != OK) {
+	if (o != NULL) {
+		room_init(&o->room, fd);
+		with_room.room = &o->room;
+	}
+	if (o == NULL || journal_create(&o->journal, fd, &with_room) != OK) {
 		if (owns_fd)
 			close(fd);
 		free(o);
 		return E_NOMEM;
 	}
+	(void)room_tick(&o->room);
 	o->refs = 1;
 	o->fd = fd;
 	o->owns_fd = owns_fd;
@@ -109,6 +115,7 @@ output_put(struct output *o)
 	if (o == NULL || --o->refs > 0)
 		return;
 	journal_destroy(o->journal);
+	room_free(&o->room);
 	if (o->owns_fd)
 		close(o->fd);
 	free(o);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output directory, open, and the journal of the streams that are open
- * below it. Every user of the directory holds a reference. When the directory
- * is removed or replaced, the store opens the directory that is at the path
- * then; files that are open in the old one stay there.
+ * The output directory, open, the journal of the streams that are open below
+ * it, and the room on its disk. Every user of the directory holds a reference.
+ * When the directory is removed or replaced, the store opens the directory that
+ * is at the path then; files that are open in the old one stay there.
  *
  * One worker owns it; only output_open() is for any thread.
  */
@@ -14,6 +14,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "store/room.h"
 
 struct journal;
 struct journal_config;
@@ -23,6 +24,7 @@ struct output {
 	int fd;
 	bool owns_fd;
 	struct journal *journal;
+	struct room room;
 };
 
 /* A descriptor of the directory PATH, which is absolute; it is made, with its

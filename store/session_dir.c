@@ -200,16 +200,19 @@ step_aside(struct relpath **path, int base)
 
 /* E_EXISTS: another session has PATH, or it holds files. */
 static enum status
-try_claim(int *out, int base, const struct relpath *path, bool is_snapshot,
-    bool *is_new_dir)
+try_claim(int *out, struct output *o, const struct relpath *path,
+    bool is_snapshot, bool *is_new_dir)
 {
-	enum status st = make_parents(base, path);
+	const int base = o->fd;
+	enum status st;
 	bool is_new;
 	int fd;
 
-	if (st != OK)
-		return st;
-	st = dir_create(base, path->s);
+	do {
+		st = make_parents(base, path);
+		if (st == OK)
+			st = dir_create(base, path->s);
+	} while (st == E_NOSPC && room_yield(&o->room));
 	is_new = st == OK;
 	if (st != OK && st != E_EXISTS)
 		return st;
@@ -259,8 +262,8 @@ session_dir_claim(struct session_dir **out, struct store *store,
 		d->path = NULL;
 		st = relpath_suffix(&d->path, beside, suffix);
 		if (st == OK)
-			st = try_claim(&d->fd, d->output->fd, d->path,
-			    is_snapshot, &d->is_new);
+			st = try_claim(&d->fd, d->output, d->path, is_snapshot,
+			    &d->is_new);
 		if (st != E_EXISTS)
 			break;
 		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "store/journal.h"
 #include "store/output.h"
+#include "store/room.h"
 #include "store/tracefile.h"
 
 /* Above it, the memory of records that waited for a lock is freed. */
@@ -121,6 +122,18 @@ store_syncs_packets(const struct store *s)
 }
 
 bool
+store_may_try(struct store *s, uint64_t bytes)
+{
+	return room_may_try(&s->output->room, bytes);
+}
+
+bool
+store_is_full(const struct store *s)
+{
+	return s->output->room.is_full;
+}
+
+bool
 store_syncs_names(const struct store *s)
 {
 	return s->config.sync == STORE_SYNC_CLOSE ||
@@ -139,7 +152,8 @@ store_sync_failed(struct store *s, const char *path, const char *name)
 uint64_t
 store_tick(struct store *s)
 {
-	const uint64_t pause = tracefile_pool_tick(s);
+	uint64_t next = journal_tick(s->output->journal);
 
-	return clock_earlier(pause, journal_tick(s->output->journal));
+	next = clock_earlier(next, room_tick(&s->output->room));
+	return clock_earlier(next, tracefile_pool_tick(s));
 }

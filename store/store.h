@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
@@ -44,6 +45,9 @@ struct store_config {
 	struct stored_door *stored;
 };
 
+/* How often a disk without room is logged. */
+#define STORE_FULL_LOG_NS (10 * NS_PER_S)
+
 struct store {
 	struct store_config config;
 	struct packet_pool packets;
@@ -59,6 +63,7 @@ struct store {
 	uint64_t write_errors, sync_errors, locks_forced;
 	/* When an error was last logged: on a full disk every packet fails. */
 	uint64_t last_error_log;
+	uint64_t last_full_log; /* the same, for lack of room */
 	uint64_t last_lock_log; /* readers take many locks */
 };
 
@@ -66,11 +71,19 @@ enum status store_create(
     struct store **out, const struct store_config *config) MUST_CHECK;
 void store_destroy(struct store *s); /* NULL is fine */
 
+/* May a packet of BYTES be tried now? While the disk is full: only if there is
+ * room for it (store/room.h). */
+bool store_may_try(struct store *s, uint64_t bytes);
+
+/* Did the last write that could lack room find none? */
+bool store_is_full(const struct store *s);
+
 /* The output directory for a new session, borrowed. It is opened or made again
  * if somebody removed or replaced it. */
 struct output *store_output(struct store *s);
 
-/* For the end of a turn: see journal_tick() and tracefile_pool_tick(). */
+/* For the end of a turn: see journal_tick(), room_tick() and
+ * tracefile_pool_tick(). */
 uint64_t store_tick(struct store *s);
 
 /* The daemon ends, and has little time: only that there is a new file is synced

@@ -242,44 +242,6 @@ tracefile_size(const struct tracefile *tf)
 	return tf->data.length;
 }
 
-enum status
-tracefile_write_all(
-    int fd, struct iovec *iov, int n_iov, uint64_t offset, uint64_t *written)
-{
-	ssize_t n;
-
-	*written = 0;
-	while (n_iov > 0) {
-		n = pwritev(fd, iov, n_iov, (off_t)(offset + *written));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return E_IO;
-		*written += (uint64_t)n;
-		for (; n_iov > 0 && (size_t)n >= iov->iov_len; iov++, n_iov--)
-			n -= (ssize_t)iov->iov_len;
-		if (n_iov > 0) {
-			iov->iov_base = (char *)iov->iov_base + n;
-			iov->iov_len -= (size_t)n;
-		}
-	}
-	return OK;
-}
-
-void
-tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
-    const char *what)
-{
-	tf->store->write_errors++;
-	if (log_ratelimit(&tf->store->last_error_log, NS_PER_S))
-		log_peer_errno(LOG_ERROR,
-		    TRACEFILE_FMT ": write %s at %" PRIu64, TRACEFILE_ARGS(tf),
-		    what, f->length);
-	if (ftruncate(f->fd, (off_t)f->length) != 0)
-		log_peer_errno(
-		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
-}
-
 struct batch {
 	struct iovec iov[BATCH_PIECES];
 	int n_iov;
@@ -403,7 +365,7 @@ write_batch(
     struct tracefile *tf, struct batch *b, struct packet *p, unsigned *done)
 {
 	uint64_t written, start = tf->data.length;
-	enum status st;
+	enum status st, synced;
 
 	st = write_blocks(tf, b, &written);
 	if (st == OK && b->extend > 0) {
@@ -415,13 +377,16 @@ write_batch(
 	}
 	/* What could not be synced is not kept, as what could not be
 	 * written. */
-	if (tracefile_sync_packet(tf, &tf->data) != OK) {
-		st = E_IO;
+	synced = tracefile_sync_packet(tf, &tf->data);
+	if (synced != OK) {
+		st = synced;
 		written = 0;
 	}
 	take_over(tf, p, b->end, written, done);
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "packet");
+	else
+		room_has(tracefile_room(tf));
 	return tracefile_synced(tf, &tf->data) == OK ? st : E_IO;
 }
 
@@ -449,14 +414,17 @@ enum status
 tracefile_write_ahead(
     struct tracefile *tf, const void *p, uint64_t n, uint64_t at)
 {
-	struct iovec iov = { (void *)(uintptr_t)p, (size_t)n };
 	enum status st = tracefile_ensure_open(tf);
 	uint64_t written;
 
 	if (st != OK)
 		return st;
-	st = tracefile_write_all(
-	    tf->data.fd, &iov, n > 0, tf->data.length + at, &written);
+	do {
+		struct iovec iov = { (void *)(uintptr_t)p, (size_t)n };
+
+		st = tracefile_write_all(
+		    tf->data.fd, &iov, n > 0, tf->data.length + at, &written);
+	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "metadata");
 	tf->ahead = st == OK ? at + n : 0;

@@ -42,7 +42,7 @@ enum tracefile_index {
  * numbered). Never truncates: E_EXISTS. REPLACES: a file of that number is the
  * oldest of a ring and is unlinked first. The index file comes with the first
  * packet. Takes a reference on CHUNK; FAMILY belongs to it. E_NOENT: somebody
- * removed the chunk's directory. E_IO, E_NOMEM.
+ * removed the chunk's directory. E_NOSPC, E_IO, E_NOMEM.
  */
 enum status tracefile_create(struct tracefile **out, struct store *store,
     struct chunk *chunk, struct chunk_family *family, uint64_t number,
@@ -59,15 +59,16 @@ void tracefile_end_log(struct tracefile *tf);
 
 /*
  * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
- * in the file, whole; E_IO when not all; E_NOMEM when there is no memory for
- * the record of the next packet; E_NOENT when somebody removed the file or its
- * folder. Their records, with the offset filled in, wait for
- * tracefile_write_records().
+ * in the file, whole; E_IO when not all, E_NOSPC if for lack of room; E_NOMEM
+ * when there is no memory for the record of the next packet; E_NOENT when
+ * somebody removed the file or its folder. Their records, with the offset
+ * filled in, wait for tracefile_write_records().
  */
 enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
 
-/* Append N bytes and PADDING zeros, all or nothing (metadata). */
+/* Append N bytes and PADDING zeros, all or nothing (metadata). For this the
+ * reserve is used (store/room.h). E_NOSPC, E_IO, E_NOENT. */
 enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
     uint64_t n, uint32_t padding) MUST_CHECK;
 /* The same in parts: write N bytes, at AT behind the file's bytes, then count
@@ -79,8 +80,8 @@ enum status tracefile_count_bytes(
 
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock, and the limit
- * has not passed: try again later. E_IO: they could not be written and are
- * dropped; E_NOENT: the same, as somebody removed the file. FORCE: if
+ * has not passed: try again later. E_IO, E_NOSPC: they could not be written and
+ * are dropped; E_NOENT: the same, as somebody removed the file. FORCE: if
  * necessary, write them without the lock.
  */
 enum status tracefile_write_records(

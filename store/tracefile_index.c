@@ -30,13 +30,18 @@ static enum status
 write_header(struct tracefile *tf)
 {
 	uint8_t header[INDEX_HEADER_LEN];
-	struct iovec iov = { header, sizeof(header) };
+	struct iovec iov;
 	uint64_t written;
+	enum status st;
 
 	index_header_encode(header, minor_of(tf));
-	if (tracefile_write_all(tf->index.fd, &iov, 1, 0, &written) != OK) {
+	do {
+		iov = (struct iovec){ header, sizeof(header) };
+		st = tracefile_write_all(tf->index.fd, &iov, 1, 0, &written);
+	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
+	if (st != OK) {
 		tracefile_cut(tf, &tf->index, "index header");
-		return E_IO;
+		return st;
 	}
 	tf->index.length = sizeof(header);
 	tracefile_count(tf, (int64_t)sizeof(header));
@@ -132,19 +137,34 @@ take_lock(struct tracefile *tf, bool force, bool *locked)
 	return true;
 }
 
+/* Their packets are in the data file: where room lacks, the reserve is used. */
+static enum status
+write_waiting(struct tracefile *tf)
+{
+	const size_t n = buf_len(&tf->waiting);
+	struct iovec iov;
+	uint64_t written;
+	enum status st;
+
+	do {
+		iov = (struct iovec){ (void *)(uintptr_t)buf_data(&tf->waiting),
+			n };
+		st = tracefile_write_all(
+		    tf->index.fd, &iov, 1, tf->index.length, &written);
+	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
+	return st;
+}
+
 static enum status
 append_waiting(struct tracefile *tf)
 {
-	size_t n = buf_len(&tf->waiting);
-	struct iovec iov = { (void *)(uintptr_t)buf_data(&tf->waiting), n };
-	uint64_t written;
+	const size_t n = buf_len(&tf->waiting);
 	enum status st = OK;
 
 	if (tf->index.length == 0)
 		st = write_header(tf);
 	if (st == OK)
-		st = tracefile_write_all(
-		    tf->index.fd, &iov, 1, tf->index.length, &written);
+		st = write_waiting(tf);
 	if (st == OK)
 		st = tracefile_sync_packet(tf, &tf->index);
 	if (st != OK) {

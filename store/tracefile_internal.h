@@ -11,6 +11,8 @@
 #include "common/buf.h"
 #include "common/list.h"
 #include "store/journal.h"
+#include "store/output.h"
+#include "store/session_dir.h"
 #include "store/tracefile.h"
 
 struct tracefile_file {
@@ -51,11 +53,18 @@ void tracefile_count(struct tracefile *tf, int64_t n);
 /* An older file of the ring goes, and its bytes. */
 void tracefile_unlink_old(struct tracefile *tf, const char *path);
 
-/* How log lines begin; needs store/chunk.h and store/session_dir.h. */
+/* How log lines begin; needs store/chunk.h. */
 #define TRACEFILE_FMT "%s/%s/%s"
 #define TRACEFILE_ARGS(tf)                                         \
 	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
 	    (tf)->family->channel->s
+
+/* The room on its disk. */
+static inline struct room *
+tracefile_room(const struct tracefile *tf)
+{
+	return &tf->dir->output->room;
+}
 
 /* Was the chunk removed and made again? Then other files stand at the paths
  * below. */
@@ -85,7 +94,8 @@ enum status tracefile_synced(
 /* Take the file off the pool and close its descriptors. They are synced first,
  * if that is asked for and the files are kept. */
 void tracefile_close_fds(struct tracefile *tf);
-/* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV. */
+/* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV.
+ * E_NOSPC, E_IO. */
 enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
     uint64_t offset, uint64_t *written) MUST_CHECK;
 /* Cut F back to its whole part after a failed write. */

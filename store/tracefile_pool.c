@@ -3,9 +3,11 @@
  * make room. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -33,7 +35,9 @@ tracefile_sync_packet(
 {
 	if (!store_syncs_packets(tf->store))
 		return OK;
-	return fdatasync(f->fd) == 0 ? OK : E_IO;
+	if (fdatasync(f->fd) == 0)
+		return OK;
+	return room_is_lack(errno) ? E_NOSPC : E_IO;
 }
 
 static void
@@ -275,20 +279,32 @@ sync_name(struct tracefile *tf, const struct tracefile_file *f,
 	return E_IO;
 }
 
+/* The caller makes the directory again, or does not need the file; on a full
+ * disk it tries again with each packet. */
+static void
+log_creation(struct tracefile *tf, enum status st, const char *path)
+{
+	if (st == E_NOSPC &&
+	    !log_ratelimit(&tf->store->last_full_log, STORE_FULL_LOG_NS))
+		return;
+	log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR, "%s/%s: create",
+	    session_dir_text(tf->chunk->dir), path);
+}
+
 enum status
 tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 {
 	struct dir_id id;
 	enum status st;
-	bool is_new;
+	bool is_new = false, made;
 
 	make_room(tf);
-	st = create_file(&f->fd, chunk_fd(tf->chunk), path, &is_new);
+	do {
+		st = create_file(&f->fd, chunk_fd(tf->chunk), path, &made);
+		is_new |= made;
+	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
 	if (st != OK) {
-		/* The caller makes the directory again, or does not need the
-		 * file. */
-		log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
-		    "%s/%s: create", session_dir_text(tf->chunk->dir), path);
+		log_creation(tf, st, path);
 		return st;
 	}
 	tf->store->n_open++;
@@ -320,4 +336,50 @@ tracefile_unlink_old(struct tracefile *tf, const char *path)
 
 	if (dir_unlink(chunk_fd(tf->chunk), path) == OK)
 		chunk_count(tf->chunk, -(int64_t)bytes);
+}
+
+enum status
+tracefile_write_all(
+    int fd, struct iovec *iov, int n_iov, uint64_t offset, uint64_t *written)
+{
+	ssize_t n;
+
+	*written = 0;
+	while (n_iov > 0) {
+		n = pwritev(fd, iov, n_iov, (off_t)(offset + *written));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && room_is_lack(errno))
+			return E_NOSPC;
+		if (n <= 0)
+			return E_IO;
+		*written += (uint64_t)n;
+		for (; n_iov > 0 && (size_t)n >= iov->iov_len; iov++, n_iov--)
+			n -= (ssize_t)iov->iov_len;
+		if (n_iov > 0) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return OK;
+}
+
+void
+tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
+    const char *what)
+{
+	const bool is_full = room_is_lack(errno);
+	struct store *s = tf->store;
+
+	s->write_errors++;
+	if (is_full ? log_ratelimit(&s->last_full_log, STORE_FULL_LOG_NS)
+		    : log_ratelimit(&s->last_error_log, NS_PER_S))
+		log_peer_errno(LOG_ERROR,
+		    TRACEFILE_FMT ": write %s at %" PRIu64, TRACEFILE_ARGS(tf),
+		    what, f->length);
+	if (is_full)
+		room_lacks(tracefile_room(tf));
+	if (ftruncate(f->fd, (off_t)f->length) != 0)
+		log_peer_errno(
+		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
 }

@@ -13,9 +13,9 @@
  * their spare descriptors 6, pipe to the waiting parent 1, a file of the run
  * directory 1, health socket 1. */
 #define OWN_FDS (17 + HEALTH_CLIENTS_MAX)
-/* Loop 2, UDP, output directory, journal, and 2 while folders are made or
- * moved. */
-#define WORKER_FDS 7
+/* Loop 2, UDP, output directory, journal, reserve, and 2 while folders are made
+ * or moved. */
+#define WORKER_FDS 8
 /* The eventfd of the thread. */
 #define SYNCER_FDS 2
 /* Loop 2, and folders while a file is looked for. */

@@ -134,6 +134,7 @@ stats_refused_by(enum stats_port port, enum status st)
 		[E_BUSY] = REFUSAL_closed,
 		[E_NOMEM] = REFUSAL_memory,
 		[E_IO] = REFUSAL_io,
+		[E_NOSPC] = REFUSAL_io,
 	};
 
 	if (st == OK || st == E_MORE || st == E_HANDOVER)

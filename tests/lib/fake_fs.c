@@ -48,6 +48,7 @@ static struct open_file files[FD_MAX];
 static struct node *root;
 static ino_t last_ino;
 static unsigned fail_write, fail_open, faults;
+static uint64_t room = UINT64_MAX;
 
 static void *
 get_memory(void *old, size_t n)
@@ -70,11 +71,25 @@ make_node(const char *name, size_t n, bool is_dir)
 	return node;
 }
 
+/* Change the room that is left by what grows or shrinks from FROM to TO bytes.
+ * Returns how far it can grow. */
+static size_t
+take_room(size_t from, size_t to)
+{
+	if (room == UINT64_MAX)
+		return to;
+	if (to > from && to - from > room)
+		to = from + (size_t)room;
+	room -= to - from; /* unsigned: what shrinks gives room */
+	return to;
+}
+
 static void
 free_if_unused(struct node *n)
 {
 	if (n->is_linked || n->opens > 0)
 		return;
+	(void)take_room(n->n + 1, 0);
 	free(n->p);
 	free(n);
 }
@@ -200,8 +215,8 @@ make(int base, const char *path, bool is_dir, struct node **out)
 		return fail(ENOENT, E_NOENT);
 	if (is_found(at, leaf, strlen(leaf)))
 		return fail(EEXIST, E_EXISTS);
-	if ((faults & FAKE_FS_FULL) != 0)
-		return fail(ENOSPC, E_IO);
+	if ((faults & FAKE_FS_FULL) != 0 || take_room(0, 1) == 0)
+		return fail(ENOSPC, E_NOSPC);
 	n = make_node(leaf, strlen(leaf), is_dir);
 	n->next = *at;
 	*at = n;
@@ -461,6 +476,9 @@ __wrap_ftruncate(int fd, off_t length)
 
 	if (f == NULL)
 		return __real_ftruncate(fd, length);
+	/* What is extended is a hole, but here it takes room. */
+	if (take_room(f->node->n, (size_t)length) != (size_t)length)
+		errx(EXIT_FAILURE, "fake_fs: a hole without room");
 	resize(f->node, (size_t)length);
 	return 0;
 }
@@ -479,12 +497,21 @@ __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
 		return -1;
 	}
 	for (int i = 0; i < n; i++) {
-		if (at + iov[i].iov_len > f->node->n)
-			resize(f->node, at + iov[i].iov_len);
-		if (iov[i].iov_len > 0)
-			memcpy(
-			    f->node->p + at, iov[i].iov_base, iov[i].iov_len);
-		at += iov[i].iov_len;
+		size_t len = iov[i].iov_len;
+
+		if (at + len > f->node->n) {
+			len = take_room(f->node->n, at + len) - at;
+			resize(f->node, at + len);
+		}
+		if (len > 0)
+			memcpy(f->node->p + at, iov[i].iov_base, len);
+		at += len;
+		if (len < iov[i].iov_len)
+			break;
+	}
+	if (at == start && n > 0 && iov[0].iov_len > 0) {
+		errno = ENOSPC;
+		return -1;
 	}
 	if (fail_write == 1 && at > start + 1) /* the next one fails: half */
 		at = start + (at - start) / 2;
@@ -523,6 +550,48 @@ fake_fs_end(void)
 	free_tree(root);
 	root = NULL;
 	fail_write = fail_open = faults = 0;
+	room = UINT64_MAX;
+}
+
+void
+fake_fs_set_room(uint64_t bytes)
+{
+	room = bytes;
+}
+
+enum status
+dir_room(uint64_t *left, uint64_t *total, int fd)
+{
+	*left = room;
+	*total = UINT64_MAX;
+	return OK;
+}
+
+enum status
+dir_make_nameless(int *out, int fd)
+{
+	struct node *n;
+
+	if (room == UINT64_MAX)
+		return fail(EOPNOTSUPP, E_IO);
+	if (take_room(0, 1) == 0)
+		return fail(ENOSPC, E_NOSPC);
+	n = make_node("", 0, false);
+	n->is_linked = false;
+	*out = open_node(n);
+	return OK;
+}
+
+enum status
+dir_reserve(int fd, uint64_t from, uint64_t to)
+{
+	struct node *n = file_of(fd)->node;
+
+	if (to - from > room)
+		return fail(ENOSPC, E_NOSPC);
+	(void)take_room(from, to);
+	resize(n, (size_t)to);
+	return OK;
 }
 
 int
