@@ -278,6 +278,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.n_workers = o->workers,
 		.group_by_session = o->group_by_session,
 		.allow_clear = !o->disallow_clear,
+		.loses_when_full = o->on_full == ON_FULL_LOSE,
 		.max_packet_size = o->max_packet_size,
 		.max_memory = o->max_memory,
 		.memory = &l->memory,
@@ -466,8 +467,7 @@ close_events(struct lobby *l)
 			event_free(events[i]);
 }
 
-/* A second signal must not end the shutdown that the first one began: when the
- * events are freed, the signals have their default action again. */
+/* When the events are freed, a second signal must not end the shutdown. */
 static void
 block_signals(void)
 {

@@ -121,6 +121,7 @@ show_figures(const struct worker *w)
 	stats_set(stats, STAT_gaps, sh->gaps);
 	stats_set(stats, STAT_streams, sh->streams.n);
 	stats_set(stats, STAT_files, s->n_open);
+	stats_set(stats, STAT_disk_full, store_is_full(s));
 	if (w->udp == NULL)
 		return;
 #define UDP_COUNT(name, text) \

@@ -150,8 +150,7 @@ tell_states(struct http *h)
 {
 	const uint64_t held = view_memory(&h->view);
 	const bool little = held > h->config.options->max_memory;
-	const bool full = h->view.has_disk &&
-			  h->view.disk_free < VIEW_DISK_FULL;
+	const bool full = view_is_disk_full(&h->view);
 
 	if (little != h->has_little_memory)
 		tell_state(h, "memory", little, "held_bytes", held);

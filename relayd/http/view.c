@@ -201,6 +201,13 @@ lacks_descriptors(const struct view *v)
 	       (n + 1) * v->session_descriptors > max;
 }
 
+bool
+view_is_disk_full(const struct view *v)
+{
+	return (v->has_disk && v->disk_free < VIEW_DISK_FULL) ||
+	       view_sum(STAT_disk_full) > 0;
+}
+
 const char *
 view_not_ready(const struct view *v)
 {
@@ -210,7 +217,7 @@ view_not_ready(const struct view *v)
 		return "draining";
 	if (!view_is_healthy(v))
 		return "a thread does not answer";
-	if (v->has_disk && v->disk_free < VIEW_DISK_FULL)
+	if (view_is_disk_full(v))
 		return "disk full";
 	if (lacks_descriptors(v))
 		return "no descriptors";

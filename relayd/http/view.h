@@ -83,6 +83,8 @@ uint64_t view_memory(const struct view *v); /* of packets, bytes */
 
 /* Is there a loop that does not turn? */
 bool view_is_healthy(const struct view *v);
+/* Is there no room on the disk, or did a worker find none just now? */
+bool view_is_disk_full(const struct view *v);
 /* Why no new session is admitted now; NULL: they are. */
 const char *view_not_ready(const struct view *v);
 /* All in a word: "ready", "losing" (packets, in these seconds), "starting",

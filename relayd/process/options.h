@@ -59,6 +59,9 @@ struct keepalive {
 	int count;    /* TCP_KEEPCNT */
 };
 
+/* What a full disk does to packets: they are lost, or the peer is told. */
+enum on_full { ON_FULL_LOSE, ON_FULL_REFUSE };
+
 /* What we are called by those who ask by HTTP, beside our addresses. */
 struct http_hosts {
 	char names[HTTP_HOSTS_MAX][HTTP_HOST_LEN + 1];
@@ -131,6 +134,7 @@ struct options {
 	struct keep_free keep_free;
 	uint64_t max_age_ns; /* 0: any */
 	struct admin_socket admin_socket;
+	enum on_full on_full;
 	unsigned sandbox;	    /* enum sandbox_part, or'ed */
 	unsigned socket_timeout_ms; /* 0: none */
 	struct keepalive keepalive;

@@ -115,6 +115,9 @@ OPTION(MAX_AGE, 0, "max-age", "TIME", false,
 OPTION(ADMIN_SOCKET, 0, "admin-socket", "PATH", true,
     OWN(admin_socket, admin_socket),
     "take orders on a Unix socket, or none [RUNDIR/relayd/admin]")
+OPTION(ON_FULL, 0, "on-full", "WHAT", false,
+    OWN(on_full, on_full),
+    "a full disk: lose packets, or refuse, which ends sessions [lose]")
 OPTION(SANDBOX, 0, "sandbox", "WHAT", true,
     OWN(sandbox, sandbox),
     "what to give up after the start: on, strict, landlock, seccomp, off [on]")

@@ -130,6 +130,28 @@ options_show_sync(const struct row *r, const void *from, char *out, size_t n)
 		snprintf(out, n, "%s", sync_names[when->mode]);
 }
 
+static const char *const on_full_names[] = {
+	[ON_FULL_LOSE] = "lose",
+	[ON_FULL_REFUSE] = "refuse",
+};
+
+enum status
+options_take_on_full(const struct row *r, void *to, const char *arg)
+{
+	for (size_t i = 0; i < ARRAY_LEN(on_full_names); i++)
+		if (strcmp(arg, on_full_names[i]) == 0) {
+			*(enum on_full *)to = (enum on_full)i;
+			return OK;
+		}
+	return options_bad_value(r, arg);
+}
+
+void
+options_show_on_full(const struct row *r, const void *from, char *out, size_t n)
+{
+	snprintf(out, n, "%s", on_full_names[*(const enum on_full *)from]);
+}
+
 static const struct {
 	const char *name;
 	unsigned parts;

@@ -45,6 +45,7 @@ struct shard_config {
 	unsigned n_workers; /* of all; 0: not known */
 	bool group_by_session;
 	bool allow_clear;
+	bool loses_when_full;	       /* --on-full */
 	uint64_t max_packet_size;      /* with padding, bytes */
 	uint64_t max_memory;	       /* limit of all workers' packets */
 	struct published *memory;      /* in use by packets; borrowed */
@@ -66,6 +67,7 @@ struct shard {
 	struct list old_roots; /* struct old_root */
 	struct list dirty;     /* streams with something to commit */
 	struct list locked;    /* streams whose records wait for a lock */
+	struct list owing;     /* streams whose metadata waits for room */
 	struct list gapped;    /* streams that wait for a missing number */
 	struct list ending;    /* sessions whose control connection is gone */
 	struct list doomed;    /* chunks being deleted */
@@ -75,8 +77,9 @@ struct shard {
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t records_corrected; /* their size was not the packet's */
-	uint64_t n_streams;	    /* of all sessions */
-	uint64_t last_loss_log;
+	uint64_t packets_without_room;
+	uint64_t n_streams; /* of all sessions */
+	uint64_t last_loss_log, last_full_log;
 	/* Memory is short: when to look again. */
 	uint64_t relief_ns, last_relief_log;
 	bool has_slices; /* is there a limit? Without a worker there is none */

@@ -82,6 +82,8 @@ leave_chunk(struct stream *t)
 enum status
 stream_enter_chunk(struct stream *t, struct chunk *c)
 {
+	enum status st;
+
 	leave_chunk(t);
 	t->chunk = c == NULL ? NULL : chunk_get(c);
 	t->number = 0;
@@ -89,7 +91,9 @@ stream_enter_chunk(struct stream *t, struct chunk *c)
 	if (c == NULL)
 		return OK;
 	trace_enter(t->trace, c);
-	return stream_open_file(t, false);
+	st = stream_open_file(t, false);
+	/* Its next packet tries again. */
+	return st == E_NOSPC && stream_loses_when_full(t) ? OK : st;
 }
 
 void
@@ -356,19 +360,6 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 }
 
 enum status
-stream_reset_metadata(struct stream *t)
-{
-	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
-		return E_PROTOCOL;
-	if (t->chunk == NULL)
-		return E_NOENT;
-	if (t->tf != NULL)
-		tracefile_discard(t->tf);
-	t->tf = NULL;
-	return stream_open_file(t, false);
-}
-
-enum status
 stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 {
 	/* Whole packets were sent before this command: they may end the
@@ -462,7 +453,7 @@ close_stream(struct stream *t)
 		    STREAM_FMT " closed; the bytes of %u packets never "
 			       "came",
 		    STREAM_ARGS(t), t->reorder.n_records);
-	stream_seal_file(t);
+	stream_leave_files(t);
 	stream_leave_sealed(t);
 	stream_free(t);
 }

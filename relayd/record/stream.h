@@ -17,6 +17,7 @@
 #include "proto/relay.h"
 #include "store/reorder.h"
 
+struct buf;
 struct chunk;
 struct chunk_family;
 struct live_stream;
@@ -26,12 +27,14 @@ struct data_header;
 struct session;
 struct shard;
 struct stream_udp;
+struct stream_unnoted;
 struct trace;
 struct tracefile;
 struct transport_ops;
 
 struct stream {
 	struct list session_node, dirty_node, locked_node, gapped_node;
+	struct list owing_node;
 	struct session *session;
 	uint64_t handle;
 	struct trace *trace;	    /* a reference */
@@ -78,6 +81,10 @@ struct stream {
 	struct stream_udp *udp; /* of the UDP transport; else NULL */
 	uint64_t held_bytes;	/* what packets that wait count as */
 	uint64_t written_bytes, written_packets, lost; /* since it began */
+	struct stream_unnoted *unnoted; /* of a full disk; NULL: none */
+	/* Metadata that waits for room on the disk: each request with its
+	 * lengths before it. */
+	struct buf *debt; /* NULL: none */
 
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */
@@ -165,6 +172,8 @@ void stream_mark_dirty(struct stream *t);
  * is closed: then it is gone. When the time is over, it is dirty again. */
 void stream_commit(struct stream *t);
 
+/* Try again to write metadata that waits for room on the disk. */
+void stream_retry_metadata(struct stream *t);
 /* Try again to write records that wait for a lock. */
 void stream_retry_records(struct stream *t);
 /* The same for files whose streams have gone. FORCE: without the lock. */

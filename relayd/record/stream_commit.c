@@ -16,6 +16,7 @@
 #include "relayd/record/stream_internal.h"
 #include "relayd/stats/stats.h"
 #include "store/chunk.h"
+#include "store/index.h"
 #include "store/store.h"
 #include "store/tracefile.h"
 
@@ -23,13 +24,17 @@
 #define BATCH_BYTES (4 * 1024 * 1024)
 #define BATCH_PACKETS 512
 
-/* N packets of the batch cannot be written. */
+/* The N packets of the batch from P on cannot be written, because of ST. */
 static void
-lose(struct stream *t, unsigned n)
+lose(struct stream *t, const struct packet *p, unsigned n, enum status st)
 {
+	if (st == E_NOSPC && stream_loses_when_full(t)) {
+		stream_lose_for_room(t, p, n);
+		return;
+	}
 	t->has_write_error = true;
 	shard_of(t)->packets_dropped += n;
-	stream_lost(t, LOSS_write, n);
+	stream_lost(t, st == E_NOSPC ? LOSS_disk_full : LOSS_write, n);
 	if (log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
 		log_error(STREAM_FMT " packets are lost: they cannot be "
 				     "written (%" PRIu64 " since the start)",
@@ -75,6 +80,27 @@ free_batch(struct stream *t)
 	t->batch.bytes = 0;
 }
 
+/* The packets from P on go to the file. */
+static enum status
+append(struct stream *t, struct packet *p, unsigned *done)
+{
+	*done = 0;
+	return store_may_try(shard_of(t)->store, packet_length(p))
+		   ? tracefile_append(t->tf, p, done)
+		   : E_NOSPC;
+}
+
+/* An earlier try may have failed with the old file still there. */
+static enum status
+ensure_file(struct stream *t)
+{
+	if (t->tf != NULL)
+		return OK;
+	if (!store_may_try(shard_of(t)->store, 0))
+		return E_NOSPC;
+	return stream_open_file(t, t->has_wrapped);
+}
+
 /* Append the batch. A packet that cannot be written is lost; those behind it
  * are tried. */
 static void
@@ -82,17 +108,18 @@ append_batch(struct stream *t)
 {
 	struct packet *p = t->batch.first;
 	unsigned done, left = t->batch.n;
-	enum status st;
+	enum status st = ensure_file(t);
 
-	/* An earlier try may have failed with the old file still there. */
-	if (t->tf == NULL && stream_open_file(t, t->has_wrapped) != OK) {
-		lose(t, left);
+	if (st != OK) {
+		lose(t, p, left, st);
 		return;
 	}
 	while (p != NULL) {
-		st = tracefile_append(t->tf, p, &done);
+		st = append(t, p, &done);
 		left -= done;
 		p = stream_wrote(t, p, done);
+		if (done > 0)
+			stream_note_losses(t, false);
 		if (st == OK || p == NULL)
 			break;
 		if (st == E_NOMEM && !stream_records_are_written(t)) {
@@ -103,7 +130,7 @@ append_batch(struct stream *t)
 			drop_removed(t, left);
 			return;
 		}
-		lose(t, 1);
+		lose(t, p, 1, st);
 		left--;
 		p = p->next;
 	}
@@ -160,6 +187,7 @@ stream_write_batch(struct stream *t)
 	}
 	stream_write_records(t);
 	stream_note_sync_errors(t, n_before);
+	stream_pass_lost(t);
 }
 
 /* Leave this chunk for the next one, or for none. */
@@ -170,7 +198,7 @@ roll(struct stream *t)
 	enum status st;
 
 	stream_write_batch(t);
-	stream_seal_file(t);
+	stream_leave_files(t);
 	t->roll.is_pending = false;
 	t->roll.to = NULL;
 	st = stream_enter_chunk(t, to);

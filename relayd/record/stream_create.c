@@ -55,6 +55,7 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	list_init(&t->dirty_node);
 	list_init(&t->locked_node);
 	list_init(&t->gapped_node);
+	list_init(&t->owing_node);
 	list_init(&t->sealed);
 	t->batch.end = &t->batch.first;
 	reorder_init(&t->reorder, &s->shard->store->packets,

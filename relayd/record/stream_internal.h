@@ -6,12 +6,16 @@
 #ifndef RELAYD_RECORD_STREAM_INTERNAL_H
 #define RELAYD_RECORD_STREAM_INTERNAL_H
 
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/status.h"
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
 
 struct index_record;
+
+/* How often a full disk is logged. */
+#define STREAM_FULL_LOG_NS (10 * NS_PER_S)
 
 #define NO_SEQ UINT64_MAX /* on the wire: no packet was sent */
 
@@ -98,6 +102,34 @@ enum status stream_roll_if_due(
     struct stream *t, bool has_seq, uint64_t next_packet_seq) MUST_CHECK;
 /* Write all whole packets, also behind gaps. False: the time is over. */
 bool stream_write_rest(struct stream *t);
+
+/* stream_loss.c */
+/* Losses for lack of room that are not in .loss.jsonl yet. */
+struct stream_unnoted {
+	struct reorder_loss loss; /* n 0: none */
+	uint64_t noted_ns;	  /* when a line was written */
+};
+/* A line in .loss.jsonl. */
+void stream_note_loss(
+    struct stream *t, const struct reorder_loss *loss, const char *why);
+/* On a full disk packets are lost and the peer goes on (--on-full=lose). */
+bool stream_loses_when_full(const struct stream *t);
+/* The N packets from P on are lost: there is no room. The peer is not told. */
+void stream_lose_for_room(struct stream *t, const struct packet *p, unsigned n);
+/* There is room: note what was lost, at most once a second, or NOW. */
+void stream_note_losses(struct stream *t, bool now);
+/* The last packets of the stream were lost: viewers go on to their end. */
+void stream_pass_lost(struct stream *t);
+
+/* It goes to another chunk, or ends: all that waited for room is written now,
+ * or never. */
+void stream_leave_files(struct stream *t);
+
+/* stream_metadata.c */
+/* Write metadata for which there was no room. False: there still is none. */
+bool stream_pay(struct stream *t);
+/* What is owed will never be written. */
+void stream_drop_debt(struct stream *t);
 
 /* stream_live.c */
 enum status stream_make_logs(struct stream *t) MUST_CHECK;

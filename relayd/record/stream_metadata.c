@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Metadata, which needs no records. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/log.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/stream_internal.h"
@@ -9,6 +14,10 @@
 
 /* Bytes of metadata that are written between two looks at the clock: 1 ms. */
 #define METADATA_PART (UINT64_C(1) << 20)
+
+/* Bytes of metadata of one stream that may wait for room on the disk, in
+ * memory, when the reserve is used up: that of 10,000 event classes. */
+#define METADATA_DEBT_MAX (UINT64_C(4) << 20)
 
 /* Write what is left of it in parts. E_LATER: the time is over. */
 static enum status
@@ -32,6 +41,115 @@ write_metadata(
 			: tracefile_count_bytes(t->tf, m->size, m->padding);
 }
 
+/* For viewers, once it is in the file. */
+static void
+show(struct stream *t, const void *p, uint64_t n, uint32_t padding)
+{
+	t->written_bytes += n + padding;
+	if (t->metadata == NULL)
+		return;
+	metadata_log_append(t->metadata, p, n, padding);
+	stream_wake(t);
+}
+
+/* One request whose metadata waits for room; its bytes follow. */
+struct owed {
+	uint32_t size, padding;
+};
+
+void
+stream_drop_debt(struct stream *t)
+{
+	if (t->debt == NULL)
+		return;
+	list_del(&t->owing_node);
+	published_sub(shard_of(t)->config.memory, buf_len(t->debt));
+	buf_free(t->debt);
+	free(t->debt);
+	t->debt = NULL;
+}
+
+/* There is no room for it, and nobody can be told: SEND_METADATA has no reply.
+ * Without it the trace cannot be read, so it waits in memory. */
+static enum status
+owe(struct stream *t, const struct relay_send_metadata *m)
+{
+	const struct owed head = { (uint32_t)m->size, (uint32_t)m->padding };
+	struct shard *sh = shard_of(t);
+	const size_t n = sizeof(head) + m->size;
+
+	if (t->debt == NULL)
+		t->debt = calloc(1, sizeof(*t->debt));
+	if (t->debt == NULL)
+		return E_NOMEM;
+	if (buf_len(t->debt) + n > METADATA_DEBT_MAX || shard_is_over(sh, 2) ||
+	    buf_reserve(t->debt, n) == NULL) {
+		t->debt->bad = false;
+		log_peer(LOG_ERROR,
+		    STREAM_FMT " too much metadata waits for room on the disk",
+		    STREAM_ARGS(t));
+		return E_NOSPC;
+	}
+	buf_bytes(t->debt, &head, sizeof(head));
+	buf_bytes(t->debt, m->data, m->size);
+	published_add(sh->config.memory, n);
+	if (list_empty(&t->owing_node)) {
+		list_append(&sh->owing, &t->owing_node);
+		log_peer(LOG_WARN,
+		    STREAM_FMT " metadata waits for room on the disk",
+		    STREAM_ARGS(t));
+	}
+	return OK;
+}
+
+/* Write the oldest that is owed. */
+static enum status
+pay_one(struct stream *t)
+{
+	const uint8_t *p = buf_data(t->debt);
+	enum status st = OK;
+	struct owed head;
+
+	memcpy(&head, p, sizeof(head));
+	p += sizeof(head);
+	if (t->tf == NULL)
+		st = stream_open_file(t, false);
+	if (st == OK)
+		st = tracefile_append_bytes(t->tf, p, head.size, head.padding);
+	if (st == OK)
+		show(t, p, head.size, head.padding);
+	if (st == OK) {
+		buf_consume(t->debt, sizeof(head) + head.size);
+		published_sub(
+		    shard_of(t)->config.memory, sizeof(head) + head.size);
+	}
+	return st;
+}
+
+bool
+stream_pay(struct stream *t)
+{
+	enum status st = OK;
+
+	if (t->debt == NULL)
+		return true;
+	while (st == OK && buf_len(t->debt) > 0)
+		st = pay_one(t);
+	/* What cannot be written for another reason is lost: that was
+	 * logged. */
+	if (st != E_NOSPC)
+		stream_drop_debt(t);
+	return st != E_NOSPC;
+}
+
+void
+stream_retry_metadata(struct stream *t)
+{
+	if (stream_pay(t))
+		log_info(STREAM_FMT " metadata that waited for room is written",
+		    STREAM_ARGS(t));
+}
+
 enum status
 stream_metadata(
     struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
@@ -42,6 +160,8 @@ stream_metadata(
 		return E_PROTOCOL;
 	if (t->chunk == NULL)
 		return E_NOENT;
+	if (!stream_pay(t))
+		return owe(t, m);
 	/* An earlier try to create the file failed: space or descriptors were
 	 * used up. */
 	if (t->tf == NULL)
@@ -50,15 +170,31 @@ stream_metadata(
 		st = write_metadata(t, m, done);
 	if (st == E_LATER)
 		return st;
+	if (st == E_NOSPC && stream_loses_when_full(t))
+		return owe(t, m);
 	stats_add(shard_of(t)->stats, STAT_metadata_bytes, m->size);
 	t->session->sums.metadata_bytes += m->size;
-	t->written_bytes += st == OK ? m->size + m->padding : 0;
 	/* Somebody removed the file: drop the metadata without an error. */
 	if (st == E_NOENT && t->tf != NULL)
 		return OK;
-	if (st == OK && t->metadata != NULL) {
-		metadata_log_append(t->metadata, m->data, m->size, m->padding);
-		stream_wake(t);
-	}
+	if (st == OK)
+		show(t, m->data, m->size, m->padding);
 	return st == OK ? OK : E_IO;
+}
+
+enum status
+stream_reset_metadata(struct stream *t)
+{
+	enum status st;
+
+	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
+		return E_PROTOCOL;
+	if (t->chunk == NULL)
+		return E_NOENT;
+	if (t->tf != NULL)
+		tracefile_discard(t->tf);
+	t->tf = NULL;
+	stream_drop_debt(t);
+	st = stream_open_file(t, false);
+	return st == E_NOSPC && stream_loses_when_full(t) ? OK : st;
 }

@@ -46,7 +46,7 @@ stream_log_removed(struct stream *t)
 static void
 note_result(struct stream *t, enum status st)
 {
-	if (st == E_IO)
+	if (st == E_IO || (st == E_NOSPC && !stream_loses_when_full(t)))
 		t->has_write_error = true;
 	if (st == E_NOENT)
 		stream_log_removed(t);
@@ -68,8 +68,11 @@ write_file(struct shard *sh, struct tracefile *tf, bool force)
 
 	if (st != OK && st != E_BUSY) {
 		sh->packets_dropped += n;
-		stats_lost(
-		    sh->stats, st == E_NOENT ? LOSS_removed : LOSS_write, n);
+		stats_lost(sh->stats,
+		    st == E_NOENT   ? LOSS_removed
+		    : st == E_NOSPC ? LOSS_disk_full
+				    : LOSS_write,
+		    n);
 	}
 	return st;
 }

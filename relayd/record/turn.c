@@ -28,6 +28,8 @@
 #define RECORD_WAIT_NS (1 * NS_PER_S)
 /* How often memory that is short is looked at. */
 #define RELIEF_NS (20 * NS_PER_MS)
+/* When to try again to write metadata that waits for room on the disk. */
+#define OWING_RETRY_NS (100 * NS_PER_MS)
 /* How many tries there are at the end, LOCK_RETRY_NS apart: 300 ms. */
 #define LAST_LOCK_TRIES 30
 
@@ -198,6 +200,8 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
 	stream_retry_sealed(sh, false);
+	list_for_each (n, tmp, &sh->owing)
+		stream_retry_metadata(list_entry(n, struct stream, owing_node));
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	next = clock_earlier(next, relieve(sh, now_ns));
@@ -206,6 +210,8 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 		return now_ns;
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
 		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
+	if (!list_empty(&sh->owing))
+		next = clock_earlier(next, now_ns + OWING_RETRY_NS);
 	return clock_earlier(next, gaps);
 }
 

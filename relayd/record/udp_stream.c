@@ -2,9 +2,7 @@
 /* A stream whose packets come as datagrams: pieces that arrive, packets that
  * are lost. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/log.h"
 #include "relayd/record/shard.h"
@@ -36,43 +34,6 @@ destroy(struct stream *t)
 	arrivals_free(&t->udp->arrivals);
 	free(t->udp);
 	t->udp = NULL;
-}
-
-/* Escape the two characters that JSON does not allow; other special characters
- * are never in a name. */
-static void
-put_name(char *out, size_t size, const char *name)
-{
-	size_t at = 0;
-
-	for (; *name != '\0' && at + 3 < size; name++) {
-		if (*name == '"' || *name == '\\')
-			out[at++] = '\\';
-		out[at++] = *name;
-	}
-	out[at] = '\0';
-}
-
-static void
-note_on_disk(struct stream *t, const struct reorder_loss *loss, const char *why)
-{
-	char line[1024], name[2 * RELAY_CHANNEL_MAX], when[32];
-	const time_t now = (time_t)clock_wall_s();
-	struct tm tm;
-	int n;
-
-	if (t->chunk == NULL || t->family == NULL)
-		return;
-	put_name(name, sizeof(name), t->channel->s);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	n = snprintf(line, sizeof(line),
-	    "{\"time\":\"%s\",\"stream\":\"%s\",\"first\":%" PRIu64
-	    ",\"lost\":%" PRIu64 ",\"announced\":%u,\"why\":\"%s\"}\n",
-	    when, name, loss->first, loss->n, loss->records, why);
-	if (chunk_note_loss(t->chunk, t->family, line, (size_t)n) != OK &&
-	    log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
-		log_errno(
-		    LOG_ERROR, STREAM_FMT " " CHUNK_LOSSES, STREAM_ARGS(t));
 }
 
 /* Log one line per gap, at most UDP_GAP_LINES per second. */
@@ -128,7 +89,7 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	shard_of(t)->packets_lost += loss.n;
 	stream_lost(t, LOSS_udp, loss.n);
 	log_gap(t, &loss, why);
-	note_on_disk(t, &loss, why);
+	stream_note_loss(t, &loss, why);
 	if (loss.records > 0)
 		pass_packet_seq(t, loss.last.packet_seq_num);
 	stream_mark_dirty(t);

@@ -8,6 +8,7 @@
 LOSS(gap,                "numbers that never came over TCP")
 LOSS(udp,                "numbers that never came over UDP, or were given up")
 LOSS(write,              "they could not be written")
+LOSS(disk_full,          "there was no room on the disk")
 LOSS(removed,            "somebody removed the file or its folder")
 LOSS(no_chunk,           "they came after the last rotation, to no chunk")
 LOSS(memory,             "memory was short, and their indexes did not come")

@@ -57,6 +57,8 @@ STAT(streams, GAUGE, "streams", "", "",
     "Streams that are open")
 STAT(files, GAUGE, "open_files", "", "",
     "Descriptors of trace files")
+STAT(disk_full, GAUGE, "disk_full", "", "",
+    "Workers that find no room on the disk")
 STAT(viewers, GAUGE, "viewers", "", "",
     "Viewers that are attached, once for each session")
 STAT(viewers_came, COUNTER, "viewers_came_total", "", "",

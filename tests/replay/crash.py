@@ -15,6 +15,7 @@ import threading
 import time
 
 import relay
+import small_disk
 from relay import check, equal
 
 MIB = 1024 * 1024
@@ -270,51 +271,31 @@ def peers_killed_at_any_instant():
                 check(len(seqs) > w.safe, "packets are lost")
 
 
-def on_a_small_disk(case, workers=2):
-    with relay.Daemon(workers=workers) as daemon:
-        daemon.stop()
-        mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs",
-                 str(daemon.out)]
-        if os.geteuid() != 0 or subprocess.run(
-                mount, stderr=subprocess.DEVNULL).returncode != 0:
-            print(f"{case.__name__}: skipped, no right to mount", flush=True)
-            return
-        try:
-            daemon.is_stopped = False
-            daemon.start_again()
-            case(daemon)
-            daemon.stop()
-        finally:
-            # A daemon that a failed case left keeps the mount busy.
-            if daemon.process.poll() is None:
-                daemon.process.kill()
-                daemon.process.wait()
-            subprocess.run(["umount", str(daemon.out)], check=True)
-
-
 def a_full_disk():
     """Only what does not fit is lost, and the peer is told; what comes when
     there is room again is written."""
-    on_a_small_disk(fill_up)
+    small_disk.run(fill_up, "--on-full=refuse")
 
 
 def a_disk_that_was_full():
     """A crash after it is as any other: the journal of open streams is tried
     again, and all that is open is in it then."""
-    on_a_small_disk(crash_after_full, workers=1)
+    small_disk.run(crash_after_full, workers=1)
 
 
 def crash_after_full(daemon):
-    disk = os.statvfs(daemon.out)
-    with open(daemon.out / "fill", "wb") as fill:
-        os.posix_fallocate(fill.fileno(), 0, disk.f_bavail * disk.f_frsize)
+    # A relay that was there before has room for a journal.
+    daemon.stop()
+    daemon.is_stopped = False
+    small_disk.fill(daemon)
+    daemon.start_again()
     control = daemon.control()
     control.version()
     equal(control.create_session(name="early")[1], relay.OK, "CREATE_SESSION")
     equal(control.create_chunk(0), relay.OK, "CREATE_TRACE_CHUNK")
     stream, code = control.add_stream("ch_0")
     equal(code, relay.OK, "ADD_STREAM")
-    (daemon.out / "fill").unlink()
+    small_disk.make_room(daemon)
     time.sleep(0.1)
     w = Writer(daemon, "early", 4096)
     for _ in range(3):

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A full disk ends no session: what is lost is told, nobody waits for ever, and
+recording goes on when there is room. Each case has a small file system.
+
+Arguments: cases by name, all if none.
+"""
+import json
+import struct
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import relay
+import small_disk
+import viewer
+from relay import check, equal
+from viewer import Live, Viewer
+
+NOTES = ".tracepulse-notes"
+HTTP = ("--http", "tcp://127.0.0.1:0")
+
+
+def get(daemon, path):
+    """(status, text)"""
+    url = f"http://127.0.0.1:{daemon.http_port}{path}"
+    try:
+        with urllib.request.urlopen(url, timeout=10) as f:
+            return f.status, f.read().decode()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read().decode()
+
+
+def metric(daemon, name):
+    for line in get(daemon, "/metrics")[1].splitlines():
+        if line.startswith(name + " "):
+            return int(line.split()[1])
+    raise relay.Failed(f"no metric {name}")
+
+
+def lost(daemon):
+    return metric(daemon, 'tracepulse_lost_packets_total{cause="disk_full"}')
+
+
+def names(daemon):
+    """What is in the output directory but for the notes of retention."""
+    return {p.name for p in daemon.out.iterdir()} - {NOTES}
+
+
+def until(true, what, limit=relay.TIMEOUT):
+    end = time.monotonic() + limit
+    while not true():
+        check(time.monotonic() < end, what)
+        time.sleep(0.005)
+
+
+class Peer(Live):
+    """Packets that may be lost: each tells its number."""
+
+    def put(self, size=65536):
+        seq, self.seq = self.seq, self.seq + 1
+        payload = struct.pack(">Q", seq) * (size // 8)
+        self.data.packet(self.stream, seq, payload)
+        equal(self.control.index(self.stream, seq, size, begin=1000 * seq + 1,
+                                 end=1000 * seq + 999), relay.OK,
+              "SEND_INDEX is never refused")
+
+    def settle(self):
+        """DATA_PENDING does not stay, whatever is lost."""
+        until(lambda: self.control.pending(self.stream, self.seq - 1) == 0,
+              "DATA_PENDING stays", 2)
+
+    def found(self, where=None):
+        """The numbers that are on the disk; everything is whole."""
+        data = (where or self.dir) / "ch_0"
+        index = data.parent / "index/ch_0.idx"
+        bytes_, numbers = data.read_bytes(), []
+        records = index.read_bytes()[16:] if index.exists() else b""
+        equal(len(records) % 72, 0, "a torn index")
+        end = 0
+        for at in range(0, len(records), 72):
+            offset, bits = struct.unpack_from(">QQ", records, at)
+            (seq,) = struct.unpack_from(">Q", records, at + 64)
+            end = offset + bits // 8
+            check(bytes_[offset:end] == struct.pack(">Q", seq) *
+                  (bits // 64), f"packet {seq} differs")
+            numbers.append(seq)
+        equal(len(bytes_), end, "bytes that no record names")
+        return numbers
+
+    def end(self):
+        self.settle()
+        equal(self.control.close_stream(self.stream, self.seq - 1), relay.OK,
+              "CLOSE_STREAM")
+        equal(self.control.close_stream(self.meta), relay.OK, "CLOSE_STREAM")
+        self.control.close()
+        self.data.close()
+
+    def losses(self):
+        path = self.dir / ".loss.jsonl"
+        return [json.loads(line) for line in
+                path.read_text().splitlines()] if path.exists() else []
+
+
+class Watch:
+    """A viewer of one session, read by hand."""
+
+    def __init__(self, daemon, title):
+        self.viewer = Viewer(daemon)
+        self.viewer.connect()
+        streams = self.viewer.ready(self.viewer.find(title).id)
+        (self.stream,) = [s.id for s in streams if not s.is_metadata]
+        (self.meta,) = [s.id for s in streams if s.is_metadata]
+
+    def next(self):
+        """The number of the next packet; None: there is none now."""
+        i = self.viewer.next_index(self.stream)
+        if i.status in (viewer.RETRY, viewer.INACTIVE):
+            return None
+        equal(i.status, viewer.OK, "the viewer's index")
+        status, data = self.viewer.packet(self.stream, i.offset, i.size // 8)
+        equal(status, viewer.PACKET_OK, "the viewer's packet")
+        return struct.unpack_from(">Q", data)[0]
+
+    def all(self, wanted):
+        seen = []
+        end = time.monotonic() + relay.TIMEOUT
+        while len(seen) < len(wanted):
+            n = self.next()
+            if n is not None:
+                seen.append(n)
+            check(time.monotonic() < end, f"the viewer saw only {seen}")
+        equal(seen, wanted, "packets that the viewer saw")
+
+
+def goes_on(daemon):
+    """Packets and a listing while there is room, none, and room again."""
+    peer = Peer(daemon, "full")
+    watch = Watch(daemon, "full")
+    for _ in range(5):
+        peer.put()
+    peer.settle()
+    equal(get(daemon, "/readyz")[0], 200, "/readyz")
+    small_disk.fill(daemon)
+    for _ in range(40):
+        peer.put()
+    peer.settle()
+    before = peer.found()
+    equal(before, list(range(len(before))), "what is there")
+    check(5 <= len(before) <= 6, f"{len(before)} packets fit")
+    until(lambda: lost(daemon) == 45 - len(before), "not all losses are told")
+    # The page asks the relay's threads once a second.
+    until(lambda: get(daemon, "/readyz") == (503, "disk full\n"),
+          f"/readyz says {get(daemon, '/readyz')}")
+    # A trace on a full disk can be read.
+    big = bytes(range(256)) * 80
+    for _ in range(4):
+        peer.control.metadata(peer.meta, big)
+    peer.settle()
+    text = (peer.dir / "metadata").read_bytes()
+    equal(text, b"metadata of full" + 4 * big, "metadata on a full disk")
+    small_disk.make_room(daemon)
+    began = time.monotonic()
+    first = peer.seq
+    while lost(daemon) == 0 or peer.found()[-1] < first:
+        check(time.monotonic() < began + 1, "not recorded 1 s after there was "
+              "room")
+        peer.put()
+        peer.settle()
+    for _ in range(5):
+        peer.put()
+    peer.settle()
+    found = peer.found()
+    equal(found[-6:], list(range(peer.seq - 6, peer.seq)), "afterwards")
+    watch.all(found)
+    until(lambda: get(daemon, "/readyz")[0] == 200, "/readyz stays")
+    peer.end()
+    gaps = peer.losses()
+    equal([g["why"] for g in gaps], ["disk full"] * len(gaps), "why")
+    equal(sum(g["lost"] for g in gaps), peer.seq - len(found), "lost")
+    equal(gaps[0]["first"], len(before), "the first that was lost")
+    lines = daemon.log_text().count("No space left")
+    check(0 < lines < 3, f"{lines} lines of log for one full disk")
+    check(daemon.log_text().count("packets are lost: there is no room") == 1,
+          "losses are not logged once")
+
+
+def a_full_disk_ends_no_session():
+    small_disk.run(goes_on, *HTTP, mount="size=16m")
+
+
+def begins_full(daemon):
+    """Sessions and streams begin on a disk without blocks and inodes."""
+    peer = Peer(daemon, "early")
+    peer.put()
+    peer.settle()
+    inodes = 0
+    (daemon.out / "many").mkdir()
+    try:
+        while True:
+            (daemon.out / f"many/{inodes}").touch()
+            inodes += 1
+    except OSError:
+        pass
+    second = peer.add("ch_1")       # its file cannot be made
+    third = peer.add("ch_2", path="ust/uid/1/64-bit")   # nor its folder
+    meta = peer.add("metadata", path="ust/uid/1/64-bit")
+    equal(peer.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+    peer.control.metadata(meta, b"waits")
+    for stream in (second, third):
+        peer.data.packet(stream, 0, b"1" * 4096)
+        equal(peer.control.index(stream, 0, 4096), relay.OK, "SEND_INDEX")
+        until(lambda: peer.control.pending(stream, 0) == 0,
+              "DATA_PENDING stays", 2)
+    for i in range(inodes):
+        (daemon.out / f"many/{i}").unlink()
+    peer.control.metadata(meta, b" and comes")
+    for stream in (second, third):
+        peer.data.packet(stream, 1, b"2" * 4096)
+        equal(peer.control.index(stream, 1, 4096), relay.OK, "SEND_INDEX")
+        until(lambda: peer.control.pending(stream, 1) == 0,
+              "DATA_PENDING stays", 2)
+    other = peer.dir.parent.parent / "1/64-bit"
+    equal((peer.dir / "ch_1").read_bytes(), b"2" * 4096, "the second stream")
+    equal((other / "ch_2").read_bytes(), b"2" * 4096, "the third stream")
+    until(lambda: (other / "metadata").read_bytes() == b"waits and comes",
+          "its metadata")
+    peer.put()
+    peer.end()
+
+
+def streams_without_inodes():
+    small_disk.run(begins_full, workers=1, mount="size=8m,nr_inodes=64")
+
+
+def owes(daemon):
+    """More metadata than the reserve has waits in memory."""
+    peer = Peer(daemon, "owes")
+    watch = Watch(daemon, "owes")
+    small_disk.fill(daemon)
+    peer.put()
+    parts = [bytes([65 + i]) * 100_000 for i in range(5)]
+    for part in parts:
+        peer.control.metadata(peer.meta, part)
+    peer.settle()
+    size = (peer.dir / "metadata").stat().st_size
+    check(size < 400_000, f"{size} bytes of metadata had room")
+    small_disk.make_room(daemon)
+    whole = b"metadata of owes" + b"".join(parts)
+    until(lambda: (peer.dir / "metadata").read_bytes() == whole,
+          "metadata that waited is not written", 1)
+    got = b""
+    while len(got) < len(whole):
+        got += watch.viewer.metadata(watch.meta)[1]
+    check(got == whole, "the viewer's metadata")
+    peer.put()
+    peer.end()
+
+
+def metadata_waits():
+    small_disk.run(owes, workers=1)
+
+
+def rotates(daemon):
+    """Rotations while there is no room."""
+    peer = Peer(daemon, "rotates")
+    peer.put()
+    peer.settle()
+    small_disk.fill(daemon)
+    peer.put()
+    equal(peer.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+    equal(peer.control.rotate(1, (peer.meta, 0), (peer.stream, peer.seq)),
+          relay.OK, "ROTATE_STREAMS")
+    peer.control.metadata(peer.meta, b"again")
+    code, _ = peer.control.close_chunk(0, 0)
+    equal(code, relay.OK, "CLOSE_TRACE_CHUNK")
+    until(lambda: not peer.control.chunk_exists(0)[1], "it stays", 5)
+    peer.put()
+    peer.settle()
+    small_disk.make_room(daemon)
+    peer.put()
+    peer.settle()
+    (now,) = [p.parent for p in (daemon.out / peer.path).rglob("ch_0")
+              if "archives" not in p.parts]
+    equal(peer.found(now), [3], "in the new chunk")
+    equal((now / "metadata").read_bytes(), b"again", "its metadata")
+    (then,) = (daemon.out / peer.path).rglob("archives/*/ust/uid/0/64-bit")
+    equal(peer.found(then), [0], "in the archive")
+    peer.control.close()
+    peer.data.close()
+
+
+def a_rotation():
+    small_disk.run(rotates)
+
+
+def crashes(daemon):
+    """kill -9 while the disk is full; the next start, too, has no room."""
+    for size in (4096, 65536):
+        peer = Peer(daemon, f"crash{size}")
+        peer.put(size)
+        peer.settle()
+        small_disk.fill(daemon)
+        peer.control.metadata(peer.meta, b"x" * 5000)
+        for _ in range(30):
+            peer.put(size)
+        peer.settle()
+        late = Peer(daemon, f"late{size}")
+        late.put(64)
+        late.settle()
+        daemon.kill()
+        daemon.start_again()
+        for p in (peer, late):
+            p.found()
+        check(0 in peer.found(), "what was there before")
+        equal((peer.dir / "metadata").stat().st_size,
+              len(f"metadata of crash{size}") + 5000, "metadata")
+        small_disk.make_room(daemon)
+    equal(names(daemon), {"h"}, "left in the output directory")
+
+
+def a_crash():
+    small_disk.run(crashes)
+
+
+def leaves_nothing(daemon):
+    """The reserve is seen by nobody, and is gone with the relay."""
+    all_ = 8 << 20
+    before = all_ - 2 * all_ // 64      # of two workers
+    until(lambda: small_disk.free(daemon) == before, "no reserve")
+    peer = Peer(daemon, "short")
+    peer.put()
+    peer.end()
+    time.sleep(0.1)
+    equal(names(daemon), {"h"}, "names")
+    daemon.stop()
+    subprocess.run(["rm", "-r", str(daemon.out / "h"), str(daemon.out / NOTES)],
+                   check=True)
+    equal(small_disk.free(daemon), all_, "room at the end")
+    daemon.is_stopped = False
+    daemon.start_again()
+    until(lambda: small_disk.free(daemon) == before, "no reserve again")
+    daemon.kill()
+    until(lambda: small_disk.free(daemon) == all_, "a crash leaves it")
+    daemon.start_again()
+
+
+def nothing_is_left():
+    small_disk.run(leaves_nothing)
+
+
+CASES = [a_full_disk_ends_no_session, streams_without_inodes, metadata_waits,
+         a_rotation, a_crash, nothing_is_left]
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:]))
