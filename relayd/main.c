@@ -20,6 +20,7 @@
 #include "relayd/process/sandbox.h"
 #include "relayd/retention_thread.h"
 #include "relayd/stats/stats.h"
+#include "relayd/record/stream_window.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
 #include "store/recovery.h"
@@ -103,6 +104,12 @@ start_threads(struct lobby *lobby, const struct options *o,
 	    http, threads, retention_thread_loop(disk->retention));
 }
 
+static void
+set_window(const struct options *o, void *arg)
+{
+	stream_window_limit(o->live_window.bytes, o->live_window.ns);
+}
+
 static enum status
 serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
     struct disk_threads *disk, struct http **http)
@@ -140,6 +147,8 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	st = health_create(&health, lobby_base(lobby), &config);
 	if (st != OK)
 		return st;
+	set_window(o, NULL);
+	reload_tell(reload, set_window, NULL);
 	st = hangup_create(&hangup, lobby_base(lobby), on_hangup, reload);
 	if (st == OK)
 		st = make_http(http, o, lobby, &ports, d->admin_path);

@@ -57,6 +57,7 @@ struct chunk_family {
 	/* With --sync: the folders of data and index files are on the disk. */
 	bool has_data_folder, has_index_folder;
 	uint64_t n_files; /* files below this number were made; 0: none */
+	uint64_t n_gone;  /* files below this number were deleted */
 	struct journal_root journal_root; /* for chunks with is_base */
 	struct folder *folder; /* for viewers; shared, NULL: none yet */
 };
@@ -165,6 +166,10 @@ enum status chunk_folder(
 /* The stream is over: drop its folder, so that a chunk of many short streams
  * keeps no memory for them. */
 void chunk_folder_done(struct chunk_family *f);
+
+/* Delete file NUMBER of the family F and its index file, which is closed. */
+void chunk_delete_file(
+    struct chunk *c, struct chunk_family *f, uint64_t number);
 
 /* No reference is left: run the command, except deletion. A chunk that cannot
  * be archived stays in the session's directory, under a name without a dot. The

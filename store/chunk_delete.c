@@ -18,18 +18,23 @@
 #include "store/folder.h"
 #include "store/session_dir.h"
 
+/* BYTES is added to, if it is not NULL. */
 static void
-delete_file(const struct chunk *c, const char *path)
+delete_file(const struct chunk *c, const char *path, uint64_t *bytes)
 {
+	const uint64_t n = bytes == NULL ? 0 : dir_file_size(chunk_fd(c), path);
 	enum status st = dir_unlink(chunk_fd(c), path);
 
+	if (st == OK && bytes != NULL)
+		*bytes += n;
 	if (st != OK && st != E_NOENT)
 		log_peer_errno(
 		    LOG_WARN, CHUNK_FMT ": %s: unlink", CHUNK_ARGS(c), path);
 }
 
 static void
-delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n)
+delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n,
+    uint64_t *bytes)
 {
 	char path[2 * RELPATH_MAX], number[32] = "";
 
@@ -37,10 +42,24 @@ delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n)
 		snprintf(number, sizeof(number), "_%" PRIu64, n);
 	snprintf(
 	    path, sizeof(path), "%s/%s%s", f->path->s, f->channel->s, number);
-	delete_file(c, path);
+	delete_file(c, path, bytes);
 	snprintf(path, sizeof(path), "%s/index/%s%s.idx", f->path->s,
 	    f->channel->s, number);
-	delete_file(c, path);
+	delete_file(c, path, bytes);
+}
+
+void
+chunk_delete_file(struct chunk *c, struct chunk_family *f, uint64_t number)
+{
+	uint64_t bytes = 0;
+
+	/* A file that this family never made is somebody else's. */
+	if (number >= f->n_files)
+		return;
+	delete_pair(c, f, number, &bytes);
+	chunk_count(c, -(int64_t)bytes);
+	if (f->n_gone == number)
+		f->n_gone++;
 }
 
 /* Remove the folders of PATH, from the deepest up, until one is not empty. */
@@ -70,7 +89,7 @@ delete_losses(const struct chunk *c, const struct chunk_family *f)
 	if (!f->has_losses)
 		return;
 	snprintf(path, sizeof(path), "%s/" CHUNK_LOSSES, f->path->s);
-	delete_file(c, path);
+	delete_file(c, path, NULL);
 }
 
 static void
@@ -117,10 +136,12 @@ chunk_delete_step(struct chunk *c, unsigned budget)
 		folder_place_delete(c->folders);
 	while (!list_empty(&c->families)) {
 		f = list_first(&c->families, struct chunk_family, node);
+		if (c->delete_next < f->n_gone)
+			c->delete_next = f->n_gone;
 		for (; c->delete_next < f->n_files; c->delete_next++) {
 			if (budget-- == 0)
 				return false;
-			delete_pair(c, f, c->delete_next);
+			delete_pair(c, f, c->delete_next, NULL);
 		}
 		drop_family(c, f);
 		if (budget-- == 0)

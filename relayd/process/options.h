@@ -59,6 +59,15 @@ struct keepalive {
 	int count;    /* TCP_KEEPCNT */
 };
 
+/* How much of a live session is kept; both 0: all. */
+struct live_window {
+	uint64_t bytes, ns;
+};
+/* Below these, a viewer that keeps up would lose packets. */
+#define LIVE_WINDOW_MIN (UINT64_C(1) << 20)
+#define LIVE_WINDOW_NS_MIN NS_PER_S
+#define LIVE_WINDOW_NS_MAX (UINT64_C(365) * 24 * 3600 * NS_PER_S)
+
 /* What a full disk does to packets: they are lost, or the peer is told. */
 enum on_full { ON_FULL_LOSE, ON_FULL_REFUSE };
 
@@ -125,6 +134,7 @@ struct options {
 	unsigned workers;	 /* 1 to WORKERS_MAX */
 	unsigned live_workers;	 /* 1 to LIVE_WORKERS_MAX */
 	bool live_hold;
+	struct live_window live_window;
 	unsigned max_viewers; /* per session; 0: any number */
 	uint64_t max_memory;  /* bytes */
 	uint64_t max_packet_size;

@@ -88,6 +88,9 @@ OPTION(LIVE_WORKERS, 0, "live-workers", "N", false,
 OPTION(LIVE_HOLD, 0, "live-hold", "BOOL", false,
     BOOL(live_hold),
     "hold replies that have nothing new until there is [on]")
+OPTION(LIVE_WINDOW, 0, "live-window", "AMOUNT", false,
+    RELOADED(live_window, OWN(live_window, live_window)),
+    "keep a size (k, M, G) or time (s, m) of each live session [off]")
 OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N", false,
     RELOADED(max_viewers, NUMBER(max_viewers, 0, UINT32_MAX)),
     "at most N viewers of one session, 0: any number [0]")

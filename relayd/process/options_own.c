@@ -4,6 +4,7 @@
 
 #include "relayd/process/options_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +129,47 @@ options_show_sync(const struct row *r, const void *from, char *out, size_t n)
 		options_show_ns(when->time_ns, out, n);
 	else
 		snprintf(out, n, "%s", sync_names[when->mode]);
+}
+
+/* 64M is a size, 10m a time: letters of sizes are capital, but for k. */
+static bool
+is_time(const char *arg)
+{
+	const size_t n = strlen(arg);
+
+	return n > 0 && (arg[n - 1] == 's' || arg[n - 1] == 'm');
+}
+
+enum status
+options_take_live_window(const struct row *r, void *to, const char *arg)
+{
+	struct live_window w = { 0 };
+
+	if (strcmp(arg, "off") == 0) {
+		*(struct live_window *)to = w;
+		return OK;
+	}
+	if (is_time(arg)
+		? parse_duration(arg, LIVE_WINDOW_NS_MAX, &w.ns) != OK ||
+		      w.ns < LIVE_WINDOW_NS_MIN
+		: parse_size(arg, LIVE_WINDOW_MIN, SIZE_MAX, &w.bytes) != OK)
+		return options_bad_value(r, arg);
+	*(struct live_window *)to = w;
+	return OK;
+}
+
+void
+options_show_live_window(
+    const struct row *r, const void *from, char *out, size_t n)
+{
+	const struct live_window *w = from;
+
+	if (w->bytes != 0)
+		snprintf(out, n, "%" PRIu64, w->bytes);
+	else if (w->ns != 0)
+		options_show_ns(w->ns, out, n);
+	else
+		snprintf(out, n, "off");
 }
 
 static const char *const on_full_names[] = {

@@ -14,6 +14,7 @@
 #include "relayd/record/old_root.h"
 #include "relayd/record/session_info.h"
 #include "relayd/record/session_internal.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
@@ -174,6 +175,8 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->inputs);
 	st = siblings_join(&s->siblings, sh, &s->wish);
 	if (st == OK)
+		st = stream_window_begin(s);
+	if (st == OK)
 		st = take_address(s, peer);
 	if (st == OK)
 		st = session_find_place(s);
@@ -237,6 +240,8 @@ session_destroy(struct session *s)
 	unbind_inputs(s);
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
+	if (s->siblings != NULL && list_empty(&s->siblings->sessions))
+		stream_window_keep_others(s->siblings, NULL);
 	list_del(&s->ending_node);
 	old_root_leave(s);
 	s->is_ended = true;

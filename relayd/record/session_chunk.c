@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "relayd/record/session_info.h"
 #include "relayd/record/session_internal.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
@@ -181,6 +182,7 @@ session_create_chunk(
 	s->current = c;
 	siblings_let_go(s->siblings, c->id);
 	trace_forget_old(s);
+	stream_window_keep_others(s->siblings, c);
 	*close = false;
 	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
 	return RELAY_OK;
@@ -309,6 +311,7 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 				      : "kept");
 	if (command == CHUNK_ARCHIVE)
 		session_tell(s, NEWS_SESSION_ROTATED);
+	stream_window_keep(s->siblings, c);
 	siblings_closed(c);
 	chunk_put(c);
 	*close = false;

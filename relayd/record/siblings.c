@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "relayd/record/session.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "store/chunk.h"
 
@@ -74,6 +75,7 @@ siblings_leave(struct siblings *s)
 	if (s == NULL || --s->refs > 0)
 		return;
 	list_del(&s->node);
+	stream_window_destroy(s->window);
 	free(s);
 }
 

@@ -18,6 +18,7 @@
 
 struct chunk;
 struct session;
+struct stream_window;
 struct shard;
 
 struct siblings {
@@ -27,8 +28,9 @@ struct siblings {
 	bool is_single; /* before 2.11: no other may join */
 	struct relay_uuid uuid;
 	uint64_t peer_session;
-	struct list sessions; /* struct session, by siblings_node */
-	struct list chunks;   /* struct chunk, by node */
+	struct list sessions;	      /* struct session, by siblings_node */
+	struct list chunks;	      /* struct chunk, by node */
+	struct stream_window *window; /* --live-window; NULL: none */
 };
 
 /* Find or create the siblings of a new session; one reference. */

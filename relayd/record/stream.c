@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/data.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/record/trace.h"
@@ -36,7 +37,7 @@ open_file(struct stream *t, bool replaces)
 	 * entered the chunk. */
 	if (t->family == NULL)
 		st = chunk_add_stream(t->chunk, t->path, t->channel,
-		    t->tracefile_size != 0, &t->family);
+		    stream_is_numbered(t), &t->family);
 	if (st != OK)
 		return st;
 	/* From now on viewers must not open the file that is replaced. */
@@ -47,6 +48,8 @@ open_file(struct stream *t, bool replaces)
 	if (st != OK)
 		return st;
 	st = stream_log_file(t);
+	if (st == OK && !stream_window_opened(t))
+		st = E_NOMEM;
 	if (st != OK) {
 		tracefile_discard(t->tf);
 		t->tf = NULL;
@@ -109,6 +112,9 @@ stream_free(struct stream *t)
 	list_del(&t->dirty_node);
 	list_del(&t->locked_node);
 	list_del(&t->gapped_node);
+	stream_window_leave(t);
+	stream_drop_debt(t);
+	free(t->unnoted);
 	t->transport->destroy(t);
 	reorder_free(&t->reorder);
 	stream_count_records(t);
@@ -189,6 +195,7 @@ struct packet *
 stream_wrote(struct stream *t, struct packet *p, unsigned n)
 {
 	struct sums *sums = &t->session->sums;
+	const unsigned all = n;
 	uint64_t bytes = 0;
 
 	t->written_packets += n;
@@ -199,6 +206,7 @@ stream_wrote(struct stream *t, struct packet *p, unsigned n)
 	}
 	t->written_bytes += bytes;
 	sums->written_bytes += bytes;
+	stream_window_wrote(t, bytes + all * INDEX_RECORD_MAX);
 	return p;
 }
 

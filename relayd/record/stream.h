@@ -25,12 +25,14 @@ struct metadata_log;
 struct packet_log;
 struct data_header;
 struct session;
+struct stream_window;
 struct shard;
 struct stream_udp;
 struct stream_unnoted;
 struct trace;
 struct tracefile;
 struct transport_ops;
+struct window_file;
 
 struct stream {
 	struct list session_node, dirty_node, locked_node, gapped_node;
@@ -54,6 +56,9 @@ struct stream {
 	struct chunk_family *family;
 	struct tracefile *tf;
 	struct list sealed; /* past files; their records wait for a lock */
+	struct stream_window *window;	 /* NULL: none */
+	struct window_file *window_file; /* of TF; NULL: not in the window */
+	struct list window_node, window_files;
 
 	struct reorder reorder;
 	unsigned counted_records; /* part of the session's n_records */

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "common/log.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/stats/stats.h"
@@ -114,6 +115,8 @@ append_batch(struct stream *t)
 		lose(t, p, left, st);
 		return;
 	}
+	stream_window_make_room(
+	    t, t->batch.bytes + t->batch.n * INDEX_RECORD_MAX);
 	while (p != NULL) {
 		st = append(t, p, &done);
 		left -= done;
@@ -236,15 +239,25 @@ next_file(struct stream *t)
 	return stream_open_file(t, t->has_wrapped);
 }
 
+void
+stream_next_file(struct stream *t)
+{
+	stream_write_batch(t);
+	if (next_file(t) != OK)
+		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
+		    STREAM_ARGS(t));
+}
+
 static enum status
 next_file_if_full(struct stream *t, const struct packet *p)
 {
 	uint64_t size;
 
-	if (t->tracefile_size == 0 || t->tf == NULL)
+	if (!stream_is_numbered(t) || t->tf == NULL)
 		return OK;
 	size = tracefile_size(t->tf) + t->batch.bytes;
-	if (size + p->size <= t->tracefile_size)
+	if ((t->tracefile_size == 0 || size + p->size <= t->tracefile_size) &&
+	    !stream_window_is_file_full(t, size, p->size))
 		return OK;
 	stream_write_batch(t);
 	return next_file(t);

@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "proto/data.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/record/trace.h"
@@ -50,6 +51,7 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	if (!t->is_metadata) {
 		t->tracefile_size = take_q->tracefile_size;
 		t->tracefile_count = take_q->tracefile_count;
+		t->window = t->tracefile_count == 0 ? stream_window(s) : NULL;
 	}
 	list_init(&t->session_node);
 	list_init(&t->dirty_node);
@@ -57,6 +59,8 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	list_init(&t->gapped_node);
 	list_init(&t->owing_node);
 	list_init(&t->sealed);
+	list_init(&t->window_node);
+	list_init(&t->window_files);
 	t->batch.end = &t->batch.first;
 	reorder_init(&t->reorder, &s->shard->store->packets,
 	    s->has_index && !t->is_metadata);
@@ -140,6 +144,7 @@ join_session(struct stream *t, struct relpath **asked)
 	list_append(&s->streams, &t->session_node);
 	s->n_streams++;
 	s->shard->n_streams++;
+	stream_window_join(t);
 	limit_reads(s, t->tracefile_size);
 	trace_added(t->trace, t->is_metadata);
 	session_found_place(s, t->path);

@@ -68,6 +68,12 @@ uint64_t stream_release(struct stream *t, const struct packet *p);
 /* Count N packets, from P on, that are in the file. Returns the one behind
  * them. */
 struct packet *stream_wrote(struct stream *t, struct packet *p, unsigned n);
+/* Are its files numbered? */
+static inline bool
+stream_is_numbered(const struct stream *t)
+{
+	return t->tracefile_size != 0 || t->window != NULL;
+}
 /* N packets are lost. */
 void stream_lost(struct stream *t, enum loss cause, uint64_t n);
 /* Call it when the number of records that wait for their bytes may have
@@ -95,6 +101,8 @@ void stream_note_sync_errors(struct stream *t, uint64_t n_before);
  * not close are given up. False: the time is over (shard_is_late()); the stream
  * is dirty, and the rest is written later. */
 bool stream_write_ready(struct stream *t);
+/* Go to the next file, which is empty. */
+void stream_next_file(struct stream *t);
 /* Write only packets that have left the heap: for a transport that gives
  * packets up. */
 void stream_write_batch(struct stream *t);

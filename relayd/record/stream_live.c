@@ -27,7 +27,7 @@ stream_make_logs(struct stream *t)
 		return OK;
 	if (t->is_metadata)
 		return metadata_log_create(&t->metadata);
-	return packet_log_create(&t->log, t->channel->s, t->tracefile_size != 0,
+	return packet_log_create(&t->log, t->channel->s, stream_is_numbered(t),
 	    s->minor >= 8 ? 1 : 0);
 }
 

@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "common/log.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/stats/stats.h"
@@ -199,6 +200,7 @@ stream_seal_file(struct stream *t)
 
 	if (tf == NULL)
 		return;
+	stream_window_sealed(t);
 	t->tf = NULL;
 	if (tracefile_n_waiting(tf) == 0) {
 		tracefile_close(tf);

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/record/session.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
@@ -204,6 +205,7 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 		stream_retry_metadata(list_entry(n, struct stream, owing_node));
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
+	next = clock_earlier(next, stream_window_tick(sh, now_ns));
 	next = clock_earlier(next, relieve(sh, now_ns));
 	shard_end_slice(sh);
 	if (!list_empty(&sh->dirty))

@@ -33,6 +33,8 @@ STAT(write_errors, COUNTER, "write_errors_total", "", "",
     "Writes that failed")
 STAT(forced_locks, COUNTER, "forced_locks_total", "", "",
     "Times that records were written although a reader had the lock")
+STAT(deleted_window, COUNTER, "deleted_bytes_total", "reason", "live_window",
+    "Bytes of trace files that were deleted")
 #define LOSS(name, text) \
 	STAT(lost_##name, COUNTER, "lost_packets_total", "cause", #name, \
 	    "Packets that were lost")

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/stream_window.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/list.h"
+#include "common/log.h"
+#include "common/publish.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
+#include "relayd/record/stream_internal.h"
+#include "relayd/stats/stats.h"
+#include "store/chunk.h"
+#include "store/packet_log.h"
+#include "store/tracefile.h"
+
+struct stream_window {
+	uint64_t max_bytes, max_ns; /* one of them is 0 */
+	unsigned n_streams;
+	uint64_t bytes;	     /* of all files, with WINDOW_FILE_COST */
+	struct list past;    /* files that are sealed, oldest first */
+	struct list streams; /* those that are there, by window_node */
+};
+
+/* A file of the window. */
+struct window_file {
+	struct list node, stream_node;
+	struct stream_window *window;
+	struct stream *stream; /* NULL: it has gone */
+	struct chunk *chunk;   /* a reference */
+	struct chunk_family *family;
+	struct packet_log *log; /* a reference; may be NULL */
+	uint64_t number, bytes;
+	uint64_t began_ns, last_ns; /* 0: nothing was written yet */
+};
+
+static struct published limit_bytes, limit_ns;
+
+void
+stream_window_limit(uint64_t bytes, uint64_t ns)
+{
+	publish(&limit_bytes, bytes);
+	publish(&limit_ns, ns);
+}
+
+static bool
+is_eligible(const struct session *s)
+{
+	return s->wish.live_timer_us != 0 && s->has_index;
+}
+
+enum status
+stream_window_begin(struct session *s)
+{
+	const uint64_t bytes = published(&limit_bytes);
+	const uint64_t ns = published(&limit_ns);
+	struct stream_window *w;
+
+	if ((bytes == 0 && ns == 0) || !is_eligible(s) ||
+	    s->siblings->window != NULL)
+		return OK;
+	w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return E_NOMEM;
+	w->max_bytes = bytes;
+	w->max_ns = ns;
+	list_init(&w->past);
+	list_init(&w->streams);
+	s->siblings->window = w;
+	return OK;
+}
+
+struct stream_window *
+stream_window(const struct session *s)
+{
+	return is_eligible(s) ? s->siblings->window : NULL;
+}
+
+static void
+free_file(struct window_file *f)
+{
+	f->window->bytes -= f->bytes;
+	list_del(&f->node);
+	list_del(&f->stream_node);
+	if (f->stream != NULL && f->stream->window_file == f)
+		f->stream->window_file = NULL;
+	packet_log_put(f->log);
+	chunk_put(f->chunk);
+	free(f);
+}
+
+void
+stream_window_destroy(struct stream_window *w)
+{
+	if (w == NULL)
+		return;
+	assert(list_empty(&w->past) && list_empty(&w->streams));
+	free(w);
+}
+
+/* Forget the files whose chunk is C (IS: true), or is not. */
+static void
+forget(struct stream_window *w, const struct chunk *c, bool is)
+{
+	struct list *n, *tmp;
+	struct window_file *f;
+	struct stream *t;
+
+	if (w == NULL)
+		return;
+	list_for_each (n, tmp, &w->past) {
+		f = list_entry(n, struct window_file, node);
+		if ((f->chunk == c) == is)
+			free_file(f);
+	}
+	list_for_each (n, tmp, &w->streams) {
+		t = list_entry(n, struct stream, window_node);
+		f = t->window_file;
+		if (f != NULL && (f->chunk == c) == is)
+			free_file(f);
+	}
+}
+
+void
+stream_window_keep(struct siblings *s, const struct chunk *c)
+{
+	forget(s->window, c, true);
+}
+
+void
+stream_window_keep_others(struct siblings *s, const struct chunk *c)
+{
+	forget(s->window, c, false);
+}
+
+void
+stream_window_join(struct stream *t)
+{
+	if (t->window == NULL)
+		return;
+	list_append(&t->window->streams, &t->window_node);
+	t->window->n_streams++;
+}
+
+void
+stream_window_leave(struct stream *t)
+{
+	struct list *n, *tmp;
+	struct window_file *f;
+
+	if (t->window == NULL)
+		return;
+	stream_window_sealed(t);
+	list_for_each (n, tmp, &t->window_files) {
+		f = list_entry(n, struct window_file, stream_node);
+		list_del(&f->stream_node);
+		f->stream = NULL;
+	}
+	if (list_empty(&t->window_node))
+		return;
+	list_del(&t->window_node);
+	t->window->n_streams--;
+}
+
+bool
+stream_window_opened(struct stream *t)
+{
+	struct stream_window *w = t->window;
+	struct window_file *f;
+
+	/* What a rotation leaves behind is not the window's. */
+	if (w == NULL || t->chunk != t->session->current)
+		return true;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return false;
+	f->window = w;
+	f->stream = t;
+	f->chunk = chunk_get(t->chunk);
+	f->family = t->family;
+	f->log = t->log == NULL ? NULL : packet_log_get(t->log);
+	f->number = t->number;
+	f->bytes = WINDOW_FILE_COST;
+	list_init(&f->node);
+	list_init(&f->stream_node);
+	list_append(&t->window_files, &f->stream_node);
+	w->bytes += f->bytes;
+	t->window_file = f;
+	return true;
+}
+
+void
+stream_window_sealed(struct stream *t)
+{
+	struct window_file *f = t->window_file;
+
+	if (f == NULL)
+		return;
+	list_append(&f->window->past, &f->node);
+	t->window_file = NULL;
+}
+
+/* Delete the file: from now on viewers must not open it. */
+static void
+delete_file(struct shard *sh, struct window_file *f)
+{
+	/* Its records may still wait for a reader's lock. */
+	if (f->stream != NULL)
+		stream_limit_sealed(f->stream, 0);
+	else if (!list_empty(&sh->sealed))
+		stream_retry_sealed(sh, true);
+	if (f->log != NULL)
+		packet_log_drop_file(f->log, f->number, f->chunk->serial);
+	chunk_delete_file(f->chunk, f->family, f->number);
+	stats_add(sh->stats, STAT_deleted_window, f->bytes - WINDOW_FILE_COST);
+	free_file(f);
+}
+
+static struct window_file *
+oldest(const struct stream_window *w)
+{
+	return list_empty(&w->past)
+		   ? NULL
+		   : list_entry(w->past.next, struct window_file, node);
+}
+
+void
+stream_window_make_room(struct stream *t, uint64_t bytes)
+{
+	struct stream_window *w = t->window;
+	struct window_file *f;
+
+	if (w == NULL || w->max_bytes == 0)
+		return;
+	while (w->bytes + bytes > w->max_bytes && (f = oldest(w)) != NULL)
+		delete_file(shard_of(t), f);
+}
+
+void
+stream_window_wrote(struct stream *t, uint64_t bytes)
+{
+	struct window_file *f = t->window_file;
+
+	if (f == NULL || bytes == 0)
+		return;
+	f->bytes += bytes;
+	f->window->bytes += bytes;
+	f->last_ns = clock_now_ns();
+	if (f->began_ns == 0)
+		f->began_ns = f->last_ns;
+}
+
+/* The bytes of one file of the window's streams. */
+static uint64_t
+file_max(const struct stream_window *w)
+{
+	const uint64_t n = w->n_streams > 0 ? w->n_streams : 1;
+	const uint64_t part = w->max_bytes / WINDOW_PARTS / n;
+
+	if (w->max_bytes != 0 && part < WINDOW_FILE_MIN)
+		return WINDOW_FILE_MIN;
+	if (w->max_bytes == 0 || part > WINDOW_FILE_MAX)
+		return WINDOW_FILE_MAX;
+	return part;
+}
+
+bool
+stream_window_is_file_full(const struct stream *t, uint64_t size, uint64_t more)
+{
+	const struct stream_window *w = t->window;
+	const struct window_file *f = t->window_file;
+
+	if (w == NULL || size == 0)
+		return false;
+	if (size + more > file_max(w))
+		return true;
+	return w->max_ns != 0 && f != NULL && f->began_ns != 0 &&
+	       clock_now_ns() - f->began_ns >= w->max_ns / WINDOW_PARTS;
+}
+
+/* Delete the files that are older than the window's time, and seal those that
+ * will be. Returns when the next one will be too old. */
+static uint64_t
+expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	struct window_file *f;
+	struct stream *t;
+
+	list_each (t, &w->streams, struct stream, window_node) {
+		f = t->window_file;
+		if (f == NULL || f->last_ns == 0)
+			continue;
+		if (now_ns - f->last_ns >= w->max_ns)
+			stream_next_file(t);
+		else
+			next = clock_earlier(next, f->last_ns + w->max_ns);
+	}
+	while ((f = oldest(w)) != NULL) {
+		if (now_ns - f->last_ns < w->max_ns)
+			return clock_earlier(next, f->last_ns + w->max_ns);
+		delete_file(sh, f);
+	}
+	return next;
+}
+
+uint64_t
+stream_window_tick(struct shard *sh, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+	const struct siblings *s;
+
+	list_each (s, &sh->siblings, struct siblings, node) {
+		if (s->window != NULL && s->window->max_ns != 0)
+			next = clock_earlier(
+			    next, expire(sh, s->window, now_ns));
+	}
+	return next;
+}
