@@ -274,7 +274,15 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	if (st != OK) {
 		if (st == E_NOMEM)
 			errno = ENOMEM;
-		log_peer_errno(LOG_ERROR, "session directory %s", wanted->s);
+		/* No call failed, each name was taken. */
+		if (st == E_LIMIT)
+			log_peer(LOG_ERROR,
+			    "session directory %s: no name is free, up to "
+			    "%s-%d",
+			    wanted->s, wanted->s, SESSION_DIR_SUFFIX_MAX);
+		else
+			log_peer_errno(
+			    LOG_ERROR, "session directory %s", wanted->s);
 		session_dir_put(d);
 		return st;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "common/fds.h"
 #include "common/log.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
@@ -65,12 +66,24 @@ find(const struct session *s, const char *path, size_t n)
 	return NULL;
 }
 
+static bool
+has_claim(const struct session *s, const struct old_root *r)
+{
+	const struct old_claim *c;
+
+	list_each (c, &s->old_claims, struct old_claim, node) {
+		if (c->root == r)
+			return true;
+	}
+	return false;
+}
+
 bool
 old_root_is_ours(const struct session *s, const char *path, size_t n)
 {
 	const struct old_root *r = find(s, path, n);
 
-	return r != NULL && (s->old_root == r || is_same_session(s, r->owner));
+	return r != NULL && (has_claim(s, r) || is_same_session(s, r->owner));
 }
 
 static enum status
@@ -115,42 +128,91 @@ make_root(struct old_root **out, const struct session *s, struct span path)
 	return OK;
 }
 
+/* Is PATH in a folder of S? */
+static bool
+is_inside(const struct session *s, const char *path)
+{
+	const struct old_claim *c;
+	size_t n;
+
+	list_each (c, &s->old_claims, struct old_claim, node) {
+		n = c->root->path->len;
+		if (strncmp(path, c->root->path->s, n) == 0 &&
+		    (path[n] == '\0' || path[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* May S have one more folder? */
+static enum status
+make_claim(struct old_claim **out, const struct session *s)
+{
+	const struct old_claim *c;
+	unsigned n = 0;
+
+	list_each (c, &s->old_claims, struct old_claim, node)
+		n++;
+	*out = NULL;
+	if (n >= OLD_ROOTS_MAX || (n > 0 && !fds_take(FDS_EXTRA)))
+		return E_LIMIT;
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL && n > 0)
+		fds_give(FDS_EXTRA);
+	if (*out == NULL)
+		return E_NOMEM;
+	(*out)->is_extra = n > 0;
+	return OK;
+}
+
+static void
+free_claim(struct old_claim *c)
+{
+	if (c->is_extra)
+		fds_give(FDS_EXTRA);
+	free(c);
+}
+
 enum status
 old_root_enter(struct session *s, const struct relpath *path)
 {
 	const size_t n = root_length(path->s);
 	struct old_root *r = find(s, path->s, n);
-	enum status st = OK;
+	struct old_claim *c;
+	enum status st;
 
 	if (session_dir_is_relays(path->s))
 		return E_EXISTS;
 	/* A path of one component is the host's folder, which is nobody's. */
-	if (s->old_root != NULL || strchr(path->s, '/') == NULL)
+	if (strchr(path->s, '/') == NULL || is_inside(s, path->s))
 		return OK;
+	st = make_claim(&c, s);
+	if (st != OK)
+		return st;
 	if (r == NULL)
 		st = make_root(&r, s, (struct span){ path->s, n });
 	else if (!is_same_session(s, r->owner))
 		st = E_EXISTS;
-	if (st != OK)
+	if (st != OK) {
+		free_claim(c);
 		return st;
+	}
 	r->refs++;
 	r->owner = s;
-	s->old_root = r;
+	c->root = r;
+	list_append(&s->old_claims, &c->node);
 	return OK;
 }
 
-void
-old_root_leave(struct session *s)
+/* S leaves R; another session that has it speaks for it. */
+static void
+leave_root(struct old_root *r, const struct session *s)
 {
-	struct old_root *r = s->old_root;
 	const struct session *o;
 
-	s->old_root = NULL;
-	if (r == NULL)
-		return;
 	if (--r->refs > 0) {
 		list_each (o, &s->shard->sessions, struct session, shard_node)
-			if (o->old_root == r)
+			if (o != s && has_claim(o, r))
 				r->owner = o;
 		return;
 	}
@@ -158,4 +220,17 @@ old_root_leave(struct session *s)
 	kept_dir_close(r->fd);
 	relpath_free(r->path);
 	free(r);
+}
+
+void
+old_root_leave(struct session *s)
+{
+	struct old_claim *c;
+
+	while (!list_empty(&s->old_claims)) {
+		c = list_first(&s->old_claims, struct old_claim, node);
+		list_del(&c->node);
+		leave_root(c->root, s);
+		free_claim(c);
+	}
 }

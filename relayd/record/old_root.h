@@ -2,9 +2,9 @@
 /*
  * The folder of a tracing session of a peer before 2.11: what comes before
  * "kernel" or "ust" in its stream paths. Such peers name whole paths and have
- * no ids, so a session claims the folder of its first stream, as later sessions
- * claim their directories: as long as it lives, nobody else begins a trace
- * there.
+ * no ids, so a session claims the folder of each of its streams, as later
+ * sessions claim their directories: as long as it lives, nobody else begins a
+ * trace there. Stock peers name one folder.
  *
  * The domains of one tracing session have a control connection each, and share
  * the folder. They are taken for one if they come from one address with the
@@ -22,6 +22,10 @@
 #include "common/relpath.h"
 #include "common/status.h"
 
+/* Folders of one session. Each has a descriptor, those beyond the first count
+ * in FDS_EXTRA. */
+#define OLD_ROOTS_MAX 16
+
 struct session;
 
 struct old_root {
@@ -32,12 +36,19 @@ struct old_root {
 	const struct session *owner; /* one of them, for its names */
 };
 
+/* One of a session's folders. */
+struct old_claim {
+	struct list node; /* session->old_claims */
+	struct old_root *root;
+	bool is_extra; /* counted in FDS_EXTRA */
+};
+
 /* Are the first N bytes of PATH the folder of a tracing session that S is one
  * of? */
 bool old_root_is_ours(const struct session *s, const char *path, size_t n);
-/* S begins a trace at PATH: claim its folder, unless S has one already, or PATH
+/* S begins a trace at PATH: claim its folder, unless that is one of S, or PATH
  * is a folder in which others begin traces: a host's. E_EXISTS: somebody else
- * has it. E_IO, E_NOMEM. */
+ * has it. E_LIMIT: S has too many. E_IO, E_NOMEM. */
 enum status old_root_enter(
     struct session *s, const struct relpath *path) MUST_CHECK;
 void old_root_leave(struct session *s);

@@ -24,7 +24,6 @@
 
 struct chunk;
 struct live_session;
-struct old_root;
 struct session_dir;
 struct session_udp;
 struct shard;
@@ -102,8 +101,8 @@ struct session {
 	struct relay_create_session wish; /* as decoded; owns its names */
 	char *tag;			  /* "peer=... session=...", for logs */
 	char *address;			  /* of the peer, without its port */
-	struct old_root *old_root;	  /* before 2.11; NULL: none yet */
-	bool has_index;			  /* minor >= 4 and no snapshot */
+	struct list old_claims;	   /* struct old_claim, of a peer before 2.11 */
+	bool has_index;		   /* minor >= 4 and no snapshot */
 	struct live_session *live; /* what viewers see of it; may be NULL */
 	/* The largest timestamp_end so far, and one too far ahead of it to
 	 * count; 0: none. See session_note_time(). */

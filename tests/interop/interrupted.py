@@ -21,7 +21,7 @@ PACKETS = 60            # per stream
 NAMES = {130: "SIGINT", 143: "SIGTERM"}
 # Seconds from a signal to the end. At once, but for a tick and a busy machine;
 # a relay that does not answer is waited for.
-AT_ONCE, PATIENCE = 0.8, 2.5
+AT_ONCE, PATIENCE = 1.5, 3.0
 
 
 def start(w, *arguments, url=None, **how):

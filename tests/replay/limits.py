@@ -3,6 +3,7 @@
 """What one peer may make the daemon keep: halves of packets, small and many.
 Starts daemons of its own."""
 import contextlib
+import socket
 import struct
 import sys
 import threading
@@ -181,6 +182,31 @@ def streams_that_no_viewer_reads():
             v.close()
 
 
+def metadata_of_a_peer_that_resets():
+    """It is written in parts, between which the peer resets its connection,
+    with replies that it did not read: all of it is there, or nothing."""
+    with relay.Daemon(workers=1) as daemon:
+        for i in range(6):
+            s = relay.Session(daemon, f"reset{i}")
+            s.control.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.control.metadata(s.meta, b"before; ")
+            s.control.send(relay.frame(relay.DATA_PENDING, struct.pack(
+                ">QQ", s.stream, 0)) * 60_000)
+            s.control.metadata(s.meta, b"/* */ \n\n" * (2 * MIB))
+            path = s.dir / "metadata"
+            until = time.monotonic() + relay.TIMEOUT
+            while path.stat().st_size < 9:
+                check(time.monotonic() < until, "nothing is written")
+            s.control.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                      struct.pack("ii", 1, 0))
+            s.control.close()
+            s.data.close()
+            while path.stat().st_size not in (8, 8 + 16 * MIB):
+                check(time.monotonic() < until,
+                      f"{path.stat().st_size} bytes stay")
+                time.sleep(0.05)
+
+
 def streams_without_end():
     """Who adds too many gets no more; who has few still gets some."""
     with relay.Daemon("--max-memory=32M", workers=1) as daemon, \
@@ -204,7 +230,8 @@ def streams_without_end():
 
 
 CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
-         memory_that_others_fill, streams_that_no_viewer_reads,
+         memory_that_others_fill, metadata_of_a_peer_that_resets,
+         streams_that_no_viewer_reads,
          streams_without_end,
          replies_that_nobody_reads]
 

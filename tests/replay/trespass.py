@@ -172,6 +172,37 @@ def old_paths_into_another_old_session():
         first.finish(relay.NONE)
 
 
+def old_paths_of_several_folders():
+    """A session may name more than one folder; each is its own."""
+    roots = [f"oldhost/{n}-{old_peers.STAMP}" for n in ("first", "second")]
+    with relay.Daemon() as daemon:
+        victim = old_peers.Old(daemon, 10, "victim",
+                               roots[0] + "/ust/uid/0/64-bit")
+        victim.add("x_0", roots[1] + "/ust/uid/0/64-bit")
+        before = daemon.tree()
+        for path in (roots[1] + "/ust/uid/0/64-bit/evil",
+                     roots[1] + "/kernel", roots[1] + "/evil"):
+            equal(add_old(daemon, path), relay.UNKNOWN, f"{path} by another")
+        equal(daemon.tree(), before, "tree")
+        victim.add("x_0", roots[1] + "/kernel")
+        for n in range(14):
+            victim.add("x_0", f"oldhost/more{n}/kernel")
+        equal(struct.unpack(">QI", victim.control.ask(
+            relay.ADD_STREAM, old_peers.stream_request(
+                10, "x_0", "oldhost/toomany/kernel"), 12))[1],
+            relay.UNKNOWN, "a folder too many")
+        equal(add_old(daemon, "oldhost/toomany/kernel"), relay.OK,
+              "it is nobody's")
+        victim.packets(2)
+        victim.finish(1)
+        victim.control.close()
+        for path in roots[1] + "/evil", "oldhost/more0/evil":
+            until = time.monotonic() + relay.TIMEOUT
+            while (code := add_old(daemon, path)) != relay.OK:
+                check(time.monotonic() < until, f"{path}: {code} afterwards")
+                time.sleep(0.05)
+
+
 def an_old_path_is_no_host():
     """Who records in a folder that hosts have their traces in has not claimed
     it."""
@@ -233,7 +264,8 @@ def names_of_chunks():
 
 CASES = [base_paths_into_a_session, neighbours_below_one_folder,
          old_paths_into_a_session,
-         old_paths_into_another_old_session, an_old_path_is_no_host,
+         old_paths_into_another_old_session, old_paths_of_several_folders,
+         an_old_path_is_no_host,
          snapshot_sessions_are_seen,
          a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
          capabilities_are_not_for_the_environment]

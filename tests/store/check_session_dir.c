@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/relpath.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
@@ -165,7 +166,10 @@ START_TEST(suffixes_end)
 		(void)snprintf(path, sizeof(path), "s-%d", i);
 		scratch_write(path, "taken");
 	}
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
 	ck_assert_ptr_null(claim("s", false));
+	ck_assert_ptr_nonnull(strstr(scratch_read("log"),
+	    "error session directory s: no name is free, up to s-999\n"));
 	ck_assert_int_eq(unlink(scratch_path("s-999")), 0);
 	expect("s", false, "s-999");
 	shelf_close(&shelf);
