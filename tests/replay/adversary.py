@@ -20,6 +20,11 @@ from flood import (MANY, MIB, SANITIZERS, SERVED, STOP, Jet, ended_after,
 from relay import check, equal
 
 
+# So that a session may have so many streams (STREAM_MEMORY): half of the memory
+# is for streams, and a session gets them while half of that is free.
+MANY_STREAMS = ("--max-memory", "192M")
+
+
 # The table ------------------------------------------------------------------
 
 def begin_data_pending():
@@ -28,7 +33,7 @@ def begin_data_pending():
         blob = (relay.frame(relay.BEGIN_DATA_PENDING, u64(s.id)) +
                 relay.frame(relay.END_DATA_PENDING, u64(s.id))) * 20_000
         return [Jet(s.control.sock, blob)], repeated
-    judge(row)
+    judge(row, MANY_STREAMS)
 
 
 def add_stream():
@@ -39,7 +44,7 @@ def add_stream():
         blob = b"".join(relay.stream_request("c", f"f{i}") for i in range(n))
         return ([Jet(s.control.sock, blob, once=True)],
                 served(idle(s.control)))
-    judge(row)
+    judge(row, MANY_STREAMS)
 
 
 def add_stream_live():
@@ -51,7 +56,7 @@ def add_stream_live():
                         relay.frame(relay.STREAMS_SENT) for i in range(n))
         return ([Jet(s.control.sock, blob, once=True)],
                 served(idle(s.control)))
-    judge(row)
+    judge(row, MANY_STREAMS)
 
 
 def ring_of_tiny_files():
@@ -162,7 +167,7 @@ def rotation_of_many():
                             relay.rotate_request(1, *every)))
         return ([Jet(s.control.sock, blob, once=True)],
                 served(idle(s.control)))
-    judge(row)
+    judge(row, MANY_STREAMS)
 
 
 def end_of_many_streams():
@@ -174,7 +179,7 @@ def end_of_many_streams():
         jet.sock.close()
         jet.sock = s.control.sock
         return [jet], repeated
-    judge(row)
+    judge(row, MANY_STREAMS)
 
 
 def empty_datagrams():
@@ -323,7 +328,7 @@ def end_of_many_that_wait():
             for _ in range(MANY):
                 neighbour.beat()
         return [Jet(socket.socketpair()[0], b"", once=True)], wait
-    judge(row)
+    judge(row, MANY_STREAMS)
 
 
 def viewers():
