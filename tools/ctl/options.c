@@ -329,7 +329,7 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 	if (st != OK || o->is_done)
 		return st;
 	if (optind >= n)
-		return complain("command", "none is given; see --help");
+		return complain("there is no command", "see --help");
 	o->command = find_command(argv[optind]);
 	if (o->command == N_COMMANDS)
 		return unknown_command(argv[optind]);

@@ -6,7 +6,7 @@
  */
 /* clang-format off */
 OPTION(URL, 'u', "url", "URL",
-    "the relay: http://HOST:PORT or unix:PATH [$TRACEPULSE_URL or http://localhost:5345]")
+    "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5345]")
 OPTION(JSON, 'j', "json", NULL,
     "print what the relay answers, for scripts")
 OPTION(TIMEOUT, 0, "timeout", "SECONDS",
@@ -16,7 +16,7 @@ OPTION(LONG, 'l', "long", NULL,
 OPTION(ALL, 'a', "all", NULL,
     "sessions: those that ended, too; keep: all that have this name")
 OPTION(HOST, 0, "host", "HOST",
-    "sessions, stored: of this host only")
+    "sessions, top, stored: of this host only")
 OPTION(NAMES, 0, "names", NULL,
     "sessions: HOST/NAME of each, and nothing else")
 OPTION(SORT, 's', "sort", "KEY",

@@ -128,6 +128,7 @@ print_deleted(struct ctl *c, const json_t *j)
 	struct answer a = { 0 };
 	const json_t *list = answer_array(&a, j, "deleted"), *one;
 	char text[TEXT_UNIT_MAX], free[TEXT_UNIT_MAX];
+	const char *what;
 	struct table t;
 	size_t i;
 
@@ -146,9 +147,12 @@ print_deleted(struct ctl *c, const json_t *j)
 	ctl_line(c, "Disk", TONE_PLAIN, "traces take %s, %s are free",
 	    text_bytes(text, answer_number(&a, j, "use_bytes")),
 	    text_bytes(free, answer_number(&a, j, "free_bytes")));
-	ctl_line(c, answer_bool(&a, j, "dry_run") ? "Would go" : "Deleted",
-	    TONE_HEAD, "%zu, %s", i,
-	    text_bytes(text, answer_number(&a, j, "deleted_bytes")));
+	what = answer_bool(&a, j, "dry_run") ? "Would go" : "Deleted";
+	if (i == 0)
+		ctl_line(c, what, TONE_HEAD, "nothing");
+	else
+		ctl_line(c, what, TONE_HEAD, "%zu, %s", i,
+		    text_bytes(text, answer_number(&a, j, "deleted_bytes")));
 	if (i > 0)
 		table_print(&t, &c->terminal, 0, SIZE_MAX);
 	table_free(&t);
