@@ -26,6 +26,19 @@ def last_picture(t):
             for line in lines]
 
 
+def wait_picture(t, what, is_right):
+    """Until the last picture is right."""
+    until = time.monotonic() + relay.TIMEOUT
+    while b"\033[J" not in t.text or not is_right(last_picture(t)):
+        check(time.monotonic() < until, f"never {what}: {t.text[-4000:]!r}")
+        check(t.read(0.05), "it ended")
+
+
+def row_is(number, name):
+    """Is the session in that line of the picture this one?"""
+    return lambda lines: lines[number].split()[2:3] == [name]
+
+
 def q_ends_it():
     """The screen is put back, and so is the terminal; rates are shown."""
     with relay.Daemon() as daemon:
@@ -61,16 +74,13 @@ def keys_sort_and_move():
         equal([r.split()[2] for r in rows[7:-1]],
               [f"s{i:02}" for i in range(7)], "names")
         t.type("\033[B")
-        t.read(0.5)
-        equal(last_picture(t)[7].split()[2], "s01", "one down")
+        wait_picture(t, "one down", row_is(7, "s01"))
         t.type("b")
-        t.type("\033[H")
         t.wait_for("by received")
-        t.read(0.5)
-        equal(last_picture(t)[7].split()[2], "s19", "the most first")
+        t.type("\033[H")
+        wait_picture(t, "the most first", row_is(7, "s19"))
         t.type(" " * 9)
-        t.read(0.5)
-        equal(last_picture(t)[-2].split()[2], "s00", "the end")
+        wait_picture(t, "the end", row_is(-2, "s00"))
         t.type("q")
         equal(t.end(), 0, "status")
         for i, one in enumerate(kept):
@@ -87,13 +97,9 @@ def any_size():
                               (300, 100)):
             t.text = b""
             t.resize(columns, rows)
-            t.wait_for("\033[J")
-            t.read(0.2)
-            lines = last_picture(t)
-            if rows > 9:
-                equal(len(lines), rows, f"{columns}x{rows}: {lines}")
-            if columns >= 40:
-                check(all(len(x) <= columns for x in lines), lines)
+            wait_picture(t, f"{columns}x{rows}", lambda lines, c=columns,
+                         r=rows: (r <= 9 or len(lines) == r) and
+                         (c < 40 or all(len(x) <= c for x in lines)))
         t.type("q")
         equal(t.end(), 0, "status")
         looking.end(*kept)
