@@ -3,8 +3,10 @@
  * 4.11). */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/fds.h"
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
 #include "relayd/live/viewer_internal.h"
@@ -124,6 +126,37 @@ START_TEST(a_packet_that_begins_late_begins_later)
 		ck_assert_mem_eq(
 		    read_packet(cut, BYTES - cut), want + cut, BYTES - cut);
 	}
+	scene_close();
+}
+END_TEST
+
+/* The same when its file was closed for want of descriptors, and is gone. */
+START_TEST(it_does_so_when_its_file_is_gone)
+{
+	struct studio_packet p = packet(0, GIVEN - 5, FLOOR + 7, 2000, false);
+	struct studio_packet other = scene_packet(0);
+	uint8_t want[BYTES];
+	char path[256];
+
+	begin();
+	studio_packet(data, &p);
+	memcpy(want, bytes, BYTES);
+	put64(want + 32, FLOOR, false);
+	ck_assert_uint_eq(ask(data).status, LIVE_INDEX_OK);
+	fds_limit(FDS_VIEWER_FILES, fds_used(FDS_VIEWER_FILES));
+	other.begin = other.end = GIVEN + 1;
+	studio_packet(scene.data, &other);
+	ck_assert_uint_eq(ask(scene.data).status, LIVE_INDEX_OK);
+	(void)snprintf(path, sizeof(path),
+	    "%s/host/one-20170714-024000/ust/2/ch_0", scene.studio.dir);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_uint_eq(scene.studio.registry.files.kept, BYTES);
+	ck_assert_mem_eq(read_packet(0, 36), want, 36);
+	ck_assert_mem_eq(read_packet(36, 0), want + 36, 0);
+	ck_assert_mem_eq(read_packet(36, BYTES - 36), want + 36, BYTES - 36);
+	/* That of the other, which was closed to look for this one. */
+	ck_assert_uint_eq(scene.studio.registry.files.kept, 64);
+	fds_limit(FDS_VIEWER_FILES, UINT64_MAX);
 	scene_close();
 }
 END_TEST
@@ -754,6 +787,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ a_packet_that_begins_late_begins_later, 2, 0 },
+		{ it_does_so_when_its_file_is_gone, 0, 0 },
 		{ files_stay_as_they_are, 0, 0 },
 		{ until_one_begins_late_enough, 0, 0 },
 		{ another_layout_is_left_alone, ARRAY_LEN(words), 0 },
