@@ -3,12 +3,10 @@
 """tracepulse-ftrace convert: what stock readers say of the CTF is what
 trace-cmd report says of the file."""
 import contextlib
-import fcntl
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -18,32 +16,14 @@ sys.path.insert(0, os.path.join(SOURCE, "tests/replay"))
 sys.path.insert(0, os.path.join(SOURCE, "tests/ftrace"))
 import dat_file  # noqa: E402
 import reading  # noqa: E402
+from recording import Skip, record  # noqa: E402
 from relay import Daemon, check, equal  # noqa: E402
 
 PROGRAM = os.path.abspath("./tracepulse-ftrace")
 VECTORS = os.path.join(SOURCE, "tests/vectors/tracecmd")
 RECORDINGS = ("v6-tcp", "v6-udp", "v7-tcp-none", "v6-tcp-flush",
               "v6-tcp-missed", "v7-tcp")
-TRACEFS = "/sys/kernel/tracing"
 SKIPPED = 77
-
-
-# A tracefs of its own mount. Some sandboxes let nobody write the switch and the
-# filters of the function tracer, which are not needed: empty files stand there.
-RECORD = """mount --make-rprivate / && mount -t tracefs none %s || exit 77
-for f in set_ftrace_filter set_ftrace_notrace set_ftrace_pid \\
-    set_graph_function set_graph_notrace; do
-	f=%s/$f
-	[ ! -e $f ] || (true >>$f) 2>/dev/null || mount --bind empty $f
-done
-(echo 1 >/proc/sys/kernel/ftrace_enabled) 2>/dev/null ||
-    mount --bind one /proc/sys/kernel/ftrace_enabled
-exec "$@"
-""" % (TRACEFS, TRACEFS)
-
-
-class Skip(Exception):
-    """This case cannot be tried here."""
 
 
 @contextlib.contextmanager
@@ -100,31 +80,6 @@ def recordings_are_as_their_report():
                   lost == 268, "a loss is told on standard error")
             if shutil.which("babeltrace"):
                 compare(reading.babeltrace(top / "out"), want, None)
-
-
-def record(top, *options, command):
-    """A recording of this machine, by stock trace-cmd; trace_clock is that of
-    before, since the ring buffer is emptied by a change."""
-    if os.geteuid() != 0:
-        raise Skip("not root")
-    if shutil.which("trace-cmd") is None or shutil.which("unshare") is None:
-        raise Skip("no trace-cmd, or no unshare")
-    (top / "one").write_text("1\n")
-    (top / "empty").write_text("")
-    lock = os.open(TRACEFS, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
-            ["unshare", "-m", "sh", "-c", RECORD, "sh", "trace-cmd", "record",
-             "-o", str(top / "trace.dat"), *options, *command],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=top,
-            stderr=subprocess.STDOUT, timeout=120, check=False)
-    finally:
-        os.close(lock)
-    if done.returncode != 0:
-        raise Skip("trace-cmd cannot record here: %s" % done.stdout.decode(
-            errors="replace")[-200:])
-    return top / "trace.dat"
 
 
 def a_busy_machine_is_as_its_report():

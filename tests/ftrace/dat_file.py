@@ -4,7 +4,7 @@ long, versions 6 and 7, and pages with any events."""
 import struct
 import zlib
 
-PAGE = 256
+PAGE = 512
 FIELD = "\tfield:%s;\toffset:%d;\tsize:%d;\tsigned:%d;\n"
 COMMON = (("unsigned short common_type", 0, 2, 0),
           ("unsigned char common_flags", 2, 1, 0),

@@ -16,12 +16,11 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert_options.h"
 #include "tools/ftrace/convert_pages.h"
+#include "tools/ftrace/ctf_client.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
 /* A ring buffer without a name. */
 #define MAIN_BUFFER "kernel"
-/* Readers count ns from 1970 in 63 bits; half of that is for times. */
-#define OFFSET_MAX (INT64_C(1) << 62)
 
 struct convert {
 	const struct convert_options *options;
@@ -108,23 +107,14 @@ convert_cpu(struct convert *c, const struct ctf_trace *trace,
 static void
 set_offset(const struct convert *c, struct ctf_settings *s)
 {
-	static const char *const from[] = { [DAT_OFFSET_NONE] = "none",
-		[DAT_OFFSET_DATE] = "date",
-		[DAT_OFFSET_GIVEN] = "ts-offset" };
 	const struct convert_options *o = c->options;
-	const bool is_own = o->has_offset;
 
-	s->has_offset = is_own || c->dat->offset_from != DAT_OFFSET_NONE;
-	s->offset_ns = is_own ? o->offset_ns : c->dat->offset_ns;
-	s->offset_from = is_own ? "given" : from[c->dat->offset_from];
-	if (!s->has_offset && strcmp(c->dat->clock, "tai") == 0) {
-		s->has_offset = true;
-		s->offset_from = "tai";
-	}
-	if (s->offset_ns > OFFSET_MAX || s->offset_ns < -OFFSET_MAX) {
-		s->has_offset = false;
-		s->offset_from = "none";
-	}
+	ctf_settings_offset(s, c->dat);
+	if (!o->has_offset)
+		return;
+	s->has_offset = true;
+	s->offset_ns = o->offset_ns;
+	s->offset_from = "given";
 }
 
 /* The folder of a ring buffer: its name is a peer's. */
@@ -185,20 +175,6 @@ open_file(struct convert *c)
 	return OK;
 }
 
-/* A name that relays and directories take. */
-static void
-copy_host(char out[DAT_NAME_MAX], const char *name)
-{
-	size_t n = 0;
-
-	for (; name[n] != '\0' && n < DAT_NAME_MAX - 1; n++)
-		out[n] = name[n] == '/' || (n == 0 && name[n] == '.') ? '_'
-								      : name[n];
-	out[n] = '\0';
-	if (n == 0)
-		(void)snprintf(out, DAT_NAME_MAX, "unknown");
-}
-
 static enum status
 open_sink(struct convert *c)
 {
@@ -210,7 +186,7 @@ open_sink(struct convert *c)
 		    o->directory, c->n_buffers == 1, why);
 		return c->sink == NULL ? complain(o->file, why) : OK;
 	}
-	copy_host(host, c->dat->hostname);
+	ctf_client_host(host, c->dat->hostname);
 	c->sink = convert_relay_create(
 	    &(struct convert_relay_config){ &o->url, o->session, host }, why);
 	return c->sink == NULL ? complain(o->relay, why) : OK;

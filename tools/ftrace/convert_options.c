@@ -50,7 +50,10 @@ set_offset_ns(struct convert_options *o, const char *value)
 
 	errno = 0;
 	o->offset_ns = strtoll(value, &end, 10);
-	return o->has_offset = errno == 0 && end != value && *end == '\0';
+	o->has_offset = errno == 0 && end != value && *end == '\0' &&
+			o->offset_ns <= CTF_OFFSET_MAX &&
+			o->offset_ns >= -CTF_OFFSET_MAX;
+	return o->has_offset;
 }
 
 static bool

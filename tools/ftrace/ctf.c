@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "tools/ftrace/ctf_op.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 /* Readers count ns from 1970 in 63 bits; half of that is for the offset. */
 #define NS_MAX (UINT64_C(1) << 62)
 /* The clock "uptime" counts as times(2) does. */
@@ -49,6 +49,25 @@ time_max(uint64_t freq)
 	const unsigned __int128 t = (unsigned __int128)NS_MAX * freq / NS_PER_S;
 
 	return t > UINT64_MAX ? UINT64_MAX : (uint64_t)t;
+}
+
+void
+ctf_settings_offset(struct ctf_settings *s, const struct dat *d)
+{
+	static const char *const from[] = { [DAT_OFFSET_NONE] = "none",
+		[DAT_OFFSET_DATE] = "date",
+		[DAT_OFFSET_GIVEN] = "ts-offset" };
+	const bool fits = d->offset_ns <= CTF_OFFSET_MAX &&
+			  d->offset_ns >= -CTF_OFFSET_MAX;
+
+	s->has_offset = d->offset_from != DAT_OFFSET_NONE && fits;
+	s->offset_ns = s->has_offset ? d->offset_ns : 0;
+	s->offset_from = s->has_offset ? from[d->offset_from] : "none";
+	/* Unix time, but for leap seconds, if its machine knows of them. */
+	if (!s->has_offset && strcmp(d->clock, "tai") == 0) {
+		s->has_offset = true;
+		s->offset_from = "tai";
+	}
 }
 
 /* FNV-1a, of 64 bits: who reads a recording again gets the same. */
@@ -148,4 +167,20 @@ ctf_trace_destroy(struct ctf_trace *t)
 	free(t->events);
 	free(t->ops);
 	free(t);
+}
+
+uint64_t
+ctf_time_ns(const struct ctf_trace *t, uint64_t time)
+{
+	return t->freq == NS_PER_S
+		   ? time
+		   : (uint64_t)((unsigned __int128)time * NS_PER_S / t->freq);
+}
+
+uint64_t
+ctf_time_of_ns(const struct ctf_trace *t, uint64_t ns)
+{
+	return t->freq == NS_PER_S
+		   ? ns
+		   : (uint64_t)((unsigned __int128)ns * t->freq / NS_PER_S);
 }

@@ -42,6 +42,12 @@ struct ctf_settings {
 	uint64_t some_time;
 };
 
+/* No offset is larger: readers count ns from 1970 in 63 bits. */
+#define CTF_OFFSET_MAX (INT64_C(1) << 62)
+
+/* What the recording says of Unix time. */
+void ctf_settings_offset(struct ctf_settings *s, const struct dat *d);
+
 struct ctf_op;
 
 /* How an event is encoded. */
@@ -67,6 +73,10 @@ struct ctf_trace {
 enum status ctf_trace_create(struct ctf_trace **out, const struct dat *d,
     const struct ctf_settings *settings, char why[DAT_WHY_MAX]) MUST_CHECK;
 void ctf_trace_destroy(struct ctf_trace *t); /* NULL is fine */
+
+/* A time of the trace in ns, and back. */
+uint64_t ctf_time_ns(const struct ctf_trace *t, uint64_t time);
+uint64_t ctf_time_of_ns(const struct ctf_trace *t, uint64_t ns);
 
 /*
  * The event with these bytes, behind its header, to AT, before END. Returns

@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/ctf_client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,4 +30,17 @@ ctf_client_packet(struct client_packet *out, const struct ctf_packet *p)
 		.arg = copy,
 	};
 	return OK;
+}
+
+void
+ctf_client_host(char *out, const char *name)
+{
+	size_t n = 0;
+
+	for (; name[n] != '\0' && n < DAT_NAME_MAX - 1; n++)
+		out[n] = name[n] == '/' || (n == 0 && name[n] == '.') ? '_'
+								      : name[n];
+	out[n] = '\0';
+	if (n == 0)
+		(void)snprintf(out, DAT_NAME_MAX, "unknown");
 }

@@ -12,4 +12,8 @@
 enum status ctf_client_packet(
     struct client_packet *out, const struct ctf_packet *p) MUST_CHECK;
 
+/* The name of a peer's host, as relays and directories take it: OUT has room
+ * for DAT_NAME_MAX; "unknown" if there is none. */
+void ctf_client_host(char *out, const char *name);
+
 #endif

@@ -206,6 +206,13 @@ ctf_stream_promise(struct ctf_stream *s, uint64_t time)
 		s->last = time;
 }
 
+void
+ctf_stream_drop(struct ctf_stream *s, const struct ctf_packet *p)
+{
+	s->counts.dropped += p->n_events;
+	s->discarded += p->n_events;
+}
+
 uint64_t
 ctf_stream_time(const struct ctf_stream *s)
 {
@@ -229,4 +236,5 @@ ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c)
 	sum->unknown += c->unknown;
 	sum->malformed += c->malformed;
 	sum->late += c->late;
+	sum->dropped += c->dropped;
 }

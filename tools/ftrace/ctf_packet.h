@@ -44,6 +44,7 @@ struct ctf_counts {
 	uint64_t unknown;   /* events that are not described */
 	uint64_t malformed; /* events, and pages, that cannot be read */
 	uint64_t late;	    /* older than what was given */
+	uint64_t dropped;   /* in packets for which there was no room */
 };
 
 struct ctf_stream_config {
@@ -68,6 +69,8 @@ enum status ctf_stream_page(
 enum status ctf_stream_flush(struct ctf_stream *s) MUST_CHECK;
 /* It was said that nothing older than TIME comes (after a flush). */
 void ctf_stream_promise(struct ctf_stream *s, uint64_t time);
+/* Nobody took packet P, whose events are counted as discarded from here on. */
+void ctf_stream_drop(struct ctf_stream *s, const struct ctf_packet *p);
 /* The time of the last event, or of the last promise; 0: none. */
 uint64_t ctf_stream_time(const struct ctf_stream *s);
 const struct ctf_counts *ctf_stream_counts(const struct ctf_stream *s);

@@ -29,6 +29,7 @@ struct listening {
 	struct listener *listener;
 	struct event *stops[2];
 	struct recorders recorders;
+	struct recorder_sink_maker live;
 	int dir_fd;
 	bool is_ending;
 };
@@ -146,6 +147,18 @@ open_directory(struct listening *l)
 	return l->dir_fd < 0 ? E_IO : OK;
 }
 
+/* Its host is looked up while nobody waits for us. */
+static enum status
+find_relay(struct listen_options *o)
+{
+	const char *why;
+	enum status st = o->is_live ? live_resolve(&o->live.url, &why) : OK;
+
+	if (st != OK)
+		log_error("the relay %s: %s", o->live.url.host, why);
+	return st;
+}
+
 /* Behind the fork of -D: threads and the loop begin here. */
 static enum status
 start(struct listening *l)
@@ -166,6 +179,8 @@ start(struct listening *l)
 		.gone = on_gone,
 		.arg = l };
 	list_init(&r->list);
+	l->live = (struct recorder_sink_maker){ live_make, &l->options.live };
+	r->maker = o->is_live ? &l->live : NULL;
 	if (l->base != NULL)
 		st = background_create(&r->names, l->base, NAME_THREADS);
 	if (st == OK)
@@ -216,6 +231,8 @@ command_listen(int argc, char **argv)
 	st = set_log(&l.options);
 	if (st == OK)
 		st = open_directory(&l);
+	if (st == OK)
+		st = find_relay(&l.options);
 	/* Where it is now stays its directory, as with the stock listener. */
 	if (st == OK && l.options.is_daemon && daemon(1, 0) != 0) {
 		log_errno(LOG_ERROR, "cannot go to the background");

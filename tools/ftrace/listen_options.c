@@ -4,11 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/parse.h"
 #include "tools/ftrace/arguments.h"
+#include "tools/ftrace/convert_options.h"
 
 #define PROGRAM "tracepulse-ftrace listen"
 #define PREFIX_BYTES 64
+/* Who waits longer may as well read the file. */
+#define HOLD_S_MAX 3600
 
 enum option_id {
 #define OPTION(id, letter, name, arg, help) OPT_##id,
@@ -76,6 +80,15 @@ set_text(const char **out, const char *text)
 }
 
 static bool
+set_relay(struct listen_options *o, const char *text)
+{
+	const char *why;
+
+	o->is_live = true;
+	return url_parse(&o->live.url, text, &why) == OK;
+}
+
+static bool
 set_option(void *arg, size_t i, const char *value)
 {
 	struct listen_options *o = arg;
@@ -95,6 +108,15 @@ set_option(void *arg, size_t i, const char *value)
 		return set_text(&o->bind, value);
 	case OPT_DATA_PORTS:
 		return set_ports(o, value);
+	case OPT_RELAY:
+		return set_relay(o, value);
+	case OPT_UDP:
+		return o->live.udp = true;
+	case OPT_HOLD:
+		return parse_duration(value, HOLD_S_MAX * NS_PER_S,
+			   &o->live.hold_ns) == OK;
+	case OPT_NAMES:
+		return convert_options_names(value, &o->live.names);
 	case OPT_NO_FILE:
 		return o->has_no_file = true;
 	case OPT_PID_FILE:
@@ -123,7 +145,8 @@ listen_options_parse(struct listen_options *o, int argc, char **argv)
 		.data_first = LISTEN_DATA_FIRST,
 		.data_last = LISTEN_DATA_LAST,
 		.directory = ".",
-		.prefix = "trace" };
+		.prefix = "trace",
+		.live.hold_ns = LIVE_HOLD_MS * NS_PER_MS };
 	st = arguments_parse(&a, argc, argv, &first);
 	if (st == E_EXISTS) {
 		o->is_done = true;
@@ -134,5 +157,7 @@ listen_options_parse(struct listen_options *o, int argc, char **argv)
 	if (first < argc)
 		return usage_complain(
 		    PROGRAM, argv[first], "is no option; see --help");
+	if (!o->is_live && o->live.udp)
+		return usage_complain(PROGRAM, "--udp", "is of --relay");
 	return OK;
 }

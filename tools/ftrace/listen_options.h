@@ -9,6 +9,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "tools/ftrace/live.h"
 
 /* Behind those of the relay, which are 5342 to 5345. */
 #define LISTEN_PORT 5346
@@ -23,6 +24,8 @@ struct listen_options {
 	const char *log, *pid_file, *bind; /* NULL: none */
 	bool is_daemon, has_no_file;
 	unsigned verbosity;
+	bool is_live; /* --relay */
+	struct live_config live;
 };
 
 /* Fills *O; strings point into ARGV. Not OK: a message is on stderr; exit

@@ -18,6 +18,14 @@ OPTION(BIND, 0, "bind", "ADDRESS",
     "listen at this address only [all]")
 OPTION(DATA_PORTS, 0, "data-ports", "FIRST-LAST",
     "ports for pages, one for each CPU [1500-5341]")
+OPTION(RELAY, 0, "relay", "URL",
+    "live, too, on the relay net://HOST[:CONTROL[:DATA]]")
+OPTION(UDP, 0, "udp", NULL,
+    "to the relay by datagrams, if it takes them")
+OPTION(HOLD, 0, "hold", "TIME",
+    "how late pages may be live [10s]; 500ms with flushes")
+OPTION(NAMES, 0, "names", "WHICH",
+    "names of events there: system:event or lttng [system:event]")
 OPTION(NO_FILE, 0, "no-file", NULL,
     "write no files")
 OPTION(PID_FILE, 0, "pid-file", "FILE",

@@ -401,7 +401,8 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 	    all->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
 	r->writable = event_new(all->base, take_fd, EV_WRITE, on_writable, r);
 	if (r->timer == NULL || r->readable == NULL || r->writable == NULL ||
-	    r->dialog.out.bad || recorder_take_fds(r, 1) != OK) {
+	    r->dialog.out.bad ||
+	    recorder_take_fds(r, all->maker == NULL ? 1 : 1 + SINK_FDS) != OK) {
 		log_peer(LOG_ERROR, "peer=%s: no room; refused", r->name);
 		destroy(r);
 		return;

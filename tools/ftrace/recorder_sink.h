@@ -18,6 +18,9 @@
 struct event_base;
 struct recorder_sink;
 
+/* Descriptors that a sink may have: two connections to a relay. */
+#define SINK_FDS 2
+
 struct recorder_sink_ops {
 	/* Whole pages of one CPU, in the order in which it sent them, that have
 	 * just come: SIZE is a multiple of the page size. Borrowed. */

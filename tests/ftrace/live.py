@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tracepulse-ftrace listen --relay: what a stock viewer sees while a recorder
+sends, and what it is told of what it cannot see."""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import dat_file
+import reading
+from recording import Skip, record
+from sender import (FIN_DATA, PROGRAM, SEND_DATA, SKIPPED, Sender, check,
+                    directory, equal, listening, message, part, run, tinit,
+                    wait_until)
+from relay import Daemon
+
+HOLD_MS = 500
+# A busy machine is late by itself.
+PATIENCE_S = 3 if os.environ.get("TP_TEST_LONG") is None else 1
+SECOND = 10 ** 9
+
+
+class Viewer:
+    """Stock babeltrace2, attached to the only session; lines as they come."""
+
+    def __init__(self, relay):
+        url = "net://127.0.0.1:%d" % relay.live_port
+        found = []
+
+        def is_there():
+            text = reading.run("babeltrace2", "-i", "lttng-live", url).stdout
+            found[:] = re.findall(r"net://\S+", text)
+            return found
+
+        wait_until("a session", is_there)
+        equal(len(found), 1, "sessions")
+        self.url = found[0]
+        self.process = subprocess.Popen(
+            ["stdbuf", "-oL", "babeltrace2", "-i", "lttng-live",
+             "--clock-cycles", self.url],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=reading.ENVIRONMENT, errors="replace")
+        self.lines, self.told = [], []
+        self.threads = [
+            threading.Thread(target=self._read, daemon=True,
+                             args=(self.process.stdout, self.lines)),
+            threading.Thread(target=self._read, daemon=True,
+                             args=(self.process.stderr, self.told))]
+        for thread in self.threads:
+            thread.start()
+        wait_until("a client", lambda: "1 client" in reading.run(
+            "babeltrace2", "-i", "lttng-live", url).stdout)
+
+    @staticmethod
+    def _read(stream, lines):
+        for line in stream:
+            lines.append((time.monotonic(), line.rstrip("\n")))
+
+    def events(self):
+        return list(reading.ctf_lines("\n".join(
+            line for _, line in list(self.lines))))
+
+    def warnings(self):
+        return "\n".join(line for _, line in self.told)
+
+    def end(self):
+        """It ends by itself, without an error."""
+        equal(self.process.wait(30), 0, "babeltrace2: " + self.warnings())
+        for thread in self.threads:
+            thread.join()
+        return self.events()
+
+
+@contextlib.contextmanager
+def both(*options, **more):
+    """A relay, and a listener that sends to it."""
+    with Daemon() as relay:
+        url = "net://localhost:%d:%d" % (relay.control_port, relay.data_port)
+        with listening("--relay=" + url, "--hold=%dms" % HOLD_MS, *options,
+                       **more) as listener:
+            yield relay, listener
+
+
+class Machine:
+    """A recorder of a machine that a test makes up; its clock is ours."""
+
+    def __init__(self, listener, cpus=2, clock=b"[local]"):
+        self.maker = dat_file.Maker()
+        self.sender = Sender(listener)
+        self.sender.greet()
+        self.sender.send(tinit(cpus, b"tcp", page=dat_file.PAGE))
+        self.sender.connect_data(self.sender.receive_ports())
+        whole = self.maker.metadata_v6(
+            [], {"a": [self.maker.format("x", 300, [("int n", 8, 4, 1)])]},
+            cpus).replace(b"[local]", clock)
+        for at in range(0, len(whole), 8000):
+            self.sender.send(message(SEND_DATA, data=whole[at:at + 8000]))
+        self.sender.send(message(FIN_DATA))
+        self.sent = 0
+
+    def page(self, cpu, ages=(0,), lost=None):
+        """One page with an event for each age in s; their numbers."""
+        m, now = self.maker, time.monotonic_ns()
+        times = [now - int(age * SECOND) for age in ages]
+        data, last, numbers = b"", times[0], []
+        for at in times:
+            data += m.extend(at - last) if at > last else b""
+            data += m.entry(m.event(300, m.pack("i", self.sent)))
+            numbers.append(self.sent)
+            self.sent += 1
+            last = at
+        self.sender.pages(cpu, m.page(times[0], data, lost))
+        return numbers
+
+
+def numbers(viewer):
+    return [int(e.fields["n"]) for e in viewer.events()]
+
+
+def in_order(viewer):
+    times = [e.time for e in viewer.events()]
+    check(times == sorted(times), "times are in order")
+
+
+def recordings_are_seen_as_their_report():
+    """All fields of all events, and what the kernel lost."""
+    for name in ("v6-tcp-flush", "v6-tcp-missed", "v7-tcp-none"):
+        with both() as (relay, listener):
+            sender = Sender(listener).begin(name)
+            viewer = Viewer(relay)
+            check(re.search(r"/target/ftrace-\d+$", viewer.url), viewer.url)
+            for cpu in (0, 1):
+                sender.pages(cpu, part(name, "cpu%d" % cpu))
+            sender.close()
+            got = viewer.end()
+            want, lost = reading.report_lines(part(name, "report").decode())
+            equal(len(got), len(want), name + ": number of events")
+            for a, b in zip(sorted(got, key=reading.Event.key),
+                            sorted(want, key=reading.Event.key)):
+                equal((a.time, a.cpu, a.pid, a.name.partition(":")[2]),
+                      (b.time, b.cpu, b.pid, b.name), name)
+                told = reading.raw_fields(b.fields, a.fields)
+                check(all(reading.same_value(told[k], v)
+                          for k, v in a.fields.items()), "%r %r" % (a, b))
+            equal("268 events" in viewer.warnings(), lost == 268, "a loss")
+            equal(listener.wait_files(1)[0], part(name, "result"), "the file")
+
+
+def an_idle_cpu_holds_up_nothing():
+    """CPU 1 has one event; those of CPU 0 are seen soon after the hold time,
+    while nothing else comes."""
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        viewer = Viewer(relay)
+        first = machine.page(1) + machine.page(0)
+        sent = []
+        for _ in range(20):
+            sent.append((time.monotonic(), machine.page(0)[0]))
+            time.sleep(0.1)
+        wait_until("all events", lambda: len(numbers(viewer)) == 22)
+        seen = {}
+        for at, line in viewer.lines:
+            event = next(reading.ctf_lines(line))
+            seen[int(event.fields["n"])] = at
+        late = sorted(seen[n] - at for at, n in sent)
+        check(late[len(late) // 2] < HOLD_MS / 1000 + PATIENCE_S,
+              "events are late: %r" % late)
+        machine.sender.close()
+        viewer.end()
+        in_order(viewer)
+        equal(sorted(numbers(viewer)), list(range(first[0], 22)), "events")
+        check("not live" not in listener.log(), "nothing is missing")
+
+
+def a_late_page_loses_what_is_too_old():
+    """Never a time that goes back; the rest of the page is seen; what is not is
+    told in the packets and in the log, and is in the file."""
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        viewer = Viewer(relay)
+        seen = machine.page(1) + machine.page(0)
+        for _ in range(25):
+            seen += machine.page(0)
+            time.sleep(0.1)
+        machine.page(1, ages=(2, 1.5, 1))
+        seen += [machine.page(1, ages=(0.8, 0))[1]]
+        seen += machine.page(0)
+        wait_until("the rest", lambda: len(numbers(viewer)) == len(seen))
+        machine.sender.close()
+        viewer.end()
+        in_order(viewer)
+        equal(sorted(numbers(viewer)), sorted(seen), "events")
+        check(re.search(r"discarded 4 events", viewer.warnings()),
+              "babeltrace2 tells: " + viewer.warnings())
+        check(" 4 that came too late" in listener.log(), "the log tells")
+        listener.wait_files(1)
+        with directory() as top:
+            path = pathlib.Path(top, "t.dat")
+            path.write_bytes(listener.read(listener.files()[0]))
+            done = reading.run(PROGRAM, "convert", str(path),
+                               top + "/out")
+            check("%d events of" % machine.sent in done.stdout, done.stdout)
+
+
+def a_cpu_may_come_later():
+    """Its stream is announced with its first page, of which what viewers have
+    passed is left out."""
+    with both() as (relay, listener):
+        machine = Machine(listener, cpus=3)
+        viewer = Viewer(relay)
+        seen = machine.page(0)
+        for _ in range(10):
+            seen += machine.page(0)
+            time.sleep(0.1)
+        machine.page(2, ages=(3, 2))
+        for _ in range(10):
+            seen += machine.page(0) + machine.page(2)
+            time.sleep(0.1)
+        wait_until("all events", lambda: len(numbers(viewer)) == len(seen))
+        machine.sender.close()
+        viewer.end()
+        in_order(viewer)
+        equal(sorted(numbers(viewer)), sorted(seen), "events")
+        check(" 2 that came too late" in listener.log(), "the log tells")
+
+
+def losses_are_told_where_they_are():
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        viewer = Viewer(relay)
+        machine.page(0)
+        machine.page(0, lost=17)
+        machine.page(0, lost=-1)
+        machine.sender.close()
+        equal(len(viewer.end()), 3, "events")
+        check("discarded 17 events" in viewer.warnings(), viewer.warnings())
+        check("18 events that its kernel lost" in listener.log(), "log")
+
+
+def times_are_unix_time():
+    """As far as pages that come at once can tell."""
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        viewer = Viewer(relay)
+        machine.page(0)
+        machine.sender.close()
+        viewer.end()
+        session = next((relay.out / "target").iterdir())
+        text = reading.run("babeltrace2", "--clock-seconds",
+                           str(session)).stdout
+        seconds = float(re.match(r"\[([\d.]+)\]", text)[1])
+        check(abs(seconds - time.time()) < 60, text)
+        check('clock_offset = "arrival"' in
+              (session / "kernel/metadata").read_bytes().decode(
+                  errors="replace"), "how it is known is told")
+
+
+def several_recorders_are_several_sessions():
+    with both() as (relay, listener):
+        machines = [Machine(listener) for _ in range(5)]
+        for machine in machines:
+            machine.page(0)
+        wait_until("sessions", lambda: relay.out.exists() and len(
+            list((relay.out / "target").iterdir())) == 5)
+        for machine in machines:
+            machine.sender.close()
+        listener.wait_files(5)
+        for session in (relay.out / "target").iterdir():
+            equal(len(reading.babeltrace2(session)[0]), 1, "events")
+
+
+def a_relay_that_goes_costs_the_live_part_only():
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        machine.page(0)
+        wait_until("a session", lambda: (relay.out / "target").exists())
+        relay.kill()
+        for _ in range(20):
+            machine.page(0)
+            time.sleep(0.02)
+        wait_until("the log", lambda: "nothing more is sent to the relay"
+                   in listener.log())
+        machine.sender.close()
+        listener.wait_files(1)
+        equal(listener.log().count("nothing more is sent"), 1, "lines")
+        relay.start_again()
+
+
+def without_a_relay_it_is_stored():
+    with listening("--relay=net://127.0.0.1:1") as listener:
+        machine = Machine(listener)
+        machine.page(0)
+        machine.sender.close()
+        listener.wait_files(1)
+        equal(listener.log().count("nothing more is sent"), 1, "lines")
+
+
+def a_clock_that_nobody_knows_is_stored():
+    with both() as (relay, listener):
+        machine = Machine(listener, clock=b"[x-tsc]")
+        machine.page(0)
+        machine.sender.close()
+        listener.wait_files(1)
+        check("not live: the frequency of the clock x-tsc" in listener.log(),
+              "the log tells")
+        check(not (relay.out / "target").exists(), "there is a session")
+
+
+def metadata_that_ends_there_is_a_session_without_events():
+    """A recorder that has nothing."""
+    with both() as (relay, listener):
+        sender = Sender(listener).begin("v6-tcp")
+        sender.close()
+        listener.wait_files(1)
+        check("0 events were live" in listener.log(), "the log tells")
+        check(list((relay.out / "target").iterdir()), "a session")
+
+
+def by_datagrams_it_is_the_same():
+    for name in ("v6-tcp-missed", "v6-udp"):
+        with Daemon("--udp-port=data") as relay:
+            url = "net://127.0.0.1:%d:%d" % (
+                relay.control_port, relay.data_port)
+            with listening("--relay=" + url, "--udp") as listener:
+                Sender(listener).play(name)
+                listener.wait_files(1)
+                session = next((relay.out / "target").iterdir())
+                want, _ = reading.report_lines(part(name, "report").decode())
+                equal(len(reading.babeltrace2(session)[0]), len(want), name)
+
+
+def this_machine_is_seen_as_its_report():
+    """Stock trace-cmd record -N; what the viewer printed is what trace-cmd
+    report prints of the file, but for what is told to be late."""
+    with both() as (relay, listener), directory() as top:
+        viewers = []
+
+        def watch():
+            viewers.append(Viewer(relay))
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            # Events that the recorder itself does not cause: each of its
+            # pages would make more.
+            record(pathlib.Path(top), "-e", "sched:sched_process_fork", "-e",
+                   "sched:sched_process_exec", "-e", "sched:sched_process_exit",
+                   command=("sh", "-c", "i=0; while [ $i -lt 1000 ]; do "
+                            "/bin/true; i=$((i + 1)); done"),
+                   to="127.0.0.1:%d" % listener.port)
+        except Skip as why:
+            print("SKIP this_machine_is_seen_as_its_report:", why)
+            return
+        finally:
+            thread.join()
+        got = viewers[0].end()
+        listener.wait_files(1)
+        want, _ = reading.report_lines(reading.run(
+            "trace-cmd", "report", "-R", "-t", "--raw-ts",
+            os.path.join(listener.output, listener.files()[0])).stdout)
+        late = re.findall(r" (\d+) that came too late", listener.log())
+        missing = int(late[-1]) if late else 0
+        # The viewer may have come a moment after the first of them.
+        begin = min(e.time for e in got)
+        after = {(e.time, e.cpu, e.pid, e.name) for e in want
+                 if e.time >= begin}
+        seen = {(e.time, e.cpu, e.pid, e.name.partition(":")[2]) for e in got}
+        check(seen <= after, "events that were none")
+        check(len(after - seen) <= missing, "%d of %d events are missing, %d "
+              "are told to be late" % (len(after - seen), len(after), missing))
+        check(len(seen) > 500, "%d events" % len(seen))
+        times = [e.time for e in got]
+        check(times == sorted(times), "times are in order")
+
+
+CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
+         a_late_page_loses_what_is_too_old, a_cpu_may_come_later,
+         losses_are_told_where_they_are, times_are_unix_time,
+         several_recorders_are_several_sessions,
+         a_relay_that_goes_costs_the_live_part_only,
+         without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
+         metadata_that_ends_there_is_a_session_without_events,
+         by_datagrams_it_is_the_same, this_machine_is_seen_as_its_report)
+
+
+def main():
+    if shutil.which("babeltrace2") is None:
+        print("SKIP: no babeltrace2")
+        return SKIPPED
+    run(CASES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/live.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tools/ftrace/ctf_client.h"
+#include "tools/ftrace/ctf_packet.h"
+#include "tools/ftrace/live_clock.h"
+#include "tools/ftrace/live_session.h"
+
+/* How often late events are told of, at most. */
+#define LATE_NS (10 * NS_PER_S)
+#define SESSION_NAME_LEN 64
+
+struct live_cpu {
+	struct live *live;
+	struct ctf_stream *ctf; /* NULL: no page came yet */
+	unsigned stream;	/* of the session */
+};
+
+struct live {
+	struct recorder_sink sink; /* first */
+	const struct live_config *config;
+	const char *peer;
+	uint32_t page_size, n_cpus;
+	struct live_cpu *cpus;
+	struct dat *dat;
+	struct ctf_settings settings;
+	struct ctf_trace *trace;
+	struct live_session *session;
+	struct event *timer;
+	struct live_clock clock;
+	bool has_pages; /* and so the time until BEGIN runs */
+	bool has_begun; /* metadata is on its way */
+	bool has_ended;
+	bool has_arrival; /* Unix time less the trace's, at least */
+	int64_t arrival_ns;
+	struct ctf_counts told;
+	uint64_t told_ns;
+};
+
+static struct ctf_counts
+count_all(const struct live *l)
+{
+	struct ctf_counts sum = { 0 };
+
+	for (uint32_t i = 0; i < l->n_cpus; i++)
+		if (l->cpus[i].ctf != NULL)
+			ctf_counts_add(&sum, ctf_stream_counts(l->cpus[i].ctf));
+	return sum;
+}
+
+static uint64_t
+missing(const struct ctf_counts *c)
+{
+	return c->lost + c->unknown + c->malformed + c->late + c->dropped;
+}
+
+/* What is missing live, when there is more of it. */
+static void
+tell_missing(struct live *l, uint64_t now)
+{
+	const struct ctf_counts c = count_all(l);
+
+	if (missing(&c) == missing(&l->told) ||
+	    (!l->has_ended && l->told_ns != 0 && now - l->told_ns < LATE_NS))
+		return;
+	l->told = c;
+	l->told_ns = now;
+	log_peer(LOG_WARN,
+	    "peer=%s: not live: %" PRIu64 " events that its kernel lost, "
+	    "%" PRIu64 " that came too late, %" PRIu64 " for which the relay "
+	    "was too slow, %" PRIu64 " that are not described, %" PRIu64
+	    " that cannot be read",
+	    l->peer, c.lost, c.late, c.dropped, c.unknown, c.malformed);
+}
+
+static enum status
+queue_packet(void *arg, const struct ctf_packet *p)
+{
+	struct live_cpu *c = arg;
+
+	if (!live_session_packet(c->live->session, c->stream, p))
+		ctf_stream_drop(c->ctf, p);
+	return OK;
+}
+
+/* What viewers may have seen by now: all streams that there are have got so
+ * far. A stream that is new must not begin before. */
+static uint64_t
+seen(const struct live *l)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < l->n_cpus; i++) {
+		const struct ctf_stream *s = l->cpus[i].ctf;
+
+		if (s != NULL)
+			least = clock_earlier(least, ctf_stream_time(s));
+	}
+	return least == UINT64_MAX ? 0 : least;
+}
+
+static bool
+open_cpu(struct live *l, uint32_t cpu)
+{
+	struct live_cpu *c = &l->cpus[cpu];
+	const struct ctf_stream_config config = { .trace = l->trace,
+		.cpu = cpu,
+		.page_size = l->page_size,
+		.packet = queue_packet,
+		.arg = c };
+	const uint64_t from = l->has_begun ? seen(l) : 0;
+
+	if (live_session_add_stream(l->session, cpu, &c->stream) != OK ||
+	    ctf_stream_create(&c->ctf, &config) != OK)
+		return false;
+	ctf_stream_promise(c->ctf, from);
+	return true;
+}
+
+/* The time of the trace at which a page came is not known; that of its last
+ * event is. */
+static void
+note_arrival(struct live *l, uint64_t time)
+{
+	const uint64_t ns = ctf_time_ns(l->trace, time);
+	const int64_t ahead = (int64_t)(clock_wall_ns() - ns);
+
+	live_clock_page(&l->clock, clock_now_ns(), ns);
+	if (!l->has_arrival || ahead < l->arrival_ns)
+		l->arrival_ns = ahead;
+	l->has_arrival = true;
+}
+
+/* All that can be known of the clock is known. */
+static void
+begin_live(struct live *l)
+{
+	struct ctf_settings *s = &l->settings;
+	enum status st;
+
+	if (!s->has_offset && l->has_arrival) {
+		s->has_offset = true;
+		s->offset_ns = l->arrival_ns;
+		s->offset_from = "arrival";
+	}
+	buf_truncate(&l->trace->metadata, 0);
+	st = ctf_metadata(&l->trace->metadata, l->trace, s);
+	if (st != OK)
+		log_error("peer=%s: %s", l->peer, status_text(st));
+	live_session_metadata(l->session, &l->trace->metadata);
+	l->has_begun = true;
+}
+
+static void
+set_timer(struct live *l, unsigned ms)
+{
+	const struct timeval wait = { .tv_usec = (suseconds_t)ms * 1000 };
+
+	(void)event_add(l->timer, &wait);
+}
+
+static void
+take_pages(
+    struct recorder_sink *sink, uint32_t cpu, const uint8_t *pages, size_t size)
+{
+	struct live *l = (struct live *)sink;
+	struct live_cpu *c = &l->cpus[cpu];
+
+	if (live_session_has_failed(l->session))
+		return;
+	if (c->ctf == NULL && !open_cpu(l, cpu)) {
+		log_peer(LOG_ERROR, "peer=%s: CPU %" PRIu32 " is not live: %s",
+		    l->peer, cpu, status_text(E_NOMEM));
+		return;
+	}
+	for (; size >= l->page_size; size -= l->page_size) {
+		(void)!ctf_stream_page(c->ctf, pages);
+		pages += l->page_size;
+	}
+	(void)!ctf_stream_flush(c->ctf);
+	if (ctf_stream_time(c->ctf) > 0)
+		note_arrival(l, ctf_stream_time(c->ctf));
+	if (!l->has_pages)
+		set_timer(l, LIVE_BEGIN_MS);
+	l->has_pages = true;
+	live_session_work(l->session);
+}
+
+static void
+send_beacons(struct live *l, uint64_t now)
+{
+	uint64_t ns, time;
+
+	/* A counter is no time. */
+	if (l->trace->freq == 1 || !live_clock_now(&l->clock, now, &ns) ||
+	    ns <= l->config->hold_ns)
+		return;
+	time = ctf_time_of_ns(l->trace, ns - l->config->hold_ns);
+	if (time > l->trace->time_max)
+		return;
+	for (uint32_t i = 0; i < l->n_cpus; i++) {
+		struct live_cpu *c = &l->cpus[i];
+
+		if (c->ctf != NULL && time > ctf_stream_time(c->ctf) &&
+		    live_session_beacon(l->session, c->stream, time))
+			ctf_stream_promise(c->ctf, time);
+	}
+}
+
+static void
+on_beacons_due(evutil_socket_t fd, short what, void *arg)
+{
+	const uint64_t now = clock_now_ns();
+	struct live *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (!l->has_begun)
+		begin_live(l);
+	send_beacons(l, now);
+	tell_missing(l, now);
+	live_session_work(l->session);
+	if (!l->has_ended && !live_session_has_failed(l->session))
+		set_timer(l, LIVE_TIMER_MS);
+}
+
+static void
+end_live(struct recorder_sink *sink)
+{
+	struct live *l = (struct live *)sink;
+	const struct ctf_counts c = count_all(l);
+
+	l->has_ended = true;
+	(void)event_del(l->timer);
+	if (!l->has_begun)
+		begin_live(l);
+	tell_missing(l, clock_now_ns());
+	log_info("peer=%s: %" PRIu64 " events were live, in %" PRIu64
+		 " packets of %" PRIu64 " pages",
+	    l->peer, c.events - c.dropped, c.packets, c.pages);
+	live_session_finish(l->session);
+}
+
+static bool
+is_live_done(struct recorder_sink *sink)
+{
+	return live_session_is_done(((struct live *)sink)->session);
+}
+
+static void
+destroy_live(struct recorder_sink *sink)
+{
+	struct live *l = (struct live *)sink;
+
+	if (l->timer != NULL)
+		event_free(l->timer);
+	live_session_destroy(l->session);
+	for (uint32_t i = 0; l->cpus != NULL && i < l->n_cpus; i++)
+		ctf_stream_destroy(l->cpus[i].ctf);
+	ctf_trace_destroy(l->trace);
+	dat_free(l->dat);
+	free(l->cpus);
+	free(l);
+}
+
+static const struct recorder_sink_ops ops = {
+	.pages = take_pages,
+	.end = end_live,
+	.is_done = is_live_done,
+	.destroy = destroy_live,
+};
+
+static enum status
+read_metadata(struct live *l, const struct recorder_about *about)
+{
+	char why[DAT_WHY_MAX];
+	enum status st = dat_read(
+	    &l->dat, about->metadata, about->metadata_size, why);
+
+	if (st == OK) {
+		l->settings = (struct ctf_settings){
+			.names = l->config->names,
+			.buffer = "",
+			.some_time = clock_wall_ns(),
+		};
+		ctf_settings_offset(&l->settings, l->dat);
+		st = ctf_trace_create(&l->trace, l->dat, &l->settings, why);
+	}
+	if (st != OK)
+		log_peer(
+		    log_level_of(st), "peer=%s: not live: %s", l->peer, why);
+	return st;
+}
+
+/* The protocol names no session: the host, and the recorder's port, tell them
+ * from each other. */
+static enum status
+open_session(struct live *l, struct event_base *base)
+{
+	const char *port = strrchr(l->peer, ':');
+	char name[SESSION_NAME_LEN], host[DAT_NAME_MAX];
+	const struct live_session_config config = {
+		.base = base,
+		.url = &l->config->url,
+		.udp = l->config->udp,
+		.peer = l->peer,
+		.name = name,
+		.hostname = host,
+	};
+
+	(void)snprintf(
+	    name, sizeof(name), "ftrace-%s", port == NULL ? "0" : port + 1);
+	if (l->dat->hostname[0] != '\0')
+		ctf_client_host(host, l->dat->hostname);
+	else
+		(void)snprintf(host, sizeof(host), "%.*s",
+		    (int)(port == NULL ? 0 : port - l->peer), l->peer);
+	return live_session_create(&l->session, &config);
+}
+
+enum status
+live_make(struct recorder_sink **out, void *arg, struct event_base *base,
+    const struct recorder_about *about)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	enum status st;
+
+	*out = NULL;
+	if (l == NULL)
+		return E_NOMEM;
+	l->sink.ops = &ops;
+	l->config = arg;
+	l->peer = about->name;
+	l->page_size = about->page_size;
+	l->n_cpus = about->cpus;
+	l->cpus = calloc(about->cpus, sizeof(*l->cpus));
+	l->timer = evtimer_new(base, on_beacons_due, l);
+	st = l->cpus == NULL || l->timer == NULL ? E_NOMEM
+						 : read_metadata(l, about);
+	for (uint32_t i = 0; st == OK && i < l->n_cpus; i++)
+		l->cpus[i].live = l;
+	if (st == OK)
+		st = open_session(l, base);
+	if (st != OK) {
+		destroy_live(&l->sink);
+		return st;
+	}
+	*out = &l->sink;
+	return OK;
+}
+
+enum status
+live_resolve(struct url *url, const char **why)
+{
+	struct url_address found[URL_ADDRESSES];
+	unsigned n;
+	enum status st = url_resolve(url, found, &n, why);
+
+	if (st != OK)
+		return st;
+	*why = "its address has no name";
+	if (getnameinfo((const struct sockaddr *)&found[0].sa, found[0].len,
+		url->host, sizeof(url->host), NULL, 0, NI_NUMERICHOST) != 0)
+		return E_NOENT;
+	return OK;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/live_session.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/list.h"
+#include "common/log.h"
+#include "tools/client/client.h"
+#include "tools/ftrace/ctf_client.h"
+
+/* As LTTng has its folders ust and kernel below a session. */
+#define FOLDER "kernel"
+/* Without any progress; then the relay is taken for dead. */
+#define RELAY_TIMEOUT_MS 10000
+
+/* A packet that waits. */
+struct item {
+	struct list node;
+	unsigned stream;
+	struct client_packet packet;
+};
+
+struct stream {
+	unsigned cpu;
+	unsigned number; /* the client's */
+	bool is_added;
+};
+
+struct live_session {
+	struct client *client;
+	const char *peer;
+	char *name, *hostname;
+	struct event_base *base;
+	struct event *timer;
+	struct event *sockets[CLIENT_POLLFDS];
+
+	struct stream *streams;
+	unsigned n_streams, n_added;
+	bool has_unsaid; /* streams that viewers were not told of */
+
+	struct buf metadata;
+	unsigned metadata_number;
+	bool has_metadata, is_metadata_added, is_metadata_sent;
+
+	struct list queue;
+	uint64_t bytes;
+	bool is_finishing, is_done, has_failed;
+};
+
+static void
+drop_queue(struct live_session *s)
+{
+	while (!list_empty(&s->queue)) {
+		struct item *i = list_entry(s->queue.next, struct item, node);
+
+		list_del(&i->node);
+		client_packet_done(&i->packet);
+		free(i);
+	}
+	s->bytes = 0;
+}
+
+static void
+stop_events(struct live_session *s)
+{
+	for (unsigned i = 0; i < CLIENT_POLLFDS; i++)
+		if (s->sockets[i] != NULL)
+			(void)event_del(s->sockets[i]);
+	if (s->timer != NULL)
+		(void)event_del(s->timer);
+}
+
+/* OK and E_BUSY go on. */
+static bool
+goes_on(struct live_session *s, enum status st)
+{
+	if (st == OK || st == E_BUSY || s->has_failed)
+		return !s->has_failed;
+	log_error("peer=%s: nothing more is sent to the relay: %s", s->peer,
+	    client_error(s->client)[0] != '\0' ? client_error(s->client)
+					       : status_text(st));
+	s->has_failed = true;
+	stop_events(s);
+	drop_queue(s);
+	return false;
+}
+
+static enum status
+send_metadata(struct live_session *s)
+{
+	enum status st = OK;
+
+	if (!s->is_metadata_added) {
+		st = client_try_add_stream(
+		    s->client, FOLDER, "metadata", &s->metadata_number);
+		s->is_metadata_added = st == OK;
+	}
+	if (st == OK && !s->is_metadata_sent) {
+		st = client_try_metadata(s->client, s->metadata_number,
+		    buf_data(&s->metadata), buf_len(&s->metadata));
+		s->is_metadata_sent = st == OK;
+		if (st == OK)
+			buf_free(&s->metadata);
+	}
+	return st;
+}
+
+static enum status
+add_streams(struct live_session *s)
+{
+	enum status st = OK;
+	char name[32];
+
+	while (s->n_added < s->n_streams && st == OK) {
+		struct stream *x = &s->streams[s->n_added];
+
+		(void)snprintf(name, sizeof(name), "cpu_%u", x->cpu);
+		st = client_try_add_stream(s->client, FOLDER, name, &x->number);
+		if (st != OK)
+			return st;
+		x->is_added = true;
+		s->n_added++;
+		s->has_unsaid = true;
+	}
+	return st;
+}
+
+/* Metadata last, as session daemons have it: babeltrace2 2.0 asks for nothing
+ * any more if it was told of metadata without a stream first. */
+static enum status
+announce(struct live_session *s)
+{
+	enum status st = add_streams(s);
+
+	if (st == OK && !s->is_metadata_sent) {
+		st = send_metadata(s);
+		s->has_unsaid = true;
+	}
+	if (st == OK && s->has_unsaid)
+		st = client_try_streams_sent(s->client);
+	if (st == OK)
+		s->has_unsaid = false;
+	return st;
+}
+
+static enum status
+send_packets(struct live_session *s)
+{
+	while (!list_empty(&s->queue)) {
+		struct item *i = list_entry(s->queue.next, struct item, node);
+		const enum status st = client_try_packet(
+		    s->client, s->streams[i->stream].number, &i->packet);
+
+		if (st != OK)
+			return st;
+		s->bytes -= i->packet.size;
+		list_del(&i->node);
+		free(i);
+	}
+	return OK;
+}
+
+/* What is next, as far as it goes. */
+static enum status
+put_what_goes(struct live_session *s)
+{
+	enum status st;
+
+	if (!client_is_open(s->client) || !s->has_metadata)
+		return E_BUSY;
+	st = announce(s);
+	if (st == OK)
+		st = send_packets(s);
+	if (st == OK && s->is_finishing) {
+		st = client_try_finish(s->client);
+		s->is_done = st == OK;
+	}
+	return st;
+}
+
+static void
+watch_sockets(struct live_session *s)
+{
+	struct pollfd fds[CLIENT_POLLFDS];
+	struct timeval wait = { .tv_usec = LIVE_TIMER_MS * 1000 };
+	uint64_t at_ns, now = clock_now_ns();
+	unsigned n = client_pollfds(s->client, fds, &at_ns);
+
+	for (unsigned i = 0; i < CLIENT_POLLFDS; i++) {
+		const short events = i < n ? fds[i].events : 0;
+		const short want = (short)(((events & POLLIN) ? EV_READ : 0) |
+					   ((events & POLLOUT) ? EV_WRITE : 0));
+
+		(void)event_del(s->sockets[i]);
+		if (want == 0)
+			continue;
+		(void)event_assign(s->sockets[i], s->base, fds[i].fd, want,
+		    event_get_callback(s->sockets[i]), s);
+		(void)event_add(s->sockets[i], NULL);
+	}
+	/* Sooner than the next look, if the client wants it. */
+	if (at_ns < now + LIVE_TIMER_MS * NS_PER_MS)
+		wait.tv_usec = at_ns <= now
+				   ? 1000
+				   : (suseconds_t)((at_ns - now) / 1000 + 1);
+	(void)event_add(s->timer, &wait);
+}
+
+void
+live_session_work(struct live_session *s)
+{
+	if (s->is_done || s->has_failed ||
+	    !goes_on(s, client_work(s->client, 0)) ||
+	    !goes_on(s, put_what_goes(s)))
+		return;
+	if (s->is_done) {
+		stop_events(s);
+		return;
+	}
+	if (goes_on(s, client_work(s->client, 0)))
+		watch_sockets(s);
+}
+
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	live_session_work(arg);
+}
+
+static enum status
+create_events(struct live_session *s)
+{
+	s->timer = evtimer_new(s->base, on_event, s);
+	for (unsigned i = 0; i < CLIENT_POLLFDS; i++) {
+		s->sockets[i] = event_new(s->base, -1, 0, on_event, s);
+		if (s->sockets[i] == NULL)
+			return E_NOMEM;
+	}
+	return s->timer == NULL ? E_NOMEM : OK;
+}
+
+static enum status
+open_client(struct live_session *s, const struct live_session_config *config)
+{
+	const struct client_config client = {
+		.url = *config->url,
+		.session_name = s->name,
+		.hostname = s->hostname,
+		.live_timer_us = LIVE_TIMER_MS * 1000,
+		.timeout_ms = RELAY_TIMEOUT_MS,
+		.udp = config->udp,
+		.resend = config->udp,
+	};
+	enum status st = client_create(&s->client, &client);
+
+	if (st == OK)
+		st = client_start(s->client);
+	return st;
+}
+
+enum status
+live_session_create(
+    struct live_session **out, const struct live_session_config *config)
+{
+	struct live_session *s = calloc(1, sizeof(*s));
+	enum status st = E_NOMEM;
+
+	*out = NULL;
+	if (s == NULL)
+		return E_NOMEM;
+	list_init(&s->queue);
+	s->base = config->base;
+	s->peer = config->peer;
+	s->name = strdup(config->name);
+	s->hostname = strdup(config->hostname);
+	if (s->name != NULL && s->hostname != NULL)
+		st = create_events(s);
+	if (st == OK)
+		st = open_client(s, config);
+	if (st != OK) {
+		if (s->client != NULL)
+			(void)goes_on(s, st);
+		live_session_destroy(s);
+		return st;
+	}
+	watch_sockets(s);
+	*out = s;
+	return OK;
+}
+
+void
+live_session_destroy(struct live_session *s)
+{
+	if (s == NULL)
+		return;
+	stop_events(s);
+	for (unsigned i = 0; i < CLIENT_POLLFDS; i++)
+		if (s->sockets[i] != NULL)
+			event_free(s->sockets[i]);
+	if (s->timer != NULL)
+		event_free(s->timer);
+	drop_queue(s);
+	client_destroy(s->client);
+	buf_free(&s->metadata);
+	free(s->streams);
+	free(s->name);
+	free(s->hostname);
+	free(s);
+}
+
+enum status
+live_session_add_stream(struct live_session *s, unsigned cpu, unsigned *number)
+{
+	struct stream *more = realloc(
+	    s->streams, (s->n_streams + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return E_NOMEM;
+	s->streams = more;
+	s->streams[s->n_streams] = (struct stream){ .cpu = cpu };
+	*number = s->n_streams++;
+	return OK;
+}
+
+void
+live_session_metadata(struct live_session *s, const struct buf *metadata)
+{
+	buf_bytes(&s->metadata, buf_data(metadata), buf_len(metadata));
+	if (s->metadata.bad)
+		(void)goes_on(s, E_NOMEM);
+	s->has_metadata = true;
+}
+
+bool
+live_session_packet(
+    struct live_session *s, unsigned number, const struct ctf_packet *p)
+{
+	struct item *i;
+
+	if (s->has_failed || s->bytes + p->size > LIVE_QUEUE_BYTES)
+		return false;
+	i = malloc(sizeof(*i));
+	if (i == NULL || ctf_client_packet(&i->packet, p) != OK) {
+		free(i);
+		return false;
+	}
+	i->stream = number;
+	list_append(&s->queue, &i->node);
+	s->bytes += p->size;
+	return true;
+}
+
+bool
+live_session_beacon(struct live_session *s, unsigned number, uint64_t time)
+{
+	if (s->has_failed || !s->streams[number].is_added || s->has_unsaid ||
+	    !list_empty(&s->queue))
+		return false;
+	return client_try_beacon(s->client, s->streams[number].number, time,
+		   CTF_STREAM_CLASS) == OK;
+}
+
+void
+live_session_finish(struct live_session *s)
+{
+	s->is_finishing = true;
+	live_session_work(s);
+}
+
+bool
+live_session_is_done(const struct live_session *s)
+{
+	return s->is_done || s->has_failed;
+}
+
+bool
+live_session_has_failed(const struct live_session *s)
+{
+	return s->has_failed;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A live session of a relay, by tools/client, on a loop of libevent: nothing
+ * here waits. What the relay does not take yet stays in a queue of
+ * LIVE_QUEUE_BYTES; what finds no room there is the caller's loss. A failure is
+ * logged once, and final: then everything is refused. The loop's thread.
+ */
+#ifndef TOOLS_FTRACE_LIVE_SESSION_H
+#define TOOLS_FTRACE_LIVE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/client/url.h"
+#include "tools/ftrace/ctf_packet.h"
+
+struct event_base;
+struct live_session;
+
+/* Of one recorder; a relay that hangs for a second costs nothing at 16 MB/s. */
+#define LIVE_QUEUE_BYTES (16 * 1024 * 1024)
+/* The live timer that the relay is told, and how often beacons are due. */
+#define LIVE_TIMER_MS 100
+
+struct live_session_config {
+	struct event_base *base; /* borrowed */
+	const struct url *url;	 /* copied */
+	bool udp;
+	const char *peer; /* for the log; borrowed */
+	/* Of the session; copied. */
+	const char *name, *hostname;
+};
+
+enum status live_session_create(struct live_session **out,
+    const struct live_session_config *config) MUST_CHECK;
+void live_session_destroy(struct live_session *s); /* at once; NULL is fine */
+
+/* A stream; viewers see it once there is metadata. *NUMBER counts from 0. */
+enum status live_session_add_stream(
+    struct live_session *s, unsigned cpu, unsigned *number) MUST_CHECK;
+/* Once. All that waits for it goes out from here on. Copied. */
+void live_session_metadata(struct live_session *s, const struct buf *metadata);
+/* False: there is no room, and it is lost. */
+bool live_session_packet(
+    struct live_session *s, unsigned number, const struct ctf_packet *p);
+/* Nothing older than TIME comes on that stream. False: it could not be said
+ * now, and nothing was promised. */
+bool live_session_beacon(
+    struct live_session *s, unsigned number, uint64_t time);
+/* Send what can be sent now. */
+void live_session_work(struct live_session *s);
+
+/* Nothing more comes. */
+void live_session_finish(struct live_session *s);
+/* Is everything at the relay and closed, or has it failed? */
+bool live_session_is_done(const struct live_session *s);
+bool live_session_has_failed(const struct live_session *s);
+
+#endif
