@@ -129,3 +129,87 @@ def tracing_parts(listener):
         size += sum(os.path.getsize(os.path.join(folder, n))
                     for n in names if n.startswith("cpu"))
     return size
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_flush(w):
+    """a recorder of few events: with flush its pages come at once, from all CPUs,
+    and the traced command does not mind"""
+    kernel = tracing.Tracing(w)
+    try:
+        listener = tracing.Listener(w)
+        child = kernel.start(listener.port, "-t", "-b", "4000",
+                             command=("sh", "-c", "sleep 4; touch ended"))
+        wait_for("a recorder", lambda: os.path.isdir(listener.output)
+                 and len(os.listdir(listener.output)) > 0)
+        time.sleep(1)
+        before = tracing_parts(listener)
+        with subprocess.Popen(
+                [w.ftrace_path, "flush"], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=w.env()) as flush:
+            began = time.monotonic()
+            wait_for("pages", lambda: tracing_parts(listener) > before,
+                     timeout=3)
+            seconds = time.monotonic() - began
+            if child.wait(30) != 0:
+                raise Failure(f"trace-cmd record: {child.returncode}")
+            flush.send_signal(signal.SIGTERM)
+            if flush.wait(10) != 0:
+                raise Failure(f"flush: {flush.returncode}")
+        if not os.path.exists(os.path.join(w.directory, "ended")):
+            raise Failure("the traced command was not ended by itself")
+        path = listener.wait_file()
+    finally:
+        kernel.close()
+    if seconds > 1:
+        raise Failure(f"first pages after {seconds:.1f} s")
+    w.notes.append(f"{before} bytes without, pages after {seconds:.2f} s with "
+                   f"flush; {len(tracing.report(path))} events")
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_guest(w):
+    """stock trace-cmd record -A reaches stock trace-cmd agent by its name, through
+    connect, broker and reach"""
+    kernel = tracing.Tracing(w)
+    token = os.path.join(w.directory, "token")
+    with open(os.open(token, os.O_CREAT | os.O_WRONLY, 0o600), "w",
+              encoding="ascii") as f:
+        f.write("0123456789abcdef\n")
+    log_path = os.path.join(w.directory, "guest.log")
+
+    def start(*command):
+        with open(log_path, "ab") as log:
+            w.children.append(subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=w.env(), cwd=w.directory))
+
+    def listed(state):
+        return f"web1 {state} " in w.run(
+            w.ftrace_path, "list", "--broker", "127.0.0.1:5347",
+            "--token-file", token)[1]
+
+    try:
+        start("trace-cmd", "agent", "-N", "127.0.0.1", "-p", "9000")
+        start(w.ftrace_path, "broker", "--token-file", token)
+        rest = ("--broker", "127.0.0.1:5347", "--token-file", token)
+        start(w.ftrace_path, "connect", "web1", "--agent", "127.0.0.1:9000",
+              *rest)
+        start(w.ftrace_path, "reach", "web1", "-p", "9001", *rest)
+        wait_for("web1 is ready", lambda: listed("ready"), timeout=15)
+        status, output = w.run(
+            "sh", "-c", f"cd {w.directory} && timeout 30 trace-cmd record "
+            "--tsync-interval -1 -A 127.0.0.1:9001 -e sched sleep 2",
+            timeout=40)
+        if status != 0:
+            raise Failure(f"trace-cmd record -A: {status}: {output}")
+        wait_for("web1 is ready again", lambda: listed("ready"))
+    finally:
+        kernel.close()
+    lines = tracing.report(os.path.join(w.directory, "trace-127.0.0.1.dat"))
+    if len(lines) < EVENTS:
+        raise Failure(f"{len(lines)} events")
+    w.notes.append(f"{len(lines)} events")

@@ -63,6 +63,8 @@ NONE = {
     "COPY_BYTES": "what one system call copies",
     "MAGIC_BYTES": "a layout", "SYNC_BYTES": "a layout",
     "OTHER_FDS": "descriptors of our own",
+    "KEEPALIVE_S": "the kernel's", "FIND_NS": "when to look again",
+    "AGAIN_FIRST_S": "when to try again", "AGAIN_LAST_S": "when to try again",
 }
 UNITS = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

@@ -27,7 +27,11 @@ SAME = {
     "tools/capture": {"complain", "destroy", "finish", "on_signal",
                       "put_packet", "tell"},
     "tools/client": {"advance", "grow"},
-    "tools/ftrace": {"on_connection", "on_readable"},
+    "tools/ftrace": {"end_session", "on_accepted", "on_connection",
+                     "on_drained", "on_ended", "on_event", "on_frame",
+                     "on_input", "on_line", "on_output", "on_over",
+                     "on_readable", "on_stop", "print_usage", "run", "serve",
+                     "set_option", "set_options"},
     "tools/send": {"add_stream", "add_streams", "grow", "take_number",
                    "wrong"},
 }

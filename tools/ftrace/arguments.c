@@ -44,11 +44,11 @@ enum status
 arguments_parse(const struct arguments *a, int argc, char **argv, int *first)
 {
 	struct option longs[ARGUMENTS_ROWS + 1] = { 0 };
-	char letters[2 * ARGUMENTS_ROWS + 1];
+	char letters[2 * ARGUMENTS_ROWS + 2] = "+";
 	int c;
 
 	assert(a->n_rows <= ARGUMENTS_ROWS);
-	fill(a, longs, letters);
+	fill(a, longs, letters + a->has_command);
 	optind = 1;
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const size_t i = row_of(a, c);

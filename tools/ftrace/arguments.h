@@ -26,6 +26,9 @@ struct arguments {
 	bool (*set)(void *arg, size_t i, const char *value);
 	/* The user wants --help: row "help", which SET does not see. */
 	void (*print_usage)(void);
+	/* The first word that is no option begins a command, whose options are
+	 * its own. */
+	bool has_command;
 	void *arg;
 };
 

@@ -176,18 +176,43 @@ message_put_tinit(struct buf *out, const struct message_tinit *t)
 	buf_bytes(out, option, n);
 }
 
-void
-message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n)
+/* Each as text, with its NUL. */
+static void
+put_ports(struct buf *out, const uint16_t *ports, uint32_t n)
 {
-	struct buf text = { 0 };
-
 	assert(n <= MESSAGE_CPUS_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		char port[PORT_TEXT];
 		const int len = snprintf(port, sizeof(port), "%u", ports[i]);
 
-		buf_bytes(&text, port, (size_t)len + 1);
+		buf_bytes(out, port, (size_t)len + 1);
 	}
+}
+
+void
+message_put_resp(struct buf *out, const struct message_resp *r)
+{
+	struct buf text = { 0 };
+
+	put_ports(&text, r->ports, r->cpus);
+	put_header(out, MESSAGE_TRACE_RESP, buf_len(&text));
+	buf_u32(out, r->flags);
+	buf_u32(out, r->cpus);
+	buf_u32(out, r->page_size);
+	buf_u64(out, r->trace_id);
+	buf_bytes(out, r->sync, SYNC_BYTES);
+	buf_u32(out, r->sync_port);
+	buf_bytes(out, buf_data(&text), buf_len(&text));
+	out->bad |= text.bad;
+	buf_free(&text);
+}
+
+void
+message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n)
+{
+	struct buf text = { 0 };
+
+	put_ports(&text, ports, n);
 	if (text.bad) {
 		out->bad = true;
 	} else {

@@ -74,6 +74,8 @@ void message_put_tinit(struct buf *out, const struct message_tinit *t);
 void message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n);
 /* N is MESSAGE_BYTES_MAX - MESSAGE_HEADER at most. */
 void message_put_data(struct buf *out, const void *p, size_t n);
+/* OUT is as what message_resp_decode() reads. */
+void message_put_resp(struct buf *out, const struct message_resp *r);
 /* An order for an agent: what its own "record" is called with. E_LIMIT: it
  * does not fit into a message; OUT is as it was. */
 enum status message_put_req(struct buf *out, uint64_t trace_id,

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Guests by name: a broker, connect, reach and list, with an agent and a
+controller that say what recorded ones said."""
+import contextlib
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+from sender import (HEADER, PROGRAM, check, directory, equal, part, run,
+                    wait_until)
+
+TOKEN = "0123456789abcdef-secret"
+OPEN, DATA, CLOSE, RESET = range(4)
+FRAME = struct.Struct(">IBI")
+MUCH = 8 << 20
+
+
+def read_all(sock, count):
+    out = b""
+    while len(out) < count:
+        got = sock.recv(count - len(out))
+        if not got:
+            break
+        out += got
+    return out
+
+
+class Agent:
+    """A recorded agent: TRACE_RESP with ports of its own, metadata, pages."""
+
+    def __init__(self, pages=None):
+        self.pages = pages or [part("agent", f"cpu{n}") for n in (0, 1)]
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.asked = b""
+        self.served = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            control, _ = self.socket.accept()
+            self.asked = b""
+            with contextlib.suppress(OSError):
+                self._session(control)
+            control.close()
+            self.served += 1
+
+    def _session(self, control):
+        wanted = part("agent", "host2agent")
+        self.asked = read_all(control, len(wanted) - 12)
+        if len(self.asked) < len(wanted) - 12:
+            return
+        said = part("agent", "agent2host")
+        size = HEADER.unpack_from(said)[0]
+        doors = [socket.create_server(("127.0.0.1", 0)) for _ in self.pages]
+        ports = b"".join(b"%d\0" % d.getsockname()[1] for d in doors)
+        resp = said[12:52] + ports
+        control.sendall(HEADER.pack(12 + len(resp), 7, 40) + resp)
+        control.sendall(said[size:-12])
+        for door, pages in zip(doors, self.pages):
+            data, _ = door.accept()
+            threading.Thread(target=lambda d=data, p=pages: (
+                d.sendall(p), d.close()), daemon=True).start()
+            door.close()
+        self.asked += read_all(control, 12)
+        control.sendall(said[-12:])
+
+
+class Guests:
+    """The programs."""
+
+    def __init__(self, base):
+        self.base = base
+        self.children = []
+        self.token_file = self.write_token("token", TOKEN)
+        self.broker = self.start("broker", "-p", "0", "--bind", "127.0.0.1")
+        self.broker_port = self.port_of(self.broker)
+
+    def write_token(self, name, text, mode=0o600):
+        path = f"{self.base}/{name}"
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text + "\n")
+        os.chmod(path, mode)
+        return path
+
+    def start(self, command, *options, token=None):
+        log = f"{self.base}/{command}{len(self.children)}.log"
+        with open(log, "wb") as f:
+            child = subprocess.Popen(
+                [PROGRAM, command, *options, "--token-file",
+                 token or self.token_file], stdin=subprocess.DEVNULL,
+                stdout=f, stderr=f)
+        child.log_path = log
+        self.children.append(child)
+        return child
+
+    @staticmethod
+    def log(child):
+        with open(child.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def port_of(self, child):
+        wait_until("a port", lambda: "listening on port" in self.log(child)
+                   or child.poll() is not None)
+        return int(re.search(r"on port (\d+)", self.log(child)).group(1))
+
+    def address(self):
+        return f"127.0.0.1:{self.broker_port}"
+
+    def connect(self, name, agent, *options):
+        child = self.start("connect", name, "--broker", self.address(),
+                           "--agent", f"127.0.0.1:{agent.port}", *options)
+        wait_until(f"{name} is known", lambda: "known to the broker" in
+                   self.log(child))
+        return child
+
+    def reach(self, name):
+        child = self.start("reach", name, "--broker", self.address())
+        return self.port_of(child)
+
+    def list(self, token=None):
+        return subprocess.run(
+            [PROGRAM, "list", "--broker", self.address(), "--token-file",
+             token or self.token_file], capture_output=True, timeout=20,
+            check=False)
+
+    def states(self):
+        """What list prints: {name: (state, CPUs)}."""
+        done = self.list()
+        equal(done.returncode, 0, done.stderr)
+        return {line.split()[0]: tuple(line.split()[1:3])
+                for line in done.stdout.decode().splitlines()}
+
+    def stop(self):
+        for child in reversed(self.children):
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+                equal(child.wait(20), 0, self.log(child)[-2000:])
+            check("Sanitizer" not in self.log(child) and "runtime error"
+                  not in self.log(child), self.log(child)[-3000:])
+
+
+@contextlib.contextmanager
+def guests():
+    with directory() as base:
+        all_of_them = Guests(base)
+        try:
+            yield all_of_them
+            all_of_them.stop()
+        finally:
+            for child in all_of_them.children:
+                if child.poll() is None:
+                    child.kill()
+                    child.wait()
+
+
+def control_session(port, pages):
+    """A controller, to the end of a session."""
+    said, asks = part("agent", "agent2host"), part("agent", "host2agent")
+    control = socket.create_connection(("127.0.0.1", port), timeout=20)
+    control.sendall(asks[:-12])
+    size, number, fixed = HEADER.unpack(read_all(control, HEADER.size))
+    equal((number, fixed), (7, 40), "TRACE_RESP")
+    resp = read_all(control, size - HEADER.size)
+    equal(resp[:40], said[12:52], "its fixed part")
+    ports = [int(p) for p in resp[40:].split(b"\0")[:-1]]
+    data = [socket.create_connection(("127.0.0.1", p), timeout=20)
+            for p in ports]
+    rest = said[HEADER.unpack_from(said)[0]:-12]
+    check(read_all(control, len(rest)) == rest, "metadata")
+    for sock, want in zip(data, pages):
+        check(read_all(sock, len(want) + 1) == want, "pages")
+        sock.close()
+    control.sendall(asks[-12:])
+    equal(read_all(control, 12), said[-12:], "CLOSE_RESP")
+    control.close()
+
+
+def a_session():
+    """All that a controller and an agent say arrives, again and again; list says
+    who is busy."""
+    with guests() as g:
+        agent, other = Agent(), Agent()
+        g.connect("web1", agent)
+        g.connect("db-1.example", other, "--cpus", "7")
+        port = g.reach("web1")
+        for n in range(3):
+            wait_until("ready", lambda: g.states() == {
+                "web1": ("ready", str(os.cpu_count())),
+                "db-1.example": ("ready", "7")})
+            control_session(port, agent.pages)
+            wait_until("the agent's end", lambda n=n: agent.served == n + 1)
+            equal(agent.asked, part("agent", "host2agent"), "what was asked")
+
+
+def much_at_once():
+    """Megabytes of pages; memory is bounded by those who read them slowly."""
+    pages = [os.urandom(MUCH), os.urandom(4096)]
+    with guests() as g:
+        agent = Agent(pages)
+        g.connect("web1", agent)
+        control_session(g.reach("web1"), pages)
+
+
+def who_does_not_read():
+    """A controller that stops reading holds up its own session only."""
+    pages = [bytes(16 << 20), b""]
+    with guests() as g:
+        agent, other = Agent(pages), Agent()
+        g.connect("slow", agent)
+        g.connect("quick", other)
+        asks = part("agent", "host2agent")
+        control = socket.create_connection(("127.0.0.1", g.reach("slow")))
+        control.sendall(asks[:-12])
+        size = HEADER.unpack(read_all(control, HEADER.size))[0]
+        resp = read_all(control, size - HEADER.size)
+        data = [socket.create_connection(("127.0.0.1", int(p)))
+                for p in resp[40:].split(b"\0")[:-1]]
+        time.sleep(0.5)
+        control_session(g.reach("quick"), other.pages)
+        for child in g.children:
+            with open(f"/proc/{child.pid}/status", encoding="ascii") as f:
+                kib = int(re.search(r"RssAnon:\s+(\d+)", f.read()).group(1))
+            check(kib < 64 << 10, f"{child.args[1]}: {kib} KiB")
+        check(read_all(data[0], len(pages[0])) == pages[0], "pages")
+        for sock in data + [control]:
+            sock.close()
+
+
+def busy_and_gone():
+    """One session at a time; who is not there is not reached; a guest that
+    vanishes ends its session, and may come again."""
+    with guests() as g:
+        agent = Agent()
+        child = g.connect("web1", agent)
+        port, second = g.reach("web1"), g.reach("web1")
+        nobody = g.reach("nobody")
+        first = socket.create_connection(("127.0.0.1", port), timeout=20)
+        wait_until("busy", lambda: g.states()["web1"][0] == "busy")
+        for refused in (second, nobody):
+            sock = socket.create_connection(("127.0.0.1", refused), timeout=20)
+            equal(read_all(sock, 1), b"", "an answer")
+        child.kill()
+        child.wait()
+        equal(read_all(first, 1), b"", "an answer")
+        wait_until("gone", lambda: g.states() == {})
+        g.connect("web1", agent)
+        control_session(port, agent.pages)
+
+
+def a_broker_that_comes_again():
+    """connect dials until it is there."""
+    with guests() as g:
+        agent = Agent()
+        child = g.connect("web1", agent)
+        g.broker.terminate()
+        g.broker.wait(20)
+        g.broker = g.start("broker", "-p", str(g.broker_port), "--bind",
+                           "127.0.0.1")
+        g.port_of(g.broker)
+        wait_until("known again", lambda: g.log(child).count(
+            "known to the broker") == 2)
+        control_session(g.reach("web1"), agent.pages)
+
+
+def tokens():
+    """Without the token there is nothing; others may not read its file."""
+    with guests() as g:
+        wrong = g.write_token("wrong", TOKEN + "x")
+        done = g.list(wrong)
+        check(done.returncode == 1 and b"wrong token" in done.stderr,
+              done.stderr)
+        for name, text, mode in (("open", TOKEN, 0o644), ("short", "x", 0o600),
+                                 ("blank", "0123456789 abcdef", 0o600)):
+            equal(g.list(g.write_token(name, text, mode)).returncode, 1, name)
+        for line in (b"list", b"list ", b"connect x web1 2", b"",
+                     b"reach " + TOKEN.encode() + b"x web1"):
+            sock = socket.create_connection(("127.0.0.1", g.broker_port))
+            sock.sendall(line + b"\n")
+            equal(read_all(sock, 100), b"error wrong token\n", line)
+
+
+def raw(g, line):
+    """A connection to the broker, and its answer to LINE."""
+    sock = socket.create_connection(("127.0.0.1", g.broker_port), timeout=20)
+    sock.sendall(line.replace(b"TOKEN", TOKEN.encode()) + b"\n")
+    return sock, sock.recv(1000)
+
+
+def frame(kind, stream, data=b""):
+    return FRAME.pack(5 + len(data), kind, stream) + data
+
+
+def ports_that_nobody_named():
+    """Whoever reaches a guest gets its agent, and no other port of it."""
+    with guests() as g:
+        agent = Agent()
+        secret = socket.create_server(("127.0.0.1", 0))
+        secret.settimeout(0.5)
+        child = g.connect("web1", agent)
+        sock, answer = raw(g, b"reach TOKEN web1")
+        equal(answer, b"ok\n", "answer")
+        port = struct.pack(">H", secret.getsockname()[1])
+        for stream, data in ((1, port), (0, port), (1, b""), (1, b"\0\0")):
+            sock.sendall(frame(OPEN, stream, data))
+            equal(read_all(sock, 9), frame(CLOSE, stream), "answer")
+        with contextlib.suppress(socket.timeout):
+            secret.accept()
+            check(False, "somebody was let in")
+        sock.close()
+        check("has not named" in g.log(child), g.log(child))
+
+
+def bad_frames_and_lines():
+    """Each is closed; a session beside goes on."""
+    with guests() as g:
+        agent = Agent()
+        g.connect("web1", agent)
+        for line, want in (
+                (b"nonsense TOKEN", b"error this is no order\n"),
+                (b"reach TOKEN", b"error no guest of this name is there\n"),
+                (b"connect TOKEN web1 1",
+                 b"error a guest of this name is there\n"),
+                (b"connect TOKEN ../x 1", b"error this is no name of a "
+                 b"guest\n"),
+                (b"connect TOKEN x", b"error this is no name of a guest\n"),
+                (b"connect TOKEN x -1", b"error this is no name of a "
+                 b"guest\n")):
+            equal(raw(g, line)[1], want, line)
+        sock = socket.create_connection(("127.0.0.1", g.broker_port))
+        with contextlib.suppress(OSError):
+            sock.sendall(b"x" * 5000)
+            equal(read_all(sock, 1), b"", "a long line")
+        for blob in (frame(RESET, 0), frame(9, 0), struct.pack(">I", 4) + bytes(5),
+                     struct.pack(">I", 0xffffffff) + bytes(5),
+                     frame(DATA, 1602), frame(OPEN, 0xffffffff)):
+            wait_until("ready", lambda: g.states()["web1"][0] == "ready")
+            sock, answer = raw(g, b"reach TOKEN web1")
+            equal(answer, b"ok\n", "answer")
+            sock.sendall(blob)
+            with contextlib.suppress(ConnectionResetError):
+                equal(read_all(sock, 1), b"", repr(blob))
+        wait_until("ready", lambda: g.states()["web1"][0] == "ready")
+        control_session(g.reach("web1"), agent.pages)
+
+
+def who_says_nothing():
+    """Five seconds for the first line."""
+    with guests() as g:
+        sock = socket.create_connection(("127.0.0.1", g.broker_port),
+                                        timeout=8)
+        began = time.monotonic()
+        equal(read_all(sock, 1), b"", "an answer")
+        check(time.monotonic() - began > 3, "closed too early")
+
+
+CASES = (a_session, much_at_once, who_does_not_read, busy_and_gone,
+         a_broker_that_comes_again, tokens, ports_that_nobody_named,
+         bad_frames_and_lines, who_says_nothing)
+
+if __name__ == "__main__":
+    run(CASES)

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracepulse-ftrace broker: where guests are known by name. Each guest, by
+ * "connect", and each who wants one, by "reach", has one connection here; the
+ * broker hands frames from one to the other. Its first line says who it is:
+ *
+ *	connect TOKEN NAME CPUS
+ *	reach TOKEN NAME
+ *	list TOKEN
+ *
+ * and is answered by "ok", or "error" and why.
+ */
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/list.h"
+#include "common/log.h"
+#include "common/parse.h"
+#include "tools/ftrace/address.h"
+#include "tools/ftrace/arguments.h"
+#include "tools/ftrace/command.h"
+#include "tools/ftrace/link.h"
+#include "tools/ftrace/listener.h"
+
+#define PROGRAM "tracepulse-ftrace broker"
+/* Connections at a time. */
+#define BROKER_LINKS_MAX 512
+/* Until the first line. */
+#define HELLO_S 5
+
+enum option_id {
+#define OPTION(id, letter, name, arg, help) OPT_##id,
+#include "tools/ftrace/broker_options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+static const struct usage_row rows[] = {
+#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
+#include "tools/ftrace/broker_options.tbl.h"
+#undef OPTION
+};
+
+struct broker {
+	struct event_base *base;
+	struct list peers;
+	unsigned n;
+	char token[TOKEN_BYTES];
+	const char *token_file, *bind;
+	uint64_t port;
+};
+
+enum peer_role { PEER_NEW, PEER_GUEST, PEER_REACH };
+
+struct peer {
+	struct list node;
+	struct broker *broker;
+	struct link *link;
+	char address[ADDRESS_TEXT + 8];
+	enum peer_role role;
+	char name[LINK_NAME_MAX];
+	uint64_t cpus;	    /* of a guest; 0: not known */
+	struct peer *other; /* the two of a session */
+};
+
+static void
+destroy_peer(struct peer *p)
+{
+	struct peer *other = p->other;
+
+	link_destroy(p->link);
+	list_del(&p->node);
+	p->broker->n--;
+	if (other != NULL) {
+		other->other = NULL;
+		/* A guest is ready again; a session without its guest ends. */
+		link_hear(other->link, true);
+		if (other->role == PEER_GUEST)
+			link_frame(other->link, FRAME_RESET, 0, NULL, 0);
+		else
+			destroy_peer(other);
+	}
+	if (p->role == PEER_GUEST)
+		log_notice("guest=%s peer=%s: gone", p->name, p->address);
+	free(p);
+}
+
+static struct peer *
+find_guest(struct broker *b, const char *name)
+{
+	struct peer *p;
+
+	list_each (p, &b->peers, struct peer, node)
+		if (p->role == PEER_GUEST && strcmp(p->name, name) == 0)
+			return p;
+	return NULL;
+}
+
+static void
+tell_guests(struct peer *to)
+{
+	struct peer *p;
+
+	link_line(to->link, "ok\n");
+	list_each (p, &to->broker->peers, struct peer, node) {
+		char cpus[24] = "-";
+
+		if (p->role != PEER_GUEST)
+			continue;
+		if (p->cpus > 0)
+			snprintf(cpus, sizeof(cpus), "%u", (unsigned)p->cpus);
+		link_line(to->link, "%s %s %s %s\n", p->name,
+		    p->other != NULL ? "busy" : "ready", cpus, p->address);
+	}
+}
+
+/* The line has been answered, and it is over. */
+static void
+finish_peer(struct peer *p)
+{
+	link_finish(p->link);
+	p->link = NULL;
+	destroy_peer(p);
+}
+
+static void
+refuse_peer(struct peer *p, const char *why)
+{
+	log_peer(LOG_WARN, "peer=%s: %s; refused", p->address, why);
+	link_line(p->link, "error %s\n", why);
+	finish_peer(p);
+}
+
+static void
+add_guest(struct peer *p, const char *name, const char *cpus)
+{
+	uint64_t n = 0;
+
+	if (name == NULL || !link_is_name(name) || cpus == NULL ||
+	    parse_u64(cpus, 0, 65536, &n) != OK) {
+		refuse_peer(p, "this is no name of a guest");
+		return;
+	}
+	if (find_guest(p->broker, name) != NULL) {
+		refuse_peer(p, "a guest of this name is there");
+		return;
+	}
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->role = PEER_GUEST;
+	p->cpus = n;
+	link_set_silence(p->link, 0);
+	link_line(p->link, "ok\n");
+	log_notice("guest=%s peer=%s: ready", p->name, p->address);
+}
+
+static void
+reach_guest(struct peer *p, const char *name)
+{
+	struct peer *guest = name == NULL ? NULL : find_guest(p->broker, name);
+
+	if (guest == NULL) {
+		refuse_peer(p, "no guest of this name is there");
+		return;
+	}
+	if (guest->other != NULL) {
+		refuse_peer(p, "this guest is busy");
+		return;
+	}
+	p->role = PEER_REACH;
+	p->other = guest;
+	guest->other = p;
+	link_set_silence(p->link, 0);
+	link_line(p->link, "ok\n");
+	log_notice("guest=%s peer=%s: reached", guest->name, p->address);
+}
+
+static void
+on_line(void *arg, char *line)
+{
+	struct peer *p = arg;
+	char *at = line;
+	const char *role = strsep(&at, " "), *token = strsep(&at, " "),
+		   *name = strsep(&at, " "), *cpus = strsep(&at, " ");
+
+	if (token == NULL || !link_is_token(token, p->broker->token)) {
+		refuse_peer(p, "wrong token");
+	} else if (strcmp(role, "connect") == 0) {
+		add_guest(p, name, cpus);
+	} else if (strcmp(role, "reach") == 0) {
+		reach_guest(p, name);
+	} else if (strcmp(role, "list") == 0) {
+		tell_guests(p);
+		finish_peer(p);
+	} else {
+		refuse_peer(p, "this is no order");
+	}
+}
+
+static void
+on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
+    size_t n)
+{
+	struct peer *p = arg;
+
+	/* What a guest sends when nobody reaches for it any more is dropped. */
+	if (p->other == NULL)
+		return;
+	/* Sessions begin and end here, and streams begin at who reaches. */
+	if (kind == FRAME_RESET ||
+	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
+		log_peer(LOG_WARN, "peer=%s: a frame that it may not send",
+		    p->address);
+		destroy_peer(p);
+		return;
+	}
+	link_frame(p->other->link, kind, stream, bytes, n);
+	if (link_is_full(p->other->link))
+		link_hear(p->link, false);
+}
+
+static void
+on_drained(void *arg)
+{
+	struct peer *p = arg;
+
+	if (p->other != NULL)
+		link_hear(p->other->link, true);
+}
+
+static void
+on_ended(void *arg)
+{
+	destroy_peer(arg);
+}
+
+static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
+	on_ended };
+
+static void
+on_accepted(void *arg, int take_fd, const struct sockaddr *from)
+{
+	struct broker *b = arg;
+	struct peer *p = calloc(1, sizeof(*p));
+	char host[ADDRESS_TEXT];
+
+	address_host(host, from);
+	if (p == NULL || b->n >= BROKER_LINKS_MAX) {
+		log_peer(LOG_WARN, "peer=%s: no room", host);
+		close(take_fd);
+		free(p);
+		return;
+	}
+	p->broker = b;
+	snprintf(
+	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
+	if (link_create(&p->link, b->base, take_fd, &peer_ops, p) != OK) {
+		free(p);
+		return;
+	}
+	link_set_silence(p->link, HELLO_S);
+	list_append(&b->peers, &p->node);
+	b->n++;
+}
+
+static void
+print_usage(void)
+{
+	printf("Usage: " PROGRAM " --token-file FILE [OPTION]...\n"
+	       "Knows guests by name: tracepulse-ftrace connect, list, "
+	       "reach.\n\n");
+	usage_print_rows(rows, N_OPTIONS, 24);
+}
+
+static bool
+set_option(void *arg, size_t i, const char *value)
+{
+	struct broker *b = arg;
+
+	switch ((enum option_id)i) {
+	case OPT_PORT:
+		return parse_u64(value, 0, UINT16_MAX, &b->port) == OK;
+	case OPT_BIND:
+		b->bind = value;
+		return *value != '\0';
+	case OPT_TOKEN_FILE:
+		b->token_file = value;
+		return *value != '\0';
+	default:
+		return false;
+	}
+}
+
+static void
+on_stop(evutil_socket_t number, short what, void *arg)
+{
+	(void)number;
+	(void)what;
+	(void)event_base_loopbreak(arg);
+}
+
+static int
+serve(struct broker *b)
+{
+	struct event *stops[2] = { evsignal_new(
+				       b->base, SIGTERM, on_stop, b->base),
+		evsignal_new(b->base, SIGINT, on_stop, b->base) };
+	struct listener *listener = NULL;
+	enum status st = link_read_token(b->token, b->token_file);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (st == OK)
+		st = listener_create(&listener, b->base, b->bind,
+		    (uint16_t)b->port, on_accepted, b);
+	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+		if (stops[i] != NULL)
+			(void)event_add(stops[i], NULL);
+	if (st == OK) {
+		log_notice("listening on port %u", listener_port(listener));
+		(void)event_base_dispatch(b->base);
+	}
+	while (!list_empty(&b->peers))
+		destroy_peer(list_first(&b->peers, struct peer, node));
+	listener_destroy(listener);
+	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+		if (stops[i] != NULL)
+			event_free(stops[i]);
+	return st == OK ? 0 : 1;
+}
+
+int
+command_broker(int argc, char **argv)
+{
+	struct broker b = { .port = 5347 };
+	const struct arguments a = { .program = PROGRAM,
+		.rows = rows,
+		.n_rows = N_OPTIONS,
+		.set = set_option,
+		.print_usage = print_usage,
+		.arg = &b };
+	int first, status = 1;
+	const enum status st = arguments_parse(&a, argc, argv, &first);
+
+	if (st == E_EXISTS)
+		return 0;
+	if (st != OK)
+		return EXIT_USAGE;
+	if (first < argc || b.token_file == NULL) {
+		fprintf(stderr, PROGRAM ": --token-file is needed, and no "
+					"words; see --help\n");
+		return EXIT_USAGE;
+	}
+	log_set_level(LOG_NOTICE);
+	list_init(&b.peers);
+	b.base = event_base_new();
+	if (b.base != NULL) {
+		status = serve(&b);
+		event_base_free(b.base);
+	}
+	return status;
+}

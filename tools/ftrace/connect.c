@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse-ftrace connect: on, or beside, a guest. It dials out to the
+ * broker, and hands what comes from there to the guest's agent. */
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/parse.h"
+#include "tools/ftrace/arguments.h"
+#include "tools/ftrace/command.h"
+#include "tools/ftrace/streams.h"
+
+#define PROGRAM "tracepulse-ftrace connect"
+/* Until the broker is tried again; twice as long each time. */
+#define AGAIN_FIRST_S 1
+#define AGAIN_LAST_S 30
+#define PORT_TEXT 8
+
+enum option_id {
+#define OPTION(id, letter, name, arg, help) OPT_##id,
+#include "tools/ftrace/connect_options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+static const struct usage_row rows[] = {
+#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
+#include "tools/ftrace/connect_options.tbl.h"
+#undef OPTION
+};
+
+struct connection {
+	struct event_base *base;
+	const char *name, *broker, *agent, *token_file;
+	char token[TOKEN_BYTES];
+	uint64_t cpus;
+	bool is_known; /* the broker has said ok */
+	bool is_stopped, is_refused;
+	struct streams streams;
+	struct resp_finder finder;
+	struct message_resp resp; /* the agent's; cpus 0: not yet */
+};
+
+/* HOST:PORT of the agent, or of another port that it has named. */
+static int
+dial_agent(const struct connection *c, uint16_t port)
+{
+	const char *colon = strrchr(c->agent, ':');
+	const int host = colon == NULL ? 0 : (int)(colon - c->agent);
+	char address[300];
+
+	if (port == 0)
+		return link_dial(c->agent);
+	snprintf(address, sizeof(address), "%.*s:%u", host, c->agent, port);
+	return link_dial(address);
+}
+
+/* Only what the agent has named may be reached, not any port of the guest. */
+static bool
+may_open(const struct connection *c, uint32_t stream, uint16_t port)
+{
+	if (stream == 0)
+		return port == 0;
+	if (port == 0)
+		return false;
+	for (uint32_t i = 0; i < c->resp.cpus; i++)
+		if (c->resp.ports[i] == port)
+			return true;
+	return c->resp.cpus > 0 && c->resp.sync_port == port;
+}
+
+static void
+end_session(struct connection *c)
+{
+	streams_reset(&c->streams);
+	buf_free(&c->finder.in);
+	c->finder = (struct resp_finder){ 0 };
+	c->resp.cpus = 0;
+}
+
+static void
+open_stream(struct connection *c, uint32_t stream, const uint8_t *p, size_t n)
+{
+	struct reader r = reader_over(p, n);
+	const uint16_t port = reader_u16(&r);
+	int fd = -1;
+
+	if (reader_done(&r) == OK && !streams_has(&c->streams, stream) &&
+	    may_open(c, stream, port))
+		fd = dial_agent(c, port);
+	else
+		log_peer(
+		    LOG_WARN, "a port that the agent has not named: %u", port);
+	if (fd < 0 || streams_add(&c->streams, stream, fd) != OK)
+		link_frame(c->streams.link, FRAME_CLOSE, stream, NULL, 0);
+	else if (stream == 0)
+		log_notice("the agent is reached");
+}
+
+static void
+on_control(void *arg, const uint8_t *p, size_t n)
+{
+	struct connection *c = arg;
+	size_t at, size;
+	enum status st;
+
+	if (c->finder.is_done)
+		return;
+	st = resp_find(&c->finder, p, n, &c->resp, &at, &size);
+	if (st == E_MORE)
+		return;
+	c->finder.is_done = true;
+	buf_free(&c->finder.in);
+	if (st != OK)
+		c->resp.cpus = 0;
+}
+
+static void
+on_over(void *arg)
+{
+	log_notice("the agent has ended the session");
+	(void)arg;
+}
+
+static void
+on_line(void *arg, char *line)
+{
+	struct connection *c = arg;
+
+	c->is_known = strcmp(line, "ok") == 0;
+	if (c->is_known) {
+		log_notice("guest=%s: known to the broker", c->name);
+		return;
+	}
+	log_error("the broker says: %s", line);
+	(void)event_base_loopbreak(c->base);
+}
+
+static void
+on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
+    size_t n)
+{
+	struct connection *c = arg;
+
+	switch (kind) {
+	case FRAME_OPEN:
+		open_stream(c, stream, p, n);
+		break;
+	case FRAME_DATA:
+		streams_write(&c->streams, stream, p, n);
+		break;
+	case FRAME_CLOSE:
+		streams_close(&c->streams, stream);
+		break;
+	default:
+		end_session(c);
+	}
+}
+
+static void
+on_drained(void *arg)
+{
+	struct connection *c = arg;
+
+	streams_go_on(&c->streams);
+}
+
+static void
+on_ended(void *arg)
+{
+	struct connection *c = arg;
+
+	log_warn("the broker is gone");
+	(void)event_base_loopbreak(c->base);
+}
+
+static const struct link_ops broker_ops = { on_line, on_frame, on_drained,
+	on_ended };
+
+/* One connection to the broker, to its end. */
+static void
+run_once(struct connection *c)
+{
+	const int fd = link_dial(c->broker);
+
+	c->is_known = false;
+	if (fd < 0 ||
+	    link_create(&c->streams.link, c->base, fd, &broker_ops, c) != OK)
+		return;
+	link_line(c->streams.link, "connect %s %s %u\n", c->token, c->name,
+	    (unsigned)c->cpus);
+	(void)event_base_dispatch(c->base);
+	end_session(c);
+	link_destroy(c->streams.link);
+	c->streams.link = NULL;
+}
+
+static void
+on_stop(evutil_socket_t number, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)number;
+	(void)what;
+	c->is_stopped = true;
+	(void)event_base_loopbreak(c->base);
+}
+
+static void
+on_pause(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)fd;
+	(void)what;
+	(void)event_base_loopbreak(c->base);
+}
+
+/* Again and again, until somebody stops it. */
+static void
+run(struct connection *c)
+{
+	unsigned pause = AGAIN_FIRST_S;
+
+	while (!c->is_stopped) {
+		struct timeval tv;
+
+		run_once(c);
+		if (c->is_known)
+			pause = AGAIN_FIRST_S;
+		if (c->is_stopped)
+			break;
+		tv = (struct timeval){ .tv_sec = pause };
+		(void)event_base_once(
+		    c->base, -1, EV_TIMEOUT, on_pause, c, &tv);
+		(void)event_base_dispatch(c->base);
+		pause = pause * 2 < AGAIN_LAST_S ? pause * 2 : AGAIN_LAST_S;
+	}
+}
+
+static void
+print_usage(void)
+{
+	printf("Usage: " PROGRAM " NAME --broker HOST:PORT --token-file FILE "
+	       "[OPTION]...\n"
+	       "Makes the agent of trace-cmd on this machine known.\n\n");
+	usage_print_rows(rows, N_OPTIONS, 24);
+}
+
+static bool
+set_option(void *arg, size_t i, const char *value)
+{
+	struct connection *c = arg;
+
+	switch ((enum option_id)i) {
+	case OPT_BROKER:
+		c->broker = value;
+		return strchr(value, ':') != NULL;
+	case OPT_AGENT:
+		c->agent = value;
+		return strchr(value, ':') != NULL && strlen(value) < 256;
+	case OPT_TOKEN_FILE:
+		c->token_file = value;
+		return *value != '\0';
+	case OPT_CPUS:
+		return parse_u64(value, 0, 65536, &c->cpus) == OK;
+	default:
+		return false;
+	}
+}
+
+static int
+serve(struct connection *c)
+{
+	static const int numbers[] = { SIGTERM, SIGINT };
+	struct event *stops[ARRAY_LEN(numbers)] = { NULL };
+
+	signal(SIGPIPE, SIG_IGN);
+	c->base = event_base_new();
+	if (c->base == NULL || link_read_token(c->token, c->token_file) != OK)
+		return 1;
+	c->streams.base = c->base;
+	c->streams.over = on_over;
+	c->streams.control = on_control;
+	c->streams.arg = c;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		stops[i] = evsignal_new(c->base, numbers[i], on_stop, c);
+		if (stops[i] != NULL)
+			(void)event_add(stops[i], NULL);
+	}
+	run(c);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (stops[i] != NULL)
+			event_free(stops[i]);
+	event_base_free(c->base);
+	return 0;
+}
+
+int
+command_connect(int argc, char **argv)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	const struct arguments a = { .program = PROGRAM,
+		.rows = rows,
+		.n_rows = N_OPTIONS,
+		.set = set_option,
+		.print_usage = print_usage,
+		.arg = c };
+	int first, status = EXIT_USAGE;
+	enum status st;
+
+	if (c == NULL)
+		return 1;
+	c->agent = "127.0.0.1:823";
+	c->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
+	log_set_level(LOG_NOTICE);
+	st = arguments_parse(&a, argc, argv, &first);
+	if (st == E_EXISTS)
+		status = 0;
+	else if (st == OK && first + 1 == argc && link_is_name(argv[first]) &&
+		 c->broker != NULL && c->token_file != NULL) {
+		c->name = argv[first];
+		status = serve(c);
+	} else if (st == OK) {
+		fprintf(stderr,
+		    PROGRAM ": a name, --broker and --token-file are needed\n");
+	}
+	free(c);
+	return status;
+}

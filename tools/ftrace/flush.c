@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracepulse-ftrace flush: on a machine that trace-cmd records. A recorder
+ * sends nothing before half of a ring buffer is full, but each of its processes
+ * for one CPU takes SIGUSR2 for "send what is there", also half a page. So they
+ * are found, and told so again and again.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/parse.h"
+#include "tools/ftrace/arguments.h"
+#include "tools/ftrace/command.h"
+
+#define PROGRAM "tracepulse-ftrace flush"
+#define RECORDER "trace-cmd"
+/* Processes of recorders, one for each CPU. */
+#define FLUSH_PROCESSES_MAX 8192
+#define INTERVAL_MIN_NS (10 * NS_PER_MS)
+#define INTERVAL_MAX_NS (60 * NS_PER_S)
+/* How often the processes of the machine are looked through. */
+#define FIND_NS NS_PER_S
+
+enum option_id {
+#define OPTION(id, letter, name, arg, help) OPT_##id,
+#include "tools/ftrace/flush_options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+static const struct usage_row rows[] = {
+#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
+#include "tools/ftrace/flush_options.tbl.h"
+#undef OPTION
+};
+
+struct flushing {
+	uint64_t interval_ns, parent; /* 0: of any recorder */
+	bool is_once;
+	char **command; /* NULL: none */
+	int fds[FLUSH_PROCESSES_MAX];
+	unsigned n;
+};
+
+static volatile sig_atomic_t stopped;
+
+static void
+on_stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+/* The line of /proc/PID/status that begins with KEY, without it. */
+static bool
+status_line(long pid, const char *key, char *out, size_t size)
+{
+	char path[64], line[256];
+	bool is_found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!is_found && fgets(line, sizeof(line), f) != NULL) {
+		const size_t n = strlen(key);
+
+		if (strncmp(line, key, n) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(out, size, "%s", line + n + strspn(line + n, " \t"));
+		is_found = true;
+	}
+	fclose(f);
+	return is_found;
+}
+
+static bool
+is_recorder(long pid)
+{
+	char name[64];
+
+	return status_line(pid, "Name:", name, sizeof(name)) &&
+	       strcmp(name, RECORDER) == 0;
+}
+
+/* A child of a recorder that catches SIGUSR2: to any other, such as the traced
+ * command before it is started, the signal would be the end. */
+static bool
+is_wanted(const struct flushing *f, long pid)
+{
+	char text[64];
+	long parent;
+
+	if (!is_recorder(pid) || !status_line(pid, "PPid:", text, sizeof(text)))
+		return false;
+	parent = strtol(text, NULL, 10);
+	if (f->parent != 0 ? (uint64_t)parent != f->parent
+			   : !is_recorder(parent))
+		return false;
+	return status_line(pid, "SigCgt:", text, sizeof(text)) &&
+	       (strtoull(text, NULL, 16) >> (SIGUSR2 - 1) & 1) != 0;
+}
+
+static void
+forget(struct flushing *f)
+{
+	while (f->n > 0)
+		close(f->fds[--f->n]);
+}
+
+/* A descriptor of each: its number may be another's by the time of the signal,
+ * the descriptor is not. */
+static void
+find_processes(struct flushing *f)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	forget(f);
+	if (d == NULL) {
+		log_errno(LOG_ERROR, "/proc");
+		return;
+	}
+	while ((e = readdir(d)) != NULL && f->n < FLUSH_PROCESSES_MAX) {
+		const long pid = isdigit((unsigned char)*e->d_name)
+				     ? strtol(e->d_name, NULL, 10)
+				     : 0;
+		int fd;
+
+		if (pid <= 0 || !is_recorder(pid))
+			continue;
+		fd = pidfd_open((pid_t)pid, 0);
+		if (fd < 0)
+			continue;
+		if (is_wanted(f, pid))
+			f->fds[f->n++] = fd;
+		else
+			close(fd);
+	}
+	closedir(d);
+}
+
+static void
+flush(struct flushing *f)
+{
+	unsigned done = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		if (pidfd_send_signal(f->fds[i], SIGUSR2, NULL, 0) == 0)
+			done++;
+		else if (errno != ESRCH)
+			err = errno;
+	}
+	errno = err;
+	if (done == 0 && err != 0) {
+		log_errno(LOG_ERROR, "recorders cannot be told");
+		stopped = 1;
+	}
+}
+
+static void
+wait_ns(uint64_t ns)
+{
+	const struct timespec t = { .tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_nsec = (long)(ns % NS_PER_S) };
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* The command; -1: it cannot be started. */
+static pid_t
+start_command(const struct flushing *f)
+{
+	const pid_t pid = f->command == NULL ? 0 : fork();
+
+	if (pid != 0 || f->command == NULL)
+		return pid;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	execvp(f->command[0], f->command);
+	fprintf(stderr, PROGRAM ": %s: %s\n", f->command[0], strerror(errno));
+	_exit(127);
+}
+
+static int
+run(struct flushing *f)
+{
+	const pid_t pid = start_command(f);
+	uint64_t found_ns = 0;
+	bool was_there = false;
+	int status = 0;
+
+	if (pid < 0) {
+		log_errno(LOG_ERROR, "%s", f->command[0]);
+		return 1;
+	}
+	while (!stopped || pid > 0) {
+		const uint64_t now = clock_now_ns();
+
+		if (stopped && pid > 0)
+			(void)kill(pid, SIGINT); /* it ends in order */
+		if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		if (found_ns == 0 || now - found_ns >= FIND_NS) {
+			find_processes(f);
+			found_ns = now;
+		}
+		if (!was_there && f->n > 0)
+			log_notice("%u processes of recorders", f->n);
+		was_there = f->n > 0;
+		flush(f);
+		if (f->is_once)
+			break;
+		wait_ns(f->interval_ns);
+	}
+	forget(f);
+	if (f->is_once && !was_there)
+		log_warn("nobody records here");
+	if (pid == 0)
+		return f->is_once && !was_there;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void
+print_usage(void)
+{
+	printf("Usage: " PROGRAM " [OPTION]... [COMMAND [ARGUMENT]...]\n"
+	       "Makes recorders of trace-cmd on this machine send what they "
+	       "have, as long as\nCOMMAND runs, or until it is stopped.\n\n");
+	usage_print_rows(rows, N_OPTIONS, 24);
+}
+
+static bool
+set_option(void *arg, size_t i, const char *value)
+{
+	struct flushing *f = arg;
+
+	switch ((enum option_id)i) {
+	case OPT_INTERVAL:
+		return parse_duration(
+			   value, INTERVAL_MAX_NS, &f->interval_ns) == OK &&
+		       f->interval_ns >= INTERVAL_MIN_NS;
+	case OPT_PID:
+		return parse_u64(value, 1, INT32_MAX, &f->parent) == OK;
+	case OPT_ONCE:
+		return f->is_once = true;
+	default:
+		return false;
+	}
+}
+
+int
+command_flush(int argc, char **argv)
+{
+	static struct flushing f = { .interval_ns = 350 * NS_PER_MS };
+	const struct sigaction stop = { .sa_handler = on_stop };
+	const struct arguments a = { .program = PROGRAM,
+		.rows = rows,
+		.n_rows = N_OPTIONS,
+		.set = set_option,
+		.print_usage = print_usage,
+		.has_command = true,
+		.arg = &f };
+	int first;
+	const enum status st = arguments_parse(&a, argc, argv, &first);
+
+	if (st == E_EXISTS)
+		return 0;
+	if (st != OK)
+		return EXIT_USAGE;
+	log_set_level(LOG_NOTICE);
+	f.command = first < argc ? argv + first : NULL;
+	(void)sigaction(SIGINT, &stop, NULL);
+	(void)sigaction(SIGTERM, &stop, NULL);
+	return run(&f);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* tracepulse-ftrace reach: a port here that is a guest's agent. Whoever
+ * connects gets it through the broker; the ports that the agent names are
+ * opened here, too, and take the places of the agent's in what it says. */
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/parse.h"
+#include "tools/ftrace/address.h"
+#include "tools/ftrace/arguments.h"
+#include "tools/ftrace/command.h"
+#include "tools/ftrace/listener.h"
+#include "tools/ftrace/streams.h"
+
+#define PROGRAM "tracepulse-ftrace reach"
+
+enum option_id {
+#define OPTION(id, letter, name, arg, help) OPT_##id,
+#include "tools/ftrace/reach_options.tbl.h"
+#undef OPTION
+	N_OPTIONS
+};
+
+static const struct usage_row rows[] = {
+#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
+#include "tools/ftrace/reach_options.tbl.h"
+#undef OPTION
+};
+
+struct reach;
+
+/* A port here for one of the agent's. */
+struct door {
+	struct reach *reach;
+	uint32_t stream;
+	uint16_t port; /* the agent's */
+	struct listener *listener;
+};
+
+struct reach {
+	struct event_base *base;
+	const char *name, *broker, *token_file, *bind;
+	uint64_t port;
+	char token[TOKEN_BYTES];
+	struct streams streams;
+	struct resp_finder finder;
+	int waiting_fd; /* whoever wants it, until the broker agrees; -1 */
+	struct door doors[LINK_STREAMS_MAX];
+	uint32_t n_doors;
+};
+
+static void
+end_session(struct reach *r)
+{
+	streams_reset(&r->streams);
+	for (uint32_t i = 0; i < r->n_doors; i++) {
+		listener_destroy(r->doors[i].listener);
+		r->doors[i].listener = NULL;
+	}
+	r->n_doors = 0;
+	if (r->waiting_fd >= 0)
+		close(r->waiting_fd);
+	r->waiting_fd = -1;
+	buf_free(&r->finder.in);
+	r->finder = (struct resp_finder){ 0 };
+	if (r->streams.link != NULL)
+		link_finish(r->streams.link);
+	r->streams.link = NULL;
+}
+
+/* Somebody connects to a port that stands for one of the agent's. */
+static void
+on_door(void *arg, int take_fd, const struct sockaddr *peer)
+{
+	struct door *d = arg;
+	struct reach *r = d->reach;
+	const uint8_t port[2] = { (uint8_t)(d->port >> 8), (uint8_t)d->port };
+
+	(void)peer;
+	if (r->streams.link == NULL || streams_has(&r->streams, d->stream) ||
+	    streams_add(&r->streams, d->stream, take_fd) != OK) {
+		close(take_fd);
+		return;
+	}
+	link_frame(r->streams.link, FRAME_OPEN, d->stream, port, sizeof(port));
+}
+
+/* A port here in place of *PORT. */
+static enum status
+add_door(struct reach *r, uint16_t *port)
+{
+	struct door *d = &r->doors[r->n_doors];
+	enum status st;
+
+	*d = (struct door){
+		.reach = r, .stream = r->n_doors + 1, .port = *port
+	};
+	st = listener_create(&d->listener, r->base, r->bind, 0, on_door, d);
+	if (st != OK)
+		return st;
+	r->n_doors++;
+	*port = listener_port(d->listener);
+	return OK;
+}
+
+static enum status
+change_ports(struct reach *r, struct message_resp *resp)
+{
+	uint16_t sync = (uint16_t)resp->sync_port;
+	enum status st = OK;
+
+	for (uint32_t i = 0; i < resp->cpus && st == OK; i++)
+		st = add_door(r, &resp->ports[i]);
+	if (st == OK && sync != 0) {
+		st = add_door(r, &sync);
+		resp->sync_port = sync;
+	}
+	return st;
+}
+
+/* What the agent says: up to its TRACE_RESP it waits, then goes on with the
+ * ports changed. */
+static void
+on_agent_bytes(struct reach *r, const uint8_t *p, size_t n)
+{
+	struct message_resp resp;
+	struct buf out = { 0 };
+	size_t at, size;
+	enum status st;
+
+	if (r->finder.is_done) {
+		streams_write(&r->streams, 0, p, n);
+		return;
+	}
+	st = resp_find(&r->finder, p, n, &resp, &at, &size);
+	if (st == E_MORE)
+		return;
+	r->finder.is_done = true;
+	if (st == OK)
+		st = change_ports(r, &resp);
+	if (st == OK) {
+		buf_bytes(&out, buf_data(&r->finder.in), at);
+		message_put_resp(&out, &resp);
+		buf_bytes(&out, buf_data(&r->finder.in) + at + size,
+		    buf_len(&r->finder.in) - at - size);
+	}
+	if (st != OK || out.bad) {
+		log_error(
+		    "the agent of %s says what is not understood", r->name);
+		end_session(r);
+	} else {
+		streams_write(&r->streams, 0, buf_data(&out), buf_len(&out));
+	}
+	buf_free(&out);
+	buf_free(&r->finder.in);
+}
+
+static void
+on_over(void *arg)
+{
+	end_session(arg);
+}
+
+static void
+on_line(void *arg, char *line)
+{
+	struct reach *r = arg;
+	const uint8_t port[2] = { 0, 0 };
+	const int fd = r->waiting_fd;
+
+	r->waiting_fd = -1;
+	if (strcmp(line, "ok") != 0 || streams_add(&r->streams, 0, fd) != OK) {
+		log_warn("the broker says: %s", line);
+		if (strcmp(line, "ok") != 0)
+			close(fd);
+		end_session(r);
+		return;
+	}
+	link_frame(r->streams.link, FRAME_OPEN, 0, port, sizeof(port));
+}
+
+static void
+on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
+    size_t n)
+{
+	struct reach *r = arg;
+
+	if (kind == FRAME_DATA && stream == 0)
+		on_agent_bytes(r, p, n);
+	else if (kind == FRAME_DATA)
+		streams_write(&r->streams, stream, p, n);
+	else if (kind == FRAME_CLOSE)
+		streams_close(&r->streams, stream);
+	else
+		end_session(r);
+}
+
+static void
+on_drained(void *arg)
+{
+	struct reach *r = arg;
+
+	streams_go_on(&r->streams);
+}
+
+static void
+on_ended(void *arg)
+{
+	struct reach *r = arg;
+
+	log_warn("the broker has ended the session");
+	end_session(r);
+}
+
+static const struct link_ops broker_ops = { on_line, on_frame, on_drained,
+	on_ended };
+
+/* A controller. An agent has one at a time. */
+static void
+on_controller(void *arg, int take_fd, const struct sockaddr *peer)
+{
+	struct reach *r = arg;
+	int fd;
+
+	(void)peer;
+	if (r->streams.link != NULL) {
+		log_warn("%s is busy", r->name);
+		close(take_fd);
+		return;
+	}
+	fd = link_dial(r->broker);
+	if (fd < 0 ||
+	    link_create(&r->streams.link, r->base, fd, &broker_ops, r) != OK) {
+		close(take_fd);
+		return;
+	}
+	r->waiting_fd = take_fd;
+	link_line(r->streams.link, "reach %s %s\n", r->token, r->name);
+}
+
+static void
+on_stop(evutil_socket_t number, short what, void *arg)
+{
+	(void)number;
+	(void)what;
+	(void)event_base_loopbreak(arg);
+}
+
+static int
+serve(struct reach *r)
+{
+	static const int numbers[] = { SIGTERM, SIGINT };
+	struct event *stops[ARRAY_LEN(numbers)] = { NULL };
+	struct listener *listener = NULL;
+	enum status st = link_read_token(r->token, r->token_file);
+
+	signal(SIGPIPE, SIG_IGN);
+	r->base = event_base_new();
+	if (r->base == NULL)
+		return 1;
+	r->streams.base = r->base;
+	r->streams.over = on_over;
+	r->streams.arg = r;
+	r->waiting_fd = -1;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		stops[i] = evsignal_new(r->base, numbers[i], on_stop, r->base);
+		if (stops[i] != NULL)
+			(void)event_add(stops[i], NULL);
+	}
+	if (st == OK)
+		st = listener_create(&listener, r->base, r->bind,
+		    (uint16_t)r->port, on_controller, r);
+	if (st == OK) {
+		log_notice("listening on port %u", listener_port(listener));
+		(void)event_base_dispatch(r->base);
+	}
+	end_session(r);
+	listener_destroy(listener);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (stops[i] != NULL)
+			event_free(stops[i]);
+	event_base_free(r->base);
+	return st == OK ? 0 : 1;
+}
+
+static void
+print_usage(void)
+{
+	printf("Usage: " PROGRAM " NAME --broker HOST:PORT --token-file FILE "
+	       "[OPTION]...\n"
+	       "A port for trace-cmd record -A, which is the guest NAME.\n\n");
+	usage_print_rows(rows, N_OPTIONS, 24);
+}
+
+static bool
+set_option(void *arg, size_t i, const char *value)
+{
+	struct reach *r = arg;
+
+	switch ((enum option_id)i) {
+	case OPT_PORT:
+		return parse_u64(value, 0, UINT16_MAX, &r->port) == OK;
+	case OPT_BIND:
+		r->bind = value;
+		return *value != '\0';
+	case OPT_BROKER:
+		r->broker = value;
+		return strchr(value, ':') != NULL;
+	case OPT_TOKEN_FILE:
+		r->token_file = value;
+		return *value != '\0';
+	default:
+		return false;
+	}
+}
+
+int
+command_reach(int argc, char **argv)
+{
+	struct reach *r = calloc(1, sizeof(*r));
+	const struct arguments a = { .program = PROGRAM,
+		.rows = rows,
+		.n_rows = N_OPTIONS,
+		.set = set_option,
+		.print_usage = print_usage,
+		.arg = r };
+	int first, status = EXIT_USAGE;
+	enum status st;
+
+	if (r == NULL)
+		return 1;
+	r->bind = "127.0.0.1";
+	log_set_level(LOG_NOTICE);
+	st = arguments_parse(&a, argc, argv, &first);
+	if (st == E_EXISTS)
+		status = 0;
+	else if (st == OK && first + 1 == argc && link_is_name(argv[first]) &&
+		 r->broker != NULL && r->token_file != NULL) {
+		r->name = argv[first];
+		status = serve(r);
+	} else if (st == OK) {
+		fprintf(stderr,
+		    PROGRAM ": a name, --broker and --token-file are needed\n");
+	}
+	free(r);
+	return status;
+}
