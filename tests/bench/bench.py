@@ -20,7 +20,7 @@ import packets                                          # noqa: E402
 import picture                                          # noqa: E402
 import sending                                          # noqa: E402
 from measure import Measure                             # noqa: E402
-from servers import GIB, Server, warm                   # noqa: E402
+from servers import GIB, Server, network, warm                   # noqa: E402
 
 PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost", "sender")
 MAY_LACK = ("capture",)     # where libtrace is not
@@ -33,12 +33,12 @@ CROWDS = {10: (1000, 1000), 100: (100, 100), 300: (100, 20), 1000: (100, 10),
           3000: (30, 0)}
 
 
-def bulk(options, name, sessions=1, ours=("--workers=1",)):
+def bulk(options, name, sessions=1, ours=("--workers=1",), kib=256, within=()):
     """CPU s/GiB, packets of 256 KiB, 4 streams, 16 indexes outstanding"""
-    load = {"sessions": sessions, "streams": 4, "size": 256 << 10,
+    load = {"sessions": sessions, "streams": 4, "size": kib << 10,
             "outstanding": 16}
-    load["packets"] = int(options.gib * GIB / (1 << 20) / sessions)
-    with Server(name, options, ours) as server:
+    load["packets"] = int(options.gib * GIB / (kib << 12) / sessions)
+    with Server(name, options, ours, within) as server:
         warm(server.dir, int(options.gib * GIB) + 64 * MIB)
         server.mark()
         said = server.load(load)
@@ -56,6 +56,12 @@ def two_workers(options, name):
     """CPU s/GiB of two senders on two workers, and the share of the busier
     one"""
     return bulk(options, name, sessions=2, ours=("--workers=2",))
+
+
+def bulk_by_ethernet(options, name):
+    """CPU s/GiB, packets of 256 KiB, through a loopback with an MTU of 1,500"""
+    with network(1500) as within:
+        return bulk(options, name, within=within)
 
 
 def small(options, name, sessions, outstanding=1):
@@ -135,9 +141,14 @@ def measures(options):
     """All, in the order in which they are run."""
     return [
         Measure("bulk", bulk, servers=ALL,
-                of={"sink": 1.1, "lttng-relayd": 0.85}),
+                of={"sink": 1.0, "lttng-relayd": 0.85}),
         Measure("two-workers", two_workers, servers=["ours"],
                 of_own=("bulk", 1.15), within=("busiest_share", 0.35, 0.65)),
+        Measure("bulk-64k", functools.partial(bulk, kib=64), servers=ALL,
+                text="CPU s/GiB, packets of 64 KiB, else as bulk"),
+        Measure("bulk-1m", functools.partial(bulk, kib=1024), servers=ALL,
+                text="CPU s/GiB, packets of 1 MiB, else as bulk"),
+        Measure("bulk-1500", bulk_by_ethernet, servers=ALL),
     ] + crowds() + [
         Measure("outstanding-16", functools.partial(
             small, sessions=100, outstanding=16), of={"lttng-relayd": 0.12},
@@ -145,7 +156,7 @@ def measures(options):
             "outstanding"),
         Measure("streams", streams_created, of={"lttng-relayd": 0.6},
                 runs=3),
-        Measure("short-sessions", short_sessions, of={"lttng-relayd": 0.65},
+        Measure("short-sessions", short_sessions, of={"lttng-relayd": 0.6},
                 slow=True, runs=2),
         Measure("data-pending", asked_neighbours, limit=1.1, slow=True,
                 runs=3),

@@ -118,14 +118,30 @@ def report(result):
     sys.stdout.flush()
 
 
+def rate(result, server):
+    """How much passed, as text: median of the runs with SERVER."""
+    done = result["runs"].get(server) or [{}]
+    for key, unit in (("mib_per_s", "MiB/s"), ("packets_per_s", "/s")):
+        if key in done[0]:
+            return "%.4g %s" % (statistics.median(r[key] for r in done), unit)
+    return ""
+
+
 def table(results):
-    """Everything once more, one line each."""
-    print("\n%-24s %10s %10s %12s" % ("", "ours", "sink", "lttng-relayd"))
+    """Everything once more: the figures in one line, and below it how much passed
+    in these runs."""
+    servers = ("ours", "sink", "lttng-relayd")
+    form = "%-16s %14s %14s %14s  %s"
+    print()
+    print((form % (("",) + servers + ("",))).rstrip())
     for r in results:
-        cells = [median(r, s) for s in ("ours", "sink", "lttng-relayd")]
+        cells = [median(r, s) for s in servers]
         texts = tuple("-" if c is None else "%.4g" % c for c in cells)
-        print("%-24s %10s %10s %12s  %s" % ((r["name"],) + texts + ("; ".join(
+        print(form % ((r["name"],) + texts + ("; ".join(
             verdict(*asked) for asked in r["asked"]),)))
+        rates = tuple(rate(r, s) for s in servers)
+        if any(rates):
+            print((form % (("",) + rates + ("",))).rstrip())
 
 
 def is_wanted(measure, names, options):

@@ -31,10 +31,11 @@ def wait_for(what, condition, timeout=10.0, step=0.02):
         time.sleep(step)
 
 
-def listens(port):
-    """Without connecting: the sink serves one connection after the other."""
+def listens(pid, port):
+    """In the network of PID. Without connecting: the sink serves one connection
+    after the other."""
     wanted = ":%04X" % port
-    with open("/proc/net/tcp", encoding="ascii") as f:
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
         rows = [line.split() for line in f][1:]
     return any(r[1].endswith(wanted) and r[3] == "0A" for r in rows)
 
@@ -118,12 +119,30 @@ def discard(directory):
                 os.truncate(path, 0)
 
 
+@contextlib.contextmanager
+def network(mtu):
+    """A network of its own, whose loopback has that MTU: the words that start a
+    program there. Needs root."""
+    words = f"ip link set lo mtu {mtu} up && echo up && exec sleep 3600"
+    with subprocess.Popen(["unshare", "--net", "sh", "-c", words],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) as holder:
+        try:
+            if holder.stdout.readline() != "up\n":
+                raise RuntimeError("no network of its own: it takes root")
+            yield ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+        finally:
+            holder.kill()
+
+
 class Server:
     """One of RELAYS, or "sink", with its own directory, home and ports. OURS:
-    options for our relay only."""
+    options for our relay only. WITHIN: words that start programs in a
+    network()."""
 
-    def __init__(self, name, options, ours=()):
+    def __init__(self, name, options, ours=(), within=()):
         self.name, self.options, self.ours = name, options, list(ours)
+        self.within = list(within)
         self.dir = self.process = None
         self.ports = free_ports(3)
         self.marks = {}
@@ -131,13 +150,13 @@ class Server:
     def argv(self):
         """The command line."""
         if self.name == "sink":
-            return [self.options.sink, str(self.ports[0]),
-                    self.dir + "/data"]
+            return self.within + [self.options.sink, str(self.ports[0]),
+                                  self.dir + "/data"]
         url = "tcp://127.0.0.1:%d"
         relay = [self.options.relay] + self.ours
         if self.name == "lttng-relayd":
             relay = [shutil.which("lttng-relayd")]
-        return relay + ["-C", url % self.ports[0], "-D", url % self.ports[1],
+        return self.within + relay + ["-C", url % self.ports[0], "-D", url % self.ports[1],
                         "-L", url % self.ports[2], "-o", self.traces()]
 
     def traces(self):
@@ -149,7 +168,7 @@ class Server:
         if self.process.poll() is not None:
             raise RuntimeError(f"{self.name} ended at start")
         ports = self.ports[:1] if self.name == "sink" else self.ports
-        return all(listens(p) for p in ports)
+        return all(listens(self.process.pid, p) for p in ports)
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="tracepulse-bench-",
@@ -205,8 +224,8 @@ class Server:
 
     def load(self, load):
         """One run of loadgen; what it says."""
-        return run_json(argv_of(self.options.loadgen,
-                                dict(self.where(), **load)))
+        return run_json(self.within + argv_of(self.options.loadgen,
+                                              dict(self.where(), **load)))
 
     def verify(self, load):
         """What the relay wrote of that load: every byte, every record."""
