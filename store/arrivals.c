@@ -179,12 +179,7 @@ arrivals_last(struct arrivals *a, uint64_t seq, uint64_t now_ns)
 bool
 arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq)
 {
-	const struct heap_item *min = heap_min(&a->reorder->by_seq);
-
-	if (min == NULL)
-		return false;
-	*seq = ((const struct packet *)min->value)->net_seq;
-	return true;
+	return reorder_lowest(a->reorder, seq);
 }
 
 /* Is a piece here of a packet beyond the next one? */
@@ -213,7 +208,8 @@ bool
 arrivals_window_is_full(const struct arrivals *a)
 {
 	return a->config.window > 0 &&
-	       a->reorder->by_seq.n >= a->config.window && arrivals_has_gap(a);
+	       reorder_whole(a->reorder) >= a->config.window &&
+	       arrivals_has_gap(a);
 }
 
 /* SEQ is known since SINCE_NS. False: that is after the cutoff. */
@@ -255,8 +251,8 @@ note_all(const struct arrivals *a, struct survey *v)
 		    !note(v, g->net_seq - 1, g->began_ns))
 			break;
 	}
-	for (size_t i = 0; i < r->by_seq.n; i++) {
-		p = r->by_seq.items[i].value;
+	for (size_t i = 0; i < reorder_whole(r); i++) {
+		p = reorder_whole_at(r, i);
 		(void)note(v, p->net_seq, p->since);
 	}
 	if (is_open(a, &a->asked))
@@ -357,7 +353,7 @@ holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
     uint32_t max)
 {
 	const struct fragments *g = idmap_find(&a->by_seq, seq);
-	const struct packet *p = idmap_find(&a->reorder->halves, seq);
+	const struct packet *p = reorder_find(a->reorder, seq);
 	uint32_t n = 0, from = 0;
 
 	if (p != NULL && p->has_data)

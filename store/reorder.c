@@ -20,6 +20,8 @@ reorder_free(struct reorder *r)
 		idmap_remove(&r->halves, p->net_seq);
 		packet_destroy(r->pool, p);
 	}
+	packet_destroy(r->pool, r->lone);
+	r->lone = NULL;
 	idmap_free(&r->halves);
 	heap_free(&r->by_seq);
 	heap_free(&r->lowest);
@@ -67,6 +69,47 @@ next_record(const struct reorder *r, uint64_t to, uint64_t *net_seq)
 	return is_before(*net_seq, to);
 }
 
+struct packet *
+reorder_find(const struct reorder *r, uint64_t net_seq)
+{
+	if (r->lone != NULL)
+		return r->lone->net_seq == net_seq ? r->lone : NULL;
+	return idmap_find(&r->halves, net_seq);
+}
+
+/* Have P, of which a half is here, found by its number, and in its turn. */
+static enum status
+hold(struct reorder *r, struct packet *p)
+{
+	enum status st = idmap_insert(&r->halves, p->net_seq, p);
+
+	if (st != OK)
+		return st;
+	st = p->has_data ? heap_push(&r->by_seq, p->net_seq - r->first, p)
+			 : note_record(r, p->net_seq);
+	if (st != OK)
+		idmap_remove(&r->halves, p->net_seq);
+	return st;
+}
+
+/* P comes to those that are held. */
+static enum status
+hold_beside(struct reorder *r, struct packet *p)
+{
+	enum status st = OK;
+
+	if (reorder_is_empty(r)) {
+		r->lone = p;
+		return OK;
+	}
+	if (r->lone != NULL)
+		st = hold(r, r->lone);
+	if (st != OK)
+		return st;
+	r->lone = NULL;
+	return hold(r, p);
+}
+
 enum status
 reorder_begin(struct reorder *r, uint64_t net_seq)
 {
@@ -78,8 +121,18 @@ reorder_begin(struct reorder *r, uint64_t net_seq)
 	}
 	if (is_before(net_seq, r->next))
 		return E_PROTOCOL;
-	p = idmap_find(&r->halves, net_seq);
+	p = reorder_find(r, net_seq);
 	return p != NULL && p->has_data ? E_EXISTS : OK;
+}
+
+/* P is held no longer; it stays in the heaps. */
+static void
+drop(struct reorder *r, const struct packet *p)
+{
+	if (r->lone == p)
+		r->lone = NULL;
+	else
+		idmap_remove(&r->halves, p->net_seq);
 }
 
 /* Move the record of HALF into P. P takes the place of HALF, which is
@@ -90,7 +143,7 @@ merge(struct reorder *r, struct packet *p, struct packet *half)
 	p->rec = half->rec;
 	p->since = half->since;
 	p->has_record = true;
-	idmap_remove(&r->halves, half->net_seq);
+	drop(r, half);
 	r->n_records--;
 	packet_destroy(r->pool, half);
 }
@@ -105,18 +158,13 @@ reorder_data(struct reorder *r, struct packet *take_p)
 
 	if (st != OK)
 		goto fail;
-	half = idmap_find(&r->halves, p->net_seq);
+	half = reorder_find(r, p->net_seq);
 	if (half != NULL)
 		merge(r, p, half);
-	st = idmap_insert(&r->halves, p->net_seq, p);
+	p->has_data = true;
+	st = hold_beside(r, p);
 	if (st != OK)
 		goto fail;
-	st = heap_push(&r->by_seq, p->net_seq - r->first, p);
-	if (st != OK) {
-		idmap_remove(&r->halves, p->net_seq);
-		goto fail;
-	}
-	p->has_data = true;
 	r->held_bytes += p->size;
 	return OK;
 
@@ -129,7 +177,7 @@ enum status
 reorder_record(
     struct reorder *r, uint64_t net_seq, const struct index_record *rec)
 {
-	struct packet *p = idmap_find(&r->halves, net_seq);
+	struct packet *p = reorder_find(r, net_seq);
 	enum status st;
 
 	if (p != NULL) {
@@ -146,9 +194,7 @@ reorder_record(
 	p = packet_create(r->pool, net_seq);
 	if (p == NULL)
 		return E_NOMEM;
-	st = note_record(r, net_seq);
-	if (st == OK)
-		st = idmap_insert(&r->halves, net_seq, p);
+	st = hold_beside(r, p);
 	if (st != OK) {
 		packet_destroy(r->pool, p);
 		return st;
@@ -169,7 +215,7 @@ forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
 	    is_before(loss->last.packet_seq_num, p->rec.packet_seq_num))
 		loss->last = p->rec;
 	loss->records++;
-	idmap_remove(&r->halves, p->net_seq);
+	drop(r, p);
 	packet_destroy(r->pool, p);
 	r->n_records--;
 }
@@ -179,12 +225,16 @@ forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
 static void
 leave_early(struct reorder *r, uint64_t to)
 {
-	struct packet *p;
+	struct packet *p = r->lone;
 	uint64_t seq;
 
+	if (p != NULL && !p->has_data && is_before(p->net_seq, to)) {
+		list_del(&p->node);
+		list_append(&r->early, &p->node);
+	}
 	while (next_record(r, to, &seq)) {
 		(void)heap_pop(&r->lowest);
-		p = idmap_find(&r->halves, seq);
+		p = reorder_find(r, seq);
 		if (p == NULL || p->has_data)
 			continue;
 		list_del(&p->node);
@@ -196,16 +246,22 @@ leave_early(struct reorder *r, uint64_t to)
 static struct packet *
 first_packet(const struct reorder *r)
 {
-	const struct heap_item *min = heap_min(&r->by_seq);
+	const struct heap_item *min;
 
+	if (r->lone != NULL)
+		return r->lone->has_data && r->lone->net_seq == r->next
+			   ? r->lone
+			   : NULL;
+	min = heap_min(&r->by_seq);
 	return min == NULL || number(r, min) != r->next ? NULL : min->value;
 }
 
 static struct packet *
 take_first(struct reorder *r, struct packet *p)
 {
-	heap_pop(&r->by_seq);
-	idmap_remove(&r->halves, p->net_seq);
+	if (r->lone == NULL)
+		heap_pop(&r->by_seq);
+	drop(r, p);
 	r->held_bytes -= p->size;
 	r->next++;
 	leave_early(r, r->next);
@@ -235,15 +291,41 @@ reorder_pop_unrecorded(struct reorder *r, uint64_t since)
 bool
 reorder_has_gap(const struct reorder *r)
 {
+	uint64_t lowest;
+
+	return reorder_lowest(r, &lowest) && lowest != r->next;
+}
+
+size_t
+reorder_whole(const struct reorder *r)
+{
+	return r->by_seq.n + (r->lone != NULL && r->lone->has_data);
+}
+
+const struct packet *
+reorder_whole_at(const struct reorder *r, size_t i)
+{
+	return r->lone != NULL ? r->lone : r->by_seq.items[i].value;
+}
+
+bool
+reorder_lowest(const struct reorder *r, uint64_t *net_seq)
+{
 	const struct heap_item *min = heap_min(&r->by_seq);
 
-	return min != NULL && number(r, min) != r->next;
+	if (r->lone != NULL && r->lone->has_data)
+		*net_seq = r->lone->net_seq;
+	else if (min != NULL)
+		*net_seq = number(r, min);
+	else
+		return false;
+	return true;
 }
 
 void
 reorder_start(struct reorder *r, uint64_t first)
 {
-	assert(!r->has_next && r->halves.n == 0);
+	assert(!r->has_next && reorder_is_empty(r));
 	r->has_next = true;
 	r->next = r->first = first;
 }
@@ -251,7 +333,7 @@ reorder_start(struct reorder *r, uint64_t first)
 void
 reorder_forget_start(struct reorder *r)
 {
-	assert(r->halves.n == 0);
+	assert(reorder_is_empty(r));
 	r->has_next = false;
 }
 
@@ -270,13 +352,13 @@ reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss)
 uint64_t
 reorder_skip(struct reorder *r, unsigned *records_dropped)
 {
-	const struct heap_item *min = heap_min(&r->by_seq);
 	struct reorder_loss loss;
+	uint64_t lowest;
 
 	*records_dropped = 0;
-	if (min == NULL)
+	if (!reorder_lowest(r, &lowest))
 		return 0;
-	reorder_skip_to(r, number(r, min), &loss);
+	reorder_skip_to(r, lowest, &loss);
 	*records_dropped = loss.records;
 	return loss.n;
 }

@@ -25,9 +25,13 @@
 
 struct reorder {
 	struct packet_pool *pool;
+	/* The only packet that is held, as most often: it is in none of the two
+	 * below, nor in the heap of the lowest ones. NULL: there is none, or
+	 * there are several. */
+	struct packet *lone;
 	/* Packets whose bytes are here; the key is the distance from first. */
 	struct heap by_seq;
-	struct idmap halves; /* every packet held, by net_seq */
+	struct idmap halves; /* every packet held but a lone one, by net_seq */
 	struct list records; /* packets of which only the record is here */
 	/* Their numbers, and some of packets that are whole by now, but never
 	 * one that has left. The key is the distance from lowest_base. */
@@ -77,6 +81,16 @@ struct packet *reorder_pop_unrecorded(struct reorder *r, uint64_t since);
  * record? */
 bool reorder_has_gap(const struct reorder *r);
 
+/* The packet of which a half is here, borrowed; NULL: nothing of it is. */
+struct packet *reorder_find(const struct reorder *r, uint64_t net_seq);
+/* How many packets are held whose bytes are here. */
+size_t reorder_whole(const struct reorder *r);
+/* The I-th of them, in no order; borrowed. */
+const struct packet *reorder_whole_at(const struct reorder *r, size_t i);
+/* The lowest number of the packets whose bytes are here. False: there are none.
+ */
+bool reorder_lowest(const struct reorder *r, uint64_t *net_seq);
+
 /* Numbers start at FIRST, whichever is seen first. Called before any was
  * seen. */
 void reorder_start(struct reorder *r, uint64_t first);
@@ -102,6 +116,13 @@ static inline void
 reorder_without_records(struct reorder *r)
 {
 	r->needs_record = false;
+}
+
+/* Is no half of any packet held? */
+static inline bool
+reorder_is_empty(const struct reorder *r)
+{
+	return r->lone == NULL && r->halves.n == 0;
 }
 
 /* The highest number of which only the record is here. */

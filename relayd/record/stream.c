@@ -358,7 +358,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 		return OK;
 	(void)stream_write_ready(t);
 	/* Packets that wait for bytes or for a lock may have older events. */
-	if (t->reorder.halves.n > 0 || t->has_record != t->has_data ||
+	if (!reorder_is_empty(&t->reorder) || t->has_record != t->has_data ||
 	    (t->has_data && t->record_seq != t->data_seq) ||
 	    t->transport->has_pieces(t))
 		return OK;

@@ -41,7 +41,7 @@ has_begun(const struct session *s)
 	if (s->had_input)
 		return true;
 	list_each (t, &s->streams, struct stream, session_node)
-		if (t->reorder.has_next || t->reorder.halves.n > 0)
+		if (t->reorder.has_next || !reorder_is_empty(&t->reorder))
 			return true;
 	return false;
 }

@@ -128,7 +128,7 @@ run_block(struct bench *b)
 	for (uint64_t i = 0; i < b->depth; i++) {
 		insert(b, first + b->order[i]);
 		if (i == b->depth - 1)
-			b->deepest = b->reorder.by_seq.n;
+			b->deepest = reorder_whole(&b->reorder);
 		commit(b);
 	}
 	if (b->left != first + b->depth || b->deepest != b->depth)
