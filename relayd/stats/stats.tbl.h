@@ -33,8 +33,6 @@ STAT(write_errors, COUNTER, "write_errors_total", "", "",
     "Writes that failed")
 STAT(forced_locks, COUNTER, "forced_locks_total", "", "",
     "Times that records were written although a reader had the lock")
-STAT(deleted_window, COUNTER, "deleted_bytes_total", "reason", "live_window",
-    "Bytes of trace files that were deleted")
 #define LOSS(name, text) \
 	STAT(lost_##name, COUNTER, "lost_packets_total", "cause", #name, \
 	    "Packets that were lost")
@@ -79,6 +77,8 @@ STAT(trace_bytes, GAUGE, "trace_bytes", "", "",
 	    #name, "Bytes of what was deleted")
 #include "relayd/stats/deleted.tbl.h"
 #undef DELETED
+STAT(deleted_window, COUNTER, "deleted_bytes_total", "reason", "live_window",
+    "Bytes of what was deleted")
 /* The rows of relayd/record/udp_count.tbl.h, in its order. */
 #define DATAGRAMS(name) \
 	STAT(udp_##name, COUNTER, "udp_datagrams_total", "what", #name, \
