@@ -238,6 +238,8 @@ def after_a_restart():
         b.wait("document.querySelector('#state-name').innerText === 'Ready'")
         shows(0)
         check("No session yet" in b.text("#none"), "no session")
+        equal(b.text("#none code"), "lttng create NAME --live --set-url net://"
+              + looking.ask(daemon, "/api/v1/status")["hostname"], "hint")
         kept = quiet(daemon, 1, "later")
         b.wait("[...document.querySelectorAll('#events li')]"
                ".some(one => one.innerText.includes('later-0'))")
