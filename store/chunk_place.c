@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "common/log.h"
 #include "store/chunk.h"
@@ -151,6 +152,15 @@ sync_names(const struct chunk *c, bool has_archive)
 		store_sync_failed(s, session_dir_text(c->dir), ".");
 }
 
+/* A finished snapshot may be deleted while its session goes on. False: this one
+ * is just being deleted. The claim ends with the descriptor. */
+static bool
+claim(const struct chunk *c)
+{
+	return c->fd < 0 || !c->dir->is_shared ||
+	       flock(c->fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 enum status
 chunk_make(struct chunk *c, enum chunk_place place)
 {
@@ -176,6 +186,8 @@ chunk_make(struct chunk *c, enum chunk_place place)
 	}
 	if (st == OK && place != CHUNK_AT_ROOT)
 		st = kept_dir_open(&c->fd, c->dir->fd, name);
+	if (st == OK && !claim(c))
+		st = E_EXISTS;
 	/* Perhaps no file was made there yet, and lttng does not tell its user
 	 * when a stream is refused. */
 	if (st == OK && !dir_is_writable(chunk_fd(c)))

@@ -82,7 +82,7 @@ list_some(struct retention *r, struct stored_info *i)
 	const struct entry *e;
 
 	list_each (e, &r->table.all, struct entry, node) {
-		if (e->number <= i->after ||
+		if (e->number <= i->after || e == r->victim.entry ||
 		    (i->host[0] != '\0' && strcmp(e->host, i->host) != 0))
 			continue;
 		if (i->n_items == i->limit) {
@@ -163,8 +163,14 @@ run_dry(struct retention *r, struct stored_info *i)
 
 	retention_look_at_room(r);
 	d.free = r->room.free + r->room.pending;
+	/* Readers see it no more: it is gone already. */
+	if (r->victim.entry != NULL) {
+		d.use -= r->victim.entry->bytes;
+		d.free += r->victim.entry->bytes;
+		r->victim.entry->mark = mark;
+	}
 	list_each (e, &r->table.ended, struct entry, order) {
-		if (table_is_kept(e) || table_is_used(e) ||
+		if (e->mark == mark || table_is_kept(e) || table_is_used(e) ||
 		    !is_free_of_chunks(e, mark))
 			continue;
 		retention_fill_item(e, &item);

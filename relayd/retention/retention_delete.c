@@ -171,30 +171,11 @@ hide(struct retention *r, struct entry *e)
 	retention_note_moved(r, e, e->path);
 }
 
-/* A snapshot's session may come again: it would be in the way of one that is
- * just being deleted. False: it is there now. */
-static bool
-lock_parent(struct retention *r, const struct entry *e, int *fd)
-{
-	*fd = -1;
-	if (e->kind != STORED_SNAPSHOT || e->parent == NULL)
-		return true;
-	if (retention_open(r, e->parent, fd) != OK) {
-		*fd = -1;
-		return true;
-	}
-	if (flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return true;
-	close(*fd);
-	return false;
-}
-
 static void
 begin(struct retention *r, struct entry *e, enum deleted reason)
 {
 	const uint64_t now = clock_now_ns();
 	struct victim *v = &r->victim;
-	int parent = -1;
 	enum status st = retention_open(r, e, &v->fd);
 
 	if (st == E_NOENT) {
@@ -211,11 +192,6 @@ begin(struct retention *r, struct entry *e, enum deleted reason)
 			close(v->fd);
 		return;
 	}
-	if (!lock_parent(r, e, &parent)) {
-		e->retry_ns = now + RETENTION_BUSY_NS;
-		close(v->fd);
-		return;
-	}
 	if (tree_create(&v->tree, v->fd, true) != OK) {
 		log_error("%s: not deleted: out of memory", e->path);
 		e->retry_ns = now + RETENTION_BUSY_NS;
@@ -225,8 +201,6 @@ begin(struct retention *r, struct entry *e, enum deleted reason)
 		v->entry = e;
 		v->reason = reason;
 	}
-	if (parent >= 0)
-		close(parent);
 }
 
 static void
