@@ -13,8 +13,8 @@
 #include "store/stored.h"
 
 /* Names, and entries, between two looks at the clock. */
-#define COUNT_STEP 64
-#define LOOK_STEP 64
+#define COUNT_STEP 32
+#define LOOK_STEP 32
 
 enum status
 retention_create(struct retention **out, const char *output)
@@ -212,6 +212,14 @@ work(struct retention *r)
 	return retention_delete_step(r) || r->must_look || count_step(r);
 }
 
+/* Is hardly any room left, so that who records loses packets otherwise? */
+static bool
+is_urgent(const struct retention *r)
+{
+	return r->victim.entry != NULL && r->room.is_known &&
+	       r->room.free < retention_keep_free(r) / 4;
+}
+
 uint64_t
 retention_turn(struct retention *r)
 {
@@ -228,7 +236,10 @@ retention_turn(struct retention *r)
 	if (retention_flush(r, false) == OK || r->victim.entry == NULL)
 		retention_tidy(r);
 	retention_answer_waiting(r, is_idle);
-	return is_idle ? r->next_tick_ns : clock_now_ns() + RETENTION_PAUSE_NS;
+	if (is_idle)
+		return r->next_tick_ns;
+	return clock_now_ns() +
+	       (is_urgent(r) ? RETENTION_SHORT_PAUSE_NS : RETENTION_PAUSE_NS);
 }
 
 /* The directory that N tells of. NULL: it is not noted. */

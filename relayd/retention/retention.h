@@ -23,10 +23,12 @@
 
 /* How often the limits are looked at. */
 #define RETENTION_TICK_NS (1 * NS_PER_S)
-/* A slice of work, and the pause behind it: who records has the disk for four
- * fifths of the time, also while thousands of directories go. */
-#define RETENTION_SLICE_NS (2 * NS_PER_MS)
-#define RETENTION_PAUSE_NS (8 * NS_PER_MS)
+/* A slice of work, and the pause behind it: who records has the disk and the
+ * processors for five sixths of the time, also while thousands of directories
+ * go, and for half of it when there is hardly any room left. */
+#define RETENTION_SLICE_NS (1 * NS_PER_MS)
+#define RETENTION_PAUSE_NS (5 * NS_PER_MS)
+#define RETENTION_SHORT_PAUSE_NS (NS_PER_MS / 2)
 /* A directory that is in use, or cannot be removed, is tried again then. */
 #define RETENTION_BUSY_NS (10 * NS_PER_S)
 #define RETENTION_RETRY_NS (600 * NS_PER_S)

@@ -16,7 +16,7 @@
 #include "store/dir.h"
 
 /* Names, and removals of directories, between two looks at the clock. */
-#define STEP 32
+#define STEP 8
 /* What is being deleted has this name, and its inode, beside where it was:
  * readers skip names with a dot. */
 #define DELETED_PREFIX ".tracepulse-deleted-"

@@ -5,17 +5,20 @@ whatever others put in the way."""
 import http.client
 import json
 import os
-import pathlib
 import shutil
 import signal
 import socket
+import statistics
+import subprocess
 import sys
 import time
 import urllib.parse
+import zlib
 
 sys.dont_write_bytecode = True
 import relay
-from looking import ask, metrics, wait_until
+import small_disk
+from looking import ask, get, metrics, wait_until
 from relay import NOTES, check, equal
 
 
@@ -535,10 +538,138 @@ def pages():
         check(not admin(daemon).exists(), "the admin socket stayed")
 
 
+def a_full_disk():
+    """With no room at all not even notes can be written: what is finished goes
+    all the same, /readyz says when there is room again, and recording goes
+    on."""
+    def case(daemon):
+        dirs = [record(daemon, f"s{i}", packets=24) for i in range(3)]
+        wait_finished(daemon, *dirs)
+        s = relay.Session(daemon, "goes-on")
+        s.packet()
+        s.wait_written()
+        small_disk.fill(daemon)
+        wait_until("not ready", lambda: get(daemon, "/readyz")[0] == 503)
+        check(b"disk full" in get(daemon, "/readyz")[2], "the reason")
+        check(all(p.exists() for p in dirs), "deleted without a limit")
+        answer = order(daemon, "/api/v1/vacuum", dry_run=0)
+        equal(answer["deleted"], [], "without a limit")
+        daemon.command += ["-f", str(daemon.top / "conf")]
+        daemon.kill()
+        with open(daemon.top / "conf", "w", encoding="utf-8") as f:
+            f.write("[relayd]\nkeep-free = 2M\n")
+        daemon.environment.pop("TRACEPULSE_KEEP_FREE")
+        daemon.start_again()
+        wait_gone(*dirs[:2])
+        time.sleep(1.2)
+        check(dirs[2].exists(), "more than was asked for")
+        wait_until("ready", lambda: get(daemon, "/readyz")[0] == 200)
+        record(daemon, "after")
+        wait_until("noted", lambda: len(stored(daemon)) == 3)
+        for c in (s.control, s.data):
+            c.close()
+    small_disk.run(case)
+
+
+def forge(daemon, n):
+    """Notes of N finished sessions, whose directories are there, as a relay
+    that was here before has written them."""
+    daemon.stop()
+    daemon.is_stopped = False
+    paths = [f"h/old-{i}" for i in range(n)]
+    for path in paths:
+        ust = daemon.out / path / "ust"
+        ust.mkdir(parents=True)
+        for name in ("a", "b"):
+            (ust / name).write_bytes(b"x" * 5000)
+    ids = subprocess.run(
+        ["xargs", "stat", "-c", "%i %.9W"], cwd=daemon.out, check=True,
+        input="\n".join(paths), capture_output=True, text=True).stdout.split()
+    write_notes(daemon, [
+        (path, ids[2 * i], int(ids[2 * i + 1].replace(".", "")))
+        for i, path in enumerate(paths)])
+
+
+def write_notes(daemon, entries):
+    with open(daemon.out / NOTES, "wb") as f:
+        f.write(b"tracepulse-notes 1\n")
+        for i, (path, ino, born) in enumerate(entries):
+            for body in (f"d 0 {ino} {born} {i + 1} {path} h old",
+                         f"e {ino} {born} {i + 2} 20480"):
+                f.write(b"%08x %s\n" % (zlib.crc32(body.encode()),
+                                        body.encode()))
+    os.chmod(daemon.out / NOTES, 0o600)
+
+
+def round_trips(session, until):
+    """How long packets take until they count as written, in ms."""
+    took = []
+    while not until():
+        began = time.monotonic()
+        session.data.packet(session.stream, session.seq, bytes(4096))
+        equal(session.control.index(session.stream, session.seq, 4096),
+              relay.OK, "SEND_INDEX")
+        while session.control.pending(session.stream, session.seq) != 0:
+            pass
+        session.seq += 1
+        took.append((time.monotonic() - began) * 1000)
+        time.sleep(0.002)
+    return sorted(took)
+
+
+def a_neighbour_is_not_delayed():
+    """While thousands of directories are deleted, who records does not feel
+    it."""
+    n = 10000 if os.environ.get("TP_TEST_LONG") else 2000
+    with start() as daemon:
+        forge(daemon, n)
+        daemon.start_again()
+        equal(len(ask(daemon, "/api/v1/stored?limit=1000")["stored"]), 1000,
+              "noted")
+        s = relay.Session(daemon, "neighbour")
+        until = time.monotonic() + 3
+        before = round_trips(s, lambda: time.monotonic() > until)
+        set_limits(daemon, keep_free="none", max_age="1m")
+        began = time.monotonic()
+        left = [daemon.out / f"h/old-{i}" for i in range(n)]
+
+        def is_done():
+            while left and not left[0].exists():
+                left.pop(0)
+            check(time.monotonic() - began < 120, f"{len(left)} are left")
+            return not left
+        during = round_trips(s, is_done)
+        print(f"deleted {n} directories in {time.monotonic() - began:.1f} s; a packet "
+              "took, in ms: " + ", ".join(
+                  f"{what} {statistics.median(all):.2f} (99 %: "
+                  f"{all[len(all) * 99 // 100]:.2f}, most {all[-1]:.2f})"
+                  for what, all in (("before", before), ("meanwhile", during))))
+        check(statistics.median(during) < 2 * statistics.median(before) + 1,
+              "it is felt")
+        s.control.close()
+        s.data.close()
+
+
+def many_at_the_start():
+    """With notes of 100,000 directories it listens in time."""
+    with start() as daemon:
+        daemon.stop()
+        daemon.is_stopped = False
+        write_notes(daemon, [(f"h/old-{i}", i + 1, 1) for i in range(100000)])
+        began = time.monotonic()
+        daemon.start_again()
+        took = time.monotonic() - began
+        print(f"listens after {took:.2f} s, {daemon.rss() >> 20} MiB")
+        check(took < 2, f"it listens after {took:.2f} s")
+        page = ask(daemon, "/api/v1/stored?limit=1000&after=50000")
+        equal(len(page["stored"]), 1000, "a page")
+
+
 CASES = [oldest_first, active_stays, kept, dry_run, max_age, by_a_link,
          by_a_directory, by_a_file, by_a_parent_that_is_a_link, links_inside,
          not_ours, names_like_notes, damaged_notes, foreign_notes, two_relays,
-         chunks, snapshots, removed_by_hand, killed, output_removed, pages]
+         chunks, snapshots, removed_by_hand, killed, output_removed, pages,
+         a_full_disk, a_neighbour_is_not_delayed, many_at_the_start]
 
 
 if __name__ == "__main__":
