@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop")]
 
+import conversion                                       # noqa: E402
 import datagrams                                        # noqa: E402
 import heap                                             # noqa: E402
 import live_raw                                         # noqa: E402
@@ -23,7 +24,7 @@ from measure import Measure                             # noqa: E402
 from servers import GIB, Server, network, warm                   # noqa: E402
 
 PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost", "sender")
-MAY_LACK = ("capture",)     # where libtrace is not
+MAY_LACK = ("capture", "ftrace")    # where libtrace is not; old builds
 ALL = ["ours", "sink", "lttng-relayd"]
 MIB = 1 << 20
 ELSEWHERE = 100000      # numbers of sessions that are not measured
@@ -161,7 +162,8 @@ def measures(options):
         Measure("data-pending", asked_neighbours, limit=1.1, slow=True,
                 runs=3),
     ] + datagrams.measures() + heap.measures() + sending.measures() \
-        + packets.measures(options) + live_raw.measures()
+        + packets.measures(options) + conversion.measures(options) \
+        + live_raw.measures()
 
 
 def main():
