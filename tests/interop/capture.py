@@ -21,20 +21,21 @@ FILTER = "udp dst port %d" % PORT
 TIMEOUT = 60.0
 UDP_HEADERS = 14 + 20 + 8       # Ethernet, IPv4, UDP
 
-LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?(demo:ev|net:\w+): (.*)$")
+LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?(demo:ev|net:\w+|sched:\w+): (.*)$")
 FIELD = re.compile(r"\b(n|wire_len|cap_len) = (\d+)")
 
 
 class Event:
     """A line of babeltrace2 or babeltrace with --clock-seconds --no-delta:
-    time in ns, name, and {field: number} of those that scenarios look at."""
+    time in ns, name, the rest as text, and {field: number} of those that
+    scenarios look at."""
 
     def __init__(self, line):
         match = LINE.match(line)
         if match is None:
             raise Failure("unknown event: %s" % line)
         self.ns = int(match.group(1)) * 10 ** 9 + int(match.group(2))
-        self.name = match.group(3)
+        self.name, self.text = match.group(3), match.group(4)
         self.fields = {name: int(value)
                        for name, value in FIELD.findall(match.group(4))}
 

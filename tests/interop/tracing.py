@@ -104,13 +104,15 @@ class Tracing:
                               + text.strip().splitlines()[-1])
             raise Failure(f"trace-cmd record: {child.returncode}: {text}")
 
-    def start(self, port, *options, command=("sleep", "60")):
+    def start(self, port, *options, command=("sleep", "60"),
+              events=("sched",)):
         """The same in the background; it ends with the world."""
         log = os.path.join(self.w.directory, "record.log")
         with open(log, "ab") as f:
             child = subprocess.Popen(
                 ["trace-cmd", "record", "-N", f"127.0.0.1:{port}", *options,
-                 "-e", "sched", *command], stdin=subprocess.DEVNULL, stdout=f,
+                 *(word for name in events for word in ("-e", name)),
+                 *command], stdin=subprocess.DEVNULL, stdout=f,
                 stderr=f, env=self.w.env(), cwd=self.w.directory,
                 start_new_session=True)
         self.w.children.append(child)
