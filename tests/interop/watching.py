@@ -75,3 +75,23 @@ def watch(w):
     end(w, "disk")
     if watcher.finish() != emitted:
         raise Failure("it did not see what was emitted")
+
+
+@scenario(reference=False, compare_tree=False)
+def status_beside_sessiond(w):
+    """HTTP has its default port also where a session daemon was first: it
+    takes one of 5345 to 5354 for its agents"""
+    if not w.private:
+        raise Skipped("the default ports need namespaces")
+    w.relay.stop()
+    w.sessiond.terminate()
+    w.sessiond.wait(10.0)
+    w.start_sessiond()
+    w.relay.start()
+    found = subprocess.run([program(w), "status", "--json"], env=w.env(),
+                           stdin=subprocess.DEVNULL, capture_output=True,
+                           timeout=30, check=False)
+    if found.returncode != 0:
+        raise Failure("tracepulse status: " + found.stderr.decode())
+    if not json.loads(found.stdout)["is_ready"]:
+        raise Failure("status: %s" % found.stdout.decode())
