@@ -5,6 +5,7 @@ controller that say what recorded ones said."""
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -14,11 +15,13 @@ import time
 
 from sender import (HEADER, PROGRAM, check, directory, equal, part, run,
                     wait_until)
+from relay import Daemon
 
 TOKEN = "0123456789abcdef-secret"
 OPEN, DATA, CLOSE, RESET = range(4)
 FRAME = struct.Struct(">IBI")
 MUCH = 8 << 20
+AGENT_EVENTS = 5        # in the pages of the recorded agent
 
 
 def read_all(sock, count):
@@ -52,10 +55,11 @@ class Agent:
             self.served += 1
 
     def _session(self, control):
-        wanted = part("agent", "host2agent")
-        self.asked = read_all(control, len(wanted) - 12)
-        if len(self.asked) < len(wanted) - 12:
+        self.asked = read_all(control, HEADER.size)
+        if len(self.asked) < HEADER.size:
             return
+        self.asked += read_all(control, HEADER.unpack(self.asked)[0]
+                               - HEADER.size)
         said = part("agent", "agent2host")
         size = HEADER.unpack_from(said)[0]
         doors = [socket.create_server(("127.0.0.1", 0)) for _ in self.pages]
@@ -233,6 +237,124 @@ def who_does_not_read():
             sock.close()
 
 
+def agent_metadata():
+    """What the recorded agent says of its kernel."""
+    blob, out = part("agent", "agent2host"), b""
+    while blob:
+        size, number, _ = HEADER.unpack_from(blob)
+        out += blob[HEADER.size:size] if number == 3 else b""
+        blob = blob[size:]
+    return out
+
+
+def recorded(*names, stop=signal.SIGINT, wanted=0, options=(), agents=None):
+    """tracepulse-ftrace record of guests; the directory's files."""
+    with guests() as g:
+        agents = agents or [Agent() for _ in names]
+        for name, agent in zip(names, agents):
+            g.connect(name, agent)
+        out = f"{g.base}/out"
+        os.mkdir(out)
+        child = g.start("record", *names, "-e", "sched", "-C", "local",
+                        "--broker", g.address(), "-d", out, *options)
+        wait_until("all record", lambda: g.log(child).count("2 CPUs")
+                   == len(names))
+        for name, state in g.states().items():
+            check(name not in names or state[0] == "busy", f"{name}: {state}")
+        time.sleep(0.2)
+        child.send_signal(stop)
+        equal(child.wait(20), wanted, g.log(child)[-2000:])
+        for agent in agents:
+            check(b"-C\0local\0-e\0sched\0" in agent.asked, agent.asked)
+        files = {}
+        for name in sorted(os.listdir(out)):
+            if name.endswith(".dat"):
+                with open(f"{out}/{name}", "rb") as f:
+                    files[name] = f.read()
+        if stop == signal.SIGKILL:
+            again = g.start("record", "nobody", "-e", "x", "--broker",
+                            g.address(), "-d", out)
+            equal(again.wait(20), 1, "a guest that is not there")
+            equal(sorted(os.listdir(out)), [f"trace.{n}.dat" for n in names],
+                  "files of the next start")
+        return files
+
+
+def several_at_once():
+    """One command, a file for each guest: what its agent said, and its pages."""
+    files = recorded("web1", "web2", "db")
+    equal(list(files), ["trace.db.dat", "trace.web1.dat", "trace.web2.dat"],
+          "files")
+    for blob in files.values():
+        check(blob.startswith(agent_metadata()), "metadata")
+        for cpu in (0, 1):
+            check(part("agent", f"cpu{cpu}") in blob, f"pages of CPU {cpu}")
+    if shutil.which("trace-cmd"):
+        with directory() as base:
+            path = f"{base}/x.dat"
+            said = []
+            for blob in (files["trace.web1.dat"], part("agent", "result")):
+                with open(path, "wb") as f:
+                    f.write(blob)
+                said.append(subprocess.run(
+                    ["trace-cmd", "report", "-R", "-t", path],
+                    capture_output=True, check=False).stdout)
+            equal(said[0], said[1], "trace-cmd report")
+
+
+def a_killed_recording():
+    """The next start makes its file."""
+    recorded("web1", stop=signal.SIGKILL, wanted=-signal.SIGKILL)
+
+
+def live_of_several():
+    """A session on the relay for each of them, with all their events."""
+    if shutil.which("babeltrace2") is None:
+        print("live_of_several: skipped, no babeltrace2")
+        return
+    with Daemon() as relay:
+        files = recorded(
+            "web1", "web2", options=(
+                "--no-file", "--relay=net://localhost:%d:%d" % (
+                    relay.control_port, relay.data_port)))
+        equal(files, {}, "files")
+        # Both agents say that they are the same trace, so one at a time.
+        sessions = list((relay.out / "target").iterdir())
+        for session in sessions:
+            done = subprocess.run(["babeltrace2", str(session)],
+                                  capture_output=True, check=False)
+            lines = done.stdout.count(b"\n")
+            check(done.returncode == 0 and lines == AGENT_EVENTS,
+                  f"{session}: {lines} events: {done.stderr[-300:]!r}")
+        equal(sorted(re.sub("-.*", "", s.name) for s in sessions),
+              ["web1", "web2"], "sessions")
+
+
+def an_agent_that_talks_nonsense():
+    """The others go on; the exit status says that not all was well."""
+    class Bad(Agent):
+        def _session(self, control):
+            self.asked = read_all(control, 40)
+            control.sendall(HEADER.pack(12, 3, 0) * 5)
+            read_all(control, 1)
+
+    with guests() as g:
+        good, bad = Agent(), Bad()
+        g.connect("good", good)
+        g.connect("bad", bad)
+        out = f"{g.base}/out"
+        os.mkdir(out)
+        child = g.start("record", "good", "bad", "-e", "sched", "--broker",
+                        g.address(), "-d", out)
+        wait_until("its failure", lambda: "guest=bad: its agent says" in
+                   g.log(child))
+        wait_until("the other", lambda: "guest=good: 2 CPUs" in g.log(child))
+        time.sleep(0.2)
+        child.send_signal(signal.SIGTERM)
+        equal(child.wait(20), 1, g.log(child))
+        equal(os.listdir(out), ["trace.good.dat"], "files")
+
+
 def busy_and_gone():
     """One session at a time; who is not there is not reached; a guest that
     vanishes ends its session, and may come again."""
@@ -360,7 +482,9 @@ def who_says_nothing():
         check(time.monotonic() - began > 3, "closed too early")
 
 
-CASES = (a_session, much_at_once, who_does_not_read, busy_and_gone,
+CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
+         a_killed_recording, live_of_several, an_agent_that_talks_nonsense,
+         busy_and_gone,
          a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing)
 

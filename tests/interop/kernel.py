@@ -172,8 +172,8 @@ def ftrace_flush(w):
 @scenario(options=None, needs_sessiond=False, reference=False,
           compare_tree=False)
 def ftrace_guest(w):
-    """stock trace-cmd record -A reaches stock trace-cmd agent by its name, through
-    connect, broker and reach"""
+    """stock trace-cmd record -A, and record, reach stock trace-cmd agent by its name,
+    through connect, broker and reach"""
     kernel = tracing.Tracing(w)
     token = os.path.join(w.directory, "token")
     with open(os.open(token, os.O_CREAT | os.O_WRONLY, 0o600), "w",
@@ -207,9 +207,15 @@ def ftrace_guest(w):
         if status != 0:
             raise Failure(f"trace-cmd record -A: {status}: {output}")
         wait_for("web1 is ready again", lambda: listed("ready"))
+        status, output = w.run(
+            w.ftrace_path, "record", "web1", "-e", "sched", "-d", w.directory,
+            "--duration", "1s", *rest)
+        if status != 0:
+            raise Failure(f"record web1: {status}: {output}")
     finally:
         kernel.close()
-    lines = tracing.report(os.path.join(w.directory, "trace-127.0.0.1.dat"))
-    if len(lines) < EVENTS:
-        raise Failure(f"{len(lines)} events")
-    w.notes.append(f"{len(lines)} events")
+    for name in ("trace-127.0.0.1.dat", "trace.web1.dat"):
+        lines = tracing.report(os.path.join(w.directory, name))
+        if len(lines) < EVENTS:
+            raise Failure(f"{name}: {len(lines)} events")
+        w.notes.append(f"{name}: {len(lines)} events")

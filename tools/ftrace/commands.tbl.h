@@ -11,5 +11,6 @@ COMMAND(flush,   "make recorders of this machine send what they have, again and 
 COMMAND(broker,  "know guests by name: where connect, list and reach meet")
 COMMAND(connect, "make the agent of trace-cmd on this machine known to a broker")
 COMMAND(list,    "print the guests that a broker knows")
+COMMAND(record,  "record guests of a broker, to files and live")
 COMMAND(reach,   "a port for trace-cmd record -A, which is a guest of a broker")
 COMMAND(help,    "print this, or what tracepulse-ftrace COMMAND --help prints")

@@ -22,6 +22,8 @@
 #define FINISH_THREADS 2
 /* Descriptors that are not a recorder's: the log, the loop, threads' files. */
 #define OTHER_FDS 64
+/* Where the stock listener writes its number with -D. */
+#define STOCK_PID_FILE "/run/trace-cmd-net.pid"
 
 struct listening {
 	struct listen_options options;
@@ -31,7 +33,7 @@ struct listening {
 	struct recorders recorders;
 	struct recorder_sink_maker live;
 	int dir_fd;
-	bool is_ending;
+	bool is_ending, has_stock_pid;
 };
 
 static void
@@ -121,7 +123,7 @@ set_log(const struct listen_options *o)
 }
 
 static enum status
-write_pid(const char *path)
+write_pid(const char *path, enum log_level level)
 {
 	FILE *f = fopen(path, "we");
 	bool is_ok = f != NULL && fprintf(f, "%ld\n", (long)getpid()) > 0;
@@ -129,7 +131,7 @@ write_pid(const char *path)
 	if (f != NULL && fclose(f) != 0)
 		is_ok = false;
 	if (!is_ok)
-		log_errno(LOG_ERROR, "%s: cannot be written", path);
+		log_errno(level, "%s: cannot be written", path);
 	return is_ok ? OK : E_IO;
 }
 
@@ -191,7 +193,9 @@ start(struct listening *l)
 		st = listener_create(
 		    &l->listener, l->base, o->bind, o->port, on_accepted, l);
 	if (st == OK && o->pid_file != NULL)
-		st = write_pid(o->pid_file);
+		st = write_pid(o->pid_file, LOG_ERROR);
+	else if (st == OK && o->is_daemon)
+		l->has_stock_pid = write_pid(STOCK_PID_FILE, LOG_INFO) == OK;
 	if (st == OK && r->is_kept)
 		recordings_find_left(&r->recordings, on_left, l);
 	if (st == OK)
@@ -216,6 +220,8 @@ finish(struct listening *l)
 		close(l->dir_fd);
 	if (l->options.pid_file != NULL)
 		(void)unlink(l->options.pid_file);
+	if (l->has_stock_pid)
+		(void)unlink(STOCK_PID_FILE);
 }
 
 int

@@ -319,13 +319,18 @@ open_session(struct live *l, struct event_base *base)
 		.hostname = host,
 	};
 
-	(void)snprintf(
-	    name, sizeof(name), "ftrace-%s", port == NULL ? "0" : port + 1);
+	/* A guest of a broker has a name of its own. */
+	if (port == NULL)
+		(void)snprintf(name, sizeof(name), "%s", l->peer);
+	else
+		(void)snprintf(name, sizeof(name), "ftrace-%s", port + 1);
 	if (l->dat->hostname[0] != '\0')
 		ctf_client_host(host, l->dat->hostname);
 	else
 		(void)snprintf(host, sizeof(host), "%.*s",
-		    (int)(port == NULL ? 0 : port - l->peer), l->peer);
+		    (int)(port == NULL ? strlen(l->peer)
+				       : (size_t)(port - l->peer)),
+		    l->peer);
 	return live_session_create(&l->session, &config);
 }
 

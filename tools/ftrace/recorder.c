@@ -82,8 +82,7 @@ destroy(struct recorder *r)
 	close_control(r);
 	recorder_name_forget(r);
 	recorder_data_free(r);
-	if (r->sink != NULL)
-		r->sink->ops->destroy(r->sink);
+	page_feed_free(&r->feed);
 	if (r->timer != NULL)
 		event_free(r->timer);
 	if (r->recording != NULL && !all->is_kept)
@@ -166,14 +165,14 @@ advance(struct recorder *r)
 		if (r->data != NULL && r->all->is_ending)
 			data_sockets_drain(r->data);
 		recorder_data_free(r);
-		if (r->sink != NULL)
-			r->sink->ops->end(r->sink);
+		page_feed_end(&r->feed);
 		r->ended_ns = now;
 		r->state = RECORDER_SINKING;
 	}
 	if (r->state != RECORDER_SINKING)
 		return;
-	if ((r->sink != NULL && !r->sink->ops->is_done(r->sink) &&
+	if ((r->feed.sink != NULL &&
+		!r->feed.sink->ops->is_done(r->feed.sink) &&
 		now - r->ended_ns < SINK_END_MS * NS_PER_MS) ||
 	    (r->naming != NULL && !r->all->is_ending &&
 		now - r->ended_ns < NAME_WAIT_MS * NS_PER_MS)) {

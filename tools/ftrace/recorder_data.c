@@ -9,46 +9,13 @@
 #include "tools/ftrace/recorder_internal.h"
 
 static void
-give_sink(struct recorder *r, uint32_t cpu, const uint8_t *p, size_t n)
-{
-	struct buf *rest = &r->rests[cpu];
-	size_t whole;
-
-	if (buf_len(rest) > 0) {
-		const size_t missing = r->page_size - buf_len(rest);
-		const size_t take = n < missing ? n : missing;
-
-		buf_bytes(rest, p, take);
-		p += take;
-		n -= take;
-		if (buf_len(rest) < r->page_size)
-			return;
-		r->sink->ops->pages(r->sink, cpu, buf_data(rest), r->page_size);
-		buf_consume(rest, r->page_size);
-		buf_trim(rest);
-	}
-	whole = n - n % r->page_size;
-	if (whole > 0)
-		r->sink->ops->pages(r->sink, cpu, p, whole);
-	if (n > whole)
-		buf_bytes(rest, p + whole, n - whole);
-}
-
-static void
 on_bytes(void *arg, uint32_t cpu, const uint8_t *p, size_t n)
 {
 	struct recorder *r = arg;
 
 	recording_pages(r->recording, cpu, p, n);
-	if (r->sink == NULL)
-		return;
-	give_sink(r, cpu, p, n);
-	if (!r->rests[cpu].bad)
-		return;
-	/* Without memory its pages cannot be told from each other any more. */
-	log_error("peer=%s: out of memory; it is stored only", r->name);
-	r->sink->ops->destroy(r->sink);
-	r->sink = NULL;
+	if (page_feed_bytes(&r->feed, cpu, p, n) != OK)
+		log_error("peer=%s: out of memory; it is stored only", r->name);
 }
 
 static void
@@ -118,17 +85,15 @@ begin_pages(struct recorder *r, const struct dat_layout *layout,
 		.metadata = p,
 		.metadata_size = n };
 	const struct recorder_sink_maker *maker = r->all->maker;
+	struct recorder_sink *sink;
 
 	r->page_size = layout->page_size;
 	recording_set_page_size(r->recording, layout->page_size);
-	if (maker != NULL) {
-		r->rests = calloc(about.cpus, sizeof(*r->rests));
-		if (r->rests == NULL)
-			return E_NOMEM;
-		if (maker->make(&r->sink, maker->arg, r->all->base, &about) !=
-		    OK)
-			r->sink = NULL;
-	}
+	if (maker != NULL &&
+	    (maker->make(&sink, maker->arg, r->all->base, &about) != OK ||
+		page_feed_init(&r->feed, sink, about.cpus, about.page_size) !=
+		    OK))
+		log_warn("peer=%s: it is stored only", r->name);
 	r->state = RECORDER_RUNNING;
 	log_peer(LOG_INFO,
 	    "peer=%s: metadata of %zu bytes, version %u, pages of %u", r->name,
@@ -217,9 +182,4 @@ recorder_data_free(struct recorder *r)
 		r->counts = data_sockets_counts(r->data);
 	data_sockets_destroy(r->data);
 	r->data = NULL;
-	if (r->rests != NULL)
-		for (uint32_t i = 0; i < recording_cpus(r->recording); i++)
-			buf_free(&r->rests[i]);
-	free(r->rests);
-	r->rests = NULL;
 }

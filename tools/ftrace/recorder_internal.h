@@ -8,6 +8,7 @@
 #include "tools/ftrace/background.h"
 #include "tools/ftrace/data_sockets.h"
 #include "tools/ftrace/recorder_dialog.h"
+#include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recorder.h"
 
 enum recorder_state {
@@ -35,8 +36,7 @@ struct recorder {
 	struct recording *recording;
 	struct data_sockets *data;
 	struct data_counts counts;
-	struct recorder_sink *sink;
-	struct buf *rests; /* for the sink: a page that is not whole, per CPU */
+	struct page_feed feed; /* its sink */
 	uint32_t page_size;
 
 	struct background_job finish_job;
@@ -48,7 +48,7 @@ struct recorder {
 extern const struct recorder_dialog_ops recorder_dialog_ops;
 /* V1: is the metadata whole now? */
 enum status recorder_look_at_metadata(struct recorder *r) MUST_CHECK;
-/* Its data sockets, and what waits for the sink, go. */
+/* Its data sockets go. */
 void recorder_data_free(struct recorder *r);
 
 /* recorder_name.c */

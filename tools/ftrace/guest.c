@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/guest.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/link.h"
+#include "tools/ftrace/message.h"
+#include "tools/ftrace/page_feed.h"
+
+/* How often it is looked whether something is over. */
+#define LOOK_MS 50
+
+enum guest_state {
+	GUEST_ASKING,	/* until the agent has answered */
+	GUEST_METADATA, /* until it is whole */
+	GUEST_RUNNING,
+	GUEST_STOPPING, /* the agent was told */
+	GUEST_SINKING,	/* its sink has not taken all */
+	GUEST_ENDED,
+};
+
+struct guest {
+	struct guest_config config;
+	const char *name;
+	enum guest_state state;
+	bool is_good;
+	struct link *link;
+	struct event *timer;
+	struct buf in; /* of stream 0 */
+	struct message_resp resp;
+	struct recording *recording;
+	struct page_feed feed;
+	uint32_t open;	   /* data streams that have not ended */
+	bool has_answered; /* CLOSE_RESP */
+	uint64_t stopped_ns;
+};
+
+static void
+look_again(struct guest *g)
+{
+	const struct timeval tv = { .tv_usec = LOOK_MS * 1000 };
+
+	(void)event_add(g->timer, &tv);
+}
+
+static void
+tell_end(const struct guest *g)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < recording_cpus(g->recording); i++)
+		bytes += recording_received(g->recording, i);
+	log_notice("guest=%s: %" PRIu64 " bytes of pages%s%s", g->name, bytes,
+	    *recording_file(g->recording) != '\0' ? " in " : "; no file",
+	    recording_file(g->recording));
+}
+
+static void
+end(struct guest *g)
+{
+	g->state = GUEST_ENDED;
+	if (g->recording != NULL) {
+		if (recording_finish(g->recording) != OK)
+			g->is_good = false;
+		else
+			tell_end(g);
+	}
+	page_feed_free(&g->feed);
+	g->config.ended(g->config.arg, g);
+}
+
+/* Nothing more comes. */
+static void
+drain(struct guest *g)
+{
+	link_destroy(g->link);
+	g->link = NULL;
+	page_feed_end(&g->feed);
+	g->stopped_ns = clock_now_ns();
+	g->state = GUEST_SINKING;
+	look_again(g);
+}
+
+static void
+fail(struct guest *g, const char *why)
+{
+	log_error("guest=%s: %s", g->name, why);
+	g->is_good = false;
+	drain(g);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct guest *g = arg;
+	const uint64_t waited = clock_now_ns() - g->stopped_ns;
+	const bool is_late = waited >= GUEST_END_MS * NS_PER_MS;
+
+	(void)fd;
+	(void)what;
+	if (g->state == GUEST_STOPPING && is_late) {
+		fail(g, "its agent does not end");
+	} else if (g->state == GUEST_SINKING &&
+		   (g->feed.sink == NULL || is_late ||
+		       g->feed.sink->ops->is_done(g->feed.sink))) {
+		end(g);
+	} else {
+		look_again(g);
+	}
+}
+
+/* Is it over, in order? */
+static void
+check_end(struct guest *g)
+{
+	if (g->has_answered && g->open == 0)
+		drain(g);
+}
+
+static enum status
+on_resp(struct guest *g, const struct message *m)
+{
+	enum status st = message_resp_decode(&g->resp, m);
+
+	if (st == OK && (g->resp.flags & MESSAGE_FLAG_FIFO) != 0)
+		return E_REFUSED; /* we did not ask for it */
+	if (st == OK && g->config.is_kept)
+		st = recording_create(&g->recording, &g->config.recordings,
+		    g->name, g->resp.cpus);
+	else if (st == OK)
+		st = recording_create_unkept(
+		    &g->recording, g->name, g->resp.cpus);
+	g->state = GUEST_METADATA;
+	return st;
+}
+
+/* Its metadata is whole: what pages need, and their streams. */
+static enum status
+begin_pages(struct guest *g)
+{
+	const struct recorder_sink_maker *maker = g->config.maker;
+	struct recorder_about about = { .name = g->name, .cpus = g->resp.cpus };
+	struct recorder_sink *sink;
+	struct dat_layout layout;
+	enum status st = recording_map(
+	    g->recording, &about.metadata, &about.metadata_size);
+
+	if (st == OK)
+		st = dat_layout_find(
+		    &layout, about.metadata, about.metadata_size);
+	if (st == OK && layout.has_cpus && layout.cpus != about.cpus)
+		st = E_PROTOCOL;
+	if (st != OK)
+		return st;
+	about.page_size = layout.page_size;
+	recording_set_page_size(g->recording, layout.page_size);
+	if (maker != NULL &&
+	    (maker->make(&sink, maker->arg, g->config.base, &about) != OK ||
+		page_feed_init(&g->feed, sink, about.cpus, about.page_size) !=
+		    OK))
+		log_warn("guest=%s: it is stored only", g->name);
+	recording_unmap(g->recording);
+	for (uint32_t i = 0; i < g->resp.cpus; i++) {
+		const uint8_t port[2] = { (uint8_t)(g->resp.ports[i] >> 8),
+			(uint8_t)g->resp.ports[i] };
+
+		link_frame(g->link, FRAME_OPEN, i + 1, port, sizeof(port));
+	}
+	g->open = g->resp.cpus;
+	g->state = GUEST_RUNNING;
+	log_notice("guest=%s: %u CPUs", g->name, g->resp.cpus);
+	return OK;
+}
+
+static enum status
+on_message(struct guest *g, const struct message *m)
+{
+	if (g->state == GUEST_ASKING && m->number == MESSAGE_TRACE_RESP)
+		return on_resp(g, m);
+	if (g->state == GUEST_METADATA && m->number == MESSAGE_SEND_DATA)
+		return m->data.n == 0 ? OK
+				      : recording_metadata(
+					    g->recording, m->data.p, m->data.n);
+	if (g->state == GUEST_METADATA && m->number == MESSAGE_FIN_DATA)
+		return begin_pages(g);
+	if (g->state == GUEST_STOPPING && m->number == MESSAGE_CLOSE_RESP) {
+		g->has_answered = true;
+		return OK;
+	}
+	return E_PROTOCOL;
+}
+
+/* What the agent says on its control connection. */
+static void
+on_control(struct guest *g, const uint8_t *p, size_t n)
+{
+	enum status st = OK;
+	struct message m;
+	size_t used;
+
+	buf_bytes(&g->in, p, n);
+	while (st == OK && !g->in.bad) {
+		st = message_parse(
+		    &m, buf_data(&g->in), buf_len(&g->in), &used);
+		if (st != OK)
+			break;
+		st = on_message(g, &m);
+		buf_consume(&g->in, used);
+	}
+	if (g->in.bad || (st != OK && st != E_MORE))
+		fail(g, "its agent says what is not understood");
+	else
+		check_end(g);
+}
+
+static void
+on_pages(struct guest *g, uint32_t cpu, const uint8_t *p, size_t n)
+{
+	if ((g->state != GUEST_RUNNING && g->state != GUEST_STOPPING) ||
+	    cpu >= g->resp.cpus)
+		return;
+	recording_pages(g->recording, cpu, p, n);
+	if (page_feed_bytes(&g->feed, cpu, p, n) != OK)
+		log_error(
+		    "guest=%s: out of memory; it is stored only", g->name);
+}
+
+static void
+on_line(void *arg, char *line)
+{
+	const uint8_t port[2] = { 0, 0 };
+	struct buf out = { 0 };
+	struct guest *g = arg;
+
+	if (strcmp(line, "ok") != 0) {
+		fail(g, line);
+		return;
+	}
+	link_frame(g->link, FRAME_OPEN, 0, port, sizeof(port));
+	if (message_put_req(&out, clock_wall_ns(), g->config.arguments,
+		g->config.n_arguments) != OK)
+		fail(g, "too many words for its agent");
+	else
+		link_frame(
+		    g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
+	buf_free(&out);
+}
+
+static void
+on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
+    size_t n)
+{
+	struct guest *g = arg;
+
+	if (kind == FRAME_DATA && stream == 0) {
+		on_control(g, p, n);
+	} else if (kind == FRAME_DATA) {
+		on_pages(g, stream - 1, p, n);
+	} else if (kind == FRAME_CLOSE && stream > 0) {
+		g->open -= g->open > 0;
+		check_end(g);
+	} else {
+		fail(g, g->state == GUEST_ASKING
+			    ? "its agent cannot be reached, or is busy"
+			    : "its agent has ended the recording");
+	}
+}
+
+static void
+on_ended(void *arg)
+{
+	fail(arg, "the broker has ended the session");
+}
+
+static const struct link_ops broker_ops = {
+	.line = on_line, .frame = on_frame, .ended = on_ended
+};
+
+enum status
+guest_create(
+    struct guest **out, const struct guest_config *config, const char *name)
+{
+	struct guest *g = calloc(1, sizeof(*g));
+	enum status st = E_NOMEM;
+	int fd;
+
+	*out = NULL;
+	if (g == NULL)
+		return E_NOMEM;
+	g->config = *config;
+	g->name = name;
+	g->is_good = true;
+	g->timer = evtimer_new(config->base, on_timer, g);
+	fd = g->timer == NULL ? -1 : link_dial(config->broker);
+	if (fd >= 0)
+		st = link_create(&g->link, config->base, fd, &broker_ops, g);
+	if (st != OK) {
+		guest_destroy(g);
+		return st;
+	}
+	link_line(g->link, "reach %s %s\n", config->token, name);
+	*out = g;
+	return OK;
+}
+
+void
+guest_destroy(struct guest *g)
+{
+	if (g == NULL)
+		return;
+	link_destroy(g->link);
+	page_feed_free(&g->feed);
+	recording_destroy(g->recording);
+	buf_free(&g->in);
+	if (g->timer != NULL)
+		event_free(g->timer);
+	free(g);
+}
+
+void
+guest_stop(struct guest *g)
+{
+	struct buf out = { 0 };
+
+	if (g->state > GUEST_RUNNING)
+		return;
+	if (g->state != GUEST_RUNNING) {
+		fail(g, "stopped before it began");
+		return;
+	}
+	message_put(&out, MESSAGE_CLOSE);
+	link_frame(g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
+	buf_free(&out);
+	g->stopped_ns = clock_now_ns();
+	g->state = GUEST_STOPPING;
+	look_again(g);
+}
+
+bool
+guest_is_good(const struct guest *g)
+{
+	return g->is_good;
+}

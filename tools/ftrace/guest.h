@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One guest that is recorded through a broker: the controller of its agent. Its
+ * metadata and pages become a file PREFIX.NAME.dat, and go to a sink, as those
+ * of a recorder. libevent; the loop's thread.
+ */
+#ifndef TOOLS_FTRACE_GUEST_H
+#define TOOLS_FTRACE_GUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/ftrace/recorder_sink.h"
+#include "tools/ftrace/recording.h"
+
+/* What is under way when a recording is stopped. */
+#define GUEST_END_MS 10000
+
+struct event_base;
+struct guest;
+
+struct guest_config {
+	struct event_base *base;
+	const char *broker, *token;
+	char *const *arguments; /* of the agent's own "record" */
+	unsigned n_arguments;
+	struct recordings recordings;
+	bool is_kept;
+	const struct recorder_sink_maker *maker; /* NULL: files only */
+	/* It has ended, in order or not; its file is there. */
+	void (*ended)(void *arg, struct guest *g);
+	void *arg;
+};
+
+/* Waits for the broker's connection. CONFIG and NAME are borrowed. Failures are
+ * logged. */
+enum status guest_create(struct guest **out, const struct guest_config *config,
+    const char *name) MUST_CHECK;
+/* NULL is fine. */
+void guest_destroy(struct guest *g);
+/* Tell its agent that it is enough; then it ends. */
+void guest_stop(struct guest *g);
+/* Did all go well? */
+bool guest_is_good(const struct guest *g);
+
+#endif
