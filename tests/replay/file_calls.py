@@ -57,7 +57,7 @@ class Faulty(relay.Daemon):
 
     def __init__(self, sync, number, action):
         self.fault, self.is_up = (str(number), action), False
-        super().__init__("--sync", sync, workers=1)
+        super().__init__("--sync", sync, "--on-full=refuse", workers=1)
 
     def _start(self):
         plain = self.command

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Scenarios on a small disk: it gets full below sessions and has room again.
+No session ends, and no command of lttng hangs."""
+import os
+import re
+import subprocess
+import time
+
+import tree
+from refusing import mount, say
+from story import begin, scenario
+from viewers import attach
+from world import Failure, wait_for
+
+SMALL = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"]
+
+
+def must(w, *argv):
+    if not say(w, *argv):
+        raise Failure("lttng %s failed" % " ".join(argv))
+
+
+def free(w):
+    disk = os.statvfs(w.relay.output)
+    return disk.f_bavail * disk.f_frsize
+
+
+def fill(w):
+    """No room is left, but what the relay keeps for itself."""
+    with open(os.path.join(w.relay.output, "fill"), "ab") as f:
+        for step in 1 << 20, 1 << 16, 4096:
+            while free(w) >= step:
+                os.posix_fallocate(f.fileno(), os.fstat(f.fileno()).st_size,
+                                   step)
+
+
+def make_room(w):
+    os.unlink(os.path.join(w.relay.output, "fill"))
+
+
+def read(w, path):
+    """The numbers of the events that babeltrace2 reads; whether it tells of
+    packets that are missing."""
+    done = subprocess.run(["babeltrace2", path], stdin=subprocess.DEVNULL,
+                          capture_output=True, env=w.env(), timeout=60)
+    if done.returncode != 0:
+        raise tree.babeltrace2_failure(path, done.returncode, done.stderr)
+    said = done.stderr.decode(errors="replace")
+    return tree.event_numbers(path, done.stdout.decode()), sum(
+        int(n) for n in re.findall(r"Tracer discarded (\d+) packet", said))
+
+
+def flush(w, name):
+    """All events until now are on the disk."""
+    must(w, "stop", name)
+    must(w, "start", name)
+
+
+def is_lost(w):
+    with open(w.relay.log, encoding="utf-8", errors="replace") as lines:
+        return "there is no room on the disk" in lines.read()
+
+
+def expect_gap(numbers, emitted, last):
+    """What was there before and afterwards is there."""
+    if numbers[:1] != [0] or sorted(numbers) != numbers:
+        raise Failure("events %s" % tree.span(numbers))
+    if not set(numbers) < set(emitted) or numbers[-last:] != emitted[-last:]:
+        raise Failure("events %s of %s" % (tree.span(numbers),
+                                           tree.span(emitted)))
+
+
+def story(w, name, *create):
+    """A session on a disk that has no room for a while, to its end."""
+    os.mkdir(w.relay.output)
+    mount(w, *SMALL)
+    w.relay.start("-vv")
+    begin(w, name, *create)
+    viewers = attach(w, name) if create else []
+    emitted = w.run_app(0, 2000)
+    fill(w)
+    emitted += w.run_app(2000, 6000, microseconds=100)
+    must(w, "stop", name)
+    path = w.path("*/%s-*" % name)
+    tree.check_indexes(path)
+    before, _ = read(w, path)
+    if before[:1] != [0] or before != list(range(len(before))) \
+            or len(before) > 7900:
+        raise Failure("on a full disk: %s" % tree.span(before))
+    must(w, "start", name)
+    emitted += w.run_app(8000, 1000)
+    make_room(w)
+    time.sleep(1)
+    emitted += w.run_app(9000, 2000)
+    must(w, "stop", name)
+    must(w, "destroy", name)
+    tree.check_indexes(path)
+    numbers, told = read(w, path)
+    expect_gap(numbers, emitted, 2000)
+    if told == 0:
+        raise Failure("babeltrace2 does not tell of the gap")
+    for viewer in viewers:
+        seen = viewer.finish()
+        if seen != numbers:
+            raise Failure("the viewer saw %s, on disk is %s"
+                          % (tree.span(seen), tree.span(numbers)))
+        if "Tracer discarded" not in viewer.text(1):
+            raise Failure("the viewer is not told of the gap")
+
+
+@scenario(options=None, reference=False)
+def full_disk(w):
+    """a disk that is full for a while below a recorded session: no session
+    ends, no command fails, babeltrace2 reads the rest and tells of the gap"""
+    story(w, "rec")
+
+
+@scenario(options=None, reference=False)
+def full_disk_live(w):
+    """the same below a live session, whose viewer goes on"""
+    story(w, "live", "--live=100000")
+
+
+@scenario(options=None, reference=False)
+def full_disk_ends(w):
+    """sessions that begin, rotate and end while there is no room, with new
+    applications: no command hangs, and what there was can be read"""
+    os.mkdir(w.relay.output)
+    mount(w, *SMALL)
+    w.relay.start("-vv")
+    begin(w, "old")
+    emitted = w.run_app(0, 2000)
+    flush(w, "old")
+    fill(w)
+    w.run_app(2000, 3000)
+    must(w, "rotate", "old")
+    w.run_app(5000, 3000)
+    begin(w, "new", "--live=100000")
+    w.run_app(8000, 1000)
+    must(w, "stop", "new")
+    must(w, "destroy", "new")
+    must(w, "stop", "old")
+    must(w, "destroy", "old")
+    tree.check_indexes(w.relay.output)
+    numbers, _ = read(w, w.path("*/old-*/archives/*-0"))
+    if numbers[:2000] != emitted:
+        raise Failure("before it was full: %s" % tree.span(numbers))
+    for path in w.paths("*/old-*/*") + w.paths("*/new-*"):
+        if tree.has_metadata(path):
+            read(w, path)
+    make_room(w)
+    begin(w, "next")
+    emitted = w.run_app(0, 1000)
+    must(w, "stop", "next")
+    must(w, "destroy", "next")
+    if read(w, w.path("*/next-*"))[0] != emitted:
+        raise Failure("afterwards events are missing")
+
+
+@scenario(options=None, reference=False)
+def full_disk_killed(w):
+    """a relay that is killed while the disk is full: what there is can be read,
+    also after the next start, which has no room either"""
+    os.mkdir(w.relay.output)
+    mount(w, *SMALL)
+    w.relay.start("-vv")
+    begin(w, "kld")
+    emitted = w.run_app(0, 2000)
+    flush(w, "kld")
+    fill(w)
+    app = w.app(2000, 4000, microseconds=300)
+    wait_for("lost packets", lambda: is_lost(w))
+    w.relay.kill()
+    app.finish()
+    w.relay.start("-vv")
+    path = w.path("*/kld-*")
+    tree.check_indexes(path)
+    numbers, _ = read(w, path)
+    if numbers[:2000] != emitted:
+        raise Failure("before it was full: %s" % tree.span(numbers))
+    say(w, "destroy", "kld")
