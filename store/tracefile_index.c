@@ -63,7 +63,12 @@ tracefile_index_make(struct tracefile *tf)
 	if (tf->replaces)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 	st = tracefile_make(tf, &tf->index, path);
-	return st == OK ? write_header(tf) : st;
+	if (st == OK)
+		st = write_header(tf);
+	/* Readers refuse a file without a header. */
+	if (st == E_NOSPC && tf->index.is_made)
+		tracefile_unmake(tf, &tf->index, path);
+	return st;
 }
 
 enum status
@@ -181,6 +186,23 @@ append_waiting(struct tracefile *tf)
 	return OK;
 }
 
+/* There is no room for the records that wait, not even in the reserve: their
+ * packets, which are the last of the data file, give their room back. */
+static void
+cut_unrecorded(struct tracefile *tf)
+{
+	struct index_record first;
+
+	index_decode(buf_data(&tf->waiting), &first, minor_of(tf));
+	if (first.offset >= tf->data.length ||
+	    ftruncate(tf->data.fd, (off_t)first.offset) != 0)
+		return;
+	tracefile_count(tf, (int64_t)(first.offset - tf->data.length));
+	tf->data.length = first.offset;
+	journal_set_length(
+	    tf->dir->output->journal, &tf->data.journal, first.offset);
+}
+
 /* Viewers no longer see a chunk that is cleared. */
 static bool
 has_viewers(const struct tracefile *tf)
@@ -224,6 +246,8 @@ tracefile_write_records(struct tracefile *tf, bool force)
 		st = append_waiting(tf);
 		if (st == OK)
 			tell_log(tf);
+		else if (st == E_NOSPC)
+			cut_unrecorded(tf);
 		if (locked)
 			flock(tf->index.fd, LOCK_UN);
 	}

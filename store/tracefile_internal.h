@@ -83,6 +83,9 @@ enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
 /* Make a new file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
     const char *path) MUST_CHECK;
+/* Remove it again: there is no room for its first bytes. */
+void tracefile_unmake(
+    struct tracefile *tf, struct tracefile_file *f, const char *path);
 /* With --sync=packet, otherwise nothing is done: have what was written to F on
  * the disk. E_IO: errno says why. */
 enum status tracefile_sync_packet(

@@ -323,6 +323,17 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 }
 
 void
+tracefile_unmake(
+    struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	close_fd(tf, f);
+	journal_remove_file(tf->dir->output->journal, &f->journal);
+	if (!tracefile_lost_place(tf))
+		(void)dir_unlink(chunk_fd(tf->chunk), path);
+	*f = (struct tracefile_file){ .fd = -1 };
+}
+
+void
 tracefile_count(struct tracefile *tf, int64_t n)
 {
 	tf->counted += (uint64_t)n;

@@ -81,25 +81,14 @@ free_batch(struct stream *t)
 	t->batch.bytes = 0;
 }
 
-/* The packets from P on go to the file. */
+/* May P be tried now? An earlier try to open the file may have failed with the
+ * old one still there. */
 static enum status
-append(struct stream *t, struct packet *p, unsigned *done)
+get_ready(struct stream *t, const struct packet *p)
 {
-	*done = 0;
-	return store_may_try(shard_of(t)->store, packet_length(p))
-		   ? tracefile_append(t->tf, p, done)
-		   : E_NOSPC;
-}
-
-/* An earlier try may have failed with the old file still there. */
-static enum status
-ensure_file(struct stream *t)
-{
-	if (t->tf != NULL)
-		return OK;
-	if (!store_may_try(shard_of(t)->store, 0))
+	if (!store_may_try(shard_of(t)->store, packet_length(p)))
 		return E_NOSPC;
-	return stream_open_file(t, t->has_wrapped);
+	return t->tf == NULL ? stream_open_file(t, t->has_wrapped) : OK;
 }
 
 /* Append the batch. A packet that cannot be written is lost; those behind it
@@ -109,16 +98,18 @@ append_batch(struct stream *t)
 {
 	struct packet *p = t->batch.first;
 	unsigned done, left = t->batch.n;
-	enum status st = ensure_file(t);
+	enum status st = get_ready(t, p);
 
-	if (st != OK) {
+	if (t->tf == NULL) {
 		lose(t, p, left, st);
 		return;
 	}
 	stream_window_make_room(
 	    t, t->batch.bytes + t->batch.n * INDEX_RECORD_MAX);
 	while (p != NULL) {
-		st = append(t, p, &done);
+		done = 0;
+		if (st == OK)
+			st = tracefile_append(t->tf, p, &done);
 		left -= done;
 		p = stream_wrote(t, p, done);
 		if (done > 0)
@@ -127,6 +118,7 @@ append_batch(struct stream *t)
 			break;
 		if (st == E_NOMEM && !stream_records_are_written(t)) {
 			stream_force_records(t); /* they use memory */
+			st = OK;
 			continue;
 		}
 		if (st == E_NOENT) {
@@ -136,6 +128,8 @@ append_batch(struct stream *t)
 		lose(t, p, 1, st);
 		left--;
 		p = p->next;
+		if (p != NULL)
+			st = get_ready(t, p);
 	}
 	assert(left == 0 || p != NULL);
 }

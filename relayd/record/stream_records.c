@@ -114,7 +114,10 @@ write_sealed(struct shard *sh, struct list *sealed, bool force)
 		st = finish_file(sh, tracefile_of(n), force);
 		if (st == E_BUSY)
 			busy = log;
-		if (st != OK && result != E_IO)
+		/* That there was no room is told like other errors, by those
+		 * who tell it. */
+		if (st == E_IO ||
+		    (st != OK && result != E_IO && result != E_NOSPC))
 			result = st;
 	}
 	return result;

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* Sessions over a file system in memory that has room for so many bytes: each
+ * write, file and folder is once the one that has none. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "proto/data.h"
+#include "proto/frame.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/record/control.h"
+#include "relayd/record/ingest.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/turn.h"
+#include "store/room.h"
+#include "store/store.h"
+#include "tests/lib/fake_fs.h"
+#include "tests/lib/unit.h"
+
+#define SIZE 100
+#define DATA UINT64_C(0x100) /* the handles, in the order of ADD_STREAM */
+#define META UINT64_C(0x200)
+#define FILES 16
+/* Room that a case may need in all, and the step from case to case. */
+#define ROOM_MAX 1700
+#define STEP 7
+
+static struct published memory, session_ids;
+static struct shard *shard;
+static struct control *control;
+static struct ingest *input;
+static uint64_t now;
+
+/* The code at byte AT of the reply to ASK; 0: there is no reply. */
+static uint32_t
+serve_at(struct buf *ask, size_t at)
+{
+	struct buf out = { 0 };
+	struct reader r;
+	size_t used;
+	uint32_t code = 0;
+	enum status st = control_input(
+	    control, buf_data(ask), buf_len(ask), &used, &out);
+
+	ck_assert_int_eq(st, OK);
+	if (buf_len(&out) >= at + 4) {
+		r = reader_over(buf_data(&out) + at, buf_len(&out) - at);
+		code = reader_u32(&r);
+	}
+	buf_free(&out);
+	buf_free(ask);
+	return code;
+}
+
+static void
+tell(struct live_door *d, enum live_news what, void *object)
+{
+}
+
+static void
+wake(struct live_door *d, uint64_t bits, const void *source)
+{
+}
+
+static struct live_door door = { .tell = tell, .wake = wake };
+
+static void
+turn_end(void)
+{
+	turn_commit(shard);
+	now += NS_PER_S;
+	clock_freeze(now, 0);
+	(void)store_tick(shard->store);
+	(void)turn_tick(shard, now);
+	turn_commit(shard);
+}
+
+/* A session in its chunk, and then room for so many bytes. */
+static void
+begin(uint64_t room)
+{
+	static char peer[] = "test";
+	static const struct control_config control_config = {
+		.allow_clear = true
+	};
+	const struct shard_config config = { .max_packet_size = 1 << 20,
+		.allow_clear = true,
+		.loses_when_full = true,
+		.max_memory = 1 << 24,
+		.memory = &memory,
+		.session_ids = &session_ids,
+		.door = &door };
+	const struct store_config store = { .base_fd = fake_fs_begin(),
+		.max_files = 10,
+		.index_lock_timeout_ns = NS_PER_S,
+		.memory = &memory };
+	struct relay_session_request q = { .session_name = "s",
+		.hostname = "h",
+		.base_path = "b",
+		.uuid = { { 1 } },
+		.trace_format = 1 };
+	struct buf ask = { 0 };
+
+	now = NS_PER_S;
+	clock_freeze(now, 0);
+	ck_assert_int_eq(shard_create(&shard, &config, &store), OK);
+	shard->ids.is_sequence = true;
+	ck_assert_int_eq(control_create(&control, &control_config, peer), OK);
+	control->shard = shard;
+	ck_assert_int_eq(ingest_create(&input, shard, peer, NULL), OK);
+	relay_request_version(&ask, 2, 13);
+	relay_request_create_session(&ask, 13, &q);
+	relay_request_create_chunk(&ask, 0, 0, NULL);
+	(void)serve_at(&ask, 0);
+	fake_fs_set_room(room);
+}
+
+static void
+end(void)
+{
+	control_destroy(control, false);
+	ingest_destroy(input);
+	turn_last(shard);
+	shard_destroy(shard);
+	ck_assert_uint_eq(published(&memory), 0);
+}
+
+static uint32_t
+add_stream(const char *channel, uint64_t size, uint64_t count)
+{
+	struct buf ask = { 0 };
+
+	relay_request_add_stream(&ask, 13, channel, "ust", size, count, 0);
+	return serve_at(&ask, 8);
+}
+
+/* A packet and its record; returns what SEND_INDEX says. */
+static uint32_t
+packet(uint64_t seq)
+{
+	const struct data_header h = {
+		.stream = DATA, .net_seq = seq, .size = SIZE
+	};
+	const struct relay_index i = { .stream = DATA,
+		.net_seq = seq,
+		.packet_size = (uint64_t)8 * SIZE,
+		.content_size = (uint64_t)8 * SIZE,
+		.packet_seq_num = seq };
+	uint8_t bytes[SIZE];
+	struct buf b = { 0 }, ask = { 0 };
+	size_t used;
+	uint32_t code;
+
+	memset(bytes, (int)seq + 1, sizeof(bytes));
+	data_header_encode(&b, &h);
+	buf_bytes(&b, bytes, sizeof(bytes));
+	ck_assert_int_eq(
+	    ingest_input(input, buf_data(&b), buf_len(&b), &used), OK);
+	buf_free(&b);
+	relay_request_index(&ask, 13, &i);
+	code = serve_at(&ask, 0);
+	turn_end();
+	return code;
+}
+
+static uint32_t
+ask_seq(uint32_t cmd, uint64_t stream, uint64_t seq)
+{
+	struct buf ask = { 0 };
+
+	relay_request_stream_seq(&ask, cmd, stream, seq);
+	return serve_at(&ask, 0);
+}
+
+static void
+metadata(const char *text)
+{
+	struct buf ask = { 0 };
+
+	relay_request_metadata(&ask, META, text, strlen(text), 0);
+	(void)serve_at(&ask, 0);
+}
+
+static struct {
+	struct {
+		char path[64];
+		const uint8_t *p;
+		size_t n;
+	} file[FILES];
+	unsigned n;
+} tree;
+
+static void
+note(const char *path, const uint8_t *p, size_t n, void *arg)
+{
+	if (p == NULL)
+		return;
+	ck_assert_uint_lt(tree.n, FILES);
+	snprintf(tree.file[tree.n].path, sizeof(tree.file[0].path), "%s", path);
+	tree.file[tree.n].p = p;
+	tree.file[tree.n++].n = n;
+}
+
+static bool
+has_end(const char *path, const char *what)
+{
+	const size_t n = strlen(path), m = strlen(what);
+
+	return n >= m && strcmp(path + n - m, what) == 0;
+}
+
+/* The bytes that the index file INDEX names are those of DATA, whole packets
+ * in order; PACKETS is set for each. */
+static void
+check_pair(unsigned index, unsigned data, bool packets[])
+{
+	const size_t n = tree.file[index].n;
+	const size_t records = n < 16 ? 0 : (n - 16) / 72;
+	const uint8_t *p = tree.file[data].p;
+
+	ck_assert_msg(n == 16 + 72 * records, "%s has %zu bytes",
+	    tree.file[index].path, n);
+	ck_assert_msg(tree.file[data].n == SIZE * records,
+	    "%s has %zu bytes, %zu records", tree.file[data].path,
+	    tree.file[data].n, records);
+	for (size_t i = 0; i < records; i++, p += SIZE) {
+		for (size_t at = 1; at < SIZE; at++)
+			ck_assert_int_eq(p[at], p[0]);
+		ck_assert_msg(!packets[p[0] - 1], "packet %d twice", p[0] - 1);
+		packets[p[0] - 1] = true;
+	}
+}
+
+/* All that is there is whole. */
+static void
+check_tree(bool packets[])
+{
+	char data[64];
+	const char *name;
+
+	memset(packets, 0, 16 * sizeof(*packets));
+	tree.n = 0;
+	fake_fs_walk(note, NULL);
+	for (unsigned i = 0; i < tree.n; i++) {
+		name = strstr(tree.file[i].path, "/index/");
+		if (name == NULL || !has_end(name, ".idx"))
+			continue;
+		snprintf(data, sizeof(data), "%.*s/%.*s",
+		    (int)(name - tree.file[i].path), tree.file[i].path,
+		    (int)(strlen(name) - strlen("/index/.idx")),
+		    name + strlen("/index/"));
+		for (unsigned j = 0; j < tree.n; j++)
+			if (strcmp(tree.file[j].path, data) == 0)
+				check_pair(i, j, packets);
+	}
+}
+
+static void
+check_metadata(const char *text)
+{
+	for (unsigned i = 0; i < tree.n; i++)
+		if (has_end(tree.file[i].path, "/metadata")) {
+			ck_assert_uint_eq(tree.file[i].n, strlen(text));
+			ck_assert_mem_eq(tree.file[i].p, text, strlen(text));
+			return;
+		}
+	ck_abort_msg("no metadata");
+}
+
+/* Streams, packets and metadata while there is room for a part of it: nothing
+ * is refused, nothing is torn, and nobody waits. Then there is room again. */
+static void
+record_with_room(uint64_t room, uint64_t size, uint64_t count)
+{
+	bool packets[16];
+
+	begin(room);
+	ck_assert_uint_eq(add_stream("c", size, count), RELAY_OK);
+	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	metadata("one ");
+	for (uint64_t seq = 0; seq < 6; seq++) {
+		ck_assert_uint_eq(packet(seq), RELAY_OK);
+		ck_assert_uint_eq(
+		    ask_seq(RELAY_CMD_data_pending, DATA, seq), 0);
+		check_tree(packets);
+	}
+	metadata("two");
+	fake_fs_set_room(1 << 20);
+	turn_end();
+	ck_assert_uint_eq(packet(6), RELAY_OK);
+	ck_assert_uint_eq(ask_seq(RELAY_CMD_data_pending, DATA, 6), 0);
+	check_tree(packets);
+	ck_assert_msg(packets[6], "what came with room is not there");
+	check_metadata("one two");
+	ck_assert_uint_eq(ask_seq(RELAY_CMD_close_stream, DATA, 6), RELAY_OK);
+	ck_assert_uint_eq(
+	    ask_seq(RELAY_CMD_close_stream, META, UINT64_MAX), RELAY_OK);
+	end();
+	check_tree(packets);
+	check_metadata("one two");
+}
+
+START_TEST(any_write_file_or_folder_may_lack_room)
+{
+	record_with_room((uint64_t)_i * STEP, 0, 0);
+}
+END_TEST
+
+START_TEST(the_same_in_a_ring)
+{
+	record_with_room((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
+}
+END_TEST
+
+/* Packets fill the disk; then metadata has the reserve, and packets do not take
+ * what it gives up. */
+START_TEST(metadata_has_the_reserve)
+{
+	static char text[4 * ROOM_YIELD / 2];
+	bool packets[16];
+	uint64_t lost;
+
+	begin(3 * ROOM_RESERVE);
+	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	for (int i = 0; i < 11; i++)
+		turn_end(); /* the reserve is taken, at the second try */
+	ck_assert_uint_eq(packet(0), RELAY_OK);
+	fake_fs_set_room(0);
+	ck_assert_uint_eq(packet(1), RELAY_OK);
+	memset(text, 'm', sizeof(text) - 1);
+	metadata(text);
+	lost = shard->packets_dropped;
+	ck_assert_uint_eq(lost, 1);
+	/* Half a part of the reserve is left of what was given up. */
+	ck_assert_uint_eq(packet(2), RELAY_OK);
+	ck_assert_uint_eq(shard->packets_dropped, 2);
+	check_tree(packets);
+	check_metadata(text);
+	ck_assert(packets[0] && !packets[1] && !packets[2]);
+	end();
+}
+END_TEST
+
+/* There is no end to metadata for which there is no room: then, and not before,
+ * the connection is closed. */
+START_TEST(what_is_owed_has_a_limit)
+{
+	static char text[1 << 20];
+	struct buf ask = { 0 }, out = { 0 };
+	enum status st = OK;
+	unsigned n = 0;
+	size_t used;
+
+	begin(UINT64_MAX);
+	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	fake_fs_set_room(0);
+	memset(text, 'm', sizeof(text) - 1);
+	for (; st == OK && n < 100; n++) {
+		relay_request_metadata(&ask, META, text, sizeof(text) - 1, 0);
+		st = control_input(
+		    control, buf_data(&ask), buf_len(&ask), &used, &out);
+		buf_free(&ask);
+	}
+	ck_assert_int_eq(st, E_NOSPC);
+	ck_assert_uint_eq(n, 4); /* with their heads, three are below 4 MiB */
+	buf_free(&out);
+	end();
+}
+END_TEST
+
+int
+main(void)
+{
+	const struct unit units[] = {
+		{ any_write_file_or_folder_may_lack_room, ROOM_MAX / STEP, 0 },
+		{ the_same_in_a_ring, ROOM_MAX / STEP, 0 },
+		{ metadata_has_the_reserve, 0, 0 },
+		{ what_is_owed_has_a_limit, 0, 0 },
+	};
+
+	(void)setenv("TZ", "UTC", 1);
+	tzset();
+	log_set_level(LOG_ERROR);
+	return unit_run("full", units, ARRAY_LEN(units));
+}
