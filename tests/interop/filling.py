@@ -9,7 +9,7 @@ import time
 import tree
 from refusing import mount, say
 from story import begin, scenario
-from viewers import attach
+from viewers import attach, expect_seen, wait_seen
 from world import Failure, wait_for
 
 SMALL = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"]
@@ -179,3 +179,40 @@ def full_disk_killed(w):
     if numbers[:2000] != emitted:
         raise Failure("before it was full: %s" % tree.span(numbers))
     say(w, "destroy", "kld")
+
+
+@scenario(options=["--live-window=4M"], reference=False)
+def live_window(w):
+    """a live session in a window of 4 MiB, cleared once: its viewer sees all,
+    babeltrace2 reads what is left"""
+    begin(w, "win", "--live=100000", channel=["--blocking-timeout=inf"])
+    viewers = attach(w, "win")
+    emitted = w.run_app(0, 8000, microseconds=500, length=1000)
+    flush(w, "win")
+    if tree_size(w) > 5 << 20:
+        raise Failure("%d bytes on the disk" % tree_size(w))
+    path = w.path("*/win-*")
+    expect_last(w, path, emitted)
+    wait_seen(viewers[0], len(emitted))
+    must(w, "clear", "win")
+    emitted += w.run_app(8000, 4000, microseconds=500, length=1000)
+    must(w, "stop", "win")
+    must(w, "destroy", "win")
+    expect_seen(viewers, emitted)
+    expect_last(w, path, emitted)
+
+
+def tree_size(w):
+    """Bytes below the output directory."""
+    return sum(os.path.getsize(os.path.join(at, name))
+               for at, _, names in os.walk(w.relay.output) for name in names)
+
+
+def expect_last(w, path, emitted):
+    """The last events of EMITTED, and not all of them."""
+    tree.check_indexes(path)
+    numbers, _ = read(w, path)
+    if not 100 < len(numbers) < len(emitted) \
+            or numbers != emitted[-len(numbers):]:
+        raise Failure("%s: %s of %s" % (path, tree.span(numbers),
+                                        tree.span(emitted)))

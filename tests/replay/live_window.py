@@ -8,6 +8,7 @@ one hour is  live_window.py --seconds 3600 steady
 import collections
 import hashlib
 import os
+import signal
 import struct
 import sys
 import threading
@@ -16,9 +17,12 @@ import urllib.request
 
 import relay
 from relay import check, equal
-from viewer import HUP, INACTIVE, OK, PACKET_OK, RETRY, Live, Viewer
+from viewer import (HUP, INACTIVE, OK, PACKET_OK, PERIOD_US, RETRY, Live,
+                    Viewer)
 
 MIB = 1 << 20
+HTTP = ("--http", "tcp://127.0.0.1:0")
+OVERWRITTEN = 'tracepulse_lost_packets_total{cause="viewer_overwritten"}'
 seconds = 4
 
 
@@ -36,7 +40,7 @@ def used(path):
 
 def content(stream, seq, size):
     head = struct.pack(">QQ", stream, seq)
-    return head + hashlib.sha256(head).digest() * ((size - 16) // 32)
+    return (head + hashlib.sha256(head).digest() * (size // 32))[:size]
 
 
 class Flow:
@@ -74,7 +78,11 @@ class Flow:
                        key=lambda p: int(p.name.rpartition("_")[2]))
         found = []
         for path in files:
-            found += [number for number, _ in packets_of(path)]
+            try:
+                found += [number for number, _ in packets_of(path)]
+            except (FileNotFoundError, relay.Failed):
+                if path.exists():
+                    raise               # else it went meanwhile
         return found
 
     def close(self):
@@ -163,8 +171,7 @@ def steady():
     window = 64 * MIB if seconds > 60 else 8 * MIB
     shares = (64, 32, 16, 1)    # packets of 64 KiB, in 113 of them
     rate, most, done = 10 * MIB, 0, 0
-    with relay.Daemon(f"--live-window={window}", "--http",
-                      "tcp://127.0.0.1:0") as daemon:
+    with relay.Daemon(f"--live-window={window}", *HTTP) as daemon:
         flow = Flow(daemon, "steady", len(shares))
         reader = Reader(daemon, "steady", len(shares))
         reader.start()
@@ -187,8 +194,7 @@ def steady():
         flow.wait_written()
         took = time.monotonic() - began
         most = max(most, used(daemon.out))
-        lost = metrics(daemon)[
-            'tracepulse_lost_packets_total{cause="viewer_overwritten"}']
+        lost = metrics(daemon)[OVERWRITTEN]
         flow.close()
         reader.join(60)
         check(not reader.is_alive() and reader.failure is None,
@@ -205,7 +211,199 @@ def steady():
               f"packets; relay {daemon.rss() / MIB:.1f} MiB", flush=True)
 
 
-CASES = [steady]
+def files(folder, n=0):
+    return sorted(int(p.name.rpartition("_")[2])
+                  for p in folder.glob(f"ch_{n}_*"))
+
+
+def late():
+    """A viewer that falls behind goes on with the oldest packet left, and what
+    it lost is counted; a quiet stream keeps what it has."""
+    with relay.Daemon("--live-window=2M", *HTTP) as daemon:
+        flow = Flow(daemon, "late", 2)
+        flow.packet(1)
+        for _ in range(10):
+            flow.packet(0)
+        flow.wait_written()
+        reader = Reader(daemon, "late", 2)
+        first = [s for s in reader.streams.values() if s.channel == "ch_0"][0]
+        i = reader.viewer.next_index(first.id)
+        equal(i.status, OK, "its first index")
+        reader.take(first.id, i)
+        for _ in range(200):
+            flow.packet(0)
+        flow.wait_written()
+        check(used(daemon.out) < 2.5 * MIB, "what is on the disk")
+        left = flow.numbers(0)
+        equal(left, list(range(210 - len(left), 210)), "what is left")
+        check(15 < len(left) < 32, f"{len(left)} packets of 64 KiB in 2 MiB")
+        equal(flow.numbers(1), [0], "the quiet stream")
+        reader.start()
+        flow.close()
+        reader.join(30)
+        check(reader.failure is None and not reader.is_alive(),
+              f"{reader.failure!r}")
+        equal(reader.missed, 209 - len(left), "missed")
+        equal(int(metrics(daemon)[OVERWRITTEN]), reader.missed, "counted")
+        check(daemon.descriptors() < 100, "descriptors")
+
+
+def packets_of_an_hour_ago():
+    """By time: what came before goes, also while nothing comes."""
+    with relay.Daemon("--live-window=1s") as daemon:
+        flow = Flow(daemon, "time", 1)
+        for _ in range(40):
+            flow.packet(0, 4096)
+            time.sleep(0.05)
+        flow.wait_written()
+        left = flow.numbers(0)
+        equal(left[-1], 39, "the newest")
+        check(1 <= len(left) <= 34, f"{len(left)} packets of 2 s are left")
+        until = time.monotonic() + relay.TIMEOUT
+        while flow.numbers(0):
+            check(time.monotonic() < until, "old packets stay")
+            time.sleep(0.02)
+        flow.packet(0, 4096)
+        flow.wait_written()
+        equal(flow.numbers(0), [40], "after a rest")
+        flow.close()
+
+
+def rotation_and_clear():
+    """What a rotation archives is kept, the window begins anew; a clear takes
+    all."""
+    with relay.Daemon("--live-window=1M") as daemon:
+        flow = Flow(daemon, "rotate", 1)
+        for _ in range(40):
+            flow.packet(0)
+        flow.wait_written()
+        before = flow.numbers(0)
+        rotate(flow, 1, 0)
+        (archive,) = (daemon.out / flow.live.path).rglob(
+            "archives/*/ust/uid/0/64-bit")
+        equal(flow.numbers(0, archive), before, "archived")
+        for _ in range(40):
+            flow.packet(0)
+        flow.wait_written()
+        equal(flow.numbers(0, archive), before, "archived, later")
+        now = current(daemon, flow)
+        check(len(flow.numbers(0, now)) < 17, "the new window")
+        check(files(now)[0] > 0, "files of the new chunk went")
+        rotate(flow, 2, 2)
+        check(not now.exists() or not flow.numbers(0, now), "cleared")
+        flow.packet(0)
+        flow.wait_written()
+        equal(flow.numbers(0, current(daemon, flow)), [80], "afterwards")
+        flow.control.close()
+
+
+def rotate(flow, chunk, command):
+    c = flow.control
+    equal(c.create_chunk(chunk), relay.OK, "CREATE_TRACE_CHUNK")
+    equal(c.rotate(chunk, (flow.live.meta, 0), (flow.streams[0],
+                                                flow.seq[0])), relay.OK,
+          "ROTATE_STREAMS")
+    equal(c.close_chunk(chunk - 1, command)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+    until = time.monotonic() + relay.TIMEOUT
+    while c.chunk_exists(chunk - 1)[1]:
+        check(time.monotonic() < until, "the chunk stays")
+
+
+def current(daemon, flow):
+    found = [p.parent for p in (daemon.out / flow.live.path).rglob("ch_0_*")
+             if "archives" not in p.parts and p.parent.name != "index"]
+    return found[0]
+
+
+def closed_streams():
+    """Files of streams that have closed, and of the other domain, are in the
+    same window."""
+    with relay.Daemon("--live-window=2M", workers=1) as daemon:
+        flow = Flow(daemon, "short", 1)
+        control, data = daemon.control(), daemon.data()
+        control.version()
+        equal(control.create_session(
+            name="short", uuid=hashlib.md5(b"short").digest(),
+            live=PERIOD_US)[1:], (relay.OK, flow.live.path), "CREATE_SESSION")
+        equal(control.create_chunk(0), relay.OK, "CREATE_TRACE_CHUNK")
+        kernel, code = control.add_stream("k_0", path="kernel")
+        equal(code, relay.OK, "ADD_STREAM")
+        for i in range(30):
+            stream = flow.live.add(f"x_{i}")
+            for seq in range(4):
+                flow.data.packet(stream, seq, bytes(65536))
+                equal(flow.control.index(stream, seq, 65536), relay.OK,
+                      "SEND_INDEX")
+            equal(flow.control.close_stream(stream, 3), relay.OK,
+                  "CLOSE_STREAM")
+            data.packet(kernel, i, bytes(65536))
+            equal(control.index(kernel, i, 65536), relay.OK, "SEND_INDEX")
+        until = time.monotonic() + relay.TIMEOUT
+        while control.pending(kernel, 29) != 0:
+            check(time.monotonic() < until, "DATA_PENDING stays")
+        check(used(daemon.out) < 2.6 * MIB,
+              f"{used(daemon.out) / MIB:.2f} MiB on the disk")
+        check(len(list(flow.dir.glob("x_*"))) < 32, "files stay")
+        flow.close()
+        control.close()
+        data.close()
+
+
+def whom_it_concerns():
+    """Not sessions without a live timer, nor streams with a ring; and a new
+    value counts for new sessions."""
+    with relay.Daemon("--config", "/dev/null") as daemon:
+        daemon.stop()
+        config = daemon.top / "relayd.conf"
+        config.write_text("[relayd]\nlive-window = 1M\n")
+        daemon.command[daemon.command.index("/dev/null")] = str(config)
+        daemon.is_stopped = False
+        daemon.start_again()
+        plain = relay.Session(daemon, "plain")
+        live = Live(daemon, "live")
+        ring = live.add("ring", size=65536, count=64)
+        for seq in range(40):
+            plain.packet(65536, 0)
+            live.packet(65536, 0)
+            live.data.packet(ring, seq, content(ring, seq, 65536))
+            equal(live.control.index(ring, seq, 65536), relay.OK, "SEND_INDEX")
+        live.wait_written()
+        plain.finish()
+        check(len(list(live.dir.glob("ch_0_*"))) < 17, "no window")
+        equal(len(list(live.dir.glob("ring_*"))), 40, "files of the ring")
+        config.write_text("[relayd]\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + relay.TIMEOUT
+        while "--live-window is" not in daemon.log_text():
+            check(time.monotonic() < until, "not reloaded")
+            time.sleep(0.01)
+        later = Live(daemon, "later")
+        for _ in range(40):
+            later.packet(65536, 0)
+            live.packet(65536, 0)
+        later.wait_written()
+        live.wait_written()
+        check(len(list(live.dir.glob("ch_0_*"))) < 17, "the old one's went")
+        equal((later.dir / "ch_0").stat().st_size, 40 * 65536, "all is kept")
+
+
+def killed():
+    """kill -9 in full flow: what is left is whole."""
+    with relay.Daemon("--live-window=1M", "--log-level=error") as daemon:
+        for n in range(5):
+            flow = Flow(daemon, f"kill{n}", 2)
+            for i in range(100):
+                flow.packet(i % 2)
+            daemon.kill()
+            daemon.start_again()
+            for stream in 0, 1:
+                left = flow.numbers(stream)
+                equal(left, sorted(left), "numbers")
+            check(used(flow.dir) < 1.5 * MIB, "what is on the disk")
+
+
+CASES = [steady, late, packets_of_an_hour_ago, rotation_and_clear,
+         closed_streams, whom_it_concerns, killed]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
