@@ -13,26 +13,18 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "store/notes_format.h"
+#include "store/notes_internal.h"
 
 /* Bytes that are read at a time, and written at once when all is written
  * anew. */
 #define PIECE (64 * 1024)
-#define NAME_LEN 64
 /* Another relay may take a name at the same time. */
 #define MAKE_TRIES 10
 
-/* A file of notes, open and locked. */
-struct file {
-	int fd; /* -1: none */
-	unsigned number;
-	uint64_t length;
-	bool is_torn; /* the last line has no newline */
-};
-
 struct notes {
 	int base_fd;
-	struct file own;
-	struct file others[NOTES_RELAYS_MAX];
+	struct notes_file own;
+	struct notes_file others[NOTES_RELAYS_MAX];
 	unsigned n_others;
 	struct buf waiting; /* lines for notes_flush() */
 	uint64_t n_waiting, n_lines;
@@ -43,74 +35,6 @@ struct notes {
 	uint64_t new_lines, new_length;
 	bool new_failed;
 };
-
-static void
-name_of(unsigned number, const char *end, char out[NAME_LEN])
-{
-	if (number <= 1)
-		snprintf(out, NAME_LEN, NOTES_NAME "%s", end);
-	else
-		snprintf(out, NAME_LEN, NOTES_NAME ".%u%s", number, end);
-}
-
-/* NULL: it can be a file of ours. */
-static const char *
-why_no_notes(const struct stat *sb)
-{
-	if (!S_ISREG(sb->st_mode))
-		return "it is not a regular file";
-	if (sb->st_uid != geteuid())
-		return "it belongs to another user";
-	if (sb->st_nlink > 1)
-		return "it has another name, too";
-	if ((uint64_t)sb->st_size > NOTES_BYTES_MAX)
-		return "it is too large";
-	return NULL;
-}
-
-/* Does the name still stand for the file that is locked now? */
-static bool
-is_at_name(int base_fd, const char *name, int fd)
-{
-	struct stat a, b;
-
-	return fstat(fd, &a) == 0 &&
-	       fstatat(base_fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-}
-
-/* OK: *F is open and locked. E_NOENT: there is no such file. E_BUSY: another
- * relay has it, or it is none of ours, which is logged. */
-static enum status
-open_left(struct file *f, int base_fd, unsigned number)
-{
-	const char *why = NULL;
-	char name[NAME_LEN];
-	struct stat sb;
-
-	name_of(number, "", name);
-	*f = (struct file){ .fd = -1, .number = number };
-	/* Opening anything but a regular file may have an effect. */
-	if (fstatat(base_fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? E_NOENT : E_BUSY;
-	why = why_no_notes(&sb);
-	if (why == NULL) {
-		f->fd = openat(base_fd, name,
-		    O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-		why = f->fd < 0 || fstat(f->fd, &sb) != 0
-			  ? "it cannot be opened"
-			  : why_no_notes(&sb);
-	}
-	if (why == NULL && flock(f->fd, LOCK_EX | LOCK_NB) == 0 &&
-	    is_at_name(base_fd, name, f->fd))
-		return OK;
-	if (why != NULL)
-		log_warn("%s is not used as notes of the relay: %s", name, why);
-	if (f->fd >= 0)
-		close(f->fd);
-	f->fd = -1;
-	return E_BUSY;
-}
 
 struct loading {
 	void (*each)(void *arg, const struct notes_line *l);
@@ -156,7 +80,7 @@ take_bytes(struct loading *d, const char *p, size_t n)
 }
 
 static enum status
-load_bytes(struct file *f, struct loading *d)
+load_bytes(struct notes_file *f, struct loading *d)
 {
 	static char piece[PIECE];
 	ssize_t got;
@@ -173,16 +97,16 @@ load_bytes(struct file *f, struct loading *d)
 
 /* Give all lines of F. E_MALFORMED: it is not in a version that we know. */
 static enum status
-load(struct notes *n, struct file *f, struct loading *d)
+load(struct notes *n, struct notes_file *f, struct loading *d)
 {
-	char name[NAME_LEN];
+	char name[NOTES_NAME_LEN];
 	enum status st;
 
 	d->n = 0;
 	d->is_long = d->has_head = false;
 	d->n_lines = d->n_bad = 0;
 	st = load_bytes(f, d);
-	name_of(f->number, "", name);
+	notes_file_name(f->number, "", name);
 	if (st == E_IO)
 		log_errno(LOG_ERROR, "%s", name);
 	else if (st != OK)
@@ -198,8 +122,8 @@ load(struct notes *n, struct file *f, struct loading *d)
 static void
 take_file(struct notes *n, unsigned number, struct loading *d)
 {
-	struct file f;
-	enum status st = open_left(&f, n->base_fd, number);
+	struct notes_file f;
+	enum status st = notes_file_open(&f, n->base_fd, number);
 
 	if (st == E_NOENT && n->own.number == 0)
 		n->own.number = number;
@@ -233,8 +157,10 @@ notes_open(struct notes **out, int base_fd,
 	}
 	n->base_fd = base_fd;
 	n->own.fd = n->new_fd = -1;
-	for (unsigned i = 1; i <= NOTES_RELAYS_MAX; i++)
+	for (unsigned i = 1; i <= NOTES_RELAYS_MAX; i++) {
+		notes_file_remove_left(base_fd, i);
 		take_file(n, i, &d);
+	}
 	free(d.line);
 	if (n->own.number == 0) {
 		log_error("no notes of the relay can be made: none of its "
@@ -277,11 +203,11 @@ notes_has_others(const struct notes *n)
 void
 notes_drop_others(struct notes *n)
 {
-	char name[NAME_LEN];
+	char name[NOTES_NAME_LEN];
 
 	for (unsigned i = 0; i < n->n_others; i++) {
-		name_of(n->others[i].number, "", name);
-		if (is_at_name(n->base_fd, name, n->others[i].fd))
+		notes_file_name(n->others[i].number, "", name);
+		if (notes_file_is_at(n->base_fd, name, n->others[i].fd))
 			(void)unlinkat(n->base_fd, name, 0);
 		close(n->others[i].fd);
 	}
@@ -312,18 +238,18 @@ write_at(int fd, const void *p, size_t n, uint64_t at)
 static bool
 make_own(struct notes *n)
 {
-	char name[NAME_LEN];
+	char name[NOTES_NAME_LEN];
 
 	for (int i = 0; i < MAKE_TRIES && n->own.number <= NOTES_RELAYS_MAX;
 	     i++) {
-		name_of(n->own.number, "", name);
+		notes_file_name(n->own.number, "", name);
 		n->own.fd = openat(n->base_fd, name,
 		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (n->own.fd < 0 && errno != EEXIST)
 			return false;
 		if (n->own.fd >= 0 &&
 		    flock(n->own.fd, LOCK_EX | LOCK_NB) == 0 &&
-		    is_at_name(n->base_fd, name, n->own.fd)) {
+		    notes_file_is_at(n->base_fd, name, n->own.fd)) {
 			n->own.length = 0;
 			n->own.is_torn = false;
 			n->n_lines = 0;
@@ -364,7 +290,7 @@ notes_add(struct notes *n, const struct notes_line *l)
 static bool
 append(struct notes *n)
 {
-	struct file *f = &n->own;
+	struct notes_file *f = &n->own;
 	const char *head;
 	size_t head_len;
 
@@ -408,10 +334,10 @@ notes_flush(struct notes *n, bool syncs)
 bool
 notes_is_gone(const struct notes *n)
 {
-	char name[NAME_LEN];
+	char name[NOTES_NAME_LEN];
 
-	name_of(n->own.number, "", name);
-	return n->own.fd >= 0 && !is_at_name(n->base_fd, name, n->own.fd);
+	notes_file_name(n->own.number, "", name);
+	return n->own.fd >= 0 && !notes_file_is_at(n->base_fd, name, n->own.fd);
 }
 
 uint64_t
@@ -423,10 +349,10 @@ notes_lines(const struct notes *n)
 void
 notes_begin_anew(struct notes *n)
 {
-	char name[NAME_LEN];
+	char name[NOTES_NAME_LEN];
 
 	n->is_anew = true;
-	name_of(n->own.number, ".new", name);
+	notes_file_name(n->own.number, ".new", name);
 	/* It is left over from a relay that was killed. */
 	(void)unlinkat(n->base_fd, name, 0);
 	n->new_fd = openat(n->base_fd, name,
@@ -446,7 +372,7 @@ remove_all(struct notes *n, const char *name, const char *new_name)
 	(void)unlinkat(n->base_fd, new_name, 0);
 	close_anew(n);
 	if (n->own.fd >= 0) {
-		if (is_at_name(n->base_fd, name, n->own.fd))
+		if (notes_file_is_at(n->base_fd, name, n->own.fd))
 			(void)unlinkat(n->base_fd, name, 0);
 		close(n->own.fd);
 	}
@@ -458,12 +384,12 @@ remove_all(struct notes *n, const char *name, const char *new_name)
 enum status
 notes_end_anew(struct notes *n)
 {
-	char name[NAME_LEN], new_name[NAME_LEN];
+	char name[NOTES_NAME_LEN], new_name[NOTES_NAME_LEN];
 	const size_t rest = buf_len(&n->waiting);
 	bool is_done;
 
-	name_of(n->own.number, "", name);
-	name_of(n->own.number, ".new", new_name);
+	notes_file_name(n->own.number, "", name);
+	notes_file_name(n->own.number, ".new", new_name);
 	is_done = !n->new_failed && !n->waiting.bad &&
 		  write_at(
 		      n->new_fd, buf_data(&n->waiting), rest, n->new_length) &&

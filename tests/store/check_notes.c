@@ -210,7 +210,13 @@ START_TEST(written_anew_it_has_what_counts)
 	notes_close(n);
 	n = open_notes(base);
 	ck_assert(n_seen == 2 && seen[4] && seen[5]);
+	notes_close(n);
 	/* A relay that was killed leaves this. */
+	scratch_write(NOTES_NAME ".new", "x");
+	scratch_write(NOTES_NAME ".3.new", "x");
+	n = open_notes(base);
+	ck_assert(!scratch_exists(NOTES_NAME ".new"));
+	ck_assert(!scratch_exists(NOTES_NAME ".3.new"));
 	scratch_write(NOTES_NAME ".new", "x");
 	notes_begin_anew(n);
 	ck_assert_int_eq(notes_end_anew(n), OK);
