@@ -25,7 +25,6 @@ struct retention_thread {
 	struct published max_use, keep_free, keep_free_percent, max_age_ns;
 	struct published limits_number;
 	uint64_t limits_seen;
-	struct published is_short; /* look at the limits now */
 };
 
 static void
@@ -80,8 +79,6 @@ take_limits(struct retention_thread *t)
 		.max_age_ns = published_word(&t->max_age_ns),
 	};
 
-	if (published_take_bits(&t->is_short) != 0)
-		retention_look_now(t->retention);
 	if (number == t->limits_seen)
 		return;
 	t->limits_seen = number;
@@ -115,13 +112,6 @@ retention_thread_reload(const struct options *o, void *thread)
 	publish(&t->keep_free_percent, o->keep_free.percent);
 	publish(&t->max_age_ns, o->max_age_ns);
 	publish(&t->limits_number, published(&t->limits_number) + 1);
-	loop_wake(&t->loop);
-}
-
-void
-retention_thread_wake(struct retention_thread *t)
-{
-	published_add_bits(&t->is_short, 1);
 	loop_wake(&t->loop);
 }
 

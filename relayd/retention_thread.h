@@ -30,7 +30,5 @@ struct stored_door *retention_thread_door(struct retention_thread *t);
 struct loop *retention_thread_loop(struct retention_thread *t);
 /* The limits of O count from now on; for reload_tell(). */
 void retention_thread_reload(const struct options *o, void *thread);
-/* Room is short: the limits are looked at now. Any thread. */
-void retention_thread_wake(struct retention_thread *t);
 
 #endif

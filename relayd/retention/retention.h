@@ -63,7 +63,7 @@ void retention_take(struct retention *r, struct stored_note *take_n);
 void retention_ask(struct retention *r, struct stored_info *take_i);
 void retention_on_answer(struct retention *r,
     void (*answer)(void *arg, struct stored_info *take_i), void *arg);
-/* Room is short: look at the limits with the next turn. */
+/* Look at the limits with the next turn. */
 void retention_look_now(struct retention *r);
 
 /* Do a slice of what is to be done. Returns when to call it again, in ns of

@@ -14,6 +14,7 @@
 #include "relayd/retention/retention_internal.h"
 #include "relayd/stats/news.h"
 #include "store/dir.h"
+#include "store/room.h"
 
 /* Names, and removals of directories, between two looks at the clock. */
 #define STEP 8
@@ -25,7 +26,7 @@ void
 retention_look_at_room(struct retention *r)
 {
 	const uint64_t now = clock_now_ns();
-	struct room *m = &r->room;
+	struct disk_room *m = &r->room;
 	struct statvfs sb;
 	uint64_t before = m->free;
 
@@ -44,6 +45,10 @@ retention_look_at_room(struct retention *r)
 							    : m->free - before;
 	if (now >= m->pending_until_ns)
 		m->pending = 0;
+	/* What was made is used first. */
+	m->is_wanted |= published_word(room_wanted()) != m->wanted_seen &&
+			m->pending == 0;
+	m->wanted_seen = published_word(room_wanted());
 }
 
 uint64_t
@@ -101,7 +106,9 @@ retention_is_over(struct retention *r, enum deleted *reason)
 		return true;
 	}
 	*reason = DELETED_keep_free;
-	return r->room.is_known &&
+	if (!r->room.is_known || retention_keep_free(r) == 0)
+		return false;
+	return r->room.is_wanted ||
 	       r->room.free + r->room.pending < retention_keep_free(r);
 }
 
@@ -229,6 +236,7 @@ count_deleted(struct retention *r, enum deleted reason, uint64_t bytes)
 	    bytes);
 	r->room.pending += bytes;
 	r->room.pending_until_ns = clock_now_ns() + RETENTION_SETTLE_NS;
+	r->room.is_wanted = false;
 }
 
 static void

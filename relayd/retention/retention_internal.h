@@ -13,11 +13,15 @@
 #include "store/tree.h"
 
 /* What is free, with what was deleted and is not told of yet. */
-struct room {
+struct disk_room {
 	bool is_known;
 	uint64_t free, total; /* bytes, as the system says */
 	uint64_t pending;     /* deleted, not seen in FREE yet */
 	uint64_t pending_until_ns;
+	/* Writes that found no room (store/room.h), also where the system
+	 * says that there is some, as with a quota. */
+	uint64_t wanted_seen;
+	bool is_wanted;
 };
 
 /* The directory that is being deleted. */
@@ -35,7 +39,7 @@ struct retention {
 	struct notes *notes; /* NULL: nothing is noted, and nothing deleted */
 	struct table table;
 	struct retention_limits limits;
-	struct room room;
+	struct disk_room room;
 	struct victim victim;
 	struct tree *count; /* of the first of table.to_count */
 	struct entry *counted;

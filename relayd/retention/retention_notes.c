@@ -248,5 +248,5 @@ retention_unload(struct retention *r)
 	r->look_at = NULL;
 	r->must_look = false;
 	r->fresh_ns = 0;
-	r->room = (struct room){ 0 };
+	r->room = (struct disk_room){ 0 };
 }

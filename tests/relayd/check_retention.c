@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "store/dir.h"
 #include "store/notes.h"
+#include "store/room.h"
 #include "store/stored.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
@@ -21,7 +22,7 @@
 #define FILE_BYTES (64 * KIB)
 
 /* The file system: what it says, and says only later. */
-static uint64_t room_free, room_total;
+static uint64_t told_free, told_total;
 
 int __wrap_fstatvfs(int fd, struct statvfs *sb);
 
@@ -30,7 +31,7 @@ __wrap_fstatvfs(int fd, struct statvfs *sb)
 {
 	(void)fd;
 	*sb = (struct statvfs){
-		.f_frsize = 1, .f_bavail = room_free, .f_blocks = room_total
+		.f_frsize = 1, .f_bavail = told_free, .f_blocks = told_total
 	};
 	return 0;
 }
@@ -64,7 +65,7 @@ begin(void)
 	ck_assert_int_eq(mkdir(scratch_path("out/h"), 0700), 0);
 	snprintf(out, sizeof(out), "%s", scratch_path("out"));
 	set_time(1000);
-	room_free = room_total = UINT64_C(1) << 40;
+	told_free = told_total = UINT64_C(1) << 40;
 	ck_assert_int_eq(retention_create(&r, out), OK);
 	retention_on_answer(r, on_answer, &now_s);
 }
@@ -319,20 +320,47 @@ START_TEST(room_that_is_told_late_is_awaited)
 		snprintf(name, sizeof(name), "h/%d", i);
 		make_ended(name);
 	}
-	room_free = 1000 * KIB;
+	told_free = 1000 * KIB;
 	limit(0, 1400 * KIB, 0);
 	ck_assert(!is_there("h/0") && !is_there("h/1") && is_there("h/2"));
 	pass(3);
 	ck_assert(is_there("h/2"));
-	room_free = 1520 * KIB;
+	told_free = 1520 * KIB;
 	pass(30);
 	ck_assert(is_there("h/2"));
 	/* It fills again; this time nothing that goes makes room. */
-	room_free = 1300 * KIB;
+	told_free = 1300 * KIB;
 	pass(1);
 	ck_assert(!is_there("h/2") && is_there("h/3"));
 	pass(RETENTION_SETTLE_NS / NS_PER_S);
 	ck_assert(!is_there("h/3") && is_there("h/4"));
+	end();
+}
+END_TEST
+
+/* With a quota the file system has room, and nothing can be written. */
+START_TEST(writes_that_find_no_room_get_some)
+{
+	begin();
+	make_ended("h/a");
+	make_ended("h/b");
+	make_ended("h/c");
+	limit(0, 1, 0);
+	published_add(room_wanted(), 5);
+	pass(1);
+	ck_assert(!is_there("h/a") && is_there("h/b"));
+	published_add(room_wanted(), 5);
+	pass(RETENTION_SETTLE_NS / NS_PER_S + 1);
+	ck_assert(is_there("h/b"));
+	published_add(room_wanted(), 1);
+	pass(1);
+	ck_assert(!is_there("h/b") && is_there("h/c"));
+	/* Who does not want it keeps all. */
+	limit(0, 0, 0);
+	pass(RETENTION_SETTLE_NS / NS_PER_S + 1);
+	published_add(room_wanted(), 1);
+	pass(1);
+	ck_assert(is_there("h/c"));
 	end();
 }
 END_TEST
@@ -455,6 +483,7 @@ main(void)
 		{ who_is_locked_stays, 0, 0 },
 		{ age_counts_from_the_end, 0, 0 },
 		{ room_that_is_told_late_is_awaited, 0, 0 },
+		{ writes_that_find_no_room_get_some, 0, 0 },
 		{ what_was_there_before_is_not_ours, 0, 0 },
 		{ one_that_was_removed_is_forgotten, 0, 0 },
 		{ the_notes_are_enough, 0, 0 },

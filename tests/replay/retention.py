@@ -18,6 +18,7 @@ import zlib
 sys.dont_write_bytecode = True
 import relay
 import small_disk
+import viewer
 from looking import ask, get, metrics, wait_until
 from relay import NOTES, check, equal
 
@@ -153,6 +154,29 @@ def active_stays():
         wait_gone(daemon.out / s.path)
         wait_until("nothing", lambda: stored(daemon) == {})
         wait_until("no notes", lambda: not (daemon.out / NOTES).exists())
+
+
+def a_viewer_reads_on():
+    """A live session that has ended stays as long as a viewer has not read it
+    all, or is gone."""
+    with start() as daemon:
+        s = viewer.Live(daemon, "live")
+        for _ in range(3):
+            s.packet()
+        s.wait_written()
+        v = viewer.Viewer(daemon)
+        v.connect()
+        v.create()
+        session = v.find("live")
+        v.attach(session.id)
+        s.finish()
+        top = daemon.out / s.path
+        set_limits(daemon, keep_free="none", max_use="1k")
+        time.sleep(3)
+        check((top / "ust").exists(), "deleted under a viewer")
+        equal(stored(daemon)[s.path]["state"], "active", "its state")
+        v.close()
+        wait_gone(top)
 
 
 def kept():
@@ -665,7 +689,8 @@ def many_at_the_start():
         equal(len(page["stored"]), 1000, "a page")
 
 
-CASES = [oldest_first, active_stays, kept, dry_run, max_age, by_a_link,
+CASES = [oldest_first, active_stays, a_viewer_reads_on, kept, dry_run,
+         max_age, by_a_link,
          by_a_directory, by_a_file, by_a_parent_that_is_a_link, links_inside,
          not_ours, names_like_notes, damaged_notes, foreign_notes, two_relays,
          chunks, snapshots, removed_by_hand, killed, output_removed, pages,
