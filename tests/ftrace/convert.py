@@ -277,11 +277,36 @@ def what_cannot_be_done_is_told():
             equal(done.stderr.count("\n"), 1, "lines on standard error")
 
 
+def what_grows_without_bounds_is_refused():
+    """Metadata that becomes large, and fields that name the same bytes again
+    and again."""
+    m = dat_file.Maker()
+    texts = {"a": [m.format("x", 300, [("int n", 8, 4, 1)])],
+             "b" * (65 << 20): []}
+    with directory() as top:
+        (top / "t.dat").write_bytes(m.file_v7(
+            [], texts, {"": [[m.page(1000, numbered(m, 1))]]}, packing="zlib"))
+        done = convert(top / "t.dat", top / "out", status=1)
+        check("more metadata than a kernel has" in done.stderr, done.stderr)
+    fields = 60
+    texts = {"a": [m.format("x", 300, [
+        ("__data_loc u8[] f%d" % i, 8 + 4 * i, 4, 0) for i in range(fields)])]}
+    size = dat_file.PAGE - 16 - 16
+    data = m.event(300, m.pack("I", size << 16) * fields).ljust(size, b"x")
+    pages = [m.page(1000 * i, m.entry(data, 1)) for i in range(1, 50)]
+    with directory() as top:
+        (top / "t.dat").write_bytes(m.file_v6([], texts, [pages]))
+        done = convert(top / "t.dat", top / "out")
+        check("0 events" in done.stdout, done.stdout)
+        check("49 that cannot be read" in done.stderr, done.stderr)
+
+
 CASES = (recordings_are_as_their_report, names_are_as_lttng_has_them,
          any_names_are_read, time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,
          clocks_without_a_frequency_are_refused,
          several_buffers_are_several_traces, a_relay_records_the_same,
+         what_grows_without_bounds_is_refused,
          what_cannot_be_done_is_told, a_busy_machine_is_as_its_report)
 
 

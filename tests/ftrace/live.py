@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -293,6 +294,60 @@ def a_relay_that_goes_costs_the_live_part_only():
         relay.start_again()
 
 
+def a_relay_that_hangs_costs_what_finds_no_room():
+    """16 MiB wait, no more; then new packets are lost, which is counted and
+    told; the session goes on, and the file has all."""
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        machine.page(0)
+        wait_until("a stream", lambda: list(relay.out.glob(
+            "target/*/kernel/cpu_0")))
+        relay.process.send_signal(signal.SIGSTOP)
+        blob = b""
+        for _ in range(1000):
+            now = time.monotonic_ns()
+            page = machine.maker.page(now, machine.maker.entry(
+                machine.maker.event(300, machine.maker.pack("i", -1))) * 20)
+            blob += page
+        for n in range(60):
+            now = time.monotonic_ns()
+            machine.sender.pages(0, b"".join(
+                now.to_bytes(8, "little") + blob[at + 8:at + dat_file.PAGE]
+                for at in range(0, len(blob), dat_file.PAGE)))
+        wait_until("a loss", lambda: memory_of(listener) > 16 << 20)
+        time.sleep(1)
+        relay.process.send_signal(signal.SIGCONT)
+        check(memory_of(listener) < 200 << 20, "memory: %d" %
+              memory_of(listener))
+        stream = next(relay.out.glob("target/*/kernel/cpu_0"))
+        sizes = [0]
+
+        def is_quiet():
+            """What waited has been sent."""
+            time.sleep(0.5)
+            sizes.append(stream.stat().st_size)
+            return sizes[-1] == sizes[-2] > 8 << 20
+
+        wait_until("the relay has all", is_quiet)
+        last = machine.page(0)
+        machine.sender.close()
+        listener.wait_files(1)
+        lost = int(re.findall(r" (\d+) for which the relay was too slow",
+                              listener.log())[-1])
+        check(lost > 0, "nothing was lost")
+        session = next((relay.out / "target").iterdir())
+        done = reading.run("babeltrace2", str(session))
+        lines = done.stdout.splitlines()
+        equal(len(lines) + lost, 60 * 1000 * 20 + 2, "seen and lost")
+        check("discarded" in done.stderr, done.stderr)
+        check("{ n = %d }" % last[0] in lines[-1], "the last one")
+
+
+def memory_of(listener):
+    with open("/proc/%d/status" % listener.process.pid) as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1]) << 10
+
+
 def without_a_relay_it_is_stored():
     with listening("--relay=net://127.0.0.1:1") as listener:
         machine = Machine(listener)
@@ -385,6 +440,7 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          losses_are_told_where_they_are, times_are_unix_time,
          several_recorders_are_several_sessions,
          a_relay_that_goes_costs_the_live_part_only,
+         a_relay_that_hangs_costs_what_finds_no_room,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
          metadata_that_ends_there_is_a_session_without_events,
          by_datagrams_it_is_the_same, this_machine_is_seen_as_its_report)

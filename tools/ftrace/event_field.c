@@ -109,18 +109,6 @@ take_last_word(struct span *s)
 	return w;
 }
 
-static bool
-take_prefix(struct span *s, const char *word)
-{
-	const size_t n = strlen(word);
-
-	if (s->n < n || memcmp(s->p, word, n) != 0)
-		return false;
-	s->p += n;
-	s->n -= n;
-	return true;
-}
-
 /* Bytes of an element of that type; 0: nobody knows. */
 static unsigned
 element_size(struct span type, unsigned long_size)
@@ -145,7 +133,7 @@ static bool
 is_text(struct span type)
 {
 	type = trim(type);
-	(void)take_prefix(&type, "const ");
+	(void)event_format_take(&type, "const ");
 	return equal(trim(type), "char");
 }
 
@@ -287,9 +275,9 @@ declare(struct event_field *f, struct span decl, unsigned long_size)
 	uint32_t count;
 
 	decl = trim(decl);
-	if (take_prefix(&decl, "__data_loc ")) {
+	if (event_format_take(&decl, "__data_loc ")) {
 		is_dynamic = true;
-	} else if (take_prefix(&decl, "__rel_loc ")) {
+	} else if (event_format_take(&decl, "__rel_loc ")) {
 		is_dynamic = true;
 		f->is_relative = true;
 	}
@@ -309,7 +297,7 @@ take_value(struct span *line, const char *name, uint32_t *out)
 	size_t i = 0;
 
 	*line = trim(*line);
-	if (!take_prefix(line, name))
+	if (!event_format_take(line, name))
 		return false;
 	while (i < line->n && i < 9 && line->p[i] >= '0' && line->p[i] <= '9')
 		v = v * 10 + (uint64_t)(line->p[i++] - '0');
@@ -330,7 +318,7 @@ event_field_parse(struct event_field *out, struct span line, unsigned long_size)
 
 	*out = (struct event_field){ 0 };
 	line = trim(line);
-	if (!take_prefix(&line, "field:"))
+	if (!event_format_take(&line, "field:"))
 		return E_MALFORMED;
 	end = memchr(line.p, ';', line.n);
 	if (end == NULL)

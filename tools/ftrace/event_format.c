@@ -24,8 +24,8 @@ event_format_line(struct span *text, struct span *line)
 	return true;
 }
 
-static bool
-take_word(struct span *s, const char *word)
+bool
+event_format_take(struct span *s, const char *word)
 {
 	const size_t n = strlen(word);
 
@@ -103,12 +103,12 @@ take_line(struct event_format *f, struct span line, unsigned long_size,
 	uint32_t id;
 
 	while (line.n > 0 && (*line.p == '\t' || *line.p == ' '))
-		(void)take_word(&line, *line.p == ' ' ? " " : "\t");
-	if (take_word(&line, "name: ")) {
+		(void)event_format_take(&line, *line.p == ' ' ? " " : "\t");
+	if (event_format_take(&line, "name: ")) {
 		*named |= 1;
 		return printable_name(f->name, line) ? OK : E_MALFORMED;
 	}
-	if (take_word(&line, "ID: ")) {
+	if (event_format_take(&line, "ID: ")) {
 		if (!take_number(&line, UINT16_MAX, &id) || line.n > 0)
 			return E_MALFORMED;
 		f->id = (uint16_t)id;

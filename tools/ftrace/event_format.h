@@ -76,6 +76,8 @@ const struct event_field *event_format_field(
 enum status event_field_parse(
     struct event_field *out, struct span line, unsigned long_size) MUST_CHECK;
 
+/* Does S begin with WORD? Then this is taken from it. */
+bool event_format_take(struct span *s, const char *word);
 /* The next line of TEXT, without its end, which is taken from it. False: there
  * is none. */
 bool event_format_line(struct span *text, struct span *line);
