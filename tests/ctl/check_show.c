@@ -95,6 +95,12 @@ START_TEST(numbers_have_three_figures_and_a_unit)
 	ck_assert_str_eq(text_rate(text, 0.0 / 0.0), "0 B/s");
 	ck_assert_str_eq(text_rate(text, 2048.4), "2.0 KiB/s");
 	ck_assert_str_eq(text_rate(text, 1e300), "888 PiB/s");
+	ck_assert_str_eq(text_per_second(text, -1), "0");
+	ck_assert_str_eq(text_per_second(text, 0.0 / 0.0), "0");
+	ck_assert_str_eq(text_per_second(text, 0.001), "0.1");
+	ck_assert_str_eq(text_per_second(text, 1.8), "1.8");
+	ck_assert_str_eq(text_per_second(text, 9.96), "10");
+	ck_assert_str_eq(text_per_second(text, 25.4), "25");
 }
 END_TEST
 

@@ -39,6 +39,26 @@ def status():
         equal(s["totals"]["lost_packets_total"]["gap"], 3, "JSON")
 
 
+def rates():
+    """Every rate that the relay tells is shown, also by check."""
+    with relay.Daemon() as daemon:
+        url = url_of(daemon)
+        kept = looking.record(daemon, packets=1, name="gap")
+        kept[1].packet(kept[2], 4, b"y" * 10)
+        equal(kept[0].index(kept[2], 4, 10), relay.OK, "index")
+        looking.wait_until("the rates", lambda: ask(url, "status")["rates"][
+            "lost_packets_per_second"] > 0)
+        out, _ = run(url, "status")
+        check(re.search(r"^Received +[1-9]\d* B/s, [\d.]*[1-9][\d.]* packets/s;", out,
+                        re.M), out)
+        check(re.search(r"^Written +[1-9]\d* B/s;", out, re.M), out)
+        check(re.search(r"^Lost .*, [\d.]*[1-9][\d.]*/s", out, re.M), out)
+        check(re.search(r"sessions, [1-9]\d* B/s \|",
+                        run(url, "check", status=1)[0]), "check")
+        out, _ = run(url, "top", "-n1")
+        check(re.search(r"^received [1-9]\d* B/s", out, re.M), out)
+
+
 def sessions():
     """Tables, names, pages, hosts, what has ended; names of peers as text."""
     with relay.Daemon() as daemon:
@@ -286,7 +306,7 @@ def output_that_cannot_be_written():
         check(b"standard output" in done.stderr, done.stderr)
 
 
-CASES = [status, sessions, show, events, events_again, check_command,
+CASES = [status, rates, sessions, show, events, events_again, check_command,
          nobody_there, addresses, watch, a_thousand,
          output_that_cannot_be_written]
 

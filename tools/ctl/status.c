@@ -56,11 +56,11 @@ read_totals(struct relay_status *s, struct answer *a, const json_t *j)
 	s->sent_bytes = answer_number(a, totals, "sent_bytes_total");
 	s->lost_packets = answer_sum(a, totals, "lost_packets_total");
 	s->lost_by_cause = answer_object(a, totals, "lost_packets_total");
-	s->received_rate = answer_real(a, rates, "received_bytes");
-	s->packet_rate = answer_real(a, rates, "received_packets");
-	s->written_rate = answer_real(a, rates, "written_bytes");
-	s->sent_rate = answer_real(a, rates, "sent_bytes");
-	s->lost_rate = answer_real(a, rates, "lost_packets");
+	s->received_rate = answer_real(a, rates, "received_bytes_per_second");
+	s->packet_rate = answer_real(a, rates, "received_packets_per_second");
+	s->written_rate = answer_real(a, rates, "written_bytes_per_second");
+	s->sent_rate = answer_real(a, rates, "sent_bytes_per_second");
+	s->lost_rate = answer_real(a, rates, "lost_packets_per_second");
 }
 
 static void
@@ -170,7 +170,7 @@ print_state(const struct ctl *c, const struct relay_status *s)
 static void
 print_losses(const struct ctl *c, const struct relay_status *s)
 {
-	char causes[STATUS_CAUSES_MAX];
+	char causes[STATUS_CAUSES_MAX], rate[TEXT_UNIT_MAX];
 
 	if (s->lost_packets == 0) {
 		ctl_line(c, "Lost", TONE_GOOD, "nothing");
@@ -178,8 +178,8 @@ print_losses(const struct ctl *c, const struct relay_status *s)
 	}
 	status_causes(causes, s->lost_by_cause);
 	ctl_line(c, "Lost", s->lost_rate > 0 ? TONE_BAD : TONE_WARNING,
-	    "%" PRIu64 " packets (%s), %.0f/s now", s->lost_packets, causes,
-	    s->lost_rate);
+	    "%" PRIu64 " packets (%s), %s/s now", s->lost_packets, causes,
+	    text_per_second(rate, s->lost_rate));
 }
 
 void
@@ -256,11 +256,12 @@ print_ports(const struct ctl *c, const struct relay_status *s)
 static void
 print_flow(const struct ctl *c, const struct relay_status *s)
 {
-	char rate[TEXT_UNIT_MAX], all[TEXT_UNIT_MAX];
+	char rate[TEXT_UNIT_MAX], all[TEXT_UNIT_MAX], packets[TEXT_UNIT_MAX];
 
 	ctl_line(c, "Received", TONE_PLAIN,
-	    "%s, %.0f packets/s; %s, %" PRIu64 " packets in all",
-	    text_rate(rate, s->received_rate), s->packet_rate,
+	    "%s, %s packets/s; %s, %" PRIu64 " packets in all",
+	    text_rate(rate, s->received_rate),
+	    text_per_second(packets, s->packet_rate),
 	    text_bytes(all, s->received_bytes), s->received_packets);
 	ctl_line(c, "Written", TONE_PLAIN, "%s; %s in all",
 	    text_rate(rate, s->written_rate),

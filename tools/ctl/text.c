@@ -203,6 +203,19 @@ text_rate(char out[TEXT_UNIT_MAX], double n)
 }
 
 char *
+text_per_second(char out[TEXT_UNIT_MAX], double n)
+{
+	if (!isfinite(n) || n <= 0)
+		n = 0;
+	else if (n < 0.1)
+		n = 0.1;
+	else if (n > 1e18)
+		n = 1e18;
+	snprintf(out, TEXT_UNIT_MAX, "%.*f", n > 0 && n < 9.95 ? 1 : 0, n);
+	return out;
+}
+
+char *
 text_duration(char out[TEXT_UNIT_MAX], double seconds)
 {
 	const uint64_t s = !isfinite(seconds) || seconds < 0 ? 0

@@ -34,6 +34,9 @@ size_t text_fit(const char *s, unsigned columns);
 char *text_bytes(char out[TEXT_UNIT_MAX], uint64_t n);
 /* The same per second; N below 0 or none at all is 0. */
 char *text_rate(char out[TEXT_UNIT_MAX], double n);
+/* N per second, of things that are counted: "0", "0.1", "1.8", "25". What is
+ * above 0 is never shown as 0. */
+char *text_per_second(char out[TEXT_UNIT_MAX], double n);
 /* "45s", "12m 30s", "4h 05m", "3d 04h" */
 char *text_duration(char out[TEXT_UNIT_MAX], double seconds);
 /* Local time, "2026-11-22 13:40:11"; 0 is "-". */
