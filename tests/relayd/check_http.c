@@ -31,7 +31,7 @@ static const struct {
 	bool is_ours;
 } hosts[] = {
 	{ "localhost", true },
-	{ "LocalHost:5341", true },
+	{ "LocalHost:5345", true },
 	{ "10.0.0.1", true },
 	{ "10.0.0.1:80", true },
 	{ "10.0.0.2", false },

@@ -212,9 +212,11 @@ choose_url(struct ctl_options *o, const char *url)
 {
 	const char *variable = getenv("TRACEPULSE_URL"), *why;
 
+	if (url == NULL && variable != NULL && *variable != '\0')
+		url = variable;
+	o->is_default = url == NULL;
 	if (url == NULL)
-		url = variable != NULL && *variable != '\0' ? variable
-							    : ADDRESS_DEFAULT;
+		url = ADDRESS_DEFAULT;
 	return address_parse(&o->address, url, &why) == OK ? OK
 							   : complain(url, why);
 }

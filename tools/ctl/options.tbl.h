@@ -6,7 +6,7 @@
  */
 /* clang-format off */
 OPTION(URL, 'u', "url", "URL",
-    "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5341]")
+    "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5345]")
 OPTION(JSON, 'j', "json", NULL,
     "print what the relay answers, for scripts")
 OPTION(TIMEOUT, 0, "timeout", "SECONDS",
