@@ -378,6 +378,35 @@ def metadata_that_ends_there_is_a_session_without_events():
         check(list((relay.out / "target").iterdir()), "a session")
 
 
+def an_old_recorder_is_seen_too():
+    """V1 says neither its host nor its clock: the address is its name."""
+    whole = part("v1-tcp", "conn2-c2s")
+    size = len(b"2\x004096\x001\x004\0TCP\0")
+    with both() as (relay, listener):
+        sender = Sender(listener)
+        equal(sender.receive(8), b"tracecmd", "greeting")
+        sender.send(whole[:size])
+        text = b""
+        while not text.endswith(b"\0"):
+            text += sender.receive(1)
+        sender.connect_data([int(p) for p in text[:-1].split(b",")])
+        sender.send(whole[size:])
+        viewer = Viewer(relay)
+        for cpu in (0, 1):
+            sender.pages(cpu, part("v1-tcp", "cpu%d" % cpu))
+        sender.end_data()
+        sender.socket.close()
+        got = viewer.end()
+        listener.wait_files(1)
+        want = reading.run("trace-cmd", "report", "-R", "-t", os.path.join(
+            listener.output, listener.files()[0])) if shutil.which(
+                "trace-cmd") else None
+        check(len(got) > 50, "%d events" % len(got))
+        if want is not None:
+            equal(len(got), len(reading.report_lines(want.stdout)[0]),
+                  "events")
+
+
 def by_datagrams_it_is_the_same():
     for name in ("v6-tcp-missed", "v6-udp"):
         with Daemon("--udp-port=data") as relay:
@@ -443,7 +472,8 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          a_relay_that_hangs_costs_what_finds_no_room,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
          metadata_that_ends_there_is_a_session_without_events,
-         by_datagrams_it_is_the_same, this_machine_is_seen_as_its_report)
+         an_old_recorder_is_seen_too, by_datagrams_it_is_the_same,
+         this_machine_is_seen_as_its_report)
 
 
 def main():

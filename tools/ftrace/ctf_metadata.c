@@ -63,6 +63,8 @@ trace_block(struct buf *out, const struct ctf_trace *t)
 static void
 env_string(struct buf *out, const char *name, const char *value)
 {
+	if (*value == '\0')
+		return; /* it is not known */
 	tsdl_format(out, "	%s = ", name);
 	tsdl_quoted(out, value);
 	tsdl_text(out, ";\n");

@@ -281,6 +281,20 @@ static const struct recorder_sink_ops ops = {
 	.destroy = destroy_live,
 };
 
+/* A recorder of V1 does not say who it is: its address does. */
+static void
+name_host(struct live *l)
+{
+	char *host = l->dat->hostname, *port;
+
+	if (*host != '\0')
+		return;
+	(void)snprintf(host, sizeof(l->dat->hostname), "%s", l->peer);
+	port = strrchr(host, ':');
+	if (port != NULL)
+		*port = '\0';
+}
+
 static enum status
 read_metadata(struct live *l, const struct recorder_about *about)
 {
@@ -289,6 +303,7 @@ read_metadata(struct live *l, const struct recorder_about *about)
 	    &l->dat, about->metadata, about->metadata_size, why);
 
 	if (st == OK) {
+		name_host(l);
 		l->settings = (struct ctf_settings){
 			.names = l->config->names,
 			.buffer = "",
