@@ -81,9 +81,11 @@ output_create(struct output **out, int fd, bool owns_fd,
     const struct journal_config *config)
 {
 	struct output *o = calloc(1, sizeof(*o));
-	struct journal_config with_room = *config;
+	struct journal_config with_room = { 0 };
 
 	*out = NULL;
+	if (config != NULL)
+		with_room = *config;
 	if (o != NULL) {
 		room_init(&o->room, fd);
 		with_room.room = &o->room;

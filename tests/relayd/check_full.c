@@ -28,7 +28,7 @@
 #define FILES 16
 /* Room that a case may need in all, and the step from case to case. */
 #define ROOM_MAX 1700
-#define STEP 7
+#define STEP 17
 
 static struct published memory, session_ids;
 static struct shard *shard;
