@@ -119,6 +119,29 @@ def descriptors():
             sender.socket.close()
 
 
+def ports():
+    """One host takes half of the ports for pages, if it has more than one
+    recorder; another host gets the others."""
+    first = 52000
+    with listening("--data-ports", f"{first}-{first + 39}") as listener:
+        taken = []
+        for source, cpus, is_taken in (
+                ("127.0.0.1", 12, True), ("127.0.0.1", 8, True),
+                ("127.0.0.1", 1, False), ("127.0.0.2", 12, True)):
+            sender = Sender(listener, source)
+            sender.send(GREETING + tinit(cpus, b"tcp"))
+            taken.append(sender)
+            if is_taken:
+                equal(sender.receive(13), b"tracecmdV3\0OK", "greeting")
+                equal(len(sender.receive_ports()), cpus, "ports")
+            else:
+                check(sender.is_closed(3), "one more is served")
+        check("half of all ports" in listener.log(), listener.log())
+    with listening("--data-ports", f"{first}-{first + 1}") as listener:
+        Sender(listener).play("v6-tcp")
+        listener.wait_files(1)
+
+
 def pages_of_others():
     """Only the recorder's host may send its pages."""
     for name in ("v6-tcp", "v6-udp"):
@@ -236,7 +259,7 @@ def nobody_floods_the_log():
         check(lines < (seconds + 2) * 55, f"{lines} lines in {seconds:.1f} s")
 
 
-CASES = (rules, who_says_nothing, many_of_one_host, descriptors,
+CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
          pages_of_others, too_much_metadata, planted_links, mutated,
          nobody_floods_the_log)
 

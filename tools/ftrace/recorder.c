@@ -61,6 +61,27 @@ recorder_take_fds(struct recorder *r, uint64_t n)
 	return OK;
 }
 
+enum status
+recorder_take_ports(struct recorder *r, uint32_t n)
+{
+	struct recorders *all = r->all;
+	const uint32_t half = (all->port_last - all->port_first + 1u) / 2;
+	uint32_t of_others = 0;
+	struct recorder *other;
+
+	list_each (other, &all->list, struct recorder, node)
+		if (address_is_neighbour((const struct sockaddr *)&r->peer,
+			(const struct sockaddr *)&other->peer))
+			of_others += other->ports;
+	/* The only one of a host may have them all. */
+	if (of_others > 0 && of_others + n > half) {
+		r->dialog.why = "its host has half of all ports for pages";
+		return E_LIMIT;
+	}
+	r->ports = n;
+	return OK;
+}
+
 static void
 close_control(struct recorder *r)
 {
@@ -165,6 +186,7 @@ advance(struct recorder *r)
 		if (r->data != NULL && r->all->is_ending)
 			data_sockets_drain(r->data);
 		recorder_data_free(r);
+		r->ports = 0;
 		page_feed_end(&r->feed);
 		r->ended_ns = now;
 		r->state = RECORDER_SINKING;

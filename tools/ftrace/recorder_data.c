@@ -64,6 +64,8 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	st = recorder_take_fds(r, (uint64_t)recording_fds(begin->cpus) +
 				      data_sockets_fds(begin->cpus));
 	if (st == OK)
+		st = recorder_take_ports(r, begin->cpus);
+	if (st == OK)
 		st = make_recording(r, begin->cpus);
 	if (st == OK)
 		st = data_sockets_create(&r->data, &config, ports);

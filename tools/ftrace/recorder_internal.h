@@ -31,7 +31,8 @@ struct recorder {
 	struct event *readable, *writable, *timer;
 	struct recorder_dialog dialog;
 	uint64_t began_ns, heard_ns, ended_ns;
-	uint64_t fds; /* accounted */
+	uint64_t fds;	/* accounted */
+	uint32_t ports; /* of its pages, in use */
 
 	struct recording *recording;
 	struct data_sockets *data;
@@ -60,6 +61,8 @@ void recorder_name_forget(struct recorder *r);
 /* recorder.c */
 /* Descriptors are taken for it; E_LIMIT: there are no more. */
 enum status recorder_take_fds(struct recorder *r, uint64_t n) MUST_CHECK;
+/* The same of ports for pages. */
+enum status recorder_take_ports(struct recorder *r, uint32_t n) MUST_CHECK;
 /* Its name is known: NAME; "": it has none but its address. */
 void recorder_named(struct recorder *r, const char *name);
 void recorder_set_timer(struct recorder *r, uint64_t ms);
