@@ -80,6 +80,7 @@ struct shard {
 	uint64_t packets_without_room;
 	uint64_t n_streams; /* of all sessions */
 	uint64_t last_loss_log, last_full_log;
+	uint64_t owing_ns; /* when to try the next of OWING */
 	/* Memory is short: when to look again. */
 	uint64_t relief_ns, last_relief_log;
 	bool has_slices; /* is there a limit? Without a worker there is none */

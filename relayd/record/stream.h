@@ -177,8 +177,9 @@ void stream_mark_dirty(struct stream *t);
  * is closed: then it is gone. When the time is over, it is dirty again. */
 void stream_commit(struct stream *t);
 
-/* Try again to write metadata that waits for room on the disk. */
-void stream_retry_metadata(struct stream *t);
+/* Try again to write metadata that waits for room on the disk. False: it
+ * waits. */
+bool stream_retry_metadata(struct stream *t);
 /* Try again to write records that wait for a lock. */
 void stream_retry_records(struct stream *t);
 /* The same for files whose streams have gone. FORCE: without the lock. */

@@ -133,8 +133,9 @@ stream_leave_files(struct stream *t)
 {
 	stream_note_losses(t, true);
 	if (!stream_pay(t))
-		log_error(STREAM_FMT " metadata is lost: there was no room for "
-				     "it on the disk",
+		log_peer(LOG_ERROR,
+		    STREAM_FMT " metadata is lost: there was no room for it "
+			       "on the disk",
 		    STREAM_ARGS(t));
 	stream_drop_debt(t);
 	stream_seal_file(t);

@@ -142,12 +142,14 @@ stream_pay(struct stream *t)
 	return st != E_NOSPC;
 }
 
-void
+bool
 stream_retry_metadata(struct stream *t)
 {
-	if (stream_pay(t))
-		log_info(STREAM_FMT " metadata that waited for room is written",
-		    STREAM_ARGS(t));
+	if (!stream_pay(t))
+		return false;
+	log_info(STREAM_FMT " metadata that waited for room is written",
+	    STREAM_ARGS(t));
+	return true;
 }
 
 enum status

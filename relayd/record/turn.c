@@ -190,6 +190,29 @@ relieve(struct shard *sh, uint64_t now_ns)
 	return sh->relief_ns;
 }
 
+/* Try to write metadata that waits for room. When one stream finds none, it
+ * goes behind the others, which are tried later. Returns when. */
+static uint64_t
+retry_owing(struct shard *sh, uint64_t now_ns)
+{
+	struct stream *t;
+
+	if (now_ns < sh->owing_ns && !list_empty(&sh->owing))
+		return sh->owing_ns;
+	while (!list_empty(&sh->owing)) {
+		t = list_first(&sh->owing, struct stream, owing_node);
+		if (!stream_retry_metadata(t)) {
+			list_del(&t->owing_node);
+			list_append(&sh->owing, &t->owing_node);
+			sh->owing_ns = now_ns + OWING_RETRY_NS;
+			return sh->owing_ns;
+		}
+		if (shard_step_is_late(sh))
+			return now_ns;
+	}
+	return UINT64_MAX;
+}
+
 uint64_t
 turn_tick(struct shard *sh, uint64_t now_ns)
 {
@@ -201,10 +224,9 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	list_for_each (n, tmp, &sh->locked)
 		stream_retry_records(list_entry(n, struct stream, locked_node));
 	stream_retry_sealed(sh, false);
-	list_for_each (n, tmp, &sh->owing)
-		stream_retry_metadata(list_entry(n, struct stream, owing_node));
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
+	next = clock_earlier(next, retry_owing(sh, now_ns));
 	next = clock_earlier(next, stream_window_tick(sh, now_ns));
 	next = clock_earlier(next, relieve(sh, now_ns));
 	shard_end_slice(sh);
@@ -212,8 +234,6 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 		return now_ns;
 	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
 		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
-	if (!list_empty(&sh->owing))
-		next = clock_earlier(next, now_ns + OWING_RETRY_NS);
 	return clock_earlier(next, gaps);
 }
 

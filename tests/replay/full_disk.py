@@ -263,6 +263,43 @@ def metadata_waits():
     small_disk.run(owes, workers=1)
 
 
+def written(daemon):
+    """How often the relay called write(2) and the like."""
+    with open(f"/proc/{daemon.process.pid}/io", encoding="ascii") as f:
+        fields = dict(line.split(": ") for line in f)
+    return int(fields["syscw"])
+
+
+def owe(daemon):
+    """Many streams wait for room: they are not all tried each time that somebody
+    else sends something, and do not fill the log when they end."""
+    peer, n, times = Peer(daemon, "owe"), 600, 100
+    metas = [peer.add("metadata", path=f"p{i}") for i in range(n)]
+    peer.control.code(relay.STREAMS_SENT)
+    small_disk.fill(daemon)
+    for meta in metas:
+        peer.control.metadata(meta, bytes(6000))
+    good = relay.Session(daemon, "good")
+    good.control.code(relay.STREAMS_SENT)
+    before = written(daemon)
+    for _ in range(times):
+        good.control.code(relay.STREAMS_SENT)
+        time.sleep(0.001)
+    calls = (written(daemon) - before) / times
+    check(calls < 20, f"{calls} writes for each request of another")
+    peer.control.close()
+    peer.data.close()
+    until(lambda: metric(daemon, 'tracepulse_sessions{state="active"}') == 1 and
+          metric(daemon, 'tracepulse_sessions{state="ending"}') == 0,
+          "it does not end")
+    lines = daemon.log_text().count("\n")
+    check(lines < 200, f"{lines} lines in the log")
+
+
+def many_streams_wait():
+    small_disk.run(owe, *HTTP, "--max-memory", "192M", workers=1, mount="size=16m")
+
+
 def rotates(daemon):
     """Rotations while there is no room."""
     peer = Peer(daemon, "rotates")
@@ -352,7 +389,7 @@ def nothing_is_left():
 
 
 CASES = [a_full_disk_ends_no_session, streams_without_inodes, metadata_waits,
-         a_rotation, a_crash, nothing_is_left]
+         many_streams_wait, a_rotation, a_crash, nothing_is_left]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
