@@ -23,6 +23,7 @@ struct stream_window {
 	uint64_t bytes;	     /* of all files, with WINDOW_FILE_COST */
 	struct list past;    /* files that are sealed, oldest first */
 	struct list streams; /* those that are there, by window_node */
+	uint64_t look_ns;    /* nothing is too old before */
 };
 
 /* A file of the window. */
@@ -232,11 +233,17 @@ stream_window_make_room(struct stream *t, uint64_t bytes)
 {
 	struct stream_window *w = t->window;
 	struct window_file *f;
+	uint64_t freed = 0;
 
 	if (w == NULL || w->max_bytes == 0)
 		return;
-	while (w->bytes + bytes > w->max_bytes && (f = oldest(w)) != NULL)
+	while (w->bytes + bytes > w->max_bytes && (f = oldest(w)) != NULL) {
+		/* Streams that came use room, too: the next batch goes on. */
+		if (freed > bytes && shard_part_is_late(shard_of(t)))
+			return;
+		freed += f->bytes;
 		delete_file(shard_of(t), f);
+	}
 }
 
 void
@@ -282,11 +289,12 @@ stream_window_is_file_full(const struct stream *t, uint64_t size, uint64_t more)
 }
 
 /* Delete the files that are older than the window's time, and seal those that
- * will be. Returns when the next one will be too old. */
+ * will be. Returns when the next one will be too old; NOW_NS: the time is over,
+ * and more are. */
 static uint64_t
 expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = now_ns + w->max_ns; /* of those that are written now */
 	struct window_file *f;
 	struct stream *t;
 
@@ -298,11 +306,15 @@ expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 			stream_next_file(t);
 		else
 			next = clock_earlier(next, f->last_ns + w->max_ns);
+		if (shard_part_is_late(sh))
+			return now_ns;
 	}
 	while ((f = oldest(w)) != NULL) {
 		if (now_ns - f->last_ns < w->max_ns)
 			return clock_earlier(next, f->last_ns + w->max_ns);
 		delete_file(sh, f);
+		if (shard_part_is_late(sh))
+			return now_ns;
 	}
 	return next;
 }
@@ -312,11 +324,15 @@ stream_window_tick(struct shard *sh, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 	const struct siblings *s;
+	struct stream_window *w;
 
 	list_each (s, &sh->siblings, struct siblings, node) {
-		if (s->window != NULL && s->window->max_ns != 0)
-			next = clock_earlier(
-			    next, expire(sh, s->window, now_ns));
+		w = s->window;
+		if (w == NULL || w->max_ns == 0)
+			continue;
+		if (now_ns >= w->look_ns)
+			w->look_ns = expire(sh, w, now_ns);
+		next = clock_earlier(next, w->look_ns);
 	}
 	return next;
 }

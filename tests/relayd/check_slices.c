@@ -5,10 +5,12 @@
  */
 #include <stdio.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/turn.h"
 #include "store/tracefile.h"
 #include "tests/lib/studio.h"
@@ -258,6 +260,64 @@ START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
 }
 END_TEST
 
+/* How many of the streams "d0", ... have a file of SIZE bytes below IN. */
+static unsigned
+files_of_all(const char *in, const char *suffix, long size)
+{
+	char pattern[64];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PACKETS; i++) {
+		snprintf(pattern, sizeof(pattern), "%s/ust/uid/d%u%s", in, i,
+		    suffix);
+		n += studio_size(&studio, pattern) == size;
+	}
+	return n;
+}
+
+static void
+add_streams(struct session *s, struct stream *all[PACKETS])
+{
+	char name[16];
+
+	for (unsigned i = 0; i < PACKETS; i++) {
+		snprintf(name, sizeof(name), "d%u", i);
+		all[i] = studio_stream(s, "ust/uid", name, 0, 0);
+	}
+}
+
+/* After a pause, say, all files are too old at the same time. */
+START_TEST(a_window_expires_in_parts)
+{
+	const struct studio_packet p = { .bytes = BYTES };
+	struct stream *all[PACKETS];
+	unsigned before = PACKETS, now, turns = 0;
+	struct session *live;
+
+	begin();
+	stream_window_limit(0, 1000);
+	live = studio_session(&studio, "live", 1000000, false);
+	add_streams(live, all);
+	for (unsigned i = 0; i < PACKETS; i++) {
+		studio_data(all[i], &p);
+		studio_index(all[i], &p);
+	}
+	turn_commit(studio.shard);
+	ck_assert_uint_eq(files_of_all("*/live-*", "_0", BYTES), PACKETS);
+	no_time();
+	for (; before > 0 && turns < 4 * PACKETS; turns++) {
+		(void)stream_window_tick(studio.shard, clock_now_ns());
+		now = files_of_all("*/live-*", "_0", BYTES);
+		ck_assert_uint_le(before - now, STEPS_MAX);
+		before = now;
+	}
+	ck_assert_uint_eq(before, 0);
+	ck_assert_uint_ge(turns, PACKETS / STEPS_MAX);
+	stream_window_limit(0, 0);
+	end();
+}
+END_TEST
+
 START_TEST(the_last_turn_writes_all)
 {
 	begin();
@@ -282,6 +342,7 @@ main(void)
 		{ metadata_goes_on_in_a_file_that_was_closed, 0, 0 },
 		{ metadata_that_never_ends_leaves_nothing, 0, 0 },
 		{ a_request_that_has_begun_ends_when_all_is_taken, 0, 0 },
+		{ a_window_expires_in_parts, 0, 0 },
 		{ the_last_turn_writes_all, 0, 0 },
 	};
 
