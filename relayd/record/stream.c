@@ -94,6 +94,10 @@ stream_enter_chunk(struct stream *t, struct chunk *c)
 	if (c == NULL)
 		return OK;
 	trace_enter(t->trace, c);
+	/* Peers decide how many streams one request rotates: at the end files
+	 * are made for bytes only. */
+	if (shard_of(t)->takes_all)
+		return OK;
 	st = stream_open_file(t, false);
 	/* Its next packet tries again. */
 	return st == E_NOSPC && stream_loses_when_full(t) ? OK : st;

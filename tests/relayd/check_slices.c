@@ -5,8 +5,12 @@
  */
 #include <stdio.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/reader.h"
+#include "proto/frame.h"
+#include "proto/relay.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
@@ -286,6 +290,57 @@ add_streams(struct session *s, struct stream *all[PACKETS])
 	}
 }
 
+/* ROTATE_STREAMS to chunk 1; false: the time is over. */
+static bool
+rotate_all(const struct relay_position at[PACKETS], uint32_t *done)
+{
+	struct relay_rotate rot;
+	struct buf b = { 0 };
+	uint32_t code;
+	struct reader r;
+	bool is_done, close;
+
+	relay_request_rotate(
+	    &b, (struct relay_optional){ true, 1 }, at, PACKETS);
+	r = reader_over(
+	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
+	ck_assert_int_eq(relay_rotate_decode(&r, &rot), OK);
+	is_done = session_rotate(session, &rot, done, &code, &close);
+	if (is_done)
+		ck_assert_uint_eq(code, RELAY_OK);
+	buf_free(&b);
+	return is_done;
+}
+
+/* Peers decide how many streams one request rotates. */
+START_TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
+{
+	const char *new_chunk = "*/*/.tmp_new_chunk";
+	struct stream *all[PACKETS];
+	struct relay_position at[PACKETS];
+	const struct studio_packet p = { .bytes = BYTES };
+	uint32_t done = 0;
+
+	begin();
+	add_streams(session, all);
+	for (unsigned i = 0; i < PACKETS; i++)
+		at[i] = (struct relay_position){ all[i]->handle, 0 };
+	studio_create_chunk(session, 1);
+	no_time();
+	ck_assert(!rotate_all(at, &done));
+	ck_assert_uint_le(files_of_all(new_chunk, "", 0), STEPS_MAX);
+	studio.shard->takes_all = true;
+	ck_assert(rotate_all(at, &done));
+	ck_assert_uint_le(files_of_all(new_chunk, "", 0), STEPS_MAX);
+	/* What was read is written. */
+	studio_data(all[PACKETS - 1], &p);
+	studio_index(all[PACKETS - 1], &p);
+	turn_commit(studio.shard);
+	ck_assert_uint_eq(files_of_all(new_chunk, "", BYTES), 1);
+	end();
+}
+END_TEST
+
 /* After a pause, say, all files are too old at the same time. */
 START_TEST(a_window_expires_in_parts)
 {
@@ -342,6 +397,7 @@ main(void)
 		{ metadata_goes_on_in_a_file_that_was_closed, 0, 0 },
 		{ metadata_that_never_ends_leaves_nothing, 0, 0 },
 		{ a_request_that_has_begun_ends_when_all_is_taken, 0, 0 },
+		{ a_rotation_at_the_end_makes_no_files_but_for_bytes, 0, 0 },
 		{ a_window_expires_in_parts, 0, 0 },
 		{ the_last_turn_writes_all, 0, 0 },
 	};
