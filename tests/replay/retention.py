@@ -562,6 +562,41 @@ def pages():
         check(not admin(daemon).exists(), "the admin socket stayed")
 
 
+def bad_orders():
+    """Who gives orders as he should not gets a clear answer; who leaves before
+    his, no harm. On the port nobody gives any."""
+    def say(text):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(relay.TIMEOUT)
+            s.connect(str(admin(daemon)))
+            s.sendall(text + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            return int(s.recv(65536).split(b" ")[1])
+
+    with start() as daemon:
+        for text, want in (
+                (b"POST /api/v1/vacuum?dry_run=1", 200),
+                (b"POST /api/v1/vacuum?dry_run=2", 400),
+                (b"POST /api/v1/vacuum", 400),
+                (b"GET /api/v1/vacuum?dry_run=1", 405),
+                (b"DELETE /api/v1/keep?path=h/a", 405),
+                (b"POST /api/v1/keep?path=%00&keep=1", 400),
+                (b"POST /api/v1/keep?path=../../etc&keep=1", 404),
+                (b"POST /api/v1/keep?path=" + b"a" * 5000, 400),
+                (b"POST /api/v1/keep?path=" + b"a" * 9000, 400),
+                (b"POST /api/v1/none", 405),
+                (b"GET /api/v1/stored?limit=0", 400)):
+            equal(say(text), want, text[:40])
+        for _ in range(50):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(str(admin(daemon)))
+                s.sendall(b"POST /api/v1/vacuum?dry_run=0 HTTP/1.1\r\n"
+                          b"Host: x\r\n\r\n")
+        equal(get(daemon, "/api/v1/vacuum?dry_run=0", "POST")[0], 405, "port")
+        equal(get(daemon, "/api/v1/vacuum?dry_run=0")[0], 404, "port")
+        equal(get(daemon, "/api/v1/keep?path=x&keep=1")[0], 404, "port")
+        equal(order(daemon, "/api/v1/vacuum", dry_run=1)["deleted"], [], "end")
+
+
 def a_full_disk():
     """With no room at all not even notes can be written: what is finished goes
     all the same, /readyz says when there is room again, and recording goes
@@ -694,7 +729,7 @@ CASES = [oldest_first, active_stays, a_viewer_reads_on, kept, dry_run,
          by_a_directory, by_a_file, by_a_parent_that_is_a_link, links_inside,
          not_ours, names_like_notes, damaged_notes, foreign_notes, two_relays,
          chunks, snapshots, removed_by_hand, killed, output_removed, pages,
-         a_full_disk, a_neighbour_is_not_delayed, many_at_the_start]
+         bad_orders, a_full_disk, a_neighbour_is_not_delayed, many_at_the_start]
 
 
 if __name__ == "__main__":
