@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
 import time
 
 import capture
@@ -19,40 +18,36 @@ EVENT_US = 5000
 MARKS = 60
 # Events that the recorder does not cause itself.
 EVENTS = ("sched:sched_process_exec", "sched:sched_process_exit")
-FLUSH_S = 0.2
+FLUSH_S = 0.2          # as --interval says
 # The clocks are compared by trace-cmd and by LTTng; on a busy machine to a
 # millisecond.
 TOLERANCE = 2
 
 
-def recorder_parts(child):
-    """The recorder's processes of each CPU: its children that are trace-cmd."""
-    path = "/proc/%d/task/%d/children" % (child.pid, child.pid)
-    with open(path, encoding="ascii") as f:
-        pids = [int(p) for p in f.read().split()]
-    return [p for p in pids if os.readlink("/proc/%d/exe" % p).endswith(
-        "trace-cmd")]
-
-
 class Flushing:
-    """SIGUSR2 for each of them, as stock trace-cmd takes it."""
+    """tracepulse-ftrace flush, which also lets full pages leave at once."""
 
-    def __init__(self, child):
-        self.child, self.is_over = child, threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+    def __init__(self, w, child):
+        self.child = subprocess.Popen(
+            [w.ftrace_path, "flush", "--interval=200ms", "--pid",
+             str(child.pid)], stdin=subprocess.DEVNULL, env=w.env(),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        w.children.append(self.child)
+        wait_for("buffer_percent 0", lambda: percent() == "0")
 
-    def _run(self):
-        while not self.is_over.wait(FLUSH_S):
-            try:
-                for pid in recorder_parts(self.child):
-                    os.kill(pid, signal.SIGUSR2)
-            except OSError:
-                pass
+    def stop(self, before):
+        self.child.send_signal(signal.SIGTERM)
+        if self.child.wait(20) != 0:
+            raise Failure("flush: status %d" % self.child.returncode)
+        if percent() != before:
+            raise Failure("buffer_percent is %s, and was %s"
+                          % (percent(), before))
 
-    def stop(self):
-        self.is_over.set()
-        self.thread.join()
+
+def percent():
+    """How full a ring buffer must be."""
+    with open(tracing.TRACEFS + "/buffer_percent", encoding="ascii") as f:
+        return f.read().strip()
 
 
 def session_of(w):
@@ -120,16 +115,16 @@ def ftrace_beside_lttng(w):
         listener = tracing.Listener(
             w, "--relay=net://127.0.0.1:%d:%d" % tuple(w.ports[:2]),
             "--hold=2s")
-        kernel.set("buffer_percent", "0")
+        before = percent()
         child = kernel.start(listener.port, "-t", "--date", events=EVENTS)
-        flushing = Flushing(child)
+        flushing = Flushing(w, child)
         view = View(w, session_of(w), "app")
         app = w.app(0, 400, microseconds=EVENT_US)
         app.wait_emitted(20)
         bounds = mark_and_count(w, app)
         emitted = app.finish()
         time.sleep(3 * FLUSH_S)
-        flushing.stop()
+        flushing.stop(before)
         os.killpg(child.pid, signal.SIGINT)
         child.wait(30)
         listener.wait_file()

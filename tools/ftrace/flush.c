@@ -22,6 +22,7 @@
 #include "common/parse.h"
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/flush_percent.h"
 
 #define PROGRAM "tracepulse-ftrace flush"
 #define RECORDER "trace-cmd"
@@ -51,6 +52,8 @@ struct flushing {
 	char **command; /* NULL: none */
 	int fds[FLUSH_PROCESSES_MAX];
 	unsigned n;
+	struct flush_percent percent;
+	bool has_complained;
 };
 
 static volatile sig_atomic_t stopped;
@@ -172,6 +175,18 @@ flush(struct flushing *f)
 	}
 }
 
+/* Said once. */
+static void
+set_percent(struct flushing *f)
+{
+	if (f->is_once || flush_percent_set(&f->percent) == OK ||
+	    f->has_complained)
+		return;
+	log_errno(LOG_WARN, "buffer_percent cannot be set, and a busy CPU will "
+			    "fall behind");
+	f->has_complained = true;
+}
+
 static void
 wait_ns(uint64_t ns)
 {
@@ -199,11 +214,13 @@ start_command(const struct flushing *f)
 static int
 run(struct flushing *f)
 {
-	const pid_t pid = start_command(f);
 	uint64_t found_ns = 0;
 	bool was_there = false;
 	int status = 0;
+	pid_t pid;
 
+	set_percent(f);
+	pid = start_command(f);
 	if (pid < 0) {
 		log_errno(LOG_ERROR, "%s", f->command[0]);
 		return 1;
@@ -217,6 +234,7 @@ run(struct flushing *f)
 			break;
 		if (found_ns == 0 || now - found_ns >= FIND_NS) {
 			find_processes(f);
+			set_percent(f);
 			found_ns = now;
 		}
 		if (!was_there && f->n > 0)
@@ -228,6 +246,7 @@ run(struct flushing *f)
 		wait_ns(f->interval_ns);
 	}
 	forget(f);
+	flush_percent_restore(&f->percent);
 	if (f->is_once && !was_there)
 		log_warn("nobody records here");
 	if (pid == 0)
