@@ -74,7 +74,12 @@ options_show(
 enum status
 options_bad_value(const struct row *r, const char *arg)
 {
-	return options_refuse("Invalid value \"%s\" for --%s", arg, r->name);
+	return r->arg == NULL
+		   ? options_refuse("Invalid value \"%s\" for --%s: say yes "
+				    "or no",
+			 arg, r->name)
+		   : options_refuse("Invalid value \"%s\" for --%s=%s: %s", arg,
+			 r->name, r->arg, r->help);
 }
 
 /* Kinds of settings. */
@@ -181,10 +186,12 @@ take_time(const struct row *r, void *to, const char *arg)
 void
 options_show_ns(uint64_t ns, char *out, size_t n)
 {
-	if (ns % NS_PER_S == 0)
+	if (ns % NS_PER_S != 0)
+		snprintf(out, n, "%" PRIu64 "ms", ns / NS_PER_MS);
+	else if (ns == 0 || ns % (60 * NS_PER_S) != 0)
 		snprintf(out, n, "%" PRIu64 "s", ns / NS_PER_S);
 	else
-		snprintf(out, n, "%" PRIu64 "ms", ns / NS_PER_MS);
+		snprintf(out, n, "%" PRIu64 "m", ns / (60 * NS_PER_S));
 }
 
 static void

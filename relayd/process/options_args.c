@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/near.h"
 #include "relayd/process/environment.h"
 #include "relayd/process/sandbox.h"
 
@@ -82,6 +83,26 @@ settle_port(struct listen_url *u, uint16_t usual, bool dynamic)
 	return OK;
 }
 
+/* getopt has complained about WORD. It may be unknown, or a short form of more
+ * than one, which are named then. */
+static void
+look_at_option(const char *word)
+{
+	char name[NEAR_WORD_MAX + 1];
+	const char *hint;
+
+	if (strncmp(word, "--", 2) != 0)
+		return;
+	snprintf(
+	    name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (strncmp(option_rows[i].name, name, strlen(name)) == 0)
+			return;
+	hint = options_hint(name, "--");
+	if (*hint != '\0')
+		log_error("unknown option --%s%s", name, hint);
+}
+
 static enum status
 read_command_line(struct options *o, int argc, char **argv, bool is_first)
 {
@@ -96,8 +117,10 @@ read_command_line(struct options *o, int argc, char **argv, bool is_first)
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct row *r;
 
-		if (c == '?')
+		if (c == '?') {
+			look_at_option(argv[optind - 1]);
 			return E_REFUSED;
+		}
 		r = row_of(c);
 		if (is_secure && r->needs_trust) {
 			if (is_first)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -51,30 +52,106 @@ options_print(const struct options *o)
 	}
 }
 
+/* An address that is listened on: its option, and the first one of the host
+ * that is this machine's. */
+struct place {
+	const struct listen_url *url;
+	const char *name;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} at;
+	bool is_known;
+};
+
+/* With another port, as a relay that runs may have this one. */
 static bool
-check_address(const struct listen_url *u, const char *name)
+is_of_this_machine(const struct addrinfo *a, struct place *p)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int error;
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	memcpy(&p->at, a->ai_addr, a->ai_addrlen);
+	*(p->at.any.sa_family == AF_INET6 ? &p->at.in6.sin6_port
+					  : &p->at.in.sin_port) = 0;
+	ok = bind(fd, &p->at.any, a->ai_addrlen) == 0;
+	error = errno;
+	close(fd);
+	errno = error;
+	return ok;
+}
+
+static bool
+check_address(struct place *p)
 {
 	struct addrinfo *found = NULL;
-	int error = listen_url_find(u, SOCK_STREAM, &found);
+	int error = listen_url_find(p->url, SOCK_STREAM, &found);
 
-	if (error == 0) {
-		freeaddrinfo(found);
-		return true;
+	if (error != 0) {
+		log_error("%s: \"%s\": %s", p->name, p->url->host,
+		    gai_strerror(error));
+		return false;
 	}
-	log_error("%s: \"%s\": %s", name, u->host, gai_strerror(error));
+	for (struct addrinfo *a = found; a != NULL && !p->is_known;
+	     a = a->ai_next)
+		p->is_known = is_of_this_machine(a, p);
+	if (!p->is_known)
+		log_errno(LOG_ERROR, "%s: cannot listen on \"%s\"", p->name,
+		    p->url->host);
+	freeaddrinfo(found);
+	return p->is_known;
+}
+
+/* Does A take what B wants? */
+static bool
+covers(const struct place *a, const struct place *b)
+{
+	if (a->at.any.sa_family != b->at.any.sa_family)
+		return false;
+	if (a->at.any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&a->at.in6.sin6_addr) ||
+		       IN6_ARE_ADDR_EQUAL(
+			   &a->at.in6.sin6_addr, &b->at.in6.sin6_addr);
+	return a->at.in.sin_addr.s_addr == htonl(INADDR_ANY) ||
+	       a->at.in.sin_addr.s_addr == b->at.in.sin_addr.s_addr;
+}
+
+static bool
+are_apart(const struct place *a, const struct place *b)
+{
+	if (a->url->port == 0 || a->url->port != b->url->port || !a->is_known ||
+	    !b->is_known || (!covers(a, b) && !covers(b, a)))
+		return true;
+	log_error("%s and %s have the same address, %s and %s port %u", a->name,
+	    b->name, a->url->host, b->url->host, a->url->port);
 	return false;
 }
 
 static bool
-are_apart(
-    const struct listen_url *a, const struct listen_url *b, const char *names)
+check_addresses(const struct options *o)
 {
-	if (a->port == 0 || a->port != b->port || a->family != b->family ||
-	    strcmp(a->host, b->host) != 0)
-		return true;
-	log_error(
-	    "%s have the same address, %s port %u", names, a->host, a->port);
-	return false;
+	struct place places[] = {
+		{ .url = &o->control, .name = "--control-port" },
+		{ .url = &o->data, .name = "--data-port" },
+		{ .url = &o->live, .name = "--live-port" },
+		{ .url = &o->http, .name = "--http" },
+	};
+	/* Without the default of HTTP it starts all the same. */
+	const bool has_http = o->has_http && o->http_path[0] == '\0' &&
+			      o->from[OPT_HTTP].kind != ORIGIN_DEFAULT;
+	const size_t n = ARRAY_LEN(places) - !has_http;
+	bool ok = true;
+
+	for (size_t i = 0; i < n; i++)
+		ok &= check_address(&places[i]);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n; k++)
+			ok &= are_apart(&places[i], &places[k]);
+	return ok;
 }
 
 /* Can files be made in DIR, or DIR be made? */
@@ -144,17 +221,8 @@ look_at_limits(const struct options *o)
 enum status
 options_check(const struct options *o)
 {
-	bool ok = check_address(&o->control, "--control-port");
+	bool ok = check_addresses(o);
 
-	ok &= check_address(&o->data, "--data-port");
-	ok &= check_address(&o->live, "--live-port");
-	ok &= are_apart(
-	    &o->control, &o->data, "--control-port and --data-port");
-	ok &= are_apart(
-	    &o->control, &o->live, "--control-port and --live-port");
-	ok &= are_apart(&o->data, &o->live, "--data-port and --live-port");
-	if (o->has_http && o->http_path[0] == '\0')
-		ok &= check_address(&o->http, "--http");
 	ok &= check_file_path(o->http_path, "--http");
 	ok &= check_file_path(o->admin_socket.path, "--admin-socket");
 	ok &= check_directory(o->output, "--output");

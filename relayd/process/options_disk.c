@@ -24,8 +24,8 @@ options_take_max_use(const struct row *r, void *to, const char *arg)
 		   : options_bad_value(r, arg);
 }
 
-static void
-show_bytes(uint64_t bytes, char *out, size_t n)
+void
+options_show_bytes(uint64_t bytes, char *out, size_t n)
 {
 	static const char units[] = "\0kMGT";
 	unsigned i = 0;
@@ -45,7 +45,7 @@ options_show_max_use(const struct row *r, const void *from, char *out, size_t n)
 	if (bytes == 0)
 		snprintf(out, n, NONE);
 	else
-		show_bytes(bytes, out, n);
+		options_show_bytes(bytes, out, n);
 }
 
 enum status
@@ -79,7 +79,7 @@ options_show_keep_free(
 	if (k->percent > 0)
 		snprintf(out, n, "%" PRIu64 "%%", k->percent);
 	else if (k->bytes > 0)
-		show_bytes(k->bytes, out, n);
+		options_show_bytes(k->bytes, out, n);
 	else
 		snprintf(out, n, NONE);
 }
@@ -101,8 +101,14 @@ options_show_max_age(const struct row *r, const void *from, char *out, size_t n)
 {
 	const uint64_t ns = *(const uint64_t *)from;
 
+	const uint64_t hour = 3600 * NS_PER_S;
+
 	if (ns == 0)
 		snprintf(out, n, NONE);
+	else if (ns % (24 * hour) == 0)
+		snprintf(out, n, "%" PRIu64 "d", ns / (24 * hour));
+	else if (ns % hour == 0)
+		snprintf(out, n, "%" PRIu64 "h", ns / hour);
 	else
 		options_show_ns(ns, out, n);
 }

@@ -84,11 +84,10 @@ options_find(const char *name)
 	return id;
 }
 
-const char *
-options_hint(const char *name)
+static const struct row *
+nearest(const char *name)
 {
-	static char hint[NEAR_WORD_MAX + 32];
-	const char *best = NULL;
+	const struct row *best = NULL;
 	unsigned least = NEAR_WORD_MAX;
 
 	for (enum option_id id = 0; id < N_OPTIONS; id++) {
@@ -97,12 +96,22 @@ options_hint(const char *name)
 
 		if (r->show != NULL && d < least) {
 			least = d;
-			best = r->name;
+			best = r;
 		}
 	}
-	if (best == NULL || !near_enough(name, least))
+	return best != NULL && near_enough(name, least) ? best : NULL;
+}
+
+const char *
+options_hint(const char *name, const char *before)
+{
+	static char hint[NEAR_WORD_MAX + 32];
+	const struct row *r = nearest(name);
+
+	if (r == NULL)
 		return "";
-	snprintf(hint, sizeof(hint), ": did you mean \"%s\"?", best);
+	snprintf(
+	    hint, sizeof(hint), ": did you mean \"%s%s\"?", before, r->name);
 	return hint;
 }
 
@@ -154,7 +163,8 @@ on_key(void *arg, const char *section, const char *name, const char *value)
 	}
 	id = options_find(name);
 	if (id == N_OPTIONS)
-		complain(f, "unknown key \"%s\"%s", name, options_hint(name));
+		complain(
+		    f, "unknown key \"%s\"%s", name, options_hint(name, ""));
 	else if (option_rows[id].show == NULL)
 		complain(
 		    f, "\"%s\" can be given on the command line only", name);
@@ -318,15 +328,20 @@ look_at_variable(const char *name, size_t n)
 {
 	/* Of the unit, of the program tracepulse, and ours. */
 	static const char *const others[] = { "OPTIONS", "URL", "CONFIG" };
-	char rest[NEAR_WORD_MAX + 1];
+	char rest[NEAR_WORD_MAX + 1], meant[NEAR_WORD_MAX + sizeof(PREFIX)];
+	const struct row *r;
 
 	snprintf(rest, sizeof(rest), "%.*s", (int)(n - strlen(PREFIX)),
 	    name + strlen(PREFIX));
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (strcmp(rest, others[i]) == 0)
 			return;
-	log_warn(
-	    "variable %.*s is not known%s", (int)n, name, options_hint(rest));
+	r = nearest(rest);
+	if (r != NULL)
+		variable_name(r, meant, sizeof(meant));
+	log_warn("variable %.*s is not known%s%s%s", (int)n, name,
+	    r == NULL ? "" : ": did you mean \"", r == NULL ? "" : meant,
+	    r == NULL ? "" : "\"?");
 }
 
 static enum status

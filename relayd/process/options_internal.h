@@ -85,7 +85,8 @@ void options_show(
 const struct origin *options_origin(void);
 /* ns as take_time() would understand it. */
 void options_show_ns(uint64_t ns, char *out, size_t n);
-/* "Invalid value", see options_refuse(). */
+void options_show_bytes(uint64_t bytes, char *out, size_t n);
+/* "Invalid value", and what the option takes; see options_refuse(). */
 enum status options_bad_value(const struct row *r, const char *arg);
 /* A message about the value that options_set() is busy with, which names the
  * file and line, or the variable. Returns E_REFUSED. */
@@ -95,8 +96,9 @@ void options_usage(void); /* --help */
 
 /* The row of a long name; N_OPTIONS: none. */
 enum option_id options_find(const char *name);
-/* ": did you mean X?", where X is the setting that is nearest, or "". */
-const char *options_hint(const char *name);
+/* ": did you mean "X"?", where X is BEFORE and the setting that is nearest, or
+ * "". The text is there until the next call. */
+const char *options_hint(const char *name, const char *before);
 
 /* The files, in their order; all mistakes in them are logged. */
 enum status options_read_files(struct options *o) MUST_CHECK;

@@ -4,6 +4,7 @@
 
 #include "relayd/process/options_internal.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,7 +166,7 @@ options_show_live_window(
 	const struct live_window *w = from;
 
 	if (w->bytes != 0)
-		snprintf(out, n, "%" PRIu64, w->bytes);
+		options_show_bytes(w->bytes, out, n);
 	else if (w->ns != 0)
 		options_show_ns(w->ns, out, n);
 	else
@@ -366,12 +367,14 @@ options_take_verbose(const struct row *r, void *to, const char *arg)
 		o->verbose = 0;
 	if (arg == NULL)
 		o->verbose += o->verbose < 3;
-	else if (parse_u64(arg, 0, 3, &n) == OK)
+	else if (parse_u64(arg, 0, UINT64_MAX, &n) == OK && n <= 3)
 		o->verbose = (unsigned)n;
-	else if (parse_bool(arg, &is_on) == OK)
+	else if (!isdigit((unsigned char)*arg) && parse_bool(arg, &is_on) == OK)
 		o->verbose = is_on;
 	else
-		return options_bad_value(r, arg);
+		return options_refuse("Invalid value \"%s\" for --%s: say a "
+				      "number from 0 to 3, yes or no",
+		    arg, r->name);
 	return OK;
 }
 

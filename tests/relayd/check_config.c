@@ -177,18 +177,18 @@ static const struct {
 	{ "[relayd]\nmax-memory=2048k\n", OPT_MAX_MEMORY, "2M", "" },
 	{ "[relayd]\nindex-lock-timeout=700\n", OPT_INDEX_LOCK_TIMEOUT, "700ms",
 	    "" },
-	{ "[relayd]\nindex-lock-timeout=2m\n", OPT_INDEX_LOCK_TIMEOUT, "120s",
+	{ "[relayd]\nindex-lock-timeout=2m\n", OPT_INDEX_LOCK_TIMEOUT, "2m",
 	    "" },
 	{ "[relayd]\nsync=packet\n", OPT_SYNC, "packet", "" },
 	{ "[relayd]\nsync=250ms\n", OPT_SYNC, "250ms", "" },
-	{ "[relayd]\nsync=60s\n", OPT_SYNC, "60s", "" },
+	{ "[relayd]\nsync=60s\n", OPT_SYNC, "1m", "" },
 	{ "[relayd]\nmax-use=3T\n", OPT_MAX_USE, "3T", "" },
 	{ "[relayd]\nmax-use=none\n", OPT_MAX_USE, "none", "" },
 	{ "[relayd]\n", OPT_KEEP_FREE, "5%", "" },
 	{ "[relayd]\nkeep-free=1536M\n", OPT_KEEP_FREE, "1536M", "" },
 	{ "[relayd]\nkeep-free=12%\n", OPT_KEEP_FREE, "12%", "" },
 	{ "[relayd]\nkeep-free=none\n", OPT_KEEP_FREE, "none", "" },
-	{ "[relayd]\nmax-age=2d\n", OPT_MAX_AGE, "172800s", "" },
+	{ "[relayd]\nmax-age=2d\n", OPT_MAX_AGE, "2d", "" },
 	{ "[relayd]\nmax-age=none\n", OPT_MAX_AGE, "none", "" },
 	{ "[relayd]\nadmin-socket=none\n", OPT_ADMIN_SOCKET, "none", "" },
 	{ "[relayd]\nadmin-socket=/run/x\n", OPT_ADMIN_SOCKET, "/run/x", "" },
@@ -219,11 +219,17 @@ static const struct {
 	{ "[relayd]\nelephant=1\n", 0, NULL,
 	    "error F:2: unknown key \"elephant\"\n" },
 	{ "[relayd]\ndaemonize=maybe\n", 0, NULL,
-	    "error F:2: Invalid value \"maybe\" for --daemonize\n" },
+	    "error F:2: Invalid value \"maybe\" for --daemonize: say yes or "
+	    "no\n" },
 	{ "[relayd]\ndaemonize=\n", 0, NULL,
-	    "error F:2: Invalid value \"\" for --daemonize\n" },
+	    "error F:2: Invalid value \"\" for --daemonize: say yes or no\n" },
 	{ "[relayd]\nworkers=99\n", 0, NULL,
-	    "error F:2: Invalid value \"99\" for --workers\n" },
+	    "error F:2: Invalid value \"99\" for --workers=N: ingest with N "
+	    "threads, "
+	    "1 to 64 [one per core, at most 8]\n" },
+	{ "[relayd]\nverbose=4\n", 0, NULL,
+	    "error F:2: Invalid value \"4\" for --verbose: say a number "
+	    "from 0 to 3, yes or no\n" },
 	{ "[relayd]\nlive-port=junk\n", 0, NULL,
 	    "error F:2: Invalid live URL \"junk\": it must begin with "
 	    "tcp://, tcp4:// or tcp6://\n" },
@@ -246,8 +252,11 @@ static const struct {
 	    "error F:1: \"output\" stands before the first section: write "
 	    "[relayd] above it\n" },
 	{ "[relayd]\nworkers=x\nlive-workers=y\n", 0, NULL,
-	    "error F:2: Invalid value \"x\" for --workers\n"
-	    "error F:3: Invalid value \"y\" for --live-workers\n" },
+	    "error F:2: Invalid value \"x\" for --workers=N: ingest with N "
+	    "threads, "
+	    "1 to 64 [one per core, at most 8]\n"
+	    "error F:3: Invalid value \"y\" for --live-workers=N: "
+	    "serve viewers with N threads, 1 to 4 [1]\n" },
 };
 
 /* TEXT with the path of the file instead of F. */
@@ -353,13 +362,15 @@ START_TEST(variables_are_settings)
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_str_eq(captured(),
 	    "warning variable TRACEPULSE_MAX_MEMROY is not known: did you mean "
-	    "\"max-memory\"?\n");
+	    "\"TRACEPULSE_MAX_MEMORY\"?\n");
 	setenv("TRACEPULSE_MAX_MEMORY", "x", 1);
 	capture();
 	ck_assert_int_eq(parse_args(""), E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(captured(),
 	    "error TRACEPULSE_MAX_MEMORY: Invalid value \"x\" for "
-	    "--max-memory\n"));
+	    "--max-memory=SIZE: hold at most SIZE bytes (k, M, G) of packets "
+	    "[a "
+	    "quarter of RAM]\n"));
 	scratch_close();
 }
 END_TEST
@@ -502,7 +513,8 @@ static const struct {
 	{ "", NULL },
 	{ "-o @not/yet/there", NULL },
 	{ "-L tcp://no-such-host.invalid:1", "--live-port: \"no-such-host" },
-	{ "-C tcp://h:1 -D tcp://h:1", "--control-port and --data-port have" },
+	{ "-C tcp://127.0.0.1:1 -D tcp://0.0.0.0:1",
+	    "--control-port and --data-port have" },
 	{ "-o @file", "--output " },
 	{ "-o @file/below", "--output " },
 	{ "-o /proc/1/x", "--output /proc/1/x: cannot write in /proc" },

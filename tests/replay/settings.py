@@ -286,6 +286,17 @@ def with_daemonize_the_file_remains():
             time.sleep(0.01)
 
 
+# 203.0.113.0/24 is nobody's.
+ADDRESSES = [
+    ("", ""),
+    ("-L tcp://127.0.0.1:7001 -C tcp://127.0.0.2:7001", ""),
+    ("-C tcp://203.0.113.1", "--control-port: cannot listen on \"203.0.113.1\""),
+    ("-D tcp://localhost:5342", "--control-port and --data-port"),
+    ("-L tcp://127.0.0.1:5343", "--data-port and --live-port"),
+    ("--http=tcp://0.0.0.0:5344", "--live-port and --http"),
+]
+
+
 def the_configuration_is_told():
     """--check-config and --print-config start nothing."""
     with tempfile.TemporaryDirectory() as top, \
@@ -313,6 +324,17 @@ def the_configuration_is_told():
         done = ask("--check-config")
         equal(done.returncode, 1, "a bad directory")
         check(b"--output" in done.stderr, f"{done.stderr}")
+        conf.write_text(f"[relayd]\noutput={top}/out\n")
+        for words, wanted in ADDRESSES:
+            done = ask("--check-config", *words.split())
+            equal((done.returncode, wanted in done.stderr.decode()),
+                  (1 if wanted else 0, True), f"{words}: {done.stderr}")
+        done = ask("--max-usee=5G")
+        equal(done.returncode, 1, "an unknown option")
+        check(b'did you mean "--max-use"?' in done.stderr, f"{done.stderr}")
+        done = ask("--print-config", "--max-age=72h", "--live-window=67108864")
+        for line in ("max-age = 3d ", "live-window = 64M "):
+            check(line in done.stdout.decode(), f"{line}: {done.stdout}")
         equal(os.listdir(top), [], "nothing is made")
 
 
