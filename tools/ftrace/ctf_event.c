@@ -46,7 +46,7 @@ add_field(struct ctf_op *out, uint32_t n, const struct event_field *f)
 
 	if (kinds[f->kind] == OP_COPY)
 		return add_copy(out, n, 0, f->offset, f->size);
-	out[n] = (struct ctf_op){ .kind = kinds[f->kind],
+	out[n] = (struct ctf_op){ .kind = (uint8_t)kinds[f->kind],
 		.element = f->element,
 		.is_relative = f->is_relative,
 		.at = f->offset,
