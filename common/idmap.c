@@ -6,7 +6,8 @@
 
 #include "common/ids.h"
 
-#define IDMAP_MIN 8
+/* The least of which a quarter can stay free. Most maps have few ids. */
+#define IDMAP_MIN 4
 
 struct idmap_slot {
 	uint64_t id;

@@ -66,27 +66,27 @@ struct chunk {
 	struct list node;	 /* its owner's list of chunks */
 	struct list doomed_node; /* its owner's list of those to delete */
 	unsigned refs;
+	int fd; /* -1: that of the session's directory */
 	uint64_t id;
 	uint64_t serial; /* different for each chunk of this process */
 	uint64_t creation_time, close_time; /* s since the epoch */
-	bool is_closed;			    /* close_time is set */
-	bool is_base; /* peer before 2.11: the output directory, never moved */
-	struct relpath *override_name; /* NULL: none */
+	struct relpath *override_name;	    /* NULL: none */
 	enum chunk_place place;
 	char tmp_name[40]; /* while AT_OLD or AT_NEW */
 	enum chunk_command command;
+	unsigned n_restored; /* how often it was made again */
+	bool is_closed;	     /* close_time is set */
+	bool is_base;  /* peer before 2.11: the output directory, never moved */
 	bool is_extra; /* its descriptor is taken from FDS_EXTRA, too */
 	bool is_kept; /* the owner's list has, or had, a reference of its own */
+	bool is_added_to; /* the directory was there before */
 	struct session_dir *dir;
-	int fd;			      /* -1: that of the session's directory */
 	struct folder_place *folders; /* where viewers find them; or NULL */
-	unsigned n_restored;	      /* how often it was made again */
 	struct list tops;	      /* struct chunk_top */
 	struct list families;
 	uint64_t delete_next; /* file number, of the first family */
 	uint64_t began_ns;    /* since the epoch, by our clock */
 	uint64_t bytes;	      /* in its files */
-	bool is_added_to;     /* the directory was there before */
 	/* Called when the last reference goes; takes the chunk. */
 	void (*released)(struct chunk *take_c, void *arg);
 	void *released_arg;

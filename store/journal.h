@@ -90,10 +90,10 @@ struct journal_file {
 	struct journal_id id;
 	uint64_t length;
 	uint32_t slot;
+	bool is_doubtful; /* bytes of it may never get to the disk */
 	/* With a syncer: that length is on the disk after that round. */
 	struct list mark_node;
 	uint64_t mark_length, mark_round;
-	bool is_doubtful; /* bytes of it may never get to the disk */
 };
 
 #define JOURNAL_RETRY_NS (50 * NS_PER_MS)

@@ -17,8 +17,8 @@
 
 struct tracefile_file {
 	int fd; /* -1: closed for now, or not made yet */
-	ino_t ino;
 	bool is_made;
+	ino_t ino;
 	uint64_t length; /* whole bytes */
 	struct journal_file journal;
 };
@@ -30,11 +30,12 @@ struct tracefile {
 	 * is a reference. See tracefile_lost_place(). */
 	struct session_dir *dir;
 	unsigned n_restored;
+	enum tracefile_index index_format;
 	struct chunk_family *family;
 	uint64_t number;
 	bool is_discarded;
 	bool replaces; /* an older file of the family, in a ring */
-	enum tracefile_index index_format;
+	bool ends_log;
 	struct tracefile_file data, index;
 	uint64_t counted; /* bytes, by tracefile_count() */
 	uint64_t ahead;	  /* bytes behind data.length: a part of what is next */
@@ -45,7 +46,6 @@ struct tracefile {
 	struct packet_log *log; /* NULL: no viewer may attach */
 	/* This file's entry in it; NULL: no log, or the log has it already. */
 	struct log_file *log_file;
-	bool ends_log;
 };
 
 /* N bytes more (less: N < 0) are in the files of the chunk. */

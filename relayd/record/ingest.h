@@ -28,7 +28,6 @@ struct ingest {
 	struct session_input input; /* in its session's inputs */
 	struct shard *shard;
 	struct session *session; /* NULL: not bound yet, or gone */
-	bool is_orphan;		 /* its session is gone: close it */
 	char *peer;		 /* for logs; borrowed */
 	struct conn *conn;	 /* whose endpoint this is; borrowed */
 	uint8_t header[DATA_HEADER_LEN];
@@ -36,6 +35,7 @@ struct ingest {
 	struct data_header h;  /* of the current packet */
 	struct packet *packet; /* NULL: between packets */
 	uint32_t last_size;    /* size of the previous packet */
+	bool is_orphan;	       /* its session is gone: close it */
 };
 
 enum status ingest_create(struct ingest **out, struct shard *sh, char *peer,

@@ -102,15 +102,12 @@ struct session {
 	char *tag;			  /* "peer=... session=...", for logs */
 	char *address;			  /* of the peer, without its port */
 	struct list old_claims;	   /* struct old_claim, of a peer before 2.11 */
-	bool has_index;		   /* minor >= 4 and no snapshot */
 	struct live_session *live; /* what viewers see of it; may be NULL */
 	/* The largest timestamp_end so far, and one too far ahead of it to
 	 * count; 0: none. See session_note_time(). */
 	uint64_t latest, ahead;
-	bool has_told_end;
 	struct session_dir *dir;
 	struct chunk *current, *pending; /* pending: to be closed next */
-	bool has_rotated;
 
 	struct list streams; /* struct stream, by session_node */
 	/* Which question BEGIN_DATA_PENDING began, from 1, and how many streams
@@ -121,22 +118,25 @@ struct session {
 	struct idmap trace_keys; /* key of a path -> struct trace */
 	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
-	bool had_input;		 /* a data connection was bound before */
 
 	uint64_t held_bytes; /* what packets that wait count as (stream_hold) */
 	uint64_t read_max;   /* bytes to read from a data connection at once */
 	uint64_t n_records;  /* records that wait for bytes */
-	bool is_held;	     /* too many: inputs are not read */
+
+	bool has_index; /* minor >= 4 and no snapshot */
+	bool has_told_end, has_rotated;
+	bool had_input;	 /* a data connection was bound before */
+	bool is_held;	 /* too many records wait: inputs are not read */
+	bool is_ended;	 /* the control connection is gone */
+	bool is_counted; /* that it began */
 
 	/* What is told of it: session_info.c. */
-	bool is_counted; /* it began */
 	struct sums sums;
 	uint64_t began_s, began_ns;
 	uint64_t last_loss_ns; /* when a loss was told; untold: since then */
 	uint64_t untold;
 	enum why_ended why; /* of one that has ended */
 
-	bool is_ended; /* the control connection is gone */
 	uint64_t linger_until_ns;
 
 	/* NULL, or as session_tell_gone() says. */

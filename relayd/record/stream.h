@@ -42,8 +42,11 @@ struct stream {
 	struct trace *trace;	    /* a reference */
 	const struct relpath *path; /* its folder */
 	struct relpath *channel;
-	bool is_metadata;
-	bool is_published;
+	bool is_metadata, is_published;
+	bool is_closing;      /* no record can come any more */
+	bool has_write_error; /* not yet told to the peer */
+	bool has_logged_drop, has_logged_size;
+	bool has_wrapped;	       /* its ring of tracefiles */
 	struct live_stream *live;      /* NULL: not shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */
@@ -51,8 +54,7 @@ struct stream {
 
 	uint64_t tracefile_size, tracefile_count; /* 0: no limit */
 	uint64_t number;			  /* of the current tracefile */
-	bool has_wrapped;
-	struct chunk *chunk; /* NULL: no chunk, no file */
+	struct chunk *chunk;			  /* NULL: no chunk, no file */
 	struct chunk_family *family;
 	struct tracefile *tf;
 	struct list sealed; /* past files; their records wait for a lock */
@@ -62,15 +64,15 @@ struct stream {
 
 	struct reorder reorder;
 	unsigned counted_records; /* part of the session's n_records */
-	uint64_t gap_since_ns;	  /* 0: no gap */
+	/* Sequence numbers, below; has_x: is x_seq set? */
+	bool has_data, has_record, has_packet_seq, has_last;
+	uint64_t gap_since_ns; /* 0: no gap */
 	struct {
 		struct packet *first, **end;
 		unsigned n;
 		uint64_t bytes;
 	} batch; /* out of the heap, not yet in the file */
 
-	/* Sequence numbers; has_x: is x_seq set? */
-	bool has_data, has_record, has_packet_seq, has_last;
 	uint64_t data_seq;   /* net_seq of the last packet in the file */
 	uint64_t record_seq; /* ... of the last whose record is in its file */
 	uint64_t packet_seq; /* the tracer's number of the last packet */
@@ -90,10 +92,6 @@ struct stream {
 	/* Metadata that waits for room on the disk: each request with its
 	 * lengths before it. */
 	struct buf *debt; /* NULL: none */
-
-	bool is_closing;      /* no record can come any more */
-	bool has_write_error; /* not yet told to the peer */
-	bool has_logged_drop, has_logged_size;
 };
 
 /*
