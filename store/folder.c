@@ -34,7 +34,7 @@ struct folder_base {
 /* RCU replaces it as a whole. */
 struct name {
 	struct rcu_head rcu;
-	char s[FOLDER_NAME_MAX];
+	char s[];
 };
 
 struct folder_place {
@@ -98,11 +98,11 @@ free_name(struct rcu_head *head)
 	free(container_of(head, struct name, rcu));
 }
 
-static void
-set_name(struct name *n, const char *s)
+/* SIZE: of the text, with its NUL. */
+static struct name *
+new_name(size_t size)
 {
-	assert(strlen(s) < sizeof(n->s));
-	(void)snprintf(n->s, sizeof(n->s), "%s", s);
+	return calloc(1, sizeof(struct name) + size);
 }
 
 enum status
@@ -110,7 +110,7 @@ folder_place_create(
     struct folder_place **out, struct folder_base *base, const char *name)
 {
 	struct folder_place *p = calloc(1, sizeof(*p));
-	struct name *first = calloc(1, sizeof(*first));
+	struct name *first = new_name(strlen(name) + 1);
 	struct stored_dir *readers = stored_dir_create();
 
 	*out = NULL;
@@ -124,7 +124,8 @@ folder_place_create(
 	ref_init(&p->ref);
 	ref_get(&base->ref);
 	p->base = base;
-	set_name(first, name);
+	assert(strlen(name) < FOLDER_NAME_MAX);
+	memcpy(first->s, name, strlen(name));
 	publish_pointer(&p->name, first);
 	*out = p;
 	return OK;
@@ -134,7 +135,7 @@ enum status
 folder_place_begin(struct folder_place *p)
 {
 	/* It is made before the move: afterwards the name must be told. */
-	p->next = calloc(1, sizeof(*p->next));
+	p->next = new_name(FOLDER_NAME_MAX);
 	if (p->next == NULL)
 		return E_NOMEM;
 	published_add(&p->moves, 1);
@@ -148,7 +149,8 @@ folder_place_end(struct folder_place *p, const char *name)
 	struct name *old = published_pointer(&p->name);
 
 	if (name != NULL) {
-		set_name(p->next, name);
+		assert(strlen(name) < FOLDER_NAME_MAX);
+		memcpy(p->next->s, name, strlen(name));
 		publish_pointer(&p->name, p->next);
 		call_rcu(&old->rcu, free_name);
 	} else {
