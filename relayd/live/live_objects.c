@@ -11,14 +11,10 @@
 /* Of each object there are two pieces of news: it is there, and it is gone. */
 #define NEWS_PER_OBJECT 2
 
-static enum status
-create_notices(struct live_notice **out, unsigned n_workers)
+static size_t
+size_of_notices(unsigned n_workers)
 {
-	*out = NULL;
-	if (n_workers == 0)
-		return OK;
-	*out = calloc(n_workers, NEWS_PER_OBJECT * sizeof(**out));
-	return *out == NULL ? E_NOMEM : OK;
+	return n_workers * NEWS_PER_OBJECT * sizeof(struct live_notice);
 }
 
 static void
@@ -28,7 +24,6 @@ session_release(struct ref *r)
 
 	free(s->hostname);
 	free(s->name);
-	free(s->notices);
 	free(s);
 }
 
@@ -37,7 +32,8 @@ live_session_create(struct live_session **out, unsigned n_workers, uint64_t id,
     uint32_t live_timer_us, bool is_ctf2, const char *hostname,
     const char *name)
 {
-	struct live_session *s = calloc(1, sizeof(*s));
+	struct live_session *s = calloc(
+	    1, sizeof(*s) + size_of_notices(n_workers));
 
 	*out = NULL;
 	if (s == NULL)
@@ -49,8 +45,7 @@ live_session_create(struct live_session **out, unsigned n_workers, uint64_t id,
 	s->is_ctf2 = is_ctf2;
 	s->hostname = strdup(hostname);
 	s->name = strdup(name);
-	if (s->hostname == NULL || s->name == NULL ||
-	    create_notices(&s->notices, n_workers) != OK) {
+	if (s->hostname == NULL || s->name == NULL) {
 		live_session_put(s);
 		return E_NOMEM;
 	}
@@ -80,9 +75,6 @@ stream_release(struct ref *r)
 	live_session_put(s->session);
 	packet_log_put(s->log);
 	metadata_log_put(s->metadata);
-	free(s->path);
-	free(s->channel);
-	free(s->notices);
 	free(s);
 }
 
@@ -91,7 +83,12 @@ live_stream_create(struct live_stream **out, struct live_session *session,
     uint64_t id, uint64_t trace_id, const char *path, const char *channel,
     struct packet_log *log, struct metadata_log *metadata)
 {
-	struct live_stream *s = calloc(1, sizeof(*s));
+	const size_t notices = size_of_notices(session->n_workers);
+	const size_t path_size = strlen(path) + 1;
+	const size_t channel_size = strlen(channel) + 1;
+	struct live_stream *s = calloc(
+	    1, sizeof(*s) + notices + path_size + channel_size);
+	char *text;
 
 	*out = NULL;
 	if (s == NULL)
@@ -103,13 +100,9 @@ live_stream_create(struct live_stream **out, struct live_session *session,
 	s->session = live_session_get(session);
 	s->log = log == NULL ? NULL : packet_log_get(log);
 	s->metadata = metadata == NULL ? NULL : metadata_log_get(metadata);
-	s->path = strdup(path);
-	s->channel = strdup(channel);
-	if (s->path == NULL || s->channel == NULL ||
-	    create_notices(&s->notices, session->n_workers) != OK) {
-		live_stream_put(s);
-		return E_NOMEM;
-	}
+	text = (char *)s->notices + notices;
+	s->path = memcpy(text, path, path_size);
+	s->channel = memcpy(text + path_size, channel, channel_size);
 	*out = s;
 	return OK;
 }

@@ -23,6 +23,26 @@
 struct metadata_log;
 struct packet_log;
 
+/*
+ * The door from an ingest worker to all live workers. News arrive in the order
+ * of events. The object is borrowed: the door takes references of its own.
+ */
+enum live_news {
+	LIVE_NEWS_SESSION,	 /* a session is there */
+	LIVE_NEWS_SESSION_ENDED, /* its control connection ended */
+	LIVE_NEWS_STREAM,	 /* a stream was published */
+	LIVE_NEWS_STREAM_CLOSED, /* its log has ended */
+};
+
+/* A piece of news on its way to one live worker. It is allocated with its
+ * object, so that news always arrives. */
+struct live_notice {
+	struct cds_wfcq_node node;
+	struct published is_ready; /* the queue's order, for ThreadSanitizer */
+	enum live_news what;
+	void *object; /* a reference */
+};
+
 struct live_session {
 	struct ref ref;
 	unsigned n_workers; /* live workers that hear of it */
@@ -33,7 +53,7 @@ struct live_session {
 	struct published clients;    /* viewers attached */
 	struct published sent_bytes; /* of packets, to viewers */
 	struct published streams;    /* published and open, metadata included */
-	struct live_notice *notices; /* two for each live worker */
+	struct live_notice notices[]; /* two for each live worker */
 };
 
 struct live_stream {
@@ -45,11 +65,11 @@ struct live_stream {
 	 * are later. */
 	uint64_t time_before;
 	bool is_metadata;
-	char *path, *channel;
+	const char *path, *channel; /* behind the notices */
 	struct live_session *session;
 	struct packet_log *log;	       /* of a data stream */
 	struct metadata_log *metadata; /* of a metadata stream */
-	struct live_notice *notices;   /* two for each live worker */
+	struct live_notice notices[];  /* two for each live worker */
 };
 
 /* One reference; the strings are copied. N_WORKERS live workers will hear of
@@ -69,29 +89,9 @@ enum status live_stream_create(struct live_stream **out,
 struct live_stream *live_stream_get(struct live_stream *s);
 void live_stream_put(struct live_stream *s); /* NULL is fine */
 
-/*
- * The door from an ingest worker to all live workers. News arrive in the order
- * of events. The object is borrowed: the door takes references of its own.
- */
-enum live_news {
-	LIVE_NEWS_SESSION,	 /* a session is there */
-	LIVE_NEWS_SESSION_ENDED, /* its control connection ended */
-	LIVE_NEWS_STREAM,	 /* a stream was published */
-	LIVE_NEWS_STREAM_CLOSED, /* its log has ended */
-};
-
 /* Take and drop a reference on the object of such a piece of news. */
 void live_news_get(enum live_news what, void *object);
 void live_news_put(enum live_news what, void *object);
-
-/* A piece of news on its way to one live worker. It is allocated with its
- * object, so that news always arrives. */
-struct live_notice {
-	struct cds_wfcq_node node;
-	struct published is_ready; /* the queue's order, for ThreadSanitizer */
-	enum live_news what;
-	void *object; /* a reference */
-};
 
 /* The news that one live worker has not heard yet, oldest first. */
 struct live_inbox {
