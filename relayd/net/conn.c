@@ -26,7 +26,8 @@ port_of(const struct conn *c)
 struct conn *
 conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
 {
-	struct conn *c = calloc(1, sizeof(*c));
+	const size_t n_write = kind == CONN_CONTROL ? 1 : 0;
+	struct conn *c = calloc(1, sizeof(*c) + n_write * sizeof(struct event));
 
 	if (c == NULL) {
 		close(take_fd);
@@ -68,7 +69,8 @@ detach(struct conn *c)
 	conn_set_busy(c, false);
 	if (c->has_events) {
 		event_del(&c->read_event);
-		event_del(&c->write_event);
+		if (c->kind == CONN_CONTROL)
+			event_del(c->write_event);
 		c->has_events = false;
 	}
 	list_del(&c->node);
@@ -290,7 +292,7 @@ send_replies(struct conn *c)
 	watch_unread(c, buf_len(&c->out) < before);
 	resume_requests(c);
 	if (buf_len(&c->out) > 0) {
-		event_add(&c->write_event, NULL);
+		event_add(c->write_event, NULL);
 		return true;
 	}
 	buf_give_spare(&c->out, &c->desk->spares);
@@ -340,8 +342,9 @@ conn_attach(struct conn *c, struct desk *d)
 	if (make_endpoint(c, d) != OK ||
 	    event_assign(&c->read_event, d->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
-	    event_assign(&c->write_event, d->loop->base, c->fd, EV_WRITE,
-		on_writable, c) != 0 ||
+	    (c->kind == CONN_CONTROL &&
+		event_assign(c->write_event, d->loop->base, c->fd, EV_WRITE,
+		    on_writable, c) != 0) ||
 	    event_add(&c->read_event, NULL) != 0) {
 		log_error("peer=%s connection dropped: out of memory", c->peer);
 		conn_destroy(c, true);
@@ -368,7 +371,7 @@ void
 conn_flush(struct conn *c)
 {
 	if (buf_len(&c->out) > 0 && list_empty(&c->unsent_node) &&
-	    !event_pending(&c->write_event, EV_WRITE, NULL))
+	    !event_pending(c->write_event, EV_WRITE, NULL))
 		list_append(&c->desk->unsent, &c->unsent_node);
 }
 

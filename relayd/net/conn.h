@@ -88,7 +88,7 @@ struct conn {
 	struct ingest *ingest;	 /* of a data connection on a worker */
 	struct buf in, out;
 	uint64_t charged; /* bytes of IN in the memory account */
-	struct event read_event, write_event;
+	struct event read_event;
 	bool has_events;
 	bool is_closing;	/* a last reply is sent, input is ignored */
 	bool is_unread;		/* the socket has not taken all replies */
@@ -100,6 +100,7 @@ struct conn {
 	struct message *gone;
 	char *peer; /* "address:port" */
 	struct peer_host host;
+	struct event write_event[]; /* one, of a control connection */
 };
 
 /* STALL_NS: how long a peer may stop in mid-message; 0: CONN_STALL_NS. */
