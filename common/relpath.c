@@ -13,7 +13,8 @@ relpath_alloc(size_t len)
 	struct relpath *p = malloc(sizeof(*p) + len + 1);
 
 	if (p != NULL) {
-		p->len = len;
+		p->len = (uint32_t)len;
+		p->refs = 1;
 		p->s[len] = '\0';
 	}
 	return p;
@@ -99,7 +100,7 @@ put_components(struct relpath *p, struct span s)
 		if (p->len > 0)
 			p->s[p->len++] = '/';
 		memcpy(p->s + p->len, c.p, c.n);
-		p->len += c.n;
+		p->len += (uint32_t)c.n;
 	}
 	p->s[p->len] = '\0';
 	return p->len > 0 && p->len < RELPATH_MAX;
@@ -191,6 +192,15 @@ relpath_dup(struct relpath **out, const struct relpath *p)
 	return OK;
 }
 
+struct relpath *
+relpath_share(const struct relpath *p)
+{
+	struct relpath *shared = (struct relpath *)(uintptr_t)p;
+
+	shared->refs++;
+	return shared;
+}
+
 bool
 relpath_equal(const struct relpath *a, const struct relpath *b)
 {
@@ -212,5 +222,6 @@ relpath_top(struct relpath **out, const struct relpath *p)
 void
 relpath_free(struct relpath *p)
 {
-	free(p);
+	if (p != NULL && --p->refs == 0)
+		free(p);
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/compiler.h"
 #include "common/reader.h"
@@ -22,8 +23,9 @@
 #define RELPATH_MAX 4096 /* with the NUL; peers take no more in a reply */
 
 struct relpath {
-	size_t len;
-	char s[]; /* NUL-terminated */
+	uint32_t len;
+	uint32_t refs; /* counted by relpath_share() and relpath_free() */
+	char s[];      /* NUL-terminated */
 };
 
 /*
@@ -49,6 +51,10 @@ enum status relpath_suffix(struct relpath **out, const struct relpath *p,
 
 enum status relpath_dup(
     struct relpath **out, const struct relpath *p) MUST_CHECK;
+
+/* P again, to be freed once more, instead of a copy: for one that lives long
+ * and is never changed. All who share it are on one thread. */
+struct relpath *relpath_share(const struct relpath *p);
 
 bool relpath_equal(const struct relpath *a, const struct relpath *b);
 

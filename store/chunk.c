@@ -212,14 +212,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	if (f == NULL)
 		return E_NOMEM;
 	f->is_numbered = is_numbered;
-	st = relpath_dup(&f->path, path);
-	if (st == OK)
-		st = relpath_dup(&f->channel, channel);
-	if (st != OK) {
-		relpath_free(f->path);
-		free(f);
-		return st;
-	}
+	f->path = relpath_share(path);
+	f->channel = relpath_share(channel);
 	/* The journal searches below this root, not below the whole output
 	 * directory. */
 	f->journal_root.path = f->path;

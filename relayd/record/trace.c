@@ -171,7 +171,7 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
     uint64_t key, unsigned number)
 {
 	struct trace *t = calloc(1, sizeof(*t));
-	enum status st;
+	enum status st = OK;
 
 	*out = NULL;
 	if (t == NULL)
@@ -191,8 +191,8 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 	t->key = key;
 	t->number = number;
 	list_init(&t->node);
-	st = relpath_dup(&t->asked, asked);
-	if (st == OK && number > 0)
+	t->asked = relpath_share(asked);
+	if (number > 0)
 		st = make_folder(t, s->current);
 	else
 		t->path = t->asked;
