@@ -138,16 +138,6 @@ on_handover(struct conn *take_c, void *arg)
 		send_home(arg, take_c);
 }
 
-static void
-on_session_gone(struct message *take_m, void *arg)
-{
-	struct lobby *l = arg;
-
-	placement_release(l->placement, &take_m->key);
-	crowd_gone(placement_sessions(l->placement));
-	free(take_m);
-}
-
 /* A datagram came to another worker's socket: pass it to its worker. */
 static void
 pass_parcel(struct lobby *l, struct udp_parcel *take_p)
@@ -174,6 +164,13 @@ on_message(struct message *m, void *arg)
 		crowd_gone(placement_sessions(l->placement));
 	} else if (m->kind == MESSAGE_DATAGRAM)
 		pass_parcel(l, m->object);
+}
+
+static void
+on_session_gone(struct message *take_m, void *arg)
+{
+	on_message(take_m, arg);
+	free(take_m);
 }
 
 static void
@@ -269,6 +266,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.max_files = l->descriptors.files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
 		.sync = sync_of[o->sync.mode],
+		.has_no_reserve = o->on_full == ON_FULL_REFUSE,
 		.syncer = disk->syncer,
 		.stored = disk->stored,
 		.max_cached = MAX_CACHED,

@@ -40,6 +40,13 @@ room_free(struct room *r)
 }
 
 void
+room_forgo(struct room *r)
+{
+	drop_reserve(r);
+	r->is_forgone = true;
+}
+
+void
 room_lacks(struct room *r)
 {
 	const uint64_t now = clock_now_ns();
@@ -118,6 +125,8 @@ refill(struct room *r)
 {
 	uint64_t left, total, wanted, lacks;
 
+	if (r->is_forgone)
+		return true;
 	if (dir_room(&left, &total, r->dir_fd) != OK)
 		return false;
 	wanted = wanted_reserve(total);

@@ -42,7 +42,8 @@ struct room {
 	int dir_fd; /* borrowed */
 	int fd;	    /* of the reserve; -1: there is none */
 	uint64_t held;
-	bool is_full; /* the last write that lacked room was the last one */
+	bool is_forgone; /* there is to be no reserve */
+	bool is_full;	 /* the last write that lacked room was the last one */
 	uint64_t look_ns, try_ns;
 };
 
@@ -59,6 +60,9 @@ struct published *room_wanted(void);
 
 void room_init(struct room *r, int dir_fd);
 void room_free(struct room *r);
+/* From now on without a reserve: no file of the relay is open while nothing is
+ * recorded, so that the file system can be mounted read-only. */
+void room_forgo(struct room *r);
 
 /* A write or the making of a file or folder met no room. */
 void room_lacks(struct room *r);

@@ -47,7 +47,11 @@ make_output(const struct store *s, struct output **out, int fd, bool owns_fd)
 		config.syncer = s->config.syncer;
 	else if (s->config.syncer != NULL)
 		config.sync = JOURNAL_UNSYNCED;
-	return output_create(out, fd, owns_fd, &config);
+	if (output_create(out, fd, owns_fd, &config) != OK)
+		return E_NOMEM;
+	if (s->config.has_no_reserve)
+		room_forgo(&(*out)->room);
+	return OK;
 }
 
 enum status

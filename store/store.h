@@ -38,6 +38,7 @@ struct store_config {
 	 * without it. */
 	uint64_t index_lock_timeout_ns;
 	enum store_sync sync;
+	bool has_no_reserve;	  /* see room_forgo() */
 	struct syncer *syncer;	  /* borrowed; NULL but for STORE_SYNC_TIME */
 	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
 	struct published *memory; /* account of packet memory; borrowed */

@@ -34,10 +34,10 @@ def spawn(w, link, *arguments):
     return child
 
 
-def summary_of(child):
-    """Its summary when it has ended well."""
+def summary_of(child, status=0):
+    """Its summary when it has ended with that status."""
     out, said = child.communicate(timeout=TIMEOUT)
-    if child.returncode != 0:
+    if child.returncode != status:
         raise Failure("tracepulse-send: status %d: %s"
                       % (child.returncode, said.decode(errors="replace")))
     return json.loads(out)
@@ -211,7 +211,7 @@ def network_live(w):
         raise Failure("the viewer stood still while packets were lost: %r"
                       % looks)
     child.send_signal(signal.SIGTERM)
-    summary = summary_of(child)
+    summary = summary_of(child, 128 + signal.SIGTERM)
     lost = expect_each_once(path, LIVE_PACKETS)
     expect_those_dropped(link, lost)
     # It begins with the packet that is the newest when it comes.

@@ -96,7 +96,9 @@ def refused_read_only(w):
     """the output directory can be written no more, then again"""
     os.mkdir(w.relay.output)
     mount(w, "-t", "tmpfs", "tmpfs")
-    w.relay.start()
+    # The reserve for a full disk is an open file, with which the file system
+    # cannot be mounted read-only.
+    w.relay.start("--on-full=refuse")
     mount(w, "-o", "remount,ro")
     expect_refused(w)
     mount(w, "-o", "remount,rw")
