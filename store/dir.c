@@ -346,25 +346,37 @@ dir_is_writable(int fd)
 	       errno == ENFILE || errno == ENOMEM;
 }
 
+/* Are "." and ".." all of the N bytes of names that getdents64(2) gave? */
+static bool
+has_no_names(const char *names, size_t n)
+{
+	const struct dirent64 *e;
+
+	for (size_t at = 0; at < n; at += e->d_reclen) {
+		e = (const struct dirent64 *)(const void *)(names + at);
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			return false;
+	}
+	return true;
+}
+
 bool
 dir_is_empty(int fd)
 {
+	_Alignas(struct dirent64) char names[1024];
 	bool is_empty = true;
-	struct dirent *e;
+	ssize_t n;
 	int copy;
-	DIR *d;
 
+	/* The place where FD reads stays. */
 	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = copy < 0 ? NULL : fdopendir(copy);
-	if (d == NULL) {
-		if (copy >= 0)
-			close(copy);
+	if (copy < 0)
 		return false;
-	}
-	while (is_empty && (e = readdir(d)) != NULL)
-		is_empty = strcmp(e->d_name, ".") == 0 ||
-			   strcmp(e->d_name, "..") == 0;
-	closedir(d);
+	do {
+		n = getdents64(copy, names, sizeof(names));
+		is_empty = n >= 0 && has_no_names(names, (size_t)n);
+	} while (is_empty && n > 0);
+	close(copy);
 	return is_empty;
 }
 

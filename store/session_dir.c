@@ -209,9 +209,13 @@ try_claim(int *out, struct output *o, const struct relpath *path,
 	int fd;
 
 	do {
-		st = make_parents(base, path);
-		if (st == OK)
-			st = dir_create(base, path->s);
+		/* The parents are mostly there. */
+		st = dir_create(base, path->s);
+		if (st == E_NOENT) {
+			st = make_parents(base, path);
+			if (st == OK)
+				st = dir_create(base, path->s);
+		}
 	} while (st == E_NOSPC && room_yield(&o->room));
 	is_new = st == OK;
 	if (st != OK && st != E_EXISTS)

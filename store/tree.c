@@ -17,6 +17,8 @@
 #include "store/dir.h"
 
 #define BLOCK 512 /* stat(2), st_blocks */
+/* Room for the names that are read at once, some hundred. */
+#define NAMES (32 * 1024)
 
 struct tree {
 	int root;
@@ -25,7 +27,11 @@ struct tree {
 	uint64_t bytes;
 	char **dirs; /* paths below the root; the first is "" */
 	size_t n_dirs, cap, next;
-	DIR *open; /* of dirs[next]; NULL: it was not opened yet */
+	int fd; /* of dirs[next]; -1: it was not opened yet */
+	/* Names of it, from getdents64(2): readdir(3) would make three more
+	 * calls for each directory. */
+	size_t n_names, at; /* bytes; those before AT were looked at */
+	_Alignas(struct dirent64) char names[NAMES];
 };
 
 static bool
@@ -59,6 +65,7 @@ tree_create(struct tree **out, int root, bool removes)
 	if (t == NULL)
 		return E_NOMEM;
 	t->root = root;
+	t->fd = -1;
 	t->removes = removes;
 	if (fstat(root, &sb) == 0)
 		t->bytes = (uint64_t)sb.st_blocks * BLOCK;
@@ -76,8 +83,8 @@ tree_destroy(struct tree *t)
 {
 	if (t == NULL)
 		return;
-	if (t->open != NULL)
-		closedir(t->open);
+	if (t->fd >= 0)
+		close(t->fd);
 	for (size_t i = 0; i < t->n_dirs; i++)
 		free(t->dirs[i]);
 	free(t->dirs);
@@ -93,28 +100,48 @@ open_next(struct tree *t)
 
 	if (dir_open(&fd, t->root, t->dirs[t->next]) != OK)
 		return false;
-	if (fstat(fd, &sb) == 0 && sb.st_dev == t->device)
-		t->open = fdopendir(fd);
-	if (t->open == NULL)
+	if (fstat(fd, &sb) != 0 || sb.st_dev != t->device) {
 		close(fd);
-	return t->open != NULL;
+		return false;
+	}
+	t->fd = fd;
+	t->n_names = t->at = 0;
+	return true;
+}
+
+/* The next name in the directory that is open; NULL: there is none. */
+static const char *
+next_name(struct tree *t)
+{
+	const struct dirent64 *e;
+	ssize_t n;
+
+	if (t->at == t->n_names) {
+		n = getdents64(t->fd, t->names, sizeof(t->names));
+		if (n <= 0)
+			return NULL;
+		t->n_names = (size_t)n;
+		t->at = 0;
+	}
+	e = (const struct dirent64 *)(const void *)(t->names + t->at);
+	t->at += e->d_reclen;
+	return e->d_name;
 }
 
 static void
 take_name(struct tree *t, const char *name)
 {
-	const int fd = dirfd(t->open);
 	struct stat sb;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return;
-	if (fstatat(fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
+	if (fstatat(t->fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	/* A file with several names is counted with each of them. */
 	t->bytes += (uint64_t)sb.st_blocks * BLOCK;
 	if (S_ISDIR(sb.st_mode))
 		t->is_left |= !add_dir(t, t->dirs[t->next], name);
-	else if (t->removes && unlinkat(fd, name, 0) != 0)
+	else if (t->removes && unlinkat(t->fd, name, 0) != 0)
 		t->is_left = true;
 }
 
@@ -122,20 +149,20 @@ take_name(struct tree *t, const char *name)
 static void
 go_on(struct tree *t)
 {
-	const struct dirent *e;
+	const char *name;
 
-	if (t->open == NULL && !open_next(t)) {
+	if (t->fd < 0 && !open_next(t)) {
 		t->is_left = true;
 		t->next++;
 		return;
 	}
-	e = readdir(t->open);
-	if (e != NULL) {
-		take_name(t, e->d_name);
+	name = next_name(t);
+	if (name != NULL) {
+		take_name(t, name);
 		return;
 	}
-	closedir(t->open);
-	t->open = NULL;
+	close(t->fd);
+	t->fd = -1;
 	t->next++;
 }
 
