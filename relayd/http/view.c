@@ -65,6 +65,7 @@ ask_disk(struct view *v)
 	struct statvfs st;
 
 	v->disk_asked_ns = clock_now_ns();
+	v->asked_full = view_sum(STAT_disk_full) > 0;
 	v->has_disk = statvfs(v->options->output, &st) == 0;
 	if (!v->has_disk)
 		return;
@@ -124,7 +125,9 @@ view_tick(struct view *v)
 					     v->samples[0].n[i]) /
 					s;
 	history_add(&v->history, v->rates);
+	/* What is told of a full disk is not from before. */
 	if (v->disk_asked_ns == 0 ||
+	    v->asked_full != (view_sum(STAT_disk_full) > 0) ||
 	    clock_now_ns() - v->disk_asked_ns >= VIEW_DISK_NS)
 		ask_disk(v);
 }

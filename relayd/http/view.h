@@ -44,6 +44,7 @@ struct view {
 	int statm_fd; /* /proc/self/statm; -1: not there */
 	/* The disk, when it was last asked. */
 	bool has_disk;
+	bool asked_full; /* a worker had no room when the disk was asked */
 	uint64_t disk_free, disk_total, disk_asked_ns;
 	/* One sample per second, the newest last. */
 	struct {

@@ -154,6 +154,8 @@ def goes_on(daemon):
     # The page asks the relay's threads once a second.
     until(lambda: get(daemon, "/readyz") == (503, "disk full\n"),
           f"/readyz says {get(daemon, '/readyz')}")
+    until(lambda: json.loads(get(daemon, "/api/v1/status")[1])["disk"][
+        "free_bytes"] < 1 << 20, "what is free is told as it was before", 2)
     # A trace on a full disk can be read.
     big = bytes(range(256)) * 80
     for _ in range(4):
