@@ -140,20 +140,12 @@ log_end(const struct session *s)
 	const uint64_t ms = (clock_now_ns() - s->began_ns) / NS_PER_MS;
 	const uint64_t lost = sums_lost(&s->sums);
 
-	/* Losses are for everybody's eyes; but a peer can have as many sessions
-	 * as it likes. */
-	if (lost > 0)
-		log_peer(LOG_WARN,
-		    "%s session ended: packets=%" PRIu64 " bytes=%" PRIu64
-		    " seconds=%" PRIu64 ".%03" PRIu64 " lost=%" PRIu64
-		    " why=%s",
-		    s->tag, s->sums.written_packets, s->sums.written_bytes,
-		    ms / 1000, ms % 1000, lost, why_names[s->why]);
-	else
-		log_info("%s session ended: packets=%" PRIu64 " bytes=%" PRIu64
-			 " seconds=%" PRIu64 ".%03" PRIu64 " lost=0 why=%s",
-		    s->tag, s->sums.written_packets, s->sums.written_bytes,
-		    ms / 1000, ms % 1000, why_names[s->why]);
+	/* A peer can have as many sessions as it likes. */
+	log_peer(lost > 0 ? LOG_WARN : LOG_NOTICE,
+	    "%s session ended: packets=%" PRIu64 " bytes=%" PRIu64
+	    " seconds=%" PRIu64 ".%03" PRIu64 " lost=%" PRIu64 " why=%s",
+	    s->tag, s->sums.written_packets, s->sums.written_bytes, ms / 1000,
+	    ms % 1000, lost, why_names[s->why]);
 }
 
 void

@@ -214,6 +214,15 @@ def losses():
         e.close()
 
 
+def last_line():
+    """Each session has a last line, where nobody has asked for more."""
+    with relay.Daemon() as daemon:
+        end(*record(daemon, packets=2, name="fine"), packets=2)
+        wait_until("its last line", lambda: re.search(
+            r"notice peer=\S+ session=1/fine session ended: packets=2 bytes=\d+ "
+            r"seconds=\d+\.\d{3} lost=0 why=closed\n", daemon.log_text()))
+
+
 def events():
     """Began, rotated, ended; Last-Event-ID goes on where it was."""
     with relay.Daemon() as daemon:
@@ -567,7 +576,7 @@ def unix_socket():
             check(not path.exists(), "the socket stayed")
 
 
-CASES = [paths, figures, losses, events, viewers, pages, names, page,
+CASES = [paths, figures, losses, last_line, events, viewers, pages, names, page,
          history, ready, costs,
          promtool,
          hosts, bad_requests, who_never_reads, slow, default_port, unix_socket]
