@@ -226,17 +226,12 @@ find_path(const struct path *all, size_t n, const char *path)
 	return NULL;
 }
 
-void
-api_serve(struct evhttp_request *r, void *face)
+static void
+serve_path(struct http_face *f, struct evhttp_request *r, const char *path)
 {
-	const char *path = evhttp_uri_get_path(
-	    evhttp_request_get_evhttp_uri(r));
 	const bool is_post = evhttp_request_get_command(r) == EVHTTP_REQ_POST;
 	const struct path *look, *order = NULL;
-	struct http_face *f = face;
 
-	json_begin();
-	path = path == NULL ? "" : path;
 	look = find_path(looks, ARRAY_LEN(looks), path);
 	if (f->is_admin)
 		order = find_path(orders, ARRAY_LEN(orders), path);
@@ -254,4 +249,20 @@ api_serve(struct evhttp_request *r, void *face)
 		session_serve(f->http, r, path + strlen(SESSIONS_PATH));
 	else
 		api_answer_error(r, 404, "there is no such path");
+}
+
+void
+api_serve(struct evhttp_request *r, void *face)
+{
+	const char *path = evhttp_uri_get_path(
+	    evhttp_request_get_evhttp_uri(r));
+	size_t len = 0;
+	char *decoded = evhttp_uridecode(path == NULL ? "" : path, 0, &len);
+
+	json_begin();
+	if (decoded == NULL)
+		server_answer_text(r, 503, API_NO_MEMORY);
+	else /* what has a NUL byte is no path of ours */
+		serve_path(face, r, strlen(decoded) == len ? decoded : "");
+	free(decoded);
 }

@@ -138,7 +138,10 @@ def paths():
             check(int(headers["Content-Length"]) > 0, path)
         policy = get(daemon, "/")[1]["Content-Security-Policy"]
         check(policy.startswith("default-src 'none';"), policy)
-        equal(get(daemon, "/nothing")[0], 404, "unknown path")
+        for path in ("/%68ealthz", "/api/v1%2Fstatus", "/%6detrics"):
+            equal(get(daemon, path)[0], 200, path)
+        for path in ("/nothing", "/healthz%00", "/%00", "/%2568ealthz"):
+            equal(get(daemon, path)[0], 404, path)
         equal(get(daemon, "/api/v1/sessions/77")[0], 404, "unknown session")
         for query in ("limit=0", "limit=1001", "limit=x", "after=-1",
                       "state=x", "host=" + "h" * 300):
