@@ -325,7 +325,9 @@ notes_flush(struct notes *n, bool syncs)
 		log_errno(LOG_ERROR,
 		    NOTES_NAME ": what the relay notes of its "
 			       "directories cannot be written");
-	n->is_failing = !is_done;
+	/* Nothing to write proves nothing. */
+	if (!is_done || n->n_waiting > 0)
+		n->is_failing = !is_done;
 	n->n_waiting = 0;
 	buf_truncate(&n->waiting, 0);
 	return is_done ? OK : E_IO;

@@ -53,6 +53,7 @@ struct retention {
 	bool must_look;	     /* all at once, before more is deleted */
 	bool is_stuck;	     /* limits do not hold, nothing can go: logged */
 	bool has_lost_lines; /* the notes are to be written anew */
+	uint64_t tidy_ns;    /* not before; 0: now */
 	struct stored_info *waiting; /* for the end of a deletion */
 	void (*answer)(void *arg, struct stored_info *take_i);
 	void *answer_arg;

@@ -118,8 +118,9 @@ void
 retention_tidy(struct retention *r)
 {
 	const uint64_t most = LINES_OF_ONE * r->table.n + LINES_TO_SPARE;
+	const uint64_t now = clock_now_ns();
 
-	if (r->notes == NULL)
+	if (r->notes == NULL || now < r->tidy_ns)
 		return;
 	if (!r->has_lost_lines && !notes_is_gone(r->notes) &&
 	    notes_lines(r->notes) <= most &&
@@ -128,6 +129,9 @@ retention_tidy(struct retention *r)
 	notes_begin_anew(r->notes);
 	add_all(r);
 	r->has_lost_lines = notes_end_anew(r->notes) != OK;
+	/* All that is noted is written for it: not each time that somebody
+	 * asks. */
+	r->tidy_ns = r->has_lost_lines ? now + RETENTION_TICK_NS : 0;
 }
 
 /* As it was when its file was written. */
@@ -247,6 +251,6 @@ retention_unload(struct retention *r)
 	r->base_fd = -1;
 	r->look_at = NULL;
 	r->must_look = false;
-	r->fresh_ns = 0;
+	r->fresh_ns = r->tidy_ns = 0;
 	r->room = (struct disk_room){ 0 };
 }

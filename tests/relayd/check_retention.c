@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "store/dir.h"
 #include "store/notes.h"
 #include "store/room.h"
@@ -425,6 +426,38 @@ START_TEST(the_notes_are_enough)
 }
 END_TEST
 
+static unsigned
+lines_of_log(void)
+{
+	FILE *f = fopen(scratch_path("log"), "r");
+	unsigned n = 0;
+	int c;
+
+	ck_assert_ptr_nonnull(f);
+	while ((c = fgetc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+START_TEST(notes_that_cannot_be_written_are_told_once)
+{
+	begin();
+	make_ended("h/a");
+	/* Somebody removes them, and new ones cannot be made. */
+	ck_assert_int_eq(unlink(scratch_path("out/" NOTES_NAME)), 0);
+	ck_assert_int_eq(mkdir(scratch_path("out/" NOTES_NAME ".new"), 0), 0);
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	pass(20);
+	ck_assert_uint_eq(lines_of_log(), 1);
+	ck_assert_int_eq(rmdir(scratch_path("out/" NOTES_NAME ".new")), 0);
+	pass(2);
+	ck_assert(is_there(NOTES_NAME));
+	ck_assert_uint_eq(lines_of_log(), 1);
+	end();
+}
+END_TEST
+
 /* 100,000 directories: what a start, a list and a look take is linear. */
 START_TEST(many_are_no_trouble)
 {
@@ -487,6 +520,7 @@ main(void)
 		{ what_was_there_before_is_not_ours, 0, 0 },
 		{ one_that_was_removed_is_forgotten, 0, 0 },
 		{ the_notes_are_enough, 0, 0 },
+		{ notes_that_cannot_be_written_are_told_once, 0, 0 },
 		{ many_are_no_trouble, 0, 0 },
 	};
 
