@@ -258,6 +258,9 @@ ingest_is_held(const struct ingest *in)
 		return shard_is_over(in->shard, 2);
 	if (s != NULL && s->is_held)
 		return true;
+	if (s != NULL && s->file_bytes >= SESSION_FILES_LITTLE &&
+	    in->shard->file_bytes > SHARD_FILES_HELD_MAX)
+		return true;
 	if (!shard_is_over(in->shard, 1))
 		return false;
 	return shard_is_over(in->shard, 2) ||

@@ -51,9 +51,14 @@ struct stream;
 /* Writing a packet that fills a file takes about as long as writing so many
  * bytes more: both files are made, and those before are closed. */
 #define FILE_WEIGHT (UINT64_C(64) << 10)
+/* That of all sessions of a worker, whatever --max-memory is: 512 files, which
+ * take 0.2 s on a slow disk when the daemon ends. Above it only sessions are
+ * read that have less than the second: 4 files. */
+#define SHARD_FILES_HELD_MAX (UINT64_C(32) << 20)
+#define SESSION_FILES_LITTLE (UINT64_C(256) << 10)
 /* So many packets that fill a file are read from a data connection at once, and
  * so many bytes of small packets: their heads are read in about 1 ms. */
-#define FILES_READ 64
+#define FILES_READ 16
 #define SESSION_READ_MAX (UINT64_C(128) << 10)
 /* Trace chunks of one tracing session that are open: the current one, the next
  * one of a rotation, and, while descriptors for that are left (FDS_EXTRA),
@@ -120,6 +125,7 @@ struct session {
 	struct session_udp *udp; /* NULL: packets come over TCP */
 
 	uint64_t held_bytes; /* what packets that wait count as (stream_hold) */
+	uint64_t file_bytes; /* the part of it that is FILE_WEIGHT */
 	uint64_t read_max;   /* bytes to read from a data connection at once */
 	uint64_t n_records;  /* records that wait for bytes */
 

@@ -172,6 +172,8 @@ stream_hold(struct stream *t, const struct packet *p)
 	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
 
 	t->held_bytes += all;
+	t->session->file_bytes += file;
+	shard_of(t)->file_bytes += file;
 	session_hold(t->session, (int64_t)all);
 	published_add(shard_of(t)->config.memory, file);
 	return all;
@@ -183,6 +185,8 @@ stream_release(struct stream *t, const struct packet *p)
 	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
 
 	t->held_bytes -= all;
+	t->session->file_bytes -= file;
+	shard_of(t)->file_bytes -= file;
 	session_hold(t->session, -(int64_t)all);
 	published_sub(shard_of(t)->config.memory, file);
 	return all;

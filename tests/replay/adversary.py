@@ -444,14 +444,15 @@ def files_of(s):
     return 0
 
 
-def whole_packets_are_written_at_the_end():
+def whole_packets_are_written_at_the_end(n_sessions=size(16, 8),
+                                         options=("--max-memory", "64M")):
     """Each packet is a file, so that much waits when the daemon is told to end.
     What it has read is written, also packets whose records did not come, or
     that it did not look at, as the session holds too much."""
     n = size(6000, 3000)
-    with relay.Daemon("--max-memory", "64M", workers=1) as daemon:
+    with relay.Daemon(*options, workers=1) as daemon:
         sessions = []
-        for i in range(size(16, 8)):
+        for i in range(n_sessions):
             s = relay.Session(daemon, f"s{i}")
             s.f, s.has_records = s.add("f", size=2), i % 2 == 0
             if s.has_records:
@@ -481,13 +482,19 @@ def whole_packets_are_written_at_the_end():
         check(took < STOP, f"{took:.2f} s")
 
 
+def many_write_little_at_the_end():
+    """The same of more sessions, with more memory: the time is not longer."""
+    whole_packets_are_written_at_the_end(size(60, 40), ("--max-memory", "8G"))
+
+
 CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          ring_without_records, gaps_tcp, gaps_udp, pieces_udp, streams_udp,
          deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
          lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
          large_replies_to_viewers, synced_packets, synced_files, packets_begun,
-         every_command, whole_packets_are_written_at_the_end]
+         every_command, whole_packets_are_written_at_the_end,
+         many_write_little_at_the_end]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
