@@ -44,8 +44,9 @@ open_unix(struct http_face *f, const char *path)
 	return -1;
 }
 
-/* The default port, or the one behind it in our order: lttng-sessiond, if it
- * was there first, listens on the default one for its agents. */
+/* No port was asked for: the default one, or the one behind it in our order:
+ * lttng-sessiond, if it was there first, listens on the default one for its
+ * agents. */
 static int
 open_default(const struct listen_url *url)
 {
@@ -55,7 +56,8 @@ open_default(const struct listen_url *url)
 	if (fd >= 0 || url->port == 0)
 		return fd;
 	second.port = HTTP_SECOND_PORT;
-	fd = listener_open(&second, "http", LOG_WARN);
+	fd = listener_open(
+	    &second, "http", url->is_explicit ? LOG_ERROR : LOG_WARN);
 	if (fd >= 0)
 		log_warn("http: port %u is taken, so it is port %u (--http)",
 		    (unsigned)url->port, (unsigned)second.port);
@@ -71,7 +73,7 @@ open_tcp(struct http *h)
 
 	if (url->has_socket)
 		fd = url->socket_fd;
-	else if (url->is_explicit)
+	else if (url->has_port)
 		fd = listener_open(url, "http", LOG_ERROR);
 	else
 		fd = open_default(url);
