@@ -212,6 +212,15 @@ def nobody_there():
     check("127.0.0.1:1" in err, err)
 
 
+def bad_values():
+    """What an option takes is said where its value is wrong."""
+    for words, wanted in ((["events", "-nx"], "--count=N: top, events: end after"),
+                          (["status", "--timeout=x"], "--timeout=SECONDS: "),
+                          (["top", "--sort=x"], "held, age or name")):
+        _, err = run("http://localhost:1", *words, status=2)
+        check('invalid value "x" for ' in err and wanted in err, err)
+
+
 def addresses():
     """A Unix socket, and IPv6 where there is one."""
     with relay.Daemon() as other:
@@ -307,7 +316,7 @@ def output_that_cannot_be_written():
 
 
 CASES = [status, rates, sessions, show, events, events_again, check_command,
-         nobody_there, addresses, watch, a_thousand,
+         nobody_there, bad_values, addresses, watch, a_thousand,
          output_that_cannot_be_written]
 
 

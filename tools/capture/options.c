@@ -306,7 +306,7 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 			return E_REFUSED; /* getopt has said why */
 		if (!set(o, (enum option_id)id, optarg))
 			return usage_bad_value(
-			    "tracepulse-capture", rows[id].name, optarg);
+			    "tracepulse-capture", &rows[id], optarg);
 		given |= UINT64_C(1) << id;
 		if (o->is_done)
 			return OK;

@@ -38,9 +38,10 @@ usage_complain(const char *program, const char *about, const char *what)
 }
 
 enum status
-usage_bad_value(const char *program, const char *name, const char *value)
+usage_bad_value(
+    const char *program, const struct usage_row *row, const char *value)
 {
-	fprintf(stderr, "%s: invalid value \"%s\" for --%s\n", program, value,
-	    name);
+	fprintf(stderr, "%s: invalid value \"%s\" for --%s=%s: %s\n", program,
+	    value, row->name, row->arg, row->help);
 	return E_REFUSED;
 }

@@ -20,7 +20,8 @@ void usage_print_rows(const struct usage_row *rows, size_t n, int width);
 /* Each is one line on stderr, and E_REFUSED. */
 enum status usage_complain(
     const char *program, const char *about, const char *what) MUST_CHECK;
-enum status usage_bad_value(
-    const char *program, const char *name, const char *value) MUST_CHECK;
+/* VALUE is not what the option ROW takes, which the line says. */
+enum status usage_bad_value(const char *program, const struct usage_row *row,
+    const char *value) MUST_CHECK;
 
 #endif

@@ -286,7 +286,7 @@ read_options(struct ctl_options *o, int argc, char **argv, uint32_t *given,
 			return E_REFUSED; /* getopt has said why */
 		if (!take_option(o, id, optarg, url))
 			return usage_bad_value(
-			    PROGRAM, option_rows[id].name, optarg);
+			    PROGRAM, &option_rows[id], optarg);
 		*given |= UINT32_C(1) << id;
 		if (o->is_done)
 			return OK;

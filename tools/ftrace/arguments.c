@@ -60,8 +60,7 @@ arguments_parse(const struct arguments *a, int argc, char **argv, int *first)
 			return E_EXISTS;
 		}
 		if (!a->set(a->arg, i, optarg))
-			return usage_bad_value(
-			    a->program, a->rows[i].name, optarg);
+			return usage_bad_value(a->program, &a->rows[i], optarg);
 	}
 	*first = optind;
 	return OK;

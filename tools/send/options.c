@@ -218,7 +218,7 @@ send_options_parse(struct send_options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", longs, &row)) == 0) {
 		if (!set(o, (enum option_id)row, optarg))
 			return usage_bad_value(
-			    "tracepulse-send", rows[row].name, optarg);
+			    "tracepulse-send", &rows[row], optarg);
 		if (o->is_done)
 			return OK;
 	}
