@@ -482,11 +482,53 @@ def who_says_nothing():
         check(time.monotonic() - began > 3, "closed too early")
 
 
+def what_is_left_of_a_session():
+    """What a guest sends before it knows of a session's end is not for whoever
+    reaches for it next."""
+    with guests() as g:
+        guest, answer = raw(g, b"connect TOKEN web1 1")
+        equal(answer, b"ok\n", "answer")
+        for count in (1, 2):
+            for _ in range(count):
+                sock, answer = raw(g, b"reach TOKEN web1")
+                equal(answer, b"ok\n", "answer")
+                sock.close()
+                wait_until("the session's end",
+                           lambda: g.states()["web1"][0] == "ready")
+            sock, answer = raw(g, b"reach TOKEN web1")
+            equal(answer, b"ok\n", "answer")
+            equal(read_all(guest, 9 * count), frame(RESET, 0) * count, "ends")
+            guest.sendall((frame(DATA, 0, b"secret") + frame(RESET, 0)) * count
+                          + frame(DATA, 0, b"news"))
+            equal(read_all(sock, 13), frame(DATA, 0, b"news"), "its bytes")
+            sock.close()
+            equal(read_all(guest, 9), frame(RESET, 0), "its end")
+            guest.sendall(frame(RESET, 0))
+        guest.sendall(frame(RESET, 0) + frame(DATA, 0, b"x"))
+        wait_until("ready", lambda: g.states()["web1"][0] == "ready")
+
+
+def many_who_say_nothing():
+    """Whoever has no token keeps nobody out who has it."""
+    with guests() as g:
+        agent = Agent()
+        g.connect("web1", agent)
+        silent = []
+        for _ in range(600):
+            sock = socket.create_connection(("127.0.0.1", g.broker_port))
+            sock.sendall(b"x")
+            silent.append(sock)
+        control_session(g.reach("web1"), agent.pages)
+        for sock in silent:
+            sock.close()
+
+
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          a_killed_recording, live_of_several, an_agent_that_talks_nonsense,
          busy_and_gone,
          a_broker_that_comes_again, tokens, ports_that_nobody_named,
-         bad_frames_and_lines, who_says_nothing)
+         bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
+         many_who_say_nothing)
 
 if __name__ == "__main__":
     run(CASES)

@@ -27,9 +27,10 @@
 #include "tools/ftrace/listener.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
-/* Connections at a time. */
+/* Connections at a time. When all are there, the oldest of those that have not
+ * said who they are makes room. */
 #define BROKER_LINKS_MAX 512
-/* Until the first line. */
+/* The longest silence before the first line. */
 #define HELLO_S 5
 
 enum option_id {
@@ -65,6 +66,7 @@ struct peer {
 	char name[LINK_NAME_MAX];
 	uint64_t cpus;	    /* of a guest; 0: not known */
 	struct peer *other; /* the two of a session */
+	unsigned resets;    /* that a guest was sent, and has not answered */
 };
 
 static void
@@ -79,10 +81,12 @@ destroy_peer(struct peer *p)
 		other->other = NULL;
 		/* A guest is ready again; a session without its guest ends. */
 		link_hear(other->link, true);
-		if (other->role == PEER_GUEST)
+		if (other->role == PEER_GUEST) {
 			link_frame(other->link, FRAME_RESET, 0, NULL, 0);
-		else
+			other->resets++;
+		} else {
 			destroy_peer(other);
+		}
 	}
 	if (p->role == PEER_GUEST)
 		log_notice("guest=%s peer=%s: gone", p->name, p->address);
@@ -206,7 +210,12 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 {
 	struct peer *p = arg;
 
-	/* What a guest sends when nobody reaches for it any more is dropped. */
+	/* What a guest sent before it knew that a session is over belongs to
+	 * that session, whoever reaches for it now. */
+	if (p->resets > 0) {
+		p->resets -= kind == FRAME_RESET;
+		return;
+	}
 	if (p->other == NULL)
 		return;
 	/* Sessions begin and end here, and streams begin at who reaches. */
@@ -240,6 +249,25 @@ on_ended(void *arg)
 static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
 	on_ended };
 
+/* Is there room for one more? */
+static bool
+has_place(struct broker *b)
+{
+	struct peer *p;
+
+	if (b->n < BROKER_LINKS_MAX)
+		return true;
+	list_each (p, &b->peers, struct peer, node) {
+		if (p->role != PEER_NEW)
+			continue;
+		log_peer(LOG_WARN, "peer=%s: says nothing, and others come",
+		    p->address);
+		destroy_peer(p);
+		return true;
+	}
+	return false;
+}
+
 static void
 on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 {
@@ -248,7 +276,7 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 	char host[ADDRESS_TEXT];
 
 	address_host(host, from);
-	if (p == NULL || b->n >= BROKER_LINKS_MAX) {
+	if (p == NULL || !has_place(b)) {
 		log_peer(LOG_WARN, "peer=%s: no room", host);
 		close(take_fd);
 		free(p);

@@ -39,7 +39,7 @@ struct connection {
 	char token[TOKEN_BYTES];
 	uint64_t cpus;
 	bool is_known; /* the broker has said ok */
-	bool is_stopped, is_refused;
+	bool is_stopped;
 	struct streams streams;
 	struct resp_finder finder;
 	struct message_resp resp; /* the agent's; cpus 0: not yet */
@@ -158,6 +158,8 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 		break;
 	default:
 		end_session(c);
+		/* What follows is of the next session. */
+		link_frame(c->streams.link, FRAME_RESET, 0, NULL, 0);
 	}
 }
 

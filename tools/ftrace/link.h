@@ -28,7 +28,9 @@ enum frame_kind {
 	FRAME_OPEN, /* its bytes: 16-bit port; 0: the agent's own */
 	FRAME_DATA,
 	FRAME_CLOSE, /* nothing more comes in this stream */
-	FRAME_RESET, /* all streams are closed: the session is over */
+	/* All streams are closed: the session is over. The broker says so to a
+	 * guest, which answers the same, behind the last of that session. */
+	FRAME_RESET,
 	FRAME_KINDS
 };
 
