@@ -87,6 +87,32 @@ def who_says_nothing():
         check(time.monotonic() - began > GREETING_S - 2, "closed too early")
 
 
+def metadata_by_the_byte():
+    """V1 metadata has no end that is told: who sends much of it, and then bytes
+    one by one, does not hold up others."""
+    much = (b"\x17\x08\x44tracing6\0\0\x08" + struct.pack("<I", PAGE) +
+            b"header_page\0" + bytes(8) + b"header_event\0" + bytes(8) +
+            struct.pack("<I", 0xffffffff) + bytes(48 << 20))
+    with listening() as listener:
+        bad = Sender(listener)
+        bad.send(b"1\0" b"4096\0" b"0\0")
+        bad.send(much)
+        bad.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        bad.socket.setblocking(False)
+        before = listener.cpu_seconds()
+        began = time.monotonic()
+        while time.monotonic() - began < 3:
+            with contextlib.suppress(BlockingIOError):
+                bad.socket.send(b"\0")
+            time.sleep(0.005)
+        used = listener.cpu_seconds() - before
+        check(used < 1, f"{used:.1f} s of CPU in 3 s")
+        Sender(listener).play("v6-tcp")
+        wait_until("its file", lambda: any(
+            n.endswith(".dat") for n in listener.files()))
+        bad.socket.close()
+
+
 def many_of_one_host():
     """One host has no more than its share; another one is served."""
     with listening() as listener:
@@ -261,7 +287,7 @@ def nobody_floods_the_log():
 
 CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
          pages_of_others, too_much_metadata, planted_links, mutated,
-         nobody_floods_the_log)
+         nobody_floods_the_log, metadata_by_the_byte)
 
 if __name__ == "__main__":
     run(CASES)

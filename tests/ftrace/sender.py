@@ -105,6 +105,11 @@ class Listener:
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
             return f.read()
 
+    def cpu_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def files(self):
         return sorted(os.listdir(self.output))
 

@@ -260,12 +260,16 @@ static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
+	enum status st = recorder_look_at_metadata(r, false);
 
 	(void)fd;
 	(void)what;
-	if (is_late(r, clock_now_ns())) {
+	if (st == OK && is_late(r, clock_now_ns())) {
 		r->dialog.why = "it says nothing";
-		refuse(r, E_LIMIT);
+		st = E_LIMIT;
+	}
+	if (st != OK) {
+		refuse(r, st);
 		return;
 	}
 	if (r->state == RECORDER_TALKING)
@@ -316,7 +320,7 @@ on_input(struct recorder *r, const uint8_t *p, size_t n)
 	r->heard_ns = clock_now_ns();
 	st = recorder_dialog_input(&r->dialog, p, n);
 	if (st == OK)
-		st = recorder_look_at_metadata(r);
+		st = recorder_look_at_metadata(r, false);
 	if (st != OK)
 		refuse(r, st);
 	else if (!send_replies(r) || r->dialog.state == DIALOG_CLOSED)
@@ -337,6 +341,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		on_input(r, room, (size_t)n);
 		return;
 	}
+	(void)!recorder_look_at_metadata(r, true);
 	/* V1 ends so; V3 says CLOSE before. */
 	if (!r->dialog.begin.is_v1 || r->state != RECORDER_RUNNING)
 		log_peer(LOG_WARN, "peer=%s: the connection is lost", r->name);

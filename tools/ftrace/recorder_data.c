@@ -8,6 +8,11 @@
 #include "tools/ftrace/dat_layout.h"
 #include "tools/ftrace/recorder_internal.h"
 
+/* A look at V1 metadata that takes longer has a pause behind it, so that
+ * looking takes one part in so many of the time: it may come byte by byte. */
+#define LONG_LOOK_NS NS_PER_MS
+#define LOOK_SHARE 20
+
 static void
 on_bytes(void *arg, uint32_t cpu, const uint8_t *p, size_t n)
 {
@@ -127,14 +132,21 @@ look(struct recorder *r)
 }
 
 enum status
-recorder_look_at_metadata(struct recorder *r)
+recorder_look_at_metadata(struct recorder *r, bool is_last)
 {
+	const uint64_t now = clock_now_ns();
 	enum status st = OK;
+	uint64_t took;
 
 	if (r->dialog.begin.is_v1 && r->state == RECORDER_TALKING &&
 	    r->dialog.state == DIALOG_METADATA &&
-	    recording_metadata_size(r->recording) > 0)
+	    recording_metadata_size(r->recording) > 0 &&
+	    (is_last || now >= r->look_ns)) {
 		st = look(r);
+		took = clock_now_ns() - now;
+		if (took > LONG_LOOK_NS)
+			r->look_ns = now + took * LOOK_SHARE;
+	}
 	if (st == E_MALFORMED)
 		r->dialog.why = "this is no metadata of a trace.dat";
 	return st == E_MORE ? OK : st;

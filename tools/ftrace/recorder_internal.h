@@ -31,8 +31,9 @@ struct recorder {
 	struct event *readable, *writable, *timer;
 	struct recorder_dialog dialog;
 	uint64_t began_ns, heard_ns, ended_ns;
-	uint64_t fds;	/* accounted */
-	uint32_t ports; /* of its pages, in use */
+	uint64_t look_ns; /* V1: metadata is not looked at before */
+	uint64_t fds;	  /* accounted */
+	uint32_t ports;	  /* of its pages, in use */
 
 	struct recording *recording;
 	struct data_sockets *data;
@@ -47,8 +48,10 @@ struct recorder {
 
 /* recorder_data.c: what the dialog asks for. */
 extern const struct recorder_dialog_ops recorder_dialog_ops;
-/* V1: is the metadata whole now? */
-enum status recorder_look_at_metadata(struct recorder *r) MUST_CHECK;
+/* V1: is the metadata whole now? Not each time, if it takes long, but if no
+ * more of it comes. */
+enum status recorder_look_at_metadata(
+    struct recorder *r, bool is_last) MUST_CHECK;
 /* Its data sockets go. */
 void recorder_data_free(struct recorder *r);
 
