@@ -12,6 +12,10 @@
 #include "relayd/record/udp_count.h"
 #include "store/arrivals.h"
 
+/* As SESSION_FILES_LITTLE, but 64 files: of datagrams that are not taken,
+ * packets may be lost. */
+#define UDP_FILES_LITTLE (UINT64_C(4) << 20)
+
 /*
  * Memory, in bytes, for one session's packets that wait and pieces of packets:
  * as much as for TCP (SESSION_HELD_MAX), so that an attack over UDP gains

@@ -112,6 +112,8 @@ static bool
 is_short(const struct session *s)
 {
 	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
+	       (s->file_bytes >= UDP_FILES_LITTLE &&
+		   s->shard->file_bytes > SHARD_FILES_HELD_MAX) ||
 	       shard_is_over(s->shard, 2) ||
 	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
 }

@@ -487,6 +487,29 @@ def many_write_little_at_the_end():
     whole_packets_are_written_at_the_end(size(60, 40), ("--max-memory", "8G"))
 
 
+def files_of_datagrams_at_the_end():
+    """Packets over UDP, each a file, behind one that is missing."""
+    n = 900
+    with relay.Daemon("--udp-port=data", workers=1) as daemon:
+        sessions = []
+        for i in range(size(40, 20)):
+            s = udp.UdpSession(daemon, f"u{i}", flags=udp.RESENDS,
+                               gap_us=5_000_000)
+            s.f = s.add("f", size=2)
+            s.sock.connect(s.address)
+            send_all(s.control, records(s.f, range(1, n)))
+            sessions.append(s)
+        for s in sessions:
+            for seq in range(1, n):
+                s.sock.send(udp.datagram(s.token, s.f, seq, b"xy", 2, 0))
+                if seq % 100 == 0:
+                    s.calm()
+        sessions[0].calm(0)
+        took = ended_after(daemon, daemon.process.terminate)
+        print(f"    end {took:.2f} s", flush=True)
+        check(took < STOP, f"{took:.2f} s")
+
+
 CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          ring_without_records, gaps_tcp, gaps_udp, pieces_udp, streams_udp,
          deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
@@ -494,7 +517,7 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
          large_replies_to_viewers, synced_packets, synced_files, packets_begun,
          every_command, whole_packets_are_written_at_the_end,
-         many_write_little_at_the_end]
+         many_write_little_at_the_end, files_of_datagrams_at_the_end]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
