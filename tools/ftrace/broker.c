@@ -11,7 +11,6 @@
  * and is answered by "ok", or "error" and why.
  */
 #include <event2/event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/listener.h"
+#include "tools/ftrace/stops.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
 /* Connections at a time. When all are there, the oldest of those that have not
@@ -322,30 +322,18 @@ set_option(void *arg, size_t i, const char *value)
 	}
 }
 
-static void
-on_stop(evutil_socket_t number, short what, void *arg)
-{
-	(void)number;
-	(void)what;
-	(void)event_base_loopbreak(arg);
-}
-
 static int
 serve(struct broker *b)
 {
-	struct event *stops[2] = { evsignal_new(
-				       b->base, SIGTERM, on_stop, b->base),
-		evsignal_new(b->base, SIGINT, on_stop, b->base) };
+	struct stops stops = { 0 };
 	struct listener *listener = NULL;
 	enum status st = link_read_token(b->token, b->token_file);
 
-	signal(SIGPIPE, SIG_IGN);
+	if (st == OK)
+		st = stops_add(&stops, b->base, NULL, NULL);
 	if (st == OK)
 		st = listener_create(&listener, b->base, b->bind,
 		    (uint16_t)b->port, on_accepted, b);
-	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-		if (stops[i] != NULL)
-			(void)event_add(stops[i], NULL);
 	if (st == OK) {
 		log_notice("listening on port %u", listener_port(listener));
 		(void)event_base_dispatch(b->base);
@@ -353,9 +341,7 @@ serve(struct broker *b)
 	while (!list_empty(&b->peers))
 		destroy_peer(list_first(&b->peers, struct peer, node));
 	listener_destroy(listener);
-	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-		if (stops[i] != NULL)
-			event_free(stops[i]);
+	stops_remove(&stops);
 	return st == OK ? 0 : 1;
 }
 

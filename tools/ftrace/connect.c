@@ -2,7 +2,6 @@
 /* tracepulse-ftrace connect: on, or beside, a guest. It dials out to the
  * broker, and hands what comes from there to the guest's agent. */
 #include <event2/event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "common/parse.h"
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/stops.h"
 #include "tools/ftrace/streams.h"
 
 #define PROGRAM "tracepulse-ftrace connect"
@@ -278,28 +278,23 @@ set_option(void *arg, size_t i, const char *value)
 static int
 serve(struct connection *c)
 {
-	static const int numbers[] = { SIGTERM, SIGINT };
-	struct event *stops[ARRAY_LEN(numbers)] = { NULL };
+	enum status st = link_read_token(c->token, c->token_file);
+	struct stops stops = { 0 };
 
-	signal(SIGPIPE, SIG_IGN);
 	c->base = event_base_new();
-	if (c->base == NULL || link_read_token(c->token, c->token_file) != OK)
+	if (c->base == NULL)
 		return 1;
 	c->streams.base = c->base;
 	c->streams.over = on_over;
 	c->streams.control = on_control;
 	c->streams.arg = c;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		stops[i] = evsignal_new(c->base, numbers[i], on_stop, c);
-		if (stops[i] != NULL)
-			(void)event_add(stops[i], NULL);
-	}
-	run(c);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (stops[i] != NULL)
-			event_free(stops[i]);
+	if (st == OK)
+		st = stops_add(&stops, c->base, on_stop, c);
+	if (st == OK)
+		run(c);
+	stops_remove(&stops);
 	event_base_free(c->base);
-	return 0;
+	return st == OK ? 0 : 1;
 }
 
 int

@@ -16,6 +16,7 @@
 #include "tools/ftrace/listen_options.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/recorder.h"
+#include "tools/ftrace/stops.h"
 
 /* Names that are asked for, and files that are put together, at a time. */
 #define NAME_THREADS 8
@@ -29,7 +30,7 @@ struct listening {
 	struct listen_options options;
 	struct event_base *base;
 	struct listener *listener;
-	struct event *stops[2];
+	struct stops stops;
 	struct recorders recorders;
 	struct recorder_sink_maker live;
 	int dir_fd;
@@ -99,16 +100,8 @@ raise_descriptors(void)
 static enum status
 catch_signals(struct listening *l)
 {
-	static const int numbers[] = { SIGINT, SIGTERM };
-
-	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		l->stops[i] = evsignal_new(l->base, numbers[i], on_stop, l);
-		if (l->stops[i] == NULL || event_add(l->stops[i], NULL) != 0)
-			return E_NOMEM;
-	}
-	return OK;
+	return stops_add(&l->stops, l->base, on_stop, l);
 }
 
 static enum status
@@ -208,9 +201,7 @@ start(struct listening *l)
 static void
 finish(struct listening *l)
 {
-	for (size_t i = 0; i < ARRAY_LEN(l->stops); i++)
-		if (l->stops[i] != NULL)
-			event_free(l->stops[i]);
+	stops_remove(&l->stops);
 	listener_destroy(l->listener);
 	background_destroy(l->recorders.names);
 	background_destroy(l->recorders.finishing);

@@ -3,7 +3,6 @@
  * connects gets it through the broker; the ports that the agent names are
  * opened here, too, and take the places of the agent's in what it says. */
 #include <event2/event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/listener.h"
+#include "tools/ftrace/stops.h"
 #include "tools/ftrace/streams.h"
 
 #define PROGRAM "tracepulse-ftrace reach"
@@ -243,23 +243,13 @@ on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 	link_line(r->streams.link, "reach %s %s\n", r->token, r->name);
 }
 
-static void
-on_stop(evutil_socket_t number, short what, void *arg)
-{
-	(void)number;
-	(void)what;
-	(void)event_base_loopbreak(arg);
-}
-
 static int
 serve(struct reach *r)
 {
-	static const int numbers[] = { SIGTERM, SIGINT };
-	struct event *stops[ARRAY_LEN(numbers)] = { NULL };
+	struct stops stops = { 0 };
 	struct listener *listener = NULL;
 	enum status st = link_read_token(r->token, r->token_file);
 
-	signal(SIGPIPE, SIG_IGN);
 	r->base = event_base_new();
 	if (r->base == NULL)
 		return 1;
@@ -267,11 +257,8 @@ serve(struct reach *r)
 	r->streams.over = on_over;
 	r->streams.arg = r;
 	r->waiting_fd = -1;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		stops[i] = evsignal_new(r->base, numbers[i], on_stop, r->base);
-		if (stops[i] != NULL)
-			(void)event_add(stops[i], NULL);
-	}
+	if (st == OK)
+		st = stops_add(&stops, r->base, NULL, NULL);
 	if (st == OK)
 		st = listener_create(&listener, r->base, r->bind,
 		    (uint16_t)r->port, on_controller, r);
@@ -281,9 +268,7 @@ serve(struct reach *r)
 	}
 	end_session(r);
 	listener_destroy(listener);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (stops[i] != NULL)
-			event_free(stops[i]);
+	stops_remove(&stops);
 	event_base_free(r->base);
 	return st == OK ? 0 : 1;
 }

@@ -18,6 +18,7 @@
 #include "tools/ftrace/guest.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
+#include "tools/ftrace/stops.h"
 
 #define PROGRAM "tracepulse-ftrace record"
 /* Guests of one recording, and words for their agents. */
@@ -189,18 +190,12 @@ prepare(struct record *r)
 static int
 run(struct record *r, char **names, unsigned n)
 {
-	struct event *stops[2] = { evsignal_new(
-				       r->config.base, SIGTERM, on_stop, r),
-		evsignal_new(r->config.base, SIGINT, on_stop, r) };
+	struct stops stops = { 0 };
 	const struct timeval tv = { .tv_sec = (time_t)(r->duration_ns /
 						       NS_PER_S),
 		.tv_usec = (suseconds_t)(r->duration_ns % NS_PER_S / 1000) };
-	enum status st = OK;
+	enum status st = stops_add(&stops, r->config.base, on_stop, r);
 
-	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-		if (stops[i] != NULL)
-			(void)event_add(stops[i], NULL);
 	for (unsigned i = 0; i < n && st == OK; i++) {
 		st = guest_create(&r->guests[i], &r->config, names[i]);
 		r->n += st == OK;
@@ -214,9 +209,7 @@ run(struct record *r, char **names, unsigned n)
 		(void)event_base_dispatch(r->config.base);
 	for (unsigned i = 0; i < r->n; i++)
 		guest_destroy(r->guests[i]);
-	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-		if (stops[i] != NULL)
-			event_free(stops[i]);
+	stops_remove(&stops);
 	return st == OK && r->is_good ? 0 : 1;
 }
 
