@@ -213,17 +213,25 @@ def stopped_at_any_instant():
                   set(), "hidden names")
 
 
-def open_now(daemon):
-    """Descriptors, but for the journals, which come and go with the files, and
-    what the thread has that counts what ended."""
-    count = 0
+def open_links(daemon):
+    """What sessions have open: sockets, and what lies below the output
+    directory, but for journals, which come and go with the files, the reserve,
+    which has no name, and the notes."""
+    found, below = [], str(daemon.out) + "/"
     for link in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
         try:
             to = os.readlink(link)
-            count += "journal" not in to and relay.NOTES not in to
+            name = to.removeprefix(below)
+            if to.startswith("socket:") or (
+                    to.startswith(below) and name[0] not in ".#"):
+                found.append(to)
         except FileNotFoundError:
             pass        # closed meanwhile
-    return count
+    return found
+
+
+def open_now(daemon):
+    return len(open_links(daemon))
 
 
 def open_at_rest(daemon):
@@ -241,7 +249,8 @@ def wait_until_settled(daemon, before):
     reads what is under way: it is done when nothing of it is open."""
     until = time.monotonic() + 15
     while open_now(daemon) > before:
-        check(time.monotonic() < until, "a broken session is not closed")
+        check(time.monotonic() < until, "a broken session is not closed: "
+              f"{before} before, {sorted(open_links(daemon))}")
         time.sleep(0.01)
 
 
