@@ -401,11 +401,29 @@ def tokens():
         for name, text, mode in (("open", TOKEN, 0o644), ("short", "x", 0o600),
                                  ("blank", "0123456789 abcdef", 0o600)):
             equal(g.list(g.write_token(name, text, mode)).returncode, 1, name)
+        for text, said in (("x" * 127, b"one word of"), ("", b"one word of")):
+            done = g.list(g.write_token("odd", text))
+            check(done.returncode == 1 and said in done.stderr, done.stderr)
+        g.write_token("empty", "")
+        os.truncate(f"{g.base}/empty", 0)
+        done = g.list(f"{g.base}/empty")
+        check(done.returncode == 1 and b"is empty" in done.stderr, done.stderr)
         for line in (b"list", b"list ", b"connect x web1 2", b"",
                      b"reach " + TOKEN.encode() + b"x web1"):
             sock = socket.create_connection(("127.0.0.1", g.broker_port))
             sock.sendall(line + b"\n")
             equal(read_all(sock, 100), b"error wrong token\n", line)
+
+
+def addresses():
+    """HOST:PORT, and the brackets that an IPv6 address has everywhere else."""
+    with guests() as g:
+        for host in ("127.0.0.1", "[127.0.0.1]", "localhost"):
+            done = subprocess.run(
+                [PROGRAM, "list", "--broker", f"{host}:{g.broker_port}",
+                 "--token-file", g.token_file], capture_output=True,
+                timeout=20, check=False)
+            equal(done.returncode, 0, done.stderr)
 
 
 def raw(g, line):
@@ -525,7 +543,7 @@ def many_who_say_nothing():
 
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          a_killed_recording, live_of_several, an_agent_that_talks_nonsense,
-         busy_and_gone,
+         busy_and_gone, addresses,
          a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)

@@ -324,7 +324,8 @@ command_connect(int argc, char **argv)
 		status = serve(c);
 	} else if (st == OK) {
 		fprintf(stderr,
-		    PROGRAM ": a name, --broker and --token-file are needed\n");
+		    PROGRAM ": a name of letters, digits and .-_, "
+			    "--broker and --token-file are needed\n");
 	}
 	free(c);
 	return status;

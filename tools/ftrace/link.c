@@ -279,7 +279,9 @@ link_read_token(char out[TOKEN_BYTES], const char *path)
 	bool is_ok = f != NULL && fstat(fileno(f), &st) == 0 &&
 		     fgets(out, TOKEN_BYTES, f) != NULL;
 
-	if (!is_ok)
+	if (!is_ok && f != NULL && feof(f))
+		log_error("%s: is empty", path);
+	else if (!is_ok)
 		log_errno(LOG_ERROR, "%s: no token", path);
 	if (f != NULL)
 		fclose(f);
@@ -292,7 +294,8 @@ link_read_token(char out[TOKEN_BYTES], const char *path)
 	}
 	for (const char *c = out; *c != '\0'; c++)
 		is_ok &= *c > ' ' && *c < 127;
-	if (!is_ok || strlen(out) < 16) {
+	/* Without its end it may be longer, and would be cut. */
+	if (!is_ok || strlen(out) < 16 || strlen(out) > TOKEN_BYTES - 2) {
 		log_error("%s: a token is one word of 16 to %d characters",
 		    path, TOKEN_BYTES - 2);
 		return E_REFUSED;
@@ -326,7 +329,11 @@ link_dial(const char *address)
 		log_error("%s: is not HOST:PORT", address);
 		return -1;
 	}
-	memcpy(host, address, (size_t)(colon - address));
+	/* [::1]:5347, as well as ::1:5347. */
+	if (*address == '[' && colon > address && colon[-1] == ']')
+		memcpy(host, address + 1, (size_t)(colon - address) - 2);
+	else
+		memcpy(host, address, (size_t)(colon - address));
 	err = getaddrinfo(host, colon + 1, &hints, &found);
 	if (err != 0) {
 		log_error("%s: %s", address, gai_strerror(err));

@@ -69,7 +69,7 @@ void link_set_silence(struct link *l, unsigned seconds);
 #define LINK_NAME_MAX 64
 bool link_is_name(const char *s);
 
-/* A word of the file PATH, which nobody else may read: 16 to 127 characters.
+/* A word of the file PATH, which nobody else may read: 16 to 126 characters.
  * Failures are logged. */
 #define TOKEN_BYTES 128
 enum status link_read_token(char out[TOKEN_BYTES], const char *path) MUST_CHECK;

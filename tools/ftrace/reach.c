@@ -330,7 +330,8 @@ command_reach(int argc, char **argv)
 		status = serve(r);
 	} else if (st == OK) {
 		fprintf(stderr,
-		    PROGRAM ": a name, --broker and --token-file are needed\n");
+		    PROGRAM ": a name of letters, digits and .-_, "
+			    "--broker and --token-file are needed\n");
 	}
 	free(r);
 	return status;
