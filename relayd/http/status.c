@@ -97,18 +97,24 @@ static json_t *
 listeners(const struct view *v)
 {
 	const struct {
-		const char *name, *host;
+		const char *name, *path, *host;
 		uint16_t port;
 	} all[] = {
-		{ "control", v->options->control.host, v->control },
-		{ "data", v->options->data.host, v->data },
-		{ "live", v->options->live.host, v->live },
-		{ "http", v->options->http.host, v->http },
+		{ "control", "", v->options->control.host, v->control },
+		{ "data", "", v->options->data.host, v->data },
+		{ "live", "", v->options->live.host, v->live },
+		{ "http", v->options->http_path, v->options->http.host,
+		    v->http },
 	};
 	json_t *j = json_object(), *one;
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		one = child(j, all[i].name);
+		if (all[i].path[0] != '\0') {
+			(void)json_object_set_new(
+			    one, "path", json_of_text(all[i].path));
+			continue;
+		}
 		(void)json_object_set_new(
 		    one, "host", json_of_text(all[i].host));
 		set(one, "port", all[i].port);

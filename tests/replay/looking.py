@@ -575,6 +575,14 @@ def unix_socket():
             s.sendall(b"GET /healthz HTTP/1.1\r\nHost: any\r\n\r\n")
             check(s.recv(4096).startswith(b"HTTP/1.1 200"), "answer")
             s.close()
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(str(path))
+            s.sendall(b"GET /api/v1/status HTTP/1.0\r\nHost: any\r\n\r\n")
+            with s.makefile("rb") as f:
+                body = f.read().split(b"\r\n\r\n", 1)[1]
+            equal(json.loads(body)["listeners"]["http"], {"path": str(path)},
+                  "where it listens")
+            s.close()
             daemon.stop()
             check(not path.exists(), "the socket stayed")
 

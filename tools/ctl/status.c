@@ -229,7 +229,7 @@ print_disk(const struct ctl *c, const struct relay_status *s)
 	    is_soon ? text_duration(when, s->full_in) : "", s->output);
 }
 
-/* "tcp://HOST:PORT" of those that listen. */
+/* "NAME HOST:PORT", or "NAME unix:PATH", of those that listen. */
 static void
 print_ports(const struct ctl *c, const struct relay_status *s)
 {
@@ -241,8 +241,16 @@ print_ports(const struct ctl *c, const struct relay_status *s)
 
 	json_object_foreach((json_t *)(uintptr_t)s->listeners, name, j)
 	{
+		if (at >= sizeof(text))
+			break;
+		if (json_object_get(j, "path") != NULL) {
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+			    "%s%s unix:%s", at == 0 ? "" : ", ", name,
+			    answer_text(&a, j, "path"));
+			continue;
+		}
 		host = answer_text(&a, j, "host");
-		if (answer_number(&a, j, "port") == 0 || at >= sizeof(text))
+		if (answer_number(&a, j, "port") == 0)
 			continue;
 		at += (size_t)snprintf(text + at, sizeof(text) - at,
 		    strchr(host, ':') != NULL ? "%s%s [%s]:%u" : "%s%s %s:%u",
