@@ -64,6 +64,7 @@ struct shard {
 	struct idmap streams;  /* handle -> struct stream */
 	struct list sessions;  /* struct session, by shard_node */
 	struct list siblings;  /* struct siblings */
+	unsigned n_windows;    /* how many of these have a window */
 	struct list old_roots; /* struct old_root */
 	struct list dirty;     /* streams with something to commit */
 	struct list locked;    /* streams whose records wait for a lock */

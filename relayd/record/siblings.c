@@ -75,6 +75,8 @@ siblings_leave(struct siblings *s)
 	if (s == NULL || --s->refs > 0)
 		return;
 	list_del(&s->node);
+	if (s->window != NULL)
+		s->shard->n_windows--;
 	stream_window_destroy(s->window);
 	free(s);
 }

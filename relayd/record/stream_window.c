@@ -71,6 +71,7 @@ stream_window_begin(struct session *s)
 	list_init(&w->past);
 	list_init(&w->streams);
 	s->siblings->window = w;
+	s->shard->n_windows++;
 	return OK;
 }
 
@@ -326,6 +327,9 @@ stream_window_tick(struct shard *sh, uint64_t now_ns)
 	const struct siblings *s;
 	struct stream_window *w;
 
+	/* Without --live-window nobody is looked through in each turn. */
+	if (sh->n_windows == 0)
+		return UINT64_MAX;
 	list_each (s, &sh->siblings, struct siblings, node) {
 		w = s->window;
 		if (w == NULL || w->max_ns == 0)
