@@ -114,9 +114,21 @@ def live_int():
     live("int", 100, "--filter=tcp", "--snaplen=100")
 
 
+def lossy(*how):
+    """libtrace 3 has the kernel keep 256 packets for ring:, which a busy machine
+    overruns now and then: one of three tries is whole."""
+    for n in range(3):
+        try:
+            return live("ring", RING_MOST, *how)
+        except relay.Failed:
+            if n == 2:
+                raise
+    return None
+
+
 def live_ring():
-    live("ring", RING_MOST)
-    live("ring", RING_MOST, "--filter=tcp")
+    lossy()
+    lossy("--filter=tcp")
 
 
 def live_ring_of_several_threads():
