@@ -72,15 +72,27 @@ def transfer():
         thread.join()
 
 
+def packet_sockets():
+    """How many there are in this network."""
+    with open("/proc/net/packet", encoding="ascii") as f:
+        return len(f.readlines()) - 1
+
+
 @contextlib.contextmanager
 def running(*command, ready):
-    """The program, from when it has said so; it is ended by SIGINT."""
+    """The program, from when it has said so, or, without READY, when it has a
+    packet socket; it is ended by SIGINT."""
+    before = packet_sockets()
     with subprocess.Popen(command, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT) as child:
         try:
             if ready:
                 check(ready in child.stdout.readline(), f"{command}")
             else:
+                until = time.monotonic() + TIMEOUT
+                while packet_sockets() <= before:
+                    check(time.monotonic() < until, f"{command}: no socket")
+                    time.sleep(0.02)
                 time.sleep(1)
             yield child
         finally:
@@ -114,21 +126,9 @@ def live_int():
     live("int", 100, "--filter=tcp", "--snaplen=100")
 
 
-def lossy(*how):
-    """libtrace 3 has the kernel keep 256 packets for ring:, which a busy machine
-    overruns now and then: one of three tries is whole."""
-    for n in range(3):
-        try:
-            return live("ring", RING_MOST, *how)
-        except relay.Failed:
-            if n == 2:
-                raise
-    return None
-
-
 def live_ring():
-    lossy()
-    lossy("--filter=tcp")
+    live("ring", RING_MOST)
+    live("ring", RING_MOST, "--filter=tcp")
 
 
 def live_ring_of_several_threads():
