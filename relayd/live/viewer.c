@@ -47,7 +47,6 @@ join_trace(struct viewer *v, struct position *p)
 		if (t == NULL)
 			return E_NOMEM;
 		t->id = id;
-		t->since_ns = clock_now_ns();
 		st = idmap_insert(&v->traces, id, t);
 		if (st != OK) {
 			free(t);
@@ -57,8 +56,8 @@ join_trace(struct viewer *v, struct position *p)
 	p->trace = t;
 	if (p->stream->is_metadata)
 		t->metadata = p;
-	else
-		t->n_data++;
+	else if (t->n_data++ == 0)
+		t->since_ns = clock_now_ns();
 	return OK;
 }
 
@@ -345,10 +344,10 @@ attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
 			detach(v, a);
 			return LIVE_ATTACH_UNKNOWN;
 		}
-		/* The listing has counted these streams. */
-		p->trace->is_listed = true;
 		if (t->is_metadata)
 			continue;
+		/* The listing has counted these streams. */
+		p->trace->is_listed = true;
 		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)
 						: packet_log_start(t->log);
 	}

@@ -48,9 +48,9 @@ struct viewer_trace {
 	uint64_t id;
 	unsigned n_data;	   /* positions in data streams */
 	struct position *metadata; /* in its metadata; NULL: none */
-	bool is_listed;		   /* it was there at ATTACH */
+	bool is_listed;		   /* it had data streams at ATTACH */
 	bool is_silent;		   /* a stream was not heard; find_ready() */
-	uint64_t since_ns;	   /* when the first position was added */
+	uint64_t since_ns;	   /* when its first data position was added */
 	/* Since when a missing stream class has been waited for; 0: no class
 	 * was missing yet. */
 	uint64_t class_since_ns;

@@ -20,7 +20,18 @@
  * stream. So new traces are hidden until their metadata declares a stream class
  * and all their streams were heard. Until then the viewer is given older
  * packets of other traces.
+ *
+ * A trace of metadata alone is hidden until it has a data stream, if it ever
+ * gets one. babeltrace2 2.0 that has read such metadata asks for new streams
+ * without a pause, and for nothing else, from the first data stream on (live
+ * 4.1).
  */
+static bool
+is_whole(const struct viewer_trace *t)
+{
+	return t->metadata != NULL && t->n_data > 0;
+}
+
 static bool
 is_heard(struct position *p)
 {
@@ -42,10 +53,9 @@ is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
 {
 	const struct viewer_trace *t = p->trace;
 
-	return t->metadata != NULL &&
-	       (t->is_listed || !t->is_silent ||
-		   now_ns - t->since_ns >=
-		       viewer_class_ns(v, p->stream->session));
+	return is_whole(t) && (t->is_listed || !t->is_silent ||
+				  now_ns - t->since_ns >=
+				      viewer_class_ns(v, p->stream->session));
 }
 
 /* Set which positions may be announced now. A trace that was ready becomes
@@ -75,7 +85,7 @@ find_ready(struct viewer *v)
 static bool
 is_waiting(const struct position *p)
 {
-	return p->state == POSITION_HIDDEN && p->trace->metadata != NULL;
+	return p->state == POSITION_HIDDEN && is_whole(p->trace);
 }
 
 uint64_t
@@ -108,7 +118,7 @@ viewer_knows_until(const struct viewer *v, const struct position *beside)
 	const struct position *p;
 
 	list_each (p, &v->unannounced, struct position, node) {
-		if (p->trace->metadata != NULL && p->time_before < before &&
+		if (is_whole(p->trace) && p->time_before < before &&
 		    viewer_is_same_host(p, beside))
 			before = p->time_before;
 	}

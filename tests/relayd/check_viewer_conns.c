@@ -250,6 +250,14 @@ deliver_all(void)
 	viewer_conns_news(&desk);
 }
 
+static void
+add_trace(struct session *session, const char *path)
+{
+	(void)studio_stream(session, path, "ch_0", 0, 0);
+	(void)studio_stream(session, path, "metadata", 0, 0);
+	session_publish(session);
+}
+
 START_TEST(a_publication_lets_go_where_it_is_announced)
 {
 	struct session *other;
@@ -260,12 +268,10 @@ START_TEST(a_publication_lets_go_where_it_is_announced)
 	deliver_all();
 	fd = attach_viewer(scene.session);
 	until_held(fd);
-	(void)studio_stream(other, "ust/uid", "metadata", 0, 0);
-	session_publish(other);
+	add_trace(other, "ust/uid");
 	deliver_all();
 	ck_assert_int_eq(receive(fd), 0);
-	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
-	session_publish(scene.session);
+	add_trace(scene.session, "ust/2");
 	deliver_all();
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	ck_assert_uint_eq(
@@ -288,14 +294,12 @@ START_TEST(news_of_other_sessions_cost_a_viewer_nothing)
 	fd = attach_viewer(scene.session);
 	until_held(fd);
 	ck_assert_uint_ne(packet_log_take_waiters(scene.data->log), 0);
-	(void)studio_stream(other, "ust/uid", "metadata", 0, 0);
-	session_publish(other);
+	add_trace(other, "ust/uid");
 	session_end(other, false);
 	deliver_all();
 	ck_assert_uint_eq(packet_log_take_waiters(scene.data->log), 0);
 	ck_assert(!list_empty(&desk.held));
-	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
-	session_publish(scene.session);
+	add_trace(scene.session, "ust/2");
 	deliver_all();
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);

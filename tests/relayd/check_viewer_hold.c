@@ -340,6 +340,7 @@ START_TEST(metadata_is_waited_for_until_there_is_some)
 		viewer_destroy(scene.viewer);
 		scene.viewer = scene_viewer(false, 4);
 	}
+	(void)studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
 	t = studio_stream(scene.session, "ust/2", "metadata", 0, 0);
 	session_publish(scene.session);
 	studio_deliver_all(&scene.studio);
@@ -412,6 +413,26 @@ START_TEST(a_published_stream_without_metadata_is_none)
 	session_publish(scene.session);
 	studio_deliver_all(&scene.studio);
 	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	scene_close();
+}
+END_TEST
+
+/* Nor can metadata alone. */
+START_TEST(published_metadata_without_a_stream_is_none)
+{
+	scene_open_attached(true);
+	until_held();
+	(void)studio_stream(scene.session, "ust/2", "metadata", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert_int_eq(ask_index(), LIVE_HOLD);
+	(void)studio_stream(scene.session, "ust/2", "ch_0", 0, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	assert_flagged(LIVE_INDEX_RETRY, 0);
+	ck_assert_uint_eq(
+	    scene_tell(LIVE_CMD_get_new_streams, session_id()), 1);
+	ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
 	scene_close();
 }
 END_TEST
@@ -657,6 +678,7 @@ main(void)
 		{ metadata_is_waited_for_until_there_is_some, 2, 0 },
 		{ a_published_stream_is_news, 0, 0 },
 		{ a_published_stream_without_metadata_is_none, 0, 0 },
+		{ published_metadata_without_a_stream_is_none, 0, 0 },
 		{ an_empty_ok_once_for_a_viewer_that_ignores_the_flag, 0, 0 },
 		{ an_empty_ok_per_publication, 0, 0 },
 		{ no_empty_ok_before_the_class_is_known, 0, 0 },

@@ -127,7 +127,8 @@ may_announce(struct m_viewer *v, unsigned i)
 {
 	forget_spent(v);
 	return v->at[i].state == HIDDEN &&
-	       metadata_of(v, streams[i].trace) != NULL;
+	       metadata_of(v, streams[i].trace) != NULL &&
+	       has_data_positions(v, streams[i].trace);
 }
 
 static bool

@@ -12,6 +12,8 @@ import viewer
 from relay import check, equal
 from viewer import Live, Viewer, Watched
 
+METADATA = b"/* CTF 1.8 */\nstream { id = 0; };\n"
+
 
 def expect(v, stream, content, offset=0):
     """The next index of STREAM, whose packet is CONTENT."""
@@ -311,10 +313,106 @@ def who_asks_in_turn_is_not_late():
             check(late[50] < pause + 0.1, "it is behind")
 
 
+def bare_session(daemon, title):
+    """A live session without any stream; its control and data connection."""
+    control, data = daemon.control(), daemon.data()
+    control.version()
+    _, code, _ = control.create_session(name=title, live=viewer.PERIOD_US)
+    equal(code, relay.OK, "CREATE_SESSION")
+    equal(control.create_chunk(0), relay.OK, "CREATE_TRACE_CHUNK")
+    return control, data
+
+
+def added(control, channel, path="ust/uid/0/64-bit"):
+    handle, code = control.add_stream(channel, path=path)
+    equal(code, relay.OK, "ADD_STREAM")
+    return handle
+
+
+def metadata_waits_for_a_data_stream():
+    """babeltrace2 2.0 that has read metadata of a trace without a data stream
+    asks for new streams without end, and for nothing else, once there is
+    one. So metadata is announced with the first data stream, however long
+    that takes, also to who attaches meanwhile; and nothing waits for it."""
+    with relay.Daemon() as daemon:
+        control, data = bare_session(daemon, "bare")
+        early = Viewer(daemon)
+        early.connect()
+        equal(early.create(), 1, "CREATE_SESSION")
+        ident = early.find("bare").id
+        equal(early.attach(ident), (viewer.ATTACHED, []), "early")
+        meta = added(control, "metadata")
+        control.metadata(meta, METADATA)
+        equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        until(lambda: early.find("bare").streams, 1, "listed")
+        late = Viewer(daemon)
+        late.connect()
+        equal(late.create(), 1, "CREATE_SESSION")
+        equal(late.attach(ident), (viewer.ATTACHED, []), "late")
+        end = time.monotonic() + 2.5    # a trace that is not heard: 1.2 s
+        while time.monotonic() < end:
+            for v in early, late:
+                equal(v.new_streams(ident), (viewer.STREAMS_OK, []), "alone")
+        # Another trace of the session is seen meanwhile, up to its bound.
+        other = [added(control, name, "ust/pid/1")
+                 for name in ("c", "metadata")]
+        control.metadata(other[1], METADATA)
+        equal(control.index(other[0], 0, 0, end=5_000_000), relay.OK, "beacon")
+        equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        for v in early, late:
+            streams = []
+            until(lambda: streams.extend(v.new_streams(ident)[1]) or
+                  {s.path for s in streams}, {"ust/pid/1"}, "the other trace")
+            stream = split(streams)["ust/pid/1"][0].id
+            until(lambda: v.next_index(stream).end, 5_000_000, "its bound")
+        equal(control.index(other[0], 1, 0, end=9_000_000), relay.OK, "beacon")
+        for v in early, late:
+            until(lambda: v.next_index(stream).end, 9_000_000, "its bound")
+        began = time.monotonic()
+        stream = added(control, "ch_0")
+        equal(control.index(stream, 0, 0, end=9_500_000), relay.OK, "beacon")
+        equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        for v in early, late:
+            streams = []
+            until(lambda: streams.extend(v.new_streams(ident)[1]) or
+                  len(streams), 2, "both")
+            got, found = split(streams)["ust/uid/0/64-bit"]
+            equal(v.metadata(found.id), (viewer.METADATA_OK, METADATA), "text")
+            equal(v.next_index(got.id).end, 9_500_000, "a bound")
+        check(time.monotonic() - began < 1, "it took a second")
+        for handle in (stream, meta, *other):
+            equal(control.close_stream(handle), relay.OK, "CLOSE_STREAM")
+        for conn in control, data, early, late:
+            conn.close()
+
+
+def metadata_alone_ends_unseen():
+    """A trace that never has a data stream is announced to nobody, and keeps
+    no viewer of its session from the end."""
+    with relay.Daemon() as daemon:
+        control, data = bare_session(daemon, "bare")
+        meta = added(control, "metadata")
+        control.metadata(meta, METADATA)
+        equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        v = Viewer(daemon)
+        v.connect()
+        equal(v.create(), 1, "CREATE_SESSION")
+        ident = v.find("bare").id
+        equal(v.attach(ident), (viewer.ATTACHED, []), "attached")
+        equal(v.new_streams(ident), (viewer.STREAMS_OK, []), "alone")
+        equal(control.close_stream(meta), relay.OK, "CLOSE_STREAM")
+        equal(v.new_streams(ident), (viewer.STREAMS_OK, []), "closed")
+        control.close()
+        until(lambda: v.new_streams(ident), (viewer.STREAMS_HUP, []), "end")
+        data.close()
+        v.close()
+
+
 CASES = [peers_before_2_11, sessions_of_one_name,
          replies_wait_for_no_acknowledgement, requests_in_any_order,
          what_is_listed, a_publication_lets_go_at_once,
-         listed_and_attached_at_once, who_asks_in_turn_is_not_late]
+         listed_and_attached_at_once, who_asks_in_turn_is_not_late,
+         metadata_waits_for_a_data_stream, metadata_alone_ends_unseen]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
