@@ -25,7 +25,20 @@ COVERED = ("/proc/sys/kernel/ftrace_enabled", "set_ftrace_filter",
            "set_ftrace_notrace", "set_ftrace_pid", "set_graph_function",
            "set_graph_notrace")
 SYMBOLS = 40            # lines of kallsyms: enough to be there
-LEFT = ("set_event", "tracing_on", "buffer_percent", "current_tracer")
+LEFT = ("set_event", "tracing_on", "buffer_percent", "current_tracer",
+        "trace_clock")
+
+
+def to_write(name, text):
+    """What brings back what was read from a file of tracefs."""
+    if name == "set_event":
+        return "\n"
+    if name == "trace_clock":
+        return re.search(r"\[(\S+)\]", text)[1]
+    if name.endswith("buffer_size_kb"):
+        # "7 (expanded: 1408)": the second one, from the first use on.
+        return re.findall(r"\d+", text)[-1]
+    return text
 
 
 class Tracing:
@@ -45,7 +58,9 @@ class Tracing:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.covered, self.instances = [], []
         self._cover()
-        self.before = {name: self._read(name) for name in LEFT}
+        sizes = (f"per_cpu/{name}/buffer_size_kb" for name in
+                 os.listdir(TRACEFS + "/per_cpu"))
+        self.before = {name: self._read(name) for name in (*LEFT, *sizes)}
 
     def _read(self, name):
         with open(f"{TRACEFS}/{name}", encoding="ascii") as f:
@@ -129,7 +144,7 @@ class Tracing:
             if self._read(name) == text:
                 continue
             with open(f"{TRACEFS}/{name}", "w", encoding="ascii") as f:
-                f.write(text if name != "set_event" else "\n")
+                f.write(to_write(name, text))
         os.close(self.lock)
 
 
