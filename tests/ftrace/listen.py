@@ -3,6 +3,7 @@
 """Recorded sessions of stock trace-cmd, played to the listener: the files are the
 stock listener's, whatever way the session ends."""
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -221,6 +222,30 @@ def killed_at_any_instant():
     check(left >= KILLS // 10, f"only {left} kills met it at work")
 
 
+def what_was_left_is_told():
+    """Of a listener that was killed: the next one says how many whole pages
+    are in the file."""
+    name = "v6-tcp-missed"
+    pages = [part(name, f"cpu{cpu}") for cpu in (0, 1)]
+    count = sum(len(p) // PAGE for p in pages)
+    with directory() as base:
+        listener = Listener(base)
+        sender = Sender(listener).begin(name)
+        # Half a page of each CPU is no page.
+        for cpu in (0, 1):
+            sender.pages(cpu, pages[cpu] + bytes(PAGE // 2))
+        parts = pathlib.Path(listener.output)
+        wait_until("all pages", lambda: sum(
+            p.stat().st_size for p in parts.glob(".*/cpu?")) ==
+            (count + 1) * PAGE)
+        listener.stop(signal.SIGKILL)
+        again = Listener(base)
+        again.wait_files(1)
+        again.stop()
+        check(f"{count} pages in {again.files()[0]}" in again.log(),
+              again.log())
+
+
 def nothing_is_overwritten():
     """A name that is taken gets a number."""
     with listening() as listener:
@@ -294,8 +319,9 @@ CASES = (the_files_of_the_stock_listener, compressed_metadata,
          what_stock_readers_see, version_1, a_refused_version_ends,
          a_burst_of_datagrams, datagrams_behind_the_close, any_end,
          without_metadata_there_is_nothing, page_that_is_not_whole,
-         killed_at_any_instant, nothing_is_overwritten, many_at_once,
-         without_files, a_full_disk, an_empty_session)
+         killed_at_any_instant, what_was_left_is_told,
+         nothing_is_overwritten, many_at_once, without_files, a_full_disk,
+         an_empty_session)
 
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -118,23 +118,34 @@ destroy(struct recorder *r)
 		all->gone(all->arg);
 }
 
-/* One line that says what there is of it, and what is missing. */
+static void
+tell_pages(const struct recorder *r)
+{
+	const struct recording *g = r->recording;
+	const bool has_file = *recording_file(g) != '\0';
+	uint64_t pages = 0;
+
+	if (has_file && !recording_knows_pages(g)) {
+		log_peer(LOG_NOTICE, "peer=%s: %s, which was whole", r->name,
+		    recording_file(g));
+		return;
+	}
+	for (uint32_t i = 0; i < recording_cpus(g); i++) {
+		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
+		    recording_pages_received(g, i), i);
+		pages += recording_pages_received(g, i);
+	}
+	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name, pages,
+	    has_file ? " in " : "; no file", recording_file(g));
+}
+
+/* What there is of it, and what is missing. */
 static void
 tell_end(const struct recorder *r)
 {
 	const uint64_t lost = recording_lost(r->recording);
-	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < recording_cpus(r->recording); i++)
-		bytes += recording_received(r->recording, i);
-	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name,
-	    r->page_size == 0 ? 0 : bytes / r->page_size,
-	    *recording_file(r->recording) != '\0' ? " in " : "; no file",
-	    recording_file(r->recording));
-	for (uint32_t i = 0;
-	     i < recording_cpus(r->recording) && r->page_size > 0; i++)
-		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
-		    recording_received(r->recording, i) / r->page_size, i);
+	tell_pages(r);
 	if (r->counts.dropped > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64 " pages are lost: they found no room "

@@ -331,6 +331,18 @@ recording_received(const struct recording *r, uint32_t cpu)
 	return r->parts[cpu].received;
 }
 
+bool
+recording_knows_pages(const struct recording *r)
+{
+	return r->page_size > 0;
+}
+
+uint64_t
+recording_pages_received(const struct recording *r, uint32_t cpu)
+{
+	return r->page_size == 0 ? 0 : r->parts[cpu].received / r->page_size;
+}
+
 uint64_t
 recording_lost(const struct recording *r)
 {

@@ -82,6 +82,11 @@ void recording_pages(
 /* Bytes that came, and bytes that were lost because they could not be
  * written. */
 uint64_t recording_received(const struct recording *r, uint32_t cpu);
+/* Whole pages of that CPU that came, also before a kill. 0: none, or their size
+ * is not known, as without metadata, or where a kill came when the file was
+ * whole. */
+uint64_t recording_pages_received(const struct recording *r, uint32_t cpu);
+bool recording_knows_pages(const struct recording *r);
 uint64_t recording_lost(const struct recording *r);
 
 /* Put the file together and move it to its place, whose name is then in

@@ -111,6 +111,7 @@ join(struct recording *r, const struct dat_layout *layout)
 	enum status st = cpus == NULL ? E_NOMEM : OK;
 	int fd;
 
+	r->page_size = layout->page_size;
 	for (uint32_t i = 0; i < r->n_parts && st == OK; i++)
 		cpus[i].size = r->parts[i].size -
 			       r->parts[i].size % layout->page_size;
