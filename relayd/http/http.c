@@ -77,14 +77,13 @@ static void
 take_parcel(struct http *h, struct parcel *take_p)
 {
 	char *data = NULL;
-	json_t *j;
 
 	published_sub(&h->news_waiting, 1);
-	json_begin();
-	j = json_of_news(&take_p->news);
-	if (json_is_whole())
-		data = json_dumps(j, JSON_COMPACT);
-	json_decref(j);
+	json_write_news(&h->text, &take_p->news);
+	if (!h->text.bad)
+		data = strndup(
+		    (const char *)buf_data(&h->text), buf_len(&h->text));
+	buf_truncate(&h->text, 0);
 	api_tell(h, news_name(take_p->news.kind), take_p->session.id, data);
 	if (take_p->news.kind == NEWS_SESSION_ENDED) {
 		take_p->session.viewers = take_p->session.streams = 0;
@@ -335,6 +334,7 @@ http_destroy(struct http *h)
 		event_free(h->tick);
 	loop_destroy(&h->loop);
 	events_free(&h->events);
+	buf_free(&h->text);
 	closed_free(&h->closed);
 	free(h->settings);
 	view_close(&h->view);

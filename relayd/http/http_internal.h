@@ -63,6 +63,7 @@ struct http {
 	unsigned ticks;
 	/* Events. */
 	struct events events;
+	struct buf text;       /* of one piece of news; else empty */
 	struct list listeners; /* struct listener, in http_api.c */
 	struct published news_waiting, news_dropped;
 	bool has_little_memory, has_full_disk;

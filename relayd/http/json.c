@@ -88,24 +88,6 @@ json_of_text(const char *text)
 	return j != NULL ? j : repaired(text);
 }
 
-static json_t *
-number(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
-
-static json_t *
-lost_by_cause(const struct sums *s)
-{
-	json_t *j = json_object();
-
-	for (unsigned i = 0; i < LOSSES; i++)
-		if (s->lost[i] > 0)
-			(void)json_object_set_new(
-			    j, loss_names[i], number(s->lost[i]));
-	return j;
-}
-
 /* Members of what was recorded. */
 static const struct {
 	const char *name;
@@ -129,16 +111,6 @@ sum_at(const struct sums *s, unsigned i)
 }
 
 static void
-add_sums(json_t *j, const struct sums *s)
-{
-	for (unsigned i = 0; i < ARRAY_LEN(sums); i++)
-		(void)json_object_set_new(
-		    j, sums[i].name, number(sum_at(s, i)));
-	(void)json_object_set_new(j, "lost_packets", number(sums_lost(s)));
-	(void)json_object_set_new(j, "lost_by_cause", lost_by_cause(s));
-}
-
-static void
 write_sums(struct buf *b, const struct sums *s)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(sums); i++)
@@ -149,14 +121,6 @@ write_sums(struct buf *b, const struct sums *s)
 		if (s->lost[i] > 0)
 			json_text_number(b, loss_names[i], s->lost[i]);
 	json_text_close(b, '}');
-}
-
-static void
-add_who(json_t *j, const struct session_info *s)
-{
-	(void)json_object_set_new(j, "id", number(s->id));
-	(void)json_object_set_new(j, "host", json_of_text(s->host));
-	(void)json_object_set_new(j, "name", json_of_text(s->name));
 }
 
 void
@@ -220,49 +184,43 @@ json_write_viewers(struct buf *b, const struct info *i)
 	}
 }
 
-json_t *
-json_of_news(const struct news *n)
+void
+json_write_news(struct buf *b, const struct news *n)
 {
-	json_t *j = json_object();
+	const struct session_info *s = n->session;
 
-	(void)json_object_set_new(j, "time", number(clock_wall_s()));
-	add_who(j, n->session);
+	json_text_open(b, NULL, '{');
+	json_text_number(b, "time", clock_wall_s());
 	/* Who is deleted may be of another run of the relay. */
-	if (n->kind == NEWS_DELETED)
-		(void)json_object_del(j, "id");
+	if (n->kind != NEWS_DELETED)
+		json_text_number(b, "id", s->id);
+	json_text_string(b, "host", s->host);
+	json_text_string(b, "name", s->name);
 	switch (n->kind) {
 	case NEWS_SESSION_BEGAN:
-		(void)json_object_set_new(
-		    j, "peer", json_of_text(n->session->peer));
+		json_text_string(b, "peer", s->peer);
 		break;
 	case NEWS_SESSION_ENDED:
-		(void)json_object_set_new(
-		    j, "why", json_string(why_names[n->session->why]));
-		(void)json_object_set_new(j, "duration_seconds",
-		    json_real(
-			(double)(n->session->duration_ns / NS_PER_MS) / 1000));
-		add_sums(j, &n->session->sums);
+		json_text_string(b, "why", why_names[s->why]);
+		json_text_seconds(b, "duration_seconds", s->duration_ns);
+		write_sums(b, &s->sums);
 		break;
 	case NEWS_SESSION_ROTATED:
 		break;
 	case NEWS_PACKETS_LOST:
-		(void)json_object_set_new(j, "lost_packets", number(n->n));
-		(void)json_object_set_new(
-		    j, "cause", json_string(loss_names[n->cause]));
+		json_text_number(b, "lost_packets", n->n);
+		json_text_string(b, "cause", loss_names[n->cause]);
 		break;
 	case NEWS_VIEWER_CAME:
 	case NEWS_VIEWER_WENT:
-		(void)json_object_set_new(j, "peer", json_of_text(n->viewer));
-		(void)json_object_set_new(
-		    j, "open_viewers", number(n->session->viewers));
+		json_text_string(b, "peer", n->viewer);
+		json_text_number(b, "open_viewers", s->viewers);
 		break;
 	case NEWS_DELETED:
-		(void)json_object_set_new(
-		    j, "path", json_of_text(n->session->path));
-		(void)json_object_set_new(
-		    j, "bytes", number(n->session->sums.written_bytes));
-		(void)json_object_set_new(j, "reason", json_string(n->reason));
+		json_text_string(b, "path", s->path);
+		json_text_number(b, "bytes", s->sums.written_bytes);
+		json_text_string(b, "reason", n->reason);
 		break;
 	}
-	return j;
+	json_text_close(b, '}');
 }

@@ -26,7 +26,6 @@ json_t *json_of_limits(const struct stored_figures *f);
 json_t *json_of_status(const struct view *v);
 /* The oldest first. */
 json_t *json_of_history(const struct history *h);
-json_t *json_of_news(const struct news *n);
 
 /* Members of a session's object, into one that is open (json_text.h). */
 void json_write_session(struct buf *b, const struct session_info *s);
@@ -34,6 +33,8 @@ void json_write_session(struct buf *b, const struct session_info *s);
 void json_write_streams(struct buf *b, const struct info *i);
 void json_write_viewers(struct buf *b, const struct info *i);
 
+/* The data of an event: an object. */
+void json_write_news(struct buf *b, const struct news *n);
 /* The name of an event. */
 const char *news_name(enum news_kind kind);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON (RFC 8259) as text, straight into a buffer: lists of sessions, for which
- * objects of jansson take ten times as long. What is written between open and
- * close gets its commas by itself. After an append that found no memory
- * buf->bad is set (common/buf.h).
+ * JSON (RFC 8259) as text, straight into a buffer: sessions and news, of which
+ * there may be many, and for which objects of jansson take ten times as long.
+ * What is written between open and close gets its commas by itself. After an
+ * append that found no memory buf->bad is set (common/buf.h).
  */
 #ifndef RELAYD_HTTP_JSON_TEXT_H
 #define RELAYD_HTTP_JSON_TEXT_H
