@@ -61,8 +61,11 @@ on_wake(void *arg)
 		viewers_news(&w->viewers, what, object);
 		n++;
 	}
+	/* Without viewers nobody waits for it. */
 	if (n == TURN_NEWS)
 		loop_wake(&w->loop);
+	else if (n > 0 && list_empty(&w->desk.conns))
+		loop_rest(&w->loop);
 	if (n > 0)
 		viewer_conns_news(&w->desk);
 	if (published_take_bits(&w->has_lost_wake) != 0)
@@ -79,6 +82,7 @@ on_message(struct message *m, void *arg)
 		w->loop.is_stopping = true;
 		break;
 	case MESSAGE_VIEWER:
+		loop_rest_not(&w->loop);
 		if (w->loop.is_stopping)
 			viewer_conn_destroy(m->object);
 		else

@@ -32,12 +32,14 @@ on_stored_message(struct message *m, void *arg)
 {
 	struct retention_thread *t = arg;
 
-	if (m->kind == MESSAGE_STOP)
+	if (m->kind == MESSAGE_STOP) {
 		t->loop.is_stopping = true;
-	else if (m->kind == MESSAGE_STORED)
+	} else if (m->kind == MESSAGE_STORED) {
 		retention_take(t->retention, m->object);
-	else if (m->kind == MESSAGE_STORED_INFO)
+		loop_rest(&t->loop);
+	} else if (m->kind == MESSAGE_STORED_INFO) {
 		retention_ask(t->retention, m->object);
+	}
 }
 
 /* On a worker. */

@@ -91,6 +91,8 @@ take_parcel(struct http *h, struct parcel *take_p)
 		take_p->session = (struct session_info){ 0 };
 	}
 	free_parcel(take_p);
+	/* A wake-up costs more than a piece of news. */
+	loop_rest(&h->loop);
 }
 
 static void

@@ -26,6 +26,38 @@ take_messages(struct loop *l)
 	}
 }
 
+static struct timeval
+timeval_of(uint64_t ns)
+{
+	return (struct timeval){
+		.tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_usec = (suseconds_t)(ns % NS_PER_S / 1000),
+	};
+}
+
+/* The inbox may become readable meanwhile. */
+static void
+begin_rest(struct loop *l)
+{
+	const struct timeval tv = timeval_of(LOOP_REST_NS);
+
+	l->wants_rest = false;
+	if (event_add(&l->rest, &tv) == 0)
+		event_del(&l->inbox_event);
+}
+
+static void
+on_rested(evutil_socket_t fd, short what, void *arg)
+{
+	struct loop *l = arg;
+
+	loop_is_busy(l);
+	if (event_add(&l->inbox_event, NULL) == 0)
+		return;
+	log_error("inbox: out of memory");
+	begin_rest(l);
+}
+
 static void
 on_inbox(evutil_socket_t fd, short what, void *arg)
 {
@@ -38,6 +70,8 @@ on_inbox(evutil_socket_t fd, short what, void *arg)
 	if (l->on_wake != NULL)
 		l->on_wake(l->arg);
 	take_messages(l);
+	if (l->wants_rest)
+		begin_rest(l);
 }
 
 static void
@@ -70,6 +104,7 @@ loop_init(
 	    event_assign(&l->inbox_event, l->base, l->inbox_fd,
 		EV_READ | EV_PERSIST, on_inbox, l) != 0 ||
 	    event_add(&l->inbox_event, NULL) != 0 ||
+	    event_assign(&l->rest, l->base, -1, 0, on_rested, l) != 0 ||
 	    event_assign(&l->timer, l->base, -1, 0, on_timer, l) != 0) {
 		log_errno(LOG_ERROR, "event loop");
 		loop_destroy(l);
@@ -87,6 +122,8 @@ loop_destroy(struct loop *l)
 	if (l->base != NULL) {
 		if (event_initialized(&l->inbox_event))
 			event_del(&l->inbox_event);
+		if (event_initialized(&l->rest))
+			event_del(&l->rest);
 		if (event_initialized(&l->timer))
 			event_del(&l->timer);
 		event_base_free(l->base);
@@ -119,11 +156,7 @@ loop_has_turned(struct loop *l)
 void
 loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
 {
-	const uint64_t in = at > now ? at - now : 0;
-	const struct timeval tv = {
-		.tv_sec = (time_t)(in / NS_PER_S),
-		.tv_usec = (suseconds_t)(in % NS_PER_S / 1000),
-	};
+	const struct timeval tv = timeval_of(at > now ? at - now : 0);
 
 	/* After a wake-up that is too early the timer is set again; this is
 	 * cheaper than moving it at each turn. */
@@ -131,6 +164,18 @@ loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
 		return;
 	l->timer_at = at;
 	event_add(&l->timer, &tv);
+}
+
+void
+loop_rest(struct loop *l)
+{
+	l->wants_rest = true;
+}
+
+void
+loop_rest_not(struct loop *l)
+{
+	l->wants_rest = false;
 }
 
 void

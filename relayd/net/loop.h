@@ -18,6 +18,10 @@
 #include "proto/relay.h"
 #include "relayd/net/peer_name.h"
 
+/* An inbox that is looked at so seldom saves nearly all wake-ups when messages
+ * are many, and nobody sees the delay. */
+#define LOOP_REST_NS (5 * NS_PER_MS)
+
 struct conn;
 struct event_base;
 
@@ -66,6 +70,8 @@ struct loop {
 	void (*on_wake)(void *arg);
 	void *arg;
 	bool is_stopping;
+	bool wants_rest;   /* loop_rest() was called in this turn */
+	struct event rest; /* its end */
 	struct event timer;
 	uint64_t timer_at; /* ns; UINT64_MAX: not set */
 	/* When the current turn began, ns; 0: the loop waits. For the health
@@ -86,6 +92,12 @@ void loop_turn(struct loop *l);
  * time, are ns of clock_now_ns(). A time later than the one that is set changes
  * nothing; UINT64_MAX: no turn is needed. */
 void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
+/* From on_message or on_wake: the inbox is looked at again only after
+ * LOOP_REST_NS. For threads whose messages can wait: many of them cost one
+ * wake-up. */
+void loop_rest(struct loop *l);
+/* One that cannot wait came in the same turn. */
+void loop_rest_not(struct loop *l);
 /* Has a turn ended since the last call? One is begun, so that an idle loop
  * answers the next call. Any one thread. */
 bool loop_has_turned(struct loop *l);
