@@ -226,6 +226,7 @@ retention_turn(struct retention *r)
 	const uint64_t now = clock_now_ns();
 	bool is_idle = false;
 
+	r->has_followed = false;
 	if (now >= r->next_tick_ns) {
 		tick(r);
 		r->next_tick_ns = now + RETENTION_TICK_NS;
@@ -279,7 +280,9 @@ retention_take(struct retention *r, struct stored_note *take_n)
 	struct stored_note *n = take_n;
 	struct entry *e = NULL;
 
-	follow_output(r);
+	if (!r->has_followed)
+		follow_output(r);
+	r->has_followed = true;
 	if (r->notes != NULL)
 		e = enter(r, n);
 	if (e == NULL) {

@@ -36,6 +36,7 @@ struct retention {
 	const char *output;
 	int base_fd; /* -1: the output directory is not there */
 	bool is_loaded;
+	bool has_followed;   /* the output directory, since the last turn */
 	struct notes *notes; /* NULL: nothing is noted, and nothing deleted */
 	struct table table;
 	struct retention_limits limits;
