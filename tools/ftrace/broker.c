@@ -30,8 +30,6 @@
 /* Connections at a time. When all are there, the oldest of those that have not
  * said who they are makes room. */
 #define BROKER_LINKS_MAX 512
-/* The longest silence before the first line. */
-#define HELLO_S 5
 
 enum option_id {
 #define OPTION(id, letter, name, arg, help) OPT_##id,
@@ -89,7 +87,8 @@ destroy_peer(struct peer *p)
 		}
 	}
 	if (p->role == PEER_GUEST)
-		log_notice("guest=%s peer=%s: gone", p->name, p->address);
+		log_peer(
+		    LOG_NOTICE, "guest=%s peer=%s: gone", p->name, p->address);
 	free(p);
 }
 
@@ -122,21 +121,12 @@ tell_guests(struct peer *to)
 	}
 }
 
-/* The line has been answered, and it is over. */
-static void
-finish_peer(struct peer *p)
-{
-	link_finish(p->link);
-	p->link = NULL;
-	destroy_peer(p);
-}
-
 static void
 refuse_peer(struct peer *p, const char *why)
 {
 	log_peer(LOG_WARN, "peer=%s: %s; refused", p->address, why);
 	link_line(p->link, "error %s\n", why);
-	finish_peer(p);
+	link_finish(p->link);
 }
 
 static void
@@ -156,9 +146,8 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	p->role = PEER_GUEST;
 	p->cpus = n;
-	link_set_silence(p->link, 0);
 	link_line(p->link, "ok\n");
-	log_notice("guest=%s peer=%s: ready", p->name, p->address);
+	log_peer(LOG_NOTICE, "guest=%s peer=%s: ready", p->name, p->address);
 }
 
 static void
@@ -177,9 +166,9 @@ reach_guest(struct peer *p, const char *name)
 	p->role = PEER_REACH;
 	p->other = guest;
 	guest->other = p;
-	link_set_silence(p->link, 0);
 	link_line(p->link, "ok\n");
-	log_notice("guest=%s peer=%s: reached", guest->name, p->address);
+	log_peer(
+	    LOG_NOTICE, "guest=%s peer=%s: reached", guest->name, p->address);
 }
 
 static void
@@ -198,7 +187,7 @@ on_line(void *arg, char *line)
 		reach_guest(p, name);
 	} else if (strcmp(role, "list") == 0) {
 		tell_guests(p);
-		finish_peer(p);
+		link_finish(p->link);
 	} else {
 		refuse_peer(p, "this is no order");
 	}
@@ -289,7 +278,6 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 		free(p);
 		return;
 	}
-	link_set_silence(p->link, HELLO_S);
 	list_append(&b->peers, &p->node);
 	b->n++;
 }

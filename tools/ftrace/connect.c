@@ -11,6 +11,7 @@
 #include "common/parse.h"
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/dial.h"
 #include "tools/ftrace/stops.h"
 #include "tools/ftrace/streams.h"
 
@@ -18,7 +19,6 @@
 /* Until the broker is tried again; twice as long each time. */
 #define AGAIN_FIRST_S 1
 #define AGAIN_LAST_S 30
-#define PORT_TEXT 8
 
 enum option_id {
 #define OPTION(id, letter, name, arg, help) OPT_##id,
@@ -35,29 +35,15 @@ static const struct usage_row rows[] = {
 
 struct connection {
 	struct event_base *base;
+	struct event *again; /* when the broker is tried again */
+	unsigned pause_s;
 	const char *name, *broker, *agent, *token_file;
 	char token[TOKEN_BYTES];
 	uint64_t cpus;
-	bool is_known; /* the broker has said ok */
-	bool is_stopped;
 	struct streams streams;
 	struct resp_finder finder;
 	struct message_resp resp; /* the agent's; cpus 0: not yet */
 };
-
-/* HOST:PORT of the agent, or of another port that it has named. */
-static int
-dial_agent(const struct connection *c, uint16_t port)
-{
-	const char *colon = strrchr(c->agent, ':');
-	const int host = colon == NULL ? 0 : (int)(colon - c->agent);
-	char address[300];
-
-	if (port == 0)
-		return link_dial(c->agent);
-	snprintf(address, sizeof(address), "%.*s:%u", host, c->agent, port);
-	return link_dial(address);
-}
 
 /* Only what the agent has named may be reached, not any port of the guest. */
 static bool
@@ -82,23 +68,32 @@ end_session(struct connection *c)
 	c->resp.cpus = 0;
 }
 
+/* To the agent, or to another port that it has named. */
+static enum status
+dial_agent(struct connection *c, uint32_t stream, uint16_t port)
+{
+	const int host = (int)(strrchr(c->agent, ':') - c->agent);
+	char address[300];
+
+	if (port == 0)
+		return streams_dial(&c->streams, stream, c->agent);
+	snprintf(address, sizeof(address), "%.*s:%u", host, c->agent, port);
+	return streams_dial(&c->streams, stream, address);
+}
+
 static void
 open_stream(struct connection *c, uint32_t stream, const uint8_t *p, size_t n)
 {
 	struct reader r = reader_over(p, n);
 	const uint16_t port = reader_u16(&r);
-	int fd = -1;
 
-	if (reader_done(&r) == OK && !streams_has(&c->streams, stream) &&
-	    may_open(c, stream, port))
-		fd = dial_agent(c, port);
-	else
+	if (reader_done(&r) != OK || streams_has(&c->streams, stream) ||
+	    !may_open(c, stream, port))
 		log_peer(
 		    LOG_WARN, "a port that the agent has not named: %u", port);
-	if (fd < 0 || streams_add(&c->streams, stream, fd) != OK)
-		link_frame(c->streams.link, FRAME_CLOSE, stream, NULL, 0);
-	else if (stream == 0)
-		log_notice("the agent is reached");
+	else if (dial_agent(c, stream, port) == OK)
+		return;
+	link_frame(c->streams.link, FRAME_CLOSE, stream, NULL, 0);
 }
 
 static void
@@ -122,8 +117,22 @@ on_control(void *arg, const uint8_t *p, size_t n)
 static void
 on_over(void *arg)
 {
-	log_notice("the agent has ended the session");
 	(void)arg;
+	log_peer(LOG_NOTICE, "the connection to the agent has ended");
+}
+
+/* Not for now; the next pause is longer. */
+static void
+lose_broker(struct connection *c)
+{
+	const struct timeval tv = { .tv_sec = c->pause_s };
+
+	end_session(c);
+	link_destroy(c->streams.link);
+	c->streams.link = NULL;
+	(void)event_add(c->again, &tv);
+	c->pause_s = c->pause_s * 2 < AGAIN_LAST_S ? c->pause_s * 2
+						   : AGAIN_LAST_S;
 }
 
 static void
@@ -131,13 +140,13 @@ on_line(void *arg, char *line)
 {
 	struct connection *c = arg;
 
-	c->is_known = strcmp(line, "ok") == 0;
-	if (c->is_known) {
+	if (strcmp(line, "ok") == 0) {
 		log_notice("guest=%s: known to the broker", c->name);
+		c->pause_s = AGAIN_FIRST_S;
 		return;
 	}
 	log_error("the broker says: %s", line);
-	(void)event_base_loopbreak(c->base);
+	lose_broker(c);
 }
 
 static void
@@ -151,7 +160,11 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 		open_stream(c, stream, p, n);
 		break;
 	case FRAME_DATA:
-		streams_write(&c->streams, stream, p, n);
+		if (streams_took(&c->streams, stream, n))
+			streams_write(&c->streams, stream, p, n);
+		break;
+	case FRAME_TAKEN:
+		streams_more_room(&c->streams, stream, p, n);
 		break;
 	case FRAME_CLOSE:
 		streams_close(&c->streams, stream);
@@ -174,74 +187,26 @@ on_drained(void *arg)
 static void
 on_ended(void *arg)
 {
-	struct connection *c = arg;
-
-	log_warn("the broker is gone");
-	(void)event_base_loopbreak(c->base);
+	log_warn("the broker is gone, or does not answer");
+	lose_broker(arg);
 }
 
 static const struct link_ops broker_ops = { on_line, on_frame, on_drained,
 	on_ended };
 
-/* One connection to the broker, to its end. */
 static void
-run_once(struct connection *c)
-{
-	const int fd = link_dial(c->broker);
-
-	c->is_known = false;
-	if (fd < 0 ||
-	    link_create(&c->streams.link, c->base, fd, &broker_ops, c) != OK)
-		return;
-	link_line(c->streams.link, "connect %s %s %u\n", c->token, c->name,
-	    (unsigned)c->cpus);
-	(void)event_base_dispatch(c->base);
-	end_session(c);
-	link_destroy(c->streams.link);
-	c->streams.link = NULL;
-}
-
-static void
-on_stop(evutil_socket_t number, short what, void *arg)
-{
-	struct connection *c = arg;
-
-	(void)number;
-	(void)what;
-	c->is_stopped = true;
-	(void)event_base_loopbreak(c->base);
-}
-
-static void
-on_pause(evutil_socket_t fd, short what, void *arg)
+on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 
 	(void)fd;
 	(void)what;
-	(void)event_base_loopbreak(c->base);
-}
-
-/* Again and again, until somebody stops it. */
-static void
-run(struct connection *c)
-{
-	unsigned pause = AGAIN_FIRST_S;
-
-	while (!c->is_stopped) {
-		struct timeval tv;
-
-		run_once(c);
-		if (c->is_known)
-			pause = AGAIN_FIRST_S;
-		if (c->is_stopped)
-			break;
-		tv = (struct timeval){ .tv_sec = pause };
-		(void)event_base_once(
-		    c->base, -1, EV_TIMEOUT, on_pause, c, &tv);
-		(void)event_base_dispatch(c->base);
-		pause = pause * 2 < AGAIN_LAST_S ? pause * 2 : AGAIN_LAST_S;
-	}
+	if (link_dial(&c->streams.link, c->base, c->broker, &broker_ops, c) !=
+	    OK)
+		lose_broker(c);
+	else
+		link_line(c->streams.link, "connect %s %s %u\n", c->token,
+		    c->name, (unsigned)c->cpus);
 }
 
 static void
@@ -261,10 +226,10 @@ set_option(void *arg, size_t i, const char *value)
 	switch ((enum option_id)i) {
 	case OPT_BROKER:
 		c->broker = value;
-		return strchr(value, ':') != NULL;
+		return dial_is_address(value);
 	case OPT_AGENT:
 		c->agent = value;
-		return strchr(value, ':') != NULL && strlen(value) < 256;
+		return dial_is_address(value);
 	case OPT_TOKEN_FILE:
 		c->token_file = value;
 		return *value != '\0';
@@ -275,6 +240,7 @@ set_option(void *arg, size_t i, const char *value)
 	}
 }
 
+/* Again and again, until somebody stops it. */
 static int
 serve(struct connection *c)
 {
@@ -284,15 +250,23 @@ serve(struct connection *c)
 	c->base = event_base_new();
 	if (c->base == NULL)
 		return 1;
+	c->again = evtimer_new(c->base, on_again, c);
 	c->streams.base = c->base;
 	c->streams.over = on_over;
 	c->streams.control = on_control;
 	c->streams.arg = c;
 	if (st == OK)
-		st = stops_add(&stops, c->base, on_stop, c);
-	if (st == OK)
-		run(c);
+		st = c->again == NULL ? E_NOMEM
+				      : stops_add(&stops, c->base, NULL, NULL);
+	if (st == OK) {
+		on_again(-1, 0, c);
+		(void)event_base_dispatch(c->base);
+	}
+	end_session(c);
+	link_destroy(c->streams.link);
 	stops_remove(&stops);
+	if (c->again != NULL)
+		event_free(c->again);
 	event_base_free(c->base);
 	return st == OK ? 0 : 1;
 }
@@ -313,6 +287,7 @@ command_connect(int argc, char **argv)
 	if (c == NULL)
 		return 1;
 	c->agent = "127.0.0.1:823";
+	c->pause_s = AGAIN_FIRST_S;
 	c->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
 	log_set_level(LOG_NOTICE);
 	st = arguments_parse(&a, argc, argv, &first);

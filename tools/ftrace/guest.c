@@ -37,7 +37,9 @@ struct guest {
 	struct message_resp resp;
 	struct recording *recording;
 	struct page_feed feed;
-	uint32_t open;	   /* data streams that have not ended */
+	uint32_t open; /* data streams that have not ended */
+	/* Of each stream: bytes that came, and were not told as taken. */
+	uint32_t owed[LINK_STREAMS_MAX];
 	bool has_answered; /* CLOSE_RESP */
 	uint64_t stopped_ns;
 };
@@ -253,20 +255,35 @@ on_line(void *arg, char *line)
 	buf_free(&out);
 }
 
+/* All that comes is taken at once. */
+static void
+tell_taken(struct guest *g, uint32_t stream, size_t n)
+{
+	g->owed[stream] += (uint32_t)n;
+	if (g->owed[stream] < LINK_WINDOW / 4)
+		return;
+	link_taken(g->link, stream, g->owed[stream]);
+	g->owed[stream] = 0;
+}
+
 static void
 on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
     size_t n)
 {
 	struct guest *g = arg;
 
-	if (kind == FRAME_DATA && stream == 0) {
-		on_control(g, p, n);
-	} else if (kind == FRAME_DATA) {
-		on_pages(g, stream - 1, p, n);
+	if (kind == FRAME_TAKEN)
+		return; /* we say little */
+	if (kind == FRAME_DATA) {
+		tell_taken(g, stream, n);
+		if (stream == 0)
+			on_control(g, p, n);
+		else
+			on_pages(g, stream - 1, p, n);
 	} else if (kind == FRAME_CLOSE && stream > 0) {
 		g->open -= g->open > 0;
 		check_end(g);
-	} else {
+	} else if (kind != FRAME_CLOSE || !g->has_answered) {
 		fail(g, g->state == GUEST_ASKING
 			    ? "its agent cannot be reached, or is busy"
 			    : "its agent has ended the recording");
@@ -276,7 +293,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 static void
 on_ended(void *arg)
 {
-	fail(arg, "the broker has ended the session");
+	fail(arg, "the broker has ended the session, or does not answer");
 }
 
 static const struct link_ops broker_ops = {
@@ -289,7 +306,6 @@ guest_create(
 {
 	struct guest *g = calloc(1, sizeof(*g));
 	enum status st = E_NOMEM;
-	int fd;
 
 	*out = NULL;
 	if (g == NULL)
@@ -298,9 +314,9 @@ guest_create(
 	g->name = name;
 	g->is_good = true;
 	g->timer = evtimer_new(config->base, on_timer, g);
-	fd = g->timer == NULL ? -1 : link_dial(config->broker);
-	if (fd >= 0)
-		st = link_create(&g->link, config->base, fd, &broker_ops, g);
+	if (g->timer != NULL)
+		st = link_dial(
+		    &g->link, config->base, config->broker, &broker_ops, g);
 	if (st != OK) {
 		guest_destroy(g);
 		return st;

@@ -34,8 +34,8 @@ struct guest_config {
 	void *arg;
 };
 
-/* Waits for the broker's connection. CONFIG and NAME are borrowed. Failures are
- * logged. */
+/* CONFIG and NAME are borrowed. Failures are logged; those of the broker's
+ * connection end it. */
 enum status guest_create(struct guest **out, const struct guest_config *config,
     const char *name) MUST_CHECK;
 /* NULL is fine. */

@@ -6,70 +6,61 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/reader.h"
+#include "tools/ftrace/dial.h"
 
 #define FRAME_HEADER 9
-/* A connection that vanished is noticed after so many seconds. */
-#define KEEPALIVE_S 30
 
 struct link {
 	struct bufferevent *bev;
+	struct dial *dial;	/* until it is connected */
+	struct event *deadline; /* of its line, or of its end */
 	const struct link_ops *ops;
 	void *arg;
-	bool has_line, is_finishing;
+	bool has_line, is_finishing, hears_lines;
 	bool *gone; /* set when it is destroyed within a call */
 };
 
-static void
-set_options(int fd)
+/* One line of the input. E_MORE: there is none. */
+static enum status
+take_hello(struct link *l)
 {
-	static const struct {
-		int level, name, value;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 3 },
-		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
-	};
+	struct evbuffer *in = bufferevent_get_input(l->bev);
+	size_t n;
+	char *line = evbuffer_readln(in, &n, EVBUFFER_EOL_LF);
 
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		(void)setsockopt(fd, options[i].level, options[i].name,
-		    &options[i].value, sizeof(options[i].value));
+	if (line == NULL)
+		return evbuffer_get_length(in) < HELLO_BYTES_MAX ? E_MORE
+								 : E_LIMIT;
+	if (n >= HELLO_BYTES_MAX) {
+		free(line);
+		return E_LIMIT;
+	}
+	l->has_line = true;
+	if (!l->hears_lines)
+		(void)event_del(l->deadline);
+	l->ops->line(l->arg, line);
+	free(line);
+	return OK;
 }
 
-/* One line or frame of the input. E_MORE: there is none. */
+/* The same with a frame, which stays there. */
 static enum status
-take_input(struct link *l)
+take_frame(struct link *l)
 {
 	struct evbuffer *in = bufferevent_get_input(l->bev);
 	uint8_t header[FRAME_HEADER];
 	uint32_t size, stream;
 	const uint8_t *p;
-	char *line;
 
-	if (!l->has_line) {
-		line = evbuffer_readln(in, NULL, EVBUFFER_EOL_LF);
-		if (line == NULL)
-			return evbuffer_get_length(in) < HELLO_BYTES_MAX
-				   ? E_MORE
-				   : E_LIMIT;
-		l->has_line = true;
-		l->ops->line(l->arg, line);
-		free(line);
-		return OK;
-	}
 	if (evbuffer_copyout(in, header, sizeof(header)) <
 	    (ev_ssize_t)sizeof(header))
 		return E_MORE;
@@ -113,9 +104,9 @@ on_input(struct bufferevent *bev, void *arg)
 	l->gone = &gone;
 	while (
 	    !l->is_finishing && (bufferevent_get_enabled(bev) & EV_READ) != 0) {
-		const bool is_frame = l->has_line;
+		const bool is_frame = l->has_line && !l->hears_lines;
 
-		st = take_input(l);
+		st = is_frame ? take_frame(l) : take_hello(l);
 		if (gone)
 			return;
 		if (st != OK)
@@ -135,7 +126,7 @@ on_output(struct bufferevent *bev, void *arg)
 
 	(void)bev;
 	if (l->is_finishing)
-		link_destroy(l);
+		l->ops->ended(l->arg);
 	else if (l->ops->drained != NULL)
 		l->ops->drained(l->arg);
 }
@@ -147,36 +138,102 @@ on_event(struct bufferevent *bev, short what, void *arg)
 
 	(void)bev;
 	(void)what;
-	if (l->is_finishing)
+	l->ops->ended(l->arg);
+}
+
+/* Too late, or too much waits. */
+static void
+on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	on_event(NULL, what, arg);
+}
+
+static void
+set_deadline(struct link *l, unsigned seconds)
+{
+	const struct timeval tv = { .tv_sec = (time_t)seconds };
+
+	(void)event_add(l->deadline, &tv);
+}
+
+/* Connected. */
+static void
+use_connection(struct link *l, int take_fd)
+{
+	const struct timeval stall = { .tv_sec = LINK_STALL_S };
+
+	(void)bufferevent_setfd(l->bev, take_fd);
+	(void)bufferevent_set_timeouts(l->bev, NULL, &stall);
+	(void)bufferevent_enable(l->bev, EV_READ | EV_WRITE);
+	set_deadline(l, LINK_HELLO_S);
+}
+
+/* Without a socket. */
+static struct link *
+make_link(struct event_base *base, const struct link_ops *ops, void *arg)
+{
+	struct link *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->ops = ops;
+	l->arg = arg;
+	l->deadline = evtimer_new(base, on_deadline, l);
+	l->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	if (l->deadline == NULL || l->bev == NULL) {
 		link_destroy(l);
-	else
-		l->ops->ended(l->arg);
+		return NULL;
+	}
+	(void)bufferevent_disable(l->bev, EV_READ | EV_WRITE);
+	bufferevent_setcb(l->bev, on_input, on_output, on_event, l);
+	bufferevent_setwatermark(
+	    l->bev, EV_READ, 0, FRAME_HEADER + FRAME_BYTES_MAX);
+	bufferevent_setwatermark(l->bev, EV_WRITE, LINK_WAITING_MAX / 4, 0);
+	return l;
 }
 
 enum status
 link_create(struct link **out, struct event_base *base, int take_fd,
     const struct link_ops *ops, void *arg)
 {
-	struct link *l = calloc(1, sizeof(*l));
+	struct link *l = make_link(base, ops, arg);
 
-	*out = NULL;
+	*out = l;
 	(void)evutil_make_socket_nonblocking(take_fd);
-	set_options(take_fd);
-	if (l != NULL)
-		l->bev = bufferevent_socket_new(
-		    base, take_fd, BEV_OPT_CLOSE_ON_FREE);
-	if (l == NULL || l->bev == NULL) {
+	dial_set_options(take_fd);
+	if (l == NULL) {
 		close(take_fd);
-		free(l);
 		return E_NOMEM;
 	}
-	l->ops = ops;
-	l->arg = arg;
-	bufferevent_setcb(l->bev, on_input, on_output, on_event, l);
-	bufferevent_setwatermark(
-	    l->bev, EV_READ, 0, FRAME_HEADER + FRAME_BYTES_MAX);
-	bufferevent_setwatermark(l->bev, EV_WRITE, LINK_WAITING_MAX / 4, 0);
-	(void)bufferevent_enable(l->bev, EV_READ | EV_WRITE);
+	use_connection(l, take_fd);
+	return OK;
+}
+
+static void
+on_link_dialled(void *arg, int take_fd)
+{
+	struct link *l = arg;
+
+	l->dial = NULL;
+	if (take_fd >= 0)
+		use_connection(l, take_fd);
+	else
+		on_event(NULL, 0, l);
+}
+
+enum status
+link_dial(struct link **out, struct event_base *base, const char *address,
+    const struct link_ops *ops, void *arg)
+{
+	struct link *l = make_link(base, ops, arg);
+
+	*out = NULL;
+	if (l == NULL ||
+	    dial_create(&l->dial, base, address, on_link_dialled, l)) {
+		link_destroy(l);
+		return E_NOMEM;
+	}
 	*out = l;
 	return OK;
 }
@@ -188,19 +245,30 @@ link_destroy(struct link *l)
 		return;
 	if (l->gone != NULL)
 		*l->gone = true;
-	bufferevent_free(l->bev);
+	dial_destroy(l->dial);
+	if (l->deadline != NULL)
+		event_free(l->deadline);
+	if (l->bev != NULL)
+		bufferevent_free(l->bev);
 	free(l);
 }
 
 void
 link_finish(struct link *l)
 {
+	const bool is_sent = evbuffer_get_length(
+				 bufferevent_get_output(l->bev)) == 0;
+
 	l->is_finishing = true;
 	(void)bufferevent_disable(l->bev, EV_READ);
 	bufferevent_setwatermark(l->bev, EV_WRITE, 0, 0);
-	link_set_silence(l, 0);
-	if (evbuffer_get_length(bufferevent_get_output(l->bev)) == 0)
-		link_destroy(l);
+	set_deadline(l, is_sent ? 0 : LINK_HELLO_S);
+}
+
+void
+link_hear_lines(struct link *l)
+{
+	l->hears_lines = true;
 }
 
 void
@@ -221,6 +289,12 @@ link_frame(struct link *l, enum frame_kind kind, uint32_t stream, const void *p,
 		       number = htobe32(stream);
 	uint8_t header[FRAME_HEADER];
 
+	/* Answers that nobody takes; who called goes on for now. */
+	if (evbuffer_get_length(bufferevent_get_output(l->bev)) + n >
+	    LINK_WAITING_LAST) {
+		set_deadline(l, 0);
+		return;
+	}
 	memcpy(header, &size, sizeof(size));
 	header[4] = (uint8_t)kind;
 	memcpy(header + 5, &number, sizeof(number));
@@ -254,11 +328,22 @@ link_hear(struct link *l, bool is_heard)
 }
 
 void
-link_set_silence(struct link *l, unsigned seconds)
+link_taken(struct link *l, uint32_t stream, uint32_t n)
 {
-	const struct timeval tv = { .tv_sec = (time_t)seconds };
+	const uint32_t number = htobe32(n);
 
-	(void)bufferevent_set_timeouts(l->bev, seconds > 0 ? &tv : NULL, NULL);
+	link_frame(l, FRAME_TAKEN, stream, &number, sizeof(number));
+}
+
+uint32_t
+link_more_room(uint32_t room, const uint8_t *p, size_t n)
+{
+	struct reader r = reader_over(p, n);
+	const uint32_t more = reader_u32(&r);
+
+	if (reader_done(&r) != OK || more > LINK_WINDOW - room)
+		return LINK_WINDOW;
+	return room + more;
 }
 
 bool
@@ -314,40 +399,4 @@ link_is_token(const char *a, const char *b)
 	for (size_t i = 0; i < sizeof(x); i++)
 		different |= (unsigned char)(x[i] ^ y[i]);
 	return different == 0 && strlen(a) < sizeof(x);
-}
-
-int
-link_dial(const char *address)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	const char *colon = strrchr(address, ':');
-	struct addrinfo *found, *at;
-	char host[256] = "";
-	int fd = -1, err;
-
-	if (colon == NULL || (size_t)(colon - address) >= sizeof(host)) {
-		log_error("%s: is not HOST:PORT", address);
-		return -1;
-	}
-	/* [::1]:5347, as well as ::1:5347. */
-	if (*address == '[' && colon > address && colon[-1] == ']')
-		memcpy(host, address + 1, (size_t)(colon - address) - 2);
-	else
-		memcpy(host, address, (size_t)(colon - address));
-	err = getaddrinfo(host, colon + 1, &hints, &found);
-	if (err != 0) {
-		log_error("%s: %s", address, gai_strerror(err));
-		return -1;
-	}
-	for (at = found; at != NULL && fd < 0; at = at->ai_next) {
-		fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (fd < 0)
-		log_errno(LOG_ERROR, "%s: cannot connect", address);
-	freeaddrinfo(found);
-	return fd;
 }

@@ -21,8 +21,17 @@
 #define HELLO_BYTES_MAX 512
 /* Streams of a session: one for each CPU, control, time synchronisation. */
 #define LINK_STREAMS_MAX 1602
-/* Bytes that wait for a slow reader; then its source is not read. */
+/* Bytes of one stream that its reader has not taken: who sends more than there
+ * is room for loses the stream. So no stream holds up another. */
+#define LINK_WINDOW (256 << 10)
+/* Bytes of all streams that wait for the connection; then no source is read. */
 #define LINK_WAITING_MAX (1 << 20)
+/* With answers to what came; then the connection ends. */
+#define LINK_WAITING_LAST (4 << 20)
+/* Until the other side has said its line, from its first moment on. */
+#define LINK_HELLO_S 5
+/* Who takes nothing of what waits for so long is gone. */
+#define LINK_STALL_S 30
 
 enum frame_kind {
 	FRAME_OPEN, /* its bytes: 16-bit port; 0: the agent's own */
@@ -31,6 +40,7 @@ enum frame_kind {
 	/* All streams are closed: the session is over. The broker says so to a
 	 * guest, which answers the same, behind the last of that session. */
 	FRAME_RESET,
+	FRAME_TAKEN, /* its bytes: 32 bits, how many more may be sent */
 	FRAME_KINDS
 };
 
@@ -46,15 +56,23 @@ struct link_ops {
 	    const uint8_t *p, size_t n);
 	/* What waited has been sent. */
 	void (*drained)(void *arg);
-	/* The connection is gone, or has broken a rule. */
+	/* The connection is gone, is too slow, or has broken a rule. */
 	void (*ended)(void *arg);
 };
 
 enum status link_create(struct link **out, struct event_base *base, int take_fd,
     const struct link_ops *ops, void *arg) MUST_CHECK;
-void link_destroy(struct link *l); /* NULL is fine */
-/* Destroy it when all has been sent; it is not heard any more. */
+/* To ADDRESS, by dial_is_address(); what is sent meanwhile waits. When it
+ * cannot be reached, which is logged, or says no line in time, it has ended. */
+enum status link_dial(struct link **out, struct event_base *base,
+    const char *address, const struct link_ops *ops, void *arg) MUST_CHECK;
+/* What waits is not sent. NULL is fine. */
+void link_destroy(struct link *l);
+/* It is not heard any more, and has ended when all has been sent, or
+ * LINK_HELLO_S later. */
 void link_finish(struct link *l);
+/* All that comes is lines, and all of them within LINK_HELLO_S. */
+void link_hear_lines(struct link *l);
 void link_line(struct link *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void link_frame(struct link *l, enum frame_kind kind, uint32_t stream,
     const void *p, size_t n);
@@ -62,8 +80,10 @@ void link_frame(struct link *l, enum frame_kind kind, uint32_t stream,
 bool link_is_full(const struct link *l);
 /* Hear it, or not for now. */
 void link_hear(struct link *l, bool is_heard);
-/* Who says nothing for so long is gone; 0: may be silent. */
-void link_set_silence(struct link *l, unsigned seconds);
+/* "So many bytes of this stream were taken." */
+void link_taken(struct link *l, uint32_t stream, uint32_t n);
+/* What a FRAME_TAKEN adds to the room that a sender has. */
+uint32_t link_more_room(uint32_t room, const uint8_t *p, size_t n);
 
 /* "a-Z0-9._-", at most LINK_NAME_MAX - 1 of them: the name of a guest. */
 #define LINK_NAME_MAX 64
@@ -75,8 +95,5 @@ bool link_is_name(const char *s);
 enum status link_read_token(char out[TOKEN_BYTES], const char *path) MUST_CHECK;
 /* The same, in a time that does not tell where they differ. */
 bool link_is_token(const char *a, const char *b);
-
-/* HOST:PORT, connected; waits. -1: it is logged. */
-int link_dial(const char *address);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-ftrace list: which guests the broker knows. */
+#include <event2/event.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
 
 #define PROGRAM "tracepulse-ftrace list"
@@ -26,7 +27,10 @@ static const struct usage_row rows[] = {
 };
 
 struct listing {
+	struct event_base *base;
+	struct link *link;
 	const char *broker, *token_file;
+	bool is_good; /* the broker has said ok */
 };
 
 static void
@@ -45,7 +49,7 @@ set_option(void *arg, size_t i, const char *value)
 	switch ((enum option_id)i) {
 	case OPT_BROKER:
 		l->broker = value;
-		return strchr(value, ':') != NULL;
+		return dial_is_address(value);
 	case OPT_TOKEN_FILE:
 		l->token_file = value;
 		return *value != '\0';
@@ -56,50 +60,56 @@ set_option(void *arg, size_t i, const char *value)
 
 /* The first line is the broker's opinion, the others are guests. What is not
  * printable is not printed: a broker is a peer, too. */
-static int
-print_guests(FILE *f)
+static void
+on_line(void *arg, char *line)
 {
-	char line[LINK_NAME_MAX + 256];
-	int n = 0;
+	struct listing *l = arg;
 
-	for (; fgets(line, sizeof(line), f) != NULL; n++) {
-		line[strcspn(line, "\n")] = '\0';
-		for (char *c = line; *c != '\0'; c++)
-			if (*c < ' ' || *c > '~')
-				*c = '?';
-		if (n > 0) {
-			printf("%s\n", line);
-		} else if (strcmp(line, "ok") != 0) {
-			log_error("the broker says: %s", line);
-			return 1;
-		}
+	for (char *c = line; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	if (l->is_good) {
+		printf("%s\n", line);
+	} else if (strcmp(line, "ok") == 0) {
+		l->is_good = true;
+	} else {
+		log_error("the broker says: %s", line);
+		(void)event_base_loopbreak(l->base);
 	}
-	if (n == 0)
-		log_error("the broker says nothing");
-	return n == 0;
 }
 
-static int
-ask(const struct listing *l)
+static void
+on_ended(void *arg)
 {
-	char token[TOKEN_BYTES], line[TOKEN_BYTES + 16];
-	int fd, status = 1;
-	ssize_t n;
-	FILE *f;
+	struct listing *l = arg;
+
+	if (!l->is_good)
+		log_error("the broker says nothing");
+	(void)event_base_loopbreak(l->base);
+}
+
+static const struct link_ops broker_ops = { .line = on_line,
+	.ended = on_ended };
+
+static int
+ask(struct listing *l)
+{
+	char token[TOKEN_BYTES];
+	int status = 1;
 
 	if (link_read_token(token, l->token_file) != OK)
 		return 1;
-	fd = link_dial(l->broker);
-	if (fd < 0)
+	l->base = event_base_new();
+	if (l->base == NULL)
 		return 1;
-	n = snprintf(line, sizeof(line), "list %s\n", token);
-	f = fdopen(fd, "r");
-	if (f != NULL && send(fd, line, (size_t)n, MSG_NOSIGNAL) == n)
-		status = print_guests(f);
-	if (f != NULL)
-		fclose(f);
-	else
-		close(fd);
+	if (link_dial(&l->link, l->base, l->broker, &broker_ops, l) == OK) {
+		link_hear_lines(l->link);
+		link_line(l->link, "list %s\n", token);
+		(void)event_base_dispatch(l->base);
+		status = !l->is_good;
+	}
+	link_destroy(l->link);
+	event_base_free(l->base);
 	return status;
 }
 

@@ -13,6 +13,7 @@
 #include "tools/ftrace/address.h"
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/dial.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/stops.h"
 #include "tools/ftrace/streams.h"
@@ -40,6 +41,7 @@ struct door {
 	uint32_t stream;
 	uint16_t port; /* the agent's */
 	struct listener *listener;
+	bool is_used; /* once, as the agent's own */
 };
 
 struct reach {
@@ -68,8 +70,7 @@ end_session(struct reach *r)
 	r->waiting_fd = -1;
 	buf_free(&r->finder.in);
 	r->finder = (struct resp_finder){ 0 };
-	if (r->streams.link != NULL)
-		link_finish(r->streams.link);
+	link_destroy(r->streams.link);
 	r->streams.link = NULL;
 }
 
@@ -82,11 +83,13 @@ on_door(void *arg, int take_fd, const struct sockaddr *peer)
 	const uint8_t port[2] = { (uint8_t)(d->port >> 8), (uint8_t)d->port };
 
 	(void)peer;
-	if (r->streams.link == NULL || streams_has(&r->streams, d->stream) ||
-	    streams_add(&r->streams, d->stream, take_fd) != OK) {
+	if (r->streams.link == NULL || d->is_used) {
 		close(take_fd);
 		return;
 	}
+	d->is_used = true;
+	if (streams_add(&r->streams, d->stream, take_fd) != OK)
+		return;
 	link_frame(r->streams.link, FRAME_OPEN, d->stream, port, sizeof(port));
 }
 
@@ -175,7 +178,7 @@ on_line(void *arg, char *line)
 
 	r->waiting_fd = -1;
 	if (strcmp(line, "ok") != 0 || streams_add(&r->streams, 0, fd) != OK) {
-		log_warn("the broker says: %s", line);
+		log_peer(LOG_WARN, "the broker says: %s", line);
 		if (strcmp(line, "ok") != 0)
 			close(fd);
 		end_session(r);
@@ -190,14 +193,18 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 {
 	struct reach *r = arg;
 
-	if (kind == FRAME_DATA && stream == 0)
-		on_agent_bytes(r, p, n);
-	else if (kind == FRAME_DATA)
-		streams_write(&r->streams, stream, p, n);
-	else if (kind == FRAME_CLOSE)
+	if (kind == FRAME_TAKEN) {
+		streams_more_room(&r->streams, stream, p, n);
+	} else if (kind == FRAME_CLOSE) {
 		streams_close(&r->streams, stream);
-	else
+	} else if (kind != FRAME_DATA) {
 		end_session(r);
+	} else if (streams_took(&r->streams, stream, n)) {
+		if (stream == 0)
+			on_agent_bytes(r, p, n);
+		else
+			streams_write(&r->streams, stream, p, n);
+	}
 }
 
 static void
@@ -213,7 +220,8 @@ on_ended(void *arg)
 {
 	struct reach *r = arg;
 
-	log_warn("the broker has ended the session");
+	log_peer(LOG_WARN, "the broker has ended the session, or does not "
+			   "answer");
 	end_session(r);
 }
 
@@ -225,17 +233,15 @@ static void
 on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 {
 	struct reach *r = arg;
-	int fd;
 
 	(void)peer;
 	if (r->streams.link != NULL) {
-		log_warn("%s is busy", r->name);
+		log_peer(LOG_WARN, "%s is busy", r->name);
 		close(take_fd);
 		return;
 	}
-	fd = link_dial(r->broker);
-	if (fd < 0 ||
-	    link_create(&r->streams.link, r->base, fd, &broker_ops, r) != OK) {
+	if (link_dial(&r->streams.link, r->base, r->broker, &broker_ops, r) !=
+	    OK) {
 		close(take_fd);
 		return;
 	}
@@ -295,7 +301,7 @@ set_option(void *arg, size_t i, const char *value)
 		return *value != '\0';
 	case OPT_BROKER:
 		r->broker = value;
-		return strchr(value, ':') != NULL;
+		return dial_is_address(value);
 	case OPT_TOKEN_FILE:
 		r->token_file = value;
 		return *value != '\0';

@@ -15,6 +15,7 @@
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert_options.h"
+#include "tools/ftrace/dial.h"
 #include "tools/ftrace/guest.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
@@ -129,7 +130,7 @@ set_option(void *arg, size_t i, const char *value)
 		return *value != '\0';
 	case OPT_BROKER:
 		r->config.broker = value;
-		return strchr(value, ':') != NULL;
+		return dial_is_address(value);
 	case OPT_TOKEN_FILE:
 		r->token_file = value;
 		return *value != '\0';

@@ -5,6 +5,9 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "common/log.h"
+#include "tools/ftrace/dial.h"
+
 /* Bytes of a socket that become one frame. */
 #define PIECE_SIZE (32 << 10)
 
@@ -15,91 +18,171 @@ number_of(const struct streams_stream *s)
 }
 
 static void
+drop_stream(struct streams_stream *s)
+{
+	dial_destroy(s->dial);
+	if (s->bev != NULL) {
+		bufferevent_free(s->bev);
+		s->all->n--;
+	}
+	*s = (struct streams_stream){ .all = s->all };
+}
+
+static void
 remove_stream(struct streams_stream *s)
 {
-	bufferevent_free(s->bev);
-	s->bev = NULL;
-	s->is_closing = false;
-	/* What it did not take holds nobody up any more. */
-	link_hear(s->all->link, true);
-	if (number_of(s) == 0)
-		s->all->over(s->all->arg);
+	const uint32_t number = number_of(s);
+	struct streams *all = s->all;
+
+	drop_stream(s);
+	if (number == 0)
+		all->over(all->arg);
+	else if (all->is_closing && all->n == 1)
+		streams_close(all, 0);
+}
+
+/* What its peer has sent becomes frames, as far as there is room. */
+static void
+pump(struct streams_stream *s)
+{
+	struct evbuffer *in = bufferevent_get_input(s->bev);
+	struct streams *all = s->all;
+	size_t n;
+
+	while ((n = evbuffer_get_length(in)) > 0 && s->room > 0 &&
+	       !link_is_full(all->link)) {
+		const uint8_t *p;
+
+		n = n < PIECE_SIZE ? n : PIECE_SIZE;
+		n = n < s->room ? n : s->room;
+		p = evbuffer_pullup(in, (ev_ssize_t)n);
+		if (p == NULL)
+			return;
+		if (number_of(s) == 0 && all->control != NULL)
+			all->control(all->arg, p, n);
+		link_frame(all->link, FRAME_DATA, number_of(s), p, n);
+		(void)evbuffer_drain(in, n);
+		s->room -= (uint32_t)n;
+	}
+	if (n == 0 && s->is_ended) {
+		link_frame(all->link, FRAME_CLOSE, number_of(s), NULL, 0);
+		remove_stream(s);
+		return;
+	}
+	all->is_held |= link_is_full(all->link);
+	if (s->room == 0 || link_is_full(all->link))
+		(void)bufferevent_disable(s->bev, EV_READ);
+	else if (!s->is_ended)
+		(void)bufferevent_enable(s->bev, EV_READ);
 }
 
 static void
 on_input(struct bufferevent *bev, void *arg)
 {
-	struct streams_stream *s = arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
-
-	while (evbuffer_get_length(in) > 0 && !link_is_full(s->all->link)) {
-		const size_t have = evbuffer_get_length(in);
-		const size_t n = have < PIECE_SIZE ? have : PIECE_SIZE;
-		const uint8_t *p = evbuffer_pullup(in, (ev_ssize_t)n);
-
-		if (p == NULL)
-			return;
-		if (number_of(s) == 0 && s->all->control != NULL)
-			s->all->control(s->all->arg, p, n);
-		link_frame(s->all->link, FRAME_DATA, number_of(s), p, n);
-		(void)evbuffer_drain(in, n);
-	}
-	if (link_is_full(s->all->link))
-		(void)bufferevent_disable(bev, EV_READ);
+	(void)bev;
+	pump(arg);
 }
 
+/* Tell the other end of what has been written, not too often. */
 static void
 on_output(struct bufferevent *bev, void *arg)
 {
+	const size_t left = evbuffer_get_length(bufferevent_get_output(bev));
 	struct streams_stream *s = arg;
+	uint32_t n;
 
-	if (!s->is_closing)
-		link_hear(s->all->link, true);
-	else if (evbuffer_get_length(bufferevent_get_output(bev)) == 0)
-		remove_stream(s);
+	if (s->is_closing) {
+		if (left == 0)
+			remove_stream(s);
+		return;
+	}
+	n = s->owed > left ? s->owed - (uint32_t)left : 0;
+	if (n < LINK_WINDOW / 4)
+		return;
+	s->owed -= n;
+	link_taken(s->all->link, number_of(s), n);
 }
 
 static void
 on_event(struct bufferevent *bev, short what, void *arg)
 {
 	struct streams_stream *s = arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
 
-	if ((what & BEV_EVENT_CONNECTED) != 0)
+	(void)bev;
+	(void)what;
+	if (s->is_closing) {
+		remove_stream(s);
 		return;
-	/* What came before its end goes, however much waits. */
-	while (evbuffer_get_length(in) > 0) {
-		uint8_t piece[4096];
-		const int n = evbuffer_remove(in, piece, sizeof(piece));
-
-		if (n <= 0)
-			break;
-		link_frame(
-		    s->all->link, FRAME_DATA, number_of(s), piece, (size_t)n);
 	}
-	if (!s->is_closing)
-		link_frame(s->all->link, FRAME_CLOSE, number_of(s), NULL, 0);
-	remove_stream(s);
+	s->is_ended = true;
+	pump(s);
+}
+
+/* Its place; there is no socket yet. */
+static enum status
+make_stream(struct streams *s, uint32_t stream)
+{
+	struct streams_stream *one = &s->streams[stream];
+
+	*one = (struct streams_stream){ .all = s, .room = LINK_WINDOW };
+	one->bev = bufferevent_socket_new(s->base, -1, BEV_OPT_CLOSE_ON_FREE);
+	if (one->bev == NULL)
+		return E_NOMEM;
+	s->n++;
+	(void)bufferevent_disable(one->bev, EV_READ | EV_WRITE);
+	bufferevent_setcb(one->bev, on_input, on_output, on_event, one);
+	bufferevent_setwatermark(one->bev, EV_READ, 0, PIECE_SIZE);
+	bufferevent_setwatermark(one->bev, EV_WRITE, LINK_WINDOW / 2, 0);
+	return OK;
+}
+
+static void
+use_stream_socket(struct streams_stream *s, int take_fd)
+{
+	(void)bufferevent_setfd(s->bev, take_fd);
+	(void)bufferevent_enable(
+	    s->bev, s->is_closing ? EV_WRITE : EV_READ | EV_WRITE);
 }
 
 enum status
 streams_add(struct streams *s, uint32_t stream, int take_fd)
 {
-	struct streams_stream *one = &s->streams[stream];
-
-	(void)evutil_make_socket_nonblocking(take_fd);
-	one->all = s;
-	one->is_closing = false;
-	one->bev = bufferevent_socket_new(
-	    s->base, take_fd, BEV_OPT_CLOSE_ON_FREE);
-	if (one->bev == NULL) {
+	if (make_stream(s, stream) != OK) {
 		evutil_closesocket(take_fd);
 		return E_NOMEM;
 	}
-	bufferevent_setcb(one->bev, on_input, on_output, on_event, one);
-	bufferevent_setwatermark(one->bev, EV_READ, 0, LINK_WAITING_MAX);
-	(void)bufferevent_enable(one->bev, EV_READ | EV_WRITE);
+	(void)evutil_make_socket_nonblocking(take_fd);
+	dial_set_options(take_fd);
+	use_stream_socket(&s->streams[stream], take_fd);
 	return OK;
+}
+
+static void
+on_stream_dialled(void *arg, int take_fd)
+{
+	struct streams_stream *s = arg;
+
+	s->dial = NULL;
+	if (take_fd >= 0) {
+		use_stream_socket(s, take_fd);
+		return;
+	}
+	link_frame(s->all->link, FRAME_CLOSE, number_of(s), NULL, 0);
+	remove_stream(s);
+}
+
+enum status
+streams_dial(struct streams *s, uint32_t stream, const char *address)
+{
+	struct streams_stream *one = &s->streams[stream];
+	enum status st = make_stream(s, stream);
+
+	if (st == OK)
+		st = dial_create(
+		    &one->dial, s->base, address, on_stream_dialled, one);
+	if (st != OK)
+		drop_stream(one);
+	return st;
 }
 
 bool
@@ -108,16 +191,50 @@ streams_has(const struct streams *s, uint32_t stream)
 	return s->streams[stream].bev != NULL;
 }
 
+bool
+streams_took(struct streams *s, uint32_t stream, size_t n)
+{
+	struct streams_stream *one = &s->streams[stream];
+
+	if (one->bev == NULL || one->is_closing)
+		return false;
+	if (n <= LINK_WINDOW - one->owed) {
+		one->owed += (uint32_t)n;
+		return true;
+	}
+	log_peer(LOG_WARN, "more bytes than there is room for; closed");
+	link_frame(s->link, FRAME_CLOSE, stream, NULL, 0);
+	remove_stream(one);
+	return false;
+}
+
 void
 streams_write(struct streams *s, uint32_t stream, const void *p, size_t n)
 {
 	struct bufferevent *bev = s->streams[stream].bev;
 
-	if (bev == NULL || s->streams[stream].is_closing)
+	if (bev != NULL && !s->streams[stream].is_closing)
+		(void)bufferevent_write(bev, p, n);
+}
+
+/* It may go on, if it waits. */
+static void
+go_on(struct streams_stream *s)
+{
+	if (s->bev != NULL && s->dial == NULL && !s->is_closing)
+		pump(s);
+}
+
+void
+streams_more_room(
+    struct streams *s, uint32_t stream, const uint8_t *p, size_t n)
+{
+	struct streams_stream *one = &s->streams[stream];
+
+	if (one->bev == NULL)
 		return;
-	(void)bufferevent_write(bev, p, n);
-	if (evbuffer_get_length(bufferevent_get_output(bev)) > LINK_WAITING_MAX)
-		link_hear(s->link, false);
+	one->room = link_more_room(one->room, p, n);
+	go_on(one);
 }
 
 void
@@ -127,35 +244,32 @@ streams_close(struct streams *s, uint32_t stream)
 
 	if (one->bev == NULL)
 		return;
+	s->is_closing |= stream == 0;
+	if (stream == 0 && s->n > 1)
+		return;
 	one->is_closing = true;
 	(void)bufferevent_disable(one->bev, EV_READ);
-	if (evbuffer_get_length(bufferevent_get_output(one->bev)) == 0)
+	if (evbuffer_get_length(bufferevent_get_output(one->bev)) == 0 ||
+	    one->is_ended)
 		remove_stream(one);
 }
 
 void
 streams_reset(struct streams *s)
 {
-	for (uint32_t i = 0; i < LINK_STREAMS_MAX; i++) {
-		if (s->streams[i].bev != NULL)
-			bufferevent_free(s->streams[i].bev);
-		s->streams[i].bev = NULL;
-	}
+	for (uint32_t i = 0; i < LINK_STREAMS_MAX; i++)
+		drop_stream(&s->streams[i]);
+	s->is_held = s->is_closing = false;
 }
 
 void
 streams_go_on(struct streams *s)
 {
-	for (uint32_t i = 0; i < LINK_STREAMS_MAX; i++) {
-		struct bufferevent *bev = s->streams[i].bev;
-
-		if (bev == NULL || s->streams[i].is_closing ||
-		    (bufferevent_get_enabled(bev) & EV_READ) != 0)
-			continue;
-		(void)bufferevent_enable(bev, EV_READ);
-		bufferevent_trigger(bev, EV_READ,
-		    BEV_TRIG_DEFER_CALLBACKS | BEV_TRIG_IGNORE_WATERMARKS);
-	}
+	if (!s->is_held)
+		return;
+	s->is_held = false;
+	for (uint32_t i = 0; i < LINK_STREAMS_MAX; i++)
+		go_on(&s->streams[i]);
 }
 
 enum status

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sockets of a link's streams, at either end of it: bytes of a socket
- * become frames, and frames bytes. A slow reader anywhere makes its source
- * wait. libevent; the loop's thread.
+ * become frames, and frames bytes. Who reads slowly makes the source of its
+ * stream wait, and no other: LINK_WINDOW. libevent; the loop's thread.
  */
 #ifndef TOOLS_FTRACE_STREAMS_H
 #define TOOLS_FTRACE_STREAMS_H
@@ -22,13 +22,20 @@ struct streams;
 struct streams_stream {
 	struct streams *all;
 	struct bufferevent *bev; /* NULL: there is none */
+	struct dial *dial;	 /* until it is connected */
 	bool is_closing;	 /* once all has been written */
+	bool is_ended;		 /* by its peer; what that sent is not gone */
+	uint32_t room;		 /* how much more the other end takes */
+	uint32_t owed;		 /* came, and was not told as taken */
 };
 
 struct streams {
 	struct event_base *base;
 	struct link *link;
 	struct streams_stream streams[LINK_STREAMS_MAX];
+	unsigned n;
+	bool is_held;	 /* some wait for room in the link */
+	bool is_closing; /* stream 0, behind all others */
 	/* The socket of stream 0 is gone. */
 	void (*over)(void *arg);
 	/* Bytes of stream 0, from its socket; borrowed. NULL: not wanted. */
@@ -36,13 +43,23 @@ struct streams {
 	void *arg;
 };
 
-/* FD is given away. */
+/* A socket that is connected. */
 enum status streams_add(
     struct streams *s, uint32_t stream, int take_fd) MUST_CHECK;
+/* One that will be, to ADDRESS; if not, its stream is closed. */
+enum status streams_dial(
+    struct streams *s, uint32_t stream, const char *address) MUST_CHECK;
 bool streams_has(const struct streams *s, uint32_t stream);
-/* Bytes came in a frame. */
+/* N bytes came in a frame: may they? False: they are for nobody, and if there
+ * was no room for them, the stream is closed. */
+bool streams_took(struct streams *s, uint32_t stream, size_t n);
+/* Write them, or what stands for them. */
 void streams_write(struct streams *s, uint32_t stream, const void *p, size_t n);
-/* Close it when all has been written. */
+/* A FRAME_TAKEN came. */
+void streams_more_room(
+    struct streams *s, uint32_t stream, const uint8_t *p, size_t n);
+/* Close it when all has been written; stream 0 when it is the only one, so that
+ * pages under way are not lost when an agent says that it has ended. */
 void streams_close(struct streams *s, uint32_t stream);
 /* All, at once. */
 void streams_reset(struct streams *s);

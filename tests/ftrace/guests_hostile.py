@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Guests by name, where somebody is slow, silent, greedy or gone: agents,
+controllers, guests and brokers. Nobody else is harmed, and each is given up in
+time."""
+import contextlib
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+from guests import (CLOSE, DATA, OPEN, RESET, TOKEN, Agent, control_session,
+                    frame, guests, raw, read_all)
+from sender import HEADER, PROGRAM, check, equal, part, run, wait_until
+
+TAKEN = 4
+WINDOW = 256 << 10      # LINK_WINDOW
+HELLO_S = 5             # LINK_HELLO_S
+DIAL_S = 10             # DIAL_MS
+STALL_S = 30            # LINK_STALL_S
+MUCH = 16 << 20
+# Memory is measured: what is free is not kept to look for its use.
+os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") \
+    + ":quarantine_size_mb=4"
+
+
+class Deaf(Agent):
+    """Takes connections, and reads nothing, until it is told to be good."""
+    is_deaf = True
+
+    def _session(self, control):
+        if not self.is_deaf:
+            super()._session(control)
+            return
+        self.kept = control.dup()
+
+
+@contextlib.contextmanager
+def full_port():
+    """A port that does not answer: its queue is full, and nobody accepts."""
+    with socket.socket() as server, contextlib.ExitStack() as stack:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):
+            sock = stack.enter_context(socket.socket())
+            sock.setblocking(False)
+            sock.connect_ex(server.getsockname())
+        time.sleep(0.2)
+        yield server.getsockname()[1]
+
+
+def flood(sock, blob, seconds=1.0):
+    """As much of it as is taken; how much that was."""
+    sock.setblocking(False)
+    sent, end = 0, time.monotonic() + seconds
+    while sent < len(blob) and time.monotonic() < end:
+        try:
+            sent += sock.send(blob[sent:sent + (1 << 20)])
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            break
+    sock.setblocking(True)
+    return sent
+
+
+def memory_kib(child):
+    with open(f"/proc/{child.pid}/status", encoding="ascii") as f:
+        return int(re.search(r"RssAnon:\s+(\d+)", f.read()).group(1))
+
+
+def an_agent_that_does_not_read():
+    """Its session ends as any other, and the next one is whole."""
+    with guests() as g:
+        agent = Deaf()
+        child = g.connect("web1", agent)
+        for _ in range(2):
+            sock, answer = raw(g, b"reach TOKEN web1")
+            equal(answer, b"ok\n", "answer")
+            sock.sendall(frame(OPEN, 0, b"\0\0"))
+            flood(sock, frame(DATA, 0, bytes(32 << 10)) * (MUCH >> 15))
+            check(memory_kib(child) < 64 << 10, memory_kib(child))
+            sock.close()
+            wait_until("ready", lambda: g.states()["web1"][0] == "ready")
+        agent.is_deaf = False
+        control_session(g.reach("web1"), agent.pages)
+
+
+def a_channel_that_is_not_read():
+    """A controller that does not read one CPU gets the others, and its answers."""
+    pages = [bytes(MUCH), os.urandom(MUCH)]
+    said, asks = part("agent", "agent2host"), part("agent", "host2agent")
+    with guests() as g:
+        agent = Agent(pages)
+        g.connect("web1", agent)
+        control = socket.create_connection(("127.0.0.1", g.reach("web1")),
+                                           timeout=20)
+        control.sendall(asks[:-12])
+        size = HEADER.unpack(read_all(control, HEADER.size))[0]
+        ports = read_all(control, size - HEADER.size)[40:].split(b"\0")[:-1]
+        data = [socket.create_connection(("127.0.0.1", int(p)), timeout=20)
+                for p in ports]
+        check(read_all(data[1], MUCH + 1) == pages[1], "pages of CPU 1")
+        rest = said[HEADER.unpack_from(said)[0]:-12]
+        check(read_all(control, len(rest)) == rest, "metadata")
+        control.sendall(asks[-12:])
+        equal(read_all(control, 12), said[-12:], "CLOSE_RESP")
+        for child in g.children:
+            check(memory_kib(child) < 64 << 10,
+                  f"{child.args[1]}: {memory_kib(child)} KiB")
+        check(read_all(data[0], MUCH + 1) == pages[0], "pages of CPU 0")
+        for sock in data + [control]:
+            sock.close()
+
+
+def more_than_there_is_room_for():
+    """Who sends more into a stream than its window loses the stream."""
+    with guests() as g:
+        agent = Deaf()
+        child = g.connect("web1", agent)
+        sock, answer = raw(g, b"reach TOKEN web1")
+        equal(answer, b"ok\n", "answer")
+        sock.sendall(frame(OPEN, 0, b"\0\0"))
+        flood(sock, frame(DATA, 0, bytes(32 << 10)) * (MUCH >> 15))
+        answer = b""
+        while not answer.endswith(frame(CLOSE, 0)):
+            got = sock.recv(1 << 16)
+            check(got, "no end of the stream")
+            answer += got
+        check("more bytes than there is room for" in g.log(child),
+              g.log(child))
+        sock.close()
+
+
+def is_served(port, pages):
+    """Has a controller got a whole session? The guest may dial again."""
+    with contextlib.suppress(OSError, struct.error):
+        control_session(port, pages)
+        return True
+    return False
+
+
+def answers_that_nobody_takes():
+    """Frames that are answered, from one who reads no answer."""
+    with guests() as g:
+        agent = Agent()
+        child = g.connect("web1", agent)
+        sock, answer = raw(g, b"reach TOKEN web1")
+        equal(answer, b"ok\n", "answer")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        flood(sock, frame(OPEN, 1, b"\0\1") * (4 << 20), seconds=4)
+        for one in (child, g.broker):
+            check(memory_kib(one) < 100 << 10, memory_kib(one))
+        sock.close()
+        port = g.reach("web1")
+        wait_until("a session", lambda: is_served(port, agent.pages))
+        check(g.log(child).count("has not named") < 500, "a flood of lines")
+
+
+def a_guest_that_does_not_read():
+    """It is gone after a while, and who wanted it, too."""
+    with guests() as g:
+        guest, answer = raw(g, b"connect TOKEN web1 1")
+        equal(answer, b"ok\n", "answer")
+        sock, answer = raw(g, b"reach TOKEN web1")
+        equal(answer, b"ok\n", "answer")
+        flood(sock, frame(DATA, 0, bytes(32 << 10)) * (4 * MUCH >> 15))
+        check(memory_kib(g.broker) < 64 << 10, memory_kib(g.broker))
+        began = time.monotonic()
+        wait_until("it is gone", lambda: g.states() == {},
+                   timeout=STALL_S + 10)
+        check(time.monotonic() - began > STALL_S / 2, "too early")
+        guest.close()
+        sock.close()
+
+
+def a_byte_a_second():
+    """Who says its line slowly is not waited for longer than who says none."""
+    with guests() as g:
+        sock = socket.create_connection(("127.0.0.1", g.broker_port))
+        began = time.monotonic()
+        with contextlib.suppress(OSError):
+            while time.monotonic() - began < 3 * HELLO_S:
+                sock.sendall(b"x")
+                sock.settimeout(0.5)
+                with contextlib.suppress(socket.timeout):
+                    if sock.recv(1) == b"":
+                        break
+        took = time.monotonic() - began
+        check(HELLO_S - 1 < took < HELLO_S + 3, f"{took:.1f} s")
+
+
+def start_at(g, command, *options, port):
+    """The command with a broker at another port."""
+    return g.start(command, *options, "--broker", f"127.0.0.1:{port}")
+
+
+def ends_at_once(g, child):
+    child.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    child.wait(20)
+    took = time.monotonic() - began
+    check(took < 2, f"{child.args[1]}: {took:.1f} s: {g.log(child)}")
+
+
+def nobody_answers_the_dial():
+    """connect and list wait for no broker longer than is said, and SIGTERM is
+    heard meanwhile; others are served while an agent does not answer."""
+    with guests() as g, full_port() as port:
+        dying = start_at(g, "connect", "web1", port=port)
+        patient = start_at(g, "connect", "web1", port=port)
+        listing = start_at(g, "list", port=port)
+        time.sleep(0.5)
+        ends_at_once(g, dying)
+        began = time.monotonic()
+        equal(listing.wait(2 * DIAL_S), 1, g.log(listing))
+        check(time.monotonic() - began < DIAL_S + 2, "list waits too long")
+        g.children.remove(listing)
+        wait_until("the reason", lambda: "cannot connect: Connection timed out"
+                   in g.log(patient), timeout=5)
+        ends_at_once(g, patient)
+
+
+def an_agent_that_is_not_there():
+    """Its stream is closed; what goes on meanwhile is not held up."""
+    with guests() as g, full_port() as port:
+        agent = Agent()
+        agent.port = port
+        child = g.connect("web1", agent)
+        sock, answer = raw(g, b"reach TOKEN web1")
+        equal(answer, b"ok\n", "answer")
+        began = time.monotonic()
+        sock.sendall(frame(OPEN, 0, b"\0\0") + frame(DATA, 0, b"x" * 1000))
+        time.sleep(0.2)
+        sock.sendall(frame(OPEN, 1, b"\0\1"))
+        equal(read_all(sock, 9), frame(CLOSE, 1), "a stream beside")
+        check(time.monotonic() - began < 2, "it waits for the agent")
+        equal(read_all(sock, 9), frame(CLOSE, 0), "its end")
+        check(time.monotonic() - began < DIAL_S + 2, "too late")
+        check("Connection timed out" in g.log(child), g.log(child))
+        sock.close()
+        sock, answer = raw(g, b"reach TOKEN web1")
+        sock.sendall(frame(OPEN, 0, b"\0\0"))
+        time.sleep(0.2)
+        sock.close()
+        wait_until("ready", lambda: g.states()["web1"][0] == "ready")
+        ends_at_once(g, child)
+
+
+def a_broker_that_says_nothing():
+    """Its answer is not waited for longer than is said."""
+    with guests() as g, socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        child = start_at(g, "connect", "web1", port=port)
+        listing = start_at(g, "list", port=port)
+        recording = start_at(g, "record", "web1", "-e", "x", "-d", g.base,
+                             port=port)
+        reaching = start_at(g, "reach", "web1", port=port)
+        controller = socket.create_connection(
+            ("127.0.0.1", g.port_of(reaching)), timeout=2 * HELLO_S)
+        began = time.monotonic()
+        equal(listing.wait(2 * HELLO_S), 1, g.log(listing))
+        equal(recording.wait(2 * HELLO_S), 1, g.log(recording))
+        equal(read_all(controller, 1), b"", "an answer")
+        wait_until("it is tried again", lambda: "does not answer"
+                   in g.log(child))
+        check(time.monotonic() - began < HELLO_S + 3, "too late")
+        g.children.remove(listing)
+        g.children.remove(recording)
+
+
+def names_of_hosts():
+    """A name is asked for beside the loop: one that is there, and one that is
+    not, for which nobody waits when SIGTERM comes."""
+    with guests() as g:
+        child = g.start("connect", "web1", "--broker", "nobody.invalid:5347")
+        time.sleep(0.3)
+        ends_at_once(g, child)
+        done = subprocess.run(
+            [PROGRAM, "list", "--broker", f"localhost:{g.broker_port}",
+             "--token-file", g.token_file], capture_output=True, timeout=20,
+            check=False)
+        equal(done.returncode, 0, done.stderr)
+
+
+def a_door_is_used_once():
+    """As an agent's own port: nobody comes behind who has used it."""
+    with guests() as g:
+        agent = Agent([bytes(MUCH), b""])
+        g.connect("web1", agent)
+        asks = part("agent", "host2agent")
+        control = socket.create_connection(("127.0.0.1", g.reach("web1")),
+                                           timeout=20)
+        control.sendall(asks[:-12])
+        size = HEADER.unpack(read_all(control, HEADER.size))[0]
+        ports = read_all(control, size - HEADER.size)[40:].split(b"\0")[:-1]
+        first = socket.create_connection(("127.0.0.1", int(ports[0])))
+        check(len(read_all(first, 1000)) == 1000, "pages")
+        first.close()
+        second = socket.create_connection(("127.0.0.1", int(ports[0])),
+                                          timeout=20)
+        with contextlib.suppress(ConnectionResetError):
+            equal(read_all(second, 1), b"", "pages of another")
+        second.close()
+        control.close()
+
+
+CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
+         more_than_there_is_room_for, answers_that_nobody_takes,
+         a_byte_a_second, nobody_answers_the_dial, an_agent_that_is_not_there,
+         a_broker_that_says_nothing, names_of_hosts,
+         a_door_is_used_once, a_guest_that_does_not_read)
+
+if __name__ == "__main__":
+    run(CASES)

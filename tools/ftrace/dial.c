@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/dial.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "tools/ftrace/background.h"
+
+#define DIAL_HOST_SIZE 256
+#define DIAL_PORT_SIZE 32
+/* A connection that vanished is noticed after twice so many seconds. */
+#define KEEPALIVE_S 30
+
+/* What a thread is asked. Its dial may be gone before there is an answer. */
+struct dial_query {
+	struct background_job job;
+	struct dial *dial; /* NULL: gone */
+	char host[DIAL_HOST_SIZE], port[DIAL_PORT_SIZE];
+	struct addrinfo *found;
+	int err;
+};
+
+struct dial {
+	struct event_base *base;
+	char address[DIAL_HOST_SIZE + DIAL_PORT_SIZE];
+	void (*done)(void *arg, int take_fd);
+	void *arg;
+	struct background *names;
+	struct dial_query *query; /* NULL: its answer was taken */
+	bool is_answered;
+	struct addrinfo *found, *at;
+	struct event *event;
+	int fd;
+	uint64_t until_ns;
+};
+
+void
+dial_set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 3 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name,
+		    &options[i].value, sizeof(options[i].value));
+}
+
+/* [::1]:5347, as well as ::1:5347. */
+static bool
+split(const char *address, char host[DIAL_HOST_SIZE], char port[DIAL_PORT_SIZE])
+{
+	const char *colon = strrchr(address, ':');
+	size_t n;
+
+	if (colon == NULL || colon == address || colon[1] == '\0' ||
+	    strlen(colon + 1) >= DIAL_PORT_SIZE)
+		return false;
+	n = (size_t)(colon - address);
+	if (*address == '[' && colon[-1] == ']') {
+		address++;
+		n -= 2;
+	}
+	if (n == 0 || n >= DIAL_HOST_SIZE)
+		return false;
+	memcpy(host, address, n);
+	host[n] = '\0';
+	snprintf(port, DIAL_PORT_SIZE, "%s", colon + 1);
+	return true;
+}
+
+bool
+dial_is_address(const char *s)
+{
+	char host[DIAL_HOST_SIZE], port[DIAL_PORT_SIZE];
+
+	return split(s, host, port);
+}
+
+/* It is over: the socket, or -1. */
+static void
+tell(struct dial *d, int take_fd)
+{
+	void (*const done)(void *arg, int fd) = d->done;
+	void *const arg = d->arg;
+
+	dial_destroy(d);
+	done(arg, take_fd);
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *arg);
+
+/* The part that each of the addresses left has of the time left. */
+static struct timeval
+part_of_time(const struct dial *d)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t us = now < d->until_ns ? (d->until_ns - now) / 1000 : 1, n = 0;
+
+	for (const struct addrinfo *at = d->at; at != NULL; at = at->ai_next)
+		n++;
+	us /= n > 0 ? n : 1;
+	return (struct timeval){ .tv_sec = (time_t)(us / 1000000),
+		.tv_usec = (suseconds_t)(us % 1000000) };
+}
+
+/* The address that is next; errno says what was wrong with the last. */
+static void
+try_next(struct dial *d)
+{
+	for (; d->at != NULL; d->at = d->at->ai_next) {
+		const struct timeval tv = part_of_time(d);
+
+		d->fd = socket(d->at->ai_family,
+		    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (d->fd < 0)
+			continue;
+		if ((connect(d->fd, d->at->ai_addr, d->at->ai_addrlen) == 0 ||
+			errno == EINPROGRESS) &&
+		    event_assign(d->event, d->base, d->fd, EV_WRITE, on_answer,
+			d) == 0 &&
+		    event_add(d->event, &tv) == 0)
+			return;
+		close(d->fd);
+		d->fd = -1;
+	}
+	log_peer_errno(LOG_ERROR, "%s: cannot connect", d->address);
+	tell(d, -1);
+}
+
+static void
+on_answer(evutil_socket_t fd, short what, void *arg)
+{
+	struct dial *d = arg;
+	int err = ETIMEDOUT;
+	socklen_t n = sizeof(err);
+
+	if ((what & EV_TIMEOUT) == 0 &&
+	    getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &err, &n) != 0)
+		err = errno;
+	d->fd = -1;
+	if (err == 0) {
+		dial_set_options(fd);
+		tell(d, fd);
+		return;
+	}
+	(void)event_del(d->event);
+	close(fd);
+	d->at = d->at->ai_next;
+	errno = err;
+	try_next(d);
+}
+
+static void
+look_up(struct dial_query *q, int flags)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+		.ai_flags = flags };
+
+	q->err = getaddrinfo(q->host, q->port, &hints, &q->found);
+	if (q->err != 0)
+		q->found = NULL;
+}
+
+/* In a thread. */
+static void
+look_up_beside(struct background_job *job)
+{
+	look_up(container_of(job, struct dial_query, job), 0);
+}
+
+static void
+take_found(struct dial *d)
+{
+	struct dial_query *q = d->query;
+	const int err = q->err;
+
+	d->found = d->at = q->found;
+	d->query = NULL;
+	free(q);
+	if (err == 0) {
+		try_next(d);
+		return;
+	}
+	log_peer(LOG_ERROR, "%s: %s", d->address, gai_strerror(err));
+	tell(d, -1);
+}
+
+static void
+on_looked_up(struct background_job *job)
+{
+	static const struct timeval now = { 0 };
+	struct dial_query *q = container_of(job, struct dial_query, job);
+
+	/* Not from here: the background would go with the dial. */
+	if (q->dial != NULL) {
+		q->dial->is_answered = true;
+		(void)event_add(q->dial->event, &now);
+		return;
+	}
+	if (q->found != NULL)
+		freeaddrinfo(q->found);
+	free(q);
+}
+
+/* Numbers are known at once; who asks a name server may wait too long. */
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct dial *d = arg;
+
+	(void)fd;
+	(void)what;
+	if (d->names == NULL || d->is_answered) {
+		take_found(d);
+		return;
+	}
+	log_peer(LOG_ERROR, "%s: the name server does not answer", d->address);
+	tell(d, -1);
+}
+
+/* Ask for the addresses: a number here, a name in a thread. */
+static enum status
+begin_dial(struct dial *d)
+{
+	static const struct timeval now = { 0 },
+				    wait = { .tv_sec = DIAL_MS / 1000 };
+	struct dial_query *q = d->query;
+
+	look_up(q, AI_NUMERICHOST);
+	if (q->err != EAI_NONAME)
+		return event_add(d->event, &now) == 0 ? OK : E_NOMEM;
+	if (event_add(d->event, &wait) != 0 ||
+	    background_create(&d->names, d->base, 1) != OK)
+		return E_NOMEM;
+	q->job = (struct background_job){ .work = look_up_beside,
+		.done = on_looked_up };
+	background_add(d->names, &q->job);
+	return OK;
+}
+
+enum status
+dial_create(struct dial **out, struct event_base *base, const char *address,
+    void (*done_fn)(void *arg, int take_fd), void *arg)
+{
+	struct dial *d = calloc(1, sizeof(*d));
+
+	*out = NULL;
+	if (d == NULL)
+		return E_NOMEM;
+	d->fd = -1;
+	d->base = base;
+	d->done = done_fn;
+	d->arg = arg;
+	d->until_ns = clock_now_ns() + DIAL_MS * NS_PER_MS;
+	snprintf(d->address, sizeof(d->address), "%s", address);
+	d->event = evtimer_new(base, on_timer, d);
+	d->query = calloc(1, sizeof(*d->query));
+	if (d->event == NULL || d->query == NULL)
+		goto fail;
+	d->query->dial = d;
+	if (!split(address, d->query->host, d->query->port) ||
+	    begin_dial(d) != OK)
+		goto fail;
+	*out = d;
+	return OK;
+fail:
+	dial_destroy(d);
+	return E_NOMEM;
+}
+
+void
+dial_destroy(struct dial *d)
+{
+	if (d == NULL)
+		return;
+	if (d->event != NULL)
+		event_free(d->event);
+	if (d->query != NULL && d->names == NULL) {
+		if (d->query->found != NULL)
+			freeaddrinfo(d->query->found);
+		free(d->query);
+	} else if (d->query != NULL) {
+		d->query->dial = NULL; /* its thread has it */
+	}
+	background_destroy(d->names);
+	if (d->found != NULL)
+		freeaddrinfo(d->found);
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d);
+}
