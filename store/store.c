@@ -117,6 +117,14 @@ void
 store_end(struct store *s)
 {
 	s->is_ending = true;
+	s->ending_since_ns = clock_now_ns();
+}
+
+bool
+store_is_late_to_sync(const struct store *s)
+{
+	return s->is_ending &&
+	       clock_now_ns() - s->ending_since_ns > STORE_LAST_SYNCS_NS;
 }
 
 bool

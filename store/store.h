@@ -48,6 +48,9 @@ struct store_config {
 
 /* How often a disk without room is logged. */
 #define STORE_FULL_LOG_NS (10 * NS_PER_S)
+/* The daemon is to end within a second, and reads sockets for 300 ms of it. On
+ * a slow disk a sync takes 12 ms, and 500 files may be left to make. */
+#define STORE_LAST_SYNCS_NS (400 * NS_PER_MS)
 
 struct store {
 	struct store_config config;
@@ -58,6 +61,7 @@ struct store {
 	unsigned n_lent;	/* that they may have beyond max_files */
 	uint64_t chunk_serials; /* the last serial that was given */
 	bool is_ending;		/* store_end() was called */
+	uint64_t ending_since_ns;
 	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */
 	uint64_t packets_written, bytes_written, records_written;
@@ -88,9 +92,13 @@ struct output *store_output(struct store *s);
 uint64_t store_tick(struct store *s);
 
 /* The daemon ends, and has little time: only that there is a new file is synced
- * by itself, in the journal. Journals keep the entries of closed files, and
- * each syncs its whole file system before it goes. */
+ * by itself, in the journal, and after STORE_LAST_SYNCS_NS not even that: such
+ * a file may be torn if the power goes before the end. Journals keep the
+ * entries of closed files, and each syncs its whole file system before it
+ * goes. */
 void store_end(struct store *s);
+/* Has it ended for so long that nothing more is synced by itself? */
+bool store_is_late_to_sync(const struct store *s);
 
 /* Is each packet synced? */
 bool store_syncs_packets(const struct store *s);

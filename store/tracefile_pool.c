@@ -270,6 +270,8 @@ sync_name(struct tracefile *tf, const struct tracefile_file *f,
 	if (!store_syncs_names(tf->store))
 		return OK;
 	*has_folder &= !is_new;
+	if (store_is_late_to_sync(tf->store))
+		return OK;
 	/* At the end the names come with the last sync. */
 	if ((tf->store->is_ending || sync_folder(tf, path, has_folder) == OK) &&
 	    ((is_data && tf->index_format != TRACEFILE_NO_INDEX) ||

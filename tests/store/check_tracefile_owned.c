@@ -12,6 +12,7 @@
 
 static struct shelf shelf;
 static unsigned n_synced, n_names;
+static unsigned sync_ms;
 static bool sync_fails;
 
 /* In place of the C library's. */
@@ -20,6 +21,7 @@ fdatasync(int fd)
 {
 	ck_assert_int_ge(fd, 0);
 	n_synced++;
+	(void)usleep(sync_ms * 1000);
 	if (!sync_fails)
 		return 0;
 	errno = EIO;
@@ -102,6 +104,30 @@ START_TEST(a_file_costs_few_syncs)
 }
 END_TEST
 
+/* On a slow disk the daemon ends in time all the same. */
+START_TEST(syncs_of_the_end_take_a_limited_time)
+{
+	struct tracefile *tf;
+
+	shelf_open_stream(&shelf, 10, "c", true);
+	shelf.store->config.sync = STORE_SYNC_PACKET;
+	store_end(shelf.store);
+	ck_assert(!store_is_late_to_sync(shelf.store));
+	sync_ms = STORE_LAST_SYNCS_NS / NS_PER_MS / 4;
+	n_synced = 0;
+	for (unsigned i = 0; i < 10; i++) {
+		tf = begin_file(i);
+		append(tf);
+		tracefile_close(tf);
+	}
+	sync_ms = 0;
+	ck_assert_uint_ge(n_synced, 1);
+	ck_assert_uint_le(n_synced, 4);
+	ck_assert(store_is_late_to_sync(shelf.store));
+	shelf_close(&shelf);
+}
+END_TEST
+
 /* What is not on the disk is not kept, and the caller is told. */
 START_TEST(a_sync_that_fails_is_a_write_that_fails)
 {
@@ -160,6 +186,7 @@ main(void)
 	const struct unit units[] = {
 		{ files_are_synced_whenever_they_are_closed, 2, 0 },
 		{ a_file_costs_few_syncs, 0, 0 },
+		{ syncs_of_the_end_take_a_limited_time, 0, 0 },
 		{ a_sync_that_fails_is_a_write_that_fails, 0, 0 },
 		{ a_ring_replaces_its_own_files_only, 0, 0 },
 	};
