@@ -108,6 +108,12 @@ shard_step_is_late(struct shard *sh)
 }
 
 void
+shard_step_is_long(struct shard *sh)
+{
+	sh->n_steps = STEPS_PER_LOOK - 1;
+}
+
+void
 shard_destroy(struct shard *sh)
 {
 	if (sh == NULL)

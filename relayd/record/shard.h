@@ -128,6 +128,8 @@ bool shard_is_late(const struct shard *sh);
 bool shard_part_is_late(const struct shard *sh);
 /* The same for parts that are short: only some of the calls read the clock. */
 bool shard_step_is_late(struct shard *sh);
+/* This part is not short, as it makes a file: the next call reads the clock. */
+void shard_step_is_long(struct shard *sh);
 
 /* Is more packet memory in use than TIMES the limit? */
 static inline bool

@@ -230,6 +230,7 @@ next_file(struct stream *t)
 	if (t->has_wrapped)
 		stream_limit_sealed(t, t->tracefile_count - 1);
 	t->number = next;
+	shard_step_is_long(shard_of(t));
 	return stream_open_file(t, t->has_wrapped);
 }
 

@@ -24,6 +24,8 @@
 #define PACKETS 100
 /* Steps between two looks at the clock are fewer. */
 #define STEPS_MAX 8
+/* Files that are made between two looks. */
+#define FILES_MAX 2
 
 static struct studio studio;
 static struct session *session;
@@ -98,12 +100,12 @@ START_TEST(a_commit_stops_and_goes_on)
 	begin();
 	let_all_wait();
 	for (; (now = files()) < PACKETS; turns++) {
-		ck_assert_uint_le(now, before + STEPS_MAX);
+		ck_assert_uint_le(now, before + FILES_MAX);
 		ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 1);
 		before = files();
 		turn_commit(studio.shard);
 	}
-	ck_assert_uint_ge(turns, PACKETS / STEPS_MAX / 2 - 1);
+	ck_assert_uint_ge(turns, PACKETS / FILES_MAX / 2 - 1);
 	ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 0);
 	end();
 }
@@ -118,9 +120,9 @@ START_TEST(what_waits_counts_as_its_files)
 	idle = published(&studio.memory);
 	let_all_wait();
 	ck_assert_uint_ge(
-	    session->held_bytes, (PACKETS - STEPS_MAX) * FILE_WEIGHT);
+	    session->held_bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	ck_assert_uint_ge(published(&studio.memory),
-	    idle + (PACKETS - STEPS_MAX) * FILE_WEIGHT);
+	    idle + (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	shard_end_slices(studio.shard);
 	turn_commit(studio.shard);
 	ck_assert_uint_eq(session->held_bytes, 0);
