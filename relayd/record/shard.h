@@ -29,9 +29,9 @@
  * then others are served, and the rest is done in a later turn. When a turn has
  * lasted for twice as long, those that are left get only SHARD_SLICE_SHORT_NS:
  * many who ask for much make a turn little longer. A neighbour's request waits
- * for about 10 ms then.
+ * for about 5 ms then.
  */
-#define SHARD_SLICE_NS (2 * NS_PER_MS)
+#define SHARD_SLICE_NS (1 * NS_PER_MS)
 #define SHARD_SLICE_SHORT_NS (NS_PER_MS / 4)
 
 struct chunk;
