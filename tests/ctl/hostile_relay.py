@@ -181,7 +181,9 @@ def without_end():
         one.sendall(b"{}]}")
 
     # A build with sanitizers takes several times as much itself.
-    most = (400 << 20) * (4 if relay.has_sanitizer("address") else 1)
+    most = (400 << 20) * (
+        4 if relay.has_sanitizer("address") or relay.has_sanitizer("thread")
+        else 1)
     for talk, want in ((endless_body, "too long"),
                        (endless_headers, "too long"),
                        (much_json, "no answer of a relay")):
