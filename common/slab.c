@@ -40,15 +40,41 @@ slab_free_all(struct slab_pool *p)
 	slab_trim(p, 0);
 }
 
+/* The first of class I, which is cached. */
+static struct slab_block *
+take(struct slab_pool *p, unsigned i)
+{
+	struct slab_block *b = p->free[i];
+
+	p->free[i] = b->next;
+	p->cached -= b->cap;
+	p->n_small -= i == 0;
+	return b;
+}
+
+/* B, of class I, is not used any more. */
+static void
+cache(struct slab_pool *p, unsigned i, struct slab_block *b)
+{
+	if (p->cached + b->cap > p->max_cached ||
+	    (i == 0 && p->n_small == SLAB_SMALL_CACHED)) {
+		free(b);
+		return;
+	}
+	b->next = p->free[i];
+	p->free[i] = b;
+	p->cached += b->cap;
+	p->n_small += i == 0;
+}
+
 struct slab_block *
 slab_get(struct slab_pool *p, size_t n)
 {
 	const unsigned i = class_of(n);
-	struct slab_block *b = p->free[i];
+	struct slab_block *b;
 
-	if (b != NULL) {
-		p->free[i] = b->next;
-		p->cached -= b->cap;
+	if (p->free[i] != NULL) {
+		b = take(p, i);
 	} else {
 		b = malloc(sizeof(*b) + SLAB_ALIGN - 1 + class_size(i));
 		if (b == NULL)
@@ -67,16 +93,9 @@ slab_put(struct slab_pool *p, struct slab_block *b)
 {
 	while (b != NULL) {
 		struct slab_block *next = b->next;
-		const unsigned i = class_of(b->cap);
 
 		published_sub(p->account, b->cap);
-		if (p->cached + b->cap > p->max_cached) {
-			free(b);
-		} else {
-			b->next = p->free[i];
-			p->free[i] = b;
-			p->cached += b->cap;
-		}
+		cache(p, class_of(b->cap), b);
 		b = next;
 	}
 }
@@ -86,12 +105,7 @@ slab_trim(struct slab_pool *p, uint64_t keep)
 {
 	/* Large blocks go first: they give the most memory per call. */
 	for (unsigned i = SLAB_CLASSES; i-- > 0;) {
-		while (p->cached > keep && p->free[i] != NULL) {
-			struct slab_block *b = p->free[i];
-
-			p->free[i] = b->next;
-			p->cached -= b->cap;
-			free(b);
-		}
+		while (p->cached > keep && p->free[i] != NULL)
+			free(take(p, i));
 	}
 }

@@ -94,6 +94,34 @@ START_TEST(steady_use_does_not_allocate)
 }
 END_TEST
 
+START_TEST(few_small_blocks_are_cached)
+{
+	struct slab_block *chain = NULL, *b;
+	struct slab_pool p;
+
+	slab_init(&p, UINT64_MAX, &account);
+	for (int i = 0; i < SLAB_SMALL_CACHED + 3; i++) {
+		b = slab_get(&p, 4096);
+		b->next = chain;
+		chain = b;
+	}
+	slab_put(&p, chain);
+	ck_assert_uint_eq(p.cached, SLAB_SMALL_CACHED * 4096);
+	/* What is taken makes room for one that comes back. */
+	b = slab_get(&p, 1);
+	ck_assert_uint_eq(p.cached, (SLAB_SMALL_CACHED - 1) * 4096);
+	slab_put(&p, b);
+	ck_assert_uint_eq(p.cached, SLAB_SMALL_CACHED * 4096);
+	slab_trim(&p, 4096);
+	ck_assert_uint_eq(p.cached, 4096);
+	slab_put(&p, slab_get(&p, 4096));
+	slab_put(&p, slab_get(&p, 4097));
+	ck_assert_uint_eq(p.cached, 4096 + 16384);
+	slab_free_all(&p);
+	ck_assert_uint_eq(p.cached, 0);
+}
+END_TEST
+
 START_TEST(no_more_is_cached_than_allowed)
 {
 	struct slab_block *b[4];
@@ -136,6 +164,7 @@ main(void)
 		    0 },
 		{ chains_go_back_whole_and_clean, 0, 0 },
 		{ steady_use_does_not_allocate, 0, 0 },
+		{ few_small_blocks_are_cached, 0, 0 },
 		{ no_more_is_cached_than_allowed, 0, 0 },
 		{ no_memory_counts_nothing, 0, 0 },
 	};
