@@ -382,9 +382,9 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 	 * previous rotation, or be the last ones before AT. */
 	if (!stream_write_ready(t))
 		return E_LATER;
-	if (t->roll.is_pending)
+	if (t->is_rolling)
 		return E_EXISTS;
-	t->roll.is_pending = true;
+	t->is_rolling = true;
 	t->roll.to = to == NULL ? NULL : chunk_get(to);
 	t->roll.at = at;
 	if (t->is_metadata || !t->session->has_index)

@@ -25,14 +25,13 @@ struct metadata_log;
 struct packet_log;
 struct data_header;
 struct session;
-struct stream_window;
+struct window_stream;
 struct shard;
 struct stream_udp;
 struct stream_unnoted;
 struct trace;
 struct tracefile;
 struct transport_ops;
-struct window_file;
 
 struct stream {
 	struct list session_node, dirty_node, locked_node, gapped_node;
@@ -47,6 +46,7 @@ struct stream {
 	bool has_write_error; /* not yet told to the peer */
 	bool has_logged_drop, has_logged_size;
 	bool has_wrapped;	       /* its ring of tracefiles */
+	bool is_rolling;	       /* a rotation is pending */
 	struct live_stream *live;      /* NULL: not shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */
@@ -58,9 +58,7 @@ struct stream {
 	struct chunk_family *family;
 	struct tracefile *tf;
 	struct list sealed; /* past files; their records wait for a lock */
-	struct stream_window *window;	 /* NULL: none */
-	struct window_file *window_file; /* of TF; NULL: not in the window */
-	struct list window_node, window_files;
+	struct window_stream *window; /* NULL: none */
 
 	struct reorder reorder;
 	unsigned counted_records; /* part of the session's n_records */
@@ -79,10 +77,9 @@ struct stream {
 	uint64_t last_seq;   /* the last net_seq, as CLOSE_STREAM said */
 
 	struct {
-		bool is_pending;
 		struct chunk *to; /* NULL: to no chunk */
 		uint64_t at;	  /* packet_seq_num */
-	} roll;
+	} roll;			  /* if is_rolling */
 
 	const struct transport_ops *transport;
 	struct stream_udp *udp; /* of the UDP transport; else NULL */

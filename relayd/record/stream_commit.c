@@ -196,7 +196,7 @@ roll(struct stream *t)
 
 	stream_write_batch(t);
 	stream_leave_files(t);
-	t->roll.is_pending = false;
+	t->is_rolling = false;
 	t->roll.to = NULL;
 	st = stream_enter_chunk(t, to);
 	chunk_put(to);
@@ -208,7 +208,7 @@ roll(struct stream *t)
 enum status
 stream_roll_if_due(struct stream *t, bool has_seq, uint64_t next_packet_seq)
 {
-	if (!t->roll.is_pending || !has_seq ||
+	if (!t->is_rolling || !has_seq ||
 	    (int64_t)(next_packet_seq - t->roll.at) < 0)
 		return OK;
 	return roll(t);
@@ -262,7 +262,7 @@ static void
 add_to_batch(struct stream *t, struct packet *p)
 {
 	/* The packet must be before the roll point of a pending rotation. */
-	assert(!t->roll.is_pending || !p->has_record ||
+	assert(!t->is_rolling || !p->has_record ||
 	       (int64_t)(p->rec.packet_seq_num - t->roll.at) < 0);
 	p->next = NULL;
 	*t->batch.end = p;

@@ -51,7 +51,6 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	if (!t->is_metadata) {
 		t->tracefile_size = take_q->tracefile_size;
 		t->tracefile_count = take_q->tracefile_count;
-		t->window = t->tracefile_count == 0 ? stream_window(s) : NULL;
 	}
 	list_init(&t->session_node);
 	list_init(&t->dirty_node);
@@ -59,8 +58,6 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	list_init(&t->gapped_node);
 	list_init(&t->owing_node);
 	list_init(&t->sealed);
-	list_init(&t->window_node);
-	list_init(&t->window_files);
 	t->batch.end = &t->batch.first;
 	reorder_init(&t->reorder, &s->shard->store->packets,
 	    s->has_index && !t->is_metadata);
@@ -127,6 +124,9 @@ join_session(struct stream *t, struct relpath **asked)
 		st = E_LIMIT;
 	if (st == OK)
 		st = idmap_insert(&s->shard->streams, t->handle, t);
+	/* The log has to know whether files are numbered. */
+	if (st == OK && !t->is_metadata && t->tracefile_count == 0)
+		st = stream_window_add(t);
 	if (st == OK)
 		st = stream_make_logs(t);
 	if (st == OK && s->udp != NULL)

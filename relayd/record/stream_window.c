@@ -22,16 +22,25 @@ struct stream_window {
 	unsigned n_streams;
 	uint64_t bytes;	     /* of all files, with WINDOW_FILE_COST */
 	struct list past;    /* files that are sealed, oldest first */
-	struct list streams; /* those that are there, by window_node */
+	struct list streams; /* struct window_stream: those that are there */
 	uint64_t look_ns;    /* nothing is too old before */
+};
+
+/* Most streams have none, so what it needs is not in theirs. */
+struct window_stream {
+	struct list node; /* window->streams; in no list: it has not joined */
+	struct list files;
+	struct window_file *file; /* of STREAM's tracefile; NULL: none */
+	struct stream_window *window;
+	struct stream *stream;
 };
 
 /* A file of the window. */
 struct window_file {
 	struct list node, stream_node;
 	struct stream_window *window;
-	struct stream *stream; /* NULL: it has gone */
-	struct chunk *chunk;   /* a reference */
+	struct window_stream *stream; /* NULL: it has gone */
+	struct chunk *chunk;	      /* a reference */
 	struct chunk_family *family;
 	struct packet_log *log; /* a reference; may be NULL */
 	uint64_t number, bytes;
@@ -75,10 +84,36 @@ stream_window_begin(struct session *s)
 	return OK;
 }
 
-struct stream_window *
-stream_window(const struct session *s)
+enum status
+stream_window_add(struct stream *t)
 {
-	return is_eligible(s) ? s->siblings->window : NULL;
+	const struct session *s = t->session;
+	struct window_stream *ws;
+
+	if (!is_eligible(s) || s->siblings->window == NULL)
+		return OK;
+	ws = calloc(1, sizeof(*ws));
+	if (ws == NULL)
+		return E_NOMEM;
+	ws->window = s->siblings->window;
+	ws->stream = t;
+	list_init(&ws->node);
+	list_init(&ws->files);
+	t->window = ws;
+	return OK;
+}
+
+static struct stream_window *
+window_of(const struct stream *t)
+{
+	return t->window == NULL ? NULL : t->window->window;
+}
+
+/* That of T's tracefile. */
+static struct window_file *
+file_of(const struct stream *t)
+{
+	return t->window == NULL ? NULL : t->window->file;
 }
 
 static void
@@ -87,8 +122,8 @@ free_file(struct window_file *f)
 	f->window->bytes -= f->bytes;
 	list_del(&f->node);
 	list_del(&f->stream_node);
-	if (f->stream != NULL && f->stream->window_file == f)
-		f->stream->window_file = NULL;
+	if (f->stream != NULL && f->stream->file == f)
+		f->stream->file = NULL;
 	packet_log_put(f->log);
 	chunk_put(f->chunk);
 	free(f);
@@ -107,9 +142,9 @@ stream_window_destroy(struct stream_window *w)
 static void
 forget(struct stream_window *w, const struct chunk *c, bool is)
 {
+	const struct window_stream *ws;
 	struct list *n, *tmp;
 	struct window_file *f;
-	struct stream *t;
 
 	if (w == NULL)
 		return;
@@ -118,9 +153,8 @@ forget(struct stream_window *w, const struct chunk *c, bool is)
 		if ((f->chunk == c) == is)
 			free_file(f);
 	}
-	list_for_each (n, tmp, &w->streams) {
-		t = list_entry(n, struct stream, window_node);
-		f = t->window_file;
+	list_each (ws, &w->streams, struct window_stream, node) {
+		f = ws->file;
 		if (f != NULL && (f->chunk == c) == is)
 			free_file(f);
 	}
@@ -143,44 +177,46 @@ stream_window_join(struct stream *t)
 {
 	if (t->window == NULL)
 		return;
-	list_append(&t->window->streams, &t->window_node);
-	t->window->n_streams++;
+	list_append(&t->window->window->streams, &t->window->node);
+	t->window->window->n_streams++;
 }
 
 void
 stream_window_leave(struct stream *t)
 {
+	struct window_stream *ws = t->window;
 	struct list *n, *tmp;
 	struct window_file *f;
 
-	if (t->window == NULL)
+	if (ws == NULL)
 		return;
 	stream_window_sealed(t);
-	list_for_each (n, tmp, &t->window_files) {
+	list_for_each (n, tmp, &ws->files) {
 		f = list_entry(n, struct window_file, stream_node);
 		list_del(&f->stream_node);
 		f->stream = NULL;
 	}
-	if (list_empty(&t->window_node))
-		return;
-	list_del(&t->window_node);
-	t->window->n_streams--;
+	if (!list_empty(&ws->node))
+		ws->window->n_streams--;
+	list_del(&ws->node);
+	free(ws);
+	t->window = NULL;
 }
 
 bool
 stream_window_opened(struct stream *t)
 {
-	struct stream_window *w = t->window;
+	struct window_stream *ws = t->window;
 	struct window_file *f;
 
 	/* What a rotation leaves behind is not the window's. */
-	if (w == NULL || t->chunk != t->session->current)
+	if (ws == NULL || t->chunk != t->session->current)
 		return true;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return false;
-	f->window = w;
-	f->stream = t;
+	f->window = ws->window;
+	f->stream = ws;
 	f->chunk = chunk_get(t->chunk);
 	f->family = t->family;
 	f->log = t->log == NULL ? NULL : packet_log_get(t->log);
@@ -188,21 +224,21 @@ stream_window_opened(struct stream *t)
 	f->bytes = WINDOW_FILE_COST;
 	list_init(&f->node);
 	list_init(&f->stream_node);
-	list_append(&t->window_files, &f->stream_node);
-	w->bytes += f->bytes;
-	t->window_file = f;
+	list_append(&ws->files, &f->stream_node);
+	f->window->bytes += f->bytes;
+	ws->file = f;
 	return true;
 }
 
 void
 stream_window_sealed(struct stream *t)
 {
-	struct window_file *f = t->window_file;
+	struct window_file *f = file_of(t);
 
 	if (f == NULL)
 		return;
 	list_append(&f->window->past, &f->node);
-	t->window_file = NULL;
+	t->window->file = NULL;
 }
 
 /* Delete the file: from now on viewers must not open it. */
@@ -211,7 +247,7 @@ delete_file(struct shard *sh, struct window_file *f)
 {
 	/* Its records may still wait for a reader's lock. */
 	if (f->stream != NULL)
-		stream_limit_sealed(f->stream, 0);
+		stream_limit_sealed(f->stream->stream, 0);
 	else if (!list_empty(&sh->sealed))
 		stream_retry_sealed(sh, true);
 	if (f->log != NULL)
@@ -232,7 +268,7 @@ oldest(const struct stream_window *w)
 void
 stream_window_make_room(struct stream *t, uint64_t bytes)
 {
-	struct stream_window *w = t->window;
+	struct stream_window *w = window_of(t);
 	struct window_file *f;
 	uint64_t freed = 0;
 
@@ -250,7 +286,7 @@ stream_window_make_room(struct stream *t, uint64_t bytes)
 void
 stream_window_wrote(struct stream *t, uint64_t bytes)
 {
-	struct window_file *f = t->window_file;
+	struct window_file *f = file_of(t);
 
 	if (f == NULL || bytes == 0)
 		return;
@@ -278,8 +314,8 @@ file_max(const struct stream_window *w)
 bool
 stream_window_is_file_full(const struct stream *t, uint64_t size, uint64_t more)
 {
-	const struct stream_window *w = t->window;
-	const struct window_file *f = t->window_file;
+	const struct stream_window *w = window_of(t);
+	const struct window_file *f = file_of(t);
 
 	if (w == NULL || size == 0)
 		return false;
@@ -296,15 +332,15 @@ static uint64_t
 expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 {
 	uint64_t next = now_ns + w->max_ns; /* of those that are written now */
+	const struct window_stream *ws;
 	struct window_file *f;
-	struct stream *t;
 
-	list_each (t, &w->streams, struct stream, window_node) {
-		f = t->window_file;
+	list_each (ws, &w->streams, struct window_stream, node) {
+		f = ws->file;
 		if (f == NULL || f->last_ns == 0)
 			continue;
 		if (now_ns - f->last_ns >= w->max_ns)
-			stream_next_file(t);
+			stream_next_file(ws->stream);
 		else
 			next = clock_earlier(next, f->last_ns + w->max_ns);
 		if (shard_part_is_late(sh))

@@ -24,7 +24,6 @@ struct stream_window;
 struct shard;
 struct siblings;
 struct stream;
-struct window_file;
 
 /* A file is an eighth of a stream's equal part of the window, or of its time,
  * but within these limits, in bytes: below the first, making and deleting files
@@ -41,8 +40,6 @@ void stream_window_limit(uint64_t bytes, uint64_t ns);
 
 /* Does S, which is new, get a window? E_NOMEM. */
 enum status stream_window_begin(struct session *s) MUST_CHECK;
-/* The window of a new data stream of S without a ring; NULL: none. */
-struct stream_window *stream_window(const struct session *s);
 void stream_window_destroy(struct stream_window *w); /* NULL is fine */
 
 /* The files of the chunk C, or all but those of C, or (NULL) all are kept: the
@@ -53,7 +50,11 @@ void stream_window_keep_others(struct siblings *s, const struct chunk *c);
 /* Delete what is too old, go on in new files. Returns when to call it again. */
 uint64_t stream_window_tick(struct shard *sh, uint64_t now_ns);
 
-/* Streams that have a window: */
+/* T, a new data stream without a ring, gets its session's window, if that has
+ * one. E_NOMEM. */
+enum status stream_window_add(struct stream *t) MUST_CHECK;
+
+/* Streams that have a window; without one nothing is done: */
 /* It comes; it goes, its files stay in the window. */
 void stream_window_join(struct stream *t);
 void stream_window_leave(struct stream *t);
