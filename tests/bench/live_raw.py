@@ -182,7 +182,7 @@ def measures():
         Measure("give-8-viewers", give_8_viewers, servers=["ours"]),
         Measure("give-8-4k", give_8_4k, servers=["ours"]),
         Measure("attached", attached, servers=["ours"], slow=True),
-        Measure("idle", idle, limit=16),
+        Measure("idle", idle, limit=14),
         Measure("idle-cpu", idle_cpu, of=half),
         Measure("stopped-viewer", stopped_viewer, limit=2, slow=True, runs=3),
         Measure("late-answer", late_answer, limit=1, slow=True, runs=3),
