@@ -79,11 +79,14 @@ class Agent:
 class Guests:
     """The programs."""
 
-    def __init__(self, base):
+    def __init__(self, base, guest_list=None):
         self.base = base
         self.children = []
         self.token_file = self.write_token("token", TOKEN)
-        self.broker = self.start("broker", "-p", "0", "--bind", "127.0.0.1")
+        self.broker = self.start(
+            "broker", "-p", "0", "--bind", "127.0.0.1",
+            *(["--guests", self.write_token("guests", guest_list)]
+              if guest_list else []))
         self.broker_port = self.port_of(self.broker)
 
     def write_token(self, name, text, mode=0o600):
@@ -117,9 +120,10 @@ class Guests:
     def address(self):
         return f"127.0.0.1:{self.broker_port}"
 
-    def connect(self, name, agent, *options):
+    def connect(self, name, agent, *options, token=None):
         child = self.start("connect", name, "--broker", self.address(),
-                           "--agent", f"127.0.0.1:{agent.port}", *options)
+                           "--agent", f"127.0.0.1:{agent.port}", *options,
+                           token=token)
         wait_until(f"{name} is known", lambda: "known to the broker" in
                    self.log(child))
         return child
@@ -151,9 +155,9 @@ class Guests:
 
 
 @contextlib.contextmanager
-def guests():
+def guests(guest_list=None):
     with directory() as base:
-        all_of_them = Guests(base)
+        all_of_them = Guests(base, guest_list)
         try:
             yield all_of_them
             all_of_them.stop()

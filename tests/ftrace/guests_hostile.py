@@ -309,11 +309,157 @@ def a_door_is_used_once():
         control.close()
 
 
+def tokens_of_their_own():
+    """With a list, a guest's token is for its name only, and reaches nobody; the
+    other token makes nobody a guest."""
+    one, two = "web1-0123456789abcdef", "web2-0123456789abcdef"
+    with guests("# who may come\n\nweb1 %s  # rack 3\n\tweb2\t%s\n"
+                % (one, two)) as g:
+        agent = Agent()
+        g.connect("web1", agent, token=g.write_token("one", one))
+        control_session(g.reach("web1"), agent.pages)
+        for line in ("connect %s web2 1" % one, "connect TOKEN web2 1",
+                     "connect %s web3 1" % one, "connect %s" % one,
+                     "reach %s web1" % two, "list %s" % two):
+            sock, answer = raw(g, line.encode())
+            equal(answer, b"error wrong token\n", line)
+            sock.close()
+        sock, answer = raw(g, b"connect %s web1 1" % one.encode())
+        equal(answer, b"error a guest of this name is there\n", "twice")
+        sock.close()
+        sock, answer = raw(g, b"connect %s web2 1" % two.encode())
+        equal(answer, b"ok\n", "the other")
+        wait_until("both", lambda: sorted(g.states()) == ["web1", "web2"])
+        sock.close()
+
+
+def lists_that_are_none():
+    """What is wrong with a list is said, with its line."""
+    good = "web1 0123456789abcdef\n"
+    with guests() as g:
+        for text, mode, said in (
+                (good, 0o644, "chmod 600"), (good + "web2", 0o600,
+                                             ":2: is not NAME TOKEN"),
+                (good + "web2 short", 0o600, ":2: a token has"),
+                (good + "../x 0123456789abcdef", 0o600, ":2: a name has"),
+                (good + good, 0o600, ":2: this name is there twice"),
+                ("a b 0123456789abcdef", 0o600, ":1: is not NAME TOKEN"),
+                ("x" * 600, 0o600, ":1: is too long"),
+                ("".join(f"g{n} 0123456789abcdef\n" for n in range(4097)),
+                 0o600, ":4097: these are too many")):
+            child = g.start("broker", "-p", "0", "--guests",
+                            g.write_token("list", text, mode))
+            equal(child.wait(20), 1, said)
+            check(said in g.log(child), g.log(child))
+            g.children.remove(child)
+        child = g.start("broker", "-p", "0", "--guests", g.base)
+        equal(child.wait(20), 1, "a directory")
+        g.children.remove(child)
+
+
+def newcomer(g, host):
+    """A connection from HOST that has said nothing yet."""
+    return socket.create_connection(("127.0.0.1", g.broker_port), timeout=20,
+                                    source_address=(host, 0))
+
+
+def a_flood_of_one_host():
+    """A thousand connections of one host, over and over, are in the way of
+    themselves: who came from another one before has its time; few lines tell."""
+    with guests() as g:
+        for says in (b"", b"x", b"list wrong\n", b"connect a b c d e\n"):
+            patient = newcomer(g, "127.0.0.2")
+            began, others = time.monotonic(), []
+            while len(others) < 1000 and time.monotonic() - began < 2:
+                others.append(newcomer(g, "127.0.0.1"))
+                others[-1].sendall(says)
+            check(len(others) > 513, f"only {len(others)} came")
+            patient.sendall(b"list " + TOKEN.encode() + b"\n")
+            equal(read_all(patient, 3), b"ok\n", "an answer")
+            for sock in others:
+                sock.close()
+        check(g.log(g.broker).count("\n") < 600, "a flood of lines")
+        check(memory_kib(g.broker) < 64 << 10, memory_kib(g.broker))
+
+
+def names_that_are_none():
+    """None of them is a guest, and none is in the log as it came."""
+    with guests() as g:
+        for name in (b"", b".", b"..", b"-x", b"a/b", b"a\x1b[31m", b"\xc3\xa4",
+                     b"x" * 64, b"a%n", b"$(id)", b"a\0b"):
+            for order in (b"connect TOKEN %s 1", b"reach TOKEN %s"):
+                sock, answer = raw(g, order % name)
+                check(answer.startswith(b"error ")
+                      or answer == b"", f"{name}: {answer}")
+                sock.close()
+        check("\x1b" not in g.log(g.broker), g.log(g.broker))
+        sock, answer = raw(g, b"connect TOKEN %s 1" % (b"x" * 63))
+        equal(answer, b"ok\n", "63 letters")
+        sock.close()
+
+
+class BadBroker:
+    """Says the same to whoever comes, then BEHIND it again and again."""
+
+    def __init__(self, says, behind=b"", pause=0.0):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.says, self.behind, self.pause = says, behind, pause
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            sock, _ = self.socket.accept()
+            threading.Thread(target=self._talk, args=(sock,),
+                             daemon=True).start()
+
+    def _talk(self, sock):
+        with contextlib.suppress(OSError):
+            sock.sendall(self.says)
+            while self.behind:
+                sock.sendall(self.behind)
+                time.sleep(self.pause)
+            sock.recv(1000)
+            sock.recv(1000)
+        sock.close()
+
+
+def brokers_that_are_none():
+    """Whatever a broker says, nothing of it controls a terminal or takes memory,
+    connect dials again, and all of them end."""
+    with guests() as g:
+        for says, behind in (
+                (b"\x1b]0;owned\x07\n", b""), (b"ok\n", b"\xff" * 4096),
+                (b"ok\n" + frame(9, 0), b""), (b"x" * 4096, b""),
+                (b"ok\n", frame(TAKEN, 0, b"\xff" * 4)),
+                (b"ok\n", frame(DATA, 7, bytes(60000))),
+                (b"ok\n", frame(OPEN, 0, b"\0\0") + frame(RESET, 0))):
+            bad = BadBroker(says, behind)
+            child = start_at(g, "connect", "web1", "--agent", "127.0.0.1:1",
+                             port=bad.port)
+            listing = start_at(g, "list", port=bad.port)
+            recording = start_at(g, "record", "web1", "-e", "x", "-d", g.base,
+                                 "--duration", "1s", port=bad.port)
+            time.sleep(1.5)
+            check(memory_kib(child) < 64 << 10, memory_kib(child))
+            ends_at_once(g, child)
+            check(child.returncode == 0, g.log(child)[-2000:])
+            recording.wait(20)
+            listing.wait(2 * HELLO_S)
+            for one in (child, listing, recording):
+                check("\x1b" not in g.log(one) and "Sanitizer"
+                      not in g.log(one), g.log(one)[-2000:])
+            g.children.remove(listing)
+            g.children.remove(recording)
+
+
 CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
          a_byte_a_second, nobody_answers_the_dial, an_agent_that_is_not_there,
          a_broker_that_says_nothing, names_of_hosts,
-         a_door_is_used_once, a_guest_that_does_not_read)
+         a_door_is_used_once, tokens_of_their_own, lists_that_are_none,
+         a_flood_of_one_host, names_that_are_none, brokers_that_are_none,
+         a_guest_that_does_not_read)
 
 if __name__ == "__main__":
     run(CASES)

@@ -33,16 +33,27 @@ if grep -F tracepulse "$work/said"; then
 	exit 1
 fi
 
-# Little that it may do to the machine: 1.5 of 10, or less. Older systemd
+# Little that they may do to the machine: 1.5 of 10, or less. Older systemd
 # cannot say of a file.
-if systemd-analyze security --help 2>&1 | grep -q -e --offline; then
-	systemd-analyze security --no-pager --offline=true --threshold=15 \
-		"$work/tracepulse-relayd.service" >"$work/said" 2>&1 ||
-		{ cat "$work/said"; exit 1; }
-fi
+secure()
+{
+	if systemd-analyze security --help 2>&1 | grep -q -e --offline; then
+		systemd-analyze security --no-pager --offline=true \
+			--threshold=15 "$work/$1" >"$work/said" 2>&1 ||
+			{ cat "$work/said"; exit 1; }
+	fi
+}
+
+secure tracepulse-relayd.service
 # Where it was built; on an interface that every machine has.
 if [ -x tracepulse-capture ]; then
 	check "$capture" tracepulse-capture tracepulse-capture@lo.service
 fi
 check tools/ftrace/tracepulse-ftrace.service tracepulse-ftrace \
 	tracepulse-ftrace.service
+for unit in tracepulse-ftrace-broker.service \
+	tracepulse-ftrace-connect@web1.service; do
+	check "tools/ftrace/$(echo "$unit" | sed 's/@.*\./@./')" \
+		tracepulse-ftrace "$unit"
+	secure "$unit"
+done

@@ -8,9 +8,11 @@
  *	reach TOKEN NAME
  *	list TOKEN
  *
- * and is answered by "ok", or "error" and why.
+ * and is answered by "ok", or "error" and why. With a list of guests, the token
+ * of "connect" is that of its name.
  */
 #include <event2/event.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/stops.h"
+#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
 /* Connections at a time. When all are there, the oldest of those that have not
@@ -49,7 +52,8 @@ struct broker {
 	struct list peers;
 	unsigned n;
 	char token[TOKEN_BYTES];
-	const char *token_file, *bind;
+	struct token_list guests; /* none: any name, by the same token */
+	const char *token_file, *guests_file, *bind;
 	uint64_t port;
 };
 
@@ -59,9 +63,10 @@ struct peer {
 	struct list node;
 	struct broker *broker;
 	struct link *link;
+	struct sockaddr_storage from;
 	char address[ADDRESS_TEXT + 8];
 	enum peer_role role;
-	char name[LINK_NAME_MAX];
+	char name[GUEST_NAME_MAX];
 	uint64_t cpus;	    /* of a guest; 0: not known */
 	struct peer *other; /* the two of a session */
 	unsigned resets;    /* that a guest was sent, and has not answered */
@@ -134,7 +139,7 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 {
 	uint64_t n = 0;
 
-	if (name == NULL || !link_is_name(name) || cpus == NULL ||
+	if (name == NULL || !token_is_name(name) || cpus == NULL ||
 	    parse_u64(cpus, 0, 65536, &n) != OK) {
 		refuse_peer(p, "this is no name of a guest");
 		return;
@@ -171,6 +176,16 @@ reach_guest(struct peer *p, const char *name)
 	    LOG_NOTICE, "guest=%s peer=%s: reached", guest->name, p->address);
 }
 
+/* A guest's token is for its name, and reaches nobody. */
+static bool
+may_enter(const struct broker *b, const char *role, const char *token,
+    const char *name)
+{
+	if (b->guests_file != NULL && strcmp(role, "connect") == 0)
+		return name != NULL && token_list_has(&b->guests, name, token);
+	return token_is_same(token, b->token);
+}
+
 static void
 on_line(void *arg, char *line)
 {
@@ -179,7 +194,7 @@ on_line(void *arg, char *line)
 	const char *role = strsep(&at, " "), *token = strsep(&at, " "),
 		   *name = strsep(&at, " "), *cpus = strsep(&at, " ");
 
-	if (token == NULL || !link_is_token(token, p->broker->token)) {
+	if (token == NULL || !may_enter(p->broker, role, token, name)) {
 		refuse_peer(p, "wrong token");
 	} else if (strcmp(role, "connect") == 0) {
 		add_guest(p, name, cpus);
@@ -238,23 +253,39 @@ on_ended(void *arg)
 static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
 	on_ended };
 
+/* The oldest that has not said who it is: of the same host, or of any. So who
+ * floods the broker is in the way of itself. */
+static struct peer *
+find_silent(struct broker *b, const struct sockaddr *from)
+{
+	struct peer *p, *found = NULL;
+
+	list_each (p, &b->peers, struct peer, node) {
+		if (p->role != PEER_NEW)
+			continue;
+		if (address_is_neighbour((struct sockaddr *)&p->from, from))
+			return p;
+		if (found == NULL)
+			found = p;
+	}
+	return found;
+}
+
 /* Is there room for one more? */
 static bool
-has_place(struct broker *b)
+has_place(struct broker *b, const struct sockaddr *from)
 {
 	struct peer *p;
 
 	if (b->n < BROKER_LINKS_MAX)
 		return true;
-	list_each (p, &b->peers, struct peer, node) {
-		if (p->role != PEER_NEW)
-			continue;
-		log_peer(LOG_WARN, "peer=%s: says nothing, and others come",
-		    p->address);
-		destroy_peer(p);
-		return true;
-	}
-	return false;
+	p = find_silent(b, from);
+	if (p == NULL)
+		return false;
+	log_peer(
+	    LOG_WARN, "peer=%s: says nothing, and others come", p->address);
+	destroy_peer(p);
+	return true;
 }
 
 static void
@@ -265,13 +296,16 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 	char host[ADDRESS_TEXT];
 
 	address_host(host, from);
-	if (p == NULL || !has_place(b)) {
+	if (p == NULL || !has_place(b, from)) {
 		log_peer(LOG_WARN, "peer=%s: no room", host);
 		close(take_fd);
 		free(p);
 		return;
 	}
 	p->broker = b;
+	memcpy(&p->from, from,
+	    from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					: sizeof(struct sockaddr_in));
 	snprintf(
 	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
 	if (link_create(&p->link, b->base, take_fd, &peer_ops, p) != OK) {
@@ -305,6 +339,9 @@ set_option(void *arg, size_t i, const char *value)
 	case OPT_TOKEN_FILE:
 		b->token_file = value;
 		return *value != '\0';
+	case OPT_GUESTS:
+		b->guests_file = value;
+		return *value != '\0';
 	default:
 		return false;
 	}
@@ -315,8 +352,10 @@ serve(struct broker *b)
 {
 	struct stops stops = { 0 };
 	struct listener *listener = NULL;
-	enum status st = link_read_token(b->token, b->token_file);
+	enum status st = token_read(b->token, b->token_file);
 
+	if (st == OK && b->guests_file != NULL)
+		st = token_list_read(&b->guests, b->guests_file);
 	if (st == OK)
 		st = stops_add(&stops, b->base, NULL, NULL);
 	if (st == OK)
@@ -329,6 +368,7 @@ serve(struct broker *b)
 	while (!list_empty(&b->peers))
 		destroy_peer(list_first(&b->peers, struct peer, node));
 	listener_destroy(listener);
+	token_list_free(&b->guests);
 	stops_remove(&stops);
 	return st == OK ? 0 : 1;
 }

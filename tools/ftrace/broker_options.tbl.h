@@ -10,5 +10,7 @@ OPTION(BIND, 0, "bind", "ADDRESS",
     "listen at this address only [all]")
 OPTION(TOKEN_FILE, 0, "token-file", "FILE",
     "has the word by which all of them are known")
+OPTION(GUESTS, 0, "guests", "FILE",
+    "lines NAME TOKEN: no other guests, each by its own token")
 OPTION(HELP, 'h', "help", NULL,
     "print this and end")

@@ -14,6 +14,7 @@
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/stops.h"
 #include "tools/ftrace/streams.h"
+#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace connect"
 /* Until the broker is tried again; twice as long each time. */
@@ -244,7 +245,7 @@ set_option(void *arg, size_t i, const char *value)
 static int
 serve(struct connection *c)
 {
-	enum status st = link_read_token(c->token, c->token_file);
+	enum status st = token_read(c->token, c->token_file);
 	struct stops stops = { 0 };
 
 	c->base = event_base_new();
@@ -293,7 +294,7 @@ command_connect(int argc, char **argv)
 	st = arguments_parse(&a, argc, argv, &first);
 	if (st == E_EXISTS)
 		status = 0;
-	else if (st == OK && first + 1 == argc && link_is_name(argv[first]) &&
+	else if (st == OK && first + 1 == argc && token_is_name(argv[first]) &&
 		 c->broker != NULL && c->token_file != NULL) {
 		c->name = argv[first];
 		status = serve(c);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -344,59 +343,4 @@ link_more_room(uint32_t room, const uint8_t *p, size_t n)
 	if (reader_done(&r) != OK || more > LINK_WINDOW - room)
 		return LINK_WINDOW;
 	return room + more;
-}
-
-bool
-link_is_name(const char *s)
-{
-	const size_t n = strlen(s);
-
-	return n > 0 && n < LINK_NAME_MAX && *s != '.' && *s != '-' &&
-	       strspn(s, "abcdefghijklmnopqrstuvwxyz"
-			 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
-}
-
-enum status
-link_read_token(char out[TOKEN_BYTES], const char *path)
-{
-	FILE *f = fopen(path, "re");
-	struct stat st = { 0 };
-	bool is_ok = f != NULL && fstat(fileno(f), &st) == 0 &&
-		     fgets(out, TOKEN_BYTES, f) != NULL;
-
-	if (!is_ok && f != NULL && feof(f))
-		log_error("%s: is empty", path);
-	else if (!is_ok)
-		log_errno(LOG_ERROR, "%s: no token", path);
-	if (f != NULL)
-		fclose(f);
-	if (!is_ok)
-		return E_IO;
-	out[strcspn(out, "\r\n")] = '\0';
-	if ((st.st_mode & 077) != 0) {
-		log_error("%s: others may read it; chmod 600", path);
-		return E_REFUSED;
-	}
-	for (const char *c = out; *c != '\0'; c++)
-		is_ok &= *c > ' ' && *c < 127;
-	/* Without its end it may be longer, and would be cut. */
-	if (!is_ok || strlen(out) < 16 || strlen(out) > TOKEN_BYTES - 2) {
-		log_error("%s: a token is one word of 16 to %d characters",
-		    path, TOKEN_BYTES - 2);
-		return E_REFUSED;
-	}
-	return OK;
-}
-
-bool
-link_is_token(const char *a, const char *b)
-{
-	char x[TOKEN_BYTES] = "", y[TOKEN_BYTES] = "";
-	unsigned char different = 0;
-
-	snprintf(x, sizeof(x), "%s", a);
-	snprintf(y, sizeof(y), "%s", b);
-	for (size_t i = 0; i < sizeof(x); i++)
-		different |= (unsigned char)(x[i] ^ y[i]);
-	return different == 0 && strlen(a) < sizeof(x);
 }

@@ -85,15 +85,4 @@ void link_taken(struct link *l, uint32_t stream, uint32_t n);
 /* What a FRAME_TAKEN adds to the room that a sender has. */
 uint32_t link_more_room(uint32_t room, const uint8_t *p, size_t n);
 
-/* "a-Z0-9._-", at most LINK_NAME_MAX - 1 of them: the name of a guest. */
-#define LINK_NAME_MAX 64
-bool link_is_name(const char *s);
-
-/* A word of the file PATH, which nobody else may read: 16 to 126 characters.
- * Failures are logged. */
-#define TOKEN_BYTES 128
-enum status link_read_token(char out[TOKEN_BYTES], const char *path) MUST_CHECK;
-/* The same, in a time that does not tell where they differ. */
-bool link_is_token(const char *a, const char *b);
-
 #endif

@@ -10,6 +10,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
+#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace list"
 
@@ -97,7 +98,7 @@ ask(struct listing *l)
 	char token[TOKEN_BYTES];
 	int status = 1;
 
-	if (link_read_token(token, l->token_file) != OK)
+	if (token_read(token, l->token_file) != OK)
 		return 1;
 	l->base = event_base_new();
 	if (l->base == NULL)

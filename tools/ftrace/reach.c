@@ -17,6 +17,7 @@
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/stops.h"
 #include "tools/ftrace/streams.h"
+#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace reach"
 
@@ -254,7 +255,7 @@ serve(struct reach *r)
 {
 	struct stops stops = { 0 };
 	struct listener *listener = NULL;
-	enum status st = link_read_token(r->token, r->token_file);
+	enum status st = token_read(r->token, r->token_file);
 
 	r->base = event_base_new();
 	if (r->base == NULL)
@@ -330,7 +331,7 @@ command_reach(int argc, char **argv)
 	st = arguments_parse(&a, argc, argv, &first);
 	if (st == E_EXISTS)
 		status = 0;
-	else if (st == OK && first + 1 == argc && link_is_name(argv[first]) &&
+	else if (st == OK && first + 1 == argc && token_is_name(argv[first]) &&
 		 r->broker != NULL && r->token_file != NULL) {
 		r->name = argv[first];
 		status = serve(r);

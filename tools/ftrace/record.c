@@ -20,6 +20,7 @@
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/stops.h"
+#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace record"
 /* Guests of one recording, and words for their agents. */
@@ -98,7 +99,7 @@ set_output(struct record *r, enum option_id id, const char *value)
 		return *value != '\0';
 	case OPT_PREFIX:
 		r->config.recordings.prefix = value;
-		return link_is_name(value);
+		return token_is_name(value);
 	case OPT_NO_FILE:
 		r->config.is_kept = false;
 		return true;
@@ -167,7 +168,7 @@ static enum status
 prepare(struct record *r)
 {
 	const char *why;
-	enum status st = link_read_token(r->token, r->token_file);
+	enum status st = token_read(r->token, r->token_file);
 
 	if (st == OK && r->is_live) {
 		st = live_resolve(&r->live.url, &why);
@@ -237,7 +238,7 @@ are_names(char **names, int n)
 	bool is_ok = n > 0 && n <= RECORD_GUESTS_MAX;
 
 	for (int i = 0; i < n && is_ok; i++)
-		is_ok = link_is_name(names[i]);
+		is_ok = token_is_name(names[i]);
 	return is_ok;
 }
 
