@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Connections that wait to be accepted. */
-#define BACKLOG 128
+/* Connections that wait to be accepted: more come in a burst than a busy
+ * machine turns to at once, and whoever is not taken is a second late. */
+#define BACKLOG 1024
 
 /* The 16 bytes of an IPv6 address, also of an IPv4 one. */
 static bool
