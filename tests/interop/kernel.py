@@ -169,6 +169,60 @@ def ftrace_flush(w):
                    f"flush; {len(tracing.report(path))} events")
 
 
+def children_of(process):
+    """Those of a recorder: one for each CPU, and the traced command."""
+    with open("/proc/%d/task/%d/children" % (process.pid, process.pid),
+              encoding="ascii") as f:
+        return [int(pid) for pid in f.read().split()]
+
+
+def state_of(pid):
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "X"
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_flush_busy(w):
+    """flush as often as it can, of a busy machine: no process of the recorder ends
+    by it, and no page overtakes another"""
+    kernel = tracing.Tracing(w)
+    try:
+        listener = tracing.Listener(w)
+        child = kernel.start(listener.port, "-t", "-C", "mono")
+        cpus = os.cpu_count() or 1
+        wait_for("its processes", lambda: len(children_of(child)) > cpus)
+        time.sleep(1)
+        with subprocess.Popen(
+                [w.ftrace_path, "flush", "--interval=10ms", "--pid",
+                 str(child.pid)], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=w.env()) as flush:
+            end = time.monotonic() + 5
+            while time.monotonic() < end:
+                w.run("/bin/true")
+                gone = [p for p in children_of(child) if state_of(p) in "ZX"]
+                if gone:
+                    raise Failure("%d processes of %d CPUs have ended"
+                                  % (len(gone), cpus))
+            flush.send_signal(signal.SIGTERM)
+            flush.wait(20)
+        os.killpg(child.pid, signal.SIGINT)
+        child.wait(30)
+        path = listener.wait_file()
+    finally:
+        kernel.close()
+    listener.stop()
+    status, said = w.run(w.ftrace_path, "convert", path,
+                         os.path.join(w.directory, "ctf"))
+    if status != 0 or "not in the trace" in said:
+        raise Failure("convert: %d: %s" % (status, said))
+    w.notes.append(said.strip())
+
+
 @scenario(options=None, needs_sessiond=False, reference=False,
           compare_tree=False)
 def ftrace_guest(w):

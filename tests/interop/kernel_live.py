@@ -33,7 +33,7 @@ class Flushing:
              str(child.pid)], stdin=subprocess.DEVNULL, env=w.env(),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         w.children.append(self.child)
-        wait_for("buffer_percent 0", lambda: percent() == "0")
+        wait_for("buffer_percent", lambda: 0 < int(percent()) < 10)
 
     def stop(self, before):
         self.child.send_signal(signal.SIGTERM)

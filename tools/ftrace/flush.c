@@ -5,14 +5,10 @@
  * for one CPU takes SIGUSR2 for "send what is there", also half a page. So they
  * are found, and told so again and again.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,11 +19,9 @@
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/flush_percent.h"
+#include "tools/ftrace/flush_targets.h"
 
 #define PROGRAM "tracepulse-ftrace flush"
-#define RECORDER "trace-cmd"
-/* Processes of recorders, one for each CPU. */
-#define FLUSH_PROCESSES_MAX 8192
 #define INTERVAL_MIN_NS (10 * NS_PER_MS)
 #define INTERVAL_MAX_NS (60 * NS_PER_S)
 /* How often the processes of the machine are looked through. */
@@ -50,8 +44,7 @@ struct flushing {
 	uint64_t interval_ns, parent; /* 0: of any recorder */
 	bool is_once;
 	char **command; /* NULL: none */
-	int fds[FLUSH_PROCESSES_MAX];
-	unsigned n;
+	struct flush_targets targets;
 	struct flush_percent percent;
 	bool has_complained;
 };
@@ -65,116 +58,6 @@ on_stop(int number)
 	stopped = 1;
 }
 
-/* The line of /proc/PID/status that begins with KEY, without it. */
-static bool
-status_line(long pid, const char *key, char *out, size_t size)
-{
-	char path[64], line[256];
-	bool is_found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return false;
-	while (!is_found && fgets(line, sizeof(line), f) != NULL) {
-		const size_t n = strlen(key);
-
-		if (strncmp(line, key, n) != 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(out, size, "%s", line + n + strspn(line + n, " \t"));
-		is_found = true;
-	}
-	fclose(f);
-	return is_found;
-}
-
-static bool
-is_recorder(long pid)
-{
-	char name[64];
-
-	return status_line(pid, "Name:", name, sizeof(name)) &&
-	       strcmp(name, RECORDER) == 0;
-}
-
-/* A child of a recorder that catches SIGUSR2: to any other, such as the traced
- * command before it is started, the signal would be the end. */
-static bool
-is_wanted(const struct flushing *f, long pid)
-{
-	char text[64];
-	long parent;
-
-	if (!is_recorder(pid) || !status_line(pid, "PPid:", text, sizeof(text)))
-		return false;
-	parent = strtol(text, NULL, 10);
-	if (f->parent != 0 ? (uint64_t)parent != f->parent
-			   : !is_recorder(parent))
-		return false;
-	return status_line(pid, "SigCgt:", text, sizeof(text)) &&
-	       (strtoull(text, NULL, 16) >> (SIGUSR2 - 1) & 1) != 0;
-}
-
-static void
-forget(struct flushing *f)
-{
-	while (f->n > 0)
-		close(f->fds[--f->n]);
-}
-
-/* A descriptor of each: its number may be another's by the time of the signal,
- * the descriptor is not. */
-static void
-find_processes(struct flushing *f)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-
-	forget(f);
-	if (d == NULL) {
-		log_errno(LOG_ERROR, "/proc");
-		return;
-	}
-	while ((e = readdir(d)) != NULL && f->n < FLUSH_PROCESSES_MAX) {
-		const long pid = isdigit((unsigned char)*e->d_name)
-				     ? strtol(e->d_name, NULL, 10)
-				     : 0;
-		int fd;
-
-		if (pid <= 0 || !is_recorder(pid))
-			continue;
-		fd = pidfd_open((pid_t)pid, 0);
-		if (fd < 0)
-			continue;
-		if (is_wanted(f, pid))
-			f->fds[f->n++] = fd;
-		else
-			close(fd);
-	}
-	closedir(d);
-}
-
-static void
-flush(struct flushing *f)
-{
-	unsigned done = 0;
-	int err = 0;
-
-	for (unsigned i = 0; i < f->n; i++) {
-		if (pidfd_send_signal(f->fds[i], SIGUSR2, NULL, 0) == 0)
-			done++;
-		else if (errno != ESRCH)
-			err = errno;
-	}
-	errno = err;
-	if (done == 0 && err != 0) {
-		log_errno(LOG_ERROR, "recorders cannot be told");
-		stopped = 1;
-	}
-}
-
 /* Said once. */
 static void
 set_percent(struct flushing *f)
@@ -182,18 +65,30 @@ set_percent(struct flushing *f)
 	if (f->is_once || flush_percent_set(&f->percent) == OK ||
 	    f->has_complained)
 		return;
-	log_errno(LOG_WARN, "buffer_percent cannot be set, and a busy CPU will "
+	log_errno(LOG_WARN, "buffer_percent cannot be set, and a busy CPU may "
 			    "fall behind");
 	f->has_complained = true;
 }
 
+/* A signal ends it. */
 static void
-wait_ns(uint64_t ns)
+wait_until(uint64_t time_ns)
 {
+	const uint64_t now = clock_now_ns();
+	const uint64_t ns = time_ns > now ? time_ns - now : 0;
 	const struct timespec t = { .tv_sec = (time_t)(ns / NS_PER_S),
 		.tv_nsec = (long)(ns % NS_PER_S) };
 
 	(void)nanosleep(&t, NULL);
+}
+
+static void
+flush(struct flushing *f)
+{
+	if (flush_targets_flush(&f->targets) == OK)
+		return;
+	log_errno(LOG_ERROR, "recorders cannot be told");
+	stopped = 1;
 }
 
 /* The command; -1: it cannot be started. */
@@ -233,19 +128,19 @@ run(struct flushing *f)
 		if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		if (found_ns == 0 || now - found_ns >= FIND_NS) {
-			find_processes(f);
+			flush_targets_find(&f->targets, f->parent);
 			set_percent(f);
 			found_ns = now;
 		}
-		if (!was_there && f->n > 0)
-			log_notice("%u processes of recorders", f->n);
-		was_there = f->n > 0;
+		if (!was_there && f->targets.n > 0)
+			log_notice("%u processes of recorders", f->targets.n);
+		was_there = f->targets.n > 0;
 		flush(f);
 		if (f->is_once)
 			break;
-		wait_ns(f->interval_ns);
+		wait_until(now + f->interval_ns);
 	}
-	forget(f);
+	flush_targets_forget(&f->targets);
 	flush_percent_restore(&f->percent);
 	if (f->is_once && !was_there)
 		log_warn("nobody records here");
@@ -285,7 +180,7 @@ set_option(void *arg, size_t i, const char *value)
 int
 command_flush(int argc, char **argv)
 {
-	static struct flushing f = { .interval_ns = 350 * NS_PER_MS };
+	static struct flushing f = { .interval_ns = 200 * NS_PER_MS };
 	const struct sigaction stop = { .sa_handler = on_stop };
 	const struct arguments a = { .program = PROGRAM,
 		.rows = rows,

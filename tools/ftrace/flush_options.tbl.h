@@ -5,7 +5,7 @@
  */
 /* clang-format off */
 OPTION(INTERVAL, 'i', "interval", "TIME",
-    "how often [350ms]")
+    "how often [200ms]")
 OPTION(PID, 'p', "pid", "PID",
     "only the recorder with this process number [all]")
 OPTION(ONCE, 0, "once", NULL,

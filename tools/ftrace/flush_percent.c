@@ -3,20 +3,24 @@
 
 #include "tools/ftrace/flush_percent.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define TRACEFS "/sys/kernel/tracing"
-#define NONE "0\n"
+/* The kernel's default. */
+#define PERCENT_MAX 50
+#define PATH_ROOM 512
 
 /* What is in the file, of SIZE bytes; false with errno. */
 static bool
-read_percent(const char *path, char *out, size_t size)
+read_text(const char *path, char *out, size_t size)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
@@ -30,7 +34,7 @@ read_percent(const char *path, char *out, size_t size)
 }
 
 static bool
-write_percent(const char *path, const char *text)
+write_text(const char *path, const char *text)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC);
 	const bool is_ok = fd >= 0 && write(fd, text, strlen(text)) ==
@@ -43,28 +47,93 @@ write_percent(const char *path, const char *text)
 	return is_ok;
 }
 
-static bool
-is_known(const struct flush_percent *p, const char *path)
+/* The last number in a file beside PATH; 0: there is none. A ring buffer that
+ * was never used is "7 (expanded: 1408)". */
+static uint64_t
+number_beside(const char *path, const char *name)
+{
+	const int n = (int)(strrchr(path, '/') - path);
+	char file[PATH_ROOM], text[64];
+	uint64_t number = 0;
+
+	(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
+	if (!read_text(file, text, sizeof(text)))
+		return 0;
+	for (char *at = text; *at != '\0';)
+		if (isdigit((unsigned char)*at))
+			number = strtoull(at, &at, 10);
+		else
+			at++;
+	return number;
+}
+
+/* A CPU's ring buffer in pages. */
+static uint64_t
+count_pages(const char *path)
+{
+	const uint64_t kib = number_beside(path, "buffer_size_kb");
+	const uint64_t page = number_beside(path, "buffer_subbuf_size_kb");
+
+	return kib * 1024 /
+	       (page > 0 ? page * 1024 : (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+unsigned
+flush_percent_of(uint64_t pages)
+{
+	const uint64_t percent = pages == 0
+				     ? PERCENT_MAX
+				     : ((FLUSH_PAGES + 1) * 100 + pages - 1) /
+					   pages;
+
+	return percent > PERCENT_MAX ? PERCENT_MAX : (unsigned)percent;
+}
+
+static struct flush_buffer *
+known(struct flush_percent *p, const char *path)
 {
 	for (unsigned i = 0; i < p->n; i++)
 		if (strcmp(p->buffers[i].path, path) == 0)
-			return true;
-	return false;
+			return &p->buffers[i];
+	return NULL;
 }
 
+/* The buffer at PATH, of which it is known what it was before. */
+static struct flush_buffer *
+take(struct flush_percent *p, const char *path)
+{
+	struct flush_buffer *b = known(p, path);
+
+	if (b != NULL)
+		return b;
+	if (p->n == FLUSH_BUFFERS_MAX)
+		return NULL;
+	b = &p->buffers[p->n];
+	if (strlen(path) >= sizeof(b->path) ||
+	    !read_text(path, b->before, sizeof(b->before)))
+		return NULL;
+	(void)snprintf(b->path, sizeof(b->path), "%s", path);
+	b->ours[0] = '\0';
+	p->n++;
+	return b;
+}
+
+/* The recorder may have changed the size of its buffer meanwhile. */
 static bool
 set_one(struct flush_percent *p, const char *path)
 {
-	struct flush_buffer *b = &p->buffers[p->n];
+	struct flush_buffer *b = take(p, path);
+	char want[sizeof(b->ours)];
 
-	if (is_known(p, path) || p->n == FLUSH_BUFFERS_MAX ||
-	    strlen(path) >= sizeof(b->path))
-		return true;
-	if (!read_percent(path, b->before, sizeof(b->before)) ||
-	    !write_percent(path, NONE))
+	if (b == NULL)
 		return false;
-	(void)snprintf(b->path, sizeof(b->path), "%s", path);
-	p->n++;
+	(void)snprintf(
+	    want, sizeof(want), "%u\n", flush_percent_of(count_pages(path)));
+	if (strcmp(want, b->ours) == 0)
+		return true;
+	if (!write_text(path, want))
+		return false;
+	memcpy(b->ours, want, sizeof(want));
 	return true;
 }
 
@@ -93,8 +162,8 @@ flush_percent_restore(struct flush_percent *p)
 	while (p->n > 0) {
 		const struct flush_buffer *b = &p->buffers[--p->n];
 
-		if (read_percent(b->path, now, sizeof(now)) &&
-		    strcmp(now, NONE) == 0)
-			(void)write_percent(b->path, b->before);
+		if (read_text(b->path, now, sizeof(now)) &&
+		    strcmp(now, b->ours) == 0)
+			(void)write_text(b->path, b->before);
 	}
 }

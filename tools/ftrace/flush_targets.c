@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ftrace/flush_targets.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#define RECORDER "trace-cmd"
+/* What a process of a recorder reads, at the end of its path. */
+#define PIPE "trace_pipe_raw"
+#define PATH_ROOM 512
+#define STATS_ROOM 512
+/* Between two looks whether a page has gone. */
+#define ROUND_NS NS_PER_MS
+
+/* The line of /proc/PID/status that begins with KEY, without it. */
+static bool
+status_line(long pid, const char *key, char *out, size_t size)
+{
+	char path[64], line[256];
+	bool is_found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!is_found && fgets(line, sizeof(line), f) != NULL) {
+		const size_t n = strlen(key);
+
+		if (strncmp(line, key, n) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(out, size, "%s", line + n + strspn(line + n, " \t"));
+		is_found = true;
+	}
+	fclose(f);
+	return is_found;
+}
+
+static bool
+is_recorder(long pid)
+{
+	char name[64];
+
+	return status_line(pid, "Name:", name, sizeof(name)) &&
+	       strcmp(name, RECORDER) == 0;
+}
+
+/* A child of a recorder that catches SIGUSR2: to any other, such as the traced
+ * command before it is started, the signal would be the end. */
+static bool
+is_wanted(long pid, uint64_t of)
+{
+	char text[64];
+	long parent;
+
+	if (!is_recorder(pid) || !status_line(pid, "PPid:", text, sizeof(text)))
+		return false;
+	parent = strtol(text, NULL, 10);
+	if (of != 0 ? (uint64_t)parent != of : !is_recorder(parent))
+		return false;
+	return status_line(pid, "SigCgt:", text, sizeof(text)) &&
+	       (strtoull(text, NULL, 16) >> (SIGUSR2 - 1) & 1) != 0;
+}
+
+/* PATH, of which the process PID has a descriptor, is the pipe of a CPU: its
+ * file stats. -1: it is not, or cannot be read. */
+static int
+open_stats(long pid, const char *path)
+{
+	const size_t n = strlen(path), m = strlen(PIPE);
+	char stats[2 * PATH_ROOM];
+
+	if (n < m || strcmp(path + n - m, PIPE) != 0)
+		return -1;
+	/* The recorder's tracefs may be in a mount namespace of its own. */
+	snprintf(stats, sizeof(stats), "/proc/%ld/root%.*sstats", pid,
+	    (int)(n - m), path);
+	return open(stats, O_RDONLY | O_CLOEXEC);
+}
+
+/* What the process reads, and its stats. */
+static void
+find_stats(struct flush_target *t)
+{
+	char dir[64], path[PATH_ROOM];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "/proc/%ld/fd", t->pid);
+	d = opendir(dir);
+	while (d != NULL && t->stats_fd < 0 && (e = readdir(d)) != NULL) {
+		const ssize_t n = readlinkat(
+		    dirfd(d), e->d_name, path, sizeof(path) - 1);
+
+		if (n <= 0)
+			continue;
+		path[n] = '\0';
+		t->stats_fd = open_stats(t->pid, path);
+		t->pipe_fd = (int)strtol(e->d_name, NULL, 10);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+void
+flush_targets_forget(struct flush_targets *f)
+{
+	while (f->n > 0) {
+		const struct flush_target *t = &f->all[--f->n];
+
+		close(t->fd);
+		if (t->stats_fd >= 0)
+			close(t->stats_fd);
+	}
+}
+
+/* A descriptor of it: its number may be another's by the time of the signal,
+ * the descriptor is not. */
+static void
+try_process(struct flush_targets *f, long pid, uint64_t parent)
+{
+	struct flush_target *t = &f->all[f->n];
+
+	if (!is_recorder(pid))
+		return;
+	*t = (struct flush_target){ .pid = pid,
+		.fd = pidfd_open((pid_t)pid, 0),
+		.pipe_fd = -1,
+		.stats_fd = -1 };
+	if (t->fd < 0)
+		return;
+	if (!is_wanted(pid, parent)) {
+		close(t->fd);
+		return;
+	}
+	find_stats(t);
+	f->n++;
+}
+
+void
+flush_targets_find(struct flush_targets *f, uint64_t parent)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	flush_targets_forget(f);
+	if (d == NULL) {
+		log_errno(LOG_ERROR, "/proc");
+		return;
+	}
+	while ((e = readdir(d)) != NULL && f->n < FLUSH_PROCESSES_MAX)
+		if (isdigit((unsigned char)*e->d_name))
+			try_process(f, strtol(e->d_name, NULL, 10), parent);
+	closedir(d);
+}
+
+/* The number behind KEY, which begins a line. */
+static bool
+stats_number(const char *text, const char *key, uint64_t *out)
+{
+	const size_t n = strlen(key);
+
+	for (const char *at = text; at != NULL && *at != '\0';
+	     at = strchr(at, '\n'), at = at == NULL ? NULL : at + 1)
+		if (strncmp(at, key, n) == 0)
+			return sscanf(at + n, "%" SCNu64, out) == 1;
+	return false;
+}
+
+bool
+flush_stats_parse(const char *text, struct flush_stats *out)
+{
+	uint64_t lost, taken;
+
+	if (!stats_number(text, "entries:", &out->waiting) ||
+	    !stats_number(text, "overrun:", &lost) ||
+	    !stats_number(text, "read events:", &taken))
+		return false;
+	out->gone = lost + taken;
+	return true;
+}
+
+static bool
+read_stats(const struct flush_target *t, struct flush_stats *out)
+{
+	char text[STATS_ROOM];
+	const ssize_t n = t->stats_fd < 0
+			      ? -1
+			      : pread(t->stats_fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return flush_stats_parse(text, out);
+}
+
+/* What is there now shall go; where that is not known, a page. */
+static void
+begin_flush(struct flush_targets *f)
+{
+	for (unsigned i = 0; i < f->n; i++) {
+		struct flush_target *t = &f->all[i];
+		struct flush_stats s;
+
+		if (read_stats(t, &s))
+			t->until = s.gone + s.waiting;
+		else
+			t->until = 0;
+		t->is_done = t->until > 0 && s.waiting == 0;
+	}
+}
+
+/* Does it wait for the kernel? Where that cannot be known, it may. */
+static bool
+is_at_rest(const struct flush_target *t)
+{
+	char path[64], text[256];
+	long call, first;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%ld/syscall", t->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	if (sscanf(text, "%ld %li", &call, &first) != 2)
+		return false; /* "running" */
+	switch (call) {
+#ifdef SYS_select
+	case SYS_select:
+#endif
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+	case SYS_pselect6:
+	case SYS_ppoll:
+		return true;
+	case SYS_read:
+	case SYS_splice:
+		return first == t->pipe_fd;
+	default:
+		return false;
+	}
+}
+
+/* Signal those that are not done, and can be told now. How many there were. */
+static unsigned
+signal_all(struct flush_targets *f, int *err)
+{
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		struct flush_target *t = &f->all[i];
+
+		if (t->is_done || !is_at_rest(t))
+			continue;
+		if (pidfd_send_signal(t->fd, SIGUSR2, NULL, 0) == 0) {
+			told++;
+			t->is_done = t->until == 0;
+		} else {
+			if (errno != ESRCH)
+				*err = errno;
+			t->is_done = true;
+		}
+	}
+	return told;
+}
+
+static bool
+is_over(struct flush_targets *f)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		struct flush_target *t = &f->all[i];
+		struct flush_stats s;
+
+		if (!t->is_done && t->until > 0)
+			t->is_done = !read_stats(t, &s) || s.waiting == 0 ||
+				     s.gone >= t->until;
+		all &= t->is_done;
+	}
+	return all;
+}
+
+enum status
+flush_targets_flush(struct flush_targets *f)
+{
+	const struct timespec pause = { .tv_nsec = ROUND_NS };
+	unsigned told = 0;
+	int err = 0;
+
+	begin_flush(f);
+	for (unsigned i = 0; i < FLUSH_ROUNDS_MAX && !is_over(f); i++) {
+		told += signal_all(f, &err);
+		(void)nanosleep(&pause, NULL);
+	}
+	errno = err;
+	return told == 0 && err != 0 ? E_IO : OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes of recorders on this machine, one for each CPU, and what the
+ * kernel still has for each (the file stats of its CPU in tracefs). One thread.
+ */
+#ifndef TOOLS_FTRACE_FLUSH_TARGETS_H
+#define TOOLS_FTRACE_FLUSH_TARGETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+/* Processes of recorders, one for each CPU. */
+#define FLUSH_PROCESSES_MAX 8192
+/* A signal moves one page; those that wait are moved by so many, at most. */
+#define FLUSH_ROUNDS_MAX 50
+
+/* What a file stats says, of events. */
+struct flush_stats {
+	uint64_t waiting; /* in the ring buffer */
+	uint64_t gone;	  /* read, or overwritten */
+};
+
+struct flush_targets {
+	struct flush_target {
+		int fd; /* a pidfd */
+		long pid;
+		int pipe_fd;	/* what it reads, in that process */
+		int stats_fd;	/* -1: not known */
+		uint64_t until; /* events GONE when this flush is over */
+		bool is_done;
+	} all[FLUSH_PROCESSES_MAX];
+	unsigned n;
+};
+
+/* TEXT ends with a NUL. False: it is not as the kernel writes it. */
+bool flush_stats_parse(const char *text, struct flush_stats *out) MUST_CHECK;
+
+/* Find them anew; of the recorder PARENT, 0: of any. */
+void flush_targets_find(struct flush_targets *f, uint64_t parent);
+void flush_targets_forget(struct flush_targets *f);
+/*
+ * Make them send all that waits now; FLUSH_ROUNDS_MAX times 1 ms at most. A
+ * recorder is told when it waits for the kernel only: in the midst of what it
+ * moves by itself, the page of the signal would overtake that. E_IO, with
+ * errno: nobody could be told.
+ */
+enum status flush_targets_flush(struct flush_targets *f) MUST_CHECK;
+
+#endif
