@@ -3,6 +3,7 @@
 """Guests by name, where somebody is slow, silent, greedy or gone: agents,
 controllers, guests and brokers. Nobody else is harmed, and each is given up in
 time."""
+import concurrent.futures
 import contextlib
 import os
 import re
@@ -453,13 +454,23 @@ def brokers_that_are_none():
             g.children.remove(recording)
 
 
+WAITING = (a_byte_a_second, nobody_answers_the_dial,
+           an_agent_that_is_not_there, a_broker_that_says_nothing,
+           a_guest_that_does_not_read)
+
+
+def limits_of_time():
+    """Those that wait for one do so beside each other."""
+    with concurrent.futures.ThreadPoolExecutor(len(WAITING)) as pool:
+        for case in [pool.submit(case) for case in WAITING]:
+            case.result()
+
+
 CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
-         a_byte_a_second, nobody_answers_the_dial, an_agent_that_is_not_there,
-         a_broker_that_says_nothing, names_of_hosts,
-         a_door_is_used_once, tokens_of_their_own, lists_that_are_none,
-         a_flood_of_one_host, names_that_are_none, brokers_that_are_none,
-         a_guest_that_does_not_read)
+         names_of_hosts, a_door_is_used_once, tokens_of_their_own,
+         lists_that_are_none, a_flood_of_one_host, names_that_are_none,
+         brokers_that_are_none, limits_of_time)
 
 if __name__ == "__main__":
     run(CASES)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Scenarios of tracepulse-ftrace broker: stock trace-cmd agents that are known by
+name, reached by stock trace-cmd and by our record, one and several at a time.
+
+There is one kernel: a guest with a ring buffer of its own is an agent for which
+an instance of tracefs is the whole of it."""
+import collections
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import capture
+import tracing
+import tree
+from capture import View
+from story import scenario
+from world import Failure, listening_ports, wait_for
+
+EVENTS = 50             # of a second of "sched", at least
+MARKS = 40
+BROKER = ("--broker", "127.0.0.1:5347")
+# Events that recorders do not cause themselves.
+FEW = ("-e", "sched:sched_process_exec", "-e", "sched:sched_process_exit")
+
+
+class Guests:
+    """A broker, and guests."""
+
+    def __init__(self, w, kernel, *names):
+        self.w, self.kernel = w, kernel
+        self.tokens = {}
+        words = {name: f"0123456789abcdef-{name}" for name in ("all", *names)}
+        for name, word in words.items():
+            self.tokens[name] = self._private(name, word)
+        listed = self._private("list", "\n".join(
+            f"{name} {words[name]}" for name in names))
+        self.start(w.ftrace_path, "broker", "--token-file",
+                   self.tokens["all"], "--guests", listed)
+
+    def _private(self, name, text):
+        path = os.path.join(self.w.directory, "token-" + name)
+        with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w",
+                  encoding="ascii") as f:
+            f.write(text + "\n")
+        return path
+
+    def start(self, *command):
+        """In the background, to the end of the world."""
+        with open(os.path.join(self.w.directory, "guests.log"), "ab") as log:
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=self.w.env(), cwd=self.w.directory)
+        self.w.children.append(child)
+        return child
+
+    def add(self, name, port, has_buffer=False):
+        """An agent on PORT, known as NAME; HAS_BUFFER: of its own."""
+        agent = ("trace-cmd", "agent", "-N", "127.0.0.1", "-p", str(port))
+        if has_buffer:
+            self.kernel.instance(name)
+            agent = ("unshare", "-m", "sh", "-c", 'mount --rbind "$0" "$1" && '
+                     'shift && exec "$@"', f"{tracing.TRACEFS}/instances/{name}",
+                     tracing.TRACEFS, *agent)
+        self.start(*agent)
+        self.start(self.w.ftrace_path, "connect", name, "--agent",
+                   f"127.0.0.1:{port}", *BROKER, "--token-file",
+                   self.tokens[name])
+        self.wait_ready(name)
+
+    def wait_ready(self, name):
+        """Until nobody has it."""
+        wait_for(f"{name} is ready", lambda: f"{name} ready " in self.w.run(
+            self.w.ftrace_path, "list", *BROKER, "--token-file",
+            self.tokens["all"])[1], timeout=15)
+
+    def command(self, *words):
+        """Of ours, with the token of who reaches guests."""
+        return (self.w.ftrace_path, *words, *BROKER, "--token-file",
+                self.tokens["all"])
+
+
+@scenario(options=None, needs_sessiond=False, reference=False,
+          compare_tree=False)
+def ftrace_guest(w):
+    """stock trace-cmd record -A, and record, reach stock trace-cmd agent by its name,
+    through connect, broker and reach"""
+    kernel = tracing.Tracing(w)
+    try:
+        guests = Guests(w, kernel, "web1")
+        guests.add("web1", 9000)
+        guests.start(*guests.command("reach", "web1", "-p", "9001"))
+        wait_for("reach", lambda: 9001 in listening_ports())
+        status, output = w.run(
+            "sh", "-c", f"cd {w.directory} && timeout 30 trace-cmd record "
+            "--tsync-interval -1 -A 127.0.0.1:9001 -e sched sleep 2",
+            timeout=40)
+        if status != 0:
+            raise Failure(f"trace-cmd record -A: {status}: {output}")
+        guests.wait_ready("web1")
+        status, output = w.run(*guests.command(
+            "record", "web1", "-e", "sched", "-d", w.directory, "--duration",
+            "1s"))
+        if status != 0:
+            raise Failure(f"record web1: {status}: {output}")
+    finally:
+        kernel.close()
+    for name in ("trace-127.0.0.1.dat", "trace.web1.dat"):
+        lines = tracing.report(os.path.join(w.directory, name))
+        if len(lines) < EVENTS:
+            raise Failure(f"{name}: {len(lines)} events")
+        w.notes.append(f"{name}: {len(lines)} events")
+
+
+def make_marks(w):
+    """MARKS programs run, one after another."""
+    mark = os.path.join(w.directory, "mark")
+    shutil.copy("/bin/true", mark)
+    for _ in range(MARKS):
+        subprocess.run([mark], check=True)
+        time.sleep(0.02)
+
+
+def expect_marks(where, events, count):
+    """Each so many times, in one order of time."""
+    for a, b in zip(events, events[1:]):
+        if b.ns < a.ns:
+            raise Failure(f"{where}: {b.name} goes back in time")
+    marks = [e for e in events if '/mark"' in e.text
+             and e.name == "sched:sched_process_exec"]
+    if len(marks) != count * MARKS:
+        raise Failure(f"{where}: {len(marks)} marks instead of "
+                      f"{count * MARKS}")
+
+
+def is_flushed(name):
+    """Do full pages of this guest leave at once?"""
+    with open(f"{tracing.TRACEFS}/instances/{name}/buffer_percent",
+              encoding="ascii") as f:
+        return f.read() == "0\n"
+
+
+def wake_all():
+    """Something runs on each CPU, so that its stream begins: what came before,
+    when others had gone on, is too late."""
+    for cpu in os.sched_getaffinity(0):
+        subprocess.run(["taskset", "-c", str(cpu), "true"], check=True)
+
+
+def late_events(w):
+    """{guest: how many of its events came too late for who looks}"""
+    with open(os.path.join(w.directory, "guests.log"),
+              encoding="utf-8") as f:
+        told = re.findall(r"peer=(\w+): not live: .* (\d+) that came too late",
+                          f.read())
+    late = collections.Counter()
+    for name, count in told:
+        late[name] = int(count)
+    return late
+
+
+def play_guests(w, kernel, names):
+    """They are recorded at a time, and seen live; what the viewer showed."""
+    guests = Guests(w, kernel, *names)
+    for n, name in enumerate(names):
+        guests.add(name, 9000 + n, has_buffer=True)
+    child = guests.start(*guests.command(
+        "record", *names, *FEW, "-d", w.directory, "--hold=2s",
+        "--relay=net://127.0.0.1:%d:%d" % tuple(w.ports[:2])))
+    flush = guests.start(w.ftrace_path, "flush", "--interval=200ms")
+    wait_for("flush", lambda: all(is_flushed(n) for n in names))
+    wake_all()
+    wait_for("sessions with a stream for each CPU", lambda: all(
+        (tree.listed(w, n) or (0, 0))[0] > os.cpu_count() for n in names),
+        timeout=20)
+    view = View(w, *names)
+    make_marks(w)
+    wait_for("all marks live", lambda: sum(
+        '/mark"' in e.text for e in view.events()) >= len(names) * MARKS,
+        timeout=15)
+    flush.send_signal(signal.SIGTERM)
+    child.send_signal(signal.SIGINT)
+    if child.wait(30) != 0 or flush.wait(10) != 0:
+        raise Failure(f"record: {child.returncode}; flush: "
+                      f"{flush.returncode}")
+    return view.finish()
+
+
+@scenario(reference=False, compare_tree=False, needs_sessiond=False)
+def ftrace_guests(w):
+    """two stock agents with ring buffers of their own, recorded at a time: one
+    timeline of both in one babeltrace2, live; each file, and each session, has
+    what trace-cmd report says"""
+    names = ("web1", "web2")
+    kernel = tracing.Tracing(w)
+    try:
+        shown = play_guests(w, kernel, names)
+    finally:
+        kernel.close()
+    late = late_events(w)
+    expect_marks("live", shown, len(names))
+    expect_marks("babeltrace2", capture.read(w, w.relay.output), len(names))
+    for name in names:
+        lines = tracing.report(os.path.join(w.directory, f"trace.{name}.dat"))
+        session, = glob.glob(f"{w.relay.output}/*/{name}-*")
+        events = capture.read(w, session)
+        if len(lines) != len(events) + late[name] or len(lines) < MARKS:
+            raise Failure(f"{name}: {len(events)} events, and {late[name]} "
+                          f"too late, instead of {len(lines)}")
+        w.notes.append(f"{name}: {len(lines)} events, {late[name]} too late")
