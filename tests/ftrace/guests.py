@@ -37,9 +37,9 @@ def read_all(sock, count):
 class Agent:
     """A recorded agent: TRACE_RESP with ports of its own, metadata, pages."""
 
-    def __init__(self, pages=None):
+    def __init__(self, pages=None, port=0):
         self.pages = pages or [part("agent", f"cpu{n}") for n in (0, 1)]
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = socket.create_server(("127.0.0.1", port))
         self.port = self.socket.getsockname()[1]
         self.asked = b""
         self.served = 0
@@ -359,6 +359,35 @@ def an_agent_that_talks_nonsense():
         equal(os.listdir(out), ["trace.good.dat"], "files")
 
 
+def guests_of_the_list():
+    """The broker goes to agents that it is told of, without connect; nobody else
+    can be such a guest, and an agent that is away is found when it is back."""
+    agent = Agent()
+    away = socket.create_server(("127.0.0.1", 0))
+    away_port = away.getsockname()[1]
+    away.close()
+    with guests(f"near agent=127.0.0.1:{agent.port}\n"
+                f"away agent=127.0.0.1:{away_port}\n") as g:
+        wait_until("both", lambda: g.states() == {
+            "near": ("ready", "-"), "away": ("ready", "-")})
+        line = g.list().stdout.decode()
+        check(f"near ready - 127.0.0.1:{agent.port}\n" in line, line)
+        port = g.reach("near")
+        for _ in range(2):
+            control_session(port, agent.pages)
+            wait_until("ready", lambda: g.states()["near"][0] == "ready")
+        equal(raw(g, b"connect - near 1")[1], b"error wrong token\n", "another")
+        equal(raw(g, b"connect  near 1")[1], b"error wrong token\n", "another")
+        sock, answer = raw(g, b"reach TOKEN away")
+        equal(answer, b"ok\n", "answer")
+        sock.sendall(frame(OPEN, 0, b"\0\0"))
+        equal(read_all(sock, 9), frame(CLOSE, 0), "an agent that is away")
+        sock.close()
+        back = Agent(port=away_port)
+        wait_until("ready", lambda: g.states()["away"][0] == "ready")
+        control_session(g.reach("away"), back.pages)
+
+
 def busy_and_gone():
     """One session at a time; who is not there is not reached; a guest that
     vanishes ends its session, and may come again."""
@@ -547,7 +576,7 @@ def many_who_say_nothing():
 
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          a_killed_recording, live_of_several, an_agent_that_talks_nonsense,
-         busy_and_gone, addresses,
+         guests_of_the_list, busy_and_gone, addresses,
          a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)

@@ -346,6 +346,10 @@ def lists_that_are_none():
                 (good + good, 0o600, ":2: this name is there twice"),
                 ("a b 0123456789abcdef", 0o600, ":1: is not NAME TOKEN"),
                 ("x" * 600, 0o600, ":1: is too long"),
+                ("x agent=web1", 0o600, ":1: is not NAME agent=HOST:PORT"),
+                ("x agent=%s:1" % ("y" * 130), 0o600, ":1: is not NAME agent"),
+                ("".join(f"g{n} agent=h:1\n" for n in range(129)), 0o600,
+                 "more than 128 agents"),
                 ("".join(f"g{n} 0123456789abcdef\n" for n in range(4097)),
                  0o600, ":4097: these are too many")):
             child = g.start("broker", "-p", "0", "--guests",

@@ -22,6 +22,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/address.h"
+#include "tools/ftrace/agent_end.h"
 #include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/link.h"
@@ -30,6 +31,8 @@
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
+/* Agents to which the broker goes itself; each takes 80 KiB. */
+#define BROKER_AGENTS_MAX 128
 /* Connections at a time. When all are there, the oldest of those that have not
  * said who they are makes room. */
 #define BROKER_LINKS_MAX 512
@@ -47,11 +50,20 @@ static const struct usage_row rows[] = {
 #undef OPTION
 };
 
+/* A guest of the list with an agent to which the broker goes itself. */
+struct direct_guest {
+	struct broker *broker;
+	const struct token_guest *guest;
+	struct agent_end *end;
+};
+
 struct broker {
 	struct event_base *base;
 	struct list peers;
 	unsigned n;
 	char token[TOKEN_BYTES];
+	struct direct_guest direct[BROKER_AGENTS_MAX];
+	unsigned n_direct;
 	struct token_list guests; /* none: any name, by the same token */
 	const char *token_file, *guests_file, *bind;
 	uint64_t port;
@@ -64,7 +76,8 @@ struct peer {
 	struct broker *broker;
 	struct link *link;
 	struct sockaddr_storage from;
-	char address[ADDRESS_TEXT + 8];
+	char address[GUEST_PLACE]; /* HOST:PORT */
+	bool is_direct;		   /* our own end of a guest of the list */
 	enum peer_role role;
 	char name[GUEST_NAME_MAX];
 	uint64_t cpus;	    /* of a guest; 0: not known */
@@ -194,7 +207,9 @@ on_line(void *arg, char *line)
 	const char *role = strsep(&at, " "), *token = strsep(&at, " "),
 		   *name = strsep(&at, " "), *cpus = strsep(&at, " ");
 
-	if (token == NULL || !may_enter(p->broker, role, token, name)) {
+	if (p->is_direct) {
+		add_guest(p, name, cpus);
+	} else if (token == NULL || !may_enter(p->broker, role, token, name)) {
 		refuse_peer(p, "wrong token");
 	} else if (strcmp(role, "connect") == 0) {
 		add_guest(p, name, cpus);
@@ -261,7 +276,7 @@ find_silent(struct broker *b, const struct sockaddr *from)
 	struct peer *p, *found = NULL;
 
 	list_each (p, &b->peers, struct peer, node) {
-		if (p->role != PEER_NEW)
+		if (p->role != PEER_NEW || p->is_direct)
 			continue;
 		if (address_is_neighbour((struct sockaddr *)&p->from, from))
 			return p;
@@ -288,32 +303,100 @@ has_place(struct broker *b, const struct sockaddr *from)
 	return true;
 }
 
+/* NULL: FD is closed. */
+static struct peer *
+add_peer(struct broker *b, int take_fd)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+
+	if (p == NULL) {
+		close(take_fd);
+		return NULL;
+	}
+	p->broker = b;
+	if (link_create(&p->link, b->base, take_fd, &peer_ops, p) != OK) {
+		free(p);
+		return NULL;
+	}
+	list_append(&b->peers, &p->node);
+	b->n++;
+	return p;
+}
+
 static void
 on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 {
 	struct broker *b = arg;
-	struct peer *p = calloc(1, sizeof(*p));
 	char host[ADDRESS_TEXT];
+	struct peer *p;
 
 	address_host(host, from);
-	if (p == NULL || !has_place(b, from)) {
+	if (!has_place(b, from)) {
 		log_peer(LOG_WARN, "peer=%s: no room", host);
 		close(take_fd);
-		free(p);
 		return;
 	}
-	p->broker = b;
+	p = add_peer(b, take_fd);
+	if (p == NULL)
+		return;
 	memcpy(&p->from, from,
 	    from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					: sizeof(struct sockaddr_in));
 	snprintf(
 	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
-	if (link_create(&p->link, b->base, take_fd, &peer_ops, p) != OK) {
-		free(p);
-		return;
+}
+
+/* The other end of its link is a peer as others. */
+static enum status
+open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
+{
+	struct direct_guest *g = arg;
+	struct peer *p;
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+		log_errno(LOG_ERROR, "guest=%s", g->guest->name);
+		return E_IO;
 	}
-	list_append(&b->peers, &p->node);
-	b->n++;
+	p = add_peer(g->broker, fds[0]);
+	if (p == NULL) {
+		close(fds[1]);
+		return E_NOMEM;
+	}
+	p->is_direct = true;
+	snprintf(p->address, sizeof(p->address), "%s", g->guest->agent);
+	return link_create(out, g->broker->base, fds[1], ops, end);
+}
+
+static enum status
+add_direct(struct broker *b, const struct token_guest *guest)
+{
+	struct direct_guest *g = &b->direct[b->n_direct];
+	const struct agent_end_config config = { .base = b->base,
+		.name = guest->name,
+		.token = "-",
+		.agent = guest->agent,
+		.open = open_direct,
+		.arg = g };
+
+	if (b->n_direct == BROKER_AGENTS_MAX) {
+		log_error("more than %d agents", BROKER_AGENTS_MAX);
+		return E_LIMIT;
+	}
+	*g = (struct direct_guest){ .broker = b, .guest = guest };
+	b->n_direct++;
+	return agent_end_create(&g->end, &config);
+}
+
+static enum status
+read_guests(struct broker *b)
+{
+	enum status st = token_list_read(&b->guests, b->guests_file);
+
+	for (size_t i = 0; i < b->guests.n && st == OK; i++)
+		if (*b->guests.guests[i].agent != '\0')
+			st = add_direct(b, &b->guests.guests[i]);
+	return st;
 }
 
 static void
@@ -355,7 +438,7 @@ serve(struct broker *b)
 	enum status st = token_read(b->token, b->token_file);
 
 	if (st == OK && b->guests_file != NULL)
-		st = token_list_read(&b->guests, b->guests_file);
+		st = read_guests(b);
 	if (st == OK)
 		st = stops_add(&stops, b->base, NULL, NULL);
 	if (st == OK)
@@ -365,6 +448,8 @@ serve(struct broker *b)
 		log_notice("listening on port %u", listener_port(listener));
 		(void)event_base_dispatch(b->base);
 	}
+	while (b->n_direct > 0)
+		agent_end_destroy(b->direct[--b->n_direct].end);
 	while (!list_empty(&b->peers))
 		destroy_peer(list_first(&b->peers, struct peer, node));
 	listener_destroy(listener);

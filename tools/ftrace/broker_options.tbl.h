@@ -11,6 +11,6 @@ OPTION(BIND, 0, "bind", "ADDRESS",
 OPTION(TOKEN_FILE, 0, "token-file", "FILE",
     "has the word by which all of them are known")
 OPTION(GUESTS, 0, "guests", "FILE",
-    "lines NAME TOKEN: no other guests, each by its own token")
+    "lines NAME TOKEN or NAME agent=HOST:PORT: no other guests")
 OPTION(HELP, 'h', "help", NULL,
     "print this and end")

@@ -8,10 +8,13 @@
 #include <sys/stat.h>
 
 #include "common/log.h"
+#include "tools/ftrace/dial.h"
 
 #define TOKEN_LEAST 16
 /* Of a list: a name, a token, what is between them, and a comment. */
 #define LINE_SIZE 512
+/* In place of a token: the broker goes to this agent itself. */
+#define AGENT "agent="
 #define BLANKS " \t\r\n"
 
 bool
@@ -115,7 +118,10 @@ find_listed(const struct token_list *l, const char *name)
 static const char *
 add_guest_line(struct token_list *l, char *line)
 {
+	const size_t prefix = sizeof(AGENT) - 1;
+	struct token_guest *g;
 	char *at = line, *name, *token;
+	bool is_agent;
 
 	if (strchr(line, '\n') == NULL && strlen(line) == LINE_SIZE - 1)
 		return "is too long";
@@ -126,16 +132,24 @@ add_guest_line(struct token_list *l, char *line)
 	token = strtok_r(NULL, BLANKS, &at);
 	if (token == NULL || strtok_r(NULL, BLANKS, &at) != NULL)
 		return "is not NAME TOKEN";
+	is_agent = strncmp(token, AGENT, prefix) == 0;
+	if (is_agent && (strlen(token + prefix) >= sizeof(g->agent) ||
+			    !dial_is_address(token + prefix)))
+		return "is not NAME agent=HOST:PORT";
 	if (!token_is_name(name))
 		return "a name has letters, digits and .-_";
-	if (!is_token(token))
+	if (!is_agent && !is_token(token))
 		return "a token has 16 to 126 characters";
 	if (find_listed(l, name) != NULL)
 		return "this name is there twice";
 	if (l->n == TOKEN_GUESTS_MAX)
 		return "these are too many";
-	snprintf(l->guests[l->n].name, GUEST_NAME_MAX, "%s", name);
-	snprintf(l->guests[l->n].token, TOKEN_BYTES, "%s", token);
+	g = &l->guests[l->n];
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	if (is_agent)
+		snprintf(g->agent, sizeof(g->agent), "%s", token + prefix);
+	else
+		snprintf(g->token, sizeof(g->token), "%s", token);
 	l->n++;
 	return NULL;
 }
@@ -179,5 +193,5 @@ token_list_has(const struct token_list *l, const char *name, const char *token)
 {
 	const struct token_guest *g = find_listed(l, name);
 
-	return g != NULL && token_is_same(token, g->token);
+	return g != NULL && *g->token != '\0' && token_is_same(token, g->token);
 }

@@ -27,15 +27,22 @@ bool token_is_same(const char *a, const char *b);
 /* Guests of a list. */
 #define TOKEN_GUESTS_MAX 4096
 
+/* Room for HOST:PORT. */
+#define GUEST_PLACE 128
+
+struct token_guest {
+	char name[GUEST_NAME_MAX];
+	char token[TOKEN_BYTES]; /* "": nobody has it */
+	char agent[GUEST_PLACE]; /* HOST:PORT; "": its connect dials out */
+};
+
 struct token_list {
-	struct token_guest {
-		char name[GUEST_NAME_MAX], token[TOKEN_BYTES];
-	} * guests;
+	struct token_guest *guests;
 	size_t n;
 };
 
-/* Lines "NAME TOKEN" of the file PATH; # begins a comment. Failures are logged,
- * with the line. */
+/* Lines "NAME TOKEN" and "NAME agent=HOST:PORT" of the file PATH; # begins a
+ * comment. Failures are logged, with the line. */
 enum status token_list_read(
     struct token_list *out, const char *path) MUST_CHECK;
 void token_list_free(struct token_list *l);

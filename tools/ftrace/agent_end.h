@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A guest's end of a link to the broker: what a session sends goes to the
+ * guest's agent, and to the ports that the agent has named, no other. A link
+ * that is gone is made again, later and later. libevent; the loop's thread.
+ */
+#ifndef TOOLS_FTRACE_AGENT_END_H
+#define TOOLS_FTRACE_AGENT_END_H
+
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "tools/ftrace/link.h"
+
+struct agent_end;
+struct event_base;
+
+/* All is borrowed. */
+struct agent_end_config {
+	struct event_base *base;
+	const char *name, *token;
+	const char *agent; /* HOST:PORT */
+	unsigned cpus;	   /* that the broker is told of; 0: not known */
+	/* A link to the broker. */
+	enum status (*open)(void *arg, struct link **out,
+	    const struct link_ops *ops, void *end);
+	void *arg;
+};
+
+/* It begins at once. */
+enum status agent_end_create(
+    struct agent_end **out, const struct agent_end_config *config) MUST_CHECK;
+void agent_end_destroy(struct agent_end *a); /* NULL is fine */
+
+#endif
