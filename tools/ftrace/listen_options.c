@@ -146,7 +146,7 @@ listen_options_parse(struct listen_options *o, int argc, char **argv)
 		.data_last = LISTEN_DATA_LAST,
 		.directory = ".",
 		.prefix = "trace",
-		.live.hold_ns = LIVE_HOLD_MS * NS_PER_MS };
+		.live.hold_ns = LIVE_HOLD_AUTO };
 	st = arguments_parse(&a, argc, argv, &first);
 	if (st == E_EXISTS) {
 		o->is_done = true;

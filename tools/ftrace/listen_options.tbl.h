@@ -23,7 +23,7 @@ OPTION(RELAY, 0, "relay", "URL",
 OPTION(UDP, 0, "udp", NULL,
     "to the relay by datagrams, if it takes them")
 OPTION(HOLD, 0, "hold", "TIME",
-    "how late pages may be live [10s]; 500ms with flushes")
+    "how late pages may be live [10s; as they come, with flushes]")
 OPTION(NAMES, 0, "names", "WHICH",
     "names of events there: system:event or lttng [system:event]")
 OPTION(NO_FILE, 0, "no-file", NULL,

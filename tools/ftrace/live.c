@@ -16,6 +16,7 @@
 #include "tools/ftrace/ctf_packet.h"
 #include "tools/ftrace/live_clock.h"
 #include "tools/ftrace/live_session.h"
+#include "tools/ftrace/page.h"
 
 /* How often late events are told of, at most. */
 #define LATE_NS (10 * NS_PER_S)
@@ -39,6 +40,7 @@ struct live {
 	struct live_session *session;
 	struct event *timer;
 	struct live_clock clock;
+	struct live_hold hold;
 	bool has_pages; /* and so the time until BEGIN runs */
 	bool has_begun; /* metadata is on its way */
 	bool has_ended;
@@ -142,6 +144,22 @@ note_arrival(struct live *l, uint64_t time)
 	l->has_arrival = true;
 }
 
+static void
+note_age(struct live *l, uint64_t now, const uint8_t *bytes)
+{
+	struct page_layout layout = l->dat->page;
+	uint64_t ns, begin;
+	struct page p;
+
+	layout.size = l->page_size;
+	if (!live_clock_now(&l->clock, now, &ns) ||
+	    page_open(&p, &layout, bytes) != OK)
+		return;
+	begin = ctf_time_ns(l->trace, p.time);
+	live_hold_page(&l->hold, now, ns > begin ? ns - begin : 0,
+	    p.end - p.bytes < (layout.size - layout.data_at) / 2);
+}
+
 /* All that can be known of the clock is known. */
 static void
 begin_live(struct live *l)
@@ -176,6 +194,7 @@ take_pages(
 {
 	struct live *l = (struct live *)sink;
 	struct live_cpu *c = &l->cpus[cpu];
+	const uint64_t now = clock_now_ns();
 
 	if (live_session_has_failed(l->session))
 		return;
@@ -185,6 +204,7 @@ take_pages(
 		return;
 	}
 	for (; size >= l->page_size; size -= l->page_size) {
+		note_age(l, now, pages);
 		(void)!ctf_stream_page(c->ctf, pages);
 		pages += l->page_size;
 	}
@@ -200,13 +220,14 @@ take_pages(
 static void
 send_beacons(struct live *l, uint64_t now)
 {
+	const uint64_t hold = live_hold_ns(&l->hold);
 	uint64_t ns, time;
 
 	/* A counter is no time. */
 	if (l->trace->freq == 1 || !live_clock_now(&l->clock, now, &ns) ||
-	    ns <= l->config->hold_ns)
+	    ns <= hold)
 		return;
-	time = ctf_time_of_ns(l->trace, ns - l->config->hold_ns);
+	time = ctf_time_of_ns(l->trace, ns - hold);
 	if (time > l->trace->time_max)
 		return;
 	for (uint32_t i = 0; i < l->n_cpus; i++) {
@@ -361,6 +382,7 @@ live_make(struct recorder_sink **out, void *arg, struct event_base *base,
 		return E_NOMEM;
 	l->sink.ops = &ops;
 	l->config = arg;
+	l->hold.fixed_ns = l->config->hold_ns;
 	l->peer = about->name;
 	l->page_size = about->page_size;
 	l->n_cpus = about->cpus;

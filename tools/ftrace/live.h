@@ -3,28 +3,26 @@
  * What recorders send, live on a relay: a session for each (trace-cmd 4.5). A
  * stream is announced with its CPU's first page. Pages become packets as they
  * come. Where nothing comes, a beacon says that nothing older than the
- * sender's time less HOLD_NS will; a page that comes later than that loses the
- * events before it, which are counted, told in the packets, and logged. The
- * loop's thread.
+ * sender's time less the hold time (live_hold) will; a page that comes later
+ * than that loses the events before it, which are counted, told in the packets,
+ * and logged. The loop's thread.
  */
 #ifndef TOOLS_FTRACE_LIVE_H
 #define TOOLS_FTRACE_LIVE_H
 
 #include "tools/client/url.h"
 #include "tools/ftrace/ctf.h"
+#include "tools/ftrace/live_hold.h"
 #include "tools/ftrace/recorder_sink.h"
 
 /* Pages of all CPUs are waited for so long after the first: whichever stream
  * comes later must not begin before what viewers have seen. */
 #define LIVE_BEGIN_MS 300
-/* Without flushes a page of an idle CPU may be of any age. */
-#define LIVE_HOLD_MS 10000
-
 struct live_config {
 	struct url url;
 	bool udp;
 	enum ctf_names names;
-	uint64_t hold_ns;
+	uint64_t hold_ns; /* or LIVE_HOLD_AUTO */
 };
 
 /* The host of URL is looked up once, so that nothing waits for a name server

@@ -258,7 +258,7 @@ command_record(int argc, char **argv)
 
 	r = (struct record){ .directory = ".",
 		.words = { option, clock },
-		.live.hold_ns = LIVE_HOLD_MS * NS_PER_MS,
+		.live.hold_ns = LIVE_HOLD_AUTO,
 		.is_good = true,
 		.config = { .is_kept = true,
 		    .recordings = { .dir_fd = -1, .prefix = "trace" },

@@ -21,7 +21,7 @@ OPTION(NO_FILE, 0, "no-file", NULL,
 OPTION(RELAY, 0, "relay", "URL",
     "live, too, on the relay net://HOST[:CONTROL[:DATA]]")
 OPTION(HOLD, 0, "hold", "TIME",
-    "how late pages may be live [10s]; 500ms with flushes")
+    "how late pages may be live [10s; as they come, with flushes]")
 OPTION(NAMES, 0, "names", "WHICH",
     "names of events there: system:event or lttng [system:event]")
 OPTION(DURATION, 0, "duration", "TIME",

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/live_hold.h"
+
+#define MS UINT64_C(1000000)
+
+static bool
+is_flushed(const struct live_hold *h)
+{
+	return h->partial >= LIVE_HOLD_PAGES;
+}
+
+static void
+note_fill(struct live_hold *h, uint64_t arrival, bool is_partial)
+{
+	if (is_partial) {
+		h->full_ns = 0;
+		h->partial += !is_flushed(h);
+	} else if (h->full_ns == 0) {
+		h->full_ns = arrival;
+	} else if (arrival - h->full_ns >= LIVE_HOLD_FULL_MS * MS) {
+		h->partial = 0;
+	}
+}
+
+void
+live_hold_page(
+    struct live_hold *h, uint64_t arrival, uint64_t age, bool is_partial)
+{
+	note_fill(h, arrival, is_partial);
+	/* What was there before the first flush is of any age. */
+	if (!is_flushed(h)) {
+		h->began_ns = arrival;
+		h->now_age = h->before_age = 0;
+		return;
+	}
+	if (arrival - h->began_ns >= LIVE_HOLD_PART_NS) {
+		h->began_ns = arrival;
+		h->before_age = h->now_age;
+		h->now_age = 0;
+	}
+	if (age > h->now_age)
+		h->now_age = age;
+}
+
+uint64_t
+live_hold_ns(const struct live_hold *h)
+{
+	uint64_t age = h->now_age > h->before_age ? h->now_age : h->before_age;
+
+	if (h->fixed_ns != LIVE_HOLD_AUTO)
+		return h->fixed_ns;
+	if (!is_flushed(h) || age > LIVE_HOLD_MS * MS)
+		return LIVE_HOLD_MS * MS;
+	age += age / 4;
+	if (age < LIVE_HOLD_FLUSHED_MS * MS)
+		age = LIVE_HOLD_FLUSHED_MS * MS;
+	return age < LIVE_HOLD_MS * MS ? age : LIVE_HOLD_MS * MS;
+}
