@@ -286,6 +286,12 @@ def names_of_hosts():
              "--token-file", g.token_file], capture_output=True, timeout=20,
             check=False)
         equal(done.returncode, 0, done.stderr)
+        g.broker.terminate()
+        g.broker.wait(20)
+        done = g.list()
+        equal(done.stderr.count(b"\n"), 1, done.stderr)
+        check(b"cannot connect: Connection refused" in done.stderr,
+              done.stderr)
 
 
 def a_door_is_used_once():
@@ -460,7 +466,7 @@ def brokers_that_are_none():
 
 WAITING = (a_byte_a_second, nobody_answers_the_dial,
            an_agent_that_is_not_there, a_broker_that_says_nothing,
-           a_guest_that_does_not_read)
+           a_guest_that_does_not_read, brokers_that_are_none)
 
 
 def limits_of_time():
@@ -474,7 +480,7 @@ CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
          names_of_hosts, a_door_is_used_once, tokens_of_their_own,
          lists_that_are_none, a_flood_of_one_host, names_that_are_none,
-         brokers_that_are_none, limits_of_time)
+         limits_of_time)
 
 if __name__ == "__main__":
     run(CASES)

@@ -126,7 +126,8 @@ on_line(void *arg, char *line)
 		a->pause_s = AGAIN_FIRST_S;
 		return;
 	}
-	log_error("guest=%s: the broker says: %s", a->config.name, line);
+	log_error(
+	    "guest=%s: the broker says: %s", a->config.name, link_why(line));
 	lose_broker(a);
 }
 
@@ -170,8 +171,9 @@ on_ended(void *arg)
 {
 	struct agent_end *a = arg;
 
-	log_warn(
-	    "guest=%s: the broker is gone, or does not answer", a->config.name);
+	if (link_is_connected(a->streams.link))
+		log_warn("guest=%s: the broker is gone, or does not answer",
+		    a->config.name);
 	lose_broker(a);
 }
 

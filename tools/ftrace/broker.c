@@ -23,7 +23,6 @@
 #include "common/parse.h"
 #include "tools/ftrace/address.h"
 #include "tools/ftrace/agent_end.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/listener.h"
@@ -31,24 +30,14 @@
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
+#define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"
+#include "tools/ftrace/command_options.h"
+
 /* Agents to which the broker goes itself; each takes 80 KiB. */
 #define BROKER_AGENTS_MAX 128
 /* Connections at a time. When all are there, the oldest of those that have not
  * said who they are makes room. */
 #define BROKER_LINKS_MAX 512
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/broker_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/broker_options.tbl.h"
-#undef OPTION
-};
 
 /* A guest of the list with an agent to which the broker goes itself. */
 struct direct_guest {
@@ -462,19 +451,10 @@ int
 command_broker(int argc, char **argv)
 {
 	struct broker b = { .port = 5347 };
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set_option,
-		.print_usage = print_usage,
-		.arg = &b };
-	int first, status = 1;
-	const enum status st = arguments_parse(&a, argc, argv, &first);
+	int first, status;
 
-	if (st == E_EXISTS)
-		return 0;
-	if (st != OK)
-		return EXIT_USAGE;
+	if (!read_options(&b, argc, argv, &first, &status))
+		return status;
 	if (first < argc || b.token_file == NULL) {
 		fprintf(stderr, PROGRAM ": --token-file is needed, and no "
 					"words; see --help\n");
@@ -483,9 +463,9 @@ command_broker(int argc, char **argv)
 	log_set_level(LOG_NOTICE);
 	list_init(&b.peers);
 	b.base = event_base_new();
-	if (b.base != NULL) {
-		status = serve(&b);
-		event_base_free(b.base);
-	}
+	if (b.base == NULL)
+		return 1;
+	status = serve(&b);
+	event_base_free(b.base);
 	return status;
 }

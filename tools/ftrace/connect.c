@@ -9,26 +9,14 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/agent_end.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/stops.h"
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace connect"
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/connect_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/connect_options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/ftrace/connect_options.tbl.h"
+#include "tools/ftrace/command_options.h"
 
 struct connection {
 	struct agent_end_config end;
@@ -110,19 +98,10 @@ command_connect(int argc, char **argv)
 				    .cpus = (unsigned)sysconf(
 					_SC_NPROCESSORS_CONF),
 				    .open = open_link } };
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set_option,
-		.print_usage = print_usage,
-		.arg = &c };
-	int first;
-	const enum status st = arguments_parse(&a, argc, argv, &first);
+	int first, status;
 
-	if (st == E_EXISTS)
-		return 0;
-	if (st != OK)
-		return EXIT_USAGE;
+	if (!read_options(&c, argc, argv, &first, &status))
+		return status;
 	if (first + 1 != argc || !token_is_name(argv[first]) ||
 	    c.broker == NULL || c.token_file == NULL) {
 		fprintf(stderr,

@@ -242,7 +242,7 @@ on_line(void *arg, char *line)
 	struct guest *g = arg;
 
 	if (strcmp(line, "ok") != 0) {
-		fail(g, line);
+		fail(g, link_why(line));
 		return;
 	}
 	link_frame(g->link, FRAME_OPEN, 0, port, sizeof(port));
@@ -266,6 +266,21 @@ tell_taken(struct guest *g, uint32_t stream, size_t n)
 	g->owed[stream] = 0;
 }
 
+/* Stock agents do not say why; they print it. */
+static const char *
+ended_why(enum guest_state state)
+{
+	switch (state) {
+	case GUEST_ASKING:
+		return "its agent cannot be reached, or is busy";
+	case GUEST_METADATA:
+		return "its agent does not record, and has printed why: no "
+		       "such event?";
+	default:
+		return "its agent has ended the recording";
+	}
+}
+
 static void
 on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
     size_t n)
@@ -284,16 +299,18 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 		g->open -= g->open > 0;
 		check_end(g);
 	} else if (kind != FRAME_CLOSE || !g->has_answered) {
-		fail(g, g->state == GUEST_ASKING
-			    ? "its agent cannot be reached, or is busy"
-			    : "its agent has ended the recording");
+		fail(g, ended_why(g->state));
 	}
 }
 
 static void
 on_ended(void *arg)
 {
-	fail(arg, "the broker has ended the session, or does not answer");
+	const struct guest *g = arg;
+
+	fail(arg, link_is_connected(g->link)
+		      ? "the broker has ended the session, or does not answer"
+		      : "there is no broker");
 }
 
 static const struct link_ops broker_ops = {

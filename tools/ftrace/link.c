@@ -264,6 +264,21 @@ link_finish(struct link *l)
 	set_deadline(l, is_sent ? 0 : LINK_HELLO_S);
 }
 
+bool
+link_is_connected(const struct link *l)
+{
+	return bufferevent_getfd(l->bev) >= 0;
+}
+
+const char *
+link_why(const char *line)
+{
+	static const char prefix[] = "error ";
+	const size_t n = sizeof(prefix) - 1;
+
+	return strncmp(line, prefix, n) == 0 ? line + n : line;
+}
+
 void
 link_hear_lines(struct link *l)
 {

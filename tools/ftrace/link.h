@@ -71,6 +71,10 @@ void link_destroy(struct link *l);
 /* It is not heard any more, and has ended when all has been sent, or
  * LINK_HELLO_S later. */
 void link_finish(struct link *l);
+/* False: what it was to be connected to could not be reached. */
+bool link_is_connected(const struct link *l);
+/* The reason in a line that is not "ok". */
+const char *link_why(const char *line);
 /* All that comes is lines, and all of them within LINK_HELLO_S. */
 void link_hear_lines(struct link *l);
 void link_line(struct link *l, const char *fmt, ...) PRINTF_LIKE(2, 3);

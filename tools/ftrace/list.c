@@ -6,26 +6,14 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace list"
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/list_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/list_options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/ftrace/list_options.tbl.h"
+#include "tools/ftrace/command_options.h"
 
 struct listing {
 	struct event_base *base;
@@ -74,7 +62,7 @@ on_line(void *arg, char *line)
 	} else if (strcmp(line, "ok") == 0) {
 		l->is_good = true;
 	} else {
-		log_error("the broker says: %s", line);
+		log_error("the broker says: %s", link_why(line));
 		(void)event_base_loopbreak(l->base);
 	}
 }
@@ -84,7 +72,7 @@ on_ended(void *arg)
 {
 	struct listing *l = arg;
 
-	if (!l->is_good)
+	if (!l->is_good && link_is_connected(l->link))
 		log_error("the broker says nothing");
 	(void)event_base_loopbreak(l->base);
 }
@@ -118,19 +106,10 @@ int
 command_list(int argc, char **argv)
 {
 	struct listing l = { 0 };
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set_option,
-		.print_usage = print_usage,
-		.arg = &l };
-	int first;
-	const enum status st = arguments_parse(&a, argc, argv, &first);
+	int first, status;
 
-	if (st == E_EXISTS)
-		return 0;
-	if (st != OK)
-		return EXIT_USAGE;
+	if (!read_options(&l, argc, argv, &first, &status))
+		return status;
 	if (first < argc || l.broker == NULL || l.token_file == NULL) {
 		fprintf(
 		    stderr, PROGRAM ": --broker and --token-file are needed\n");

@@ -11,7 +11,6 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/address.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/listener.h"
@@ -20,19 +19,8 @@
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace reach"
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/reach_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/reach_options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/ftrace/reach_options.tbl.h"
+#include "tools/ftrace/command_options.h"
 
 struct reach;
 
@@ -179,7 +167,7 @@ on_line(void *arg, char *line)
 
 	r->waiting_fd = -1;
 	if (strcmp(line, "ok") != 0 || streams_add(&r->streams, 0, fd) != OK) {
-		log_peer(LOG_WARN, "the broker says: %s", line);
+		log_peer(LOG_WARN, "the broker says: %s", link_why(line));
 		if (strcmp(line, "ok") != 0)
 			close(fd);
 		end_session(r);
@@ -221,8 +209,9 @@ on_ended(void *arg)
 {
 	struct reach *r = arg;
 
-	log_peer(LOG_WARN, "the broker has ended the session, or does not "
-			   "answer");
+	if (link_is_connected(r->streams.link))
+		log_peer(LOG_WARN, "the broker has ended the session, or does "
+				   "not answer");
 	end_session(r);
 }
 
@@ -314,32 +303,20 @@ set_option(void *arg, size_t i, const char *value)
 int
 command_reach(int argc, char **argv)
 {
-	struct reach *r = calloc(1, sizeof(*r));
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set_option,
-		.print_usage = print_usage,
-		.arg = r };
-	int first, status = EXIT_USAGE;
-	enum status st;
+	static struct reach r;
+	int first, status;
 
-	if (r == NULL)
-		return 1;
-	r->bind = "127.0.0.1";
-	log_set_level(LOG_NOTICE);
-	st = arguments_parse(&a, argc, argv, &first);
-	if (st == E_EXISTS)
-		status = 0;
-	else if (st == OK && first + 1 == argc && token_is_name(argv[first]) &&
-		 r->broker != NULL && r->token_file != NULL) {
-		r->name = argv[first];
-		status = serve(r);
-	} else if (st == OK) {
+	r = (struct reach){ .bind = "127.0.0.1" };
+	if (!read_options(&r, argc, argv, &first, &status))
+		return status;
+	if (first + 1 != argc || !token_is_name(argv[first]) ||
+	    r.broker == NULL || r.token_file == NULL) {
 		fprintf(stderr,
 		    PROGRAM ": a name of letters, digits and .-_, "
 			    "--broker and --token-file are needed\n");
+		return EXIT_USAGE;
 	}
-	free(r);
-	return status;
+	log_set_level(LOG_NOTICE);
+	r.name = argv[first];
+	return serve(&r);
 }

@@ -12,7 +12,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert_options.h"
 #include "tools/ftrace/dial.h"
@@ -23,24 +22,14 @@
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace record"
+#define OPTIONS_TABLE "tools/ftrace/record_options.tbl.h"
+#include "tools/ftrace/command_options.h"
+
 /* Guests of one recording, and words for their agents. */
 #define RECORD_GUESTS_MAX 64
 #define RECORD_WORDS_MAX 256
 #define DURATION_MAX_NS (100000 * NS_PER_S)
 #define HOLD_MAX_NS (3600 * NS_PER_S)
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/record_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/record_options.tbl.h"
-#undef OPTION
-};
 
 struct record {
 	struct guest_config config;
@@ -247,14 +236,7 @@ command_record(int argc, char **argv)
 {
 	static char option[] = "-C", clock[] = "mono";
 	static struct record r;
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set_option,
-		.print_usage = print_usage,
-		.arg = &r };
-	int first = 0;
-	enum status st;
+	int first, status;
 
 	r = (struct record){ .directory = ".",
 		.words = { option, clock },
@@ -267,11 +249,8 @@ command_record(int argc, char **argv)
 		    .ended = on_guest_ended,
 		    .arg = &r } };
 	log_set_level(LOG_NOTICE);
-	st = arguments_parse(&a, argc, argv, &first);
-	if (st == E_EXISTS)
-		return 0;
-	if (st != OK)
-		return EXIT_USAGE;
+	if (!read_options(&r, argc, argv, &first, &status))
+		return status;
 	if (!are_names(argv + first, argc - first) || r.config.broker == NULL ||
 	    r.token_file == NULL || r.config.n_arguments == 2) {
 		fprintf(stderr, PROGRAM ": names of guests, --event, --broker "
