@@ -117,15 +117,18 @@ static void *
 run(void *arg)
 {
 	struct live_worker *w = arg;
-	uint64_t now, began;
+	uint64_t now, began, next;
 
 	rcu_register_thread();
 	registry_begin(&w->registry);
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		now = clock_now_ns();
-		loop_set_timer(&w->loop, viewer_conns_tick(&w->desk, now), now);
-		questions_answer(&w->questions, answer_viewers, &w->viewers);
+		next = viewer_conns_tick(&w->desk, now);
+		if (questions_answer(
+			&w->questions, answer_viewers, &w->viewers))
+			next = now;
+		loop_set_timer(&w->loop, next, now);
 		began = published(&w->loop.busy_since);
 		if (began != 0)
 			histogram_add(

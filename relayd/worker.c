@@ -134,7 +134,7 @@ static void
 turn_end(struct worker *w)
 {
 	uint64_t now, began, next, pause;
-	bool deletes;
+	bool deletes, asked;
 
 	desk_turn_end(&w->desk);
 	deletes = turn_delete_some(w->shard);
@@ -153,14 +153,14 @@ turn_end(struct worker *w)
 	pause = store_tick(w->shard->store);
 	if (pause != UINT64_MAX)
 		next = clock_earlier(next, now + pause);
-	loop_set_timer(&w->loop, deletes ? now : next, now);
 	began = published(&w->loop.busy_since);
 	if (began != 0 && now - began > SLOW_TURN_NS &&
 	    log_ratelimit(&w->last_slow_log, NS_PER_S))
 		log_warn("worker %u: a turn of the loop took %" PRIu64 " ms",
 		    w->shard->config.worker, (now - began) / NS_PER_MS);
 	show_figures(w);
-	questions_answer(&w->questions, answer, w->shard);
+	asked = questions_answer(&w->questions, answer, w->shard);
+	loop_set_timer(&w->loop, deletes || asked ? now : next, now);
 	if (began != 0)
 		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);

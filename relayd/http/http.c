@@ -198,6 +198,8 @@ make_parts(struct http *h)
 	st = loop_init(&h->loop, on_http_message, h);
 
 	if (st == OK)
+		st = ask_open(h);
+	if (st == OK)
 		st = events_init(&h->events, clock_wall_s());
 	if (st == OK)
 		st = closed_init(&h->closed);
@@ -241,6 +243,7 @@ http_create(struct http **out, const struct http_config *config)
 	h->drained_fd = h->view.statm_fd = -1;
 	list_init(&h->listeners);
 	list_init(&h->questions);
+	list_init(&h->waiting);
 	list_init(&h->stored);
 	json_init();
 	st = make_parts(h);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions to other threads. Nobody waits for one that does not answer. */
 #include <event2/event.h>
+#include <event2/http.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
@@ -18,6 +19,17 @@ free_question(struct question *q)
 	free(q);
 }
 
+/* The next one is asked in a later pass of the loop: between two answers the
+ * thread hears whether it shall end. */
+static void
+ask_next(struct http *h)
+{
+	const struct timeval now = { 0 };
+
+	if (h->n_waiting > 0 && h->n_asked < QUESTIONS_ASKED_MAX)
+		evtimer_add(h->next_question, &now);
+}
+
 static void
 finish(struct question *q)
 {
@@ -25,6 +37,8 @@ finish(struct question *q)
 
 	q->done(h, q);
 	free_question(q);
+	h->n_asked--;
+	ask_next(h);
 }
 
 /* Who has not answered is busy. */
@@ -46,7 +60,7 @@ on_limit(evutil_socket_t fd, short what, void *arg)
 static bool
 is_asked(const struct thread *t, const struct question *q)
 {
-	return t->kind == THREAD_WORKER ||
+	return (t->kind == THREAD_WORKER && q->wants_active) ||
 	       (t->kind == THREAD_LIVE_WORKER && q->wish.wish == INFO_SESSION);
 }
 
@@ -73,15 +87,15 @@ send_to(struct http *h, struct question *q, unsigned i)
 	return true;
 }
 
-void
-ask(struct http *h, struct question *take_q)
+/* Put Q's wish to the threads. */
+static void
+put(struct http *h, struct question *q)
 {
 	const struct timeval limit = { .tv_sec = ASK_LIMIT_NS / NS_PER_S };
-	struct question *q = take_q;
 
-	q->http = h;
 	q->number = ++h->last_question;
 	list_append(&h->questions, &q->node);
+	h->n_asked++;
 	q->limit = evtimer_new(h->loop.base, on_limit, q);
 	for (unsigned i = 0; i < h->view.threads.n; i++) {
 		if (!is_asked(&h->view.threads.all[i], q))
@@ -95,6 +109,64 @@ ask(struct http *h, struct question *take_q)
 		finish(q);
 	else
 		evtimer_add(q->limit, &limit);
+}
+
+static struct question *
+take_waiting(struct http *h)
+{
+	struct question *q = list_first(&h->waiting, struct question, node);
+
+	list_del(&q->node);
+	h->n_waiting--;
+	return q;
+}
+
+/* Answer Q without asking anybody. */
+static void
+refuse(struct question *q, const char *text)
+{
+	json_begin();
+	api_answer_error(q->request, 503, text);
+	free(q);
+}
+
+static void
+on_next_question(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+	struct question *q;
+
+	while (h->n_waiting > 0) {
+		q = take_waiting(h);
+		/* Who has left is not waited for. */
+		if (evhttp_request_get_connection(q->request) != NULL) {
+			json_begin();
+			put(h, q);
+			ask_next(h);
+			return;
+		}
+		refuse(q, "nobody waits for it");
+	}
+}
+
+enum status
+ask_open(struct http *h)
+{
+	h->next_question = evtimer_new(h->loop.base, on_next_question, h);
+	return h->next_question == NULL ? E_NOMEM : OK;
+}
+
+void
+ask(struct http *h, struct question *take_q)
+{
+	if (h->n_waiting >= QUESTIONS_WAITING_MAX) {
+		refuse(take_q, "not now");
+		return;
+	}
+	take_q->http = h;
+	list_append(&h->waiting, &take_q->node);
+	h->n_waiting++;
+	ask_next(h);
 }
 
 static struct question *
@@ -128,6 +200,8 @@ ask_answered(struct http *h, struct info *take_i)
 void
 ask_no_more(struct http *h)
 {
+	while (h->n_waiting > 0)
+		refuse(take_waiting(h), "the relay ends");
 	while (!list_empty(&h->questions))
 		give_up(list_first(&h->questions, struct question, node));
 }
@@ -135,6 +209,10 @@ ask_no_more(struct http *h)
 void
 ask_forget(struct http *h)
 {
+	while (h->n_waiting > 0)
+		free(take_waiting(h));
 	while (!list_empty(&h->questions))
 		free_question(list_first(&h->questions, struct question, node));
+	if (h->next_question != NULL)
+		event_free(h->next_question);
 }

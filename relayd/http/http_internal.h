@@ -32,7 +32,12 @@
 #define EVENTS_BEAT_S 15
 /* A deletion is waited for this long; what it did until then is told. */
 #define STORED_LIMIT_NS (9 * NS_PER_S)
-/* Questions to the retention thread that wait for an answer. */
+/* Requests for which other threads, or the retention thread, are asked. Each
+ * answer may have megabytes, and takes a thread a millisecond, so a few are
+ * asked for at a time, and the other requests wait. */
+#define QUESTIONS_ASKED_MAX 2
+#define QUESTIONS_WAITING_MAX 100
+#define STORED_ASKED_MAX 2
 #define STORED_WAITING_MAX 100
 
 struct event;
@@ -68,13 +73,16 @@ struct http {
 	struct published news_waiting, news_dropped;
 	bool has_little_memory, has_full_disk;
 	struct closed closed;
-	/* Questions. */
-	struct list questions;
+	/* Questions: those that threads were asked, and those that wait. */
+	struct list questions, waiting;
+	unsigned n_asked, n_waiting;
+	struct event *next_question; /* one that waits is asked */
 	uint64_t last_question;
 	bool is_late[THREADS_MAX]; /* it owes an answer for longer than 1 s */
 	/* Questions to the retention thread. */
 	struct loop *retention; /* NULL: none, or draining */
 	struct list stored;	/* struct stored_question, in http_stored.c */
+	unsigned n_lists;	/* that it was asked for */
 	bool awaits_summary;
 };
 
@@ -95,7 +103,8 @@ struct question {
 	unsigned n_waiting;
 	bool is_busy[THREADS_MAX];
 	struct info *answers[THREADS_MAX]; /* NULL: none */
-	/* All have answered, or the time is over: answer the request. */
+	/* All have answered, or the time is over: answer the request. It is
+	 * called in a pass of the loop of its own. */
 	void (*done)(struct http *h, struct question *q);
 	/* The wish, and what is done with the answers. */
 	struct info wish;
@@ -174,7 +183,9 @@ struct http_settings *settings_of(const struct options *o);
 void settings_use(struct http *h, struct http_settings *take_s);
 
 /* http_asking.c */
-/* Put Q's wish to the threads; TAKE_Q was allocated with malloc. */
+enum status ask_open(struct http *h) MUST_CHECK; /* E_NOMEM */
+/* Put Q's wish to the threads, soon; to none if it wants nothing that is
+ * active. TAKE_Q was allocated with malloc. */
 void ask(struct http *h, struct question *take_q);
 void ask_answered(struct http *h, struct info *take_i);
 /* All questions are answered without those who did not. */

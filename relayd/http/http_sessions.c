@@ -164,17 +164,6 @@ read_wish(struct question *q, const struct evkeyvalq *query,
 	return NULL;
 }
 
-static void
-ask_or_not(struct http *h, struct question *take_q)
-{
-	if (take_q->wants_active) {
-		ask(h, take_q);
-		return;
-	}
-	take_q->done(h, take_q);
-	free(take_q);
-}
-
 void
 sessions_ask(struct http *h, struct evhttp_request *r,
     const char *default_state, void (*done)(struct http *h, struct question *q))
@@ -194,7 +183,7 @@ sessions_ask(struct http *h, struct evhttp_request *r,
 		api_answer_error(r, 400, wrong);
 		return;
 	}
-	ask_or_not(h, q);
+	ask(h, q);
 }
 
 void

@@ -18,6 +18,7 @@ struct stored_question {
 	uint64_t number;
 	struct evhttp_request *request;
 	struct event *limit;
+	struct stored_info *info; /* NULL: the thread was asked */
 };
 
 static void
@@ -26,6 +27,7 @@ free_stored_question(struct stored_question *q)
 	list_del(&q->node);
 	if (q->limit != NULL)
 		event_free(q->limit);
+	stored_info_destroy(q->info);
 	free(q);
 }
 
@@ -145,26 +147,6 @@ take_summary(struct http *h, const struct stored_info *i)
 	v->oldest_bytes = i->items[0].bytes;
 }
 
-void
-stored_answered(struct http *h, struct stored_info *take_i)
-{
-	struct stored_question *q;
-
-	if (take_i->wish == STORED_SUMMARY) {
-		take_summary(h, take_i);
-		stored_info_destroy(take_i);
-		return;
-	}
-	list_each (q, &h->stored, struct stored_question, node) {
-		if (q->number == take_i->question) {
-			answer_request(q->request, take_i);
-			free_stored_question(q);
-			break;
-		}
-	}
-	stored_info_destroy(take_i);
-}
-
 /* False: no memory, TAKE_I is gone. */
 static bool
 post(struct http *h, struct stored_info *take_i)
@@ -180,6 +162,77 @@ post(struct http *h, struct stored_info *take_i)
 	m->object = take_i;
 	loop_post(h->retention, m);
 	return true;
+}
+
+/* Lists have megabytes: a few are asked for at a time. */
+static bool
+may_ask(const struct http *h, const struct stored_info *i)
+{
+	return h->retention != NULL &&
+	       (i->wish != STORED_LIST || h->n_lists < STORED_ASKED_MAX);
+}
+
+/* False: no memory, Q's request was answered, and Q is gone. */
+static bool
+put_stored(struct http *h, struct stored_question *q)
+{
+	struct stored_info *i = q->info;
+	const bool is_list = i->wish == STORED_LIST;
+
+	q->info = NULL;
+	i->question = q->number;
+	if (post(h, i)) {
+		h->n_lists += is_list;
+		return true;
+	}
+	server_answer_text(q->request, 503, API_NO_MEMORY);
+	free_stored_question(q);
+	return false;
+}
+
+static void
+put_waiting(struct http *h)
+{
+	struct stored_question *q;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &h->stored) {
+		q = list_entry(n, struct stored_question, node);
+		if (q->info == NULL)
+			continue;
+		if (!may_ask(h, q->info))
+			return;
+		if (evhttp_request_get_connection(q->request) != NULL) {
+			(void)put_stored(h, q);
+			continue;
+		}
+		/* Who has left is not waited for. */
+		server_answer_text(q->request, 503, "nobody waits for it");
+		free_stored_question(q);
+	}
+}
+
+void
+stored_answered(struct http *h, struct stored_info *take_i)
+{
+	struct stored_question *q;
+
+	if (take_i->wish == STORED_SUMMARY) {
+		take_summary(h, take_i);
+		stored_info_destroy(take_i);
+		return;
+	}
+	if (take_i->wish == STORED_LIST)
+		h->n_lists--;
+	list_each (q, &h->stored, struct stored_question, node) {
+		if (q->number == take_i->question) {
+			answer_request(q->request, take_i);
+			free_stored_question(q);
+			break;
+		}
+	}
+	stored_info_destroy(take_i);
+	put_waiting(h);
 }
 
 static unsigned
@@ -198,33 +251,31 @@ static void
 ask_for(struct http *h, struct evhttp_request *r, struct stored_info *take_i)
 {
 	const struct timeval limit = { .tv_sec = STORED_LIMIT_NS / NS_PER_S };
-	struct stored_question *q = calloc(1, sizeof(*q));
+	struct stored_question *q;
 
-	if (q != NULL) {
-		*q = (struct stored_question){ .http = h,
-			.request = r,
-			.number = ++h->last_question,
-			.limit = evtimer_new(
-			    h->loop.base, on_stored_limit, q) };
-		list_init(&q->node);
-	}
 	if (h->retention == NULL || n_waiting(h) >= STORED_WAITING_MAX) {
 		stored_info_destroy(take_i);
 		api_answer_error(r, 503, "not now");
-	} else if (q == NULL || q->limit == NULL) {
+		return;
+	}
+	q = calloc(1, sizeof(*q));
+	if (q == NULL) {
 		stored_info_destroy(take_i);
 		server_answer_text(r, 503, API_NO_MEMORY);
-	} else {
-		take_i->question = q->number;
-		if (post(h, take_i)) {
-			list_append(&h->stored, &q->node);
-			evtimer_add(q->limit, &limit);
-			return;
-		}
-		server_answer_text(r, 503, API_NO_MEMORY);
+		return;
 	}
-	if (q != NULL)
+	*q = (struct stored_question){ .http = h,
+		.request = r,
+		.number = ++h->last_question,
+		.limit = evtimer_new(h->loop.base, on_stored_limit, q),
+		.info = take_i };
+	list_append(&h->stored, &q->node);
+	if (q->limit == NULL) {
+		server_answer_text(r, 503, API_NO_MEMORY);
 		free_stored_question(q);
+	} else if (!may_ask(h, take_i) || put_stored(h, q)) {
+		evtimer_add(q->limit, &limit);
+	}
 }
 
 /* Read the query of R by READ, which returns NULL, or what is wrong. */

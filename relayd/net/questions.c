@@ -11,8 +11,12 @@ questions_add(struct questions *q, struct message *m)
 {
 	struct info *i = m->object;
 
-	i->next = q->first;
-	q->first = i;
+	i->next = NULL;
+	if (q->first == NULL)
+		q->first = i;
+	else
+		q->last->next = i;
+	q->last = i;
 }
 
 static struct info *
@@ -25,20 +29,21 @@ take_question(struct questions *q)
 	return i;
 }
 
-void
+bool
 questions_answer(
     struct questions *q, void (*answer)(void *arg, struct info *i), void *arg)
 {
+	struct info *i = take_question(q);
 	struct message *reply;
-	struct info *i;
 
-	while ((i = take_question(q)) != NULL) {
-		answer(arg, i);
-		reply = i->reply;
-		i->reply = NULL;
-		reply->object = i;
-		loop_post(i->from, reply);
-	}
+	if (i == NULL)
+		return false;
+	answer(arg, i);
+	reply = i->reply;
+	i->reply = NULL;
+	reply->object = i;
+	loop_post(i->from, reply);
+	return q->first != NULL;
 }
 
 void

@@ -18,6 +18,7 @@
 #include "relayd/http/metrics.h"
 #include "relayd/http/text.h"
 #include "relayd/net/loop.h"
+#include "relayd/net/questions.h"
 #include "relayd/net/threads.h"
 #include "relayd/process/options.h"
 #include "relayd/stats/news.h"
@@ -305,11 +306,15 @@ __wrap_loop_turn(struct loop *l)
 	(void)fault_disarm();
 }
 
+static unsigned n_asked;
+
 static void
 ignore(struct message *m, void *arg)
 {
-	if (m->kind == MESSAGE_INFO)
-		info_destroy(m->object);
+	if (m->kind != MESSAGE_INFO)
+		return;
+	n_asked++;
+	info_destroy(m->object);
 }
 
 static void
@@ -347,21 +352,30 @@ close_http(void)
 	loop_destroy(&loop);
 }
 
-/* The answer to GET PATH; "": none. */
-static const char *
-fetch(const char *path)
+/* GET PATH; the connection. */
+static int
+request(const char *path)
 {
-	static char answer[65536];
 	struct sockaddr_in to = { .sin_family = AF_INET,
 		.sin_port = htons(http_port(http)) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	size_t n = 0;
-	ssize_t got;
 
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	ck_assert_int_gt(
 	    dprintf(fd, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path), 0);
+	return fd;
+}
+
+/* The answer to GET PATH; "": none. */
+static const char *
+fetch(const char *path)
+{
+	static char answer[65536];
+	int fd = request(path);
+	size_t n = 0;
+	ssize_t got;
+
 	while ((got = recv(fd, answer + n, sizeof(answer) - 1 - n, 0)) > 0)
 		n += (size_t)got;
 	answer[n] = '\0';
@@ -418,6 +432,71 @@ START_TEST(a_worker_that_does_not_answer_is_busy)
 }
 END_TEST
 
+/* However many ask, a worker has two of their questions at a time. */
+START_TEST(a_few_questions_are_asked_at_a_time)
+{
+	const uint64_t until = clock_now_ns() + NS_PER_S / 2;
+	int fds[6];
+
+	open_http();
+	http_serving(http);
+	wait_for("/readyz", "200 OK");
+	for (unsigned i = 0; i < ARRAY_LEN(fds); i++)
+		fds[i] = request("/api/v1/sessions");
+	n_asked = 0;
+	while (clock_now_ns() < until) {
+		loop_wake(&loop);
+		loop_turn(&loop);
+	}
+	ck_assert_uint_eq(n_asked, 2);
+	/* It is busy: nobody else is kept waiting for it. */
+	for (unsigned i = 0; i < ARRAY_LEN(fds); i++) {
+		char c;
+
+		ck_assert_int_eq(read(fds[i], &c, 1), 1);
+		close(fds[i]);
+	}
+	ck_assert_uint_eq(n_asked, 2);
+	close_http();
+}
+END_TEST
+
+static void
+answer_none(void *arg, struct info *i)
+{
+	*(uint64_t *)arg = i->id;
+}
+
+START_TEST(a_turn_answers_the_oldest_question)
+{
+	struct questions q = { 0 };
+	uint64_t answered = 0;
+	struct message *m;
+	struct info *i;
+
+	ck_assert_int_eq(loop_init(&loop, ignore, NULL), OK);
+	ck_assert(!questions_answer(&q, answer_none, &answered));
+	for (uint64_t id = 1; id <= 3; id++) {
+		i = info_create();
+		ck_assert_ptr_nonnull(i);
+		i->id = id;
+		i->from = &loop;
+		ck_assert_int_eq(message_create(&i->reply, MESSAGE_INFO), OK);
+		ck_assert_int_eq(message_create(&m, MESSAGE_INFO), OK);
+		m->object = i;
+		questions_add(&q, m);
+		free(m);
+	}
+	for (uint64_t id = 1; id <= 3; id++) {
+		ck_assert(
+		    questions_answer(&q, answer_none, &answered) == (id < 3));
+		ck_assert_uint_eq(answered, id);
+	}
+	ck_assert(!questions_answer(&q, answer_none, &answered));
+	loop_destroy(&loop);
+}
+END_TEST
+
 /* Each allocation of ours fails once: the answer is whole, or an error, or
  * none. libevent's do not fail. */
 START_TEST(without_memory_there_is_an_error)
@@ -466,6 +545,8 @@ main(void)
 		{ events_go_on_where_one_was, 0, 0 },
 		{ the_last_sessions_are_remembered, 0, 0 },
 		{ a_worker_that_does_not_answer_is_busy, 0, 0 },
+		{ a_few_questions_are_asked_at_a_time, 0, 0 },
+		{ a_turn_answers_the_oldest_question, 0, 0 },
 		{ without_memory_there_is_an_error, 6, 0 },
 	};
 

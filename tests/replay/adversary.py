@@ -4,6 +4,7 @@
 daemons of its own. TP_TEST_LONG=1: sizes at which each of them held the worker
 for seconds once."""
 import fcntl
+import resource
 import signal
 import socket
 import struct
@@ -14,8 +15,8 @@ import time
 import relay
 import udp
 import viewer
-from flood import (MANY, MIB, SANITIZERS, SERVED, STOP, Jet, ended_after,
-                   idle, judge, packets, queued, records, repeated, send_all,
+from flood import (MANY, MIB, SANITIZERS, SERVED, STOP, Jet, Visits,
+                   ended_after, idle, judge, packets, queued, records, repeated, send_all,
                    served, size, spraying, u64, with_streams)
 from relay import check, equal
 
@@ -378,6 +379,28 @@ def large_replies_to_viewers():
     judge(row)
 
 
+def requests_of_who_leaves():
+    """By HTTP: as many requests for a thousand sessions as somebody can send who
+    waits for no answer; each is a question to the worker."""
+    place = "/".join(["x" * 250] * 15)
+
+    def row(daemon):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE,
+                           (max(soft, min(hard, 4096)), hard))
+        daemon.kept = []
+        for i in range(1000):
+            c = daemon.control()
+            c.version()
+            equal(c.create_session(name=f"s{i}", base=f"{i}/{place}")[1],
+                  relay.OK, "session")
+            daemon.kept.append(c)
+        return [Visits(daemon.http_port,
+                       b"GET /api/v1/sessions?limit=1000 HTTP/1.1\r\n"
+                       b"Host: localhost\r\n\r\n")], repeated
+    judge(row)
+
+
 def every_request(s):
     """One blob per kind of request that leaves the session as it was."""
     pos = u64(s.stream, 0)
@@ -515,8 +538,8 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
          lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
-         large_replies_to_viewers, synced_packets, synced_files, packets_begun,
-         every_command, whole_packets_are_written_at_the_end,
+         large_replies_to_viewers, requests_of_who_leaves, synced_packets,
+         synced_files, packets_begun, every_command, whole_packets_are_written_at_the_end,
          many_write_little_at_the_end, files_of_datagrams_at_the_end]
 
 if __name__ == "__main__":
