@@ -15,9 +15,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +30,7 @@
 
 struct client {
 	struct list node;
+	struct server *server;
 	struct bufferevent *bev; /* a reference */
 	uint64_t deadline_ns;
 	size_t unsent;	  /* of a listener, when it was last looked at */
@@ -47,7 +46,8 @@ struct server {
 	struct event *look;
 	struct list clients; /* struct client, oldest first */
 	unsigned n_clients, n_listeners;
-	bool is_full; /* the listener is disabled */
+	size_t unsent; /* bytes, of all clients */
+	bool is_full;  /* the listener is disabled */
 	uint64_t last_log;
 };
 
@@ -64,9 +64,76 @@ server_clients(const struct server *s)
 	return s->n_clients;
 }
 
+static size_t
+unsent_of(const struct client *c)
+{
+	return evbuffer_get_length(bufferevent_get_output(c->bev));
+}
+
+static void
+shut(struct client *c)
+{
+	const int fd = bufferevent_getfd(c->bev);
+
+	c->is_shut = true;
+	if (fd >= 0)
+		(void)shutdown(fd, SHUT_RDWR);
+}
+
+/* What C did not read is freed at once. A byte stays, which no one gets: evhttp
+ * sees that the socket is shut when it writes. */
+static void
+drop_unsent(struct client *c)
+{
+	struct evbuffer *out = bufferevent_get_output(c->bev);
+
+	if (!c->is_shut)
+		stats_refused(PORT_HTTP, REFUSAL_stalled);
+	shut(c);
+	/* Bufferevents keep others from draining what they write. */
+	(void)evbuffer_unfreeze(out, 1);
+	(void)evbuffer_drain(out, evbuffer_get_length(out));
+	(void)evbuffer_freeze(out, 1);
+	(void)evbuffer_add(out, "", 1);
+}
+
+static void
+make_room(struct server *s, const struct client *writer)
+{
+	struct client *c, *most;
+
+	while (s->unsent > SERVER_UNSENT_MAX) {
+		most = NULL;
+		list_each (c, &s->clients, struct client, node) {
+			if (c != writer && unsent_of(c) > 1 &&
+			    (most == NULL || unsent_of(c) > unsent_of(most)))
+				most = c;
+		}
+		if (most == NULL)
+			return;
+		drop_unsent(most);
+	}
+}
+
+/* Bytes came into a client's output, or left it. */
+static void
+on_output(
+    struct evbuffer *out, const struct evbuffer_cb_info *change, void *arg)
+{
+	struct client *c = arg;
+	struct server *s = c->server;
+
+	s->unsent += change->n_added;
+	s->unsent -= change->n_deleted;
+	if (change->n_added > 0 && !c->is_shut)
+		make_room(s, c);
+}
+
 static void
 forget(struct server *s, struct client *c)
 {
+	(void)evbuffer_remove_cb(bufferevent_get_output(c->bev), on_output, c);
+	s->unsent -= unsent_of(c);
 	list_del(&c->node);
 	s->n_clients--;
 	if (c->is_listener)
@@ -88,16 +155,6 @@ is_freed(const struct client *c)
 }
 
 static void
-shut(struct client *c)
-{
-	const int fd = bufferevent_getfd(c->bev);
-
-	c->is_shut = true;
-	if (fd >= 0)
-		(void)shutdown(fd, SHUT_RDWR);
-}
-
-static void
 forget_freed(struct server *s)
 {
 	struct list *n, *tmp;
@@ -115,8 +172,7 @@ forget_freed(struct server *s)
 static void
 watch_listener(struct client *c, uint64_t now)
 {
-	const size_t unsent = evbuffer_get_length(
-	    bufferevent_get_output(c->bev));
+	const size_t unsent = unsent_of(c);
 
 	if (unsent == 0 || unsent < c->unsent)
 		c->deadline_ns = now + SERVER_REQUEST_NS;
@@ -183,6 +239,12 @@ admit(struct server *s, struct bufferevent *bev)
 	/* Without memory evhttp's own limit of idle time is all there is. */
 	if (c == NULL)
 		return;
+	if (evbuffer_add_cb(bufferevent_get_output(bev), on_output, c) ==
+	    NULL) {
+		free(c);
+		return;
+	}
+	c->server = s;
 	c->bev = bev;
 	bufferevent_incref(bev);
 	c->deadline_ns = clock_now_ns() + SERVER_REQUEST_NS;
@@ -215,60 +277,6 @@ new_connection(struct event_base *base, void *arg)
 	bufferevent_setwatermark(bev, EV_READ, 0, INPUT_MAX);
 	admit(arg, bev);
 	return bev;
-}
-
-static void
-header(struct evhttp_request *r, const char *name, const char *value)
-{
-	(void)evhttp_add_header(
-	    evhttp_request_get_output_headers(r), name, value);
-}
-
-static void
-common_headers(struct evhttp_request *r, const char *type)
-{
-	header(r, "Content-Type", type);
-	header(r, "X-Content-Type-Options", "nosniff");
-	header(r, "Referrer-Policy", "no-referrer");
-	header(r, "Cache-Control", "no-store");
-	header(r, "Connection", "close");
-}
-
-void
-server_answer(struct evhttp_request *r, int code, const char *type,
-    const void *body, size_t n)
-{
-	struct evbuffer *out = evbuffer_new();
-	char length[24];
-
-	common_headers(r, type);
-	snprintf(length, sizeof(length), "%zu", n);
-	header(r, "Content-Length", length);
-	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
-		(void)evbuffer_add(out, body, n);
-	evhttp_send_reply(r, code, NULL, out);
-	if (out != NULL)
-		evbuffer_free(out);
-}
-
-void
-server_answer_text(struct evhttp_request *r, int code, const char *text)
-{
-	char line[256];
-
-	snprintf(line, sizeof(line), "%s\n", text);
-	server_answer(r, code, "text/plain; charset=utf-8", line, strlen(line));
-}
-
-void
-server_refuse_method(struct evhttp_request *r, const char *allowed)
-{
-	char text[64];
-
-	header(r, "Allow", allowed);
-	snprintf(text, sizeof(text), "only %s",
-	    strcmp(allowed, "POST") == 0 ? "POST" : "GET and HEAD");
-	server_answer_text(r, 405, text);
 }
 
 static struct client *
@@ -355,7 +363,8 @@ server_begin_events(struct server *s, struct evhttp_request *r)
 	if (c == NULL || g == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
 	    s->n_listeners >= s->config.max_clients / 2) {
 		free(g);
-		header(r, "Retry-After", "10");
+		(void)evhttp_add_header(
+		    evhttp_request_get_output_headers(r), "Retry-After", "10");
 		server_answer_text(r, 503, "too many listen to events");
 		return false;
 	}
@@ -364,7 +373,7 @@ server_begin_events(struct server *s, struct evhttp_request *r)
 	s->n_listeners++;
 	evhttp_connection_set_closecb(
 	    evhttp_request_get_connection(r), on_closed, g);
-	common_headers(r, "text/event-stream");
+	server_headers(r, "text/event-stream");
 	evhttp_send_reply_start(r, 200, NULL);
 	bufferevent_set_timeouts(c->bev, NULL, NULL);
 	return true;
@@ -378,8 +387,7 @@ server_send(struct server *s, struct evhttp_request *r, const void *p, size_t n)
 
 	if (c == NULL || c->is_shut)
 		return;
-	if (evbuffer_get_length(bufferevent_get_output(c->bev)) >
-	    SERVER_UNREAD_MAX) {
+	if (unsent_of(c) > SERVER_UNREAD_MAX) {
 		shut(c);
 		return;
 	}

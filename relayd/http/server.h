@@ -24,6 +24,10 @@
 #define SERVER_HEADERS_MAX 8192
 /* Events that a listener did not read yet; then it is closed. */
 #define SERVER_UNREAD_MAX (256 * 1024)
+/* Bytes of answers, and of events, that clients did not read yet; above it, the
+ * oldest of those that keep most is closed. The longest answers, a thousand
+ * sessions with long names, have 9 MiB. */
+#define SERVER_UNSENT_MAX (16 * 1024 * 1024)
 
 struct event_base;
 struct evhttp_request;
@@ -53,6 +57,9 @@ void server_destroy(struct server *s);
 void server_set_hosts(struct server *s, const char *const *hosts, unsigned n);
 
 unsigned server_clients(const struct server *s);
+
+/* The headers that all answers have. */
+void server_headers(struct evhttp_request *r, const char *type);
 
 /* Answer R: N bytes at BODY. It may not be used any more. */
 void server_answer(struct evhttp_request *r, int code, const char *type,
