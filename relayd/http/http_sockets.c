@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where requests come in: the port, and the admin socket. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -36,7 +37,8 @@ open_unix(struct http_face *f, const char *path)
 	if (fd >= 0 &&
 	    bind(fd, (struct sockaddr *)&f->address, sizeof(f->address)) == 0 &&
 	    lstat(path, &f->file) == 0 &&
-	    (!f->is_admin || chmod(path, ADMIN_MODE) == 0) &&
+	    (!f->is_admin || fchmodat(AT_FDCWD, path, ADMIN_MODE,
+				 AT_SYMLINK_NOFOLLOW) == 0) &&
 	    listen(fd, LISTENER_BACKLOG) == 0)
 		return fd;
 	if (fd >= 0)
