@@ -162,8 +162,11 @@ mend_index(
 		return;
 	n = (index->size - INDEX_HEADER_LEN) / index_record_len(minor);
 	while (n > 0 && !is_last_good(index->fd, n, minor, size, &last) &&
-	       !rec->copy->is_of_this_boot)
+	       !rec->copy->is_of_this_boot) {
+		if (recovery_is_stopped(rec))
+			return;
 		n--;
+	}
 	cut(rec, index, INDEX_HEADER_LEN + n * index_record_len(minor));
 	if (n > 0)
 		*end = last.offset + last.packet_size / 8;

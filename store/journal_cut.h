@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/idmap.h"
+#include "common/publish.h"
 #include "store/journal_load.h"
 
 struct recovery {
@@ -20,7 +21,14 @@ struct recovery {
 	char path[8 * 1024];	      /* of the current folder, for logs */
 };
 
-/* The regular file NAME in the folder DIR_FD has the inode of SLOT. */
+static inline bool
+recovery_is_stopped(const struct recovery *rec)
+{
+	return rec->stop != NULL && published(rec->stop) != 0;
+}
+
+/* The regular file NAME in the folder DIR_FD has the inode of SLOT. When it is
+ * to stop, the file may stay as it is: the journal stays, too. */
 void journal_cut(struct recovery *rec, int dir_fd, const char *name,
     const struct journal_slot *slot);
 

@@ -17,7 +17,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/publish.h"
 #include "common/relpath.h"
 #include "store/dir.h"
 #include "store/journal.h"
@@ -33,12 +32,6 @@ struct groups {
 	uint32_t *first;      /* of a first root: a file's slot, 0: none */
 	uint32_t *next;	      /* of a file's slot */
 };
-
-static bool
-is_stopped(const struct recovery *rec)
-{
-	return rec->stop != NULL && published(rec->stop) != 0;
-}
 
 static void search(struct recovery *rec, int take_fd, unsigned depth);
 
@@ -120,8 +113,8 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 		close(take_fd);
 		return;
 	}
-	while (
-	    rec->by_ino.n > 0 && !is_stopped(rec) && (e = readdir(d)) != NULL)
+	while (rec->by_ino.n > 0 && !recovery_is_stopped(rec) &&
+	       (e = readdir(d)) != NULL)
 		visit(rec, d, e, depth, &is_true);
 	closedir(d);
 }
@@ -172,10 +165,14 @@ first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
 									  : 0;
 }
 
+/* A path may be as long as paths are, and each root may have one: when it is to
+ * stop, nobody waits for all of them. */
 static void
-group(struct groups *g, const struct journal_copy *copy)
+group(struct groups *g, const struct recovery *rec)
 {
-	for (uint32_t i = 1; i < copy->n; i++)
+	const struct journal_copy *copy = rec->copy;
+
+	for (uint32_t i = 1; i < copy->n && !recovery_is_stopped(rec); i++)
 		if (copy->slots[i].kind == JOURNAL_ROOT)
 			g->root[i] = first_root(g, copy, i);
 	for (uint32_t i = 1; i < copy->n; i++) {
@@ -227,8 +224,8 @@ recover_copy(struct recovery *rec, int base_fd)
 	g.first = numbers + n;
 	g.next = numbers + 2 * (size_t)n;
 	idmap_init(&g.by_path);
-	group(&g, rec->copy);
-	for (uint32_t i = 1; i < n && !is_stopped(rec); i++)
+	group(&g, rec);
+	for (uint32_t i = 1; i < n && !recovery_is_stopped(rec); i++)
 		if (g.first[i] != 0)
 			recover_root(rec, &g, base_fd, i);
 	idmap_free(&g.by_path);
@@ -256,7 +253,7 @@ recover_one(struct recovery *rec, int base_fd, int fd, const char *name)
 	if (copy.slots != NULL)
 		recover_copy(rec, base_fd);
 	free(copy.slots);
-	return !is_stopped(rec);
+	return !recovery_is_stopped(rec);
 }
 
 static void
@@ -299,7 +296,7 @@ journal_recover_until(int base_fd, const struct published *stop)
 			close(copy);
 		return 0;
 	}
-	while (!is_stopped(&rec) && (e = readdir(d)) != NULL)
+	while (!recovery_is_stopped(&rec) && (e = readdir(d)) != NULL)
 		if (strncmp(e->d_name, JOURNAL_PREFIX,
 			sizeof(JOURNAL_PREFIX) - 1) == 0)
 			recover_name(&rec, base_fd, e->d_name, &n_strange);

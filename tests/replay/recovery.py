@@ -12,11 +12,12 @@ import time
 
 import old_peers
 import relay
+from flood import STOP, ended_after
 from relay import check, equal
 
 PREFIX = ".tracepulse-journal."
 SLOT = 128
-HEAD, ROOT, FILE = 1, 2, 4
+HEAD, ROOT, MORE, FILE = 1, 2, 3, 4
 BOOT_AT = 16 + 8        # in slot 0
 SLOW = 4 if relay.has_sanitizer("address") else 1
 
@@ -246,6 +247,51 @@ def sparse_files_with_a_journals_name():
         equal(daemon.log_text().count("is not used as a journal"), 1, "lines")
 
 
+def ends_at_once(daemon):
+    """While it recovers, which takes seconds."""
+    daemon.start_again()
+    took = ended_after(daemon, daemon.process.terminate)
+    print(f"    end {took:.2f} s", flush=True)
+    check(took < STOP, f"end {took:.2f} s")
+
+
+def the_end_does_not_wait_for_long_names():
+    """A journal with a quarter of a million names of 4,000 bytes."""
+    n, long = 1 << 18, 4000
+    with relay.Daemon(workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        s.wait_written()
+        head = journal_of(daemon).read_bytes()[:SLOT]
+        daemon.kill()
+        slots = [head] + [
+            struct.pack("=4I", MORE, 0, i + 1 if i < long else 0, 1) +
+            b"a".ljust(SLOT - 16, b"\0") for i in range(1, long + 1)]
+        slots += [struct.pack("=4I", ROOT, 1, 1, 6) +
+                  (b"%06d" % i).ljust(SLOT - 16, b"\0")
+                  for i in range(long + 1, n)]
+        put(journal_of(daemon), b"".join(slots), False)
+        ends_at_once(daemon)
+
+
+def the_end_does_not_wait_for_a_long_index():
+    """An index file of 3 GiB, of a power cut: it is a hole."""
+    with relay.Daemon("--sync=packet", workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        s.wait_written()
+        daemon.kill()
+        index = s.dir / "index/ch_0.idx"
+        ino, size = struct.pack("=Q", index.stat().st_ino), 3 << 30
+        os.truncate(index, size)
+        page = journal_of(daemon).read_bytes()
+        at = page.index(ino) + 16
+        put(journal_of(daemon), page[:at] + struct.pack("=Q", size) +
+            page[at + 8:], True)
+        ends_at_once(daemon)
+        equal(index.stat().st_size, size, "it stays for the next start")
+
+
 def what_is_not_ours_is_left_alone():
     with relay.Daemon(workers=1) as daemon:
         s = relay.Session(daemon)
@@ -276,7 +322,9 @@ CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
          closed_files_stay_until_they_are_synced,
          the_end_does_not_wait_for_a_round, after_an_upgrade,
          an_index_file_has_its_header, many_streams_of_an_old_peer,
-         sparse_files_with_a_journals_name, what_is_not_ours_is_left_alone]
+         sparse_files_with_a_journals_name,
+         the_end_does_not_wait_for_long_names,
+         the_end_does_not_wait_for_a_long_index, what_is_not_ours_is_left_alone]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
