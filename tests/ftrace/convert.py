@@ -43,26 +43,6 @@ def has_zstd():
     return b"ZSTD_decompress" in pathlib.Path(PROGRAM).read_bytes()
 
 
-def compare(got, want, fields_of):
-    """Number, order, and all of each event. Events of two CPUs at the same ns
-    have no order. FIELDS_OF: names of events, or None for all."""
-    equal(len(got), len(want), "number of events")
-    for events in got, want:
-        check(all(a.time <= b.time for a, b in zip(events, events[1:])),
-              "an event is before an earlier one")
-        events.sort(key=reading.Event.key)
-    for a, b in zip(got, want):
-        name = a.name.rpartition(":")[2]
-        if (a.time, a.cpu, a.pid, name) != (b.time, b.cpu, b.pid, b.name):
-            raise AssertionError("%r\nis not\n%r" % (a, b))
-        if fields_of is not None and name not in fields_of:
-            continue
-        told = reading.raw_fields(b.fields, a.fields)
-        if set(told) != set(a.fields) or not all(
-                reading.same_value(told[k], v) for k, v in a.fields.items()):
-            raise AssertionError("%r\nis not\n%r" % (a, b))
-
-
 def recordings_are_as_their_report():
     """All fields of all events, by both readers."""
     for name in RECORDINGS:
@@ -74,12 +54,12 @@ def recordings_are_as_their_report():
         with directory() as top:
             done = convert(base + "-result.bin", top / "out")
             got, warned = reading.babeltrace2(top / "out")
-            compare(got, want, None)
+            reading.compare(got, want, None)
             equal("268 events" in warned, lost == 268, "a loss is told")
             equal("268 events that the kernel lost" in done.stderr,
                   lost == 268, "a loss is told on standard error")
             if shutil.which("babeltrace"):
-                compare(reading.babeltrace(top / "out"), want, None)
+                reading.compare(reading.babeltrace(top / "out"), want, None)
 
 
 def a_busy_machine_is_as_its_report():
@@ -97,7 +77,7 @@ def a_busy_machine_is_as_its_report():
             raise Skip("only %d events were recorded" % len(want))
         done = convert(trace, top / "out")
         got, _ = reading.babeltrace2(top / "out")
-        compare(got, want, ("sched_switch",))
+        reading.compare(got, want, ("sched_switch",))
         check(sum(e.name == "sched:sched_switch" for e in got) > 10,
               "there are switches")
         if lost == 0:

@@ -26,6 +26,8 @@ HOLD_MS = 500
 # A busy machine is late by itself.
 PATIENCE_S = 3 if os.environ.get("TP_TEST_LONG") is None else 1
 SECOND = 10 ** 9
+# Events whose fields trace-cmd report -R prints as they are.
+FIELDS = ("sched_switch", "sched_waking", "sched_wakeup")
 
 
 class Viewer:
@@ -470,6 +472,75 @@ def this_machine_is_seen_as_its_report():
         check(times == sorted(times), "times are in order")
 
 
+def watched_recording(relay, listener, top, *options, command):
+    """What the viewer printed of a recording under flush. COMMAND begins when
+    the viewer has attached."""
+    viewers = []
+
+    def watch():
+        viewers.append(Viewer(relay))
+        pathlib.Path(top, "go").touch()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        record(pathlib.Path(top), *options, to="127.0.0.1:%d" % listener.port,
+               under=(PROGRAM, "flush"), command=(
+                   "sh", "-c", "while [ ! -e go ]; do sleep 0.1; done; exec "
+                   + command))
+    finally:
+        thread.join()
+    return viewers[0].end(), viewers[0].warnings()
+
+
+def without_late(want, got, late):
+    """WANT without what the viewer was too late for, or was told to be LATE."""
+    begin, seen = {}, set()
+    for e in got:
+        begin.setdefault(e.cpu, e.time)
+        seen.add((e.time, e.cpu, e.pid, e.name.partition(":")[2]))
+    after = [e for e in want if e.time >= begin.get(e.cpu, 1 << 64)]
+    left = [e for e in after if (e.time, e.cpu, e.pid, e.name) in seen]
+    check(len(after) - len(left) <= late, "%d of %d events are missing, %d "
+          "are told to be late" % (len(after) - len(left), len(after), late))
+    return left
+
+
+def a_busy_machine_is_seen_as_its_report():
+    """100,000 events and more by stock trace-cmd record -N, under flush: in the
+    file, in the relay's trace and in what babeltrace2 printed live there are the
+    same, in order, with all fields, but for what is told to be late."""
+    with both(hold=()) as (relay, listener), directory() as top:
+        try:
+            got, warned = watched_recording(
+                relay, listener, top, "-b", "20000", "-e", "sched", "-e",
+                "raw_syscalls", "-e", "irq", "-e", "timer",
+                command="dd if=/dev/zero of=/dev/null bs=1 count=60000 "
+                "status=none")
+        except Skip as why:
+            print("SKIP a_busy_machine_is_seen_as_its_report:", why)
+            return
+        listener.wait_files(1)
+        want, lost = reading.report_lines(reading.run(
+            "trace-cmd", "report", "-R", "-t", "--raw-ts",
+            os.path.join(listener.output, listener.files()[0])).stdout)
+        if len(want) < 100000 or lost > 0:
+            print("SKIP a_busy_machine_is_seen_as_its_report: %d events were "
+                  "recorded, %d lost" % (len(want), lost))
+            return
+        told = re.findall(r" (\d+) that came too late", listener.log())
+        late = int(told[-1]) if told else 0
+        check(late < len(want) / 100, "%d events were late" % late)
+        session = next(p for p in relay.out.glob("*/*") if p.is_dir())
+        stored, _ = reading.babeltrace2(session)
+        equal(len(stored), len(want) - late, "events in the relay's trace")
+        reading.compare(stored, without_late(want, stored, late), FIELDS)
+        check(len(got) > 100000, "%d events were seen live" % len(got))
+        reading.compare(got, without_late(want, got, late), FIELDS)
+        print("  %d events, %d of them live, %d late; %s" % (
+            len(want), len(got), late, warned or "no warning"))
+
+
 CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          a_late_page_loses_what_is_too_old, a_cpu_may_come_later,
          losses_are_told_where_they_are, times_are_unix_time,
@@ -479,7 +550,8 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
          metadata_that_ends_there_is_a_session_without_events,
          an_old_recorder_is_seen_too, by_datagrams_it_is_the_same,
-         this_machine_is_seen_as_its_report)
+         this_machine_is_seen_as_its_report,
+         a_busy_machine_is_seen_as_its_report)
 
 
 def main():

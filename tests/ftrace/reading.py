@@ -99,3 +99,24 @@ def same_value(a, b):
         except ValueError:
             return s
     return number(a) == number(b)
+
+
+def compare(got, want, fields_of):
+    """Number, order, and all of each event. Events of two CPUs at the same ns
+    have no order. FIELDS_OF: names of events, or None for all."""
+    if len(got) != len(want):
+        raise AssertionError("%d events, not %d" % (len(got), len(want)))
+    for events in got, want:
+        if any(b.time < a.time for a, b in zip(events, events[1:])):
+            raise AssertionError("an event is before an earlier one")
+        events.sort(key=Event.key)
+    for a, b in zip(got, want):
+        name = a.name.rpartition(":")[2]
+        if (a.time, a.cpu, a.pid, name) != (b.time, b.cpu, b.pid, b.name):
+            raise AssertionError("%r\nis not\n%r" % (a, b))
+        if fields_of is not None and name not in fields_of:
+            continue
+        told = raw_fields(b.fields, a.fields)
+        if set(told) != set(a.fields) or not all(
+                same_value(told[k], v) for k, v in a.fields.items()):
+            raise AssertionError("%r\nis not\n%r" % (a, b))

@@ -32,10 +32,10 @@ class Skip(Exception):
     """This case cannot be tried here."""
 
 
-def record(top, *options, command, to=None):
+def record(top, *options, command, to=None, under=()):
     """A recording of this machine, to the file that is returned, or TO a
     listener HOST:PORT. Full pages leave at once then: buffer_percent is 0 for as
-    long as it lasts."""
+    long as it lasts, unless a program that it runs UNDER sees to that."""
     if os.geteuid() != 0:
         raise Skip("not root")
     if shutil.which("trace-cmd") is None or shutil.which("unshare") is None:
@@ -43,13 +43,13 @@ def record(top, *options, command, to=None):
     (top / "one").write_text("1\n")
     (top / "empty").write_text("")
     place = ["-o", str(top / "trace.dat")] if to is None else ["-N", to, "-t"]
-    environment = {**os.environ, "PERCENT": "" if to is None else "0"}
+    environment = {**os.environ, "PERCENT": "" if to is None or under else "0"}
     lock = os.open(TRACEFS, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
-            ["unshare", "-m", "sh", "-c", RECORD, "sh", "trace-cmd", "record",
-             *place, *options, *command], env=environment,
+            ["unshare", "-m", "sh", "-c", RECORD, "sh", *under, "trace-cmd",
+             "record", *place, *options, *command], env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=top,
             stderr=subprocess.STDOUT, timeout=120, check=False)
     finally:
