@@ -65,6 +65,26 @@ START_TEST(what_a_recorder_sends_is_read_too)
 }
 END_TEST
 
+/* Processes ended while a stock recorder read their names: there are fewer
+ * bytes than it says. */
+START_TEST(names_may_be_fewer_than_told)
+{
+	static const uint8_t cmdlines[] = { 21, 0, 0, 0 };
+	struct bytes b = vector_metadata("v7-tcp-none");
+	const uint8_t *at = memmem(b.p, b.n, cmdlines, sizeof(cmdlines));
+	char why[DAT_WHY_MAX];
+	struct dat *d;
+
+	ck_assert_ptr_nonnull(at);
+	/* Behind id, flags, name and size; its lowest byte. */
+	b.p[at - b.p + 16] += 17;
+	ck_assert_int_eq(dat_read(&d, b.p, b.n, why), OK);
+	ck_assert_uint_eq(d->n_names, 2);
+	dat_free(d);
+	free(b.p);
+}
+END_TEST
+
 /* V1 has the first items only. */
 START_TEST(the_metadata_of_v1_is_read)
 {
@@ -163,6 +183,7 @@ main(void)
 	const struct unit units[] = {
 		{ every_event_of_a_recording_is_converted, N(vectors), 0 },
 		{ what_a_recorder_sends_is_read_too, N(vectors), 0 },
+		{ names_may_be_fewer_than_told, 0, 0 },
 		{ the_metadata_of_v1_is_read, 0, 0 },
 		{ made_files_have_the_same_events, N(corpus), 0 },
 		{ a_file_that_ends_early_is_refused_or_read, N(corpus), 0 },

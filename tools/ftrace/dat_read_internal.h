@@ -57,6 +57,9 @@ enum status dat_read_printk(
     struct dat_reading *g, struct dat_input *in) MUST_CHECK;
 enum status dat_read_cmdlines(
     struct dat_reading *g, struct dat_input *in) MUST_CHECK;
+/* Nothing follows: there may be less of them than their length says. */
+enum status dat_read_last_cmdlines(
+    struct dat_reading *g, struct dat_input *in) MUST_CHECK;
 
 /* dat_read_options.c: one option; BODY is all of it. */
 enum status dat_read_option(

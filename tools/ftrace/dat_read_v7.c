@@ -128,7 +128,7 @@ static const struct {
 	{ OPTION_FORMATS, false, dat_read_formats },
 	{ OPTION_KALLSYMS, false, dat_read_kallsyms },
 	{ OPTION_PRINTK, false, dat_read_printk },
-	{ OPTION_CMDLINES, false, dat_read_cmdlines },
+	{ OPTION_CMDLINES, false, dat_read_last_cmdlines },
 };
 
 static enum status
