@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/lib/unit.h"
@@ -102,19 +101,6 @@ never(void *arg)
 	return false;
 }
 
-/* ThreadSanitizer knows nothing of the threads that the C library makes for
- * getaddrinfo_a(3), and ends the process there. */
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-#define NAME_TESTS 0
-#else
-#define NAME_TESTS 1
-#endif
-
 START_TEST(who_is_told_to_stop_waits_for_no_name)
 {
 	struct url_address a[URL_ADDRESSES];
@@ -122,11 +108,6 @@ START_TEST(who_is_told_to_stop_waits_for_no_name)
 	const char *why;
 	struct url u;
 
-	if (NAME_TESTS == 0) {
-		puts("skipped: a name, as ThreadSanitizer cannot follow "
-		     "getaddrinfo_a");
-		return;
-	}
 	ck_assert_int_eq(url_parse(&u, "net://relay.invalid", &why), OK);
 	ck_assert_int_eq(
 	    url_resolve_while(&u, a, &n, &why, 1, never, &asked), E_STOPPED);

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/client/url.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/compiler.h"
+#include "common/ref.h"
 
 static const struct scheme {
 	const char *prefix;
@@ -101,13 +110,16 @@ url_parse(struct url *u, const char *text, const char **why)
 	return OK;
 }
 
-/* A question to the resolver, which must stay where it is until the answer is
- * there. */
+/* A question to the resolver. When a thread asks it, it belongs to that thread
+ * and to who waits for the answer: the last one frees it. */
 struct question {
-	struct gaicb gai;
-	struct addrinfo hints;
 	struct url url;
 	char port[8];
+	struct addrinfo hints;
+	struct addrinfo *addresses;
+	int error;    /* of getaddrinfo(3) */
+	int answered; /* an eventfd */
+	struct ref ref;
 };
 
 static void
@@ -118,34 +130,27 @@ ask(struct question *q, const struct url *u, int flags)
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = flags };
 	snprintf(q->port, sizeof(q->port), "%u", u->control);
-	q->gai = (struct gaicb){ .ar_name = q->url.host,
-		.ar_service = q->port,
-		.ar_request = &q->hints };
+	q->addresses = NULL;
+	q->error = getaddrinfo(q->url.host, q->port, &q->hints, &q->addresses);
 }
 
-static int
-answer(struct question *q)
-{
-	return getaddrinfo(q->url.host, q->port, &q->hints, &q->gai.ar_result);
-}
-
-/* ERR is the resolver's answer. */
 static enum status
-take_answer(const struct question *q, int err,
-    struct url_address out[URL_ADDRESSES], unsigned *n, const char **why)
+take_answer(struct question *q, struct url_address out[URL_ADDRESSES],
+    unsigned *n, const char **why)
 {
-	if (err != 0) {
-		*why = gai_strerror(err);
+	if (q->error != 0) {
+		*why = gai_strerror(q->error);
 		return E_NOENT;
 	}
 	memset(out, 0, URL_ADDRESSES * sizeof(*out));
 	*n = 0;
-	for (struct addrinfo *a = q->gai.ar_result;
-	     a != NULL && *n < URL_ADDRESSES; a = a->ai_next) {
+	for (struct addrinfo *a = q->addresses; a != NULL && *n < URL_ADDRESSES;
+	     a = a->ai_next) {
 		memcpy(&out[*n].sa, a->ai_addr, a->ai_addrlen);
 		out[(*n)++].len = a->ai_addrlen;
 	}
-	freeaddrinfo(q->gai.ar_result);
+	freeaddrinfo(q->addresses);
+	q->addresses = NULL;
 	return OK;
 }
 
@@ -156,20 +161,78 @@ url_resolve(const struct url *u, struct url_address out[URL_ADDRESSES],
 	struct question q;
 
 	ask(&q, u, 0);
-	return take_answer(&q, answer(&q), out, n, why);
+	return take_answer(&q, out, n, why);
 }
 
-/* Wait for the answer. EAI_INPROGRESS: told to stop. */
-static int
-wait_for(struct question *q, int tick_ms, bool (*goes_on)(void *arg), void *arg)
+static void
+question_free(struct ref *r)
 {
-	const struct gaicb *list[] = { &q->gai };
-	const struct timespec tick = { .tv_nsec = tick_ms * 1000000L };
-	int err;
+	struct question *q = container_of(r, struct question, ref);
 
-	while ((err = gai_error(&q->gai)) == EAI_INPROGRESS && goes_on(arg))
-		(void)gai_suspend(list, 1, &tick);
-	return err;
+	if (q->addresses != NULL)
+		freeaddrinfo(q->addresses);
+	if (q->answered >= 0)
+		close(q->answered);
+	free(q);
+}
+
+static void *
+ask_for_name(void *arg)
+{
+	struct question *q = arg;
+	const struct url u = q->url;
+	const uint64_t one = 1;
+
+	ask(q, &u, 0);
+	(void)!write(q->answered, &one, sizeof(one));
+	ref_put(&q->ref, question_free);
+	return NULL;
+}
+
+/* Have a thread ask for the host of U. NULL: there is none to be had. */
+static struct question *
+ask_aside(const struct url *u)
+{
+	struct question *q = calloc(1, sizeof(*q));
+	sigset_t all, before;
+	pthread_t thread;
+	int err = EAGAIN;
+
+	if (q == NULL)
+		return NULL;
+	q->url = *u;
+	ref_init(&q->ref);
+	q->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* Signals are for the program's own threads. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ref_get(&q->ref);
+	if (q->answered >= 0)
+		err = pthread_create(&thread, NULL, ask_for_name, q);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err == 0) {
+		(void)pthread_detach(thread);
+		return q;
+	}
+	ref_put(&q->ref, question_free); /* the thread's */
+	ref_put(&q->ref, question_free);
+	return NULL;
+}
+
+/* False: told to stop. */
+static bool
+wait_for(const struct question *q, int tick_ms, bool (*goes_on)(void *arg),
+    void *arg)
+{
+	struct pollfd p = { .fd = q->answered, .events = POLLIN };
+	uint64_t n;
+
+	while (read(q->answered, &n, sizeof(n)) != sizeof(n)) {
+		if (!goes_on(arg))
+			return false;
+		(void)poll(&p, 1, tick_ms);
+	}
+	return true;
 }
 
 enum status
@@ -177,26 +240,19 @@ url_resolve_while(const struct url *u, struct url_address out[URL_ADDRESSES],
     unsigned *n, const char **why, int tick_ms, bool (*goes_on)(void *arg),
     void *arg)
 {
-	struct question *q = malloc(sizeof(*q));
-	struct gaicb *list[] = { &q->gai };
-	enum status st;
-	int err;
+	struct question here, *q;
+	enum status st = E_STOPPED;
 
+	/* An address needs nobody to be asked. */
+	ask(&here, u, AI_NUMERICHOST);
+	if (here.error != EAI_NONAME)
+		return take_answer(&here, out, n, why);
+	q = ask_aside(u);
 	if (q == NULL)
 		return E_NOMEM;
-	/* An address needs nobody to be asked. */
-	ask(q, u, AI_NUMERICHOST);
-	err = answer(q);
-	if (err == EAI_NONAME) {
-		ask(q, u, 0);
-		err = getaddrinfo_a(GAI_NOWAIT, list, 1, NULL);
-		if (err == 0)
-			err = wait_for(q, tick_ms, goes_on, arg);
-	}
-	if (err == EAI_INPROGRESS)
-		return E_STOPPED;
-	st = take_answer(q, err, out, n, why);
-	free(q);
+	if (wait_for(q, tick_ms, goes_on, arg))
+		st = take_answer(q, out, n, why);
+	ref_put(&q->ref, question_free);
 	return st;
 }
 

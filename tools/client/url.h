@@ -43,8 +43,8 @@ enum status url_resolve(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n,
     const char **why) MUST_CHECK;
 /* The same for a caller that may be told to stop meanwhile: GOES_ON is called
- * with ARG before each wait of TICK_MS. E_STOPPED: it said false. The request
- * then stays with the C library, which cannot take it back. */
+ * with ARG before each wait of TICK_MS. E_STOPPED: it said false. A thread
+ * that asked for the name then ends by itself, when the resolver answers. */
 enum status url_resolve_while(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n, const char **why,
     int tick_ms, bool (*goes_on)(void *arg), void *arg) MUST_CHECK;
