@@ -63,8 +63,9 @@ class Agent:
         said = part("agent", "agent2host")
         size = HEADER.unpack_from(said)[0]
         doors = [socket.create_server(("127.0.0.1", 0)) for _ in self.pages]
-        ports = b"".join(b"%d\0" % d.getsockname()[1] for d in doors)
-        resp = said[12:52] + ports
+        ports = self.named([d.getsockname()[1] for d in doors])
+        resp = said[12:16] + struct.pack(">I", len(ports)) + said[20:52] \
+            + b"".join(b"%d\0" % port for port in ports)
         control.sendall(HEADER.pack(12 + len(resp), 7, 40) + resp)
         control.sendall(said[size:-12])
         for door, pages in zip(doors, self.pages):
@@ -74,6 +75,12 @@ class Agent:
             door.close()
         self.asked += read_all(control, 12)
         control.sendall(said[-12:])
+
+
+    @staticmethod
+    def named(ports):
+        """What it says of these."""
+        return ports
 
 
 class Guests:
@@ -375,7 +382,8 @@ def guests_of_the_list():
         port = g.reach("near")
         for _ in range(2):
             control_session(port, agent.pages)
-            wait_until("ready", lambda: g.states()["near"][0] == "ready")
+            wait_until("ready, with CPUs", lambda: g.states()["near"]
+                       == ("ready", "2"))
         equal(raw(g, b"connect - near 1")[1], b"error wrong token\n", "another")
         equal(raw(g, b"connect  near 1")[1], b"error wrong token\n", "another")
         sock, answer = raw(g, b"reach TOKEN away")

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -23,6 +24,7 @@ WINDOW = 256 << 10      # LINK_WINDOW
 HELLO_S = 5             # LINK_HELLO_S
 DIAL_S = 10             # DIAL_MS
 STALL_S = 30            # LINK_STALL_S
+MANY_CPUS = 1200
 MUCH = 16 << 20
 # Memory is measured: what is free is not kept to look for its use.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") \
@@ -409,6 +411,41 @@ def names_that_are_none():
         sock.close()
 
 
+class Large(Agent):
+    """Of a machine with many CPUs, of which two have pages."""
+
+    @staticmethod
+    def named(ports):
+        return ports + [1] * (MANY_CPUS - len(ports))
+
+
+def a_machine_of_many_cpus():
+    """More of them than descriptors that a process has at first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2 * MANY_CPUS:
+        print("a_machine_of_many_cpus: skipped, few descriptors")
+        return
+    with guests() as g:
+        agent = Large()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            g.connect("web1", agent)
+            port = g.reach("web1")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        control = socket.create_connection(("127.0.0.1", port), timeout=20)
+        control.sendall(part("agent", "host2agent")[:-12])
+        size = HEADER.unpack(read_all(control, HEADER.size))[0]
+        ports = read_all(control, size - HEADER.size)[40:].split(b"\0")[:-1]
+        equal(len(ports), MANY_CPUS, "ports")
+        data = [socket.create_connection(("127.0.0.1", int(p)), timeout=20)
+                for p in ports]
+        for sock, want in zip(data, agent.pages):
+            check(read_all(sock, len(want) + 1) == want, "pages")
+        for sock in data + [control]:
+            sock.close()
+
+
 class BadBroker:
     """Says the same to whoever comes, then BEHIND it again and again."""
 
@@ -480,7 +517,7 @@ CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
          names_of_hosts, a_door_is_used_once, tokens_of_their_own,
          lists_that_are_none, a_flood_of_one_host, names_that_are_none,
-         limits_of_time)
+         a_machine_of_many_cpus, limits_of_time)
 
 if __name__ == "__main__":
     run(CASES)

@@ -91,6 +91,8 @@ on_control(void *arg, const uint8_t *p, size_t n)
 	buf_free(&a->finder.in);
 	if (st != OK)
 		a->resp.cpus = 0;
+	else if (a->config.learned != NULL)
+		a->config.learned(a->config.arg, a->resp.cpus);
 }
 
 static void

@@ -25,6 +25,8 @@ struct agent_end_config {
 	/* A link to the broker. */
 	enum status (*open)(void *arg, struct link **out,
 	    const struct link_ops *ops, void *end);
+	/* How many CPUs its agent says it has; NULL: not wanted. */
+	void (*learned)(void *arg, uint32_t cpus);
 	void *arg;
 };
 

@@ -357,6 +357,16 @@ open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
 	return link_create(out, g->broker->base, fds[1], ops, end);
 }
 
+static void
+on_learned(void *arg, uint32_t cpus)
+{
+	const struct direct_guest *g = arg;
+	struct peer *p = find_guest(g->broker, g->guest->name);
+
+	if (p != NULL)
+		p->cpus = cpus;
+}
+
 static enum status
 add_direct(struct broker *b, const struct token_guest *guest)
 {
@@ -366,6 +376,7 @@ add_direct(struct broker *b, const struct token_guest *guest)
 		.token = "-",
 		.agent = guest->agent,
 		.open = open_direct,
+		.learned = on_learned,
 		.arg = g };
 
 	if (b->n_direct == BROKER_AGENTS_MAX) {
@@ -461,6 +472,7 @@ command_broker(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_set_level(LOG_NOTICE);
+	(void)command_raise_descriptors();
 	list_init(&b.peers);
 	b.base = event_base_new();
 	if (b.base == NULL)

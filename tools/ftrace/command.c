@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "common/compiler.h"
 #include "common/near.h"
@@ -72,4 +73,17 @@ command_run(int argc, char **argv)
 		    "tracepulse-ftrace: %s: is no command; see --help\n",
 		    argv[0]);
 	return EXIT_USAGE;
+}
+
+uint64_t
+command_raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 256;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
 }

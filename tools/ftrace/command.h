@@ -3,6 +3,8 @@
 #ifndef TOOLS_FTRACE_COMMAND_H
 #define TOOLS_FTRACE_COMMAND_H
 
+#include <stdint.h>
+
 #define EXIT_USAGE 2
 
 /* ARGV[0] is the sub-command's name. The exit status; messages are on
@@ -13,5 +15,9 @@
 
 /* The sub-command ARGV[0]; EXIT_USAGE if there is none of that name. */
 int command_run(int argc, char **argv);
+
+/* For one with a socket for each CPU: as many descriptors as there may be; how
+ * many. */
+uint64_t command_raise_descriptors(void);
 
 #endif

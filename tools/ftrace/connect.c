@@ -110,6 +110,7 @@ command_connect(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_set_level(LOG_NOTICE);
+	(void)command_raise_descriptors();
 	c.end.name = argv[first];
 	c.end.arg = &c;
 	return serve(&c);

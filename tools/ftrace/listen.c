@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -83,20 +82,6 @@ on_left(void *arg, struct recording *take)
 	recorder_finish_left(&l->recorders, take);
 }
 
-/* As many descriptors as we may have. */
-static uint64_t
-raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 256;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	return limit.rlim_cur;
-}
-
 static enum status
 catch_signals(struct listening *l)
 {
@@ -159,7 +144,7 @@ static enum status
 start(struct listening *l)
 {
 	const struct listen_options *o = &l->options;
-	const uint64_t fds = raise_descriptors();
+	const uint64_t fds = command_raise_descriptors();
 	struct recorders *r = &l->recorders;
 	enum status st = E_NOMEM;
 

@@ -317,6 +317,7 @@ command_reach(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_set_level(LOG_NOTICE);
+	(void)command_raise_descriptors();
 	r.name = argv[first];
 	return serve(&r);
 }

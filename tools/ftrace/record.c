@@ -251,6 +251,7 @@ command_record(int argc, char **argv)
 	log_set_level(LOG_NOTICE);
 	if (!read_options(&r, argc, argv, &first, &status))
 		return status;
+	(void)command_raise_descriptors();
 	if (!are_names(argv + first, argc - first) || r.config.broker == NULL ||
 	    r.token_file == NULL || r.config.n_arguments == 2) {
 		fprintf(stderr, PROGRAM ": names of guests, --event, --broker "
