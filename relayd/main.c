@@ -23,10 +23,15 @@
 #include "relayd/record/stream_window.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
+#include "store/packet_log.h"
 #include "store/recovery.h"
 
 /* Peers need not wait longer than that for files of the past. */
 #define RECOVERY_WAIT_NS NS_PER_S
+
+/* The part of --max-memory that places of files may have which viewers can
+ * read. */
+#define LOG_FILES_PART 16
 
 /* What works for the disk, beside the workers. */
 struct disk_threads {
@@ -147,6 +152,8 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	st = health_create(&health, lobby_base(lobby), &config);
 	if (st != OK)
 		return st;
+	packet_log_limit_files(
+	    o->max_memory / LOG_FILES_PART / LOG_FILE_MEMORY);
 	set_window(o, NULL);
 	reload_tell(reload, set_window, NULL);
 	st = hangup_create(&hangup, lobby_base(lobby), on_hangup, reload);

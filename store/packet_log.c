@@ -56,11 +56,21 @@ struct packet_log {
 	struct published_pointer newest; /* struct log_file; NULL: none */
 	/* writer only */
 	struct log_file *oldest;
+	uint64_t n_files;
 	uint64_t last_time; /* end of the last packet, or last beacon */
 	unsigned minor;
 	bool is_numbered;
 	char channel[];
 };
+
+/* Of all logs, but for those that only wait for readers. */
+static struct published files, files_max;
+
+void
+packet_log_limit_files(uint64_t limit)
+{
+	publish(&files_max, limit);
+}
 
 static struct log_file *
 newest_of(const struct packet_log *log)
@@ -129,6 +139,7 @@ release(struct ref *r)
 	struct packet_log *log = container_of(r, struct packet_log, ref);
 	struct log_file *f, *newer;
 
+	published_sub(&files, log->n_files);
 	for (f = log->oldest; f != NULL; f = newer) {
 		newer = f->newer;
 		packet_log_file_destroy(f);
@@ -174,20 +185,6 @@ packet_log_is_ended(const struct packet_log *log)
 	return published(&log->is_ended) != 0;
 }
 
-void
-packet_log_add_file(struct packet_log *log, struct log_file *take_f)
-{
-	struct log_file *newest = newest_of(log);
-
-	take_f->first = published(&log->count);
-	publish_pointer(&take_f->older, newest);
-	if (newest == NULL)
-		log->oldest = take_f;
-	else
-		newest->newer = take_f;
-	publish_pointer(&log->newest, take_f);
-}
-
 /* Drop the files up to LAST. */
 static void
 drop(struct packet_log *log, struct log_file *last)
@@ -201,8 +198,29 @@ drop(struct packet_log *log, struct log_file *last)
 	for (f = log->oldest; f != rest; f = newer) {
 		newer = f->newer;
 		call_rcu(&f->rcu, free_file);
+		log->n_files--;
+		published_sub(&files, 1);
 	}
 	log->oldest = rest;
+}
+
+void
+packet_log_add_file(struct packet_log *log, struct log_file *take_f)
+{
+	struct log_file *newest = newest_of(log);
+	const uint64_t max = published(&files_max);
+
+	take_f->first = published(&log->count);
+	publish_pointer(&take_f->older, newest);
+	if (newest == NULL)
+		log->oldest = take_f;
+	else
+		newest->newer = take_f;
+	publish_pointer(&log->newest, take_f);
+	log->n_files++;
+	if (published_add(&files, 1) > max && max != 0 &&
+	    log->n_files > LOG_FILES_LITTLE)
+		drop(log, log->oldest);
 }
 
 void

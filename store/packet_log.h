@@ -51,6 +51,14 @@ struct log_place {
 	bool is_numbered;
 };
 
+/* What a file costs that was added: itself, and its folder if no other has it.
+ * All logs may have LIMIT files; then each drops its oldest for a new one, as
+ * in a ring, but has LOG_FILES_LITTLE. The files stay on the disk: viewers lose
+ * what is old. 0, as at first: any number. Any thread. */
+#define LOG_FILE_MEMORY 512
+#define LOG_FILES_LITTLE 32
+void packet_log_limit_files(uint64_t limit);
+
 /* Writer: the owning worker only. The log has one reference. CHANNEL is
  * copied; MINOR is that of the index files. */
 enum status packet_log_create(struct packet_log **out, const char *channel,

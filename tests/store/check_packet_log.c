@@ -214,6 +214,43 @@ START_TEST(a_ring_of_one_file_starts_where_it_ends)
 }
 END_TEST
 
+/* A stream of many files leaves room for others, and keeps its newest. */
+START_TEST(many_files_are_no_more_than_the_limit)
+{
+	struct packet_log *many;
+
+	packet_log_limit_files(100);
+	open_log();
+	for (uint64_t n = 0; n < 300; n++) {
+		add_file(n, 1);
+		append(2);
+	}
+	ck_assert_uint_eq(packet_log_start(log_), 400);
+	assert_gone(399);
+	assert_place(400, 200, 400);
+	assert_place(599, 299, 598);
+	many = packet_log_get(log_);
+	close_log();
+	open_log();
+	for (uint64_t n = 0; n < 300; n++) {
+		add_file(n, 1);
+		append(2);
+		if (n < LOG_FILES_LITTLE)
+			ck_assert_uint_eq(packet_log_start(log_), 0);
+	}
+	ck_assert_uint_eq(packet_log_start(log_), 2 * (300 - LOG_FILES_LITTLE));
+	/* When the first one has gone, there is room. */
+	packet_log_put(many);
+	for (uint64_t n = 300; n < 300 + 100 - LOG_FILES_LITTLE; n++) {
+		add_file(n, 1);
+		append(2);
+	}
+	ck_assert_uint_eq(packet_log_start(log_), 2 * (300 - LOG_FILES_LITTLE));
+	close_log();
+	packet_log_limit_files(0);
+}
+END_TEST
+
 /* A file of the ring comes again and again while memory is used up. */
 START_TEST(a_file_goes_without_memory)
 {
@@ -529,6 +566,7 @@ main(void)
 		{ an_overwritten_file_moves_the_start, 0, 0 },
 		{ a_ring_of_one_file_starts_where_it_ends, 0, 0 },
 		{ a_file_goes_without_memory, 0, 0 },
+		{ many_files_are_no_more_than_the_limit, 0, 0 },
 		{ a_file_is_dropped_in_its_own_chunk, 0, 0 },
 		{ a_cleared_chunk_moves_the_start, 0, 0 },
 		{ a_beacon_counts_before_the_first_packet, 0, 0 },
