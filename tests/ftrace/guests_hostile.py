@@ -6,6 +6,7 @@ time."""
 import concurrent.futures
 import contextlib
 import os
+import random
 import re
 import resource
 import signal
@@ -411,6 +412,79 @@ def names_that_are_none():
         sock.close()
 
 
+def some_frames(rng, kinds):
+    """Frames of these kinds, and of others now and then; some are torn."""
+    out = b""
+    for _ in range(rng.randrange(1, 40)):
+        kind = rng.choice(kinds if rng.random() < 0.98 else range(6))
+        data = rng.choice((
+            b"", b"\0\0", rng.randbytes(2), b"\xff" * 4, rng.randbytes(4),
+            part("agent", "host2agent"), part("agent", "agent2host"),
+            rng.randbytes(rng.randrange(40000))))
+        blob = frame(kind, rng.choice((0, 0, 1, 2, 3, 1601)), data)
+        if rng.random() < 0.02:
+            at = rng.randrange(len(blob))
+            blob = blob[:at] + rng.randbytes(1) + blob[at + 1:]
+        out += blob
+    return out
+
+
+def part_of_agent(rng):
+    """What an agent says first, for doors to be there; not always."""
+    said = part("agent", "agent2host")
+    return rng.choice((b"", frame(DATA, 0, said), frame(DATA, 0, said[:62])))
+
+
+def any_frames():
+    """Of who reaches a guest, and of a guest: the sessions of others are whole."""
+    rng = random.Random(20261122)
+    count = 2000 if os.environ.get("TP_TEST_LONG") else 100
+    with guests() as g:
+        agent = Agent()
+        g.connect("good", agent)
+        g.connect("web1", Deaf())
+        port = g.reach("odd")
+        for _ in range(count):
+            # The guest dials again if what came was no frame.
+            wait_until("web1", lambda: g.states().get("web1", "-")[0] == "ready")
+            sock, _ = raw(g, b"reach TOKEN web1")
+            flood(sock, some_frames(rng, (OPEN, DATA, CLOSE, TAKEN)), seconds=0.1)
+            sock.close()
+            guest, _ = raw(g, b"connect TOKEN odd 1")
+            with contextlib.suppress(OSError), socket.create_connection(
+                    ("127.0.0.1", port), timeout=5) as controller:
+                controller.sendall(part("agent", "host2agent")[:-12])
+                guest.settimeout(5)
+                equal(read_all(guest, 11), frame(OPEN, 0, b"\0\0"), "OPEN")
+                flood(guest, part_of_agent(rng)
+                      + some_frames(rng, (DATA, CLOSE, TAKEN)), seconds=0.1)
+            guest.close()
+        control_session(g.reach("good"), agent.pages)
+
+
+def any_frames_for_record():
+    """Of a guest that is recorded: it ends, and leaves files that are whole."""
+    rng = random.Random(20261123)
+    with guests() as g:
+        out = f"{g.base}/out"
+        os.mkdir(out)
+        for _ in range(200 if os.environ.get("TP_TEST_LONG") else 15):
+            guest, answer = raw(g, b"connect TOKEN odd 1")
+            equal(answer, b"ok\n", "answer")
+            child = g.start("record", "odd", "-e", "x", "-d", out, "--broker",
+                            g.address())
+            equal(read_all(guest, 11), frame(OPEN, 0, b"\0\0"), "OPEN")
+            flood(guest, part_of_agent(rng)
+                  + some_frames(rng, (DATA, CLOSE, TAKEN)), seconds=0.2)
+            guest.close()
+            equal(child.wait(20), 1, g.log(child))
+            check("Sanitizer" not in g.log(child), g.log(child)[-3000:])
+            g.children.remove(child)
+            wait_until("odd is gone", lambda: g.states() == {})
+        check(all(name.endswith(".dat") for name in os.listdir(out)),
+              os.listdir(out))
+
+
 class Large(Agent):
     """Of a machine with many CPUs, of which two have pages."""
 
@@ -517,7 +591,8 @@ CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
          names_of_hosts, a_door_is_used_once, tokens_of_their_own,
          lists_that_are_none, a_flood_of_one_host, names_that_are_none,
-         a_machine_of_many_cpus, limits_of_time)
+         a_machine_of_many_cpus, any_frames, any_frames_for_record,
+         limits_of_time)
 
 if __name__ == "__main__":
     run(CASES)
