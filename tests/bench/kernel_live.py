@@ -214,7 +214,7 @@ def place(options):
         yield path
     finally:
         for name in covered:
-            subprocess.run(["umount", name], check=True)
+            subprocess.run(["umount", "-l", name], check=True)
         os.rmdir(path)
 
 

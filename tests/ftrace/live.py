@@ -538,7 +538,8 @@ def a_busy_machine_is_seen_as_its_report():
         check(len(got) > 100000, "%d events were seen live" % len(got))
         reading.compare(got, without_late(want, got, late), FIELDS)
         print("  %d events, %d of them live, %d late; %s" % (
-            len(want), len(got), late, warned or "no warning"))
+            len(want), len(got), late, "; ".join(re.findall(
+                r"not live: .*", listener.log())) or warned or "no warning"))
 
 
 CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,

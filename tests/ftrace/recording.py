@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Recordings of this machine, by stock trace-cmd."""
+import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 TRACEFS = "/sys/kernel/tracing"
 # A tracefs of its own mount. Some sandboxes let nobody write the switch and the
@@ -32,6 +35,24 @@ class Skip(Exception):
     """This case cannot be tried here."""
 
 
+def run_to_its_end(command, environment, top):
+    """Its status, and what it said. Nothing of it is left in any case: a
+    recorder would trace until the machine stops."""
+    with subprocess.Popen(command, env=environment, cwd=top,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT,
+                          start_new_session=True) as child:
+        try:
+            said, _ = child.communicate(timeout=120)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGINT)
+                time.sleep(2)
+                os.killpg(child.pid, signal.SIGKILL)
+            raise
+        return child.returncode, said
+
+
 def record(top, *options, command, to=None, under=()):
     """A recording of this machine, to the file that is returned, or TO a
     listener HOST:PORT. Full pages leave at once then: buffer_percent is 0 for as
@@ -47,14 +68,12 @@ def record(top, *options, command, to=None, under=()):
     lock = os.open(TRACEFS, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
+        status, said = run_to_its_end(
             ["unshare", "-m", "sh", "-c", RECORD, "sh", *under, "trace-cmd",
-             "record", *place, *options, *command], env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=top,
-            stderr=subprocess.STDOUT, timeout=120, check=False)
+             "record", *place, *options, *command], environment, top)
     finally:
         os.close(lock)
-    if done.returncode != 0:
-        raise Skip("trace-cmd cannot record here: %s" % done.stdout.decode(
+    if status != 0:
+        raise Skip("trace-cmd cannot record here: %s" % said.decode(
             errors="replace")[-200:])
     return top / "trace.dat"
