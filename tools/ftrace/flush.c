@@ -128,8 +128,10 @@ run(struct flushing *f)
 		if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		if (found_ns == 0 || now - found_ns >= FIND_NS) {
-			flush_targets_find(&f->targets, f->parent);
-			set_percent(f);
+			/* Tracefs may keep who asks waiting while another
+			 * recorder starts. */
+			if (flush_targets_find(&f->targets, f->parent))
+				set_percent(f);
 			found_ns = now;
 		}
 		if (!was_there && f->targets.n > 0)

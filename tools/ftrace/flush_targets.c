@@ -117,16 +117,46 @@ find_stats(struct flush_target *t)
 		closedir(d);
 }
 
+static void
+close_target(const struct flush_target *t)
+{
+	close(t->fd);
+	if (t->stats_fd >= 0)
+		close(t->stats_fd);
+}
+
 void
 flush_targets_forget(struct flush_targets *f)
 {
-	while (f->n > 0) {
-		const struct flush_target *t = &f->all[--f->n];
+	while (f->n > 0)
+		close_target(&f->all[--f->n]);
+}
 
-		close(t->fd);
-		if (t->stats_fd >= 0)
-			close(t->stats_fd);
+/* Also those that wait for their parent to look: they have no signals. */
+static void
+forget_ended(struct flush_targets *f, uint64_t parent)
+{
+	for (unsigned i = f->n; i > 0; i--) {
+		struct flush_target *t = &f->all[i - 1];
+
+		if (pidfd_send_signal(t->fd, 0, NULL, 0) == 0 &&
+		    is_wanted(t->pid, parent)) {
+			if (t->stats_fd < 0)
+				find_stats(t);
+			continue;
+		}
+		close_target(t);
+		*t = f->all[--f->n];
 	}
+}
+
+static bool
+is_target(const struct flush_targets *f, long pid)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->all[i].pid == pid)
+			return true;
+	return false;
 }
 
 /* A descriptor of it: its number may be another's by the time of the signal,
@@ -136,7 +166,7 @@ try_process(struct flush_targets *f, long pid, uint64_t parent)
 {
 	struct flush_target *t = &f->all[f->n];
 
-	if (!is_recorder(pid))
+	if (!is_recorder(pid) || is_target(f, pid))
 		return;
 	*t = (struct flush_target){ .pid = pid,
 		.fd = pidfd_open((pid_t)pid, 0),
@@ -152,21 +182,24 @@ try_process(struct flush_targets *f, long pid, uint64_t parent)
 	f->n++;
 }
 
-void
+bool
 flush_targets_find(struct flush_targets *f, uint64_t parent)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
+	unsigned before;
 
-	flush_targets_forget(f);
+	forget_ended(f, parent);
+	before = f->n;
 	if (d == NULL) {
 		log_errno(LOG_ERROR, "/proc");
-		return;
+		return false;
 	}
 	while ((e = readdir(d)) != NULL && f->n < FLUSH_PROCESSES_MAX)
 		if (isdigit((unsigned char)*e->d_name))
 			try_process(f, strtol(e->d_name, NULL, 10), parent);
 	closedir(d);
+	return f->n > before;
 }
 
 /* The number behind KEY, which begins a line. */

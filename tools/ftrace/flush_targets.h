@@ -38,8 +38,9 @@ struct flush_targets {
 /* TEXT ends with a NUL. False: it is not as the kernel writes it. */
 bool flush_stats_parse(const char *text, struct flush_stats *out) MUST_CHECK;
 
-/* Find them anew; of the recorder PARENT, 0: of any. */
-void flush_targets_find(struct flush_targets *f, uint64_t parent);
+/* Find those that came, and forget those that ended; of the recorder PARENT, 0:
+ * of any. True: some came. */
+bool flush_targets_find(struct flush_targets *f, uint64_t parent);
 void flush_targets_forget(struct flush_targets *f);
 /*
  * Make them send all that waits now; FLUSH_ROUNDS_MAX times 1 ms at most. A
