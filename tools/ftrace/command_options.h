@@ -2,7 +2,7 @@
 /*
  * The options of one command, of the table that OPTIONS_TABLE names. Included
  * once by its source, behind PROGRAM and OPTIONS_TABLE; set_option() and
- * print_usage() are there, too.
+ * print_usage() are there, too. HAS_COMMAND: as arguments.h has it.
  */
 #ifndef TOOLS_FTRACE_COMMAND_OPTIONS_H
 #define TOOLS_FTRACE_COMMAND_OPTIONS_H
@@ -11,6 +11,10 @@
 #include <stddef.h>
 
 #include "tools/ftrace/arguments.h"
+
+#ifndef HAS_COMMAND
+#define HAS_COMMAND false
+#endif
 
 enum option_id {
 #define OPTION(id, letter, name, arg, help) OPT_##id,
@@ -38,6 +42,7 @@ read_options(void *arg, int argc, char **argv, int *first, int *status)
 		.n_rows = N_OPTIONS,
 		.set = set_option,
 		.print_usage = print_usage,
+		.has_command = HAS_COMMAND,
 		.arg = arg };
 	const enum status st = arguments_parse(&a, argc, argv, first);
 

@@ -16,29 +16,19 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/flush_percent.h"
 #include "tools/ftrace/flush_targets.h"
 
 #define PROGRAM "tracepulse-ftrace flush"
+#define OPTIONS_TABLE "tools/ftrace/flush_options.tbl.h"
+#define HAS_COMMAND true
+#include "tools/ftrace/command_options.h"
+
 #define INTERVAL_MIN_NS (10 * NS_PER_MS)
 #define INTERVAL_MAX_NS (60 * NS_PER_S)
 /* How often the processes of the machine are looked through. */
 #define FIND_NS NS_PER_S
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/flush_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/flush_options.tbl.h"
-#undef OPTION
-};
 
 struct flushing {
 	uint64_t interval_ns, parent; /* 0: of any recorder */
@@ -184,20 +174,10 @@ command_flush(int argc, char **argv)
 {
 	static struct flushing f = { .interval_ns = 200 * NS_PER_MS };
 	const struct sigaction stop = { .sa_handler = on_stop };
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set_option,
-		.print_usage = print_usage,
-		.has_command = true,
-		.arg = &f };
-	int first;
-	const enum status st = arguments_parse(&a, argc, argv, &first);
+	int first, status;
 
-	if (st == E_EXISTS)
-		return 0;
-	if (st != OK)
-		return EXIT_USAGE;
+	if (!read_options(&f, argc, argv, &first, &status))
+		return status;
 	log_set_level(LOG_NOTICE);
 	f.command = first < argc ? argv + first : NULL;
 	(void)sigaction(SIGINT, &stop, NULL);
