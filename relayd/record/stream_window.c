@@ -100,6 +100,8 @@ stream_window_add(struct stream *t)
 	list_init(&ws->node);
 	list_init(&ws->files);
 	t->window = ws;
+	if (t->tracefile_size != 0 && t->tracefile_size < WINDOW_GIVEN_MIN)
+		t->tracefile_size = WINDOW_GIVEN_MIN;
 	return OK;
 }
 

@@ -31,6 +31,9 @@ struct stream;
 #define WINDOW_FILE_MIN (UINT64_C(64) << 10)
 #define WINDOW_FILE_MAX (UINT64_C(64) << 20)
 #define WINDOW_PARTS 8
+/* What a tracer said of the size of files, without a number of them, counts
+ * from here on: each file of a window is remembered, in 200 bytes. */
+#define WINDOW_GIVEN_MIN (UINT64_C(1) << 20)
 /* What a file takes beside its bytes: the last blocks of data and index. */
 #define WINDOW_FILE_COST (UINT64_C(8) << 10)
 

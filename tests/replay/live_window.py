@@ -387,6 +387,21 @@ def whom_it_concerns():
         equal((later.dir / "ch_0").stat().st_size, 40 * 65536, "all is kept")
 
 
+def tiny_files():
+    """A tracer cannot have each packet in a file that the window remembers."""
+    with relay.Daemon("--live-window=60m") as daemon:
+        live = Live(daemon, "tiny")
+        tiny = live.add("tiny", size=2)
+        for seq in range(500):
+            live.data.packet(tiny, seq, b"xy")
+            equal(live.control.index(tiny, seq, 2), relay.OK, "SEND_INDEX")
+        until = time.monotonic() + relay.TIMEOUT
+        while live.control.pending(tiny, 499) != 0:
+            check(time.monotonic() < until, "DATA_PENDING stays")
+        equal(len(list(live.dir.glob("tiny_*"))), 1, "files")
+        equal((live.dir / "tiny_0").read_bytes(), 500 * b"xy", "packets")
+
+
 def killed():
     """kill -9 in full flow: what is left is whole."""
     with relay.Daemon("--live-window=1M", "--log-level=error") as daemon:
@@ -403,7 +418,7 @@ def killed():
 
 
 CASES = [steady, late, packets_of_an_hour_ago, rotation_and_clear,
-         closed_streams, whom_it_concerns, killed]
+         closed_streams, whom_it_concerns, tiny_files, killed]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:]
