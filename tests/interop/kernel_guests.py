@@ -5,6 +5,7 @@ name, reached by stock trace-cmd and by our record, one and several at a time.
 There is one kernel: a guest with a ring buffer of its own is an agent for which
 an instance of tracefs is the whole of it."""
 import collections
+import contextlib
 import glob
 import os
 import re
@@ -32,7 +33,8 @@ class Guests:
 
     def __init__(self, w, kernel, *names):
         self.w, self.kernel = w, kernel
-        self.tokens = {}
+        self.tokens, self.started = {}, []
+        self.log_path = os.path.join(w.directory, "guests.log")
         words = {name: f"0123456789abcdef-{name}" for name in ("all", *names)}
         for name, word in words.items():
             self.tokens[name] = self._private(name, word)
@@ -50,12 +52,26 @@ class Guests:
 
     def start(self, *command):
         """In the background, to the end of the world."""
-        with open(os.path.join(self.w.directory, "guests.log"), "ab") as log:
+        with open(self.log_path, "ab") as log:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=self.w.env(), cwd=self.w.directory)
+                env=self.w.env(), cwd=self.w.directory,
+                start_new_session=True)
         self.w.children.append(child)
+        self.started.append(child)
         return child
+
+    def said(self):
+        """What all of them have printed."""
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def stop(self):
+        """All, with what agents have started: instances are in use else."""
+        for child in reversed(self.started):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
 
     def add(self, name, port, has_buffer=False):
         """An agent on PORT, known as NAME; HAS_BUFFER: of its own."""
@@ -89,8 +105,8 @@ def ftrace_guest(w):
     """stock trace-cmd record -A, and record, reach stock trace-cmd agent by its name,
     through connect, broker and reach"""
     kernel = tracing.Tracing(w)
+    guests = Guests(w, kernel, "web1")
     try:
-        guests = Guests(w, kernel, "web1")
         guests.add("web1", 9000)
         guests.start(*guests.command("reach", "web1", "-p", "9001"))
         wait_for("reach", lambda: 9001 in listening_ports())
@@ -107,6 +123,7 @@ def ftrace_guest(w):
         if status != 0:
             raise Failure(f"record web1: {status}: {output}")
     finally:
+        guests.stop()
         kernel.close()
     for name in ("trace-127.0.0.1.dat", "trace.web1.dat"):
         lines = tracing.report(os.path.join(w.directory, name))
@@ -136,13 +153,6 @@ def expect_marks(where, events, count):
                       f"{count * MARKS}")
 
 
-def is_flushed(name):
-    """Do full pages of this guest leave at once?"""
-    with open(f"{tracing.TRACEFS}/instances/{name}/buffer_percent",
-              encoding="ascii") as f:
-        return f.read() == "0\n"
-
-
 def wake_all():
     """Something runs on each CPU, so that its stream begins: what came before,
     when others had gone on, is too late."""
@@ -150,28 +160,25 @@ def wake_all():
         subprocess.run(["taskset", "-c", str(cpu), "true"], check=True)
 
 
-def late_events(w):
+def late_events(guests):
     """{guest: how many of its events came too late for who looks}"""
-    with open(os.path.join(w.directory, "guests.log"),
-              encoding="utf-8") as f:
-        told = re.findall(r"peer=(\w+): not live: .* (\d+) that came too late",
-                          f.read())
+    told = re.findall(r"peer=(\w+): not live: .* (\d+) that came too late",
+                      guests.said())
     late = collections.Counter()
     for name, count in told:
         late[name] = int(count)
     return late
 
 
-def play_guests(w, kernel, names):
+def play_guests(w, guests, names):
     """They are recorded at a time, and seen live; what the viewer showed."""
-    guests = Guests(w, kernel, *names)
     for n, name in enumerate(names):
         guests.add(name, 9000 + n, has_buffer=True)
     child = guests.start(*guests.command(
         "record", *names, *FEW, "-d", w.directory, "--hold=2s",
         "--relay=net://127.0.0.1:%d:%d" % tuple(w.ports[:2])))
     flush = guests.start(w.ftrace_path, "flush", "--interval=200ms")
-    wait_for("flush", lambda: all(is_flushed(n) for n in names))
+    wait_for("flush", lambda: "processes of recorders" in guests.said())
     wake_all()
     wait_for("sessions with a stream for each CPU", lambda: all(
         (tree.listed(w, n) or (0, 0))[0] > os.cpu_count() for n in names),
@@ -196,11 +203,13 @@ def ftrace_guests(w):
     what trace-cmd report says"""
     names = ("web1", "web2")
     kernel = tracing.Tracing(w)
+    guests = Guests(w, kernel, *names)
     try:
-        shown = play_guests(w, kernel, names)
+        shown = play_guests(w, guests, names)
     finally:
+        guests.stop()
         kernel.close()
-    late = late_events(w)
+    late = late_events(guests)
     expect_marks("live", shown, len(names))
     expect_marks("babeltrace2", capture.read(w, w.relay.output), len(names))
     for name in names:

@@ -139,7 +139,11 @@ class Tracing:
             for covered in self.covered:
                 if covered.startswith(path):
                     self.w.run("umount", covered)
-            self.w.run("rmdir", path)
+            # Processes that were killed have it open for a moment.
+            end = time.monotonic() + 5
+            while self.w.run("rmdir", path)[0] != 0 and \
+                    time.monotonic() < end:
+                time.sleep(0.1)
         for name, text in self.before.items():
             if self._read(name) == text:
                 continue
