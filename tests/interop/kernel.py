@@ -68,19 +68,30 @@ def ftrace_as_stock(w):
 @scenario(options=None, needs_sessiond=False, reference=False,
           compare_tree=False)
 def ftrace_buffer(w):
-    """a buffer of its own (-B)"""
+    """a buffer of its own (-B), under flush, which does not keep it from being
+    removed"""
     kernel = tracing.Tracing(w)
-    try:
-        listener = tracing.Listener(w)
-        kernel.instance("tracepulse")
-        # No events of the main buffer: for the second one stock trace-cmd
-        # 3.1.6 takes the host for the port.
-        kernel.record(listener.port, "-B", "tracepulse", timeout=20)
-        path = listener.wait_file()
-    finally:
-        kernel.close()
+    with subprocess.Popen(
+            [w.ftrace_path, "flush"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=w.env()) as flush:
+        try:
+            listener = tracing.Listener(w)
+            kernel.instance("tracepulse")
+            # No events of the main buffer: for the second one stock trace-cmd
+            # 3.1.6 takes the host for the port.
+            kernel.record(listener.port, "-B", "tracepulse", timeout=20)
+            path = listener.wait_file()
+        finally:
+            kernel.close()
+            flush.send_signal(signal.SIGTERM)
+    if os.path.exists(tracing.TRACEFS + "/instances/tracepulse"):
+        raise Failure("the buffer cannot be removed")
     listener.stop()
-    w.notes.append(f"{len(tracing.report(path))} events")
+    lines = tracing.report(path)
+    if not lines:
+        raise Failure("no events: " + listener.log())
+    w.notes.append(f"{len(lines)} events")
 
 
 @scenario(options=None, needs_sessiond=False, reference=False,

@@ -21,7 +21,6 @@
 #define RECORDER "trace-cmd"
 /* What a process of a recorder reads, at the end of its path. */
 #define PIPE "trace_pipe_raw"
-#define PATH_ROOM 512
 #define STATS_ROOM 512
 /* Between two looks whether a page has gone. */
 #define ROUND_NS NS_PER_MS
@@ -77,59 +76,54 @@ is_wanted(long pid, uint64_t of)
 	       (strtoull(text, NULL, 16) >> (SIGUSR2 - 1) & 1) != 0;
 }
 
-/* PATH, of which the process PID has a descriptor, is the pipe of a CPU: its
- * file stats. -1: it is not, or cannot be read. */
-static int
-open_stats(long pid, const char *path)
+/* PATH, of which the process has a descriptor, is the pipe of a CPU: note its
+ * file stats. */
+static bool
+note_stats(struct flush_target *t, const char *path)
 {
 	const size_t n = strlen(path), m = strlen(PIPE);
-	char stats[2 * PATH_ROOM];
+	int written;
 
 	if (n < m || strcmp(path + n - m, PIPE) != 0)
-		return -1;
+		return false;
 	/* The recorder's tracefs may be in a mount namespace of its own. */
-	snprintf(stats, sizeof(stats), "/proc/%ld/root%.*sstats", pid,
-	    (int)(n - m), path);
-	return open(stats, O_RDONLY | O_CLOEXEC);
+	written = snprintf(t->stats, sizeof(t->stats),
+	    "/proc/%ld/root%.*sstats", t->pid, (int)(n - m), path);
+	if (written >= (int)sizeof(t->stats))
+		t->stats[0] = '\0';
+	return true;
 }
 
 /* What the process reads, and its stats. */
 static void
 find_stats(struct flush_target *t)
 {
-	char dir[64], path[PATH_ROOM];
+	char dir[64], path[FLUSH_PATH_ROOM];
+	bool is_found = false;
 	struct dirent *e;
 	DIR *d;
 
 	snprintf(dir, sizeof(dir), "/proc/%ld/fd", t->pid);
 	d = opendir(dir);
-	while (d != NULL && t->stats_fd < 0 && (e = readdir(d)) != NULL) {
+	while (d != NULL && !is_found && (e = readdir(d)) != NULL) {
 		const ssize_t n = readlinkat(
 		    dirfd(d), e->d_name, path, sizeof(path) - 1);
 
 		if (n <= 0)
 			continue;
 		path[n] = '\0';
-		t->stats_fd = open_stats(t->pid, path);
+		is_found = note_stats(t, path);
 		t->pipe_fd = (int)strtol(e->d_name, NULL, 10);
 	}
 	if (d != NULL)
 		closedir(d);
 }
 
-static void
-close_target(const struct flush_target *t)
-{
-	close(t->fd);
-	if (t->stats_fd >= 0)
-		close(t->stats_fd);
-}
-
 void
 flush_targets_forget(struct flush_targets *f)
 {
 	while (f->n > 0)
-		close_target(&f->all[--f->n]);
+		close(f->all[--f->n].fd);
 }
 
 /* Also those that wait for their parent to look: they have no signals. */
@@ -141,11 +135,11 @@ forget_ended(struct flush_targets *f, uint64_t parent)
 
 		if (pidfd_send_signal(t->fd, 0, NULL, 0) == 0 &&
 		    is_wanted(t->pid, parent)) {
-			if (t->stats_fd < 0)
+			if (t->stats[0] == '\0')
 				find_stats(t);
 			continue;
 		}
-		close_target(t);
+		close(t->fd);
 		*t = f->all[--f->n];
 	}
 }
@@ -168,10 +162,9 @@ try_process(struct flush_targets *f, long pid, uint64_t parent)
 
 	if (!is_recorder(pid) || is_target(f, pid))
 		return;
-	*t = (struct flush_target){ .pid = pid,
-		.fd = pidfd_open((pid_t)pid, 0),
-		.pipe_fd = -1,
-		.stats_fd = -1 };
+	*t = (struct flush_target){
+		.pid = pid, .fd = pidfd_open((pid_t)pid, 0), .pipe_fd = -1
+	};
 	if (t->fd < 0)
 		return;
 	if (!is_wanted(pid, parent)) {
@@ -228,18 +221,26 @@ flush_stats_parse(const char *text, struct flush_stats *out)
 	return true;
 }
 
+/* What is in the file, which is short. */
+static bool
+read_file(const char *path, char *text, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n > 0;
+}
+
 static bool
 read_stats(const struct flush_target *t, struct flush_stats *out)
 {
 	char text[STATS_ROOM];
-	const ssize_t n = t->stats_fd < 0
-			      ? -1
-			      : pread(t->stats_fd, text, sizeof(text) - 1, 0);
 
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return flush_stats_parse(text, out);
+	return t->stats[0] != '\0' && read_file(t->stats, text, sizeof(text)) &&
+	       flush_stats_parse(text, out);
 }
 
 /* What is there now shall go; where that is not known, a page. */
@@ -264,17 +265,10 @@ is_at_rest(const struct flush_target *t)
 {
 	char path[64], text[256];
 	long call, first;
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%ld/syscall", t->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
+	if (!read_file(path, text, sizeof(text)))
 		return true;
-	text[n] = '\0';
 	if (sscanf(text, "%ld %li", &call, &first) != 2)
 		return false; /* "running" */
 	switch (call) {

@@ -17,6 +17,9 @@
 /* A signal moves one page; those that wait are moved by so many, at most. */
 #define FLUSH_ROUNDS_MAX 50
 
+/* The path of a file of tracefs. */
+#define FLUSH_PATH_ROOM 320
+
 /* What a file stats says, of events. */
 struct flush_stats {
 	uint64_t waiting; /* in the ring buffer */
@@ -27,8 +30,10 @@ struct flush_targets {
 	struct flush_target {
 		int fd; /* a pidfd */
 		long pid;
-		int pipe_fd;	/* what it reads, in that process */
-		int stats_fd;	/* -1: not known */
+		int pipe_fd; /* what it reads, in that process */
+		/* "": not known. It is not kept open: an instance of tracefs
+		 * with an open file cannot be removed. */
+		char stats[FLUSH_PATH_ROOM];
 		uint64_t until; /* events GONE when this flush is over */
 		bool is_done;
 	} all[FLUSH_PROCESSES_MAX];
