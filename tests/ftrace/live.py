@@ -181,6 +181,8 @@ def idle_cpu(hold):
         late = sorted(seen[n] - at for at, n in sent)
         check(late[len(late) // 2] < HOLD_MS / 1000 + PATIENCE_S,
               "events are late: %r" % late)
+        time.sleep(1)           # both are idle
+        equal(viewer.warnings(), "", "babeltrace2 has nothing to warn of")
         machine.sender.close()
         viewer.end()
         in_order(viewer)
