@@ -117,6 +117,16 @@ retention_thread_reload(const struct options *o, void *thread)
 	loop_wake(&t->loop);
 }
 
+static uint64_t
+memory_for_notes(const struct options *o)
+{
+	const uint64_t part = o->max_memory / RETENTION_MEMORY_PART;
+
+	if (part < RETENTION_MEMORY_MIN)
+		return RETENTION_MEMORY_MIN;
+	return part < RETENTION_MEMORY_MAX ? part : RETENTION_MEMORY_MAX;
+}
+
 enum status
 retention_thread_create(struct retention_thread **out, const struct options *o)
 {
@@ -131,7 +141,8 @@ retention_thread_create(struct retention_thread **out, const struct options *o)
 	if (st == OK)
 		st = message_create(&t->stop, MESSAGE_STOP);
 	if (st == OK)
-		st = retention_create(&t->retention, o->output);
+		st = retention_create(
+		    &t->retention, o->output, memory_for_notes(o));
 	if (st != OK) {
 		retention_thread_stop(t);
 		*out = NULL;

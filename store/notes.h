@@ -34,8 +34,10 @@
 #define NOTES_NAME ".tracepulse-notes"
 /* Relays that may share an output directory, and have notes. */
 #define NOTES_RELAYS_MAX 9
-/* A larger file is none of ours: 1,000,000 directories. */
-#define NOTES_BYTES_MAX (UINT64_C(512) << 20)
+/* A larger file is none of ours: what is noted takes 256 MiB of memory at most,
+ * of which a line has three bytes for one, and there are three lines of each.
+ */
+#define NOTES_BYTES_MAX (UINT64_C(4) << 30)
 /* Bytes of a line; longer ones are skipped. */
 #define NOTES_LINE_MAX (32 * 1024)
 

@@ -12,12 +12,15 @@
 #include "relayd/retention/retention_internal.h"
 #include "store/stored.h"
 
+/* How often it is logged that there is no memory for more notes. */
+#define RETENTION_FULL_LOG_NS (60 * NS_PER_S)
 /* Names, and entries, between two looks at the clock. */
 #define COUNT_STEP 32
 #define LOOK_STEP 32
 
 enum status
-retention_create(struct retention **out, const char *output)
+retention_create(
+    struct retention **out, const char *output, uint64_t memory_max)
 {
 	struct retention *r = calloc(1, sizeof(*r));
 
@@ -25,6 +28,7 @@ retention_create(struct retention **out, const char *output)
 	if (r == NULL)
 		return E_NOMEM;
 	r->output = output;
+	r->memory_max = memory_max;
 	r->base_fd = r->count_fd = r->victim.fd = -1;
 	r->stats = stats_retention();
 	table_init(&r->table);
@@ -243,6 +247,19 @@ retention_turn(struct retention *r)
 	       (is_urgent(r) ? RETENTION_SHORT_PAUSE_NS : RETENTION_PAUSE_NS);
 }
 
+static void
+log_full(struct retention *r)
+{
+	r->n_unnoted++;
+	stats_add(r->stats, STAT_unnoted, 1);
+	if (!log_ratelimit(&r->last_full_log, RETENTION_FULL_LOG_NS))
+		return;
+	log_warn("%" PRIu64 " directories are not noted, and so never deleted: "
+		 "%" PRIu64 " that are noted take %" PRIu64
+		 " bytes, all that --max-memory leaves for that",
+	    r->n_unnoted, r->table.n, r->table.memory);
+}
+
 /* The directory that N tells of. NULL: it is not noted. */
 static struct entry *
 enter(struct retention *r, const struct stored_note *n)
@@ -270,7 +287,10 @@ enter(struct retention *r, const struct stored_note *n)
 	st = table_add(&r->table, &from, &e);
 	if (st == OK)
 		return e;
-	log_error("%s: not noted: %s", n->path, status_text(st));
+	if (st == E_LIMIT)
+		log_full(r);
+	else
+		log_error("%s: not noted: %s", n->path, status_text(st));
 	return NULL;
 }
 

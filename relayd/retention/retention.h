@@ -43,13 +43,22 @@
 /* How long who asks for a deletion waits for it, at most. */
 #define RETENTION_WAIT_NS (8 * NS_PER_S)
 
+/* What is noted may take this part of --max-memory, which is not less than the
+ * second, 40,000 directories, and not more than the third, so that the file of
+ * notes is read at each start. What comes then is not noted, and not deleted;
+ * what a start finds in the file is. */
+#define RETENTION_MEMORY_PART 8
+#define RETENTION_MEMORY_MIN (UINT64_C(16) << 20)
+#define RETENTION_MEMORY_MAX (UINT64_C(256) << 20)
+
 struct retention;
 struct stored_note;
 
-/* OUTPUT, the path of the output directory, is borrowed. Reads the notes that
- * are there with the first turn. E_NOMEM. */
+/* OUTPUT, the path of the output directory, is borrowed. MEMORY_MAX: bytes for
+ * what is noted. Reads the notes that are there with the first turn. E_NOMEM.
+ */
 enum status retention_create(
-    struct retention **out, const char *output) MUST_CHECK;
+    struct retention **out, const char *output, uint64_t memory_max) MUST_CHECK;
 /* Notes what ended; what is being deleted is left to the next start. NULL is
  * fine. */
 void retention_destroy(struct retention *r);

@@ -34,6 +34,8 @@ struct victim {
 
 struct retention {
 	const char *output;
+	uint64_t memory_max;
+	uint64_t n_unnoted, last_full_log;
 	int base_fd; /* -1: the output directory is not there */
 	bool is_loaded;
 	bool has_followed;   /* the output directory, since the last turn */

@@ -219,6 +219,7 @@ retention_load(struct retention *r)
 		return;
 	if (notes_open(&r->notes, r->base_fd, apply, r) != OK)
 		return;
+	r->table.memory_max = r->memory_max;
 	find_moved(r);
 	end_all(r);
 	if (notes_has_others(r->notes)) {

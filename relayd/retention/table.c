@@ -100,6 +100,16 @@ find_parent(const struct table *t, const char *path)
 	return e;
 }
 
+/* Of the places in both maps, which are at most half empty, and the words that
+ * malloc keeps. */
+#define ENTRY_EXTRA 96
+
+static uint64_t
+memory_of(const struct entry *e)
+{
+	return sizeof(*e) + ENTRY_EXTRA + e->name_size;
+}
+
 static struct entry *
 new_entry(const struct table_new *from)
 {
@@ -115,6 +125,7 @@ new_entry(const struct table_new *from)
 		free(e);
 		return NULL;
 	}
+	e->name_size = path + host + session;
 	memcpy(e->name, from->path, path);
 	e->path = e->name;
 	e->host = memcpy(e->name + path, from->host, host);
@@ -156,6 +167,8 @@ table_add(struct table *t, const struct table_new *from, struct entry **out)
 		begin_again(t, e);
 		return table_move(t, e, from->path);
 	}
+	if (t->memory_max != 0 && t->memory >= t->memory_max)
+		return E_LIMIT;
 	e = new_entry(from);
 	if (e == NULL)
 		return E_NOMEM;
@@ -172,6 +185,7 @@ table_add(struct table *t, const struct table_new *from, struct entry **out)
 	e->number = ++t->last_number;
 	list_append(&t->all, &e->node);
 	t->n++;
+	t->memory += memory_of(e);
 	e->parent = find_parent(t, e->path);
 	if (e->parent != NULL)
 		list_append(&e->parent->children, &e->sibling);
@@ -197,6 +211,7 @@ table_remove(struct table *t, struct entry *take_e)
 		t->bytes -= e->bytes;
 	t->n_kept -= e->is_kept;
 	t->n--;
+	t->memory -= memory_of(e);
 	list_del(&e->sibling);
 	list_del(&e->node);
 	list_del(&e->order);

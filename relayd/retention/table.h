@@ -36,13 +36,16 @@ struct entry {
 	char *path; /* where it is, below the output directory */
 	char *name; /* where it was made */
 	const char *host, *session; /* in NAME's memory */
+	size_t name_size;	    /* of that */
 };
 
 struct table {
 	struct list all, ended, active, to_count;
 	struct idmap by_id, by_path;
 	uint64_t last_number, n, n_kept;
-	uint64_t bytes; /* of those that have ended */
+	uint64_t memory;     /* bytes that the entries take */
+	uint64_t memory_max; /* for new ones; 0: no limit */
+	uint64_t bytes;	     /* of those that have ended */
 };
 
 void table_init(struct table *t);
@@ -56,7 +59,8 @@ struct table_new {
 
 /* An entry for a directory that was made, or is used again: the one that has
  * this identity, if there is one. Another at the same path is told of by
- * table_find_path() before. It goes on. E_NOMEM. */
+ * table_find_path() before. It goes on. E_NOMEM; E_LIMIT: MEMORY_MAX is used
+ * up. */
 enum status table_add(struct table *t, const struct table_new *from,
     struct entry **out) MUST_CHECK;
 void table_remove(struct table *t, struct entry *take_e);

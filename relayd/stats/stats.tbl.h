@@ -67,6 +67,8 @@ STAT(sent_bytes, COUNTER, "sent_bytes_total", "", "",
     "Bytes sent to viewers")
 STAT(trace_bytes, GAUGE, "trace_bytes", "", "",
     "Bytes of what the relay has noted in the output directory")
+STAT(unnoted, COUNTER, "unnoted_total", "", "",
+    "Directories that are never deleted, as there was no memory to note them")
 #define DELETED(name, text) \
 	STAT(deleted_##name, COUNTER, "deleted_total", "reason", #name, \
 	    "Sessions, chunks and snapshots that were deleted")

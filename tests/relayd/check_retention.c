@@ -57,18 +57,24 @@ set_time(uint64_t s)
 }
 
 static void
-begin(void)
+start(uint64_t memory)
 {
 	static char out[256];
 
+	snprintf(out, sizeof(out), "%s", scratch_path("out"));
+	ck_assert_int_eq(retention_create(&r, out, memory), OK);
+	retention_on_answer(r, on_answer, &now_s);
+}
+
+static void
+begin(void)
+{
 	scratch_open();
 	ck_assert_int_eq(mkdir(scratch_path("out"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("out/h"), 0700), 0);
-	snprintf(out, sizeof(out), "%s", scratch_path("out"));
 	set_time(1000);
 	told_free = told_total = UINT64_C(1) << 40;
-	ck_assert_int_eq(retention_create(&r, out), OK);
-	retention_on_answer(r, on_answer, &now_s);
+	start(RETENTION_MEMORY_MAX);
 }
 
 static void
@@ -409,8 +415,7 @@ START_TEST(the_notes_are_enough)
 	stored_info_destroy(answered);
 	answered = NULL;
 	retention_destroy(r);
-	ck_assert_int_eq(retention_create(&r, scratch_path("out")), OK);
-	retention_on_answer(r, on_answer, &now_s);
+	start(RETENTION_MEMORY_MAX);
 	work();
 	i = ask(STORED_LIST, NULL, false);
 	ck_assert_uint_eq(i->n_items, 2);
@@ -454,6 +459,37 @@ START_TEST(notes_that_cannot_be_written_are_told_once)
 	pass(2);
 	ck_assert(is_there(NOTES_NAME));
 	ck_assert_uint_eq(lines_of_log(), 1);
+	end();
+}
+END_TEST
+
+/* What is not noted stays, and is noted again when there is memory for it. */
+START_TEST(notes_have_a_limit_of_memory)
+{
+	begin();
+	retention_destroy(r);
+	start(1);
+	work();
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	make_ended("h/a");
+	make_ended("h/b");
+	make_ended("h/c");
+	ck_assert_uint_eq(
+	    ask(STORED_SUMMARY, NULL, false)->figures.directories, 1);
+	ck_assert_uint_eq(lines_of_log(), 1);
+	/* The next start has all that was noted, and no memory for more. */
+	retention_destroy(r);
+	start(1);
+	make_ended("h/d");
+	ck_assert_uint_eq(
+	    ask(STORED_SUMMARY, NULL, false)->figures.directories, 1);
+	limit(1, 0, 0);
+	ck_assert(!is_there("h/a") && is_there("h/b") && is_there("h/d"));
+	make_ended("h/e");
+	pass(1);
+	ck_assert(!is_there("h/e") && is_there("h/b"));
+	stored_info_destroy(answered);
+	answered = NULL;
 	end();
 }
 END_TEST
@@ -510,6 +546,7 @@ main(void)
 {
 	const struct unit units[] = {
 		{ the_oldest_go_until_the_limit_holds, 0, 0 },
+		{ notes_have_a_limit_of_memory, 0, 0 },
 		{ who_is_used_stays, 0, 0 },
 		{ a_chunk_in_which_a_viewer_stands_stays, 0, 0 },
 		{ who_is_kept_stays_with_all_around_it, 0, 0 },
