@@ -18,8 +18,10 @@ struct listen_url;
 struct listener;
 struct sockaddr;
 
-/* As lttng-relayd: peers connect a few at a time. */
-#define LISTENER_BACKLOG 64
+/* Who finds no place waits for a second, until the kernel tries again: a fleet
+ * that boots, and who comes after a flood. The kernel allows no more than
+ * net.core.somaxconn, 4,096. */
+#define LISTENER_BACKLOG 1024
 
 /* The shortest time, in seconds, for which Linux by default sends bytes again
  * that are not acknowledged (net.ipv4.tcp_retries2 is 15). */

@@ -22,6 +22,8 @@ import time
 import relay
 from relay import check, equal
 
+# The state in struct tcp_info, see tcp(7).
+ESTABLISHED = 1
 JIFFIES = os.sysconf("SC_CLK_TCK")
 
 
@@ -72,6 +74,29 @@ def keep_alive_is_for_peers():
                           f"{name}: {timer}")
                 else:
                     equal(timer, None, name)
+
+
+def a_fleet_connects_at_once():
+    """All are in the queues of a daemon that is busy for a moment."""
+    n = 300
+    with relay.Daemon("--http=tcp://127.0.0.1:0") as daemon:
+        ports = [daemon.control_port, daemon.data_port, daemon.live_port,
+                 daemon.http_port]
+        daemon.pause()
+        socks = []
+        for port in ports:
+            for _ in range(n):
+                sock = socket.socket()
+                sock.setblocking(False)
+                sock.connect_ex(("127.0.0.1", port))
+                socks.append(sock)
+        time.sleep(0.1)
+        there = sum(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO) ==
+                    ESTABLISHED for sock in socks)
+        daemon.resume()
+        for sock in socks:
+            sock.close()
+        equal(there, n * len(ports), "connections")
 
 
 def modes_are_those_of_the_umask():
@@ -425,7 +450,7 @@ def the_output_directory_may_go_and_come():
         equal(daemon.log_text().count("opened again"), 3, "warnings")
 
 
-CASES = [keep_alive_is_for_peers, modes_are_those_of_the_umask,
+CASES = [keep_alive_is_for_peers, a_fleet_connects_at_once, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams,
          idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
          a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
