@@ -13,12 +13,12 @@ import sys
 import tempfile
 import time
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                             "..", "replay"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "replay"))
 from relay import Failed, check, equal  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("FTRACE", "./tracepulse-ftrace"))
-VECTORS = os.path.join(os.environ.get("srcdir", "."), "tests/vectors/tracecmd")
+VECTORS = os.path.join(HERE, "..", "vectors/tracecmd")
 SKIPPED = 77
 PAGE = 4096
 HEADER = struct.Struct(">III")
