@@ -11,10 +11,12 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop")]
+sys.path.append(os.path.join(HERE, "..", "ftrace"))
 
 import conversion                                       # noqa: E402
 import datagrams                                        # noqa: E402
 import heap                                             # noqa: E402
+import listening                                        # noqa: E402
 import live_raw                                         # noqa: E402
 import measure                                          # noqa: E402
 import packets                                          # noqa: E402
@@ -163,7 +165,7 @@ def measures(options):
                 runs=3),
     ] + datagrams.measures() + heap.measures() + sending.measures() \
         + packets.measures(options) + conversion.measures(options) \
-        + live_raw.measures()
+        + listening.measures(options) + live_raw.measures()
 
 
 def main():

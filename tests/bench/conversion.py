@@ -131,10 +131,9 @@ def measures(options):
     """Those of `make bench`."""
     if not options.ftrace:
         return []
-    others = ["cat"] + (["trace-cmd"] if shutil.which("trace-cmd") else [])
     return [
         # 5 million events/s on one core.
-        Measure("convert-dir", to_directory, servers=["ours"] + others,
-                limit=200),
+        Measure("convert-dir", to_directory, limit=200,
+                servers=["ours", "cat", "trace-cmd"]),
         Measure("convert-relay", to_relay, servers=["ours"]),
     ]

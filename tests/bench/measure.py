@@ -13,6 +13,8 @@ import time
 
 from servers import GIB, RELAYS, spread
 
+REFERENCES = ("lttng-relayd", "trace-cmd")  # left out where not installed
+
 
 class Measure:
     """A figure. TAKE(options, server) gives {"value": …} of one run. What was
@@ -79,8 +81,9 @@ def take(measure, options):
     """All runs, in turn; one that fails is reported and does not end all, but
     a server that hangs is not tried again."""
     runs, errors, hung = {s: [] for s in measure.servers}, [], set()
-    if not shutil.which("lttng-relayd"):
-        runs.pop("lttng-relayd", None)
+    for program in REFERENCES:
+        if not shutil.which(program):
+            runs.pop(program, None)
     for n in range(options.runs):
         for server, done in runs.items():
             if server in hung or server == "lttng-relayd" and n >= (
@@ -121,7 +124,8 @@ def report(result):
 def rate(result, server):
     """How much passed, as text: median of the runs with SERVER."""
     done = result["runs"].get(server) or [{}]
-    for key, unit in (("mib_per_s", "MiB/s"), ("packets_per_s", "/s")):
+    for key, unit in (("mib_per_s", "MiB/s"), ("packets_per_s", "/s"),
+                      ("pages_per_s", "/s")):
         if key in done[0]:
             return "%.4g %s" % (statistics.median(r[key] for r in done), unit)
     return ""
@@ -190,7 +194,7 @@ def check(p, options):
         p.error("--gib: more than 0")
     if not os.path.isdir(options.scratch):
         p.error(f"{options.scratch}: no directory")
-    if shutil.disk_usage(options.scratch).free < 2 * options.gib * GIB:
+    if shutil.disk_usage(options.scratch).free < 4 * options.gib * GIB:
         p.error(f"{options.scratch}: not enough room")
     for path in filter(None, (options.json, options.svg)):
         if not os.access(os.path.dirname(path) or ".", os.W_OK):
@@ -229,9 +233,12 @@ def run_all(measures, options):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
     about = machine(options)
-    if not about["lttng-relayd"]:
-        print("lttng-relayd is not installed: there is no comparison with it")
-    for m in chosen(measures, options):
+    wanted = chosen(measures, options)
+    for program in REFERENCES:
+        if not shutil.which(program) and any(
+                program in m.servers for m in wanted):
+            print(program + " is not installed: there is no comparison with it")
+    for m in wanted:
         result = take(m, options)
         result["asked"] = verdicts(m, result, results)
         results.append(result)

@@ -35,8 +35,11 @@ def listens(pid, port):
     """In the network of PID. Without connecting: the sink serves one connection
     after the other."""
     wanted = ":%04X" % port
-    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
-        rows = [line.split() for line in f][1:]
+    rows = []
+    for path in (f"/proc/{pid}/net/tcp", f"/proc/{pid}/net/tcp6"):
+        if os.path.exists(path):    # not where IPv6 is off
+            with open(path, encoding="ascii") as f:
+                rows += [line.split() for line in f][1:]
     return any(r[1].endswith(wanted) and r[3] == "0A" for r in rows)
 
 
