@@ -24,6 +24,8 @@
 #define STATS_ROOM 512
 /* Between two looks whether a page has gone. */
 #define ROUND_NS NS_PER_MS
+/* So long a process has sent nothing before it is signalled. */
+#define REST_NS NS_PER_MS
 
 /* The line of /proc/PID/status that begins with KEY, without it. */
 static bool
@@ -289,16 +291,40 @@ is_at_rest(const struct flush_target *t)
 	}
 }
 
-/* Signal those that are not done, and can be told now. How many there were. */
+/* Pages that have gone; 0: not known. */
+static uint64_t
+gone(const struct flush_target *t)
+{
+	struct flush_stats s;
+
+	return read_stats(t, &s) ? s.gone : 0;
+}
+
+/*
+ * Signal those that are not done, and can be told now. How many there were. A
+ * signal that meets a process while it sends makes it lose a part of a page,
+ * and all that follows cannot be read. So only those are told that were at rest
+ * some time before, and have sent nothing since: pages that flow need no
+ * signal.
+ */
 static unsigned
 signal_all(struct flush_targets *f, int *err)
 {
+	const struct timespec pause = { .tv_nsec = REST_NS };
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < f->n; i++) {
+		f->all[i].was_at_rest = !f->all[i].is_done &&
+					is_at_rest(&f->all[i]);
+		if (f->all[i].was_at_rest)
+			f->all[i].gone = gone(&f->all[i]);
+	}
+	(void)nanosleep(&pause, NULL);
+	for (unsigned i = 0; i < f->n; i++) {
 		struct flush_target *t = &f->all[i];
 
-		if (t->is_done || !is_at_rest(t))
+		if (t->is_done || !t->was_at_rest || gone(t) != t->gone ||
+		    !is_at_rest(t))
 			continue;
 		if (pidfd_send_signal(t->fd, SIGUSR2, NULL, 0) == 0) {
 			told++;

@@ -36,6 +36,8 @@ struct flush_targets {
 		char stats[FLUSH_PATH_ROOM];
 		uint64_t until; /* events GONE when this flush is over */
 		bool is_done;
+		bool was_at_rest; /* a moment ago; then with GONE events */
+		uint64_t gone;
 	} all[FLUSH_PROCESSES_MAX];
 	unsigned n;
 };
@@ -48,7 +50,7 @@ bool flush_stats_parse(const char *text, struct flush_stats *out) MUST_CHECK;
 bool flush_targets_find(struct flush_targets *f, uint64_t parent);
 void flush_targets_forget(struct flush_targets *f);
 /*
- * Make them send all that waits now; FLUSH_ROUNDS_MAX times 1 ms at most. A
+ * Make them send all that waits now; FLUSH_ROUNDS_MAX times 2 ms at most. A
  * recorder is told when it waits for the kernel only: in the midst of what it
  * moves by itself, the page of the signal would overtake that. E_IO, with
  * errno: nobody could be told.
