@@ -22,10 +22,9 @@
 /* What a process of a recorder reads, at the end of its path. */
 #define PIPE "trace_pipe_raw"
 #define STATS_ROOM 512
-/* Between two looks whether a page has gone. */
+/* Between two looks whether a page has gone; so long a process has sent nothing
+ * before it is signalled. */
 #define ROUND_NS NS_PER_MS
-/* So long a process has sent nothing before it is signalled. */
-#define REST_NS NS_PER_MS
 
 /* The line of /proc/PID/status that begins with KEY, without it. */
 static bool
@@ -253,10 +252,12 @@ begin_flush(struct flush_targets *f)
 		struct flush_target *t = &f->all[i];
 		struct flush_stats s;
 
-		if (read_stats(t, &s))
+		t->until = 0;
+		t->is_at_rest = t->has_sent = false;
+		if (read_stats(t, &s)) {
 			t->until = s.gone + s.waiting;
-		else
-			t->until = 0;
+			t->gone = s.gone;
+		}
 		t->is_done = t->until > 0 && s.waiting == 0;
 	}
 }
@@ -291,44 +292,29 @@ is_at_rest(const struct flush_target *t)
 	}
 }
 
-/* Pages that have gone; 0: not known. */
-static uint64_t
-gone(const struct flush_target *t)
-{
-	struct flush_stats s;
-
-	return read_stats(t, &s) ? s.gone : 0;
-}
-
 /*
  * Signal those that are not done, and can be told now. How many there were. A
  * signal that meets a process while it sends makes it lose a part of a page,
  * and all that follows cannot be read. So only those are told that were at rest
- * some time before, and have sent nothing since: pages that flow need no
- * signal.
+ * in the round before, too, and have sent nothing since: pages that flow need
+ * no signal.
  */
 static unsigned
 signal_all(struct flush_targets *f, int *err)
 {
-	const struct timespec pause = { .tv_nsec = REST_NS };
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < f->n; i++) {
-		f->all[i].was_at_rest = !f->all[i].is_done &&
-					is_at_rest(&f->all[i]);
-		if (f->all[i].was_at_rest)
-			f->all[i].gone = gone(&f->all[i]);
-	}
-	(void)nanosleep(&pause, NULL);
-	for (unsigned i = 0; i < f->n; i++) {
 		struct flush_target *t = &f->all[i];
+		const bool was_at_rest = t->is_at_rest && !t->has_sent;
 
-		if (t->is_done || !t->was_at_rest || gone(t) != t->gone ||
-		    !is_at_rest(t))
+		t->is_at_rest = !t->is_done && is_at_rest(t);
+		if (!t->is_at_rest || !was_at_rest)
 			continue;
 		if (pidfd_send_signal(t->fd, SIGUSR2, NULL, 0) == 0) {
 			told++;
 			t->is_done = t->until == 0;
+			t->is_at_rest = false;
 		} else {
 			if (errno != ESRCH)
 				*err = errno;
@@ -347,9 +333,14 @@ is_over(struct flush_targets *f)
 		struct flush_target *t = &f->all[i];
 		struct flush_stats s;
 
-		if (!t->is_done && t->until > 0)
+		if (!t->is_done && t->until > 0) {
 			t->is_done = !read_stats(t, &s) || s.waiting == 0 ||
 				     s.gone >= t->until;
+			if (!t->is_done) {
+				t->has_sent = s.gone != t->gone;
+				t->gone = s.gone;
+			}
+		}
 		all &= t->is_done;
 	}
 	return all;

@@ -14,8 +14,8 @@
 
 /* Processes of recorders, one for each CPU. */
 #define FLUSH_PROCESSES_MAX 8192
-/* A signal moves one page; those that wait are moved by so many, at most. */
-#define FLUSH_ROUNDS_MAX 50
+/* A signal moves one page. A process gets one in every other round, at most. */
+#define FLUSH_ROUNDS_MAX 100
 
 /* The path of a file of tracefs. */
 #define FLUSH_PATH_ROOM 320
@@ -36,7 +36,8 @@ struct flush_targets {
 		char stats[FLUSH_PATH_ROOM];
 		uint64_t until; /* events GONE when this flush is over */
 		bool is_done;
-		bool was_at_rest; /* a moment ago; then with GONE events */
+		/* In the last round; events GONE by then, if they are known. */
+		bool is_at_rest, has_sent;
 		uint64_t gone;
 	} all[FLUSH_PROCESSES_MAX];
 	unsigned n;
@@ -50,7 +51,7 @@ bool flush_stats_parse(const char *text, struct flush_stats *out) MUST_CHECK;
 bool flush_targets_find(struct flush_targets *f, uint64_t parent);
 void flush_targets_forget(struct flush_targets *f);
 /*
- * Make them send all that waits now; FLUSH_ROUNDS_MAX times 2 ms at most. A
+ * Make them send all that waits now; FLUSH_ROUNDS_MAX times 1 ms at most. A
  * recorder is told when it waits for the kernel only: in the midst of what it
  * moves by itself, the page of the signal would overtake that. E_IO, with
  * errno: nobody could be told.
