@@ -168,6 +168,122 @@ START_TEST(the_last_time_is_that_of_the_last_event)
 }
 END_TEST
 
+static const struct {
+	const char *commit, *hex;
+	bool is_big;
+	uint32_t n;
+} heads[] = {
+	{ "0800000000000000", "21000000", false, 8 },
+	{ "080000c0ffffffff", "21000000", false, 8 },
+	{ "0000000000000008", "08000001", true, 8 },
+	{ "ffffffff80000008", "08000001", true, 8 },
+	{ "08000080", "21000000", false, 8 },
+	{ "3000000000000000", "2b000000", false, 48 },
+	/* none, more than there is, no whole word, too few, other bits */
+	{ "0000000000000000", "21000000", false, 0 },
+	{ "3400000000000000", "21000000", false, 0 },
+	{ "0a00000000000000", "21000000", false, 0 },
+	{ "0400000000000000", "21000000", false, 0 },
+	{ "0800001000000000", "21000000", false, 0 },
+	/* a sign that is not that of its low bits */
+	{ "0800000001000000", "21000000", false, 0 },
+	{ "08000000ffffffff", "21000000", false, 0 },
+	{ "0800008000000000", "21000000", false, 0 },
+	/* the first event: longer than all, without a length, a time */
+	{ "0800000000000000", "22000000", false, 0 },
+	{ "0c00000000000000", "22000000", false, 12 },
+	{ "0c00000000000000", "20000000 08000000", false, 12 },
+	{ "0c00000000000000", "20000000 09000000", false, 0 },
+	{ "0c00000000000000", "20000000 03000000", false, 0 },
+	{ "0c00000000000000", "00000000 00000000", false, 0 },
+	{ "0c00000000000000", "3e000000 02000000", false, 12 },
+};
+
+START_TEST(a_head_says_how_much_is_in_the_page)
+{
+	struct page_layout l;
+	struct bytes b = page_of(
+	    &l, heads[_i].commit, heads[_i].hex, heads[_i].is_big);
+	struct bytes head = bytes_copy(b.p, page_head(&l));
+
+	ck_assert_uint_eq(page_data_bytes(&l, head.p), heads[_i].n);
+	free(head.p);
+	free(b.p);
+}
+END_TEST
+
+/* Of two events, 8 bytes each; what is behind the data counts what was lost. */
+static const struct {
+	const char *commit;
+	uint32_t n; /* bytes that are right */
+	const char *left;
+	unsigned events;
+	uint64_t lost;
+	bool is_known;
+} cuts[] = {
+	{ "1000000000000000", 32, "1000000000000000", 2, 0, false },
+	{ "1000000000000000", 64, "1000000000000000", 2, 0, false },
+	{ "1000000000000000", 31, "0800000000000000", 1, 0, false },
+	{ "1000000000000000", 24, "0800000000000000", 1, 0, false },
+	{ "1000000000000000", 23, NULL, 0, 0, false },
+	{ "1000000000000000", 16, NULL, 0, 0, false },
+	{ "1000000000000000", 3, NULL, 0, 0, false },
+	{ "10000080ffffffff", 24, "08000080ffffffff", 1, 1, false },
+	{ "100000c0ffffffff", 40, "100000c0ffffffff", 2, 9, true },
+	{ "100000c0ffffffff", 39, "10000080ffffffff", 2, 1, false },
+	{ "100000c0ffffffff", 24, "08000080ffffffff", 1, 1, false },
+};
+
+START_TEST(a_page_that_is_cut_has_its_whole_events)
+{
+	struct page_layout l;
+	struct bytes b = page_of(&l, cuts[_i].commit,
+	    "21000000 01020304 41000000 05060708 0900000000000000", false);
+	struct page_event e;
+	struct page p;
+
+	ck_assert(page_cut(&l, b.p, cuts[_i].n) == (cuts[_i].left != NULL));
+	if (cuts[_i].left != NULL) {
+		struct bytes commit = bytes_hex(cuts[_i].left);
+
+		ck_assert_mem_eq(b.p + 8, commit.p, commit.n);
+		free(commit.p);
+		ck_assert_int_eq(page_open(&p, &l, b.p), OK);
+		ck_assert_uint_eq(p.lost, cuts[_i].lost);
+		ck_assert(p.lost_is_known == cuts[_i].is_known);
+		for (unsigned i = 0; i < cuts[_i].events; i++)
+			ck_assert(page_next(&p, &e));
+		ck_assert(!page_next(&p, &e));
+		ck_assert(!p.is_malformed);
+	}
+	free(b.p);
+}
+END_TEST
+
+static const struct {
+	const char *before, *after;
+	bool is_big;
+} set_lost[] = {
+	{ "0800000000000000", "08000080ffffffff", false },
+	{ "080000c0ffffffff", "080000c0ffffffff", false },
+	{ "0000000000000008", "ffffffff80000008", true },
+	{ "08000000", "08000080", false },
+};
+
+START_TEST(a_page_can_say_that_events_are_missing)
+{
+	struct page_layout l;
+	struct bytes b = page_of(
+	    &l, set_lost[_i].before, "21000000 01020304", set_lost[_i].is_big);
+	struct bytes after = bytes_hex(set_lost[_i].after);
+
+	page_set_lost(&l, b.p);
+	ck_assert_mem_eq(b.p + 8, after.p, after.n);
+	free(after.p);
+	free(b.p);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -176,6 +292,9 @@ main(void)
 		{ losses_are_in_the_low_bits_of_the_commit_word, N(losses), 0 },
 		{ more_data_than_a_page_is_refused, 0, 0 },
 		{ the_last_time_is_that_of_the_last_event, 0, 0 },
+		{ a_head_says_how_much_is_in_the_page, N(heads), 0 },
+		{ a_page_that_is_cut_has_its_whole_events, N(cuts), 0 },
+		{ a_page_can_say_that_events_are_missing, N(set_lost), 0 },
 	};
 
 	return unit_run("page", units, N(units));

@@ -62,6 +62,29 @@ def recordings_are_as_their_report():
                 reading.compare(reading.babeltrace(top / "out"), want, None)
 
 
+def pages_behind_a_cut_are_read():
+    """A stock listener's file, of a recorder that lost the rest of a page: all
+    other events are there, and a reader is told where some are missing."""
+    base = os.path.join(VECTORS, "tracecmd-v6-tcp-missed")
+    want, _ = reading.report_lines(
+        pathlib.Path(base + "-report.bin").read_text())
+    whole = pathlib.Path(base + "-result.bin").read_bytes()
+    pages = pathlib.Path(base + "-cpu0.bin").read_bytes()
+    cut = pages[:5 * 4096 + 1000] + pages[6 * 4096:]
+    with directory() as top:
+        (top / "t.dat").write_bytes(
+            whole.replace(pages, cut.ljust(len(pages), b"\0")))
+        done = convert(top / "t.dat", top / "out")
+        got, _ = reading.babeltrace2(top / "out")
+        names = {(e.time, e.cpu, e.pid, e.name.partition(":")[2]) for e in got}
+        check(names <= {(e.time, e.cpu, e.pid, e.name) for e in want},
+              "events that were none")
+        check(len(want) - 100 < len(got) < len(want),
+              "%d events of %d" % (len(got), len(want)))
+        equal("269 events that the kernel lost" in done.stderr, True,
+              "the gap is told: " + done.stderr)
+
+
 def a_busy_machine_is_as_its_report():
     """100,000 events and more of this machine."""
     count = 60000
@@ -281,7 +304,8 @@ def what_grows_without_bounds_is_refused():
         check("49 that cannot be read" in done.stderr, done.stderr)
 
 
-CASES = (recordings_are_as_their_report, names_are_as_lttng_has_them,
+CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
+         names_are_as_lttng_has_them,
          any_names_are_read, time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,
          clocks_without_a_frequency_are_refused,

@@ -6,24 +6,39 @@
 #include <stdlib.h>
 
 #include "tools/ftrace/dat_input.h"
+#include "tools/ftrace/page_align.h"
+
+/* So many bytes are looked at before it is asked whether more are wanted. */
+#define PIECE_BYTES ((size_t)1 << 20)
 
 struct pages {
+	struct page_align align;
 	uint32_t size; /* of a page */
 	enum status (*take)(void *arg, const uint8_t *page);
 	void *arg;
+	enum status st;
 };
 
-static enum status
-take_all(const struct pages *g, const uint8_t *p, size_t n)
+static void
+give_pages(void *arg, const uint8_t *p, size_t n)
 {
-	enum status st = OK;
+	struct pages *g = arg;
 
-	while (n >= g->size && st == OK) {
-		st = g->take(g->arg, p);
-		p += g->size;
-		n -= g->size;
+	for (; n >= g->size && g->st == OK; n -= g->size, p += g->size)
+		g->st = g->take(g->arg, p);
+}
+
+static enum status
+take_all(struct pages *g, const uint8_t *p, size_t n)
+{
+	while (n > 0 && g->st == OK) {
+		const size_t piece = n < PIECE_BYTES ? n : PIECE_BYTES;
+
+		page_align_bytes(&g->align, p, piece);
+		p += piece;
+		n -= piece;
 	}
-	return st;
+	return g->st;
 }
 
 /* Grow *MEM, of *HAS bytes, to NEED. */
@@ -40,8 +55,7 @@ make_room(uint8_t **mem, size_t *has, size_t need)
 
 /* How many chunks, then each: its size here, its real size, its bytes. */
 static enum status
-take_chunks(
-    const struct pages *g, enum dat_packing packing, struct dat_input *in)
+take_chunks(struct pages *g, enum dat_packing packing, struct dat_input *in)
 {
 	uint32_t chunks = dat_input_u32(in);
 	uint8_t *mem = NULL;
@@ -74,15 +88,27 @@ convert_pages(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n,
     enum status (*take)(void *arg, const uint8_t *page), void *arg)
 {
-	const struct pages g = { b->page_size, take, arg };
+	struct pages g = { .size = b->page_size, .take = take, .arg = arg };
+	struct page_layout layout = d->page;
 	struct dat_input in;
+	enum status st;
 
-	if (!b->is_packed)
-		return take_all(&g, file + cpu->at, cpu->size);
-	/* The size that is told lacks the 4 bytes of the number of chunks:
-	 * each chunk says its own. */
-	in = dat_input_over(file + cpu->at, n - cpu->at, d->is_big);
-	return take_chunks(&g, d->packing, &in);
+	layout.size = b->page_size;
+	st = page_align_init(&g.align, &layout, false, give_pages, &g);
+	if (st != OK)
+		return st;
+	if (!b->is_packed) {
+		st = take_all(&g, file + cpu->at, cpu->size);
+	} else {
+		/* The size that is told lacks the 4 bytes of the number of
+		 * chunks: each chunk says its own. */
+		in = dat_input_over(file + cpu->at, n - cpu->at, d->is_big);
+		st = take_chunks(&g, d->packing, &in);
+	}
+	if (g.st == OK)
+		page_align_end(&g.align);
+	page_align_free(&g.align);
+	return st == OK ? g.st : st;
 }
 
 struct first {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pages of one CPU in a file, compressed or not. */
+/* The pages of one CPU in a file, compressed or not. Pages that the recorder
+ * cut are found by page_align. */
 #ifndef TOOLS_FTRACE_CONVERT_PAGES_H
 #define TOOLS_FTRACE_CONVERT_PAGES_H
 
@@ -13,8 +14,9 @@
 /*
  * FILE's N bytes are what D was read from. TAKE is called with each page, in
  * order, until it is not OK, which is returned. A page that is cut short is
- * left out. E_MALFORMED, E_REFUSED, E_LIMIT: what is compressed cannot be read,
- * from there on; pages before it were taken.
+ * left out, or what is whole of it is taken (page_align). E_MALFORMED,
+ * E_REFUSED, E_LIMIT: what is compressed cannot be read, from there on; pages
+ * before it were taken.
  */
 enum status convert_pages(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n,

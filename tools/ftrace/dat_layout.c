@@ -131,7 +131,7 @@ walk_header(struct walk *w)
 		return;
 	}
 	out->is_big = reader_u8(&w->r) != 0;
-	(void)reader_u8(&w->r); /* the size of a long */
+	out->long_size = reader_u8(&w->r);
 	out->page_size = take_u32(w);
 	/* Offsets are rounded to it by readers: a power of two. */
 	if (is_whole(w) &&

@@ -22,8 +22,9 @@
 #define DAT_CLOCK_BYTES 32
 
 struct dat_layout {
-	unsigned version; /* 6, 7 */
-	bool is_big;	  /* byte order of all numbers */
+	unsigned version;   /* 6, 7 */
+	bool is_big;	    /* byte order of all numbers */
+	unsigned long_size; /* bytes; 4, 8, or what it says */
 	uint32_t page_size;
 	/* The sender's clock, such as "local", which is also what is used when
 	 * it does not say. */

@@ -55,6 +55,7 @@ look_again(struct guest *g)
 static void
 tell_end(const struct guest *g)
 {
+	const uint64_t cuts = page_feed_cuts(&g->feed);
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < recording_cpus(g->recording); i++)
@@ -62,6 +63,10 @@ tell_end(const struct guest *g)
 	log_notice("guest=%s: %" PRIu64 " bytes of pages%s%s", g->name, bytes,
 	    *recording_file(g->recording) != '\0' ? " in " : "; no file",
 	    recording_file(g->recording));
+	if (cuts > 0)
+		log_warn("guest=%s: pages of which its agent has not sent the "
+			 "rest: %" PRIu64 "; the events in it are missing",
+		    g->name, cuts);
 }
 
 static void
@@ -149,7 +154,7 @@ begin_pages(struct guest *g)
 {
 	const struct recorder_sink_maker *maker = g->config.maker;
 	struct recorder_about about = { .name = g->name, .cpus = g->resp.cpus };
-	struct recorder_sink *sink;
+	struct recorder_sink *sink = NULL;
 	struct dat_layout layout;
 	enum status st = recording_map(
 	    g->recording, &about.metadata, &about.metadata_size);
@@ -164,11 +169,12 @@ begin_pages(struct guest *g)
 	about.page_size = layout.page_size;
 	recording_set_page_size(g->recording, layout.page_size);
 	if (maker != NULL &&
-	    (maker->make(&sink, maker->arg, g->config.base, &about) != OK ||
-		page_feed_init(&g->feed, sink, about.cpus, about.page_size) !=
-		    OK))
+	    maker->make(&sink, maker->arg, g->config.base, &about) != OK)
 		log_warn("guest=%s: it is stored only", g->name);
+	st = page_feed_init(&g->feed, g->recording, sink, &layout, false);
 	recording_unmap(g->recording);
+	if (st != OK)
+		return st;
 	for (uint32_t i = 0; i < g->resp.cpus; i++) {
 		const uint8_t port[2] = { (uint8_t)(g->resp.ports[i] >> 8),
 			(uint8_t)g->resp.ports[i] };
@@ -228,7 +234,6 @@ on_pages(struct guest *g, uint32_t cpu, const uint8_t *p, size_t n)
 	if ((g->state != GUEST_RUNNING && g->state != GUEST_STOPPING) ||
 	    cpu >= g->resp.cpus)
 		return;
-	recording_pages(g->recording, cpu, p, n);
 	if (page_feed_bytes(&g->feed, cpu, p, n) != OK)
 		log_error(
 		    "guest=%s: out of memory; it is stored only", g->name);

@@ -3,6 +3,8 @@
 
 #include "tools/ftrace/page.h"
 
+#include <stddef.h>
+
 #include "tools/ftrace/order.h"
 
 #define COMMIT_BYTES UINT32_C(0x07ffffff)
@@ -22,13 +24,62 @@ enum type {
 /* An absolute time has this many bits; the others are those of before. */
 #define ABSOLUTE_BITS 59
 
-/* The low 32 bits of the commit word; the others are its sign. */
+/* Where the low 32 bits of the commit word are; the others are its sign. */
+static uint32_t
+low_at(const struct page_layout *l)
+{
+	return l->commit_at + (l->is_big ? l->commit_size - WORD : 0);
+}
+
+static uint32_t
+high_at(const struct page_layout *l)
+{
+	return l->commit_at + (l->is_big ? 0 : l->commit_size - WORD);
+}
+
 static uint32_t
 read_commit(const struct page_layout *l, const uint8_t *bytes)
 {
-	const uint32_t low = l->is_big ? l->commit_size - WORD : 0;
+	return order_u32(l->is_big, bytes + low_at(l));
+}
 
-	return order_u32(l->is_big, bytes + l->commit_at + low);
+static void
+write_commit(const struct page_layout *l, uint8_t *bytes, uint32_t commit)
+{
+	/* Of 4 bytes the low ones are all. */
+	(void)order_store_u32(l->is_big, bytes + high_at(l),
+	    (commit & COMMIT_LOST) != 0 ? UINT32_MAX : 0);
+	(void)order_store_u32(l->is_big, bytes + low_at(l), commit);
+}
+
+/* Can the first event, of two words at least, be so? SIZE: all events. */
+static bool
+is_first(const struct page_layout *l, const uint8_t *p, uint32_t size)
+{
+	const uint32_t word = order_u32(l->is_big, p);
+	const uint32_t second = order_u32(l->is_big, p + WORD);
+	const uint32_t type = l->is_big ? word >> DELTA_BITS : word & 0x1f;
+
+	if (type == TYPE_LONG)
+		return second >= WORD && second <= size - WORD;
+	return type >= TYPE_PADDING || (type + 1) * WORD <= size;
+}
+
+uint32_t
+page_data_bytes(const struct page_layout *l, const uint8_t *bytes)
+{
+	const uint32_t commit = read_commit(l, bytes);
+	const uint32_t high = order_u32(l->is_big, bytes + high_at(l));
+	const uint32_t size = commit & ~(COMMIT_LOST | COMMIT_COUNTED);
+
+	if (l->commit_size > WORD &&
+	    high != ((commit & COMMIT_LOST) != 0 ? UINT32_MAX : 0))
+		return 0;
+	if (size % WORD != 0 || size < 2 * WORD ||
+	    size > l->size - l->data_at ||
+	    !is_first(l, bytes + l->data_at, size))
+		return 0;
+	return size;
 }
 
 /* Behind the data, if there is room. */
@@ -153,6 +204,49 @@ page_next(struct page *p, struct page_event *out)
 		return take_event(p, 2 * WORD, size - WORD, delta, out);
 	}
 	return p->bytes == p->end ? false : broken(p);
+}
+
+bool
+page_cut(const struct page_layout *l, uint8_t *bytes, uint32_t n)
+{
+	const uint8_t *end = bytes + n, *behind = NULL;
+	uint32_t commit = read_commit(l, bytes);
+	struct page_event e;
+	struct page p;
+
+	if (n <= l->data_at || page_open(&p, l, bytes) != OK)
+		return false;
+	if (end - p.end < (ptrdiff_t)l->commit_size)
+		p.lost_is_known = false;
+	if (p.end > end)
+		p.end = end;
+	while (page_next(&p, &e))
+		behind = p.bytes;
+	if (behind == NULL)
+		return false;
+	commit = (commit & COMMIT_LOST) |
+		 (uint32_t)(behind - bytes - l->data_at);
+	if (p.lost_is_known && l->size - (behind - bytes) >= l->commit_size) {
+		uint8_t *count = bytes + (behind - bytes);
+
+		commit |= COMMIT_COUNTED;
+		if (l->commit_size == WORD)
+			(void)order_store_u32(
+			    l->is_big, count, (uint32_t)p.lost);
+		else
+			(void)order_store_u64(l->is_big, count, p.lost);
+	}
+	write_commit(l, bytes, commit);
+	return true;
+}
+
+void
+page_set_lost(const struct page_layout *l, uint8_t *bytes)
+{
+	const uint32_t commit = read_commit(l, bytes);
+
+	if ((commit & COMMIT_LOST) == 0)
+		write_commit(l, bytes, commit | COMMIT_LOST);
 }
 
 uint64_t

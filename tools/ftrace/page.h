@@ -47,6 +47,20 @@ enum status page_open(struct page *p, const struct page_layout *l,
     const uint8_t *bytes) MUST_CHECK;
 /* False: there is no other event, or none that can be read. */
 bool page_next(struct page *p, struct page_event *out);
+/* Bytes of events in the page that begins with these page_head() bytes; 0: it
+ * has none, or no page can begin so. */
+static inline uint32_t
+page_head(const struct page_layout *l)
+{
+	return l->data_at + 8;
+}
+uint32_t page_data_bytes(const struct page_layout *l, const uint8_t *bytes);
+/* Of the page only the first N bytes are right: it ends behind its last whole
+ * event then. False: it has none, and is as it was. */
+bool page_cut(
+    const struct page_layout *l, uint8_t *bytes, uint32_t n) MUST_CHECK;
+/* Some events, nobody knows how many, are missing in front of it. */
+void page_set_lost(const struct page_layout *l, uint8_t *bytes);
 /* The time of the last event in a page; of the page, if it has none. */
 uint64_t page_last_time(const struct page *p);
 

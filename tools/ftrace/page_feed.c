@@ -1,84 +1,123 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include "tools/ftrace/page_feed.h"
 
 #include <stdlib.h>
 
+#include "tools/ftrace/page_align.h"
+#include "tools/ftrace/recording.h"
+
+struct page_feed_cpu {
+	struct page_feed *feed;
+	uint32_t cpu;
+	bool is_raw; /* there was no memory: the recording takes bytes */
+	struct page_align align;
+};
+
 static void
-free_rests(struct page_feed *f)
+give(void *arg, const uint8_t *p, size_t n)
 {
-	for (uint32_t i = 0; f->rests != NULL && i < f->cpus; i++)
-		buf_free(&f->rests[i]);
-	free(f->rests);
-	f->rests = NULL;
+	struct page_feed_cpu *c = arg;
+	struct recorder_sink *sink = c->feed->sink;
+
+	recording_pages(c->feed->recording, c->cpu, p, n);
+	if (sink != NULL)
+		sink->ops->pages(sink, c->cpu, p, n);
+}
+
+static void
+free_sink(struct page_feed *f)
+{
+	if (f->sink != NULL)
+		f->sink->ops->destroy(f->sink);
+	f->sink = NULL;
 }
 
 enum status
-page_feed_init(struct page_feed *f, struct recorder_sink *take_sink,
-    uint32_t cpus, uint32_t page_size)
+page_feed_init(struct page_feed *f, struct recording *recording,
+    struct recorder_sink *take_sink, const struct dat_layout *layout,
+    bool is_cut)
 {
-	*f = (struct page_feed){
-		.sink = take_sink, .cpus = cpus, .page_size = page_size
-	};
-	if (take_sink == NULL)
-		return OK;
-	f->rests = calloc(cpus, sizeof(*f->rests));
-	if (f->rests != NULL)
-		return OK;
-	page_feed_free(f);
-	return E_NOMEM;
+	const uint32_t cpus = recording_cpus(recording);
+
+	*f = (struct page_feed){ .recording = recording,
+		.sink = take_sink,
+		.cpus = cpus,
+		.is_cut = is_cut ||
+			  (layout->long_size != 4 && layout->long_size != 8),
+		.layout = { .size = layout->page_size,
+		    .commit_at = 8,
+		    .commit_size = layout->long_size,
+		    .data_at = 8 + layout->long_size,
+		    .is_big = layout->is_big } };
+	f->all = calloc(cpus, sizeof(*f->all));
+	if (f->all == NULL) {
+		free_sink(f);
+		return E_NOMEM;
+	}
+	for (uint32_t i = 0; i < cpus; i++) {
+		f->all[i].feed = f;
+		f->all[i].cpu = i;
+	}
+	return OK;
 }
 
-static void
-feed(struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n)
+/* Its first bytes have come. */
+static enum status
+begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 {
-	struct buf *rest = &f->rests[cpu];
-	size_t whole;
+	const enum status st = page_align_init(
+	    &c->align, &f->layout, f->is_cut, give, c);
 
-	if (buf_len(rest) > 0) {
-		const size_t missing = f->page_size - buf_len(rest);
-		const size_t take = n < missing ? n : missing;
-
-		buf_bytes(rest, p, take);
-		p += take;
-		n -= take;
-		if (buf_len(rest) < f->page_size)
-			return;
-		f->sink->ops->pages(f->sink, cpu, buf_data(rest), f->page_size);
-		buf_consume(rest, f->page_size);
-		buf_trim(rest);
+	if (st != OK) {
+		c->is_raw = true;
+		free_sink(f);
 	}
-	whole = n - n % f->page_size;
-	if (whole > 0)
-		f->sink->ops->pages(f->sink, cpu, p, whole);
-	if (n > whole)
-		buf_bytes(rest, p + whole, n - whole);
+	return st;
 }
 
 enum status
 page_feed_bytes(struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n)
 {
-	if (f->sink == NULL)
-		return OK;
-	feed(f, cpu, p, n);
-	if (!f->rests[cpu].bad)
-		return OK;
-	page_feed_free(f);
-	return E_NOMEM;
+	struct page_feed_cpu *c = &f->all[cpu];
+	enum status st = OK;
+
+	if (c->align.rest == NULL && !c->is_raw)
+		st = begin_cpu(f, c);
+	if (c->is_raw)
+		recording_pages(f->recording, cpu, p, n);
+	else
+		page_align_bytes(&c->align, p, n);
+	return st;
 }
 
 void
 page_feed_end(struct page_feed *f)
 {
-	free_rests(f);
+	for (uint32_t i = 0; f->all != NULL && i < f->cpus; i++)
+		if (f->all[i].align.rest != NULL)
+			page_align_end(&f->all[i].align);
 	if (f->sink != NULL)
 		f->sink->ops->end(f->sink);
+}
+
+uint64_t
+page_feed_cuts(const struct page_feed *f)
+{
+	uint64_t cuts = 0;
+
+	for (uint32_t i = 0; f->all != NULL && i < f->cpus; i++)
+		cuts += f->all[i].align.cuts;
+	return cuts;
 }
 
 void
 page_feed_free(struct page_feed *f)
 {
-	free_rests(f);
-	if (f->sink != NULL)
-		f->sink->ops->destroy(f->sink);
-	f->sink = NULL;
+	for (uint32_t i = 0; f->all != NULL && i < f->cpus; i++)
+		page_align_free(&f->all[i].align);
+	free(f->all);
+	f->all = NULL;
+	free_sink(f);
 }

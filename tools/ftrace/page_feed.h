@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of pages, in any pieces, become whole pages for a sink. The sink's
- * thread. */
+/* Bytes of pages, in any pieces, become whole pages for a recording and a sink
+ * (page_align). The sink's thread. */
 #ifndef TOOLS_FTRACE_PAGE_FEED_H
 #define TOOLS_FTRACE_PAGE_FEED_H
 
 #include <stdint.h>
 
-#include "common/buf.h"
 #include "common/compiler.h"
 #include "common/status.h"
+#include "tools/ftrace/page.h"
 #include "tools/ftrace/recorder_sink.h"
 
+struct page_feed_cpu;
+struct recording;
+
 struct page_feed {
-	struct recorder_sink *sink; /* NULL: nobody wants them */
-	uint32_t cpus, page_size;
-	struct buf *rests; /* of each CPU, a page that is not whole */
+	struct recording *recording; /* borrowed */
+	struct recorder_sink *sink;  /* NULL: nobody wants them */
+	struct page_layout layout;
+	bool is_cut;
+	uint32_t cpus;
+	struct page_feed_cpu *all;
 };
 
-/* SINK is given away, also on failure; NULL is fine. */
-enum status page_feed_init(struct page_feed *f, struct recorder_sink *take_sink,
-    uint32_t cpus, uint32_t page_size) MUST_CHECK;
+/* TAKE_SINK is given away, also on failure; NULL is fine. IS_CUT: the bytes are
+ * a datagram for each page, and nothing has to be found. */
+enum status page_feed_init(struct page_feed *f, struct recording *recording,
+    struct recorder_sink *take_sink, const struct dat_layout *layout,
+    bool is_cut) MUST_CHECK;
 /* E_NOMEM: the sink is destroyed, since its pages cannot be told from each
- * other any more. */
+ * other; the recording goes on. */
 enum status page_feed_bytes(
     struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n) MUST_CHECK;
 /* No more bytes come; the sink may have something to do. */
 void page_feed_end(struct page_feed *f);
+/* Pages of which the recorder has not sent all, and that were ended where they
+ * stop. */
+uint64_t page_feed_cuts(const struct page_feed *f);
 /* And the sink. Zeros are fine. */
 void page_feed_free(struct page_feed *f);
 

@@ -144,8 +144,14 @@ static void
 tell_end(const struct recorder *r)
 {
 	const uint64_t lost = recording_lost(r->recording);
+	const uint64_t cuts = page_feed_cuts(&r->feed);
 
 	tell_pages(r);
+	if (cuts > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: pages of which the recorder has not sent the "
+		    "rest: %" PRIu64 "; the events in it are missing",
+		    r->name, cuts);
 	if (r->counts.dropped > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64 " pages are lost: they found no room "

@@ -18,7 +18,6 @@ on_bytes(void *arg, uint32_t cpu, const uint8_t *p, size_t n)
 {
 	struct recorder *r = arg;
 
-	recording_pages(r->recording, cpu, p, n);
 	if (page_feed_bytes(&r->feed, cpu, p, n) != OK)
 		log_error("peer=%s: out of memory; it is stored only", r->name);
 }
@@ -92,15 +91,16 @@ begin_pages(struct recorder *r, const struct dat_layout *layout,
 		.metadata = p,
 		.metadata_size = n };
 	const struct recorder_sink_maker *maker = r->all->maker;
-	struct recorder_sink *sink;
+	struct recorder_sink *sink = NULL;
 
 	r->page_size = layout->page_size;
 	recording_set_page_size(r->recording, layout->page_size);
 	if (maker != NULL &&
-	    (maker->make(&sink, maker->arg, r->all->base, &about) != OK ||
-		page_feed_init(&r->feed, sink, about.cpus, about.page_size) !=
-		    OK))
+	    maker->make(&sink, maker->arg, r->all->base, &about) != OK)
 		log_warn("peer=%s: it is stored only", r->name);
+	if (page_feed_init(&r->feed, r->recording, sink, layout,
+		!r->dialog.begin.is_tcp) != OK)
+		return E_NOMEM;
 	r->state = RECORDER_RUNNING;
 	log_peer(LOG_INFO,
 	    "peer=%s: metadata of %zu bytes, version %u, pages of %u", r->name,

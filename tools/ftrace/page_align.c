@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/page_align.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/ftrace/order.h"
+
+/* So much newer than the one before a page is at most, and is in most cases: 39
+ * hours and 69 s, in ns. Bytes inside of a page look like the head of one now
+ * and then; of one in the next 69 s hardly ever. */
+#define STEP_MAX (UINT64_C(1) << 47)
+#define STEP_NEAR (UINT64_C(1) << 36)
+/* Places in a page where another might begin, and which are looked at as a
+ * whole. Of bytes that are no page there are few. */
+#define PLACES_MAX 16
+
+/* What has to be there to tell how a page goes on: another one that begins
+ * inside of it, and the head of the one behind that. */
+static size_t
+room(const struct page_layout *l)
+{
+	return 2 * (size_t)l->size + page_head(l);
+}
+
+enum status
+page_align_init(struct page_align *a, const struct page_layout *layout,
+    bool is_off, void (*pages)(void *arg, const uint8_t *p, size_t n),
+    void *arg)
+{
+	*a = (struct page_align){ .layout = *layout,
+		.pages = pages,
+		.arg = arg,
+		.is_off = is_off || page_head(layout) > layout->size };
+	a->rest = malloc(room(layout) + layout->size);
+	if (a->rest == NULL)
+		return E_NOMEM;
+	a->changed = a->rest + room(layout);
+	return OK;
+}
+
+void
+page_align_free(struct page_align *a)
+{
+	free(a->rest);
+	*a = (struct page_align){ .is_off = true };
+}
+
+/* Do these bytes look like the head of a page behind one of time AFTER, and at
+ * most STEP later? */
+static bool
+is_head(const struct page_layout *l, const uint8_t *p, uint64_t after,
+    uint64_t step)
+{
+	const uint64_t time = order_u64(l->is_big, p);
+
+	return page_data_bytes(l, p) > 0 && time >= after &&
+	       time - after < step;
+}
+
+static bool
+is_readable(const struct page_layout *l, const uint8_t *p)
+{
+	struct page_event e;
+	struct page page;
+	bool has_event = false;
+
+	if (page_open(&page, l, p) != OK)
+		return false;
+	while (page_next(&page, &e))
+		has_event = true;
+	return has_event && !page.is_malformed;
+}
+
+/* Where in the page at P another begins that is STEP newer than AFTER at most;
+ * its size: behind it; 0: nowhere. */
+static size_t
+find_page(const struct page_align *a, const uint8_t *p, size_t n,
+    uint64_t after, uint64_t step)
+{
+	const struct page_layout *l = &a->layout;
+	unsigned places = 0;
+
+	for (size_t at = 1; at <= l->size && n - at >= l->size; at++) {
+		if (!is_head(l, p + at, after, step))
+			continue;
+		if (is_readable(l, p + at))
+			return at;
+		if (++places == PLACES_MAX)
+			break;
+	}
+	return 0;
+}
+
+/* Is there a page at P? If the next one has begun, that must look like one,
+ * too. To read a page takes long, so that is done where it must be. */
+static bool
+is_page(const struct page_align *a, const uint8_t *p, size_t n)
+{
+	const struct page_layout *l = &a->layout;
+	const uint64_t time = order_u64(l->is_big, p);
+	const bool has_next = n >= l->size + page_head(l);
+	const uint8_t *next = p + l->size;
+
+	if (!is_head(l, p, a->time, STEP_MAX))
+		return false;
+	if (has_next && is_head(l, next, time, STEP_NEAR) &&
+	    is_head(l, p, a->time, STEP_NEAR))
+		return true;
+	if ((has_next && !is_head(l, next, time, STEP_MAX)) ||
+	    !is_readable(l, p))
+		return false;
+	return is_head(l, p, a->time, STEP_NEAR) ||
+	       find_page(a, p, n, a->time, STEP_NEAR) == 0;
+}
+
+static size_t
+find_next(const struct page_align *a, const uint8_t *p, size_t n)
+{
+	const struct page_layout *l = &a->layout;
+	const uint64_t after = is_head(l, p, a->time, STEP_NEAR)
+				   ? order_u64(l->is_big, p)
+				   : a->time;
+	const size_t at = find_page(a, p, n, after, STEP_NEAR);
+
+	return at > 0 ? at : find_page(a, p, n, after, STEP_MAX);
+}
+
+static void
+give_changed(struct page_align *a)
+{
+	a->pages(a->arg, a->changed, a->layout.size);
+}
+
+/* Of the page at P there are N bytes; its whole events are given out. Is
+ * anything missing? */
+static bool
+give_cut(struct page_align *a, const uint8_t *p, size_t n)
+{
+	const struct page_layout *l = &a->layout;
+
+	if (!is_head(l, p, a->time, STEP_NEAR) || n <= l->data_at)
+		return true;
+	memset(a->changed, 0, l->size);
+	memcpy(a->changed, p, n);
+	if (page_cut(l, a->changed, (uint32_t)n)) {
+		a->time = order_u64(l->is_big, p);
+		give_changed(a);
+	}
+	return page_data_bytes(l, p) > n - l->data_at;
+}
+
+static void
+give_behind_gap(struct page_align *a, const uint8_t *p)
+{
+	memcpy(a->changed, p, a->layout.size);
+	page_set_lost(&a->layout, a->changed);
+	a->has_gap = false;
+	give_changed(a);
+}
+
+/* At P there is no page, as far as can be seen. How many bytes that was. */
+static size_t
+mend_page(struct page_align *a, const uint8_t *p, size_t n)
+{
+	const uint32_t size = a->layout.size;
+	const size_t next = find_next(a, p, n);
+
+	if (next == 0 || next == size) {
+		a->misses = next == size ? 0 : a->misses + 1;
+		a->is_off = a->misses == PAGE_ALIGN_MISSES_MAX;
+		if (is_readable(&a->layout, p))
+			a->time = order_u64(a->layout.is_big, p);
+		a->pages(a->arg, p, size);
+		return size;
+	}
+	a->misses = 0;
+	if (give_cut(a, p, next)) {
+		a->has_gap = true;
+		a->cuts++;
+	}
+	return next;
+}
+
+/* How many bytes were taken; the others are fewer than room(). */
+static size_t
+take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
+{
+	const uint32_t size = a->layout.size;
+	size_t from = 0, at = 0; /* pages between them are to be given out */
+
+	while (n - at >= size) {
+		if (!a->has_begun) {
+			a->is_off |= !is_readable(&a->layout, p);
+			a->time = order_u64(a->layout.is_big, p);
+			a->has_begun = true;
+		}
+		if (a->is_off) {
+			at += (n - at) / size * size;
+			break;
+		}
+		if (is_page(a, p + at, n - at)) {
+			a->time = order_u64(a->layout.is_big, p + at);
+			a->misses = 0;
+			if (a->has_gap) {
+				give_behind_gap(a, p + at);
+				from = at + size;
+			}
+			at += size;
+			continue;
+		}
+		if (n - at < room(&a->layout) && !is_end)
+			break;
+		if (at > from)
+			a->pages(a->arg, p + from, at - from);
+		at += mend_page(a, p + at, n - at);
+		from = at;
+	}
+	if (at > from)
+		a->pages(a->arg, p + from, at - from);
+	return at;
+}
+
+void
+page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
+{
+	while (n > 0) {
+		const size_t before = a->n_rest;
+		const size_t left = room(&a->layout) - before;
+		const size_t more = n < left ? n : left;
+		size_t used;
+
+		if (before == 0) {
+			used = take_bytes(a, p, n, false);
+			a->n_rest = n - used;
+			if (a->n_rest > 0)
+				memcpy(a->rest, p + used, a->n_rest);
+			return;
+		}
+		memcpy(a->rest + before, p, more);
+		used = take_bytes(a, a->rest, before + more, false);
+		if (used >= before) {
+			/* The others are where they came from. */
+			a->n_rest = 0;
+			p += used - before;
+			n -= used - before;
+		} else {
+			a->n_rest = before + more - used;
+			memmove(a->rest, a->rest + used, a->n_rest);
+			p += more;
+			n -= more;
+		}
+	}
+}
+
+void
+page_align_end(struct page_align *a)
+{
+	if (a->n_rest > 0)
+		(void)take_bytes(a, a->rest, a->n_rest, true);
+	a->n_rest = 0;
+}
