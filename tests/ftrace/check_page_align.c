@@ -59,6 +59,19 @@ align(struct page_align *a, struct bytes b, size_t piece)
 	return out;
 }
 
+static void
+check_same(struct bytes b, size_t piece)
+{
+	struct page_align a;
+	struct taken out = align(&a, b, piece);
+
+	ck_assert_uint_eq(out.n, b.n);
+	ck_assert_mem_eq(out.p, b.p, b.n);
+	ck_assert_uint_eq(a.cuts, 0);
+	page_align_free(&a);
+	free(out.p);
+}
+
 static unsigned
 events_of(const uint8_t *bytes)
 {
@@ -89,14 +102,8 @@ START_TEST(pages_come_out_as_they_are)
 
 	for (size_t i = 0; i < N(names); i++) {
 		struct bytes b = vector_part(names[i], "cpu0");
-		struct page_align a;
-		struct taken out = align(&a, b, pieces[_i]);
 
-		ck_assert_uint_eq(out.n, b.n);
-		ck_assert_mem_eq(out.p, b.p, b.n);
-		ck_assert_uint_eq(a.cuts, 0);
-		page_align_free(&a);
-		free(out.p);
+		check_same(b, pieces[_i]);
 		free(b.p);
 	}
 }
@@ -278,16 +285,8 @@ START_TEST(data_may_look_like_a_page)
 			memcpy(at + 16, &events, 8);
 		}
 	}
-	for (size_t i = 0; i < N(pieces); i++) {
-		struct page_align a;
-		struct taken out = align(&a, b, pieces[i]);
-
-		ck_assert_uint_eq(out.n, b.n);
-		ck_assert_mem_eq(out.p, b.p, b.n);
-		ck_assert_uint_eq(a.cuts, 0);
-		page_align_free(&a);
-		free(out.p);
-	}
+	for (size_t i = 0; i < N(pieces); i++)
+		check_same(b, pieces[i]);
 	free(b.p);
 }
 END_TEST
