@@ -229,6 +229,9 @@ def ftrace_flush_busy(w):
     listener.stop()
     status, said = w.run(w.ftrace_path, "convert", path,
                          os.path.join(w.directory, "ctf"))
-    if status != 0 or "not in the trace" in said:
+    # At its end a busy recorder may leave out the rest of a page by itself.
+    if status != 0 or ("not in the trace" in said and (
+            "has not sent the rest" not in listener.log() or
+            "0 that cannot be read, 0 with a time of before" not in said)):
         raise Failure("convert: %d: %s" % (status, said))
     w.notes.append(said.strip())
