@@ -43,11 +43,9 @@ compare()
 	diff -u "$work/table" "$work/manual"
 }
 
-# OPTION(ID, "rate", "BYTES", ...
-row='s/^OPTION([A-Z_]*, "\([^"]*\)", \([^,]*\),.*/0|\1|\2/p'
-compare tools/send/options.tbl.h "$top/doc/tracepulse-send.1"
 # OPTION(ID, 'i', "input", "URI", ...
 row='s/^OPTION([A-Z_]*, \([^,]*\), "\([^"]*\)", \([^,]*\),.*/\1|\2|\3/p'
+compare tools/send/options.tbl.h "$top/doc/tracepulse-send.1"
 compare tools/capture/options.tbl.h "$top/doc/tracepulse-capture.1"
 for table in "$top"/tools/ftrace/*_options.tbl.h; do
 	name=$(basename "$table" _options.tbl.h)

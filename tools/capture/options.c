@@ -16,18 +16,8 @@
 #define FLUSH_MAX_NS (60 * NS_PER_S)
 #define TIME_MAX_NS (UINT64_C(366) * 86400 * NS_PER_S)
 
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/capture/options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/capture/options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/capture/options.tbl.h"
+#include "tools/client/option_rows.h"
 
 static void
 print_usage(void)

@@ -10,24 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tools/client/option_rows.h"
 #include "tools/ftrace/arguments.h"
 
 #ifndef HAS_COMMAND
 #define HAS_COMMAND false
 #endif
-
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include OPTIONS_TABLE
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include OPTIONS_TABLE
-#undef OPTION
-};
 
 static bool set_option(void *arg, size_t i, const char *value);
 static void print_usage(void);

@@ -8,24 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/compiler.h"
 #include "tools/client/usage.h"
 #include "tools/ftrace/arguments.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
 #define COLUMN 26
 
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/convert_options.tbl.h"
-#undef OPTION
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/convert_options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/ftrace/convert_options.tbl.h"
+#include "tools/client/option_rows.h"
 
 static void
 print_help(void)
@@ -33,7 +23,7 @@ print_help(void)
 	printf("Usage: " PROGRAM " [OPTION]... FILE DIRECTORY\n"
 	       "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
 	       "A trace.dat of trace-cmd as a trace in CTF 1.8.\n\n");
-	usage_print_rows(rows, ARRAY_LEN(rows), COLUMN);
+	usage_print_rows(rows, N_OPTIONS, COLUMN);
 }
 
 bool
@@ -75,6 +65,7 @@ set(void *arg, size_t i, const char *value)
 	case OPT_QUIET:
 		return o->is_quiet = true;
 	case OPT_HELP:
+	case N_OPTIONS:
 		break;
 	}
 	return false;
@@ -124,7 +115,7 @@ convert_options_parse(struct convert_options *o, int argc, char **argv)
 {
 	const struct arguments a = { .program = PROGRAM,
 		.rows = rows,
-		.n_rows = ARRAY_LEN(rows),
+		.n_rows = N_OPTIONS,
 		.set = set,
 		.print_usage = print_help,
 		.arg = o };

@@ -14,18 +14,8 @@
 /* Who waits longer may as well read the file. */
 #define HOLD_S_MAX 3600
 
-enum option_id {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ftrace/listen_options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ftrace/listen_options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/ftrace/listen_options.tbl.h"
+#include "tools/client/option_rows.h"
 
 static void
 print_usage(void)

@@ -20,18 +20,8 @@
 #define SESSION_NAME_MOST (NAME_MAX - 16)
 #define LINGER_MAX_S (365.0 * 86400)
 
-enum option_id {
-#define OPTION(id, name, arg, help) OPT_##id,
-#include "tools/send/options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
-static const struct usage_row rows[] = {
-#define OPTION(id, name, arg, help) { 0, name, arg, help },
-#include "tools/send/options.tbl.h"
-#undef OPTION
-};
+#define OPTIONS_TABLE "tools/send/options.tbl.h"
+#include "tools/client/option_rows.h"
 
 static void
 print_usage(void)
