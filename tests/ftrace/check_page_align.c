@@ -2,10 +2,12 @@
 /* Pages of a recorder that lost the rest of one, in any pieces. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/ftrace/vector.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
+#include "tools/ftrace/order.h"
 #include "tools/ftrace/page_align.h"
 
 #define SIZE 4096
@@ -33,7 +35,6 @@ take(void *arg, const uint8_t *p, size_t n)
 	struct taken *t = arg;
 
 	ck_assert_uint_gt(n, 0);
-	ck_assert_uint_eq(n % SIZE, 0);
 	ck_assert_uint_le(n, t->cap - t->n);
 	memcpy(t->p + t->n, p, n);
 	t->n += n;
@@ -199,7 +200,20 @@ START_TEST(a_page_may_stop_anywhere)
 }
 END_TEST
 
-/* The page of a flush comes before the rest of one that is under way. */
+static bool
+is_malformed(const uint8_t *bytes)
+{
+	struct page_event e;
+	struct page p;
+
+	if (page_open(&p, &layout, bytes) != OK)
+		return true;
+	while (page_next(&p, &e))
+		;
+	return p.is_malformed;
+}
+
+/* A page comes before the rest of one that is under way. */
 START_TEST(a_page_may_be_inside_of_another)
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
@@ -212,6 +226,11 @@ START_TEST(a_page_may_be_inside_of_another)
 
 		memcpy(at + n, b.p + 4 * SIZE, SIZE);
 		memcpy(at + n + SIZE, b.p + 3 * SIZE + n, SIZE - n);
+		/* By chance it can be read. */
+		if (!is_malformed(at)) {
+			free(in.p);
+			continue;
+		}
 		out = align(&a, in, other_pieces[_i]);
 		ck_assert_uint_ge(out.n, in.n - SIZE);
 		ck_assert_msg(
@@ -228,6 +247,88 @@ START_TEST(a_page_may_be_inside_of_another)
 		free(in.p);
 	}
 	free(b.p);
+}
+END_TEST
+
+/* Heads that begin in each other, with one event each: few bytes that must not
+ * become many pages. */
+START_TEST(few_bytes_do_not_become_many)
+{
+	struct bytes good = vector_part("v6-tcp-missed", "cpu0");
+	struct bytes in = { malloc(50 * SIZE), 50 * SIZE };
+	uint64_t time = order_u64(false, good.p);
+	struct page_align a;
+	struct taken out;
+
+	memcpy(in.p, good.p, SIZE);
+	for (size_t at = SIZE; at < in.n; at += 24) {
+		uint8_t *p = order_store_u64(false, in.p + at, ++time);
+
+		if (in.n - at < 24)
+			break;
+		p = order_store_u64(false, p, 8);
+		(void)order_store_u64(false, p, 1);
+	}
+	out = align(&a, in, pieces[_i]);
+	ck_assert_uint_le(out.n, in.n + PAGE_ALIGN_MISSES_MAX * SIZE);
+	page_align_free(&a);
+	free(out.p);
+	free(in.p);
+	free(good.p);
+}
+END_TEST
+
+static uint64_t
+cpu_ns(void)
+{
+	struct timespec t;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+#define LARGE ((size_t)1 << 20)
+
+/* A page of events of 8 bytes each. */
+static void
+put_large(uint8_t *p, uint64_t time)
+{
+	p = order_store_u64(false, p, time);
+	p = order_store_u64(false, p, LARGE - HEAD);
+	for (size_t i = HEAD; i < LARGE; i += 8)
+		p = order_store_u64(false, p, 1);
+}
+
+/* A page whose last event is none waits for the page behind it, which comes
+ * byte by byte. Each byte once cost 0.5 ms. */
+START_TEST(bytes_that_change_nothing_cost_nothing)
+{
+	const struct page_layout large = {
+		.size = LARGE, .commit_at = 8, .commit_size = 8, .data_at = HEAD
+	};
+	const size_t n = 2 * LARGE + 24;
+	struct bytes in = { calloc(1, 3 * LARGE), 3 * LARGE };
+	struct taken out = { malloc(in.n), 0, in.n };
+	struct page_align a;
+	uint64_t began;
+
+	put_large(in.p, 1000);
+	put_large(in.p + LARGE, 2000);
+	put_large(in.p + 2 * LARGE, UINT64_C(1) << 40);
+	in.p[2 * LARGE - 8] = 20;
+	ck_assert_int_eq(page_align_init(&a, &large, false, take, &out), OK);
+	page_align_bytes(&a, in.p, n);
+	ck_assert_uint_eq(out.n, LARGE);
+	began = cpu_ns();
+	for (size_t at = n; at < n + 2000; at++)
+		page_align_bytes(&a, in.p + at, 1);
+	ck_assert_uint_lt((cpu_ns() - began) / 2000, 50000);
+	page_align_bytes(&a, in.p + n + 2000, in.n - n - 2000);
+	page_align_end(&a);
+	ck_assert_uint_eq(out.n, in.n);
+	page_align_free(&a);
+	free(out.p);
+	free(in.p);
 }
 END_TEST
 
@@ -312,6 +413,226 @@ START_TEST(time_may_jump)
 }
 END_TEST
 
+/* Any stream that no recorder has cut. */
+struct stream {
+	struct page_layout layout;
+	uint64_t time, step; /* of a page behind the other */
+	bool jumps;	     /* a clock that is set, or stood still for days */
+	uint32_t chance;
+};
+
+static const struct {
+	uint32_t size, long_size;
+	bool is_big;
+	uint64_t time, step;
+} streams[] = {
+	{ 4096, 8, false, UINT64_C(4081000000000), 1000000 },	  /* local */
+	{ 4096, 8, false, 1, 300 },				  /* counter */
+	{ 4096, 8, false, 360000, 1 },				  /* uptime */
+	{ 4096, 8, false, UINT64_C(1) << 53, UINT64_C(1) << 33 }, /* TSC */
+	{ 4096, 8, false, UINT64_C(1790000000) * 1000000000, 9 }, /* TAI */
+	{ 4096, 8, false, 5, UINT64_C(1) << 40 }, /* an idle CPU */
+	{ 4096, 8, true, UINT64_C(4081000000000), 1000000 },
+	{ 4096, 4, false, UINT64_C(4081000000000), 1000000 },
+	{ 4096, 4, true, 1, 300 },
+	{ 512, 8, false, 1, 40 },
+	{ 512, 4, true, UINT64_C(4081000000000), 1000000 },
+	{ 65536, 8, false, UINT64_C(4081000000000), 1000000 },
+	{ 1 << 20, 8, false, 1, 100000 },
+};
+
+static uint64_t
+random_step(struct stream *s)
+{
+	if (s->jumps && next_random(&s->chance) % 3 == 0)
+		return (uint64_t)next_random(&s->chance)
+		       << next_random(&s->chance) % 40;
+	return next_random(&s->chance) % s->step + 1;
+}
+
+#define EVENT 44
+#define LOOK_AT 12 /* in it */
+
+/* An event: numbers that are small, or, as arguments of a system call may be,
+ * just what the head of a page has. Returns what is behind it. */
+static uint8_t *
+put_event(struct stream *s, uint8_t *p, bool may_be_padding)
+{
+	const bool is_big = s->layout.is_big;
+	const bool is_padding = may_be_padding &&
+				next_random(&s->chance) % 16 == 0;
+	const uint32_t delta = next_random(&s->chance) % 4;
+	const uint32_t type = is_padding ? 29 : 0;
+
+	p = order_store_u32(is_big, p,
+	    is_big ? type << 27 | (delta + 1) : (delta + 1) << 5 | type);
+	p = order_store_u32(is_big, p, EVENT - 4);
+	p = order_store_u32(is_big, p, next_random(&s->chance) % 99);
+	if (next_random(&s->chance) % 4 > 0) {
+		for (unsigned i = 0; i < 4; i++)
+			p = order_store_u64(
+			    is_big, p, next_random(&s->chance) % 16);
+		return p;
+	}
+	p = order_store_u64(
+	    is_big, p, s->time + next_random(&s->chance) % 1000);
+	if (s->layout.commit_size == 4)
+		p = order_store_u32(is_big, p, 8);
+	else
+		p = order_store_u64(is_big, p, 8);
+	p = order_store_u32(is_big, p, is_big ? 1 << 27 : 1);
+	for (uint32_t i = 0; i < 4 - s->layout.commit_size / 4 + 1; i++)
+		p = order_store_u32(is_big, p, 7);
+	return p;
+}
+
+/* A page that is full or not, maybe without any event, of which events are lost
+ * or not. */
+static void
+put_page(struct stream *s, uint8_t *page, bool needs_event)
+{
+	const struct page_layout *l = &s->layout;
+	const uint32_t events = (l->size - l->data_at) / EVENT;
+	const uint32_t chosen = next_random(&s->chance) % 8;
+	const uint32_t n = chosen == 0 && !needs_event ? 0
+			   : chosen < 3		       ? 1
+			   : chosen < 5 ? 1 + next_random(&s->chance) % events
+					: events;
+	const uint64_t lost = next_random(&s->chance) % 4 == 0
+				  ? UINT64_C(0xffffffff80000000)
+				  : 0;
+	uint8_t *p = page + l->data_at;
+
+	(void)order_store_u64(l->is_big, page, s->time);
+	for (uint32_t i = 0; i < n; i++)
+		p = put_event(s, p, i > 0 || !needs_event);
+	if (l->commit_size == 4)
+		(void)order_store_u32(
+		    l->is_big, page + 8, (uint32_t)lost | n * EVENT);
+	else
+		(void)order_store_u64(l->is_big, page + 8, lost | n * EVENT);
+	s->time += random_step(s);
+}
+
+static struct stream
+stream_of(unsigned i, bool jumps, uint32_t chance)
+{
+	return (struct stream){ .layout = { .size = streams[i].size,
+				    .commit_at = 8,
+				    .commit_size = streams[i].long_size,
+				    .data_at = 8 + streams[i].long_size,
+				    .is_big = streams[i].is_big },
+		.time = streams[i].time,
+		.step = streams[i].step,
+		.jumps = jumps,
+		.chance = chance };
+}
+
+/* Each page is given out when all of it is here, and as it is; whatever its
+ * events look like, and at whatever time it comes. */
+static void
+check_valid(unsigned which, bool jumps, uint32_t chance)
+{
+	struct stream s = stream_of(which, jumps, chance);
+	const size_t size = s.layout.size, pages = size > 9999 ? 12 : 60;
+	struct bytes in = { calloc(pages, size), pages * size };
+	struct taken out = { malloc(in.n), 0, in.n };
+	struct page_align a;
+
+	for (size_t i = 0; i < pages; i++)
+		put_page(&s, in.p + i * size, i == 0 || jumps);
+	ck_assert_int_eq(page_align_init(&a, &s.layout, false, take, &out), OK);
+	for (size_t at = 0; at < in.n;) {
+		const size_t left = in.n - at;
+		const size_t some = next_random(&s.chance) % (3 * size) + 1;
+		size_t n = some < left ? some : left;
+
+		if (next_random(&s.chance) % 2 == 0)
+			n -= (at + n) % size < n ? (at + n) % size : 0;
+		page_align_bytes(&a, in.p + at, n);
+		at += n;
+		if (at % size == 0)
+			ck_assert_msg(out.n == at,
+			    "%zu of %zu bytes of stream %u, %u", out.n, at,
+			    which, (unsigned)chance);
+	}
+	page_align_end(&a);
+	ck_assert_uint_eq(out.n, in.n);
+	ck_assert_mem_eq(out.p, in.p, in.n);
+	ck_assert_uint_eq(a.cuts, 0);
+	ck_assert(!a.is_off);
+	page_align_free(&a);
+	free(out.p);
+	free(in.p);
+}
+
+START_TEST(valid_streams_are_neither_changed_nor_late)
+{
+	const unsigned times = streams[_i].size > 99999 ? 3 : 40;
+
+	for (uint32_t chance = 1; chance <= times; chance++) {
+		check_valid((unsigned)_i, false, chance);
+		check_valid((unsigned)_i, true, chance);
+	}
+}
+END_TEST
+
+/* How much is left of a page. Two events of these that are a page from each
+ * other would be pages, and one behind such a page would be its next. */
+static size_t
+cut_of(struct stream *s)
+{
+	const uint32_t size = s->layout.size;
+	uint32_t n;
+
+	do
+		n = next_random(&s->chance) % (size - 1) + 1;
+	while (n % EVENT == size % EVENT ||
+	       (size - n) % EVENT == (s->layout.data_at + LOOK_AT) % EVENT);
+	return n;
+}
+
+/* A page loses its rest in a stream in which each fourth event looks like a
+ * page: that may cost one more, no other. */
+static void
+check_cut_among_looks(unsigned which, uint32_t chance)
+{
+	struct stream s = stream_of(which, false, chance);
+	const size_t size = s.layout.size, pages = 12, cut = 5, behind = 5;
+	struct bytes all = { calloc(pages, size), pages * size }, in;
+	const size_t n = cut_of(&s);
+	struct taken out = { malloc(2 * all.n), 0, 2 * all.n };
+	struct page_align a;
+
+	for (size_t i = 0; i < pages; i++)
+		put_page(&s, all.p + i * size, true);
+	in = without(all, cut * size + n, (cut + 1) * size);
+	ck_assert_int_eq(page_align_init(&a, &s.layout, false, take, &out), OK);
+	page_align_bytes(&a, in.p, in.n);
+	page_align_end(&a);
+	ck_assert_mem_eq(out.p, all.p, cut * size);
+	ck_assert_uint_ge(out.n, (cut + behind) * size);
+	ck_assert_mem_eq(out.p + out.n - (behind - 1) * size,
+	    all.p + all.n - (behind - 1) * size, (behind - 1) * size);
+	page_align_free(&a);
+	free(out.p);
+	free(in.p);
+	free(all.p);
+}
+
+START_TEST(a_cut_is_found_among_what_looks_like_pages)
+{
+	const unsigned times = streams[_i].size > 9999 ? 3 : 100;
+
+	/* The times of a counter look like any number; who is idle for long
+	 * enough has no page that is likely. */
+	for (uint32_t chance = 1; chance <= times; chance++)
+		if (streams[_i].step < UINT64_C(1) << 36 &&
+		    streams[_i].time > UINT32_MAX)
+			check_cut_among_looks((unsigned)_i, chance);
+}
+END_TEST
+
 /* Bytes are missing, doubled and changed. */
 START_TEST(any_bytes_become_pages)
 {
@@ -350,9 +671,13 @@ main(void)
 		{ a_whole_page_comes_at_once, 0, 0 },
 		{ a_page_may_stop_anywhere, N(other_pieces), 0 },
 		{ a_page_may_be_inside_of_another, N(other_pieces), 0 },
+		{ few_bytes_do_not_become_many, N(pieces), 0 },
+		{ bytes_that_change_nothing_cost_nothing, 0, 0 },
 		{ what_cannot_be_read_comes_out_as_it_is, N(pieces), 0 },
 		{ data_may_look_like_a_page, 0, 0 },
 		{ time_may_jump, N(pieces), 0 },
+		{ valid_streams_are_neither_changed_nor_late, N(streams), 0 },
+		{ a_cut_is_found_among_what_looks_like_pages, N(streams), 0 },
 		{ any_bytes_become_pages, N(pieces), 0 },
 	};
 

@@ -13,9 +13,8 @@
  * and then; of one in the next 69 s hardly ever. */
 #define STEP_MAX (UINT64_C(1) << 47)
 #define STEP_NEAR (UINT64_C(1) << 36)
-/* Places in a page where another might begin, and which are looked at as a
- * whole. Of bytes that are no page there are few. */
-#define PLACES_MAX 16
+/* To find one, as many bytes are read as so many pages have. */
+#define READ_PAGES_MAX 4
 
 /* What has to be there to tell how a page goes on: another one that begins
  * inside of it, and the head of the one behind that. */
@@ -48,84 +47,141 @@ page_align_free(struct page_align *a)
 	*a = (struct page_align){ .is_off = true };
 }
 
+static bool
+is_newer(const struct page_layout *l, const uint8_t *p, uint64_t after,
+    uint64_t step)
+{
+	const uint64_t time = order_u64(l->is_big, p);
+
+	return time >= after && time - after < step;
+}
+
 /* Do these bytes look like the head of a page behind one of time AFTER, and at
  * most STEP later? */
 static bool
 is_head(const struct page_layout *l, const uint8_t *p, uint64_t after,
     uint64_t step)
 {
-	const uint64_t time = order_u64(l->is_big, p);
-
-	return page_data_bytes(l, p) > 0 && time >= after &&
-	       time - after < step;
+	return is_newer(l, p, after, step) && page_data_bytes(l, p) > 0;
 }
 
+/* Can all of the page at P be read? IS_NEAR: its time is as expected, so that
+ * it needs no event. */
 static bool
-is_readable(const struct page_layout *l, const uint8_t *p)
+is_readable(const struct page_layout *l, const uint8_t *p, bool is_near)
 {
 	struct page_event e;
 	struct page page;
-	bool has_event = false;
+	bool has_event = is_near;
 
 	if (page_open(&page, l, p) != OK)
+		return false;
+	if (page.bytes == page.end)
+		return is_near;
+	if (page_data_bytes(l, p) == 0)
 		return false;
 	while (page_next(&page, &e))
 		has_event = true;
 	return has_event && !page.is_malformed;
 }
 
-/* Where in the page at P another begins that is STEP newer than AFTER at most;
- * its size: behind it; 0: nowhere. */
-static size_t
-find_page(const struct page_align *a, const uint8_t *p, size_t n,
-    uint64_t after, uint64_t step)
-{
-	const struct page_layout *l = &a->layout;
-	unsigned places = 0;
-
-	for (size_t at = 1; at <= l->size && n - at >= l->size; at++) {
-		if (!is_head(l, p + at, after, step))
-			continue;
-		if (is_readable(l, p + at))
-			return at;
-		if (++places == PLACES_MAX)
-			break;
-	}
-	return 0;
-}
-
-/* Is there a page at P? If the next one has begun, that must look like one,
- * too. To read a page takes long, so that is done where it must be. */
 static bool
-is_page(const struct page_align *a, const uint8_t *p, size_t n)
+is_readable_behind(const struct page_layout *l, const uint8_t *p, uint64_t time)
 {
-	const struct page_layout *l = &a->layout;
-	const uint64_t time = order_u64(l->is_big, p);
-	const bool has_next = n >= l->size + page_head(l);
-	const uint8_t *next = p + l->size;
-
-	if (!is_head(l, p, a->time, STEP_MAX))
-		return false;
-	if (has_next && is_head(l, next, time, STEP_NEAR) &&
-	    is_head(l, p, a->time, STEP_NEAR))
-		return true;
-	if ((has_next && !is_head(l, next, time, STEP_MAX)) ||
-	    !is_readable(l, p))
-		return false;
-	return is_head(l, p, a->time, STEP_NEAR) ||
-	       find_page(a, p, n, a->time, STEP_NEAR) == 0;
+	return is_readable(l, p, is_newer(l, p, time, STEP_NEAR));
 }
 
+/* Has the head of another page come behind this one? */
+static bool
+has_next(const struct page_layout *l, size_t n)
+{
+	return n >= l->size + page_head(l);
+}
+
+/* How likely it is that a page begins at P, from its head. That
+ * another one, or nothing, is behind it says more than its time does. */
+enum likely {
+	LIKELY_NOT,
+	LIKELY_LITTLE,
+	LIKELY_BY_TIME,
+	LIKELY_BY_NEXT,
+	LIKELY_BY_BOTH,
+};
+static enum likely
+likely(const struct page_layout *l, const uint8_t *p, size_t n, uint64_t after)
+{
+	const uint64_t time = order_u64(l->is_big, p);
+	const bool is_near = is_newer(l, p, after, STEP_NEAR);
+
+	if (!is_head(l, p, after, STEP_MAX))
+		return LIKELY_NOT;
+	if (n == l->size ||
+	    (has_next(l, n) && is_head(l, p + l->size, time, STEP_NEAR)))
+		return is_near ? LIKELY_BY_BOTH : LIKELY_BY_NEXT;
+	return is_near ? LIKELY_BY_TIME : LIKELY_LITTLE;
+}
+
+/* Where in the page at P the most likely other one begins; its size: behind it;
+ * 0: nowhere. */
 static size_t
-find_next(const struct page_align *a, const uint8_t *p, size_t n)
+find_page(const struct page_align *a, const uint8_t *p, size_t n)
 {
 	const struct page_layout *l = &a->layout;
 	const uint64_t after = is_head(l, p, a->time, STEP_NEAR)
 				   ? order_u64(l->is_big, p)
 				   : a->time;
-	const size_t at = find_page(a, p, n, after, STEP_NEAR);
+	size_t found = 0, left = READ_PAGES_MAX * (size_t)l->size;
+	/* In one that is whole there is none that only may be one. */
+	enum likely best = is_readable_behind(l, p, a->time) ? LIKELY_BY_TIME
+							     : LIKELY_NOT;
 
-	return at > 0 ? at : find_page(a, p, n, after, STEP_MAX);
+	for (size_t at = 1; at <= l->size && n - at >= l->size; at++) {
+		const enum likely how = likely(l, p + at, n - at, after);
+		size_t data;
+
+		if (how <= best)
+			continue;
+		data = page_data_bytes(l, p + at);
+		if (data > left)
+			break;
+		left -= data;
+		if (!is_readable(l, p + at, false))
+			continue;
+		found = at;
+		best = how;
+	}
+	return found;
+}
+
+/* Is there a page at P, as far as can be seen? What has come of the next one
+ * must look like one, too. Time may jump: then each must be readable. */
+static bool
+is_page(const struct page_align *a, const uint8_t *p, size_t n)
+{
+	const struct page_layout *l = &a->layout;
+	const uint64_t time = order_u64(l->is_big, p);
+	const uint8_t *next = p + l->size;
+
+	/* To read a page takes long, so that is done where it must be. */
+	if (has_next(l, n) && is_head(l, next, time, STEP_NEAR) &&
+	    is_head(l, p, a->time, STEP_NEAR))
+		return true;
+	if (!is_readable_behind(l, p, a->time))
+		return false;
+	return !has_next(l, n) || is_head(l, next, time, STEP_MAX) ||
+	       (n >= 2 * (size_t)l->size && is_readable_behind(l, next, time));
+}
+
+/* It is not told yet whether there is a page in N bytes: with how many more can
+ * be told than with these? */
+static size_t
+wanted(const struct page_layout *l, size_t n)
+{
+	if (n < l->size)
+		return l->size;
+	if (!has_next(l, n))
+		return l->size + page_head(l);
+	return n < 2 * (size_t)l->size ? 2 * (size_t)l->size : room(l);
 }
 
 static void
@@ -166,17 +222,16 @@ static size_t
 mend_page(struct page_align *a, const uint8_t *p, size_t n)
 {
 	const uint32_t size = a->layout.size;
-	const size_t next = find_next(a, p, n);
+	const size_t next = find_page(a, p, n);
 
+	a->misses = next == size ? 0 : a->misses + 1;
+	a->is_off = a->misses == PAGE_ALIGN_MISSES_MAX;
 	if (next == 0 || next == size) {
-		a->misses = next == size ? 0 : a->misses + 1;
-		a->is_off = a->misses == PAGE_ALIGN_MISSES_MAX;
-		if (is_readable(&a->layout, p))
+		if (is_readable(&a->layout, p, false))
 			a->time = order_u64(a->layout.is_big, p);
 		a->pages(a->arg, p, size);
 		return size;
 	}
-	a->misses = 0;
 	if (give_cut(a, p, next)) {
 		a->has_gap = true;
 		a->cuts++;
@@ -193,7 +248,7 @@ take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
 
 	while (n - at >= size) {
 		if (!a->has_begun) {
-			a->is_off |= !is_readable(&a->layout, p);
+			a->is_off |= !is_readable(&a->layout, p, false);
 			a->time = order_u64(a->layout.is_big, p);
 			a->has_begun = true;
 		}
@@ -220,6 +275,7 @@ take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
 	}
 	if (at > from)
 		a->pages(a->arg, p + from, at - from);
+	a->wanted = wanted(&a->layout, n - at);
 	return at;
 }
 
@@ -240,15 +296,19 @@ page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 			return;
 		}
 		memcpy(a->rest + before, p, more);
-		used = take_bytes(a, a->rest, before + more, false);
+		a->n_rest += more;
+		if (a->n_rest < a->wanted)
+			return;
+		used = take_bytes(a, a->rest, a->n_rest, false);
 		if (used >= before) {
 			/* The others are where they came from. */
 			a->n_rest = 0;
 			p += used - before;
 			n -= used - before;
 		} else {
-			a->n_rest = before + more - used;
-			memmove(a->rest, a->rest + used, a->n_rest);
+			a->n_rest -= used;
+			if (used > 0)
+				memmove(a->rest, a->rest + used, a->n_rest);
 			p += more;
 			n -= more;
 		}
