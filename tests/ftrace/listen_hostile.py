@@ -284,6 +284,34 @@ def mutated():
     check(lines < 8 * MUTATIONS, f"{lines} lines")
 
 
+def memory_for_pages():
+    """Many CPUs with large pages: they get no memory to look at them, what they
+    send is stored as it comes, and a neighbour's pages are looked at."""
+    cpus, large = 200, 1 << 20
+    whole = part("v1-tcp", "conn2-c2s")
+    about = bytearray(whole[15:])
+    about[14:18] = struct.pack("<I", large)
+    sent = bytes(range(256)) * (3 * large // 512)
+    with listening(under=["prlimit", "--nofile=4096:4096"]) as listener, \
+            neighbour(listener):
+        sender = Sender(listener)
+        equal(sender.receive(8), b"tracecmd", "greeting")
+        sender.send(b"%d\0%d\0" % (cpus, large) + whole[7:15])
+        text = b""
+        while not text.endswith(b"\0"):
+            text += sender.receive(1)
+        sender.connect_data([int(p) for p in text[:-1].split(b",")])
+        sender.send(bytes(about))
+        sender.pages(0, sent)
+        wait_until("no memory", lambda: "no memory is left for its pages" in
+                   listener.log())
+        sender.end_data()
+        sender.socket.close()
+        name = f"trace.{sender.name}.dat"
+        wait_until("its file", lambda: name in listener.files())
+        check(sent[:large] in listener.read(name), "its pages")
+
+
 def nobody_floods_the_log():
     """50 lines a second about peers, whatever they do."""
     with listening() as listener:
@@ -299,7 +327,7 @@ def nobody_floods_the_log():
 
 
 CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
-         pages_of_others, too_much_metadata, planted_links, mutated,
+         pages_of_others, memory_for_pages, too_much_metadata, planted_links, mutated,
          nobody_floods_the_log, metadata_by_the_byte)
 
 if __name__ == "__main__":

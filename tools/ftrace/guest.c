@@ -148,13 +148,31 @@ on_resp(struct guest *g, const struct message *m)
 	return st;
 }
 
+static enum status
+open_feed(struct guest *g, const struct dat_layout *layout,
+    const struct recorder_about *about)
+{
+	const struct recorder_sink_maker *maker = g->config.maker;
+	const bool is_large = page_feed_memory(layout, about->cpus,
+				  PAGE_FEED_STREAM) > GUEST_PAGES_BYTES;
+	struct recorder_sink *sink = NULL;
+
+	if (is_large)
+		log_warn("guest=%s: its pages are too large: they are stored "
+			 "as they come, and are not live",
+		    g->name);
+	else if (maker != NULL &&
+		 maker->make(&sink, maker->arg, g->config.base, about) != OK)
+		log_warn("guest=%s: it is stored only", g->name);
+	return page_feed_init(&g->feed, g->recording, sink, layout,
+	    is_large ? PAGE_FEED_RAW : PAGE_FEED_STREAM);
+}
+
 /* Its metadata is whole: what pages need, and their streams. */
 static enum status
 begin_pages(struct guest *g)
 {
-	const struct recorder_sink_maker *maker = g->config.maker;
 	struct recorder_about about = { .name = g->name, .cpus = g->resp.cpus };
-	struct recorder_sink *sink = NULL;
 	struct dat_layout layout;
 	enum status st = recording_map(
 	    g->recording, &about.metadata, &about.metadata_size);
@@ -168,10 +186,7 @@ begin_pages(struct guest *g)
 		return st;
 	about.page_size = layout.page_size;
 	recording_set_page_size(g->recording, layout.page_size);
-	if (maker != NULL &&
-	    maker->make(&sink, maker->arg, g->config.base, &about) != OK)
-		log_warn("guest=%s: it is stored only", g->name);
-	st = page_feed_init(&g->feed, g->recording, sink, &layout, false);
+	st = open_feed(g, &layout, &about);
 	recording_unmap(g->recording);
 	if (st != OK)
 		return st;

@@ -17,6 +17,9 @@
 
 /* What is under way when a recording is stopped. */
 #define GUEST_END_MS 10000
+/* What the pages of one guest may need while they come; a guest with pages of 4
+ * KiB needs 12 KiB for each CPU. */
+#define GUEST_PAGES_BYTES (32 << 20)
 
 struct event_base;
 struct guest;

@@ -24,6 +24,13 @@ room(const struct page_layout *l)
 	return 2 * (size_t)l->size + page_head(l);
 }
 
+/* And one page that is changed. */
+size_t
+page_align_memory(const struct page_layout *layout)
+{
+	return room(layout) + layout->size;
+}
+
 enum status
 page_align_init(struct page_align *a, const struct page_layout *layout,
     bool is_off, void (*pages)(void *arg, const uint8_t *p, size_t n),
@@ -33,7 +40,7 @@ page_align_init(struct page_align *a, const struct page_layout *layout,
 		.pages = pages,
 		.arg = arg,
 		.is_off = is_off || page_head(layout) > layout->size };
-	a->rest = malloc(room(layout) + layout->size);
+	a->rest = malloc(page_align_memory(layout));
 	if (a->rest == NULL)
 		return E_NOMEM;
 	a->changed = a->rest + room(layout);

@@ -54,6 +54,9 @@ enum status page_align_init(struct page_align *a,
 /* Zeros are fine. */
 void page_align_free(struct page_align *a);
 
+/* The memory that one has. */
+size_t page_align_memory(const struct page_layout *layout);
+
 /* Two pages and a head are kept at most, until more comes. */
 void page_align_bytes(struct page_align *a, const uint8_t *p, size_t n);
 /* No more bytes come: give out what is a whole page. */

@@ -34,23 +34,39 @@ free_sink(struct page_feed *f)
 	f->sink = NULL;
 }
 
+static struct page_layout
+layout_of(const struct dat_layout *layout)
+{
+	return (struct page_layout){ .size = layout->page_size,
+		.commit_at = 8,
+		.commit_size = layout->long_size,
+		.data_at = 8 + layout->long_size,
+		.is_big = layout->is_big };
+}
+
+uint64_t
+page_feed_memory(
+    const struct dat_layout *layout, uint32_t cpus, enum page_feed_how how)
+{
+	const struct page_layout l = layout_of(layout);
+
+	return how == PAGE_FEED_STREAM ? cpus * (uint64_t)page_align_memory(&l)
+				       : 0;
+}
+
 enum status
 page_feed_init(struct page_feed *f, struct recording *recording,
     struct recorder_sink *take_sink, const struct dat_layout *layout,
-    bool is_cut)
+    enum page_feed_how how)
 {
 	const uint32_t cpus = recording_cpus(recording);
+	const bool is_known = layout->long_size == 4 || layout->long_size == 8;
 
 	*f = (struct page_feed){ .recording = recording,
 		.sink = take_sink,
 		.cpus = cpus,
-		.is_cut = is_cut ||
-			  (layout->long_size != 4 && layout->long_size != 8),
-		.layout = { .size = layout->page_size,
-		    .commit_at = 8,
-		    .commit_size = layout->long_size,
-		    .data_at = 8 + layout->long_size,
-		    .is_big = layout->is_big } };
+		.is_whole = how == PAGE_FEED_DATAGRAMS || !is_known,
+		.layout = layout_of(layout) };
 	f->all = calloc(cpus, sizeof(*f->all));
 	if (f->all == NULL) {
 		free_sink(f);
@@ -59,6 +75,7 @@ page_feed_init(struct page_feed *f, struct recording *recording,
 	for (uint32_t i = 0; i < cpus; i++) {
 		f->all[i].feed = f;
 		f->all[i].cpu = i;
+		f->all[i].is_raw = how == PAGE_FEED_RAW;
 	}
 	return OK;
 }
@@ -68,7 +85,7 @@ static enum status
 begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 {
 	const enum status st = page_align_init(
-	    &c->align, &f->layout, f->is_cut, give, c);
+	    &c->align, &f->layout, f->is_whole, give, c);
 
 	if (st != OK) {
 		c->is_raw = true;

@@ -14,20 +14,29 @@
 struct page_feed_cpu;
 struct recording;
 
+/* How bytes come, and what is done with them. */
+enum page_feed_how {
+	PAGE_FEED_STREAM,    /* pages are found in them */
+	PAGE_FEED_DATAGRAMS, /* each is a page */
+	PAGE_FEED_RAW,	     /* the recording has them; there is no sink */
+};
+
 struct page_feed {
 	struct recording *recording; /* borrowed */
 	struct recorder_sink *sink;  /* NULL: nobody wants them */
 	struct page_layout layout;
-	bool is_cut;
+	bool is_whole; /* no page is looked for */
 	uint32_t cpus;
 	struct page_feed_cpu *all;
 };
 
-/* TAKE_SINK is given away, also on failure; NULL is fine. IS_CUT: the bytes are
- * a datagram for each page, and nothing has to be found. */
+/* The memory that the pages of so many CPUs may need, as they come. */
+uint64_t page_feed_memory(
+    const struct dat_layout *layout, uint32_t cpus, enum page_feed_how how);
+/* TAKE_SINK is given away, also on failure; NULL is fine. */
 enum status page_feed_init(struct page_feed *f, struct recording *recording,
     struct recorder_sink *take_sink, const struct dat_layout *layout,
-    bool is_cut) MUST_CHECK;
+    enum page_feed_how how) MUST_CHECK;
 /* E_NOMEM: the sink is destroyed, since its pages cannot be told from each
  * other; the recording goes on. */
 enum status page_feed_bytes(

@@ -111,6 +111,7 @@ destroy(struct recorder *r)
 	recording_destroy(r->recording);
 	recorder_dialog_free(&r->dialog);
 	all->fds -= r->fds;
+	all->pages_memory -= r->pages_memory;
 	all->n--;
 	list_del(&r->node);
 	free(r);

@@ -80,6 +80,48 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	return st;
 }
 
+/* Memory for its pages is taken, if there is any. */
+static bool
+take_memory(struct recorder *r, uint64_t n)
+{
+	struct recorders *all = r->all;
+	uint64_t of_host = n;
+	struct recorder *other;
+
+	list_each (other, &all->list, struct recorder, node)
+		if (address_is_neighbour((const struct sockaddr *)&r->peer,
+			(const struct sockaddr *)&other->peer))
+			of_host += other->pages_memory;
+	if (n > PAGES_MEMORY_BYTES - all->pages_memory ||
+	    of_host > PAGES_MEMORY_BYTES / 2)
+		return false;
+	all->pages_memory += n;
+	r->pages_memory = n;
+	return true;
+}
+
+static enum status
+begin_feed(struct recorder *r, const struct dat_layout *layout,
+    const struct recorder_about *about)
+{
+	const struct recorder_sink_maker *maker = r->all->maker;
+	enum page_feed_how how = r->dialog.begin.is_tcp ? PAGE_FEED_STREAM
+							: PAGE_FEED_DATAGRAMS;
+	struct recorder_sink *sink = NULL;
+
+	if (!take_memory(r, page_feed_memory(layout, about->cpus, how))) {
+		how = PAGE_FEED_RAW;
+		log_peer(LOG_WARN,
+		    "peer=%s: no memory is left for its pages: they are stored "
+		    "as they come, and are not live",
+		    r->name);
+	} else if (maker != NULL &&
+		   maker->make(&sink, maker->arg, r->all->base, about) != OK) {
+		log_warn("peer=%s: it is stored only", r->name);
+	}
+	return page_feed_init(&r->feed, r->recording, sink, layout, how);
+}
+
 /* Whole metadata: what pages need. */
 static enum status
 begin_pages(struct recorder *r, const struct dat_layout *layout,
@@ -90,16 +132,10 @@ begin_pages(struct recorder *r, const struct dat_layout *layout,
 		.page_size = layout->page_size,
 		.metadata = p,
 		.metadata_size = n };
-	const struct recorder_sink_maker *maker = r->all->maker;
-	struct recorder_sink *sink = NULL;
 
 	r->page_size = layout->page_size;
 	recording_set_page_size(r->recording, layout->page_size);
-	if (maker != NULL &&
-	    maker->make(&sink, maker->arg, r->all->base, &about) != OK)
-		log_warn("peer=%s: it is stored only", r->name);
-	if (page_feed_init(&r->feed, r->recording, sink, layout,
-		!r->dialog.begin.is_tcp) != OK)
+	if (begin_feed(r, layout, &about) != OK)
 		return E_NOMEM;
 	r->state = RECORDER_RUNNING;
 	log_peer(LOG_INFO,

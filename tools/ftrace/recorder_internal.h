@@ -39,6 +39,7 @@ struct recorder {
 	struct data_sockets *data;
 	struct data_counts counts;
 	struct page_feed feed; /* its sink */
+	uint64_t pages_memory; /* accounted */
 	uint32_t page_size;
 
 	struct background_job finish_job;
