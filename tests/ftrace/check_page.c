@@ -178,6 +178,9 @@ static const struct {
 	{ "0000000000000008", "08000001", true, 8 },
 	{ "ffffffff80000008", "08000001", true, 8 },
 	{ "08000080", "21000000", false, 8 },
+	/* only the low half says what is lost */
+	{ "0800008000000000", "21000000", false, 8 },
+	{ "0000000080000008", "08000001", true, 8 },
 	{ "3000000000000000", "2b000000", false, 48 },
 	/* none, more than there is, no whole word, too few, other bits */
 	{ "0000000000000000", "21000000", false, 0 },
@@ -188,7 +191,7 @@ static const struct {
 	/* a sign that is not that of its low bits */
 	{ "0800000001000000", "21000000", false, 0 },
 	{ "08000000ffffffff", "21000000", false, 0 },
-	{ "0800008000000000", "21000000", false, 0 },
+	{ "0800000080000000", "21000000", false, 0 },
 	/* the first event: longer than all, without a length, a time */
 	{ "0800000000000000", "22000000", false, 0 },
 	{ "0c00000000000000", "22000000", false, 12 },

@@ -498,9 +498,10 @@ put_page(struct stream *s, uint8_t *page, bool needs_event)
 			   : chosen < 3		       ? 1
 			   : chosen < 5 ? 1 + next_random(&s->chance) % events
 					: events;
-	const uint64_t lost = next_random(&s->chance) % 4 == 0
-				  ? UINT64_C(0xffffffff80000000)
-				  : 0;
+	/* The other half of it may be its sign. */
+	static const uint64_t losts[] = { 0, 0, UINT64_C(0xffffffff80000000),
+		UINT64_C(0x80000000) };
+	const uint64_t lost = losts[next_random(&s->chance) % N(losts)];
 	uint8_t *p = page + l->data_at;
 
 	(void)order_store_u64(l->is_big, page, s->time);

@@ -24,7 +24,8 @@ enum type {
 /* An absolute time has this many bits; the others are those of before. */
 #define ABSOLUTE_BITS 59
 
-/* Where the low 32 bits of the commit word are; the others are its sign. */
+/* Where the low 32 bits of the commit word are; the others are its sign, or
+ * nothing. */
 static uint32_t
 low_at(const struct page_layout *l)
 {
@@ -72,8 +73,8 @@ page_data_bytes(const struct page_layout *l, const uint8_t *bytes)
 	const uint32_t high = order_u32(l->is_big, bytes + high_at(l));
 	const uint32_t size = commit & ~(COMMIT_LOST | COMMIT_COUNTED);
 
-	if (l->commit_size > WORD &&
-	    high != ((commit & COMMIT_LOST) != 0 ? UINT32_MAX : 0))
+	if (l->commit_size > WORD && high != 0 &&
+	    (high != UINT32_MAX || (commit & COMMIT_LOST) == 0))
 		return 0;
 	if (size % WORD != 0 || size < 2 * WORD ||
 	    size > l->size - l->data_at ||

@@ -47,13 +47,14 @@ enum status page_open(struct page *p, const struct page_layout *l,
     const uint8_t *bytes) MUST_CHECK;
 /* False: there is no other event, or none that can be read. */
 bool page_next(struct page *p, struct page_event *out);
-/* Bytes of events in the page that begins with these page_head() bytes; 0: it
- * has none, or no page can begin so. */
+/* So many bytes show whether a page can begin with them. */
 static inline uint32_t
 page_head(const struct page_layout *l)
 {
 	return l->data_at + 8;
 }
+/* Bytes of events in the page that begins with these page_head() bytes; 0: it
+ * has none, or no page can begin so. */
 uint32_t page_data_bytes(const struct page_layout *l, const uint8_t *bytes);
 /* Of the page only the first N bytes are right: it ends behind its last whole
  * event then. False: it has none, and is as it was. */
