@@ -20,6 +20,7 @@
 struct source {
 	bool is_live;
 	unsigned n_threads; /* of its own */
+	unsigned silence;   /* ms at the end, about */
 	uint64_t n;
 	unsigned seed;
 	uint8_t bytes[2000];
@@ -106,8 +107,13 @@ enum source_got
 source_next(struct source *s, struct record *r, const uint8_t **bytes,
     struct source_wait *wait)
 {
-	if (s->n >= PACKETS)
-		return SOURCE_END;
+	if (s->n >= PACKETS) {
+		if (s->silence == 0)
+			return SOURCE_END;
+		s->silence--;
+		*wait = (struct source_wait){ .fd = -1, .timeout_ms = 1 };
+		return SOURCE_NOTHING;
+	}
 	if (s->is_live && rand_r(&s->seed) % 1000 == 0) {
 		*wait = (struct source_wait){ .fd = -1, .timeout_ms = 0 };
 		return SOURCE_NOTHING;
@@ -243,22 +249,42 @@ START_TEST(a_file_waits_for_a_slow_sink)
 }
 END_TEST
 
-START_TEST(what_a_live_source_loses_is_counted)
+static void
+check_losses(int number, unsigned silence)
 {
-	struct source s = { .is_live = true, .seed = (unsigned)_i };
+	struct source s = {
+		.is_live = true, .seed = (unsigned)number, .silence = silence
+	};
 	struct fake_sink f = { .pause_us = 5000,
-		.is_ordered = ways[_i].is_strict };
-	const struct pipeline_stats stats = run(way(_i), &s, &f);
+		.is_ordered = ways[number].is_strict };
+	const struct pipeline_stats stats = run(way(number), &s, &f);
 	uint64_t told = 0;
 
 	for (unsigned i = 0; i < PIPELINE_THREADS_MAX; i++)
 		told += f.discarded[i];
 	ck_assert_uint_eq(stats.received, PACKETS);
 	ck_assert_uint_eq(stats.received, f.sink.written + stats.dropped_local);
-	if (ways[_i].has_records)
+	if (ways[number].has_records)
 		return;
 	ck_assert_uint_gt(stats.dropped_local, 0);
 	ck_assert_uint_eq(told, stats.dropped_local);
+}
+
+START_TEST(what_a_live_source_loses_is_counted)
+{
+	check_losses(_i, 0);
+}
+END_TEST
+
+/* Three streams, and one of three threads. */
+static const int ways_of_silence[] = { 1, 3 };
+
+/* Behind the losses only times come, to one worker after the other. Which of
+ * them is told the end is different each time. */
+START_TEST(a_silence_hides_no_loss)
+{
+	for (unsigned i = 0; i < 4; i++)
+		check_losses(ways_of_silence[_i], 100 + 11 * i);
 }
 END_TEST
 
@@ -318,6 +344,7 @@ main(void)
 	const struct unit units[] = {
 		{ a_file_waits_for_a_slow_sink, ARRAY_LEN(ways), 0 },
 		{ what_a_live_source_loses_is_counted, ARRAY_LEN(ways), 0 },
+		{ a_silence_hides_no_loss, ARRAY_LEN(ways_of_silence), 0 },
 		{ threads_of_the_source_lose_nothing_uncounted, 8, 0 },
 		{ threads_of_the_source_share_the_count, 0, 0 },
 		{ a_sink_that_fails_does_not_hold_the_threads, ARRAY_LEN(ways),

@@ -432,7 +432,6 @@ send_end(struct reader *r, unsigned w)
 	c->input = (uint16_t)r->input;
 	c->worker = (uint16_t)(r->first_worker + w);
 	c->kind = CHUNK_END;
-	c->discarded = r->lost[w];
 	queue_put(&r->workers[w].in, c);
 }
 

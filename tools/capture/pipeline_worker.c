@@ -107,12 +107,11 @@ make_events(struct worker *w, struct chunk *c)
 	chunk_done(c);
 }
 
-/* A time, or the end: behind what waits. */
+/* A time, or the end: behind what waits. What it says is lost is told with the
+ * next events of its stream, which another worker may have. */
 static void
 pass_mark(struct worker *w, struct chunk *c)
 {
-	w->discarded += c->discarded;
-	c->discarded = 0; /* told with the next events */
 	close_packet(w, c->round, false);
 	deliver(w, c);
 }
