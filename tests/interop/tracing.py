@@ -152,6 +152,13 @@ class Tracing:
         os.close(self.lock)
 
 
+def is_listening(port):
+    with open("/proc/net/tcp", encoding="ascii") as a, \
+            open("/proc/net/tcp6", encoding="ascii") as b:
+        return re.search(rf":{port:04X} [0-9A-F]+:0000 0A ",
+                         a.read() + b.read()) is not None
+
+
 class Listener:
     """tracepulse-ftrace listen, or the stock one."""
     count = 0
@@ -175,9 +182,7 @@ class Listener:
     def _listens(self):
         if self.child.poll() is not None:
             raise Failure("no listener: " + self.log())
-        with open("/proc/net/tcp", encoding="ascii") as a, \
-                open("/proc/net/tcp6", encoding="ascii") as b:
-            return f":{self.port:04X} " in a.read() + b.read()
+        return is_listening(self.port)
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
@@ -235,7 +240,11 @@ def send_to(port, metadata, pages, is_tcp=True):
     peer = sender.Sender(To)
     peer.greet()
     peer.send(sender.tinit(len(pages), *([b"tcp"] if is_tcp else [])))
-    peer.connect_data(peer.receive_ports(), is_tcp)
+    ports = peer.receive_ports()
+    # The stock listener names a port a moment before it listens there.
+    if is_tcp:
+        wait_for("its ports", lambda: all(map(is_listening, ports)))
+    peer.connect_data(ports, is_tcp)
     for at in range(0, len(metadata), 8000):
         peer.send(sender.message(sender.SEND_DATA,
                                  data=metadata[at:at + 8000]))
