@@ -86,12 +86,13 @@ begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 {
 	const enum status st = page_align_init(
 	    &c->align, &f->layout, f->is_whole, give, c);
+	const bool is_first = !f->has_failed;
 
-	if (st != OK) {
-		c->is_raw = true;
-		free_sink(f);
-	}
-	return st;
+	if (st == OK)
+		return OK;
+	c->is_raw = f->has_failed = true;
+	free_sink(f);
+	return is_first ? st : OK;
 }
 
 enum status

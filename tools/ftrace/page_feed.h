@@ -25,7 +25,8 @@ struct page_feed {
 	struct recording *recording; /* borrowed */
 	struct recorder_sink *sink;  /* NULL: nobody wants them */
 	struct page_layout layout;
-	bool is_whole; /* no page is looked for */
+	bool is_whole;	 /* no page is looked for */
+	bool has_failed; /* there was no memory for a CPU */
 	uint32_t cpus;
 	struct page_feed_cpu *all;
 };
@@ -37,8 +38,8 @@ uint64_t page_feed_memory(
 enum status page_feed_init(struct page_feed *f, struct recording *recording,
     struct recorder_sink *take_sink, const struct dat_layout *layout,
     enum page_feed_how how) MUST_CHECK;
-/* E_NOMEM: the sink is destroyed, since its pages cannot be told from each
- * other; the recording goes on. */
+/* E_NOMEM, once: the sink is destroyed, since its pages cannot be told from
+ * each other; the recording goes on. */
 enum status page_feed_bytes(
     struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n) MUST_CHECK;
 /* No more bytes come; the sink may have something to do. */
