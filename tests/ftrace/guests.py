@@ -67,7 +67,7 @@ class Agent:
         resp = said[12:16] + struct.pack(">I", len(ports)) + said[20:52] \
             + b"".join(b"%d\0" % port for port in ports)
         control.sendall(HEADER.pack(12 + len(resp), 7, 40) + resp)
-        control.sendall(said[size:-12])
+        control.sendall(self.told(said[size:-12]))
         for door, pages in zip(doors, self.pages):
             data, _ = door.accept()
             threading.Thread(target=lambda d=data, p=pages: (
@@ -81,6 +81,28 @@ class Agent:
     def named(ports):
         """What it says of these."""
         return ports
+
+    def told(self, said):
+        """What it says of its kernel."""
+        return said
+
+
+class LargePages(Agent):
+    """It has more of them than there is memory for."""
+    SIZE = 1 << 20
+    CPUS = 12
+
+    def __init__(self):
+        super().__init__([bytes(range(256)) * (self.SIZE // 256)] * self.CPUS)
+
+    def told(self, said):
+        blob = bytearray(agent_metadata())
+        struct.pack_into("<I", blob, 14, self.SIZE)
+        struct.pack_into("<I", blob, blob.index(b"options  \0") - 4, self.CPUS)
+        pieces = [blob[at:at + 8000] for at in range(0, len(blob), 8000)]
+        # Behind its metadata is only that it is whole.
+        return b"".join(HEADER.pack(12 + len(p), 3, 0) + p
+                        for p in pieces) + said[-12:]
 
 
 class Guests:
@@ -311,6 +333,24 @@ def several_at_once():
                     ["trace-cmd", "report", "-R", "-t", path],
                     capture_output=True, check=False).stdout)
             equal(said[0], said[1], "trace-cmd report")
+
+
+def pages_that_are_too_large():
+    """They are stored as they come."""
+    agent = LargePages()
+    with guests() as g:
+        g.connect("web1", agent)
+        out = f"{g.base}/out"
+        os.mkdir(out)
+        child = g.start("record", "web1", "-e", "sched", "--broker",
+                        g.address(), "-d", out)
+        wait_until("it is told", lambda: "its pages are too large" in
+                   g.log(child))
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        equal(child.wait(20), 0, g.log(child)[-2000:])
+        with open(f"{out}/trace.web1.dat", "rb") as f:
+            equal(f.read().count(agent.pages[0]), LargePages.CPUS, "pages")
 
 
 def a_killed_recording():
@@ -583,9 +623,9 @@ def many_who_say_nothing():
 
 
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
-         a_killed_recording, live_of_several, an_agent_that_talks_nonsense,
-         guests_of_the_list, busy_and_gone, addresses,
-         a_broker_that_comes_again, tokens, ports_that_nobody_named,
+         pages_that_are_too_large, a_killed_recording, live_of_several,
+         an_agent_that_talks_nonsense, guests_of_the_list, busy_and_gone,
+         addresses, a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)
 
