@@ -29,7 +29,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "ftrace"),
                 os.path.join(HERE, "..", "replay")]
 
 import recording                                        # noqa: E402
-from relay import Daemon                                # noqa: E402
+from relay import PROGRAM as RELAY, Daemon              # noqa: E402
 from sender import PROGRAM, listening, wait_until       # noqa: E402
 
 MARK = re.compile(r"tp-mark (\d+) (\d+)")
@@ -229,8 +229,8 @@ def in_own_mounts(argv):
             ["unshare", "-m", "sh", "-c", recording.RECORD, "sh",
              sys.executable, *argv, "--empty", top + "/empty"], cwd=top,
             check=False,
-            env={**os.environ, "PERCENT": "", "TP_HERE": os.getcwd()},
-            ).returncode
+            env={**os.environ, "PERCENT": "", "TP_HERE": os.getcwd(),
+                 "RELAYD": RELAY, "FTRACE": PROGRAM}).returncode
 
 
 def main():
