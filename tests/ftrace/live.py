@@ -108,18 +108,21 @@ class Machine:
         self.sender.send(message(FIN_DATA))
         self.sent = 0
 
-    def page(self, cpu, ages=(0,), lost=None):
-        """One page with an event for each age in s; their numbers."""
+    def page(self, cpu, ages=(0,), lost=None, before=0):
+        """One page with an event for each age in s; their numbers. Its own time
+        may be BEFORE, in s, as that of the rest of a page is, of which a part
+        was read before."""
         m, now = self.maker, time.monotonic_ns()
         times = [now - int(age * SECOND) for age in ages]
-        data, last, numbers = b"", times[0], []
+        begin = times[0] - int(before * SECOND)
+        data, last, numbers = b"", begin, []
         for at in times:
             data += m.extend(at - last) if at > last else b""
             data += m.entry(m.event(300, m.pack("i", self.sent)))
             numbers.append(self.sent)
             self.sent += 1
             last = at
-        self.sender.pages(cpu, m.page(times[0], data, lost))
+        self.sender.pages(cpu, m.page(begin, data, lost))
         return numbers
 
 
@@ -164,16 +167,26 @@ def an_idle_cpu_holds_up_nothing():
     idle_cpu(())
 
 
-def idle_cpu(hold):
+def what_is_read_of_a_page_is_as_old_as_its_events():
+    """The rest of a page has the time of the event before, which may be long
+    ago on an idle CPU: nobody waits so long for the next one."""
+    idle_cpu((), before=8)
+
+
+def idle_cpu(hold, before=0):
     with both(hold=hold) as (relay, listener):
         machine = Machine(listener)
         viewer = Viewer(relay)
         first = machine.page(1) + machine.page(0)
         sent = []
-        for _ in range(20):
+        for i in range(20):
             sent.append((time.monotonic(), machine.page(0)[0]))
+            if i == 6 and before > 0:
+                sent.append((time.monotonic(),
+                             machine.page(1, before=before)[0]))
             time.sleep(0.1)
-        wait_until("all events", lambda: len(numbers(viewer)) == 22)
+        count = 2 + len(sent)
+        wait_until("all events", lambda: len(numbers(viewer)) == count)
         seen = {}
         for at, line in viewer.lines:
             event = next(reading.ctf_lines(line))
@@ -186,7 +199,7 @@ def idle_cpu(hold):
         machine.sender.close()
         viewer.end()
         in_order(viewer)
-        equal(sorted(numbers(viewer)), list(range(first[0], 22)), "events")
+        equal(sorted(numbers(viewer)), list(range(first[0], count)), "events")
         check("not live" not in listener.log(), "nothing is missing")
 
 
@@ -547,6 +560,7 @@ def a_busy_machine_is_seen_as_its_report():
 
 
 CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
+         what_is_read_of_a_page_is_as_old_as_its_events,
          a_late_page_loses_what_is_too_old, a_cpu_may_come_later,
          losses_are_told_where_they_are, times_are_unix_time,
          several_recorders_are_several_sessions,

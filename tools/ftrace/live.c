@@ -144,20 +144,26 @@ note_arrival(struct live *l, uint64_t time)
 	l->has_arrival = true;
 }
 
+/* A page is as old as its first event. Its own time may be that of one before,
+ * which was read of the same page, however long ago. */
 static void
 note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 {
 	struct page_layout layout = l->dat->page;
+	struct page_event e;
 	uint64_t ns, begin;
+	bool is_partial;
 	struct page p;
 
 	layout.size = l->page_size;
 	if (!live_clock_now(&l->clock, now, &ns) ||
 	    page_open(&p, &layout, bytes) != OK)
 		return;
-	begin = ctf_time_ns(l->trace, p.time);
-	live_hold_page(&l->hold, now, ns > begin ? ns - begin : 0,
-	    p.end - p.bytes < (layout.size - layout.data_at) / 2);
+	is_partial = p.end - p.bytes < (layout.size - layout.data_at) / 2;
+	if (!page_next(&p, &e))
+		return;
+	begin = ctf_time_ns(l->trace, e.time);
+	live_hold_page(&l->hold, now, ns > begin ? ns - begin : 0, is_partial);
 }
 
 /* All that can be known of the clock is known. */
