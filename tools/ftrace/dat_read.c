@@ -76,11 +76,7 @@ read_beginning(struct dat_reading *g, struct dat_input *in)
 		return dat_fail(
 		    g, E_MALFORMED, "the header has no valid sizes");
 	/* Until header_page says more. */
-	d->page = (struct page_layout){ .size = g->page_size,
-		.commit_at = 8,
-		.commit_size = long_size,
-		.data_at = 8 + long_size,
-		.is_big = d->is_big };
+	d->page = page_layout_of(g->page_size, long_size, d->is_big);
 	if (d->version == 7) {
 		d->packing = packing_of(dat_input_string(in, DAT_NAME_MAX));
 		(void)dat_input_string(in, DAT_NAME_MAX);

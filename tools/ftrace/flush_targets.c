@@ -294,10 +294,10 @@ is_at_rest(const struct flush_target *t)
 
 /*
  * Signal those that are not done, and can be told now. How many there were. A
- * signal that meets a process while it sends makes it lose a part of a page,
- * and all that follows cannot be read. So only those are told that were at rest
- * in the round before, too, and have sent nothing since: pages that flow need
- * no signal.
+ * signal that meets a process while it sends brings its page into the midst of
+ * another, and the listener can only keep a part of that. So only those are
+ * told that were at rest in the round before, too, and have sent nothing since:
+ * pages that flow need no signal.
  */
 static unsigned
 signal_all(struct flush_targets *f, int *err)

@@ -26,6 +26,18 @@ struct page_layout {
 	bool is_big;	      /* the byte order of all of it */
 };
 
+/* As kernels with such longs have them, as far as header_page says nothing
+ * else. */
+static inline struct page_layout
+page_layout_of(uint32_t size, uint32_t long_size, bool is_big)
+{
+	return (struct page_layout){ .size = size,
+		.commit_at = 8,
+		.commit_size = long_size,
+		.data_at = 8 + long_size,
+		.is_big = is_big };
+}
+
 struct page {
 	const uint8_t *bytes; /* the next event's */
 	const uint8_t *end;

@@ -34,21 +34,12 @@ free_sink(struct page_feed *f)
 	f->sink = NULL;
 }
 
-static struct page_layout
-layout_of(const struct dat_layout *layout)
-{
-	return (struct page_layout){ .size = layout->page_size,
-		.commit_at = 8,
-		.commit_size = layout->long_size,
-		.data_at = 8 + layout->long_size,
-		.is_big = layout->is_big };
-}
-
 uint64_t
 page_feed_memory(
     const struct dat_layout *layout, uint32_t cpus, enum page_feed_how how)
 {
-	const struct page_layout l = layout_of(layout);
+	const struct page_layout l = page_layout_of(
+	    layout->page_size, layout->long_size, layout->is_big);
 
 	return how == PAGE_FEED_STREAM ? cpus * (uint64_t)page_align_memory(&l)
 				       : 0;
@@ -66,7 +57,8 @@ page_feed_init(struct page_feed *f, struct recording *recording,
 		.sink = take_sink,
 		.cpus = cpus,
 		.is_whole = how == PAGE_FEED_DATAGRAMS || !is_known,
-		.layout = layout_of(layout) };
+		.layout = page_layout_of(
+		    layout->page_size, layout->long_size, layout->is_big) };
 	f->all = calloc(cpus, sizeof(*f->all));
 	if (f->all == NULL) {
 		free_sink(f);

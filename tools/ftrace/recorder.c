@@ -37,22 +37,33 @@ recorder_set_timer(struct recorder *r, uint64_t ms)
 	(void)event_add(r->timer, &tv);
 }
 
+struct recorder_share
+recorder_of_host(const struct recorder *r)
+{
+	struct recorder_share sum = { 0 };
+	const struct recorder *other;
+
+	list_each (other, &r->all->list, struct recorder, node) {
+		if (!address_is_neighbour((const struct sockaddr *)&r->peer,
+			(const struct sockaddr *)&other->peer))
+			continue;
+		sum.fds += other->fds;
+		sum.ports += other->ports;
+		sum.pages_memory += other->pages_memory;
+	}
+	return sum;
+}
+
 enum status
 recorder_take_fds(struct recorder *r, uint64_t n)
 {
 	struct recorders *all = r->all;
-	uint64_t of_host = n;
-	struct recorder *other;
 
-	list_each (other, &all->list, struct recorder, node)
-		if (address_is_neighbour((const struct sockaddr *)&r->peer,
-			(const struct sockaddr *)&other->peer))
-			of_host += other->fds;
 	if (n > all->fds_max - all->fds) {
 		r->dialog.why = "no descriptors are left";
 		return E_LIMIT;
 	}
-	if (of_host > all->fds_max / 2) {
+	if (recorder_of_host(r).fds + n > all->fds_max / 2) {
 		r->dialog.why = "its host has half of all descriptors";
 		return E_LIMIT;
 	}
@@ -66,13 +77,8 @@ recorder_take_ports(struct recorder *r, uint32_t n)
 {
 	struct recorders *all = r->all;
 	const uint32_t half = (all->port_last - all->port_first + 1u) / 2;
-	uint32_t of_others = 0;
-	struct recorder *other;
+	const uint32_t of_others = recorder_of_host(r).ports;
 
-	list_each (other, &all->list, struct recorder, node)
-		if (address_is_neighbour((const struct sockaddr *)&r->peer,
-			(const struct sockaddr *)&other->peer))
-			of_others += other->ports;
 	/* The only one of a host may have them all. */
 	if (of_others > 0 && of_others + n > half) {
 		r->dialog.why = "its host has half of all ports for pages";

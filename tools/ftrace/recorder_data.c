@@ -85,15 +85,9 @@ static bool
 take_memory(struct recorder *r, uint64_t n)
 {
 	struct recorders *all = r->all;
-	uint64_t of_host = n;
-	struct recorder *other;
 
-	list_each (other, &all->list, struct recorder, node)
-		if (address_is_neighbour((const struct sockaddr *)&r->peer,
-			(const struct sockaddr *)&other->peer))
-			of_host += other->pages_memory;
 	if (n > PAGES_MEMORY_BYTES - all->pages_memory ||
-	    of_host > PAGES_MEMORY_BYTES / 2)
+	    recorder_of_host(r).pages_memory + n > PAGES_MEMORY_BYTES / 2)
 		return false;
 	all->pages_memory += n;
 	r->pages_memory = n;

@@ -63,6 +63,12 @@ void recorder_name_find(struct recorder *r);
 void recorder_name_forget(struct recorder *r);
 
 /* recorder.c */
+/* What all recorders of its host have, with its own. */
+struct recorder_share {
+	uint64_t fds, pages_memory;
+	uint32_t ports;
+};
+struct recorder_share recorder_of_host(const struct recorder *r);
 /* Descriptors are taken for it; E_LIMIT: there are no more. */
 enum status recorder_take_fds(struct recorder *r, uint64_t n) MUST_CHECK;
 /* The same of ports for pages. */
