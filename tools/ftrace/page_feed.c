@@ -51,12 +51,11 @@ page_feed_init(struct page_feed *f, struct recording *recording,
     enum page_feed_how how)
 {
 	const uint32_t cpus = recording_cpus(recording);
-	const bool is_known = layout->long_size == 4 || layout->long_size == 8;
 
 	*f = (struct page_feed){ .recording = recording,
 		.sink = take_sink,
 		.cpus = cpus,
-		.is_whole = how == PAGE_FEED_DATAGRAMS || !is_known,
+		.is_whole = how == PAGE_FEED_DATAGRAMS,
 		.layout = page_layout_of(
 		    layout->page_size, layout->long_size, layout->is_big) };
 	f->all = calloc(cpus, sizeof(*f->all));
@@ -76,8 +75,9 @@ page_feed_init(struct page_feed *f, struct recording *recording,
 static enum status
 begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 {
+	const uint32_t size = f->layout.commit_size;
 	const enum status st = page_align_init(
-	    &c->align, &f->layout, f->is_whole, give, c);
+	    &c->align, &f->layout, size != 4 && size != 8, give, c);
 	const bool is_first = !f->has_failed;
 
 	if (st == OK)
@@ -93,6 +93,10 @@ page_feed_bytes(struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n)
 	struct page_feed_cpu *c = &f->all[cpu];
 	enum status st = OK;
 
+	if (f->is_whole) {
+		give(c, p, n);
+		return OK;
+	}
 	if (c->align.rest == NULL && !c->is_raw)
 		st = begin_cpu(f, c);
 	if (c->is_raw)

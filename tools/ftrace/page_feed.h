@@ -25,7 +25,7 @@ struct page_feed {
 	struct recording *recording; /* borrowed */
 	struct recorder_sink *sink;  /* NULL: nobody wants them */
 	struct page_layout layout;
-	bool is_whole;	 /* no page is looked for */
+	bool is_whole;	 /* what comes at a time is a page */
 	bool has_failed; /* there was no memory for a CPU */
 	uint32_t cpus;
 	struct page_feed_cpu *all;
