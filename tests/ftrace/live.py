@@ -26,6 +26,9 @@ HOLD_MS = 500
 # A busy machine is late by itself.
 PATIENCE_S = 3 if os.environ.get("TP_TEST_LONG") is None else 1
 SECOND = 10 ** 9
+# The fields of an event of 412 bytes that becomes one of 1.6 KB.
+LARGE = [("int n", 8, 4, 1)] + [
+    ("char x%d[400]" % i, 12, 400, 0) for i in range(4)]
 # Events whose fields trace-cmd report -R prints as they are.
 FIELDS = ("sched_switch", "sched_waking", "sched_wakeup")
 
@@ -94,14 +97,15 @@ def both(*options, hold=("--hold=%dms" % HOLD_MS,), **more):
 class Machine:
     """A recorder of a machine that a test makes up; its clock is ours."""
 
-    def __init__(self, listener, cpus=2, clock=b"[local]"):
+    def __init__(self, listener, cpus=2, clock=b"[local]",
+                 fields=(("int n", 8, 4, 1),)):
         self.maker = dat_file.Maker()
         self.sender = Sender(listener)
         self.sender.greet()
         self.sender.send(tinit(cpus, b"tcp", page=dat_file.PAGE))
         self.sender.connect_data(self.sender.receive_ports())
         whole = self.maker.metadata_v6(
-            [], {"a": [self.maker.format("x", 300, [("int n", 8, 4, 1)])]},
+            [], {"a": [self.maker.format("x", 300, fields)]},
             cpus).replace(b"[local]", clock)
         for at in range(0, len(whole), 8000):
             self.sender.send(message(SEND_DATA, data=whole[at:at + 8000]))
@@ -124,6 +128,14 @@ class Machine:
             last = at
         self.sender.pages(cpu, m.page(begin, data, lost))
         return numbers
+
+    def large(self, count):
+        """So many pages of CPU 0, each with one event of fields LARGE, of the
+        same number."""
+        m = self.maker
+        self.sender.pages(0, m.page(time.monotonic_ns(), m.entry(m.event(
+            300, m.pack("i", self.sent) + bytes(400)))) * count)
+        self.sent += count
 
 
 def numbers(viewer):
@@ -317,53 +329,82 @@ def a_relay_that_goes_costs_the_live_part_only():
         relay.start_again()
 
 
-def a_relay_that_hangs_costs_what_finds_no_room():
-    """16 MiB wait, no more; then new packets are lost, which is counted and
-    told; the session goes on, and the file has all."""
-    with both() as (relay, listener):
-        machine = Machine(listener)
-        machine.page(0)
-        wait_until("a stream", lambda: list(relay.out.glob(
-            "target/*/kernel/cpu_0")))
-        relay.process.send_signal(signal.SIGSTOP)
-        blob = b""
-        for _ in range(1000):
-            now = time.monotonic_ns()
-            page = machine.maker.page(now, machine.maker.entry(
-                machine.maker.event(300, machine.maker.pack("i", -1))) * 20)
-            blob += page
-        for n in range(60):
-            now = time.monotonic_ns()
-            machine.sender.pages(0, b"".join(
-                now.to_bytes(8, "little") + blob[at + 8:at + dat_file.PAGE]
-                for at in range(0, len(blob), dat_file.PAGE)))
-        wait_until("a loss", lambda: memory_of(listener) > 16 << 20)
-        time.sleep(1)
+@contextlib.contextmanager
+def hanging(relay):
+    relay.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
         relay.process.send_signal(signal.SIGCONT)
-        check(memory_of(listener) < 200 << 20, "memory: %d" %
-              memory_of(listener))
-        stream = next(relay.out.glob("target/*/kernel/cpu_0"))
-        sizes = [0]
 
-        def is_quiet():
-            """What waited has been sent."""
-            time.sleep(0.5)
-            sizes.append(stream.stat().st_size)
-            return sizes[-1] == sizes[-2] > 8 << 20
 
-        wait_until("the relay has all", is_quiet)
-        last = machine.page(0)
+def wait_stored(listener, pages):
+    """In files, and so in queues, too."""
+    wait_until("all pages", lambda: sum(
+        f.stat().st_size for f in pathlib.Path(listener.output).rglob("*"))
+        >= pages * dat_file.PAGE)
+
+
+def told_slow(text):
+    """Events of one recorder for which the relay was too slow."""
+    found = re.findall(r" (\d+) for which the relay was too slow", text)
+    return int(found[-1]) if found else 0
+
+
+def a_relay_that_hangs_for_a_moment_costs_nothing():
+    """33 MB wait until it goes on; or until a session is ready."""
+    with both(hold=("--hold=30s",)) as (relay, listener):
+        machine = Machine(listener, fields=LARGE)
+        with hanging(relay):
+            machine.large(20000)
+            wait_stored(listener, 20000)
         machine.sender.close()
         listener.wait_files(1)
-        lost = int(re.findall(r" (\d+) for which the relay was too slow",
-                              listener.log())[-1])
-        check(lost > 0, "nothing was lost")
+        check("not live" not in listener.log(), listener.log())
         session = next((relay.out / "target").iterdir())
-        done = reading.run("babeltrace2", str(session))
-        lines = done.stdout.splitlines()
-        equal(len(lines) + lost, 60 * 1000 * 20 + 2, "seen and lost")
-        check("discarded" in done.stderr, done.stderr)
-        check("{ n = %d }" % last[0] in lines[-1], "the last one")
+        equal(len(reading.babeltrace2(session)[0]), 20000, "events")
+
+
+def a_relay_that_hangs_costs_what_finds_no_room():
+    """About 100 MiB wait, no more; then new packets are lost, which is counted
+    and told; there is room for another recorder; both sessions go on, and the
+    files have all."""
+    with both(hold=("--hold=30s",)) as (relay, listener):
+        one, other = (Machine(listener, fields=LARGE) for _ in range(2))
+        with hanging(relay):
+            one.large(80000)
+            wait_until("a loss", lambda: told_slow(listener.log()) > 0)
+            other.large(5000)
+            wait_stored(listener, 85000)
+            check(100 << 20 < memory_of(listener) < 300 << 20,
+                  "memory: %d" % memory_of(listener))
+        for machine, sent in (one, 80000), (other, 5000):
+            pattern = machine.sender.name.replace(
+                "localhost:", "target/ftrace-") + "-*/kernel/cpu_0"
+            wait_until("a stream", lambda: list(relay.out.glob(pattern)))
+            stream = next(relay.out.glob(pattern))
+            wait_until("the relay has all", lambda: is_quiet(stream))
+            machine.large(1)
+            machine.sender.close()
+            wait_until("the end", lambda: re.search(
+                machine.sender.name + r": \d+ events were live",
+                listener.log()))
+            lost = told_slow("\n".join(
+                line for line in listener.log().splitlines()
+                if machine.sender.name in line))
+            equal(lost > 0, machine is one, "is something lost")
+            events, told = reading.babeltrace2(stream.parents[1])
+            equal(len(events) + lost, sent + 1, "seen and lost")
+            equal("discarded" in told, machine is one, told)
+            equal(events[-1].fields["n"], str(sent), "the last one")
+        listener.wait_files(2)
+
+
+def is_quiet(path):
+    """Nothing more comes into this file."""
+    before = path.stat().st_size
+    time.sleep(0.5)
+    return path.stat().st_size == before > 0
 
 
 def memory_of(listener):
@@ -545,18 +586,19 @@ def a_busy_machine_is_seen_as_its_report():
             print("SKIP a_busy_machine_is_seen_as_its_report: %d events were "
                   "recorded, %d lost" % (len(want), lost))
             return
-        told = re.findall(r" (\d+) that came too late", listener.log())
-        late = int(told[-1]) if told else 0
-        check(late < len(want) / 100, "%d events were late" % late)
+        told = (re.findall(r"not live: .*", listener.log()) or [""])[-1]
+        late = re.search(r" (\d+) that came too late", told)
+        late = (int(late[1]) if late else 0) + told_slow(told)
+        check(late < len(want) / 100, told)
         session = next(p for p in relay.out.glob("*/*") if p.is_dir())
         stored, _ = reading.babeltrace2(session)
-        equal(len(stored), len(want) - late, "events in the relay's trace")
+        equal(len(stored), len(want) - late,
+              "events in the relay's trace; " + told)
         reading.compare(stored, without_late(want, stored, late), FIELDS)
         check(len(got) > 100000, "%d events were seen live" % len(got))
         reading.compare(got, without_late(want, got, late), FIELDS)
         print("  %d events, %d of them live, %d late; %s" % (
-            len(want), len(got), late, "; ".join(re.findall(
-                r"not live: .*", listener.log())) or warned or "no warning"))
+            len(want), len(got), late, told or warned or "no warning"))
 
 
 CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
@@ -565,6 +607,7 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          losses_are_told_where_they_are, times_are_unix_time,
          several_recorders_are_several_sessions,
          a_relay_that_goes_costs_the_live_part_only,
+         a_relay_that_hangs_for_a_moment_costs_nothing,
          a_relay_that_hangs_costs_what_finds_no_room,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
          metadata_that_ends_there_is_a_session_without_events,

@@ -30,7 +30,7 @@ struct live_cpu {
 
 struct live {
 	struct recorder_sink sink; /* first */
-	const struct live_config *config;
+	struct live_config *config;
 	const char *peer;
 	uint32_t page_size, n_cpus;
 	struct live_cpu *cpus;
@@ -359,6 +359,7 @@ open_session(struct live *l, struct event_base *base)
 		.url = &l->config->url,
 		.udp = l->config->udp,
 		.peer = l->peer,
+		.queued = &l->config->queued,
 		.name = name,
 		.hostname = host,
 	};

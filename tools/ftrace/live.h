@@ -23,6 +23,7 @@ struct live_config {
 	bool udp;
 	enum ctf_names names;
 	uint64_t hold_ns; /* or LIVE_HOLD_AUTO */
+	uint64_t queued;  /* bytes that wait for the relay, of all recorders */
 };
 
 /* The host of URL is looked up once, so that nothing waits for a name server

@@ -49,9 +49,26 @@ struct live_session {
 	bool has_metadata, is_metadata_added, is_metadata_sent;
 
 	struct list queue;
-	uint64_t bytes;
+	uint64_t bytes;	  /* of the queue */
+	uint64_t *queued; /* of all queues */
 	bool is_finishing, is_done, has_failed;
 };
+
+static uint64_t
+memory_of(uint32_t packet_size)
+{
+	return sizeof(struct item) + packet_size;
+}
+
+static void
+leave_queue(struct live_session *s, struct item *i)
+{
+	const uint64_t n = memory_of(i->packet.size);
+
+	s->bytes -= n;
+	*s->queued -= n;
+	list_del(&i->node);
+}
 
 static void
 drop_queue(struct live_session *s)
@@ -59,11 +76,10 @@ drop_queue(struct live_session *s)
 	while (!list_empty(&s->queue)) {
 		struct item *i = list_entry(s->queue.next, struct item, node);
 
-		list_del(&i->node);
+		leave_queue(s, i);
 		client_packet_done(&i->packet);
 		free(i);
 	}
-	s->bytes = 0;
 }
 
 static void
@@ -159,8 +175,7 @@ send_packets(struct live_session *s)
 
 		if (st != OK)
 			return st;
-		s->bytes -= i->packet.size;
-		list_del(&i->node);
+		leave_queue(s, i);
 		free(i);
 	}
 	return OK;
@@ -279,6 +294,7 @@ live_session_create(
 	list_init(&s->queue);
 	s->base = config->base;
 	s->peer = config->peer;
+	s->queued = config->queued;
 	s->name = strdup(config->name);
 	s->hostname = strdup(config->hostname);
 	if (s->name != NULL && s->hostname != NULL)
@@ -343,9 +359,11 @@ bool
 live_session_packet(
     struct live_session *s, unsigned number, const struct ctf_packet *p)
 {
+	const uint64_t n = memory_of(p->size);
 	struct item *i;
 
-	if (s->has_failed || s->bytes + p->size > LIVE_QUEUE_BYTES)
+	if (s->has_failed ||
+	    s->bytes + n > (LIVE_QUEUE_BYTES - *s->queued) / LIVE_QUEUE_PART)
 		return false;
 	i = malloc(sizeof(*i));
 	if (i == NULL || ctf_client_packet(&i->packet, p) != OK) {
@@ -354,7 +372,8 @@ live_session_packet(
 	}
 	i->stream = number;
 	list_append(&s->queue, &i->node);
-	s->bytes += p->size;
+	s->bytes += n;
+	*s->queued += n;
 	return true;
 }
 

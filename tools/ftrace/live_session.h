@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A live session of a relay, by tools/client, on a loop of libevent: nothing
- * here waits. What the relay does not take yet stays in a queue of
- * LIVE_QUEUE_BYTES; what finds no room there is the caller's loss. A failure is
- * logged once, and final: then everything is refused. The loop's thread.
+ * here waits. What the relay does not take yet stays in a queue; what finds no
+ * room there is the caller's loss. A failure is logged once, and final: then
+ * everything is refused. The loop's thread.
  */
 #ifndef TOOLS_FTRACE_LIVE_SESSION_H
 #define TOOLS_FTRACE_LIVE_SESSION_H
@@ -20,8 +20,12 @@
 struct event_base;
 struct live_session;
 
-/* Of one recorder; a relay that hangs for a second costs nothing at 16 MB/s. */
-#define LIVE_QUEUE_BYTES (16 * 1024 * 1024)
+/* The queues of all sessions. One may have a part of what all leave free: 102
+ * MiB if nobody else needs any, so that a relay that hangs for a second costs
+ * nothing at 100 MB/s; 7 MiB if 64 need as much as they get; and there is room
+ * for another at any time. */
+#define LIVE_QUEUE_BYTES (UINT64_C(512) << 20)
+#define LIVE_QUEUE_PART 4
 /* The live timer that the relay is told, and how often beacons are due. */
 #define LIVE_TIMER_MS 100
 
@@ -30,6 +34,7 @@ struct live_session_config {
 	const struct url *url;	 /* copied */
 	bool udp;
 	const char *peer; /* for the log; borrowed */
+	uint64_t *queued; /* bytes in the queues of all; borrowed */
 	/* Of the session; copied. */
 	const char *name, *hostname;
 };
