@@ -105,6 +105,13 @@ class LargePages(Agent):
                         for p in pieces) + said[-12:]
 
 
+class Hasty(Agent):
+    """It says that its metadata is whole when it is not."""
+
+    def told(self, said):
+        return HEADER.pack(12 + 100, 3, 0) + agent_metadata()[:100] + said[-12:]
+
+
 class Guests:
     """The programs."""
 
@@ -381,6 +388,14 @@ def live_of_several():
               ["web1", "web2"], "sessions")
 
 
+def start_record(g, *names):
+    """tracepulse-ftrace record, with files in a directory of its own."""
+    out = f"{g.base}/out"
+    os.mkdir(out)
+    return g.start("record", *names, "-e", "sched", "--broker", g.address(),
+                   "-d", out)
+
+
 def an_agent_that_talks_nonsense():
     """The others go on; the exit status says that not all was well."""
     class Bad(Agent):
@@ -404,6 +419,17 @@ def an_agent_that_talks_nonsense():
         child.send_signal(signal.SIGTERM)
         equal(child.wait(20), 1, g.log(child))
         equal(os.listdir(out), ["trace.good.dat"], "files")
+
+
+def metadata_that_is_not_whole():
+    """Nobody waits for the rest: the recording ends by itself."""
+    with guests() as g:
+        g.connect("web1", Hasty())
+        child = start_record(g, "web1")
+        equal(child.wait(20), 1, g.log(child))
+        check("guest=web1: its agent says what is not understood" in
+              g.log(child), g.log(child))
+        equal(os.listdir(f"{g.base}/out"), [], "files")
 
 
 def guests_of_the_list():
@@ -624,7 +650,8 @@ def many_who_say_nothing():
 
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          pages_that_are_too_large, a_killed_recording, live_of_several,
-         an_agent_that_talks_nonsense, guests_of_the_list, busy_and_gone,
+         an_agent_that_talks_nonsense, metadata_that_is_not_whole,
+         guests_of_the_list, busy_and_gone,
          addresses, a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)

@@ -182,8 +182,11 @@ begin_pages(struct guest *g)
 		    &layout, about.metadata, about.metadata_size);
 	if (st == OK && layout.has_cpus && layout.cpus != about.cpus)
 		st = E_PROTOCOL;
-	if (st != OK)
-		return st;
+	if (st != OK) {
+		recording_unmap(g->recording);
+		/* No more of it comes. */
+		return st == E_MORE ? E_MALFORMED : st;
+	}
 	about.page_size = layout.page_size;
 	recording_set_page_size(g->recording, layout.page_size);
 	st = open_feed(g, &layout, &about);
