@@ -21,6 +21,7 @@ TOKEN = "0123456789abcdef-secret"
 OPEN, DATA, CLOSE, RESET = range(4)
 FRAME = struct.Struct(">IBI")
 MUCH = 8 << 20
+METADATA_MAX = 64 << 20         # METADATA_BYTES_MAX
 AGENT_EVENTS = 5        # in the pages of the recorded agent
 
 
@@ -110,6 +111,26 @@ class Hasty(Agent):
 
     def told(self, said):
         return HEADER.pack(12 + 100, 3, 0) + agent_metadata()[:100] + said[-12:]
+
+
+class Patient(Agent):
+    """It answers when it is told to."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.may_answer = threading.Event()
+
+    def _session(self, control):
+        self.may_answer.wait(60)
+        super()._session(control)
+
+
+class Talkative(Agent):
+    """More metadata than is taken."""
+
+    def told(self, said):
+        piece = HEADER.pack(8192, 3, 0) + bytes(8192 - 12)
+        return piece * (METADATA_MAX // (8192 - 12) + 1)
 
 
 class Guests:
@@ -432,6 +453,26 @@ def metadata_that_is_not_whole():
         equal(os.listdir(f"{g.base}/out"), [], "files")
 
 
+def failures_of_our_own():
+    """They are not told as the agent's."""
+    with guests() as g:
+        agent = Patient()
+        g.connect("web1", agent)
+        child = start_record(g, "web1")
+        wait_until("it is asked", lambda: g.states()["web1"][0] == "busy")
+        os.rmdir(f"{g.base}/out")
+        agent.may_answer.set()
+        equal(child.wait(20), 1, g.log(child))
+        check("guest=web1: its files cannot be made" in g.log(child),
+              g.log(child))
+        g.connect("web2", Talkative())
+        child = start_record(g, "web2")
+        equal(child.wait(60), 1, g.log(child))
+        check("guest=web2: its metadata is too large" in g.log(child),
+              g.log(child))
+        equal(os.listdir(f"{g.base}/out"), [], "files")
+
+
 def guests_of_the_list():
     """The broker goes to agents that it is told of, without connect; nobody else
     can be such a guest, and an agent that is away is found when it is back."""
@@ -651,7 +692,7 @@ def many_who_say_nothing():
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          pages_that_are_too_large, a_killed_recording, live_of_several,
          an_agent_that_talks_nonsense, metadata_that_is_not_whole,
-         guests_of_the_list, busy_and_gone,
+         failures_of_our_own, guests_of_the_list, busy_and_gone,
          addresses, a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)

@@ -41,6 +41,7 @@ struct guest {
 	/* Of each stream: bytes that came, and were not told as taken. */
 	uint32_t owed[LINK_STREAMS_MAX];
 	bool has_answered; /* CLOSE_RESP */
+	const char *why;   /* what is wrong, if it is known better */
 	uint64_t stopped_ns;
 };
 
@@ -138,12 +139,16 @@ on_resp(struct guest *g, const struct message *m)
 
 	if (st == OK && (g->resp.flags & MESSAGE_FLAG_FIFO) != 0)
 		return E_REFUSED; /* we did not ask for it */
-	if (st == OK && g->config.is_kept)
+	if (st != OK)
+		return st;
+	if (g->config.is_kept)
 		st = recording_create(&g->recording, &g->config.recordings,
 		    g->name, g->resp.cpus);
-	else if (st == OK)
+	else
 		st = recording_create_unkept(
 		    &g->recording, g->name, g->resp.cpus);
+	if (st != OK)
+		g->why = "its files cannot be made";
 	g->state = GUEST_METADATA;
 	return st;
 }
@@ -206,14 +211,24 @@ begin_pages(struct guest *g)
 }
 
 static enum status
+take_metadata(struct guest *g, const struct message *m)
+{
+	enum status st = OK;
+
+	if (m->data.n > 0)
+		st = recording_metadata(g->recording, m->data.p, m->data.n);
+	if (st == E_LIMIT)
+		g->why = "its metadata is too large";
+	return st;
+}
+
+static enum status
 on_message(struct guest *g, const struct message *m)
 {
 	if (g->state == GUEST_ASKING && m->number == MESSAGE_TRACE_RESP)
 		return on_resp(g, m);
 	if (g->state == GUEST_METADATA && m->number == MESSAGE_SEND_DATA)
-		return m->data.n == 0 ? OK
-				      : recording_metadata(
-					    g->recording, m->data.p, m->data.n);
+		return take_metadata(g, m);
 	if (g->state == GUEST_METADATA && m->number == MESSAGE_FIN_DATA)
 		return begin_pages(g);
 	if (g->state == GUEST_STOPPING && m->number == MESSAGE_CLOSE_RESP) {
@@ -221,6 +236,17 @@ on_message(struct guest *g, const struct message *m)
 		return OK;
 	}
 	return E_PROTOCOL;
+}
+
+/* Not all of it is the agent's fault. */
+static void
+refuse_agent(struct guest *g, enum status st)
+{
+	if (g->why == NULL)
+		g->why = status_blame(st) == BLAME_US
+			     ? status_text(st)
+			     : "its agent says what is not understood";
+	fail(g, g->why);
 }
 
 /* What the agent says on its control connection. */
@@ -240,8 +266,10 @@ on_control(struct guest *g, const uint8_t *p, size_t n)
 		st = on_message(g, &m);
 		buf_consume(&g->in, used);
 	}
-	if (g->in.bad || (st != OK && st != E_MORE))
-		fail(g, "its agent says what is not understood");
+	if (g->in.bad)
+		st = E_NOMEM;
+	if (st != OK && st != E_MORE)
+		refuse_agent(g, st);
 	else
 		check_end(g);
 }
