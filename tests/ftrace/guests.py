@@ -44,12 +44,13 @@ class Agent:
         self.port = self.socket.getsockname()[1]
         self.asked = b""
         self.served = 0
+        self.is_told = False    # that it is enough
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self):
         while True:
             control, _ = self.socket.accept()
-            self.asked = b""
+            self.asked, self.is_told = b"", False
             with contextlib.suppress(OSError):
                 self._session(control)
             control.close()
@@ -71,12 +72,18 @@ class Agent:
         control.sendall(self.told(said[size:-12]))
         for door, pages in zip(doors, self.pages):
             data, _ = door.accept()
-            threading.Thread(target=lambda d=data, p=pages: (
-                d.sendall(p), d.close()), daemon=True).start()
+            threading.Thread(target=self.send, args=(data, pages),
+                             daemon=True).start()
             door.close()
         self.asked += read_all(control, 12)
+        self.is_told = True
         control.sendall(said[-12:])
 
+    def send(self, data, pages):
+        """All pages of a CPU."""
+        with contextlib.suppress(OSError):
+            data.sendall(pages)
+        data.close()
 
     @staticmethod
     def named(ports):

@@ -17,7 +17,7 @@ import threading
 import time
 
 from guests import (CLOSE, DATA, OPEN, RESET, TOKEN, Agent, control_session,
-                    frame, guests, raw, read_all)
+                    frame, guests, raw, read_all, start_record)
 from sender import HEADER, PROGRAM, check, equal, part, run, wait_until
 
 TAKEN = 4
@@ -180,6 +180,54 @@ def a_guest_that_does_not_read():
         check(time.monotonic() - began > STALL_S / 2, "too early")
         guest.close()
         sock.close()
+
+
+class Slow(Agent):
+    """Its last pages come when it was told to end, and take their time."""
+
+    def send(self, data, pages):
+        while not self.is_told:
+            time.sleep(0.05)
+        with contextlib.suppress(OSError):
+            for at in range(0, len(pages), 200):
+                data.sendall(pages[at:at + 200])
+                time.sleep(0.7)
+        data.close()
+
+
+class Lasting(Agent):
+    """Its data sockets stay open."""
+
+    def send(self, data, pages):
+        data.sendall(pages)
+        self.kept = [*getattr(self, "kept", ()), data]
+
+
+def stopped_recording(agent, wanted):
+    """Record it, stop it: what was said, and its file, which has all pages."""
+    with guests() as g:
+        g.connect("web1", agent)
+        child = start_record(g, "web1")
+        wait_until("it records", lambda: "2 CPUs" in g.log(child))
+        child.send_signal(signal.SIGTERM)
+        equal(child.wait(60), wanted, g.log(child))
+        with open(f"{g.base}/out/trace.web1.dat", "rb") as f:
+            blob = f.read()
+        for pages in agent.pages:
+            check(pages in blob, g.log(child))
+        return g.log(child)
+
+
+def an_agent_whose_last_pages_are_slow():
+    """As long as they come, they are waited for."""
+    said = stopped_recording(Slow(), 0)
+    check("does not end" not in said, said)
+
+
+def an_agent_that_does_not_end():
+    """What came is there; the exit status says that it may not be all."""
+    said = stopped_recording(Lasting(), 1)
+    check("guest=web1: its agent does not end" in said, said)
 
 
 def a_byte_a_second():
@@ -577,7 +625,8 @@ def brokers_that_are_none():
 
 WAITING = (a_byte_a_second, nobody_answers_the_dial,
            an_agent_that_is_not_there, a_broker_that_says_nothing,
-           a_guest_that_does_not_read, brokers_that_are_none)
+           a_guest_that_does_not_read, an_agent_whose_last_pages_are_slow,
+           an_agent_that_does_not_end, brokers_that_are_none)
 
 
 def limits_of_time():

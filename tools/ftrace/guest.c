@@ -42,7 +42,7 @@ struct guest {
 	uint32_t owed[LINK_STREAMS_MAX];
 	bool has_answered; /* CLOSE_RESP */
 	const char *why;   /* what is wrong, if it is known better */
-	uint64_t stopped_ns;
+	uint64_t stopped_ns, heard_ns;
 };
 
 static void
@@ -108,15 +108,17 @@ static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct guest *g = arg;
-	const uint64_t waited = clock_now_ns() - g->stopped_ns;
-	const bool is_late = waited >= GUEST_END_MS * NS_PER_MS;
+	const uint64_t now = clock_now_ns();
 
 	(void)fd;
 	(void)what;
-	if (g->state == GUEST_STOPPING && is_late) {
+	if (g->state == GUEST_STOPPING &&
+	    (now - g->heard_ns >= GUEST_END_MS * NS_PER_MS ||
+		now - g->stopped_ns >= GUEST_DRAIN_MS * NS_PER_MS)) {
 		fail(g, "its agent does not end");
 	} else if (g->state == GUEST_SINKING &&
-		   (g->feed.sink == NULL || is_late ||
+		   (g->feed.sink == NULL ||
+		       now - g->stopped_ns >= GUEST_END_MS * NS_PER_MS ||
 		       g->feed.sink->ops->is_done(g->feed.sink))) {
 		end(g);
 	} else {
@@ -338,6 +340,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 {
 	struct guest *g = arg;
 
+	g->heard_ns = clock_now_ns();
 	if (kind == FRAME_TAKEN)
 		return; /* we say little */
 	if (kind == FRAME_DATA) {
@@ -422,7 +425,7 @@ guest_stop(struct guest *g)
 	message_put(&out, MESSAGE_CLOSE);
 	link_frame(g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
 	buf_free(&out);
-	g->stopped_ns = clock_now_ns();
+	g->stopped_ns = g->heard_ns = clock_now_ns();
 	g->state = GUEST_STOPPING;
 	look_again(g);
 }

@@ -15,8 +15,11 @@
 #include "tools/ftrace/recorder_sink.h"
 #include "tools/ftrace/recording.h"
 
-/* What is under way when a recording is stopped. */
+/* The longest silence of an agent that was told to end; and what its sink has
+ * for the last pages. */
 #define GUEST_END_MS 10000
+/* What is under way when a recording is stopped, if it goes on. */
+#define GUEST_DRAIN_MS 300000
 /* What the pages of one guest may need while they come; a guest with pages of 4
  * KiB needs 12 KiB for each CPU. */
 #define GUEST_PAGES_BYTES (32 << 20)
@@ -43,7 +46,8 @@ enum status guest_create(struct guest **out, const struct guest_config *config,
     const char *name) MUST_CHECK;
 /* NULL is fine. */
 void guest_destroy(struct guest *g);
-/* Tell its agent that it is enough; then it ends. */
+/* Tell its agent that it is enough; then it ends, when all that is under way is
+ * here. */
 void guest_stop(struct guest *g);
 /* Did all go well? */
 bool guest_is_good(const struct guest *g);
