@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from sender import (HEADER, PROGRAM, check, directory, equal, part, run,
+from sender import (HEADER, PAGE, PROGRAM, check, directory, equal, part, run,
                     wait_until)
 from relay import Daemon
 
@@ -480,6 +480,54 @@ def failures_of_our_own():
         equal(os.listdir(f"{g.base}/out"), [], "files")
 
 
+class Steady(Agent):
+    """More pages of each CPU come when they are wanted."""
+
+    def __init__(self):
+        super().__init__()
+        self.wanted = threading.Event()
+
+    def _session(self, control):
+        self.control = control
+        super()._session(control)
+
+    def send(self, data, pages):
+        data.sendall(pages)
+        self.wanted.wait(60)
+        super().send(data, pages)
+
+
+def a_file_that_takes_long():
+    """While one is put together, pages of other guests come, and theirs is put
+    together beside it."""
+    def size(name):
+        path = f"{g.base}/out/.trace.{name}.recording/cpu0"
+        return os.path.exists(path) and os.stat(path).st_size
+
+    with guests() as g:
+        early, late = Steady(), Steady()
+        g.connect("early", early)
+        g.connect("late", late)
+        child = start_record(g, "early", "late")
+        wait_until("pages", lambda: size("early") == size("late") == PAGE)
+        # Nobody gets further than the FIFO, as with a disk that is slow.
+        work = f"{g.base}/out/.trace.early.recording"
+        os.rename(f"{work}/cpu0", f"{work}/kept")
+        os.mkfifo(f"{work}/cpu0")
+        early.control.shutdown(socket.SHUT_RDWR)
+        wait_until("its file is begun",
+                   lambda: os.path.exists(f"{work}/joined"))
+        late.wanted.set()
+        wait_until("pages of the other", lambda: size("late") == 2 * PAGE)
+        child.send_signal(signal.SIGTERM)
+        wait_until("the file of the other", lambda: os.path.exists(
+            f"{g.base}/out/trace.late.dat"))
+        with open(f"{work}/cpu0", "wb"):
+            pass
+        equal(child.wait(20), 1, g.log(child))
+        check("does not end" not in g.log(child), g.log(child))
+
+
 def guests_of_the_list():
     """The broker goes to agents that it is told of, without connect; nobody else
     can be such a guest, and an agent that is away is found when it is back."""
@@ -699,7 +747,7 @@ def many_who_say_nothing():
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          pages_that_are_too_large, a_killed_recording, live_of_several,
          an_agent_that_talks_nonsense, metadata_that_is_not_whole,
-         failures_of_our_own, guests_of_the_list, busy_and_gone,
+         failures_of_our_own, a_file_that_takes_long, guests_of_the_list, busy_and_gone,
          addresses, a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)

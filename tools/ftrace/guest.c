@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "tools/ftrace/background.h"
 #include "tools/ftrace/dat_layout.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/message.h"
@@ -21,8 +22,9 @@ enum guest_state {
 	GUEST_ASKING,	/* until the agent has answered */
 	GUEST_METADATA, /* until it is whole */
 	GUEST_RUNNING,
-	GUEST_STOPPING, /* the agent was told */
-	GUEST_SINKING,	/* its sink has not taken all */
+	GUEST_STOPPING,	 /* the agent was told */
+	GUEST_SINKING,	 /* its sink has not taken all */
+	GUEST_FINISHING, /* its file is being put together */
 	GUEST_ENDED,
 };
 
@@ -43,6 +45,8 @@ struct guest {
 	bool has_answered; /* CLOSE_RESP */
 	const char *why;   /* what is wrong, if it is known better */
 	uint64_t stopped_ns, heard_ns;
+	struct background_job join_job;
+	enum status joined;
 };
 
 static void
@@ -74,14 +78,42 @@ static void
 end(struct guest *g)
 {
 	g->state = GUEST_ENDED;
-	if (g->recording != NULL) {
-		if (recording_finish(g->recording) != OK)
-			g->is_good = false;
-		else
-			tell_end(g);
-	}
 	page_feed_free(&g->feed);
 	g->config.ended(g->config.arg, g);
+}
+
+static void
+on_joined(struct background_job *job)
+{
+	struct guest *g = container_of(job, struct guest, join_job);
+
+	if (g->joined != OK)
+		g->is_good = false;
+	else
+		tell_end(g);
+	end(g);
+}
+
+/* In a thread of its own: it has nothing but its files now. */
+static void
+join_work(struct background_job *job)
+{
+	struct guest *g = container_of(job, struct guest, join_job);
+
+	g->joined = recording_finish(g->recording);
+}
+
+static void
+join_files(struct guest *g)
+{
+	if (g->recording == NULL) {
+		end(g);
+		return;
+	}
+	g->state = GUEST_FINISHING;
+	g->join_job = (struct background_job){ .work = join_work,
+		.done = on_joined };
+	background_add(g->config.finishing, &g->join_job);
 }
 
 /* Nothing more comes. */
@@ -120,7 +152,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		   (g->feed.sink == NULL ||
 		       now - g->stopped_ns >= GUEST_END_MS * NS_PER_MS ||
 		       g->feed.sink->ops->is_done(g->feed.sink))) {
-		end(g);
+		join_files(g);
 	} else {
 		look_again(g);
 	}

@@ -24,11 +24,13 @@
  * KiB needs 12 KiB for each CPU. */
 #define GUEST_PAGES_BYTES (32 << 20)
 
+struct background;
 struct event_base;
 struct guest;
 
 struct guest_config {
 	struct event_base *base;
+	struct background *finishing; /* puts files together */
 	const char *broker, *token;
 	char *const *arguments; /* of the agent's own "record" */
 	unsigned n_arguments;
@@ -44,7 +46,7 @@ struct guest_config {
  * connection end it. */
 enum status guest_create(struct guest **out, const struct guest_config *config,
     const char *name) MUST_CHECK;
-/* NULL is fine. */
+/* Before the loop has begun, or when it has ended. NULL is fine. */
 void guest_destroy(struct guest *g);
 /* Tell its agent that it is enough; then it ends, when all that is under way is
  * here. */

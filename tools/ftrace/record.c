@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
+#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert_options.h"
 #include "tools/ftrace/dial.h"
@@ -28,6 +29,8 @@
 /* Guests of one recording, and words for their agents. */
 #define RECORD_GUESTS_MAX 64
 #define RECORD_WORDS_MAX 256
+/* Files that are put together at a time. */
+#define FINISH_THREADS 2
 #define DURATION_MAX_NS (100000 * NS_PER_S)
 #define HOLD_MAX_NS (3600 * NS_PER_S)
 
@@ -213,8 +216,10 @@ record(struct record *r, char **names, unsigned n)
 	if (r->config.base == NULL)
 		return 1;
 	r->config.token = r->token;
-	if (prepare(r) == OK)
+	if (prepare(r) == OK && background_create(&r->config.finishing,
+				    r->config.base, FINISH_THREADS) == OK)
 		status = run(r, names, n);
+	background_destroy(r->config.finishing);
 	if (r->config.recordings.dir_fd >= 0)
 		close(r->config.recordings.dir_fd);
 	event_base_free(r->config.base);
