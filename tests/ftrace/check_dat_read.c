@@ -102,6 +102,53 @@ START_TEST(the_metadata_of_v1_is_read)
 }
 END_TEST
 
+static enum status
+count_packet(void *arg, const struct ctf_packet *p)
+{
+	*(unsigned *)arg += p->n_events > 0;
+	return OK;
+}
+
+/* It says what time it was for the sender, whatever viewers were promised. */
+START_TEST(the_time_of_an_event_that_is_left_out_is_known)
+{
+	struct bytes b = vector_metadata("v6-tcp");
+	struct bytes pages = vector_part("v6-tcp", "cpu0");
+	const struct ctf_settings settings = { .buffer = "",
+		.offset_from = "none" };
+	unsigned packets = 0;
+	char why[DAT_WHY_MAX];
+	struct ctf_stream *s;
+	struct ctf_trace *t;
+	struct page p;
+	struct dat *d;
+
+	ck_assert_int_eq(dat_read(&d, b.p, b.n, why), OK);
+	ck_assert_int_eq(ctf_trace_create(&t, d, &settings, why), OK);
+	ck_assert_int_eq(
+	    ctf_stream_create(&s, &(struct ctf_stream_config){ .trace = t,
+				      .page_size = d->page.size,
+				      .packet = count_packet,
+				      .arg = &packets }),
+	    OK);
+	ck_assert_int_eq(page_open(&p, &d->page, pages.p), OK);
+	ck_assert_uint_eq(ctf_stream_came(s), 0);
+	ctf_stream_promise(s, t->time_max);
+	ck_assert_uint_eq(ctf_stream_came(s), 0);
+	ck_assert_int_eq(ctf_stream_page(s, pages.p), OK);
+	ck_assert_int_eq(ctf_stream_flush(s), OK);
+	ck_assert_uint_eq(ctf_stream_came(s), page_last_time(&p));
+	ck_assert_uint_eq(ctf_stream_time(s), t->time_max);
+	ck_assert_uint_gt(ctf_stream_counts(s)->late, 0);
+	ck_assert_uint_eq(packets, 0);
+	ctf_stream_destroy(s);
+	ctf_trace_destroy(t);
+	dat_free(d);
+	free(pages.p);
+	free(b.p);
+}
+END_TEST
+
 static const char *const corpus[] = { "v6-little", "v6-big", "v7-none-little",
 	"v7-none-big", "v7-zlib-little", "v7-zlib-big" };
 
@@ -185,6 +232,7 @@ main(void)
 		{ what_a_recorder_sends_is_read_too, N(vectors), 0 },
 		{ names_may_be_fewer_than_told, 0, 0 },
 		{ the_metadata_of_v1_is_read, 0, 0 },
+		{ the_time_of_an_event_that_is_left_out_is_known, 0, 0 },
 		{ made_files_have_the_same_events, N(corpus), 0 },
 		{ a_file_that_ends_early_is_refused_or_read, N(corpus), 0 },
 		{ any_byte_may_be_anything, N(corpus), 0 },

@@ -267,6 +267,31 @@ def a_cpu_may_come_later():
         check(" 2 that came too late" in listener.log(), "the log tells")
 
 
+def a_clock_that_stood_still_is_known_again():
+    """As that of a machine that was paused for 3 s: its events are late for as
+    long as pages of before count, which is two minutes; not for longer."""
+    if os.environ.get("TP_TEST_LONG") is None:
+        print("a_clock_that_stood_still_is_known_again: with TP_TEST_LONG only")
+        return
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        viewer = Viewer(relay)
+        for _ in range(20):
+            machine.page(0)
+            time.sleep(0.1)
+        stood = machine.sent
+        began = time.monotonic()
+        while not any(n >= stood for n in numbers(viewer)):
+            check(time.monotonic() - began < 200, "its events are still late")
+            for _ in range(10):
+                machine.page(0, ages=(3,))
+                time.sleep(0.1)
+        machine.sender.close()
+        viewer.end()
+        in_order(viewer)
+        check("came too late" in listener.log(), "what was late is told")
+
+
 def losses_are_told_where_they_are():
     with both() as (relay, listener):
         machine = Machine(listener)
@@ -604,6 +629,7 @@ def a_busy_machine_is_seen_as_its_report():
 CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          what_is_read_of_a_page_is_as_old_as_its_events,
          a_late_page_loses_what_is_too_old, a_cpu_may_come_later,
+         a_clock_that_stood_still_is_known_again,
          losses_are_told_where_they_are, times_are_unix_time,
          several_recorders_are_several_sessions,
          a_relay_that_goes_costs_the_live_part_only,

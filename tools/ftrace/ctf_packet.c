@@ -17,6 +17,7 @@ struct ctf_stream {
 	struct ctf_counts counts;
 	uint64_t seq, discarded;
 	uint64_t last; /* no event may be older */
+	uint64_t came; /* the last event's, whatever became of it */
 	/* The packet that is being filled. */
 	uint8_t *mem;
 	uint8_t *at;
@@ -158,6 +159,8 @@ put_events(struct ctf_stream *s, struct page *p)
 	uint64_t *why;
 
 	while (page_next(p, &e)) {
+		if (e.time <= s->config.trace->time_max)
+			s->came = e.time;
 		if (!put_event(s, &e, end, &why)) {
 			++*why;
 			s->discarded++;
@@ -217,6 +220,12 @@ uint64_t
 ctf_stream_time(const struct ctf_stream *s)
 {
 	return s->last;
+}
+
+uint64_t
+ctf_stream_came(const struct ctf_stream *s)
+{
+	return s->came;
 }
 
 const struct ctf_counts *

@@ -73,6 +73,9 @@ void ctf_stream_promise(struct ctf_stream *s, uint64_t time);
 void ctf_stream_drop(struct ctf_stream *s, const struct ctf_packet *p);
 /* The time of the last event, or of the last promise; 0: none. */
 uint64_t ctf_stream_time(const struct ctf_stream *s);
+/* The time of the last event that came in a page, also of one that was left out
+ * as it was too old; 0: none. */
+uint64_t ctf_stream_came(const struct ctf_stream *s);
 const struct ctf_counts *ctf_stream_counts(const struct ctf_stream *s);
 void ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c);
 

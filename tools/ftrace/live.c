@@ -131,7 +131,8 @@ open_cpu(struct live *l, uint32_t cpu)
 }
 
 /* The time of the trace at which a page came is not known; that of its last
- * event is. */
+ * event is. What was promised meanwhile says nothing of the sender's clock, but
+ * only what was thought of it. */
 static void
 note_arrival(struct live *l, uint64_t time)
 {
@@ -215,8 +216,8 @@ take_pages(
 		pages += l->page_size;
 	}
 	(void)!ctf_stream_flush(c->ctf);
-	if (ctf_stream_time(c->ctf) > 0)
-		note_arrival(l, ctf_stream_time(c->ctf));
+	if (ctf_stream_came(c->ctf) > 0)
+		note_arrival(l, ctf_stream_came(c->ctf));
 	if (!l->has_pages)
 		set_timer(l, LIVE_BEGIN_MS);
 	l->has_pages = true;
