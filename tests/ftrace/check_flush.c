@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What flush reads of the kernel, and tells it. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "tests/lib/unit.h"
 #include "tools/ftrace/flush_percent.h"
 #include "tools/ftrace/flush_targets.h"
@@ -57,6 +64,146 @@ START_TEST(a_buffer_that_is_small_or_unknown_is_as_ever)
 }
 END_TEST
 
+/* A tracefs of the test's own, in a directory that it begins and ends. */
+static char tracefs[64];
+
+static const char *
+file_of(const char *buffer, const char *name)
+{
+	static char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s%s/%s", tracefs,
+	    *buffer == '\0' ? "" : "instances/", buffer, name);
+	return path;
+}
+
+static void
+write_file(const char *buffer, const char *name, const char *text)
+{
+	FILE *f = fopen(file_of(buffer, name), "we");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(text, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static const char *
+percent_of(const char *buffer)
+{
+	static char text[16];
+	FILE *f = fopen(file_of(buffer, "buffer_percent"), "re");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), f));
+	ck_assert_int_eq(fclose(f), 0);
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* A ring buffer as the kernel makes it; 400 pages for each CPU, of which four
+ * are 1 percent. */
+static void
+make_buffer(const char *name)
+{
+	char text[32];
+
+	(void)mkdir(file_of(name, ""), 0700);
+	(void)snprintf(
+	    text, sizeof(text), "%ld\n", 400 * sysconf(_SC_PAGESIZE) / 1024);
+	write_file(name, "buffer_size_kb", text);
+	write_file(name, "buffer_percent", "50\n");
+}
+
+static void
+remove_buffer(const char *name)
+{
+	ck_assert_int_eq(unlink(file_of(name, "buffer_size_kb")), 0);
+	ck_assert_int_eq(unlink(file_of(name, "buffer_percent")), 0);
+	ck_assert_int_eq(rmdir(file_of(name, "")), 0);
+}
+
+static void
+begin_tracefs(struct flush_percent *p)
+{
+	(void)snprintf(
+	    tracefs, sizeof(tracefs), "/tmp/tracepulse-flush-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(tracefs));
+	ck_assert_int_eq(mkdir(file_of("", "instances"), 0700), 0);
+	make_buffer("");
+	*p = (struct flush_percent){ .tracefs = tracefs };
+}
+
+static void
+end_tracefs(void)
+{
+	ck_assert_int_eq(rmdir(file_of("", "instances")), 0);
+	remove_buffer("");
+}
+
+/* A recorder with a buffer of its own ends, and comes again: its buffer is
+ * another one, of the same name. */
+START_TEST(a_buffer_that_comes_again_is_set_again)
+{
+	static struct flush_percent p;
+
+	begin_tracefs(&p);
+	make_buffer("foo");
+	ck_assert_int_eq(flush_percent_set(&p), OK);
+	ck_assert_str_eq(percent_of(""), "1");
+	ck_assert_str_eq(percent_of("foo"), "1");
+	remove_buffer("foo");
+	make_buffer("foo");
+	ck_assert_int_eq(flush_percent_set(&p), OK);
+	ck_assert_str_eq(percent_of("foo"), "1");
+	flush_percent_restore(&p);
+	ck_assert_str_eq(percent_of(""), "50");
+	ck_assert_str_eq(percent_of("foo"), "50");
+	remove_buffer("foo");
+	end_tracefs();
+}
+END_TEST
+
+START_TEST(buffers_that_are_gone_leave_room_for_others)
+{
+	static struct flush_percent p;
+	char name[16];
+
+	begin_tracefs(&p);
+	for (unsigned i = 0; i < 2 * FLUSH_BUFFERS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "run%u", i);
+		make_buffer(name);
+		ck_assert_int_eq(flush_percent_set(&p), OK);
+		ck_assert_str_eq(percent_of(name), "1");
+		remove_buffer(name);
+	}
+	flush_percent_restore(&p);
+	ck_assert_str_eq(percent_of(""), "50");
+	end_tracefs();
+}
+END_TEST
+
+/* What somebody else has set is there again at the end, also if it is set while
+ * this runs. */
+START_TEST(what_others_have_set_comes_back)
+{
+	static struct flush_percent p;
+
+	begin_tracefs(&p);
+	ck_assert_int_eq(flush_percent_set(&p), OK);
+	write_file("", "buffer_percent", "20\n");
+	ck_assert_int_eq(flush_percent_set(&p), OK);
+	ck_assert_str_eq(percent_of(""), "1");
+	flush_percent_restore(&p);
+	ck_assert_str_eq(percent_of(""), "20");
+
+	ck_assert_int_eq(flush_percent_set(&p), OK);
+	write_file("", "buffer_percent", "30\n");
+	flush_percent_restore(&p);
+	ck_assert_str_eq(percent_of(""), "30");
+	end_tracefs();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -65,6 +212,9 @@ main(void)
 		{ other_text_is_refused, 6, 0 },
 		{ a_recorder_is_woken_by_some_full_pages, 0, 0 },
 		{ a_buffer_that_is_small_or_unknown_is_as_ever, 0, 0 },
+		{ a_buffer_that_comes_again_is_set_again, 0, 0 },
+		{ buffers_that_are_gone_leave_room_for_others, 0, 0 },
+		{ what_others_have_set_comes_back, 0, 0 },
 	};
 
 	return unit_run("flush", units, sizeof(units) / sizeof(*units));

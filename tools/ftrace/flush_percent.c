@@ -36,7 +36,7 @@ read_text(const char *path, char *out, size_t size)
 static bool
 write_text(const char *path, const char *text)
 {
-	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+	const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	const bool is_ok = fd >= 0 && write(fd, text, strlen(text)) ==
 					  (ssize_t)strlen(text);
 	const int err = errno;
@@ -98,23 +98,24 @@ known(struct flush_percent *p, const char *path)
 	return NULL;
 }
 
-/* The buffer at PATH, of which it is known what it was before. */
+/* The buffer at PATH; its file says NOW. */
 static struct flush_buffer *
-take(struct flush_percent *p, const char *path)
+take(struct flush_percent *p, const char *path, const char *now)
 {
 	struct flush_buffer *b = known(p, path);
 
-	if (b != NULL)
-		return b;
-	if (p->n == FLUSH_BUFFERS_MAX)
-		return NULL;
-	b = &p->buffers[p->n];
-	if (strlen(path) >= sizeof(b->path) ||
-	    !read_text(path, b->before, sizeof(b->before)))
-		return NULL;
-	(void)snprintf(b->path, sizeof(b->path), "%s", path);
-	b->ours[0] = '\0';
-	p->n++;
+	if (b == NULL) {
+		if (p->n == FLUSH_BUFFERS_MAX ||
+		    strlen(path) >= sizeof(b->path))
+			return NULL;
+		b = &p->buffers[p->n++];
+		(void)snprintf(b->path, sizeof(b->path), "%s", path);
+		b->ours[0] = '\0';
+	}
+	/* It is new, also if there was one of this name before; or somebody has
+	 * changed it. */
+	if (strcmp(now, b->ours) != 0)
+		(void)snprintf(b->before, sizeof(b->before), "%s", now);
 	return b;
 }
 
@@ -122,30 +123,48 @@ take(struct flush_percent *p, const char *path)
 static bool
 set_one(struct flush_percent *p, const char *path)
 {
-	struct flush_buffer *b = take(p, path);
-	char want[sizeof(b->ours)];
+	struct flush_buffer *b;
+	char now[sizeof(b->before)], want[sizeof(b->ours)];
 
+	if (!read_text(path, now, sizeof(now)))
+		return false;
+	b = take(p, path, now);
 	if (b == NULL)
 		return false;
 	(void)snprintf(
 	    want, sizeof(want), "%u\n", flush_percent_of(count_pages(path)));
-	if (strcmp(want, b->ours) == 0)
-		return true;
-	if (!write_text(path, want))
+	if (strcmp(want, now) != 0 && !write_text(path, want))
 		return false;
 	memcpy(b->ours, want, sizeof(want));
 	return true;
 }
 
+/* Their places are for others. */
+static void
+forget_gone(struct flush_percent *p)
+{
+	for (unsigned i = p->n; i > 0; i--)
+		if (access(p->buffers[i - 1].path, F_OK) != 0 &&
+		    errno == ENOENT)
+			p->buffers[i - 1] = p->buffers[--p->n];
+}
+
 enum status
 flush_percent_set(struct flush_percent *p)
 {
-	const bool is_ok = set_one(p, TRACEFS "/buffer_percent");
-	const int err = errno;
+	const char *tracefs = p->tracefs != NULL ? p->tracefs : TRACEFS;
+	char path[PATH_ROOM];
 	glob_t found;
+	bool is_ok;
+	int err;
 
-	if (glob(TRACEFS "/instances/*/buffer_percent", GLOB_NOSORT, NULL,
-		&found) == 0) {
+	forget_gone(p);
+	(void)snprintf(path, sizeof(path), "%s/buffer_percent", tracefs);
+	is_ok = set_one(p, path);
+	err = errno;
+	(void)snprintf(
+	    path, sizeof(path), "%s/instances/*/buffer_percent", tracefs);
+	if (glob(path, GLOB_NOSORT, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			(void)set_one(p, found.gl_pathv[i]);
 		globfree(&found);

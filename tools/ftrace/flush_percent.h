@@ -22,10 +22,11 @@
 #define FLUSH_PAGES 3
 
 struct flush_percent {
+	const char *tracefs; /* borrowed; NULL: where it is mounted */
 	struct flush_buffer {
 		char path[320];
-		char before[16];
-		char ours[16]; /* "": not written yet */
+		char before[16]; /* what others have set */
+		char ours[16];	 /* "": not written yet */
 	} buffers[FLUSH_BUFFERS_MAX];
 	unsigned n;
 };
@@ -33,8 +34,9 @@ struct flush_percent {
 /* What is FLUSH_PAGES in a buffer of so many pages, or a little more; 0: it is
  * not known. */
 unsigned flush_percent_of(uint64_t pages);
-/* Set it for each buffer that there is now; again, as sizes change. E_IO, with
- * errno: the main one's cannot be changed. */
+/* Set it for each buffer that there is now; again, as sizes change, and as
+ * buffers go and come again under their names. E_IO, with errno: the main one's
+ * cannot be changed. */
 enum status flush_percent_set(struct flush_percent *p) MUST_CHECK;
 /* As it was, where nobody has changed it meanwhile. */
 void flush_percent_restore(struct flush_percent *p);
