@@ -36,7 +36,7 @@ struct flushing {
 	char **command; /* NULL: none */
 	struct flush_targets targets;
 	struct flush_percent percent;
-	bool has_complained;
+	bool has_complained, has_failed;
 };
 
 static volatile sig_atomic_t stopped;
@@ -72,13 +72,18 @@ wait_until(uint64_t time_ns)
 	(void)nanosleep(&t, NULL);
 }
 
+/* A failure is said once, and ends it; but a command is its user's, and goes
+ * on. */
 static void
 flush(struct flushing *f)
 {
 	if (flush_targets_flush(&f->targets) == OK)
 		return;
-	log_errno(LOG_ERROR, "recorders cannot be told");
-	stopped = 1;
+	if (!f->has_failed)
+		log_errno(LOG_ERROR, "recorders cannot be told");
+	f->has_failed = true;
+	if (f->command == NULL)
+		stopped = 1;
 }
 
 /* The command; -1: it cannot be started. */
@@ -108,6 +113,7 @@ run(struct flushing *f)
 	pid = start_command(f);
 	if (pid < 0) {
 		log_errno(LOG_ERROR, "%s", f->command[0]);
+		flush_percent_restore(&f->percent);
 		return 1;
 	}
 	while (!stopped || pid > 0) {
@@ -137,7 +143,7 @@ run(struct flushing *f)
 	if (f->is_once && !was_there)
 		log_warn("nobody records here");
 	if (pid == 0)
-		return f->is_once && !was_there;
+		return f->has_failed || (f->is_once && !was_there);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

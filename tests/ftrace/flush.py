@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tracepulse-ftrace flush by somebody who may not signal recorders. They are made
+up here: a process that is called trace-cmd, and a child of it that waits."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+
+from sender import PROGRAM, SKIPPED, directory, equal, run
+
+NOBODY = 65534
+PR_SET_NAME, PR_SET_PDEATHSIG = 15, 1
+SAID = "recorders cannot be told"
+
+
+def be_called(name):
+    ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def be_recorder(ready):
+    """As trace-cmd: this process, and a child that takes SIGUSR2, which is told
+    to whoever reads."""
+    be_called("trace-cmd")
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.signal(signal.SIGUSR2, lambda *_: None)
+        os.write(ready, b"x")
+        while True:
+            select.select([], [], [], 60)
+    os.waitpid(child, 0)
+
+
+@contextlib.contextmanager
+def recorder():
+    """Its process number."""
+    out, ready = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            be_recorder(ready)
+        finally:
+            os._exit(1)
+    try:
+        equal(os.read(out, 1), b"x", "a recorder")
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(out)
+        os.close(ready)
+
+
+def flush(pid, *command):
+    """Of this recorder, as nobody; the program stands where nobody reads it."""
+    with directory() as top:
+        os.chmod(top, 0o755)
+        program = pathlib.Path(top, "tracepulse-ftrace")
+        shutil.copy(PROGRAM, program)
+        program.chmod(program.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+        return subprocess.run(
+            [program, "flush", "--interval=50ms", "--pid=%d" % pid, *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=60, check=False, user=NOBODY,
+            group=NOBODY, extra_groups=(), cwd="/", text=True)
+
+
+def who_may_not_signal_has_failed():
+    with recorder() as pid:
+        for options in (), ("--once",):
+            done = flush(pid, *options)
+            equal(done.returncode, 1, "status: " + done.stderr)
+            equal(done.stderr.count(SAID), 1, done.stderr)
+
+
+def a_command_goes_on_all_the_same():
+    """It ends by itself, with a status of its own; that its recorder cannot be
+    told is said once."""
+    with recorder() as pid:
+        done = flush(pid, "sh", "-c", "sleep 2; exit 3")
+        equal(done.returncode, 3, "status: " + done.stderr)
+        equal(done.stderr.count(SAID), 1, done.stderr)
+
+
+CASES = (who_may_not_signal_has_failed, a_command_goes_on_all_the_same)
+
+
+def main():
+    if os.geteuid() != 0:
+        print("SKIP: not root")
+        return SKIPPED
+    run(CASES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
