@@ -558,6 +558,60 @@ def guests_of_the_list():
         control_session(g.reach("away"), back.pages)
 
 
+def files_that_are_read_again():
+    """On SIGHUP: who is new can come, who could not come as it came is cut off,
+    others go on, a session too. What cannot be read changes nothing."""
+    agents = [Agent() for _ in range(3)]
+    word = {n: f"the-token-of-{n}-itself" for n in ("web1", "web2", "web3")}
+    near = f"near agent=127.0.0.1:{agents[1].port}\n"
+
+    def lines(*names):
+        return "".join(f"{n} {word[n]}\n" for n in names)
+
+    def reads(g, token, guest_list, said="are read again"):
+        before = g.log(g.broker).count(said)
+        g.write_token("token", token)
+        g.write_token("guests", guest_list)
+        g.broker.send_signal(signal.SIGHUP)
+        wait_until(said, lambda: g.log(g.broker).count(said) > before)
+
+    with guests(lines("web1", "web2") + near) as g:
+        web1, web2 = (g.connect(n, a, token=g.write_token(n, word[n]))
+                      for n, a in zip(("web1", "web2"), agents))
+        wait_until("three", lambda: set(g.states()) == {"web1", "web2", "near"})
+        sock, answer = raw(g, b"reach TOKEN web1")
+        equal(answer, b"ok\n", "answer")
+        gone, answer = raw(g, b"reach TOKEN web2")
+        equal(answer, b"ok\n", "answer")
+        near = f"near agent=127.0.0.1:{agents[2].port}\n"
+        reads(g, TOKEN, lines("web1", "web3") + near)
+        wait_until("the others", lambda: {
+            name: state[0] for name, state in g.states().items()} == {
+                "web1": "busy", "near": "ready"})
+        check(f"near ready - 127.0.0.1:{agents[2].port}\n" in
+              g.list().stdout.decode(), "its new agent")
+        equal(read_all(gone, 1), b"", "the session of who is cut off")
+        wait_until("it is refused", lambda: "wrong token" in g.log(web2))
+        web3 = g.connect("web3", agents[2],
+                         token=g.write_token("web3", word["web3"]))
+        control_session(g.reach("near"), agents[2].pages)
+        sock.sendall(frame(OPEN, 0, b"\0\0"))
+        sock.sendall(frame(DATA, 0, part("agent", "host2agent")[:-12]))
+        equal(len(read_all(sock, 1000)), 1000, "web1's session goes on")
+        for guest_list in ("web1 short\n", "web1\n", near * 2):
+            reads(g, TOKEN, guest_list, "are as they were")
+            equal(set(g.states()), {"web1", "web3", "near"}, guest_list)
+        reads(g, TOKEN + "-new", lines("web1", "web3"))
+        while sock.recv(65536):
+            pass                # its session ends
+        equal(g.list(g.write_token("old", TOKEN)).returncode, 1, "the old one")
+        g.token_file = g.write_token("token", TOKEN + "-new")
+        wait_until("guests", lambda: {
+            name: state[0] for name, state in g.states().items()} == {
+                "web1": "ready", "web3": "ready"})
+        check(web1.poll() is None and web3.poll() is None, "connects go on")
+
+
 def busy_and_gone():
     """One session at a time; who is not there is not reached; a guest that
     vanishes ends its session, and may come again."""
@@ -747,8 +801,9 @@ def many_who_say_nothing():
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          pages_that_are_too_large, a_killed_recording, live_of_several,
          an_agent_that_talks_nonsense, metadata_that_is_not_whole,
-         failures_of_our_own, a_file_that_takes_long, guests_of_the_list, busy_and_gone,
-         addresses, a_broker_that_comes_again, tokens, ports_that_nobody_named,
+         failures_of_our_own, a_file_that_takes_long, guests_of_the_list,
+         files_that_are_read_again, busy_and_gone, addresses,
+         a_broker_that_comes_again, tokens, ports_that_nobody_named,
          bad_frames_and_lines, who_says_nothing, what_is_left_of_a_session,
          many_who_say_nothing)
 

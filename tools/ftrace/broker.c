@@ -13,69 +13,30 @@
  */
 #include <event2/event.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/list.h"
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/address.h"
-#include "tools/ftrace/agent_end.h"
+#include "tools/ftrace/broker_internal.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/link.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/stops.h"
-#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
 #define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"
 #include "tools/ftrace/command_options.h"
 
-/* Agents to which the broker goes itself; each takes 80 KiB. */
-#define BROKER_AGENTS_MAX 128
 /* Connections at a time. When all are there, the oldest of those that have not
  * said who they are makes room. */
 #define BROKER_LINKS_MAX 512
 
-/* A guest of the list with an agent to which the broker goes itself. */
-struct direct_guest {
-	struct broker *broker;
-	const struct token_guest *guest;
-	struct agent_end *end;
-};
-
-struct broker {
-	struct event_base *base;
-	struct list peers;
-	unsigned n;
-	char token[TOKEN_BYTES];
-	struct direct_guest direct[BROKER_AGENTS_MAX];
-	unsigned n_direct;
-	struct token_list guests; /* none: any name, by the same token */
-	const char *token_file, *guests_file, *bind;
-	uint64_t port;
-};
-
-enum peer_role { PEER_NEW, PEER_GUEST, PEER_REACH };
-
-struct peer {
-	struct list node;
-	struct broker *broker;
-	struct link *link;
-	struct sockaddr_storage from;
-	char address[GUEST_PLACE]; /* HOST:PORT */
-	bool is_direct;		   /* our own end of a guest of the list */
-	enum peer_role role;
-	char name[GUEST_NAME_MAX];
-	uint64_t cpus;	    /* of a guest; 0: not known */
-	struct peer *other; /* the two of a session */
-	unsigned resets;    /* that a guest was sent, and has not answered */
-};
-
-static void
-destroy_peer(struct peer *p)
+void
+broker_destroy_peer(struct peer *p)
 {
 	struct peer *other = p->other;
 
@@ -90,7 +51,7 @@ destroy_peer(struct peer *p)
 			link_frame(other->link, FRAME_RESET, 0, NULL, 0);
 			other->resets++;
 		} else {
-			destroy_peer(other);
+			broker_destroy_peer(other);
 		}
 	}
 	if (p->role == PEER_GUEST)
@@ -99,8 +60,8 @@ destroy_peer(struct peer *p)
 	free(p);
 }
 
-static struct peer *
-find_guest(struct broker *b, const char *name)
+struct peer *
+broker_find_guest(struct broker *b, const char *name)
 {
 	struct peer *p;
 
@@ -146,7 +107,7 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 		refuse_peer(p, "this is no name of a guest");
 		return;
 	}
-	if (find_guest(p->broker, name) != NULL) {
+	if (broker_find_guest(p->broker, name) != NULL) {
 		refuse_peer(p, "a guest of this name is there");
 		return;
 	}
@@ -160,7 +121,8 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 static void
 reach_guest(struct peer *p, const char *name)
 {
-	struct peer *guest = name == NULL ? NULL : find_guest(p->broker, name);
+	struct peer *guest = name == NULL ? NULL
+					  : broker_find_guest(p->broker, name);
 
 	if (guest == NULL) {
 		refuse_peer(p, "no guest of this name is there");
@@ -179,8 +141,8 @@ reach_guest(struct peer *p, const char *name)
 }
 
 /* A guest's token is for its name, and reaches nobody. */
-static bool
-may_enter(const struct broker *b, const char *role, const char *token,
+bool
+broker_may_enter(const struct broker *b, const char *role, const char *token,
     const char *name)
 {
 	if (b->guests_file != NULL && strcmp(role, "connect") == 0)
@@ -198,9 +160,14 @@ on_line(void *arg, char *line)
 
 	if (p->is_direct) {
 		add_guest(p, name, cpus);
-	} else if (token == NULL || !may_enter(p->broker, role, token, name)) {
+		return;
+	}
+	if (token == NULL || !broker_may_enter(p->broker, role, token, name)) {
 		refuse_peer(p, "wrong token");
-	} else if (strcmp(role, "connect") == 0) {
+		return;
+	}
+	snprintf(p->token, sizeof(p->token), "%s", token);
+	if (strcmp(role, "connect") == 0) {
 		add_guest(p, name, cpus);
 	} else if (strcmp(role, "reach") == 0) {
 		reach_guest(p, name);
@@ -231,7 +198,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
 		log_peer(LOG_WARN, "peer=%s: a frame that it may not send",
 		    p->address);
-		destroy_peer(p);
+		broker_destroy_peer(p);
 		return;
 	}
 	link_frame(p->other->link, kind, stream, bytes, n);
@@ -251,7 +218,7 @@ on_drained(void *arg)
 static void
 on_ended(void *arg)
 {
-	destroy_peer(arg);
+	broker_destroy_peer(arg);
 }
 
 static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
@@ -288,13 +255,13 @@ has_place(struct broker *b, const struct sockaddr *from)
 		return false;
 	log_peer(
 	    LOG_WARN, "peer=%s: says nothing, and others come", p->address);
-	destroy_peer(p);
+	broker_destroy_peer(p);
 	return true;
 }
 
 /* NULL: FD is closed. */
-static struct peer *
-add_peer(struct broker *b, int take_fd)
+struct peer *
+broker_add_peer(struct broker *b, int take_fd)
 {
 	struct peer *p = calloc(1, sizeof(*p));
 
@@ -325,7 +292,7 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 		close(take_fd);
 		return;
 	}
-	p = add_peer(b, take_fd);
+	p = broker_add_peer(b, take_fd);
 	if (p == NULL)
 		return;
 	memcpy(&p->from, from,
@@ -335,68 +302,18 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
 }
 
-/* The other end of its link is a peer as others. */
-static enum status
-open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
-{
-	struct direct_guest *g = arg;
-	struct peer *p;
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-		log_errno(LOG_ERROR, "guest=%s", g->guest->name);
-		return E_IO;
-	}
-	p = add_peer(g->broker, fds[0]);
-	if (p == NULL) {
-		close(fds[1]);
-		return E_NOMEM;
-	}
-	p->is_direct = true;
-	snprintf(p->address, sizeof(p->address), "%s", g->guest->agent);
-	return link_create(out, g->broker->base, fds[1], ops, end);
-}
-
 static void
-on_learned(void *arg, uint32_t cpus)
+on_hangup(evutil_socket_t number, short what, void *arg)
 {
-	const struct direct_guest *g = arg;
-	struct peer *p = find_guest(g->broker, g->guest->name);
+	struct broker *b = arg;
 
-	if (p != NULL)
-		p->cpus = cpus;
-}
-
-static enum status
-add_direct(struct broker *b, const struct token_guest *guest)
-{
-	struct direct_guest *g = &b->direct[b->n_direct];
-	const struct agent_end_config config = { .base = b->base,
-		.name = guest->name,
-		.token = "-",
-		.agent = guest->agent,
-		.open = open_direct,
-		.learned = on_learned,
-		.arg = g };
-
-	if (b->n_direct == BROKER_AGENTS_MAX) {
-		log_error("more than %d agents", BROKER_AGENTS_MAX);
-		return E_LIMIT;
-	}
-	*g = (struct direct_guest){ .broker = b, .guest = guest };
-	b->n_direct++;
-	return agent_end_create(&g->end, &config);
-}
-
-static enum status
-read_guests(struct broker *b)
-{
-	enum status st = token_list_read(&b->guests, b->guests_file);
-
-	for (size_t i = 0; i < b->guests.n && st == OK; i++)
-		if (*b->guests.guests[i].agent != '\0')
-			st = add_direct(b, &b->guests.guests[i]);
-	return st;
+	(void)number;
+	(void)what;
+	if (broker_read(b) == OK)
+		log_notice("tokens are read again, guests in the list: %zu",
+		    b->guests.n);
+	else
+		log_error("tokens are as they were");
 }
 
 static void
@@ -435,10 +352,11 @@ serve(struct broker *b)
 {
 	struct stops stops = { 0 };
 	struct listener *listener = NULL;
-	enum status st = token_read(b->token, b->token_file);
+	struct event *hangup = evsignal_new(b->base, SIGHUP, on_hangup, b);
+	enum status st = broker_read(b);
 
-	if (st == OK && b->guests_file != NULL)
-		st = read_guests(b);
+	if (st == OK && (hangup == NULL || event_add(hangup, NULL) != 0))
+		st = E_NOMEM;
 	if (st == OK)
 		st = stops_add(&stops, b->base, NULL, NULL);
 	if (st == OK)
@@ -448,13 +366,13 @@ serve(struct broker *b)
 		log_notice("listening on port %u", listener_port(listener));
 		(void)event_base_dispatch(b->base);
 	}
-	while (b->n_direct > 0)
-		agent_end_destroy(b->direct[--b->n_direct].end);
+	broker_forget(b);
 	while (!list_empty(&b->peers))
-		destroy_peer(list_first(&b->peers, struct peer, node));
+		broker_destroy_peer(list_first(&b->peers, struct peer, node));
 	listener_destroy(listener);
-	token_list_free(&b->guests);
 	stops_remove(&stops);
+	if (hangup != NULL)
+		event_free(hangup);
 	return st == OK ? 0 : 1;
 }
 

@@ -5,7 +5,7 @@
  */
 /* clang-format off */
 OPTION(PORT, 'p', "port", "PORT",
-    "where guests, and who wants them, connect [5347]; 0: any")
+    "where guests, and who wants them, connect [5347]; 0: any, which is logged")
 OPTION(BIND, 0, "bind", "ADDRESS",
     "listen at this address only [all]")
 OPTION(TOKEN_FILE, 0, "token-file", "FILE",

@@ -195,3 +195,12 @@ token_list_has(const struct token_list *l, const char *name, const char *token)
 
 	return g != NULL && *g->token != '\0' && token_is_same(token, g->token);
 }
+
+bool
+token_list_has_agent(
+    const struct token_list *l, const struct token_guest *guest)
+{
+	const struct token_guest *g = find_listed(l, guest->name);
+
+	return g != NULL && strcmp(g->agent, guest->agent) == 0;
+}

@@ -49,5 +49,8 @@ void token_list_free(struct token_list *l);
 /* Is this the token of that guest? */
 bool token_list_has(
     const struct token_list *l, const char *name, const char *token);
+/* Is this guest there, with this agent? */
+bool token_list_has_agent(
+    const struct token_list *l, const struct token_guest *guest);
 
 #endif
