@@ -84,7 +84,7 @@ STAT(deleted_window, COUNTER, "deleted_bytes_total", "reason", "live_window",
 /* The rows of relayd/record/udp_count.tbl.h, in its order. */
 #define DATAGRAMS(name) \
 	STAT(udp_##name, COUNTER, "udp_datagrams_total", "what", #name, \
-	    "Datagrams by what became of them, as in udp 9")
+	    "Datagrams by what became of them, as in udp 2")
 DATAGRAMS(taken)
 DATAGRAMS(resent)
 DATAGRAMS(forwarded)

@@ -49,6 +49,9 @@ CASES = [  # what is changed to what, how many findings
     ("| `--space` | 16 MiB |\n", "", 1),
     ("| `--space`", "| `--spade` | 1 |\n| `--space`", 1),
     ("| `--space`", "| `--place` | 1 |\n| `--space`", 0),
+    ("| `--space`", "| `GAPS` | 1 |\n| `--space`", 1),
+    ("| `--space`", "| `HAS_SPOKEN` | 1 |\n| `--space`", 0),
+    ("| `QUEUE_MAX` |", "| `QUEUE_MAX`, `GONE_MAX` (3) |", 1),
     ("## Limits", "## Others", 5),
 ]
 

@@ -98,21 +98,24 @@ def forms(name, value):
     return said
 
 
-def limits(base):
-    """All of them: name, value or None, path, line."""
-    found, known = [], {"UINT32_MAX": 2**32 - 1, "PATH_MAX": 4096}
+def sources(base):
+    """The path and the text of each."""
     for top in FOLDERS:
         for folder, _, files in sorted(os.walk(os.path.join(base, top))):
             for name in sorted(files):
-                if not name.endswith((".c", ".h")):
-                    continue
-                path = os.path.join(folder, name)
-                with open(path, encoding="utf-8") as handle:
-                    text = handle.read()
-                for match in LIMIT.finditer(text):
-                    found.append((match.group(1), match.group(2),
-                                  os.path.relpath(path, base),
-                                  text.count("\n", 0, match.start()) + 1))
+                if name.endswith((".c", ".h")):
+                    path = os.path.join(folder, name)
+                    with open(path, encoding="utf-8") as handle:
+                        yield os.path.relpath(path, base), handle.read()
+
+
+def limits(base):
+    """All of them: name, value or None, path, line."""
+    found, known = [], {"UINT32_MAX": 2**32 - 1, "PATH_MAX": 4096}
+    for path, text in sources(base):
+        for match in LIMIT.finditer(text):
+            found.append((match.group(1), match.group(2), path,
+                          text.count("\n", 0, match.start()) + 1))
     for _ in range(4):      # some are made of others
         for name, text, _, _ in found:
             value = value_of(text, known)
@@ -177,7 +180,12 @@ def check(base):
         known.update("--" + name for name in
                      re.findall(r'^OPTION\(\w+, [^,]+, "([a-z-]+)"',
                                 handle.read(), re.M))
-    for name in set(named) - known:
-        number, row = named[name][0]
-        if row.split("|")[1].strip() == "`%s`" % name and name.startswith("--"):
-            yield PAGE, number, "%s is gone" % name
+    for _, text in sources(base):
+        known.update(re.findall(r"\b[A-Z][A-Z0-9_]+\b", text))
+    for name in sorted(set(named) - known):
+        for number, row in named[name]:
+            what = row.split("|")[1].strip()
+            # Another program's options stand beside their limits.
+            if what == "`%s`" % name or \
+                    (not name.startswith("--") and "`%s`" % name in what):
+                yield PAGE, number, "%s is gone" % name

@@ -5,7 +5,7 @@
  */
 /* clang-format off */
 OPTION(PORT, 'p', "port", "PORT",
-    "where recorders connect [5346]; 0: any, which is printed")
+    "where recorders connect [5346]; 0: any, which is logged")
 OPTION(DIRECTORY, 'd', "directory", "DIR",
     "where files go [.]")
 OPTION(PREFIX, 'o', "output", "PREFIX",

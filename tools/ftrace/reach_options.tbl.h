@@ -5,7 +5,7 @@
  */
 /* clang-format off */
 OPTION(PORT, 'p', "port", "PORT",
-    "where trace-cmd record -A connects; 0: any, which is printed [0]")
+    "where trace-cmd record -A connects; 0: any, which is logged [0]")
 OPTION(BIND, 0, "bind", "ADDRESS",
     "listen at this address [127.0.0.1]")
 OPTION(BROKER, 0, "broker", "HOST:PORT",
