@@ -14,6 +14,7 @@ from viewers import attach, await_session, wait_seen
 from world import Failure, wait_for
 
 PER_PROCESS = ["--buffers-pid"]
+ENDLESS = 1000000       # events of an application that is told to end
 
 
 def track(w, app):
@@ -68,10 +69,10 @@ def generations(w, session, number):
 def track_again(w):
     """untrack and track a process three times: all generations are kept"""
     begin(w, "trk", channel=PER_PROCESS)
-    app = w.app(0, 2000, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = [pause(w, app) for _ in range(3)]
-    emitted = app.finish()
+    emitted = app.enough()
     end(w, "trk")
     generations(w, "trk", 4)
     if not w.is_reference:      # it keeps only the last one
@@ -88,10 +89,10 @@ def track_again_channels(w):
                 "--num-subbuf", "64", channel, *PER_PROCESS)
         w.lttng("enable-event", "-u", "-c", channel, "demo:*")
     w.lttng("start")
-    app = w.app(0, 1500, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = [pause(w, app) for _ in range(2)]
-    emitted = app.finish()
+    emitted = app.enough()
     end(w, "trkc")
     generations(w, "trkc", 3)
     if not w.is_reference:
@@ -103,10 +104,10 @@ def track_again_channels(w):
 def track_again_files(w):
     """the same with --tracefile-size: each generation has its own row"""
     begin(w, "trkf", channel=PER_PROCESS + ["--tracefile-size", "8192"])
-    app = w.app(0, 2000, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = [pause(w, app) for _ in range(2)]
-    emitted = app.finish()
+    emitted = app.enough()
     end(w, "trkf")
     generations(w, "trkf", 3)
     expect_all_but(events_below(w, "*/trkf-*/ust/pid/*"), emitted, pauses)
@@ -116,10 +117,10 @@ def track_again_files(w):
 def track_again_per_uid(w):
     """the same with buffers per user, which stay: nothing new is added"""
     begin(w, "trku")
-    app = w.app(0, 1200, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = [pause(w, app) for _ in range(2)]
-    emitted = app.finish()
+    emitted = app.enough()
     end(w, "trku")
     expect_all_but(tree.events(w, w.path("*/trku-*")), emitted, pauses)
 
@@ -128,13 +129,13 @@ def track_again_per_uid(w):
 def track_again_rotated(w):
     """rotations between the generations and in them"""
     begin(w, "trkr", channel=PER_PROCESS)
-    app = w.app(0, 5000, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = [pause(w, app), pause(w, app)]
     rotate(w, "trkr")
     pauses += [pause(w, app), pause(w, app, lambda: rotate(w, "trkr")),
                pause(w, app)]
-    emitted = app.finish()
+    emitted = app.enough()
     end(w, "trkr")
     if not w.is_reference:
         got = events_below(w, "*/trkr-*/archives/*")
@@ -145,13 +146,13 @@ def track_again_rotated(w):
 def track_again_cleared(w):
     """clear while a second generation is there: what follows is all there"""
     begin(w, "trkx", channel=PER_PROCESS)
-    app = w.app(0, 2000, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pause(w, app)
     w.lttng("clear", "trkx")
     cleared = len(app.emitted())
     pauses = [pause(w, app)]
-    emitted = app.finish()
+    emitted = app.enough()
     end(w, "trkx")
     if not w.is_reference:
         got = events_below(w, "*/trkx-*/ust/pid/*")
@@ -165,7 +166,7 @@ def viewers_track_again(w):
     begin(w, "vtrk", "--live=200000", channel=PER_PROCESS)
     await_session(w, "vtrk")
     viewers = attach(w, "vtrk", ("babeltrace2", "babeltrace2"))
-    app = w.app(0, 2500, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = []
     for _ in range(3):
@@ -173,8 +174,8 @@ def viewers_track_again(w):
         for viewer in viewers:
             wait_seen(viewer, 1)
             wait_for("the new generation shown", lambda v=viewer:
-                     max(v.seen()) > pauses[-1].stop, timeout=10)
-    emitted = app.finish()
+                     max(v.seen()) > pauses[-1].stop, timeout=30)
+    emitted = app.enough()
     end(w, "vtrk")
     for viewer in viewers:
         expect_all_but(viewer.finish(20), emitted, pauses)
@@ -222,20 +223,20 @@ def removed_between_snapshots(w):
             "4", "ch0")
     w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
     w.lttng("start")
-    app = w.app(0, 6000, microseconds=500)
+    app = w.app(0, ENDLESS, microseconds=500)
     app.wait_emitted(300)
     w.lttng("snapshot", "record")
     for pattern in ("*", "*/*", "*/*/*", ""):
         wait_for("snapshot", lambda: trace_events(w, "*/rsnap-*/snapshot-*"),
-                 timeout=5.0, step=0.1)
+                 timeout=30, step=0.1)
         remove_all(w, pattern)
         least = len(app.emitted())
         app.wait_emitted(least + 50)
         w.lttng("snapshot", "record")
         wait_for("snapshot after rm -rf '%s'" % pattern, lambda: max(
             trace_events(w, "*/rsnap-*/snapshot-*"), default=0) > least,
-                 timeout=5.0, step=0.1)
-    app.finish()
+                 timeout=30, step=0.1)
+    app.enough()
     end(w, "rsnap")
 
 
@@ -294,7 +295,7 @@ def removed_then_traced(w):
         w.lttng("stop", "rpid")
         w.lttng("start", "rpid")
         wait_for("the process's trace", lambda: sorted(
-            trace_events(w, "*/rpid-*")) == emitted, timeout=5.0, step=0.1)
+            trace_events(w, "*/rpid-*")) == emitted, timeout=30, step=0.1)
     old.kill()
     end(w, "rpid")
     tree.expect_events(w, w.path("*/rpid-*"), emitted)
@@ -306,7 +307,7 @@ def viewers_removed(w):
     begin(w, "vrem", "--live=200000", channel=["--buffers-pid"])
     await_session(w, "vrem")
     viewers = attach(w, "vrem")
-    app = w.app(0, 8000, microseconds=1000)
+    app = w.app(0, ENDLESS, microseconds=1000)
     wait_seen(viewers[0], 100)
     for number, pattern in enumerate(("*/vrem-*", "")):
         remove_all(w, pattern)
@@ -314,7 +315,7 @@ def viewers_removed(w):
         w.lttng("clear", "vrem")
         least = len(app.emitted()) + 100
         wait_for("events after the clear %d" % number, lambda: max(
-            viewers[0].seen()) >= least, timeout=10)
+            viewers[0].seen()) >= least, timeout=30)
     app.kill()
     w.lttng("destroy", "vrem")
     got = viewers[0].finish(20)

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,18 @@ static const char usage[] =
     "Emit COUNT events demo:ev numbered from FIRST, one per MICROSECONDS, "
     "with\n"
     "a text of LENGTH times the letter 'a' + number % 26; append the numbers\n"
-    "to LOG; run on CPU only.\n";
+    "to LOG; run on CPU only. SIGTERM ends it behind an event.\n";
 
 #define TEXT_MAX 65536
+
+static volatile sig_atomic_t is_enough;
+
+static void
+on_term(int number)
+{
+	(void)number;
+	is_enough = 1;
+}
 
 static void
 pin(int cpu)
@@ -59,7 +69,7 @@ emit(int first, int count, long microseconds, size_t length, int fd)
 	struct timespec next;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
-	for (int n = first; n < first + count; n++) {
+	for (int n = first; n < first + count && !is_enough; n++) {
 		memset(text, 'a' + n % 26, length);
 		lttng_ust_tracepoint(demo, ev, n, text);
 		write_down(fd, n);
@@ -99,6 +109,7 @@ main(int argc, char **argv)
 	}
 	if (argc > 4)
 		pin(atoi(argv[4]));
+	signal(SIGTERM, on_term);
 	nanosleep(&(struct timespec){ .tv_sec = wait_ms / 1000,
 		      .tv_nsec = wait_ms % 1000 * 1000000 },
 	    NULL);

@@ -88,7 +88,7 @@ class Capture:
         capture = cls(w, "-i", uri, "--filter", FILTER, "--live",
                       "--session=" + session, "--relay=" + w.url(), *arguments)
         wait_for("session %s listed" % session, lambda: capture.is_listed(
-            session), timeout=10)
+            session), timeout=30)
         return capture
 
     def is_listed(self, session):
@@ -132,11 +132,22 @@ class Tcpdump:
                 env=w.env())
         w.children.append(self.child)
         wait_for("tcpdump listening", lambda: "listening on" in self._said(),
-                 timeout=10)
+                 timeout=30)
 
     def _said(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return log.read()
+
+    def has(self, count):
+        """Are so many packets in its file? What it has not read when it is
+        ended is lost."""
+        with open(self.path, "rb") as handle:
+            blob = handle.read()
+        at = 24
+        while count > 0 and at + 16 <= len(blob):
+            at += 16 + struct.unpack_from("<4I", blob, at)[2]
+            count -= 1
+        return count == 0 and at <= len(blob)
 
     def finish(self):
         """[(ns, length on the wire)]"""

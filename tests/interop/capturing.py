@@ -19,7 +19,7 @@ FLUSH_OPTION = "--flush=200ms"
 # A viewer asks for news so often, and shows them.
 VIEWER = 0.1
 # On a machine that is busy with others a time limit holds now and then only.
-TRIES = 5
+TRIES = 20
 SMALLEST = 60                   # bytes on the wire
 EVENT_US = 5000
 
@@ -101,7 +101,7 @@ def latencies(view, loopback, first, count):
         sent[length] = loopback.send(length)
         time.sleep(chance.random() * FLUSH)
     wait_for("all packets shown", lambda: set(sent) <= set(
-        view.times("wire_len")), timeout=10)
+        view.times("wire_len")), timeout=30)
     shown = view.times("wire_len")
     return [shown[length] - when for length, when in sent.items()]
 
@@ -141,7 +141,7 @@ def capture_idle(w):
     begin(w, "app", "--live=200000")
     tracer = Capture.to_relay(w, "packets", "int:lo", FLUSH_OPTION)
     alone, both = View(w, "app"), View(w, "packets", "app")
-    app = w.app(0, 1800, microseconds=EVENT_US)
+    app = w.app(0, 1000000, microseconds=EVENT_US)
     app.wait_emitted(1)
 
     def held_back(_):
@@ -152,7 +152,7 @@ def capture_idle(w):
         a, b = alone.times("n"), both.times("n")
         return [b[n] - a[n] for n in numbers]
     within(w, "held back", FLUSH + VIEWER, held_back)
-    emitted = app.finish()
+    emitted = app.enough()
     time.sleep(3 * FLUSH)
     w.lttng("destroy", "app")
     tracer.finish()
@@ -180,7 +180,8 @@ def capture_link(w, link, session, uri, host, *arguments):
     tracer = Capture.to_relay(w, session, uri, *arguments)
     lengths = [20 + 7 * n % 1400 for n in range(2000)]
     capture.send_from(link, host, lengths)
-    time.sleep(0.5)
+    wait_for("tcpdump to have all", lambda: tcpdump.has(len(lengths)),
+             timeout=30)
     summary, seen = tracer.finish(), tcpdump.finish()
     if summary["dropped_kernel"] + summary["dropped_local"] \
             + summary["written"] != len(lengths):

@@ -4,7 +4,7 @@ the trees. What differs on purpose stands in DIFFERENCES, and nowhere else."""
 import re
 
 SLOWER_WARN = 0.5       # seconds beyond the reference
-SLOWER_FAIL = 3.0
+SLOWER_FAIL = 15.0      # a busy machine stands still at times
 
 
 class Difference:

@@ -33,7 +33,7 @@ STREAM_COMMANDS = {"close-stream": relay.CLOSE_STREAM,
                    "quiescent": relay.QUIESCENT_CONTROL,
                    "reset-metadata": relay.RESET_METADATA}
 NOWHERE = 0x7fffffffffff        # no stream, session or chunk has this id
-PATIENCE = 3.0                  # seconds for an answer
+PATIENCE = 20.0                 # seconds for an answer
 SETTLE = 0.25                   # what is quiet for so long has ended
 
 
@@ -459,15 +459,25 @@ class Dialogue:
     def files(self):
         """The lines of what it left on disk, once that is quiet."""
         seen, since = None, time.monotonic()
-        until = since + 5
+        until = since + 10
         while time.monotonic() < until:
             now = self.tree()
             if now != seen:
                 seen, since = now, time.monotonic()
-            elif time.monotonic() - since > SETTLE:
+            elif time.monotonic() - since > SETTLE and not self.is_held():
                 break
             time.sleep(0.02)
         return seen
+
+    def is_held(self):
+        """Has the relay anything of this session open?"""
+        top = "/proc/%d/fd" % self.w.relay.pid
+        try:
+            return any(self.is_mine.search(os.path.relpath(
+                os.readlink(os.path.join(top, fd)), self.w.relay.output))
+                       for fd in os.listdir(top))
+        except OSError:
+            return False
 
     def tree(self):
         """name, size and digest of every file of this session."""

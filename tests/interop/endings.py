@@ -17,6 +17,8 @@ def stream_to_be_broken(w, name):
     app.wait_emitted(1500)
     metadata = "*/%s-*/ust/uid/*/*/metadata" % name
     wait_for("metadata", lambda: os.path.getsize(w.path(metadata)) > 0)
+    wait_for("packets", lambda: sum(map(os.path.getsize, w.paths(
+        "*/%s-*/ust/uid/*/*/ch0_*" % name))) >= 16384)
     return app
 
 

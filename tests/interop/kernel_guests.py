@@ -175,19 +175,22 @@ def play_guests(w, guests, names):
     for n, name in enumerate(names):
         guests.add(name, 9000 + n, has_buffer=True)
     child = guests.start(*guests.command(
-        "record", *names, *FEW, "-d", w.directory, "--hold=2s",
+        "record", *names, *FEW, "-d", w.directory, "--hold=10s",
         "--relay=net://127.0.0.1:%d:%d" % tuple(w.ports[:2])))
     flush = guests.start(w.ftrace_path, "flush", "--interval=200ms")
     wait_for("flush", lambda: "processes of recorders" in guests.said())
-    wake_all()
-    wait_for("sessions with a stream for each CPU", lambda: all(
-        (tree.listed(w, n) or (0, 0))[0] > os.cpu_count() for n in names),
-        timeout=20)
+
+    def has_streams():
+        wake_all()
+        return all((tree.listed(w, n) or (0, 0))[0] > os.cpu_count()
+                   for n in names)
+    wait_for("sessions with a stream for each CPU", has_streams, timeout=60,
+             step=0.5)
     view = View(w, *names)
     make_marks(w)
     wait_for("all marks live", lambda: sum(
         '/mark"' in e.text for e in view.events()) >= len(names) * MARKS,
-        timeout=15)
+        timeout=60)
     flush.send_signal(signal.SIGTERM)
     child.send_signal(signal.SIGINT)
     if child.wait(30) != 0 or flush.wait(10) != 0:

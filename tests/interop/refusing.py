@@ -11,7 +11,7 @@ from scenarios import expect_snapshot
 from story import begin, end, expect_session, scenario
 from world import Failure, Skipped
 
-PATIENCE = 5.0          # seconds, of somebody who typed a command
+PATIENCE = 20.0          # seconds, of somebody who typed a command
 KINDS = {"plain": [], "live": ["--live=100000"], "snap": ["--snapshot"]}
 
 

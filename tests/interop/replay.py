@@ -198,15 +198,19 @@ def timeline(directory):
             yield float(when), name, event, int(at), int(size)
 
 
-def replay(directory, host, control_port, data_port, pause=0.0):
+def replay(directory, host, control_port, data_port, pause=0.0,
+           before_data=None):
     """Play it all; how many replies there were. PAUSE: recorded pauses are
-    kept up to so many seconds."""
+    kept up to so many seconds. BEFORE_DATA() comes before the first packet."""
     ports = {"ctl": control_port, "dat": data_port}
     ids, connections, count, now = Ids(), {}, 0, 0.0
     try:
         for when, name, event, at, size in timeline(directory):
             time.sleep(max(0.0, min(when - now, pause)))
             now = when
+            if before_data is not None and name.startswith("dat"):
+                before_data()
+                before_data = None
             if event == "open":
                 connections[name] = Connection(
                     directory, name, (host, ports[name[:3]]), ids)

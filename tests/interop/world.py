@@ -8,6 +8,7 @@ a home directory and three free ports, and only one may run at a time.
 
 `command_in_world` is what the outside starts; `World` is used inside.
 """
+import contextlib
 import fcntl
 import glob
 import os
@@ -213,7 +214,12 @@ class Relay:
             + udp + list(options)
 
     def start(self, *options, environment=None):
-        """In the foreground, until its three ports listen."""
+        """In the foreground, until it serves."""
+        # Written behind its ports and what it has recovered.
+        ready = self.world.rundir() + "/relayd/live.port"
+        if not self.world.is_reference:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(ready)
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen(
                 self.argv(options), stdin=subprocess.DEVNULL, stdout=log,
@@ -224,7 +230,8 @@ class Relay:
             if self.child.poll() is not None:
                 raise Failure("relay ended at start with status %d"
                               % self.child.returncode)
-            return set(self.world.ports) <= listening_ports()
+            return set(self.world.ports) <= listening_ports() and (
+                self.world.is_reference or os.path.exists(ready))
         wait_for("relay listening", is_ready)
 
     def launch(self, *options):
@@ -247,7 +254,7 @@ class Relay:
             return self.child.poll() is None
         return self.pid in processes(os.path.basename(self.path), self.output)
 
-    def stop(self, timeout=10.0):
+    def stop(self, timeout=30.0):
         """SIGTERM must end it, with status 0 and nothing to complain of."""
         os.kill(self.pid, signal.SIGTERM)
         wait_for("relay to end on SIGTERM", lambda: not self.is_alive(),
@@ -308,6 +315,11 @@ class App:
         if self.child.returncode != 0:
             raise Failure("application: status %d" % self.child.returncode)
         return self.emitted()
+
+    def enough(self):
+        """It ends behind its event; what it emitted."""
+        self.child.send_signal(signal.SIGTERM)
+        return self.finish()
 
     def kill(self):
         """SIGKILL; what it had written down by then. Where that can be seen,

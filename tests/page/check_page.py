@@ -104,7 +104,7 @@ def details(daemon, sessions):
           "streams")
     check(one["peer"] in b.text("#detail"), "no address")
     b.click("#detail .top button")
-    equal(b.evaluate("location.hash"), "", "the address after closing")
+    b.wait("location.hash === ''")
 
 
 def sort_filter_page():
@@ -141,6 +141,7 @@ def sort_filter_page():
         looking.end(*busy, 4)
         b.wait("document.querySelector('.what.closed')")
         b.evaluate("document.querySelector('[value=closed]').click()")
+        shows(1)
         equal(names(), ["busy"], "closed ones")
         b.evaluate("document.querySelector('[value=active]').click()")
         shows(60)
@@ -199,8 +200,9 @@ def names_are_text():
         for ident, name, host in ((1, HOSTILE, HOSTILE[:-1]),
                                   (2, "it's $(reboot)", "h")):
             b.evaluate(f"location.hash = 'session={ident}'")
-            b.wait("document.querySelector('#detail li')")
-            check(name in b.text("#detail h2"), "title")
+            b.wait("document.querySelector('#detail li') && "
+                   "document.querySelector('#detail h2').innerText"
+                   f".includes({json.dumps(name)})")
             equal(shlex.split(b.text("#detail .command code")),
                   ["babeltrace2", "-i", "lttng-live",
                    f"net://localhost:{daemon.live_port}/host/{host}/{name}"],
@@ -325,9 +327,8 @@ def by_keyboard():
                              "!!document.activeElement.closest('dialog')"),
                   "focus left the open session")
         b.press("Escape")
-        equal(b.evaluate("[document.querySelector('#detail').open, "
-                         "document.activeElement.innerText]"),
-              [False, "quiet-29"], "behind Escape")
+        b.wait("!document.querySelector('#detail').open && "
+               "document.activeElement.innerText === 'quiet-29'")
         # Who is elsewhere before the page hears that it is closed stays there.
         b.press("Enter")
         b.wait("document.querySelector('#detail').open")
