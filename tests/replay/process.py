@@ -8,7 +8,6 @@ import itertools
 import os
 import pathlib
 import resource
-import shutil
 import signal
 import socket
 import stat
@@ -27,7 +26,7 @@ ESTABLISHED = 1
 JIFFIES = os.sysconf("SC_CLK_TCK")
 
 
-def within(seconds, condition, what):
+def within(condition, what, seconds=relay.TIMEOUT):
     until = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < until, what)
@@ -64,6 +63,14 @@ def keep_alive_is_for_peers():
             live = daemon._port(daemon.rundir / "relayd/live.port")
             ports = daemon.control_port, daemon.data_port, live
             conns = [daemon.connect(port) for port in ports]
+            relay.Control(conns[0]).version()
+
+            def has_timer(port):
+                timer = keepalive_timer(port)
+                return timer is not None and 60 < timer <= 77
+            if wanted:
+                within(lambda: all(map(has_timer, ports[:2])),
+                       "no timers for peers")
             time.sleep(0.2)
             timers = [keepalive_timer(port) for port in ports]
             for conn in conns:
@@ -79,6 +86,8 @@ def keep_alive_is_for_peers():
 def a_fleet_connects_at_once():
     """All are in the queues of a daemon that is busy for a moment."""
     n = 300
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 8192), most))
     with relay.Daemon("--http=tcp://127.0.0.1:0") as daemon:
         ports = [daemon.control_port, daemon.data_port, daemon.live_port,
                  daemon.http_port]
@@ -90,13 +99,12 @@ def a_fleet_connects_at_once():
                 sock.setblocking(False)
                 sock.connect_ex(("127.0.0.1", port))
                 socks.append(sock)
-        time.sleep(0.1)
-        there = sum(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO) ==
-                    ESTABLISHED for sock in socks)
+        within(lambda: all(
+            sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO) == ESTABLISHED
+            for sock in socks), "connections that are not taken")
         daemon.resume()
         for sock in socks:
             sock.close()
-        equal(there, n * len(ports), "connections")
 
 
 def modes_are_those_of_the_umask():
@@ -128,12 +136,11 @@ def few_descriptors_serve_many_streams():
                   f"{daemon.descriptors()} descriptors are open")
         for n, stream in enumerate(streams):
             equal(session.control.close_stream(stream, 1), relay.OK, "close")
-            within(5, lambda: (session.dir / f"many_{n}").stat().st_size ==
-                   128, f"many_{n} is short")
+            index = session.dir / f"index/many_{n}.idx"
+            within(lambda: index.stat().st_size == 16 + 2 * 72,
+                   f"many_{n}.idx is short")
             equal((session.dir / f"many_{n}").read_bytes(),
                   bytes([n]) * 128, f"many_{n}")
-            equal((session.dir / f"index/many_{n}.idx").stat().st_size,
-                  16 + 2 * 72, f"many_{n}.idx")
         session.finish()
 
 
@@ -141,7 +148,8 @@ def strangers(port, host, n):
     conns = []
     for _ in range(n):
         conns.append(socket.create_connection(
-            ("127.0.0.1", port), timeout=5, source_address=(host, 0)))
+            ("127.0.0.1", port), timeout=relay.TIMEOUT,
+            source_address=(host, 0)))
     return conns
 
 
@@ -157,7 +165,7 @@ def idle_connections_take_nothing_from_sessions():
         crowd = strangers(daemon.control_port, "127.0.0.1", 250)
         crowd += strangers(daemon.data_port, "127.0.0.1", 150)
         crowd += strangers(daemon.data_port, "127.0.0.2", 150)
-        within(10, lambda: len([c for c in crowd if is_closed(c)]) > 500,
+        within(lambda: len([c for c in crowd if is_closed(c)]) > 500,
                "a crowd is not turned away")
         check(daemon.descriptors() <= 200,
               f"{daemon.descriptors()} descriptors are open")
@@ -181,7 +189,7 @@ def a_crowd_is_of_one_host():
     """Another host's data connection finds room, silent as it may be."""
     with relay.Daemon("--fd-pool-size", "400", workers=1) as daemon:
         crowd = strangers(daemon.data_port, "127.0.0.2", 100)
-        within(10, lambda: any(is_closed(c) for c in crowd[-5:]),
+        within(lambda: any(is_closed(c) for c in crowd[-5:]),
                "a crowd is not turned away")
         for n in range(3):
             session = relay.Session(daemon, f"late{n}")
@@ -204,7 +212,7 @@ def a_refused_session_takes_no_share():
             check(said == struct.pack(">QII", 0, relay.FATAL, 0)
                   or said == b"" and n > 20, f"{n}: {said.hex()}")
             refused.append(conn)
-        within(10, lambda: is_served(daemon, "late"), "no room for a late one")
+        within(lambda: is_served(daemon, "late"), "no room for a late one")
         for conn in refused:
             conn.close()
 
@@ -232,7 +240,7 @@ def sessions_are_as_many_as_fit():
         for s in sessions:
             s.control.close()
             s.data.close()
-        within(10, lambda: is_served(daemon, "late"), "no room for a late one")
+        within(lambda: is_served(daemon, "late"), "no room for a late one")
 
 
 def is_served(daemon, name):
@@ -259,7 +267,7 @@ def hardly_any_descriptors():
                 equal(session.control.index(stream, seq, 64), relay.OK,
                       "SEND_INDEX")
         for stream in streams:
-            within(5, lambda: session.control.pending(stream, 1) == 0, "lost")
+            within(lambda: session.control.pending(stream, 1) == 0, "lost")
         session.packet()
         session.finish()
         for conn in crowd:
@@ -275,7 +283,7 @@ def hardly_any_descriptors():
 
 def a_reader_delays_the_index_only():
     """--index-lock-timeout: the records of that stream wait, and no longer."""
-    with relay.Daemon("--index-lock-timeout", "700ms") as daemon, \
+    with relay.Daemon("--index-lock-timeout", "5s") as daemon, \
             relay.neighbour(daemon):
         session = relay.Session(daemon, "read")
         session.packet()
@@ -285,13 +293,14 @@ def a_reader_delays_the_index_only():
             fcntl.flock(reader, fcntl.LOCK_SH)
             began = time.monotonic()
             session.packet()
-            within(0.5, lambda: (session.dir / "ch_0").stat().st_size == 8192,
-                   "the data waits for the reader of the index")
+            within(lambda: (session.dir / "ch_0").stat().st_size == 8192,
+                   "the data waits for the reader of the index", 4)
             equal(index.stat().st_size, 16 + 72, "written under a lock")
             equal(session.control.pending(session.stream, 1), 1, "pending")
             session.wait_written()
             took = time.monotonic() - began
-            check(0.6 < took < 3, f"the records waited for {took:.2f} s")
+            check(4.9 < took < relay.TIMEOUT,
+                  f"the records waited for {took:.2f} s")
         session.packet()
         session.finish()
 
@@ -306,9 +315,9 @@ def a_reader_does_not_keep_it_from_ending():
             fcntl.flock(reader, fcntl.LOCK_SH)
             session.packet()
             began = time.monotonic()
-        daemon.stop(8)
-        took = time.monotonic() - began
-        check(took < 2, f"{took:.1f} s")
+            daemon.stop()
+            took = time.monotonic() - began
+        check(took < 15, f"{took:.1f} s")
         session.check()
 
 
@@ -337,7 +346,7 @@ def nobody_who_sends_keeps_it_from_ending():
         began = time.monotonic()
         daemon.stop()
         took = time.monotonic() - began
-        check(took < 2, f"{took:.1f} s")
+        check(took < 15, f"{took:.1f} s")
         for thread in floods:
             thread.join()
 
@@ -358,7 +367,6 @@ def nobody_reads_standard_error():
             bad.version()
             bad.send(struct.pack(">QQII", 0, 128 << 20,
                                  relay.CREATE_SESSION, 0))
-            bad.sock.settimeout(2)
             equal(bad.sock.recv(1), b"", "a header that is refused")
             bad.close()
         good.packet()
@@ -383,7 +391,7 @@ def more_signals_change_nothing():
             # It waits 300 ms for the reader.
             check(daemon.process.poll() is None or
                   time.monotonic() - began > 0.25, "it ended before its time")
-        daemon.stop(8)
+        daemon.wait_for_end()
         session.check()
         equal(list((daemon.rundir / "relayd").iterdir()), [], "run directory")
         equal({p.name for p in daemon.out.glob(".*")} - {relay.NOTES}, set(),
@@ -412,11 +420,10 @@ def signals():
         equal([p.name for p in files.glob("health-*")],
               [f"health-{daemon.process.pid}"], "health sockets")
         daemon.process.send_signal(signal.SIGINT)
-        equal(daemon.process.wait(relay.TIMEOUT), 0, "SIGINT")
+        daemon.wait_for_end()
         equal(list(files.iterdir()), [], "run directory")
         equal({p.name for p in daemon.out.glob(".*")} - {relay.NOTES}, set(),
               "journals")
-        daemon.is_stopped = True
 
 
 def the_output_directory_may_go_and_come():
@@ -426,8 +433,8 @@ def the_output_directory_may_go_and_come():
         first = relay.Session(daemon, "first")
         first.packet()
         first.wait_written()
-        again = (lambda: shutil.rmtree(daemon.out),
-                 lambda: (shutil.rmtree(daemon.out), daemon.out.mkdir()),
+        again = (lambda: relay.remove(daemon.out),
+                 lambda: (relay.remove(daemon.out), daemon.out.mkdir()),
                  lambda: daemon.out.rename(daemon.top / "moved"))
         for n, change in enumerate(again):
             change()
@@ -446,7 +453,7 @@ def the_output_directory_may_go_and_come():
         with open(torn.dir / "ch_0", "ab") as data:
             data.write(bytes(1000))
         daemon.start_again()
-        torn.check()
+        relay.soon(torn.check)
         equal(daemon.log_text().count("opened again"), 3, "warnings")
 
 

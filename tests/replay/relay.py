@@ -58,6 +58,27 @@ def has_sanitizer(name):
         return f"__{name[0]}san_init".encode() in f.read()
 
 
+def soon(look):
+    """What LOOK() gives as soon as it finds nothing wrong: recovery goes on
+    after the daemon has begun to listen."""
+    until = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            return look()
+        except (Failed, OSError):
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+def remove(top):
+    """With all that is in it, though a daemon makes or removes files there."""
+    until = time.monotonic() + TIMEOUT
+    while top.exists():
+        shutil.rmtree(top, ignore_errors=True)
+        check(time.monotonic() < until, f"{top} cannot be removed")
+
+
 def state_of(path):
     """The letter in a stat file of proc(5)."""
     with open(path, encoding="utf-8") as f:
@@ -155,6 +176,10 @@ class Daemon:
         check(self.process.poll() is None,
               f"the daemon ended by itself: {self.log_text()}")
         self.process.send_signal(signal.SIGTERM)
+        self.wait_for_end(seconds)
+
+    def wait_for_end(self, seconds=TIMEOUT):
+        """It was told to end."""
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -164,6 +189,14 @@ class Daemon:
 
     def tree(self):
         """Relative path -> SHA-256 and size; None for directories."""
+        until = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                return self._tree()
+            except FileNotFoundError as gone:   # it was moved or removed
+                check(time.monotonic() < until, f"{gone}")
+
+    def _tree(self):
         found = {}
         for path in sorted(self.out.rglob("*")):
             name = str(path.relative_to(self.out))

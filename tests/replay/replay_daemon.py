@@ -231,7 +231,7 @@ def cutter(vector, seed):
 
 def settle(vector, daemon, what):
     """What is left must become the expected tree, and nothing else."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + relay.TIMEOUT
     while daemon.tree() != vector.tree and time.monotonic() < until:
         time.sleep(0.002)
     differ(vector.tree, daemon.tree(), what)
