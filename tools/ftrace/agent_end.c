@@ -208,6 +208,7 @@ agent_end_create(struct agent_end **out, const struct agent_end_config *config)
 	a->config = *config;
 	a->pause_s = AGAIN_FIRST_S;
 	a->streams = (struct streams){ .base = config->base,
+		.names = config->names,
 		.over = on_over,
 		.control = on_control,
 		.arg = a };

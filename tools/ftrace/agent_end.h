@@ -19,6 +19,7 @@ struct event_base;
 /* All is borrowed. */
 struct agent_end_config {
 	struct event_base *base;
+	struct background *names; /* dial_create() */
 	const char *name, *token;
 	const char *agent; /* HOST:PORT */
 	unsigned cpus;	   /* that the broker is told of; 0: not known */

@@ -189,3 +189,12 @@ background_add(struct background *b, struct background_job *job)
 	list_append(&b->waiting, &job->node);
 	start_some(b);
 }
+
+bool
+background_cancel(struct background_job *job)
+{
+	const bool is_waiting = !list_empty(&job->node);
+
+	list_del(&job->node);
+	return is_waiting;
+}

@@ -8,6 +8,8 @@
 #ifndef TOOLS_FTRACE_BACKGROUND_H
 #define TOOLS_FTRACE_BACKGROUND_H
 
+#include <stdbool.h>
+
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
@@ -31,5 +33,8 @@ enum status background_create(struct background **out, struct event_base *base,
  * have BACKGROUND_END_MS, then they are left to themselves. NULL is fine. */
 void background_destroy(struct background *b);
 void background_add(struct background *b, struct background_job *job);
+/* A job that waits will not be done, and DONE is not called. False: it is at
+ * work, or has been done, and DONE will be called. */
+bool background_cancel(struct background_job *job);
 
 #endif

@@ -22,8 +22,10 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/address.h"
+#include "tools/ftrace/background.h"
 #include "tools/ftrace/broker_internal.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/dial.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/stops.h"
 
@@ -353,8 +355,10 @@ serve(struct broker *b)
 	struct stops stops = { 0 };
 	struct listener *listener = NULL;
 	struct event *hangup = evsignal_new(b->base, SIGHUP, on_hangup, b);
-	enum status st = broker_read(b);
+	enum status st = background_create(&b->names, b->base, DIAL_THREADS);
 
+	if (st == OK)
+		st = broker_read(b);
 	if (st == OK && (hangup == NULL || event_add(hangup, NULL) != 0))
 		st = E_NOMEM;
 	if (st == OK)
@@ -369,6 +373,7 @@ serve(struct broker *b)
 	broker_forget(b);
 	while (!list_empty(&b->peers))
 		broker_destroy_peer(list_first(&b->peers, struct peer, node));
+	background_destroy(b->names);
 	listener_destroy(listener);
 	stops_remove(&stops);
 	if (hangup != NULL)

@@ -63,6 +63,7 @@ add_direct(struct broker *b, const struct token_guest *guest)
 {
 	struct direct_guest *g = calloc(1, sizeof(*g));
 	struct agent_end_config config = { .base = b->base,
+		.names = b->names,
 		.token = "-",
 		.open = open_direct,
 		.learned = on_learned,

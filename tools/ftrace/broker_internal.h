@@ -13,6 +13,7 @@
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/token.h"
 
+struct background;
 struct event_base;
 
 /* Agents to which the broker goes itself; each takes 80 KiB. */
@@ -21,6 +22,7 @@ struct direct_guest;
 
 struct broker {
 	struct event_base *base;
+	struct background *names; /* of agents */
 	struct list peers;
 	unsigned n;
 	char token[TOKEN_BYTES];

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/agent_end.h"
+#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/stops.h"
@@ -29,7 +30,7 @@ open_link(void *arg, struct link **out, const struct link_ops *ops, void *end)
 {
 	const struct connection *c = arg;
 
-	return link_dial(out, c->end.base, c->broker, ops, end);
+	return link_dial(out, c->end.base, c->end.names, c->broker, ops, end);
 }
 
 static void
@@ -80,12 +81,16 @@ serve(struct connection *c)
 		return 1;
 	c->end.token = c->token;
 	if (st == OK)
+		st = background_create(
+		    &c->end.names, c->end.base, DIAL_THREADS);
+	if (st == OK)
 		st = stops_add(&stops, c->end.base, NULL, NULL);
 	if (st == OK)
 		st = agent_end_create(&end, &c->end);
 	if (st == OK)
 		(void)event_base_dispatch(c->end.base);
 	agent_end_destroy(end);
+	background_destroy(c->end.names);
 	stops_remove(&stops);
 	event_base_free(c->end.base);
 	return st == OK ? 0 : 1;

@@ -35,9 +35,8 @@ struct dial {
 	char address[DIAL_HOST_SIZE + DIAL_PORT_SIZE];
 	void (*done)(void *arg, int take_fd);
 	void *arg;
-	struct background *names;
 	struct dial_query *query; /* NULL: its answer was taken */
-	bool is_answered;
+	bool is_asked;		  /* by a thread */
 	struct addrinfo *found, *at;
 	struct event *event;
 	int fd;
@@ -203,20 +202,24 @@ take_found(struct dial *d)
 }
 
 static void
-on_looked_up(struct background_job *job)
+free_query(struct dial_query *q)
 {
-	static const struct timeval now = { 0 };
-	struct dial_query *q = container_of(job, struct dial_query, job);
-
-	/* Not from here: the background would go with the dial. */
-	if (q->dial != NULL) {
-		q->dial->is_answered = true;
-		(void)event_add(q->dial->event, &now);
-		return;
-	}
 	if (q->found != NULL)
 		freeaddrinfo(q->found);
 	free(q);
+}
+
+static void
+on_looked_up(struct background_job *job)
+{
+	struct dial_query *q = container_of(job, struct dial_query, job);
+
+	if (q->dial == NULL) {
+		free_query(q);
+		return;
+	}
+	(void)event_del(q->dial->event);
+	take_found(q->dial);
 }
 
 /* Numbers are known at once; who asks a name server may wait too long. */
@@ -227,7 +230,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (d->names == NULL || d->is_answered) {
+	if (!d->is_asked) {
 		take_found(d);
 		return;
 	}
@@ -237,7 +240,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* Ask for the addresses: a number here, a name in a thread. */
 static enum status
-begin_dial(struct dial *d)
+begin_dial(struct dial *d, struct background *names)
 {
 	static const struct timeval now = { 0 },
 				    wait = { .tv_sec = DIAL_MS / 1000 };
@@ -246,17 +249,18 @@ begin_dial(struct dial *d)
 	look_up(q, AI_NUMERICHOST);
 	if (q->err != EAI_NONAME)
 		return event_add(d->event, &now) == 0 ? OK : E_NOMEM;
-	if (event_add(d->event, &wait) != 0 ||
-	    background_create(&d->names, d->base, 1) != OK)
+	if (event_add(d->event, &wait) != 0)
 		return E_NOMEM;
 	q->job = (struct background_job){ .work = look_up_beside,
 		.done = on_looked_up };
-	background_add(d->names, &q->job);
+	d->is_asked = true;
+	background_add(names, &q->job);
 	return OK;
 }
 
 enum status
-dial_create(struct dial **out, struct event_base *base, const char *address,
+dial_create(struct dial **out, struct event_base *base,
+    struct background *names, const char *address,
     void (*done_fn)(void *arg, int take_fd), void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
@@ -276,7 +280,7 @@ dial_create(struct dial **out, struct event_base *base, const char *address,
 		goto fail;
 	d->query->dial = d;
 	if (!split(address, d->query->host, d->query->port) ||
-	    begin_dial(d) != OK)
+	    begin_dial(d, names) != OK)
 		goto fail;
 	*out = d;
 	return OK;
@@ -292,14 +296,11 @@ dial_destroy(struct dial *d)
 		return;
 	if (d->event != NULL)
 		event_free(d->event);
-	if (d->query != NULL && d->names == NULL) {
-		if (d->query->found != NULL)
-			freeaddrinfo(d->query->found);
-		free(d->query);
-	} else if (d->query != NULL) {
-		d->query->dial = NULL; /* its thread has it */
-	}
-	background_destroy(d->names);
+	if (d->query != NULL &&
+	    (!d->is_asked || background_cancel(&d->query->job)))
+		free_query(d->query);
+	else if (d->query != NULL)
+		d->query->dial = NULL; /* a thread has it */
 	if (d->found != NULL)
 		freeaddrinfo(d->found);
 	if (d->fd >= 0)

@@ -418,8 +418,8 @@ guest_create(
 	g->is_good = true;
 	g->timer = evtimer_new(config->base, on_timer, g);
 	if (g->timer != NULL)
-		st = link_dial(
-		    &g->link, config->base, config->broker, &broker_ops, g);
+		st = link_dial(&g->link, config->base, config->names,
+		    config->broker, &broker_ops, g);
 	if (st != OK) {
 		guest_destroy(g);
 		return st;

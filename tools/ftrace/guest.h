@@ -30,6 +30,7 @@ struct guest;
 
 struct guest_config {
 	struct event_base *base;
+	struct background *names;     /* dial_create() */
 	struct background *finishing; /* puts files together */
 	const char *broker, *token;
 	char *const *arguments; /* of the agent's own "record" */

@@ -222,14 +222,14 @@ on_link_dialled(void *arg, int take_fd)
 }
 
 enum status
-link_dial(struct link **out, struct event_base *base, const char *address,
-    const struct link_ops *ops, void *arg)
+link_dial(struct link **out, struct event_base *base, struct background *names,
+    const char *address, const struct link_ops *ops, void *arg)
 {
 	struct link *l = make_link(base, ops, arg);
 
 	*out = NULL;
-	if (l == NULL ||
-	    dial_create(&l->dial, base, address, on_link_dialled, l)) {
+	if (l == NULL || dial_create(&l->dial, base, names, address,
+			     on_link_dialled, l) != OK) {
 		link_destroy(l);
 		return E_NOMEM;
 	}

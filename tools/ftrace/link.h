@@ -44,6 +44,7 @@ enum frame_kind {
 	FRAME_KINDS
 };
 
+struct background;
 struct bufferevent;
 struct event_base;
 struct link;
@@ -62,10 +63,11 @@ struct link_ops {
 
 enum status link_create(struct link **out, struct event_base *base, int take_fd,
     const struct link_ops *ops, void *arg) MUST_CHECK;
-/* To ADDRESS, by dial_is_address(); what is sent meanwhile waits. When it
- * cannot be reached, which is logged, or says no line in time, it has ended. */
+/* To ADDRESS, as dial_create(); what is sent meanwhile waits. When it cannot be
+ * reached, which is logged, or says no line in time, it has ended. */
 enum status link_dial(struct link **out, struct event_base *base,
-    const char *address, const struct link_ops *ops, void *arg) MUST_CHECK;
+    struct background *names, const char *address, const struct link_ops *ops,
+    void *arg) MUST_CHECK;
 /* What waits is not sent. NULL is fine. */
 void link_destroy(struct link *l);
 /* It is not heard any more, and has ended when all has been sent, or

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
@@ -17,6 +18,7 @@
 
 struct listing {
 	struct event_base *base;
+	struct background *names;
 	struct link *link;
 	const char *broker, *token_file;
 	bool is_good; /* the broker has said ok */
@@ -91,13 +93,16 @@ ask(struct listing *l)
 	l->base = event_base_new();
 	if (l->base == NULL)
 		return 1;
-	if (link_dial(&l->link, l->base, l->broker, &broker_ops, l) == OK) {
+	if (background_create(&l->names, l->base, DIAL_THREADS) == OK &&
+	    link_dial(&l->link, l->base, l->names, l->broker, &broker_ops, l) ==
+		OK) {
 		link_hear_lines(l->link);
 		link_line(l->link, "list %s\n", token);
 		(void)event_base_dispatch(l->base);
 		status = !l->is_good;
 	}
 	link_destroy(l->link);
+	background_destroy(l->names);
 	event_base_free(l->base);
 	return status;
 }

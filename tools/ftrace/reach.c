@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/address.h"
+#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/listener.h"
@@ -35,6 +36,7 @@ struct door {
 
 struct reach {
 	struct event_base *base;
+	struct background *names;
 	const char *name, *broker, *token_file, *bind;
 	uint64_t port;
 	char token[TOKEN_BYTES];
@@ -230,8 +232,8 @@ on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 		close(take_fd);
 		return;
 	}
-	if (link_dial(&r->streams.link, r->base, r->broker, &broker_ops, r) !=
-	    OK) {
+	if (link_dial(&r->streams.link, r->base, r->names, r->broker,
+		&broker_ops, r) != OK) {
 		close(take_fd);
 		return;
 	}
@@ -254,6 +256,8 @@ serve(struct reach *r)
 	r->streams.arg = r;
 	r->waiting_fd = -1;
 	if (st == OK)
+		st = background_create(&r->names, r->base, DIAL_THREADS);
+	if (st == OK)
 		st = stops_add(&stops, r->base, NULL, NULL);
 	if (st == OK)
 		st = listener_create(&listener, r->base, r->bind,
@@ -264,6 +268,7 @@ serve(struct reach *r)
 	}
 	end_session(r);
 	listener_destroy(listener);
+	background_destroy(r->names);
 	stops_remove(&stops);
 	event_base_free(r->base);
 	return st == OK ? 0 : 1;

@@ -216,9 +216,13 @@ record(struct record *r, char **names, unsigned n)
 	if (r->config.base == NULL)
 		return 1;
 	r->config.token = r->token;
-	if (prepare(r) == OK && background_create(&r->config.finishing,
-				    r->config.base, FINISH_THREADS) == OK)
+	if (prepare(r) == OK &&
+	    background_create(&r->config.names, r->config.base, DIAL_THREADS) ==
+		OK &&
+	    background_create(
+		&r->config.finishing, r->config.base, FINISH_THREADS) == OK)
 		status = run(r, names, n);
+	background_destroy(r->config.names);
 	background_destroy(r->config.finishing);
 	if (r->config.recordings.dir_fd >= 0)
 		close(r->config.recordings.dir_fd);

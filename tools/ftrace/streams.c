@@ -178,8 +178,8 @@ streams_dial(struct streams *s, uint32_t stream, const char *address)
 	enum status st = make_stream(s, stream);
 
 	if (st == OK)
-		st = dial_create(
-		    &one->dial, s->base, address, on_stream_dialled, one);
+		st = dial_create(&one->dial, s->base, s->names, address,
+		    on_stream_dialled, one);
 	if (st != OK)
 		drop_stream(one);
 	return st;

@@ -31,6 +31,7 @@ struct streams_stream {
 
 struct streams {
 	struct event_base *base;
+	struct background *names; /* of streams_dial(): dial_create() */
 	struct link *link;
 	struct streams_stream streams[LINK_STREAMS_MAX];
 	unsigned n;
