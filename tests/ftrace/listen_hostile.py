@@ -11,8 +11,8 @@ import struct
 import time
 
 from sender import (CLOSE, FIN_DATA, GREETING, HEADER, PAGE, PLAIN, SEND_DATA,
-                    Sender, check, equal, listening, message, metadata, part,
-                    run, tinit, wait_until)
+                    Sender, check, equal, listening, message, metadata,
+                    part, run, tinit, wait_until)
 
 SEED = int(os.environ.get("TP_SEED", "1"))
 MUTATIONS = 3000 if os.environ.get("TP_TEST_LONG") else 150
@@ -218,6 +218,46 @@ def pages_of_others():
                 equal(found and found.groups(), ("4", "2"), "counts")
 
 
+def with_page_size(blob, size):
+    """The metadata of a machine whose pages are so large."""
+    return blob[:14] + struct.pack("<I", size) + blob[18:]
+
+
+def pages_that_no_datagram_holds():
+    """Over UDP, who has them is refused, whether it says so at its beginning or
+    in its metadata, and is not waited for; 32 KiB come whole."""
+    plain = metadata("v6-udp")
+    with listening() as listener, neighbour(listener):
+        for size in (64 << 10, 256 << 10, 512 << 10, 1 << 20):
+            closed(listener, GREETING + tinit(page=size), f"{size} in TINIT")
+            sender = Sender(listener)
+            sender.greet()
+            sender.send(tinit())
+            ports = sender.receive_ports()
+            sender.send_metadata(with_page_size(plain, size))
+            sender.connect_data(ports, False)
+            with contextlib.suppress(OSError):
+                sender.pages(0, b"!" * 100)
+            check(sender.is_closed(20), f"{size}: not closed")
+            name = f"trace.{sender.name}.dat"
+            wait_until("its end", lambda: name in listener.files())
+        equal(listener.log().count("no datagram can hold"), 8, "lines")
+        sender = Sender(listener)
+        sender.greet()
+        sender.send(tinit())
+        ports = sender.receive_ports()
+        sender.send_metadata(with_page_size(plain, 32 << 10))
+        sender.connect_data(ports, False)
+        for cpu in (0, 1):
+            sender.data[cpu].send(bytes([65 + cpu]) * (32 << 10))
+        sender.close()
+        name = f"trace.{sender.name}.dat"
+        wait_until("its file", lambda: name in listener.files())
+        got = listener.read(name)
+        for cpu in (0, 1):
+            equal(got.count(bytes([65 + cpu]) * (32 << 10)), 1, "pages")
+
+
 def too_much_metadata():
     """64 MiB, and no more."""
     body = message(SEND_DATA, data=bytes(8180)) * 100
@@ -327,7 +367,8 @@ def nobody_floods_the_log():
 
 
 CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
-         pages_of_others, memory_for_pages, too_much_metadata, planted_links, mutated,
+         pages_of_others, pages_that_no_datagram_holds,
+         memory_for_pages, too_much_metadata, planted_links, mutated,
          nobody_floods_the_log, metadata_by_the_byte)
 
 if __name__ == "__main__":

@@ -205,6 +205,11 @@ class Sender:
         equal(len(ports), struct.unpack_from(">I", body)[0], "number of ports")
         return ports
 
+    def send_metadata(self, blob):
+        for at in range(0, len(blob), 8000):
+            self.send(message(SEND_DATA, data=blob[at:at + 8000]))
+        self.send(message(FIN_DATA))
+
     def connect_data(self, ports, is_tcp=True):
         for port in ports:
             kind = socket.SOCK_STREAM if is_tcp else socket.SOCK_DGRAM

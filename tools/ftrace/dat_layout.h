@@ -15,7 +15,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* Pages of a ring buffer. A datagram has one, so over UDP 32 KiB at most. */
+/* Pages of a ring buffer; over UDP see DATA_DATAGRAM_BYTES. */
 #define DAT_PAGE_BYTES_MAX (1 << 20)
 /* Sections of options that are a chain. */
 #define DAT_CHAIN_MAX 64

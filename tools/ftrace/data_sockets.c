@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/data_sockets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <linux/sock_diag.h>
@@ -134,12 +135,10 @@ read_datagrams(struct data_socket *s, size_t *n)
 	struct iovec room[BATCH];
 	/* One byte more, to see that a datagram is larger. */
 	const size_t size = d->page_size + 1;
-	unsigned most = (unsigned)(READ_SIZE / size);
+	const size_t fit = READ_SIZE / size;
+	const unsigned most = fit > BATCH ? BATCH : (unsigned)fit;
 	int got;
 
-	if (most == 0)
-		return E_MORE; /* no datagram is so large */
-	most = most > BATCH ? BATCH : most;
 	for (unsigned i = 0; i < most; i++) {
 		room[i] = (struct iovec){ d->room + i * size, size };
 		messages[i] =
@@ -313,6 +312,7 @@ data_sockets_start(struct data_sockets *d, uint32_t page_size)
 {
 	enum status st = OK;
 
+	assert(d->config.is_tcp || page_size <= DATA_DATAGRAM_BYTES);
 	d->page_size = page_size;
 	d->last_ns = clock_now_ns();
 	d->room = malloc(READ_SIZE);

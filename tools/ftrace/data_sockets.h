@@ -22,6 +22,9 @@
  * All sockets of a recorder share the second number. */
 #define DATA_RECEIVE_BYTES (4 << 20)
 #define DATA_RECEIVE_ALL_BYTES (256 << 20)
+/* The largest page that a datagram can hold: sizes of pages are powers of two,
+ * and IP has no datagram of 64 KiB. */
+#define DATA_DATAGRAM_BYTES (32 << 10)
 
 struct event_base;
 struct data_sockets;
@@ -51,7 +54,8 @@ data_sockets_fds(uint32_t cpus)
 	return cpus;
 }
 
-/* The size of pages is known: read from here on. */
+/* The size of pages is known, over UDP DATA_DATAGRAM_BYTES at most: read from
+ * here on. */
 enum status data_sockets_start(
     struct data_sockets *d, uint32_t page_size) MUST_CHECK;
 /* Read what is here, but no more than a peer can send meanwhile. */

@@ -42,6 +42,18 @@ make_recording(struct recorder *r, uint32_t cpus)
 	    &r->recording, &r->all->recordings, r->name, cpus);
 }
 
+/* Asked before it has ports, since a recorder that gets none tells its user,
+ * and when its metadata is here, which counts. */
+static enum status
+check_page_size(struct recorder *r, bool is_tcp, uint32_t page_size)
+{
+	if (is_tcp || page_size <= DATA_DATAGRAM_BYTES)
+		return OK;
+	r->dialog.why = "no datagram can hold one of its pages, TCP could "
+			"(trace-cmd record -t)";
+	return E_LIMIT;
+}
+
 static enum status
 on_begin(void *arg, const struct recorder_dialog_begin *begin,
     uint16_t ports[MESSAGE_CPUS_MAX])
@@ -65,8 +77,10 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	if (begin->unknown > 0)
 		log_peer(LOG_INFO, "peer=%s: %u options that are not known",
 		    r->name, begin->unknown);
-	st = recorder_take_fds(r, (uint64_t)recording_fds(begin->cpus) +
-				      data_sockets_fds(begin->cpus));
+	st = check_page_size(r, begin->is_tcp, begin->page_size);
+	if (st == OK)
+		st = recorder_take_fds(r, (uint64_t)recording_fds(begin->cpus) +
+					      data_sockets_fds(begin->cpus));
 	if (st == OK)
 		st = recorder_take_ports(r, begin->cpus);
 	if (st == OK)
@@ -155,6 +169,9 @@ look(struct recorder *r)
 		r->dialog.why = "metadata of another number of CPUs";
 		st = E_PROTOCOL;
 	}
+	if (st == OK)
+		st = check_page_size(
+		    r, r->dialog.begin.is_tcp, layout.page_size);
 	if (st == OK)
 		st = begin_pages(r, &layout, p, n);
 	recording_unmap(r->recording);
