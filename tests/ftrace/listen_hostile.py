@@ -258,6 +258,31 @@ def pages_that_no_datagram_holds():
             equal(got.count(bytes([65 + cpu]) * (32 << 10)), 1, "pages")
 
 
+def who_sends_junk_delays_no_file():
+    """A recorder has ended, and others go on to send to its ports: that is no
+    reason to wait for it."""
+    with listening() as listener:
+        sender = Sender(listener).begin("v6-udp")
+        ports = [sock.getpeername() for sock in sender.data]
+        # No page of CPU 1 comes, so its port is open to anybody.
+        sender.pages(0, part("v6-udp", "cpu0"))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            stranger.bind(("127.0.0.9", 0))
+            other.bind(("127.0.0.1", 0))
+
+            def is_there():
+                with contextlib.suppress(OSError):
+                    stranger.sendto(b"!" * PAGE, ports[1])
+                    other.sendto(b"!", ports[1])
+                return len(listener.files()) == 1 and \
+                    listener.files()[0].endswith(".dat")
+            sender.close()
+            wait_until("its file", is_there, 30)
+        check(part("v6-udp", "cpu0") in listener.read(listener.files()[0]),
+              "its pages")
+
+
 def too_much_metadata():
     """64 MiB, and no more."""
     body = message(SEND_DATA, data=bytes(8180)) * 100
@@ -368,6 +393,7 @@ def nobody_floods_the_log():
 
 CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
          pages_of_others, pages_that_no_datagram_holds,
+         who_sends_junk_delays_no_file,
          memory_for_pages, too_much_metadata, planted_links, mutated,
          nobody_floods_the_log, metadata_by_the_byte)
 

@@ -46,7 +46,7 @@ struct data_sockets {
 	struct data_config config;
 	struct sockaddr_storage peer;
 	uint32_t page_size;
-	uint64_t last_ns; /* anything came */
+	uint64_t last_ns; /* anything of our recorder came */
 	struct data_counts counts;
 	uint8_t *room; /* READ_SIZE */
 	struct data_socket sockets[];
@@ -118,6 +118,7 @@ take_datagram(struct data_socket *s, const struct mmsghdr *m)
 		d->counts.malformed++;
 		return;
 	}
+	d->last_ns = clock_now_ns();
 	/* From here on the kernel takes only what this sender sends. */
 	if (!s->is_connected)
 		s->is_connected = connect(
@@ -150,7 +151,6 @@ read_datagrams(struct data_socket *s, size_t *n)
 	got = recvmmsg(s->fd, messages, most, MSG_DONTWAIT, NULL);
 	if (got <= 0)
 		return E_MORE;
-	d->last_ns = clock_now_ns();
 	for (int i = 0; i < got; i++) {
 		take_datagram(s, &messages[i]);
 		*n += size;
