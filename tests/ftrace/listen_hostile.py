@@ -6,12 +6,15 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import socket
 import struct
+import subprocess
+import tempfile
 import time
 
 from sender import (CLOSE, FIN_DATA, GREETING, HEADER, PAGE, PLAIN, SEND_DATA,
-                    Sender, check, equal, listening, message, metadata,
+                    Failed, Sender, check, equal, listening, message, metadata,
                     part, run, tinit, wait_until)
 
 SEED = int(os.environ.get("TP_SEED", "1"))
@@ -283,6 +286,60 @@ def who_sends_junk_delays_no_file():
               "its pages")
 
 
+# A name server that never answers, for what is run with it.
+SLOW_NAMES = """
+mount --make-rprivate / && mount --bind "$0" /etc/resolv.conf && exec "$@"
+"""
+
+
+@contextlib.contextmanager
+def silent_name_server():
+    """A command in front of others, for which no name server answers within 10
+    seconds; None: that is not possible here."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        try:
+            server.bind(("127.0.53.1", 53))
+        except OSError:
+            yield None
+            return
+        file = stack.enter_context(tempfile.NamedTemporaryFile("w"))
+        file.write("nameserver 127.0.53.1\noptions timeout:5 attempts:2\n")
+        file.flush()
+        under = ["unshare", "-m", "sh", "-c", SLOW_NAMES, file.name]
+        can = shutil.which("unshare") and subprocess.run(
+            [*under, "true"], stderr=subprocess.DEVNULL,
+            check=False).returncode == 0
+        yield under if can else None
+
+
+def names_of_those_that_are_gone():
+    """They are not asked for, however long a name server takes: who comes then
+    has its name as soon as those are done that were begun."""
+    with silent_name_server() as under:
+        if under is None:
+            print("names_of_those_that_are_gone: skipped, no right to mount")
+            return
+        with listening(under=under) as listener:
+            served, end = 0, time.monotonic() + 60
+            while served < 150:
+                check(time.monotonic() < end, f"{served} were served")
+                senders = [Sender(listener, "127.0.0.2") for _ in range(OF_HOST)]
+                for sender in senders:
+                    with contextlib.suppress(Failed, OSError):
+                        served += sender.receive(8) == b"tracecmd"
+                for sender in senders:
+                    sender.socket.close()
+                time.sleep(0.5)
+            sender = Sender(listener).begin("v6-tcp")
+            wait_until("its name", lambda: f"is {sender.name}" in
+                       listener.log(), 60)
+            sender.close()
+            wait_until("its file", lambda: f"trace.{sender.name}.dat" in
+                       listener.files())
+
+
 def too_much_metadata():
     """64 MiB, and no more."""
     body = message(SEND_DATA, data=bytes(8180)) * 100
@@ -393,7 +450,7 @@ def nobody_floods_the_log():
 
 CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
          pages_of_others, pages_that_no_datagram_holds,
-         who_sends_junk_delays_no_file,
+         who_sends_junk_delays_no_file, names_of_those_that_are_gone,
          memory_for_pages, too_much_metadata, planted_links, mutated,
          nobody_floods_the_log, metadata_by_the_byte)
 

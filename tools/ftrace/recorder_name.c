@@ -83,7 +83,15 @@ recorder_name_find(struct recorder *r)
 void
 recorder_name_forget(struct recorder *r)
 {
-	if (r->naming != NULL)
-		r->naming->recorder = NULL;
+	struct name_query *q = r->naming;
+
+	if (q == NULL)
+		return;
 	r->naming = NULL;
+	/* Nobody waits behind who is gone: queries are slow, and those who come
+	 * and go could make any number of them. */
+	if (background_cancel(&q->job))
+		free(q);
+	else
+		q->recorder = NULL;
 }
