@@ -203,20 +203,22 @@ static enum status
 on_metadata(void *arg, const uint8_t *p, size_t n)
 {
 	struct recorder *r = arg;
+	enum status st;
 
 	/* A recorder of V1 that says more than we know. */
 	if (r->state != RECORDER_TALKING) {
 		r->dialog.why = "bytes behind the metadata";
 		return E_PROTOCOL;
 	}
-	if (!r->all->is_kept) {
-		if (n > METADATA_MEMORY_BYTES - r->all->memory) {
-			r->dialog.why = "metadata of all is too large";
-			return E_LIMIT;
-		}
-		r->all->memory += n;
+	if (!r->all->is_kept && n > METADATA_MEMORY_BYTES - r->all->memory) {
+		r->dialog.why = "metadata of all is too large";
+		return E_LIMIT;
 	}
-	return recording_metadata(r->recording, p, n);
+	st = recording_metadata(r->recording, p, n);
+	/* What was not stored is not given back at its end. */
+	if (!r->all->is_kept && st == OK)
+		r->all->memory += n;
+	return st;
 }
 
 static enum status
