@@ -5,6 +5,7 @@ stock listener's, whatever way the session ends."""
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -325,6 +326,13 @@ def a_full_disk():
         sender.close()
         wait_until("its end", lambda: "tries again" in listener.log())
         check(listener.log().count("cannot be written") <= 3, "lines")
+        # What is missing is told, and what would be half a file is no more.
+        wait_until("what is lost", lambda: re.search(
+            r": \d+ bytes could not be written", listener.log()))
+        check("104 pages; no file yet" in listener.log(), listener.log())
+        work, = listener.files()
+        equal(sorted(os.listdir(f"{listener.output}/{work}")),
+              ["cpu0", "cpu1", "metadata"], "what is left")
         again = Listener(os.path.dirname(listener.output))
         got, = again.wait_files(1)
         again.stop()

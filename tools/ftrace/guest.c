@@ -89,8 +89,7 @@ on_joined(struct background_job *job)
 
 	if (g->joined != OK)
 		g->is_good = false;
-	else
-		tell_end(g);
+	tell_end(g);
 	end(g);
 }
 

@@ -143,7 +143,10 @@ tell_pages(const struct recorder *r)
 		pages += recording_pages_received(g, i);
 	}
 	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name, pages,
-	    has_file ? " in " : "; no file", recording_file(g));
+	    has_file		? " in "
+	    : r->finished == OK ? "; no file"
+				: "; no file yet",
+	    recording_file(g));
 }
 
 /* What there is of it, and what is missing. */
@@ -153,7 +156,9 @@ tell_end(const struct recorder *r)
 	const uint64_t lost = recording_lost(r->recording);
 	const uint64_t cuts = page_feed_cuts(&r->feed);
 
-	tell_pages(r);
+	/* Why there is no file was told; of what was left, no more is known. */
+	if (r->finished == OK || recording_knows_pages(r->recording))
+		tell_pages(r);
 	if (cuts > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: pages of which the recorder has not sent the "
@@ -180,8 +185,7 @@ on_finished(struct background_job *job)
 {
 	struct recorder *r = container_of(job, struct recorder, finish_job);
 
-	if (r->finished == OK)
-		tell_end(r);
+	tell_end(r);
 	destroy(r);
 }
 

@@ -124,8 +124,11 @@ join(struct recording *r, const struct dat_layout *layout)
 		    0640);
 		if (fd < 0 || !put_all(r, fd, &plan, cpus) ||
 		    fdatasync(fd) != 0 ||
-		    renameat(r->work_fd, "joined", r->work_fd, "whole") != 0)
+		    renameat(r->work_fd, "joined", r->work_fd, "whole") != 0) {
 			st = complain_of(r, "cannot be put together");
+			/* On a full disk it would be in everybody's way. */
+			(void)unlinkat(r->work_fd, "joined", 0);
+		}
 		if (fd >= 0)
 			close(fd);
 	}
