@@ -73,6 +73,13 @@ check_same(struct bytes b, size_t piece)
 	free(out.p);
 }
 
+static uint32_t
+next_random(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
 static unsigned
 events_of(const uint8_t *bytes)
 {
@@ -196,6 +203,104 @@ START_TEST(a_page_may_stop_anywhere)
 		free(out.p);
 		free(in.p);
 	}
+	free(b.p);
+}
+END_TEST
+
+/* OUT has CUT whole pages of B, and what is whole of the N bytes behind. */
+static void
+check_last(const struct taken *out, struct bytes b, size_t cut, size_t n,
+    uint64_t cuts)
+{
+	const uint8_t *page = b.p + cut * SIZE, *last = out->p + cut * SIZE;
+	const bool is_lossy = n < HEAD + page_data_bytes(&layout, page);
+
+	ck_assert_mem_eq(out->p, b.p, cut * SIZE);
+	ck_assert_uint_eq(cuts, is_lossy);
+	if (out->n == cut * SIZE) {
+		/* No event is longer here. */
+		ck_assert_uint_lt(n, 200);
+		return;
+	}
+	ck_assert_uint_eq(out->n, (cut + 1) * SIZE);
+	ck_assert_uint_gt(events_of(last), 0);
+	if (is_lossy)
+		ck_assert_uint_lt(events_of(last), events_of(page));
+	else
+		ck_assert_uint_eq(events_of(last), events_of(page));
+	ck_assert_mem_eq(last, page, 8);
+	ck_assert_mem_eq(
+	    last + HEAD, page + HEAD, page_data_bytes(&layout, last));
+}
+
+/* In the first page, too. */
+START_TEST(a_stream_may_end_anywhere)
+{
+	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+
+	for (size_t cut = 0; cut <= 5; cut += 5)
+		for (size_t n = 1; n < SIZE; n++) {
+			const struct bytes in = { b.p, cut * SIZE + n };
+			struct page_align a;
+			struct taken out = align(&a, in, other_pieces[_i]);
+
+			check_last(&out, b, cut, n, a.cuts);
+			page_align_free(&a);
+			free(out.p);
+		}
+	free(b.p);
+}
+END_TEST
+
+/* An idle CPU's last page is hours newer; and a page in front of it was cut. */
+START_TEST(a_last_page_may_be_late_and_behind_a_gap)
+{
+	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	uint8_t *last = b.p + 8 * SIZE;
+	const uint64_t late = order_u64(false, last) +
+			      UINT64_C(3600) * 1000000000;
+	struct bytes in = without(b, 5 * SIZE + 1000, 6 * SIZE);
+	struct page_align a;
+	struct taken out;
+
+	(void)order_store_u64(false, last, late);
+	in.n = 8 * SIZE - (SIZE - 1000) + 2000;
+	memcpy(in.p + in.n - 2000, last, 2000);
+	out = align(&a, in, SIZE_MAX);
+	ck_assert_uint_eq(out.n, 9 * SIZE);
+	ck_assert_uint_eq(a.cuts, 2);
+	ck_assert_uint_gt(events_of(out.p + 8 * SIZE), 0);
+	ck_assert_mem_eq(out.p + 8 * SIZE, &late, 8);
+	page_align_free(&a);
+	free(out.p);
+	free(in.p);
+	free(b.p);
+}
+END_TEST
+
+/* Junk at the end, or nothing but junk, becomes no page. */
+START_TEST(what_is_no_page_at_the_end_is_none)
+{
+	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	uint32_t chance = 1;
+
+	for (size_t pages = 0; pages <= 3; pages++)
+		for (size_t n = 1; n < SIZE; n += 1 + n / 9) {
+			struct bytes in = { malloc(pages * SIZE + n),
+				pages * SIZE + n };
+			struct page_align a;
+			struct taken out;
+
+			memcpy(in.p, b.p, pages * SIZE);
+			for (size_t i = pages * SIZE; i < in.n; i++)
+				in.p[i] = (uint8_t)next_random(&chance);
+			out = align(&a, in, pieces[_i]);
+			ck_assert_uint_eq(out.n, pages * SIZE);
+			ck_assert_mem_eq(out.p, b.p, out.n);
+			page_align_free(&a);
+			free(out.p);
+			free(in.p);
+		}
 	free(b.p);
 }
 END_TEST
@@ -331,13 +436,6 @@ START_TEST(bytes_that_change_nothing_cost_nothing)
 	free(in.p);
 }
 END_TEST
-
-static uint32_t
-next_random(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 8;
-}
 
 /* What is no page from the beginning, or for long, is as it came. */
 START_TEST(what_cannot_be_read_comes_out_as_it_is)
@@ -671,6 +769,9 @@ main(void)
 		{ pages_come_out_as_they_are, N(pieces), 0 },
 		{ a_whole_page_comes_at_once, 0, 0 },
 		{ a_page_may_stop_anywhere, N(other_pieces), 0 },
+		{ a_stream_may_end_anywhere, N(other_pieces), 0 },
+		{ a_last_page_may_be_late_and_behind_a_gap, 0, 0 },
+		{ what_is_no_page_at_the_end_is_none, N(pieces), 0 },
 		{ a_page_may_be_inside_of_another, N(other_pieces), 0 },
 		{ few_bytes_do_not_become_many, N(pieces), 0 },
 		{ bytes_that_change_nothing_cost_nothing, 0, 0 },

@@ -213,6 +213,35 @@ def a_page_of_which_a_part_is_missing():
               f"{len(got)} lines of {len(want)}")
 
 
+def a_page_under_way_at_the_end():
+    """The connection is lost in the middle of a page: its whole events are in
+    the file, and it is told that others are not."""
+    name = "v6-tcp-missed"
+    pages = part(name, "cpu0")
+    want = part(name, "report").splitlines()
+    has_report = shutil.which("trace-cmd") is not None
+    lines = []
+    all_of_it = 16 + struct.unpack_from("<Q", pages, len(pages) - PAGE + 8)[0]
+    for at in (7, all_of_it // 2, all_of_it - 4):
+        with listening() as listener:
+            sender = Sender(listener).begin(name)
+            sender.pages(0, pages[:-PAGE + at])
+            sender.pages(1, part(name, "cpu1"))
+            sender.vanish()
+            got, = listener.wait_files(1)
+            table = struct.unpack_from(
+                "<QQQQ", got, len(metadata(name)) + 10)
+            equal(table[1], len(pages) - PAGE * (at == 7), "bytes of CPU 0")
+            check(got[table[0]:].startswith(pages[:-PAGE]), "whole pages")
+            wait_until("what is missing", lambda: "the recorder has not sent "
+                       "the rest: 1;" in listener.log())
+            if has_report:
+                lines.append(report(
+                    f"{listener.output}/{listener.files()[0]}").splitlines())
+    for before, after in zip(lines, [*lines[1:], want]):
+        check(set(before) < set(after), "events that were none")
+
+
 def killed_at_any_instant():
     """The next start finishes what is left: whole pages, in order; once."""
     chance = random.Random(SEED)
@@ -355,7 +384,7 @@ CASES = (the_files_of_the_stock_listener, compressed_metadata,
          what_stock_readers_see, version_1, a_refused_version_ends,
          a_burst_of_datagrams, datagrams_behind_the_close, any_end,
          without_metadata_there_is_nothing, page_that_is_not_whole,
-         a_page_of_which_a_part_is_missing,
+         a_page_of_which_a_part_is_missing, a_page_under_way_at_the_end,
          killed_at_any_instant, what_was_left_is_told,
          nothing_is_overwritten, many_at_once, without_files, a_full_disk,
          an_empty_session)

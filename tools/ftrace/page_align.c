@@ -197,19 +197,22 @@ give_changed(struct page_align *a)
 	a->pages(a->arg, a->changed, a->layout.size);
 }
 
-/* Of the page at P there are N bytes; its whole events are given out. Is
- * anything missing? */
+/* Of the page at P, which is STEP newer than the one before at most, there are
+ * N bytes; its whole events are given out. Is anything missing? */
 static bool
-give_cut(struct page_align *a, const uint8_t *p, size_t n)
+give_cut(struct page_align *a, const uint8_t *p, size_t n, uint64_t step)
 {
 	const struct page_layout *l = &a->layout;
 
-	if (!is_head(l, p, a->time, STEP_NEAR) || n <= l->data_at)
+	if (n < page_head(l) || !is_head(l, p, a->time, step))
 		return true;
 	memset(a->changed, 0, l->size);
 	memcpy(a->changed, p, n);
 	if (page_cut(l, a->changed, (uint32_t)n)) {
 		a->time = order_u64(l->is_big, p);
+		if (a->has_gap)
+			page_set_lost(l, a->changed);
+		a->has_gap = false;
 		give_changed(a);
 	}
 	return page_data_bytes(l, p) > n - l->data_at;
@@ -239,7 +242,7 @@ mend_page(struct page_align *a, const uint8_t *p, size_t n)
 		a->pages(a->arg, p, size);
 		return size;
 	}
-	if (give_cut(a, p, next)) {
+	if (give_cut(a, p, next, STEP_NEAR)) {
 		a->has_gap = true;
 		a->cuts++;
 	}
@@ -322,10 +325,26 @@ page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 	}
 }
 
+/* The page that was under way, of which N bytes have come. It begins where one
+ * has to, so an idle CPU's may be much newer than the one before. */
+static void
+give_last(struct page_align *a, const uint8_t *p, size_t n)
+{
+	if (!a->has_begun && n >= page_head(&a->layout))
+		a->time = order_u64(a->layout.is_big, p);
+	if (give_cut(a, p, n, STEP_MAX))
+		a->cuts++;
+}
+
 void
 page_align_end(struct page_align *a)
 {
-	if (a->n_rest > 0)
-		(void)take_bytes(a, a->rest, a->n_rest, true);
+	size_t used;
+
+	if (a->n_rest == 0)
+		return;
+	used = take_bytes(a, a->rest, a->n_rest, true);
+	if (used < a->n_rest && !a->is_off)
+		give_last(a, a->rest + used, a->n_rest - used);
 	a->n_rest = 0;
 }

@@ -59,7 +59,8 @@ size_t page_align_memory(const struct page_layout *layout);
 
 /* Two pages and a head are kept at most, until more comes. */
 void page_align_bytes(struct page_align *a, const uint8_t *p, size_t n);
-/* No more bytes come: give out what is a whole page. */
+/* No more bytes come: give out what is here, of a page that is not whole its
+ * whole events. */
 void page_align_end(struct page_align *a);
 
 #endif
