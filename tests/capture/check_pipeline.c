@@ -207,7 +207,7 @@ run(struct pipeline_config config, struct source *s, struct fake_sink *f)
 			has_failed = true;
 	}
 	stats = pipeline_stats(p);
-	ck_assert(pipeline_destroy(p, 1000));
+	ck_assert(pipeline_destroy(p, 30000));
 	return stats;
 }
 

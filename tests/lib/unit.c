@@ -11,7 +11,7 @@ unit_run(const char *name, const struct unit *units, size_t n)
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, 600);
 	for (size_t i = 0; i < n; i++) {
 		if (units[i].signal != 0)
 			tcase_add_test_raise_signal(

@@ -22,6 +22,7 @@
 #include "tests/lib/unit.h"
 
 #define MASK UINT64_C(0x8000000000000021)
+#define SENDS_AT_NS (3 * NS_PER_S)
 
 static char dir[] = "/tmp/check_health.XXXXXX";
 static char path[sizeof(dir) + 8];
@@ -54,6 +55,8 @@ create(struct health **out)
 static void
 open_health(void)
 {
+	/* It may have been opened and closed before. */
+	memset(dir + sizeof(dir) - sizeof("XXXXXX"), 'X', 6);
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/health", dir);
 	base = event_base_new();
@@ -228,8 +231,10 @@ START_TEST(extra_bytes_do_not_spoil_the_answer)
 }
 END_TEST
 
-/* One byte in between does not buy more time. */
-START_TEST(a_silent_client_is_dropped_after_five_seconds)
+/* When a client is dropped that sends one byte after SENDS_AT_NS; UINT64_MAX:
+ * it could not send it before. */
+static uint64_t
+drop_silent(void)
 {
 	const uint64_t start = clock_now_ns();
 	uint64_t value, took;
@@ -240,8 +245,8 @@ START_TEST(a_silent_client_is_dropped_after_five_seconds)
 	fd = dial();
 	while (answer(fd, &value) == -1) {
 		took = clock_now_ns() - start;
-		ck_assert_uint_lt(took, 8 * NS_PER_S);
-		if (took > 3 * NS_PER_S && !has_sent) {
+		ck_assert_uint_lt(took, 30 * NS_PER_S);
+		if (took > SENDS_AT_NS && !has_sent) {
 			ck_assert_int_eq(send(fd, "", 1, 0), 1);
 			has_sent = true;
 		}
@@ -249,10 +254,22 @@ START_TEST(a_silent_client_is_dropped_after_five_seconds)
 	}
 	took = clock_now_ns() - start;
 	ck_assert_uint_ge(took, HEALTH_TIMEOUT_S * NS_PER_S - NS_PER_S / 10);
-	ck_assert(has_sent);
 	ck_assert_int_eq(asked, 0);
 	close(fd);
 	close_health();
+	return has_sent ? took : UINT64_MAX;
+}
+
+/* One byte in between does not buy more time. A busy machine may be late by
+ * itself, but not each time. */
+START_TEST(a_silent_client_is_dropped_after_five_seconds)
+{
+	const uint64_t limit = SENDS_AT_NS + HEALTH_TIMEOUT_S * NS_PER_S;
+	uint64_t took = drop_silent();
+
+	for (int tries = 1; tries < 5 && took >= limit; tries++)
+		took = drop_silent();
+	ck_assert_uint_lt(took, limit);
 }
 END_TEST
 
@@ -296,7 +313,7 @@ START_TEST(out_of_descriptors_it_accepts_again_later)
 	limit.rlim_cur = limit.rlim_max;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	while ((answered = answer(fd, &value)) == -1) {
-		ck_assert_uint_lt(clock_now_ns() - start, 5 * NS_PER_S);
+		ck_assert_uint_lt(clock_now_ns() - start, 30 * NS_PER_S);
 		usleep(20 * 1000);
 	}
 	ck_assert_int_eq(answered, 8);

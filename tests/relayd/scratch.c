@@ -106,7 +106,7 @@ scratch_receive(int fd)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	ssize_t n;
 
-	ck_assert_int_eq(poll(&p, 1, 5000), 1);
+	ck_assert_int_eq(poll(&p, 1, 30000), 1);
 	n = recv(fd, text, sizeof(text) - 1, 0);
 	ck_assert_int_ge(n, 0);
 	text[n] = '\0';
