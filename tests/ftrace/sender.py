@@ -15,7 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "replay"))
-from relay import Failed, check, equal  # noqa: E402
+from relay import Failed, check, equal, hears  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("FTRACE", "./tracepulse-ftrace"))
 VECTORS = os.path.join(HERE, "..", "vectors/tracecmd")

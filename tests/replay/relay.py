@@ -85,6 +85,13 @@ def state_of(path):
         return f.read().rpartition(")")[2].split()[0]
 
 
+def hears(pid, number=signal.SIGTERM):
+    """Has this process a function for the signal?"""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        found = re.search(r"^SigCgt:\s*(\w+)", f.read(), re.M)
+    return found is not None and int(found[1], 16) >> (number - 1) & 1 == 1
+
+
 class Daemon:
     """Started by with; ended by SIGTERM, exit status 0 expected."""
 
