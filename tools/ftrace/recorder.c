@@ -17,16 +17,10 @@
 
 /* Bytes of a control connection that are taken in a turn of the loop. */
 #define READ_SIZE (64 << 10)
-/* How often it is looked whether something is over. */
-#define LOOK_MS 50
-/* A name server that does not answer delays a file by so much. */
-#define NAME_WAIT_MS 2000
 /* A recorder whose machine is gone is noticed after two minutes. */
 #define KEEPALIVE_IDLE 60
 #define KEEPALIVE_INTERVAL 15
 #define KEEPALIVE_COUNT 4
-
-static void advance(struct recorder *r);
 
 void
 recorder_set_timer(struct recorder *r, uint64_t ms)
@@ -101,8 +95,8 @@ close_control(struct recorder *r)
 	r->fd = -1;
 }
 
-static void
-destroy(struct recorder *r)
+void
+recorder_destroy(struct recorder *r)
 {
 	struct recorders *all = r->all;
 
@@ -123,121 +117,6 @@ destroy(struct recorder *r)
 	free(r);
 	if (all->gone != NULL)
 		all->gone(all->arg);
-}
-
-static void
-tell_pages(const struct recorder *r)
-{
-	const struct recording *g = r->recording;
-	const bool has_file = *recording_file(g) != '\0';
-	uint64_t pages = 0;
-
-	if (has_file && !recording_knows_pages(g)) {
-		log_peer(LOG_NOTICE, "peer=%s: %s, which was whole", r->name,
-		    recording_file(g));
-		return;
-	}
-	for (uint32_t i = 0; i < recording_cpus(g); i++) {
-		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
-		    recording_pages_received(g, i), i);
-		pages += recording_pages_received(g, i);
-	}
-	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name, pages,
-	    has_file		? " in "
-	    : r->finished == OK ? "; no file"
-				: "; no file yet",
-	    recording_file(g));
-}
-
-/* What there is of it, and what is missing. */
-static void
-tell_end(const struct recorder *r)
-{
-	const uint64_t lost = recording_lost(r->recording);
-	const uint64_t cuts = page_feed_cuts(&r->feed);
-
-	/* Why there is no file was told; of what was left, no more is known. */
-	if (r->finished == OK || recording_knows_pages(r->recording))
-		tell_pages(r);
-	if (cuts > 0)
-		log_peer(LOG_WARN,
-		    "peer=%s: pages of which the recorder has not sent the "
-		    "rest: %" PRIu64 "; the events in it are missing",
-		    r->name, cuts);
-	if (r->counts.dropped > 0)
-		log_peer(LOG_WARN,
-		    "peer=%s: %" PRIu64 " pages are lost: they found no room "
-		    "in the kernel (net.core.rmem_max)",
-		    r->name, r->counts.dropped);
-	if (r->counts.malformed > 0 || r->counts.strangers > 0)
-		log_peer(LOG_WARN,
-		    "peer=%s: refused: %" PRIu64 " datagrams that are no "
-		    "page, %" PRIu64 " of others",
-		    r->name, r->counts.malformed, r->counts.strangers);
-	if (lost > 0)
-		log_peer(LOG_WARN,
-		    "peer=%s: %" PRIu64 " bytes could not be written", r->name,
-		    lost);
-}
-
-static void
-on_finished(struct background_job *job)
-{
-	struct recorder *r = container_of(job, struct recorder, finish_job);
-
-	tell_end(r);
-	destroy(r);
-}
-
-/* In a thread of its own: it has nothing but its files now. */
-static void
-finish_work(struct background_job *job)
-{
-	struct recorder *r = container_of(job, struct recorder, finish_job);
-
-	r->finished = recording_finish(r->recording);
-}
-
-/* To the next state, for as long as nothing is waited for. */
-static void
-advance(struct recorder *r)
-{
-	const uint64_t now = clock_now_ns();
-
-	if (r->state == RECORDER_DRAINING) {
-		if (r->data != NULL && r->page_size > 0 && !r->all->is_ending &&
-		    !data_sockets_are_done(r->data, r->ended_ns) &&
-		    now - r->ended_ns < DRAIN_MS * NS_PER_MS) {
-			recorder_set_timer(r, LOOK_MS);
-			return;
-		}
-		if (r->data != NULL && r->all->is_ending)
-			data_sockets_drain(r->data);
-		recorder_data_free(r);
-		r->ports = 0;
-		page_feed_end(&r->feed);
-		r->ended_ns = now;
-		r->state = RECORDER_SINKING;
-	}
-	if (r->state != RECORDER_SINKING)
-		return;
-	if ((r->feed.sink != NULL &&
-		!r->feed.sink->ops->is_done(r->feed.sink) &&
-		now - r->ended_ns < SINK_END_MS * NS_PER_MS) ||
-	    (r->naming != NULL && !r->all->is_ending &&
-		now - r->ended_ns < NAME_WAIT_MS * NS_PER_MS)) {
-		recorder_set_timer(r, LOOK_MS);
-		return;
-	}
-	recorder_name_forget(r);
-	if (r->recording == NULL) {
-		destroy(r);
-		return;
-	}
-	r->state = RECORDER_FINISHING;
-	r->finish_job = (struct background_job){ .work = finish_work,
-		.done = on_finished };
-	background_add(r->all->finishing, &r->finish_job);
 }
 
 /* Nothing more is asked of it or answered. */
@@ -269,7 +148,7 @@ recorder_named(struct recorder *r, const char *name)
 		if (r->recording != NULL)
 			recording_rename(r->recording, r->name);
 	}
-	advance(r);
+	recorder_advance(r);
 }
 
 /* Until its pages come, a recorder has to hurry. */
@@ -302,7 +181,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	if (r->state == RECORDER_TALKING)
 		recorder_set_timer(r, LOOK_MS * 5);
-	advance(r);
+	recorder_advance(r);
 }
 
 /* Send what the dialog answers. False: the connection is gone. */
@@ -458,7 +337,7 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 	    r->dialog.out.bad ||
 	    recorder_take_fds(r, all->maker == NULL ? 1 : 1 + SINK_FDS) != OK) {
 		log_peer(LOG_ERROR, "peer=%s: no room; refused", r->name);
-		destroy(r);
+		recorder_destroy(r);
 		return;
 	}
 	(void)event_add(r->readable, NULL);
@@ -479,12 +358,9 @@ recorder_finish_left(struct recorders *all, struct recording *take)
 	}
 	snprintf(r->name, sizeof(r->name), "%s", recording_name(take));
 	r->recording = take;
-	r->state = RECORDER_FINISHING;
 	log_notice(
 	    "peer=%s: a listener before has left it; it is finished", r->name);
-	r->finish_job = (struct background_job){ .work = finish_work,
-		.done = on_finished };
-	background_add(all->finishing, &r->finish_job);
+	recorder_finish_file(r);
 }
 
 void

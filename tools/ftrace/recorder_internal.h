@@ -62,7 +62,17 @@ void recorder_name_find(struct recorder *r);
 /* It is not interested any more. */
 void recorder_name_forget(struct recorder *r);
 
+/* recorder_end.c */
+/* How often it is looked whether something is over. */
+#define LOOK_MS 50
+/* To the next state, for as long as nothing is waited for. It may be gone
+ * then. */
+void recorder_advance(struct recorder *r);
+/* Put its file together; then it is gone. */
+void recorder_finish_file(struct recorder *r);
+
 /* recorder.c */
+void recorder_destroy(struct recorder *r);
 /* What all recorders of its host have, with its own. */
 struct recorder_share {
 	uint64_t fds, pages_memory;
