@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -147,6 +148,58 @@ def in_order(viewer):
     check(times == sorted(times), "times are in order")
 
 
+def wait_live(listener, count=1):
+    """Until that many recorders are at their end live, too: their files do not
+    wait for it."""
+    wait_until("the end live", lambda: listener.log().count(
+        " events were live") >= count, 60)
+
+
+def counted(listener):
+    """Events of one recorder that were live; for which the relay was too slow;
+    for which it was gone."""
+    text = listener.log()
+    return (int(re.findall(r" (\d+) events were live", text)[-1]),
+            told_slow(text),
+            int((re.findall(r" (\d+) for which it was gone", text)
+                 or ["0"])[-1]))
+
+
+class Trickle:
+    """A port of the relay, which takes RATE bytes in a second of what comes over
+    it, until it is opened."""
+
+    def __init__(self, port, rate):
+        self.port, self.rate, self.is_open = port, rate, False
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            source, _ = self.socket.accept()
+            with source, socket.create_connection(
+                    ("127.0.0.1", self.port)) as target:
+                while True:
+                    size = 1 << 20 if self.is_open else self.rate // 20
+                    got = source.recv(size)
+                    if not got:
+                        return
+                    target.sendall(got)
+                    if not self.is_open:
+                        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def trickling(rate, *options):
+    """A relay that takes so many bytes in a second, a listener, the port."""
+    with Daemon() as relay:
+        port = Trickle(relay.data_port, rate)
+        url = "net://127.0.0.1:%d:%d" % (
+            relay.control_port, port.socket.getsockname()[1])
+        with listening("--relay=" + url, "--hold=30s", *options) as listener:
+            yield relay, listener, port
+
+
 def recordings_are_seen_as_their_report():
     """All fields of all events, and what the kernel lost."""
     for name in ("v6-tcp-flush", "v6-tcp-missed", "v7-tcp-none"):
@@ -212,6 +265,7 @@ def idle_cpu(hold, before=0):
         viewer.end()
         in_order(viewer)
         equal(sorted(numbers(viewer)), list(range(first[0], count)), "events")
+        wait_live(listener)
         check("not live" not in listener.log(), "nothing is missing")
 
 
@@ -235,6 +289,7 @@ def a_late_page_loses_what_is_too_old():
         equal(sorted(numbers(viewer)), sorted(seen), "events")
         check(re.search(r"discarded 4 events", viewer.warnings()),
               "babeltrace2 tells: " + viewer.warnings())
+        wait_live(listener)
         check(" 4 that came too late" in listener.log(), "the log tells")
         listener.wait_files(1)
         with directory() as top:
@@ -264,6 +319,7 @@ def a_cpu_may_come_later():
         viewer.end()
         in_order(viewer)
         equal(sorted(numbers(viewer)), sorted(seen), "events")
+        wait_live(listener)
         check(" 2 that came too late" in listener.log(), "the log tells")
 
 
@@ -302,6 +358,7 @@ def losses_are_told_where_they_are():
         machine.sender.close()
         equal(len(viewer.end()), 3, "events")
         check("discarded 17 events" in viewer.warnings(), viewer.warnings())
+        wait_live(listener)
         check("18 events that its kernel lost" in listener.log(), "log")
 
 
@@ -332,7 +389,7 @@ def several_recorders_are_several_sessions():
             list(relay.out.glob("target/*"))) == 5)
         for machine in machines:
             machine.sender.close()
-        listener.wait_files(5)
+        wait_live(listener, 5)
         for session in (relay.out / "target").iterdir():
             equal(len(reading.babeltrace2(session)[0]), 1, "events")
 
@@ -350,8 +407,61 @@ def a_relay_that_goes_costs_the_live_part_only():
                    in listener.log())
         machine.sender.close()
         listener.wait_files(1)
+        wait_live(listener)
         equal(listener.log().count("nothing more is sent"), 1, "lines")
+        live, slow, gone = counted(listener)
+        equal((live + gone, slow), (machine.sent, 0), "live, lost")
+        check(gone > 0, listener.log())
         relay.start_again()
+
+
+def a_relay_that_is_slow_at_the_end_is_waited_for():
+    """For longer than one that takes nothing; the file does not wait. Only then
+    is it told what was live."""
+    with trickling(1000000) as (relay, listener, port):
+        machine = Machine(listener, fields=LARGE)
+        machine.large(20000)    # 33 MB
+        wait_stored(listener, 20000)
+        machine.sender.close()
+        listener.wait_files(1)
+        time.sleep(15)
+        check("events were live" not in listener.log(), "told too early")
+        port.is_open = True
+        wait_live(listener)
+        equal(counted(listener), (20000, 0, 0), "live, lost")
+        session = next((relay.out / "target").iterdir())
+        equal(len(reading.babeltrace2(session)[0]), 20000, "events")
+
+
+def a_relay_that_hangs_at_the_end_is_given_up():
+    """What it has not said that it has is counted, as nothing else has it."""
+    with both("--no-file", hold=("--hold=30s",)) as (relay, listener):
+        machine = Machine(listener, fields=LARGE)
+        machine.large(1)
+        wait_until("a stream", lambda: list(relay.out.glob("*/*/kernel/*")))
+        with hanging(relay):
+            machine.large(20000)
+            machine.sender.close()
+            wait_live(listener)
+        check("nothing more is sent to the relay: it takes nothing" in
+              listener.log(), "why")
+        live, slow, gone = counted(listener)
+        equal((live + gone, slow), (20001, 0), "live, lost")
+        check(gone > 10000, "gone: %d" % gone)
+
+
+def the_end_of_the_listener_waits_for_no_slow_relay():
+    """SIGTERM: 10 s; what is not at the relay then is counted."""
+    with trickling(200000, "--no-file") as (_, listener, _port):
+        machine = Machine(listener, fields=LARGE)
+        machine.large(20000)
+        machine.sender.close()
+        wait_until("all pages", lambda: "20000 pages; no file" in
+                   listener.log())
+        listener.stop(timeout=60)
+        live, slow, gone = counted(listener)
+        equal((live + slow, gone), (20000, 0), "live, lost")
+        check(slow > 1000, "lost: %d" % slow)
 
 
 @contextlib.contextmanager
@@ -384,7 +494,7 @@ def a_relay_that_hangs_for_a_moment_costs_nothing():
             machine.large(20000)
             wait_stored(listener, 20000)
         machine.sender.close()
-        listener.wait_files(1)
+        wait_live(listener)
         check("not live" not in listener.log(), listener.log())
         session = next((relay.out / "target").iterdir())
         equal(len(reading.babeltrace2(session)[0]), 20000, "events")
@@ -443,7 +553,9 @@ def without_a_relay_it_is_stored():
         machine.page(0)
         machine.sender.close()
         listener.wait_files(1)
+        wait_live(listener)
         equal(listener.log().count("nothing more is sent"), 1, "lines")
+        equal(counted(listener), (0, 0, 1), "live, lost")
 
 
 def a_clock_that_nobody_knows_is_stored():
@@ -463,7 +575,8 @@ def metadata_that_ends_there_is_a_session_without_events():
         sender = Sender(listener).begin("v6-tcp")
         sender.close()
         listener.wait_files(1)
-        check("0 events were live" in listener.log(), "the log tells")
+        wait_live(listener)
+        check(" 0 events were live" in listener.log(), "the log tells")
         check(list((relay.out / "target").iterdir()), "a session")
 
 
@@ -503,7 +616,7 @@ def by_datagrams_it_is_the_same():
                 relay.control_port, relay.data_port)
             with listening("--relay=" + url, "--udp") as listener:
                 Sender(listener).play(name)
-                listener.wait_files(1)
+                wait_live(listener)
                 session = next((relay.out / "target").iterdir())
                 want, _ = reading.report_lines(part(name, "report").decode())
                 equal(len(reading.babeltrace2(session)[0]), len(want), name)
@@ -538,6 +651,7 @@ def this_machine_is_seen_as_its_report():
         want, _ = reading.report_lines(reading.run(
             "trace-cmd", "report", "-R", "-t", "--raw-ts",
             os.path.join(listener.output, listener.files()[0])).stdout)
+        wait_live(listener)
         late = re.findall(r" (\d+) that came too late", listener.log())
         missing = int(late[-1]) if late else 0
         # The viewer may have come a moment after the first of them.
@@ -602,6 +716,7 @@ def a_busy_machine_is_seen_as_its_report():
             print("SKIP a_busy_machine_is_seen_as_its_report:", why)
             return
         listener.wait_files(1)
+        wait_live(listener)
         check(" 0 that cannot be read" in listener.log() or
               "that cannot be read" not in listener.log(), listener.log())
         want, lost = reading.report_lines(reading.run(
@@ -633,6 +748,9 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          losses_are_told_where_they_are, times_are_unix_time,
          several_recorders_are_several_sessions,
          a_relay_that_goes_costs_the_live_part_only,
+         a_relay_that_is_slow_at_the_end_is_waited_for,
+         a_relay_that_hangs_at_the_end_is_given_up,
+         the_end_of_the_listener_waits_for_no_slow_relay,
          a_relay_that_hangs_for_a_moment_costs_nothing,
          a_relay_that_hangs_costs_what_finds_no_room,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,

@@ -131,8 +131,8 @@ def ftrace_beside_lttng(w):
     finally:
         kernel.close()
     w.lttng("destroy", "app")
+    listener.stop()
     if "came too late" in listener.log():
         raise Failure(listener.log())
-    listener.stop()
     expect("live", view.finish(), emitted, bounds)
     expect("babeltrace2", capture.read(w, w.relay.output), emitted, bounds)

@@ -118,6 +118,12 @@ client_bytes_out(const struct client *c)
 	return bytes + (o->at > DATA_HEADER_LEN ? o->at - DATA_HEADER_LEN : 0);
 }
 
+uint64_t
+client_moved_ns(const struct client *c)
+{
+	return c->moved_ns;
+}
+
 struct client_answered
 client_answered(const struct client *c, unsigned number)
 {

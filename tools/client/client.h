@@ -118,6 +118,9 @@ const struct client_stats *client_stats(const struct client *c);
 /* Bytes of packets that have left so far, also those of a packet that has not
  * wholly left; without headers, and without what was sent again. */
 uint64_t client_bytes_out(const struct client *c);
+/* When bytes last went to the relay or came from it, or it was last tried to
+ * connect (clock_now_ns()); 0: never. */
+uint64_t client_moved_ns(const struct client *c);
 /* What the relay has answered for of a stream: packets whose index it took, and
  * their bytes. A NUMBER that is not there: nothing. */
 struct client_answered {

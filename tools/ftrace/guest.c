@@ -23,8 +23,9 @@ enum guest_state {
 	GUEST_METADATA, /* until it is whole */
 	GUEST_RUNNING,
 	GUEST_STOPPING,	 /* the agent was told */
-	GUEST_SINKING,	 /* its sink has not taken all */
+	GUEST_ENDING,	 /* nothing more comes */
 	GUEST_FINISHING, /* its file is being put together */
+	GUEST_SINKING,	 /* its sink has not taken all */
 	GUEST_ENDED,
 };
 
@@ -82,6 +83,14 @@ end(struct guest *g)
 	g->config.ended(g->config.arg, g);
 }
 
+/* The sink goes on beside it, and behind. */
+static void
+sink_rest(struct guest *g)
+{
+	g->state = GUEST_SINKING;
+	look_again(g);
+}
+
 static void
 on_joined(struct background_job *job)
 {
@@ -90,7 +99,7 @@ on_joined(struct background_job *job)
 	if (g->joined != OK)
 		g->is_good = false;
 	tell_end(g);
-	end(g);
+	sink_rest(g);
 }
 
 /* In a thread of its own: it has nothing but its files now. */
@@ -106,7 +115,7 @@ static void
 join_files(struct guest *g)
 {
 	if (g->recording == NULL) {
-		end(g);
+		sink_rest(g);
 		return;
 	}
 	g->state = GUEST_FINISHING;
@@ -123,7 +132,7 @@ drain(struct guest *g)
 	g->link = NULL;
 	page_feed_end(&g->feed);
 	g->stopped_ns = clock_now_ns();
-	g->state = GUEST_SINKING;
+	g->state = GUEST_ENDING;
 	look_again(g);
 }
 
@@ -145,16 +154,17 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (g->state == GUEST_STOPPING &&
 	    (now - g->heard_ns >= GUEST_END_MS * NS_PER_MS ||
-		now - g->stopped_ns >= GUEST_DRAIN_MS * NS_PER_MS)) {
+		now - g->stopped_ns >= GUEST_DRAIN_MS * NS_PER_MS))
 		fail(g, "its agent does not end");
-	} else if (g->state == GUEST_SINKING &&
-		   (g->feed.sink == NULL ||
-		       now - g->stopped_ns >= GUEST_END_MS * NS_PER_MS ||
-		       g->feed.sink->ops->is_done(g->feed.sink))) {
+	else if (g->state == GUEST_ENDING)
 		join_files(g);
-	} else {
+	else if (g->state == GUEST_SINKING &&
+		 (g->feed.sink == NULL ||
+		     now - g->stopped_ns >= SINK_END_MS * NS_PER_MS ||
+		     g->feed.sink->ops->is_done(g->feed.sink)))
+		end(g);
+	else if (g->state != GUEST_FINISHING)
 		look_again(g);
-	}
 }
 
 /* Is it over, in order? */

@@ -15,8 +15,7 @@
 #include "tools/ftrace/recorder_sink.h"
 #include "tools/ftrace/recording.h"
 
-/* The longest silence of an agent that was told to end; and what its sink has
- * for the last pages. */
+/* The longest silence of an agent that was told to end. */
 #define GUEST_END_MS 10000
 /* What is under way when a recording is stopped, if it goes on. */
 #define GUEST_DRAIN_MS 300000

@@ -46,8 +46,11 @@ struct live {
 	bool has_ended;
 	bool has_arrival; /* Unix time less the trace's, at least */
 	int64_t arrival_ns;
+	uint64_t left; /* events that the relay had not at the end */
+	uint64_t gone; /* events that came to nothing as the relay has failed */
 	struct ctf_counts told;
 	uint64_t told_ns;
+	bool is_end_told;
 };
 
 static struct ctf_counts
@@ -58,6 +61,7 @@ count_all(const struct live *l)
 	for (uint32_t i = 0; i < l->n_cpus; i++)
 		if (l->cpus[i].ctf != NULL)
 			ctf_counts_add(&sum, ctf_stream_counts(l->cpus[i].ctf));
+	sum.dropped += l->left;
 	return sum;
 }
 
@@ -81,18 +85,23 @@ tell_missing(struct live *l, uint64_t now)
 	log_peer(LOG_WARN,
 	    "peer=%s: not live: %" PRIu64 " events that its kernel lost, "
 	    "%" PRIu64 " that came too late, %" PRIu64 " for which the relay "
-	    "was too slow, %" PRIu64 " that are not described, %" PRIu64
-	    " that cannot be read",
-	    l->peer, c.lost, c.late, c.dropped, c.unknown, c.malformed);
+	    "was too slow, %" PRIu64 " for which it was gone, %" PRIu64
+	    " that are not described, %" PRIu64 " that cannot be read",
+	    l->peer, c.lost, c.late, c.dropped - l->gone, l->gone, c.unknown,
+	    c.malformed);
 }
 
 static enum status
 queue_packet(void *arg, const struct ctf_packet *p)
 {
 	struct live_cpu *c = arg;
+	struct live *l = c->live;
 
-	if (!live_session_packet(c->live->session, c->stream, p))
-		ctf_stream_drop(c->ctf, p);
+	if (live_session_packet(l->session, c->stream, p))
+		return OK;
+	ctf_stream_drop(c->ctf, p);
+	if (live_session_has_failed(l->session))
+		l->gone += p->n_events;
 	return OK;
 }
 
@@ -203,8 +212,6 @@ take_pages(
 	struct live_cpu *c = &l->cpus[cpu];
 	const uint64_t now = clock_now_ns();
 
-	if (live_session_has_failed(l->session))
-		return;
 	if (c->ctf == NULL && !open_cpu(l, cpu)) {
 		log_peer(LOG_ERROR, "peer=%s: CPU %" PRIu32 " is not live: %s",
 		    l->peer, cpu, status_text(E_NOMEM));
@@ -269,23 +276,41 @@ static void
 end_live(struct recorder_sink *sink)
 {
 	struct live *l = (struct live *)sink;
-	const struct ctf_counts c = count_all(l);
 
 	l->has_ended = true;
 	(void)event_del(l->timer);
 	if (!l->has_begun)
 		begin_live(l);
+	live_session_finish(l->session);
+}
+
+/* What the relay has now is all that it will have. */
+static void
+tell_end(struct live *l)
+{
+	const struct live_session_taken taken = live_session_taken(l->session);
+	const struct ctf_counts c = count_all(l);
+
+	l->has_ended = l->is_end_told = true;
+	l->left = c.events - c.dropped - taken.events;
+	if (live_session_has_failed(l->session))
+		l->gone += l->left;
 	tell_missing(l, clock_now_ns());
 	log_info("peer=%s: %" PRIu64 " events were live, in %" PRIu64
-		 " packets of %" PRIu64 " pages",
-	    l->peer, c.events - c.dropped, c.packets, c.pages);
-	live_session_finish(l->session);
+		 " packets; %" PRIu64 " pages came",
+	    l->peer, taken.events, taken.packets, c.pages);
 }
 
 static bool
 is_live_done(struct recorder_sink *sink)
 {
-	return live_session_is_done(((struct live *)sink)->session);
+	struct live *l = (struct live *)sink;
+
+	if (!live_session_is_done(l->session))
+		return false;
+	if (!l->is_end_told)
+		tell_end(l);
+	return true;
 }
 
 static void
@@ -293,6 +318,8 @@ destroy_live(struct recorder_sink *sink)
 {
 	struct live *l = (struct live *)sink;
 
+	if (l->session != NULL && !l->is_end_told)
+		tell_end(l);
 	if (l->timer != NULL)
 		event_free(l->timer);
 	live_session_destroy(l->session);

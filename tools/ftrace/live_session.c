@@ -16,13 +16,14 @@
 
 /* As LTTng has its folders ust and kernel below a session. */
 #define FOLDER "kernel"
-/* Without any progress; then the relay is taken for dead. */
+/* For a relay that answers, but has not written all. */
 #define RELAY_TIMEOUT_MS 10000
 
-/* A packet that waits. */
+/* A packet that waits, or was sent and is not answered. */
 struct item {
 	struct list node;
 	unsigned stream;
+	uint32_t n_events;
 	struct client_packet packet;
 };
 
@@ -30,6 +31,7 @@ struct stream {
 	unsigned cpu;
 	unsigned number; /* the client's */
 	bool is_added;
+	uint64_t taken; /* packets that the relay has */
 };
 
 struct live_session {
@@ -51,6 +53,9 @@ struct live_session {
 	struct list queue;
 	uint64_t bytes;	  /* of the queue */
 	uint64_t *queued; /* of all queues */
+	struct list sent; /* items; the client has their packets */
+	struct live_session_taken taken;
+	uint64_t finish_ns; /* when it was told that nothing more comes */
 	bool is_finishing, is_done, has_failed;
 };
 
@@ -70,9 +75,33 @@ leave_queue(struct live_session *s, struct item *i)
 	list_del(&i->node);
 }
 
+/* Packets are answered in the order in which they were sent. */
 static void
-drop_queue(struct live_session *s)
+note_answers(struct live_session *s)
 {
+	while (!list_empty(&s->sent)) {
+		struct item *i = list_entry(s->sent.next, struct item, node);
+		struct stream *x = &s->streams[i->stream];
+
+		if (client_answered(s->client, x->number).packets == x->taken)
+			return;
+		x->taken++;
+		s->taken.packets++;
+		s->taken.events += i->n_events;
+		list_del(&i->node);
+		free(i);
+	}
+}
+
+static void
+drop_all(struct live_session *s)
+{
+	struct list *at, *next;
+
+	note_answers(s);
+	list_for_each (at, next, &s->sent)
+		free(list_entry(at, struct item, node));
+	list_init(&s->sent);
 	while (!list_empty(&s->queue)) {
 		struct item *i = list_entry(s->queue.next, struct item, node);
 
@@ -92,19 +121,36 @@ stop_events(struct live_session *s)
 		(void)event_del(s->timer);
 }
 
+static void
+abandon(struct live_session *s, const char *why)
+{
+	log_error(
+	    "peer=%s: nothing more is sent to the relay: %s", s->peer, why);
+	s->has_failed = true;
+	stop_events(s);
+	drop_all(s);
+}
+
 /* OK and E_BUSY go on. */
 static bool
 goes_on(struct live_session *s, enum status st)
 {
-	if (st == OK || st == E_BUSY || s->has_failed)
-		return !s->has_failed;
-	log_error("peer=%s: nothing more is sent to the relay: %s", s->peer,
-	    client_error(s->client)[0] != '\0' ? client_error(s->client)
-					       : status_text(st));
-	s->has_failed = true;
-	stop_events(s);
-	drop_queue(s);
-	return false;
+	if (st != OK && st != E_BUSY && !s->has_failed)
+		abandon(s, client_error(s->client)[0] != '\0'
+			       ? client_error(s->client)
+			       : status_text(st));
+	return !s->has_failed;
+}
+
+/* At the end only: before, a relay may hang for as long as it likes. */
+static bool
+is_silent(const struct live_session *s)
+{
+	const uint64_t moved_ns = client_moved_ns(s->client);
+	const uint64_t from = moved_ns > s->finish_ns ? moved_ns : s->finish_ns;
+
+	return s->is_finishing &&
+	       clock_now_ns() - from >= LIVE_SILENCE_MS * NS_PER_MS;
 }
 
 static enum status
@@ -176,7 +222,7 @@ send_packets(struct live_session *s)
 		if (st != OK)
 			return st;
 		leave_queue(s, i);
-		free(i);
+		list_append(&s->sent, &i->node);
 	}
 	return OK;
 }
@@ -234,11 +280,16 @@ live_session_work(struct live_session *s)
 	    !goes_on(s, client_work(s->client, 0)) ||
 	    !goes_on(s, put_what_goes(s)))
 		return;
+	note_answers(s);
 	if (s->is_done) {
 		stop_events(s);
 		return;
 	}
-	if (goes_on(s, client_work(s->client, 0)))
+	if (!goes_on(s, client_work(s->client, 0)))
+		return;
+	if (is_silent(s))
+		abandon(s, "it takes nothing more, and says nothing");
+	else
 		watch_sockets(s);
 }
 
@@ -292,6 +343,7 @@ live_session_create(
 	if (s == NULL)
 		return E_NOMEM;
 	list_init(&s->queue);
+	list_init(&s->sent);
 	s->base = config->base;
 	s->peer = config->peer;
 	s->queued = config->queued;
@@ -323,7 +375,7 @@ live_session_destroy(struct live_session *s)
 			event_free(s->sockets[i]);
 	if (s->timer != NULL)
 		event_free(s->timer);
-	drop_queue(s);
+	drop_all(s);
 	client_destroy(s->client);
 	buf_free(&s->metadata);
 	free(s->streams);
@@ -371,6 +423,7 @@ live_session_packet(
 		return false;
 	}
 	i->stream = number;
+	i->n_events = p->n_events;
 	list_append(&s->queue, &i->node);
 	s->bytes += n;
 	*s->queued += n;
@@ -391,6 +444,7 @@ void
 live_session_finish(struct live_session *s)
 {
 	s->is_finishing = true;
+	s->finish_ns = clock_now_ns();
 	live_session_work(s);
 }
 
@@ -404,4 +458,10 @@ bool
 live_session_has_failed(const struct live_session *s)
 {
 	return s->has_failed;
+}
+
+struct live_session_taken
+live_session_taken(const struct live_session *s)
+{
+	return s->taken;
 }

@@ -26,6 +26,8 @@ struct live_session;
  * for another at any time. */
 #define LIVE_QUEUE_BYTES (UINT64_C(512) << 20)
 #define LIVE_QUEUE_PART 4
+/* At the end nothing moves for so long: then the relay is taken for dead. */
+#define LIVE_SILENCE_MS 10000
 /* The live timer that the relay is told, and how often beacons are due. */
 #define LIVE_TIMER_MS 100
 
@@ -58,10 +60,16 @@ bool live_session_beacon(
 /* Send what can be sent now. */
 void live_session_work(struct live_session *s);
 
-/* Nothing more comes. */
+/* Nothing more comes. What waits goes out as long as anything moves; after
+ * LIVE_SILENCE_MS without, it fails. */
 void live_session_finish(struct live_session *s);
 /* Is everything at the relay and closed, or has it failed? */
 bool live_session_is_done(const struct live_session *s);
 bool live_session_has_failed(const struct live_session *s);
+/* What the relay has said that it has. */
+struct live_session_taken {
+	uint64_t events, packets;
+};
+struct live_session_taken live_session_taken(const struct live_session *s);
 
 #endif

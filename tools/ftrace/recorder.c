@@ -106,9 +106,7 @@ recorder_destroy(struct recorder *r)
 	page_feed_free(&r->feed);
 	if (r->timer != NULL)
 		event_free(r->timer);
-	if (r->recording != NULL && !all->is_kept)
-		all->memory -= recording_metadata_size(r->recording);
-	recording_destroy(r->recording);
+	recorder_free_recording(r);
 	recorder_dialog_free(&r->dialog);
 	all->fds -= r->fds;
 	all->pages_memory -= r->pages_memory;
@@ -369,6 +367,7 @@ recorders_end(struct recorders *all)
 	struct list *at, *next;
 
 	all->is_ending = true;
+	all->ending_ns = clock_now_ns();
 	list_for_each (at, next, &all->list)
 		end_control(list_entry(at, struct recorder, node));
 }

@@ -3,7 +3,8 @@
  * One recorder: its control connection, its data sockets, its files, and who
  * else wants its pages. It ends in order (CLOSE), when its connection is lost,
  * when it breaks a rule or a limit, or when the listener ends; what came until
- * then is put into its file. libevent; the loop's thread.
+ * then is put into its file, which does not wait for who else wants it.
+ * libevent; the loop's thread.
  */
 #ifndef TOOLS_FTRACE_RECORDER_H
 #define TOOLS_FTRACE_RECORDER_H
@@ -26,8 +27,9 @@
 #define METADATA_SILENCE_MS 5000
 /* What is under way when a recorder has ended, at most. */
 #define DRAIN_MS 300000
-/* Who else wants its pages may need so long for the last ones. */
-#define SINK_END_MS 10000
+/* When the listener is told to end, who else wants its pages has so long for
+ * the last ones. */
+#define SINK_STOP_MS 10000
 /* Recorders at a time, with those whose files are being finished; of one
  * host. */
 #define RECORDERS_MAX 256
@@ -56,6 +58,7 @@ struct recorders {
 	const char *bind_host;
 	uint16_t port_first, port_last;
 	bool is_ending;
+	uint64_t ending_ns; /* since when */
 
 	struct list list;
 	unsigned n;
@@ -73,7 +76,8 @@ void recorder_accept(
 /* A recording that a former listener has left is put together. */
 void recorder_finish_left(struct recorders *all, struct recording *take);
 /* The listener ends: read what is here, and put together what there is. They
- * are gone when ALL->n is 0. */
+ * are gone when ALL->n is 0: their files are there, and SINK_STOP_MS are over
+ * at the latest. */
 void recorders_end(struct recorders *all);
 
 #endif

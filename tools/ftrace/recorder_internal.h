@@ -15,8 +15,9 @@ enum recorder_state {
 	RECORDER_TALKING,   /* until its metadata is whole */
 	RECORDER_RUNNING,   /* pages come */
 	RECORDER_DRAINING,  /* it has ended; what is under way still comes */
-	RECORDER_SINKING,   /* its sink has not taken all */
+	RECORDER_NAMING,    /* its name is asked for, for its file */
 	RECORDER_FINISHING, /* its file is being put together */
+	RECORDER_SINKING,   /* its sink has not taken all */
 };
 
 struct name_query;
@@ -68,8 +69,9 @@ void recorder_name_forget(struct recorder *r);
 /* To the next state, for as long as nothing is waited for. It may be gone
  * then. */
 void recorder_advance(struct recorder *r);
-/* Put its file together; then it is gone. */
+/* Put its file together; then it goes on. */
 void recorder_finish_file(struct recorder *r);
+void recorder_free_recording(struct recorder *r);
 
 /* recorder.c */
 void recorder_destroy(struct recorder *r);

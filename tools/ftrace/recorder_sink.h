@@ -20,18 +20,21 @@ struct recorder_sink;
 
 /* Descriptors that a sink may have: two connections to a relay. */
 #define SINK_FDS 2
+/* After end() it is waited for as long as it is not done, but no longer. */
+#define SINK_END_MS 120000
 
 struct recorder_sink_ops {
 	/* Whole pages of one CPU, in the order in which it sent them, that have
 	 * just come: SIZE is a multiple of the page size. Borrowed. */
 	void (*pages)(struct recorder_sink *s, uint32_t cpu,
 	    const uint8_t *pages, size_t size);
-	/* Nothing more comes. */
+	/* Nothing more comes. What is under way goes on. */
 	void (*end)(struct recorder_sink *s);
 	/* After end(): is all of it where it should be, or lost? Asked again
 	 * and again, until it is or nobody wants to wait any more. */
 	bool (*is_done)(struct recorder_sink *s);
-	/* At any time, also without end(). */
+	/* At any time, also without end(). What is not done is lost, and is
+	 * counted and logged. */
 	void (*destroy)(struct recorder_sink *s);
 };
 
