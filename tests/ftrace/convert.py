@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -147,6 +148,31 @@ def any_names_are_read():
                   "y_2_length = 2, y_2 = [ [0] = 1, [1] = 2 ]" in text, text)
             if shutil.which("babeltrace"):
                 reading.run("babeltrace", str(top / "out"))
+
+
+def names_again_and_again_cost_little():
+    """As many events and fields as there may be, all of one name."""
+    m = dat_file.Maker()
+    name = 127 * "x"
+    with directory() as top:
+        (top / "t.dat").write_bytes(m.file_v7(
+            [], {"a": m.many(512, "__data_loc u8[] " + name)},
+            {"": [[m.page(1000, m.entry(m.event(1511, bytes(4)), 1))]]},
+            packing="zlib"))
+        used = children_seconds()
+        done = convert(top / "t.dat", top / "out")
+        used = children_seconds() - used
+        check("1 events" in done.stdout, done.stdout)
+        names = re.findall(r"u8 _(\w+)\[", (top / "out/metadata").read_text())
+        count = dat_file.FIELDS_MAX - len(dat_file.COMMON)
+        equal(names, 512 * ([name] + [
+            "%s_%d" % (name, i) for i in range(2, count + 1)]), "names")
+        check(used < 15, "%.1f s of CPU" % used)
+
+
+def children_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def simple(m, pages, options=()):
@@ -306,7 +332,8 @@ def what_grows_without_bounds_is_refused():
 
 CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
          names_are_as_lttng_has_them,
-         any_names_are_read, time_never_goes_back,
+         any_names_are_read, names_again_and_again_cost_little,
+         time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,
          clocks_without_a_frequency_are_refused,
          several_buffers_are_several_traces, a_relay_records_the_same,

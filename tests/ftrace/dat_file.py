@@ -10,6 +10,7 @@ COMMON = (("unsigned short common_type", 0, 2, 0),
           ("unsigned char common_flags", 2, 1, 0),
           ("unsigned char common_preempt_count", 3, 1, 0),
           ("int common_pid", 4, 4, 1))
+FIELDS_MAX = 256        # EVENT_FIELDS_MAX
 CLOCKS = "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n"
 
 
@@ -29,6 +30,14 @@ class Maker:
                 + "".join(FIELD % f for f in common) + "\n"
                 + "".join(FIELD % f for f in fields)
                 + "\nprint fmt: \"%d\", REC->x\n").encode()
+
+    def many(self, events, declaration, number=1000):
+        """Format texts with as many fields as one may have, all of them at the
+        same place; a %d in DECLARATION is the number of the field."""
+        count = FIELDS_MAX - len(COMMON)
+        return [self.format("e%d" % i, number + i, [
+            (declaration.replace("%d", str(k)), 8, 4, 0)
+            for k in range(count)]) for i in range(events)]
 
     def event(self, number, data, pid=1, flags=0, preempt=0):
         """The bytes of an event; DATA are those behind the common ones."""

@@ -101,16 +101,10 @@ class Machine:
     def __init__(self, listener, cpus=2, clock=b"[local]",
                  fields=(("int n", 8, 4, 1),)):
         self.maker = dat_file.Maker()
-        self.sender = Sender(listener)
-        self.sender.greet()
-        self.sender.send(tinit(cpus, b"tcp", page=dat_file.PAGE))
-        self.sender.connect_data(self.sender.receive_ports())
         whole = self.maker.metadata_v6(
             [], {"a": [self.maker.format("x", 300, fields)]},
             cpus).replace(b"[local]", clock)
-        for at in range(0, len(whole), 8000):
-            self.sender.send(message(SEND_DATA, data=whole[at:at + 8000]))
-        self.sender.send(message(FIN_DATA))
+        self.sender = Sender(listener).begin_with(whole, cpus, dat_file.PAGE)
         self.sent = 0
 
     def page(self, cpu, ages=(0,), lost=None, before=0):

@@ -237,6 +237,16 @@ class Sender:
             self.connect_data(ports, False)
         return self
 
+    def begin_with(self, whole, cpus=2, page=PAGE):
+        """The same, with metadata that a test makes up."""
+        self.greet()
+        self.send(tinit(cpus, b"tcp", page=page))
+        self.connect_data(self.receive_ports())
+        for at in range(0, len(whole), 8000):
+            self.send(message(SEND_DATA, data=whole[at:at + 8000]))
+        self.send(message(FIN_DATA))
+        return self
+
     def pages(self, cpu, blob, pieces=None):
         is_tcp = self.data[cpu].type == socket.SOCK_STREAM
         if not is_tcp:

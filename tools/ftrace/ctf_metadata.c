@@ -18,6 +18,9 @@
  * one name. */
 struct names {
 	char name[NAMES_MAX][NAME_ROOM];
+	/* Of each: NAME_2 up to the one before this number are taken. */
+	unsigned next[NAMES_MAX];
+	uint16_t sorted[NAMES_MAX]; /* their places above, by name */
 	unsigned n;
 };
 
@@ -146,24 +149,51 @@ stream_block(struct buf *out)
 	    "};\n\n");
 }
 
+/* Where NAME is in their order, or would be. */
 static bool
-is_taken(const struct names *names, const char *name)
+is_taken(const struct names *names, const char *name, unsigned *at)
 {
-	for (unsigned i = 0; i < names->n; i++)
-		if (strcmp(names->name[i], name) == 0)
+	unsigned high = names->n;
+
+	*at = 0;
+	while (*at < high) {
+		const unsigned middle = (*at + high) / 2;
+		const int order = strcmp(
+		    name, names->name[names->sorted[middle]]);
+
+		if (order == 0) {
+			*at = middle;
 			return true;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			*at = middle + 1;
+	}
 	return false;
 }
 
-/* NAME, or NAME_2 and so on. */
+/* NAME, or NAME_2 and so on. All of an event's names may be the same one: no
+ * number is tried twice. */
 static const char *
 take_name(struct names *names, const char *name)
 {
-	char *out = names->name[names->n];
+	uint16_t *sorted = names->sorted;
+	const unsigned n = names->n;
+	char *out = names->name[n];
+	unsigned at, *next;
 
 	(void)snprintf(out, NAME_ROOM, "%s", name);
-	for (unsigned i = 2; is_taken(names, out); i++)
-		(void)snprintf(out, NAME_ROOM, "%s_%u", name, i);
+	if (is_taken(names, out, &at)) {
+		next = &names->next[sorted[at]];
+		do
+			(void)snprintf(
+			    out, NAME_ROOM, "%s_%u", name, (*next)++);
+		while (is_taken(names, out, &at));
+	}
+	memmove(&sorted[at + 1], &sorted[at], (n - at) * sizeof(*sorted));
+	sorted[at] = (uint16_t)n;
+	names->next[n] = 2;
 	names->n++;
 	return out;
 }
