@@ -149,7 +149,7 @@ ctf_trace_create(struct ctf_trace **out, const struct dat *d,
 	make_uuid(t->clock_uuid, d, "/clock", settings->some_time);
 	st = compile(t);
 	if (st == OK)
-		st = ctf_metadata(&t->metadata, t, settings);
+		st = ctf_metadata(t, settings);
 	if (st != OK) {
 		ctf_trace_destroy(t);
 		return st;

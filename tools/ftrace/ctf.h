@@ -4,7 +4,8 @@
  * class, and for each event of the kernel how its bytes become those of a CTF
  * event. The trace knows the recording, and no files or sockets.
  *
- * A trace never changes once it is made; streams have what changes.
+ * A trace never changes once it is made, but for the head of its metadata;
+ * streams have what changes.
  */
 #ifndef TOOLS_FTRACE_CTF_H
 #define TOOLS_FTRACE_CTF_H
@@ -61,9 +62,10 @@ struct ctf_trace {
 	const struct dat *dat; /* borrowed for as long as the trace lives */
 	uint8_t uuid[CTF_UUID_LEN];
 	uint8_t clock_uuid[CTF_UUID_LEN];
-	uint64_t freq;	   /* of the clock, in Hz */
-	uint64_t time_max; /* no time of an event is larger */
-	struct buf metadata;
+	uint64_t freq;		  /* of the clock, in Hz */
+	uint64_t time_max;	  /* no time of an event is larger */
+	struct buf metadata;	  /* its text */
+	size_t head_size;	  /* bytes of it in front of what streams are */
 	struct ctf_event *events; /* as dat->events */
 	struct ctf_op *ops;
 };
@@ -92,8 +94,12 @@ uint8_t *ctf_event_encode(const struct ctf_trace *t, const struct ctf_event *e,
 uint32_t ctf_event_compile(const struct event_format *f, struct ctf_op *out);
 
 /* All of the metadata, of events that have operations (ctf_metadata.c). */
-enum status ctf_metadata(struct buf *out, const struct ctf_trace *t,
-    const struct ctf_settings *settings) MUST_CHECK;
+enum status ctf_metadata(
+    struct ctf_trace *t, const struct ctf_settings *settings) MUST_CHECK;
+/* More is known of the clock: SETTINGS are others, but for the names. Events
+ * are not looked at again. Not OK: the metadata is as it was. */
+enum status ctf_metadata_again(
+    struct ctf_trace *t, const struct ctf_settings *settings) MUST_CHECK;
 
 /* Names, as SETTINGS say (ctf_names.c); OUT has room for 2 * EVENT_NAME_MAX. */
 void ctf_names_event(

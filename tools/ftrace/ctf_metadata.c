@@ -286,23 +286,52 @@ event(struct buf *out, const struct event_format *f, enum ctf_names how,
 	tsdl_text(out, "	};\n};\n\n");
 }
 
-enum status
-ctf_metadata(struct buf *out, const struct ctf_trace *t,
-    const struct ctf_settings *settings)
+/* Whatever is known of the clock stands here. */
+static void
+head(struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
 {
-	struct names *names = calloc(1, sizeof(*names));
-
-	if (names == NULL)
-		return E_NOMEM;
 	tsdl_text(out, "/* CTF 1.8 */\n\n");
 	types(out);
 	trace_block(out, t);
-	env_block(out, t, settings);
-	clock_block(out, t, settings);
+	env_block(out, t, s);
+	clock_block(out, t, s);
+}
+
+enum status
+ctf_metadata(struct ctf_trace *t, const struct ctf_settings *settings)
+{
+	struct names *names = calloc(1, sizeof(*names));
+	struct buf *out = &t->metadata;
+
+	if (names == NULL)
+		return E_NOMEM;
+	head(out, t, settings);
+	t->head_size = buf_len(out);
 	stream_block(out);
 	for (unsigned i = 0; i < t->dat->n_events; i++)
 		if (t->events[i].ops != NULL)
 			event(out, t->dat->events[i], settings->names, names);
 	free(names);
 	return out->bad ? E_NOMEM : OK;
+}
+
+enum status
+ctf_metadata_again(struct ctf_trace *t, const struct ctf_settings *settings)
+{
+	const struct buf *old = &t->metadata;
+	struct buf all = { 0 };
+	size_t head_size;
+
+	head(&all, t, settings);
+	head_size = buf_len(&all);
+	buf_bytes(
+	    &all, buf_data(old) + t->head_size, buf_len(old) - t->head_size);
+	if (all.bad) {
+		buf_free(&all);
+		return E_NOMEM;
+	}
+	buf_free(&t->metadata);
+	t->metadata = all;
+	t->head_size = head_size;
+	return OK;
 }

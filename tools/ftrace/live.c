@@ -181,15 +181,14 @@ static void
 begin_live(struct live *l)
 {
 	struct ctf_settings *s = &l->settings;
-	enum status st;
+	enum status st = OK;
 
 	if (!s->has_offset && l->has_arrival) {
 		s->has_offset = true;
 		s->offset_ns = l->arrival_ns;
 		s->offset_from = "arrival";
+		st = ctf_metadata_again(l->trace, s);
 	}
-	buf_truncate(&l->trace->metadata, 0);
-	st = ctf_metadata(&l->trace->metadata, l->trace, s);
 	if (st != OK)
 		log_error("peer=%s: %s", l->peer, status_text(st));
 	live_session_metadata(l->session, &l->trace->metadata);
