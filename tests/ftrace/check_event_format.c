@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/lib/unit.h"
 #include "tools/ftrace/event_format.h"
@@ -201,6 +202,32 @@ START_TEST(fields_without_end_are_refused)
 }
 END_TEST
 
+/* Metadata may be one line of 64 MiB; or as many lines as it likes. */
+static const struct {
+	size_t words, lines;
+} long_types[] = { { 16 << 20, 1 }, { 8 << 10, 2 << 10 } };
+
+START_TEST(words_without_end_cost_little)
+{
+	static const char end[] = "zz x[4]" AT "8;	signed:0;";
+	const size_t words = long_types[_i].words;
+	char *line = malloc(sizeof("field:") + 3 * words + sizeof(end)),
+	     *at = stpcpy(line, "field:");
+	const clock_t began = clock();
+	struct event_field f;
+
+	for (size_t i = 0; i < words; i++)
+		at = stpcpy(at, "zz ");
+	(void)stpcpy(at, end);
+	for (size_t i = 0; i < long_types[_i].lines; i++)
+		ck_assert_int_eq(event_field_parse(&f, span(line), 8), OK);
+	ck_assert_uint_eq(f.count, 4);
+	ck_assert_uint_eq(f.element, 2);
+	ck_assert_int_lt(clock() - began, 5 * CLOCKS_PER_SEC);
+	free(line);
+}
+END_TEST
+
 #define N(table) (sizeof(table) / sizeof(*(table)))
 
 int
@@ -212,6 +239,7 @@ main(void)
 		{ an_event_has_the_fields_of_its_text, 0, 0 },
 		{ other_texts_are_refused, N(no_events), 0 },
 		{ fields_without_end_are_refused, 2, 0 },
+		{ words_without_end_cost_little, N(long_types), 0 },
 	};
 
 	return unit_run("event_format", units, N(units));

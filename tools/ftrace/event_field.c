@@ -8,10 +8,14 @@
 #include "common/compiler.h"
 #include "tools/ftrace/event_format.h"
 
+/* So many last words of a type are looked at; "unsigned long long" is the
+ * longest that says something. */
+#define TYPE_WORDS_MAX 8
+
 /* What a type's name says of its size; 0: as a long. The last word that is here
  * counts: "unsigned" and the like stand in front. */
-static const struct {
-	const char *name;
+static const struct type {
+	char name[10];
 	uint8_t size;
 } types[] = {
 	{ "char", 1 },
@@ -109,6 +113,14 @@ take_last_word(struct span *s)
 	return w;
 }
 
+/* Each word of a peer is compared with each type. */
+static bool
+is_type(const struct type *t, struct span word)
+{
+	return word.n < sizeof(t->name) && t->name[0] == *word.p &&
+	       t->name[word.n] == '\0' && memcmp(t->name, word.p, word.n) == 0;
+}
+
 /* Bytes of an element of that type; 0: nobody knows. */
 static unsigned
 element_size(struct span type, unsigned long_size)
@@ -118,10 +130,11 @@ element_size(struct span type, unsigned long_size)
 
 	if (memchr(type.p, '*', type.n) != NULL)
 		return long_size;
-	while ((w = take_last_word(&type)).n > 0) {
+	for (unsigned n = 0;
+	     n < TYPE_WORDS_MAX && (w = take_last_word(&type)).n > 0; n++) {
 		longs += equal(w, "long");
 		for (size_t i = 0; size == 0 && i < ARRAY_LEN(types); i++)
-			if (equal(w, types[i].name))
+			if (is_type(&types[i], w))
 				size = types[i].size == 0 ? long_size
 							  : types[i].size;
 	}
@@ -168,14 +181,10 @@ names_address(const char *name)
 	       has(name, "addr") || has(name, "function") || has(name, "ptr");
 }
 
-/* Integers, if its type and size are those of some. */
+/* Integers, if its type, of EACH bytes, and size are those of some. */
 static void
-set_elements(
-    struct event_field *f, struct span type, uint32_t count, unsigned long_size)
+set_elements(struct event_field *f, uint32_t count, uint32_t each)
 {
-	const unsigned known = element_size(type, long_size);
-	uint32_t each = known;
-
 	if (each == 0 || f->size % each != 0)
 		each = count > 0 && f->size % count == 0 ? f->size / count : 0;
 	f->kind = FIELD_BYTES;
@@ -193,17 +202,14 @@ set_kind(struct event_field *f, struct span type, bool is_array, uint32_t count,
     unsigned long_size)
 {
 	const bool is_pointer = memchr(type.p, '*', type.n) != NULL;
+	const unsigned each = element_size(type, long_size);
 
-	f->is_address = is_pointer ||
-			(!f->is_signed &&
-			    element_size(type, long_size) == long_size &&
-			    names_address(f->name));
+	f->is_address = is_pointer || (!f->is_signed && each == long_size &&
+					  names_address(f->name));
 	if (is_array && is_text(type) && f->size > 0) {
 		f->kind = FIELD_TEXT;
 		f->element = 1;
 	} else if (f->size == 0) {
-		const unsigned each = element_size(type, long_size);
-
 		f->kind = is_text(type) ? FIELD_REST_TEXT : FIELD_REST_ARRAY;
 		f->element = (uint8_t)(each == 0 ? 1 : each);
 	} else if (!is_array && (f->size == 1 || f->size == 2 || f->size == 4 ||
@@ -211,7 +217,7 @@ set_kind(struct event_field *f, struct span type, bool is_array, uint32_t count,
 		f->kind = FIELD_INTEGER;
 		f->element = (uint8_t)f->size;
 	} else if (is_array) {
-		set_elements(f, type, count, long_size);
+		set_elements(f, count, each);
 	} else {
 		f->kind = FIELD_BYTES;
 		f->element = 1;
