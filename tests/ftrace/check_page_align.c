@@ -278,6 +278,42 @@ START_TEST(a_last_page_may_be_late_and_behind_a_gap)
 }
 END_TEST
 
+/* A page loses its rest, and the one behind it is under way at the end: no
+ * event is made of bytes of both. */
+START_TEST(a_last_page_may_be_inside_of_another)
+{
+	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const uint8_t *page = b.p + 5 * SIZE;
+
+	for (size_t n = 1; n < 2000; n++) {
+		struct bytes in = without(b, 5 * SIZE + n, 6 * SIZE);
+		struct page_align a;
+		struct taken out;
+
+		in.n = 5 * SIZE + n + 2000;
+		out = align(&a, in, other_pieces[_i]);
+		ck_assert_uint_eq(a.cuts, 2);
+		ck_assert_mem_eq(out.p, b.p, 5 * SIZE);
+		if (out.n > 5 * SIZE) {
+			const uint8_t *last = out.p + 5 * SIZE;
+			const uint32_t data = page_data_bytes(&layout, last);
+
+			ck_assert_uint_eq(out.n, 6 * SIZE);
+			ck_assert_uint_gt(events_of(last), 0);
+			ck_assert_uint_le(HEAD + data, n);
+			ck_assert_mem_eq(last + HEAD, page + HEAD, data);
+		} else {
+			/* No event is longer here. */
+			ck_assert_uint_lt(n, 200);
+		}
+		page_align_free(&a);
+		free(out.p);
+		free(in.p);
+	}
+	free(b.p);
+}
+END_TEST
+
 /* Junk at the end, or nothing but junk, becomes no page. */
 START_TEST(what_is_no_page_at_the_end_is_none)
 {
@@ -771,6 +807,7 @@ main(void)
 		{ a_page_may_stop_anywhere, N(other_pieces), 0 },
 		{ a_stream_may_end_anywhere, N(other_pieces), 0 },
 		{ a_last_page_may_be_late_and_behind_a_gap, 0, 0 },
+		{ a_last_page_may_be_inside_of_another, N(other_pieces), 0 },
 		{ what_is_no_page_at_the_end_is_none, N(pieces), 0 },
 		{ a_page_may_be_inside_of_another, N(other_pieces), 0 },
 		{ few_bytes_do_not_become_many, N(pieces), 0 },

@@ -325,15 +325,42 @@ page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 	}
 }
 
+/* Where in the N bytes at P, of a page that is not whole, another one begins:
+ * if all events of that are here, behind them. N: nowhere. */
+static size_t
+find_head(const struct page_align *a, const uint8_t *p, size_t n)
+{
+	const struct page_layout *l = &a->layout;
+	uint64_t after = a->time;
+	size_t at = 1;
+
+	if (n < page_head(l))
+		return n;
+	if (is_head(l, p, a->time, STEP_MAX)) {
+		const size_t end = l->data_at + page_data_bytes(l, p);
+
+		after = order_u64(l->is_big, p);
+		at = end <= n ? end : 1;
+	}
+	for (; n - at >= page_head(l); at++)
+		if (is_head(l, p + at, after, STEP_NEAR))
+			return at;
+	return n;
+}
+
 /* The page that was under way, of which N bytes have come. It begins where one
- * has to, so an idle CPU's may be much newer than the one before. */
+ * has to, so an idle CPU's may be much newer than the one before. What looks
+ * like another one inside of it may be one, or not: neither becomes events. */
 static void
 give_last(struct page_align *a, const uint8_t *p, size_t n)
 {
+	size_t end;
+
 	if (!a->has_begun && n >= page_head(&a->layout))
 		a->time = order_u64(a->layout.is_big, p);
-	if (give_cut(a, p, n, STEP_MAX))
-		a->cuts++;
+	end = find_head(a, p, n);
+	a->cuts += give_cut(a, p, end, STEP_MAX);
+	a->cuts += end < n;
 }
 
 void
