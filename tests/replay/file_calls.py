@@ -381,6 +381,7 @@ def run_one(scenario, sync, number, action):
             (daemon.rundir / f"relayd/{name}.port").unlink(missing_ok=True)
         daemon.is_up = True
         daemon.start_again()
+        daemon.recovered()
         if peer is not None:
             look(peer, True)
             read_back(peer)

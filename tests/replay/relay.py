@@ -134,7 +134,15 @@ class Daemon:
             (self.rundir / f"relayd/{name}.port").unlink(missing_ok=True)
 
     def start_again(self):
+        """What a crash left may still be cut when it serves: recovered()."""
         self._start()
+
+    def recovered(self):
+        """Until the start has done with what was left; there is no session."""
+        until = time.monotonic() + TIMEOUT
+        while left := [p.name for p in self.out.glob(".tracepulse-journal.*")]:
+            check(time.monotonic() < until, f"journals left: {left}")
+            time.sleep(0.005)
 
     def pause(self):
         """SIGSTOP, until each of its threads stands still."""
