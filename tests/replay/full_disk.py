@@ -70,7 +70,7 @@ class Peer(Live):
     def settle(self):
         """DATA_PENDING does not stay, whatever is lost."""
         until(lambda: self.control.pending(self.stream, self.seq - 1) == 0,
-              "DATA_PENDING stays", 2)
+              "DATA_PENDING stays")
 
     def found(self, where=None):
         """The numbers that are on the disk; everything is whole."""
@@ -155,7 +155,7 @@ def goes_on(daemon):
     until(lambda: get(daemon, "/readyz") == (503, "disk full\n"),
           f"/readyz says {get(daemon, '/readyz')}")
     until(lambda: json.loads(get(daemon, "/api/v1/status")[1])["disk"][
-        "free_bytes"] < 1 << 20, "what is free is told as it was before", 2)
+        "free_bytes"] < 1 << 20, "what is free is told as it was before", 4)
     # A trace on a full disk can be read.
     big = bytes(range(256)) * 80
     for _ in range(4):
@@ -167,7 +167,7 @@ def goes_on(daemon):
     began = time.monotonic()
     first = peer.seq
     while lost(daemon) == 0 or peer.found()[-1] < first:
-        check(time.monotonic() < began + 1, "not recorded 1 s after there was "
+        check(time.monotonic() < began + 10, "not recorded 10 s after there was "
               "room")
         peer.put()
         peer.settle()
@@ -215,7 +215,7 @@ def begins_full(daemon):
         peer.data.packet(stream, 0, b"1" * 4096)
         equal(peer.control.index(stream, 0, 4096), relay.OK, "SEND_INDEX")
         until(lambda: peer.control.pending(stream, 0) == 0,
-              "DATA_PENDING stays", 2)
+              "DATA_PENDING stays")
     for i in range(inodes):
         (daemon.out / f"many/{i}").unlink()
     peer.control.metadata(meta, b" and comes")
@@ -223,7 +223,7 @@ def begins_full(daemon):
         peer.data.packet(stream, 1, b"2" * 4096)
         equal(peer.control.index(stream, 1, 4096), relay.OK, "SEND_INDEX")
         until(lambda: peer.control.pending(stream, 1) == 0,
-              "DATA_PENDING stays", 2)
+              "DATA_PENDING stays")
     other = peer.dir.parent.parent / "1/64-bit"
     equal((peer.dir / "ch_1").read_bytes(), b"2" * 4096, "the second stream")
     equal((other / "ch_2").read_bytes(), b"2" * 4096, "the third stream")
@@ -252,7 +252,7 @@ def owes(daemon):
     small_disk.make_room(daemon)
     whole = b"metadata of owes" + b"".join(parts)
     until(lambda: (peer.dir / "metadata").read_bytes() == whole,
-          "metadata that waited is not written", 1)
+          "metadata that waited is not written")
     got = b""
     while len(got) < len(whole):
         got += watch.viewer.metadata(watch.meta)[1]
@@ -315,7 +315,7 @@ def rotates(daemon):
     peer.control.metadata(peer.meta, b"again")
     code, _ = peer.control.close_chunk(0, 0)
     equal(code, relay.OK, "CLOSE_TRACE_CHUNK")
-    until(lambda: not peer.control.chunk_exists(0)[1], "it stays", 5)
+    until(lambda: not peer.control.chunk_exists(0)[1], "it stays")
     peer.put()
     peer.settle()
     small_disk.make_room(daemon)
@@ -351,6 +351,7 @@ def crashes(daemon):
         late.settle()
         daemon.kill()
         daemon.start_again()
+        daemon.recovered()
         for p in (peer, late):
             p.found()
         check(0 in peer.found(), "what was there before")
@@ -372,8 +373,7 @@ def leaves_nothing(daemon):
     peer = Peer(daemon, "short")
     peer.put()
     peer.end()
-    time.sleep(0.1)
-    equal(names(daemon), {"h"}, "names")
+    until(lambda: names(daemon) == {"h"}, "a name of its own stays")
     daemon.stop()
     subprocess.run(["rm", "-r", str(daemon.out / "h"), str(daemon.out / NOTES)],
                    check=True)
