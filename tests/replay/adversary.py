@@ -15,7 +15,7 @@ import time
 import relay
 import udp
 import viewer
-from flood import (MANY, MIB, SANITIZERS, SERVED, STOP, Jet, Visits,
+from flood import (MANY, MIB, SANITIZERS, SERVED, STOP, TRIES, Jet, Visits,
                    ended_after, idle, judge, packets, queued, records, repeated, send_all,
                    served, size, spraying, u64, with_streams)
 from relay import check, equal
@@ -322,7 +322,7 @@ def end_of_many_that_wait():
         s.control.sock = s.data.sock
 
         def wait(daemon, neighbour, sent):
-            until = time.monotonic() + 15
+            until = time.monotonic() + 60
             while "gave up waiting for the bytes" not in daemon.log_text():
                 check(time.monotonic() < until, "it lingers for ever")
                 neighbour.beat()
@@ -467,11 +467,18 @@ def files_of(s):
     return 0
 
 
-def whole_packets_are_written_at_the_end(n_sessions=size(16, 8),
-                                         options=("--max-memory", "64M")):
-    """Each packet is a file, so that much waits when the daemon is told to end.
-    What it has read is written, also packets whose records did not come, or
-    that it did not look at, as the session holds too much."""
+def ends_in_time(measure, *arguments):
+    """MEASURE gives the seconds of an end, of which the best of some tries
+    counts; what else is wrong fails at once."""
+    for _ in range(TRIES):
+        took = measure(*arguments)
+        if took < STOP:
+            return
+    raise relay.Failed(f"{took:.2f} s")
+
+
+def whole_packets(n_sessions, *options):
+    """The seconds that the end of so many sessions took."""
     n = size(6000, 3000)
     with relay.Daemon(*options, workers=1) as daemon:
         sessions = []
@@ -486,7 +493,7 @@ def whole_packets_are_written_at_the_end(n_sessions=size(16, 8),
         with spraying(jets) as sent:
             while sessions[0].control.pending(sessions[0].f, 20) != 0:
                 pass
-            check(sent.wait(60) or True, "")
+            check(sent.wait(60), "it is not sent")
             sessions[0].acknowledged = max(
                 seq for seq in (20, 50, 100, 200, 400) if
                 seq == 20 or sessions[0].control.pending(
@@ -502,16 +509,28 @@ def whole_packets_are_written_at_the_end(n_sessions=size(16, 8),
         check(files[0] > sessions[0].acknowledged, "acknowledged, but lost")
         for s, there in zip(sessions, files):
             check(there >= s.whole, f"{s.path}: {there} of {s.whole}")
-        check(took < STOP, f"{took:.2f} s")
+        return took
+
+
+def whole_packets_are_written_at_the_end():
+    """Each packet is a file, so that much waits when the daemon is told to end.
+    What it has read is written, also packets whose records did not come, or
+    that it did not look at, as the session holds too much."""
+    ends_in_time(whole_packets, size(16, 8), "--max-memory", "64M")
 
 
 def many_write_little_at_the_end():
     """The same of more sessions, with more memory: the time is not longer."""
-    whole_packets_are_written_at_the_end(size(60, 40), ("--max-memory", "8G"))
+    ends_in_time(whole_packets, size(60, 40), "--max-memory", "8G")
 
 
 def files_of_datagrams_at_the_end():
     """Packets over UDP, each a file, behind one that is missing."""
+    ends_in_time(files_of_datagrams)
+
+
+def files_of_datagrams():
+    """The seconds that their end took."""
     n = 900
     with relay.Daemon("--udp-port=data", workers=1) as daemon:
         sessions = []
@@ -530,7 +549,7 @@ def files_of_datagrams_at_the_end():
         sessions[0].calm(0)
         took = ended_after(daemon, daemon.process.terminate)
         print(f"    end {took:.2f} s", flush=True)
-        check(took < STOP, f"{took:.2f} s")
+        return took
 
 
 CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
