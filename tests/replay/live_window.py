@@ -183,6 +183,11 @@ def steady():
             ahead = done * 65536 / rate - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
+            # Who stood still for seconds is waited for, then overtaken.
+            limit = time.monotonic() + relay.TIMEOUT
+            while (done * 65536 - reader.bytes > window // 4 and
+                   reader.is_alive() and time.monotonic() < limit):
+                time.sleep(0.002)
             if now - looked > 0.25:
                 looked, most = now, max(most, used(daemon.out))
             if now - told > 600:
@@ -251,21 +256,26 @@ def late():
 def packets_of_an_hour_ago():
     """By time: what came before goes, also while nothing comes."""
     with relay.Daemon("--live-window=1s") as daemon:
-        flow = Flow(daemon, "time", 1)
+        flow, sent = Flow(daemon, "time", 1), []
         for _ in range(40):
+            sent.append(time.monotonic())
             flow.packet(0, 4096)
             time.sleep(0.05)
         flow.wait_written()
-        left = flow.numbers(0)
-        equal(left[-1], 39, "the newest")
-        check(1 <= len(left) <= 34, f"{len(left)} packets of 2 s are left")
+        left, now = flow.numbers(0), time.monotonic()
+        young = {n for n, at in enumerate(sent) if now - at < 1}
+        check(young <= set(left), f"of {sorted(young)} only {left} are left")
+        check(len(left) <= 34, f"{len(left)} packets of 2 s are left")
         until = time.monotonic() + relay.TIMEOUT
         while flow.numbers(0):
             check(time.monotonic() < until, "old packets stay")
             time.sleep(0.02)
+        at = time.monotonic()
         flow.packet(0, 4096)
         flow.wait_written()
-        equal(flow.numbers(0), [40], "after a rest")
+        left = flow.numbers(0)
+        check(left == [40] or not left and time.monotonic() - at > 1,
+              f"{left} after a rest")
         flow.close()
 
 
@@ -368,6 +378,9 @@ def whom_it_concerns():
             live.data.packet(ring, seq, content(ring, seq, 65536))
             equal(live.control.index(ring, seq, 65536), relay.OK, "SEND_INDEX")
         live.wait_written()
+        until = time.monotonic() + relay.TIMEOUT
+        while live.control.pending(ring, 39) != 0:
+            check(time.monotonic() < until, "DATA_PENDING stays")
         plain.finish()
         check(len(list(live.dir.glob("ch_0_*"))) < 17, "no window")
         equal(len(list(live.dir.glob("ring_*"))), 40, "files of the ring")
@@ -411,6 +424,7 @@ def killed():
                 flow.packet(i % 2)
             daemon.kill()
             daemon.start_again()
+            daemon.recovered()
             for stream in 0, 1:
                 left = flow.numbers(stream)
                 equal(left, sorted(left), "numbers")
