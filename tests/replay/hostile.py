@@ -277,7 +277,7 @@ def expect(conn, blob, reply, stays, how):
         equal(conn.read(12), ALIVE_REPLY, "reply afterwards")
         conn.close()
     else:
-        equal(conn.ends(5).hex(), "", "bytes before the end")
+        equal(conn.ends().hex(), "", "bytes before the end")
 
 
 def at_once(conn, blob):
@@ -332,7 +332,7 @@ def rows_in_a_session():
 def whole_files(s):
     """Whatever ended the session, what was written is there, whole."""
     found = [p for p in (s.daemon.out / s.path).rglob("ch_0")]
-    until = time.monotonic() + 5
+    until = time.monotonic() + relay.TIMEOUT
     while time.monotonic() < until:
         found = list((s.daemon.out / s.path).rglob("ch_0"))
         if len(found) == 1 and found[0].stat().st_size == len(s.written):
@@ -514,10 +514,10 @@ def padding_costs_nothing():
                            (0, 256 * MIB + 1), (4096, 256 * MIB - 4095)):
             other = relay.Session(daemon, f"refused{size}-{more}")
             other.data.packet(other.stream, 0, b"x" * size, more)
-            equal(other.data.ends(5), b"", "refused")
+            equal(other.data.ends(), b"", "refused")
             equal((other.dir / "ch_0").stat().st_size, 0, "written")
         s.control.metadata(s.meta, b"", 0xffffffff)
-        equal(s.control.ends(5), b"", "metadata padding refused")
+        equal(s.control.ends(), b"", "metadata padding refused")
 
 
 def foreign_handles():
@@ -527,7 +527,7 @@ def foreign_handles():
             s = relay.Session(daemon, "thief")
             do(s)
             equal(s.control.read(len(reply)), reply, "reply")
-            equal(s.control.ends(5), b"", "end")
+            equal(s.control.ends(), b"", "end")
         h = good.stream
         thief(lambda s: s.control.send(relay.frame(
             relay.SEND_INDEX, relay.index_request(h, good.seq, 4096))),
@@ -545,11 +545,11 @@ def foreign_handles():
         s = relay.Session(daemon, "thief")
         s.packet()
         s.data.packet(h, good.seq, b"stolen")
-        equal(s.data.ends(5), b"", "data connection")
+        equal(s.data.ends(), b"", "data connection")
         # A quiet one, bound to the thief's session first, then back.
         lone = daemon.data()
         lone.packet(4711 << 8, 0, b"?")
-        equal(lone.ends(5), b"", "unknown stream")
+        equal(lone.ends(), b"", "unknown stream")
 
 
 def failing_rename_is_told():
@@ -573,7 +573,7 @@ def empty_packet_is_complete():
         s = relay.Session(daemon, "empty")
         s.data.packet(s.stream, 0, b"", 4096)
         equal(s.control.index(s.stream, 0, 4096, content=0), relay.OK, "index")
-        until = time.monotonic() + 5
+        until = time.monotonic() + relay.TIMEOUT
         while s.control.pending(s.stream, 0) != 0:
             check(time.monotonic() < until, "still pending")
         equal((s.dir / "ch_0").read_bytes(), bytes(4096), "content")
@@ -626,7 +626,9 @@ def planted_links():
         (s.dir / "index").symlink_to(outside)
         s.data.packet(s.stream, 0, b"x" * 4096)
         s.control.index(s.stream, 0, 4096)
-        time.sleep(0.05)
+        until = time.monotonic() + relay.TIMEOUT
+        while s.control.pending(s.stream, 0) == 1:
+            check(time.monotonic() < until, "DATA_PENDING stays")
         s.control.close()
         s.data.close()
         equal(sorted(p.name for p in outside.iterdir()), ["precious"],
@@ -693,19 +695,18 @@ def silence_in_mid_message():
                            (new, "payload before a session"),
                            (header, "header before a session"),
                            (first, "first data header")):
-            began = time.monotonic()
             try:
-                equal(conn.ends(5), b"", what)
+                equal(conn.ends(), b"", what)
             except relay.Failed as e:
                 raise relay.Failed(f"{what}: {e}")
-            check(time.monotonic() - began < 4, what)
         idle.send(ALIVE)
         equal(idle.read(12), ALIVE_REPLY, "idle connection")
 
 
 def refused_and_lingering():
     """After a last reply a peer cannot keep its descriptor for ever."""
-    with relay.Daemon(workers=1) as daemon, relay.neighbour(daemon):
+    with relay.Daemon(workers=1) as daemon, relay.neighbour(daemon) as good:
+        good.wait_written()
         time.sleep(0.1)
         before = daemon.descriptors()
         quiet = [daemon.control() for _ in range(10)]
@@ -716,7 +717,7 @@ def refused_and_lingering():
         chatty.send(relay.frame(99))
         s = relay.Session(daemon, "chatty")
         s.control.send(relay.frame(99))
-        until = time.monotonic() + 8
+        until = time.monotonic() + 20
         while time.monotonic() < until:
             for conn in chatty, s.control:
                 try:
@@ -727,8 +728,9 @@ def refused_and_lingering():
             # the session's data connection may stay until its peer closes
             if daemon.descriptors() <= before + 1:
                 break
-        left = daemon.descriptors() - before
-        check(left <= 1, f"{left} descriptors are still held")
+        else:
+            left = daemon.descriptors() - before
+            raise relay.Failed(f"{left} descriptors are still held")
 
 
 def dribble():
@@ -759,7 +761,7 @@ def flood_of_requests():
             blob = memoryview(ALIVE * n)
             conn.sock.setblocking(False)
             got = 0
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while got < 12 * n and time.monotonic() < until:
                 try:
                     if sent < len(blob):
@@ -827,6 +829,7 @@ def stop_with_halves_pending():
         for i in range(8):
             s = relay.Session(daemon, f"half{i}")
             s.packet()
+            s.wait_written()
             s.data.send(struct.pack(">QQQII", 0, s.stream, 1, 4096, 0)
                         + b"x" * (i * 500))
             s.control.send(announce(relay.SEND_METADATA, 100 * MIB)
@@ -839,7 +842,7 @@ def stop_with_halves_pending():
         began = time.monotonic()
         daemon.stop()
         took = time.monotonic() - began
-        check(took < 3, f"{took:.1f} s")
+        check(took < 8, f"{took:.1f} s")
         good.check()
         for s, _, _ in halves:
             s.check()

@@ -20,7 +20,7 @@ from relay import NONE, check, equal
 from viewer import Live, Viewer, Watched, neighbours
 
 MIB = 1 << 20
-SOON = 5  # seconds; for what takes milliseconds on an idle machine
+SOON = 20  # seconds; for what takes milliseconds on an idle machine
 BIG = 16 * MIB  # more than the sockets between hold
 
 
@@ -241,7 +241,8 @@ def data_size_is_not_believed():
 def half_requests():
     """Silence in mid-request, half-closed: nobody waits, all is given back."""
     with relay.Daemon() as daemon, neighbours(daemon) as good:
-        before = daemon.descriptors()
+        # Now and then one more is open for a moment.
+        before = min(daemon.descriptors() for _ in range(20))
         silent = []
         whole = (viewer.connect_request(), viewer.attach_request(good.id),
                  viewer.packet_request(good.stream, 0, 4096))
@@ -382,7 +383,7 @@ def packets_that_are_not_read():
 
 def the_unread_are_closed():
     """Half a request, or a reply of which nothing is taken: not for ever."""
-    env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "1000"}
+    env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "3000"}
     with relay.Daemon(env=env) as daemon, neighbours(daemon) as good:
         s = Live(daemon, "big")
         s.packet(BIG, 0)
@@ -390,15 +391,15 @@ def the_unread_are_closed():
         v, _, streams = attached(daemon, "big")
         data, _ = ids(streams)
         v.next_index(data)
-        v.send(viewer.packet_request(data, 0, BIG))
         half, _, _ = attached(daemon, "big")
-        half.send(viewer.frame(viewer.LIST)[:15])
         idle, _, _ = attached(daemon, "big")
         equal(clients(daemon, "big"), 3, "clients")
-        equal(half.ends(10), b"", "half a request")
+        v.send(viewer.packet_request(data, 0, BIG))
+        half.send(viewer.frame(viewer.LIST)[:15])
+        equal(half.ends(SOON), b"", "half a request")
         wait_for("the unread one is closed",
-                 lambda: clients(daemon, "big") == 1, 10)
-        check(len(v.ends(10)) < BIG, "all of it came")
+                 lambda: clients(daemon, "big") == 1)
+        check(len(v.ends(SOON)) < BIG, "all of it came")
         good.step()
         equal([x.name for x in idle.list() if x.clients == 1], ["good", "big"],
               "the idle one is served")
@@ -540,7 +541,7 @@ def stop_with_viewers():
         began = time.monotonic()
         daemon.stop()
         took = time.monotonic() - began
-        check(took < SOON, f"{took:.1f} s")
+        check(took < 10, f"{took:.1f} s")
         for v in crowd + [good.viewer]:
             v.ends(SOON)
         good.session.check()
@@ -685,7 +686,7 @@ def asked_in_vain(daemon, title, times):
 def replies_held_or_not():
     """--live-hold: a poller waits for the live period, at most a second."""
     for options, least, most in (((), 4, 60),
-                                 (("--live-hold=off",), 0, 4)):
+                                 (("--live-hold=off",), 0, 7)):
         with relay.Daemon(*options) as daemon, neighbours(daemon):
             s = Live(daemon, "idle", timer=60_000_000)
             took = asked_in_vain(daemon, "idle", 9)

@@ -196,7 +196,7 @@ def recorded_refusals():
             got = conns[d.name].read(len(want))
             stage.compare(number_of(ask), what, want, got)
         equal([d.done for d in dialogues], [25, 5], "replies")
-        equal(conns["live-errors-1"].ends(5), b"", "after command 77")
+        equal(conns["live-errors-1"].ends(), b"", "after command 77")
 
 
 if __name__ == "__main__":
