@@ -103,6 +103,7 @@ def figures_on_a_pipe():
         data = make.pcap(list(make.some(6000, 5)))
         path = f"{top}/fifo"
         os.mkfifo(path)
+        began = time.monotonic()
         process = program.start("-i", "pcapfile:" + path, "--stats",
                                 "--output", f"{top}/out")
         with open(path, "wb") as f:
@@ -111,7 +112,8 @@ def figures_on_a_pipe():
             time.sleep(2.6)
         result = program.end(process)
         equal(result.status, 0, result.err)
-        check(2 <= len(result.lines()) <= 3, result.err)
+        most = time.monotonic() - began + 1
+        check(1 <= len(result.lines()) <= most, result.err)
         for line in result.lines():
             check(re.match(
                 r"\d+ s: received \d+ \(\d+/s, \d+\.\d MiB/s\), dropped by the "

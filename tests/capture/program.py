@@ -13,7 +13,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests/replay"))
-from relay import Failed, check, equal  # noqa: E402
+from relay import Failed, check, equal, hears, state_of  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("CAPTURE", "./tracepulse-capture"))
 SKIPPED = 77
@@ -82,6 +82,26 @@ def end(process, timeout=TIMEOUT):
         process.communicate()
         raise Failed(f"it does not end within {timeout} s")
     return Result(process.returncode, out, err, time.monotonic() - began)
+
+
+def is_at_rest(pid):
+    """Does it hear SIGTERM, and do all its threads sleep?"""
+    tasks = f"/proc/{pid}/task"
+    with contextlib.suppress(FileNotFoundError):    # of a thread that ends
+        return hears(pid) and all(state_of(f"{tasks}/{t}/stat") == "S"
+                                  for t in os.listdir(tasks))
+    return False
+
+
+def wait_for_rest(process):
+    """Until there is nothing that it could still do by itself. A process that
+    the machine has no time for does not sleep."""
+    until, seen = time.monotonic() + TIMEOUT, 0
+    while seen < 10:
+        check(process.poll() is None, "it has ended")
+        check(time.monotonic() < until, "it does not come to rest")
+        seen = seen + 1 if is_at_rest(process.pid) else 0
+        time.sleep(0.03)
 
 
 def run(*args, status=0, **options):
