@@ -444,6 +444,20 @@ def a_relay_that_hangs_at_the_end_is_given_up():
         check(gone > 10000, "gone: %d" % gone)
 
 
+def a_relay_that_hangs_turns_no_recorder_away():
+    """A host may have 64 at a time; one whose file is there, and which waits for
+    the relay only, gives way."""
+    with both() as (relay, listener):
+        with hanging(relay):
+            for i in range(1, 71):
+                machine = Machine(listener)
+                machine.page(0)
+                machine.sender.close()
+                listener.wait_files(i)
+        check("refused" not in listener.log(), "one was turned away")
+        wait_live(listener, 70)
+
+
 def the_end_of_the_listener_waits_for_no_slow_relay():
     """SIGTERM: 10 s; what is not at the relay then is counted."""
     with trickling(200000, "--no-file") as (_, listener, _port):
@@ -744,6 +758,7 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          a_relay_that_goes_costs_the_live_part_only,
          a_relay_that_is_slow_at_the_end_is_waited_for,
          a_relay_that_hangs_at_the_end_is_given_up,
+         a_relay_that_hangs_turns_no_recorder_away,
          the_end_of_the_listener_waits_for_no_slow_relay,
          a_relay_that_hangs_for_a_moment_costs_nothing,
          a_relay_that_hangs_costs_what_finds_no_room,

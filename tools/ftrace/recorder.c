@@ -272,21 +272,29 @@ set_options(int fd)
 			log_errno(LOG_INFO, "a socket's option");
 }
 
-/* Is there room for another one of its host? */
+/* Is there room for another one of its host? If not, *REST is the oldest whose
+ * file is there, and whose sink only has not taken all. */
 static const char *
-why_not(const struct recorders *all, const struct sockaddr *peer)
+why_not(const struct recorders *all, const struct sockaddr *peer,
+    struct recorder **rest)
 {
+	struct recorder *r, *own = NULL, *any = NULL;
 	unsigned of_host = 0;
-	struct recorder *r;
 
-	if (all->n >= RECORDERS_MAX)
-		return "there are too many recorders";
-	list_each (r, &all->list, struct recorder, node)
-		of_host += address_is_neighbour(
+	list_each (r, &all->list, struct recorder, node) {
+		const bool is_of_host = address_is_neighbour(
 		    peer, (const struct sockaddr *)&r->peer);
-	return of_host < RECORDERS_OF_HOST_MAX
-		   ? NULL
-		   : "there are too many recorders of its host";
+
+		of_host += is_of_host;
+		if (r->state == RECORDER_SINKING && is_of_host && own == NULL)
+			own = r;
+		if (r->state == RECORDER_SINKING && any == NULL)
+			any = r;
+	}
+	*rest = of_host >= RECORDERS_OF_HOST_MAX ? own : any;
+	if (of_host >= RECORDERS_OF_HOST_MAX)
+		return "there are too many recorders of its host";
+	return all->n >= RECORDERS_MAX ? "there are too many recorders" : NULL;
 }
 
 static struct recorder *
@@ -307,11 +315,17 @@ make(struct recorders *all)
 void
 recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 {
-	const char *why = why_not(all, peer);
+	struct recorder *r, *rest;
+	const char *why = why_not(all, peer, &rest);
 	char host[ADDRESS_TEXT];
-	struct recorder *r;
 
 	address_host(host, peer);
+	if (why != NULL && rest != NULL) {
+		log_peer(LOG_WARN, "peer=%s: %s; its rest is not live",
+		    rest->name, why);
+		recorder_destroy(rest);
+		why = NULL;
+	}
 	if (why != NULL)
 		log_peer(LOG_WARN, "peer=%s:%u: %s; refused", host,
 		    address_port(peer), why);
