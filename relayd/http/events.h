@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The last events, as they are sent to listeners: server-sent events (HTML,
- * 9.2). An id is "START.N": when the relay started, in seconds since the epoch,
- * and a number that counts from 1.
+ * 9.2). An id is "START.N": when the relay started, in nanoseconds since the
+ * epoch, so that no two starts have the same, and a number that counts from 1.
  */
 #ifndef RELAYD_HTTP_EVENTS_H
 #define RELAYD_HTTP_EVENTS_H

@@ -200,7 +200,7 @@ make_parts(struct http *h)
 	if (st == OK)
 		st = ask_open(h);
 	if (st == OK)
-		st = events_init(&h->events, clock_wall_s());
+		st = events_init(&h->events, clock_wall_ns());
 	if (st == OK)
 		st = closed_init(&h->closed);
 	if (st != OK)
