@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Each command of tracepulse with a real relay and real sessions."""
+import contextlib
+import itertools
 import json
 import os
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -40,23 +43,29 @@ def status():
 
 
 def rates():
-    """Every rate that the relay tells is shown, also by check."""
+    """Every rate that the relay tells is shown, also by check. They are of the
+    last seconds, so packets come, and get lost, all the time."""
     with relay.Daemon() as daemon:
         url = url_of(daemon)
         kept = looking.record(daemon, packets=1, name="gap")
-        kept[1].packet(kept[2], 4, b"y" * 10)
-        equal(kept[0].index(kept[2], 4, 10), relay.OK, "index")
-        looking.wait_until("the rates", lambda: ask(url, "status")["rates"][
-            "lost_packets_per_second"] > 0)
-        out, _ = run(url, "status")
-        check(re.search(r"^Received +[1-9]\d* B/s, [\d.]*[1-9][\d.]* packets/s;", out,
-                        re.M), out)
-        check(re.search(r"^Written +[1-9]\d* B/s;", out, re.M), out)
-        check(re.search(r"^Lost .*, [\d.]*[1-9][\d.]*/s", out, re.M), out)
-        check(re.search(r"sessions, [1-9]\d* B/s \|",
-                        run(url, "check", status=1)[0]), "check")
-        out, _ = run(url, "top", "-n1")
-        check(re.search(r"^received [1-9]\d* B/s", out, re.M), out)
+        numbers = itertools.count(4, 4)
+
+        def is_shown(pattern, *words, status=0):
+            seq = next(numbers)
+            kept[1].packet(kept[2], seq, b"y" * 10)
+            equal(kept[0].index(kept[2], seq, 10), relay.OK, "index")
+            return re.search(pattern, run(url, *words, status=status)[0], re.M)
+
+        # What is lost makes check give status 1.
+        looking.wait_until("the loss", lambda: is_shown("^Lost .*gap", "status"))
+        for pattern, *words in (
+                (r"^Received +[1-9]\d* B/s, [\d.]*[1-9][\d.]* packets/s;", "status"),
+                (r"^Written +[1-9]\d* B/s;", "status"),
+                (r"^Lost .*, [\d.]*[1-9][\d.]*/s", "status"),
+                (r"sessions, [1-9]\d* B/s \|", "check"),
+                (r"^received [1-9]\d* B/s", "top", "-n1")):
+            looking.wait_until(pattern, lambda p=pattern, w=words: is_shown(
+                p, *w, status=int(w == ["check"])))
 
 
 def sessions():
@@ -127,42 +136,57 @@ def events():
         out, _ = run(url, "events", "--recent=2", "-n2")
         check(re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  session_began  box/one "
                         r"peer=127.0.0.1:\d+\n\S+ \S+  session_ended  box/one "
-                        r"closed after 0s, 2.9 KiB\n$", out), out)
+                        r"closed after \d+s, 2.9 KiB\n$", out), out)
         lines = run(url, "events", "--recent=2", "-n2", "--json")[0]
         equal([json.loads(line)["event"] for line in lines.splitlines()],
               ["session_began", "session_ended"], "JSON")
-        listener = subprocess.Popen(
-            [program.PROGRAM, "events", "-n2"], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=program.environment(url))
-        looking.wait_until("it listens", lambda: looking.metrics(daemon)[
-            'tracepulse_connections{port="http"}'] > 1)
-        kept = looking.record(daemon, name="two", host="box")
-        check(b"box/two" in listener.stdout.readline(), "the first event")
-        looking.end(*kept)
-        out, err = listener.communicate(timeout=20)
-        equal((listener.returncode, b"session_ended" in out, err),
-              (0, True, b""), "the second")
+        with listening(url) as listener:
+            check(b"box/one" in line_of(listener), "a recent event")
+            kept = looking.record(daemon, name="two", host="box")
+            check(b"box/two" in line_of(listener), "the first event")
+            looking.end(*kept)
+            out, err = listener.communicate(timeout=60)
+            equal((listener.returncode, b"session_ended" in out, err),
+                  (0, True, b""), "the second")
+
+
+@contextlib.contextmanager
+def listening(url):
+    """It shows one event that was, as soon as it listens, and two that come."""
+    with subprocess.Popen(
+            [program.PROGRAM, "events", "--recent=1", "-n3"], bufsize=0,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=program.environment(url)) as listener:
+        try:
+            yield listener
+        finally:
+            listener.kill()
+
+
+def line_of(listener):
+    """What it shows next."""
+    check(select.select([listener.stdout], [], [], relay.TIMEOUT)[0],
+          "no event is shown")
+    return listener.stdout.readline()
 
 
 def events_again():
     """The relay starts again on its port: events go on."""
-    with relay.Daemon("--http=tcp://127.0.0.1:0") as first:
-        port = first.http_port
-    with relay.Daemon(f"--http=tcp://127.0.0.1:{port}") as daemon:
-        listener = subprocess.Popen(
-            [program.PROGRAM, "events", "-n2"], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=program.environment(url_of(daemon)))
-        looking.wait_until("it listens", lambda: looking.metrics(daemon)[
-            'tracepulse_connections{port="http"}'] > 1)
-        looking.end(*looking.record(daemon, name="before", packets=1), packets=1)
-        check(b"before" in listener.stdout.readline(), "before")
-
-        daemon.kill()
-        daemon.start_again()
-        looking.end(*looking.record(daemon, name="after", packets=1), packets=1)
-        out, err = listener.communicate(timeout=20)
-        equal(listener.returncode, 0, "status")
-        check(b"trying again" in err or b"before" in out, err + out)
+    with relay.Daemon() as daemon:
+        url = url_of(daemon)
+        daemon.command.append(f"--http=tcp://127.0.0.1:{daemon.http_port}")
+        kept = looking.record(daemon, name="before", packets=1)
+        with listening(url) as listener:
+            check(b"/before" in line_of(listener), "before")
+            daemon.kill()
+            daemon.start_again()
+            for conn in kept[:2]:
+                conn.close()
+            looking.end(*looking.record(daemon, name="after", packets=1),
+                        packets=1)
+            out, err = listener.communicate(timeout=60)
+            equal((listener.returncode, out.count(b"/after")), (0, 2), f"{out}")
+            check(b"trying again" in err, err)
 
 
 def check_command():
@@ -205,7 +229,7 @@ def nobody_there():
     check("no.such.host.invalid" in err, err)
     _, err = run("unix:/nowhere/x", "status", status=1)
     check("/nowhere/x" in err, err)
-    check(time.monotonic() - begin < 20, "it took long")
+    check(time.monotonic() - begin < 60, "it took long")
     # What a proxy is for others is none for a relay.
     _, err = run("http://127.0.0.1:1", "status", status=1,
                  http_proxy="http://127.0.0.1:2")
@@ -291,7 +315,7 @@ def a_thousand():
         equal((len(out.splitlines()), err), (1002, ""), "rows")
         equal(len(set(line.split()[2] for line in out.splitlines())), 1002,
               "each once")
-        check(took < 10, f"{took} s")
+        check(took < 25, f"{took} s")
         whole = ask(url, "sessions")
         equal((len(whole["sessions"]), whole["next"]), (1001, None), "JSON")
         equal(ask(url, "show", "s1000")["name"], "s1000", "on the second page")

@@ -223,7 +223,7 @@ def silence():
             run(raw.url, "status", "--timeout=1", status=1)
             run(raw.url, "check", "--timeout=1", status=2)
             took = time.monotonic() - begin
-            check(1.5 < took < 8, f"{talk.__name__}: {took} s")
+            check(1.5 < took < 20, f"{talk.__name__}: {took} s")
 
 
 def cut_off():

@@ -2,6 +2,7 @@
 """The program tracepulse, and what it says; and a server that pretends to be a
 relay. Scripts of this folder import it first, since it finds relay.py."""
 import contextlib
+import fcntl
 import http.server
 import json
 import os
@@ -9,8 +10,10 @@ import pathlib
 import pty
 import select
 import socketserver
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 import urllib.parse
@@ -60,16 +63,13 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
+                self.resize(columns, rows, 0)
                 os.execve(PROGRAM, [PROGRAM, *words], full)
             finally:
                 os._exit(126)
-        self.resize(columns, rows)
 
-    def resize(self, columns, rows):
-        import fcntl
-        import struct
-        import termios
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ,
+    def resize(self, columns, rows, fd=None):
+        fcntl.ioctl(self.fd if fd is None else fd, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, seconds=0.1):
@@ -102,6 +102,7 @@ class Terminal:
         until = time.monotonic() + seconds
         while self.read():
             check(time.monotonic() < until, f"it does not end: {self.text!r}")
+        self.has_echo = bool(termios.tcgetattr(self.fd)[3] & termios.ECHO)
         os.close(self.fd)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
