@@ -71,7 +71,7 @@ class UdpSession(relay.Session):
     may make bad."""
 
     def __init__(self, daemon, name="udp", fragment=1392, window=64, flags=0,
-                 gap_us=200_000, streams=1, **fields):
+                 gap_us=5_000_000, streams=1, **fields):
         super().__init__(daemon, name, **fields)
         self.data.close()
         (code, port, self.fragment, self.window, self.window_bytes,
@@ -91,7 +91,7 @@ class UdpSession(relay.Session):
     def calm(self, most=16 << 10):
         """Waits until the daemon has taken nearly all from its socket: a
         busy machine drops nothing that a test did not drop itself."""
-        until = time.monotonic() + 10
+        until = time.monotonic() + relay.TIMEOUT
         while queued(self.address[1]) > most:
             check(time.monotonic() < until, "the daemon takes no datagrams")
             time.sleep(0.001)
@@ -109,10 +109,14 @@ class UdpSession(relay.Session):
                                  content=size, **fields), relay.OK,
               "SEND_INDEX")
 
-    def packet(self, size=4000, padding=96):
-        for piece in self.pieces(self.seq, size, padding):
+    def arrive(self, seq, size=4000, padding=96):
+        """All of a packet, and the daemon has it whole: no gap begins."""
+        for piece in self.pieces(seq, size, padding):
             self.throw(piece)
-        self.calm()
+        self.wait_for(lambda: self.has(seq))
+
+    def packet(self, size=4000, padding=96):
+        self.arrive(self.seq, size, padding)
         self.announce(self.seq, size, padding)
         self.offsets.append(len(self.written))
         self.written += self.payload(self.seq, size) + bytes(padding)
@@ -135,7 +139,12 @@ class UdpSession(relay.Session):
     def state(self):
         return self.status(self.stream)[self.stream]
 
-    def wait_for(self, what, seconds=5):
+    def has(self, seq):
+        """Is this packet whole?"""
+        low, end, _, holes = self.state()
+        return seq < low or seq < end and seq not in [h[0] for h in holes]
+
+    def wait_for(self, what, seconds=relay.TIMEOUT):
         until = time.monotonic() + seconds
         while not what():
             check(time.monotonic() < until, f"no change: {self.state()}")
@@ -339,23 +348,23 @@ def lies_change_nothing():
 def a_gap_ends_in_time():
     """Other streams and later packets do not wait for a lost one."""
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, gap_us=1_000_000, streams=2)
+        s = UdpSession(daemon, streams=2)
+        began = time.monotonic()
         s.throw(s.pieces(0)[1])  # a piece of it: still missing
         for seq in (1, 2):
             for piece in s.pieces(seq):
                 s.throw(piece)
         for seq in (0, 1, 2):
             s.announce(seq)
-        began = time.monotonic()
         for piece in s.pieces(0, stream=s.others[0]):
             s.throw(piece)
         s.announce(0, stream=s.others[0])
-        s.wait_for(lambda: s.status(s.others[0])[s.others[0]][0] == 1, 0.9)
+        s.wait_for(lambda: s.status(s.others[0])[s.others[0]][0] == 1, 4.5)
         equal(s.state()[:3], (0, 3, 0), "before the timeout")
         equal(s.state()[3], [(0, 0, 1), (0, 2, 1)], "what is missing")
         s.wait_for(lambda: s.state()[0] == 3)
         took = time.monotonic() - began
-        check(0.9 < took < 3, f"the gap took {took:.3f} s")
+        check(4.9 < took < 9.5, f"the gap took {took:.3f} s")
         equal(s.state(), (3, 3, 1, []), "after the timeout")
         equal(s.control.pending(s.stream, 2), 0, "DATA_PENDING")
         equal(s.numbers(), [1, 2], "packets")
@@ -382,6 +391,7 @@ def a_slow_sender_loses_nothing():
             for piece in s.pieces(seq):
                 s.throw(piece)
                 time.sleep(0.1)
+            s.wait_for(lambda: s.has(seq))
             s.announce(seq)
         s.wait_for(lambda: s.state()[0] == 3)
         equal(s.numbers(), [0, 1, 2], "packets")
@@ -391,19 +401,19 @@ def a_slow_sender_loses_nothing():
 def a_gap_behind_a_slow_packet_ends_in_time():
     """Packet 0 grows, packet 1 is missing from the beginning."""
     with relay.Daemon(UDP) as daemon:
-        s = UdpSession(daemon, gap_us=2_000_000)
+        s = UdpSession(daemon)
         first, began = s.pieces(0), time.monotonic()
         s.throw(first[0])
         for piece in s.pieces(2):
             s.throw(piece)
         for seq in range(3):
             s.announce(seq)
-        for at, piece in (1.9, first[1]), (2.1, first[2]):
+        for at, piece in (2.6, first[1]), (5.2, first[2]):
             time.sleep(max(0, began + at - time.monotonic()))
             s.throw(piece)
         s.wait_for(lambda: s.state()[0] == 3)
         took = time.monotonic() - began
-        check(took < 3.5, f"given up after {took:.1f} s")
+        check(took < 9.5, f"given up after {took:.1f} s")
         equal(s.numbers(), [0, 2], "packets")
 
 
@@ -412,11 +422,14 @@ def one_gap_after_the_other_ends_in_time():
     with relay.Daemon(UDP, workers=1) as daemon:
         s = UdpSession(daemon, gap_us=300_000)
         for seq in 1, 3, 5, 7:
-            for piece in s.pieces(seq):
-                s.throw(piece)
+            s.arrive(seq)
         for seq in range(8):
             s.announce(seq)
-        time.sleep(2.5)
+        index = s.dir / "index/ch_0.idx"
+        until = time.monotonic() + relay.TIMEOUT
+        while not index.exists() or index.stat().st_size < 16 + 4 * 72:
+            check(time.monotonic() < until, "nobody gives the gaps up")
+            time.sleep(0.02)
         equal(s.numbers(), [1, 3, 5, 7], "packets")
 
 
@@ -425,22 +438,23 @@ def the_last_of_a_burst_is_lost():
     with relay.Daemon(UDP, "-v") as daemon:
         s = UdpSession(daemon, gap_us=200_000)
         s.packet()
-        s.announce(1)
         began = time.monotonic()
+        s.announce(1)
         while s.control.pending(s.stream, 1) != 0:
-            check(time.monotonic() - began < 9, "held for too long")
+            check(time.monotonic() - began < relay.TIMEOUT, "held for too long")
             time.sleep(0.005)
         check(time.monotonic() - began > 0.15, "given up too early")
         began = time.monotonic()
         equal(s.control.pending(s.stream, 2), 1, "of which nothing came")
         while s.control.pending(s.stream, 2) != 0:
-            check(time.monotonic() - began < 9, "held for too long")
+            check(time.monotonic() - began < relay.TIMEOUT, "held for too long")
             time.sleep(0.005)
         equal(s.state(), (3, 3, 2, []), "state")
         began = time.monotonic()
         equal(s.control.close_stream(s.stream, 3), relay.OK, "CLOSE_STREAM")
         while s.status():
-            check(time.monotonic() - began < 9, "the stream stays open")
+            check(time.monotonic() - began < relay.TIMEOUT,
+                  "the stream stays open")
             time.sleep(0.005)
         check(time.monotonic() - began > 0.15, "closed too early")
         equal([x["first"] for x in s.losses()], [1, 2, 3], "loss log")
@@ -450,14 +464,14 @@ def the_last_of_a_burst_is_lost():
 
 def the_end_of_control_waits_for_what_is_under_way():
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, gap_us=500_000)
+        s = UdpSession(daemon)
         s.announce(0)
         s.announce(1)
         s.control.close()
         time.sleep(0.1)
         for piece in s.pieces(0):
             s.throw(piece)
-        until = time.monotonic() + 3
+        until = time.monotonic() + relay.TIMEOUT
         while "session ended" not in daemon.log_text():
             check(time.monotonic() < until, "the session stays")
             time.sleep(0.02)
@@ -469,7 +483,7 @@ def an_ordered_end_takes_what_arrived():
     """The socket holds more than a turn takes."""
     size, arrived = 60_000, []
     with relay.Daemon(UDP, "--workers=1") as daemon:
-        s = UdpSession(daemon, fragment=size, gap_us=5_000_000)
+        s = UdpSession(daemon, fragment=size)
         for seq in range(60):
             s.announce(seq, size, 0)
         daemon.pause()
@@ -481,7 +495,7 @@ def an_ordered_end_takes_what_arrived():
             arrived.append(seq)
         daemon.process.send_signal(signal.SIGTERM)
         daemon.resume()
-        daemon.stop()
+        daemon.wait_for_end()
         equal(s.numbers(size=size), arrived, "packets")
 
 
@@ -489,8 +503,7 @@ def live_viewers_go_on():
     """Past a lost packet in the middle, and past a lost last one to the
     beacons after it; another stream meanwhile is not held."""
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, "live", gap_us=1_500_000, streams=2,
-                       live=200_000)
+        s = UdpSession(daemon, "live", streams=2, live=200_000)
         s.control.metadata(s.meta, b"metadata")
         v = viewer.Viewer(daemon)
         v.connect()
@@ -510,21 +523,21 @@ def live_viewers_go_on():
         for ident in (other, mine):
             got = []
             while len(got) < len(seqs[ident]):
-                check(time.monotonic() < began + 9, f"viewer has {got}")
+                check(time.monotonic() < began + 40, f"viewer has {got}")
                 i = v.next_index(ident)
                 if i.status == viewer.OK:
                     got.append(i.begin // 1000)
             equal(got, seqs[ident], "packets shown")
             shown[ident] = time.monotonic() - began
-        check(shown[other] < 1.4, f"the other after {shown[other]:.3f} s")
-        check(1.4 < shown[mine] < 5, f"shown after {shown[mine]:.3f} s")
+        check(shown[other] < 4.5, f"the other after {shown[other]:.3f} s")
+        check(4.9 < shown[mine], f"shown after {shown[mine]:.3f} s")
         while True:
             equal(s.control.index(s.stream, 5, 0, end=9000), relay.OK,
                   "beacon")
             i = v.next_index(mine)
             if i.status == viewer.INACTIVE and i.end == 9000:
                 break
-            check(time.monotonic() < began + 9, "no beacon after the loss")
+            check(time.monotonic() < began + 40, "no beacon after the loss")
         equal([x["first"] for x in s.losses()], [1, 4], "loss log")
         v.close()
         s.end()
@@ -541,14 +554,13 @@ def rotations_do_not_wait_for_lost_packets():
         equal(s.control.close_chunk(0, 0)[0], relay.OK, "close 0")
         began = time.monotonic()
         while s.control.chunk_exists(0) != (relay.OK, 0):
-            check(time.monotonic() - began < 9, "chunk 0 stays")
+            check(time.monotonic() - began < relay.TIMEOUT, "chunk 0 stays")
             time.sleep(0.005)
         archive = next((daemon.out / s.path / "archives").iterdir())
         equal(s.numbers(archive / "ust/uid/0/64-bit"), [0], "archived")
         equal([x["first"] for x in s.losses(archive / "ust/uid/0/64-bit")],
               [1], "loss log of the archive")
-        for piece in s.pieces(2):
-            s.throw(piece)
+        s.arrive(2)
         s.announce(2)
         s.wait_for(lambda: s.state()[0] == 3)
         s.end()
@@ -564,7 +576,7 @@ def a_clear_takes_the_loss_log_away():
         equal(s.control.rotate(1, (s.stream, 1)), relay.OK, "ROTATE")
         equal(s.control.rotate(1, (s.meta, 0)), relay.OK, "ROTATE")
         equal(s.control.close_chunk(0, 2)[0], relay.OK, "clear")
-        until = time.monotonic() + 5
+        until = time.monotonic() + relay.TIMEOUT
         while s.control.chunk_exists(0) != (relay.OK, 0):
             check(time.monotonic() < until, "chunk 0 stays")
         equal(s.losses(), [], "loss log")
@@ -575,11 +587,11 @@ def a_clear_takes_the_loss_log_away():
 
 def full_windows_lose_the_oldest():
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, window=8, gap_us=5_000_000)
+        s = UdpSession(daemon, window=8)
         for seq in range(1, 9):
             for piece in s.pieces(seq):
                 s.throw(piece)
-        s.wait_for(lambda: s.state()[0] >= 1, 4)
+        s.wait_for(lambda: s.state()[0] >= 1)
         for seq in range(9):
             s.announce(seq)
         s.wait_for(lambda: s.state()[0] == 9)
@@ -601,8 +613,7 @@ def bad_channel(drop, resend, count=2000, depth=32):
     missing, or none if pieces are sent again."""
     rng = random.Random(f"{drop} {resend}")
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, flags=RESENDS if resend else 0, window=64,
-                       gap_us=5_000_000 if resend else 2_000_000)
+        s = UdpSession(daemon, flags=RESENDS if resend else 0, window=64)
         hit, pending, announced = set(), [], 0
         for seq in range(count):
             for blob in s.pieces(seq):
@@ -623,7 +634,7 @@ def bad_channel(drop, resend, count=2000, depth=32):
                 announced = max(announced, upto)
         announce_all(s, range(announced, count))
         s.control.read(4 * count)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while resend:
             low, end, lost, holes = s.state()
             if low == count:
@@ -682,8 +693,7 @@ def memory_is_bounded():
     with relay.Daemon(UDP, "-v", "--max-memory", "64M",
                       env=quarantine) as daemon, \
             relay.neighbour(daemon) as good:
-        s = UdpSession(daemon, "never", fragment=60000, flags=RESENDS,
-                       gap_us=5_000_000)
+        s = UdpSession(daemon, "never", fragment=60000, flags=RESENDS)
         equal(s.window_bytes, 16 << 20, "a quarter of --max-memory")
         before, most = daemon.rss(), 0
         payload = bytes(60000)
@@ -710,7 +720,7 @@ def memory_is_bounded():
 def what_the_kernel_drops_is_counted():
     """The daemon stands still until its socket is full."""
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, flags=RESENDS, gap_us=5_000_000)
+        s = UdpSession(daemon, flags=RESENDS)
         daemon.pause()
         for seq in range(30000):
             s.throw(s.pieces(seq % 100)[0])
@@ -757,8 +767,7 @@ def send_merged(sessions):
 def workers_get_what_is_theirs():
     """Sessions of several workers, all from one socket."""
     with relay.Daemon(UDP, "-v", workers=4) as daemon:
-        sessions = [UdpSession(daemon, f"s{i}", gap_us=5_000_000)
-                    for i in range(8)]
+        sessions = [UdpSession(daemon, f"s{i}") for i in range(8)]
         for s in sessions:
             s.sock = sessions[0].sock
         check(len({s.stream & 0xff for s in sessions}) == 4, "placement")
@@ -776,7 +785,7 @@ def workers_get_what_is_theirs():
 
 def babeltrace2_reports_the_gap():
     with relay.Daemon(UDP, "-v") as daemon:
-        s = UdpSession(daemon, gap_us=100_000)
+        s = UdpSession(daemon)
         s.control.metadata(s.meta, ctf.METADATA)
         for seq in range(6):
             packet = ctf.packet(seq)
