@@ -179,7 +179,7 @@ START_TEST(who_waits_goes_on_by_itself)
 
 	fall_silent(&s[0]);
 	fall_silent(&s[1]);
-	c = start((uint16_t[]){ s[0].port, s[1].port }, 2, 400);
+	c = start((uint16_t[]){ s[0].port, s[1].port }, 2, 5000);
 	ck_assert_int_eq(client_open(c), E_IO);
 	ck_assert_uint_eq(c->address, 1);
 	ck_assert_ptr_nonnull(strstr(client_error(c), "no progress"));
