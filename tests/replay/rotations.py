@@ -25,7 +25,7 @@ def close_chunk(s, chunk):
 
 
 def wait_until_gone(top, name):
-    until = time.monotonic() + 5
+    until = time.monotonic() + relay.TIMEOUT
     while any(top.rglob(name)):
         check(time.monotonic() < until, f"{name} stays")
         time.sleep(0.01)

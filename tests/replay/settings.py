@@ -93,8 +93,8 @@ def a_reload_reaches_threads():
             v.connect()
             v.create()
             viewers.append(v)
-        ident = viewers[0].list()[0].id
-        viewers[0].attach(ident)
+        ident = viewers[0].find("seen").id
+        equal(viewers[0].attach(ident)[0], viewer.ATTACHED, "the first")
         equal(viewers[1].attach(ident)[0], viewer.ALREADY, "one")
         equal((status_of("new.example"), status_of("localhost")), (403, 200),
               "names before")
@@ -106,18 +106,23 @@ def a_reload_reaches_threads():
         m = looking.metrics(daemon)
         check(any(k.startswith("tracepulse_session_") for k in m),
               "no metrics of sessions")
-        viewers[1].attach(ident)
+        looking.wait_until("a second one", lambda: viewers[1].attach(ident)[
+            0] == viewer.ATTACHED)
         equal(viewers[2].attach(ident)[0], viewer.ALREADY, "two")
         conf.write_text("[relayd]\nmax-viewers=what\n")
         hang_up(daemon)
-        m = looking.metrics(daemon)
-        equal([m['tracepulse_config_reloads_total{result="%s"}' % r]
-               for r in ("success", "failure")], [1, 1], "reloads")
+
+        def reloads():
+            m = looking.metrics(daemon)
+            return [m['tracepulse_config_reloads_total{result="%s"}' % r]
+                    for r in ("success", "failure")]
+        looking.wait_until("reloads are counted", lambda: reloads() == [1, 1])
         conf.write_text("[relayd]\n")
         hang_up(daemon)
         looking.wait_until("the name is ours no more",
                            lambda: status_of("new.example") == 403)
-        viewers[2].attach(ident)
+        looking.wait_until("a third one", lambda: viewers[2].attach(ident)[
+            0] == viewer.ATTACHED)
         for v in viewers:
             v.close()
         looking.end(c, d, handle)

@@ -41,7 +41,7 @@ class Domain:
         self.seq += 1
 
     def settle(self):
-        until = time.monotonic() + 5
+        until = time.monotonic() + relay.TIMEOUT
         while self.control.pending(self.stream, self.seq - 1) != 0:
             check(time.monotonic() < until, "DATA_PENDING stays 1")
             time.sleep(0.002)
@@ -78,7 +78,7 @@ def both(daemon, **fields):
 
 
 def gone(domain, chunk):
-    until = time.monotonic() + 5
+    until = time.monotonic() + relay.TIMEOUT
     while domain.control.chunk_exists(chunk) != (relay.OK, 0):
         check(time.monotonic() < until, f"chunk {chunk} stays")
         time.sleep(0.002)
@@ -164,7 +164,7 @@ def both_vanish_in_a_rotation():
         kernel.rotate(1)
         for d in domains:
             d.end()
-        until = time.monotonic() + 5
+        until = time.monotonic() + relay.TIMEOUT
         while names(daemon, kernel) != sorted(NAMES.values()):
             check(time.monotonic() < until, f"{names(daemon, kernel)}")
             time.sleep(0.01)
@@ -191,7 +191,7 @@ def vanish(daemon, domain):
     """The daemon has seen its end, and has done what follows."""
     before = daemon.log_text().count("session ended")
     domain.end()
-    until = time.monotonic() + 5
+    until = time.monotonic() + relay.TIMEOUT
     while daemon.log_text().count("session ended") == before:
         check(time.monotonic() < until, "the session stays")
         time.sleep(0.002)
@@ -267,7 +267,7 @@ def one_that_ended_is_not_joined():
         old.streams()
         equal(old.control.index(old.stream, 0, 4096), relay.OK, "SEND_INDEX")
         old.control.close()
-        until = time.monotonic() + 5
+        until = time.monotonic() + relay.TIMEOUT
         while "control connection ended" not in daemon.log_text():
             check(time.monotonic() < until, "no end seen")
             time.sleep(0.002)
@@ -281,7 +281,7 @@ def one_that_ended_is_not_joined():
                 d.settle()
             else:
                 d.data.packet(d.stream, 0, bytes([0]) * 4096)
-        until = time.monotonic() + 5
+        until = time.monotonic() + relay.TIMEOUT
         while "session ended" not in daemon.log_text():
             check(time.monotonic() < until, "the old one stays")
             time.sleep(0.002)
@@ -315,7 +315,7 @@ def snapshots_of_one_name_share_a_directory():
 def released(directory):
     """The daemon learns a moment later that a session's peer is gone."""
     fd = os.open(directory, os.O_RDONLY)
-    until = time.monotonic() + 5
+    until = time.monotonic() + relay.TIMEOUT
     try:
         while True:
             try:

@@ -25,6 +25,7 @@ def capabilities_are_not_for_the_environment():
     """A program file with capabilities does not trust its user's variables,
     though uid and effective uid are the same."""
     if os.geteuid() != 0:
+        print("SKIP: capabilities need root")
         return
     top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
     try:
@@ -37,7 +38,8 @@ def capabilities_are_not_for_the_environment():
         try:
             os.setxattr(program, "security.capability", CAPABILITY)
         except OSError:
-            return  # this file system has no capabilities
+            print("SKIP: this file system has no capabilities")
+            return
         run = subprocess.run(
             [program, "--dynamic-port-allocation",
              "-C", "tcp://127.0.0.1:0", "-D", "tcp://127.0.0.1:0",

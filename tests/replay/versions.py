@@ -113,6 +113,9 @@ def the_trace_format_of_2_15():
         modern, old = Viewer(daemon, 15), Viewer(daemon, 14)
         for v in (modern, old):
             v.connect()
+        for v in (modern, old):
+            v.find("good")
+        modern.find("same")
         equal(listed_formats(modern), {"good": 0, "same": 1}, "LIST")
         modern.create()
         old.create()
