@@ -124,12 +124,21 @@ dat_free(struct dat *d)
 {
 	if (d == NULL)
 		return;
+	dat_forget_events(d);
+	free(d->by_id);
+	free(d);
+}
+
+void
+dat_forget_events(struct dat *d)
+{
 	for (unsigned i = 0; i < d->n_events; i++)
 		event_format_free(d->events[i]);
 	for (unsigned i = 0; i < d->n_buffers; i++)
 		free(d->buffers[i].cpus);
 	free(d->events);
-	free(d->by_id);
 	free(d->buffers);
-	free(d);
+	d->events = NULL;
+	d->buffers = NULL;
+	d->n_events = d->n_buffers = 0;
 }

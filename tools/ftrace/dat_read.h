@@ -93,13 +93,8 @@ struct dat {
 enum status dat_read(struct dat **out, const uint8_t *p, size_t n,
     char why[DAT_WHY_MAX]) MUST_CHECK;
 void dat_free(struct dat *d); /* NULL is fine */
-
-/* The event of that id; NULL: it is not described. */
-static inline const struct event_format *
-dat_event(const struct dat *d, uint16_t id)
-{
-	return d->by_id[id] == 0 ? NULL : d->events[d->by_id[id] - 1];
-}
+/* Up to 40 MiB go: what describes events, and the buffers. by_id stays. */
+void dat_forget_events(struct dat *d);
 
 /* OUT_SIZE bytes become known from N compressed ones. E_MALFORMED: it is not
  * what it should be; E_REFUSED: this build cannot. */

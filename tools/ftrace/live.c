@@ -367,6 +367,7 @@ read_metadata(struct live *l, const struct recorder_about *about)
 		};
 		ctf_settings_offset(&l->settings, l->dat);
 		st = ctf_trace_create(&l->trace, l->dat, &l->settings, why);
+		dat_forget_events(l->dat);
 	}
 	if (st != OK)
 		log_peer(

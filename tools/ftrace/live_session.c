@@ -129,6 +129,7 @@ abandon(struct live_session *s, const char *why)
 	s->has_failed = true;
 	stop_events(s);
 	drop_all(s);
+	buf_free(&s->metadata);
 }
 
 /* OK and E_BUSY go on. */
@@ -163,13 +164,19 @@ send_metadata(struct live_session *s)
 		    s->client, FOLDER, "metadata", &s->metadata_number);
 		s->is_metadata_added = st == OK;
 	}
-	if (st == OK && !s->is_metadata_sent) {
-		st = client_try_metadata(s->client, s->metadata_number,
-		    buf_data(&s->metadata), buf_len(&s->metadata));
-		s->is_metadata_sent = st == OK;
+	while (st == OK && buf_len(&s->metadata) > 0) {
+		const size_t left = buf_len(&s->metadata),
+			     n = left < LIVE_PIECE_BYTES ? left
+							 : LIVE_PIECE_BYTES;
+
+		st = client_try_metadata(
+		    s->client, s->metadata_number, buf_data(&s->metadata), n);
 		if (st == OK)
-			buf_free(&s->metadata);
+			buf_consume(&s->metadata, n);
 	}
+	if (st == OK)
+		buf_free(&s->metadata);
+	s->is_metadata_sent = st == OK;
 	return st;
 }
 
@@ -265,7 +272,11 @@ watch_sockets(struct live_session *s)
 		    event_get_callback(s->sockets[i]), s);
 		(void)event_add(s->sockets[i], NULL);
 	}
-	/* Sooner than the next look, if the client wants it. */
+	/* Sooner than the next look, if the client wants it, or if it has sent
+	 * all pieces of the metadata that it had. */
+	if (s->is_metadata_added && buf_len(&s->metadata) > 0 &&
+	    client_is_idle(s->client))
+		at_ns = now;
 	if (at_ns < now + LIVE_TIMER_MS * NS_PER_MS)
 		wait.tv_usec = at_ns <= now
 				   ? 1000
@@ -399,11 +410,14 @@ live_session_add_stream(struct live_session *s, unsigned cpu, unsigned *number)
 }
 
 void
-live_session_metadata(struct live_session *s, const struct buf *metadata)
+live_session_metadata(struct live_session *s, struct buf *take_metadata)
 {
-	buf_bytes(&s->metadata, buf_data(metadata), buf_len(metadata));
-	if (s->metadata.bad)
-		(void)goes_on(s, E_NOMEM);
+	if (s->has_failed) {
+		buf_free(take_metadata);
+		return;
+	}
+	s->metadata = *take_metadata;
+	buf_init(take_metadata);
 	s->has_metadata = true;
 }
 

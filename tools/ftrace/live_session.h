@@ -28,6 +28,8 @@ struct live_session;
 #define LIVE_QUEUE_PART 4
 /* At the end nothing moves for so long: then the relay is taken for dead. */
 #define LIVE_SILENCE_MS 10000
+/* Metadata is given to the client in such pieces. */
+#define LIVE_PIECE_BYTES (64 << 10)
 /* The live timer that the relay is told, and how often beacons are due. */
 #define LIVE_TIMER_MS 100
 
@@ -48,8 +50,8 @@ void live_session_destroy(struct live_session *s); /* at once; NULL is fine */
 /* A stream; viewers see it once there is metadata. *NUMBER counts from 0. */
 enum status live_session_add_stream(
     struct live_session *s, unsigned cpu, unsigned *number) MUST_CHECK;
-/* Once. All that waits for it goes out from here on. Copied. */
-void live_session_metadata(struct live_session *s, const struct buf *metadata);
+/* Once. All that waits for it goes out from here on. */
+void live_session_metadata(struct live_session *s, struct buf *take_metadata);
 /* False: there is no room, and it is lost. */
 bool live_session_packet(
     struct live_session *s, unsigned number, const struct ctf_packet *p);
