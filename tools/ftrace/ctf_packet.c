@@ -18,12 +18,20 @@ struct ctf_stream {
 	uint64_t seq, discarded;
 	uint64_t last; /* no event may be older */
 	uint64_t came; /* the last event's, whatever became of it */
+	uint8_t *own;  /* NULL: its room is borrowed */
 	/* The packet that is being filled. */
 	uint8_t *mem;
 	uint8_t *at;
 	uint32_t n_events;
 	uint64_t begin;
 };
+
+size_t
+ctf_stream_room(uint32_t page_size)
+{
+	return CTF_PACKET_HEADER_LEN + CTF_PACKET_SIZE +
+	       CTF_PAGE_GROWTH * (size_t)page_size;
+}
 
 enum status
 ctf_stream_create(
@@ -37,13 +45,14 @@ ctf_stream_create(
 	s->config = *config;
 	s->layout = config->trace->dat->page;
 	s->layout.size = config->page_size;
-	s->mem = malloc(CTF_PACKET_HEADER_LEN + CTF_PACKET_SIZE +
-			CTF_PAGE_GROWTH * (size_t)config->page_size);
-	s->at = s->mem + CTF_PACKET_HEADER_LEN;
+	s->mem = config->room;
+	if (s->mem == NULL)
+		s->mem = s->own = malloc(ctf_stream_room(config->page_size));
 	if (s->mem == NULL) {
 		ctf_stream_destroy(s);
 		return E_NOMEM;
 	}
+	s->at = s->mem + CTF_PACKET_HEADER_LEN;
 	*out = s;
 	return OK;
 }
@@ -53,7 +62,7 @@ ctf_stream_destroy(struct ctf_stream *s)
 {
 	if (s == NULL)
 		return;
-	free(s->mem);
+	free(s->own);
 	free(s);
 }
 

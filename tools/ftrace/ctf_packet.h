@@ -7,8 +7,8 @@
  * Time never goes back: an event that is older than what the stream has already
  * given is left out. It is counted as discarded in the packets, as are events
  * that the kernel lost, those that the metadata does not describe, and those
- * whose bytes are not as described. Memory is fixed by the page size. Single
- * owner.
+ * whose bytes are not as described. Memory is fixed by the page size; streams
+ * that are flushed before another one gets pages may share it. Single owner.
  */
 #ifndef TOOLS_FTRACE_CTF_PACKET_H
 #define TOOLS_FTRACE_CTF_PACKET_H
@@ -51,6 +51,7 @@ struct ctf_stream_config {
 	const struct ctf_trace *trace; /* borrowed */
 	unsigned cpu;
 	uint32_t page_size;
+	uint8_t *room; /* ctf_stream_room(), borrowed; NULL: it has its own */
 	/* A packet is complete. Not OK: the stream fails with it. */
 	enum status (*packet)(void *arg, const struct ctf_packet *p);
 	void *arg;
@@ -58,6 +59,8 @@ struct ctf_stream_config {
 
 struct ctf_stream;
 
+/* The bytes in which a packet is put together. */
+size_t ctf_stream_room(uint32_t page_size);
 enum status ctf_stream_create(
     struct ctf_stream **out, const struct ctf_stream_config *config) MUST_CHECK;
 void ctf_stream_destroy(struct ctf_stream *s); /* NULL is fine */

@@ -34,6 +34,7 @@ struct live {
 	const char *peer;
 	uint32_t page_size, n_cpus;
 	struct live_cpu *cpus;
+	uint8_t *room; /* of all streams: each is flushed at once */
 	struct dat *dat;
 	struct ctf_settings settings;
 	struct ctf_trace *trace;
@@ -128,6 +129,7 @@ open_cpu(struct live *l, uint32_t cpu)
 	const struct ctf_stream_config config = { .trace = l->trace,
 		.cpu = cpu,
 		.page_size = l->page_size,
+		.room = l->room,
 		.packet = queue_packet,
 		.arg = c };
 	const uint64_t from = l->has_begun ? seen(l) : 0;
@@ -326,6 +328,7 @@ destroy_live(struct recorder_sink *sink)
 		ctf_stream_destroy(l->cpus[i].ctf);
 	ctf_trace_destroy(l->trace);
 	dat_free(l->dat);
+	free(l->room);
 	free(l->cpus);
 	free(l);
 }
@@ -424,9 +427,11 @@ live_make(struct recorder_sink **out, void *arg, struct event_base *base,
 	l->page_size = about->page_size;
 	l->n_cpus = about->cpus;
 	l->cpus = calloc(about->cpus, sizeof(*l->cpus));
+	l->room = malloc(ctf_stream_room(l->page_size));
 	l->timer = evtimer_new(base, on_beacons_due, l);
-	st = l->cpus == NULL || l->timer == NULL ? E_NOMEM
-						 : read_metadata(l, about);
+	st = l->cpus == NULL || l->room == NULL || l->timer == NULL
+		 ? E_NOMEM
+		 : read_metadata(l, about);
 	for (uint32_t i = 0; st == OK && i < l->n_cpus; i++)
 		l->cpus[i].live = l;
 	if (st == OK)
