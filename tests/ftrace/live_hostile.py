@@ -8,6 +8,9 @@ import dat_file
 from sender import Sender, check, listening, run, wait_until
 from relay import Daemon
 
+# A text of 54 MB needs 64 MiB, of which one host has 512.
+TEXT, HALF = 50 * 10 ** 6, 7
+
 
 @contextlib.contextmanager
 def live(*options, **more):
@@ -37,7 +40,47 @@ def names_again_and_again():
         listener.wait_files(1)
 
 
-CASES = (names_again_and_again,)
+def memory_of_metadata():
+    """As much text as metadata can become: half of the memory is for one host,
+    others are live, and what has gone to the relay takes none."""
+    m = dat_file.Maker()
+    page = m.page(1000, m.entry(m.event(1511, bytes(4)), 1))
+    whole = m.file_v7([], {"a": m.many(512, "__data_loc u8[] " + 123 * "x" +
+                                       "%d")}, {"": [[]]}, packing="zlib")
+    with live() as (relay, listener):
+        def begin(source="127.0.0.1"):
+            sender = Sender(listener, source).begin_with(
+                whole, 1, dat_file.PAGE)
+            wait_until("its metadata", lambda:
+                       told(sender, "metadata of"), 60)
+            return sender
+
+        def told(sender, words):
+            port = sender.name.partition(":")[2]
+            return f":{port}: {words}" in listener.log()
+
+        def is_live(sender):
+            return not told(sender, "no memory is left for its metadata")
+
+        senders = [begin() for _ in range(HALF)]
+        check(all(map(is_live, senders)), "they are live")
+        senders.append(begin())
+        check(not is_live(senders[-1]), "one more is live, too")
+        senders.append(begin("127.0.0.2"))
+        check(is_live(senders[-1]), "another host is live")
+        for sender in senders:
+            sender.pages(0, page)
+        wait_until("the relay has them", lambda: sum(
+            p.stat().st_size > TEXT for p in relay.out.glob(
+                "target/*/kernel/metadata")) == HALF + 1, 60)
+        senders.append(begin())
+        check(is_live(senders[-1]), "there is room again")
+        for sender in senders:
+            sender.close()
+        listener.wait_files(HALF + 3)
+
+
+CASES = (names_again_and_again, memory_of_metadata)
 
 if __name__ == "__main__":
     run(CASES)

@@ -104,11 +104,13 @@ static enum status
 compile(struct ctf_trace *t)
 {
 	const struct dat *d = t->dat;
+	const size_t n_events = d->n_events + 1;
+	const size_t n_ops = d->n_fields + CTF_OPS_EXTRA * n_events;
 	struct ctf_op *next;
 
-	t->events = calloc(d->n_events + 1, sizeof(*t->events));
-	t->ops = calloc(d->n_fields + (size_t)CTF_OPS_EXTRA * d->n_events + 1,
-	    sizeof(*t->ops));
+	t->events = calloc(n_events, sizeof(*t->events));
+	t->ops = calloc(n_ops, sizeof(*t->ops));
+	t->memory = n_events * sizeof(*t->events) + n_ops * sizeof(*t->ops);
 	if (t->events == NULL || t->ops == NULL)
 		return E_NOMEM;
 	next = t->ops;
@@ -167,6 +169,12 @@ ctf_trace_destroy(struct ctf_trace *t)
 	free(t->events);
 	free(t->ops);
 	free(t);
+}
+
+uint64_t
+ctf_trace_memory(const struct ctf_trace *t)
+{
+	return sizeof(*t) + t->memory + t->metadata.cap;
 }
 
 uint64_t

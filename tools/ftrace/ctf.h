@@ -68,6 +68,7 @@ struct ctf_trace {
 	size_t head_size;	  /* bytes of it in front of what streams are */
 	struct ctf_event *events; /* as dat->events */
 	struct ctf_op *ops;
+	size_t memory; /* of these two */
 };
 
 /* E_REFUSED: its clock has a frequency that nobody knows; *WHY is one line,
@@ -75,6 +76,8 @@ struct ctf_trace {
 enum status ctf_trace_create(struct ctf_trace **out, const struct dat *d,
     const struct ctf_settings *settings, char why[DAT_WHY_MAX]) MUST_CHECK;
 void ctf_trace_destroy(struct ctf_trace *t); /* NULL is fine */
+/* The memory that it has. */
+uint64_t ctf_trace_memory(const struct ctf_trace *t);
 
 /* A time of the trace in ns, and back. */
 uint64_t ctf_time_ns(const struct ctf_trace *t, uint64_t time);

@@ -107,7 +107,7 @@ dat_read(struct dat **out, const uint8_t *p, size_t n, char why[DAT_WHY_MAX])
 	*out = NULL;
 	why[0] = '\0';
 	if (d != NULL)
-		d->by_id = calloc(UINT16_MAX + 1, sizeof(*d->by_id));
+		d->by_id = calloc(1, DAT_BY_ID_SIZE);
 	if (d != NULL && d->by_id != NULL)
 		st = read_all(&g);
 	if (st != OK) {

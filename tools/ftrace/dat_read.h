@@ -93,7 +93,9 @@ struct dat {
 enum status dat_read(struct dat **out, const uint8_t *p, size_t n,
     char why[DAT_WHY_MAX]) MUST_CHECK;
 void dat_free(struct dat *d); /* NULL is fine */
-/* Up to 40 MiB go: what describes events, and the buffers. by_id stays. */
+/* Up to 40 MiB go: what describes events, and the buffers. What stays is small,
+ * but for by_id. */
+#define DAT_BY_ID_SIZE ((UINT16_MAX + 1) * sizeof(uint16_t))
 void dat_forget_events(struct dat *d);
 
 /* OUT_SIZE bytes become known from N compressed ones. E_MALFORMED: it is not

@@ -314,6 +314,16 @@ is_live_done(struct recorder_sink *sink)
 	return true;
 }
 
+static uint64_t
+live_memory(const struct recorder_sink *sink)
+{
+	const struct live *l = (const struct live *)sink;
+
+	return sizeof(*l) + l->n_cpus * sizeof(*l->cpus) +
+	       ctf_stream_room(l->page_size) + DAT_BY_ID_SIZE +
+	       ctf_trace_memory(l->trace) + live_session_memory(l->session);
+}
+
 static void
 destroy_live(struct recorder_sink *sink)
 {
@@ -337,6 +347,7 @@ static const struct recorder_sink_ops ops = {
 	.pages = take_pages,
 	.end = end_live,
 	.is_done = is_live_done,
+	.memory = live_memory,
 	.destroy = destroy_live,
 };
 

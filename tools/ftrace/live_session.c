@@ -421,6 +421,12 @@ live_session_metadata(struct live_session *s, struct buf *take_metadata)
 	s->has_metadata = true;
 }
 
+uint64_t
+live_session_memory(const struct live_session *s)
+{
+	return s->metadata.cap;
+}
+
 bool
 live_session_packet(
     struct live_session *s, unsigned number, const struct ctf_packet *p)

@@ -62,6 +62,9 @@ bool live_session_beacon(
 /* Send what can be sent now. */
 void live_session_work(struct live_session *s);
 
+/* The memory of its metadata, as long as that waits. */
+uint64_t live_session_memory(const struct live_session *s);
+
 /* Nothing more comes. What waits goes out as long as anything moves; after
  * LIVE_SILENCE_MS without, it fails. */
 void live_session_finish(struct live_session *s);

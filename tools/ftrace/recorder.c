@@ -31,6 +31,14 @@ recorder_set_timer(struct recorder *r, uint64_t ms)
 	(void)event_add(r->timer, &tv);
 }
 
+uint64_t
+recorder_memory(const struct recorder *r)
+{
+	const struct recorder_sink *sink = r->feed.sink;
+
+	return r->pages_memory + (sink == NULL ? 0 : sink->ops->memory(sink));
+}
+
 struct recorder_share
 recorder_of_host(const struct recorder *r)
 {
@@ -43,7 +51,7 @@ recorder_of_host(const struct recorder *r)
 			continue;
 		sum.fds += other->fds;
 		sum.ports += other->ports;
-		sum.pages_memory += other->pages_memory;
+		sum.memory += recorder_memory(other);
 	}
 	return sum;
 }
@@ -109,7 +117,6 @@ recorder_destroy(struct recorder *r)
 	recorder_free_recording(r);
 	recorder_dialog_free(&r->dialog);
 	all->fds -= r->fds;
-	all->pages_memory -= r->pages_memory;
 	all->n--;
 	list_del(&r->node);
 	free(r);

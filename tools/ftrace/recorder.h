@@ -40,8 +40,9 @@
 /* Without files, metadata is held in memory: that of all recorders. */
 #define METADATA_MEMORY_BYTES (256 << 20)
 
-/* What the pages of all recorders may need while they come, half of it those of
- * one host. Pages of 4 KiB need 12 KiB for each CPU. */
+/* What the pages of all recorders may need while they come, and what else their
+ * sinks have; half of it those of one host. Pages of 4 KiB need 12 KiB for each
+ * CPU. */
 #define PAGES_MEMORY_BYTES (UINT64_C(1) << 30)
 
 struct background;
@@ -64,7 +65,6 @@ struct recorders {
 	unsigned n;
 	uint64_t fds, fds_max; /* descriptors that they have, and may have */
 	uint64_t memory;       /* of metadata in memory */
-	uint64_t pages_memory; /* that pages may need */
 	/* For tests and for who waits for the end; NULL: nobody. */
 	void (*gone)(void *arg);
 	void *arg;

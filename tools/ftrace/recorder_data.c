@@ -94,38 +94,60 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	return st;
 }
 
-/* Memory for its pages is taken, if there is any. */
+/* Is there memory for N bytes more? */
 static bool
-take_memory(struct recorder *r, uint64_t n)
+has_room(const struct recorder *r, uint64_t n)
 {
-	struct recorders *all = r->all;
+	const struct recorder *other;
+	uint64_t sum = n;
 
-	if (n > PAGES_MEMORY_BYTES - all->pages_memory ||
-	    recorder_of_host(r).pages_memory + n > PAGES_MEMORY_BYTES / 2)
-		return false;
-	all->pages_memory += n;
-	r->pages_memory = n;
-	return true;
+	list_each (other, &r->all->list, struct recorder, node)
+		sum += recorder_memory(other);
+	return sum <= PAGES_MEMORY_BYTES &&
+	       recorder_of_host(r).memory + n <= PAGES_MEMORY_BYTES / 2;
+}
+
+/* NULL: it is stored only, which is logged. What it needs is known when it is
+ * made. */
+static struct recorder_sink *
+make_sink(struct recorder *r, const struct recorder_about *about)
+{
+	const struct recorder_sink_maker *maker = r->all->maker;
+	struct recorder_sink *sink = NULL;
+
+	if (maker == NULL)
+		return NULL;
+	if (maker->make(&sink, maker->arg, r->all->base, about) != OK) {
+		log_warn("peer=%s: it is stored only", r->name);
+		return NULL;
+	}
+	if (has_room(r, sink->ops->memory(sink)))
+		return sink;
+	log_peer(LOG_WARN,
+	    "peer=%s: no memory is left for its metadata: it is stored only",
+	    r->name);
+	sink->ops->destroy(sink);
+	return NULL;
 }
 
 static enum status
 begin_feed(struct recorder *r, const struct dat_layout *layout,
     const struct recorder_about *about)
 {
-	const struct recorder_sink_maker *maker = r->all->maker;
 	enum page_feed_how how = r->dialog.begin.is_tcp ? PAGE_FEED_STREAM
 							: PAGE_FEED_DATAGRAMS;
+	const uint64_t n = page_feed_memory(layout, about->cpus, how);
 	struct recorder_sink *sink = NULL;
 
-	if (!take_memory(r, page_feed_memory(layout, about->cpus, how))) {
+	if (has_room(r, n)) {
+		r->pages_memory = n;
+		sink = make_sink(r, about);
+	} else {
 		how = PAGE_FEED_RAW;
 		log_peer(LOG_WARN,
 		    "peer=%s: no memory is left for its pages: they are stored "
 		    "as they come, and are not live",
 		    r->name);
-	} else if (maker != NULL &&
-		   maker->make(&sink, maker->arg, r->all->base, about) != OK) {
-		log_warn("peer=%s: it is stored only", r->name);
 	}
 	return page_feed_init(&r->feed, r->recording, sink, layout, how);
 }

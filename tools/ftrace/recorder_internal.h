@@ -40,7 +40,7 @@ struct recorder {
 	struct data_sockets *data;
 	struct data_counts counts;
 	struct page_feed feed; /* its sink */
-	uint64_t pages_memory; /* accounted */
+	uint64_t pages_memory; /* that they may need */
 	uint32_t page_size;
 
 	struct background_job finish_job;
@@ -77,10 +77,12 @@ void recorder_free_recording(struct recorder *r);
 void recorder_destroy(struct recorder *r);
 /* What all recorders of its host have, with its own. */
 struct recorder_share {
-	uint64_t fds, pages_memory;
+	uint64_t fds, memory;
 	uint32_t ports;
 };
 struct recorder_share recorder_of_host(const struct recorder *r);
+/* The memory of its pages and its sink at this time. */
+uint64_t recorder_memory(const struct recorder *r);
 /* Descriptors are taken for it; E_LIMIT: there are no more. */
 enum status recorder_take_fds(struct recorder *r, uint64_t n) MUST_CHECK;
 /* The same of ports for pages. */

@@ -33,6 +33,9 @@ struct recorder_sink_ops {
 	/* After end(): is all of it where it should be, or lost? Asked again
 	 * and again, until it is or nobody wants to wait any more. */
 	bool (*is_done)(struct recorder_sink *s);
+	/* The memory that it has now, which is less when what waits in it has
+	 * gone; but for packets, which have a limit of their own. */
+	uint64_t (*memory)(const struct recorder_sink *s);
 	/* At any time, also without end(). What is not done is lost, and is
 	 * counted and logged. */
 	void (*destroy)(struct recorder_sink *s);
