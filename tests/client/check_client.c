@@ -180,6 +180,18 @@ expect_no_pacing(int fd)
 		ck_assert_str_eq(name, "reno");
 }
 
+/* A relay that is gone without a word is noticed. */
+static void
+expect_keepalive(int fd)
+{
+	int is_on = 0;
+	socklen_t len = sizeof(is_on);
+
+	ck_assert_int_eq(
+	    getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &is_on, &len), 0);
+	ck_assert_int_ne(is_on, 0);
+}
+
 static void
 opened(void *arg, int fd, bool is_data)
 {
@@ -190,6 +202,7 @@ opened(void *arg, int fd, bool is_data)
 	};
 
 	expect_no_pacing(fd);
+	expect_keepalive(fd);
 	ck_assert_int_eq(epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e), 0);
 	*(is_data ? &t->data : &t->control) += 1;
 }

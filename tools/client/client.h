@@ -79,7 +79,10 @@ struct client_config {
 	bool name_has_time;	/* the relay appends nothing */
 	unsigned outstanding;	/* indexes without an answer; 0: default */
 	unsigned packets;	/* packets that wait; 0: CLIENT_PACKETS */
-	unsigned timeout_ms;	/* longest time without progress; 0: default */
+	/* The longest time without progress, for the functions that wait; and
+	 * until the relay must have written all, at the end. 0: default. Who
+	 * does not wait has a relay that hangs for as long as it does. */
+	unsigned timeout_ms;
 	/* The longest silence of an address, if the host has another; 0:
 	 * default. Only for the functions that wait. */
 	unsigned connect_ms;
