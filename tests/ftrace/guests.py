@@ -424,6 +424,28 @@ def start_record(g, *names):
                    "-d", out)
 
 
+def a_relay_that_hangs_costs_a_guest_the_live_part_only():
+    """Its file does not wait for the relay, which is given up; what is lost is
+    counted."""
+    with Daemon() as relay, guests() as g:
+        g.connect("web1", Agent())
+        relay.pause()
+        try:
+            child = g.start(
+                "record", "web1", "-e", "sched", "--broker", g.address(), "-d",
+                g.base, "--relay=net://127.0.0.1:%d:%d" % (
+                    relay.control_port, relay.data_port))
+            wait_until("it records", lambda: "2 CPUs" in g.log(child))
+            child.send_signal(signal.SIGINT)
+            equal(child.wait(60), 0, g.log(child))
+        finally:
+            relay.resume()
+        log = g.log(child)
+        check(0 < log.find("bytes of pages in trace.web1.dat")
+              < log.find("nothing more is sent to the relay"), log)
+        check(f" {AGENT_EVENTS} for which it was gone" in log, log)
+
+
 def an_agent_that_talks_nonsense():
     """The others go on; the exit status says that not all was well."""
     class Bad(Agent):
@@ -800,6 +822,7 @@ def many_who_say_nothing():
 
 CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          pages_that_are_too_large, a_killed_recording, live_of_several,
+         a_relay_that_hangs_costs_a_guest_the_live_part_only,
          an_agent_that_talks_nonsense, metadata_that_is_not_whole,
          failures_of_our_own, a_file_that_takes_long, guests_of_the_list,
          files_that_are_read_again, busy_and_gone, addresses,
