@@ -117,14 +117,29 @@ visible_name(struct relpath **out, struct span s)
 	return relname_parse(out, s);
 }
 
+static bool
+is_deep(const struct relpath *p)
+{
+	unsigned folders = 1;
+
+	for (const char *s = p->s; (s = strchr(s, '/')) != NULL; s++)
+		folders++;
+	return folders > RELAY_BASE_DEPTH_MAX;
+}
+
 static enum status
 base_path(struct relpath **out, struct span s)
 {
+	enum status st;
+
 	if (s.n == 0)
 		return OK;
 	if (s.p[0] == '/')
 		return E_MALFORMED;
-	return relpath_parse(out, s);
+	st = relpath_parse(out, s);
+	if (st == OK && is_deep(*out))
+		st = E_MALFORMED; /* the caller clears it */
+	return st;
 }
 
 enum status

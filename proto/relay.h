@@ -60,6 +60,7 @@ enum relay_code {
 #define RELAY_HOSTNAME_MAX_OLD 64 /* < 2.11 */
 #define RELAY_HOSTNAME_MAX 256
 #define RELAY_BASE_PATH_MAX 4096
+#define RELAY_BASE_DEPTH_MAX 32 /* its folders: each is looked at */
 #define RELAY_CHANNEL_MAX 264
 #define RELAY_PATH_FIELD_OLD 4096 /* the field; the name is < 255 */
 #define RELAY_PATH_MAX 255

@@ -140,12 +140,12 @@ session_dir_is_relays(const char *path)
 	return strncmp(path, RELAYS_PREFIX, strlen(RELAYS_PREFIX)) == 0;
 }
 
-/* The end of the first component of PATH, below the host, that is an ancestor
- * and a session's directory; 0: there is none. */
+/* The end of the first component of PATH, below the host, that ends behind FROM
+ * and is an ancestor and a session's directory; 0: there is none. */
 static size_t
-taken_ancestor(int base, const char *path)
+taken_ancestor(int base, const char *path, size_t from)
 {
-	const char *slash = strchr(path, '/');
+	const char *slash = from > 0 ? path + from - 1 : strchr(path, '/');
 
 	while (slash != NULL && (slash = strchr(slash + 1, '/')) != NULL)
 		if (session_dir_is_taken(base, path, (size_t)(slash - path)))
@@ -174,20 +174,24 @@ static enum status
 step_aside(struct relpath **path, int base)
 {
 	struct relpath *p = *path;
-	size_t at, from = 0;
+	size_t at, from = 0, end = 0; /* of what has a suffix: without, with */
 	unsigned i = 0;
 	char *text;
 	enum status st;
 	int n;
 
-	while ((at = taken_ancestor(base, p->s)) > 0) {
+	while ((at = taken_ancestor(base, p->s, end)) > 0) {
 		/* The suffix that was tried before does not stay. */
-		from = i == 0 ? at : from;
+		if (at != end) {
+			from = at;
+			i = 0;
+		}
 		if (++i > SESSION_DIR_SUFFIX_MAX)
 			return E_LIMIT;
 		n = asprintf(&text, "%.*s-%u%s", (int)from, p->s, i, p->s + at);
 		if (n < 0)
 			return E_NOMEM;
+		end = (size_t)n - strlen(p->s + at);
 		st = relpath_parse(&p, (struct span){ text, (size_t)n });
 		free(text);
 		if (st != OK)

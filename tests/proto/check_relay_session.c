@@ -193,6 +193,10 @@ START_TEST(a_host_name_may_have_255_bytes)
 }
 END_TEST
 
+/* One folder less than RELAY_BASE_DEPTH_MAX. */
+#define DEEP10 "a/b/c/d/e/f/g/h/i/j/"
+#define DEEP DEEP10 DEEP10 DEEP10 "x/"
+
 static const struct {
 	const char *sent, *path; /* "": none; NULL: refused */
 } base_paths[] = {
@@ -206,6 +210,9 @@ static const struct {
 	{ "../a", NULL },
 	{ "a/..", NULL },
 	{ "a/../b", NULL },
+	{ DEEP "z", DEEP "z" },
+	{ DEEP "/z//", DEEP "z" },
+	{ DEEP "y/z", NULL },
 };
 
 START_TEST(base_path_stays_below)

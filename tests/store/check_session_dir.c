@@ -210,6 +210,40 @@ START_TEST(a_removed_one_is_made_again_once)
 }
 END_TEST
 
+/* PATH, and what it is in. */
+static void
+make_folders(const char *path)
+{
+	char text[64];
+
+	for (const char *s = path; s != NULL && *s != '\0';) {
+		s += strcspn(s, "/");
+		(void)snprintf(
+		    text, sizeof(text), "%.*s", (int)(s - path), path);
+		ck_assert(
+		    mkdir(scratch_path(text), 0700) == 0 || errno == EEXIST);
+		s += *s == '/';
+	}
+}
+
+/* A directory of another session is not entered: each of them on the way gets a
+ * suffix, and no folder is left out. */
+START_TEST(ancestors_that_are_taken_get_suffixes)
+{
+	shelf_open(&shelf, 10);
+	make_folders("h/a/ust");
+	expect("h/a/b/c", false, "h/a-1/b/c");
+	make_folders("h/a-1/b/ust");
+	expect("h/a/b/c", false, "h/a-1/b-1/c");
+	make_folders("h/a-1/kernel");
+	expect("h/a/b/c", false, "h/a-2/b/c");
+	make_folders("h/a-2/b/kernel");
+	make_folders("h/a-2/b-1/kernel");
+	expect("h/a/b/c/d", false, "h/a-2/b-2/c/d");
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
 {
 	struct session_dir *d;
@@ -316,6 +350,7 @@ main(void)
 		{ nor_do_those_of_two_processes, 0, 0 },
 		{ suffixes_end, 0, 0 },
 		{ a_removed_one_is_made_again_once, 2, 0 },
+		{ ancestors_that_are_taken_get_suffixes, 0, 0 },
 		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },
 		{ the_base_is_shared_and_has_no_path, 0, 0 },
 		{ claims_side_by_side_do_not_meet, 0, 0 },
