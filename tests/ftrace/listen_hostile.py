@@ -77,16 +77,15 @@ def who_says_nothing():
     """Who hesitates is closed after 5 seconds, wherever it stops."""
     first = metadata("v6-tcp")
     with listening() as listener, neighbour(listener):
-        senders = []
+        senders, began = [], time.monotonic()
         for blob in (b"", b"-1V3", GREETING, GREETING + b"\0\0",
                      GREETING + tinit(2, b"tcp"),
                      GREETING + tinit(2, b"tcp") +
                      message(SEND_DATA, data=first[:8000])):
             senders.append(Sender(listener))
             senders[-1].send(blob)
-        began = time.monotonic()
         for sender in senders:
-            check(sender.is_closed(GREETING_S + 3), "not closed")
+            check(sender.is_closed(GREETING_S + 25), "not closed")
         check(time.monotonic() - began > GREETING_S - 2, "closed too early")
 
 
@@ -122,7 +121,9 @@ def many_of_one_host():
         senders = [Sender(listener) for _ in range(OF_HOST)]
         for sender in senders:
             equal(sender.receive(8), b"tracecmd", "greeting")
-        check(Sender(listener).is_closed(3), "one more is served")
+        check(Sender(listener).is_closed(), "one more is served")
+        wait_until("the reason", lambda: "too many recorders of its host"
+                   in listener.log())
         other = Sender(listener, "127.0.0.2")
         other.play("v6-tcp")
         wait_until("its file", lambda: any(
@@ -141,9 +142,8 @@ def descriptors():
             sender = Sender(listener)
             sender.send(GREETING + tinit(20))
             taken.append(sender)
-        time.sleep(0.5)
-        text = listener.log()
-        check("its host has half of all descriptors" in text, text[-500:])
+        wait_until("the reason", lambda: "its host has half of all descriptors"
+                   in listener.log())
         for sender in taken:
             sender.socket.close()
 
@@ -177,8 +177,8 @@ def ports():
                 equal(sender.receive(13), b"tracecmdV3\0OK", "greeting")
                 equal(len(sender.receive_ports()), cpus, "ports")
             else:
-                check(sender.is_closed(3), "one more is served")
-        check("half of all ports" in listener.log(), listener.log())
+                check(sender.is_closed(), "one more is served")
+        wait_until("the reason", lambda: "half of all ports" in listener.log())
     with listening("--data-ports", f"{first}-{first + 1}") as listener:
         Sender(listener).play("v6-tcp")
         listener.wait_files(1)
@@ -216,9 +216,9 @@ def pages_of_others():
             got, = listener.wait_files(1)
             check(got == part(name, "result"), name)
             if kind == socket.SOCK_DGRAM:
-                found = re.search(r"refused: (\d+) datagrams that are no page, "
-                                  r"(\d+) of others", listener.log())
-                equal(found and found.groups(), ("4", "2"), "counts")
+                wait_until("the counts", lambda: re.search(
+                    "refused: 4 datagrams that are no page, 2 of others",
+                    listener.log()))
 
 
 def with_page_size(blob, size):
@@ -443,8 +443,8 @@ def nobody_floods_the_log():
                 sender = Sender(listener)
                 sender.send(b"nonsense\0")
                 sender.socket.close()
-        seconds = time.monotonic() - began
         lines = listener.log()[before:].count("\n")
+        seconds = time.monotonic() - began
         check(lines < (seconds + 2) * 55, f"{lines} lines in {seconds:.1f} s")
 
 

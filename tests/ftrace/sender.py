@@ -58,7 +58,7 @@ def metadata(name):
                     if number == SEND_DATA)
 
 
-def wait_until(what, is_true, timeout=20):
+def wait_until(what, is_true, timeout=60):
     end = time.monotonic() + timeout
     while not is_true():
         if time.monotonic() > end:
