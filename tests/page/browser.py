@@ -115,6 +115,10 @@ class Browser:
         return seen["logs"] + [url for url in seen["requests"]
                                if not url.startswith(self.url + "/")]
 
+    def requests(self):
+        """How many the page has made."""
+        return len(self._do("seen")["requests"])
+
     def close(self):
         self.process.stdin.close()
         try:

@@ -114,7 +114,7 @@ def sort_filter_page():
                               uuid=b"z" * 16)
         b.open(daemon)
         shows(25)
-        equal(b.text("#range"), "1–25 of 61", "range")
+        b.wait("document.querySelector('#range').innerText === '1–25 of 61'")
         b.click("th[data-key=written] button")
         equal(names()[0], "busy", "most written")
         equal(b.evaluate("document.querySelector('[data-key=written]')"
@@ -165,13 +165,12 @@ def pause():
         b.click("#events-pause")
         equal(len(b.texts("#events li")), 3, "events behind the pause")
         b.click("#pause")
-        asked = metric(daemon)
+        asked = last_request()
         more = quiet(daemon, 1, "third")
         time.sleep(3)
         equal(len(names()), 3, "rows in the pause")
         equal(len(b.texts("#events li")), 3, "events in the pause")
-        # Ours are the only connections.
-        check(metric(daemon) <= asked, "somebody asks in the pause")
+        equal(b.requests(), asked, "requests until the end of the pause")
         b.click("#pause")
         shows(4)
         b.wait("document.querySelectorAll('#events li').length === 4")
@@ -179,8 +178,16 @@ def pause():
             c.close()
 
 
-def metric(daemon):
-    return looking.metrics(daemon)['tracepulse_connections{port="http"}']
+def last_request():
+    """How many the page has made when it has made none for 2 s: what was under
+    way at the beginning of a pause is over then."""
+    until = time.monotonic() + relay.TIMEOUT
+    before, now = None, b.requests()
+    while now != before:
+        check(time.monotonic() < until, "the page asks in the pause")
+        time.sleep(2)
+        before, now = now, b.requests()
+    return now
 
 
 def names_are_text():
@@ -427,9 +434,10 @@ def quietly(case):
     """The case, and nothing in the console behind it."""
     def run():
         case()
-        # The relay's end cuts connections.
-        equal([line for line in b.complaints() if "net::ERR_" not in line],
-              [], "console and requests")
+        # The relay's end cuts connections, and a worker that a busy machine
+        # has no time for is not waited for.
+        equal([line for line in b.complaints() if "net::ERR_" not in line
+               and "status of 503" not in line], [], "console and requests")
     run.__name__ = case.__name__
     return run
 
