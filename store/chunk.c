@@ -154,24 +154,29 @@ chunk_is_gone(const struct chunk *c)
 	return kept_dir_is_gone(chunk_fd(c));
 }
 
+/* Did the chunk make the top-level folder of PATH? */
+static bool
+has_top(const struct chunk *c, const struct relpath *path)
+{
+	const size_t n = strcspn(path->s, "/");
+	const struct chunk_top *t;
+
+	list_each (t, &c->tops, struct chunk_top, node)
+		if (t->name->len == n && memcmp(t->name->s, path->s, n) == 0)
+			return true;
+	return false;
+}
+
 static enum status
 remember_top(struct chunk *c, const struct relpath *path)
 {
 	struct relpath *name;
-	struct list *n, *tmp;
 	enum status st;
 	struct chunk_top *t;
 
 	st = relpath_top(&name, path);
 	if (st != OK)
 		return st;
-	list_for_each (n, tmp, &c->tops) {
-		t = list_entry(n, struct chunk_top, node);
-		if (relpath_equal(t->name, name)) {
-			relpath_free(name);
-			return OK;
-		}
-	}
 	t = calloc(1, sizeof(*t));
 	if (t == NULL) {
 		relpath_free(name);
@@ -179,6 +184,7 @@ remember_top(struct chunk *c, const struct relpath *path)
 	}
 	t->name = name;
 	list_append(&c->tops, &t->node);
+	c->n_tops++;
 	return OK;
 }
 
@@ -186,9 +192,17 @@ enum status
 chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered, struct chunk_family **out)
 {
+	/* What never moves needs no tops. */
+	const bool is_known = c->is_base || has_top(c, path);
 	struct chunk_family *f;
 	enum status st;
 
+	if (!is_known && c->n_tops >= CHUNK_TOPS_MAX) {
+		log_peer(LOG_WARN,
+		    CHUNK_FMT ": %s: refused: it has %u top-level folders",
+		    CHUNK_ARGS(c), path->s, c->n_tops);
+		return E_LIMIT;
+	}
 	do
 		st = dir_create_path(chunk_fd(c), path->s);
 	while (st == E_NOSPC && room_yield(&c->dir->output->room));
@@ -205,7 +219,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	}
 	/* Remember the name only now: if something else had it, the chunk must
 	 * not move that. */
-	st = remember_top(c, path);
+	if (!is_known)
+		st = remember_top(c, path);
 	if (st != OK)
 		return st;
 	f = calloc(1, sizeof(*f));

@@ -42,6 +42,12 @@ enum chunk_place {
 
 enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
 
+/*
+ * The top-level folders of a chunk: one request moves each of them. Stock
+ * tracers use two, "kernel" and "ust".
+ */
+#define CHUNK_TOPS_MAX 64
+
 /* A top-level folder that the chunk made. */
 struct chunk_top {
 	struct list node;
@@ -82,7 +88,8 @@ struct chunk {
 	bool is_added_to; /* the directory was there before */
 	struct session_dir *dir;
 	struct folder_place *folders; /* where viewers find them; or NULL */
-	struct list tops;	      /* struct chunk_top */
+	struct list tops;	      /* struct chunk_top; none if is_base */
+	unsigned n_tops;
 	struct list families;
 	uint64_t delete_next; /* file number, of the first family */
 	uint64_t began_ns;    /* since the epoch, by our clock */
@@ -145,6 +152,7 @@ enum status chunk_restore(struct chunk *c) MUST_CHECK;
 /*
  * A stream will write files CHANNEL[_N] in the folder PATH: make that folder,
  * and remember the names for deletion. The family lives as long as the chunk.
+ * E_LIMIT: the folder would be one top-level folder too many; logged.
  */
 enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,

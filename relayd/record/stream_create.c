@@ -117,10 +117,11 @@ static enum status
 join_session(struct stream *t, struct relpath **asked)
 {
 	struct session *s = t->session;
+	const bool has_room = !is_full(s);
 	enum status st = regroup(s, asked);
 
 	t->path = *asked;
-	if (st == OK && is_full(s))
+	if (st == OK && !has_room)
 		st = E_LIMIT;
 	if (st == OK)
 		st = idmap_insert(&s->shard->streams, t->handle, t);
@@ -135,7 +136,7 @@ join_session(struct stream *t, struct relpath **asked)
 		st = find_file(t, *asked);
 	if (st != OK) {
 		log_peer(LOG_WARN, STREAM_FMT " not added: %s", STREAM_ARGS(t),
-		    st == E_LIMIT	 ? "too many streams (--max-memory)"
+		    !has_room		 ? "too many streams (--max-memory)"
 		    : s->current == NULL ? "there is no trace chunk"
 					 : status_text(st));
 		stream_free(t);

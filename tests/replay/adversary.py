@@ -42,7 +42,7 @@ def add_stream():
     def row(daemon):
         s = relay.Session(daemon, "adds")
         n = size(15_000, 2000)
-        blob = b"".join(relay.stream_request("c", f"f{i}") for i in range(n))
+        blob = b"".join(relay.stream_request("c", f"f/{i}") for i in range(n))
         return ([Jet(s.control.sock, blob, once=True)],
                 served(idle(s.control)))
     judge(row, MANY_STREAMS)

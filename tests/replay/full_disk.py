@@ -276,7 +276,7 @@ def owe(daemon):
     """Many streams wait for room: they are not all tried each time that somebody
     else sends something, and do not fill the log when they end."""
     peer, n, times = Peer(daemon, "owe"), 600, 100
-    metas = [peer.add("metadata", path=f"p{i}") for i in range(n)]
+    metas = [peer.add("metadata", path=f"p/{i}") for i in range(n)]
     peer.control.code(relay.STREAMS_SENT)
     small_disk.fill(daemon)
     for meta in metas:

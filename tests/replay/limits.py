@@ -261,10 +261,30 @@ def streams_without_end():
             equal(code, relay.OK, "ADD_STREAM when there is room again")
 
 
+def folders_without_end():
+    """A chunk has some top-level folders, as one request moves them all; who
+    asks for too many may go on with those that are there."""
+    with relay.Daemon(workers=1) as daemon, relay.neighbour(daemon):
+        s = relay.Session(daemon, "tops")
+        codes = [s.control.add_stream("c", f"t{n}/x")[1] for n in range(100)]
+        n = codes.count(relay.OK)
+        equal(codes, [relay.OK] * n + [relay.UNKNOWN] * (100 - n),
+              "ADD_STREAM")
+        check(2 < n < 64, f"{n} folders")
+        check("refused: it has 64 top-level folders" in daemon.log_text(),
+              "the reason")
+        for chunk in (1, 2):
+            equal(s.control.create_chunk(chunk), relay.OK, "CREATE_TRACE_CHUNK")
+            equal(s.control.close_chunk(chunk - 1, 0)[0], relay.OK,
+                  "CLOSE_TRACE_CHUNK")
+            equal(s.control.add_stream("c", "ust/more")[1], relay.OK,
+                  "ADD_STREAM to the next chunk")
+
+
 CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
          memory_that_others_fill, metadata_of_a_peer_that_resets,
          streams_that_no_viewer_reads,
-         streams_without_end,
+         streams_without_end, folders_without_end,
          replies_that_nobody_reads]
 
 if __name__ == "__main__":

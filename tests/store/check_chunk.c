@@ -415,6 +415,33 @@ START_TEST(a_removed_one_is_made_again)
 }
 END_TEST
 
+/* One request moves them all. */
+START_TEST(top_level_folders_have_a_limit)
+{
+	struct relpath *path = path_of("more/x"), *channel = path_of("c");
+	struct chunk_family *f;
+	char name[32];
+
+	begin();
+	for (unsigned i = 1; i < CHUNK_TOPS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "top%u/x", i);
+		(void)shelf_family(shelf.chunk, name, "c", false);
+	}
+	ck_assert_int_eq(
+	    chunk_add_stream(shelf.chunk, path, channel, false, &f), E_LIMIT);
+	ck_assert(!scratch_exists("h/s/more"));
+	(void)shelf_family(shelf.chunk, "top1/y", "c", false);
+	(void)shelf_family(shelf.chunk, "ust/0", "d", false);
+	/* one that never moves has any number */
+	shelf.chunk->is_base = true;
+	ck_assert_int_eq(
+	    chunk_add_stream(shelf.chunk, path, channel, false, &f), OK);
+	relpath_free(path);
+	relpath_free(channel);
+	shelf_close(&shelf);
+}
+END_TEST
+
 START_TEST(what_stands_in_the_way_is_not_moved)
 {
 	struct relpath *path = path_of("kernel/x"), *channel = path_of("k");
@@ -513,6 +540,7 @@ main(void)
 		{ deletion_goes_in_slices_and_removes_the_chunk, 0, 0 },
 		{ what_was_removed_is_not_in_the_way_of_moves, 4, 0 },
 		{ a_removed_one_is_made_again, ARRAY_LEN(restored), 0 },
+		{ top_level_folders_have_a_limit, 0, 0 },
 		{ what_stands_in_the_way_is_not_moved, 0, 0 },
 		{ a_move_that_fails_half_way_is_taken_back, 0, 0 },
 		{ a_foreign_file_does_not_stop_a_move, 0, 0 },
