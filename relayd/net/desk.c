@@ -88,25 +88,43 @@ close_orphans(struct desk *d)
 		conn_destroy(in->conn, false);
 }
 
+/* That of the incomplete messages which holds most; what all of them hold. */
+static struct conn *
+find_largest(const struct desk *d, uint64_t *sum)
+{
+	struct conn *largest = NULL;
+	struct list *n, *tmp;
+
+	*sum = 0;
+	list_for_each (n, tmp, &d->conns) {
+		struct conn *c = list_entry(n, struct conn, node);
+
+		if (c->busy_since_ns == 0 || c->is_closing)
+			continue;
+		*sum += conn_holds(c);
+		if (largest == NULL || conn_holds(c) > conn_holds(largest))
+			largest = c;
+	}
+	return largest;
+}
+
 /* Packets use more than twice the memory that they may: close connections with
  * incomplete messages until they do not, those that hold most first. Who holds
- * little is not harmed by those that do. */
+ * little is not harmed by those that do, and who is with another worker than
+ * they are is not, either: a worker whose connections hold less than its part
+ * closes none. */
 static void
 shed(struct desk *d)
 {
-	struct conn *c, *largest;
-	struct list *n, *tmp;
+	const unsigned workers = d->shard->config.n_workers;
+	const uint64_t part = d->shard->config.max_memory /
+			      (workers > 0 ? workers : 1);
+	struct conn *largest;
+	uint64_t sum;
 
 	while (shard_is_over(d->shard, 2)) {
-		largest = NULL;
-		list_for_each (n, tmp, &d->conns) {
-			c = list_entry(n, struct conn, node);
-			if (c->busy_since_ns != 0 && !c->is_closing &&
-			    (largest == NULL ||
-				conn_holds(c) > conn_holds(largest)))
-				largest = c;
-		}
-		if (largest == NULL)
+		largest = find_largest(d, &sum);
+		if (largest == NULL || sum < part)
 			return;
 		log_peer(LOG_WARN,
 		    "peer=%s closed in the middle of a message: packets use "

@@ -237,7 +237,7 @@ ingest_is_mid_message(const struct ingest *in)
 uint64_t
 ingest_begun(const struct ingest *in)
 {
-	return in->packet == NULL ? 0 : in->packet->received;
+	return in->packet == NULL ? 0 : packet_memory(in->packet);
 }
 
 size_t

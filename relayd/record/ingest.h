@@ -69,7 +69,7 @@ bool ingest_is_held(const struct ingest *in);
 struct ingest *ingest_orphan(const struct shard *sh);
 /* Inside a header or a packet? */
 bool ingest_is_mid_message(const struct ingest *in);
-/* Bytes of a packet that is not whole yet. */
+/* Memory of a packet that is not whole yet. */
 uint64_t ingest_begun(const struct ingest *in);
 
 #endif

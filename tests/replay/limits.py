@@ -143,6 +143,47 @@ def memory_that_others_fill():
     raise relay.Failed(f"a packet of the neighbour took {worst:.2f} s")
 
 
+def begin_packets(daemon, session, count):
+    """So many connections, each in the middle of a large packet, until they are
+    closed or nothing more is read."""
+    for _ in range(count):
+        data = daemon.data()
+        data.sock.settimeout(0.3)
+        with contextlib.suppress(OSError):
+            data.send(struct.pack(">QQQII", 0, session.stream, session.seq,
+                                  200 * MIB, 0) + bytes(100 * MIB))
+        data.close()
+
+
+def halves_that_others_have_begun():
+    """Who fills the memory by messages that are not ended is closed, and nobody
+    else, whichever worker has him."""
+    with relay.Daemon("--max-memory", "32M", workers=2) as daemon:
+        good = [relay.Session(daemon, f"good{i}") for i in range(4)]
+        for s in good:
+            s.data.send(struct.pack(">QQQII", 0, s.stream, 0, 4000, 96)
+                        + bytes(2000))
+        bad = [relay.Session(daemon, f"bad{i}") for i in range(2)]
+        threads = [threading.Thread(target=begin_packets, args=(daemon, s, 12))
+                   for s in bad]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            for s in good:
+                s.control.pending(s.stream, 0)
+        check("closed in the middle of a message" in daemon.log_text(),
+              "nobody was closed")
+        for s in good:
+            s.data.send(bytes(2000 + 96))
+            equal(s.control.index(s.stream, 0, 4096, content=4000), relay.OK,
+                  "index")
+            s.seq, s.written, s.offsets = 1, bytes(4096), [0]
+            s.finish()
+        for s in bad:
+            s.control.close()
+            s.data.close()
+
+
 def replies_that_nobody_reads():
     """Requests with large replies, pipelined: few replies are kept, the rest of
     the requests wait; and who reads none for long is closed."""
@@ -282,7 +323,8 @@ def folders_without_end():
 
 
 CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
-         memory_that_others_fill, metadata_of_a_peer_that_resets,
+         memory_that_others_fill, halves_that_others_have_begun,
+         metadata_of_a_peer_that_resets,
          streams_that_no_viewer_reads,
          streams_without_end, folders_without_end,
          replies_that_nobody_reads]
