@@ -186,9 +186,9 @@ void chunk_delete_file(
 bool chunk_settle(struct chunk *c);
 /* Tell the store's listener of a settled chunk; chunk_settle() does it. */
 void chunk_note(struct chunk *c);
-/* Delete at most BUDGET files with their index files; true when all are
- * gone. */
-bool chunk_delete_step(struct chunk *c, unsigned budget);
+/* Delete at most *BUDGET files with their index files, and take from *BUDGET
+ * what was done, each folder too; true when all are gone. */
+bool chunk_delete_step(struct chunk *c, unsigned *budget);
 /* Free a chunk without references. */
 void chunk_finish(struct chunk *take_c);
 

@@ -127,8 +127,17 @@ remove_own_folder(struct chunk *c)
 		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), name);
 }
 
+static bool
+take_one(unsigned *budget)
+{
+	if (*budget == 0)
+		return false;
+	--*budget;
+	return true;
+}
+
 bool
-chunk_delete_step(struct chunk *c, unsigned budget)
+chunk_delete_step(struct chunk *c, unsigned *budget)
 {
 	struct chunk_family *f;
 
@@ -139,14 +148,16 @@ chunk_delete_step(struct chunk *c, unsigned budget)
 		if (c->delete_next < f->n_gone)
 			c->delete_next = f->n_gone;
 		for (; c->delete_next < f->n_files; c->delete_next++) {
-			if (budget-- == 0)
+			if (!take_one(budget))
 				return false;
 			delete_pair(c, f, c->delete_next, NULL);
 		}
-		drop_family(c, f);
-		if (budget-- == 0)
+		if (!take_one(budget))
 			return false;
+		drop_family(c, f);
 	}
+	if (!take_one(budget))
+		return false;
 	remove_own_folder(c);
 	chunk_count(c, -(int64_t)c->bytes);
 	return true;

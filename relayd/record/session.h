@@ -62,8 +62,8 @@ struct stream;
 #define SESSION_READ_MAX (UINT64_C(128) << 10)
 /* Trace chunks of one tracing session that are open: the current one, the next
  * one of a rotation, and, while descriptors for that are left (FDS_EXTRA),
- * older ones that a slow stream has not left. lttng begins no rotation before
- * the last one is complete. */
+ * older ones that a slow stream has not left, and one that is being deleted.
+ * lttng begins no rotation before the last one is complete. */
 #define SESSION_CHUNKS 2
 #define SESSION_CHUNKS_MAX 16
 /* Data connections of one session: tracers have one, and perhaps another one
@@ -249,8 +249,8 @@ uint64_t session_give_up(struct session *s, uint64_t since_ns);
 
 /*
  * Finish the deletion of chunks whose files are where those of a new chunk ID
- * will be, if there is no chunk with that id. False: the time is over, the
- * command must come again.
+ * will be, or whose descriptors it needs, if there is no chunk with that id.
+ * False: the time is over, the command must come again.
  */
 bool session_finish_deletions(struct session *s, uint64_t id) MUST_CHECK;
 /* Commands on trace chunks (streaming 5.5). They return the code of the reply;

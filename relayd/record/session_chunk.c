@@ -27,6 +27,9 @@ released(struct chunk *take_c, void *arg)
 	if (siblings_keep(s, take_c))
 		return;
 	if (chunk_settle(take_c)) {
+		/* Its directory is open until it is deleted. */
+		if (take_c->fd >= 0 && !take_c->is_extra)
+			take_c->is_extra = fds_take(FDS_EXTRA);
 		list_append(&s->shard->doomed, &take_c->doomed_node);
 		return;
 	}
@@ -49,12 +52,32 @@ session_anonymous_chunk(struct session *s)
 }
 
 /*
- * New files would have the same names as those of a chunk in the session's
- * directory itself. A chunk in a directory of its own can be deleted later.
+ * C is being deleted. New files would have the same names as those of a chunk
+ * in the session's directory itself. A chunk in a directory of its own can be
+ * deleted later, while there is a descriptor for it beyond those that each
+ * session may have; but only one such chunk of a session.
  */
+static bool
+is_in_the_way(const struct session *s, const struct chunk *c)
+{
+	unsigned n_all = 0, n_deleted = 0;
+	const struct chunk *o;
+
+	if (c->dir == s->dir && c->place == CHUNK_AT_ROOT)
+		return true;
+	if (c->released_arg != s->siblings)
+		return false;
+	list_each (o, &s->siblings->chunks, struct chunk, node) {
+		n_all++;
+		n_deleted += o->refs == 0;
+	}
+	return n_deleted > 1 || (!c->is_extra && n_all >= SESSION_CHUNKS);
+}
+
 bool
 session_finish_deletions(struct session *s, uint64_t id)
 {
+	unsigned budget;
 	struct list *n, *tmp;
 	struct siblings *sib;
 	struct chunk *c;
@@ -63,11 +86,14 @@ session_finish_deletions(struct session *s, uint64_t id)
 		return true;
 	list_for_each (n, tmp, &s->shard->doomed) {
 		c = list_entry(n, struct chunk, doomed_node);
-		if (c->dir != s->dir || c->place != CHUNK_AT_ROOT)
+		if (!is_in_the_way(s, c))
 			continue;
-		while (!chunk_delete_step(c, DELETE_STEP))
+		budget = DELETE_STEP;
+		while (!chunk_delete_step(c, &budget)) {
 			if (shard_is_late(s->shard))
 				return false;
+			budget = DELETE_STEP;
+		}
 		sib = c->released_arg;
 		chunk_finish(c);
 		siblings_leave(sib);

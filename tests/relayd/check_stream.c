@@ -14,6 +14,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/fds.h"
 #include "common/log.h"
 #include "proto/data.h"
 #include "proto/frame.h"
@@ -23,6 +24,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/session.h"
 #include "relayd/record/turn.h"
+#include "store/chunk.h"
 #include "store/index.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
@@ -31,6 +33,7 @@
 #define SIZE 100
 #define HANDLE UINT64_C(0x100)
 #define INPUTS 2
+#define LARGE 350 /* files of a chunk that takes some turns to delete */
 
 static struct published memory, session_ids;
 static const struct control_config control_config = { .allow_clear = true };
@@ -620,6 +623,75 @@ START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
 }
 END_TEST
 
+static void
+delete_chunk(uint64_t id)
+{
+	struct buf ask = { 0 };
+
+	relay_request_close_chunk(
+	    &ask, id, 1, (struct relay_optional){ true, RELAY_CLOSE_DELETE });
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+}
+
+/* A session of which chunk 0, with LARGE files, is being deleted, and chunk 1,
+ * with one. */
+static void
+delete_two(void)
+{
+	const struct relay_position position = { HANDLE, LARGE };
+	struct buf ask = { 0 };
+
+	begin(1, 0);
+	for (uint64_t seq = 0; seq < LARGE; seq++) {
+		data(seq);
+		ck_assert_uint_eq(record(seq), RELAY_OK);
+	}
+	rotate_to_chunk_1(LARGE);
+	delete_chunk(0);
+	create_chunk(2);
+	relay_request_rotate(
+	    &ask, (struct relay_optional){ true, 2 }, &position, 1);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	delete_chunk(1);
+}
+
+START_TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
+{
+	delete_two();
+	ck_assert(turn_delete_some(shard));
+	ck_assert(shard->doomed.next->next != &shard->doomed);
+	ck_assert(turn_delete_some(shard));
+	ck_assert_uint_eq(
+	    list_first(&shard->doomed, struct chunk, doomed_node)->id, 0);
+	ck_assert(shard->doomed.next->next == &shard->doomed);
+	end();
+}
+END_TEST
+
+/* Who clears faster than files go waits for them, as each chunk that is being
+ * deleted has a descriptor. 1: there are none beyond the session's own. */
+START_TEST(clears_take_no_more_descriptors_than_their_session_has)
+{
+	struct buf ask = { 0 };
+	uint64_t before;
+
+	delete_two();
+	before = fds_used(FDS_SESSIONS);
+	relay_request_stream_seq(
+	    &ask, RELAY_CMD_close_stream, HANDLE, LARGE - 1);
+	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	(void)fds_take(FDS_EXTRA);
+	if (_i == 1)
+		fds_limit(FDS_EXTRA, 1);
+	for (uint64_t id = 3; id < 30; id++) {
+		create_chunk(id);
+		delete_chunk(id - 1);
+		ck_assert_uint_le(fds_used(FDS_SESSIONS), before);
+	}
+	end();
+}
+END_TEST
+
 /* Whatever could not be opened, nothing of a refused stream is left over: the
  * peer may send it again. */
 START_TEST(a_refused_stream_leaves_nothing)
@@ -785,6 +857,9 @@ main(void)
 		{ a_ring_that_could_not_wrap_goes_on, 8, 0 },
 		{ a_rotation_without_room_goes_on_when_there_is_some, 0, 0 },
 		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
+		{ a_small_chunk_is_not_deleted_behind_a_large_one, 0, 0 },
+		{ clears_take_no_more_descriptors_than_their_session_has, 2,
+		    0 },
 		{ a_refused_stream_leaves_nothing, 2, 0 },
 		{ what_is_held_is_limited, 0, 0 },
 		{ while_memory_is_short_who_holds_little_is_read, 0, 0 },
