@@ -82,6 +82,8 @@ void
 viewer_forget(struct viewer *v, struct position *p)
 {
 	viewer_has_shrunk(v, p);
+	if (--p->attachment->n_positions == 0 && p->attachment->has_ended)
+		viewer_leaves_session(v);
 	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
 	list_del(&p->node);
@@ -110,6 +112,7 @@ viewer_add_position(
 	list_init(&p->node);
 	p->stream = live_stream_get(s);
 	p->attachment = viewer_attachment(v, s->session->id);
+	p->attachment->n_positions++;
 	st = join_trace(v, p);
 	if (st == OK)
 		st = idmap_insert(&v->by_id, s->id, p);
@@ -161,11 +164,14 @@ viewer_has_news(const struct viewer *v, bool *has_ended)
 	return v->has_new_stream || v->has_new_end;
 }
 
-unsigned
-viewer_overdue(const struct viewer *v)
+bool
+viewer_is_overdue(
+    const struct viewer *v, unsigned *n_streams, unsigned *n_sessions)
 {
 	assert(registry_is_mine(v->registry));
-	return v->is_overdue ? v->n_ended : 0;
+	*n_streams = v->n_ended;
+	*n_sessions = v->n_left;
+	return v->is_overdue;
 }
 
 /* V came to, or went from S. */

@@ -35,6 +35,12 @@
 #define VIEWER_ENDED_MIN 32
 #define VIEWER_ENDED_SHARE 16
 
+/* Viewers keep the directory of an ended session open while they have streams
+ * of it. Where all together have more of them than there may be viewers, the
+ * one with most is closed, unless it has less than this: who is attached to one
+ * session may always read to its end. */
+#define VIEWER_SESSIONS_LEFT_FEW 2
+
 /* The part of --max-memory that all viewers' positions may use. When half of
  * that is used, a viewer gets no more than a VIEWER_LITTLE_PART of it. A
  * position counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
@@ -98,8 +104,9 @@ bool viewer_is_its_turn(const struct viewer *v, const void *source);
 /* Has V heard of a new stream, or of the end of a session (*HAS_ENDED), since
  * its last request was served? Only of sessions that it is attached to. */
 bool viewer_has_news(const struct viewer *v, bool *has_ended);
-/* Not 0: V must be closed, as this number of ended streams waits to be read by
- * it. */
-unsigned viewer_overdue(const struct viewer *v);
+/* Must V be closed, as *N_STREAMS ended streams, or streams of *N_SESSIONS
+ * ended sessions, wait to be read by it? */
+bool viewer_is_overdue(
+    const struct viewer *v, unsigned *n_streams, unsigned *n_sessions);
 
 #endif

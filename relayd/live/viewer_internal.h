@@ -97,6 +97,7 @@ struct attachment {
 	struct list node;	      /* viewer->attachments */
 	struct live_session *session; /* a reference */
 	bool has_ended;		      /* the session has ended */
+	unsigned n_positions;	      /* in its streams */
 	uint64_t given; /* the latest time given of any of its streams */
 };
 
@@ -118,7 +119,8 @@ struct viewer {
 	struct idmap by_id;  /* stream id -> struct position, of both lists */
 	struct idmap traces; /* trace id -> struct viewer_trace */
 	unsigned n_ended;    /* positions in data streams that are closed */
-	bool is_overdue;     /* n_ended is too large: to be closed */
+	unsigned n_left;     /* ended sessions that it has positions in */
+	bool is_overdue;     /* one of these is too large: to be closed */
 	uint64_t memory;     /* of its positions: viewer_memory.c */
 	/* What the viewer was told of streams that are not announced yet (live
 	 * 4.9). GET_NEW_STREAMS clears both, a newly published stream the
@@ -187,6 +189,10 @@ void viewer_has_shrunk(struct viewer *v, const struct position *p);
 /* P's stream is closed. True: streams were dropped to make room, of this viewer
  * or another. */
 bool viewer_stream_ended(struct viewer *v, struct position *p);
+/* V has positions in one ended session more. */
+void viewer_keeps_session(struct viewer *v);
+/* It has none in this one any more. */
+void viewer_leaves_session(struct viewer *v);
 
 /* viewer_early.c */
 /*

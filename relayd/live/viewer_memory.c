@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What viewers make the relay keep: their positions, and streams that are
- * closed, but not read. */
+/* What viewers make the relay keep: their positions, streams that are closed,
+ * but not read, and the directories of ended sessions. */
 #include <inttypes.h>
 
 #include "common/clock.h"
@@ -133,4 +133,44 @@ viewer_stream_ended(struct viewer *v, struct position *p)
 		v->is_overdue = vs->has_overdue = true;
 	relieve(vs);
 	return true;
+}
+
+/* Who has most ended sessions. */
+static struct viewer *
+keeps_most(const struct viewers *vs)
+{
+	struct viewer *v, *found = NULL;
+
+	list_each (v, &vs->all, struct viewer, node)
+		if (v->n_left >= VIEWER_SESSIONS_LEFT_FEW &&
+		    (found == NULL || v->n_left > found->n_left))
+			found = v;
+	return found;
+}
+
+void
+viewers_limit_sessions(struct viewers *vs)
+{
+	struct viewer *v;
+
+	if (vs->n_left <= vs->max_left || vs->has_overdue)
+		return;
+	v = keeps_most(vs);
+	if (v != NULL)
+		v->is_overdue = vs->has_overdue = true;
+}
+
+void
+viewer_keeps_session(struct viewer *v)
+{
+	v->n_left++;
+	v->viewers->n_left++;
+	viewers_limit_sessions(v->viewers);
+}
+
+void
+viewer_leaves_session(struct viewer *v)
+{
+	v->n_left--;
+	v->viewers->n_left--;
 }

@@ -325,6 +325,8 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 		return;
 	a->has_ended = true;
 	v->has_new_end = true;
+	if (a->n_positions > 0)
+		viewer_keeps_session(v);
 }
 
 /* Forget the metadata position P when the last data stream of its trace has

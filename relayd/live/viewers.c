@@ -2,6 +2,7 @@
 #include "relayd/live/viewers.h"
 
 #include <assert.h>
+#include <limits.h>
 
 #include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
@@ -16,6 +17,7 @@ viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
 		.max_ended = VIEWER_ENDED_MAX,
+		.max_left = UINT_MAX,
 		.max_memory = UINT64_MAX,
 		.class_ns = VIEWER_CLASS_NS,
 		.ids = ids,

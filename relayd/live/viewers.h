@@ -24,7 +24,10 @@ struct viewers {
 	uint64_t wake_bit;  /* this worker's bit in the logs' waiters */
 	bool holds_replies; /* --live-hold */
 	struct published max_viewers; /* per session; 0: any number */
-	unsigned max_ended;  /* ended streams per viewer; VIEWER_ENDED_MAX */
+	unsigned max_ended; /* ended streams per viewer; VIEWER_ENDED_MAX */
+	/* Ended sessions that a viewer has streams of, counted for each viewer;
+	 * and how many there may be. */
+	unsigned n_left, max_left;
 	uint64_t class_ns;   /* VIEWER_CLASS_NS; 0: do not wait for classes */
 	bool has_overdue;    /* a viewer is to be closed */
 	uint64_t memory;     /* of the positions of all */
@@ -38,6 +41,10 @@ struct viewers {
 void viewers_init(struct viewers *vs, struct registry *registry,
     uint64_t wake_bit, bool holds_replies, unsigned max_viewers,
     struct published *ids);
+
+/* Too many ended sessions wait to be read: choose who is closed for it. One at
+ * a time, so it is called again after that. */
+void viewers_limit_sessions(struct viewers *vs);
 
 /* Answer what I asks of viewers. */
 void viewers_answer(const struct viewers *vs, struct info *i);

@@ -433,20 +433,20 @@ close_overdue(struct viewer_conns *d)
 {
 	struct list *n, *tmp;
 	struct viewer_conn *c;
-	unsigned n_ended;
+	unsigned n_streams, n_sessions;
 
 	d->viewers->has_overdue = false;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
-		n_ended = viewer_overdue(c->viewer);
-		if (n_ended == 0)
+		if (!viewer_is_overdue(c->viewer, &n_streams, &n_sessions))
 			continue;
 		log_peer(LOG_WARN,
-		    "peer=%s viewer closed: %u ended streams that it was "
-		    "told of wait to be read",
-		    c->peer, n_ended);
+		    "peer=%s viewer closed: %u ended streams, and some of %u "
+		    "ended sessions, wait to be read",
+		    c->peer, n_streams, n_sessions);
 		viewer_conn_destroy(c);
 	}
+	viewers_limit_sessions(d->viewers);
 }
 
 uint64_t
@@ -459,6 +459,8 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 
 	if (d->viewers->has_overdue)
 		close_overdue(d);
+	if (d->viewers->has_overdue)
+		next = now_ns;
 
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct viewer_conn, held_node);

@@ -174,6 +174,62 @@ START_TEST(closed_streams_are_counted)
 }
 END_TEST
 
+/* V attaches to a new session, with one stream that can be read, which then
+ * ends. */
+static void
+watch_a_session_end(struct viewer *v)
+{
+	struct session *s = studio_session(
+	    &scene.studio, "short", SCENE_PERIOD_US, false);
+	struct studio_packet p = scene_packet(0);
+	struct stream *t[] = { studio_stream(s, "ust", "metadata", 0, 0),
+		studio_stream(s, "ust", "c", 0, 0) };
+	const uint64_t id = s->live->id;
+
+	session_publish(s);
+	studio_metadata(t[0], "declarations;", 13);
+	studio_packet(t[1], &p);
+	studio_deliver_all(&scene.studio);
+	(void)studio_tell(v,
+	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
+		.id = id,
+		.seek = LIVE_SEEK_BEGINNING },
+	    &scene.out);
+	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+	session_end(s, false);
+	studio_deliver_all(&scene.studio);
+}
+
+/* An ended session's directory stays open for its viewers. Who has many of them
+ * gives way; who has one may read it to its end. */
+START_TEST(ended_sessions_are_counted)
+{
+	struct viewers *vs = &scene.studio.viewers;
+	struct viewer *greedy, *few[MAX];
+
+	scene_open(true);
+	greedy = scene.viewer;
+	vs->max_left = MAX;
+	for (unsigned i = 0; i < MAX; i++) {
+		few[i] = scene_viewer(true, 4);
+		watch_a_session_end(few[i]);
+	}
+	ck_assert_uint_eq(vs->n_left, MAX);
+	watch_a_session_end(greedy);
+	ck_assert(!vs->has_overdue);
+	watch_a_session_end(greedy);
+	ck_assert(vs->has_overdue && greedy->is_overdue);
+	for (unsigned i = 0; i < MAX; i++)
+		ck_assert(!few[i]->is_overdue && few[i]->n_left == 1);
+	viewer_destroy(greedy);
+	ck_assert_uint_eq(vs->n_left, MAX);
+	while (!list_empty(&vs->all))
+		viewer_destroy(list_first(&vs->all, struct viewer, node));
+	ck_assert_uint_eq(vs->n_left, 0);
+	scene_close();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -182,6 +238,7 @@ main(void)
 		{ who_asks_and_does_not_read_is_closed, 0, 0 },
 		{ positions_are_counted, 0, 0 },
 		{ closed_streams_are_counted, 0, 0 },
+		{ ended_sessions_are_counted, 0, 0 },
 	};
 
 	return unit_run("viewer_ended", units, ARRAY_LEN(units));

@@ -254,9 +254,48 @@ def chunks_of_a_session():
         end([slow])
 
 
+def attach_to(session, v):
+    equal(v.attach(v.find(session.name).id)[0], viewer.ATTACHED,
+          "ATTACH_SESSION")
+
+
+def ended_sessions_of_viewers():
+    """Live sessions of one packet, whose viewers know of them and do not read.
+    The folder of each stays open for them; sessions come on all the same, and
+    a viewer that asks is served."""
+    with relay.Daemon("--fd-pool-size", "512", workers=1) as daemon:
+        first = viewer.Watched(daemon, "first")
+        first.step()
+        first.session.packet()
+        first.session.finish()
+        watching = []
+        for n in range(300):
+            try:
+                s = viewer.Live(daemon, f"short{n}")
+            except (relay.Failed, OSError) as e:
+                raise relay.Failed(f"session {n}: {e!r}") from e
+            s.packet()
+            try:
+                attach_to(s, watching[n % 4])
+            except (relay.Failed, OSError, IndexError):
+                # It was closed, or is not there yet.
+                watching[n % 4:n % 4 + 1] = [viewer.Viewer(daemon)]
+                watching[n % 4].connect()
+                watching[n % 4].create()
+                attach_to(s, watching[n % 4])
+            s.finish()
+        check("ended sessions" in daemon.log_text(), "no viewer is closed")
+        check(daemon.descriptors() < 200, f"{daemon.descriptors()} are open")
+        # Whose only session it is may read it to its end.
+        first.read()
+        for v in [first.viewer, *watching]:
+            v.close()
+
+
 CASES = [many_folders_take_no_descriptors, packets_of_closed_files,
          one_host_leaves_room_for_others,
-         sessions_that_linger_count, data_connections_of_a_session, chunks_of_a_session]
+         sessions_that_linger_count, data_connections_of_a_session,
+         chunks_of_a_session, ended_sessions_of_viewers]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
