@@ -14,6 +14,8 @@ struct idmap_slot {
 	void *value; /* NULL: free */
 };
 
+_Static_assert(sizeof(struct idmap_slot) <= IDMAP_SLOT, "its size");
+
 static uint64_t seed;
 
 /* This runs before main(), so that threads need not agree which of them sets

@@ -15,6 +15,8 @@
 
 struct idmap_slot;
 
+#define IDMAP_SLOT 16 /* bytes of one of the CAP */
+
 struct idmap {
 	struct idmap_slot *slots;
 	size_t n, cap; /* cap is zero or a power of two */

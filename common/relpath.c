@@ -207,6 +207,12 @@ relpath_equal(const struct relpath *a, const struct relpath *b)
 	return a->len == b->len && memcmp(a->s, b->s, a->len) == 0;
 }
 
+uint64_t
+relpath_memory(const struct relpath *p)
+{
+	return sizeof(*p) + p->len + 1;
+}
+
 enum status
 relpath_top(struct relpath **out, const struct relpath *p)
 {

@@ -56,6 +56,9 @@ enum status relpath_dup(
  * and is never changed. All who share it are on one thread. */
 struct relpath *relpath_share(const struct relpath *p);
 
+/* Bytes of memory of P, if it is shared with none. */
+uint64_t relpath_memory(const struct relpath *p);
+
 bool relpath_equal(const struct relpath *a, const struct relpath *b);
 
 /* The first component of P, as a path of its own. */

@@ -88,6 +88,7 @@ chunk_finish(struct chunk *take_c)
 		relpath_free(t->name);
 		free(t);
 	}
+	take_c->dir->store->names_bytes -= take_c->names_bytes;
 	list_del(&take_c->node);
 	list_del(&take_c->doomed_node);
 	folder_place_put(take_c->folders);
@@ -319,4 +320,15 @@ chunk_folder_done(struct chunk_family *f)
 {
 	folder_put(f->folder);
 	f->folder = NULL;
+}
+
+void
+chunk_stream_left(struct chunk *c, struct chunk_family *f)
+{
+	const uint64_t n = sizeof(*f) + relpath_memory(f->path) +
+			   relpath_memory(f->channel);
+
+	chunk_folder_done(f);
+	c->names_bytes += n;
+	c->dir->store->names_bytes += n;
 }

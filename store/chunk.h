@@ -94,6 +94,7 @@ struct chunk {
 	uint64_t delete_next; /* file number, of the first family */
 	uint64_t began_ns;    /* since the epoch, by our clock */
 	uint64_t bytes;	      /* in its files */
+	uint64_t names_bytes; /* of memory: families whose streams have left */
 	/* Called when the last reference goes; takes the chunk. */
 	void (*released)(struct chunk *take_c, void *arg);
 	void *released_arg;
@@ -171,9 +172,10 @@ enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,
  * it. E_IO, E_NOMEM. */
 enum status chunk_folder(
     struct chunk *c, struct chunk_family *f, struct folder **out) MUST_CHECK;
-/* The stream is over: drop its folder, so that a chunk of many short streams
- * keeps no memory for them. */
 void chunk_folder_done(struct chunk_family *f);
+/* F's stream is over, or writes elsewhere: drop its folder, so that a chunk of
+ * many short streams keeps little memory for them, and count what is kept. */
+void chunk_stream_left(struct chunk *c, struct chunk_family *f);
 
 /* Delete file NUMBER of the family F and its index file, which is closed. */
 void chunk_delete_file(

@@ -40,7 +40,8 @@ struct stream;
 #define SESSION_LITTLE_PART 64
 /* Bytes of memory that a stream is counted with. All streams may use half of
  * max_memory, and each worker's an equal part of it; when half of that is used,
- * a session gets no more than its SESSION_LITTLE_PART of it. */
+ * a session gets no more than its SESSION_LITTLE_PART of it. What is kept of
+ * closed streams until their trace chunk is done counts, too. */
 #define STREAM_MEMORY (UINT64_C(3) << 10)
 /* Records of one session that may wait for their bytes: 32 MiB of memory. This
  * is far more than what sockets can hold under way. */
@@ -121,6 +122,7 @@ struct session {
 	unsigned n_streams, n_checked;
 	struct list traces;	 /* struct trace, by node */
 	struct idmap trace_keys; /* key of a path -> struct trace */
+	uint64_t names_bytes;	 /* of memory: traces without streams */
 	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
 

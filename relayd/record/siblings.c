@@ -92,6 +92,17 @@ siblings_chunk(const struct siblings *s, uint64_t id)
 	return NULL;
 }
 
+uint64_t
+siblings_names_bytes(const struct siblings *s)
+{
+	const struct chunk *c;
+	uint64_t n = 0;
+
+	list_each (c, &s->chunks, struct chunk, node)
+		n += c->names_bytes;
+	return n;
+}
+
 /* Will one of the sessions still come to C? */
 static bool
 is_awaited(const struct siblings *s, const struct chunk *c)

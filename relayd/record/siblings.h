@@ -41,6 +41,9 @@ void siblings_leave(struct siblings *s); /* NULL is fine */
 /* Their chunk with that id, also while it is being deleted; NULL: none. */
 struct chunk *siblings_chunk(const struct siblings *s, uint64_t id);
 
+/* Bytes of memory that their chunks need for streams that are closed. */
+uint64_t siblings_names_bytes(const struct siblings *s);
+
 /*
  * The last reference to C is gone. Perhaps its only session died before the
  * others came to it in the same rotation: then it is kept for them, where it

@@ -76,7 +76,7 @@ static void
 leave_chunk(struct stream *t)
 {
 	if (t->family != NULL)
-		chunk_folder_done(t->family);
+		chunk_stream_left(t->chunk, t->family);
 	t->family = NULL;
 	chunk_put(t->chunk);
 	t->chunk = NULL;

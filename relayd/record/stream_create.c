@@ -9,6 +9,7 @@
 #include "proto/data.h"
 #include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
 #include "relayd/record/stream_internal.h"
 #include "relayd/record/trace.h"
 #include "relayd/record/udp.h"
@@ -97,19 +98,36 @@ limit_reads(struct session *s, uint64_t tracefile_size)
 		s->read_max = each * FILES_READ;
 }
 
-/* Do streams use all the memory that they may? */
-static bool
-is_full(const struct session *s)
+/* Memory of what is kept of S's closed streams. */
+static uint64_t
+names_bytes(const struct session *s)
+{
+	const bool is_base = s->current != NULL && s->current->is_base;
+
+	return s->names_bytes + siblings_names_bytes(s->siblings) +
+	       (is_base ? s->current->names_bytes : 0);
+}
+
+/* Why S may have no more streams; NULL: it may. */
+static const char *
+lack(const struct session *s)
 {
 	const struct shard *sh = s->shard;
 	const unsigned workers = sh->config.n_workers > 0 ? sh->config.n_workers
 							  : 1;
-	const uint64_t most = sh->config.max_memory / 2 / workers /
-			      STREAM_MEMORY;
+	const uint64_t most = sh->config.max_memory / 2 / workers;
+	const uint64_t names = sh->names_bytes + sh->store->names_bytes;
+	const uint64_t streams = sh->n_streams * STREAM_MEMORY;
 
-	return sh->n_streams >= most ||
-	       (sh->n_streams >= most / 2 &&
-		   s->n_streams >= most / SESSION_LITTLE_PART);
+	if (names + streams < most / 2 ||
+	    (names + streams < most &&
+		names_bytes(s) + s->n_streams * STREAM_MEMORY <
+		    most / SESSION_LITTLE_PART))
+		return NULL;
+	return streams >= names
+		   ? "too many streams (--max-memory)"
+		   : "too many streams were closed in trace chunks "
+		     "that go on (--max-memory): rotate them";
 }
 
 /* Make T, which has its handle, a stream of its session. */
@@ -117,11 +135,11 @@ static enum status
 join_session(struct stream *t, struct relpath **asked)
 {
 	struct session *s = t->session;
-	const bool has_room = !is_full(s);
+	const char *why = lack(s);
 	enum status st = regroup(s, asked);
 
 	t->path = *asked;
-	if (st == OK && !has_room)
+	if (st == OK && why != NULL)
 		st = E_LIMIT;
 	if (st == OK)
 		st = idmap_insert(&s->shard->streams, t->handle, t);
@@ -136,7 +154,7 @@ join_session(struct stream *t, struct relpath **asked)
 		st = find_file(t, *asked);
 	if (st != OK) {
 		log_peer(LOG_WARN, STREAM_FMT " not added: %s", STREAM_ARGS(t),
-		    !has_room		 ? "too many streams (--max-memory)"
+		    why != NULL		 ? why
 		    : s->current == NULL ? "there is no trace chunk"
 					 : status_text(st));
 		stream_free(t);

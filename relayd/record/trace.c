@@ -11,9 +11,18 @@
 #include "common/log.h"
 #include "relayd/record/old_root.h"
 #include "relayd/record/session.h"
+#include "relayd/record/shard.h"
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/session_dir.h"
+
+/* With its place in the session's map. Its files share its path. */
+static uint64_t
+memory(const struct trace *t)
+{
+	return sizeof(*t) + (t->channels.cap + 2) * IDMAP_SLOT +
+	       (t->asked == t->path ? 0 : relpath_memory(t->asked));
+}
 
 /* The newest trace with that path; NULL: none. */
 static struct trace *
@@ -73,10 +82,20 @@ leave_key(struct session *s, struct trace *t)
 	set_newest(s, t->key, t->older);
 }
 
+/* T counts with BYTES in what is kept of closed streams. */
+static void
+count_memory(struct session *s, struct trace *t, uint64_t bytes)
+{
+	s->names_bytes += bytes - t->counted;
+	s->shard->names_bytes += bytes - t->counted;
+	t->counted = bytes;
+}
+
 static void
 destroy(struct session *s, struct trace *t)
 {
 	assert(t->refs == 0);
+	count_memory(s, t, 0);
 	leave_key(s, t);
 	list_del(&t->node);
 	free_trace(t);
@@ -94,10 +113,13 @@ is_open(const struct session *s, const struct trace *t)
 static void
 forget_unless_named(struct session *s, struct trace *t)
 {
-	if (s->current == NULL || s->current->serial != t->chunk_serial)
+	if (s->current == NULL || s->current->serial != t->chunk_serial) {
 		destroy(s, t);
-	else if (!is_open(s, t))
+		return;
+	}
+	if (!is_open(s, t))
 		idmap_free(&t->channels);
+	count_memory(s, t, memory(t));
 }
 
 /* Make a new folder for the trace, with its number as suffix, or with the next
@@ -237,6 +259,7 @@ trace_join(struct trace **out, struct session *s, const struct relpath *asked,
 		return st;
 	}
 	t->refs++;
+	count_memory(s, t, 0);
 	return OK;
 }
 

@@ -39,6 +39,7 @@ struct trace {
 	struct idmap channels;	     /* keys of channel names that were added */
 	uint64_t chunk_serial; /* of the newest chunk that has files of it */
 	uint64_t live_id;      /* for viewers; 0: none yet */
+	uint64_t counted;      /* in names_bytes: its memory, without streams */
 };
 
 /* How many taken names are tried, one after another, for the folder of a trace

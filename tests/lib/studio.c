@@ -123,6 +123,7 @@ studio_close(struct studio *s)
 {
 	MUST(list_empty(&s->viewers.all));
 	turn_last(s->shard);
+	MUST(s->shard->names_bytes == 0 && s->shard->store->names_bytes == 0);
 	shard_destroy(s->shard);
 	studio_deliver_all(s);
 	registry_destroy(&s->registry);

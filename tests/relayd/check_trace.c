@@ -14,6 +14,7 @@
 #include "relayd/record/stream.h"
 #include "relayd/record/turn.h"
 #include "store/chunk.h"
+#include "store/store.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"
 
@@ -385,9 +386,17 @@ START_TEST(what_is_over_is_forgotten)
 			stream_close(p.c0, NEVER);
 		}
 		ck_assert_uint_eq(session->trace_keys.n, 5);
+		ck_assert_uint_ge(
+		    session->names_bytes, 5 * sizeof(struct trace));
+		ck_assert_uint_ge(studio.shard->store->names_bytes,
+		    5 * sizeof(struct chunk_family));
 		studio_create_chunk(session, chunk + 1);
 		studio_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
 		ck_assert_uint_eq(session->trace_keys.n, 0);
+		ck_assert_uint_eq(session->names_bytes, 0);
+		while (turn_delete_some(studio.shard))
+			;
+		ck_assert_uint_eq(studio.shard->store->names_bytes, 0);
 	}
 	close_studio();
 }

@@ -302,6 +302,34 @@ def streams_without_end():
             equal(code, relay.OK, "ADD_STREAM when there is room again")
 
 
+def closed_streams_without_end():
+    """What is kept of closed streams is memory, too: for the names of files that
+    a clear deletes, and that are not used again. A rotation frees it."""
+    with relay.Daemon("--max-memory=8M", workers=1) as daemon, \
+            relay.neighbour(daemon):
+        s = relay.Session(daemon, "short")
+        for n in range(20_000):
+            handle, code = s.control.add_stream("c", f"ust/pid/app-{n}")
+            if code != relay.OK:
+                break
+            s.control.close_stream(handle)
+        check(1000 < n < 8000, f"{n} streams were added and closed")
+        check("streams were closed in trace chunks" in daemon.log_text(),
+              "the reason")
+        few = relay.Session(daemon, "few")
+        few.packet()
+        few.finish()
+        few.check()
+        equal(s.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
+        equal(s.control.rotate(1, (s.stream, 0), (s.meta, 0)), relay.OK,
+              "ROTATE_STREAMS")
+        equal(s.control.close_chunk(0, 0)[0], relay.OK, "CLOSE_TRACE_CHUNK")
+        for n in range(500):
+            handle, code = s.control.add_stream("c", f"ust/pid/app-{n}")
+            equal(code, relay.OK, "ADD_STREAM in the next trace chunk")
+            s.control.close_stream(handle)
+
+
 def folders_without_end():
     """A chunk has some top-level folders, as one request moves them all; who
     asks for too many may go on with those that are there."""
@@ -326,7 +354,8 @@ CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
          memory_that_others_fill, halves_that_others_have_begun,
          metadata_of_a_peer_that_resets,
          streams_that_no_viewer_reads,
-         streams_without_end, folders_without_end,
+         streams_without_end, closed_streams_without_end,
+         folders_without_end,
          replies_that_nobody_reads]
 
 if __name__ == "__main__":
