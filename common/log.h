@@ -72,9 +72,10 @@ void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 	} while (0)
 
 /*
- * A peer can repeat a mistake as often as it likes. So at most LOG_PEER_LINES
- * lines per second are written about all peers together, then one line says how
- * many more there were.
+ * A peer can repeat a mistake as often as it likes, and come back with new
+ * streams and sessions: one line for each of these is no limit. So at most
+ * LOG_PEER_LINES lines per second are written about all peers together, then
+ * one line says how many more there were.
  */
 bool log_wants_peer(enum log_level level);
 #define log_peer(level, ...)                          \

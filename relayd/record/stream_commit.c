@@ -145,11 +145,11 @@ correct_record(struct stream *t, struct packet *p)
 		return;
 	shard_of(t)->records_corrected++;
 	if (!t->has_logged_size)
-		log_warn(STREAM_FMT " the index of packet %" PRIu64
-				    " says %" PRIu64 " bits, %" PRIu64
-				    " of them used, "
-				    "but the packet has %" PRIu64
-				    ": corrected, as all that follow",
+		log_peer(LOG_WARN,
+		    STREAM_FMT " the index of packet %" PRIu64 " says %" PRIu64
+			       " bits, %" PRIu64 " of them used, "
+			       "but the packet has %" PRIu64
+			       ": corrected, as all that follow",
 		    STREAM_ARGS(t), p->net_seq, rec->packet_size,
 		    rec->content_size, bits);
 	t->has_logged_size = true;

@@ -108,8 +108,9 @@ stream_note_losses(struct stream *t, bool now)
 	    (!log_ratelimit(&u->noted_ns, NOTE_NS) && !now))
 		return;
 	stream_note_loss(t, &u->loss, "disk full");
-	log_warn(STREAM_FMT " %" PRIu64 " packets from number %" PRIu64
-			    " on were lost, there was no room on the disk",
+	log_peer(LOG_WARN,
+	    STREAM_FMT " %" PRIu64 " packets from number %" PRIu64
+		       " on were lost, there was no room on the disk",
 	    STREAM_ARGS(t), u->loss.n, u->loss.first);
 	u->loss = (struct reorder_loss){ 0 };
 }

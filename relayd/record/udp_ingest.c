@@ -59,8 +59,9 @@ tell(struct shard *sh, const struct session *s, enum udp_count what,
 	if (what == UDP_duplicate || what == UDP_late)
 		return;
 	if (log_ratelimit(last, LOG_NS))
-		log_warn("%s datagram of stream %016" PRIx64 " packet %" PRIu64
-			 " dropped: %s",
+		log_peer(LOG_WARN,
+		    "%s datagram of stream %016" PRIx64 " packet %" PRIu64
+		    " dropped: %s",
 		    s == NULL ? "worker's" : s->tag, h->stream, h->net_seq,
 		    texts[what]);
 }

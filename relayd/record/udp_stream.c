@@ -23,9 +23,10 @@ static void
 destroy(struct stream *t)
 {
 	if (t->udp->gaps > 0)
-		log_warn(STREAM_FMT " gaps=%" PRIu64 " lost=%" PRIu64
-				    " packets, the last ones %" PRIu64
-				    " from number %" PRIu64 " on",
+		log_peer(LOG_WARN,
+		    STREAM_FMT " gaps=%" PRIu64 " lost=%" PRIu64
+			       " packets, the last ones %" PRIu64
+			       " from number %" PRIu64 " on",
 		    STREAM_ARGS(t), t->udp->gaps, t->udp->lost, t->udp->last.n,
 		    t->udp->last.first);
 	t->session->udp->partial_bytes -= t->udp->arrivals.partial_bytes;

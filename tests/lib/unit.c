@@ -1,7 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+void
+unit_capture_stderr(void)
+{
+	FILE *f = tmpfile();
+
+	MUST(f != NULL && dup2(fileno(f), STDERR_FILENO) >= 0);
+	fclose(f);
+}
+
+unsigned
+unit_stderr_lines(void)
+{
+	unsigned lines = 0;
+	char bytes[4096];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(STDERR_FILENO, bytes, sizeof(bytes), at)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			lines += bytes[i] == '\n';
+		at += n;
+	}
+	return lines;
+}
 
 int
 unit_run(const char *name, const struct unit *units, size_t n)

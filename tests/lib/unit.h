@@ -24,6 +24,11 @@ struct unit {
 	int signal; /* it must end the test; 0: none */
 };
 
+/* From here on standard error is a file without a name. */
+void unit_capture_stderr(void);
+/* The lines that are in it. */
+unsigned unit_stderr_lines(void);
+
 /* Run the units. Returns the exit status for main(). */
 int unit_run(const char *name, const struct unit *units, size_t n);
 

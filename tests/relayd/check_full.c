@@ -141,12 +141,12 @@ add_stream(const char *channel, uint64_t size, uint64_t count)
 
 /* A packet and its record; returns what SEND_INDEX says. */
 static uint32_t
-packet(uint64_t seq)
+send_packet(uint64_t stream, uint64_t seq)
 {
 	const struct data_header h = {
-		.stream = DATA, .net_seq = seq, .size = SIZE
+		.stream = stream, .net_seq = seq, .size = SIZE
 	};
-	const struct relay_index i = { .stream = DATA,
+	const struct relay_index i = { .stream = stream,
 		.net_seq = seq,
 		.packet_size = (uint64_t)8 * SIZE,
 		.content_size = (uint64_t)8 * SIZE,
@@ -154,7 +154,6 @@ packet(uint64_t seq)
 	uint8_t bytes[SIZE];
 	struct buf b = { 0 }, ask = { 0 };
 	size_t used;
-	uint32_t code;
 
 	memset(bytes, (int)seq + 1, sizeof(bytes));
 	data_header_encode(&b, &h);
@@ -163,7 +162,14 @@ packet(uint64_t seq)
 	    ingest_input(input, buf_data(&b), buf_len(&b), &used), OK);
 	buf_free(&b);
 	relay_request_index(&ask, 13, &i);
-	code = serve_at(&ask, 0);
+	return serve_at(&ask, 0);
+}
+
+static uint32_t
+packet(uint64_t seq)
+{
+	const uint32_t code = send_packet(DATA, seq);
+
 	turn_end();
 	return code;
 }
@@ -317,6 +323,32 @@ START_TEST(the_same_in_a_ring)
 }
 END_TEST
 
+/* One packet of each stream finds no room. */
+START_TEST(that_streams_lost_packets_is_not_told_for_each)
+{
+	begin(1 << 16);
+	unit_capture_stderr();
+	log_set_level(LOG_WARN);
+	for (unsigned i = 1; i <= 200; i++) {
+		char channel[16];
+
+		(void)snprintf(channel, sizeof(channel), "c_%u", i);
+		ck_assert_uint_eq(add_stream(channel, 0, 0), RELAY_OK);
+		fake_fs_set_room(0);
+		ck_assert_uint_eq(send_packet(i * DATA, 0), RELAY_OK);
+		turn_commit(shard);
+		fake_fs_set_room(1 << 16);
+		ck_assert_uint_eq(
+		    ask_seq(RELAY_CMD_close_stream, i * DATA, 0), RELAY_OK);
+		turn_commit(shard);
+	}
+	ck_assert_uint_eq(shard->packets_without_room, 200);
+	/* One says that the disk is full. */
+	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 1);
+	end();
+}
+END_TEST
+
 /* Packets fill the disk; then metadata has the reserve, and packets do not take
  * what it gives up. */
 START_TEST(metadata_has_the_reserve)
@@ -381,6 +413,7 @@ main(void)
 	const struct unit units[] = {
 		{ any_write_file_or_folder_may_lack_room, ROOM_MAX / STEP, 0 },
 		{ the_same_in_a_ring, ROOM_MAX / STEP, 0 },
+		{ that_streams_lost_packets_is_not_told_for_each, 0, 0 },
 		{ metadata_has_the_reserve, 0, 0 },
 		{ what_is_owed_has_a_limit, 0, 0 },
 	};

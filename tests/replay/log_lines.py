@@ -6,6 +6,7 @@ import sys
 import time
 
 import relay
+import udp
 from relay import check, equal
 
 STREAM = "ust/uid/0/64-bit/ch_0"
@@ -93,6 +94,8 @@ FLOOD = 2000
 # What common/log.h allows about peers in a second, and one line that says how
 # many more there were.
 A_SECOND = 51
+# The same of UDP_GAP_LINES.
+GAPS_A_SECOND = 21
 
 
 def floods_write_few_lines():
@@ -119,16 +122,40 @@ def floods_write_few_lines():
         for _ in range(FLOOD):
             equal(s.control.add_stream("x")[1], relay.UNKNOWN, "ADD_STREAM")
 
+    def wrong_sizes(s):
+        for i in range(FLOOD):
+            stream = s.add(f"x{i}")
+            s.data.packet(stream, 0, b"x" * 8)
+            equal(s.control.index(stream, 0, 999), relay.OK, "SEND_INDEX")
+            s.control.close_stream(stream, 0)
+
+    def gaps_of_datagrams(s):
+        for i in range(FLOOD):
+            stream = s.add(f"x{i}")
+            s.throw(udp.datagram(s.token, stream, 1, b"x" * 8, 8, 0))
+            s.control.close_stream(stream, 1)
+
+    def wrong_datagrams(_):
+        for i in range(FLOOD // 5):
+            s = udp.UdpSession(daemon, f"wrong{i}")
+            s.throw(udp.datagram(s.token, s.stream, 0, b"x" * 8, 8, 9))
+            s.control.pending(s.stream, 0)
+            s.control.close()
+
     wrong = []
-    for flood in gaps, paths, files_in_the_way, taken_names:
-        with relay.Daemon("-v", workers=1) as daemon:
-            s = relay.Session(daemon, flood.__name__)
+    for flood in (gaps, paths, files_in_the_way, taken_names, wrong_sizes,
+                  gaps_of_datagrams, wrong_datagrams):
+        is_udp = "datagrams" in flood.__name__
+        with relay.Daemon(udp.UDP if is_udp else "-v", workers=1) as daemon:
+            s = (udp.UdpSession(daemon, gap_us=1000) if is_udp else
+                 relay.Session(daemon, flood.__name__))
             before, began = daemon.log_text(), time.monotonic()
             flood(s)
             s.control.close()
             s.data.close()
             time.sleep(0.1)
-            most = A_SECOND * (int(time.monotonic() - began) + 2)
+            most = A_SECOND + (GAPS_A_SECOND if is_udp else 0)
+            most *= int(time.monotonic() - began) + 2
             n = len(new_lines(daemon, before))
             if n > most:
                 wrong.append(f"{flood.__name__}: {n} lines, {most} allowed")
