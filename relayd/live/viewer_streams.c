@@ -303,8 +303,9 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 	case E_EXISTS:
 		return; /* seen when it attached */
 	default:
-		log_error("peer=%s out of memory: the viewer will not see "
-			  "stream %s/%s",
+		log_peer(LOG_ERROR,
+		    "peer=%s out of memory: the viewer will not see "
+		    "stream %s/%s",
 		    v->peer, s->path, s->channel);
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
@@ -298,14 +299,20 @@ START_TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
 END_TEST
 
 static void
+data_path(char path[256], const char *name)
+{
+	ck_assert_int_lt(
+	    snprintf(path, 256, "%s/host/one-20170714-024000/ust/uid/%s",
+		scene.studio.dir, name),
+	    256);
+}
+
+static void
 remove_data(const char *name)
 {
 	char path[256];
 
-	ck_assert_int_lt(snprintf(path, sizeof(path),
-			     "%s/host/one-20170714-024000/ust/uid/%s",
-			     scene.studio.dir, name),
-	    256);
+	data_path(path, name);
 	ck_assert_int_eq(unlink(path), 0);
 }
 
@@ -337,6 +344,34 @@ START_TEST(a_missing_file_is_skipped)
 	stream_close(t, 5);
 	ck_assert_uint_eq(
 	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+	scene_close();
+}
+END_TEST
+
+/* A link stands in its place, and the viewer asks again and again. */
+START_TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
+{
+	struct stream *t;
+	struct studio_packet p;
+	char path[256];
+
+	scene_open(true);
+	t = studio_stream(scene.session, "ust/uid", "ring", 128, 0);
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	for (uint64_t n = 0; n < 6; n++) {
+		p = scene_packet(n);
+		studio_packet(t, &p);
+	}
+	scene.data = t;
+	remove_data("ring_0");
+	data_path(path, "ring_0");
+	ck_assert_int_eq(symlink("elsewhere", path), 0);
+	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	unit_capture_stderr();
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_uint_eq(index_status(), LIVE_INDEX_ERR);
+	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
 	scene_close();
 }
 END_TEST
@@ -603,6 +638,8 @@ main(void)
 		{ packets_are_served_within_the_file, 0, 0 },
 		{ a_clear_pins_the_packet_and_repeats_no_metadata, 0, 0 },
 		{ what_comes_late_of_a_cleared_chunk_is_skipped, 0, 0 },
+		{ a_file_that_cannot_be_opened_is_not_told_for_each_request, 0,
+		    0 },
 		{ a_missing_file_is_skipped, 2, 0 },
 		{ cleared_then_destroyed_ends, 0, 0 },
 		{ short_processes_leave_nothing, 3, 0 },

@@ -3,6 +3,7 @@
  * is bounded (W9). */
 #include <stdio.h>
 
+#include "common/log.h"
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
 #include "relayd/live/viewer_internal.h"
@@ -93,6 +94,7 @@ START_TEST(positions_are_counted)
 	struct viewer *other;
 
 	scene_open_attached(true);
+	unit_capture_stderr();
 	ck_assert_uint_eq(vs->memory, 2 * VIEWER_POSITION_MEMORY);
 	vs->max_memory = 640 * VIEWER_POSITION_MEMORY;
 	for (unsigned i = 2; i < 400; i++) {
@@ -104,6 +106,7 @@ START_TEST(positions_are_counted)
 	session_publish(scene.session);
 	studio_deliver_all(&scene.studio);
 	ck_assert_uint_eq(vs->memory, 320 * VIEWER_POSITION_MEMORY);
+	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
 	ck_assert_uint_eq(scene.viewer->memory, vs->memory);
 	other = scene_viewer(true, 4);
 	ck_assert_uint_eq(
