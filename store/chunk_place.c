@@ -425,8 +425,8 @@ settle(struct chunk *c)
 	/* Nobody will finish this rotation. Readers skip temporary names, so
 	 * none is left. */
 	if (is_tmp(c->place) && chunk_move(c, CHUNK_AT_NAME) != OK)
-		log_error(CHUNK_FMT ": keeps the name %s", CHUNK_ARGS(c),
-		    c->tmp_name);
+		log_peer(LOG_ERROR, CHUNK_FMT ": keeps the name %s",
+		    CHUNK_ARGS(c), c->tmp_name);
 	return false;
 }
 

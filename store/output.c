@@ -67,7 +67,7 @@ output_open(const char *path)
 	/* ENOENT only follows from the first failure, WHY. */
 	if (fd < 0 && errno == ENOENT && why != 0)
 		errno = why;
-	log_errno(LOG_ERROR,
+	log_peer_errno(LOG_ERROR,
 	    "output directory %s: make it writable for user %u, or give "
 	    "another with --output",
 	    path, (unsigned)geteuid());

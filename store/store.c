@@ -100,9 +100,10 @@ store_output(struct store *s)
 	/* After a failure the old one stays; creating the session then says
 	 * why. */
 	if (fd < 0)
-		log_warn("output directory %s: was removed or replaced; if "
-			 "--sandbox=strict keeps the new one out of reach, "
-			 "start the relay again",
+		log_peer(LOG_WARN,
+		    "output directory %s: was removed or replaced; if "
+		    "--sandbox=strict keeps the new one out of reach, "
+		    "start the relay again",
 		    path);
 	if (fd < 0 || make_output(s, &o, fd, true) != OK)
 		return s->output;

@@ -165,7 +165,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	 * file of somebody else is left alone. */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != size) {
-		log_error("%s/%s: is another file now, left alone",
+		log_peer(LOG_ERROR, "%s/%s: is another file now, left alone",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;

@@ -212,6 +212,31 @@ START_TEST(another_file_system_is_not_synced)
 }
 END_TEST
 
+/* Sessions come while it is out of reach. */
+START_TEST(that_it_is_gone_is_not_told_for_each_session)
+{
+	struct published memory = { 0 };
+	struct store_config config = { .max_files = 8, .memory = &memory };
+	struct store *s;
+
+	clock_freeze(NS_PER_S, 0);
+	scratch_open();
+	config.output = scratch_path("out");
+	config.base_fd = output_open(config.output);
+	ck_assert_int_ge(config.base_fd, 0);
+	ck_assert_int_eq(store_create(&s, &config), OK);
+	ck_assert_int_eq(rename(config.output, scratch_path("moved")), 0);
+	scratch_write("out", "in the way");
+	unit_capture_stderr();
+	for (int i = 0; i < 200; i++)
+		ck_assert_ptr_eq(store_output(s), s->output);
+	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
+	store_destroy(s);
+	close(config.base_fd);
+	scratch_close();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -220,6 +245,7 @@ main(void)
 		{ what_took_its_place_is_noticed, 0, 0 },
 		{ a_journal_that_was_removed_is_noticed, 0, 0 },
 		{ another_file_system_is_not_synced, 0, 0 },
+		{ that_it_is_gone_is_not_told_for_each_session, 0, 0 },
 	};
 
 	return unit_run("output", units, ARRAY_LEN(units));

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/fds.h"
+#include "common/log.h"
 #include "store/index.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
@@ -454,6 +455,30 @@ START_TEST(a_file_that_was_replaced_is_left_alone)
 }
 END_TEST
 
+START_TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
+{
+	struct tracefile *tf[3];
+	unsigned done;
+
+	clock_freeze(NS_PER_S, 0);
+	shelf_open_stream(&shelf, 2, "c", true);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(
+		    tracefile_create(&tf[i], shelf.store, shelf.chunk,
+			shelf.family, i, false, TRACEFILE_NO_INDEX),
+		    OK);
+	scratch_write("h/s/ust/0/c_0", "precious");
+	unit_capture_stderr();
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_int_eq(append(tf[0], i, 1, 10, 0, &done), E_IO);
+	/* One says that packets are lost. */
+	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 1);
+	for (unsigned i = 0; i < 3; i++)
+		tracefile_close(tf[i]);
+	shelf_close(&shelf);
+}
+END_TEST
+
 /* Files stay open with descriptors that sessions do not need, and give them
  * back when these come, some at a time. */
 START_TEST(files_use_descriptors_that_are_lent)
@@ -525,6 +550,7 @@ main(void)
 		{ few_descriptors_serve_many_files, 4, 0 },
 		{ files_use_descriptors_that_are_lent, 0, 0 },
 		{ a_file_that_was_replaced_is_left_alone, 0, 0 },
+		{ that_a_file_was_replaced_is_not_told_for_each_packet, 0, 0 },
 	};
 
 	return unit_run("tracefile", units, ARRAY_LEN(units));
