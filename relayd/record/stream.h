@@ -45,6 +45,7 @@ struct stream {
 	bool is_closing;      /* no record can come any more */
 	bool has_write_error; /* not yet told to the peer */
 	bool has_logged_drop, has_logged_size;
+	bool has_lost_metadata;	       /* nothing can be behind it */
 	bool has_wrapped;	       /* its ring of tracefiles */
 	bool is_rolling;	       /* a rotation is pending */
 	struct live_stream *live;      /* NULL: not shown */
@@ -128,7 +129,7 @@ enum status stream_beacon(
 
 /* SEND_METADATA. E_LATER: the time is over after *DONE bytes; call it again
  * with this, and with the same request. E_NOENT: the stream is in no chunk now.
- * E_IO: nothing of it is in the file. */
+ * E_IO: nothing of it is in the file, or what came before it was lost. */
 enum status stream_metadata(struct stream *t,
     const struct relay_send_metadata *m, uint32_t *done) MUST_CHECK;
 /* RESET_METADATA: begin with an empty file again. */
@@ -172,8 +173,8 @@ void stream_mark_dirty(struct stream *t);
  * is closed: then it is gone. When the time is over, it is dirty again. */
 void stream_commit(struct stream *t);
 
-/* Try again to write metadata that waits for room on the disk. False: it
- * waits. */
+/* Try again to write metadata that waits for room on the disk. False: it waits;
+ * otherwise it is written, or lost. */
 bool stream_retry_metadata(struct stream *t);
 /* Try again to write records that wait for a lock. */
 void stream_retry_records(struct stream *t);

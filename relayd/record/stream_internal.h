@@ -134,8 +134,9 @@ void stream_pass_lost(struct stream *t);
 void stream_leave_files(struct stream *t);
 
 /* stream_metadata.c */
-/* Write metadata for which there was no room. False: there still is none. */
-bool stream_pay(struct stream *t);
+/* Write metadata for which there was no room. E_NOSPC: there still is none, it
+ * waits. Another failure: it is lost, which is logged. */
+enum status stream_pay(struct stream *t) MUST_CHECK;
 /* What is owed will never be written. */
 void stream_drop_debt(struct stream *t);
 

@@ -133,11 +133,12 @@ void
 stream_leave_files(struct stream *t)
 {
 	stream_note_losses(t, true);
-	if (!stream_pay(t))
+	if (stream_pay(t) == E_NOSPC)
 		log_peer(LOG_ERROR,
 		    STREAM_FMT " metadata is lost: there was no room for it "
 			       "on the disk",
 		    STREAM_ARGS(t));
 	stream_drop_debt(t);
+	t->has_lost_metadata = false;
 	stream_seal_file(t);
 }

@@ -126,30 +126,46 @@ pay_one(struct stream *t)
 	return st;
 }
 
-bool
+/* What is owed cannot be written, because of ST, and room does not help. */
+static void
+lose_debt(struct stream *t, enum status st)
+{
+	/* Who removed the file knows that it has no metadata. */
+	const bool is_removed = st == E_NOENT && t->tf != NULL;
+
+	stream_drop_debt(t);
+	log_peer(is_removed ? LOG_WARN : LOG_ERROR,
+	    STREAM_FMT " metadata that waited for room is lost: %s",
+	    STREAM_ARGS(t), status_text(st));
+	t->has_write_error = t->has_write_error || !is_removed;
+	t->has_lost_metadata = !is_removed;
+}
+
+enum status
 stream_pay(struct stream *t)
 {
 	enum status st = OK;
 
 	if (t->debt == NULL)
-		return true;
+		return OK;
 	while (st == OK && buf_len(t->debt) > 0)
 		st = pay_one(t);
-	/* What cannot be written for another reason is lost: that was
-	 * logged. */
-	if (st != E_NOSPC)
+	if (st == OK)
 		stream_drop_debt(t);
-	return st != E_NOSPC;
+	else if (st != E_NOSPC)
+		lose_debt(t, st);
+	return st;
 }
 
 bool
 stream_retry_metadata(struct stream *t)
 {
-	if (!stream_pay(t))
-		return false;
-	log_info(STREAM_FMT " metadata that waited for room is written",
-	    STREAM_ARGS(t));
-	return true;
+	const enum status st = stream_pay(t);
+
+	if (st == OK)
+		log_info(STREAM_FMT " metadata that waited for room is written",
+		    STREAM_ARGS(t));
+	return st != E_NOSPC;
 }
 
 enum status
@@ -162,8 +178,11 @@ stream_metadata(
 		return E_PROTOCOL;
 	if (t->chunk == NULL)
 		return E_NOENT;
-	if (!stream_pay(t))
+	if (stream_pay(t) == E_NOSPC)
 		return owe(t, m);
+	/* Nothing is written behind a hole. */
+	if (t->has_lost_metadata)
+		return E_IO;
 	/* An earlier try to create the file failed: space or descriptors were
 	 * used up. */
 	if (t->tf == NULL)
@@ -196,6 +215,7 @@ stream_reset_metadata(struct stream *t)
 	if (t->tf != NULL)
 		tracefile_discard(t->tf);
 	t->tf = NULL;
+	t->has_lost_metadata = false;
 	stream_drop_debt(t);
 	st = stream_open_file(t, false);
 	return st == E_NOSPC && stream_loses_when_full(t) ? OK : st;

@@ -496,6 +496,10 @@ __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
 		errno = ENOSPC;
 		return -1;
 	}
+	if ((faults & FAKE_FS_BROKEN) != 0) {
+		errno = EIO;
+		return -1;
+	}
 	for (int i = 0; i < n; i++) {
 		size_t len = iov[i].iov_len;
 

@@ -48,6 +48,8 @@ enum fake_fs_fault {
 	FAKE_FS_NO_STAT = 8,  /* a file that is open cannot be looked at */
 	FAKE_FS_KEEPS_INDEX =
 	    16, /* no file in a folder "index" can be removed */
+	FAKE_FS_BROKEN =
+	    32, /* no file can be written, whatever room there is */
 };
 void fake_fs_fail(unsigned faults); /* or-ed; 0: none */
 

@@ -407,6 +407,38 @@ START_TEST(what_is_owed_has_a_limit)
 }
 END_TEST
 
+/* There is room again, but metadata that waited cannot be written: this is told
+ * when it is asked for, and nothing is appended behind the hole. */
+START_TEST(what_was_owed_may_be_lost)
+{
+	struct buf ask = { 0 }, out = { 0 };
+	bool packets[16];
+	size_t used;
+
+	begin(UINT64_MAX);
+	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	metadata("one ");
+	fake_fs_set_room(0);
+	metadata("two ");
+	fake_fs_set_room(1 << 20);
+	fake_fs_fail(FAKE_FS_BROKEN);
+	turn_end();
+	fake_fs_fail(0);
+	ck_assert_uint_eq(ask_seq(RELAY_CMD_data_pending, META, UINT64_MAX),
+	    RELAY_PENDING_UNKNOWN);
+	relay_request_metadata(&ask, META, "three", 5, 0);
+	ck_assert_int_eq(
+	    control_input(control, buf_data(&ask), buf_len(&ask), &used, &out),
+	    E_IO);
+	check_tree(packets);
+	check_metadata("one ");
+	buf_free(&ask);
+	buf_free(&out);
+	end();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -416,6 +448,7 @@ main(void)
 		{ that_streams_lost_packets_is_not_told_for_each, 0, 0 },
 		{ metadata_has_the_reserve, 0, 0 },
 		{ what_is_owed_has_a_limit, 0, 0 },
+		{ what_was_owed_may_be_lost, 0, 0 },
 	};
 
 	(void)setenv("TZ", "UTC", 1);
