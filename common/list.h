@@ -45,6 +45,19 @@ list_del(struct list *n)
 	list_init(n);
 }
 
+/* Move all of FROM to the end of the list HEAD. */
+static inline void
+list_move_all(struct list *head, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = head->prev;
+	from->prev->next = head;
+	head->prev->next = from->next;
+	head->prev = from->prev;
+	list_init(from);
+}
+
 #define list_entry(node, type, member) container_of(node, type, member)
 
 #define list_first(head, type, member) list_entry((head)->next, type, member)

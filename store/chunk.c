@@ -72,17 +72,11 @@ chunk_put(struct chunk *c)
 void
 chunk_finish(struct chunk *take_c)
 {
-	struct chunk_family *f;
 	struct list *n, *tmp;
 	struct chunk_top *t;
 
-	list_for_each (n, tmp, &take_c->families) {
-		f = list_entry(n, struct chunk_family, node);
-		folder_put(f->folder);
-		relpath_free(f->path);
-		relpath_free(f->channel);
-		free(f);
-	}
+	/* They may be hundreds of thousands. */
+	list_move_all(&take_c->dir->store->old_families, &take_c->families);
 	list_for_each (n, tmp, &take_c->tops) {
 		t = list_entry(n, struct chunk_top, node);
 		relpath_free(t->name);
@@ -99,6 +93,28 @@ chunk_finish(struct chunk *take_c)
 	session_dir_put(take_c->dir);
 	relpath_free(take_c->override_name);
 	free(take_c);
+}
+
+void
+chunk_free_family(struct chunk_family *take_f)
+{
+	list_del(&take_f->node);
+	folder_put(take_f->folder);
+	relpath_free(take_f->path);
+	relpath_free(take_f->channel);
+	free(take_f);
+}
+
+bool
+chunk_free_some(struct store *s)
+{
+	for (unsigned n = 0; n < CHUNK_FREE_SLICE; n++) {
+		if (list_empty(&s->old_families))
+			return false;
+		chunk_free_family(
+		    list_first(&s->old_families, struct chunk_family, node));
+	}
+	return !list_empty(&s->old_families);
 }
 
 /* YYYYmmddTHHMMSS+hhmm, local time (streaming 5.5). */

@@ -27,6 +27,7 @@
 struct folder;
 struct folder_place;
 struct session_dir;
+struct store;
 
 enum chunk_place {
 	CHUNK_AT_ROOT,	  /* in the session's directory itself */
@@ -191,7 +192,12 @@ void chunk_note(struct chunk *c);
 /* Delete at most *BUDGET files with their index files, and take from *BUDGET
  * what was done, each folder too; true when all are gone. */
 bool chunk_delete_step(struct chunk *c, unsigned *budget);
-/* Free a chunk without references. */
+/* Free a chunk without references, but for its families. */
 void chunk_finish(struct chunk *take_c);
+void chunk_free_family(struct chunk_family *take_f);
+/* Free some families of chunks that are finished: half a millisecond of work.
+ * True: there are more. */
+#define CHUNK_FREE_SLICE 1000
+bool chunk_free_some(struct store *s);
 
 #endif

@@ -97,11 +97,7 @@ drop_family(struct chunk *c, struct chunk_family *f)
 {
 	delete_losses(c, f);
 	remove_folders(c, f->path);
-	list_del(&f->node);
-	folder_put(f->folder);
-	relpath_free(f->path);
-	relpath_free(f->channel);
-	free(f);
+	chunk_free_family(f);
 	c->delete_next = 0;
 }
 

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/fds.h"
 #include "common/log.h"
+#include "store/chunk.h"
 #include "store/journal.h"
 #include "store/output.h"
 #include "store/room.h"
@@ -64,6 +65,7 @@ store_create(struct store **out, const struct store_config *config)
 		return E_NOMEM;
 	s->config = *config;
 	list_init(&s->open_files);
+	list_init(&s->old_families);
 	packet_pool_init(&s->packets, config->max_cached, config->memory);
 	/* One spare is enough: most streams write their records at once. */
 	buf_spares_init(&s->spares, 1, SPARE_MAX);
@@ -80,6 +82,8 @@ store_destroy(struct store *s)
 {
 	if (s == NULL)
 		return;
+	while (chunk_free_some(s))
+		;
 	fds_lent_back(s->n_lent);
 	output_put(s->output);
 	packet_pool_free(&s->packets);

@@ -61,7 +61,8 @@ struct store {
 	unsigned n_lent;	/* that they may have beyond max_files */
 	uint64_t chunk_serials; /* the last serial that was given */
 	uint64_t names_bytes;	/* that of all chunks */
-	bool is_ending;		/* store_end() was called */
+	struct list old_families; /* struct chunk_family, to be freed */
+	bool is_ending;		  /* store_end() was called */
 	uint64_t ending_since_ns;
 	struct buf_spares spares; /* for records of one stream at a time */
 	/* figures since the start */

@@ -172,6 +172,8 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->ending_node);
 	list_init(&s->streams);
 	list_init(&s->traces);
+	list_init(&s->old_traces);
+	list_init(&s->forget_node);
 	list_init(&s->old_claims);
 	list_init(&s->inputs);
 	st = siblings_join(&s->siblings, sh, &s->wish);

@@ -120,7 +120,10 @@ struct session {
 	 * there are, and were asked about since. */
 	uint64_t question;
 	unsigned n_streams, n_checked;
-	struct list traces;	 /* struct trace, by node */
+	/* struct trace, by node: those without streams, of the current chunk,
+	 * and of older ones: these are forgotten in slices. */
+	struct list traces, old_traces;
+	struct list forget_node; /* shard->forgetting */
 	struct idmap trace_keys; /* key of a path -> struct trace */
 	uint64_t names_bytes;	 /* of memory: traces without streams */
 	struct list inputs;	 /* struct session_input, by node */

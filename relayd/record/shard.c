@@ -33,6 +33,8 @@ shard_create(struct shard **out, const struct shard_config *config,
 	list_init(&sh->gapped);
 	list_init(&sh->ending);
 	list_init(&sh->doomed);
+	list_init(&sh->forgetting);
+	list_init(&sh->old_traces);
 	list_init(&sh->orphans);
 	list_init(&sh->sealed);
 	st = store_create(&sh->store, store_config);
@@ -121,6 +123,7 @@ shard_destroy(struct shard *sh)
 	assert(shard_is_mine(sh));
 	assert(list_empty(&sh->sessions) && list_empty(&sh->siblings));
 	assert(list_empty(&sh->doomed) && list_empty(&sh->sealed));
+	assert(list_empty(&sh->forgetting) && list_empty(&sh->old_traces));
 	idmap_free(&sh->streams);
 	store_destroy(sh->store);
 	free(sh);

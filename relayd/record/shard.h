@@ -79,9 +79,11 @@ struct shard {
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t records_corrected; /* their size was not the packet's */
 	uint64_t packets_without_room;
-	uint64_t n_streams;   /* of all sessions */
-	uint64_t names_bytes; /* of all sessions: traces without streams */
-	uint64_t file_bytes;  /* FILE_WEIGHT of the packets that wait */
+	uint64_t n_streams;	/* of all sessions */
+	uint64_t names_bytes;	/* of all sessions: traces without streams */
+	struct list forgetting; /* sessions with old_traces */
+	struct list old_traces; /* of sessions that are gone: to be freed */
+	uint64_t file_bytes;	/* FILE_WEIGHT of the packets that wait */
 	uint64_t last_loss_log, last_full_log;
 	uint64_t owing_ns; /* when to try the next of OWING */
 	/* Memory is short: when to look again. */

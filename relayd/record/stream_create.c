@@ -138,6 +138,11 @@ join_session(struct stream *t, struct relpath **asked)
 	const char *why = lack(s);
 	enum status st = regroup(s, asked);
 
+	/* Perhaps a rotation has just made room. */
+	if (why != NULL) {
+		(void)trace_free_some(s->shard);
+		why = lack(s);
+	}
 	t->path = *asked;
 	if (st == OK && why != NULL)
 		st = E_LIMIT;

@@ -24,13 +24,20 @@ memory(const struct trace *t)
 	       (t->asked == t->path ? 0 : relpath_memory(t->asked));
 }
 
+/* Is T forgotten? The session has gone to another chunk since. */
+static bool
+is_old(const struct session *s, const struct trace *t)
+{
+	return t->refs == 0 && t->chunk_serial != s->current->serial;
+}
+
 /* The newest trace with that path; NULL: none. */
 static struct trace *
 find(const struct session *s, const struct relpath *asked, uint64_t key)
 {
 	struct trace *t = idmap_find(&s->trace_keys, key);
 
-	while (t != NULL && !relpath_equal(t->asked, asked))
+	while (t != NULL && (is_old(s, t) || !relpath_equal(t->asked, asked)))
 		t = t->older;
 	return t;
 }
@@ -120,6 +127,8 @@ forget_unless_named(struct session *s, struct trace *t)
 	if (!is_open(s, t))
 		idmap_free(&t->channels);
 	count_memory(s, t, memory(t));
+	list_del(&t->node);
+	list_append(&s->traces, &t->node);
 }
 
 /* Make a new folder for the trace, with its number as suffix, or with the next
@@ -224,7 +233,6 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 		free_trace(t);
 		return st;
 	}
-	list_append(&s->traces, &t->node);
 	if (number > 0)
 		log_peer(LOG_INFO, "%s trace %s begins again, as %s", s->tag,
 		    asked->s, t->path->s);
@@ -260,6 +268,7 @@ trace_join(struct trace **out, struct session *s, const struct relpath *asked,
 	}
 	t->refs++;
 	count_memory(s, t, 0);
+	list_del(&t->node);
 	return OK;
 }
 
@@ -303,19 +312,49 @@ trace_enter(struct trace *t, const struct chunk *c)
 void
 trace_forget_old(struct session *s)
 {
-	struct list *n, *tmp;
-	struct trace *t;
-
-	list_for_each (n, tmp, &s->traces) {
-		t = list_entry(n, struct trace, node);
-		if (t->refs == 0)
-			destroy(s, t);
-	}
+	list_move_all(&s->old_traces, &s->traces);
+	if (!list_empty(&s->old_traces) && list_empty(&s->forget_node))
+		list_append(&s->shard->forgetting, &s->forget_node);
 }
 
 void
 trace_forget_all(struct session *s)
 {
-	trace_forget_old(s);
+	list_move_all(&s->shard->old_traces, &s->traces);
+	list_move_all(&s->shard->old_traces, &s->old_traces);
+	list_del(&s->forget_node);
+	s->shard->names_bytes -= s->names_bytes;
 	idmap_free(&s->trace_keys);
+}
+
+/* Free one trace; false: none is to be freed. */
+static bool
+free_one(struct shard *sh)
+{
+	struct session *s;
+	struct trace *t;
+
+	if (!list_empty(&sh->old_traces)) {
+		t = list_first(&sh->old_traces, struct trace, node);
+		list_del(&t->node);
+		free_trace(t);
+		return true;
+	}
+	if (list_empty(&sh->forgetting))
+		return false;
+	s = list_first(&sh->forgetting, struct session, forget_node);
+	if (list_empty(&s->old_traces))
+		list_del(&s->forget_node);
+	else
+		destroy(s, list_first(&s->old_traces, struct trace, node));
+	return true;
+}
+
+bool
+trace_free_some(struct shard *sh)
+{
+	for (unsigned n = 0; n < TRACE_FREE_SLICE; n++)
+		if (!free_one(sh))
+			return false;
+	return true;
 }

@@ -24,10 +24,12 @@
 
 struct chunk;
 struct session;
+struct shard;
 
 struct trace {
-	struct list node;	     /* session->traces */
-	uint64_t key;		     /* key of ASKED in session->trace_keys */
+	struct list
+	    node;     /* session->traces, old_traces; in none: has streams */
+	uint64_t key; /* key of ASKED in session->trace_keys */
 	struct trace *older, *newer; /* of the same key; NULL: none */
 	struct relpath *asked;	     /* the path that the tracer sent */
 	struct relpath *path;	     /* the folder: ASKED, or with a suffix */
@@ -72,5 +74,9 @@ void trace_enter(struct trace *t, const struct chunk *c);
 void trace_forget_old(struct session *s);
 /* The session is destroyed, and has no streams any more. */
 void trace_forget_all(struct session *s);
+/* Free some of those that are forgotten: a millisecond of work. True: there are
+ * more. */
+#define TRACE_FREE_SLICE 1000
+bool trace_free_some(struct shard *sh);
 
 #endif

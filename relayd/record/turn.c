@@ -13,6 +13,7 @@
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
 #include "store/chunk.h"
+#include "relayd/record/trace.h"
 #include "relayd/stats/stats.h"
 #include "store/session_dir.h"
 #include "store/store.h"
@@ -76,6 +77,8 @@ finish_chunk(struct chunk *take_c)
 bool
 turn_delete_some(struct shard *sh)
 {
+	const bool has_traces = trace_free_some(sh);
+	const bool has_families = chunk_free_some(sh->store);
 	unsigned budget = DELETE_SLICE;
 	struct chunk *c;
 
@@ -91,7 +94,7 @@ turn_delete_some(struct shard *sh)
 			list_append(&sh->doomed, &c->doomed_node);
 		}
 	}
-	return !list_empty(&sh->doomed);
+	return has_traces || has_families || !list_empty(&sh->doomed);
 }
 
 static uint64_t
@@ -286,6 +289,8 @@ turn_last(struct shard *sh)
 	shard_end_slices(sh);
 	list_for_each (n, tmp, &sh->sessions)
 		session_destroy(list_entry(n, struct session, shard_node));
+	while (trace_free_some(sh))
+		;
 	wait_for_readers(sh);
 	delete_in_time(sh);
 }

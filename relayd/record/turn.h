@@ -16,7 +16,8 @@ struct shard;
 /* Commit what is ready. */
 void turn_commit(struct shard *sh);
 
-/* Delete some files of deleted chunks; true when more are left. */
+/* Delete some files of deleted chunks, and free some memory of what is over;
+ * true when more is left. */
 bool turn_delete_some(struct shard *sh);
 
 /* Do what is due, and return when to call it again (ns of clock_now_ns();

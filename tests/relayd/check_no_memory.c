@@ -223,7 +223,7 @@ create_stream_of(const char *channel, unsigned n)
 		ck_assert_ptr_null(session_stream(s, first));
 	}
 	ck_assert_uint_eq(length_of(&s->streams), 1);
-	ck_assert_uint_eq(length_of(&s->traces), 1);
+	ck_assert_uint_eq(s->trace_keys.n, 1);
 	if (!session_stream(s, handle)->is_metadata) {
 		packet(session_stream(s, handle), 0);
 		ck_assert_int_eq(studio_size(&studio, DATA), BYTES);

@@ -392,12 +392,38 @@ START_TEST(what_is_over_is_forgotten)
 		    5 * sizeof(struct chunk_family));
 		studio_create_chunk(session, chunk + 1);
 		studio_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
-		ck_assert_uint_eq(session->trace_keys.n, 0);
-		ck_assert_uint_eq(session->names_bytes, 0);
 		while (turn_delete_some(studio.shard))
 			;
+		ck_assert_uint_eq(session->trace_keys.n, 0);
+		ck_assert_uint_eq(session->names_bytes, 0);
 		ck_assert_uint_eq(studio.shard->store->names_bytes, 0);
 	}
+	close_studio();
+}
+END_TEST
+
+/* A turn frees some of them; their names are free at once. */
+START_TEST(many_are_forgotten_in_slices)
+{
+	struct stream *t;
+	char path[64];
+
+	open_studio(0);
+	for (unsigned i = 0; i < TRACE_FREE_SLICE + 10; i++) {
+		(void)snprintf(path, sizeof(path), "ust/pid/%u", i);
+		t = studio_stream(session, path, "c_0", 0, 0);
+		stream_close(t, NEVER);
+	}
+	studio_create_chunk(session, 1);
+	studio_close_chunk(session, 0, RELAY_CLOSE_NOTHING);
+	t = studio_stream(session, path, "c_0", 0, 0);
+	ck_assert_str_eq(t->path->s, path);
+	ck_assert(turn_delete_some(studio.shard));
+	ck_assert_uint_gt(session->trace_keys.n, 1);
+	while (turn_delete_some(studio.shard))
+		;
+	ck_assert_uint_eq(session->trace_keys.n, 1);
+	ck_assert(list_empty(&studio.shard->store->old_families));
 	close_studio();
 }
 END_TEST
@@ -526,6 +552,7 @@ main(void)
 		{ a_slow_stream_keeps_its_name_in_the_next_chunk, 0, 0 },
 		{ a_clear_deletes_all_generations, 0, 0 },
 		{ what_is_over_is_forgotten, 0, 0 },
+		{ many_are_forgotten_in_slices, 0, 0 },
 		{ any_order_keeps_them_apart, 40, 0 },
 	};
 
