@@ -195,7 +195,7 @@ tracefile_close(struct tracefile *take_tf)
 	if (tf == NULL)
 		return;
 	if (!tf->is_discarded && tracefile_n_waiting(tf) > 0 &&
-	    tracefile_write_records(tf, true) != OK)
+	    tracefile_write_records(tf, true, NULL) != OK)
 		log_peer(LOG_ERROR, TRACEFILE_FMT ": records lost at close",
 		    TRACEFILE_ARGS(tf));
 	assert(list_empty(&tf->owner_node));

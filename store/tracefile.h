@@ -18,6 +18,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "store/reorder.h"
 
 struct chunk;
 struct chunk_family;
@@ -78,14 +79,21 @@ enum status tracefile_write_ahead(
 enum status tracefile_count_bytes(
     struct tracefile *tf, uint64_t n, uint32_t padding) MUST_CHECK;
 
+/* Packets whose records could not be written. */
+struct tracefile_lost {
+	struct reorder_loss loss;
+	uint64_t bytes; /* of these packets */
+};
+
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock, and the limit
  * has not passed: try again later. E_IO, E_NOSPC: they could not be written and
- * are dropped; E_NOENT: the same, as somebody removed the file. FORCE: if
- * necessary, write them without the lock.
+ * are dropped; E_NOENT: the same, as somebody removed the file. Then *LOST, if
+ * it is not NULL, says which packets are lost; the store does not count them as
+ * written any more. FORCE: if necessary, write them without the lock.
  */
 enum status tracefile_write_records(
-    struct tracefile *tf, bool force) MUST_CHECK;
+    struct tracefile *tf, bool force, struct tracefile_lost *lost) MUST_CHECK;
 /* How many records wait? */
 unsigned tracefile_n_waiting(const struct tracefile *tf);
 /* Its records wait, for a lock of this file or of an earlier one: their time

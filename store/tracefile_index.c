@@ -101,6 +101,8 @@ tracefile_index_queue(struct tracefile *tf, const struct packet *p)
 	uint8_t *out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
 
 	assert(out != NULL);
+	if (buf_len(&tf->waiting) == 0)
+		tf->waiting_first = p->net_seq;
 	index_encode(out, &p->rec, minor_of(tf));
 	buf_added(&tf->waiting, index_record_len(minor_of(tf)));
 }
@@ -186,15 +188,34 @@ append_waiting(struct tracefile *tf)
 	return OK;
 }
 
-/* There is no room for the records that wait, not even in the reserve: their
- * packets, which are the last of the data file, give their room back. */
+/* The records that wait cannot be written: their packets are lost. */
 static void
-cut_unrecorded(struct tracefile *tf)
+lose_waiting(struct tracefile *tf, struct tracefile_lost *lost)
+{
+	const uint8_t *p = buf_data(&tf->waiting);
+	const uint8_t *end = p + buf_len(&tf->waiting);
+	struct reorder_loss *l = &lost->loss;
+
+	*lost = (struct tracefile_lost){ .loss.first = tf->waiting_first };
+	for (; p < end; p += index_record_len(minor_of(tf))) {
+		index_decode(p, &l->last, minor_of(tf));
+		lost->bytes += l->last.packet_size / 8;
+		l->n++;
+		l->records++;
+	}
+	tf->store->packets_written -= l->n;
+	tf->store->bytes_written -= lost->bytes;
+}
+
+/* There is no room for the records that wait, not even in the reserve: their
+ * packets give their room back, if they are the last of the data file. */
+static void
+cut_unrecorded(struct tracefile *tf, const struct tracefile_lost *lost)
 {
 	struct index_record first;
 
 	index_decode(buf_data(&tf->waiting), &first, minor_of(tf));
-	if (first.offset >= tf->data.length ||
+	if (first.offset + lost->bytes != tf->data.length ||
 	    ftruncate(tf->data.fd, (off_t)first.offset) != 0)
 		return;
 	tracefile_count(tf, (int64_t)(first.offset - tf->data.length));
@@ -232,25 +253,30 @@ tell_log(struct tracefile *tf)
 }
 
 enum status
-tracefile_write_records(struct tracefile *tf, bool force)
+tracefile_write_records(
+    struct tracefile *tf, bool force, struct tracefile_lost *lost)
 {
+	struct tracefile_lost unasked;
 	enum status st;
-	bool locked;
+	bool locked = false;
 
 	if (tracefile_n_waiting(tf) == 0)
 		return OK;
+	if (lost == NULL)
+		lost = &unasked;
 	st = tracefile_ensure_open(tf);
 	if (st == OK && !take_lock(tf, force, &locked))
 		return E_BUSY;
-	if (st == OK) {
+	if (st == OK)
 		st = append_waiting(tf);
-		if (st == OK)
-			tell_log(tf);
-		else if (st == E_NOSPC)
-			cut_unrecorded(tf);
-		if (locked)
-			flock(tf->index.fd, LOCK_UN);
-	}
+	if (st == OK)
+		tell_log(tf);
+	else
+		lose_waiting(tf, lost);
+	if (st == E_NOSPC)
+		cut_unrecorded(tf, lost);
+	if (locked)
+		flock(tf->index.fd, LOCK_UN);
 	buf_consume(&tf->waiting, buf_len(&tf->waiting));
 	buf_give_spare(&tf->waiting, &tf->store->spares);
 	tf->waiting_since = 0;

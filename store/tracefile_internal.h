@@ -40,6 +40,7 @@ struct tracefile {
 	uint64_t counted; /* bytes, by tracefile_count() */
 	uint64_t ahead;	  /* bytes behind data.length: a part of what is next */
 	struct buf waiting;	/* encoded records */
+	uint64_t waiting_first; /* the net_seq of the first one's packet */
 	uint64_t waiting_since; /* ns; for a lock; 0: no wait */
 	struct list open_node;	/* store->open_files */
 	struct list owner_node;

@@ -25,31 +25,24 @@
 #define BATCH_BYTES (4 * 1024 * 1024)
 #define BATCH_PACKETS 512
 
-/* The N packets of the batch from P on cannot be written, because of ST. */
+/* The N packets of the batch from P on cannot be written. */
 static void
-lose(struct stream *t, const struct packet *p, unsigned n, enum status st)
+lose(struct stream *t, const struct packet *p, unsigned n, enum loss cause)
 {
-	if (st == E_NOSPC && stream_loses_when_full(t)) {
-		stream_lose_for_room(t, p, n);
-		return;
+	struct reorder_loss loss = { .first = p->net_seq, .n = n };
+
+	for (; n > 0; n--, p = p->next) {
+		loss.records += p->has_record;
+		if (p->has_record)
+			loss.last = p->rec;
 	}
-	t->has_write_error = true;
-	shard_of(t)->packets_dropped += n;
-	stream_lost(t, st == E_NOSPC ? LOSS_disk_full : LOSS_write, n);
-	if (log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
-		log_error(STREAM_FMT " packets are lost: they cannot be "
-				     "written (%" PRIu64 " since the start)",
-		    STREAM_ARGS(t), shard_of(t)->packets_dropped);
+	stream_lose(t, cause, &loss);
 }
 
-/* Somebody removed the file or its folder. The peer is not told: it did nothing
- * wrong, and lttng's consumer daemon would end its connection for ever. */
-static void
-drop_removed(struct stream *t, unsigned n)
+static enum loss
+cause_of(enum status st)
 {
-	shard_of(t)->packets_dropped += n;
-	stream_lost(t, LOSS_removed, n);
-	stream_log_removed(t);
+	return st == E_NOSPC ? LOSS_disk_full : LOSS_write;
 }
 
 static void
@@ -101,7 +94,7 @@ append_batch(struct stream *t)
 	enum status st = get_ready(t, p);
 
 	if (t->tf == NULL) {
-		lose(t, p, left, st);
+		lose(t, p, left, cause_of(st));
 		return;
 	}
 	stream_window_make_room(
@@ -122,10 +115,10 @@ append_batch(struct stream *t)
 			continue;
 		}
 		if (st == E_NOENT) {
-			drop_removed(t, left);
+			lose(t, p, left, LOSS_removed);
 			return;
 		}
-		lose(t, p, 1, st);
+		lose(t, p, 1, cause_of(st));
 		left--;
 		p = p->next;
 		if (p != NULL)

@@ -91,8 +91,6 @@ void stream_write_records(struct stream *t);
 void stream_force_records(struct stream *t);
 /* Of the past files whose records wait, only the newest MOST go on waiting. */
 void stream_limit_sealed(struct stream *t, uint64_t most);
-/* Somebody removed the file or its folder: logged once. */
-void stream_log_removed(struct stream *t);
 /* The peer is told of what could not be synced since there were N_BEFORE. */
 void stream_note_sync_errors(struct stream *t, uint64_t n_before);
 
@@ -117,13 +115,16 @@ struct stream_unnoted {
 	struct reorder_loss loss; /* n 0: none */
 	uint64_t noted_ns;	  /* when a line was written */
 };
-/* A line in .loss.jsonl. */
-void stream_note_loss(
+/* A line in .loss.jsonl. A failure is logged. */
+enum status stream_note_loss(
     struct stream *t, const struct reorder_loss *loss, const char *why);
 /* On a full disk packets are lost and the peer goes on (--on-full=lose). */
 bool stream_loses_when_full(const struct stream *t);
-/* The N packets from P on are lost: there is no room. The peer is not told. */
-void stream_lose_for_room(struct stream *t, const struct packet *p, unsigned n);
+/* These packets are lost: they cannot be written (LOSS_write), there is no room
+ * (LOSS_disk_full), or somebody removed their file (LOSS_removed). The peer is
+ * told of it, but if it is to go on. */
+void stream_lose(
+    struct stream *t, enum loss cause, const struct reorder_loss *loss);
 /* There is room: note what was lost, at most once a second, or NOW. */
 void stream_note_losses(struct stream *t, bool now);
 /* The last packets of the stream were lost: viewers go on to their end. */

@@ -33,27 +33,29 @@ put_name(char *out, size_t size, const char *name)
 	out[at] = '\0';
 }
 
-void
+enum status
 stream_note_loss(
     struct stream *t, const struct reorder_loss *loss, const char *why)
 {
 	char line[1024], name[2 * RELAY_CHANNEL_MAX], when[32];
 	const time_t now = (time_t)clock_wall_s();
+	enum status st;
 	struct tm tm;
 	int n;
 
 	if (t->chunk == NULL || t->family == NULL)
-		return;
+		return OK;
 	put_name(name, sizeof(name), t->channel->s);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
 	n = snprintf(line, sizeof(line),
 	    "{\"time\":\"%s\",\"stream\":\"%s\",\"first\":%" PRIu64
 	    ",\"lost\":%" PRIu64 ",\"announced\":%u,\"why\":\"%s\"}\n",
 	    when, name, loss->first, loss->n, loss->records, why);
-	if (chunk_note_loss(t->chunk, t->family, line, (size_t)n) != OK &&
-	    log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
+	st = chunk_note_loss(t->chunk, t->family, line, (size_t)n);
+	if (st != OK && log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
 		log_errno(
 		    LOG_ERROR, STREAM_FMT " " CHUNK_LOSSES, STREAM_ARGS(t));
+	return st;
 }
 
 bool
@@ -64,7 +66,7 @@ stream_loses_when_full(const struct stream *t)
 
 /* Remember the loss until there is room to note it. */
 static void
-remember(struct stream *t, const struct packet *p, unsigned n)
+remember(struct stream *t, const struct reorder_loss *more)
 {
 	struct reorder_loss *loss;
 
@@ -73,30 +75,61 @@ remember(struct stream *t, const struct packet *p, unsigned n)
 	if (t->unnoted == NULL)
 		return; /* it is counted all the same */
 	loss = &t->unnoted->loss;
-	if (loss->n == 0)
-		loss->first = p->net_seq;
-	loss->n += n;
-	for (; n > 0; n--, p = p->next) {
-		loss->records += p->has_record;
-		if (p->has_record)
-			loss->last = p->rec;
-	}
+	if (loss->n == 0 || more->first < loss->first)
+		loss->first = more->first;
+	loss->n += more->n;
+	loss->records += more->records;
+	if (more->records > 0)
+		loss->last = more->last;
 }
 
-void
-stream_lose_for_room(struct stream *t, const struct packet *p, unsigned n)
+static void
+lose_for_room(struct stream *t, const struct reorder_loss *loss)
 {
 	struct shard *sh = shard_of(t);
 
-	sh->packets_dropped += n;
-	sh->packets_without_room += n;
-	stream_lost(t, LOSS_disk_full, n);
-	remember(t, p, n);
+	sh->packets_without_room += loss->n;
+	remember(t, loss);
 	if (log_ratelimit(&sh->last_full_log, STREAM_FULL_LOG_NS))
 		log_error(STREAM_FMT
 		    " packets are lost: there is no room on the disk (%" PRIu64
 		    " since the start)",
 		    STREAM_ARGS(t), sh->packets_without_room);
+}
+
+/* The peer is not told: it did nothing wrong, and lttng's consumer daemon would
+ * end its connection for ever. */
+static void
+lose_removed(struct stream *t)
+{
+	if (!t->has_logged_drop)
+		log_peer(LOG_WARN,
+		    STREAM_FMT " packets are dropped: their file or its "
+			       "folder was removed",
+		    STREAM_ARGS(t));
+	t->has_logged_drop = true;
+}
+
+void
+stream_lose(struct stream *t, enum loss cause, const struct reorder_loss *loss)
+{
+	struct shard *sh = shard_of(t);
+
+	sh->packets_dropped += loss->n;
+	stream_lost(t, cause, loss->n);
+	if (cause == LOSS_removed) {
+		lose_removed(t);
+		return;
+	}
+	if (cause == LOSS_disk_full && stream_loses_when_full(t)) {
+		lose_for_room(t, loss);
+		return;
+	}
+	t->has_write_error = true;
+	if (log_ratelimit(&sh->last_loss_log, NS_PER_S))
+		log_error(STREAM_FMT " packets are lost: they cannot be "
+				     "written (%" PRIu64 " since the start)",
+		    STREAM_ARGS(t), sh->packets_dropped);
 }
 
 void
@@ -107,7 +140,9 @@ stream_note_losses(struct stream *t, bool now)
 	if (u == NULL || u->loss.n == 0 ||
 	    (!log_ratelimit(&u->noted_ns, NOTE_NS) && !now))
 		return;
-	stream_note_loss(t, &u->loss, "disk full");
+	/* There was room for a packet, but is none for the line. */
+	if (stream_note_loss(t, &u->loss, "disk full") == E_NOSPC && !now)
+		return;
 	log_peer(LOG_WARN,
 	    STREAM_FMT " %" PRIu64 " packets from number %" PRIu64
 		       " on were lost, there was no room on the disk",
@@ -127,6 +162,7 @@ stream_pass_lost(struct stream *t)
 		return;
 	packet_log_beacon(
 	    t->log, u->loss.last.timestamp_end, u->loss.last.ctf_stream);
+	stream_wake(t);
 }
 
 void

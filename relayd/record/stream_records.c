@@ -32,58 +32,63 @@ stream_records_are_written(const struct stream *t)
 }
 
 void
-stream_log_removed(struct stream *t)
-{
-	if (!t->has_logged_drop)
-		log_peer(LOG_WARN,
-		    STREAM_FMT " packets are dropped: their file or its "
-			       "folder was removed",
-		    STREAM_ARGS(t));
-	t->has_logged_drop = true;
-}
-
-/* Writing records had this result: what was lost is told, unless somebody
- * removed the file. */
-static void
-note_result(struct stream *t, enum status st)
-{
-	if (st == E_IO || (st == E_NOSPC && !stream_loses_when_full(t)))
-		t->has_write_error = true;
-	if (st == E_NOENT)
-		stream_log_removed(t);
-}
-
-void
 stream_note_sync_errors(struct stream *t, uint64_t n_before)
 {
 	if (shard_of(t)->store->sync_errors != n_before)
 		t->has_write_error = true;
 }
 
-/* Write the records of one file. A packet whose record is lost is lost. */
-static enum status
-write_file(struct shard *sh, struct tracefile *tf, bool force)
+/* These packets of T do not count as written. */
+static void
+uncount(struct stream *t, const struct tracefile_lost *lost)
 {
-	const unsigned n = tracefile_n_waiting(tf);
-	enum status st = tracefile_write_records(tf, force);
+	struct sums *sums = &t->session->sums;
 
-	if (st != OK && st != E_BUSY) {
-		sh->packets_dropped += n;
-		stats_lost(sh->stats,
-		    st == E_NOENT   ? LOSS_removed
-		    : st == E_NOSPC ? LOSS_disk_full
-				    : LOSS_write,
-		    n);
+	t->written_packets -= lost->loss.n;
+	sums->written_packets -= lost->loss.n;
+	t->written_bytes -= lost->bytes;
+	sums->written_bytes -= lost->bytes;
+}
+
+/* Packets that were in a file are lost, as their records are. T: NULL: their
+ * stream has gone. */
+static void
+lose_recorded(struct shard *sh, struct stream *t, enum status st,
+    const struct tracefile_lost *lost)
+{
+	const enum loss cause = st == E_NOENT	? LOSS_removed
+				: st == E_NOSPC ? LOSS_disk_full
+						: LOSS_write;
+
+	if (t != NULL) {
+		uncount(t, lost);
+		stream_lose(t, cause, &lost->loss);
+	} else {
+		sh->packets_dropped += lost->loss.n;
+		stats_lost(sh->stats, cause, lost->loss.n);
 	}
+}
+
+/* Write the records of one file, of the stream T; NULL: that has gone. A packet
+ * whose record is lost is lost. */
+static enum status
+write_file(struct shard *sh, struct stream *t, struct tracefile *tf, bool force)
+{
+	struct tracefile_lost lost;
+	enum status st = tracefile_write_records(tf, force, &lost);
+
+	if (st != OK && st != E_BUSY)
+		lose_recorded(sh, t, st, &lost);
 	return st;
 }
 
 /* A past file; if no record of it waits afterwards, it is closed. */
 static enum status
-finish_file(struct shard *sh, struct tracefile *tf, bool force)
+finish_file(
+    struct shard *sh, struct stream *t, struct tracefile *tf, bool force)
 {
 	struct packet_log *log = tracefile_log(tf);
-	enum status st = write_file(sh, tf, force);
+	enum status st = write_file(sh, t, tf, force);
 
 	if (st == E_BUSY)
 		return st;
@@ -98,12 +103,11 @@ finish_file(struct shard *sh, struct tracefile *tf, bool force)
 }
 
 /* Past files of streams, those of one stream together and in order: a record is
- * written when all before it in its stream are. OK, E_BUSY, or an error when
- * records were lost. */
-static enum status
-write_sealed(struct shard *sh, struct list *sealed, bool force)
+ * written when all before it in its stream are. T as in write_file(). */
+static void
+write_sealed(
+    struct shard *sh, struct stream *t, struct list *sealed, bool force)
 {
-	enum status st, result = OK;
 	const struct packet_log *log, *busy = NULL;
 	struct list *n, *tmp;
 
@@ -111,24 +115,17 @@ write_sealed(struct shard *sh, struct list *sealed, bool force)
 		log = tracefile_log(tracefile_of(n));
 		if (log != NULL && log == busy)
 			continue;
-		st = finish_file(sh, tracefile_of(n), force);
-		if (st == E_BUSY)
+		if (finish_file(sh, t, tracefile_of(n), force) == E_BUSY)
 			busy = log;
-		/* That there was no room is told like other errors, by those
-		 * who tell it. */
-		if (st == E_IO ||
-		    (st != OK && result != E_IO && result != E_NOSPC))
-			result = st;
 	}
-	return result;
 }
 
 void
 stream_force_records(struct stream *t)
 {
-	note_result(t, write_sealed(shard_of(t), &t->sealed, true));
+	write_sealed(shard_of(t), t, &t->sealed, true);
 	if (t->tf != NULL)
-		note_result(t, write_file(shard_of(t), t->tf, true));
+		(void)write_file(shard_of(t), t, t->tf, true);
 }
 
 void
@@ -138,7 +135,7 @@ stream_write_records(struct stream *t)
 	/* Records of the previous file must be written first, for viewers
 	 * too. */
 	if (list_empty(&t->sealed) && t->tf != NULL)
-		note_result(t, write_file(shard_of(t), t->tf, false));
+		(void)write_file(shard_of(t), t, t->tf, false);
 	else if (t->tf != NULL && tracefile_n_waiting(t->tf) >= WAITING_MAX)
 		stream_force_records(t);
 	if (stream_records_are_written(t)) {
@@ -154,7 +151,7 @@ stream_write_records(struct stream *t)
 void
 stream_retry_sealed(struct shard *sh, bool force)
 {
-	(void)write_sealed(sh, &sh->sealed, force);
+	write_sealed(sh, NULL, &sh->sealed, force);
 }
 
 void
@@ -162,9 +159,10 @@ stream_retry_records(struct stream *t)
 {
 	const uint64_t n_before = shard_of(t)->store->sync_errors;
 
-	note_result(t, write_sealed(shard_of(t), &t->sealed, false));
+	write_sealed(shard_of(t), t, &t->sealed, false);
 	stream_write_records(t);
 	stream_note_sync_errors(t, n_before);
+	stream_pass_lost(t);
 }
 
 void
@@ -191,8 +189,8 @@ stream_limit_sealed(struct stream *t, uint64_t most)
 	list_for_each (n, tmp, &t->sealed)
 		waiting++;
 	for (; waiting > most; waiting--)
-		note_result(t, finish_file(shard_of(t),
-				   tracefile_of(t->sealed.next), true));
+		(void)finish_file(
+		    shard_of(t), t, tracefile_of(t->sealed.next), true);
 }
 
 void

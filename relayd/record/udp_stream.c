@@ -90,7 +90,7 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	shard_of(t)->packets_lost += loss.n;
 	stream_lost(t, LOSS_udp, loss.n);
 	log_gap(t, &loss, why);
-	stream_note_loss(t, &loss, why);
+	(void)stream_note_loss(t, &loss, why);
 	if (loss.records > 0)
 		pass_packet_seq(t, loss.last.packet_seq_num);
 	stream_mark_dirty(t);

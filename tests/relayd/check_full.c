@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <urcu.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -16,7 +17,10 @@
 #include "relayd/record/ingest.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
 #include "relayd/record/turn.h"
+#include "relayd/stats/info.h"
+#include "store/packet_log.h"
 #include "store/room.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
@@ -35,6 +39,7 @@ static struct shard *shard;
 static struct control *control;
 static struct ingest *input;
 static uint64_t now;
+static uint32_t live_timer_us;
 
 /* The code at byte AT of the reply to ASK; 0: there is no reply. */
 static uint32_t
@@ -102,6 +107,7 @@ begin(uint64_t room)
 	struct relay_session_request q = { .session_name = "s",
 		.hostname = "h",
 		.base_path = "b",
+		.live_timer_us = live_timer_us,
 		.uuid = { { 1 } },
 		.trace_format = 1 };
 	struct buf ask = { 0 };
@@ -149,6 +155,7 @@ send_packet(uint64_t stream, uint64_t seq)
 	const struct relay_index i = { .stream = stream,
 		.net_seq = seq,
 		.packet_size = (uint64_t)8 * SIZE,
+		.timestamp_end = seq + 1,
 		.content_size = (uint64_t)8 * SIZE,
 		.packet_seq_num = seq };
 	uint8_t bytes[SIZE];
@@ -278,6 +285,47 @@ check_metadata(const char *text)
 	ck_abort_msg("no metadata");
 }
 
+/* Of N packets, those that are in files count as written, and so their bytes;
+ * all others as lost. */
+static void
+check_counts(const bool packets[], unsigned n)
+{
+	const struct sums *sums = &control->session->sums;
+	unsigned there = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		there += packets[i];
+	ck_assert_uint_eq(sums_lost(sums), n - there);
+	ck_assert_uint_eq(shard->packets_dropped, n - there);
+	ck_assert_uint_eq(sums->written_packets, there);
+	ck_assert_uint_eq(shard->store->packets_written, there);
+	ck_assert_uint_eq(shard->store->bytes_written, (uint64_t)SIZE * there);
+}
+
+/* .loss.jsonl has all N that are lost, FIRST before the others. */
+static void
+check_losses(const bool packets[], unsigned n)
+{
+	static const char name[] = "\"first\":%u,\"lost\":%u,\"announced\":%u";
+	unsigned there = 0, noted = 0, first, lost, announced;
+	char text[4096] = "";
+	const char *p = text;
+
+	for (unsigned i = 0; i < tree.n; i++)
+		if (has_end(tree.file[i].path, "/.loss.jsonl"))
+			memcpy(text, tree.file[i].p, tree.file[i].n);
+	for (unsigned i = 0; i < n; i++)
+		there += packets[i];
+	for (; (p = strstr(p, "\"first\"")) != NULL; p++) {
+		ck_assert_int_eq(sscanf(p, name, &first, &lost, &announced), 3);
+		ck_assert_uint_lt(first, n);
+		ck_assert_msg(!packets[first], "packet %u is there", first);
+		ck_assert_uint_eq(announced, lost);
+		noted += lost;
+	}
+	ck_assert_uint_eq(noted, n - there);
+}
+
 /* Streams, packets and metadata while there is room for a part of it: nothing
  * is refused, nothing is torn, and nobody waits. Then there is room again. */
 static void
@@ -294,6 +342,8 @@ record_with_room(uint64_t room, uint64_t size, uint64_t count)
 		ck_assert_uint_eq(
 		    ask_seq(RELAY_CMD_data_pending, DATA, seq), 0);
 		check_tree(packets);
+		if (count == 0)
+			check_counts(packets, (unsigned)seq + 1);
 	}
 	metadata("two");
 	fake_fs_set_room(1 << 20);
@@ -309,6 +359,8 @@ record_with_room(uint64_t room, uint64_t size, uint64_t count)
 	end();
 	check_tree(packets);
 	check_metadata("one two");
+	if (count == 0)
+		check_losses(packets, 7);
 }
 
 START_TEST(any_write_file_or_folder_may_lack_room)
@@ -407,6 +459,33 @@ START_TEST(what_is_owed_has_a_limit)
 }
 END_TEST
 
+/* There is room for a packet, but not for its record: viewers go on, and the
+ * next packet that is whole has its place. */
+START_TEST(viewers_pass_what_has_no_record)
+{
+	const struct stream *t;
+	struct log_view view;
+
+	live_timer_us = 1000;
+	begin(UINT64_MAX);
+	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(packet(0), RELAY_OK);
+	t = session_stream(control->session, DATA);
+	fake_fs_set_room(SIZE + 1);
+	ck_assert_uint_eq(packet(1), RELAY_OK);
+	ck_assert_uint_eq(packet_log_count(t->log), 1);
+	rcu_register_thread();
+	ck_assert_int_eq(packet_log_look(t->log, 1, &view), LOG_INACTIVE);
+	ck_assert_uint_eq(view.beacon, 2);
+	rcu_unregister_thread();
+	fake_fs_set_room(1 << 20);
+	ck_assert_uint_eq(packet(2), RELAY_OK);
+	ck_assert_uint_eq(packet_log_count(t->log), 2);
+	end();
+	live_timer_us = 0;
+}
+END_TEST
+
 /* There is room again, but metadata that waited cannot be written: this is told
  * when it is asked for, and nothing is appended behind the hole. */
 START_TEST(what_was_owed_may_be_lost)
@@ -449,6 +528,7 @@ main(void)
 		{ metadata_has_the_reserve, 0, 0 },
 		{ what_is_owed_has_a_limit, 0, 0 },
 		{ what_was_owed_may_be_lost, 0, 0 },
+		{ viewers_pass_what_has_no_record, 0, 0 },
 	};
 
 	(void)setenv("TZ", "UTC", 1);

@@ -49,7 +49,7 @@ append(struct tracefile *tf, uint64_t seq)
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
 	ck_assert_uint_eq(done, 1);
 	packet_destroy(&shelf.store->packets, p);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 }
 
 static void

@@ -491,7 +491,7 @@ record_for_ever(void)
 		p[0]->next = p[1];
 		p[1]->next = p[2];
 		if (tracefile_append(tf, p[0], &done) != OK ||
-		    tracefile_write_records(tf, false) != OK)
+		    tracefile_write_records(tf, false, NULL) != OK)
 			_exit(1);
 		for (unsigned i = 0; i < 3; i++)
 			packet_destroy(&shelf.store->packets, p[i]);

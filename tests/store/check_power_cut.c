@@ -351,7 +351,7 @@ write_some(unsigned i)
 	}
 	if (draw(4) == 0)
 		return;
-	MUST(tracefile_write_records(files[i], false) == OK);
+	MUST(tracefile_write_records(files[i], false, NULL) == OK);
 	if (!shelf.store->is_ending)
 		told->acked[i] = n_written[i];
 }

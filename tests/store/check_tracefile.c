@@ -108,7 +108,7 @@ START_TEST(packets_lie_back_to_back_and_records_point_at_them)
 	ck_assert_int_eq(append(tf, 3, 2, 100, 28, &done), OK);
 	ck_assert_uint_gt(tracefile_n_waiting(tf), 0);
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
 	ck_assert_uint_eq(tracefile_size(tf), 640);
 	check_data(5, 100, 128, values);
@@ -135,7 +135,7 @@ START_TEST(odd_sizes_are_written_whole)
 		ck_assert_int_eq(
 		    append(tf, i + 1, 2, sizes[i][0], sizes[i][1], &done), OK);
 		ck_assert_uint_eq(done, 2);
-		ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+		ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 		for (unsigned k = 0; k < 2; k++) {
 			ck_assert_uint_eq(record(INDEX, 2 * i + k).offset, at);
 			if (sizes[i][0] > 0)
@@ -221,26 +221,26 @@ START_TEST(a_readers_lock_delays_records_only)
 	int reader;
 
 	ck_assert_int_eq(append(tf, 0, 1, 10, 0, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	reader = open(scratch_path(INDEX), O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(flock(reader, LOCK_SH), 0);
 	ck_assert_int_eq(append(tf, 1, 2, 10, 0, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), E_BUSY);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_BUSY);
 	ck_assert_int_eq(shelf_size(DATA), 30);
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + RECORD);
 	clock_freeze(NS_PER_S + NS_PER_S - 1, 0);
-	ck_assert_int_eq(tracefile_write_records(tf, false), E_BUSY);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_BUSY);
 	ck_assert_uint_eq(shelf.store->locks_forced, 0);
 	if (_i == 0) { /* it lets go in time */
 		ck_assert_int_eq(flock(reader, LOCK_UN), 0);
-		ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+		ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 		ck_assert_uint_eq(shelf.store->locks_forced, 0);
 	} else if (_i == 1) { /* it does not */
 		clock_freeze(NS_PER_S + NS_PER_S, 0);
-		ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+		ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 		ck_assert_uint_eq(shelf.store->locks_forced, 1);
 	} else { /* the file is closed meanwhile */
-		ck_assert_int_eq(tracefile_write_records(tf, true), OK);
+		ck_assert_int_eq(tracefile_write_records(tf, true, NULL), OK);
 		ck_assert_uint_eq(shelf.store->locks_forced, 1);
 	}
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 3 * RECORD);
@@ -248,9 +248,9 @@ START_TEST(a_readers_lock_delays_records_only)
 	/* The clock starts anew with the next wait. */
 	ck_assert_int_eq(flock(reader, LOCK_SH | LOCK_NB), 0);
 	ck_assert_int_eq(append(tf, 3, 1, 10, 0, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), E_BUSY);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_BUSY);
 	close(reader);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	/* and we do not keep the lock */
 	reader = open(scratch_path(INDEX), O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(flock(reader, LOCK_SH | LOCK_NB), 0);
@@ -271,7 +271,7 @@ START_TEST(records_that_wait_too_many_are_written_anyway)
 	ck_assert_int_eq(flock(reader, LOCK_SH), 0);
 	for (; st == E_BUSY; n += 100) {
 		ck_assert_int_eq(append(tf, n, 100, 1, 0, &done), OK);
-		st = tracefile_write_records(tf, false);
+		st = tracefile_write_records(tf, false, NULL);
 	}
 	ck_assert_int_eq(st, OK);
 	ck_assert_uint_ge(n * RECORD, TRACEFILE_WAITING_MAX);
@@ -307,7 +307,7 @@ START_TEST(a_failed_write_is_cut_back_to_whole_packets)
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 70, 30, &done), OK);
 	ck_assert_uint_eq(done, 1);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	check_data(3, 70, 100, values);
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 3 * RECORD);
 	ck_assert_uint_eq(record(INDEX, 2).offset, 200);
@@ -337,15 +337,15 @@ START_TEST(records_that_cannot_be_written_leave_whole_ones)
 	unsigned done;
 
 	ck_assert_int_eq(append(tf, 0, 1, 1, 0, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_int_eq(append(tf, 1, 3, 1, 0, &done), OK);
 	limit_files(INDEX_HEADER_LEN + 2 * RECORD + 5);
-	ck_assert_int_eq(tracefile_write_records(tf, false), E_IO);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_IO);
 	ck_assert_int_eq((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
 	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 1, 0, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_int_eq((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
 	end(tf);
 }
@@ -360,7 +360,7 @@ START_TEST(an_index_file_without_header_gets_it_later)
 	ck_assert_int_eq(append(tf, 0, 1, 1, 0, &done), E_IO);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 1, 1, 1, 0, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 56);
 	ck_assert_int_eq(shelf_byte(INDEX, 0), 0xc1);
 	end(tf);
@@ -411,7 +411,7 @@ START_TEST(few_descriptors_serve_many_files)
 			ck_assert_int_eq(
 			    append(tf[i], round, 1, 10 + i, 0, &done), OK);
 			ck_assert_int_eq(
-			    tracefile_write_records(tf[i], false), OK);
+			    tracefile_write_records(tf[i], false, NULL), OK);
 			ck_assert_uint_le(
 			    shelf.store->n_open, (unsigned)_i + 2);
 		}
@@ -498,7 +498,8 @@ START_TEST(files_use_descriptors_that_are_lent)
 			false, TRACEFILE_INDEX_1_1),
 		    OK);
 		ck_assert_int_eq(append(tf[i], 0, 1, 10, 0, &done), OK);
-		ck_assert_int_eq(tracefile_write_records(tf[i], false), OK);
+		ck_assert_int_eq(
+		    tracefile_write_records(tf[i], false, NULL), OK);
 	}
 	ck_assert_uint_eq(s->n_open, 2 * FILES);
 	ck_assert_uint_gt(tracefile_pool_tick(s), 0);
@@ -523,7 +524,8 @@ START_TEST(files_use_descriptors_that_are_lent)
 	/* All can be written still. */
 	for (unsigned i = 0; i < FILES; i++) {
 		ck_assert_int_eq(append(tf[i], 1, 1, 10, 0, &done), OK);
-		ck_assert_int_eq(tracefile_write_records(tf[i], false), OK);
+		ck_assert_int_eq(
+		    tracefile_write_records(tf[i], false, NULL), OK);
 		tracefile_close(tf[i]);
 	}
 	ck_assert(fds_promise(0));

@@ -54,7 +54,7 @@ append(struct tracefile *tf)
 	unsigned done;
 
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
-	ck_assert_int_eq(tracefile_write_records(tf, false), OK);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	packet_destroy(&shelf.store->packets, p);
 }
 
@@ -147,7 +147,7 @@ START_TEST(a_sync_that_fails_is_a_write_that_fails)
 	sync_fails = false;
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
 	sync_fails = true;
-	ck_assert_int_eq(tracefile_write_records(tf, false), E_IO);
+	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_IO);
 	ck_assert_int_eq(shelf_size("h/s/ust/0/index/c.idx"), 16 + 72);
 	sync_fails = false;
 	ck_assert_int_eq(tracefile_append_bytes(tf, "m", 1, 0), OK);
