@@ -270,13 +270,15 @@ release(struct viewer_conn *c, bool is_interrupted, size_t *left)
 static void
 serve_all(struct viewer_conn *c)
 {
+	const uint64_t until = clock_now_ns() + VIEWER_TURN_NS;
 	size_t room, left = VIEWER_TURN_BYTES;
 	unsigned served = 0;
 	bool is_all = false;
 	ssize_t n;
 
 	/* A read that brings less than there was room for brought all. */
-	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all) {
+	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all &&
+	       clock_now_ns() <= until) {
 		room = sizeof(c->in) - c->n_in;
 		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)

@@ -27,6 +27,9 @@ struct viewers;
 /* Requests of one viewer that are served in one wake-up; then others are
  * served. More than one is rare, as viewers wait for each reply. */
 #define VIEWER_TURN_REQUESTS 64
+/* A viewer whose requests have taken so long waits for others, too: one that
+ * has many streams makes each request cost more. */
+#define VIEWER_TURN_NS (1 * NS_PER_MS)
 /* Bytes that one viewer is sent before others are served: a viewer that reads
  * as fast as we send could take a packet of gigabytes, or ask for replies with
  * thousands of streams again and again. */
