@@ -31,6 +31,7 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 	list_init(&v->attachments);
 	list_init(&v->unannounced);
 	list_init(&v->announced);
+	list_init(&v->lone);
 	list_append(&vs->all, &v->node);
 	return OK;
 }
@@ -46,6 +47,8 @@ join_trace(struct viewer *v, struct position *p)
 		t = calloc(1, sizeof(*t));
 		if (t == NULL)
 			return E_NOMEM;
+		list_init(&t->node);
+		list_init(&t->lone);
 		t->id = id;
 		st = idmap_insert(&v->traces, id, t);
 		if (st != OK) {
@@ -68,6 +71,8 @@ leave_trace(struct viewer *v, struct position *p)
 
 	if (t == NULL)
 		return;
+	if (list_empty(&t->lone))
+		list_del(&t->node);
 	if (t->metadata == p)
 		t->metadata = NULL;
 	if (!p->stream->is_metadata)
@@ -84,9 +89,10 @@ viewer_forget(struct viewer *v, struct position *p)
 	viewer_has_shrunk(v, p);
 	if (--p->attachment->n_positions == 0 && p->attachment->has_ended)
 		viewer_leaves_session(v);
+	v->has_looked = false;
+	list_del(&p->node);
 	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
-	list_del(&p->node);
 	open_part_done(&p->part);
 	open_file_put(p->file);
 	live_stream_put(p->stream);
@@ -120,7 +126,7 @@ viewer_add_position(
 		viewer_forget(v, p);
 		return st;
 	}
-	list_append(&v->unannounced, &p->node);
+	viewer_hide(v, p);
 	*out = p;
 	return OK;
 }
@@ -153,6 +159,29 @@ forget_session(struct viewer *v, struct list *positions,
 		p = list_entry(n, struct position, node);
 		if (p->stream->session == session)
 			viewer_forget(v, p);
+	}
+}
+
+/* All positions in a trace are in one session. The last one takes the trace
+ * with it. */
+static void
+forget_lone(struct viewer *v, const struct live_session *session)
+{
+	struct list *n, *tmp;
+	struct viewer_trace *t;
+	struct position *p;
+	bool is_last;
+
+	list_for_each (n, tmp, &v->lone) {
+		t = list_entry(n, struct viewer_trace, node);
+		do {
+			p = list_first(&t->lone, struct position, node);
+			is_last = p->node.next == &t->lone;
+			if (p->stream->session == session)
+				viewer_forget(v, p);
+			else
+				is_last = true;
+		} while (!is_last);
 	}
 }
 
@@ -196,6 +225,7 @@ detach(struct viewer *v, struct attachment *a)
 {
 	forget_session(v, &v->unannounced, a->session);
 	forget_session(v, &v->announced, a->session);
+	forget_lone(v, a->session);
 	published_sub(&a->session->clients, 1);
 	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
 	    a->session->id, a->session->name);
@@ -451,7 +481,7 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 	enum live_outcome outcome;
 
 	assert(registry_is_mine(v->registry));
-	v->has_new_stream = v->has_new_end = false;
+	v->has_new_stream = v->has_new_end = v->has_looked = false;
 	outcome = serve(v, q, how, reply, held);
 	if (outcome == LIVE_REPLY)
 		v->last_reply_ns = clock_now_ns();

@@ -45,6 +45,10 @@ struct live_stream;
 /* What a viewer's positions in one CTF trace share; it lives as long as one of
  * them. */
 struct viewer_trace {
+	struct list node; /* viewer->lone, if LONE has some */
+	/* Its positions that were not announced, while it lacks metadata or
+	 * data: nobody looks at these for a request. */
+	struct list lone;
 	uint64_t id;
 	unsigned n_data;	   /* positions in data streams */
 	struct position *metadata; /* in its metadata; NULL: none */
@@ -67,7 +71,7 @@ enum position_state {
 
 /* A viewer's place in one stream. */
 struct position {
-	struct list node; /* viewer->unannounced, or ->announced */
+	struct list node; /* viewer->unannounced, ->announced, trace->lone */
 	struct viewer_trace *trace;
 	struct live_stream *stream;    /* a reference */
 	struct attachment *attachment; /* to the stream's session */
@@ -116,7 +120,10 @@ struct viewer {
 	struct list attachments; /* struct attachment */
 	/* struct position, in the order of publication and of announcement. */
 	struct list unannounced, announced;
-	struct idmap by_id;  /* stream id -> struct position, of both lists */
+	struct list lone;    /* struct viewer_trace, with hidden positions */
+	bool has_looked;     /* in this request, for ready positions */
+	bool has_ready;	     /* there is a ready position */
+	struct idmap by_id;  /* stream id -> struct position, of all lists */
 	struct idmap traces; /* trace id -> struct viewer_trace */
 	unsigned n_ended;    /* positions in data streams that are closed */
 	unsigned n_left;     /* ended sessions that it has positions in */
@@ -147,6 +154,8 @@ void viewer_stream_closed(struct viewer *v, const struct live_stream *s);
 struct attachment *viewer_attachment(const struct viewer *v, uint64_t id);
 struct position *viewer_position(const struct viewer *v, uint64_t id);
 void viewer_forget(struct viewer *v, struct position *p);
+/* P, which is in no list, is not announced yet. */
+void viewer_hide(struct viewer *v, struct position *p);
 enum status viewer_add_position(
     struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
 /* Is there a stream to announce? Forgets streams that never will be. */

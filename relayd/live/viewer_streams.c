@@ -32,6 +32,36 @@ is_whole(const struct viewer_trace *t)
 	return t->metadata != NULL && t->n_data > 0;
 }
 
+/* T is whole now: requests look at its positions. */
+static void
+unite(struct viewer *v, struct viewer_trace *t)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &t->lone) {
+		list_del(n);
+		list_append(&v->unannounced, n);
+	}
+	list_del(&t->node);
+}
+
+void
+viewer_hide(struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+
+	v->has_looked = false;
+	p->state = POSITION_HIDDEN;
+	if (is_whole(t)) {
+		unite(v, t);
+		list_append(&v->unannounced, &p->node);
+		return;
+	}
+	if (list_empty(&t->node))
+		list_append(&v->lone, &t->node);
+	list_append(&t->lone, &p->node);
+}
+
 static bool
 is_heard(struct position *p)
 {
@@ -67,6 +97,7 @@ find_ready(struct viewer *v)
 	struct list *n, *tmp;
 	struct position *p;
 
+	v->has_ready = false;
 	list_for_each (n, tmp, &v->unannounced)
 		list_entry(n, struct position, node)->trace->is_silent = false;
 	list_for_each (n, tmp, &v->unannounced) {
@@ -78,81 +109,8 @@ find_ready(struct viewer *v)
 		p = list_entry(n, struct position, node);
 		p->state = is_ready(v, p, now_ns) ? POSITION_READY
 						  : POSITION_HIDDEN;
+		v->has_ready |= p->state == POSITION_READY;
 	}
-}
-
-/* Is the stream hidden, but only for a time? Call it after find_ready(). */
-static bool
-is_waiting(const struct position *p)
-{
-	return p->state == POSITION_HIDDEN && is_whole(p->trace);
-}
-
-uint64_t
-viewer_waits_until(
-    struct viewer *v, const struct position *beside, uint64_t *safe)
-{
-	const struct position *p;
-	uint64_t until, last = 0;
-
-	find_ready(v);
-	*safe = UINT64_MAX;
-	list_each (p, &v->unannounced, struct position, node) {
-		if (!is_waiting(p) ||
-		    (beside != NULL && !viewer_is_same_host(p, beside)))
-			continue;
-		until = p->trace->since_ns +
-			viewer_class_ns(v, p->stream->session);
-		if (until > last)
-			last = until;
-		if (p->time_before < *safe)
-			*safe = p->time_before;
-	}
-	return last;
-}
-
-uint64_t
-viewer_knows_until(const struct viewer *v, const struct position *beside)
-{
-	uint64_t before = UINT64_MAX;
-	const struct position *p;
-
-	list_each (p, &v->unannounced, struct position, node) {
-		if (is_whole(p->trace) && p->time_before < before &&
-		    viewer_is_same_host(p, beside))
-			before = p->time_before;
-	}
-	return before;
-}
-
-void
-viewer_wait_for_silent(struct viewer *v)
-{
-	const uint64_t bit = v->viewers->wake_bit;
-	const struct position *p;
-
-	find_ready(v);
-	list_each (p, &v->unannounced, struct position, node) {
-		if (p->is_heard || !is_waiting(p))
-			continue;
-		if (p->stream->is_metadata)
-			metadata_log_wait(p->stream->metadata, bit);
-		else
-			packet_log_wait(p->stream->log, bit);
-	}
-}
-
-void
-viewer_hold_for_silent(struct viewer *v, struct live_held *held)
-{
-	uint64_t safe, until = viewer_waits_until(v, NULL, &safe);
-
-	if (until == 0)
-		return;
-	held->is_any = true;
-	/* At that time the streams are announced without being heard. */
-	if (until < held->until_ns)
-		held->until_ns = until;
 }
 
 /* The log of a closed stream is not told that its chunk was cleared. */
@@ -193,47 +151,138 @@ is_spent(const struct position *p)
 	}
 }
 
-static bool
-is_spent_metadata(const struct position *p)
-{
-	return p->stream->is_metadata && p->trace->n_data == 0 &&
-	       metadata_log_is_ended(p->stream->metadata);
-}
-
-/* Call it for data first: the metadata of a trace goes after the last data
- * stream. */
 static void
-forget_spent(struct viewer *v, bool (*is_it)(const struct position *))
+forget_spent(struct viewer *v)
 {
 	struct list *n, *tmp;
 	struct position *p;
 
 	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
-		if (is_it(p))
+		if (is_spent(p))
 			viewer_forget(v, p);
+	}
+}
+
+/* The metadata of traces whose last data stream was forgotten. What goes on may
+ * get another one. */
+static void
+forget_spent_metadata(struct viewer *v)
+{
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (!p->stream->is_metadata || p->trace->n_data > 0)
+			continue;
+		if (metadata_log_is_ended(p->stream->metadata)) {
+			viewer_forget(v, p);
+		} else {
+			list_del(n);
+			viewer_hide(v, p);
+		}
 	}
 }
 
 static void
 forget_all_spent(struct viewer *v)
 {
-	forget_spent(v, is_spent);
-	forget_spent(v, is_spent_metadata);
+	forget_spent(v);
+	forget_spent_metadata(v);
+}
+
+/* Look which positions are ready, once for each request: there may be many. */
+static void
+look_once(struct viewer *v)
+{
+	if (v->has_looked)
+		return;
+	forget_all_spent(v);
+	find_ready(v);
+	v->has_looked = true;
+}
+
+/* Is the stream hidden, but only for a time? Call it after look_once(). */
+static bool
+is_waiting(const struct position *p)
+{
+	return p->state == POSITION_HIDDEN && is_whole(p->trace);
+}
+
+uint64_t
+viewer_waits_until(
+    struct viewer *v, const struct position *beside, uint64_t *safe)
+{
+	const struct position *p;
+	uint64_t until, last = 0;
+
+	look_once(v);
+	*safe = UINT64_MAX;
+	list_each (p, &v->unannounced, struct position, node) {
+		if (!is_waiting(p) ||
+		    (beside != NULL && !viewer_is_same_host(p, beside)))
+			continue;
+		until = p->trace->since_ns +
+			viewer_class_ns(v, p->stream->session);
+		if (until > last)
+			last = until;
+		if (p->time_before < *safe)
+			*safe = p->time_before;
+	}
+	return last;
+}
+
+uint64_t
+viewer_knows_until(const struct viewer *v, const struct position *beside)
+{
+	uint64_t before = UINT64_MAX;
+	const struct position *p;
+
+	list_each (p, &v->unannounced, struct position, node) {
+		if (is_whole(p->trace) && p->time_before < before &&
+		    viewer_is_same_host(p, beside))
+			before = p->time_before;
+	}
+	return before;
+}
+
+void
+viewer_wait_for_silent(struct viewer *v)
+{
+	const uint64_t bit = v->viewers->wake_bit;
+	const struct position *p;
+
+	look_once(v);
+	list_each (p, &v->unannounced, struct position, node) {
+		if (p->is_heard || !is_waiting(p))
+			continue;
+		if (p->stream->is_metadata)
+			metadata_log_wait(p->stream->metadata, bit);
+		else
+			packet_log_wait(p->stream->log, bit);
+	}
+	v->has_looked = false;
+}
+
+void
+viewer_hold_for_silent(struct viewer *v, struct live_held *held)
+{
+	uint64_t safe, until = viewer_waits_until(v, NULL, &safe);
+
+	if (until == 0)
+		return;
+	held->is_any = true;
+	/* At that time the streams are announced without being heard. */
+	if (until < held->until_ns)
+		held->until_ns = until;
 }
 
 bool
 viewer_has_ready(struct viewer *v)
 {
-	const struct list *n;
-
-	forget_all_spent(v);
-	find_ready(v);
-	for (n = v->unannounced.next; n != &v->unannounced; n = n->next)
-		if (list_entry(n, struct position, node)->state ==
-		    POSITION_READY)
-			return true;
-	return false;
+	look_once(v);
+	return v->has_ready;
 }
 
 static void
@@ -262,8 +311,7 @@ viewer_announce(
 	uint32_t count = 0;
 	enum status st;
 
-	forget_all_spent(v);
-	find_ready(v);
+	look_once(v);
 	list_each (p, &v->unannounced, struct position, node)
 		count += is_due(p, s);
 	st = live_list_streams(out, count);
@@ -274,6 +322,7 @@ viewer_announce(
 		if (is_due(p, s))
 			announce(v, p, out);
 	}
+	v->has_looked = false;
 	return OK;
 }
 
@@ -331,28 +380,28 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 }
 
 /* Forget the metadata position P when the last data stream of its trace has
- * been read and the trace is over. */
+ * been read, or there is none, and the trace is over. */
 static void
 forget_metadata(struct viewer *v, struct position *p)
 {
-	if (p != NULL && p->state == POSITION_ANNOUNCED &&
-	    p->trace->n_data == 0 && metadata_log_is_ended(p->stream->metadata))
+	if (p != NULL && p->trace->n_data == 0 &&
+	    metadata_log_is_ended(p->stream->metadata))
 		viewer_forget(v, p);
 }
 
 void
 viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 {
-	struct position *p;
+	struct position *p = viewer_position(v, s->id);
 
-	if (s->is_metadata) {
+	if (p == NULL)
+		return;
+	if (s->is_metadata && p->trace->n_data > 0)
 		forget_all_spent(v);
+	if (s->is_metadata) {
 		forget_metadata(v, viewer_position(v, s->id));
 		return;
 	}
-	p = viewer_position(v, s->id);
-	if (p == NULL)
-		return;
 	/* The viewer attached after the metadata stream had closed: this stream
 	 * will never be announced. */
 	if (p->state != POSITION_ANNOUNCED && p->trace->metadata == NULL) {
@@ -360,7 +409,7 @@ viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 		return;
 	}
 	if (viewer_stream_ended(v, p))
-		forget_spent(v, is_spent_metadata);
+		forget_spent_metadata(v);
 }
 
 void

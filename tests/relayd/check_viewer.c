@@ -491,6 +491,65 @@ START_TEST(short_processes_leave_nothing)
 }
 END_TEST
 
+#define HALVES 20
+
+/* Traces of metadata alone, which may stay so for ever, and of data alone: no
+ * request looks at them, and they are announced when they are whole. */
+START_TEST(half_traces_cost_requests_nothing)
+{
+	struct viewer *v;
+	struct stream *half[HALVES], *other;
+	struct studio_packet p = scene_packet(0);
+	char path[32];
+
+	scene_open_attached(true);
+	v = scene.viewer;
+	for (int n = 0; n < HALVES; n++) {
+		snprintf(path, sizeof(path), "ust/pid/%d", n);
+		half[n] = studio_stream(scene.session, path,
+		    n % 2 == 0 ? "metadata" : "ch_0", 0, 0);
+	}
+	session_publish(scene.session);
+	studio_deliver_all(&scene.studio);
+	ck_assert(list_empty(&v->unannounced));
+	ck_assert_uint_eq(v->by_id.n, 2 + HALVES);
+	for (int n = 0; n < 2; n++) {
+		snprintf(path, sizeof(path), "ust/pid/%d", n);
+		other = studio_stream(scene.session, path,
+		    n % 2 == 0 ? "ch_0" : "metadata", 0, 0);
+		session_publish(scene.session);
+		studio_metadata(n % 2 == 0 ? half[n] : other, "m", 1);
+		studio_packet(n % 2 == 0 ? other : half[n], &p);
+		studio_deliver_all(&scene.studio);
+		ck_assert(!list_empty(&v->unannounced));
+		ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams,
+				      scene.session->live->id),
+		    LIVE_STREAMS_OK);
+		ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+		ck_assert(list_empty(&v->unannounced));
+		/* Its data is gone: the metadata waits apart again. */
+		other = studio_stream(
+		    scene.session, "ust/pid/2", n == 0 ? "ch_0" : "ch_1", 0, 0);
+		session_publish(scene.session);
+		studio_deliver_all(&scene.studio);
+		ck_assert(!list_empty(&v->unannounced));
+		stream_close(other, UINT64_MAX);
+		(void)scene_index();
+		studio_deliver_all(&scene.studio);
+		ck_assert(list_empty(&v->unannounced));
+	}
+	stream_close(half[2], UINT64_MAX);
+	stream_close(half[3], UINT64_MAX);
+	studio_deliver_all(&scene.studio);
+	ck_assert_uint_eq(v->by_id.n, 2 + HALVES);
+	(void)scene_tell(LIVE_CMD_detach_session, scene.session->live->id);
+	ck_assert_uint_eq(v->by_id.n, 0);
+	ck_assert_uint_eq(v->traces.n, 0);
+	ck_assert(list_empty(&v->lone));
+	scene_close();
+}
+END_TEST
+
 /* Those that were cleared before anybody was told of them, and those that
  * traced nothing: babeltrace2 would ask for their metadata for ever. */
 START_TEST(what_has_nothing_to_read_is_not_announced)
@@ -643,6 +702,7 @@ main(void)
 		{ a_missing_file_is_skipped, 2, 0 },
 		{ cleared_then_destroyed_ends, 0, 0 },
 		{ short_processes_leave_nothing, 3, 0 },
+		{ half_traces_cost_requests_nothing, 0, 0 },
 		{ what_has_nothing_to_read_is_not_announced, 2, 0 },
 		{ closed_streams_keep_no_descriptors, 0, 0 },
 		{ the_first_index_says_that_there_is_metadata, 0, 0 },
