@@ -83,6 +83,7 @@ chunk_finish(struct chunk *take_c)
 		free(t);
 	}
 	take_c->dir->store->names_bytes -= take_c->names_bytes;
+	idmap_free(&take_c->losses);
 	list_del(&take_c->node);
 	list_del(&take_c->doomed_node);
 	folder_place_put(take_c->folders);

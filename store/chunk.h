@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/idmap.h"
 #include "common/list.h"
 #include "common/relpath.h"
 #include "common/status.h"
@@ -92,6 +93,7 @@ struct chunk {
 	struct list tops;	      /* struct chunk_top; none if is_base */
 	unsigned n_tops;
 	struct list families;
+	struct idmap losses;  /* key of a folder -> a family with has_losses */
 	uint64_t delete_next; /* file number, of the first family */
 	uint64_t began_ns;    /* since the epoch, by our clock */
 	uint64_t bytes;	      /* in its files */

@@ -6,11 +6,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/idmap.h"
 #include "common/relpath.h"
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/output.h"
 #include "store/session_dir.h"
+
+static uint64_t
+key_of(const struct chunk_family *f)
+{
+	return idmap_key(f->path->s, f->path->len);
+}
 
 /* Did a stream of this trace make the file? A channel may have the same
  * name. */
@@ -21,10 +28,8 @@ is_ours(const struct chunk *c, const struct chunk_family *f)
 
 	if (f->has_losses)
 		return true;
-	list_each (o, &c->families, struct chunk_family, node)
-		if (o->has_losses && relpath_equal(o->path, f->path))
-			return true;
-	return false;
+	o = idmap_find(&c->losses, key_of(f));
+	return o != NULL && relpath_equal(o->path, f->path);
 }
 
 /* All or nothing. The file is opened with O_APPEND: the offset is for file
@@ -61,6 +66,10 @@ chunk_note_loss(
 	while (st == E_NOSPC && room_yield(&c->dir->output->room));
 	if (st != OK)
 		return st;
+	/* If there is no memory for it, the others of this folder cannot write
+	 * into the file. */
+	if (!f->has_losses)
+		(void)!idmap_insert(&c->losses, key_of(f), f);
 	f->has_losses = true;
 	if (fstat(fd, &before) != 0)
 		st = E_IO;

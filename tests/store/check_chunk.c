@@ -523,6 +523,31 @@ START_TEST(times_that_are_no_date_are_refused)
 }
 END_TEST
 
+static enum status
+note(struct chunk_family *f, const char *line)
+{
+	return chunk_note_loss(shelf.chunk, f, line, strlen(line));
+}
+
+START_TEST(losses_of_a_folder_are_in_one_file_and_never_in_a_foreign_one)
+{
+	struct chunk_family *same, *other;
+
+	begin();
+	same = shelf_family(shelf.chunk, "ust/0", "d", false);
+	other = shelf_family(shelf.chunk, "kernel", "k", false);
+	scratch_write("h/s/kernel/" CHUNK_LOSSES, "x");
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(note(same, "1"), OK);
+		ck_assert_int_eq(note(shelf.family, "2"), OK);
+		ck_assert_int_eq(note(other, "3"), E_EXISTS);
+	}
+	ck_assert_str_eq(scratch_read("h/s/ust/0/" CHUNK_LOSSES), "1212");
+	ck_assert_str_eq(scratch_read("h/s/kernel/" CHUNK_LOSSES), "x");
+	shelf_close(&shelf);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -545,6 +570,8 @@ main(void)
 		{ a_move_that_fails_half_way_is_taken_back, 0, 0 },
 		{ a_foreign_file_does_not_stop_a_move, 0, 0 },
 		{ times_that_are_no_date_are_refused, 3, 0 },
+		{ losses_of_a_folder_are_in_one_file_and_never_in_a_foreign_one,
+		    0, 0 },
 	};
 
 	return unit_run("chunk", units, ARRAY_LEN(units));
