@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the UDP transport share: udp_session.c, udp_ingest.c and
- * udp_stream.c. Nobody else includes it. */
+/* What the files of the UDP transport share: udp_session.c, udp_ingest.c,
+ * udp_stream.c and udp_room.c. Nobody else includes it. */
 #ifndef RELAYD_RECORD_UDP_INTERNAL_H
 #define RELAYD_RECORD_UDP_INTERNAL_H
 
 #include <stdint.h>
 
 #include "common/clock.h"
+#include "common/list.h"
 #include "proto/udp.h"
 #include "relayd/record/udp.h"
 #include "relayd/record/udp_count.h"
@@ -45,14 +46,18 @@
 /* Lines about gaps per second and worker; .loss.jsonl has them all. */
 #define UDP_GAP_LINES 20
 
+#define UDP_POWERS 64 /* of two, in a uint64_t */
+
 struct session_udp {
 	struct udp_token token;
 	struct arrivals_config config;
 	uint64_t window_bytes;
 	uint64_t max_packet;
-	struct stream *greediest; /* when it was looked for; or NULL */
-	uint64_t greediest_bytes; /* what it used then */
-	uint64_t partial_bytes;	  /* memory of packets that lack pieces */
+	/* Streams that can give a packet up, by the power of two of the memory
+	 * they use; bit I of POWERS: users[I] may have some. udp_room.c */
+	struct list users[UDP_POWERS];
+	uint64_t powers;
+	uint64_t partial_bytes; /* memory of packets that lack pieces */
 	struct udp_counts counts;
 	uint64_t last_log;
 };
@@ -60,8 +65,11 @@ struct session_udp {
 /* What a stream has in addition when it uses UDP. */
 struct stream_udp {
 	struct arrivals arrivals;
-	uint64_t due_ns;   /* when the gap ends; 0: not known */
-	uint64_t due_next; /* the missing packet of due_ns */
+	struct stream *stream; /* whose it is */
+	struct list user_node; /* session->udp->users */
+	unsigned power;	       /* its place there */
+	uint64_t due_ns;       /* when the gap ends; 0: not known */
+	uint64_t due_next;     /* the missing packet of due_ns */
 	uint64_t gaps, lost;
 	struct reorder_loss last;
 };
@@ -72,5 +80,17 @@ struct stream_udp {
 void udp_stream_undo(struct stream *t);
 /* Take a piece with the right token that fits its packet. */
 enum udp_count udp_stream_piece(struct stream *t, const struct udp_header *h);
+
+/* udp_room.c */
+void udp_room_init(struct session_udp *u);
+/* The stream may use more memory now, or be able to give up a packet. True: it
+ * is, all below *TO (arrivals_victim()). */
+bool udp_room_note(struct stream *t, uint64_t *to);
+/*
+ * The stream that uses the most memory, of those that were noted and can give a
+ * packet up; none of them uses twice as much. NULL: none can. On average this
+ * takes as long with many streams as with few.
+ */
+struct stream *udp_room_greediest(struct session *s, uint64_t *to);
 
 #endif

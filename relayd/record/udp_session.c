@@ -117,6 +117,7 @@ make(const struct session *s, const struct udp_open *q)
 	u->config.window =
 	    resends ? 0 : wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
 	u->config.timeout_ns = gap_timeout(q->gap_timeout_us);
+	udp_room_init(u);
 	u->window_bytes = bytes;
 	u->max_packet = udp_packet_max(bytes);
 	if (u->max_packet > s->shard->config.max_packet_size)

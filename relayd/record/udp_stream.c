@@ -30,8 +30,7 @@ destroy(struct stream *t)
 		    STREAM_ARGS(t), t->udp->gaps, t->udp->lost, t->udp->last.n,
 		    t->udp->last.first);
 	t->session->udp->partial_bytes -= t->udp->arrivals.partial_bytes;
-	if (t->session->udp->greediest == t)
-		t->session->udp->greediest = NULL;
+	list_del(&t->udp->user_node);
 	arrivals_free(&t->udp->arrivals);
 	free(t->udp);
 	t->udp = NULL;
@@ -103,12 +102,6 @@ in_use(const struct session *s)
 	return s->held_bytes + s->udp->partial_bytes;
 }
 
-static uint64_t
-stream_in_use(const struct stream *t)
-{
-	return t->held_bytes + t->udp->arrivals.partial_bytes;
-}
-
 static bool
 is_short(const struct session *s)
 {
@@ -119,34 +112,6 @@ is_short(const struct session *s)
 	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
 }
 
-/*
- * The stream that uses the most memory, of those that can give a packet up; or
- * the one that did, while it uses at least half as much as then, so that not
- * all streams are looked at for each datagram.
- */
-static struct stream *
-greediest(struct session *s, uint64_t *to)
-{
-	struct stream *t = s->udp->greediest, *found = NULL;
-	uint64_t at;
-
-	if (t != NULL && stream_in_use(t) >= s->udp->greediest_bytes / 2 &&
-	    arrivals_victim(&t->udp->arrivals, to))
-		return t;
-	list_each (t, &s->streams, struct stream, session_node) {
-		if (t->udp == NULL || stream_in_use(t) == 0 ||
-		    (found != NULL &&
-			stream_in_use(t) <= stream_in_use(found)) ||
-		    !arrivals_victim(&t->udp->arrivals, &at))
-			continue;
-		found = t;
-		*to = at;
-	}
-	s->udp->greediest = found;
-	s->udp->greediest_bytes = found == NULL ? 0 : stream_in_use(found);
-	return found;
-}
-
 /* Give packets up until memory is free. False: no stream can give any up. */
 static bool
 make_room(struct session *s)
@@ -155,11 +120,12 @@ make_room(struct session *s)
 	uint64_t to;
 
 	while (is_short(s)) {
-		t = greediest(s, &to);
+		t = udp_room_greediest(s, &to);
 		if (t == NULL)
 			return false;
 		give_up(t, to, "memory");
 		(void)stream_write_ready(t);
+		(void)udp_room_note(t, &to);
 	}
 	return true;
 }
@@ -202,7 +168,7 @@ udp_stream_piece(struct stream *t, const struct udp_header *h)
 		h->payload, h->payload_len };
 	struct packet *whole;
 	enum arrived what;
-	uint64_t before;
+	uint64_t before, to;
 
 	if (is_short(t->session) && !make_room(t->session))
 		return UDP_memory;
@@ -211,6 +177,7 @@ udp_stream_piece(struct stream *t, const struct udp_header *h)
 	recount(t, before);
 	if (whole != NULL && stream_data(t, whole) != OK)
 		what = ARRIVED_NOMEM;
+	(void)udp_room_note(t, &to);
 	watch_gap(t);
 	return count_of(what);
 }
@@ -312,6 +279,7 @@ pass_gap(struct stream *t)
 		give_up(t, to, "the window is full");
 		return true;
 	}
+	(void)udp_room_note(t, &to);
 	watch_gap(t);
 	return false;
 }
@@ -368,6 +336,8 @@ udp_stream_create(struct stream *t)
 	t->udp = calloc(1, sizeof(*t->udp));
 	if (t->udp == NULL)
 		return E_NOMEM;
+	t->udp->stream = t;
+	list_init(&t->udp->user_node);
 	t->transport = &udp_transport;
 	arrivals_init(&t->udp->arrivals, &t->reorder, &t->session->udp->config);
 	return OK;

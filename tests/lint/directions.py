@@ -12,7 +12,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"relayd/([^"]+)"', re.M)
 
 # (files, headers that they may not include, but these headers, but not these
 # files, why).
-MODEL = ("stream*", "tcp_stream*", "udp_stream*", "session*", "shard*",
+MODEL = ("stream*", "tcp_stream*", "udp_room*", "udp_stream*", "session*", "shard*",
          "siblings*", "trace*")
 RULES = [
     (("shard*",), ("*",),

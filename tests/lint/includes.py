@@ -13,7 +13,7 @@ MODULES = {
     "conn": ("conn", "conn_*", "desk"),
     "options": ("options", "options_*", "reload"),
     "stream": ("stream", "stream_*", "tcp_stream", "udp_stream"),
-    "udp": ("udp_ingest", "udp_session", "udp_stream"),
+    "udp": ("udp_ingest", "udp_room", "udp_session", "udp_stream"),
     "viewer": ("viewer", "viewer_[!c]*", "viewers"),      # not viewer_conn
 }
 

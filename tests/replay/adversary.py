@@ -133,6 +133,24 @@ def streams_udp():
     judge(row)
 
 
+def only_packets_udp():
+    """Memory is short, and each datagram costs another stream the only packet
+    that it has. 64 of them come as one message."""
+    def row(daemon):
+        s = udp.UdpSession(daemon, "only", flags=udp.RESENDS, fragment=512,
+                           gap_us=5_000_000, streams=size(15_000, 4000))
+        daemon.kept = [s]
+        s.sock.connect(s.address)
+        head = udp.HEADER.size
+        s.sock.setsockopt(socket.IPPROTO_UDP, udp.UDP_SEGMENT, head + 1)
+        last = 64 * 512
+        blob = [b"".join(udp.datagram(s.token, t, seq, b"x", last + 1, last)
+                         for t in s.others[at:at + 64])
+                for seq in range(size(100, 50)) for at in range(0, len(s.others), 64)]
+        return [Jet(s.sock, blob)], repeated
+    judge(row, MANY_STREAMS)
+
+
 def deletion():
     """CREATE_TRACE_CHUNK, when a chunk of many files is being deleted."""
     def row(daemon):
@@ -554,8 +572,9 @@ def files_of_datagrams():
 
 CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          ring_without_records, gaps_tcp, gaps_udp, pieces_udp, streams_udp,
-         deletion, rotation_of_many, end_of_many_streams, empty_datagrams,
-         lies_udp, unread_replies, holes_udp, full_sockets_at_the_end,
+         only_packets_udp, deletion, rotation_of_many, end_of_many_streams,
+         empty_datagrams, lies_udp, unread_replies, holes_udp,
+         full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
          large_replies_to_viewers, requests_of_who_leaves, synced_packets,
          synced_files, packets_begun, every_command, whole_packets_are_written_at_the_end,
