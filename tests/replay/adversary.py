@@ -97,6 +97,7 @@ def gaps_udp():
     """The same with datagrams and a sender that says it will resend."""
     def row(daemon):
         s = udp.UdpSession(daemon, "gaps", flags=udp.RESENDS, gap_us=300_000)
+        daemon.kept = [s]
         s.sock.connect(s.address)
         n = size(120_000, 30_000)
         blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
@@ -114,6 +115,7 @@ def pieces_udp():
     def row(daemon):
         s = udp.UdpSession(daemon, "pieces", flags=udp.RESENDS, gap_us=1000,
                            fragment=512)
+        daemon.kept = [s]
         s.sock.connect(s.address)
         blob = [udp.datagram(s.token, s.stream, seq, bytes(512), 1 << 16, at)
                 for at in range(0, 1 << 16, 512) for seq in range(0, 2000, 2)]
@@ -126,6 +128,7 @@ def streams_udp():
     def row(daemon):
         s = udp.UdpSession(daemon, "many", flags=udp.RESENDS, fragment=512,
                            gap_us=5_000_000, streams=size(5000, 800))
+        daemon.kept = [s]
         s.sock.connect(s.address)
         blob = [udp.datagram(s.token, t, seq, bytes(512), 1 << 16, 0)
                 for seq in range(1, 20) for t in s.others]
@@ -203,7 +206,7 @@ def end_of_many_streams():
 
 def empty_datagrams():
     def row(daemon):
-        udp.UdpSession(daemon, "empty")
+        daemon.kept = [udp.UdpSession(daemon, "empty")]
         socks = []
         for _ in range(4):
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -217,6 +220,7 @@ def lies_udp():
     """Datagrams without the token, for streams that are there or not."""
     def row(daemon):
         s = udp.UdpSession(daemon, "lies")
+        daemon.kept = [s]
         s.sock.connect(s.address)
         blob = [udp.datagram(b"?" * 16, stream, seq, bytes(1000), 1000, 0)
                 for seq in range(100) for stream in (s.stream, 4711 << 8)]
