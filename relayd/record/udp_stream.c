@@ -112,7 +112,8 @@ is_short(const struct session *s)
 	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
 }
 
-/* Give packets up until memory is free. False: no stream can give any up. */
+/* Give packets up until memory is free. False: no stream can give any up, or
+ * the time is over: many may give up what frees nothing yet. */
 static bool
 make_room(struct session *s)
 {
@@ -126,6 +127,8 @@ make_room(struct session *s)
 		give_up(t, to, "memory");
 		(void)stream_write_ready(t);
 		(void)udp_room_note(t, &to);
+		if (shard_is_late(s->shard))
+			return !is_short(s);
 	}
 	return true;
 }

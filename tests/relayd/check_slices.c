@@ -11,11 +11,14 @@
 #include "common/reader.h"
 #include "proto/frame.h"
 #include "proto/relay.h"
+#include "proto/udp.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/stream_window.h"
 #include "relayd/record/turn.h"
+#include "relayd/record/udp.h"
+#include "relayd/record/udp_internal.h"
 #include "store/tracefile.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"
@@ -375,6 +378,53 @@ START_TEST(a_window_expires_in_parts)
 }
 END_TEST
 
+static void
+throw_packet(struct stream *to, uint64_t seq)
+{
+	static uint8_t bytes[UDP_HEADER_LEN + 20000];
+	const struct udp_header h = { .token = session->udp->token,
+		.stream = to->handle,
+		.net_seq = seq,
+		.size = sizeof(bytes) - UDP_HEADER_LEN,
+		.payload = bytes + UDP_HEADER_LEN,
+		.payload_len = sizeof(bytes) - UDP_HEADER_LEN };
+
+	udp_header_encode(bytes, &h);
+	ck_assert(udp_input(studio.shard, bytes, sizeof(bytes)));
+}
+
+/* Packets wait for their records, behind one that is missing: that is given up,
+ * and no memory is free afterwards. */
+START_TEST(room_is_made_in_parts)
+{
+	const struct udp_open q = { .version = UDP_VERSION,
+		.fragment_size = 20000,
+		.flags = UDP_OPEN_RESENDS };
+	struct stream *all[PACKETS];
+	struct udp_open_reply a;
+
+	begin();
+	studio.shard->config.udp_port = 1;
+	udp_open(session, &q, &a);
+	ck_assert_uint_eq(a.code, RELAY_OK);
+	add_streams(session, all);
+	for (unsigned i = 0; i < PACKETS; i++)
+		throw_packet(all[i], 1);
+	turn_commit(studio.shard);
+	ck_assert_uint_eq(studio.shard->gaps, 0);
+	session->udp->window_bytes = UDP_WINDOW_BYTES_MIN;
+	no_time();
+	for (unsigned i = 1; i <= PACKETS; i++) {
+		throw_packet(all[0], 2);
+		ck_assert_uint_eq(studio.shard->udp.n[UDP_memory], i);
+		ck_assert_uint_eq(studio.shard->gaps, i);
+	}
+	throw_packet(all[0], 2);
+	ck_assert_uint_eq(studio.shard->gaps, PACKETS);
+	end();
+}
+END_TEST
+
 START_TEST(the_last_turn_writes_all)
 {
 	begin();
@@ -401,6 +451,7 @@ main(void)
 		{ a_request_that_has_begun_ends_when_all_is_taken, 0, 0 },
 		{ a_rotation_at_the_end_makes_no_files_but_for_bytes, 0, 0 },
 		{ a_window_expires_in_parts, 0, 0 },
+		{ room_is_made_in_parts, 0, 0 },
 		{ the_last_turn_writes_all, 0, 0 },
 	};
 
