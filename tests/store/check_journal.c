@@ -711,6 +711,7 @@ START_TEST(a_recovery_may_go_on_in_its_thread)
 {
 	struct published n_begun = { 0 };
 	struct recovery_thread *r;
+	size_t n;
 
 	shelf_open(&shelf, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
@@ -718,8 +719,10 @@ START_TEST(a_recovery_may_go_on_in_its_thread)
 	leave_journal(&lefts[0]);
 	recovery_start(&r, shelf.base, 0, begin, &n_begun);
 	recovery_stop(r);
-	/* It was done, or it is left as it was. */
-	ck_assert_uint_eq(strlen(scratch_read("h/f")), journals() ? 8 : 5);
+	/* It was done, or its journal is left for the next start, before or
+	 * behind the cut. */
+	n = strlen(scratch_read("h/f"));
+	ck_assert(n == 5 || (n == 8 && journals() == 1));
 	recovery_start(&r, shelf.base, 60 * NS_PER_S, begin, &n_begun);
 	ck_assert_ptr_null(r);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
