@@ -9,12 +9,7 @@
 
 #include "common/clock.h"
 #include "tools/client/client_internal.h"
-
-/* A relay that is gone without a word is noticed after two minutes when nothing
- * is under way. */
-#define KEEPALIVE_IDLE 60
-#define KEEPALIVE_INTERVAL 15
-#define KEEPALIVE_COUNT 4
+#include "tools/client/tcp_options.h"
 
 /*
  * Within one machine there is no network to protect. Where the system's default
@@ -30,27 +25,6 @@ do_not_pace(int fd)
 	    fd, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
 }
 
-/* Requests are small: without TCP_NODELAY each would wait for the answer to the
- * one before. No TCP_USER_TIMEOUT: it would also end a connection to a relay
- * that hangs, and goes on later. */
-static void
-set_options(int fd)
-{
-	static const struct {
-		int level, name, value;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL },
-		{ IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		(void)setsockopt(fd, options[i].level, options[i].name,
-		    &options[i].value, sizeof(options[i].value));
-}
-
 static int
 connect_to(const struct url_address *to)
 {
@@ -60,7 +34,10 @@ connect_to(const struct url_address *to)
 
 	if (fd < 0)
 		return -1;
-	set_options(fd);
+	/* Requests are small: without TCP_NODELAY each would wait for the
+	 * answer to the one before. No TCP_USER_TIMEOUT: it would also end a
+	 * connection to a relay that hangs, and goes on later. */
+	(void)tcp_options_set(fd, &tcp_keepalive_two_minutes);
 	if (url_is_loopback(to))
 		do_not_pace(fd);
 	if (connect(fd, (const struct sockaddr *)&to->sa, to->len) == 0 ||

@@ -5,7 +5,6 @@
 #include <event2/event.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "tools/client/tcp_options.h"
 #include "tools/ftrace/background.h"
 
 #define DIAL_HOST_SIZE 256
@@ -46,19 +46,10 @@ struct dial {
 void
 dial_set_options(int fd)
 {
-	static const struct {
-		int level, name, value;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 3 },
-		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
-	};
+	static const struct tcp_keepalive k = { KEEPALIVE_S, KEEPALIVE_S / 3,
+		3 };
 
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		(void)setsockopt(fd, options[i].level, options[i].name,
-		    &options[i].value, sizeof(options[i].value));
+	(void)tcp_options_set(fd, &k);
 }
 
 /* [::1]:5347, as well as ::1:5347. */

@@ -5,7 +5,6 @@
 #include <event2/event.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,11 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "tools/client/tcp_options.h"
 #include "tools/ftrace/recorder_internal.h"
 
 /* Bytes of a control connection that are taken in a turn of the loop. */
 #define READ_SIZE (64 << 10)
-/* A recorder whose machine is gone is noticed after two minutes. */
-#define KEEPALIVE_IDLE 60
-#define KEEPALIVE_INTERVAL 15
-#define KEEPALIVE_COUNT 4
 
 void
 recorder_set_timer(struct recorder *r, uint64_t ms)
@@ -260,25 +256,6 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	end_control(r);
 }
 
-static void
-set_options(int fd)
-{
-	static const struct {
-		int level, name, value;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL },
-		{ IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		if (setsockopt(fd, options[i].level, options[i].name,
-			&options[i].value, sizeof(options[i].value)) != 0)
-			log_errno(LOG_INFO, "a socket's option");
-}
-
 /* Is there room for another one of its host? If not, *REST is the oldest whose
  * file is there, and whose sink only has not taken all. */
 static const char *
@@ -346,7 +323,8 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 	    peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					: sizeof(struct sockaddr_in));
 	snprintf(r->name, sizeof(r->name), "%s:%u", host, address_port(peer));
-	set_options(take_fd);
+	if (!tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
+		log_errno(LOG_INFO, "a socket's option");
 	recorder_dialog_init(&r->dialog, &recorder_dialog_ops, r);
 	r->timer = evtimer_new(all->base, on_timer, r);
 	r->readable = event_new(
