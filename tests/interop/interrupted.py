@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -16,6 +17,10 @@ import tree
 from senders import SEND_TIMEOUT, files_of
 from story import scenario
 from world import Failure, Skipped, free_ports, screen, wait_for
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "replay"))
+import relay                                            # noqa: E402
 
 PACKETS = 60            # per stream
 NAMES = {130: "SIGINT", 143: "SIGTERM"}
@@ -74,11 +79,7 @@ def wait_written(w, name, count):
 
 def wait_hears(child):
     """Until it catches signals; then for a moment."""
-    def hears():
-        with open("/proc/%d/status" % child.pid, encoding="ascii") as lines:
-            caught = re.search(r"SigCgt:\s+(\w+)", lines.read())[1]
-        return int(caught, 16) >> signal.SIGTERM - 1 & 1
-    wait_for("it catches signals", hears)
+    wait_for("it catches signals", lambda: relay.hears(child.pid))
     time.sleep(0.5)
 
 

@@ -90,8 +90,7 @@ def live_viewer(w):
     begin(w, "watch", "--live=100000")
     wait_for("the session listed", lambda: tree.listed(w, "watch"))
     viewer = tree.Viewer(w, "watch")
-    wait_for("the viewer attached",
-             lambda: (tree.listed(w, "watch") or (0, 0))[1] == 1)
+    tree.wait_attached(w, "watch")
     emitted = w.run_app(0, 1000, microseconds=2000)
     time.sleep(0.5)
     end(w, "watch")
@@ -312,8 +311,7 @@ def clear_viewer(w):
     app = w.app(0, 1500, microseconds=2000)
     app.wait_emitted(20)
     viewer = tree.Viewer(w, "clrv")
-    wait_for("the viewer attached", lambda: (
-        tree.listed(w, "clrv") or (0, 0))[1] == 1, timeout=30)
+    tree.wait_attached(w, "clrv")
     app.wait_emitted(600)
     w.lttng("clear", "clrv")
     cleared = len(app.emitted())

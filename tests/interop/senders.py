@@ -240,8 +240,7 @@ def watch(w, session, *arguments):
     w.children.append(child)
     wait_for("the session listed", lambda: tree.listed(w, session))
     viewer = tree.Viewer(w, session)
-    wait_for("the viewer attached",
-             lambda: (tree.listed(w, session) or (0, 0))[1] == 1)
+    tree.wait_attached(w, session)
     gate.open()
     said = child.communicate(timeout=SEND_TIMEOUT)[1]
     if child.returncode != 0:

@@ -7,7 +7,7 @@ import stat
 import struct
 import subprocess
 
-from world import Failure
+from world import Failure, wait_for
 
 INDEX_MAGIC = 0xC1F1DCC1
 PACKET_MAGIC = b"\xc1\x1f\xfc\xc1"      # as a little-endian machine writes it
@@ -195,6 +195,12 @@ class Viewer:
         for handle in self.files:
             handle.close()
         return numbers
+
+
+def wait_attached(world, *sessions):
+    """A viewer of a live session sees what comes from then on."""
+    wait_for("the viewer attached", lambda: all(
+        (listed(world, name) or (0, 0))[1] for name in sessions), timeout=30)
 
 
 def listed(world, session):

@@ -47,6 +47,12 @@ def wait_seen(viewer, count, timeout=15.0):
              lambda: len(viewer.seen()) >= count, timeout=timeout)
 
 
+def wait_last(viewer, emitted):
+    """Until it has printed the last event."""
+    wait_for("the last event", lambda: viewer.seen()[-1:] == emitted[-1:],
+             timeout=30)
+
+
 def descriptors(w):
     """What the relay has open: {number: where it leads}."""
     top = "/proc/%d/fd" % w.relay.child.pid
@@ -272,8 +278,7 @@ def viewers_ring(w):
     viewers[0].child.send_signal(signal.SIGSTOP)
     emitted += w.run_app(200, 3000, microseconds=1000)
     viewers[0].child.send_signal(signal.SIGCONT)
-    wait_for("the last event", lambda: viewers[0].seen()[-1:]
-             == emitted[-1:], timeout=30)
+    wait_last(viewers[0], emitted)
     w.lttng("destroy", "vring")
     got = viewers[0].finish(20)
     if got != sorted(set(got)) or got[-100:] != emitted[-100:] or \
@@ -291,8 +296,7 @@ def viewers_ring_of_one(w):
         viewers = attach(w, name)
         emitted = w.run_app(0, 400, microseconds=2000)
         # The empty packets of the end take the last one's place.
-        wait_for("the last event", lambda: viewers[0].seen()[-1:]
-                 == emitted[-1:], timeout=15)
+        wait_last(viewers[0], emitted)
         w.lttng("destroy", name)
         got = viewers[0].finish(20)
         if got != sorted(set(got)) or got[-1:] != emitted[-1:] or \

@@ -316,12 +316,12 @@ remove_data(const char *name)
 	ck_assert_int_eq(unlink(path), 0);
 }
 
-/* W14: somebody removed the file. No hang, no ERR, and HUP at the end. */
-START_TEST(a_missing_file_is_skipped)
+/* A stream of six packets, in files of two. */
+static struct stream *
+open_ring(void)
 {
-	struct stream *t;
 	struct studio_packet p;
-	uint64_t id;
+	struct stream *t;
 
 	scene_open(true);
 	t = studio_stream(scene.session, "ust/uid", "ring", 128, 0);
@@ -332,6 +332,15 @@ START_TEST(a_missing_file_is_skipped)
 		studio_packet(t, &p);
 	}
 	scene.data = t;
+	return t;
+}
+
+/* W14: somebody removed the file. No hang, no ERR, and HUP at the end. */
+START_TEST(a_missing_file_is_skipped)
+{
+	struct stream *t = open_ring();
+	uint64_t id;
+
 	remove_data("ring_0");
 	remove_data(_i == 0 ? "ring_1" : "ring_2");
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
@@ -351,19 +360,9 @@ END_TEST
 /* A link stands in its place, and the viewer asks again and again. */
 START_TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
 {
-	struct stream *t;
-	struct studio_packet p;
 	char path[256];
 
-	scene_open(true);
-	t = studio_stream(scene.session, "ust/uid", "ring", 128, 0);
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
-	for (uint64_t n = 0; n < 6; n++) {
-		p = scene_packet(n);
-		studio_packet(t, &p);
-	}
-	scene.data = t;
+	(void)open_ring();
 	remove_data("ring_0");
 	data_path(path, "ring_0");
 	ck_assert_int_eq(symlink("elsewhere", path), 0);

@@ -431,17 +431,24 @@ START_TEST(few_descriptors_serve_many_files)
 }
 END_TEST
 
-START_TEST(a_file_that_was_replaced_is_left_alone)
+/* Of two descriptors: that of the first one is closed. */
+static void
+open_three(struct tracefile *tf[3])
 {
-	struct tracefile *tf[3];
-	unsigned done;
-
 	shelf_open_stream(&shelf, 2, "c", true);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(
 		    tracefile_create(&tf[i], shelf.store, shelf.chunk,
 			shelf.family, i, false, TRACEFILE_NO_INDEX),
 		    OK);
+}
+
+START_TEST(a_file_that_was_replaced_is_left_alone)
+{
+	struct tracefile *tf[3];
+	unsigned done;
+
+	open_three(tf);
 	ck_assert_int_eq(
 	    rename(scratch_path("h/s/ust/0/c_0"), scratch_path("moved")), 0);
 	scratch_write("h/s/ust/0/c_0", "precious");
@@ -461,12 +468,7 @@ START_TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
 	unsigned done;
 
 	clock_freeze(NS_PER_S, 0);
-	shelf_open_stream(&shelf, 2, "c", true);
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(
-		    tracefile_create(&tf[i], shelf.store, shelf.chunk,
-			shelf.family, i, false, TRACEFILE_NO_INDEX),
-		    OK);
+	open_three(tf);
 	scratch_write("h/s/ust/0/c_0", "precious");
 	unit_capture_stderr();
 	for (unsigned i = 0; i < 200; i++)
