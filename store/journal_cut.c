@@ -20,7 +20,7 @@
 
 #include "common/log.h"
 #include "store/dir.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/journal.h"
 
 struct found {

@@ -11,7 +11,7 @@
 #include "common/publish.h"
 #include "common/ref.h"
 #include "store/folder.h"
-#include "store/stream_classes.h"
+#include "ctf/stream_classes.h"
 
 /* One file and its state. RCU replaces it as a whole. */
 struct version {

@@ -15,7 +15,7 @@
 #include "common/list.h"
 #include "common/slab.h"
 #include "common/status.h"
-#include "store/index.h"
+#include "ctf/index.h"
 
 struct packet {
 	struct list node;    /* reorder's record-only list, or free list */

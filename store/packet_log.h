@@ -21,7 +21,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "store/index.h"
+#include "ctf/index.h"
 
 struct folder;
 struct log_file;

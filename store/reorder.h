@@ -16,7 +16,7 @@
 #include "common/idmap.h"
 #include "common/list.h"
 #include "common/status.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/packet.h"
 
 /* Records that may wait for their bytes, per stream: far above the few that a

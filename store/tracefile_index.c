@@ -11,7 +11,7 @@
 #include "common/relpath.h"
 #include "store/chunk.h"
 #include "store/dir.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/journal.h"
 #include "store/output.h"
 #include "store/session_dir.h"

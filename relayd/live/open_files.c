@@ -12,7 +12,7 @@
 #include "common/fds.h"
 #include "common/log.h"
 #include "store/folder.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/packet_log.h"
 
 void

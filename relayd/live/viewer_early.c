@@ -10,7 +10,7 @@
 #include "relayd/live/registry.h"
 #include "relayd/live/open_files.h"
 #include "relayd/live/viewer_internal.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/packet_log.h"
 
 static bool

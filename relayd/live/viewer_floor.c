@@ -18,7 +18,7 @@
 #include "relayd/live/live_objects.h"
 #include "relayd/live/open_files.h"
 #include "relayd/live/viewer_internal.h"
-#include "store/index.h"
+#include "ctf/index.h"
 
 /* LTTng's packets (CTF 1.8, 5, with the fields that LTTng declares), bytes. */
 #define MAGIC UINT32_C(0xc1fc1fc1)

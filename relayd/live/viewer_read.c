@@ -13,7 +13,7 @@
 #include "relayd/live/viewers.h"
 #include "relayd/stats/stats.h"
 #include "store/folder.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 

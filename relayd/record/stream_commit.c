@@ -17,7 +17,7 @@
 #include "relayd/record/stream_internal.h"
 #include "relayd/stats/stats.h"
 #include "store/chunk.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/store.h"
 #include "store/tracefile.h"
 

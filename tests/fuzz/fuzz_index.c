@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "store/index.h"
+#include "ctf/index.h"
 #include "tests/fuzz/fuzz.h"
 
 int

@@ -16,7 +16,7 @@
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_shard.h"
 #include "tests/lib/fake_fs.h"

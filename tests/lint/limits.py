@@ -9,7 +9,7 @@ import re
 
 PAGE = "doc/security.md"
 HEAD = "## Limits"
-FOLDERS = ("common", "proto", "store", "relayd", "tools/ftrace")
+FOLDERS = ("common", "ctf", "proto", "store", "relayd", "tools/ftrace")
 OPTIONS = "relayd/process/options.tbl.h"
 
 LIMIT = re.compile(

@@ -24,7 +24,7 @@
 #include "relayd/record/trace.h"
 #include "relayd/record/udp.h"
 #include "relayd/worker.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/store.h"
 #include "store/packet_log.h"
 #include "tests/lib/fault.h"

@@ -25,7 +25,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/turn.h"
 #include "store/chunk.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/unit.h"

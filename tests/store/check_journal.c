@@ -18,7 +18,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/relpath.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/dir.h"
 #include "store/journal_format.h"
 #include "store/journal_load.h"

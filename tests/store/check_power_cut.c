@@ -29,7 +29,7 @@
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/dir.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/journal_sync.h"

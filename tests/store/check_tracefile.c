@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/fds.h"
 #include "common/log.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"

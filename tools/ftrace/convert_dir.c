@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "store/index.h"
+#include "ctf/index.h"
 #include "tools/client/trace_dir.h"
 #include "tools/ftrace/convert.h"
 

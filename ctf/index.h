@@ -3,8 +3,8 @@
  * The CTF index file format (streaming 5.6): a 16-byte header, then records
  * of 56 bytes (1.0) or 72 (1.1), all big-endian. Pure functions.
  */
-#ifndef STORE_INDEX_H
-#define STORE_INDEX_H
+#ifndef CTF_INDEX_H
+#define CTF_INDEX_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/index.h"
+#include "ctf/index.h"
 
 #include <endian.h>
 #include <string.h>

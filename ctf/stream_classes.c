@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/stream_classes.h"
+#include "ctf/stream_classes.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/compiler.h"
-#include "store/stream_classes.h"
+#include "ctf/stream_classes.h"
 #include "tests/lib/unit.h"
 
 #define ALL STREAM_CLASSES_ALL

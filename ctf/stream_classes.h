@@ -8,8 +8,8 @@
  *
  * Single owner. Depends on: common/.
  */
-#ifndef STORE_STREAM_CLASSES_H
-#define STORE_STREAM_CLASSES_H
+#ifndef CTF_STREAM_CLASSES_H
+#define CTF_STREAM_CLASSES_H
 
 #include <stdbool.h>
 #include <stddef.h>

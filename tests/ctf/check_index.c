@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/index.h"
+#include "ctf/index.h"
 
 #include <stdlib.h>
 #include <string.h>
