@@ -27,13 +27,14 @@ PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 # and modules in the directory named. Fails where they cannot be had.
 packages_page()
 {
-	page_missing=
-	command -v chromium >/dev/null || page_missing=chromium
+	page_missing=ca-certificates # without it, npm trusts no server
+	command -v chromium >/dev/null ||
+		page_missing="$page_missing chromium"
 	if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
 		page_missing="$page_missing nodejs npm"
 	fi
 	# shellcheck disable=SC2086 # a list of words
-	[ -z "$page_missing" ] || packages_install $page_missing || return 1
+	packages_install $page_missing || return 1
 	tests/page/install "$1"
 }
 

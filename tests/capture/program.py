@@ -34,7 +34,7 @@ def need(*programs):
     """End the test, skipped, if one of them is not there."""
     for program in programs:
         if shutil.which(program) is None:
-            print("no", program)
+            print("SKIP: there is no", program)
             sys.exit(SKIPPED)
 
 
@@ -66,11 +66,12 @@ class Result:
         return self.err.splitlines()
 
 
-def start(*args, under=(), **options):
+def start(*args, program=PROGRAM, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("env", environment())
     return subprocess.Popen(
-        [*under, PROGRAM, *map(str, args)], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=environment(), text=True, **options)
+        [program, *map(str, args)], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, **options)
 
 
 def end(process, timeout=TIMEOUT):

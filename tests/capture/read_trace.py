@@ -197,7 +197,7 @@ def environment(mode, trace):
 
 def main():
     if shutil.which("babeltrace2") is None:
-        print("no babeltrace2")
+        print("SKIP: there is no babeltrace2")
         return SKIPPED
     failed = 0
     for mode in "none", "headers", "full":

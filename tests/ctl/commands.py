@@ -254,7 +254,7 @@ def addresses():
             check("ready" in out, out)
     if not os.path.exists("/proc/net/if_inet6") or not open(
             "/proc/net/if_inet6", encoding="ascii").read():
-        print("no IPv6 here: skipped")
+        print("SKIP addresses: there is no IPv6")
         return
     with relay.Daemon("--http=tcp6://[::1]:0") as daemon:
         out, _ = run(f"http://[::1]:{daemon.http_port}", "status")
@@ -328,7 +328,7 @@ def a_thousand():
 def output_that_cannot_be_written():
     """A full disk is no success."""
     if not os.path.exists("/dev/full"):
-        print("/dev/full: not there, skipped")
+        print("SKIP output_that_cannot_be_written: there is no /dev/full")
         return
     with relay.Daemon() as daemon:
         with open("/dev/full", "wb") as full:

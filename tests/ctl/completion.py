@@ -4,7 +4,6 @@
 option."""
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -89,8 +88,7 @@ def names():
 
 def zsh():
     """zsh reads its file, and its function is there."""
-    if shutil.which("zsh") is None:
-        print("zsh: not there, skipped")
+    if not relay.has("zsh", "zsh"):
         return
     done = subprocess.run(
         ["zsh", "-fc", "fpath=($1 $fpath); autoload -Uz compinit; "

@@ -148,12 +148,13 @@ def who_may():
     # Who may not connect is told why.
     with tempfile.TemporaryDirectory() as work:
         fake = Relay(pathlib.Path(work) / "admin")
-        with pretended(fake.change, fake.path), pretended(fake.look) as (url, _):
+        with pretended(fake.change, fake.path), \
+                pretended(fake.look) as (url, _), \
+                relay.as_nobody(program.PROGRAM) as (path, nobody):
             os.chmod(fake.path, 0o600)
             os.chmod(work, 0o755)
             done = subprocess.run(
-                [program.PROGRAM, "vacuum"], user=65534, group=65534,
-                extra_groups=(), capture_output=True,
+                [path, "vacuum"], capture_output=True, **nobody,
                 env=program.environment(url, ASAN_OPTIONS="detect_leaks=0"))
             err = done.stderr.decode()
             equal(done.returncode, 1, err)

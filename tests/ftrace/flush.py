@@ -5,17 +5,13 @@ up here: a process that is called trace-cmd, and a child of it that waits."""
 import contextlib
 import ctypes
 import os
-import pathlib
 import select
-import shutil
 import signal
-import stat
 import subprocess
 import sys
 
-from sender import PROGRAM, SKIPPED, directory, equal, run
+from sender import PROGRAM, SKIPPED, as_nobody, equal, run
 
-NOBODY = 65534
 PR_SET_NAME, PR_SET_PDEATHSIG = 15, 1
 SAID = "recorders cannot be told"
 
@@ -59,17 +55,13 @@ def recorder():
 
 
 def flush(pid, *command):
-    """Of this recorder, as nobody; the program stands where nobody reads it."""
-    with directory() as top:
-        os.chmod(top, 0o755)
-        program = pathlib.Path(top, "tracepulse-ftrace")
-        shutil.copy(PROGRAM, program)
-        program.chmod(program.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+    """Of this recorder, as nobody."""
+    with as_nobody(PROGRAM) as (program, nobody):
         return subprocess.run(
             [program, "flush", "--interval=50ms", "--pid=%d" % pid, *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=60, check=False, user=NOBODY,
-            group=NOBODY, extra_groups=(), cwd="/", text=True)
+            stderr=subprocess.PIPE, timeout=60, check=False, text=True,
+            **nobody)
 
 
 def who_may_not_signal_has_failed():

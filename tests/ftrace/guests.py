@@ -5,7 +5,6 @@ controller that say what recorded ones said."""
 import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -13,8 +12,8 @@ import subprocess
 import threading
 import time
 
-from sender import (HEADER, PAGE, PROGRAM, check, directory, equal, part, run,
-                    wait_until)
+from sender import (HEADER, PAGE, PROGRAM, check, directory, equal, has, part,
+                    run, wait_until)
 from relay import Daemon
 
 TOKEN = "0123456789abcdef-secret"
@@ -357,7 +356,7 @@ def several_at_once():
         check(blob.startswith(agent_metadata()), "metadata")
         for cpu in (0, 1):
             check(part("agent", f"cpu{cpu}") in blob, f"pages of CPU {cpu}")
-    if shutil.which("trace-cmd"):
+    if has("trace-cmd", "the report of a guest's file"):
         with directory() as base:
             path = f"{base}/x.dat"
             said = []
@@ -395,8 +394,7 @@ def a_killed_recording():
 
 def live_of_several():
     """A session on the relay for each of them, with all their events."""
-    if shutil.which("babeltrace2") is None:
-        print("live_of_several: skipped, no babeltrace2")
+    if not has("babeltrace2", "live_of_several"):
         return
     with Daemon() as relay:
         files = recorded(

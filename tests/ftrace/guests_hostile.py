@@ -575,7 +575,7 @@ def a_machine_of_many_cpus():
     """More of them than descriptors that a process has at first."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 2 * MANY_CPUS:
-        print("a_machine_of_many_cpus: skipped, few descriptors")
+        print("SKIP a_machine_of_many_cpus: too few descriptors")
         return
     with guests() as g:
         agent = Large()

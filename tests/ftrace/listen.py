@@ -7,7 +7,6 @@ import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -15,8 +14,8 @@ import subprocess
 import time
 
 from sender import (PAGE, PLAIN, SEND_DATA, Listener, Sender, check,
-                    directory, equal, listening, message, metadata, part, run,
-                    tinit, wait_until)
+                    directory, equal, has, listening, message, metadata, part,
+                    run, tinit, wait_until)
 
 SEED = int(os.environ.get("TP_SEED", "1"))
 KILLS = 300 if os.environ.get("TP_TEST_LONG") else 25
@@ -62,8 +61,7 @@ def report(path):
 
 def what_stock_readers_see():
     """trace-cmd report of our file: what it said of the stock listener's."""
-    if shutil.which("trace-cmd") is None:
-        print("what_stock_readers_see: skipped, no trace-cmd")
+    if not has("trace-cmd", "what_stock_readers_see"):
         return
     for name in PLAIN + ("v7-tcp",):
         with listening() as listener:
@@ -94,7 +92,7 @@ def version_1():
             check(got.startswith(whole[15:]), "metadata")
             at = len(whole) - 15
             equal(got[at:at + 12], struct.pack("<QI", 0, 2), "CPUs")
-            if shutil.which("trace-cmd"):
+            if has("trace-cmd", "the report of version_1"):
                 lines = report(f"{listener.output}/{listener.files()[0]}")
                 check(lines.count(b"sched_") > 50, f"report: {lines[:300]!r}")
 
@@ -203,8 +201,7 @@ def page_that_is_not_whole():
 def a_page_of_which_a_part_is_missing():
     """A recorder that is told to end while it waits for its socket loses the
     rest of a page: the file has all events but those, and says where."""
-    if shutil.which("trace-cmd") is None:
-        print("a_page_of_which_a_part_is_missing: skipped, no trace-cmd")
+    if not has("trace-cmd", "a_page_of_which_a_part_is_missing"):
         return
     name = "v6-tcp-missed"
     want = part(name, "report").splitlines()
@@ -235,7 +232,7 @@ def a_page_under_way_at_the_end():
     name = "v6-tcp-missed"
     pages = part(name, "cpu0")
     want = part(name, "report").splitlines()
-    has_report = shutil.which("trace-cmd") is not None
+    has_report = has("trace-cmd", "the report of a_page_under_way_at_the_end")
     lines = []
     all_of_it = 16 + struct.unpack_from("<Q", pages, len(pages) - PAGE + 8)[0]
     for at in (7, all_of_it // 2, all_of_it - 4):

@@ -638,8 +638,8 @@ def an_old_recorder_is_seen_too():
         got = viewer.end()
         listener.wait_files(1)
         want = reading.run("trace-cmd", "report", "-R", "-t", os.path.join(
-            listener.output, listener.files()[0])) if shutil.which(
-                "trace-cmd") else None
+            listener.output, listener.files()[0])) if has(
+                "trace-cmd", "the report of an_old_recorder") else None
         check(len(got) > 50, "%d events" % len(got))
         if want is not None:
             equal(len(got), len(reading.report_lines(want.stdout)[0]),

@@ -15,7 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "replay"))
-from relay import Failed, check, equal, hears  # noqa: E402
+from relay import Failed, as_nobody, check, equal, has, hears  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("FTRACE", "./tracepulse-ftrace"))
 VECTORS = os.path.join(HERE, "..", "vectors/tracecmd")
@@ -73,6 +73,25 @@ def directory():
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+PRIVATE_FILE = """
+mount --make-rprivate / && mount --bind "$0" "$1" && shift && exec "$@"
+"""
+
+
+@contextlib.contextmanager
+def private_file(path, text):
+    """A command to put before another one, which then finds TEXT in the file
+    PATH; None without the right to mount."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        under = ["unshare", "-m", "sh", "-c", PRIVATE_FILE, file.name, path]
+        can = shutil.which("unshare") and subprocess.run(
+            [*under, "true"], stderr=subprocess.DEVNULL,
+            check=False).returncode == 0
+        yield under if can else None
 
 
 class Listener:

@@ -6,13 +6,21 @@ set -eu
 srcdir=${srcdir:-.}
 relay=$PWD/tracepulse-relayd
 
+skip()
+{
+	echo "SKIP: $*"
+	exit 77
+}
+
 if [ "${1:-}" = inside ]; then
-	mount -t tmpfs none /dev/pts 2>/dev/null || exit 77
-	! python3 -c 'import pty; pty.openpty()' 2>/dev/null || exit 77
+	mount -t tmpfs none /dev/pts || skip "nothing can be mounted on /dev/pts"
+	! python3 -c 'import pty; pty.openpty()' 2>/dev/null ||
+		skip "there are terminals without /dev/pts"
 	exec "$srcdir/tests/interop/demo" --relay "$relay"
 fi
-command -v babeltrace2 >/dev/null || exit 77
-[ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null || exit 77
+command -v babeltrace2 >/dev/null || skip "there is no babeltrace2"
+[ "$(id -u)" -eq 0 ] || skip "not root"
+said=$(unshare --mount true 2>&1) || skip "no mount namespace: $said"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0

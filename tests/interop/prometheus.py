@@ -11,9 +11,8 @@ import urllib.request
 
 import made
 from story import begin, end, scenario
-from world import Failure, Skipped, free_ports, wait_for
+from world import OPS, Failure, Skipped, free_ports, wait_for
 
-OPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../doc/ops")
 CONFIG = """\
 global:
   scrape_interval: 1s

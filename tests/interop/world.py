@@ -8,6 +8,7 @@ a home directory and three free ports, and only one may run at a time.
 
 `command_in_world` is what the outside starts; `World` is used inside.
 """
+import codecs
 import contextlib
 import fcntl
 import glob
@@ -23,8 +24,10 @@ import sys
 import time
 
 HOSTNAME = "vm"
-VECTORS = os.environ.get("TP_VECTORS") or os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "..", "vectors")
+SOURCE = os.environ.get("TP_SOURCE") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "../..")
+VECTORS, OPS = (os.path.join(SOURCE, folder)
+                for folder in ("tests/vectors", "doc/ops"))
 NOBODY = 65534
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net",
            "--ipc", "--uts", "--kill-child"]
@@ -104,26 +107,32 @@ def within_reach(program, base):
     if os.geteuid() != 0:
         return program
     os.makedirs(base + "/bin", exist_ok=True)
-    return shutil.copy(program, base + "/bin")
+    copy = shutil.copy(program, base + "/bin")
+    os.chmod(copy, 0o755)
+    return copy
 
 
-def vectors_within_reach(base):
-    """The same for the recorded sessions: who is started from here on finds
-    them there."""
+def source_within_reach(base):
+    """The same for what worlds read of the source tree: those that are started
+    from here on find the copies."""
     if os.geteuid() != 0:
         return
-    copy = shutil.copytree(VECTORS, base + "/vectors")
-    for folder, _, names in os.walk(copy):
+    top = base + "/source"
+    for folder in VECTORS, OPS:
+        shutil.copytree(folder, os.path.join(
+            top, os.path.relpath(folder, SOURCE)))
+    for folder, _, names in os.walk(top):
         os.chmod(folder, 0o755)
         for name in names:
             os.chmod(os.path.join(folder, name), 0o644)
-    os.environ["TP_VECTORS"] = copy
+    os.environ["TP_SOURCE"] = top
 
 
 def drop_root():
     """Root without namespaces would meet the daemons of the system, so a
     world there belongs to nobody."""
-    "".encode("idna")       # loads what nobody may not be allowed to read
+    for name in "ascii", "idna":
+        codecs.lookup(name)     # loads what this user may not be able to read
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -450,7 +459,7 @@ class World:
 
     def spin(self):
         """A program that takes all it gets of the CPUs, until the end."""
-        child = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+        child = subprocess.Popen(["sh", "-c", "while :; do :; done"],
                                  stdin=subprocess.DEVNULL)
         self.children.append(child)
         return child

@@ -449,7 +449,7 @@ main(void)
 		return 77;
 	}
 #ifndef HAVE_SECCOMP
-	puts("SKIP: system calls, as this build has no seccomp");
+	puts("Without system calls: this build has no seccomp.");
 #endif
 	return unit_run("sandbox", units, ARRAY_LEN(units));
 }

@@ -26,7 +26,8 @@ def private(daemon):
 def an_idle_session_is_small():
     """After packets, and live: what is kept for reuse has been given back."""
     if relay.has_sanitizer("thread"):
-        print("  skipped: ThreadSanitizer's own memory would be measured")
+        print("SKIP an_idle_session_is_small: ThreadSanitizer's own memory would "
+              "be measured")
         return
     with relay.Daemon() as daemon:
         warm = relay.Session(daemon, "warm", live=1000000)

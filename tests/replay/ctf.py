@@ -3,11 +3,10 @@
 what babeltrace2 reads of it."""
 import os
 import re
-import shutil
 import struct
 import subprocess
 
-from relay import equal
+from relay import equal, has
 
 METADATA = b"""/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = be;
@@ -40,8 +39,7 @@ def packet(seq, padding=0):
 def read(*paths):
     """(numbers of the events, complaints) of babeltrace2; None: there is
     none here."""
-    if shutil.which("babeltrace2") is None:
-        print("   no babeltrace2 here")
+    if not has("babeltrace2", "what babeltrace2 reads"):
         return None
     found = subprocess.run(
         ["babeltrace2", *map(str, paths)], capture_output=True, text=True,

@@ -445,7 +445,7 @@ def main(names):
     try:
         faults = list(chosen(names))
     except Skipped:
-        print("no seccomp user notification here")
+        print("SKIP: this kernel has no seccomp user notification")
         return SKIPPED
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         good = list(pool.map(lambda fault: is_good(fault, until), faults))

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import socket
 import subprocess
 import sys
@@ -467,8 +466,7 @@ def http_cpu(daemon):
 
 def promtool():
     """Prometheus' own check of the format finds nothing."""
-    if shutil.which("promtool") is None:
-        print("promtool: not there, skipped")
+    if not relay.has("promtool", "promtool"):
         return
     with relay.Daemon("--metrics-per-session") as daemon:
         record(daemon)

@@ -98,8 +98,7 @@ def what_they_ask_for_is_there():
 def rules_say_what_they_should():
     """promtool reads them, and tries them on given series; every rule is named
     there."""
-    if shutil.which("promtool") is None:
-        print("  skipped: promtool is not there")
+    if not relay.has("promtool", "rules_say_what_they_should"):
         return
     promtool("check", "rules", RULES)
     promtool("test", "rules", RULE_TESTS)
@@ -131,8 +130,7 @@ def every_panel_can_be_read():
                  for y in range(g["y"], g["y"] + g["h"])}
         check(not cells & taken, f"{title}: upon another panel")
         taken |= cells
-    if shutil.which("promtool") is None:
-        print("  skipped in part: promtool is not there")
+    if not relay.has("promtool", "the expressions of panels"):
         return
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as out:
         json.dump({"groups": [{"name": "shown", "rules": [

@@ -37,6 +37,7 @@ NONE = 0xffffffffffffffff
 # What the relay notes of its directories; it is there as long as they are.
 NOTES = ".tracepulse-notes"
 TIMEOUT = 20
+NOBODY = 65534
 
 
 class Failed(Exception):
@@ -476,6 +477,26 @@ class Session:
             offset, _, _ = struct.unpack_from(">QQQ", index, at)
             number = struct.unpack_from(">Q", index, at + 64)[0]
             equal((offset, number), (self.offsets[i], i), f"record {i}")
+
+
+@contextlib.contextmanager
+def as_nobody(program):
+    """What root needs to start PROGRAM as a user without rights: the path of a
+    copy, since such a user cannot read a checkout below /root, and options for
+    subprocess."""
+    with tempfile.TemporaryDirectory(prefix="tracepulse-nobody-") as top:
+        os.chmod(top, 0o755)
+        copy = shutil.copy(program, top)
+        os.chmod(copy, 0o755)
+        yield copy, dict(user=NOBODY, group=NOBODY, extra_groups=(), cwd="/")
+
+
+def has(program, case):
+    """Is PROGRAM there? If it is not, say that CASE is skipped."""
+    if shutil.which(program) is None:
+        print(f"SKIP {case}: there is no {program}")
+        return False
+    return True
 
 
 def run(cases, names=()):

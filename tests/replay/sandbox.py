@@ -98,7 +98,7 @@ def all_threads_are_in_it():
                             (("--sandbox=seccomp",), "2"),
                             (("--sandbox=off",), "0")):
         if not has_seccomp():
-            print("SKIP: no seccomp in this build")
+            print("Without seccomp: this build has none.")
             break
         with relay.Daemon(*options) as daemon:
             record(daemon, "one")
@@ -134,7 +134,7 @@ def another_mount_is_fine():
             done = subprocess.run(["mount", "-t", "tmpfs", "none", mount],
                                   stderr=subprocess.DEVNULL)
             if done.returncode != 0:
-                print("SKIP: mount needs root")
+                print("SKIP another_mount_is_fine: no right to mount")
                 return
             try:
                 for path in (mount, mount / "below"):
@@ -246,7 +246,7 @@ def a_zone_is_known():
     os.environ.pop("TZ", None)
     for zone in ("Asia/Tokyo", ":/usr/share/zoneinfo/Asia/Tokyo"):
         if not os.path.exists("/usr/share/zoneinfo/Asia/Tokyo"):
-            print("SKIP: no time zones here")
+            print("SKIP a_zone_is_known: there are no time zones")
             return
         with relay.Daemon(*STRICT, env={"TZ": zone}) as daemon:
             session = relay.Session(daemon, "here")

@@ -123,7 +123,7 @@ def the_watchdog_wants_all_loops_to_turn():
                     with Thread(tid):
                         hanging += is_silent(manager)
                 except PermissionError as error:
-                    print("SKIP: no ptrace:", error)
+                    print("SKIP threads that hang: no ptrace:", error)
                     return
                 manager.heard(0)
                 manager.until("WATCHDOG=1")     # it goes on

@@ -32,7 +32,7 @@ def run(case, *options, workers=2, mount="size=8m"):
         if not enter_namespace() or subprocess.run(
                 ["mount", "-t", "tmpfs", "-o", mount, "tmpfs",
                  str(daemon.out)], stderr=subprocess.DEVNULL).returncode != 0:
-            print(f"{case.__name__}: skipped, no right to mount", flush=True)
+            print(f"SKIP {case.__name__}: no right to mount", flush=True)
             return
         try:
             daemon.is_stopped = False

@@ -25,7 +25,7 @@ def capabilities_are_not_for_the_environment():
     """A program file with capabilities does not trust its user's variables,
     though uid and effective uid are the same."""
     if os.geteuid() != 0:
-        print("SKIP: capabilities need root")
+        print("SKIP capabilities_are_not_for_the_environment: not root")
         return
     top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
     try:
@@ -38,7 +38,8 @@ def capabilities_are_not_for_the_environment():
         try:
             os.setxattr(program, "security.capability", CAPABILITY)
         except OSError:
-            print("SKIP: this file system has no capabilities")
+            print("SKIP capabilities_are_not_for_the_environment: this file "
+                  "system has none")
             return
         run = subprocess.run(
             [program, "--dynamic-port-allocation",

@@ -283,13 +283,15 @@ START_TEST(records_that_wait_too_many_are_written_anyway)
 }
 END_TEST
 
+/* It is for Check's file of messages, too: until the limit is gone again,
+ * MUST() checks. */
 static void
 limit_files(rlim_t bytes)
 {
 	const struct rlimit limit = { bytes, RLIM_INFINITY };
 
 	(void)signal(SIGXFSZ, SIG_IGN);
-	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 
 START_TEST(a_failed_write_is_cut_back_to_whole_packets)
@@ -299,11 +301,11 @@ START_TEST(a_failed_write_is_cut_back_to_whole_packets)
 	unsigned done;
 
 	limit_files(250);
-	ck_assert_int_eq(append(tf, 0, 4, 70, 30, &done), E_IO);
-	ck_assert_uint_eq(done, 2);
-	ck_assert_uint_eq(tracefile_size(tf), 200);
-	ck_assert_int_eq(shelf_size(DATA), 200);
-	ck_assert_uint_eq(shelf.store->write_errors, 1);
+	MUST(append(tf, 0, 4, 70, 30, &done) == E_IO);
+	MUST(done == 2);
+	MUST(tracefile_size(tf) == 200);
+	MUST(shelf_size(DATA) == 200);
+	MUST(shelf.store->write_errors == 1);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 70, 30, &done), OK);
 	ck_assert_uint_eq(done, 1);
@@ -323,9 +325,9 @@ START_TEST(padding_that_does_not_fit_is_cut_back_too)
 
 	ck_assert_int_eq(append(tf, 0, 1, 50, 50, &done), OK);
 	limit_files(200000);
-	ck_assert_int_eq(append(tf, 1, 1, 50, 1000000, &done), E_IO);
-	ck_assert_uint_eq(done, 0);
-	ck_assert_int_eq(shelf_size(DATA), 100);
+	MUST(append(tf, 1, 1, 50, 1000000, &done) == E_IO);
+	MUST(done == 0);
+	MUST(shelf_size(DATA) == 100);
 	limit_files(RLIM_INFINITY);
 	end(tf);
 }
@@ -340,9 +342,9 @@ START_TEST(records_that_cannot_be_written_leave_whole_ones)
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_int_eq(append(tf, 1, 3, 1, 0, &done), OK);
 	limit_files(INDEX_HEADER_LEN + 2 * RECORD + 5);
-	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_IO);
-	ck_assert_int_eq((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
-	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
+	MUST(tracefile_write_records(tf, false, NULL) == E_IO);
+	MUST((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD == 0);
+	MUST(tracefile_n_waiting(tf) == 0);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 1, 0, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
@@ -357,7 +359,7 @@ START_TEST(an_index_file_without_header_gets_it_later)
 	unsigned done;
 
 	limit_files(0);
-	ck_assert_int_eq(append(tf, 0, 1, 1, 0, &done), E_IO);
+	MUST(append(tf, 0, 1, 1, 0, &done) == E_IO);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 1, 1, 1, 0, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
@@ -374,10 +376,10 @@ START_TEST(metadata_is_all_or_nothing)
 
 	ck_assert_int_eq(tracefile_append_bytes(tf, text, 100, 28), OK);
 	limit_files(200);
-	ck_assert_int_eq(tracefile_append_bytes(tf, text, 300, 0), E_IO);
-	ck_assert_int_eq(shelf_size(DATA), 128);
-	ck_assert_int_eq(tracefile_append_bytes(tf, text, 10, 100), E_IO);
-	ck_assert_int_eq(shelf_size(DATA), 128);
+	MUST(tracefile_append_bytes(tf, text, 300, 0) == E_IO);
+	MUST(shelf_size(DATA) == 128);
+	MUST(tracefile_append_bytes(tf, text, 10, 100) == E_IO);
+	MUST(shelf_size(DATA) == 128);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(tracefile_append_bytes(tf, text, 0, 28), OK);
 	ck_assert_int_eq(tracefile_append_bytes(tf, text, 8, 0), OK);
