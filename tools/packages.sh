@@ -90,6 +90,32 @@ packages_as_root()
 	fi
 }
 
+# apt-get install. Prints each stage as it begins, since all of it may take minutes.
+packages_apt_install()
+{
+	{
+		packages_as_root LC_ALL=C apt-get install -q -y \
+			--no-install-recommends "$@" && echo "apt-get: done"
+	} | {
+		count=
+		stage=
+		while read -r line; do
+			before=$stage
+			case $line in
+			*" newly installed, "*)
+				count=${line% newly installed, *}
+				count=${count##* } ;;
+			"Need to get "*) stage="downloading${line#Need to get}" ;;
+			"Unpacking "*) stage="unpacking $count packages" ;;
+			"Setting up "*) stage="setting up $count packages" ;;
+			"apt-get: done") exit 0 ;;
+			esac
+			[ "$stage" = "$before" ] || echo "  $stage"
+		done
+		exit 1
+	}
+}
+
 # Install those that are missing. Fails with advice when that cannot be.
 packages_install()
 {
@@ -100,20 +126,19 @@ packages_install()
 	fi
 	missing=$(packages_missing "$@")
 	[ -n "$missing" ] || return 0
-	echo "Installing: $missing"
+	echo "Installing with apt-get: ${missing% }"
 	if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
 		echo "Neither root nor sudo. As root, please run:" >&2
 		echo "  apt-get install --no-install-recommends $missing" >&2
 		return 1
 	fi
 	# shellcheck disable=SC2086 # a list of words
-	packages_as_root apt-get install -qq -y --no-install-recommends \
-		$missing >/dev/null 2>&1 && return 0
-	# The lists of packages may be old, or not there at all.
+	packages_apt_install $missing 2>/dev/null && return 0
+	# The package lists may be old or missing.
+	echo "  updating the package lists"
 	packages_as_root apt-get update -qq || return 1
 	# shellcheck disable=SC2086
-	packages_as_root apt-get install -qq -y --no-install-recommends \
-		$missing >/dev/null && return 0
+	packages_apt_install $missing && return 0
 	echo "apt-get could not install: $missing" >&2
 	return 1
 }

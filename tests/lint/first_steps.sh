@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # quickstart and runtests, before they build: no path that configure refuses,
-# and configure again when packages came or went.
+# configure again when packages came or went, and print each stage of apt-get
+# when it begins.
 set -eu
 srcdir=${srcdir:-.}
 work=$(mktemp -d)
@@ -60,3 +61,36 @@ packages_changed "$work/note" one two || fail "two came"
 packages_note "$work/note" one two
 echo two >"$INSTALLED"
 packages_changed "$work/note" one two || fail "one went"
+
+# This apt-get ends only after its stage was printed.
+cat >"$work/bin/apt-get" <<'END'
+#!/bin/sh
+[ "$1" = install ] || exit 1
+echo '0 upgraded, 12 newly installed, 0 to remove and 3 not upgraded.'
+echo 'Need to get 1,234 kB of archives.'
+for package in one two; do
+	echo "Unpacking $package (1.0-1) ..."
+done
+tries=0
+until grep -q 'unpacking 12 packages' "$SAID"; do
+	tries=$((tries + 1))
+	[ $tries -lt 200 ] || exit 1
+	sleep 0.05
+done
+echo 'Setting up one (1.0-1) ...'
+END
+cat >"$work/bin/sudo" <<'END'
+#!/bin/sh
+exec "$@"
+END
+SAID=$work/said
+export SAID
+: >"$INSTALLED"
+packages_install one two >"$SAID" 2>&1 || fail "installing: $(cat "$SAID")"
+cat >"$work/wanted" <<'END'
+Installing with apt-get: one two
+  downloading 1,234 kB of archives.
+  unpacking 12 packages
+  setting up 12 packages
+END
+diff "$work/wanted" "$SAID" || fail "stages of an installation"
