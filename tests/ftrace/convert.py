@@ -96,7 +96,7 @@ def a_busy_machine_is_as_its_report():
                 "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
                 "count=%d" % count, "status=none"))
         want, lost = reading.report_lines(reading.run(
-            "trace-cmd", "report", "-R", "-t", "--raw-ts", str(trace)).stdout)
+            "trace-cmd", "report", "-R", "-t", str(trace)).stdout)
         if len(want) < 100000:
             raise Skip("only %d events were recorded" % len(want))
         done = convert(trace, top / "out")

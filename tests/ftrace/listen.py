@@ -54,9 +54,10 @@ def compressed_metadata():
 
 
 def report(path):
+    """As trace-cmd 3.1 prints it: 3.3 adds the flags of each event."""
     done = subprocess.run(["trace-cmd", "report", "-R", "-t", path],
                           capture_output=True, check=False)
-    return done.stdout
+    return re.sub(rb"(?<=\d\])-0x[0-9a-f]+ ", b" ", done.stdout)
 
 
 def what_stock_readers_see():

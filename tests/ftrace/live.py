@@ -678,7 +678,7 @@ def this_machine_is_seen_as_its_report():
             return
         listener.wait_files(1)
         want, _ = reading.report_lines(reading.run(
-            "trace-cmd", "report", "-R", "-t", "--raw-ts",
+            "trace-cmd", "report", "-R", "-t",
             os.path.join(listener.output, listener.files()[0])).stdout)
         wait_live(listener)
         late = re.findall(r" (\d+) that came too late", listener.log())
@@ -750,7 +750,7 @@ def is_seen_as_its_report():
         check(" 0 that cannot be read" in listener.log() or
               "that cannot be read" not in listener.log(), listener.log())
         want, lost = reading.report_lines(reading.run(
-            "trace-cmd", "report", "-R", "-t", "--raw-ts",
+            "trace-cmd", "report", "-R", "-t",
             os.path.join(listener.output, listener.files()[0])).stdout)
         if len(want) < 100000 or lost > 0:
             print("SKIP a_busy_machine_is_seen_as_its_report: %d events were "

@@ -11,7 +11,9 @@ CPU = re.compile(r"\{ cpu_id = (\d+) \}, \{ common_flags = (\w+), "
 CTF = re.compile(r"^\[(\d+)\] \([^)]*\) (?:\S+ )?(\S+?):? \{ cpu_id")
 FIELD = re.compile(r"(\w+) = (\"(?:\\.|[^\"\\])*\"|\[[^\]]*\](?:[^,]*\])*|[^,]+)"
                    r"(?:, |$)")
-REPORT = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] *(\d+)(?:\.(\d+))?: (\S+?): +(.*)$")
+# trace-cmd 3.3 prints the flags of an event after its CPU.
+REPORT = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\](?:-0x\w+)? *(\d+)\.(\d+): "
+                    r"(\S+?): +(.*)$")
 
 
 class Event:
@@ -63,8 +65,7 @@ def babeltrace(path):
 
 
 def report_lines(text):
-    """Events of trace-cmd report -R -t, or --raw-ts, and what the kernel
-    lost."""
+    """Events of trace-cmd report -R -t, and what the kernel lost."""
     events, lost = [], 0
     for line in text.splitlines():
         found = REPORT.match(line)
@@ -72,9 +73,7 @@ def report_lines(text):
             dropped = re.search(r"\[(\d+) EVENTS DROPPED\]", line)
             lost += int(dropped[1]) if dropped else 0
             continue
-        time = int(found[4])
-        if found[5] is not None:
-            time = time * 10 ** 9 + int(found[5])
+        time = int(found[4]) * 10 ** 9 + int(found[5])
         events.append(Event(
             time, int(found[3]), int(found[2]), found[6], found[7]))
     return events, lost

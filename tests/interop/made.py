@@ -16,7 +16,8 @@ trace { major = 1; minor = 8; byte_order = le;
  packet.header := struct {
   integer { size = 32; align = 8; signed = 0; base = 16; } magic;
   integer { size = 32; align = 8; signed = 0; } stream_id; }; };
-clock { name = c; freq = 1000000000; offset = 0; };
+clock { name = c; uuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
+ freq = 1000000000; offset = 0; };
 typealias integer { size = 64; align = 8; signed = 0;
  map = clock.c.value; } := stamp;
 typealias integer { size = 64; align = 8; signed = 0; } := u64;

@@ -13,10 +13,9 @@ import time
 
 BASE = ["systemd", "systemd-sysv", "dbus", "iproute2", "python3-minimal",
         "adduser"]
-USED = ["lttng-tools", "liblttng-ust1", "babeltrace2"]
 BOOT_TIMEOUT = 60
 COMMAND_TIMEOUT = 120
-# Made when all that is wanted is in the tree; what it wanted.
+# Exists when all that is wanted is in the tree; says what was wanted.
 STAMP = ".tracepulse-ready"
 # In a mount namespace of its own, with cgroup2, which systemd needs, and in a
 # group of its own, so that what systemd leaves there is found again.
@@ -80,21 +79,26 @@ def mirror():
                   "(apt-get update)")
 
 
-def can_boot():
-    """A reason why not, or nothing."""
+def can_make_tree():
+    """Skipped if not."""
     if os.geteuid() != 0:
         raise Skipped("not root")
-    for program, package in (("systemd-nspawn", "systemd-container"),
-                             ("debootstrap", "debootstrap")):
-        if shutil.which(program) is None:
-            raise Skipped("no %s (package %s)" % (program, package))
-    done = subprocess.run(["unshare", "-mC", "--", "true"], check=False,
+    if shutil.which("debootstrap") is None:
+        raise Skipped("no debootstrap (package debootstrap)")
+    done = subprocess.run(["unshare", "-mpfC", "--", "true"], check=False,
                           stderr=subprocess.DEVNULL)
     if done.returncode != 0:
         raise Skipped("no namespaces")
 
 
-def host_apt(tree):
+def can_boot():
+    """Skipped if not."""
+    can_make_tree()
+    if shutil.which("systemd-nspawn") is None:
+        raise Skipped("no systemd-nspawn (package systemd-container)")
+
+
+def host_sources(tree):
     """The tree's apt takes packages from where the machine's does."""
     etc = tree / "etc/apt"
     for name in ("sources.list", "sources.list.d", "trusted.gpg.d"):
@@ -108,35 +112,40 @@ def host_apt(tree):
     if pathlib.Path("/usr/share/keyrings").exists():
         shutil.copytree("/usr/share/keyrings", tree / "usr/share/keyrings",
                         dirs_exist_ok=True)
+
+
+def host_network(tree):
+    """The tree's apt reaches servers as the machine's does."""
     acquire = run("apt-config", "dump", "Acquire")
-    (etc / "apt.conf.d/90host").write_text(acquire)
+    (tree / "etc/apt/apt.conf.d/90host").write_text(acquire)
     shutil.copy("/etc/resolv.conf", tree / "etc/resolv.conf")
 
 
-def make_tree(tree, depends):
-    """What a machine has where DEPENDS, as in a package's control file, are
-    installed."""
+def make_tree(tree, wanted, release=None):
+    """A Debian in which WANTED, as in a package's control file, is installed:
+    RELEASE as its mirror has it, or that of this machine, with its sources."""
     stamp = tree / STAMP
-    if stamp.exists() and stamp.read_text() == depends:
+    if stamp.exists() and stamp.read_text() == wanted:
         return
     uri, name = mirror()
     try:
         if not stamp.exists():
             shutil.rmtree(tree, ignore_errors=True)
             run("debootstrap", "--variant=minbase",
-                "--include=" + ",".join(BASE), name, str(tree), uri,
-                timeout=1200)
-        host_apt(tree)
+                "--include=" + ",".join(BASE), release or name, str(tree),
+                uri, timeout=1200)
+        if release is None:
+            host_sources(tree)
+        host_network(tree)
         apt = ["chroot", str(tree), "env", "DEBIAN_FRONTEND=noninteractive",
                "apt-get", "-qq", "-y", "--no-install-recommends"]
         run(*apt, "update", timeout=300)
-        run(*apt, "install", *USED, timeout=900)
-        run(*apt, "satisfy", depends, timeout=900)
+        run(*apt, "satisfy", wanted, timeout=900)
     except (Failure, subprocess.TimeoutExpired) as failure:
         raise Skipped("no tree: %s" % failure) from None
     # Sources of packages are not for who is booted: there is no network.
     run("chroot", str(tree), "systemctl", "mask", "lttng-sessiond.service")
-    stamp.write_text(depends)
+    stamp.write_text(wanted)
 
 
 class Machine:
