@@ -6,6 +6,10 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/utf8.h"
+
+/* The longest escape is a pair of JSON: \ud834\udd73. */
+#define ESCAPE_SIZE 16
 
 const char *
 log_level_name(enum log_level level)
@@ -32,98 +36,48 @@ priority_of(enum log_level level)
 	return 3 + (int)level;
 }
 
-static bool
-in_range(unsigned char c, unsigned char low, unsigned char high)
-{
-	return low <= c && c <= high;
-}
-
 /*
- * The length of the printable character at S, which ends with a NUL; 0 when
- * it must be escaped. The table of well-formed UTF-8 (Unicode, table 3-7);
- * c2 80 to c2 9f are control characters.
+ * Writes the character C, whose first byte is BYTE, as an escape to OUT, and
+ * returns its length. In JSON a byte that is not UTF-8 becomes the text \xNN.
  */
 static size_t
-printable_len(const unsigned char *s)
+escape_one(char out[ESCAPE_SIZE], uint32_t c, char byte, bool is_json)
 {
-	static const struct {
-		unsigned char first, last; /* of the first byte */
-		unsigned char low, high;   /* of the second */
-		size_t len;
-	} rows[] = {
-		{ 0xc2, 0xc2, 0xa0, 0xbf, 2 },
-		{ 0xc3, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	if (s[0] < 0x80)
-		return in_range(s[0], 0x20, 0x7e) ? 1 : 0;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		size_t n = 2;
-
-		if (!in_range(s[0], rows[i].first, rows[i].last))
-			continue;
-		if (!in_range(s[1], rows[i].low, rows[i].high))
-			return 0;
-		while (n < rows[i].len && in_range(s[n], 0x80, 0xbf))
-			n++;
-		return n == rows[i].len ? n : 0;
-	}
-	return 0;
-}
-
-/*
- * One character of S that cannot stand as it is, into the N bytes at OUT: the
- * length is returned, and *USED says how many bytes of S it was.
- */
-static size_t
-escape_one(
-    char *out, size_t n, const unsigned char *s, bool is_json, size_t *used)
-{
-	unsigned c = s[0];
-
-	*used = 1;
 	if (!is_json)
-		return (size_t)snprintf(out, n, "\\x%02x", c);
+		return utf8_escape(out, c, byte);
 	if (c == '"' || c == '\\')
-		return (size_t)snprintf(out, n, "\\%c", (int)c);
-	if (c < 0x80)
-		return (size_t)snprintf(out, n, "\\u%04x", c);
-	/* U+0080 to U+009f */
-	if (c == 0xc2 && in_range(s[1], 0x80, 0x9f)) {
-		*used = 2;
-		return (size_t)snprintf(out, n, "\\u%04x", (unsigned)s[1]);
-	}
-	return (size_t)snprintf(out, n, "\\\\x%02x", c);
+		return (size_t)snprintf(out, ESCAPE_SIZE, "\\%c", byte);
+	if (c == UINT32_MAX)
+		return (size_t)snprintf(
+		    out, ESCAPE_SIZE, "\\\\x%02x", (unsigned char)byte);
+	if (c < 0x10000)
+		return (size_t)snprintf(
+		    out, ESCAPE_SIZE, "\\u%04x", (unsigned)c);
+	c -= 0x10000;
+	return (size_t)snprintf(out, ESCAPE_SIZE, "\\u%04x\\u%04x",
+	    0xd800 + (unsigned)(c >> 10), 0xdc00 + (unsigned)(c & 0x3ff));
 }
 
-/* Write TEXT up to END into the N bytes at OUT, never half a character. Returns
- * the length. */
-static size_t
-escape(char *out, size_t n, const char *text, const char *end, bool is_json)
+size_t
+log_escape(char *out, size_t n, const char *text, const char *end, bool is_json)
 {
-	const unsigned char *s = (const unsigned char *)text;
 	size_t len = 0;
 
-	while (s < (const unsigned char *)end) {
-		char one[8];
-		size_t k = printable_len(s), used = k;
+	while (text < end) {
+		char one[ESCAPE_SIZE];
+		uint32_t c;
+		size_t k = utf8_decode(text, &c), used = k == 0 ? 1 : k;
 
-		if (k == 0 || (is_json && (*s == '"' || *s == '\\')))
-			k = escape_one(one, sizeof(one), s, is_json, &used);
+		if (k == 0 || utf8_is_hidden(c) ||
+		    (is_json && (c == '"' || c == '\\')))
+			k = escape_one(one, c, *text, is_json);
 		else
-			memcpy(one, s, k);
+			memcpy(one, text, k);
 		if (len + k >= n)
 			break;
 		memcpy(out + len, one, k);
 		len += k;
-		s += used;
+		text += used;
 	}
 	return len;
 }
@@ -158,7 +112,7 @@ put_tag(char *out, size_t n, const char *name, const char **detail)
 		return 0;
 	end = value + strcspn(value, " ");
 	len = (size_t)snprintf(out, n, ",\"%s\":\"", name);
-	len += escape(out + len, n - len - JSON_END, value, end, true);
+	len += log_escape(out + len, n - len - JSON_END, value, end, true);
 	out[len++] = '"';
 	*detail = *end == ' ' ? end + 1 : end;
 	return len;
@@ -177,7 +131,7 @@ put_json(char *out, size_t n, enum log_level level, const char *detail)
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		len += put_tag(out + len, n * 2 / 3 - len, tags[i], &detail);
 	len += (size_t)snprintf(out + len, n - len, ",\"message\":\"");
-	len += escape(out + len, n - len - JSON_END, detail,
+	len += log_escape(out + len, n - len - JSON_END, detail,
 	    detail + strlen(detail), true);
 	return len + (size_t)snprintf(out + len, n - len, "\"}\n");
 }
@@ -199,7 +153,7 @@ log_text(char out[LOG_JSON_MAX], struct log_look look, enum log_level level,
 	}
 	len += (size_t)snprintf(
 	    out + len, n - len, "%s ", log_level_name(level));
-	len += escape(
+	len += log_escape(
 	    out + len, n - len, detail, detail + strlen(detail), false);
 	out[len++] = '\n';
 	return len;

@@ -19,17 +19,22 @@ struct log_look {
 };
 
 const char *log_level_name(enum log_level level);
+/* Writes TEXT up to END into the N bytes at OUT, escaped as log_text() does,
+ * and no NUL. Text that does not fit is cut between characters. Returns the
+ * length. */
+size_t log_escape(
+    char *out, size_t n, const char *text, const char *end, bool is_json);
 
 /*
  * Writes one line and its newline into the LOG_JSON_MAX bytes at OUT, and
  * returns the length: LOG_LINE_MAX at most but for JSON.
  *
- * As text, bytes that are not printable ASCII or well-formed UTF-8 (and no
- * control character) come out as \xNN. JSON is one object with "time", "level",
- * "message"; and "peer", "session", "stream" where DETAIL begins with
- * "peer=... session=... stream=...", without them in the message. Control
- * characters come out as \u00NN there, bytes that are no UTF-8 as the text
- * \xNN.
+ * As text, hidden characters (utf8_is_hidden()) come out as \xNN, \uNNNN or
+ * \UNNNNNNNN, bytes that are not UTF-8 as \xNN. JSON is one object with "time",
+ * "level", "message"; and "peer", "session", "stream" where DETAIL
+ * begins with "peer=... session=... stream=...", without them in the
+ * message. Hidden characters are escaped as JSON has it there, bytes that are
+ * not UTF-8 come out as the text \xNN.
  */
 size_t log_text(char out[LOG_JSON_MAX], struct log_look look,
     enum log_level level, const char *detail);

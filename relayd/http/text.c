@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 void
 text_add(struct buf *b, const char *fmt, ...)
 {
@@ -40,29 +42,6 @@ escape(unsigned char c)
 			   : NULL;
 }
 
-/* The length of the UTF-8 character at P; 0: there is none. */
-static size_t
-character(const unsigned char *p)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	const size_t n = p[0] < 0x80		 ? 1
-			 : (p[0] & 0xe0) == 0xc0 ? 2
-			 : (p[0] & 0xf0) == 0xe0 ? 3
-			 : (p[0] & 0xf8) == 0xf0 ? 4
-						 : 0;
-	uint32_t c = n < 2 ? p[0] : p[0] & (0x7fu >> n);
-
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	return n == 0 || c < least[n] || c > 0x10ffff ||
-		       (c >= 0xd800 && c < 0xe000)
-		   ? 0
-		   : n;
-}
-
 enum kind { PLAIN, LABEL, HTML, JSON };
 
 /* How many bytes from P on are letters, digits and the like, which no kind
@@ -82,6 +61,8 @@ static void
 add_text(struct buf *b, const char *text, enum kind kind)
 {
 	const unsigned char *p = (const unsigned char *)text;
+	char escaped[UTF8_ESCAPE_SIZE];
+	uint32_t c;
 	size_t n;
 
 	for (; *p != '\0'; p += n == 0 ? 1 : n) {
@@ -90,11 +71,14 @@ add_text(struct buf *b, const char *text, enum kind kind)
 			buf_bytes(b, p, n);
 			continue;
 		}
-		n = character(p);
+		n = utf8_decode((const char *)p, &c);
 		if (n == 0)
 			buf_bytes(b, "\xef\xbf\xbd", 3);
 		else if (kind == HTML && escape(*p) != NULL)
 			buf_bytes(b, escape(*p), strlen(escape(*p)));
+		else if (kind == HTML && utf8_is_hidden(c))
+			buf_bytes(
+			    b, escaped, utf8_escape(escaped, c, (char)*p));
 		else if (kind == JSON && *p < ' ')
 			text_add(b, "\\u%04x", *p);
 		else if (kind == LABEL && *p == '\n')

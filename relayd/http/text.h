@@ -13,7 +13,8 @@ void text_utf8(struct buf *b, const char *text);
 /* The same for the value of a label of Prometheus, without its quotes: what
  * would end it is escaped. */
 void text_label(struct buf *b, const char *value);
-/* The same for HTML: between tags, or as a value in quotes. */
+/* The same for HTML: between tags, or as a value in quotes. People read it:
+ * hidden characters (utf8_is_hidden()) are shown as \u202e. */
 void text_html(struct buf *b, const char *text);
 /* The same for a string of JSON, without its quotes. */
 void text_json(struct buf *b, const char *text);

@@ -54,7 +54,10 @@ static const struct {
 	{ "surrogate \xed\xa0\x80", "info surrogate \\xed\\xa0\\x80\n" },
 	{ "beyond \xf4\x90\x80\x80 \xff",
 	    "info beyond \\xf4\\x90\\x80\\x80 \\xff\n" },
-	{ "c1 control \xc2\x9b", "info c1 control \\xc2\\x9b\n" },
+	{ "c1 control \xc2\x9b", "info c1 control \\u009b\n" },
+	{ "hidden \xe2\x80\xae \xe2\x80\x8b \xef\xbb\xbf \xe2\x80\xa8",
+	    "info hidden \\u202e \\u200b \\ufeff \\u2028\n" },
+	{ "tag \xf3\xa0\x80\x81", "info tag \\U000e0001\n" },
 	{ "cut \xe2\x82", "info cut \\xe2\\x82\n" },
 };
 
@@ -85,6 +88,8 @@ static const struct {
 	{ "a \\ \x1b \x7f \xc2\x9b \xff \xc3\xa9",
 	    ",\"message\":\"a \\\\ \\u001b \\u007f \\u009b \\\\xff "
 	    "\xc3\xa9\"}\n" },
+	{ "a \xe2\x80\xae \xf3\xa0\x80\x81",
+	    ",\"message\":\"a \\u202e \\udb40\\udc01\"}\n" },
 };
 
 START_TEST(json_is_one_object_a_line)

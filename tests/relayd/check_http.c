@@ -104,7 +104,8 @@ static const struct {
 	const char *text, *html;
 } texts[] = {
 	{ "a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;" },
-	{ "\xc3\xa9\n", "\xc3\xa9\n" },
+	{ "\xc3\xa9\n", "\xc3\xa9\\x0a" },
+	{ "<\xe2\x80\xae>", "&lt;\\u202e&gt;" },
 	{ "<\xff>", "&lt;\xef\xbf\xbd&gt;" },
 };
 

@@ -12,49 +12,17 @@
 #include <wchar.h>
 #include <wctype.h>
 
-/* The longest shape of one character: \U0010ffff. */
-#define SHAPE_MAX 12
+#include "common/utf8.h"
 
-/* Characters that are not seen, but change what is (Unicode's category Cf, and
- * the separators of lines). The first and the last of each range. */
-static const uint32_t unseen[][2] = {
-	{ 0xad, 0xad },
-	{ 0x600, 0x605 },
-	{ 0x61c, 0x61c },
-	{ 0x180e, 0x180e },
-	{ 0x200b, 0x200f },
-	{ 0x2028, 0x202e },
-	{ 0x2060, 0x206f },
-	{ 0xfeff, 0xfeff },
-	{ 0xfff9, 0xfffb },
-	{ 0xe0000, 0xe0fff },
-};
-
-/* The character at *S, which moves behind it. UINT32_MAX: the byte there is no
- * UTF-8 (RFC 3629). */
+/* The character at *S, which moves past it. UINT32_MAX: a byte that is not
+ * UTF-8. */
 static uint32_t
 next_character(const char **s)
 {
-	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-	const unsigned char *p = (const unsigned char *)*s;
-	unsigned more = p[0] < 0x80		      ? 0
-			: p[0] >= 0xc2 && p[0] < 0xe0 ? 1
-			: p[0] >= 0xe0 && p[0] < 0xf0 ? 2
-			: p[0] >= 0xf0 && p[0] < 0xf5 ? 3
-						      : 4;
-	uint32_t c = more == 0 ? p[0] : p[0] & (0x3fu >> more);
+	uint32_t c;
+	const size_t n = utf8_decode(*s, &c);
 
-	*s += 1;
-	if (more == 4)
-		return UINT32_MAX;
-	for (unsigned i = 1; i <= more; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return UINT32_MAX;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return UINT32_MAX;
-	*s += more;
+	*s += n == 0 ? 1 : n;
 	return c;
 }
 
@@ -67,34 +35,26 @@ is_utf8_locale(void)
 static bool
 can_be_shown(uint32_t c)
 {
-	if (c < 0x80)
-		return c >= 0x20 && c != 0x7f;
-	for (size_t i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++)
-		if (c >= unseen[i][0] && c <= unseen[i][1])
-			return false;
-	return is_utf8_locale() && iswprint((wint_t)c) &&
-	       wcwidth((wchar_t)c) >= 0;
+	if (c == UINT32_MAX || utf8_is_hidden(c))
+		return false;
+	return c < 0x80 || (is_utf8_locale() && iswprint((wint_t)c) &&
+			       wcwidth((wchar_t)c) >= 0);
 }
 
 /* How the character from FROM to TO is shown; the length. */
 static size_t
-shape(char out[SHAPE_MAX], uint32_t c, const char *from, const char *to)
+shape(char out[UTF8_ESCAPE_SIZE], uint32_t c, const char *from, const char *to)
 {
-	if (c != UINT32_MAX && can_be_shown(c)) {
-		memcpy(out, from, (size_t)(to - from));
-		return (size_t)(to - from);
-	}
-	if (c == UINT32_MAX || c < 0x80)
-		return (size_t)snprintf(
-		    out, SHAPE_MAX, "\\x%02x", (unsigned char)*from);
-	return (size_t)snprintf(
-	    out, SHAPE_MAX, c < 0x10000 ? "\\u%04" PRIx32 : "\\U%08" PRIx32, c);
+	if (!can_be_shown(c))
+		return utf8_escape(out, c, *from);
+	memcpy(out, from, (size_t)(to - from));
+	return (size_t)(to - from);
 }
 
 char *
 text_escape(char *out, size_t n, const char *s)
 {
-	char one[SHAPE_MAX];
+	char one[UTF8_ESCAPE_SIZE];
 	const char *from;
 	size_t at = 0, len;
 	uint32_t c;
