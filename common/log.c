@@ -43,10 +43,11 @@ static struct sink standard_error = {
 static struct sink file = { .name = "the log file" };
 static struct published is_json;
 
-/* Lines about peers, of the second that began at BEGAN_NS. */
+/* Lines about peers of each level: LINES in the second that began at BEGAN_NS,
+ * and how many were SUPPRESSED since the last report. */
 static struct {
-	struct published began_ns, lines, turning;
-} peers;
+	struct published began_ns, lines, suppressed, reporting;
+} peers[LOG_DEBUG + 1];
 
 enum log_level
 log_level_of(enum status st)
@@ -328,23 +329,42 @@ log_errno(enum log_level level, const char *fmt, ...)
 	errno = saved;
 }
 
+static void
+report_suppressed(enum log_level level)
+{
+	const uint64_t n = take_count(
+	    &peers[level].suppressed, &peers[level].reporting);
+
+	if (n > 0)
+		log_line(level,
+		    "lines about peers suppressed: %" PRIu64
+		    " (more than %d in a second)",
+		    n, LOG_PEER_LINES);
+}
+
+void
+log_report_suppressed(void)
+{
+	for (int level = LOG_ERROR; level <= LOG_DEBUG; level++)
+		report_suppressed((enum log_level)level);
+}
+
 bool
 log_wants_peer(enum log_level level)
 {
 	const uint64_t now = clock_now_ns();
-	uint64_t n = 0;
 
 	if (!log_wants(level))
 		return false;
-	if (now - published(&peers.began_ns) >= NS_PER_S) {
-		n = take_count(&peers.lines, &peers.turning);
-		publish(&peers.began_ns, now);
+	if (now - published(&peers[level].began_ns) >= NS_PER_S) {
+		publish(&peers[level].began_ns, now);
+		publish(&peers[level].lines, 0);
+		report_suppressed(level);
 	}
-	if (n > LOG_PEER_LINES)
-		log_line(LOG_WARN,
-		    "%" PRIu64 " more lines about peers were left out",
-		    n - LOG_PEER_LINES);
-	return published_add(&peers.lines, 1) <= LOG_PEER_LINES;
+	if (published_add(&peers[level].lines, 1) <= LOG_PEER_LINES)
+		return true;
+	published_add(&peers[level].suppressed, 1);
+	return false;
 }
 
 bool

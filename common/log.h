@@ -24,8 +24,9 @@
 /* This is enough for a reader that is only slow, and hardly delays a worker's
  * turn. */
 #define LOG_WAIT_MS 100
-/* Lines about peers, per second. When each tracer of a host makes a mistake,
- * there is room to name them all; a flood of mistakes costs 5 kB/s at most. */
+/* Lines about peers, per second and level, so that information never hides a
+ * warning. When each tracer of a host makes a mistake, there is room to name
+ * them all; a flood of mistakes costs 5 kB/s at most. */
 #define LOG_PEER_LINES 50
 
 /* LOG_NOTICE: what whoever runs the relay wants to see of a day without
@@ -74,8 +75,8 @@ void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /*
  * A peer can repeat a mistake as often as it likes, and come back with new
  * streams and sessions: one line for each of these is no limit. So at most
- * LOG_PEER_LINES lines per second are written about all peers together, then
- * one line says how many more there were.
+ * LOG_PEER_LINES lines per second and level are written about all peers
+ * together. The others are suppressed and counted.
  */
 bool log_wants_peer(enum log_level level);
 #define log_peer(level, ...)                          \
@@ -89,6 +90,11 @@ bool log_wants_peer(enum log_level level);
 		if (log_wants_peer(level))             \
 			log_errno(level, __VA_ARGS__); \
 	} while (0)
+
+/* Log how many lines about peers were suppressed since the last report, if any
+ * were: a line for each level. The relay calls it once a second and before it
+ * exits; the next line of a level does it, too, in a later second. */
+void log_report_suppressed(void);
 
 /*
  * At most one line per key and interval: true when the caller may log now.

@@ -12,6 +12,7 @@
 #include "relayd/net/descriptors.h"
 #include "relayd/net/hangup.h"
 #include "relayd/net/health.h"
+#include "relayd/net/second.h"
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
 #include "relayd/lobby.h"
@@ -186,11 +187,19 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	return st;
 }
 
+static void
+on_second(void *arg)
+{
+	(void)arg;
+	log_report_suppressed();
+}
+
 static enum status
 run(struct daemon *d, struct reload *reload)
 {
 	struct options *o = reload->options;
 	struct disk_threads disk = { 0 };
+	struct second *second = NULL;
 	struct http *http = NULL;
 	struct lobby *lobby;
 	enum status st;
@@ -203,12 +212,15 @@ run(struct daemon *d, struct reload *reload)
 		return E_IO;
 	st = lobby_create(&lobby, o);
 	if (st == OK)
+		st = second_create(&second, lobby_base(lobby), on_second, NULL);
+	if (st == OK)
 		st = retention_thread_create(&disk.retention, o);
 	if (st == OK) {
 		disk.disk.stored = retention_thread_door(disk.retention);
 		reload_tell(reload, retention_thread_reload, disk.retention);
 		st = serve(d, reload, lobby, &disk, &http);
 	}
+	second_destroy(second);
 	lobby_destroy(lobby);
 	/* It tells HTTP what was deleted, and notes what workers told last. */
 	retention_thread_stop(disk.retention);
@@ -270,5 +282,6 @@ main(int argc, char **argv)
 	if (st == OK)
 		st = run(&daemon, &reload);
 	daemon_end(&daemon);
+	log_report_suppressed();
 	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -399,28 +399,63 @@ START_TEST(who_is_only_slow_loses_nothing)
 }
 END_TEST
 
-START_TEST(peers_cannot_make_it_talk_without_end)
+/* Logs N lines of LEVEL about peers; returns how many were written. */
+static unsigned
+flood(enum log_level level, unsigned n)
 {
 	unsigned lines = 0;
 
-	capture_stderr();
-	clock_freeze(NS_PER_S, 0);
-	for (int i = 0; i < 1000; i++) {
-		log_peer(LOG_INFO, "of no interest");
-		log_peer(LOG_WARN, "peer %d", i);
+	for (unsigned i = 0; i < n; i++) {
+		log_peer(level, "peer %u", i);
 		lines += *captured() != '\0';
 	}
-	ck_assert_uint_eq(lines, LOG_PEER_LINES);
+	return lines;
+}
+
+START_TEST(each_level_has_a_limit_of_lines_about_peers)
+{
+	log_set_level(LOG_INFO);
+	capture_stderr();
+	clock_freeze(NS_PER_S, 0);
+	ck_assert_uint_eq(flood(LOG_INFO, 1000), LOG_PEER_LINES);
+	ck_assert_uint_eq(flood(LOG_WARN, 1000), LOG_PEER_LINES);
+	log_peer(LOG_DEBUG, "not wanted");
+	ck_assert_str_eq(captured(), "");
 	log_warn("ours");
 	ck_assert_str_eq(captured(), "warning ours\n");
 	clock_freeze(2 * NS_PER_S, 0);
 	log_peer(LOG_WARN, "another");
-	ck_assert_str_eq(
-	    captured(), "warning 950 more lines about peers were left out\n");
+	ck_assert_str_eq(captured(),
+	    "warning lines about peers suppressed: 950 (more than 50 in a "
+	    "second)\n");
 	ck_assert_str_eq(captured(), "warning another\n");
 	clock_freeze(3 * NS_PER_S, 0);
 	log_peer(LOG_WARN, "and one");
 	ck_assert_str_eq(captured(), "warning and one\n");
+}
+END_TEST
+
+START_TEST(suppressed_lines_are_reported_once)
+{
+	log_set_level(LOG_INFO);
+	capture_stderr();
+	clock_freeze(NS_PER_S, 0);
+	log_report_suppressed();
+	ck_assert_str_eq(captured(), "");
+	ck_assert_uint_eq(flood(LOG_INFO, 51), LOG_PEER_LINES);
+	ck_assert_uint_eq(flood(LOG_WARN, 52), LOG_PEER_LINES);
+	log_report_suppressed();
+	ck_assert_str_eq(captured(),
+	    "warning lines about peers suppressed: 2 (more than 50 in a "
+	    "second)\n");
+	ck_assert_str_eq(captured(),
+	    "info lines about peers suppressed: 1 (more than 50 in a "
+	    "second)\n");
+	log_report_suppressed();
+	ck_assert_str_eq(captured(), "");
+	/* The limit of the second still holds. */
+	log_peer(LOG_WARN, "one more");
+	ck_assert_str_eq(captured(), "");
 }
 END_TEST
 
@@ -454,7 +489,8 @@ main(void)
 		{ ratelimit_lets_one_through_per_interval, 0, 0 },
 		{ nobody_waits_long_for_who_does_not_read, 0, 0 },
 		{ who_is_only_slow_loses_nothing, 0, 0 },
-		{ peers_cannot_make_it_talk_without_end, 0, 0 },
+		{ each_level_has_a_limit_of_lines_about_peers, 0, 0 },
+		{ suppressed_lines_are_reported_once, 0, 0 },
 		{ the_blame_decides_how_loud_a_failure_is, 0, 0 },
 	};
 

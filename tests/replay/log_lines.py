@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """One line of log per event, and it says whose. Starts daemons of its own."""
+import re
 import struct
 import sys
 import time
@@ -91,9 +92,9 @@ def places():
 
 
 FLOOD = 2000
-# What common/log.h allows about peers in a second, and one line that says how
-# many more there were.
-A_SECOND = 51
+# What common/log.h allows about peers in a second, of information and of
+# warnings, and the lines that say how many more there were.
+A_SECOND = 2 * 52
 # The same of UDP_GAP_LINES.
 GAPS_A_SECOND = 21
 
@@ -163,7 +164,43 @@ def floods_write_few_lines():
     check(not wrong, "\n  ".join(wrong))
 
 
-CASES = [refused_requests, places, floods_write_few_lines]
+SUPPRESSED = re.compile(r"(\w+) lines about peers suppressed: (\d+)")
+
+
+def make_mistakes(daemon, n):
+    """N requests that are refused, a line of information each."""
+    s = relay.Session(daemon, "mistakes")
+    for _ in range(n):
+        equal(s.control.add_stream("x", path="../x")[1], relay.UNKNOWN,
+              "ADD_STREAM")
+
+
+def suppressed_lines_are_reported():
+    """Within a second, without another line; and at exit."""
+    with relay.Daemon("-v", workers=1) as daemon:
+        make_mistakes(daemon, FLOOD)
+        until = time.monotonic() + relay.TIMEOUT
+        while True:
+            lines = [line for line in daemon.log_text().splitlines()
+                     if "add_stream: " in line]
+            told = SUPPRESSED.findall(daemon.log_text())
+            if len(lines) + sum(int(n) for _, n in told) == FLOOD:
+                break
+            check(time.monotonic() < until, f"{len(lines)} lines, {told}")
+            time.sleep(0.05)
+        equal({level for level, _ in told}, {"info"}, "levels")
+    with relay.Daemon("-v", workers=1) as daemon:
+        make_mistakes(daemon, FLOOD)
+        daemon.stop()
+        lines = [line for line in daemon.log_text().splitlines()
+                 if "add_stream: " in line]
+        told = SUPPRESSED.findall(daemon.log_text())
+        equal(len(lines) + sum(int(n) for _, n in told), FLOOD,
+              "lines and those reported")
+
+
+CASES = [refused_requests, places, floods_write_few_lines,
+         suppressed_lines_are_reported]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))

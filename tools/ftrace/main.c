@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "tools/ftrace/command.h"
 
 int
 main(int argc, char **argv)
 {
+	int status;
+
 	if (argc < 2) {
 		fprintf(stderr,
 		    "tracepulse-ftrace: a command is needed; see --help\n");
@@ -21,5 +24,7 @@ main(int argc, char **argv)
 		printf("tracepulse-ftrace " PACKAGE_VERSION "\n");
 		return 0;
 	}
-	return command_run(argc - 1, argv + 1);
+	status = command_run(argc - 1, argv + 1);
+	log_report_suppressed();
+	return status;
 }
