@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log_journal.h"
 #include "common/log_text.h"
 #include "common/publish.h"
 
@@ -42,6 +43,9 @@ static struct sink standard_error = {
 };
 static struct sink file = { .name = "the log file" };
 static struct published is_json;
+
+static struct published journal_fd; /* one more than the number; 0: none */
+static const char *journal_path = LOG_JOURNAL_SOCKET;
 
 /* Lines about peers of each level: LINES in the second that began at BEGAN_NS,
  * and how many were SUPPRESSED since the last report. */
@@ -92,6 +96,12 @@ is_journal(const struct stat *sb)
 	       dev == sb->st_dev && ino == sb->st_ino;
 }
 
+void
+log_set_journal(const char *path)
+{
+	journal_path = path;
+}
+
 bool
 log_look_at_stderr(bool has_times)
 {
@@ -105,8 +115,19 @@ log_look_at_stderr(bool has_times)
 		look = LOOK_PRIORITY;
 	else if (has_times && (is_terminal || S_ISREG(sb.st_mode)))
 		look = LOOK_TIME;
+	if (look != LOOK_PRIORITY)
+		publish(&journal_fd, 0);
 	publish(&standard_error.look, look);
 	return is_terminal || look != 0;
+}
+
+void
+log_open_journal(void)
+{
+	if (published(&standard_error.look) == LOOK_PRIORITY &&
+	    published(&journal_fd) == 0)
+		publish(&journal_fd,
+		    (uint64_t)(log_journal_open(journal_path) + 1));
 }
 
 enum status
@@ -229,7 +250,16 @@ write_out(int fd, char *text, size_t n)
 	return written;
 }
 
-/* Write a line; if lines before it were lost, say so first. */
+/* The line that reports LOST lines, without its newline. */
+static void
+lost_text(char out[128], const struct sink *s, uint64_t lost)
+{
+	snprintf(out, 128,
+	    "%" PRIu64 " lines are missing here: %s took no more", lost,
+	    s->name);
+}
+
+/* Write a line; if lines before it were lost, report that first. */
 static void
 sink_write(
     struct sink *s, int fd, struct log_look look, const char *line, size_t len)
@@ -248,10 +278,7 @@ sink_write(
 		out[n++] = '\n';
 	lost = take_count(&s->lost, &s->telling);
 	if (lost > 0) {
-		snprintf(text, sizeof(text),
-		    "%" PRIu64 " lines are missing "
-		    "here: %s took no more",
-		    lost, s->name);
+		lost_text(text, s, lost);
 		n += log_text(out + n, look, LOG_WARN, text);
 	}
 	memcpy(out + n, line, len);
@@ -263,8 +290,16 @@ sink_write(
 		publish(&s->is_torn, (size_t)written < n + len);
 }
 
+/* One event, as it goes to all sinks. */
+struct line {
+	enum log_level level;
+	const char *detail;
+	const struct log_source *source;
+	int error; /* errno; 0: none */
+};
+
 static void
-sink_put(struct sink *s, enum log_level level, const char *detail)
+sink_put(struct sink *s, const struct line *l)
 {
 	const int fd = (int)published(&s->fd) - 1;
 	const uint64_t bits = published(&s->look);
@@ -276,23 +311,73 @@ sink_put(struct sink *s, enum log_level level, const char *detail)
 	char line[LOG_JSON_MAX];
 
 	if (fd >= 0)
-		sink_write(
-		    s, fd, look, line, log_text(line, look, level, detail));
+		sink_write(s, fd, look, line,
+		    log_text(line, look, l->level, l->detail));
+}
+
+static enum status
+journal_send(int fd, const struct line *l)
+{
+	const struct log_look look = { .is_json = published(&is_json) != 0 };
+	char text[LOG_JSON_MAX];
+	const size_t len = log_text(text, look, l->level, l->detail);
+	const struct log_entry e = {
+		.level = l->level,
+		.message = text,
+		.message_len = len - 1, /* without the newline */
+		.detail = l->detail,
+		.source = l->source,
+		.error = l->error,
+	};
+
+	return log_journal_send(fd, &e);
+}
+
+/* An entry with fields, in place of a line on standard error. False: it was not
+ * sent, and the line can go to standard error. */
+static bool
+journal_put(struct sink *s, const struct line *l)
+{
+	const int fd = (int)published(&journal_fd) - 1;
+	struct line missing = { .level = LOG_WARN, .source = LOG_HERE };
+	enum status st;
+	uint64_t lost;
+	char text[128];
+
+	if (fd < 0 || published(&s->fd) == 0)
+		return false;
+	if (!wait_for_room(s, fd)) {
+		published_add(&s->lost, 1);
+		return true;
+	}
+	lost = take_count(&s->lost, &s->telling);
+	if (lost > 0) {
+		lost_text(text, s, lost);
+		missing.detail = text;
+		if (journal_send(fd, &missing) != OK)
+			published_add(&s->lost, lost);
+	}
+	st = journal_send(fd, l);
+	if (st == E_BUSY)
+		published_add(&s->lost, 1);
+	return st == OK || st == E_BUSY;
 }
 
 static void
-put_line(enum log_level level, const char *detail)
+put_line(const struct line *l)
 {
-	sink_put(&file, level, detail);
-	if (published(&file.fd) == 0 || level <= LOG_WARN)
-		sink_put(&standard_error, level, detail);
-	if (level == LOG_ERROR &&
+	sink_put(&file, l);
+	if ((published(&file.fd) == 0 || l->level <= LOG_WARN) &&
+	    !journal_put(&standard_error, l))
+		sink_put(&standard_error, l);
+	if (l->level == LOG_ERROR &&
 	    atomic_load_explicit(&abort_on_error, memory_order_relaxed))
 		abort();
 }
 
 void
-log_line(enum log_level level, const char *fmt, ...)
+log_line_at(
+    const struct log_source *source, enum log_level level, const char *fmt, ...)
 {
 	const int saved = errno;
 	char detail[LOG_LINE_MAX];
@@ -304,12 +389,13 @@ log_line(enum log_level level, const char *fmt, ...)
 	if (vsnprintf(detail, sizeof(detail), fmt, ap) < 0)
 		detail[0] = '\0';
 	va_end(ap);
-	put_line(level, detail);
+	put_line(&(struct line){ level, detail, source, 0 });
 	errno = saved;
 }
 
 void
-log_errno(enum log_level level, const char *fmt, ...)
+log_errno_at(
+    const struct log_source *source, enum log_level level, const char *fmt, ...)
 {
 	const int saved = errno;
 	char detail[LOG_LINE_MAX];
@@ -325,7 +411,7 @@ log_errno(enum log_level level, const char *fmt, ...)
 	n = strlen(detail);
 	errno = saved;
 	(void)snprintf(detail + n, sizeof(detail) - n, ": %m");
-	put_line(level, detail);
+	put_line(&(struct line){ level, detail, source, saved });
 	errno = saved;
 }
 

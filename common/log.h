@@ -2,9 +2,9 @@
 /*
  * One event, one line, one write(2) to stderr, or to a file: "level detail",
  * perhaps with a time, or JSON (log_text.h). By convention the detail begins
- * with peer=... session=... stream=... as far as known. A line is always one
- * line, whatever names peers have. Lines are cut at LOG_LINE_MAX bytes with
- * their newline. errno does not change. Any thread.
+ * with peer=... host=... session=... stream=... as far as known. A line is
+ * always one line, whatever names peers have. Lines are cut at LOG_LINE_MAX
+ * bytes with their newline. errno does not change. Any thread.
  *
  * Perhaps nobody reads what is written to stderr, or a disk is full. So the
  * relay waits at most LOG_WAIT_MS of each second until there is room. A line
@@ -46,9 +46,18 @@ bool log_wants(enum log_level level);
 /*
  * Find out what standard error is: the journal gets priorities, a terminal or a
  * file the time if HAS_TIMES. True if it is one of these: somebody will look at
- * it. Before threads start.
+ * it. Before threads start, or when standard error has been replaced.
  */
 bool log_look_at_stderr(bool has_times);
+/*
+ * From now on the journal, if it is standard error and can be reached, gets
+ * entries with fields (log_journal.h) rather than lines. For a process that has
+ * started: the journal looks up the unit of an entry's sender, and if a process
+ * ends at once, it may be too late for that.
+ */
+void log_open_journal(void);
+/* For tests: another path than LOG_JOURNAL_SOCKET. Borrowed. */
+void log_set_journal(const char *path);
 /* JSON, or text. */
 void log_set_json(bool on);
 /* Lines go to the file PATH, and to stderr only warnings and errors. It is made
@@ -58,9 +67,21 @@ enum status log_open(const char *path) MUST_CHECK;
 /* If there is a log file, lines go to no other place from here on. */
 void log_leave_stderr(void);
 
-void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Where in the source a line is logged: the journal has fields for it. */
+struct log_source {
+	const char *file, *function;
+	int line;
+};
+#define LOG_HERE (&(const struct log_source){ __FILE__, __func__, __LINE__ })
+
+void log_line_at(const struct log_source *source, enum log_level level,
+    const char *fmt, ...) PRINTF_LIKE(3, 4);
+void log_errno_at(const struct log_source *source, enum log_level level,
+    const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+#define log_line(level, ...) log_line_at(LOG_HERE, level, __VA_ARGS__)
 /* The same, then ": " and the text of errno. */
-void log_errno(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+#define log_errno(level, ...) log_errno_at(LOG_HERE, level, __VA_ARGS__)
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)

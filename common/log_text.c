@@ -29,9 +29,9 @@ log_level_name(enum log_level level)
 	return "error";
 }
 
-/* Those of syslog(3): LOG_ERROR is 3, the others follow. */
-static int
-priority_of(enum log_level level)
+/* LOG_ERROR is 3, the others follow. */
+int
+log_priority(enum log_level level)
 {
 	return 3 + (int)level;
 }
@@ -99,29 +99,45 @@ put_time(char *out, size_t n)
 /* Room for what is behind a value: its quote, the brace, the newline. */
 #define JSON_END 8
 
-/* "name":"value" for a tag at *DETAIL, which then goes on behind it. */
+size_t
+log_take_tag(const char *name, const char **detail, const char **value)
+{
+	const size_t k = strlen(name);
+	size_t len;
+
+	*value = *detail;
+	if (strncmp(*detail, name, k) != 0 || (*detail)[k] != '=')
+		return 0;
+	*value = *detail + k + 1;
+	len = strcspn(*value, " ");
+	*detail = *value + len + ((*value)[len] == ' ');
+	return len;
+}
+
+/* "name":"value" for a tag at the start of *DETAIL. */
 static size_t
 put_tag(char *out, size_t n, const char *name, const char **detail)
 {
-	const size_t k = strlen(name);
-	const char *value = *detail + k + 1, *end;
-	size_t len;
+	size_t len, value_len;
+	const char *value;
 
-	if (strncmp(*detail, name, k) != 0 || (*detail)[k] != '=' ||
-	    n < k + 2 * JSON_END)
+	if (n < strlen(name) + 2 * JSON_END)
 		return 0;
-	end = value + strcspn(value, " ");
+	value_len = log_take_tag(name, detail, &value);
+	if (value_len == 0)
+		return 0;
 	len = (size_t)snprintf(out, n, ",\"%s\":\"", name);
-	len += log_escape(out + len, n - len - JSON_END, value, end, true);
+	len += log_escape(
+	    out + len, n - len - JSON_END, value, value + value_len, true);
 	out[len++] = '"';
-	*detail = *end == ' ' ? end + 1 : end;
 	return len;
 }
 
 static size_t
 put_json(char *out, size_t n, enum log_level level, const char *detail)
 {
-	static const char *const tags[] = { "peer", "session", "stream" };
+	static const char *const tags[] = { "peer", "host", "session",
+		"stream" };
 	size_t len = (size_t)snprintf(out, n, "{\"time\":\"");
 
 	len += put_time(out + len, n - len);
@@ -144,7 +160,7 @@ log_text(char out[LOG_JSON_MAX], struct log_look look, enum log_level level,
 	size_t len = 0;
 
 	if (look.has_priority)
-		len += (size_t)snprintf(out, n, "<%d>", priority_of(level));
+		len += (size_t)snprintf(out, n, "<%d>", log_priority(level));
 	if (look.is_json)
 		return len + put_json(out + len, n - len, level, detail);
 	if (look.has_time) {

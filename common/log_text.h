@@ -19,6 +19,12 @@ struct log_look {
 };
 
 const char *log_level_name(enum log_level level);
+/* The priority of syslog(3). */
+int log_priority(enum log_level level);
+
+/* Take the tag "NAME=VALUE" from the start of *DETAIL, with the blank after it.
+ * Returns the length of its value, which *VALUE points to; 0: no such tag. */
+size_t log_take_tag(const char *name, const char **detail, const char **value);
 /* Writes TEXT up to END into the N bytes at OUT, escaped as log_text() does,
  * and no NUL. Text that does not fit is cut between characters. Returns the
  * length. */
@@ -31,8 +37,8 @@ size_t log_escape(
  *
  * As text, hidden characters (utf8_is_hidden()) come out as \xNN, \uNNNN or
  * \UNNNNNNNN, bytes that are not UTF-8 as \xNN. JSON is one object with "time",
- * "level", "message"; and "peer", "session", "stream" where DETAIL
- * begins with "peer=... session=... stream=...", without them in the
+ * "level", "message"; and "peer", "host", "session", "stream" where DETAIL
+ * begins with "peer=... host=... session=... stream=...", without them in the
  * message. Hidden characters are escaped as JSON has it there, bytes that are
  * not UTF-8 come out as the text \xNN.
  */

@@ -168,6 +168,7 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		st = daemon_write(d, &ports);
 	}
 	if (st == OK) {
+		log_open_journal();
 		give_up_rights(&sandbox);
 		st = start_threads(lobby, o, disk, *http, &threads);
 	}

@@ -264,6 +264,8 @@ release_parent(struct daemon *d)
 		(void)dup2(d->null_fd, STDERR_FILENO);
 		close(d->null_fd);
 		d->null_fd = -1;
+		/* The journal is not standard error any more. */
+		(void)log_look_at_stderr(true);
 	}
 	log_leave_stderr();
 	if (d->ready_fd < 0) {

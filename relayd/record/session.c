@@ -33,19 +33,31 @@ text_of(const struct relpath *name)
 	return name == NULL ? NO_NAME : name->s;
 }
 
+/* In logs a blank ends a value. */
+static void
+replace_blanks(char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == ' ')
+			text[i] = '_';
+}
+
 static enum status
 make_tag(struct session *s, const char *peer)
 {
-	int n = asprintf(&s->tag, "peer=%s session=%" PRIu64 "/%s", peer, s->id,
-	    text_of(s->wish.session_name));
+	const char *host = text_of(s->wish.hostname);
+	const char *name = text_of(s->wish.session_name);
+	char *tag;
+	int n = asprintf(&tag, "peer=%s host=%s session=%" PRIu64 "/%s", peer,
+	    host, s->id, name);
 
-	if (n < 0) {
-		s->tag = NULL;
+	if (n < 0)
 		return E_NOMEM;
-	}
-	/* In logs a blank ends the name. */
-	for (char *c = strstr(s->tag, " session=") + 1; *c != '\0'; c++)
-		*c = *c == ' ' ? '_' : *c;
+	replace_blanks(tag + strlen("peer=") + strlen(peer) + strlen(" host="),
+	    strlen(host));
+	replace_blanks(tag + n - strlen(name), strlen(name));
+	free(s->tag);
+	s->tag = tag;
 	return OK;
 }
 
@@ -95,19 +107,16 @@ take_names(struct session *s, const char *path)
 	return st;
 }
 
-/* Make the tag again, with the name that is known now. */
+/* Make the tag again, with the names that are known now. */
 static enum status
 name_tag(struct session *s)
 {
-	const int bare = (int)(strrchr(s->tag, '/') - s->tag);
-	char *tag;
+	const char *from = s->tag + strlen("peer=");
+	char *peer = strndup(from, strcspn(from, " "));
+	enum status st = peer == NULL ? E_NOMEM : make_tag(s, peer);
 
-	if (asprintf(&tag, "%.*s/%s", bare, s->tag, s->wish.session_name->s) <
-	    0)
-		return E_NOMEM;
-	free(s->tag);
-	s->tag = tag;
-	return OK;
+	free(peer);
+	return st;
 }
 
 void
@@ -126,8 +135,7 @@ session_found_place(struct session *s, const struct relpath *path)
 		log_error(
 		    "%s not shown to viewers: %s", s->tag, status_text(st));
 	else
-		log_info("%s named by its first stream: host=%s", s->tag,
-		    s->wish.hostname->s);
+		log_info("%s named by its first stream", s->tag);
 }
 
 /* PEER is ADDRESS:PORT. */
@@ -197,10 +205,10 @@ session_create(struct session **out, struct shard *sh,
 	list_append(&s->siblings->sessions, &s->siblings_node);
 	sh->sessions_created++;
 	session_began(s);
-	log_info("%s session created: host=%s path=%s minor=%u live=%" PRIu32
+	log_info("%s session created: path=%s minor=%u live=%" PRIu32
 		 "us snapshot=%d",
-	    s->tag, text_of(s->wish.hostname), session_path(s), minor,
-	    s->wish.live_timer_us, s->wish.is_snapshot);
+	    s->tag, session_path(s), minor, s->wish.live_timer_us,
+	    s->wish.is_snapshot);
 	*out = s;
 	return OK;
 }

@@ -105,7 +105,7 @@ struct session {
 	uint64_t id;	/* ours, from 1 */
 	unsigned minor; /* of the protocol, frozen at CREATE_SESSION */
 	struct relay_create_session wish; /* as decoded; owns its names */
-	char *tag;			  /* "peer=... session=...", for logs */
+	char *tag;			  /* "peer=... host=... session=..." */
 	char *address;			  /* of the peer, without its port */
 	struct list old_claims;	   /* struct old_claim, of a peer before 2.11 */
 	struct live_session *live; /* what viewers see of it; may be NULL */

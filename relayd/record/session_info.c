@@ -20,7 +20,7 @@ name_of(const struct relpath *name)
 	return name == NULL ? "" : name->s;
 }
 
-/* The address in "peer=ADDRESS session=...". */
+/* The address in "peer=ADDRESS host=...". */
 static void
 peer_of(const struct session *s, char peer[PEER_MAX])
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,9 @@ static const struct {
 	    ",\"peer\":\"1.2.3.4:5\",\"session\":\"7/x\",\"stream\":\"a/b\","
 	    "\"message\":\"gone\"}\n" },
 	{ "peer=1", ",\"peer\":\"1\",\"message\":\"\"}\n" },
+	{ "peer=1 host=web1 session=7/x gone",
+	    ",\"peer\":\"1\",\"host\":\"web1\",\"session\":\"7/x\","
+	    "\"message\":\"gone\"}\n" },
 	{ "session=7/x y=z", ",\"session\":\"7/x\",\"message\":\"y=z\"}\n" },
 	{ "peers=1", ",\"message\":\"peers=1\"}\n" },
 	{ "session=\",\"level\":\"error\n x",
@@ -459,6 +463,135 @@ START_TEST(suppressed_lines_are_reported_once)
 }
 END_TEST
 
+/* The value of NAME in the entry TEXT; "" if there is none. */
+static const char *
+field(const char *text, const char *name)
+{
+	static char value[LOG_LINE_MAX];
+	const size_t k = strlen(name);
+
+	value[0] = '\0';
+	while (text != NULL && *text != '\0') {
+		if (strncmp(text, name, k) == 0 && text[k] == '=')
+			snprintf(value, sizeof(value), "%.*s",
+			    (int)strcspn(text + k + 1, "\n"), text + k + 1);
+		text = strchr(text, '\n');
+		text += text != NULL;
+	}
+	return value;
+}
+
+/* Standard error is the journal, as systemd says it; returns the socket of the
+ * native protocol, bound to PATH. */
+static int
+be_a_journal(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	struct stat sb;
+	char name[64];
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	ck_assert_int_eq(
+	    bind(fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	capture_stderr();
+	ck_assert_int_eq(fstat(STDERR_FILENO, &sb), 0);
+	snprintf(name, sizeof(name), "%llu:%llu", (unsigned long long)sb.st_dev,
+	    (unsigned long long)sb.st_ino);
+	ck_assert_int_eq(setenv("JOURNAL_STREAM", name, 1), 0);
+	log_set_journal(path);
+	return fd;
+}
+
+/* The entry that came, or "". */
+static const char *
+entry(int fd)
+{
+	ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
+
+	line[n < 0 ? 0 : n] = '\0';
+	return line;
+}
+
+START_TEST(the_journal_gets_fields)
+{
+	char path[] = "/tmp/check_log.XXXXXX/journal", number[16];
+	int fd;
+
+	*strrchr(path, '/') = '\0';
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	path[strlen(path)] = '/';
+	fd = be_a_journal(path);
+	ck_assert(log_look_at_stderr(true));
+	/* Perhaps it ends at once. */
+	log_error("start");
+	ck_assert_str_eq(captured(), "<3>error start\n");
+	log_open_journal();
+	errno = ENOSPC;
+	log_errno(LOG_WARN,
+	    "peer=1.2.3.4:5 host=web1 session=7/a\nPRIORITY=0 stream=x/y "
+	    "append");
+	ck_assert_str_eq(captured(), "");
+	entry(fd);
+	ck_assert_str_eq(field(line, "MESSAGE"),
+	    "warning peer=1.2.3.4:5 host=web1 session=7/a\\x0aPRIORITY=0 "
+	    "stream=x/y append: No space left on device");
+	ck_assert_str_eq(field(line, "PRIORITY"), "4");
+	ck_assert_str_eq(field(line, "SYSLOG_IDENTIFIER"), "check_log");
+	ck_assert_str_eq(field(line, "TRACEPULSE_PEER"), "1.2.3.4:5");
+	ck_assert_str_eq(field(line, "TRACEPULSE_HOST"), "web1");
+	ck_assert_str_eq(field(line, "TRACEPULSE_SESSION_ID"), "7");
+	ck_assert_str_eq(field(line, "TRACEPULSE_SESSION"), "a\\x0aPRIORITY=0");
+	ck_assert_str_eq(field(line, "TRACEPULSE_STREAM"), "x/y");
+	ck_assert_str_eq(field(line, "CODE_FILE"), "tests/common/check_log.c");
+	snprintf(number, sizeof(number), "%d", ENOSPC);
+	ck_assert_str_eq(field(line, "ERRNO"), number);
+	log_error("ours");
+	ck_assert_str_eq(field(entry(fd), "MESSAGE"), "error ours");
+	ck_assert_str_eq(field(line, "TRACEPULSE_PEER"), "");
+	ck_assert_str_eq(field(line, "ERRNO"), "");
+	/* A journal that cannot be reached: as if there was no socket. */
+	close(fd);
+	log_error("gone");
+	ck_assert_str_eq(captured(), "<3>error gone\n");
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+}
+END_TEST
+
+START_TEST(a_busy_journal_delays_little_and_loses_some)
+{
+	char path[] = "/tmp/check_log.XXXXXX/journal";
+	const uint64_t began = clock_now_ns();
+	unsigned got = 0;
+	int fd;
+
+	*strrchr(path, '/') = '\0';
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	path[strlen(path)] = '/';
+	fd = be_a_journal(path);
+	ck_assert(log_look_at_stderr(true));
+	log_open_journal();
+	for (int i = 0; i < 2000; i++)
+		log_warn("line %d", i);
+	ck_assert_uint_lt(clock_now_ns() - began, 15 * NS_PER_S);
+	ck_assert_str_eq(captured(), "");
+	while (*entry(fd) != '\0')
+		got++;
+	ck_assert_uint_gt(got, 0);
+	ck_assert_uint_lt(got, 2000);
+	log_warn("after");
+	snprintf(line, sizeof(line), "%s", field(entry(fd), "MESSAGE"));
+	ck_assert_ptr_nonnull(strstr(line, " lines are missing here: "));
+	ck_assert_str_eq(field(entry(fd), "MESSAGE"), "warning after");
+	close(fd);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+}
+END_TEST
+
 START_TEST(the_blame_decides_how_loud_a_failure_is)
 {
 	ck_assert_int_eq(log_level_of(E_REFUSED), LOG_INFO);
@@ -491,6 +624,8 @@ main(void)
 		{ who_is_only_slow_loses_nothing, 0, 0 },
 		{ each_level_has_a_limit_of_lines_about_peers, 0, 0 },
 		{ suppressed_lines_are_reported_once, 0, 0 },
+		{ the_journal_gets_fields, 0, 0 },
+		{ a_busy_journal_delays_little_and_loses_some, 0, 0 },
 		{ the_blame_decides_how_loud_a_failure_is, 0, 0 },
 	};
 

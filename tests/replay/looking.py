@@ -232,7 +232,7 @@ def last_line():
     with relay.Daemon() as daemon:
         end(*record(daemon, packets=2, name="fine"), packets=2)
         wait_until("its last line", lambda: re.search(
-            r"notice peer=\S+ session=1/fine session ended: packets=2 bytes=\d+ "
+            r"notice peer=\S+ host=\S+ session=1/fine session ended: packets=2 bytes=\d+ "
             r"seconds=\d+\.\d{3} lost=0 why=closed\n", daemon.log_text()))
 
 

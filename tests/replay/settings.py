@@ -254,8 +254,8 @@ def every_line_is_json():
         check(len(found) > len(names), f"{len(found)} lines")
         for one in found:
             check({"time", "level", "message"} <= set(one), f"{one}")
-            check(set(one) <= {"time", "level", "message", "peer", "session",
-                               "stream"}, f"{one}")
+            check(set(one) <= {"time", "level", "message", "peer", "host",
+                               "session", "stream"}, f"{one}")
         check(any(one.get("peer", "").startswith("127.0.0.1:") for one in
                   found), "no peer")
         check(any(one.get("session", "").endswith('/a"b') for one in found),

@@ -177,6 +177,8 @@ start(struct listening *l)
 	if (st == OK && r->is_kept)
 		recordings_find_left(&r->recordings, on_left, l);
 	if (st == OK)
+		log_open_journal();
+	if (st == OK)
 		log_notice("listening on port %u, files in %s",
 		    listener_port(l->listener),
 		    r->is_kept ? o->directory : "no directory");
