@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "common/clock.h"
@@ -13,30 +14,35 @@ struct unit {
 	uint64_t factor;
 };
 
-/* Digits, then a unit; without a unit the first of UNITS is used. */
+/* Digits at the start of S; *END is what follows them. */
+static enum status
+parse_digits(const char *s, uint64_t *out, char **end)
+{
+	if (*s < '0' || *s > '9')
+		return E_MALFORMED;
+	errno = 0;
+	*out = strtoull(s, end, 10);
+	return errno != 0 ? E_LIMIT : OK;
+}
+
 static enum status
 parse_with_unit(
     const char *s, const struct unit *units, size_t n_units, uint64_t *out)
 {
-	unsigned long long value;
+	uint64_t value;
 	char *end;
+	enum status st = parse_digits(s, &value, &end);
 
-	if (*s < '0' || *s > '9')
-		return E_MALFORMED;
-	errno = 0;
-	value = strtoull(s, &end, 10);
-	if (errno != 0)
-		return E_LIMIT;
-	if (*end == '\0') {
-		*out = value;
-		return __builtin_mul_overflow(*out, units[0].factor, out)
-			   ? E_LIMIT
-			   : OK;
+	if (st != OK)
+		return st;
+	if (*end == '\0' && value == 0) {
+		*out = 0;
+		return OK;
 	}
 	for (size_t i = 0; i < n_units; i++)
 		if (strcasecmp(end, units[i].name) == 0)
 			return __builtin_mul_overflow(
-				   (uint64_t)value, units[i].factor, out)
+				   value, units[i].factor, out)
 				   ? E_LIMIT
 				   : OK;
 	return E_MALFORMED;
@@ -45,11 +51,13 @@ parse_with_unit(
 enum status
 parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out)
 {
-	static const struct unit none[] = { { "", 1 } };
-	enum status st = parse_with_unit(s, none, ARRAY_LEN(none), out);
+	char *end;
+	enum status st = parse_digits(s, out, &end);
 
 	if (st != OK)
 		return st;
+	if (*end != '\0')
+		return E_MALFORMED;
 	return min <= *out && *out <= max ? OK : E_LIMIT;
 }
 
@@ -105,6 +113,13 @@ parse_duration(const char *s, uint64_t max, uint64_t *out)
 	if (st != OK)
 		return st;
 	return *out <= max ? OK : E_LIMIT;
+}
+
+bool
+parse_lacks_unit(const char *s)
+{
+	return *s != '\0' && s[strspn(s, "0123456789")] == '\0' &&
+	       s[strspn(s, "0")] != '\0';
 }
 
 enum status

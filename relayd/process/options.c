@@ -82,6 +82,26 @@ options_bad_value(const struct row *r, const char *arg)
 			 r->name, r->arg, r->help);
 }
 
+enum status
+options_bad_amount(
+    const struct row *r, const char *arg, const char *low, const char *high)
+{
+	return parse_lacks_unit(arg)
+		   ? options_refuse("--%s %s: a unit is missing (did you mean "
+				    "%s%s or %s%s?)",
+			 r->name, arg, arg, low, arg, high)
+		   : options_bad_value(r, arg);
+}
+
+enum status
+options_bad_size(
+    const struct row *r, const char *arg, const char *low, const char *high)
+{
+	/* Many digits: somebody has counted bytes. */
+	return strlen(arg) > 5 ? options_bad_amount(r, arg, "B", "k")
+			       : options_bad_amount(r, arg, low, high);
+}
+
 /* Kinds of settings. */
 
 static enum status
@@ -158,21 +178,13 @@ take_size(const struct row *r, void *to, const char *arg)
 {
 	return parse_size(arg, r->min, r->max, to) == OK
 		   ? OK
-		   : options_bad_value(r, arg);
+		   : options_bad_size(r, arg, "M", "G");
 }
 
 static void
 show_size(const struct row *r, const void *from, char *out, size_t n)
 {
-	static const char units[] = "\0kMG";
-	uint64_t value = *(const uint64_t *)from;
-	unsigned i = 0;
-
-	while (value != 0 && value % 1024 == 0 && i < 3) {
-		value /= 1024;
-		i++;
-	}
-	snprintf(out, n, "%" PRIu64 "%.1s", value, units + i);
+	options_show_bytes(*(const uint64_t *)from, out, n);
 }
 
 static enum status
@@ -180,18 +192,23 @@ take_time(const struct row *r, void *to, const char *arg)
 {
 	return parse_duration(arg, r->max, to) == OK
 		   ? OK
-		   : options_bad_value(r, arg);
+		   : options_bad_amount(r, arg, "ms", "s");
 }
 
 void
 options_show_ns(uint64_t ns, char *out, size_t n)
 {
-	if (ns % NS_PER_S != 0)
-		snprintf(out, n, "%" PRIu64 "ms", ns / NS_PER_MS);
-	else if (ns == 0 || ns % (60 * NS_PER_S) != 0)
-		snprintf(out, n, "%" PRIu64 "s", ns / NS_PER_S);
-	else
-		snprintf(out, n, "%" PRIu64 "m", ns / (60 * NS_PER_S));
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = { { "d", 24 * 3600 * NS_PER_S }, { "h", 3600 * NS_PER_S },
+		{ "m", 60 * NS_PER_S }, { "s", NS_PER_S },
+		{ "ms", NS_PER_MS } };
+	size_t i = ns == 0 ? ARRAY_LEN(units) - 2 : 0;
+
+	while (i < ARRAY_LEN(units) - 1 && ns % units[i].ns != 0)
+		i++;
+	snprintf(out, n, "%" PRIu64 "%s", ns / units[i].ns, units[i].unit);
 }
 
 static void

@@ -96,7 +96,7 @@ OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N", false,
     "at most N viewers of one session, 0: any number [0]")
 OPTION(MAX_MEMORY, 0, "max-memory", "SIZE", false,
     SIZE(max_memory, MEMORY_MIN, SIZE_MAX),
-    "hold at most SIZE bytes (k, M, G) of packets [a quarter of RAM]")
+    "hold at most SIZE (B, k, M, G) of packets [a quarter of RAM]")
 OPTION(MAX_PACKET_SIZE, 0, "max-packet-size", "SIZE", false,
     SIZE(max_packet_size, 1, PACKET_SIZE_MAX),
     "refuse larger packets [256M]")

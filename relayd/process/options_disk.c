@@ -21,20 +21,20 @@ options_take_max_use(const struct row *r, void *to, const char *arg)
 	}
 	return parse_size(arg, 1, INT64_MAX, to) == OK
 		   ? OK
-		   : options_bad_value(r, arg);
+		   : options_bad_size(r, arg, "M", "G");
 }
 
 void
 options_show_bytes(uint64_t bytes, char *out, size_t n)
 {
-	static const char units[] = "\0kMGT";
+	static const char units[] = "BkMGT";
 	unsigned i = 0;
 
 	while (bytes % 1024 == 0 && i < 4) {
 		bytes /= 1024;
 		i++;
 	}
-	snprintf(out, n, "%" PRIu64 "%.1s", bytes, units + i);
+	snprintf(out, n, "%" PRIu64 "%c", bytes, units[i]);
 }
 
 void
@@ -67,7 +67,7 @@ options_take_keep_free(const struct row *r, void *to, const char *arg)
 	}
 	return parse_size(arg, 1, INT64_MAX, &k->bytes) == OK
 		   ? OK
-		   : options_bad_value(r, arg);
+		   : options_bad_size(r, arg, "G", "%");
 }
 
 void
@@ -92,7 +92,7 @@ options_take_max_age(const struct row *r, void *to, const char *arg)
 		return OK;
 	}
 	if (parse_duration(arg, AGE_MAX, to) != OK || *(uint64_t *)to == 0)
-		return options_bad_value(r, arg);
+		return options_bad_amount(r, arg, "s", "d");
 	return OK;
 }
 
@@ -101,14 +101,8 @@ options_show_max_age(const struct row *r, const void *from, char *out, size_t n)
 {
 	const uint64_t ns = *(const uint64_t *)from;
 
-	const uint64_t hour = 3600 * NS_PER_S;
-
 	if (ns == 0)
 		snprintf(out, n, NONE);
-	else if (ns % (24 * hour) == 0)
-		snprintf(out, n, "%" PRIu64 "d", ns / (24 * hour));
-	else if (ns % hour == 0)
-		snprintf(out, n, "%" PRIu64 "h", ns / hour);
 	else
 		options_show_ns(ns, out, n);
 }

@@ -88,6 +88,13 @@ void options_show_ns(uint64_t ns, char *out, size_t n);
 void options_show_bytes(uint64_t bytes, char *out, size_t n);
 /* "Invalid value", and what the option takes; see options_refuse(). */
 enum status options_bad_value(const struct row *r, const char *arg);
+/* The same for a value that takes a unit; if that is missing, the message
+ * suggests ARG with each of two units. */
+enum status options_bad_amount(
+    const struct row *r, const char *arg, const char *low, const char *high);
+/* The same; a number of many digits must be bytes. */
+enum status options_bad_size(
+    const struct row *r, const char *arg, const char *low, const char *high);
 /* A message about the value that options_set() is busy with, which names the
  * file and line, or the variable. Returns E_REFUSED. */
 enum status options_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -116,7 +116,7 @@ options_take_sync(const struct row *r, void *to, const char *arg)
 		}
 	if (parse_duration(arg, SYNC_TIME_MAX, &when->time_ns) != OK ||
 	    when->time_ns < SYNC_TIME_MIN)
-		return options_bad_value(r, arg);
+		return options_bad_amount(r, arg, "ms", "s");
 	when->mode = SYNC_TIME;
 	return OK;
 }
@@ -154,7 +154,7 @@ options_take_live_window(const struct row *r, void *to, const char *arg)
 		? parse_duration(arg, LIVE_WINDOW_NS_MAX, &w.ns) != OK ||
 		      w.ns < LIVE_WINDOW_NS_MIN
 		: parse_size(arg, LIVE_WINDOW_MIN, SIZE_MAX, &w.bytes) != OK)
-		return options_bad_value(r, arg);
+		return options_bad_size(r, arg, "M", "s");
 	*(struct live_window *)to = w;
 	return OK;
 }

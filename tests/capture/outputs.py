@@ -32,6 +32,14 @@ def nothing_is_overwritten():
         equal({p: p.read_bytes() for p in out.iterdir()}, before, "files")
 
 
+def a_size_needs_a_unit():
+    """10 bytes are hardly meant."""
+    result = program.run("--rotate-size", "10", status=2)
+    equal(result.lines(), [
+        "tracepulse-capture: --rotate-size 10: a unit is missing (did you "
+        "mean 10k or 10M?)"], "a bare number")
+
+
 def rotation_by_size():
     """Each directory is a trace; a packet of CTF has 256 KiB at most."""
     with program.directory() as top:
@@ -41,7 +49,7 @@ def rotation_by_size():
             out = f"{top}/out"
             summary = program.capture(
                 "-i", path, "-j", j, "--order", order, "--payload", "none",
-                "--rotate-size", size, "--output", out)
+                "--rotate-size", f"{size}B", "--output", out)
             parts = sorted(pathlib.Path(out).iterdir())
             check((len(parts) > 2) == (size < 1 << 20), f"{len(parts)} parts")
             found, bytes = [], 0
@@ -120,8 +128,8 @@ def figures_on_a_pipe():
                 r"kernel 0, by us 0, written \d+$", line), repr(line))
 
 
-CASES = [nothing_is_overwritten, rotation_by_size, rotation_by_time,
-         what_it_says, figures_on_a_pipe]
+CASES = [nothing_is_overwritten, a_size_needs_a_unit, rotation_by_size,
+         rotation_by_time, what_it_says, figures_on_a_pipe]
 
 if __name__ == "__main__":
     program.need("babeltrace2")

@@ -175,7 +175,10 @@ static const struct {
 	{ "[relayd]\nverbose=0\n", OPT_VERBOSE, "0", "" },
 	{ "[relayd]\nmax-memory=1536k\n", OPT_MAX_MEMORY, "1536k", "" },
 	{ "[relayd]\nmax-memory=2048k\n", OPT_MAX_MEMORY, "2M", "" },
-	{ "[relayd]\nindex-lock-timeout=700\n", OPT_INDEX_LOCK_TIMEOUT, "700ms",
+	{ "[relayd]\nmax-memory=1048577B\n", OPT_MAX_MEMORY, "1048577B", "" },
+	{ "[relayd]\nindex-lock-timeout=700ms\n", OPT_INDEX_LOCK_TIMEOUT,
+	    "700ms", "" },
+	{ "[relayd]\nindex-lock-timeout=0\n", OPT_INDEX_LOCK_TIMEOUT, "0s",
 	    "" },
 	{ "[relayd]\nindex-lock-timeout=2m\n", OPT_INDEX_LOCK_TIMEOUT, "2m",
 	    "" },
@@ -230,6 +233,28 @@ static const struct {
 	{ "[relayd]\nverbose=4\n", 0, NULL,
 	    "error F:2: Invalid value \"4\" for --verbose: say a number "
 	    "from 0 to 3, yes or no\n" },
+	{ "[relayd]\nmax-age=30\nkeep-free=5\nmax-use=500\nsync=5\n", 0, NULL,
+	    "error F:2: --max-age 30: a unit is missing (did you mean 30s or "
+	    "30d?)\n"
+	    "error F:3: --keep-free 5: a unit is missing (did you mean 5G or "
+	    "5%?)\n"
+	    "error F:4: --max-use 500: a unit is missing (did you mean 500M or "
+	    "500G?)\n"
+	    "error F:5: --sync 5: a unit is missing (did you mean 5ms or "
+	    "5s?)\n" },
+	{ "[relayd]\nmax-memory=268435456\nindex-lock-timeout=700\n"
+	  "live-window=64\nlive-window=67108864\nkeep-free=5368709120\n",
+	    0, NULL,
+	    "error F:2: --max-memory 268435456: a unit is missing (did you "
+	    "mean 268435456B or 268435456k?)\n"
+	    "error F:3: --index-lock-timeout 700: a unit is missing (did you "
+	    "mean 700ms or 700s?)\n"
+	    "error F:4: --live-window 64: a unit is missing (did you mean 64M "
+	    "or 64s?)\n"
+	    "error F:5: --live-window 67108864: a unit is missing (did you "
+	    "mean 67108864B or 67108864k?)\n"
+	    "error F:6: --keep-free 5368709120: a unit is missing (did you "
+	    "mean 5368709120B or 5368709120k?)\n" },
 	{ "[relayd]\nlive-port=junk\n", 0, NULL,
 	    "error F:2: Invalid live URL \"junk\": it must begin with "
 	    "tcp://, tcp4:// or tcp6://\n" },
@@ -368,7 +393,7 @@ START_TEST(variables_are_settings)
 	ck_assert_int_eq(parse_args(""), E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(captured(),
 	    "error TRACEPULSE_MAX_MEMORY: Invalid value \"x\" for "
-	    "--max-memory=SIZE: hold at most SIZE bytes (k, M, G) of packets "
+	    "--max-memory=SIZE: hold at most SIZE (B, k, M, G) of packets "
 	    "[a "
 	    "quarter of RAM]\n"));
 	scratch_close();

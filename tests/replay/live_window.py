@@ -171,7 +171,7 @@ def steady():
     window = 64 * MIB if seconds > 60 else 8 * MIB
     shares = (64, 32, 16, 1)    # packets of 64 KiB, in 113 of them
     rate, most, done = 10 * MIB, 0, 0
-    with relay.Daemon(f"--live-window={window}", *HTTP) as daemon:
+    with relay.Daemon(f"--live-window={window}B", *HTTP) as daemon:
         flow = Flow(daemon, "steady", len(shares))
         reader = Reader(daemon, "steady", len(shares))
         reader.start()

@@ -66,11 +66,14 @@ def a_reload_changes_what_can_be():
         check("--workers" not in log, f"workers: {log}")
         daemon.control().close()
         wait_for(daemon, "debug ")
-        conf.write_text("[relayd]\nlog-level=error\nmax-memroy=1\n")
+        conf.write_text("[relayd]\nlog-level=error\nmax-memroy=1\n"
+                        "max-age=30\n")
         hang_up(daemon)
         log = daemon.log_text()
         check(f'error {conf}:3: unknown key "max-memroy": did you mean '
               '"max-memory"?' in log, log)
+        check(f"error {conf}:4: --max-age 30: a unit is missing (did you mean "
+              "30s or 30d?)" in log, log)
         before = daemon.log_text().count("debug ")
         daemon.control().close()
         wait_for(daemon, "debug ", before + 1)
@@ -337,7 +340,7 @@ def the_configuration_is_told():
         done = ask("--max-usee=5G")
         equal(done.returncode, 1, "an unknown option")
         check(b'did you mean "--max-use"?' in done.stderr, f"{done.stderr}")
-        done = ask("--print-config", "--max-age=72h", "--live-window=67108864")
+        done = ask("--print-config", "--max-age=72h", "--live-window=67108864B")
         for line in ("max-age = 3d ", "live-window = 64M "):
             check(line in done.stdout.decode(), f"{line}: {done.stdout}")
         equal(os.listdir(top), [], "nothing is made")

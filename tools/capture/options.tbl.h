@@ -40,7 +40,7 @@ OPTION(FLUSH, 0, "flush", "TIME",
     "a packet waits at most so long for others [1s]")
 OPTION(OUTPUT, 0, "output", "DIR",
     "to a CTF trace in a new, or empty, directory")
-OPTION(ROTATE_SIZE, 0, "rotate-size", "BYTES",
+OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE",
     "begin a new trace below DIR before it gets larger [never]")
 OPTION(ROTATE_TIME, 0, "rotate-time", "TIME",
     "begin a new trace below DIR after so long [never]")

@@ -3,6 +3,9 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "common/parse.h"
 
 static bool
 has_letters(const struct usage_row *rows, size_t n)
@@ -37,10 +40,24 @@ usage_complain(const char *program, const char *about, const char *what)
 	return E_REFUSED;
 }
 
+static enum status
+lacks_unit(const char *program, const char *name, const char *value,
+    const char *low, const char *high)
+{
+	fprintf(stderr,
+	    "%s: --%s %s: a unit is missing (did you mean %s%s or %s%s?)\n",
+	    program, name, value, value, low, value, high);
+	return E_REFUSED;
+}
+
 enum status
 usage_bad_value(
     const char *program, const struct usage_row *row, const char *value)
 {
+	if (strcmp(row->arg, "SIZE") == 0 && parse_lacks_unit(value))
+		return lacks_unit(program, row->name, value, "k", "M");
+	if (strcmp(row->arg, "TIME") == 0 && parse_lacks_unit(value))
+		return lacks_unit(program, row->name, value, "ms", "s");
 	fprintf(stderr, "%s: invalid value \"%s\" for --%s=%s: %s\n", program,
 	    value, row->name, row->arg, row->help);
 	return E_REFUSED;

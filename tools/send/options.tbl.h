@@ -19,8 +19,8 @@ OPTION(LINGER, 0, "linger", "SECONDS",
     "keep the session open so long after the last packet [0]")
 OPTION(LOOP, 0, "loop", "N",
     "send everything N times, each time as a new session; 0: for ever [1]")
-OPTION(RATE, 0, "rate", "BYTES",
-    "at most so many bytes per second; k, M and G multiply [no limit]")
+OPTION(RATE, 0, "rate", "SIZE",
+    "at most so many bytes (B, k, M, G) per second [no limit]")
 OPTION(UDP, 0, "udp", NULL,
     "send packets as datagrams; the relay must be tracepulse-relayd")
 OPTION(RESEND, 0, "resend", NULL,
