@@ -37,6 +37,9 @@ is_address(const char *name, const struct sockaddr *a)
 
 	if (a == NULL)
 		return false;
+	if (a->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
+	    inet_pton(AF_INET, name, got) == 1)
+		return memcmp(got, &in6->sin6_addr.s6_addr[12], 4) == 0;
 	if (a->sa_family == AF_INET)
 		return inet_pton(AF_INET, name, got) == 1 &&
 		       memcmp(got, &in->sin_addr, 4) == 0;

@@ -6,6 +6,16 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+/* A peer that has connected by IPv4 to a socket of IPv6. */
+static bool
+is_ipv4_on_ipv6(const struct sockaddr *a)
+{
+	const struct sockaddr_in6 *in6 = (const void *)a;
+
+	return a->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
+}
+
 char *
 peer_name(const struct sockaddr *a)
 {
@@ -15,7 +25,11 @@ peer_name(const struct sockaddr *a)
 	char *name = NULL;
 	int n;
 
-	if (a->sa_family == AF_INET6) {
+	if (is_ipv4_on_ipv6(a)) {
+		inet_ntop(
+		    AF_INET, &in6->sin6_addr.s6_addr[12], host, sizeof(host));
+		n = asprintf(&name, "%s:%u", host, ntohs(in6->sin6_port));
+	} else if (a->sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
 		n = asprintf(&name, "[%s]:%u", host, ntohs(in6->sin6_port));
 	} else {
@@ -32,7 +46,7 @@ peer_host(const struct sockaddr *a)
 	const struct sockaddr_in *in = (const void *)a;
 	struct peer_host h = { { 0 } };
 
-	if (a->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+	if (is_ipv4_on_ipv6(a))
 		memcpy(h.bytes, &in6->sin6_addr, 16);
 	else if (a->sa_family == AF_INET6)
 		memcpy(h.bytes, &in6->sin6_addr, 8);

@@ -16,7 +16,8 @@ struct peer_host {
 	uint8_t bytes[16];
 };
 
-/* The caller frees it; NULL: no memory. Any thread. */
+/* An IPv4 address looks the same on a socket of either family. The caller frees
+ * the name; NULL: no memory. Any thread. */
 char *peer_name(const struct sockaddr *a);
 
 struct peer_host peer_host(const struct sockaddr *a);

@@ -45,9 +45,6 @@ try_bind(const struct addrinfo *ai)
 	if (fd < 0)
 		return -1;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) == 0 &&
-	    (ai->ai_family != AF_INET6 ||
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) ==
-		    0) &&
 	    bind(fd, ai->ai_addr, ai->ai_addrlen) == 0) {
 		set_options(fd);
 		return fd;

@@ -110,12 +110,15 @@ check_address(struct place *p)
 static bool
 covers(const struct place *a, const struct place *b)
 {
+	/* [::] takes IPv4, too. */
+	if (a->at.any.sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&a->at.in6.sin6_addr))
+		return true;
 	if (a->at.any.sa_family != b->at.any.sa_family)
 		return false;
 	if (a->at.any.sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&a->at.in6.sin6_addr) ||
-		       IN6_ARE_ADDR_EQUAL(
-			   &a->at.in6.sin6_addr, &b->at.in6.sin6_addr);
+		return IN6_ARE_ADDR_EQUAL(
+		    &a->at.in6.sin6_addr, &b->at.in6.sin6_addr);
 	return a->at.in.sin_addr.s_addr == htonl(INADDR_ANY) ||
 	       a->at.in.sin_addr.s_addr == b->at.in.sin_addr.s_addr;
 }

@@ -83,6 +83,31 @@ def keep_alive_is_for_peers():
                     equal(timer, None, name)
 
 
+def both_families_on_one_address():
+    """tcp6://[::] takes IPv4 peers, too, which have the same name and host as
+    on a socket of IPv4."""
+    if not socket.has_dualstack_ipv6():
+        print("SKIP: no IPv6 here")
+        return
+    anywhere = "tcp6://[::]:0"
+    with relay.Daemon("-C", anywhere, "-D", anywhere, "-L", anywhere,
+                      "--http", anywhere, "--udp-port=data") as daemon:
+        for address in ("127.0.0.1", "::1"):
+            for port in (daemon.control_port, daemon.data_port,
+                         daemon.live_port):
+                socket.create_connection((address, port)).close()
+            with socket.create_connection((address, daemon.http_port)) as s:
+                name = f"[{address}]" if ":" in address else address
+                s.sendall(f"GET /healthz HTTP/1.1\r\nHost: {name}:"
+                          f"{daemon.http_port}\r\n\r\n".encode())
+                check(s.recv(100).startswith(b"HTTP/1.1 200"), name)
+        session = relay.Session(daemon)
+        session.packet()
+        session.finish()
+        within(lambda: " peer=127.0.0.1:" in daemon.log_text(), "its name")
+        check("ffff" not in daemon.log_text(), "a mapped address")
+
+
 def a_fleet_connects_at_once():
     """All are in the queues of a daemon that is busy for a moment."""
     n = 300

@@ -302,6 +302,7 @@ ADDRESSES = [
     ("-D tcp://localhost:5342", "--control-port and --data-port"),
     ("-L tcp://127.0.0.1:5343", "--data-port and --live-port"),
     ("--http=tcp://0.0.0.0:5344", "--live-port and --http"),
+    ("-C tcp6://[::]:5343", "--control-port and --data-port"),
 ]
 
 
