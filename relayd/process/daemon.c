@@ -188,8 +188,10 @@ daemon_start(struct daemon *d, const struct options *o)
 	if (change_directory(o->working_dir) != OK)
 		return E_IO;
 	d->has_group = geteuid() == 0;
+	/* Without the group, lttng-relayd warns, but prints nothing with -d. */
 	if (d->has_group)
-		d->group = rundir_group(o->group);
+		d->group = rundir_group(
+		    o->group, o->daemonize ? LOG_INFO : LOG_WARN);
 	if (rundir_create(o->run_dir, d->group) != OK)
 		return E_IO;
 	if (choose_admin_path(d) != OK)

@@ -21,39 +21,56 @@
 #define HEALTH_PREFIX "health-"
 
 gid_t
-rundir_group(const char *name)
+rundir_group(const char *name, enum log_level level)
 {
 	const struct group *g = getgrnam(name);
 
 	if (g != NULL)
 		return g->gr_gid;
-	log_warn("No tracing group detected: \"%s\"", name);
+	log_line(level, "No tracing group detected: \"%s\"", name);
 	return 0;
 }
 
-/* Why others could put their own files where ours are to be; NULL: they cannot.
- * Where the sticky bit is set, they cannot replace what is ours. */
+/* Why PATH cannot be ours; NULL: it can. */
 static const char *
-why_unsafe(const struct stat *st)
+why_foreign(const struct stat *st)
 {
-	const bool is_sticky = (st->st_mode & S_ISVTX) != 0;
-
 	if (S_ISLNK(st->st_mode))
 		return "it is a symbolic link";
 	if (!S_ISDIR(st->st_mode))
 		return "it is not a directory";
 	if (st->st_uid != geteuid() && st->st_uid != 0)
 		return "it belongs to another user";
-	if ((st->st_mode & S_IWOTH) != 0 && !is_sticky)
+	return NULL;
+}
+
+/* Why others can replace files in the directory; NULL: they cannot. The sticky
+ * bit prevents it. */
+static const char *
+why_open(const struct stat *st)
+{
+	if ((st->st_mode & S_ISVTX) != 0)
+		return NULL;
+	if ((st->st_mode & S_IWOTH) != 0)
 		return "all users may write there";
-	if ((st->st_mode & S_IWGRP) != 0 && !is_sticky && st->st_gid != 0 &&
+	if ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0 &&
 	    st->st_gid != getegid())
 		return "its group may write there";
 	return NULL;
 }
 
+static const char *
+why_unsafe(const struct stat *st)
+{
+	const char *why = why_foreign(st);
+
+	return why != NULL ? why : why_open(st);
+}
+
+/* IS_TOP: the run directory itself, which may be open to others if it is ours:
+ * what protects is the mode of relayd/ in it, and of the files there. */
 static enum status
-check_existing(const char *path)
+check_existing(const char *path, bool is_top)
 {
 	const char *why;
 	struct stat st;
@@ -65,6 +82,12 @@ check_existing(const char *path)
 	why = why_unsafe(&st);
 	if (why == NULL)
 		return OK;
+	if (is_top && why_foreign(&st) == NULL && st.st_uid == geteuid()) {
+		log_warn("run directory %s: %s: they can replace the sockets "
+			 "and port files of this relay (chmod 755)",
+		    path, why);
+		return OK;
+	}
 	log_error("Unable to use %s as run directory: %s", path, why);
 	return E_IO;
 }
@@ -108,11 +131,11 @@ give_to_group(const char *path, gid_t group)
 }
 
 static enum status
-create_one(const char *path, gid_t group)
+create_one(const char *path, gid_t group, bool is_top)
 {
 	if (mkdir(path, 0700) != 0) {
 		if (errno == EEXIST)
-			return check_existing(path);
+			return check_existing(path, is_top);
 		log_errno(LOG_ERROR, "Unable to create %s", path);
 		return E_IO;
 	}
@@ -166,7 +189,8 @@ rundir_create(const char *run_dir, gid_t group)
 		log_error("%s: the path is too long", run_dir);
 		return E_LIMIT;
 	}
-	if (create_one(run_dir, group) != OK || create_one(path, group) != OK)
+	if (create_one(run_dir, group, true) != OK ||
+	    create_one(path, group, false) != OK)
 		return E_IO;
 	remove_stale(path);
 	return OK;

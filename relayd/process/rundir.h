@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "common/compiler.h"
+#include "common/log.h"
 #include "common/status.h"
 
 /*
@@ -13,8 +14,10 @@
  * as root, 0755 and GROUP. Existing ones are not changed, and are refused
  * (E_IO) if another user than root could put files there: one that is a link,
  * that belongs to somebody else, or that others may write to (the sticky bit
- * makes this harmless; so does a group that is our own). Then removes health
- * sockets of daemons that are gone. Failures are logged.
+ * makes this harmless; so does a group that is our own). But RUN_DIR may be
+ * writable for others, with a warning, if it belongs to the user of the
+ * process. Then removes health sockets of daemons that are gone. Failures are
+ * logged.
  */
 enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;
 
@@ -22,8 +25,8 @@ enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;
  * E_IO: yes, or it is not there, which is logged. */
 enum status rundir_check_place(const char *path) MUST_CHECK;
 
-/* The gid of the tracing group; if the group is unknown, root's gid, with a
- * warning. */
-gid_t rundir_group(const char *name);
+/* The gid of the tracing group. An unknown group is logged at LEVEL; the gid is
+ * root's then. */
+gid_t rundir_group(const char *name, enum log_level level);
 
 #endif

@@ -129,13 +129,15 @@ read_errors(void)
 	return errors;
 }
 
-/* "-b -P SCRATCH/pid", with LTTNG_RUNDIR in the scratch directory. */
+/* "-g root -b -P SCRATCH/pid", with LTTNG_RUNDIR in the scratch directory.
+ * Every machine has the group root. */
 static const char *
 background(const char *more)
 {
 	static char args[512];
 
-	snprintf(args, sizeof(args), "%s -P %s", more, scratch_path("pid"));
+	snprintf(
+	    args, sizeof(args), "-g root %s -P %s", more, scratch_path("pid"));
 	return args;
 }
 
@@ -199,6 +201,22 @@ START_TEST(when_the_command_returns_all_is_there)
 	ck_assert(!scratch_exists("run/relayd/control.port"));
 	ck_assert(!scratch_exists("run/relayd/data.port"));
 	ck_assert(!scratch_exists("run/relayd/live.port"));
+	scratch_close();
+}
+END_TEST
+
+START_TEST(only_daemonize_hides_an_unknown_group)
+{
+	const bool is_said = strcmp(detached[_i], "-b") == 0 && geteuid() == 0;
+	char args[64];
+
+	open_scratch();
+	snprintf(args, sizeof(args), "%s -g no_such_group", detached[_i]);
+	ck_assert_int_eq(finish(launch(SERVE, background(args))), 0);
+	end_daemon(daemon_pid());
+	ck_assert_str_eq(read_errors(),
+	    is_said ? "warning No tracing group detected: \"no_such_group\"\n"
+		    : "");
 	scratch_close();
 }
 END_TEST
@@ -465,6 +483,8 @@ main(void)
 {
 	const struct unit units[] = {
 		{ when_the_command_returns_all_is_there, ARRAY_LEN(detached),
+		    0 },
+		{ only_daemonize_hides_an_unknown_group, ARRAY_LEN(detached),
 		    0 },
 		{ only_daemonize_leaves_standard_error, ARRAY_LEN(detached),
 		    0 },

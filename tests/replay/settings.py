@@ -193,7 +193,7 @@ def a_log_file_is_opened_again():
     """As logrotate wants it. It is not for everybody to read."""
     with tempfile.TemporaryDirectory() as top:
         path = pathlib.Path(top, "log")
-        with relay.Daemon("--log-file", str(path),
+        with relay.Daemon("--log-file", str(path), "--group", "root",
                           limit=lambda: os.umask(0o022)) as daemon:
             equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(0o640), "mode")
             until = time.monotonic() + relay.TIMEOUT
@@ -270,6 +270,7 @@ def with_daemonize_the_file_remains():
         any_port = "tcp://127.0.0.1:0"
         done = subprocess.run(
             [relay.PROGRAM, "-d", "-P", top + "/pid", "-o", top + "/out",
+             "-g", "no_such_group",
              "--dynamic-port-allocation", "-C", any_port, "-D", any_port,
              "-L", any_port, "--log-file", "log"],
             env=dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run"),
