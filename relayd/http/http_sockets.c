@@ -15,8 +15,6 @@
 #include "relayd/process/options.h"
 #include "relayd/process/unix_socket.h"
 
-/* Where HTTP is if the default port is taken, and no other was asked for. */
-#define HTTP_SECOND_PORT 5341
 /* Only root, and the user of the daemon, give orders. */
 #define ADMIN_MODE 0600
 
@@ -46,26 +44,6 @@ open_unix(struct http_face *f, const char *path)
 	return -1;
 }
 
-/* No port was asked for: the default one, or the one behind it in our order:
- * lttng-sessiond, if it was there first, listens on the default one for its
- * agents. */
-static int
-open_default(const struct listen_url *url)
-{
-	struct listen_url second = *url;
-	int fd = listener_open(url, "http", LOG_INFO);
-
-	if (fd >= 0 || url->port == 0)
-		return fd;
-	second.port = HTTP_SECOND_PORT;
-	fd = listener_open(
-	    &second, "http", url->is_explicit ? LOG_ERROR : LOG_WARN);
-	if (fd >= 0)
-		log_warn("http: port %u is taken, so it is port %u (--http)",
-		    (unsigned)url->port, (unsigned)second.port);
-	return fd;
-}
-
 static int
 open_tcp(struct http *h)
 {
@@ -73,13 +51,9 @@ open_tcp(struct http *h)
 	const int one = 1;
 	int fd;
 
-	if (url->has_socket)
-		fd = url->socket_fd;
-	else if (url->has_port)
-		fd = listener_open(url, "http", LOG_ERROR);
-	else
-		fd = open_default(url);
-
+	fd = url->has_socket ? url->socket_fd
+			     : listener_open(url, "http",
+				   url->is_explicit ? LOG_ERROR : LOG_WARN);
 	if (fd < 0)
 		return -1;
 	/* Accepted sockets inherit it. */

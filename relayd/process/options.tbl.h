@@ -27,7 +27,7 @@ OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
     "take packets over UDP on PORT, or on that of data, or none [none]")
 OPTION(HTTP, 0, "http", "URL", true,
     OWN(http, http),
-    "status and metrics on URL, unix:PATH or none [tcp://localhost:5345]")
+    "status and metrics on URL, unix:PATH or none [tcp://localhost:5340]")
 OPTION(HTTP_HOST, 0, "http-host", "NAME", true,
     RELOADED(http_hosts, OWN(http_host, http_hosts)),
     "answer HTTP requests to NAME, too; up to 16 times")

@@ -21,11 +21,11 @@ static const struct {
 	const char *text, *base, *host, *unix_path;
 	bool is_local;
 } addresses[] = {
-	{ "http://localhost:5345", "http://localhost:5345", "localhost", "",
+	{ "http://localhost:5340", "http://localhost:5340", "localhost", "",
 	    true },
-	{ "http://localhost:5345/", "http://localhost:5345", "localhost", "",
+	{ "http://localhost:5340/", "http://localhost:5340", "localhost", "",
 	    true },
-	{ "relay1", "http://relay1:5345", "relay1", "", false },
+	{ "relay1", "http://relay1:5340", "relay1", "", false },
 	{ "relay1:80", "http://relay1:80", "relay1", "", false },
 	{ "http://relay1", "http://relay1", "relay1", "", false },
 	{ "https://relay1/pulse/", "https://relay1/pulse", "relay1", "",
@@ -33,7 +33,7 @@ static const struct {
 	{ "[::1]:7", "http://[::1]:7", "::1", "", true },
 	{ "http://[2001:db8::1]", "http://[2001:db8::1]", "2001:db8::1", "",
 	    false },
-	{ "127.9.9.9", "http://127.9.9.9:5345", "127.9.9.9", "", true },
+	{ "127.9.9.9", "http://127.9.9.9:5340", "127.9.9.9", "", true },
 	{ "unix:/run/x", "http://localhost", "", "/run/x", true },
 };
 

@@ -79,8 +79,8 @@ def watch(w):
 
 @scenario(reference=False, compare_tree=False)
 def status_beside_sessiond(w):
-    """HTTP has its default port also where a session daemon was first: it
-    takes one of 5345 to 5354 for its agents"""
+    """HTTP has its default port also beside session daemons, which take some of
+    5345 to 5354 for their agents; tracepulse says which of them is no relay"""
     if not w.private:
         raise Skipped("the default ports need namespaces")
     w.relay.stop()
@@ -97,5 +97,18 @@ def status_beside_sessiond(w):
             raise Failure("tracepulse status: " + found.stderr.decode())
         if not json.loads(found.stdout)["is_ready"]:
             raise Failure("status: %s" % found.stdout.decode())
+        w.relay.stop()
+    for url, wanted in (("localhost:5340", "no relay here"),
+                        ("localhost:5345", "another program answers here")):
+        found = subprocess.run([program(w), "status", "-u", url], env=w.env(),
+                               stdin=subprocess.DEVNULL, capture_output=True,
+                               timeout=30, check=False)
+        if found.returncode != 1 or wanted not in found.stderr.decode():
+            raise Failure("%s: %r" % (url, found.stderr))
+    # No other port is taken instead.
+    with socket.create_server(("127.0.0.1", 5340)):
+        w.relay.start()
+        if os.path.exists(w.rundir() + "/relayd/http.port"):
+            raise Failure("HTTP has another port")
         w.relay.stop()
     w.relay.start()

@@ -4,7 +4,7 @@
 As root every world is a set of namespaces (processes, mounts, network, ipc,
 host name): the daemons have their default ports and run directories, nothing
 outside is touched, and all processes die with the world. Elsewhere a world is
-a home directory and three free ports, and only one may run at a time.
+a home directory and free ports, and only one may run at a time.
 
 `command_in_world` is what the outside starts; `World` is used inside.
 """
@@ -213,8 +213,11 @@ class Relay:
         """Own ports where worlds are not private, else the defaults."""
         if self.world.private:
             return []
-        return [part for option, port in zip("CDL", self.world.ports)
-                for part in ("-" + option, "tcp://127.0.0.1:%d" % port)]
+        options = list(zip(("-C", "-D", "-L"), self.world.ports))
+        if not self.world.is_reference:
+            options.append(("--http", self.world.http_port))
+        return [part for option, port in options
+                for part in (option, "tcp://127.0.0.1:%d" % port)]
 
     def argv(self, options):
         """The whole command line."""
@@ -376,7 +379,8 @@ class World:
         self.is_reference = is_reference
         self.home = os.path.join(self.directory, "home")
         os.makedirs(self.home, exist_ok=True)
-        self.ports = [5342, 5343, 5344] if private else free_ports(3)
+        *self.ports, self.http_port = \
+            [5342, 5343, 5344, 5340] if private else free_ports(4)
         self.relay = Relay(self, relay)
         self.sessiond = None
         self.apps = []

@@ -32,7 +32,7 @@ static const struct {
 	bool is_ours;
 } hosts[] = {
 	{ "localhost", true },
-	{ "LocalHost:5345", true },
+	{ "LocalHost:5340", true },
 	{ "10.0.0.1", true },
 	{ "10.0.0.1:80", true },
 	{ "10.0.0.2", false },

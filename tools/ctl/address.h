@@ -8,10 +8,8 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-#define ADDRESS_DEFAULT "http://localhost:5345"
-/* Where the relay is if something else had the default port. */
-#define ADDRESS_SECOND "http://localhost:5341"
-#define ADDRESS_PORT "5345" /* of a HOST without a scheme and a port */
+#define ADDRESS_DEFAULT "http://localhost:5340"
+#define ADDRESS_PORT "5340" /* of a HOST without a scheme and a port */
 #define ADDRESS_HOST_MAX 256
 
 struct address {

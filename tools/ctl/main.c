@@ -23,35 +23,6 @@ end_output(int status)
 	return status == CTL_OK ? CTL_FAILED : status;
 }
 
-/* Does a relay answer requests to A? */
-static bool
-answers(const struct address *a, unsigned timeout_ms)
-{
-	struct fetch *f = fetch_create(a, timeout_ms);
-	json_t *status = NULL;
-	const bool is_there = f != NULL && fetch_json(f, "/api/v1/status",
-					       false, &status) == OK;
-
-	json_decref(status);
-	fetch_destroy(f);
-	return is_there;
-}
-
-/* No address was given. Where a session daemon has the relay's default port,
- * for its agents, the relay is on the second one. */
-static void
-find_relay(struct ctl_options *o)
-{
-	struct address second;
-	const char *why;
-
-	if (!o->is_default || answers(&o->address, o->timeout_ms) ||
-	    address_parse(&second, ADDRESS_SECOND, &why) != OK ||
-	    !answers(&second, o->timeout_ms))
-		return;
-	o->address = second;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -67,7 +38,6 @@ main(int argc, char **argv)
 	if (fetch_begin() != OK)
 		return ctl_fail("out of memory");
 	terminal_open(&c.terminal);
-	find_relay(&c.options);
 	c.fetch = fetch_create(&c.options.address, c.options.timeout_ms);
 	if (c.fetch == NULL)
 		return ctl_fail("out of memory");

@@ -214,7 +214,6 @@ choose_url(struct ctl_options *o, const char *url)
 
 	if (url == NULL && variable != NULL && *variable != '\0')
 		url = variable;
-	o->is_default = url == NULL;
 	if (url == NULL)
 		url = ADDRESS_DEFAULT;
 	return address_parse(&o->address, url, &why) == OK ? OK

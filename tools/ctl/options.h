@@ -43,7 +43,6 @@ struct ctl_options {
 	const char *operand;	  /* NULL: none */
 	char **more; /* behind "--", for babeltrace2; NULL at its end */
 	struct address address;
-	bool is_default; /* no address was given */
 	unsigned timeout_ms;
 	bool json, is_long, all, names, dry_run, no;
 	const char *host, *state; /* NULL: none */

@@ -6,7 +6,7 @@
  */
 /* clang-format off */
 OPTION(URL, 'u', "url", "URL",
-    "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5345]")
+    "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5340]")
 OPTION(JSON, 'j', "json", NULL,
     "print what the relay answers, for scripts")
 OPTION(TIMEOUT, 0, "timeout", "SECONDS",

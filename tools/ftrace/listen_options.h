@@ -11,11 +11,11 @@
 #include "common/status.h"
 #include "tools/ftrace/live.h"
 
-/* Behind those of the relay, which are 5341 to 5344. */
+/* Behind those of the relay, which are 5340 to 5344. */
 #define LISTEN_PORT 5346
 /* From where the stock listener searches, to below the relay's. */
 #define LISTEN_DATA_FIRST 1500
-#define LISTEN_DATA_LAST 5340
+#define LISTEN_DATA_LAST 5339
 
 struct listen_options {
 	bool is_done; /* printed what was asked for: exit with status 0 */

@@ -17,7 +17,7 @@ OPTION(LOG, 'l', "log", "FILE",
 OPTION(BIND, 0, "bind", "ADDRESS",
     "listen at this address only [all]")
 OPTION(DATA_PORTS, 0, "data-ports", "FIRST-LAST",
-    "ports for pages, one for each CPU [1500-5340]")
+    "ports for pages, one for each CPU [1500-5339]")
 OPTION(RELAY, 0, "relay", "URL",
     "live, too, on the relay net://HOST[:CONTROL[:DATA]]")
 OPTION(UDP, 0, "udp", NULL,
