@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What doc/ops offers to whoever watches the relay: the rules for Prometheus and
-the dashboard for Grafana ask for what the daemon exports, and for nothing else."""
+the dashboard for Grafana ask for what the daemon exports, and for nothing else;
+the examples for firewalls can be loaded."""
 import json
 import os
 import pathlib
@@ -140,8 +141,32 @@ def every_panel_can_be_read():
         promtool("check", "rules", out.name)
 
 
+def tables(page):
+    """The examples of nftables on a page."""
+    return [re.sub("^    ", "", text, flags=re.M) for text in re.findall(
+        r"^    (table inet .*?^    }\n)", page.read_text(), re.M | re.S)]
+
+
+def examples_of_nftables_can_be_loaded():
+    """As they are printed, on a machine without other rules."""
+    alone = ["unshare", "--net", "--"]
+    if shutil.which("nft") is None or subprocess.run(
+            [*alone, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("SKIP examples_of_nftables_can_be_loaded: no nft, or no network "
+              "namespace")
+        return
+    for page in OPS / "firewall.md", TOP / "doc/security.md":
+        found = tables(page)
+        equal(len(found), 1, f"tables in {page}")
+        done = subprocess.run([*alone, "nft", "-f", "-"], input=found[0],
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        equal((done.returncode, done.stdout), (0, ""), f"nft for {page}")
+        check("nft add" not in page.read_text(), f"a loose rule in {page}")
+
+
 CASES = [what_they_ask_for_is_there, rules_say_what_they_should,
-         every_panel_can_be_read]
+         every_panel_can_be_read, examples_of_nftables_can_be_loaded]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
