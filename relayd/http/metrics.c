@@ -148,8 +148,8 @@ write_process(struct buf *b, const struct view *v)
 	gauge(b, "start_time_seconds",
 	    "When the relay started, since the epoch", v->started_s);
 	gauge(b, "healthy", "Do all loops turn?", view_is_healthy(v));
-	gauge(b, "ready", "Are new sessions admitted?",
-	    view_not_ready(v) == NULL);
+	gauge(b, "ready", "Is the relay ready for new sessions? (/readyz)",
+	    view_not_ready(v) == READY);
 	gauge(b, "held_bytes", "Memory of packets that wait", view_memory(v));
 	gauge(b, "memory_limit_bytes", "Limit of held_bytes (--max-memory)",
 	    v->options->max_memory);

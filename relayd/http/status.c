@@ -216,37 +216,10 @@ all_threads(const struct view *v)
 	return all;
 }
 
-/* The state in a word, and in a sentence for people. */
-static void
-add_state(json_t *j, const struct view *v, const char *reason)
-{
-	static const struct {
-		const char *state, *text;
-	} texts[] = {
-		{ "ready",
-		    "New sessions are admitted, and no packet is being lost." },
-		{ "losing", "New sessions are admitted, but packets are being "
-			    "lost." },
-		{ "starting", "New sessions are not admitted yet." },
-		{ "draining",
-		    "What has arrived is written, then the relay ends." },
-	};
-	const char *state = view_state(v, reason);
-
-	(void)json_object_set_new(j, "state", json_string(state));
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (strcmp(texts[i].state, state) == 0)
-			(void)json_object_set_new(
-			    j, "state_text", json_string(texts[i].text));
-	if (strcmp(state, "not_ready") == 0)
-		(void)json_object_set_new(j, "state_text",
-		    json_sprintf("New sessions are not admitted: %s.", reason));
-}
-
 json_t *
 json_of_status(const struct view *v)
 {
-	const char *reason = view_not_ready(v);
+	const enum not_ready why = view_not_ready(v);
 	json_t *j = json_object(), *reasons = json_array();
 
 	(void)json_object_set_new(j, "hostname", json_of_text(v->hostname));
@@ -255,11 +228,14 @@ json_of_status(const struct view *v)
 	set(j, "uptime_seconds", (clock_now_ns() - v->started_ns) / NS_PER_S);
 	(void)json_object_set_new(
 	    j, "is_healthy", json_boolean(view_is_healthy(v)));
-	(void)json_object_set_new(j, "is_ready", json_boolean(reason == NULL));
-	if (reason != NULL)
-		(void)json_array_append_new(reasons, json_string(reason));
+	(void)json_object_set_new(j, "is_ready", json_boolean(why == READY));
+	if (why != READY)
+		(void)json_array_append_new(
+		    reasons, json_string(view_reason(why)));
 	(void)json_object_set_new(j, "reasons", reasons);
-	add_state(j, v, reason);
+	(void)json_object_set_new(j, "state", json_string(view_state(v, why)));
+	(void)json_object_set_new(
+	    j, "state_text", json_string(view_state_text(v, why)));
 	(void)json_object_set_new(j, "listeners", listeners(v));
 	(void)json_object_set_new(
 	    j, "admin_socket", json_of_text(v->admin_path));

@@ -180,15 +180,22 @@ view_memory(const struct view *v)
 	return v->memory == NULL ? 0 : published_word(v->memory);
 }
 
+/* Is a thread stuck? Live workers count unless ONLY_INGEST. */
+static bool
+has_stuck_thread(const struct view *v, bool only_ingest)
+{
+	for (unsigned i = 0; i < v->threads.n; i++)
+		if ((!only_ingest ||
+			v->threads.all[i].kind != THREAD_LIVE_WORKER) &&
+		    thread_is_stuck(&v->threads.all[i], VIEW_STUCK_NS))
+			return true;
+	return false;
+}
+
 bool
 view_is_healthy(const struct view *v)
 {
-	if (v->phase != VIEW_SERVING)
-		return true;
-	for (unsigned i = 0; i < v->threads.n; i++)
-		if (thread_is_stuck(&v->threads.all[i], VIEW_STUCK_NS))
-			return false;
-	return true;
+	return v->phase != VIEW_SERVING || !has_stuck_thread(v, false);
 }
 
 /* As the lobby does (relayd/net/crowd.h): each session that is there may come
@@ -211,30 +218,77 @@ view_is_disk_full(const struct view *v)
 	       view_sum(STAT_disk_full) > 0;
 }
 
-const char *
+enum not_ready
 view_not_ready(const struct view *v)
 {
 	if (v->phase == VIEW_STARTING)
-		return "starting";
+		return NOT_READY_STARTING;
 	if (v->phase == VIEW_DRAINING)
-		return "draining";
-	if (!view_is_healthy(v))
-		return "a thread does not answer";
+		return NOT_READY_DRAINING;
+	if (has_stuck_thread(v, true))
+		return NOT_READY_STUCK;
 	if (view_is_disk_full(v))
-		return "disk full";
+		return NOT_READY_DISK;
 	if (lacks_descriptors(v))
-		return "no descriptors";
-	return NULL;
+		return NOT_READY_DESCRIPTORS;
+	return READY;
 }
 
 const char *
-view_state(const struct view *v, const char *reason)
+view_reason(enum not_ready why)
 {
-	if (v->phase == VIEW_STARTING)
-		return "starting";
-	if (v->phase == VIEW_DRAINING)
-		return "draining";
-	if (reason != NULL)
-		return "not_ready";
-	return v->rates[RATE_lost_packets] > 0 ? "losing" : "ready";
+	static const char *const reasons[] = {
+		[NOT_READY_STARTING] = "starting",
+		[NOT_READY_DRAINING] = "draining",
+		[NOT_READY_STUCK] = "a thread does not answer",
+		[NOT_READY_DISK] = "disk full",
+		[NOT_READY_DESCRIPTORS] = "no descriptors",
+	};
+
+	return reasons[why];
+}
+
+const char *
+view_state(const struct view *v, enum not_ready why)
+{
+	switch (why) {
+	case READY:
+		return v->rates[RATE_lost_packets] > 0 ? "losing" : "ready";
+	case NOT_READY_STARTING:
+	case NOT_READY_DRAINING:
+		return view_reason(why);
+	case NOT_READY_STUCK:
+	case NOT_READY_DISK:
+	case NOT_READY_DESCRIPTORS:
+		break;
+	}
+	return "not_ready";
+}
+
+const char *
+view_state_text(const struct view *v, enum not_ready why)
+{
+	switch (why) {
+	case READY:
+		break;
+	case NOT_READY_STARTING:
+		return "New sessions are not admitted yet.";
+	case NOT_READY_DRAINING:
+		return "What has arrived is written, then the relay ends.";
+	case NOT_READY_STUCK:
+		return "New sessions may have to wait: a thread does not "
+		       "answer.";
+	case NOT_READY_DISK:
+		return v->options->on_full == ON_FULL_LOSE
+			   ? "New sessions are admitted, but their packets are "
+			     "lost: the disk is full."
+			   : "Sessions that need more room are refused: the "
+			     "disk is full.";
+	case NOT_READY_DESCRIPTORS:
+		return "New sessions are not admitted: no descriptors are "
+		       "left.";
+	}
+	return v->rates[RATE_lost_packets] > 0
+		   ? "New sessions are admitted, but packets are being lost."
+		   : "New sessions are admitted, and no packet is being lost.";
 }

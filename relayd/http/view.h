@@ -86,10 +86,25 @@ uint64_t view_memory(const struct view *v); /* of packets, bytes */
 bool view_is_healthy(const struct view *v);
 /* Is there no room on the disk, or did a worker find none just now? */
 bool view_is_disk_full(const struct view *v);
-/* Why no new session is admitted now; NULL: they are. */
-const char *view_not_ready(const struct view *v);
+/* Why the relay is not ready for new sessions. None is admitted when it is
+ * STARTING or DRAINING, or lacks DESCRIPTORS. A live worker that is STUCK
+ * delays no session, and does not count. */
+enum not_ready {
+	READY,
+	NOT_READY_STARTING,
+	NOT_READY_DRAINING,
+	NOT_READY_STUCK,
+	NOT_READY_DISK,
+	NOT_READY_DESCRIPTORS,
+};
+
+enum not_ready view_not_ready(const struct view *v);
+/* A few words; NULL for READY. */
+const char *view_reason(enum not_ready why);
 /* All in a word: "ready", "losing" (packets, in these seconds), "starting",
- * "draining", "not_ready". REASON is view_not_ready()'s. */
-const char *view_state(const struct view *v, const char *reason);
+ * "draining", "not_ready". */
+const char *view_state(const struct view *v, enum not_ready why);
+/* The same in a sentence. */
+const char *view_state_text(const struct view *v, enum not_ready why);
 
 #endif

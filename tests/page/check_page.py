@@ -424,7 +424,8 @@ def not_ready():
         b.wait("document.querySelector('#state-name').innerText === "
                "'Not ready'")
         equal(b.text("#state-text"),
-              "New sessions are not admitted: no descriptors.", "reason")
+              "New sessions are not admitted: no descriptors are left.",
+              "reason")
         check(b.evaluate("document.title").startswith("Not ready"), "title")
         for c in kept:
             c.close()

@@ -286,7 +286,7 @@ START_TEST(the_last_sessions_are_remembered)
 END_TEST
 
 /* A relay with one worker, whose loop nobody turns. */
-static struct loop loop;
+static struct loop loop, live_loop;
 static struct threads threads;
 static struct options options;
 static struct http *http;
@@ -339,7 +339,9 @@ open_http(void)
 		.output = "/" };
 	threads = (struct threads){ 0 };
 	ck_assert_int_eq(loop_init(&loop, ignore, NULL), OK);
+	ck_assert_int_eq(loop_init(&live_loop, ignore, NULL), OK);
 	threads_add(&threads, THREAD_WORKER, 0, &loop);
+	threads_add(&threads, THREAD_LIVE_WORKER, 0, &live_loop);
 	ck_assert_int_eq(http_create(&http, &config), OK);
 	ck_assert_int_eq(http_start(http, &threads, NULL), OK);
 }
@@ -351,6 +353,7 @@ close_http(void)
 	free(memory);
 	http_destroy(http);
 	loop_destroy(&loop);
+	loop_destroy(&live_loop);
 }
 
 /* GET PATH; the connection. */
@@ -420,9 +423,15 @@ START_TEST(a_worker_that_does_not_answer_is_busy)
 	ck_assert_uint_eq(n_asked, 1);
 	ck_assert(says(fetch("/metrics"), "200 OK"));
 	ck_assert(says(fetch("/healthz"), "200 OK"));
+	/* Viewers wait for a live worker, new sessions do not. */
+	publish(&live_loop.busy_since, clock_now_ns() - 6 * NS_PER_S);
+	ck_assert(says(fetch("/healthz"), "503 "));
+	ck_assert(says(fetch("/readyz"), "200 OK"));
+	publish(&live_loop.busy_since, 0);
 	publish(&loop.busy_since, clock_now_ns() - 6 * NS_PER_S);
 	ck_assert(says(fetch("/healthz"), "503 "));
 	ck_assert(says(fetch("/readyz"), "does not answer"));
+	ck_assert(!says(fetch("/api/v1/status"), "not admitted"));
 	http_drain(http);
 	free(memory);
 	memory = NULL;

@@ -154,6 +154,13 @@ def goes_on(daemon):
     # The page asks the relay's threads once a second.
     until(lambda: get(daemon, "/readyz") == (503, "disk full\n"),
           f"/readyz says {get(daemon, '/readyz')}")
+    # A session is admitted all the same, and nothing says that it is not.
+    other = daemon.control()
+    other.version()
+    equal(other.create_session(name="other")[1], relay.OK, "CREATE_SESSION")
+    other.close()
+    text = json.loads(get(daemon, "/api/v1/status")[1])["state_text"]
+    check("are admitted" in text and "disk is full" in text, text)
     until(lambda: json.loads(get(daemon, "/api/v1/status")[1])["disk"][
         "free_bytes"] < 1 << 20, "what is free is told as it was before", 4)
     # A trace on a full disk can be read.
