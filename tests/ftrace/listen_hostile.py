@@ -6,16 +6,13 @@ import contextlib
 import os
 import random
 import re
-import shutil
 import socket
 import struct
-import subprocess
-import tempfile
 import time
 
 from sender import (CLOSE, FIN_DATA, GREETING, HEADER, PAGE, PLAIN, SEND_DATA,
                     Failed, Sender, check, equal, listening, message, metadata,
-                    part, run, tinit, wait_until)
+                    part, private_file, run, tinit, wait_until)
 
 SEED = int(os.environ.get("TP_SEED", "1"))
 MUTATIONS = 3000 if os.environ.get("TP_TEST_LONG") else 150
@@ -286,12 +283,6 @@ def who_sends_junk_delays_no_file():
               "its pages")
 
 
-# A name server that never answers, for what is run with it.
-SLOW_NAMES = """
-mount --make-rprivate / && mount --bind "$0" /etc/resolv.conf && exec "$@"
-"""
-
-
 @contextlib.contextmanager
 def silent_name_server():
     """A command in front of others, for which no name server answers within 10
@@ -304,14 +295,9 @@ def silent_name_server():
         except OSError:
             yield None
             return
-        file = stack.enter_context(tempfile.NamedTemporaryFile("w"))
-        file.write("nameserver 127.0.53.1\noptions timeout:5 attempts:2\n")
-        file.flush()
-        under = ["unshare", "-m", "sh", "-c", SLOW_NAMES, file.name]
-        can = shutil.which("unshare") and subprocess.run(
-            [*under, "true"], stderr=subprocess.DEVNULL,
-            check=False).returncode == 0
-        yield under if can else None
+        yield stack.enter_context(private_file(
+            "/etc/resolv.conf",
+            "nameserver 127.0.53.1\noptions timeout:5 attempts:2\n"))
 
 
 def names_of_those_that_are_gone():
@@ -319,7 +305,8 @@ def names_of_those_that_are_gone():
     has its name as soon as those are done that were begun."""
     with silent_name_server() as under:
         if under is None:
-            print("names_of_those_that_are_gone: skipped, no right to mount")
+            print("SKIP names_of_those_that_are_gone: no mount namespace, or "
+                  "port 53 is not free")
             return
         with listening(under=under) as listener:
             served, end = 0, time.monotonic() + 60

@@ -19,8 +19,8 @@ import dat_file
 import reading
 from recording import Skip, record
 from sender import (FIN_DATA, PROGRAM, SEND_DATA, SKIPPED, Sender, check,
-                    directory, equal, listening, message, part, run, tinit,
-                    wait_until)
+                    directory, equal, has, listening, message, part,
+                    private_file, run, tinit, wait_until)
 from relay import Daemon
 
 HOLD_MS = 500
@@ -88,10 +88,10 @@ class Viewer:
 
 
 @contextlib.contextmanager
-def both(*options, hold=("--hold=%dms" % HOLD_MS,), **more):
+def both(*options, hold=("--hold=%dms" % HOLD_MS,), host="localhost", **more):
     """A relay, and a listener that sends to it."""
     with Daemon() as relay:
-        url = "net://localhost:%d:%d" % (relay.control_port, relay.data_port)
+        url = "net://%s:%d:%d" % (host, relay.control_port, relay.data_port)
         with listening("--relay=" + url, *hold, *options,
                        **more) as listener:
             yield relay, listener
@@ -425,6 +425,21 @@ def several_recorders_are_several_sessions():
         wait_live(listener, 5)
         for session in (relay.out / "target").iterdir():
             equal(len(reading.babeltrace2(session)[0]), 1, "events")
+
+
+def a_host_with_two_addresses():
+    """The relay listens on the second one only."""
+    names = "::1 two.test\n127.0.0.1 two.test\n"
+    with private_file("/etc/hosts", names) as under:
+        if under is None:
+            print("SKIP a_host_with_two_addresses: no right to mount")
+            return
+        with both(host="two.test", under=under) as (relay, listener):
+            sender = Sender(listener).begin("v6-tcp")
+            viewer = Viewer(relay)
+            send_pages(listener, sender, "v6-tcp")
+            sender.close()
+            check(viewer.end(), "no events")
 
 
 def a_relay_that_goes_costs_the_live_part_only():
@@ -787,6 +802,7 @@ CASES = (recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          a_clock_that_stood_still_is_known_again,
          losses_are_told_where_they_are, times_are_unix_time,
          several_recorders_are_several_sessions,
+         a_host_with_two_addresses,
          a_relay_that_goes_costs_the_live_part_only,
          a_relay_that_is_slow_at_the_end_is_waited_for,
          a_relay_that_hangs_at_the_end_is_given_up,

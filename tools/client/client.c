@@ -49,6 +49,10 @@ client_create(struct client **out, const struct client_config *config)
 	if (c == NULL)
 		return E_NOMEM;
 	c->config = *config;
+	c->n_addresses = config->n_addresses;
+	if (c->n_addresses > 0)
+		memcpy(c->addresses, config->addresses,
+		    c->n_addresses * sizeof(*c->addresses));
 	c->control = c->data = -1;
 	if (c->config.outstanding == 0)
 		c->config.outstanding = CLIENT_OUTSTANDING;

@@ -72,6 +72,10 @@ struct client_watch {
 
 struct client_config {
 	struct url url;
+	/* Addresses of the host that url_resolve() found; copied by
+	 * client_create(). N_ADDRESSES is 0: client_start() resolves it. */
+	const struct url_address *addresses;
+	unsigned n_addresses;
 	const char *session_name; /* the relay appends the time, unless
 				     name_has_time */
 	const char *hostname;

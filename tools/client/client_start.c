@@ -129,6 +129,8 @@ resolve(struct client *c, const char **why)
 {
 	const struct client_watch *w = c->config.watch;
 
+	if (c->n_addresses > 0)
+		return OK;
 	*why = status_text(E_NOMEM);
 	if (w == NULL || w->goes_on == NULL)
 		return url_resolve(

@@ -132,7 +132,7 @@ static enum status
 find_relay(struct listen_options *o)
 {
 	const char *why;
-	enum status st = o->is_live ? live_resolve(&o->live.url, &why) : OK;
+	enum status st = o->is_live ? live_resolve(&o->live, &why) : OK;
 
 	if (st != OK)
 		log_error("the relay %s: %s", o->live.url.host, why);

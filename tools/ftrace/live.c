@@ -5,7 +5,6 @@
 
 #include <event2/event.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -399,6 +398,8 @@ open_session(struct live *l, struct event_base *base)
 	const struct live_session_config config = {
 		.base = base,
 		.url = &l->config->url,
+		.addresses = l->config->addresses,
+		.n_addresses = l->config->n_addresses,
 		.udp = l->config->udp,
 		.peer = l->peer,
 		.queued = &l->config->queued,
@@ -456,17 +457,7 @@ live_make(struct recorder_sink **out, void *arg, struct event_base *base,
 }
 
 enum status
-live_resolve(struct url *url, const char **why)
+live_resolve(struct live_config *c, const char **why)
 {
-	struct url_address found[URL_ADDRESSES];
-	unsigned n;
-	enum status st = url_resolve(url, found, &n, why);
-
-	if (st != OK)
-		return st;
-	*why = "its address has no name";
-	if (getnameinfo((const struct sockaddr *)&found[0].sa, found[0].len,
-		url->host, sizeof(url->host), NULL, 0, NI_NUMERICHOST) != 0)
-		return E_NOENT;
-	return OK;
+	return url_resolve(&c->url, c->addresses, &c->n_addresses, why);
 }

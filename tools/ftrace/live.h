@@ -20,15 +20,17 @@
 #define LIVE_BEGIN_MS 300
 struct live_config {
 	struct url url;
+	struct url_address addresses[URL_ADDRESSES]; /* of its host */
+	unsigned n_addresses;
 	bool udp;
 	enum ctf_names names;
 	uint64_t hold_ns; /* or LIVE_HOLD_AUTO */
 	uint64_t queued;  /* bytes that wait for the relay, of all recorders */
 };
 
-/* The host of URL is looked up once, so that nothing waits for a name server
+/* Resolves the host of C->url once, so that nothing waits for a name server
  * later. Not OK: *WHY is a constant string. */
-enum status live_resolve(struct url *url, const char **why) MUST_CHECK;
+enum status live_resolve(struct live_config *c, const char **why) MUST_CHECK;
 
 /* A maker of recorder_sink.h; ARG is a struct live_config. */
 enum status live_make(struct recorder_sink **out, void *arg,

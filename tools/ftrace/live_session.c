@@ -329,6 +329,8 @@ open_client(struct live_session *s, const struct live_session_config *config)
 {
 	const struct client_config client = {
 		.url = *config->url,
+		.addresses = config->addresses,
+		.n_addresses = config->n_addresses,
 		.session_name = s->name,
 		.hostname = s->hostname,
 		.live_timer_us = LIVE_TIMER_MS * 1000,

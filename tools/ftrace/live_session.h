@@ -34,8 +34,10 @@ struct live_session;
 #define LIVE_TIMER_MS 100
 
 struct live_session_config {
-	struct event_base *base; /* borrowed */
-	const struct url *url;	 /* copied */
+	struct event_base *base;	     /* borrowed */
+	const struct url *url;		     /* copied */
+	const struct url_address *addresses; /* of its host; copied */
+	unsigned n_addresses;
 	bool udp;
 	const char *peer; /* for the log; borrowed */
 	uint64_t *queued; /* bytes in the queues of all; borrowed */

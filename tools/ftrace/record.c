@@ -163,7 +163,7 @@ prepare(struct record *r)
 	enum status st = token_read(r->token, r->token_file);
 
 	if (st == OK && r->is_live) {
-		st = live_resolve(&r->live.url, &why);
+		st = live_resolve(&r->live, &why);
 		if (st != OK)
 			log_error("the relay %s: %s", r->live.url.host, why);
 		r->maker = (struct recorder_sink_maker){ live_make, &r->live };
