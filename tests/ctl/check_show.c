@@ -26,6 +26,7 @@ static const struct {
 	    "\\u202ex", 7 },			   /* turns the direction */
 	{ "\xe2\x80\xa8", "\\u2028", 6 },	   /* a line ends */
 	{ "\xf3\xa0\x81\x81", "\\U000e0041", 10 }, /* a tag, unseen */
+	{ "\xe3\x85\xa4", "\\u3164", 6 },	   /* a blank letter */
 	{ "\xc3\xa9", "\xc3\xa9", 1 },
 	{ "\xe6\xbc\xa2", "\xe6\xbc\xa2", 2 }, /* wide */
 	{ "e\xcc\x81", "e\xcc\x81", 1 },       /* an accent of its own */
@@ -34,6 +35,18 @@ static const struct {
 	{ "\xed\xa0\x80", "\\xed\\xa0\\x80", 12 }, /* half of a pair */
 	{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", 16 },
 };
+
+START_TEST(one_is_singular)
+{
+	char text[TEXT_UNIT_MAX];
+
+	ck_assert_str_eq(text_count(text, 0, "packet"), "0 packets");
+	ck_assert_str_eq(text_count(text, 1, "packet"), "1 packet");
+	ck_assert_str_eq(text_count(text, 2, "session"), "2 sessions");
+	ck_assert_str_eq(text_count(text, UINT64_MAX, "directive"),
+	    "18446744073709551615 directives");
+}
+END_TEST
 
 START_TEST(what_controls_a_terminal_is_escaped)
 {
@@ -207,6 +220,7 @@ int
 main(void)
 {
 	const struct unit units[] = {
+		{ one_is_singular, 0, 0 },
 		{ what_controls_a_terminal_is_escaped, ARRAY_LEN(escapes), 0 },
 		{ escapes_are_cut_between_characters, 0, 0 },
 		{ in_another_locale_nothing_but_ascii_is_shown, 0, 0 },

@@ -31,11 +31,15 @@ def status():
         check(re.search(r"^State +ready$", out, re.M), out)
         check(re.search(r"^Lost +nothing$", out, re.M), out)
         kept = looking.record(daemon, packets=1, name="gap")
+        looking.wait_until("a packet", lambda: re.search(
+            "^Received .* 1 packet in all$", run(url, "status")[0], re.M))
         kept[1].packet(kept[2], 4, b"y" * 10)
         equal(kept[0].index(kept[2], 4, 10), relay.OK, "index")
         looking.wait_until("the loss", lambda: "gap 3" in run(url, "status")[0])
         out, _ = run(url, "status")
         check(re.search(r"^Lost +3 packets \(gap 3\)", out, re.M), out)
+        check(re.search(r"^Sessions +1, with 1 stream; 0 viewers$", out, re.M),
+              out)
         check(f"live 127.0.0.1:{daemon.live_port}" in out, out)
         check("\033" not in out, "colours without a terminal")
         s = ask(url, "status")
@@ -62,7 +66,7 @@ def rates():
                 (r"^Received +[1-9]\d* B/s, [\d.]*[1-9][\d.]* packets/s;", "status"),
                 (r"^Written +[1-9]\d* B/s;", "status"),
                 (r"^Lost .*, [\d.]*[1-9][\d.]*/s", "status"),
-                (r"sessions, [1-9]\d* B/s \|", "check"),
+                (r"1 session, [1-9]\d* B/s \|", "check"),
                 (r"^received [1-9]\d* B/s", "top", "-n1")):
             looking.wait_until(pattern, lambda p=pattern, w=words: is_shown(
                 p, *w, status=int(w == ["check"])))
@@ -224,7 +228,7 @@ def nobody_there():
     for words in (("status",), ("sessions",), ("show", "x"), ("watch", "x"),
                   ("events",), ("stored",), ("vacuum",), ("keep", "x"), ("top",)):
         _, err = run("http://127.0.0.1:1", *words, status=1)
-        check("nobody listens there" in err and err.count("\n") == 1, err)
+        check("no relay here" in err and err.count("\n") == 1, err)
     _, err = run("http://no.such.host.invalid", "status", status=1)
     check("no.such.host.invalid" in err, err)
     _, err = run("unix:/nowhere/x", "status", status=1)
@@ -243,6 +247,31 @@ def bad_values():
                           (["top", "--sort=x"], "held, age or name")):
         _, err = run("http://localhost:1", *words, status=2)
         check('invalid value "x" for ' in err and wanted in err, err)
+
+
+def helps():
+    """All commands, or one with its options; ls is sessions."""
+    nowhere = "http://127.0.0.1:1"
+    whole, _ = run(nowhere, "help")
+    equal(run(nowhere, "--help")[0], whole, "--help")
+    for name in ("status", "watch", "check", "help"):
+        check(re.search(rf"^  {name} ", whole, re.M), whole)
+    watch_help, _ = run(nowhere, "help", "watch")
+    for words in (("watch", "--help"), ("watch", "-h", "x"),
+                  ("--help", "watch"), ("help", "watch", "--timeout=3")):
+        equal(run(nowhere, *words)[0], watch_help, words)
+    check(watch_help.startswith("Usage: tracepulse watch [OPTION]... S"), watch_help)
+    equal([w in watch_help for w in ("--dry-run", "--url", "--sort", "status")],
+          [True, True, False, False], watch_help)
+    equal(run(nowhere, "ls", "--help"), run(nowhere, "help", "sessions"), "ls")
+    for words in (("stauts",), ("help", "stauts"), ("stauts", "--help")):
+        check("did you mean status?" in run(nowhere, *words, status=2)[1],
+              words)
+    check("no command given" in run(nowhere, status=2)[1], "nothing")
+    with relay.Daemon() as daemon:
+        kept = looking.record(daemon, name="web", host="box")
+        equal(run(url_of(daemon), "ls", "--names")[0], "box/web\n", "ls")
+        looking.end(*kept)
 
 
 def addresses():

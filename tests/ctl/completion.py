@@ -41,6 +41,8 @@ def words():
     equal(set(commands) - set(completed(["tracepulse", ""], url)), set(),
           "commands")
     equal(completed(["tracepulse", "stat"], url), ["status"], "one")
+    equal(completed(["tracepulse", "help", "wa"], url), ["watch"], "help")
+    check("--long" in completed(["tracepulse", "ls", "-"], url), "ls")
     equal(completed(["tracepulse", "top", "--so"], url), ["--sort="], "option")
     equal(completed(["tracepulse", "top", "--sort", "=", "re"], url),
           ["received"], "value")
@@ -64,7 +66,8 @@ def every_option():
         got = {x.strip("-=") for x in completed(
             ["tracepulse", name, "--"], "http://127.0.0.1:1")}
         equal(got, want, f"bash, {name}")
-        part = re.search(rf"^        {name}\)(.*?);;", zsh, re.M | re.S)[1]
+        part = re.search(rf"^        {name}(?:\|ls)?\)(.*?);;", zsh,
+                         re.M | re.S)[1]
         equal(set(re.findall(r"--([a-z-]+)=?[\[}]", part)),
               want - {"url", "timeout", "help", "version"}, f"zsh, {name}")
 

@@ -89,7 +89,7 @@ def no_answers():
         with pretended(lambda *_, body=body: body) as (url, _):
             for words in (("sessions",), ("show", "x"), ("top",)):
                 _, err = run(url, *words, status=1)
-                check("no answer of a relay" in err, err)
+                check("another program answers here" in err, err)
 
 
 def refusals():
@@ -102,6 +102,8 @@ def refusals():
         with pretended(lambda *_, a=(code, body): a) as (url, _):
             _, err = run(url, "status", status=1)
             check(want in err and err.count("\n") == 1 and is_plain(err), err)
+            equal("another program answers here" in err,
+                  not isinstance(body, dict), err)
 
 
 def names():
@@ -186,7 +188,7 @@ def without_end():
         else 1)
     for talk, want in ((endless_body, "too long"),
                        (endless_headers, "too long"),
-                       (much_json, "no answer of a relay")):
+                       (much_json, "another program answers here")):
         with Raw(talk) as raw:
             status, peak, err = memory_of("status", url=raw.url)
             equal(status, 1, err)
@@ -233,6 +235,8 @@ def cut_off():
         with Raw(lambda one, text=text: one.sendall(text)) as raw:
             _, err = run(raw.url, "status", status=1)
             check(is_plain(err) and err.count("\n") == 1, err)
+            equal("another program answers here" in err,
+                  not text.startswith(b"HTTP/1.1"), err)
 
 
 def elsewhere():

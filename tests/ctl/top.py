@@ -140,7 +140,7 @@ def a_relay_that_goes():
         t = Terminal(url_of(daemon), "top", "-i", "0.3")
         t.wait_for("ready")
         daemon.kill()
-        t.wait_for("nobody listens")
+        t.wait_for("no relay here")
         daemon.start_again()
         t.text = b""
         t.wait_for("ready, up")
@@ -163,7 +163,7 @@ def without_a_screen():
         equal(t.end(), 0, "status")
         check(b"\033" not in t.text and b"web" in t.text, t.text)
         _, err = run("http://127.0.0.1:1", "top", status=1)
-        check("nobody listens" in err, err)
+        check("no relay here" in err, err)
         looking.end(*kept)
 
 

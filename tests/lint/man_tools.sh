@@ -54,7 +54,8 @@ for table in "$top"/tools/ftrace/*_options.tbl.h; do
 done
 compare tools/ctl/options.tbl.h "$top/doc/tracepulse.1"
 
-# Every command of tracepulse, too.
+# Every command of tracepulse, too; help is about the others, and no row.
 sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$top/tools/ctl/commands.tbl.h" >"$work/table"
+echo help >>"$work/table"
 sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$top/doc/tracepulse.1" >"$work/manual"
 diff -u "$work/table" "$work/manual"

@@ -33,6 +33,7 @@ check_judge(struct check *k, const struct ctl_options *o,
     const struct relay_status *s, uint64_t lost)
 {
 	const double free = status_disk_percent(s);
+	char text[TEXT_UNIT_MAX];
 
 	*k = (struct check){ .verdict = CHECK_OK };
 	if (!s->is_healthy)
@@ -43,12 +44,12 @@ check_judge(struct check *k, const struct ctl_options *o,
 							: CHECK_CRITICAL,
 		    "not ready: %s", s->reasons);
 	if (s->is_healthy && s->busy_threads > 0)
-		add_verdict(k, CHECK_WARNING, "%u of %u threads are busy",
+		add_verdict(k, CHECK_WARNING, "%u of %u threads busy",
 		    s->busy_threads, s->threads);
 	if (lost >= o->lost_warning || lost >= o->lost_critical)
 		add_verdict(k,
 		    lost >= o->lost_critical ? CHECK_CRITICAL : CHECK_WARNING,
-		    "%" PRIu64 " packets lost since the %s", lost,
+		    "%s lost since the %s", text_count(text, lost, "packet"),
 		    o->state == NULL ? "relay's start" : "last check");
 	if (free >= 0 && (free < o->disk_warning || free < o->disk_critical))
 		add_verdict(k,
@@ -124,6 +125,7 @@ print_verdict(const struct ctl *c, const struct check *k,
 		"UNKNOWN" };
 	const struct ctl_options *o = &c->options;
 	char reasons[sizeof(k->reasons)], rate[TEXT_UNIT_MAX];
+	char count[TEXT_UNIT_MAX];
 	const double free = status_disk_percent(s);
 
 	text_escape(reasons, sizeof(reasons), k->reasons);
@@ -132,7 +134,7 @@ print_verdict(const struct ctl *c, const struct check *k,
 		*p = '/';
 	printf("TRACEPULSE %s - %s%s", words[k->verdict], reasons,
 	    reasons[0] == '\0' ? "" : "; ");
-	printf("%" PRIu64 " sessions, %s", s->sessions,
+	printf("%s, %s", text_count(count, s->sessions, "session"),
 	    text_rate(rate, s->received_rate));
 	printf(" | sessions=%" PRIu64 " viewers=%" PRIu64 " received=%" PRIu64
 	       "B lost=%" PRIu64 ";%" PRIu64 ";",

@@ -12,7 +12,7 @@ COMMAND(status, NULL, HAS(JSON),
     "state, rates, losses, disk and limits of the relay")
 COMMAND(sessions, NULL,
     HAS(JSON) | HAS(LONG) | HAS(ALL) | HAS(HOST) | HAS(NAMES),
-    "the sessions that are open")
+    "the sessions that are open; ls is the same")
 COMMAND(show, "SESSION", HAS(JSON),
     "one session: its streams, viewers, losses and messages")
 COMMAND(top, NULL, HAS(SORT) | HAS(INTERVAL) | HAS(COUNT) | HAS(HOST),

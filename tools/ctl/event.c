@@ -183,9 +183,10 @@ put_known(const struct terminal *t, struct answer *a, const json_t *j)
 		fprintf(t->out, ", %s",
 		    text_bytes(text, answer_number(a, j, "received_bytes")));
 	if (answer_number(a, j, "lost_packets") > 0)
-		fprintf(t->out, "%s%" PRIu64 " packets lost",
+		fprintf(t->out, "%s%s lost",
 		    json_object_get(j, "why") != NULL ? ", " : " ",
-		    answer_number(a, j, "lost_packets"));
+		    text_count(
+			text, answer_number(a, j, "lost_packets"), "packet"));
 	if (json_object_get(j, "cause") != NULL)
 		put_escaped(t, ": ", answer_text(a, j, "cause"));
 }

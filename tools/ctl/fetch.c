@@ -213,6 +213,17 @@ os_error(const struct fetch *f)
 	return error;
 }
 
+/* Did a program answer, but not by HTTP? lttng-sessiond, for instance, resets
+ * connections to its agents' port. */
+static bool
+is_other_protocol(const struct fetch *f, CURLcode code)
+{
+	return code == CURLE_UNSUPPORTED_PROTOCOL ||
+	       code == CURLE_WEIRD_SERVER_REPLY ||
+	       (f->header_bytes == 0 &&
+		   (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR));
+}
+
 /* The request did not come to its end. */
 static enum status
 failed(struct fetch *f, CURLcode code)
@@ -234,10 +245,14 @@ failed(struct fetch *f, CURLcode code)
 		set_error(f, "%s: you may not connect there", where(f));
 	else if (code == CURLE_COULDNT_CONNECT)
 		set_error(f,
-		    "%s: nobody listens there. Does tracepulse-relayd run, "
-		    "with --http there? --url or TRACEPULSE_URL name another "
-		    "place",
-		    where(f));
+		    "%s: no relay here (%s); is tracepulse-relayd running, "
+		    "with this address as --http? --url or TRACEPULSE_URL name "
+		    "another address",
+		    where(f), strerror((int)os_error(f)));
+	else if (is_other_protocol(f, code))
+		set_error(f,
+		    "%s: another program answers here, and not by HTTP: %s",
+		    where(f), curl_easy_strerror(code));
 	else
 		set_error(f, "%s: %s", where(f),
 		    f->why[0] != '\0' ? f->why : curl_easy_strerror(code));
@@ -272,7 +287,7 @@ parse_body(const struct fetch *f, json_error_t *why)
 	if (j == NULL || json_is_object(j))
 		return j;
 	json_decref(j);
-	snprintf(why->text, sizeof(why->text), "it is no object");
+	snprintf(why->text, sizeof(why->text), "not an object");
 	return NULL;
 }
 
@@ -288,10 +303,11 @@ refused(struct fetch *f, long code)
 	if (text != NULL)
 		set_error(f, "%s: the relay says: %s", where(f), text);
 	else if (n > 0 && n < 200 && buf_data(&f->body)[0] != '<')
-		set_error(f, "%s: it answers %ld, %.*s", where(f), code, (int)n,
-		    (const char *)buf_data(&f->body));
+		set_error(f, "%s: another program answers here: %ld, %.*s",
+		    where(f), code, (int)n, (const char *)buf_data(&f->body));
 	else
-		set_error(f, "%s: it answers %ld", where(f), code);
+		set_error(
+		    f, "%s: another program answers here: %ld", where(f), code);
 	json_decref(j);
 	text_make_plain(f->error);
 	return code == 404 ? E_NOENT : E_REFUSED;
@@ -318,8 +334,8 @@ fetch_json(struct fetch *f, const char *path, bool is_post, json_t **out)
 	*out = parse_body(f, &why);
 	if (*out != NULL)
 		return OK;
-	set_error(
-	    f, "%s: this is no answer of a relay: %s", where(f), why.text);
+	set_error(f, "%s: another program answers here, not a relay: %s",
+	    where(f), why.text);
 	text_make_plain(f->error);
 	return E_MALFORMED;
 }
@@ -328,8 +344,8 @@ enum status
 fetch_refuse(struct fetch *f, const char *member)
 {
 	set_error(f,
-	    "%s: this is no answer of a relay: \"%s\" is not as it "
-	    "should be",
+	    "%s: another program answers here, not a relay: invalid member "
+	    "\"%s\"",
 	    where(f), member);
 	return E_MALFORMED;
 }

@@ -3,6 +3,7 @@
 
 #include "tools/ctl/options.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +39,8 @@ const char *const sort_key_names[N_SORT_KEYS] = { "rate", "received", "lost",
 	"viewers", "held", "age", "name" };
 
 static void
-print_help(void)
+print_commands(void)
 {
-	printf("Usage: " PROGRAM " COMMAND [OPTION]...\n"
-	       "Shows what a tracepulse-relayd does.\n\n");
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		char words[64];
 
@@ -50,8 +49,43 @@ print_help(void)
 						    : command_rows[i].operand);
 		printf("  %-20s %s\n", words, command_rows[i].help);
 	}
-	printf("\nSESSION is a number, NAME or HOST/NAME.\n\n");
-	usage_print_rows(option_rows, N_OPTIONS, 24);
+	printf("  %-20s %s\n\n", "help [COMMAND]",
+	    "print this, or the options of one command");
+}
+
+/* COMMAND: N_COMMANDS is all of them. */
+static void
+print_help(enum ctl_command command)
+{
+	struct usage_row rows[N_OPTIONS];
+	const char *operand = NULL;
+	uint32_t options = UINT32_MAX;
+	size_t n = 0;
+
+	if (command == N_COMMANDS) {
+		printf("Usage: " PROGRAM " COMMAND [OPTION]...\n"
+		       "Shows what a tracepulse-relayd does.\n\n");
+		print_commands();
+	} else {
+		operand = command_rows[command].operand;
+		options = OF_ALL | command_rows[command].options;
+		printf("Usage: " PROGRAM " %s [OPTION]...%s%s%s\n%c%s.\n\n",
+		    command_rows[command].name, operand == NULL ? "" : " ",
+		    operand == NULL ? "" : operand,
+		    command == COMMAND_watch ? " [-- ARGUMENT...]" : "",
+		    toupper((unsigned char)command_rows[command].help[0]),
+		    command_rows[command].help + 1);
+	}
+	if (command == N_COMMANDS || operand != NULL)
+		printf("SESSION is a number, NAME or HOST/NAME.\n");
+	if (command == COMMAND_watch)
+		printf("It may be a pattern, such as 'web*' or 'box/*'.\n");
+	if (command == N_COMMANDS || operand != NULL)
+		putchar('\n');
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if ((options >> i & 1) != 0)
+			rows[n++] = option_rows[i];
+	usage_print_rows(rows, n, 24);
 	printf("\nSee " PROGRAM "(1).\n");
 }
 
@@ -149,7 +183,6 @@ take_option(struct ctl_options *o, enum ctl_option id, const char *arg,
 	case OPT_NO:
 		return o->no = true;
 	case OPT_HELP:
-		print_help();
 		return o->is_done = true;
 	case OPT_VERSION:
 		printf(PROGRAM " " PACKAGE_VERSION "\n");
@@ -164,6 +197,8 @@ find_command(const char *name)
 {
 	enum ctl_command c = 0;
 
+	if (strcmp(name, "ls") == 0)
+		return COMMAND_sessions;
 	while (c < N_COMMANDS && strcmp(command_rows[c].name, name) != 0)
 		c++;
 	return c;
@@ -184,13 +219,33 @@ unknown_command(const char *name)
 		}
 	}
 	if (hint == NULL)
-		return complain(name, "there is no such command; see --help");
-	snprintf(text, sizeof(text),
-	    "there is no such command; did you mean %s?", hint);
+		return complain(name, "unknown command (see " PROGRAM " help)");
+	snprintf(
+	    text, sizeof(text), "unknown command (did you mean %s?)", hint);
 	return complain(name, text);
 }
 
-/* WORDS: what is no option, the command first. */
+/* WORDS, N of them: what is not an option. Of "help status" and "status --help"
+ * the command is status. */
+static enum status
+help(char **words, int n)
+{
+	enum ctl_command c = N_COMMANDS;
+
+	if (n > 0 && strcmp(words[0], "help") == 0) {
+		words++;
+		n--;
+	}
+	if (n > 0) {
+		c = find_command(words[0]);
+		if (c == N_COMMANDS && strcmp(words[0], "help") != 0)
+			return unknown_command(words[0]);
+	}
+	print_help(c);
+	return OK;
+}
+
+/* WORDS: what is not an option, the command first. */
 static enum status
 take_words(struct ctl_options *o, char **words, int n)
 {
@@ -287,8 +342,6 @@ read_options(struct ctl_options *o, int argc, char **argv, uint32_t *given,
 			return usage_bad_value(
 			    PROGRAM, &option_rows[id], optarg);
 		*given |= UINT32_C(1) << id;
-		if (o->is_done)
-			return OK;
 	}
 	return OK;
 }
@@ -327,10 +380,14 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 	for (int i = 1; i < n && o->command == N_COMMANDS; i++)
 		o->command = find_command(argv[i]);
 	st = read_options(o, n, argv, &given, &url);
-	if (st != OK || o->is_done)
+	if (st != OK || (given & UINT32_C(1) << OPT_VERSION) != 0)
 		return st;
+	if (o->is_done || (optind < n && strcmp(argv[optind], "help") == 0)) {
+		o->is_done = true;
+		return help(argv + optind, n - optind);
+	}
 	if (optind >= n)
-		return complain("there is no command", "see --help");
+		return complain("no command given", "see " PROGRAM " help");
 	o->command = find_command(argv[optind]);
 	if (o->command == N_COMMANDS)
 		return unknown_command(argv[optind]);

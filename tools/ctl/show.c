@@ -18,8 +18,9 @@ print_figures(
 	char text[TEXT_UNIT_MAX], more[TEXT_UNIT_MAX];
 	char causes[STATUS_CAUSES_MAX];
 
-	ctl_line(c, "Received", TONE_PLAIN, "%s in %" PRIu64 " packets",
-	    text_bytes(text, s->received_bytes), s->received_packets);
+	ctl_line(c, "Received", TONE_PLAIN, "%s in %s",
+	    text_bytes(text, s->received_bytes),
+	    text_count(more, s->received_packets, "packet"));
 	ctl_line(c, "Written", TONE_PLAIN, "%s; %s wait in memory",
 	    text_bytes(text, s->written_bytes),
 	    text_bytes(more, s->held_bytes));
@@ -29,8 +30,8 @@ print_figures(
 	if (s->lost_packets == 0)
 		ctl_line(c, "Lost", TONE_GOOD, "nothing");
 	else
-		ctl_line(c, "Lost", TONE_BAD, "%" PRIu64 " packets (%s)",
-		    s->lost_packets, causes);
+		ctl_line(c, "Lost", TONE_BAD, "%s (%s)",
+		    text_count(text, s->lost_packets, "packet"), causes);
 }
 
 static void

@@ -171,6 +171,7 @@ static void
 print_losses(const struct ctl *c, const struct relay_status *s)
 {
 	char causes[STATUS_CAUSES_MAX], rate[TEXT_UNIT_MAX];
+	char count[TEXT_UNIT_MAX];
 
 	if (s->lost_packets == 0) {
 		ctl_line(c, "Lost", TONE_GOOD, "nothing");
@@ -178,8 +179,8 @@ print_losses(const struct ctl *c, const struct relay_status *s)
 	}
 	status_causes(causes, s->lost_by_cause);
 	ctl_line(c, "Lost", s->lost_rate > 0 ? TONE_BAD : TONE_WARNING,
-	    "%" PRIu64 " packets (%s), %s/s now", s->lost_packets, causes,
-	    text_per_second(rate, s->lost_rate));
+	    "%s (%s), %s/s now", text_count(count, s->lost_packets, "packet"),
+	    causes, text_per_second(rate, s->lost_rate));
 }
 
 void
@@ -265,12 +266,13 @@ static void
 print_flow(const struct ctl *c, const struct relay_status *s)
 {
 	char rate[TEXT_UNIT_MAX], all[TEXT_UNIT_MAX], packets[TEXT_UNIT_MAX];
+	char count[TEXT_UNIT_MAX];
 
-	ctl_line(c, "Received", TONE_PLAIN,
-	    "%s, %s packets/s; %s, %" PRIu64 " packets in all",
+	ctl_line(c, "Received", TONE_PLAIN, "%s, %s packets/s; %s, %s in all",
 	    text_rate(rate, s->received_rate),
 	    text_per_second(packets, s->packet_rate),
-	    text_bytes(all, s->received_bytes), s->received_packets);
+	    text_bytes(all, s->received_bytes),
+	    text_count(count, s->received_packets, "packet"));
 	ctl_line(c, "Written", TONE_PLAIN, "%s; %s in all",
 	    text_rate(rate, s->written_rate),
 	    text_bytes(all, s->written_bytes));
@@ -289,9 +291,9 @@ print_status(const struct ctl *c, const struct relay_status *s)
 	    s->hostname[0] != '\0' ? " on " : "", s->hostname,
 	    text_duration(up, (double)s->uptime), text_time(since, s->started));
 	print_state(c, s);
-	ctl_line(c, "Sessions", TONE_PLAIN,
-	    "%" PRIu64 ", with %" PRIu64 " streams; %" PRIu64 " viewers",
-	    s->sessions, s->streams, s->viewers);
+	ctl_line(c, "Sessions", TONE_PLAIN, "%" PRIu64 ", with %s; %s",
+	    s->sessions, text_count(all, s->streams, "stream"),
+	    text_count(used, s->viewers, "viewer"));
 	print_flow(c, s);
 	print_losses(c, s);
 	print_disk(c, s);

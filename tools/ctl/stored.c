@@ -45,7 +45,7 @@ print_stored(struct ctl *c, const json_t *all)
 	struct answer a = { 0 };
 	const json_t *list = answer_array(&a, all, "stored"), *j;
 	uint64_t bytes = 0;
-	char text[TEXT_UNIT_MAX];
+	char text[TEXT_UNIT_MAX], count[TEXT_UNIT_MAX];
 	struct table t;
 	size_t i;
 
@@ -57,8 +57,8 @@ print_stored(struct ctl *c, const json_t *all)
 	}
 	if (a.wrong == NULL && !t.lacks_memory && i > 0) {
 		table_print(&t, &c->terminal, 0, SIZE_MAX);
-		fprintf(c->terminal.out, "%zu traces, %s\n", i,
-		    text_bytes(text, bytes));
+		fprintf(c->terminal.out, "%s, %s\n",
+		    text_count(count, i, "trace"), text_bytes(text, bytes));
 	} else if (a.wrong == NULL && !t.lacks_memory) {
 		fprintf(stderr, "tracepulse: nothing is stored\n");
 	}

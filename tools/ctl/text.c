@@ -176,6 +176,14 @@ text_per_second(char out[TEXT_UNIT_MAX], double n)
 }
 
 char *
+text_count(char out[TEXT_UNIT_MAX], uint64_t n, const char *one)
+{
+	snprintf(
+	    out, TEXT_UNIT_MAX, "%" PRIu64 " %s%s", n, one, n == 1 ? "" : "s");
+	return out;
+}
+
+char *
 text_duration(char out[TEXT_UNIT_MAX], double seconds)
 {
 	const uint64_t s = !isfinite(seconds) || seconds < 0 ? 0

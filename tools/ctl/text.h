@@ -37,6 +37,8 @@ char *text_rate(char out[TEXT_UNIT_MAX], double n);
 /* N per second, of things that are counted: "0", "0.1", "1.8", "25". What is
  * above 0 is never shown as 0. */
 char *text_per_second(char out[TEXT_UNIT_MAX], double n);
+/* "1 packet", "2 packets": N of what ONE names, in 9 letters at most. */
+char *text_count(char out[TEXT_UNIT_MAX], uint64_t n, const char *one);
 /* "45s", "12m 30s", "4h 05m", "3d 04h" */
 char *text_duration(char out[TEXT_UNIT_MAX], double seconds);
 /* Local time, "2026-11-22 13:40:11"; 0 is "-". */

@@ -233,8 +233,8 @@ put_summary(const struct top *t, const struct terminal *to)
 	    s->sessions, s->streams, s->viewers);
 	put_line(to, TONE_PLAIN, "received %s, to viewers %s",
 	    text_rate(a, s->received_rate), text_rate(b, s->sent_rate));
-	put_line(to, s->lost_rate > 0 ? TONE_BAD : TONE_PLAIN,
-	    "lost %" PRIu64 " packets, %s/s", s->lost_packets,
+	put_line(to, s->lost_rate > 0 ? TONE_BAD : TONE_PLAIN, "lost %s, %s/s",
+	    text_count(b, s->lost_packets, "packet"),
 	    text_per_second(a, s->lost_rate));
 	put_line(to, TONE_PLAIN, "disk %s free (%.0f %%), memory %s of packets",
 	    text_bytes(a, s->disk_free),
