@@ -165,6 +165,7 @@ turn_end(struct worker *w)
 		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);
 	w->shard->turn_began = 0;
+	w->shard->n_begun = 0;
 	w->shard->has_waited = false;
 }
 

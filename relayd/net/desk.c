@@ -67,11 +67,16 @@ static void
 resume_held(struct desk *d)
 {
 	struct list *n, *tmp;
+	unsigned n_new = 0;
 	struct conn *c;
 
 	list_for_each (n, tmp, &d->held) {
 		c = list_entry(n, struct conn, held_node);
 		if (c->kind == CONN_DATA && ingest_is_held(c->ingest))
+			continue;
+		/* Others that want a session wait until it is their turn. */
+		if (c->kind == CONN_CONTROL && c->control->session == NULL &&
+		    ++n_new > SHARD_SESSIONS_A_TURN)
 			continue;
 		list_del(&c->held_node);
 		event_add(&c->read_event, NULL);

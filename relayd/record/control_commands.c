@@ -78,6 +78,8 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 		    *body, c->minor, &c->uuid, &c->peer_session);
 		return E_HANDOVER;
 	}
+	if (!shard_may_begin_session(c->shard))
+		return E_LATER;
 	st = relay_create_session_decode(body, c->minor, &wish);
 	if (st == OK)
 		st = session_create(

@@ -67,6 +67,12 @@ shard_begin_slice(struct shard *sh)
 				      : SHARD_SLICE_SHORT_NS);
 }
 
+bool
+shard_may_begin_session(struct shard *sh)
+{
+	return !sh->has_slices || ++sh->n_begun <= SHARD_SESSIONS_A_TURN;
+}
+
 void
 shard_begin_slice_until(struct shard *sh, uint64_t until_ns)
 {

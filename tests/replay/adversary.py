@@ -423,6 +423,34 @@ def requests_of_who_leaves():
     judge(row)
 
 
+def sessions_of_deep_paths():
+    """A peer may ask for 32 folders at once: a neighbour's request waits for
+    one such session in each turn, not for several."""
+    with relay.Daemon(workers=1) as daemon:
+        good = relay.Session(daemon)
+        flood = daemon.out / "flood"
+        flood.mkdir()
+        peers = [daemon.control() for _ in range(60)]
+        for c in peers:
+            c.version()
+        daemon.pause()
+        for i, c in enumerate(peers):
+            c.send(relay.session_request(host="flood", base="/".join(
+                f"{i}.{k}" for k in range(31))))
+        began = [0]
+        while began[-1] < len(peers):
+            good.control.send(relay.frame(relay.CHUNK_EXISTS, u64(1)))
+            daemon.resume()
+            good.control.read(5)
+            daemon.pause()
+            began.append(len(list(flood.iterdir())))
+        daemon.resume()
+        for c in peers:
+            c.read(16)
+    waits = sorted(b - a for a, b in zip(began, began[1:]))
+    check(waits[len(waits) // 2] < 4, f"sessions that began first: {waits}")
+
+
 def every_request(s):
     """One blob per kind of request that leaves the session as it was."""
     pos = u64(s.stream, 0)
@@ -580,7 +608,8 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          empty_datagrams, lies_udp, unread_replies, holes_udp,
          full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
-         large_replies_to_viewers, requests_of_who_leaves, synced_packets,
+         large_replies_to_viewers, requests_of_who_leaves,
+         sessions_of_deep_paths, synced_packets,
          synced_files, packets_begun, every_command, whole_packets_are_written_at_the_end,
          many_write_little_at_the_end, files_of_datagrams_at_the_end]
 
