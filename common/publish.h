@@ -9,6 +9,8 @@
 #define COMMON_PUBLISH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct published {
@@ -116,6 +118,17 @@ published_release(struct published *p)
 	return atomic_fetch_sub_explicit(&p->n, 1, memory_order_acq_rel) - 1;
 }
 
+/* Sets the number from 0 to 1. False: it was not 0. Everything that the thread
+ * that published the 0 did before is visible. */
+static inline bool
+published_take(struct published *p)
+{
+	uint64_t none = 0;
+
+	return atomic_compare_exchange_strong_explicit(
+	    &p->n, &none, 1, memory_order_acquire, memory_order_relaxed);
+}
+
 /*
  * A pointer to something that is constant from here on; the reader sees all of
  * it. One writer. (Not rcu_assign_pointer(): ThreadSanitizer does not see the
@@ -137,6 +150,23 @@ published_pointer(const struct published_pointer *from)
 	return atomic_load_explicit(
 	    &((struct published_pointer *)(uintptr_t)from)->p,
 	    memory_order_acquire);
+}
+
+/* A stack that any thread pushes to, and one thread at a time takes whole.
+ * *NEXT is the link in ITEM. */
+static inline void
+published_push(struct published_pointer *stack, void *item, void **next)
+{
+	*next = atomic_load_explicit(&stack->p, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+	    &stack->p, next, item, memory_order_release, memory_order_relaxed))
+		;
+}
+
+static inline void *
+published_take_all(struct published_pointer *stack)
+{
+	return atomic_exchange_explicit(&stack->p, NULL, memory_order_acquire);
 }
 
 #endif

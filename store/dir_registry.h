@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who owns which directory below the output directories: one tree in memory,
+ * keyed by path component, for all threads. It knows the directories that
+ * sessions of this process have claimed and the finished ones that retention
+ * has notes of. Session directories never nest: while a path is claimed, no
+ * other claim is given at it, above it or below it. Answers take time
+ * proportional to the depth of the path and make no system call.
+ *
+ * What other programs do on the disk is not known here. Whoever makes the
+ * directory of a claim checks that, and calls dir_claim_avoid() for a name that
+ * turns out to be taken (session_dir.c).
+ *
+ * No thread waits for another one: a thread that finds the tree in use by
+ * another thread gets E_LATER and asks again in its next turn. A call holds the
+ * tree for some microseconds. Releasing a claim always works. Only retention,
+ * whose thread may block, waits for the tree.
+ */
+#ifndef STORE_DIR_REGISTRY_H
+#define STORE_DIR_REGISTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/list.h"
+#include "common/publish.h"
+#include "common/relpath.h"
+#include "common/status.h"
+#include "store/dir.h"
+
+/* Suffixes -1, -2, ... that are tried for one name before a random one is
+ * used: each may cost the caller system calls. */
+#define DIR_REGISTRY_SUFFIXES 4
+/* Names of one component that may turn out to be taken on the disk, random ones
+ * included: more cannot be by chance. */
+#define DIR_REGISTRY_TRIES (2 * DIR_REGISTRY_SUFFIXES)
+/* Directories of snapshot sessions that are remembered after their sessions
+ * have ended, so that the next snapshot is added to them. The oldest is
+ * forgotten first, its next snapshot gets a new directory. With the longest
+ * paths they take 10 MB, with usual ones 0.5. */
+#define DIR_REGISTRY_SHARED_MAX 1000
+
+struct dir_node;
+struct dir_registry; /* [shared] */
+
+/* One session's right to a directory. It belongs to one thread. */
+struct dir_claim {
+	struct dir_registry *registry;
+	struct dir_id output;
+	struct dir_node *node;
+	struct relpath *path; /* which the claim has now; owned */
+	struct relpath *wanted;
+	uint64_t sharers;
+	/* The directory may hold what earlier sessions of the same sharers have
+	 * put there. */
+	bool may_add;
+	struct dir_id shared; /* the directory that this is true of */
+	bool is_settled;      /* dir_claim_settled() was called */
+	/* The first component of PATH, from 0 on, that is a finished session's
+	 * unless somebody has removed it; UINT_MAX: none. */
+	unsigned finished_at;
+	unsigned level, tries; /* of dir_claim_avoid() */
+	struct dir_claim *next_released;
+};
+
+enum status dir_registry_create(struct dir_registry **out) MUST_CHECK;
+void dir_registry_destroy(struct dir_registry *r); /* no claim is left */
+
+/* What may be claimed. */
+enum dir_claim_kind {
+	DIR_CLAIM_BESIDE, /* a name beside it, if it is taken */
+	DIR_CLAIM_EXACT,  /* this path only, unless a finished session has it */
+	DIR_CLAIM_DELETE, /* this path only; what has finished is to be deleted
+			   */
+};
+
+/*
+ * Claim WANTED below the directory OUTPUT. DIR_CLAIM_BESIDE: components that
+ * are, or lead into, a claimed directory get a suffix; for the other kinds they
+ * are E_EXISTS. SHARERS, not 0, stands for a peer, host and session name:
+ * claims of the same sharers share a directory (snapshot sessions); 0: it is
+ * for one claim. E_LATER, E_NOMEM; E_LIMIT: the path would be too long.
+ */
+enum status dir_registry_claim(struct dir_claim **out, struct dir_registry *r,
+    const struct dir_id *output, const struct relpath *wanted,
+    enum dir_claim_kind kind, uint64_t sharers) MUST_CHECK;
+
+/* Component N of the path, from 0 on, is somebody else's: claim a path with
+ * another name there. E_LATER, E_NOMEM, E_LIMIT leave the claim as it was. */
+enum status dir_claim_avoid(struct dir_claim *c, unsigned n) MUST_CHECK;
+/* The directory was made, or found to be free; it is ID. */
+void dir_claim_settled(struct dir_claim *c, const struct dir_id *id);
+void dir_claim_release(struct dir_claim *take_c); /* NULL is fine */
+
+/*
+ * For retention, which waits for the tree: a directory that is noted has a
+ * node, until dir_registry_forget(); ENTRY is the note. E_NOMEM; E_EXISTS:
+ * another entry has the path.
+ */
+enum status dir_registry_enter(struct dir_node **out, struct dir_registry *r,
+    const struct dir_id *output, const char *path, void *entry) MUST_CHECK;
+void dir_registry_forget(struct dir_registry *r, struct dir_node *n);
+/* The entry of PATH; NULL: none. */
+void *dir_registry_find(
+    struct dir_registry *r, const struct dir_id *output, const char *path);
+/* The entry of the nearest directory above N that is noted; NULL: none. */
+void *dir_node_above(const struct dir_node *n);
+
+#endif
