@@ -23,6 +23,7 @@ struct retention_thread {
 	struct message *stop; /* NULL: it was sent */
 	/* From the main thread; a change of the number tells of them. */
 	struct published max_use, keep_free, keep_free_percent, max_age_ns;
+	struct published keep_at_least_ns;
 	struct published limits_number;
 	uint64_t limits_seen;
 };
@@ -79,6 +80,7 @@ take_limits(struct retention_thread *t)
 		.keep_free = published_word(&t->keep_free),
 		.keep_free_percent = published_word(&t->keep_free_percent),
 		.max_age_ns = published_word(&t->max_age_ns),
+		.keep_at_least_ns = published_word(&t->keep_at_least_ns),
 	};
 
 	if (number == t->limits_seen)
@@ -113,6 +115,7 @@ retention_thread_reload(const struct options *o, void *thread)
 	publish(&t->keep_free, o->keep_free.bytes);
 	publish(&t->keep_free_percent, o->keep_free.percent);
 	publish(&t->max_age_ns, o->max_age_ns);
+	publish(&t->keep_at_least_ns, o->keep_at_least_ns);
 	publish(&t->limits_number, published(&t->limits_number) + 1);
 	loop_wake(&t->loop);
 }

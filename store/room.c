@@ -10,14 +10,6 @@
 /* When to try again to get a reserve that could not be had. */
 #define RESERVE_RETRY_NS (10 * NS_PER_S)
 
-struct published *
-room_wanted(void)
-{
-	static struct published wanted;
-
-	return &wanted;
-}
-
 void
 room_init(struct room *r, int dir_fd)
 {
@@ -51,7 +43,6 @@ room_lacks(struct room *r)
 {
 	const uint64_t now = clock_now_ns();
 
-	published_add(room_wanted(), 1);
 	if (!r->is_full) {
 		r->look_ns = now + ROOM_LOOK_NS;
 		r->try_ns = now + ROOM_TRY_NS;

@@ -12,7 +12,7 @@
  * that they do not take what was given up. When the process ends, in any way,
  * the file is gone.
  *
- * Single owner; only room_wanted() is for any thread.
+ * Single owner.
  */
 #ifndef STORE_ROOM_H
 #define STORE_ROOM_H
@@ -23,7 +23,6 @@
 
 #include "common/clock.h"
 #include "common/compiler.h"
-#include "common/publish.h"
 #include "common/status.h"
 
 /* Bytes of the reserve: metadata of 2,000 event classes and 50 folders, or the
@@ -53,10 +52,6 @@ room_is_lack(int error)
 {
 	return error == ENOSPC || error == EDQUOT;
 }
-
-/* How often something was to be written and there was no room: who can make
- * room watches it. Any thread. */
-struct published *room_wanted(void);
 
 void room_init(struct room *r, int dir_fd);
 void room_free(struct room *r);

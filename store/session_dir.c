@@ -96,6 +96,14 @@ has_folder(int base, const char *path, size_t n, const char *name)
 }
 
 bool
+session_dir_has_lock(int fd)
+{
+	struct flock any = { .l_type = F_WRLCK };
+
+	return fcntl(fd, F_OFD_GETLK, &any) == 0 && any.l_type != F_UNLCK;
+}
+
+bool
 session_dir_is_locked(int base, const char *path)
 {
 	struct flock any = { .l_type = F_WRLCK };

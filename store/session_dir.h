@@ -117,4 +117,7 @@ bool session_dir_is_relays(const char *path);
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */
 
+/* Does another program, or another session, hold a lock on the directory FD? */
+bool session_dir_has_lock(int fd);
+
 #endif

@@ -8,23 +8,37 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/chunk.h"
 #include "store/dir.h"
 
 #define BLOCK 512 /* stat(2), st_blocks */
+#define CTF_MAGIC UINT32_C(0xc1fc1fc1)
+#define METADATA "metadata"
 /* Room for the names that are read at once, some hundred. */
 #define NAMES (32 * 1024)
+
+/* What was seen in a folder. */
+struct folder_content {
+	bool has_metadata; /* the file, empty or not */
+	bool has_metadata_bytes, has_stream, has_index;
+};
 
 struct tree {
 	int root;
 	dev_t device;
-	bool removes, is_left;
-	uint64_t bytes;
+	bool removes;
+	struct tree_found found;
+	bool has_failed; /* a file could not be removed */
+	bool (*may_go)(void *arg, int fd);
+	void *may_go_arg;
+	struct folder_content content; /* of dirs[next] */
 	char **dirs; /* paths below the root; the first is "" */
 	size_t n_dirs, cap, next;
 	int fd; /* of dirs[next]; -1: it was not opened yet */
@@ -68,7 +82,7 @@ tree_create(struct tree **out, int root, bool removes)
 	t->fd = -1;
 	t->removes = removes;
 	if (fstat(root, &sb) == 0)
-		t->bytes = (uint64_t)sb.st_blocks * BLOCK;
+		t->found.bytes = (uint64_t)sb.st_blocks * BLOCK;
 	t->device = sb.st_dev;
 	if (!add_dir(t, "", "")) {
 		tree_destroy(t);
@@ -76,6 +90,13 @@ tree_create(struct tree **out, int root, bool removes)
 	}
 	*out = t;
 	return OK;
+}
+
+void
+tree_guard(struct tree *t, bool (*may_go)(void *arg, int fd), void *arg)
+{
+	t->may_go = may_go;
+	t->may_go_arg = arg;
 }
 
 void
@@ -106,6 +127,9 @@ open_next(struct tree *t)
 	}
 	t->fd = fd;
 	t->n_names = t->at = 0;
+	t->content = (struct folder_content){ 0 };
+	t->found.is_used = t->next > 0 && t->may_go != NULL &&
+			   !t->may_go(t->may_go_arg, fd);
 	return true;
 }
 
@@ -128,21 +152,98 @@ next_name(struct tree *t)
 	return e->d_name;
 }
 
+/* Data files stand beside their metadata, and the folder of their indexes. */
+static void
+take_content(struct folder_content *c, const char *name, const struct stat *sb)
+{
+	if (strcmp(name, METADATA) == 0 && S_ISREG(sb->st_mode)) {
+		c->has_metadata = true;
+		c->has_metadata_bytes = sb->st_size > 0;
+	} else if (strcmp(name, "index") == 0 && S_ISDIR(sb->st_mode))
+		c->has_index = true;
+	else if (name[0] != '.' && S_ISREG(sb->st_mode))
+		c->has_stream = true;
+}
+
+/* Other people's files may stand anywhere: only what shows that it is of a
+ * trace counts. */
+static bool
+lacks_metadata(const struct folder_content *c)
+{
+	return c->has_stream && !c->has_metadata_bytes &&
+	       (c->has_metadata || c->has_index);
+}
+
+static bool
+begins_with_magic(int dir, const char *name)
+{
+	uint32_t magic = 0;
+	int fd;
+
+	if (dir_open_file(&fd, dir, name, O_RDONLY | O_NONBLOCK) != OK)
+		return false;
+	(void)!read(fd, &magic, sizeof(magic));
+	close(fd);
+	return magic == CTF_MAGIC || magic == __builtin_bswap32(CTF_MAGIC);
+}
+
+/* Is the file part of a trace, so that the relay created it? */
+static bool
+is_of_trace(const struct tree *t, const char *name, const struct stat *sb)
+{
+	const char *path = t->dirs[t->next], *slash = strrchr(path, '/');
+	const char *dot = strrchr(name, '.');
+	char index[sizeof("index/.idx") + NAME_MAX];
+
+	if (!S_ISREG(sb->st_mode))
+		return false;
+	if (strcmp(name, METADATA) == 0 || strcmp(name, CHUNK_LOSSES) == 0)
+		return true;
+	if (strcmp(slash == NULL ? path : slash + 1, "index") == 0 &&
+	    dot != NULL && strcmp(dot, ".idx") == 0)
+		return true;
+	snprintf(index, sizeof(index), "index/%s.idx", name);
+	if (faccessat(t->fd, index, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return true;
+	if (sb->st_size == 0)
+		return faccessat(t->fd, METADATA, F_OK, AT_SYMLINK_NOFOLLOW) ==
+		       0;
+	return begins_with_magic(t->fd, name);
+}
+
+static void
+visit_file(struct tree *t, const char *name, const struct stat *sb)
+{
+	if (t->removes && !is_of_trace(t, name, sb)) {
+		t->found.n_foreign++;
+		return;
+	}
+	/* After a failure the rest stays: it shows that the file is of a trace
+	 * when this is tried again. */
+	t->has_failed = t->has_failed ||
+			(t->removes && unlinkat(t->fd, name, 0) != 0);
+	if (t->has_failed)
+		t->found.is_left = true;
+	else
+		/* A file with several names is counted with each of them. */
+		t->found.bytes += (uint64_t)sb->st_blocks * BLOCK;
+}
+
 static void
 take_name(struct tree *t, const char *name)
 {
 	struct stat sb;
 
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    fstatat(t->fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
-	if (fstatat(t->fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
+	take_content(&t->content, name, &sb);
+	if (!S_ISDIR(sb.st_mode)) {
+		visit_file(t, name, &sb);
 		return;
-	/* A file with several names is counted with each of them. */
-	t->bytes += (uint64_t)sb.st_blocks * BLOCK;
-	if (S_ISDIR(sb.st_mode))
-		t->is_left |= !add_dir(t, t->dirs[t->next], name);
-	else if (t->removes && unlinkat(t->fd, name, 0) != 0)
-		t->is_left = true;
+	}
+	t->found.bytes += (uint64_t)sb.st_blocks * BLOCK;
+	t->found.is_left |= !add_dir(t, t->dirs[t->next], name);
 }
 
 /* One name, or one directory. */
@@ -152,15 +253,23 @@ go_on(struct tree *t)
 	const char *name;
 
 	if (t->fd < 0 && !open_next(t)) {
-		t->is_left = true;
+		t->found.is_left = true;
 		t->next++;
 		return;
 	}
+	if (t->found.is_used)
+		return;
 	name = next_name(t);
-	if (name != NULL) {
+	/* Metadata goes last: empty files are known by it. */
+	if (name != NULL && (!t->removes || strcmp(name, METADATA) != 0)) {
 		take_name(t, name);
 		return;
 	}
+	if (name != NULL)
+		return;
+	if (t->removes)
+		take_name(t, METADATA);
+	t->found.is_unreadable |= lacks_metadata(&t->content);
 	close(t->fd);
 	t->fd = -1;
 	t->next++;
@@ -173,7 +282,7 @@ remove_last(struct tree *t)
 	char *path = t->dirs[--t->n_dirs];
 
 	if (t->n_dirs > 0 && dir_remove(t->root, path) != OK)
-		t->is_left = true;
+		t->found.is_left = true;
 	free(path);
 	t->next = t->n_dirs;
 }
@@ -181,7 +290,7 @@ remove_last(struct tree *t)
 bool
 tree_step(struct tree *t, unsigned n)
 {
-	for (; n > 0; n--) {
+	for (; n > 0 && !t->found.is_used; n--) {
 		if (t->next < t->n_dirs)
 			go_on(t);
 		else if (t->removes && t->n_dirs > 0)
@@ -189,17 +298,11 @@ tree_step(struct tree *t, unsigned n)
 		else
 			return true;
 	}
-	return false;
+	return t->found.is_used;
 }
 
-uint64_t
-tree_bytes(const struct tree *t)
+const struct tree_found *
+tree_found(const struct tree *t)
 {
-	return t->bytes;
-}
-
-bool
-tree_is_left(const struct tree *t)
-{
-	return t->is_left;
+	return &t->found;
 }

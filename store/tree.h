@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All that is below a directory: how much room it takes, or its removal, in
- * steps. No link is followed, no other file system entered, and at any time one
- * descriptor is open, however deep the tree is. What somebody moves out of the
- * tree meanwhile stays. Linear in the number of files. Any one thread, which
- * may block.
+ * steps. Only files of traces are removed: metadata, .loss.jsonl, index files,
+ * a file that has an index file or begins with the magic number of a CTF
+ * packet, and an empty file beside metadata. Other files, links, FIFOs and
+ * sockets stay, with the directories above them. No link is followed, no other
+ * file system entered, and at any time one directory is open, however deep the
+ * tree is. What somebody moves out of the tree meanwhile stays. Linear in the
+ * number of files. Any one thread, which may block.
  */
 #ifndef STORE_TREE_H
 #define STORE_TREE_H
@@ -21,16 +24,25 @@
 struct tree;
 
 /* The directory ROOT, borrowed. REMOVES: files and directories are removed,
- * but for ROOT itself; otherwise they are counted. E_NOMEM. */
+ * except ROOT itself; otherwise they are counted. E_NOMEM. */
 enum status tree_create(struct tree **out, int root, bool removes) MUST_CHECK;
+/* Ask about each directory below the root, which is open as FD, before its
+ * files are looked at. False: it is in use, and the tree ends there. */
+void tree_guard(struct tree *t, bool (*may_go)(void *arg, int fd), void *arg);
 void tree_destroy(struct tree *t); /* NULL is fine */
 
-/* Look at N more names, about. True: all is done. */
+/* Look at N more names, about. True: all is done, or is in use. */
 bool tree_step(struct tree *t, unsigned n) MUST_CHECK;
 
-/* Bytes on the disk of what was seen so far, by its blocks. */
-uint64_t tree_bytes(const struct tree *t);
-/* Is something left that could not be removed, or was not seen? */
-bool tree_is_left(const struct tree *t);
+/* What was found so far. */
+struct tree_found {
+	uint64_t bytes;	    /* on the disk, by its blocks; counted or removed */
+	uint64_t n_foreign; /* files that were left: no part of a trace */
+	/* A folder of streams has no metadata: its packets cannot be read. */
+	bool is_unreadable;
+	bool is_used; /* the guard said so */
+	bool is_left; /* something could not be removed, or was not seen */
+};
+const struct tree_found *tree_found(const struct tree *t);
 
 #endif

@@ -153,6 +153,8 @@ json_of_limits(const struct stored_figures *f)
 	    number_or_null(f->keep_free_bytes > 0, f->keep_free_bytes));
 	(void)json_object_set_new(j, "max_age",
 	    number_or_null(l->max_age_ns > 0, l->max_age_ns / NS_PER_S));
+	(void)json_object_set_new(j, "keep_at_least",
+	    json_integer((json_int_t)(l->keep_at_least_ns / NS_PER_S)));
 	return j;
 }
 

@@ -143,6 +143,7 @@ struct options {
 	uint64_t max_use; /* bytes; 0: any */
 	struct keep_free keep_free;
 	uint64_t max_age_ns; /* 0: any */
+	uint64_t keep_at_least_ns;
 	struct admin_socket admin_socket;
 	enum on_full on_full;
 	unsigned sandbox;	    /* enum sandbox_part, or'ed */

@@ -111,10 +111,13 @@ OPTION(MAX_USE, 0, "max-use", "SIZE", false,
     "delete the oldest finished traces if all use more than SIZE [none]")
 OPTION(KEEP_FREE, 0, "keep-free", "SIZE|PERCENT", false,
     RELOADED(keep_free, OWN(keep_free, keep_free)),
-    "the same if less is free on the file system, or none [5%]")
+    "the same if less is free on the file system [none]")
 OPTION(MAX_AGE, 0, "max-age", "TIME", false,
     RELOADED(max_age_ns, OWN(max_age, max_age_ns)),
     "delete traces that finished longer ago (s, m, h, d) [none]")
+OPTION(KEEP_AT_LEAST, 0, "keep-at-least", "TIME", false,
+    RELOADED(keep_at_least_ns, TIME(keep_at_least_ns, AGE_MAX)),
+    "delete nothing that finished less than TIME ago (s, m, h, d) [1h]")
 OPTION(ADMIN_SOCKET, 0, "admin-socket", "PATH", true,
     OWN(admin_socket, admin_socket),
     "take orders on a Unix socket, or none [RUNDIR/relayd/admin]")

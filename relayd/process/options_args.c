@@ -175,7 +175,8 @@ options_parse(struct options *o, int argc, char **argv)
 	if (settle_port(&o->control, 5342, o->dynamic_ports) != OK ||
 	    settle_port(&o->data, 5343, o->dynamic_ports) != OK ||
 	    settle_port(&o->live, 5344, o->dynamic_ports) != OK ||
-	    settle_port(&o->http, 5340, o->dynamic_ports) != OK)
+	    settle_port(&o->http, 5340, o->dynamic_ports) != OK ||
+	    options_compare_ages(o) != OK)
 		return E_REFUSED;
 	return environment_apply(o);
 }

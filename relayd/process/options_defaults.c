@@ -11,7 +11,7 @@
 #include "relayd/process/sandbox.h"
 
 #define WORKERS_DEFAULT_MAX 8
-#define KEEP_FREE_PERCENT 5
+#define KEEP_AT_LEAST (3600 * NS_PER_S)
 #define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
 
 /* The hard limit counts, as daemon_start() raises the soft limit to it. */
@@ -46,7 +46,7 @@ options_set_defaults(struct options *o)
 		.max_memory = UINT64_C(256) << 20,
 		.max_packet_size = PACKET_SIZE_DEFAULT,
 		.index_lock_timeout_ns = NS_PER_S,
-		.keep_free = { .percent = KEEP_FREE_PERCENT },
+		.keep_at_least_ns = KEEP_AT_LEAST,
 		.sandbox = SANDBOX_LANDLOCK | SANDBOX_SECCOMP,
 	};
 	if (cores > 0)

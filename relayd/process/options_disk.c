@@ -9,7 +9,6 @@
 #include "common/parse.h"
 
 #define NONE "none"
-#define AGE_MAX (UINT64_C(36500) * 24 * 3600 * NS_PER_S)
 #define PERCENT_MAX 99
 
 enum status
@@ -105,6 +104,20 @@ options_show_max_age(const struct row *r, const void *from, char *out, size_t n)
 		snprintf(out, n, NONE);
 	else
 		options_show_ns(ns, out, n);
+}
+
+enum status
+options_compare_ages(const struct options *o)
+{
+	char age[32], least[32];
+
+	if (o->max_age_ns == 0 || o->max_age_ns >= o->keep_at_least_ns)
+		return OK;
+	options_show_ns(o->max_age_ns, age, sizeof(age));
+	options_show_ns(o->keep_at_least_ns, least, sizeof(least));
+	return options_refuse("--max-age=%s is less than --keep-at-least=%s: "
+			      "set --keep-at-least=%s, or a longer --max-age",
+	    age, least, age);
 }
 
 enum status

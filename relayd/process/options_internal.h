@@ -85,6 +85,10 @@ void options_show(
 const struct origin *options_origin(void);
 /* ns as take_time() would understand it. */
 void options_show_ns(uint64_t ns, char *out, size_t n);
+#define AGE_MAX (UINT64_C(36500) * 24 * 3600 * NS_PER_S)
+/* E_REFUSED, logged: --max-age is below --keep-at-least. */
+enum status options_compare_ages(const struct options *o) MUST_CHECK;
+/* Bytes as take_size() would understand them. */
 void options_show_bytes(uint64_t bytes, char *out, size_t n);
 /* "Invalid value", and what the option takes; see options_refuse(). */
 enum status options_bad_value(const struct row *r, const char *arg);

@@ -15,7 +15,6 @@
 /* How often it is logged that there is no memory for more notes. */
 #define RETENTION_FULL_LOG_NS (60 * NS_PER_S)
 /* Names, and entries, between two looks at the clock. */
-#define COUNT_STEP 32
 #define LOOK_STEP 32
 
 enum status
@@ -29,7 +28,7 @@ retention_create(
 		return E_NOMEM;
 	r->output = output;
 	r->memory_max = memory_max;
-	r->base_fd = r->count_fd = r->victim.fd = -1;
+	r->base_fd = r->job.fd = -1;
 	r->stats = stats_retention();
 	table_init(&r->table);
 	return OK;
@@ -39,7 +38,7 @@ void
 retention_set_limits(struct retention *r, const struct retention_limits *limits)
 {
 	r->limits = *limits;
-	r->is_stuck = false;
+	memset(r->is_unreachable, 0, sizeof(r->is_unreachable));
 	retention_look_now(r);
 }
 
@@ -92,34 +91,6 @@ follow_output(struct retention *r)
 	retention_load(r);
 }
 
-/* What is there of E, by its blocks. */
-static void
-begin_count(struct retention *r)
-{
-	struct entry *e = list_first(
-	    &r->table.to_count, struct entry, to_count);
-	enum status st;
-
-	/* What is being deleted is counted by that. */
-	if (e == r->victim.entry) {
-		list_del(&e->to_count);
-		return;
-	}
-	st = retention_open(r, e, &r->count_fd);
-	if (st == E_NOENT) {
-		retention_forget(r, e);
-		return;
-	}
-	if (st == OK && tree_create(&r->count, r->count_fd, false) == OK) {
-		r->counted = e;
-		return;
-	}
-	if (st == OK)
-		close(r->count_fd);
-	r->count_fd = -1;
-	list_del(&e->to_count);
-}
-
 /* A session's chunks that are told of are counted on their own. */
 static uint64_t
 own_bytes(const struct entry *e, uint64_t bytes)
@@ -131,30 +102,17 @@ own_bytes(const struct entry *e, uint64_t bytes)
 	return bytes;
 }
 
-static bool
-count_step(struct retention *r)
+void
+retention_end_count(struct retention *r)
 {
-	struct entry *e = r->counted;
+	struct entry *e = r->job.entry;
 
-	if (e == NULL && (r->notes == NULL || list_empty(&r->table.to_count)))
-		return false;
-	if (e == NULL) {
-		begin_count(r);
-		return true;
-	}
-	if (!tree_step(r->count, COUNT_STEP))
-		return true;
 	if (e->is_ended) {
 		table_set_bytes(
-		    &r->table, e, own_bytes(e, tree_bytes(r->count)));
+		    &r->table, e, own_bytes(e, tree_found(r->job.tree)->bytes));
 		retention_note_ended(r, e);
 	}
-	tree_destroy(r->count);
-	close(r->count_fd);
-	r->count = NULL;
-	r->counted = NULL;
-	r->count_fd = -1;
-	return true;
+	retention_end_job(r);
 }
 
 /* Is the next entry still there? False: all were looked at. */
@@ -174,7 +132,7 @@ look_at_one(struct retention *r)
 		st = retention_open(r, e, &fd);
 		if (st == OK) {
 			close(fd);
-		} else if (st == E_NOENT && e != r->victim.entry) {
+		} else if (st == E_NOENT && e != r->job.entry) {
 			log_info("%s: was removed, renamed or replaced by "
 				 "somebody, not ours any more",
 			    e->path);
@@ -201,6 +159,7 @@ tick(struct retention *r)
 	follow_output(r);
 	see_ends(r);
 	retention_look_at_room(r);
+	r->is_estimated = false;
 	look_at_some(r, RETENTION_LOOKS);
 	stats_set(r->stats, STAT_trace_bytes, table_bytes(&r->table));
 }
@@ -213,14 +172,14 @@ work(struct retention *r)
 		look_at_some(r, LOOK_STEP);
 		return true;
 	}
-	return retention_delete_step(r) || r->must_look || count_step(r);
+	return retention_work(r) || r->must_look;
 }
 
 /* Is hardly any room left, so that who records loses packets otherwise? */
 static bool
 is_urgent(const struct retention *r)
 {
-	return r->victim.entry != NULL && r->room.is_known &&
+	return r->job.entry != NULL && r->room.is_known &&
 	       r->room.free < retention_keep_free(r) / 4;
 }
 
@@ -238,7 +197,7 @@ retention_turn(struct retention *r)
 	do {
 		is_idle = !work(r);
 	} while (!is_idle && clock_now_ns() - now < RETENTION_SLICE_NS);
-	if (retention_flush(r, false) == OK || r->victim.entry == NULL)
+	if (retention_flush(r, false) == OK || r->job.entry == NULL)
 		retention_tidy(r);
 	retention_answer_waiting(r, is_idle);
 	if (is_idle)

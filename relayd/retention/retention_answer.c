@@ -76,13 +76,19 @@ summarize(struct retention *r, struct stored_info *i)
 		add_item(i, list_first(&r->table.ended, struct entry, order));
 }
 
+static bool
+is_removing(const struct retention *r, const struct entry *e)
+{
+	return e == r->job.entry && r->job.step == JOB_REMOVE;
+}
+
 static void
 list_some(struct retention *r, struct stored_info *i)
 {
 	const struct entry *e;
 
 	list_each (e, &r->table.all, struct entry, node) {
-		if (e->number <= i->after || e == r->victim.entry ||
+		if (e->number <= i->after || is_removing(r, e) ||
 		    (i->host[0] != '\0' && strcmp(e->host, i->host) != 0))
 			continue;
 		if (i->n_items == i->limit) {
@@ -100,7 +106,7 @@ keep(struct retention *r, struct stored_info *i)
 	enum status st = OK;
 	bool was;
 
-	if (e == NULL || e == r->victim.entry) {
+	if (e == NULL || is_removing(r, e)) {
 		i->st = E_NOENT;
 		return;
 	}
@@ -118,69 +124,31 @@ keep(struct retention *r, struct stored_info *i)
 }
 
 /* What would go, in the order in which it would. */
-struct dry_run {
-	uint64_t use, free; /* bytes, when all before has gone */
-};
-
-static bool
-is_over(const struct retention *r, const struct dry_run *d,
-    const struct entry *e, enum deleted *reason)
-{
-	const uint64_t now = clock_wall_ns();
-	const struct retention_limits *l = &r->limits;
-
-	if (l->max_age_ns > 0 && e->ended_ns < now &&
-	    now - e->ended_ns > l->max_age_ns)
-		*reason = DELETED_max_age;
-	else if (l->max_use > 0 && d->use > l->max_use)
-		*reason = DELETED_max_use;
-	else if (r->room.is_known && d->free < retention_keep_free(r))
-		*reason = DELETED_keep_free;
-	else
-		return false;
-	return true;
-}
-
-/* Would all chunks of E have gone? They ended before it. */
-static bool
-is_free_of_chunks(const struct entry *e, uint64_t mark)
-{
-	const struct entry *c;
-
-	list_each (c, &e->children, struct entry, sibling)
-		if (c->mark != mark)
-			return false;
-	return true;
-}
-
 static void
 run_dry(struct retention *r, struct stored_info *i)
 {
-	struct dry_run d = { .use = table_bytes(&r->table) };
-	const uint64_t mark = ++r->last_mark;
+	struct usage o;
 	struct stored_item item;
 	struct entry *e;
+	uint64_t mark;
 
-	retention_look_at_room(r);
-	d.free = r->room.free + r->room.pending;
-	/* Readers see it no more: it is gone already. */
-	if (r->victim.entry != NULL) {
-		d.use -= r->victim.entry->bytes;
-		d.free += r->victim.entry->bytes;
-		r->victim.entry->mark = mark;
-	}
+	retention_measure(r, &o);
+	retention_estimate(r, &o);
+	mark = ++r->last_mark;
 	list_each (e, &r->table.ended, struct entry, order) {
-		if (e->mark == mark || table_is_kept(e) || table_is_used(e) ||
-		    !is_free_of_chunks(e, mark))
+		if (!retention_may_delete(r, e, mark))
 			continue;
 		retention_fill_item(e, &item);
-		if (!is_over(r, &d, e, &item.reason))
-			break;
+		/* Readers no longer see the one that is being removed. */
+		if (!is_removing(r, e)) {
+			if (!retention_is_due(r, &o, e, &item.reason))
+				break;
+			i->deleted_bytes += item.bytes;
+			(void)stored_info_add(i, &item);
+		}
 		e->mark = mark;
-		d.use -= item.bytes;
-		d.free += item.bytes;
-		i->deleted_bytes += item.bytes;
-		(void)stored_info_add(i, &item);
+		o.use -= item.bytes;
+		o.free += item.bytes;
 	}
 	i->is_done = true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which limit does not hold, what goes for it, and how. */
+/* Which limit is exceeded, what is deleted for it, and how. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "relayd/retention/retention_internal.h"
 #include "relayd/stats/news.h"
 #include "store/dir.h"
-#include "store/room.h"
+#include "store/session_dir.h"
 
 /* Names, and removals of directories, between two looks at the clock. */
 #define STEP 8
@@ -45,10 +46,6 @@ retention_look_at_room(struct retention *r)
 							    : m->free - before;
 	if (now >= m->pending_until_ns)
 		m->pending = 0;
-	/* What was made is used first. */
-	m->is_wanted |= published_word(room_wanted()) != m->wanted_seen &&
-			m->pending == 0;
-	m->wanted_seen = published_word(room_wanted());
 }
 
 uint64_t
@@ -67,49 +64,85 @@ age(const struct entry *e)
 	return e->ended_ns < now ? now - e->ended_ns : 0;
 }
 
-/* May E be deleted, but for those who use it now? A session goes when what was
- * archived of it has gone. */
-static bool
-may_go(const struct entry *e)
+bool
+retention_may_delete(const struct retention *r, struct entry *e, uint64_t mark)
 {
-	return e->is_ended && !table_is_kept(e) && list_empty(&e->children);
+	const struct entry *other;
+
+	if (!e->is_ended || age(e) < r->limits.keep_at_least_ns ||
+	    e->retry_ns > clock_now_ns() || table_is_kept(e) ||
+	    table_is_used(e))
+		return false;
+	/* A session is deleted after its chunks, and these after it has ended.
+	 * A snapshot is a whole trace, even while its session runs. */
+	list_each (other, &e->children, struct entry, sibling)
+		if (other->mark != mark)
+			return false;
+	for (other = e->parent; other != NULL; other = other->parent)
+		if (!other->is_ended && e->kind != STORED_SNAPSHOT)
+			return false;
+	return true;
 }
 
 /* The oldest that may go now; NULL: none. */
 static struct entry *
 oldest(struct retention *r)
 {
-	const uint64_t now = clock_now_ns();
 	struct entry *e;
 
-	list_each (e, &r->table.ended, struct entry, order) {
-		if (may_go(e) && e->retry_ns <= now && !table_is_used(e))
+	list_each (e, &r->table.ended, struct entry, order)
+		if (retention_may_delete(r, e, UINT64_MAX))
 			return e;
-	}
 	return NULL;
 }
 
-bool
-retention_is_over(struct retention *r, enum deleted *reason)
+void
+retention_measure(struct retention *r, struct usage *o)
 {
-	const struct retention_limits *l = &r->limits;
-	const struct entry *e = NULL;
+	retention_look_at_room(r);
+	o->use = table_bytes(&r->table);
+	o->free = r->room.free + r->room.pending;
+}
 
-	if (l->max_age_ns > 0)
-		e = oldest(r);
-	if (e != NULL && age(e) > l->max_age_ns) {
-		*reason = DELETED_max_age;
-		return true;
+void
+retention_estimate(struct retention *r, struct usage *o)
+{
+	const uint64_t mark = ++r->last_mark;
+	struct entry *e;
+
+	o->least_use = o->use;
+	o->most_free = o->free;
+	list_each (e, &r->table.ended, struct entry, order) {
+		if (!retention_may_delete(r, e, mark))
+			continue;
+		e->mark = mark;
+		o->least_use -= e->bytes;
+		o->most_free += e->bytes;
 	}
-	if (l->max_use > 0 && table_bytes(&r->table) > l->max_use) {
-		*reason = DELETED_max_use;
+}
+
+/* Is a limit on bytes exceeded with USE and FREE? */
+static bool
+is_over(
+    const struct retention *r, enum deleted reason, uint64_t use, uint64_t free)
+{
+	if (reason == DELETED_max_use)
+		return r->limits.max_use > 0 && use > r->limits.max_use;
+	return r->room.is_known && free < retention_keep_free(r);
+}
+
+bool
+retention_is_due(const struct retention *r, const struct usage *o,
+    const struct entry *e, enum deleted *reason)
+{
+	*reason = DELETED_max_age;
+	if (r->limits.max_age_ns > 0 && age(e) > r->limits.max_age_ns)
 		return true;
-	}
-	*reason = DELETED_keep_free;
-	if (!r->room.is_known || retention_keep_free(r) == 0)
-		return false;
-	return r->room.is_wanted ||
-	       r->room.free + r->room.pending < retention_keep_free(r);
+	for (*reason = DELETED_max_use; *reason < DELETED_REASONS; ++*reason)
+		if (is_over(r, *reason, o->use, o->free) &&
+		    !is_over(r, *reason, o->least_use, o->most_free))
+			return true;
+	return false;
 }
 
 enum status
@@ -135,15 +168,10 @@ void
 retention_forget(struct retention *r, struct entry *e)
 {
 	retention_note_gone(r, e);
+	if (r->job.entry == e)
+		retention_end_job(r);
 	if (r->look_at == e)
 		r->look_at = table_next(&r->table, e);
-	if (r->counted == e) {
-		tree_destroy(r->count);
-		close(r->count_fd);
-		r->count = NULL;
-		r->counted = NULL;
-		r->count_fd = -1;
-	}
 	table_remove(&r->table, e);
 }
 
@@ -178,12 +206,75 @@ hide(struct retention *r, struct entry *e)
 	retention_note_moved(r, e, e->path);
 }
 
+/* Undo hide(), unless another directory has the name now. */
 static void
-begin(struct retention *r, struct entry *e, enum deleted reason)
+restore_name(struct retention *r, struct entry *e)
 {
-	const uint64_t now = clock_now_ns();
-	struct victim *v = &r->victim;
-	enum status st = retention_open(r, e, &v->fd);
+	if (strcmp(e->path, e->name) != 0 &&
+	    dir_rename(r->base_fd, e->path, e->name) == OK &&
+	    table_move(&r->table, e, e->name) == OK)
+		retention_note_moved(r, e, e->name);
+}
+
+/* Lock the directory FD for as long as it is open. False: a session of this
+ * relay, or of another one, has it. */
+static bool
+lock(int fd)
+{
+	return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+	       !session_dir_has_lock(fd);
+}
+
+/* May FD, a directory below the one of the job, be deleted with it? Not one
+ * that has a note of its own, or that somebody has made since the job's one
+ * ended, perhaps another relay. */
+static bool
+may_delete_inside(void *retention, int fd)
+{
+	const struct retention *r = retention;
+	struct dir_id id;
+
+	return lock(fd) && dir_identify(&id, fd) == OK &&
+	       id.born <= r->job.entry->ended_ns &&
+	       table_find_id(&r->table, id.ino, id.born) == NULL;
+}
+
+/* Start the next step of the job. False: out of memory. */
+static bool
+walk(struct retention *r, enum job_step step)
+{
+	struct job *j = &r->job;
+
+	tree_destroy(j->tree);
+	if (tree_create(&j->tree, j->fd, step == JOB_REMOVE) != OK)
+		return false;
+	if (step != JOB_COUNT)
+		tree_guard(j->tree, may_delete_inside, r);
+	j->step = step;
+	return true;
+}
+
+/* It is in use: try to delete it later. */
+static void
+postpone(struct retention *r)
+{
+	struct entry *e = r->job.entry;
+
+	log_info("%s: not deleted yet: it is in use", e->name);
+	e->retry_ns = clock_now_ns() + RETENTION_BUSY_NS;
+	if (r->job.step == JOB_REMOVE) {
+		restore_name(r, e);
+		table_end(&r->table, e, e->ended_ns, 0, false);
+	}
+	retention_end_job(r);
+}
+
+static void
+begin(struct retention *r, struct entry *e, enum job_step step,
+    enum deleted reason)
+{
+	struct job *j = &r->job;
+	enum status st = retention_open(r, e, &j->fd);
 
 	if (st == E_NOENT) {
 		log_info(
@@ -191,22 +282,17 @@ begin(struct retention *r, struct entry *e, enum deleted reason)
 		retention_forget(r, e);
 		return;
 	}
-	if (st != OK ||
-	    (flock(v->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)) {
-		/* A session has begun in it, perhaps another relay's. */
-		e->retry_ns = now + RETENTION_BUSY_NS;
-		if (st == OK)
-			close(v->fd);
+	if (st != OK)
+		j->fd = -1;
+	j->entry = e;
+	j->reason = reason;
+	if (st == OK && (step == JOB_COUNT || lock(j->fd)) && walk(r, step))
 		return;
-	}
-	if (tree_create(&v->tree, v->fd, true) != OK) {
-		log_error("%s: not deleted: out of memory", e->path);
-		e->retry_ns = now + RETENTION_BUSY_NS;
-		close(v->fd);
+	if (step == JOB_CHECK) {
+		postpone(r);
 	} else {
-		hide(r, e);
-		v->entry = e;
-		v->reason = reason;
+		list_del(&e->to_count);
+		retention_end_job(r);
 	}
 }
 
@@ -236,118 +322,175 @@ count_deleted(struct retention *r, enum deleted reason, uint64_t bytes)
 	    bytes);
 	r->room.pending += bytes;
 	r->room.pending_until_ns = clock_now_ns() + RETENTION_SETTLE_NS;
-	r->room.is_wanted = false;
 }
 
 static void
 tell_deleted(struct retention *r, const struct entry *e, uint64_t bytes)
 {
+	const uint64_t seconds = age(e) / NS_PER_S;
+	const uint64_t youngest = published_word(
+	    &r->stats->n[STAT_deleted_youngest]);
 	struct stored_item i;
 
 	retention_fill_item(e, &i);
 	i.path = e->name;
 	i.bytes = bytes;
-	i.reason = r->victim.reason;
-	log_notice("deleted %s: session=%s host=%s bytes=%" PRIu64
-		   " seconds_since_end=%" PRIu64 " reason=%s",
-	    i.path, i.session, i.host, bytes, age(e) / NS_PER_S,
-	    deleted_names[i.reason]);
+	i.reason = r->job.reason;
+	log_warn("deleted %s: session=%s host=%s bytes=%" PRIu64
+		 " seconds_since_end=%" PRIu64 " reason=%s",
+	    i.path, i.session, i.host, bytes, seconds, deleted_names[i.reason]);
+	/* Rounded up: 0 is none. */
+	if (youngest == 0 || seconds < youngest)
+		stats_set(r->stats, STAT_deleted_youngest, seconds + 1);
 	retention_tell_deleted(r, &i);
 	tell_news(&i);
 }
 
-/* Close what is open of it. */
-static void
-let_go(struct retention *r)
-{
-	tree_destroy(r->victim.tree);
-	close(r->victim.fd);
-	r->victim = (struct victim){ .fd = -1 };
-}
-
 void
-retention_give_up_victim(struct retention *r)
+retention_end_job(struct retention *r)
 {
-	if (r->victim.entry != NULL)
-		let_go(r);
+	tree_destroy(r->job.tree);
+	if (r->job.fd >= 0)
+		close(r->job.fd);
+	r->job = (struct job){ .fd = -1 };
 }
 
 /* All that can go has gone. */
 static void
 finish(struct retention *r)
 {
-	const uint64_t bytes = tree_bytes(r->victim.tree);
-	struct entry *e = r->victim.entry;
+	const uint64_t bytes = tree_found(r->job.tree)->bytes;
+	const uint64_t foreign = tree_found(r->job.tree)->n_foreign;
+	struct entry *e = r->job.entry;
 	const bool is_gone = dir_remove(r->base_fd, e->path) == OK ||
 			     errno == ENOENT;
 
-	count_deleted(r, r->victim.reason, bytes);
-	if (is_gone) {
-		tell_deleted(r, e, bytes);
-		let_go(r);
-		retention_forget(r, e);
+	count_deleted(r, r->job.reason, bytes);
+	if (!is_gone && foreign == 0) {
+		log_errno(
+		    LOG_ERROR, "%s: a part of it cannot be deleted", e->path);
+		e->retry_ns = clock_now_ns() + RETENTION_RETRY_NS;
+		table_end(&r->table, e, e->ended_ns, 0, false);
+		retention_end_job(r);
 		return;
 	}
-	log_errno(LOG_ERROR, "%s: a part of it cannot be deleted", e->path);
-	e->retry_ns = clock_now_ns() + RETENTION_RETRY_NS;
-	table_end(&r->table, e, e->ended_ns, 0, false);
-	let_go(r);
+	tell_deleted(r, e, bytes);
+	if (!is_gone) {
+		restore_name(r, e);
+		log_warn("%s: files that the relay did not create are left "
+			 "there: %" PRIu64,
+		    e->path, foreign);
+	}
+	retention_forget(r, e);
 }
 
 static void
-say_stuck(struct retention *r, enum deleted reason)
+go_on(struct retention *r)
 {
-	if (!r->is_stuck)
-		log_warn("nothing is left to delete, and still %s: what goes "
-			 "on, is kept, or is not the relay's takes the room",
-		    reason == DELETED_max_use
-			? "more is used than --max-use allows"
-			: "less is free than --keep-free asks for");
-	r->is_stuck = true;
+	struct job *j = &r->job;
+
+	if (!tree_step(j->tree, STEP))
+		return;
+	if (j->step == JOB_COUNT)
+		retention_end_count(r);
+	else if (tree_found(j->tree)->is_used)
+		postpone(r);
+	else if (j->step == JOB_REMOVE)
+		finish(r);
+	/* Meanwhile somebody may keep it, or read it. */
+	else if (!retention_may_delete(r, j->entry, UINT64_MAX) ||
+		 !walk(r, JOB_REMOVE))
+		postpone(r);
+	else
+		hide(r, j->entry);
+}
+
+/* Log once that deleting cannot reach a limit. */
+static void
+warn_unreachable(struct retention *r)
+{
+	const struct usage *o = &r->usage;
+
+	for (enum deleted i = DELETED_max_use; i < DELETED_REASONS; i++) {
+		if (!is_over(r, i, o->use, o->free)) {
+			r->is_unreachable[i] = false;
+			continue;
+		}
+		if (r->is_unreachable[i] ||
+		    !is_over(r, i, o->least_use, o->most_free))
+			continue;
+		r->is_unreachable[i] = true;
+		log_warn("--%s of %" PRIu64
+			 " bytes cannot be reached, so nothing is deleted for "
+			 "it: %" PRIu64 " bytes are used, %" PRIu64
+			 " are free, and what may be deleted has %" PRIu64
+			 "; the rest runs, ended less than --keep-at-least "
+			 "ago, is kept, is in use, or is not the relay's",
+		    i == DELETED_max_use ? "max-use" : "keep-free",
+		    i == DELETED_max_use ? r->limits.max_use
+					 : retention_keep_free(r),
+		    o->use, o->free, o->most_free - o->free);
+	}
 }
 
 /* Is it not known of all entries that they are there, and how large they are?
- * --max-use counts them. */
+ * Limits of bytes count them. */
 static bool
-must_look_first(struct retention *r, enum deleted reason)
+must_look_first(struct retention *r)
 {
-	if (reason == DELETED_max_use && !list_empty(&r->table.to_count))
+	if (!list_empty(&r->table.to_count))
 		return true;
-	if (reason != DELETED_max_use ||
-	    (r->fresh_ns != 0 &&
-		clock_now_ns() - r->fresh_ns < RETENTION_FRESH_NS))
+	if (r->fresh_ns != 0 &&
+	    clock_now_ns() - r->fresh_ns < RETENTION_FRESH_NS)
 		return false;
 	if (!r->must_look)
 		r->look_at = NULL;
 	r->must_look = true;
+	r->is_estimated = false;
 	return true;
 }
 
-bool
-retention_delete_step(struct retention *r)
+/* The next one to delete; NULL: none. */
+static struct entry *
+next_due(struct retention *r, enum deleted *reason)
 {
-	enum deleted reason;
+	struct usage *u = &r->usage;
 	struct entry *e;
 
-	if (r->victim.entry != NULL) {
-		if (tree_step(r->victim.tree, STEP))
-			finish(r);
+	retention_measure(r, u);
+	if (is_over(r, DELETED_max_use, u->use, u->free) ||
+	    is_over(r, DELETED_keep_free, u->use, u->free)) {
+		if (must_look_first(r))
+			return NULL;
+		if (!r->is_estimated)
+			retention_estimate(r, u);
+		r->is_estimated = true;
+	}
+	warn_unreachable(r);
+	e = oldest(r);
+	return e != NULL && retention_is_due(r, u, e, reason) ? e : NULL;
+}
+
+bool
+retention_work(struct retention *r)
+{
+	enum deleted reason = DELETED_max_age;
+	struct entry *e;
+
+	if (r->job.entry != NULL) {
+		go_on(r);
 		return true;
 	}
 	if (r->notes == NULL)
 		return false;
-	retention_look_at_room(r);
-	if (!retention_is_over(r, &reason)) {
-		r->is_stuck = false;
-		return false;
+	e = next_due(r, &reason);
+	if (e != NULL) {
+		begin(r, e, JOB_CHECK, reason);
+		return true;
 	}
-	if (must_look_first(r, reason))
+	if (r->must_look || list_empty(&r->table.to_count))
 		return false;
-	e = oldest(r);
-	if (e == NULL) {
-		say_stuck(r, reason);
-		return false;
-	}
-	begin(r, e, reason);
+	e = list_first(&r->table.to_count, struct entry, to_count);
+	begin(r, e, JOB_COUNT, reason);
 	return true;
 }

@@ -18,17 +18,23 @@ struct disk_room {
 	uint64_t free, total; /* bytes, as the system says */
 	uint64_t pending;     /* deleted, not seen in FREE yet */
 	uint64_t pending_until_ns;
-	/* Writes that found no room (store/room.h), also where the system
-	 * says that there is some, as with a quota. */
-	uint64_t wanted_seen;
-	bool is_wanted;
 };
 
-/* The directory that is being deleted. */
-struct victim {
+/* What the limits are compared with, in bytes: now, or in a dry run. */
+struct usage {
+	uint64_t use, free;
+	/* The same after all that may be deleted is. A limit that is exceeded
+	 * even then deletes nothing. */
+	uint64_t least_use, most_free;
+};
+
+/* The directory that is being counted, or deleted: then everything below it is
+ * checked before it is removed. */
+struct job {
 	struct entry *entry; /* NULL: none */
+	enum job_step { JOB_COUNT, JOB_CHECK, JOB_REMOVE } step;
 	enum deleted reason;
-	int fd; /* of the directory, locked */
+	int fd; /* of the directory; locked, unless it is only counted */
 	struct tree *tree;
 };
 
@@ -43,20 +49,20 @@ struct retention {
 	struct table table;
 	struct retention_limits limits;
 	struct disk_room room;
-	struct victim victim;
-	struct tree *count; /* of the first of table.to_count */
-	struct entry *counted;
-	int count_fd;
+	struct job job;
 	uint64_t next_tick_ns;
 	/* Looking whether entries are still there. */
 	struct entry *look_at;	/* the next; NULL: from the first on */
 	uint64_t pass_began_ns; /* at the first */
-	uint64_t fresh_ns;   /* when the last pass over all began; 0: never */
-	uint64_t last_mark;  /* of dry runs */
-	bool must_look;	     /* all at once, before more is deleted */
-	bool is_stuck;	     /* limits do not hold, nothing can go: logged */
-	bool has_lost_lines; /* the notes are to be written anew */
-	uint64_t tidy_ns;    /* not before; 0: now */
+	uint64_t fresh_ns;  /* when the last pass over all began; 0: never */
+	uint64_t last_mark; /* see struct entry */
+	bool must_look;	    /* all at once, before more is deleted */
+	struct usage usage;
+	bool
+	    is_estimated; /* all that may be deleted was, since the last tick */
+	bool is_unreachable[DELETED_REASONS]; /* it was logged */
+	bool has_lost_lines;	     /* the notes are to be written anew */
+	uint64_t tidy_ns;	     /* not before; 0: now */
 	struct stored_info *waiting; /* for the end of a deletion */
 	void (*answer)(void *arg, struct stored_info *take_i);
 	void *answer_arg;
@@ -85,11 +91,20 @@ void retention_tidy(struct retention *r);
 void retention_look_at_room(struct retention *r);
 /* What --keep-free means here, bytes; 0: nothing. */
 uint64_t retention_keep_free(const struct retention *r);
-/* Which limit does not hold. False: all do. */
-bool retention_is_over(struct retention *r, enum deleted *reason);
-/* Go on deleting. False: there is nothing to do. */
-bool retention_delete_step(struct retention *r);
-void retention_give_up_victim(struct retention *r);
+/* Measure how it is now; and with all that may be deleted. */
+void retention_measure(struct retention *r, struct usage *o);
+void retention_estimate(struct retention *r, struct usage *o);
+/* May E be deleted now? Entries with MARK count as gone. */
+bool retention_may_delete(
+    const struct retention *r, struct entry *e, uint64_t mark);
+/* Must E, the oldest that may go, go? For which limit? */
+bool retention_is_due(const struct retention *r, const struct usage *o,
+    const struct entry *e, enum deleted *reason);
+/* Go on with the job, or begin one. False: there is nothing to do. */
+bool retention_work(struct retention *r);
+void retention_end_job(struct retention *r);
+/* retention.c: all of the directory was counted. */
+void retention_end_count(struct retention *r);
 /* Nothing of it is there any more: forget it. */
 void retention_forget(struct retention *r, struct entry *e);
 /* The directory of E, open; E_NOENT: it is not there, or another one is. */

@@ -236,13 +236,7 @@ retention_load(struct retention *r)
 void
 retention_unload(struct retention *r)
 {
-	retention_give_up_victim(r);
-	tree_destroy(r->count);
-	r->count = NULL;
-	r->counted = NULL;
-	if (r->count_fd >= 0)
-		close(r->count_fd);
-	r->count_fd = -1;
+	retention_end_job(r);
 	notes_close(r->notes);
 	r->notes = NULL;
 	table_clear(&r->table);

@@ -81,6 +81,8 @@ STAT(unnoted, COUNTER, "unnoted_total", "", "",
 #undef DELETED
 STAT(deleted_window, COUNTER, "deleted_bytes_total", "reason", "live_window",
     "Bytes of what was deleted")
+STAT(deleted_youngest, GAUGE, "deleted_youngest_seconds", "", "",
+    "Least time from the end of a trace to its deletion, rounded up; 0: none")
 /* The rows of relayd/record/udp_count.tbl.h, in its order. */
 #define DATAGRAMS(name) \
 	STAT(udp_##name, COUNTER, "udp_datagrams_total", "what", #name, \

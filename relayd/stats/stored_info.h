@@ -31,6 +31,7 @@ struct retention_limits {
 	uint64_t keep_free; /* bytes */
 	uint64_t keep_free_percent;
 	uint64_t max_age_ns;
+	uint64_t keep_at_least_ns;
 };
 
 struct stored_item {
@@ -44,8 +45,8 @@ struct stored_item {
 };
 
 struct stored_figures {
-	struct retention_limits limits;
-	bool has_disk; /* the file system was asked */
+	struct retention_limits limits; /* that apply */
+	bool has_disk;			/* the file system was asked */
 	uint64_t use_bytes, free_bytes, total_bytes;
 	uint64_t keep_free_bytes; /* what --keep-free means here */
 	uint64_t directories, kept;

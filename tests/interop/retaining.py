@@ -23,7 +23,7 @@ def start(w, text=""):
 
 def write(path, text):
     with open(path, "w", encoding="ascii") as f:
-        f.write("[relayd]\nkeep-free = none\n" + text)
+        f.write("[relayd]\nkeep-at-least = 0s\n" + text)
 
 
 def limit(w, text):
@@ -72,12 +72,10 @@ def retention(w):
     app = w.app(0, 3000, microseconds=1000)
     app.wait_emitted(300)
     ctl(w, "keep", ctl(w, "stored")["stored"][0]["path"])
-    size = max(e["bytes"] for e in ctl(w, "stored")["stored"])
     dry = ctl(w, "vacuum", "--dry-run")
     if dry["deleted"]:
         raise Failure("without a limit: %r" % dry)
-    # The one that runs counts, too; it grows meanwhile.
-    limit(w, "max-use = %d\n" % (size // 2))
+    limit(w, "max-age = 1s\n")
     wait_gone(w, "*/old1-*", "*/old2-*", "*/old3-*")
     limit(w, "")
     app.wait_emitted(1500)
@@ -93,8 +91,8 @@ def retention(w):
 
 @scenario(options=None, reference=False, compare_tree=False)
 def retention_rotated(w):
-    """chunks that lttng rotate archived go while the session runs; what is left
-    is read whole"""
+    """chunks that lttng rotate archived stay while the session runs; then the
+    oldest go, and the last one is read whole"""
     start(w)
     begin(w, "rot", channel=["--blocking-timeout=inf"])
     app = w.app(0, 1000000, microseconds=500)
@@ -104,12 +102,19 @@ def retention_rotated(w):
     last = len(app.emitted())
     wait_finished(w, 4)
     limit(w, "max-age = 1s\n")
-    wait_gone(w, "*/rot-*/archives/*-0", "*/rot-*/archives/*-1",
-              "*/rot-*/archives/*-2", "*/rot-*/archives/*-3")
+    time.sleep(4)
+    if len(w.paths("*/rot-*/archives/*")) != 4:
+        raise Failure("chunks of a session that runs were deleted")
     limit(w, "")
     app.wait_emitted(len(app.emitted()) + 500)
     emitted = app.enough()
     end(w, "rot")
+    wait_finished(w, 6)
+    left = sum(e["bytes"] for e in ctl(w, "stored")["stored"]
+               if e["kind"] == "session" or e["path"].endswith("-4"))
+    limit(w, "max-use = %dB\n" % left)
+    wait_gone(w, "*/rot-*/archives/*-0", "*/rot-*/archives/*-1",
+              "*/rot-*/archives/*-2", "*/rot-*/archives/*-3")
     path = w.path("*/rot-*/archives/*-4")
     tree.check_indexes(path)
     got = tree.events(w, path)

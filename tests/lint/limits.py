@@ -144,7 +144,7 @@ def rows(base):
 
 def plain(text):
     """2 MiB and 2M are one."""
-    return re.sub(r"(?<=\d) (?:([kKMG])iB|(s|ms)\b)",
+    return re.sub(r"(?<=\d) (?:([kKMG])iB|(s|ms|h)\b)",
                   lambda m: (m.group(1) or m.group(2)).upper()
                   if m.group(1) else m.group(2), text)
 

@@ -12,9 +12,11 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "relayd/stats/stats.h"
 #include "store/dir.h"
 #include "store/notes.h"
 #include "store/room.h"
+#include "store/session_dir.h"
 #include "store/stored.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
@@ -49,11 +51,14 @@ on_answer(void *arg, struct stored_info *take_i)
 	answered = take_i;
 }
 
+static uint64_t keep_at_least_s;
+
 static void
 set_time(uint64_t s)
 {
 	now_s = s;
-	clock_freeze(s * NS_PER_S, 1000000 + s);
+	/* What the tests make was born before it has ended. */
+	clock_freeze(s * NS_PER_S, 5000000000 + s);
 }
 
 static void
@@ -110,7 +115,7 @@ static void
 make(const char *name, enum stored_kind kind, unsigned files,
     struct stored_dir *dir, bool is_new)
 {
-	static const char bytes[FILE_BYTES];
+	static const char bytes[FILE_BYTES] = "\xc1\xfc\x1f\xc1";
 	char path[256];
 	struct stored_note n = {
 		.kind = kind,
@@ -162,10 +167,17 @@ limit(uint64_t max_use, uint64_t keep_free, uint64_t max_age_s)
 {
 	const struct retention_limits l = { .max_use = max_use,
 		.keep_free = keep_free,
-		.max_age_ns = max_age_s * NS_PER_S };
+		.max_age_ns = max_age_s * NS_PER_S,
+		.keep_at_least_ns = keep_at_least_s * NS_PER_S };
 
 	retention_set_limits(r, &l);
 	work();
+}
+
+static uint64_t
+stat_of(enum stats_row row)
+{
+	return published_word(&stats_retention()->n[row]);
 }
 
 static struct stored_info *
@@ -228,7 +240,7 @@ START_TEST(who_is_used_stays)
 }
 END_TEST
 
-START_TEST(a_chunk_in_which_a_viewer_stands_stays)
+START_TEST(a_chunk_goes_when_its_session_and_viewers_have_ended)
 {
 	struct stored_dir *session, *viewer;
 
@@ -241,16 +253,36 @@ START_TEST(a_chunk_in_which_a_viewer_stands_stays)
 	make("h/a/archives", STORED_SESSION, 0, NULL, false);
 	make("h/a/archives/1", STORED_CHUNK, 4, stored_dir_get(viewer), true);
 	make("h/a/archives/2", STORED_CHUNK, 4, NULL, true);
-	limit(1, 0, 0);
-	ck_assert(is_there("h/a/archives/1") && !is_there("h/a/archives/2"));
-	stored_dir_leave(viewer);
-	pass(RETENTION_BUSY_NS / NS_PER_S);
-	ck_assert(is_there("h/a/archives") && !is_there("h/a/archives/1"));
+	limit(400 * KIB, 0, 1);
+	pass(3);
+	ck_assert(is_there("h/a/archives/1") && is_there("h/a/archives/2"));
 	stored_dir_leave(session);
 	pass(1);
+	ck_assert(is_there("h/a/archives/1") && !is_there("h/a/archives/2"));
+	stored_dir_leave(viewer);
+	pass(2);
 	ck_assert(!is_there("h/a"));
 	stored_dir_put(session);
 	stored_dir_put(viewer);
+	end();
+}
+END_TEST
+
+START_TEST(a_snapshot_goes_while_its_session_runs)
+{
+	struct stored_dir *session;
+
+	begin();
+	session = stored_dir_create();
+	stored_dir_enter(session);
+	make("h/a", STORED_SESSION, 0, stored_dir_get(session), true);
+	make("h/a/one", STORED_SNAPSHOT, 4, NULL, true);
+	pass(2);
+	make("h/a/two", STORED_SNAPSHOT, 4, NULL, true);
+	limit(0, 0, 1);
+	ck_assert(!is_there("h/a/one") && is_there("h/a/two"));
+	stored_dir_leave(session);
+	stored_dir_put(session);
 	end();
 }
 END_TEST
@@ -345,29 +377,214 @@ START_TEST(room_that_is_told_late_is_awaited)
 }
 END_TEST
 
-/* With a quota the file system has room, and nothing can be written. */
-START_TEST(writes_that_find_no_room_get_some)
+/* Only the file system says what is free. */
+START_TEST(writes_that_fail_delete_nothing)
+{
+	struct room room;
+
+	begin();
+	make_ended("h/a");
+	limit(0, 1, 0);
+	room_init(&room, -1);
+	room_lacks(&room);
+	pass(2);
+	ck_assert(is_there("h/a"));
+	end();
+}
+END_TEST
+
+START_TEST(nothing_young_goes)
 {
 	begin();
 	make_ended("h/a");
+	keep_at_least_s = 10;
 	make_ended("h/b");
-	make_ended("h/c");
-	limit(0, 1, 0);
-	published_add(room_wanted(), 5);
+	told_free = 0;
+	limit(1, 1, 0);
+	pass(7);
+	ck_assert(is_there("h/a") && is_there("h/b"));
+	ck_assert_uint_eq(ask(STORED_VACUUM, NULL, true)->n_items, 0);
+	limit(0, 0, 10);
 	pass(1);
+	ck_assert(is_there("h/a"));
+	ck_assert_uint_eq(stat_of(STAT_deleted_youngest), 0);
+	pass(2);
 	ck_assert(!is_there("h/a") && is_there("h/b"));
-	published_add(room_wanted(), 5);
-	pass(RETENTION_SETTLE_NS / NS_PER_S + 1);
+	ck_assert_uint_eq(stat_of(STAT_deleted_youngest), 12);
+	stored_info_destroy(answered);
+	answered = NULL;
+	end();
+}
+END_TEST
+
+static unsigned
+lines_of_log(void)
+{
+	FILE *f = fopen(scratch_path("log"), "r");
+	unsigned n = 0;
+	int c;
+
+	ck_assert_ptr_nonnull(f);
+	while ((c = fgetc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+/* One session that runs is larger than the limit, or something else fills the
+ * disk: deleting the history would not help. */
+START_TEST(nothing_goes_when_that_is_not_enough)
+{
+	struct stored_dir *runs;
+
+	begin();
+	make_ended("h/a");
+	make_ended("h/b");
+	runs = stored_dir_create();
+	stored_dir_enter(runs);
+	make("h/runs", STORED_SESSION, 0, stored_dir_get(runs), true);
+	published_count(&runs->bytes, 700 * KIB);
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	limit(600 * KIB, 0, 0);
+	pass(20);
+	ck_assert(is_there("h/a") && is_there("h/b"));
+	ck_assert_uint_eq(ask(STORED_VACUUM, NULL, true)->n_items, 0);
+	ck_assert_uint_eq(lines_of_log(), 1);
+	ck_assert_ptr_nonnull(strstr(scratch_read("log"),
+	    "--max-use of 614400 bytes cannot be reached, so nothing is "
+	    "deleted for it: "
+	    "1249280 bytes are used, "));
+	ck_assert_ptr_nonnull(strstr(
+	    scratch_read("log"), ", and what may be deleted has 532480;"));
+	told_free = 100 * KIB;
+	limit(0, 700 * KIB, 0);
+	pass(20);
+	ck_assert(is_there("h/a") && is_there("h/b"));
+	ck_assert_uint_eq(ask(STORED_VACUUM, NULL, true)->n_items, 0);
+	ck_assert_uint_eq(lines_of_log(), 2);
+	/* What can be reached is. */
+	limit(1000 * KIB, 700 * KIB, 0);
+	ck_assert(!is_there("h/a") && is_there("h/b"));
+	limit(600 * KIB, 300 * KIB, 0);
+	pass(1);
 	ck_assert(is_there("h/b"));
-	published_add(room_wanted(), 1);
-	pass(1);
-	ck_assert(!is_there("h/b") && is_there("h/c"));
-	/* Who does not want it keeps all. */
-	limit(0, 0, 0);
-	pass(RETENTION_SETTLE_NS / NS_PER_S + 1);
-	published_add(room_wanted(), 1);
-	pass(1);
-	ck_assert(is_there("h/c"));
+	stored_dir_leave(runs);
+	stored_dir_put(runs);
+	stored_info_destroy(answered);
+	answered = NULL;
+	end();
+}
+END_TEST
+
+/* The directory of a session that runs lies in one that has finished; this
+ * relay did not make it, and so has no note of it. */
+START_TEST(a_session_inside_keeps_all_around_it)
+{
+	int fd;
+
+	begin();
+	make_ended("h/a");
+	ck_assert_int_eq(mkdir(scratch_path("out/h/a/deep"), 0700), 0);
+	ck_assert_int_eq(mkdir(scratch_path("out/h/a/deep/live"), 0700), 0);
+	scratch_write("out/h/a/deep/live/metadata", "live");
+	fd = open(scratch_path("out/h/a/deep/live"), O_RDONLY | O_DIRECTORY);
+	if (_i == 0) {
+		ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	} else if (_i == 1) {
+		session_dir_show_claim(fd);
+	} else {
+		close(fd);
+		scratch_remove("out/h/a/deep/live");
+		make("h/b", STORED_SESSION, 1, NULL, true);
+		ck_assert_int_eq(rename(scratch_path("out/h/b"),
+				     scratch_path("out/h/a/deep/live")),
+		    0);
+		make("h/a/deep/b", STORED_SESSION, 1, NULL, true);
+		ask(STORED_KEEP, "h/a/deep/b", true);
+	}
+	limit(1, 0, 1);
+	pass(2 * RETENTION_BUSY_NS / NS_PER_S);
+	ck_assert(is_there("h/a/f1") && is_there("h/a/f4"));
+	if (_i == 2) {
+		ask(STORED_KEEP, "h/a/deep/b", false);
+	} else {
+		ck_assert(is_there("h/a/deep/live/metadata"));
+		close(fd);
+	}
+	pass(2 * RETENTION_BUSY_NS / NS_PER_S);
+	ck_assert(!is_there("h/a"));
+	stored_info_destroy(answered);
+	answered = NULL;
+	end();
+}
+END_TEST
+
+START_TEST(files_of_others_stay_where_they_are)
+{
+	begin();
+	make_ended("h/a");
+	scratch_write("out/h/a/mine.txt", "mine");
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	limit(1, 0, 0);
+	pass(2);
+	ck_assert(is_there("h/a/mine.txt") && !is_there("h/a/f1"));
+	ck_assert_uint_eq(ask(STORED_LIST, NULL, false)->n_items, 0);
+	ck_assert_uint_eq(lines_of_log(), 2);
+	ck_assert_ptr_nonnull(strstr(scratch_read("log"),
+	    "h/a: files that the relay did not create are left there: 1\n"));
+	pass(RETENTION_RETRY_NS / NS_PER_S);
+	ck_assert_uint_eq(lines_of_log(), 2);
+	stored_info_destroy(answered);
+	answered = NULL;
+	end();
+}
+END_TEST
+
+/* It says what the next step does, with all limits at once. */
+START_TEST(the_dry_run_is_the_real_thing)
+{
+	char would[4][32] = { "" };
+	char name[16];
+	unsigned n;
+
+	begin();
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "h/%d", i);
+		make_ended(name);
+	}
+	(void)ask(STORED_KEEP, "h/1", true);
+	/* The wall clock stands still while the answer is asked for. */
+	told_free = 1000 * KIB;
+	for (int i = 0; i < 2; i++) {
+		const struct retention_limits l = { .max_use = 1600 * KIB,
+			.keep_free = 1300 * KIB,
+			.max_age_ns = 6 * NS_PER_S,
+			.keep_at_least_ns = 5 * NS_PER_S };
+		struct stored_info *a = stored_info_create();
+
+		retention_set_limits(r, &l);
+		stored_info_destroy(answered);
+		answered = NULL;
+		a->wish = STORED_VACUUM;
+		a->is_dry = i == 0;
+		retention_ask(r, a);
+		if (i == 1)
+			work();
+		ck_assert_ptr_nonnull(answered);
+		n = answered->n_items;
+		ck_assert_uint_eq(n, 2);
+		for (unsigned k = 0; k < n; k++) {
+			if (i == 1)
+				ck_assert_str_eq(
+				    would[k], answered->items[k].path);
+			snprintf(would[k], sizeof(would[k]), "%s",
+			    answered->items[k].path);
+		}
+	}
+	ck_assert(!is_there("h/0") && is_there("h/1") && !is_there("h/2"));
+	ck_assert(is_there("h/3"));
+	stored_info_destroy(answered);
+	answered = NULL;
 	end();
 }
 END_TEST
@@ -425,25 +642,11 @@ START_TEST(the_notes_are_enough)
 	ck_assert_uint_gt(i->items[0].bytes, 4 * FILE_BYTES - 1);
 	stored_info_destroy(answered);
 	answered = NULL;
-	limit(1, 0, 0);
+	limit(300 * KIB, 0, 0);
 	ck_assert(!is_there("h/a") && is_there("h/b"));
 	end();
 }
 END_TEST
-
-static unsigned
-lines_of_log(void)
-{
-	FILE *f = fopen(scratch_path("log"), "r");
-	unsigned n = 0;
-	int c;
-
-	ck_assert_ptr_nonnull(f);
-	while ((c = fgetc(f)) != EOF)
-		n += c == '\n';
-	fclose(f);
-	return n;
-}
 
 START_TEST(notes_that_cannot_be_written_are_told_once)
 {
@@ -548,12 +751,18 @@ main(void)
 		{ the_oldest_go_until_the_limit_holds, 0, 0 },
 		{ notes_have_a_limit_of_memory, 0, 0 },
 		{ who_is_used_stays, 0, 0 },
-		{ a_chunk_in_which_a_viewer_stands_stays, 0, 0 },
+		{ a_chunk_goes_when_its_session_and_viewers_have_ended, 0, 0 },
+		{ a_snapshot_goes_while_its_session_runs, 0, 0 },
+		{ nothing_young_goes, 0, 0 },
+		{ nothing_goes_when_that_is_not_enough, 0, 0 },
+		{ a_session_inside_keeps_all_around_it, 3, 0 },
+		{ files_of_others_stay_where_they_are, 0, 0 },
+		{ the_dry_run_is_the_real_thing, 0, 0 },
 		{ who_is_kept_stays_with_all_around_it, 0, 0 },
 		{ who_is_locked_stays, 0, 0 },
 		{ age_counts_from_the_end, 0, 0 },
 		{ room_that_is_told_late_is_awaited, 0, 0 },
-		{ writes_that_find_no_room_get_some, 0, 0 },
+		{ writes_that_fail_delete_nothing, 0, 0 },
 		{ what_was_there_before_is_not_ours, 0, 0 },
 		{ one_that_was_removed_is_forgotten, 0, 0 },
 		{ the_notes_are_enough, 0, 0 },
