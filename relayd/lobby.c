@@ -268,6 +268,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.sync = sync_of[o->sync.mode],
 		.has_no_reserve = o->on_full == ON_FULL_REFUSE,
 		.syncer = disk->syncer,
+		.registry = disk->registry,
 		.stored = disk->stored,
 		.max_cached = MAX_CACHED,
 		.memory = &l->memory,

@@ -19,14 +19,16 @@ struct lobby;
 struct options;
 struct published;
 struct service_figures;
+struct dir_registry;
 struct stored_door;
 struct syncer;
 struct threads;
 
 /* What the workers write to. All is borrowed. */
 struct lobby_disk {
-	int base_fd;		    /* the output directory */
-	struct syncer *syncer;	    /* NULL: none */
+	int base_fd;	       /* the output directory */
+	struct syncer *syncer; /* NULL: none */
+	struct dir_registry *registry;
 	struct stored_door *stored; /* is told of directories; NULL: nobody */
 };
 

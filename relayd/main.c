@@ -22,6 +22,7 @@
 #include "relayd/retention_thread.h"
 #include "relayd/stats/stats.h"
 #include "relayd/record/stream_window.h"
+#include "store/dir_registry.h"
 #include "store/journal_sync.h"
 #include "store/output.h"
 #include "store/packet_log.h"
@@ -215,7 +216,10 @@ run(struct daemon *d, struct reload *reload)
 	if (st == OK)
 		st = second_create(&second, lobby_base(lobby), on_second, NULL);
 	if (st == OK)
-		st = retention_thread_create(&disk.retention, o);
+		st = dir_registry_create(&disk.disk.registry);
+	if (st == OK)
+		st = retention_thread_create(
+		    &disk.retention, disk.disk.registry, o);
 	if (st == OK) {
 		disk.disk.stored = retention_thread_door(disk.retention);
 		reload_tell(reload, retention_thread_reload, disk.retention);
@@ -228,6 +232,7 @@ run(struct daemon *d, struct reload *reload)
 	http_destroy(http);
 	syncer_stop(disk.disk.syncer);
 	recovery_stop(disk.recovery);
+	dir_registry_destroy(disk.disk.registry);
 	close(disk.disk.base_fd);
 	return st;
 }

@@ -131,7 +131,8 @@ memory_for_notes(const struct options *o)
 }
 
 enum status
-retention_thread_create(struct retention_thread **out, const struct options *o)
+retention_thread_create(struct retention_thread **out,
+    struct dir_registry *registry, const struct options *o)
 {
 	struct retention_thread *t = calloc(1, sizeof(*t));
 	enum status st;
@@ -145,7 +146,7 @@ retention_thread_create(struct retention_thread **out, const struct options *o)
 		st = message_create(&t->stop, MESSAGE_STOP);
 	if (st == OK)
 		st = retention_create(
-		    &t->retention, o->output, memory_for_notes(o));
+		    &t->retention, registry, o->output, memory_for_notes(o));
 	if (st != OK) {
 		retention_thread_stop(t);
 		*out = NULL;

@@ -10,15 +10,16 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
+struct dir_registry;
 struct loop;
 struct options;
 struct retention_thread;
 struct stored_door;
 
-/* O is borrowed for the call, its path of the output directory for ever.
+/* O is borrowed for the call, its paths of directories for ever.
  * E_NOMEM. */
-enum status retention_thread_create(
-    struct retention_thread **out, const struct options *o) MUST_CHECK;
+enum status retention_thread_create(struct retention_thread **out,
+    struct dir_registry *registry, const struct options *o) MUST_CHECK;
 /* It looks at the disk from here on. E_NOMEM. */
 enum status retention_thread_start(struct retention_thread *t) MUST_CHECK;
 /* When workers are gone, and HTTP asks no more. NULL is fine. */

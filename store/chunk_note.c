@@ -17,7 +17,7 @@ is_told_of(const struct chunk *c)
 {
 	return c->dir->stored != NULL && c->fd >= 0 &&
 	       (c->place == CHUNK_AT_ARCHIVE ||
-		   (c->place == CHUNK_AT_NAME && c->dir->is_shared &&
+		   (c->place == CHUNK_AT_NAME && c->dir->sharers != 0 &&
 		       c->override_name != NULL));
 }
 

@@ -81,26 +81,16 @@ make_archives(const struct chunk *c)
 	return st;
 }
 
+/* Make the directory TO, or rename FROM, unless it is NULL, to it. */
 static enum status
-rename_within(const struct chunk *c, const char *from, const char *to)
+make_or_rename(const struct chunk *c, const char *from, const char *to)
 {
+	const int fd = c->dir->fd;
 	enum status st;
 
 	do
-		st = dir_rename(c->dir->fd, from, to);
-	while (st == E_NOSPC && room_yield(&c->dir->output->room));
-	return st;
-}
-
-static enum status
-create_or_rename(const struct chunk *c, const char *from, const char *name)
-{
-	enum status st;
-
-	if (from != NULL)
-		return rename_within(c, from, name);
-	do
-		st = dir_create(c->dir->fd, name);
+		st = from == NULL ? dir_create(fd, to)
+				  : dir_rename(fd, from, to);
 	while (st == E_NOSPC && room_yield(&c->dir->output->room));
 	return st;
 }
@@ -123,20 +113,20 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 			choose_tmp(c, place, i > 0);
 		st = chunk_place_name(c, place, name);
 		if (st == OK)
-			st = create_or_rename(c, from, name);
+			st = make_or_rename(c, from, name);
 		if (st != E_EXISTS || !is_tmp(place))
 			break;
 	}
 	return st;
 }
 
-/* May C, which has an override name, add to the directory NAME that exists? Not
- * if that is another session's, or holds what one has recorded. */
+/* May a peer give its chunk this name? Not one that stands for something else
+ * in a session's directory. */
 static bool
-may_add(const struct chunk *c, const char *name)
+may_be_named(const struct relpath *name)
 {
-	return strcmp(name, "kernel") != 0 && strcmp(name, "ust") != 0 &&
-	       !session_dir_is_locked(c->dir->fd, name);
+	return !session_dir_is_own_name(name->s, name->len) &&
+	       strcmp(name->s, "kernel") != 0 && strcmp(name->s, "ust") != 0;
 }
 
 /* Have the names that were made or moved on the disk. */
@@ -157,7 +147,7 @@ sync_names(const struct chunk *c, bool has_archive)
 static bool
 claim(const struct chunk *c)
 {
-	return c->fd < 0 || !c->dir->is_shared ||
+	return c->fd < 0 || c->dir->sharers == 0 ||
 	       flock(c->fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
@@ -169,17 +159,14 @@ chunk_make(struct chunk *c, enum chunk_place place)
 
 	assert(c->fd < 0);
 	name[0] = '\0';
-	if (c->override_name != NULL &&
-	    session_dir_is_own_name(
-		c->override_name->s, c->override_name->len)) {
+	if (c->override_name != NULL && !may_be_named(c->override_name)) {
 		errno = EEXIST;
 		st = E_EXISTS;
 	} else if (place != CHUNK_AT_ROOT) {
 		st = put_at(c, NULL, place, name);
 		/* A second snapshot with the same name adds to the directory;
 		 * names of files never collide. */
-		if (st == E_EXISTS && c->override_name != NULL &&
-		    may_add(c, name)) {
+		if (st == E_EXISTS && c->override_name != NULL) {
 			c->is_added_to = true;
 			st = OK;
 		}
@@ -215,7 +202,7 @@ move_top(struct chunk *c, const struct chunk_top *t, const char *from,
 	    *from == '\0' ? "" : "/", t->name->s);
 	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
 	    t->name->s);
-	st = rename_within(c, source, target);
+	st = make_or_rename(c, source, target);
 	/* Somebody removed this folder: the others are still moved. */
 	return st == E_NOENT ? OK : st;
 }

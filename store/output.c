@@ -97,6 +97,8 @@ output_create(struct output **out, int fd, bool owns_fd,
 		return E_NOMEM;
 	}
 	(void)room_tick(&o->room);
+	/* Without an identity all its paths are below one root. */
+	(void)!dir_identify(&o->id, fd);
 	o->refs = 1;
 	o->fd = fd;
 	o->owns_fd = owns_fd;

@@ -14,6 +14,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "store/dir.h"
 #include "store/room.h"
 
 struct journal;
@@ -23,6 +24,7 @@ struct output {
 	unsigned refs;
 	int fd;
 	bool owns_fd;
+	struct dir_id id;
 	struct journal *journal;
 	struct room room;
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "store/dir.h"
+#include "store/dir_registry.h"
 #include "store/folder.h"
 #include "store/journal.h"
 #include "store/kept_dir.h"
@@ -19,7 +21,7 @@
 #include "store/store.h"
 #include "store/stored.h"
 
-/* How the names of journals, notes and the like begin. */
+/* How the names of the relay's own files in the output directory begin. */
 #define RELAYS_PREFIX ".tracepulse-"
 
 static enum status
@@ -37,22 +39,6 @@ new_dir(struct session_dir **out, struct store *store)
 	return OK;
 }
 
-/* Make every component but the last. */
-static enum status
-make_parents(int base, const struct relpath *path)
-{
-	const char *slash = strrchr(path->s, '/');
-	char parent[RELPATH_MAX];
-	size_t n;
-
-	if (slash == NULL)
-		return OK;
-	n = (size_t)(slash - path->s);
-	memcpy(parent, path->s, n);
-	parent[n] = '\0';
-	return dir_create_path(base, parent);
-}
-
 void
 session_dir_show_claim(int fd)
 {
@@ -61,38 +47,22 @@ session_dir_show_claim(int fd)
 	(void)fcntl(fd, F_OFD_SETLK, &all);
 }
 
-static void
-hide_claim(int fd)
-{
-	struct flock all = { .l_type = F_UNLCK };
-
-	(void)fcntl(fd, F_OFD_SETLK, &all);
-}
-
-/* Claim the directory, for us alone or shared. IS_NEW: we have just made it. */
+/* Another relay may have the directory: claim it there, too. IS_NEW: we have
+ * just made it. */
 static bool
-take(int fd, bool is_new, bool is_snapshot)
+take(int fd, bool is_new, const struct dir_claim *c)
 {
-	if (flock(fd, (is_snapshot ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
+	struct dir_id id;
+	const bool has_room = is_new ||
+			      (c->may_add && dir_identify(&id, fd) == OK &&
+				  dir_is_same(&id, &c->shared));
+
+	if (flock(fd, (c->sharers != 0 ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
 		session_dir_show_claim(fd);
-		return is_snapshot || dir_is_empty(fd);
+		return has_room || dir_is_empty(fd);
 	}
-	/* Where directories cannot be locked (NFS), the session that makes a
-	 * directory has it. */
-	return errno != EWOULDBLOCK && (is_snapshot || is_new);
-}
-
-static bool
-has_folder(int base, const char *path, size_t n, const char *name)
-{
-	char folder[RELPATH_MAX + sizeof("/archives")];
-	int fd;
-
-	snprintf(folder, sizeof(folder), "%.*s/%s", (int)n, path, name);
-	if (dir_open(&fd, base, folder) != OK)
-		return false;
-	close(fd);
-	return true;
+	/* Without locks (NFS), only a new directory is known to be free. */
+	return errno != EWOULDBLOCK && has_room;
 }
 
 bool
@@ -103,36 +73,72 @@ session_dir_has_lock(int fd)
 	return fcntl(fd, F_OFD_GETLK, &any) == 0 && any.l_type != F_UNLCK;
 }
 
-bool
-session_dir_is_locked(int base, const char *path)
+static bool
+has_folder(int dir, const char *name)
 {
-	struct flock any = { .l_type = F_WRLCK };
-	bool is_locked;
 	int fd;
 
+	if (dir_open(&fd, dir, name) != OK)
+		return false;
+	close(fd);
+	return true;
+}
+
+/* Does FD hold what a session leaves behind? */
+static bool
+has_trace(int fd)
+{
+	return has_folder(fd, "archives") || has_folder(fd, "kernel") ||
+	       has_folder(fd, "ust");
+}
+
+/* The first folder on the way to PATH, below the host's, that is another
+ * relay's, or a finished session's: as FINISHED_AT says, or by what it holds
+ * unless IS_MADE: we have made what is on the way. Its number, from 0 on;
+ * UINT_MAX: none. */
+static unsigned
+foreign_folder(int base, const char *path, unsigned finished_at, bool is_made)
+{
+	unsigned level = 0, found = UINT_MAX;
+	char name[NAME_MAX + 1];
+	const char *slash;
+	int fd, at = base;
+
+	for (; found == UINT_MAX && (slash = strchr(path, '/')) != NULL;
+	     level++, path = slash + 1) {
+		snprintf(name, sizeof(name), "%.*s", (int)(slash - path), path);
+		if (dir_open(&fd, at, name) != OK) {
+			/* A file, or a link, which is not followed. */
+			if (errno == ENOTDIR || errno == ELOOP)
+				found = level;
+			break;
+		}
+		if (at != base)
+			close(at);
+		at = fd;
+		if (level == finished_at ||
+		    (level > 0 && (session_dir_has_lock(fd) ||
+				      (!is_made && has_trace(fd)))))
+			found = level;
+	}
+	if (at != base)
+		close(at);
+	return found;
+}
+
+bool
+session_dir_is_foreign(int base, const char *path)
+{
+	bool is_foreign;
+	int fd;
+
+	if (foreign_folder(base, path, UINT_MAX, false) != UINT_MAX)
+		return true;
 	if (dir_open(&fd, base, path) != OK)
 		return false;
-	is_locked = fcntl(fd, F_OFD_GETLK, &any) == 0 && any.l_type != F_UNLCK;
+	is_foreign = session_dir_has_lock(fd) || has_folder(fd, "archives");
 	close(fd);
-	return is_locked;
-}
-
-bool
-session_dir_is_rotated(int base, const char *path, size_t n)
-{
-	char folder[RELPATH_MAX];
-
-	snprintf(folder, sizeof(folder), "%.*s", (int)n, path);
-	return session_dir_is_locked(base, folder) ||
-	       has_folder(base, path, n, "archives");
-}
-
-bool
-session_dir_is_taken(int base, const char *path, size_t n)
-{
-	return session_dir_is_rotated(base, path, n) ||
-	       has_folder(base, path, n, "kernel") ||
-	       has_folder(base, path, n, "ust");
+	return is_foreign;
 }
 
 bool
@@ -148,164 +154,141 @@ session_dir_is_relays(const char *path)
 	return strncmp(path, RELAYS_PREFIX, strlen(RELAYS_PREFIX)) == 0;
 }
 
-/* The end of the first component of PATH, below the host, that ends behind FROM
- * and is an ancestor and a session's directory; 0: there is none. */
-static size_t
-taken_ancestor(int base, const char *path, size_t from)
+static unsigned
+last_level(const char *path)
 {
-	const char *slash = from > 0 ? path + from - 1 : strchr(path, '/');
+	unsigned level = 0;
 
-	while (slash != NULL && (slash = strchr(slash + 1, '/')) != NULL)
-		if (session_dir_is_taken(base, path, (size_t)(slash - path)))
-			return (size_t)(slash - path);
-	return 0;
-}
-
-/* The same for those that are claimed now. */
-static bool
-is_in_a_claim(int base, const char *path)
-{
-	char ancestor[RELPATH_MAX];
-	char *slash;
-
-	snprintf(ancestor, sizeof(ancestor), "%s", path);
-	while ((slash = strrchr(ancestor, '/')) != NULL) {
-		*slash = '\0';
-		if (session_dir_is_locked(base, ancestor))
-			return true;
+	while ((path = strchr(path, '/')) != NULL) {
+		path++;
+		level++;
 	}
-	return false;
+	return level;
 }
 
-/* Give each ancestor that is a session's directory a suffix. */
+/* Make the directory PATH, and take it. E_EXISTS: it is somebody else's. */
 static enum status
-step_aside(struct relpath **path, int base)
+make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 {
-	struct relpath *p = *path;
-	size_t at, from = 0, end = 0; /* of what has a suffix: without, with */
-	unsigned i = 0;
-	char *text;
+	const char *path = c->path->s;
 	enum status st;
-	int n;
-
-	while ((at = taken_ancestor(base, p->s, end)) > 0) {
-		/* The suffix that was tried before does not stay. */
-		if (at != end) {
-			from = at;
-			i = 0;
-		}
-		if (++i > SESSION_DIR_SUFFIX_MAX)
-			return E_LIMIT;
-		n = asprintf(&text, "%.*s-%u%s", (int)from, p->s, i, p->s + at);
-		if (n < 0)
-			return E_NOMEM;
-		end = (size_t)n - strlen(p->s + at);
-		st = relpath_parse(&p, (struct span){ text, (size_t)n });
-		free(text);
-		if (st != OK)
-			return st == E_MALFORMED ? E_LIMIT : st;
-		relpath_free(*path);
-		*path = p;
-	}
-	return OK;
-}
-
-/* E_EXISTS: another session has PATH, or it holds files. */
-static enum status
-try_claim(int *out, struct output *o, const struct relpath *path,
-    bool is_snapshot, bool *is_new_dir)
-{
-	const int base = o->fd;
-	enum status st;
-	bool is_new;
-	int fd;
 
 	do {
 		/* The parents are mostly there. */
-		st = dir_create(base, path->s);
-		if (st == E_NOENT) {
-			st = make_parents(base, path);
-			if (st == OK)
-				st = dir_create(base, path->s);
-		}
+		st = dir_create(o->fd, path);
+		*is_new = st == OK;
+		if (st == E_NOENT)
+			st = dir_create_path(o->fd, path);
 	} while (st == E_NOSPC && room_yield(&o->room));
-	is_new = st == OK;
-	if (st != OK && st != E_EXISTS)
-		return st;
-	st = kept_dir_open(&fd, base, path->s);
+	*is_new |= st == OK;
+	if (st == OK || st == E_EXISTS)
+		st = kept_dir_open(out, o->fd, path);
 	if (st != OK)
-		/* PATH is a file or a link: no place for a session. */
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
-	if (!take(fd, is_new, is_snapshot)) {
-		kept_dir_close(fd);
+	if (take(*out, *is_new, c))
+		return OK;
+	kept_dir_close(*out);
+	return E_EXISTS;
+}
+
+/* Make the directory of C. E_EXISTS: the component *LEVEL is somebody else's.
+ */
+static enum status
+try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
+    unsigned *level)
+{
+	const char *path = c->path->s;
+	enum status st;
+
+	*level = foreign_folder(o->fd, path, c->finished_at, false);
+	if (*level != UINT_MAX)
 		return E_EXISTS;
+	st = make_leaf(o, c, out, is_new);
+	if (st != OK) {
+		*level = last_level(path);
+		return st;
 	}
-	/* Another session may have claimed an ancestor meanwhile. It saw that
-	 * this is not empty, or its claim is seen here. */
-	if (is_in_a_claim(base, path->s)) {
-		kept_dir_close(fd);
-		if (is_new)
-			(void)dir_remove(base, path->s);
-		return E_EXISTS;
-	}
-	*out = fd;
-	*is_new_dir = is_new;
-	return OK;
+	/* A relay that claims a folder above from now on sees that it is not
+	 * empty; one that has is seen here. */
+	*level = foreign_folder(o->fd, path, UINT_MAX, true);
+	if (*level == UINT_MAX)
+		return OK;
+	kept_dir_close(*out);
+	if (*is_new)
+		(void)dir_remove(o->fd, path);
+	return E_EXISTS;
+}
+
+/* The same, with another name if its own turns out to be taken. */
+static enum status
+make_dir(struct output *o, struct dir_claim *c, int *out, bool *is_new)
+{
+	struct dir_id id;
+	unsigned level;
+	enum status st;
+
+	do {
+		st = try_path(o, c, out, is_new, &level);
+		if (st == OK) {
+			if (dir_identify(&id, *out) == OK)
+				dir_claim_settled(c, &id);
+			return OK;
+		}
+		if (st == E_EXISTS)
+			st = dir_claim_avoid(c, level);
+	} while (st == OK);
+	*out = -1;
+	return st;
+}
+
+static void
+log_failure(const struct relpath *wanted, enum status st)
+{
+	if (st == E_NOMEM)
+		errno = ENOMEM;
+	if (st == E_LIMIT)
+		log_peer(LOG_ERROR,
+		    "session directory %s: its name is too long", wanted->s);
+	else if (st != E_LATER)
+		log_peer_errno(LOG_ERROR, "session directory %s", wanted->s);
+}
+
+static enum status
+find_place(struct session_dir *d, const struct relpath *wanted)
+{
+	enum status st = relpath_dup(&d->wanted, wanted);
+
+	if (st == OK && d->claim == NULL)
+		st = dir_registry_claim(&d->claim, d->store->config.registry,
+		    &d->output->id, wanted, DIR_CLAIM_BESIDE, d->sharers);
+	if (st == OK)
+		st = make_dir(d->output, d->claim, &d->fd, &d->is_new);
+	if (st == OK)
+		st = relpath_dup(&d->path, d->claim->path);
+	d->journal_root.path = d->path;
+	return st;
 }
 
 enum status
 session_dir_claim(struct session_dir **out, struct store *store,
-    const struct relpath *wanted, bool is_snapshot)
+    const struct relpath *wanted, uint64_t sharers)
 {
-	struct relpath *beside = NULL;
 	struct session_dir *d;
-	char suffix[16] = "";
 	enum status st;
 
 	*out = NULL;
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
-	d->is_shared = is_snapshot;
-	st = relpath_dup(&d->wanted, wanted);
-	if (st == OK)
-		st = relpath_dup(&beside, wanted);
-	if (st == OK)
-		st = step_aside(&beside, d->output->fd);
-	for (unsigned i = 0; st == OK && i <= SESSION_DIR_SUFFIX_MAX; i++) {
-		if (i > 0)
-			snprintf(suffix, sizeof(suffix), "-%u", i);
-		relpath_free(d->path);
-		d->path = NULL;
-		st = relpath_suffix(&d->path, beside, suffix);
-		if (st == OK)
-			st = try_claim(&d->fd, d->output, d->path, is_snapshot,
-			    &d->is_new);
-		if (st != E_EXISTS)
-			break;
-		st = i == SESSION_DIR_SUFFIX_MAX ? E_LIMIT : OK;
-	}
-	relpath_free(beside);
-	if (st == OK && d->fd < 0)
-		st = E_LIMIT;
+	d->sharers = sharers;
+	st = find_place(d, wanted);
 	if (st != OK) {
-		if (st == E_NOMEM)
-			errno = ENOMEM;
-		/* No call failed, each name was taken. */
-		if (st == E_LIMIT)
-			log_peer(LOG_ERROR,
-			    "session directory %s: no name is free, up to "
-			    "%s-%d",
-			    wanted->s, wanted->s, SESSION_DIR_SUFFIX_MAX);
-		else
-			log_peer_errno(
-			    LOG_ERROR, "session directory %s", wanted->s);
+		log_failure(wanted, st);
 		session_dir_put(d);
 		return st;
 	}
 	if (store_syncs_names(store) &&
 	    dir_sync(d->output->fd, d->path->s) != OK)
 		store_sync_failed(store, d->path->s, ".");
-	d->journal_root.path = d->path;
 	*out = d;
 	return OK;
 }
@@ -380,14 +363,21 @@ make_again(struct session_dir *d)
 	struct session_dir *next;
 	enum status st;
 
-	st = session_dir_claim(&next, d->store, d->path, d->is_shared);
-	if (st != OK)
-		return st;
-	/* Others look for the path that was wanted, not for the one with a
-	 * suffix. */
-	relpath_free(next->wanted);
-	st = relpath_dup(&next->wanted, d->wanted);
+	if (new_dir(&next, d->store) != OK)
+		return E_NOMEM;
+	next->sharers = d->sharers;
+	/* Nobody else has got its path meanwhile. */
+	if (next->output == d->output) {
+		next->claim = d->claim;
+		d->claim = NULL;
+	}
+	st = find_place(next, d->wanted);
 	if (st != OK) {
+		log_failure(d->path, st);
+		if (d->claim == NULL) {
+			d->claim = next->claim;
+			next->claim = NULL;
+		}
 		session_dir_put(next);
 		return st;
 	}
@@ -461,8 +451,9 @@ session_dir_put(struct session_dir *d)
 	if (d == NULL || --d->refs > 0)
 		return;
 	if (d->base != NULL) {
-		/* Viewers may still have it open. */
-		hide_claim(d->fd);
+		/* Viewers may still have it open: end the claim. */
+		(void)fcntl(
+		    d->fd, F_OFD_SETLK, &(struct flock){ .l_type = F_UNLCK });
 		(void)flock(d->fd, LOCK_UN);
 		folder_base_put(d->base);
 	} else if (d->fd >= 0) {
@@ -470,6 +461,7 @@ session_dir_put(struct session_dir *d)
 	}
 	forget_note(d);
 	session_dir_put(d->next);
+	dir_claim_release(d->claim);
 	output_put(d->output);
 	relpath_free(d->wanted);
 	relpath_free(d->path);

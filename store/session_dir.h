@@ -2,10 +2,10 @@
 /*
  * The directory of a session (streaming 5.2), claimed so that no other
  * session writes there: nothing that exists is ever truncated or mixed with
- * another session's files. The claim is a flock(2) on the directory, exclusive,
- * or shared among snapshot sessions; it ends with the process. Where
- * directories cannot be locked, a session other than a snapshot's gets a new
- * directory.
+ * another session's files. Within this process the claim is in the tree of
+ * directories (store/dir_registry.h). For other relays it is a flock(2) on the
+ * directory, exclusive, or shared among snapshot sessions; it ends with the
+ * process. Where directories cannot be locked, a session gets a new one.
  *
  * One worker owns it: get and put are not for other threads.
  */
@@ -20,6 +20,7 @@
 #include "common/status.h"
 #include "store/journal.h"
 
+struct dir_claim;
 struct folder_base;
 struct output;
 struct store;
@@ -32,8 +33,8 @@ struct session_dir {
 	struct relpath *wanted;	  /* below the output directory, as computed */
 	struct relpath *path; /* the same, or with a suffix; NULL: the output
 				 directory itself (peers before 2.11) */
-	/* Claimed for a snapshot session: it may hold files of others. */
-	bool is_shared;
+	uint64_t sharers;     /* not 0: snapshot sessions share it */
+	struct dir_claim *claim;
 	bool is_new; /* it was not there before */
 	/* What session_dir_note() told; NULL: nothing. */
 	struct stored_dir *stored;
@@ -47,18 +48,17 @@ struct session_dir {
 	struct session_dir *next;
 };
 
-/* How many suffixes are tried: -1 ... -999. */
-#define SESSION_DIR_SUFFIX_MAX 999
-
 /*
- * Make WANTED, or the first of WANTED-1, WANTED-2, ... that is new, or empty
- * and unclaimed. If an ancestor below the first component is a session's
- * directory (session_dir_is_taken()), the ancestor gets a suffix first. A
- * snapshot session also takes a directory with content: its chunks have names
- * of their own. E_IO, E_NOMEM, E_LIMIT (path too long, no suffix left).
+ * Make WANTED, or a directory beside it, WANTED-1 and so on, that is new, or
+ * empty and unclaimed. An ancestor below the first component that is a
+ * session's directory gets a suffix first. SHARERS, not 0, stands for a peer,
+ * host and session name: its snapshot sessions share a directory, also one that
+ * an earlier one has made, as their chunks have names of their own; 0: it is
+ * for one session. E_IO, E_NOMEM, E_LIMIT (a name is too long); E_LATER: call
+ * it again in the next turn.
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
-    const struct relpath *wanted, bool is_snapshot) MUST_CHECK;
+    const struct relpath *wanted, uint64_t sharers) MUST_CHECK;
 
 /*
  * *D is a reference. If somebody removed the directory, it is made again at its
@@ -94,30 +94,24 @@ session_dir_text(const struct session_dir *d)
 	return d->path == NULL ? "." : d->path->s;
 }
 
-/* Has a session claimed PATH? Nothing is locked for it, not even for an
- * instant: another worker that looks would take that for a claim. */
-bool session_dir_is_locked(int base, const char *path);
+/* Is the directory FD locked by somebody else, as a claim does? Nothing is
+ * locked for this check: another relay that checks, too, would take that for a
+ * claim. */
+bool session_dir_has_lock(int fd);
+/* Is a folder on the way to PATH, below the host's, or PATH itself, a session's
+ * that this process does not know? At PATH the other domain of a session of a
+ * peer before 2.11 may have recorded. */
+bool session_dir_is_foreign(int base, const char *path);
 /* FD was locked with flock(2), which claims a directory: let others see it. */
 void session_dir_show_claim(int fd);
-/*
- * Is the first N bytes of PATH a directory that is, or was, a session's? One
- * that a session has claimed is locked; kernel, ust and archives are what one
- * leaves behind. A session of snapshots that has ended has none of these.
- */
-bool session_dir_is_taken(int base, const char *path, size_t n);
-/* The same, but what a peer before 2.11 may have left does not count. */
-bool session_dir_is_rotated(int base, const char *path, size_t n);
 
 /* A name that the relay uses itself: archives, and what begins with a dot. */
 bool session_dir_is_own_name(const char *name, size_t n);
-/* Is PATH, or the host that it begins with, where the relay has files of its
- * own, its journals and notes? */
+/* Does PATH begin with a name that the relay uses in the output directory, for
+ * its journals and for directories that are being deleted? */
 bool session_dir_is_relays(const char *path);
 
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */
-
-/* Does another program, or another session, hold a lock on the directory FD? */
-bool session_dir_has_lock(int fd);
 
 #endif

@@ -18,6 +18,7 @@
 #include "store/packet.h"
 
 struct output;
+struct dir_registry;
 struct stored_door;
 struct syncer;
 
@@ -42,6 +43,7 @@ struct store_config {
 	struct syncer *syncer;	  /* borrowed; NULL but for STORE_SYNC_TIME */
 	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
 	struct published *memory; /* account of packet memory; borrowed */
+	struct dir_registry *registry; /* of session directories; borrowed */
 	/* Is told of directories that are made; borrowed. NULL: nobody is. */
 	struct stored_door *stored;
 };

@@ -84,6 +84,8 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	if (st == OK)
 		st = session_create(
 		    &c->session, c->shard, &wish, c->minor, c->peer);
+	if (st == E_LATER)
+		return st;
 	if (st != OK) {
 		c->why = st;
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
@@ -111,6 +113,8 @@ on_add_stream(struct control *c, struct reader *body, struct buf *out)
 		return st == E_REFUSED ? st : E_REFUSED_CLOSE;
 	}
 	st = stream_create(c->session, &q, &handle);
+	if (st == E_LATER)
+		return st;
 	relay_reply_stream(
 	    out, handle, st == OK ? RELAY_OK : RELAY_UNKNOWN_ERROR);
 	return st == OK ? OK : E_REFUSED;

@@ -12,8 +12,11 @@
 #include "relayd/record/shard.h"
 #include "store/chunk.h"
 #include "store/dir.h"
+#include "store/dir_registry.h"
 #include "store/kept_dir.h"
+#include "store/output.h"
 #include "store/session_dir.h"
+#include "store/store.h"
 
 static bool
 is_domain(const char *name, size_t n)
@@ -78,19 +81,18 @@ has_claim(const struct session *s, const struct old_root *r)
 	return false;
 }
 
-bool
-old_root_is_ours(const struct session *s, const char *path, size_t n)
-{
-	const struct old_root *r = find(s, path, n);
-
-	return r != NULL && (has_claim(s, r) || is_same_session(s, r->owner));
-}
-
 static enum status
-claim(struct old_root *r, int base)
+claim(struct old_root *r, const struct session *s)
 {
-	enum status st = dir_create_path(base, r->path->s);
+	const int base = chunk_fd(s->current);
+	enum status st;
 
+	st = dir_registry_claim(&r->claim, s->shard->store->config.registry,
+	    &s->dir->output->id, r->path, DIR_CLAIM_EXACT, 0);
+	if (st == OK && session_dir_is_foreign(base, r->path->s))
+		st = E_EXISTS;
+	if (st == OK)
+		st = dir_create_path(base, r->path->s);
 	if (st == OK)
 		st = kept_dir_open(&r->fd, base, r->path->s);
 	if (st != OK)
@@ -116,10 +118,12 @@ make_root(struct old_root **out, const struct session *s, struct span path)
 		st = relpath_parse(&r->path, path);
 	}
 	if (st == OK)
-		st = claim(r, chunk_fd(s->current));
+		st = claim(r, s);
 	if (st != OK) {
-		if (r != NULL)
+		if (r != NULL) {
+			dir_claim_release(r->claim);
 			relpath_free(r->path);
+		}
 		free(r);
 		return st;
 	}
@@ -218,6 +222,7 @@ leave_root(struct old_root *r, const struct session *s)
 	}
 	list_del(&r->node);
 	kept_dir_close(r->fd);
+	dir_claim_release(r->claim);
 	relpath_free(r->path);
 	free(r);
 }

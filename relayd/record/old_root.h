@@ -26,12 +26,14 @@
  * in FDS_EXTRA. */
 #define OLD_ROOTS_MAX 16
 
+struct dir_claim;
 struct session;
 
 struct old_root {
 	struct list node; /* shard->old_roots */
 	unsigned refs;	  /* sessions */
 	int fd;		  /* a kept_dir, locked */
+	struct dir_claim *claim;
 	struct relpath *path;
 	const struct session *owner; /* one of them, for its names */
 };
@@ -43,12 +45,10 @@ struct old_claim {
 	bool is_extra; /* counted in FDS_EXTRA */
 };
 
-/* Are the first N bytes of PATH the folder of a tracing session that S is one
- * of? */
-bool old_root_is_ours(const struct session *s, const char *path, size_t n);
 /* S begins a trace at PATH: claim its folder, unless that is one of S, or PATH
  * is a folder in which others begin traces: a host's. E_EXISTS: somebody else
- * has it. E_LIMIT: S has too many. E_IO, E_NOMEM. */
+ * has it, or a folder above or below it. E_LIMIT: S has too many. E_LATER: call
+ * it again in the next turn. E_IO, E_NOMEM. */
 enum status old_root_enter(
     struct session *s, const struct relpath *path) MUST_CHECK;
 void old_root_leave(struct session *s);

@@ -106,8 +106,8 @@ session_finish_deletions(struct session *s, uint64_t id)
 static enum chunk_place
 home_of(const struct session *s)
 {
-	return s->has_rotated || s->dir->is_shared ? CHUNK_AT_NAME
-						   : CHUNK_AT_ROOT;
+	return s->has_rotated || s->dir->sharers != 0 ? CHUNK_AT_NAME
+						      : CHUNK_AT_ROOT;
 }
 
 /* May the session have one more chunk? If it is not one of those that each may

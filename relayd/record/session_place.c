@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The directory of a session that begins, or the chunk that it continues. */
+#include "common/idmap.h"
 #include "common/list.h"
 #include "relayd/record/session_internal.h"
 #include "relayd/record/shard.h"
@@ -13,6 +14,20 @@ is_same_place(const struct session *a, const struct relay_create_session *b)
 	return a->wish.creation_time == b->creation_time &&
 	       relpath_equal(a->wish.session_name, b->session_name) &&
 	       relpath_equal(a->wish.hostname, b->hostname);
+}
+
+/* Snapshot sessions of one peer, host and name share a directory. */
+static uint64_t
+sharers_of(const struct relay_create_session *c)
+{
+	const uint64_t parts[] = {
+		idmap_key(c->hostname->s, c->hostname->len),
+		idmap_key(c->session_name->s, c->session_name->len),
+		c->has_peer_id ? idmap_key(&c->uuid, sizeof(c->uuid)) : 0,
+		c->has_peer_id ? c->peer_session : 0,
+	};
+
+	return c->is_snapshot ? idmap_key(parts, sizeof(parts)) | 1 : 0;
 }
 
 /* Use the directory of a sibling that has claimed the same path; if there is
@@ -34,7 +49,7 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 		}
 	}
 	st = session_dir_claim(
-	    &s->dir, s->shard->store, wanted, s->wish.is_snapshot);
+	    &s->dir, s->shard->store, wanted, sharers_of(&s->wish));
 	if (st == OK)
 		session_dir_note(
 		    s->dir, s->wish.hostname->s, s->wish.session_name->s);

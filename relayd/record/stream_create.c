@@ -158,10 +158,12 @@ join_session(struct stream *t, struct relpath **asked)
 	if (st == OK)
 		st = find_file(t, *asked);
 	if (st != OK) {
-		log_peer(LOG_WARN, STREAM_FMT " not added: %s", STREAM_ARGS(t),
-		    why != NULL		 ? why
-		    : s->current == NULL ? "there is no trace chunk"
-					 : status_text(st));
+		if (st != E_LATER)
+			log_peer(LOG_WARN, STREAM_FMT " not added: %s",
+			    STREAM_ARGS(t),
+			    why != NULL		 ? why
+			    : s->current == NULL ? "there is no trace chunk"
+						 : status_text(st));
 		stream_free(t);
 		return st;
 	}

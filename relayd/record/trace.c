@@ -165,32 +165,19 @@ is_own_folder(const char *name)
 	       strncmp(name, ".tracepulse-", strlen(".tracepulse-")) == 0;
 }
 
-/*
- * A peer before 2.11 names the whole path. May it begin a trace there? Not in,
- * nor below, what another session has, or one of 2.11 or later has rotated, nor
- * in a folder that has files already. Its own session's folder may hold what
- * its other domain records.
- */
+/* A peer before 2.11 names the whole path. It begins no trace in a folder that
+ * the relay makes, nor in one that has files already. */
 static bool
 is_free(const struct session *s, const struct relpath *path)
 {
-	const int base = chunk_fd(s->current);
 	const char *end = strchr(path->s, '/');
 	bool is_empty;
-	size_t n;
 	int fd;
 
-	while (end != NULL) {
-		const char *name = end + 1;
-
-		end = strchr(name, '/');
-		n = end == NULL ? path->len : (size_t)(end - path->s);
-		if ((!old_root_is_ours(s, path->s, n) &&
-			session_dir_is_rotated(base, path->s, n)) ||
-		    is_own_folder(name))
+	for (; end != NULL; end = strchr(end + 1, '/'))
+		if (is_own_folder(end + 1))
 			return false;
-	}
-	if (dir_open(&fd, base, path->s) != OK)
+	if (dir_open(&fd, chunk_fd(s->current), path->s) != OK)
 		return true;
 	is_empty = dir_is_empty(fd);
 	close(fd);

@@ -18,8 +18,8 @@
 #define LOOK_STEP 32
 
 enum status
-retention_create(
-    struct retention **out, const char *output, uint64_t memory_max)
+retention_create(struct retention **out, struct dir_registry *registry,
+    const char *output, uint64_t memory_max)
 {
 	struct retention *r = calloc(1, sizeof(*r));
 
@@ -30,7 +30,7 @@ retention_create(
 	r->memory_max = memory_max;
 	r->base_fd = r->job.fd = -1;
 	r->stats = stats_retention();
-	table_init(&r->table);
+	table_init(&r->table, registry);
 	return OK;
 }
 

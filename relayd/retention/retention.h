@@ -51,14 +51,16 @@
 #define RETENTION_MEMORY_MIN (UINT64_C(16) << 20)
 #define RETENTION_MEMORY_MAX (UINT64_C(256) << 20)
 
+struct dir_registry;
 struct retention;
 struct stored_note;
 
-/* OUTPUT, the path of the output directory, is borrowed. MEMORY_MAX: bytes for
- * what is noted. Reads the notes that are there with the first turn. E_NOMEM.
- */
-enum status retention_create(
-    struct retention **out, const char *output, uint64_t memory_max) MUST_CHECK;
+/* REGISTRY and OUTPUT, the path of the output directory, are borrowed.
+ * MEMORY_MAX: bytes for what is noted. The first turn reads the notes.
+ * E_NOMEM. */
+enum status retention_create(struct retention **out,
+    struct dir_registry *registry, const char *output,
+    uint64_t memory_max) MUST_CHECK;
 /* Notes what ended; what is being deleted is left to the next start. NULL is
  * fine. */
 void retention_destroy(struct retention *r);

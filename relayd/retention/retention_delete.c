@@ -15,6 +15,7 @@
 #include "relayd/retention/retention_internal.h"
 #include "relayd/stats/news.h"
 #include "store/dir.h"
+#include "store/dir_registry.h"
 #include "store/session_dir.h"
 
 /* Names, and removals of directories, between two looks at the clock. */
@@ -201,8 +202,11 @@ hide(struct retention *r, struct entry *e)
 	if (retention_flush(r, false) != OK)
 		return;
 	if (dir_rename(r->base_fd, e->path, hidden) == OK &&
-	    table_move(&r->table, e, hidden) == OK)
+	    table_move(&r->table, e, hidden) == OK) {
+		dir_claim_release(r->job.claim);
+		r->job.claim = NULL;
 		return;
+	}
 	retention_note_moved(r, e, e->path);
 }
 
@@ -269,6 +273,25 @@ postpone(struct retention *r)
 	retention_end_job(r);
 }
 
+/* Claim the path of a session, so that none begins there. A chunk is below its
+ * session's directory, and needs no claim. */
+static enum status
+claim(struct retention *r, const struct entry *e)
+{
+	struct relpath *path;
+	enum status st;
+
+	if (e->kind != STORED_SESSION)
+		return OK;
+	st = relpath_parse(&path, (struct span){ e->path, strlen(e->path) });
+	if (st != OK)
+		return st;
+	st = dir_registry_claim(&r->job.claim, r->table.registry,
+	    &r->table.output, path, DIR_CLAIM_DELETE, 0);
+	relpath_free(path);
+	return st;
+}
+
 static void
 begin(struct retention *r, struct entry *e, enum job_step step,
     enum deleted reason)
@@ -286,7 +309,9 @@ begin(struct retention *r, struct entry *e, enum job_step step,
 		j->fd = -1;
 	j->entry = e;
 	j->reason = reason;
-	if (st == OK && (step == JOB_COUNT || lock(j->fd)) && walk(r, step))
+	if (st == OK &&
+	    (step == JOB_COUNT || (claim(r, e) == OK && lock(j->fd))) &&
+	    walk(r, step))
 		return;
 	if (step == JOB_CHECK) {
 		postpone(r);
@@ -352,6 +377,7 @@ retention_end_job(struct retention *r)
 	tree_destroy(r->job.tree);
 	if (r->job.fd >= 0)
 		close(r->job.fd);
+	dir_claim_release(r->job.claim);
 	r->job = (struct job){ .fd = -1 };
 }
 

@@ -35,6 +35,8 @@ struct job {
 	enum job_step { JOB_COUNT, JOB_CHECK, JOB_REMOVE } step;
 	enum deleted reason;
 	int fd; /* of the directory; locked, unless it is only counted */
+	/* A session's path: no session begins at it, above it or below it. */
+	struct dir_claim *claim;
 	struct tree *tree;
 };
 

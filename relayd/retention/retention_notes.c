@@ -215,7 +215,7 @@ retention_load(struct retention *r)
 {
 	r->is_loaded = true;
 	r->base_fd = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->base_fd < 0)
+	if (r->base_fd < 0 || dir_identify(&r->table.output, r->base_fd) != OK)
 		return;
 	if (notes_open(&r->notes, r->base_fd, apply, r) != OK)
 		return;
@@ -240,7 +240,6 @@ retention_unload(struct retention *r)
 	notes_close(r->notes);
 	r->notes = NULL;
 	table_clear(&r->table);
-	table_init(&r->table);
 	if (r->base_fd >= 0)
 		close(r->base_fd);
 	r->base_fd = -1;

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/dir_registry.h"
+
 void
-table_init(struct table *t)
+table_init(struct table *t, struct dir_registry *registry)
 {
-	*t = (struct table){ 0 };
+	*t = (struct table){ .registry = registry };
 	list_init(&t->all);
 	list_init(&t->ended);
 	list_init(&t->active);
@@ -22,12 +24,6 @@ id_key(uint64_t ino, uint64_t born)
 	return idmap_key(id, sizeof(id));
 }
 
-static uint64_t
-path_key(const char *path)
-{
-	return idmap_key(path, strlen(path));
-}
-
 struct entry *
 table_find_id(const struct table *t, uint64_t ino, uint64_t born)
 {
@@ -39,9 +35,7 @@ table_find_id(const struct table *t, uint64_t ino, uint64_t born)
 struct entry *
 table_find_path(const struct table *t, const char *path)
 {
-	struct entry *e = idmap_find(&t->by_path, path_key(path));
-
-	return e != NULL && strcmp(e->path, path) == 0 ? e : NULL;
+	return dir_registry_find(t->registry, &t->output, path);
 }
 
 static struct entry *
@@ -80,29 +74,12 @@ table_clear(struct table *t)
 	while (!list_empty(&t->all))
 		table_remove(t, list_first(&t->all, struct entry, node));
 	idmap_free(&t->by_id);
-	idmap_free(&t->by_path);
+	table_init(t, t->registry);
 }
 
-/* The session that PATH is in. */
-static struct entry *
-find_parent(const struct table *t, const char *path)
-{
-	struct entry *e = NULL;
-	char *copy = strdup(path);
-	char *slash;
-
-	while (
-	    copy != NULL && e == NULL && (slash = strrchr(copy, '/')) != NULL) {
-		*slash = '\0';
-		e = table_find_path(t, copy);
-	}
-	free(copy);
-	return e;
-}
-
-/* Of the places in both maps, which are at most half empty, and the words that
- * malloc keeps. */
-#define ENTRY_EXTRA 96
+/* Of the place in the map, which is at most half empty, the nodes of the path,
+ * and the words that malloc keeps. */
+#define ENTRY_EXTRA 256
 
 static uint64_t
 memory_of(const struct entry *e)
@@ -172,11 +149,11 @@ table_add(struct table *t, const struct table_new *from, struct entry **out)
 	e = new_entry(from);
 	if (e == NULL)
 		return E_NOMEM;
-	st = idmap_insert(&t->by_id, id_key(e->ino, e->born), e);
+	st = dir_registry_enter(&e->place, t->registry, &t->output, e->path, e);
 	if (st == OK) {
-		st = idmap_insert(&t->by_path, path_key(e->path), e);
+		st = idmap_insert(&t->by_id, id_key(e->ino, e->born), e);
 		if (st != OK)
-			(void)idmap_remove(&t->by_id, id_key(e->ino, e->born));
+			dir_registry_forget(t->registry, e->place);
 	}
 	if (st != OK) {
 		free_entry(e);
@@ -186,7 +163,7 @@ table_add(struct table *t, const struct table_new *from, struct entry **out)
 	list_append(&t->all, &e->node);
 	t->n++;
 	t->memory += memory_of(e);
-	e->parent = find_parent(t, e->path);
+	e->parent = dir_node_above(e->place);
 	if (e->parent != NULL)
 		list_append(&e->parent->children, &e->sibling);
 	begin_again(t, e);
@@ -205,8 +182,7 @@ table_remove(struct table *t, struct entry *take_e)
 		list_del(n);
 	}
 	(void)idmap_remove(&t->by_id, id_key(e->ino, e->born));
-	if (idmap_find(&t->by_path, path_key(e->path)) == e)
-		(void)idmap_remove(&t->by_path, path_key(e->path));
+	dir_registry_forget(t->registry, e->place);
 	if (e->is_ended)
 		t->bytes -= e->bytes;
 	t->n_kept -= e->is_kept;
@@ -276,6 +252,7 @@ table_keep(struct table *t, struct entry *e, bool keeps)
 enum status
 table_move(struct table *t, struct entry *e, const char *path)
 {
+	struct dir_node *n;
 	enum status st;
 	char *copy;
 
@@ -284,13 +261,13 @@ table_move(struct table *t, struct entry *e, const char *path)
 	copy = strdup(path);
 	if (copy == NULL)
 		return E_NOMEM;
-	st = idmap_insert(&t->by_path, path_key(copy), e);
+	st = dir_registry_enter(&n, t->registry, &t->output, copy, e);
 	if (st != OK) {
 		free(copy);
 		return st;
 	}
-	if (idmap_find(&t->by_path, path_key(e->path)) == e)
-		(void)idmap_remove(&t->by_path, path_key(e->path));
+	dir_registry_forget(t->registry, e->place);
+	e->place = n;
 	if (e->path != e->name)
 		free(e->path);
 	e->path = copy;

@@ -14,7 +14,11 @@
 #include "common/idmap.h"
 #include "common/list.h"
 #include "common/status.h"
+#include "store/dir.h"
 #include "store/stored.h"
+
+struct dir_node;
+struct dir_registry;
 
 struct entry {
 	struct list node;     /* table->all, by number */
@@ -23,8 +27,9 @@ struct entry {
 	struct list to_count; /* table->to_count: its bytes are not known */
 	struct list children; /* struct entry, by sibling */
 	struct list sibling;
-	struct entry *parent; /* the session that it is in; NULL: none */
-	uint64_t number;      /* from 1, in the order in which they came */
+	struct entry *parent;	/* the session that it is in; NULL: none */
+	struct dir_node *place; /* its path in the tree of all directories */
+	uint64_t number;	/* from 1, in the order in which they came */
 	enum stored_kind kind;
 	uint64_t ino, born;
 	uint64_t began_ns, ended_ns, bytes;
@@ -41,14 +46,17 @@ struct entry {
 
 struct table {
 	struct list all, ended, active, to_count;
-	struct idmap by_id, by_path;
+	struct idmap by_id;
+	struct dir_registry *registry; /* borrowed: paths -> entries */
+	struct dir_id output; /* that paths are below; set by the owner */
 	uint64_t last_number, n, n_kept;
 	uint64_t memory;     /* bytes that the entries take */
 	uint64_t memory_max; /* for new ones; 0: no limit */
 	uint64_t bytes;	     /* of those that have ended */
 };
 
-void table_init(struct table *t);
+void table_init(struct table *t, struct dir_registry *registry);
+/* Remove all; the table can be used again, with another OUTPUT. */
 void table_clear(struct table *t);
 
 struct table_new {

@@ -7,6 +7,7 @@
 #include "relayd/record/shard.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
+#include "tests/lib/one_registry.h"
 
 static struct published memory, session_ids;
 
@@ -23,7 +24,8 @@ fuzz_shard(uint32_t max_packet_size, uint64_t max_memory, bool has_udp)
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 3,
 		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory };
+		.memory = &memory,
+		.registry = one_registry() };
 	struct shard *sh;
 	enum status st = shard_create(&sh, &config, &store);
 

@@ -22,6 +22,7 @@
 #include "relayd/record/turn.h"
 #include "store/packet.h"
 #include "store/store.h"
+#include "tests/lib/one_registry.h"
 
 #define MINOR 13
 
@@ -64,7 +65,8 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	struct shard_config config = { .allow_clear = true,
 		.max_packet_size = 1 << 20,
 		.max_memory = 1 << 30 };
-	struct store_config store = { .max_files = STUDIO_FILES_MAX };
+	struct store_config store = { .max_files = STUDIO_FILES_MAX,
+		.registry = one_registry() };
 
 	*s = (struct studio){ .door = { .tell = tell, .wake = wake },
 		.host = "host" };

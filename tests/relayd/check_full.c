@@ -24,6 +24,7 @@
 #include "store/room.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
+#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
 
 #define SIZE 100
@@ -103,7 +104,8 @@ begin(uint64_t room)
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 10,
 		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory };
+		.memory = &memory,
+		.registry = one_registry() };
 	struct relay_session_request q = { .session_name = "s",
 		.hostname = "h",
 		.base_path = "b",

@@ -18,6 +18,7 @@
 #include "proto/relay.h"
 #include "relayd/process/options.h"
 #include "tests/lib/fault.h"
+#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
@@ -126,7 +127,7 @@ drop(unsigned n)
 
 START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 {
-	struct lobby_disk disk = { 0 };
+	struct lobby_disk disk = { .registry = one_registry() };
 
 	scratch_open();
 	snprintf(

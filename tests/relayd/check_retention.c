@@ -18,6 +18,7 @@
 #include "store/room.h"
 #include "store/session_dir.h"
 #include "store/stored.h"
+#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
@@ -67,7 +68,7 @@ start(uint64_t memory)
 	static char out[256];
 
 	snprintf(out, sizeof(out), "%s", scratch_path("out"));
-	ck_assert_int_eq(retention_create(&r, out, memory), OK);
+	ck_assert_int_eq(retention_create(&r, one_registry(), out, memory), OK);
 	retention_on_answer(r, on_answer, &now_s);
 }
 

@@ -28,6 +28,7 @@
 #include "ctf/index.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
+#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
 
 #define SIZE 100
@@ -95,7 +96,8 @@ begin_session(uint32_t live_timer_us)
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 10,
 		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory };
+		.memory = &memory,
+		.registry = one_registry() };
 	struct relay_session_request q = { .session_name = "s",
 		.hostname = "h",
 		.base_path = "b",

@@ -15,7 +15,7 @@ import time
 import relay
 import udp
 import viewer
-from flood import (MANY, MIB, SANITIZERS, SERVED, STOP, TRIES, Jet, Visits,
+from flood import (LONG, MANY, MIB, SANITIZERS, SERVED, STOP, TRIES, Jet, Visits,
                    ended_after, idle, judge, packets, queued, records, repeated, send_all,
                    served, size, spraying, u64, with_streams)
 from relay import check, equal
@@ -423,6 +423,55 @@ def requests_of_who_leaves():
     judge(row)
 
 
+def taken_folders(daemon, depth, n):
+    """A base path of DEPTH components of which each looks like a session's, as
+    the first suffixes do; N directories beside them."""
+    host = daemon.out / "h"
+    place = host
+    for _ in range(depth):
+        for name in "a", "a-1", "a-2", "a-3", "a-4":
+            (place / name / "ust").mkdir(parents=True)
+        place /= "a"
+    for i in range(n):
+        (host / f"other-{i}").mkdir()
+    return "/".join("a" * depth)
+
+
+def sessions_of_taken_paths():
+    """Sessions whose paths lead through others' directories, by 160 bytes
+    each."""
+    def row(daemon):
+        base = taken_folders(daemon, 20, 100_000 if LONG else 1000)
+        return [Visits(daemon.control_port,
+                       relay.frame(relay.VERSION, struct.pack(">II", 2, 13)) +
+                       relay.session_request(base=base))], repeated
+    judge(row)
+
+
+def sessions_of_one_name():
+    """Each gets a directory, and none makes the next one slower."""
+    def row(daemon):
+        n = 10_000 if LONG else 1000
+        blob = (relay.frame(relay.VERSION, struct.pack(">II", 2, 13)) +
+                relay.session_request(base="one/name"))
+        places = set()
+
+        def visit(i):
+            c = daemon.control()
+            c.version()
+            _, code, path = c.create_session(base="one/name",
+                                             uuid=struct.pack(">QQ", 1, i))
+            equal(code, relay.OK, f"session {i}")
+            places.add(path)
+            (daemon.out / path / "x").touch()
+            c.close()
+        for i in range(n):
+            visit(i)
+        equal(len(places), n, "directories")
+        return [Visits(daemon.control_port, blob)], repeated
+    judge(row)
+
+
 def sessions_of_deep_paths():
     """A peer may ask for 32 folders at once: a neighbour's request waits for
     one such session in each turn, not for several."""
@@ -609,6 +658,7 @@ CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
          full_sockets_at_the_end,
          many_rings, large_metadata, end_of_many_that_wait, viewers,
          large_replies_to_viewers, requests_of_who_leaves,
+         sessions_of_taken_paths, sessions_of_one_name,
          sessions_of_deep_paths, synced_packets,
          synced_files, packets_begun, every_command, whole_packets_are_written_at_the_end,
          many_write_little_at_the_end, files_of_datagrams_at_the_end]

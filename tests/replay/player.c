@@ -17,6 +17,7 @@
 #include "relayd/record/turn.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
+#include "tests/lib/one_registry.h"
 
 struct endpoint {
 	bool is_open;
@@ -58,7 +59,8 @@ player_create(const struct recorded *r)
 		.max_memory = UINT64_C(1) << 28 };
 	struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 4,
-		.index_lock_timeout_ns = NS_PER_S };
+		.index_lock_timeout_ns = NS_PER_S,
+		.registry = one_registry() };
 
 	if (p == NULL)
 		err(EXIT_FAILURE, "player");

@@ -329,7 +329,7 @@ def released(directory):
 
 
 def a_snapshot_moves_nothing_of_another_session():
-    """It may be in a directory that holds somebody's files."""
+    """A snapshot session gets a directory of its own beside it."""
     with relay.Daemon() as daemon:
         good = relay.Session(daemon, "good", base="place")
         good.packet()
@@ -339,7 +339,7 @@ def a_snapshot_moves_nothing_of_another_session():
         for command in (ARCHIVE, KEEP, DELETE):
             bad = Domain(daemon, USER, uuid=b"b" * 16, base="place",
                          snapshot=1)
-            equal(bad.dir, good.path, "directory")
+            equal(bad.dir, good.path + "-1", "directory")
             when = 1_700_000_000 + 10 * command
             equal(bad.control.create_chunk(0, when), relay.OK, "chunk 0")
             bad.control.add_stream("mine", path=USER)

@@ -59,7 +59,8 @@ def begin(daemon, **fields):
     """(code, path) of a session, whose connection stays open"""
     c = daemon.control()
     c.version()
-    _, code, path = c.create_session(uuid=os.urandom(16), **fields)
+    fields.setdefault("uuid", os.urandom(16))
+    _, code, path = c.create_session(**fields)
     return c, code, path
 
 
@@ -199,11 +200,15 @@ def old_paths_of_several_folders():
         victim.packets(2)
         victim.finish(1)
         victim.control.close()
-        for path in roots[1] + "/evil", "oldhost/more0/evil":
+        # The folders are free again, but no session goes into another's.
+        for path in (roots[1] + "/ust/uid/1/64-bit",
+                     "oldhost/more0/ust/uid/1/64-bit"):
             until = time.monotonic() + relay.TIMEOUT
             while (code := add_old(daemon, path)) != relay.OK:
                 check(time.monotonic() < until, f"{path}: {code} afterwards")
                 time.sleep(0.05)
+        for path in roots[1] + "/evil", "oldhost/more1/evil":
+            equal(add_old(daemon, path), relay.UNKNOWN, f"{path} inside")
 
 
 def an_old_path_is_no_host():
@@ -219,15 +224,21 @@ def an_old_path_is_no_host():
 
 
 def snapshot_sessions_are_seen():
-    """While one lives, nobody records inside its directory."""
+    """While one lives, nobody records inside its directory, nor beside its
+    snapshots; sessions of the same peer, host and name share it."""
     with relay.Daemon() as daemon:
-        c, code, path = begin(daemon, base="place", snapshot=1)
+        ours = {"base": "place", "snapshot": 1, "uuid": b"u" * 16}
+        c, code, path = begin(daemon, **ours)
         equal((code, path), (relay.OK, "h/place"), "snapshot session")
         kept, code, path = begin(daemon, base="place/in")
         equal((code, path), (relay.OK, "h/place-1/in"), "inside")
         equal(add_old(daemon, "h/place/x/kernel"), relay.UNKNOWN, "old")
-        more, code, path = begin(daemon, base="place", snapshot=1)
+        more, code, path = begin(daemon, **ours)
         equal((code, path), (relay.OK, "h/place"), "another one")
+        for other in ({"uuid": b"v" * 16}, {"name": "other"}):
+            alien, code, path = begin(daemon, **{**ours, **other})
+            check(code == relay.OK and path != "h/place", f"{other}: {path}")
+            alien.close()
         for conn in c, kept, more:
             conn.close()
 
@@ -243,23 +254,50 @@ def a_finished_trace_gets_no_files_of_old_peers():
         equal(daemon.tree(), before, "tree")
 
 
-def names_of_chunks():
-    """A snapshot session may share a folder, but adds to no session."""
+def snapshots_into_a_session():
+    """A snapshot session adds to no session's directory, live or finished, and
+    stops none."""
     with relay.Daemon() as daemon:
-        s = relay.Session(daemon, "victim", base="place/in")
-        for name in "in", "archives":
-            c, code, path = begin(daemon, base="place", snapshot=1)
-            equal((code, path), (relay.OK, "h/place"), "snapshot session")
-            equal(c.create_chunk(0, name=name), relay.UNKNOWN, name)
+        s = relay.Session(daemon, "victim", base="place")
+        s.packet()
+        deep = relay.Session(daemon, "deep", base="folder/in")
+        for base in "place", "place/in", "folder":
+            c, code, path = begin(daemon, base=base, snapshot=1)
+            check(code == relay.OK and path.startswith(f"h/{base[:5]}") and
+                  path != "h/" + base, f"{base}: {path}")
+            for name in "in", "snapshot-1":
+                equal(c.create_chunk(0, name=name), relay.OK, name)
+                equal(c.close_chunk(0)[0], relay.OK, f"{name} closed")
+                c.close()
+                c, code, path = begin(daemon, base=base, snapshot=1)
+            c.close()
         rotate(s)
-        s.control.close()
-        s.data.close()
-        whole = relay.Session(daemon, "whole", base="other")
-        whole.finish()
-        siblings.released(daemon.out / whole.path)
-        c, code, path = begin(daemon, base="other", snapshot=1)
-        equal((code, path), (relay.OK, "h/other"), "snapshot session")
-        equal(c.create_chunk(0, name="ust"), relay.UNKNOWN, "ust")
+        deep.packet()
+        for one in s, deep:
+            one.control.close()
+            one.data.close()
+            siblings.released(daemon.out / one.path)
+        before = {k: v for k, v in daemon.tree().items()
+                  if k.startswith(("h/place/", "h/folder/in/"))}
+        for base in "place", "place/archives/x", "folder/in":
+            c, code, path = begin(daemon, base=base, snapshot=1)
+            if "archives" in base:
+                equal(code, relay.FATAL, base)
+                continue
+            check(code == relay.OK and path != "h/" + base, f"{base}: {path}")
+            equal(c.create_chunk(0, name="mine"), relay.OK, "chunk")
+        equal({k: v for k, v in daemon.tree().items()
+               if k.startswith(("h/place/", "h/folder/in/"))}, before,
+              "the finished sessions")
+
+
+def names_of_chunks():
+    """Names that the relay uses itself are not for a peer's chunks."""
+    with relay.Daemon() as daemon:
+        for name in "archives", "ust", "kernel":
+            c, code, path = begin(daemon, base="place", snapshot=1)
+            equal(code, relay.OK, "snapshot session")
+            equal(c.create_chunk(0, name=name), relay.UNKNOWN, name)
         c = relay.Session(daemon, "own").control
         for path in "archives/x", ".tmp_old_chunk/x":
             equal(c.add_stream("x_0", path=path)[1], relay.UNKNOWN, path)
@@ -269,7 +307,7 @@ CASES = [base_paths_into_a_session, neighbours_below_one_folder,
          old_paths_into_a_session,
          old_paths_into_another_old_session, old_paths_of_several_folders,
          an_old_path_is_no_host,
-         snapshot_sessions_are_seen,
+         snapshot_sessions_are_seen, snapshots_into_a_session,
          a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
          capabilities_are_not_for_the_environment]
 

@@ -111,12 +111,12 @@ END_TEST
 START_TEST(it_outlives_its_session_and_not_the_claim)
 {
 	begin();
-	ck_assert(session_dir_is_locked(shelf.base, "h/s"));
+	ck_assert(session_dir_is_foreign(shelf.base, "h/s"));
 	chunk_put(shelf.chunk);
 	session_dir_put(shelf.dir);
 	shelf.chunk = NULL;
 	shelf.dir = NULL;
-	ck_assert(!session_dir_is_locked(shelf.base, "h/s"));
+	ck_assert(!session_dir_is_foreign(shelf.base, "h/s"));
 	assert_found();
 	end();
 }

@@ -540,8 +540,8 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 	pid = fork();
 	if (pid == 0) {
 		/* The store and its journal are the child's own. */
-		MUST(session_dir_claim(
-			 &shelf.dir, shelf.store, wanted, false) == OK);
+		MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, 0) ==
+		     OK);
 		record_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c"))
@@ -593,8 +593,8 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 	shelf_open(&shelf, 10);
 	pid = fork();
 	if (pid == 0) {
-		MUST(session_dir_claim(
-			 &shelf.dir, shelf.store, wanted, false) == OK);
+		MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, 0) ==
+		     OK);
 		record_and_close_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c0"))

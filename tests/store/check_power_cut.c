@@ -455,7 +455,7 @@ record_until_the_cut(enum store_sync sync)
 		     OK);
 	MUST(store_create(&shelf.store, &config) == OK);
 	(void)__wrap_syncfs(-1);
-	MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, false) == OK);
+	MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, 0) == OK);
 	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
 	for (uint64_t n = draw(60), end = draw(4) == 0 ? draw(20) : 0; n > 0;
 	     n--) {

@@ -32,13 +32,16 @@ __wrap_flock(int fd, int operation)
 	return -1;
 }
 
+/* Snapshot sessions of one peer, host and name, and of another one. */
+#define SNAPSHOT 1
+#define OTHER_SNAPSHOT 2
+
 static struct session_dir *
-claim(const char *text, bool is_snapshot)
+claim(const char *text, uint64_t sharers)
 {
 	struct relpath *wanted = path_of(text);
 	struct session_dir *d;
-	enum status st = session_dir_claim(
-	    &d, shelf.store, wanted, is_snapshot);
+	enum status st = session_dir_claim(&d, shelf.store, wanted, sharers);
 
 	relpath_free(wanted);
 	ck_assert_msg((st == OK) == (d != NULL), "%s", status_text(st));
@@ -46,9 +49,9 @@ claim(const char *text, bool is_snapshot)
 }
 
 static void
-expect(const char *text, bool is_snapshot, const char *path)
+expect(const char *text, uint64_t sharers, const char *path)
 {
-	struct session_dir *d = claim(text, is_snapshot);
+	struct session_dir *d = claim(text, sharers);
 
 	ck_assert_ptr_nonnull(d);
 	ck_assert_str_eq(d->path->s, path);
@@ -59,11 +62,11 @@ expect(const char *text, bool is_snapshot, const char *path)
 START_TEST(a_new_or_empty_directory_is_taken)
 {
 	shelf_open(&shelf, 10);
-	expect("h/new", false, "h/new");
-	expect("h/new", false, "h/new"); /* empty, and free again */
+	expect("h/new", 0, "h/new");
+	expect("h/new", 0, "h/new"); /* empty, and free again */
 	ck_assert_int_eq(mkdir(scratch_path("h/empty"), 0700), 0);
-	expect("h/empty", false, "h/empty");
-	expect("a/b/c/d", false, "a/b/c/d");
+	expect("h/empty", 0, "h/empty");
+	expect("a/b/c/d", 0, "a/b/c/d");
 	shelf_close(&shelf);
 }
 END_TEST
@@ -71,12 +74,12 @@ END_TEST
 START_TEST(one_with_content_is_not)
 {
 	shelf_open(&shelf, 10);
-	expect("h/s", false, "h/s");
+	expect("h/s", 0, "h/s");
 	scratch_write("h/s/file", "x");
-	expect("h/s", false, "h/s-1");
+	expect("h/s", 0, "h/s-1");
 	scratch_write("h/s-1/file", "x");
-	expect("h/s", false, "h/s-2");
-	expect("h/s", true, "h/s"); /* snapshots have folders of their own */
+	expect("h/s", 0, "h/s-2");
+	expect("h/s", SNAPSHOT, "h/s-2");
 	ck_assert_str_eq(scratch_read("h/s/file"), "x");
 	shelf_close(&shelf);
 }
@@ -85,14 +88,14 @@ END_TEST
 START_TEST(what_is_no_directory_is_passed_over)
 {
 	shelf_open(&shelf, 10);
-	expect("h/x", false, "h/x");
+	expect("h/x", 0, "h/x");
 	scratch_write("h/s", "a file");
 	ck_assert_int_eq(symlink("x", scratch_path("h/s-1")), 0);
 	ck_assert_int_eq(symlink("nowhere", scratch_path("h/s-2")), 0);
 	expect("h/s", _i == 1, "h/s-3");
 	/* a parent that is none */
-	ck_assert_ptr_null(claim("h/s/below", false));
-	ck_assert_ptr_null(claim("h/s-1/below", false));
+	expect("h/s/below", 0, "h/s-3/below");
+	expect("h/s-1/below", 0, "h/s-1-1/below");
 	shelf_close(&shelf);
 }
 END_TEST
@@ -102,25 +105,26 @@ START_TEST(two_claims_do_not_meet)
 	struct session_dir *a, *b, *c;
 
 	shelf_open(&shelf, 10);
-	a = claim("h/s", false);
-	b = claim("h/s", false);
+	a = claim("h/s", 0);
+	b = claim("h/s", 0);
 	ck_assert_str_eq(a->path->s, "h/s");
 	ck_assert_str_eq(b->path->s, "h/s-1");
-	c = claim("h/s", true);
+	c = claim("h/s", SNAPSHOT);
 	ck_assert_str_eq(c->path->s, "h/s-2");
 	session_dir_put(a);
-	expect("h/s", false, "h/s");
+	expect("h/s", 0, "h/s");
 	session_dir_put(b);
 	session_dir_put(c);
-	a = claim("h/snap", true);
-	b = claim("h/snap", true);
+	a = claim("h/snap", SNAPSHOT);
+	b = claim("h/snap", SNAPSHOT);
 	ck_assert_str_eq(b->path->s, "h/snap");
-	expect("h/snap", false, "h/snap-1");
+	expect("h/snap", 0, "h/snap-1");
+	expect("h/snap", OTHER_SNAPSHOT, "h/snap-1");
 	session_dir_put(session_dir_get(a));
-	expect("h/snap", false, "h/snap-1");
+	expect("h/snap", 0, "h/snap-2");
 	session_dir_put(a);
 	session_dir_put(b);
-	expect("h/snap", false, "h/snap");
+	expect("h/snap", 0, "h/snap");
 	session_dir_put(NULL);
 	shelf_close(&shelf);
 }
@@ -136,7 +140,7 @@ START_TEST(nor_do_those_of_two_processes)
 	ck_assert_int_eq(pipe(ready) | pipe(done), 0);
 	pid = fork();
 	if (pid == 0) {
-		struct session_dir *d = claim("h/s", false);
+		struct session_dir *d = claim("h/s", 0);
 
 		c = strcmp(d->path->s, "h/s") == 0 ? 'y' : 'n';
 		(void)!write(ready[1], &c, 1);
@@ -146,32 +150,98 @@ START_TEST(nor_do_those_of_two_processes)
 	}
 	ck_assert_int_eq(read(ready[0], &c, 1), 1);
 	ck_assert_int_eq(c, 'y');
-	expect("h/s", false, "h/s-1");
+	expect("h/s", 0, "h/s-1");
 	close(done[0]);
 	close(done[1]);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	expect("h/s", false, "h/s");
+	expect("h/s", 0, "h/s");
 	shelf_close(&shelf);
 }
 END_TEST
 
-START_TEST(suffixes_end)
+/* PATH, and what it is in. */
+static void
+make_folders(const char *path)
 {
+	char text[64];
+
+	for (const char *s = path; s != NULL && *s != '\0';) {
+		s += strcspn(s, "/");
+		(void)snprintf(
+		    text, sizeof(text), "%.*s", (int)(s - path), path);
+		ck_assert(
+		    mkdir(scratch_path(text), 0700) == 0 || errno == EEXIST);
+		s += *s == '/';
+	}
+}
+
+/* The snapshots of one session go on where they have begun, and nobody else's
+ * do; a name that others want is not lost to them. */
+START_TEST(only_its_own_snapshots_are_added)
+{
+	shelf_open(&shelf, 10);
+	expect("h/s", SNAPSHOT, "h/s");
+	make_folders("h/s/snapshot-1");
+	expect("h/s", SNAPSHOT, "h/s");
+	expect("h/s", OTHER_SNAPSHOT, "h/s-1");
+	make_folders("h/s-1/snapshot-1");
+	expect("h/s", OTHER_SNAPSHOT, "h/s-1");
+	expect("h/s", 0, "h/s-2");
+	expect("h/s", SNAPSHOT, "h/s");
+	make_folders("h/finished/ust");
+	expect("h/finished", SNAPSHOT, "h/finished-1");
+	scratch_remove("h/s");
+	/* Another relay has made it again, and has finished. */
+	make_folders("h/s/theirs");
+	expect("h/s", SNAPSHOT, "h/s-2");
+	scratch_remove("h/s");
+	expect("h/s", 0, "h/s");
+	shelf_close(&shelf);
+}
+END_TEST
+
+#define NAMES 2000
+
+/* Every claim takes the same number of system calls. */
+START_TEST(names_never_end)
+{
+	static struct session_dir *all[NAMES];
+	const bool have_all = _i == 0; /* at the same time */
+	struct session_dir *d;
 	char path[32];
 
-	shelf_open(&shelf, 10);
-	expect("s", false, "s");
-	scratch_write("s/x", "x");
-	for (int i = 1; i <= SESSION_DIR_SUFFIX_MAX; i++) {
-		(void)snprintf(path, sizeof(path), "s-%d", i);
-		scratch_write(path, "taken");
+	shelf_open(&shelf, have_all ? NAMES + 10 : 10);
+	for (int i = 0; i < NAMES; i++) {
+		d = claim("h/s", 0);
+		ck_assert_ptr_nonnull(d);
+		ck_assert_int_eq(strncmp(d->path->s, "h/s", 3), 0);
+		snprintf(path, sizeof(path), "%s/x", d->path->s);
+		scratch_write(path, "x");
+		if (have_all)
+			all[i] = d;
+		else
+			session_dir_put(d);
 	}
-	ck_assert_int_eq(log_open(scratch_path("log")), OK);
-	ck_assert_ptr_null(claim("s", false));
-	ck_assert_ptr_nonnull(strstr(scratch_read("log"),
-	    "error session directory s: no name is free, up to s-999\n"));
-	ck_assert_int_eq(unlink(scratch_path("s-999")), 0);
-	expect("s", false, "s-999");
+	for (int i = 0; i < NAMES && have_all; i++)
+		session_dir_put(all[i]);
+	shelf_close(&shelf);
+}
+END_TEST
+
+/* No session is in another one's directory, whichever came first. */
+START_TEST(directories_never_nest)
+{
+	struct session_dir *in, *out;
+
+	shelf_open(&shelf, 10);
+	in = claim("h/a/b", 0);
+	out = claim("h/a", _i == 1 ? SNAPSHOT : 0);
+	ck_assert_str_eq(out->path->s, "h/a-1");
+	expect("h/a-1/b", 0, "h/a-1-1/b");
+	expect("h/a/b/c", 0, "h/a/b-1/c");
+	expect("h/a/c", 0, "h/a/c");
+	session_dir_put(in);
+	session_dir_put(out);
 	shelf_close(&shelf);
 }
 END_TEST
@@ -193,7 +263,7 @@ START_TEST(a_removed_one_is_made_again_once)
 		ck_assert_ptr_ne(a, b);
 		ck_assert_str_eq(a->path->s, "h/s");
 		ck_assert_str_eq(a->wanted->s, "h/s");
-		ck_assert(a->is_shared == is_snapshot);
+		ck_assert(a->sharers == is_snapshot);
 		c = session_dir_get(b);
 		ck_assert_int_eq(session_dir_renew(&c), OK);
 		ck_assert_ptr_eq(c, a);
@@ -210,36 +280,20 @@ START_TEST(a_removed_one_is_made_again_once)
 }
 END_TEST
 
-/* PATH, and what it is in. */
-static void
-make_folders(const char *path)
-{
-	char text[64];
-
-	for (const char *s = path; s != NULL && *s != '\0';) {
-		s += strcspn(s, "/");
-		(void)snprintf(
-		    text, sizeof(text), "%.*s", (int)(s - path), path);
-		ck_assert(
-		    mkdir(scratch_path(text), 0700) == 0 || errno == EEXIST);
-		s += *s == '/';
-	}
-}
-
 /* A directory of another session is not entered: each of them on the way gets a
  * suffix, and no folder is left out. */
 START_TEST(ancestors_that_are_taken_get_suffixes)
 {
 	shelf_open(&shelf, 10);
 	make_folders("h/a/ust");
-	expect("h/a/b/c", false, "h/a-1/b/c");
+	expect("h/a/b/c", 0, "h/a-1/b/c");
 	make_folders("h/a-1/b/ust");
-	expect("h/a/b/c", false, "h/a-1/b-1/c");
+	expect("h/a/b/c", 0, "h/a-1/b-1/c");
 	make_folders("h/a-1/kernel");
-	expect("h/a/b/c", false, "h/a-2/b/c");
+	expect("h/a/b/c", 0, "h/a-2/b/c");
 	make_folders("h/a-2/b/kernel");
 	make_folders("h/a-2/b-1/kernel");
-	expect("h/a/b/c/d", false, "h/a-2/b-2/c/d");
+	expect("h/a/b/c/d", 0, "h/a-2/b-2/c/d");
 	shelf_close(&shelf);
 }
 END_TEST
@@ -249,7 +303,7 @@ START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
 	struct session_dir *d;
 
 	shelf_open(&shelf, 10);
-	d = claim("h/s", false);
+	d = claim("h/s", 0);
 	scratch_remove("h/s");
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
 	scratch_write("h/s/file", "x");
@@ -258,8 +312,8 @@ START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
 	ck_assert_str_eq(d->wanted->s, "h/s");
 	scratch_remove("h");
 	scratch_write("h", "no folder");
-	ck_assert_int_ne(session_dir_renew(&d), OK);
-	ck_assert_str_eq(d->path->s, "h/s-1");
+	ck_assert_int_eq(session_dir_renew(&d), OK);
+	ck_assert_str_eq(d->path->s, "h-1/s");
 	session_dir_put(d);
 	ck_assert_int_eq(session_dir_base(&d, shelf.store), OK);
 	ck_assert_int_eq(session_dir_renew(&d), OK); /* nothing to be done */
@@ -328,11 +382,11 @@ START_TEST(without_locks_a_session_gets_a_new_directory)
 
 	shelf_open(&shelf, 10);
 	has_no_locks = true;
-	first = claim("h/s", false);
+	first = claim("h/s", 0);
 	ck_assert_str_eq(first->path->s, "h/s");
-	expect("h/s", false, "h/s-1"); /* empty, but perhaps somebody's */
-	expect("h/snapshot", true, "h/snapshot");
-	expect("h/snapshot", true, "h/snapshot");
+	expect("h/s", 0, "h/s-1"); /* empty, but perhaps somebody's */
+	expect("h/snapshot", SNAPSHOT, "h/snapshot");
+	expect("h/snapshot", SNAPSHOT, "h/snapshot");
 	session_dir_put(first);
 	has_no_locks = false;
 	shelf_close(&shelf);
@@ -348,7 +402,9 @@ main(void)
 		{ what_is_no_directory_is_passed_over, 2, 0 },
 		{ two_claims_do_not_meet, 0, 0 },
 		{ nor_do_those_of_two_processes, 0, 0 },
-		{ suffixes_end, 0, 0 },
+		{ only_its_own_snapshots_are_added, 0, 0 },
+		{ names_never_end, 2, 0 },
+		{ directories_never_nest, 2, 0 },
 		{ a_removed_one_is_made_again_once, 2, 0 },
 		{ ancestors_that_are_taken_get_suffixes, 0, 0 },
 		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/relpath.h"
+#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
@@ -30,7 +31,8 @@ shelf_open(struct shelf *s, unsigned max_files)
 	struct store_config config = { .max_files = max_files,
 		.index_lock_timeout_ns = NS_PER_S,
 		.max_cached = 1 << 20,
-		.memory = &s->memory };
+		.memory = &s->memory,
+		.registry = one_registry() };
 
 	memset(s, 0, sizeof(*s));
 	scratch_open();
@@ -87,8 +89,7 @@ shelf_open_stream(
 	struct relpath *wanted = path_of("h/s");
 
 	shelf_open(s, max_files);
-	ck_assert_int_eq(
-	    session_dir_claim(&s->dir, s->store, wanted, false), OK);
+	ck_assert_int_eq(session_dir_claim(&s->dir, s->store, wanted, 0), OK);
 	relpath_free(wanted);
 	s->chunk = shelf_chunk(s, 0, 0, NULL);
 	s->family = shelf_family(s->chunk, "ust/0", channel, is_numbered);
