@@ -126,6 +126,7 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	struct sandbox sandbox = {
 		.parts = o->sandbox,
 		.output = o->output,
+		.state_dir = o->state_dir,
 		.output_fd = disk->disk.base_fd,
 		.removes = { d->control_port.path, d->pid_file.path,
 		    d->health_path, o->http_path, d->admin_path },

@@ -145,8 +145,8 @@ retention_thread_create(struct retention_thread **out,
 	if (st == OK)
 		st = message_create(&t->stop, MESSAGE_STOP);
 	if (st == OK)
-		st = retention_create(
-		    &t->retention, registry, o->output, memory_for_notes(o));
+		st = retention_create(&t->retention, registry, o->output,
+		    o->state_dir, memory_for_notes(o));
 	if (st != OK) {
 		retention_thread_stop(t);
 		*out = NULL;

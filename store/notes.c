@@ -3,419 +3,327 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/buf.h"
 #include "common/log.h"
-#include "store/notes_format.h"
-#include "store/notes_internal.h"
+#include "common/relpath.h"
 
-/* Bytes that are read at a time, and written at once when all is written
- * anew. */
-#define PIECE (64 * 1024)
-/* Another relay may take a name at the same time. */
-#define MAKE_TRIES 10
+/* With one user the `-wal` needs no shared memory. */
+#define SETTINGS                                                       \
+	"PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY;" \
+	"PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"    \
+	"PRAGMA synchronous = NORMAL;"
+/* "tpno" is its application, 1 the version of the tables. A file without tables
+ * is a new one. */
+#define CHECK                                                                  \
+	"SELECT CASE WHEN schema_version = 0 THEN 'new' WHEN application_id =" \
+	" 0x74706e6f AND user_version = 1 THEN 'ours' ELSE 'another' END"      \
+	" FROM pragma_schema_version, pragma_application_id,"                  \
+	" pragma_user_version"
+#define CREATE                                                              \
+	"PRAGMA journal_mode = WAL; BEGIN;"                                 \
+	"PRAGMA application_id = 0x74706e6f; PRAGMA user_version = 1;"      \
+	"CREATE TABLE output(path); INSERT INTO output VALUES(%Q);"         \
+	"CREATE TABLE directories(ino INTEGER, born INTEGER, kind INTEGER," \
+	" began INTEGER, ended INTEGER, bytes INTEGER, kept INTEGER,"       \
+	" path BLOB, name BLOB, host BLOB, session BLOB,"                   \
+	" PRIMARY KEY(ino, born)); COMMIT"
+#define ALL "SELECT * FROM directories ORDER BY rowid"
+#define PUT                                                                  \
+	"INSERT INTO directories VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)" \
+	" ON CONFLICT DO UPDATE SET ended = ?5, bytes = ?6, kept = ?7,"      \
+	" path = ?8"
+#define REMOVE "DELETE FROM directories WHERE ino = ?1 AND born = ?2"
 
 struct notes {
-	int base_fd;
-	struct notes_file own;
-	struct notes_file others[NOTES_RELAYS_MAX];
-	unsigned n_others;
-	struct buf waiting; /* lines for notes_flush() */
-	uint64_t n_waiting, n_lines;
+	char path[PATH_MAX + 64];
+	const char *output; /* borrowed */
+	sqlite3 *db;
+	sqlite3_stmt *put, *remove;
+	bool has_failed; /* since the last notes_flush() */
 	bool is_failing; /* it was logged */
-	/* Between begin and end of writing anew. */
-	bool is_anew;
-	int new_fd;
-	uint64_t new_lines, new_length;
-	bool new_failed;
 };
 
-struct loading {
-	void (*each)(void *arg, const struct notes_line *l);
-	void *arg;
-	char *line; /* of NOTES_LINE_MAX + 1 bytes */
-	size_t n;
-	bool is_long, has_head;
-	uint64_t n_lines, n_bad;
-};
-
-static void
-end_line(struct loading *d)
+/* RC, or why it is not. */
+static enum status
+status_of(const struct notes *n, int rc)
 {
-	struct notes_line l;
-
-	d->line[d->n] = '\0';
-	if (!d->has_head)
-		d->has_head = strcmp(d->line, "tracepulse-notes 1") == 0;
-	else if (!d->is_long && notes_decode(&l, d->line, d->n))
-		d->each(d->arg, &l);
-	else if (d->n > 0)
-		d->n_bad++;
-	d->n_lines++;
-	d->n = 0;
-	d->is_long = false;
-}
-
-/* False: the first line says that the file is of another version. */
-static bool
-take_bytes(struct loading *d, const char *p, size_t n)
-{
-	for (; n > 0; p++, n--) {
-		if (*p == '\n')
-			end_line(d);
-		else if (d->n < NOTES_LINE_MAX)
-			d->line[d->n++] = *p;
-		else
-			d->is_long = true;
-		if (d->n_lines > 0 && !d->has_head)
-			return false;
+	switch (rc) {
+	case SQLITE_OK:
+	case SQLITE_DONE:
+		return OK;
+	case SQLITE_BUSY:
+		return E_BUSY;
+	case SQLITE_NOMEM:
+		return E_NOMEM;
+	case SQLITE_CORRUPT:
+	case SQLITE_ERROR:
+	case SQLITE_NOTADB:
+		return E_MALFORMED;
 	}
-	return true;
+	errno = rc == SQLITE_FULL ? ENOSPC : sqlite3_system_errno(n->db);
+	return E_IO;
 }
 
 static enum status
-load_bytes(struct notes_file *f, struct loading *d)
+prepare(struct notes *n, sqlite3_stmt **out, const char *sql)
 {
-	static char piece[PIECE];
-	ssize_t got;
-
-	while (
-	    (got = pread(f->fd, piece, sizeof(piece), (off_t)f->length)) > 0) {
-		if (!take_bytes(d, piece, (size_t)got))
-			return E_MALFORMED;
-		f->length += (uint64_t)got;
-	}
-	f->is_torn = d->n > 0 || d->is_long;
-	return got == 0 ? OK : E_IO;
+	return status_of(n, sqlite3_prepare_v2(n->db, sql, -1, out, NULL));
 }
 
-/* Give all lines of F. E_MALFORMED: it is not in a version that we know. */
-static enum status
-load(struct notes *n, struct notes_file *f, struct loading *d)
+static int
+take_answer(void *answer, int n_columns, char **columns, char **names)
 {
-	char name[NOTES_NAME_LEN];
+	(void)n_columns;
+	(void)names;
+	*(char *)answer = columns[0][0];
+	return 0;
+}
+
+/* E_MALFORMED: it is not ours. */
+static enum status
+open_file(struct notes *n)
+{
+	char answer = '\0', *sql;
 	enum status st;
+	/* SQLite gives the files beside it the same mode. Nothing is closed
+	 * that was there: that would end a lock of this process. */
+	int fd = open(n->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	d->n = 0;
-	d->is_long = d->has_head = false;
-	d->n_lines = d->n_bad = 0;
-	st = load_bytes(f, d);
-	notes_file_name(f->number, "", name);
-	if (st == E_IO)
-		log_errno(LOG_ERROR, "%s", name);
-	else if (st != OK)
-		log_warn("%s is not used: it is of another version", name);
-	if (d->n_bad > 0)
-		log_warn("%s: %llu damaged lines were skipped", name,
-		    (unsigned long long)d->n_bad);
-	n->n_lines += d->n_lines;
+	if (fd >= 0)
+		close(fd);
+	st = status_of(n, sqlite3_open_v2(n->path, &n->db,
+			      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW |
+				  SQLITE_OPEN_NOMUTEX,
+			      NULL));
+	if (st == OK)
+		st = status_of(n, sqlite3_exec(n->db, SETTINGS CHECK,
+				      take_answer, &answer, NULL));
+	if (st != OK || answer == 'o')
+		return st;
+	if (answer != 'n')
+		return E_MALFORMED;
+	sql = sqlite3_mprintf(CREATE, n->output);
+	if (sql == NULL)
+		return E_NOMEM;
+	st = status_of(n, sqlite3_exec(n->db, sql, NULL, NULL, NULL));
+	sqlite3_free(sql);
 	return st;
 }
 
-/* Take the file NUMBER, if no relay has it. */
-static void
-take_file(struct notes *n, unsigned number, struct loading *d)
+/* With a NUL behind it. */
+static const char *
+text(sqlite3_stmt *s, int column)
 {
-	struct notes_file f;
-	enum status st = notes_file_open(&f, n->base_fd, number);
+	const unsigned char *t = sqlite3_column_text(s, column);
 
-	if (st == E_NOENT && n->own.number == 0)
-		n->own.number = number;
+	return t == NULL ? "" : (const char *)t;
+}
+
+/* A path of ours is one that a relpath could be, and no other: whoever writes
+ * to the file cannot lead us elsewhere. */
+static bool
+is_path(const char *s)
+{
+	struct relpath *p = NULL;
+	bool is_one;
+
+	if (relpath_parse(&p, (struct span){ s, strlen(s) }) != OK)
+		return false;
+	is_one = strcmp(p->s, s) == 0;
+	relpath_free(p);
+	return is_one;
+}
+
+static enum status
+load(struct notes *n, void (*each)(void *arg, const struct notes_row *row),
+    void *arg)
+{
+	sqlite3_stmt *s;
+	enum status st = prepare(n, &s, ALL);
+	int rc;
+
 	if (st != OK)
-		return;
-	if (load(n, &f, d) != OK) {
-		close(f.fd);
-		return;
+		return st;
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		const struct notes_row row = {
+			.ino = (uint64_t)sqlite3_column_int64(s, 0),
+			.born = (uint64_t)sqlite3_column_int64(s, 1),
+			.kind = (enum stored_kind)sqlite3_column_int(s, 2),
+			.began_ns = (uint64_t)sqlite3_column_int64(s, 3),
+			.ended_ns = (uint64_t)sqlite3_column_int64(s, 4),
+			.bytes = (uint64_t)sqlite3_column_int64(s, 5),
+			.is_kept = sqlite3_column_int(s, 6) != 0,
+			.path = text(s, 7),
+			.name = text(s, 8),
+			.host = text(s, 9),
+			.session = text(s, 10),
+		};
+
+		if ((unsigned)row.kind <= STORED_SNAPSHOT &&
+		    is_path(row.path) && is_path(row.name))
+			each(arg, &row);
 	}
-	if (n->own.fd < 0) {
-		/* A file that is there is better than one to be made. */
-		n->own = f;
-		return;
-	}
-	n->others[n->n_others++] = f;
+	sqlite3_finalize(s);
+	return status_of(n, rc);
 }
 
 enum status
-notes_open(struct notes **out, int base_fd,
-    void (*each)(void *arg, const struct notes_line *l), void *arg)
+notes_open(struct notes **out, const struct notes_place *p,
+    void (*each)(void *arg, const struct notes_row *row), void *arg)
 {
-	struct loading d = { .each = each, .arg = arg };
 	struct notes *n = calloc(1, sizeof(*n));
+	enum status st;
 
 	*out = NULL;
-	d.line = malloc(NOTES_LINE_MAX + 1);
-	if (n == NULL || d.line == NULL) {
-		free(n);
-		free(d.line);
+	if (n == NULL)
 		return E_NOMEM;
-	}
-	n->base_fd = base_fd;
-	n->own.fd = n->new_fd = -1;
-	for (unsigned i = 1; i <= NOTES_RELAYS_MAX; i++) {
-		notes_file_remove_left(base_fd, i);
-		take_file(n, i, &d);
-	}
-	free(d.line);
-	if (n->own.number == 0) {
-		log_error("no notes of the relay can be made: none of its "
-			  "directories is deleted");
+	n->output = p->output;
+	st = realpath(p->state_dir, n->path) == NULL ? E_IO : OK;
+	snprintf(n->path + strlen(n->path), sizeof(n->path) - strlen(n->path),
+	    "/notes-%" PRIu64 "-%" PRIu64 ".db", p->id.ino, p->id.born);
+	if (st == OK)
+		st = open_file(n);
+	if (st == OK)
+		st = prepare(n, &n->put, PUT);
+	if (st == OK)
+		st = prepare(n, &n->remove, REMOVE);
+	if (st == OK && each != NULL)
+		st = load(n, each, arg);
+	if (st != OK) {
 		notes_close(n);
-		return E_IO;
+		return st;
 	}
 	*out = n;
 	return OK;
 }
 
-static void
-close_anew(struct notes *n)
-{
-	if (n->new_fd >= 0)
-		close(n->new_fd);
-	n->new_fd = -1;
-}
-
 void
 notes_close(struct notes *n)
 {
+	const int error = errno;
+
 	if (n == NULL)
 		return;
-	for (unsigned i = 0; i < n->n_others; i++)
-		close(n->others[i].fd);
-	close_anew(n);
-	if (n->own.fd >= 0)
-		close(n->own.fd);
-	buf_free(&n->waiting);
+	sqlite3_finalize(n->put);
+	sqlite3_finalize(n->remove);
+	sqlite3_close(n->db);
 	free(n);
+	errno = error;
 }
 
 bool
-notes_has_others(const struct notes *n)
+notes_are_lost(const struct notes *n)
 {
-	return n->n_others > 0;
+	int is_moved = 0;
+
+	(void)sqlite3_file_control(
+	    n->db, NULL, SQLITE_FCNTL_HAS_MOVED, &is_moved);
+	return is_moved != 0;
 }
 
 void
-notes_drop_others(struct notes *n)
+notes_remove(struct notes *n)
 {
-	char name[NOTES_NAME_LEN];
+	char wal[sizeof(n->path) + 4];
 
-	for (unsigned i = 0; i < n->n_others; i++) {
-		notes_file_name(n->others[i].number, "", name);
-		if (notes_file_is_at(n->base_fd, name, n->others[i].fd))
-			(void)unlinkat(n->base_fd, name, 0);
-		close(n->others[i].fd);
-	}
-	n->n_others = 0;
-}
-
-/* All N bytes at AT, or none that count. */
-static bool
-write_at(int fd, const void *p, size_t n, uint64_t at)
-{
-	const char *from = p;
-	ssize_t done;
-
-	while (n > 0) {
-		done = pwrite(fd, from, n, (off_t)at);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		from += done;
-		at += (uint64_t)done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
-/* Make the file, locked before anybody may take it for one that is left. */
-static bool
-make_own(struct notes *n)
-{
-	char name[NOTES_NAME_LEN];
-
-	for (int i = 0; i < MAKE_TRIES && n->own.number <= NOTES_RELAYS_MAX;
-	     i++) {
-		notes_file_name(n->own.number, "", name);
-		n->own.fd = openat(n->base_fd, name,
-		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (n->own.fd < 0 && errno != EEXIST)
-			return false;
-		if (n->own.fd >= 0 &&
-		    flock(n->own.fd, LOCK_EX | LOCK_NB) == 0 &&
-		    notes_file_is_at(n->base_fd, name, n->own.fd)) {
-			n->own.length = 0;
-			n->own.is_torn = false;
-			n->n_lines = 0;
-			return true;
-		}
-		if (n->own.fd >= 0)
-			close(n->own.fd);
-		n->own.fd = -1;
-		n->own.number++;
-	}
-	return false;
-}
-
-void
-notes_add(struct notes *n, const struct notes_line *l)
-{
-	const size_t before = buf_len(&n->waiting);
-
-	if (n->is_anew) {
-		notes_encode(&n->waiting, l);
-		n->new_lines++;
-		if (buf_len(&n->waiting) < PIECE)
-			return;
-		n->new_failed |= n->waiting.bad ||
-				 !write_at(n->new_fd, buf_data(&n->waiting),
-				     buf_len(&n->waiting), n->new_length);
-		n->new_length += buf_len(&n->waiting);
-		buf_truncate(&n->waiting, 0);
+	if (notes_are_lost(n))
 		return;
-	}
-	notes_encode(&n->waiting, l);
-	if (n->waiting.bad)
-		buf_truncate(&n->waiting, before);
-	else
-		n->n_waiting++;
+	snprintf(wal, sizeof(wal), "%s-wal", n->path);
+	/* In this order: behind the second the names may be another relay's.
+	 * SQLite leaves them alone then. */
+	(void)unlink(wal);
+	(void)unlink(n->path);
 }
 
-static bool
-append(struct notes *n)
+static void
+note_failure(struct notes *n)
 {
-	struct notes_file *f = &n->own;
-	const char *head;
-	size_t head_len;
+	if (!n->is_failing)
+		log_error("notes of %s cannot be written: %s", n->output,
+		    sqlite3_errmsg(n->db));
+	n->is_failing = n->has_failed = true;
+}
 
-	if (f->fd < 0 && !make_own(n))
-		return false;
-	head = f->length == 0 ? NOTES_HEAD : "\n";
-	head_len = f->length == 0 || f->is_torn ? strlen(head) : 0;
-	if (write_at(f->fd, head, head_len, f->length) &&
-	    write_at(f->fd, buf_data(&n->waiting), buf_len(&n->waiting),
-		f->length + head_len)) {
-		f->length += head_len + buf_len(&n->waiting);
-		f->is_torn = false;
-		return true;
-	}
-	/* A part of a line would be in the way of the next. */
-	f->is_torn |= ftruncate(f->fd, (off_t)f->length) != 0;
-	return false;
+static void
+change(struct notes *n, const char *sql)
+{
+	if (!n->has_failed &&
+	    sqlite3_exec(n->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		note_failure(n);
+}
+
+static void
+begin(struct notes *n)
+{
+	if (sqlite3_get_autocommit(n->db))
+		change(n, "BEGIN");
+}
+
+static void
+change_row(struct notes *n, sqlite3_stmt *s, uint64_t ino, uint64_t born)
+{
+	begin(n);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)ino);
+	sqlite3_bind_int64(s, 2, (sqlite3_int64)born);
+	if (!n->has_failed && sqlite3_step(s) != SQLITE_DONE)
+		note_failure(n);
+	sqlite3_reset(s);
+}
+
+void
+notes_put(struct notes *n, const struct notes_row *row)
+{
+	const char *const texts[] = { row->path, row->name, row->host,
+		row->session };
+
+	sqlite3_bind_int(n->put, 3, (int)row->kind);
+	sqlite3_bind_int64(n->put, 4, (sqlite3_int64)row->began_ns);
+	sqlite3_bind_int64(n->put, 5, (sqlite3_int64)row->ended_ns);
+	sqlite3_bind_int64(n->put, 6, (sqlite3_int64)row->bytes);
+	sqlite3_bind_int(n->put, 7, row->is_kept);
+	/* A name may be cut within a character. */
+	for (int i = 0; i < (int)ARRAY_LEN(texts); i++)
+		sqlite3_bind_blob(n->put, 8 + i, texts[i],
+		    (int)strlen(texts[i]), SQLITE_STATIC);
+	change_row(n, n->put, row->ino, row->born);
+}
+
+void
+notes_remove_row(struct notes *n, uint64_t ino, uint64_t born)
+{
+	change_row(n, n->remove, ino, born);
+}
+
+void
+notes_clear(struct notes *n)
+{
+	begin(n);
+	change(n, "DELETE FROM directories");
 }
 
 enum status
 notes_flush(struct notes *n, bool syncs)
 {
-	bool is_done = true;
+	const bool has_changes = sqlite3_get_autocommit(n->db) == 0;
+	bool has_failed;
 
-	if (buf_len(&n->waiting) > 0)
-		is_done = append(n);
-	if (is_done && syncs && n->own.fd >= 0)
-		is_done = fdatasync(n->own.fd) == 0;
-	if (is_done)
-		n->n_lines += n->n_waiting;
-	else if (!n->is_failing)
-		log_errno(LOG_ERROR,
-		    NOTES_NAME ": what the relay notes of its "
-			       "directories cannot be written");
-	/* Nothing to write proves nothing. */
-	if (!is_done || n->n_waiting > 0)
-		n->is_failing = !is_done;
-	n->n_waiting = 0;
-	buf_truncate(&n->waiting, 0);
-	return is_done ? OK : E_IO;
-}
-
-bool
-notes_is_gone(const struct notes *n)
-{
-	char name[NOTES_NAME_LEN];
-
-	notes_file_name(n->own.number, "", name);
-	return n->own.fd >= 0 && !notes_file_is_at(n->base_fd, name, n->own.fd);
-}
-
-uint64_t
-notes_lines(const struct notes *n)
-{
-	return n->n_lines;
-}
-
-void
-notes_begin_anew(struct notes *n)
-{
-	char name[NOTES_NAME_LEN];
-
-	n->is_anew = true;
-	notes_file_name(n->own.number, ".new", name);
-	/* It is left over from a relay that was killed. */
-	(void)unlinkat(n->base_fd, name, 0);
-	n->new_fd = openat(n->base_fd, name,
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	n->new_failed = n->new_fd < 0 ||
-			flock(n->new_fd, LOCK_EX | LOCK_NB) != 0;
-	n->new_lines = n->new_length = 0;
-	buf_truncate(&n->waiting, 0);
-	n->n_waiting = 0;
-	buf_bytes(&n->waiting, NOTES_HEAD, strlen(NOTES_HEAD));
-}
-
-/* No line is left: no file is needed. */
-static enum status
-remove_all(struct notes *n, const char *name, const char *new_name)
-{
-	(void)unlinkat(n->base_fd, new_name, 0);
-	close_anew(n);
-	if (n->own.fd >= 0) {
-		if (notes_file_is_at(n->base_fd, name, n->own.fd))
-			(void)unlinkat(n->base_fd, name, 0);
-		close(n->own.fd);
-	}
-	n->own.fd = -1;
-	n->own.length = n->n_lines = 0;
-	return OK;
-}
-
-enum status
-notes_end_anew(struct notes *n)
-{
-	char name[NOTES_NAME_LEN], new_name[NOTES_NAME_LEN];
-	const size_t rest = buf_len(&n->waiting);
-	bool is_done;
-
-	notes_file_name(n->own.number, "", name);
-	notes_file_name(n->own.number, ".new", new_name);
-	is_done = !n->new_failed && !n->waiting.bad &&
-		  write_at(
-		      n->new_fd, buf_data(&n->waiting), rest, n->new_length) &&
-		  fdatasync(n->new_fd) == 0;
-	buf_truncate(&n->waiting, 0);
-	n->is_anew = false;
-	if (is_done && n->new_lines == 0)
-		return remove_all(n, name, new_name);
-	if (!is_done || renameat(n->base_fd, new_name, n->base_fd, name) != 0) {
-		if (!n->is_failing)
-			log_errno(
-			    LOG_ERROR, "%s: cannot be written anew", name);
-		n->is_failing = true;
-		(void)unlinkat(n->base_fd, new_name, 0);
-		close_anew(n);
-		return E_IO;
-	}
-	if (n->own.fd >= 0)
-		close(n->own.fd);
-	n->own.fd = n->new_fd;
-	n->new_fd = -1;
-	n->own.length = n->new_length + rest;
-	n->own.is_torn = false;
-	n->n_lines = n->new_lines;
-	n->is_failing = false;
-	return OK;
+	if (has_changes)
+		change(n, "COMMIT");
+	/* That syncs. */
+	if (syncs)
+		change(n, "PRAGMA wal_checkpoint");
+	has_failed = n->has_failed;
+	n->has_failed = false;
+	if (has_failed)
+		(void)sqlite3_exec(n->db, "ROLLBACK", NULL, NULL, NULL);
+	else if (has_changes) /* nothing to write proves nothing */
+		n->is_failing = false;
+	return has_failed ? E_IO : OK;
 }

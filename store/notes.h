@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of notes, `.tracepulse-notes` in the output directory: which
- * directories there the relay made, so that it deletes these and no others. One
- * line for what happened to a directory, with a checksum; lines are only added,
- * and a line that is torn or damaged is skipped. Now and then the file is
- * written anew, with what is still true, and renamed into its place.
+ * The notes: an SQLite database in the state directory that says which
+ * directories the relay made in one output directory, so that it deletes these
+ * and no others. Its name is `notes-INO-BORN.db`, by the inode and the time of
+ * birth of the output directory: the notes follow it when it is renamed, and a
+ * copy has none. Beside it SQLite has a `-wal` while it is open, and after a
+ * kill.
  *
- *	tracepulse-notes 1
- *	CHECKSUM d KIND INO BORN BEGAN PATH HOST SESSION	made
- *	CHECKSUM e INO BORN ENDED BYTES				ended, counted
- *	CHECKSUM k INO BORN 0|1					kept
- *	CHECKSUM m INO BORN PATH				renamed by us
- *	CHECKSUM g INO BORN					gone
+ *	directories	a row for each, see struct notes_row; a time is in ns
+ *			since the epoch
+ *	output		the path of the output directory, for people: nothing
+ *			reads it
  *
- * CHECKSUM is the CRC-32 of what is behind it, in 8 hex digits. Numbers are
- * decimal, times ns since the epoch; in texts, bytes that are no printable
- * ASCII, blanks and % are %XX, and "-" is an empty one.
- *
- * A relay locks its file with flock(2) while it runs. Another one that has the
- * same output directory takes `.tracepulse-notes.2`, and so on. Single owner.
+ * It is locked while it is open, so that no other relay uses it. Single owner.
  */
 #ifndef STORE_NOTES_H
 #define STORE_NOTES_H
@@ -31,65 +25,48 @@
 #include "store/dir.h"
 #include "store/stored.h"
 
-#define NOTES_NAME ".tracepulse-notes"
-/* Relays that may share an output directory, and have notes. */
-#define NOTES_RELAYS_MAX 9
-/* A larger file is none of ours: what is noted takes 256 MiB of memory at most,
- * of which a line has three bytes for one, and there are three lines of each.
- */
-#define NOTES_BYTES_MAX (UINT64_C(4) << 30)
-/* Bytes of a line; longer ones are skipped. */
-#define NOTES_LINE_MAX (32 * 1024)
-
-enum notes_kind {
-	NOTES_MADE,
-	NOTES_ENDED,
-	NOTES_KEPT,
-	NOTES_MOVED,
-	NOTES_GONE,
-};
-
-/* A line. Strings are borrowed. */
-struct notes_line {
-	enum notes_kind kind;
-	enum stored_kind what;	    /* MADE */
-	uint64_t ino, born;	    /* as in struct dir_id */
-	uint64_t began_ns;	    /* MADE */
-	uint64_t ended_ns;	    /* ENDED */
-	uint64_t bytes;		    /* ENDED */
-	bool is_kept;		    /* KEPT */
-	const char *path;	    /* MADE, MOVED */
-	const char *host, *session; /* MADE */
+/* Strings are borrowed. */
+struct notes_row {
+	uint64_t ino, born; /* as in struct dir_id */
+	enum stored_kind kind;
+	uint64_t began_ns, ended_ns; /* 0: it goes on */
+	uint64_t bytes;		     /* 0: not counted yet */
+	bool is_kept;
+	const char *path; /* where it is, or will be */
+	const char *name; /* the path that it was made with */
+	const char *host, *session;
 };
 
 struct notes;
 
+struct notes_place {
+	const char *state_dir;
+	const char *output; /* borrowed, as long as the notes are open */
+	struct dir_id id;   /* of OUTPUT */
+};
+
 /*
- * The notes below BASE_FD, borrowed: those that no running relay has; the file
- * is made with the first line. Every line that is there, also in files of
- * relays that run no more, is given to EACH; if there are such, the caller
- * writes all anew, and then calls notes_drop_others(). E_IO: it cannot be used,
- * which is logged. E_NOMEM.
+ * Open the notes of an output directory; they are made if they are missing.
+ * EACH is called with every row, in the order in which they came; it may be
+ * NULL. E_BUSY: another relay has them. E_MALFORMED: the file is damaged, of
+ * another version, or of somebody else. E_IO: errno says why. E_NOMEM.
  */
-enum status notes_open(struct notes **out, int base_fd,
-    void (*each)(void *arg, const struct notes_line *l), void *arg) MUST_CHECK;
-void notes_close(struct notes *n); /* NULL is fine */
-bool notes_has_others(const struct notes *n);
-void notes_drop_others(struct notes *n);
+enum status notes_open(struct notes **out, const struct notes_place *p,
+    void (*each)(void *arg, const struct notes_row *row), void *arg) MUST_CHECK;
+void notes_close(struct notes *n); /* NULL is fine; errno stays */
+/* Remove the file: nothing in it counts any more. Only notes_close() follows.
+ */
+void notes_remove(struct notes *n);
+/* Did somebody remove or replace the file? */
+bool notes_are_lost(const struct notes *n);
 
-/* Add a line; it is in the file after notes_flush(). */
-void notes_add(struct notes *n, const struct notes_line *l);
-/* E_IO: some lines are not in the file; they are lost unless all is written
- * anew. Logged once. SYNCS: they are on the disk, too. */
+/* Changes, which are in the file after notes_flush(): add a row or replace it,
+ * remove one, remove all. */
+void notes_put(struct notes *n, const struct notes_row *row);
+void notes_remove_row(struct notes *n, uint64_t ino, uint64_t born);
+void notes_clear(struct notes *n);
+/* E_IO, logged once: no change since the last call is in the file. SYNCS: they
+ * are on the disk, too. */
 enum status notes_flush(struct notes *n, bool syncs) MUST_CHECK;
-/* Did somebody remove the file, or put another in its place? */
-bool notes_is_gone(const struct notes *n);
-/* Lines in the file, also those that do not count any more. */
-uint64_t notes_lines(const struct notes *n);
-
-/* Write all anew: begin, add each line that counts, then end. E_IO: it stays as
- * it was. With no line the file is removed. */
-void notes_begin_anew(struct notes *n);
-enum status notes_end_anew(struct notes *n) MUST_CHECK;
 
 #endif

@@ -39,7 +39,7 @@ sync_parent(const char *path)
 /* Make PATH with its parents. 0, or the errno of the component that could not
  * be made. */
 static int
-make_path(const char *path)
+make_path(const char *path, mode_t mode)
 {
 	char part[PATH_MAX];
 	size_t n, len = strlen(path);
@@ -48,7 +48,7 @@ make_path(const char *path)
 		n += strcspn(path + n, "/");
 		memcpy(part, path, n);
 		part[n] = '\0';
-		if (mkdir(part, 0770) == 0)
+		if (mkdir(part, mode) == 0)
 			sync_parent(part);
 		else if (errno != EEXIST)
 			return errno;
@@ -56,17 +56,31 @@ make_path(const char *path)
 	return 0;
 }
 
-int
-output_open(const char *path)
+static int
+open_made(const char *path, mode_t mode)
 {
-	int fd, why = make_path(path);
+	const int why = make_path(path, mode);
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && dir_is_writable(fd))
-		return fd;
 	/* ENOENT only follows from the first failure, WHY. */
 	if (fd < 0 && errno == ENOENT && why != 0)
 		errno = why;
+	return fd;
+}
+
+int
+output_open_state(const char *path)
+{
+	return open_made(path, 0750);
+}
+
+int
+output_open(const char *path)
+{
+	const int fd = open_made(path, 0770);
+
+	if (fd >= 0 && dir_is_writable(fd))
+		return fd;
 	log_peer_errno(LOG_ERROR,
 	    "output directory %s: make it writable for user %u, or give "
 	    "another with --output",

@@ -33,6 +33,9 @@ struct output {
  * parents, if it is not there (streaming 5.1). -1: it cannot be made or is not
  * writable; errno says why, and the log says what to do. Any thread. */
 int output_open(const char *path);
+/* The same for the state directory (store/notes.h), which only its owner writes
+ * to. -1: errno says why; nothing is logged. */
+int output_open_state(const char *path);
 
 /* OWNS_FD: FD is closed with the last reference, or now on failure. Otherwise
  * FD is borrowed. CONFIG is the journal's. E_NOMEM. */

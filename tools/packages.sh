@@ -6,7 +6,7 @@
 # shellcheck disable=SC2034 # used by those who source this
 PACKAGES_BUILD="autoconf automake make gcc libc6-dev pkg-config
 	libcurl4-gnutls-dev libdeflate-dev libevent-dev libinih-dev libjansson-dev liburcu-dev
-	libseccomp-dev"
+	libseccomp-dev libsqlite3-dev"
 # shellcheck disable=SC2034
 PACKAGES_READ="python3 babeltrace2"
 # shellcheck disable=SC2034

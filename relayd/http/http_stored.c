@@ -117,6 +117,10 @@ answer_request(struct evhttp_request *r, const struct stored_info *i)
 	json_begin();
 	if (i->st == E_NOENT)
 		api_answer_error(r, 404, "nothing is noted at that path");
+	else if (i->st == E_REFUSED)
+		api_answer_error(r, 503,
+		    "the relay has no notes of its traces: those in its "
+		    "--state-dir cannot be used, or another relay uses them");
 	else if (i->st == E_NOMEM)
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else if (i->st != OK)

@@ -13,6 +13,8 @@
 #include "common/parse.h"
 
 #define ROOT_RUN_DIR "/var/run/lttng"
+#define ROOT_STATE_DIR "/var/lib/tracepulse-relayd"
+#define HOME_STATE_DIR ".local/state/tracepulse"
 
 /* Where relative paths start, if it is not the current directory. */
 static char start_dir[PATH_MAX];
@@ -82,10 +84,9 @@ account_home(void)
 	return home[0] != '\0' ? home : NULL;
 }
 
-/* NULL, with a message: there is no home directory, or its path is not
- * absolute. */
+/* NULL: there is no home directory, or its path is not absolute. */
 static const char *
-find_home(void)
+get_home(void)
 {
 	const char *home = get_path("LTTNG_HOME");
 
@@ -93,7 +94,15 @@ find_home(void)
 		home = get_path("HOME");
 	if (home == NULL)
 		home = account_home();
-	if (home != NULL && home[0] == '/')
+	return home != NULL && home[0] == '/' ? home : NULL;
+}
+
+static const char *
+find_home(void)
+{
+	const char *home = get_home();
+
+	if (home != NULL)
 		return home;
 	log_error("No home directory as an absolute path: set LTTNG_HOME or "
 		  "HOME");
@@ -114,14 +123,14 @@ apply_run_dir(struct options *o)
 	return home != NULL ? join(o->run_dir, home, ".lttng") : E_REFUSED;
 }
 
-/* What the service manager has made for us (StateDirectory= of the unit), the
- * first of several; NULL: none. Whom a service starts has its variables, too:
- * only the process that the manager itself started is meant. Seen once, as the
- * process may be another at a reload (--daemonize). */
+/* What the service manager has made for us (StateDirectory= of the unit), with
+ * colons between several; NULL: none. Whom a service starts has its variables,
+ * too: only the process that the manager itself started is meant. Seen once, as
+ * the process may be another at a reload (--daemonize). */
 static const char *
-state_directory(void)
+state_directories(void)
 {
-	static char dir[PATH_MAX];
+	static char dirs[2 * PATH_MAX];
 	static bool is_known;
 	const char *all = get_path("STATE_DIRECTORY");
 	const char *pid = getenv("SYSTEMD_EXEC_PID");
@@ -129,27 +138,56 @@ state_directory(void)
 
 	if (!is_known && all != NULL && all[0] == '/' && pid != NULL &&
 	    parse_u64(pid, 1, INT_MAX, &n) == OK && n == (uint64_t)getpid())
-		snprintf(dir, sizeof(dir), "%.*s", (int)strcspn(all, ":"), all);
+		snprintf(dirs, sizeof(dirs), "%s", all);
 	is_known = true;
-	return dir[0] != '\0' ? dir : NULL;
+	return dirs[0] != '\0' ? dirs : NULL;
 }
 
 static enum status
 apply_output(struct options *o)
 {
-	const char *home, *dir = state_directory();
+	const char *home, *dirs = state_directories();
+	char first[PATH_MAX];
 
 	if (o->output[0] != '\0')
 		return OK;
-	if (dir != NULL) {
+	if (dirs != NULL) {
 		o->from[OPT_OUTPUT] = (struct origin){
 			.kind = ORIGIN_VARIABLE,
 			.name = "STATE_DIRECTORY",
 		};
-		return environment_path(o->output, dir);
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(dirs, ":"),
+		    dirs);
+		return environment_path(o->output, first);
 	}
 	home = find_home();
 	return home != NULL ? join(o->output, home, "lttng-traces") : E_REFUSED;
+}
+
+/* Not the output directory, which may be the first that the service manager has
+ * made. */
+static enum status
+apply_state_dir(struct options *o)
+{
+	const char *dirs = state_directories();
+	const char *colon = dirs == NULL ? NULL : strrchr(dirs, ':');
+	const char *last = colon == NULL ? dirs : colon + 1;
+	const char *xdg = get_path("XDG_STATE_HOME"), *home = get_home();
+
+	if (o->state_dir[0] != '\0')
+		return OK;
+	if (last != NULL && strcmp(last, o->output) != 0) {
+		o->from[OPT_STATE_DIR] = (struct origin){
+			.kind = ORIGIN_VARIABLE,
+			.name = "STATE_DIRECTORY",
+		};
+		return environment_path(o->state_dir, last);
+	}
+	if (geteuid() == 0)
+		return environment_path(o->state_dir, ROOT_STATE_DIR);
+	if (xdg != NULL && xdg[0] == '/')
+		return join(o->state_dir, xdg, "tracepulse");
+	return home == NULL ? OK : join(o->state_dir, home, HOME_STATE_DIR);
 }
 
 static enum status
@@ -231,8 +269,8 @@ environment_apply(struct options *o)
 	const char *health = get_path("LTTNG_RELAYD_HEALTH");
 	int timeout_ms = 0;
 
-	if (apply_output(o) != OK || apply_run_dir(o) != OK ||
-	    apply_clear(o) != OK)
+	if (apply_output(o) != OK || apply_state_dir(o) != OK ||
+	    apply_run_dir(o) != OK || apply_clear(o) != OK)
 		return E_REFUSED;
 	if (health != NULL && environment_path(o->health_path, health) != OK)
 		return E_REFUSED;

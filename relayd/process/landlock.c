@@ -68,6 +68,10 @@ rights_of(int abi)
 	(FS_READ | FS_WRITE_FILE | FS_TRUNCATE | FS_MAKE_REG | FS_MAKE_DIR | \
 	    FS_REMOVE_FILE | FS_REMOVE_DIR | FS_REFER)
 
+/* Files of the state directory, no directories. */
+#define FS_NOTE \
+	(FS_READ | FS_WRITE_FILE | FS_TRUNCATE | FS_MAKE_REG | FS_REMOVE_FILE)
+
 struct domain {
 	int fd;
 	uint64_t handled; /* rights of files that the kernel knows */
@@ -229,6 +233,7 @@ landlock_confine(const struct sandbox *s)
 		return E_IO;
 	d.handled = all.fs;
 	allow_output(&d, s);
+	allow_path(&d, s->state_dir, FS_NOTE);
 	allow_reload(&d, s);
 	allow_rest(&d, s);
 	if (d.st == OK && syscall(SYS_landlock_restrict_self, d.fd, 0) != 0)

@@ -112,6 +112,7 @@ struct options {
 	bool has_udp, has_udp_port; /* UDP is used; on a port of its own */
 	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */
+	char state_dir[PATH_MAX];   /* absolute; empty: there is no place */
 	char working_dir[PATH_MAX]; /* empty: stay (in background: "/") */
 	char pid_file[PATH_MAX];    /* absolute; empty: none */
 	char group[256];	    /* the tracing group's name */

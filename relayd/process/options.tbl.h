@@ -40,6 +40,9 @@ OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
 OPTION(OUTPUT, 'o', "output", "DIR", true,
     OWN(output, output),
     "write traces below DIR, an absolute path [~/lttng-traces]")
+OPTION(STATE_DIR, 0, "state-dir", "DIR", true,
+    FILE_PATH(state_dir),
+    "keep what the relay notes of its traces in DIR [see manual]")
 OPTION(BY_HOST, 'p', "group-output-by-host", NULL, false,
     OWN(by_host, group_by_session),
     "group traces by host name (default)")

@@ -23,7 +23,8 @@ enum sandbox_part {
 struct sandbox {
 	unsigned parts;
 	const char *output; /* absolute */
-	int output_fd;	    /* borrowed */
+	const char *state_dir;
+	int output_fd; /* borrowed */
 	/* Files that are removed at the end; NULL or "": none. */
 	const char *removes[SANDBOX_REMOVES_MAX];
 	/* What a reload reads: a directory, and files that may be replaced. */

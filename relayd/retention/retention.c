@@ -10,6 +10,7 @@
 
 #include "common/log.h"
 #include "relayd/retention/retention_internal.h"
+#include "store/output.h"
 #include "store/stored.h"
 
 /* How often it is logged that there is no memory for more notes. */
@@ -19,14 +20,19 @@
 
 enum status
 retention_create(struct retention **out, struct dir_registry *registry,
-    const char *output, uint64_t memory_max)
+    const char *output, const char *state_dir, uint64_t memory_max)
 {
 	struct retention *r = calloc(1, sizeof(*r));
+	int fd;
 
 	*out = r;
 	if (r == NULL)
 		return E_NOMEM;
 	r->output = output;
+	r->state_dir = state_dir;
+	fd = output_open_state(state_dir);
+	if (fd >= 0)
+		close(fd);
 	r->memory_max = memory_max;
 	r->base_fd = r->job.fd = -1;
 	r->stats = stats_retention();
@@ -39,6 +45,9 @@ retention_set_limits(struct retention *r, const struct retention_limits *limits)
 {
 	r->limits = *limits;
 	memset(r->is_unreachable, 0, sizeof(r->is_unreachable));
+	/* The notes are tried again. */
+	if (r->notes == NULL)
+		r->is_loaded = r->has_said_why = false;
 	retention_look_now(r);
 }
 
@@ -62,7 +71,7 @@ see_ends(struct retention *r)
 		if (table_is_used(e))
 			continue;
 		table_end(&r->table, e, clock_wall_ns(), bytes, false);
-		retention_note_ended(r, e);
+		retention_note(r, e, e->path);
 	}
 }
 
@@ -81,9 +90,11 @@ is_same_output(const struct retention *r)
 static void
 follow_output(struct retention *r)
 {
-	if (r->is_loaded && is_same_output(r))
+	const bool is_same = is_same_output(r);
+
+	if (r->is_loaded && is_same && !r->is_locked_out)
 		return;
-	if (r->base_fd >= 0)
+	if (r->base_fd >= 0 && !is_same)
 		log_warn("%s: was removed or replaced: what was noted of it is "
 			 "forgotten",
 		    r->output);
@@ -110,7 +121,7 @@ retention_end_count(struct retention *r)
 	if (e->is_ended) {
 		table_set_bytes(
 		    &r->table, e, own_bytes(e, tree_found(r->job.tree)->bytes));
-		retention_note_ended(r, e);
+		retention_note(r, e, e->path);
 	}
 	retention_end_job(r);
 }
@@ -157,6 +168,7 @@ static void
 tick(struct retention *r)
 {
 	follow_output(r);
+	retention_note_all(r);
 	see_ends(r);
 	retention_look_at_room(r);
 	r->is_estimated = false;
@@ -197,8 +209,7 @@ retention_turn(struct retention *r)
 	do {
 		is_idle = !work(r);
 	} while (!is_idle && clock_now_ns() - now < RETENTION_SLICE_NS);
-	if (retention_flush(r, false) == OK || r->job.entry == NULL)
-		retention_tidy(r);
+	(void)!retention_flush(r, false);
 	retention_answer_waiting(r, is_idle);
 	if (is_idle)
 		return r->next_tick_ns;
@@ -225,12 +236,13 @@ enter(struct retention *r, const struct stored_note *n)
 {
 	struct entry *e = table_find_id(&r->table, n->id.ino, n->id.born);
 	struct entry *other = table_find_path(&r->table, n->path);
-	const struct table_new from = {
+	const struct notes_row from = {
 		.kind = n->kind,
 		.ino = n->id.ino,
 		.born = n->id.born,
 		.began_ns = n->began_ns,
 		.path = n->path,
+		.name = n->path,
 		.host = n->host,
 		.session = n->session,
 	};
@@ -268,14 +280,12 @@ retention_take(struct retention *r, struct stored_note *take_n)
 		stored_note_destroy(n);
 		return;
 	}
-	retention_note_made(r, e);
 	if (n->dir != NULL && table_use(e, n->dir) != OK)
 		log_error("%s: out of memory", n->path);
 	n->dir = NULL;
-	if (n->ended_ns != 0) {
+	if (n->ended_ns != 0)
 		table_end(&r->table, e, n->ended_ns, n->bytes, false);
-		retention_note_ended(r, e);
-	}
+	retention_note(r, e, e->path);
 	stored_note_destroy(n);
 }
 
@@ -286,6 +296,9 @@ retention_destroy(struct retention *r)
 		return;
 	if (r->is_loaded) {
 		see_ends(r);
+		/* What is gone needs no notes any more. */
+		r->look_at = NULL;
+		look_at_some(r, RETENTION_LOOKS);
 		(void)!retention_flush(r, false);
 	}
 	retention_answer_waiting(r, true);

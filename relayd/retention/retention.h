@@ -55,11 +55,12 @@ struct dir_registry;
 struct retention;
 struct stored_note;
 
-/* REGISTRY and OUTPUT, the path of the output directory, are borrowed.
- * MEMORY_MAX: bytes for what is noted. The first turn reads the notes.
- * E_NOMEM. */
+/* REGISTRY, and OUTPUT and STATE_DIR, paths of directories, are borrowed.
+ * STATE_DIR is made if it is missing; without one that can be written nothing
+ * is noted, and nothing deleted. MEMORY_MAX: bytes for what is noted. The first
+ * turn reads the notes. E_NOMEM. */
 enum status retention_create(struct retention **out,
-    struct dir_registry *registry, const char *output,
+    struct dir_registry *registry, const char *output, const char *state_dir,
     uint64_t memory_max) MUST_CHECK;
 /* Notes what ended; what is being deleted is left to the next start. NULL is
  * fine. */

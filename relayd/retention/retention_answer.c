@@ -45,6 +45,14 @@ add_item(struct stored_info *i, const struct entry *e)
 	(void)stored_info_add(i, &item);
 }
 
+/* Nothing is noted, and so no limit applies, though the output directory is
+ * there. */
+static bool
+lacks_notes(const struct retention *r)
+{
+	return r->base_fd >= 0 && r->notes == NULL;
+}
+
 static void
 fill_figures(struct retention *r, struct stored_figures *f)
 {
@@ -59,6 +67,10 @@ fill_figures(struct retention *r, struct stored_figures *f)
 		.directories = r->table.n,
 		.kept = r->table.n_kept,
 	};
+	if (lacks_notes(r)) {
+		f->limits = (struct retention_limits){ 0 };
+		f->keep_free_bytes = 0;
+	}
 }
 
 static void
@@ -112,7 +124,7 @@ keep(struct retention *r, struct stored_info *i)
 	}
 	was = e->is_kept;
 	table_keep(&r->table, e, i->keeps);
-	retention_note_kept(r, e);
+	retention_note(r, e, e->path);
 	/* Who was told that it is kept can rely on it. */
 	st = retention_flush(r, true);
 	if (st != OK) {
@@ -158,6 +170,11 @@ retention_ask(struct retention *r, struct stored_info *take_i)
 {
 	struct stored_info *i = take_i;
 
+	if (i->wish != STORED_SUMMARY && lacks_notes(r)) {
+		i->st = E_REFUSED;
+		answer(r, i);
+		return;
+	}
 	i->st = OK;
 	switch (i->wish) {
 	case STORED_SUMMARY:

@@ -168,7 +168,8 @@ retention_open(struct retention *r, const struct entry *e, int *fd)
 void
 retention_forget(struct retention *r, struct entry *e)
 {
-	retention_note_gone(r, e);
+	if (r->notes != NULL)
+		notes_remove_row(r->notes, e->ino, e->born);
 	if (r->job.entry == e)
 		retention_end_job(r);
 	if (r->look_at == e)
@@ -197,7 +198,7 @@ hide(struct retention *r, struct entry *e)
 
 	if (!hidden_path(e, hidden) || strcmp(hidden, e->path) == 0)
 		return;
-	retention_note_moved(r, e, hidden);
+	retention_note(r, e, hidden);
 	/* After a crash it must be found by its new name. */
 	if (retention_flush(r, false) != OK)
 		return;
@@ -207,7 +208,7 @@ hide(struct retention *r, struct entry *e)
 		r->job.claim = NULL;
 		return;
 	}
-	retention_note_moved(r, e, e->path);
+	retention_note(r, e, e->path);
 }
 
 /* Undo hide(), unless another directory has the name now. */
@@ -217,7 +218,7 @@ restore_name(struct retention *r, struct entry *e)
 	if (strcmp(e->path, e->name) != 0 &&
 	    dir_rename(r->base_fd, e->path, e->name) == OK &&
 	    table_move(&r->table, e, e->name) == OK)
-		retention_note_moved(r, e, e->name);
+		retention_note(r, e, e->name);
 }
 
 /* Lock the directory FD for as long as it is open. False: a session of this

@@ -41,13 +41,15 @@ struct job {
 };
 
 struct retention {
-	const char *output;
+	const char *output, *state_dir;
 	uint64_t memory_max;
 	uint64_t n_unnoted, last_full_log;
 	int base_fd; /* -1: the output directory is not there */
 	bool is_loaded;
 	bool has_followed;   /* the output directory, since the last turn */
 	struct notes *notes; /* NULL: nothing is noted, and nothing deleted */
+	bool is_locked_out;  /* there are none: that may pass */
+	bool has_said_why;   /* there are none: logged */
 	struct table table;
 	struct retention_limits limits;
 	struct disk_room room;
@@ -63,9 +65,8 @@ struct retention {
 	bool
 	    is_estimated; /* all that may be deleted was, since the last tick */
 	bool is_unreachable[DELETED_REASONS]; /* it was logged */
-	bool has_lost_lines;	     /* the notes are to be written anew */
-	uint64_t tidy_ns;	     /* not before; 0: now */
-	struct stored_info *waiting; /* for the end of a deletion */
+	bool has_unnoted;		      /* something could not be noted */
+	struct stored_info *waiting;	      /* for the end of a deletion */
 	void (*answer)(void *arg, struct stored_info *take_i);
 	void *answer_arg;
 	struct stats *stats;
@@ -76,17 +77,14 @@ struct retention {
  * before. */
 void retention_load(struct retention *r);
 void retention_unload(struct retention *r);
-/* Lines for E. */
-void retention_note_made(struct retention *r, const struct entry *e);
-void retention_note_ended(struct retention *r, const struct entry *e);
-void retention_note_kept(struct retention *r, const struct entry *e);
-void retention_note_moved(
+/* Note E, which is at PATH or will be. */
+void retention_note(
     struct retention *r, const struct entry *e, const char *path);
-void retention_note_gone(struct retention *r, const struct entry *e);
-/* Have the lines in the file; SYNCS: and on the disk. E_IO. */
+/* Have what was noted in the file; SYNCS: and on the disk. E_IO. */
 enum status retention_flush(struct retention *r, bool syncs) MUST_CHECK;
-/* Write all anew if most lines do not count any more. */
-void retention_tidy(struct retention *r);
+/* Note all anew if something could not be, or if somebody took the file away.
+ */
+void retention_note_all(struct retention *r);
 
 /* retention_delete.c */
 /* Look at the file system. */

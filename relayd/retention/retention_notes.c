@@ -3,189 +3,83 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "relayd/retention/retention_internal.h"
 
-/* Lines that do not count any more and are left where they are. */
-#define LINES_TO_SPARE 1000
-/* Lines of one entry: made, ended, kept, moved. */
-#define LINES_OF_ONE 3
-
-static void
-add(struct retention *r, const struct notes_line *l)
-{
-	if (r->notes != NULL)
-		notes_add(r->notes, l);
-}
+/* Versions that were never released had their notes there. */
+#define OLD_NOTES ".tracepulse-notes"
+#define OLD_MAGIC "tracepulse-notes "
 
 void
-retention_note_made(struct retention *r, const struct entry *e)
+retention_note(struct retention *r, const struct entry *e, const char *path)
 {
-	const struct notes_line l = {
-		.kind = NOTES_MADE,
-		.what = e->kind,
+	const struct notes_row row = {
 		.ino = e->ino,
 		.born = e->born,
+		.kind = e->kind,
 		.began_ns = e->began_ns,
-		.path = e->path,
+		.ended_ns = e->is_ended ? e->ended_ns : 0,
+		.bytes = e->is_ended && list_empty(&e->to_count) ? e->bytes : 0,
+		.is_kept = e->is_kept,
+		.path = path,
+		.name = e->name,
 		.host = e->host,
 		.session = e->session,
 	};
 
-	add(r, &l);
-}
-
-void
-retention_note_ended(struct retention *r, const struct entry *e)
-{
-	const struct notes_line l = {
-		.kind = NOTES_ENDED,
-		.ino = e->ino,
-		.born = e->born,
-		.ended_ns = e->ended_ns,
-		.bytes = list_empty(&e->to_count) ? e->bytes : 0,
-	};
-
-	add(r, &l);
-}
-
-void
-retention_note_kept(struct retention *r, const struct entry *e)
-{
-	const struct notes_line l = {
-		.kind = NOTES_KEPT,
-		.ino = e->ino,
-		.born = e->born,
-		.is_kept = e->is_kept,
-	};
-
-	add(r, &l);
-}
-
-void
-retention_note_moved(
-    struct retention *r, const struct entry *e, const char *path)
-{
-	const struct notes_line l = {
-		.kind = NOTES_MOVED,
-		.ino = e->ino,
-		.born = e->born,
-		.path = path,
-	};
-
-	add(r, &l);
-}
-
-void
-retention_note_gone(struct retention *r, const struct entry *e)
-{
-	const struct notes_line l = {
-		.kind = NOTES_GONE, .ino = e->ino, .born = e->born
-	};
-
-	add(r, &l);
+	if (r->notes != NULL)
+		notes_put(r->notes, &row);
 }
 
 enum status
 retention_flush(struct retention *r, bool syncs)
 {
-	enum status st = r->notes == NULL ? E_IO : notes_flush(r->notes, syncs);
+	const enum status st = r->notes == NULL ? E_IO
+						: notes_flush(r->notes, syncs);
 
-	/* What was not written is written with all the rest, later. */
-	if (st != OK)
-		r->has_lost_lines = true;
+	r->has_unnoted |= st != OK;
 	return st;
 }
 
+/* As it was when it was noted. */
 static void
-add_all(struct retention *r)
-{
-	const struct entry *e;
-
-	list_each (e, &r->table.all, struct entry, node) {
-		retention_note_made(r, e);
-		if (e->is_ended)
-			retention_note_ended(r, e);
-		if (e->is_kept)
-			retention_note_kept(r, e);
-	}
-}
-
-void
-retention_tidy(struct retention *r)
-{
-	const uint64_t most = LINES_OF_ONE * r->table.n + LINES_TO_SPARE;
-	const uint64_t now = clock_now_ns();
-
-	if (r->notes == NULL || now < r->tidy_ns)
-		return;
-	if (!r->has_lost_lines && !notes_is_gone(r->notes) &&
-	    notes_lines(r->notes) <= most &&
-	    (r->table.n > 0 || notes_lines(r->notes) == 0))
-		return;
-	notes_begin_anew(r->notes);
-	add_all(r);
-	r->has_lost_lines = notes_end_anew(r->notes) != OK;
-	/* All that is noted is written for it: not each time that somebody
-	 * asks. */
-	r->tidy_ns = r->has_lost_lines ? now + RETENTION_TICK_NS : 0;
-}
-
-/* As it was when its file was written. */
-static void
-apply(void *retention, const struct notes_line *l)
+apply(void *retention, const struct notes_row *row)
 {
 	struct retention *r = retention;
 	struct table *t = &r->table;
-	struct entry *e = table_find_id(t, l->ino, l->born), *other;
-	enum status st = OK;
+	struct entry *e, *other = table_find_path(t, row->path);
+	enum status st;
 
-	if (l->kind == NOTES_MADE) {
-		/* The directory that was there before is gone. */
-		other = table_find_path(t, l->path);
-		if (other != NULL && other != e)
-			table_remove(t, other);
-		st = table_add(t,
-		    &(struct table_new){ l->what, l->ino, l->born, l->began_ns,
-			l->path, l->host, l->session },
-		    &e);
-	} else if (e != NULL && l->kind == NOTES_ENDED) {
-		table_end(t, e, l->ended_ns, l->bytes, l->bytes > 0);
-	} else if (e != NULL && l->kind == NOTES_KEPT) {
-		table_keep(t, e, l->is_kept);
-	} else if (e != NULL && l->kind == NOTES_MOVED) {
-		st = table_move(t, e, l->path);
-	} else if (e != NULL && l->kind == NOTES_GONE) {
-		table_remove(t, e);
+	/* The directory that was there before is gone. */
+	if (other != NULL)
+		table_remove(t, other);
+	st = table_add(t, row, &e);
+	if (st == OK)
+		st = table_move(t, e, row->path);
+	if (st != OK) {
+		log_error("notes of %s: %s", row->path, status_text(st));
+		return;
 	}
-	if (st != OK)
-		log_error("notes of %s: %s", l->path, status_text(st));
+	if (row->ended_ns != 0)
+		table_end(t, e, row->ended_ns, row->bytes, row->bytes > 0);
+	table_keep(t, e, row->is_kept);
 }
 
-/* Those that the relay was busy with when it was killed have ended then. */
+/* Those that the relay was busy with when it was killed have ended by now. */
 static void
 end_all(struct retention *r)
 {
 	struct list *n, *tmp;
 	struct entry *e;
-	struct stat sb;
-	uint64_t ended;
-	int fd;
 
 	list_for_each (n, tmp, &r->table.active) {
 		e = list_entry(n, struct entry, active);
-		ended = e->began_ns;
-		if (retention_open(r, e, &fd) == OK) {
-			if (fstat(fd, &sb) == 0 &&
-			    (uint64_t)sb.st_mtim.tv_sec * NS_PER_S > ended)
-				ended = (uint64_t)sb.st_mtim.tv_sec * NS_PER_S;
-			close(fd);
-		}
-		table_end(&r->table, e, ended, 0, false);
-		retention_note_ended(r, e);
+		table_end(&r->table, e, clock_wall_ns(), 0, false);
+		retention_note(r, e, e->path);
 	}
 }
 
@@ -210,33 +104,144 @@ find_moved(struct retention *r)
 	}
 }
 
+static bool
+has_limits(const struct retention_limits *l)
+{
+	return l->max_use > 0 || l->keep_free > 0 || l->keep_free_percent > 0 ||
+	       l->max_age_ns > 0;
+}
+
+/* Nothing is noted: say why, and what that means with these limits. */
+static void
+say_no_notes(struct retention *r, enum status st)
+{
+	const char *why = st == E_IO ? strerror(errno) : status_text(st);
+	const char *cure = "set --state-dir to one that the relay can write to";
+
+	if (st == E_MALFORMED) {
+		why = "its notes of the output directory are damaged, or of "
+		      "another version";
+		cure = "to begin with new ones, which know no trace of before, "
+		       "remove that file";
+	}
+	if (r->has_said_why)
+		return;
+	r->has_said_why = true;
+	if (st == E_BUSY)
+		log_warn("%s: another relay has this output directory: this "
+			 "relay deletes none of its traces; give each relay a "
+			 "directory of its own",
+		    r->output);
+	else if (has_limits(&r->limits))
+		log_error("retention is refused, no trace is deleted: the "
+			  "state directory \"%s\" cannot be used: %s; %s",
+		    r->state_dir, why, cure);
+	else
+		log_info("the state directory \"%s\" cannot be used: %s: "
+			 "retention is not possible",
+		    r->state_dir, why);
+}
+
+static enum status
+open_notes(
+    struct retention *r, void (*each)(void *arg, const struct notes_row *row))
+{
+	const struct notes_place place = {
+		.state_dir = r->state_dir,
+		.output = r->output,
+		.id = r->table.output,
+	};
+
+	return notes_open(&r->notes, &place, each, r);
+}
+
+void
+retention_note_all(struct retention *r)
+{
+	const struct entry *e;
+	enum status st;
+
+	if (r->notes == NULL)
+		return;
+	if (notes_are_lost(r->notes)) {
+		notes_close(r->notes);
+		st = open_notes(r, NULL);
+		if (st != OK) {
+			say_no_notes(r, st);
+			return;
+		}
+		r->has_unnoted = true;
+	}
+	if (!r->has_unnoted)
+		return;
+	r->has_unnoted = false;
+	notes_clear(r->notes);
+	list_each (e, &r->table.all, struct entry, node)
+		retention_note(r, e, e->path);
+}
+
+static void
+remove_old_notes(const struct retention *r)
+{
+	char head[sizeof(OLD_MAGIC) - 1];
+	int fd;
+
+	if (dir_open_file(&fd, r->base_fd, OLD_NOTES, O_RDONLY | O_NONBLOCK) !=
+	    OK)
+		return;
+	if (read(fd, head, sizeof(head)) == sizeof(head) &&
+	    memcmp(head, OLD_MAGIC, sizeof(head)) == 0 &&
+	    dir_unlink(r->base_fd, OLD_NOTES) == OK)
+		log_info("%s/" OLD_NOTES " of an earlier version was removed",
+		    r->output);
+	close(fd);
+}
+
 void
 retention_load(struct retention *r)
 {
+	enum status st;
+
 	r->is_loaded = true;
+	r->is_locked_out = false;
 	r->base_fd = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->base_fd < 0 || dir_identify(&r->table.output, r->base_fd) != OK)
+	if (r->base_fd < 0)
 		return;
-	if (notes_open(&r->notes, r->base_fd, apply, r) != OK)
+	remove_old_notes(r);
+	st = dir_identify(&r->table.output, r->base_fd);
+	if (st == OK)
+		st = open_notes(r, apply);
+	if (st != OK) {
+		say_no_notes(r, st);
+		/* It may pass. */
+		r->is_locked_out = st == E_BUSY || st == E_IO;
+		/* A part may have been read. */
+		table_clear(&r->table);
 		return;
+	}
+	r->has_said_why = r->has_unnoted = false;
 	r->table.memory_max = r->memory_max;
 	find_moved(r);
 	end_all(r);
-	if (notes_has_others(r->notes)) {
-		r->has_lost_lines = true;
-		retention_tidy(r);
-		if (!r->has_lost_lines)
-			notes_drop_others(r->notes);
-	}
 	if (r->table.n > 0)
 		log_info("notes: %" PRIu64 " directories, %" PRIu64 " bytes",
 		    r->table.n, r->table.bytes);
+}
+
+static bool
+is_removed(int fd)
+{
+	struct stat sb;
+
+	return fstat(fd, &sb) == 0 && sb.st_nlink == 0;
 }
 
 void
 retention_unload(struct retention *r)
 {
 	retention_end_job(r);
+	if (r->notes != NULL && (r->table.n == 0 || is_removed(r->base_fd)))
+		notes_remove(r->notes);
 	notes_close(r->notes);
 	r->notes = NULL;
 	table_clear(&r->table);
@@ -245,6 +250,6 @@ retention_unload(struct retention *r)
 	r->base_fd = -1;
 	r->look_at = NULL;
 	r->must_look = false;
-	r->fresh_ns = r->tidy_ns = 0;
+	r->fresh_ns = 0;
 	r->room = (struct disk_room){ 0 };
 }

@@ -88,9 +88,9 @@ memory_of(const struct entry *e)
 }
 
 static struct entry *
-new_entry(const struct table_new *from)
+new_entry(const struct notes_row *from)
 {
-	const size_t path = strlen(from->path) + 1;
+	const size_t path = strlen(from->name) + 1;
 	const size_t host = strlen(from->host) + 1;
 	const size_t session = strlen(from->session) + 1;
 	struct entry *e = calloc(1, sizeof(*e));
@@ -103,7 +103,7 @@ new_entry(const struct table_new *from)
 		return NULL;
 	}
 	e->name_size = path + host + session;
-	memcpy(e->name, from->path, path);
+	memcpy(e->name, from->name, path);
 	e->path = e->name;
 	e->host = memcpy(e->name + path, from->host, host);
 	e->session = memcpy(e->name + path + host, from->session, session);
@@ -134,7 +134,7 @@ begin_again(struct table *t, struct entry *e)
 }
 
 enum status
-table_add(struct table *t, const struct table_new *from, struct entry **out)
+table_add(struct table *t, const struct notes_row *from, struct entry **out)
 {
 	struct entry *e = table_find_id(t, from->ino, from->born);
 	enum status st;
@@ -142,7 +142,7 @@ table_add(struct table *t, const struct table_new *from, struct entry **out)
 	*out = e;
 	if (e != NULL) {
 		begin_again(t, e);
-		return table_move(t, e, from->path);
+		return table_move(t, e, from->name);
 	}
 	if (t->memory_max != 0 && t->memory >= t->memory_max)
 		return E_LIMIT;

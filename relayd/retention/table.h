@@ -15,6 +15,7 @@
 #include "common/list.h"
 #include "common/status.h"
 #include "store/dir.h"
+#include "store/notes.h"
 #include "store/stored.h"
 
 struct dir_node;
@@ -59,17 +60,11 @@ void table_init(struct table *t, struct dir_registry *registry);
 /* Remove all; the table can be used again, with another OUTPUT. */
 void table_clear(struct table *t);
 
-struct table_new {
-	enum stored_kind kind;
-	uint64_t ino, born, began_ns;
-	const char *path, *host, *session; /* copied */
-};
-
 /* An entry for a directory that was made, or is used again: the one that has
  * this identity, if there is one. Another at the same path is told of by
  * table_find_path() before. It goes on. E_NOMEM; E_LIMIT: MEMORY_MAX is used
  * up. */
-enum status table_add(struct table *t, const struct table_new *from,
+enum status table_add(struct table *t, const struct notes_row *from,
     struct entry **out) MUST_CHECK;
 void table_remove(struct table *t, struct entry *take_e);
 struct entry *table_find_id(const struct table *t, uint64_t ino, uint64_t born);

@@ -76,7 +76,7 @@ struct stored_info {
 	bool is_dry;	   /* VACUUM: nothing is deleted */
 	uint64_t until_ns; /* VACUUM: answer by then */
 	/* The answer. E_NOENT: nothing is noted at that path; E_IO: the note
-	 * could not be written; E_NOMEM. */
+	 * could not be written; E_REFUSED: there are no notes; E_NOMEM. */
 	enum status st;
 	struct stored_figures figures;
 	struct stored_item *items;

@@ -178,7 +178,8 @@ class Server:
                                     dir=self.options.scratch)
         env = dict(os.environ, HOME=self.dir, LTTNG_HOME=self.dir,
                    LTTNG_RUNDIR=self.dir + "/run",
-                   LTTNG_RELAYD_HEALTH=self.dir + "/health")
+                   LTTNG_RELAYD_HEALTH=self.dir + "/health",
+                   TRACEPULSE_STATE_DIR=self.dir + "/state")
         with open(self.dir + "/log", "wb") as log:
             self.process = subprocess.Popen(
                 self.argv(), env=env, stdin=subprocess.DEVNULL,

@@ -37,8 +37,6 @@ def actual_tree(base, while_running=False):
         for name in directories:
             out[os.path.relpath(os.path.join(folder, name), base)] = None
         for name in files:
-            if name == ".tracepulse-notes" and folder == base:
-                continue
             path = os.path.join(folder, name)
             with open(path, "rb") as handle:
                 blob = handle.read()

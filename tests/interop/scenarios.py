@@ -367,7 +367,8 @@ def disallow_clear(w):
 
 def look(w, title):
     """What is below the output directory now, hidden files too: the same with
-    the reference. Then it is removed, as scripts do, but for hidden files."""
+    the reference. Then the traces are removed, as scripts do, and nothing may be
+    left."""
     names = sorted(tree.listing(w))
     w.commands.append({"argv": "(look) " + title, "status": 0, "seconds": 0,
                        "output": "\n".join(names), "compare": True})
@@ -376,6 +377,9 @@ def look(w, title):
         raise Failure("%s: %r is left" % (title, hidden))
     for path in w.paths("*"):
         shutil.rmtree(path)
+    left = os.listdir(w.relay.output)
+    if left:
+        raise Failure("%s: %r is left without the traces" % (title, left))
 
 
 @scenario()
@@ -414,6 +418,8 @@ def nothing_left(w):
                 w.lttng(step, name)
         w.lttng("destroy", name)
         look(w, " ".join(["create"] + create + channel + [steps, "destroy"]))
+    w.relay.stop()
+    os.rmdir(w.relay.output)
 
 
 def expect_snapshot(w, pattern, least):

@@ -23,8 +23,6 @@ def listing(world):
     base = world.relay.output
     for folder, directories, files in os.walk(base):
         for name in directories + files:
-            if name == ".tracepulse-notes" and folder == base:
-                continue
             path = os.path.join(folder, name)
             status = os.lstat(path)
             kind = {stat.S_IFDIR: "directory", stat.S_IFREG: "file"}.get(

@@ -392,9 +392,8 @@ class World:
         """The environment of every process of this world."""
         env = {name: value for name, value in os.environ.items()
                if not name.startswith(("LTTNG_", "NOTIFY_"))}
-        # Where the disk of the machine is full, traces stay all the same.
         env.update(HOME=self.home, LC_ALL="C", TZ="UTC",
-                   TRACEPULSE_KEEP_FREE="none")
+                   TRACEPULSE_STATE_DIR=self.home + "/.state")
         if not self.private:
             env["LTTNG_HOME"] = self.home
         env.update(more or {})

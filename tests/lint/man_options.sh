@@ -25,7 +25,7 @@ sed -n \
 diff -u "$work/table" "$work/manual"
 
 # Variables that the code reads are in the manual, and no others but TZ.
-grep -ho '"\(LTTNG_[A-Z_]*\|HOME\|NOTIFY_SOCKET\|JOURNAL_STREAM\|WATCHDOG_[A-Z]*\|LISTEN_[A-Z]*\|STATE_DIRECTORY\|SYSTEMD_EXEC_PID\)"' "$top"/relayd/*.c \
+grep -ho '"\(LTTNG_[A-Z_]*\|HOME\|NOTIFY_SOCKET\|JOURNAL_STREAM\|WATCHDOG_[A-Z]*\|LISTEN_[A-Z]*\|STATE_DIRECTORY\|XDG_STATE_HOME\|SYSTEMD_EXEC_PID\)"' "$top"/relayd/*.c \
     "$top"/relayd/*/*.c "$top"/common/*.c |
     tr -d '"' | sort -u >"$work/read"
 sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' "$manual" |

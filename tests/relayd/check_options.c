@@ -483,6 +483,13 @@ START_TEST(the_environment_fills_what_is_open)
 }
 END_TEST
 
+static const char *
+default_state_dir(void)
+{
+	return geteuid() == 0 ? "/var/lib/tracepulse-relayd"
+			      : "/home/of/.local/state/tracepulse";
+}
+
 START_TEST(the_state_directory_is_the_services_own)
 {
 	char pid[32];
@@ -496,11 +503,44 @@ START_TEST(the_state_directory_is_the_services_own)
 	ck_assert_str_eq(got.output, _i == 0   ? "/var/lib/x"
 				     : _i == 1 ? "/home/of/lttng-traces"
 					       : "/o");
+	ck_assert_str_eq(got.state_dir, _i == 0 ? "/y" : default_state_dir());
 	/* At a reload it is the same, whoever we are then. */
 	ck_assert_int_eq(setenv("SYSTEMD_EXEC_PID", "1", 1), 0);
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_str_eq(
 	    got.output, _i == 0 ? "/var/lib/x" : "/home/of/lttng-traces");
+}
+END_TEST
+
+static const struct {
+	const char *variable, *value, *args;
+	const char *want; /* NULL: the default */
+} state_dirs[] = {
+	/* It is the output directory: no notes there. */
+	{ "STATE_DIRECTORY", "/s", "", NULL },
+	{ "STATE_DIRECTORY", "/s", "-o /o", "/s" },
+	{ "STATE_DIRECTORY", "/s", "-o /o --state-dir /t", "/t" },
+	{ "TRACEPULSE_STATE_DIR", "/u", "", "/u" },
+	{ "XDG_STATE_HOME", "/x", "", "/x/tracepulse" },
+	{ "XDG_STATE_HOME", "x", "", NULL },
+};
+
+START_TEST(the_state_directory_has_several_sources)
+{
+	const char *want = state_dirs[_i].want;
+	char pid[32];
+
+	clean_environment();
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	ck_assert_int_eq(setenv("SYSTEMD_EXEC_PID", pid, 1), 0);
+	ck_assert_int_eq(
+	    setenv(state_dirs[_i].variable, state_dirs[_i].value, 1), 0);
+	if (strcmp(state_dirs[_i].variable, "XDG_STATE_HOME") == 0 &&
+	    geteuid() == 0)
+		want = NULL;
+	ck_assert_int_eq(parse_args(state_dirs[_i].args), OK);
+	ck_assert_str_eq(
+	    got.state_dir, want == NULL ? default_state_dir() : want);
 }
 END_TEST
 
@@ -662,6 +702,8 @@ main(void)
 		{ the_environment_fills_what_is_open, ARRAY_LEN(environments),
 		    0 },
 		{ the_state_directory_is_the_services_own, 3, 0 },
+		{ the_state_directory_has_several_sources,
+		    ARRAY_LEN(state_dirs), 0 },
 		{ without_variables_the_user_database_knows_home, 0, 0 },
 		{ root_and_users_have_different_run_directories, 0, 0 },
 		{ a_relative_pid_file_starts_where_we_are, 0, 0 },

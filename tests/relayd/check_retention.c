@@ -2,10 +2,13 @@
 #include "relayd/retention/retention.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -65,10 +68,12 @@ set_time(uint64_t s)
 static void
 start(uint64_t memory)
 {
-	static char out[256];
+	static char out[256], state[256];
 
 	snprintf(out, sizeof(out), "%s", scratch_path("out"));
-	ck_assert_int_eq(retention_create(&r, one_registry(), out, memory), OK);
+	snprintf(state, sizeof(state), "%s", scratch_path("not/yet/there"));
+	ck_assert_int_eq(
+	    retention_create(&r, one_registry(), out, state, memory), OK);
 	retention_on_answer(r, on_answer, &now_s);
 }
 
@@ -146,6 +151,21 @@ make(const char *name, enum stored_kind kind, unsigned files,
 	retention_take(r, stored_note_create(&n));
 }
 
+/* The file of notes in the state directory. */
+static const char *
+notes_name(void)
+{
+	static char name[128];
+	struct dir_id id;
+	int fd = open(scratch_path("out"), O_RDONLY | O_DIRECTORY);
+
+	ck_assert_int_eq(dir_identify(&id, fd), OK);
+	close(fd);
+	snprintf(name, sizeof(name),
+	    "not/yet/there/notes-%" PRIu64 "-%" PRIu64 ".db", id.ino, id.born);
+	return name;
+}
+
 /* A session that has ended, a second later. */
 static void
 make_ended(const char *name)
@@ -215,10 +235,13 @@ START_TEST(the_oldest_go_until_the_limit_holds)
 	ck_assert(!is_there("h/a") && is_there("h/b") && is_there("h/c"));
 	limit(1, 0, 0);
 	ck_assert(!is_there("h/b") && !is_there("h/c"));
-	ck_assert(!is_there(NOTES_NAME));
 	stored_info_destroy(answered);
 	answered = NULL;
-	end();
+	/* Nothing is noted: no file stays. */
+	ck_assert(scratch_exists(notes_name()));
+	retention_destroy(r);
+	ck_assert(!scratch_exists(notes_name()));
+	scratch_close();
 }
 END_TEST
 
@@ -649,20 +672,125 @@ START_TEST(the_notes_are_enough)
 }
 END_TEST
 
-START_TEST(notes_that_cannot_be_written_are_told_once)
+START_TEST(notes_that_fail_or_go_are_written_again)
 {
+	struct rlimit no_room;
+
 	begin();
 	make_ended("h/a");
-	/* Somebody removes them, and new ones cannot be made. */
-	ck_assert_int_eq(unlink(scratch_path("out/" NOTES_NAME)), 0);
-	ck_assert_int_eq(mkdir(scratch_path("out/" NOTES_NAME ".new"), 0), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &no_room), 0);
+	no_room.rlim_cur = 4096; /* the log is shorter */
+	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &no_room), 0);
+	make("h/b", STORED_SESSION, 0, NULL, true);
 	pass(20);
-	ck_assert_uint_eq(lines_of_log(), 1);
-	ck_assert_int_eq(rmdir(scratch_path("out/" NOTES_NAME ".new")), 0);
+	no_room.rlim_cur = no_room.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &no_room), 0);
 	pass(2);
-	ck_assert(is_there(NOTES_NAME));
 	ck_assert_uint_eq(lines_of_log(), 1);
+	ck_assert_int_eq(unlink(scratch_path(notes_name())), 0);
+	pass(2);
+	retention_destroy(r);
+	start(RETENTION_MEMORY_MAX);
+	work();
+	ck_assert_uint_eq(ask(STORED_LIST, NULL, false)->n_items, 2);
+	stored_info_destroy(answered);
+	answered = NULL;
+	end();
+}
+END_TEST
+
+static const char *
+last_log(void)
+{
+	static char line[1024];
+	FILE *f = fopen(scratch_path("log"), "r");
+
+	line[0] = '\0';
+	while (fgets(line, sizeof(line), f) != NULL)
+		;
+	fclose(f);
+	return line;
+}
+
+/* A second relay with this output directory deletes nothing, until the first
+ * has ended. */
+START_TEST(one_relay_has_the_notes)
+{
+	struct retention *first;
+
+	begin();
+	make_ended("h/a");
+	first = r;
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	start(RETENTION_MEMORY_MAX);
+	limit(1, 0, 0);
+	make_ended("h/b");
+	pass(10);
+	ck_assert(is_there("h/a") && is_there("h/b"));
+	ck_assert_uint_eq(lines_of_log(), 1);
+	ck_assert_ptr_nonnull(strstr(last_log(), "another relay"));
+	retention_destroy(first);
+	make_ended("h/c");
+	ck_assert(!is_there("h/a") && is_there("h/b") && !is_there("h/c"));
+	end();
+}
+END_TEST
+
+/* Without a state directory that can be written: said once for each set of
+ * limits, and as an error only when there are limits. */
+START_TEST(without_notes_limits_are_refused)
+{
+	begin();
+	retention_destroy(r);
+	scratch_remove("not");
+	scratch_write("not", "x");
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	log_set_level(LOG_INFO);
+	start(RETENTION_MEMORY_MAX);
+	make_ended("h/a");
+	pass(10);
+	ck_assert_uint_eq(lines_of_log(), 1);
+	ck_assert_ptr_nonnull(strstr(last_log(), "retention is not possible"));
+	limit(1, 0, 0);
+	make_ended("h/b");
+	pass(10);
+	ck_assert_uint_eq(lines_of_log(), 2);
+	ck_assert_ptr_nonnull(strstr(last_log(), "retention is refused"));
+	ck_assert_ptr_nonnull(strstr(last_log(), "--state-dir"));
+	ck_assert(is_there("h/a") && is_there("h/b"));
+	ck_assert_int_eq(ask(STORED_LIST, NULL, false)->st, E_REFUSED);
+	ck_assert_int_eq(ask(STORED_KEEP, "h/a", true)->st, E_REFUSED);
+	ck_assert_int_eq(ask(STORED_SUMMARY, NULL, false)->st, OK);
+	stored_info_destroy(answered);
+	answered = NULL;
+	end();
+}
+END_TEST
+
+/* The notes go with the output directory, and follow it when it is renamed. */
+START_TEST(notes_follow_the_output_directory)
+{
+	char old[128];
+
+	begin();
+	make_ended("h/a");
+	snprintf(old, sizeof(old), "%s", notes_name());
+	ck_assert(scratch_exists(old));
+	ck_assert_int_eq(rename(scratch_path("out"), scratch_path("moved")), 0);
+	pass(2);
+	ck_assert(scratch_exists(old));
+	ck_assert_int_eq(rename(scratch_path("moved"), scratch_path("out")), 0);
+	pass(2);
+	ck_assert_uint_eq(
+	    ask(STORED_SUMMARY, NULL, false)->figures.directories, 1);
+	stored_info_destroy(answered);
+	answered = NULL;
+	scratch_remove("out");
+	ck_assert_int_eq(mkdir(scratch_path("out"), 0700), 0);
+	pass(1);
+	ck_assert(!scratch_exists(old));
 	end();
 }
 END_TEST
@@ -702,33 +830,27 @@ END_TEST
 START_TEST(many_are_no_trouble)
 {
 	const unsigned n = 100000;
-	struct notes_line l = {
-		.kind = NOTES_MADE, .host = "h", .session = "s"
-	};
+	struct notes_row row = { .born = 1, .bytes = 1, .host = "h" };
+	struct notes_place place = { .output = "/" };
 	struct notes *notes;
 	char path[64];
 	double cpu;
-	int base;
+	int fd;
 
 	begin();
-	base = open(scratch_path("out"), O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(notes_open(&notes, base, NULL, NULL), OK);
+	fd = open(scratch_path("out"), O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(dir_identify(&place.id, fd), OK);
+	close(fd);
+	place.state_dir = scratch_path("not/yet/there");
+	ck_assert_int_eq(notes_open(&notes, &place, NULL, NULL), OK);
+	row.path = row.name = row.session = path;
 	for (unsigned i = 1; i <= n; i++) {
 		snprintf(path, sizeof(path), "h/session-%u", i);
-		l = (struct notes_line){ .kind = NOTES_MADE,
-			.ino = i,
-			.path = path,
-			.host = "h",
-			.session = "s" };
-		notes_add(notes, &l);
-		l = (struct notes_line){
-			.kind = NOTES_ENDED, .ino = i, .ended_ns = i, .bytes = 1
-		};
-		notes_add(notes, &l);
+		row.ino = row.ended_ns = i;
+		notes_put(notes, &row);
 	}
 	ck_assert_int_eq(notes_flush(notes, false), OK);
 	notes_close(notes);
-	close(base);
 	cpu = clock_cpu_s();
 	work();
 	ck_assert_uint_gt(
@@ -738,7 +860,6 @@ START_TEST(many_are_no_trouble)
 	ck_assert_uint_eq(
 	    ask(STORED_SUMMARY, NULL, false)->figures.directories, 0);
 	ck_assert_double_lt(clock_cpu_s() - cpu, 20);
-	ck_assert(!is_there(NOTES_NAME));
 	stored_info_destroy(answered);
 	answered = NULL;
 	end();
@@ -767,7 +888,10 @@ main(void)
 		{ what_was_there_before_is_not_ours, 0, 0 },
 		{ one_that_was_removed_is_forgotten, 0, 0 },
 		{ the_notes_are_enough, 0, 0 },
-		{ notes_that_cannot_be_written_are_told_once, 0, 0 },
+		{ notes_that_fail_or_go_are_written_again, 0, 0 },
+		{ one_relay_has_the_notes, 0, 0 },
+		{ without_notes_limits_are_refused, 0, 0 },
+		{ notes_follow_the_output_directory, 0, 0 },
 		{ many_are_no_trouble, 0, 0 },
 	};
 

@@ -364,6 +364,7 @@ enter(unsigned parts)
 		.parts = parts,
 		.output = output,
 		.output_fd = open(scratch_path("out"), O_RDONLY | O_DIRECTORY),
+		.state_dir = "", /* there is no place for one */
 		.removes = { pid_file },
 		.signals_parent = true,
 	};

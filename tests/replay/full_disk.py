@@ -19,7 +19,6 @@ import viewer
 from relay import check, equal
 from viewer import Live, Viewer
 
-NOTES = ".tracepulse-notes"
 HTTP = ("--http", "tcp://127.0.0.1:0")
 
 
@@ -46,7 +45,7 @@ def lost(daemon):
 
 def names(daemon):
     """What is in the output directory but for the notes of retention."""
-    return {p.name for p in daemon.out.iterdir()} - {NOTES}
+    return {p.name for p in daemon.out.iterdir()}
 
 
 def until(true, what, limit=relay.TIMEOUT):
@@ -382,8 +381,7 @@ def leaves_nothing(daemon):
     peer.end()
     until(lambda: names(daemon) == {"h"}, "a name of its own stays")
     daemon.stop()
-    subprocess.run(["rm", "-r", str(daemon.out / "h"), str(daemon.out / NOTES)],
-                   check=True)
+    subprocess.run(["rm", "-r", str(daemon.out / "h")], check=True)
     equal(small_disk.free(daemon), all_, "room at the end")
     daemon.is_stopped = False
     daemon.start_again()

@@ -140,8 +140,7 @@ def modes_are_those_of_the_umask():
             session.packet()
             session.finish()
             daemon.stop()
-            for path in set(daemon.out.rglob("*")) - {
-                    daemon.out / relay.NOTES}:
+            for path in daemon.out.rglob("*"):
                 want = (0o770 if path.is_dir() else 0o660) & ~umask
                 equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(want),
                       str(path))
@@ -300,7 +299,8 @@ def hardly_any_descriptors():
     with tempfile.TemporaryDirectory() as top:
         done = subprocess.run(
             [relay.PROGRAM, "-o", top], env=dict(os.environ, HOME=top,
-                                                 LTTNG_RUNDIR=top),
+                                                 LTTNG_RUNDIR=top,
+                                                 TRACEPULSE_STATE_DIR=top),
             stderr=subprocess.PIPE, preexec_fn=limit(16), timeout=20)
         equal(done.returncode, 1, "exit status")
         check(b"too few file descriptors" in done.stderr, f"{done.stderr}")
@@ -447,7 +447,7 @@ def signals():
         daemon.process.send_signal(signal.SIGINT)
         daemon.wait_for_end()
         equal(list(files.iterdir()), [], "run directory")
-        equal({p.name for p in daemon.out.glob(".*")} - {relay.NOTES}, set(),
+        equal({p.name for p in daemon.out.glob(".*")}, set(),
               "journals")
 
 

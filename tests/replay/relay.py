@@ -34,8 +34,6 @@ PROGRAM = os.path.abspath(os.environ.get("RELAYD", "./tracepulse-relayd"))
 OK, UNKNOWN, FATAL, NO_MEMORY, INVALID, PROTOCOL, FILE = (
     10, 11, 25, 26, 97, 152, 153)
 NONE = 0xffffffffffffffff
-# What the relay notes of its directories; it is there as long as they are.
-NOTES = ".tracepulse-notes"
 TIMEOUT = 20
 NOBODY = 65534
 
@@ -102,13 +100,13 @@ class Daemon:
         self.source = "127.0.0.1"  # of connections to it
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
         self.out = self.top / "out"
+        self.state = self.top / "state"
         self.log = open(self.top / "log", "w+b")
         rundir = self.top / "run"
         full = {k: v for k, v in os.environ.items()
                 if not k.startswith(("LTTNG_", "TRACEPULSE_"))}
-        # Where the disk of the machine is full, traces stay all the same.
         full.update(HOME=str(self.top), TZ="UTC", LTTNG_RUNDIR=str(rundir),
-                    TRACEPULSE_KEEP_FREE="none")
+                    TRACEPULSE_STATE_DIR=str(self.state))
         full.update(env or {})
         anywhere = "tcp://127.0.0.1:0"
         self.command = [*prefix, PROGRAM, "--dynamic-port-allocation", "-C", anywhere,
@@ -203,6 +201,13 @@ class Daemon:
         check(status == 0, f"exit status {status}: {self.log_text()}")
         self.is_stopped = True
 
+    def notes(self):
+        """The file in which it notes what it makes in the output directory."""
+        ino, born = subprocess.run(
+            ["stat", "-c", "%i %.9W", str(self.out)], check=True,
+            capture_output=True, text=True).stdout.split()
+        return self.state / f"notes-{ino}-{int(born.replace('.', ''))}.db"
+
     def tree(self):
         """Relative path -> SHA-256 and size; None for directories."""
         until = time.monotonic() + TIMEOUT
@@ -216,7 +221,7 @@ class Daemon:
         found = {}
         for path in sorted(self.out.rglob("*")):
             name = str(path.relative_to(self.out))
-            if name.startswith(".tracepulse-journal.") or name == NOTES:
+            if name.startswith(".tracepulse-journal."):
                 continue
             if path.is_dir():
                 found[name + "/"] = None

@@ -2,25 +2,28 @@
 # SPDX-License-Identifier: MIT
 """Retention: what is finished goes, the oldest first, and nothing else does,
 whatever others put in the way."""
+import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
+import sqlite3
 import statistics
 import subprocess
 import sys
 import time
 import urllib.parse
-import zlib
 
 sys.dont_write_bytecode = True
+import ctf
 import relay
 import small_disk
 import viewer
 from looking import ask, get, metrics, wait_until
-from relay import NOTES, check, equal
+from relay import check, equal
 
 
 
@@ -76,11 +79,17 @@ def wait_finished(daemon, *paths):
         stored(daemon)[n]["bytes"] > 0 for n in names))
 
 
-def set_limits(daemon, **limits):
-    """By a reload, as a sysadmin does it."""
+def write_settings(daemon, **limits):
+    """What is young goes, too, unless LIMITS say otherwise."""
+    limits = {"keep_at_least": "0s", **limits}
     with open(daemon.top / "conf", "w", encoding="utf-8") as f:
         f.write("[relayd]\n" + "".join(
             f"{k.replace('_', '-')} = {v}\n" for k, v in limits.items()))
+
+
+def set_limits(daemon, **limits):
+    """By a reload, as a sysadmin does it."""
+    write_settings(daemon, **limits)
     daemon.process.send_signal(signal.SIGHUP)
 
 
@@ -90,10 +99,7 @@ def start(**limits):
     daemon.stop()
     daemon.is_stopped = False
     daemon.command += ["-f", str(daemon.top / "conf")]
-    daemon.environment.pop("TRACEPULSE_KEEP_FREE", None)
-    with open(daemon.top / "conf", "w", encoding="utf-8") as f:
-        f.write("[relayd]\nkeep-free = none\n" + "".join(
-            f"{k.replace('_', '-')} = {v}\n" for k, v in limits.items()))
+    write_settings(daemon, **limits)
     daemon.start_again()
     return daemon
 
@@ -119,7 +125,7 @@ def oldest_first():
         equal(set(stored(daemon)), set(sizes), "what is stored")
         dry = order(daemon, "/api/v1/vacuum", dry_run=1)
         equal((dry["deleted"], dry["dry_run"]), ([], True), "no limits")
-        set_limits(daemon, keep_free="none", max_use=700 << 10)
+        set_limits(daemon, max_use="700k")
         wait_gone(*dirs[:3])
         time.sleep(1.2)
         check(all(p.exists() for p in dirs[3:]), "too much is deleted")
@@ -141,23 +147,29 @@ def oldest_first():
 
 
 def active_stays():
-    """What goes on is never deleted, however much it uses."""
-    with start(max_use="100k") as daemon:
+    """What goes on is never deleted, however much it uses; nor is the history,
+    if that would not be enough."""
+    with start() as daemon:
+        old = record(daemon, "old")
+        wait_finished(daemon, old)
         s = relay.Session(daemon, "goes-on")
         for _ in range(8):
             s.packet(65440, 96)
         s.wait_written()
-        old = record(daemon, "old")
-        wait_gone(old)
-        wait_until("use", lambda: metrics(daemon)["tracepulse_trace_bytes"] >
-                   8 * 65536)
+        set_limits(daemon, max_use="400k")
+        wait_until("told", lambda: "--max-use of 409600 bytes cannot be "
+                   "reached, so nothing is deleted" in daemon.log_text())
+        time.sleep(1.2)
+        check(old.exists(), "deleted for nothing")
+        equal(daemon.log_text().count("cannot be reached"), 1, "warnings")
+        equal(order(daemon, "/api/v1/vacuum", dry_run=1)["deleted"], [], "dry")
         entry = stored(daemon)[s.path]
         equal((entry["state"], entry["end_ns"]), ("active", 0), "state")
         s.packet()
         s.finish()
-        wait_gone(daemon.out / s.path)
+        wait_gone(old, daemon.out / s.path)
         wait_until("nothing", lambda: stored(daemon) == {})
-        wait_until("no notes", lambda: not (daemon.out / NOTES).exists())
+        equal(list(daemon.out.glob(".*")), [], "files of the relay")
 
 
 def a_viewer_reads_on():
@@ -175,7 +187,7 @@ def a_viewer_reads_on():
         v.attach(session.id)
         s.finish()
         top = daemon.out / s.path
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         time.sleep(3)
         check((top / "ust").exists(), "deleted under a viewer")
         equal(stored(daemon)[s.path]["state"], "active", "its state")
@@ -200,11 +212,12 @@ def kept():
         daemon.kill()
         daemon.start_again()
         equal(stored(daemon)[name]["kept"], True, "after a kill")
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="300k")
         wait_gone(*dirs[1:])
         time.sleep(1.2)
         check(dirs[0].exists(), "a kept one is deleted")
         order(daemon, "/api/v1/keep", path=name, keep=0)
+        set_limits(daemon, max_use="1k")
         wait_gone(dirs[0])
 
 
@@ -218,7 +231,7 @@ def dry_run():
         # A limit that holds only while the daemon does not look: stopped.
         for name in names[1:]:
             order(daemon, "/api/v1/keep", path=name, keep=1)
-        set_limits(daemon, keep_free="none", max_use="600k")
+        set_limits(daemon, max_use="600k")
         wait_until("limit", lambda: ask(daemon, "/api/v1/status")["disk"].get(
             "limits", {}).get("max_use") == 600 << 10)
         for name in names[1:]:
@@ -227,9 +240,7 @@ def dry_run():
         equal((answer["dry_run"], answer["done"]), (False, True), "answer")
         wait_gone(dirs[1], dirs[2])
         check(dirs[0].exists() and dirs[3].exists(), "too much")
-        # Of so much never all is free.
-        set_limits(daemon, keep_free=shutil.disk_usage(daemon.out).total,
-                   max_use="600k")
+        set_limits(daemon, max_use="300k")
         for e in answer["deleted"]:
             equal(e["reason"], "max_use", "reason")
         wait_gone(dirs[3])
@@ -245,7 +256,7 @@ def max_age():
         began = time.monotonic()
         young = record(daemon, "young")
         wait_finished(daemon, young)
-        set_limits(daemon, keep_free="none", max_age="3s")
+        set_limits(daemon, max_age="3s")
         wait_gone(old)
         check(young.exists() or time.monotonic() - began > 3,
               "it is too young")
@@ -263,7 +274,7 @@ def replaced(put):
         (precious / "file").write_text("mine")
         dirs[0].rename(aside)
         put(dirs[0], precious)
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_gone(dirs[1], dirs[2])
         wait_until("forgotten", lambda: stored(daemon) == {})
         check((precious / "file").read_text() == "mine", "harmed")
@@ -294,29 +305,9 @@ def by_a_parent_that_is_a_link():
         away = daemon.top / "away"
         (daemon.out / "h").rename(away)
         (daemon.out / "h").symlink_to(away)
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_until("forgotten", lambda: stored(daemon) == {})
         equal(len(list(away.iterdir())), 2, "what was moved")
-
-
-def links_inside():
-    """A link in a session's directory goes, what it points to stays."""
-    with start() as daemon:
-        one = record(daemon, "one")
-        precious = daemon.top / "precious"
-        precious.mkdir()
-        (precious / "file").write_text("mine")
-        (one / "link").symlink_to(precious)
-        (one / "ust/file").symlink_to(precious / "file")
-        deep = one
-        for i in range(60):
-            deep = deep / f"d{i}"
-        deep.mkdir(parents=True)
-        (deep / "link").symlink_to("/")
-        wait_finished(daemon, one)
-        set_limits(daemon, keep_free="none", max_use="1k")
-        wait_gone(one)
-        check((precious / "file").read_text() == "mine", "harmed")
 
 
 def not_ours():
@@ -339,8 +330,7 @@ def not_ours():
 def names_like_notes():
     """A peer that calls itself as the relay's own files."""
     with start() as daemon:
-        for name in (NOTES, NOTES + ".new", NOTES + ".2",
-                     ".tracepulse-journal.0123456789abcdef"):
+        for name in (".tracepulse-notes", ".tracepulse-journal.0123456789abcdef"):
             c = daemon.control()
             c.version()
             check(c.create_session(name="x", host=name)[1] != relay.OK, name)
@@ -352,60 +342,81 @@ def names_like_notes():
         daemon.is_stopped = False
         daemon.start_again()
         check(str(first.relative_to(daemon.out)) in stored(daemon), "notes")
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_gone(first)
 
 
 def damaged_notes():
-    """Torn and forged lines are skipped, the others count."""
+    """Forged rows are skipped, the others count; without its pages the file is
+    refused, and stays."""
     with start() as daemon:
         dirs = [record(daemon, f"s{i}") for i in range(3)]
         wait_finished(daemon, *dirs)
         before = stored(daemon)
         daemon.kill()
-        notes = daemon.out / NOTES
-        lines = notes.read_bytes().splitlines(keepends=True)
-        at = lines.index(next(x for x in lines if b"s1" in x))
-        lines[at] = lines[at].replace(b"s1", b"sX")     # not its checksum
-        lines.insert(2, b"00000000 d 0 1 1 1 ../../etc h s\n")
-        lines.insert(2, b"x" * 100000 + b"\n")
-        lines.insert(2, bytes(range(256)))
-        notes.write_bytes(b"".join(lines) + lines[1][:20])
+        with contextlib.closing(sqlite3.connect(daemon.notes())) as db, db:
+            db.executemany(
+                "INSERT INTO directories VALUES(?,1,?,1,1,1,0,?,?,?,?)",
+                [(1, 0, "../../etc", "h/x", "", ""),
+                 (2, 0, "h/x", "/etc", "", ""),
+                 (3, 0, "", "h/x", "", ""),
+                 (4, 9, "h/x", "h/x", "", ""),
+                 (5, "x", "h/" + "x" * 100000, bytes(range(256)), 1.5, None),
+                 (6, None, None, None, None, None)])
         daemon.start_again()
-        now = stored(daemon)
-        gone = str(dirs[1].relative_to(daemon.out))
-        equal(set(now), set(before) - {gone}, "after the damage")
-        set_limits(daemon, keep_free="none", max_use="1k")
-        wait_gone(dirs[0], dirs[2])
-        check(dirs[1].exists(), "it is not noted any more")
+        equal(set(stored(daemon)), set(before), "after the forgery")
+        daemon.stop()
+        notes = daemon.notes()
+        bad = notes.read_bytes()[:8192] + os.urandom(8192)
+        notes.write_bytes(bad)
+        daemon.is_stopped = False
+        daemon.start_again()
+        set_limits(daemon, max_use="1k")
+        wait_until("refused", lambda: "damaged" in daemon.log_text())
+        time.sleep(1.2)
+        check(all(p.exists() for p in dirs), "deleted")
+        equal(notes.read_bytes(), bad, "the damaged file")
+
+
+def another_version(path):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA user_version = 2")
+        db.execute("CREATE TABLE directories(x)")
 
 
 def foreign_notes():
-    """A file of notes that is none: a directory, a link, another version."""
+    """A file of notes that is none: a directory, a link, another version.
+    Nothing is noted or deleted then, which the log and the answers say."""
     for make in (lambda p: p.mkdir(),
                  lambda p: p.symlink_to("/etc/passwd"),
-                 lambda p: p.write_text("tracepulse-notes 9\n")):
+                 lambda p: p.write_text("tracepulse-notes 9\n"),
+                 another_version):
         with start() as daemon:
             daemon.stop()
             daemon.is_stopped = False
-            make(daemon.out / NOTES)
+            make(daemon.notes())
             daemon.start_again()
             one = record(daemon, "one")
-            wait_finished(daemon, one)
-            check((daemon.out / (NOTES + ".2")).exists(), "no notes")
-            check(f"{NOTES} is not used" in daemon.log_text(), "not told")
-            set_limits(daemon, keep_free="none", max_use="1k")
-            wait_gone(one)
-            check(os.path.lexists(daemon.out / NOTES), "it was removed")
+            check("retention is not possible" in daemon.log_text(), "not told")
+            said = order(daemon, "/api/v1/stored", 503, "GET")
+            check("no notes" in said["error"] and
+                  "--state-dir" in said["error"], f"{said}")
+            order(daemon, "/api/v1/keep", 503, path="h/one")
+            set_limits(daemon, max_use="1k")
+            wait_until("refused", lambda: "retention is refused" in
+                       daemon.log_text())
+            time.sleep(1.2)
+            check(one.exists(), "it was deleted")
+            check(os.path.lexists(daemon.notes()), "it was removed")
 
 
 def two_relays():
-    """They share an output directory: each deletes its own; one that has ended
-    leaves its notes to the other."""
+    """They share an output directory, and have a state directory each: each
+    deletes its own."""
     with start() as first:
         mine = record(first, "mine")
         wait_finished(first, mine)
-        second = relay.Daemon("-v", "--keep-free=none")
+        second = start()
         with second:
             second.stop()
             second.is_stopped = False
@@ -414,24 +425,48 @@ def two_relays():
             second.start_again()
             other = record(second, "other")
             wait_finished(second, other)
-            check((first.out / (NOTES + ".2")).exists(), "a file each")
-            set_limits(first, keep_free="none", max_use="1k")
+            set_limits(first, max_use="1k")
             wait_gone(mine)
             time.sleep(1.2)
             check(other.exists(), "it is another relay's")
-            second.kill()
-            first.stop()
-            first.is_stopped = False
-            first.start_again()
+            set_limits(second, max_use="1k")
             wait_gone(other)
+
+
+def two_relays_with_one_state():
+    """The second one notes nothing, and so deletes nothing, while the first
+    has the notes."""
+    with start() as first:
+        mine = record(first, "mine")
+        wait_finished(first, mine)
+        second = start()
+        with second:
+            second.stop()
+            second.is_stopped = False
+            second.command[second.command.index("-o") + 1] = str(first.out)
+            second.environment["TRACEPULSE_STATE_DIR"] = str(first.state)
+            second.out = first.out
             second.start_again()
-            wait_until("both are told", lambda: first.log_text().count(
-                "reason=max_use") == 2)
+            other = record(second, "other")
+            set_limits(second, max_use="1k")
+            order(second, "/api/v1/stored", 503, "GET")
+            time.sleep(2.2)
+            check(mine.exists() and other.exists(), "one was deleted")
+            equal(second.log_text().count("another relay has this output"), 2,
+                  "a line for each set of limits")
+            set_limits(first, max_use="1k")
+            wait_gone(mine)
+            time.sleep(1.2)
+            check(other.exists(), "it is another relay's")
+            first.stop()
+            third = record(second, "third")
+            wait_gone(third)
+            check(other.exists(), "it was never noted")
 
 
 def chunks():
-    """Archived chunks go, oldest first; the session that goes on stays, and
-    with its last chunk it goes whole."""
+    """Archived chunks stay while their session goes on. After it they go, the
+    oldest first, and it goes with the last one."""
     with start() as daemon:
         s = relay.Session(daemon, "rotated")
         top = daemon.out / s.path
@@ -451,19 +486,24 @@ def chunks():
         equal(sorted(kinds), ["chunk"] * 4 + ["session"], "kinds")
         keep = archives[1]
         order(daemon, "/api/v1/keep", path=str(keep.relative_to(daemon.out)))
-        set_limits(daemon, keep_free="none", max_use="600k")
-        wait_gone(archives[0], archives[2])
-        time.sleep(1.2)
-        check(archives[1].exists() and archives[3].exists(), "too much")
+        time.sleep(1)
+        set_limits(daemon, max_use="600k", max_age="1s")
+        time.sleep(2)
+        check(all(p.exists() for p in archives), "the session goes on")
+        set_limits(daemon)
         s.packet()
         s.wait_written()
         s.control.close()
         s.data.close()
         wait_finished(daemon, top)
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="700k")
+        wait_gone(archives[0], archives[2])
+        time.sleep(1.2)
+        check(archives[1].exists() and archives[3].exists(), "too much")
+        set_limits(daemon, max_age="1s")
         wait_gone(archives[3])
         time.sleep(1.2)
-        check(keep.exists(), "kept")
+        check(keep.exists() and top.exists(), "kept")
         order(daemon, "/api/v1/keep", keep=0,
               path=str(keep.relative_to(daemon.out)))
         wait_gone(top)
@@ -476,13 +516,13 @@ def snapshots():
             c = daemon.control()
             c.version()
             _, code, path = c.create_session(
-                name="snap", snapshot=1, uuid=bytes([n + 1]) * 16)
+                name="snap", snapshot=1, uuid=b"u" * 16)
             equal(code, relay.OK, "session")
             equal(c.create_chunk(0, name=f"snapshot-{n}"), relay.OK, "chunk")
             handle, code = c.add_stream("ch")
             equal(code, relay.OK, "stream")
             d = daemon.data()
-            d.packet(handle, 0, b"p" * 65536)
+            d.packet(handle, 0, ctf.packet(0), 65456)
             time.sleep(0.05)
             equal(c.close_stream(handle, 0), relay.OK, "close")
             equal(c.close_chunk(0)[0], relay.OK, "close")
@@ -493,11 +533,11 @@ def snapshots():
         wait_finished(daemon, top)
         equal(sorted(e["kind"] for e in stored(daemon).values()),
               ["session"] + ["snapshot"] * 3, "kinds")
-        set_limits(daemon, keep_free="none", max_use="160k")
+        set_limits(daemon, max_use="160k")
         wait_gone(top / "snapshot-0")
         time.sleep(1.2)
         check((top / "snapshot-2").exists(), "too much")
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_gone(top)
 
 
@@ -510,7 +550,7 @@ def removed_by_hand():
         dirs[1].rename(dirs[1].with_name("renamed"))
         wait_until("fell out", lambda: set(stored(daemon)) == {
             str(dirs[2].relative_to(daemon.out))})
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_gone(dirs[2])
         check(dirs[1].with_name("renamed").exists(), "it is somebody's")
 
@@ -521,23 +561,22 @@ def killed():
         dirs = [record(daemon, f"s{i}", packets=1) for i in range(12)]
         for top in dirs:
             for i in range(300):
-                (top / f"file{i}").write_text("x")
+                (top / f"file{i}").write_bytes(ctf.packet(i, 0))
         wait_finished(daemon, *dirs)
         for _ in range(6):
-            set_limits(daemon, keep_free="none", max_use="1k")
+            set_limits(daemon, max_use="1k")
             time.sleep(0.03)
             daemon.kill()
             left = [p for p in dirs if p.exists()]
-            with open(daemon.top / "conf", "w", encoding="utf-8") as f:
-                f.write("[relayd]\nkeep-free = none\n")
+            write_settings(daemon)
             daemon.start_again()
             stored(daemon)      # its notes are read
             for p in left:
                 check(p.exists(), "deleted without a limit")
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_gone(*dirs)
         wait_until("all", lambda: not list(daemon.out.glob("*/.*")))
-        wait_until("no notes", lambda: not (daemon.out / NOTES).exists())
+        equal(list(daemon.out.glob(".*")), [], "files of the relay")
 
 
 def output_removed():
@@ -548,9 +587,73 @@ def output_removed():
         relay.remove(daemon.out)
         two = record(daemon, "two")
         wait_finished(daemon, two)
+        equal({p.name for p in daemon.state.iterdir()},
+              {daemon.notes().name + end for end in ("", "-wal")}, "notes")
         equal(set(stored(daemon)), {str(two.relative_to(daemon.out))}, "new")
-        set_limits(daemon, keep_free="none", max_use="1k")
+        set_limits(daemon, max_use="1k")
         wait_gone(two)
+
+
+def nothing_stays():
+    """Once the traces are removed, the output directory is empty, while the
+    relay runs and after it."""
+    for stops_first in (False, True):
+        with start() as daemon:
+            one = record(daemon, "one")
+            check(daemon.notes().exists(), "no notes")
+            if stops_first:
+                daemon.stop()
+            shutil.rmtree(daemon.out / "h")
+            equal(list(daemon.out.rglob("*")), [], "left behind")
+            if not stops_first:
+                daemon.stop()
+                equal(list(daemon.state.iterdir()), [], "notes of nothing")
+            daemon.out.rmdir()
+        with start() as daemon:
+            one = record(daemon, "one")
+            shutil.rmtree(one.parent)
+            daemon.out.rmdir()
+            wait_until("its notes go", lambda: not list(daemon.state.iterdir()))
+
+
+def moves_and_copies():
+    """The notes follow the output directory when it is renamed. A copy of it,
+    and what is made again in its place, is not the relay's."""
+    with start() as daemon:
+        one = record(daemon, "one")
+        wait_finished(daemon, one)
+        daemon.stop()
+        moved, at = daemon.top / "moved", one.relative_to(daemon.out)
+        daemon.out.rename(moved)
+        subprocess.run(["cp", "-a", moved, daemon.out], check=True)
+
+        def again(out):
+            daemon.is_stopped = False
+            daemon.command[daemon.command.index("-o") + 1] = str(out)
+            daemon.out = out
+            daemon.start_again()
+            return set(stored(daemon))
+        equal(again(daemon.out), set(), "of the copy")
+        daemon.stop()
+        equal(again(moved), {str(at)}, "of the renamed one")
+        set_limits(daemon, max_use="1k")
+        wait_gone(moved / at)
+        check(one.exists(), "a part of the copy was deleted")
+
+
+def an_earlier_version():
+    """It had its notes in the output directory: they go, a file of somebody
+    else stays."""
+    with start() as daemon:
+        old = daemon.out / ".tracepulse-notes"
+        for text, stays in ("tracepulse-notes 1\nx", False), ("mine", True):
+            daemon.stop()
+            daemon.is_stopped = False
+            old.write_text(text)
+            daemon.start_again()
+            stored(daemon)
+            equal(old.exists(), stays, text)
+            equal("an earlier version" in daemon.log_text(), True, "the log")
 
 
 def pages():
@@ -565,6 +668,9 @@ def pages():
             after = page["next"]
         equal(len(set(seen)), 7, "pages")
         equal(len(stored(daemon, host="h1")), 3, "one host")
+        equal(set(stored(daemon, path=seen[2])), {seen[2]}, "one path")
+        equal(len(stored(daemon, path="h0")), 4, "below a path")
+        equal(stored(daemon, path=seen[2][:-1]), {}, "a part of a name")
         status = ask(daemon, "/api/v1/status")
         equal(status["admin_socket"], str(admin(daemon)), "admin socket")
         equal(admin(daemon).stat().st_mode & 0o777, 0o600, "its mode")
@@ -625,9 +731,7 @@ def a_full_disk():
         equal(answer["deleted"], [], "without a limit")
         daemon.command += ["-f", str(daemon.top / "conf")]
         daemon.kill()
-        with open(daemon.top / "conf", "w", encoding="utf-8") as f:
-            f.write("[relayd]\nkeep-free = 2M\n")
-        daemon.environment.pop("TRACEPULSE_KEEP_FREE")
+        write_settings(daemon, keep_free="2M")
         daemon.start_again()
         wait_gone(*dirs[:2])
         time.sleep(1.2)
@@ -650,7 +754,7 @@ def forge(daemon, n):
         ust = daemon.out / path / "ust"
         ust.mkdir(parents=True)
         for name in ("a", "b"):
-            (ust / name).write_bytes(b"x" * 5000)
+            (ust / name).write_bytes(ctf.packet(0, 5000))
     ids = subprocess.run(
         ["xargs", "stat", "-c", "%i %.9W"], cwd=daemon.out, check=True,
         input="\n".join(paths), capture_output=True, text=True).stdout.split()
@@ -660,14 +764,18 @@ def forge(daemon, n):
 
 
 def write_notes(daemon, entries):
-    with open(daemon.out / NOTES, "wb") as f:
-        f.write(b"tracepulse-notes 1\n")
-        for i, (path, ino, born) in enumerate(entries):
-            for body in (f"d 0 {ino} {born} {i + 1} {path} h old",
-                         f"e {ino} {born} {i + 2} 20480"):
-                f.write(b"%08x %s\n" % (zlib.crc32(body.encode()),
-                                        body.encode()))
-    os.chmod(daemon.out / NOTES, 0o600)
+    """Into the file that a relay has made."""
+    daemon.is_stopped = False
+    daemon.start_again()
+    stored(daemon)
+    daemon.kill()
+    ended = time.time_ns()
+    with contextlib.closing(sqlite3.connect(daemon.notes())) as db, db:
+        db.executemany(
+            "INSERT INTO directories"
+            " VALUES(?,?,0,?,?,20480,0,?,?,X'68',X'6f6c64')",
+            [(int(ino), born, i + 1, ended + i, path.encode(), path.encode())
+             for i, (path, ino, born) in enumerate(entries)])
 
 
 def round_trips(session, until):
@@ -701,7 +809,7 @@ def a_neighbour_is_not_delayed():
             until = time.monotonic() + 3
             return round_trips(s, lambda: time.monotonic() > until)
         before = quiet()
-        set_limits(daemon, keep_free="none", max_age="1m")
+        set_limits(daemon, max_age="1s")
         began = time.monotonic()
         left = [daemon.out / f"h/old-{i}" for i in range(n)]
 
@@ -739,12 +847,48 @@ def many_at_the_start():
         equal(len(page["stored"]), 1000, "a page")
 
 
-CASES = [oldest_first, active_stays, a_viewer_reads_on, kept, dry_run,
-         max_age, by_a_link,
-         by_a_directory, by_a_file, by_a_parent_that_is_a_link, links_inside,
-         not_ours, names_like_notes, damaged_notes, foreign_notes, two_relays,
-         chunks, snapshots, removed_by_hand, killed, output_removed, pages,
-         bad_orders, a_full_disk, a_neighbour_is_not_delayed, many_at_the_start]
+def cut_before_their_metadata():
+    """A recording without metadata is reported as unreadable, also by the next
+    start; one that has it is not."""
+    def unreadable():
+        return {e["session"] for e in stored(daemon).values()
+                if e["unreadable"]}
+
+    def lines():
+        return [re.search(r"h/(\w+)-", line).group(1)
+                for line in daemon.log_text().splitlines()
+                if ": unreadable, as it ended before its metadata" in line]
+
+    with start() as daemon:
+        early, good, killed = (relay.Session(daemon, name) for name in
+                               ("early", "good", "killed"))
+        good.packet()
+        good.finish()
+        early.packet()
+        early.wait_written()
+        early.control.close()
+        early.data.close()
+        wait_finished(daemon, daemon.out / early.path, daemon.out / good.path)
+        wait_until("early", lambda: unreadable() == {"early"})
+        equal(lines(), ["early"], "lines")
+        killed.packet()
+        killed.wait_written()
+        wait_until("noted", lambda: len(stored(daemon)) == 3)
+        time.sleep(1.2)
+        daemon.kill()
+        daemon.start_again()
+        # What was unreadable is found so again.
+        wait_until("both", lambda: unreadable() == {"early", "killed"})
+        equal(sorted(lines()), ["early", "early", "killed"], "lines")
+
+
+CASES = [cut_before_their_metadata, nothing_stays, moves_and_copies, an_earlier_version,
+         two_relays_with_one_state, oldest_first, active_stays,
+         a_viewer_reads_on, kept, dry_run, max_age, by_a_link, by_a_directory,
+         by_a_file, by_a_parent_that_is_a_link, not_ours, names_like_notes,
+         damaged_notes, foreign_notes, two_relays, chunks, snapshots,
+         removed_by_hand, killed, output_removed, pages, bad_orders,
+         a_full_disk, a_neighbour_is_not_delayed, many_at_the_start]
 
 
 if __name__ == "__main__":

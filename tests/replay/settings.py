@@ -273,7 +273,8 @@ def with_daemonize_the_file_remains():
              "-g", "no_such_group",
              "--dynamic-port-allocation", "-C", any_port, "-D", any_port,
              "-L", any_port, "--log-file", "log"],
-            env=dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run"),
+            env=dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run",
+                     TRACEPULSE_STATE_DIR=top + "/state"),
             cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=relay.TIMEOUT)
         equal((done.returncode, done.stdout), (0, b""), "-d")
