@@ -276,6 +276,7 @@ main(int argc, char **argv)
 
 	/* Mistakes on the command line need no time. */
 	(void)log_look_at_stderr(false);
+	options_report_as_service(argc, argv);
 	if (options_parse(&options, argc, argv) != OK)
 		return EXIT_FAILURE;
 	if (options.is_done)

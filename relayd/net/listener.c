@@ -178,14 +178,15 @@ listener_open(
 	int fd, err = listen_url_find(url, SOCK_STREAM, &found);
 
 	if (err != 0) {
-		log_line(level, "%s port: cannot find the address of '%s': %s",
-		    name, url->host, gai_strerror(err));
+		log_line(level,
+		    "%s%s port: cannot find the address of '%s': %s",
+		    url->where, name, url->host, gai_strerror(err));
 		return -1;
 	}
 	fd = try_bind(found);
 	if (fd < 0)
-		log_errno(level, "%s port: cannot listen on %s port %u", name,
-		    url->host, url->port);
+		log_errno(level, "%s%s port: cannot listen on %s port %u",
+		    url->where, name, url->host, url->port);
 	freeaddrinfo(found);
 	return fd;
 }

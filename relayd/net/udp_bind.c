@@ -132,7 +132,7 @@ udp_bind_wanted(
 	if (st == OK)
 		return OK;
 	*port = 0;
-	log_errno(LOG_ERROR, "udp port: cannot bind to %s port %u",
-	    o->data.host, wanted);
+	log_errno(LOG_ERROR, "%sudp port: cannot bind to %s port %u",
+	    o->data.where, o->data.host, wanted);
 	return st;
 }

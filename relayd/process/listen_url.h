@@ -20,6 +20,9 @@ struct listen_url {
 	bool is_explicit; /* given by the user, not a default */
 	bool has_socket;  /* the service manager listens there already */
 	int socket_fd;	  /* if has_socket (process/activation.h) */
+	/* "FILE:LINE: " or "VARIABLE: ", for messages; a longer one is cut. "":
+	 * a default, or of the command line. */
+	char where[256];
 };
 
 /*

@@ -25,24 +25,29 @@ options_origin(void)
 	return busy_with;
 }
 
+void
+options_where(const struct origin *from, char *out, size_t n)
+{
+	out[0] = '\0';
+	if (from->kind == ORIGIN_FILE)
+		snprintf(out, n, "%s:%u: ", from->name, from->line);
+	else if (from->kind == ORIGIN_VARIABLE)
+		snprintf(out, n, "%s: ", from->name);
+}
+
 enum status
 options_refuse(const char *fmt, ...)
 {
-	const struct origin none = { 0 };
-	const struct origin *from = busy_with != NULL ? busy_with : &none;
-	char text[LOG_LINE_MAX];
+	char text[LOG_LINE_MAX], where[PATH_MAX + 16] = "";
 	va_list ap;
 
 	va_start(ap, fmt);
 	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		text[0] = '\0';
 	va_end(ap);
-	if (from->kind == ORIGIN_FILE)
-		log_error("%s:%u: %s", from->name, from->line, text);
-	else if (from->kind == ORIGIN_VARIABLE)
-		log_error("%s: %s", from->name, text);
-	else
-		log_error("%s", text);
+	if (busy_with != NULL)
+		options_where(busy_with, where, sizeof(where));
+	log_error("%s%s", where, text);
 	return E_REFUSED;
 }
 
@@ -217,12 +222,22 @@ show_time(const struct row *r, const void *from, char *out, size_t n)
 	options_show_ns(*(const uint64_t *)from, out, n);
 }
 
+enum status
+options_parse_url(struct listen_url *u, const char *arg, const char **why)
+{
+	const enum status st = listen_url_parse(u, arg, why);
+
+	if (st == OK && busy_with != NULL)
+		options_where(busy_with, u->where, sizeof(u->where));
+	return st;
+}
+
 static enum status
 take_url(const struct row *r, void *to, const char *arg)
 {
 	const char *why;
 
-	if (listen_url_parse(to, arg, &why) == OK)
+	if (options_parse_url(to, arg, &why) == OK)
 		return OK;
 	/* --control-port: "control" */
 	return options_refuse("Invalid %.*s URL \"%s\": %s",

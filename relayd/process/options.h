@@ -163,6 +163,13 @@ enum status options_parse(struct options *o, int argc, char **argv) MUST_CHECK;
 /* Each setting, its value and where that is from, to standard output, as a file
  * that --config would take. */
 void options_print(const struct options *o);
+/*
+ * "--check-config" and "--print-config" of root, without other options, are
+ * about the service: replaces the process with the one that asks systemd to run
+ * the same command as the service (relayd/systemd/relayd-config.in). Returns if
+ * the command is another one, or there is no such service.
+ */
+void options_report_as_service(int argc, char **argv);
 /* Look for what would fail at the start: addresses, directories, limits. Starts
  * and makes nothing. E_REFUSED: all that is wrong was logged. */
 enum status options_check(const struct options *o) MUST_CHECK;

@@ -52,11 +52,44 @@ options_print(const struct options *o)
 	}
 }
 
+static bool
+has_only_reports(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--check-config") != 0 &&
+		    strcmp(argv[i], "--print-config") != 0)
+			return false;
+	return argc > 1;
+}
+
+void
+options_report_as_service(int argc, char **argv)
+{
+	if (geteuid() == 0 && access("/run/systemd/system", F_OK) == 0 &&
+	    has_only_reports(argc, argv))
+		(void)execv(LIBEXEC_DIR "/relayd-config", argv);
+}
+
+/* A setting as messages name it, with the place that it is from. */
+#define NAME_SIZE (PATH_MAX + 64)
+
+static const char *
+name_of(const struct options *o, enum option_id id, char out[NAME_SIZE])
+{
+	size_t len;
+
+	options_where(&o->from[id], out, PATH_MAX + 16);
+	len = strlen(out);
+	snprintf(out + len, NAME_SIZE - len, "--%s", option_rows[id].name);
+	return out;
+}
+
 /* An address that is listened on: its option, and the first one of the host
  * that is this machine's. */
 struct place {
 	const struct listen_url *url;
-	const char *name;
+	enum option_id id;
+	char name[NAME_SIZE];
 	union {
 		struct sockaddr any;
 		struct sockaddr_in in;
@@ -138,10 +171,10 @@ static bool
 check_addresses(const struct options *o)
 {
 	struct place places[] = {
-		{ .url = &o->control, .name = "--control-port" },
-		{ .url = &o->data, .name = "--data-port" },
-		{ .url = &o->live, .name = "--live-port" },
-		{ .url = &o->http, .name = "--http" },
+		{ .url = &o->control, .id = OPT_CONTROL_PORT },
+		{ .url = &o->data, .id = OPT_DATA_PORT },
+		{ .url = &o->live, .id = OPT_LIVE_PORT },
+		{ .url = &o->http, .id = OPT_HTTP },
 	};
 	/* Without the default of HTTP it starts all the same. */
 	const bool has_http = o->has_http && o->http_path[0] == '\0' &&
@@ -149,8 +182,10 @@ check_addresses(const struct options *o)
 	const size_t n = ARRAY_LEN(places) - !has_http;
 	bool ok = true;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		name_of(o, places[i].id, places[i].name);
 		ok &= check_address(&places[i]);
+	}
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = i + 1; k < n; k++)
 			ok &= are_apart(&places[i], &places[k]);
@@ -202,13 +237,13 @@ check_file_path(const char *file, const char *what)
 }
 
 static bool
-check_working_dir(const char *dir)
+check_working_dir(const char *dir, const char *what)
 {
 	struct stat sb;
 
 	if (dir[0] == '\0' || (stat(dir, &sb) == 0 && S_ISDIR(sb.st_mode)))
 		return true;
-	log_errno(LOG_ERROR, "--working-directory %s", dir);
+	log_errno(LOG_ERROR, "%s %s", what, dir);
 	return false;
 }
 
@@ -225,14 +260,17 @@ enum status
 options_check(const struct options *o)
 {
 	bool ok = check_addresses(o);
+	char name[NAME_SIZE];
 
-	ok &= check_file_path(o->http_path, "--http");
-	ok &= check_file_path(o->admin_socket.path, "--admin-socket");
-	ok &= check_directory(o->output, "--output");
+	ok &= check_file_path(o->http_path, name_of(o, OPT_HTTP, name));
+	ok &= check_file_path(
+	    o->admin_socket.path, name_of(o, OPT_ADMIN_SOCKET, name));
+	ok &= check_directory(o->output, name_of(o, OPT_OUTPUT, name));
 	ok &= check_directory(o->run_dir, "run directory");
-	ok &= check_file_path(o->pid_file, "--pid-file");
-	ok &= check_file_path(o->log_file, "--log-file");
-	ok &= check_working_dir(o->working_dir);
+	ok &= check_file_path(o->pid_file, name_of(o, OPT_PID_FILE, name));
+	ok &= check_file_path(o->log_file, name_of(o, OPT_LOG_FILE, name));
+	ok &= check_working_dir(
+	    o->working_dir, name_of(o, OPT_WORKING_DIR, name));
 	look_at_limits(o);
 	return ok ? OK : E_REFUSED;
 }

@@ -103,6 +103,13 @@ enum status options_bad_size(
  * file and line, or the variable. Returns E_REFUSED. */
 enum status options_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
+/* "FILE:LINE: " or "VARIABLE: " for a message about a value that is from there;
+ * "": a default, or of the command line. */
+void options_where(const struct origin *from, char *out, size_t n);
+/* listen_url_parse() of the value that options_set() is busy with. */
+enum status options_parse_url(
+    struct listen_url *u, const char *arg, const char **why) MUST_CHECK;
+
 void options_usage(void); /* --help */
 
 /* The row of a long name; N_OPTIONS: none. */

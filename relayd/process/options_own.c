@@ -268,7 +268,7 @@ options_take_http(const struct row *r, void *to, const char *arg)
 	if (!o->has_http)
 		return OK;
 	if (strncmp(arg, unix_scheme, n) != 0) {
-		if (listen_url_parse(to, arg, &why) == OK)
+		if (options_parse_url(to, arg, &why) == OK)
 			return OK;
 		return options_refuse("Invalid http URL \"%s\": %s", arg, why);
 	}

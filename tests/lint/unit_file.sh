@@ -13,7 +13,8 @@ trap 'rm -rf "$work"' EXIT
 check()
 {
 	# Not installed yet: the program stands here.
-	sed "s|^ExecStart=[^ ]*/|ExecStart=$PWD/|" "$1" >"$work/$3"
+	sed -e "s|^ExecStart=[^ ]*/|ExecStart=$PWD/|" \
+	    -e "s|^ExecReload=[^ ]*/$2 |ExecReload=$PWD/$2 |" "$1" >"$work/$3"
 	grep -q "^ExecStart=$PWD/$2 " "$work/$3"
 	systemd-analyze verify --man=no "$work/$3" >"$work/said" 2>&1 ||
 	    { cat "$work/said"; exit 1; }

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import stat
@@ -349,11 +350,69 @@ def the_configuration_is_told():
         equal(os.listdir(top), [], "nothing is made")
 
 
+def the_packaged_file_can_be_read():
+    """Each setting in it, and each that a reload changes is where it is said."""
+    top = pathlib.Path(os.path.abspath(__file__)).parents[2]
+    text = (top / "relayd/systemd/relayd.conf").read_text()
+    table = (top / "relayd/process/options.tbl.h").read_text()
+    can_reload = {name for name, rest in re.findall(
+        r'^OPTION\(\w+, [^,]*, "([a-z-]+)",(.*\n.*)', table, re.M)
+        if "RELOADED(" in rest} - {"verbose"}
+    first, second = text.split("# ---- Those that count after: systemctl restart")
+    equal(set(re.findall(r"^;([a-z-]+) =", first, re.M)), can_reload,
+          "settings that a reload changes")
+    check(not can_reload & set(re.findall(r"^;([a-z-]+) =", second, re.M)),
+          "settings that it changes, below the others")
+    with tempfile.TemporaryDirectory() as home, \
+            a_file(re.sub("^;(log-file|output|state-dir).*", "", text, flags=re.M)
+                   .replace("\n;", "\n")) as conf:
+        done = subprocess.run(
+            [relay.PROGRAM, "-f", str(conf), "--check-config"],
+            env=dict(os.environ, HOME=home, LTTNG_RUNDIR=home + "/run"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+        equal((done.returncode, done.stderr), (0, b""), "all that is in it")
+    check(re.search("^[^#;[\n]", text, re.M) is None, "a setting is in force")
+
+
+def errors_name_file_and_line():
+    """What cannot be listened on, or written to: when it is checked, and when
+    the relay starts."""
+    with tempfile.TemporaryDirectory() as top, a_file("") as conf:
+        env = dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run",
+                   TRACEPULSE_LIVE_PORT="tcp://203.0.113.2:7003")
+
+        def ask(text, *options):
+            conf.write_text(text)
+            done = subprocess.run([relay.PROGRAM, "-f", str(conf), *options],
+                                  env=env, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=20)
+            equal(done.returncode, 1, "exit status")
+            return done.stderr.decode()
+        start = f"[relayd]\noutput={top}/out\n"
+        said = ask(start + "control-port=tcp://203.0.113.1:7001\n"
+                   f"log-file={top}/none/log\nhttp=none\n", "--check-config")
+        for wanted in (f'error {conf}:3: --control-port: cannot listen on "203.',
+                       f"error {conf}:4: --log-file {top}/none/log: ",
+                       'error TRACEPULSE_LIVE_PORT: --live-port: cannot listen'):
+            check(wanted in said, f"no {wanted!r}: {said}")
+        said = ask(start + "data-port=tcp://127.0.0.1:7001\n"
+                   "control-port=tcp://127.0.0.1:7001\n", "--check-config")
+        check(f"{conf}:4: --control-port and {conf}:3: --data-port have the "
+              "same address" in said, said)
+        said = ask(start + "control-port=tcp://203.0.113.1:7001\n")
+        check(f"error {conf}:3: control port: cannot listen on 203.0.113.1 port "
+              "7001" in said, said)
+        said = ask(start + "control-port=tcp://nowhere.invalid:7001\n")
+        check(f"error {conf}:3: control port: cannot find the address of "
+              "'nowhere.invalid'" in said, said)
+
+
 CASES = [a_reload_changes_what_can_be, a_reload_reaches_threads,
          systemd_gives_an_output_directory, hanging_up_ends_nothing,
          systemd_hears_of_a_reload, a_log_file_is_opened_again,
          a_full_disk_stops_no_relay, every_line_is_json,
-         with_daemonize_the_file_remains, the_configuration_is_told]
+         with_daemonize_the_file_remains, the_configuration_is_told,
+         errors_name_file_and_line, the_packaged_file_can_be_read]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))
