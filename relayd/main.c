@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-relayd: read options, go to the background, start workers,
  * serve. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
 #include "relayd/lobby.h"
+#include "relayd/process/open_sessions.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
 #include "relayd/process/sandbox.h"
@@ -193,8 +195,30 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 static void
 on_second(void *arg)
 {
-	(void)arg;
+	const uint64_t active = stats_sum(STAT_sessions_active);
+	const uint64_t snapshot = stats_sum(STAT_sessions_snapshot);
+
 	log_report_suppressed();
+	open_sessions_set(arg, active > snapshot ? active - snapshot : 0);
+}
+
+static void
+tell_cut_before(uint64_t n)
+{
+	stats_add(stats_lobby(), STAT_sessions_cut, n);
+	log_warn("sessions cut when the relay last ended: %" PRIu64
+		 "; their tracers did not notice, and nothing is recorded "
+		 "until the sessions are destroyed and created again",
+	    n);
+}
+
+static void
+tell_cut_now(uint64_t n)
+{
+	if (n > 0)
+		log_warn("sessions cut by this stop: %" PRIu64
+			 "; their tracers do not notice",
+		    n);
 }
 
 static enum status
@@ -203,6 +227,8 @@ run(struct daemon *d, struct reload *reload)
 	struct options *o = reload->options;
 	struct disk_threads disk = { 0 };
 	struct second *second = NULL;
+	struct open_sessions open;
+	uint64_t cut;
 	struct http *http = NULL;
 	struct lobby *lobby;
 	enum status st;
@@ -213,21 +239,31 @@ run(struct daemon *d, struct reload *reload)
 	disk.disk.base_fd = output_open(o->output);
 	if (disk.disk.base_fd < 0)
 		return E_IO;
+	cut = open_sessions_take(&open, o->run_dir);
 	st = lobby_create(&lobby, o);
 	if (st == OK)
-		st = second_create(&second, lobby_base(lobby), on_second, NULL);
+		st = second_create(
+		    &second, lobby_base(lobby), on_second, &open);
 	if (st == OK)
 		st = dir_registry_create(&disk.disk.registry);
 	if (st == OK)
 		st = retention_thread_create(
 		    &disk.retention, disk.disk.registry, o);
 	if (st == OK) {
+		if (cut > 0)
+			tell_cut_before(cut);
 		disk.disk.stored = retention_thread_door(disk.retention);
 		reload_tell(reload, retention_thread_reload, disk.retention);
 		st = serve(d, reload, lobby, &disk, &http);
 	}
 	second_destroy(second);
 	lobby_destroy(lobby);
+	/* After a start that failed the next one shall know, too. */
+	if (st == OK) {
+		cut = stats_sum(STAT_ended_stop);
+		tell_cut_now(cut);
+	}
+	open_sessions_end(&open, cut);
 	/* It tells HTTP what was deleted, and notes what workers told last. */
 	retention_thread_stop(disk.retention);
 	http_destroy(http);

@@ -2,7 +2,7 @@
 /* /api/v1/status: members have the names of the metrics. */
 #include "config.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 #include "proto/live.h"
 #include "relayd/http/json.h"
@@ -218,6 +218,22 @@ all_threads(const struct view *v)
 	return all;
 }
 
+/* For a day it is said what the last restart cut. */
+static json_t *
+state_text(const struct view *v, enum not_ready why)
+{
+	const uint64_t cut = view_sum(STAT_sessions_cut);
+	const char *text = view_state_text(v, why);
+
+	if (why != READY || cut == 0 ||
+	    clock_now_ns() - v->started_ns > 24 * 3600 * NS_PER_S)
+		return json_string(text);
+	return json_sprintf("%s Sessions cut when the relay last ended: "
+			    "%" PRIu64 "; their tracers did not notice, so "
+			    "destroy and create them again.",
+	    text, cut);
+}
+
 json_t *
 json_of_status(const struct view *v)
 {
@@ -236,8 +252,7 @@ json_of_status(const struct view *v)
 		    reasons, json_string(view_reason(why)));
 	(void)json_object_set_new(j, "reasons", reasons);
 	(void)json_object_set_new(j, "state", json_string(view_state(v, why)));
-	(void)json_object_set_new(
-	    j, "state_text", json_string(view_state_text(v, why)));
+	(void)json_object_set_new(j, "state_text", state_text(v, why));
 	(void)json_object_set_new(j, "listeners", listeners(v));
 	(void)json_object_set_new(
 	    j, "admin_socket", json_of_text(v->admin_path));

@@ -84,6 +84,22 @@ session_tell(struct session *s, enum news_kind kind)
 	tell_news(s, &(struct news){ .kind = kind });
 }
 
+static void
+count_active(const struct session *s, uint64_t n)
+{
+	stats_add(s->shard->stats, STAT_sessions_active, n);
+	if (s->wish.is_snapshot)
+		stats_add(s->shard->stats, STAT_sessions_snapshot, n);
+}
+
+/* A session that is for one snapshot stays after it, and loses nothing when the
+ * relay stops. */
+static enum why_ended
+why_stopped(const struct session *s)
+{
+	return s->wish.is_snapshot ? WHY_closed : WHY_stop;
+}
+
 void
 session_began(struct session *s)
 {
@@ -91,7 +107,7 @@ session_began(struct session *s)
 	s->began_s = clock_wall_s();
 	s->began_ns = clock_now_ns();
 	stats_add(s->shard->stats, STAT_sessions_began, 1);
-	stats_add(s->shard->stats, STAT_sessions_active, 1);
+	count_active(s, 1);
 	session_tell(s, NEWS_SESSION_BEGAN);
 }
 
@@ -111,12 +127,12 @@ void
 session_ends(struct session *s, bool aborted)
 {
 	if (s->shard->is_stopping)
-		s->why = WHY_stop;
+		s->why = why_stopped(s);
 	else if (aborted)
 		s->why = WHY_error;
 	else
 		s->why = has_open_stream(s) ? WHY_left : WHY_closed;
-	stats_add(s->shard->stats, STAT_sessions_active, UINT64_MAX);
+	count_active(s, UINT64_MAX);
 	stats_add(s->shard->stats, STAT_sessions_ending, 1);
 }
 
@@ -158,8 +174,8 @@ session_has_ended(struct session *s)
 	if (s->is_ended) {
 		stats_add(stats, STAT_sessions_ending, UINT64_MAX);
 	} else {
-		stats_add(stats, STAT_sessions_active, UINT64_MAX);
-		s->why = WHY_stop;
+		count_active(s, UINT64_MAX);
+		s->why = why_stopped(s);
 	}
 	stats_add(
 	    stats, (enum stats_row)(STAT_ended_closed + (unsigned)s->why), 1);

@@ -49,10 +49,15 @@ STAT(sessions_began, COUNTER, "sessions_began_total", "", "",
 	    "Sessions that ended")
 #include "relayd/stats/why.tbl.h"
 #undef WHY
+STAT(sessions_cut, GAUGE, "sessions_cut", "", "",
+    "Sessions that were open when the relay last ended: their tracers go on "
+    "unrecorded")
 STAT(sessions_active, GAUGE, "sessions", "state", "active",
     "Sessions that are there")
 STAT(sessions_ending, GAUGE, "sessions", "state", "ending",
     "Sessions that are there")
+STAT(sessions_snapshot, GAUGE, "snapshot_sessions", "", "",
+    "Active sessions that are for one snapshot each: a restart cuts nothing")
 STAT(streams, GAUGE, "streams", "", "",
     "Streams that are open")
 STAT(files, GAUGE, "open_files", "", "",

@@ -44,6 +44,14 @@ def status():
         check("\033" not in out, "colours without a terminal")
         s = ask(url, "status")
         equal(s["totals"]["lost_packets_total"]["gap"], 3, "JSON")
+        check("Cut" not in out, out)
+        daemon.stop()
+        daemon.is_stopped = False
+        daemon.start_again()
+        url = url_of(daemon)
+        out, _ = run(url, "status")
+        check(re.search(r"^Cut +1 session when the relay last ended; destroy "
+                        "and create", out, re.M), out)
 
 
 def rates():

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 
+import looking
 import relay
 from relay import check, equal
 
@@ -418,8 +419,10 @@ def more_signals_change_nothing():
                   time.monotonic() - began > 0.25, "it ended before its time")
         daemon.wait_for_end()
         session.check()
-        equal(list((daemon.rundir / "relayd").iterdir()), [], "run directory")
-        equal({p.name for p in daemon.out.glob(".*")} - {relay.NOTES}, set(),
+        # For the next start: it cut a session.
+        equal([p.name for p in (daemon.rundir / "relayd").iterdir()],
+              ["sessions"], "run directory")
+        equal({p.name for p in daemon.out.glob(".*")}, set(),
               "journals")
 
 
@@ -482,7 +485,64 @@ def the_output_directory_may_go_and_come():
         equal(daemon.log_text().count("opened again"), 3, "warnings")
 
 
-CASES = [keep_alive_is_for_peers, a_fleet_connects_at_once, modes_are_those_of_the_umask,
+def sessions_that_an_end_cuts_are_counted():
+    """The next process knows how many there were, however the relay ended."""
+    def again():
+        daemon.is_stopped = False
+        daemon.start_again()
+
+    def told(n):
+        """The new process says it in the metric, the status and the log."""
+        equal(looking.metrics(daemon)["tracepulse_sessions_cut"], n, "metric")
+        text = looking.ask(daemon, "/api/v1/status")["state_text"]
+        equal(f"when the relay last ended: {n};" in text, n > 0, text)
+        log = daemon.log_text()
+        equal(log.count("warning sessions cut when the relay last ended: "),
+              len(cuts), "lines of starts")
+        equal(log.count("warning sessions cut by this stop: "), stops, "of stops")
+
+    with relay.Daemon("--http=tcp://127.0.0.1:0") as daemon:
+        cuts, stops, file = [], 0, daemon.rundir / "relayd/sessions"
+        sessions = [relay.Session(daemon, f"s{i}") for i in range(3)]
+        told(0)
+        sessions[0].control.close()
+        sessions[0].data.close()
+        looking.wait_until("one that ended", lambda: looking.metrics(daemon)[
+            'tracepulse_sessions{state="active"}'] == 2)
+        # Its snapshot was taken: nothing is cut.
+        snapshot = daemon.control()
+        snapshot.version()
+        equal(snapshot.create_session(name="snapshot", snapshot=1)[1],
+              relay.OK, "a snapshot session")
+        looking.wait_until("it is counted", lambda: looking.metrics(daemon)[
+            "tracepulse_snapshot_sessions"] == 1)
+        daemon.stop()
+        cuts, stops = [2], 1
+        again()
+        told(2)
+        # A start that fails passes it on; sessions of a killed one count.
+        session = relay.Session(daemon, "killed")
+        looking.wait_until("one is open", lambda: file.read_text() == "1\n")
+        daemon.kill()
+        command = daemon.command
+        daemon.command = [*command, "-C", "tcp://203.0.113.1"]
+        process = subprocess.run(daemon.command, env=daemon.environment,
+                                 stdout=daemon.log, stderr=daemon.log,
+                                 timeout=20)
+        equal(process.returncode, 1, "a start that fails")
+        daemon.command = command
+        cuts = [2, 1]
+        again()
+        told(1)
+        session.data.close()
+        daemon.stop()
+        check(not file.exists(), "its file stays")
+        again()
+        told(0)
+
+
+CASES = [keep_alive_is_for_peers, both_families_on_one_address,
+         a_fleet_connects_at_once, modes_are_those_of_the_umask,
          few_descriptors_serve_many_streams,
          idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
          a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
@@ -490,7 +550,8 @@ CASES = [keep_alive_is_for_peers, a_fleet_connects_at_once, modes_are_those_of_t
          a_reader_does_not_keep_it_from_ending,
          nobody_who_sends_keeps_it_from_ending, nobody_reads_standard_error,
          more_signals_change_nothing, signals,
-         the_output_directory_may_go_and_come]
+         the_output_directory_may_go_and_come,
+         sessions_that_an_end_cuts_are_counted]
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:]))

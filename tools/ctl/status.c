@@ -56,6 +56,9 @@ read_totals(struct relay_status *s, struct answer *a, const json_t *j)
 	s->sent_bytes = answer_number(a, totals, "sent_bytes_total");
 	s->lost_packets = answer_sum(a, totals, "lost_packets_total");
 	s->lost_by_cause = answer_object(a, totals, "lost_packets_total");
+	/* Relays before do not say it. */
+	s->cut_sessions = json_integer_value(
+	    json_object_get(totals, "sessions_cut"));
 	s->received_rate = answer_real(a, rates, "received_bytes_per_second");
 	s->packet_rate = answer_real(a, rates, "received_packets_per_second");
 	s->written_rate = answer_real(a, rates, "written_bytes_per_second");
@@ -183,6 +186,19 @@ print_losses(const struct ctl *c, const struct relay_status *s)
 	    causes, text_per_second(rate, s->lost_rate));
 }
 
+/* Their tracers did not notice: somebody has to do something. */
+static void
+print_cut(const struct ctl *c, const struct relay_status *s)
+{
+	char count[TEXT_UNIT_MAX];
+
+	if (s->cut_sessions > 0)
+		ctl_line(c, "Cut", TONE_WARNING,
+		    "%s when the relay last ended; destroy and create them "
+		    "again",
+		    text_count(count, (uint64_t)s->cut_sessions, "session"));
+}
+
 void
 status_print_limits(const struct ctl *c, const json_t *limits)
 {
@@ -296,6 +312,7 @@ print_status(const struct ctl *c, const struct relay_status *s)
 	    text_count(used, s->viewers, "viewer"));
 	print_flow(c, s);
 	print_losses(c, s);
+	print_cut(c, s);
 	print_disk(c, s);
 	if (s->stored > 0)
 		ctl_line(

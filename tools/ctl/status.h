@@ -25,6 +25,8 @@ struct relay_status {
 	uint64_t sessions, streams, viewers;
 	uint64_t received_bytes, received_packets, written_bytes, sent_bytes,
 	    lost_packets;
+	json_int_t
+	    cut_sessions; /* when the relay last ended; 0 or less: none */
 	const json_t *lost_by_cause;
 	/* Per second. */
 	double received_rate, packet_rate, written_rate, sent_rate, lost_rate;
