@@ -68,6 +68,8 @@ json_of_item(const struct stored_item *i, bool is_deleted)
 	(void)json_object_set_new(j, "kept", json_boolean(i->is_kept));
 	(void)json_object_set_new(
 	    j, "state", json_string(i->is_active ? "active" : "finished"));
+	(void)json_object_set_new(
+	    j, "unreadable", json_boolean(i->is_unreadable));
 	return j;
 }
 
@@ -312,6 +314,7 @@ static const char *
 read_list(struct stored_info *i, const struct evkeyvalq *query)
 {
 	const char *host = query_text(query, "host");
+	const char *path = query_text(query, "path");
 	uint64_t limit = STORED_LIMIT;
 
 	if (query_number(query, "limit", 1, STORED_ITEMS_MAX, &limit) != OK)
@@ -323,7 +326,12 @@ read_list(struct stored_info *i, const struct evkeyvalq *query)
 	if (host != NULL)
 		memcpy(i->host, host, strlen(host) + 1);
 	i->limit = (unsigned)limit;
-	return NULL;
+	if (path == NULL)
+		return NULL;
+	if (strlen(path) >= RELPATH_MAX)
+		return "the path is too long";
+	i->path = strdup(path);
+	return i->path == NULL ? API_NO_MEMORY : NULL;
 }
 
 void

@@ -113,12 +113,23 @@ own_bytes(const struct entry *e, uint64_t bytes)
 	return bytes;
 }
 
+static void
+note_whether_readable(struct entry *e, const struct tree *count)
+{
+	e->is_unreadable = tree_found(count)->is_unreadable;
+	if (e->is_unreadable)
+		log_peer(LOG_WARN,
+		    "%s: unreadable, as it ended before its metadata arrived",
+		    e->path);
+}
+
 void
 retention_end_count(struct retention *r)
 {
 	struct entry *e = r->job.entry;
 
 	if (e->is_ended) {
+		note_whether_readable(e, r->job.tree);
 		table_set_bytes(
 		    &r->table, e, own_bytes(e, tree_found(r->job.tree)->bytes));
 		retention_note(r, e, e->path);

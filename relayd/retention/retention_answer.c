@@ -33,6 +33,7 @@ retention_fill_item(const struct entry *e, struct stored_item *to)
 		.bytes = table_bytes_of(e),
 		.is_kept = e->is_kept,
 		.is_active = !e->is_ended,
+		.is_unreadable = e->is_unreadable,
 	};
 }
 
@@ -94,6 +95,16 @@ is_removing(const struct retention *r, const struct entry *e)
 	return e == r->job.entry && r->job.step == JOB_REMOVE;
 }
 
+/* Is E the directory at PATH, or one below it? */
+static bool
+is_within(const struct entry *e, const char *path)
+{
+	const size_t n = strlen(path);
+
+	return strncmp(e->path, path, n) == 0 &&
+	       (e->path[n] == '\0' || e->path[n] == '/');
+}
+
 static void
 list_some(struct retention *r, struct stored_info *i)
 {
@@ -101,7 +112,8 @@ list_some(struct retention *r, struct stored_info *i)
 
 	list_each (e, &r->table.all, struct entry, node) {
 		if (e->number <= i->after || is_removing(r, e) ||
-		    (i->host[0] != '\0' && strcmp(e->host, i->host) != 0))
+		    (i->host[0] != '\0' && strcmp(e->host, i->host) != 0) ||
+		    (i->path != NULL && !is_within(e, i->path)))
 			continue;
 		if (i->n_items == i->limit) {
 			i->has_more = true;

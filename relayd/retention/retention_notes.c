@@ -23,7 +23,12 @@ retention_note(struct retention *r, const struct entry *e, const char *path)
 		.kind = e->kind,
 		.began_ns = e->began_ns,
 		.ended_ns = e->is_ended ? e->ended_ns : 0,
-		.bytes = e->is_ended && list_empty(&e->to_count) ? e->bytes : 0,
+		/* 0: the next start counts it. That is how it learns what is
+		 * unreadable, too. */
+		.bytes = e->is_ended && list_empty(&e->to_count) &&
+				 !e->is_unreadable
+			     ? e->bytes
+			     : 0,
 		.is_kept = e->is_kept,
 		.path = path,
 		.name = e->name,

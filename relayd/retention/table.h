@@ -35,8 +35,9 @@ struct entry {
 	uint64_t ino, born;
 	uint64_t began_ns, ended_ns, bytes;
 	bool is_ended, is_kept;
-	uint64_t mark;	   /* of the last dry run in which it would go */
-	uint64_t retry_ns; /* it could not be deleted: not before then */
+	bool is_unreadable; /* as its metadata is missing; known if counted */
+	uint64_t mark;	    /* of the last dry run that deletes it */
+	uint64_t retry_ns;  /* it could not be deleted: not before then */
 	struct stored_dir **users; /* references */
 	unsigned n_users;
 	char *path; /* where it is, below the output directory */

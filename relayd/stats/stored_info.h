@@ -40,7 +40,7 @@ struct stored_item {
 	uint64_t number;  /* for "after" */
 	uint64_t began_ns, ended_ns;
 	uint64_t bytes;
-	bool is_kept, is_active;
+	bool is_kept, is_active, is_unreadable;
 	enum deleted reason; /* of one that was, or would be, deleted */
 };
 
@@ -68,12 +68,13 @@ struct stored_info {
 	struct loop *from;	  /* where it goes */
 	uint64_t question;	  /* of whoever asked */
 	enum stored_wish wish;
-	uint64_t after;	   /* LIST */
-	unsigned limit;	   /* LIST: at most STORED_ITEMS_MAX */
-	char host[256];	   /* LIST: only of this host; "": of any */
-	char *path;	   /* KEEP; owned */
-	bool keeps;	   /* KEEP */
-	bool is_dry;	   /* VACUUM: nothing is deleted */
+	uint64_t after; /* LIST */
+	unsigned limit; /* LIST: at most STORED_ITEMS_MAX */
+	char host[256]; /* LIST: only of this host; "": of any */
+	char *path;	/* KEEP; LIST: only what is there, and below it, NULL:
+			   anywhere; owned */
+	bool keeps;	/* KEEP */
+	bool is_dry;	/* VACUUM: nothing is deleted */
 	uint64_t until_ns; /* VACUUM: answer by then */
 	/* The answer. E_NOENT: nothing is noted at that path; E_IO: the note
 	 * could not be written; E_REFUSED: there are no notes; E_NOMEM. */

@@ -78,6 +78,9 @@ def names():
               for i, n in enumerate(NAMES)]
 
     def answer(_, path, query):
+        if path == "/api/v1/stored":
+            return {"stored": [{"host": e["host"], "session": e["name"]}
+                               for e in all_of[:2] + all_of], "next": None}
         return {"sessions": all_of, "next": None}
 
     with pretended(answer) as (url, asked):
@@ -86,6 +89,9 @@ def names():
         equal(asked[-1][2].get("state"), "active", "those that are open")
         equal(sorted(completed(["tracepulse", "show", "box/"], url)),
               ["box/-n", "box/web", "box/web-2"], "with their host")
+        equal(sorted(completed(["tracepulse", "keep", "we"], url)),
+              ["web", "web-2"], "stored, each once")
+        equal(asked[-1][1], "/api/v1/stored", "those that are stored")
         check(not os.path.exists("/tmp/tracepulse-pwned"), "a name was run")
 
 
@@ -99,6 +105,17 @@ def zsh():
          "autoload +X _tracepulse && print loaded", "zsh", str(ZSH.parent)],
         capture_output=True, text=True)
     equal(done.stdout.split(), ["_tracepulse", "loaded"], done.stderr)
+    # What keep offers: the names that are stored, each once.
+    items = [{"host": "box", "session": n} for n in ("web", "web", "we b")]
+    with pretended(lambda *_: {"stored": items, "next": None}) as (url, _):
+        done = subprocess.run(
+            ["zsh", "-fc", "_arguments() { : }; compadd() { print -rl -- $@ }; "
+             "source $1; _tracepulse_stored", "zsh", str(ZSH)],
+            env=program.environment(
+                url, PATH=os.path.dirname(program.PROGRAM) + ":" +
+                os.environ["PATH"]), capture_output=True, text=True)
+    equal(done.stdout.splitlines(),
+          ["--", "box/web", "box/we b", "web", "we b"], done.stderr)
 
 
 CASES = [words, every_option, names, zsh]

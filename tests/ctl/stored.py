@@ -22,6 +22,7 @@ ENTRIES = [
          host="box", kind="session", begin_ns=i * 10 ** 9,
          end_ns=(i + 60) * 10 ** 9, bytes=1 << 20, kept=False, state="closed")
     for i, n in enumerate(("web", "db", "twice#1", "twice#2"))]
+ENTRIES[1]["unreadable"] = True     # relays before do not say it of others
 
 
 class Relay:
@@ -87,7 +88,13 @@ def stored():
         equal(len(out.splitlines()), 6, out)
         check("box/twice#2-20261122-100000" in out, out)
         check(out.endswith("4 traces, 4.0 MiB\n"), out)
+        equal(re.findall(r" unreadable +(\S+)", out),
+              ["box/db-20261122-100000"], out)
         equal(len(ask(url, "stored")["stored"]), 4, "JSON")
+        equal(run(url, "stored", "--names")[0],
+              "box/web\nbox/db\nbox/twice\nbox/twice\n", "names")
+        del fake.entries[1:]
+        check(run(url, "stored")[0].endswith("\n1 trace, 1.0 MiB\n"), "one")
         out, err = run(url, "stored", "--host=none")
         equal((out, "nothing is stored" in err), ("", True), err)
     both(case)
@@ -182,6 +189,12 @@ def with_a_real_relay():
         run(url, "vacuum")
         retention.wait_gone(dirs[1], dirs[2])
         check(dirs[0].exists(), "a kept one is gone")
+        for name, is_gone in (("s0", False), ("s1", True)):
+            out, _ = run(url, "show", name)
+            equal("no longer on the relay's disk" in out, is_gone, out)
+            _, err = run(url, "watch", name, status=1)
+            equal(("no longer on" in err, "babeltrace2" in err),
+                  (is_gone, not is_gone), err)
         equal([e["session"] for e in ask(url, "stored")["stored"]], ["s0"],
               "what is left")
         _, err = run(url, "keep", "s9", status=1)

@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(os.environ.get("srcdir", "."))
 import browser
 import looking
 import relay
+import retention
 import viewer
 from relay import check, equal
 
@@ -26,6 +27,9 @@ from relay import check, equal
 DRAWN_MS = 200
 TRIES = 6
 HOSTILE = "<img src=x onerror=window.hacked=1>"
+# It turns the direction of writing, hides letters, and ends a line.
+HIDDEN = "cod\u202egnp\u200b\u3164\U000e0041\u2028x"
+ESCAPED = r"cod\u202egnp\u200b\u3164\U000e0041\u2028x"
 ROWS = "#rows tr"
 
 b = None        # the browser of all cases
@@ -228,6 +232,80 @@ def names_are_text():
         for c, d, _ in (hostile, odd):
             c.close()
             d.close()
+
+
+def hidden_characters():
+    """Of a name they are escaped wherever it is shown, and no command has it."""
+    with relay.Daemon() as daemon:
+        c, d, _ = looking.record(daemon, name=HIDDEN, host=HIDDEN,
+                                 live=1_000_000)
+        b.open(daemon)
+        shows(1)
+        equal(b.rows(ROWS)[0][1:3], [ESCAPED, ESCAPED], "row")
+        b.wait("document.querySelector('#events li')")
+        check(f"{ESCAPED} on {ESCAPED}" in b.text("#events"), "event")
+        b.evaluate("location.hash = 'session=1'")
+        b.wait("document.querySelector('#detail li')")
+        equal(b.text("#detail h2"), f"{ESCAPED} on {ESCAPED}", "title")
+        check(f"{ESCAPED}/{ESCAPED}-" in b.text("#detail"), "folder")
+        check(b.evaluate("document.querySelector('#detail .command').hidden"),
+              "a command is offered")
+        check(not b.evaluate("/[\\u202e\\u200b\\u2028]/.test("
+                             "document.body.textContent)"), "hidden characters")
+        b.open(daemon, script=False)
+        equal(b.rows(ROWS)[0][1:3], [ESCAPED, ESCAPED], "without JavaScript")
+        c.close()
+        d.close()
+
+
+def stored_traces():
+    """What is on the disk is listed, the newest first; of what was deleted, no
+    command is offered."""
+    with retention.start() as daemon:
+        dirs = []
+        for i in range(3):
+            dirs.append(retention.record(daemon, f"s{i}"))
+            retention.wait_finished(daemon, dirs[-1])
+        names = [str(p.relative_to(daemon.out)) for p in dirs]
+        b.open(daemon)
+        b.wait("document.querySelectorAll('#stored-rows tr').length === 3")
+        found = retention.stored(daemon)
+        equal([(r[0], r[1], r[2], r[4]) for r in b.rows("#stored-rows tr")],
+              [(n, "session", "Finished", size_of(found[n]["bytes"]))
+               for n in reversed(names)], "stored")
+        equal(b.text("#stored-sum"), "3 traces, " + size_of(sum(
+            e["bytes"] for e in found.values())), "sum")
+        b.evaluate("location.hash = 'session=1'")
+        b.wait("document.querySelector('#detail .command code').innerText"
+               f" === {json.dumps(f'babeltrace2 {dirs[0]}')}")
+        retention.set_limits(daemon, keep_free="none", max_use="600k")
+        retention.wait_gone(dirs[0])
+        b.wait("document.querySelector('#detail .command').hidden")
+        check("Its trace is no longer on the relay's disk."
+              in b.text("#detail"), "it is not said")
+        b.press("Escape")
+        b.wait("document.querySelectorAll('#stored-rows tr').length === 2")
+        b.evaluate("location.hash = 'session=3'")
+        b.wait("document.querySelector('#detail .command code').innerText"
+               f" === {json.dumps(f'babeltrace2 {dirs[2]}')}")
+        b.press("Escape")
+        for width in browser.WIDTHS:
+            b.size(width)
+            is_narrow(width)
+        is_accessible("stored traces")
+
+
+def nothing_is_known_of_the_disk():
+    """Without notes the page says so, and offers commands as if nothing were
+    deleted."""
+    with relay.Daemon("--state-dir=/proc/nothing") as daemon:
+        looking.end(*looking.record(daemon, name="s", host="h"))
+        b.open(daemon)
+        b.wait("document.querySelector('#stored-sum').innerText"
+               ".startsWith('Not available: ')")
+        b.evaluate("location.hash = 'session=1'")
+        b.wait("document.querySelector('#detail .command code').innerText"
+               f".startsWith('babeltrace2 {daemon.out}/h/s-')")
 
 
 def after_a_restart():
@@ -445,6 +523,7 @@ def quietly(case):
 
 CASES = [quietly(case) for case in (
     rows_equal_the_api, sort_filter_page, pause, names_are_text,
+    hidden_characters, stored_traces, nothing_is_known_of_the_disk,
     after_a_restart, a_thousand, by_keyboard, shapes_and_colours,
     without_script, not_ready)]
 

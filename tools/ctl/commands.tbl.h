@@ -21,7 +21,7 @@ COMMAND(watch, "SESSION", HAS(DRY_RUN),
     "start babeltrace2 on a live session; what follows -- is for it")
 COMMAND(events, NULL, HAS(JSON) | HAS(RECENT) | HAS(COUNT),
     "what happens, as it happens")
-COMMAND(stored, NULL, HAS(JSON) | HAS(HOST),
+COMMAND(stored, NULL, HAS(JSON) | HAS(HOST) | HAS(NAMES),
     "the traces on the relay's disk")
 COMMAND(vacuum, NULL, HAS(JSON) | HAS(DRY_RUN),
     "delete old traces now, as far as limits ask for it")

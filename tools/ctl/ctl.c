@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/ctl/text.h"
 
@@ -39,6 +40,17 @@ ctl_print_json(const struct ctl *c, const json_t *j)
 		return ctl_fail("standard output: it cannot be written");
 	putc('\n', stdout);
 	return CTL_OK;
+}
+
+void
+ctl_print_name(const char *host, const char *name)
+{
+	char shown[2][1024];
+
+	text_escape(shown[0], sizeof(shown[0]), host);
+	text_escape(shown[1], sizeof(shown[1]), name);
+	if (strcmp(shown[0], host) == 0 && strcmp(shown[1], name) == 0)
+		printf("%s/%s\n", host, name);
 }
 
 void

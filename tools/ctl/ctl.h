@@ -35,6 +35,10 @@ int ctl_fail_fetch(const struct ctl *c);
 /* J for scripts; returns the exit status. */
 int ctl_print_json(const struct ctl *c, const json_t *j);
 
+/* A line HOST/NAME, for scripts and completions; none for a name that must be
+ * escaped, as nobody could type it. */
+void ctl_print_name(const char *host, const char *name);
+
 /* A line "LABEL  text"; what is made of FMT is escaped, and cut at 1 KiB. */
 void ctl_line(const struct ctl *c, const char *label, enum tone tone,
     const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -127,20 +127,11 @@ print_list(const struct ctl *c, const struct sessions *s)
 	return lacks_memory ? ctl_fail("out of memory") : CTL_OK;
 }
 
-/* For scripts and completions: a name that would need an escape has none that
- * could be typed. */
 static int
 print_names(const struct sessions *s)
 {
-	char host[1024], name[1024];
-
-	for (size_t i = 0; i < s->n; i++) {
-		text_escape(host, sizeof(host), s->all[i].host);
-		text_escape(name, sizeof(name), s->all[i].name);
-		if (strcmp(host, s->all[i].host) == 0 &&
-		    strcmp(name, s->all[i].name) == 0)
-			printf("%s/%s\n", host, name);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		ctl_print_name(s->all[i].host, s->all[i].name);
 	return CTL_OK;
 }
 

@@ -18,7 +18,7 @@ OPTION(ALL, 'a', "all", NULL,
 OPTION(HOST, 0, "host", "HOST",
     "sessions, top, stored: of this host only")
 OPTION(NAMES, 0, "names", NULL,
-    "sessions: HOST/NAME of each, and nothing else")
+    "sessions, stored: HOST/NAME of each, and nothing else")
 OPTION(SORT, 's', "sort", "KEY",
     "top: by rate, received, lost, viewers, held, age or name [rate]")
 OPTION(INTERVAL, 'i', "interval", "SECONDS",

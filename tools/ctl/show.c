@@ -8,6 +8,7 @@
 #include "tools/ctl/event.h"
 #include "tools/ctl/session.h"
 #include "tools/ctl/status.h"
+#include "tools/ctl/stored.h"
 #include "tools/ctl/table.h"
 #include "tools/ctl/text.h"
 
@@ -56,7 +57,10 @@ print_session(const struct ctl *c, const struct session *s)
 		    s->live_timer_us / 1000);
 	else
 		ctl_line(c, "Kind", TONE_PLAIN, "%s", session_kind(s));
-	ctl_line(c, "Path", TONE_PLAIN, "%s", s->path);
+	ctl_line(c, "Path", TONE_PLAIN, "%s%s", s->path,
+	    !s->is_active && stored_is_gone(c, s->path)
+		? ", no longer on the relay's disk"
+		: "");
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/pages.h"
 #include "tools/ctl/status.h"
+#include "tools/ctl/stored.h"
 #include "tools/ctl/table.h"
 #include "tools/ctl/text.h"
 
@@ -35,7 +36,11 @@ add_stored(struct table *t, struct answer *a, const json_t *j)
 	    text_time(text, answer_number(a, j, "end_ns") / NS_PER_SECOND));
 	table_add(t, TONE_PLAIN, answer_bool(a, j, "kept") ? "kept" : "");
 	table_add(t, TONE_PLAIN, answer_text(a, j, "kind"));
-	table_add(t, TONE_PLAIN, answer_text(a, j, "state"));
+	/* Relays before do not say it. */
+	if (json_is_true(json_object_get(j, "unreadable")))
+		table_add(t, TONE_BAD, "unreadable");
+	else
+		table_add(t, TONE_PLAIN, answer_text(a, j, "state"));
 	table_add(t, TONE_PLAIN, answer_text(a, j, "path"));
 }
 
@@ -69,10 +74,24 @@ print_stored(struct ctl *c, const json_t *all)
 	return ctl_fail_fetch(c);
 }
 
-static enum status
-load_stored(struct ctl *c, const char *host, json_t **out)
+static int
+print_stored_names(const json_t *all)
 {
-	char *query = pages_query("host", host);
+	struct answer a = { 0 };
+	const json_t *list = answer_array(&a, all, "stored"), *j;
+	size_t i;
+
+	json_array_foreach(list, i, j) ctl_print_name(
+	    answer_text(&a, j, "host"), answer_text(&a, j, "session"));
+	return CTL_OK;
+}
+
+/* NAME and TEXT of the query: "host" or "path", and what it is. */
+static enum status
+load_stored(
+    const struct ctl *c, const char *name, const char *text, json_t **out)
+{
+	char *query = pages_query(name, text);
 	enum status st = query == NULL ? E_NOMEM
 				       : pages_fetch(c->fetch, "/api/v1/stored",
 					     "stored", query, out);
@@ -81,16 +100,35 @@ load_stored(struct ctl *c, const char *host, json_t **out)
 	return st;
 }
 
+bool
+stored_is_gone(const struct ctl *c, const char *path)
+{
+	struct answer a = { 0 };
+	const json_t *list;
+	json_t *all;
+	bool is_gone;
+
+	if (load_stored(c, "path", path, &all) != OK)
+		return false;
+	list = answer_array(&a, all, "stored");
+	is_gone = list != NULL && json_array_size(list) == 0;
+	json_decref(all);
+	return is_gone;
+}
+
 int
 command_stored(struct ctl *c)
 {
 	json_t *all;
 	int status;
 
-	if (load_stored(c, c->options.host, &all) != OK)
+	if (load_stored(c, "host", c->options.host, &all) != OK)
 		return ctl_fail_fetch(c);
-	status = c->options.json ? ctl_print_json(c, all)
-				 : print_stored(c, all);
+	if (c->options.json)
+		status = ctl_print_json(c, all);
+	else
+		status = c->options.names ? print_stored_names(all)
+					  : print_stored(c, all);
 	json_decref(all);
 	return status;
 }
@@ -271,7 +309,7 @@ command_keep(struct ctl *c)
 	status = go_to_admin(c, c->options.timeout_ms);
 	if (status != CTL_OK)
 		return status;
-	if (load_stored(c, NULL, &all) != OK)
+	if (load_stored(c, "host", NULL, &all) != OK)
 		return ctl_fail_fetch(c);
 	chosen = choose_stored(&a, all, text);
 	n = json_array_size(chosen);
