@@ -89,7 +89,7 @@ parsed(struct ctl_options *o, char *line)
 static const struct {
 	const char *line;
 	enum ctl_command command;
-	const char *operand;
+	const char *operand; /* the last */
 } good_lines[] = {
 	{ "status", COMMAND_status, NULL },
 	{ "-j status", COMMAND_status, NULL },
@@ -97,6 +97,9 @@ static const struct {
 	{ "show a/b", COMMAND_show, "a/b" },
 	{ "show --json 7", COMMAND_show, "7" },
 	{ "watch s -- -v --clock-seconds", COMMAND_watch, "s" },
+	{ "watch a b* --dry-run c/s -- -v --clock-seconds", COMMAND_watch,
+	    "c/s" },
+	{ "watch --host=h -- -v --clock-seconds", COMMAND_watch, NULL },
 	{ "top -s lost -i 0.5 -n 3", COMMAND_top, NULL },
 	{ "events --recent=5 -n1", COMMAND_events, NULL },
 	{ "vacuum --dry-run", COMMAND_vacuum, NULL },
@@ -113,9 +116,10 @@ START_TEST(commands_are_understood)
 	ck_assert_int_eq(parsed(&o, line), OK);
 	ck_assert_int_eq(o.command, good_lines[_i].command);
 	if (good_lines[_i].operand == NULL)
-		ck_assert_ptr_null(o.operand);
+		ck_assert_uint_eq(o.n_operands, 0);
 	else
-		ck_assert_str_eq(o.operand, good_lines[_i].operand);
+		ck_assert_str_eq(
+		    o.operands[o.n_operands - 1], good_lines[_i].operand);
 	ck_assert(o.command != COMMAND_watch ||
 		  strcmp(o.more[1], "--clock-seconds") == 0);
 }
@@ -124,7 +128,7 @@ END_TEST
 START_TEST(bad_command_lines_are_refused)
 {
 	static const char *const bad[] = { "", "status x", "show", "show a b",
-		"nothing", "status --long", "top --json", "top -s x",
+		"watch", "nothing", "status --long", "top --json", "top -s x",
 		"top -i 0", "top -n 0", "events --recent=1001",
 		"status --timeout=x", "check --disk-warning=101",
 		"check --lost-warning=0", "status -- x", "--nothing status",
@@ -293,7 +297,12 @@ static const struct {
 } watches[] = {
 	{ "localhost", "localhost", 5344, "net://localhost:5344/host/h/s" },
 	{ "localhost", "0.0.0.0", 1, "net://localhost:1/host/h/s" },
-	{ "localhost", "10.0.0.1", 1, "net://10.0.0.1:1/host/h/s" },
+	{ "localhost", "127.0.0.1", 1, "net://127.0.0.1:1/host/h/s" },
+	/* What is not an address of this machine is not followed. */
+	{ "localhost", "192.0.2.1", 1, NULL },
+	{ "localhost", "127.evil.example", 1, NULL },
+	{ "localhost", "evil.example", 1, NULL },
+	{ "unix:/x", "192.0.2.1", 1, NULL },
 	{ "unix:/x", "localhost", 1, "net://localhost:1/host/h/s" },
 	{ "unix:/x", "::", 1, "net://localhost:1/host/h/s" },
 	{ "relay1", "0.0.0.0", 1, "net://relay1:1/host/h/s" },

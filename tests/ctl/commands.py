@@ -7,6 +7,7 @@ import json
 import os
 import re
 import select
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import time
 sys.dont_write_bytecode = True
 import program
 import relay
-from program import ask, run, url_of
+from program import ask, pretended, run, url_of
 from relay import check, equal
 sys.path.insert(0, os.path.dirname(os.path.abspath(relay.__file__)))
 import looking
@@ -330,6 +331,101 @@ def watch():
         check("has ended" in run(url, "watch", "web", status=1)[1], "ended")
 
 
+def watched(url, *words):
+    """(the URLs that babeltrace2 would get, standard error)."""
+    out, err = run(url, "watch", "--dry-run", *words)
+    words = shlex.split(out)
+    if words[1] == "-i":
+        equal((words[2], len(words)), ("lttng-live", 4), out)
+        return [words[3].partition("/host/")[2]], err
+    found = []
+    for component, kind, option, params in zip(*[iter(words[1:])] * 4):
+        equal((component, kind, option),
+              ("-c", "source.ctf.lttng-live", "-p"), out)
+        head, tail = "inputs=", ',session-not-found-action="end"'
+        check(params.startswith(head) and params.endswith(tail), params)
+        found.append(json.loads(params[len(head):-len(tail)])[0]
+                     .partition("/host/")[2])
+    return found, err
+
+
+def watch_several():
+    """Several sessions, patterns and hosts; one without an application is
+    waited for if it is named, and else left out beside others."""
+    with relay.Daemon() as daemon:
+        url = url_of(daemon)
+        kept = [looking.record(daemon, name=name, host=host, live=1_000_000,
+                               uuid=bytes([i + 1]) * 16)
+                for i, (host, name) in enumerate((
+                    ("box", "web"), ("other", "web"), ("box", 'w"[1]'),
+                    ("box", "db")))]
+        kept.append(looking.record(daemon, name="web-disk", host="box",
+                                   uuid=b"d" * 16))
+        for words, want in (
+                (["web"], ["box/web", "other/web"]),
+                (["box/web", "db"], ["box/web", "box/db"]),
+                (["db", "box/d*", "db"], ["box/db"]),
+                (["w*"], ["box/web", "other/web", 'box/w"[1]']),
+                (['w"[1]'], ['box/w"[1]']),
+                (["other/*", "db"], ["other/web", "box/db"]),
+                (["--host=box"], ["box/web", 'box/w"[1]', "box/db"]),
+                (["--host=box", "we?"], ["box/web"])):
+            equal(watched(url, *words), (want, ""), words)
+        check("host nowhere has no live session" in run(
+            url, "watch", "--host=nowhere", status=1)[1], "no such host")
+        for words in (["x*"], ["db", "none"], ["--host=other", "db"]):
+            check("no such live session" in run(
+                url, "watch", *words, status=1)[1], words)
+        check("is not live" in run(url, "watch", "web*", "web-disk",
+                                   status=1)[1], "not live")
+        run(url, "watch", status=2)
+        twin = looking.record(daemon, name="db", host="box", live=1_000_000,
+                              uuid=b"t" * 16)
+        equal(watched(url, "db"), (["box/db"], ""), "two of one name")
+        check("without the other" in run(url, "watch", "4", status=1)[1],
+              "by its number")
+        early = daemon.control()
+        early.version()
+        equal(early.create_session(name="early", host="box", live=1_000_000,
+                                   uuid=b"e" * 16)[1], relay.OK, "made")
+        said = "tracepulse: box/early has no application yet: "
+        equal(watched(url, "early"), (["box/early"], said + "waiting\n"),
+              "alone")
+        equal(watched(url, "e*"), (["box/early"], said + "waiting\n"),
+              "by a pattern")
+        equal(watched(url, "early", "db"), (
+            ["box/early", "box/db"],
+            said + "waiting, and the other sessions are not shown before\n"),
+            "with another")
+        equal(watched(url, "box/[ed]*"), (["box/db"], said + "left out\n"),
+              "found beside another")
+        for one in kept + [twin]:
+            looking.end(*one)
+        early.close()
+
+
+def watch_goes_nowhere_else():
+    """What the relay says of its address does not lead to another machine."""
+    session = {"id": 1, "host": "h", "name": "s", "state": "active",
+               "live_timer_us": 1000000, "open_streams": 1}
+    where = {"port": 5344}
+
+    def answer(_, path, query):
+        if path == "/api/v1/status":
+            return {"is_ready": True, "is_healthy": True,
+                    "listeners": {"live": where}}
+        return {"sessions": [session], "next": None}
+
+    with pretended(answer) as (url, _):
+        for host in ("192.0.2.7", "evil.example", "127.evil.example"):
+            where["host"] = host
+            out, err = run(url, "watch", "s", "--dry-run", status=1)
+            check(out == "" and "not this machine's" in err, out + err)
+        where["host"] = "0.0.0.0"
+        equal(run(url, "watch", "s", "--dry-run")[0], "babeltrace2 -i "
+              "lttng-live net://127.0.0.1:5344/host/h/s\n", "everywhere")
+
+
 def a_thousand():
     """1,000 sessions: all are there, in pages, in time."""
     def limit():
@@ -377,7 +473,8 @@ def output_that_cannot_be_written():
 
 
 CASES = [status, rates, sessions, show, events, events_again, check_command,
-         nobody_there, bad_values, addresses, watch, a_thousand,
+         nobody_there, bad_values, helps, addresses, watch, watch_several,
+         watch_goes_nowhere_else, a_thousand,
          output_that_cannot_be_written]
 
 

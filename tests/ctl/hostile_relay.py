@@ -129,7 +129,7 @@ def names():
                 "reasons": [EVIL], "disk": {"output": EVIL, "total_bytes": 5},
                 "totals": {"lost_packets_total": {EVIL: 3}},
                 "listeners": {EVIL: {"host": EVIL, "port": 5},
-                              "live": {"host": EVIL, "port": 5}}}
+                              "live": {"host": "0.0.0.0", "port": 5}}}
 
     with pretended(answer) as (url, _):
         for words, status in ((("status",), 0), (("sessions",), 0),

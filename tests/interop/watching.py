@@ -41,13 +41,13 @@ def say(w, *words):
 class Watcher(tree.Viewer):
     """babeltrace2, as tracepulse watch starts it."""
 
-    def __init__(self, w, session):
+    def __init__(self, w, *sessions):
         self.program = "tracepulse watch"
-        self.url = session
+        self.url = sessions[0]
         self.files = [open(os.path.join(w.directory, "watch." + kind), "w+b")
                       for kind in ("out", "err")]
         self.child = subprocess.Popen(
-            [program(w), "watch", session], stdin=subprocess.DEVNULL,
+            [program(w), "watch", *sessions], stdin=subprocess.DEVNULL,
             stdout=self.files[0], stderr=self.files[1], env=env(w))
         w.children.append(self.child)
 
@@ -75,6 +75,34 @@ def watch(w):
     end(w, "disk")
     if watcher.finish() != emitted:
         raise Failure("it did not see what was emitted")
+
+
+@scenario(reference=False, compare_tree=False)
+def watch_several(w):
+    """tracepulse shows two live sessions of lttng, one by a pattern, in one
+    babeltrace2, and says that it waits where there is no application yet"""
+    for name in ("web", "db-1"):
+        begin(w, name, "--live=200000")
+        await_session(w, name)
+    done = subprocess.run([program(w), "watch", "--dry-run", "web"],
+                          env=env(w), capture_output=True, timeout=30)
+    if b"web has no application yet: waiting\n" not in done.stderr:
+        raise Failure("what it waits for is not said: %s" % done)
+    w.run_app(0, 10)
+    wait_for("streams", lambda: all(
+        s["open_streams"] > 0 for s in say(w, "sessions")["sessions"]))
+    watcher = Watcher(w, "web", "db*")
+    for name in ("web", "db-1"):
+        wait_for("%s to be attached" % name,
+                 lambda n=name: tree.listed(w, n)[1] == 1, timeout=10)
+    time.sleep(0.5)
+    emitted = w.run_app(10, 300, microseconds=2000)
+    wait_seen(watcher, 600)
+    time.sleep(0.5)
+    for name in ("web", "db-1"):
+        w.lttng("destroy", name)
+    if [n for n in watcher.finish() if n >= 10] != sorted(emitted * 2):
+        raise Failure("it did not see what was emitted, of both sessions")
 
 
 @scenario(reference=False, compare_tree=False)

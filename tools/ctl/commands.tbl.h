@@ -17,8 +17,8 @@ COMMAND(show, "SESSION", HAS(JSON),
     "one session: its streams, viewers, losses and messages")
 COMMAND(top, NULL, HAS(SORT) | HAS(INTERVAL) | HAS(COUNT) | HAS(HOST),
     "the busiest sessions, again and again; q ends it")
-COMMAND(watch, "SESSION", HAS(DRY_RUN),
-    "start babeltrace2 on a live session; what follows -- is for it")
+COMMAND(watch, "SESSION...", HAS(DRY_RUN) | HAS(HOST),
+    "start babeltrace2 on live sessions; what follows -- is for it")
 COMMAND(events, NULL, HAS(JSON) | HAS(RECENT) | HAS(COUNT),
     "what happens, as it happens")
 COMMAND(stored, NULL, HAS(JSON) | HAS(HOST) | HAS(NAMES),

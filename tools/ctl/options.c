@@ -253,12 +253,14 @@ take_words(struct ctl_options *o, char **words, int n)
 
 	if (operand == NULL && n > 1)
 		return complain(words[1], "this command takes no operand");
-	if (operand != NULL && n < 2)
-		return complain(command_rows[o->command].name,
-		    "needs a SESSION; see --help");
-	if (n > 2)
+	/* --host may choose sessions, too. */
+	if (operand != NULL && n < 2 && o->host == NULL)
+		return complain(
+		    command_rows[o->command].name, "needs a SESSION");
+	if (n > 2 && o->command != COMMAND_watch)
 		return complain(words[2], "one SESSION at a time");
-	o->operand = n > 1 ? words[1] : NULL;
+	o->operands = words + 1;
+	o->n_operands = (size_t)n - 1;
 	return OK;
 }
 

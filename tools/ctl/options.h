@@ -40,7 +40,8 @@ extern const char *const sort_key_names[N_SORT_KEYS];
 struct ctl_options {
 	bool is_done; /* printed what was asked for: exit with status 0 */
 	enum ctl_command command; /* N_COMMANDS: none was recognised */
-	const char *operand;	  /* NULL: none */
+	char *const *operands;
+	size_t n_operands;
 	char **more; /* behind "--", for babeltrace2; NULL at its end */
 	struct address address;
 	unsigned timeout_ms;

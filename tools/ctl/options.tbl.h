@@ -16,7 +16,7 @@ OPTION(LONG, 'l', "long", NULL,
 OPTION(ALL, 'a', "all", NULL,
     "sessions: those that ended, too; keep: all that have this name")
 OPTION(HOST, 0, "host", "HOST",
-    "sessions, top, stored: of this host only")
+    "sessions, top, watch, stored: of this host only")
 OPTION(NAMES, 0, "names", NULL,
     "sessions, stored: HOST/NAME of each, and nothing else")
 OPTION(SORT, 's', "sort", "KEY",

@@ -170,7 +170,7 @@ command_show(struct ctl *c)
 
 	if (sessions_load(c, NULL, NULL, &s) != OK)
 		return ctl_fail_fetch(c);
-	if (!session_find(c, &s, c->options.operand, &one)) {
+	if (!session_find(c, &s, c->options.operands[0], &one)) {
 		sessions_free(&s);
 		return CTL_FAILED;
 	}

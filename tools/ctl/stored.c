@@ -299,7 +299,7 @@ keep_all(struct ctl *c, const json_t *chosen)
 int
 command_keep(struct ctl *c)
 {
-	const char *text = c->options.operand;
+	const char *text = c->options.operands[0];
 	struct answer a = { 0 };
 	json_t *all, *chosen;
 	char escaped[1024];

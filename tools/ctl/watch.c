@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse watch */
+#include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/ctl/ctl.h"
+#include "tools/ctl/pick.h"
 #include "tools/ctl/session.h"
 #include "tools/ctl/status.h"
 #include "tools/ctl/text.h"
@@ -18,8 +20,29 @@
 static bool
 is_loopback(const char *host)
 {
-	return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-	       strncmp(host, "127.", 4) == 0;
+	struct in_addr four;
+
+	if (inet_pton(AF_INET, host, &four) == 1)
+		return ntohl(four.s_addr) >> 24 == 127;
+	return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
+}
+
+/* Is HOST an IPv4 address of this machine? */
+static bool
+is_own(const char *host)
+{
+	struct ifaddrs *all, *i;
+	struct in_addr four;
+	bool is = false;
+
+	if (inet_pton(AF_INET, host, &four) != 1 || getifaddrs(&all) != 0)
+		return false;
+	for (i = all; i != NULL && !is; i = i->ifa_next)
+		is = i->ifa_addr != NULL && i->ifa_addr->sa_family == AF_INET &&
+		     ((struct sockaddr_in *)(void *)i->ifa_addr)
+			     ->sin_addr.s_addr == four.s_addr;
+	freeifaddrs(all);
+	return is;
 }
 
 static bool
@@ -42,9 +65,15 @@ watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
 	       "(--live-port there lets others in)";
 	if (!a->is_local && is_loopback(listens))
 		return E_REFUSED;
-	/* Of this machine, where else than everywhere it listens counts. */
-	if (a->is_local && !is_any(listens) && listens[0] != '\0')
+	/* Through a tunnel the relay of another machine seems to be here. */
+	*why = "it says that it listens for viewers on an address that is not "
+	       "this machine's: name the relay's machine by --url";
+	if (a->is_local && !is_any(listens) && listens[0] != '\0') {
+		if (strchr(listens, ':') == NULL && !is_loopback(listens) &&
+		    !is_own(listens))
+			return E_REFUSED;
 		host = listens;
+	}
 	if (strchr(host, ':') != NULL && a->is_local && is_any(listens))
 		host = "localhost";
 	*why = VIEWER " knows no IPv6: name the relay by --url in another way, "
@@ -55,34 +84,6 @@ watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
 	    s->host, s->name);
 	*why = "its name is too long";
 	return n < 0 || n >= WATCH_URL_MAX ? E_LIMIT : OK;
-}
-
-/* The session, still open; CTL_FAILED: it was said why not. */
-static int
-choose(struct ctl *c, const struct sessions *s, const struct session **out)
-{
-	char escaped[1024], path[1024];
-
-	if (!session_find(c, s, c->options.operand, out))
-		return CTL_FAILED;
-	text_escape(escaped, sizeof(escaped), (*out)->name);
-	text_escape(path, sizeof(path), (*out)->path);
-	if (!(*out)->is_active)
-		return ctl_fail("%s has ended; " VIEWER " reads it from %s "
-				"below the relay's output directory",
-		    escaped, path);
-	if ((*out)->live_timer_us == 0)
-		return ctl_fail(
-		    "%s is not live (lttng create --live)", escaped);
-	for (size_t i = 0; i < s->n; i++)
-		if (&s->all[i] != *out && s->all[i].is_active &&
-		    strcmp(s->all[i].name, (*out)->name) == 0 &&
-		    strcmp(s->all[i].host, (*out)->host) == 0)
-			return ctl_fail("%s: " VIEWER " could not tell "
-					"apart the sessions that have this "
-					"host and name",
-			    escaped);
-	return CTL_OK;
 }
 
 /* WORD as a shell would take it; it is escaped by the caller. */
@@ -124,72 +125,126 @@ print_command(char **words)
 	return CTL_OK;
 }
 
+/* WORDS: NULL at the end. */
 static int
-start_viewer(const struct ctl *c, char *url)
+start_viewer(const struct ctl *c, char **words)
 {
-	static char name[] = VIEWER, input[] = "-i", plugin[] = "lttng-live";
-	char *const *more = c->options.more;
-	size_t n = 0;
-	char **words;
-	int status;
+	if (c->options.dry_run)
+		return print_command(words);
+	execvp(VIEWER, words);
+	return ctl_fail(VIEWER " cannot be started: %s%s", strerror(errno),
+	    errno == ENOENT ? " (the package " VIEWER ")" : "");
+}
 
-	while (more != NULL && more[n] != NULL)
-		n++;
-	words = calloc(n + 5, sizeof(*words));
+/* As --params has it, where a string is written as in C. It ends with its
+ * session, as -i does. */
+static char *
+params_of(const char *url)
+{
+	static const char begin[] = "inputs=[\"",
+			  end[] = "\"],session-not-found-action=\"end\"";
+	char *out = malloc(sizeof(begin) + 2 * strlen(url) + sizeof(end));
+	char *p = out;
+
+	if (out == NULL)
+		return NULL;
+	p = mempcpy(p, begin, sizeof(begin) - 1);
+	for (; *url != '\0'; url++) {
+		if (*url == '"' || *url == '\\')
+			*p++ = '\\';
+		*p++ = *url;
+	}
+	memcpy(p, end, sizeof(end));
+	return out;
+}
+
+/* One session, as people type it; several are a component each. */
+static int
+watch_urls(const struct ctl *c, char **urls, size_t n)
+{
+	static char viewer[] = VIEWER, input[] = "-i", plugin[] = "lttng-live";
+	static char component[] = "-c", class[] = "source.ctf.lttng-live";
+	static char option[] = "-p";
+	char *const *more = c->options.more;
+	size_t n_more = 0, at = 0;
+	bool lacks_memory = false;
+	int status;
+	char **words;
+
+	while (more != NULL && more[n_more] != NULL)
+		n_more++;
+	words = calloc(4 * n + n_more + 2, sizeof(*words));
 	if (words == NULL)
 		return ctl_fail("out of memory");
-	words[0] = name;
-	words[1] = input;
-	words[2] = plugin;
-	words[3] = url;
-	if (n > 0)
-		memcpy(words + 4, more, n * sizeof(*words));
-	if (c->options.dry_run) {
-		status = print_command(words);
-	} else {
-		execvp(VIEWER, words);
-		status = ctl_fail(VIEWER " cannot be started: %s%s",
-		    strerror(errno),
-		    errno == ENOENT ? " (the package " VIEWER ")" : "");
+	words[at++] = viewer;
+	for (size_t i = 0; i < n && n > 1; i++) {
+		words[at++] = component;
+		words[at++] = class;
+		words[at++] = option;
+		words[at] = params_of(urls[i]);
+		lacks_memory |= words[at++] == NULL;
 	}
+	if (n == 1) {
+		words[at++] = input;
+		words[at++] = plugin;
+		words[at++] = urls[0];
+	}
+	if (n_more > 0)
+		memcpy(words + at, more, n_more * sizeof(*words));
+	status = lacks_memory ? ctl_fail("out of memory")
+			      : start_viewer(c, words);
+	for (size_t i = 0; i < n && n > 1; i++)
+		free(words[4 + 4 * i]);
 	free(words);
 	return status;
 }
 
-/* The URL of the session that was asked for, with what the relay told. */
 static int
-find_url(struct ctl *c, char url[WATCH_URL_MAX])
+watch_picked(
+    const struct ctl *c, const struct relay_status *r, const struct picked *p)
 {
-	const struct session *one = NULL;
-	const char *why = "";
 	struct answer a = { 0 };
-	struct relay_status r;
-	struct sessions s;
-	const json_t *live;
+	const json_t *live = answer_object(&a, r->listeners, "live");
+	char **urls = calloc(p->n + 1, sizeof(*urls));
+	const char *why = "out of memory";
+	enum status st = urls == NULL ? E_NOMEM : OK;
 	int status;
 
-	if (status_load(c, &r) != OK)
-		return ctl_fail_fetch(c);
-	if (sessions_load(c, NULL, NULL, &s) != OK) {
-		status_free(&r);
-		return ctl_fail_fetch(c);
+	for (size_t i = 0; i < p->n && st == OK; i++) {
+		urls[i] = malloc(WATCH_URL_MAX);
+		st = urls[i] == NULL
+			 ? E_NOMEM
+			 : watch_url(urls[i], &c->options.address,
+			       answer_text(&a, live, "host"),
+			       (unsigned)answer_number(&a, live, "port"),
+			       p->all[i].session, &why);
 	}
-	live = answer_object(&a, r.listeners, "live");
-	status = choose(c, &s, &one);
-	if (status == CTL_OK &&
-	    watch_url(url, &c->options.address, answer_text(&a, live, "host"),
-		(unsigned)answer_number(&a, live, "port"), one, &why) != OK)
-		status = ctl_fail("%s", why);
-	sessions_free(&s);
-	status_free(&r);
+	status = st == OK ? watch_urls(c, urls, p->n) : ctl_fail("%s", why);
+	for (size_t i = 0; urls != NULL && i < p->n; i++)
+		free(urls[i]);
+	free(urls);
 	return status;
 }
 
 int
 command_watch(struct ctl *c)
 {
-	char url[WATCH_URL_MAX];
-	int status = find_url(c, url);
+	struct relay_status r;
+	struct sessions s;
+	struct picked p;
+	int status;
 
-	return status == CTL_OK ? start_viewer(c, url) : status;
+	if (status_load(c, &r) != OK)
+		return ctl_fail_fetch(c);
+	if (sessions_load(c, NULL, c->options.host, &s) != OK) {
+		status_free(&r);
+		return ctl_fail_fetch(c);
+	}
+	status = pick_sessions(c, &s, &p);
+	if (status == CTL_OK)
+		status = watch_picked(c, &r, &p);
+	free(p.all);
+	sessions_free(&s);
+	status_free(&r);
+	return status;
 }

@@ -12,8 +12,9 @@
 
 /*
  * net://HOST:PORT/host/HOSTNAME/NAME, as babeltrace2 takes it. A: where the
- * relay's HTTP is; LISTENS and PORT: where it listens for viewers. Not OK: *WHY
- * is a constant text.
+ * relay's HTTP is; LISTENS and PORT: where it says that it listens for viewers,
+ * which is followed only to another address of this machine. Not OK: *WHY is a
+ * constant text.
  */
 enum status watch_url(char out[WATCH_URL_MAX], const struct address *a,
     const char *listens, unsigned port, const struct session *s,
