@@ -20,7 +20,8 @@ PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev
 PACKAGES_FTRACE="libzstd-dev trace-cmd"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
-	nftables prometheus $PACKAGES_CAPTURE libtrace-tools tcpdump tshark
+	nftables openssh-client prometheus stunnel4 $PACKAGES_CAPTURE
+	libtrace-tools systemd tcpdump tshark zsh
 	$PACKAGES_FTRACE"
 
 # What the tests of the status page need: programs, which need not be Debian's,
@@ -36,6 +37,19 @@ packages_page()
 	# shellcheck disable=SC2086 # a list of words
 	packages_install $page_missing || return 1
 	tests/page/install "$1"
+}
+
+# The directory named gets an sshd, which is unpacked and not installed: the
+# package would start a server that lets users of this machine log in.
+packages_sshd()
+{
+	[ ! -x "$1/usr/sbin/sshd" ] || return 0
+	# shellcheck disable=SC2046 # a list of words
+	packages_install $(apt-cache depends openssh-server |
+		sed -n 's/^  Depends: \(lib[^ ]*\)$/\1/p') || return 1
+	mkdir -p "$1"
+	(cd "$1" && apt-get download -qq openssh-server &&
+		dpkg -x openssh-server_*.deb .)
 }
 
 # Those of the packages named that are not installed.

@@ -150,11 +150,12 @@ def events(world, path):
 
 
 class Viewer:
-    """A stock viewer on a live session, until the session ends."""
+    """A stock viewer on a live session, until the session ends; on the other
+    side of LINK."""
 
     count = 0
 
-    def __init__(self, world, session, program="babeltrace2"):
+    def __init__(self, world, session, program="babeltrace2", link=None):
         self.program = program
         self.url = "net://127.0.0.1:%d/host/%s/%s" % (
             world.ports[2], socket.gethostname(), session)
@@ -162,8 +163,9 @@ class Viewer:
         self.files = [open(os.path.join(
             world.directory, "viewer%d.%s" % (Viewer.count, kind)), "w+b")
             for kind in ("out", "err")]
+        command = [program, "-i", "lttng-live", self.url]
         self.child = subprocess.Popen(
-            [program, "-i", "lttng-live", self.url],
+            link.command(*command) if link else command,
             stdin=subprocess.DEVNULL, stdout=self.files[0],
             stderr=self.files[1], env=world.env())
         world.children.append(self.child)
