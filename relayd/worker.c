@@ -13,7 +13,7 @@
 #include "relayd/net/questions.h"
 #include "relayd/net/threads.h"
 #include "relayd/record/control.h"
-#include "relayd/record/session_info.h"
+#include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
 #include "relayd/record/udp.h"

@@ -6,8 +6,12 @@
 
 #include "common/log.h"
 #include "proto/frame.h"
+#include "proto/udp.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/udp.h"
+#include "relayd/stats/stats.h"
 
 enum status
 control_create(
@@ -106,4 +110,413 @@ control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
 		if (out->bad)
 			return E_NOMEM;
 	}
+}
+
+/*
+ * The commands of the control port. The table (proto/relay.tbl.h) says when a
+ * command is allowed; a handler says what it does. Streaming 3.1 says which
+ * replies there are and which failures close.
+ */
+
+/* A command of the control port. BODY is its payload. */
+typedef enum status handler(
+    struct control *c, struct reader *body, struct buf *out);
+
+/* Reply CODE; if it is not RELAY_OK, the connection ends after it. */
+static enum status
+reply_or_close(struct buf *out, uint32_t code)
+{
+	relay_reply_code(out, code);
+	return code == RELAY_OK ? OK : E_REFUSED_CLOSE;
+}
+
+static enum status
+on_version(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_version v;
+
+	if (relay_version_decode(body, &v) != OK)
+		return E_MALFORMED;
+	/* Another version would change the layout of SEND_INDEX. */
+	if (c->session != NULL)
+		return E_PROTOCOL;
+	relay_reply_version(out, RELAY_MAJOR, RELAY_MINOR);
+	c->minor = v.minor < RELAY_MINOR ? v.minor : RELAY_MINOR;
+	return v.major == RELAY_MAJOR ? OK : E_REFUSED_CLOSE;
+}
+
+static enum status
+on_get_configuration(struct control *c, struct reader *body, struct buf *out)
+{
+	uint64_t flags = c->config->allow_clear ? RELAY_CONFIG_CLEAR_ALLOWED
+						: 0;
+	uint64_t query;
+
+	if (relay_get_configuration_decode(body, &query) != OK)
+		return E_MALFORMED;
+	if (query == RELAY_CONFIG_UDP && c->config->has_udp) {
+		flags |= RELAY_CONFIG_UDP;
+	} else if (query != 0) {
+		relay_reply_configuration(out, RELAY_INVALID_PROTOCOL, 0);
+		return E_REFUSED;
+	}
+	relay_reply_configuration(out, RELAY_OK, flags);
+	return OK;
+}
+
+static enum status
+on_create_session(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_create_session wish;
+	enum status st;
+
+	if (c->session != NULL) {
+		relay_reply_session(
+		    out, c->session->minor, 0, RELAY_FATAL, NULL);
+		return E_REFUSED_CLOSE;
+	}
+	if (c->shard == NULL) {
+		c->has_peer_id = relay_create_session_peek(
+		    *body, c->minor, &c->uuid, &c->peer_session);
+		return E_HANDOVER;
+	}
+	if (!shard_may_begin_session(c->shard))
+		return E_LATER;
+	st = relay_create_session_decode(body, c->minor, &wish);
+	if (st == OK)
+		st = session_create(
+		    &c->session, c->shard, &wish, c->minor, c->peer);
+	if (st == E_LATER)
+		return st;
+	if (st != OK) {
+		c->why = st;
+		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
+		/* lttng-sessiond waits for a path behind the reply even if
+		 * there is none: only the end of the connection ends this
+		 * wait. */
+		return E_REFUSED_CLOSE;
+	}
+	relay_reply_session(
+	    out, c->minor, c->session->id, RELAY_OK, session_path(c->session));
+	return OK;
+}
+
+static enum status
+on_add_stream(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_add_stream q;
+	uint64_t handle;
+	enum status st;
+
+	st = relay_add_stream_decode(body, c->session->minor, &q);
+	if (st != OK) {
+		relay_reply_stream(out, UINT64_MAX, RELAY_UNKNOWN_ERROR);
+		/* Other streams may go on after a path that is not allowed. */
+		return st == E_REFUSED ? st : E_REFUSED_CLOSE;
+	}
+	st = stream_create(c->session, &q, &handle);
+	if (st == E_LATER)
+		return st;
+	relay_reply_stream(
+	    out, handle, st == OK ? RELAY_OK : RELAY_UNKNOWN_ERROR);
+	return st == OK ? OK : E_REFUSED;
+}
+
+static enum status
+on_start_data(struct control *c, struct reader *body, struct buf *out)
+{
+	relay_reply_code(out, RELAY_OK);
+	return OK;
+}
+
+static enum status
+on_streams_sent(struct control *c, struct reader *body, struct buf *out)
+{
+	session_publish(c->session);
+	relay_reply_code(out, RELAY_OK);
+	return OK;
+}
+
+static enum status
+on_send_metadata(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_send_metadata m;
+	struct stream *t;
+	enum status st;
+
+	if (relay_send_metadata_decode(body, &m) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, m.stream);
+	c->about = t;
+	if (t == NULL)
+		return E_PROTOCOL;
+	if (m.size + m.padding > c->shard->config.max_packet_size)
+		return E_LIMIT;
+	st = stream_metadata(t, &m, &c->done);
+	/* SEND_METADATA has no reply that could tell a failure. */
+	return st == E_NOENT ? E_PROTOCOL : st;
+}
+
+static enum status
+on_close_stream(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_stream_seq q;
+	struct stream *t;
+
+	if (relay_stream_seq_decode(body, &q) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, q.stream);
+	if (t == NULL)
+		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
+	stream_close(t, q.last_net_seq);
+	return reply_or_close(out, RELAY_OK);
+}
+
+static enum status
+on_data_pending(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_stream_seq q;
+	struct stream *t;
+
+	if (relay_stream_seq_decode(body, &q) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, q.stream);
+	if (t == NULL) {
+		relay_reply_code(out, RELAY_PENDING_UNKNOWN);
+		return E_REFUSED_CLOSE;
+	}
+	relay_reply_code(out, stream_pending(t, q.last_net_seq));
+	return OK;
+}
+
+static enum status
+on_quiescent_control(struct control *c, struct reader *body, struct buf *out)
+{
+	struct stream *t;
+	uint64_t handle;
+
+	if (relay_id_decode(body, &handle) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, handle);
+	if (t != NULL)
+		stream_is_asked(t);
+	relay_reply_code(out, RELAY_OK);
+	return OK;
+}
+
+static enum status
+on_begin_data_pending(struct control *c, struct reader *body, struct buf *out)
+{
+	uint64_t id;
+
+	if (relay_id_decode(body, &id) != OK)
+		return E_MALFORMED;
+	if (id != c->session->id)
+		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
+	session_begin_pending(c->session);
+	relay_reply_code(out, RELAY_OK);
+	return OK;
+}
+
+static enum status
+on_end_data_pending(struct control *c, struct reader *body, struct buf *out)
+{
+	uint64_t id;
+
+	if (relay_id_decode(body, &id) != OK)
+		return E_MALFORMED;
+	if (id != c->session->id) {
+		relay_reply_code(out, RELAY_PENDING_UNKNOWN);
+		return E_REFUSED_CLOSE;
+	}
+	relay_reply_code(out, session_end_pending(c->session) ? 1 : 0);
+	return OK;
+}
+
+static enum status
+on_send_index(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_index i;
+	struct stream *t;
+	enum status st;
+
+	if (relay_index_decode(body, c->session->minor, &i) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, i.stream);
+	c->about = t;
+	if (t == NULL)
+		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
+	st = i.packet_size == 0 ? stream_beacon(t, &i) : stream_record(t, &i);
+	/* A failed write is the relay's fault: the peer is told and decides. */
+	if (st == E_IO) {
+		relay_reply_code(out, RELAY_UNKNOWN_ERROR);
+		return E_REFUSED;
+	}
+	return reply_or_close(out, st == OK ? RELAY_OK : RELAY_UNKNOWN_ERROR);
+}
+
+static enum status
+on_reset_metadata(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_stream_seq q;
+	struct stream *t;
+
+	if (relay_stream_seq_decode(body, &q) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, q.stream);
+	c->about = t;
+	if (t == NULL || stream_reset_metadata(t) != OK)
+		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
+	return reply_or_close(out, RELAY_OK);
+}
+
+static enum status
+on_rotate_streams(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_rotate rot;
+	uint32_t code;
+	bool close;
+
+	if (relay_rotate_decode(body, &rot) != OK)
+		return E_MALFORMED;
+	if (!session_rotate(c->session, &rot, &c->done, &code, &close))
+		return E_LATER;
+	relay_reply_code(out, code);
+	return close ? E_REFUSED_CLOSE : OK;
+}
+
+static enum status
+on_create_trace_chunk(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_create_chunk q;
+	enum status st;
+	uint32_t code;
+	bool close;
+
+	st = relay_create_chunk_decode(body, &q);
+	if (st == E_REFUSED)
+		return reply_or_close(out, RELAY_INVALID);
+	if (st != OK)
+		return st;
+	if (!session_finish_deletions(c->session, q.id)) {
+		relay_create_chunk_clear(&q);
+		return E_LATER;
+	}
+	code = session_create_chunk(c->session, &q, &close);
+	relay_create_chunk_clear(&q);
+	relay_reply_code(out, code);
+	return close ? E_REFUSED_CLOSE : OK;
+}
+
+static enum status
+on_close_trace_chunk(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_close_chunk q;
+	char path[RELPATH_MAX];
+	uint32_t code;
+	bool close;
+
+	if (relay_close_chunk_decode(body, &q) != OK)
+		return E_MALFORMED;
+	code = session_close_chunk(c->session, &q, &close, path);
+	relay_reply_close_chunk(out, code, code == RELAY_OK ? path : NULL);
+	return close ? E_REFUSED_CLOSE : OK;
+}
+
+static enum status
+on_trace_chunk_exists(struct control *c, struct reader *body, struct buf *out)
+{
+	uint64_t id;
+
+	if (relay_id_decode(body, &id) != OK)
+		return E_MALFORMED;
+	relay_reply_exists(out, RELAY_OK, session_chunk_exists(c->session, id));
+	return OK;
+}
+
+static enum status
+on_udp_open(struct control *c, struct reader *body, struct buf *out)
+{
+	struct udp_open_reply a;
+	struct udp_open q;
+
+	if (udp_open_decode(body, &q) != OK)
+		return E_MALFORMED;
+	udp_open(c->session, &q, &a);
+	udp_open_reply(out, &a);
+	return a.code == RELAY_OK ? OK : E_REFUSED;
+}
+
+static enum status
+on_udp_status(struct control *c, struct reader *body, struct buf *out)
+{
+	uint64_t handle;
+
+	if (relay_id_decode(body, &handle) != OK)
+		return E_MALFORMED;
+	udp_status(c->session, handle, out);
+	return OK;
+}
+
+static handler *
+handler_of(uint32_t cmd)
+{
+	switch ((enum relay_cmd)cmd) {
+#define RELAY(wire, name, since, allowed, max) \
+	case RELAY_CMD_##name:                 \
+		return on_##name;
+#include "proto/relay.tbl.h"
+#undef RELAY
+	}
+	return NULL;
+}
+
+/* Log one line about a request that failed. After E_REFUSED the connection goes
+ * on; the text of E_REFUSED_CLOSE says that it is closed. */
+static void
+log_failure(struct control *c, const char *command, enum status st)
+{
+	const bool has_tag = c->session != NULL, has_stream = c->about != NULL;
+	const enum status why = c->why;
+	const bool says_why = why != OK && why != E_REFUSED;
+
+	c->has_told = st != E_REFUSED;
+	if (st == E_REFUSED) /* the edge counts what closes */
+		stats_refused(PORT_CONTROL, REFUSAL_refused);
+	log_peer(why != OK ? LOG_WARN : log_level_of(st),
+	    "%s%s%s%s%s%s %s: %s%s%s%s",
+	    has_tag ? "" : "peer=", has_tag ? c->session->tag : c->peer,
+	    has_stream ? " stream=" : "", has_stream ? c->about->path->s : "",
+	    has_stream ? "/" : "", has_stream ? c->about->channel->s : "",
+	    command, status_text(st), says_why ? ": " : "",
+	    says_why ? status_text(why) : "",
+	    st == E_REFUSED || st == E_REFUSED_CLOSE ? ""
+						     : ", connection closed");
+}
+
+enum status
+control_serve(struct control *c, const struct relay_header *hdr,
+    struct reader *body, struct buf *out)
+{
+	const struct relay_row *row = relay_row(hdr->cmd);
+	unsigned state = c->session == NULL ? IN_NEW : IN_SESSION;
+	unsigned minor = c->session == NULL ? c->minor : c->session->minor;
+	enum status st;
+
+	c->why = OK;
+	c->about = NULL;
+	if (row->name == NULL) {
+		c->has_told = true;
+		log_peer(LOG_WARN,
+		    "peer=%s connection closed: unknown command %" PRIu32,
+		    c->peer, hdr->cmd);
+		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
+	}
+	if ((row->allowed & state) == 0 || minor < row->since_minor)
+		st = E_PROTOCOL;
+	else
+		st = handler_of(hdr->cmd)(c, body, out);
+	if (st != OK && st != E_HANDOVER && st != E_LATER)
+		log_failure(c, row->name, st);
+	return st;
 }

@@ -20,6 +20,7 @@
 #include "common/status.h"
 #include "proto/relay.h"
 #include "relayd/stats/info.h"
+#include "relayd/stats/news.h"
 #include "store/packet.h"
 
 struct chunk;
@@ -284,5 +285,36 @@ void session_publish(struct session *s);
 enum status session_old_path(struct relpath **out,
     const struct relay_create_session *wish, const struct relpath *path,
     uint64_t created) MUST_CHECK;
+
+/* What is told of a session. */
+/* It is there: it is counted and told. */
+void session_began(struct session *s);
+/* Its control connection ends; ABORTED: by an error. Called while its streams
+ * are still what the peer left. */
+void session_ends(struct session *s, bool aborted);
+/* All of it is written, and it is about to be freed: one line in the log. */
+void session_has_ended(struct session *s);
+
+/* Tell KIND of the session; not for losses and viewers. */
+void session_tell(struct session *s, enum news_kind kind);
+
+/* Answer what I asks of this shard's sessions. */
+void shard_answer(const struct shard *sh, struct info *i);
+
+/* What the files of a session share. */
+/* session_chunk.c */
+/* Peers before 2.11 have no chunks: make the one that is the output
+ * directory. */
+enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
+
+/* session_place.c */
+/* Bind to the chunk of a sibling, or to a directory (streaming 3.5.5). */
+enum status session_find_place(struct session *s) MUST_CHECK;
+
+/* session_path.c */
+/* The session's path below the output directory (streaming 5.2). E_REFUSED,
+ * E_NOMEM. */
+enum status session_wanted_path(struct relpath **out,
+    const struct relay_create_session *wish, bool by_session) MUST_CHECK;
 
 #endif

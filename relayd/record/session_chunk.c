@@ -5,8 +5,7 @@
 
 #include "common/fds.h"
 #include "common/log.h"
-#include "relayd/record/session_info.h"
-#include "relayd/record/session_internal.h"
+#include "relayd/record/session.h"
 #include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "relayd/record/session_internal.h"
+#include "relayd/record/session.h"
 #include "store/session_dir.h"
 
 #define STAMP_LEN 15 /* YYYYmmdd-HHMMSS */

@@ -2,7 +2,7 @@
 /* The directory of a session that begins, or the chunk that it continues. */
 #include "common/idmap.h"
 #include "common/list.h"
-#include "relayd/record/session_internal.h"
+#include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "store/chunk.h"

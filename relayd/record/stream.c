@@ -9,12 +9,17 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/data.h"
-#include "relayd/record/stream_window.h"
+#include "relayd/live/live_objects.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
 #include "relayd/record/stream_internal.h"
+#include "relayd/record/stream_window.h"
 #include "relayd/record/trace.h"
+#include "relayd/record/udp.h"
 #include "relayd/stats/stats.h"
 #include "store/chunk.h"
+#include "store/folder.h"
+#include "store/metadata_log.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile.h"
@@ -131,68 +136,6 @@ stream_free(struct stream *t)
 }
 
 void
-stream_count_records(struct stream *t)
-{
-	const uint64_t now = t->reorder.n_records, before = t->counted_records;
-
-	if (now == before)
-		return;
-	t->session->n_records += now - before;
-	t->counted_records = (unsigned)now;
-	/* Unsigned arithmetic: a difference below 0 is subtracted. */
-	published_add(
-	    shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
-}
-
-/* May the session have one more record that waits for its bytes? */
-static bool
-has_room_for_records(const struct session *s)
-{
-	if (s->n_records > SESSION_RECORDS_MAX)
-		return false;
-	return !shard_is_over(s->shard, 1) ||
-	       s->n_records * RECORD_MEMORY <= session_little(s);
-}
-
-/* What P's part of a file of its own counts as. */
-static uint64_t
-file_weight(const struct stream *t, const struct packet *p)
-{
-	const uint64_t n = packet_length(p);
-
-	if (t->tracefile_size == 0)
-		return 0;
-	return n >= t->tracefile_size ? FILE_WEIGHT
-				      : FILE_WEIGHT * n / t->tracefile_size;
-}
-
-uint64_t
-stream_hold(struct stream *t, const struct packet *p)
-{
-	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
-
-	t->held_bytes += all;
-	t->session->file_bytes += file;
-	shard_of(t)->file_bytes += file;
-	session_hold(t->session, (int64_t)all);
-	published_add(shard_of(t)->config.memory, file);
-	return all;
-}
-
-uint64_t
-stream_release(struct stream *t, const struct packet *p)
-{
-	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
-
-	t->held_bytes -= all;
-	t->session->file_bytes -= file;
-	shard_of(t)->file_bytes -= file;
-	session_hold(t->session, -(int64_t)all);
-	published_sub(shard_of(t)->config.memory, file);
-	return all;
-}
-
-void
 stream_lost(struct stream *t, enum loss cause, uint64_t n)
 {
 	t->lost += n;
@@ -218,141 +161,11 @@ stream_wrote(struct stream *t, struct packet *p, unsigned n)
 	return p;
 }
 
-/* A whole packet of that many bytes came. */
-static void
-count_received(struct stream *t, uint64_t bytes)
-{
-	struct stats *stats = shard_of(t)->stats;
-	const bool is_tcp = t->transport->is_connected;
-
-	stats_add(stats,
-	    is_tcp ? STAT_received_tcp_bytes : STAT_received_udp_bytes, bytes);
-	stats_add(stats,
-	    is_tcp ? STAT_received_tcp_packets : STAT_received_udp_packets, 1);
-	t->session->sums.received_bytes += bytes;
-	t->session->sums.received_packets++;
-}
-
 void
 stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
 		list_append(&shard_of(t)->dirty, &t->dirty_node);
-}
-
-bool
-stream_is_connected(const struct stream *t)
-{
-	return t->transport->is_connected;
-}
-
-enum status
-stream_begin(struct stream *t, const struct data_header *h)
-{
-	if (t->is_metadata)
-		return E_PROTOCOL;
-	return reorder_begin(&t->reorder, h->net_seq);
-}
-
-enum status
-stream_data(struct stream *t, struct packet *take_p)
-{
-	enum status st;
-
-	assert(shard_is_mine(shard_of(t)));
-	assert(t->batch.n == 0);
-	t->reorder.now = clock_now_ns();
-	st = reorder_data(&t->reorder, take_p);
-	if (st != OK)
-		return st;
-	count_received(t, packet_length(take_p));
-	(void)stream_hold(t, take_p);
-	session_heard(t->session);
-	stream_count_records(t);
-	stream_mark_dirty(t);
-	return OK;
-}
-
-uint64_t
-stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
-{
-	uint64_t given_up = 0;
-	struct packet *p;
-
-	assert(shard_is_mine(shard_of(t)));
-	assert(t->batch.n == 0);
-	while (given_up < bytes &&
-	       (p = reorder_pop_unrecorded(&t->reorder, since_ns)) != NULL) {
-		given_up += stream_release(t, p);
-		packet_destroy(&shard_of(t)->store->packets, p);
-		shard_of(t)->packets_dropped++;
-		stream_lost(t, LOSS_memory, 1);
-	}
-	if (given_up == 0)
-		return 0;
-	t->has_write_error = true; /* the peer is told */
-	stream_mark_dirty(t);
-	return given_up;
-}
-
-static void
-fill_record(struct index_record *rec, const struct relay_index *i)
-{
-	*rec = (struct index_record){
-		.packet_size = i->packet_size,
-		.content_size = i->content_size,
-		.timestamp_begin = i->timestamp_begin,
-		.timestamp_end = i->timestamp_end,
-		.events_discarded = i->events_discarded,
-		.ctf_stream = i->ctf_stream,
-		.ctf_instance = i->ctf_instance,
-		.packet_seq_num = i->packet_seq_num,
-	};
-}
-
-enum status
-stream_record(struct stream *t, const struct relay_index *i)
-{
-	unsigned halves = t->reorder.n_records;
-	struct index_record rec;
-	enum status st;
-
-	assert(shard_is_mine(shard_of(t)));
-	assert(t->batch.n == 0);
-	if (t->is_metadata || !t->session->has_index)
-		return E_PROTOCOL;
-	session_note_time(t->session, i->timestamp_end);
-	if (t->log != NULL)
-		packet_log_no_beacon(t->log, i->ctf_stream);
-	fill_record(&rec, i);
-	st = t->transport->record(t, i->net_seq, &rec);
-	/* The packet was given up, or was written without a record: ignore
-	 * it. */
-	if (st == E_NOENT)
-		return OK;
-	stream_count_records(t);
-	t->session->sums.index_records += st == OK;
-	if (st == OK && t->reorder.n_records > halves &&
-	    !has_room_for_records(t->session))
-		return E_LIMIT;
-	if (st == OK && !session_may_receive(t->session) &&
-	    t->reorder.n_records > halves) {
-		log_peer(LOG_WARN,
-		    STREAM_FMT " an index for packet %" PRIu64
-			       ", but its data connection is gone",
-		    STREAM_ARGS(t), i->net_seq);
-		return E_NOENT;
-	}
-	if (st != OK)
-		return st;
-	stream_mark_dirty(t);
-	/* The record is kept although this is an error, as the peer may go
-	 * on. */
-	if (t->has_write_error) {
-		t->has_write_error = false;
-		return E_IO;
-	}
-	return OK;
 }
 
 enum status
@@ -489,4 +302,318 @@ stream_close_now(struct stream *t)
 {
 	while (!stream_finish(t))
 		;
+}
+
+/* ADD_STREAM: a stream, its trace and its first file. */
+
+/* Peers before 2.11 send the whole path: group it by session (streaming
+ * 5.3). */
+static enum status
+regroup(const struct session *s, struct relpath **path)
+{
+	struct relpath *grouped;
+	enum status st;
+
+	if (!s->shard->config.group_by_session || s->minor >= 11 ||
+	    s->minor < 4)
+		return OK;
+	st = session_old_path(&grouped, &s->wish, *path, s->wish.creation_time);
+	if (st != OK)
+		return st;
+	relpath_free(*path);
+	*path = grouped;
+	return OK;
+}
+
+/* TAKE_Q's channel is taken over. */
+static struct stream *
+stream_alloc(struct session *s, struct relay_add_stream *take_q)
+{
+	struct stream *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->session = s;
+	t->transport = &tcp_transport;
+	t->path = take_q->path;
+	t->channel = take_q->channel;
+	take_q->channel = NULL;
+	t->is_metadata = strcmp(t->channel->s, "metadata") == 0;
+	if (!t->is_metadata) {
+		t->tracefile_size = take_q->tracefile_size;
+		t->tracefile_count = take_q->tracefile_count;
+	}
+	list_init(&t->session_node);
+	list_init(&t->dirty_node);
+	list_init(&t->locked_node);
+	list_init(&t->gapped_node);
+	list_init(&t->owing_node);
+	list_init(&t->sealed);
+	t->batch.end = &t->batch.first;
+	reorder_init(&t->reorder, &s->shard->store->packets,
+	    s->has_index && !t->is_metadata);
+	return t;
+}
+
+/* Find the stream's trace and make its file. */
+static enum status
+find_file(struct stream *t, const struct relpath *asked)
+{
+	struct session *s = t->session;
+	enum status st;
+
+	if (s->current == NULL)
+		return E_REFUSED;
+	st = trace_join(&t->trace, s, asked, t->channel);
+	if (st != OK)
+		return st;
+	t->path = t->trace->path;
+	st = stream_enter_chunk(t, s->current);
+	if (st != OK)
+		trace_not_added(t->trace, t->channel);
+	return st;
+}
+
+/* A stream of S has files of this size (0: one file). One read of a data
+ * connection brings what fills FILES_READ of them: work is bounded, not only
+ * bytes. On the wire a packet has a header. */
+static void
+limit_reads(struct session *s, uint64_t tracefile_size)
+{
+	const uint64_t each = tracefile_size < s->read_max
+				  ? tracefile_size + DATA_HEADER_LEN
+				  : s->read_max;
+
+	if (tracefile_size != 0 && each * FILES_READ < s->read_max)
+		s->read_max = each * FILES_READ;
+}
+
+/* Memory of what is kept of S's closed streams. */
+static uint64_t
+names_bytes(const struct session *s)
+{
+	const bool is_base = s->current != NULL && s->current->is_base;
+
+	return s->names_bytes + siblings_names_bytes(s->siblings) +
+	       (is_base ? s->current->names_bytes : 0);
+}
+
+/* Why S may have no more streams; NULL: it may. */
+static const char *
+lack(const struct session *s)
+{
+	const struct shard *sh = s->shard;
+	const unsigned workers = sh->config.n_workers > 0 ? sh->config.n_workers
+							  : 1;
+	const uint64_t most = sh->config.max_memory / 2 / workers;
+	const uint64_t names = sh->names_bytes + sh->store->names_bytes;
+	const uint64_t streams = sh->n_streams * STREAM_MEMORY;
+
+	if (names + streams < most / 2 ||
+	    (names + streams < most &&
+		names_bytes(s) + s->n_streams * STREAM_MEMORY <
+		    most / SESSION_LITTLE_PART))
+		return NULL;
+	return streams >= names
+		   ? "too many streams (--max-memory)"
+		   : "too many streams were closed in trace chunks "
+		     "that go on (--max-memory): rotate them";
+}
+
+/* Make T, which has its handle, a stream of its session. */
+static enum status
+join_session(struct stream *t, struct relpath **asked)
+{
+	struct session *s = t->session;
+	const char *why = lack(s);
+	enum status st = regroup(s, asked);
+
+	/* Perhaps a rotation has just made room. */
+	if (why != NULL) {
+		(void)trace_free_some(s->shard);
+		why = lack(s);
+	}
+	t->path = *asked;
+	if (st == OK && why != NULL)
+		st = E_LIMIT;
+	if (st == OK)
+		st = idmap_insert(&s->shard->streams, t->handle, t);
+	/* The log has to know whether files are numbered. */
+	if (st == OK && !t->is_metadata && t->tracefile_count == 0)
+		st = stream_window_add(t);
+	if (st == OK)
+		st = stream_make_logs(t);
+	if (st == OK && s->udp != NULL)
+		st = udp_stream_create(t);
+	if (st == OK)
+		st = find_file(t, *asked);
+	if (st != OK) {
+		if (st != E_LATER)
+			log_peer(LOG_WARN, STREAM_FMT " not added: %s",
+			    STREAM_ARGS(t),
+			    why != NULL		 ? why
+			    : s->current == NULL ? "there is no trace chunk"
+						 : status_text(st));
+		stream_free(t);
+		return st;
+	}
+	list_append(&s->streams, &t->session_node);
+	s->n_streams++;
+	s->shard->n_streams++;
+	stream_window_join(t);
+	limit_reads(s, t->tracefile_size);
+	trace_added(t->trace, t->is_metadata);
+	session_found_place(s, t->path);
+	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
+			     " count=%" PRIu64,
+	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);
+	return OK;
+}
+
+enum status
+stream_create(
+    struct session *s, struct relay_add_stream *take_q, uint64_t *handle)
+{
+	struct stream *t = stream_alloc(s, take_q);
+	struct shard *sh = s->shard;
+	enum status st = E_NOMEM;
+
+	assert(shard_is_mine(sh));
+	*handle = ids_handle(&sh->ids, sh->config.worker);
+	if (t != NULL) {
+		t->handle = *handle;
+		st = join_session(t, &take_q->path);
+	}
+	relay_add_stream_clear(take_q);
+	return st;
+}
+
+/* What viewers see of a stream. */
+
+static struct live_door *
+door_of(const struct stream *t)
+{
+	return t->session->shard->config.door;
+}
+
+enum status
+stream_make_logs(struct stream *t)
+{
+	const struct session *s = t->session;
+
+	/* Only a live session can be attached to. */
+	if (s->live == NULL || s->wish.live_timer_us == 0 || !s->has_index)
+		return OK;
+	if (t->is_metadata)
+		return metadata_log_create(&t->metadata);
+	return packet_log_create(&t->log, t->channel->s, stream_is_numbered(t),
+	    s->minor >= 8 ? 1 : 0);
+}
+
+enum status
+stream_log_file(struct stream *t)
+{
+	struct folder *folder;
+	enum status st;
+
+	if (t->log != NULL)
+		return tracefile_set_log(t->tf, t->log);
+	if (t->metadata == NULL)
+		return OK;
+	st = chunk_folder(t->chunk, t->family, &folder);
+	if (st == OK)
+		st = metadata_log_begin(t->metadata, folder);
+	folder_put(folder);
+	return st;
+}
+
+/* Streams of one folder are one CTF trace (live 1.5.4). */
+static uint64_t
+trace_id(const struct stream *t)
+{
+	if (t->trace->live_id == 0)
+		t->trace->live_id = published_add(&door_of(t)->trace_ids, 1);
+	return t->trace->live_id;
+}
+
+/* Viewers can see a stream only if it has logs, as those of live sessions do;
+ * listings count all streams. */
+static void
+show(struct stream *t)
+{
+	struct live_door *door = door_of(t);
+	enum status st;
+
+	if (t->log == NULL && t->metadata == NULL)
+		return;
+	st = live_stream_create(&t->live, t->session->live,
+	    published_add(&door->stream_ids, 1), trace_id(t), t->path->s,
+	    t->channel->s, t->log, t->metadata);
+	if (st != OK) {
+		log_error(STREAM_FMT " out of memory: not shown to viewers",
+		    STREAM_ARGS(t));
+		return;
+	}
+	t->live->time_before = t->session->latest;
+	door->tell(door, LIVE_NEWS_STREAM, t->live);
+}
+
+void
+stream_publish(struct stream *t)
+{
+	if (t->is_published || t->session->live == NULL)
+		return;
+	t->is_published = true;
+	show(t);
+	/* Count it after the news: a viewer that sees it counted can be told of
+	 * it. */
+	published_add(&t->session->live->streams, 1);
+}
+
+void
+stream_forget_chunk(struct stream *t, const struct chunk *c)
+{
+	if (t->log != NULL)
+		packet_log_drop_chunk(t->log, c->serial);
+}
+
+static void
+wake(struct shard *sh, uint64_t bits, const void *source)
+{
+	if (bits != 0)
+		sh->config.door->wake(sh->config.door, bits, source);
+}
+
+void
+stream_wake_log(struct shard *sh, struct packet_log *log)
+{
+	wake(sh, packet_log_take_waiters(log), log);
+}
+
+void
+stream_wake(struct stream *t)
+{
+	if (t->log != NULL)
+		stream_wake_log(shard_of(t), t->log);
+	else if (t->metadata != NULL)
+		wake(shard_of(t), metadata_log_take_waiters(t->metadata),
+		    t->metadata);
+}
+
+void
+stream_end_logs(struct stream *t)
+{
+	struct live_door *door = door_of(t);
+
+	if (t->metadata != NULL)
+		metadata_log_end(t->metadata);
+	stream_wake(t);
+	if (t->is_published)
+		published_sub(&t->session->live->streams, 1);
+	if (t->live != NULL) {
+		door->tell(door, LIVE_NEWS_STREAM_CLOSED, t->live);
+		live_stream_put(t->live);
+	}
+	packet_log_put(t->log);
+	metadata_log_put(t->metadata);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of a stream share: stream*.c, and its two transports,
- * tcp_stream.c and udp_stream.c. Nobody else includes it.
+ * What the files of a stream share: stream*.c, intake.c and udp.c. No other file
+ * includes it.
  */
 #ifndef RELAYD_RECORD_STREAM_INTERNAL_H
 #define RELAYD_RECORD_STREAM_INTERNAL_H
@@ -51,7 +51,7 @@ struct transport_ops {
 	uint64_t (*check_gap)(struct stream *t, uint64_t now_ns);
 };
 
-extern const struct transport_ops tcp_transport; /* tcp_stream.c */
+extern const struct transport_ops tcp_transport; /* intake.c */
 
 /* stream.c */
 void stream_free(struct stream *t);

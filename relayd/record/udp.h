@@ -11,35 +11,97 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
+#include "common/list.h"
 #include "common/status.h"
+#include "proto/udp.h"
+#include "relayd/record/udp_count.h"
+#include "store/arrivals.h"
 
 struct buf;
 struct session;
 struct session_udp;
 struct shard;
 struct stream;
-struct udp_open;
-struct udp_open_reply;
 
-/* UDP_OPEN (10001). The reply's code says whether it succeeded.
- * udp_session.c */
+/* As SESSION_FILES_LITTLE, but 64 files: of datagrams that are not taken,
+ * packets may be lost. */
+#define UDP_FILES_LITTLE (UINT64_C(4) << 20)
+
+/*
+ * Memory, in bytes, for one session's packets that wait and pieces of packets:
+ * as much as for TCP (SESSION_HELD_MAX), so that an attack over UDP gains
+ * nothing. If less than the second is left for it, UDP is refused.
+ */
+#define UDP_WINDOW_BYTES (UINT64_C(64) << 20)
+#define UDP_WINDOW_BYTES_MIN (UINT64_C(1) << 20)
+/* Packets of a stream that may wait while one is missing: with 4 KiB each, this
+ * is window_bytes. */
+#define UDP_WINDOW_MAX 16384
+/* Records of a stream that may wait for their bytes; beyond it the oldest are
+ * given up. At 30,000 packets per second this is one second. */
+#define UDP_RECORDS_MAX 32768
+/* How long a gap may last. At most half of the time that an ended session
+ * waits for what is under way (LINGER_NS). */
+#define UDP_GAP_DEFAULT_NS (1 * NS_PER_S)
+#define UDP_GAP_MIN_NS (1 * NS_PER_MS)
+#define UDP_GAP_MAX_NS (5 * NS_PER_S)
+/* A packet number this far beyond the next one is false. */
+#define UDP_FAR (UINT64_C(1) << 32)
+/* Holes of all streams in one UDP_STATUS reply: together as many bytes as may
+ * wait for a peer that does not read (CONTROL_OUT_MAX). */
+#define UDP_STATUS_RANGES_MAX 16384
+/* Numbers that are looked at for it: 1 ms. The holes beyond are told when those
+ * before are filled. */
+#define UDP_STATUS_LOOKS 16384
+/* Lines about gaps per second and worker; .loss.jsonl has them all. */
+#define UDP_GAP_LINES 20
+
+#define UDP_POWERS 64 /* of two, in a uint64_t */
+
+struct session_udp {
+	struct udp_token token;
+	struct arrivals_config config;
+	uint64_t window_bytes;
+	uint64_t max_packet;
+	/* Streams that can give a packet up, by the power of two of the memory
+	 * they use; bit I of POWERS: users[I] may have some. */
+	struct list users[UDP_POWERS];
+	uint64_t powers;
+	uint64_t partial_bytes; /* memory of packets that lack pieces */
+	struct udp_counts counts;
+	uint64_t last_log;
+};
+
+/* What a stream has in addition when it uses UDP. */
+struct stream_udp {
+	struct arrivals arrivals;
+	struct stream *stream; /* whose it is */
+	struct list user_node; /* session->udp->users */
+	unsigned power;	       /* its place there */
+	uint64_t due_ns;       /* when the gap ends; 0: not known */
+	uint64_t due_next;     /* the missing packet of due_ns */
+	uint64_t gaps, lost;
+	struct reorder_loss last;
+};
+
+/* UDP_OPEN (10001). The reply's code says whether it succeeded. */
 void udp_open(
     struct session *s, const struct udp_open *q, struct udp_open_reply *a);
-/* UDP_STATUS (10002): append the whole reply to OUT. udp_session.c */
+/* UDP_STATUS (10002): append the whole reply to OUT. */
 void udp_status(const struct session *s, uint64_t handle, struct buf *out);
-/* The session is destroyed: its figures are logged. NULL is fine.
- * udp_session.c */
+/* The session is destroyed: its figures are logged. NULL is fine. */
 void udp_session_destroy(const char *tag, struct session_udp *u);
 
 /*
  * One datagram of N bytes, from anywhere. False: by its stream handle it is for
- * another worker (ids_worker()). udp_ingest.c
+ * another worker (ids_worker()).
  */
 bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
 
 /* From its first packet on the stream takes datagrams. A metadata stream does
- * not change. E_NOMEM. udp_stream.c */
+ * not change. E_NOMEM. */
 enum status udp_stream_create(struct stream *t) MUST_CHECK;
 
 #endif

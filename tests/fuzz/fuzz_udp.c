@@ -18,7 +18,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
-#include "relayd/record/udp_internal.h"
+#include "relayd/record/udp.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_shard.h"
 #include "tests/lib/fake_fs.h"

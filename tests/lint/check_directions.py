@@ -15,12 +15,11 @@ import directions
 GOOD = {
     "relayd/shard.c": ["relayd/shard.h"],
     "relayd/shard.h": ["relayd/udp_count.h", "store/store.h"],
-    "relayd/session.c": ["relayd/session_internal.h", "relayd/udp.h",
+    "relayd/session.c": ["relayd/session.h", "relayd/udp.h",
                          "relayd/stream.h", "relayd/shard.h"],
-    "relayd/stream_create.c": ["relayd/stream_internal.h", "relayd/udp.h"],
-    "relayd/tcp_stream.c": ["relayd/stream_internal.h"],
-    "relayd/udp_stream.c": ["relayd/stream_internal.h",
-                            "relayd/udp_internal.h"],
+    "relayd/stream.c": ["relayd/stream_internal.h", "relayd/udp.h"],
+    "relayd/intake.c": ["relayd/stream_internal.h"],
+    "relayd/udp.c": ["relayd/stream_internal.h", "relayd/udp.h"],
     "relayd/ingest.c": ["relayd/session.h", "relayd/stream.h"],
     "relayd/turn.c": ["relayd/session.h", "relayd/stream.h"],
     "relayd/worker.c": ["relayd/turn.h", "relayd/udp.h"],
@@ -34,21 +33,20 @@ BAD = {
     "relayd/shard.h": ["relayd/udp.h", "relayd/stream.h"],
     "relayd/session.c": ["relayd/ingest.h", "relayd/turn.h"],
     "relayd/session_chunk.c": ["relayd/control.h"],
-    "relayd/stream.c": ["relayd/udp.h", "relayd/udp_internal.h",
-                        "relayd/turn.h"],
-    "relayd/record/stream_commit.c": ["relayd/record/udp.h"],
-    "relayd/tcp_stream.c": ["relayd/udp.h"],
-    "relayd/udp_stream.c": ["relayd/ingest.h"],
+    "relayd/stream.c": ["relayd/turn.h"],
+    "relayd/record/stream_writer.c": ["relayd/record/udp.h"],
+    "relayd/intake.c": ["relayd/udp.h"],
+    "relayd/udp.c": ["relayd/ingest.h"],
     "relayd/ingest.c": ["relayd/turn.h"],
 }
 
 ASKS = {  # how often it is found
-    ("relayd/stream.c", "if (t->udp != NULL)"): 1,
-    ("relayd/stream.c", "t->udp->lost++"): 1,
+    ("relayd/stream_writer.c", "if (t->udp != NULL)"): 1,
+    ("relayd/stream_writer.c", "t->udp->lost++"): 1,
     ("relayd/turn.c", "x = s->udp;"): 1,
-    ("relayd/tcp_stream.c", "t->udp = NULL; a->udp_port"): 0,
-    ("relayd/stream_create.c", "if (s->udp != NULL)"): 0,
-    ("relayd/udp_stream.c", "if (t->udp == NULL)"): 0,
+    ("relayd/intake.c", "t->udp = NULL; a->udp_port"): 0,
+    ("relayd/stream.c", "if (s->udp != NULL)"): 0,
+    ("relayd/udp.c", "if (t->udp == NULL)"): 0,
 }
 
 

@@ -2,7 +2,7 @@
 """Who may know whom on the recording side of relayd/ (doc/design.md).
 
 Files are known by their names, so that the rules stay true wherever below
-relayd/ a file stands. "stream*" is stream.c, stream.h, stream_commit.c, ...
+relayd/ a file stands. "stream*" is stream.c, stream.h, stream_writer.c, ...
 """
 import fnmatch
 import os
@@ -12,25 +12,25 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"relayd/([^"]+)"', re.M)
 
 # (files, headers that they may not include, but these headers, but not these
 # files, why).
-MODEL = ("stream*", "tcp_stream*", "udp_room*", "udp_stream*", "session*", "shard*",
+MODEL = ("stream*", "intake*", "session*", "shard*",
          "siblings*", "trace*")
 RULES = [
     (("shard*",), ("*",),
      ("shard.h", "udp_count.h", "udp_count.tbl.h", "stats.h"), (),
      "the shard knows nobody: who needs its lists knows it"),
-    (MODEL + ("udp_session*", "udp_ingest*"), ("ingest.h", "control.h"), (), (),
+    (MODEL + ("udp.[ch]",), ("ingest.h", "control.h"), (), (),
      "endpoints know sessions and streams, not the other way round"),
-    (MODEL + ("udp_session*", "udp_ingest*", "ingest*", "control*"),
+    (MODEL + ("udp.[ch]", "ingest*", "control*"),
      ("turn.h",), (), (), "the edge calls turns, nobody below them does"),
-    (("stream*", "tcp_stream*", "ingest*"), ("udp*.h",), (),
-     ("stream_create.c",),  # where the transport is chosen
+    (("stream*", "intake*", "ingest*"), ("udp*.h",), (),
+     ("stream.c",),  # where the transport is chosen
      "what depends on the transport stands behind struct transport_ops"),
 ]
 
 # Common code does not ask which transport a stream has.
 ASKS_UDP = re.compile(r"->udp\b(?!\s*=[^=])")
-COMMON = ("stream*", "tcp_stream*", "ingest*", "turn*", "shard*")
-CHOOSES = ("stream_create.c",)
+COMMON = ("stream*", "intake*", "ingest*", "turn*", "shard*")
+CHOOSES = ("stream.c",)
 
 
 def is_one_of(name, patterns):

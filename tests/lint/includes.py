@@ -12,8 +12,7 @@ PRIVATE = re.compile(r"(?:.*/)?(\w+)_internal\.h")
 MODULES = {
     "conn": ("conn", "conn_*", "desk"),
     "options": ("options", "options_*", "reload"),
-    "stream": ("stream", "stream_*", "tcp_stream", "udp_stream"),
-    "udp": ("udp_ingest", "udp_room", "udp_session", "udp_stream"),
+    "stream": ("stream", "stream_*", "intake", "udp"),
     "viewer": ("viewer", "viewer_[!c]*", "viewers"),      # not viewer_conn
 }
 

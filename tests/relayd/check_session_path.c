@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "relayd/record/session_internal.h"
+#include "relayd/record/session.h"
 #include "tests/lib/unit.h"
 
 static struct relpath *

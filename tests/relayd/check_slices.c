@@ -18,7 +18,6 @@
 #include "relayd/record/stream_window.h"
 #include "relayd/record/turn.h"
 #include "relayd/record/udp.h"
-#include "relayd/record/udp_internal.h"
 #include "store/tracefile.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"

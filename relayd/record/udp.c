@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/udp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "common/buf.h"
+#include "common/log.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/stream_internal.h"
+#include "store/chunk.h"
+#include "store/packet.h"
+
+/*
+ * Which stream of a session uses the most memory, of those that can give a
+ * packet up? Streams are sorted by the power of two of what they use, so that
+ * nobody looks at all of them. A stream that uses less by now stays where it
+ * was until it is found there: each time that it came up pays for one such
+ * move.
+ */
+
+/* Of N > 0. */
+static unsigned
+power_of(uint64_t n)
+{
+	return 63 - (unsigned)__builtin_clzll(n);
+}
+
+static void
+udp_room_init(struct session_udp *u)
+{
+	for (unsigned i = 0; i < UDP_POWERS; i++)
+		list_init(&u->users[i]);
+}
+
+/* Memory that its packets use that wait or are not yet whole. */
+static uint64_t
+used_by(const struct stream *t)
+{
+	return t->held_bytes + t->udp->arrivals.partial_bytes;
+}
+
+/* The stream may use more memory now, or be able to give up a packet. True: it
+ * is, all below *TO (arrivals_victim()). */
+static bool
+udp_room_note(struct stream *t, uint64_t *to)
+{
+	struct session_udp *u = t->session->udp;
+	struct stream_udp *su = t->udp;
+	const uint64_t used = used_by(t);
+	unsigned power;
+
+	if (used == 0 || !arrivals_victim(&su->arrivals, to)) {
+		list_del(&su->user_node);
+		return false;
+	}
+	power = power_of(used);
+	if (!list_empty(&su->user_node) && su->power == power)
+		return true;
+	list_del(&su->user_node);
+	list_append(&u->users[power], &su->user_node);
+	u->powers |= UINT64_C(1) << power;
+	su->power = power;
+	return true;
+}
+
+/*
+ * The stream that uses the most memory, of those that were noted and can give a
+ * packet up; none of them uses twice as much. NULL: none can. On average this
+ * takes as long with many streams as with few.
+ */
+static struct stream *
+udp_room_greediest(struct session *s, uint64_t *to)
+{
+	struct session_udp *u = s->udp;
+	struct stream_udp *su;
+	unsigned power;
+
+	while (u->powers != 0) {
+		power = power_of(u->powers);
+		if (list_empty(&u->users[power])) {
+			u->powers &= ~(UINT64_C(1) << power);
+			continue;
+		}
+		su = list_first(&u->users[power], struct stream_udp, user_node);
+		if (udp_room_note(su->stream, to) && su->power >= power)
+			return su->stream;
+	}
+	return NULL;
+}
+
+/* A stream whose packets come as datagrams: pieces that arrive, packets that
+ * are lost. */
+
+/* The memory of pieces is counted for the session, too. */
+static void
+recount(struct stream *t, uint64_t before)
+{
+	t->session->udp->partial_bytes += t->udp->arrivals.partial_bytes;
+	t->session->udp->partial_bytes -= before;
+}
+
+static void
+destroy(struct stream *t)
+{
+	if (t->udp->gaps > 0)
+		log_peer(LOG_WARN,
+		    STREAM_FMT " gaps=%" PRIu64 " lost=%" PRIu64
+			       " packets, the last ones %" PRIu64
+			       " from number %" PRIu64 " on",
+		    STREAM_ARGS(t), t->udp->gaps, t->udp->lost, t->udp->last.n,
+		    t->udp->last.first);
+	t->session->udp->partial_bytes -= t->udp->arrivals.partial_bytes;
+	list_del(&t->udp->user_node);
+	arrivals_free(&t->udp->arrivals);
+	free(t->udp);
+	t->udp = NULL;
+}
+
+/* Log one line per gap, at most UDP_GAP_LINES per second. */
+static void
+log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
+{
+	struct shard *sh = shard_of(t);
+
+	if (log_ratelimit(&sh->last_gap_log, NS_PER_S)) {
+		if (sh->gap_lines > UDP_GAP_LINES)
+			log_warn("%" PRIu64 " more gaps, see " CHUNK_LOSSES,
+			    sh->gap_lines - UDP_GAP_LINES);
+		sh->gap_lines = 0;
+	}
+	if (++sh->gap_lines > UDP_GAP_LINES)
+		return;
+	log_warn(STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
+			    " on are lost: %s (%u of them had an index)",
+	    STREAM_ARGS(t), loss->n, loss->first, why, loss->records);
+}
+
+/* A packet with this number of the tracer will not come: go on as if it had. */
+static void
+pass_packet_seq(struct stream *t, uint64_t packet_seq)
+{
+	if (t->has_packet_seq && (int64_t)(packet_seq - t->packet_seq) <= 0)
+		return;
+	t->has_packet_seq = true;
+	t->packet_seq = packet_seq;
+	/* A rotation must not wait for this packet. */
+	if (stream_roll_if_due(t, true, packet_seq + 1) != OK)
+		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
+		    STREAM_ARGS(t));
+}
+
+static void
+give_up(struct stream *t, uint64_t to, const char *why)
+{
+	const uint64_t before = t->udp->arrivals.partial_bytes;
+	struct reorder_loss loss;
+
+	/* First write packets before the gap: they may belong to another file
+	 * or chunk. */
+	stream_write_batch(t);
+	arrivals_skip(&t->udp->arrivals, to, &loss);
+	recount(t, before);
+	stream_count_records(t);
+	t->udp->due_ns = 0;
+	t->udp->gaps++;
+	t->udp->lost += loss.n;
+	t->udp->last = loss;
+	shard_of(t)->gaps++;
+	shard_of(t)->packets_lost += loss.n;
+	stream_lost(t, LOSS_udp, loss.n);
+	log_gap(t, &loss, why);
+	(void)stream_note_loss(t, &loss, why);
+	if (loss.records > 0)
+		pass_packet_seq(t, loss.last.packet_seq_num);
+	stream_mark_dirty(t);
+}
+
+/* Memory in use by the session's packets that wait or are not yet whole. */
+static uint64_t
+in_use(const struct session *s)
+{
+	return s->held_bytes + s->udp->partial_bytes;
+}
+
+static bool
+is_short(const struct session *s)
+{
+	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
+	       (s->file_bytes >= UDP_FILES_LITTLE &&
+		   s->shard->file_bytes > SHARD_FILES_HELD_MAX) ||
+	       shard_is_over(s->shard, 2) ||
+	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
+}
+
+/* Give packets up until memory is free. False: no stream can give any up, or
+ * the time is over: many may give up what frees nothing yet. */
+static bool
+make_room(struct session *s)
+{
+	struct stream *t;
+	uint64_t to;
+
+	while (is_short(s)) {
+		t = udp_room_greediest(s, &to);
+		if (t == NULL)
+			return false;
+		give_up(t, to, "memory");
+		(void)stream_write_ready(t);
+		(void)udp_room_note(t, &to);
+		if (shard_is_late(s->shard))
+			return !is_short(s);
+	}
+	return true;
+}
+
+static enum udp_count
+count_of(enum arrived what)
+{
+	switch (what) {
+	case ARRIVED:
+	case ARRIVED_WHOLE:
+		return UDP_taken;
+	case ARRIVED_TWICE:
+		return UDP_duplicate;
+	case ARRIVED_LATE:
+		return UDP_late;
+	case ARRIVED_FALSE:
+		return UDP_contradiction;
+	case ARRIVED_NOMEM:
+		return UDP_memory;
+	}
+	return UDP_memory;
+}
+
+/* Put a stream with a gap on the list that turn_tick() looks at. */
+static void
+watch_gap(struct stream *t)
+{
+	if (list_empty(&t->gapped_node) &&
+	    arrivals_has_gap(&t->udp->arrivals)) {
+		t->udp->due_ns = 0;
+		list_append(&shard_of(t)->gapped, &t->gapped_node);
+	}
+}
+
+/* Take a piece with the right token that fits its packet. */
+static enum udp_count
+udp_stream_piece(struct stream *t, const struct udp_header *h)
+{
+	struct arrivals *a = &t->udp->arrivals;
+	const struct arrival f = { h->net_seq, h->size, h->padding, h->offset,
+		h->payload, h->payload_len };
+	struct packet *whole;
+	enum arrived what;
+	uint64_t before, to;
+
+	if (is_short(t->session) && !make_room(t->session))
+		return UDP_memory;
+	before = a->partial_bytes;
+	what = arrivals_add(a, &f, clock_now_ns(), &whole);
+	recount(t, before);
+	if (whole != NULL && stream_data(t, whole) != OK)
+		what = ARRIVED_NOMEM;
+	(void)udp_room_note(t, &to);
+	watch_gap(t);
+	return count_of(what);
+}
+
+/* A record for packet SEQ was taken. */
+static void
+heard_of(struct stream *t, uint64_t seq)
+{
+	const struct arrivals *a = &t->udp->arrivals;
+	uint64_t to = t->reorder.next + UDP_RECORDS_MAX / 8, whole;
+
+	arrivals_heard(&t->udp->arrivals, seq);
+	if (t->reorder.n_records > UDP_RECORDS_MAX && arrivals_has_gap(a)) {
+		if (arrivals_lowest_whole(a, &whole) && whole < to)
+			to = whole;
+		give_up(t, to, "too many indexes wait");
+	}
+	watch_gap(t);
+}
+
+static enum status
+record(struct stream *t, uint64_t seq, const struct index_record *rec)
+{
+	enum status st;
+
+	t->reorder.now = clock_now_ns();
+	st = reorder_record(&t->reorder, seq, rec);
+	if (st == E_NOENT)
+		pass_packet_seq(t, rec->packet_seq_num);
+	else if (st == OK)
+		heard_of(t, seq);
+	return st;
+}
+
+static uint32_t
+pending(struct stream *t, uint64_t last_seq)
+{
+	if ((int64_t)(t->reorder.next - last_seq) > 0)
+		return t->has_record != t->has_data ||
+		       (t->has_data && t->record_seq != t->data_seq);
+	if (last_seq - t->reorder.next < UDP_FAR)
+		arrivals_ask(&t->udp->arrivals, last_seq, clock_now_ns());
+	watch_gap(t);
+	return 1;
+}
+
+static bool
+may_go_on(const struct stream *t)
+{
+	return t->has_last && t->reorder.next <= t->last_seq &&
+	       t->last_seq - t->reorder.next < UDP_FAR;
+}
+
+static void
+closing(struct stream *t)
+{
+	struct arrivals *a = &t->udp->arrivals;
+
+	/* When the control connection ends, no last packet is named: it is the
+	 * highest known one. */
+	if (!t->is_closing && !t->has_last && a->end > t->reorder.next) {
+		t->has_last = true;
+		t->last_seq = a->end - 1;
+	}
+	if (!may_go_on(t))
+		return;
+	arrivals_last(a, t->last_seq, clock_now_ns());
+	watch_gap(t);
+}
+
+static bool
+finish(struct stream *t)
+{
+	const struct arrivals *a = &t->udp->arrivals;
+	uint64_t to;
+
+	for (;;) {
+		if (!stream_write_ready(t))
+			return false;
+		if (!arrivals_lowest_whole(a, &to))
+			break;
+		if (to > t->reorder.next)
+			give_up(t, to, "the stream ended");
+		else if (t->reorder.needs_record)
+			break; /* not reached: no records are needed now */
+	}
+	if (a->end > t->reorder.next)
+		give_up(t, a->end, "the stream ended");
+	return stream_write_rest(t);
+}
+
+static bool
+pass_gap(struct stream *t)
+{
+	const struct arrivals *a = &t->udp->arrivals;
+	uint64_t to;
+
+	if (arrivals_window_is_full(a) && arrivals_lowest_whole(a, &to)) {
+		give_up(t, to, "the window is full");
+		return true;
+	}
+	(void)udp_room_note(t, &to);
+	watch_gap(t);
+	return false;
+}
+
+static uint64_t
+check_gap(struct stream *t, uint64_t now_ns)
+{
+	struct arrivals *a = &t->udp->arrivals;
+	uint64_t to;
+
+	/* For the same packet, later arrivals can only make the gap end
+	 * later. */
+	if (now_ns < t->udp->due_ns && t->udp->due_next == t->reorder.next &&
+	    arrivals_has_gap(a))
+		return t->udp->due_ns;
+	for (;;) {
+		t->udp->due_ns = arrivals_due(a, now_ns, &to);
+		if (to == t->reorder.next)
+			break;
+		give_up(t, to, "timeout");
+		if (shard_step_is_late(shard_of(t)))
+			return now_ns;
+	}
+	t->udp->due_next = t->reorder.next;
+	if (t->udp->due_ns == UINT64_MAX)
+		list_del(&t->gapped_node);
+	return t->udp->due_ns;
+}
+
+static bool
+has_pieces(const struct stream *t)
+{
+	return t->udp->arrivals.n_partial > 0;
+}
+
+static const struct transport_ops udp_transport = {
+	.is_connected = false,
+	.destroy = destroy,
+	.record = record,
+	.has_pieces = has_pieces,
+	.pending = pending,
+	.closing = closing,
+	.may_go_on = may_go_on,
+	.finish = finish,
+	.pass_gap = pass_gap,
+	.check_gap = check_gap,
+};
+
+enum status
+udp_stream_create(struct stream *t)
+{
+	if (t->is_metadata)
+		return OK;
+	t->udp = calloc(1, sizeof(*t->udp));
+	if (t->udp == NULL)
+		return E_NOMEM;
+	t->udp->stream = t;
+	list_init(&t->udp->user_node);
+	t->transport = &udp_transport;
+	arrivals_init(&t->udp->arrivals, &t->reorder, &t->session->udp->config);
+	return OK;
+}
+
+/* Make the stream a TCP stream again, when UDP could not be set up for all
+ * streams of its session; no packet has come yet. A TCP stream does not
+ * change. */
+static void
+udp_stream_undo(struct stream *t)
+{
+	if (t->udp == NULL)
+		return;
+	destroy(t);
+	t->transport = &tcp_transport;
+	reorder_forget_start(&t->reorder);
+}
+
+const char *
+udp_counts_text(const struct udp_counts *c, char *out, size_t size)
+{
+	static const char *const names[] = {
+#define UDP_COUNT(name, text) #name,
+#include "relayd/record/udp_count.tbl.h"
+#undef UDP_COUNT
+	};
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < UDP_COUNTS; i++)
+		if (c->n[i] != 0 && at < size)
+			at += (size_t)snprintf(out + at, size - at,
+			    " udp_%s=%" PRIu64, names[i], c->n[i]);
+	return out;
+}
+
+/* Has the session packets, records or data connections already? Then packet
+ * numbers over UDP would not begin at 0, or packets would come over TCP. */
+static bool
+has_begun(const struct session *s)
+{
+	const struct stream *t;
+
+	if (s->had_input)
+		return true;
+	list_each (t, &s->streams, struct stream, session_node)
+		if (t->reorder.has_next || !reorder_is_empty(&t->reorder))
+			return true;
+	return false;
+}
+
+static uint64_t
+window_bytes(const struct session *s)
+{
+	const uint64_t share = s->shard->config.max_memory / 4;
+
+	return share < UDP_WINDOW_BYTES ? share : UDP_WINDOW_BYTES;
+}
+
+static uint32_t
+wish(uint32_t wanted, uint32_t usual, uint32_t max)
+{
+	if (wanted == 0)
+		return usual;
+	return wanted < max ? wanted : max;
+}
+
+static uint64_t
+gap_timeout(uint64_t us)
+{
+	const uint64_t ns = us > UDP_GAP_MAX_NS / 1000 ? UDP_GAP_MAX_NS
+						       : us * 1000;
+
+	if (us == 0)
+		return UDP_GAP_DEFAULT_NS;
+	return ns < UDP_GAP_MIN_NS ? UDP_GAP_MIN_NS : ns;
+}
+
+static enum status
+random_token(struct udp_token *token)
+{
+	ssize_t n;
+
+	do
+		n = getrandom(token->b, sizeof(token->b), 0);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(token->b) ? OK : E_IO;
+}
+
+static enum relay_code
+judge_open(const struct session *s, const struct udp_open *q)
+{
+	if (s->shard->config.udp_port == 0)
+		return RELAY_INVALID_PROTOCOL;
+	if (q->version != UDP_VERSION || !s->has_index || s->udp != NULL ||
+	    s->is_ended || has_begun(s) ||
+	    (q->fragment_size != 0 && q->fragment_size < UDP_FRAGMENT_MIN) ||
+	    window_bytes(s) < UDP_WINDOW_BYTES_MIN)
+		return RELAY_INVALID;
+	return RELAY_OK;
+}
+
+static struct session_udp *
+make(const struct session *s, const struct udp_open *q)
+{
+	const bool resends = (q->flags & UDP_OPEN_RESENDS) != 0;
+	const uint64_t bytes = window_bytes(s);
+	struct session_udp *u = calloc(1, sizeof(*u));
+
+	if (u == NULL)
+		return NULL;
+	if (random_token(&u->token) != OK) {
+		free(u);
+		return NULL;
+	}
+	u->config.fragment_size = wish(
+	    q->fragment_size, UDP_FRAGMENT_DEFAULT, UDP_FRAGMENT_MAX);
+	/* With a sender that resends, only time and memory limit a gap (udp
+	 * 4). */
+	u->config.window =
+	    resends ? 0 : wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
+	u->config.timeout_ns = gap_timeout(q->gap_timeout_us);
+	udp_room_init(u);
+	u->window_bytes = bytes;
+	u->max_packet = udp_packet_max(bytes);
+	if (u->max_packet > s->shard->config.max_packet_size)
+		u->max_packet = s->shard->config.max_packet_size;
+	return u;
+}
+
+/* Change all streams of the session to UDP; if one fails, all stay with TCP. */
+static enum status
+begin(struct session *s, const struct udp_open *q)
+{
+	enum status st = OK;
+	struct list *n, *tmp;
+
+	s->udp = make(s, q);
+	if (s->udp == NULL)
+		return E_NOMEM;
+	list_for_each (n, tmp, &s->streams)
+		if (st == OK)
+			st = udp_stream_create(
+			    list_entry(n, struct stream, session_node));
+	if (st == OK)
+		return OK;
+	list_for_each (n, tmp, &s->streams)
+		udp_stream_undo(list_entry(n, struct stream, session_node));
+	free(s->udp);
+	s->udp = NULL;
+	return st;
+}
+
+void
+udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
+{
+	const struct session_udp *u;
+
+	assert(shard_is_mine(s->shard));
+	*a = (struct udp_open_reply){ .code = judge_open(s, q) };
+	if (a->code == RELAY_OK && begin(s, q) != OK)
+		a->code = RELAY_NO_MEMORY;
+	if (a->code != RELAY_OK) {
+		log_peer(
+		    LOG_WARN, "%s UDP refused (%" PRIu32 ")", s->tag, a->code);
+		return;
+	}
+	u = s->udp;
+	a->port = s->shard->config.udp_port == s->shard->config.data_port
+		      ? 0
+		      : s->shard->config.udp_port;
+	a->fragment_size = u->config.fragment_size;
+	a->window = u->config.window != 0
+			? u->config.window
+			: wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
+	a->window_bytes = u->window_bytes;
+	a->flags = q->flags & UDP_OPEN_RESENDS;
+	a->token = u->token;
+	log_info("%s takes UDP: fragment=%" PRIu32 " window=%" PRIu32
+		 " gap=%" PRIu64 "ms resend=%d",
+	    s->tag, a->fragment_size, a->window,
+	    u->config.timeout_ns / NS_PER_MS, u->config.window == 0);
+}
+
+static uint32_t
+put_stream(
+    const struct stream *t, struct buf *out, uint32_t max, uint32_t *looks)
+{
+	struct arrivals_hole holes[UDP_RANGES_MAX];
+	const struct arrivals *a = &t->udp->arrivals;
+	const uint32_t n = arrivals_holes(
+	    a, holes, max < UDP_RANGES_MAX ? max : UDP_RANGES_MAX, looks);
+
+	udp_status_put(
+	    out, &(struct udp_status){ t->handle, t->reorder.next,
+		     a->end > t->reorder.next ? a->end : t->reorder.next,
+		     t->udp->lost, n });
+	for (uint32_t i = 0; i < n; i++)
+		udp_range_put(out, &(struct udp_range){ holes[i].net_seq,
+				       holes[i].first, holes[i].count });
+	return n;
+}
+
+static bool
+is_asked(const struct stream *t, uint64_t handle)
+{
+	return t->udp != NULL &&
+	       (handle == UDP_STATUS_ALL || handle == t->handle);
+}
+
+void
+udp_status(const struct session *s, uint64_t handle, struct buf *out)
+{
+	uint32_t streams = 0, room = UDP_STATUS_RANGES_MAX;
+	uint32_t looks = UDP_STATUS_LOOKS;
+	const struct stream *t;
+
+	if (s->udp == NULL) {
+		udp_status_head(out, RELAY_INVALID, 0);
+		return;
+	}
+	list_each (t, &s->streams, struct stream, session_node)
+		streams += is_asked(t, handle);
+	udp_status_head(out, RELAY_OK, streams);
+	list_each (t, &s->streams, struct stream, session_node)
+		if (is_asked(t, handle))
+			room -= put_stream(t, out, room, &looks);
+}
+
+void
+udp_session_destroy(const char *tag, struct session_udp *u)
+{
+	char text[1024];
+
+	if (u == NULL)
+		return;
+	log_info("%s UDP figures:%s", tag,
+	    udp_counts_text(&u->counts, text, sizeof(text)));
+	free(u);
+}
+
+/* One datagram, which may come from anywhere. Datagrams are never answered. */
+
+#define LOG_NS (10 * NS_PER_S)
+
+/* Judge a datagram without its place in the packet. The token is checked before
+ * the checksum, so that a sender who does not know the token cannot make the
+ * relay read all bytes. */
+static enum udp_count
+judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
+    size_t n)
+{
+	const struct session_udp *u;
+
+	if (t == NULL || t->udp == NULL)
+		return UDP_stream;
+	u = t->session->udp;
+	if (!udp_token_equal(&h->token, &u->token))
+		return UDP_token;
+	if (!udp_crc_matches(p, n))
+		return UDP_checksum;
+	if (!udp_fragment_fits(h, u->config.fragment_size) ||
+	    (uint64_t)h->size + h->padding > u->max_packet ||
+	    (h->net_seq >= t->reorder.next &&
+		h->net_seq - t->reorder.next >= UDP_FAR))
+		return UDP_figures;
+	return UDP_taken;
+}
+
+/* Count for the shard, and for the session if the datagram had its token. */
+static void
+count(struct shard *sh, struct session *s, enum udp_count what)
+{
+	sh->udp.n[what]++;
+	if (s != NULL)
+		s->udp->counts.n[what]++;
+}
+
+static void
+tell(struct shard *sh, const struct session *s, enum udp_count what,
+    const struct udp_header *h)
+{
+	static const char *const texts[] = {
+#define UDP_COUNT(name, text) text,
+#include "relayd/record/udp_count.tbl.h"
+#undef UDP_COUNT
+	};
+	uint64_t *last = s == NULL ? &sh->last_udp_log : &s->udp->last_log;
+
+	/* Copies and late datagrams are normal on a network. */
+	if (what == UDP_duplicate || what == UDP_late)
+		return;
+	if (log_ratelimit(last, LOG_NS))
+		log_peer(LOG_WARN,
+		    "%s datagram of stream %016" PRIx64 " packet %" PRIu64
+		    " dropped: %s",
+		    s == NULL ? "worker's" : s->tag, h->stream, h->net_seq,
+		    texts[what]);
+}
+
+/* Is the handle another worker's? A worker that does not exist has no streams,
+ * so datagrams for it are judged here. */
+static bool
+is_anothers(const struct shard *sh, uint64_t handle)
+{
+	const unsigned n = sh->config.n_workers, worker = ids_worker(handle);
+
+	return worker != sh->config.worker && (n == 0 || worker < n);
+}
+
+bool
+udp_input(struct shard *sh, const uint8_t *p, size_t n)
+{
+	struct udp_header h = { 0 };
+	struct session *s = NULL;
+	enum udp_count what;
+	struct stream *t;
+
+	assert(shard_is_mine(sh));
+	if (udp_header_decode(p, n, &h) != OK) {
+		count(sh, NULL, UDP_malformed);
+		tell(sh, NULL, UDP_malformed, &h);
+		return true;
+	}
+	if (is_anothers(sh, h.stream))
+		return false;
+	t = idmap_find(&sh->streams, h.stream);
+	what = judge(t, &h, p, n);
+	if (what != UDP_stream && what != UDP_token)
+		s = t->session;
+	if (what == UDP_taken)
+		what = udp_stream_piece(t, &h);
+	count(sh, s, what);
+	if (what != UDP_taken)
+		tell(sh, s, what, &h);
+	else if (h.is_resend)
+		count(sh, s, UDP_resent);
+	return true;
+}
