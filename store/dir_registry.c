@@ -455,6 +455,7 @@ move_to(struct dir_registry *r, struct dir_claim *c, const struct text *t)
 	}
 	if (c->node != NULL)
 		leave(r, c);
+	c->joins = n->claims > 0;
 	count_claim(n, 1);
 	relpath_free(c->path);
 	c->path = path;

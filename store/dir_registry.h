@@ -55,7 +55,8 @@ struct dir_claim {
 	/* The directory may hold what earlier sessions of the same sharers have
 	 * put there. */
 	bool may_add;
-	struct dir_id shared; /* the directory that this is true of */
+	bool joins; /* a claim of the same sharers has the directory now */
+	struct dir_id shared; /* the directory that MAY_ADD is true of */
 	bool is_settled;      /* dir_claim_settled() was called */
 	/* The first component of PATH, from 0 on, that is a finished session's
 	 * unless somebody has removed it; UINT_MAX: none. */

@@ -57,7 +57,10 @@ take(int fd, bool is_new, const struct dir_claim *c)
 			      (c->may_add && dir_identify(&id, fd) == OK &&
 				  dir_is_same(&id, &c->shared));
 
-	if (flock(fd, (c->sharers != 0 ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
+	/* Another relay's snapshot sessions have the shared lock, too: only
+	 * the first one of this relay can see that. */
+	if (flock(fd, (c->joins ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
+	    (c->sharers == 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)) {
 		session_dir_show_claim(fd);
 		return has_room || dir_is_empty(fd);
 	}
