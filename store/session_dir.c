@@ -23,6 +23,9 @@
 
 /* How the names of the relay's own files in the output directory begin. */
 #define RELAYS_PREFIX ".tracepulse-"
+/* A slow disk takes 1 ms to create a folder, and the other connections of the
+ * worker wait for it. */
+#define FOLDERS_A_TURN 4
 
 static enum status
 new_dir(struct session_dir **out, struct store *store)
@@ -169,7 +172,29 @@ last_level(const char *path)
 	return level;
 }
 
-/* Make the directory PATH, and take it. E_EXISTS: it is somebody else's. */
+/* Create PATH and what it is in. E_LATER: FOLDERS_A_TURN folders were created,
+ * and more are missing. */
+static enum status
+create_folders(int base, const char *path)
+{
+	const char *slash = strchr(path, '/');
+	char above[RELPATH_MAX];
+	unsigned n = 0;
+	enum status st;
+
+	for (; slash != NULL; slash = strchr(slash + 1, '/')) {
+		snprintf(
+		    above, sizeof(above), "%.*s", (int)(slash - path), path);
+		st = dir_create(base, above);
+		if (st == OK && ++n == FOLDERS_A_TURN)
+			return E_LATER;
+		if (st != OK && st != E_EXISTS)
+			return st;
+	}
+	return dir_create(base, path);
+}
+
+/* Make the directory of C, and take it. E_EXISTS: it is somebody else's. */
 static enum status
 make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 {
@@ -181,7 +206,7 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 		st = dir_create(o->fd, path);
 		*is_new = st == OK;
 		if (st == E_NOENT)
-			st = dir_create_path(o->fd, path);
+			st = create_folders(o->fd, path);
 	} while (st == E_NOSPC && room_yield(&o->room));
 	*is_new |= st == OK;
 	if (st == OK || st == E_EXISTS)
