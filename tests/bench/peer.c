@@ -81,11 +81,11 @@ add_streams(struct peer *p)
 	for (; p->added <= n; p->added++) {
 		shape_channel_name(p->added, name);
 		if (!is_done(
-			p, client_try_add_stream(p->client, SHAPE_PATH,
+			p, client_add_stream(p->client, SHAPE_PATH,
 			       p->added == n ? "metadata" : name, &number)))
 			return false;
 	}
-	return is_done(p, client_try_streams_sent(p->client));
+	return is_done(p, client_streams_sent(p->client));
 }
 
 /* The handles are known: all was answered. */
@@ -100,8 +100,8 @@ begin_run(struct peer *p)
 					 (p->number * 619 % 1000) / 1000;
 	p->beacon = p->options->shape.streams;
 	shape_metadata(p->options->shape.first + p->number, text);
-	(void)is_done(p, client_try_metadata(p->client,
-			     p->options->shape.streams, text, strlen(text)));
+	(void)is_done(p, client_metadata(p->client, p->options->shape.streams,
+			     text, strlen(text)));
 }
 
 /* How many packets may be given now: the window of indexes, the rate. */
@@ -136,7 +136,7 @@ give_packets(struct peer *p)
 		    s, s->first + p->number, p->given);
 		const struct client_packet k = load_packet(s, &id);
 
-		if (!is_done(p, client_try_packet(p->client, id.stream, &k)))
+		if (!is_done(p, client_packet(p->client, id.stream, &k)))
 			return;
 		p->given++;
 	}
@@ -156,7 +156,7 @@ give_beacons(struct peer *p)
 	for (; p->beacon < n && p->beacon < p->given; p->beacon++) {
 		const uint64_t last = (p->given - 1 - p->beacon) / n;
 
-		if (!is_done(p, client_try_beacon(p->client, p->beacon,
+		if (!is_done(p, client_beacon(p->client, p->beacon,
 				    1000 * (last + 1) + 999, 0)))
 			return;
 	}
@@ -187,8 +187,7 @@ hold(struct peer *p)
 	if (is_live(p))
 		give_beacons(p);
 	/* After an answer the next question. */
-	while (
-	    is_asking && is_done(p, client_try_pending(p->client, &is_pending)))
+	while (is_asking && is_done(p, client_pending(p->client, &is_pending)))
 		;
 	ready(p);
 }
@@ -234,7 +233,7 @@ is_over(struct peer *p)
 		return clock_now_ns() >= p->wake_ns &&
 		       client_is_idle(p->client);
 	case PHASE_FINISH:
-		return is_done(p, client_try_finish(p->client));
+		return is_done(p, client_finish(p->client));
 	case PHASE_DONE:
 		break;
 	}
@@ -288,7 +287,7 @@ peer_start(struct peer *p, const struct load_options *o, struct load_result *r,
 	shape_session_name(o->shape.first + number, p->name);
 	if (client_create(&p->client, &config) != OK)
 		program_fail("out of memory");
-	(void)is_done(p, client_start(p->client));
+	(void)is_done(p, client_open(p->client));
 }
 
 void

@@ -296,7 +296,7 @@ begin(struct session *s, unsigned streams, bool is_watched)
 		.index_answered = index_answered,
 		.arg = &s->told };
 	ck_assert_int_eq(client_create(&s->client, &config), OK);
-	ck_assert_int_eq(client_start(s->client), OK);
+	ck_assert_int_eq(client_open(s->client), OK);
 }
 
 static void
@@ -343,14 +343,14 @@ add_streams(struct session *s)
 	unsigned number;
 
 	for (unsigned i = 0; i <= n; i++) {
-		while (again(s, client_try_add_stream(s->client, "p",
+		while (again(s, client_add_stream(s->client, "p",
 				    i == n ? "metadata" : "c", &number)))
 			;
 		ck_assert_uint_eq(number, i);
 	}
-	while (again(s, client_try_streams_sent(s->client)))
+	while (again(s, client_streams_sent(s->client)))
 		;
-	while (again(s, client_try_metadata(s->client, n, "text", 4)))
+	while (again(s, client_metadata(s->client, n, "text", 4)))
 		;
 }
 
@@ -360,8 +360,8 @@ give_packets(struct session *s)
 	for (unsigned i = 0; i < PACKETS; i++) {
 		const struct client_packet p = packet(i);
 
-		while (again(
-		    s, client_try_packet(s->client, i % s->told.streams, &p)))
+		while (
+		    again(s, client_packet(s->client, i % s->told.streams, &p)))
 			;
 		ck_assert_uint_le(s->told.sent - s->told.answered, 4);
 	}
@@ -387,7 +387,7 @@ START_TEST(a_session_from_its_start_to_its_end)
 	begin(&s, rows[_i].streams, rows[_i].is_watched);
 	add_streams(&s);
 	give_packets(&s);
-	while (again(&s, client_try_finish(s.client)))
+	while (again(&s, client_finish(s.client)))
 		;
 	ck_assert_str_eq(s.relay.story, "vscaSmi(pq)(pq)(pq)xC");
 	ck_assert_uint_eq(s.relay.rounds, PENDING_ROUNDS + 1);
@@ -411,13 +411,12 @@ START_TEST(what_is_pending_can_be_asked_again_and_again)
 	begin(&s, rows[_i].streams, rows[_i].is_watched);
 	add_streams(&s);
 	for (unsigned i = 0; i < 4; i++) {
-		ck_assert_int_eq(
-		    client_try_pending(s.client, &is_pending), E_BUSY);
-		while (again(&s, client_try_pending(s.client, &is_pending)))
+		ck_assert_int_eq(client_pending(s.client, &is_pending), E_BUSY);
+		while (again(&s, client_pending(s.client, &is_pending)))
 			;
 		ck_assert_int_eq(is_pending, i < PENDING_ROUNDS);
 	}
-	while (again(&s, client_try_finish(s.client)))
+	while (again(&s, client_finish(s.client)))
 		;
 	ck_assert_str_eq(s.relay.story, "vscaSm(pq)(pq)(pq)(pq)(pq)xC");
 	end(&s);
@@ -437,7 +436,7 @@ START_TEST(a_relay_that_goes_is_a_failure)
 			 ? client_ready(s.client, EPOLLIN | EPOLLRDHUP, 0)
 			 : client_work(s.client, 1);
 	ck_assert_int_eq(st, E_IO);
-	ck_assert_int_eq(client_try_finish(s.client), E_IO);
+	ck_assert_int_eq(client_finish(s.client), E_IO);
 	ck_assert_str_ne(client_error(s.client), "");
 	end(&s);
 }

@@ -71,7 +71,7 @@ start(const uint16_t *ports, unsigned n, unsigned timeout_ms)
 	struct client *c;
 
 	ck_assert_int_eq(client_create(&c, &config), OK);
-	ck_assert_int_eq(client_start(c), OK);
+	ck_assert_int_eq(client_open(c), OK);
 	while (c->n_addresses < n) {
 		c->addresses[c->n_addresses] = url_with_port(
 		    &c->addresses[0], ports[c->n_addresses]);
@@ -180,6 +180,7 @@ START_TEST(who_waits_goes_on_by_itself)
 	fall_silent(&s[0]);
 	fall_silent(&s[1]);
 	c = start((uint16_t[]){ s[0].port, s[1].port }, 2, 5000);
+	client_set_waits(c, true);
 	ck_assert_int_eq(client_open(c), E_IO);
 	ck_assert_uint_eq(c->address, 1);
 	ck_assert_ptr_nonnull(strstr(client_error(c), "no progress"));

@@ -90,8 +90,8 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 	enum status st;
 
 	sink_count(sink, c);
-	while ((st = check_client(r, client_try_packet(r->client, s->number,
-					 &packet))) == E_BUSY) {
+	while ((st = check_client(r,
+		    client_packet(r->client, s->number, &packet))) == E_BUSY) {
 		st = wait_for_room(r);
 		if (st != OK)
 			break;
@@ -114,7 +114,7 @@ put_beacon(struct sink *sink, unsigned stream, uint64_t ns)
 	if (!r->is_live || ns <= s->last_ns)
 		return OK;
 	st = check_client(
-	    r, client_try_beacon(r->client, s->number, ns, CTF_STREAM_CLASS));
+	    r, client_beacon(r->client, s->number, ns, CTF_STREAM_CLASS));
 	if (st == OK)
 		s->last_ns = ns;
 	return st == E_BUSY ? OK : st;
@@ -141,7 +141,7 @@ finish(struct sink *sink)
 	struct sink_relay *r = relay_of(sink);
 	enum status st;
 
-	while ((st = check_client(r, client_try_finish(r->client))) == E_BUSY) {
+	while ((st = check_client(r, client_finish(r->client))) == E_BUSY) {
 		st = wait_for_room(r);
 		if (st != OK)
 			return st;
@@ -195,6 +195,7 @@ open_session(struct sink_relay *r, const struct sink_relay_config *relay)
 {
 	const struct client_config config = {
 		.url = *relay->url,
+		.waits = true,
 		.session_name = relay->session_name,
 		.hostname = r->sink.config.trace.hostname,
 		.live_timer_us = relay->live_timer_us,
@@ -217,6 +218,7 @@ open_session(struct sink_relay *r, const struct sink_relay_config *relay)
 	st = client_open(r->client);
 	if (st == OK)
 		st = announce(r, &metadata);
+	client_set_waits(r->client, false);
 	buf_free(&metadata);
 	return check_client(r, st);
 }

@@ -154,16 +154,6 @@ client_is_idle(const struct client *c)
 	       buf_len(&c->dialog.out) == 0 && client_udp_is_idle(c);
 }
 
-enum status
-client_may_ask(const struct client *c)
-{
-	if (c->failed != OK)
-		return c->failed;
-	if (!client_is_open(c) || c->dialog.n - c->in_flight >= CLIENT_OTHERS)
-		return E_BUSY;
-	return OK;
-}
-
 void
 client_opened(const struct client *c, int fd)
 {
@@ -179,6 +169,48 @@ client_goes_on(const struct client *c)
 	const struct client_watch *w = c->config.watch;
 
 	return w == NULL || w->goes_on == NULL || w->goes_on(w->arg);
+}
+
+void
+client_set_waits(struct client *c, bool waits)
+{
+	c->config.waits = waits;
+}
+
+enum status
+client_wait(struct client *c)
+{
+	enum status st;
+	uint64_t now;
+
+	if (!c->config.waits)
+		return E_BUSY;
+	st = client_goes_on(c) ? client_work(c, CLIENT_TICK_MS) : E_STOPPED;
+	now = clock_now_ns();
+	/* The configured rate may be so slow that nothing moves for longer than
+	 * the timeout: that is not a failure. */
+	if (client_is_open(c) && pace_ready_ns(&c->pace, now) > now)
+		c->moved_ns = now;
+	if (st == OK && now - c->moved_ns > c->config.timeout_ms * NS_PER_MS)
+		return client_fail(c, E_IO, "no progress for %u s",
+		    c->config.timeout_ms / 1000);
+	return st == OK ? client_connect_elsewhere(c, now) : st;
+}
+
+bool
+client_may_ask(const struct client *c)
+{
+	return client_is_open(c) && c->dialog.n - c->in_flight < CLIENT_OTHERS;
+}
+
+static enum status
+wait_to_ask(struct client *c)
+{
+	enum status st = c->failed;
+
+	while (st == OK && !client_may_ask(c))
+		st = client_wait(c);
+	return st;
 }
 
 static struct client_stream *
@@ -198,10 +230,10 @@ new_stream(struct client *c)
 }
 
 enum status
-client_try_add_stream(
+client_add_stream(
     struct client *c, const char *path, const char *channel, unsigned *number)
 {
-	enum status st = client_may_ask(c);
+	enum status st = wait_to_ask(c);
 	struct client_stream *s;
 
 	if (st != OK)
@@ -217,9 +249,9 @@ client_try_add_stream(
 }
 
 enum status
-client_try_streams_sent(struct client *c)
+client_streams_sent(struct client *c)
 {
-	enum status st = client_may_ask(c);
+	enum status st = wait_to_ask(c);
 
 	if (st == OK)
 		relay_request_empty(
@@ -228,40 +260,40 @@ client_try_streams_sent(struct client *c)
 	return st;
 }
 
-/* The stream, once its handle is known; otherwise NULL, and *WHY says why. */
-static struct client_stream *
-known_stream(struct client *c, unsigned number, enum status *why)
+static bool
+has_metadata_space(
+    const struct client *c, const struct client_stream *s, size_t size)
 {
-	assert(number < c->n_streams);
-	*why = c->failed != OK ? c->failed : E_BUSY;
-	return c->failed == OK && c->streams[number].has_handle
-		   ? &c->streams[number]
-		   : NULL;
+	const size_t waiting = buf_len(&c->dialog.out);
+
+	return s->has_handle && (waiting == 0 || waiting + size <= CONTROL_MAX);
 }
 
 enum status
-client_try_metadata(
+client_metadata(
     struct client *c, unsigned number, const void *data, size_t size)
 {
-	enum status why;
-	const struct client_stream *s = known_stream(c, number, &why);
-	const size_t waiting = buf_len(&c->dialog.out);
+	const struct client_stream *s = &c->streams[number];
+	enum status st = c->failed;
 
-	if (s == NULL)
-		return why;
-	if (waiting > 0 && waiting + size > CONTROL_MAX)
-		return E_BUSY;
-	relay_request_metadata(&c->dialog.out, s->handle, data, size, 0);
-	return OK;
+	assert(number < c->n_streams);
+	while (st == OK && !has_metadata_space(c, s, size))
+		st = client_wait(c);
+	if (st == OK)
+		relay_request_metadata(
+		    &c->dialog.out, s->handle, data, size, 0);
+	return st;
 }
 
-/* Is there room for a packet of SIZE bytes? All that waits should leave with
- * one call. */
+/* All that waits should leave with one call. */
 static bool
-has_room(const struct client *c, uint32_t size)
+has_packet_space(
+    const struct client *c, const struct client_stream *s, size_t size)
 {
 	uint64_t most = CLIENT_QUEUE_MAX;
 
+	if (!s->has_handle)
+		return false;
 	if (c->config.rate != 0 && c->config.rate / 10 < most)
 		most = c->config.rate / 10;
 	if (most < QUEUE_LEAST)
@@ -272,25 +304,36 @@ has_room(const struct client *c, uint32_t size)
 	return !outbox_is_full(&c->outbox) && client_udp_has_room(c);
 }
 
+/* Over UDP the relay has a limit, which is known since the session is open. */
+static enum status
+check_size(struct client *c, const struct client_packet *p)
+{
+	const uint64_t size = (uint64_t)p->size + p->padding;
+	const uint64_t most = udp_packet_max(c->udp.link.window_bytes);
+
+	if (!c->config.udp || size <= most)
+		return OK;
+	return client_fail(c, E_LIMIT,
+	    "a packet of %" PRIu64 " bytes: over UDP the relay takes %" PRIu64
+	    " at most",
+	    size, most);
+}
+
 enum status
-client_try_packet(
+client_packet(
     struct client *c, unsigned number, const struct client_packet *packet)
 {
-	enum status why;
-	struct client_stream *s = known_stream(c, number, &why);
+	struct client_stream *s = &c->streams[number];
 	struct client_packet p = *packet;
+	enum status st = c->failed;
 
-	if (s == NULL)
-		return why;
-	if (c->config.udp && (uint64_t)packet->size + packet->padding >
-				 udp_packet_max(c->udp.link.window_bytes))
-		return client_fail(c, E_LIMIT,
-		    "a packet of %" PRIu64 " bytes: over UDP the relay takes "
-		    "%" PRIu64 " at most",
-		    (uint64_t)packet->size + packet->padding,
-		    udp_packet_max(c->udp.link.window_bytes));
-	if (!has_room(c, packet->size))
-		return E_BUSY;
+	assert(number < c->n_streams);
+	if (st == OK)
+		st = check_size(c, packet);
+	while (st == OK && !has_packet_space(c, s, packet->size))
+		st = client_wait(c);
+	if (st != OK)
+		return st;
 	p.index.stream = s->handle;
 	p.index.net_seq = s->next_seq++;
 	outbox_put(&c->outbox, number, &p);
@@ -310,21 +353,28 @@ client_cut(struct client *c)
 	pace_init(&c->pace, 0, clock_now_ns());
 }
 
+/* A beacon must not overtake the index of a packet before it. */
+static bool
+has_beacon_space(const struct client *c, const struct client_stream *s)
+{
+	return s->has_handle && c->outbox.put == c->outbox.taken &&
+	       c->in_flight < c->config.outstanding;
+}
+
 enum status
-client_try_beacon(
+client_beacon(
     struct client *c, unsigned number, uint64_t timestamp, uint64_t ctf_stream)
 {
-	enum status why;
-	const struct client_stream *s = known_stream(c, number, &why);
+	const struct client_stream *s = &c->streams[number];
 	struct relay_index i = { .timestamp_end = timestamp,
 		.ctf_stream = ctf_stream };
+	enum status st = c->failed;
 
-	if (s == NULL)
-		return why;
-	/* A beacon must not overtake the index of a packet before it. */
-	if (c->outbox.put != c->outbox.taken ||
-	    c->in_flight == c->config.outstanding)
-		return E_BUSY;
+	assert(number < c->n_streams);
+	while (st == OK && !has_beacon_space(c, s))
+		st = client_wait(c);
+	if (st != OK)
+		return st;
 	i.stream = s->handle;
 	i.net_seq = s->next_seq - 1;
 	relay_request_index(
@@ -333,4 +383,14 @@ client_try_beacon(
 	c->in_flight++;
 	c->stats.beacons++;
 	return OK;
+}
+
+enum status
+client_flush(struct client *c)
+{
+	enum status st = c->failed;
+
+	while (st == OK && !client_is_idle(c))
+		st = client_wait(c);
+	return st;
 }

@@ -4,26 +4,24 @@
  * a data connection (relay protocol 2.11 to 2.15, streaming 8.1), or as
  * datagrams to a relay that takes them (udp 1 to 5).
  *
- * The core never blocks: client_try_*() take what there is room for, or return
- * E_BUSY; client_work() moves bytes. Above the core, each client_*() of the
- * same name waits until there is room. A program with one session uses only the
- * functions that wait:
+ * The functions are the same for programs that wait and for those that do not.
+ * A program with one session sets config.waits:
  *
  *	client_create, client_open,
  *	client_add_stream for each, client_streams_sent, client_metadata,
  *	client_packet, client_beacon as they come,
  *	client_finish, client_destroy
  *
- * A program with many sessions calls client_start() instead of client_open(),
- * the client_try_*(), and client_work(c, 0) whenever a descriptor of
- * client_pollfds() is ready or the time that it gives has come; with epoll(7),
- * see client_ready().
+ * A function that needs space, or an answer of the relay, then waits for it.
+ * Without config.waits it returns E_BUSY at once, and takes nothing. Such a
+ * program calls client_work(c, 0) whenever a descriptor of client_pollfds() is
+ * ready or the time that it gives has come; with epoll(7), see client_ready().
  *
  * Memory is bounded. Packets are not copied; at most CLIENT_PACKETS of them,
  * about 1 MiB, wait. The number of requests without an answer is limited.
  * Packets that may have to be sent again are bounded by half of what the relay
  * holds for a session. A failure is final: every later call returns it, and
- * client_error() says what it was. One thread per client.
+ * client_error() describes it. One thread per client.
  */
 #ifndef TOOLS_CLIENT_CLIENT_H
 #define TOOLS_CLIENT_CLIENT_H
@@ -50,9 +48,9 @@
 
 struct client;
 
-/* What a program with many sessions may want to know; each function may be
- * NULL. They are called from within client_start(), client_ready() and
- * client_work(), the last one by the functions that wait. */
+/* What a program may want to know; each function may be NULL. They are called
+ * from within client_open(), client_ready() and client_work(), goes_on() only
+ * where a function waits. */
 struct client_watch {
 	/* A socket was made, for control or for data. The program watches it,
 	 * edge-triggered, until it is closed. */
@@ -62,18 +60,19 @@ struct client_watch {
 	/* An index or a beacon was answered, NS nanoseconds after it was
 	 * made. */
 	void (*index_answered)(void *arg, uint64_t ns);
-	/* Shall a function that waits go on? They all ask before they wait and
-	 * every CLIENT_TICK_MS while they do, client_open() also while the host
-	 * is resolved. After a false they return E_STOPPED. That is no
-	 * failure: what was taken is still there, and calls may follow. */
+	/* Shall a function that waits go on? Asked before it waits and every
+	 * CLIENT_TICK_MS while it does, by client_open() also while the host is
+	 * resolved. After false the function returns E_STOPPED. That is not a
+	 * failure: what was taken is kept, and calls may follow. */
 	bool (*goes_on)(void *arg);
 	void *arg;
 };
 
 struct client_config {
 	struct url url;
+	bool waits; /* see above; client_set_waits() changes it */
 	/* Addresses of the host that url_resolve() found; copied by
-	 * client_create(). N_ADDRESSES is 0: client_start() resolves it. */
+	 * client_create(). N_ADDRESSES is 0: client_open() resolves it. */
 	const struct url_address *addresses;
 	unsigned n_addresses;
 	const char *session_name; /* the relay appends the time, unless
@@ -83,12 +82,12 @@ struct client_config {
 	bool name_has_time;	/* the relay appends nothing */
 	unsigned outstanding;	/* indexes without an answer; 0: default */
 	unsigned packets;	/* packets that wait; 0: CLIENT_PACKETS */
-	/* The longest time without progress, for the functions that wait; and
-	 * until the relay must have written all, at the end. 0: default. Who
-	 * does not wait has a relay that hangs for as long as it does. */
+	/* The longest time without progress, while a function waits; and until
+	 * the relay must have written everything, at the end. 0: default.
+	 * Without waits a relay may hang indefinitely. */
 	unsigned timeout_ms;
-	/* The longest silence of an address, if the host has another; 0:
-	 * default. Only for the functions that wait. */
+	/* The longest silence of an address, if the host has another, while a
+	 * function waits; 0: default. */
 	unsigned connect_ms;
 	/* Time before asking again whether all is on disk. It is doubled each
 	 * time, 128-fold at most; 0: 1. */
@@ -138,9 +137,12 @@ struct client_answered client_answered(const struct client *c, unsigned number);
  * the session is open. */
 const char *client_path(const struct client *c);
 
-/* Begin to connect and to open the session; resolving the host may block, as
+void client_set_waits(struct client *c, bool waits);
+
+/* Connect and open the session. Without waits, OK means only that this has
+ * begun: see client_is_open(). Resolving the host may block in any case, as
  * long as watch->goes_on() says. */
-enum status client_start(struct client *c) MUST_CHECK;
+enum status client_open(struct client *c) MUST_CHECK;
 bool client_is_open(const struct client *c);
 
 /* Move what can be moved. Wait at most TIMEOUT_MS for something to do; 0: do
@@ -157,7 +159,7 @@ unsigned client_pollfds(
  * Another way, for a program that watches thousands of clients. It adds each
  * socket that watch->opened() names to an epoll(7) once, edge-triggered, for
  * input and output. It passes the events of the two sockets (0: none) to this
- * function, and also calls it after client_try_*() took something and when the
+ * function, and also calls it after a function took something and when the
  * time of client_pollfds() has come. All that can be moved without waiting is
  * moved.
  */
@@ -170,50 +172,34 @@ enum status client_ready(
  * in the order they are added: *NUMBER. After client_streams_sent() viewers see
  * the streams added so far.
  */
-enum status client_try_add_stream(struct client *c, const char *path,
-    const char *channel, unsigned *number) MUST_CHECK;
-enum status client_try_streams_sent(struct client *c) MUST_CHECK;
-/* DATA is copied. It has whole packets of metadata, or text; SIZE is below 128
- * MiB - 12. */
-enum status client_try_metadata(struct client *c, unsigned number,
-    const void *data, size_t size) MUST_CHECK;
-/* Packets of a stream are numbered in the order of these calls. */
-enum status client_try_packet(struct client *c, unsigned number,
-    const struct client_packet *packet) MUST_CHECK;
-/* No event of this stream comes before TIMESTAMP, in cycles (streaming 4.3).
- * CTF_STREAM is the id of its stream class. */
-enum status client_try_beacon(struct client *c, unsigned number,
-    uint64_t timestamp, uint64_t ctf_stream) MUST_CHECK;
-/* Was all that was added sent and answered? */
-bool client_is_idle(const struct client *c);
-/* Has the relay something that is not on disk yet? (BEGIN_DATA_PENDING,
- * DATA_PENDING of each stream, END_DATA_PENDING.) OK: *IS_PENDING is the
- * answer. E_BUSY: the answer is not here yet, call again. Not to be called
- * after client_try_finish(). */
-enum status client_try_pending(struct client *c, bool *is_pending) MUST_CHECK;
-/* End early: the packets that wait are done, but for one of which a part has
- * left, and no rate holds that back. client_finish() may follow. */
-void client_cut(struct client *c);
-/* OK: all was sent and is on disk, and the streams and the trace chunk are
- * closed. E_BUSY: not yet, call again. After the first call nothing more may be
- * added. */
-enum status client_try_finish(struct client *c) MUST_CHECK;
-
-/* The same functions, but they wait. E_IO also when nothing moved for
- * timeout_ms; E_STOPPED: see watch->goes_on. */
-enum status client_open(struct client *c) MUST_CHECK;
 enum status client_add_stream(struct client *c, const char *path,
     const char *channel, unsigned *number) MUST_CHECK;
 enum status client_streams_sent(struct client *c) MUST_CHECK;
+/* DATA is copied. It has whole packets of metadata, or text; SIZE is below 128
+ * MiB - 12. */
 enum status client_metadata(struct client *c, unsigned number, const void *data,
     size_t size) MUST_CHECK;
+/* Packets of a stream are numbered in the order of these calls. */
 enum status client_packet(struct client *c, unsigned number,
     const struct client_packet *packet) MUST_CHECK;
+/* No event of this stream comes before TIMESTAMP, in cycles (streaming 4.3).
+ * CTF_STREAM is the id of its stream class. */
 enum status client_beacon(struct client *c, unsigned number, uint64_t timestamp,
     uint64_t ctf_stream) MUST_CHECK;
+/* Was all that was added sent and answered? */
+bool client_is_idle(const struct client *c);
+/* OK: it was. */
 enum status client_flush(struct client *c) MUST_CHECK;
+/* Has the relay something that is not on disk yet? (BEGIN_DATA_PENDING,
+ * DATA_PENDING of each stream, END_DATA_PENDING.) OK: *IS_PENDING is the
+ * answer. E_BUSY: the answer has not arrived, call again; never waits. Not to
+ * be called after client_finish(). */
+enum status client_pending(struct client *c, bool *is_pending) MUST_CHECK;
+/* End early: packets that wait are done, except one of which a part has left,
+ * and no rate holds that back. client_finish() may follow. */
+void client_cut(struct client *c);
 /* Flush; wait until the relay has everything on disk; close the streams and the
- * trace chunk. client_destroy() follows. */
+ * trace chunk. After the first call nothing more may be added. */
 enum status client_finish(struct client *c) MUST_CHECK;
 
 #endif

@@ -28,16 +28,14 @@ ask_stream(struct client *c, const struct client_stream *s)
 }
 
 enum status
-client_try_pending(struct client *c, bool *is_pending)
+client_pending(struct client *c, bool *is_pending)
 {
 	struct client_round *r = &c->round;
 	const unsigned end = c->n_streams + 1;
 
 	for (; r->next <= end; r->next++) {
-		enum status st = client_may_ask(c);
-
-		if (st != OK)
-			return st;
+		if (c->failed != OK || !client_may_ask(c))
+			return c->failed != OK ? c->failed : E_BUSY;
 		if (r->next == 0)
 			ask_id(c, RELAY_CMD_begin_data_pending, c->session_id);
 		else if (r->next == end)
@@ -71,7 +69,7 @@ wait_for_disk(struct client *c)
 	e->again_ns = 0;
 	if (e->began_ns == 0)
 		e->began_ns = now;
-	st = client_try_pending(c, &is_pending);
+	st = client_pending(c, &is_pending);
 	if (st != OK || !is_pending)
 		return st;
 	if (now - e->began_ns > c->config.timeout_ms * NS_PER_MS)
@@ -102,12 +100,11 @@ close_streams(struct client *c)
 
 	for (; *i < 2 * n; ++*i) {
 		const struct client_stream *s = &c->streams[*i % n];
-		enum status st = client_may_ask(c);
 
 		if (s->is_metadata != (*i < n))
 			continue;
-		if (st != OK)
-			return st;
+		if (!client_may_ask(c))
+			return E_BUSY;
 		ask_seq(c, RELAY_CMD_close_stream, s);
 	}
 	return OK;
@@ -116,13 +113,12 @@ close_streams(struct client *c)
 static enum status
 close_chunk(struct client *c)
 {
-	enum status st = client_may_ask(c);
-
-	if (st == OK)
-		relay_request_close_chunk(
-		    dialog_ask(&c->dialog, RELAY_CMD_close_trace_chunk, 0), 0,
-		    clock_wall_s(), (struct relay_optional){ 0 });
-	return st;
+	if (!client_may_ask(c))
+		return E_BUSY;
+	relay_request_close_chunk(
+	    dialog_ask(&c->dialog, RELAY_CMD_close_trace_chunk, 0), 0,
+	    clock_wall_s(), (struct relay_optional){ 0 });
+	return OK;
 }
 
 /* Each step begins when the step before is over. */
@@ -136,12 +132,16 @@ static enum status (*const steps[])(struct client *c) = {
 };
 
 enum status
-client_try_finish(struct client *c)
+client_finish(struct client *c)
 {
 	enum status st = c->failed;
 
-	while (st == OK && c->end.step < ARRAY_LEN(steps))
-		if ((st = steps[c->end.step](c)) == OK)
+	while (st == OK && c->end.step < ARRAY_LEN(steps)) {
+		st = steps[c->end.step](c);
+		if (st == OK)
 			c->end.step++;
+		else if (st == E_BUSY)
+			st = client_wait(c);
+	}
 	return st;
 }

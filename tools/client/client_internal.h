@@ -47,7 +47,7 @@ struct client_round {
 	bool is_answered; /* the last question is answered */
 };
 
-/* The steps of client_try_finish(). */
+/* The steps of client_finish(). */
 struct client_end {
 	unsigned step;
 	uint64_t began_ns; /* when asking began; 0: not yet */
@@ -94,8 +94,11 @@ enum status client_fail(struct client *c, enum status st, const char *fmt, ...)
 /* The same, then ": " and the text of errno. */
 enum status client_fail_errno(struct client *c, const char *what);
 
-/* May a request other than an index be made now? OK, E_BUSY or the failure. */
-enum status client_may_ask(const struct client *c);
+/* May a request other than an index be made now? */
+bool client_may_ask(const struct client *c);
+/* Wait once, until something moves; without config.waits E_BUSY. Fails when
+ * nothing moved for too long. */
+enum status client_wait(struct client *c) MUST_CHECK;
 /* The tag of a beacon's index; and that of a packet's: which stream, and how
  * many bytes. */
 #define CLIENT_BEACON_TAG UINT64_MAX

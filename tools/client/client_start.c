@@ -139,21 +139,30 @@ resolve(struct client *c, const char **why)
 	    why, CLIENT_TICK_MS, goes_on, c);
 }
 
-enum status
-client_start(struct client *c)
+static enum status
+start(struct client *c)
 {
 	const char *why;
-	enum status st;
+	enum status st = resolve(c, &why);
 
-	if (c->failed != OK)
-		return c->failed;
-	st = resolve(c, &why);
 	if (st == E_STOPPED)
 		return st;
 	if (st != OK)
 		return client_fail(c, st, "%s: %s", c->config.url.host, why);
 	c->phase = CLIENT_CONNECT;
 	return begin_connect(c);
+}
+
+enum status
+client_open(struct client *c)
+{
+	enum status st = c->failed;
+
+	if (st == OK && c->phase == CLIENT_NEW)
+		st = start(c);
+	while (st == OK && c->config.waits && !client_is_open(c))
+		st = client_wait(c);
+	return st;
 }
 
 static void

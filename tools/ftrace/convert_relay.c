@@ -123,6 +123,7 @@ convert_relay_create(
 {
 	const struct client_config client = {
 		.url = *config->url,
+		.waits = true,
 		.session_name = config->session,
 		.hostname = config->hostname,
 	};

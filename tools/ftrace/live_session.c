@@ -160,7 +160,7 @@ send_metadata(struct live_session *s)
 	enum status st = OK;
 
 	if (!s->is_metadata_added) {
-		st = client_try_add_stream(
+		st = client_add_stream(
 		    s->client, FOLDER, "metadata", &s->metadata_number);
 		s->is_metadata_added = st == OK;
 	}
@@ -169,7 +169,7 @@ send_metadata(struct live_session *s)
 			     n = left < LIVE_PIECE_BYTES ? left
 							 : LIVE_PIECE_BYTES;
 
-		st = client_try_metadata(
+		st = client_metadata(
 		    s->client, s->metadata_number, buf_data(&s->metadata), n);
 		if (st == OK)
 			buf_consume(&s->metadata, n);
@@ -190,7 +190,7 @@ add_streams(struct live_session *s)
 		struct stream *x = &s->streams[s->n_added];
 
 		(void)snprintf(name, sizeof(name), "cpu_%u", x->cpu);
-		st = client_try_add_stream(s->client, FOLDER, name, &x->number);
+		st = client_add_stream(s->client, FOLDER, name, &x->number);
 		if (st != OK)
 			return st;
 		x->is_added = true;
@@ -212,7 +212,7 @@ announce(struct live_session *s)
 		s->has_unsaid = true;
 	}
 	if (st == OK && s->has_unsaid)
-		st = client_try_streams_sent(s->client);
+		st = client_streams_sent(s->client);
 	if (st == OK)
 		s->has_unsaid = false;
 	return st;
@@ -223,7 +223,7 @@ send_packets(struct live_session *s)
 {
 	while (!list_empty(&s->queue)) {
 		struct item *i = list_entry(s->queue.next, struct item, node);
-		const enum status st = client_try_packet(
+		const enum status st = client_packet(
 		    s->client, s->streams[i->stream].number, &i->packet);
 
 		if (st != OK)
@@ -246,7 +246,7 @@ put_what_goes(struct live_session *s)
 	if (st == OK)
 		st = send_packets(s);
 	if (st == OK && s->is_finishing) {
-		st = client_try_finish(s->client);
+		st = client_finish(s->client);
 		s->is_done = st == OK;
 	}
 	return st;
@@ -341,7 +341,7 @@ open_client(struct live_session *s, const struct live_session_config *config)
 	enum status st = client_create(&s->client, &client);
 
 	if (st == OK)
-		st = client_start(s->client);
+		st = client_open(s->client);
 	return st;
 }
 
@@ -458,7 +458,7 @@ live_session_beacon(struct live_session *s, unsigned number, uint64_t time)
 	if (s->has_failed || !s->streams[number].is_added || s->has_unsaid ||
 	    !list_empty(&s->queue))
 		return false;
-	return client_try_beacon(s->client, s->streams[number].number, time,
+	return client_beacon(s->client, s->streams[number].number, time,
 		   CTF_STREAM_CLASS) == OK;
 }
 

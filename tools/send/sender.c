@@ -271,6 +271,7 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 	char host[HOST_NAME_MAX + 1] = "localhost";
 	struct client_config config = {
 		.url = o->url,
+		.waits = true,
 		.session_name = o->session != NULL ? o->session : t->name,
 		.hostname = o->hostname != NULL ? o->hostname : host,
 		.live_timer_us = o->live_timer_us,
