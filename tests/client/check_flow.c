@@ -4,9 +4,7 @@
 
 #include "common/clock.h"
 #include "tests/lib/unit.h"
-#include "tools/client/held.h"
-#include "tools/client/pace.h"
-#include "tools/client/window.h"
+#include "tools/client/flow.h"
 
 /* Messages of this size at this rate take this long. */
 static const struct {

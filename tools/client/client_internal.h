@@ -5,11 +5,9 @@
 
 #include "common/relpath.h"
 #include "tools/client/client.h"
-#include "tools/client/client_udp.h"
 #include "tools/client/dialog.h"
-#include "tools/client/held.h"
+#include "tools/client/flow.h"
 #include "tools/client/outbox.h"
-#include "tools/client/pace.h"
 
 #define CLIENT_MINOR_MIN 11
 /* The most requests, other than indexes, without an answer. */
@@ -55,6 +53,30 @@ struct client_end {
 	unsigned rounds;
 	bool has_asked;	  /* for losses */
 	unsigned closing; /* metadata streams, then the others */
+};
+
+/* Packets over UDP (udp 1 to 5): fragments, pace, and resending. */
+#define CLIENT_RESENDS 4096 /* ranges that wait to be sent again */
+
+struct client_resend {
+	unsigned stream;
+	uint64_t net_seq;
+	uint32_t fragment, count; /* fragments that are still to be sent */
+};
+
+struct client_udp {
+	struct udp_open_reply link; /* the values in force */
+	struct datagrams datagrams;
+	struct window window;
+	uint64_t filled; /* packets of the outbox that are in datagrams */
+	uint32_t offset; /* next byte, of the next packet */
+	struct client_resend *resends;
+	unsigned n_resends, resend; /* the current one */
+	bool is_asked;		    /* UDP_STATUS is not answered */
+	uint64_t asked_ns;
+	bool has_loss; /* the last answer told of a loss */
+	uint64_t held; /* packets held, in all streams */
+	uint64_t held_bytes;
 };
 
 struct client {
@@ -112,15 +134,31 @@ void client_opened(const struct client *c, int fd);
 /* What config.watch says; true if it says nothing. */
 bool client_goes_on(const struct client *c);
 
-/* client_start.c: begin the next phase when this one is over. */
-enum status client_advance(struct client *c) MUST_CHECK;
-/* The control connection was made, or failed. */
-enum status client_connected(struct client *c) MUST_CHECK;
 /* Leave an address that has been silent for too long, if there is another. */
 enum status client_connect_elsewhere(
     struct client *c, uint64_t now_ns) MUST_CHECK;
 
-/* client_reply.c: take every whole reply in c->dialog.in. */
-enum status client_take_replies(struct client *c) MUST_CHECK;
+/* client_udp.c */
+/* Ask for the wanted values; take the values in force, and open the socket. */
+void client_udp_ask_open(struct client *c);
+enum status client_udp_take_open(
+    struct client *c, const struct dialog_reply *r) MUST_CHECK;
+/* The answer to UDP_STATUS. */
+enum status client_udp_take_status(
+    struct client *c, const struct dialog_reply *r) MUST_CHECK;
+/* Send what may be sent now; ask what is missing when it is time. */
+enum status client_udp_work(struct client *c) MUST_CHECK;
+/* Ask at once, if there is room: what was lost so far becomes known. */
+void client_udp_ask(struct client *c);
+/* Keep a packet that was sent and may be asked for. */
+enum status client_udp_hold(struct client *c, unsigned stream,
+    const struct client_packet *packet) MUST_CHECK;
+/* Is there room for another packet to be held? */
+bool client_udp_has_room(const struct client *c);
+/* Is all that was sent known to have arrived, or to be lost? */
+bool client_udp_is_idle(const struct client *c);
+/* When client_udp_work() has something to do, if nothing happens before. */
+uint64_t client_udp_wake_ns(const struct client *c);
+void client_udp_free(struct client *c);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/client/client_udp.h"
-
+/* Packets over UDP (udp 1 to 5). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
