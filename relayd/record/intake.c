@@ -19,12 +19,13 @@
 void
 stream_count_records(struct stream *t)
 {
-	const uint64_t now = t->reorder.n_records, before = t->counted_records;
+	const uint64_t now = t->intake.reorder.n_records,
+		       before = t->intake.counted_records;
 
 	if (now == before)
 		return;
 	t->session->n_records += now - before;
-	t->counted_records = (unsigned)now;
+	t->intake.counted_records = (unsigned)now;
 	/* Unsigned arithmetic: a difference below 0 is subtracted. */
 	published_add(
 	    shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
@@ -46,10 +47,11 @@ file_weight(const struct stream *t, const struct packet *p)
 {
 	const uint64_t n = packet_length(p);
 
-	if (t->tracefile_size == 0)
+	if (t->place.tracefile_size == 0)
 		return 0;
-	return n >= t->tracefile_size ? FILE_WEIGHT
-				      : FILE_WEIGHT * n / t->tracefile_size;
+	return n >= t->place.tracefile_size
+		   ? FILE_WEIGHT
+		   : FILE_WEIGHT * n / t->place.tracefile_size;
 }
 
 uint64_t
@@ -57,7 +59,7 @@ stream_hold(struct stream *t, const struct packet *p)
 {
 	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
 
-	t->held_bytes += all;
+	t->intake.held_bytes += all;
 	t->session->file_bytes += file;
 	shard_of(t)->file_bytes += file;
 	session_hold(t->session, (int64_t)all);
@@ -70,7 +72,7 @@ stream_release(struct stream *t, const struct packet *p)
 {
 	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
 
-	t->held_bytes -= all;
+	t->intake.held_bytes -= all;
 	t->session->file_bytes -= file;
 	shard_of(t)->file_bytes -= file;
 	session_hold(t->session, -(int64_t)all);
@@ -83,7 +85,7 @@ static void
 count_received(struct stream *t, uint64_t bytes)
 {
 	struct stats *stats = shard_of(t)->stats;
-	const bool is_tcp = t->transport->is_connected;
+	const bool is_tcp = t->intake.transport->is_connected;
 
 	stats_add(stats,
 	    is_tcp ? STAT_received_tcp_bytes : STAT_received_udp_bytes, bytes);
@@ -96,7 +98,7 @@ count_received(struct stream *t, uint64_t bytes)
 bool
 stream_is_connected(const struct stream *t)
 {
-	return t->transport->is_connected;
+	return t->intake.transport->is_connected;
 }
 
 enum status
@@ -104,7 +106,7 @@ stream_begin(struct stream *t, const struct data_header *h)
 {
 	if (t->is_metadata)
 		return E_PROTOCOL;
-	return reorder_begin(&t->reorder, h->net_seq);
+	return reorder_begin(&t->intake.reorder, h->net_seq);
 }
 
 enum status
@@ -113,9 +115,9 @@ stream_data(struct stream *t, struct packet *take_p)
 	enum status st;
 
 	assert(shard_is_mine(shard_of(t)));
-	assert(t->batch.n == 0);
-	t->reorder.now = clock_now_ns();
-	st = reorder_data(&t->reorder, take_p);
+	assert(t->writer.batch.n == 0);
+	t->intake.reorder.now = clock_now_ns();
+	st = reorder_data(&t->intake.reorder, take_p);
 	if (st != OK)
 		return st;
 	count_received(t, packet_length(take_p));
@@ -133,9 +135,10 @@ stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 	struct packet *p;
 
 	assert(shard_is_mine(shard_of(t)));
-	assert(t->batch.n == 0);
+	assert(t->writer.batch.n == 0);
 	while (given_up < bytes &&
-	       (p = reorder_pop_unrecorded(&t->reorder, since_ns)) != NULL) {
+	       (p = reorder_pop_unrecorded(&t->intake.reorder, since_ns)) !=
+		   NULL) {
 		given_up += stream_release(t, p);
 		packet_destroy(&shard_of(t)->store->packets, p);
 		shard_of(t)->packets_dropped++;
@@ -143,7 +146,7 @@ stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 	}
 	if (given_up == 0)
 		return 0;
-	t->has_write_error = true; /* the peer is told */
+	t->writer.has_write_error = true; /* the peer is told */
 	stream_mark_dirty(t);
 	return given_up;
 }
@@ -166,30 +169,30 @@ fill_record(struct index_record *rec, const struct relay_index *i)
 enum status
 stream_record(struct stream *t, const struct relay_index *i)
 {
-	unsigned halves = t->reorder.n_records;
+	unsigned halves = t->intake.reorder.n_records;
 	struct index_record rec;
 	enum status st;
 
 	assert(shard_is_mine(shard_of(t)));
-	assert(t->batch.n == 0);
+	assert(t->writer.batch.n == 0);
 	if (t->is_metadata || !t->session->has_index)
 		return E_PROTOCOL;
 	session_note_time(t->session, i->timestamp_end);
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
 	fill_record(&rec, i);
-	st = t->transport->record(t, i->net_seq, &rec);
+	st = t->intake.transport->record(t, i->net_seq, &rec);
 	/* The packet was given up, or was written without a record: ignore
 	 * it. */
 	if (st == E_NOENT)
 		return OK;
 	stream_count_records(t);
 	t->session->sums.index_records += st == OK;
-	if (st == OK && t->reorder.n_records > halves &&
+	if (st == OK && t->intake.reorder.n_records > halves &&
 	    !has_room_for_records(t->session))
 		return E_LIMIT;
 	if (st == OK && !session_may_receive(t->session) &&
-	    t->reorder.n_records > halves) {
+	    t->intake.reorder.n_records > halves) {
 		log_peer(LOG_WARN,
 		    STREAM_FMT " an index for packet %" PRIu64
 			       ", but its data connection is gone",
@@ -201,8 +204,8 @@ stream_record(struct stream *t, const struct relay_index *i)
 	stream_mark_dirty(t);
 	/* The record is kept although this is an error, as the peer may go
 	 * on. */
-	if (t->has_write_error) {
-		t->has_write_error = false;
+	if (t->writer.has_write_error) {
+		t->writer.has_write_error = false;
 		return E_IO;
 	}
 	return OK;
@@ -217,7 +220,7 @@ destroy(struct stream *t)
 static enum status
 record(struct stream *t, uint64_t seq, const struct index_record *rec)
 {
-	return reorder_record(&t->reorder, seq, rec);
+	return reorder_record(&t->intake.reorder, seq, rec);
 }
 
 /* A packet whose bytes are not all here belongs to its connection. */
@@ -232,10 +235,10 @@ pending(struct stream *t, uint64_t last_seq)
 {
 	uint64_t seq = NO_SEQ;
 
-	if (t->reorder.needs_record && t->has_record)
-		seq = t->record_seq;
-	else if (!t->reorder.needs_record && t->has_data)
-		seq = t->data_seq;
+	if (t->intake.reorder.needs_record && t->writer.has_record)
+		seq = t->writer.record_seq;
+	else if (!t->intake.reorder.needs_record && t->writer.has_data)
+		seq = t->writer.data_seq;
 	if ((int64_t)(seq - last_seq) >= 0)
 		return 0;
 	return session_may_receive(t->session) ? 1 : RELAY_PENDING_UNKNOWN;
@@ -250,9 +253,10 @@ closing(struct stream *t)
 static bool
 may_go_on(const struct stream *t)
 {
-	if (!t->has_last || !session_may_receive(t->session))
+	if (!t->intake.has_last || !session_may_receive(t->session))
 		return false;
-	return !t->has_data || (int64_t)(t->data_seq - t->last_seq) < 0;
+	return !t->writer.has_data ||
+	       (int64_t)(t->writer.data_seq - t->intake.last_seq) < 0;
 }
 
 /* May the missing number still come on another data connection? */
@@ -268,15 +272,15 @@ static void
 give_up_gap(struct stream *t)
 {
 	unsigned records;
-	uint64_t n, from = t->reorder.next;
+	uint64_t n, from = t->intake.reorder.next;
 
-	n = reorder_skip(&t->reorder, &records);
+	n = reorder_skip(&t->intake.reorder, &records);
 	stream_count_records(t);
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += n;
 	stream_lost(t, LOSS_gap, n);
-	t->gap_since_ns = 0;
-	list_del(&t->gapped_node);
+	t->intake.gap_since_ns = 0;
+	list_del(&t->intake.gapped_node);
 	log_peer(LOG_WARN,
 	    STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
 		       " on never came (%u of them had an index)",
@@ -286,12 +290,13 @@ give_up_gap(struct stream *t)
 static bool
 pass_gap(struct stream *t)
 {
-	if (!reorder_has_gap(&t->reorder))
+	if (!reorder_has_gap(&t->intake.reorder))
 		return false;
 	if (gap_may_close(t)) {
-		if (list_empty(&t->gapped_node)) {
-			t->gap_since_ns = clock_now_ns();
-			list_append(&shard_of(t)->gapped, &t->gapped_node);
+		if (list_empty(&t->intake.gapped_node)) {
+			t->intake.gap_since_ns = clock_now_ns();
+			list_append(
+			    &shard_of(t)->gapped, &t->intake.gapped_node);
 		}
 		return false;
 	}
@@ -302,10 +307,11 @@ pass_gap(struct stream *t)
 static uint64_t
 check_gap(struct stream *t, uint64_t now_ns)
 {
-	if (!reorder_has_gap(&t->reorder)) {
-		list_del(&t->gapped_node);
-		t->gap_since_ns = 0;
-	} else if (now_ns - t->gap_since_ns >= GAP_NS || !gap_may_close(t)) {
+	if (!reorder_has_gap(&t->intake.reorder)) {
+		list_del(&t->intake.gapped_node);
+		t->intake.gap_since_ns = 0;
+	} else if (now_ns - t->intake.gap_since_ns >= GAP_NS ||
+		   !gap_may_close(t)) {
 		give_up_gap(t);
 		stream_mark_dirty(t);
 	} else {

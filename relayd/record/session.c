@@ -683,10 +683,10 @@ add_streams(struct info *i, const struct session *s)
 		    name, sizeof(name), "%s/%s", t->path->s, t->channel->s);
 		to->name = info_text(i, name);
 		to->is_metadata = t->is_metadata;
-		to->written_bytes = t->written_bytes;
-		to->written_packets = t->written_packets;
-		to->lost_packets = t->lost;
-		to->held_bytes = t->held_bytes;
+		to->written_bytes = t->writer.written_bytes;
+		to->written_packets = t->writer.written_packets;
+		to->lost_packets = t->writer.lost;
+		to->held_bytes = t->intake.held_bytes;
 	}
 }
 

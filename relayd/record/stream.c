@@ -40,24 +40,25 @@ open_file(struct stream *t, bool replaces)
 
 	/* The folder may be missing: making it may have failed when the stream
 	 * entered the chunk. */
-	if (t->family == NULL)
-		st = chunk_add_stream(t->chunk, t->path, t->channel,
-		    stream_is_numbered(t), &t->family);
+	if (t->place.family == NULL)
+		st = chunk_add_stream(t->place.chunk, t->path, t->channel,
+		    stream_is_numbered(t), &t->place.family);
 	if (st != OK)
 		return st;
 	/* From now on viewers must not open the file that is replaced. */
 	if (replaces && t->log != NULL)
-		packet_log_drop_file(t->log, t->number, t->chunk->serial);
-	st = tracefile_create(&t->tf, shard_of(t)->store, t->chunk, t->family,
-	    t->number, replaces, index_format(t));
+		packet_log_drop_file(
+		    t->log, t->place.number, t->place.chunk->serial);
+	st = tracefile_create(&t->writer.tf, shard_of(t)->store, t->place.chunk,
+	    t->place.family, t->place.number, replaces, index_format(t));
 	if (st != OK)
 		return st;
 	st = stream_log_file(t);
 	if (st == OK && !stream_window_opened(t))
 		st = E_NOMEM;
 	if (st != OK) {
-		tracefile_discard(t->tf);
-		t->tf = NULL;
+		tracefile_discard(t->writer.tf);
+		t->writer.tf = NULL;
 	}
 	return st;
 }
@@ -69,8 +70,8 @@ stream_open_file(struct stream *t, bool replaces)
 
 	/* Somebody removed the chunk's directory: make it again for new
 	 * files. */
-	if (st == E_NOENT && chunk_is_gone(t->chunk)) {
-		st = chunk_restore(t->chunk);
+	if (st == E_NOENT && chunk_is_gone(t->place.chunk)) {
+		st = chunk_restore(t->place.chunk);
 		if (st == OK)
 			st = open_file(t, replaces);
 	}
@@ -80,11 +81,11 @@ stream_open_file(struct stream *t, bool replaces)
 static void
 leave_chunk(struct stream *t)
 {
-	if (t->family != NULL)
-		chunk_stream_left(t->chunk, t->family);
-	t->family = NULL;
-	chunk_put(t->chunk);
-	t->chunk = NULL;
+	if (t->place.family != NULL)
+		chunk_stream_left(t->place.chunk, t->place.family);
+	t->place.family = NULL;
+	chunk_put(t->place.chunk);
+	t->place.chunk = NULL;
 }
 
 enum status
@@ -93,12 +94,12 @@ stream_enter_chunk(struct stream *t, struct chunk *c)
 	enum status st;
 
 	leave_chunk(t);
-	t->chunk = c == NULL ? NULL : chunk_get(c);
-	t->number = 0;
-	t->has_wrapped = false;
+	t->place.chunk = c == NULL ? NULL : chunk_get(c);
+	t->place.number = 0;
+	t->place.has_wrapped = false;
 	if (c == NULL)
 		return OK;
-	trace_enter(t->trace, c);
+	trace_enter(t->place.trace, c);
 	/* Peers decide how many streams one request rotates: at the end files
 	 * are made for bytes only. */
 	if (shard_of(t)->takes_all)
@@ -119,18 +120,18 @@ stream_free(struct stream *t)
 	}
 	list_del(&t->session_node);
 	list_del(&t->dirty_node);
-	list_del(&t->locked_node);
-	list_del(&t->gapped_node);
+	list_del(&t->writer.locked_node);
+	list_del(&t->intake.gapped_node);
 	stream_window_leave(t);
 	stream_drop_debt(t);
-	free(t->unnoted);
-	t->transport->destroy(t);
-	reorder_free(&t->reorder);
+	free(t->writer.unnoted);
+	t->intake.transport->destroy(t);
+	reorder_free(&t->intake.reorder);
 	stream_count_records(t);
 	stream_end_logs(t);
-	chunk_put(t->roll.to);
+	chunk_put(t->place.roll_to);
 	leave_chunk(t);
-	trace_leave(t->session, t->trace);
+	trace_leave(t->session, t->place.trace);
 	relpath_free(t->channel);
 	free(t);
 }
@@ -138,7 +139,7 @@ stream_free(struct stream *t)
 void
 stream_lost(struct stream *t, enum loss cause, uint64_t n)
 {
-	t->lost += n;
+	t->writer.lost += n;
 	session_lost(t->session, cause, n);
 }
 
@@ -149,13 +150,13 @@ stream_wrote(struct stream *t, struct packet *p, unsigned n)
 	const unsigned all = n;
 	uint64_t bytes = 0;
 
-	t->written_packets += n;
+	t->writer.written_packets += n;
 	sums->written_packets += n;
 	for (; n > 0; n--) {
 		bytes += packet_length(p);
 		p = p->next;
 	}
-	t->written_bytes += bytes;
+	t->writer.written_bytes += bytes;
 	sums->written_bytes += bytes;
 	stream_window_wrote(t, bytes + all * INDEX_RECORD_MAX);
 	return p;
@@ -179,9 +180,11 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 		return OK;
 	(void)stream_write_ready(t);
 	/* Packets that wait for bytes or for a lock may have older events. */
-	if (!reorder_is_empty(&t->reorder) || t->has_record != t->has_data ||
-	    (t->has_data && t->record_seq != t->data_seq) ||
-	    t->transport->has_pieces(t))
+	if (!reorder_is_empty(&t->intake.reorder) ||
+	    t->writer.has_record != t->writer.has_data ||
+	    (t->writer.has_data &&
+		t->writer.record_seq != t->writer.data_seq) ||
+	    t->intake.transport->has_pieces(t))
 		return OK;
 	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
 	stream_wake(t);
@@ -195,17 +198,18 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 	 * previous rotation, or be the last ones before AT. */
 	if (!stream_write_ready(t))
 		return E_LATER;
-	if (t->is_rolling)
+	if (t->place.is_rolling)
 		return E_EXISTS;
-	t->is_rolling = true;
-	t->roll.to = to == NULL ? NULL : chunk_get(to);
-	t->roll.at = at;
+	t->place.is_rolling = true;
+	t->place.roll_to = to == NULL ? NULL : chunk_get(to);
+	t->place.roll_at = at;
 	if (t->is_metadata || !t->session->has_index)
-		t->roll.at = 0; /* packets have no numbers: roll at once */
-	if (t->roll.at == 0 && !t->has_packet_seq)
+		t->place.roll_at =
+		    0; /* packets have no numbers: roll at once */
+	if (t->place.roll_at == 0 && !t->writer.has_packet_seq)
 		return stream_roll_if_due(t, true, 0);
-	return t->has_packet_seq
-		   ? stream_roll_if_due(t, true, t->packet_seq + 1)
+	return t->writer.has_packet_seq
+		   ? stream_roll_if_due(t, true, t->writer.packet_seq + 1)
 		   : OK;
 }
 
@@ -223,11 +227,11 @@ stream_pending(struct stream *t, uint64_t last_seq)
 {
 	stream_is_asked(t);
 	(void)stream_write_ready(t);
-	if (t->has_write_error) {
-		t->has_write_error = false;
+	if (t->writer.has_write_error) {
+		t->writer.has_write_error = false;
 		return RELAY_PENDING_UNKNOWN;
 	}
-	return t->transport->pending(t, last_seq);
+	return t->intake.transport->pending(t, last_seq);
 }
 
 /* No record can come any more: whole packets are written without one. */
@@ -235,7 +239,7 @@ static void
 begin_closing(struct stream *t)
 {
 	t->is_closing = true;
-	reorder_without_records(&t->reorder);
+	reorder_without_records(&t->intake.reorder);
 	stream_commit(t);
 }
 
@@ -243,10 +247,10 @@ void
 stream_close(struct stream *t, uint64_t last_seq)
 {
 	if (t->is_metadata && !t->is_closing)
-		trace_close_metadata(t->trace);
-	t->has_last = last_seq != NO_SEQ;
-	t->last_seq = last_seq;
-	t->transport->closing(t);
+		trace_close_metadata(t->place.trace);
+	t->intake.has_last = last_seq != NO_SEQ;
+	t->intake.last_seq = last_seq;
+	t->intake.transport->closing(t);
 	begin_closing(t);
 }
 
@@ -255,8 +259,9 @@ stream_end_of_control(struct stream *t)
 {
 	if (!t->is_closing) {
 		(void)stream_write_ready(t);
-		t->has_last = reorder_last_record(&t->reorder, &t->last_seq);
-		t->transport->closing(t);
+		t->intake.has_last = reorder_last_record(
+		    &t->intake.reorder, &t->intake.last_seq);
+		t->intake.transport->closing(t);
 	}
 	begin_closing(t);
 }
@@ -275,13 +280,13 @@ stream_end_of_data(struct stream *t)
 static void
 close_stream(struct stream *t)
 {
-	if (t->reorder.n_records > 0)
-		stream_lost(t, LOSS_unfinished, t->reorder.n_records);
-	if (t->reorder.n_records > 0)
+	if (t->intake.reorder.n_records > 0)
+		stream_lost(t, LOSS_unfinished, t->intake.reorder.n_records);
+	if (t->intake.reorder.n_records > 0)
 		log_peer(LOG_INFO,
 		    STREAM_FMT " closed; the bytes of %u packets never "
 			       "came",
-		    STREAM_ARGS(t), t->reorder.n_records);
+		    STREAM_ARGS(t), t->intake.reorder.n_records);
 	stream_leave_files(t);
 	stream_leave_sealed(t);
 	stream_free(t);
@@ -290,8 +295,8 @@ close_stream(struct stream *t)
 bool
 stream_finish(struct stream *t)
 {
-	reorder_without_records(&t->reorder);
-	if (!t->transport->finish(t))
+	reorder_without_records(&t->intake.reorder);
+	if (!t->intake.transport->finish(t))
 		return false;
 	close_stream(t);
 	return true;
@@ -334,23 +339,23 @@ stream_alloc(struct session *s, struct relay_add_stream *take_q)
 	if (t == NULL)
 		return NULL;
 	t->session = s;
-	t->transport = &tcp_transport;
+	t->intake.transport = &tcp_transport;
 	t->path = take_q->path;
 	t->channel = take_q->channel;
 	take_q->channel = NULL;
 	t->is_metadata = strcmp(t->channel->s, "metadata") == 0;
 	if (!t->is_metadata) {
-		t->tracefile_size = take_q->tracefile_size;
-		t->tracefile_count = take_q->tracefile_count;
+		t->place.tracefile_size = take_q->tracefile_size;
+		t->place.tracefile_count = take_q->tracefile_count;
 	}
 	list_init(&t->session_node);
 	list_init(&t->dirty_node);
-	list_init(&t->locked_node);
-	list_init(&t->gapped_node);
-	list_init(&t->owing_node);
-	list_init(&t->sealed);
-	t->batch.end = &t->batch.first;
-	reorder_init(&t->reorder, &s->shard->store->packets,
+	list_init(&t->writer.locked_node);
+	list_init(&t->intake.gapped_node);
+	list_init(&t->writer.owing_node);
+	list_init(&t->writer.sealed);
+	t->writer.batch.end = &t->writer.batch.first;
+	reorder_init(&t->intake.reorder, &s->shard->store->packets,
 	    s->has_index && !t->is_metadata);
 	return t;
 }
@@ -364,13 +369,13 @@ find_file(struct stream *t, const struct relpath *asked)
 
 	if (s->current == NULL)
 		return E_REFUSED;
-	st = trace_join(&t->trace, s, asked, t->channel);
+	st = trace_join(&t->place.trace, s, asked, t->channel);
 	if (st != OK)
 		return st;
-	t->path = t->trace->path;
+	t->path = t->place.trace->path;
 	st = stream_enter_chunk(t, s->current);
 	if (st != OK)
-		trace_not_added(t->trace, t->channel);
+		trace_not_added(t->place.trace, t->channel);
 	return st;
 }
 
@@ -439,7 +444,7 @@ join_session(struct stream *t, struct relpath **asked)
 	if (st == OK)
 		st = idmap_insert(&s->shard->streams, t->handle, t);
 	/* The log has to know whether files are numbered. */
-	if (st == OK && !t->is_metadata && t->tracefile_count == 0)
+	if (st == OK && !t->is_metadata && t->place.tracefile_count == 0)
 		st = stream_window_add(t);
 	if (st == OK)
 		st = stream_make_logs(t);
@@ -461,12 +466,13 @@ join_session(struct stream *t, struct relpath **asked)
 	s->n_streams++;
 	s->shard->n_streams++;
 	stream_window_join(t);
-	limit_reads(s, t->tracefile_size);
-	trace_added(t->trace, t->is_metadata);
+	limit_reads(s, t->place.tracefile_size);
+	trace_added(t->place.trace, t->is_metadata);
 	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
 			     " count=%" PRIu64,
-	    STREAM_ARGS(t), t->handle, t->tracefile_size, t->tracefile_count);
+	    STREAM_ARGS(t), t->handle, t->place.tracefile_size,
+	    t->place.tracefile_count);
 	return OK;
 }
 
@@ -517,10 +523,10 @@ stream_log_file(struct stream *t)
 	enum status st;
 
 	if (t->log != NULL)
-		return tracefile_set_log(t->tf, t->log);
+		return tracefile_set_log(t->writer.tf, t->log);
 	if (t->metadata == NULL)
 		return OK;
-	st = chunk_folder(t->chunk, t->family, &folder);
+	st = chunk_folder(t->place.chunk, t->place.family, &folder);
 	if (st == OK)
 		st = metadata_log_begin(t->metadata, folder);
 	folder_put(folder);
@@ -531,9 +537,10 @@ stream_log_file(struct stream *t)
 static uint64_t
 trace_id(const struct stream *t)
 {
-	if (t->trace->live_id == 0)
-		t->trace->live_id = published_add(&door_of(t)->trace_ids, 1);
-	return t->trace->live_id;
+	if (t->place.trace->live_id == 0)
+		t->place.trace->live_id = published_add(
+		    &door_of(t)->trace_ids, 1);
+	return t->place.trace->live_id;
 }
 
 /* Viewers can see a stream only if it has logs, as those of live sessions do;

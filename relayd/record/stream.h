@@ -15,81 +15,35 @@
 #include "common/list.h"
 #include "common/status.h"
 #include "proto/relay.h"
-#include "store/reorder.h"
+#include "relayd/record/intake.h"
+#include "relayd/record/place.h"
+#include "relayd/record/writer.h"
 
-struct buf;
 struct chunk;
-struct chunk_family;
 struct live_stream;
 struct metadata_log;
 struct packet_log;
 struct data_header;
 struct session;
-struct window_stream;
 struct shard;
-struct stream_udp;
-struct stream_unnoted;
-struct trace;
-struct tracefile;
-struct transport_ops;
 
+/* No part reads the fields of another. */
 struct stream {
-	struct list session_node, dirty_node, locked_node, gapped_node;
-	struct list owing_node;
+	struct list session_node, dirty_node;
 	struct session *session;
 	uint64_t handle;
-	struct trace *trace;	    /* a reference */
-	const struct relpath *path; /* its folder */
+	const struct relpath *path; /* its folder; the trace's */
 	struct relpath *channel;
 	bool is_metadata, is_published;
-	bool is_closing;      /* no record can come any more */
-	bool has_write_error; /* not yet told to the peer */
-	bool has_logged_drop, has_logged_size;
-	bool has_lost_metadata;	       /* nothing can be behind it */
-	bool has_wrapped;	       /* its ring of tracefiles */
-	bool is_rolling;	       /* a rotation is pending */
+	bool is_closing;	       /* no record can come any more */
 	struct live_stream *live;      /* NULL: not shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */
 	uint64_t question; /* the last of the session's in which it was asked */
 
-	uint64_t tracefile_size, tracefile_count; /* 0: no limit */
-	uint64_t number;			  /* of the current tracefile */
-	struct chunk *chunk;			  /* NULL: no chunk, no file */
-	struct chunk_family *family;
-	struct tracefile *tf;
-	struct list sealed; /* past files; their records wait for a lock */
-	struct window_stream *window; /* NULL: none */
-
-	struct reorder reorder;
-	unsigned counted_records; /* part of the session's n_records */
-	/* Sequence numbers, below; has_x: is x_seq set? */
-	bool has_data, has_record, has_packet_seq, has_last;
-	uint64_t gap_since_ns; /* 0: no gap */
-	struct {
-		struct packet *first, **end;
-		unsigned n;
-		uint64_t bytes;
-	} batch; /* out of the heap, not yet in the file */
-
-	uint64_t data_seq;   /* net_seq of the last packet in the file */
-	uint64_t record_seq; /* ... of the last whose record is in its file */
-	uint64_t packet_seq; /* the tracer's number of the last packet */
-	uint64_t last_seq;   /* the last net_seq, as CLOSE_STREAM said */
-
-	struct {
-		struct chunk *to; /* NULL: to no chunk */
-		uint64_t at;	  /* packet_seq_num */
-	} roll;			  /* if is_rolling */
-
-	const struct transport_ops *transport;
-	struct stream_udp *udp; /* of the UDP transport; else NULL */
-	uint64_t held_bytes;	/* what packets that wait count as */
-	uint64_t written_bytes, written_packets, lost; /* since it began */
-	struct stream_unnoted *unnoted; /* of a full disk; NULL: none */
-	/* Metadata that waits for room on the disk: each request with its
-	 * lengths before it. */
-	struct buf *debt; /* NULL: none */
+	struct intake intake;
+	struct place place;
+	struct writer writer;
 };
 
 /*

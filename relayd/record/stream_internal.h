@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of a stream share: stream*.c, intake.c and udp.c. No other file
- * includes it.
+ * What the files of a stream share: stream*.c, intake.c and udp.c. No other
+ * file includes it.
  */
 #ifndef RELAYD_RECORD_STREAM_INTERNAL_H
 #define RELAYD_RECORD_STREAM_INTERNAL_H
@@ -72,7 +72,7 @@ struct packet *stream_wrote(struct stream *t, struct packet *p, unsigned n);
 static inline bool
 stream_is_numbered(const struct stream *t)
 {
-	return t->tracefile_size != 0 || t->window != NULL;
+	return t->place.tracefile_size != 0 || t->place.window != NULL;
 }
 /* N packets are lost. */
 void stream_lost(struct stream *t, enum loss cause, uint64_t n);

@@ -31,21 +31,23 @@ write_metadata(
 		n = m->size - *done;
 		if (n > METADATA_PART)
 			n = METADATA_PART;
-		st = tracefile_write_ahead(t->tf, m->data + *done, n, *done);
+		st = tracefile_write_ahead(
+		    t->writer.tf, m->data + *done, n, *done);
 		if (st == OK)
 			*done += (uint32_t)n;
 		if (*done < m->size && shard_part_is_late(shard_of(t)))
 			return E_LATER;
 	}
-	return st != OK ? st
-			: tracefile_count_bytes(t->tf, m->size, m->padding);
+	return st != OK
+		   ? st
+		   : tracefile_count_bytes(t->writer.tf, m->size, m->padding);
 }
 
 /* For viewers, once it is in the file. */
 static void
 show(struct stream *t, const void *p, uint64_t n, uint32_t padding)
 {
-	t->written_bytes += n + padding;
+	t->writer.written_bytes += n + padding;
 	if (t->metadata == NULL)
 		return;
 	metadata_log_append(t->metadata, p, n, padding);
@@ -60,13 +62,13 @@ struct owed {
 void
 stream_drop_debt(struct stream *t)
 {
-	if (t->debt == NULL)
+	if (t->writer.debt == NULL)
 		return;
-	list_del(&t->owing_node);
-	published_sub(shard_of(t)->config.memory, buf_len(t->debt));
-	buf_free(t->debt);
-	free(t->debt);
-	t->debt = NULL;
+	list_del(&t->writer.owing_node);
+	published_sub(shard_of(t)->config.memory, buf_len(t->writer.debt));
+	buf_free(t->writer.debt);
+	free(t->writer.debt);
+	t->writer.debt = NULL;
 }
 
 /* There is no room for it, and nobody can be told: SEND_METADATA has no reply.
@@ -78,23 +80,23 @@ owe(struct stream *t, const struct relay_send_metadata *m)
 	struct shard *sh = shard_of(t);
 	const size_t n = sizeof(head) + m->size;
 
-	if (t->debt == NULL)
-		t->debt = calloc(1, sizeof(*t->debt));
-	if (t->debt == NULL)
+	if (t->writer.debt == NULL)
+		t->writer.debt = calloc(1, sizeof(*t->writer.debt));
+	if (t->writer.debt == NULL)
 		return E_NOMEM;
-	if (buf_len(t->debt) + n > METADATA_DEBT_MAX || shard_is_over(sh, 2) ||
-	    buf_reserve(t->debt, n) == NULL) {
-		t->debt->bad = false;
+	if (buf_len(t->writer.debt) + n > METADATA_DEBT_MAX ||
+	    shard_is_over(sh, 2) || buf_reserve(t->writer.debt, n) == NULL) {
+		t->writer.debt->bad = false;
 		log_peer(LOG_ERROR,
 		    STREAM_FMT " too much metadata waits for room on the disk",
 		    STREAM_ARGS(t));
 		return E_NOSPC;
 	}
-	buf_bytes(t->debt, &head, sizeof(head));
-	buf_bytes(t->debt, m->data, m->size);
+	buf_bytes(t->writer.debt, &head, sizeof(head));
+	buf_bytes(t->writer.debt, m->data, m->size);
 	published_add(sh->config.memory, n);
-	if (list_empty(&t->owing_node)) {
-		list_append(&sh->owing, &t->owing_node);
+	if (list_empty(&t->writer.owing_node)) {
+		list_append(&sh->owing, &t->writer.owing_node);
 		log_peer(LOG_WARN,
 		    STREAM_FMT " metadata waits for room on the disk",
 		    STREAM_ARGS(t));
@@ -106,20 +108,21 @@ owe(struct stream *t, const struct relay_send_metadata *m)
 static enum status
 pay_one(struct stream *t)
 {
-	const uint8_t *p = buf_data(t->debt);
+	const uint8_t *p = buf_data(t->writer.debt);
 	enum status st = OK;
 	struct owed head;
 
 	memcpy(&head, p, sizeof(head));
 	p += sizeof(head);
-	if (t->tf == NULL)
+	if (t->writer.tf == NULL)
 		st = stream_open_file(t, false);
 	if (st == OK)
-		st = tracefile_append_bytes(t->tf, p, head.size, head.padding);
+		st = tracefile_append_bytes(
+		    t->writer.tf, p, head.size, head.padding);
 	if (st == OK)
 		show(t, p, head.size, head.padding);
 	if (st == OK) {
-		buf_consume(t->debt, sizeof(head) + head.size);
+		buf_consume(t->writer.debt, sizeof(head) + head.size);
 		published_sub(
 		    shard_of(t)->config.memory, sizeof(head) + head.size);
 	}
@@ -131,14 +134,14 @@ static void
 lose_debt(struct stream *t, enum status st)
 {
 	/* Who removed the file knows that it has no metadata. */
-	const bool is_removed = st == E_NOENT && t->tf != NULL;
+	const bool is_removed = st == E_NOENT && t->writer.tf != NULL;
 
 	stream_drop_debt(t);
 	log_peer(is_removed ? LOG_WARN : LOG_ERROR,
 	    STREAM_FMT " metadata that waited for room is lost: %s",
 	    STREAM_ARGS(t), status_text(st));
-	t->has_write_error = t->has_write_error || !is_removed;
-	t->has_lost_metadata = !is_removed;
+	t->writer.has_write_error = t->writer.has_write_error || !is_removed;
+	t->writer.has_lost_metadata = !is_removed;
 }
 
 enum status
@@ -146,9 +149,9 @@ stream_pay(struct stream *t)
 {
 	enum status st = OK;
 
-	if (t->debt == NULL)
+	if (t->writer.debt == NULL)
 		return OK;
-	while (st == OK && buf_len(t->debt) > 0)
+	while (st == OK && buf_len(t->writer.debt) > 0)
 		st = pay_one(t);
 	if (st == OK)
 		stream_drop_debt(t);
@@ -176,16 +179,16 @@ stream_metadata(
 
 	if (!t->is_metadata)
 		return E_PROTOCOL;
-	if (t->chunk == NULL)
+	if (t->place.chunk == NULL)
 		return E_NOENT;
 	if (stream_pay(t) == E_NOSPC)
 		return owe(t, m);
 	/* Nothing is written behind a hole. */
-	if (t->has_lost_metadata)
+	if (t->writer.has_lost_metadata)
 		return E_IO;
 	/* An earlier try to create the file failed: space or descriptors were
 	 * used up. */
-	if (t->tf == NULL)
+	if (t->writer.tf == NULL)
 		st = stream_open_file(t, false);
 	if (st == OK)
 		st = write_metadata(t, m, done);
@@ -196,7 +199,7 @@ stream_metadata(
 	stats_add(shard_of(t)->stats, STAT_metadata_bytes, m->size);
 	t->session->sums.metadata_bytes += m->size;
 	/* Somebody removed the file: drop the metadata without an error. */
-	if (st == E_NOENT && t->tf != NULL)
+	if (st == E_NOENT && t->writer.tf != NULL)
 		return OK;
 	if (st == OK)
 		show(t, m->data, m->size, m->padding);
@@ -210,12 +213,12 @@ stream_reset_metadata(struct stream *t)
 
 	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
 		return E_PROTOCOL;
-	if (t->chunk == NULL)
+	if (t->place.chunk == NULL)
 		return E_NOENT;
-	if (t->tf != NULL)
-		tracefile_discard(t->tf);
-	t->tf = NULL;
-	t->has_lost_metadata = false;
+	if (t->writer.tf != NULL)
+		tracefile_discard(t->writer.tf);
+	t->writer.tf = NULL;
+	t->writer.has_lost_metadata = false;
 	stream_drop_debt(t);
 	st = stream_open_file(t, false);
 	return st == E_NOSPC && stream_loses_when_full(t) ? OK : st;

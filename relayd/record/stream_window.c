@@ -99,23 +99,24 @@ stream_window_add(struct stream *t)
 	ws->stream = t;
 	list_init(&ws->node);
 	list_init(&ws->files);
-	t->window = ws;
-	if (t->tracefile_size != 0 && t->tracefile_size < WINDOW_GIVEN_MIN)
-		t->tracefile_size = WINDOW_GIVEN_MIN;
+	t->place.window = ws;
+	if (t->place.tracefile_size != 0 &&
+	    t->place.tracefile_size < WINDOW_GIVEN_MIN)
+		t->place.tracefile_size = WINDOW_GIVEN_MIN;
 	return OK;
 }
 
 static struct stream_window *
 window_of(const struct stream *t)
 {
-	return t->window == NULL ? NULL : t->window->window;
+	return t->place.window == NULL ? NULL : t->place.window->window;
 }
 
 /* That of T's tracefile. */
 static struct window_file *
 file_of(const struct stream *t)
 {
-	return t->window == NULL ? NULL : t->window->file;
+	return t->place.window == NULL ? NULL : t->place.window->file;
 }
 
 static void
@@ -177,16 +178,16 @@ stream_window_keep_others(struct siblings *s, const struct chunk *c)
 void
 stream_window_join(struct stream *t)
 {
-	if (t->window == NULL)
+	if (t->place.window == NULL)
 		return;
-	list_append(&t->window->window->streams, &t->window->node);
-	t->window->window->n_streams++;
+	list_append(&t->place.window->window->streams, &t->place.window->node);
+	t->place.window->window->n_streams++;
 }
 
 void
 stream_window_leave(struct stream *t)
 {
-	struct window_stream *ws = t->window;
+	struct window_stream *ws = t->place.window;
 	struct list *n, *tmp;
 	struct window_file *f;
 
@@ -202,27 +203,27 @@ stream_window_leave(struct stream *t)
 		ws->window->n_streams--;
 	list_del(&ws->node);
 	free(ws);
-	t->window = NULL;
+	t->place.window = NULL;
 }
 
 bool
 stream_window_opened(struct stream *t)
 {
-	struct window_stream *ws = t->window;
+	struct window_stream *ws = t->place.window;
 	struct window_file *f;
 
 	/* What a rotation leaves behind is not the window's. */
-	if (ws == NULL || t->chunk != t->session->current)
+	if (ws == NULL || t->place.chunk != t->session->current)
 		return true;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return false;
 	f->window = ws->window;
 	f->stream = ws;
-	f->chunk = chunk_get(t->chunk);
-	f->family = t->family;
+	f->chunk = chunk_get(t->place.chunk);
+	f->family = t->place.family;
 	f->log = t->log == NULL ? NULL : packet_log_get(t->log);
-	f->number = t->number;
+	f->number = t->place.number;
 	f->bytes = WINDOW_FILE_COST;
 	list_init(&f->node);
 	list_init(&f->stream_node);
@@ -240,7 +241,7 @@ stream_window_sealed(struct stream *t)
 	if (f == NULL)
 		return;
 	list_append(&f->window->past, &f->node);
-	t->window->file = NULL;
+	t->place.window->file = NULL;
 }
 
 /* Delete the file: from now on viewers must not open it. */

@@ -141,8 +141,8 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 		before = sh->gaps;
 		list_for_each (n, tmp, &sh->gapped) {
 			next = clock_earlier(
-			    next, stream_check_gap(
-				      list_entry(n, struct stream, gapped_node),
+			    next, stream_check_gap(list_entry(n, struct stream,
+						       intake.gapped_node),
 				      now_ns));
 			if (shard_step_is_late(sh))
 				return now_ns;
@@ -209,10 +209,10 @@ retry_owing(struct shard *sh, uint64_t now_ns)
 	if (now_ns < sh->owing_ns && !list_empty(&sh->owing))
 		return sh->owing_ns;
 	while (!list_empty(&sh->owing)) {
-		t = list_first(&sh->owing, struct stream, owing_node);
+		t = list_first(&sh->owing, struct stream, writer.owing_node);
 		if (!stream_retry_metadata(t)) {
-			list_del(&t->owing_node);
-			list_append(&sh->owing, &t->owing_node);
+			list_del(&t->writer.owing_node);
+			list_append(&sh->owing, &t->writer.owing_node);
 			sh->owing_ns = now_ns + OWING_RETRY_NS;
 			return sh->owing_ns;
 		}
@@ -231,7 +231,8 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	assert(shard_is_mine(sh));
 	shard_begin_slice(sh);
 	list_for_each (n, tmp, &sh->locked)
-		stream_retry_records(list_entry(n, struct stream, locked_node));
+		stream_retry_records(
+		    list_entry(n, struct stream, writer.locked_node));
 	stream_retry_sealed(sh, false);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);

@@ -43,7 +43,7 @@ udp_room_init(struct session_udp *u)
 static uint64_t
 used_by(const struct stream *t)
 {
-	return t->held_bytes + t->udp->arrivals.partial_bytes;
+	return t->intake.held_bytes + t->intake.udp->arrivals.partial_bytes;
 }
 
 /* The stream may use more memory now, or be able to give up a packet. True: it
@@ -52,7 +52,7 @@ static bool
 udp_room_note(struct stream *t, uint64_t *to)
 {
 	struct session_udp *u = t->session->udp;
-	struct stream_udp *su = t->udp;
+	struct stream_udp *su = t->intake.udp;
 	const uint64_t used = used_by(t);
 	unsigned power;
 
@@ -102,25 +102,25 @@ udp_room_greediest(struct session *s, uint64_t *to)
 static void
 recount(struct stream *t, uint64_t before)
 {
-	t->session->udp->partial_bytes += t->udp->arrivals.partial_bytes;
+	t->session->udp->partial_bytes += t->intake.udp->arrivals.partial_bytes;
 	t->session->udp->partial_bytes -= before;
 }
 
 static void
 destroy(struct stream *t)
 {
-	if (t->udp->gaps > 0)
+	if (t->intake.udp->gaps > 0)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " gaps=%" PRIu64 " lost=%" PRIu64
 			       " packets, the last ones %" PRIu64
 			       " from number %" PRIu64 " on",
-		    STREAM_ARGS(t), t->udp->gaps, t->udp->lost, t->udp->last.n,
-		    t->udp->last.first);
-	t->session->udp->partial_bytes -= t->udp->arrivals.partial_bytes;
-	list_del(&t->udp->user_node);
-	arrivals_free(&t->udp->arrivals);
-	free(t->udp);
-	t->udp = NULL;
+		    STREAM_ARGS(t), t->intake.udp->gaps, t->intake.udp->lost,
+		    t->intake.udp->last.n, t->intake.udp->last.first);
+	t->session->udp->partial_bytes -= t->intake.udp->arrivals.partial_bytes;
+	list_del(&t->intake.udp->user_node);
+	arrivals_free(&t->intake.udp->arrivals);
+	free(t->intake.udp);
+	t->intake.udp = NULL;
 }
 
 /* Log one line per gap, at most UDP_GAP_LINES per second. */
@@ -146,10 +146,11 @@ log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
 static void
 pass_packet_seq(struct stream *t, uint64_t packet_seq)
 {
-	if (t->has_packet_seq && (int64_t)(packet_seq - t->packet_seq) <= 0)
+	if (t->writer.has_packet_seq &&
+	    (int64_t)(packet_seq - t->writer.packet_seq) <= 0)
 		return;
-	t->has_packet_seq = true;
-	t->packet_seq = packet_seq;
+	t->writer.has_packet_seq = true;
+	t->writer.packet_seq = packet_seq;
 	/* A rotation must not wait for this packet. */
 	if (stream_roll_if_due(t, true, packet_seq + 1) != OK)
 		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
@@ -159,19 +160,19 @@ pass_packet_seq(struct stream *t, uint64_t packet_seq)
 static void
 give_up(struct stream *t, uint64_t to, const char *why)
 {
-	const uint64_t before = t->udp->arrivals.partial_bytes;
+	const uint64_t before = t->intake.udp->arrivals.partial_bytes;
 	struct reorder_loss loss;
 
 	/* First write packets before the gap: they may belong to another file
 	 * or chunk. */
 	stream_write_batch(t);
-	arrivals_skip(&t->udp->arrivals, to, &loss);
+	arrivals_skip(&t->intake.udp->arrivals, to, &loss);
 	recount(t, before);
 	stream_count_records(t);
-	t->udp->due_ns = 0;
-	t->udp->gaps++;
-	t->udp->lost += loss.n;
-	t->udp->last = loss;
+	t->intake.udp->due_ns = 0;
+	t->intake.udp->gaps++;
+	t->intake.udp->lost += loss.n;
+	t->intake.udp->last = loss;
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += loss.n;
 	stream_lost(t, LOSS_udp, loss.n);
@@ -243,10 +244,10 @@ count_of(enum arrived what)
 static void
 watch_gap(struct stream *t)
 {
-	if (list_empty(&t->gapped_node) &&
-	    arrivals_has_gap(&t->udp->arrivals)) {
-		t->udp->due_ns = 0;
-		list_append(&shard_of(t)->gapped, &t->gapped_node);
+	if (list_empty(&t->intake.gapped_node) &&
+	    arrivals_has_gap(&t->intake.udp->arrivals)) {
+		t->intake.udp->due_ns = 0;
+		list_append(&shard_of(t)->gapped, &t->intake.gapped_node);
 	}
 }
 
@@ -254,7 +255,7 @@ watch_gap(struct stream *t)
 static enum udp_count
 udp_stream_piece(struct stream *t, const struct udp_header *h)
 {
-	struct arrivals *a = &t->udp->arrivals;
+	struct arrivals *a = &t->intake.udp->arrivals;
 	const struct arrival f = { h->net_seq, h->size, h->padding, h->offset,
 		h->payload, h->payload_len };
 	struct packet *whole;
@@ -277,11 +278,12 @@ udp_stream_piece(struct stream *t, const struct udp_header *h)
 static void
 heard_of(struct stream *t, uint64_t seq)
 {
-	const struct arrivals *a = &t->udp->arrivals;
-	uint64_t to = t->reorder.next + UDP_RECORDS_MAX / 8, whole;
+	const struct arrivals *a = &t->intake.udp->arrivals;
+	uint64_t to = t->intake.reorder.next + UDP_RECORDS_MAX / 8, whole;
 
-	arrivals_heard(&t->udp->arrivals, seq);
-	if (t->reorder.n_records > UDP_RECORDS_MAX && arrivals_has_gap(a)) {
+	arrivals_heard(&t->intake.udp->arrivals, seq);
+	if (t->intake.reorder.n_records > UDP_RECORDS_MAX &&
+	    arrivals_has_gap(a)) {
 		if (arrivals_lowest_whole(a, &whole) && whole < to)
 			to = whole;
 		give_up(t, to, "too many indexes wait");
@@ -294,8 +296,8 @@ record(struct stream *t, uint64_t seq, const struct index_record *rec)
 {
 	enum status st;
 
-	t->reorder.now = clock_now_ns();
-	st = reorder_record(&t->reorder, seq, rec);
+	t->intake.reorder.now = clock_now_ns();
+	st = reorder_record(&t->intake.reorder, seq, rec);
 	if (st == E_NOENT)
 		pass_packet_seq(t, rec->packet_seq_num);
 	else if (st == OK)
@@ -306,11 +308,13 @@ record(struct stream *t, uint64_t seq, const struct index_record *rec)
 static uint32_t
 pending(struct stream *t, uint64_t last_seq)
 {
-	if ((int64_t)(t->reorder.next - last_seq) > 0)
-		return t->has_record != t->has_data ||
-		       (t->has_data && t->record_seq != t->data_seq);
-	if (last_seq - t->reorder.next < UDP_FAR)
-		arrivals_ask(&t->udp->arrivals, last_seq, clock_now_ns());
+	if ((int64_t)(t->intake.reorder.next - last_seq) > 0)
+		return t->writer.has_record != t->writer.has_data ||
+		       (t->writer.has_data &&
+			   t->writer.record_seq != t->writer.data_seq);
+	if (last_seq - t->intake.reorder.next < UDP_FAR)
+		arrivals_ask(
+		    &t->intake.udp->arrivals, last_seq, clock_now_ns());
 	watch_gap(t);
 	return 1;
 }
@@ -318,31 +322,33 @@ pending(struct stream *t, uint64_t last_seq)
 static bool
 may_go_on(const struct stream *t)
 {
-	return t->has_last && t->reorder.next <= t->last_seq &&
-	       t->last_seq - t->reorder.next < UDP_FAR;
+	return t->intake.has_last &&
+	       t->intake.reorder.next <= t->intake.last_seq &&
+	       t->intake.last_seq - t->intake.reorder.next < UDP_FAR;
 }
 
 static void
 closing(struct stream *t)
 {
-	struct arrivals *a = &t->udp->arrivals;
+	struct arrivals *a = &t->intake.udp->arrivals;
 
 	/* When the control connection ends, no last packet is named: it is the
 	 * highest known one. */
-	if (!t->is_closing && !t->has_last && a->end > t->reorder.next) {
-		t->has_last = true;
-		t->last_seq = a->end - 1;
+	if (!t->is_closing && !t->intake.has_last &&
+	    a->end > t->intake.reorder.next) {
+		t->intake.has_last = true;
+		t->intake.last_seq = a->end - 1;
 	}
 	if (!may_go_on(t))
 		return;
-	arrivals_last(a, t->last_seq, clock_now_ns());
+	arrivals_last(a, t->intake.last_seq, clock_now_ns());
 	watch_gap(t);
 }
 
 static bool
 finish(struct stream *t)
 {
-	const struct arrivals *a = &t->udp->arrivals;
+	const struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to;
 
 	for (;;) {
@@ -350,12 +356,12 @@ finish(struct stream *t)
 			return false;
 		if (!arrivals_lowest_whole(a, &to))
 			break;
-		if (to > t->reorder.next)
+		if (to > t->intake.reorder.next)
 			give_up(t, to, "the stream ended");
-		else if (t->reorder.needs_record)
+		else if (t->intake.reorder.needs_record)
 			break; /* not reached: no records are needed now */
 	}
-	if (a->end > t->reorder.next)
+	if (a->end > t->intake.reorder.next)
 		give_up(t, a->end, "the stream ended");
 	return stream_write_rest(t);
 }
@@ -363,7 +369,7 @@ finish(struct stream *t)
 static bool
 pass_gap(struct stream *t)
 {
-	const struct arrivals *a = &t->udp->arrivals;
+	const struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to;
 
 	if (arrivals_window_is_full(a) && arrivals_lowest_whole(a, &to)) {
@@ -378,32 +384,33 @@ pass_gap(struct stream *t)
 static uint64_t
 check_gap(struct stream *t, uint64_t now_ns)
 {
-	struct arrivals *a = &t->udp->arrivals;
+	struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to;
 
 	/* For the same packet, later arrivals can only make the gap end
 	 * later. */
-	if (now_ns < t->udp->due_ns && t->udp->due_next == t->reorder.next &&
+	if (now_ns < t->intake.udp->due_ns &&
+	    t->intake.udp->due_next == t->intake.reorder.next &&
 	    arrivals_has_gap(a))
-		return t->udp->due_ns;
+		return t->intake.udp->due_ns;
 	for (;;) {
-		t->udp->due_ns = arrivals_due(a, now_ns, &to);
-		if (to == t->reorder.next)
+		t->intake.udp->due_ns = arrivals_due(a, now_ns, &to);
+		if (to == t->intake.reorder.next)
 			break;
 		give_up(t, to, "timeout");
 		if (shard_step_is_late(shard_of(t)))
 			return now_ns;
 	}
-	t->udp->due_next = t->reorder.next;
-	if (t->udp->due_ns == UINT64_MAX)
-		list_del(&t->gapped_node);
-	return t->udp->due_ns;
+	t->intake.udp->due_next = t->intake.reorder.next;
+	if (t->intake.udp->due_ns == UINT64_MAX)
+		list_del(&t->intake.gapped_node);
+	return t->intake.udp->due_ns;
 }
 
 static bool
 has_pieces(const struct stream *t)
 {
-	return t->udp->arrivals.n_partial > 0;
+	return t->intake.udp->arrivals.n_partial > 0;
 }
 
 static const struct transport_ops udp_transport = {
@@ -424,13 +431,14 @@ udp_stream_create(struct stream *t)
 {
 	if (t->is_metadata)
 		return OK;
-	t->udp = calloc(1, sizeof(*t->udp));
-	if (t->udp == NULL)
+	t->intake.udp = calloc(1, sizeof(*t->intake.udp));
+	if (t->intake.udp == NULL)
 		return E_NOMEM;
-	t->udp->stream = t;
-	list_init(&t->udp->user_node);
-	t->transport = &udp_transport;
-	arrivals_init(&t->udp->arrivals, &t->reorder, &t->session->udp->config);
+	t->intake.udp->stream = t;
+	list_init(&t->intake.udp->user_node);
+	t->intake.transport = &udp_transport;
+	arrivals_init(&t->intake.udp->arrivals, &t->intake.reorder,
+	    &t->session->udp->config);
 	return OK;
 }
 
@@ -440,11 +448,11 @@ udp_stream_create(struct stream *t)
 static void
 udp_stream_undo(struct stream *t)
 {
-	if (t->udp == NULL)
+	if (t->intake.udp == NULL)
 		return;
 	destroy(t);
-	t->transport = &tcp_transport;
-	reorder_forget_start(&t->reorder);
+	t->intake.transport = &tcp_transport;
+	reorder_forget_start(&t->intake.reorder);
 }
 
 const char *
@@ -475,7 +483,8 @@ has_begun(const struct session *s)
 	if (s->had_input)
 		return true;
 	list_each (t, &s->streams, struct stream, session_node)
-		if (t->reorder.has_next || !reorder_is_empty(&t->reorder))
+		if (t->intake.reorder.has_next ||
+		    !reorder_is_empty(&t->intake.reorder))
 			return true;
 	return false;
 }
@@ -618,14 +627,15 @@ put_stream(
     const struct stream *t, struct buf *out, uint32_t max, uint32_t *looks)
 {
 	struct arrivals_hole holes[UDP_RANGES_MAX];
-	const struct arrivals *a = &t->udp->arrivals;
+	const struct arrivals *a = &t->intake.udp->arrivals;
 	const uint32_t n = arrivals_holes(
 	    a, holes, max < UDP_RANGES_MAX ? max : UDP_RANGES_MAX, looks);
 
 	udp_status_put(
-	    out, &(struct udp_status){ t->handle, t->reorder.next,
-		     a->end > t->reorder.next ? a->end : t->reorder.next,
-		     t->udp->lost, n });
+	    out, &(struct udp_status){ t->handle, t->intake.reorder.next,
+		     a->end > t->intake.reorder.next ? a->end
+						     : t->intake.reorder.next,
+		     t->intake.udp->lost, n });
 	for (uint32_t i = 0; i < n; i++)
 		udp_range_put(out, &(struct udp_range){ holes[i].net_seq,
 				       holes[i].first, holes[i].count });
@@ -635,7 +645,7 @@ put_stream(
 static bool
 is_asked(const struct stream *t, uint64_t handle)
 {
-	return t->udp != NULL &&
+	return t->intake.udp != NULL &&
 	       (handle == UDP_STATUS_ALL || handle == t->handle);
 }
 
@@ -683,7 +693,7 @@ judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
 {
 	const struct session_udp *u;
 
-	if (t == NULL || t->udp == NULL)
+	if (t == NULL || t->intake.udp == NULL)
 		return UDP_stream;
 	u = t->session->udp;
 	if (!udp_token_equal(&h->token, &u->token))
@@ -692,8 +702,8 @@ judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
 		return UDP_checksum;
 	if (!udp_fragment_fits(h, u->config.fragment_size) ||
 	    (uint64_t)h->size + h->padding > u->max_packet ||
-	    (h->net_seq >= t->reorder.next &&
-		h->net_seq - t->reorder.next >= UDP_FAR))
+	    (h->net_seq >= t->intake.reorder.next &&
+		h->net_seq - t->intake.reorder.next >= UDP_FAR))
 		return UDP_figures;
 	return UDP_taken;
 }

@@ -34,15 +34,15 @@ BAD = {
     "relayd/session.c": ["relayd/ingest.h", "relayd/turn.h"],
     "relayd/session_chunk.c": ["relayd/control.h"],
     "relayd/stream.c": ["relayd/turn.h"],
-    "relayd/record/stream_writer.c": ["relayd/record/udp.h"],
+    "relayd/record/writer.c": ["relayd/record/udp.h"],
     "relayd/intake.c": ["relayd/udp.h"],
     "relayd/udp.c": ["relayd/ingest.h"],
     "relayd/ingest.c": ["relayd/turn.h"],
 }
 
 ASKS = {  # how often it is found
-    ("relayd/stream_writer.c", "if (t->udp != NULL)"): 1,
-    ("relayd/stream_writer.c", "t->udp->lost++"): 1,
+    ("relayd/writer.c", "if (t->udp != NULL)"): 1,
+    ("relayd/writer.c", "t->udp->lost++"): 1,
     ("relayd/turn.c", "x = s->udp;"): 1,
     ("relayd/intake.c", "t->udp = NULL; a->udp_port"): 0,
     ("relayd/stream.c", "if (s->udp != NULL)"): 0,

@@ -2,7 +2,7 @@
 """Who may know whom on the recording side of relayd/ (doc/design.md).
 
 Files are known by their names, so that the rules stay true wherever below
-relayd/ a file stands. "stream*" is stream.c, stream.h, stream_writer.c, ...
+relayd/ a file stands. "stream*" is stream.c, stream.h, writer.c, ...
 """
 import fnmatch
 import os
@@ -12,7 +12,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"relayd/([^"]+)"', re.M)
 
 # (files, headers that they may not include, but these headers, but not these
 # files, why).
-MODEL = ("stream*", "intake*", "session*", "shard*",
+MODEL = ("stream*", "writer*", "place*", "intake*", "session*", "shard*",
          "siblings*", "trace*")
 RULES = [
     (("shard*",), ("*",),
@@ -22,14 +22,14 @@ RULES = [
      "endpoints know sessions and streams, not the other way round"),
     (MODEL + ("udp.[ch]", "ingest*", "control*"),
      ("turn.h",), (), (), "the edge calls turns, nobody below them does"),
-    (("stream*", "intake*", "ingest*"), ("udp*.h",), (),
+    (("stream*", "writer*", "place*", "intake*", "ingest*"), ("udp*.h",), (),
      ("stream.c",),  # where the transport is chosen
      "what depends on the transport stands behind struct transport_ops"),
 ]
 
 # Common code does not ask which transport a stream has.
 ASKS_UDP = re.compile(r"->udp\b(?!\s*=[^=])")
-COMMON = ("stream*", "intake*", "ingest*", "turn*", "shard*")
+COMMON = ("stream*", "writer*", "place*", "intake*", "ingest*", "turn*", "shard*")
 CHOOSES = ("stream.c",)
 
 

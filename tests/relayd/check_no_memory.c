@@ -275,12 +275,12 @@ open_udp_then(unsigned n, bool asks_again)
 	ck_assert_uint_eq(a.code, failed ? RELAY_NO_MEMORY : RELAY_OK);
 	ck_assert((s->udp == NULL) == failed);
 	for (unsigned i = 0; i < STREAMS; i++)
-		ck_assert((t[i]->udp == NULL) == (failed || i == 0));
+		ck_assert((t[i]->intake.udp == NULL) == (failed || i == 0));
 	if (failed && asks_again) {
 		udp_open(s, &q, &a);
 		ck_assert_uint_eq(a.code, RELAY_OK);
 		for (unsigned i = 1; i < STREAMS; i++)
-			ck_assert_ptr_nonnull(t[i]->udp);
+			ck_assert_ptr_nonnull(t[i]->intake.udp);
 	} else if (failed) {
 		packet(t[1], 0);
 		ck_assert_int_eq(studio_size(&studio, DATA), BYTES);
@@ -334,10 +334,10 @@ append_packets(unsigned n, uint64_t packets)
 		ck_assert_int_eq(studio_size(&studio, INDEX),
 		    INDEX_HEADER_LEN + (long)written * RECORD);
 	/* The peer is told once, then it goes on. */
-	ck_assert(t->has_write_error == (sh->packets_dropped > 0));
-	t->has_write_error = false;
+	ck_assert(t->writer.has_write_error == (sh->packets_dropped > 0));
+	t->writer.has_write_error = false;
 	packet(t, packets);
-	ck_assert(!t->has_write_error);
+	ck_assert(!t->writer.has_write_error);
 	ck_assert_int_eq(
 	    studio_size(&studio, DATA), (long)(written + 1) * BYTES);
 	ck_assert_int_eq(studio_size(&studio, INDEX),

@@ -115,7 +115,7 @@ turn(void)
 	(void)turn_tick(sh, clock_now_ns());
 	(void)fault_disarm();
 	for (unsigned i = 0; i < MODEL_STREAMS; i++)
-		is_told |= all[i].t != NULL && all[i].t->has_write_error;
+		is_told |= all[i].t != NULL && all[i].t->writer.has_write_error;
 	CHECK(is_told || sh->packets_dropped == dropped ||
 		  !list_empty(&sh->sealed) || all[0].t == NULL ||
 		  all[1].t == NULL || all[2].t == NULL,
@@ -155,8 +155,8 @@ ask_pending(struct sealed_stream *s)
 {
 	turn();
 	if (s->sent > 0 && stream_pending(s->t, s->sent - 1) == 0)
-		CHECK(list_empty(&s->t->sealed) &&
-			  s->t->record_seq == s->sent - 1,
+		CHECK(list_empty(&s->t->writer.sealed) &&
+			  s->t->writer.record_seq == s->sent - 1,
 		    "what waits is acknowledged");
 }
 

@@ -56,14 +56,14 @@ cause_of(enum status st)
 static void
 drop_without_chunk(struct stream *t)
 {
-	shard_of(t)->packets_dropped += t->batch.n;
-	stream_lost(t, LOSS_no_chunk, t->batch.n);
-	if (!t->has_logged_drop)
+	shard_of(t)->packets_dropped += t->writer.batch.n;
+	stream_lost(t, LOSS_no_chunk, t->writer.batch.n);
+	if (!t->writer.has_logged_drop)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " %u packets dropped: they came after the "
 			       "stream's last rotation, to no chunk",
-		    STREAM_ARGS(t), t->batch.n);
-	t->has_logged_drop = true;
+		    STREAM_ARGS(t), t->writer.batch.n);
+	t->writer.has_logged_drop = true;
 }
 
 static void
@@ -71,15 +71,15 @@ free_batch(struct stream *t)
 {
 	struct packet *next, *p;
 
-	for (p = t->batch.first; p != NULL; p = next) {
+	for (p = t->writer.batch.first; p != NULL; p = next) {
 		next = p->next;
 		(void)stream_release(t, p);
 		packet_destroy(&shard_of(t)->store->packets, p);
 	}
-	t->batch.first = NULL;
-	t->batch.end = &t->batch.first;
-	t->batch.n = 0;
-	t->batch.bytes = 0;
+	t->writer.batch.first = NULL;
+	t->writer.batch.end = &t->writer.batch.first;
+	t->writer.batch.n = 0;
+	t->writer.batch.bytes = 0;
 }
 
 /* May P be tried now? An earlier try to open the file may have failed with the
@@ -89,7 +89,8 @@ get_ready(struct stream *t, const struct packet *p)
 {
 	if (!store_may_try(shard_of(t)->store, packet_length(p)))
 		return E_NOSPC;
-	return t->tf == NULL ? stream_open_file(t, t->has_wrapped) : OK;
+	return t->writer.tf == NULL ? stream_open_file(t, t->place.has_wrapped)
+				    : OK;
 }
 
 /* Append the batch. A packet that cannot be written is lost; those behind it
@@ -97,20 +98,20 @@ get_ready(struct stream *t, const struct packet *p)
 static void
 append_batch(struct stream *t)
 {
-	struct packet *p = t->batch.first;
-	unsigned done, left = t->batch.n;
+	struct packet *p = t->writer.batch.first;
+	unsigned done, left = t->writer.batch.n;
 	enum status st = get_ready(t, p);
 
-	if (t->tf == NULL) {
+	if (t->writer.tf == NULL) {
 		lose(t, p, left, cause_of(st));
 		return;
 	}
 	stream_window_make_room(
-	    t, t->batch.bytes + t->batch.n * INDEX_RECORD_MAX);
+	    t, t->writer.batch.bytes + t->writer.batch.n * INDEX_RECORD_MAX);
 	while (p != NULL) {
 		done = 0;
 		if (st == OK)
-			st = tracefile_append(t->tf, p, &done);
+			st = tracefile_append(t->writer.tf, p, &done);
 		left -= done;
 		p = stream_wrote(t, p, done);
 		if (done > 0)
@@ -145,7 +146,7 @@ correct_record(struct stream *t, struct packet *p)
 	if (rec->packet_size == bits && rec->content_size <= bits)
 		return;
 	shard_of(t)->records_corrected++;
-	if (!t->has_logged_size)
+	if (!t->writer.has_logged_size)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " the index of packet %" PRIu64 " says %" PRIu64
 			       " bits, %" PRIu64 " of them used, "
@@ -153,7 +154,7 @@ correct_record(struct stream *t, struct packet *p)
 			       ": corrected, as all that follow",
 		    STREAM_ARGS(t), p->net_seq, rec->packet_size,
 		    rec->content_size, bits);
-	t->has_logged_size = true;
+	t->writer.has_logged_size = true;
 	rec->packet_size = bits;
 	if (rec->content_size > bits)
 		rec->content_size = bits;
@@ -166,21 +167,21 @@ stream_write_batch(struct stream *t)
 	const uint64_t n_before = shard_of(t)->store->sync_errors;
 	struct packet *p, *last = NULL;
 
-	if (t->batch.n > 0) {
-		for (p = t->batch.first; p != NULL; p = p->next) {
+	if (t->writer.batch.n > 0) {
+		for (p = t->writer.batch.first; p != NULL; p = p->next) {
 			last = p;
 			if (!p->has_record)
 				continue;
-			t->has_packet_seq = true;
-			t->packet_seq = p->rec.packet_seq_num;
+			t->writer.has_packet_seq = true;
+			t->writer.packet_seq = p->rec.packet_seq_num;
 			correct_record(t, p);
 		}
-		if (t->chunk == NULL)
+		if (t->place.chunk == NULL)
 			drop_without_chunk(t);
 		else
 			append_batch(t);
-		t->has_data = true;
-		t->data_seq = last->net_seq;
+		t->writer.has_data = true;
+		t->writer.data_seq = last->net_seq;
 		free_batch(t);
 	}
 	stream_write_records(t);
@@ -192,13 +193,13 @@ stream_write_batch(struct stream *t)
 static enum status
 roll(struct stream *t)
 {
-	struct chunk *to = t->roll.to;
+	struct chunk *to = t->place.roll_to;
 	enum status st;
 
 	stream_write_batch(t);
 	stream_leave_files(t);
-	t->is_rolling = false;
-	t->roll.to = NULL;
+	t->place.is_rolling = false;
+	t->place.roll_to = NULL;
 	st = stream_enter_chunk(t, to);
 	chunk_put(to);
 	log_debug(STREAM_FMT " rotated to %s", STREAM_ARGS(t),
@@ -209,8 +210,8 @@ roll(struct stream *t)
 enum status
 stream_roll_if_due(struct stream *t, bool has_seq, uint64_t next_packet_seq)
 {
-	if (!t->is_rolling || !has_seq ||
-	    (int64_t)(next_packet_seq - t->roll.at) < 0)
+	if (!t->place.is_rolling || !has_seq ||
+	    (int64_t)(next_packet_seq - t->place.roll_at) < 0)
 		return OK;
 	return roll(t);
 }
@@ -220,19 +221,19 @@ stream_roll_if_due(struct stream *t, bool has_seq, uint64_t next_packet_seq)
 static enum status
 next_file(struct stream *t)
 {
-	uint64_t next = t->number + 1;
+	uint64_t next = t->place.number + 1;
 
-	if (t->tracefile_count != 0)
-		next %= t->tracefile_count;
-	if (next <= t->number)
-		t->has_wrapped = true;
+	if (t->place.tracefile_count != 0)
+		next %= t->place.tracefile_count;
+	if (next <= t->place.number)
+		t->place.has_wrapped = true;
 	stream_seal_file(t);
 	/* The file that is replaced is not one of them afterwards. */
-	if (t->has_wrapped)
-		stream_limit_sealed(t, t->tracefile_count - 1);
-	t->number = next;
+	if (t->place.has_wrapped)
+		stream_limit_sealed(t, t->place.tracefile_count - 1);
+	t->place.number = next;
 	shard_step_is_long(shard_of(t));
-	return stream_open_file(t, t->has_wrapped);
+	return stream_open_file(t, t->place.has_wrapped);
 }
 
 void
@@ -249,10 +250,11 @@ next_file_if_full(struct stream *t, const struct packet *p)
 {
 	uint64_t size;
 
-	if (!stream_is_numbered(t) || t->tf == NULL)
+	if (!stream_is_numbered(t) || t->writer.tf == NULL)
 		return OK;
-	size = tracefile_size(t->tf) + t->batch.bytes;
-	if ((t->tracefile_size == 0 || size + p->size <= t->tracefile_size) &&
+	size = tracefile_size(t->writer.tf) + t->writer.batch.bytes;
+	if ((t->place.tracefile_size == 0 ||
+		size + p->size <= t->place.tracefile_size) &&
 	    !stream_window_is_file_full(t, size, p->size))
 		return OK;
 	stream_write_batch(t);
@@ -263,14 +265,15 @@ static void
 add_to_batch(struct stream *t, struct packet *p)
 {
 	/* The packet must be before the roll point of a pending rotation. */
-	assert(!t->is_rolling || !p->has_record ||
-	       (int64_t)(p->rec.packet_seq_num - t->roll.at) < 0);
+	assert(!t->place.is_rolling || !p->has_record ||
+	       (int64_t)(p->rec.packet_seq_num - t->place.roll_at) < 0);
 	p->next = NULL;
-	*t->batch.end = p;
-	t->batch.end = &p->next;
-	t->batch.n++;
-	t->batch.bytes += packet_length(p);
-	if (t->batch.n == BATCH_PACKETS || t->batch.bytes >= BATCH_BYTES)
+	*t->writer.batch.end = p;
+	t->writer.batch.end = &p->next;
+	t->writer.batch.n++;
+	t->writer.batch.bytes += packet_length(p);
+	if (t->writer.batch.n == BATCH_PACKETS ||
+	    t->writer.batch.bytes >= BATCH_BYTES)
 		stream_write_batch(t);
 }
 
@@ -302,12 +305,12 @@ drain(struct stream *t)
 	struct packet *p;
 
 	for (;;) {
-		while ((p = reorder_pop(&t->reorder)) != NULL) {
+		while ((p = reorder_pop(&t->intake.reorder)) != NULL) {
 			write_packet(t, p);
 			if (shard_step_is_late(shard_of(t)))
 				return false;
 		}
-		if (!t->transport->pass_gap(t))
+		if (!t->intake.transport->pass_gap(t))
 			return true;
 		if (shard_step_is_late(shard_of(t)))
 			return false;
@@ -333,14 +336,14 @@ stream_write_rest(struct stream *t)
 	do {
 		if (!stream_write_ready(t))
 			return false;
-	} while (reorder_skip(&t->reorder, &dropped) > 0);
+	} while (reorder_skip(&t->intake.reorder, &dropped) > 0);
 	return true;
 }
 
 uint64_t
 stream_check_gap(struct stream *t, uint64_t now_ns)
 {
-	return t->transport->check_gap(t, now_ns);
+	return t->intake.transport->check_gap(t, now_ns);
 }
 
 void
@@ -353,7 +356,7 @@ stream_commit(struct stream *t)
 		return;
 	}
 	if (stream_write_ready(t) && t->is_closing &&
-	    !t->transport->may_go_on(t))
+	    !t->intake.transport->may_go_on(t))
 		(void)stream_finish(t);
 }
 
@@ -375,15 +378,15 @@ stream_commit(struct stream *t)
 bool
 stream_records_are_written(const struct stream *t)
 {
-	return list_empty(&t->sealed) &&
-	       (t->tf == NULL || tracefile_n_waiting(t->tf) == 0);
+	return list_empty(&t->writer.sealed) &&
+	       (t->writer.tf == NULL || tracefile_n_waiting(t->writer.tf) == 0);
 }
 
 void
 stream_note_sync_errors(struct stream *t, uint64_t n_before)
 {
 	if (shard_of(t)->store->sync_errors != n_before)
-		t->has_write_error = true;
+		t->writer.has_write_error = true;
 }
 
 /* These packets of T do not count as written. */
@@ -392,9 +395,9 @@ uncount(struct stream *t, const struct tracefile_lost *lost)
 {
 	struct sums *sums = &t->session->sums;
 
-	t->written_packets -= lost->loss.n;
+	t->writer.written_packets -= lost->loss.n;
 	sums->written_packets -= lost->loss.n;
-	t->written_bytes -= lost->bytes;
+	t->writer.written_bytes -= lost->bytes;
 	sums->written_bytes -= lost->bytes;
 }
 
@@ -471,27 +474,28 @@ write_sealed(
 void
 stream_force_records(struct stream *t)
 {
-	write_sealed(shard_of(t), t, &t->sealed, true);
-	if (t->tf != NULL)
-		(void)write_file(shard_of(t), t, t->tf, true);
+	write_sealed(shard_of(t), t, &t->writer.sealed, true);
+	if (t->writer.tf != NULL)
+		(void)write_file(shard_of(t), t, t->writer.tf, true);
 }
 
 void
 stream_write_records(struct stream *t)
 {
-	assert(t->batch.n == 0);
+	assert(t->writer.batch.n == 0);
 	/* Records of the previous file must be written first, for viewers
 	 * too. */
-	if (list_empty(&t->sealed) && t->tf != NULL)
-		(void)write_file(shard_of(t), t, t->tf, false);
-	else if (t->tf != NULL && tracefile_n_waiting(t->tf) >= WAITING_MAX)
+	if (list_empty(&t->writer.sealed) && t->writer.tf != NULL)
+		(void)write_file(shard_of(t), t, t->writer.tf, false);
+	else if (t->writer.tf != NULL &&
+		 tracefile_n_waiting(t->writer.tf) >= WAITING_MAX)
 		stream_force_records(t);
 	if (stream_records_are_written(t)) {
-		list_del(&t->locked_node);
-		t->has_record = t->has_data;
-		t->record_seq = t->data_seq;
-	} else if (list_empty(&t->locked_node)) {
-		list_append(&shard_of(t)->locked, &t->locked_node);
+		list_del(&t->writer.locked_node);
+		t->writer.has_record = t->writer.has_data;
+		t->writer.record_seq = t->writer.data_seq;
+	} else if (list_empty(&t->writer.locked_node)) {
+		list_append(&shard_of(t)->locked, &t->writer.locked_node);
 	}
 	stream_wake(t);
 }
@@ -507,7 +511,7 @@ stream_retry_records(struct stream *t)
 {
 	const uint64_t n_before = shard_of(t)->store->sync_errors;
 
-	write_sealed(shard_of(t), t, &t->sealed, false);
+	write_sealed(shard_of(t), t, &t->writer.sealed, false);
 	stream_write_records(t);
 	stream_note_sync_errors(t, n_before);
 	stream_pass_lost(t);
@@ -518,11 +522,11 @@ stream_leave_sealed(struct stream *t)
 {
 	struct list *n, *tmp;
 
-	if (t->log != NULL && !list_empty(&t->sealed))
-		tracefile_end_log(tracefile_of(t->sealed.prev));
+	if (t->log != NULL && !list_empty(&t->writer.sealed))
+		tracefile_end_log(tracefile_of(t->writer.sealed.prev));
 	else if (t->log != NULL)
 		packet_log_end(t->log);
-	list_for_each (n, tmp, &t->sealed) {
+	list_for_each (n, tmp, &t->writer.sealed) {
 		list_del(n);
 		list_append(&shard_of(t)->sealed, n);
 	}
@@ -534,32 +538,32 @@ stream_limit_sealed(struct stream *t, uint64_t most)
 	struct list *n, *tmp;
 	uint64_t waiting = 0;
 
-	list_for_each (n, tmp, &t->sealed)
+	list_for_each (n, tmp, &t->writer.sealed)
 		waiting++;
 	for (; waiting > most; waiting--)
 		(void)finish_file(
-		    shard_of(t), t, tracefile_of(t->sealed.next), true);
+		    shard_of(t), t, tracefile_of(t->writer.sealed.next), true);
 }
 
 void
 stream_seal_file(struct stream *t)
 {
 	const uint64_t n_before = shard_of(t)->store->sync_errors;
-	struct tracefile *tf = t->tf;
+	struct tracefile *tf = t->writer.tf;
 
 	if (tf == NULL)
 		return;
 	stream_window_sealed(t);
-	t->tf = NULL;
+	t->writer.tf = NULL;
 	if (tracefile_n_waiting(tf) == 0) {
 		tracefile_close(tf);
 		stream_note_sync_errors(t, n_before);
 		return;
 	}
 	tracefile_begin_wait(tf);
-	list_append(&t->sealed, tracefile_node(tf));
-	if (list_empty(&t->locked_node))
-		list_append(&shard_of(t)->locked, &t->locked_node);
+	list_append(&t->writer.sealed, tracefile_node(tf));
+	if (list_empty(&t->writer.locked_node))
+		list_append(&shard_of(t)->locked, &t->writer.locked_node);
 	stream_limit_sealed(t, SEALED_MAX);
 	stream_note_sync_errors(t, n_before);
 }
@@ -595,7 +599,7 @@ stream_note_loss(
 	struct tm tm;
 	int n;
 
-	if (t->chunk == NULL || t->family == NULL)
+	if (t->place.chunk == NULL || t->place.family == NULL)
 		return OK;
 	put_name(name, sizeof(name), t->channel->s);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
@@ -603,7 +607,7 @@ stream_note_loss(
 	    "{\"time\":\"%s\",\"stream\":\"%s\",\"first\":%" PRIu64
 	    ",\"lost\":%" PRIu64 ",\"announced\":%u,\"why\":\"%s\"}\n",
 	    when, name, loss->first, loss->n, loss->records, why);
-	st = chunk_note_loss(t->chunk, t->family, line, (size_t)n);
+	st = chunk_note_loss(t->place.chunk, t->place.family, line, (size_t)n);
 	if (st != OK && log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
 		log_errno(
 		    LOG_ERROR, STREAM_FMT " " CHUNK_LOSSES, STREAM_ARGS(t));
@@ -622,11 +626,11 @@ remember(struct stream *t, const struct reorder_loss *more)
 {
 	struct reorder_loss *loss;
 
-	if (t->unnoted == NULL)
-		t->unnoted = calloc(1, sizeof(*t->unnoted));
-	if (t->unnoted == NULL)
+	if (t->writer.unnoted == NULL)
+		t->writer.unnoted = calloc(1, sizeof(*t->writer.unnoted));
+	if (t->writer.unnoted == NULL)
 		return; /* it is counted all the same */
-	loss = &t->unnoted->loss;
+	loss = &t->writer.unnoted->loss;
 	if (loss->n == 0 || more->first < loss->first)
 		loss->first = more->first;
 	loss->n += more->n;
@@ -654,12 +658,12 @@ lose_for_room(struct stream *t, const struct reorder_loss *loss)
 static void
 lose_removed(struct stream *t)
 {
-	if (!t->has_logged_drop)
+	if (!t->writer.has_logged_drop)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " packets are dropped: their file or its "
 			       "folder was removed",
 		    STREAM_ARGS(t));
-	t->has_logged_drop = true;
+	t->writer.has_logged_drop = true;
 }
 
 void
@@ -677,7 +681,7 @@ stream_lose(struct stream *t, enum loss cause, const struct reorder_loss *loss)
 		lose_for_room(t, loss);
 		return;
 	}
-	t->has_write_error = true;
+	t->writer.has_write_error = true;
 	if (log_ratelimit(&sh->last_loss_log, NS_PER_S))
 		log_error(STREAM_FMT " packets are lost: they cannot be "
 				     "written (%" PRIu64 " since the start)",
@@ -687,7 +691,7 @@ stream_lose(struct stream *t, enum loss cause, const struct reorder_loss *loss)
 void
 stream_note_losses(struct stream *t, bool now)
 {
-	struct stream_unnoted *u = t->unnoted;
+	struct stream_unnoted *u = t->writer.unnoted;
 
 	if (u == NULL || u->loss.n == 0 ||
 	    (!log_ratelimit(&u->noted_ns, NOTE_NS) && !now))
@@ -707,7 +711,7 @@ stream_note_losses(struct stream *t, bool now)
 void
 stream_pass_lost(struct stream *t)
 {
-	const struct stream_unnoted *u = t->unnoted;
+	const struct stream_unnoted *u = t->writer.unnoted;
 
 	if (t->log == NULL || u == NULL || u->loss.records == 0 ||
 	    !stream_records_are_written(t))
@@ -727,6 +731,6 @@ stream_leave_files(struct stream *t)
 			       "on the disk",
 		    STREAM_ARGS(t));
 	stream_drop_debt(t);
-	t->has_lost_metadata = false;
+	t->writer.has_lost_metadata = false;
 	stream_seal_file(t);
 }
