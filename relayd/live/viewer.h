@@ -8,13 +8,13 @@
 #define RELAYD_LIVE_VIEWER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "common/status.h"
 #include "proto/live.h"
-#include "relayd/live/live_list.h"
 
 /* How long a viewer waits for a stream class that the metadata does not declare
  * yet; a peer that never sends it must not stop its viewers for ever. A trace
@@ -23,7 +23,7 @@
  * second constant counts. */
 #define VIEWER_CLASS_NS (1 * NS_PER_S)
 #define VIEWER_CLASS_PERIOD_NS (10 * NS_PER_S)
-/* How long an answer that is too early (viewer_early.c) waits in all. Each
+/* How long an answer that is too early (viewer_next_index.c) waits in all. Each
  * trace has its own limit; the last trace that counts was published before the
  * packet came. */
 #define VIEWER_EARLY_NS (2 * (VIEWER_CLASS_NS + VIEWER_CLASS_PERIOD_NS))
@@ -50,7 +50,12 @@
 #define VIEWER_POSITION_MEMORY 384
 #define VIEWER_ENDED_MEMORY 3072
 
+/* Bytes of records that are encoded at a time; a record is never torn. */
+#define LIVE_LIST_PIECE (64 * 1024)
+
 struct buf;
+struct live_session;
+struct live_stream;
 struct open_file;
 struct viewer;
 struct viewers;
@@ -62,6 +67,36 @@ enum live_outcome {
 	LIVE_HOLD,  /* no reply yet: ask again when woken, or at the limit */
 	LIVE_CLOSE, /* without a reply */
 };
+
+/*
+ * What a reply lists: streams or sessions. Each is a reference until the socket
+ * takes its record, which is encoded only then: a viewer that does not read
+ * keeps 8 bytes of a stream, not the 4,371 of its record. Belongs to one live
+ * worker. All zeros is an empty list.
+ */
+struct live_list {
+	void **items;
+	uint32_t n, next; /* those below NEXT are encoded */
+	bool has_sessions;
+	unsigned minor; /* of the records of sessions */
+};
+
+/* Room for N streams, or sessions in the records of MINOR, in an empty list.
+ * E_NOMEM. */
+enum status live_list_streams(struct live_list *l, uint32_t n) MUST_CHECK;
+enum status live_list_sessions(
+    struct live_list *l, uint32_t n, unsigned minor) MUST_CHECK;
+/* Add to the room; the list takes a reference. */
+void live_list_add_stream(struct live_list *l, struct live_stream *s);
+void live_list_add_session(struct live_list *l, struct live_session *s);
+
+/* Append the next records to OUT, until it has LIVE_LIST_PIECE bytes or the
+ * list ends. False: the list has ended, nothing was appended. */
+bool live_list_encode(struct live_list *l, struct buf *out);
+/* Bytes that the list keeps. */
+size_t live_list_memory(const struct live_list *l);
+/* Put what is left; the list is empty then. */
+void live_list_free(struct live_list *l);
 
 /* A reply: bytes, then what it lists, or bytes of a file. */
 struct live_reply {

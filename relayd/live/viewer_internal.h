@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the viewer port's endpoint share: viewer.c, viewers.c,
- * viewer_early.c, viewer_floor.c, viewer_hold.c, viewer_memory.c,
- * viewer_metadata.c, viewer_read.c and viewer_streams.c. Nobody else includes
- * it.
+ * What the files of the viewer port's endpoint share: viewer*.c. Nobody else
+ * includes it.
  */
 #ifndef RELAYD_LIVE_VIEWER_INTERNAL_H
 #define RELAYD_LIVE_VIEWER_INTERNAL_H
@@ -86,7 +84,7 @@ struct position {
 	bool has_bound;		/* an INACTIVE reply was sent; */
 	uint64_t bound;		/* the last one had this time */
 	uint64_t last_time;	/* the latest time given, of both kinds */
-	/* viewer_floor.c; times of the tracer's clock. */
+	/* viewer_data.c; times of the tracer's clock. */
 	uint64_t time_before;	 /* events are later; 0: not known */
 	uint64_t floor;		 /* no packet may begin before; 0: none */
 	bool is_raised;		 /* the last packet given was raised */
@@ -128,7 +126,7 @@ struct viewer {
 	unsigned n_ended;    /* positions in data streams that are closed */
 	unsigned n_left;     /* ended sessions that it has positions in */
 	bool is_overdue;     /* one of these is too large: to be closed */
-	uint64_t memory;     /* of its positions: viewer_memory.c */
+	uint64_t memory;     /* of its positions: viewers.c */
 	/* What the viewer was told of streams that are not announced yet (live
 	 * 4.9). GET_NEW_STREAMS clears both, a newly published stream the
 	 * second. */
@@ -168,7 +166,7 @@ enum status viewer_announce(struct viewer *v, const struct live_session *s,
  * list. */
 enum live_outcome viewer_reply_streams(
     struct live_reply *reply, uint32_t status);
-/* Can times of A and B be compared? One host has one clock (viewer_floor.c). */
+/* Can times of A and B be compared? One host has one clock (viewer_data.c). */
 bool viewer_is_same_host(const struct position *a, const struct position *b);
 /* Until when V must not be given a time later than *SAFE, because traces of
  * BESIDE's host (NULL: of any host) are not ready; 0: there is no such
@@ -185,12 +183,12 @@ void viewer_wait_for_silent(struct viewer *v);
 /* HELD waits for these streams, too. */
 void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
 /* The record at P, and a reference to the file that holds its packet
- * (viewer_read.c). E_NOENT: the file is gone; look again. E_NOMEM: a later try
- * may succeed. */
+ * (viewer_next_index.c). E_NOENT: the file is gone; look again. E_NOMEM: a
+ * later try may succeed. */
 enum status viewer_read_record(struct viewer *v, const struct position *p,
     struct index_record *rec, struct open_file **file) MUST_CHECK;
 
-/* viewer_memory.c */
+/* viewers.c */
 /* V gets a position more. False: its positions, or those of all viewers, use
  * the memory that they may. Logged once a second. */
 bool viewer_may_grow(struct viewer *v) MUST_CHECK;
@@ -203,7 +201,7 @@ void viewer_keeps_session(struct viewer *v);
 /* It has none in this one any more. */
 void viewer_leaves_session(struct viewer *v);
 
-/* viewer_early.c */
+/* viewer_next_index.c */
 /*
  * Must the answer for P wait, because after it the viewer might show events
  * later than those of a new stream (live 4.6, 4)? A stream is new while its
@@ -221,13 +219,13 @@ bool viewer_must_ask_first(const struct viewer *v, const struct position *p,
     uint32_t flags, const struct log_view *view);
 
 /* P needs a stream class that is not declared: may it still wait for it
- * (viewer_metadata.c)? */
+ * (viewer_data.c)? */
 bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
 /* How long a trace of SESSION may be hidden because it was not heard. */
 uint64_t viewer_class_ns(
     const struct viewer *v, const struct live_session *session);
 
-/* viewer_floor.c: a new stream must not begin before a time that was given. */
+/* viewer_data.c: a new stream must not begin before a time that was given. */
 /* Call it when P is made for a stream that was just published. */
 void viewer_note_before(const struct viewer *v, struct position *p);
 /* Call it when P is announced. */
@@ -272,8 +270,8 @@ enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held);
 
-/* May a "nothing" reply be held now (viewer_hold.c)? SESSION gives the limit;
- * SOURCE is the log to wait for. */
+/* May a "nothing" reply be held now (viewer_next_index.c)? SESSION gives the
+ * limit; SOURCE is the log to wait for. */
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);

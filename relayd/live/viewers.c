@@ -2,8 +2,13 @@
 #include "relayd/live/viewers.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <limits.h>
 
+#include "common/clock.h"
+#include "common/log.h"
+#include "store/packet_log.h"
+#include "relayd/live/live_objects.h"
 #include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/stats/info.h"
@@ -86,4 +91,172 @@ viewers_answer(const struct viewers *vs, struct info *i)
 		if (a != NULL)
 			add_viewer(i, v, a);
 	}
+}
+
+/* What viewers make the relay keep: their positions, streams that are closed,
+ * but not read, and the directories of ended sessions. */
+
+static void
+count(struct viewer *v, uint64_t more)
+{
+	v->memory += more;
+	v->viewers->memory += more;
+}
+
+static bool
+may_have(const struct viewer *v, uint64_t more)
+{
+	const struct viewers *vs = v->viewers;
+
+	return vs->memory + more <= vs->max_memory &&
+	       (vs->memory < vs->max_memory / 2 ||
+		   v->memory + more <= vs->max_memory / VIEWER_LITTLE_PART);
+}
+
+bool
+viewer_may_grow(struct viewer *v)
+{
+	struct viewers *vs = v->viewers;
+
+	if (may_have(v, VIEWER_POSITION_MEMORY)) {
+		count(v, VIEWER_POSITION_MEMORY);
+		return true;
+	}
+	if (log_ratelimit(&vs->last_memory_log, NS_PER_S))
+		log_peer(LOG_WARN,
+		    "peer=%s viewer is not shown all streams: viewers use "
+		    "%" PRIu64 " bytes, it %" PRIu64
+		    ", and memory for them is short (--max-memory)",
+		    v->peer, vs->memory, v->memory);
+	return false;
+}
+
+void
+viewer_has_shrunk(struct viewer *v, const struct position *p)
+{
+	uint64_t less = VIEWER_POSITION_MEMORY;
+
+	if (p != NULL && p->is_ended) {
+		v->n_ended--;
+		less += VIEWER_ENDED_MEMORY;
+	}
+	count(v, -less);
+}
+
+/* The oldest ended stream that V was not told of. */
+static struct position *
+oldest_unannounced(const struct viewer *v)
+{
+	struct position *p;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (p->is_ended)
+			return p;
+	}
+	return NULL;
+}
+
+static void
+lose(struct viewer *v, struct position *p)
+{
+	if (log_ratelimit(&v->viewers->last_ended_log, 10 * NS_PER_S))
+		log_peer(LOG_WARN,
+		    "peer=%s viewer has %u ended streams to read:"
+		    " %s/%s is lost to it, and others may be",
+		    v->peer, v->n_ended, p->stream->path, p->stream->channel);
+	v->lost += packet_log_count(p->stream->log) - p->pos;
+	viewer_forget(v, p);
+}
+
+/* Who has most streams that are closed, and is not to be closed itself. */
+static struct viewer *
+greediest(const struct viewers *vs)
+{
+	struct viewer *v, *found = NULL;
+
+	list_each (v, &vs->all, struct viewer, node) {
+		if (!v->is_overdue && v->n_ended > 0 &&
+		    (found == NULL || v->n_ended > found->n_ended))
+			found = v;
+	}
+	return found;
+}
+
+/* Viewers have more than they may because streams were closed: who has most of
+ * these loses the oldest, or is closed if it was told of all. */
+static void
+relieve(struct viewers *vs)
+{
+	struct position *p;
+	struct viewer *v;
+
+	while (vs->memory > vs->max_memory && !vs->has_overdue &&
+	       (v = greediest(vs)) != NULL) {
+		p = oldest_unannounced(v);
+		if (p != NULL)
+			lose(v, p);
+		else
+			v->is_overdue = vs->has_overdue = true;
+	}
+}
+
+bool
+viewer_stream_ended(struct viewer *v, struct position *p)
+{
+	struct viewers *vs = v->viewers;
+
+	p->is_ended = true;
+	v->n_ended++;
+	count(v, VIEWER_ENDED_MEMORY);
+	if (v->n_ended <= vs->max_ended && vs->memory <= vs->max_memory)
+		return false;
+	while (
+	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL)
+		lose(v, p);
+	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
+		v->is_overdue = vs->has_overdue = true;
+	relieve(vs);
+	return true;
+}
+
+/* Who has most ended sessions. */
+static struct viewer *
+keeps_most(const struct viewers *vs)
+{
+	struct viewer *v, *found = NULL;
+
+	list_each (v, &vs->all, struct viewer, node)
+		if (v->n_left >= VIEWER_SESSIONS_LEFT_FEW &&
+		    (found == NULL || v->n_left > found->n_left))
+			found = v;
+	return found;
+}
+
+void
+viewers_limit_sessions(struct viewers *vs)
+{
+	struct viewer *v;
+
+	if (vs->n_left <= vs->max_left || vs->has_overdue)
+		return;
+	v = keeps_most(vs);
+	if (v != NULL)
+		v->is_overdue = vs->has_overdue = true;
+}
+
+void
+viewer_keeps_session(struct viewer *v)
+{
+	v->n_left++;
+	v->viewers->n_left++;
+	viewers_limit_sessions(v->viewers);
+}
+
+void
+viewer_leaves_session(struct viewer *v)
+{
+	v->n_left--;
+	v->viewers->n_left--;
 }

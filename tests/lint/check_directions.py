@@ -24,7 +24,7 @@ GOOD = {
     "relayd/turn.c": ["relayd/session.h", "relayd/stream.h"],
     "relayd/worker.c": ["relayd/turn.h", "relayd/udp.h"],
     "relayd/record/stream.c": ["relayd/record/stream_internal.h"],
-    "relayd/viewer_read.c": ["relayd/viewer_internal.h"],
+    "relayd/viewer_data.c": ["relayd/viewer_internal.h"],
     "tests/relayd/check_stream.c": ["relayd/stream_internal.h"],
 }
 

@@ -19,7 +19,7 @@ CASES = [  # a file, what it includes, the lines that are found
     ("relayd/live/registry.c", ["relayd/live_worker.h"], [1]),
     ("relayd/live/viewers.c", ["relayd/live/registry.h"], []),
     ("relayd/live/viewers.c", ["relayd/live/viewer_internal.h"], []),
-    ("relayd/live/viewer_read.c", ["relayd/live/viewer_internal.h"], []),
+    ("relayd/live/viewer_data.c", ["relayd/live/viewer_internal.h"], []),
     ("relayd/net/viewer_conn.c", ["relayd/live/viewer_internal.h"], [1]),
     ("relayd/live_worker.c", ["common/log.h", "relayd/live/viewer_internal.h"],
      [2]),

@@ -1,21 +1,217 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading at a position: indexes and packets (live 2.6, 2.9). */
+/* GET_NEXT_INDEX (live 2.6): what is answered, when an answer must wait because
+ * it is too early (live 4.6, 4), and which "nothing" replies are held (live
+ * 4.8). */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "ctf/index.h"
+#include "store/folder.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
 #include "relayd/live/live_objects.h"
-#include "relayd/live/registry.h"
 #include "relayd/live/open_files.h"
+#include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 #include "relayd/stats/stats.h"
-#include "store/folder.h"
-#include "ctf/index.h"
-#include "store/metadata_log.h"
-#include "store/packet_log.h"
+
+/* A viewer that sent nothing for this long has printed all that it had. */
+#define HAS_SLEPT_NS (80 * NS_PER_MS)
+#define HOLD_AFTER 3 /* "nothing" replies in a row: the viewer polls */
+/* babeltrace 1.5 prints before it asks again, and asks its streams in turn.
+ * With 8 idle streams it sends 12 requests per second instead of 18, and prints
+ * lines as early as before. */
+#define HOLD_AFTER_BABELTRACE_1 1
+#define HOLD_MAX_NS (1 * NS_PER_S)
+
+void
+viewer_count(struct viewer *v, bool is_news)
+{
+	v->nothings = is_news ? 0 : v->nothings + 1;
+}
+
+bool
+viewer_may_hold(const struct viewer *v, const struct live_how *how,
+    const struct live_session *session, const void *source,
+    struct live_held *held)
+{
+	uint64_t limit = (uint64_t)session->live_timer_us * 1000;
+	unsigned after = v->created_before_list ? HOLD_AFTER
+						: HOLD_AFTER_BABELTRACE_1;
+
+	if (!v->viewers->holds_replies || !how->may_hold)
+		return false;
+	if (v->nothings < after &&
+	    (v->nothings < 1 ||
+		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
+		return false;
+	*held = (struct live_held){ .source = source,
+		.until_ns = how->arrived_ns +
+			    (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS) };
+	return true;
+}
+
+static bool
+has_packet(const struct position *p)
+{
+	struct log_view view;
+
+	return packet_log_look(p->stream->log, p->pos, &view) == LOG_PACKET;
+}
+
+/* How many streams V reads; the count stops above VIEWER_TURN_STREAMS.
+ * *HAS_NEWS: another stream than P has a packet to read. */
+static unsigned
+look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
+{
+	const struct list *n;
+	const struct position *o;
+	unsigned count = 0;
+
+	*has_news = false;
+	for (n = v->announced.next;
+	     n != &v->announced && count <= VIEWER_TURN_STREAMS; n = n->next) {
+		o = list_entry(n, struct position, node);
+		if (o->stream->is_metadata)
+			continue;
+		count++;
+		if (o != p && has_packet(o))
+			*has_news = true;
+	}
+	return count;
+}
+
+/*
+ * babeltrace2 asks for no other stream before it has an answer for this one, so
+ * a request is held when it asks for the same stream again. A viewer that asks
+ * for its streams in turn must not wait at one stream while another has a
+ * packet. A viewer that lists before it creates its session may be of either
+ * kind (babeltrace 1.5 asks in turn): its request is held at each stream, until
+ * any stream has a packet to read.
+ */
+bool
+viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
+    const struct position *p, struct live_held *held)
+{
+	bool has_news;
+
+	if (v->created_before_list && v->nothing_id != p->stream->id)
+		return false;
+	if (!viewer_may_hold(v, how, p->stream->session, p->stream->log, held))
+		return false;
+	if (v->created_before_list)
+		return true;
+	held->is_turn = look_at_others(v, p, &has_news) <= VIEWER_TURN_STREAMS;
+	return !held->is_turn || !has_news;
+}
+
+void
+viewer_wait_for_turn(const struct viewer *v)
+{
+	const struct position *p;
+
+	list_each (p, &v->announced, struct position, node) {
+		if (!p->stream->is_metadata)
+			packet_log_wait(p->stream->log, v->viewers->wake_bit);
+	}
+}
+
+bool
+viewer_is_its_turn(const struct viewer *v, const void *source)
+{
+	const struct position *p;
+
+	assert(registry_is_mine(v->registry));
+	list_each (p, &v->announced, struct position, node) {
+		if (p->stream->is_metadata || p->stream->log != source)
+			continue;
+		/* The news may be a beacon only: then the wait goes on. */
+		packet_log_wait(p->stream->log, v->viewers->wake_bit);
+		return has_packet(p);
+	}
+	return false;
+}
+
+static bool
+is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
+{
+	struct index_record rec;
+	struct open_file *file;
+
+	if (time == 0 || viewer_read_record(v, p, &rec, &file) != OK)
+		return false;
+	open_file_put(file);
+	return rec.timestamp_end <= time;
+}
+
+/* Does another stream keep V from showing events later than TIME? A viewer
+ * shows nothing beyond the end of what it has of any of its streams. A stream
+ * of which V has nothing yet does not count: its own request is held, and until
+ * then V shows nothing. */
+static bool
+is_kept_by_another(
+    const struct viewer *v, const struct position *p, uint64_t time)
+{
+	const struct position *o;
+
+	list_each (o, &v->announced, struct position, node) {
+		if (o != p && !o->stream->is_metadata && o->last_time != 0 &&
+		    o->last_time <= time && viewer_is_same_host(o, p))
+			return true;
+	}
+	return false;
+}
+
+uint64_t
+viewer_must_hear_first(struct viewer *v, const struct position *p,
+    const struct live_how *how, enum log_next next, struct log_view *view)
+{
+	const uint64_t waited = clock_now_ns() - how->arrived_ns;
+	uint64_t until, safe;
+
+	if (next == LOG_RETRY)
+		return 0;
+	if (how->may_hold && next != LOG_END && waited < VIEWER_MESSAGE_NS &&
+	    registry_is_behind(v->registry))
+		return how->arrived_ns + VIEWER_MESSAGE_NS;
+	until = viewer_waits_until(v, p, &safe);
+	if (until == 0 || is_kept_by_another(v, p, safe))
+		return 0;
+	/* Cut the bound whether the request may be held or not: a later one is
+	 * never right. */
+	if (next == LOG_INACTIVE && view->beacon > safe)
+		view->beacon = safe;
+	if (!how->may_hold || next == LOG_INACTIVE ||
+	    waited >= VIEWER_EARLY_NS ||
+	    (next == LOG_PACKET && is_packet_before(v, p, safe)))
+		return 0;
+	return until;
+}
+
+/* Will V ask for new streams if it is told now that there are some? It is told
+ * once, by the flag or by an empty OK; a viewer that ignores this is not told
+ * again. */
+static bool
+will_ask(const struct viewer *v, const struct log_view *view)
+{
+	if (v->minor >= LIVE_MINOR_FORMATS)
+		return !v->has_been_flagged;
+	return v->created_before_list && !v->has_had_empty_ok &&
+	       view->has_ctf_stream;
+}
+
+bool
+viewer_must_ask_first(const struct viewer *v, const struct position *p,
+    uint32_t flags, const struct log_view *view)
+{
+	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && will_ask(v, view) &&
+	       !is_kept_by_another(v, p, viewer_knows_until(v, p));
+}
 
 /* The offset in an interrupted RETRY: babeltrace2 takes the first 4 bytes of
  * any reply as the OK of its DETACH (live 4.8). */
@@ -404,73 +600,4 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 	if (f.is_end)
 		viewer_hang_up(v, p);
 	return send_index(v, &f.index, f.is_news, reply);
-}
-
-static enum live_outcome
-refuse_packet(struct viewer *v, struct live_reply *reply)
-{
-	viewer_count(v, true);
-	live_reply_packet(reply->out, LIVE_PACKET_ERR, 0, 0);
-	return LIVE_REPLY;
-}
-
-/* Put the bytes that Q asks for, or where they are, into REPLY. False: they are
- * not there. */
-static bool
-put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
-    struct live_reply *reply)
-{
-	uint8_t head[VIEWER_RAISED_LEN];
-	size_t n;
-
-	if (open_file_again(&v->registry->files, p->file) != OK ||
-	    !open_file_has(p->file, q->offset, q->length) ||
-	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
-		return false;
-	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
-	buf_bytes(reply->out, head, n);
-	if (q->length > n) {
-		reply->file = open_file_use(p->file);
-		reply->offset = q->offset + n;
-		reply->length = q->length - n;
-	}
-	return true;
-}
-
-/* The same of a file that was closed for want of descriptors, and that is gone:
- * bytes that were kept. */
-static bool
-put_kept(const struct position *p, const struct live_request *q,
-    struct live_reply *reply)
-{
-	const uint8_t *kept = open_part_bytes(&p->part, q->offset, q->length);
-	uint8_t *at;
-
-	if (kept == NULL)
-		return false;
-	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
-	at = buf_reserve(reply->out, q->length);
-	if (at == NULL)
-		return true; /* the reply is bad */
-	memcpy(at, kept, q->length);
-	viewer_raise_bytes(p, q->offset, q->length, at);
-	buf_added(reply->out, q->length);
-	return true;
-}
-
-enum live_outcome
-viewer_packet(
-    struct viewer *v, const struct live_request *q, struct live_reply *reply)
-{
-	struct position *p = viewer_position(v, q->id);
-
-	if (p == NULL || p->file == NULL ||
-	    (!put_bytes(v, p, q, reply) && !put_kept(p, q, reply)))
-		return refuse_packet(v, reply);
-	viewer_count(v, true);
-	published_add(&p->stream->session->sent_bytes, q->length);
-	/* Viewers ask for the parts of a packet in order. */
-	if (q->offset + q->length >= p->part.offset + p->part.length)
-		open_part_done(&p->part);
-	return LIVE_REPLY;
 }

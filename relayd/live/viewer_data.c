@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* GET_PACKET (live 2.9) and GET_METADATA (live 2.10). */
+#include <endian.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "ctf/index.h"
+#include "store/folder.h"
+#include "store/metadata_log.h"
+#include "store/packet_log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/open_files.h"
+#include "relayd/live/registry.h"
+#include "relayd/live/viewer_internal.h"
+#include "relayd/live/viewers.h"
+#include "relayd/stats/stats.h"
+
+/*
+ * Streams that begin before the times that the viewer was given (live 4.11).
+ * For the first packet of a new process, a tracer takes the time when it makes
+ * the buffers, and adds the streams later; on a busy machine, much later. A
+ * stock viewer that was given a later time in between stops at that packet.
+ *
+ * Only the beginning of the packet is in the past, never an event: the process
+ * begins to trace after its streams are published, so its events are later than
+ * all times that its session had sent by then. Therefore this viewer is told a
+ * later beginning. The files are not changed.
+ */
+
+/* LTTng's packets (CTF 1.8, 5, with the fields that LTTng declares), bytes. */
+#define MAGIC UINT32_C(0xc1fc1fc1)
+#define BEGIN_AT 32
+#define HEAD_LEN 64
+/* A packet of at most this many bits has header and context, but no event. */
+#define EMPTY_BITS 672
+
+bool
+viewer_is_same_host(const struct position *a, const struct position *b)
+{
+	return a->attachment == b->attachment ||
+	       strcmp(a->stream->session->hostname,
+		   b->stream->session->hostname) == 0;
+}
+
+static uint64_t
+given_of(const struct viewer *v, const char *hostname)
+{
+	const struct attachment *a;
+	uint64_t given = 0;
+
+	/* One host has one clock. */
+	list_each (a, &v->attachments, struct attachment, node) {
+		if (a->given > given &&
+		    strcmp(a->session->hostname, hostname) == 0)
+			given = a->given;
+	}
+	return given;
+}
+
+void
+viewer_note_before(const struct viewer *v, struct position *p)
+{
+	uint64_t given = given_of(v, p->stream->session->hostname);
+
+	p->time_before = p->stream->time_before > given ? p->stream->time_before
+							: given;
+}
+
+/* The floor is the smaller one of both times: a viewer collects an index of
+ * each stream before it shows any event, so the time given may be later than
+ * this stream's first event. */
+void
+viewer_set_floor(const struct viewer *v, struct position *p)
+{
+	uint64_t given = given_of(v, p->stream->session->hostname);
+
+	p->floor = given < p->time_before ? given : p->time_before;
+	if (p->floor != 0 && p->floor < UINT64_MAX - VIEWER_FLOOR_TICKS)
+		p->floor += VIEWER_FLOOR_TICKS;
+}
+
+uint64_t
+viewer_floor_at(struct position *p, uint64_t time)
+{
+	if (p->floor > time && p->floor - time > VIEWER_CLOCK_TICKS)
+		p->floor = 0;
+	return p->floor;
+}
+
+static uint64_t
+word(const uint8_t *p, bool is_big)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return is_big ? be64toh(w) : le64toh(w);
+}
+
+static void
+put_word(uint8_t *p, uint64_t w, bool is_big)
+{
+	w = is_big ? htobe64(w) : htole64(w);
+	memcpy(p, &w, sizeof(w));
+}
+
+/* Has the packet LTTng's layout, and the same values as its index record? */
+static bool
+is_lttng(
+    const uint8_t head[HEAD_LEN], const struct index_record *rec, bool *is_big)
+{
+	uint32_t magic;
+
+	memcpy(&magic, head, sizeof(magic));
+	*is_big = be32toh(magic) == MAGIC;
+	return (*is_big || le32toh(magic) == MAGIC) &&
+	       word(head + BEGIN_AT, *is_big) == rec->timestamp_begin &&
+	       word(head + BEGIN_AT + 8, *is_big) == rec->timestamp_end &&
+	       word(head + BEGIN_AT + 16, *is_big) == rec->content_size &&
+	       word(head + BEGIN_AT + 24, *is_big) == rec->packet_size;
+}
+
+enum viewer_raise
+viewer_raise_begin(struct viewer *v, struct position *p,
+    const struct open_file *file, struct index_record *rec)
+{
+	uint8_t head[HEAD_LEN];
+	bool is_big;
+
+	if (rec->timestamp_begin >= viewer_floor_at(p, rec->timestamp_end)) {
+		p->floor = 0; /* all later packets are above it, too */
+		return RAISE_NONE;
+	}
+	if (rec->packet_size < sizeof(head) * 8 ||
+	    pread(file->data_fd, head, sizeof(head), (off_t)rec->offset) !=
+		(ssize_t)sizeof(head) ||
+	    !is_lttng(head, rec, &is_big)) {
+		p->floor = 0; /* the packet is given unchanged */
+		return RAISE_NONE;
+	}
+	if (rec->timestamp_end >= p->floor) {
+		rec->timestamp_begin = p->floor;
+		put_word(p->raised_begin, p->floor, is_big);
+		p->raised_at = rec->offset;
+		return RAISE_BEGIN;
+	}
+	if (rec->content_size > EMPTY_BITS) {
+		p->floor = 0;
+		return RAISE_NONE;
+	}
+	v->passed++;
+	log_debug("peer=%s viewer is not given an empty packet of %s/%s, of a "
+		  "time before it knew the stream",
+	    v->peer, p->stream->path, p->stream->channel);
+	return RAISE_PASS;
+}
+
+/* LENGTH bytes at OFFSET are asked for: how many of them are between the begin
+ * of the raised packet and the end of its timestamp_begin? */
+static size_t
+head_length(const struct position *p, uint64_t offset, uint64_t length)
+{
+	const uint64_t end = p->raised_at + BEGIN_AT + sizeof(p->raised_begin);
+
+	if (!p->is_raised || offset < p->raised_at || offset >= end)
+		return 0;
+	return (size_t)(end - offset < length ? end - offset : length);
+}
+
+void
+viewer_raise_bytes(
+    const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes)
+{
+	const uint64_t at = p->raised_at + BEGIN_AT;
+
+	for (size_t i = 0; p->is_raised && i < sizeof(p->raised_begin); i++)
+		if (at + i >= offset && at + i - offset < length)
+			bytes[at + i - offset] = p->raised_begin[i];
+}
+
+bool
+viewer_copy_raised(const struct position *p, uint64_t offset, uint64_t length,
+    uint8_t head[VIEWER_RAISED_LEN], size_t *copied)
+{
+	const size_t n = head_length(p, offset, length);
+
+	*copied = n;
+	if (n == 0)
+		return true;
+	if (pread(p->file->data_fd, head, n, (off_t)offset) != (ssize_t)n)
+		return false;
+	viewer_raise_bytes(p, offset, n, head);
+	return true;
+}
+
+static enum live_outcome
+refuse_packet(struct viewer *v, struct live_reply *reply)
+{
+	viewer_count(v, true);
+	live_reply_packet(reply->out, LIVE_PACKET_ERR, 0, 0);
+	return LIVE_REPLY;
+}
+
+/* Put the bytes that Q asks for, or where they are, into REPLY. False: they are
+ * not there. */
+static bool
+put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
+    struct live_reply *reply)
+{
+	uint8_t head[VIEWER_RAISED_LEN];
+	size_t n;
+
+	if (open_file_again(&v->registry->files, p->file) != OK ||
+	    !open_file_has(p->file, q->offset, q->length) ||
+	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
+		return false;
+	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
+	buf_bytes(reply->out, head, n);
+	if (q->length > n) {
+		reply->file = open_file_use(p->file);
+		reply->offset = q->offset + n;
+		reply->length = q->length - n;
+	}
+	return true;
+}
+
+/* The same of a file that was closed for want of descriptors, and that is gone:
+ * bytes that were kept. */
+static bool
+put_kept(const struct position *p, const struct live_request *q,
+    struct live_reply *reply)
+{
+	const uint8_t *kept = open_part_bytes(&p->part, q->offset, q->length);
+	uint8_t *at;
+
+	if (kept == NULL)
+		return false;
+	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
+	at = buf_reserve(reply->out, q->length);
+	if (at == NULL)
+		return true; /* the reply is bad */
+	memcpy(at, kept, q->length);
+	viewer_raise_bytes(p, q->offset, q->length, at);
+	buf_added(reply->out, q->length);
+	return true;
+}
+
+enum live_outcome
+viewer_packet(
+    struct viewer *v, const struct live_request *q, struct live_reply *reply)
+{
+	struct position *p = viewer_position(v, q->id);
+
+	if (p == NULL || p->file == NULL ||
+	    (!put_bytes(v, p, q, reply) && !put_kept(p, q, reply)))
+		return refuse_packet(v, reply);
+	viewer_count(v, true);
+	published_add(&p->stream->session->sent_bytes, q->length);
+	/* Viewers ask for the parts of a packet in order. */
+	if (q->offset + q->length >= p->part.offset + p->part.length)
+		open_part_done(&p->part);
+	return LIVE_REPLY;
+}
+
+/* Metadata, and the wait for a stream class (live 4.11). */
+
+uint64_t
+viewer_class_ns(const struct viewer *v, const struct live_session *session)
+{
+	uint64_t period = session->live_timer_us * UINT64_C(1000);
+
+	if (v->viewers->class_ns == 0)
+		return 0;
+	if (period > VIEWER_CLASS_PERIOD_NS)
+		period = VIEWER_CLASS_PERIOD_NS;
+	return v->viewers->class_ns + period;
+}
+
+bool
+viewer_may_wait_for_class(const struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+	uint64_t now = clock_now_ns();
+
+	if (t->class_since_ns == 0)
+		t->class_since_ns = now;
+	return now - t->class_since_ns < v->viewers->class_ns;
+}
+
+/* A tracer sends the metadata of a new process in two pieces; the classes are
+ * in the second. babeltrace2 2.0 aborts at the first packet if it has read the
+ * first piece alone. */
+static bool
+is_worth_reading(const struct viewer *v, struct position *p,
+    const struct metadata_view *view)
+{
+	return p->sent > 0 || view->has_class ||
+	       metadata_log_is_ended(p->stream->metadata) ||
+	       !viewer_may_wait_for_class(v, p);
+}
+
+/* Put the metadata bytes of P that this viewer has not had yet into REPLY;
+ * false: none. */
+static bool
+new_metadata(
+    const struct viewer *v, struct position *p, struct live_reply *reply)
+{
+	struct metadata_view view;
+	struct stat sb;
+	bool has = false;
+
+	metadata_log_look(p->stream->metadata, &view);
+	if (view.length > p->sent && is_worth_reading(v, p, &view) &&
+	    open_file_metadata(
+		&v->registry->files, &reply->file, view.folder) == OK) {
+		has = fstat(reply->file->data_fd, &sb) == 0 &&
+		      (uint64_t)sb.st_size >= view.length;
+		if (!has) {
+			open_file_done(reply->file);
+			reply->file = NULL;
+		}
+	}
+	folder_put(view.folder);
+	if (!has)
+		return false;
+	reply->offset = p->sent;
+	reply->length = view.length - p->sent;
+	p->sent = view.length;
+	return true;
+}
+
+static enum live_outcome
+refuse_metadata(struct viewer *v, struct live_reply *reply)
+{
+	viewer_count(v, true);
+	live_reply_metadata(reply->out, 0, LIVE_METADATA_ERR);
+	return LIVE_REPLY;
+}
+
+enum live_outcome
+viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
+    struct live_reply *reply, struct live_held *held)
+{
+	struct position *p = viewer_position(v, id);
+	bool is_ended, waits = false;
+
+	if (p == NULL || p->state != POSITION_ANNOUNCED ||
+	    !p->stream->is_metadata)
+		return refuse_metadata(v, reply);
+	for (;;) {
+		is_ended = metadata_log_is_ended(p->stream->metadata);
+		if (new_metadata(v, p, reply))
+			break;
+		/* The metadata was cleared before it was read; without an error
+		 * babeltrace2 would ask again for ever. */
+		if (p->sent == 0 && is_ended)
+			return refuse_metadata(v, reply);
+		/* Hold only before the viewer has any metadata of the trace.
+		 * Never hold babeltrace2: when it is interrupted here, it
+		 * aborts after any reply. */
+		if (p->sent == 0 && !v->created_before_list &&
+		    viewer_may_hold(v, how, p->stream->session,
+			p->stream->metadata, held)) {
+			if (waits)
+				return LIVE_HOLD;
+			metadata_log_wait(
+			    p->stream->metadata, v->viewers->wake_bit);
+			waits = true;
+			continue;
+		}
+		if (p->sent == 0)
+			viewer_count(v, false);
+		live_reply_metadata(reply->out, 0, LIVE_METADATA_NO_NEW);
+		return LIVE_REPLY;
+	}
+	viewer_count(v, true);
+	live_reply_metadata(reply->out, reply->length, LIVE_METADATA_OK);
+	return LIVE_REPLY;
+}
