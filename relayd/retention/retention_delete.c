@@ -57,12 +57,16 @@ retention_keep_free(const struct retention *r)
 	return r->room.total / 100 * r->limits.keep_free_percent;
 }
 
+/* The wall clock may be set while the relay runs: the smaller of two ages. */
 static uint64_t
 age(const struct entry *e)
 {
 	const uint64_t now = clock_wall_ns();
+	const uint64_t n = e->ended_ns < now ? now - e->ended_ns : 0;
 
-	return e->ended_ns < now ? now - e->ended_ns : 0;
+	return e->seen_end_ns == 0
+		   ? n
+		   : clock_earlier(n, clock_now_ns() - e->seen_end_ns);
 }
 
 bool

@@ -71,6 +71,7 @@ apply(void *retention, const struct notes_row *row)
 	}
 	if (row->ended_ns != 0)
 		table_end(t, e, row->ended_ns, row->bytes, row->bytes > 0);
+	e->seen_end_ns = 0;
 	table_keep(t, e, row->is_kept);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "store/dir_registry.h"
 
 void
@@ -219,6 +220,8 @@ table_end(struct table *t, struct entry *e, uint64_t ended_ns, uint64_t bytes,
 {
 	if (e->is_ended)
 		t->bytes -= e->bytes;
+	else
+		e->seen_end_ns = clock_now_ns();
 	e->is_ended = true;
 	e->ended_ns = ended_ns;
 	e->bytes = bytes;

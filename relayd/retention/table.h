@@ -34,6 +34,7 @@ struct entry {
 	enum stored_kind kind;
 	uint64_t ino, born;
 	uint64_t began_ns, ended_ns, bytes;
+	uint64_t seen_end_ns; /* clock_now_ns() then; 0: before this start */
 	bool is_ended, is_kept;
 	bool is_unreadable; /* as its metadata is missing; known if counted */
 	uint64_t mark;	    /* of the last dry run that deletes it */

@@ -55,14 +55,14 @@ on_answer(void *arg, struct stored_info *take_i)
 	answered = take_i;
 }
 
-static uint64_t keep_at_least_s;
+static uint64_t keep_at_least_s, clock_jump_s;
 
 static void
 set_time(uint64_t s)
 {
 	now_s = s;
 	/* What the tests make was born before it has ended. */
-	clock_freeze(s * NS_PER_S, 5000000000 + s);
+	clock_freeze(s * NS_PER_S, 5000000000 + clock_jump_s + s);
 }
 
 static void
@@ -437,6 +437,25 @@ START_TEST(nothing_young_goes)
 	ck_assert_uint_eq(stat_of(STAT_deleted_youngest), 12);
 	stored_info_destroy(answered);
 	answered = NULL;
+	end();
+}
+END_TEST
+
+/* The wall clock is set forward by a month. */
+START_TEST(a_clock_that_jumps_makes_nothing_old)
+{
+	begin();
+	keep_at_least_s = 10;
+	make_ended("h/a");
+	clock_jump_s = 30 * 24 * 3600;
+	pass(1);
+	told_free = 0;
+	limit(1, 1, 3600);
+	pass(7);
+	ck_assert(is_there("h/a"));
+	pass(2);
+	ck_assert(!is_there("h/a"));
+	keep_at_least_s = clock_jump_s = 0;
 	end();
 }
 END_TEST
@@ -876,6 +895,7 @@ main(void)
 		{ a_chunk_goes_when_its_session_and_viewers_have_ended, 0, 0 },
 		{ a_snapshot_goes_while_its_session_runs, 0, 0 },
 		{ nothing_young_goes, 0, 0 },
+		{ a_clock_that_jumps_makes_nothing_old, 0, 0 },
 		{ nothing_goes_when_that_is_not_enough, 0, 0 },
 		{ a_session_inside_keeps_all_around_it, 3, 0 },
 		{ files_of_others_stay_where_they_are, 0, 0 },
