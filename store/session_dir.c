@@ -172,12 +172,13 @@ last_level(const char *path)
 	return level;
 }
 
-/* Create PATH and what it is in. E_LATER: FOLDERS_A_TURN folders were created,
- * and more are missing. */
+/* Create the directory of C and what it is in. E_LATER: FOLDERS_A_TURN folders
+ * were created, and more are missing; packets that need a directory again do
+ * not wait for the next turn. */
 static enum status
-create_folders(int base, const char *path)
+create_folders(int base, const struct dir_claim *c)
 {
-	const char *slash = strchr(path, '/');
+	const char *path = c->path->s, *slash = strchr(path, '/');
 	char above[RELPATH_MAX];
 	unsigned n = 0;
 	enum status st;
@@ -186,7 +187,7 @@ create_folders(int base, const char *path)
 		snprintf(
 		    above, sizeof(above), "%.*s", (int)(slash - path), path);
 		st = dir_create(base, above);
-		if (st == OK && ++n == FOLDERS_A_TURN)
+		if (st == OK && !c->is_settled && ++n == FOLDERS_A_TURN)
 			return E_LATER;
 		if (st != OK && st != E_EXISTS)
 			return st;
@@ -206,7 +207,7 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 		st = dir_create(o->fd, path);
 		*is_new = st == OK;
 		if (st == E_NOENT)
-			st = create_folders(o->fd, path);
+			st = create_folders(o->fd, c);
 	} while (st == E_NOSPC && room_yield(&o->room));
 	*is_new |= st == OK;
 	if (st == OK || st == E_EXISTS)
@@ -284,8 +285,10 @@ log_failure(const struct relpath *wanted, enum status st)
 static enum status
 find_place(struct session_dir *d, const struct relpath *wanted)
 {
-	enum status st = relpath_dup(&d->wanted, wanted);
+	enum status st = OK;
 
+	if (d->wanted == NULL)
+		st = relpath_dup(&d->wanted, wanted);
 	if (st == OK && d->claim == NULL)
 		st = dir_registry_claim(&d->claim, d->store->config.registry,
 		    &d->output->id, wanted, DIR_CLAIM_BESIDE, d->sharers);
@@ -399,7 +402,10 @@ make_again(struct session_dir *d)
 		next->claim = d->claim;
 		d->claim = NULL;
 	}
-	st = find_place(next, d->wanted);
+	/* Packets cannot wait for a later turn: wait for the tree. */
+	do {
+		st = find_place(next, d->wanted);
+	} while (st == E_LATER);
 	if (st != OK) {
 		log_failure(d->path, st);
 		if (d->claim == NULL) {

@@ -63,8 +63,8 @@ enum status session_dir_claim(struct session_dir **out, struct store *store,
 /*
  * *D is a reference. If somebody removed the directory, it is made again at its
  * path (with one more suffix, if that is taken by now). *D becomes a reference
- * to the new directory, which is the same for all callers. On failure, as
- * session_dir_claim()'s, *D is left as it was. Files that are open in the old
+ * to the new directory, which is the same for all callers. E_IO, E_NOMEM,
+ * E_LIMIT, not E_LATER: *D is left as it was. Files that are open in the old
  * directory stay there.
  */
 enum status session_dir_renew(struct session_dir **d) MUST_CHECK;

@@ -259,6 +259,9 @@ START_TEST(deep_paths_take_several_turns)
 		ck_assert_uint_lt(++n, 10);
 	ck_assert_uint_eq(n, 4);
 	ck_assert_str_eq(d->path->s, path);
+	scratch_remove("h"); /* packets need it again at once */
+	ck_assert_int_eq(session_dir_renew(&d), OK);
+	ck_assert_str_eq(d->path->s, path);
 	session_dir_put(d);
 	shelf_close(&shelf);
 }
