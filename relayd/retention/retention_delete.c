@@ -206,8 +206,7 @@ hide(struct retention *r, struct entry *e)
 	/* After a crash it must be found by its new name. */
 	if (retention_flush(r, false) != OK)
 		return;
-	if (dir_rename(r->base_fd, e->path, hidden) == OK &&
-	    table_move(&r->table, e, hidden) == OK) {
+	if (table_rename(&r->table, e, hidden, r->base_fd) == OK) {
 		dir_claim_release(r->job.claim);
 		r->job.claim = NULL;
 		return;
@@ -220,8 +219,7 @@ static void
 restore_name(struct retention *r, struct entry *e)
 {
 	if (strcmp(e->path, e->name) != 0 &&
-	    dir_rename(r->base_fd, e->path, e->name) == OK &&
-	    table_move(&r->table, e, e->name) == OK)
+	    table_rename(&r->table, e, e->name, r->base_fd) == OK)
 		retention_note(r, e, e->name);
 }
 

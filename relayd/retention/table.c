@@ -78,14 +78,20 @@ table_clear(struct table *t)
 	table_init(t, t->registry);
 }
 
-/* Of the place in the map, which is at most half empty, the nodes of the path,
- * and the words that malloc keeps. */
+/* The place in the map, which is at most half empty, the node of the path, and
+ * the words that malloc keeps. */
 #define ENTRY_EXTRA 256
 
+/* Hosts and archives have many directories; other folders may have one. */
 static uint64_t
 memory_of(const struct entry *e)
 {
-	return sizeof(*e) + ENTRY_EXTRA + e->name_size;
+	unsigned folders = 0;
+
+	for (const char *s = e->name; (s = strchr(s, '/')) != NULL; s++)
+		folders++;
+	return sizeof(*e) + ENTRY_EXTRA + e->name_size +
+	       (folders > 3 ? folders - 3 : 0) * ENTRY_EXTRA;
 }
 
 static struct entry *
@@ -255,6 +261,12 @@ table_keep(struct table *t, struct entry *e, bool keeps)
 enum status
 table_move(struct table *t, struct entry *e, const char *path)
 {
+	return table_rename(t, e, path, -1);
+}
+
+enum status
+table_rename(struct table *t, struct entry *e, const char *path, int base)
+{
 	struct dir_node *n;
 	enum status st;
 	char *copy;
@@ -265,6 +277,11 @@ table_move(struct table *t, struct entry *e, const char *path)
 	if (copy == NULL)
 		return E_NOMEM;
 	st = dir_registry_enter(&n, t->registry, &t->output, copy, e);
+	if (st == OK && base >= 0) {
+		st = dir_rename(base, e->path, path);
+		if (st != OK)
+			dir_registry_forget(t->registry, n);
+	}
 	if (st != OK) {
 		free(copy);
 		return st;

@@ -82,9 +82,13 @@ void table_end(struct table *t, struct entry *e, uint64_t ended_ns,
     uint64_t bytes, bool counted);
 void table_set_bytes(struct table *t, struct entry *e, uint64_t bytes);
 void table_keep(struct table *t, struct entry *e, bool keeps);
-/* We have renamed it. E_NOMEM. */
+/* E is at PATH from now on. E_NOMEM. */
 enum status table_move(
     struct table *t, struct entry *e, const char *path) MUST_CHECK;
+/* The same, and rename the directory, which is below BASE. On failure nothing
+ * is different. */
+enum status table_rename(
+    struct table *t, struct entry *e, const char *path, int base) MUST_CHECK;
 /* A reference to one that uses it. E_NOMEM: it is dropped. */
 enum status table_use(struct entry *e, struct stored_dir *take_user) MUST_CHECK;
 /* Drop those who use it no more. True: somebody does. */
