@@ -128,8 +128,8 @@ open_next(struct tree *t)
 	t->fd = fd;
 	t->n_names = t->at = 0;
 	t->content = (struct folder_content){ 0 };
-	t->found.is_used = t->next > 0 && t->may_go != NULL &&
-			   !t->may_go(t->may_go_arg, fd);
+	if (t->next > 0 && t->may_go != NULL && !t->may_go(t->may_go_arg, fd))
+		t->found.used = t->dirs[t->next];
 	return true;
 }
 
@@ -257,7 +257,7 @@ go_on(struct tree *t)
 		t->next++;
 		return;
 	}
-	if (t->found.is_used)
+	if (t->found.used != NULL)
 		return;
 	name = next_name(t);
 	/* Metadata goes last: empty files are known by it. */
@@ -290,7 +290,7 @@ remove_last(struct tree *t)
 bool
 tree_step(struct tree *t, unsigned n)
 {
-	for (; n > 0 && !t->found.is_used; n--) {
+	for (; n > 0 && t->found.used == NULL; n--) {
 		if (t->next < t->n_dirs)
 			go_on(t);
 		else if (t->removes && t->n_dirs > 0)
@@ -298,7 +298,7 @@ tree_step(struct tree *t, unsigned n)
 		else
 			return true;
 	}
-	return t->found.is_used;
+	return t->found.used != NULL;
 }
 
 const struct tree_found *

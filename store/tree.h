@@ -40,7 +40,8 @@ struct tree_found {
 	uint64_t n_foreign; /* files that were left: no part of a trace */
 	/* A folder of streams has no metadata: its packets cannot be read. */
 	bool is_unreadable;
-	bool is_used; /* the guard said so */
+	/* The directory below the root that the guard keeps; NULL: none. */
+	const char *used;
 	bool is_left; /* something could not be removed, or was not seen */
 };
 const struct tree_found *tree_found(const struct tree *t);

@@ -29,7 +29,9 @@
 #define RETENTION_SLICE_NS (1 * NS_PER_MS)
 #define RETENTION_PAUSE_NS (5 * NS_PER_MS)
 #define RETENTION_SHORT_PAUSE_NS (NS_PER_MS / 2)
-/* A directory that is in use, or cannot be removed, is tried again then. */
+/* A directory that is in use, or cannot be removed, is tried again then. One
+ * that contains a newer one: after the first pause, twice that, and so on up to
+ * the second. */
 #define RETENTION_BUSY_NS (10 * NS_PER_S)
 #define RETENTION_RETRY_NS (600 * NS_PER_S)
 /* File systems tell of room that was made with the next commit of their

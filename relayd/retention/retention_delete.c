@@ -238,12 +238,14 @@ lock(int fd)
 static bool
 may_delete_inside(void *retention, int fd)
 {
-	const struct retention *r = retention;
+	struct retention *r = retention;
 	struct dir_id id;
 
-	return lock(fd) && dir_identify(&id, fd) == OK &&
-	       id.born <= r->job.entry->ended_ns &&
-	       table_find_id(&r->table, id.ino, id.born) == NULL;
+	if (!lock(fd) || dir_identify(&id, fd) != OK ||
+	    table_find_id(&r->table, id.ino, id.born) != NULL)
+		return false;
+	r->job.has_newer = id.born > r->job.entry->ended_ns;
+	return !r->job.has_newer;
 }
 
 /* Start the next step of the job. False: out of memory. */
@@ -261,14 +263,26 @@ walk(struct retention *r, enum job_step step)
 	return true;
 }
 
-/* It is in use: try to delete it later. */
+/* Try to delete it later: what is in use soon, what contains a directory that
+ * is newer after pauses that grow. */
 static void
 postpone(struct retention *r)
 {
 	struct entry *e = r->job.entry;
+	uint64_t pause = RETENTION_BUSY_NS;
 
-	log_info("%s: not deleted yet: it is in use", e->name);
-	e->retry_ns = clock_now_ns() + RETENTION_BUSY_NS;
+	if (!r->job.has_newer) {
+		log_info("%s: not deleted yet: it is in use", e->name);
+	} else if (e->n_refused++ == 0) {
+		log_warn("%s: not deleted: its directory \"%s\" was created "
+			 "after the trace had ended; move that elsewhere, or "
+			 "keep the trace with \"tracepulse keep\"",
+		    e->name, tree_found(r->job.tree)->used);
+	}
+	for (unsigned n = e->n_refused; n > 1 && pause < RETENTION_RETRY_NS;
+	     n--)
+		pause *= 2;
+	e->retry_ns = clock_now_ns() + clock_earlier(pause, RETENTION_RETRY_NS);
 	if (r->job.step == JOB_REMOVE) {
 		restore_name(r, e);
 		table_end(&r->table, e, e->ended_ns, 0, false);
@@ -422,7 +436,7 @@ go_on(struct retention *r)
 		return;
 	if (j->step == JOB_COUNT)
 		retention_end_count(r);
-	else if (tree_found(j->tree)->is_used)
+	else if (tree_found(j->tree)->used != NULL)
 		postpone(r);
 	else if (j->step == JOB_REMOVE)
 		finish(r);

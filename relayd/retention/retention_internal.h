@@ -38,6 +38,7 @@ struct job {
 	/* A session's path: no session begins at it, above it or below it. */
 	struct dir_claim *claim;
 	struct tree *tree;
+	bool has_newer; /* a directory in it, born after the end of ENTRY */
 };
 
 struct retention {

@@ -39,6 +39,7 @@ struct entry {
 	bool is_unreadable; /* as its metadata is missing; known if counted */
 	uint64_t mark;	    /* of the last dry run that deletes it */
 	uint64_t retry_ns;  /* it could not be deleted: not before then */
+	unsigned n_refused; /* times that a newer directory kept it */
 	struct stored_dir **users; /* references */
 	unsigned n_users;
 	char *path; /* where it is, below the output directory */

@@ -562,6 +562,33 @@ START_TEST(a_session_inside_keeps_all_around_it)
 }
 END_TEST
 
+/* Another program made it after the end: one warning, and fewer tries. */
+START_TEST(a_newer_directory_inside_is_reported_once)
+{
+	begin();
+	make_ended("h/a");
+	clock_jump_s = 0;
+	clock_freeze(now_s * NS_PER_S, 1000);
+	make("h/old", STORED_SESSION, 4, NULL, true);
+	work();
+	ck_assert_int_eq(mkdir(scratch_path("out/h/old/mine"), 0700), 0);
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	limit(0, 0, 1);
+	pass(2);
+	ck_assert(is_there("h/old/f1"));
+	ck_assert_ptr_nonnull(strstr(scratch_read("log"),
+	    "h/old: not deleted: its directory \"mine\" was created after the "
+	    "trace had ended; "));
+	pass(2 * RETENTION_RETRY_NS / NS_PER_S);
+	ck_assert_uint_eq(lines_of_log(), 2); /* h/a was deleted */
+	ck_assert(is_there("h/old/f1") && !is_there("h/a"));
+	scratch_remove("out/h/old/mine");
+	pass(RETENTION_RETRY_NS / NS_PER_S);
+	ck_assert(!is_there("h/old"));
+	end();
+}
+END_TEST
+
 START_TEST(files_of_others_stay_where_they_are)
 {
 	begin();
@@ -898,6 +925,7 @@ main(void)
 		{ a_clock_that_jumps_makes_nothing_old, 0, 0 },
 		{ nothing_goes_when_that_is_not_enough, 0, 0 },
 		{ a_session_inside_keeps_all_around_it, 3, 0 },
+		{ a_newer_directory_inside_is_reported_once, 0, 0 },
 		{ files_of_others_stay_where_they_are, 0, 0 },
 		{ the_dry_run_is_the_real_thing, 0, 0 },
 		{ who_is_kept_stays_with_all_around_it, 0, 0 },
