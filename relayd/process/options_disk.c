@@ -109,15 +109,19 @@ options_show_max_age(const struct row *r, const void *from, char *out, size_t n)
 enum status
 options_compare_ages(const struct options *o)
 {
-	char age[32], least[32];
+	char age[32], least[32], where[PATH_MAX + 16];
 
 	if (o->max_age_ns == 0 || o->max_age_ns >= o->keep_at_least_ns)
 		return OK;
 	options_show_ns(o->max_age_ns, age, sizeof(age));
 	options_show_ns(o->keep_at_least_ns, least, sizeof(least));
-	return options_refuse("--max-age=%s is less than --keep-at-least=%s: "
+	options_where(&o->from[OPT_MAX_AGE], where, sizeof(where));
+	if (where[0] == '\0')
+		options_where(
+		    &o->from[OPT_KEEP_AT_LEAST], where, sizeof(where));
+	return options_refuse("%s--max-age=%s is less than --keep-at-least=%s: "
 			      "set --keep-at-least=%s, or a longer --max-age",
-	    age, least, age);
+	    where, age, least, age);
 }
 
 enum status

@@ -39,7 +39,7 @@ def nothing_young():
         equal(ask(daemon, "/api/v1/status")["disk"]["limits"]
               ["keep_at_least"], 4, "in the status")
         set_limits(daemon, keep_at_least="4s", max_age="3s")
-        why = ("--max-age=3s is less than --keep-at-least=4s: set "
+        why = (f"{daemon.top}/conf:3: --max-age=3s is less than --keep-at-least=4s: set "
                "--keep-at-least=3s, or a longer --max-age")
         wait_until("refused", lambda: why in daemon.log_text())
         checked = subprocess.run([*daemon.command, "--check-config"],
