@@ -6,7 +6,6 @@
 #include "tests/ftrace/vector.h"
 #include "tests/lib/unit.h"
 #include "tools/ftrace/dat_layout.h"
-#include "tools/ftrace/dat_write.h"
 #include "tools/ftrace/order.h"
 
 #define CPUS 2

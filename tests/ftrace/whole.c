@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/ftrace/convert_pages.h"
+#include "tools/ftrace/dat_pages.h"
 
 struct whole {
 	struct ctf_stream *stream;

@@ -12,7 +12,6 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tools/ftrace/dat_layout.h"
-#include "tools/ftrace/dat_write.h"
 #include "tools/ftrace/recorder_dialog.h"
 
 struct seen {

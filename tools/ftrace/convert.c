@@ -15,7 +15,7 @@
 #include "tools/client/mapped.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert_options.h"
-#include "tools/ftrace/convert_pages.h"
+#include "tools/ftrace/dat_pages.h"
 #include "tools/ftrace/ctf_client.h"
 
 #define PROGRAM "tracepulse-ftrace convert"

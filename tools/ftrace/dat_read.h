@@ -98,9 +98,4 @@ void dat_free(struct dat *d); /* NULL is fine */
 #define DAT_BY_ID_SIZE ((UINT16_MAX + 1) * sizeof(uint16_t))
 void dat_forget_events(struct dat *d);
 
-/* OUT_SIZE bytes become known from N compressed ones. E_MALFORMED: it is not
- * what it should be; E_REFUSED: this build cannot. */
-enum status dat_unpack(enum dat_packing packing, const uint8_t *p, size_t n,
-    uint8_t *out, size_t out_size) MUST_CHECK;
-
 #endif

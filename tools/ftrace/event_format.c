@@ -1,10 +1,348 @@
 /* SPDX-License-Identifier: MIT */
+/* A line of a field: what is declared, and where it is. */
 #include "config.h"
 
 #include "tools/ftrace/event_format.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/compiler.h"
+
+/* So many last words of a type are looked at; "unsigned long long" is the
+ * longest that says something. */
+#define TYPE_WORDS_MAX 8
+
+/* What a type's name says of its size; 0: as a long. The last word that is here
+ * counts: "unsigned" and the like stand in front. */
+static const struct type {
+	char name[10];
+	uint8_t size;
+} types[] = {
+	{ "char", 1 },
+	{ "s8", 1 },
+	{ "u8", 1 },
+	{ "__u8", 1 },
+	{ "__s8", 1 },
+	{ "uint8_t", 1 },
+	{ "int8_t", 1 },
+	{ "bool", 1 },
+	{ "_Bool", 1 },
+	{ "short", 2 },
+	{ "s16", 2 },
+	{ "u16", 2 },
+	{ "__u16", 2 },
+	{ "__s16", 2 },
+	{ "__le16", 2 },
+	{ "__be16", 2 },
+	{ "uint16_t", 2 },
+	{ "int16_t", 2 },
+	{ "int", 4 },
+	{ "unsigned", 4 },
+	{ "s32", 4 },
+	{ "u32", 4 },
+	{ "__u32", 4 },
+	{ "__s32", 4 },
+	{ "__le32", 4 },
+	{ "__be32", 4 },
+	{ "uint32_t", 4 },
+	{ "int32_t", 4 },
+	{ "pid_t", 4 },
+	{ "gfp_t", 4 },
+	{ "dev_t", 4 },
+	{ "s64", 8 },
+	{ "u64", 8 },
+	{ "__u64", 8 },
+	{ "__s64", 8 },
+	{ "__le64", 8 },
+	{ "__be64", 8 },
+	{ "uint64_t", 8 },
+	{ "int64_t", 8 },
+	{ "loff_t", 8 },
+	{ "sector_t", 8 },
+	{ "long", 0 },
+	{ "size_t", 0 },
+	{ "ssize_t", 0 },
+	{ "uintptr_t", 0 },
+	{ "cpumask_t", 0 },
+};
+
+static bool
+is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static struct span
+trim(struct span s)
+{
+	while (s.n > 0 && is_space(s.p[0])) {
+		s.p++;
+		s.n--;
+	}
+	while (s.n > 0 && is_space(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+static bool
+equal(struct span s, const char *word)
+{
+	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+}
+
+/* The last word of S, which is taken from it; empty: none is there. */
+static struct span
+take_last_word(struct span *s)
+{
+	struct span w;
+
+	*s = trim(*s);
+	w = (struct span){ s->p + s->n, 0 };
+	while (s->n > 0 && is_word(s->p[s->n - 1])) {
+		w.p--;
+		w.n++;
+		s->n--;
+	}
+	return w;
+}
+
+/* Each word of a peer is compared with each type. */
+static bool
+is_type(const struct type *t, struct span word)
+{
+	return word.n < sizeof(t->name) && t->name[0] == *word.p &&
+	       t->name[word.n] == '\0' && memcmp(t->name, word.p, word.n) == 0;
+}
+
+/* Bytes of an element of that type; 0: nobody knows. */
+static unsigned
+element_size(struct span type, unsigned long_size)
+{
+	unsigned longs = 0, size = 0;
+	struct span w;
+
+	if (memchr(type.p, '*', type.n) != NULL)
+		return long_size;
+	for (unsigned n = 0;
+	     n < TYPE_WORDS_MAX && (w = take_last_word(&type)).n > 0; n++) {
+		longs += equal(w, "long");
+		for (size_t i = 0; size == 0 && i < ARRAY_LEN(types); i++)
+			if (is_type(&types[i], w))
+				size = types[i].size == 0 ? long_size
+							  : types[i].size;
+	}
+	return longs == 0 ? size : longs > 1 ? 8 : long_size;
+}
+
+/* "char", which is a character; "unsigned char" is a number. */
+static bool
+is_text(struct span type)
+{
+	type = trim(type);
+	(void)event_format_take(&type, "const ");
+	return equal(trim(type), "char");
+}
+
+/* A name that C takes, whatever was said. */
+static void
+copy_name(char out[EVENT_NAME_MAX], struct span name)
+{
+	size_t n = 0;
+
+	if (name.n == 0 || (name.p[0] >= '0' && name.p[0] <= '9'))
+		out[n++] = '_';
+	for (size_t i = 0; i < name.n && n < EVENT_NAME_MAX - 1; i++)
+		out[n++] = name.p[i];
+	out[n] = '\0';
+}
+
+static bool
+has(const char *name, const char *part)
+{
+	return strstr(name, part) != NULL;
+}
+
+/* Where the code or data of a program is: such names of a long have it. */
+static bool
+names_address(const char *name)
+{
+	const size_t n = strlen(name);
+
+	return strcmp(name, "ip") == 0 || strcmp(name, "func") == 0 ||
+	       strcmp(name, "caller") == 0 ||
+	       (n > 3 && strcmp(name + n - 3, "_ip") == 0) ||
+	       has(name, "addr") || has(name, "function") || has(name, "ptr");
+}
+
+/* Integers, if its type, of EACH bytes, and size are those of some. */
+static void
+set_elements(struct event_field *f, uint32_t count, uint32_t each)
+{
+	if (each == 0 || f->size % each != 0)
+		each = count > 0 && f->size % count == 0 ? f->size / count : 0;
+	f->kind = FIELD_BYTES;
+	f->element = 1;
+	f->count = f->size;
+	if (each != 1 && each != 2 && each != 4 && each != 8)
+		return;
+	f->kind = FIELD_ARRAY;
+	f->element = (uint8_t)each;
+	f->count = f->size / each;
+}
+
+static void
+set_kind(struct event_field *f, struct span type, bool is_array, uint32_t count,
+    unsigned long_size)
+{
+	const bool is_pointer = memchr(type.p, '*', type.n) != NULL;
+	const unsigned each = element_size(type, long_size);
+
+	f->is_address = is_pointer || (!f->is_signed && each == long_size &&
+					  names_address(f->name));
+	if (is_array && is_text(type) && f->size > 0) {
+		f->kind = FIELD_TEXT;
+		f->element = 1;
+	} else if (f->size == 0) {
+		f->kind = is_text(type) ? FIELD_REST_TEXT : FIELD_REST_ARRAY;
+		f->element = (uint8_t)(each == 0 ? 1 : each);
+	} else if (!is_array && (f->size == 1 || f->size == 2 || f->size == 4 ||
+				    f->size == 8)) {
+		f->kind = FIELD_INTEGER;
+		f->element = (uint8_t)f->size;
+	} else if (is_array) {
+		set_elements(f, count, each);
+	} else {
+		f->kind = FIELD_BYTES;
+		f->element = 1;
+		f->count = f->size;
+	}
+}
+
+/* TYPE[] of a field whose bytes stand behind the fixed ones. */
+static enum status
+set_dynamic(struct event_field *f, struct span type, unsigned long_size)
+{
+	unsigned each;
+
+	type = trim(type);
+	if (f->size != 4)
+		return E_MALFORMED;
+	if (type.n >= 2 && memcmp(type.p + type.n - 2, "[]", 2) == 0)
+		type.n -= 2;
+	if (is_text(type)) {
+		f->kind = FIELD_DYNAMIC_TEXT;
+		f->element = 1;
+		return OK;
+	}
+	each = element_size(type, long_size);
+	f->kind = FIELD_DYNAMIC_ARRAY;
+	f->element = (uint8_t)(each == 0 ? 1 : each);
+	f->is_address = memchr(type.p, '*', type.n) != NULL || each == 0;
+	return OK;
+}
+
+/* "[16]", "[TASK_COMM_LEN]", "[]" behind a name: 0 is a number that nobody
+ * knows. */
+static bool
+take_brackets(struct span *decl, uint32_t *count)
+{
+	bool is_array = false;
+
+	*count = 0;
+	*decl = trim(*decl);
+	while (decl->n > 0 && decl->p[decl->n - 1] == ']') {
+		const char *open = memrchr(decl->p, '[', decl->n);
+		uint64_t n = 0;
+
+		if (open == NULL)
+			break;
+		for (const char *p = open + 1;
+		     *p >= '0' && *p <= '9' && n <= EVENT_FIXED_MAX; p++)
+			n = n * 10 + (uint64_t)(*p - '0');
+		*count = is_array ? 0 : (uint32_t)n;
+		is_array = true;
+		decl->n = (size_t)(open - decl->p);
+		*decl = trim(*decl);
+	}
+	return is_array;
+}
+
+static enum status
+declare(struct event_field *f, struct span decl, unsigned long_size)
+{
+	bool is_dynamic = false, is_array;
+	uint32_t count;
+
+	decl = trim(decl);
+	if (event_format_take(&decl, "__data_loc ")) {
+		is_dynamic = true;
+	} else if (event_format_take(&decl, "__rel_loc ")) {
+		is_dynamic = true;
+		f->is_relative = true;
+	}
+	is_array = take_brackets(&decl, &count);
+	copy_name(f->name, take_last_word(&decl));
+	if (is_dynamic)
+		return set_dynamic(f, decl, long_size);
+	set_kind(f, decl, is_array, count, long_size);
+	return OK;
+}
+
+/* The number behind "offset:" and the like, up to a ";". */
+static bool
+take_value(struct span *line, const char *name, uint32_t *out)
+{
+	uint64_t v = 0;
+	size_t i = 0;
+
+	*line = trim(*line);
+	if (!event_format_take(line, name))
+		return false;
+	while (i < line->n && i < 9 && line->p[i] >= '0' && line->p[i] <= '9')
+		v = v * 10 + (uint64_t)(line->p[i++] - '0');
+	if (i == 0 || i == line->n || line->p[i] != ';')
+		return false;
+	line->p += i + 1;
+	line->n -= i + 1;
+	*out = (uint32_t)v;
+	return true;
+}
+
+enum status
+event_field_parse(struct event_field *out, struct span line, unsigned long_size)
+{
+	uint32_t is_signed = 0;
+	const char *end;
+	struct span decl;
+
+	*out = (struct event_field){ 0 };
+	line = trim(line);
+	if (!event_format_take(&line, "field:"))
+		return E_MALFORMED;
+	end = memchr(line.p, ';', line.n);
+	if (end == NULL)
+		return E_MALFORMED;
+	decl = (struct span){ line.p, (size_t)(end - line.p) };
+	line.n -= decl.n + 1;
+	line.p = end + 1;
+	if (!take_value(&line, "offset:", &out->offset) ||
+	    !take_value(&line, "size:", &out->size))
+		return E_MALFORMED;
+	/* Kernels before 2.6.32 do not say. */
+	(void)take_value(&line, "signed:", &is_signed);
+	out->is_signed = is_signed != 0;
+	if (out->offset > EVENT_FIXED_MAX || out->size > EVENT_FIXED_MAX)
+		return E_MALFORMED;
+	return declare(out, decl, long_size);
+}
 
 /* Lists grow by so many fields. */
 #define FIELDS_STEP 16

@@ -3,12 +3,14 @@
 #ifndef TOOLS_FTRACE_ORDER_H
 #define TOOLS_FTRACE_ORDER_H
 
+#include <byteswap.h>
 #include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/reader.h"
 
 static inline uint16_t
 order_u16(bool is_big, const void *p)
@@ -78,6 +80,83 @@ order_store_u64(bool is_big, uint8_t *at, uint64_t v)
 	v = is_big ? htobe64(v) : htole64(v);
 	memcpy(at, &v, sizeof(v));
 	return at + sizeof(v);
+}
+
+/*
+ * A bounds-checked cursor over what trace-cmd writes: numbers in the byte order
+ * of the sender (trace-cmd 3.1), by the one of common/reader.h. After one read
+ * that does not fit, every read yields zero.
+ */
+
+struct dat_input {
+	struct reader r;
+	bool is_big;
+};
+
+static inline struct dat_input
+dat_input_over(const void *p, size_t n, bool is_big)
+{
+	return (struct dat_input){ reader_over(p, n), is_big };
+}
+
+static inline uint8_t
+dat_input_u8(struct dat_input *in)
+{
+	return reader_u8(&in->r);
+}
+
+static inline uint16_t
+dat_input_u16(struct dat_input *in)
+{
+	const uint16_t v = reader_u16(&in->r);
+
+	return in->is_big ? v : bswap_16(v);
+}
+
+static inline uint32_t
+dat_input_u32(struct dat_input *in)
+{
+	const uint32_t v = reader_u32(&in->r);
+
+	return in->is_big ? v : bswap_32(v);
+}
+
+static inline uint64_t
+dat_input_u64(struct dat_input *in)
+{
+	const uint64_t v = reader_u64(&in->r);
+
+	return in->is_big ? v : bswap_64(v);
+}
+
+static inline struct span
+dat_input_span(struct dat_input *in, uint64_t n)
+{
+	const uint8_t *p = reader_take(&in->r, n);
+
+	return p == NULL ? (struct span){ "", 0 }
+			 : (struct span){ (const char *)p, (size_t)n };
+}
+
+/* A string that ends with a NUL, which it has; at most MOST bytes with it. */
+static inline struct span
+dat_input_string(struct dat_input *in, size_t most)
+{
+	const uint64_t left = reader_left(&in->r);
+	const size_t n = left < most ? (size_t)left : most;
+	const size_t len = n == 0 ? 0 : strnlen((const char *)in->r.p, n);
+
+	return reader_cstr(&in->r, len + 1);
+}
+
+/* Do the next bytes say so, with the N bytes of WORD? Then they are taken. */
+static inline bool
+dat_input_word(struct dat_input *in, const char *word, size_t n)
+{
+	if (reader_left(&in->r) < n || memcmp(in->r.p, word, n) != 0)
+		return false;
+	in->r.p += n;
+	return true;
 }
 
 #endif

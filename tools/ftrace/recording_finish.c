@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "tools/ftrace/dat_write.h"
+#include "tools/ftrace/dat_layout.h"
 #include "tools/ftrace/recording_internal.h"
 
 /* Bytes that one system call copies. */

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "tools/ftrace/convert_pages.h"
+#include "tools/ftrace/dat_pages.h"
 
+#include <libdeflate.h>
 #include <stdlib.h>
+#include <string.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
 
-#include "tools/ftrace/dat_input.h"
+#include "tools/ftrace/dat_read.h"
+#include "tools/ftrace/order.h"
 #include "tools/ftrace/page_align.h"
 
 /* So many bytes are looked at before it is asked whether more are wanted. */
@@ -138,4 +144,49 @@ convert_pages_first_time(const struct dat *d, const struct dat_buffer *b,
 
 	(void)!convert_pages(d, b, cpu, file, n, take_first, &f);
 	return f.time;
+}
+
+static enum status
+unpack_zlib(const uint8_t *p, size_t n, uint8_t *out, size_t out_size)
+{
+	struct libdeflate_decompressor *z = libdeflate_alloc_decompressor();
+	enum libdeflate_result result;
+
+	if (z == NULL)
+		return E_NOMEM;
+	/* Without a place for the real size it must be OUT_SIZE. */
+	result = libdeflate_zlib_decompress(z, p, n, out, out_size, NULL);
+	libdeflate_free_decompressor(z);
+	return result == LIBDEFLATE_SUCCESS ? OK : E_MALFORMED;
+}
+
+static enum status
+unpack_zstd(const uint8_t *p, size_t n, uint8_t *out, size_t out_size)
+{
+#ifdef HAVE_ZSTD
+	return ZSTD_decompress(out, out_size, p, n) == out_size ? OK
+								: E_MALFORMED;
+#else
+	(void)p;
+	(void)n;
+	(void)out;
+	(void)out_size;
+	return E_REFUSED;
+#endif
+}
+
+enum status
+dat_unpack(enum dat_packing packing, const uint8_t *p, size_t n, uint8_t *out,
+    size_t out_size)
+{
+	switch (packing) {
+	case DAT_ZLIB:
+		return unpack_zlib(p, n, out, out_size);
+	case DAT_ZSTD:
+		return unpack_zstd(p, n, out, out_size);
+	case DAT_PLAIN:
+	case DAT_UNKNOWN:
+		break;
+	}
+	return packing == DAT_PLAIN ? E_MALFORMED : E_REFUSED;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The pages of one CPU in a file, compressed or not. Pages that the recorder
  * cut are found by page_align. */
-#ifndef TOOLS_FTRACE_CONVERT_PAGES_H
-#define TOOLS_FTRACE_CONVERT_PAGES_H
+#ifndef TOOLS_FTRACE_DAT_PAGES_H
+#define TOOLS_FTRACE_DAT_PAGES_H
 
 #include "common/compiler.h"
 #include "common/status.h"
@@ -10,6 +10,11 @@
 
 /* What a chunk of compressed pages becomes; trace-cmd makes ten pages one. */
 #define CONVERT_CHUNK_MAX (16 * 1024 * 1024)
+
+/* OUT_SIZE bytes become known from N compressed ones. E_MALFORMED: it is not
+ * what it should be; E_REFUSED: this build cannot. */
+enum status dat_unpack(enum dat_packing packing, const uint8_t *p, size_t n,
+    uint8_t *out, size_t out_size) MUST_CHECK;
 
 /*
  * FILE's N bytes are what D was read from. TAKE is called with each page, in
