@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
-#include "tools/ftrace/ctf_packet.h"
+#include "tools/ftrace/ctf_stream.h"
 
 /* What dat_read() says, or ctf_trace_create(). Aborts on a packet that breaks a
  * promise: sizes, an order of time, counts. *COUNTS is the sum of all. */

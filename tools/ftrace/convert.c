@@ -16,7 +16,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert_options.h"
 #include "tools/ftrace/dat_pages.h"
-#include "tools/ftrace/ctf_client.h"
+#include "tools/ftrace/ctf_stream.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
 /* A ring buffer without a name. */

@@ -10,7 +10,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf_packet.h"
+#include "tools/ftrace/ctf_stream.h"
 
 #define CONVERT_ERROR_MAX 640
 

@@ -10,7 +10,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf.h"
+#include "tools/ftrace/ctf_trace.h"
 
 #define CONVERT_SESSION_MAX 200
 

@@ -8,7 +8,7 @@
 
 #include "tools/client/client.h"
 #include "tools/ftrace/convert.h"
-#include "tools/ftrace/ctf_client.h"
+#include "tools/ftrace/ctf_stream.h"
 
 struct convert_relay {
 	struct convert_sink sink; /* first */

@@ -11,8 +11,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/ctf_client.h"
-#include "tools/ftrace/ctf_packet.h"
+#include "tools/ftrace/ctf_stream.h"
 #include "tools/ftrace/live_clock.h"
 #include "tools/ftrace/live_session.h"
 #include "tools/ftrace/page.h"

@@ -11,7 +11,7 @@
 #define TOOLS_FTRACE_LIVE_H
 
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf.h"
+#include "tools/ftrace/ctf_trace.h"
 #include "tools/ftrace/live_hold.h"
 #include "tools/ftrace/recorder_sink.h"
 

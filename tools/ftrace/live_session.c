@@ -12,7 +12,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "tools/client/client.h"
-#include "tools/ftrace/ctf_client.h"
+#include "tools/ftrace/ctf_stream.h"
 
 /* As LTTng has its folders ust and kernel below a session. */
 #define FOLDER "kernel"

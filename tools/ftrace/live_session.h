@@ -15,7 +15,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf_packet.h"
+#include "tools/ftrace/ctf_stream.h"
 
 struct event_base;
 struct live_session;

@@ -7,8 +7,8 @@
  * A trace never changes once it is made, but for the head of its metadata;
  * streams have what changes.
  */
-#ifndef TOOLS_FTRACE_CTF_H
-#define TOOLS_FTRACE_CTF_H
+#ifndef TOOLS_FTRACE_CTF_TRACE_H
+#define TOOLS_FTRACE_CTF_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,23 +91,9 @@ uint64_t ctf_time_of_ns(const struct ctf_trace *t, uint64_t ns);
 uint8_t *ctf_event_encode(const struct ctf_trace *t, const struct ctf_event *e,
     const uint8_t *data, uint32_t n, uint8_t *at, const uint8_t *end);
 
-/* What makes an event of each: ctf_event.c. 0: the event cannot be described.
- * OUT has room for F->n_fields + CTF_OPS_EXTRA, or is NULL to try. */
-#define CTF_OPS_EXTRA 3
-uint32_t ctf_event_compile(const struct event_format *f, struct ctf_op *out);
-
-/* All of the metadata, of events that have operations (ctf_metadata.c). */
-enum status ctf_metadata(
-    struct ctf_trace *t, const struct ctf_settings *settings) MUST_CHECK;
 /* More is known of the clock: SETTINGS are others, but for the names. Events
  * are not looked at again. Not OK: the metadata is as it was. */
 enum status ctf_metadata_again(
     struct ctf_trace *t, const struct ctf_settings *settings) MUST_CHECK;
-
-/* Names, as SETTINGS say (ctf_names.c); OUT has room for 2 * EVENT_NAME_MAX. */
-void ctf_names_event(
-    char *out, const struct event_format *f, enum ctf_names names);
-void ctf_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
-    const struct event_field *field, enum ctf_names names);
 
 #endif

@@ -10,15 +10,16 @@
  * whose bytes are not as described. Memory is fixed by the page size; streams
  * that are flushed before another one gets pages may share it. Single owner.
  */
-#ifndef TOOLS_FTRACE_CTF_PACKET_H
-#define TOOLS_FTRACE_CTF_PACKET_H
+#ifndef TOOLS_FTRACE_CTF_STREAM_H
+#define TOOLS_FTRACE_CTF_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "tools/ftrace/ctf.h"
+#include "tools/client/packet.h"
+#include "tools/ftrace/ctf_trace.h"
 
 /* A packet ends with the page that makes it longer. */
 #define CTF_PACKET_SIZE (64 * 1024)
@@ -81,5 +82,15 @@ uint64_t ctf_stream_time(const struct ctf_stream *s);
 uint64_t ctf_stream_came(const struct ctf_stream *s);
 const struct ctf_counts *ctf_stream_counts(const struct ctf_stream *s);
 void ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c);
+
+/* A packet of a recording as tools/client takes it. */
+
+/* A copy of P, which is freed when it is done (client_packet_done()). */
+enum status ctf_client_packet(
+    struct client_packet *out, const struct ctf_packet *p) MUST_CHECK;
+
+/* The name of a peer's host, as relays and directories take it: OUT has room
+ * for DAT_NAME_MAX; "unknown" if there is none. */
+void ctf_client_host(char *out, const char *name);
 
 #endif

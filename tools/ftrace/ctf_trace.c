@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/ftrace/ctf_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/compiler.h"
+#include "tools/client/tsdl_text.h"
+#include "tools/ftrace/order.h"
+
+/* Readers count ns from 1970 in 63 bits; half of that is for the offset. */
+#define NS_MAX (UINT64_C(1) << 62)
+/* The clock "uptime" counts as times(2) does. */
+#define TICKS_PER_S 100
+
+static const struct {
+	const char *name;
+	uint64_t freq;
+} clocks[] = {
+	{ "", NS_PER_S }, /* it does not say: the kernel's default */
+	{ "local", NS_PER_S }, { "global", NS_PER_S }, { "mono", NS_PER_S },
+	{ "mono_raw", NS_PER_S }, { "boot", NS_PER_S }, { "tai", NS_PER_S },
+	{ "perf", NS_PER_S }, { "uptime", TICKS_PER_S },
+	{ "counter", 1 }, /* no time at all: in order on each CPU */
+};
+
+/* Hz; 0: unknown. Times of a faster clock would not be counted in 64 bits. */
+#define FREQ_MAX (100 * NS_PER_S)
+static uint64_t
+frequency(const struct dat *d)
+{
+	unsigned __int128 freq = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
+		if (strcmp(d->clock, clocks[i].name) == 0)
+			return clocks[i].freq;
+	if (d->has_tsc)
+		freq = ((unsigned __int128)NS_PER_S << d->tsc_shift) /
+		       d->tsc_mult;
+	return freq <= FREQ_MAX ? (uint64_t)freq : 0;
+}
+
+static uint64_t
+time_max(uint64_t freq)
+{
+	const unsigned __int128 t = (unsigned __int128)NS_MAX * freq / NS_PER_S;
+
+	return t > UINT64_MAX ? UINT64_MAX : (uint64_t)t;
+}
+
+void
+ctf_settings_offset(struct ctf_settings *s, const struct dat *d)
+{
+	static const char *const from[] = { [DAT_OFFSET_NONE] = "none",
+		[DAT_OFFSET_DATE] = "date",
+		[DAT_OFFSET_GIVEN] = "ts-offset" };
+	const bool fits = d->offset_ns <= CTF_OFFSET_MAX &&
+			  d->offset_ns >= -CTF_OFFSET_MAX;
+
+	s->has_offset = d->offset_from != DAT_OFFSET_NONE && fits;
+	s->offset_ns = s->has_offset ? d->offset_ns : 0;
+	s->offset_from = s->has_offset ? from[d->offset_from] : "none";
+	/* Unix time, but for leap seconds, if its machine knows of them. */
+	if (!s->has_offset && strcmp(d->clock, "tai") == 0) {
+		s->has_offset = true;
+		s->offset_from = "tai";
+	}
+}
+
+/* FNV-1a, of 64 bits: who reads a recording again gets the same. */
+static uint64_t
+hash(uint64_t h, const void *p, size_t n)
+{
+	const uint8_t *bytes = p;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* A UUID that says nothing of how it was made (RFC 9562, 5.8). */
+static void
+make_uuid(uint8_t out[CTF_UUID_LEN], const struct dat *d, const char *kind,
+    uint64_t some_time)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325), id = d->trace_id;
+
+	h = hash(h, d->hostname, strlen(d->hostname) + 1);
+	h = hash(h, d->release, strlen(d->release) + 1);
+	if (!d->has_trace_id)
+		id = hash(h, &some_time, sizeof(some_time));
+	h = hash(h, kind, strlen(kind) + 1);
+	h = hash(h, &id, sizeof(id));
+	memcpy(out, &id, sizeof(id));
+	memcpy(out + sizeof(id), &h, sizeof(h));
+	out[6] = (uint8_t)((out[6] & 0x0f) | 0x80);
+	out[8] = (uint8_t)((out[8] & 0x3f) | 0x80);
+}
+
+/*
+ * Events are encoded by short programs, one for each event of the kernel: what
+ * is fixed is copied, fields that lie beside each other in one piece; the rest
+ * is found as the event's bytes say, and is bounded by them.
+ */
+
+/* A step of encoding an event. */
+enum ctf_op_kind {
+	OP_COPY,      /* SIZE bytes from AT */
+	OP_TEXT,      /* what the word at AT names: text */
+	OP_ARRAY,     /* the same: numbers of ELEMENT bytes, and how many */
+	OP_REST_TEXT, /* the same, from AT to the end of the event */
+	OP_REST_ARRAY,
+};
+
+struct ctf_op {
+	uint8_t kind;	 /* enum ctf_op_kind */
+	uint8_t element; /* bytes */
+	bool is_relative;
+	uint32_t at, size;
+};
+
+/* Of each event, beside one for each field. */
+#define CTF_OPS_EXTRA 3
+#define LOC_LEN 4
+
+/* Copy SIZE bytes from AT; longer by what lies directly behind the last. */
+static uint32_t
+add_copy(
+    struct ctf_op *out, uint32_t n, uint32_t first, uint32_t at, uint32_t size)
+{
+	struct ctf_op *last = n > first ? &out[n - 1] : NULL;
+
+	if (last != NULL && last->kind == OP_COPY &&
+	    last->at + last->size == at) {
+		last->size += size;
+		return n;
+	}
+	out[n] = (struct ctf_op){ .kind = OP_COPY, .at = at, .size = size };
+	return n + 1;
+}
+
+static uint32_t
+add_field(struct ctf_op *out, uint32_t n, const struct event_field *f)
+{
+	static const enum ctf_op_kind kinds[] = {
+		[FIELD_INTEGER] = OP_COPY,
+		[FIELD_TEXT] = OP_COPY,
+		[FIELD_ARRAY] = OP_COPY,
+		[FIELD_BYTES] = OP_COPY,
+		[FIELD_DYNAMIC_TEXT] = OP_TEXT,
+		[FIELD_DYNAMIC_ARRAY] = OP_ARRAY,
+		[FIELD_REST_TEXT] = OP_REST_TEXT,
+		[FIELD_REST_ARRAY] = OP_REST_ARRAY,
+	};
+
+	if (kinds[f->kind] == OP_COPY)
+		return add_copy(out, n, 0, f->offset, f->size);
+	out[n] = (struct ctf_op){ .kind = (uint8_t)kinds[f->kind],
+		.element = f->element,
+		.is_relative = f->is_relative,
+		.at = f->offset,
+		.size = f->size };
+	return n + 1;
+}
+
+/* What the event context has of each event, in its order. */
+static const struct {
+	const char *name;
+	uint32_t size;
+} context[CTF_OPS_EXTRA] = {
+	{ "common_flags", 1 },
+	{ "common_preempt_count", 1 },
+	{ "common_pid", 4 },
+};
+
+static uint32_t
+ctf_event_compile(const struct event_format *f, struct ctf_op *out)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < CTF_OPS_EXTRA; i++) {
+		const struct event_field *c = event_format_field(
+		    f, context[i].name);
+
+		if (c == NULL || c->kind != FIELD_INTEGER ||
+		    c->size != context[i].size)
+			return 0;
+		n = add_copy(out, n, 0, c->offset, c->size);
+	}
+	for (unsigned i = f->n_common; i < f->n_fields; i++)
+		n = add_field(out, n, &f->fields[i]);
+	return n;
+}
+
+static uint8_t *
+put_text(const uint8_t *data, uint32_t n, uint8_t *at, const uint8_t *end)
+{
+	const size_t len = strnlen((const char *)data, n);
+
+	if ((size_t)(end - at) < len + 1)
+		return NULL;
+	memcpy(at, data, len);
+	at[len] = '\0';
+	return at + len + 1;
+}
+
+static uint8_t *
+put_array(const uint8_t *data, uint32_t n, unsigned element, bool is_big,
+    uint8_t *at, const uint8_t *end)
+{
+	uint32_t count = n / element;
+
+	if (count > UINT16_MAX)
+		count = UINT16_MAX;
+	n = count * element;
+	if ((size_t)(end - at) < 2 + (size_t)n)
+		return NULL;
+	at = order_store_u16(is_big, at, (uint16_t)count);
+	memcpy(at, data, n);
+	return at + n;
+}
+
+/* Where a field's bytes are, and how many; none if they are elsewhere. */
+static uint32_t
+find(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
+    uint32_t *at)
+{
+	uint32_t word, len;
+
+	if (op->kind == OP_REST_TEXT || op->kind == OP_REST_ARRAY) {
+		*at = op->at;
+		return n - op->at;
+	}
+	word = order_u32(is_big, data + op->at);
+	*at = (word & UINT16_MAX) + (op->is_relative ? op->at + LOC_LEN : 0);
+	len = word >> 16;
+	if (*at <= n && len <= n - *at)
+		return len;
+	*at = 0;
+	return 0;
+}
+
+static uint8_t *
+put_found(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
+    uint8_t *out, const uint8_t *end)
+{
+	uint32_t at, len = find(op, data, n, is_big, &at);
+
+	if (op->kind == OP_TEXT || op->kind == OP_REST_TEXT)
+		return put_text(data + at, len, out, end);
+	return put_array(data + at, len, op->element, is_big, out, end);
+}
+
+uint8_t *
+ctf_event_encode(const struct ctf_trace *t, const struct ctf_event *e,
+    const uint8_t *data, uint32_t n, uint8_t *at, const uint8_t *end)
+{
+	if (n < e->fixed_size)
+		return NULL;
+	for (uint32_t i = 0; i < e->n_ops; i++) {
+		const struct ctf_op *op = &e->ops[i];
+
+		if (op->kind != OP_COPY) {
+			at = put_found(op, data, n, t->dat->is_big, at, end);
+			if (at == NULL)
+				return NULL;
+			continue;
+		}
+		if ((size_t)(end - at) < op->size)
+			return NULL;
+		memcpy(at, data + op->at, op->size);
+		at += op->size;
+	}
+	return at;
+}
+
+/* What LTTng calls events of the kernel that ftrace has by other names; all
+ * others have the same name, without their system. */
+
+/* Names that begin so, in that system, begin so with LTTng. */
+static const struct {
+	const char *system, *ours, *theirs;
+} prefixes[] = {
+	{ "syscalls", "sys_enter_", "syscall_entry_" },
+	{ "syscalls", "sys_exit_", "syscall_exit_" },
+	{ "irq", "softirq_", "irq_softirq_" },
+	{ "irq", "tasklet_", "irq_tasklet_" },
+	{ "timer", "hrtimer_", "timer_hrtimer_" },
+	{ "timer", "itimer_", "timer_itimer_" },
+	{ "kmem", "kmalloc", "kmem_kmalloc" },
+	{ "kmem", "kfree", "kmem_kfree" },
+	{ "kmem", "mm_page_", "kmem_mm_page_" },
+	{ "power", "cpu_idle", "power_cpu_idle" },
+	{ "power", "cpu_frequency", "power_cpu_frequency" },
+	{ "skb", "kfree_skb", "skb_kfree" },
+	{ "skb", "consume_skb", "skb_consume" },
+	{ "printk", "console", "printk_console" },
+};
+
+static bool
+begins(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+static void
+ctf_names_event(char *out, const struct event_format *f, enum ctf_names names)
+{
+	const size_t room = 2 * EVENT_NAME_MAX;
+
+	if (names == CTF_NAMES_SYSTEM) {
+		(void)snprintf(out, room, "%s:%s", f->system, f->name);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (strcmp(f->system, prefixes[i].system) == 0 &&
+		    begins(f->name, prefixes[i].ours)) {
+			(void)snprintf(out, room, "%s%s", prefixes[i].theirs,
+			    f->name + strlen(prefixes[i].ours));
+			return;
+		}
+	(void)snprintf(out, room, "%s", f->name);
+}
+
+/* What the scheduler calls a pid is a thread's, and LTTng says so. */
+static void
+ctf_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
+    const struct event_field *field, enum ctf_names names)
+{
+	const size_t n = strlen(field->name);
+
+	(void)snprintf(out, EVENT_NAME_MAX, "%s", field->name);
+	if (names != CTF_NAMES_LTTNG || strcmp(f->system, "sched") != 0)
+		return;
+	if (strcmp(out, "pid") == 0 ||
+	    (n > 4 && strcmp(out + n - 4, "_pid") == 0))
+		out[n - 3] = 't';
+}
+
+/* Names that one event may have: a field, and the length of one. */
+#define NAMES_MAX (2 * EVENT_FIELDS_MAX)
+#define NAME_ROOM (EVENT_NAME_MAX + 16)
+
+/* The names in an event so far: readers refuse a structure with two fields of
+ * one name. */
+struct names {
+	char name[NAMES_MAX][NAME_ROOM];
+	/* Of each: NAME_2 up to the one before this number are taken. */
+	unsigned next[NAMES_MAX];
+	uint16_t sorted[NAMES_MAX]; /* their places above, by name */
+	unsigned n;
+};
+
+/* By size: unsigned, signed, hexadecimal; and characters. */
+static void
+types(struct buf *out)
+{
+	static const struct {
+		char letter;
+		const char *more;
+	} kinds[] = {
+		{ 'u', "signed = false;" },
+		{ 's', "signed = true;" },
+		{ 'x', "signed = false; base = 16;" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		for (unsigned size = 8; size <= 64; size *= 2)
+			tsdl_format(out,
+			    "typealias integer { size = %u; align = 8; %s } "
+			    ":= %c%u;\n",
+			    size, kinds[i].more, kinds[i].letter, size);
+	tsdl_text(out, "typealias integer { size = 8; align = 8; "
+		       "signed = false; encoding = UTF8; } := c8;\n\n");
+}
+
+static void
+trace_block(struct buf *out, const struct ctf_trace *t)
+{
+	tsdl_text(out, "trace {\n	major = 1;\n	minor = 8;\n"
+		       "	uuid = ");
+	tsdl_uuid(out, t->uuid);
+	tsdl_format(
+	    out, ";\n	byte_order = %s;\n", t->dat->is_big ? "be" : "le");
+	tsdl_text(out, "	packet.header := struct {\n"
+		       "		u32 magic;\n"
+		       "		u8 uuid[16];\n"
+		       "		u32 stream_id;\n"
+		       "		u64 stream_instance_id;\n"
+		       "	};\n};\n\n");
+}
+
+static void
+env_string(struct buf *out, const char *name, const char *value)
+{
+	if (*value == '\0')
+		return; /* it is not known */
+	tsdl_format(out, "	%s = ", name);
+	tsdl_quoted(out, value);
+	tsdl_text(out, ";\n");
+}
+
+/* Who reads kernel traces looks for the tracer's name, and expects LTTng's
+ * names of LTTng. */
+static void
+env_block(
+    struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
+{
+	const bool is_lttng = s->names == CTF_NAMES_LTTNG;
+	const struct dat *d = t->dat;
+
+	tsdl_text(out, "env {\n");
+	env_string(out, "hostname", d->hostname);
+	env_string(out, "domain", "kernel");
+	env_string(out, "sysname", "Linux");
+	env_string(out, "kernel_release", d->release);
+	env_string(out, "tracer_name", is_lttng ? "lttng-modules" : "ftrace");
+	tsdl_format(out, "	tracer_major = %d;\n	tracer_minor = %d;\n",
+	    is_lttng ? 2 : (int)d->version, is_lttng ? 13 : 0);
+	env_string(out, "trace_buffer", s->buffer);
+	env_string(out, "trace_clock", d->clock);
+	env_string(out, "clock_offset", s->offset_from);
+	tsdl_text(out, "};\n\n");
+}
+
+/* A clock that is not absolute cannot be shown beside LTTng's. */
+static void
+clock_block(
+    struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
+{
+	int64_t seconds = s->offset_ns / 1000000000;
+	int64_t ns = s->offset_ns % 1000000000;
+
+	if (ns < 0) {
+		ns += 1000000000;
+		seconds--;
+	}
+	tsdl_text(out, "clock {\n	name = \"ftrace\";\n	uuid = ");
+	tsdl_uuid(out, t->clock_uuid);
+	tsdl_text(out, ";\n");
+	env_string(out, "description", "the trace clock of ftrace");
+	tsdl_format(out,
+	    "	freq = %" PRIu64 ";\n	offset_s = %" PRId64 ";\n"
+	    "	offset = %" PRIu64 ";\n	absolute = %s;\n};\n\n",
+	    t->freq, s->has_offset ? seconds : 0,
+	    s->has_offset ? (uint64_t)((__int128)ns * t->freq / 1000000000) : 0,
+	    s->has_offset ? "TRUE" : "FALSE");
+}
+
+static void
+stream_block(struct buf *out)
+{
+	tsdl_text(out,
+	    "typealias integer { size = 64; align = 8; signed = false;\n"
+	    "	map = clock.ftrace.value; } := timestamp_t;\n\n"
+	    "stream {\n"
+	    "	id = 0;\n"
+	    "	event.header := struct {\n"
+	    "		u16 id;\n"
+	    "		timestamp_t timestamp;\n"
+	    "	};\n"
+	    "	event.context := struct {\n"
+	    "		x8 _common_flags;\n"
+	    "		u8 _common_preempt_count;\n"
+	    "		s32 _common_pid;\n"
+	    "	};\n"
+	    "	packet.context := struct {\n"
+	    "		timestamp_t timestamp_begin;\n"
+	    "		timestamp_t timestamp_end;\n"
+	    "		u64 content_size;\n"
+	    "		u64 packet_size;\n"
+	    "		u64 packet_seq_num;\n"
+	    "		u64 events_discarded;\n"
+	    "		u32 cpu_id;\n"
+	    "	};\n"
+	    "};\n\n");
+}
+
+/* Where NAME is in their order, or would be. */
+static bool
+is_taken(const struct names *names, const char *name, unsigned *at)
+{
+	unsigned high = names->n;
+
+	*at = 0;
+	while (*at < high) {
+		const unsigned middle = (*at + high) / 2;
+		const int order = strcmp(
+		    name, names->name[names->sorted[middle]]);
+
+		if (order == 0) {
+			*at = middle;
+			return true;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			*at = middle + 1;
+	}
+	return false;
+}
+
+/* NAME, or NAME_2 and so on. All of an event's names may be the same one: no
+ * number is tried twice. */
+static const char *
+take_name(struct names *names, const char *name)
+{
+	uint16_t *sorted = names->sorted;
+	const unsigned n = names->n;
+	char *out = names->name[n];
+	unsigned at, *next;
+
+	(void)snprintf(out, NAME_ROOM, "%s", name);
+	if (is_taken(names, out, &at)) {
+		next = &names->next[sorted[at]];
+		do
+			(void)snprintf(
+			    out, NAME_ROOM, "%s_%u", name, (*next)++);
+		while (is_taken(names, out, &at));
+	}
+	memmove(&sorted[at + 1], &sorted[at], (n - at) * sizeof(*sorted));
+	sorted[at] = (uint16_t)n;
+	names->next[n] = 2;
+	names->n++;
+	return out;
+}
+
+static char
+letter(const struct event_field *f)
+{
+	if (f->kind == FIELD_TEXT)
+		return 'c';
+	if (f->kind == FIELD_BYTES || f->is_address)
+		return 'x';
+	return f->is_signed ? 's' : 'u';
+}
+
+/* LENGTH: the name of its length, of those that have one. */
+static void
+field(struct buf *out, const struct event_field *f, const char *name,
+    const char *length)
+{
+	const unsigned bits = f->element * 8U;
+
+	switch (f->kind) {
+	case FIELD_INTEGER:
+		tsdl_format(
+		    out, "		%c%u _%s;\n", letter(f), bits, name);
+		break;
+	case FIELD_TEXT:
+	case FIELD_BYTES:
+		tsdl_format(out, "		%c8 _%s[%" PRIu32 "];\n",
+		    letter(f), name, f->size);
+		break;
+	case FIELD_ARRAY:
+		tsdl_format(out, "		%c%u _%s[%" PRIu32 "];\n",
+		    letter(f), bits, name, f->count);
+		break;
+	case FIELD_DYNAMIC_TEXT:
+	case FIELD_REST_TEXT:
+		tsdl_format(out, "		string _%s;\n", name);
+		break;
+	case FIELD_DYNAMIC_ARRAY:
+	case FIELD_REST_ARRAY:
+		tsdl_format(out,
+		    "		u16 _%s;\n		%c%u _%s[_%s];\n",
+		    length, letter(f), bits, name, length);
+		break;
+	}
+}
+
+/* All fields first, so that a length never takes the name of one. */
+static void
+fields(struct buf *out, const struct event_format *f, enum ctf_names how,
+    struct names *names)
+{
+	char length[NAME_ROOM], name[EVENT_NAME_MAX];
+
+	names->n = 0;
+	for (unsigned i = f->n_common; i < f->n_fields; i++) {
+		ctf_names_field(name, f, &f->fields[i], how);
+		(void)take_name(names, name);
+	}
+	for (unsigned i = f->n_common; i < f->n_fields; i++) {
+		const struct event_field *x = &f->fields[i];
+		const char *own = names->name[i - f->n_common];
+		const char *of_length = NULL;
+
+		if (x->kind == FIELD_DYNAMIC_ARRAY ||
+		    x->kind == FIELD_REST_ARRAY) {
+			(void)snprintf(length, sizeof(length), "%.*s_length",
+			    EVENT_NAME_MAX, own);
+			of_length = take_name(names, length);
+		}
+		field(out, x, own, of_length);
+	}
+}
+
+static void
+event(struct buf *out, const struct event_format *f, enum ctf_names how,
+    struct names *names)
+{
+	char name[2 * EVENT_NAME_MAX];
+
+	ctf_names_event(name, f, how);
+	tsdl_text(out, "event {\n	name = ");
+	tsdl_quoted(out, name);
+	tsdl_format(out,
+	    ";\n	id = %u;\n	stream_id = 0;\n"
+	    "	fields := struct {\n",
+	    f->id);
+	fields(out, f, how, names);
+	tsdl_text(out, "	};\n};\n\n");
+}
+
+/* Whatever is known of the clock stands here. */
+static void
+head(struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
+{
+	tsdl_text(out, "/* CTF 1.8 */\n\n");
+	types(out);
+	trace_block(out, t);
+	env_block(out, t, s);
+	clock_block(out, t, s);
+}
+
+static enum status
+ctf_metadata(struct ctf_trace *t, const struct ctf_settings *settings)
+{
+	struct names *names = calloc(1, sizeof(*names));
+	struct buf *out = &t->metadata;
+
+	if (names == NULL)
+		return E_NOMEM;
+	head(out, t, settings);
+	t->head_size = buf_len(out);
+	stream_block(out);
+	for (unsigned i = 0; i < t->dat->n_events; i++)
+		if (t->events[i].ops != NULL)
+			event(out, t->dat->events[i], settings->names, names);
+	free(names);
+	return out->bad ? E_NOMEM : OK;
+}
+
+enum status
+ctf_metadata_again(struct ctf_trace *t, const struct ctf_settings *settings)
+{
+	const struct buf *old = &t->metadata;
+	struct buf all = { 0 };
+	size_t head_size;
+
+	head(&all, t, settings);
+	head_size = buf_len(&all);
+	buf_bytes(
+	    &all, buf_data(old) + t->head_size, buf_len(old) - t->head_size);
+	if (all.bad) {
+		buf_free(&all);
+		return E_NOMEM;
+	}
+	buf_free(&t->metadata);
+	t->metadata = all;
+	t->head_size = head_size;
+	return OK;
+}
+
+static enum status
+compile(struct ctf_trace *t)
+{
+	const struct dat *d = t->dat;
+	const size_t n_events = d->n_events + 1;
+	const size_t n_ops = d->n_fields + CTF_OPS_EXTRA * n_events;
+	struct ctf_op *next;
+
+	t->events = calloc(n_events, sizeof(*t->events));
+	t->ops = calloc(n_ops, sizeof(*t->ops));
+	t->memory = n_events * sizeof(*t->events) + n_ops * sizeof(*t->ops);
+	if (t->events == NULL || t->ops == NULL)
+		return E_NOMEM;
+	next = t->ops;
+	for (unsigned i = 0; i < d->n_events; i++) {
+		const uint32_t n = ctf_event_compile(d->events[i], next);
+
+		if (n == 0)
+			continue;
+		t->events[i] = (struct ctf_event){ .ops = next,
+			.n_ops = n,
+			.fixed_size = d->events[i]->fixed_size };
+		next += n;
+	}
+	return OK;
+}
+
+enum status
+ctf_trace_create(struct ctf_trace **out, const struct dat *d,
+    const struct ctf_settings *settings, char why[DAT_WHY_MAX])
+{
+	struct ctf_trace *t = calloc(1, sizeof(*t));
+	enum status st;
+
+	*out = NULL;
+	(void)snprintf(why, DAT_WHY_MAX, "%s", status_text(E_NOMEM));
+	if (t == NULL)
+		return E_NOMEM;
+	t->dat = d;
+	t->freq = frequency(d);
+	if (t->freq == 0) {
+		(void)snprintf(why, DAT_WHY_MAX,
+		    "the frequency of the clock %s is not known", d->clock);
+		ctf_trace_destroy(t);
+		return E_REFUSED;
+	}
+	t->time_max = time_max(t->freq);
+	make_uuid(t->uuid, d, settings->buffer, settings->some_time);
+	make_uuid(t->clock_uuid, d, "/clock", settings->some_time);
+	st = compile(t);
+	if (st == OK)
+		st = ctf_metadata(t, settings);
+	if (st != OK) {
+		ctf_trace_destroy(t);
+		return st;
+	}
+	*out = t;
+	return OK;
+}
+
+void
+ctf_trace_destroy(struct ctf_trace *t)
+{
+	if (t == NULL)
+		return;
+	buf_free(&t->metadata);
+	free(t->events);
+	free(t->ops);
+	free(t);
+}
+
+uint64_t
+ctf_trace_memory(const struct ctf_trace *t)
+{
+	return sizeof(*t) + t->memory + t->metadata.cap;
+}
+
+uint64_t
+ctf_time_ns(const struct ctf_trace *t, uint64_t time)
+{
+	return t->freq == NS_PER_S
+		   ? time
+		   : (uint64_t)((unsigned __int128)time * NS_PER_S / t->freq);
+}
+
+uint64_t
+ctf_time_of_ns(const struct ctf_trace *t, uint64_t ns)
+{
+	return t->freq == NS_PER_S
+		   ? ns
+		   : (uint64_t)((unsigned __int128)ns * t->freq / NS_PER_S);
+}
