@@ -7,10 +7,15 @@
 #ifndef TOOLS_FTRACE_CONVERT_H
 #define TOOLS_FTRACE_CONVERT_H
 
+#include <stdbool.h>
+
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
 #include "tools/ftrace/ctf_stream.h"
+
+/* "system:event" or "lttng", as other sub-commands have it, too. */
+bool convert_options_names(const char *text, enum ctf_names *out);
 
 #define CONVERT_ERROR_MAX 640
 

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/parse.h"
 #include "tools/ftrace/arguments.h"
-#include "tools/ftrace/convert_options.h"
+#include "tools/ftrace/convert.h"
 
 #define PROGRAM "tracepulse-ftrace listen"
 #define PREFIX_BYTES 64

@@ -14,7 +14,7 @@
 #include "common/parse.h"
 #include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/convert_options.h"
+#include "tools/ftrace/convert.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/guest.h"
 #include "tools/ftrace/link.h"
