@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "tests/lib/unit.h"
-#include "tools/ftrace/background.h"
+#include "tools/ftrace/loop.h"
 
 struct job {
 	struct background_job job;

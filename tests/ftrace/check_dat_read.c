@@ -58,8 +58,6 @@ START_TEST(what_a_recorder_sends_is_read_too)
 	ck_assert_str_eq(d->clock, "local");
 	ck_assert(d->has_trace_id);
 	ck_assert_uint_eq(d->n_refused, 0);
-	ck_assert_uint_eq(d->n_symbols, 40);
-	ck_assert_uint_eq(d->n_names, 2);
 	dat_free(d);
 	free(b.p);
 }
@@ -79,7 +77,6 @@ START_TEST(names_may_be_fewer_than_told)
 	/* Behind id, flags, name and size; its lowest byte. */
 	b.p[at - b.p + 16] += 17;
 	ck_assert_int_eq(dat_read(&d, b.p, b.n, why), OK);
-	ck_assert_uint_eq(d->n_names, 2);
 	dat_free(d);
 	free(b.p);
 }

@@ -13,7 +13,7 @@
 
 #include "common/clock.h"
 #include "tests/lib/unit.h"
-#include "tools/ftrace/background.h"
+#include "tools/ftrace/loop.h"
 
 #define DIALS 40
 

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "tests/lib/unit.h"
-#include "tools/ftrace/flush_percent.h"
-#include "tools/ftrace/flush_targets.h"
+#include "tools/ftrace/flush.h"
 
 static const char stats[] = "entries: 12\n"
 			    "overrun: 3\n"

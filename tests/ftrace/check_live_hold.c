@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
-#include "tools/ftrace/live_hold.h"
+#include "tools/ftrace/live_time.h"
 
 #define S UINT64_C(1000000000)
 #define MS UINT64_C(1000000)

@@ -296,10 +296,10 @@ def what_cannot_be_done_is_told():
                 ([top / "cut", top / "out"], 1, "cut short"),
                 ([base, top / "full"], 1, "not empty"),
                 ([base, "--relay=net://127.0.0.1:1"], 1, "refused"),
-                ([base], 2, "one of them"),
-                ([base, top / "out", "x"], 2, "one too many"),
+                ([base], 2, "DIRECTORY or --relay"),
+                ([base, top / "out", "x"], 2, "unexpected argument"),
                 ([base, top / "out", "--names=x"], 2, "--names"),
-                ([base, top / "out", "--relay=net://a"], 2, "one of them"),
+                ([base, top / "out", "--relay=net://a"], 2, "DIRECTORY or --relay"),
                 ([base, top / "out", "--session=a"], 2, "--relay")):
             done = convert(*arguments, status=status)
             check(words in done.stderr, done.stderr)

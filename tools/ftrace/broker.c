@@ -17,28 +17,67 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/list.h"
 #include "common/log.h"
 #include "common/parse.h"
-#include "tools/ftrace/address.h"
-#include "tools/ftrace/background.h"
-#include "tools/ftrace/broker_internal.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/connect.h"
 #include "tools/ftrace/dial.h"
+#include "tools/ftrace/link.h"
 #include "tools/ftrace/listener.h"
-#include "tools/ftrace/stops.h"
+#include "tools/ftrace/loop.h"
+#include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace broker"
 #define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"
-#include "tools/ftrace/command_options.h"
+#include "tools/client/option_rows.h"
 
 /* Connections at a time. When all are there, the oldest of those that have not
  * said who they are makes room. */
 #define BROKER_LINKS_MAX 512
 
-void
-broker_destroy_peer(struct peer *p)
+struct background;
+struct event_base;
+
+/* Agents to which the broker goes itself; each takes 80 KiB. */
+#define BROKER_AGENTS_MAX 128
+struct direct_guest;
+
+struct broker {
+	struct event_base *base;
+	struct background *names; /* of agents */
+	struct list peers;
+	unsigned n;
+	char token[TOKEN_BYTES];
+	struct direct_guest *direct[BROKER_AGENTS_MAX];
+	unsigned n_direct;
+	struct token_list guests; /* none: any name, by the same token */
+	const char *token_file, *guests_file, *bind;
+	uint64_t port;
+};
+
+enum peer_role { PEER_NEW, PEER_GUEST, PEER_REACH };
+
+struct peer {
+	struct list node;
+	struct broker *broker;
+	struct link *link;
+	struct sockaddr_storage from;
+	char address[GUEST_PLACE]; /* HOST:PORT */
+	bool is_direct;		   /* our own end of a guest of the list */
+	enum peer_role role;
+	char token[TOKEN_BYTES]; /* by which it came */
+	char name[GUEST_NAME_MAX];
+	uint64_t cpus;	    /* of a guest; 0: not known */
+	struct peer *other; /* the two of a session */
+	unsigned resets;    /* that a guest was sent, and has not answered */
+};
+
+static void
+destroy_peer(struct peer *p)
 {
 	struct peer *other = p->other;
 
@@ -53,7 +92,7 @@ broker_destroy_peer(struct peer *p)
 			link_frame(other->link, FRAME_RESET, 0, NULL, 0);
 			other->resets++;
 		} else {
-			broker_destroy_peer(other);
+			destroy_peer(other);
 		}
 	}
 	if (p->role == PEER_GUEST)
@@ -62,8 +101,8 @@ broker_destroy_peer(struct peer *p)
 	free(p);
 }
 
-struct peer *
-broker_find_guest(struct broker *b, const char *name)
+static struct peer *
+find_guest(struct broker *b, const char *name)
 {
 	struct peer *p;
 
@@ -109,7 +148,7 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 		refuse_peer(p, "this is no name of a guest");
 		return;
 	}
-	if (broker_find_guest(p->broker, name) != NULL) {
+	if (find_guest(p->broker, name) != NULL) {
 		refuse_peer(p, "a guest of this name is there");
 		return;
 	}
@@ -123,8 +162,7 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 static void
 reach_guest(struct peer *p, const char *name)
 {
-	struct peer *guest = name == NULL ? NULL
-					  : broker_find_guest(p->broker, name);
+	struct peer *guest = name == NULL ? NULL : find_guest(p->broker, name);
 
 	if (guest == NULL) {
 		refuse_peer(p, "no guest of this name is there");
@@ -143,8 +181,8 @@ reach_guest(struct peer *p, const char *name)
 }
 
 /* A guest's token is for its name, and reaches nobody. */
-bool
-broker_may_enter(const struct broker *b, const char *role, const char *token,
+static bool
+may_enter(const struct broker *b, const char *role, const char *token,
     const char *name)
 {
 	if (b->guests_file != NULL && strcmp(role, "connect") == 0)
@@ -164,7 +202,7 @@ on_line(void *arg, char *line)
 		add_guest(p, name, cpus);
 		return;
 	}
-	if (token == NULL || !broker_may_enter(p->broker, role, token, name)) {
+	if (token == NULL || !may_enter(p->broker, role, token, name)) {
 		refuse_peer(p, "wrong token");
 		return;
 	}
@@ -200,7 +238,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
 		log_peer(LOG_WARN, "peer=%s: a frame that it may not send",
 		    p->address);
-		broker_destroy_peer(p);
+		destroy_peer(p);
 		return;
 	}
 	link_frame(p->other->link, kind, stream, bytes, n);
@@ -220,7 +258,7 @@ on_drained(void *arg)
 static void
 on_ended(void *arg)
 {
-	broker_destroy_peer(arg);
+	destroy_peer(arg);
 }
 
 static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
@@ -257,13 +295,13 @@ has_place(struct broker *b, const struct sockaddr *from)
 		return false;
 	log_peer(
 	    LOG_WARN, "peer=%s: says nothing, and others come", p->address);
-	broker_destroy_peer(p);
+	destroy_peer(p);
 	return true;
 }
 
 /* NULL: FD is closed. */
-struct peer *
-broker_add_peer(struct broker *b, int take_fd)
+static struct peer *
+add_peer(struct broker *b, int take_fd)
 {
 	struct peer *p = calloc(1, sizeof(*p));
 
@@ -294,7 +332,7 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 		close(take_fd);
 		return;
 	}
-	p = broker_add_peer(b, take_fd);
+	p = add_peer(b, take_fd);
 	if (p == NULL)
 		return;
 	memcpy(&p->from, from,
@@ -304,6 +342,176 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
 }
 
+/* Which guests a broker takes, and those to whose agents it goes itself. */
+
+/* A guest of the list with an agent to which the broker goes itself. */
+struct direct_guest {
+	struct broker *broker;
+	struct token_guest guest;
+	struct agent_end *end;
+};
+
+/* The other end of its link is a peer as others. */
+static enum status
+open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
+{
+	struct direct_guest *g = arg;
+	struct peer *p;
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+		log_errno(LOG_ERROR, "guest=%s", g->guest.name);
+		return E_IO;
+	}
+	p = add_peer(g->broker, fds[0]);
+	if (p == NULL) {
+		close(fds[1]);
+		return E_NOMEM;
+	}
+	p->is_direct = true;
+	snprintf(p->address, sizeof(p->address), "%s", g->guest.agent);
+	return link_create(out, g->broker->base, fds[1], ops, end);
+}
+
+static void
+on_learned(void *arg, uint32_t cpus)
+{
+	const struct direct_guest *g = arg;
+	struct peer *p = find_guest(g->broker, g->guest.name);
+
+	if (p != NULL)
+		p->cpus = cpus;
+}
+
+static struct direct_guest *
+find_direct(const struct broker *b, const char *name)
+{
+	for (unsigned i = 0; i < b->n_direct; i++)
+		if (strcmp(b->direct[i]->guest.name, name) == 0)
+			return b->direct[i];
+	return NULL;
+}
+
+static enum status
+add_direct(struct broker *b, const struct token_guest *guest)
+{
+	struct direct_guest *g = calloc(1, sizeof(*g));
+	struct agent_end_config config = { .base = b->base,
+		.names = b->names,
+		.token = "-",
+		.open = open_direct,
+		.learned = on_learned,
+		.arg = g };
+	enum status st;
+
+	if (g == NULL)
+		return E_NOMEM;
+	g->broker = b;
+	g->guest = *guest;
+	config.name = g->guest.name;
+	config.agent = g->guest.agent;
+	st = agent_end_create(&g->end, &config);
+	if (st != OK)
+		free(g);
+	else
+		b->direct[b->n_direct++] = g;
+	return st;
+}
+
+static void
+remove_direct(struct broker *b, unsigned i)
+{
+	struct direct_guest *g = b->direct[i];
+	struct peer *p = find_guest(b, g->guest.name);
+
+	agent_end_destroy(g->end);
+	if (p != NULL && p->is_direct)
+		destroy_peer(p);
+	b->direct[i] = b->direct[--b->n_direct];
+	free(g);
+}
+
+/* Who could not come any more as it came; NULL: nobody. */
+static struct peer *
+find_revoked(struct broker *b)
+{
+	struct peer *p;
+
+	list_each (p, &b->peers, struct peer, node) {
+		const char *role = p->role == PEER_GUEST ? "connect" : "reach";
+
+		if (p->role != PEER_NEW && !p->is_direct &&
+		    !may_enter(b, role, p->token, p->name))
+			return p;
+	}
+	return NULL;
+}
+
+/* Guests are as the list has them, now that it is another one. */
+static enum status
+follow_list(struct broker *b)
+{
+	const struct token_list *l = &b->guests;
+	enum status st = OK;
+	struct peer *p;
+
+	while ((p = find_revoked(b)) != NULL) {
+		log_peer(LOG_WARN, "peer=%s: its token is not good any more",
+		    p->address);
+		destroy_peer(p);
+	}
+	for (unsigned i = b->n_direct; i-- > 0;)
+		if (!token_list_has_agent(l, &b->direct[i]->guest))
+			remove_direct(b, i);
+	for (size_t i = 0; i < l->n && st == OK; i++)
+		if (*l->guests[i].agent != '\0' &&
+		    find_direct(b, l->guests[i].name) == NULL)
+			st = add_direct(b, &l->guests[i]);
+	return st;
+}
+
+static enum status
+count_agents(const struct token_list *l)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += *l->guests[i].agent != '\0';
+	if (n <= BROKER_AGENTS_MAX)
+		return OK;
+	log_error("more than %d agents", BROKER_AGENTS_MAX);
+	return E_LIMIT;
+}
+
+static enum status
+read_lists(struct broker *b)
+{
+	struct token_list guests = { 0 };
+	char token[TOKEN_BYTES];
+	enum status st = token_read(token, b->token_file);
+
+	if (st == OK && b->guests_file != NULL)
+		st = token_list_read(&guests, b->guests_file);
+	if (st == OK)
+		st = count_agents(&guests);
+	if (st != OK) {
+		token_list_free(&guests);
+		return st;
+	}
+	memcpy(b->token, token, sizeof(token));
+	token_list_free(&b->guests);
+	b->guests = guests;
+	return follow_list(b);
+}
+
+static void
+forget_lists(struct broker *b)
+{
+	while (b->n_direct > 0)
+		remove_direct(b, b->n_direct - 1);
+	token_list_free(&b->guests);
+}
+
 static void
 on_hangup(evutil_socket_t number, short what, void *arg)
 {
@@ -311,20 +519,11 @@ on_hangup(evutil_socket_t number, short what, void *arg)
 
 	(void)number;
 	(void)what;
-	if (broker_read(b) == OK)
+	if (read_lists(b) == OK)
 		log_notice("tokens are read again, guests in the list: %zu",
 		    b->guests.n);
 	else
 		log_error("tokens are as they were");
-}
-
-static void
-print_usage(void)
-{
-	printf("Usage: " PROGRAM " --token-file FILE [OPTION]...\n"
-	       "Knows guests by name: tracepulse-ftrace connect, list, "
-	       "reach.\n\n");
-	usage_print_rows(rows, N_OPTIONS, 24);
 }
 
 static bool
@@ -349,6 +548,16 @@ set_option(void *arg, size_t i, const char *value)
 	}
 }
 
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM
+	" --token-file FILE [OPTION]...\n"
+	"Registers guests by name, for connect, list, reach and record.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
+
 static int
 serve(struct broker *b)
 {
@@ -358,7 +567,7 @@ serve(struct broker *b)
 	enum status st = background_create(&b->names, b->base, DIAL_THREADS);
 
 	if (st == OK)
-		st = broker_read(b);
+		st = read_lists(b);
 	if (st == OK && (hangup == NULL || event_add(hangup, NULL) != 0))
 		st = E_NOMEM;
 	if (st == OK)
@@ -370,9 +579,9 @@ serve(struct broker *b)
 		log_notice("listening on port %u", listener_port(listener));
 		(void)event_base_dispatch(b->base);
 	}
-	broker_forget(b);
+	forget_lists(b);
 	while (!list_empty(&b->peers))
-		broker_destroy_peer(list_first(&b->peers, struct peer, node));
+		destroy_peer(list_first(&b->peers, struct peer, node));
 	background_destroy(b->names);
 	listener_destroy(listener);
 	stops_remove(&stops);
@@ -387,13 +596,13 @@ command_broker(int argc, char **argv)
 	struct broker b = { .port = 5347 };
 	int first, status;
 
-	if (!read_options(&b, argc, argv, &first, &status))
+	if (!command_parse(&command, &b, argc, argv, &first, &status))
 		return status;
-	if (first < argc || b.token_file == NULL) {
-		fprintf(stderr, PROGRAM ": --token-file is needed, and no "
-					"words; see --help\n");
-		return EXIT_USAGE;
-	}
+	if (first < argc)
+		return command_refuse(
+		    &command, "unexpected argument \"%s\"", argv[first]);
+	if (b.token_file == NULL)
+		return command_refuse(&command, "--token-file is required");
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();
 	list_init(&b.peers);

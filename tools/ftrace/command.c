@@ -1,77 +1,91 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/command.h"
 
+#include <assert.h>
+#include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "common/compiler.h"
-#include "common/near.h"
+/* The width of the first column of --help. */
+#define COLUMN 24
+/* What getopt_long() returns for the long option of the first row. */
+#define FIRST_ROW 256
 
-static const struct command {
-	const char *name, *help;
-	int (*run)(int argc, char **argv);
-} commands[] = {
-#define COMMAND(name, help) { #name, help, command_##name },
-#include "tools/ftrace/commands.tbl.h"
-#undef COMMAND
-};
-
-static const struct command *
-find_command(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	return NULL;
-}
-
+/* Fill the tables that getopt_long() takes. */
 static void
-print_commands(void)
+fill(const struct command *c, struct option *longs, char *letters)
 {
-	printf("Usage: tracepulse-ftrace COMMAND [OPTION]...\n"
-	       "Kernel traces of trace-cmd, stored and live.\n\n");
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		printf("  %-10s %s\n", commands[i].name, commands[i].help);
-	printf("\nSee tracepulse-ftrace(1).\n");
-}
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const struct usage_row *row = &c->rows[i];
 
-int
-command_help(int argc, char **argv)
-{
-	char help[] = "--help";
-	char *arguments[] = { argc > 1 ? argv[1] : NULL, help, NULL };
-
-	if (argc > 1 && *argv[1] != '-' && strcmp(argv[1], "help") != 0)
-		return command_run(2, arguments);
-	print_commands();
-	return 0;
-}
-
-int
-command_run(int argc, char **argv)
-{
-	const struct command *c = find_command(argv[0]);
-	unsigned nearest = NEAR_WORD_MAX;
-
-	if (c != NULL)
-		return c->run(argc, argv);
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		const unsigned d = near_distance(argv[0], commands[i].name);
-
-		if (d >= nearest)
+		longs[i] = (struct option){ .name = row->name,
+			.has_arg = row->arg != NULL,
+			.val = FIRST_ROW + (int)i };
+		if (row->letter == 0)
 			continue;
-		nearest = d;
-		c = &commands[i];
+		*letters++ = row->letter;
+		if (row->arg != NULL)
+			*letters++ = ':';
 	}
-	if (c != NULL && near_enough(argv[0], nearest))
-		fprintf(stderr,
-		    "tracepulse-ftrace: %s: is no command; did you mean %s?\n",
-		    argv[0], c->name);
-	else
-		fprintf(stderr,
-		    "tracepulse-ftrace: %s: is no command; see --help\n",
-		    argv[0]);
+	*letters = '\0';
+}
+
+static size_t
+find_row(const struct command *c, int value)
+{
+	size_t i = 0;
+
+	if (value >= FIRST_ROW)
+		return (size_t)(value - FIRST_ROW);
+	while (i < c->n_rows && c->rows[i].letter != value)
+		i++;
+	return i;
+}
+
+bool
+command_parse(const struct command *c, void *arg, int argc, char **argv,
+    int *first, int *status)
+{
+	struct option longs[COMMAND_ROWS + 1] = { 0 };
+	char letters[2 * COMMAND_ROWS + 2] = "+";
+	int value;
+
+	assert(c->n_rows <= COMMAND_ROWS);
+	fill(c, longs, letters + c->has_command);
+	*status = EXIT_USAGE;
+	optind = 1;
+	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		const size_t i = find_row(c, value);
+
+		if (i == c->n_rows)
+			return false; /* getopt_long() has printed why */
+		if (strcmp(c->rows[i].name, "help") == 0) {
+			printf("Usage: %s\n", c->usage);
+			usage_print_rows(c->rows, c->n_rows, COLUMN);
+			printf("\nSee tracepulse-ftrace(1).\n");
+			*status = 0;
+			return false;
+		}
+		if (!c->set(arg, i, optarg))
+			return usage_bad_value(
+				   c->program, &c->rows[i], optarg) == OK;
+	}
+	*first = optind;
+	return true;
+}
+
+int
+command_refuse(const struct command *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", c->program);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "; see --help\n");
 	return EXIT_USAGE;
 }
 

@@ -1,23 +1,252 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-ftrace connect: on, or beside, a guest. It dials out to the
- * broker, and hands what comes from there to the guest's agent. */
+#include "tools/ftrace/connect.h"
+
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/parse.h"
-#include "tools/ftrace/agent_end.h"
-#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
-#include "tools/ftrace/stops.h"
+#include "tools/ftrace/loop.h"
+#include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
+
+/* Until the broker is tried again; twice as long each time. */
+#define AGAIN_FIRST_S 1
+#define AGAIN_LAST_S 30
+
+struct agent_end {
+	struct agent_end_config config;
+	struct event *again; /* when the broker is tried again */
+	unsigned pause_s;
+	struct streams streams;
+	struct resp_finder finder;
+	struct message_resp resp; /* the agent's; cpus 0: not yet */
+};
+
+/* Only what the agent has named may be reached, not any port of the guest. */
+static bool
+may_open(const struct agent_end *a, uint32_t stream, uint16_t port)
+{
+	if (stream == 0)
+		return port == 0;
+	if (port == 0)
+		return false;
+	for (uint32_t i = 0; i < a->resp.cpus; i++)
+		if (a->resp.ports[i] == port)
+			return true;
+	return a->resp.cpus > 0 && a->resp.sync_port == port;
+}
+
+static void
+end_session(struct agent_end *a)
+{
+	streams_reset(&a->streams);
+	buf_free(&a->finder.in);
+	a->finder = (struct resp_finder){ 0 };
+	a->resp.cpus = 0;
+}
+
+/* To the agent, or to another port that it has named. */
+static enum status
+dial_agent(struct agent_end *a, uint32_t stream, uint16_t port)
+{
+	const int host = (int)(strrchr(a->config.agent, ':') - a->config.agent);
+	char address[300];
+
+	if (port == 0)
+		return streams_dial(&a->streams, stream, a->config.agent);
+	snprintf(
+	    address, sizeof(address), "%.*s:%u", host, a->config.agent, port);
+	return streams_dial(&a->streams, stream, address);
+}
+
+static void
+open_stream(struct agent_end *a, uint32_t stream, const uint8_t *p, size_t n)
+{
+	struct reader r = reader_over(p, n);
+	const uint16_t port = reader_u16(&r);
+
+	if (reader_done(&r) != OK || streams_has(&a->streams, stream) ||
+	    !may_open(a, stream, port))
+		log_peer(LOG_WARN,
+		    "guest=%s: a port that its agent has not named: %u",
+		    a->config.name, port);
+	else if (dial_agent(a, stream, port) == OK)
+		return;
+	link_frame(a->streams.link, FRAME_CLOSE, stream, NULL, 0);
+}
+
+static void
+on_control(void *arg, const uint8_t *p, size_t n)
+{
+	struct agent_end *a = arg;
+	size_t at, size;
+	enum status st;
+
+	if (a->finder.is_done)
+		return;
+	st = resp_find(&a->finder, p, n, &a->resp, &at, &size);
+	if (st == E_MORE)
+		return;
+	a->finder.is_done = true;
+	buf_free(&a->finder.in);
+	if (st != OK)
+		a->resp.cpus = 0;
+	else if (a->config.learned != NULL)
+		a->config.learned(a->config.arg, a->resp.cpus);
+}
+
+static void
+on_over(void *arg)
+{
+	const struct agent_end *a = arg;
+
+	log_peer(LOG_NOTICE, "guest=%s: the connection to the agent has ended",
+	    a->config.name);
+}
+
+/* Not for now; the next pause is longer. */
+static void
+lose_broker(struct agent_end *a)
+{
+	const struct timeval tv = { .tv_sec = a->pause_s };
+
+	end_session(a);
+	link_destroy(a->streams.link);
+	a->streams.link = NULL;
+	(void)event_add(a->again, &tv);
+	a->pause_s = a->pause_s * 2 < AGAIN_LAST_S ? a->pause_s * 2
+						   : AGAIN_LAST_S;
+}
+
+static void
+on_line(void *arg, char *line)
+{
+	struct agent_end *a = arg;
+
+	if (strcmp(line, "ok") == 0) {
+		log_notice("guest=%s: known to the broker", a->config.name);
+		a->pause_s = AGAIN_FIRST_S;
+		return;
+	}
+	log_error(
+	    "guest=%s: the broker says: %s", a->config.name, link_why(line));
+	lose_broker(a);
+}
+
+static void
+on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
+    size_t n)
+{
+	struct agent_end *a = arg;
+
+	switch (kind) {
+	case FRAME_OPEN:
+		open_stream(a, stream, p, n);
+		break;
+	case FRAME_DATA:
+		if (streams_took(&a->streams, stream, n))
+			streams_write(&a->streams, stream, p, n);
+		break;
+	case FRAME_TAKEN:
+		streams_more_room(&a->streams, stream, p, n);
+		break;
+	case FRAME_CLOSE:
+		streams_close(&a->streams, stream);
+		break;
+	default:
+		end_session(a);
+		/* What follows is of the next session. */
+		link_frame(a->streams.link, FRAME_RESET, 0, NULL, 0);
+	}
+}
+
+static void
+on_drained(void *arg)
+{
+	struct agent_end *a = arg;
+
+	streams_go_on(&a->streams);
+}
+
+static void
+on_ended(void *arg)
+{
+	struct agent_end *a = arg;
+
+	if (link_is_connected(a->streams.link))
+		log_warn("guest=%s: the broker is gone, or does not answer",
+		    a->config.name);
+	lose_broker(a);
+}
+
+static const struct link_ops broker_ops = { on_line, on_frame, on_drained,
+	on_ended };
+
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct agent_end *a = arg;
+
+	(void)fd;
+	(void)what;
+	if (a->config.open(a->config.arg, &a->streams.link, &broker_ops, a) !=
+	    OK)
+		lose_broker(a);
+	else
+		link_line(a->streams.link, "connect %s %s %u\n",
+		    a->config.token, a->config.name, a->config.cpus);
+}
+
+enum status
+agent_end_create(struct agent_end **out, const struct agent_end_config *config)
+{
+	struct agent_end *a = calloc(1, sizeof(*a));
+
+	*out = NULL;
+	if (a == NULL)
+		return E_NOMEM;
+	a->config = *config;
+	a->pause_s = AGAIN_FIRST_S;
+	a->streams = (struct streams){ .base = config->base,
+		.names = config->names,
+		.over = on_over,
+		.control = on_control,
+		.arg = a };
+	a->again = evtimer_new(config->base, on_again, a);
+	if (a->again == NULL) {
+		agent_end_destroy(a);
+		return E_NOMEM;
+	}
+	on_again(-1, 0, a);
+	*out = a;
+	return OK;
+}
+
+void
+agent_end_destroy(struct agent_end *a)
+{
+	if (a == NULL)
+		return;
+	end_session(a);
+	link_destroy(a->streams.link);
+	if (a->again != NULL)
+		event_free(a->again);
+	free(a);
+}
+
+/* tracepulse-ftrace connect: on, or beside, a guest. It dials out to the
+ * broker, and hands what comes from there to the guest's agent. */
 
 #define PROGRAM "tracepulse-ftrace connect"
 #define OPTIONS_TABLE "tools/ftrace/connect_options.tbl.h"
-#include "tools/ftrace/command_options.h"
+#include "tools/client/option_rows.h"
 
 struct connection {
 	struct agent_end_config end;
@@ -31,15 +260,6 @@ open_link(void *arg, struct link **out, const struct link_ops *ops, void *end)
 	const struct connection *c = arg;
 
 	return link_dial(out, c->end.base, c->end.names, c->broker, ops, end);
-}
-
-static void
-print_usage(void)
-{
-	printf("Usage: " PROGRAM " NAME --broker HOST:PORT --token-file FILE "
-	       "[OPTION]...\n"
-	       "Makes the agent of trace-cmd on this machine known.\n\n");
-	usage_print_rows(rows, N_OPTIONS, 24);
 }
 
 static bool
@@ -67,6 +287,16 @@ set_option(void *arg, size_t i, const char *value)
 		return false;
 	}
 }
+
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM
+	" NAME --broker HOST:PORT --token-file FILE [OPTION]...\n"
+	"Registers the trace-cmd agent of this machine with a broker.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
 
 /* Again and again, until somebody stops it. */
 static int
@@ -105,14 +335,13 @@ command_connect(int argc, char **argv)
 				    .open = open_link } };
 	int first, status;
 
-	if (!read_options(&c, argc, argv, &first, &status))
+	if (!command_parse(&command, &c, argc, argv, &first, &status))
 		return status;
 	if (first + 1 != argc || !token_is_name(argv[first]) ||
 	    c.broker == NULL || c.token_file == NULL) {
-		fprintf(stderr,
-		    PROGRAM ": a name of letters, digits and .-_, "
-			    "--broker and --token-file are needed\n");
-		return EXIT_USAGE;
+		return command_refuse(&command,
+		    "a guest's name (letters, digits and .-_), "
+		    "--broker and --token-file are required");
 	}
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();

@@ -14,7 +14,6 @@
 
 #include "tools/client/mapped.h"
 #include "tools/client/usage.h"
-#include "tools/ftrace/arguments.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/ctf_stream.h"
 #include "tools/ftrace/dat_pages.h"
@@ -32,19 +31,8 @@ struct convert_options {
 	int64_t offset_ns;
 };
 
-#define COLUMN 26
-
 #define OPTIONS_TABLE "tools/ftrace/convert_options.tbl.h"
 #include "tools/client/option_rows.h"
-
-static void
-print_help(void)
-{
-	printf("Usage: " PROGRAM " [OPTION]... FILE DIRECTORY\n"
-	       "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
-	       "A trace.dat of trace-cmd as a trace in CTF 1.8.\n\n");
-	usage_print_rows(rows, N_OPTIONS, COLUMN);
-}
 
 bool
 convert_options_names(const char *text, enum ctf_names *out)
@@ -67,7 +55,7 @@ set_offset_ns(struct convert_options *o, const char *value)
 }
 
 static bool
-set(void *arg, size_t i, const char *value)
+set_option(void *arg, size_t i, const char *value)
 {
 	struct convert_options *o = arg;
 
@@ -91,6 +79,16 @@ set(void *arg, size_t i, const char *value)
 	return false;
 }
 
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM " [OPTION]... FILE DIRECTORY\n"
+			 "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
+			 "Converts a trace.dat of trace-cmd to CTF 1.8.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
+
 /* The name of the file, without its end. */
 static void
 name_session(struct convert_options *o)
@@ -107,44 +105,29 @@ name_session(struct convert_options *o)
 	    (int)(n < most ? n : most), base);
 }
 
-static enum status
-check_words(struct convert_options *o, int n_words, char **words)
+/* Returns 0, or the exit status after a message. */
+static int
+take_words(struct convert_options *o, int n_words, char **words)
 {
 	const char *why;
 
 	if (n_words < 1)
-		return usage_complain(PROGRAM, "FILE", "is needed; see --help");
-	o->file = words[0];
+		return command_refuse(&command, "FILE is required");
 	if (n_words > 2)
-		return usage_complain(PROGRAM, words[2], "is one too many");
+		return command_refuse(
+		    &command, "unexpected argument \"%s\"", words[2]);
+	o->file = words[0];
 	o->directory = n_words == 2 ? words[1] : NULL;
 	if ((o->directory == NULL) == (o->relay == NULL))
-		return usage_complain(PROGRAM, "DIRECTORY, --relay",
-		    "one of them is needed, and only one");
+		return command_refuse(
+		    &command, "either DIRECTORY or --relay is required");
 	if (o->relay == NULL && o->session[0] != '\0')
-		return usage_complain(PROGRAM, "--session", "is of --relay");
+		return command_refuse(&command, "--session requires --relay");
 	if (o->session[0] == '\0')
 		name_session(o);
 	if (o->relay != NULL && url_parse(&o->url, o->relay, &why) != OK)
-		return usage_complain(PROGRAM, o->relay, why);
-	return OK;
-}
-
-static enum status
-convert_options_parse(struct convert_options *o, int argc, char **argv)
-{
-	const struct arguments a = { .program = PROGRAM,
-		.rows = rows,
-		.n_rows = N_OPTIONS,
-		.set = set,
-		.print_usage = print_help,
-		.arg = o };
-	enum status st;
-	int first;
-
-	*o = (struct convert_options){ 0 };
-	st = arguments_parse(&a, argc, argv, &first);
-	return st == OK ? check_words(o, argc - first, argv + first) : st;
+		return command_refuse(&command, "%s: %s", o->relay, why);
+	return 0;
 }
 
 /* A ring buffer without a name. */
@@ -359,12 +342,16 @@ convert_all(struct convert *c)
 int
 command_convert(int argc, char **argv)
 {
-	struct convert_options o;
+	struct convert_options o = { 0 };
 	struct convert c = { .options = &o };
-	enum status st = convert_options_parse(&o, argc, argv);
+	enum status st;
+	int first, status;
 
-	if (st != OK)
-		return st == E_EXISTS ? 0 : EXIT_USAGE;
+	if (!command_parse(&command, &o, argc, argv, &first, &status))
+		return status;
+	status = take_words(&o, argc - first, argv + first);
+	if (status != 0)
+		return status;
 	signal(SIGBUS, on_bus_error);
 	st = convert_all(&c);
 	if (c.sink != NULL)

@@ -6,8 +6,6 @@
 #include "common/reader.h"
 #include "tools/ftrace/order.h"
 
-static const char magic[] = "\x17\x08\x44tracing";
-#define MAGIC_BYTES (sizeof(magic) - 1)
 /* Options that we look at; the others are passed over. */
 #define OPTION_END 0
 #define OPTION_CLOCK 4
@@ -121,7 +119,7 @@ walk_header(struct walk *w)
 	struct dat_layout *out = w->out;
 	const uint8_t *p;
 
-	expect(w, magic, MAGIC_BYTES);
+	expect(w, DAT_MAGIC, sizeof(DAT_MAGIC) - 1);
 	p = reader_take(&w->r, 2);
 	if (p == NULL)
 		return;

@@ -16,7 +16,9 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* Pages of a ring buffer; over UDP see DATA_DATAGRAM_BYTES. */
+/* A trace.dat begins with these bytes. */
+#define DAT_MAGIC "\x17\x08\x44tracing"
+/* The largest page of a ring buffer; over UDP see DATA_DATAGRAM_BYTES. */
 #define DAT_PAGE_BYTES_MAX (1 << 20)
 /* Sections of options that are a chain. */
 #define DAT_CHAIN_MAX 64

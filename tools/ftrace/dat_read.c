@@ -14,10 +14,14 @@
 #include "tools/ftrace/order.h"
 
 #define VERSION_LEN_MAX 16
+/* The list of events grows by this many. */
+#define EVENTS_STEP 256
+#define NS_PER_US 1000
+/* A flag of a section. */
+#define FLAG_PACKED 1
 
-static const char magic[10] = "\x17\x08\x44tracing";
-
-/* Options of both versions (trace-cmd 3.4). */
+/* The options of both versions (trace-cmd 3.4). From 16 on they say where a
+ * section begins, and have the section's number. */
 enum dat_option {
 	OPTION_END = 0,
 	OPTION_DATE = 1,
@@ -28,7 +32,6 @@ enum dat_option {
 	OPTION_CPUS = 8,
 	OPTION_TRACE_ID = 11,
 	OPTION_TSC2NSEC = 14,
-	/* Places of sections, of the same numbers. */
 	OPTION_HEADERS = 16,
 	OPTION_FTRACE = 17,
 	OPTION_FORMATS = 18,
@@ -37,25 +40,24 @@ enum dat_option {
 	OPTION_CMDLINES = 21,
 };
 
-/* What is being read. */
 struct dat_reading {
 	struct dat *d;
-	const uint8_t *p; /* all of it */
+	const uint8_t *p; /* the whole input */
 	size_t n;
 	uint32_t page_size; /* of the header */
-	size_t unpacked;    /* bytes so far */
+	size_t unpacked;    /* bytes decompressed so far */
 	unsigned n_options;
-	/* Where sections are; 0: none (version 7). */
+	/* Where each section begins; 0: there is none (version 7). */
 	uint64_t sections[OPTION_CMDLINES + 1];
-	char *why; /* DAT_WHY_MAX; the first failure's line */
+	char *why; /* DAT_WHY_MAX bytes: the first failure */
 };
 
-/* Note a failure, with printf's words. Returns ST. */
-static enum status dat_fail(struct dat_reading *g, enum status st,
-    const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Notes why reading fails, unless a reason is known. Returns ST. */
+static enum status stop(struct dat_reading *g, enum status st, const char *fmt,
+    ...) PRINTF_LIKE(3, 4);
 
 static enum status
-dat_fail(struct dat_reading *g, enum status st, const char *fmt, ...)
+stop(struct dat_reading *g, enum status st, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -67,15 +69,10 @@ dat_fail(struct dat_reading *g, enum status st, const char *fmt, ...)
 	return st;
 }
 
-/* Layouts of pages and events, symbols and names (trace-cmd 3.2, 6 to 9). */
-
-/* The list of events grows by so many. */
-#define EVENTS_STEP 256
-
 static enum status
-cut_short(struct dat_reading *g, const char *what)
+check_whole(struct dat_reading *g, const struct dat_input *in, const char *what)
 {
-	return dat_fail(g, E_MALFORMED, "%s: cut short", what);
+	return in->r.bad ? stop(g, E_MALFORMED, "%s: cut short", what) : OK;
 }
 
 /* A 64-bit length and that many bytes. */
@@ -84,6 +81,8 @@ read_block(struct dat_input *in)
 {
 	return dat_input_span(in, dat_input_u64(in));
 }
+
+/* The blocks of metadata, which both versions have (trace-cmd 3.2, 6 to 9). */
 
 static enum status
 set_layout(struct dat_reading *g, struct span text)
@@ -111,31 +110,32 @@ set_layout(struct dat_reading *g, struct span text)
 	    l->data_at >= l->commit_at + l->commit_size &&
 	    l->data_at < PAGE_SIZE_MIN)
 		return OK;
-	return dat_fail(g, E_MALFORMED, "header_page: not a page's layout");
+	return stop(g, E_MALFORMED, "header_page: not the layout of a page");
 }
 
 static enum status
-dat_read_headers(struct dat_reading *g, struct dat_input *in)
+read_headers(struct dat_reading *g, struct dat_input *in)
 {
 	enum status st = OK;
 	struct span text;
 
 	if (!dat_input_word(in, "header_page", sizeof("header_page")))
-		return dat_fail(g, E_MALFORMED, "there is no header_page");
+		return stop(g, E_MALFORMED, "header_page is missing");
 	text = read_block(in);
-	/* Kernels without one have pages as they were from the first. */
+	/* An empty text: the kernel has the first layout of pages. */
 	if (!in->r.bad && text.n > 0)
 		st = set_layout(g, text);
 	if (st != OK)
 		return st;
 	if (!in->r.bad &&
 	    !dat_input_word(in, "header_event", sizeof("header_event")))
-		return dat_fail(g, E_MALFORMED, "there is no header_event");
+		return stop(g, E_MALFORMED, "header_event is missing");
 	(void)read_block(in);
-	return in->r.bad ? cut_short(g, "header_page") : OK;
+	return check_whole(g, in, "header_page");
 }
 
-/* Addresses of a stack: as many as there are, whatever the text says. */
+/* Makes the last field, the addresses of a stack, take the rest of the event:
+ * the text states a fixed size that is wrong. */
 static void
 free_stack(struct event_format *f)
 {
@@ -155,54 +155,46 @@ free_stack(struct event_format *f)
 	}
 }
 
-/* Events of ftrace itself whose bytes are not what their text says. */
+/* Corrects the formats of ftrace's own events whose text is wrong. */
 static void
-mend(struct event_format *f)
+correct_format(struct event_format *f)
 {
+	struct event_field *last;
+
 	if (f->n_fields == 0 || strcmp(f->system, "ftrace") != 0)
 		return;
+	last = &f->fields[f->n_fields - 1];
 	if (strcmp(f->name, "kernel_stack") == 0)
 		free_stack(f);
-	/* Bytes of any kind, which programs write to trace_marker_raw. */
-	if (strcmp(f->name, "raw_data") == 0 &&
-	    f->fields[f->n_fields - 1].kind == FIELD_REST_TEXT)
-		f->fields[f->n_fields - 1].kind = FIELD_REST_ARRAY;
+	/* Programs write any bytes to trace_marker_raw. */
+	if (strcmp(f->name, "raw_data") == 0 && last->kind == FIELD_REST_TEXT)
+		last->kind = FIELD_REST_ARRAY;
 }
 
-/* The first one of an id counts. */
+/* Adds an event, unless its id is taken. On failure the caller frees F. */
 static enum status
-add_event(struct dat_reading *g, struct event_format *take_f)
+add_event(struct dat_reading *g, struct event_format *f)
 {
 	struct dat *d = g->d;
 	struct event_format **more;
 
-	d->n_fields += take_f->n_fields;
-	if (d->by_id[take_f->id] != 0) {
-		event_format_free(take_f);
-		d->n_refused++;
-		return OK;
-	}
-	more = d->events;
-	if (d->n_events == DAT_EVENTS_MAX || d->n_fields > DAT_FIELDS_MAX) {
-		event_format_free(take_f);
-		return dat_fail(g, E_LIMIT, "more events than a kernel has");
-	}
+	if (d->n_events == DAT_EVENTS_MAX || d->n_fields > DAT_FIELDS_MAX)
+		return stop(g, E_LIMIT, "more events than a kernel has");
 	if (d->n_events % EVENTS_STEP == 0) {
 		more = realloc(
 		    d->events, (d->n_events + EVENTS_STEP) * sizeof(*more));
-		if (more == NULL) {
-			event_format_free(take_f);
+		if (more == NULL)
 			return E_NOMEM;
-		}
 		d->events = more;
 	}
-	mend(take_f);
-	d->events[d->n_events++] = take_f;
-	d->by_id[take_f->id] = (uint16_t)d->n_events;
+	correct_format(f);
+	d->events[d->n_events++] = f;
+	d->by_id[f->id] = (uint16_t)d->n_events;
 	return OK;
 }
 
-/* COUNT format texts of SYSTEM, each behind its length. */
+/* Reads COUNT format texts of SYSTEM, each after its length. A format that is
+ * not valid, or whose id is taken, is left out: its events will be unknown. */
 static enum status
 read_texts(struct dat_reading *g, struct dat_input *in, struct span system,
     uint32_t count)
@@ -214,34 +206,37 @@ read_texts(struct dat_reading *g, struct dat_input *in, struct span system,
 		struct event_format *f;
 
 		if (in->r.bad)
-			return cut_short(g, "event formats");
+			return check_whole(g, in, "event formats");
 		st = event_format_parse(
 		    &f, system, text, g->d->page.commit_size);
-		if (st == OK) {
+		if (st == E_NOMEM)
+			return st;
+		if (st == OK)
+			g->d->n_fields += f->n_fields;
+		if (st == OK && g->d->by_id[f->id] == 0) {
 			st = add_event(g, f);
-		} else if (st != E_NOMEM) {
-			/* Its events are passed over, and counted. */
-			g->d->n_refused++;
-			st = OK;
+			if (st != OK)
+				event_format_free(f);
+			continue;
 		}
+		event_format_free(f);
+		g->d->n_refused++;
+		st = OK;
 	}
-	return st;
+	return st == OK ? check_whole(g, in, "event formats") : st;
 }
 
 static enum status
-dat_read_ftrace(struct dat_reading *g, struct dat_input *in)
+read_ftrace(struct dat_reading *g, struct dat_input *in)
 {
-	static const char ftrace[] = "ftrace";
+	static const struct span ftrace = { "ftrace", 6 };
 	const uint32_t count = dat_input_u32(in);
 
-	if (in->r.bad)
-		return cut_short(g, "ftrace events");
-	return read_texts(
-	    g, in, (struct span){ ftrace, sizeof(ftrace) - 1 }, count);
+	return read_texts(g, in, ftrace, count);
 }
 
 static enum status
-dat_read_formats(struct dat_reading *g, struct dat_input *in)
+read_formats(struct dat_reading *g, struct dat_input *in)
 {
 	const uint32_t systems = dat_input_u32(in);
 	enum status st = OK;
@@ -253,62 +248,34 @@ dat_read_formats(struct dat_reading *g, struct dat_input *in)
 		if (!in->r.bad)
 			st = read_texts(g, in, system, count);
 	}
-	if (st == OK && in->r.bad)
-		return cut_short(g, "event formats");
-	return st;
+	return st != OK ? st : check_whole(g, in, "event formats");
 }
 
-static unsigned
-count_lines(struct span text)
-{
-	struct span line;
-	unsigned n = 0;
-
-	while (event_format_line(&text, &line))
-		n += line.n > 0;
-	return n;
-}
-
-/* Addresses in events stay numbers: who wants names of them has the file. */
+/* Skips kallsyms, or the printk formats: addresses in events stay numbers. */
 static enum status
-dat_read_kallsyms(struct dat_reading *g, struct dat_input *in)
-{
-	g->d->n_symbols = count_lines(dat_input_span(in, dat_input_u32(in)));
-	return in->r.bad ? cut_short(g, "kallsyms") : OK;
-}
-
-static enum status
-dat_read_printk(struct dat_reading *g, struct dat_input *in)
+skip_text(struct dat_reading *g, struct dat_input *in)
 {
 	(void)dat_input_span(in, dat_input_u32(in));
-	return in->r.bad ? cut_short(g, "printk formats") : OK;
+	return check_whole(g, in, "kernel symbols");
 }
 
 static enum status
-dat_read_cmdlines(struct dat_reading *g, struct dat_input *in)
-{
-	g->d->n_names = count_lines(read_block(in));
-	return in->r.bad ? cut_short(g, "names of processes") : OK;
-}
-
-/* A recorder takes the length of the kernel's file, and then its text, which is
- * shorter if processes have ended meanwhile. */
-static enum status
-dat_read_last_cmdlines(struct dat_reading *g, struct dat_input *in)
+read_cmdlines(struct dat_reading *g, struct dat_input *in)
 {
 	uint64_t n = dat_input_u64(in);
 
-	if (n > reader_left(&in->r))
+	/* Version 7: a recorder sends the length of the kernel's file before
+	 * its text, which is shorter if processes have ended since. */
+	if (g->d->version == 7 && n > reader_left(&in->r))
 		n = reader_left(&in->r);
-	g->d->n_names = count_lines(dat_input_span(in, n));
-	return in->r.bad ? cut_short(g, "names of processes") : OK;
+	(void)dat_input_span(in, n);
+	return check_whole(g, in, "names of processes");
 }
 
 /* Options, and the buffers that some of them name (trace-cmd 3.4). */
 
-#define NS_PER_US 1000
-
-/* What is printable of S, up to a NUL, an end of line, or the end of OUT. */
+/* Copies S up to a NUL, the end of a line, or the end of OUT; what is not
+ * printable becomes '?'. */
 static void
 copy_text(char *out, size_t size, struct span s)
 {
@@ -322,7 +289,7 @@ copy_text(char *out, size_t size, struct span s)
 	out[n] = '\0';
 }
 
-/* The clock in use stands in brackets among those that there are. */
+/* The clock in use is in brackets: "[local] global counter ...". */
 static void
 option_clock(struct dat *d, struct span s)
 {
@@ -348,13 +315,13 @@ option_uname(struct dat *d, struct span s)
 	(void)strsep(&rest, " ");
 	if (rest != NULL)
 		(void)snprintf(
-		    d->hostname, sizeof(d->hostname), "%s", strsep(&rest, " "));
+		    d->hostname, DAT_NAME_MAX, "%s", strsep(&rest, " "));
 	if (rest != NULL)
 		(void)snprintf(
-		    d->release, sizeof(d->release), "%s", strsep(&rest, " "));
+		    d->release, DAT_NAME_MAX, "%s", strsep(&rest, " "));
 }
 
-/* A number as strtoll(3) has it; the DATE is in us, the OFFSET in ns. */
+/* A number as strtoll(3) reads it. DATE has precedence over OFFSET. */
 static void
 option_offset(
     struct dat *d, struct span s, enum dat_offset from, int64_t ns_per_unit)
@@ -373,128 +340,121 @@ option_offset(
 	d->offset_ns = ns;
 }
 
-static struct dat_buffer *
-dat_add_buffer(struct dat_reading *g, struct span name)
+/* Appends a buffer to the list. */
+static enum status
+add_buffer(struct dat_reading *g, struct span name, struct dat_buffer **out)
 {
 	struct dat *d = g->d;
-	struct dat_buffer *b;
 
-	if (d->n_buffers == DAT_BUFFERS_MAX) {
-		(void)dat_fail(
+	if (d->n_buffers == DAT_BUFFERS_MAX)
+		return stop(
 		    g, E_LIMIT, "more than %d buffers", DAT_BUFFERS_MAX);
-		return NULL;
-	}
 	if (d->buffers == NULL)
 		d->buffers = calloc(DAT_BUFFERS_MAX, sizeof(*d->buffers));
 	if (d->buffers == NULL)
-		return NULL;
-	b = &d->buffers[d->n_buffers++];
-	copy_text(b->name, sizeof(b->name), name);
-	b->page_size = g->page_size;
-	return b;
+		return E_NOMEM;
+	*out = &d->buffers[d->n_buffers++];
+	copy_text((*out)->name, sizeof((*out)->name), name);
+	(*out)->page_size = g->page_size;
+	return OK;
 }
 
 static enum status
-dat_add_cpu(struct dat_reading *g, struct dat_buffer *b, unsigned cpu,
-    uint64_t at, uint64_t size)
+add_cpu(
+    struct dat_reading *g, struct dat_buffer *b, const struct dat_pages *cpu)
 {
 	struct dat_pages *more;
 
-	if (size == 0)
+	if (cpu->size == 0)
 		return OK;
-	if (at > g->n || size > g->n - at)
-		return dat_fail(g, E_MALFORMED,
-		    "the pages of CPU %u are not in the file", cpu);
-	if (b->n_cpus == DAT_CPUS_MAX || cpu >= DAT_CPUS_MAX)
-		return dat_fail(g, E_LIMIT, "more than %d CPUs", DAT_CPUS_MAX);
+	if (cpu->at > g->n || cpu->size > g->n - cpu->at)
+		return stop(g, E_MALFORMED,
+		    "the pages of CPU %u are not in the file", cpu->cpu);
+	if (b->n_cpus == DAT_CPUS_MAX || cpu->cpu >= DAT_CPUS_MAX)
+		return stop(g, E_LIMIT, "more than %d CPUs", DAT_CPUS_MAX);
 	for (unsigned i = 0; i < b->n_cpus; i++)
-		if (b->cpus[i].cpu == cpu)
-			return dat_fail(
-			    g, E_MALFORMED, "CPU %u is there twice", cpu);
+		if (b->cpus[i].cpu == cpu->cpu)
+			return stop(
+			    g, E_MALFORMED, "CPU %u is listed twice", cpu->cpu);
 	more = realloc(b->cpus, (b->n_cpus + 1) * sizeof(*more));
 	if (more == NULL)
 		return E_NOMEM;
 	b->cpus = more;
-	b->cpus[b->n_cpus++] = (struct dat_pages){ cpu, at, size };
+	b->cpus[b->n_cpus++] = *cpu;
 	return OK;
 }
 
-/* Version 6: a name, and where another "flyrecord" is. */
+/* Reads where the pages of N CPUs are. HAS_NUMBERS: each is preceded by the
+ * CPU's number, else they count from 0. */
 static enum status
-buffer_v6(struct dat_reading *g, struct dat_input in)
+read_cpus(struct dat_reading *g, struct dat_buffer *b, struct dat_input *in,
+    uint32_t n, bool has_numbers)
 {
-	const uint64_t at = dat_input_u64(&in);
-	const struct span name = dat_input_string(&in, DAT_NAME_MAX);
-	struct dat_buffer *b;
 	enum status st = OK;
 
-	if (in.r.bad || at >= g->n)
-		return dat_fail(g, E_MALFORMED, "a buffer is not in the file");
-	b = dat_add_buffer(g, name);
-	if (b == NULL)
-		return g->why[0] == '\0' ? E_NOMEM : E_LIMIT;
-	in = dat_input_over(g->p + at, g->n - at, g->d->is_big);
-	if (!dat_input_word(&in, "flyrecord", sizeof("flyrecord")))
-		return dat_fail(g, E_MALFORMED, "a buffer has no data");
-	for (unsigned i = 0; i < g->d->n_cpus && st == OK && !in.r.bad; i++) {
-		const uint64_t begin = dat_input_u64(&in);
+	for (uint32_t i = 0; i < n && st == OK; i++) {
+		struct dat_pages cpu = {
+			.cpu = has_numbers ? dat_input_u32(in) : i,
+		};
 
-		st = dat_add_cpu(g, b, i, begin, dat_input_u64(&in));
+		cpu.at = dat_input_u64(in);
+		cpu.size = dat_input_u64(in);
+		st = in->r.bad ? check_whole(g, in, "a list of CPUs")
+			       : add_cpu(g, b, &cpu);
 	}
-	return st != OK	  ? st
-	       : in.r.bad ? dat_fail(g, E_MALFORMED, "a buffer is cut short")
-			  : OK;
-}
-
-/* Version 7: all of it, but for the flags, which are the section's. */
-static enum status
-buffer_v7(struct dat_reading *g, struct dat_input in)
-{
-	const uint64_t at = dat_input_u64(&in);
-	const struct span name = dat_input_string(&in, DAT_NAME_MAX);
-	struct dat_input section;
-	struct dat_buffer *b;
-	enum status st = OK;
-	uint32_t cpus;
-
-	(void)dat_input_string(&in, DAT_NAME_MAX); /* its clock */
-	if (in.r.bad || at >= g->n)
-		return dat_fail(g, E_MALFORMED, "a buffer is not in the file");
-	b = dat_add_buffer(g, name);
-	if (b == NULL)
-		return g->why[0] == '\0' ? E_NOMEM : E_LIMIT;
-	b->page_size = dat_input_u32(&in);
-	cpus = dat_input_u32(&in);
-	section = dat_input_over(g->p + at, g->n - at, g->d->is_big);
-	(void)dat_input_u16(&section); /* its id */
-	b->is_packed = (dat_input_u16(&section) & 1) != 0;
-	for (uint32_t i = 0; i < cpus && st == OK && !in.r.bad; i++) {
-		const uint32_t cpu = dat_input_u32(&in);
-		const uint64_t begin = dat_input_u64(&in);
-
-		st = dat_add_cpu(g, b, cpu, begin, dat_input_u64(&in));
-	}
-	if (st == OK &&
-	    (in.r.bad || section.r.bad || b->page_size < PAGE_SIZE_MIN ||
-		b->page_size > PAGE_SIZE_MAX))
-		return dat_fail(g, E_MALFORMED, "a buffer is cut short");
 	return st;
 }
 
+/* Version 6: a name, and where the CPUs of the buffer are listed, after the
+ * word "flyrecord". Version 7: also the list itself; at the place named is the
+ * header of the section of pages. */
 static enum status
-dat_read_option(struct dat_reading *g, unsigned id, struct dat_input body)
+option_buffer(struct dat_reading *g, struct dat_input in)
+{
+	const uint64_t at = dat_input_u64(&in);
+	const struct span name = dat_input_string(&in, DAT_NAME_MAX);
+	struct dat_input there;
+	struct dat_buffer *b;
+	enum status st;
+	uint32_t cpus;
+
+	if (g->d->version == 7)
+		(void)dat_input_string(&in, DAT_NAME_MAX); /* its clock */
+	if (in.r.bad || at >= g->n)
+		return stop(g, E_MALFORMED, "a buffer is not in the file");
+	st = add_buffer(g, name, &b);
+	if (st != OK)
+		return st;
+	there = dat_input_over(g->p + at, g->n - at, g->d->is_big);
+	if (g->d->version == 6) {
+		if (!dat_input_word(&there, "flyrecord", sizeof("flyrecord")))
+			return stop(g, E_MALFORMED, "a buffer has no data");
+		return read_cpus(g, b, &there, g->d->n_cpus, false);
+	}
+	b->page_size = dat_input_u32(&in);
+	cpus = dat_input_u32(&in);
+	(void)dat_input_u16(&there); /* the section's number */
+	b->is_packed = (dat_input_u16(&there) & FLAG_PACKED) != 0;
+	if (in.r.bad || there.r.bad || b->page_size < PAGE_SIZE_MIN ||
+	    b->page_size > PAGE_SIZE_MAX)
+		return stop(g, E_MALFORMED, "a buffer is cut short");
+	return read_cpus(g, b, &in, cpus, true);
+}
+
+static enum status
+read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 {
 	struct dat *d = g->d;
 	const struct span all = { (const char *)body.r.p,
 		(size_t)reader_left(&body.r) };
 
 	if (++g->n_options > DAT_READ_OPTIONS_MAX)
-		return dat_fail(g, E_LIMIT, "too many options");
+		return stop(g, E_LIMIT, "too many options");
 	switch (id) {
-	case OPTION_DATE:
+	case OPTION_DATE: /* in us */
 		option_offset(d, all, DAT_OFFSET_DATE, NS_PER_US);
 		break;
-	case OPTION_OFFSET:
+	case OPTION_OFFSET: /* in ns */
 		option_offset(d, all, DAT_OFFSET_GIVEN, 1);
 		break;
 	case OPTION_CLOCK:
@@ -517,8 +477,7 @@ dat_read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 			     d->tsc_shift < 64;
 		break;
 	case OPTION_BUFFER:
-		return d->version == 6 ? buffer_v6(g, body)
-				       : buffer_v7(g, body);
+		return option_buffer(g, body);
 	default:
 		if (d->version == 7 && id >= OPTION_HEADERS &&
 		    id <= OPTION_CMDLINES)
@@ -528,116 +487,98 @@ dat_read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 	return OK;
 }
 
-/* Version 6: everything in one row (trace-cmd 3.2). */
-
-/* The words that say what comes next, with their NUL. */
-static const char options_word[] = "options  ";
-static const char pages_word[] = "flyrecord";
-static const char latency_word[] = "latency  ";
-
+/* Reads options up to the last. *END is the body of that, which version 6 does
+ * not have. */
 static enum status
-read_options(struct dat_reading *g, struct dat_input *in)
+read_options(struct dat_reading *g, struct dat_input *in, struct dat_input *end)
 {
-	enum status st = OK;
-
-	while (st == OK) {
+	for (;;) {
 		const uint16_t id = dat_input_u16(in);
-		struct span body;
+		const bool has_body = id != OPTION_END || g->d->version == 7;
+		const struct span body = dat_input_span(
+		    in, has_body ? dat_input_u32(in) : 0);
+		enum status st;
 
-		if (in->r.bad)
-			return dat_fail(
-			    g, E_MALFORMED, "the options are cut short");
-		if (id == OPTION_END)
-			return OK;
-		body = dat_input_span(in, dat_input_u32(in));
-		if (in->r.bad)
-			return dat_fail(
-			    g, E_MALFORMED, "an option is cut short");
-		st = dat_read_option(
-		    g, id, dat_input_over(body.p, body.n, in->is_big));
+		*end = dat_input_over(body.p, body.n, in->is_big);
+		if (in->r.bad || id == OPTION_END)
+			return check_whole(g, in, "options");
+		st = read_option(g, id, *end);
+		if (st != OK)
+			return st;
 	}
-	return st;
 }
 
-/* Where the pages of each CPU are, and the clock. */
+/* Version 6: one block after another (trace-cmd 3.2). */
+
+/* Reads the CPUs of the main buffer, and the clock unless it is known. */
 static enum status
 read_table(struct dat_reading *g, struct dat_input *in)
 {
-	struct dat_buffer *b = dat_add_buffer(g, (struct span){ "", 0 });
-	enum status st = b == NULL ? E_NOMEM : OK;
+	struct dat_buffer *b;
+	enum status st = add_buffer(g, (struct span){ "", 0 }, &b);
 
-	for (unsigned i = 0; i < g->d->n_cpus && st == OK && !in->r.bad; i++) {
-		const uint64_t at = dat_input_u64(in);
-		const uint64_t size = dat_input_u64(in);
-
-		if (!in->r.bad)
-			st = dat_add_cpu(g, b, i, at, size);
-	}
-	if (st == OK && in->r.bad)
-		return dat_fail(g, E_MALFORMED, "the table is cut short");
+	if (st == OK)
+		st = read_cpus(g, b, in, g->d->n_cpus, false);
 	if (st == OK && g->d->clock[0] == '\0') {
-		const struct span clock = dat_input_span(in, dat_input_u64(in));
+		const struct span clock = read_block(in);
 
 		/* Older writers have none. */
 		if (!in->r.bad)
-			st = dat_read_option(g, OPTION_CLOCK,
-			    dat_input_over(clock.p, clock.n, in->is_big));
+			option_clock(g->d, clock);
 	}
 	return st;
 }
 
-/* What may be missing in what a recorder sends: a part is whole, or not there
- * at all. */
+/* Reads the parts that a recorder may leave out; each is whole, or missing with
+ * all that follow it. */
 static enum status
 read_rest(struct dat_reading *g, struct dat_input *in)
 {
+	struct dat_input end;
 	enum status st;
 
 	if (reader_left(&in->r) == 0)
 		return OK; /* V1 sends no more */
-	st = dat_read_cmdlines(g, in);
+	st = read_cmdlines(g, in);
 	if (st != OK || reader_left(&in->r) == 0)
 		return st;
 	g->d->n_cpus = dat_input_u32(in);
 	if (in->r.bad || g->d->n_cpus > DAT_CPUS_MAX)
-		return dat_fail(g, E_MALFORMED, "no valid number of CPUs");
-	if (dat_input_word(in, options_word, sizeof(options_word)))
-		st = read_options(g, in);
+		return stop(g, E_MALFORMED, "invalid number of CPUs");
+	if (dat_input_word(in, "options  ", sizeof("options  ")))
+		st = read_options(g, in, &end);
 	if (st != OK || reader_left(&in->r) == 0)
 		return st;
-	if (dat_input_word(in, latency_word, sizeof(latency_word)))
-		return dat_fail(
-		    g, E_REFUSED, "it has the text of a latency tracer only");
-	if (!dat_input_word(in, pages_word, sizeof(pages_word)))
-		return dat_fail(
-		    g, E_MALFORMED, "no pages where they should be");
+	if (dat_input_word(in, "latency  ", sizeof("latency  ")))
+		return stop(
+		    g, E_REFUSED, "it has only the text of a latency tracer");
+	if (!dat_input_word(in, "flyrecord", sizeof("flyrecord")))
+		return stop(g, E_MALFORMED, "the pages are missing");
 	return read_table(g, in);
 }
 
 static enum status
-dat_read_v6(struct dat_reading *g, struct dat_input *in)
+read_v6(struct dat_reading *g, struct dat_input *in)
 {
-	enum status st = dat_read_headers(g, in);
+	enum status st = read_headers(g, in);
 
 	if (st == OK)
-		st = dat_read_ftrace(g, in);
+		st = read_ftrace(g, in);
 	if (st == OK)
-		st = dat_read_formats(g, in);
+		st = read_formats(g, in);
 	if (st == OK)
-		st = dat_read_kallsyms(g, in);
+		st = skip_text(g, in);
 	if (st == OK)
-		st = dat_read_printk(g, in);
+		st = skip_text(g, in);
 	return st == OK ? read_rest(g, in) : st;
 }
 
-/* Version 7: sections anywhere, and options that say where (trace-cmd 3.4). */
-
-#define FLAG_PACKED 1
+/* Version 7: sections in any order, and options that say where. */
 
 struct section {
 	unsigned id;
 	struct dat_input body;
-	uint8_t *take_mem; /* of the body, if it was compressed */
+	uint8_t *take_mem; /* memory of the body, if it was compressed */
 };
 
 static enum status
@@ -649,10 +590,9 @@ unpack(struct dat_reading *g, struct section *s)
 	enum status st;
 
 	if (s->body.r.bad)
-		return dat_fail(
-		    g, E_MALFORMED, "section %u is cut short", s->id);
+		return stop(g, E_MALFORMED, "section %u is cut short", s->id);
 	if (size > DAT_UNPACKED_MAX - g->unpacked)
-		return dat_fail(g, E_LIMIT, "more metadata than a kernel has");
+		return stop(g, E_LIMIT, "more metadata than a kernel has");
 	g->unpacked += size;
 	s->take_mem = malloc(size == 0 ? 1 : size);
 	if (s->take_mem == NULL)
@@ -661,18 +601,12 @@ unpack(struct dat_reading *g, struct section *s)
 	    g->d->packing, (const uint8_t *)data.p, data.n, s->take_mem, size);
 	s->body = dat_input_over(s->take_mem, size, g->d->is_big);
 	if (st == E_REFUSED)
-		return dat_fail(g, st,
-		    "the metadata is compressed in a way that this build does "
-		    "not read");
-	if (st != OK)
-		return dat_fail(g, st,
-		    "section %u is not what it was "
-		    "compressed from",
-		    s->id);
-	return OK;
+		return stop(g, st,
+		    "this build does not read the compression of the metadata");
+	return st == OK ? OK : stop(g, st, "a section cannot be decompressed");
 }
 
-/* The section at AT, whose id must be ID. The caller frees take_mem. */
+/* Opens section ID at AT. The caller frees take_mem, also on failure. */
 static enum status
 open_section(struct dat_reading *g, uint64_t at, unsigned id, struct section *s)
 {
@@ -682,110 +616,81 @@ open_section(struct dat_reading *g, uint64_t at, unsigned id, struct section *s)
 
 	*s = (struct section){ .id = id };
 	if (at >= g->n)
-		return dat_fail(
+		return stop(
 		    g, E_MALFORMED, "section %u is not in the file", id);
 	in = dat_input_over(g->p + at, g->n - at, g->d->is_big);
 	if (dat_input_u16(&in) != id)
-		return dat_fail(
+		return stop(
 		    g, E_MALFORMED, "section %u is not where it should be", id);
 	flags = dat_input_u16(&in);
 	(void)dat_input_u32(&in); /* its name; recorders do not send names */
-	body = dat_input_span(&in, dat_input_u64(&in));
+	body = read_block(&in);
 	if (in.r.bad)
-		return dat_fail(g, E_MALFORMED, "section %u is cut short", id);
+		return check_whole(g, &in, "a section");
 	s->body = dat_input_over(body.p, body.n, g->d->is_big);
 	return (flags & FLAG_PACKED) != 0 ? unpack(g, s) : OK;
 }
 
-/* *NEXT: where the next section of options is; 0: nowhere. */
-static enum status
-read_list(struct dat_reading *g, struct dat_input *in, uint64_t *next)
-{
-	enum status st = OK;
-
-	while (st == OK) {
-		const uint16_t id = dat_input_u16(in);
-		const struct span body = dat_input_span(in, dat_input_u32(in));
-		struct dat_input option = dat_input_over(
-		    body.p, body.n, in->is_big);
-
-		if (in->r.bad)
-			return dat_fail(
-			    g, E_MALFORMED, "the options are cut short");
-		if (id == OPTION_END) {
-			*next = dat_input_u64(&option);
-			return option.r.bad ? dat_fail(g, E_MALFORMED,
-						  "the options have no end")
-					    : OK;
-		}
-		st = dat_read_option(g, id, option);
-	}
-	return st;
-}
-
+/* Reads all sections of options; the last option of each says where the next
+ * section is, or 0. */
 static enum status
 read_chain(struct dat_reading *g, uint64_t at)
 {
 	enum status st = OK;
 
 	for (unsigned i = 0; at != 0 && st == OK; i++) {
+		struct dat_input end;
 		struct section s;
 
 		if (i == DAT_SECTIONS_MAX)
-			return dat_fail(
-			    g, E_LIMIT, "too many sections of options");
+			return stop(g, E_LIMIT, "too many sections of options");
 		st = open_section(g, at, OPTION_END, &s);
 		if (st == OK)
-			st = read_list(g, &s.body, &at);
+			st = read_options(g, &s.body, &end);
+		if (st == OK) {
+			at = dat_input_u64(&end);
+			st = check_whole(g, &end, "options");
+		}
 		free(s.take_mem);
 	}
 	return st;
 }
 
-/* In the order in which they need each other. */
-static const struct {
-	unsigned id;
-	bool is_needed;
-	enum status (*read)(struct dat_reading *g, struct dat_input *in);
-} blocks[] = {
-	{ OPTION_HEADERS, true, dat_read_headers },
-	{ OPTION_FTRACE, false, dat_read_ftrace },
-	{ OPTION_FORMATS, false, dat_read_formats },
-	{ OPTION_KALLSYMS, false, dat_read_kallsyms },
-	{ OPTION_PRINTK, false, dat_read_printk },
-	{ OPTION_CMDLINES, false, dat_read_last_cmdlines },
-};
-
 static enum status
-read_section(struct dat_reading *g, size_t i)
+read_v7(struct dat_reading *g, struct dat_input *in)
 {
-	const uint64_t at = g->sections[blocks[i].id];
-	struct section s;
+	/* Each needs what those before it say. */
+	static const struct {
+		unsigned id;
+		enum status (*read)(
+		    struct dat_reading *g, struct dat_input *in);
+	} blocks[] = {
+		{ OPTION_HEADERS, read_headers },
+		{ OPTION_FTRACE, read_ftrace },
+		{ OPTION_FORMATS, read_formats },
+		{ OPTION_KALLSYMS, skip_text },
+		{ OPTION_PRINTK, skip_text },
+		{ OPTION_CMDLINES, read_cmdlines },
+	};
+	const uint64_t options_at = dat_input_u64(in);
 	enum status st;
 
-	if (at == 0)
-		return blocks[i].is_needed
-			   ? dat_fail(g, E_MALFORMED, "section %u is missing",
-				 blocks[i].id)
-			   : OK;
-	st = open_section(g, at, blocks[i].id, &s);
-	if (st == OK)
-		st = blocks[i].read(g, &s.body);
-	free(s.take_mem);
-	return st;
-}
+	if (in->r.bad || options_at == 0)
+		return stop(g, E_MALFORMED, "the options are missing");
+	st = read_chain(g, options_at);
+	if (st == OK && g->sections[OPTION_HEADERS] == 0)
+		return stop(g, E_MALFORMED, "header_page is missing");
+	for (size_t i = 0; i < ARRAY_LEN(blocks) && st == OK; i++) {
+		const uint64_t at = g->sections[blocks[i].id];
+		struct section s;
 
-static enum status
-dat_read_v7(struct dat_reading *g, struct dat_input *in)
-{
-	const uint64_t at = dat_input_u64(in);
-	enum status st;
-
-	if (in->r.bad || at == 0)
-		return dat_fail(g, E_MALFORMED, "there are no options");
-	st = read_chain(g, at);
-	for (size_t i = 0; i < ARRAY_LEN(blocks) && st == OK; i++)
-		st = read_section(g, i);
+		if (at == 0)
+			continue;
+		st = open_section(g, at, blocks[i].id, &s);
+		if (st == OK)
+			st = blocks[i].read(g, &s.body);
+		free(s.take_mem);
+	}
 	return st;
 }
 
@@ -794,15 +699,15 @@ read_version(struct dat_reading *g, struct dat_input *in)
 {
 	struct span version;
 
-	if (!dat_input_word(in, magic, sizeof(magic)))
-		return dat_fail(g, E_MALFORMED, "not a trace.dat");
+	if (!dat_input_word(in, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
+		return stop(g, E_MALFORMED, "not a trace.dat");
 	version = dat_input_string(in, VERSION_LEN_MAX);
 	if (version.n == 1 && (*version.p == '6' || *version.p == '7')) {
 		g->d->version = (unsigned)(*version.p - '0');
 		return OK;
 	}
-	return dat_fail(g, in->r.bad ? E_MALFORMED : E_REFUSED,
-	    "a trace.dat of another version than 6 or 7");
+	return stop(g, in->r.bad ? E_MALFORMED : E_REFUSED,
+	    "a trace.dat whose version is neither 6 nor 7");
 }
 
 static enum dat_packing
@@ -835,28 +740,14 @@ read_beginning(struct dat_reading *g, struct dat_input *in)
 	g->page_size = dat_input_u32(in);
 	if (in->r.bad || order > 1 || (long_size != 4 && long_size != 8) ||
 	    g->page_size < PAGE_SIZE_MIN || g->page_size > PAGE_SIZE_MAX)
-		return dat_fail(
-		    g, E_MALFORMED, "the header has no valid sizes");
+		return stop(g, E_MALFORMED, "the header has invalid sizes");
 	/* Until header_page says more. */
 	d->page = page_layout_of(g->page_size, long_size, d->is_big);
 	if (d->version == 7) {
 		d->packing = packing_of(dat_input_string(in, DAT_NAME_MAX));
 		(void)dat_input_string(in, DAT_NAME_MAX);
 	}
-	return in->r.bad ? dat_fail(g, E_MALFORMED, "the header is cut short")
-			 : OK;
-}
-
-static enum status
-read_all(struct dat_reading *g)
-{
-	struct dat_input in = dat_input_over(g->p, g->n, false);
-	enum status st = read_beginning(g, &in);
-
-	if (st == OK)
-		st = g->d->version == 6 ? dat_read_v6(g, &in)
-					: dat_read_v7(g, &in);
-	return st;
+	return check_whole(g, in, "header");
 }
 
 enum status
@@ -864,6 +755,7 @@ dat_read(struct dat **out, const uint8_t *p, size_t n, char why[DAT_WHY_MAX])
 {
 	struct dat *d = calloc(1, sizeof(*d));
 	struct dat_reading g = { .d = d, .p = p, .n = n, .why = why };
+	struct dat_input in = dat_input_over(p, n, false);
 	enum status st = E_NOMEM;
 
 	*out = NULL;
@@ -871,9 +763,11 @@ dat_read(struct dat **out, const uint8_t *p, size_t n, char why[DAT_WHY_MAX])
 	if (d != NULL)
 		d->by_id = calloc(1, DAT_BY_ID_SIZE);
 	if (d != NULL && d->by_id != NULL)
-		st = read_all(&g);
+		st = read_beginning(&g, &in);
+	if (st == OK)
+		st = d->version == 6 ? read_v6(&g, &in) : read_v7(&g, &in);
 	if (st != OK) {
-		(void)dat_fail(&g, st, "%s", status_text(st));
+		(void)stop(&g, st, "%s", status_text(st));
 		dat_free(d);
 		return st;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a trace.dat says (versions 6 and 7, trace-cmd 3.1 to 3.4): of a whole
- * file, or of the part that a recorder sends to a listener, which has no pages.
- * All of it comes from a peer: every length, count and offset is compared with
- * what is there, and what is compressed may not become larger than
- * DAT_UNPACKED_MAX. A format text that is not valid costs its events only.
+ * Reads a trace.dat (versions 6 and 7, trace-cmd 3.1 to 3.4): a whole file, or
+ * the part that a recorder sends to a listener, which has no pages. The bytes
+ * come from a peer: each length, count and offset is checked against the bytes
+ * present, and compressed parts may not grow beyond DAT_UNPACKED_MAX. A format
+ * text that is not valid costs only its own events.
  *
  * Depends on: common/. Knows nothing of sockets and CTF. Single owner.
  */
@@ -27,7 +27,7 @@
 #define DAT_FIELDS_MAX 131072
 /* trace-cmd has one ring buffer for each -B. */
 #define DAT_BUFFERS_MAX 64
-/* Linux has at most so many (CONFIG_NR_CPUS). */
+/* The most that Linux supports (CONFIG_NR_CPUS). */
 #define DAT_CPUS_MAX 8192
 /* Sections of options, each of which names the next; and options in all:
  * trace-cmd writes a few, and some for each CPU. */
@@ -38,14 +38,14 @@
 
 /* What relates the trace's times to Unix time. */
 enum dat_offset {
-	DAT_OFFSET_NONE,  /* nothing */
+	DAT_OFFSET_NONE,
 	DAT_OFFSET_DATE,  /* record --date */
 	DAT_OFFSET_GIVEN, /* record --ts-offset */
 };
 
 struct dat_pages {
 	unsigned cpu;
-	uint64_t at, size; /* in the file; within it */
+	uint64_t at, size; /* within the file */
 };
 
 /* A ring buffer. */
@@ -53,7 +53,7 @@ struct dat_buffer {
 	char name[DAT_NAME_MAX]; /* "": the main one */
 	bool is_packed;		 /* compressed chunks (trace-cmd 3.4) */
 	uint32_t page_size;
-	struct dat_pages *cpus; /* those with data, as the file has them */
+	struct dat_pages *cpus; /* those with data, in the file's order */
 	unsigned n_cpus;
 };
 
@@ -64,37 +64,36 @@ struct dat {
 	bool is_big;
 	enum dat_packing packing;
 	struct page_layout page;
-	unsigned n_cpus; /* of the machine; 0: it does not say */
+	unsigned n_cpus; /* of the machine; 0: not stated */
 
-	struct event_format **events; /* in the order of the file */
+	struct event_format **events; /* in the file's order */
 	unsigned n_events, n_fields;
-	unsigned n_refused; /* format texts that are none of an event */
-	uint16_t *by_id;    /* 65536 of them: 1 + the event's place; 0: none */
-	unsigned n_symbols, n_names; /* lines of kallsyms, of saved_cmdlines */
+	unsigned n_refused; /* format texts that are not an event's */
+	uint16_t *by_id;    /* 65536: 1 + the index in EVENTS; 0: none */
 
-	char clock[32]; /* "" if it does not say */
+	char clock[32]; /* "": not stated */
 	char hostname[DAT_NAME_MAX], release[DAT_NAME_MAX];
 	bool has_trace_id, has_tsc;
 	uint64_t trace_id;
 	uint32_t tsc_mult, tsc_shift; /* ns = cycles * mult >> shift */
 	enum dat_offset offset_from;
-	int64_t offset_ns; /* what to add to the trace's times */
+	int64_t offset_ns; /* to add to the trace's times */
 
 	struct dat_buffer *buffers; /* none in what a recorder sends */
 	unsigned n_buffers;
 };
 
 /*
- * N bytes at P are borrowed for the call. Not OK: *WHY is one line.
- * E_MALFORMED: not a trace.dat, or a broken one. E_REFUSED: one that is not
- * read, such as of another version or compressed in a way that this build does
- * not know. E_LIMIT, E_NOMEM.
+ * N bytes at P are borrowed for the call. On failure WHY is one line.
+ * E_MALFORMED: not a trace.dat, or a broken one. E_REFUSED: one that cannot be
+ * read, such as one of another version, or with a compression that this build
+ * does not know. E_LIMIT, E_NOMEM.
  */
 enum status dat_read(struct dat **out, const uint8_t *p, size_t n,
     char why[DAT_WHY_MAX]) MUST_CHECK;
 void dat_free(struct dat *d); /* NULL is fine */
-/* Up to 40 MiB go: what describes events, and the buffers. What stays is small,
- * but for by_id. */
+/* Frees the event formats and the buffers, up to 40 MiB. Of the rest only by_id
+ * is large. */
 #define DAT_BY_ID_SIZE ((UINT16_MAX + 1) * sizeof(uint16_t))
 void dat_forget_events(struct dat *d);
 

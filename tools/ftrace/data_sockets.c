@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/address.h"
+#include "tools/ftrace/listener.h"
 
 /* Bytes that one read takes, and that are read of one socket in a turn of the
  * loop. */

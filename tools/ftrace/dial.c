@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
-#include "tools/ftrace/background.h"
+#include "tools/ftrace/loop.h"
 
 #define DIAL_HOST_SIZE 256
 #define DIAL_PORT_SIZE 32

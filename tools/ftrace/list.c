@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
+#include "tools/ftrace/loop.h"
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace list"
 #define OPTIONS_TABLE "tools/ftrace/list_options.tbl.h"
-#include "tools/ftrace/command_options.h"
+#include "tools/client/option_rows.h"
 
 struct listing {
 	struct event_base *base;
@@ -23,14 +23,6 @@ struct listing {
 	const char *broker, *token_file;
 	bool is_good; /* the broker has said ok */
 };
-
-static void
-print_usage(void)
-{
-	printf("Usage: " PROGRAM " --broker HOST:PORT --token-file FILE\n"
-	       "Prints of each guest: name, ready or busy, CPUs, address.\n\n");
-	usage_print_rows(rows, N_OPTIONS, 24);
-}
 
 static bool
 set_option(void *arg, size_t i, const char *value)
@@ -48,6 +40,16 @@ set_option(void *arg, size_t i, const char *value)
 		return false;
 	}
 }
+
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM
+	" --broker HOST:PORT --token-file FILE\n"
+	"Prints each guest: name, ready or busy, CPUs, address.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
 
 /* The first line is the broker's opinion, the others are guests. What is not
  * printable is not printed: a broker is a peer, too. */
@@ -113,12 +115,13 @@ command_list(int argc, char **argv)
 	struct listing l = { 0 };
 	int first, status;
 
-	if (!read_options(&l, argc, argv, &first, &status))
+	if (!command_parse(&command, &l, argc, argv, &first, &status))
 		return status;
-	if (first < argc || l.broker == NULL || l.token_file == NULL) {
-		fprintf(
-		    stderr, PROGRAM ": --broker and --token-file are needed\n");
-		return EXIT_USAGE;
-	}
+	if (first < argc)
+		return command_refuse(
+		    &command, "unexpected argument \"%s\"", argv[first]);
+	if (l.broker == NULL || l.token_file == NULL)
+		return command_refuse(
+		    &command, "--broker and --token-file are required");
 	return ask(&l);
 }

@@ -9,13 +9,142 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/background.h"
+#include "common/parse.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/listen_options.h"
+#include "tools/ftrace/convert.h"
 #include "tools/ftrace/listener.h"
+#include "tools/ftrace/live.h"
+#include "tools/ftrace/loop.h"
 #include "tools/ftrace/recorder.h"
-#include "tools/ftrace/stops.h"
+
+/* Behind those of the relay, which are 5340 to 5344. */
+#define LISTEN_PORT 5346
+/* From where the stock listener searches, to below the relay's. */
+#define LISTEN_DATA_FIRST 1500
+#define LISTEN_DATA_LAST 5339
+
+struct listen_options {
+	uint16_t port, data_first, data_last;
+	const char *directory, *prefix;
+	const char *log, *pid_file, *bind; /* NULL: none */
+	bool is_daemon, has_no_file;
+	unsigned verbosity;
+	bool is_live; /* --relay */
+	struct live_config live;
+};
+
+#define PROGRAM "tracepulse-ftrace listen"
+#define PREFIX_BYTES 64
+/* Who waits longer may as well read the file. */
+#define HOLD_S_MAX 3600
+
+#define OPTIONS_TABLE "tools/ftrace/listen_options.tbl.h"
+#include "tools/client/option_rows.h"
+
+static bool
+set_port(uint16_t *out, const char *text, uint64_t least)
+{
+	uint64_t v;
+
+	if (parse_u64(text, least, UINT16_MAX, &v) != OK)
+		return false;
+	*out = (uint16_t)v;
+	return true;
+}
+
+/* FIRST-LAST */
+static bool
+set_ports(struct listen_options *o, const char *text)
+{
+	const char *dash = strchr(text, '-');
+	char first[8];
+
+	if (dash == NULL || (size_t)(dash - text) >= sizeof(first))
+		return false;
+	memcpy(first, text, (size_t)(dash - text));
+	first[dash - text] = '\0';
+	return set_port(&o->data_first, first, 1) &&
+	       set_port(&o->data_last, dash + 1, 1) &&
+	       o->data_first <= o->data_last;
+}
+
+/* One component of a path, which -d stands before. */
+static bool
+set_prefix(struct listen_options *o, const char *text)
+{
+	o->prefix = text;
+	return *text != '\0' && *text != '.' && strlen(text) < PREFIX_BYTES &&
+	       strchr(text, '/') == NULL;
+}
+
+static bool
+set_text(const char **out, const char *text)
+{
+	*out = text;
+	return *text != '\0';
+}
+
+static bool
+set_relay(struct listen_options *o, const char *text)
+{
+	const char *why;
+
+	o->is_live = true;
+	return url_parse(&o->live.url, text, &why) == OK;
+}
+
+static bool
+set_option(void *arg, size_t i, const char *value)
+{
+	struct listen_options *o = arg;
+
+	switch ((enum option_id)i) {
+	case OPT_PORT:
+		return set_port(&o->port, value, 0);
+	case OPT_DIRECTORY:
+		return set_text(&o->directory, value);
+	case OPT_PREFIX:
+		return set_prefix(o, value);
+	case OPT_DAEMON:
+		return o->is_daemon = true;
+	case OPT_LOG:
+		return set_text(&o->log, value);
+	case OPT_BIND:
+		return set_text(&o->bind, value);
+	case OPT_DATA_PORTS:
+		return set_ports(o, value);
+	case OPT_RELAY:
+		return set_relay(o, value);
+	case OPT_UDP:
+		return o->live.udp = true;
+	case OPT_HOLD:
+		return parse_duration(value, HOLD_S_MAX * NS_PER_S,
+			   &o->live.hold_ns) == OK;
+	case OPT_NAMES:
+		return convert_options_names(value, &o->live.names);
+	case OPT_NO_FILE:
+		return o->has_no_file = true;
+	case OPT_PID_FILE:
+		return set_text(&o->pid_file, value);
+	case OPT_VERBOSE:
+		o->verbosity++;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM
+	" [OPTION]...\n"
+	"Receives what \"trace-cmd record -N HOST:PORT\" sends.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
 
 /* Names that are asked for, and files that are put together, at a time. */
 #define NAME_THREADS 8
@@ -205,13 +334,23 @@ finish(struct listening *l)
 int
 command_listen(int argc, char **argv)
 {
-	struct listening l = { .dir_fd = -1 };
+	struct listening l = { .dir_fd = -1,
+		.options = { .port = LISTEN_PORT,
+		    .data_first = LISTEN_DATA_FIRST,
+		    .data_last = LISTEN_DATA_LAST,
+		    .directory = ".",
+		    .prefix = "trace",
+		    .live.hold_ns = LIVE_HOLD_AUTO } };
+	int first, status;
 	enum status st;
 
-	if (listen_options_parse(&l.options, argc, argv) != OK)
-		return EXIT_USAGE;
-	if (l.options.is_done)
-		return 0;
+	if (!command_parse(&command, &l.options, argc, argv, &first, &status))
+		return status;
+	if (first < argc)
+		return command_refuse(
+		    &command, "unexpected argument \"%s\"", argv[first]);
+	if (!l.options.is_live && l.options.live.udp)
+		return command_refuse(&command, "--udp requires --relay");
 	st = set_log(&l.options);
 	if (st == OK)
 		st = open_directory(&l);

@@ -1,14 +1,176 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/listener.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/address.h"
+
+/* Connections that wait to be accepted: more come in a burst than a busy
+ * machine turns to at once, and whoever is not taken is a second late. */
+#define BACKLOG 1024
+
+/* The 16 bytes of an IPv6 address, also of an IPv4 one. */
+static bool
+get_bytes(uint8_t out[16], const struct sockaddr *a)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (a->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const void *)a;
+
+		memcpy(out, &in6->sin6_addr, 16);
+		return true;
+	}
+	if (a->sa_family == AF_INET) {
+		const struct sockaddr_in *in = (const void *)a;
+
+		memcpy(out, mapped, sizeof(mapped));
+		memcpy(out + sizeof(mapped), &in->sin_addr, 4);
+		return true;
+	}
+	memset(out, 0, 16);
+	return false;
+}
+
+static bool
+is_ipv4(const uint8_t bytes[16])
+{
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes);
+}
+
+void
+address_host(char out[ADDRESS_TEXT], const struct sockaddr *a)
+{
+	uint8_t bytes[16];
+
+	snprintf(out, ADDRESS_TEXT, "unknown");
+	if (!get_bytes(bytes, a))
+		return;
+	if (is_ipv4(bytes))
+		(void)inet_ntop(AF_INET, bytes + 12, out, ADDRESS_TEXT);
+	else
+		(void)inet_ntop(AF_INET6, bytes, out, ADDRESS_TEXT);
+}
+
+uint16_t
+address_port(const struct sockaddr *a)
+{
+	if (a->sa_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)a)->sin6_port);
+	if (a->sa_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)a)->sin_port);
+	return 0;
+}
+
+bool
+address_is_same(const struct sockaddr *a, const struct sockaddr *b)
+{
+	uint8_t x[16], y[16];
+
+	return get_bytes(x, a) && get_bytes(y, b) &&
+	       memcmp(x, y, sizeof(x)) == 0;
+}
+
+bool
+address_is_neighbour(const struct sockaddr *a, const struct sockaddr *b)
+{
+	uint8_t x[16], y[16];
+
+	if (!get_bytes(x, a) || !get_bytes(y, b))
+		return false;
+	return memcmp(x, y, is_ipv4(x) ? 16 : 8) == 0;
+}
+
+static int
+try_bind(const struct addrinfo *ai, bool is_dual)
+{
+	const int one = 1, v6only = !is_dual;
+	const int fd = socket(
+	    ai->ai_family, ai->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const bool is_tcp = ai->ai_socktype == SOCK_STREAM;
+	int saved;
+
+	if (fd < 0)
+		return -1;
+	if ((ai->ai_family != AF_INET6 ||
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only,
+		    sizeof(v6only)) == 0) &&
+	    (!is_tcp || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one,
+			    sizeof(one)) == 0) &&
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 &&
+	    (!is_tcp || listen(fd, BACKLOG) == 0))
+		return fd;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
+/* All addresses: one socket of IPv6 takes both, where there is IPv6. */
+static int
+bind_all(uint16_t port, int type)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons(port) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_port = htons(port) };
+	const struct addrinfo both = { .ai_family = AF_INET6,
+		.ai_socktype = type,
+		.ai_addr = (struct sockaddr *)&in6,
+		.ai_addrlen = sizeof(in6) },
+			      old = { .ai_family = AF_INET,
+				      .ai_socktype = type,
+				      .ai_addr = (struct sockaddr *)&in,
+				      .ai_addrlen = sizeof(in) };
+	const int fd = try_bind(&both, true);
+
+	if (fd >= 0 || (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL))
+		return fd;
+	return try_bind(&old, false);
+}
+
+int
+address_bind(const char *host, uint16_t port, int type)
+{
+	const struct addrinfo hints = { .ai_socktype = type,
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
+	struct addrinfo *found;
+	char service[8];
+	int fd, saved;
+
+	if (host == NULL)
+		return bind_all(port, type);
+	snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(host, service, &hints, &found) != 0) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	fd = try_bind(found, false);
+	saved = errno;
+	freeaddrinfo(found);
+	errno = saved;
+	return fd;
+}
+
+uint16_t
+address_bound_port(int fd)
+{
+	struct sockaddr_storage a = { 0 };
+	socklen_t n = sizeof(a);
+
+	if (getsockname(fd, (struct sockaddr *)&a, &n) != 0)
+		return 0;
+	return address_port((struct sockaddr *)&a);
+}
 
 /* Connections that are accepted in a turn of the loop. */
 #define ACCEPT_BATCH 16

@@ -12,8 +12,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/ctf_stream.h"
-#include "tools/ftrace/live_clock.h"
 #include "tools/ftrace/live_session.h"
+#include "tools/ftrace/live_time.h"
 #include "tools/ftrace/page.h"
 
 /* How often late events are told of, at most. */

@@ -12,8 +12,8 @@
 
 #include "tools/client/url.h"
 #include "tools/ftrace/ctf_trace.h"
-#include "tools/ftrace/live_hold.h"
-#include "tools/ftrace/recorder_sink.h"
+#include "tools/ftrace/live_time.h"
+#include "tools/ftrace/page_feed.h"
 
 /* Pages of all CPUs are waited for so long after the first: whichever stream
  * comes later must not begin before what viewers have seen. */

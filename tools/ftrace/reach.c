@@ -10,18 +10,16 @@
 
 #include "common/log.h"
 #include "common/parse.h"
-#include "tools/ftrace/address.h"
-#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/listener.h"
-#include "tools/ftrace/stops.h"
+#include "tools/ftrace/loop.h"
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
 #define PROGRAM "tracepulse-ftrace reach"
 #define OPTIONS_TABLE "tools/ftrace/reach_options.tbl.h"
-#include "tools/ftrace/command_options.h"
+#include "tools/client/option_rows.h"
 
 struct reach;
 
@@ -274,15 +272,6 @@ serve(struct reach *r)
 	return st == OK ? 0 : 1;
 }
 
-static void
-print_usage(void)
-{
-	printf("Usage: " PROGRAM " NAME --broker HOST:PORT --token-file FILE "
-	       "[OPTION]...\n"
-	       "A port for trace-cmd record -A, which is the guest NAME.\n\n");
-	usage_print_rows(rows, N_OPTIONS, 24);
-}
-
 static bool
 set_option(void *arg, size_t i, const char *value)
 {
@@ -305,6 +294,16 @@ set_option(void *arg, size_t i, const char *value)
 	}
 }
 
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM
+	" NAME --broker HOST:PORT --token-file FILE [OPTION]...\n"
+	"Opens a port for trace-cmd record -A that leads to the guest NAME.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
+
 int
 command_reach(int argc, char **argv)
 {
@@ -312,14 +311,13 @@ command_reach(int argc, char **argv)
 	int first, status;
 
 	r = (struct reach){ .bind = "127.0.0.1" };
-	if (!read_options(&r, argc, argv, &first, &status))
+	if (!command_parse(&command, &r, argc, argv, &first, &status))
 		return status;
 	if (first + 1 != argc || !token_is_name(argv[first]) ||
 	    r.broker == NULL || r.token_file == NULL) {
-		fprintf(stderr,
-		    PROGRAM ": a name of letters, digits and .-_, "
-			    "--broker and --token-file are needed\n");
-		return EXIT_USAGE;
+		return command_refuse(&command,
+		    "a guest's name (letters, digits and .-_), "
+		    "--broker and --token-file are required");
 	}
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();

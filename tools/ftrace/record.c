@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +15,508 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
-#include "tools/ftrace/background.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/convert.h"
+#include "tools/ftrace/dat_layout.h"
 #include "tools/ftrace/dial.h"
-#include "tools/ftrace/guest.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
-#include "tools/ftrace/stops.h"
+#include "tools/ftrace/loop.h"
+#include "tools/ftrace/message.h"
+#include "tools/ftrace/page_feed.h"
+#include "tools/ftrace/recording.h"
 #include "tools/ftrace/token.h"
+
+/* The longest silence of an agent that was told to end. */
+#define GUEST_END_MS 10000
+/* What is under way when a recording is stopped, if it goes on. */
+#define GUEST_DRAIN_MS 300000
+/* What the pages of one guest may need while they come; a guest with pages of 4
+ * KiB needs 12 KiB for each CPU. */
+#define GUEST_PAGES_BYTES (32 << 20)
+
+struct guest;
+
+struct guest_config {
+	struct event_base *base;
+	struct background *names;     /* dial_create() */
+	struct background *finishing; /* puts files together */
+	const char *broker, *token;
+	char *const *arguments; /* of the agent's own "record" */
+	unsigned n_arguments;
+	struct recordings recordings;
+	bool is_kept;
+	const struct recorder_sink_maker *maker; /* NULL: files only */
+	/* It has ended, in order or not; its file is there. */
+	void (*ended)(void *arg, struct guest *g);
+	void *arg;
+};
+
+/* How often it is looked whether something is over. */
+#define LOOK_MS 50
+
+enum guest_state {
+	GUEST_ASKING,	/* until the agent has answered */
+	GUEST_METADATA, /* until it is whole */
+	GUEST_RUNNING,
+	GUEST_STOPPING,	 /* the agent was told */
+	GUEST_ENDING,	 /* nothing more comes */
+	GUEST_FINISHING, /* its file is being put together */
+	GUEST_SINKING,	 /* its sink has not taken all */
+	GUEST_ENDED,
+};
+
+struct guest {
+	struct guest_config config;
+	const char *name;
+	enum guest_state state;
+	bool is_good;
+	struct link *link;
+	struct event *timer;
+	struct buf in; /* of stream 0 */
+	struct message_resp resp;
+	struct recording *recording;
+	struct page_feed feed;
+	uint32_t open; /* data streams that have not ended */
+	/* Of each stream: bytes that came, and were not told as taken. */
+	uint32_t owed[LINK_STREAMS_MAX];
+	bool has_answered; /* CLOSE_RESP */
+	const char *why;   /* what is wrong, if it is known better */
+	uint64_t stopped_ns, heard_ns;
+	struct background_job join_job;
+	enum status joined;
+};
+
+static void
+look_again(struct guest *g)
+{
+	const struct timeval tv = { .tv_usec = LOOK_MS * 1000 };
+
+	(void)event_add(g->timer, &tv);
+}
+
+static void
+tell_end(const struct guest *g)
+{
+	const uint64_t cuts = page_feed_cuts(&g->feed);
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < recording_cpus(g->recording); i++)
+		bytes += recording_received(g->recording, i);
+	log_notice("guest=%s: %" PRIu64 " bytes of pages%s%s", g->name, bytes,
+	    *recording_file(g->recording) != '\0' ? " in " : "; no file",
+	    recording_file(g->recording));
+	if (cuts > 0)
+		log_warn("guest=%s: pages of which its agent has not sent the "
+			 "rest: %" PRIu64 "; the events in it are missing",
+		    g->name, cuts);
+}
+
+static void
+end(struct guest *g)
+{
+	g->state = GUEST_ENDED;
+	page_feed_free(&g->feed);
+	g->config.ended(g->config.arg, g);
+}
+
+/* The sink goes on beside it, and behind. */
+static void
+sink_rest(struct guest *g)
+{
+	g->state = GUEST_SINKING;
+	look_again(g);
+}
+
+static void
+on_joined(struct background_job *job)
+{
+	struct guest *g = container_of(job, struct guest, join_job);
+
+	if (g->joined != OK)
+		g->is_good = false;
+	tell_end(g);
+	sink_rest(g);
+}
+
+/* In a thread of its own: it has nothing but its files now. */
+static void
+join_work(struct background_job *job)
+{
+	struct guest *g = container_of(job, struct guest, join_job);
+
+	g->joined = recording_finish(g->recording);
+}
+
+static void
+join_files(struct guest *g)
+{
+	if (g->recording == NULL) {
+		sink_rest(g);
+		return;
+	}
+	g->state = GUEST_FINISHING;
+	g->join_job = (struct background_job){ .work = join_work,
+		.done = on_joined };
+	background_add(g->config.finishing, &g->join_job);
+}
+
+/* Nothing more comes. */
+static void
+drain(struct guest *g)
+{
+	link_destroy(g->link);
+	g->link = NULL;
+	page_feed_end(&g->feed);
+	g->stopped_ns = clock_now_ns();
+	g->state = GUEST_ENDING;
+	look_again(g);
+}
+
+static void
+fail(struct guest *g, const char *why)
+{
+	log_error("guest=%s: %s", g->name, why);
+	g->is_good = false;
+	drain(g);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct guest *g = arg;
+	const uint64_t now = clock_now_ns();
+
+	(void)fd;
+	(void)what;
+	if (g->state == GUEST_STOPPING &&
+	    (now - g->heard_ns >= GUEST_END_MS * NS_PER_MS ||
+		now - g->stopped_ns >= GUEST_DRAIN_MS * NS_PER_MS))
+		fail(g, "its agent does not end");
+	else if (g->state == GUEST_ENDING)
+		join_files(g);
+	else if (g->state == GUEST_SINKING &&
+		 (g->feed.sink == NULL ||
+		     now - g->stopped_ns >= SINK_END_MS * NS_PER_MS ||
+		     g->feed.sink->ops->is_done(g->feed.sink)))
+		end(g);
+	else if (g->state != GUEST_FINISHING)
+		look_again(g);
+}
+
+/* Is it over, in order? */
+static void
+check_end(struct guest *g)
+{
+	if (g->has_answered && g->open == 0)
+		drain(g);
+}
+
+static enum status
+on_resp(struct guest *g, const struct message *m)
+{
+	enum status st = message_resp_decode(&g->resp, m);
+
+	if (st == OK && (g->resp.flags & MESSAGE_FLAG_FIFO) != 0)
+		return E_REFUSED; /* we did not ask for it */
+	if (st != OK)
+		return st;
+	if (g->config.is_kept)
+		st = recording_create(&g->recording, &g->config.recordings,
+		    g->name, g->resp.cpus);
+	else
+		st = recording_create_unkept(
+		    &g->recording, g->name, g->resp.cpus);
+	if (st != OK)
+		g->why = "its files cannot be made";
+	g->state = GUEST_METADATA;
+	return st;
+}
+
+static enum status
+open_feed(struct guest *g, const struct dat_layout *layout,
+    const struct recorder_about *about)
+{
+	const struct recorder_sink_maker *maker = g->config.maker;
+	const bool is_large = page_feed_memory(layout, about->cpus,
+				  PAGE_FEED_STREAM) > GUEST_PAGES_BYTES;
+	struct recorder_sink *sink = NULL;
+
+	if (is_large)
+		log_warn("guest=%s: its pages are too large: they are stored "
+			 "as they come, and are not live",
+		    g->name);
+	else if (maker != NULL &&
+		 maker->make(&sink, maker->arg, g->config.base, about) != OK)
+		log_warn("guest=%s: it is stored only", g->name);
+	return page_feed_init(&g->feed, g->recording, sink, layout,
+	    is_large ? PAGE_FEED_RAW : PAGE_FEED_STREAM);
+}
+
+/* Its metadata is whole: what pages need, and their streams. */
+static enum status
+begin_pages(struct guest *g)
+{
+	struct recorder_about about = { .name = g->name, .cpus = g->resp.cpus };
+	struct dat_layout layout;
+	enum status st = recording_map(
+	    g->recording, &about.metadata, &about.metadata_size);
+
+	if (st == OK)
+		st = dat_layout_find(
+		    &layout, about.metadata, about.metadata_size);
+	if (st == OK && layout.has_cpus && layout.cpus != about.cpus)
+		st = E_PROTOCOL;
+	if (st != OK) {
+		recording_unmap(g->recording);
+		/* No more of it comes. */
+		return st == E_MORE ? E_MALFORMED : st;
+	}
+	about.page_size = layout.page_size;
+	recording_set_page_size(g->recording, layout.page_size);
+	st = open_feed(g, &layout, &about);
+	recording_unmap(g->recording);
+	if (st != OK)
+		return st;
+	for (uint32_t i = 0; i < g->resp.cpus; i++) {
+		const uint8_t port[2] = { (uint8_t)(g->resp.ports[i] >> 8),
+			(uint8_t)g->resp.ports[i] };
+
+		link_frame(g->link, FRAME_OPEN, i + 1, port, sizeof(port));
+	}
+	g->open = g->resp.cpus;
+	g->state = GUEST_RUNNING;
+	log_notice("guest=%s: %u CPUs", g->name, g->resp.cpus);
+	return OK;
+}
+
+static enum status
+take_metadata(struct guest *g, const struct message *m)
+{
+	enum status st = OK;
+
+	if (m->data.n > 0)
+		st = recording_metadata(g->recording, m->data.p, m->data.n);
+	if (st == E_LIMIT)
+		g->why = "its metadata is too large";
+	return st;
+}
+
+static enum status
+on_message(struct guest *g, const struct message *m)
+{
+	if (g->state == GUEST_ASKING && m->number == MESSAGE_TRACE_RESP)
+		return on_resp(g, m);
+	if (g->state == GUEST_METADATA && m->number == MESSAGE_SEND_DATA)
+		return take_metadata(g, m);
+	if (g->state == GUEST_METADATA && m->number == MESSAGE_FIN_DATA)
+		return begin_pages(g);
+	if (g->state == GUEST_STOPPING && m->number == MESSAGE_CLOSE_RESP) {
+		g->has_answered = true;
+		return OK;
+	}
+	return E_PROTOCOL;
+}
+
+/* Not all of it is the agent's fault. */
+static void
+refuse_agent(struct guest *g, enum status st)
+{
+	if (g->why == NULL)
+		g->why = status_blame(st) == BLAME_US
+			     ? status_text(st)
+			     : "its agent says what is not understood";
+	fail(g, g->why);
+}
+
+/* What the agent says on its control connection. */
+static void
+on_control(struct guest *g, const uint8_t *p, size_t n)
+{
+	enum status st = OK;
+	struct message m;
+	size_t used;
+
+	buf_bytes(&g->in, p, n);
+	while (st == OK && !g->in.bad) {
+		st = message_parse(
+		    &m, buf_data(&g->in), buf_len(&g->in), &used);
+		if (st != OK)
+			break;
+		st = on_message(g, &m);
+		buf_consume(&g->in, used);
+	}
+	if (g->in.bad)
+		st = E_NOMEM;
+	if (st != OK && st != E_MORE)
+		refuse_agent(g, st);
+	else
+		check_end(g);
+}
+
+static void
+on_pages(struct guest *g, uint32_t cpu, const uint8_t *p, size_t n)
+{
+	if ((g->state != GUEST_RUNNING && g->state != GUEST_STOPPING) ||
+	    cpu >= g->resp.cpus)
+		return;
+	if (page_feed_bytes(&g->feed, cpu, p, n) != OK)
+		log_error(
+		    "guest=%s: out of memory; it is stored only", g->name);
+}
+
+static void
+on_line(void *arg, char *line)
+{
+	const uint8_t port[2] = { 0, 0 };
+	struct buf out = { 0 };
+	struct guest *g = arg;
+
+	if (strcmp(line, "ok") != 0) {
+		fail(g, link_why(line));
+		return;
+	}
+	link_frame(g->link, FRAME_OPEN, 0, port, sizeof(port));
+	if (message_put_req(&out, clock_wall_ns(), g->config.arguments,
+		g->config.n_arguments) != OK)
+		fail(g, "too many words for its agent");
+	else
+		link_frame(
+		    g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
+	buf_free(&out);
+}
+
+/* All that comes is taken at once. */
+static void
+tell_taken(struct guest *g, uint32_t stream, size_t n)
+{
+	g->owed[stream] += (uint32_t)n;
+	if (g->owed[stream] < LINK_WINDOW / 4)
+		return;
+	link_taken(g->link, stream, g->owed[stream]);
+	g->owed[stream] = 0;
+}
+
+/* Stock agents do not say why; they print it. */
+static const char *
+ended_why(enum guest_state state)
+{
+	switch (state) {
+	case GUEST_ASKING:
+		return "its agent cannot be reached, or is busy";
+	case GUEST_METADATA:
+		return "its agent does not record, and has printed why: no "
+		       "such event?";
+	default:
+		return "its agent has ended the recording";
+	}
+}
+
+static void
+on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
+    size_t n)
+{
+	struct guest *g = arg;
+
+	g->heard_ns = clock_now_ns();
+	if (kind == FRAME_TAKEN)
+		return; /* we say little */
+	if (kind == FRAME_DATA) {
+		tell_taken(g, stream, n);
+		if (stream == 0)
+			on_control(g, p, n);
+		else
+			on_pages(g, stream - 1, p, n);
+	} else if (kind == FRAME_CLOSE && stream > 0) {
+		g->open -= g->open > 0;
+		check_end(g);
+	} else if (kind != FRAME_CLOSE || !g->has_answered) {
+		fail(g, ended_why(g->state));
+	}
+}
+
+static void
+on_ended(void *arg)
+{
+	const struct guest *g = arg;
+
+	fail(arg, link_is_connected(g->link)
+		      ? "the broker has ended the session, or does not answer"
+		      : "there is no broker");
+}
+
+static const struct link_ops broker_ops = {
+	.line = on_line, .frame = on_frame, .ended = on_ended
+};
+
+static void
+guest_destroy(struct guest *g)
+{
+	if (g == NULL)
+		return;
+	link_destroy(g->link);
+	page_feed_free(&g->feed);
+	recording_destroy(g->recording);
+	buf_free(&g->in);
+	if (g->timer != NULL)
+		event_free(g->timer);
+	free(g);
+}
+
+static enum status
+guest_create(
+    struct guest **out, const struct guest_config *config, const char *name)
+{
+	struct guest *g = calloc(1, sizeof(*g));
+	enum status st = E_NOMEM;
+
+	*out = NULL;
+	if (g == NULL)
+		return E_NOMEM;
+	g->config = *config;
+	g->name = name;
+	g->is_good = true;
+	g->timer = evtimer_new(config->base, on_timer, g);
+	if (g->timer != NULL)
+		st = link_dial(&g->link, config->base, config->names,
+		    config->broker, &broker_ops, g);
+	if (st != OK) {
+		guest_destroy(g);
+		return st;
+	}
+	link_line(g->link, "reach %s %s\n", config->token, name);
+	*out = g;
+	return OK;
+}
+
+static void
+guest_stop(struct guest *g)
+{
+	struct buf out = { 0 };
+
+	if (g->state > GUEST_RUNNING)
+		return;
+	if (g->state != GUEST_RUNNING) {
+		fail(g, "stopped before it began");
+		return;
+	}
+	message_put(&out, MESSAGE_CLOSE);
+	link_frame(g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
+	buf_free(&out);
+	g->stopped_ns = g->heard_ns = clock_now_ns();
+	g->state = GUEST_STOPPING;
+	look_again(g);
+}
+
+static bool
+guest_is_good(const struct guest *g)
+{
+	return g->is_good;
+}
 
 #define PROGRAM "tracepulse-ftrace record"
 #define OPTIONS_TABLE "tools/ftrace/record_options.tbl.h"
-#include "tools/ftrace/command_options.h"
+#include "tools/client/option_rows.h"
 
 /* Guests of one recording, and words for their agents. */
 #define RECORD_GUESTS_MAX 64
@@ -135,14 +627,15 @@ set_option(void *arg, size_t i, const char *value)
 	}
 }
 
-static void
-print_usage(void)
-{
-	printf("Usage: " PROGRAM " NAME... -e EVENT --broker HOST:PORT "
-	       "--token-file FILE [OPTION]...\n"
-	       "Records guests that a broker knows, until it is stopped.\n\n");
-	usage_print_rows(rows, N_OPTIONS, 24);
-}
+static const struct command command = {
+	.program = PROGRAM,
+	.usage = PROGRAM
+	" NAME... -e EVENT --broker HOST:PORT --token-file FILE [OPTION]...\n"
+	"Records guests that a broker knows, until it is stopped.\n",
+	.rows = rows,
+	.n_rows = N_OPTIONS,
+	.set = set_option,
+};
 
 /* What a recording that was killed has left. */
 static void
@@ -258,14 +751,14 @@ command_record(int argc, char **argv)
 		    .ended = on_guest_ended,
 		    .arg = &r } };
 	log_set_level(LOG_NOTICE);
-	if (!read_options(&r, argc, argv, &first, &status))
+	if (!command_parse(&command, &r, argc, argv, &first, &status))
 		return status;
 	(void)command_raise_descriptors();
 	if (!are_names(argv + first, argc - first) || r.config.broker == NULL ||
 	    r.token_file == NULL || r.config.n_arguments == 2) {
-		fprintf(stderr, PROGRAM ": names of guests, --event, --broker "
-					"and --token-file are needed\n");
-		return EXIT_USAGE;
+		return command_refuse(&command,
+		    "names of guests, --event, --broker and "
+		    "--token-file are required");
 	}
 	return record(&r, argv + first, (unsigned)(argc - first));
 }

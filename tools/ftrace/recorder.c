@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* From the last word of a recorder until nothing is left of it: what is under
+ * way, its name, its file, its sink. */
 #include "tools/ftrace/recorder.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,261 @@
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
 #include "tools/ftrace/recorder_internal.h"
+
+/* A name server that does not answer delays a file by so much. */
+#define NAME_WAIT_MS 2000
+
+void
+recorder_free_recording(struct recorder *r)
+{
+	if (r->recording != NULL && !r->all->is_kept)
+		r->all->memory -= recording_metadata_size(r->recording);
+	recording_destroy(r->recording);
+	r->recording = NULL;
+}
+
+static void
+tell_pages(const struct recorder *r)
+{
+	const struct recording *g = r->recording;
+	const bool has_file = *recording_file(g) != '\0';
+	uint64_t pages = 0;
+
+	if (has_file && !recording_knows_pages(g)) {
+		log_peer(LOG_NOTICE, "peer=%s: %s, which was whole", r->name,
+		    recording_file(g));
+		return;
+	}
+	for (uint32_t i = 0; i < recording_cpus(g); i++) {
+		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
+		    recording_pages_received(g, i), i);
+		pages += recording_pages_received(g, i);
+	}
+	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name, pages,
+	    has_file		? " in "
+	    : r->finished == OK ? "; no file"
+				: "; no file yet",
+	    recording_file(g));
+}
+
+/* What there is of it, and what is missing. */
+static void
+tell_end(const struct recorder *r)
+{
+	const uint64_t lost = recording_lost(r->recording);
+	const uint64_t cuts = page_feed_cuts(&r->feed);
+
+	/* Why there is no file was told; of what was left, no more is known. */
+	if (r->finished == OK || recording_knows_pages(r->recording))
+		tell_pages(r);
+	if (cuts > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: pages of which the recorder has not sent the "
+		    "rest: %" PRIu64 "; the events in it are missing",
+		    r->name, cuts);
+	if (r->counts.dropped > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: %" PRIu64 " pages are lost: they found no room "
+		    "in the kernel (net.core.rmem_max)",
+		    r->name, r->counts.dropped);
+	if (r->counts.malformed > 0 || r->counts.strangers > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: refused: %" PRIu64 " datagrams that are no "
+		    "page, %" PRIu64 " of others",
+		    r->name, r->counts.malformed, r->counts.strangers);
+	if (lost > 0)
+		log_peer(LOG_WARN,
+		    "peer=%s: %" PRIu64 " bytes could not be written", r->name,
+		    lost);
+}
+
+/* Its file is there. What only that needed is for others. */
+static void
+on_finished(struct background_job *job)
+{
+	struct recorder *r = container_of(job, struct recorder, finish_job);
+	const uint64_t keep = r->feed.sink != NULL ? SINK_FDS : 0;
+
+	tell_end(r);
+	recorder_free_recording(r);
+	if (r->fds > keep) {
+		r->all->fds -= r->fds - keep;
+		r->fds = keep;
+	}
+	r->state = RECORDER_SINKING;
+	recorder_advance(r);
+}
+
+/* In a thread of its own: it has nothing but its files now. */
+static void
+finish_work(struct background_job *job)
+{
+	struct recorder *r = container_of(job, struct recorder, finish_job);
+
+	r->finished = recording_finish(r->recording);
+}
+
+/* Does something that it has sent still come? */
+static bool
+is_draining(const struct recorder *r, uint64_t now)
+{
+	return r->data != NULL && r->page_size > 0 && !r->all->is_ending &&
+	       !data_sockets_are_done(r->data, r->ended_ns) &&
+	       now - r->ended_ns < DRAIN_MS * NS_PER_MS;
+}
+
+static bool
+is_naming(const struct recorder *r, uint64_t now)
+{
+	return r->naming != NULL && !r->all->is_ending &&
+	       now - r->ended_ns < NAME_WAIT_MS * NS_PER_MS;
+}
+
+static bool
+is_sinking(const struct recorder *r, uint64_t now)
+{
+	struct recorder_sink *sink = r->feed.sink;
+
+	return sink != NULL && !sink->ops->is_done(sink) &&
+	       now - r->ended_ns < SINK_END_MS * NS_PER_MS &&
+	       (!r->all->is_ending ||
+		   now - r->all->ending_ns < SINK_STOP_MS * NS_PER_MS);
+}
+
+/* No more pages come. */
+static void
+end_pages(struct recorder *r, uint64_t now)
+{
+	if (r->data != NULL && r->all->is_ending)
+		data_sockets_drain(r->data);
+	recorder_data_free(r);
+	r->ports = 0;
+	page_feed_end(&r->feed);
+	r->ended_ns = now;
+	r->state = RECORDER_NAMING;
+}
+
+void
+recorder_finish_file(struct recorder *r)
+{
+	recorder_name_forget(r);
+	r->state = RECORDER_FINISHING;
+	r->finish_job = (struct background_job){ .work = finish_work,
+		.done = on_finished };
+	background_add(r->all->finishing, &r->finish_job);
+}
+
+void
+recorder_advance(struct recorder *r)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (r->state == RECORDER_DRAINING && !is_draining(r, now))
+		end_pages(r, now);
+	if (r->state == RECORDER_NAMING && !is_naming(r, now)) {
+		if (r->recording != NULL) {
+			recorder_finish_file(r);
+			return;
+		}
+		r->state = RECORDER_SINKING;
+	}
+	if (r->state == RECORDER_SINKING && !is_sinking(r, now))
+		recorder_destroy(r);
+	else if (r->state >= RECORDER_DRAINING &&
+		 r->state != RECORDER_FINISHING)
+		recorder_set_timer(r, LOOK_MS);
+}
+
+/* The name of a recorder's host, which its file is called by, as the stock
+ * listener does it. A name server may be slow, so a thread asks. */
+
+/* Of a host's name; the port has its place behind it. */
+#define HOST_BYTES 128
+
+/* Who answers for an address is not trusted: letters, digits, '.', '-', '_'. */
+static bool
+is_host(const char *s)
+{
+	return *s != '\0' && *s != '.' && *s != '-' &&
+	       strspn(s,
+		   "abcdefghijklmnopqrstuvwxyz"
+		   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == strlen(s);
+}
+
+/* Its recorder may be gone before the answer comes. */
+struct name_query {
+	struct background_job job;
+	struct recorder *recorder; /* NULL: gone */
+	struct sockaddr_storage peer;
+	char found[RECORDING_NAME_MAX];
+};
+
+/* In a thread. */
+static void
+ask_name(struct background_job *job)
+{
+	struct name_query *q = container_of(job, struct name_query, job);
+	const struct sockaddr_in6 *in6 = (const void *)&q->peer;
+	struct sockaddr_storage a = q->peer;
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	char host[NI_MAXHOST] = "";
+	int err;
+
+	/* Of IPv4 in IPv6, the name of the IPv4 address. */
+	if (a.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		memcpy(&in.sin_addr, &in6->sin6_addr.s6_addr[12], 4);
+		memcpy(&a, &in, sizeof(in));
+	}
+	err = getnameinfo((const struct sockaddr *)&a,
+	    a.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(in),
+	    host, sizeof(host), NULL, 0, NI_NAMEREQD);
+	if (err == 0 && is_host(host) && strlen(host) <= HOST_BYTES)
+		snprintf(q->found, sizeof(q->found), "%.*s:%u", HOST_BYTES,
+		    host, address_port((const struct sockaddr *)&q->peer));
+}
+
+static void
+on_name_found(struct background_job *job)
+{
+	struct name_query *q = container_of(job, struct name_query, job);
+
+	if (q->recorder != NULL) {
+		q->recorder->naming = NULL;
+		recorder_named(q->recorder, q->found);
+	}
+	free(q);
+}
+
+void
+recorder_name_find(struct recorder *r)
+{
+	struct name_query *q = calloc(1, sizeof(*q));
+
+	if (q == NULL)
+		return; /* the address is name enough */
+	q->recorder = r;
+	q->peer = r->peer;
+	q->job = (struct background_job){ .work = ask_name,
+		.done = on_name_found };
+	r->naming = q;
+	background_add(r->all->names, &q->job);
+}
+
+void
+recorder_name_forget(struct recorder *r)
+{
+	struct name_query *q = r->naming;
+
+	if (q == NULL)
+		return;
+	r->naming = NULL;
+	/* Nobody waits behind who is gone: queries are slow, and those who come
+	 * and go could make any number of them. */
+	if (background_cancel(&q->job))
+		free(q);
+	else
+		q->recorder = NULL;
+}
 
 /* Bytes of a control connection that are taken in a turn of the loop. */
 #define READ_SIZE (64 << 10)

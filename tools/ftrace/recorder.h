@@ -16,7 +16,7 @@
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
-#include "tools/ftrace/recorder_sink.h"
+#include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recording.h"
 
 /* From the connection until the recorder has said how many CPUs it has; stock

@@ -4,12 +4,12 @@
 #define TOOLS_FTRACE_RECORDER_INTERNAL_H
 
 #include "common/buf.h"
-#include "tools/ftrace/address.h"
-#include "tools/ftrace/background.h"
 #include "tools/ftrace/data_sockets.h"
-#include "tools/ftrace/recorder_dialog.h"
+#include "tools/ftrace/listener.h"
+#include "tools/ftrace/loop.h"
 #include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recorder.h"
+#include "tools/ftrace/recorder_dialog.h"
 
 enum recorder_state {
 	RECORDER_TALKING,   /* until its metadata is whole */

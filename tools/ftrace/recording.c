@@ -2,6 +2,7 @@
 #include "tools/ftrace/recording.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,13 +10,44 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
-#include "tools/ftrace/recording_internal.h"
+#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/message.h"
 
-struct recording *
+#define NAME_SUFFIX ".recording"
+/* Names that are tried when one is taken. */
+#define NAME_TRIES 1000
+#define PATH_ROOM 512
+
+struct part {
+	int fd;		   /* -1: not open */
+	uint64_t received; /* bytes that came */
+	uint64_t size;	   /* bytes in the file */
+	bool is_cut;	   /* wait for the next page: one was not written */
+};
+
+struct recording {
+	struct recordings in;
+	bool is_kept; /* it has files */
+	char name[RECORDING_NAME_MAX];
+	char work[PATH_ROOM]; /* the directory's name */
+	char file[PATH_ROOM]; /* the final name, once it is there */
+	int work_fd, metadata_fd;
+	uint64_t metadata_size;
+	const uint8_t *map;
+	size_t map_size;
+	uint32_t page_size; /* 0: not known yet */
+	bool has_failed;    /* and this was logged */
+	uint64_t lost;
+	uint32_t n_parts;
+	struct part parts[];
+};
+
+static struct recording *
 recording_alloc(const struct recordings *in, const char *name, uint32_t cpus)
 {
 	struct recording *r = calloc(
@@ -33,7 +65,7 @@ recording_alloc(const struct recordings *in, const char *name, uint32_t cpus)
 	return r;
 }
 
-void
+static void
 recording_part_name(char out[PATH_ROOM], uint32_t cpu)
 {
 	snprintf(out, PATH_ROOM, "cpu%u", cpu);
@@ -347,4 +379,369 @@ uint64_t
 recording_lost(const struct recording *r)
 {
 	return r->lost;
+}
+
+/* Bytes that one system call copies. */
+#define COPY_BYTES (8 << 20)
+
+static enum status
+complain_of(const struct recording *r, const char *what)
+{
+	log_errno(
+	    LOG_ERROR, "%s: %s; the next start tries again", r->work, what);
+	return E_IO;
+}
+
+/* N bytes of FROM, from its beginning, to the place of TO. */
+static bool
+copy(int to, int from, uint64_t n)
+{
+	bool by_range = true;
+	off_t at = 0;
+
+	while (n > 0) {
+		const size_t some = n < COPY_BYTES ? (size_t)n : COPY_BYTES;
+		const ssize_t got = by_range ? copy_file_range(
+						   from, &at, to, NULL, some, 0)
+					     : sendfile(to, from, &at, some);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		/* Not every file system has it. */
+		if (got <= 0 && by_range && errno != ENOSPC && errno != EIO) {
+			by_range = false;
+			continue;
+		}
+		if (got == 0)
+			errno = EIO; /* somebody has cut it short */
+		if (got <= 0)
+			return false;
+		n -= (uint64_t)got;
+	}
+	return true;
+}
+
+static bool
+put(int fd, const struct buf *b)
+{
+	const ssize_t n = (ssize_t)buf_len(b);
+
+	return n == 0 || write(fd, buf_data(b), (size_t)n) == n;
+}
+
+static bool
+put_pages(const struct recording *r, int fd, uint32_t cpu,
+    const struct dat_part *where)
+{
+	char name[PATH_ROOM];
+	bool is_ok;
+	int from;
+
+	if (where->size == 0)
+		return true;
+	recording_part_name(name, cpu);
+	from = openat(r->work_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (from < 0)
+		return false;
+	is_ok = lseek(fd, (off_t)where->offset, SEEK_SET) >= 0 &&
+		copy(fd, from, where->size);
+	close(from);
+	return is_ok;
+}
+
+/* Everything, at its place. */
+static bool
+put_all(const struct recording *r, int fd, const struct dat_plan *plan,
+    const struct dat_part *cpus)
+{
+	if (!copy(fd, r->metadata_fd, r->metadata_size) ||
+	    !put(fd, &plan->head))
+		return false;
+	for (uint32_t i = 0; i < r->n_parts; i++)
+		if (!put_pages(r, fd, i, &cpus[i]))
+			return false;
+	if (buf_len(&plan->tail) > 0 &&
+	    (lseek(fd, (off_t)plan->tail_offset, SEEK_SET) < 0 ||
+		!put(fd, &plan->tail)))
+		return false;
+	/* Zeros behind the last page, if there are no pages. */
+	if (ftruncate(fd, (off_t)plan->size) != 0)
+		return false;
+	return !plan->has_patch ||
+	       pwrite(fd, plan->patch, sizeof(plan->patch),
+		   (off_t)plan->patch_offset) == sizeof(plan->patch);
+}
+
+static enum status
+join(struct recording *r, const struct dat_layout *layout)
+{
+	struct dat_part *cpus = calloc(r->n_parts, sizeof(*cpus));
+	struct dat_plan plan = { 0 };
+	enum status st = cpus == NULL ? E_NOMEM : OK;
+	int fd;
+
+	r->page_size = layout->page_size;
+	for (uint32_t i = 0; i < r->n_parts && st == OK; i++)
+		cpus[i].size = r->parts[i].size -
+			       r->parts[i].size % layout->page_size;
+	if (st == OK)
+		st = dat_plan_make(
+		    &plan, layout, r->metadata_size, cpus, r->n_parts);
+	if (st == OK) {
+		fd = openat(r->work_fd, "joined",
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0640);
+		if (fd < 0 || !put_all(r, fd, &plan, cpus) ||
+		    fdatasync(fd) != 0 ||
+		    renameat(r->work_fd, "joined", r->work_fd, "whole") != 0) {
+			st = complain_of(r, "cannot be put together");
+			/* On a full disk it would be in everybody's way. */
+			(void)unlinkat(r->work_fd, "joined", 0);
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	dat_plan_free(&plan);
+	free(cpus);
+	return st;
+}
+
+/* The last CPU first: what a kill leaves is numbered without a gap, and without
+ * metadata nothing is made of it. */
+static void
+remove_parts(const struct recording *r)
+{
+	char name[PATH_ROOM];
+
+	(void)unlinkat(r->work_fd, "metadata", 0);
+	(void)unlinkat(r->work_fd, "joined", 0);
+	for (uint32_t i = r->n_parts; i > 0; i--) {
+		recording_part_name(name, i - 1);
+		(void)unlinkat(r->work_fd, name, 0);
+	}
+}
+
+static void
+remove_work(const struct recording *r)
+{
+	if (unlinkat(r->in.dir_fd, r->work, AT_REMOVEDIR) != 0)
+		log_errno(LOG_WARN, "%s: cannot be removed", r->work);
+}
+
+/* Not every file system can rename without replacing. */
+static int
+move_to(const struct recording *r, const char *name)
+{
+	if (renameat2(
+		r->work_fd, "whole", r->in.dir_fd, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -1;
+	if (linkat(r->work_fd, "whole", r->in.dir_fd, name, 0) != 0)
+		return -1;
+	return unlinkat(r->work_fd, "whole", 0);
+}
+
+static enum status
+move(struct recording *r)
+{
+	for (unsigned i = 0; i < NAME_TRIES; i++) {
+		char suffix[16] = "";
+
+		if (i > 0)
+			snprintf(suffix, sizeof(suffix), "-%u", i);
+		snprintf(r->file, sizeof(r->file), "%s.%s%s.dat", r->in.prefix,
+		    r->name, suffix);
+		if (move_to(r, r->file) == 0)
+			return OK;
+		if (errno != EEXIST)
+			break;
+	}
+	r->file[0] = '\0';
+	return complain_of(r, "cannot be moved to its place");
+}
+
+static bool
+has_pages(const struct recording *r)
+{
+	for (uint32_t i = 0; i < r->n_parts; i++)
+		if (r->parts[i].size > 0)
+			return true;
+	return false;
+}
+
+/* OK: "whole" is there. E_NOENT: nothing can be made of it. */
+static enum status
+make_whole(struct recording *r)
+{
+	struct dat_layout layout;
+	const uint8_t *p;
+	struct stat st;
+	size_t n;
+	enum status done;
+
+	if (fstatat(r->work_fd, "whole", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return OK;
+	if (r->metadata_fd < 0 || r->n_parts == 0)
+		return E_NOENT;
+	done = recording_map(r, &p, &n);
+	if (done != OK)
+		return done;
+	done = dat_layout_find(&layout, p, n);
+	if (done == OK && (!layout.has_cpus || layout.cpus == r->n_parts))
+		return join(r, &layout);
+	if (!has_pages(r))
+		return E_NOENT;
+	log_error("%s: has pages, but no metadata for them; it stays as it is",
+	    r->work);
+	return E_MALFORMED;
+}
+
+enum status
+recording_finish(struct recording *r)
+{
+	enum status st;
+
+	if (!r->is_kept)
+		return OK;
+	st = make_whole(r);
+	if (st == E_NOENT) {
+		recording_discard(r);
+		return OK;
+	}
+	if (st != OK)
+		return st;
+	remove_parts(r);
+	st = move(r);
+	if (st == OK)
+		remove_work(r);
+	return st;
+}
+
+void
+recording_discard(struct recording *r)
+{
+	if (!r->is_kept || r->work_fd < 0)
+		return;
+	remove_parts(r);
+	remove_work(r);
+}
+
+/* What a listener that was killed has left. */
+
+/* The recorder's name, which stands between prefix and suffix. False: this is
+ * no directory of a recording of ours. */
+static bool
+find_name(char out[RECORDING_NAME_MAX], const char *entry, const char *prefix)
+{
+	const size_t before = strlen(prefix) + 2;
+	const size_t all = strlen(entry), behind = strlen(NAME_SUFFIX);
+
+	if (*entry != '.' || all <= before + behind ||
+	    strncmp(entry + 1, prefix, before - 2) != 0 ||
+	    entry[before - 1] != '.' ||
+	    strcmp(entry + all - behind, NAME_SUFFIX) != 0 ||
+	    all - before - behind >= RECORDING_NAME_MAX)
+		return false;
+	memcpy(out, entry + before, all - before - behind);
+	out[all - before - behind] = '\0';
+	return true;
+}
+
+/* The size of the file NAME in the directory; false: there is none. */
+static bool
+size_of(int dir, const char *name, uint64_t *size)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	*size = (uint64_t)st.st_size;
+	return true;
+}
+
+static uint32_t
+count_parts(int dir)
+{
+	char name[PATH_ROOM];
+	uint64_t size;
+	uint32_t n = 0;
+
+	for (recording_part_name(name, n);
+	     n < MESSAGE_CPUS_MAX && size_of(dir, name, &size);
+	     recording_part_name(name, ++n))
+		;
+	return n;
+}
+
+/* The recording in the directory ENTRY, which is locked and open as FD. */
+static struct recording *
+take_left(const struct recordings *in, const char *entry, const char *name,
+    int take_fd)
+{
+	const uint32_t cpus = count_parts(take_fd);
+	struct recording *r = recording_alloc(in, name, cpus);
+	char part[PATH_ROOM];
+
+	if (r == NULL) {
+		close(take_fd);
+		return NULL;
+	}
+	r->is_kept = true;
+	r->work_fd = take_fd;
+	snprintf(r->work, sizeof(r->work), "%s", entry);
+	for (uint32_t i = 0; i < cpus; i++) {
+		recording_part_name(part, i);
+		if (size_of(take_fd, part, &r->parts[i].size))
+			r->parts[i].received = r->parts[i].size;
+	}
+	if (size_of(take_fd, "metadata", &r->metadata_size) &&
+	    r->metadata_size <= METADATA_BYTES_MAX)
+		r->metadata_fd = openat(
+		    take_fd, "metadata", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return r;
+}
+
+static struct recording *
+try_entry(const struct recordings *in, const char *entry)
+{
+	char name[RECORDING_NAME_MAX];
+	int fd;
+
+	if (!find_name(name, entry, in->prefix))
+		return NULL;
+	fd = openat(
+	    in->dir_fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		close(fd);
+		return NULL;
+	}
+	return take_left(in, entry, name, fd);
+}
+
+void
+recordings_find_left(const struct recordings *in,
+    void (*found)(void *arg, struct recording *take), void *arg)
+{
+	const int fd = openat(
+	    in->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (d == NULL) {
+		log_errno(LOG_ERROR, "the directory cannot be read");
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d)) != NULL) {
+		struct recording *r = try_entry(in, e->d_name);
+
+		if (r != NULL)
+			found(arg, r);
+	}
+	closedir(d);
 }

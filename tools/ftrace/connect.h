@@ -4,8 +4,8 @@
  * guest's agent, and to the ports that the agent has named, no other. A link
  * that is gone is made again, later and later. libevent; the loop's thread.
  */
-#ifndef TOOLS_FTRACE_AGENT_END_H
-#define TOOLS_FTRACE_AGENT_END_H
+#ifndef TOOLS_FTRACE_CONNECT_H
+#define TOOLS_FTRACE_CONNECT_H
 
 #include <stdint.h>
 

@@ -5,9 +5,10 @@
  * so many threads work at a time; jobs that come meanwhile wait in order. All
  * functions belong to the loop's thread.
  */
-#ifndef TOOLS_FTRACE_BACKGROUND_H
-#define TOOLS_FTRACE_BACKGROUND_H
+#ifndef TOOLS_FTRACE_LOOP_H
+#define TOOLS_FTRACE_LOOP_H
 
+#include <event2/event.h>
 #include <stdbool.h>
 
 #include "common/compiler.h"
@@ -36,5 +37,21 @@ void background_add(struct background *b, struct background_job *job);
 /* A job that waits will not be done, and DONE is not called. False: it is at
  * work, or has been done, and DONE will be called. */
 bool background_cancel(struct background_job *job);
+
+/* What ends a command that serves: SIGTERM and SIGINT. SIGPIPE does not. */
+
+#define STOPS_N 2
+
+/* All zero: nothing is caught. */
+struct stops {
+	struct event *events[STOPS_N];
+};
+
+/* A signal calls STOP with its number and ARG in BASE's loop; if STOP is NULL,
+ * the loop ends. E_NOMEM: call stops_remove() all the same. */
+enum status stops_add(struct stops *s, struct event_base *base,
+    event_callback_fn stop, void *arg) MUST_CHECK;
+/* Before BASE goes. */
+void stops_remove(struct stops *s);
 
 #endif

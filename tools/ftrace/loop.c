@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/ftrace/background.h"
+#include "tools/ftrace/loop.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -197,4 +198,43 @@ background_cancel(struct background_job *job)
 
 	list_del(&job->node);
 	return is_waiting;
+}
+
+static void
+end_loop(evutil_socket_t number, short what, void *arg)
+{
+	(void)number;
+	(void)what;
+	(void)event_base_loopbreak(arg);
+}
+
+enum status
+stops_add(
+    struct stops *s, struct event_base *base, event_callback_fn stop, void *arg)
+{
+	static const int numbers[STOPS_N] = { SIGINT, SIGTERM };
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < STOPS_N; i++) {
+		s->events[i] = stop != NULL
+				   ? evsignal_new(base, numbers[i], stop, arg)
+				   : evsignal_new(
+					 base, numbers[i], end_loop, base);
+		if (s->events[i] == NULL ||
+		    event_add(s->events[i], NULL) != 0) {
+			log_error("signals cannot be caught");
+			return E_NOMEM;
+		}
+	}
+	return OK;
+}
+
+void
+stops_remove(struct stops *s)
+{
+	for (size_t i = 0; i < STOPS_N; i++) {
+		if (s->events[i] != NULL)
+			event_free(s->events[i]);
+		s->events[i] = NULL;
+	}
 }
