@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void
@@ -30,16 +32,27 @@ unit_stderr_lines(void)
 	return lines;
 }
 
+/* ./runtests NAME:CASE runs one case. */
+static bool
+is_chosen(const struct unit *u)
+{
+	const char *name = getenv("TP_TEST_CASE");
+
+	return name == NULL || strcmp(name, u->test->name) == 0;
+}
+
 int
 unit_run(const char *name, const struct unit *units, size_t n)
 {
 	Suite *suite = suite_create(name);
 	TCase *tc = tcase_create(name);
 	SRunner *runner;
-	int failed;
+	bool is_ok;
 
 	tcase_set_timeout(tc, 600);
 	for (size_t i = 0; i < n; i++) {
+		if (!is_chosen(&units[i]))
+			continue;
 		if (units[i].signal != 0)
 			tcase_add_test_raise_signal(
 			    tc, units[i].test, units[i].signal);
@@ -52,7 +65,8 @@ unit_run(const char *name, const struct unit *units, size_t n)
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
+	is_ok = srunner_ntests_run(runner) > 0 &&
+		srunner_ntests_failed(runner) == 0;
 	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return is_ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

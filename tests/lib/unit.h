@@ -29,7 +29,8 @@ void unit_capture_stderr(void);
 /* The lines that are in it. */
 unsigned unit_stderr_lines(void);
 
-/* Run the units. Returns the exit status for main(). */
+/* Runs the units, or only the one that TP_TEST_CASE names. Returns the exit
+ * status for main(). */
 int unit_run(const char *name, const struct unit *units, size_t n);
 
 #endif
