@@ -155,7 +155,7 @@ start(struct live_pool *p, struct live_worker *w,
 	viewers_init(&w->viewers, &w->registry, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
-	w->viewers.max_left = config->max_conns / config->n_workers;
+	w->viewers.max_ended_sessions = config->max_conns / config->n_workers;
 	w->viewers.max_memory = config->max_memory / VIEWER_POSITIONS_PART /
 				config->n_workers;
 	w->registry.files.max_kept = config->max_memory / OPEN_KEPT_PART /

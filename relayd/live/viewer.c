@@ -136,7 +136,7 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 	list_init(&v->attachments);
 	list_init(&v->unannounced);
 	list_init(&v->announced);
-	list_init(&v->lone);
+	list_init(&v->incomplete);
 	list_append(&vs->all, &v->node);
 	return OK;
 }
@@ -153,7 +153,7 @@ join_trace(struct viewer *v, struct position *p)
 		if (t == NULL)
 			return E_NOMEM;
 		list_init(&t->node);
-		list_init(&t->lone);
+		list_init(&t->positions);
 		t->id = id;
 		st = idmap_insert(&v->traces, id, t);
 		if (st != OK) {
@@ -176,7 +176,7 @@ leave_trace(struct viewer *v, struct position *p)
 
 	if (t == NULL)
 		return;
-	if (list_empty(&t->lone))
+	if (list_empty(&t->positions))
 		list_del(&t->node);
 	if (t->metadata == p)
 		t->metadata = NULL;
@@ -193,8 +193,8 @@ viewer_forget(struct viewer *v, struct position *p)
 {
 	viewer_has_shrunk(v, p);
 	if (--p->attachment->n_positions == 0 && p->attachment->has_ended)
-		viewer_leaves_session(v);
-	v->has_looked = false;
+		viewer_session_is_read(v);
+	v->has_checked = false;
 	list_del(&p->node);
 	leave_trace(v, p);
 	idmap_remove(&v->by_id, p->stream->id);
@@ -270,18 +270,18 @@ forget_session(struct viewer *v, struct list *positions,
 /* All positions in a trace are in one session. The last one takes the trace
  * with it. */
 static void
-forget_lone(struct viewer *v, const struct live_session *session)
+forget_incomplete(struct viewer *v, const struct live_session *session)
 {
 	struct list *n, *tmp;
 	struct viewer_trace *t;
 	struct position *p;
 	bool is_last;
 
-	list_for_each (n, tmp, &v->lone) {
+	list_for_each (n, tmp, &v->incomplete) {
 		t = list_entry(n, struct viewer_trace, node);
 		do {
-			p = list_first(&t->lone, struct position, node);
-			is_last = p->node.next == &t->lone;
+			p = list_first(&t->positions, struct position, node);
+			is_last = p->node.next == &t->positions;
 			if (p->stream->session == session)
 				viewer_forget(v, p);
 			else
@@ -299,13 +299,13 @@ viewer_has_news(const struct viewer *v, bool *has_ended)
 }
 
 bool
-viewer_is_overdue(
+viewer_is_to_be_closed(
     const struct viewer *v, unsigned *n_streams, unsigned *n_sessions)
 {
 	assert(registry_is_mine(v->registry));
 	*n_streams = v->n_ended;
-	*n_sessions = v->n_left;
-	return v->is_overdue;
+	*n_sessions = v->n_ended_sessions;
+	return v->is_to_be_closed;
 }
 
 /* V came to, or went from S. */
@@ -330,7 +330,7 @@ detach(struct viewer *v, struct attachment *a)
 {
 	forget_session(v, &v->unannounced, a->session);
 	forget_session(v, &v->announced, a->session);
-	forget_lone(v, a->session);
+	forget_incomplete(v, a->session);
 	published_sub(&a->session->clients, 1);
 	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
 	    a->session->id, a->session->name);
@@ -586,7 +586,7 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 	enum live_outcome outcome;
 
 	assert(registry_is_mine(v->registry));
-	v->has_new_stream = v->has_new_end = v->has_looked = false;
+	v->has_new_stream = v->has_new_end = v->has_checked = false;
 	outcome = serve(v, q, how, reply, held);
 	if (outcome == LIVE_REPLY)
 		v->last_reply_ns = clock_now_ns();

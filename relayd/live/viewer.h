@@ -42,11 +42,11 @@
 #define VIEWER_SESSIONS_LEFT_FEW 2
 
 /* The part of --max-memory that all viewers' positions may use. When half of
- * that is used, a viewer gets no more than a VIEWER_LITTLE_PART of it. A
+ * that is used, a viewer gets no more than a VIEWER_FAIR_SHARE of it. A
  * position counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
  * more when its stream is closed, as it alone keeps what is left of that. */
 #define VIEWER_POSITIONS_PART 4
-#define VIEWER_LITTLE_PART 64
+#define VIEWER_FAIR_SHARE 64
 #define VIEWER_POSITION_MEMORY 384
 #define VIEWER_ENDED_MEMORY 3072
 
@@ -141,7 +141,7 @@ bool viewer_is_its_turn(const struct viewer *v, const void *source);
 bool viewer_has_news(const struct viewer *v, bool *has_ended);
 /* Must V be closed, as *N_STREAMS ended streams, or streams of *N_SESSIONS
  * ended sessions, wait to be read by it? */
-bool viewer_is_overdue(
+bool viewer_is_to_be_closed(
     const struct viewer *v, unsigned *n_streams, unsigned *n_sessions);
 
 #endif

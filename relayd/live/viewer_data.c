@@ -48,48 +48,50 @@ viewer_is_same_host(const struct position *a, const struct position *b)
 }
 
 static uint64_t
-given_of(const struct viewer *v, const char *hostname)
+last_sent_on_host(const struct viewer *v, const char *hostname)
 {
 	const struct attachment *a;
-	uint64_t given = 0;
+	uint64_t last_sent = 0;
 
 	/* One host has one clock. */
 	list_each (a, &v->attachments, struct attachment, node) {
-		if (a->given > given &&
+		if (a->last_sent > last_sent &&
 		    strcmp(a->session->hostname, hostname) == 0)
-			given = a->given;
+			last_sent = a->last_sent;
 	}
-	return given;
+	return last_sent;
 }
 
 void
 viewer_note_before(const struct viewer *v, struct position *p)
 {
-	uint64_t given = given_of(v, p->stream->session->hostname);
+	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
 
-	p->time_before = p->stream->time_before > given ? p->stream->time_before
-							: given;
+	p->time_before = p->stream->time_before > last_sent
+			     ? p->stream->time_before
+			     : last_sent;
 }
 
 /* The floor is the smaller one of both times: a viewer collects an index of
  * each stream before it shows any event, so the time given may be later than
  * this stream's first event. */
 void
-viewer_set_floor(const struct viewer *v, struct position *p)
+viewer_set_min_begin(const struct viewer *v, struct position *p)
 {
-	uint64_t given = given_of(v, p->stream->session->hostname);
+	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
 
-	p->floor = given < p->time_before ? given : p->time_before;
-	if (p->floor != 0 && p->floor < UINT64_MAX - VIEWER_FLOOR_TICKS)
-		p->floor += VIEWER_FLOOR_TICKS;
+	p->min_begin = last_sent < p->time_before ? last_sent : p->time_before;
+	if (p->min_begin != 0 &&
+	    p->min_begin < UINT64_MAX - VIEWER_MIN_BEGIN_TICKS)
+		p->min_begin += VIEWER_MIN_BEGIN_TICKS;
 }
 
 uint64_t
-viewer_floor_at(struct position *p, uint64_t time)
+viewer_min_begin(struct position *p, uint64_t time)
 {
-	if (p->floor > time && p->floor - time > VIEWER_CLOCK_TICKS)
-		p->floor = 0;
-	return p->floor;
+	if (p->min_begin > time && p->min_begin - time > VIEWER_CLOCK_TICKS)
+		p->min_begin = 0;
+	return p->min_begin;
 }
 
 static uint64_t
@@ -124,39 +126,39 @@ is_lttng(
 	       word(head + BEGIN_AT + 24, *is_big) == rec->packet_size;
 }
 
-enum viewer_raise
-viewer_raise_begin(struct viewer *v, struct position *p,
+enum begin_change
+viewer_change_begin(struct viewer *v, struct position *p,
     const struct open_file *file, struct index_record *rec)
 {
 	uint8_t head[HEAD_LEN];
 	bool is_big;
 
-	if (rec->timestamp_begin >= viewer_floor_at(p, rec->timestamp_end)) {
-		p->floor = 0; /* all later packets are above it, too */
-		return RAISE_NONE;
+	if (rec->timestamp_begin >= viewer_min_begin(p, rec->timestamp_end)) {
+		p->min_begin = 0; /* all later packets are above it, too */
+		return BEGIN_KEPT;
 	}
 	if (rec->packet_size < sizeof(head) * 8 ||
 	    pread(file->data_fd, head, sizeof(head), (off_t)rec->offset) !=
 		(ssize_t)sizeof(head) ||
 	    !is_lttng(head, rec, &is_big)) {
-		p->floor = 0; /* the packet is given unchanged */
-		return RAISE_NONE;
+		p->min_begin = 0; /* the packet is given unchanged */
+		return BEGIN_KEPT;
 	}
-	if (rec->timestamp_end >= p->floor) {
-		rec->timestamp_begin = p->floor;
-		put_word(p->raised_begin, p->floor, is_big);
-		p->raised_at = rec->offset;
-		return RAISE_BEGIN;
+	if (rec->timestamp_end >= p->min_begin) {
+		rec->timestamp_begin = p->min_begin;
+		put_word(p->new_begin, p->min_begin, is_big);
+		p->new_begin_packet = rec->offset;
+		return BEGIN_CHANGED;
 	}
 	if (rec->content_size > EMPTY_BITS) {
-		p->floor = 0;
-		return RAISE_NONE;
+		p->min_begin = 0;
+		return BEGIN_KEPT;
 	}
 	v->passed++;
 	log_debug("peer=%s viewer is not given an empty packet of %s/%s, of a "
 		  "time before it knew the stream",
 	    v->peer, p->stream->path, p->stream->channel);
-	return RAISE_PASS;
+	return BEGIN_SKIP_PACKET;
 }
 
 /* LENGTH bytes at OFFSET are asked for: how many of them are between the begin
@@ -164,27 +166,28 @@ viewer_raise_begin(struct viewer *v, struct position *p,
 static size_t
 head_length(const struct position *p, uint64_t offset, uint64_t length)
 {
-	const uint64_t end = p->raised_at + BEGIN_AT + sizeof(p->raised_begin);
+	const uint64_t end = p->new_begin_packet + BEGIN_AT +
+			     sizeof(p->new_begin);
 
-	if (!p->is_raised || offset < p->raised_at || offset >= end)
+	if (!p->has_new_begin || offset < p->new_begin_packet || offset >= end)
 		return 0;
 	return (size_t)(end - offset < length ? end - offset : length);
 }
 
 void
-viewer_raise_bytes(
+put_new_begin(
     const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes)
 {
-	const uint64_t at = p->raised_at + BEGIN_AT;
+	const uint64_t at = p->new_begin_packet + BEGIN_AT;
 
-	for (size_t i = 0; p->is_raised && i < sizeof(p->raised_begin); i++)
+	for (size_t i = 0; p->has_new_begin && i < sizeof(p->new_begin); i++)
 		if (at + i >= offset && at + i - offset < length)
-			bytes[at + i - offset] = p->raised_begin[i];
+			bytes[at + i - offset] = p->new_begin[i];
 }
 
 bool
-viewer_copy_raised(const struct position *p, uint64_t offset, uint64_t length,
-    uint8_t head[VIEWER_RAISED_LEN], size_t *copied)
+copy_new_begin(const struct position *p, uint64_t offset, uint64_t length,
+    uint8_t head[NEW_BEGIN_LEN], size_t *copied)
 {
 	const size_t n = head_length(p, offset, length);
 
@@ -193,7 +196,7 @@ viewer_copy_raised(const struct position *p, uint64_t offset, uint64_t length,
 		return true;
 	if (pread(p->file->data_fd, head, n, (off_t)offset) != (ssize_t)n)
 		return false;
-	viewer_raise_bytes(p, offset, n, head);
+	put_new_begin(p, offset, n, head);
 	return true;
 }
 
@@ -211,12 +214,12 @@ static bool
 put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
     struct live_reply *reply)
 {
-	uint8_t head[VIEWER_RAISED_LEN];
+	uint8_t head[NEW_BEGIN_LEN];
 	size_t n;
 
 	if (open_file_again(&v->registry->files, p->file) != OK ||
 	    !open_file_has(p->file, q->offset, q->length) ||
-	    !viewer_copy_raised(p, q->offset, q->length, head, &n))
+	    !copy_new_begin(p, q->offset, q->length, head, &n))
 		return false;
 	live_reply_packet(reply->out, LIVE_PACKET_OK, q->length, 0);
 	buf_bytes(reply->out, head, n);
@@ -244,7 +247,7 @@ put_kept(const struct position *p, const struct live_request *q,
 	if (at == NULL)
 		return true; /* the reply is bad */
 	memcpy(at, kept, q->length);
-	viewer_raise_bytes(p, q->offset, q->length, at);
+	put_new_begin(p, q->offset, q->length, at);
 	buf_added(reply->out, q->length);
 	return true;
 }

@@ -19,7 +19,7 @@
 #define VIEWER_MESSAGE_NS (1 * NS_PER_S)
 /* A floor is this far beyond the time that was given: clocks of two traces
  * differ by some ns. In ticks of the tracer's clock, which has 1 GHz. */
-#define VIEWER_FLOOR_TICKS UINT64_C(10000)
+#define VIEWER_MIN_BEGIN_TICKS UINT64_C(10000)
 /* A time that was given is of another clock if it is this far beyond a stream's
  * own times: two machines have the same name, or a peer sends false times. In
  * ticks: one minute. */
@@ -43,15 +43,15 @@ struct live_stream;
 /* What a viewer's positions in one CTF trace share; it lives as long as one of
  * them. */
 struct viewer_trace {
-	struct list node; /* viewer->lone, if LONE has some */
+	struct list node; /* viewer->incomplete, if POSITIONS has some */
 	/* Its positions that were not announced, while it lacks metadata or
-	 * data: nobody looks at these for a request. */
-	struct list lone;
+	 * data streams: requests ignore these. */
+	struct list positions;
 	uint64_t id;
 	unsigned n_data;	   /* positions in data streams */
 	struct position *metadata; /* in its metadata; NULL: none */
 	bool is_listed;		   /* it had data streams at ATTACH */
-	bool is_silent;		   /* a stream was not heard; find_ready() */
+	bool lacks_data;	   /* a stream was not heard; find_ready() */
 	uint64_t since_ns;	   /* when its first data position was added */
 	/* Since when a missing stream class has been waited for; 0: no class
 	 * was missing yet. */
@@ -69,13 +69,14 @@ enum position_state {
 
 /* A viewer's place in one stream. */
 struct position {
-	struct list node; /* viewer->unannounced, ->announced, trace->lone */
+	struct list
+	    node; /* viewer->unannounced, ->announced, trace->positions */
 	struct viewer_trace *trace;
 	struct live_stream *stream;    /* a reference */
 	struct attachment *attachment; /* to the stream's session */
 	enum position_state state;
 	/* A packet or a beacon came, or (metadata) a class was declared. */
-	bool is_heard;
+	bool has_data;
 	bool is_ended; /* its stream is closed; counted in n_ended */
 	/* Of data streams only. */
 	uint64_t pos;		/* number of the next packet to give */
@@ -83,13 +84,13 @@ struct position {
 	struct open_part part;	/* that packet, until it is fetched */
 	bool has_bound;		/* an INACTIVE reply was sent; */
 	uint64_t bound;		/* the last one had this time */
-	uint64_t last_time;	/* the latest time given, of both kinds */
+	uint64_t last_sent;	/* the latest time given, of both kinds */
 	/* viewer_data.c; times of the tracer's clock. */
-	uint64_t time_before;	 /* events are later; 0: not known */
-	uint64_t floor;		 /* no packet may begin before; 0: none */
-	bool is_raised;		 /* the last packet given was raised */
-	uint64_t raised_at;	 /* that packet's offset in FILE, bytes */
-	uint8_t raised_begin[8]; /* the new begin, in file byte order */
+	uint64_t time_before;	   /* events are later; 0: not known */
+	uint64_t min_begin;	   /* no packet may begin before; 0: none */
+	bool has_new_begin;	   /* the last packet given was raised */
+	uint64_t new_begin_packet; /* that packet's offset in FILE, bytes */
+	uint8_t new_begin[8];	   /* the new begin, in file byte order */
 	/* Of metadata streams only. */
 	uint64_t sent; /* bytes given to the viewer */
 };
@@ -100,7 +101,7 @@ struct attachment {
 	struct live_session *session; /* a reference */
 	bool has_ended;		      /* the session has ended */
 	unsigned n_positions;	      /* in its streams */
-	uint64_t given; /* the latest time given of any of its streams */
+	uint64_t last_sent; /* the latest time given of any of its streams */
 };
 
 struct viewer {
@@ -118,15 +119,15 @@ struct viewer {
 	struct list attachments; /* struct attachment */
 	/* struct position, in the order of publication and of announcement. */
 	struct list unannounced, announced;
-	struct list lone;    /* struct viewer_trace, with hidden positions */
-	bool has_looked;     /* in this request, for ready positions */
-	bool has_ready;	     /* there is a ready position */
-	struct idmap by_id;  /* stream id -> struct position, of all lists */
-	struct idmap traces; /* trace id -> struct viewer_trace */
-	unsigned n_ended;    /* positions in data streams that are closed */
-	unsigned n_left;     /* ended sessions that it has positions in */
-	bool is_overdue;     /* one of these is too large: to be closed */
-	uint64_t memory;     /* of its positions: viewers.c */
+	struct list incomplete; /* struct viewer_trace, with hidden positions */
+	bool has_checked;	/* in this request, for ready positions */
+	bool has_ready;		/* there is a ready position */
+	struct idmap by_id;	/* stream id -> struct position, of all lists */
+	struct idmap traces;	/* trace id -> struct viewer_trace */
+	unsigned n_ended;	/* positions in data streams that are closed */
+	unsigned n_ended_sessions; /* ended sessions that it has positions in */
+	bool is_to_be_closed;	   /* one of these is too large: to be closed */
+	uint64_t memory;	   /* of its positions: viewers.c */
 	/* What the viewer was told of streams that are not announced yet (live
 	 * 4.9). GET_NEW_STREAMS clears both, a newly published stream the
 	 * second. */
@@ -197,9 +198,9 @@ void viewer_has_shrunk(struct viewer *v, const struct position *p);
  * or another. */
 bool viewer_stream_ended(struct viewer *v, struct position *p);
 /* V has positions in one ended session more. */
-void viewer_keeps_session(struct viewer *v);
+void viewer_session_has_ended(struct viewer *v);
 /* It has none in this one any more. */
-void viewer_leaves_session(struct viewer *v);
+void viewer_session_is_read(struct viewer *v);
 
 /* viewer_next_index.c */
 /*
@@ -210,8 +211,9 @@ void viewer_leaves_session(struct viewer *v);
  * packet_log_look(), so that streams published before what VIEW shows are
  * counted.
  */
-uint64_t viewer_must_hear_first(struct viewer *v, const struct position *p,
-    const struct live_how *how, enum log_next next, struct log_view *view);
+uint64_t viewer_must_wait_for_streams(struct viewer *v,
+    const struct position *p, const struct live_how *how, enum log_next next,
+    struct log_view *view);
 /* P is at its end. Must the viewer ask for new streams before it is told so?
  * After the end of P it might show events later than those of streams that it
  * was not told of. */
@@ -229,30 +231,29 @@ uint64_t viewer_class_ns(
 /* Call it when P is made for a stream that was just published. */
 void viewer_note_before(const struct viewer *v, struct position *p);
 /* Call it when P is announced. */
-void viewer_set_floor(const struct viewer *v, struct position *p);
+void viewer_set_min_begin(const struct viewer *v, struct position *p);
 /* P's floor for the time TIME of P's stream; 0: none, also when the floor is of
  * another clock than TIME. */
-uint64_t viewer_floor_at(struct position *p, uint64_t time);
-enum viewer_raise {
-	RAISE_NONE,  /* REC is as it was */
-	RAISE_BEGIN, /* REC has a new, later begin */
-	RAISE_PASS,  /* an empty packet, all before the floor: skip it */
+uint64_t viewer_min_begin(struct position *p, uint64_t time);
+enum begin_change {
+	BEGIN_KEPT,	   /* REC is as it was */
+	BEGIN_CHANGED,	   /* REC has a new, later begin */
+	BEGIN_SKIP_PACKET, /* an empty packet, all before the floor: skip it */
 };
 /* Call it before the packet at P, in FILE, is given; only while P has a
  * floor. */
-enum viewer_raise viewer_raise_begin(struct viewer *v, struct position *p,
+enum begin_change viewer_change_begin(struct viewer *v, struct position *p,
     const struct open_file *file, struct index_record *rec);
 /* BYTES are LENGTH at OFFSET of P's file: those of the raised begin are put
  * in. */
-void viewer_raise_bytes(
+void put_new_begin(
     const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes);
 /* LENGTH bytes at OFFSET of P's file are to be sent. The first *COPIED of them,
  * with the raised begin, are put in HEAD; the rest is as in the file. False:
  * the file cannot be read. */
-#define VIEWER_RAISED_LEN 40
-bool viewer_copy_raised(const struct position *p, uint64_t offset,
-    uint64_t length, uint8_t head[VIEWER_RAISED_LEN],
-    size_t *copied) MUST_CHECK;
+#define NEW_BEGIN_LEN 40
+bool copy_new_begin(const struct position *p, uint64_t offset, uint64_t length,
+    uint8_t head[NEW_BEGIN_LEN], size_t *copied) MUST_CHECK;
 
 /* P was answered HUP: forget it, and after the trace's last data stream its
  * metadata (viewer_streams.c). */

@@ -160,15 +160,15 @@ is_kept_by_another(
 	const struct position *o;
 
 	list_each (o, &v->announced, struct position, node) {
-		if (o != p && !o->stream->is_metadata && o->last_time != 0 &&
-		    o->last_time <= time && viewer_is_same_host(o, p))
+		if (o != p && !o->stream->is_metadata && o->last_sent != 0 &&
+		    o->last_sent <= time && viewer_is_same_host(o, p))
 			return true;
 	}
 	return false;
 }
 
 uint64_t
-viewer_must_hear_first(struct viewer *v, const struct position *p,
+viewer_must_wait_for_streams(struct viewer *v, const struct position *p,
     const struct live_how *how, enum log_next next, struct log_view *view)
 {
 	const uint64_t waited = clock_now_ns() - how->arrived_ns;
@@ -298,27 +298,27 @@ viewer_read_record(struct viewer *v, const struct position *p,
 }
 
 static void
-note_given(struct position *p, uint64_t time)
+note_sent(struct position *p, uint64_t time)
 {
-	if (time > p->last_time)
-		p->last_time = time;
-	if (time > p->attachment->given)
-		p->attachment->given = time;
+	if (time > p->last_sent)
+		p->last_sent = time;
+	if (time > p->attachment->last_sent)
+		p->attachment->last_sent = time;
 }
 
 /* The record is given: go to the next position. */
 static void
 go_on(struct viewer *v, struct position *p, const struct index_record *rec,
-    struct open_file *take_file, bool is_raised)
+    struct open_file *take_file, bool has_new_begin)
 {
 	open_part_done(&p->part);
 	open_file_put(p->file);
 	p->file = take_file;
 	open_file_promise(&v->registry->files, take_file, rec->offset,
 	    rec->packet_size / 8, &p->part);
-	p->is_raised = is_raised;
+	p->has_new_begin = has_new_begin;
 	p->pos++;
-	note_given(p, rec->timestamp_end);
+	note_sent(p, rec->timestamp_end);
 }
 
 static void
@@ -361,7 +361,7 @@ fill_inactive(const struct viewer *v, struct position *p,
 		time = p->bound;
 	else if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
 		return false;
-	if (time < p->last_time || time < viewer_floor_at(p, time))
+	if (time < p->last_sent || time < viewer_min_begin(p, time))
 		return false;
 	i->status = LIVE_INDEX_INACTIVE;
 	i->timestamp_end = time;
@@ -370,7 +370,7 @@ fill_inactive(const struct viewer *v, struct position *p,
 		return false;
 	p->has_bound = true;
 	p->bound = time;
-	note_given(p, time);
+	note_sent(p, time);
 	return true;
 }
 
@@ -451,21 +451,21 @@ find_packet(struct viewer *v, struct position *p, const struct log_view *view,
     struct find *f)
 {
 	struct live_index *i = &f->index;
-	enum viewer_raise raise = RAISE_NONE;
+	enum begin_change raise = BEGIN_KEPT;
 	struct open_file *file;
 	struct index_record rec;
 
 	switch (viewer_read_record(v, p, &rec, &file)) {
 	case OK:
-		if (p->floor != 0)
-			raise = viewer_raise_begin(v, p, file, &rec);
-		if (raise == RAISE_PASS) {
+		if (p->min_begin != 0)
+			raise = viewer_change_begin(v, p, file, &rec);
+		if (raise == BEGIN_SKIP_PACKET) {
 			open_file_put(file);
 			p->pos++;
 			i->status = LIVE_INDEX_RETRY;
 			return FOUND_AGAIN;
 		}
-		go_on(v, p, &rec, file, raise == RAISE_BEGIN);
+		go_on(v, p, &rec, file, raise == BEGIN_CHANGED);
 		fill_ok(i, &rec);
 		/* The class of a stream never changes (live 6, P4). */
 		if (view->has_ctf_stream)
@@ -501,7 +501,8 @@ look(struct viewer *v, struct position *p, const struct live_how *how,
 	next = packet_log_look(p->stream->log, p->pos, &view);
 	*f = (struct find){ .is_news = true,
 		.is_end = next == LOG_END,
-		.until_ns = viewer_must_hear_first(v, p, how, next, &view) };
+		.until_ns = viewer_must_wait_for_streams(
+		    v, p, how, next, &view) };
 	if (f->until_ns != 0 && !v->viewers->holds_replies) {
 		f->index.status = LIVE_INDEX_RETRY;
 		f->until_ns = 0;

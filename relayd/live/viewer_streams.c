@@ -27,18 +27,18 @@
  * 4.1).
  */
 static bool
-is_whole(const struct viewer_trace *t)
+is_complete(const struct viewer_trace *t)
 {
 	return t->metadata != NULL && t->n_data > 0;
 }
 
 /* T is whole now: requests look at its positions. */
 static void
-unite(struct viewer *v, struct viewer_trace *t)
+show_complete(struct viewer *v, struct viewer_trace *t)
 {
 	struct list *n, *tmp;
 
-	list_for_each (n, tmp, &t->lone) {
+	list_for_each (n, tmp, &t->positions) {
 		list_del(n);
 		list_append(&v->unannounced, n);
 	}
@@ -50,32 +50,32 @@ viewer_hide(struct viewer *v, struct position *p)
 {
 	struct viewer_trace *t = p->trace;
 
-	v->has_looked = false;
+	v->has_checked = false;
 	p->state = POSITION_HIDDEN;
-	if (is_whole(t)) {
-		unite(v, t);
+	if (is_complete(t)) {
+		show_complete(v, t);
 		list_append(&v->unannounced, &p->node);
 		return;
 	}
 	if (list_empty(&t->node))
-		list_append(&v->lone, &t->node);
-	list_append(&t->lone, &p->node);
+		list_append(&v->incomplete, &t->node);
+	list_append(&t->positions, &p->node);
 }
 
 static bool
-is_heard(struct position *p)
+has_data(struct position *p)
 {
 	const struct packet_log *log = p->stream->log;
 	struct log_view view;
 
-	if (!p->is_heard)
-		p->is_heard =
+	if (!p->has_data)
+		p->has_data =
 		    p->stream->is_metadata
 			? metadata_log_has_classes(p->stream->metadata) ||
 			      metadata_log_is_ended(p->stream->metadata)
 			: packet_log_look(log, packet_log_start(log), &view) !=
 			      LOG_RETRY;
-	return p->is_heard;
+	return p->has_data;
 }
 
 static bool
@@ -83,9 +83,10 @@ is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
 {
 	const struct viewer_trace *t = p->trace;
 
-	return is_whole(t) && (t->is_listed || !t->is_silent ||
-				  now_ns - t->since_ns >=
-				      viewer_class_ns(v, p->stream->session));
+	return is_complete(t) &&
+	       (t->is_listed || !t->lacks_data ||
+		   now_ns - t->since_ns >=
+		       viewer_class_ns(v, p->stream->session));
 }
 
 /* Set which positions may be announced now. A trace that was ready becomes
@@ -99,11 +100,11 @@ find_ready(struct viewer *v)
 
 	v->has_ready = false;
 	list_for_each (n, tmp, &v->unannounced)
-		list_entry(n, struct position, node)->trace->is_silent = false;
+		list_entry(n, struct position, node)->trace->lacks_data = false;
 	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
-		if (!is_heard(p))
-			p->trace->is_silent = true;
+		if (!has_data(p))
+			p->trace->lacks_data = true;
 	}
 	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
@@ -194,20 +195,20 @@ forget_all_spent(struct viewer *v)
 
 /* Look which positions are ready, once for each request: there may be many. */
 static void
-look_once(struct viewer *v)
+check_once(struct viewer *v)
 {
-	if (v->has_looked)
+	if (v->has_checked)
 		return;
 	forget_all_spent(v);
 	find_ready(v);
-	v->has_looked = true;
+	v->has_checked = true;
 }
 
 /* Is the stream hidden, but only for a time? Call it after look_once(). */
 static bool
 is_waiting(const struct position *p)
 {
-	return p->state == POSITION_HIDDEN && is_whole(p->trace);
+	return p->state == POSITION_HIDDEN && is_complete(p->trace);
 }
 
 uint64_t
@@ -217,7 +218,7 @@ viewer_waits_until(
 	const struct position *p;
 	uint64_t until, last = 0;
 
-	look_once(v);
+	check_once(v);
 	*safe = UINT64_MAX;
 	list_each (p, &v->unannounced, struct position, node) {
 		if (!is_waiting(p) ||
@@ -240,7 +241,7 @@ viewer_knows_until(const struct viewer *v, const struct position *beside)
 	const struct position *p;
 
 	list_each (p, &v->unannounced, struct position, node) {
-		if (is_whole(p->trace) && p->time_before < before &&
+		if (is_complete(p->trace) && p->time_before < before &&
 		    viewer_is_same_host(p, beside))
 			before = p->time_before;
 	}
@@ -253,16 +254,16 @@ viewer_wait_for_silent(struct viewer *v)
 	const uint64_t bit = v->viewers->wake_bit;
 	const struct position *p;
 
-	look_once(v);
+	check_once(v);
 	list_each (p, &v->unannounced, struct position, node) {
-		if (p->is_heard || !is_waiting(p))
+		if (p->has_data || !is_waiting(p))
 			continue;
 		if (p->stream->is_metadata)
 			metadata_log_wait(p->stream->metadata, bit);
 		else
 			packet_log_wait(p->stream->log, bit);
 	}
-	v->has_looked = false;
+	v->has_checked = false;
 }
 
 void
@@ -281,7 +282,7 @@ viewer_hold_for_silent(struct viewer *v, struct live_held *held)
 bool
 viewer_has_ready(struct viewer *v)
 {
-	look_once(v);
+	check_once(v);
 	return v->has_ready;
 }
 
@@ -292,7 +293,7 @@ announce(struct viewer *v, struct position *p, struct live_list *out)
 	p->state = POSITION_ANNOUNCED;
 	list_del(&p->node);
 	list_append(&v->announced, &p->node);
-	viewer_set_floor(v, p);
+	viewer_set_min_begin(v, p);
 }
 
 /* Is P one that a request for the streams of S is told of now? */
@@ -311,7 +312,7 @@ viewer_announce(
 	uint32_t count = 0;
 	enum status st;
 
-	look_once(v);
+	check_once(v);
 	list_each (p, &v->unannounced, struct position, node)
 		count += is_due(p, s);
 	st = live_list_streams(out, count);
@@ -322,12 +323,12 @@ viewer_announce(
 		if (is_due(p, s))
 			announce(v, p, out);
 	}
-	v->has_looked = false;
+	v->has_checked = false;
 	return OK;
 }
 
 static bool
-has_data(const struct viewer *v, const struct live_session *s)
+has_data_stream(const struct viewer *v, const struct live_session *s)
 {
 	const struct position *p;
 
@@ -376,7 +377,7 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 	a->has_ended = true;
 	v->has_new_end = true;
 	if (a->n_positions > 0)
-		viewer_keeps_session(v);
+		viewer_session_has_ended(v);
 }
 
 /* Forget the metadata position P when the last data stream of its trace has
@@ -453,13 +454,13 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 	}
 	count = list_new(v, a->session, reply);
 	v->has_been_flagged = v->has_had_empty_ok = false;
-	if (count == 0 && a->has_ended && !has_data(v, a->session)) {
+	if (count == 0 && a->has_ended && !has_data_stream(v, a->session)) {
 		viewer_count(v, true);
 		return viewer_reply_streams(reply, LIVE_STREAMS_HUP);
 	}
 	/* Hold only a viewer without data streams: others will ask for an index
 	 * next. */
-	if (count == 0 && !has_data(v, NULL) &&
+	if (count == 0 && !has_data_stream(v, NULL) &&
 	    viewer_may_hold(v, how, a->session, NULL, held)) {
 		viewer_wait_for_silent(v);
 		viewer_hold_for_silent(v, held);
@@ -467,7 +468,7 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 			return LIVE_HOLD;
 		count = list_new(v, a->session, reply);
 	}
-	if (count > 0 || !has_data(v, NULL))
+	if (count > 0 || !has_data_stream(v, NULL))
 		viewer_count(v, count > 0);
 	return viewer_reply_streams(reply, LIVE_STREAMS_OK);
 }

@@ -22,7 +22,7 @@ viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
 		.max_ended = VIEWER_ENDED_MAX,
-		.max_left = UINT_MAX,
+		.max_ended_sessions = UINT_MAX,
 		.max_memory = UINT64_MAX,
 		.class_ns = VIEWER_CLASS_NS,
 		.ids = ids,
@@ -110,7 +110,7 @@ may_have(const struct viewer *v, uint64_t more)
 
 	return vs->memory + more <= vs->max_memory &&
 	       (vs->memory < vs->max_memory / 2 ||
-		   v->memory + more <= vs->max_memory / VIEWER_LITTLE_PART);
+		   v->memory + more <= vs->max_memory / VIEWER_FAIR_SHARE);
 }
 
 bool
@@ -159,7 +159,7 @@ oldest_unannounced(const struct viewer *v)
 }
 
 static void
-lose(struct viewer *v, struct position *p)
+lose_stream(struct viewer *v, struct position *p)
 {
 	if (log_ratelimit(&v->viewers->last_ended_log, 10 * NS_PER_S))
 		log_peer(LOG_WARN,
@@ -172,12 +172,12 @@ lose(struct viewer *v, struct position *p)
 
 /* Who has most streams that are closed, and is not to be closed itself. */
 static struct viewer *
-greediest(const struct viewers *vs)
+with_most_ended_streams(const struct viewers *vs)
 {
 	struct viewer *v, *found = NULL;
 
 	list_each (v, &vs->all, struct viewer, node) {
-		if (!v->is_overdue && v->n_ended > 0 &&
+		if (!v->is_to_be_closed && v->n_ended > 0 &&
 		    (found == NULL || v->n_ended > found->n_ended))
 			found = v;
 	}
@@ -187,18 +187,18 @@ greediest(const struct viewers *vs)
 /* Viewers have more than they may because streams were closed: who has most of
  * these loses the oldest, or is closed if it was told of all. */
 static void
-relieve(struct viewers *vs)
+free_memory(struct viewers *vs)
 {
 	struct position *p;
 	struct viewer *v;
 
-	while (vs->memory > vs->max_memory && !vs->has_overdue &&
-	       (v = greediest(vs)) != NULL) {
+	while (vs->memory > vs->max_memory && !vs->has_to_be_closed &&
+	       (v = with_most_ended_streams(vs)) != NULL) {
 		p = oldest_unannounced(v);
 		if (p != NULL)
-			lose(v, p);
+			lose_stream(v, p);
 		else
-			v->is_overdue = vs->has_overdue = true;
+			v->is_to_be_closed = vs->has_to_be_closed = true;
 	}
 }
 
@@ -214,22 +214,23 @@ viewer_stream_ended(struct viewer *v, struct position *p)
 		return false;
 	while (
 	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL)
-		lose(v, p);
+		lose_stream(v, p);
 	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
-		v->is_overdue = vs->has_overdue = true;
-	relieve(vs);
+		v->is_to_be_closed = vs->has_to_be_closed = true;
+	free_memory(vs);
 	return true;
 }
 
 /* Who has most ended sessions. */
 static struct viewer *
-keeps_most(const struct viewers *vs)
+with_most_ended_sessions(const struct viewers *vs)
 {
 	struct viewer *v, *found = NULL;
 
 	list_each (v, &vs->all, struct viewer, node)
-		if (v->n_left >= VIEWER_SESSIONS_LEFT_FEW &&
-		    (found == NULL || v->n_left > found->n_left))
+		if (v->n_ended_sessions >= VIEWER_SESSIONS_LEFT_FEW &&
+		    (found == NULL ||
+			v->n_ended_sessions > found->n_ended_sessions))
 			found = v;
 	return found;
 }
@@ -239,24 +240,25 @@ viewers_limit_sessions(struct viewers *vs)
 {
 	struct viewer *v;
 
-	if (vs->n_left <= vs->max_left || vs->has_overdue)
+	if (vs->n_ended_sessions <= vs->max_ended_sessions ||
+	    vs->has_to_be_closed)
 		return;
-	v = keeps_most(vs);
+	v = with_most_ended_sessions(vs);
 	if (v != NULL)
-		v->is_overdue = vs->has_overdue = true;
+		v->is_to_be_closed = vs->has_to_be_closed = true;
 }
 
 void
-viewer_keeps_session(struct viewer *v)
+viewer_session_has_ended(struct viewer *v)
 {
-	v->n_left++;
-	v->viewers->n_left++;
+	v->n_ended_sessions++;
+	v->viewers->n_ended_sessions++;
 	viewers_limit_sessions(v->viewers);
 }
 
 void
-viewer_leaves_session(struct viewer *v)
+viewer_session_is_read(struct viewer *v)
 {
-	v->n_left--;
-	v->viewers->n_left--;
+	v->n_ended_sessions--;
+	v->viewers->n_ended_sessions--;
 }

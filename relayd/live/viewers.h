@@ -27,11 +27,11 @@ struct viewers {
 	unsigned max_ended; /* ended streams per viewer; VIEWER_ENDED_MAX */
 	/* Ended sessions that a viewer has streams of, counted for each viewer;
 	 * and how many there may be. */
-	unsigned n_left, max_left;
-	uint64_t class_ns;   /* VIEWER_CLASS_NS; 0: do not wait for classes */
-	bool has_overdue;    /* a viewer is to be closed */
-	uint64_t memory;     /* of the positions of all */
-	uint64_t max_memory; /* VIEWER_POSITIONS_PART; UINT64_MAX: no limit */
+	unsigned n_ended_sessions, max_ended_sessions;
+	uint64_t class_ns;     /* VIEWER_CLASS_NS; 0: do not wait for classes */
+	bool has_to_be_closed; /* a viewer is to be closed */
+	uint64_t memory;       /* of the positions of all */
+	uint64_t max_memory;   /* VIEWER_POSITIONS_PART; UINT64_MAX: no limit */
 	uint64_t last_memory_log;
 	uint64_t last_ended_log; /* when a lost stream was logged */
 	struct published *ids;	 /* the last viewer id given; borrowed */

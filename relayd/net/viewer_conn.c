@@ -518,16 +518,16 @@ viewer_conns_news(struct viewer_conns *d)
 }
 
 static void
-close_overdue(struct viewer_conns *d)
+close_marked(struct viewer_conns *d)
 {
 	struct list *n, *tmp;
 	struct viewer_conn *c;
 	unsigned n_streams, n_sessions;
 
-	d->viewers->has_overdue = false;
+	d->viewers->has_to_be_closed = false;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
-		if (!viewer_is_overdue(c->viewer, &n_streams, &n_sessions))
+		if (!viewer_is_to_be_closed(c->viewer, &n_streams, &n_sessions))
 			continue;
 		log_peer(LOG_WARN,
 		    "peer=%s viewer closed: %u ended streams, and some of %u "
@@ -546,9 +546,9 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 	struct viewer_conn *c;
 	size_t left;
 
-	if (d->viewers->has_overdue)
-		close_overdue(d);
-	if (d->viewers->has_overdue)
+	if (d->viewers->has_to_be_closed)
+		close_marked(d);
+	if (d->viewers->has_to_be_closed)
 		next = now_ns;
 
 	list_for_each (n, tmp, &d->held) {

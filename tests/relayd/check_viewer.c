@@ -544,7 +544,7 @@ START_TEST(half_traces_cost_requests_nothing)
 	(void)scene_tell(LIVE_CMD_detach_session, scene.session->live->id);
 	ck_assert_uint_eq(v->by_id.n, 0);
 	ck_assert_uint_eq(v->traces.n, 0);
-	ck_assert(list_empty(&v->lone));
+	ck_assert(list_empty(&v->incomplete));
 	scene_close();
 }
 END_TEST

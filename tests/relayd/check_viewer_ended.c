@@ -57,7 +57,7 @@ START_TEST(the_oldest_it_was_not_told_of_are_lost)
 		process(n, false);
 	ck_assert_uint_eq(scene.viewer->n_ended, MAX);
 	ck_assert_uint_eq(scene.viewer->lost, 2 * 100 - MAX);
-	ck_assert(!scene.viewer->is_overdue);
+	ck_assert(!scene.viewer->is_to_be_closed);
 	/* The latest four are whole. */
 	ck_assert_uint_eq(announced(), 3 * MAX / 2);
 	ck_assert_str_eq(
@@ -77,11 +77,11 @@ START_TEST(who_asks_and_does_not_read_is_closed)
 	scene.studio.viewers.max_ended = MAX;
 	for (unsigned n = 0; n < VIEWER_ENDED_TOLD * MAX / 2; n++) {
 		process(n, true);
-		ck_assert(!scene.viewer->is_overdue);
+		ck_assert(!scene.viewer->is_to_be_closed);
 	}
 	process(100, true);
-	ck_assert(scene.viewer->is_overdue);
-	ck_assert(scene.studio.viewers.has_overdue);
+	ck_assert(scene.viewer->is_to_be_closed);
+	ck_assert(scene.studio.viewers.has_to_be_closed);
 	scene_close();
 }
 END_TEST
@@ -166,14 +166,15 @@ START_TEST(closed_streams_are_counted)
 	ck_assert_uint_lt(greedy->lost, 50);
 	ck_assert_uint_eq(few->n_ended, 100);
 	ck_assert_uint_eq(few->lost, 0);
-	ck_assert(!greedy->is_overdue && !few->is_overdue);
+	ck_assert(!greedy->is_to_be_closed && !few->is_to_be_closed);
 	/* Who was told of all of them is closed. */
 	(void)announced();
 	vs->max_memory = UINT64_MAX;
 	publish_some(t, 1, 200);
 	vs->max_memory = vs->memory;
 	close_some(t, 1);
-	ck_assert(greedy->is_overdue && vs->has_overdue && !few->is_overdue);
+	ck_assert(greedy->is_to_be_closed && vs->has_to_be_closed &&
+		  !few->is_to_be_closed);
 	scene_close();
 }
 END_TEST
@@ -213,23 +214,24 @@ START_TEST(ended_sessions_are_counted)
 
 	scene_open(true);
 	greedy = scene.viewer;
-	vs->max_left = MAX;
+	vs->max_ended_sessions = MAX;
 	for (unsigned i = 0; i < MAX; i++) {
 		few[i] = scene_viewer(true, 4);
 		watch_a_session_end(few[i]);
 	}
-	ck_assert_uint_eq(vs->n_left, MAX);
+	ck_assert_uint_eq(vs->n_ended_sessions, MAX);
 	watch_a_session_end(greedy);
-	ck_assert(!vs->has_overdue);
+	ck_assert(!vs->has_to_be_closed);
 	watch_a_session_end(greedy);
-	ck_assert(vs->has_overdue && greedy->is_overdue);
+	ck_assert(vs->has_to_be_closed && greedy->is_to_be_closed);
 	for (unsigned i = 0; i < MAX; i++)
-		ck_assert(!few[i]->is_overdue && few[i]->n_left == 1);
+		ck_assert(
+		    !few[i]->is_to_be_closed && few[i]->n_ended_sessions == 1);
 	viewer_destroy(greedy);
-	ck_assert_uint_eq(vs->n_left, MAX);
+	ck_assert_uint_eq(vs->n_ended_sessions, MAX);
 	while (!list_empty(&vs->all))
 		viewer_destroy(list_first(&vs->all, struct viewer, node));
-	ck_assert_uint_eq(vs->n_left, 0);
+	ck_assert_uint_eq(vs->n_ended_sessions, 0);
 	scene_close();
 }
 END_TEST

@@ -14,7 +14,7 @@
 #include "tests/relayd/scene.h"
 
 #define GIVEN 1000000
-#define FLOOR (GIVEN + VIEWER_FLOOR_TICKS)
+#define FLOOR (GIVEN + VIEWER_MIN_BEGIN_TICKS)
 #define BYTES 256
 #define CLASS_MS 1000
 /* And the period. */

@@ -193,7 +193,7 @@ set_floor(const struct m_viewer *v, struct m_position *p)
 
 	p->floor = given < p->time_before ? given : p->time_before;
 	if (p->floor != 0)
-		p->floor += VIEWER_FLOOR_TICKS;
+		p->floor += VIEWER_MIN_BEGIN_TICKS;
 }
 
 static void
