@@ -238,7 +238,7 @@ def refused():
         for option in "--count=1", "--snaplen=1", "--anon-key=x", "-iint:lo":
             _, errors = told(PROGRAM, "--from-ctf", top, "--write",
                              "pcapfile:out", option, status=2)
-            check("does not go with --from-ctf" in errors, errors)
+            check("cannot be used with --from-ctf" in errors, errors)
 
 
 def link_types_that_the_output_has_not():

@@ -266,8 +266,8 @@ def send_fails(w):
 def refuse_names(w, trace):
     """Names that cannot be a folder."""
     for option in "--session", "--hostname":
-        for name, why in (("a/b", "no slash"), ("..", "neither empty"),
-                          ("", "neither empty"), ("a\nb", "control char"),
+        for name, why in (("a/b", "a slash"), ("..", "not empty"),
+                          ("", "invalid value"), ("a\nb", "control char"),
                           ("x" * 256, "longer than")):
             child = start(w, "%s=%s" % (option, name), trace)
             _, err = child.communicate(timeout=SEND_TIMEOUT)

@@ -66,7 +66,7 @@ open_sources(struct capture *c)
 			.promiscuous = o->promiscuous,
 			/* Between threads of libtrace's own there is no order.
 			 */
-			.threads = o->is_strict ? 1 : o->threads,
+			.threads = o->order == ORDER_STRICT ? 1 : o->threads,
 			.by_flow = o->hash == HASH_FLOW,
 		};
 		const enum status st = source_open(
@@ -197,7 +197,7 @@ open_sink(struct capture *c)
 		.rotate_ns = o->rotate_ns };
 	const struct sink_file_config file = { .uri = o->write,
 		.compression = o->compression,
-		.level = o->level };
+		.level = (int)o->level };
 	char why[SINK_ERROR_MAX];
 	enum status st;
 
@@ -223,7 +223,7 @@ prepare(struct capture *c)
 	c->config = (struct pipeline_config){ .sources = c->sources,
 		.n_workers = o->threads,
 		.hash = o->hash,
-		.is_strict = o->is_strict,
+		.is_strict = o->order == ORDER_STRICT,
 		.has_records = o->write != NULL,
 		.payload = o->payload,
 		.snaplen = o->snaplen,

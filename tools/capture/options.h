@@ -16,8 +16,9 @@
 #define CAPTURE_INPUTS_MAX 16
 
 struct capture_options {
-	bool is_done;	    /* printed what was asked for: exit with status 0 */
-	bool lists_formats; /* print them, then the same */
+	/* Exit with 0: --help or --version was printed, or ... */
+	bool is_done;
+	bool lists_formats; /* ... after printing the formats */
 	const char *uris[CAPTURE_INPUTS_MAX];
 	unsigned n_uris;
 	const char *from_ctf; /* NULL: from uris */
@@ -29,7 +30,7 @@ struct capture_options {
 	enum anon_checksums checksums;
 	unsigned threads;
 	enum pipeline_hash hash;
-	bool is_strict;
+	enum { ORDER_STREAM, ORDER_STRICT } order;
 
 	/* One of these three. */
 	const char *relay, *output, *write;
@@ -40,9 +41,9 @@ struct capture_options {
 	uint64_t flush_ns;
 	uint64_t rotate_bytes, rotate_ns; /* 0: never */
 	enum writer_compression compression;
-	int level;
+	unsigned level;
 
-	uint64_t count, duration_ns; /* 0: no end */
+	uint64_t count, duration_ns; /* 0: no limit */
 	bool stats, json, quiet;
 };
 

@@ -42,27 +42,13 @@ struct writer {
 	char error[WRITER_WHY_MAX];
 };
 
-static const struct {
-	const char *name;
-	trace_option_compresstype_t type;
-} compressions[WRITER_COMPRESSIONS] = {
-	[WRITER_PLAIN] = { "none", TRACE_OPTION_COMPRESSTYPE_NONE },
-	[WRITER_GZIP] = { "gzip", TRACE_OPTION_COMPRESSTYPE_ZLIB },
-	[WRITER_BZIP2] = { "bzip2", TRACE_OPTION_COMPRESSTYPE_BZ2 },
-	[WRITER_LZO] = { "lzo", TRACE_OPTION_COMPRESSTYPE_LZO },
-	[WRITER_XZ] = { "xz", TRACE_OPTION_COMPRESSTYPE_LZMA },
+static const trace_option_compresstype_t compressions[] = {
+	[WRITER_GZIP] = TRACE_OPTION_COMPRESSTYPE_ZLIB,
+	[WRITER_BZIP2] = TRACE_OPTION_COMPRESSTYPE_BZ2,
+	[WRITER_LZO] = TRACE_OPTION_COMPRESSTYPE_LZO,
+	[WRITER_XZ] = TRACE_OPTION_COMPRESSTYPE_LZMA,
+	[WRITER_PLAIN] = TRACE_OPTION_COMPRESSTYPE_NONE,
 };
-
-enum writer_compression
-writer_compression_parse(const char *name)
-{
-	unsigned i = 0;
-
-	while (
-	    i < WRITER_COMPRESSIONS && strcmp(compressions[i].name, name) != 0)
-		i++;
-	return (enum writer_compression)i;
-}
 
 /* libtrace's last problem, one line without its end. */
 static void
@@ -146,7 +132,7 @@ static enum status
 start_output(struct writer *w, enum writer_compression compression, int level,
     char why[WRITER_WHY_MAX])
 {
-	trace_option_compresstype_t type = compressions[compression].type;
+	trace_option_compresstype_t type = compressions[compression];
 	const enum status st = create_output(w, why);
 
 	if (st != OK)

@@ -14,12 +14,11 @@
 #include "tools/capture/record.h"
 
 enum writer_compression {
-	WRITER_PLAIN,
 	WRITER_GZIP,
 	WRITER_BZIP2,
 	WRITER_LZO,
 	WRITER_XZ,
-	WRITER_COMPRESSIONS,
+	WRITER_PLAIN,
 };
 
 struct writer;
@@ -44,8 +43,5 @@ const char *writer_error(const struct writer *w);
  * that is a file every failure is seen; others do not tell. */
 enum status writer_finish(struct writer *w) MUST_CHECK;
 void writer_close(struct writer *w); /* NULL is fine */
-
-/* WRITER_COMPRESSIONS: no such name. */
-enum writer_compression writer_compression_parse(const char *name);
 
 #endif

@@ -92,16 +92,15 @@ url_parse(struct url *u, const char *text, const char **why)
 
 	*u = (struct url){ .control = URL_CONTROL_PORT, .data = URL_DATA_PORT };
 	if ((p = skip_scheme(u, text)) == NULL)
-		return wrong(why, "it begins neither with net:// nor with "
-				  "net4:// or net6://");
+		return wrong(why, "net://, net4:// or net6:// is required");
 	if ((p = take_host(u, p)) == NULL)
 		return wrong(why, "no host");
 	if ((p = take_port(p, &u->control)) == NULL)
-		return wrong(why, "the control port is no port");
+		return wrong(why, "invalid control port");
 	if ((p = take_port(p, &u->data)) == NULL)
-		return wrong(why, "the data port is no port");
+		return wrong(why, "invalid data port");
 	if (*p != '\0' && *p != '/')
-		return wrong(why, "something stands behind the ports");
+		return wrong(why, "unexpected text after the ports");
 	if (*p == '/')
 		p++;
 	if (strlen(p) >= sizeof(u->path))

@@ -12,15 +12,16 @@
 #include "tools/send/badnet.h"
 
 struct send_options {
-	bool is_done; /* printed what was asked for: exit with status 0 */
+	bool is_done; /* --help or --version was printed: exit with 0 */
 	char **directories;
 	unsigned n_directories;
 	struct url url;
 	const char *session, *hostname; /* NULL: default */
-	uint32_t live_timer_us;		/* 0: not live */
+	bool live;
+	uint32_t live_timer_us; /* 0: not live */
 	bool realtime, json, quiet;
-	uint64_t linger_ms;
-	uint64_t loop; /* 0: for ever */
+	double linger_s;
+	uint64_t loop; /* 0: forever */
 	uint64_t rate; /* bytes/s; 0: no limit */
 	bool udp, resend;
 	uint32_t fragment;	 /* bytes; 0: default */

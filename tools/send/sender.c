@@ -212,7 +212,8 @@ static enum status
 linger(struct sender *s)
 {
 	s->phase = PROGRESS_LINGERING;
-	s->linger_ns = clock_now_ns() + s->options->linger_ms * NS_PER_MS;
+	s->linger_ns = clock_now_ns() +
+		       (uint64_t)(s->options->linger_s * 1000) * NS_PER_MS;
 	return wait_until(s, s->linger_ns);
 }
 
