@@ -173,7 +173,11 @@ retention_note_all(struct retention *r)
 		notes_close(r->notes);
 		st = open_notes(r, NULL);
 		if (st != OK) {
-			say_no_notes(r, st);
+			log_warn("%s: the notes were removed from the state "
+				 "directory \"%s\" and cannot be created again: "
+				 "%s; no trace is deleted: restart the relay",
+			    r->output, r->state_dir,
+			    st == E_IO ? strerror(errno) : status_text(st));
 			return;
 		}
 		r->has_unnoted = true;

@@ -762,6 +762,25 @@ last_log(void)
 
 /* A second relay with this output directory deletes nothing, until the first
  * has ended. */
+/* Somebody removed the state directory; in the sandbox a new one is of no
+ * use. */
+START_TEST(without_its_directory_nothing_is_deleted)
+{
+	begin();
+	make_ended("h/a");
+	ck_assert_int_eq(log_open(scratch_path("log")), OK);
+	scratch_remove("not/yet/there");
+	pass(2);
+	limit(1, 0, 1);
+	make_ended("h/b");
+	pass(3);
+	ck_assert(is_there("h/a") && is_there("h/b"));
+	ck_assert_ptr_nonnull(
+	    strstr(scratch_read("log"), "; no trace is deleted: restart the"));
+	end();
+}
+END_TEST
+
 START_TEST(one_relay_has_the_notes)
 {
 	struct retention *first;
@@ -937,6 +956,7 @@ main(void)
 		{ one_that_was_removed_is_forgotten, 0, 0 },
 		{ the_notes_are_enough, 0, 0 },
 		{ notes_that_fail_or_go_are_written_again, 0, 0 },
+		{ without_its_directory_nothing_is_deleted, 0, 0 },
 		{ one_relay_has_the_notes, 0, 0 },
 		{ without_notes_limits_are_refused, 0, 0 },
 		{ notes_follow_the_output_directory, 0, 0 },
