@@ -258,6 +258,14 @@ def bad_values():
         check('invalid value "x" for ' in err and wanted in err, err)
 
 
+def options_of_others():
+    for words, wanted in (
+            (["keep", "s", "--host=h"], "tracepulse: keep: unknown option --host\n"),
+            (["status", "s"], "tracepulse: s: unexpected argument\n"),
+            (["show"], "tracepulse: show: a SESSION is missing\n")):
+        equal(run("http://localhost:1", *words, status=2)[1], wanted, words)
+
+
 def helps():
     """All commands, or one with its options; ls is sessions."""
     nowhere = "http://127.0.0.1:1"
@@ -473,7 +481,7 @@ def output_that_cannot_be_written():
 
 
 CASES = [status, rates, sessions, show, events, events_again, check_command,
-         nobody_there, bad_values, helps, addresses, watch, watch_several,
+         nobody_there, bad_values, options_of_others, helps, addresses, watch, watch_several,
          watch_goes_nowhere_else, a_thousand,
          output_that_cannot_be_written]
 

@@ -165,7 +165,7 @@ def who_may():
                 env=program.environment(url, ASAN_OPTIONS="detect_leaks=0"))
             err = done.stderr.decode()
             equal(done.returncode, 1, err)
-            check(f"{fake.path}: you may not connect there" in err, err)
+            check(f"{fake.path}: no permission to connect" in err, err)
 
 
 def with_a_real_relay():

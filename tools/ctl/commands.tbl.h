@@ -12,22 +12,22 @@ COMMAND(status, NULL, HAS(JSON),
     "state, rates, losses, disk and limits of the relay")
 COMMAND(sessions, NULL,
     HAS(JSON) | HAS(LONG) | HAS(ALL) | HAS(HOST) | HAS(NAMES),
-    "the sessions that are open; ls is the same")
+    "the open sessions; also called ls")
 COMMAND(show, "SESSION", HAS(JSON),
     "one session: its streams, viewers, losses and messages")
 COMMAND(top, NULL, HAS(SORT) | HAS(INTERVAL) | HAS(COUNT) | HAS(HOST),
-    "the busiest sessions, again and again; q ends it")
+    "the busiest sessions, refreshed; q quits")
 COMMAND(watch, "SESSION...", HAS(DRY_RUN) | HAS(HOST),
-    "start babeltrace2 on live sessions; what follows -- is for it")
+    "view live sessions with babeltrace2; arguments after -- are passed to it")
 COMMAND(events, NULL, HAS(JSON) | HAS(RECENT) | HAS(COUNT),
-    "what happens, as it happens")
+    "events of the relay, as they happen")
 COMMAND(stored, NULL, HAS(JSON) | HAS(HOST) | HAS(NAMES),
     "the traces on the relay's disk")
 COMMAND(vacuum, NULL, HAS(JSON) | HAS(DRY_RUN),
-    "delete old traces now, as far as limits ask for it")
+    "delete old traces now, if the limits require it")
 COMMAND(keep, "SESSION", HAS(JSON) | HAS(ALL) | HAS(NO),
-    "never delete a trace to make room")
+    "protect a trace from deletion")
 COMMAND(check, NULL,
     HAS(STATE) | HAS(LOST_WARNING) | HAS(LOST_CRITICAL) | HAS(DISK_WARNING) | HAS(DISK_CRITICAL),
-    "one line for a monitoring system; status 0, 1, 2 or 3")
+    "one line for a monitoring system; exit status 0, 1, 2 or 3")
 #undef HAS

@@ -240,9 +240,12 @@ failed(struct fetch *f, CURLcode code)
 		return E_NOMEM;
 	}
 	if (code == CURLE_OPERATION_TIMEDOUT && f->header_bytes == 0)
-		set_error(f, "%s: no answer in time", where(f));
+		set_error(f,
+		    "%s: no answer in time; does another program listen "
+		    "here? --url or TRACEPULSE_URL names another address",
+		    where(f));
 	else if (code == CURLE_COULDNT_CONNECT && os_error(f) == EACCES)
-		set_error(f, "%s: you may not connect there", where(f));
+		set_error(f, "%s: no permission to connect", where(f));
 	else if (code == CURLE_COULDNT_CONNECT)
 		set_error(f,
 		    "%s: no relay here (%s); is tracepulse-relayd running, "

@@ -252,13 +252,13 @@ take_words(struct ctl_options *o, char **words, int n)
 	const char *operand = command_rows[o->command].operand;
 
 	if (operand == NULL && n > 1)
-		return complain(words[1], "this command takes no operand");
+		return complain(words[1], "unexpected argument");
 	/* --host may choose sessions, too. */
 	if (operand != NULL && n < 2 && o->host == NULL)
 		return complain(
-		    command_rows[o->command].name, "needs a SESSION");
+		    command_rows[o->command].name, "a SESSION is missing");
 	if (n > 2 && o->command != COMMAND_watch)
-		return complain(words[2], "one SESSION at a time");
+		return complain(words[2], "unexpected argument");
 	o->operands = words + 1;
 	o->n_operands = (size_t)n - 1;
 	return OK;
@@ -287,9 +287,9 @@ fit_options(const struct ctl_options *o, uint32_t given)
 		    1) {
 			char text[64];
 
-			snprintf(text, sizeof(text), "is not for %s",
-			    command_rows[o->command].name);
-			return complain(option_rows[id].name, text);
+			snprintf(text, sizeof(text), "unknown option --%s",
+			    option_rows[id].name);
+			return complain(command_rows[o->command].name, text);
 		}
 	return OK;
 }
@@ -394,7 +394,7 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 	if (o->command == N_COMMANDS)
 		return unknown_command(argv[optind]);
 	if (o->more != NULL && o->command != COMMAND_watch)
-		return complain("--", "only watch has it");
+		return complain("--", "only watch passes arguments on");
 	st = fit_options(o, given);
 	if (st == OK)
 		st = take_words(o, argv + optind, n - optind);
