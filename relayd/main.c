@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-relayd: read options, go to the background, start workers,
  * serve. */
+#include <event2/event.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,9 +13,7 @@
 #include "relayd/process/daemon.h"
 #include "relayd/http/http.h"
 #include "relayd/net/descriptors.h"
-#include "relayd/net/hangup.h"
 #include "relayd/net/health.h"
-#include "relayd/net/second.h"
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
 #include "relayd/lobby.h"
@@ -30,14 +30,13 @@
 #include "store/packet_log.h"
 #include "store/recovery.h"
 
-/* Peers need not wait longer than that for files of the past. */
+/* Peers wait at most this long until files of earlier runs are repaired. */
 #define RECOVERY_WAIT_NS NS_PER_S
 
-/* The part of --max-memory that places of files may have which viewers can
- * read. */
+/* The part of --max-memory for the file positions that viewers can read. */
 #define LOG_FILES_PART 16
 
-/* What works for the disk, beside the workers. */
+/* The threads that work on the disk, besides the workers. */
 struct disk_threads {
 	struct recovery_thread *recovery;
 	struct sandbox recovery_sandbox;
@@ -45,14 +44,15 @@ struct disk_threads {
 	struct lobby_disk disk;
 };
 
-/* From here on a thread can do only what serving needs. */
+/* Restricts the calling thread to what serving needs. */
 static void
 give_up_rights(void *sandbox)
 {
 	sandbox_enter(sandbox);
 }
 
-/* Before port files are written: who waits for them finds whole traces. */
+/* Runs before the port files are written, so that scripts waiting for them find
+ * repaired traces. */
 static void
 recover(struct disk_threads *t, const struct sandbox *s)
 {
@@ -63,9 +63,9 @@ recover(struct disk_threads *t, const struct sandbox *s)
 }
 
 static void
-on_hangup(void *arg)
+on_hangup(evutil_socket_t fd, short what, void *arg)
 {
-	/* It says itself what is wrong, and we go on as we were. */
+	/* A failure is logged by reload_now(), and changes nothing. */
 	const enum status st = reload_now(arg);
 
 	stats_add(
@@ -151,7 +151,7 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	};
 	struct service *service = NULL;
 	struct health *health;
-	struct hangup *hangup = NULL;
+	struct event *hangup;
 	enum status st;
 
 	st = health_create(&health, lobby_base(lobby), &config);
@@ -161,7 +161,9 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	    o->max_memory / LOG_FILES_PART / LOG_FILE_MEMORY);
 	set_window(o, NULL);
 	reload_tell(reload, set_window, NULL);
-	st = hangup_create(&hangup, lobby_base(lobby), on_hangup, reload);
+	hangup = evsignal_new(lobby_base(lobby), SIGHUP, on_hangup, reload);
+	if (hangup == NULL || event_add(hangup, NULL) != 0)
+		st = E_NOMEM;
 	if (st == OK)
 		st = make_http(http, o, lobby, &ports, d->admin_path);
 	ports.http = http_port(*http);
@@ -187,13 +189,14 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 	}
 	http_drain(*http);
 	service_destroy(service);
-	hangup_destroy(hangup);
+	if (hangup != NULL)
+		event_free(hangup);
 	health_destroy(health);
 	return st;
 }
 
 static void
-on_second(void *arg)
+on_second(evutil_socket_t fd, short what, void *arg)
 {
 	const uint64_t active = stats_sum(STAT_sessions_active);
 	const uint64_t snapshot = stats_sum(STAT_sessions_snapshot);
@@ -226,7 +229,8 @@ run(struct daemon *d, struct reload *reload)
 {
 	struct options *o = reload->options;
 	struct disk_threads disk = { 0 };
-	struct second *second = NULL;
+	const struct timeval every_second = { .tv_sec = 1 };
+	struct event *second = NULL;
 	struct open_sessions open;
 	uint64_t cut;
 	struct http *http = NULL;
@@ -242,8 +246,11 @@ run(struct daemon *d, struct reload *reload)
 	cut = open_sessions_take(&open, o->run_dir);
 	st = lobby_create(&lobby, o);
 	if (st == OK)
-		st = second_create(
-		    &second, lobby_base(lobby), on_second, &open);
+		second = event_new(
+		    lobby_base(lobby), -1, EV_PERSIST, on_second, &open);
+	if (st == OK &&
+	    (second == NULL || event_add(second, &every_second) != 0))
+		st = E_NOMEM;
 	if (st == OK)
 		st = dir_registry_create(&disk.disk.registry);
 	if (st == OK)
@@ -256,15 +263,18 @@ run(struct daemon *d, struct reload *reload)
 		reload_tell(reload, retention_thread_reload, disk.retention);
 		st = serve(d, reload, lobby, &disk, &http);
 	}
-	second_destroy(second);
+	if (second != NULL)
+		event_free(second);
 	lobby_destroy(lobby);
-	/* After a start that failed the next one shall know, too. */
+	/* After a failed start, the next start still reports the cut sessions.
+	 */
 	if (st == OK) {
 		cut = stats_sum(STAT_ended_stop);
 		tell_cut_now(cut);
 	}
 	open_sessions_end(&open, cut);
-	/* It tells HTTP what was deleted, and notes what workers told last. */
+	/* Before HTTP, which it informs of deletions; after the workers, whose
+	 * last notes it stores. */
 	retention_thread_stop(disk.retention);
 	http_destroy(http);
 	syncer_stop(disk.disk.syncer);
@@ -310,7 +320,7 @@ main(int argc, char **argv)
 	static struct reload reload;
 	enum status st;
 
-	/* Mistakes on the command line need no time. */
+	/* Command line errors are printed without a time stamp. */
 	(void)log_look_at_stderr(false);
 	options_report_as_service(argc, argv);
 	if (options_parse(&options, argc, argv) != OK)
