@@ -70,7 +70,7 @@ explain_word(const struct option_table *t, const char *word, char *why)
 		    "\"--%s\" is short for %u options; see --help", name, n);
 	else if (near != NULL)
 		snprintf(why, OPTION_WHY_LEN,
-		    "unknown option \"--%s\" (did you mean --%s?)", name,
+		    "unknown option \"--%s\" (did you mean \"--%s\"?)", name,
 		    near->name);
 	else
 		snprintf(why, OPTION_WHY_LEN,

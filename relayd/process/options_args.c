@@ -6,44 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/near.h"
 #include "relayd/process/environment.h"
 #include "relayd/process/sandbox.h"
 
-/* getopt_long() returns a long option as this plus the number of its row. */
-#define LONG_BASE 256
-
-static void
-build_getopt_tables(struct option *longs, char *letters)
-{
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		longs[i] = (struct option){
-			.name = option_rows[i].name,
-			.has_arg = option_rows[i].arg != NULL
-				       ? required_argument
-				       : no_argument,
-			.val = LONG_BASE + (int)i,
-		};
-		if (option_rows[i].letter != 0) {
-			*letters++ = option_rows[i].letter;
-			if (option_rows[i].arg != NULL)
-				*letters++ = ':';
-		}
-	}
-	*letters = '\0';
-}
-
-static const struct row *
-row_of(int c)
-{
-	const struct row *r = option_rows;
-
-	if (c >= LONG_BASE)
-		return &option_rows[c - LONG_BASE];
-	while (r->letter != c)
-		r++;
-	return r;
-}
+static const struct option_table table = {
+	.program = "tracepulse-relayd", .rows = option_rows, .n = N_OPTIONS
+};
 
 void
 options_usage(void)
@@ -51,16 +19,7 @@ options_usage(void)
 	printf("Usage: tracepulse-relayd [OPTION]...\n"
 	       "Receives LTTng traces over the network, writes them to disk "
 	       "and serves them live.\n\n");
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		const struct row *r = &option_rows[i];
-		char letter[8] = "    ", name[64];
-
-		if (r->letter != 0)
-			snprintf(letter, sizeof(letter), "-%c, ", r->letter);
-		snprintf(name, sizeof(name), "%s%s%s", r->name,
-		    r->arg != NULL ? "=" : "", r->arg != NULL ? r->arg : "");
-		printf("  %s--%-26s %s\n", letter, name, r->help);
-	}
+	option_print_rows(option_rows, N_OPTIONS);
 	printf("\nURL is tcp://HOST[:PORT], tcp4:// for the same, or "
 	       "tcp6://[ADDRESS][:PORT].\nThe sandbox of this build: %s.\n"
 	       "See tracepulse-relayd(8).\n",
@@ -83,45 +42,18 @@ settle_port(struct listen_url *u, uint16_t usual, bool dynamic)
 	return OK;
 }
 
-/* getopt has complained about WORD. It may be unknown, or a short form of more
- * than one, which are named then. */
-static void
-look_at_option(const char *word)
-{
-	char name[NEAR_WORD_MAX + 1];
-	const char *hint;
-
-	if (strncmp(word, "--", 2) != 0)
-		return;
-	snprintf(
-	    name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	for (size_t i = 0; i < N_OPTIONS; i++)
-		if (strncmp(option_rows[i].name, name, strlen(name)) == 0)
-			return;
-	hint = options_hint(name, "--");
-	if (*hint != '\0')
-		log_error("unknown option --%s%s", name, hint);
-}
-
 static enum status
 read_command_line(struct options *o, int argc, char **argv, bool is_first)
 {
 	static const struct origin here = { .kind = ORIGIN_COMMAND_LINE };
-	struct option longs[N_OPTIONS + 1] = { 0 };
-	char letters[2 * N_OPTIONS + 1];
 	const bool is_secure = environment_is_secure();
-	int c;
+	char why[OPTION_WHY_LEN];
+	int i;
 
-	build_getopt_tables(longs, letters);
-	optind = 0; /* reset getopt, which may have been used before */
-	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct row *r;
+	option_rewind();
+	while ((i = option_next(&table, argc, argv, why)) >= 0) {
+		const struct option_row *r = &option_rows[i];
 
-		if (c == '?') {
-			look_at_option(argv[optind - 1]);
-			return E_REFUSED;
-		}
-		r = row_of(c);
 		if (is_secure && r->needs_trust) {
 			if (is_first)
 				log_warn("--%s is ignored when set-uid or "
@@ -129,13 +61,15 @@ read_command_line(struct options *o, int argc, char **argv, bool is_first)
 				    r->name);
 			continue;
 		}
-		if (options_set(o, (enum option_id)(r - option_rows), optarg,
-			&here) != OK)
+		if (options_set(o, (enum option_id)i, optarg, &here) != OK)
 			return E_REFUSED;
 		if (o->is_done)
-			break;
+			return OK;
 	}
-	return OK;
+	if (i == OPTION_END)
+		return OK;
+	log_error("%s", why);
+	return E_REFUSED;
 }
 
 static enum status

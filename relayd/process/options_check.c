@@ -38,7 +38,7 @@ options_print(const struct options *o)
 {
 	printf("[relayd]\n");
 	for (enum option_id id = 0; id < N_OPTIONS; id++) {
-		const struct row *r = &option_rows[id];
+		const struct option_row *r = &option_rows[id];
 		char line[OPTION_TEXT_MAX + 64], text[OPTION_TEXT_MAX];
 
 		if (r->show == NULL)

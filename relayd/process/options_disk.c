@@ -12,7 +12,7 @@
 #define PERCENT_MAX 99
 
 enum status
-options_take_max_use(const struct row *r, void *to, const char *arg)
+options_take_max_use(const struct option_row *r, void *to, const char *arg)
 {
 	if (strcmp(arg, NONE) == 0) {
 		*(uint64_t *)to = 0;
@@ -24,31 +24,19 @@ options_take_max_use(const struct row *r, void *to, const char *arg)
 }
 
 void
-options_show_bytes(uint64_t bytes, char *out, size_t n)
-{
-	static const char units[] = "BkMGT";
-	unsigned i = 0;
-
-	while (bytes % 1024 == 0 && i < 4) {
-		bytes /= 1024;
-		i++;
-	}
-	snprintf(out, n, "%" PRIu64 "%c", bytes, units[i]);
-}
-
-void
-options_show_max_use(const struct row *r, const void *from, char *out, size_t n)
+options_show_max_use(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const uint64_t bytes = *(const uint64_t *)from;
 
 	if (bytes == 0)
 		snprintf(out, n, NONE);
 	else
-		options_show_bytes(bytes, out, n);
+		option_show_bytes(bytes, out, n);
 }
 
 enum status
-options_take_keep_free(const struct row *r, void *to, const char *arg)
+options_take_keep_free(const struct option_row *r, void *to, const char *arg)
 {
 	const size_t len = strlen(arg);
 	struct keep_free *k = to;
@@ -62,7 +50,7 @@ options_take_keep_free(const struct row *r, void *to, const char *arg)
 		number[len - 1] = '\0';
 		return parse_u64(number, 0, PERCENT_MAX, &k->percent) == OK
 			   ? OK
-			   : options_bad_value(r, arg);
+			   : E_MALFORMED;
 	}
 	return parse_size(arg, 1, INT64_MAX, &k->bytes) == OK
 		   ? OK
@@ -71,20 +59,20 @@ options_take_keep_free(const struct row *r, void *to, const char *arg)
 
 void
 options_show_keep_free(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct keep_free *k = from;
 
 	if (k->percent > 0)
 		snprintf(out, n, "%" PRIu64 "%%", k->percent);
 	else if (k->bytes > 0)
-		options_show_bytes(k->bytes, out, n);
+		option_show_bytes(k->bytes, out, n);
 	else
 		snprintf(out, n, NONE);
 }
 
 enum status
-options_take_max_age(const struct row *r, void *to, const char *arg)
+options_take_max_age(const struct option_row *r, void *to, const char *arg)
 {
 	if (strcmp(arg, NONE) == 0) {
 		*(uint64_t *)to = 0;
@@ -96,14 +84,15 @@ options_take_max_age(const struct row *r, void *to, const char *arg)
 }
 
 void
-options_show_max_age(const struct row *r, const void *from, char *out, size_t n)
+options_show_max_age(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const uint64_t ns = *(const uint64_t *)from;
 
 	if (ns == 0)
 		snprintf(out, n, NONE);
 	else
-		options_show_ns(ns, out, n);
+		option_show_ns(ns, out, n);
 }
 
 enum status
@@ -113,8 +102,8 @@ options_compare_ages(const struct options *o)
 
 	if (o->max_age_ns == 0 || o->max_age_ns >= o->keep_at_least_ns)
 		return OK;
-	options_show_ns(o->max_age_ns, age, sizeof(age));
-	options_show_ns(o->keep_at_least_ns, least, sizeof(least));
+	option_show_ns(o->max_age_ns, age, sizeof(age));
+	option_show_ns(o->keep_at_least_ns, least, sizeof(least));
 	options_where(&o->from[OPT_MAX_AGE], where, sizeof(where));
 	if (where[0] == '\0')
 		options_where(
@@ -125,7 +114,7 @@ options_compare_ages(const struct options *o)
 }
 
 enum status
-options_take_admin_socket(const struct row *r, void *to, const char *arg)
+options_take_admin_socket(const struct option_row *r, void *to, const char *arg)
 {
 	struct admin_socket *a = to;
 
@@ -135,7 +124,7 @@ options_take_admin_socket(const struct row *r, void *to, const char *arg)
 		return OK;
 	if (arg[0] != '/' || strlen(arg) >= sizeof(a->path))
 		return options_refuse(
-		    "Invalid value \"%s\" for --admin-socket: the path must be "
+		    "invalid value \"%s\" for --admin-socket: the path must be "
 		    "absolute, and at most %zu bytes",
 		    arg, sizeof(a->path) - 1);
 	memcpy(a->path, arg, strlen(arg) + 1);
@@ -144,7 +133,7 @@ options_take_admin_socket(const struct row *r, void *to, const char *arg)
 
 void
 options_show_admin_socket(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct admin_socket *a = from;
 

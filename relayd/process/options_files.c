@@ -84,35 +84,14 @@ options_find(const char *name)
 	return id;
 }
 
-static const struct row *
+/* The setting that somebody who wrote NAME may have meant; NULL: none. */
+static const struct option_row *
 nearest(const char *name)
 {
-	const struct row *best = NULL;
-	unsigned least = NEAR_WORD_MAX;
+	const struct option_row *r = option_nearest(
+	    option_rows, N_OPTIONS, name);
 
-	for (enum option_id id = 0; id < N_OPTIONS; id++) {
-		const struct row *r = &option_rows[id];
-		unsigned d = near_distance(name, r->name);
-
-		if (r->show != NULL && d < least) {
-			least = d;
-			best = r;
-		}
-	}
-	return best != NULL && near_enough(name, least) ? best : NULL;
-}
-
-const char *
-options_hint(const char *name, const char *before)
-{
-	static char hint[NEAR_WORD_MAX + 32];
-	const struct row *r = nearest(name);
-
-	if (r == NULL)
-		return "";
-	snprintf(
-	    hint, sizeof(hint), ": did you mean \"%s%s\"?", before, r->name);
-	return hint;
+	return r != NULL && r->show != NULL ? r : NULL;
 }
 
 static void PRINTF_LIKE(2, 3) complain(struct file *f, const char *fmt, ...)
@@ -155,6 +134,7 @@ on_key(void *arg, const char *section, const char *name, const char *value)
 		.name = f->name,
 		.line = f->line,
 	};
+	const struct option_row *near;
 	enum option_id id;
 
 	if (strcmp(section, SECTION) != 0) {
@@ -162,9 +142,12 @@ on_key(void *arg, const char *section, const char *name, const char *value)
 		return 1;
 	}
 	id = options_find(name);
-	if (id == N_OPTIONS)
-		complain(
-		    f, "unknown key \"%s\"%s", name, options_hint(name, ""));
+	near = id == N_OPTIONS ? nearest(name) : NULL;
+	if (near != NULL)
+		complain(f, "unknown key \"%s\" (did you mean \"%s\"?)", name,
+		    near->name);
+	else if (id == N_OPTIONS)
+		complain(f, "unknown key \"%s\"", name);
 	else if (option_rows[id].show == NULL)
 		complain(
 		    f, "\"%s\" can be given on the command line only", name);
@@ -305,7 +288,7 @@ options_read_files(struct options *o)
 
 /* TRACEPULSE_MAX_MEMORY of max-memory. */
 static void
-variable_name(const struct row *r, char *out, size_t n)
+variable_name(const struct option_row *r, char *out, size_t n)
 {
 	snprintf(out, n, PREFIX "%s", r->name);
 	for (char *c = out; *c != '\0'; c++)
@@ -313,7 +296,7 @@ variable_name(const struct row *r, char *out, size_t n)
 }
 
 static bool
-is_variable_of(const struct row *r, const char *name, size_t n)
+is_variable_of(const struct option_row *r, const char *name, size_t n)
 {
 	char wanted[NEAR_WORD_MAX + sizeof(PREFIX)];
 
@@ -329,7 +312,7 @@ look_at_variable(const char *name, size_t n)
 	/* Of the unit, of the program tracepulse, and ours. */
 	static const char *const others[] = { "OPTIONS", "URL", "CONFIG" };
 	char rest[NEAR_WORD_MAX + 1], meant[NEAR_WORD_MAX + sizeof(PREFIX)];
-	const struct row *r;
+	const struct option_row *r;
 
 	snprintf(rest, sizeof(rest), "%.*s", (int)(n - strlen(PREFIX)),
 	    name + strlen(PREFIX));

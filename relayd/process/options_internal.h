@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the options share: a row of options.tbl.h as a struct. */
+/* What the files of the options share: the rows of options.tbl.h. */
 #ifndef RELAYD_PROCESS_OPTIONS_INTERNAL_H
 #define RELAYD_PROCESS_OPTIONS_INTERNAL_H
 
@@ -9,33 +9,14 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/option.h"
 #include "common/status.h"
 #include "relayd/process/options.h"
 
 /* The longest value as text. */
 #define OPTION_TEXT_MAX (PATH_MAX + 64)
 
-struct row {
-	char letter; /* 0: none */
-	const char *name;
-	const char *arg;
-	bool needs_trust; /* ignored when set-uid or set-gid */
-	const char *help;
-	/* Handles ARG, which is NULL for an option of the command line without
-	 * an argument. TO points AT bytes into struct options. Not OK: it has
-	 * called options_refuse(). */
-	enum status (*take)(const struct row *r, void *to, const char *arg);
-	/* The value as take() would understand it; empty: there is none. NULL:
-	 * no setting, but something to do: on the command line only. */
-	void (*show)(
-	    const struct row *r, const void *from, char *out, size_t n);
-	size_t at;
-	uint64_t min, max;
-	size_t size;	 /* of the field, if it can be reloaded */
-	bool can_reload; /* a new value counts at once, see reload.h */
-};
-
-extern const struct row option_rows[N_OPTIONS];
+extern const struct option_row option_rows[N_OPTIONS];
 
 #define MEMORY_MIN (UINT64_C(1) << 20)
 
@@ -51,11 +32,11 @@ extern const struct row option_rows[N_OPTIONS];
 #define RELOADED(field, ...) __VA_ARGS__
 #define ORDER(name)                      \
 	enum status options_take_##name( \
-	    const struct row *r, void *to, const char *arg) MUST_CHECK;
-#define OWN(name, field)          \
-	ORDER(name)               \
-	void options_show_##name( \
-	    const struct row *r, const void *from, char *out, size_t n);
+	    const struct option_row *r, void *to, const char *arg) MUST_CHECK;
+#define OWN(name, field)                                                       \
+	ORDER(name)                                                            \
+	void options_show_##name(const struct option_row *r, const void *from, \
+	    char *out, size_t n);
 #define OPTION(id, short_name, name, arg, needs_trust, kind, help) kind
 #include "relayd/process/options.tbl.h"
 #undef FLAG
@@ -83,22 +64,18 @@ void options_show(
 
 /* Where the value is from that options_set() is busy with; NULL: with none. */
 const struct origin *options_origin(void);
-/* ns as take_time() would understand it. */
-void options_show_ns(uint64_t ns, char *out, size_t n);
 #define AGE_MAX (UINT64_C(36500) * 24 * 3600 * NS_PER_S)
 /* E_REFUSED, logged: --max-age is below --keep-at-least. */
 enum status options_compare_ages(const struct options *o) MUST_CHECK;
-/* Bytes as take_size() would understand them. */
-void options_show_bytes(uint64_t bytes, char *out, size_t n);
 /* "Invalid value", and what the option takes; see options_refuse(). */
-enum status options_bad_value(const struct row *r, const char *arg);
+enum status options_bad_value(const struct option_row *r, const char *arg);
 /* The same for a value that takes a unit; if that is missing, the message
  * suggests ARG with each of two units. */
-enum status options_bad_amount(
-    const struct row *r, const char *arg, const char *low, const char *high);
+enum status options_bad_amount(const struct option_row *r, const char *arg,
+    const char *low, const char *high);
 /* The same; a number of many digits must be bytes. */
-enum status options_bad_size(
-    const struct row *r, const char *arg, const char *low, const char *high);
+enum status options_bad_size(const struct option_row *r, const char *arg,
+    const char *low, const char *high);
 /* A message about the value that options_set() is busy with, which names the
  * file and line, or the variable. Returns E_REFUSED. */
 enum status options_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
@@ -114,10 +91,6 @@ void options_usage(void); /* --help */
 
 /* The row of a long name; N_OPTIONS: none. */
 enum option_id options_find(const char *name);
-/* ": did you mean "X"?", where X is BEFORE and the setting that is nearest, or
- * "". The text is there until the next call. */
-const char *options_hint(const char *name, const char *before);
-
 /* The files, in their order; all mistakes in them are logged. */
 enum status options_read_files(struct options *o) MUST_CHECK;
 /* TRACEPULSE_CONFIG, the file of --config, if there is such a variable. */

@@ -31,7 +31,7 @@ set_grouping(struct options *o, const char *arg, bool by_session)
 
 	if (arg != NULL && parse_bool(arg, &is_on) != OK)
 		return options_refuse(
-		    "Invalid value \"%s\" for --group-output-by-%s", arg,
+		    "invalid value \"%s\" for --group-output-by-%s", arg,
 		    by_session ? "session" : "host");
 	if (!is_on)
 		return OK;
@@ -49,37 +49,38 @@ set_grouping(struct options *o, const char *arg, bool by_session)
 }
 
 enum status
-options_take_by_host(const struct row *r, void *to, const char *arg)
+options_take_by_host(const struct option_row *r, void *to, const char *arg)
 {
 	return set_grouping(OPTIONS_OF(r, to), arg, false);
 }
 
 enum status
-options_take_by_session(const struct row *r, void *to, const char *arg)
+options_take_by_session(const struct option_row *r, void *to, const char *arg)
 {
 	return set_grouping(OPTIONS_OF(r, to), arg, true);
 }
 
 void
-options_show_by_host(const struct row *r, const void *from, char *out, size_t n)
+options_show_by_host(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%s", *(const bool *)from ? "no" : "yes");
 }
 
 void
 options_show_by_session(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%s", *(const bool *)from ? "yes" : "no");
 }
 
 enum status
-options_take_fd_pool(const struct row *r, void *to, const char *arg)
+options_take_fd_pool(const struct option_row *r, void *to, const char *arg)
 {
 	uint64_t n;
 
 	if (parse_u64(arg, 0, UINT64_MAX, &n) != OK)
-		return options_bad_value(r, arg);
+		return E_MALFORMED;
 	if (n < FD_POOL_MIN)
 		return options_refuse("File descriptor pool size must be set "
 				      "to at least %d",
@@ -93,7 +94,8 @@ options_take_fd_pool(const struct row *r, void *to, const char *arg)
 }
 
 void
-options_show_fd_pool(const struct row *r, const void *from, char *out, size_t n)
+options_show_fd_pool(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%u", *(const unsigned *)from);
 }
@@ -105,7 +107,7 @@ static const char *const sync_names[] = {
 };
 
 enum status
-options_take_sync(const struct row *r, void *to, const char *arg)
+options_take_sync(const struct option_row *r, void *to, const char *arg)
 {
 	struct sync_when *when = to;
 
@@ -122,12 +124,13 @@ options_take_sync(const struct row *r, void *to, const char *arg)
 }
 
 void
-options_show_sync(const struct row *r, const void *from, char *out, size_t n)
+options_show_sync(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct sync_when *when = from;
 
 	if (when->mode == SYNC_TIME)
-		options_show_ns(when->time_ns, out, n);
+		option_show_ns(when->time_ns, out, n);
 	else
 		snprintf(out, n, "%s", sync_names[when->mode]);
 }
@@ -142,7 +145,7 @@ is_time(const char *arg)
 }
 
 enum status
-options_take_live_window(const struct row *r, void *to, const char *arg)
+options_take_live_window(const struct option_row *r, void *to, const char *arg)
 {
 	struct live_window w = { 0 };
 
@@ -161,14 +164,14 @@ options_take_live_window(const struct row *r, void *to, const char *arg)
 
 void
 options_show_live_window(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct live_window *w = from;
 
 	if (w->bytes != 0)
-		options_show_bytes(w->bytes, out, n);
+		option_show_bytes(w->bytes, out, n);
 	else if (w->ns != 0)
-		options_show_ns(w->ns, out, n);
+		option_show_ns(w->ns, out, n);
 	else
 		snprintf(out, n, "off");
 }
@@ -179,18 +182,19 @@ static const char *const on_full_names[] = {
 };
 
 enum status
-options_take_on_full(const struct row *r, void *to, const char *arg)
+options_take_on_full(const struct option_row *r, void *to, const char *arg)
 {
 	for (size_t i = 0; i < ARRAY_LEN(on_full_names); i++)
 		if (strcmp(arg, on_full_names[i]) == 0) {
 			*(enum on_full *)to = (enum on_full)i;
 			return OK;
 		}
-	return options_bad_value(r, arg);
+	return E_MALFORMED;
 }
 
 void
-options_show_on_full(const struct row *r, const void *from, char *out, size_t n)
+options_show_on_full(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%s", on_full_names[*(const enum on_full *)from]);
 }
@@ -207,18 +211,19 @@ static const struct {
 };
 
 enum status
-options_take_sandbox(const struct row *r, void *to, const char *arg)
+options_take_sandbox(const struct option_row *r, void *to, const char *arg)
 {
 	for (size_t i = 0; i < ARRAY_LEN(sandboxes); i++)
 		if (strcmp(arg, sandboxes[i].name) == 0) {
 			*(unsigned *)to = sandboxes[i].parts;
 			return OK;
 		}
-	return options_bad_value(r, arg);
+	return E_MALFORMED;
 }
 
 void
-options_show_sandbox(const struct row *r, const void *from, char *out, size_t n)
+options_show_sandbox(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(sandboxes); i++)
 		if (*(const unsigned *)from == sandboxes[i].parts)
@@ -226,7 +231,7 @@ options_show_sandbox(const struct row *r, const void *from, char *out, size_t n)
 }
 
 enum status
-options_take_udp_port(const struct row *r, void *to, const char *arg)
+options_take_udp_port(const struct option_row *r, void *to, const char *arg)
 {
 	struct options *o = OPTIONS_OF(r, to);
 	uint64_t port;
@@ -236,14 +241,14 @@ options_take_udp_port(const struct row *r, void *to, const char *arg)
 	if (!o->has_udp_port)
 		return OK;
 	if (parse_u64(arg, 1, UINT16_MAX, &port) != OK)
-		return options_bad_value(r, arg);
+		return E_MALFORMED;
 	o->udp_port = (uint16_t)port;
 	return OK;
 }
 
 void
 options_show_udp_port(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct options *o = OPTIONS_SHOWN(r, from);
 
@@ -256,7 +261,7 @@ options_show_udp_port(
 }
 
 enum status
-options_take_http(const struct row *r, void *to, const char *arg)
+options_take_http(const struct option_row *r, void *to, const char *arg)
 {
 	static const char unix_scheme[] = "unix:";
 	const size_t n = strlen(unix_scheme);
@@ -282,7 +287,8 @@ options_take_http(const struct row *r, void *to, const char *arg)
 }
 
 void
-options_show_http(const struct row *r, const void *from, char *out, size_t n)
+options_show_http(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct options *o = OPTIONS_SHOWN(r, from);
 
@@ -307,7 +313,7 @@ add_http_host(struct http_hosts *h, const char *name, size_t len)
 /* One, or several with blanks between them; more of the same place are added.
  */
 enum status
-options_take_http_host(const struct row *r, void *to, const char *arg)
+options_take_http_host(const struct option_row *r, void *to, const char *arg)
 {
 	const struct options *o = OPTIONS_OF(r, to);
 	const struct origin *last = &o->from[OPT_HTTP_HOST];
@@ -318,10 +324,10 @@ options_take_http_host(const struct row *r, void *to, const char *arg)
 	if (last->kind != here->kind || last->name != here->name)
 		h->n = 0;
 	if (*word == '\0')
-		return options_bad_value(r, arg);
+		return E_MALFORMED;
 	while (*word != '\0') {
 		if (add_http_host(h, word, strcspn(word, " ")) != OK)
-			return options_bad_value(r, arg);
+			return E_MALFORMED;
 		word += strcspn(word, " ");
 		word += strspn(word, " ");
 	}
@@ -330,7 +336,7 @@ options_take_http_host(const struct row *r, void *to, const char *arg)
 
 void
 options_show_http_host(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	const struct http_hosts *h = from;
 	size_t len = 0;
@@ -341,7 +347,7 @@ options_show_http_host(
 }
 
 enum status
-options_take_output(const struct row *r, void *to, const char *arg)
+options_take_output(const struct option_row *r, void *to, const char *arg)
 {
 	if (arg[0] != '/')
 		return options_refuse("Please specify an absolute path for -o, "
@@ -350,14 +356,15 @@ options_take_output(const struct row *r, void *to, const char *arg)
 }
 
 void
-options_show_output(const struct row *r, const void *from, char *out, size_t n)
+options_show_output(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%s", (const char *)from);
 }
 
 /* The number of -v on the command line; a number or a truth value elsewhere. */
 enum status
-options_take_verbose(const struct row *r, void *to, const char *arg)
+options_take_verbose(const struct option_row *r, void *to, const char *arg)
 {
 	struct options *o = OPTIONS_OF(r, to);
 	uint64_t n;
@@ -372,50 +379,49 @@ options_take_verbose(const struct row *r, void *to, const char *arg)
 	else if (!isdigit((unsigned char)*arg) && parse_bool(arg, &is_on) == OK)
 		o->verbose = is_on;
 	else
-		return options_refuse("Invalid value \"%s\" for --%s: say a "
+		return options_refuse("invalid value \"%s\" for --%s: say a "
 				      "number from 0 to 3, yes or no",
 		    arg, r->name);
 	return OK;
 }
 
 void
-options_show_verbose(const struct row *r, const void *from, char *out, size_t n)
+options_show_verbose(
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%u", *(const unsigned *)from);
 }
 
 enum status
-options_take_log_level(const struct row *r, void *to, const char *arg)
+options_take_log_level(const struct option_row *r, void *to, const char *arg)
 {
 	for (enum log_level i = LOG_ERROR; i <= LOG_DEBUG; i++)
 		if (strcmp(arg, log_level_name(i)) == 0) {
 			*(int *)to = (int)i;
 			return OK;
 		}
-	return options_bad_value(r, arg);
+	return E_MALFORMED;
 }
 
 /* The one that holds, also if -v or nobody chose it. */
 void
 options_show_log_level(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%s",
 	    log_level_name(options_log_level(OPTIONS_SHOWN(r, from))));
 }
 
 enum status
-options_take_log_format(const struct row *r, void *to, const char *arg)
+options_take_log_format(const struct option_row *r, void *to, const char *arg)
 {
 	*(bool *)to = strcmp(arg, "json") == 0;
-	return *(bool *)to || strcmp(arg, "text") == 0
-		   ? OK
-		   : options_bad_value(r, arg);
+	return *(bool *)to || strcmp(arg, "text") == 0 ? OK : E_MALFORMED;
 }
 
 void
 options_show_log_format(
-    const struct row *r, const void *from, char *out, size_t n)
+    const struct option_row *r, const void *from, char *out, size_t n)
 {
 	snprintf(out, n, "%s", *(const bool *)from ? "json" : "text");
 }
@@ -423,30 +429,31 @@ options_show_log_format(
 /* Orders; OPTIONS is struct options. */
 
 enum status
-options_take_config(const struct row *r, void *options, const char *arg)
+options_take_config(const struct option_row *r, void *options, const char *arg)
 {
 	struct options *o = options;
 
-	return *arg == '\0' ? options_bad_value(r, arg)
-			    : environment_path(o->config, arg);
+	return *arg == '\0' ? E_MALFORMED : environment_path(o->config, arg);
 }
 
 enum status
-options_take_check_config(const struct row *r, void *options, const char *arg)
+options_take_check_config(
+    const struct option_row *r, void *options, const char *arg)
 {
 	((struct options *)options)->check_config = true;
 	return OK;
 }
 
 enum status
-options_take_print_config(const struct row *r, void *options, const char *arg)
+options_take_print_config(
+    const struct option_row *r, void *options, const char *arg)
 {
 	((struct options *)options)->print_config = true;
 	return OK;
 }
 
 enum status
-options_take_help(const struct row *r, void *options, const char *arg)
+options_take_help(const struct option_row *r, void *options, const char *arg)
 {
 	options_usage();
 	((struct options *)options)->is_done = true;
@@ -454,7 +461,7 @@ options_take_help(const struct row *r, void *options, const char *arg)
 }
 
 enum status
-options_take_version(const struct row *r, void *options, const char *arg)
+options_take_version(const struct option_row *r, void *options, const char *arg)
 {
 	puts(PACKAGE_VERSION);
 	((struct options *)options)->is_done = true;

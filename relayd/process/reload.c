@@ -51,7 +51,7 @@ apply_log(const struct options *o)
 static void
 copy_setting(struct options *o, const struct options *from, enum option_id id)
 {
-	const struct row *row = &option_rows[id];
+	const struct option_row *row = &option_rows[id];
 
 	memcpy((char *)o + row->at, (const char *)from + row->at, row->size);
 	o->from[id] = from->from[id];

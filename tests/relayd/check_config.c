@@ -216,23 +216,23 @@ static const struct {
 	    "warning F:2: section [relay] is not read: did you mean "
 	    "[relayd]?\n" },
 	{ "[relayd]\nmax_memory=5M\n", 0, NULL,
-	    "error F:2: unknown key \"max_memory\": did you mean "
-	    "\"max-memory\"?\n" },
+	    "error F:2: unknown key \"max_memory\" (did you mean "
+	    "\"max-memory\"?)\n" },
 	{ "[relayd]\n\nouptut=/x\n", 0, NULL,
-	    "error F:3: unknown key \"ouptut\": did you mean \"output\"?\n" },
+	    "error F:3: unknown key \"ouptut\" (did you mean \"output\"?)\n" },
 	{ "[relayd]\nelephant=1\n", 0, NULL,
 	    "error F:2: unknown key \"elephant\"\n" },
 	{ "[relayd]\ndaemonize=maybe\n", 0, NULL,
-	    "error F:2: Invalid value \"maybe\" for --daemonize: say yes or "
+	    "error F:2: invalid value \"maybe\" for --daemonize: say yes or "
 	    "no\n" },
 	{ "[relayd]\ndaemonize=\n", 0, NULL,
-	    "error F:2: Invalid value \"\" for --daemonize: say yes or no\n" },
+	    "error F:2: invalid value \"\" for --daemonize: say yes or no\n" },
 	{ "[relayd]\nworkers=99\n", 0, NULL,
-	    "error F:2: Invalid value \"99\" for --workers=N: ingest with N "
+	    "error F:2: invalid value \"99\" for --workers=N: ingest with N "
 	    "threads, "
 	    "1 to 64 [one per core, at most 8]\n" },
 	{ "[relayd]\nverbose=4\n", 0, NULL,
-	    "error F:2: Invalid value \"4\" for --verbose: say a number "
+	    "error F:2: invalid value \"4\" for --verbose: say a number "
 	    "from 0 to 3, yes or no\n" },
 	{ "[relayd]\nmax-age=30\nkeep-free=5\nmax-use=500\nsync=5\n", 0, NULL,
 	    "error F:2: --max-age 30: a unit is missing (did you mean 30s or "
@@ -278,10 +278,10 @@ static const struct {
 	    "error F:1: \"output\" stands before the first section: write "
 	    "[relayd] above it\n" },
 	{ "[relayd]\nworkers=x\nlive-workers=y\n", 0, NULL,
-	    "error F:2: Invalid value \"x\" for --workers=N: ingest with N "
+	    "error F:2: invalid value \"x\" for --workers=N: ingest with N "
 	    "threads, "
 	    "1 to 64 [one per core, at most 8]\n"
-	    "error F:3: Invalid value \"y\" for --live-workers=N: "
+	    "error F:3: invalid value \"y\" for --live-workers=N: "
 	    "serve viewers with N threads, 1 to 4 [1]\n" },
 };
 
@@ -393,7 +393,7 @@ START_TEST(variables_are_settings)
 	capture();
 	ck_assert_int_eq(parse_args(""), E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(captured(),
-	    "error TRACEPULSE_MAX_MEMORY: Invalid value \"x\" for "
+	    "error TRACEPULSE_MAX_MEMORY: invalid value \"x\" for "
 	    "--max-memory=SIZE: hold at most SIZE (B, k, M, G) of packets "
 	    "[a "
 	    "quarter of RAM]\n"));
@@ -574,7 +574,7 @@ START_TEST(every_setting_is_key_variable_and_text)
 	set_up();
 	ck_assert_int_eq(parse_args("-P @p -w / --udp-port 7"), OK);
 	for (enum option_id id = 0; id < N_OPTIONS; id++) {
-		const struct row *r = &option_rows[id];
+		const struct option_row *r = &option_rows[id];
 
 		ck_assert_uint_lt(strlen(r->name), NEAR_WORD_MAX);
 		if (r->show == NULL)

@@ -71,7 +71,7 @@ def a_reload_changes_what_can_be():
                         "max-age=30\n")
         hang_up(daemon)
         log = daemon.log_text()
-        check(f'error {conf}:3: unknown key "max-memroy": did you mean '
+        check(f'error {conf}:3: unknown key "max-memroy" (did you mean '
               '"max-memory"?' in log, log)
         check(f"error {conf}:4: --max-age 30: a unit is missing (did you mean "
               "30s or 30d?)" in log, log)
