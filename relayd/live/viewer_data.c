@@ -39,61 +39,6 @@
 /* A packet of at most this many bits has header and context, but no event. */
 #define EMPTY_BITS 672
 
-bool
-viewer_is_same_host(const struct position *a, const struct position *b)
-{
-	return a->attachment == b->attachment ||
-	       strcmp(a->stream->session->hostname,
-		   b->stream->session->hostname) == 0;
-}
-
-static uint64_t
-last_sent_on_host(const struct viewer *v, const char *hostname)
-{
-	const struct attachment *a;
-	uint64_t last_sent = 0;
-
-	/* One host has one clock. */
-	list_each (a, &v->attachments, struct attachment, node) {
-		if (a->last_sent > last_sent &&
-		    strcmp(a->session->hostname, hostname) == 0)
-			last_sent = a->last_sent;
-	}
-	return last_sent;
-}
-
-void
-viewer_note_before(const struct viewer *v, struct position *p)
-{
-	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
-
-	p->time_before = p->stream->time_before > last_sent
-			     ? p->stream->time_before
-			     : last_sent;
-}
-
-/* The floor is the smaller one of both times: a viewer collects an index of
- * each stream before it shows any event, so the time given may be later than
- * this stream's first event. */
-void
-viewer_set_min_begin(const struct viewer *v, struct position *p)
-{
-	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
-
-	p->min_begin = last_sent < p->time_before ? last_sent : p->time_before;
-	if (p->min_begin != 0 &&
-	    p->min_begin < UINT64_MAX - VIEWER_MIN_BEGIN_TICKS)
-		p->min_begin += VIEWER_MIN_BEGIN_TICKS;
-}
-
-uint64_t
-viewer_min_begin(struct position *p, uint64_t time)
-{
-	if (p->min_begin > time && p->min_begin - time > VIEWER_CLOCK_TICKS)
-		p->min_begin = 0;
-	return p->min_begin;
-}
-
 static uint64_t
 word(const uint8_t *p, bool is_big)
 {
@@ -267,31 +212,6 @@ viewer_packet(
 	if (q->offset + q->length >= p->part.offset + p->part.length)
 		open_part_done(&p->part);
 	return LIVE_REPLY;
-}
-
-/* Metadata, and the wait for a stream class (live 4.11). */
-
-uint64_t
-viewer_class_ns(const struct viewer *v, const struct live_session *session)
-{
-	uint64_t period = session->live_timer_us * UINT64_C(1000);
-
-	if (v->viewers->class_ns == 0)
-		return 0;
-	if (period > VIEWER_CLASS_PERIOD_NS)
-		period = VIEWER_CLASS_PERIOD_NS;
-	return v->viewers->class_ns + period;
-}
-
-bool
-viewer_may_wait_for_class(const struct viewer *v, struct position *p)
-{
-	struct viewer_trace *t = p->trace;
-	uint64_t now = clock_now_ns();
-
-	if (t->class_since_ns == 0)
-		t->class_since_ns = now;
-	return now - t->class_since_ns < v->viewers->class_ns;
 }
 
 /* A tracer sends the metadata of a new process in two pieces; the classes are

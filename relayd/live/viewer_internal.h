@@ -58,6 +58,12 @@ struct viewer_trace {
 	uint64_t class_since_ns;
 };
 
+static inline bool
+viewer_is_complete(const struct viewer_trace *t)
+{
+	return t->metadata != NULL && t->n_data > 0;
+}
+
 /* What a viewer was told of a stream. Hidden and ready positions are in one
  * list, as a ready one may become hidden again; find_ready() sets these two
  * states each time before they are used. */

@@ -26,41 +26,6 @@
  * without a pause, and for nothing else, from the first data stream on (live
  * 4.1).
  */
-static bool
-is_complete(const struct viewer_trace *t)
-{
-	return t->metadata != NULL && t->n_data > 0;
-}
-
-/* T is whole now: requests look at its positions. */
-static void
-show_complete(struct viewer *v, struct viewer_trace *t)
-{
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &t->positions) {
-		list_del(n);
-		list_append(&v->unannounced, n);
-	}
-	list_del(&t->node);
-}
-
-void
-viewer_hide(struct viewer *v, struct position *p)
-{
-	struct viewer_trace *t = p->trace;
-
-	v->has_checked = false;
-	p->state = POSITION_HIDDEN;
-	if (is_complete(t)) {
-		show_complete(v, t);
-		list_append(&v->unannounced, &p->node);
-		return;
-	}
-	if (list_empty(&t->node))
-		list_append(&v->incomplete, &t->node);
-	list_append(&t->positions, &p->node);
-}
 
 static bool
 has_data(struct position *p)
@@ -83,7 +48,7 @@ is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
 {
 	const struct viewer_trace *t = p->trace;
 
-	return is_complete(t) &&
+	return viewer_is_complete(t) &&
 	       (t->is_listed || !t->lacks_data ||
 		   now_ns - t->since_ns >=
 		       viewer_class_ns(v, p->stream->session));
@@ -208,7 +173,7 @@ check_once(struct viewer *v)
 static bool
 is_waiting(const struct position *p)
 {
-	return p->state == POSITION_HIDDEN && is_complete(p->trace);
+	return p->state == POSITION_HIDDEN && viewer_is_complete(p->trace);
 }
 
 uint64_t
@@ -241,7 +206,7 @@ viewer_knows_until(const struct viewer *v, const struct position *beside)
 	const struct position *p;
 
 	list_each (p, &v->unannounced, struct position, node) {
-		if (is_complete(p->trace) && p->time_before < before &&
+		if (viewer_is_complete(p->trace) && p->time_before < before &&
 		    viewer_is_same_host(p, beside))
 			before = p->time_before;
 	}

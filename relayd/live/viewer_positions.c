@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A viewer's positions: what they cost, when they are forgotten, and what the
+ * viewer was sent.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "store/packet_log.h"
+#include "relayd/live/live_objects.h"
+#include "relayd/live/open_files.h"
+#include "relayd/live/viewer_internal.h"
+#include "relayd/live/viewers.h"
+
+/* A viewer that sent nothing for this long has printed all that it had. */
+#define HAS_SLEPT_NS (80 * NS_PER_MS)
+#define HOLD_AFTER 3 /* "nothing" replies in a row: the viewer polls */
+/* babeltrace 1.5 prints before it asks again, and asks its streams in turn.
+ * With 8 idle streams it sends 12 requests per second instead of 18, and prints
+ * lines as early as before. */
+#define HOLD_AFTER_BABELTRACE_1 1
+#define HOLD_MAX_NS (1 * NS_PER_S)
+
+static void
+count(struct viewer *v, uint64_t more)
+{
+	v->memory += more;
+	v->viewers->memory += more;
+}
+
+static bool
+may_have(const struct viewer *v, uint64_t more)
+{
+	const struct viewers *vs = v->viewers;
+
+	return vs->memory + more <= vs->max_memory &&
+	       (vs->memory < vs->max_memory / 2 ||
+		   v->memory + more <= vs->max_memory / VIEWER_FAIR_SHARE);
+}
+
+bool
+viewer_may_grow(struct viewer *v)
+{
+	struct viewers *vs = v->viewers;
+
+	if (may_have(v, VIEWER_POSITION_MEMORY)) {
+		count(v, VIEWER_POSITION_MEMORY);
+		return true;
+	}
+	if (log_ratelimit(&vs->last_memory_log, NS_PER_S))
+		log_peer(LOG_WARN,
+		    "peer=%s viewer is not shown all streams: viewers use "
+		    "%" PRIu64 " bytes, it %" PRIu64
+		    ", and memory for them is short (--max-memory)",
+		    v->peer, vs->memory, v->memory);
+	return false;
+}
+
+void
+viewer_has_shrunk(struct viewer *v, const struct position *p)
+{
+	uint64_t less = VIEWER_POSITION_MEMORY;
+
+	if (p != NULL && p->is_ended) {
+		v->n_ended--;
+		less += VIEWER_ENDED_MEMORY;
+	}
+	count(v, -less);
+}
+
+void
+viewer_session_has_ended(struct viewer *v)
+{
+	v->n_ended_sessions++;
+	v->viewers->n_ended_sessions++;
+	viewers_limit_sessions(v->viewers);
+}
+
+void
+viewer_session_is_read(struct viewer *v)
+{
+	v->n_ended_sessions--;
+	v->viewers->n_ended_sessions--;
+}
+
+struct position *
+viewer_position(const struct viewer *v, uint64_t id)
+{
+	return idmap_find(&v->by_id, id);
+}
+
+struct attachment *
+viewer_attachment(const struct viewer *v, uint64_t id)
+{
+	struct attachment *a;
+
+	list_each (a, &v->attachments, struct attachment, node)
+		if (a->session->id == id)
+			return a;
+	return NULL;
+}
+
+static enum status
+join_trace(struct viewer *v, struct position *p)
+{
+	uint64_t id = p->stream->trace_id;
+	struct viewer_trace *t = idmap_find(&v->traces, id);
+	enum status st;
+
+	if (t == NULL) {
+		t = calloc(1, sizeof(*t));
+		if (t == NULL)
+			return E_NOMEM;
+		list_init(&t->node);
+		list_init(&t->positions);
+		t->id = id;
+		st = idmap_insert(&v->traces, id, t);
+		if (st != OK) {
+			free(t);
+			return st;
+		}
+	}
+	p->trace = t;
+	if (p->stream->is_metadata)
+		t->metadata = p;
+	else if (t->n_data++ == 0)
+		t->since_ns = clock_now_ns();
+	return OK;
+}
+
+static void
+leave_trace(struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+
+	if (t == NULL)
+		return;
+	if (list_empty(&t->positions))
+		list_del(&t->node);
+	if (t->metadata == p)
+		t->metadata = NULL;
+	if (!p->stream->is_metadata)
+		t->n_data--;
+	if (t->metadata != NULL || t->n_data > 0)
+		return;
+	idmap_remove(&v->traces, t->id);
+	free(t);
+}
+
+/* T is whole now: requests look at its positions. */
+static void
+show_complete(struct viewer *v, struct viewer_trace *t)
+{
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &t->positions) {
+		list_del(n);
+		list_append(&v->unannounced, n);
+	}
+	list_del(&t->node);
+}
+
+void
+viewer_hide(struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+
+	v->has_checked = false;
+	p->state = POSITION_HIDDEN;
+	if (viewer_is_complete(t)) {
+		show_complete(v, t);
+		list_append(&v->unannounced, &p->node);
+		return;
+	}
+	if (list_empty(&t->node))
+		list_append(&v->incomplete, &t->node);
+	list_append(&t->positions, &p->node);
+}
+
+void
+viewer_forget(struct viewer *v, struct position *p)
+{
+	viewer_has_shrunk(v, p);
+	if (--p->attachment->n_positions == 0 && p->attachment->has_ended)
+		viewer_session_is_read(v);
+	v->has_checked = false;
+	list_del(&p->node);
+	leave_trace(v, p);
+	idmap_remove(&v->by_id, p->stream->id);
+	open_part_done(&p->part);
+	open_file_put(p->file);
+	live_stream_put(p->stream);
+	free(p);
+}
+
+enum status
+viewer_add_position(
+    struct viewer *v, struct live_stream *s, struct position **out)
+{
+	struct position *p;
+	enum status st;
+
+	if (idmap_find(&v->by_id, s->id) != NULL)
+		return E_EXISTS;
+	if (!viewer_may_grow(v))
+		return E_NOMEM;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL) {
+		viewer_has_shrunk(v, NULL);
+		return E_NOMEM;
+	}
+	list_init(&p->node);
+	p->stream = live_stream_get(s);
+	p->attachment = viewer_attachment(v, s->session->id);
+	p->attachment->n_positions++;
+	st = join_trace(v, p);
+	if (st == OK)
+		st = idmap_insert(&v->by_id, s->id, p);
+	if (st != OK) {
+		viewer_forget(v, p);
+		return st;
+	}
+	viewer_hide(v, p);
+	*out = p;
+	return OK;
+}
+
+/* The oldest ended stream that V was not told of. */
+static struct position *
+oldest_unannounced(const struct viewer *v)
+{
+	struct position *p;
+	struct list *n, *tmp;
+
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (p->is_ended)
+			return p;
+	}
+	return NULL;
+}
+
+static void
+lose_stream(struct viewer *v, struct position *p)
+{
+	if (log_ratelimit(&v->viewers->last_ended_log, 10 * NS_PER_S))
+		log_peer(LOG_WARN,
+		    "peer=%s viewer has %u ended streams to read:"
+		    " %s/%s is lost to it, and others may be",
+		    v->peer, v->n_ended, p->stream->path, p->stream->channel);
+	v->lost += packet_log_count(p->stream->log) - p->pos;
+	viewer_forget(v, p);
+}
+
+/* Who has most streams that are closed, and is not to be closed itself. */
+static struct viewer *
+with_most_ended_streams(const struct viewers *vs)
+{
+	struct viewer *v, *found = NULL;
+
+	list_each (v, &vs->all, struct viewer, node) {
+		if (!v->is_to_be_closed && v->n_ended > 0 &&
+		    (found == NULL || v->n_ended > found->n_ended))
+			found = v;
+	}
+	return found;
+}
+
+/* Viewers have more than they may because streams were closed: who has most of
+ * these loses the oldest, or is closed if it was told of all. */
+static void
+free_memory(struct viewers *vs)
+{
+	struct position *p;
+	struct viewer *v;
+
+	while (vs->memory > vs->max_memory && !vs->has_to_be_closed &&
+	       (v = with_most_ended_streams(vs)) != NULL) {
+		p = oldest_unannounced(v);
+		if (p != NULL)
+			lose_stream(v, p);
+		else
+			v->is_to_be_closed = vs->has_to_be_closed = true;
+	}
+}
+
+bool
+viewer_stream_ended(struct viewer *v, struct position *p)
+{
+	struct viewers *vs = v->viewers;
+
+	p->is_ended = true;
+	v->n_ended++;
+	count(v, VIEWER_ENDED_MEMORY);
+	if (v->n_ended <= vs->max_ended && vs->memory <= vs->max_memory)
+		return false;
+	while (
+	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL)
+		lose_stream(v, p);
+	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
+		v->is_to_be_closed = vs->has_to_be_closed = true;
+	free_memory(vs);
+	return true;
+}
+
+/* Who has most ended sessions. */
+static struct viewer *
+with_most_ended_sessions(const struct viewers *vs)
+{
+	struct viewer *v, *found = NULL;
+
+	list_each (v, &vs->all, struct viewer, node)
+		if (v->n_ended_sessions >= VIEWER_SESSIONS_LEFT_FEW &&
+		    (found == NULL ||
+			v->n_ended_sessions > found->n_ended_sessions))
+			found = v;
+	return found;
+}
+
+void
+viewers_limit_sessions(struct viewers *vs)
+{
+	struct viewer *v;
+
+	if (vs->n_ended_sessions <= vs->max_ended_sessions ||
+	    vs->has_to_be_closed)
+		return;
+	v = with_most_ended_sessions(vs);
+	if (v != NULL)
+		v->is_to_be_closed = vs->has_to_be_closed = true;
+}
+
+bool
+viewer_is_same_host(const struct position *a, const struct position *b)
+{
+	return a->attachment == b->attachment ||
+	       strcmp(a->stream->session->hostname,
+		   b->stream->session->hostname) == 0;
+}
+
+static uint64_t
+last_sent_on_host(const struct viewer *v, const char *hostname)
+{
+	const struct attachment *a;
+	uint64_t last_sent = 0;
+
+	/* One host has one clock. */
+	list_each (a, &v->attachments, struct attachment, node) {
+		if (a->last_sent > last_sent &&
+		    strcmp(a->session->hostname, hostname) == 0)
+			last_sent = a->last_sent;
+	}
+	return last_sent;
+}
+
+void
+viewer_note_before(const struct viewer *v, struct position *p)
+{
+	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
+
+	p->time_before = p->stream->time_before > last_sent
+			     ? p->stream->time_before
+			     : last_sent;
+}
+
+/* The floor is the smaller one of both times: a viewer collects an index of
+ * each stream before it shows any event, so the time given may be later than
+ * this stream's first event. */
+void
+viewer_set_min_begin(const struct viewer *v, struct position *p)
+{
+	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
+
+	p->min_begin = last_sent < p->time_before ? last_sent : p->time_before;
+	if (p->min_begin != 0 &&
+	    p->min_begin < UINT64_MAX - VIEWER_MIN_BEGIN_TICKS)
+		p->min_begin += VIEWER_MIN_BEGIN_TICKS;
+}
+
+uint64_t
+viewer_min_begin(struct position *p, uint64_t time)
+{
+	if (p->min_begin > time && p->min_begin - time > VIEWER_CLOCK_TICKS)
+		p->min_begin = 0;
+	return p->min_begin;
+}
+
+/* Metadata, and the wait for a stream class (live 4.11). */
+
+uint64_t
+viewer_class_ns(const struct viewer *v, const struct live_session *session)
+{
+	uint64_t period = session->live_timer_us * UINT64_C(1000);
+
+	if (v->viewers->class_ns == 0)
+		return 0;
+	if (period > VIEWER_CLASS_PERIOD_NS)
+		period = VIEWER_CLASS_PERIOD_NS;
+	return v->viewers->class_ns + period;
+}
+
+bool
+viewer_may_wait_for_class(const struct viewer *v, struct position *p)
+{
+	struct viewer_trace *t = p->trace;
+	uint64_t now = clock_now_ns();
+
+	if (t->class_since_ns == 0)
+		t->class_since_ns = now;
+	return now - t->class_since_ns < v->viewers->class_ns;
+}
+
+void
+viewer_count(struct viewer *v, bool is_news)
+{
+	v->nothings = is_news ? 0 : v->nothings + 1;
+}
+
+bool
+viewer_may_hold(const struct viewer *v, const struct live_how *how,
+    const struct live_session *session, const void *source,
+    struct live_held *held)
+{
+	uint64_t limit = (uint64_t)session->live_timer_us * 1000;
+	unsigned after = v->created_before_list ? HOLD_AFTER
+						: HOLD_AFTER_BABELTRACE_1;
+
+	if (!v->viewers->holds_replies || !how->may_hold)
+		return false;
+	if (v->nothings < after &&
+	    (v->nothings < 1 ||
+		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
+		return false;
+	*held = (struct live_held){ .source = source,
+		.until_ns = how->arrived_ns +
+			    (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS) };
+	return true;
+}
