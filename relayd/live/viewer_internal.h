@@ -208,24 +208,6 @@ void viewer_session_has_ended(struct viewer *v);
 /* It has none in this one any more. */
 void viewer_session_is_read(struct viewer *v);
 
-/* viewer_next_index.c */
-/*
- * Must the answer for P wait, because after it the viewer might show events
- * later than those of a new stream (live 4.6, 4)? A stream is new while its
- * news is on its way here, or until it was heard. Returns until when to wait;
- * 0: answer now. VIEW's beacon is lowered to a safe time. Call it after
- * packet_log_look(), so that streams published before what VIEW shows are
- * counted.
- */
-uint64_t viewer_must_wait_for_streams(struct viewer *v,
-    const struct position *p, const struct live_how *how, enum log_next next,
-    struct log_view *view);
-/* P is at its end. Must the viewer ask for new streams before it is told so?
- * After the end of P it might show events later than those of streams that it
- * was not told of. */
-bool viewer_must_ask_first(const struct viewer *v, const struct position *p,
-    uint32_t flags, const struct log_view *view);
-
 /* P needs a stream class that is not declared: may it still wait for it
  * (viewer_data.c)? */
 bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
@@ -236,6 +218,8 @@ uint64_t viewer_class_ns(
 /* viewer_data.c: a new stream must not begin before a time that was given. */
 /* Call it when P is made for a stream that was just published. */
 void viewer_note_before(const struct viewer *v, struct position *p);
+/* V was sent TIME of P. */
+void viewer_note_sent(struct position *p, uint64_t time);
 /* Call it when P is announced. */
 void viewer_set_min_begin(const struct viewer *v, struct position *p);
 /* P's floor for the time TIME of P's stream; 0: none, also when the floor is of
@@ -282,11 +266,6 @@ enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);
-/* The same for GET_NEXT_INDEX at P. */
-bool viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
-    const struct position *p, struct live_held *held);
-/* For HELD's is_turn: the writers of V's streams will wake this worker. */
-void viewer_wait_for_turn(const struct viewer *v);
 /* Count a reply that is sent, for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
 

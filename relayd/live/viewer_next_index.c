@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* GET_NEXT_INDEX (live 2.6): what is answered, when an answer must wait because
- * it is too early (live 4.6, 4), and which "nothing" replies are held (live
- * 4.8). */
+/*
+ * GET_NEXT_INDEX (live 2.6). The table of rules below says what a viewer is
+ * answered; each row has its reason. The rest of the file is what its rows
+ * check, and how their answers are made and held.
+ */
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
-#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "ctf/index.h"
@@ -19,6 +19,475 @@
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 #include "relayd/stats/stats.h"
+
+/* The offset of an interrupted RETRY: babeltrace2 takes the first 4 bytes of
+ * any reply as the OK of its DETACH (live 4.8). */
+#define OFFSET_OF_INTERRUPTED (UINT64_C(1) << 32)
+
+/* The state of the stream that is asked for, at the viewer's position. */
+#define PACKET (1u << LOG_PACKET)   /* there is a packet */
+#define BEACON (1u << LOG_INACTIVE) /* no packet before the beacon's time */
+#define SILENT (1u << LOG_RETRY)    /* nothing is known */
+#define ENDED (1u << LOG_END)	    /* there will be no packet */
+#define UNKNOWN (ENDED << 1)	    /* the viewer does not know the stream */
+#define METADATA (ENDED << 2)	    /* it has metadata */
+#define DATA (PACKET | BEACON | SILENT | ENDED)
+
+enum answer {
+	ANSWER_ERR,
+	ANSWER_HUP,
+	ANSWER_HUP_AND_FORGET,
+	ANSWER_OK, /* the packet, or what is after it */
+	ANSWER_OK_WITHOUT_PACKET,
+	ANSWER_INACTIVE_AGAIN, /* with the bound that it was sent before */
+	ANSWER_INACTIVE,       /* with the time of the beacon */
+	ANSWER_RETRY,
+	ANSWER_RETRY_INTERRUPTED,
+	WAIT_FOR_EVENT,	 /* of a published stream */
+	WAIT_FOR_STREAM, /* to have data, or to be announced without */
+	WAIT_FOR_CLASS,	 /* RETRY meanwhile */
+};
+
+/* A request, what is known of it, and its answer. */
+struct question {
+	struct viewer *viewer;
+	struct position *position; /* NULL if the state is UNKNOWN */
+	const struct live_how *how;
+	unsigned state;
+	struct log_view view;
+	uint32_t flags;
+	/* Until when hidden streams of the same host may turn up with events
+	 * later than SAFE_TIME; 0: there are none that matter. */
+	uint64_t hidden_until_ns, safe_time;
+	/* The answer. */
+	struct live_index index;
+	bool is_news;	   /* it is sent at once (live 4.8) */
+	bool is_end;	   /* the position is forgotten */
+	bool awaits_class; /* answer when the metadata has come */
+	uint64_t until_ns; /* not 0: answer then, or on news */
+};
+
+/* Has the viewer sent more while the request was held? */
+static bool
+is_interrupted(struct question *q)
+{
+	return q->how->is_interrupted && q->how->was_held;
+}
+
+static uint64_t
+waited_ns(const struct question *q)
+{
+	return clock_now_ns() - q->how->arrived_ns;
+}
+
+/* Is the event of a published stream still on its way to this worker? */
+static bool
+is_event_pending(struct question *q)
+{
+	return q->how->may_hold && waited_ns(q) < VIEWER_MESSAGE_NS &&
+	       registry_is_behind(q->viewer->registry);
+}
+
+/* Does the packet end at SAFE_TIME or before? */
+static bool
+is_packet_safe(const struct question *q)
+{
+	struct index_record rec;
+	struct open_file *file;
+
+	if (q->state != PACKET || q->safe_time == 0 ||
+	    viewer_read_record(q->viewer, q->position, &rec, &file) != OK)
+		return false;
+	open_file_put(file);
+	return rec.timestamp_end <= q->safe_time;
+}
+
+/* May a hidden stream have events before the end of this answer? */
+static bool
+may_pass_hidden(struct question *q)
+{
+	return q->hidden_until_ns != 0 && q->how->may_hold &&
+	       waited_ns(q) < VIEWER_EARLY_NS && !is_packet_safe(q);
+}
+
+/* Does another stream keep the viewer from showing events later than TIME? A
+ * viewer shows nothing beyond the end of what it has of any of its streams. A
+ * stream of which it has nothing yet does not count: its own request is held,
+ * and until then the viewer shows nothing. */
+static bool
+is_kept_by_another(
+    const struct viewer *v, const struct position *p, uint64_t time)
+{
+	const struct position *o;
+
+	list_each (o, &v->announced, struct position, node) {
+		if (o != p && !o->stream->is_metadata && o->last_sent != 0 &&
+		    o->last_sent <= time && viewer_is_same_host(o, p))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_new_stream(const struct question *q)
+{
+	return (q->flags & LIVE_FLAG_NEW_STREAM) != 0;
+}
+
+/* babeltrace2 before 2.1 looks at the flags of OK replies only. It is told of
+ * streams that it ignored once more, by one OK without a packet. */
+static bool
+may_send_empty_ok(const struct question *q)
+{
+	const struct viewer *v = q->viewer;
+
+	return v->created_before_list && v->minor < LIVE_MINOR_FORMATS &&
+	       !v->has_had_empty_ok && q->view.has_ctf_stream;
+}
+
+/* After the end of the stream the viewer might show events later than those of
+ * streams that were not announced to it. May it be told of the end? Not if it
+ * will ask for new streams when it is told of them. */
+static bool
+may_end(struct question *q)
+{
+	const struct viewer *v = q->viewer;
+	const bool will_ask = v->minor >= LIVE_MINOR_FORMATS
+				  ? !v->has_been_flagged
+				  : may_send_empty_ok(q);
+
+	return !has_new_stream(q) || !will_ask ||
+	       is_kept_by_another(
+		   v, q->position, viewer_knows_until(v, q->position));
+}
+
+static bool
+lacks_class(struct question *q)
+{
+	const struct position *m = q->position->trace->metadata;
+
+	return m != NULL && q->view.has_ctf_stream &&
+	       !metadata_log_has_class(
+		   m->stream->metadata, q->view.ctf_stream) &&
+	       !metadata_log_is_ended(m->stream->metadata) &&
+	       viewer_may_wait_for_class(q->viewer, q->position);
+}
+
+static bool
+needs_empty_ok(struct question *q)
+{
+	return has_new_stream(q) && q->viewer->has_been_flagged &&
+	       may_send_empty_ok(q);
+}
+
+/* Times of a stream never go back (live 6, P5). */
+static bool
+may_send_bound(const struct question *q, uint64_t time)
+{
+	return q->view.has_ctf_stream && time >= q->position->last_sent &&
+	       time >= viewer_min_begin(q->position, time);
+}
+
+static bool
+may_repeat_bound(struct question *q)
+{
+	return has_new_stream(q) && q->position->has_bound &&
+	       may_send_bound(q, q->position->bound);
+}
+
+static bool
+may_send_beacon(struct question *q)
+{
+	return !has_new_stream(q) && may_send_bound(q, q->view.beacon);
+}
+
+/* The first row that applies is the answer. */
+static const struct rule {
+	unsigned states;
+	bool (*applies)(struct question *q); /* NULL: always */
+	enum answer answer;
+} rules[] = {
+	/* Rows 1 and 2 of live 2.6. */
+	{ UNKNOWN, NULL, ANSWER_ERR },
+	{ METADATA, NULL, ANSWER_HUP },
+	/* babeltrace2 left on Ctrl-C: it takes the reply for that of its
+	 * DETACH_SESSION (live 4.8). */
+	{ DATA, is_interrupted, ANSWER_RETRY_INTERRUPTED },
+	/* A time later than the beginning of a stream that the viewer does not
+	 * know makes the stream's events old when it learns of them; then it
+	 * stops with an error (live 4.6, 4). At first the stream is not even
+	 * known here. */
+	{ PACKET | BEACON, is_event_pending, WAIT_FOR_EVENT },
+	/* Then it is hidden until it has data. Beacons are not delayed: their
+	 * time is lowered. */
+	{ PACKET | ENDED, may_pass_hidden, WAIT_FOR_STREAM },
+	/* Then it is ready to be announced. A viewer that will ask for it when
+	 * it is told so must do that before this stream ends. */
+	{ ENDED, may_end, ANSWER_HUP_AND_FORGET },
+	/* A viewer aborts on an index or a bound whose stream class it does not
+	 * have (live 4.11). */
+	{ DATA, lacks_class, WAIT_FOR_CLASS },
+	{ PACKET, NULL, ANSWER_OK },
+	/* babeltrace2 before 2.1 ignored the flag (live 4.9). */
+	{ DATA, needs_empty_ok, ANSWER_OK_WITHOUT_PACKET },
+	/* A later bound would put the first packets of unannounced streams in
+	 * the past (live 4.6, 4). */
+	{ BEACON, may_repeat_bound, ANSWER_INACTIVE_AGAIN },
+	/* Without a bound from each stream a viewer shows nothing (live 4.6,
+	 * 3). */
+	{ BEACON, may_send_beacon, ANSWER_INACTIVE },
+	{ DATA, NULL, ANSWER_RETRY },
+};
+
+static void
+skip_to(struct viewer *v, struct position *p, uint64_t pos, enum loss cause,
+    const char *why)
+{
+	assert(pos >= p->pos);
+	log_info("peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
+	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
+	v->lost += pos - p->pos;
+	stats_lost(v->viewers->stats, cause, pos - p->pos);
+	p->pos = pos;
+}
+
+static uint32_t
+flags_of(struct viewer *v, const struct position *p)
+{
+	const struct position *m = p->trace->metadata;
+	uint32_t flags = 0;
+
+	/* No flag while a cleared session's metadata comes again: this viewer
+	 * has all of it, and babeltrace 1.5 asks until it gets some. */
+	if (m != NULL && (m->sent == 0 || metadata_log_length(
+					      m->stream->metadata) > m->sent))
+		flags |= LIVE_FLAG_NEW_METADATA;
+	if (viewer_has_ready(v))
+		flags |= LIVE_FLAG_NEW_STREAM;
+	return flags;
+}
+
+/* Set what is known of the stream now. The log comes first: streams that were
+ * published before what it shows are counted then. */
+static void
+examine(struct question *q)
+{
+	struct viewer *v = q->viewer;
+	struct position *p = q->position;
+	uint64_t start;
+
+	q->hidden_until_ns = 0;
+	q->safe_time = UINT64_MAX;
+	if (p == NULL || p->stream->is_metadata) {
+		q->state = p == NULL ? UNKNOWN : METADATA;
+		q->flags = p == NULL ? 0 : flags_of(v, p);
+		return;
+	}
+	start = packet_log_start(p->stream->log);
+	if (p->pos < start)
+		skip_to(v, p, start, LOSS_viewer_overwritten,
+		    "overwritten or cleared");
+	q->state = 1u << packet_log_look(p->stream->log, p->pos, &q->view);
+	if (q->state != SILENT)
+		q->hidden_until_ns = viewer_waits_until(v, p, &q->safe_time);
+	if (q->hidden_until_ns == 0 || is_kept_by_another(v, p, q->safe_time)) {
+		q->hidden_until_ns = 0;
+		q->safe_time = UINT64_MAX;
+	}
+	if (q->state == BEACON && q->view.beacon > q->safe_time)
+		q->view.beacon = q->safe_time;
+	q->flags = flags_of(v, p);
+}
+
+/* A file of the log cannot be opened: did it leave the log meanwhile, or did
+ * somebody remove it? Then the packets in it are lost, for all viewers. */
+static void
+skip_missing_file(struct viewer *v, struct position *p)
+{
+	struct packet_log *log = p->stream->log;
+	uint64_t count = packet_log_count(log);
+	struct log_place place;
+
+	if (packet_log_place(log, p->pos, &place) != OK)
+		return;
+	folder_put(place.folder);
+	if (packet_log_start(log) <= p->pos)
+		skip_to(v, p, place.next < count ? place.next : count,
+		    LOSS_viewer_removed, "whose file was removed");
+}
+
+enum status
+viewer_read_record(struct viewer *v, const struct position *p,
+    struct index_record *rec, struct open_file **file)
+{
+	struct packet_log *log = p->stream->log;
+	enum status st;
+
+	st = open_files_get(&v->registry->files, file, log, p->pos, p->file);
+	if (st != OK)
+		return st;
+	if (!packet_log_recent(log, p->pos, rec))
+		st = open_file_record(&v->registry->files, *file, p->pos, rec);
+	/* The ring may have replaced the file before it was opened here. */
+	if (packet_log_start(log) > p->pos)
+		st = E_NOENT;
+	if (st != OK)
+		open_file_put(*file);
+	return st;
+}
+
+/* Answer with the packet at the position. False: its file is gone, or it is not
+ * for this viewer; the position may have moved. */
+static bool
+take_packet(struct question *q)
+{
+	struct viewer *v = q->viewer;
+	struct position *p = q->position;
+	enum begin_change change = BEGIN_KEPT;
+	struct open_file *file;
+	struct index_record rec;
+
+	switch (viewer_read_record(v, p, &rec, &file)) {
+	case OK:
+		break;
+	case E_NOENT:
+		skip_missing_file(v, p);
+		return false;
+	case E_NOMEM:
+		if (log_ratelimit(&v->registry->files.last_log, 10 * NS_PER_S))
+			log_warn("peer=%s viewer waits: no descriptor or "
+				 "memory for stream %s/%s",
+			    v->peer, p->stream->path, p->stream->channel);
+		q->is_news = false;
+		return true; /* RETRY */
+	default:
+		q->index.status = LIVE_INDEX_ERR;
+		return true;
+	}
+	if (p->min_begin != 0)
+		change = viewer_change_begin(v, p, file, &rec);
+	if (change == BEGIN_SKIP_PACKET) {
+		open_file_put(file);
+		p->pos++;
+		return false;
+	}
+	open_part_done(&p->part);
+	open_file_put(p->file);
+	p->file = file;
+	open_file_promise(&v->registry->files, file, rec.offset,
+	    rec.packet_size / 8, &p->part);
+	p->has_new_begin = change == BEGIN_CHANGED;
+	p->pos++;
+	viewer_note_sent(p, rec.timestamp_end);
+	q->index = (struct live_index){ .status = LIVE_INDEX_OK,
+		.flags = q->flags,
+		.offset = rec.offset,
+		.packet_size = rec.packet_size,
+		.content_size = rec.content_size,
+		.timestamp_begin = rec.timestamp_begin,
+		.timestamp_end = rec.timestamp_end,
+		.events_discarded = rec.events_discarded,
+		/* The class of a stream never changes (live 6, P4). */
+		.ctf_stream = q->view.has_ctf_stream ? q->view.ctf_stream
+						     : rec.ctf_stream };
+	return true;
+}
+
+/* The same bound again is not news. */
+static void
+answer_inactive(struct question *q, uint64_t time)
+{
+	struct position *p = q->position;
+
+	q->index.status = LIVE_INDEX_INACTIVE;
+	q->index.timestamp_end = time;
+	q->index.ctf_stream = q->view.ctf_stream;
+	q->is_news = has_new_stream(q) || !p->has_bound || p->bound != time;
+	if (q->is_news) {
+		p->has_bound = true;
+		p->bound = time;
+		viewer_note_sent(p, time);
+	}
+}
+
+/* Until when to wait; or RETRY, without flags, if replies are not held. */
+static void
+answer_later(struct question *q, uint64_t until_ns)
+{
+	q->is_news = false;
+	if (q->viewer->viewers->holds_replies)
+		q->until_ns = until_ns;
+	else
+		q->index.flags = 0;
+}
+
+/* False: the position may have moved, look again. */
+static bool
+make_answer(struct question *q, enum answer answer)
+{
+	q->index = (struct live_index){ .status = LIVE_INDEX_RETRY,
+		.flags = q->flags };
+	q->is_news = true;
+	q->is_end = q->awaits_class = false;
+	q->until_ns = 0;
+	switch (answer) {
+	case ANSWER_ERR:
+		q->index.status = LIVE_INDEX_ERR;
+		break;
+	case ANSWER_HUP_AND_FORGET:
+		q->is_end = true;
+		/* fallthrough */
+	case ANSWER_HUP:
+		q->index.status = LIVE_INDEX_HUP;
+		break;
+	case ANSWER_OK:
+		return take_packet(q);
+	case ANSWER_OK_WITHOUT_PACKET:
+		q->viewer->has_had_empty_ok = true;
+		q->index.status = LIVE_INDEX_OK;
+		q->index.ctf_stream = q->view.ctf_stream;
+		break;
+	case ANSWER_INACTIVE_AGAIN:
+		answer_inactive(q, q->position->bound);
+		break;
+	case ANSWER_INACTIVE:
+		answer_inactive(q, q->view.beacon);
+		break;
+	case WAIT_FOR_CLASS:
+		q->awaits_class = true;
+		/* fallthrough */
+	case ANSWER_RETRY:
+		q->is_news = has_new_stream(q);
+		break;
+	case ANSWER_RETRY_INTERRUPTED:
+		q->is_news = false;
+		break;
+	case WAIT_FOR_EVENT:
+		answer_later(q, q->how->arrived_ns + VIEWER_MESSAGE_NS);
+		break;
+	case WAIT_FOR_STREAM:
+		answer_later(q, q->hidden_until_ns);
+		break;
+	}
+	return true;
+}
+
+/* A viewer that skips many packets asks again, so that others are served. */
+static void
+find_answer(struct question *q)
+{
+	const struct rule *r;
+
+	for (unsigned n = 0; n < VIEWER_PASSES_MAX; n++) {
+		examine(q);
+		r = rules;
+		while ((r->states & q->state) == 0 ||
+		       (r->applies != NULL && !r->applies(q)))
+			r++;
+		if (make_answer(q, r->answer))
+			return;
+	}
+}
 
 static bool
 has_packet(const struct position *p)
@@ -51,37 +520,119 @@ look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
 }
 
 /*
- * babeltrace2 asks for no other stream before it has an answer for this one, so
- * a request is held when it asks for the same stream again. A viewer that asks
- * for its streams in turn must not wait at one stream while another has a
- * packet. A viewer that lists before it creates its session may be of either
- * kind (babeltrace 1.5 asks in turn): its request is held at each stream, until
- * any stream has a packet to read.
+ * May "nothing" be held (live 4.8)? babeltrace2 asks for no other stream before
+ * it has an answer for this one, so a request is held when it asks for the same
+ * stream again. A viewer that asks for its streams in turn must not wait at one
+ * stream while another has a packet. A viewer that lists before it creates its
+ * session may be of either kind (babeltrace 1.5 asks in turn): its request is
+ * held at each stream, until any stream has a packet to read.
  */
-bool
-viewer_may_hold_index(const struct viewer *v, const struct live_how *how,
-    const struct position *p, struct live_held *held)
+static bool
+may_hold_nothing(const struct question *q, struct live_held *held)
 {
+	const struct viewer *v = q->viewer;
+	const struct live_stream *s = q->position->stream;
 	bool has_news;
 
-	if (v->created_before_list && v->nothing_id != p->stream->id)
+	if (v->created_before_list && v->nothing_id != s->id)
 		return false;
-	if (!viewer_may_hold(v, how, p->stream->session, p->stream->log, held))
+	if (!viewer_may_hold(v, q->how, s->session, s->log, held))
 		return false;
 	if (v->created_before_list)
 		return true;
-	held->is_turn = look_at_others(v, p, &has_news) <= VIEWER_TURN_STREAMS;
+	held->is_turn = look_at_others(v, q->position, &has_news) <=
+			VIEWER_TURN_STREAMS;
 	return !held->is_turn || !has_news;
 }
 
-void
-viewer_wait_for_turn(const struct viewer *v)
+/* What a held request waits for, besides hidden streams. */
+enum {
+	WAIT_LOG = 1,	/* news of its stream */
+	WAIT_CLASS = 2, /* of the trace's metadata */
+	WAIT_TURN = 4,	/* a packet of another stream */
+};
+
+/* Is the answer to be held? Returns what it waits for then, else 0. */
+static unsigned
+waits_for(struct question *q, struct live_held *held)
 {
+	if (q->until_ns != 0)
+		*held = (struct live_held){ .until_ns = q->until_ns,
+			.is_early = true };
+	else if (q->is_news || !may_hold_nothing(q, held))
+		return 0;
+	held->is_any = q->awaits_class;
+	viewer_hold_for_silent(q->viewer, held);
+	return WAIT_LOG | (q->awaits_class ? WAIT_CLASS : 0) |
+	       (held->is_turn ? WAIT_TURN : 0);
+}
+
+/* Ask the writers to wake this worker. */
+static void
+begin_wait(const struct question *q, unsigned sources)
+{
+	const uint64_t bit = q->viewer->viewers->wake_bit;
 	const struct position *p;
 
-	list_each (p, &v->announced, struct position, node) {
+	packet_log_wait(q->position->stream->log, bit);
+	if ((sources & WAIT_CLASS) != 0)
+		metadata_log_wait(
+		    q->position->trace->metadata->stream->metadata, bit);
+	viewer_wait_for_silent(q->viewer);
+	if ((sources & WAIT_TURN) == 0)
+		return;
+	list_each (p, &q->viewer->announced, struct position, node) {
 		if (!p->stream->is_metadata)
-			packet_log_wait(p->stream->log, v->viewers->wake_bit);
+			packet_log_wait(p->stream->log, bit);
+	}
+}
+
+static enum live_outcome
+send_answer(struct question *q, struct live_reply *reply)
+{
+	struct viewer *v = q->viewer;
+	struct live_index *i = &q->index;
+
+	if (!q->is_news) {
+		v->nothing_id = q->position->stream->id;
+		if (q->how->is_interrupted)
+			*i = (struct live_index){ .status = LIVE_INDEX_RETRY,
+				.offset = OFFSET_OF_INTERRUPTED };
+	}
+	if (q->is_end)
+		viewer_hang_up(v, q->position);
+	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
+		v->has_been_flagged = true;
+	viewer_count(v, q->is_news);
+	log_debug("peer=%s index status=%" PRIu32 " flags=%" PRIu32
+		  " size=%" PRIu64 " begin=%" PRIu64 " end=%" PRIu64,
+	    v->peer, i->status, i->flags, i->packet_size, i->timestamp_begin,
+	    i->timestamp_end);
+	live_reply_index(reply->out, i);
+	return LIVE_REPLY;
+}
+
+enum live_outcome
+viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
+    struct live_reply *reply, struct live_held *held)
+{
+	struct position *p = viewer_position(v, id);
+	struct question q = { .viewer = v, .how = how, .position = p };
+	unsigned wanted, asked = 0;
+
+	if (p != NULL && p->state != POSITION_ANNOUNCED)
+		q.position = NULL;
+	/* The writers knew of the wait before the last look, so that no news is
+	 * missed. */
+	for (;;) {
+		find_answer(&q);
+		wanted = waits_for(&q, held);
+		if (wanted == 0)
+			return send_answer(&q, reply);
+		if ((wanted & ~asked) == 0)
+			return LIVE_HOLD;
+		begin_wait(&q, wanted);
+		asked |= wanted;
 	}
 }
 
@@ -99,470 +650,4 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 		return has_packet(p);
 	}
 	return false;
-}
-
-static bool
-is_packet_before(struct viewer *v, const struct position *p, uint64_t time)
-{
-	struct index_record rec;
-	struct open_file *file;
-
-	if (time == 0 || viewer_read_record(v, p, &rec, &file) != OK)
-		return false;
-	open_file_put(file);
-	return rec.timestamp_end <= time;
-}
-
-/* Does another stream keep V from showing events later than TIME? A viewer
- * shows nothing beyond the end of what it has of any of its streams. A stream
- * of which V has nothing yet does not count: its own request is held, and until
- * then V shows nothing. */
-static bool
-is_kept_by_another(
-    const struct viewer *v, const struct position *p, uint64_t time)
-{
-	const struct position *o;
-
-	list_each (o, &v->announced, struct position, node) {
-		if (o != p && !o->stream->is_metadata && o->last_sent != 0 &&
-		    o->last_sent <= time && viewer_is_same_host(o, p))
-			return true;
-	}
-	return false;
-}
-
-uint64_t
-viewer_must_wait_for_streams(struct viewer *v, const struct position *p,
-    const struct live_how *how, enum log_next next, struct log_view *view)
-{
-	const uint64_t waited = clock_now_ns() - how->arrived_ns;
-	uint64_t until, safe;
-
-	if (next == LOG_RETRY)
-		return 0;
-	if (how->may_hold && next != LOG_END && waited < VIEWER_MESSAGE_NS &&
-	    registry_is_behind(v->registry))
-		return how->arrived_ns + VIEWER_MESSAGE_NS;
-	until = viewer_waits_until(v, p, &safe);
-	if (until == 0 || is_kept_by_another(v, p, safe))
-		return 0;
-	/* Cut the bound whether the request may be held or not: a later one is
-	 * never right. */
-	if (next == LOG_INACTIVE && view->beacon > safe)
-		view->beacon = safe;
-	if (!how->may_hold || next == LOG_INACTIVE ||
-	    waited >= VIEWER_EARLY_NS ||
-	    (next == LOG_PACKET && is_packet_before(v, p, safe)))
-		return 0;
-	return until;
-}
-
-/* Will V ask for new streams if it is told now that there are some? It is told
- * once, by the flag or by an empty OK; a viewer that ignores this is not told
- * again. */
-static bool
-will_ask(const struct viewer *v, const struct log_view *view)
-{
-	if (v->minor >= LIVE_MINOR_FORMATS)
-		return !v->has_been_flagged;
-	return v->created_before_list && !v->has_had_empty_ok &&
-	       view->has_ctf_stream;
-}
-
-bool
-viewer_must_ask_first(const struct viewer *v, const struct position *p,
-    uint32_t flags, const struct log_view *view)
-{
-	return (flags & LIVE_FLAG_NEW_STREAM) != 0 && will_ask(v, view) &&
-	       !is_kept_by_another(v, p, viewer_knows_until(v, p));
-}
-
-/* The offset in an interrupted RETRY: babeltrace2 takes the first 4 bytes of
- * any reply as the OK of its DETACH (live 4.8). */
-#define OFFSET_OF_INTERRUPTED (UINT64_C(1) << 32)
-
-/* A file may be dropped between looking and opening: how often to look
- * again. */
-#define TRIES 3
-
-static uint32_t
-flags_of(struct viewer *v, const struct position *p)
-{
-	const struct position *m = p->trace->metadata;
-	uint32_t flags = 0;
-
-	/* No flag while a cleared session's metadata comes again: this viewer
-	 * has all of it, and babeltrace 1.5 asks until it gets some. */
-	if (m != NULL && (m->sent == 0 || metadata_log_length(
-					      m->stream->metadata) > m->sent))
-		flags |= LIVE_FLAG_NEW_METADATA;
-	if (viewer_has_ready(v))
-		flags |= LIVE_FLAG_NEW_STREAM;
-	return flags;
-}
-
-static void
-move_up(struct viewer *v, struct position *p, uint64_t pos, enum loss cause,
-    const char *why)
-{
-	log_info("peer=%s viewer lost %" PRIu64 " packets of %s/%s, %s unread",
-	    v->peer, pos - p->pos, p->stream->path, p->stream->channel, why);
-	v->lost += pos - p->pos;
-	stats_lost(v->viewers->stats, cause, pos - p->pos);
-	p->pos = pos;
-}
-
-/* Move a position that is below the log's start up to it: a ring was
- * overwritten, or the session was cleared. */
-static void
-catch_up(struct viewer *v, struct position *p)
-{
-	uint64_t start = packet_log_start(p->stream->log);
-
-	if (p->pos < start)
-		move_up(v, p, start, LOSS_viewer_overwritten,
-		    "overwritten or cleared");
-}
-
-/* A file of the log cannot be opened: did it leave the log meanwhile, or did
- * somebody remove it? Then the packets in it are lost, for all viewers. */
-static void
-pass_missing_file(struct viewer *v, struct position *p)
-{
-	struct packet_log *log = p->stream->log;
-	uint64_t count = packet_log_count(log);
-	struct log_place place;
-
-	if (packet_log_place(log, p->pos, &place) != OK)
-		return;
-	folder_put(place.folder);
-	if (packet_log_start(log) <= p->pos)
-		move_up(v, p, place.next < count ? place.next : count,
-		    LOSS_viewer_removed, "whose file was removed");
-}
-
-enum status
-viewer_read_record(struct viewer *v, const struct position *p,
-    struct index_record *rec, struct open_file **file)
-{
-	struct packet_log *log = p->stream->log;
-	enum status st;
-
-	st = open_files_get(&v->registry->files, file, log, p->pos, p->file);
-	if (st != OK)
-		return st;
-	if (!packet_log_recent(log, p->pos, rec))
-		st = open_file_record(&v->registry->files, *file, p->pos, rec);
-	/* The ring may have replaced the file before it was opened here. */
-	if (packet_log_start(log) > p->pos)
-		st = E_NOENT;
-	if (st != OK)
-		open_file_put(*file);
-	return st;
-}
-
-static void
-note_sent(struct position *p, uint64_t time)
-{
-	if (time > p->last_sent)
-		p->last_sent = time;
-	if (time > p->attachment->last_sent)
-		p->attachment->last_sent = time;
-}
-
-/* The record is given: go to the next position. */
-static void
-go_on(struct viewer *v, struct position *p, const struct index_record *rec,
-    struct open_file *take_file, bool has_new_begin)
-{
-	open_part_done(&p->part);
-	open_file_put(p->file);
-	p->file = take_file;
-	open_file_promise(&v->registry->files, take_file, rec->offset,
-	    rec->packet_size / 8, &p->part);
-	p->has_new_begin = has_new_begin;
-	p->pos++;
-	note_sent(p, rec->timestamp_end);
-}
-
-static void
-fill_ok(struct live_index *i, const struct index_record *rec)
-{
-	i->status = LIVE_INDEX_OK;
-	i->offset = rec->offset;
-	i->packet_size = rec->packet_size;
-	i->content_size = rec->content_size;
-	i->timestamp_begin = rec->timestamp_begin;
-	i->timestamp_end = rec->timestamp_end;
-	i->events_discarded = rec->events_discarded;
-	i->ctf_stream = rec->ctf_stream;
-}
-
-/*
- * No packet is there, but there are published streams that this viewer does not
- * know. babeltrace2 before 2.1 looks at the flags of OK replies only, so it
- * gets one OK without a packet (live 4.9).
- */
-static bool
-wants_empty_ok(const struct viewer *v, const struct log_view *view)
-{
-	return v->created_before_list && v->minor < LIVE_MINOR_FORMATS &&
-	       v->has_been_flagged && !v->has_had_empty_ok &&
-	       view->has_ctf_stream;
-}
-
-/* Make an INACTIVE reply, with a time that this viewer may be given. True: it
- * is news. */
-static bool
-fill_inactive(const struct viewer *v, struct position *p,
-    const struct log_view *view, struct live_index *i)
-{
-	uint64_t time = view->beacon;
-
-	/* After a later bound, the first packets of the streams that the viewer
-	 * does not know would be in the past (live 4.6, 4). */
-	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0 && p->has_bound)
-		time = p->bound;
-	else if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
-		return false;
-	if (time < p->last_sent || time < viewer_min_begin(p, time))
-		return false;
-	i->status = LIVE_INDEX_INACTIVE;
-	i->timestamp_end = time;
-	i->ctf_stream = view->ctf_stream;
-	if (p->has_bound && p->bound == time)
-		return false;
-	p->has_bound = true;
-	p->bound = time;
-	note_sent(p, time);
-	return true;
-}
-
-static bool
-fill_nothing(struct viewer *v, struct position *p, enum log_next next,
-    const struct log_view *view, struct live_index *i)
-{
-	bool is_news = false;
-
-	i->status = LIVE_INDEX_RETRY;
-	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0) {
-		if (wants_empty_ok(v, view)) {
-			v->has_had_empty_ok = true;
-			i->status = LIVE_INDEX_OK;
-			i->ctf_stream = view->ctf_stream;
-			return true;
-		}
-		is_news = true;
-	}
-	if (next == LOG_INACTIVE && view->has_ctf_stream)
-		is_news |= fill_inactive(v, p, view, i);
-	return is_news;
-}
-
-static enum live_outcome
-send_index(struct viewer *v, const struct live_index *i, bool is_news,
-    struct live_reply *reply)
-{
-	if ((i->flags & LIVE_FLAG_NEW_STREAM) != 0)
-		v->has_been_flagged = true;
-	viewer_count(v, is_news);
-	log_debug("peer=%s index status=%" PRIu32 " flags=%" PRIu32
-		  " size=%" PRIu64 " begin=%" PRIu64 " end=%" PRIu64,
-	    v->peer, i->status, i->flags, i->packet_size, i->timestamp_begin,
-	    i->timestamp_end);
-	live_reply_index(reply->out, i);
-	return LIVE_REPLY;
-}
-
-static enum live_outcome
-send_status(
-    struct viewer *v, uint32_t status, uint32_t flags, struct live_reply *reply)
-{
-	return send_index(v,
-	    &(struct live_index){ .status = status, .flags = flags }, true,
-	    reply);
-}
-
-enum found {
-	FOUND,	     /* the index is the answer */
-	FOUND_AGAIN, /* a file went away: look again */
-};
-
-struct find {
-	struct live_index index;
-	bool is_news;
-	bool is_end;	   /* of the stream */
-	bool lacks_class;  /* answer when its metadata has come */
-	uint64_t until_ns; /* not 0: answer then, or when news comes */
-};
-
-/* A stock viewer aborts when it is given an index of a stream before the
- * metadata declares the stream's class. */
-static bool
-lacks_class(
-    const struct viewer *v, struct position *p, const struct log_view *view)
-{
-	const struct position *m = p->trace->metadata;
-
-	return m != NULL && view->has_ctf_stream &&
-	       !metadata_log_has_class(m->stream->metadata, view->ctf_stream) &&
-	       !metadata_log_is_ended(m->stream->metadata) &&
-	       viewer_may_wait_for_class(v, p);
-}
-
-static enum found
-find_packet(struct viewer *v, struct position *p, const struct log_view *view,
-    struct find *f)
-{
-	struct live_index *i = &f->index;
-	enum begin_change raise = BEGIN_KEPT;
-	struct open_file *file;
-	struct index_record rec;
-
-	switch (viewer_read_record(v, p, &rec, &file)) {
-	case OK:
-		if (p->min_begin != 0)
-			raise = viewer_change_begin(v, p, file, &rec);
-		if (raise == BEGIN_SKIP_PACKET) {
-			open_file_put(file);
-			p->pos++;
-			i->status = LIVE_INDEX_RETRY;
-			return FOUND_AGAIN;
-		}
-		go_on(v, p, &rec, file, raise == BEGIN_CHANGED);
-		fill_ok(i, &rec);
-		/* The class of a stream never changes (live 6, P4). */
-		if (view->has_ctf_stream)
-			i->ctf_stream = view->ctf_stream;
-		return FOUND;
-	case E_NOENT:
-		pass_missing_file(v, p);
-		i->status = LIVE_INDEX_RETRY;
-		return FOUND_AGAIN;
-	case E_NOMEM:
-		if (log_ratelimit(&v->registry->files.last_log, 10 * NS_PER_S))
-			log_warn("peer=%s viewer waits: no descriptor or "
-				 "memory for stream %s/%s",
-			    v->peer, p->stream->path, p->stream->channel);
-		i->status = LIVE_INDEX_RETRY;
-		f->is_news = false;
-		return FOUND;
-	default:
-		i->status = LIVE_INDEX_ERR;
-		return FOUND;
-	}
-}
-
-/* Find out what is at the position. */
-static enum found
-look(struct viewer *v, struct position *p, const struct live_how *how,
-    struct find *f)
-{
-	struct log_view view;
-	enum log_next next;
-
-	catch_up(v, p);
-	next = packet_log_look(p->stream->log, p->pos, &view);
-	*f = (struct find){ .is_news = true,
-		.is_end = next == LOG_END,
-		.until_ns = viewer_must_wait_for_streams(
-		    v, p, how, next, &view) };
-	if (f->until_ns != 0 && !v->viewers->holds_replies) {
-		f->index.status = LIVE_INDEX_RETRY;
-		f->until_ns = 0;
-		f->is_news = false;
-		return FOUND;
-	}
-	if (f->until_ns != 0)
-		return FOUND;
-	f->index.flags = flags_of(v, p);
-	if (f->is_end && viewer_must_ask_first(v, p, f->index.flags, &view)) {
-		next = LOG_RETRY;
-		f->is_end = false;
-	}
-	f->lacks_class = next != LOG_END && lacks_class(v, p, &view);
-	if (f->lacks_class) {
-		next = LOG_RETRY;
-		view.has_ctf_stream = false;
-	}
-	if (next == LOG_PACKET)
-		return find_packet(v, p, &view, f);
-	if (f->is_end)
-		f->index.status = LIVE_INDEX_HUP;
-	else
-		f->is_news = fill_nothing(v, p, next, &view, &f->index);
-	return FOUND;
-}
-
-/* Ask the writers to wake this worker. */
-static void
-wait_for_news(struct viewer *v, const struct position *p, const struct find *f,
-    const struct live_held *held)
-{
-	packet_log_wait(p->stream->log, v->viewers->wake_bit);
-	if (f->lacks_class)
-		metadata_log_wait(
-		    p->trace->metadata->stream->metadata, v->viewers->wake_bit);
-	viewer_wait_for_silent(v);
-	if (held->is_turn)
-		viewer_wait_for_turn(v);
-}
-
-static bool
-is_to_be_held(struct viewer *v, struct position *p, const struct find *f,
-    const struct live_how *how, struct live_held *held)
-{
-	if (f->until_ns != 0)
-		*held = (struct live_held){ .until_ns = f->until_ns,
-			.is_early = true };
-	else if (f->is_news || !viewer_may_hold_index(v, how, p, held))
-		return false;
-	held->is_any = f->lacks_class;
-	viewer_hold_for_silent(v, held);
-	return true;
-}
-
-enum live_outcome
-viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
-    struct live_reply *reply, struct live_held *held)
-{
-	const struct live_index interrupted = { .status = LIVE_INDEX_RETRY,
-		.offset = OFFSET_OF_INTERRUPTED };
-	struct position *p = viewer_position(v, id);
-	bool waits = false, waits_for_class = false, waits_for_turn = false;
-	int tries = TRIES, passes = VIEWER_PASSES_MAX;
-	struct find f;
-
-	if (p == NULL || p->state != POSITION_ANNOUNCED)
-		return send_status(v, LIVE_INDEX_ERR, 0, reply);
-	if (p->stream->is_metadata)
-		return send_status(v, LIVE_INDEX_HUP, flags_of(v, p), reply);
-	if (how->is_interrupted && how->was_held)
-		return send_index(v, &interrupted, false, reply);
-	for (;;) {
-		uint64_t before = p->pos;
-		enum found found = look(v, p, how, &f);
-
-		if (found == FOUND_AGAIN &&
-		    (p->pos != before ? --passes > 0 : --tries > 0))
-			continue;
-		if (!is_to_be_held(v, p, &f, how, held))
-			break;
-		/* The writers knew of the wait before this look, so no news was
-		 * missed. */
-		if (waits && (waits_for_class || !f.lacks_class) &&
-		    (waits_for_turn || !held->is_turn))
-			return LIVE_HOLD;
-		wait_for_news(v, p, &f, held);
-		waits = true;
-		waits_for_class |= f.lacks_class;
-		waits_for_turn |= held->is_turn;
-	}
-	if (!f.is_news && how->is_interrupted)
-		f.index = interrupted;
-	if (!f.is_news)
-		v->nothing_id = id;
-	if (f.is_end)
-		viewer_hang_up(v, p);
-	return send_index(v, &f.index, f.is_news, reply);
 }

@@ -357,6 +357,15 @@ last_sent_on_host(const struct viewer *v, const char *hostname)
 }
 
 void
+viewer_note_sent(struct position *p, uint64_t time)
+{
+	if (time > p->last_sent)
+		p->last_sent = time;
+	if (time > p->attachment->last_sent)
+		p->attachment->last_sent = time;
+}
+
+void
 viewer_note_before(const struct viewer *v, struct position *p)
 {
 	uint64_t last_sent = last_sent_on_host(v, p->stream->session->hostname);
