@@ -10,7 +10,6 @@
 
 #include "common/buf.h"
 #include "tests/lib/unit.h"
-#include "tools/send/metadata.h"
 #include "tools/send/schedule.h"
 #include "tools/send/trace.h"
 
@@ -395,7 +394,7 @@ START_TEST(metadata_is_text_or_packets_of_text)
 		buf_zero(&packed, 64 - 40);
 	}
 	ck_assert_int_eq(
-	    metadata_text(&text, buf_data(&packed), buf_len(&packed), &why),
+	    tsdl_unpack(&text, buf_data(&packed), buf_len(&packed), &why),
 	    OK);
 	ck_assert_uint_eq(buf_len(&text), 6);
 	ck_assert_mem_eq(buf_data(&text), "abcdef", 6);
@@ -403,14 +402,14 @@ START_TEST(metadata_is_text_or_packets_of_text)
 		struct buf cut = { 0 };
 
 		/* Three bytes of magic are no magic: text. */
-		ck_assert_msg(metadata_text(&cut, buf_data(&packed), n, &why) ==
+		ck_assert_msg(tsdl_unpack(&cut, buf_data(&packed), n, &why) ==
 				  (n < 4 || n == 64 ? OK : E_MALFORMED),
 		    "%zu", n);
 		buf_free(&cut);
 	}
 	packed.mem[32] = 1;
 	ck_assert_int_eq(
-	    metadata_text(&text, buf_data(&packed), buf_len(&packed), &why),
+	    tsdl_unpack(&text, buf_data(&packed), buf_len(&packed), &why),
 	    E_REFUSED);
 	buf_free(&packed);
 	buf_free(&text);

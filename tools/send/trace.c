@@ -13,7 +13,6 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "proto/relay.h"
-#include "tools/send/metadata.h"
 
 #define DEPTH_MAX 32
 /* What one SEND_METADATA can carry (streaming 2.1). */
@@ -81,7 +80,7 @@ read_metadata(struct traces *t, struct trace *trace, const char *directory)
 		return fail_errno(t, path);
 	if (trace->metadata.n > METADATA_MAX)
 		return fail(t, E_LIMIT, path, "more than a relay takes");
-	st = metadata_text(&text, trace->metadata.p, trace->metadata.n, &why);
+	st = tsdl_unpack(&text, trace->metadata.p, trace->metadata.n, &why);
 	if (st == OK) {
 		st = tsdl_parse(&trace->tsdl, (const char *)buf_data(&text),
 		    buf_len(&text));

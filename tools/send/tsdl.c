@@ -1,11 +1,288 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/send/tsdl.h"
 
+#include <ctype.h>
 #include <endian.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/send/tsdl_internal.h"
+
+#define METADATA_MAGIC 0x75d11d57
+/* magic 4, uuid 16, checksum 4, content size 4, packet size 4, compression,
+ * encryption, checksum scheme, major, minor (CTF 1.8, 7.1). */
+#define HEADER_LEN 37
+
+static enum status
+wrong(const char **why, enum status st, const char *text)
+{
+	*why = text;
+	return st;
+}
+
+static uint32_t
+u32(const uint8_t *p, bool is_little_endian)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return is_little_endian ? le32toh(v) : be32toh(v);
+}
+
+/* Unpack one packet; *LEN is its size. */
+static enum status
+unpack(struct buf *out, const uint8_t *p, uint64_t n, bool le, uint64_t *len,
+    const char **why)
+{
+	uint32_t content;
+
+	if (n < HEADER_LEN || u32(p, le) != METADATA_MAGIC)
+		return wrong(why, E_MALFORMED, "metadata: no packet header");
+	content = u32(p + 24, le) / 8;
+	*len = u32(p + 28, le) / 8;
+	if (p[32] != 0 || p[33] != 0)
+		return wrong(why, E_REFUSED,
+		    "metadata: compressed or encrypted packets");
+	if (content < HEADER_LEN || content > *len || *len > n)
+		return wrong(why, E_MALFORMED, "metadata: a broken packet");
+	buf_bytes(out, p + HEADER_LEN, content - HEADER_LEN);
+	return OK;
+}
+
+enum status
+tsdl_unpack(struct buf *out, const uint8_t *p, uint64_t n, const char **why)
+{
+	enum status st = OK;
+	bool le;
+
+	if (n == 0)
+		return wrong(why, E_MALFORMED, "metadata: empty");
+	if (*p == '{' || *p == '\x1e')
+		return wrong(
+		    why, E_REFUSED, "metadata: CTF 2 is not supported");
+	le = n >= 4 && u32(p, true) == METADATA_MAGIC;
+	if (!le && (n < 4 || u32(p, false) != METADATA_MAGIC)) {
+		buf_bytes(out, p, n);
+	} else {
+		for (uint64_t len = 0; n > 0 && st == OK; p += len, n -= len) {
+			len = 0;
+			st = unpack(out, p, n, le, &len, why);
+		}
+	}
+	if (st == OK && out->bad)
+		st = wrong(why, E_NOMEM, "out of memory");
+	return st;
+}
+
+static bool
+starts(const struct tsdl_lex *l, const char *text)
+{
+	const size_t n = strlen(text);
+
+	return (size_t)(l->end - l->p) >= n && memcmp(l->p, text, n) == 0;
+}
+
+static void
+step(struct tsdl_lex *l)
+{
+	if (*l->p++ == '\n')
+		l->line++;
+}
+
+/* Skip a comment; false: it has no end. */
+static bool
+skip_comment(struct tsdl_lex *l)
+{
+	const bool is_long = l->p[1] == '*';
+
+	while (l->p < l->end && !starts(l, is_long ? "*/" : "\n"))
+		step(l);
+	if (!is_long)
+		return true;
+	if (l->p == l->end)
+		return false;
+	l->p += 2;
+	return true;
+}
+
+static bool
+skip_space(struct tsdl_lex *l)
+{
+	while (l->p < l->end) {
+		if (starts(l, "//") || starts(l, "/*")) {
+			if (!skip_comment(l))
+				return false;
+		} else if (isspace((unsigned char)*l->p)) {
+			step(l);
+		} else {
+			break;
+		}
+	}
+	return true;
+}
+
+static bool
+is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static enum token_kind
+take_string(struct tsdl_lex *l)
+{
+	step(l);
+	while (l->p < l->end && *l->p != '"') {
+		if (*l->p == '\\' && l->end - l->p > 1)
+			step(l);
+		step(l);
+	}
+	if (l->p == l->end)
+		return TOKEN_BAD;
+	l->p++;
+	return TOKEN_STRING;
+}
+
+static enum token_kind
+take_number(struct tsdl_lex *l)
+{
+	char digits[32] = "";
+	size_t n = 0;
+
+	while (l->p < l->end && is_word(*l->p)) {
+		if (n < sizeof(digits) - 1)
+			digits[n++] = *l->p;
+		l->p++;
+	}
+	l->now.number = strtoull(digits, NULL, 0);
+	return TOKEN_NUMBER;
+}
+
+static enum token_kind
+take(struct tsdl_lex *l)
+{
+	if (l->p == l->end || *l->p == '\0')
+		return TOKEN_END;
+	if (*l->p == '"')
+		return take_string(l);
+	if (isdigit((unsigned char)*l->p))
+		return take_number(l);
+	if (starts(l, ":=")) {
+		l->p += 2;
+		return TOKEN_ASSIGN;
+	}
+	if (!is_word(*l->p)) {
+		l->p++;
+		return TOKEN_PUNCT;
+	}
+	while (l->p < l->end && is_word(*l->p))
+		l->p++;
+	return TOKEN_WORD;
+}
+
+static void
+next_token(struct tsdl_lex *l)
+{
+	const bool is_whole = skip_space(l);
+
+	l->now = (struct token){ .p = l->p, .line = l->line };
+	l->now.kind = is_whole ? take(l) : TOKEN_BAD;
+	l->now.n = (size_t)(l->p - l->now.p);
+}
+
+bool
+token_is(const struct token *t, const char *text)
+{
+	return t->n == strlen(text) && memcmp(t->p, text, t->n) == 0;
+}
+
+void
+parser_fail(struct parser *p, enum status st, const char *fmt, ...)
+{
+	char what[160];
+	va_list args;
+
+	if (p->st != OK)
+		return;
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	snprintf(p->out->error, sizeof(p->out->error), "line %u: %s",
+	    p->lex.now.line, what);
+	p->st = st;
+	/* Nothing more is parsed. */
+	p->lex.p = p->lex.end;
+	p->lex.now = (struct token){ .kind = TOKEN_END, .p = "" };
+}
+
+void
+parser_next(struct parser *p)
+{
+	next_token(&p->lex);
+	if (p->lex.now.kind == TOKEN_BAD)
+		parser_fail(p, E_MALFORMED, "a comment or string without end");
+}
+
+bool
+parser_at(const struct parser *p, const char *text)
+{
+	return p->lex.now.kind != TOKEN_STRING && token_is(&p->lex.now, text);
+}
+
+bool
+parser_skip(struct parser *p, const char *text)
+{
+	if (!parser_at(p, text))
+		return false;
+	parser_next(p);
+	return true;
+}
+
+void
+parser_need(struct parser *p, const char *text)
+{
+	if (!parser_skip(p, text))
+		parser_fail(p, E_MALFORMED, "\"%s\" expected", text);
+}
+
+void
+parser_skip_block(struct parser *p)
+{
+	for (unsigned depth = 1; depth > 0;) {
+		if (p->lex.now.kind == TOKEN_END) {
+			parser_fail(p, E_MALFORMED, "\"}\" expected");
+			return;
+		}
+		depth += parser_at(p, "{");
+		depth -= parser_at(p, "}");
+		parser_next(p);
+	}
+}
+
+void
+parser_skip_statement(struct parser *p)
+{
+	while (p->lex.now.kind != TOKEN_END && !parser_at(p, ";")) {
+		if (parser_skip(p, "{"))
+			parser_skip_block(p);
+		else
+			parser_next(p);
+	}
+	parser_need(p, ";");
+}
+
+uint64_t
+parser_number(struct parser *p)
+{
+	uint64_t v = p->lex.now.number;
+
+	if (p->lex.now.kind != TOKEN_NUMBER)
+		parser_fail(p, E_MALFORMED, "a number expected");
+	parser_next(p);
+	return v;
+}
 
 #define STREAMS_MAX 4096
 #define VERSION_MAJOR 1
@@ -234,7 +511,8 @@ tsdl_parse(struct tsdl *t, const char *text, size_t n)
 	struct parser p = { .out = t, .header = TYPE_NONE };
 
 	*t = (struct tsdl){ .clock = { .freq = 1000000000 } };
-	tsdl_lex_init(&p.lex, text, n);
+	p.lex = (struct tsdl_lex){ .p = text, .end = text + n, .line = 1 };
+	next_token(&p.lex);
 	if (p.lex.now.kind == TOKEN_BAD)
 		parser_fail(&p, E_MALFORMED, "a comment without end");
 	while (p.st == OK && p.lex.now.kind != TOKEN_END)

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/compiler.h"
 #include "common/status.h"
 
@@ -61,6 +62,12 @@ struct tsdl {
 	struct tsdl_clock clock; /* the first; without any: 1 GHz from 0 */
 	char error[256];
 };
+
+/* Append the text of a metadata file, N bytes at P, which has it plain or in
+ * packets. Not OK: *WHY is a constant text. E_REFUSED: CTF 2, or packed in an
+ * unknown way. */
+enum status tsdl_unpack(
+    struct buf *out, const uint8_t *p, uint64_t n, const char **why) MUST_CHECK;
 
 /* Parse the N bytes of text at P. Not OK (E_MALFORMED, E_REFUSED, E_NOMEM):
  * T->error says why; call tsdl_free() in any case. */
