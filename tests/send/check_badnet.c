@@ -16,12 +16,12 @@ struct outcome {
 };
 
 static void
-take(struct badnet *b, struct outcome *o)
+take(const struct client_channel *c, struct outcome *o)
 {
 	const uint8_t *p;
 	size_t n;
 
-	while ((p = badnet_peek(b, &n)) != NULL) {
+	while ((p = c->peek(c->arg, &n)) != NULL) {
 		uint32_t number, copy;
 
 		ck_assert_uint_eq(n, 2 * sizeof(number));
@@ -35,7 +35,7 @@ take(struct badnet *b, struct outcome *o)
 			o->moved += number < o->last;
 			o->last = number;
 		}
-		badnet_pop(b);
+		c->pop(c->arg);
 	}
 }
 
@@ -43,19 +43,21 @@ static struct badnet_stats
 run(const struct badnet_config *config, struct outcome *o)
 {
 	struct badnet_stats stats;
+	struct client_channel c;
 	struct badnet b;
 
 	memset(o, 0, sizeof(*o));
 	badnet_init(&b, config);
+	c = badnet_channel(&b);
 	for (uint32_t i = 0; i < N; i++) {
 		const uint32_t datagram[2] = { i, i };
 
-		badnet_put(&b, (const uint8_t *)datagram, sizeof(datagram));
-		take(&b, o);
+		c.put(c.arg, (const uint8_t *)datagram, sizeof(datagram));
+		take(&c, o);
 		ck_assert_uint_le(b.n, config->depth);
 	}
-	badnet_drain(&b);
-	take(&b, o);
+	c.drain(c.arg);
+	take(&c, o);
 	ck_assert_uint_eq(b.n, 0);
 	stats = b.stats;
 	badnet_free(&b);

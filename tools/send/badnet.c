@@ -84,9 +84,10 @@ hold(struct badnet *b, const uint8_t *p, size_t n)
 	}
 }
 
-void
-badnet_put(struct badnet *b, const uint8_t *p, size_t n)
+static void
+put(void *badnet, const uint8_t *p, size_t n)
 {
+	struct badnet *b = badnet;
 	const bool is_dropped = happens(b, b->config.drop);
 	const bool is_double = happens(b, b->config.duplicate);
 
@@ -119,9 +120,11 @@ choose(struct badnet *b)
 	return (int)best;
 }
 
-const uint8_t *
-badnet_peek(struct badnet *b, size_t *n)
+static const uint8_t *
+peek(void *badnet, size_t *n)
 {
+	struct badnet *b = badnet;
+
 	if (b->next == NOTHING)
 		b->next = choose(b);
 	if (b->next == NOTHING)
@@ -130,9 +133,10 @@ badnet_peek(struct badnet *b, size_t *n)
 	return b->held[b->next].p;
 }
 
-void
-badnet_pop(struct badnet *b)
+static void
+pop(void *badnet)
 {
+	struct badnet *b = badnet;
 	struct badnet_item *i = &b->held[b->next];
 
 	assert(b->next != NOTHING);
@@ -145,39 +149,14 @@ badnet_pop(struct badnet *b)
 	b->next = NOTHING;
 }
 
-void
-badnet_drain(struct badnet *b)
-{
-	b->is_draining = true;
-}
-
 static void
-channel_put(void *arg, const uint8_t *p, size_t n)
+drain(void *badnet)
 {
-	badnet_put(arg, p, n);
-}
-
-static const uint8_t *
-channel_peek(void *arg, size_t *n)
-{
-	return badnet_peek(arg, n);
-}
-
-static void
-channel_pop(void *arg)
-{
-	badnet_pop(arg);
-}
-
-static void
-channel_drain(void *arg)
-{
-	badnet_drain(arg);
+	((struct badnet *)badnet)->is_draining = true;
 }
 
 struct client_channel
 badnet_channel(struct badnet *b)
 {
-	return (struct client_channel){ channel_put, channel_peek, channel_pop,
-		channel_drain, b };
+	return (struct client_channel){ put, peek, pop, drain, b };
 }

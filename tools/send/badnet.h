@@ -47,12 +47,7 @@ void badnet_init(struct badnet *b, const struct badnet_config *config);
 void badnet_free(struct badnet *b);
 /* Does this configuration spoil anything? */
 bool badnet_is_bad(const struct badnet_config *config);
-/* A channel for client_config.channel: its functions call those of B. */
+/* The channel for client_config.channel. */
 struct client_channel badnet_channel(struct badnet *b);
-
-void badnet_put(struct badnet *b, const uint8_t *p, size_t n);
-const uint8_t *badnet_peek(struct badnet *b, size_t *n);
-void badnet_pop(struct badnet *b);
-void badnet_drain(struct badnet *b);
 
 #endif
