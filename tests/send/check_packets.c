@@ -394,8 +394,7 @@ START_TEST(metadata_is_text_or_packets_of_text)
 		buf_zero(&packed, 64 - 40);
 	}
 	ck_assert_int_eq(
-	    tsdl_unpack(&text, buf_data(&packed), buf_len(&packed), &why),
-	    OK);
+	    tsdl_unpack(&text, buf_data(&packed), buf_len(&packed), &why), OK);
 	ck_assert_uint_eq(buf_len(&text), 6);
 	ck_assert_mem_eq(buf_data(&text), "abcdef", 6);
 	for (size_t n = 1; n < buf_len(&packed); n++) {

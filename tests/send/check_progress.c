@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/send/progress.h"
+#include "tools/send/report.h"
 
 #include "common/clock.h"
 #include "common/compiler.h"

@@ -3,13 +3,9 @@
 
 #include <string.h>
 
-#include "common/reader.h"
+#include "ctf/index.h"
 #include "tools/send/tsdl.h"
 
-#define INDEX_MAGIC 0xc1f1dcc1
-#define INDEX_HEADER_LEN 16
-#define INDEX_LEN_1_0 56
-#define INDEX_LEN_1_1 72
 #define PACKET_MAGIC 0xc1fc1fc1
 
 static enum status
@@ -37,26 +33,27 @@ check_size(struct packets *p, const struct client_packet *k, uint64_t bits)
 static enum status
 next_by_index(struct packets *p, struct client_packet *out)
 {
-	struct reader r = reader_over(p->index.p, (size_t)p->index.n);
+	const uint64_t at = INDEX_HEADER_LEN + p->number * p->record_len;
 	struct relay_index *i = &out->index;
+	struct index_record rec;
 	enum status st;
 
-	reader_take(&r, INDEX_HEADER_LEN + p->number * p->record_len);
-	if (reader_u64(&r) != p->at)
-		return wrong(p, "the index has gaps");
-	i->packet_size = reader_u64(&r);
-	i->content_size = reader_u64(&r);
-	i->timestamp_begin = reader_u64(&r);
-	i->timestamp_end = reader_u64(&r);
-	i->events_discarded = reader_u64(&r);
-	i->ctf_stream = reader_u64(&r);
-	i->packet_seq_num = p->number;
-	if (p->record_len >= INDEX_LEN_1_1) {
-		i->ctf_instance = reader_u64(&r);
-		i->packet_seq_num = reader_u64(&r);
-	}
-	if (reader_done(&r) != OK)
+	if (at + p->record_len > p->index.n)
 		return wrong(p, "the index is too short");
+	index_decode(p->index.p + at, &rec, p->index_minor);
+	if (rec.offset != p->at)
+		return wrong(p, "the index has gaps");
+	i->packet_size = rec.packet_size;
+	i->content_size = rec.content_size;
+	i->timestamp_begin = rec.timestamp_begin;
+	i->timestamp_end = rec.timestamp_end;
+	i->events_discarded = rec.events_discarded;
+	i->ctf_stream = rec.ctf_stream;
+	i->packet_seq_num = p->number;
+	if (p->index_minor > 0) {
+		i->ctf_instance = rec.ctf_instance;
+		i->packet_seq_num = rec.packet_seq_num;
+	}
 	st = check_size(p, out, i->packet_size);
 	out->size = (uint32_t)(i->packet_size / 8);
 	return st;
@@ -219,19 +216,11 @@ walk(struct packets *p)
 static bool
 try_index(struct packets *p, const char *path)
 {
-	struct reader r;
-	uint32_t magic, major, minor;
-
-	if (mapped_open(&p->index, path) != OK)
+	if (mapped_open(&p->index, path) != OK ||
+	    p->index.n < INDEX_HEADER_LEN ||
+	    index_header_decode(p->index.p, &p->index_minor) != OK)
 		return false;
-	r = reader_over(p->index.p, (size_t)p->index.n);
-	magic = reader_u32(&r);
-	major = reader_u32(&r);
-	minor = reader_u32(&r);
-	p->record_len = reader_u32(&r);
-	if (reader_done(&r) != OK || magic != INDEX_MAGIC || major != 1 ||
-	    p->record_len < (minor == 0 ? INDEX_LEN_1_0 : INDEX_LEN_1_1))
-		return false;
+	p->record_len = index_record_len(p->index_minor);
 	p->has_index = true;
 	return walk(p) == OK;
 }

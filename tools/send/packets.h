@@ -22,13 +22,13 @@ struct packets {
 	struct mapped data, index;
 	const struct tsdl *tsdl; /* borrowed */
 	bool has_index;
-	unsigned record_len; /* of the index file */
-	uint64_t at;	     /* byte of data where the next packet begins */
-	uint64_t number;     /* of the next packet */
-	uint64_t last_time;  /* the largest so far, cycles */
-	const char *error;   /* of the last failure, a constant text */
-	uint64_t count;	     /* packets in the file */
-	uint64_t end;	     /* when the last of them ends, cycles */
+	unsigned index_minor, record_len; /* of the index file */
+	uint64_t at;	    /* byte of data where the next packet begins */
+	uint64_t number;    /* of the next packet */
+	uint64_t last_time; /* the largest so far, cycles */
+	const char *error;  /* of the last failure, a constant text */
+	uint64_t count;	    /* packets in the file */
+	uint64_t end;	    /* when the last of them ends, cycles */
 	const volatile sig_atomic_t *stop; /* borrowed; NULL: nobody stops */
 };
 
