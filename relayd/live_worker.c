@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/live/live_objects.h"
-#include "relayd/live/registry.h"
 #include "relayd/net/loop.h"
 #include "relayd/net/questions.h"
 #include "relayd/net/threads.h"
@@ -29,7 +28,6 @@ struct live_worker {
 	struct message *stop;	 /* only it ends the thread */
 	/* A wake-up could not be sent: all held requests are served. */
 	struct published has_lost_wake;
-	struct registry registry;
 	struct viewers viewers;
 	struct questions questions;
 	struct viewer_conns desk;
@@ -120,7 +118,7 @@ run(void *arg)
 	uint64_t now, began, next;
 
 	rcu_register_thread();
-	registry_begin(&w->registry);
+	viewers_begin(&w->viewers);
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		now = clock_now_ns();
@@ -136,7 +134,7 @@ run(void *arg)
 		publish(&w->loop.busy_since, 0);
 	}
 	viewer_conns_destroy(&w->desk);
-	registry_destroy(&w->registry);
+	viewers_destroy(&w->viewers);
 	rcu_unregister_thread();
 	return NULL;
 }
@@ -150,16 +148,15 @@ start(struct live_pool *p, struct live_worker *w,
 	uint64_t bit = UINT64_C(1) << p->n_workers;
 	enum status st;
 
-	registry_init(&w->registry);
 	live_inbox_init(&w->inbox);
-	viewers_init(&w->viewers, &w->registry, bit, config->holds_replies,
+	viewers_init(&w->viewers, bit, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
 	w->viewers.max_ended_sessions = config->max_conns / config->n_workers;
 	w->viewers.max_memory = config->max_memory / VIEWER_POSITIONS_PART /
 				config->n_workers;
-	w->registry.files.max_kept = config->max_memory / OPEN_KEPT_PART /
-				     config->n_workers;
+	w->viewers.files.max_kept = config->max_memory / OPEN_KEPT_PART /
+				    config->n_workers;
 	w->viewers.stats = stats_live_worker(p->n_workers);
 	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
 	if (w->desk.max_unsent > share)
@@ -185,7 +182,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 	struct live_pool *p = container_of(d, struct live_pool, door);
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
-		registry_told(&p->workers[i].registry, what);
+		viewers_note_sent(&p->workers[i].viewers, what);
 		if (live_inbox_post(&p->workers[i].inbox, what, object, i))
 			loop_wake(&p->workers[i].loop);
 	}

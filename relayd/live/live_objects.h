@@ -5,7 +5,7 @@
  * only their `struct published` members change.
  *
  * Live workers learn of them by messages, in the order of events, and keep a
- * list of their own (relayd/live/registry.h): so nothing here needs to be
+ * list of their own (relayd/live/viewers.h): so nothing here needs to be
  * searched by two threads.
  */
 #ifndef RELAYD_LIVE_LIVE_OBJECTS_H

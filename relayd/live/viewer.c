@@ -12,7 +12,6 @@
 #include "store/packet_log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/live/open_files.h"
-#include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 #include "relayd/stats/news.h"
@@ -126,12 +125,11 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 {
 	struct viewer *v = calloc(1, sizeof(*v));
 
-	assert(registry_is_mine(vs->registry));
+	assert(viewers_are_mine(vs));
 	*out = v;
 	if (v == NULL)
 		return E_NOMEM;
 	v->viewers = vs;
-	v->registry = vs->registry;
 	v->peer = peer;
 	list_init(&v->attachments);
 	list_init(&v->unannounced);
@@ -181,7 +179,7 @@ forget_incomplete(struct viewer *v, const struct live_session *session)
 bool
 viewer_has_news(const struct viewer *v, bool *has_ended)
 {
-	assert(registry_is_mine(v->registry));
+	assert(viewers_are_mine(v->viewers));
 	*has_ended = v->has_new_end;
 	return v->has_new_stream || v->has_new_end;
 }
@@ -190,7 +188,7 @@ bool
 viewer_is_to_be_closed(
     const struct viewer *v, unsigned *n_streams, unsigned *n_sessions)
 {
-	assert(registry_is_mine(v->registry));
+	assert(viewers_are_mine(v->viewers));
 	*n_streams = v->n_ended;
 	*n_sessions = v->n_ended_sessions;
 	return v->is_to_be_closed;
@@ -240,7 +238,7 @@ viewer_destroy(struct viewer *v)
 {
 	if (v == NULL)
 		return;
-	assert(registry_is_mine(v->registry));
+	assert(viewers_are_mine(v->viewers));
 	detach_all(v);
 	if (v->lost > 0)
 		log_info("peer=%s viewer gone; %" PRIu64
@@ -284,18 +282,18 @@ may_see(const struct viewer *v, const struct live_session *s)
 static enum live_outcome
 serve_list(struct viewer *v, struct live_reply *reply)
 {
-	const struct registry_session *s;
+	const struct shown_session *s;
 	uint32_t count = 0;
 
 	v->has_listed = true;
-	list_each (s, &v->registry->sessions, struct registry_session, node)
+	list_each (s, &v->viewers->sessions, struct shown_session, node)
 		count += may_see(v, s->session);
 	live_reply_u32(reply->out, count);
 	if (live_list_sessions(&reply->list, count, v->minor) != OK) {
 		reply->out->bad = true;
 		return LIVE_REPLY;
 	}
-	list_each (s, &v->registry->sessions, struct registry_session, node)
+	list_each (s, &v->viewers->sessions, struct shown_session, node)
 		if (may_see(v, s->session))
 			live_list_add_session(&reply->list, s->session);
 	return LIVE_REPLY;
@@ -318,7 +316,7 @@ serve_create(struct viewer *v, struct live_reply *reply)
 
 /* May this viewer attach to S (live 2.3)? */
 static enum live_attach
-check_attach(const struct viewer *v, const struct registry_session *s,
+check_attach(const struct viewer *v, const struct shown_session *s,
     const struct live_request *q)
 {
 	if (!v->has_session)
@@ -351,10 +349,10 @@ take_place(const struct viewer *v, struct live_session *s)
 }
 
 static enum live_attach
-attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
+attach(struct viewer *v, const struct shown_session *s, uint32_t seek)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
-	const struct registry_stream *shown;
+	const struct shown_stream *shown;
 	struct position *p;
 
 	if (a == NULL)
@@ -366,7 +364,7 @@ attach(struct viewer *v, const struct registry_session *s, uint32_t seek)
 	a->session = live_session_get(s->session);
 	list_append(&v->attachments, &a->node);
 	tell_viewers(v, s->session, true);
-	list_each (shown, &s->streams, struct registry_stream, node) {
+	list_each (shown, &s->streams, struct shown_stream, node) {
 		struct live_stream *t = shown->stream;
 
 		if (viewer_add_position(v, t, &p) != OK) {
@@ -388,12 +386,12 @@ serve_attach(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held)
 {
-	struct registry_session *s = registry_find(v->registry, q->id);
+	struct shown_session *s = viewers_find(v->viewers, q->id);
 	enum live_attach status = check_attach(v, s, q);
 
 	/* A listing may have counted streams whose news is still on its way. */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
-	    v->viewers->holds_replies && registry_is_behind(v->registry)) {
+	    v->viewers->holds_replies && viewers_are_behind(v->viewers)) {
 		*held = (struct live_held){ .until_ns = how->arrived_ns +
 							VIEWER_MESSAGE_NS };
 		return LIVE_HOLD;
@@ -421,7 +419,7 @@ serve_detach(
 		status = LIVE_DETACH_ERR;
 	else if (a != NULL)
 		detach(v, a);
-	else if (registry_find(v->registry, q->id) != NULL)
+	else if (viewers_find(v->viewers, q->id) != NULL)
 		status = LIVE_DETACH_ERR;
 	else
 		status = LIVE_DETACH_UNKNOWN;
@@ -473,7 +471,7 @@ viewer_serve(struct viewer *v, const struct live_request *q,
 {
 	enum live_outcome outcome;
 
-	assert(registry_is_mine(v->registry));
+	assert(viewers_are_mine(v->viewers));
 	v->has_new_stream = v->has_new_end = v->has_checked = false;
 	outcome = serve(v, q, how, reply, held);
 	if (outcome == LIVE_REPLY)

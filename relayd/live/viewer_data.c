@@ -15,7 +15,6 @@
 #include "store/packet_log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/live/open_files.h"
-#include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 #include "relayd/stats/stats.h"
@@ -162,7 +161,7 @@ put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
 	uint8_t head[NEW_BEGIN_LEN];
 	size_t n;
 
-	if (open_file_again(&v->registry->files, p->file) != OK ||
+	if (open_file_again(&v->viewers->files, p->file) != OK ||
 	    !open_file_has(p->file, q->offset, q->length) ||
 	    !copy_new_begin(p, q->offset, q->length, head, &n))
 		return false;
@@ -238,8 +237,8 @@ new_metadata(
 
 	metadata_log_look(p->stream->metadata, &view);
 	if (view.length > p->sent && is_worth_reading(v, p, &view) &&
-	    open_file_metadata(
-		&v->registry->files, &reply->file, view.folder) == OK) {
+	    open_file_metadata(&v->viewers->files, &reply->file, view.folder) ==
+		OK) {
 		has = fstat(reply->file->data_fd, &sb) == 0 &&
 		      (uint64_t)sb.st_size >= view.length;
 		if (!has) {

@@ -35,7 +35,6 @@
  * more than this many times max_ended of them. */
 #define VIEWER_ENDED_TOLD 4
 
-struct registry;
 struct index_record;
 struct live_session;
 struct live_stream;
@@ -113,12 +112,11 @@ struct attachment {
 struct viewer {
 	struct list node; /* viewers->all */
 	struct viewers *viewers;
-	struct registry *registry; /* that of the viewers */
-	char *peer;		   /* for logs; borrowed */
-	unsigned minor;		   /* of the version agreed on */
-	bool is_greeted;	   /* it sent CONNECT */
-	bool has_session;	   /* it sent CREATE_SESSION */
-	bool has_listed;	   /* it sent LIST_SESSIONS */
+	char *peer;	  /* for logs; borrowed */
+	unsigned minor;	  /* of the version agreed on */
+	bool is_greeted;  /* it sent CONNECT */
+	bool has_session; /* it sent CREATE_SESSION */
+	bool has_listed;  /* it sent LIST_SESSIONS */
 	/* CREATE_SESSION came first: babeltrace2 does so, babeltrace 1 does
 	 * not. */
 	bool created_before_list;

@@ -15,7 +15,6 @@
 #include "store/packet_log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/live/open_files.h"
-#include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 #include "relayd/stats/stats.h"
@@ -85,7 +84,7 @@ static bool
 is_event_pending(struct question *q)
 {
 	return q->how->may_hold && waited_ns(q) < VIEWER_MESSAGE_NS &&
-	       registry_is_behind(q->viewer->registry);
+	       viewers_are_behind(q->viewer->viewers);
 }
 
 /* Does the packet end at SAFE_TIME or before? */
@@ -323,11 +322,11 @@ viewer_read_record(struct viewer *v, const struct position *p,
 	struct packet_log *log = p->stream->log;
 	enum status st;
 
-	st = open_files_get(&v->registry->files, file, log, p->pos, p->file);
+	st = open_files_get(&v->viewers->files, file, log, p->pos, p->file);
 	if (st != OK)
 		return st;
 	if (!packet_log_recent(log, p->pos, rec))
-		st = open_file_record(&v->registry->files, *file, p->pos, rec);
+		st = open_file_record(&v->viewers->files, *file, p->pos, rec);
 	/* The ring may have replaced the file before it was opened here. */
 	if (packet_log_start(log) > p->pos)
 		st = E_NOENT;
@@ -354,7 +353,7 @@ take_packet(struct question *q)
 		skip_missing_file(v, p);
 		return false;
 	case E_NOMEM:
-		if (log_ratelimit(&v->registry->files.last_log, 10 * NS_PER_S))
+		if (log_ratelimit(&v->viewers->files.last_log, 10 * NS_PER_S))
 			log_warn("peer=%s viewer waits: no descriptor or "
 				 "memory for stream %s/%s",
 			    v->peer, p->stream->path, p->stream->channel);
@@ -374,7 +373,7 @@ take_packet(struct question *q)
 	open_part_done(&p->part);
 	open_file_put(p->file);
 	p->file = file;
-	open_file_promise(&v->registry->files, file, rec.offset,
+	open_file_promise(&v->viewers->files, file, rec.offset,
 	    rec.packet_size / 8, &p->part);
 	p->has_new_begin = change == BEGIN_CHANGED;
 	p->pos++;
@@ -641,7 +640,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 {
 	const struct position *p;
 
-	assert(registry_is_mine(v->registry));
+	assert(viewers_are_mine(v->viewers));
 	list_each (p, &v->announced, struct position, node) {
 		if (p->stream->is_metadata || p->stream->log != source)
 			continue;

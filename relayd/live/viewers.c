@@ -2,23 +2,18 @@
 #include "relayd/live/viewers.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 
-#include "common/clock.h"
 #include "common/log.h"
-#include "store/packet_log.h"
-#include "relayd/live/live_objects.h"
-#include "relayd/live/registry.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/stats/info.h"
 
 void
-viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
-    bool holds_replies, unsigned max_viewers, struct published *ids)
+viewers_init(struct viewers *vs, uint64_t wake_bit, bool holds_replies,
+    unsigned max_viewers, struct published *ids)
 {
 	*vs = (struct viewers){
-		.registry = registry,
 		.wake_bit = wake_bit,
 		.holds_replies = holds_replies,
 		.max_ended = VIEWER_ENDED_MAX,
@@ -30,36 +25,151 @@ viewers_init(struct viewers *vs, struct registry *registry, uint64_t wake_bit,
 	};
 	publish(&vs->max_viewers, max_viewers);
 	list_init(&vs->all);
-}
-
-static void
-tell_viewer(struct viewer *v, enum live_news what, void *object)
-{
-	switch (what) {
-	case LIVE_NEWS_SESSION:
-		break; /* viewers ask for the list of sessions */
-	case LIVE_NEWS_SESSION_ENDED:
-		viewer_session_ended(v, object);
-		break;
-	case LIVE_NEWS_STREAM:
-		viewer_stream_published(v, object);
-		break;
-	case LIVE_NEWS_STREAM_CLOSED:
-		viewer_stream_closed(v, object);
-		break;
-	}
+	list_init(&vs->sessions);
+	open_files_init(&vs->files);
 }
 
 void
+viewers_begin(struct viewers *vs)
+{
+	assert(!vs->has_thread);
+	vs->thread = pthread_self();
+	vs->has_thread = true;
+}
+
+bool
+viewers_are_mine(const struct viewers *vs)
+{
+	return vs->has_thread && pthread_equal(vs->thread, pthread_self());
+}
+
+static void
+drop_stream(struct viewers *vs, struct shown_stream *t)
+{
+	idmap_remove(&vs->streams_by_id, t->stream->id);
+	list_del(&t->node);
+	live_stream_put(t->stream);
+	free(t);
+}
+
+static void
+drop_session(struct viewers *vs, struct shown_session *s)
+{
+	while (!list_empty(&s->streams))
+		drop_stream(
+		    vs, list_first(&s->streams, struct shown_stream, node));
+	idmap_remove(&vs->sessions_by_id, s->session->id);
+	list_del(&s->node);
+	live_session_put(s->session);
+	free(s);
+}
+
+void
+viewers_destroy(struct viewers *vs)
+{
+	assert(viewers_are_mine(vs));
+	assert(list_empty(&vs->all) && vs->memory == 0);
+	while (!list_empty(&vs->sessions))
+		drop_session(
+		    vs, list_first(&vs->sessions, struct shown_session, node));
+	idmap_free(&vs->sessions_by_id);
+	idmap_free(&vs->streams_by_id);
+}
+
+struct shown_session *
+viewers_find(const struct viewers *vs, uint64_t id)
+{
+	assert(viewers_are_mine(vs));
+	return idmap_find(&vs->sessions_by_id, id);
+}
+
+static void
+add_session(struct viewers *vs, struct live_session *session)
+{
+	struct shown_session *s = calloc(1, sizeof(*s));
+
+	if (s == NULL ||
+	    idmap_insert(&vs->sessions_by_id, session->id, s) != OK) {
+		log_error("out of memory: viewers will not see a session");
+		free(s);
+		return;
+	}
+	s->session = live_session_get(session);
+	list_init(&s->streams);
+	list_append(&vs->sessions, &s->node);
+}
+
+static void
+add_stream(struct viewers *vs, struct live_stream *stream)
+{
+	struct shown_session *s = viewers_find(vs, stream->session->id);
+	struct shown_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
+
+	if (t == NULL ||
+	    idmap_insert(&vs->streams_by_id, stream->id, t) != OK) {
+		if (s != NULL)
+			log_error("out of memory: viewers that attach later "
+				  "will not see stream %s/%s",
+			    stream->path, stream->channel);
+		free(t);
+		return;
+	}
+	t->stream = live_stream_get(stream);
+	list_append(&s->streams, &t->node);
+}
+
+void
+viewers_note_sent(struct viewers *vs, enum live_news what)
+{
+	if (what == LIVE_NEWS_STREAM)
+		published_add(&vs->events_sent, 1);
+}
+
+bool
+viewers_are_behind(const struct viewers *vs)
+{
+	const uint64_t sent = published(&vs->events_sent);
+
+	assert(viewers_are_mine(vs) && sent >= vs->events_arrived);
+	return sent != vs->events_arrived;
+}
+
+/* What can be seen changes first, then each viewer learns of it. */
+void
 viewers_news(struct viewers *vs, enum live_news what, void *take_object)
 {
-	struct list *n, *tmp;
+	const struct live_session *session = take_object;
+	struct live_stream *stream = take_object;
+	struct shown_session *s;
+	struct shown_stream *t;
+	struct viewer *v;
 
-	assert(registry_is_mine(vs->registry));
-	registry_news(vs->registry, what, take_object);
-	list_for_each (n, tmp, &vs->all)
-		tell_viewer(
-		    list_entry(n, struct viewer, node), what, take_object);
+	assert(viewers_are_mine(vs));
+	switch (what) {
+	case LIVE_NEWS_SESSION: /* viewers ask for the list of sessions */
+		add_session(vs, take_object);
+		break;
+	case LIVE_NEWS_SESSION_ENDED:
+		s = viewers_find(vs, session->id);
+		if (s != NULL)
+			drop_session(vs, s);
+		list_each (v, &vs->all, struct viewer, node)
+			viewer_session_ended(v, session);
+		break;
+	case LIVE_NEWS_STREAM:
+		vs->events_arrived++;
+		add_stream(vs, stream);
+		list_each (v, &vs->all, struct viewer, node)
+			viewer_stream_published(v, stream);
+		break;
+	case LIVE_NEWS_STREAM_CLOSED:
+		t = idmap_find(&vs->streams_by_id, stream->id);
+		if (t != NULL)
+			drop_stream(vs, t);
+		list_each (v, &vs->all, struct viewer, node)
+			viewer_stream_closed(v, stream);
+		break;
+	}
 	live_news_put(what, take_object);
 }
 
@@ -83,7 +193,7 @@ viewers_answer(const struct viewers *vs, struct info *i)
 	const struct attachment *a;
 	const struct viewer *v;
 
-	assert(registry_is_mine(vs->registry));
+	assert(viewers_are_mine(vs));
 	if (i->wish != INFO_SESSION)
 		return;
 	list_each (v, &vs->all, struct viewer, node) {

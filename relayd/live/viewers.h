@@ -1,26 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The viewers of one live worker: what they have in common, and the only way in
- * which news reaches them. What they can see is in the registry. All of it
- * belongs to one live worker.
+ * What the viewers of one live worker can see, and these viewers: the sessions
+ * that are recorded, their published streams, and the tracefiles that are open.
+ * Events of the ingest workers, which come in order, keep it up to date.
  */
 #ifndef RELAYD_LIVE_VIEWERS_H
 #define RELAYD_LIVE_VIEWERS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/idmap.h"
 #include "common/list.h"
+#include "common/publish.h"
 #include "relayd/live/live_objects.h"
+#include "relayd/live/open_files.h"
 
-struct registry;
-struct published;
 struct stats;
 struct info;
 
+struct shown_stream {
+	struct list node;
+	struct live_stream *stream; /* a reference */
+};
+
+struct shown_session {
+	struct list node;
+	struct live_session *session; /* a reference */
+	struct list streams;	      /* published and open */
+};
+
 struct viewers {
-	struct list all; /* struct viewer, by node */
-	struct registry *registry;
+	pthread_t thread; /* no other uses this, except what says so */
+	bool has_thread;
+	struct list all;      /* struct viewer, by node */
+	struct list sessions; /* struct shown_session, as they are listed */
+	struct idmap sessions_by_id, streams_by_id;
+	struct open_files files;
+	/* How many events of published streams were sent here, and how many
+	 * have arrived. A viewer must know a stream before it is sent a time
+	 * after the stream's beginning (live 4.6), but packets and beacons
+	 * reach it without an event. */
+	struct published events_sent; /* any thread */
+	uint64_t events_arrived;
 	uint64_t wake_bit;  /* this worker's bit in the logs' waiters */
 	bool holds_replies; /* --live-hold */
 	struct published max_viewers; /* per session; 0: any number */
@@ -34,24 +57,34 @@ struct viewers {
 	uint64_t max_memory;   /* VIEWER_POSITIONS_PART; UINT64_MAX: no limit */
 	uint64_t last_memory_log;
 	uint64_t last_ended_log; /* when a lost stream was logged */
-	struct published *ids;	 /* the last viewer id given; borrowed */
+	struct published *ids;	 /* the last viewer id used; borrowed */
 	struct stats *stats;	 /* of this live worker; of the process */
 };
 
-void viewers_init(struct viewers *vs, struct registry *registry,
-    uint64_t wake_bit, bool holds_replies, unsigned max_viewers,
-    struct published *ids);
+void viewers_init(struct viewers *vs, uint64_t wake_bit, bool holds_replies,
+    unsigned max_viewers, struct published *ids);
+/* From here on VS and its viewers belong to the calling thread. */
+void viewers_begin(struct viewers *vs);
+bool viewers_are_mine(const struct viewers *vs);
+/* All viewers must be destroyed before. */
+void viewers_destroy(struct viewers *vs);
 
-/* Too many ended sessions wait to be read: choose who is closed for it. One at
- * a time, so it is called again after that. */
+/* An event will be sent here. Called before it is sent, and before any later
+ * event is published. Any thread. */
+void viewers_note_sent(struct viewers *vs, enum live_news what);
+/* Are events of published streams still on their way to this worker? */
+bool viewers_are_behind(const struct viewers *vs);
+/* Take in an event. TAKE_OBJECT is a reference that is taken over. On return
+ * all viewers attached to its session know the event. */
+void viewers_news(struct viewers *vs, enum live_news what, void *take_object);
+
+struct shown_session *viewers_find(const struct viewers *vs, uint64_t id);
+
+/* Too many ended sessions are unread: mark the viewer to disconnect. One at a
+ * time, so it is called again after that. */
 void viewers_limit_sessions(struct viewers *vs);
 
 /* Answer what I asks of viewers. */
 void viewers_answer(const struct viewers *vs, struct info *i);
-
-/* Hand one piece of news to the registry, then to the viewers. TAKE_OBJECT is a
- * reference that is taken over. On return all viewers attached to its session
- * know the news. */
-void viewers_news(struct viewers *vs, enum live_news what, void *take_object);
 
 #endif

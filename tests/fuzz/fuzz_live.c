@@ -167,6 +167,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	assert(published(&sessions[0]->live->clients) == 1);
 	assert(published(&sessions[1]->live->clients) == 0);
 	viewer_destroy(other);
-	assert(list_empty(&studio.registry.files.all));
+	assert(list_empty(&studio.viewers.files.all));
 	return 0;
 }

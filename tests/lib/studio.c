@@ -45,7 +45,7 @@ tell(struct live_door *d, enum live_news what, void *object)
 	live_news_get(what, object);
 	if (what == LIVE_NEWS_STREAM)
 		s->n_waiting++;
-	registry_told(&s->registry, what);
+	viewers_note_sent(&s->viewers, what);
 	*s->end = n;
 	s->end = &n->next;
 }
@@ -80,10 +80,9 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	config.door = &s->door;
 	store.base_fd = s->base_fd;
 	MUST(shard_create(&s->shard, &config, &store) == OK);
-	registry_init(&s->registry);
-	registry_begin(&s->registry);
-	viewers_init(&s->viewers, &s->registry, 4, holds_replies, max_viewers,
-	    &s->viewer_ids);
+	viewers_init(
+	    &s->viewers, 4, holds_replies, max_viewers, &s->viewer_ids);
+	viewers_begin(&s->viewers);
 	/* No reply waits for a stream class; a test may change this. */
 	s->viewers.class_ns = 0;
 	rcu_register_thread();
@@ -128,8 +127,8 @@ studio_close(struct studio *s)
 	MUST(s->shard->names_bytes == 0 && s->shard->store->names_bytes == 0);
 	shard_destroy(s->shard);
 	studio_deliver_all(s);
-	registry_destroy(&s->registry);
-	MUST(list_empty(&s->registry.files.all));
+	viewers_destroy(&s->viewers);
+	MUST(list_empty(&s->viewers.files.all));
 	rcu_unregister_thread();
 	rcu_barrier();
 	close(s->base_fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Both sides of a live session in one thread and without sockets: a shard with
- * real files in a directory of its own, and the registry and the viewers of one
- * live worker. News between them wait in a queue until the test delivers them.
- * Any failure of a call ends the program.
+ * real files in a directory of its own, and what one live worker has: what
+ * viewers can see, and the viewers. News between them wait in a queue until the
+ * test delivers them. Any failure of a call ends the program.
  */
 #ifndef TESTS_LIB_STUDIO_H
 #define TESTS_LIB_STUDIO_H
@@ -13,7 +13,6 @@
 
 #include "common/buf.h"
 #include "relayd/live/live_objects.h"
-#include "relayd/live/registry.h"
 #include "relayd/live/viewer.h"
 #include "relayd/live/viewers.h"
 
@@ -30,7 +29,6 @@ struct studio_news {
 struct studio {
 	struct live_door door;
 	struct shard *shard;
-	struct registry registry;
 	struct viewers viewers;
 	struct studio_news *first, **end; /* not yet delivered */
 	unsigned n_waiting;		  /* published streams among these */

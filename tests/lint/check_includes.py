@@ -12,12 +12,12 @@ sys.path.insert(0, HERE)
 import includes
 
 CASES = [  # a file, what it includes, the lines that are found
-    ("relayd/live/registry.c", ["relayd/live/registry.h", "relayd/live/live_objects.h"], []),
-    ("relayd/live/registry.c", ["relayd/live/registry.h", "relayd/live/viewer.h"], [2]),
-    ("relayd/live/registry.h", ["relayd/live/viewers.h"], [1]),
-    ("relayd/live/registry.c", ["relayd/live/viewer_internal.h"], [1, 1]),
-    ("relayd/live/registry.c", ["relayd/live_worker.h"], [1]),
-    ("relayd/live/viewers.c", ["relayd/live/registry.h"], []),
+    ("relayd/live/live_objects.c", ["relayd/live/live_objects.h"], []),
+    ("relayd/live/live_objects.c", ["relayd/live/live_objects.h", "relayd/live/viewer.h"], [2]),
+    ("relayd/live/live_objects.h", ["relayd/live/viewers.h"], [1]),
+    ("relayd/live/live_objects.c", ["relayd/live/viewer_internal.h"], [1, 1]),
+    ("relayd/live/live_objects.c", ["relayd/live_worker.h"], [1]),
+    ("relayd/live/viewers.c", ["relayd/live/live_objects.h"], []),
     ("relayd/live/viewers.c", ["relayd/live/viewer_internal.h"], []),
     ("relayd/live/viewer_data.c", ["relayd/live/viewer_internal.h"], []),
     ("relayd/net/viewer_conn.c", ["relayd/live/viewer_internal.h"], [1]),
@@ -52,7 +52,7 @@ def main():
             os.makedirs(os.path.join(base, folder))
         for path, text in (("doc/streaming.md", ""), ("doc/live.md", ""),
                            ("doc/udp.md", ""),
-                           ("relayd/live/registry.c",
+                           ("relayd/live/live_objects.c",
                             "/* SPDX-License-Identifier: MIT */\n"
                             "#include \"relayd/live/viewer.h\"\n")):
             with open(os.path.join(base, path), "w",
@@ -61,7 +61,7 @@ def main():
         done = subprocess.run([os.path.join(HERE, "lint"), base],
                               stdout=subprocess.PIPE, check=False,
                               universal_newlines=True)
-        if done.returncode != 1 or "relayd/live/registry.c:2: \"relayd/live/viewer.h\"" \
+        if done.returncode != 1 or "relayd/live/live_objects.c:2: \"relayd/live/viewer.h\"" \
                 not in done.stdout:
             print("lint: status %d\n%s" % (done.returncode, done.stdout))
             failed += 1

@@ -650,10 +650,10 @@ from_another_thread(void *arg)
 
 	switch (*(int *)arg) {
 	case 0:
-		(void)registry_find(&scene.studio.registry, 1);
+		(void)viewers_find(&scene.studio.viewers, 1);
 		break;
 	case 1:
-		(void)registry_is_behind(&scene.studio.registry);
+		(void)viewers_are_behind(&scene.studio.viewers);
 		break;
 	default:
 		(void)viewer_has_news(scene.viewer, &has_ended);

@@ -150,12 +150,12 @@ START_TEST(it_does_so_when_its_file_is_gone)
 	(void)snprintf(path, sizeof(path),
 	    "%s/host/one-20170714-024000/ust/2/ch_0", scene.studio.dir);
 	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_uint_eq(scene.studio.registry.files.kept, BYTES);
+	ck_assert_uint_eq(scene.studio.viewers.files.kept, BYTES);
 	ck_assert_mem_eq(read_packet(0, 36), want, 36);
 	ck_assert_mem_eq(read_packet(36, 0), want + 36, 0);
 	ck_assert_mem_eq(read_packet(36, BYTES - 36), want + 36, BYTES - 36);
 	/* That of the other, which was closed to look for this one. */
-	ck_assert_uint_eq(scene.studio.registry.files.kept, 64);
+	ck_assert_uint_eq(scene.studio.viewers.files.kept, 64);
 	fds_limit(FDS_VIEWER_FILES, UINT64_MAX);
 	scene_close();
 }
