@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/net/loop.h"
 #include "relayd/net/questions.h"
@@ -165,7 +166,7 @@ start(struct live_pool *p, struct live_worker *w,
 	w->loop.on_wake = on_wake;
 	if (st == OK)
 		st = message_create(&w->stop, MESSAGE_STOP);
-	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
+	if (st == OK && thread_start(&w->thread, run, w) != 0)
 		st = E_NOMEM;
 	if (st != OK) {
 		free(w->stop);

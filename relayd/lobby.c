@@ -302,12 +302,8 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 		.max_memory = o->max_memory,
 	};
-	sigset_t all, old;
 	enum status st;
 
-	/* Only the main thread takes signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	st = live_pool_start(&l->live_pool, &live);
 	if (st == OK)
 		shard.door = live_pool_door(l->live_pool);
@@ -319,7 +315,6 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		if (st != OK)
 			break;
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return st;
 }
 

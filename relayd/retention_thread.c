@@ -2,13 +2,13 @@
 #include "relayd/retention_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/publish.h"
+#include "common/thread.h"
 #include "relayd/net/loop.h"
 #include "relayd/process/options.h"
 #include "relayd/retention/retention.h"
@@ -160,13 +160,7 @@ retention_thread_create(struct retention_thread **out,
 enum status
 retention_thread_start(struct retention_thread *t)
 {
-	sigset_t all, old;
-
-	/* Only the main thread takes signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	t->has_thread = pthread_create(&t->thread, NULL, run, t) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	t->has_thread = thread_start(&t->thread, run, t) == 0;
 	return t->has_thread ? OK : E_NOMEM;
 }
 

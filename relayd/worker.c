@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "relayd/net/conn.h"
 #include "relayd/net/questions.h"
 #include "relayd/net/threads.h"
@@ -257,7 +258,7 @@ worker_start(struct worker **out, const struct worker_config *config)
 		    config->lobby, config->underway);
 	else if (config->udp_fd >= 0)
 		close(config->udp_fd);
-	if (st == OK && pthread_create(&w->thread, NULL, run, w) != 0)
+	if (st == OK && thread_start(&w->thread, run, w) != 0)
 		st = E_NOMEM;
 	if (st != OK) {
 		worker_free(w);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/publish.h"
+#include "common/thread.h"
 
 #define ROUNDS 4 /* in TIME */
 /* Between rounds that somebody asked for. */
@@ -88,20 +88,6 @@ close_fds(struct syncer *s)
 		close(s->hurry_fd);
 }
 
-static int
-start_thread(struct syncer *s)
-{
-	sigset_t all, old;
-	int ret;
-
-	/* Only the main thread takes signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&s->thread, NULL, sync_for_ever, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ret;
-}
-
 enum status
 syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 {
@@ -115,7 +101,7 @@ syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
 	s->hurry_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->stop_fd >= 0 && s->hurry_fd >= 0)
-		errno = start_thread(s);
+		errno = thread_start(&s->thread, sync_for_ever, s);
 	if (s->stop_fd < 0 || s->hurry_fd < 0 || errno != 0) {
 		log_errno(LOG_ERROR, "--sync: thread");
 		close_fds(s);

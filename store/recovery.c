@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -12,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/publish.h"
+#include "common/thread.h"
 #include "store/journal.h"
 
 struct recovery_thread {
@@ -52,20 +52,15 @@ end(struct recovery_thread *take_r)
 static bool
 start_recovering(struct recovery_thread *r)
 {
-	sigset_t all, old;
-	int ret;
+	int error;
 
 	r->ended_fd = eventfd(0, EFD_CLOEXEC);
 	if (r->ended_fd < 0)
 		return false;
-	/* Only the main thread takes signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&r->thread, NULL, recover, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (ret != 0)
+	error = thread_start(&r->thread, recover, r);
+	if (error != 0)
 		close(r->ended_fd);
-	return ret == 0;
+	return error == 0;
 }
 
 void

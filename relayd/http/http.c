@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/thread.h"
 #include "relayd/http/http_internal.h"
 #include "relayd/process/options.h"
 #include "relayd/stats/news.h"
@@ -272,7 +272,6 @@ http_start(
     struct http *h, const struct threads *threads, struct loop *retention)
 {
 	const struct timeval second = { .tv_sec = 1 };
-	sigset_t all, old;
 
 	if (h == NULL)
 		return OK;
@@ -281,11 +280,7 @@ http_start(
 	view_tick(&h->view);
 	if (event_add(h->tick, &second) != 0)
 		return E_NOMEM;
-	/* Only the main thread takes signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	h->has_thread = pthread_create(&h->thread, NULL, serve_http, h) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	h->has_thread = thread_start(&h->thread, serve_http, h) == 0;
 	return h->has_thread ? OK : E_NOMEM;
 }
 

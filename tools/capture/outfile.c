@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/publish.h"
+#include "common/thread.h"
 #include "tools/capture/privileges.h"
 
 #define PIPE_SIZE (1 << 20) /* fewer turns of both threads; more is refused */
@@ -72,15 +72,8 @@ copy_all(void *arg)
 static bool
 start_copying(struct outfile *f)
 {
-	sigset_t all, old;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&f->thread, NULL, copy_all, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	f->has_thread = error == 0;
-	errno = error;
+	errno = thread_start(&f->thread, copy_all, f);
+	f->has_thread = errno == 0;
 	return f->has_thread;
 }
 

@@ -2,13 +2,13 @@
 #include "tools/capture/pipeline.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/thread.h"
 #include "tools/capture/pipeline_internal.h"
 
 /* So that a reader and a worker each have one to fill, and one is under way. */
@@ -171,7 +171,7 @@ static enum status
 start_thread(
     pthread_t *thread, bool *is_started, void *(*run)(void *), void *arg)
 {
-	*is_started = pthread_create(thread, NULL, run, arg) == 0;
+	*is_started = thread_start(thread, run, arg) == 0;
 	return *is_started ? OK : E_IO;
 }
 
@@ -179,11 +179,7 @@ enum status
 pipeline_start(struct pipeline *p)
 {
 	enum status st = OK;
-	sigset_t all, old;
 
-	/* Signals are for the caller's thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (unsigned i = 0; i < p->n_readers && st == OK; i++) {
 		struct reader *r = &p->readers[i];
 
@@ -197,7 +193,6 @@ pipeline_start(struct pipeline *p)
 							  : reader_run,
 			    r);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return st;
 }
 

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "common/compiler.h"
 #include "common/ref.h"
+#include "common/thread.h"
 
 static const struct scheme {
 	const char *prefix;
@@ -193,7 +193,6 @@ static struct question *
 ask_aside(const struct url *u)
 {
 	struct question *q = calloc(1, sizeof(*q));
-	sigset_t all, before;
 	pthread_t thread;
 	int err = EAGAIN;
 
@@ -202,13 +201,9 @@ ask_aside(const struct url *u)
 	q->url = *u;
 	ref_init(&q->ref);
 	q->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	/* Signals are for the program's own threads. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	ref_get(&q->ref);
 	if (q->answered >= 0)
-		err = pthread_create(&thread, NULL, ask_for_name, q);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+		err = thread_start(&thread, ask_for_name, q);
 	if (err == 0) {
 		(void)pthread_detach(thread);
 		return q;

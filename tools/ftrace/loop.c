@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/thread.h"
 
 struct background {
 	int read_fd, write_fd;
@@ -50,23 +50,16 @@ static bool
 start_thread(struct background *b, struct background_job *job)
 {
 	struct task *task = calloc(1, sizeof(*task));
-	sigset_t all, before;
-	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
 	if (task == NULL)
 		return false;
 	*task = (struct task){ job, b->write_fd };
-	/* Signals are for the loop. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, run_task, task);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0)
+	err = thread_start(&thread, run_task, task);
+	if (err == 0)
+		pthread_detach(thread);
+	else
 		free(task);
 	return err == 0;
 }
