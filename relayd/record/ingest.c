@@ -120,7 +120,7 @@ find_stream(const struct ingest *in)
 	struct stream *t = idmap_find(&in->shard->streams, in->h.stream);
 
 	/* A stream takes packets over TCP or over UDP, not over both. */
-	if (t == NULL || in->is_orphan || !stream_is_connected(t))
+	if (t == NULL || in->is_orphan || !intake_is_connected(&t->intake))
 		return NULL;
 	return in->session == NULL || in->session == t->session ? t : NULL;
 }
@@ -138,7 +138,7 @@ finish_packet(struct ingest *in)
 		packet_destroy(&in->shard->store->packets, p);
 		return refuse(in, "its stream was closed", E_PROTOCOL);
 	}
-	if (stream_data(t, p) != OK)
+	if (intake_data(t, p) != OK)
 		return refuse(in, "its number came twice", E_PROTOCOL);
 	return OK;
 }
@@ -161,7 +161,7 @@ begin_packet(struct ingest *in)
 	if ((uint64_t)in->h.size + in->h.padding >
 	    in->shard->config.max_packet_size)
 		return refuse(in, "larger than --max-packet-size", E_LIMIT);
-	st = stream_begin(t, &in->h);
+	st = intake_begin(t, &in->h);
 	if (st != OK)
 		return refuse(in, "its number is out of order", st);
 	in->packet = packet_create(&in->shard->store->packets, in->h.net_seq);
@@ -264,5 +264,5 @@ ingest_is_held(const struct ingest *in)
 	if (!shard_is_over(in->shard, 1))
 		return false;
 	return shard_is_over(in->shard, 2) ||
-	       (s != NULL && s->held_bytes >= session_little(s));
+	       (s != NULL && s->held_bytes >= session_fair_share(s));
 }

@@ -1,23 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How the packets of a stream become whole: bytes and records come in any order
- * and go to the reorder heap. At the end: the rules of the TCP transport, whose
- * packets come on data connections, whole and nearly in order.
- */
+/* The end of the file has the rules of TCP: packets come on data connections,
+ * whole and nearly in order. udp.c has those of UDP. */
+#include "relayd/record/intake.h"
+
 #include <assert.h>
 #include <inttypes.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/data.h"
+#include "relayd/record/session.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/stream_internal.h"
+#include "relayd/record/stream.h"
 #include "relayd/stats/stats.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 
 void
-stream_count_records(struct stream *t)
+intake_init(struct stream *t)
+{
+	struct intake *in = &t->intake;
+
+	in->transport = &tcp_transport;
+	list_init(&in->gapped_node);
+	reorder_init(&in->reorder, &shard_of(t)->store->packets,
+	    t->session->has_index && !t->is_metadata);
+}
+
+void
+intake_free(struct stream *t)
+{
+	struct intake *in = &t->intake;
+
+	list_del(&in->gapped_node);
+	in->transport->destroy(t);
+	reorder_free(&in->reorder);
+	intake_count_records(t);
+}
+
+void
+intake_count_records(struct stream *t)
 {
 	const uint64_t now = t->intake.reorder.n_records,
 		       before = t->intake.counted_records;
@@ -26,83 +48,39 @@ stream_count_records(struct stream *t)
 		return;
 	t->session->n_records += now - before;
 	t->intake.counted_records = (unsigned)now;
-	/* Unsigned arithmetic: a difference below 0 is subtracted. */
+	/* Unsigned arithmetic: a negative difference is subtracted. */
 	published_add(
 	    shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
 }
 
-/* May the session have one more record that waits for its bytes? */
-static bool
-has_room_for_records(const struct session *s)
-{
-	if (s->n_records > SESSION_RECORDS_MAX)
-		return false;
-	return !shard_is_over(s->shard, 1) ||
-	       s->n_records * RECORD_MEMORY <= session_little(s);
-}
-
-/* What P's part of a file of its own counts as. */
+/*
+ * P waits (SIGN 1), or waits no more (-1), for its record or its turn. What
+ * waits is limited in bytes (SESSION_HELD_MAX, max_memory), and since a part of
+ * a file counts as bytes, it is limited in work too: the daemon can write it
+ * all when it is asked to stop. Returns what P counts as.
+ */
 static uint64_t
-file_weight(const struct stream *t, const struct packet *p)
+count_held(struct stream *t, const struct packet *p, int sign)
 {
-	const uint64_t n = packet_length(p);
+	const uint64_t file = place_weight(&t->place, packet_length(p));
+	const uint64_t all = packet_memory(p) + file;
 
-	if (t->place.tracefile_size == 0)
-		return 0;
-	return n >= t->place.tracefile_size
-		   ? FILE_WEIGHT
-		   : FILE_WEIGHT * n / t->place.tracefile_size;
-}
-
-uint64_t
-stream_hold(struct stream *t, const struct packet *p)
-{
-	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
-
-	t->intake.held_bytes += all;
-	t->session->file_bytes += file;
-	shard_of(t)->file_bytes += file;
-	session_hold(t->session, (int64_t)all);
-	published_add(shard_of(t)->config.memory, file);
+	t->intake.held_bytes += (uint64_t)sign * all;
+	session_hold(t->session, sign * (int64_t)all, sign * (int64_t)file);
 	return all;
 }
 
 uint64_t
-stream_release(struct stream *t, const struct packet *p)
+intake_release(struct stream *t, struct packet *take_p)
 {
-	const uint64_t file = file_weight(t, p), all = packet_memory(p) + file;
+	const uint64_t n = count_held(t, take_p, -1);
 
-	t->intake.held_bytes -= all;
-	t->session->file_bytes -= file;
-	shard_of(t)->file_bytes -= file;
-	session_hold(t->session, -(int64_t)all);
-	published_sub(shard_of(t)->config.memory, file);
-	return all;
-}
-
-/* A whole packet of that many bytes came. */
-static void
-count_received(struct stream *t, uint64_t bytes)
-{
-	struct stats *stats = shard_of(t)->stats;
-	const bool is_tcp = t->intake.transport->is_connected;
-
-	stats_add(stats,
-	    is_tcp ? STAT_received_tcp_bytes : STAT_received_udp_bytes, bytes);
-	stats_add(stats,
-	    is_tcp ? STAT_received_tcp_packets : STAT_received_udp_packets, 1);
-	t->session->sums.received_bytes += bytes;
-	t->session->sums.received_packets++;
-}
-
-bool
-stream_is_connected(const struct stream *t)
-{
-	return t->intake.transport->is_connected;
+	packet_destroy(&shard_of(t)->store->packets, take_p);
+	return n;
 }
 
 enum status
-stream_begin(struct stream *t, const struct data_header *h)
+intake_begin(struct stream *t, const struct data_header *h)
 {
 	if (t->is_metadata)
 		return E_PROTOCOL;
@@ -110,51 +88,70 @@ stream_begin(struct stream *t, const struct data_header *h)
 }
 
 enum status
-stream_data(struct stream *t, struct packet *take_p)
+intake_data(struct stream *t, struct packet *take_p)
 {
+	const bool is_tcp = t->intake.transport->is_connected;
+	struct stats *stats = shard_of(t)->stats;
+	struct sums *sums = &t->session->sums;
 	enum status st;
 
 	assert(shard_is_mine(shard_of(t)));
-	assert(t->writer.batch.n == 0);
+	assert(writer_is_idle(&t->writer));
+	assert(packet_is_whole(take_p));
 	t->intake.reorder.now = clock_now_ns();
 	st = reorder_data(&t->intake.reorder, take_p);
 	if (st != OK)
 		return st;
-	count_received(t, packet_length(take_p));
-	(void)stream_hold(t, take_p);
-	session_heard(t->session);
-	stream_count_records(t);
+	stats_add(stats,
+	    is_tcp ? STAT_received_tcp_bytes : STAT_received_udp_bytes,
+	    packet_length(take_p));
+	stats_add(stats,
+	    is_tcp ? STAT_received_tcp_packets : STAT_received_udp_packets, 1);
+	sums->received_bytes += packet_length(take_p);
+	sums->received_packets++;
+	(void)count_held(t, take_p, 1);
+	session_linger(t->session);
+	intake_count_records(t);
 	stream_mark_dirty(t);
 	return OK;
 }
 
 uint64_t
-stream_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
+intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 {
 	uint64_t given_up = 0;
 	struct packet *p;
 
 	assert(shard_is_mine(shard_of(t)));
-	assert(t->writer.batch.n == 0);
+	assert(writer_is_idle(&t->writer));
 	while (given_up < bytes &&
 	       (p = reorder_pop_unrecorded(&t->intake.reorder, since_ns)) !=
 		   NULL) {
-		given_up += stream_release(t, p);
-		packet_destroy(&shard_of(t)->store->packets, p);
+		given_up += intake_release(t, p);
 		shard_of(t)->packets_dropped++;
-		stream_lost(t, LOSS_memory, 1);
+		writer_lost(t, LOSS_memory, 1);
 	}
 	if (given_up == 0)
 		return 0;
-	t->writer.has_write_error = true; /* the peer is told */
+	writer_set_error(&t->writer);
 	stream_mark_dirty(t);
 	return given_up;
 }
 
-static void
-fill_record(struct index_record *rec, const struct relay_index *i)
+/* May the session have one more record that waits for its bytes? */
+static bool
+may_wait(const struct session *s)
 {
-	*rec = (struct index_record){
+	if (s->n_records > SESSION_RECORDS_MAX)
+		return false;
+	return !shard_is_over(s->shard, 1) ||
+	       s->n_records * RECORD_MEMORY <= session_fair_share(s);
+}
+
+enum status
+intake_record(struct stream *t, const struct relay_index *i)
+{
+	const struct index_record rec = {
 		.packet_size = i->packet_size,
 		.content_size = i->content_size,
 		.timestamp_begin = i->timestamp_begin,
@@ -164,102 +161,147 @@ fill_record(struct index_record *rec, const struct relay_index *i)
 		.ctf_instance = i->ctf_instance,
 		.packet_seq_num = i->packet_seq_num,
 	};
-}
+	const unsigned before = t->intake.reorder.n_records;
+	enum status st = t->intake.transport->record(t, i->net_seq, &rec);
 
-enum status
-stream_record(struct stream *t, const struct relay_index *i)
-{
-	unsigned halves = t->intake.reorder.n_records;
-	struct index_record rec;
-	enum status st;
-
-	assert(shard_is_mine(shard_of(t)));
-	assert(t->writer.batch.n == 0);
-	if (t->is_metadata || !t->session->has_index)
-		return E_PROTOCOL;
-	session_note_time(t->session, i->timestamp_end);
-	if (t->log != NULL)
-		packet_log_no_beacon(t->log, i->ctf_stream);
-	fill_record(&rec, i);
-	st = t->intake.transport->record(t, i->net_seq, &rec);
 	/* The packet was given up, or was written without a record: ignore
 	 * it. */
 	if (st == E_NOENT)
 		return OK;
-	stream_count_records(t);
-	t->session->sums.index_records += st == OK;
-	if (st == OK && t->intake.reorder.n_records > halves &&
-	    !has_room_for_records(t->session))
+	intake_count_records(t);
+	if (st != OK)
+		return st;
+	t->session->sums.index_records++;
+	if (t->intake.reorder.n_records > before && !may_wait(t->session))
 		return E_LIMIT;
-	if (st == OK && !session_may_receive(t->session) &&
-	    t->intake.reorder.n_records > halves) {
+	if (t->intake.reorder.n_records > before &&
+	    !session_may_receive(t->session)) {
 		log_peer(LOG_WARN,
 		    STREAM_FMT " an index for packet %" PRIu64
 			       ", but its data connection is gone",
 		    STREAM_ARGS(t), i->net_seq);
 		return E_NOENT;
 	}
-	if (st != OK)
-		return st;
 	stream_mark_dirty(t);
-	/* The record is kept although this is an error, as the peer may go
-	 * on. */
-	if (t->writer.has_write_error) {
-		t->writer.has_write_error = false;
-		return E_IO;
-	}
-	return OK;
+	/* A write error is one for the peer, which decides whether to continue.
+	 * The record is kept. */
+	return writer_take_error(&t->writer) ? E_IO : OK;
 }
 
-/* This transport has no memory of its own. */
+bool
+intake_is_empty(const struct stream *t)
+{
+	return reorder_is_empty(&t->intake.reorder) &&
+	       !t->intake.transport->has_pieces(t);
+}
+
+uint64_t
+intake_check_gap(struct stream *t, uint64_t now_ns)
+{
+	return t->intake.transport->check_gap(t, now_ns);
+}
+
+void
+intake_close(struct stream *t, uint64_t last_seq)
+{
+	struct intake *in = &t->intake;
+
+	in->has_last = last_seq != NO_SEQ;
+	in->last_seq = last_seq;
+	in->transport->closing(t);
+	reorder_without_records(&in->reorder);
+}
+
+void
+intake_end_of_control(struct stream *t)
+{
+	struct intake *in = &t->intake;
+
+	in->has_last = reorder_last_record(&in->reorder, &in->last_seq);
+	in->transport->closing(t);
+	reorder_without_records(&in->reorder);
+}
+
+bool
+intake_finish(struct stream *t)
+{
+	struct intake *in = &t->intake;
+	const unsigned *n = &in->reorder.n_records;
+
+	reorder_without_records(&in->reorder);
+	if (!in->transport->finish(t))
+		return false;
+	if (*n == 0)
+		return true;
+	writer_lost(t, LOSS_unfinished, *n);
+	log_peer(LOG_INFO,
+	    STREAM_FMT " closed; the bytes of %u packets never came",
+	    STREAM_ARGS(t), *n);
+	return true;
+}
+
+bool
+intake_write_rest(struct stream *t)
+{
+	unsigned dropped;
+
+	do {
+		if (!writer_write_ready(t))
+			return false;
+	} while (reorder_skip(&t->intake.reorder, &dropped) > 0);
+	return true;
+}
+
 static void
-destroy(struct stream *t)
+tcp_destroy(struct stream *t)
 {
 }
 
-static enum status
-record(struct stream *t, uint64_t seq, const struct index_record *rec)
-{
-	return reorder_record(&t->intake.reorder, seq, rec);
-}
-
-/* A packet whose bytes are not all here belongs to its connection. */
+/* A packet whose bytes are not all present belongs to its connection. */
 static bool
-has_pieces(const struct stream *t)
+tcp_has_pieces(const struct stream *t)
 {
 	return false;
 }
 
+/* Bytes come without a request, or their connection ends. */
+static void
+tcp_closing(struct stream *t)
+{
+}
+
+static enum status
+tcp_record(struct stream *t, uint64_t seq, const struct index_record *rec)
+{
+	return reorder_record(&t->intake.reorder, seq, rec);
+}
+
 static uint32_t
-pending(struct stream *t, uint64_t last_seq)
+tcp_pending(struct stream *t, uint64_t last_seq)
 {
 	uint64_t seq = NO_SEQ;
 
-	if (t->intake.reorder.needs_record && t->writer.has_record)
-		seq = t->writer.record_seq;
-	else if (!t->intake.reorder.needs_record && t->writer.has_data)
-		seq = t->writer.data_seq;
+	if (t->intake.reorder.needs_record)
+		(void)writer_last_record(&t->writer, &seq);
+	else
+		(void)writer_last_data(&t->writer, &seq);
 	if ((int64_t)(seq - last_seq) >= 0)
 		return 0;
 	return session_may_receive(t->session) ? 1 : RELAY_PENDING_UNKNOWN;
 }
 
-/* Nothing to do: bytes come without a request, or their connection ends. */
-static void
-closing(struct stream *t)
-{
-}
-
 static bool
-may_go_on(const struct stream *t)
+tcp_may_go_on(const struct stream *t)
 {
+	uint64_t seq;
+
 	if (!t->intake.has_last || !session_may_receive(t->session))
 		return false;
-	return !t->writer.has_data ||
-	       (int64_t)(t->writer.data_seq - t->intake.last_seq) < 0;
+	return !writer_last_data(&t->writer, &seq) ||
+	       (int64_t)(seq - t->intake.last_seq) < 0;
 }
 
-/* May the missing number still come on another data connection? */
+/* May the missing packet still come on another data connection? */
 static bool
 gap_may_close(const struct stream *t)
 {
@@ -271,14 +313,14 @@ gap_may_close(const struct stream *t)
 static void
 give_up_gap(struct stream *t)
 {
+	const uint64_t from = t->intake.reorder.next;
 	unsigned records;
-	uint64_t n, from = t->intake.reorder.next;
+	uint64_t n = reorder_skip(&t->intake.reorder, &records);
 
-	n = reorder_skip(&t->intake.reorder, &records);
-	stream_count_records(t);
+	intake_count_records(t);
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += n;
-	stream_lost(t, LOSS_gap, n);
+	writer_lost(t, LOSS_gap, n);
 	t->intake.gap_since_ns = 0;
 	list_del(&t->intake.gapped_node);
 	log_peer(LOG_WARN,
@@ -288,24 +330,23 @@ give_up_gap(struct stream *t)
 }
 
 static bool
-pass_gap(struct stream *t)
+tcp_pass_gap(struct stream *t)
 {
 	if (!reorder_has_gap(&t->intake.reorder))
 		return false;
-	if (gap_may_close(t)) {
-		if (list_empty(&t->intake.gapped_node)) {
-			t->intake.gap_since_ns = clock_now_ns();
-			list_append(
-			    &shard_of(t)->gapped, &t->intake.gapped_node);
-		}
-		return false;
+	if (!gap_may_close(t)) {
+		give_up_gap(t);
+		return true;
 	}
-	give_up_gap(t);
-	return true;
+	if (list_empty(&t->intake.gapped_node)) {
+		t->intake.gap_since_ns = clock_now_ns();
+		list_append(&shard_of(t)->gapped, &t->intake.gapped_node);
+	}
+	return false;
 }
 
 static uint64_t
-check_gap(struct stream *t, uint64_t now_ns)
+tcp_check_gap(struct stream *t, uint64_t now_ns)
 {
 	if (!reorder_has_gap(&t->intake.reorder)) {
 		list_del(&t->intake.gapped_node);
@@ -322,13 +363,13 @@ check_gap(struct stream *t, uint64_t now_ns)
 
 const struct transport_ops tcp_transport = {
 	.is_connected = true,
-	.destroy = destroy,
-	.record = record,
-	.has_pieces = has_pieces,
-	.pending = pending,
-	.closing = closing,
-	.may_go_on = may_go_on,
-	.finish = stream_write_rest,
-	.pass_gap = pass_gap,
-	.check_gap = check_gap,
+	.destroy = tcp_destroy,
+	.record = tcp_record,
+	.has_pieces = tcp_has_pieces,
+	.pending = tcp_pending,
+	.closing = tcp_closing,
+	.may_go_on = tcp_may_go_on,
+	.finish = intake_write_rest,
+	.pass_gap = tcp_pass_gap,
+	.check_gap = tcp_check_gap,
 };

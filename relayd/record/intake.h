@@ -3,7 +3,7 @@
  * Intake: how the packets of a stream become whole. Bytes come on data
  * connections or in datagrams, index records come in SEND_INDEX, in any order.
  * Both halves wait in the reorder heap until the packet is whole and its turn
- * has come.
+ * has come. No other part of a stream reads these fields.
  */
 #ifndef RELAYD_RECORD_INTAKE_H
 #define RELAYD_RECORD_INTAKE_H
@@ -11,11 +11,52 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/compiler.h"
 #include "common/list.h"
+#include "common/status.h"
 #include "store/reorder.h"
 
+struct data_header;
+struct index_record;
+struct relay_index;
+struct stream;
 struct stream_udp;
-struct transport_ops;
+
+#define NO_SEQ UINT64_MAX /* on the wire: no packet was sent */
+
+/*
+ * How the packets of a stream arrive. Each transport has all of these
+ * functions. Except for its own file, no code depends on the transport.
+ */
+struct transport_ops {
+	/* Its packets come on data connections. */
+	bool is_connected;
+	/* Free what the transport keeps for the stream. */
+	void (*destroy)(struct stream *t);
+	/* Put the record of packet SEQ into the heap; returns as
+	 * reorder_record(). */
+	enum status (*record)(struct stream *t, uint64_t seq,
+	    const struct index_record *rec) MUST_CHECK;
+	/* Does it have parts of packets that are not in the heap yet? */
+	bool (*has_pieces)(const struct stream *t);
+	/* The result of stream_pending() if no write failed. */
+	uint32_t (*pending)(struct stream *t, uint64_t last_seq);
+	/* No more records will come. has_last and last_seq say up to which
+	 * packet bytes may come. */
+	void (*closing)(struct stream *t);
+	/* The stream is closing: may another packet become whole? */
+	bool (*may_go_on)(const struct stream *t);
+	/* No bytes will come: write the whole packets and give up all gaps.
+	 * False: the time slice has expired, call it again. */
+	bool (*finish)(struct stream *t);
+	/* If the next packet is missing: false: wait for it; true: it was given
+	 * up. */
+	bool (*pass_gap)(struct stream *t);
+	/* See intake_check_gap(). */
+	uint64_t (*check_gap)(struct stream *t, uint64_t now_ns);
+};
+
+extern const struct transport_ops tcp_transport; /* intake.c */
 
 struct intake {
 	struct list gapped_node; /* shard->gapped */
@@ -24,10 +65,90 @@ struct intake {
 	struct stream_udp *udp; /* NULL: the transport is TCP */
 	unsigned
 	    counted_records;   /* of those that wait, in session->n_records */
-	uint64_t held_bytes;   /* sum of intake_hold() of waiting packets */
+	uint64_t held_bytes;   /* what waiting packets count as */
 	uint64_t gap_since_ns; /* TCP; 0: there is no gap */
 	bool has_last;	       /* is last_seq set? */
 	uint64_t last_seq;     /* the last net_seq_num, from CLOSE_STREAM */
 };
+
+/* T begins with the TCP transport. */
+void intake_init(struct stream *t);
+/* The stream is freed: drop what waits. */
+void intake_free(struct stream *t);
+
+/* Do packets come on data connections (and not over UDP)? */
+static inline bool
+intake_is_connected(const struct intake *in)
+{
+	return in->transport->is_connected;
+}
+/* The header of a packet arrived: may the packet come? E_PROTOCOL, E_EXISTS. */
+enum status intake_begin(
+    struct stream *t, const struct data_header *h) MUST_CHECK;
+/* All bytes of TAKE_P are present. Takes it over, also on failure. */
+enum status intake_data(struct stream *t, struct packet *take_p) MUST_CHECK;
+/* See stream_record(). */
+enum status intake_record(
+    struct stream *t, const struct relay_index *i) MUST_CHECK;
+/* Records may have found their bytes or been given up: count those that
+ * wait. */
+void intake_count_records(struct stream *t);
+
+/* The next packet, if it is whole and its turn has come. It still counts as
+ * waiting until intake_release(). */
+static inline struct packet *
+intake_pop(struct intake *in)
+{
+	return reorder_pop(&in->reorder);
+}
+/* Give up a gap before the next packet if its transport allows it. False: wait
+ * for it. */
+static inline bool
+intake_pass_gap(struct stream *t, const struct intake *in)
+{
+	return in->transport->pass_gap(t);
+}
+/* Free a packet that intake_pop() returned. Returns what it counted as. */
+uint64_t intake_release(struct stream *t, struct packet *take_p);
+
+/*
+ * Memory is short: give up packets whose turn it is and whose records have not
+ * come since SINCE_NS, until this many bytes of memory are free. They count as
+ * dropped, and the peer's next SEND_INDEX gets an error. Returns the bytes.
+ */
+uint64_t intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes);
+/* Give up the gap if its time is over. Returns when to call it again; see
+ * turn_tick(). */
+uint64_t intake_check_gap(struct stream *t, uint64_t now_ns);
+
+/* What packets that wait count as, in bytes. */
+static inline uint64_t
+intake_held(const struct intake *in)
+{
+	return in->held_bytes;
+}
+/* See struct transport_ops. */
+static inline uint32_t
+intake_pending(struct stream *t, const struct intake *in, uint64_t last_seq)
+{
+	return in->transport->pending(t, last_seq);
+}
+static inline bool
+intake_may_go_on(const struct stream *t, const struct intake *in)
+{
+	return in->transport->may_go_on(t);
+}
+/* Is no part of any packet waiting? */
+bool intake_is_empty(const struct stream *t);
+/* CLOSE_STREAM: no more records will come, bytes up to packet LAST_SEQ may. */
+void intake_close(struct stream *t, uint64_t last_seq);
+/* The control connection is gone: the same, up to the last packet that has a
+ * record. */
+void intake_end_of_control(struct stream *t);
+/* No bytes will come; see struct transport_ops. */
+bool intake_finish(struct stream *t);
+/* Write all whole packets, also those after gaps. False: the time slice has
+ * expired. */
+bool intake_write_rest(struct stream *t);
 
 #endif

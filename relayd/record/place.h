@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Place: where the packets of a stream go: which trace, which trace chunk,
- * which tracefile.
+ * Place: where the packets of a stream go, that is, which trace, which trace
+ * chunk and which tracefile. No other part of a stream reads these fields.
  */
 #ifndef RELAYD_RECORD_PLACE_H
 #define RELAYD_RECORD_PLACE_H
@@ -9,9 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/compiler.h"
+#include "common/status.h"
+
 struct chunk;
 struct chunk_family;
+struct live_door;
+struct relpath;
+struct stream;
 struct trace;
+struct tracefile;
 struct window_stream;
 
 struct place {
@@ -26,5 +33,105 @@ struct place {
 	struct chunk *roll_to; /* a reference; NULL: to no chunk */
 	uint64_t roll_at;      /* the first packet_seq_num of ROLL_TO */
 };
+
+/* Writing a packet that fills a file costs about as much as writing this many
+ * bytes more: it creates both files and closes the previous ones. */
+#define FILE_WEIGHT (UINT64_C(64) << 10)
+
+static inline void
+place_init(struct place *pl, uint64_t tracefile_size, uint64_t tracefile_count)
+{
+	pl->tracefile_size = tracefile_size;
+	pl->tracefile_count = tracefile_count;
+}
+/* Enter the trace for the path ASKED, which is the folder of T from now on. See
+ * trace_join(). */
+enum status place_join(
+    struct stream *t, const struct relpath *asked) MUST_CHECK;
+/* After place_join(): the stream was created, or not. */
+void place_joined(struct stream *t, bool is_created);
+/* The id by which viewers know the trace: streams of one folder are one CTF
+ * trace (live 1.5.4). */
+uint64_t place_live_trace(struct place *pl, struct live_door *door);
+/* CLOSE_STREAM came for this metadata stream. */
+void place_close_metadata(struct place *pl);
+/* The stream goes to the chunk C; NULL: to no chunk. Its file is not made. */
+void place_enter(struct stream *t, struct chunk *c);
+/* The stream is freed. */
+void place_free(struct stream *t);
+
+/* Create the current tracefile. If its chunk's directory was removed, create
+ * that again. Other failures as for tracefile_create(). */
+enum status place_make_file(
+    struct stream *t, struct tracefile **out) MUST_CHECK;
+/* Count up to the next file. True: the files are a ring, and from now on older
+ * ones are replaced. */
+bool place_next_file(struct place *pl);
+/* The number of files in the ring. */
+static inline uint64_t
+place_ring_size(const struct place *pl)
+{
+	return pl->tracefile_count;
+}
+/* Are the names of the stream's files numbered? */
+static inline bool
+place_is_numbered(const struct place *pl)
+{
+	return pl->tracefile_size != 0 || pl->window != NULL;
+}
+/* The current file has SIZE bytes: does a packet of MORE bytes belong in the
+ * next one? */
+bool place_is_full(const struct stream *t, uint64_t size, uint64_t more);
+
+static inline bool
+place_has_chunk(const struct place *pl)
+{
+	return pl->chunk != NULL;
+}
+
+/* What a packet of N bytes counts as in addition to its memory: the part of a
+ * tracefile that it fills. */
+static inline uint64_t
+place_weight(const struct place *pl, uint64_t n)
+{
+	if (pl->tracefile_size == 0)
+		return 0;
+	return n >= pl->tracefile_size ? FILE_WEIGHT
+				       : FILE_WEIGHT * n / pl->tracefile_size;
+}
+
+/* ROTATE_STREAMS: packets from packet_seq_num AT on belong to TO. */
+void place_begin_roll(struct place *pl, struct chunk *to, uint64_t at);
+/* End the roll. The caller owns the reference that is returned. */
+struct chunk *place_end_roll(struct place *pl);
+static inline bool
+place_is_rolling(const struct place *pl)
+{
+	return pl->is_rolling;
+}
+/* A rotation is pending; does it come before packet_seq_num SEQ? Sequence
+ * numbers may wrap around. */
+static inline bool
+place_rolls_before(const struct place *pl, uint64_t seq)
+{
+	return pl->is_rolling && (int64_t)(seq - pl->roll_at) >= 0;
+}
+
+/* A rotation is pending that comes before the first packet, or at once. */
+static inline bool
+place_rolls_at_once(const struct place *pl)
+{
+	return pl->is_rolling && pl->roll_at == 0;
+}
+static inline bool
+place_has_window(const struct place *pl)
+{
+	return pl->window != NULL;
+}
+
+/* Append a line of N bytes to .loss.jsonl in the stream's folder. Nothing is
+ * done without a folder. E_NOSPC, E_IO. */
+enum status place_note_loss(
+    const struct stream *t, const char *line, size_t n) MUST_CHECK;
 
 #endif

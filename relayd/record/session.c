@@ -320,14 +320,14 @@ session_note_time(struct session *s, uint64_t time)
 }
 
 void
-session_heard(struct session *s)
+session_linger(struct session *s)
 {
 	if (s->is_ended)
 		s->linger_until_ns = clock_now_ns() + LINGER_NS;
 }
 
 bool
-session_is_hearing(const struct session *s)
+session_is_receiving(const struct session *s)
 {
 	const struct session_input *in;
 
@@ -362,7 +362,7 @@ session_end(struct session *s, bool aborted)
 	tell_end(s);
 	if (session_reap(s))
 		return;
-	session_heard(s);
+	session_linger(s);
 	list_append(&s->shard->ending, &s->ending_node);
 }
 
@@ -412,14 +412,19 @@ session_input_gone(struct session *s)
 }
 
 void
-session_hold(struct session *s, int64_t n)
+session_hold(struct session *s, int64_t bytes, int64_t file_bytes)
 {
 	/* One session must not use up the memory that all sessions share. */
 	const uint64_t share = s->shard->config.max_memory / 4;
 	const uint64_t max = share < SESSION_HELD_MAX ? share
 						      : SESSION_HELD_MAX;
 
-	s->held_bytes += (uint64_t)n;
+	if (file_bytes != 0) {
+		s->file_bytes += (uint64_t)file_bytes;
+		s->shard->file_bytes += (uint64_t)file_bytes;
+		published_add(s->shard->config.memory, (uint64_t)file_bytes);
+	}
+	s->held_bytes += (uint64_t)bytes;
 	if (!s->is_held && s->held_bytes > max) {
 		s->is_held = true;
 		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
@@ -431,21 +436,21 @@ session_hold(struct session *s, int64_t n)
 }
 
 uint64_t
-session_little(const struct session *s)
+session_fair_share(const struct session *s)
 {
-	return s->shard->config.max_memory / SESSION_LITTLE_PART;
+	return s->shard->config.max_memory / SESSION_FAIR_PART;
 }
 
 uint64_t
 session_give_up(struct session *s, uint64_t since_ns)
 {
-	const uint64_t before = s->held_bytes, little = session_little(s);
+	const uint64_t before = s->held_bytes, little = session_fair_share(s);
 	struct list *n, *tmp;
 
 	list_for_each (n, tmp, &s->streams) {
 		if (s->held_bytes < little)
 			break;
-		(void)stream_give_up(list_entry(n, struct stream, session_node),
+		(void)intake_give_up(list_entry(n, struct stream, session_node),
 		    since_ns, s->held_bytes - little);
 	}
 	return before - s->held_bytes;
@@ -683,10 +688,8 @@ add_streams(struct info *i, const struct session *s)
 		    name, sizeof(name), "%s/%s", t->path->s, t->channel->s);
 		to->name = info_text(i, name);
 		to->is_metadata = t->is_metadata;
-		to->written_bytes = t->writer.written_bytes;
-		to->written_packets = t->writer.written_packets;
-		to->lost_packets = t->writer.lost;
-		to->held_bytes = t->intake.held_bytes;
+		writer_describe(&t->writer, to);
+		to->held_bytes = intake_held(&t->intake);
 	}
 }
 

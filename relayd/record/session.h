@@ -38,10 +38,10 @@ struct stream;
 /* While all packets use more memory than max_memory, a session's data is read
  * only while it holds less than this part of it: 4 MiB of 256 MiB, more than a
  * tracer that sends records at once ever has. */
-#define SESSION_LITTLE_PART 64
+#define SESSION_FAIR_PART 64
 /* Bytes of memory that a stream is counted with. All streams may use half of
  * max_memory, and each worker's an equal part of it; when half of that is used,
- * a session gets no more than its SESSION_LITTLE_PART of it. What is kept of
+ * a session gets no more than its SESSION_FAIR_PART of it. What is kept of
  * closed streams until their trace chunk is done counts, too. */
 #define STREAM_MEMORY (UINT64_C(3) << 10)
 /* Records of one session that may wait for their bytes: 32 MiB of memory. This
@@ -50,12 +50,9 @@ struct stream;
 /* Bytes of memory that one of them takes, with its place in the table. */
 #define RECORD_MEMORY (sizeof(struct packet) + 32)
 
-/* Writing a packet that fills a file takes about as long as writing so many
- * bytes more: both files are made, and those before are closed. */
-#define FILE_WEIGHT (UINT64_C(64) << 10)
-/* That of all sessions of a worker, whatever --max-memory is: 512 files, which
- * take 0.2 s on a slow disk when the daemon ends. Above it only sessions are
- * read that have less than the second: 4 files. */
+/* FILE_WEIGHT of all sessions of a worker, whatever --max-memory is: 512 files,
+ * which take 0.2 s on a slow disk when the daemon ends. Above it only sessions
+ * are read that have less than the second: 4 files. */
 #define SHARD_FILES_HELD_MAX (UINT64_C(32) << 20)
 #define SESSION_FILES_LITTLE (UINT64_C(256) << 10)
 /* So many packets that fill a file are read from a data connection at once, and
@@ -130,7 +127,8 @@ struct session {
 	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
 
-	uint64_t held_bytes; /* what packets that wait count as (stream_hold) */
+	uint64_t
+	    held_bytes; /* what packets that wait count as (session_hold) */
 	uint64_t file_bytes; /* the part of it that is FILE_WEIGHT */
 	uint64_t read_max;   /* bytes to read from a data connection at once */
 	uint64_t n_records;  /* records that wait for bytes */
@@ -217,9 +215,9 @@ struct stream *session_stream(const struct session *s, uint64_t handle);
 
 /* A packet has arrived, so more may be under way: an ended session lingers
  * on. */
-void session_heard(struct session *s);
+void session_linger(struct session *s);
 /* Is a data connection in the middle of a packet? */
-bool session_is_hearing(const struct session *s);
+bool session_is_receiving(const struct session *s);
 
 /* A data connection is to be bound. E_LIMIT: the session has too many, or no
  * descriptor is left for another one. */
@@ -238,14 +236,15 @@ session_may_receive(const struct session *s)
 	return !s->had_input || !list_empty(&s->inputs);
 }
 
-/* N bytes of packet memory more (N < 0: less) wait for their record or turn. */
-void session_hold(struct session *s, int64_t n);
+/* Packets that count as so many bytes more (< 0: less), of which FILE_BYTES are
+ * FILE_WEIGHT, wait for their record or turn. */
+void session_hold(struct session *s, int64_t bytes, int64_t file_bytes);
 /* Bytes of packet memory so few that a session that holds less is read also
  * while memory is short: nobody who fills the memory stops it. */
-uint64_t session_little(const struct session *s);
+uint64_t session_fair_share(const struct session *s);
 /*
  * Memory is short: give up packets whose records have not come since SINCE_NS
- * (stream_give_up()), until the session holds little. Returns the bytes.
+ * (intake_give_up()), until the session holds little. Returns the bytes.
  */
 uint64_t session_give_up(struct session *s, uint64_t since_ns);
 

@@ -29,7 +29,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 	list_init(&sh->old_roots);
 	list_init(&sh->dirty);
 	list_init(&sh->locked);
-	list_init(&sh->owing);
+	list_init(&sh->pending);
 	list_init(&sh->gapped);
 	list_init(&sh->ending);
 	list_init(&sh->doomed);

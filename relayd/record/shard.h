@@ -71,7 +71,7 @@ struct shard {
 	struct list old_roots; /* struct old_root */
 	struct list dirty;     /* streams with something to commit */
 	struct list locked;    /* streams whose records wait for a lock */
-	struct list owing;     /* streams whose metadata waits for room */
+	struct list pending;   /* streams whose metadata waits for space */
 	struct list gapped;    /* streams that wait for a missing number */
 	struct list ending;    /* sessions whose control connection is gone */
 	struct list doomed;    /* chunks being deleted */
@@ -81,14 +81,14 @@ struct shard {
 	/* figures since the start, for the status line at the end */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
 	uint64_t records_corrected; /* their size was not the packet's */
-	uint64_t packets_without_room;
+	uint64_t packets_without_space;
 	uint64_t n_streams;	/* of all sessions */
 	uint64_t names_bytes;	/* of all sessions: traces without streams */
 	struct list forgetting; /* sessions with old_traces */
 	struct list old_traces; /* of sessions that are gone: to be freed */
 	uint64_t file_bytes;	/* FILE_WEIGHT of the packets that wait */
 	uint64_t last_loss_log, last_full_log;
-	uint64_t owing_ns; /* when to try the next of OWING */
+	uint64_t pending_ns; /* when to try the next of PENDING */
 	/* Memory is short: when to look again. */
 	uint64_t relief_ns, last_relief_log;
 	bool has_slices; /* is there a limit? Without a worker there is none */

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata, which needs no records. */
+/* The writer of a metadata stream. Metadata needs no records. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/stream_internal.h"
 #include "relayd/stats/stats.h"
 #include "store/metadata_log.h"
 #include "store/tracefile.h"
 
-/* Bytes of metadata that are written between two looks at the clock: 1 ms. */
+/* Bytes of metadata that are written between two checks of the clock: 1 ms. */
 #define METADATA_PART (UINT64_C(1) << 20)
 
-/* Bytes of metadata of one stream that may wait for room on the disk, in
- * memory, when the reserve is used up: that of 10,000 event classes. */
-#define METADATA_DEBT_MAX (UINT64_C(4) << 20)
+/* Bytes of metadata of one stream that may wait in memory for space on the disk
+ * after the reserve is used up: that of 10,000 event classes. */
+#define METADATA_PENDING_MAX (UINT64_C(4) << 20)
 
-/* Write what is left of it in parts. E_LATER: the time is over. */
+/* Write the rest of it in parts. E_LATER: the time slice has expired. */
 static enum status
 write_metadata(
     struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
@@ -43,7 +43,7 @@ write_metadata(
 		   : tracefile_count_bytes(t->writer.tf, m->size, m->padding);
 }
 
-/* For viewers, once it is in the file. */
+/* It is in the file: viewers may have it. */
 static void
 show(struct stream *t, const void *p, uint64_t n, uint32_t padding)
 {
@@ -54,152 +54,159 @@ show(struct stream *t, const void *p, uint64_t n, uint32_t padding)
 	stream_wake(t);
 }
 
-/* One request whose metadata waits for room; its bytes follow. */
-struct owed {
+/* One request whose metadata waits for space; its bytes follow. */
+struct pending_head {
 	uint32_t size, padding;
 };
 
 void
-stream_drop_debt(struct stream *t)
+writer_drop_pending(struct stream *t)
 {
-	if (t->writer.debt == NULL)
+	struct writer *w = &t->writer;
+
+	if (w->pending == NULL)
 		return;
-	list_del(&t->writer.owing_node);
-	published_sub(shard_of(t)->config.memory, buf_len(t->writer.debt));
-	buf_free(t->writer.debt);
-	free(t->writer.debt);
-	t->writer.debt = NULL;
+	list_del(&w->pending_node);
+	published_sub(shard_of(t)->config.memory, buf_len(w->pending));
+	buf_free(w->pending);
+	free(w->pending);
+	w->pending = NULL;
 }
 
-/* There is no room for it, and nobody can be told: SEND_METADATA has no reply.
- * Without it the trace cannot be read, so it waits in memory. */
+/* There is no space for it, and SEND_METADATA has no reply that could say so.
+ * The trace cannot be read without it, so it waits in memory. */
 static enum status
-owe(struct stream *t, const struct relay_send_metadata *m)
+keep(struct stream *t, const struct relay_send_metadata *m)
 {
-	const struct owed head = { (uint32_t)m->size, (uint32_t)m->padding };
-	struct shard *sh = shard_of(t);
+	const struct pending_head head = { (uint32_t)m->size,
+		(uint32_t)m->padding };
 	const size_t n = sizeof(head) + m->size;
+	struct shard *sh = shard_of(t);
+	struct writer *w = &t->writer;
 
-	if (t->writer.debt == NULL)
-		t->writer.debt = calloc(1, sizeof(*t->writer.debt));
-	if (t->writer.debt == NULL)
+	if (w->pending == NULL)
+		w->pending = calloc(1, sizeof(*w->pending));
+	if (w->pending == NULL)
 		return E_NOMEM;
-	if (buf_len(t->writer.debt) + n > METADATA_DEBT_MAX ||
-	    shard_is_over(sh, 2) || buf_reserve(t->writer.debt, n) == NULL) {
-		t->writer.debt->bad = false;
+	if (buf_len(w->pending) + n > METADATA_PENDING_MAX ||
+	    shard_is_over(sh, 2) || buf_reserve(w->pending, n) == NULL) {
+		w->pending->bad = false;
 		log_peer(LOG_ERROR,
-		    STREAM_FMT " too much metadata waits for room on the disk",
+		    STREAM_FMT " too much metadata waits for space on the disk",
 		    STREAM_ARGS(t));
 		return E_NOSPC;
 	}
-	buf_bytes(t->writer.debt, &head, sizeof(head));
-	buf_bytes(t->writer.debt, m->data, m->size);
+	buf_bytes(w->pending, &head, sizeof(head));
+	buf_bytes(w->pending, m->data, m->size);
 	published_add(sh->config.memory, n);
-	if (list_empty(&t->writer.owing_node)) {
-		list_append(&sh->owing, &t->writer.owing_node);
+	if (list_empty(&w->pending_node)) {
+		list_append(&sh->pending, &w->pending_node);
 		log_peer(LOG_WARN,
-		    STREAM_FMT " metadata waits for room on the disk",
+		    STREAM_FMT " metadata waits for space on the disk",
 		    STREAM_ARGS(t));
 	}
 	return OK;
 }
 
-/* Write the oldest that is owed. */
+/* Write the oldest request that waits. */
 static enum status
-pay_one(struct stream *t)
+write_oldest(struct stream *t)
 {
-	const uint8_t *p = buf_data(t->writer.debt);
+	struct buf *b = t->writer.pending;
+	const uint8_t *p = buf_data(b);
+	struct pending_head head;
 	enum status st = OK;
-	struct owed head;
 
 	memcpy(&head, p, sizeof(head));
 	p += sizeof(head);
 	if (t->writer.tf == NULL)
-		st = stream_open_file(t, false);
+		st = writer_open_file(t);
 	if (st == OK)
 		st = tracefile_append_bytes(
 		    t->writer.tf, p, head.size, head.padding);
-	if (st == OK)
-		show(t, p, head.size, head.padding);
-	if (st == OK) {
-		buf_consume(t->writer.debt, sizeof(head) + head.size);
-		published_sub(
-		    shard_of(t)->config.memory, sizeof(head) + head.size);
-	}
-	return st;
-}
-
-/* What is owed cannot be written, because of ST, and room does not help. */
-static void
-lose_debt(struct stream *t, enum status st)
-{
-	/* Who removed the file knows that it has no metadata. */
-	const bool is_removed = st == E_NOENT && t->writer.tf != NULL;
-
-	stream_drop_debt(t);
-	log_peer(is_removed ? LOG_WARN : LOG_ERROR,
-	    STREAM_FMT " metadata that waited for room is lost: %s",
-	    STREAM_ARGS(t), status_text(st));
-	t->writer.has_write_error = t->writer.has_write_error || !is_removed;
-	t->writer.has_lost_metadata = !is_removed;
+	if (st != OK)
+		return st;
+	show(t, p, head.size, head.padding);
+	buf_consume(b, sizeof(head) + head.size);
+	published_sub(shard_of(t)->config.memory, sizeof(head) + head.size);
+	return OK;
 }
 
 enum status
-stream_pay(struct stream *t)
+writer_write_pending(struct stream *t)
 {
+	struct writer *w = &t->writer;
 	enum status st = OK;
+	bool is_removed;
 
-	if (t->writer.debt == NULL)
+	if (w->pending == NULL)
 		return OK;
-	while (st == OK && buf_len(t->writer.debt) > 0)
-		st = pay_one(t);
+	while (st == OK && buf_len(w->pending) > 0)
+		st = write_oldest(t);
+	if (st == E_NOSPC)
+		return st;
+	writer_drop_pending(t);
 	if (st == OK)
-		stream_drop_debt(t);
-	else if (st != E_NOSPC)
-		lose_debt(t, st);
+		return OK;
+	/* If somebody removed the file, its metadata is not missed. */
+	is_removed = st == E_NOENT && w->tf != NULL;
+	log_peer(is_removed ? LOG_WARN : LOG_ERROR,
+	    STREAM_FMT " metadata that waited for space is lost: %s",
+	    STREAM_ARGS(t), status_text(st));
+	if (!is_removed)
+		writer_set_error(w);
+	w->has_lost_metadata = !is_removed;
 	return st;
 }
 
 bool
 stream_retry_metadata(struct stream *t)
 {
-	const enum status st = stream_pay(t);
+	const enum status st = writer_write_pending(t);
+	struct list *node = &t->writer.pending_node;
 
+	if (st == E_NOSPC) {
+		list_del(node);
+		list_append(&shard_of(t)->pending, node);
+		return false;
+	}
 	if (st == OK)
-		log_info(STREAM_FMT " metadata that waited for room is written",
+		log_info(STREAM_FMT
+		    " metadata that waited for space is written",
 		    STREAM_ARGS(t));
-	return st != E_NOSPC;
+	return true;
 }
 
 enum status
 stream_metadata(
     struct stream *t, const struct relay_send_metadata *m, uint32_t *done)
 {
+	struct writer *w = &t->writer;
 	enum status st = OK;
 
 	if (!t->is_metadata)
 		return E_PROTOCOL;
-	if (t->place.chunk == NULL)
+	if (!place_has_chunk(&t->place))
 		return E_NOENT;
-	if (stream_pay(t) == E_NOSPC)
-		return owe(t, m);
-	/* Nothing is written behind a hole. */
-	if (t->writer.has_lost_metadata)
+	if (writer_write_pending(t) == E_NOSPC)
+		return keep(t, m);
+	/* Write nothing after a hole. */
+	if (w->has_lost_metadata)
 		return E_IO;
-	/* An earlier try to create the file failed: space or descriptors were
-	 * used up. */
-	if (t->writer.tf == NULL)
-		st = stream_open_file(t, false);
+	/* An earlier attempt to create the file failed: space or descriptors
+	 * were used up. */
+	if (w->tf == NULL)
+		st = writer_open_file(t);
 	if (st == OK)
 		st = write_metadata(t, m, done);
 	if (st == E_LATER)
 		return st;
-	if (st == E_NOSPC && stream_loses_when_full(t))
-		return owe(t, m);
+	if (st == E_NOSPC && shard_of(t)->config.loses_when_full)
+		return keep(t, m);
 	stats_add(shard_of(t)->stats, STAT_metadata_bytes, m->size);
 	t->session->sums.metadata_bytes += m->size;
 	/* Somebody removed the file: drop the metadata without an error. */
-	if (st == E_NOENT && t->writer.tf != NULL)
+	if (st == E_NOENT && w->tf != NULL)
 		return OK;
 	if (st == OK)
 		show(t, m->data, m->size, m->padding);
@@ -209,17 +216,18 @@ stream_metadata(
 enum status
 stream_reset_metadata(struct stream *t)
 {
+	struct writer *w = &t->writer;
 	enum status st;
 
 	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
 		return E_PROTOCOL;
-	if (t->place.chunk == NULL)
+	if (!place_has_chunk(&t->place))
 		return E_NOENT;
-	if (t->writer.tf != NULL)
-		tracefile_discard(t->writer.tf);
-	t->writer.tf = NULL;
-	t->writer.has_lost_metadata = false;
-	stream_drop_debt(t);
-	st = stream_open_file(t, false);
-	return st == E_NOSPC && stream_loses_when_full(t) ? OK : st;
+	if (w->tf != NULL)
+		tracefile_discard(w->tf);
+	w->tf = NULL;
+	w->has_lost_metadata = false;
+	writer_drop_pending(t);
+	st = writer_open_file(t);
+	return st == E_NOSPC && shard_of(t)->config.loses_when_full ? OK : st;
 }

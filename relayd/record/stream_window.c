@@ -11,7 +11,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
-#include "relayd/record/stream_internal.h"
+#include "relayd/record/stream.h"
 #include "relayd/stats/stats.h"
 #include "store/chunk.h"
 #include "store/packet_log.h"
@@ -90,7 +90,8 @@ stream_window_add(struct stream *t)
 	const struct session *s = t->session;
 	struct window_stream *ws;
 
-	if (!is_eligible(s) || s->siblings->window == NULL)
+	if (t->is_metadata || t->place.tracefile_count != 0 ||
+	    !is_eligible(s) || s->siblings->window == NULL)
 		return OK;
 	ws = calloc(1, sizeof(*ws));
 	if (ws == NULL)
@@ -250,9 +251,9 @@ delete_file(struct shard *sh, struct window_file *f)
 {
 	/* Its records may still wait for a reader's lock. */
 	if (f->stream != NULL)
-		stream_limit_sealed(f->stream->stream, 0);
+		writer_limit_sealed(f->stream->stream, 0);
 	else if (!list_empty(&sh->sealed))
-		stream_retry_sealed(sh, true);
+		writer_retry_sealed(sh, true);
 	if (f->log != NULL)
 		packet_log_drop_file(f->log, f->number, f->chunk->serial);
 	chunk_delete_file(f->chunk, f->family, f->number);
@@ -269,7 +270,7 @@ oldest(const struct stream_window *w)
 }
 
 void
-stream_window_make_room(struct stream *t, uint64_t bytes)
+stream_window_make_space(struct stream *t, uint64_t bytes)
 {
 	struct stream_window *w = window_of(t);
 	struct window_file *f;
@@ -343,7 +344,7 @@ expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 		if (f == NULL || f->last_ns == 0)
 			continue;
 		if (now_ns - f->last_ns >= w->max_ns)
-			stream_next_file(ws->stream);
+			writer_next_file(ws->stream);
 		else
 			next = clock_earlier(next, f->last_ns + w->max_ns);
 		if (shard_part_is_late(sh))

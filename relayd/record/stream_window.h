@@ -53,8 +53,8 @@ void stream_window_keep_others(struct siblings *s, const struct chunk *c);
 /* Delete what is too old, go on in new files. Returns when to call it again. */
 uint64_t stream_window_tick(struct shard *sh, uint64_t now_ns);
 
-/* T, a new data stream without a ring, gets its session's window, if that has
- * one. E_NOMEM. */
+/* T, a new stream, gets its session's window if there is one, and T is a data
+ * stream without a ring. E_NOMEM. */
 enum status stream_window_add(struct stream *t) MUST_CHECK;
 
 /* Streams that have a window; without one nothing is done: */
@@ -66,7 +66,7 @@ bool stream_window_opened(struct stream *t) MUST_CHECK;
 /* It is sealed. */
 void stream_window_sealed(struct stream *t);
 /* BYTES are about to be written: delete files of the window for them. */
-void stream_window_make_room(struct stream *t, uint64_t bytes);
+void stream_window_make_space(struct stream *t, uint64_t bytes);
 /* BYTES were written. */
 void stream_window_wrote(struct stream *t, uint64_t bytes);
 /* Is the file full, as it has SIZE bytes and MORE are to come? */

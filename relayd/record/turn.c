@@ -32,7 +32,7 @@
 /* How often memory that is short is looked at. */
 #define RELIEF_NS (20 * NS_PER_MS)
 /* When to try again to write metadata that waits for room on the disk. */
-#define OWING_RETRY_NS (100 * NS_PER_MS)
+#define PENDING_RETRY_NS (100 * NS_PER_MS)
 /* How many tries there are at the end, LOCK_RETRY_NS apart: 300 ms. */
 #define LAST_LOCK_TRIES 30
 
@@ -107,8 +107,8 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 	list_for_each (n, tmp, &sh->ending) {
 		s = list_entry(n, struct session, ending_node);
 		/* The desk closes a connection that stops there. */
-		if (session_is_hearing(s))
-			session_heard(s);
+		if (session_is_receiving(s))
+			session_linger(s);
 		if (s->linger_until_ns > now_ns) {
 			next = clock_earlier(next, s->linger_until_ns);
 			continue;
@@ -141,7 +141,7 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 		before = sh->gaps;
 		list_for_each (n, tmp, &sh->gapped) {
 			next = clock_earlier(
-			    next, stream_check_gap(list_entry(n, struct stream,
+			    next, intake_check_gap(list_entry(n, struct stream,
 						       intake.gapped_node),
 				      now_ns));
 			if (shard_step_is_late(sh))
@@ -202,19 +202,18 @@ relieve(struct shard *sh, uint64_t now_ns)
 /* Try to write metadata that waits for room. When one stream finds none, it
  * goes behind the others, which are tried later. Returns when. */
 static uint64_t
-retry_owing(struct shard *sh, uint64_t now_ns)
+retry_pending(struct shard *sh, uint64_t now_ns)
 {
 	struct stream *t;
 
-	if (now_ns < sh->owing_ns && !list_empty(&sh->owing))
-		return sh->owing_ns;
-	while (!list_empty(&sh->owing)) {
-		t = list_first(&sh->owing, struct stream, writer.owing_node);
+	if (now_ns < sh->pending_ns && !list_empty(&sh->pending))
+		return sh->pending_ns;
+	while (!list_empty(&sh->pending)) {
+		t = list_first(
+		    &sh->pending, struct stream, writer.pending_node);
 		if (!stream_retry_metadata(t)) {
-			list_del(&t->writer.owing_node);
-			list_append(&sh->owing, &t->writer.owing_node);
-			sh->owing_ns = now_ns + OWING_RETRY_NS;
-			return sh->owing_ns;
+			sh->pending_ns = now_ns + PENDING_RETRY_NS;
+			return sh->pending_ns;
 		}
 		if (shard_step_is_late(sh))
 			return now_ns;
@@ -231,12 +230,12 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	assert(shard_is_mine(sh));
 	shard_begin_slice(sh);
 	list_for_each (n, tmp, &sh->locked)
-		stream_retry_records(
+		writer_retry_records(
 		    list_entry(n, struct stream, writer.locked_node));
-	stream_retry_sealed(sh, false);
+	writer_retry_sealed(sh, false);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
-	next = clock_earlier(next, retry_owing(sh, now_ns));
+	next = clock_earlier(next, retry_pending(sh, now_ns));
 	next = clock_earlier(next, stream_window_tick(sh, now_ns));
 	next = clock_earlier(next, relieve(sh, now_ns));
 	shard_end_slice(sh);
@@ -254,13 +253,13 @@ wait_for_readers(struct shard *sh)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_RETRY_NS };
 
-	stream_retry_sealed(sh, false);
+	writer_retry_sealed(sh, false);
 	for (unsigned i = 0; i < LAST_LOCK_TRIES && !list_empty(&sh->sealed);
 	     i++) {
 		nanosleep(&pause, NULL);
-		stream_retry_sealed(sh, false);
+		writer_retry_sealed(sh, false);
 	}
-	stream_retry_sealed(sh, true);
+	writer_retry_sealed(sh, true);
 }
 
 static void

@@ -13,7 +13,6 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/stream_internal.h"
 #include "store/chunk.h"
 #include "store/packet.h"
 
@@ -142,21 +141,6 @@ log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
 	    STREAM_ARGS(t), loss->n, loss->first, why, loss->records);
 }
 
-/* A packet with this number of the tracer will not come: go on as if it had. */
-static void
-pass_packet_seq(struct stream *t, uint64_t packet_seq)
-{
-	if (t->writer.has_packet_seq &&
-	    (int64_t)(packet_seq - t->writer.packet_seq) <= 0)
-		return;
-	t->writer.has_packet_seq = true;
-	t->writer.packet_seq = packet_seq;
-	/* A rotation must not wait for this packet. */
-	if (stream_roll_if_due(t, true, packet_seq + 1) != OK)
-		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
-		    STREAM_ARGS(t));
-}
-
 static void
 give_up(struct stream *t, uint64_t to, const char *why)
 {
@@ -165,21 +149,21 @@ give_up(struct stream *t, uint64_t to, const char *why)
 
 	/* First write packets before the gap: they may belong to another file
 	 * or chunk. */
-	stream_write_batch(t);
+	writer_write_batch(t);
 	arrivals_skip(&t->intake.udp->arrivals, to, &loss);
 	recount(t, before);
-	stream_count_records(t);
+	intake_count_records(t);
 	t->intake.udp->due_ns = 0;
 	t->intake.udp->gaps++;
 	t->intake.udp->lost += loss.n;
 	t->intake.udp->last = loss;
 	shard_of(t)->gaps++;
 	shard_of(t)->packets_lost += loss.n;
-	stream_lost(t, LOSS_udp, loss.n);
+	writer_lost(t, LOSS_udp, loss.n);
 	log_gap(t, &loss, why);
-	(void)stream_note_loss(t, &loss, why);
+	(void)writer_note_loss(t, &loss, why);
 	if (loss.records > 0)
-		pass_packet_seq(t, loss.last.packet_seq_num);
+		writer_pass_packet(t, loss.last.packet_seq_num);
 	stream_mark_dirty(t);
 }
 
@@ -197,7 +181,8 @@ is_short(const struct session *s)
 	       (s->file_bytes >= UDP_FILES_LITTLE &&
 		   s->shard->file_bytes > SHARD_FILES_HELD_MAX) ||
 	       shard_is_over(s->shard, 2) ||
-	       (shard_is_over(s->shard, 1) && in_use(s) >= session_little(s));
+	       (shard_is_over(s->shard, 1) &&
+		   in_use(s) >= session_fair_share(s));
 }
 
 /* Give packets up until memory is free. False: no stream can give any up, or
@@ -213,7 +198,7 @@ make_room(struct session *s)
 		if (t == NULL)
 			return false;
 		give_up(t, to, "memory");
-		(void)stream_write_ready(t);
+		(void)writer_write_ready(t);
 		(void)udp_room_note(t, &to);
 		if (shard_is_late(s->shard))
 			return !is_short(s);
@@ -267,7 +252,7 @@ udp_stream_piece(struct stream *t, const struct udp_header *h)
 	before = a->partial_bytes;
 	what = arrivals_add(a, &f, clock_now_ns(), &whole);
 	recount(t, before);
-	if (whole != NULL && stream_data(t, whole) != OK)
+	if (whole != NULL && intake_data(t, whole) != OK)
 		what = ARRIVED_NOMEM;
 	(void)udp_room_note(t, &to);
 	watch_gap(t);
@@ -299,7 +284,7 @@ record(struct stream *t, uint64_t seq, const struct index_record *rec)
 	t->intake.reorder.now = clock_now_ns();
 	st = reorder_record(&t->intake.reorder, seq, rec);
 	if (st == E_NOENT)
-		pass_packet_seq(t, rec->packet_seq_num);
+		writer_pass_packet(t, rec->packet_seq_num);
 	else if (st == OK)
 		heard_of(t, seq);
 	return st;
@@ -309,9 +294,7 @@ static uint32_t
 pending(struct stream *t, uint64_t last_seq)
 {
 	if ((int64_t)(t->intake.reorder.next - last_seq) > 0)
-		return t->writer.has_record != t->writer.has_data ||
-		       (t->writer.has_data &&
-			   t->writer.record_seq != t->writer.data_seq);
+		return !writer_has_all_records(&t->writer);
 	if (last_seq - t->intake.reorder.next < UDP_FAR)
 		arrivals_ask(
 		    &t->intake.udp->arrivals, last_seq, clock_now_ns());
@@ -352,7 +335,7 @@ finish(struct stream *t)
 	uint64_t to;
 
 	for (;;) {
-		if (!stream_write_ready(t))
+		if (!writer_write_ready(t))
 			return false;
 		if (!arrivals_lowest_whole(a, &to))
 			break;
@@ -363,7 +346,7 @@ finish(struct stream *t)
 	}
 	if (a->end > t->intake.reorder.next)
 		give_up(t, a->end, "the stream ended");
-	return stream_write_rest(t);
+	return intake_write_rest(t);
 }
 
 static bool
@@ -429,7 +412,7 @@ static const struct transport_ops udp_transport = {
 enum status
 udp_stream_create(struct stream *t)
 {
-	if (t->is_metadata)
+	if (t->is_metadata || t->session->udp == NULL)
 		return OK;
 	t->intake.udp = calloc(1, sizeof(*t->intake.udp));
 	if (t->intake.udp == NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writer: takes whole packets in order, writes them to the tracefile, and then
- * writes their index records. Packets that cannot be written are lost, and the
- * writer accounts for them.
+ * writes their index records. It accounts for packets that cannot be written.
+ * No other part of a stream reads these fields.
  */
 #ifndef RELAYD_RECORD_WRITER_H
 #define RELAYD_RECORD_WRITER_H
@@ -10,12 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/clock.h"
+#include "common/compiler.h"
 #include "common/list.h"
+#include "common/status.h"
+#include "relayd/stats/info.h"
+#include "store/reorder.h"
 
 struct buf;
+struct chunk;
 struct packet;
-struct stream_unnoted;
+struct shard;
+struct stream;
+struct stream_info;
 struct tracefile;
+
+/* How often a full disk is logged. */
+#define STREAM_FULL_LOG_NS (10 * NS_PER_S)
+
+/* Packets that were lost on a full disk and are not in .loss.jsonl yet. */
+struct unnoted_loss {
+	struct reorder_loss loss; /* n 0: none */
+	uint64_t noted_ns;	  /* when a line was written */
+};
 
 struct writer {
 	struct list locked_node; /* shard->locked */
@@ -36,13 +53,110 @@ struct writer {
 	uint64_t written_bytes, written_packets, lost; /* since it began */
 	bool has_write_error; /* not yet reported to the peer */
 	bool has_logged_drop, has_logged_size;
-	struct stream_unnoted *unnoted; /* losses on a full disk; NULL: none */
+	struct unnoted_loss *unnoted; /* NULL: none */
 
 	/* Metadata that waits for space on the disk: each request with its
 	 * lengths before it. NULL: none. */
-	struct buf *debt;
-	struct list owing_node; /* shard->owing */
-	bool has_lost_metadata; /* nothing can be written after it */
+	struct buf *pending;
+	struct list pending_node; /* shard->pending */
+	bool has_lost_metadata;	  /* nothing can be written after it */
 };
+
+void writer_init(struct writer *w);
+void writer_free(struct stream *t);
+
+/*
+ * Write the packets whose turn has come, and their records. Gaps that cannot
+ * close are given up. False: the time slice has expired; the stream is dirty,
+ * and the rest is written later.
+ */
+bool writer_write_ready(struct stream *t);
+/* Write only packets that have left the heap, before the transport gives up the
+ * packets after them. */
+void writer_write_batch(struct stream *t);
+/* A packet with this packet_seq_num will not come: go on as if it had. */
+void writer_pass_packet(struct stream *t, uint64_t packet_seq);
+/* A rotation may have become due. */
+enum status writer_roll_if_due(struct stream *t) MUST_CHECK;
+
+/* Create the file of the current place. */
+enum status writer_open_file(struct stream *t) MUST_CHECK;
+/* Go to the chunk C and create a file there. NULL: to no chunk. */
+enum status writer_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
+/* Go to the next file, which is empty. */
+void writer_next_file(struct stream *t);
+/* The stream goes to another chunk or ends: write all that waits for space on
+ * the disk now, or lose it. */
+void writer_leave_files(struct stream *t);
+/* The stream ends: its shard writes the records that wait for a lock. */
+void writer_end(struct stream *t);
+
+/* Retry writing records that wait for a lock. */
+void writer_retry_records(struct stream *t);
+/* The same for files whose streams are gone. FORCE: without the lock. */
+void writer_retry_sealed(struct shard *sh, bool force);
+/* Of the past files whose records wait, only the newest MOST go on waiting. */
+void writer_limit_sealed(struct stream *t, uint64_t most);
+
+/* N packets are lost, for whatever reason. */
+void writer_lost(struct stream *t, enum loss cause, uint64_t n);
+/* Append a line to .loss.jsonl. A failure is logged. */
+enum status writer_note_loss(
+    struct stream *t, const struct reorder_loss *loss, const char *why);
+
+/* Fill in what was written and lost. */
+void writer_describe(const struct writer *w, struct stream_info *to);
+
+/* Report an error in the next reply to the peer. */
+static inline void
+writer_set_error(struct writer *w)
+{
+	w->has_write_error = true;
+}
+/* Is an error to be reported to the peer? It is reported once. */
+static inline bool
+writer_take_error(struct writer *w)
+{
+	const bool has_error = w->has_write_error;
+
+	w->has_write_error = false;
+	return has_error;
+}
+
+/* Is every packet that left the heap written or lost? */
+static inline bool
+writer_is_idle(const struct writer *w)
+{
+	return w->batch.n == 0;
+}
+/* Do any records wait for a lock? */
+static inline bool
+writer_has_all_records(const struct writer *w)
+{
+	return w->has_record == w->has_data &&
+	       (!w->has_data || w->record_seq == w->data_seq);
+}
+/* The net_seq_num of the last packet in the file, or of the last one whose
+ * record is there too. False: there is none. */
+static inline bool
+writer_last_data(const struct writer *w, uint64_t *net_seq)
+{
+	if (w->has_data)
+		*net_seq = w->data_seq;
+	return w->has_data;
+}
+static inline bool
+writer_last_record(const struct writer *w, uint64_t *net_seq)
+{
+	if (w->has_record)
+		*net_seq = w->record_seq;
+	return w->has_record;
+}
+
+/* stream_metadata.c: write metadata for which there was no space. E_NOSPC:
+ * there still is none, it waits. Another failure: it is lost and logged. */
+enum status writer_write_pending(struct stream *t) MUST_CHECK;
+/* It will never be written. */
+void writer_drop_pending(struct stream *t);
 
 #endif

@@ -61,7 +61,7 @@ def flush(w, name):
 
 def is_lost(w):
     with open(w.relay.log, encoding="utf-8", errors="replace") as lines:
-        return "there is no room on the disk" in lines.read()
+        return "there is no space on the disk" in lines.read()
 
 
 def expect_gap(numbers, emitted, last):

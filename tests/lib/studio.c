@@ -224,7 +224,7 @@ studio_data(struct stream *t, const struct studio_packet *p)
 	struct packet *packet = packet_create(pool, p->seq);
 
 	MUST(packet != NULL);
-	MUST(stream_begin(t, &h) == OK);
+	MUST(intake_begin(t, &h) == OK);
 	packet->size = p->bytes;
 	for (uint32_t i = 0; i < p->bytes; i += 8) {
 		uint64_t word = p->tag + i;
@@ -233,7 +233,7 @@ studio_data(struct stream *t, const struct studio_packet *p)
 			memcpy(&word, (const char *)p->raw + i, 8);
 		MUST(packet_copy(pool, packet, &word, 8) == 8);
 	}
-	MUST(stream_data(t, packet) == OK);
+	MUST(intake_data(t, packet) == OK);
 	commit(t);
 }
 

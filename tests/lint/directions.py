@@ -2,7 +2,7 @@
 """Who may know whom on the recording side of relayd/ (doc/design.md).
 
 Files are known by their names, so that the rules stay true wherever below
-relayd/ a file stands. "stream*" is stream.c, stream.h, writer.c, ...
+relayd/ a file stands. "stream*" is stream.c, stream.h, stream_window.c, ...
 """
 import fnmatch
 import os
@@ -28,9 +28,13 @@ RULES = [
 ]
 
 # Common code does not ask which transport a stream has.
-ASKS_UDP = re.compile(r"->udp\b(?!\s*=[^=])")
+ASKS_UDP = re.compile(r"(?:->|\.)udp\b(?!\s*=[^=])")
 COMMON = ("stream*", "writer*", "place*", "intake*", "ingest*", "turn*", "shard*")
-CHOOSES = ("stream.c",)
+
+# A part of struct stream: the files that may read its fields.
+PART = re.compile(r"->(intake|place|writer)\.")
+READS = {"intake": ("intake.c", "udp.c"), "place": ("place.c", "stream_window.c"),
+         "writer": ("writer.c", "stream_metadata.c")}
 
 
 def is_one_of(name, patterns):
@@ -53,7 +57,11 @@ def check(path, text, code):
                     and not is_one_of(header, allowed):
                 yield line, "%s may not include \"%s\": %s" \
                     % (name, header, why)
-    if is_one_of(name, COMMON) and not is_one_of(name, CHOOSES):
+    if is_one_of(name, COMMON):
         for match in ASKS_UDP.finditer(code):
             yield code.count("\n", 0, match.start()) + 1, \
                 "->udp: ask the transport (struct transport_ops)"
+    for match in PART.finditer(code):
+        if name not in READS[match.group(1)]:
+            yield code.count("\n", 0, match.start()) + 1, \
+                "->%s.: ask the part of the stream" % match.group(1)

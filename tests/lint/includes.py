@@ -12,7 +12,6 @@ PRIVATE = re.compile(r"(?:.*/)?(\w+)_internal\.h")
 MODULES = {
     "conn": ("conn", "conn_*", "desk"),
     "options": ("options", "options_*", "reload"),
-    "stream": ("stream", "stream_*", "writer", "intake", "udp"),
     "viewer": ("viewer", "viewer_[!c]*", "viewers"),      # not viewer_conn
 }
 

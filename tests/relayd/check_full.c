@@ -396,7 +396,7 @@ START_TEST(that_streams_lost_packets_is_not_told_for_each)
 		    ask_seq(RELAY_CMD_close_stream, i * DATA, 0), RELAY_OK);
 		turn_commit(shard);
 	}
-	ck_assert_uint_eq(shard->packets_without_room, 200);
+	ck_assert_uint_eq(shard->packets_without_space, 200);
 	/* Warnings, and two errors, which are counted apart: the disk is full,
 	 * and packets are lost. */
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 2);

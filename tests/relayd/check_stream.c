@@ -744,7 +744,7 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 	while (!ingest_is_held(inputs[0]))
 		data(seq++);
 	ck_assert_uint_ge(
-	    control->session->held_bytes, session_little(control->session));
+	    control->session->held_bytes, session_fair_share(control->session));
 	/* What came a short time ago stays. */
 	turn_end();
 	ck_assert_uint_eq(shard->packets_dropped, 0);
@@ -774,7 +774,7 @@ START_TEST(records_without_packets_are_memory)
 	while (record(seq++) == RELAY_OK)
 		ck_assert_uint_lt(seq, 1 << 16);
 	ck_assert_uint_ge(control->session->n_records * RECORD_MEMORY,
-	    session_little(control->session));
+	    session_fair_share(control->session));
 	published_sub(&memory, shard->config.max_memory);
 	end();
 }
@@ -785,16 +785,16 @@ START_TEST(twice_the_memory_is_given_up_at_once)
 	uint64_t seq = 0;
 
 	begin(0, 0);
-	while (
-	    control->session == NULL ||
-	    control->session->held_bytes < 2 * session_little(control->session))
+	while (control->session == NULL ||
+	       control->session->held_bytes <
+		   2 * session_fair_share(control->session))
 		data(seq++);
 	published_add(&memory, 2 * shard->config.max_memory);
 	ck_assert(ingest_is_held(inputs[0]));
 	turn_end();
 	ck_assert_uint_gt(shard->packets_dropped, 0);
 	ck_assert_uint_lt(
-	    control->session->held_bytes, session_little(control->session));
+	    control->session->held_bytes, session_fair_share(control->session));
 	published_sub(&memory, 2 * shard->config.max_memory);
 	end();
 }

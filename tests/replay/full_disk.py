@@ -191,7 +191,7 @@ def goes_on(daemon):
     equal(gaps[0]["first"], len(before), "the first that was lost")
     lines = daemon.log_text().count("No space left")
     check(0 < lines < 3, f"{lines} lines of log for one full disk")
-    check(daemon.log_text().count("packets are lost: there is no room") == 1,
+    check(daemon.log_text().count("packets are lost: there is no space") == 1,
           "losses are not logged once")
 
 

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 DAEMON = ("common", "proto", "ctf", "store", "relayd")
-ROOTS = ("stream_write_ready", "viewer_next_index")
+ROOTS = ("writer_write_ready", "viewer_next_index")
 STRUCTS = ("stream", "session", "shard", "viewer")
 
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.S)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "relayd/record/place.h"
+
+#include <assert.h>
+
+#include "relayd/live/live_objects.h"
+#include "relayd/record/session.h"
+#include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/stream_window.h"
+#include "relayd/record/trace.h"
+#include "store/chunk.h"
+#include "store/packet_log.h"
+#include "store/tracefile.h"
+
+enum status
+place_join(struct stream *t, const struct relpath *asked)
+{
+	enum status st = trace_join(
+	    &t->place.trace, t->session, asked, t->channel);
+
+	if (st == OK)
+		t->path = t->place.trace->path;
+	return st;
+}
+
+void
+place_joined(struct stream *t, bool is_created)
+{
+	if (is_created)
+		trace_added(t->place.trace, t->is_metadata);
+	else
+		trace_not_added(t->place.trace, t->channel);
+}
+
+uint64_t
+place_live_trace(struct place *pl, struct live_door *door)
+{
+	if (pl->trace->live_id == 0)
+		pl->trace->live_id = published_add(&door->trace_ids, 1);
+	return pl->trace->live_id;
+}
+
+void
+place_close_metadata(struct place *pl)
+{
+	trace_close_metadata(pl->trace);
+}
+
+static void
+leave_chunk(struct place *pl)
+{
+	if (pl->family != NULL)
+		chunk_stream_left(pl->chunk, pl->family);
+	pl->family = NULL;
+	chunk_put(pl->chunk);
+	pl->chunk = NULL;
+}
+
+void
+place_enter(struct stream *t, struct chunk *c)
+{
+	struct place *pl = &t->place;
+
+	leave_chunk(pl);
+	pl->number = 0;
+	pl->has_wrapped = false;
+	if (c == NULL)
+		return;
+	pl->chunk = chunk_get(c);
+	trace_enter(pl->trace, c);
+}
+
+void
+place_free(struct stream *t)
+{
+	stream_window_leave(t);
+	chunk_put(t->place.roll_to);
+	leave_chunk(&t->place);
+	trace_leave(t->session, t->place.trace);
+}
+
+static enum tracefile_index
+index_format(const struct stream *t)
+{
+	if (t->is_metadata || !t->session->has_index)
+		return TRACEFILE_NO_INDEX;
+	return t->session->minor >= 8 ? TRACEFILE_INDEX_1_1
+				      : TRACEFILE_INDEX_1_0;
+}
+
+static enum status
+make_file(struct stream *t, struct tracefile **out)
+{
+	struct place *pl = &t->place;
+	enum status st = OK;
+
+	/* There is no folder if making it failed when the stream entered the
+	 * chunk. */
+	if (pl->family == NULL)
+		st = chunk_add_stream(pl->chunk, t->path, t->channel,
+		    place_is_numbered(pl), &pl->family);
+	if (st != OK)
+		return st;
+	/* Viewers must not open the file that is replaced any more. */
+	if (pl->has_wrapped && t->log != NULL)
+		packet_log_drop_file(t->log, pl->number, pl->chunk->serial);
+	st = tracefile_create(out, shard_of(t)->store, pl->chunk, pl->family,
+	    pl->number, pl->has_wrapped, index_format(t));
+	if (st != OK)
+		return st;
+	st = stream_log_file(t, *out, pl->chunk, pl->family);
+	if (st == OK && !stream_window_opened(t))
+		st = E_NOMEM;
+	if (st != OK) {
+		tracefile_discard(*out);
+		*out = NULL;
+	}
+	return st;
+}
+
+enum status
+place_make_file(struct stream *t, struct tracefile **out)
+{
+	enum status st;
+
+	assert(*out == NULL && t->place.chunk != NULL);
+	st = make_file(t, out);
+	if (st == E_NOENT && chunk_is_gone(t->place.chunk)) {
+		st = chunk_restore(t->place.chunk);
+		if (st == OK)
+			st = make_file(t, out);
+	}
+	return st;
+}
+
+bool
+place_next_file(struct place *pl)
+{
+	uint64_t next = pl->number + 1;
+
+	if (pl->tracefile_count != 0)
+		next %= pl->tracefile_count;
+	if (next <= pl->number)
+		pl->has_wrapped = true;
+	pl->number = next;
+	return pl->has_wrapped;
+}
+
+bool
+place_is_full(const struct stream *t, uint64_t size, uint64_t more)
+{
+	const struct place *pl = &t->place;
+
+	if (pl->tracefile_size != 0 && size + more > pl->tracefile_size)
+		return true;
+	return pl->window != NULL && stream_window_is_file_full(t, size, more);
+}
+
+void
+place_begin_roll(struct place *pl, struct chunk *to, uint64_t at)
+{
+	assert(!pl->is_rolling);
+	pl->is_rolling = true;
+	pl->roll_to = to == NULL ? NULL : chunk_get(to);
+	pl->roll_at = at;
+}
+
+struct chunk *
+place_end_roll(struct place *pl)
+{
+	struct chunk *to = pl->roll_to;
+
+	assert(pl->is_rolling);
+	pl->is_rolling = false;
+	pl->roll_to = NULL;
+	return to;
+}
+
+enum status
+place_note_loss(const struct stream *t, const char *line, size_t n)
+{
+	const struct place *pl = &t->place;
+
+	if (pl->chunk == NULL || pl->family == NULL)
+		return OK;
+	return chunk_note_loss(pl->chunk, pl->family, line, n);
+}
