@@ -10,10 +10,6 @@
 #include "common/log.h"
 #include "relayd/retention/retention_internal.h"
 
-/* Versions that were never released had their notes there. */
-#define OLD_NOTES ".tracepulse-notes"
-#define OLD_MAGIC "tracepulse-notes "
-
 void
 retention_note(struct retention *r, const struct entry *e, const char *path)
 {
@@ -190,23 +186,6 @@ retention_note_all(struct retention *r)
 		retention_note(r, e, e->path);
 }
 
-static void
-remove_old_notes(const struct retention *r)
-{
-	char head[sizeof(OLD_MAGIC) - 1];
-	int fd;
-
-	if (dir_open_file(&fd, r->base_fd, OLD_NOTES, O_RDONLY | O_NONBLOCK) !=
-	    OK)
-		return;
-	if (read(fd, head, sizeof(head)) == sizeof(head) &&
-	    memcmp(head, OLD_MAGIC, sizeof(head)) == 0 &&
-	    dir_unlink(r->base_fd, OLD_NOTES) == OK)
-		log_info("%s/" OLD_NOTES " of an earlier version was removed",
-		    r->output);
-	close(fd);
-}
-
 void
 retention_load(struct retention *r)
 {
@@ -217,7 +196,6 @@ retention_load(struct retention *r)
 	r->base_fd = open(r->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->base_fd < 0)
 		return;
-	remove_old_notes(r);
 	st = dir_identify(&r->table.output, r->base_fd);
 	if (st == OK)
 		st = open_notes(r, apply);

@@ -641,21 +641,6 @@ def moves_and_copies():
         check(one.exists(), "a part of the copy was deleted")
 
 
-def an_earlier_version():
-    """It had its notes in the output directory: they go, a file of somebody
-    else stays."""
-    with start() as daemon:
-        old = daemon.out / ".tracepulse-notes"
-        for text, stays in ("tracepulse-notes 1\nx", False), ("mine", True):
-            daemon.stop()
-            daemon.is_stopped = False
-            old.write_text(text)
-            daemon.start_again()
-            stored(daemon)
-            equal(old.exists(), stays, text)
-            equal("an earlier version" in daemon.log_text(), True, "the log")
-
-
 def pages():
     with start() as daemon:
         for i in range(7):
@@ -882,7 +867,7 @@ def cut_before_their_metadata():
         equal(sorted(lines()), ["early", "early", "killed"], "lines")
 
 
-CASES = [cut_before_their_metadata, nothing_stays, moves_and_copies, an_earlier_version,
+CASES = [cut_before_their_metadata, nothing_stays, moves_and_copies,
          two_relays_with_one_state, oldest_first, active_stays,
          a_viewer_reads_on, kept, dry_run, max_age, by_a_link, by_a_directory,
          by_a_file, by_a_parent_that_is_a_link, not_ours, names_like_notes,
