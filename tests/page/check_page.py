@@ -289,6 +289,13 @@ def stored_traces():
         b.wait("document.querySelector('#detail .command code').innerText"
                f" === {json.dumps(f'babeltrace2 {dirs[2]}')}")
         b.press("Escape")
+        cut = relay.Session(daemon, "cut")     # before its metadata
+        cut.packet()
+        cut.wait_written()
+        cut.control.close()
+        cut.data.close()
+        b.wait("document.querySelector('#stored-rows tr')"
+               ".cells[2].innerText === 'Unreadable'")
         for width in browser.WIDTHS:
             b.size(width)
             is_narrow(width)
