@@ -397,7 +397,8 @@ def foreign_notes():
             make(daemon.notes())
             daemon.start_again()
             one = record(daemon, "one")
-            check("retention is not possible" in daemon.log_text(), "not told")
+            wait_until("not possible", lambda: "retention is not possible" in
+                       daemon.log_text())
             said = order(daemon, "/api/v1/stored", 503, "GET")
             check("no notes" in said["error"] and
                   "--state-dir" in said["error"], f"{said}")
