@@ -73,19 +73,12 @@ struct retention {
 	struct stats *stats;
 };
 
-/* retention_notes.c */
-/* Open the output directory and read the notes; nothing is kept of another one
- * before. */
-void retention_load(struct retention *r);
-void retention_unload(struct retention *r);
+/* retention.c */
 /* Note E, which is at PATH or will be. */
 void retention_note(
     struct retention *r, const struct entry *e, const char *path);
 /* Have what was noted in the file; SYNCS: and on the disk. E_IO. */
 enum status retention_flush(struct retention *r, bool syncs) MUST_CHECK;
-/* Note all anew if something could not be, or if somebody took the file away.
- */
-void retention_note_all(struct retention *r);
 
 /* retention_delete.c */
 /* Look at the file system. */
