@@ -20,7 +20,7 @@
 
 /* News that one turn takes in; what is left waits for the next turn, so that
  * peers that publish without end do not keep viewers waiting. */
-#define TURN_NEWS 256
+#define CYCLE_EVENTS 256
 
 struct live_worker {
 	pthread_t thread;
@@ -35,7 +35,7 @@ struct live_worker {
 };
 
 struct live_pool {
-	struct live_door door;
+	struct live_notifier notifier;
 	struct published viewer_ids, n_conns;
 	unsigned max_conns;
 	uint64_t last_crowd_log;
@@ -50,23 +50,23 @@ static void
 on_wake(void *arg)
 {
 	struct live_worker *w = arg;
-	enum live_news what;
+	enum live_event what;
 	void *object;
 	unsigned n = 0;
 
 	if (w->loop.is_stopping)
 		return;
-	while (n < TURN_NEWS && live_inbox_take(&w->inbox, &what, &object)) {
-		viewers_news(&w->viewers, what, object);
+	while (n < CYCLE_EVENTS && live_inbox_take(&w->inbox, &what, &object)) {
+		viewers_take_event(&w->viewers, what, object);
 		n++;
 	}
 	/* Without viewers nobody waits for it. */
-	if (n == TURN_NEWS)
+	if (n == CYCLE_EVENTS)
 		loop_wake(&w->loop);
 	else if (n > 0 && list_empty(&w->desk.conns))
 		loop_rest(&w->loop);
 	if (n > 0)
-		viewer_conns_news(&w->desk);
+		viewer_conns_serve_events(&w->desk);
 	if (published_take_bits(&w->has_lost_wake) != 0)
 		viewer_conns_wake(&w->desk, NULL);
 }
@@ -178,9 +178,9 @@ start(struct live_pool *p, struct live_worker *w,
 }
 
 static void
-tell(struct live_door *d, enum live_news what, void *object)
+notify(struct live_notifier *d, enum live_event what, void *object)
 {
-	struct live_pool *p = container_of(d, struct live_pool, door);
+	struct live_pool *p = container_of(d, struct live_pool, notifier);
 
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		viewers_note_sent(&p->workers[i].viewers, what);
@@ -204,9 +204,9 @@ wake_one(struct live_worker *w, const void *source)
 }
 
 static void
-wake(struct live_door *d, uint64_t bits, const void *source)
+wake(struct live_notifier *d, uint64_t bits, const void *source)
 {
-	struct live_pool *p = container_of(d, struct live_pool, door);
+	struct live_pool *p = container_of(d, struct live_pool, notifier);
 
 	for (unsigned i = 0; i < p->n_workers; i++)
 		if ((bits & UINT64_C(1) << i) != 0)
@@ -222,9 +222,9 @@ live_pool_start(struct live_pool **out, const struct live_config *config)
 	*out = NULL;
 	if (p == NULL)
 		return E_NOMEM;
-	p->door.tell = tell;
-	p->door.wake = wake;
-	p->door.n_workers = config->n_workers;
+	p->notifier.notify = notify;
+	p->notifier.wake = wake;
+	p->notifier.n_workers = config->n_workers;
 	p->max_conns = config->max_conns;
 	for (unsigned i = 0; i < config->n_workers && st == OK; i++)
 		st = start(p, &p->workers[i], config);
@@ -236,10 +236,10 @@ live_pool_start(struct live_pool **out, const struct live_config *config)
 	return OK;
 }
 
-struct live_door *
-live_pool_door(struct live_pool *p)
+struct live_notifier *
+live_pool_notifier(struct live_pool *p)
 {
-	return &p->door;
+	return &p->notifier;
 }
 
 /* Viewers are turned away first: writers need descriptors more. */
@@ -310,13 +310,13 @@ live_pool_viewers(const struct live_pool *p)
 }
 
 static void
-forget_news(struct live_inbox *b)
+drop_events(struct live_inbox *b)
 {
-	enum live_news what;
+	enum live_event what;
 	void *object;
 
 	while (live_inbox_take(b, &what, &object))
-		live_news_put(what, object);
+		live_event_put(what, object);
 }
 
 void
@@ -328,7 +328,7 @@ live_pool_stop(struct live_pool *p)
 		loop_post(&p->workers[i].loop, p->workers[i].stop);
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		pthread_join(p->workers[i].thread, NULL);
-		forget_news(&p->workers[i].inbox);
+		drop_events(&p->workers[i].inbox);
 		loop_destroy(&p->workers[i].loop);
 		questions_drop(&p->workers[i].questions);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live workers: threads that serve viewers and do not record, and the door
- * through which ingest workers tell them what viewers can see. The main thread
- * starts and stops them.
+ * The live workers: threads that serve viewers and do not record, and the
+ * notifier by which ingest workers tell them what viewers can see. The main
+ * thread starts and stops them.
  */
 #ifndef RELAYD_LIVE_WORKER_H
 #define RELAYD_LIVE_WORKER_H
@@ -13,7 +13,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-struct live_door;
+struct live_notifier;
 struct live_pool;
 struct threads;
 struct sockaddr;
@@ -30,8 +30,8 @@ struct live_config {
 
 enum status live_pool_start(
     struct live_pool **out, const struct live_config *config) MUST_CHECK;
-/* The door for ingest workers, which must be stopped before the pool. */
-struct live_door *live_pool_door(struct live_pool *p);
+/* For ingest workers, which must be stopped before the pool. */
+struct live_notifier *live_pool_notifier(struct live_pool *p);
 /* A viewer has connected; takes FD. Main thread. */
 void live_pool_adopt(
     struct live_pool *p, int take_fd, const struct sockaddr *peer);

@@ -306,7 +306,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 
 	st = live_pool_start(&l->live_pool, &live);
 	if (st == OK)
-		shard.door = live_pool_door(l->live_pool);
+		shard.notifier = live_pool_notifier(l->live_pool);
 	for (; l->n_workers < o->workers && st == OK; l->n_workers++) {
 		shard.worker = l->n_workers;
 		config.udp_fd = l->udp_fds[l->n_workers];

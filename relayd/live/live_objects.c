@@ -8,13 +8,13 @@
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
-/* Of each object there are two pieces of news: it is there, and it is gone. */
-#define NEWS_PER_OBJECT 2
+/* An object has two events: it began, and it ended. */
+#define EVENTS_PER_OBJECT 2
 
 static size_t
-size_of_notices(unsigned n_workers)
+size_of_events(unsigned n_workers)
 {
-	return n_workers * NEWS_PER_OBJECT * sizeof(struct live_notice);
+	return n_workers * EVENTS_PER_OBJECT * sizeof(struct live_event_node);
 }
 
 static void
@@ -33,7 +33,7 @@ live_session_create(struct live_session **out, unsigned n_workers, uint64_t id,
     const char *name)
 {
 	struct live_session *s = calloc(
-	    1, sizeof(*s) + size_of_notices(n_workers));
+	    1, sizeof(*s) + size_of_events(n_workers));
 
 	*out = NULL;
 	if (s == NULL)
@@ -83,11 +83,11 @@ live_stream_create(struct live_stream **out, struct live_session *session,
     uint64_t id, uint64_t trace_id, const char *path, const char *channel,
     struct packet_log *log, struct metadata_log *metadata)
 {
-	const size_t notices = size_of_notices(session->n_workers);
+	const size_t event_nodes = size_of_events(session->n_workers);
 	const size_t path_size = strlen(path) + 1;
 	const size_t channel_size = strlen(channel) + 1;
 	struct live_stream *s = calloc(
-	    1, sizeof(*s) + notices + path_size + channel_size);
+	    1, sizeof(*s) + event_nodes + path_size + channel_size);
 	char *text;
 
 	*out = NULL;
@@ -100,7 +100,7 @@ live_stream_create(struct live_stream **out, struct live_session *session,
 	s->session = live_session_get(session);
 	s->log = log == NULL ? NULL : packet_log_get(log);
 	s->metadata = metadata == NULL ? NULL : metadata_log_get(metadata);
-	text = (char *)s->notices + notices;
+	text = (char *)s->event_nodes + event_nodes;
 	s->path = memcpy(text, path, path_size);
 	s->channel = memcpy(text + path_size, channel, channel_size);
 	*out = s;
@@ -122,13 +122,13 @@ live_stream_put(struct live_stream *s)
 }
 
 static bool
-is_of_stream(enum live_news what)
+is_of_stream(enum live_event what)
 {
-	return what == LIVE_NEWS_STREAM || what == LIVE_NEWS_STREAM_CLOSED;
+	return what == LIVE_EVENT_STREAM || what == LIVE_EVENT_STREAM_CLOSED;
 }
 
 void
-live_news_get(enum live_news what, void *object)
+live_event_get(enum live_event what, void *object)
 {
 	if (is_of_stream(what))
 		live_stream_get(object);
@@ -137,7 +137,7 @@ live_news_get(enum live_news what, void *object)
 }
 
 void
-live_news_put(enum live_news what, void *object)
+live_event_put(enum live_event what, void *object)
 {
 	if (is_of_stream(what))
 		live_stream_put(object);
@@ -145,16 +145,16 @@ live_news_put(enum live_news what, void *object)
 		live_session_put(object);
 }
 
-static struct live_notice *
-notice_of(enum live_news what, void *object, unsigned worker)
+static struct live_event_node *
+node_of(enum live_event what, void *object, unsigned worker)
 {
-	struct live_notice *notices =
-	    is_of_stream(what) ? ((struct live_stream *)object)->notices
-			       : ((struct live_session *)object)->notices;
-	const bool is_last = what == LIVE_NEWS_SESSION_ENDED ||
-			     what == LIVE_NEWS_STREAM_CLOSED;
+	struct live_event_node *event_nodes =
+	    is_of_stream(what) ? ((struct live_stream *)object)->event_nodes
+			       : ((struct live_session *)object)->event_nodes;
+	const bool is_last = what == LIVE_EVENT_SESSION_ENDED ||
+			     what == LIVE_EVENT_STREAM_CLOSED;
 
-	return &notices[worker * NEWS_PER_OBJECT + (is_last ? 1 : 0)];
+	return &event_nodes[worker * EVENTS_PER_OBJECT + (is_last ? 1 : 0)];
 }
 
 void
@@ -165,12 +165,12 @@ live_inbox_init(struct live_inbox *b)
 
 bool
 live_inbox_post(
-    struct live_inbox *b, enum live_news what, void *object, unsigned worker)
+    struct live_inbox *b, enum live_event what, void *object, unsigned worker)
 {
-	struct live_notice *n = notice_of(what, object, worker);
+	struct live_event_node *n = node_of(what, object, worker);
 
 	assert(n->object == NULL);
-	live_news_get(what, object);
+	live_event_get(what, object);
 	n->what = what;
 	n->object = object;
 	cds_wfcq_node_init(&n->node);
@@ -179,15 +179,15 @@ live_inbox_post(
 }
 
 bool
-live_inbox_take(struct live_inbox *b, enum live_news *what, void **object)
+live_inbox_take(struct live_inbox *b, enum live_event *what, void **object)
 {
 	struct cds_wfcq_node *node = __cds_wfcq_dequeue_blocking(
 	    &b->head, &b->tail);
-	const struct live_notice *n;
+	const struct live_event_node *n;
 
 	if (node == NULL)
 		return false;
-	n = container_of(node, struct live_notice, node);
+	n = container_of(node, struct live_event_node, node);
 	assert(published(&n->is_ready) == 1);
 	*what = n->what;
 	*object = n->object;

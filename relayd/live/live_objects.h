@@ -23,29 +23,27 @@
 struct metadata_log;
 struct packet_log;
 
-/*
- * The door from an ingest worker to all live workers. News arrive in the order
- * of events. The object is borrowed: the door takes references of its own.
- */
-enum live_news {
-	LIVE_NEWS_SESSION,	 /* a session is there */
-	LIVE_NEWS_SESSION_ENDED, /* its control connection ended */
-	LIVE_NEWS_STREAM,	 /* a stream was published */
-	LIVE_NEWS_STREAM_CLOSED, /* its log has ended */
+/* What live workers learn of sessions and streams, in the order in which it
+ * happened. */
+enum live_event {
+	LIVE_EVENT_SESSION,	  /* a session began */
+	LIVE_EVENT_SESSION_ENDED, /* its control connection ended */
+	LIVE_EVENT_STREAM,	  /* a stream was published */
+	LIVE_EVENT_STREAM_CLOSED, /* its log has ended */
 };
 
-/* A piece of news on its way to one live worker. It is allocated with its
- * object, so that news always arrives. */
-struct live_notice {
+/* An event on its way to one live worker. It is allocated with its object, so
+ * that it always arrives. */
+struct live_event_node {
 	struct cds_wfcq_node node;
 	struct published is_ready; /* the queue's order, for ThreadSanitizer */
-	enum live_news what;
+	enum live_event what;
 	void *object; /* a reference */
 };
 
 struct live_session {
 	struct ref ref;
-	unsigned n_workers; /* live workers that hear of it */
+	unsigned n_workers; /* live workers that learn of it */
 	uint64_t id;	    /* that of the relay session */
 	uint32_t live_timer_us;
 	bool is_ctf2;
@@ -53,7 +51,7 @@ struct live_session {
 	struct published clients;    /* viewers attached */
 	struct published sent_bytes; /* of packets, to viewers */
 	struct published streams;    /* published and open, metadata included */
-	struct live_notice notices[]; /* two for each live worker */
+	struct live_event_node event_nodes[]; /* two for each live worker */
 };
 
 struct live_stream {
@@ -65,15 +63,15 @@ struct live_stream {
 	 * are later. */
 	uint64_t time_before;
 	bool is_metadata;
-	const char *path, *channel; /* behind the notices */
+	const char *path, *channel; /* after EVENT_NODES */
 	struct live_session *session;
-	struct packet_log *log;	       /* of a data stream */
-	struct metadata_log *metadata; /* of a metadata stream */
-	struct live_notice notices[];  /* two for each live worker */
+	struct packet_log *log;		      /* of a data stream */
+	struct metadata_log *metadata;	      /* of a metadata stream */
+	struct live_event_node event_nodes[]; /* two for each live worker */
 };
 
-/* One reference; the strings are copied. N_WORKERS live workers will hear of
- * the session and of its streams. */
+/* One reference; the strings are copied. N_WORKERS live workers will learn
+ * of the session and of its streams. */
 enum status live_session_create(struct live_session **out, unsigned n_workers,
     uint64_t id, uint32_t live_timer_us, bool is_ctf2, const char *hostname,
     const char *name) MUST_CHECK;
@@ -89,11 +87,11 @@ enum status live_stream_create(struct live_stream **out,
 struct live_stream *live_stream_get(struct live_stream *s);
 void live_stream_put(struct live_stream *s); /* NULL is fine */
 
-/* Take and drop a reference on the object of such a piece of news. */
-void live_news_get(enum live_news what, void *object);
-void live_news_put(enum live_news what, void *object);
+/* Take and drop a reference on the object of an event. */
+void live_event_get(enum live_event what, void *object);
+void live_event_put(enum live_event what, void *object);
 
-/* The news that one live worker has not heard yet, oldest first. */
+/* Events that one live worker has not taken yet, oldest first. */
 struct live_inbox {
 	struct cds_wfcq_head head;
 	struct cds_wfcq_tail tail;
@@ -101,23 +99,27 @@ struct live_inbox {
 
 void live_inbox_init(struct live_inbox *b);
 /* Any thread. Takes a reference on OBJECT. WORKER: whose inbox B is, counted
- * from 0. Each piece of news of an object is sent once. True: the inbox was
+ * from 0. Each event of an object is posted once. True: the inbox was
  * empty, so its worker must be woken. */
-bool live_inbox_post(struct live_inbox *b, enum live_news what, void *object,
+bool live_inbox_post(struct live_inbox *b, enum live_event what, void *object,
     unsigned worker) MUST_CHECK;
 /* The worker only. *OBJECT is a reference that the caller has to put. False:
  * the inbox is empty. */
 bool live_inbox_take(
-    struct live_inbox *b, enum live_news *what, void **object) MUST_CHECK;
+    struct live_inbox *b, enum live_event *what, void **object) MUST_CHECK;
 
-struct live_door {
-	unsigned n_workers; /* live workers behind the door */
-	void (*tell)(struct live_door *d, enum live_news what, void *object);
+/* Notifies all live workers. Objects are borrowed: it takes references of its
+ * own. */
+struct live_notifier {
+	unsigned n_workers; /* live workers that are notified */
+	void (*notify)(
+	    struct live_notifier *d, enum live_event what, void *object);
 	/* Wake the live workers in BITS: SOURCE (a packet_log, or a
 	 * metadata_log) has news. SOURCE is only compared, never
 	 * dereferenced. */
-	void (*wake)(struct live_door *d, uint64_t bits, const void *source);
-	struct published stream_ids, trace_ids; /* the last ones given */
+	void (*wake)(
+	    struct live_notifier *d, uint64_t bits, const void *source);
+	struct published stream_ids, trace_ids; /* the last ones used */
 };
 
 #endif

@@ -119,9 +119,9 @@ add_stream(struct viewers *vs, struct live_stream *stream)
 }
 
 void
-viewers_note_sent(struct viewers *vs, enum live_news what)
+viewers_note_sent(struct viewers *vs, enum live_event what)
 {
-	if (what == LIVE_NEWS_STREAM)
+	if (what == LIVE_EVENT_STREAM)
 		published_add(&vs->events_sent, 1);
 }
 
@@ -136,7 +136,7 @@ viewers_are_behind(const struct viewers *vs)
 
 /* What can be seen changes first, then each viewer learns of it. */
 void
-viewers_news(struct viewers *vs, enum live_news what, void *take_object)
+viewers_take_event(struct viewers *vs, enum live_event what, void *take_object)
 {
 	const struct live_session *session = take_object;
 	struct live_stream *stream = take_object;
@@ -146,23 +146,23 @@ viewers_news(struct viewers *vs, enum live_news what, void *take_object)
 
 	assert(viewers_are_mine(vs));
 	switch (what) {
-	case LIVE_NEWS_SESSION: /* viewers ask for the list of sessions */
+	case LIVE_EVENT_SESSION: /* viewers ask for the list of sessions */
 		add_session(vs, take_object);
 		break;
-	case LIVE_NEWS_SESSION_ENDED:
+	case LIVE_EVENT_SESSION_ENDED:
 		s = viewers_find(vs, session->id);
 		if (s != NULL)
 			drop_session(vs, s);
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_session_ended(v, session);
 		break;
-	case LIVE_NEWS_STREAM:
+	case LIVE_EVENT_STREAM:
 		vs->events_arrived++;
 		add_stream(vs, stream);
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_stream_published(v, stream);
 		break;
-	case LIVE_NEWS_STREAM_CLOSED:
+	case LIVE_EVENT_STREAM_CLOSED:
 		t = idmap_find(&vs->streams_by_id, stream->id);
 		if (t != NULL)
 			drop_stream(vs, t);
@@ -170,7 +170,7 @@ viewers_news(struct viewers *vs, enum live_news what, void *take_object)
 			viewer_stream_closed(v, stream);
 		break;
 	}
-	live_news_put(what, take_object);
+	live_event_put(what, take_object);
 }
 
 static void

@@ -71,12 +71,13 @@ void viewers_destroy(struct viewers *vs);
 
 /* An event will be sent here. Called before it is sent, and before any later
  * event is published. Any thread. */
-void viewers_note_sent(struct viewers *vs, enum live_news what);
+void viewers_note_sent(struct viewers *vs, enum live_event what);
 /* Are events of published streams still on their way to this worker? */
 bool viewers_are_behind(const struct viewers *vs);
 /* Take in an event. TAKE_OBJECT is a reference that is taken over. On return
  * all viewers attached to its session know the event. */
-void viewers_news(struct viewers *vs, enum live_news what, void *take_object);
+void viewers_take_event(
+    struct viewers *vs, enum live_event what, void *take_object);
 
 struct shown_session *viewers_find(const struct viewers *vs, uint64_t id);
 

@@ -512,7 +512,7 @@ viewer_conns_wake(struct viewer_conns *d, const void *source)
 }
 
 void
-viewer_conns_news(struct viewer_conns *d)
+viewer_conns_serve_events(struct viewer_conns *d)
 {
 	serve_held(d, has_news, NULL);
 }

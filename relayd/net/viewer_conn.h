@@ -93,11 +93,11 @@ void viewer_conns_destroy(struct viewer_conns *d); /* closes all */
 /* SOURCE has news: serve the requests that wait for it. NULL: serve all held
  * requests. */
 void viewer_conns_wake(struct viewer_conns *d, const void *source);
-/* After viewers_news(): the held requests of viewers that had news are served
- * again. Those of viewers of an ended session are answered now, unless they are
- * held because they are early; those that are early are served in any case, as
- * they may have waited for the news of another session. */
-void viewer_conns_news(struct viewer_conns *d);
+/* After viewers_take_event(): the held requests of viewers that had news are
+ * served again. Those of viewers of an ended session are answered now, unless
+ * they are held because they are early; those that are early are served in any
+ * case, as they may have waited for the news of another session. */
+void viewer_conns_serve_events(struct viewer_conns *d);
 /* Serve held requests that reached their limit, and close stalled viewers.
  * Returns when to call it again, ns. */
 uint64_t viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns);

@@ -34,10 +34,10 @@ place_joined(struct stream *t, bool is_created)
 }
 
 uint64_t
-place_live_trace(struct place *pl, struct live_door *door)
+place_live_trace(struct place *pl, struct live_notifier *notifier)
 {
 	if (pl->trace->live_id == 0)
-		pl->trace->live_id = published_add(&door->trace_ids, 1);
+		pl->trace->live_id = published_add(&notifier->trace_ids, 1);
 	return pl->trace->live_id;
 }
 

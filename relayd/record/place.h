@@ -14,7 +14,7 @@
 
 struct chunk;
 struct chunk_family;
-struct live_door;
+struct live_notifier;
 struct relpath;
 struct stream;
 struct trace;
@@ -52,7 +52,7 @@ enum status place_join(
 void place_joined(struct stream *t, bool is_created);
 /* The id by which viewers know the trace: streams of one folder are one CTF
  * trace (live 1.5.4). */
-uint64_t place_live_trace(struct place *pl, struct live_door *door);
+uint64_t place_live_trace(struct place *pl, struct live_notifier *notifier);
 /* CLOSE_STREAM came for this metadata stream. */
 void place_close_metadata(struct place *pl);
 /* The stream goes to the chunk C; NULL: to no chunk. Its file is not made. */

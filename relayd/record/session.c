@@ -63,16 +63,16 @@ make_tag(struct session *s, const char *peer)
 static enum status
 show(struct session *s)
 {
-	struct live_door *door = s->shard->config.door;
+	struct live_notifier *notifier = s->shard->config.notifier;
 	enum status st;
 
-	if (door == NULL || s->wish.session_name == NULL)
+	if (notifier == NULL || s->wish.session_name == NULL)
 		return OK;
-	st = live_session_create(&s->live, door->n_workers, s->id,
+	st = live_session_create(&s->live, notifier->n_workers, s->id,
 	    s->wish.live_timer_us, s->wish.trace_format == 2,
 	    s->wish.hostname->s, s->wish.session_name->s);
 	if (st == OK)
-		door->tell(door, LIVE_NEWS_SESSION, s->live);
+		notifier->notify(notifier, LIVE_EVENT_SESSION, s->live);
 	return st;
 }
 
@@ -80,10 +80,10 @@ show(struct session *s)
 static void
 tell_end(struct session *s)
 {
-	struct live_door *door = s->shard->config.door;
+	struct live_notifier *notifier = s->shard->config.notifier;
 
 	if (s->live != NULL && !s->has_told_end)
-		door->tell(door, LIVE_NEWS_SESSION_ENDED, s->live);
+		notifier->notify(notifier, LIVE_EVENT_SESSION_ENDED, s->live);
 	s->has_told_end = true;
 }
 

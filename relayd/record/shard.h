@@ -38,7 +38,7 @@
 #define SHARD_SESSIONS_A_TURN 1
 
 struct chunk;
-struct live_door;
+struct live_notifier;
 struct stats;
 struct store;
 struct store_config;
@@ -48,14 +48,14 @@ struct shard_config {
 	unsigned n_workers; /* of all; 0: not known */
 	bool group_by_session;
 	bool allow_clear;
-	bool loses_when_full;	       /* --on-full */
-	uint64_t max_packet_size;      /* with padding, bytes */
-	uint64_t max_memory;	       /* limit of all workers' packets */
-	struct published *memory;      /* in use by packets; borrowed */
-	struct published *session_ids; /* the last one given; borrowed */
-	uint16_t data_port;	       /* TCP */
-	uint16_t udp_port;	       /* 0: no UDP */
-	struct live_door *door;	       /* to the viewers; borrowed, or NULL */
+	bool loses_when_full;		/* --on-full */
+	uint64_t max_packet_size;	/* with padding, bytes */
+	uint64_t max_memory;		/* limit of all workers' packets */
+	struct published *memory;	/* in use by packets; borrowed */
+	struct published *session_ids;	/* the last one given; borrowed */
+	uint16_t data_port;		/* TCP */
+	uint16_t udp_port;		/* 0: no UDP */
+	struct live_notifier *notifier; /* to the viewers; borrowed, or NULL */
 };
 
 struct shard {

@@ -22,10 +22,10 @@
 #include "store/store.h"
 #include "store/tracefile.h"
 
-static struct live_door *
-door_of(const struct stream *t)
+static struct live_notifier *
+notifier_of(const struct stream *t)
 {
-	return shard_of(t)->config.door;
+	return shard_of(t)->config.notifier;
 }
 
 static enum status
@@ -64,7 +64,7 @@ static void
 wake(struct shard *sh, uint64_t bits, const void *source)
 {
 	if (bits != 0)
-		sh->config.door->wake(sh->config.door, bits, source);
+		sh->config.notifier->wake(sh->config.notifier, bits, source);
 }
 
 void
@@ -88,14 +88,14 @@ stream_wake(struct stream *t)
 static void
 show(struct stream *t)
 {
-	struct live_door *door = door_of(t);
+	struct live_notifier *notifier = notifier_of(t);
 	enum status st;
 
 	if (t->log == NULL && t->metadata == NULL)
 		return;
 	st = live_stream_create(&t->live, t->session->live,
-	    published_add(&door->stream_ids, 1),
-	    place_live_trace(&t->place, door), t->path->s, t->channel->s,
+	    published_add(&notifier->stream_ids, 1),
+	    place_live_trace(&t->place, notifier), t->path->s, t->channel->s,
 	    t->log, t->metadata);
 	if (st != OK) {
 		log_error(STREAM_FMT " out of memory: not shown to viewers",
@@ -103,7 +103,7 @@ show(struct stream *t)
 		return;
 	}
 	t->live->time_before = t->session->latest;
-	door->tell(door, LIVE_NEWS_STREAM, t->live);
+	notifier->notify(notifier, LIVE_EVENT_STREAM, t->live);
 }
 
 void
@@ -128,7 +128,7 @@ stream_forget_chunk(struct stream *t, const struct chunk *c)
 static void
 end_logs(struct stream *t)
 {
-	struct live_door *door = door_of(t);
+	struct live_notifier *notifier = notifier_of(t);
 
 	if (t->metadata != NULL)
 		metadata_log_end(t->metadata);
@@ -136,7 +136,7 @@ end_logs(struct stream *t)
 	if (t->is_published)
 		published_sub(&t->session->live->streams, 1);
 	if (t->live != NULL) {
-		door->tell(door, LIVE_NEWS_STREAM_CLOSED, t->live);
+		notifier->notify(notifier, LIVE_EVENT_STREAM_CLOSED, t->live);
 		live_stream_put(t->live);
 	}
 	packet_log_put(t->log);

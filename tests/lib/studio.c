@@ -34,16 +34,16 @@
 	} while (0)
 
 static void
-tell(struct live_door *d, enum live_news what, void *object)
+notify(struct live_notifier *d, enum live_event what, void *object)
 {
-	struct studio *s = container_of(d, struct studio, door);
+	struct studio *s = container_of(d, struct studio, notifier);
 	struct studio_news *n = calloc(1, sizeof(*n));
 
 	MUST(n != NULL);
 	n->what = what;
 	n->object = object;
-	live_news_get(what, object);
-	if (what == LIVE_NEWS_STREAM)
+	live_event_get(what, object);
+	if (what == LIVE_EVENT_STREAM)
 		s->n_waiting++;
 	viewers_note_sent(&s->viewers, what);
 	*s->end = n;
@@ -51,9 +51,9 @@ tell(struct live_door *d, enum live_news what, void *object)
 }
 
 static void
-wake(struct live_door *d, uint64_t bits, const void *source)
+wake(struct live_notifier *d, uint64_t bits, const void *source)
 {
-	struct studio *s = container_of(d, struct studio, door);
+	struct studio *s = container_of(d, struct studio, notifier);
 
 	MUST(bits == s->viewers.wake_bit);
 	s->woken = source;
@@ -68,7 +68,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	struct store_config store = { .max_files = STUDIO_FILES_MAX,
 		.registry = one_registry() };
 
-	*s = (struct studio){ .door = { .tell = tell, .wake = wake },
+	*s = (struct studio){ .notifier = { .notify = notify, .wake = wake },
 		.host = "host" };
 	snprintf(s->dir, sizeof(s->dir), "/tmp/check_studio.XXXXXX");
 	MUST(mkdtemp(s->dir) != NULL);
@@ -77,7 +77,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 	s->end = &s->first;
 	config.memory = store.memory = &s->memory;
 	config.session_ids = &s->session_ids;
-	config.door = &s->door;
+	config.notifier = &s->notifier;
 	store.base_fd = s->base_fd;
 	MUST(shard_create(&s->shard, &config, &store) == OK);
 	viewers_init(
@@ -145,9 +145,9 @@ studio_deliver(struct studio *s)
 	s->first = n->next;
 	if (s->first == NULL)
 		s->end = &s->first;
-	if (n->what == LIVE_NEWS_STREAM)
+	if (n->what == LIVE_EVENT_STREAM)
 		s->n_waiting--;
-	viewers_news(&s->viewers, n->what, n->object);
+	viewers_take_event(&s->viewers, n->what, n->object);
 	free(n);
 	return true;
 }

@@ -22,12 +22,12 @@ struct stream;
 
 struct studio_news {
 	struct studio_news *next;
-	enum live_news what;
+	enum live_event what;
 	void *object; /* a reference */
 };
 
 struct studio {
-	struct live_door door;
+	struct live_notifier notifier;
 	struct shard *shard;
 	struct viewers viewers;
 	struct studio_news *first, **end; /* not yet delivered */

@@ -64,16 +64,16 @@ serve_at(struct buf *ask, size_t at)
 }
 
 static void
-tell(struct live_door *d, enum live_news what, void *object)
+notify(struct live_notifier *d, enum live_event what, void *object)
 {
 }
 
 static void
-wake(struct live_door *d, uint64_t bits, const void *source)
+wake(struct live_notifier *d, uint64_t bits, const void *source)
 {
 }
 
-static struct live_door door = { .tell = tell, .wake = wake };
+static struct live_notifier notifier = { .notify = notify, .wake = wake };
 
 static void
 turn_end(void)
@@ -100,7 +100,7 @@ begin(uint64_t room)
 		.max_memory = 1 << 24,
 		.memory = &memory,
 		.session_ids = &session_ids,
-		.door = &door };
+		.notifier = &notifier };
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 10,
 		.index_lock_timeout_ns = NS_PER_S,

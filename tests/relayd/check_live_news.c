@@ -26,7 +26,7 @@ session(uint64_t id)
 }
 
 static void
-tell(enum live_news what, void *object)
+tell(enum live_event what, void *object)
 {
 	bool is_first[WORKERS] = { 0 }; /* the workers look without end */
 
@@ -35,22 +35,22 @@ tell(enum live_news what, void *object)
 }
 
 static void
-assert_taken(unsigned worker, enum live_news what, void *object)
+assert_taken(unsigned worker, enum live_event what, void *object)
 {
-	enum live_news got;
+	enum live_event got;
 	void *from;
 
 	ck_assert(live_inbox_take(&inboxes[worker], &got, &from));
 	ck_assert_int_eq(got, what);
 	ck_assert_ptr_eq(from, object);
-	live_news_put(got, from);
+	live_event_put(got, from);
 }
 
 START_TEST(all_of_an_object_arrives_without_memory)
 {
 	struct live_session *s = session(1);
 	struct live_stream *t;
-	enum live_news what;
+	enum live_event what;
 	void *object;
 
 	ck_assert_int_eq(
@@ -58,16 +58,16 @@ START_TEST(all_of_an_object_arrives_without_memory)
 	for (unsigned i = 0; i < WORKERS; i++)
 		live_inbox_init(&inboxes[i]);
 	fault_arm(1);
-	tell(LIVE_NEWS_SESSION, s);
-	tell(LIVE_NEWS_STREAM, t);
-	tell(LIVE_NEWS_STREAM_CLOSED, t);
-	tell(LIVE_NEWS_SESSION_ENDED, s);
+	tell(LIVE_EVENT_SESSION, s);
+	tell(LIVE_EVENT_STREAM, t);
+	tell(LIVE_EVENT_STREAM_CLOSED, t);
+	tell(LIVE_EVENT_SESSION_ENDED, s);
 	ck_assert(!fault_disarm());
 	for (unsigned i = 0; i < WORKERS; i++) {
-		assert_taken(i, LIVE_NEWS_SESSION, s);
-		assert_taken(i, LIVE_NEWS_STREAM, t);
-		assert_taken(i, LIVE_NEWS_STREAM_CLOSED, t);
-		assert_taken(i, LIVE_NEWS_SESSION_ENDED, s);
+		assert_taken(i, LIVE_EVENT_SESSION, s);
+		assert_taken(i, LIVE_EVENT_STREAM, t);
+		assert_taken(i, LIVE_EVENT_STREAM_CLOSED, t);
+		assert_taken(i, LIVE_EVENT_SESSION_ENDED, s);
 		ck_assert(!live_inbox_take(&inboxes[i], &what, &object));
 	}
 	live_stream_put(t);
@@ -80,10 +80,11 @@ START_TEST(only_the_first_news_wakes_the_worker)
 	struct live_session *s = session(1);
 
 	live_inbox_init(&inboxes[0]);
-	ck_assert(live_inbox_post(&inboxes[0], LIVE_NEWS_SESSION, s, 0));
-	ck_assert(!live_inbox_post(&inboxes[0], LIVE_NEWS_SESSION_ENDED, s, 0));
-	assert_taken(0, LIVE_NEWS_SESSION, s);
-	assert_taken(0, LIVE_NEWS_SESSION_ENDED, s);
+	ck_assert(live_inbox_post(&inboxes[0], LIVE_EVENT_SESSION, s, 0));
+	ck_assert(
+	    !live_inbox_post(&inboxes[0], LIVE_EVENT_SESSION_ENDED, s, 0));
+	assert_taken(0, LIVE_EVENT_SESSION, s);
+	assert_taken(0, LIVE_EVENT_SESSION_ENDED, s);
 	live_session_put(s);
 }
 END_TEST
@@ -97,8 +98,8 @@ produce(void *arg)
 	for (uint64_t i = 0; i < SESSIONS; i++) {
 		struct live_session *s = session(first + i);
 
-		tell(LIVE_NEWS_SESSION, s);
-		tell(LIVE_NEWS_SESSION_ENDED, s);
+		tell(LIVE_EVENT_SESSION, s);
+		tell(LIVE_EVENT_SESSION_ENDED, s);
 		live_session_put(s);
 	}
 	return NULL;
@@ -110,7 +111,7 @@ consume(void *arg)
 	struct live_inbox *b = arg;
 	uint64_t next[PRODUCERS] = { 0 };
 	unsigned left = 2 * PRODUCERS * SESSIONS;
-	enum live_news what;
+	enum live_event what;
 	struct live_session *s;
 	void *object;
 
@@ -119,9 +120,9 @@ consume(void *arg)
 			continue;
 		s = object;
 		ck_assert_uint_eq(
-		    s->id % SESSIONS * 2 + (what == LIVE_NEWS_SESSION_ENDED),
+		    s->id % SESSIONS * 2 + (what == LIVE_EVENT_SESSION_ENDED),
 		    next[s->id / SESSIONS]++);
-		live_news_put(what, object);
+		live_event_put(what, object);
 		left--;
 	}
 	return NULL;

@@ -42,11 +42,11 @@
 
 static struct studio studio;
 static void (*studio_tell_news)(
-    struct live_door *d, enum live_news what, void *object);
+    struct live_notifier *d, enum live_event what, void *object);
 
 /* What the studio allocates is the test's. */
 static void
-tell(struct live_door *d, enum live_news what, void *object)
+notify(struct live_notifier *d, enum live_event what, void *object)
 {
 	const unsigned left = fault_pause();
 
@@ -58,8 +58,8 @@ static void
 open_studio(void)
 {
 	studio_open(&studio, false, 0);
-	studio_tell_news = studio.door.tell;
-	studio.door.tell = tell;
+	studio_tell_news = studio.notifier.notify;
+	studio.notifier.notify = notify;
 	studio.shard->config.udp_port = 1;
 }
 

@@ -71,16 +71,16 @@ serve(struct buf *ask)
 }
 
 static void
-tell(struct live_door *d, enum live_news what, void *object)
+notify(struct live_notifier *d, enum live_event what, void *object)
 {
 }
 
 static void
-wake(struct live_door *d, uint64_t bits, const void *source)
+wake(struct live_notifier *d, uint64_t bits, const void *source)
 {
 }
 
-static struct live_door door = { .tell = tell, .wake = wake };
+static struct live_notifier notifier = { .notify = notify, .wake = wake };
 
 /* A session with chunk 0. */
 static void
@@ -92,7 +92,7 @@ begin_session(uint32_t live_timer_us)
 		.max_memory = 1 << 24,
 		.memory = &memory,
 		.session_ids = &session_ids,
-		.door = &door };
+		.notifier = &notifier };
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 10,
 		.index_lock_timeout_ns = NS_PER_S,

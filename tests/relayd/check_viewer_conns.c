@@ -247,7 +247,7 @@ static void
 deliver_all(void)
 {
 	studio_deliver_all(&scene.studio);
-	viewer_conns_news(&desk);
+	viewer_conns_serve_events(&desk);
 }
 
 static void

@@ -197,39 +197,39 @@ set_floor(const struct m_viewer *v, struct m_position *p)
 }
 
 static void
-learn(enum live_news what, const void *object)
+learn(enum live_event what, const void *object)
 {
 	for (unsigned k = 0; k < SESSIONS; k++)
 		if (sessions[k].live == object) {
-			sessions[k].in_registry = what == LIVE_NEWS_SESSION;
-			if (what == LIVE_NEWS_SESSION_ENDED) {
+			sessions[k].in_registry = what == LIVE_EVENT_SESSION;
+			if (what == LIVE_EVENT_SESSION_ENDED) {
 				live_session_put(sessions[k].live);
 				sessions[k].live = NULL;
 			}
 		}
 	for (struct m_viewer *v = viewers; v < viewers + VIEWERS; v++)
-		if (what == LIVE_NEWS_SESSION_ENDED && slot_of(v, object) >= 0)
+		if (what == LIVE_EVENT_SESSION_ENDED && slot_of(v, object) >= 0)
 			v->has_ended[slot_of(v, object)] = true;
 	for (unsigned i = 0; i < n_streams; i++) {
 		struct m_stream *m = &streams[i];
 
 		if (m->live != object)
 			continue;
-		m->in_registry = what == LIVE_NEWS_STREAM;
+		m->in_registry = what == LIVE_EVENT_STREAM;
 		for (struct m_viewer *v = viewers; v < viewers + VIEWERS; v++) {
 			if (slot_of(v, m->live->session) < 0)
 				continue;
-			if (what == LIVE_NEWS_STREAM &&
+			if (what == LIVE_EVENT_STREAM &&
 			    v->at[i].state == ABSENT) {
 				add_position(v, i, false);
 				v->at[i].time_before = later(
 				    m->live->time_before, given_to(v));
 				v->had_empty_ok = false;
-			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
+			} else if (what == LIVE_EVENT_STREAM_CLOSED &&
 				   m->is_metadata) {
 				forget_spent(v);
 				forget_metadata(v, m->trace);
-			} else if (what == LIVE_NEWS_STREAM_CLOSED &&
+			} else if (what == LIVE_EVENT_STREAM_CLOSED &&
 				   v->at[i].state == HIDDEN &&
 				   !may_announce(v, i)) {
 				v->at[i].state = ABSENT;
@@ -242,7 +242,7 @@ static bool
 deliver_one(void)
 {
 	const struct studio_news *n = studio.first;
-	enum live_news what;
+	enum live_event what;
 	const void *object;
 
 	if (n == NULL)
