@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/capture/event.h"
+#include "tools/capture/ctf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "common/compiler.h"
 #include "tests/capture/samples.h"
 #include "tests/lib/unit.h"
-#include "tools/capture/ctf.h"
 
 /* Time, link type, direction, both lengths. */
 #define START "00 1581e97df4102211 0100 01 40000000 3c000000"

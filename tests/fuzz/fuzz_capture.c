@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tools/capture/event.h"
+#include "tools/capture/ctf.h"
 
 static void
 check_headers(const struct headers *h, const uint8_t *p, uint32_t n)

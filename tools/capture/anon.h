@@ -47,9 +47,9 @@ enum anon_checksums {
 };
 
 /*
- * A packet of N bytes from its link layer on; LINK_TYPE is an enum linktype, of
- * which an unknown one means that nothing is changed. All addresses become
- * others (anon_ipv4(), anon_ipv6()) of
+ * A packet of N bytes from its link layer on; LINK_TYPE is an enum linktype.
+ * Without link_is_known() nothing is changed: such bytes must go nowhere. All
+ * addresses become others (anon_ipv4(), anon_ipv6()) of
  * - IPv4 and IPv6 headers, with routes and times that IPv4's options have, and
  *   IPv6's routing headers (types 0, 2, 4) and home address option;
  * - ARP: the protocol addresses of IPv4;
@@ -67,9 +67,5 @@ enum anon_checksums {
 #define ANON_DEPTH 8
 void anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
     enum anon_checksums checksums);
-
-/* False: anon_packet() changes nothing behind this link layer, since nobody
- * knows where addresses are. Such bytes must go nowhere. */
-bool anon_knows(uint16_t link_type);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
 #include <string.h>
 
-#include "tools/capture/anon_internal.h"
+#include "tools/capture/anon.h"
+#include "tools/capture/link.h"
 #include "tools/capture/record.h"
 
 /* Protocol Numbers (IANA), IPv6's extension headers among them. */
@@ -34,28 +34,75 @@ struct pseudo {
 	uint16_t source, destination;
 };
 
-uint16_t
-anon_add(uint16_t a, uint16_t b)
+/* Types of ICMP (RFC 792, RFC 1256). */
+enum {
+	ICMP_UNREACHABLE = 3,
+	ICMP_QUENCH = 4,
+	ICMP_REDIRECT = 5,
+	ICMP_ROUTERS = 9,
+	ICMP_TIME = 11,
+	ICMP_PARAMETER = 12,
+};
+
+/* Types of ICMPv6 (RFC 4443, RFC 4861, RFC 2710, RFC 3810). */
+enum {
+	ICMPV6_ERROR_FIRST = 1,
+	ICMPV6_ERROR_LAST = 4,
+	ICMPV6_LISTENER_FIRST = 130,
+	ICMPV6_LISTENER_LAST = 132,
+	ICMPV6_ROUTER_SOLICITATION = 133,
+	ICMPV6_ROUTERS = 134,
+	ICMPV6_SOLICITATION = 135,
+	ICMPV6_ADVERTISEMENT = 136,
+	ICMPV6_REDIRECT = 137,
+	ICMPV6_LISTENER_REPORT = 143,
+};
+
+/* Options of neighbour discovery (RFC 4861, RFC 4191, RFC 8106). */
+enum {
+	OPTION_PREFIX = 3,
+	OPTION_REDIRECTED = 4,
+	OPTION_ROUTE = 24,
+	OPTION_DNS = 25,
+};
+
+/* A packet that is being changed. */
+struct edit {
+	struct anon *anon;
+	enum anon_checksums checksums;
+	unsigned depth; /* packets within packets so far */
+};
+
+/* A network header and what follows it. */
+static void network(
+    struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n);
+
+/* The sum of both, as of one after the other. */
+static uint16_t
+sum_add(uint16_t a, uint16_t b)
 {
 	const uint32_t sum = (uint32_t)a + b;
 
 	return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-uint16_t
-anon_difference(uint16_t was, uint16_t is)
+/* By how much a checksum changes whose data had the sum WAS. */
+static uint16_t
+sum_difference(uint16_t was, uint16_t is)
 {
-	return anon_add((uint16_t)~was, is);
+	return sum_add((uint16_t)~was, is);
 }
 
-uint16_t
-anon_sum(const uint8_t *p, uint32_t n)
+/* The sum of RFC 1071, not complemented; an odd byte at the end is the first of
+ * its pair. */
+static uint16_t
+sum_of(const uint8_t *p, uint32_t n)
 {
 	uint64_t sum = 0;
 	uint32_t i;
 
 	for (i = 0; i + 1 < n; i += 2)
-		sum += anon_u16(p + i);
+		sum += link_u16(p + i);
 	if (i < n)
 		sum += (uint32_t)p[i] << 8;
 	while (sum >> 16)
@@ -63,8 +110,10 @@ anon_sum(const uint8_t *p, uint32_t n)
 	return (uint16_t)sum;
 }
 
-uint16_t
-anon_address(
+/* Replaces the address of LEN bytes (4, 16) at OFF of N bytes; returns by how
+ * much a checksum of them changes. */
+static uint16_t
+address(
     const struct edit *e, uint8_t *p, uint32_t n, uint32_t off, uint32_t len)
 {
 	uint16_t was;
@@ -73,19 +122,20 @@ anon_address(
 		return 0;
 	p += off;
 	n = n - off < len ? n - off : len;
-	was = anon_sum(p, n);
+	was = sum_of(p, n);
 	if (n < len)
 		memset(p, 0, n);
 	else if (len == 4)
 		anon_ipv4(e->anon, p);
 	else
 		anon_ipv6(e->anon, p);
-	return anon_difference(was, anon_sum(p, n));
+	return sum_difference(was, sum_of(p, n));
 }
 
-/* RFC 1624, equation 3. */
-void
-anon_checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
+/* The checksum at OFF of N bytes, whose data changed by DIFFERENCE (RFC 1624,
+ * equation 3). */
+static void
+checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
     uint16_t difference)
 {
 	uint16_t sum = 0;
@@ -97,10 +147,161 @@ anon_checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
 		return;
 	}
 	if (e->checksums == ANON_MEND)
-		sum = (uint16_t)~anon_add(
-		    (uint16_t)~anon_u16(p + off), difference);
+		sum = (uint16_t)~sum_add(
+		    (uint16_t)~link_u16(p + off), difference);
 	p[off] = (uint8_t)(sum >> 8);
 	p[off + 1] = (uint8_t)sum;
+}
+
+/* COUNT addresses of LEN bytes, the first at OFF, STEP bytes apart. */
+static void
+addresses(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
+    uint32_t len, uint32_t step, uint32_t count)
+{
+	for (; count > 0 && off < n; count--, off += step)
+		(void)address(e, p, n, off, len);
+}
+
+/* The packet at OFF of N bytes, of an Ethernet type. */
+static void
+quote(struct edit *e, uint16_t type, uint8_t *p, uint32_t n, uint32_t off)
+{
+	if (off < n)
+		network(e, type, p + off, n - off);
+}
+
+static void
+icmp(struct edit *e, uint8_t *p, uint32_t n)
+{
+	uint16_t was;
+
+	if (n <= 4)
+		return;
+	was = sum_of(p + 4, n - 4);
+	switch (p[0]) {
+	case ICMP_REDIRECT:
+		(void)address(e, p, n, 4, 4);
+		quote(e, ETHER_TYPE_IPV4, p, n, 8);
+		break;
+	case ICMP_UNREACHABLE:
+	case ICMP_QUENCH:
+	case ICMP_TIME:
+	case ICMP_PARAMETER:
+		quote(e, ETHER_TYPE_IPV4, p, n, 8);
+		break;
+	case ICMP_ROUTERS: /* p[5] is the size of each in words */
+		if (n >= 8 && p[5] > 0)
+			addresses(e, p, n, 8, 4, p[5] * 4u, p[4]);
+		break;
+	default:
+		return; /* no addresses */
+	}
+	checksum(e, p, n, 2, sum_difference(was, sum_of(p + 4, n - 4)));
+}
+
+/* One option of LEN bytes, of which N are there. */
+static void
+option(struct edit *e, uint8_t *p, uint32_t n, uint32_t len)
+{
+	const uint32_t have = n < len ? n : len;
+
+	switch (p[0]) {
+	case OPTION_PREFIX:
+		if (len == 32)
+			(void)address(e, p, have, 16, 16);
+		break;
+	case OPTION_ROUTE: /* a prefix of as many bytes as there are */
+		if (len == 24)
+			(void)address(e, p, have, 8, 16);
+		break;
+	case OPTION_DNS:
+		addresses(e, p, have, 8, 16, 16, (len - 8) / 16);
+		break;
+	case OPTION_REDIRECTED:
+		quote(e, ETHER_TYPE_IPV6, p, have, 8);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Those at OFF of N bytes. */
+static void
+options(struct edit *e, uint8_t *p, uint32_t n, uint32_t off)
+{
+	while (n > off && n - off >= 2 && p[off + 1] > 0) {
+		const uint32_t len = p[off + 1] * 8u;
+
+		option(e, p + off, n - off, len);
+		off += len;
+	}
+}
+
+/* Records of multicast listeners (RFC 3810, 5.2). */
+static void
+listener_records(const struct edit *e, uint8_t *p, uint32_t n)
+{
+	uint32_t off = 8;
+
+	while (n > off) {
+		const uint32_t left = n - off;
+		const uint32_t sources = left >= 4 ? link_u16(p + off + 2) : 0;
+		const uint32_t extra = left >= 2 ? p[off + 1] * 4u : 0;
+
+		addresses(e, p, n, off + 4, 16, 16, 1 + sources);
+		off += 4 + 16 * (1 + sources) + extra;
+	}
+}
+
+static void
+neighbours(struct edit *e, uint8_t *p, uint32_t n, uint32_t off)
+{
+	addresses(e, p, n, 8, 16, 16, (off - 8) / 16);
+	options(e, p, n, off);
+}
+
+static void
+icmpv6_body(struct edit *e, uint8_t *p, uint32_t n)
+{
+	switch (p[0]) {
+	case ICMPV6_ROUTER_SOLICITATION:
+		options(e, p, n, 8);
+		break;
+	case ICMPV6_ROUTERS:
+		options(e, p, n, 16);
+		break;
+	case ICMPV6_SOLICITATION:
+	case ICMPV6_ADVERTISEMENT:
+		neighbours(e, p, n, 24);
+		break;
+	case ICMPV6_REDIRECT:
+		neighbours(e, p, n, 40);
+		break;
+	case ICMPV6_LISTENER_REPORT:
+		listener_records(e, p, n);
+		break;
+	default:
+		if (p[0] >= ICMPV6_ERROR_FIRST && p[0] <= ICMPV6_ERROR_LAST)
+			quote(e, ETHER_TYPE_IPV6, p, n, 8);
+		if (p[0] >= ICMPV6_LISTENER_FIRST &&
+		    p[0] <= ICMPV6_LISTENER_LAST)
+			(void)address(e, p, n, 8, 16);
+		break;
+	}
+}
+
+/* The pseudo-header changed by DIFFERENCE. */
+static void
+icmpv6(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
+{
+	if (n > 8) {
+		const uint16_t was = sum_of(p + 8, n - 8);
+
+		icmpv6_body(e, p, n);
+		difference = sum_add(
+		    difference, sum_difference(was, sum_of(p + 8, n - 8)));
+	}
+	checksum(e, p, n, 2, difference);
 }
 
 /* Its checksum 0 means that there is none (RFC 768). */
@@ -109,10 +310,10 @@ udp(const struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 {
 	const uint32_t off = 6;
 
-	if (n >= off + 2 && anon_u16(p + off) == 0)
+	if (n >= off + 2 && link_u16(p + off) == 0)
 		return;
-	anon_checksum(e, p, n, off, difference);
-	if (n >= off + 2 && anon_u16(p + off) == 0 && e->checksums == ANON_MEND)
+	checksum(e, p, n, off, difference);
+	if (n >= off + 2 && link_u16(p + off) == 0 && e->checksums == ANON_MEND)
 		p[off] = p[off + 1] = 0xff;
 }
 
@@ -131,41 +332,41 @@ gre(struct edit *e, uint8_t *p, uint32_t n)
 	off += p[0] & 0x10 ? 4 : 0; /* number */
 	if (n <= off)
 		return;
-	was = anon_sum(p + off, n - off);
-	anon_network(e, anon_u16(p + 2), p + off, n - off);
+	was = sum_of(p + off, n - off);
+	network(e, link_u16(p + 2), p + off, n - off);
 	if (p[0] & 0x80)
-		anon_checksum(e, p, n, 4,
-		    anon_difference(was, anon_sum(p + off, n - off)));
+		checksum(
+		    e, p, n, 4, sum_difference(was, sum_of(p + off, n - off)));
 }
 
 static void
 transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
     struct pseudo pseudo)
 {
-	const uint16_t difference = anon_add(pseudo.source, pseudo.destination);
+	const uint16_t difference = sum_add(pseudo.source, pseudo.destination);
 
 	switch (protocol) {
 	case PROTOCOL_TCP:
-		anon_checksum(e, p, n, 16, difference);
+		checksum(e, p, n, 16, difference);
 		break;
 	case PROTOCOL_UDP:
 		udp(e, p, n, difference);
 		break;
 	case PROTOCOL_UDP_LITE:
 	case PROTOCOL_DCCP:
-		anon_checksum(e, p, n, 6, difference);
+		checksum(e, p, n, 6, difference);
 		break;
 	case PROTOCOL_ICMP:
-		anon_icmp(e, p, n);
+		icmp(e, p, n);
 		break;
 	case PROTOCOL_ICMPV6:
-		anon_icmpv6(e, p, n, difference);
+		icmpv6(e, p, n, difference);
 		break;
 	case PROTOCOL_IPV4:
-		anon_network(e, ETHER_TYPE_IPV4, p, n);
+		network(e, ETHER_TYPE_IPV4, p, n);
 		break;
 	case PROTOCOL_IPV6:
-		anon_network(e, ETHER_TYPE_IPV6, p, n);
+		network(e, ETHER_TYPE_IPV6, p, n);
 		break;
 	case PROTOCOL_GRE:
 		gre(e, p, n);
@@ -185,7 +386,7 @@ option_addresses(
 
 	for (; off < n; off += step)
 		if (n - off < 4 || memcmp(p + off, none, 4) != 0)
-			(void)anon_address(e, p, n, off, 4);
+			(void)address(e, p, n, off, 4);
 }
 
 /* Of an IPv4 header of N bytes (RFC 791, 3.1). */
@@ -253,22 +454,22 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 	is_bad = (p[0] & 15) * 4 < IPV4_LEN;
 	if (!is_bad)
 		len = (p[0] & 15) * 4u;
-	if (n >= 4 && anon_u16(p + 2) >= len && anon_u16(p + 2) < n)
-		n = anon_u16(p + 2); /* behind it, Ethernet fills up */
-	was = n < len ? 0 : anon_sum(p + IPV4_LEN, len - IPV4_LEN);
-	pseudo.source = anon_address(e, p, n, 12, 4);
-	pseudo.destination = anon_address(e, p, n, 16, 4);
+	if (n >= 4 && link_u16(p + 2) >= len && link_u16(p + 2) < n)
+		n = link_u16(p + 2); /* behind it, Ethernet fills up */
+	was = n < len ? 0 : sum_of(p + IPV4_LEN, len - IPV4_LEN);
+	pseudo.source = address(e, p, n, 12, 4);
+	pseudo.destination = address(e, p, n, 16, 4);
 	ipv4_options(e, p, n < len ? n : len);
 	if (n < len) {
 		for (uint32_t i = 10; i < 12 && i < n; i++)
 			p[i] = 0;
 		return;
 	}
-	difference = anon_add(pseudo.source, pseudo.destination);
-	anon_checksum(e, p, n, 10,
-	    anon_add(difference,
-		anon_difference(was, anon_sum(p + IPV4_LEN, len - IPV4_LEN))));
-	if (!is_bad && (anon_u16(p + 6) & 0x1fff) == 0)
+	difference = sum_add(pseudo.source, pseudo.destination);
+	checksum(e, p, n, 10,
+	    sum_add(difference,
+		sum_difference(was, sum_of(p + IPV4_LEN, len - IPV4_LEN))));
+	if (!is_bad && (link_u16(p + 6) & 0x1fff) == 0)
 		ipv4_transport(e, p[9], p + len, n - len, pseudo);
 }
 
@@ -287,8 +488,7 @@ routing(const struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
 		count = p[4] + 1u;
 	last = p[2] == 4 ? 0 : count - 1;
 	for (uint32_t i = 0; i < count; i++) {
-		const uint16_t difference = anon_address(
-		    e, p, n, 8 + 16 * i, 16);
+		const uint16_t difference = address(e, p, n, 8 + 16 * i, 16);
 
 		if (i == last && p[3] > 0)
 			pseudo->destination = difference;
@@ -311,7 +511,7 @@ home_address(
 		if (n - off < 2)
 			return;
 		if (p[off] == HOME_ADDRESS && p[off + 1] == 16)
-			pseudo->source = anon_address(e, p, n, off + 2, 16);
+			pseudo->source = address(e, p, n, off + 2, 16);
 		off += 2u + p[off + 1];
 	}
 }
@@ -338,7 +538,7 @@ extension(
 	case PROTOCOL_SHIM6:
 		return len;
 	case PROTOCOL_FRAGMENT:
-		return n < 4 || anon_u16(p + 2) >> 3 != 0 ? 0 : 8;
+		return n < 4 || link_u16(p + 2) >> 3 != 0 ? 0 : 8;
 	case PROTOCOL_AUTHENTICATION:
 		return (p[1] + 2u) * 4;
 	default:
@@ -374,10 +574,10 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 
 	if (n == 0 || p[0] >> 4 != 6)
 		return;
-	if (n >= 6 && anon_u16(p + 4) > 0 && anon_u16(p + 4) + off < n)
-		n = anon_u16(p + 4) + off;
-	pseudo.source = anon_address(e, p, n, 8, 16);
-	pseudo.destination = anon_address(e, p, n, 24, 16);
+	if (n >= 6 && link_u16(p + 4) > 0 && link_u16(p + 4) + off < n)
+		n = link_u16(p + 4) + off;
+	pseudo.source = address(e, p, n, 8, 16);
+	pseudo.destination = address(e, p, n, 24, 16);
 	if (n <= off)
 		return;
 	for (next = p[6]; is_extension(next);) {
@@ -397,23 +597,23 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 static void
 arp(const struct edit *e, uint8_t *p, uint32_t n)
 {
-	if (n < 8 || anon_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4)
+	if (n < 8 || link_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4)
 		return;
-	(void)anon_address(e, p, n, 8u + p[4], 4);
-	(void)anon_address(e, p, n, 12u + 2u * p[4], 4);
+	(void)address(e, p, n, 8u + p[4], 4);
+	(void)address(e, p, n, 12u + 2u * p[4], 4);
 }
 
 static void
 ethernet(struct edit *e, uint8_t *p, uint32_t n)
 {
 	uint32_t offset;
-	const uint16_t type = anon_link(LINKTYPE_ETHERNET, p, n, &offset);
+	const uint16_t type = link_find(LINKTYPE_ETHERNET, p, n, &offset);
 
-	anon_network(e, type, p + offset, n - offset);
+	network(e, type, p + offset, n - offset);
 }
 
-void
-anon_network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
+static void
+network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 {
 	if (e->depth > ANON_DEPTH)
 		return;
@@ -444,7 +644,7 @@ anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
 {
 	struct edit e = { .anon = a, .checksums = checksums };
 	uint32_t offset;
-	const uint16_t type = anon_link(link_type, p, n, &offset);
+	const uint16_t type = link_find(link_type, p, n, &offset);
 
-	anon_network(&e, type, p + offset, n - offset);
+	network(&e, type, p + offset, n - offset);
 }

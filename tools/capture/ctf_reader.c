@@ -1,22 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph of babeltrace2: a source for each trace, the muxer, our sink. */
+#include "config.h"
+
 #include "tools/capture/ctf_reader.h"
 
 #include <errno.h>
+#include <fts.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/capture/ctf_reader_internal.h"
+#ifdef HAVE_BABELTRACE2
+#include <babeltrace2/babeltrace.h>
+
+/* The directories of traces: where files called metadata are. */
+struct ctf_dirs {
+	char **paths; /* absolute, in order */
+	size_t n;
+};
+
+struct ctf_reader {
+	struct ctf_reader_config config;
+	struct ctf_reader_counts *counts;
+	char *why;
+	enum status failed; /* ours, not babeltrace2's */
+	bt_graph *graph;
+	const bt_component_filter *muxer;
+	uint64_t n_ports; /* of the muxer, that are connected */
+	bt_message_iterator *iterator;
+	uint8_t bytes[RECORD_LEN_MAX];
+};
 
 /* Of the run, for signal handlers; stays until the program ends. */
 static bt_interrupter *volatile interrupter;
 static volatile sig_atomic_t is_interrupted;
 
-enum status
-ctf_reader_fail(struct ctf_reader *r, enum status st, const char *fmt, ...)
+/* Notes a failure, in printf's words. Returns ST. */
+static enum status PRINTF_LIKE(3, 4)
+    fail(struct ctf_reader *r, enum status st, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -25,6 +48,259 @@ ctf_reader_fail(struct ctf_reader *r, enum status st, const char *fmt, ...)
 	va_end(ap);
 	r->failed = st;
 	return st;
+}
+
+/* Numbers as such: chunk 10 is behind chunk 9. babeltrace2 takes parts that
+ * begin at the same time in the order in which it is given them. */
+static int
+by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strverscmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* The directory of the file at PATH, which is absolute. */
+static enum status
+add(struct ctf_dirs *dirs, const char *path)
+{
+	char **more = reallocarray(
+	    dirs->paths, dirs->n + 1, sizeof(*dirs->paths));
+
+	if (more == NULL)
+		return E_NOMEM;
+	dirs->paths = more;
+	more[dirs->n] = strndup(path, (size_t)(strrchr(path, '/') - path));
+	return more[dirs->n++] != NULL ? OK : E_NOMEM;
+}
+
+static enum status
+walk(struct ctf_dirs *dirs, FTS *fts)
+{
+	const FTSENT *e;
+	enum status st = OK;
+
+	errno = 0;
+	while (st == OK && (e = fts_read(fts)) != NULL) {
+		if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR) {
+			errno = e->fts_errno;
+			return E_IO;
+		}
+		if (e->fts_info == FTS_F &&
+		    strcmp(e->fts_name, "metadata") == 0)
+			st = add(dirs, e->fts_path);
+	}
+	return st == OK && errno != 0 ? E_IO : st;
+}
+
+static void
+free_dirs(struct ctf_dirs *dirs)
+{
+	for (size_t i = 0; i < dirs->n; i++)
+		free(dirs->paths[i]);
+	free(dirs->paths);
+	*dirs = (struct ctf_dirs){ 0 };
+}
+
+static enum status
+find_dirs(struct ctf_dirs *dirs, const char *top)
+{
+	char *const tops[] = { realpath(top, NULL), NULL };
+	enum status st = E_IO;
+	FTS *fts;
+	int error;
+
+	*dirs = (struct ctf_dirs){ 0 };
+	if (tops[0] == NULL)
+		return E_IO;
+	fts = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+	if (fts != NULL)
+		st = walk(dirs, fts);
+	error = errno;
+	if (fts != NULL)
+		fts_close(fts);
+	free(tops[0]);
+	if (st != OK)
+		free_dirs(dirs);
+	errno = error;
+	return st;
+}
+
+/* NULL: there is none, or it is no string. */
+static const char *
+environment(const bt_trace *trace, const char *name)
+{
+	const bt_value *v =
+	    bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
+
+	return v != NULL && bt_value_is_string(v) ? bt_value_string_get(v)
+						  : NULL;
+}
+
+/* The muxer gives the beginnings of streams, which have no time, before any
+ * packet: a trace is refused before there is an output. */
+static enum status
+check_trace(struct ctf_reader *r, const bt_trace *trace)
+{
+	const char *tracer = environment(trace, "tracer_name");
+	const char *payload = environment(trace, "payload");
+
+	if (tracer == NULL || strcmp(tracer, "tracepulse-capture") != 0)
+		return fail(r, E_REFUSED,
+		    "%s: has a trace that is not of tracepulse-capture, but of "
+		    "%s",
+		    r->config.dir, tracer != NULL ? tracer : "somebody else");
+	if (payload == NULL || strcmp(payload, "full") != 0)
+		return fail(r, E_REFUSED,
+		    "%s: has no payload: it was captured without "
+		    "--payload=full",
+		    r->config.dir);
+	return OK;
+}
+
+static bool
+is_a(const bt_field *field, bt_field_class_type type)
+{
+	return field != NULL &&
+	       bt_field_class_type_is(bt_field_get_class_type(field), type);
+}
+
+static bool
+get_number(
+    const bt_field *fields, const char *name, uint64_t most, uint64_t *out)
+{
+	const bt_field *field =
+	    bt_field_structure_borrow_member_field_by_name_const(fields, name);
+
+	if (!is_a(field, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+		return false;
+	*out = bt_field_integer_unsigned_get_value(field);
+	return *out <= most;
+}
+
+static bool
+get_bytes(struct ctf_reader *r, const bt_field *fields, uint64_t *n)
+{
+	const bt_field *field =
+	    bt_field_structure_borrow_member_field_by_name_const(
+		fields, "payload");
+
+	if (!is_a(field, BT_FIELD_CLASS_TYPE_ARRAY))
+		return false;
+	*n = bt_field_array_get_length(field);
+	if (*n > sizeof(r->bytes))
+		return false;
+	for (uint64_t i = 0; i < *n; i++) {
+		const bt_field *byte =
+		    bt_field_array_borrow_element_field_by_index_const(
+			field, i);
+
+		/* All are of one class. */
+		if (i == 0 && !is_a(byte, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+			return false;
+		r->bytes[i] = (uint8_t)bt_field_integer_unsigned_get_value(
+		    byte);
+	}
+	return true;
+}
+
+static bool
+get_time(const bt_message *message, uint64_t *ns)
+{
+	int64_t since_1970;
+
+	if (bt_message_event_borrow_stream_class_default_clock_class_const(
+		message) == NULL ||
+	    bt_clock_snapshot_get_ns_from_origin(
+		bt_message_event_borrow_default_clock_snapshot_const(message),
+		&since_1970) != BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+		return false;
+	*ns = (uint64_t)since_1970;
+	return since_1970 >= 0;
+}
+
+static bool
+get_record(struct ctf_reader *r, const bt_message *message,
+    const bt_field *fields, struct record *record)
+{
+	uint64_t link_type, wire_len, cap_len, len;
+
+	*record = (struct record){ .direction = DIRECTION_UNKNOWN,
+		.kind = RECORD_PACKET };
+	if (!is_a(fields, BT_FIELD_CLASS_TYPE_STRUCTURE) ||
+	    !get_number(fields, "link_type", UINT16_MAX, &link_type) ||
+	    !get_number(fields, "wire_len", UINT32_MAX, &wire_len) ||
+	    !get_number(fields, "cap_len", UINT32_MAX, &cap_len) ||
+	    !get_bytes(r, fields, &len) || !get_time(message, &record->ns))
+		return false;
+	record->link_type = (uint16_t)link_type;
+	record->wire_len = (uint32_t)wire_len;
+	record->cap_len = (uint32_t)cap_len;
+	record->len = (uint32_t)len;
+	return true;
+}
+
+static bool
+is_packet(const char *name)
+{
+	return name != NULL && (strcmp(name, "net:packet") == 0 ||
+				   strcmp(name, "net:ipv4") == 0 ||
+				   strcmp(name, "net:ipv6") == 0);
+}
+
+static enum status
+take_event(struct ctf_reader *r, const bt_message *message)
+{
+	const bt_event *event = bt_message_event_borrow_event_const(message);
+	const char *name = bt_event_class_get_name(
+	    bt_event_borrow_class_const(event));
+	struct record record;
+
+	if (!is_packet(name))
+		return OK;
+	if (!get_record(r, message, bt_event_borrow_payload_field_const(event),
+		&record))
+		return fail(r, E_REFUSED,
+		    "%s: an event %s is not as tracepulse-capture writes it",
+		    r->config.dir, name);
+	r->counts->read++;
+	r->failed = r->config.record(r->config.arg, &record, r->bytes);
+	return r->failed;
+}
+
+static void
+add_count(struct ctf_reader *r, uint64_t *to, bt_property_availability is_known,
+    uint64_t n)
+{
+	if (is_known == BT_PROPERTY_AVAILABILITY_AVAILABLE)
+		*to += n;
+	else
+		r->counts->has_discarded = true;
+}
+
+static enum status
+take_message(struct ctf_reader *r, const bt_message *message)
+{
+	bt_property_availability is_known;
+	uint64_t n = 0;
+
+	switch (bt_message_get_type(message)) {
+	case BT_MESSAGE_TYPE_EVENT:
+		return take_event(r, message);
+	case BT_MESSAGE_TYPE_STREAM_BEGINNING:
+		return check_trace(
+		    r, bt_stream_borrow_trace_const(
+			   bt_message_stream_beginning_borrow_stream_const(
+			       message)));
+	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+		is_known = bt_message_discarded_events_get_count(message, &n);
+		add_count(r, &r->counts->discarded, is_known, n);
+		return OK;
+	case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+		is_known = bt_message_discarded_packets_get_count(message, &n);
+		add_count(r, &r->counts->missing, is_known, n);
+		return OK;
+	default:
+		return OK;
+	}
 }
 
 /* In babeltrace2's words: the first cause is where it went wrong. */
@@ -38,8 +314,8 @@ library_failed(struct ctf_reader *r)
 		if (error != NULL && bt_error_get_cause_count(error) > 0)
 			cause = bt_error_cause_get_message(
 			    bt_error_borrow_cause_by_index(error, 0));
-		(void)ctf_reader_fail(r, E_REFUSED, "%s: babeltrace2: %.*s",
-		    r->config.dir, (int)strcspn(cause, "\n"), cause);
+		(void)fail(r, E_REFUSED, "%s: babeltrace2: %.*s", r->config.dir,
+		    (int)strcspn(cause, "\n"), cause);
 	}
 	if (error != NULL)
 		bt_error_release(error);
@@ -84,7 +360,7 @@ consume(bt_message_iterator *iterator, void *reader)
 	}
 	for (uint64_t i = 0; i < n; i++) {
 		if (r->failed == OK)
-			r->failed = ctf_reader_take(r, messages[i]);
+			r->failed = take_message(r, messages[i]);
 		bt_message_put_ref(messages[i]);
 	}
 	return r->failed == OK
@@ -101,7 +377,7 @@ find_plugin(struct ctf_reader *r, const char *name)
 
 	if (bt_plugin_find(name, BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE,
 		&plugin) != BT_PLUGIN_FIND_STATUS_OK)
-		(void)ctf_reader_fail(r, E_REFUSED,
+		(void)fail(r, E_REFUSED,
 		    "babeltrace2 has no plugin %s: --from-ctf needs it", name);
 	return plugin;
 }
@@ -266,7 +542,7 @@ build(struct ctf_reader *r, const bt_plugin *ctf, const bt_plugin *utils,
 	enum status st;
 
 	if (fs == NULL || muxer == NULL)
-		return ctf_reader_fail(r, E_REFUSED,
+		return fail(r, E_REFUSED,
 		    "babeltrace2 has no source.ctf.fs, or no "
 		    "filter.utils.muxer: --from-ctf needs them");
 	r->graph = bt_graph_create(0);
@@ -295,7 +571,7 @@ run_graph(struct ctf_reader *r)
 		return OK;
 	if (r->failed == OK && is_interrupted) {
 		bt_current_thread_clear_error();
-		return ctf_reader_fail(
+		return fail(
 		    r, E_BUSY, "ended by a signal: the rest is missing");
 	}
 	return library_failed(r);
@@ -304,7 +580,7 @@ run_graph(struct ctf_reader *r)
 static enum status
 find_traces(const struct ctf_reader *r, struct ctf_dirs *dirs)
 {
-	if (ctf_dirs_find(dirs, r->config.dir) != OK) {
+	if (find_dirs(dirs, r->config.dir) != OK) {
 		snprintf(r->why, CTF_READER_WHY_MAX, "%s: %s", r->config.dir,
 		    strerror(errno));
 		return E_REFUSED;
@@ -347,7 +623,7 @@ ctf_reader_run(const struct ctf_reader_config *config,
 		bt_graph_put_ref(r->graph);
 	bt_plugin_put_ref(utils);
 	bt_plugin_put_ref(ctf);
-	ctf_dirs_free(&dirs);
+	free_dirs(&dirs);
 	free(r);
 	return st;
 }
@@ -359,3 +635,23 @@ ctf_reader_interrupt(void)
 	if (interrupter != NULL)
 		bt_interrupter_set(interrupter);
 }
+
+#else
+
+enum status
+ctf_reader_run(const struct ctf_reader_config *config,
+    struct ctf_reader_counts *counts, char why[CTF_READER_WHY_MAX])
+{
+	(void)config;
+	*counts = (struct ctf_reader_counts){ 0 };
+	snprintf(why, CTF_READER_WHY_MAX,
+	    "--from-ctf: this program was built without libbabeltrace2");
+	return E_REFUSED;
+}
+
+void
+ctf_reader_interrupt(void)
+{
+}
+
+#endif

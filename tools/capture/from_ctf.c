@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/capture/from_ctf.h"
+#include "tools/capture/capture.h"
 
 #include <errno.h>
 #include <signal.h>

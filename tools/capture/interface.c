@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include "tools/capture/interface.h"
 
 #include <arpa/inet.h>
@@ -18,8 +20,67 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "tools/capture/filter.h"
-#include "tools/capture/packet_socket.h"
+#include "tools/capture/pcap_input.h"
+
+/* Descriptors that are looked at: those of inputs are opened first. */
+#define DESCRIPTORS 256
+
+static bool
+is_bound_to(int fd, int interface)
+{
+	struct sockaddr_ll a = { 0 };
+	socklen_t len = sizeof(a);
+
+	return getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
+	       a.sll_family == AF_PACKET && a.sll_ifindex == interface;
+}
+
+bool
+interface_is_loopback(const char *interface)
+{
+	struct ifreq r = { 0 };
+	bool is;
+	int fd;
+
+	if (strlen(interface) >= sizeof(r.ifr_name))
+		return false;
+	memcpy(r.ifr_name, interface, strlen(interface));
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is = ioctl(fd, SIOCGIFFLAGS, &r) == 0 &&
+	     (r.ifr_flags & IFF_LOOPBACK) != 0;
+	close(fd);
+	return is;
+}
+
+void
+interface_tune(int fd, bool is_loopback)
+{
+	const int size = INTERFACE_BUFFER, on = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) !=
+	    0)
+		(void)setsockopt(
+		    fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (is_loopback)
+		(void)setsockopt(
+		    fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+}
+
+void
+interface_tune_bound(const char *interface)
+{
+	const unsigned number = strlen(interface) < IFNAMSIZ
+				    ? if_nametoindex(interface)
+				    : 0;
+
+	if (number == 0)
+		return;
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (is_bound_to(fd, (int)number))
+			interface_tune(fd, interface_is_loopback(interface));
+}
 
 /* Of a filter: all of a packet, or the kernel would tell what it left of it as
  * its length. And of the ring that is opened to compile it, and closed. */
@@ -120,7 +181,7 @@ attach_filter(struct interface *i, const char *name, const char *text,
 	p = open_compiler(i, name);
 	if (p == NULL)
 		return E_NOMEM;
-	st = filter_compile(p, text, &program, why);
+	st = pcap_input_compile(p, text, &program, why);
 	pcap_close(p);
 	if (st != OK)
 		return st;
@@ -174,7 +235,7 @@ ask(struct interface *i, const char *name, int *hardware)
 	if (ioctl(i->fd, SIOCGIFHWADDR, &r) != 0)
 		return false;
 	*hardware = r.ifr_hwaddr.sa_family;
-	i->is_loopback = packet_socket_is_loopback(name);
+	i->is_loopback = interface_is_loopback(name);
 	return true;
 }
 
@@ -212,7 +273,7 @@ set_up(struct interface *i, const char *name,
 	*is_known = find_link_type(hardware, &i->link_type);
 	if (!*is_known)
 		return OK;
-	packet_socket_tune(i->fd, i->is_loopback);
+	interface_tune(i->fd, i->is_loopback);
 	st = set_options(i, name, config, why);
 	if (st != OK)
 		return st;

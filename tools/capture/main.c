@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-capture: network packets as a trace. */
 #include "tools/capture/capture.h"
-#include "tools/capture/from_ctf.h"
 
 #define EXIT_USAGE 2
 

@@ -3,6 +3,7 @@
 
 #include "tools/capture/parallel_input.h"
 
+#ifdef HAVE_LIBTRACE_PARALLEL
 /* After libtrace.h. */
 #include <libtrace_parallel.h>
 #include <poll.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/publish.h"
-#include "tools/capture/packet.h"
+#include "tools/capture/libtrace_packet.h"
 #include "tools/capture/privileges.h"
 
 /* Between two ticks of a thread. */
@@ -332,3 +333,48 @@ parallel_input_dropped(const struct parallel_input *in)
 {
 	return published(&in->dropped);
 }
+
+#else /* libtrace 3: every source is read serially */
+
+enum status
+parallel_input_start(struct parallel_input **out, libtrace_t *trace,
+    const struct source_config *config, bool drops_outgoing)
+{
+	(void)trace;
+	(void)config;
+	(void)drops_outgoing;
+	*out = NULL;
+	return OK;
+}
+
+void
+parallel_input_close(struct parallel_input *in)
+{
+	(void)in;
+}
+
+unsigned
+parallel_input_threads(const struct parallel_input *in)
+{
+	(void)in;
+	return 0;
+}
+
+enum source_got
+parallel_input_run(
+    struct parallel_input *in, const struct source_calls *calls, int stop)
+{
+	(void)in;
+	(void)calls;
+	(void)stop;
+	return SOURCE_FAILED;
+}
+
+uint64_t
+parallel_input_dropped(const struct parallel_input *in)
+{
+	(void)in;
+	return 0;
+}
+
+#endif

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "tools/capture/filter.h"
 
 /* Of a file that is read from start to end; stdio's own is 4 KiB. */
 #define READ_BUFFER (256 * 1024)
@@ -114,6 +113,17 @@ open_file(const char *path)
 	return f;
 }
 
+enum status
+pcap_input_compile(pcap_t *p, const char *text, struct bpf_program *program,
+    char why[SOURCE_WHY_MAX])
+{
+	if (pcap_compile(p, program, text, 1, PCAP_NETMASK_UNKNOWN) == 0)
+		return OK;
+	snprintf(why, SOURCE_WHY_MAX, "invalid filter \"%.200s\": %.200s", text,
+	    pcap_geterr(p));
+	return E_REFUSED;
+}
+
 static enum status
 set_filter(struct pcap_input *in, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -124,7 +134,8 @@ set_filter(struct pcap_input *in, const struct source_config *config,
 
 	if (config->filter == NULL)
 		return OK;
-	if (filter_compile(in->pcap, config->filter, &program, reason) != OK) {
+	if (pcap_input_compile(in->pcap, config->filter, &program, reason) !=
+	    OK) {
 		snprintf(
 		    why, SOURCE_WHY_MAX, "%.250s: %.250s", config->uri, reason);
 		return E_REFUSED;

@@ -7,6 +7,10 @@
 #ifndef TOOLS_CAPTURE_PCAP_INPUT_H
 #define TOOLS_CAPTURE_PCAP_INPUT_H
 
+#include <pcap/pcap.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
 #include "tools/capture/source.h"
 
 struct pcap_input;
@@ -22,5 +26,11 @@ void pcap_input_close(struct pcap_input *in); /* NULL is fine */
 enum source_got pcap_input_next(struct pcap_input *in, const char *uri,
     struct record *record, const uint8_t **bytes,
     char why[SOURCE_WHY_MAX]) MUST_CHECK;
+
+/* Compile a filter in pcap's language (pcap-filter(7)) for packets of P's link
+ * type; the caller calls pcap_freecode(). E_REFUSED: WHY is one line, without
+ * the name of the input. */
+enum status pcap_input_compile(pcap_t *p, const char *text,
+    struct bpf_program *program, char why[SOURCE_WHY_MAX]) MUST_CHECK;
 
 #endif

@@ -3,13 +3,337 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/thread.h"
+#include "tools/capture/ctf.h"
 #include "tools/capture/pipeline_internal.h"
+#include "tools/capture/sink.h"
+
+static void
+deliver(struct worker *w, struct chunk *c)
+{
+	c->input = (uint16_t)w->input;
+	c->worker = (uint16_t)w->number;
+	queue_put(&w->pipeline->results, c);
+}
+
+/* The events so far become a packet of the trace. */
+static void
+close_packet(struct worker *w, uint64_t round, bool is_round_end)
+{
+	struct chunk *c = w->open;
+
+	if (c == NULL)
+		return;
+	c->round = round;
+	c->is_round_end = is_round_end;
+	c->discarded = w->discarded;
+	w->discarded = 0;
+	w->open = NULL;
+	deliver(w, c);
+}
+
+/* Where an event of at most SIZE bytes goes. */
+static uint8_t *
+make_room(struct worker *w, size_t size, uint64_t round)
+{
+	if (w->open != NULL && w->open->used + size > CHUNK_SIZE)
+		close_packet(w, round, false);
+	if (w->open == NULL) {
+		w->open = queue_wait(&w->pool.free, -1);
+		chunk_reset(w->open);
+		w->open->used = CTF_HEADER_LEN;
+	}
+	return w->open->mem + w->open->used;
+}
+
+static void
+add_event(struct worker *w, struct record *r, uint64_t round)
+{
+	const enum payload payload = w->pipeline->config.payload;
+	uint8_t *out = make_room(w, EVENT_SIZE_MAX(r->len), round);
+	struct chunk *c = w->open;
+	struct headers h;
+
+	if (r->kind == RECORD_STATS) {
+		c->used += (uint32_t)event_encode_stats(out, r);
+	} else {
+		if (payload != PAYLOAD_NONE)
+			headers_find(&h, r->link_type, record_bytes(r), r->len);
+		c->used += (uint32_t)event_encode(out, r, &h, payload);
+		c->packets++;
+	}
+	if (c->n++ == 0)
+		c->begin_ns = r->ns;
+	c->end_ns = r->ns;
+}
+
+static void
+anonymise(struct worker *w, struct record *r)
+{
+	if (w->anon != NULL && r->kind == RECORD_PACKET)
+		anon_packet(w->anon, r->link_type, record_bytes(r), r->len,
+		    w->pipeline->config.checksums);
+}
+
+static struct record *
+first_record(struct chunk *c)
+{
+	return (struct record *)c->mem;
+}
+
+/* The sink takes records: they go on in the chunk in which they came. */
+static void
+pass_on(struct worker *w, struct chunk *c)
+{
+	struct record *r = first_record(c);
+
+	for (uint32_t i = 0; i < c->n; i++, r = record_next(r))
+		anonymise(w, r);
+	c->packets = c->n;
+	deliver(w, c);
+}
+
+static void
+make_events(struct worker *w, struct chunk *c)
+{
+	const bool is_strict = w->pipeline->config.is_strict;
+	struct record *r = first_record(c);
+
+	w->discarded += c->discarded;
+	for (uint32_t i = 0; i < c->n; i++, r = record_next(r)) {
+		anonymise(w, r);
+		add_event(w, r, c->round);
+	}
+	/* Who puts rounds in order needs the end of each. */
+	if (is_strict || c->is_flush)
+		close_packet(w, c->round, true);
+	chunk_done(c);
+}
+
+/* A time, or the end: behind what waits. What it says is lost is told with the
+ * next events of its stream, which another worker may have. */
+static void
+pass_mark(struct worker *w, struct chunk *c)
+{
+	close_packet(w, c->round, false);
+	deliver(w, c);
+}
+
+static void *
+worker_run(void *worker)
+{
+	struct worker *w = worker;
+	enum chunk_kind kind;
+
+	do {
+		struct chunk *c = queue_wait(&w->in, -1);
+
+		kind = c->kind;
+		if (kind != CHUNK_DATA)
+			pass_mark(w, c);
+		else if (w->pipeline->config.has_records)
+			pass_on(w, c);
+		else
+			make_events(w, c);
+	} while (kind != CHUNK_END);
+	return NULL;
+}
+
+static void
+append(struct combining *c, struct chunk *k)
+{
+	k->next = NULL;
+	if (c->lists[k->worker].first == NULL)
+		c->lists[k->worker].first = k;
+	else
+		c->lists[k->worker].last->next = k;
+	c->lists[k->worker].last = k;
+}
+
+static struct chunk *
+take_first(struct combining *c, unsigned w)
+{
+	struct chunk *k = c->lists[w].first;
+
+	c->lists[w].first = k->next;
+	return k;
+}
+
+static enum status
+give_records(struct sink *sink, struct chunk *k)
+{
+	struct record *r = (struct record *)k->mem;
+	enum status st = OK;
+
+	for (uint32_t i = 0; i < k->n && st == OK; i++, r = record_next(r))
+		st = sink->ops->record(sink, r, record_bytes(r));
+	chunk_done(k);
+	return st;
+}
+
+/* All workers of a source may have one stream. */
+static void
+sum_discarded(struct pipeline *p, struct chunk *k)
+{
+	uint64_t *sum = &p->combining[k->input]
+			     .discarded[p->config.is_strict ? 0 : k->worker];
+
+	*sum += k->discarded;
+	k->discarded = *sum;
+}
+
+/* Without a sink it is thrown away. */
+static enum status
+give(struct pipeline *p, struct sink *sink, struct chunk *k)
+{
+	const unsigned stream = pipeline_stream(&p->config, k);
+	enum status st = OK;
+
+	sum_discarded(p, k);
+	if (sink != NULL && k->kind == CHUNK_DATA && p->config.has_records)
+		return give_records(sink, k);
+	if (sink != NULL && k->kind == CHUNK_DATA)
+		return sink->ops->packet(sink, stream, k);
+	if (sink != NULL && k->kind == CHUNK_BEACON &&
+	    sink->ops->beacon != NULL && k->end_ns > 0)
+		st = sink->ops->beacon(sink, stream, k->end_ns);
+	chunk_done(k);
+	return st;
+}
+
+/* One record of each chunk of a round, those that are left. */
+struct head {
+	struct chunk *chunk;
+	struct record *record;
+	uint32_t left;
+};
+
+/* The head whose record comes next in the order of the round; NULL: none. */
+static struct head *
+lowest(struct head *heads, unsigned n)
+{
+	struct head *best = NULL;
+
+	for (unsigned i = 0; i < n; i++)
+		if (heads[i].left > 0 &&
+		    (best == NULL ||
+			heads[i].record->order < best->record->order))
+			best = &heads[i];
+	return best;
+}
+
+/* A round by flow: each worker has one chunk of it. */
+static enum status
+merge_round(struct pipeline *p, struct combining *c, struct sink *sink)
+{
+	struct head heads[PIPELINE_THREADS_MAX], *h;
+	enum status st = OK;
+
+	for (unsigned i = 0; i < p->config.n_workers; i++) {
+		struct chunk *k = take_first(c, i);
+
+		heads[i] = (struct head){ k, (struct record *)k->mem, k->n };
+	}
+	while (sink != NULL && st == OK &&
+	       (h = lowest(heads, p->config.n_workers)) != NULL) {
+		st = sink->ops->record(
+		    sink, h->record, record_bytes(h->record));
+		h->record = record_next(h->record);
+		h->left--;
+	}
+	for (unsigned i = 0; i < p->config.n_workers; i++)
+		chunk_done(heads[i].chunk);
+	return st;
+}
+
+static bool
+is_round_here(const struct pipeline *p, const struct combining *c)
+{
+	unsigned first,
+	    n = pipeline_round(p, p->config.n_workers, c->round, &first);
+
+	for (unsigned i = first; i < first + n; i++)
+		if (c->lists[i].first == NULL)
+			return false;
+	return true;
+}
+
+/* As far as the rounds of a source are here, without a gap. */
+static enum status
+give_rounds(struct pipeline *p, struct combining *c, struct sink *sink)
+{
+	enum status st = OK;
+	unsigned first;
+
+	while (st == OK && is_round_here(p, c)) {
+		if (pipeline_round(p, p->config.n_workers, c->round, &first) >
+		    1) {
+			st = merge_round(p, c, sink);
+			c->round++;
+		} else {
+			struct chunk *k = take_first(c, first);
+
+			if (k->is_round_end)
+				c->round++;
+			st = give(p, sink, k);
+		}
+	}
+	return st;
+}
+
+static bool
+is_empty(const struct pipeline *p, const struct combining *c)
+{
+	for (unsigned i = 0; i < p->config.n_workers; i++)
+		if (c->lists[i].first != NULL)
+			return false;
+	return true;
+}
+
+static enum status
+take(struct pipeline *p, struct sink *sink, struct chunk *k)
+{
+	struct combining *c = &p->combining[k->input];
+	enum status st = OK;
+
+	if (k->kind == CHUNK_END) {
+		c->n_ended++;
+		chunk_done(k);
+	} else if (!p->config.is_strict) {
+		return give(p, sink, k);
+	} else {
+		append(c, k);
+		st = give_rounds(p, c, sink);
+	}
+	if (c->n_ended == p->config.n_workers && is_empty(p, c)) {
+		c->n_ended = 0;
+		p->n_done++;
+	}
+	return st;
+}
+
+enum status
+pipeline_deliver(struct pipeline *p, struct sink *sink)
+{
+	enum status st = OK;
+	struct chunk *k;
+
+	queue_woken(&p->results);
+	while ((k = queue_take(&p->results)) != NULL) {
+		/* After a failure the rest still goes back to its pool. */
+		const enum status one = take(p, st == OK ? sink : NULL, k);
+
+		if (st == OK)
+			st = one;
+	}
+	return st;
+}
 
 /* So that a reader and a worker each have one to fill, and one is under way. */
 #define POOL_MIN 4

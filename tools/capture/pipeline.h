@@ -23,7 +23,7 @@
 #include "common/status.h"
 #include "tools/capture/anon.h"
 #include "tools/capture/chunk.h"
-#include "tools/capture/event.h"
+#include "tools/capture/ctf.h"
 #include "tools/capture/source.h"
 
 /* Inputs by threads: each has chunks of its own. */

@@ -8,9 +8,6 @@
 #include "common/publish.h"
 #include "tools/capture/pipeline.h"
 
-/* Packets between two looks at the clock while they come without a pause. */
-#define READER_CLOCK_PACKETS 64
-
 struct worker {
 	struct pipeline *pipeline;
 	unsigned input, number;
@@ -90,18 +87,10 @@ struct pipeline {
 unsigned pipeline_round(const struct pipeline *p, unsigned n_workers,
     uint64_t round, unsigned *first);
 
-/* The threads. */
+/* pipeline_reader.c: the threads. */
 void *reader_run(void *reader);
 /* Reads by the threads that the source has itself. */
 void *reader_run_parallel(void *first);
-void *worker_run(void *worker);
-/* What a thread does with a packet that it read, and between packets. */
-bool reader_is_stopped(const struct reader *r);
-uint64_t reader_wall_ns(void);
-void reader_begin(struct reader *r);
-void reader_take(struct reader *r, struct record *record, const uint8_t *bytes);
-void reader_look_at_clock(struct reader *r, bool is_idle, uint64_t ns);
-void reader_look_at_drops(struct reader *r);
 /* Nothing more is read: give away what there is, and the end. */
 void reader_end(struct reader *r);
 

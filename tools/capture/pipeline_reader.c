@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that reads a source. */
+/* The threads that read sources: ours, and those of libtrace 4. */
 #include <poll.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
+#include "tools/capture/link.h"
 #include "tools/capture/pipeline_internal.h"
 
 /* A packet gets its time before it is in the socket: what was captured so long
@@ -16,9 +17,11 @@
 #define REST_NS (400 * NS_PER_MS)
 /* Waiting for a chunk, a stop is seen so soon. */
 #define STOP_MS 50
+/* Packets between two looks at the clock while they come without a pause. */
+#define CLOCK_PACKETS 64
 
-uint64_t
-reader_wall_ns(void)
+static uint64_t
+wall_ns(void)
 {
 	struct timespec ts;
 
@@ -26,8 +29,8 @@ reader_wall_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-bool
-reader_is_stopped(const struct reader *r)
+static bool
+is_stopped(const struct reader *r)
 {
 	return published(&r->pipeline->is_stopped) != 0;
 }
@@ -38,8 +41,8 @@ get_chunk(struct reader *r)
 {
 	struct chunk *c = queue_take(&r->pool.free);
 
-	while (c == NULL && (r->is_ending || (!source_is_live(r->source) &&
-						 !reader_is_stopped(r))))
+	while (c == NULL &&
+	       (r->is_ending || (!source_is_live(r->source) && !is_stopped(r))))
 		c = queue_wait(&r->pool.free, STOP_MS);
 	if (c == NULL)
 		return NULL;
@@ -164,13 +167,13 @@ bytes_wanted(struct reader *r, const struct record *record)
 {
 	const struct pipeline *p = r->pipeline;
 
-	if (p->config.key != NULL && !anon_knows(record->link_type))
+	if (p->config.key != NULL && !link_is_known(record->link_type))
 		return 0;
 	return record->cap_len < p->copy_len ? record->cap_len : p->copy_len;
 }
 
-void
-reader_take(struct reader *r, struct record *record, const uint8_t *bytes)
+static void
+take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline *p = r->pipeline;
 	const uint32_t snaplen = p->config.snaplen;
@@ -205,8 +208,8 @@ reader_take(struct reader *r, struct record *record, const uint8_t *bytes)
 }
 
 /* What the kernel dropped is of all streams: the first one tells it. */
-void
-reader_look_at_drops(struct reader *r)
+static void
+count_kernel_drops(struct reader *r)
 {
 	const uint64_t now = r == r->first ? source_dropped(r->source) : 0;
 
@@ -288,15 +291,15 @@ flush(struct reader *r, uint64_t ns, bool has_stats)
 }
 
 /* Live: is it time to flush? IS_IDLE: everything was read at wall clock NS. */
-void
-reader_look_at_clock(struct reader *r, bool is_idle, uint64_t ns)
+static void
+flush_if_due(struct reader *r, bool is_idle, uint64_t ns)
 {
 	const uint64_t now = clock_now_ns();
 
 	if (now < r->flush_at)
 		return;
 	r->flush_at = now + r->pipeline->config.flush_ns;
-	reader_look_at_drops(r);
+	count_kernel_drops(r);
 	flush(r, is_idle ? ns - CAPTURE_DELAY_NS : r->read_ns,
 	    now >= r->stats_at);
 	if (now >= r->stats_at)
@@ -325,10 +328,10 @@ flush_idle_source(struct reader *r, uint64_t *before)
 	if (clock_now_ns() < r->flush_at)
 		return false;
 	if (*before == 0) {
-		*before = reader_wall_ns();
+		*before = wall_ns();
 		return true;
 	}
-	reader_look_at_clock(r, true, *before);
+	flush_if_due(r, true, *before);
 	*before = 0;
 	return false;
 }
@@ -338,11 +341,11 @@ goes_on(const struct reader *r)
 {
 	const uint64_t count = r->pipeline->config.count;
 
-	return !reader_is_stopped(r) && (count == 0 || r->n_received < count);
+	return !is_stopped(r) && (count == 0 || r->n_received < count);
 }
 
-void
-reader_begin(struct reader *r)
+static void
+start_timers(struct reader *r)
 {
 	r->flush_at = clock_now_ns() + r->pipeline->config.flush_ns;
 	r->stats_at = clock_now_ns() + STATS_NS;
@@ -353,7 +356,7 @@ static enum source_got
 read_rest(struct reader *r, struct record *record)
 {
 	const uint64_t count = r->pipeline->config.count;
-	const uint64_t stopped = reader_wall_ns();
+	const uint64_t stopped = wall_ns();
 	const uint64_t until = clock_now_ns() + REST_NS;
 	enum source_got got = SOURCE_PACKET;
 	struct source_wait wait;
@@ -364,7 +367,7 @@ read_rest(struct reader *r, struct record *record)
 		got = source_next(r->source, record, &bytes, &wait);
 		if (got != SOURCE_PACKET)
 			break;
-		reader_take(r, record, bytes);
+		take_packet(r, record, bytes);
 	}
 	return got;
 }
@@ -379,14 +382,14 @@ read_live(struct reader *r)
 	uint64_t before = 0;
 	unsigned n = 0;
 
-	reader_begin(r);
+	start_timers(r);
 	while (goes_on(r)) {
 		got = source_next(r->source, &record, &bytes, &wait);
 		if (got == SOURCE_PACKET) {
 			before = 0;
-			reader_take(r, &record, bytes);
-			if (++n % READER_CLOCK_PACKETS == 0)
-				reader_look_at_clock(r, false, 0);
+			take_packet(r, &record, bytes);
+			if (++n % CLOCK_PACKETS == 0)
+				flush_if_due(r, false, 0);
 		} else if (got != SOURCE_NOTHING) {
 			break;
 		} else if (!flush_idle_source(r, &before)) {
@@ -415,7 +418,7 @@ read_file(struct reader *r)
 			return false;
 		if (got != SOURCE_PACKET)
 			break;
-		reader_take(r, &record, bytes);
+		take_packet(r, &record, bytes);
 	}
 	if (got == SOURCE_FAILED)
 		r->failed = E_IO;
@@ -451,11 +454,69 @@ reader_run(void *reader)
 
 	if (source_is_live(r->source)) {
 		read_live(r);
-		reader_look_at_drops(r);
+		count_kernel_drops(r);
 	} else if (!read_file(r)) {
 		return NULL;
 	}
 	reader_end(r);
 	publish(&r->is_over, 1);
+	return NULL;
+}
+
+/* A queue of the kernel's, or of a card, hands packets over in blocks: one that
+ * was captured so long ago has come. If not, its time becomes that of the
+ * stream, and it is counted as clamped. */
+#define QUEUE_DELAY_NS (100 * NS_PER_MS)
+
+static bool
+packet_came(
+    void *first, unsigned number, struct record *record, const uint8_t *bytes)
+{
+	struct reader *r = (struct reader *)first + number;
+	const uint64_t count = r->pipeline->config.count;
+	uint64_t nth = 0;
+
+	if (is_stopped(r))
+		return false;
+	if (count != 0 && (nth = published_add(&r->first->taken, 1)) > count)
+		return false;
+	take_packet(r, record, bytes);
+	if (r->n_received % CLOCK_PACKETS == 0)
+		flush_if_due(r, false, 0);
+	return count == 0 || nth < count;
+}
+
+static void
+time_went_by(void *first, unsigned number)
+{
+	struct reader *r = (struct reader *)first + number;
+	const uint64_t now = wall_ns();
+
+	if (is_stopped(r))
+		return;
+	if (r->n_received != r->seen || r->idle_since_ns == 0) {
+		r->seen = r->n_received;
+		r->idle_since_ns = now;
+	}
+	flush_if_due(
+	    r, now - r->idle_since_ns >= QUEUE_DELAY_NS, now - QUEUE_DELAY_NS);
+}
+
+void *
+reader_run_parallel(void *first)
+{
+	struct reader *f = first;
+	const struct source_calls calls = {
+		.arg = first, .packet = packet_came, .tick = time_went_by
+	};
+
+	for (unsigned i = 0; i < f->n_readers; i++)
+		start_timers(&f[i]);
+	if (source_run(f->source, &calls, f->pipeline->stop) == SOURCE_FAILED)
+		f->failed = E_IO;
+	count_kernel_drops(f);
+	for (unsigned i = 0; i < f->n_readers; i++)
+		reader_end(&f[i]);
+	publish(&f->is_over, 1);
 	return NULL;
 }

@@ -12,8 +12,7 @@
 
 #include "common/clock.h"
 #include "tools/capture/interface.h"
-#include "tools/capture/packet.h"
-#include "tools/capture/packet_socket.h"
+#include "tools/capture/libtrace_packet.h"
 #include "tools/capture/parallel_input.h"
 #include "tools/capture/pcap_input.h"
 
@@ -59,7 +58,7 @@ is_live_uri(const char *uri)
 static bool
 is_loopback(const char *uri)
 {
-	return packet_socket_is_loopback(source_place(uri));
+	return interface_is_loopback(source_place(uri));
 }
 
 /* A file of the format that wireshark writes, and libtrace 3 does not read. */
@@ -252,7 +251,7 @@ tune_socket(struct source *s, const char *uri)
 #ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
 	s->tells_new_drops = true;
 #endif
-	packet_socket_tune_bound(source_place(uri));
+	interface_tune_bound(source_place(uri));
 }
 
 enum status

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "tools/capture/linktype.h"
+#include "tools/capture/libtrace_packet.h"
 #include "tools/capture/little.h"
 #include "tools/capture/outfile.h"
 

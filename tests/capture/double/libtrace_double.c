@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/capture/wire.h"
+#include "tools/capture/libtrace_packet.h"
 
 #define TRACES 16
 #define THREADS 32

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
+#include "tools/capture/link.h"
+
 #include <string.h>
 
-#include "tools/capture/anon_internal.h"
 #include "tools/capture/record.h"
 
 /* More link types (tcpdump.org) that are but a prefix of IP. */
@@ -35,7 +35,7 @@ skip(struct rest *r, uint32_t n)
 static uint16_t
 u16_at(const struct rest *r, uint32_t off)
 {
-	return r->n >= off + 2 ? anon_u16(r->p + off) : 0;
+	return r->n >= off + 2 ? link_u16(r->p + off) : 0;
 }
 
 /* By the version that an IP header begins with. */
@@ -191,7 +191,7 @@ find(uint16_t link_type, struct rest *r)
 }
 
 uint16_t
-anon_link(uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset)
+link_find(uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset)
 {
 	struct rest r = { p, n };
 	const uint16_t type = find(link_type, &r);
@@ -201,7 +201,7 @@ anon_link(uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset)
 }
 
 bool
-anon_knows(uint16_t link_type)
+link_is_known(uint16_t link_type)
 {
 	static const uint16_t known[] = { LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL,
 		LINKTYPE_LINUX_SLL2, LINKTYPE_C_HDLC, LINKTYPE_PPP,

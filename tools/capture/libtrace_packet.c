@@ -1,12 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "tools/capture/wire.h"
+#include "tools/capture/libtrace_packet.h"
 
 #include <linux/if_packet.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "tools/capture/record.h"
+
+static const struct {
+	libtrace_linktype_t libtrace;
+	uint16_t pcap;
+} rows[] = {
+	{ TRACE_TYPE_ETH, LINKTYPE_ETHERNET },
+	{ TRACE_TYPE_NONE, LINKTYPE_RAW },
+	{ TRACE_TYPE_LINUX_SLL, LINKTYPE_LINUX_SLL },
+	{ TRACE_TYPE_PPP, LINKTYPE_PPP },
+	{ TRACE_TYPE_HDLC_POS, LINKTYPE_C_HDLC },
+	{ TRACE_TYPE_80211, LINKTYPE_IEEE802_11 },
+	{ TRACE_TYPE_80211_RADIO, LINKTYPE_RADIOTAP },
+	{ TRACE_TYPE_80211_PRISM, 119 },
+	{ TRACE_TYPE_OPENBSD_LOOP, LINKTYPE_LOOP },
+	{ TRACE_TYPE_LLCSNAP, 100 }, /* ATM_RFC1483 */
+	{ TRACE_TYPE_PFLOG, 117 },
+};
+
+uint16_t
+linktype_from_libtrace(libtrace_linktype_t type)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].libtrace == type)
+			return rows[i].pcap;
+	return LINKTYPE_UNKNOWN;
+}
+
+libtrace_linktype_t
+linktype_to_libtrace(uint16_t linktype)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].pcap == linktype)
+			return rows[i].libtrace;
+	return TRACE_TYPE_UNKNOWN;
+}
+
+bool
+linktype_is_network(libtrace_linktype_t type)
+{
+	return type != TRACE_TYPE_DUCK && type != TRACE_TYPE_METADATA &&
+	       type != TRACE_TYPE_NONDATA;
+}
 
 /* What libtrace counts of Ethernet and pcap does not. */
 #define CHECKSUM_LEN 4
@@ -106,4 +152,44 @@ wire_length(libtrace_packet_t *p, libtrace_linktype_t type)
 	p->wire_length = -1; /* not known */
 	len = (uint32_t)trace_get_wire_length(p);
 	return len >= checksum ? len - checksum : len;
+}
+
+/* pcap's number of the link type, also of one that libtrace has no name for. */
+static uint16_t
+link_type_of(const libtrace_packet_t *p, libtrace_linktype_t type)
+{
+	const uint16_t known = linktype_from_libtrace(type);
+
+	if (known == LINKTYPE_UNKNOWN && p->type >= TRACE_RT_DATA_DLT &&
+	    p->type <= TRACE_RT_DATA_DLT_END)
+		return (uint16_t)(p->type - TRACE_RT_DATA_DLT);
+	return known;
+}
+
+bool
+packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
+{
+	libtrace_linktype_t type = trace_get_link_type(p);
+	struct timespec ts;
+	uint32_t left = 0;
+	int direction;
+
+	r->wire_len = wire_length(p, type); /* before anything else */
+	*bytes = trace_get_packet_buffer(p, &type, &left);
+	if (*bytes == NULL)
+		left = 0;
+	if (!linktype_is_network(type))
+		return false;
+	ts = trace_get_timespec(p);
+	direction = trace_get_direction(p);
+	r->ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	r->cap_len = left;
+	r->link_type = link_type_of(p, type);
+	r->direction = direction == TRACE_DIR_OUTGOING ||
+			       direction == TRACE_DIR_INCOMING ||
+			       direction == TRACE_DIR_OTHER
+			   ? (uint8_t)direction
+			   : DIRECTION_UNKNOWN;
+	r->kind = RECORD_PACKET;
+	return true;
 }

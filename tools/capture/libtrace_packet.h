@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What libtrace knows of a packet, as a record; and link types, which have
+ * other numbers in libtrace than in pcap files. */
+#ifndef TOOLS_CAPTURE_LIBTRACE_PACKET_H
+#define TOOLS_CAPTURE_LIBTRACE_PACKET_H
+
+#include <libtrace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/capture/record.h"
+
+/* RECORD but its order, and *BYTES, which are P's. False: it is no packet of a
+ * network. */
+bool packet_describe(
+    libtrace_packet_t *p, struct record *record, const uint8_t **bytes);
+
+/*
+ * How long a packet of libtrace was on the wire. Its own answer,
+ * trace_get_wire_length(), ends the program (an assertion of libtrace 3) when
+ * that is 65,536 bytes or more, which a packet is that the network card will
+ * divide, and any that a bad file claims to be.
+ */
+/* Bytes, as pcap counts: without a checksum that was not captured. From then on
+ * libtrace does not ask itself, so that other calls are safe. */
+uint32_t wire_length(libtrace_packet_t *p, libtrace_linktype_t type);
+
+/* An enum linktype; LINKTYPE_UNKNOWN for one that has no number there. */
+uint16_t linktype_from_libtrace(libtrace_linktype_t type);
+/* TRACE_TYPE_UNKNOWN for one that libtrace does not know. */
+libtrace_linktype_t linktype_to_libtrace(uint16_t linktype);
+/* Not what a capture card says of itself. */
+bool linktype_is_network(libtrace_linktype_t type);
+
+#endif
