@@ -16,7 +16,7 @@
 #include "relayd/net/health.h"
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
-#include "relayd/lobby.h"
+#include "relayd/acceptor.h"
 #include "relayd/process/open_sessions.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
@@ -41,7 +41,7 @@ struct disk_threads {
 	struct recovery_thread *recovery;
 	struct sandbox recovery_sandbox;
 	struct retention_thread *retention;
-	struct lobby_disk disk;
+	struct acceptor_disk disk;
 };
 
 /* Restricts the calling thread to what serving needs. */
@@ -69,17 +69,17 @@ on_hangup(evutil_socket_t fd, short what, void *arg)
 	const enum status st = reload_now(arg);
 
 	stats_add(
-	    stats_lobby(), st == OK ? STAT_reloads_good : STAT_reloads_bad, 1);
+	    stats_main(), st == OK ? STAT_reloads_good : STAT_reloads_bad, 1);
 }
 
 static enum status
-make_http(struct http **out, const struct options *o, struct lobby *lobby,
+make_http(struct http **out, const struct options *o, struct acceptor *acceptor,
     const struct daemon_ports *ports, const char *admin_path)
 {
 	const struct http_config config = {
 		.options = o,
 		.admin_path = admin_path,
-		.memory = lobby_memory(lobby),
+		.memory = acceptor_memory(acceptor),
 		.control = ports->control,
 		.data = ports->data,
 		.live = ports->live,
@@ -94,7 +94,7 @@ make_http(struct http **out, const struct options *o, struct lobby *lobby,
 
 /* In the sandbox. */
 static enum status
-start_threads(struct lobby *lobby, const struct options *o,
+start_threads(struct acceptor *acceptor, const struct options *o,
     struct disk_threads *disk, struct http *http, struct threads *threads)
 {
 	enum status st = OK;
@@ -105,10 +105,10 @@ start_threads(struct lobby *lobby, const struct options *o,
 	if (st == OK)
 		st = retention_thread_start(disk->retention);
 	if (st == OK)
-		st = lobby_start(lobby, &disk->disk);
+		st = acceptor_start(acceptor, &disk->disk);
 	if (st != OK)
 		return st;
-	lobby_threads(lobby, threads);
+	acceptor_threads(acceptor, threads);
 	return http_start(
 	    http, threads, retention_thread_loop(disk->retention));
 }
@@ -120,11 +120,11 @@ set_window(const struct options *o, void *arg)
 }
 
 static enum status
-serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
+serve(struct daemon *d, struct reload *reload, struct acceptor *acceptor,
     struct disk_threads *disk, struct http **http)
 {
 	const struct options *o = reload->options;
-	struct daemon_ports ports = lobby_ports(lobby);
+	struct daemon_ports ports = acceptor_ports(acceptor);
 	struct sandbox sandbox = {
 		.parts = o->sandbox,
 		.output = o->output,
@@ -145,46 +145,47 @@ serve(struct daemon *d, struct reload *reload, struct lobby *lobby,
 		.arg = &threads,
 	};
 	const struct service_config service_config = {
-		.has_turned = lobby_has_turned,
-		.figures = lobby_figures,
-		.arg = lobby,
+		.has_turned = acceptor_has_turned,
+		.figures = acceptor_figures,
+		.arg = acceptor,
 	};
 	struct service *service = NULL;
 	struct health *health;
 	struct event *hangup;
 	enum status st;
 
-	st = health_create(&health, lobby_base(lobby), &config);
+	st = health_create(&health, acceptor_base(acceptor), &config);
 	if (st != OK)
 		return st;
 	packet_log_limit_files(
 	    o->max_memory / LOG_FILES_PART / LOG_FILE_MEMORY);
 	set_window(o, NULL);
 	reload_tell(reload, set_window, NULL);
-	hangup = evsignal_new(lobby_base(lobby), SIGHUP, on_hangup, reload);
+	hangup = evsignal_new(
+	    acceptor_base(acceptor), SIGHUP, on_hangup, reload);
 	if (hangup == NULL || event_add(hangup, NULL) != 0)
 		st = E_NOMEM;
 	if (st == OK)
-		st = make_http(http, o, lobby, &ports, d->admin_path);
+		st = make_http(http, o, acceptor, &ports, d->admin_path);
 	ports.http = http_port(*http);
 	if (st == OK) {
 		reload_tell(reload, http_reload, *http);
-		reload_tell(reload, lobby_reload, lobby);
+		reload_tell(reload, acceptor_reload, acceptor);
 		recover(disk, &sandbox);
 		st = daemon_write(d, &ports);
 	}
 	if (st == OK) {
 		log_open_journal();
 		give_up_rights(&sandbox);
-		st = start_threads(lobby, o, disk, *http, &threads);
+		st = start_threads(acceptor, o, disk, *http, &threads);
 	}
 	if (st == OK)
 		st = service_create(
-		    &service, lobby_base(lobby), &service_config);
+		    &service, acceptor_base(acceptor), &service_config);
 	if (st == OK) {
 		daemon_ready(d, &ports);
 		http_serving(*http);
-		lobby_run(lobby);
+		acceptor_run(acceptor);
 		daemon_stopping(d);
 	}
 	http_drain(*http);
@@ -208,7 +209,7 @@ on_second(evutil_socket_t fd, short what, void *arg)
 static void
 tell_cut_before(uint64_t n)
 {
-	stats_add(stats_lobby(), STAT_sessions_cut, n);
+	stats_add(stats_main(), STAT_sessions_cut, n);
 	log_warn("sessions cut when the relay last ended: %" PRIu64
 		 "; their tracers did not notice, and nothing is recorded "
 		 "until the sessions are destroyed and created again",
@@ -234,7 +235,7 @@ run(struct daemon *d, struct reload *reload)
 	struct open_sessions open;
 	uint64_t cut;
 	struct http *http = NULL;
-	struct lobby *lobby;
+	struct acceptor *acceptor;
 	enum status st;
 
 	st = daemon_start(d, o);
@@ -244,10 +245,10 @@ run(struct daemon *d, struct reload *reload)
 	if (disk.disk.base_fd < 0)
 		return E_IO;
 	cut = open_sessions_take(&open, o->run_dir);
-	st = lobby_create(&lobby, o);
+	st = acceptor_create(&acceptor, o);
 	if (st == OK)
 		second = event_new(
-		    lobby_base(lobby), -1, EV_PERSIST, on_second, &open);
+		    acceptor_base(acceptor), -1, EV_PERSIST, on_second, &open);
 	if (st == OK &&
 	    (second == NULL || event_add(second, &every_second) != 0))
 		st = E_NOMEM;
@@ -261,11 +262,11 @@ run(struct daemon *d, struct reload *reload)
 			tell_cut_before(cut);
 		disk.disk.stored = retention_thread_door(disk.retention);
 		reload_tell(reload, retention_thread_reload, disk.retention);
-		st = serve(d, reload, lobby, &disk, &http);
+		st = serve(d, reload, acceptor, &disk, &http);
 	}
 	if (second != NULL)
 		event_free(second);
-	lobby_destroy(lobby);
+	acceptor_destroy(acceptor);
 	/* After a failed start, the next start still reports the cut sessions.
 	 */
 	if (st == OK) {

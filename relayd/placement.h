@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which worker a session lives on: its siblings' worker if they are known, else
- * the worker with the fewest sessions. It belongs to the lobby; main thread
+ * the worker with the fewest sessions. It belongs to the acceptor; main thread
  * only.
  */
 #ifndef RELAYD_PLACEMENT_H

@@ -43,7 +43,7 @@ struct worker {
 	uint64_t last_sweep, last_work;
 	uint64_t packets_seen; /* packets_written at last_work */
 	uint64_t last_slow_log;
-	struct loop *lobby;
+	struct loop *acceptor;
 };
 
 static void
@@ -51,7 +51,7 @@ on_session_gone(struct message *take_m, void *arg)
 {
 	struct worker *w = arg;
 
-	loop_post(w->lobby, take_m);
+	loop_post(w->acceptor, take_m);
 }
 
 /* Take a datagram that came to another worker's socket. */
@@ -238,7 +238,7 @@ worker_start(struct worker **out, const struct worker_config *config)
 			close(config->udp_fd);
 		return E_NOMEM;
 	}
-	w->lobby = config->lobby;
+	w->acceptor = config->acceptor;
 	w->underway = config->underway;
 	list_init(&w->desk.conns);
 	st = loop_init(&w->loop, on_message, w);
@@ -255,7 +255,7 @@ worker_start(struct worker **out, const struct worker_config *config)
 		st = message_create(&w->stop, MESSAGE_STOP);
 	if (st == OK && config->udp_fd >= 0)
 		st = udp_port_create(&w->udp, config->udp_fd, &w->desk,
-		    config->lobby, config->underway);
+		    config->acceptor, config->underway);
 	else if (config->udp_fd >= 0)
 		close(config->udp_fd);
 	if (st == OK && thread_start(&w->thread, run, w) != 0)

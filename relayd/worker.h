@@ -27,7 +27,7 @@ struct worker_config {
 	uint64_t stall_ns;		      /* 0: CONN_STALL_NS */
 	int udp_fd;			      /* taken; -1: no UDP */
 	struct published *underway; /* bytes of datagrams handed on; borrowed */
-	struct loop *lobby;	    /* gets SESSION_GONE and DATAGRAM */
+	struct loop *acceptor;	    /* gets SESSION_GONE and DATAGRAM */
 };
 
 /* Starts the thread. */

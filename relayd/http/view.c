@@ -198,8 +198,8 @@ view_is_healthy(const struct view *v)
 	return v->phase != VIEW_SERVING || !has_stuck_thread(v, false);
 }
 
-/* As the lobby does (relayd/net/crowd.h): each session that is there may come
- * to need its descriptors. */
+/* As the acceptor does (relayd/net/admission.h): each session that is there may
+ * come to need its descriptors. */
 static bool
 lacks_descriptors(const struct view *v)
 {

@@ -95,7 +95,7 @@ conn_set_share(struct conn *c, enum fds_share s)
 	c->has_share = true;
 }
 
-/* The session was refused: the lobby may subtract it from its counts. */
+/* The session was refused: the acceptor may subtract it from its counts. */
 static void
 tell_gone(struct conn *c, struct desk *d)
 {
@@ -112,8 +112,8 @@ session_is_gone(void *take_gone, void *arg)
 	d->session_gone(take_gone, d->arg);
 }
 
-/* The session, if there is one, tells the lobby by itself: it may linger, with
- * all its descriptors. */
+/* The session, if there is one, tells the acceptor by itself: it may linger,
+ * with all its descriptors. */
 static void
 end_control(struct conn *c, struct desk *d, bool aborted)
 {

@@ -4,7 +4,7 @@
  * socket has not taken, and the endpoint that understands them. This is the
  * edge: here it is decided what an endpoint's failure means for the connection.
  *
- * A connection is on one desk at a time (the lobby's, then a worker's), and
+ * A connection is on one desk at a time (the acceptor's, then a worker's), and
  * only the desk's thread touches it. No function here blocks.
  */
 #ifndef RELAYD_NET_CONN_H
@@ -52,7 +52,7 @@ enum conn_kind { CONN_CONTROL, CONN_DATA };
 /* What the connections of one thread share. */
 struct desk {
 	struct loop *loop;
-	struct shard *shard; /* NULL: the lobby */
+	struct shard *shard; /* NULL: the acceptor */
 	const struct control_config *control_config;
 	struct published *memory; /* the account; borrowed */
 	uint8_t *scratch;
@@ -64,11 +64,11 @@ struct desk {
 	/* Not read, as memory is short, or as what is here comes first: tried
 	 * again at the end of each turn. */
 	struct list held;
-	/* The lobby's. */
-	uint64_t last_crowd_log, last_full_log, last_host_log;
+	/* The acceptor's. */
+	uint64_t last_admission_log, last_full_log, last_host_log;
 	unsigned n_busy; /* in mid-message or closing: desk_sweep() */
 	bool is_stopping;
-	/* The lobby's: a request of TAKE_C is for a worker. TAKE_C is on no
+	/* The acceptor's: a request of TAKE_C is for a worker. TAKE_C is on no
 	 * desk. */
 	void (*handover)(struct conn *take_c, void *arg);
 	/* A session is gone, or was refused; TAKE_M has the key that it was
@@ -132,7 +132,7 @@ void conn_set_share(struct conn *c, enum fds_share s);
 /* ABORTED: by an error. NULL is fine. */
 void conn_destroy(struct conn *c, bool aborted);
 
-/* In the lobby: the worker that the first packet header names; false: the
+/* In the acceptor: the worker that the first packet header names; false: the
  * header is not whole. */
 bool conn_first_worker(const struct conn *c, unsigned *worker);
 

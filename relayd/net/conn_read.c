@@ -111,7 +111,7 @@ read_control(struct conn *c, enum status *st, size_t *size)
 	return got(n, room);
 }
 
-/* In the lobby only the first header is read: the worker reads the rest. */
+/* In the acceptor only the first header is read: the worker reads the rest. */
 static enum got
 read_first_header(struct conn *c, enum status *st, size_t *size)
 {

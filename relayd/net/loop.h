@@ -29,7 +29,7 @@ enum message_kind {
 	MESSAGE_ADOPT,	      /* conn, which is this loop's from now on */
 	MESSAGE_STOP,	      /* finish what has begun, leave the loop */
 	MESSAGE_DATAGRAM,     /* object: a struct udp_parcel, malloc'd */
-	MESSAGE_SESSION_GONE, /* to the lobby: key */
+	MESSAGE_SESSION_GONE, /* to the acceptor: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
 	MESSAGE_INFO,	  /* object: a struct info, a question or its answer */

@@ -46,7 +46,7 @@ struct udp_port {
 	struct event event;
 	bool has_event;
 	struct desk *desk;
-	struct loop *lobby;
+	struct loop *acceptor;
 	struct published *underway;
 	uint32_t kernel_drops; /* as the kernel last said */
 	unsigned batch;	       /* messages to ask for next */
@@ -86,7 +86,7 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 	parcel->n = n;
 	memcpy(parcel->bytes, p, n);
 	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = parcel };
-	loop_post(port->lobby, m);
+	loop_post(port->acceptor, m);
 }
 
 /* Read what the kernel adds to the bytes: it counts drops, and gives the size
@@ -220,7 +220,7 @@ udp_port_read_all(struct udp_port *port)
 
 enum status
 udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
-    struct loop *lobby, struct published *underway)
+    struct loop *acceptor, struct published *underway)
 {
 	struct udp_port *port = calloc(1, sizeof(*port));
 
@@ -231,7 +231,7 @@ udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
 	}
 	port->fd = take_fd;
 	port->desk = desk;
-	port->lobby = lobby;
+	port->acceptor = acceptor;
 	port->underway = underway;
 	port->batch = BATCH;
 	if (event_assign(&port->event, desk->loop->base, take_fd,

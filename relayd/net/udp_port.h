@@ -2,7 +2,7 @@
 /*
  * One worker's UDP socket. Many datagrams are read at a time, also merged ones,
  * and given to udp_input(). Datagrams for other workers are handed to the
- * lobby, which knows the workers. libevent; the worker's thread.
+ * acceptor, which knows the workers. libevent; the worker's thread.
  */
 #ifndef RELAYD_NET_UDP_PORT_H
 #define RELAYD_NET_UDP_PORT_H
@@ -37,7 +37,7 @@ struct udp_parcel {
  * borrowed.
  */
 enum status udp_port_create(struct udp_port **out, int take_fd,
-    struct desk *desk, struct loop *lobby,
+    struct desk *desk, struct loop *acceptor,
     struct published *underway) MUST_CHECK;
 void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 

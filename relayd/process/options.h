@@ -2,9 +2,9 @@
 /*
  * What files, environment and command line ask for (streaming 6.1, 6.2, 6.3;
  * doc/compat.md, what scripts rely on). Plain values. After main() has started
- * the lobby only those change that can be reloaded, and only in the main thread
- * (reload.h). The rows are in options.tbl.h. No sockets here: host names are
- * resolved when sockets are bound.
+ * the acceptor only those change that can be reloaded, and only in the main
+ * thread (reload.h). The rows are in options.tbl.h. No sockets here: host names
+ * are resolved when sockets are bound.
  *
  * In this order, what comes later counts: defaults, CONFIG_DIR/relayd.conf,
  * the files *.conf in CONFIG_DIR/relayd.conf.d by name, the file of --config,

@@ -69,7 +69,7 @@ expect(struct control *c, const struct relay_header *hdr)
 	return E_PROTOCOL;
 }
 
-/* Must the next requests wait for a later turn? The lobby has only short
+/* Must the next requests wait for a later turn? The acceptor has only short
  * ones. */
 static bool
 is_late(const struct control *c)

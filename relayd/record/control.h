@@ -2,8 +2,8 @@
 /*
  * The control port's endpoint: it takes bytes of requests and makes bytes of
  * replies, without sockets (streaming 2, 3). The same endpoint serves first in
- * the lobby, where it has no shard and CREATE_SESSION returns E_HANDOVER, and
- * then on the session's worker.
+ * the acceptor, where it has no shard and CREATE_SESSION returns E_HANDOVER,
+ * and then on the session's worker.
  */
 #ifndef RELAYD_RECORD_CONTROL_H
 #define RELAYD_RECORD_CONTROL_H
@@ -33,7 +33,7 @@ struct control_config {
 
 struct control {
 	const struct control_config *config;
-	struct shard *shard;	 /* NULL in the lobby */
+	struct shard *shard;	 /* NULL in the acceptor */
 	struct session *session; /* NULL before CREATE_SESSION */
 	unsigned minor;		 /* negotiated; 0 before VERSION */
 	bool has_told;		 /* why it ends was logged */
@@ -45,7 +45,7 @@ struct control {
 	enum status why; /* OK: nothing to add */
 	const struct stream *about;
 	char *peer; /* for logs; borrowed */
-	/* For the lobby, with E_HANDOVER: the ids of the peer's session. */
+	/* For the acceptor, with E_HANDOVER: the ids of the peer's session. */
 	bool has_peer_id;
 	struct relay_uuid uuid;
 	uint64_t peer_session;

@@ -8,7 +8,7 @@
  *
  * The domains of one tracing session have a control connection each, and share
  * the folder. They are taken for one if they come from one address with the
- * same host name and session name (before 2.4 there are no names); the lobby
+ * same host name and session name (before 2.4 there are no names); the acceptor
  * brings them to one worker.
  */
 #ifndef RELAYD_RECORD_OLD_ROOT_H

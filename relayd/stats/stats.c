@@ -8,7 +8,7 @@
 
 static struct stats workers[STATS_WORKERS_MAX];
 static struct stats live_workers[STATS_LIVE_WORKERS_MAX];
-static struct stats lobby, http, retention;
+static struct stats acceptor, http, retention;
 static struct published refusals[STATS_PORTS][REFUSALS];
 static struct published connections[STATS_PORTS];
 
@@ -74,9 +74,9 @@ stats_live_worker(unsigned worker)
 }
 
 struct stats *
-stats_lobby(void)
+stats_main(void)
 {
-	return &lobby;
+	return &acceptor;
 }
 
 struct stats *
@@ -94,7 +94,7 @@ stats_retention(void)
 uint64_t
 stats_sum(enum stats_row row)
 {
-	uint64_t n = published_word(&lobby.n[row]) +
+	uint64_t n = published_word(&acceptor.n[row]) +
 		     published_word(&retention.n[row]);
 
 	for (unsigned i = 0; i < STATS_WORKERS_MAX; i++)

@@ -72,7 +72,7 @@ check_name(const struct relpath *p, unsigned minor)
 	assert(p->s[0] != '.' && strchr(p->s, '/') == NULL);
 }
 
-/* The names of a CREATE_SESSION, and what the lobby makes of it. */
+/* The names of a CREATE_SESSION, and what the acceptor makes of it. */
 static void
 check_session(struct reader body, unsigned minor)
 {

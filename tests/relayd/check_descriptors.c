@@ -7,7 +7,7 @@
 
 #include "common/compiler.h"
 #include "common/fds.h"
-#include "relayd/net/crowd.h"
+#include "relayd/net/admission.h"
 #include "relayd/process/options.h"
 #include "tests/lib/unit.h"
 

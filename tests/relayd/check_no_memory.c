@@ -462,7 +462,7 @@ announce_streams(unsigned n)
 }
 
 static struct worker_config
-worker_config(struct loop *lobby, const struct shard_config *shard,
+worker_config(struct loop *acceptor, const struct shard_config *shard,
     const struct store_config *store, struct published *underway)
 {
 	static const struct control_config control;
@@ -473,7 +473,7 @@ worker_config(struct loop *lobby, const struct shard_config *shard,
 		.underway = underway,
 		.udp_fd = socket(
 		    AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
-		.lobby = lobby };
+		.acceptor = acceptor };
 }
 
 static bool
@@ -485,7 +485,7 @@ start_worker(unsigned n)
 	};
 	struct store_config store = { .max_files = 64, .memory = &memory };
 	struct worker_config config;
-	struct loop lobby = { 0 };
+	struct loop acceptor = { 0 };
 	struct worker *w;
 	unsigned before;
 	enum status st;
@@ -494,7 +494,7 @@ start_worker(unsigned n)
 	open_studio();
 	store.base_fd = studio.base_fd;
 	before = descriptors();
-	config = worker_config(&lobby, &shard, &store, &underway);
+	config = worker_config(&acceptor, &shard, &store, &underway);
 	fault_arm(n);
 	st = worker_start(&w, &config);
 	failed = fault_disarm();
@@ -502,7 +502,7 @@ start_worker(unsigned n)
 		ck_assert(failed);
 		ck_assert_ptr_null(w);
 		ck_assert_uint_eq(descriptors(), before);
-		config = worker_config(&lobby, &shard, &store, &underway);
+		config = worker_config(&acceptor, &shard, &store, &underway);
 		ck_assert_int_eq(worker_start(&w, &config), OK);
 	}
 	worker_stop(w);

@@ -356,7 +356,7 @@ def end_of_many_that_wait():
 
 def viewers():
     """Viewers that read no replies, and viewers that send a request byte by
-    byte; the neighbour has another thread, but the same lobby."""
+    byte; the neighbour has another thread, but the same acceptor."""
     def row(daemon):
         for i in range(20):
             daemon.kept = [*getattr(daemon, "kept", []),

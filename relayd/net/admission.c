@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/net/crowd.h"
+#include "relayd/net/admission.h"
 
 #include <inttypes.h>
 
@@ -76,7 +76,7 @@ take(struct conn *c, enum fds_share s)
 }
 
 bool
-crowd_admit(struct desk *d, struct conn *c)
+admission_connect(struct desk *d, struct conn *c)
 {
 	const bool is_control = c->kind == CONN_CONTROL;
 	const enum fds_share s = is_control ? FDS_CONTROL : FDS_DATA;
@@ -86,7 +86,7 @@ crowd_admit(struct desk *d, struct conn *c)
 		return true;
 	stats_refused(is_control ? PORT_CONTROL : PORT_DATA, REFUSAL_crowded);
 	victim = is_control ? oldest_control(d) : newest_data_of_others(d, c);
-	if (log_ratelimit(&d->last_crowd_log, LOG_NS))
+	if (log_ratelimit(&d->last_admission_log, LOG_NS))
 		log_warn("peer=%s %s connection turned away: %" PRIu64
 			 " wait without a session (--fd-pool-size)",
 		    victim == NULL ? c->peer : victim->peer, kind_name(c),
@@ -96,7 +96,7 @@ crowd_admit(struct desk *d, struct conn *c)
 }
 
 bool
-crowd_leave(struct desk *d, struct conn *c)
+admission_take_session(struct desk *d, struct conn *c)
 {
 	if (take(c, FDS_SESSIONS))
 		return true;
@@ -126,13 +126,13 @@ slots(uint64_t *reserve)
 }
 
 void
-crowd_gone(unsigned n)
+admission_session_gone(unsigned n)
 {
 	(void)fds_promise(SESSION_FDS * (uint64_t)n);
 }
 
 bool
-crowd_leave_for_new(
+admission_new_session(
     struct desk *d, struct conn *c, unsigned n, unsigned of_host)
 {
 	uint64_t reserve, max = slots(&reserve);
@@ -140,7 +140,7 @@ crowd_leave_for_new(
 			     !fds_promise(SESSION_FDS * ((uint64_t)n + 1));
 
 	if (!is_full && (of_host < HOST_FEW || n + reserve < max))
-		return crowd_leave(d, c);
+		return admission_take_session(d, c);
 	stats_refused(PORT_CONTROL, REFUSAL_descriptors);
 	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s session refused: %u are there, and "

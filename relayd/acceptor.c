@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/lobby.h"
+#include "relayd/acceptor.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "relayd/net/conn.h"
 #include "relayd/record/control.h"
-#include "relayd/net/crowd.h"
+#include "relayd/net/admission.h"
 #include "relayd/net/descriptors.h"
 #include "relayd/net/listener.h"
 #include "relayd/net/service.h"
@@ -27,7 +27,7 @@
 /* Packet memory that each worker keeps for reuse while it is busy. */
 #define MAX_CACHED (UINT64_C(16) << 20)
 
-struct lobby {
+struct acceptor {
 	const struct options *options;
 	struct descriptors descriptors;
 	struct loop loop;
@@ -45,11 +45,11 @@ struct lobby {
 };
 
 static void
-post_adopt(struct lobby *l, struct message *take_m, struct conn *take_c,
+post_adopt(struct acceptor *a, struct message *take_m, struct conn *take_c,
     unsigned worker)
 {
 	take_m->conn = take_c;
-	loop_post(worker_loop(l->workers[worker]), take_m);
+	loop_post(worker_loop(a->workers[worker]), take_m);
 }
 
 static void
@@ -63,7 +63,7 @@ drop(struct conn *take_c, struct message *take_m, enum status st)
 
 /* Choose the worker of the session that C asks for, and count it. */
 static enum status
-claim(struct lobby *l, struct conn *c)
+claim(struct acceptor *a, struct conn *c)
 {
 	const struct control *control = c->control;
 	struct message *gone;
@@ -77,7 +77,7 @@ claim(struct lobby *l, struct conn *c)
 		.uuid = control->uuid,
 		.peer_session = control->peer_session,
 	};
-	st = placement_claim(l->placement, &gone->key);
+	st = placement_claim(a->placement, &gone->key);
 	if (st != OK) {
 		free(gone);
 		return st;
@@ -88,32 +88,32 @@ claim(struct lobby *l, struct conn *c)
 
 /* A control connection asks for a session. */
 static void
-place_session(struct lobby *l, struct conn *take_c)
+place_session(struct acceptor *a, struct conn *take_c)
 {
 	struct message *adopt;
 	enum status st = message_create(&adopt, MESSAGE_ADOPT);
 
-	if (st == OK && !crowd_leave_for_new(&l->desk, take_c,
-			    placement_sessions(l->placement),
-			    placement_of_host(l->placement, &take_c->host)))
+	if (st == OK && !admission_new_session(&a->desk, take_c,
+			    placement_sessions(a->placement),
+			    placement_of_host(a->placement, &take_c->host)))
 		st = E_LIMIT;
 	if (st == OK)
-		st = claim(l, take_c);
+		st = claim(a, take_c);
 	if (st != OK)
 		drop(take_c, adopt, st);
 	else
-		post_adopt(l, adopt, take_c, take_c->gone->key.worker);
+		post_adopt(a, adopt, take_c, take_c->gone->key.worker);
 }
 
 /* The first packet of a data connection names its worker. */
 static void
-send_home(struct lobby *l, struct conn *take_c)
+send_home(struct acceptor *a, struct conn *take_c)
 {
 	struct message *adopt;
 	unsigned worker;
 	enum status st;
 
-	if (!conn_first_worker(take_c, &worker) || worker >= l->n_workers) {
+	if (!conn_first_worker(take_c, &worker) || worker >= a->n_workers) {
 		log_peer(LOG_WARN,
 		    "peer=%s data connection closed: no such stream here",
 		    take_c->peer);
@@ -121,12 +121,12 @@ send_home(struct lobby *l, struct conn *take_c)
 		return;
 	}
 	st = message_create(&adopt, MESSAGE_ADOPT);
-	if (st == OK && !crowd_leave(&l->desk, take_c))
+	if (st == OK && !admission_take_session(&a->desk, take_c))
 		st = E_LIMIT;
 	if (st != OK)
 		drop(take_c, adopt, st);
 	else
-		post_adopt(l, adopt, take_c, worker);
+		post_adopt(a, adopt, take_c, worker);
 }
 
 static void
@@ -140,30 +140,30 @@ on_handover(struct conn *take_c, void *arg)
 
 /* A datagram came to another worker's socket: pass it to its worker. */
 static void
-pass_parcel(struct lobby *l, struct udp_parcel *take_p)
+pass_parcel(struct acceptor *a, struct udp_parcel *take_p)
 {
 	struct message *m = malloc(sizeof(*m));
 
-	if (m == NULL || l->loop.is_stopping ||
-	    take_p->worker >= l->n_workers) {
+	if (m == NULL || a->loop.is_stopping ||
+	    take_p->worker >= a->n_workers) {
 		free(m);
-		udp_parcel_done(take_p, &l->underway);
+		udp_parcel_done(take_p, &a->underway);
 		return;
 	}
 	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = take_p };
-	loop_post(worker_loop(l->workers[take_p->worker]), m);
+	loop_post(worker_loop(a->workers[take_p->worker]), m);
 }
 
 static void
 on_message(struct message *m, void *arg)
 {
-	struct lobby *l = arg;
+	struct acceptor *a = arg;
 
 	if (m->kind == MESSAGE_SESSION_GONE) {
-		placement_release(l->placement, &m->key);
-		crowd_gone(placement_sessions(l->placement));
+		placement_release(a->placement, &m->key);
+		admission_session_gone(placement_sessions(a->placement));
 	} else if (m->kind == MESSAGE_DATAGRAM)
-		pass_parcel(l, m->object);
+		pass_parcel(a, m->object);
 }
 
 static void
@@ -174,20 +174,20 @@ on_session_gone(struct message *take_m, void *arg)
 }
 
 static void
-accepted(struct lobby *l, int take_fd, const struct sockaddr *peer,
+accepted(struct acceptor *a, int take_fd, const struct sockaddr *peer,
     enum conn_kind kind)
 {
 	struct conn *c = conn_create(take_fd, kind, peer);
 
-	loop_is_busy(&l->loop);
+	loop_is_busy(&a->loop);
 	if (c == NULL) {
 		log_error("connection dropped: out of memory");
 		return;
 	}
 	log_debug("peer=%s %s connection", c->peer,
 	    kind == CONN_CONTROL ? "control" : "data");
-	if (crowd_admit(&l->desk, c))
-		conn_attach(c, &l->desk);
+	if (admission_connect(&a->desk, c))
+		conn_attach(c, &a->desk);
 	else
 		conn_destroy(c, false);
 }
@@ -207,44 +207,44 @@ on_data(int take_fd, const struct sockaddr *peer, void *arg)
 static void
 on_live(int take_fd, const struct sockaddr *peer, void *arg)
 {
-	live_pool_adopt(((struct lobby *)arg)->live_pool, take_fd, peer);
+	live_pool_adopt(((struct acceptor *)arg)->live_pool, take_fd, peer);
 }
 
 static void
 on_signal(evutil_socket_t fd, short what, void *arg)
 {
-	struct lobby *l = arg;
+	struct acceptor *a = arg;
 
 	log_notice("signal %d: shutting down", (int)fd);
-	l->loop.is_stopping = true;
+	a->loop.is_stopping = true;
 }
 
 static void
 on_sweep(evutil_socket_t fd, short what, void *arg)
 {
-	struct lobby *l = arg;
+	struct acceptor *a = arg;
 
-	loop_is_busy(&l->loop);
-	desk_sweep(&l->desk, clock_now_ns());
+	loop_is_busy(&a->loop);
+	desk_sweep(&a->desk, clock_now_ns());
 }
 
 static void
-sweep_later(struct lobby *l)
+sweep_later(struct acceptor *a)
 {
 	const struct timeval tv = { .tv_sec = DESK_SWEEP_NS / NS_PER_S };
 
-	if (l->desk.n_busy > 0 && !evtimer_pending(l->sweep, NULL))
-		evtimer_add(l->sweep, &tv);
+	if (a->desk.n_busy > 0 && !evtimer_pending(a->sweep, NULL))
+		evtimer_add(a->sweep, &tv);
 }
 
 static enum status
-make_events(struct lobby *l)
+make_events(struct acceptor *a)
 {
-	l->sweep = evtimer_new(l->loop.base, on_sweep, l);
-	l->sigterm = evsignal_new(l->loop.base, SIGTERM, on_signal, l);
-	l->sigint = evsignal_new(l->loop.base, SIGINT, on_signal, l);
-	if (l->sweep == NULL || l->sigterm == NULL || l->sigint == NULL ||
-	    event_add(l->sigterm, NULL) != 0 || event_add(l->sigint, NULL) != 0)
+	a->sweep = evtimer_new(a->loop.base, on_sweep, a);
+	a->sigterm = evsignal_new(a->loop.base, SIGTERM, on_signal, a);
+	a->sigint = evsignal_new(a->loop.base, SIGINT, on_signal, a);
+	if (a->sweep == NULL || a->sigterm == NULL || a->sigint == NULL ||
+	    event_add(a->sigterm, NULL) != 0 || event_add(a->sigint, NULL) != 0)
 		return E_NOMEM;
 	return OK;
 }
@@ -257,13 +257,13 @@ static const enum store_sync sync_of[] = {
 };
 
 enum status
-lobby_start(struct lobby *l, const struct lobby_disk *disk)
+acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 {
-	const struct options *o = l->options;
+	const struct options *o = a->options;
 	struct store_config store = {
 		.base_fd = disk->base_fd,
 		.output = o->output,
-		.max_files = l->descriptors.files,
+		.max_files = a->descriptors.files,
 		.index_lock_timeout_ns = o->index_lock_timeout_ns,
 		.sync = sync_of[o->sync.mode],
 		.has_no_reserve = o->on_full == ON_FULL_REFUSE,
@@ -271,7 +271,7 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.registry = disk->registry,
 		.stored = disk->stored,
 		.max_cached = MAX_CACHED,
-		.memory = &l->memory,
+		.memory = &a->memory,
 	};
 	struct shard_config shard = {
 		.n_workers = o->workers,
@@ -280,38 +280,38 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 		.loses_when_full = o->on_full == ON_FULL_LOSE,
 		.max_packet_size = o->max_packet_size,
 		.max_memory = o->max_memory,
-		.memory = &l->memory,
-		.session_ids = &l->session_ids,
-		.data_port = listener_port(l->data),
-		.udp_port = l->udp_port,
+		.memory = &a->memory,
+		.session_ids = &a->session_ids,
+		.data_port = listener_port(a->data),
+		.udp_port = a->udp_port,
 	};
 	struct worker_config config = {
 		.shard = &shard,
 		.store = &store,
-		.control = &l->control_config,
+		.control = &a->control_config,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
-		.underway = &l->underway,
-		.lobby = &l->loop,
+		.underway = &a->underway,
+		.acceptor = &a->loop,
 	};
 	struct live_config live = {
 		.n_workers = o->live_workers,
 		.holds_replies = o->live_hold,
 		.max_viewers = o->max_viewers,
-		.max_conns = l->descriptors.viewers,
-		.max_ended = l->descriptors.ended,
+		.max_conns = a->descriptors.viewers,
+		.max_ended = a->descriptors.ended,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 		.max_memory = o->max_memory,
 	};
 	enum status st;
 
-	st = live_pool_start(&l->live_pool, &live);
+	st = live_pool_start(&a->live_pool, &live);
 	if (st == OK)
-		shard.notifier = live_pool_notifier(l->live_pool);
-	for (; l->n_workers < o->workers && st == OK; l->n_workers++) {
-		shard.worker = l->n_workers;
-		config.udp_fd = l->udp_fds[l->n_workers];
-		l->udp_fds[l->n_workers] = -1;
-		st = worker_start(&l->workers[l->n_workers], &config);
+		shard.notifier = live_pool_notifier(a->live_pool);
+	for (; a->n_workers < o->workers && st == OK; a->n_workers++) {
+		shard.worker = a->n_workers;
+		config.udp_fd = a->udp_fds[a->n_workers];
+		a->udp_fds[a->n_workers] = -1;
+		st = worker_start(&a->workers[a->n_workers], &config);
 		if (st != OK)
 			break;
 	}
@@ -319,143 +319,143 @@ lobby_start(struct lobby *l, const struct lobby_disk *disk)
 }
 
 static enum status
-listen_all(struct lobby *l)
+listen_all(struct acceptor *a)
 {
-	const struct options *o = l->options;
+	const struct options *o = a->options;
 	enum status st;
 
-	st = listener_create(&l->control, l->loop.base, &o->control, "control",
-	    &o->keepalive, on_control, l);
+	st = listener_create(&a->control, a->loop.base, &o->control, "control",
+	    &o->keepalive, on_control, a);
 	if (st == OK)
-		st = listener_create(&l->data, l->loop.base, &o->data, "data",
-		    &o->keepalive, on_data, l);
+		st = listener_create(&a->data, a->loop.base, &o->data, "data",
+		    &o->keepalive, on_data, a);
 	if (st == OK)
 		st = listener_create(
-		    &l->live, l->loop.base, &o->live, "live", NULL, on_live, l);
+		    &a->live, a->loop.base, &o->live, "live", NULL, on_live, a);
 	return st;
 }
 
 enum status
-lobby_create(struct lobby **out, struct options *o)
+acceptor_create(struct acceptor **out, struct options *o)
 {
-	struct lobby *l = calloc(1, sizeof(*l));
+	struct acceptor *a = calloc(1, sizeof(*a));
 	enum status st;
 
 	*out = NULL;
-	if (l == NULL)
+	if (a == NULL)
 		return E_NOMEM;
-	l->options = o;
-	l->control_config.allow_clear = !o->disallow_clear;
+	a->options = o;
+	a->control_config.allow_clear = !o->disallow_clear;
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
-		l->udp_fds[i] = -1;
-	list_init(&l->desk.conns);
-	l->workers = calloc(o->workers, sizeof(l->workers[0]));
-	st = l->workers == NULL ? E_NOMEM
-				: descriptors_divide(&l->descriptors, o);
+		a->udp_fds[i] = -1;
+	list_init(&a->desk.conns);
+	a->workers = calloc(o->workers, sizeof(a->workers[0]));
+	st = a->workers == NULL ? E_NOMEM
+				: descriptors_divide(&a->descriptors, o);
 	if (st == OK)
-		st = placement_create(&l->placement, o->workers);
+		st = placement_create(&a->placement, o->workers);
 	if (st == OK)
-		st = loop_init(&l->loop, on_message, l);
+		st = loop_init(&a->loop, on_message, a);
 	if (st == OK)
-		st = desk_init(&l->desk, &l->loop, NULL, &l->control_config,
-		    &l->memory, o->socket_timeout_ms * NS_PER_MS);
+		st = desk_init(&a->desk, &a->loop, NULL, &a->control_config,
+		    &a->memory, o->socket_timeout_ms * NS_PER_MS);
 	if (st == OK)
-		st = make_events(l);
-	/* No connection is accepted before lobby_run(). */
+		st = make_events(a);
+	/* No connection is accepted before acceptor_run(). */
 	if (st == OK)
-		st = listen_all(l);
+		st = listen_all(a);
 	if (st == OK)
 		st = udp_bind_wanted(
-		    l->udp_fds, o, listener_port(l->data), &l->udp_port);
-	l->control_config.has_udp = l->udp_port != 0;
+		    a->udp_fds, o, listener_port(a->data), &a->udp_port);
+	a->control_config.has_udp = a->udp_port != 0;
 	if (st != OK) {
-		lobby_destroy(l);
+		acceptor_destroy(a);
 		return st;
 	}
-	l->desk.handover = on_handover;
-	l->desk.session_gone = on_session_gone;
-	l->desk.arg = l;
-	*out = l;
+	a->desk.handover = on_handover;
+	a->desk.session_gone = on_session_gone;
+	a->desk.arg = a;
+	*out = a;
 	return OK;
 }
 
 struct daemon_ports
-lobby_ports(const struct lobby *l)
+acceptor_ports(const struct acceptor *a)
 {
 	return (struct daemon_ports){
-		.control = listener_port(l->control),
-		.data = listener_port(l->data),
-		.live = listener_port(l->live),
-		.udp = l->udp_port,
+		.control = listener_port(a->control),
+		.data = listener_port(a->data),
+		.live = listener_port(a->live),
+		.udp = a->udp_port,
 	};
 }
 
 struct event_base *
-lobby_base(struct lobby *l)
+acceptor_base(struct acceptor *a)
 {
-	return l->loop.base;
+	return a->loop.base;
 }
 
 void
-lobby_threads(struct lobby *l, struct threads *out)
+acceptor_threads(struct acceptor *a, struct threads *out)
 {
-	threads_add(out, THREAD_MAIN, 0, &l->loop);
-	workers_threads(l->workers, l->n_workers, out);
-	live_pool_threads(l->live_pool, out);
+	threads_add(out, THREAD_MAIN, 0, &a->loop);
+	workers_threads(a->workers, a->n_workers, out);
+	live_pool_threads(a->live_pool, out);
 }
 
 const struct published *
-lobby_memory(const struct lobby *l)
+acceptor_memory(const struct acceptor *a)
 {
-	return &l->memory;
+	return &a->memory;
 }
 
 bool
-lobby_has_turned(void *lobby)
+acceptor_has_turned(void *acceptor)
 {
-	const struct lobby *l = lobby;
-	const bool live = live_pool_has_turned(l->live_pool);
+	const struct acceptor *a = acceptor;
+	const bool live = live_pool_has_turned(a->live_pool);
 
-	return workers_have_turned(l->workers, l->n_workers) && live;
+	return workers_have_turned(a->workers, a->n_workers) && live;
 }
 
 void
-lobby_figures(struct service_figures *f, void *lobby)
+acceptor_figures(struct service_figures *f, void *acceptor)
 {
-	const struct lobby *l = lobby;
+	const struct acceptor *a = acceptor;
 
-	f->sessions = placement_sessions(l->placement);
-	f->viewers = live_pool_viewers(l->live_pool);
-	f->held = published(&l->memory);
+	f->sessions = placement_sessions(a->placement);
+	f->viewers = live_pool_viewers(a->live_pool);
+	f->held = published(&a->memory);
 }
 
 void
-lobby_reload(const struct options *o, void *lobby)
+acceptor_reload(const struct options *o, void *acceptor)
 {
-	const struct lobby *l = lobby;
+	const struct acceptor *a = acceptor;
 
-	live_pool_set_max_viewers(l->live_pool, o->max_viewers);
+	live_pool_set_max_viewers(a->live_pool, o->max_viewers);
 }
 
 void
-lobby_run(struct lobby *l)
+acceptor_run(struct acceptor *a)
 {
-	while (!l->loop.is_stopping) {
-		loop_turn(&l->loop);
-		desk_turn_end(&l->desk);
-		sweep_later(l);
-		publish(&l->loop.busy_since, 0);
+	while (!a->loop.is_stopping) {
+		loop_turn(&a->loop);
+		desk_turn_end(&a->desk);
+		sweep_later(a);
+		publish(&a->loop.busy_since, 0);
 	}
 }
 
 static void
-close_events(struct lobby *l)
+close_events(struct acceptor *a)
 {
-	struct event *const events[] = { l->sweep, l->sigterm, l->sigint };
+	struct event *const events[] = { a->sweep, a->sigterm, a->sigint };
 
-	listener_destroy(l->control);
-	listener_destroy(l->data);
-	listener_destroy(l->live);
+	listener_destroy(a->control);
+	listener_destroy(a->data);
+	listener_destroy(a->live);
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
 		if (events[i] != NULL)
 			event_free(events[i]);
@@ -474,21 +474,21 @@ block_signals(void)
 }
 
 void
-lobby_destroy(struct lobby *l)
+acceptor_destroy(struct acceptor *a)
 {
-	if (l == NULL)
+	if (a == NULL)
 		return;
 	block_signals();
-	l->loop.is_stopping = true;
-	close_events(l);
-	workers_stop(l->workers, l->n_workers);
+	a->loop.is_stopping = true;
+	close_events(a);
+	workers_stop(a->workers, a->n_workers);
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
-		if (l->udp_fds[i] >= 0)
-			close(l->udp_fds[i]);
-	live_pool_stop(l->live_pool);
-	desk_destroy(&l->desk);
-	loop_destroy(&l->loop);
-	placement_destroy(l->placement);
-	free(l->workers);
-	free(l);
+		if (a->udp_fds[i] >= 0)
+			close(a->udp_fds[i]);
+	live_pool_stop(a->live_pool);
+	desk_destroy(&a->desk);
+	loop_destroy(&a->loop);
+	placement_destroy(a->placement);
+	free(a->workers);
+	free(a);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which connections may wait in the lobby when there are many: each silent
+ * Which connections may wait in the acceptor when there are many: each silent
  * connection costs a descriptor, and tracers need theirs. Main thread.
  */
-#ifndef RELAYD_NET_CROWD_H
-#define RELAYD_NET_CROWD_H
+#ifndef RELAYD_NET_ADMISSION_H
+#define RELAYD_NET_ADMISSION_H
 
 #include <stdbool.h>
 
@@ -14,20 +14,18 @@ struct conn;
 struct desk;
 
 /*
- * C is new in the lobby D, and not attached yet. When its share is used up, a
- * connection is closed to make room:
- *	control: the oldest that has not said VERSION, else the oldest: a tracer
- *	    says what it wants at once;
- *	data: the newest of another host, if few connections of C's host wait,
- *	    else none: a tracer's connection may be silent until its first
- *	    packet.
- * False: C is turned away; the caller destroys it.
+ * C is new in the acceptor D, and not attached yet. When its share is used up,
+ *a connection is closed to make room: control: the oldest that has not said
+ *VERSION, else the oldest: a tracer says what it wants at once; data: the
+ *newest of another host, if few connections of C's host wait, else none: a
+ *tracer's connection may be silent until its first packet. False: C is turned
+ *away; the caller destroys it.
  */
-bool crowd_admit(struct desk *d, struct conn *c) MUST_CHECK;
+bool admission_connect(struct desk *d, struct conn *c) MUST_CHECK;
 
-/* C leaves the lobby for a session. False: sessions have no descriptor left;
+/* C leaves the acceptor for a session. False: sessions have no descriptor left;
  * the caller destroys C. */
-bool crowd_leave(struct desk *d, struct conn *c) MUST_CHECK;
+bool admission_take_session(struct desk *d, struct conn *c) MUST_CHECK;
 
 /*
  * The last sessions that fit are for hosts that have few. Who has more is
@@ -43,9 +41,9 @@ bool crowd_leave(struct desk *d, struct conn *c) MUST_CHECK;
 
 /* The same for a new session, beside the N that are there, OF_HOST of them of
  * C's host. False: no room for it, which is logged. */
-bool crowd_leave_for_new(
+bool admission_new_session(
     struct desk *d, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
 /* A session has gone, N are there: the others' descriptors may be lent. */
-void crowd_gone(unsigned n);
+void admission_session_gone(unsigned n);
 
 #endif

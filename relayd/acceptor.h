@@ -4,8 +4,8 @@
  * and data connections up to their first header, and then hands each to its
  * session's worker.
  */
-#ifndef RELAYD_LOBBY_H
-#define RELAYD_LOBBY_H
+#ifndef RELAYD_ACCEPTOR_H
+#define RELAYD_ACCEPTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "relayd/process/daemon.h"
 
 struct event_base;
-struct lobby;
+struct acceptor;
 struct options;
 struct published;
 struct service_figures;
@@ -25,7 +25,7 @@ struct syncer;
 struct threads;
 
 /* What the workers write to. All is borrowed. */
-struct lobby_disk {
+struct acceptor_disk {
 	int base_fd;	       /* the output directory */
 	struct syncer *syncer; /* NULL: none */
 	struct dir_registry *registry;
@@ -34,32 +34,33 @@ struct lobby_disk {
 
 /* Listens; a failure is logged. O is borrowed, and O->workers is lowered if
  * descriptors are too few (relayd/net/descriptors.h). */
-enum status lobby_create(struct lobby **out, struct options *o) MUST_CHECK;
-/* Starts the workers, once, before lobby_run(). */
-enum status lobby_start(
-    struct lobby *l, const struct lobby_disk *disk) MUST_CHECK;
+enum status acceptor_create(
+    struct acceptor **out, struct options *o) MUST_CHECK;
+/* Starts the workers, once, before acceptor_run(). */
+enum status acceptor_start(
+    struct acceptor *a, const struct acceptor_disk *disk) MUST_CHECK;
 
 /* What was bound. */
-struct daemon_ports lobby_ports(const struct lobby *l);
+struct daemon_ports acceptor_ports(const struct acceptor *a);
 
-struct event_base *lobby_base(struct lobby *l);
+struct event_base *acceptor_base(struct acceptor *a);
 
 /* Add the main thread and the workers to OUT. */
-void lobby_threads(struct lobby *l, struct threads *out);
+void acceptor_threads(struct acceptor *a, struct threads *out);
 /* Bytes of packet memory in use. Any thread. */
-const struct published *lobby_memory(const struct lobby *l);
+const struct published *acceptor_memory(const struct acceptor *a);
 
 /* For the service manager (relayd/net/service.h). Main thread. */
-bool lobby_has_turned(void *lobby);
-void lobby_figures(struct service_figures *f, void *lobby);
+bool acceptor_has_turned(void *acceptor);
+void acceptor_figures(struct service_figures *f, void *acceptor);
 /* For reload_tell(). */
-void lobby_reload(const struct options *o, void *lobby);
+void acceptor_reload(const struct options *o, void *acceptor);
 
 /* Serve until SIGTERM or SIGINT. */
-void lobby_run(struct lobby *l);
+void acceptor_run(struct acceptor *a);
 
 /* Ordered shutdown: workers write what has arrived and end. The calling thread
  * blocks SIGTERM and SIGINT from here on. NULL is fine. */
-void lobby_destroy(struct lobby *l);
+void acceptor_destroy(struct acceptor *a);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sessions are counted as long as they are there, whatever memory there is. */
-#include "relayd/lobby.h"
+#include "relayd/acceptor.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #define FD_POOL 128
 #define SESSIONS 4
 #define ROUNDS 12
-/* The lobby makes fewer for a connection and its session. */
+/* The acceptor makes fewer for a connection and its session. */
 #define ALLOCATIONS 12
 #define PATIENCE_NS (10 * NS_PER_S)
 
@@ -40,12 +40,13 @@ static struct options options = {
 	.max_memory = 1 << 28,
 	.max_packet_size = 1 << 20,
 };
-static struct lobby *lobby;
+static struct acceptor *acceptor;
 
 static void
 turn(void)
 {
-	(void)event_base_loop(lobby_base(lobby), EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	(void)event_base_loop(
+	    acceptor_base(acceptor), EVLOOP_ONCE | EVLOOP_NONBLOCK);
 }
 
 /* A peer that has sent VERSION and CREATE_SESSION. */
@@ -59,7 +60,7 @@ ask(void)
 		.creation_time = 1500000000,
 		.trace_format = 1 };
 	struct sockaddr_in to = { .sin_family = AF_INET,
-		.sin_port = htons(lobby_ports(lobby).control) };
+		.sin_port = htons(acceptor_ports(acceptor).control) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct buf b = { 0 };
 
@@ -74,8 +75,8 @@ ask(void)
 	return fd;
 }
 
-/* Was the session made? The lobby serves until the relay has answered, or has
- * closed the connection. */
+/* Was the session made? The acceptor serves until the relay has answered, or
+ * has closed the connection. */
 static bool
 is_answered(int fd)
 {
@@ -91,8 +92,8 @@ is_answered(int fd)
 	       reply[8 + 11] == RELAY_OK;
 }
 
-/* Sessions that are there together: the lobby makes room for N. A moment after
- * a session's end it knows that it is gone. */
+/* Sessions that are there together: the acceptor makes room for N. A moment
+ * after a session's end it knows that it is gone. */
 static void
 serve(unsigned n)
 {
@@ -111,7 +112,8 @@ serve(unsigned n)
 		close(fds[--n]);
 }
 
-/* The N-th allocation of the lobby fails for a peer that asks for a session. */
+/* The N-th allocation of the acceptor fails for a peer that asks for a session.
+ */
 static void
 drop(unsigned n)
 {
@@ -127,7 +129,7 @@ drop(unsigned n)
 
 START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 {
-	struct lobby_disk disk = { .registry = one_registry() };
+	struct acceptor_disk disk = { .registry = one_registry() };
 
 	scratch_open();
 	snprintf(
@@ -135,14 +137,14 @@ START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 	ck_assert_int_eq(mkdir(options.output, 0700), 0);
 	disk.base_fd = open(options.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(disk.base_fd, 0);
-	ck_assert_int_eq(lobby_create(&lobby, &options), OK);
-	ck_assert_int_eq(lobby_start(lobby, &disk), OK);
+	ck_assert_int_eq(acceptor_create(&acceptor, &options), OK);
+	ck_assert_int_eq(acceptor_start(acceptor, &disk), OK);
 	for (unsigned i = 0; i < ROUNDS * ALLOCATIONS; i++) {
 		serve(1);
 		drop(i % ALLOCATIONS + 1);
 	}
 	serve(SESSIONS);
-	lobby_destroy(lobby);
+	acceptor_destroy(acceptor);
 	close(disk.base_fd);
 	scratch_close();
 }
@@ -157,5 +159,5 @@ main(void)
 
 	/* The event library is not linked with FAULT_LDFLAGS. */
 	event_set_mem_functions(malloc, realloc, free);
-	return unit_run("lobby", units, ARRAY_LEN(units));
+	return unit_run("acceptor", units, ARRAY_LEN(units));
 }
