@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who owns which directory below the output directories: one tree in memory,
- * keyed by path component, for all threads. It knows the directories that
+ * keyed by path component, for all threads. It contains the directories that
  * sessions of this process have claimed and the finished ones that retention
- * has notes of. Session directories never nest: while a path is claimed, no
- * other claim is given at it, above it or below it. Answers take time
- * proportional to the depth of the path and make no system call.
+ * has noted. Session directories never nest: while a path is claimed, there is
+ * no other claim at it, above it or below it. Calls take time proportional to
+ * the depth of the path and make no file system calls.
  *
- * What other programs do on the disk is not known here. Whoever makes the
- * directory of a claim checks that, and calls dir_claim_avoid() for a name that
- * turns out to be taken (session_dir.c).
+ * The tree does not know what other programs do on the disk. The caller that
+ * creates the directory of a claim checks that, and calls dir_claim_avoid() for
+ * a name that is taken (session_dir.c).
  *
- * No thread waits for another one: a thread that finds the tree in use by
- * another thread gets E_LATER and asks again in its next turn. A call holds the
- * tree for some microseconds. Releasing a claim always works. Only retention,
- * whose thread may block, waits for the tree.
+ * A call holds the tree for microseconds. A thread that finds the tree in use
+ * by another thread gets E_LATER and asks again in its next turn. Releasing a
+ * claim always works. Only retention, whose thread may block, waits for the
+ * tree.
  */
 #ifndef STORE_DIR_REGISTRY_H
 #define STORE_DIR_REGISTRY_H
@@ -32,13 +32,13 @@
 /* Suffixes -1, -2, ... that are tried for one name before a random one is
  * used: each may cost the caller system calls. */
 #define DIR_REGISTRY_SUFFIXES 4
-/* Names of one component that may turn out to be taken on the disk, random ones
- * included: more cannot be by chance. */
+/* Names of one component, random ones included, that may be taken on the disk:
+ * more cannot be chance. */
 #define DIR_REGISTRY_TRIES (2 * DIR_REGISTRY_SUFFIXES)
-/* Directories of snapshot sessions that are remembered after their sessions
- * have ended, so that the next snapshot is added to them. The oldest is
- * forgotten first, its next snapshot gets a new directory. With the longest
- * paths they take 10 MB, with usual ones 0.5. */
+/* Directories of ended snapshot sessions that are remembered, so that the next
+ * snapshot is added to them. The oldest is forgotten first; its next snapshot
+ * gets a new directory. They take 10 MB with the longest paths, 0.5 MB with
+ * usual ones. */
 #define DIR_REGISTRY_SHARED_MAX 1000
 
 struct dir_node;
@@ -49,17 +49,17 @@ struct dir_claim {
 	struct dir_registry *registry;
 	struct dir_id output;
 	struct dir_node *node;
-	struct relpath *path; /* which the claim has now; owned */
+	struct relpath *path; /* the claimed one; owned */
 	struct relpath *wanted;
 	uint64_t sharers;
-	/* The directory may hold what earlier sessions of the same sharers have
-	 * put there. */
+	/* The directory may contain files of earlier sessions of the same
+	 * sharers. */
 	bool may_add;
 	bool joins; /* a claim of the same sharers has the directory now */
 	struct dir_id shared; /* the directory that MAY_ADD is true of */
 	bool is_settled;      /* dir_claim_settled() was called */
-	/* The first component of PATH, from 0 on, that is a finished session's
-	 * unless somebody has removed it; UINT_MAX: none. */
+	/* The first component of PATH, from 0 on, that belongs to a finished
+	 * session unless somebody removed it; UINT_MAX: none. */
 	unsigned finished_at;
 	unsigned level, tries; /* of dir_claim_avoid() */
 	struct dir_claim *next_released;
@@ -68,12 +68,11 @@ struct dir_claim {
 enum status dir_registry_create(struct dir_registry **out) MUST_CHECK;
 void dir_registry_destroy(struct dir_registry *r); /* no claim is left */
 
-/* What may be claimed. */
+/* Which path a claim may get. */
 enum dir_claim_kind {
 	DIR_CLAIM_BESIDE, /* a name beside it, if it is taken */
 	DIR_CLAIM_EXACT,  /* this path only, unless a finished session has it */
-	DIR_CLAIM_DELETE, /* this path only; what has finished is to be deleted
-			   */
+	DIR_CLAIM_DELETE, /* this path only, to delete a finished session */
 };
 
 /*
@@ -87,17 +86,16 @@ enum status dir_registry_claim(struct dir_claim **out, struct dir_registry *r,
     const struct dir_id *output, const struct relpath *wanted,
     enum dir_claim_kind kind, uint64_t sharers) MUST_CHECK;
 
-/* Component N of the path, from 0 on, is somebody else's: claim a path with
+/* Component N of the path, from 0 on, is taken on the disk: claim a path with
  * another name there. E_LATER, E_NOMEM, E_LIMIT leave the claim as it was. */
 enum status dir_claim_avoid(struct dir_claim *c, unsigned n) MUST_CHECK;
-/* The directory was made, or found to be free; it is ID. */
+/* The directory was created, or found free; it is ID. */
 void dir_claim_settled(struct dir_claim *c, const struct dir_id *id);
 void dir_claim_release(struct dir_claim *take_c); /* NULL is fine */
 
 /*
- * For retention, which waits for the tree: a directory that is noted has a
- * node, until dir_registry_forget(); ENTRY is the note. E_NOMEM; E_EXISTS:
- * another entry has the path.
+ * For retention, which waits for the tree: add the node of a noted directory;
+ * ENTRY is the note. E_NOMEM; E_EXISTS: another entry has the path.
  */
 enum status dir_registry_enter(struct dir_node **out, struct dir_registry *r,
     const struct dir_id *output, const char *path, void *entry) MUST_CHECK;

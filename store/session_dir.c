@@ -50,8 +50,7 @@ session_dir_show_claim(int fd)
 	(void)fcntl(fd, F_OFD_SETLK, &all);
 }
 
-/* Another relay may have the directory: claim it there, too. IS_NEW: we have
- * just made it. */
+/* Claim the directory against other relays. IS_NEW: it was just created. */
 static bool
 take(int fd, bool is_new, const struct dir_claim *c)
 {
@@ -90,7 +89,7 @@ has_folder(int dir, const char *name)
 	return true;
 }
 
-/* Does FD hold what a session leaves behind? */
+/* Does FD contain a trace? */
 static bool
 has_trace(int fd)
 {
@@ -98,10 +97,10 @@ has_trace(int fd)
 	       has_folder(fd, "ust");
 }
 
-/* The first folder on the way to PATH, below the host's, that is another
- * relay's, or a finished session's: as FINISHED_AT says, or by what it holds
- * unless IS_MADE: we have made what is on the way. Its number, from 0 on;
- * UINT_MAX: none. */
+/* The number, from 0 on, of the first folder above PATH, below the host's, that
+ * belongs to another relay or a finished session; UINT_MAX: none. FINISHED_AT
+ * names one; unless IS_MADE, as this relay created them, the contents show it.
+ */
 static unsigned
 foreign_folder(int base, const char *path, unsigned finished_at, bool is_made)
 {
@@ -203,7 +202,7 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 	enum status st;
 
 	do {
-		/* The parents are mostly there. */
+		/* The parents usually exist. */
 		st = dir_create(o->fd, path);
 		*is_new = st == OK;
 		if (st == E_NOENT)
@@ -248,7 +247,7 @@ try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
 	return E_EXISTS;
 }
 
-/* The same, with another name if its own turns out to be taken. */
+/* The same, with other names while they are taken. */
 static enum status
 make_dir(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 {
@@ -324,7 +323,7 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	return OK;
 }
 
-/* What is told of D; NULL: no memory. */
+/* The report of D; NULL: no memory. */
 static struct stored_note *
 make_note(struct session_dir *d)
 {
@@ -397,7 +396,7 @@ make_again(struct session_dir *d)
 	if (new_dir(&next, d->store) != OK)
 		return E_NOMEM;
 	next->sharers = d->sharers;
-	/* Nobody else has got its path meanwhile. */
+	/* The path is still claimed. */
 	if (next->output == d->output) {
 		next->claim = d->claim;
 		d->claim = NULL;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory of a session (streaming 5.2), claimed so that no other
- * session writes there: nothing that exists is ever truncated or mixed with
- * another session's files. Within this process the claim is in the tree of
- * directories (store/dir_registry.h). For other relays it is a flock(2) on the
- * directory, exclusive, or shared among snapshot sessions; it ends with the
- * process. Where directories cannot be locked, a session gets a new one.
+ * The directory of a session (streaming 5.2), claimed so that no other session
+ * writes there: existing files are never truncated, and never mixed with those
+ * of another session. Within this process the claim is in the tree of
+ * directories (store/dir_registry.h). Other relays see a flock(2) on the
+ * directory, exclusive, or shared by the snapshot sessions of one relay; it
+ * ends with the process. Where directories cannot be locked, a session gets a
+ * new one.
  *
- * One worker owns it: get and put are not for other threads.
+ * Owned by one worker: get and put are not for other threads.
  */
 #ifndef STORE_SESSION_DIR_H
 #define STORE_SESSION_DIR_H
@@ -29,14 +30,14 @@ struct stored_dir;
 struct session_dir {
 	unsigned refs;
 	int fd;
-	struct folder_base *base; /* has FD, for viewers; NULL: none has */
+	struct folder_base *base; /* shares FD with viewers; NULL: none */
 	struct relpath *wanted;	  /* below the output directory, as computed */
 	struct relpath *path; /* the same, or with a suffix; NULL: the output
 				 directory itself (peers before 2.11) */
 	uint64_t sharers;     /* not 0: snapshot sessions share it */
 	struct dir_claim *claim;
-	bool is_new; /* it was not there before */
-	/* What session_dir_note() told; NULL: nothing. */
+	bool is_new; /* it did not exist before */
+	/* What session_dir_note() reported; NULL: nothing. */
 	struct stored_dir *stored;
 	char *host, *session;
 	/* Not used where each stream's family has a root. */
@@ -73,17 +74,17 @@ enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 enum status session_dir_base(
     struct session_dir **out, struct store *store) MUST_CHECK;
 
-/* Tell the store's listener that a session of this name has the directory. All
- * that use it count, until the last reference is gone and no viewer has a
- * folder in it. Once, after the claim; a directory that is made again is told
- * of by itself. */
+/* Report to the store's listener that a session of this name has the directory.
+ * It is in use until the last reference is gone and no viewer has a folder in
+ * it. Call it once, after the claim; a directory that is created again is
+ * reported automatically. */
 void session_dir_note(
     struct session_dir *d, const char *host, const char *session);
-/* N bytes more (less: N < 0) are in its files. */
+/* Its files have N bytes more (N < 0: fewer). */
 void session_dir_count(struct session_dir *d, int64_t n);
 
-/* The directory as viewers share it, borrowed. It stays open as long as one of
- * them has a folder in it; the claim ends before. E_NOMEM. */
+/* The directory for viewers, borrowed. It stays open while one of them has a
+ * folder in it; the claim ends earlier. E_NOMEM. */
 enum status session_dir_share(
     struct session_dir *d, struct folder_base **out) MUST_CHECK;
 
@@ -94,21 +95,21 @@ session_dir_text(const struct session_dir *d)
 	return d->path == NULL ? "." : d->path->s;
 }
 
-/* Is the directory FD locked by somebody else, as a claim does? Nothing is
- * locked for this check: another relay that checks, too, would take that for a
- * claim. */
+/* Has somebody else claimed the directory FD? The check takes no lock: another
+ * relay that checks at the same time would take that for a claim. */
 bool session_dir_has_lock(int fd);
-/* Is a folder on the way to PATH, below the host's, or PATH itself, a session's
- * that this process does not know? At PATH the other domain of a session of a
- * peer before 2.11 may have recorded. */
+/* Does PATH, or a folder above it below the host's, belong to a session that
+ * this process does not know? At PATH the other domain of a session of a peer
+ * before 2.11 may have recorded. */
 bool session_dir_is_foreign(int base, const char *path);
-/* FD was locked with flock(2), which claims a directory: let others see it. */
+/* Make the flock(2) of FD, which claims it, visible to
+ * session_dir_has_lock(). */
 void session_dir_show_claim(int fd);
 
-/* A name that the relay uses itself: archives, and what begins with a dot. */
+/* Does the relay use the name itself: archives, or a name with a dot? */
 bool session_dir_is_own_name(const char *name, size_t n);
-/* Does PATH begin with a name that the relay uses in the output directory, for
- * its journals and for directories that are being deleted? */
+/* Does PATH begin like the relay's own names in the output directory (journals,
+ * directories that are being deleted)? */
 bool session_dir_is_relays(const char *path);
 
 struct session_dir *session_dir_get(struct session_dir *d);

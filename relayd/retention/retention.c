@@ -14,9 +14,9 @@
 #include "store/output.h"
 #include "store/stored.h"
 
-/* How often it is logged that there is no memory for more notes. */
+/* How often the lack of memory for notes is logged. */
 #define RETENTION_FULL_LOG_NS (60 * NS_PER_S)
-/* Names, and entries, between two looks at the clock. */
+/* Entries to check between two looks at the clock. */
 #define LOOK_STEP 32
 
 enum status
@@ -46,7 +46,7 @@ retention_set_limits(struct retention *r, const struct retention_limits *limits)
 {
 	r->limits = *limits;
 	memset(r->is_unreachable, 0, sizeof(r->is_unreachable));
-	/* The notes are tried again. */
+	/* Try to open the notes again. */
 	if (r->notes == NULL)
 		r->is_loaded = r->has_said_why = false;
 	retention_look_now(r);
@@ -67,8 +67,8 @@ retention_note(struct retention *r, const struct entry *e, const char *path)
 		.kind = e->kind,
 		.began_ns = e->began_ns,
 		.ended_ns = e->is_ended ? e->ended_ns : 0,
-		/* 0: the next start counts it. That is how it learns what is
-		 * unreadable, too. */
+		/* 0: the next start counts it, and so finds out again that it
+		 * is unreadable. */
 		.bytes = e->is_ended && list_empty(&e->to_count) &&
 				 !e->is_unreadable
 			     ? e->bytes
@@ -94,7 +94,7 @@ retention_flush(struct retention *r, bool syncs)
 	return st;
 }
 
-/* As it was when it was noted. */
+/* Restore an entry from its note. */
 static void
 apply(void *retention, const struct notes_row *row)
 {
@@ -103,7 +103,7 @@ apply(void *retention, const struct notes_row *row)
 	struct entry *e, *other = table_find_path(t, row->path);
 	enum status st;
 
-	/* The directory that was there before is gone. */
+	/* An earlier directory at this path is gone. */
 	if (other != NULL)
 		table_remove(t, other);
 	st = table_add(t, row, &e);
@@ -119,7 +119,7 @@ apply(void *retention, const struct notes_row *row)
 	table_keep(t, e, row->is_kept);
 }
 
-/* Those that the relay was busy with when it was killed have ended by now. */
+/* Sessions that were active when the relay was killed have ended. */
 static void
 end_all(struct retention *r)
 {
@@ -133,7 +133,7 @@ end_all(struct retention *r)
 	}
 }
 
-/* One whose rename was noted, and not done any more, is where it was. */
+/* An entry whose rename was noted but not done is at its old path. */
 static void
 find_moved(struct retention *r)
 {
@@ -161,7 +161,7 @@ has_limits(const struct retention_limits *l)
 	       l->max_age_ns > 0;
 }
 
-/* Nothing is noted: say why, and what that means with these limits. */
+/* There are no notes: log why, and what that means with these limits. */
 static void
 say_no_notes(struct retention *r, enum status st)
 {
@@ -252,7 +252,7 @@ load(struct retention *r)
 		say_no_notes(r, st);
 		/* It may pass. */
 		r->is_locked_out = st == E_BUSY || st == E_IO;
-		/* A part may have been read. */
+		/* Some rows may have been read. */
 		table_clear(&r->table);
 		return;
 	}
@@ -291,7 +291,7 @@ unload(struct retention *r)
 	r->room = (struct disk_room){ 0 };
 }
 
-/* Sessions that nobody uses any more have ended. */
+/* Sessions without users have ended. */
 static void
 see_ends(struct retention *r)
 {
@@ -319,8 +319,8 @@ is_same_output(const struct retention *r)
 	       ours.st_ino == there.st_ino;
 }
 
-/* The directory may be removed, replaced, or made again with the next session.
- * What was below it is not ours to look for. */
+/* The output directory may be removed, replaced, or created again by the next
+ * session. What was below the old one is forgotten. */
 static void
 follow_output(struct retention *r)
 {
@@ -336,7 +336,7 @@ follow_output(struct retention *r)
 	load(r);
 }
 
-/* A session's chunks that are told of are counted on their own. */
+/* Chunks with entries of their own are not counted with their session. */
 static uint64_t
 own_bytes(const struct entry *e, uint64_t bytes)
 {
@@ -371,7 +371,7 @@ retention_end_count(struct retention *r)
 	retention_end_job(r);
 }
 
-/* Is the next entry still there? False: all were looked at. */
+/* Check whether the next entry exists. False: all were checked. */
 static bool
 look_at_one(struct retention *r)
 {
@@ -432,7 +432,7 @@ work(struct retention *r)
 	return retention_work(r) || r->must_look;
 }
 
-/* Is hardly any room left, so that who records loses packets otherwise? */
+/* Is the disk nearly full, so that recording may lose packets? */
 static bool
 is_urgent(const struct retention *r)
 {
@@ -475,7 +475,7 @@ log_full(struct retention *r)
 	    r->n_unnoted, r->table.n, r->table.memory);
 }
 
-/* The directory that N tells of. NULL: it is not noted. */
+/* The entry of the directory in N. NULL: it is not noted. */
 static struct entry *
 enter(struct retention *r, const struct stored_note *n)
 {
@@ -541,7 +541,7 @@ retention_destroy(struct retention *r)
 		return;
 	if (r->is_loaded) {
 		see_ends(r);
-		/* What is gone needs no notes any more. */
+		/* Removed directories need no notes. */
 		r->look_at = NULL;
 		look_at_some(r, RETENTION_LOOKS);
 		(void)!retention_flush(r, false);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is finished is deleted, the oldest first, until --max-age, --max-use and
- * --keep-free hold. Only directories that the relay made and noted are, and
- * only when nobody uses them: no session, no viewer, no other relay. A
- * directory is opened below the output directory without following links, must
- * have the inode and the time of birth that were noted, is locked like a
- * session's, and renamed to a name with a dot before its files go, so that
- * readers see a trace whole, or not at all.
+ * Retention deletes finished traces, the oldest first, until --max-age,
+ * --max-use and --keep-free hold. It deletes only directories that the relay
+ * created and noted, and only while no session, viewer or other relay uses
+ * them. A directory is opened below the output directory without following
+ * links, must have the noted inode and time of birth, is locked like a
+ * session's, and gets a name with a dot before its files are removed, so that
+ * readers see a whole trace or none.
  *
- * It has a thread, which may block on the disk, and no sockets. All is done in
- * slices, with a pause behind each. Single owner.
+ * It runs in a thread of its own, which may block on the disk and has no
+ * sockets. It works in slices and pauses after each. Single owner.
  */
 #ifndef RELAYD_RETENTION_RETENTION_H
 #define RELAYD_RETENTION_RETENTION_H
@@ -21,11 +21,11 @@
 #include "common/status.h"
 #include "relayd/stats/stored_info.h"
 
-/* How often the limits are looked at. */
+/* How often the limits are checked. */
 #define RETENTION_TICK_NS (1 * NS_PER_S)
-/* A slice of work, and the pause behind it: who records has the disk and the
- * processors for five sixths of the time, also while thousands of directories
- * go, and for half of it when there is hardly any room left. */
+/* A slice of work, and the pause after it: recording has the disk and the
+ * processors for five sixths of the time, even while thousands of directories
+ * are deleted, and for half of it when the disk is nearly full. */
 #define RETENTION_SLICE_NS (1 * NS_PER_MS)
 #define RETENTION_PAUSE_NS (5 * NS_PER_MS)
 #define RETENTION_SHORT_PAUSE_NS (NS_PER_MS / 2)
@@ -34,21 +34,21 @@
  * the second. */
 #define RETENTION_BUSY_NS (10 * NS_PER_S)
 #define RETENTION_RETRY_NS (600 * NS_PER_S)
-/* File systems tell of room that was made with the next commit of their
- * journal, which takes 5 s at most. Until then it is taken for granted. */
+/* File systems report freed space with the next commit of their journal, after
+ * at most 5 s. Until then the space counts as free. */
 #define RETENTION_SETTLE_NS (6 * NS_PER_S)
-/* Entries of which it is looked in a second whether they are still there; for
- * --max-use all of them are, before anything goes, unless that was done
- * within RETENTION_FRESH_NS. */
+/* Entries to check for existence in one second. For --max-use all of them are
+ * checked before anything is deleted, unless that was done within
+ * RETENTION_FRESH_NS. */
 #define RETENTION_LOOKS 100
 #define RETENTION_FRESH_NS (60 * NS_PER_S)
-/* How long who asks for a deletion waits for it, at most. */
+/* How long a request for a deletion waits for its end. */
 #define RETENTION_WAIT_NS (8 * NS_PER_S)
 
-/* What is noted may take this part of --max-memory, which is not less than the
- * second, 40,000 directories, and not more than the third, so that the file of
- * notes is read at each start. What comes then is not noted, and not deleted;
- * what a start finds in the file is. */
+/* Notes may take this part of --max-memory, at least the second (40,000
+ * directories) and at most the third, as each start reads the file of notes.
+ * Further directories are not noted, and so never deleted; a start keeps all
+ * that are in the file. */
 #define RETENTION_MEMORY_PART 8
 #define RETENTION_MEMORY_MIN (UINT64_C(16) << 20)
 #define RETENTION_MEMORY_MAX (UINT64_C(256) << 20)
@@ -58,29 +58,29 @@ struct retention;
 struct stored_note;
 
 /* REGISTRY, and OUTPUT and STATE_DIR, paths of directories, are borrowed.
- * STATE_DIR is made if it is missing; without one that can be written nothing
- * is noted, and nothing deleted. MEMORY_MAX: bytes for what is noted. The first
+ * STATE_DIR is created if it is missing; if it cannot be written, nothing is
+ * noted or deleted. MEMORY_MAX: bytes for what is noted. The first
  * turn reads the notes. E_NOMEM. */
 enum status retention_create(struct retention **out,
     struct dir_registry *registry, const char *output, const char *state_dir,
     uint64_t memory_max) MUST_CHECK;
-/* Notes what ended; what is being deleted is left to the next start. NULL is
+/* Notes what ended; the next start finishes a deletion that goes on. NULL is
  * fine. */
 void retention_destroy(struct retention *r);
 
 void retention_set_limits(
     struct retention *r, const struct retention_limits *limits);
-/* A directory was made, or has ended. */
+/* A directory was created, or has ended. */
 void retention_take(struct retention *r, struct stored_note *take_n);
-/* Somebody asks; ANSWER is called with it, now or in a later turn, and then
+/* A request; ANSWER is called with it, in this turn or a later one, and then
  * owns it. */
 void retention_ask(struct retention *r, struct stored_info *take_i);
 void retention_on_answer(struct retention *r,
     void (*answer)(void *arg, struct stored_info *take_i), void *arg);
-/* Look at the limits with the next turn. */
+/* Check the limits in the next turn. */
 void retention_look_now(struct retention *r);
 
-/* Do a slice of what is to be done. Returns when to call it again, in ns of
+/* Do a slice of the pending work. Returns when to call it again, in ns of
  * clock_now_ns(). */
 uint64_t retention_turn(struct retention *r);
 

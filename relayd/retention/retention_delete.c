@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which limit is exceeded, what is deleted for it, and how. */
+/* Which limit is exceeded, what is deleted for it, and how it is deleted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,10 +18,10 @@
 #include "store/dir_registry.h"
 #include "store/session_dir.h"
 
-/* Names, and removals of directories, between two looks at the clock. */
+/* Names to read or remove between two looks at the clock. */
 #define STEP 8
-/* What is being deleted has this name, and its inode, beside where it was:
- * readers skip names with a dot. */
+/* A directory that is being deleted has this name with its inode, in the same
+ * folder: readers skip names with a dot. */
 #define DELETED_PREFIX ".tracepulse-deleted-"
 
 void
@@ -41,7 +41,7 @@ retention_look_at_room(struct retention *r)
 	m->is_known = true;
 	m->free = (uint64_t)sb.f_bavail * sb.f_frsize;
 	m->total = (uint64_t)sb.f_blocks * sb.f_frsize;
-	/* What is seen now is not awaited any more. */
+	/* Space that is reported now is no longer pending. */
 	if (m->free > before)
 		m->pending -= m->pending < m->free - before ? m->pending
 							    : m->free - before;
@@ -78,8 +78,9 @@ retention_may_delete(const struct retention *r, struct entry *e, uint64_t mark)
 	    e->retry_ns > clock_now_ns() || table_is_kept(e) ||
 	    table_is_used(e))
 		return false;
-	/* A session is deleted after its chunks, and these after it has ended.
-	 * A snapshot is a whole trace, even while its session runs. */
+	/* A session is deleted after its chunks, and they are deleted after it
+	 * has ended. A snapshot is a whole trace, even while its session runs.
+	 */
 	list_each (other, &e->children, struct entry, sibling)
 		if (other->mark != mark)
 			return false;
@@ -89,7 +90,7 @@ retention_may_delete(const struct retention *r, struct entry *e, uint64_t mark)
 	return true;
 }
 
-/* The oldest that may go now; NULL: none. */
+/* The oldest that may be deleted now; NULL: none. */
 static struct entry *
 oldest(struct retention *r)
 {
@@ -156,7 +157,7 @@ retention_open(struct retention *r, const struct entry *e, int *fd)
 	struct dir_id id;
 	enum status st = dir_open(fd, r->base_fd, e->path);
 
-	/* A file or a link has its place, or that of a folder above it. */
+	/* A file or a link has replaced it, or a folder above it. */
 	if (st == E_IO && (errno == ENOTDIR || errno == ELOOP))
 		return E_NOENT;
 	if (st != OK)
@@ -181,8 +182,7 @@ retention_forget(struct retention *r, struct entry *e)
 	table_remove(&r->table, e);
 }
 
-/* The name beside E's under which it is deleted. False: it would be too
- * long. */
+/* The path to rename E to before its deletion. False: it is too long. */
 static bool
 hidden_path(const struct entry *e, char out[RELPATH_MAX])
 {
@@ -193,8 +193,8 @@ hidden_path(const struct entry *e, char out[RELPATH_MAX])
 		   e->path, e->ino) < RELPATH_MAX;
 }
 
-/* Take the directory's name away, so that nobody reads half of it. If that
- * cannot be, it is deleted where it is. */
+/* Rename the directory, so that nobody reads half of it. If that fails, it is
+ * deleted under its own name. */
 static void
 hide(struct retention *r, struct entry *e)
 {
@@ -203,7 +203,7 @@ hide(struct retention *r, struct entry *e)
 	if (!hidden_path(e, hidden) || strcmp(hidden, e->path) == 0)
 		return;
 	retention_note(r, e, hidden);
-	/* After a crash it must be found by its new name. */
+	/* After a crash the next start must find the new name. */
 	if (retention_flush(r, false) != OK)
 		return;
 	if (table_rename(&r->table, e, hidden, r->base_fd) == OK) {
@@ -214,7 +214,7 @@ hide(struct retention *r, struct entry *e)
 	retention_note(r, e, e->path);
 }
 
-/* Undo hide(), unless another directory has the name now. */
+/* Undo hide(), unless the name is taken by now. */
 static void
 restore_name(struct retention *r, struct entry *e)
 {
@@ -223,8 +223,8 @@ restore_name(struct retention *r, struct entry *e)
 		retention_note(r, e, e->name);
 }
 
-/* Lock the directory FD for as long as it is open. False: a session of this
- * relay, or of another one, has it. */
+/* Lock the directory FD until it is closed. False: a session of this relay or
+ * another one has it. */
 static bool
 lock(int fd)
 {
@@ -232,9 +232,8 @@ lock(int fd)
 	       !session_dir_has_lock(fd);
 }
 
-/* May FD, a directory below the one of the job, be deleted with it? Not one
- * that has a note of its own, or that somebody has made since the job's one
- * ended, perhaps another relay. */
+/* May FD, a directory below the job's, be deleted with it? Not if it has a note
+ * of its own, or was created after the end of the trace. */
 static bool
 may_delete_inside(void *retention, int fd)
 {
@@ -263,8 +262,8 @@ walk(struct retention *r, enum job_step step)
 	return true;
 }
 
-/* Try to delete it later: what is in use soon, what contains a directory that
- * is newer after pauses that grow. */
+/* Try the deletion again: soon if the directory is in use, after growing pauses
+ * if it contains a newer one. */
 static void
 postpone(struct retention *r)
 {
@@ -290,8 +289,8 @@ postpone(struct retention *r)
 	retention_end_job(r);
 }
 
-/* Claim the path of a session, so that none begins there. A chunk is below its
- * session's directory, and needs no claim. */
+/* Claim the path of a session, so that no session begins there. A chunk is
+ * below the directory of its session and needs no claim. */
 static enum status
 claim(struct retention *r, const struct entry *e)
 {
@@ -398,7 +397,7 @@ retention_end_job(struct retention *r)
 	r->job = (struct job){ .fd = -1 };
 }
 
-/* All that can go has gone. */
+/* Everything that can be deleted is. */
 static void
 finish(struct retention *r)
 {
@@ -440,7 +439,7 @@ go_on(struct retention *r)
 		postpone(r);
 	else if (j->step == JOB_REMOVE)
 		finish(r);
-	/* Meanwhile somebody may keep it, or read it. */
+	/* It may be kept or read by now. */
 	else if (!retention_may_delete(r, j->entry, UINT64_MAX) ||
 		 !walk(r, JOB_REMOVE))
 		postpone(r);
@@ -476,8 +475,8 @@ warn_unreachable(struct retention *r)
 	}
 }
 
-/* Is it not known of all entries that they are there, and how large they are?
- * Limits of bytes count them. */
+/* Must entries be checked or counted first? Limits in bytes count all that
+ * exist. */
 static bool
 must_look_first(struct retention *r)
 {
@@ -493,7 +492,7 @@ must_look_first(struct retention *r)
 	return true;
 }
 
-/* The next one to delete; NULL: none. */
+/* The next entry to delete; NULL: none. */
 static struct entry *
 next_due(struct retention *r, enum deleted *reason)
 {

@@ -12,30 +12,30 @@
 #include "store/notes.h"
 #include "store/tree.h"
 
-/* What is free, with what was deleted and is not told of yet. */
+/* The free space, and what was deleted but is not reported as free yet. */
 struct disk_room {
 	bool is_known;
-	uint64_t free, total; /* bytes, as the system says */
-	uint64_t pending;     /* deleted, not seen in FREE yet */
+	uint64_t free, total; /* bytes, from statvfs() */
+	uint64_t pending;     /* deleted, but not in FREE yet */
 	uint64_t pending_until_ns;
 };
 
 /* What the limits are compared with, in bytes: now, or in a dry run. */
 struct usage {
 	uint64_t use, free;
-	/* The same after all that may be deleted is. A limit that is exceeded
-	 * even then deletes nothing. */
+	/* The same if everything deletable were deleted. A limit that would
+	 * still be exceeded deletes nothing. */
 	uint64_t least_use, most_free;
 };
 
-/* The directory that is being counted, or deleted: then everything below it is
- * checked before it is removed. */
+/* The directory that is being counted or deleted. Before a deletion everything
+ * below the directory is checked. */
 struct job {
 	struct entry *entry; /* NULL: none */
 	enum job_step { JOB_COUNT, JOB_CHECK, JOB_REMOVE } step;
 	enum deleted reason;
 	int fd; /* of the directory; locked, unless it is only counted */
-	/* A session's path: no session begins at it, above it or below it. */
+	/* On the path: no session begins at it, above it or below it. */
 	struct dir_claim *claim;
 	struct tree *tree;
 	bool has_newer; /* a directory in it, born after the end of ENTRY */
@@ -49,22 +49,21 @@ struct retention {
 	bool is_loaded;
 	bool has_followed;   /* the output directory, since the last turn */
 	struct notes *notes; /* NULL: nothing is noted, and nothing deleted */
-	bool is_locked_out;  /* there are none: that may pass */
-	bool has_said_why;   /* there are none: logged */
+	bool is_locked_out;  /* NOTES is NULL for a reason that may pass */
+	bool has_said_why;   /* why NOTES is NULL was logged */
 	struct table table;
 	struct retention_limits limits;
 	struct disk_room room;
 	struct job job;
 	uint64_t next_tick_ns;
-	/* Looking whether entries are still there. */
+	/* The check whether entries still exist. */
 	struct entry *look_at;	/* the next; NULL: from the first on */
 	uint64_t pass_began_ns; /* at the first */
 	uint64_t fresh_ns;  /* when the last pass over all began; 0: never */
 	uint64_t last_mark; /* see struct entry */
 	bool must_look;	    /* all at once, before more is deleted */
 	struct usage usage;
-	bool
-	    is_estimated; /* all that may be deleted was, since the last tick */
+	bool is_estimated; /* since the last tick, in USAGE */
 	bool is_unreachable[DELETED_REASONS]; /* it was logged */
 	bool has_unnoted;		      /* something could not be noted */
 	struct stored_info *waiting;	      /* for the end of a deletion */
@@ -74,43 +73,45 @@ struct retention {
 };
 
 /* retention.c */
-/* Note E, which is at PATH or will be. */
+/* Note that E is, or will be, at PATH. */
 void retention_note(
     struct retention *r, const struct entry *e, const char *path);
-/* Have what was noted in the file; SYNCS: and on the disk. E_IO. */
+/* Write the notes to the file; SYNCS: also to the disk. E_IO. */
 enum status retention_flush(struct retention *r, bool syncs) MUST_CHECK;
 
 /* retention_delete.c */
-/* Look at the file system. */
+/* Read the free space of the file system. */
 void retention_look_at_room(struct retention *r);
-/* What --keep-free means here, bytes; 0: nothing. */
+/* --keep-free in bytes; 0: none. */
 uint64_t retention_keep_free(const struct retention *r);
-/* Measure how it is now; and with all that may be deleted. */
+/* Measure the usage now, and what it would be without all that may be
+ * deleted. */
 void retention_measure(struct retention *r, struct usage *o);
 void retention_estimate(struct retention *r, struct usage *o);
-/* May E be deleted now? Entries with MARK count as gone. */
+/* May E be deleted now? Entries with MARK count as deleted. */
 bool retention_may_delete(
     const struct retention *r, struct entry *e, uint64_t mark);
-/* Must E, the oldest that may go, go? For which limit? */
+/* Must E, the oldest deletable entry, be deleted? For which limit? */
 bool retention_is_due(const struct retention *r, const struct usage *o,
     const struct entry *e, enum deleted *reason);
-/* Go on with the job, or begin one. False: there is nothing to do. */
+/* Continue the job, or begin one. False: there is nothing to do. */
 bool retention_work(struct retention *r);
 void retention_end_job(struct retention *r);
 /* retention.c: all of the directory was counted. */
 void retention_end_count(struct retention *r);
-/* Nothing of it is there any more: forget it. */
+/* The directory is gone: forget it. */
 void retention_forget(struct retention *r, struct entry *e);
-/* The directory of E, open; E_NOENT: it is not there, or another one is. */
+/* Open the directory of E. E_NOENT: it is missing, or replaced. */
 enum status retention_open(
     struct retention *r, const struct entry *e, int *fd) MUST_CHECK;
 
 /* retention_answer.c */
 void retention_fill_item(const struct entry *e, struct stored_item *to);
-/* E was deleted: those who wait are told with the answer. */
+/* Add a deleted trace to the answers of the requests that wait. */
 void retention_tell_deleted(
     struct retention *r, const struct stored_item *item);
-/* Answer those who wait, if nothing goes on, or their time is over. */
+/* Answer the requests that wait, if there is no more work or their time is
+ * over. */
 void retention_answer_waiting(struct retention *r, bool is_idle);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directories that the relay has notes of, in memory: which there are, who
- * uses them, and in which order those that have ended would be deleted. Nothing
- * is looked at on the disk. Single owner: the retention thread.
+ * The noted directories in memory: which exist, who uses them, and in which
+ * order the ended ones would be deleted. Only table_rename() accesses the disk.
+ * Single owner: the retention thread.
  */
 #ifndef RELAYD_RETENTION_TABLE_H
 #define RELAYD_RETENTION_TABLE_H
@@ -63,21 +63,21 @@ void table_init(struct table *t, struct dir_registry *registry);
 /* Remove all; the table can be used again, with another OUTPUT. */
 void table_clear(struct table *t);
 
-/* An entry for a directory that was made, or is used again: the one that has
- * this identity, if there is one. Another at the same path is told of by
- * table_find_path() before. It goes on. E_NOMEM; E_LIMIT: MEMORY_MAX is used
- * up. */
+/* An entry for a directory that was created or is used again: the existing one
+ * with this identity, if any. The caller removes another entry at the same path
+ * first (table_find_path()). The entry is active. E_NOMEM; E_LIMIT: MEMORY_MAX
+ * is used up. */
 enum status table_add(struct table *t, const struct notes_row *from,
     struct entry **out) MUST_CHECK;
 void table_remove(struct table *t, struct entry *take_e);
 struct entry *table_find_id(const struct table *t, uint64_t ino, uint64_t born);
 struct entry *table_find_path(const struct table *t, const char *path);
 
-/* The first; the one behind E. NULL: there is none. */
+/* The first; the one after E. NULL: there is none. */
 struct entry *table_first(const struct table *t);
 struct entry *table_next(const struct table *t, const struct entry *e);
 
-/* E has ended. COUNTED: BYTES is what it has on the disk; otherwise it is to be
+/* E has ended. COUNTED: it has BYTES on the disk; otherwise they must be
  * counted. */
 void table_end(struct table *t, struct entry *e, uint64_t ended_ns,
     uint64_t bytes, bool counted);
@@ -90,16 +90,16 @@ enum status table_move(
  * is different. */
 enum status table_rename(
     struct table *t, struct entry *e, const char *path, int base) MUST_CHECK;
-/* A reference to one that uses it. E_NOMEM: it is dropped. */
+/* Add a user, a reference. E_NOMEM: the reference is dropped. */
 enum status table_use(struct entry *e, struct stored_dir *take_user) MUST_CHECK;
-/* Drop those who use it no more. True: somebody does. */
+/* Drop former users. True: somebody uses it. */
 bool table_is_used(struct entry *e);
 
-/* Bytes of all, also of those that go on. */
+/* Bytes of all, also of the active ones. */
 uint64_t table_bytes(const struct table *t);
 /* Bytes of one. */
 uint64_t table_bytes_of(const struct entry *e);
-/* Is it, or the session that it is in, to be kept? */
+/* Is it, or a session around it, kept? */
 bool table_is_kept(const struct entry *e);
 
 #endif
