@@ -17,7 +17,7 @@
 /* How often the lack of memory for notes is logged. */
 #define RETENTION_FULL_LOG_NS (60 * NS_PER_S)
 /* Entries to check between two looks at the clock. */
-#define LOOK_STEP 32
+#define CHECK_STEP 32
 
 enum status
 retention_create(struct retention **out, struct dir_registry *registry,
@@ -48,7 +48,7 @@ retention_set_limits(struct retention *r, const struct retention_limits *limits)
 	memset(r->is_unreachable, 0, sizeof(r->is_unreachable));
 	/* Try to open the notes again. */
 	if (r->notes == NULL)
-		r->is_loaded = r->has_said_why = false;
+		r->is_loaded = r->has_logged_why = false;
 	retention_look_now(r);
 }
 
@@ -96,7 +96,7 @@ retention_flush(struct retention *r, bool syncs)
 
 /* Restore an entry from its note. */
 static void
-apply(void *retention, const struct notes_row *row)
+restore_entry(void *retention, const struct notes_row *row)
 {
 	struct retention *r = retention;
 	struct table *t = &r->table;
@@ -163,7 +163,7 @@ has_limits(const struct retention_limits *l)
 
 /* There are no notes: log why, and what that means with these limits. */
 static void
-say_no_notes(struct retention *r, enum status st)
+log_no_notes(struct retention *r, enum status st)
 {
 	const char *why = st == E_IO ? strerror(errno) : status_text(st);
 	const char *cure = "set --state-dir to one that the relay can write to";
@@ -174,9 +174,9 @@ say_no_notes(struct retention *r, enum status st)
 		cure = "to begin with new ones, which know no trace of before, "
 		       "remove that file";
 	}
-	if (r->has_said_why)
+	if (r->has_logged_why)
 		return;
-	r->has_said_why = true;
+	r->has_logged_why = true;
 	if (st == E_BUSY)
 		log_warn("%s: another relay has this output directory: this "
 			 "relay deletes none of its traces; give each relay a "
@@ -247,16 +247,16 @@ load(struct retention *r)
 		return;
 	st = dir_identify(&r->table.output, r->base_fd);
 	if (st == OK)
-		st = open_notes(r, apply);
+		st = open_notes(r, restore_entry);
 	if (st != OK) {
-		say_no_notes(r, st);
+		log_no_notes(r, st);
 		/* It may pass. */
 		r->is_locked_out = st == E_BUSY || st == E_IO;
 		/* Some rows may have been read. */
 		table_clear(&r->table);
 		return;
 	}
-	r->has_said_why = r->has_unnoted = false;
+	r->has_logged_why = r->has_unnoted = false;
 	r->table.memory_max = r->memory_max;
 	find_moved(r);
 	end_all(r);
@@ -285,15 +285,15 @@ unload(struct retention *r)
 	if (r->base_fd >= 0)
 		close(r->base_fd);
 	r->base_fd = -1;
-	r->look_at = NULL;
-	r->must_look = false;
+	r->next_to_check = NULL;
+	r->must_check = false;
 	r->fresh_ns = 0;
-	r->room = (struct disk_room){ 0 };
+	r->disk = (struct disk_space){ 0 };
 }
 
 /* Sessions without users have ended. */
 static void
-see_ends(struct retention *r)
+end_unused_sessions(struct retention *r)
 {
 	struct list *n, *tmp;
 	struct entry *e;
@@ -338,7 +338,7 @@ follow_output(struct retention *r)
 
 /* Chunks with entries of their own are not counted with their session. */
 static uint64_t
-own_bytes(const struct entry *e, uint64_t bytes)
+bytes_without_chunks(const struct entry *e, uint64_t bytes)
 {
 	const struct entry *c;
 
@@ -364,8 +364,8 @@ retention_end_count(struct retention *r)
 
 	if (e->is_ended) {
 		note_whether_readable(e, r->job.tree);
-		table_set_bytes(
-		    &r->table, e, own_bytes(e, tree_found(r->job.tree)->bytes));
+		table_set_bytes(&r->table, e,
+		    bytes_without_chunks(e, tree_found(r->job.tree)->bytes));
 		retention_note(r, e, e->path);
 	}
 	retention_end_job(r);
@@ -373,9 +373,9 @@ retention_end_count(struct retention *r)
 
 /* Check whether the next entry exists. False: all were checked. */
 static bool
-look_at_one(struct retention *r)
+check_one(struct retention *r)
 {
-	struct entry *e = r->look_at;
+	struct entry *e = r->next_to_check;
 	enum status st;
 	int fd;
 
@@ -384,7 +384,7 @@ look_at_one(struct retention *r)
 		r->pass_began_ns = clock_now_ns();
 	}
 	if (e != NULL) {
-		r->look_at = table_next(&r->table, e);
+		r->next_to_check = table_next(&r->table, e);
 		st = retention_open(r, e, &fd);
 		if (st == OK) {
 			close(fd);
@@ -395,17 +395,17 @@ look_at_one(struct retention *r)
 			retention_forget(r, e);
 		}
 	}
-	if (r->look_at != NULL)
+	if (r->next_to_check != NULL)
 		return true;
 	r->fresh_ns = r->pass_began_ns;
-	r->must_look = false;
+	r->must_check = false;
 	return false;
 }
 
 static void
-look_at_some(struct retention *r, unsigned n)
+check_some(struct retention *r, unsigned n)
 {
-	while (n-- > 0 && look_at_one(r))
+	while (n-- > 0 && check_one(r))
 		;
 }
 
@@ -414,10 +414,10 @@ tick(struct retention *r)
 {
 	follow_output(r);
 	note_all_again(r);
-	see_ends(r);
-	retention_look_at_room(r);
+	end_unused_sessions(r);
+	retention_measure_disk(r);
 	r->is_estimated = false;
-	look_at_some(r, RETENTION_LOOKS);
+	check_some(r, RETENTION_CHECKS);
 	stats_set(r->stats, STAT_trace_bytes, table_bytes(&r->table));
 }
 
@@ -425,19 +425,19 @@ tick(struct retention *r)
 static bool
 work(struct retention *r)
 {
-	if (r->must_look) {
-		look_at_some(r, LOOK_STEP);
+	if (r->must_check) {
+		check_some(r, CHECK_STEP);
 		return true;
 	}
-	return retention_work(r) || r->must_look;
+	return retention_work(r) || r->must_check;
 }
 
 /* Is the disk nearly full, so that recording may lose packets? */
 static bool
 is_urgent(const struct retention *r)
 {
-	return r->job.entry != NULL && r->room.is_known &&
-	       r->room.free < retention_keep_free(r) / 4;
+	return r->job.entry != NULL && r->disk.is_known &&
+	       r->disk.free < retention_keep_free(r) / 4;
 }
 
 uint64_t
@@ -540,10 +540,10 @@ retention_destroy(struct retention *r)
 	if (r == NULL)
 		return;
 	if (r->is_loaded) {
-		see_ends(r);
+		end_unused_sessions(r);
 		/* Removed directories need no notes. */
-		r->look_at = NULL;
-		look_at_some(r, RETENTION_LOOKS);
+		r->next_to_check = NULL;
+		check_some(r, RETENTION_CHECKS);
 		(void)!retention_flush(r, false);
 	}
 	retention_answer_waiting(r, true);

@@ -40,7 +40,7 @@
 /* Entries to check for existence in one second. For --max-use all of them are
  * checked before anything is deleted, unless that was done within
  * RETENTION_FRESH_NS. */
-#define RETENTION_LOOKS 100
+#define RETENTION_CHECKS 100
 #define RETENTION_FRESH_NS (60 * NS_PER_S)
 /* How long a request for a deletion waits for its end. */
 #define RETENTION_WAIT_NS (8 * NS_PER_S)

@@ -57,13 +57,13 @@ lacks_notes(const struct retention *r)
 static void
 fill_figures(struct retention *r, struct stored_figures *f)
 {
-	retention_look_at_room(r);
+	retention_measure_disk(r);
 	*f = (struct stored_figures){
 		.limits = r->limits,
-		.has_disk = r->room.is_known,
+		.has_disk = r->disk.is_known,
 		.use_bytes = table_bytes(&r->table),
-		.free_bytes = r->room.free,
-		.total_bytes = r->room.total,
+		.free_bytes = r->disk.free,
+		.total_bytes = r->disk.total,
 		.keep_free_bytes = retention_keep_free(r),
 		.directories = r->table.n,
 		.kept = r->table.n_kept,
@@ -213,7 +213,7 @@ retention_ask(struct retention *r, struct stored_info *take_i)
 }
 
 void
-retention_tell_deleted(struct retention *r, const struct stored_item *item)
+retention_report_deleted(struct retention *r, const struct stored_item *item)
 {
 	struct stored_info *i;
 

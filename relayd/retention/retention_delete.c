@@ -25,10 +25,10 @@
 #define DELETED_PREFIX ".tracepulse-deleted-"
 
 void
-retention_look_at_room(struct retention *r)
+retention_measure_disk(struct retention *r)
 {
 	const uint64_t now = clock_now_ns();
-	struct disk_room *m = &r->room;
+	struct disk_space *m = &r->disk;
 	struct statvfs sb;
 	uint64_t before = m->free;
 
@@ -54,7 +54,7 @@ retention_keep_free(const struct retention *r)
 {
 	if (r->limits.keep_free > 0)
 		return r->limits.keep_free;
-	return r->room.total / 100 * r->limits.keep_free_percent;
+	return r->disk.total / 100 * r->limits.keep_free_percent;
 }
 
 /* The wall clock may be set while the relay runs: the smaller of two ages. */
@@ -105,9 +105,9 @@ oldest(struct retention *r)
 void
 retention_measure(struct retention *r, struct usage *o)
 {
-	retention_look_at_room(r);
+	retention_measure_disk(r);
 	o->use = table_bytes(&r->table);
-	o->free = r->room.free + r->room.pending;
+	o->free = r->disk.free + r->disk.pending;
 }
 
 void
@@ -134,7 +134,7 @@ is_over(
 {
 	if (reason == DELETED_max_use)
 		return r->limits.max_use > 0 && use > r->limits.max_use;
-	return r->room.is_known && free < retention_keep_free(r);
+	return r->disk.is_known && free < retention_keep_free(r);
 }
 
 bool
@@ -177,8 +177,8 @@ retention_forget(struct retention *r, struct entry *e)
 		notes_remove_row(r->notes, e->ino, e->born);
 	if (r->job.entry == e)
 		retention_end_job(r);
-	if (r->look_at == e)
-		r->look_at = table_next(&r->table, e);
+	if (r->next_to_check == e)
+		r->next_to_check = table_next(&r->table, e);
 	table_remove(&r->table, e);
 }
 
@@ -361,12 +361,12 @@ count_deleted(struct retention *r, enum deleted reason, uint64_t bytes)
 	stats_add(r->stats,
 	    (enum stats_row)(STAT_deleted_bytes_max_age + (unsigned)reason),
 	    bytes);
-	r->room.pending += bytes;
-	r->room.pending_until_ns = clock_now_ns() + RETENTION_SETTLE_NS;
+	r->disk.pending += bytes;
+	r->disk.pending_until_ns = clock_now_ns() + RETENTION_SETTLE_NS;
 }
 
 static void
-tell_deleted(struct retention *r, const struct entry *e, uint64_t bytes)
+report_deleted(struct retention *r, const struct entry *e, uint64_t bytes)
 {
 	const uint64_t seconds = age(e) / NS_PER_S;
 	const uint64_t youngest = published_word(
@@ -383,7 +383,7 @@ tell_deleted(struct retention *r, const struct entry *e, uint64_t bytes)
 	/* Rounded up: 0 is none. */
 	if (youngest == 0 || seconds < youngest)
 		stats_set(r->stats, STAT_deleted_youngest, seconds + 1);
-	retention_tell_deleted(r, &i);
+	retention_report_deleted(r, &i);
 	tell_news(&i);
 }
 
@@ -416,7 +416,7 @@ finish(struct retention *r)
 		retention_end_job(r);
 		return;
 	}
-	tell_deleted(r, e, bytes);
+	report_deleted(r, e, bytes);
 	if (!is_gone) {
 		restore_name(r, e);
 		log_warn("%s: files that the relay did not create are left "
@@ -427,7 +427,7 @@ finish(struct retention *r)
 }
 
 static void
-go_on(struct retention *r)
+continue_job(struct retention *r)
 {
 	struct job *j = &r->job;
 
@@ -478,16 +478,16 @@ warn_unreachable(struct retention *r)
 /* Must entries be checked or counted first? Limits in bytes count all that
  * exist. */
 static bool
-must_look_first(struct retention *r)
+must_check_first(struct retention *r)
 {
 	if (!list_empty(&r->table.to_count))
 		return true;
 	if (r->fresh_ns != 0 &&
 	    clock_now_ns() - r->fresh_ns < RETENTION_FRESH_NS)
 		return false;
-	if (!r->must_look)
-		r->look_at = NULL;
-	r->must_look = true;
+	if (!r->must_check)
+		r->next_to_check = NULL;
+	r->must_check = true;
 	r->is_estimated = false;
 	return true;
 }
@@ -502,7 +502,7 @@ next_due(struct retention *r, enum deleted *reason)
 	retention_measure(r, u);
 	if (is_over(r, DELETED_max_use, u->use, u->free) ||
 	    is_over(r, DELETED_keep_free, u->use, u->free)) {
-		if (must_look_first(r))
+		if (must_check_first(r))
 			return NULL;
 		if (!r->is_estimated)
 			retention_estimate(r, u);
@@ -520,7 +520,7 @@ retention_work(struct retention *r)
 	struct entry *e;
 
 	if (r->job.entry != NULL) {
-		go_on(r);
+		continue_job(r);
 		return true;
 	}
 	if (r->notes == NULL)
@@ -530,7 +530,7 @@ retention_work(struct retention *r)
 		begin(r, e, JOB_CHECK, reason);
 		return true;
 	}
-	if (r->must_look || list_empty(&r->table.to_count))
+	if (r->must_check || list_empty(&r->table.to_count))
 		return false;
 	e = list_first(&r->table.to_count, struct entry, to_count);
 	begin(r, e, JOB_COUNT, reason);

@@ -13,7 +13,7 @@
 #include "store/tree.h"
 
 /* The free space, and what was deleted but is not reported as free yet. */
-struct disk_room {
+struct disk_space {
 	bool is_known;
 	uint64_t free, total; /* bytes, from statvfs() */
 	uint64_t pending;     /* deleted, but not in FREE yet */
@@ -50,18 +50,18 @@ struct retention {
 	bool has_followed;   /* the output directory, since the last turn */
 	struct notes *notes; /* NULL: nothing is noted, and nothing deleted */
 	bool is_locked_out;  /* NOTES is NULL for a reason that may pass */
-	bool has_said_why;   /* why NOTES is NULL was logged */
+	bool has_logged_why; /* why NOTES is NULL was logged */
 	struct table table;
 	struct retention_limits limits;
-	struct disk_room room;
+	struct disk_space disk;
 	struct job job;
 	uint64_t next_tick_ns;
 	/* The check whether entries still exist. */
-	struct entry *look_at;	/* the next; NULL: from the first on */
-	uint64_t pass_began_ns; /* at the first */
+	struct entry *next_to_check; /* the next; NULL: from the first on */
+	uint64_t pass_began_ns;	     /* at the first */
 	uint64_t fresh_ns;  /* when the last pass over all began; 0: never */
 	uint64_t last_mark; /* see struct entry */
-	bool must_look;	    /* all at once, before more is deleted */
+	bool must_check;    /* all at once, before more is deleted */
 	struct usage usage;
 	bool is_estimated; /* since the last tick, in USAGE */
 	bool is_unreachable[DELETED_REASONS]; /* it was logged */
@@ -81,7 +81,7 @@ enum status retention_flush(struct retention *r, bool syncs) MUST_CHECK;
 
 /* retention_delete.c */
 /* Read the free space of the file system. */
-void retention_look_at_room(struct retention *r);
+void retention_measure_disk(struct retention *r);
 /* --keep-free in bytes; 0: none. */
 uint64_t retention_keep_free(const struct retention *r);
 /* Measure the usage now, and what it would be without all that may be
@@ -108,7 +108,7 @@ enum status retention_open(
 /* retention_answer.c */
 void retention_fill_item(const struct entry *e, struct stored_item *to);
 /* Add a deleted trace to the answers of the requests that wait. */
-void retention_tell_deleted(
+void retention_report_deleted(
     struct retention *r, const struct stored_item *item);
 /* Answer the requests that wait, if there is no more work or their time is
  * over. */
