@@ -20,10 +20,10 @@
 #include "relayd/stats/stats.h"
 
 /*
- * Streams that begin before the times that the viewer was given (live 4.11).
+ * A stream may begin before the times that the viewer was sent (live 4.11).
  * For the first packet of a new process, a tracer takes the time when it makes
  * the buffers, and adds the streams later; on a busy machine, much later. A
- * stock viewer that was given a later time in between stops at that packet.
+ * stock viewer that was sent a later time in between stops at that packet.
  *
  * Only the beginning of the packet is in the past, never an event: the process
  * begins to trace after its streams are published, so its events are later than
@@ -35,6 +35,7 @@
 #define MAGIC UINT32_C(0xc1fc1fc1)
 #define BEGIN_AT 32
 #define HEAD_LEN 64
+#define NEW_BEGIN_LEN (BEGIN_AT + 8)
 /* A packet of at most this many bits has header and context, but no event. */
 #define EMPTY_BITS 672
 
@@ -105,20 +106,8 @@ viewer_change_begin(struct viewer *v, struct position *p,
 	return BEGIN_SKIP_PACKET;
 }
 
-/* LENGTH bytes at OFFSET are asked for: how many of them are between the begin
- * of the raised packet and the end of its timestamp_begin? */
-static size_t
-head_length(const struct position *p, uint64_t offset, uint64_t length)
-{
-	const uint64_t end = p->new_begin_packet + BEGIN_AT +
-			     sizeof(p->new_begin);
-
-	if (!p->has_new_begin || offset < p->new_begin_packet || offset >= end)
-		return 0;
-	return (size_t)(end - offset < length ? end - offset : length);
-}
-
-void
+/* BYTES are LENGTH at OFFSET of P's file: put a new begin in. */
+static void
 put_new_begin(
     const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes)
 {
@@ -129,31 +118,29 @@ put_new_begin(
 			bytes[at + i - offset] = p->new_begin[i];
 }
 
-bool
+/* LENGTH bytes at OFFSET of P's file are to be sent. The first *COPIED of them,
+ * up to the end of a new begin, are put in HEAD; the rest is as in the file.
+ * False: the file cannot be read. */
+static bool
 copy_new_begin(const struct position *p, uint64_t offset, uint64_t length,
     uint8_t head[NEW_BEGIN_LEN], size_t *copied)
 {
-	const size_t n = head_length(p, offset, length);
+	const uint64_t end = p->new_begin_packet + NEW_BEGIN_LEN;
+	size_t n;
 
-	*copied = n;
-	if (n == 0)
+	*copied = 0;
+	if (!p->has_new_begin || offset < p->new_begin_packet || offset >= end)
 		return true;
+	n = (size_t)(end - offset < length ? end - offset : length);
 	if (pread(p->file->data_fd, head, n, (off_t)offset) != (ssize_t)n)
 		return false;
 	put_new_begin(p, offset, n, head);
+	*copied = n;
 	return true;
 }
 
-static enum live_outcome
-refuse_packet(struct viewer *v, struct live_reply *reply)
-{
-	viewer_count(v, true);
-	live_reply_packet(reply->out, LIVE_PACKET_ERR, 0, 0);
-	return LIVE_REPLY;
-}
-
-/* Put the bytes that Q asks for, or where they are, into REPLY. False: they are
- * not there. */
+/* Put the bytes that Q asks for, or their place, into REPLY. False: they are
+ * gone. */
 static bool
 put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
     struct live_reply *reply)
@@ -175,7 +162,7 @@ put_bytes(struct viewer *v, struct position *p, const struct live_request *q,
 	return true;
 }
 
-/* The same of a file that was closed for want of descriptors, and that is gone:
+/* The same for a file that was closed to free descriptors, and then deleted:
  * bytes that were kept. */
 static bool
 put_kept(const struct position *p, const struct live_request *q,
@@ -202,10 +189,12 @@ viewer_packet(
 {
 	struct position *p = viewer_position(v, q->id);
 
-	if (p == NULL || p->file == NULL ||
-	    (!put_bytes(v, p, q, reply) && !put_kept(p, q, reply)))
-		return refuse_packet(v, reply);
 	viewer_count(v, true);
+	if (p == NULL || p->file == NULL ||
+	    (!put_bytes(v, p, q, reply) && !put_kept(p, q, reply))) {
+		live_reply_packet(reply->out, LIVE_PACKET_ERR, 0, 0);
+		return LIVE_REPLY;
+	}
 	published_add(&p->stream->session->sent_bytes, q->length);
 	/* Viewers ask for the parts of a packet in order. */
 	if (q->offset + q->length >= p->part.offset + p->part.length)

@@ -14,18 +14,18 @@
 #include "relayd/live/viewer.h"
 #include "store/packet_log.h"
 
-/* How long a request waits for the news of a stream that was published, but is
- * not known here yet. */
+/* How long a request waits for the event of a published stream that has not
+ * arrived here. */
 #define VIEWER_MESSAGE_NS (1 * NS_PER_S)
-/* A floor is this far beyond the time that was given: clocks of two traces
- * differ by some ns. In ticks of the tracer's clock, which has 1 GHz. */
+/* A minimum begin time is this much later than the time that was sent: clocks
+ * of two traces differ by some ns. In ticks of the tracer's clock, which has
+ * 1 GHz. */
 #define VIEWER_MIN_BEGIN_TICKS UINT64_C(10000)
-/* A time that was given is of another clock if it is this far beyond a stream's
- * own times: two machines have the same name, or a peer sends false times. In
- * ticks: one minute. */
+/* A time that was sent is of another clock if it is this much later than a
+ * stream's own times: two machines have the same name, or a peer sends false
+ * times. In ticks: one minute. */
 #define VIEWER_CLOCK_TICKS UINT64_C(60000000000)
-/* How many empty packets of the past one request may skip before other viewers
- * are served. */
+/* How many packets one request may skip before other viewers are served. */
 #define VIEWER_PASSES_MAX 64
 /* For a viewer that lists before it creates its session, packets of other
  * streams end the wait if it has at most this many streams: each of them is
@@ -50,7 +50,7 @@ struct viewer_trace {
 	unsigned n_data;	   /* positions in data streams */
 	struct position *metadata; /* in its metadata; NULL: none */
 	bool is_listed;		   /* it had data streams at ATTACH */
-	bool lacks_data;	   /* a stream was not heard; find_ready() */
+	bool lacks_data;	   /* a stream has no data; find_ready() */
 	uint64_t since_ns;	   /* when its first data position was added */
 	/* Since when a missing stream class has been waited for; 0: no class
 	 * was missing yet. */
@@ -63,13 +63,13 @@ viewer_is_complete(const struct viewer_trace *t)
 	return t->metadata != NULL && t->n_data > 0;
 }
 
-/* What a viewer was told of a stream. Hidden and ready positions are in one
- * list, as a ready one may become hidden again; find_ready() sets these two
- * states each time before they are used. */
+/* What a viewer knows of a stream. Hidden and ready positions are in one list,
+ * as a ready one may become hidden again; find_ready() sets these two states
+ * each time before they are used. */
 enum position_state {
 	POSITION_HIDDEN,    /* published, not to be announced yet */
 	POSITION_READY,	    /* the next GET_NEW_STREAMS announces it */
-	POSITION_ANNOUNCED, /* the viewer was told of it */
+	POSITION_ANNOUNCED, /* the viewer knows it */
 };
 
 /* A viewer's place in one stream. */
@@ -84,20 +84,20 @@ struct position {
 	bool has_data;
 	bool is_ended; /* its stream is closed; counted in n_ended */
 	/* Of data streams only. */
-	uint64_t pos;		/* number of the next packet to give */
-	struct open_file *file; /* of the last packet whose index was given */
+	uint64_t pos;		/* number of the next packet to send */
+	struct open_file *file; /* of the last packet whose index was sent */
 	struct open_part part;	/* that packet, until it is fetched */
 	bool has_bound;		/* an INACTIVE reply was sent; */
 	uint64_t bound;		/* the last one had this time */
-	uint64_t last_sent;	/* the latest time given, of both kinds */
-	/* viewer_data.c; times of the tracer's clock. */
+	uint64_t last_sent;	/* the latest time that it was sent of both */
+	/* Times of the tracer's clock (live 4.11). */
 	uint64_t time_before;	   /* events are later; 0: not known */
 	uint64_t min_begin;	   /* no packet may begin before; 0: none */
-	bool has_new_begin;	   /* the last packet given was raised */
+	bool has_new_begin;	   /* the last packet that was sent has it */
 	uint64_t new_begin_packet; /* that packet's offset in FILE, bytes */
-	uint8_t new_begin[8];	   /* the new begin, in file byte order */
+	uint8_t new_begin[8];	   /* in file byte order */
 	/* Of metadata streams only. */
-	uint64_t sent; /* bytes given to the viewer */
+	uint64_t sent; /* bytes sent to the viewer */
 };
 
 /* A viewer and one session. */
@@ -106,7 +106,7 @@ struct attachment {
 	struct live_session *session; /* a reference */
 	bool has_ended;		      /* the session has ended */
 	unsigned n_positions;	      /* in its streams */
-	uint64_t last_sent; /* the latest time given of any of its streams */
+	uint64_t last_sent; /* the latest time sent of any of its streams */
 };
 
 struct viewer {
@@ -130,14 +130,14 @@ struct viewer {
 	struct idmap traces;	/* trace id -> struct viewer_trace */
 	unsigned n_ended;	/* positions in data streams that are closed */
 	unsigned n_ended_sessions; /* ended sessions that it has positions in */
-	bool is_to_be_closed;	   /* one of these is too large: to be closed */
-	uint64_t memory;	   /* of its positions: viewers.c */
-	/* What the viewer was told of streams that are not announced yet (live
+	bool is_to_be_closed;	   /* one of these is too large */
+	uint64_t memory;	   /* of its positions */
+	/* How the viewer was notified of streams to announce (live
 	 * 4.9). GET_NEW_STREAMS clears both, a newly published stream the
 	 * second. */
 	bool has_been_flagged; /* a reply had the flag */
 	bool has_had_empty_ok; /* an OK without a packet was sent */
-	/* What came since the last request was served. */
+	/* Events since the last request was served. */
 	bool has_new_stream, has_new_end;
 	/* Holding replies (live 4.8). */
 	unsigned nothings;	/* "nothing" replies since the last news */
@@ -145,22 +145,53 @@ struct viewer {
 	uint64_t last_reply_ns; /* of any kind */
 	/* For the log. */
 	uint64_t lost;	 /* packets overwritten or cleared unread */
-	uint64_t passed; /* empty packets that were too early to be given */
+	uint64_t passed; /* empty packets that were too early to be sent */
 };
 
-/* News; viewers.c calls them (viewer_streams.c). */
-void viewer_stream_published(struct viewer *v, struct live_stream *s);
-void viewer_session_ended(struct viewer *v, const struct live_session *s);
-void viewer_stream_closed(struct viewer *v, const struct live_stream *s);
-
-/* viewer.c; from viewer_has_ready() on viewer_streams.c, or the file named. */
+/* viewer_positions.c */
 struct attachment *viewer_attachment(const struct viewer *v, uint64_t id);
 struct position *viewer_position(const struct viewer *v, uint64_t id);
+/* A position in S, which V is attached to. E_EXISTS: it has one. E_NOMEM: also
+ * if its positions, or those of all viewers, use the memory that they may. */
+enum status viewer_add_position(
+    struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
 void viewer_forget(struct viewer *v, struct position *p);
 /* P, which is in no list, is not announced yet. */
 void viewer_hide(struct viewer *v, struct position *p);
-enum status viewer_add_position(
-    struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
+/* P's stream is closed. True: streams of this viewer or another were dropped
+ * because there are too many. */
+bool viewer_stream_ended(struct viewer *v, struct position *p);
+/* V has positions in one more ended session. */
+void viewer_count_ended_session(struct viewer *v);
+/* May times of A and B be compared? One host has one clock. */
+bool viewer_is_same_host(const struct position *a, const struct position *b);
+/* V was sent TIME of P. */
+void viewer_note_sent(struct position *p, uint64_t time);
+/* Set P's time_before. P is made for a stream that was just published. */
+void viewer_note_before(const struct viewer *v, struct position *p);
+/* Set P's min_begin. P is announced. */
+void viewer_set_min_begin(const struct viewer *v, struct position *p);
+/* P's min_begin, for TIME of its stream; 0: none, or TIME is of another
+ * clock. */
+uint64_t viewer_min_begin(struct position *p, uint64_t time);
+/* How long a trace of SESSION may be hidden because it lacks data. */
+uint64_t viewer_class_ns(
+    const struct viewer *v, const struct live_session *session);
+/* P needs a stream class that is not declared: may it still wait for it? */
+bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
+/* Count a reply that is sent, for the rule of live 4.8. */
+void viewer_count(struct viewer *v, bool is_news);
+/* May a "nothing" reply be held now, by that rule? SESSION gives the limit;
+ * SOURCE is the log to wait for. */
+bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
+    const struct live_session *session, const void *source,
+    struct live_held *held);
+
+/* viewer_streams.c */
+/* Events, which viewers.c delivers. */
+void viewer_stream_published(struct viewer *v, struct live_stream *s);
+void viewer_session_ended(struct viewer *v, const struct live_session *s);
+void viewer_stream_closed(struct viewer *v, const struct live_stream *s);
 /* Is there a stream to announce? Forgets streams that never will be. */
 bool viewer_has_ready(struct viewer *v);
 /* Announce the streams of S that are ready: they are in OUT. E_NOMEM: none is
@@ -171,100 +202,44 @@ enum status viewer_announce(struct viewer *v, const struct live_session *s,
  * list. */
 enum live_outcome viewer_reply_streams(
     struct live_reply *reply, uint32_t status);
-/* Can times of A and B be compared? One host has one clock (viewer_data.c). */
-bool viewer_is_same_host(const struct position *a, const struct position *b);
-/* Until when V must not be given a time later than *SAFE, because traces of
- * BESIDE's host (NULL: of any host) are not ready; 0: there is no such
- * trace. */
+/* Until when V must not be sent a time later than *SAFE, because traces of
+ * BESIDE's host (NULL: of any host) are hidden; 0: there is no such trace. */
 uint64_t viewer_waits_until(
     struct viewer *v, const struct position *beside, uint64_t *safe);
-/* Before this time, no stream of BESIDE's host that V was not told of has
- * events. */
+/* Before this time, no unannounced stream of BESIDE's host has events. */
 uint64_t viewer_knows_until(
     const struct viewer *v, const struct position *beside);
-/* Ask the writers of streams that were not heard yet to wake this worker. After
- * it, look once more. */
-void viewer_wait_for_silent(struct viewer *v);
+/* Ask the writers of hidden streams without data to wake this worker. Check
+ * again after it. */
+void viewer_wait_for_hidden(struct viewer *v);
 /* HELD waits for these streams, too. */
-void viewer_hold_for_silent(struct viewer *v, struct live_held *held);
-/* The record at P, and a reference to the file that holds its packet
- * (viewer_next_index.c). E_NOENT: the file is gone; look again. E_NOMEM: a
- * later try may succeed. */
-enum status viewer_read_record(struct viewer *v, const struct position *p,
-    struct index_record *rec, struct open_file **file) MUST_CHECK;
+void viewer_hold_for_hidden(struct viewer *v, struct live_held *held);
+/* P was answered HUP: forget it, and after the trace's last data stream its
+ * metadata. */
+void viewer_hang_up(struct viewer *v, struct position *p);
+enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
+    const struct live_how *how, struct live_reply *reply,
+    struct live_held *held);
 
-/* viewers.c */
-/* V gets a position more. False: its positions, or those of all viewers, use
- * the memory that they may. Logged once a second. */
-bool viewer_may_grow(struct viewer *v) MUST_CHECK;
-void viewer_has_shrunk(struct viewer *v, const struct position *p);
-/* P's stream is closed. True: streams were dropped to make room, of this viewer
- * or another. */
-bool viewer_stream_ended(struct viewer *v, struct position *p);
-/* V has positions in one ended session more. */
-void viewer_session_has_ended(struct viewer *v);
-/* It has none in this one any more. */
-void viewer_session_is_read(struct viewer *v);
-
-/* P needs a stream class that is not declared: may it still wait for it
- * (viewer_data.c)? */
-bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
-/* How long a trace of SESSION may be hidden because it was not heard. */
-uint64_t viewer_class_ns(
-    const struct viewer *v, const struct live_session *session);
-
-/* viewer_data.c: a new stream must not begin before a time that was given. */
-/* Call it when P is made for a stream that was just published. */
-void viewer_note_before(const struct viewer *v, struct position *p);
-/* V was sent TIME of P. */
-void viewer_note_sent(struct position *p, uint64_t time);
-/* Call it when P is announced. */
-void viewer_set_min_begin(const struct viewer *v, struct position *p);
-/* P's floor for the time TIME of P's stream; 0: none, also when the floor is of
- * another clock than TIME. */
-uint64_t viewer_min_begin(struct position *p, uint64_t time);
+/* viewer_data.c */
 enum begin_change {
 	BEGIN_KEPT,	   /* REC is as it was */
 	BEGIN_CHANGED,	   /* REC has a new, later begin */
-	BEGIN_SKIP_PACKET, /* an empty packet, all before the floor: skip it */
+	BEGIN_SKIP_PACKET, /* an empty packet before P's min_begin */
 };
-/* Call it before the packet at P, in FILE, is given; only while P has a
- * floor. */
+/* Call it before the packet at P, in FILE, is sent; only while P has a
+ * min_begin. */
 enum begin_change viewer_change_begin(struct viewer *v, struct position *p,
     const struct open_file *file, struct index_record *rec);
-/* BYTES are LENGTH at OFFSET of P's file: those of the raised begin are put
- * in. */
-void put_new_begin(
-    const struct position *p, uint64_t offset, uint64_t length, uint8_t *bytes);
-/* LENGTH bytes at OFFSET of P's file are to be sent. The first *COPIED of them,
- * with the raised begin, are put in HEAD; the rest is as in the file. False:
- * the file cannot be read. */
-#define NEW_BEGIN_LEN 40
-bool copy_new_begin(const struct position *p, uint64_t offset, uint64_t length,
-    uint8_t head[NEW_BEGIN_LEN], size_t *copied) MUST_CHECK;
-
-/* P was answered HUP: forget it, and after the trace's last data stream its
- * metadata (viewer_streams.c). */
-void viewer_hang_up(struct viewer *v, struct position *p);
-
-enum live_outcome viewer_next_index(struct viewer *v, uint64_t id,
-    const struct live_how *how, struct live_reply *reply,
-    struct live_held *held);
 enum live_outcome viewer_packet(
     struct viewer *v, const struct live_request *q, struct live_reply *reply);
 enum live_outcome viewer_metadata(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held);
-enum live_outcome viewer_new_streams(struct viewer *v, uint64_t id,
+
+/* viewer_next_index.c */
+enum live_outcome viewer_next_index(struct viewer *v, uint64_t id,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held);
-
-/* May a "nothing" reply be held now (viewer_next_index.c)? SESSION gives the
- * limit; SOURCE is the log to wait for. */
-bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
-    const struct live_session *session, const void *source,
-    struct live_held *held);
-/* Count a reply that is sent, for the rule of live 4.8. */
-void viewer_count(struct viewer *v, bool is_news);
 
 #endif

@@ -87,6 +87,28 @@ is_event_pending(struct question *q)
 	       viewers_are_behind(q->viewer->viewers);
 }
 
+/* The record at P, and a reference to the file that holds its packet. E_NOENT:
+ * the file is gone; look again. E_NOMEM: a later try may succeed. */
+static enum status
+read_record(struct viewer *v, const struct position *p,
+    struct index_record *rec, struct open_file **file)
+{
+	struct packet_log *log = p->stream->log;
+	enum status st;
+
+	st = open_files_get(&v->viewers->files, file, log, p->pos, p->file);
+	if (st != OK)
+		return st;
+	if (!packet_log_recent(log, p->pos, rec))
+		st = open_file_record(&v->viewers->files, *file, p->pos, rec);
+	/* The ring may have replaced the file before it was opened here. */
+	if (packet_log_start(log) > p->pos)
+		st = E_NOENT;
+	if (st != OK)
+		open_file_put(*file);
+	return st;
+}
+
 /* Does the packet end at SAFE_TIME or before? */
 static bool
 is_packet_safe(const struct question *q)
@@ -95,7 +117,7 @@ is_packet_safe(const struct question *q)
 	struct open_file *file;
 
 	if (q->state != PACKET || q->safe_time == 0 ||
-	    viewer_read_record(q->viewer, q->position, &rec, &file) != OK)
+	    read_record(q->viewer, q->position, &rec, &file) != OK)
 		return false;
 	open_file_put(file);
 	return rec.timestamp_end <= q->safe_time;
@@ -315,26 +337,6 @@ skip_missing_file(struct viewer *v, struct position *p)
 		    LOSS_viewer_removed, "whose file was removed");
 }
 
-enum status
-viewer_read_record(struct viewer *v, const struct position *p,
-    struct index_record *rec, struct open_file **file)
-{
-	struct packet_log *log = p->stream->log;
-	enum status st;
-
-	st = open_files_get(&v->viewers->files, file, log, p->pos, p->file);
-	if (st != OK)
-		return st;
-	if (!packet_log_recent(log, p->pos, rec))
-		st = open_file_record(&v->viewers->files, *file, p->pos, rec);
-	/* The ring may have replaced the file before it was opened here. */
-	if (packet_log_start(log) > p->pos)
-		st = E_NOENT;
-	if (st != OK)
-		open_file_put(*file);
-	return st;
-}
-
 /* Answer with the packet at the position. False: its file is gone, or it is not
  * for this viewer; the position may have moved. */
 static bool
@@ -346,7 +348,7 @@ take_packet(struct question *q)
 	struct open_file *file;
 	struct index_record rec;
 
-	switch (viewer_read_record(v, p, &rec, &file)) {
+	switch (read_record(v, p, &rec, &file)) {
 	case OK:
 		break;
 	case E_NOENT:
@@ -561,7 +563,7 @@ waits_for(struct question *q, struct live_held *held)
 	else if (q->is_news || !may_hold_nothing(q, held))
 		return 0;
 	held->is_any = q->awaits_class;
-	viewer_hold_for_silent(q->viewer, held);
+	viewer_hold_for_hidden(q->viewer, held);
 	return WAIT_LOG | (q->awaits_class ? WAIT_CLASS : 0) |
 	       (held->is_turn ? WAIT_TURN : 0);
 }
@@ -577,7 +579,7 @@ begin_wait(const struct question *q, unsigned sources)
 	if ((sources & WAIT_CLASS) != 0)
 		metadata_log_wait(
 		    q->position->trace->metadata->stream->metadata, bit);
-	viewer_wait_for_silent(q->viewer);
+	viewer_wait_for_hidden(q->viewer);
 	if ((sources & WAIT_TURN) == 0)
 		return;
 	list_each (p, &q->viewer->announced, struct position, node) {

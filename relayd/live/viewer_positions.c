@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A viewer's positions: what they cost, when they are forgotten, and what the
- * viewer was sent.
+ * A viewer's positions: what they cost, when they are forgotten, and the times
+ * that the viewer was sent.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
 
-/* A viewer that sent nothing for this long has printed all that it had. */
+/* A viewer that sent nothing for this long has printed everything. */
 #define HAS_SLEPT_NS (80 * NS_PER_MS)
 #define HOLD_AFTER 3 /* "nothing" replies in a row: the viewer polls */
 /* babeltrace 1.5 prints before it asks again, and asks its streams in turn.
@@ -25,31 +26,24 @@
 #define HOLD_MAX_NS (1 * NS_PER_S)
 
 static void
-count(struct viewer *v, uint64_t more)
+count_memory(struct viewer *v, uint64_t more)
 {
 	v->memory += more;
 	v->viewers->memory += more;
+	assert(v->memory <= v->viewers->memory);
 }
 
+/* May V get another position? Logged if not, at most once a second. */
 static bool
-may_have(const struct viewer *v, uint64_t more)
+has_memory_for_position(const struct viewer *v)
 {
-	const struct viewers *vs = v->viewers;
-
-	return vs->memory + more <= vs->max_memory &&
-	       (vs->memory < vs->max_memory / 2 ||
-		   v->memory + more <= vs->max_memory / VIEWER_FAIR_SHARE);
-}
-
-bool
-viewer_may_grow(struct viewer *v)
-{
+	const uint64_t more = VIEWER_POSITION_MEMORY;
 	struct viewers *vs = v->viewers;
 
-	if (may_have(v, VIEWER_POSITION_MEMORY)) {
-		count(v, VIEWER_POSITION_MEMORY);
+	if (vs->memory + more <= vs->max_memory &&
+	    (vs->memory < vs->max_memory / 2 ||
+		v->memory + more <= vs->max_memory / VIEWER_FAIR_SHARE))
 		return true;
-	}
 	if (log_ratelimit(&vs->last_memory_log, NS_PER_S))
 		log_peer(LOG_WARN,
 		    "peer=%s viewer is not shown all streams: viewers use "
@@ -60,30 +54,11 @@ viewer_may_grow(struct viewer *v)
 }
 
 void
-viewer_has_shrunk(struct viewer *v, const struct position *p)
-{
-	uint64_t less = VIEWER_POSITION_MEMORY;
-
-	if (p != NULL && p->is_ended) {
-		v->n_ended--;
-		less += VIEWER_ENDED_MEMORY;
-	}
-	count(v, -less);
-}
-
-void
-viewer_session_has_ended(struct viewer *v)
+viewer_count_ended_session(struct viewer *v)
 {
 	v->n_ended_sessions++;
 	v->viewers->n_ended_sessions++;
 	viewers_limit_sessions(v->viewers);
-}
-
-void
-viewer_session_is_read(struct viewer *v)
-{
-	v->n_ended_sessions--;
-	v->viewers->n_ended_sessions--;
 }
 
 struct position *
@@ -150,28 +125,20 @@ leave_trace(struct viewer *v, struct position *p)
 	free(t);
 }
 
-/* T is whole now: requests look at its positions. */
-static void
-show_complete(struct viewer *v, struct viewer_trace *t)
-{
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &t->positions) {
-		list_del(n);
-		list_append(&v->unannounced, n);
-	}
-	list_del(&t->node);
-}
-
 void
 viewer_hide(struct viewer *v, struct position *p)
 {
 	struct viewer_trace *t = p->trace;
+	struct list *n, *tmp;
 
 	v->has_checked = false;
 	p->state = POSITION_HIDDEN;
 	if (viewer_is_complete(t)) {
-		show_complete(v, t);
+		list_for_each (n, tmp, &t->positions) {
+			list_del(n);
+			list_append(&v->unannounced, n);
+		}
+		list_del(&t->node);
 		list_append(&v->unannounced, &p->node);
 		return;
 	}
@@ -183,9 +150,20 @@ viewer_hide(struct viewer *v, struct position *p)
 void
 viewer_forget(struct viewer *v, struct position *p)
 {
-	viewer_has_shrunk(v, p);
-	if (--p->attachment->n_positions == 0 && p->attachment->has_ended)
-		viewer_session_is_read(v);
+	struct attachment *a = p->attachment;
+
+	assert(a->n_positions > 0);
+	count_memory(v, -(uint64_t)VIEWER_POSITION_MEMORY);
+	if (p->is_ended) {
+		assert(v->n_ended > 0);
+		v->n_ended--;
+		count_memory(v, -(uint64_t)VIEWER_ENDED_MEMORY);
+	}
+	if (--a->n_positions == 0 && a->has_ended) {
+		assert(v->n_ended_sessions > 0);
+		v->n_ended_sessions--;
+		v->viewers->n_ended_sessions--;
+	}
 	v->has_checked = false;
 	list_del(&p->node);
 	leave_trace(v, p);
@@ -205,13 +183,12 @@ viewer_add_position(
 
 	if (idmap_find(&v->by_id, s->id) != NULL)
 		return E_EXISTS;
-	if (!viewer_may_grow(v))
+	if (!has_memory_for_position(v))
 		return E_NOMEM;
 	p = calloc(1, sizeof(*p));
-	if (p == NULL) {
-		viewer_has_shrunk(v, NULL);
+	if (p == NULL)
 		return E_NOMEM;
-	}
+	count_memory(v, VIEWER_POSITION_MEMORY);
 	list_init(&p->node);
 	p->stream = live_stream_get(s);
 	p->attachment = viewer_attachment(v, s->session->id);
@@ -228,24 +205,21 @@ viewer_add_position(
 	return OK;
 }
 
-/* The oldest ended stream that V was not told of. */
-static struct position *
-oldest_unannounced(const struct viewer *v)
+/* V loses the oldest ended stream that was not announced to it. False: all were
+ * announced. */
+static bool
+lose_oldest_stream(struct viewer *v)
 {
-	struct position *p;
-	struct list *n, *tmp;
+	struct position *p = NULL, *o;
 
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
-		if (p->is_ended)
-			return p;
+	list_each (o, &v->unannounced, struct position, node) {
+		if (o->is_ended) {
+			p = o;
+			break;
+		}
 	}
-	return NULL;
-}
-
-static void
-lose_stream(struct viewer *v, struct position *p)
-{
+	if (p == NULL)
+		return false;
 	if (log_ratelimit(&v->viewers->last_ended_log, 10 * NS_PER_S))
 		log_peer(LOG_WARN,
 		    "peer=%s viewer has %u ended streams to read:"
@@ -253,9 +227,10 @@ lose_stream(struct viewer *v, struct position *p)
 		    v->peer, v->n_ended, p->stream->path, p->stream->channel);
 	v->lost += packet_log_count(p->stream->log) - p->pos;
 	viewer_forget(v, p);
+	return true;
 }
 
-/* Who has most streams that are closed, and is not to be closed itself. */
+/* Of the viewers that stay. */
 static struct viewer *
 with_most_ended_streams(const struct viewers *vs)
 {
@@ -269,68 +244,45 @@ with_most_ended_streams(const struct viewers *vs)
 	return found;
 }
 
-/* Viewers have more than they may because streams were closed: who has most of
- * these loses the oldest, or is closed if it was told of all. */
-static void
-free_memory(struct viewers *vs)
-{
-	struct position *p;
-	struct viewer *v;
-
-	while (vs->memory > vs->max_memory && !vs->has_to_be_closed &&
-	       (v = with_most_ended_streams(vs)) != NULL) {
-		p = oldest_unannounced(v);
-		if (p != NULL)
-			lose_stream(v, p);
-		else
-			v->is_to_be_closed = vs->has_to_be_closed = true;
-	}
-}
-
 bool
 viewer_stream_ended(struct viewer *v, struct position *p)
 {
 	struct viewers *vs = v->viewers;
+	struct viewer *most;
 
 	p->is_ended = true;
 	v->n_ended++;
-	count(v, VIEWER_ENDED_MEMORY);
+	count_memory(v, VIEWER_ENDED_MEMORY);
 	if (v->n_ended <= vs->max_ended && vs->memory <= vs->max_memory)
 		return false;
-	while (
-	    v->n_ended > vs->max_ended && (p = oldest_unannounced(v)) != NULL)
-		lose_stream(v, p);
+	while (v->n_ended > vs->max_ended && lose_oldest_stream(v))
+		;
 	if (v->n_ended > VIEWER_ENDED_TOLD * vs->max_ended)
 		v->is_to_be_closed = vs->has_to_be_closed = true;
-	free_memory(vs);
+	/* Closed streams need memory that no viewer asked for: the viewer with
+	 * most of them loses the oldest, or is closed if all were announced. */
+	while (vs->memory > vs->max_memory && !vs->has_to_be_closed &&
+	       (most = with_most_ended_streams(vs)) != NULL)
+		if (!lose_oldest_stream(most))
+			most->is_to_be_closed = vs->has_to_be_closed = true;
 	return true;
-}
-
-/* Who has most ended sessions. */
-static struct viewer *
-with_most_ended_sessions(const struct viewers *vs)
-{
-	struct viewer *v, *found = NULL;
-
-	list_each (v, &vs->all, struct viewer, node)
-		if (v->n_ended_sessions >= VIEWER_SESSIONS_LEFT_FEW &&
-		    (found == NULL ||
-			v->n_ended_sessions > found->n_ended_sessions))
-			found = v;
-	return found;
 }
 
 void
 viewers_limit_sessions(struct viewers *vs)
 {
-	struct viewer *v;
+	struct viewer *v, *most = NULL;
 
 	if (vs->n_ended_sessions <= vs->max_ended_sessions ||
 	    vs->has_to_be_closed)
 		return;
-	v = with_most_ended_sessions(vs);
-	if (v != NULL)
-		v->is_to_be_closed = vs->has_to_be_closed = true;
+	list_each (v, &vs->all, struct viewer, node)
+		if (v->n_ended_sessions >= VIEWER_SESSIONS_LEFT_FEW &&
+		    (most == NULL ||
+			v->n_ended_sessions > most->n_ended_sessions))
+			most = v;
+	if (most != NULL)
+		most->is_to_be_closed = vs->has_to_be_closed = true;
 }
 
 bool
@@ -375,9 +327,9 @@ viewer_note_before(const struct viewer *v, struct position *p)
 			     : last_sent;
 }
 
-/* The floor is the smaller one of both times: a viewer collects an index of
- * each stream before it shows any event, so the time given may be later than
- * this stream's first event. */
+/* The smaller of both times counts: a viewer collects an index of each stream
+ * before it shows any event, so the time that was sent may be later than this
+ * stream's first event. */
 void
 viewer_set_min_begin(const struct viewer *v, struct position *p)
 {
@@ -396,8 +348,6 @@ viewer_min_begin(struct position *p, uint64_t time)
 		p->min_begin = 0;
 	return p->min_begin;
 }
-
-/* Metadata, and the wait for a stream class (live 4.11). */
 
 uint64_t
 viewer_class_ns(const struct viewer *v, const struct live_session *session)

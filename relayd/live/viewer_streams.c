@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which streams are announced to a viewer, and when (live 2.4, 2.5). */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/buf.h"
@@ -15,11 +16,10 @@
 /*
  * When a trace is announced. Data and metadata streams are announced together,
  * or not at all (live 6, P1). A viewer shows nothing while it knows a trace
- * without metadata, or a stream of which neither a packet nor a beacon has
- * come. Where processes start all the time, there would always be such a
- * stream. So new traces are hidden until their metadata declares a stream class
- * and all their streams were heard. Until then the viewer is given older
- * packets of other traces.
+ * without metadata, or a stream without a packet or beacon. Where processes
+ * start all the time, there would always be such a stream. So new traces are
+ * hidden until their metadata declares a stream class and all their streams
+ * have data. Until then the viewer is sent older packets of other traces.
  *
  * A trace of metadata alone is hidden until it has a data stream, if it ever
  * gets one. babeltrace2 2.0 that has read such metadata asks for new streams
@@ -43,43 +43,34 @@ has_data(struct position *p)
 	return p->has_data;
 }
 
-static bool
-is_ready(const struct viewer *v, const struct position *p, uint64_t now_ns)
-{
-	const struct viewer_trace *t = p->trace;
-
-	return viewer_is_complete(t) &&
-	       (t->is_listed || !t->lacks_data ||
-		   now_ns - t->since_ns >=
-		       viewer_class_ns(v, p->stream->session));
-}
-
-/* Set which positions may be announced now. A trace that was ready becomes
- * hidden again when it gets a new stream that was not heard. */
+/* Decide which positions may be announced now. A trace that was ready becomes
+ * hidden again when it gets a new stream without data. */
 static void
 find_ready(struct viewer *v)
 {
 	const uint64_t now_ns = clock_now_ns();
-	struct list *n, *tmp;
+	const struct viewer_trace *t;
 	struct position *p;
+	bool is_ready;
 
 	v->has_ready = false;
-	list_for_each (n, tmp, &v->unannounced)
-		list_entry(n, struct position, node)->trace->lacks_data = false;
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
-		if (!has_data(p))
-			p->trace->lacks_data = true;
-	}
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
-		p->state = is_ready(v, p, now_ns) ? POSITION_READY
-						  : POSITION_HIDDEN;
-		v->has_ready |= p->state == POSITION_READY;
+	list_each (p, &v->unannounced, struct position, node)
+		p->trace->lacks_data = false;
+	list_each (p, &v->unannounced, struct position, node)
+		p->trace->lacks_data |= !has_data(p);
+	list_each (p, &v->unannounced, struct position, node) {
+		t = p->trace;
+		assert(p->state != POSITION_ANNOUNCED);
+		is_ready = viewer_is_complete(t) &&
+			   (t->is_listed || !t->lacks_data ||
+			       now_ns - t->since_ns >=
+				   viewer_class_ns(v, p->stream->session));
+		p->state = is_ready ? POSITION_READY : POSITION_HIDDEN;
+		v->has_ready |= is_ready;
 	}
 }
 
-/* The log of a closed stream is not told that its chunk was cleared. */
+/* The log of a closed stream does not show that its chunk was cleared. */
 static bool
 is_cleared(const struct packet_log *log, uint64_t pos)
 {
@@ -117,21 +108,8 @@ is_spent(const struct position *p)
 	}
 }
 
-static void
-forget_spent(struct viewer *v)
-{
-	struct list *n, *tmp;
-	struct position *p;
-
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
-		if (is_spent(p))
-			viewer_forget(v, p);
-	}
-}
-
-/* The metadata of traces whose last data stream was forgotten. What goes on may
- * get another one. */
+/* Forget the metadata of traces whose last data stream was forgotten, unless
+ * they may get another one. */
 static void
 forget_spent_metadata(struct viewer *v)
 {
@@ -152,19 +130,27 @@ forget_spent_metadata(struct viewer *v)
 }
 
 static void
-forget_all_spent(struct viewer *v)
+forget_spent(struct viewer *v)
 {
-	forget_spent(v);
+	struct list *n, *tmp;
+	struct position *p;
+
+	list_for_each (n, tmp, &v->unannounced) {
+		p = list_entry(n, struct position, node);
+		if (is_spent(p))
+			viewer_forget(v, p);
+	}
 	forget_spent_metadata(v);
 }
 
-/* Look which positions are ready, once for each request: there may be many. */
+/* Find out which positions are ready, once in each request: there may be
+ * many. */
 static void
 check_once(struct viewer *v)
 {
 	if (v->has_checked)
 		return;
-	forget_all_spent(v);
+	forget_spent(v);
 	find_ready(v);
 	v->has_checked = true;
 }
@@ -214,7 +200,7 @@ viewer_knows_until(const struct viewer *v, const struct position *beside)
 }
 
 void
-viewer_wait_for_silent(struct viewer *v)
+viewer_wait_for_hidden(struct viewer *v)
 {
 	const uint64_t bit = v->viewers->wake_bit;
 	const struct position *p;
@@ -232,14 +218,14 @@ viewer_wait_for_silent(struct viewer *v)
 }
 
 void
-viewer_hold_for_silent(struct viewer *v, struct live_held *held)
+viewer_hold_for_hidden(struct viewer *v, struct live_held *held)
 {
 	uint64_t safe, until = viewer_waits_until(v, NULL, &safe);
 
 	if (until == 0)
 		return;
 	held->is_any = true;
-	/* At that time the streams are announced without being heard. */
+	/* At that time the streams are announced without data. */
 	if (until < held->until_ns)
 		held->until_ns = until;
 }
@@ -249,23 +235,6 @@ viewer_has_ready(struct viewer *v)
 {
 	check_once(v);
 	return v->has_ready;
-}
-
-static void
-announce(struct viewer *v, struct position *p, struct live_list *out)
-{
-	live_list_add_stream(out, p->stream);
-	p->state = POSITION_ANNOUNCED;
-	list_del(&p->node);
-	list_append(&v->announced, &p->node);
-	viewer_set_min_begin(v, p);
-}
-
-/* Is P one that a request for the streams of S is told of now? */
-static bool
-is_due(const struct position *p, const struct live_session *s)
-{
-	return p->stream->session == s && p->state == POSITION_READY;
 }
 
 enum status
@@ -279,19 +248,26 @@ viewer_announce(
 
 	check_once(v);
 	list_each (p, &v->unannounced, struct position, node)
-		count += is_due(p, s);
+		count += p->stream->session == s && p->state == POSITION_READY;
 	st = live_list_streams(out, count);
 	if (st != OK)
 		return st;
 	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
-		if (is_due(p, s))
-			announce(v, p, out);
+		if (p->stream->session != s || p->state != POSITION_READY)
+			continue;
+		live_list_add_stream(out, p->stream);
+		p->state = POSITION_ANNOUNCED;
+		list_del(n);
+		list_append(&v->announced, n);
+		viewer_set_min_begin(v, p);
 	}
+	assert(out->n == count);
 	v->has_checked = false;
 	return OK;
 }
 
+/* Has V announced data streams, of S or (NULL) of any session? */
 static bool
 has_data_stream(const struct viewer *v, const struct live_session *s)
 {
@@ -342,7 +318,7 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 	a->has_ended = true;
 	v->has_new_end = true;
 	if (a->n_positions > 0)
-		viewer_session_has_ended(v);
+		viewer_count_ended_session(v);
 }
 
 /* Forget the metadata position P when the last data stream of its trace has
@@ -363,12 +339,12 @@ viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 	if (p == NULL)
 		return;
 	if (s->is_metadata && p->trace->n_data > 0)
-		forget_all_spent(v);
+		forget_spent(v);
 	if (s->is_metadata) {
 		forget_metadata(v, viewer_position(v, s->id));
 		return;
 	}
-	/* The viewer attached after the metadata stream had closed: this stream
+	/* The viewer attached after the metadata stream was closed: this stream
 	 * will never be announced. */
 	if (p->state != POSITION_ANNOUNCED && p->trace->metadata == NULL) {
 		viewer_forget(v, p);
@@ -395,8 +371,8 @@ viewer_reply_streams(struct live_reply *reply, uint32_t status)
 	return LIVE_REPLY;
 }
 
-/* Tell of the streams of S that are ready. What finds no memory ends the
- * connection, as bytes of a reply do. */
+/* Add the streams of S that are ready to REPLY; returns how many. Without
+ * memory the connection ends, as for the bytes of a reply. */
 static uint32_t
 list_new(
     struct viewer *v, const struct live_session *s, struct live_reply *reply)
@@ -423,12 +399,12 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		viewer_count(v, true);
 		return viewer_reply_streams(reply, LIVE_STREAMS_HUP);
 	}
-	/* Hold only a viewer without data streams: others will ask for an index
+	/* Hold only a viewer without data streams: others ask for an index
 	 * next. */
 	if (count == 0 && !has_data_stream(v, NULL) &&
 	    viewer_may_hold(v, how, a->session, NULL, held)) {
-		viewer_wait_for_silent(v);
-		viewer_hold_for_silent(v, held);
+		viewer_wait_for_hidden(v);
+		viewer_hold_for_hidden(v, held);
 		if (!viewer_has_ready(v))
 			return LIVE_HOLD;
 		count = list_new(v, a->session, reply);
