@@ -120,7 +120,7 @@ end_control(struct conn *c, struct desk *d, bool aborted)
 	struct session *s = c->control == NULL ? NULL : c->control->session;
 
 	if (s != NULL && c->gone != NULL) {
-		session_tell_gone(s, session_is_gone, c->gone, d);
+		session_on_gone(s, session_is_gone, c->gone, d);
 		c->gone = NULL;
 	}
 	control_destroy(c->control, aborted);

@@ -13,109 +13,10 @@
 #include "relayd/record/udp.h"
 #include "relayd/stats/stats.h"
 
-enum status
-control_create(
-    struct control **out, const struct control_config *config, char *peer)
-{
-	struct control *c = calloc(1, sizeof(*c));
-
-	*out = c;
-	if (c == NULL)
-		return E_NOMEM;
-	c->config = config;
-	c->peer = peer;
-	return OK;
-}
-
-void
-control_destroy(struct control *c, bool aborted)
-{
-	if (c == NULL)
-		return;
-	if (c->session != NULL)
-		session_end(c->session, aborted);
-	free(c);
-}
-
-/* Refuse a request whose header claims too many bytes. */
-static enum status
-refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
-{
-	const struct relay_row *row = relay_row(hdr->cmd);
-
-	log_peer(LOG_WARN,
-	    "peer=%s connection closed: %s (%" PRIu32 ") of %" PRIu64 " bytes",
-	    c->peer, row->name == NULL ? "unknown command" : row->name,
-	    hdr->cmd, hdr->size);
-	c->has_told = true;
-	if (row->name != NULL || hdr->size > RELAY_PAYLOAD_MAX)
-		return E_LIMIT;
-	relay_reply_code(out, RELAY_UNKNOWN_ERROR);
-	return E_REFUSED_CLOSE;
-}
-
-/* A payload is on its way: wait for it only if the command is allowed now. */
-static enum status
-expect(struct control *c, const struct relay_header *hdr)
-{
-	const struct relay_row *row = relay_row(hdr->cmd);
-	unsigned state = c->session == NULL ? IN_NEW : IN_SESSION;
-
-	if (row->name == NULL || (row->allowed & state) != 0)
-		return OK;
-	log_peer(LOG_WARN, "peer=%s connection closed: %s before a session",
-	    c->peer, row->name);
-	c->has_told = true;
-	return E_PROTOCOL;
-}
-
-/* Must the next requests wait for a later turn? The acceptor has only short
- * ones. */
-static bool
-is_late(const struct control *c)
-{
-	return c->shard != NULL && shard_is_late(c->shard);
-}
-
-enum status
-control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
-    struct buf *out)
-{
-	struct relay_header hdr;
-	struct reader body;
-	enum status st;
-
-	c->is_waiting = false;
-	for (*used = 0;; *used += RELAY_HEADER_LEN + (size_t)hdr.size) {
-		if (buf_len(out) >= CONTROL_OUT_MAX)
-			return OK;
-		st = frame_relay(p + *used, n - *used, &hdr, &body);
-		if (st == E_MORE)
-			return n - *used < RELAY_HEADER_LEN ? OK
-							    : expect(c, &hdr);
-		if (st == E_LIMIT)
-			return refuse_size(c, &hdr, out);
-		c->is_waiting = *used > 0 && is_late(c);
-		if (c->is_waiting)
-			return OK;
-		st = control_serve(c, &hdr, &body, out);
-		c->is_waiting = st == E_LATER;
-		if (c->is_waiting)
-			return OK;
-		c->done = 0;
-		/* E_REFUSED: the reply is an error, but the connection goes
-		 * on. */
-		if (st != OK && st != E_REFUSED)
-			return st;
-		if (out->bad)
-			return E_NOMEM;
-	}
-}
-
 /*
  * The commands of the control port. The table (proto/relay.tbl.h) says when a
- * command is allowed; a handler says what it does. Streaming 3.1 says which
- * replies there are and which failures close.
+ * command is allowed, a handler says what it does. Streaming 3.1 says which
+ * replies exist and which failures close the connection.
  */
 
 /* A command of the control port. BODY is its payload. */
@@ -191,9 +92,8 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	if (st != OK) {
 		c->why = st;
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);
-		/* lttng-sessiond waits for a path behind the reply even if
-		 * there is none: only the end of the connection ends this
-		 * wait. */
+		/* lttng-sessiond waits for a path after the reply even if there
+		 * is none: only the end of the connection ends this wait. */
 		return E_REFUSED_CLOSE;
 	}
 	relay_reply_session(
@@ -253,7 +153,7 @@ on_send_metadata(struct control *c, struct reader *body, struct buf *out)
 	if (m.size + m.padding > c->shard->config.max_packet_size)
 		return E_LIMIT;
 	st = stream_metadata(t, &m, &c->done);
-	/* SEND_METADATA has no reply that could tell a failure. */
+	/* SEND_METADATA has no reply that could report a failure. */
 	return st == E_NOENT ? E_PROTOCOL : st;
 }
 
@@ -347,7 +247,8 @@ on_send_index(struct control *c, struct reader *body, struct buf *out)
 	if (t == NULL)
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
 	st = i.packet_size == 0 ? stream_beacon(t, &i) : stream_record(t, &i);
-	/* A failed write is the relay's fault: the peer is told and decides. */
+	/* A failed write is the relay's fault: report it, and let the peer
+	 * decide. */
 	if (st == E_IO) {
 		relay_reply_code(out, RELAY_UNKNOWN_ERROR);
 		return E_REFUSED;
@@ -481,7 +382,7 @@ log_failure(struct control *c, const char *command, enum status st)
 	const bool says_why = why != OK && why != E_REFUSED;
 
 	c->has_told = st != E_REFUSED;
-	if (st == E_REFUSED) /* the edge counts what closes */
+	if (st == E_REFUSED) /* net/ counts those that close */
 		stats_refused(PORT_CONTROL, REFUSAL_refused);
 	log_peer(why != OK ? LOG_WARN : log_level_of(st),
 	    "%s%s%s%s%s%s %s: %s%s%s%s",
@@ -494,9 +395,11 @@ log_failure(struct control *c, const char *command, enum status st)
 						     : ", connection closed");
 }
 
-enum status
-control_serve(struct control *c, const struct relay_header *hdr,
-    struct reader *body, struct buf *out)
+/* Serve one request whose payload is whole. E_LATER: it is not done yet, and
+ * must come again in a later cycle. */
+static enum status
+serve(struct control *c, const struct relay_header *hdr, struct reader *body,
+    struct buf *out)
 {
 	const struct relay_row *row = relay_row(hdr->cmd);
 	unsigned state = c->session == NULL ? IN_NEW : IN_SESSION;
@@ -519,4 +422,98 @@ control_serve(struct control *c, const struct relay_header *hdr,
 	if (st != OK && st != E_HANDOVER && st != E_LATER)
 		log_failure(c, row->name, st);
 	return st;
+}
+
+enum status
+control_create(
+    struct control **out, const struct control_config *config, char *peer)
+{
+	struct control *c = calloc(1, sizeof(*c));
+
+	*out = c;
+	if (c == NULL)
+		return E_NOMEM;
+	c->config = config;
+	c->peer = peer;
+	return OK;
+}
+
+void
+control_destroy(struct control *c, bool aborted)
+{
+	if (c == NULL)
+		return;
+	if (c->session != NULL)
+		session_end(c->session, aborted);
+	free(c);
+}
+
+/* Refuse a request whose header claims too many bytes. */
+static enum status
+refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
+{
+	const struct relay_row *row = relay_row(hdr->cmd);
+
+	log_peer(LOG_WARN,
+	    "peer=%s connection closed: %s (%" PRIu32 ") of %" PRIu64 " bytes",
+	    c->peer, row->name == NULL ? "unknown command" : row->name,
+	    hdr->cmd, hdr->size);
+	c->has_told = true;
+	if (row->name != NULL || hdr->size > RELAY_PAYLOAD_MAX)
+		return E_LIMIT;
+	relay_reply_code(out, RELAY_UNKNOWN_ERROR);
+	return E_REFUSED_CLOSE;
+}
+
+/* The payload is not complete: wait for it only if the command is allowed now.
+ */
+static enum status
+expect(struct control *c, const struct relay_header *hdr)
+{
+	const struct relay_row *row = relay_row(hdr->cmd);
+	unsigned state = c->session == NULL ? IN_NEW : IN_SESSION;
+
+	if (row->name == NULL || (row->allowed & state) != 0)
+		return OK;
+	log_peer(LOG_WARN, "peer=%s connection closed: %s before a session",
+	    c->peer, row->name);
+	c->has_told = true;
+	return E_PROTOCOL;
+}
+
+enum status
+control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
+    struct buf *out)
+{
+	struct relay_header hdr;
+	struct reader body;
+	enum status st;
+
+	c->is_waiting = false;
+	for (*used = 0;; *used += RELAY_HEADER_LEN + (size_t)hdr.size) {
+		if (buf_len(out) >= CONTROL_OUT_MAX)
+			return OK;
+		st = frame_relay(p + *used, n - *used, &hdr, &body);
+		if (st == E_MORE)
+			return n - *used < RELAY_HEADER_LEN ? OK
+							    : expect(c, &hdr);
+		if (st == E_LIMIT)
+			return refuse_size(c, &hdr, out);
+		/* The main thread serves only short requests. */
+		c->is_waiting = *used > 0 && c->shard != NULL &&
+				shard_is_late(c->shard);
+		if (c->is_waiting)
+			return OK;
+		st = serve(c, &hdr, &body, out);
+		c->is_waiting = st == E_LATER;
+		if (c->is_waiting)
+			return OK;
+		c->done = 0;
+		/* E_REFUSED: the reply is an error, but the connection goes
+		 * on. */
+		if (st != OK && st != E_REFUSED)
+			return st;
+		if (out->bad)
+			return E_NOMEM;
+	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control port's endpoint: it takes bytes of requests and makes bytes of
- * replies, without sockets (streaming 2, 3). The same endpoint serves first in
- * the acceptor, where it has no shard and CREATE_SESSION returns E_HANDOVER,
- * and then on the session's worker.
+ * The endpoint of the control port: it takes bytes of requests and makes bytes
+ * of replies, without sockets (streaming 2, 3). An endpoint serves first on the
+ * main thread, where it has no shard and CREATE_SESSION returns E_HANDOVER, and
+ * then on the session's worker.
  */
 #ifndef RELAYD_RECORD_CONTROL_H
 #define RELAYD_RECORD_CONTROL_H
@@ -17,12 +17,11 @@
 #include "common/status.h"
 #include "proto/relay.h"
 
-struct relay_header;
 struct session;
 struct shard;
 struct stream;
 
-/* Bytes of replies that may wait when a peer does not read; beyond it, its
+/* Bytes of replies that may wait if a peer does not read. Above it, its
  * requests wait. One reply may be larger. */
 #define CONTROL_OUT_MAX (256 * 1024)
 
@@ -33,19 +32,19 @@ struct control_config {
 
 struct control {
 	const struct control_config *config;
-	struct shard *shard;	 /* NULL in the acceptor */
+	struct shard *shard;	 /* NULL on the main thread */
 	struct session *session; /* NULL before CREATE_SESSION */
 	unsigned minor;		 /* negotiated; 0 before VERSION */
-	bool has_told;		 /* why it ends was logged */
-	/* Requests that are here wait for a later turn. */
+	bool has_told;		 /* the reason for its end was logged */
+	/* Requests that were read wait for a later cycle. */
 	bool is_waiting;
 	uint32_t done; /* of the first of them: its parts that are done */
-	/* For the log line of the current request: why it is refused, and the
-	 * stream that it names. */
+	/* For the log line of the current request: the reason for refusing it,
+	 * and the stream that it names. */
 	enum status why; /* OK: nothing to add */
 	const struct stream *about;
 	char *peer; /* for logs; borrowed */
-	/* For the acceptor, with E_HANDOVER: the ids of the peer's session. */
+	/* With E_HANDOVER: the ids of the peer's session. */
 	bool has_peer_id;
 	struct relay_uuid uuid;
 	uint64_t peer_session;
@@ -58,18 +57,13 @@ void control_destroy(struct control *c, bool aborted);
 
 /*
  * Serve every whole request in the N bytes at P, and append its reply to OUT,
- * until CONTROL_OUT_MAX bytes are there, or the shard's time is over: then
- * is_waiting is set. *USED bytes were taken; the rest is the beginning of a
- * request, or requests that wait, and must be passed again, with more bytes
- * behind it. E_HANDOVER: the request at P + *USED is for a worker. Other
- * failures end the connection; with E_REFUSED_CLOSE, OUT holds a last reply.
+ * until OUT has CONTROL_OUT_MAX bytes, or the shard's time slice has expired:
+ * then is_waiting is set. *USED bytes were taken. The rest is the beginning of
+ * a request, or requests that wait, and must be passed again, followed by more
+ * bytes. E_HANDOVER: the request at P + *USED is for a worker. Other failures
+ * end the connection; with E_REFUSED_CLOSE, OUT holds a last reply.
  */
 enum status control_input(struct control *c, const uint8_t *p, size_t n,
     size_t *used, struct buf *out) MUST_CHECK;
-
-/* Serve one request whose payload is whole (control_commands.c). E_LATER: it is
- * not done yet, and must come again in a later turn. */
-enum status control_serve(struct control *c, const struct relay_header *hdr,
-    struct reader *body, struct buf *out) MUST_CHECK;
 
 #endif

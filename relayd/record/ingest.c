@@ -12,19 +12,13 @@
 #include "store/packet.h"
 #include "store/store.h"
 
-static const struct ingest *
-ingest_of(const struct session_input *in)
-{
-	return list_entry(in, struct ingest, input);
-}
-
 static bool
 is_mid_message(const struct session_input *in)
 {
-	return ingest_is_mid_message(ingest_of(in));
+	return ingest_is_mid_message(list_entry(in, struct ingest, input));
 }
 
-/* The worker closes an orphan at the end of its turn. */
+/* The worker closes an orphan at the end of its cycle. */
 static void
 session_gone(struct session_input *input)
 {
@@ -90,18 +84,6 @@ ingest_destroy(struct ingest *in)
 }
 
 static enum status
-bind_to(struct ingest *in, struct session *s)
-{
-	enum status st = session_input_came(s, &in->input);
-
-	if (st != OK)
-		return st;
-	in->session = s;
-	log_debug("%s data connection from %s", s->tag, in->peer);
-	return OK;
-}
-
-static enum status
 refuse(const struct ingest *in, const char *why, enum status st)
 {
 	log_peer(LOG_WARN,
@@ -112,8 +94,8 @@ refuse(const struct ingest *in, const char *why, enum status st)
 	return st;
 }
 
-/* The stream of the current packet, if it is of this connection's session, or
- * the connection has none yet. */
+/* The stream of the current packet, if it belongs to this connection's session,
+ * or the connection has none yet. */
 static struct stream *
 find_stream(const struct ingest *in)
 {
@@ -156,8 +138,13 @@ begin_packet(struct ingest *in)
 	t = find_stream(in);
 	if (t == NULL)
 		return refuse(in, "no such stream here", E_PROTOCOL);
-	if (in->session == NULL && bind_to(in, t->session) != OK)
-		return refuse(in, "its session has too many", E_LIMIT);
+	if (in->session == NULL) {
+		if (session_input_came(t->session, &in->input) != OK)
+			return refuse(in, "its session has too many", E_LIMIT);
+		in->session = t->session;
+		log_debug(
+		    "%s data connection from %s", in->session->tag, in->peer);
+	}
 	if ((uint64_t)in->h.size + in->h.padding >
 	    in->shard->config.max_packet_size)
 		return refuse(in, "larger than --max-packet-size", E_LIMIT);
@@ -193,8 +180,9 @@ ingest_filled(struct ingest *in, size_t n)
 static enum status
 input_header(struct ingest *in, const uint8_t *p, size_t n, size_t *used)
 {
-	size_t lacks = sizeof(in->header) - in->n_header;
+	const size_t lacks = sizeof(in->header) - in->n_header;
 
+	assert(lacks > 0);
 	*used = n < lacks ? n : lacks;
 	memcpy(in->header + in->n_header, p, *used);
 	in->n_header += (uint32_t)*used;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data port's endpoint: it takes bytes and gives packets to streams. It has
- * no socket: the caller asks where to put the next bytes, so that a large
- * packet is read from the socket directly into its memory. The peer gets no
- * replies.
+ * The endpoint of the data port: it takes bytes and gives packets to streams.
+ * It has no socket. The caller asks where to put the next bytes, so that a
+ * large packet is read from the socket directly into its memory. The peer gets
+ * no replies.
  *
- * A connection is bound to the session of the first stream that it names; a
- * packet for another session's stream ends the connection (streaming 9.13).
+ * A connection is bound to the session of the first stream that it names. A
+ * packet for a stream of another session ends the connection (streaming 9.13).
  */
 #ifndef RELAYD_RECORD_INGEST_H
 #define RELAYD_RECORD_INGEST_H
@@ -44,27 +44,25 @@ enum status ingest_create(struct ingest **out, struct shard *sh, char *peer,
  * fine. */
 void ingest_destroy(struct ingest *in);
 
-/* Where to put the next bytes of the current packet, and how many. 0: none is
- * begun, or memory is short: use ingest_input(). */
+/* Where to put the next bytes of the current packet, and how many. 0: there is
+ * no current packet, or memory is short: use ingest_input(). */
 size_t ingest_room(struct ingest *in, uint8_t **at);
 /* N bytes were put where ingest_room() said. */
 enum status ingest_filled(struct ingest *in, size_t n) MUST_CHECK;
 
-/*
- * Take the N bytes at P, which follow those before. *USED may be less than N
- * when the session has too many packets waiting (ingest_is_held()): pass the
- * rest again later.
- */
+/* Take the N bytes at P, which follow the previous ones. *USED may be less than
+ * N if too many packets of the session wait (ingest_is_held()): pass the rest
+ * again later. */
 enum status ingest_input(
     struct ingest *in, const uint8_t *p, size_t n, size_t *used) MUST_CHECK;
 
-/* How many bytes to read at once, beside those of the current packet. */
+/* How many bytes to read at once, in addition to the current packet. */
 size_t ingest_read_max(const struct ingest *in);
-/* Must the connection not be read, as its session or the whole relay holds too
- * much? In the middle of a message only when the relay holds more than twice as
- * much as it may; never when the shard takes all. */
+/* Must the connection not be read because its session or the relay holds too
+ * much? In the middle of a message only if the relay holds more than twice as
+ * much as it may; never if the shard takes all. */
 bool ingest_is_held(const struct ingest *in);
-/* A connection that the worker must close, as its session is gone; NULL:
+/* A connection that the worker must close because its session is gone; NULL:
  * none. */
 struct ingest *ingest_orphan(const struct shard *sh);
 /* Inside a header or a packet? */

@@ -22,16 +22,177 @@
 #include "store/session_dir.h"
 #include "store/store.h"
 
-/* What logs show while a session has no name. */
+/* Shown in logs while a session has no name. */
 #define NO_NAME "-"
 
+#define PEER_MAX 128
+
 static const char *
-text_of(const struct relpath *name)
+name_of(const struct relpath *name)
 {
-	return name == NULL ? NO_NAME : name->s;
+	return name == NULL ? "" : name->s;
 }
 
-/* In logs a blank ends a value. */
+/* The strings are borrowed, PEER holds one of them. */
+static struct session_info
+describe(const struct session *s, char peer[PEER_MAX])
+{
+	const char *tag_peer = s->tag + strlen("peer=");
+	struct session_info i = {
+		.id = s->id,
+		.worker = s->shard->config.worker,
+		.minor = s->minor,
+		.state = s->is_ended ? SESSION_ENDING : SESSION_ACTIVE,
+		.why = s->why,
+		.host = (char *)(uintptr_t)name_of(s->wish.hostname),
+		.name = (char *)(uintptr_t)name_of(s->wish.session_name),
+		.path = (char *)(uintptr_t)session_path(s),
+		.peer = peer,
+		.live_timer_us = s->wish.live_timer_us,
+		.is_snapshot = s->wish.is_snapshot,
+		.is_udp = s->udp != NULL,
+		.began_s = s->began_s,
+		.duration_ns = clock_now_ns() - s->began_ns,
+		.streams = s->n_streams,
+		.held_bytes = s->held_bytes,
+		.sums = s->sums,
+	};
+
+	snprintf(peer, PEER_MAX, "%.*s", (int)strcspn(tag_peer, " "), tag_peer);
+	if (s->live != NULL) {
+		i.viewers = (unsigned)published(&s->live->clients);
+		i.sent_bytes = published_word(&s->live->sent_bytes);
+	}
+	return i;
+}
+
+static void
+report(struct session *s, struct news *n)
+{
+	char peer[PEER_MAX];
+	struct session_info i;
+
+	if (!news_has_listener() || !s->is_counted)
+		return;
+	i = describe(s, peer);
+	if (n->kind == NEWS_SESSION_ENDED) {
+		i.state = SESSION_CLOSED;
+		i.ended_s = clock_wall_s();
+	}
+	n->session = &i;
+	news_tell(n);
+}
+
+void
+session_report(struct session *s, enum news_kind kind)
+{
+	report(s, &(struct news){ .kind = kind });
+}
+
+static void
+count_active(const struct session *s, uint64_t n)
+{
+	stats_add(s->shard->stats, STAT_sessions_active, n);
+	if (s->wish.is_snapshot)
+		stats_add(s->shard->stats, STAT_sessions_snapshot, n);
+}
+
+/* A session for one snapshot stays open after it, and loses nothing when the
+ * relay stops. */
+static enum why_ended
+why_stopped(const struct session *s)
+{
+	return s->wish.is_snapshot ? WHY_closed : WHY_stop;
+}
+
+static void
+count_began(struct session *s)
+{
+	s->is_counted = true;
+	s->began_s = clock_wall_s();
+	s->began_ns = clock_now_ns();
+	stats_add(s->shard->stats, STAT_sessions_began, 1);
+	count_active(s, 1);
+	session_report(s, NEWS_SESSION_BEGAN);
+}
+
+static bool
+has_open_stream(const struct session *s)
+{
+	const struct stream *t;
+
+	list_each (t, &s->streams, struct stream, session_node) {
+		if (!t->is_closing)
+			return true;
+	}
+	return false;
+}
+
+/* The control connection ends; ABORTED: by an error. The streams are still as
+ * the peer left them. */
+static void
+count_ending(struct session *s, bool aborted)
+{
+	if (s->shard->is_stopping)
+		s->why = why_stopped(s);
+	else if (aborted)
+		s->why = WHY_error;
+	else
+		s->why = has_open_stream(s) ? WHY_left : WHY_closed;
+	count_active(s, UINT64_MAX);
+	stats_add(s->shard->stats, STAT_sessions_ending, 1);
+}
+
+void
+session_lost(struct session *s, enum loss cause, uint64_t n)
+{
+	stats_lost(s->shard->stats, cause, n);
+	s->sums.lost[cause] += n;
+	s->unreported += n;
+	if (!log_ratelimit(&s->last_loss_ns, NEWS_LOSS_NS))
+		return;
+	report(s, &(struct news){ .kind = NEWS_PACKETS_LOST,
+		      .cause = cause,
+		      .n = s->unreported });
+	s->unreported = 0;
+}
+
+static void
+log_end(const struct session *s)
+{
+	const uint64_t ms = (clock_now_ns() - s->began_ns) / NS_PER_MS;
+	const uint64_t lost = sums_lost(&s->sums);
+
+	/* A peer may create any number of sessions. */
+	log_peer(lost > 0 ? LOG_WARN : LOG_NOTICE,
+	    "%s session ended: packets=%" PRIu64 " bytes=%" PRIu64
+	    " seconds=%" PRIu64 ".%03" PRIu64 " lost=%" PRIu64 " why=%s",
+	    s->tag, s->sums.written_packets, s->sums.written_bytes, ms / 1000,
+	    ms % 1000, lost, why_names[s->why]);
+}
+
+/* All of the session is written, and it is about to be freed. */
+static void
+count_ended(struct session *s)
+{
+	struct stats *stats = s->shard->stats;
+
+	if (!s->is_counted)
+		return;
+	if (s->is_ended) {
+		stats_add(stats, STAT_sessions_ending, UINT64_MAX);
+	} else {
+		count_active(s, UINT64_MAX);
+		s->why = why_stopped(s);
+	}
+	stats_add(
+	    stats, (enum stats_row)(STAT_ended_closed + (unsigned)s->why), 1);
+	log_end(s);
+	session_report(s, NEWS_SESSION_ENDED);
+	s->is_counted = false;
+}
+
+/* In log lines a blank ends a value. */
 static void
 replace_blanks(char *text, size_t n)
 {
@@ -43,8 +204,11 @@ replace_blanks(char *text, size_t n)
 static enum status
 make_tag(struct session *s, const char *peer)
 {
-	const char *host = text_of(s->wish.hostname);
-	const char *name = text_of(s->wish.session_name);
+	const char *host = s->wish.hostname == NULL ? NO_NAME
+						    : s->wish.hostname->s;
+	const char *name = s->wish.session_name == NULL
+			       ? NO_NAME
+			       : s->wish.session_name->s;
 	char *tag;
 	int n = asprintf(&tag, "peer=%s host=%s session=%" PRIu64 "/%s", peer,
 	    host, s->id, name);
@@ -76,9 +240,9 @@ show(struct session *s)
 	return st;
 }
 
-/* Called after the news of all its streams. */
+/* Called after the events of all its streams. */
 static void
-tell_end(struct session *s)
+report_end_to_viewers(struct session *s)
 {
 	struct live_notifier *notifier = s->shard->config.notifier;
 
@@ -105,7 +269,7 @@ take_names(struct session *s, const char *path)
 	return st;
 }
 
-/* Make the tag again, with the names that are known now. */
+/* Make the tag again with the names that are known now. */
 static enum status
 name_tag(struct session *s)
 {
@@ -202,7 +366,7 @@ session_create(struct session **out, struct shard *sh,
 	list_append(&sh->sessions, &s->shard_node);
 	list_append(&s->siblings->sessions, &s->siblings_node);
 	sh->sessions_created++;
-	session_began(s);
+	count_began(s);
 	log_info("%s session created: path=%s minor=%u live=%" PRIu32
 		 "us snapshot=%d",
 	    s->tag, session_path(s), minor, s->wish.live_timer_us,
@@ -217,23 +381,10 @@ session_path(const struct session *s)
 	return s->dir == NULL || s->dir->path == NULL ? "" : s->dir->path->s;
 }
 
-/* Data connections stay open until the worker closes them. */
-static void
-unbind_inputs(struct session *s)
-{
-	struct session_input *in;
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &s->inputs) {
-		in = list_entry(n, struct session_input, node);
-		list_del(n);
-		in->ops->session_gone(in);
-	}
-}
-
 void
 session_destroy(struct session *s)
 {
+	struct session_input *in;
 	struct list *n, *tmp;
 
 	if (s == NULL)
@@ -241,12 +392,17 @@ session_destroy(struct session *s)
 	assert(shard_is_mine(s->shard));
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
-	session_has_ended(s);
+	count_ended(s);
 	trace_forget_all(s);
 	udp_session_destroy(s->tag, s->udp);
-	tell_end(s);
+	report_end_to_viewers(s);
 	live_session_put(s->live);
-	unbind_inputs(s);
+	/* Data connections stay open until the worker closes them. */
+	list_for_each (n, tmp, &s->inputs) {
+		in = list_entry(n, struct session_input, node);
+		list_del(n);
+		in->ops->session_gone(in);
+	}
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
 	if (s->siblings != NULL && list_empty(&s->siblings->sessions))
@@ -347,19 +503,19 @@ session_end(struct session *s, bool aborted)
 	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " by an error" : "");
-	session_ends(s, aborted);
+	count_ending(s, aborted);
 	s->is_ended = true;
 	siblings_let_go(s->siblings, 0);
-	/* This is done after an error, too: a record that was accepted gets its
-	 * bytes if they are still under way. */
+	/* Also after an error: a record that was accepted gets its bytes if
+	 * they still come. */
 	list_for_each (n, tmp, &s->streams) {
 		t = list_entry(n, struct stream, session_node);
 		if (shard_step_is_late(s->shard))
-			stream_mark_dirty(t); /* a later commit does it */
+			stream_mark_dirty(t); /* for a later commit */
 		else
 			stream_end_of_control(t);
 	}
-	tell_end(s);
+	report_end_to_viewers(s);
 	if (session_reap(s))
 		return;
 	session_linger(s);
@@ -484,178 +640,6 @@ session_publish(struct session *s)
 		stream_publish(list_entry(n, struct stream, session_node));
 }
 
-#define PEER_MAX 128
-
-static const char *
-name_of(const struct relpath *name)
-{
-	return name == NULL ? "" : name->s;
-}
-
-/* The address in "peer=ADDRESS host=...". */
-static void
-peer_of(const struct session *s, char peer[PEER_MAX])
-{
-	const char *from = s->tag + strlen("peer=");
-
-	snprintf(peer, PEER_MAX, "%.*s", (int)strcspn(from, " "), from);
-}
-
-/* The strings are borrowed, PEER holds one of them. */
-static struct session_info
-describe(const struct session *s, char peer[PEER_MAX])
-{
-	struct session_info i = {
-		.id = s->id,
-		.worker = s->shard->config.worker,
-		.minor = s->minor,
-		.state = s->is_ended ? SESSION_ENDING : SESSION_ACTIVE,
-		.why = s->why,
-		.host = (char *)(uintptr_t)name_of(s->wish.hostname),
-		.name = (char *)(uintptr_t)name_of(s->wish.session_name),
-		.path = (char *)(uintptr_t)session_path(s),
-		.peer = peer,
-		.live_timer_us = s->wish.live_timer_us,
-		.is_snapshot = s->wish.is_snapshot,
-		.is_udp = s->udp != NULL,
-		.began_s = s->began_s,
-		.duration_ns = clock_now_ns() - s->began_ns,
-		.streams = s->n_streams,
-		.held_bytes = s->held_bytes,
-		.sums = s->sums,
-	};
-
-	peer_of(s, peer);
-	if (s->live != NULL) {
-		i.viewers = (unsigned)published(&s->live->clients);
-		i.sent_bytes = published_word(&s->live->sent_bytes);
-	}
-	return i;
-}
-
-static void
-tell_news(struct session *s, struct news *n)
-{
-	char peer[PEER_MAX];
-	struct session_info i;
-
-	if (!news_has_listener() || !s->is_counted)
-		return;
-	i = describe(s, peer);
-	if (n->kind == NEWS_SESSION_ENDED) {
-		i.state = SESSION_CLOSED;
-		i.ended_s = clock_wall_s();
-	}
-	n->session = &i;
-	news_tell(n);
-}
-
-void
-session_tell(struct session *s, enum news_kind kind)
-{
-	tell_news(s, &(struct news){ .kind = kind });
-}
-
-static void
-count_active(const struct session *s, uint64_t n)
-{
-	stats_add(s->shard->stats, STAT_sessions_active, n);
-	if (s->wish.is_snapshot)
-		stats_add(s->shard->stats, STAT_sessions_snapshot, n);
-}
-
-/* A session that is for one snapshot stays after it, and loses nothing when the
- * relay stops. */
-static enum why_ended
-why_stopped(const struct session *s)
-{
-	return s->wish.is_snapshot ? WHY_closed : WHY_stop;
-}
-
-void
-session_began(struct session *s)
-{
-	s->is_counted = true;
-	s->began_s = clock_wall_s();
-	s->began_ns = clock_now_ns();
-	stats_add(s->shard->stats, STAT_sessions_began, 1);
-	count_active(s, 1);
-	session_tell(s, NEWS_SESSION_BEGAN);
-}
-
-static bool
-has_open_stream(const struct session *s)
-{
-	const struct stream *t;
-
-	list_each (t, &s->streams, struct stream, session_node) {
-		if (!t->is_closing)
-			return true;
-	}
-	return false;
-}
-
-void
-session_ends(struct session *s, bool aborted)
-{
-	if (s->shard->is_stopping)
-		s->why = why_stopped(s);
-	else if (aborted)
-		s->why = WHY_error;
-	else
-		s->why = has_open_stream(s) ? WHY_left : WHY_closed;
-	count_active(s, UINT64_MAX);
-	stats_add(s->shard->stats, STAT_sessions_ending, 1);
-}
-
-void
-session_lost(struct session *s, enum loss cause, uint64_t n)
-{
-	stats_lost(s->shard->stats, cause, n);
-	s->sums.lost[cause] += n;
-	s->untold += n;
-	if (!log_ratelimit(&s->last_loss_ns, NEWS_LOSS_NS))
-		return;
-	tell_news(
-	    s, &(struct news){
-		   .kind = NEWS_PACKETS_LOST, .cause = cause, .n = s->untold });
-	s->untold = 0;
-}
-
-static void
-log_end(const struct session *s)
-{
-	const uint64_t ms = (clock_now_ns() - s->began_ns) / NS_PER_MS;
-	const uint64_t lost = sums_lost(&s->sums);
-
-	/* A peer can have as many sessions as it likes. */
-	log_peer(lost > 0 ? LOG_WARN : LOG_NOTICE,
-	    "%s session ended: packets=%" PRIu64 " bytes=%" PRIu64
-	    " seconds=%" PRIu64 ".%03" PRIu64 " lost=%" PRIu64 " why=%s",
-	    s->tag, s->sums.written_packets, s->sums.written_bytes, ms / 1000,
-	    ms % 1000, lost, why_names[s->why]);
-}
-
-void
-session_has_ended(struct session *s)
-{
-	struct stats *stats = s->shard->stats;
-
-	if (!s->is_counted)
-		return;
-	if (s->is_ended) {
-		stats_add(stats, STAT_sessions_ending, UINT64_MAX);
-	} else {
-		count_active(s, UINT64_MAX);
-		s->why = why_stopped(s);
-	}
-	stats_add(
-	    stats, (enum stats_row)(STAT_ended_closed + (unsigned)s->why), 1);
-	log_end(s);
-	session_tell(s, NEWS_SESSION_ENDED);
-	s->is_counted = false;
-}
-
 static bool
 add_session(struct info *i, const struct session *s)
 {
@@ -693,8 +677,8 @@ add_streams(struct info *i, const struct session *s)
 	}
 }
 
-/* Sessions are in the order of their ids: a worker gives them to its own one
- * after the other. */
+/* Sessions are in the order of their ids: a worker assigns them one after
+ * another. */
 void
 shard_answer(const struct shard *sh, struct info *i)
 {

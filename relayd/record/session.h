@@ -31,52 +31,53 @@ struct shard;
 struct siblings;
 struct stream;
 
-/* Memory of whole packets of one session that wait for their records or their
- * turn; above it the session's data sockets are not read. 64 MiB, like the UDP
- * transport's window_bytes, or a quarter of max_memory if that is less. */
+/* Memory of one session's whole packets that wait for their records or their
+ * turn. Above it the session's data sockets are not read. 64 MiB, like the
+ * window_bytes of the UDP transport, or a quarter of max_memory if that is
+ * less. */
 #define SESSION_HELD_MAX (UINT64_C(64) << 20)
 /* While all packets use more memory than max_memory, a session's data is read
- * only while it holds less than this part of it: 4 MiB of 256 MiB, more than a
- * tracer that sends records at once ever has. */
+ * only while it holds less than this part of it: 4 MiB of 256 MiB, more than
+ * any tracer needs that sends records without delay. */
 #define SESSION_FAIR_PART 64
-/* Bytes of memory that a stream is counted with. All streams may use half of
- * max_memory, and each worker's an equal part of it; when half of that is used,
- * a session gets no more than its SESSION_FAIR_PART of it. What is kept of
- * closed streams until their trace chunk is done counts, too. */
+/* Bytes of memory that a stream counts as. All streams may use half of
+ * max_memory, divided equally among the workers. When half of a worker's part
+ * is used, a session gets no more than its SESSION_FAIR_PART of it. What is
+ * kept for closed streams until their trace chunk is complete counts too. */
 #define STREAM_MEMORY (UINT64_C(3) << 10)
-/* Records of one session that may wait for their bytes: 32 MiB of memory. This
- * is far more than what sockets can hold under way. */
+/* Records of one session that may wait for their bytes: 32 MiB of memory, far
+ * more than sockets can hold. */
 #define SESSION_RECORDS_MAX 131072
-/* Bytes of memory that one of them takes, with its place in the table. */
+/* Bytes of memory of one of them, with its entry in the table. */
 #define RECORD_MEMORY (sizeof(struct packet) + 32)
 
-/* FILE_WEIGHT of all sessions of a worker, whatever --max-memory is: 512 files,
- * which take 0.2 s on a slow disk when the daemon ends. Above it only sessions
- * are read that have less than the second: 4 files. */
+/* The sum of FILE_WEIGHT of a worker's sessions, whatever --max-memory is: 512
+ * files, which take 0.2 s on a slow disk when the daemon stops. Above it only
+ * sessions are read that have less than the second: 4 files. */
 #define SHARD_FILES_HELD_MAX (UINT64_C(32) << 20)
 #define SESSION_FILES_LITTLE (UINT64_C(256) << 10)
-/* So many packets that fill a file are read from a data connection at once, and
- * so many bytes of small packets: their heads are read in about 1 ms. */
+/* One read of a data connection brings at most this many packets that fill a
+ * file, or this many bytes of small packets, whose headers take about 1 ms. */
 #define FILES_READ 16
 #define SESSION_READ_MAX (UINT64_C(128) << 10)
-/* Trace chunks of one tracing session that are open: the current one, the next
- * one of a rotation, and, while descriptors for that are left (FDS_EXTRA),
- * older ones that a slow stream has not left, and one that is being deleted.
- * lttng begins no rotation before the last one is complete. */
+/* Open trace chunks of one tracing session: the current one, the next one of a
+ * rotation, and, while descriptors are left for that (FDS_EXTRA), older ones
+ * that a slow stream has not left, and one that is being deleted. lttng begins
+ * no rotation before the last one is complete. */
 #define SESSION_CHUNKS 2
 #define SESSION_CHUNKS_MAX 16
-/* Data connections of one session: tracers have one, and perhaps another one
- * while that one is dying. Beyond the first they count in FDS_EXTRA. */
+/* Data connections of one session: tracers have one, and perhaps a second while
+ * the first is dying. Those after the first count in FDS_EXTRA. */
 #define SESSION_INPUTS_MAX 8
-/* A time in an index that is so much beyond the latest one counts only when the
- * session's next time confirms it, in ticks of the tracer's clock: one minute.
- * Tracers with a live timer flush every few seconds, and the indexes of one
- * session come in the order in which they were sent. */
+/* A time in an index that is this much later than the latest one counts only if
+ * the session's next time confirms it. In ticks of the tracer's clock: one
+ * minute. Tracers with a live timer flush every few seconds, and the indexes of
+ * one session come in the order in which they were sent. */
 #define SESSION_JUMP_TICKS UINT64_C(60000000000)
 
 /* How long a gap in the numbers may last while another data connection may fill
- * it, and how long a session without its control connection waits for the next
- * bytes that are under way. */
+ * it, and how long a session without its control connection waits for more
+ * bytes. */
 #define GAP_NS (1 * NS_PER_S)
 #define LINGER_NS (10 * NS_PER_S)
 
@@ -107,56 +108,55 @@ struct session {
 	char *address;			  /* of the peer, without its port */
 	struct list old_claims;	   /* struct old_claim, of a peer before 2.11 */
 	struct live_session *live; /* what viewers see of it; may be NULL */
-	/* The largest timestamp_end so far, and one too far ahead of it to
-	 * count; 0: none. See session_note_time(). */
+	/* The largest timestamp_end so far, and one too much later to count; 0:
+	 * none. See session_note_time(). */
 	uint64_t latest, ahead;
 	struct session_dir *dir;
-	struct chunk *current, *pending; /* pending: to be closed next */
+	struct chunk *current, *pending; /* PENDING is closed next */
 
 	struct list streams; /* struct stream, by session_node */
-	/* Which question BEGIN_DATA_PENDING began, from 1, and how many streams
-	 * there are, and were asked about since. */
+	/* The number of the last BEGIN_DATA_PENDING, from 1; how many streams
+	 * exist, and how many were asked about since. */
 	uint64_t question;
 	unsigned n_streams, n_checked;
-	/* struct trace, by node: those without streams, of the current chunk,
-	 * and of older ones: these are forgotten in slices. */
+	/* struct trace, by node, of those without streams: in the current chunk
+	 * and in older ones. The latter are freed in slices. */
 	struct list traces, old_traces;
 	struct list forget_node; /* shard->forgetting */
 	struct idmap trace_keys; /* key of a path -> struct trace */
-	uint64_t names_bytes;	 /* of memory: traces without streams */
+	uint64_t names_bytes;	 /* memory of traces without streams */
 	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
 
-	uint64_t
-	    held_bytes; /* what packets that wait count as (session_hold) */
-	uint64_t file_bytes; /* the part of it that is FILE_WEIGHT */
+	uint64_t held_bytes; /* what waiting packets count as */
+	uint64_t file_bytes; /* of these: FILE_WEIGHT */
 	uint64_t read_max;   /* bytes to read from a data connection at once */
 	uint64_t n_records;  /* records that wait for bytes */
 
 	bool has_index; /* minor >= 4 and no snapshot */
 	bool has_told_end, has_rotated;
 	bool had_input;	 /* a data connection was bound before */
-	bool is_held;	 /* too many records wait: inputs are not read */
+	bool is_held;	 /* too much waits: inputs are not read */
 	bool is_ended;	 /* the control connection is gone */
-	bool is_counted; /* that it began */
+	bool is_counted; /* in the statistics of sessions */
 
-	/* What is told of it: session_info.c. */
+	/* What is reported about it. */
 	struct sums sums;
 	uint64_t began_s, began_ns;
-	uint64_t last_loss_ns; /* when a loss was told; untold: since then */
-	uint64_t untold;
-	enum why_ended why; /* of one that has ended */
+	uint64_t last_loss_ns; /* when a loss was last reported */
+	uint64_t unreported;   /* packets lost since then */
+	enum why_ended why;    /* of one that has ended */
 
 	uint64_t linger_until_ns;
 
-	/* NULL, or as session_tell_gone() says. */
+	/* See session_on_gone(). */
 	void (*gone)(void *take_what, void *arg);
 	void *gone_what, *gone_arg;
 };
 
 /* Call GONE when the session is destroyed: until then it has descriptors. */
 static inline void
-session_tell_gone(struct session *s, void (*gone)(void *take_what, void *arg),
+session_on_gone(struct session *s, void (*gone)(void *take_what, void *arg),
     void *take_what, void *arg)
 {
 	s->gone = gone;
@@ -175,7 +175,7 @@ enum status session_create(struct session **out, struct shard *sh,
     const char *peer) MUST_CHECK;
 
 /* A stream was added in the folder PATH. Before 2.4 CREATE_SESSION has no
- * names: then logs and viewers name the session by the folder of its first
+ * names: logs and viewers then name the session after the folder of its first
  * stream. */
 void session_found_place(struct session *s, const struct relpath *path);
 
@@ -190,20 +190,20 @@ const char *session_path(const struct session *s);
 void session_end(struct session *s, bool aborted);
 
 /*
- * An index says that its stream has reached TIME. What a session has reached
+ * An index says that its stream has reached TIME. The time of a session
  * protects traces that are published later (live 4.11), and one false time must
- * not end that: a time far ahead is not believed at once, and a time far behind
- * is, since too early a time only lets viewers wait a little longer.
+ * not end that. So a time much later is not trusted at once. A time much
+ * earlier is, since it only makes viewers wait a little longer.
  */
 void session_note_time(struct session *s, uint64_t time);
 
 /* Close all streams, also those that wait for bytes, and free the session. */
 void session_destroy(struct session *s);
-/* The same for a session that has ended. False: the time is over
+/* The same for a session that has ended. False: the time slice has expired
  * (shard_is_late()), call it again. */
 bool session_finish(struct session *s) MUST_CHECK;
 
-/* N packets of the session are lost (session_info.c). */
+/* Count N lost packets of the session and report them. */
 void session_lost(struct session *s, enum loss cause, uint64_t n);
 
 /* Destroy the session if it has ended and has no stream left. True: it is
@@ -213,8 +213,8 @@ bool session_reap(struct session *s);
 /* The session's stream with that handle; NULL: it has no such stream. */
 struct stream *session_stream(const struct session *s, uint64_t handle);
 
-/* A packet has arrived, so more may be under way: an ended session lingers
- * on. */
+/* A packet has arrived, so more may follow: an ended session stays for another
+ * LINGER_NS. */
 void session_linger(struct session *s);
 /* Is a data connection in the middle of a packet? */
 bool session_is_receiving(const struct session *s);
@@ -239,13 +239,12 @@ session_may_receive(const struct session *s)
 /* Packets that count as so many bytes more (< 0: less), of which FILE_BYTES are
  * FILE_WEIGHT, wait for their record or turn. */
 void session_hold(struct session *s, int64_t bytes, int64_t file_bytes);
-/* Bytes of packet memory so few that a session that holds less is read also
- * while memory is short: nobody who fills the memory stops it. */
+/* Bytes of packet memory: a session that holds less is read even while memory
+ * is short, so that a peer that fills the memory cannot block it. */
 uint64_t session_fair_share(const struct session *s);
-/*
- * Memory is short: give up packets whose records have not come since SINCE_NS
- * (intake_give_up()), until the session holds little. Returns the bytes.
- */
+/* Memory is short: give up packets whose records have not come since SINCE_NS
+ * (intake_give_up()), until the session holds only its fair share. Returns the
+ * bytes. */
 uint64_t session_give_up(struct session *s, uint64_t since_ns);
 
 /* Peers refuse a path of this many bytes or more in a reply, with its NUL
@@ -253,9 +252,9 @@ uint64_t session_give_up(struct session *s, uint64_t since_ns);
 #define SESSION_REPLY_PATH 4096
 
 /*
- * Finish the deletion of chunks whose files are where those of a new chunk ID
- * will be, or whose descriptors it needs, if there is no chunk with that id.
- * False: the time is over, the command must come again.
+ * Unless the chunk ID exists: finish deleting chunks whose files are where
+ * those of the new one will be, or whose descriptors it needs. False: the time
+ * slice has expired, the command must come again.
  */
 bool session_finish_deletions(struct session *s, uint64_t id) MUST_CHECK;
 /* Commands on trace chunks (streaming 5.5). They return the code of the reply;
@@ -266,13 +265,13 @@ uint32_t session_create_chunk(struct session *s,
 uint32_t session_close_chunk(struct session *s,
     const struct relay_close_chunk *q, bool *close, char *path) MUST_CHECK;
 bool session_chunk_exists(const struct session *s, uint64_t id);
-/* False: the time is over after *DONE positions: call it again with this, and
- * with the same request. True: *CODE and *CLOSE are set. */
+/* False: the time slice has expired after *DONE positions: call it again with
+ * this, and with the same request. True: *CODE and *CLOSE are set. */
 bool session_rotate(struct session *s, struct relay_rotate *rot, uint32_t *done,
     uint32_t *code, bool *close) MUST_CHECK;
 
-/* BEGIN_DATA_PENDING and END_DATA_PENDING (streaming 3.11). True: a stream was
- * not asked about in between. They take the same time for any number of
+/* BEGIN_DATA_PENDING and END_DATA_PENDING (streaming 3.11). True: some stream
+ * was not asked about in between. Both take the same time for any number of
  * streams. */
 void session_begin_pending(struct session *s);
 bool session_end_pending(const struct session *s);
@@ -285,34 +284,22 @@ enum status session_old_path(struct relpath **out,
     const struct relay_create_session *wish, const struct relpath *path,
     uint64_t created) MUST_CHECK;
 
-/* What is told of a session. */
-/* It is there: it is counted and told. */
-void session_began(struct session *s);
-/* Its control connection ends; ABORTED: by an error. Called while its streams
- * are still what the peer left. */
-void session_ends(struct session *s, bool aborted);
-/* All of it is written, and it is about to be freed: one line in the log. */
-void session_has_ended(struct session *s);
+/* Report an event of the session, except losses and viewers. */
+void session_report(struct session *s, enum news_kind kind);
 
-/* Tell KIND of the session; not for losses and viewers. */
-void session_tell(struct session *s, enum news_kind kind);
-
-/* Answer what I asks of this shard's sessions. */
+/* Answer the question I about this shard's sessions. */
 void shard_answer(const struct shard *sh, struct info *i);
 
-/* What the files of a session share. */
-/* session_chunk.c */
-/* Peers before 2.11 have no chunks: make the one that is the output
- * directory. */
+/* session_chunk.c: peers before 2.11 have no chunks. Create the one that is the
+ * output directory. */
 enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
 
-/* session_place.c */
-/* Bind to the chunk of a sibling, or to a directory (streaming 3.5.5). */
+/* session_place.c: bind to the chunk of a sibling, or to a directory
+ * (streaming 3.5.5). */
 enum status session_find_place(struct session *s) MUST_CHECK;
 
-/* session_path.c */
-/* The session's path below the output directory (streaming 5.2). E_REFUSED,
- * E_NOMEM. */
+/* session_path.c: the session's path below the output directory
+ * (streaming 5.2). E_REFUSED, E_NOMEM. */
 enum status session_wanted_path(struct relpath **out,
     const struct relay_create_session *wish, bool by_session) MUST_CHECK;
 

@@ -14,7 +14,7 @@
 #include "store/chunk.h"
 #include "store/session_dir.h"
 
-/* Files that are deleted between two looks at the clock: 0.2 ms. */
+/* Files that are deleted between two checks of the clock: 0.2 ms. */
 #define DELETE_STEP 10
 
 /* The last reference to the chunk is gone; ARG is its siblings. */
@@ -26,7 +26,7 @@ released(struct chunk *take_c, void *arg)
 	if (siblings_keep(s, take_c))
 		return;
 	if (chunk_settle(take_c)) {
-		/* Its directory is open until it is deleted. */
+		/* Its directory stays open until it is deleted. */
 		if (take_c->fd >= 0 && !take_c->is_extra)
 			take_c->is_extra = fds_take(FDS_EXTRA);
 		list_append(&s->shard->doomed, &take_c->doomed_node);
@@ -51,13 +51,14 @@ session_anonymous_chunk(struct session *s)
 }
 
 /*
- * C is being deleted. New files would have the same names as those of a chunk
- * in the session's directory itself. A chunk in a directory of its own can be
- * deleted later, while there is a descriptor for it beyond those that each
- * session may have; but only one such chunk of a session.
+ * The chunk C is being deleted: must that be complete before S creates a chunk?
+ * In the session's own directory new files would have the same names as those
+ * of C. A chunk in a directory of its own can be deleted later while it has a
+ * descriptor beyond those of each session, but only one such chunk of a
+ * session.
  */
 static bool
-is_in_the_way(const struct session *s, const struct chunk *c)
+must_be_deleted_first(const struct session *s, const struct chunk *c)
 {
 	unsigned n_all = 0, n_deleted = 0;
 	const struct chunk *o;
@@ -85,7 +86,7 @@ session_finish_deletions(struct session *s, uint64_t id)
 		return true;
 	list_for_each (n, tmp, &s->shard->doomed) {
 		c = list_entry(n, struct chunk, doomed_node);
-		if (!is_in_the_way(s, c))
+		if (!must_be_deleted_first(s, c))
 			continue;
 		budget = DELETE_STEP;
 		while (!chunk_delete_step(c, &budget)) {
@@ -101,7 +102,8 @@ session_finish_deletions(struct session *s, uint64_t id)
 }
 
 /* Where an open chunk without an override name is. In a shared directory it has
- * a directory of its own, so that files of others do not move with it. */
+ * a directory of its own, so that the files of other sessions do not move with
+ * it. */
 static enum chunk_place
 home_of(const struct session *s)
 {
@@ -109,10 +111,10 @@ home_of(const struct session *s)
 						      : CHUNK_AT_ROOT;
 }
 
-/* May the session have one more chunk? If it is not one of those that each may
- * have, *IS_EXTRA. */
+/* May the session have one more chunk? *IS_EXTRA: it is beyond those that each
+ * session may have. */
 static enum status
-take_room(const struct session *s, bool *is_extra)
+take_quota(const struct session *s, bool *is_extra)
 {
 	const struct chunk *c;
 	unsigned n = 0;
@@ -140,7 +142,7 @@ new_chunk(
 	bool is_extra;
 	enum status st;
 
-	st = take_room(s, &is_extra);
+	st = take_quota(s, &is_extra);
 	if (st != OK)
 		return st;
 	st = chunk_create(&c, s->dir, q->id, q->creation_time, q->override_name,
@@ -156,7 +158,7 @@ new_chunk(
 		place = CHUNK_AT_NAME;
 	else if (s->current != NULL)
 		place = CHUNK_AT_NEW;
-	/* A time that cannot be a date is refused now, not when the chunk is
+	/* Refuse a time that cannot be a date now, not when the chunk is
 	 * closed. */
 	st = chunk_name(c, name);
 	if (st == OK && s->current != NULL && s->current->override_name == NULL)
@@ -190,7 +192,7 @@ session_create_chunk(
 	if (st != OK)
 		return RELAY_UNKNOWN_ERROR;
 	if (c != NULL) {
-		/* A sibling has made the chunk, and has moved what they
+		/* A sibling has created the chunk, and has moved what they
 		 * share. */
 		c = siblings_take(c);
 		if (s->current != NULL && s->current->override_name == NULL &&
@@ -270,8 +272,8 @@ reply_path(const struct session *s, enum chunk_command command,
 	return n + 1 < SESSION_REPLY_PATH ? OK : E_LIMIT;
 }
 
-/* Do now what could fail later, while the peer can still be told. Returns the
- * code of the reply. */
+/* Do what could fail now, while an error can still be reported to the peer.
+ * Returns the code of the reply. */
 static uint32_t
 prepare_close(struct session *s, const struct relay_close_chunk *q,
     struct chunk *c, char *path)
@@ -290,17 +292,6 @@ prepare_close(struct session *s, const struct relay_close_chunk *q,
 	return RELAY_OK;
 }
 
-/* A clear: viewers go on behind the packets that are deleted. */
-static void
-forget_packets(struct session *s, const struct chunk *c)
-{
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &s->streams)
-		stream_forget_chunk(
-		    list_entry(n, struct stream, session_node), c);
-}
-
 uint32_t
 session_close_chunk(struct session *s, const struct relay_close_chunk *q,
     bool *close, char *path)
@@ -308,6 +299,7 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
 	enum chunk_command command = command_of(q);
 	uint32_t code = check_close(s, q, c);
+	struct stream *t;
 
 	*close = true;
 	if (code != RELAY_OK)
@@ -320,10 +312,12 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 		return code;
 	}
 	c->command = command;
-	if (command == CHUNK_DELETE)
-		forget_packets(s, c);
 	if (command == CHUNK_ARCHIVE)
 		s->has_rotated = true;
+	/* A clear: viewers continue after the packets that are deleted. */
+	if (command == CHUNK_DELETE)
+		list_each (t, &s->streams, struct stream, session_node)
+			stream_forget_chunk(t, c);
 	if (s->current == c) {
 		chunk_put(s->current);
 		s->current = NULL;
@@ -335,7 +329,7 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	    : command == CHUNK_DELETE ? "to be deleted"
 				      : "kept");
 	if (command == CHUNK_ARCHIVE)
-		session_tell(s, NEWS_SESSION_ROTATED);
+		session_report(s, NEWS_SESSION_ROTATED);
 	stream_window_keep(s->siblings, c);
 	siblings_closed(c);
 	chunk_put(c);
@@ -349,8 +343,8 @@ session_chunk_exists(const struct session *s, uint64_t id)
 	return siblings_chunk(s->siblings, id) != NULL;
 }
 
-/* Rotate the streams from *DONE on. E_LATER: the time is over; *CODE: why it
- * failed, if it did. */
+/* Rotate the streams from *DONE on. E_LATER: the time slice has expired. *CODE:
+ * why it failed, if it did. */
 static enum status
 rotate_streams(struct session *s, struct chunk *to, struct relay_rotate *rot,
     uint32_t *done, uint32_t *code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a session's files go (streaming 5.2, 5.3). The results depend only on
- * the arguments and the time zone. */
+/* The paths of a session and of old streams (streaming 5.2, 5.3). They depend
+ * only on the arguments and the time zone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ extend(struct relpath **path, const struct relpath *b)
 	return OK;
 }
 
-/* Does a component below the first one have a name that the relay uses? */
+/* Does a component after the first have a name that the relay uses? */
 static bool
 has_own_name(const struct relpath *path)
 {

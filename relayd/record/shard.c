@@ -7,8 +7,8 @@
 #include "relayd/stats/stats.h"
 #include "store/store.h"
 
-/* A look at the clock costs a tenth of the shortest step. */
-#define STEPS_PER_LOOK 8
+/* Reading the clock costs a tenth of the shortest step. */
+#define STEPS_PER_CHECK 8
 
 enum status
 shard_create(struct shard **out, const struct shard_config *config,
@@ -108,9 +108,10 @@ shard_part_is_late(const struct shard *sh)
 bool
 shard_step_is_late(struct shard *sh)
 {
-	/* A step that waits for the disk takes much longer than a look. */
+	/* A step that waits for the disk takes much longer than reading the
+	 * clock. */
 	if (!store_syncs_packets(sh->store) &&
-	    ++sh->n_steps % STEPS_PER_LOOK != 0)
+	    ++sh->n_steps % STEPS_PER_CHECK != 0)
 		return false;
 	return shard_part_is_late(sh);
 }
@@ -118,7 +119,7 @@ shard_step_is_late(struct shard *sh)
 void
 shard_step_is_long(struct shard *sh)
 {
-	sh->n_steps = STEPS_PER_LOOK - 1;
+	sh->n_steps = STEPS_PER_CHECK - 1;
 }
 
 void

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one ingest worker owns of the model: its sessions with their streams,
- * and lists of those that have work to do before the worker waits again. The
- * shard only keeps the lists: sessions and streams add themselves, turn.c does
- * the work.
+ * What one ingest worker owns: its sessions with their streams, and lists of
+ * those that have work to do before the worker waits again. The shard only
+ * keeps the lists. Sessions and streams add themselves, and turn.c does the
+ * work.
  *
- * Everything reachable from a shard is touched by its thread only: endpoints,
- * sessions, streams and turns assert shard_is_mine() where they are entered.
+ * Only the shard's thread touches what is reachable from it: endpoints,
+ * sessions, streams and turn.c assert shard_is_mine() where they are entered.
  */
 #ifndef RELAYD_RECORD_SHARD_H
 #define RELAYD_RECORD_SHARD_H
@@ -25,16 +25,16 @@
 #include "relayd/record/udp_count.h"
 
 /*
- * How long a connection, or the commit at the end of a turn, keeps its worker:
- * then others are served, and the rest is done in a later turn. When a turn has
- * lasted for twice as long, those that are left get only SHARD_SLICE_SHORT_NS:
- * many who ask for much make a turn little longer. A neighbour's request waits
- * for about 5 ms then.
+ * The time slice of a connection, or of the commit at the end of a cycle of the
+ * loop. After it other connections are served, and the rest is done in a later
+ * cycle. When a cycle has lasted for two slices, the remaining connections get
+ * only SHARD_SLICE_SHORT_NS, so that many demanding peers hardly lengthen it:
+ * the request of another peer then waits for about 5 ms.
  */
 #define SHARD_SLICE_NS (1 * NS_PER_MS)
 #define SHARD_SLICE_SHORT_NS (NS_PER_MS / 4)
-/* Sessions that begin in one turn; each makes directories, 0.3 ms on a fast
- * disk, and 10 ms for a deep path. The connections of others wait. */
+/* Sessions that begin in one cycle. Each creates directories, which takes 0.3
+ * ms on a fast disk, 10 ms for a deep path, while other connections wait. */
 #define SHARD_SESSIONS_A_TURN 1
 
 struct chunk;
@@ -45,14 +45,14 @@ struct store_config;
 
 struct shard_config {
 	unsigned worker;    /* its number in stream handles */
-	unsigned n_workers; /* of all; 0: not known */
+	unsigned n_workers; /* 0: not known */
 	bool group_by_session;
 	bool allow_clear;
 	bool loses_when_full;		/* --on-full */
 	uint64_t max_packet_size;	/* with padding, bytes */
-	uint64_t max_memory;		/* limit of all workers' packets */
+	uint64_t max_memory;		/* for the packets of all workers */
 	struct published *memory;	/* in use by packets; borrowed */
-	struct published *session_ids;	/* the last one given; borrowed */
+	struct published *session_ids;	/* the last id; borrowed */
 	uint16_t data_port;		/* TCP */
 	uint16_t udp_port;		/* 0: no UDP */
 	struct live_notifier *notifier; /* to the viewers; borrowed, or NULL */
@@ -62,12 +62,12 @@ struct shard {
 	pthread_t owner; /* the thread that may use it */
 	struct shard_config config;
 	struct store *store;
-	struct stats *stats; /* of this worker; of the process */
+	struct stats *stats; /* of this worker; borrowed */
 	struct id_source ids;
 	struct idmap streams;  /* handle -> struct stream */
 	struct list sessions;  /* struct session, by shard_node */
 	struct list siblings;  /* struct siblings */
-	unsigned n_windows;    /* how many of these have a window */
+	unsigned n_windows;    /* of these, those with a window */
 	struct list old_roots; /* struct old_root */
 	struct list dirty;     /* streams with something to commit */
 	struct list locked;    /* streams whose records wait for a lock */
@@ -78,9 +78,9 @@ struct shard {
 	struct list orphans;   /* data connections whose session is gone */
 	struct list sealed;    /* files of closed streams, waiting for a lock */
 	bool is_stopping;      /* sessions end because the relay does */
-	/* figures since the start, for the status line at the end */
+	/* Figures since the start. */
 	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
-	uint64_t records_corrected; /* their size was not the packet's */
+	uint64_t records_corrected; /* with another size than the packet */
 	uint64_t packets_without_space;
 	uint64_t n_streams;	/* of all sessions */
 	uint64_t names_bytes;	/* of all sessions: traces without streams */
@@ -88,19 +88,19 @@ struct shard {
 	struct list old_traces; /* of sessions that are gone: to be freed */
 	uint64_t file_bytes;	/* FILE_WEIGHT of the packets that wait */
 	uint64_t last_loss_log, last_full_log;
-	uint64_t pending_ns; /* when to try the next of PENDING */
-	/* Memory is short: when to look again. */
+	uint64_t pending_ns; /* when to retry the first of PENDING */
+	/* Memory is short: when to check again. */
 	uint64_t relief_ns, last_relief_log;
-	bool has_slices; /* is there a limit? Without a worker there is none */
-	/* ns; 0: the turn did nothing yet; UINT64_MAX: there is no limit */
+	bool has_slices; /* without a worker there is no limit */
+	/* ns; 0: the cycle has done nothing yet; UINT64_MAX: no limit */
 	uint64_t turn_began, slice_end;
-	unsigned n_begun; /* sessions, in this turn */
+	unsigned n_begun; /* sessions, in this cycle */
 	unsigned n_steps;
-	/* With --sync=packet: the slice of this turn's commit is used up, and
-	 * there is no second one. */
+	/* With --sync=packet: the commit of this cycle has used its slice, and
+	 * gets no second one. */
 	bool has_waited;
-	/* The daemon ends: requests that have begun are done, and packets that
-	 * were read are taken. */
+	/* The daemon stops: requests that have begun are completed, and packets
+	 * that were read are taken. */
 	bool takes_all;
 	struct udp_counts udp;
 	uint64_t last_udp_log, last_gap_log, gap_lines;
@@ -108,7 +108,7 @@ struct shard {
 
 enum status shard_create(struct shard **out, const struct shard_config *config,
     const struct store_config *store_config) MUST_CHECK;
-/* From now on the shard belongs to the calling thread; at first it belongs to
+/* The shard belongs to the calling thread from now on; at first it belongs to
  * the one that created it. The previous thread must not use it any more. */
 void shard_take_over(struct shard *sh);
 static inline bool
@@ -120,24 +120,25 @@ shard_is_mine(const struct shard *sh)
 /* All sessions must be gone: call turn_last() before. NULL is fine. */
 void shard_destroy(struct shard *sh);
 
-/* From now on shard_is_late() tells when to stop. */
+/* Begin a time slice: shard_is_late() says when it has expired. */
 void shard_begin_slice(struct shard *sh);
-/* The same, but the limit is UNTIL_NS. */
+/* The same, with the limit UNTIL_NS. */
 void shard_begin_slice_until(struct shard *sh, uint64_t until_ns);
-/* May one more session begin in this turn? The call counts it. */
+/* May one more session begin in this cycle? The call counts it. */
 bool shard_may_begin_session(struct shard *sh);
-/* From now on there is no limit. */
+/* There is no limit from now on. */
 void shard_end_slice(struct shard *sh);
-/* There will be no limit any more: the daemon ends. */
+/* There will be no limit any more: the daemon stops. */
 void shard_end_slices(struct shard *sh);
-/* Is the time over? Who asks has done a part that is worth it: something is
- * done in each slice. */
+/* Has the time slice expired? Call it after each unit of work, so that each
+ * slice gets something done. */
 bool shard_is_late(const struct shard *sh);
-/* The same between the parts of one request: at the end all are done. */
+/* The same between the parts of one request: all are done when the daemon
+ * stops. */
 bool shard_part_is_late(const struct shard *sh);
-/* The same for parts that are short: only some of the calls read the clock. */
+/* The same for short parts: only some of the calls read the clock. */
 bool shard_step_is_late(struct shard *sh);
-/* This part is not short, as it makes a file: the next call reads the clock. */
+/* This part creates a file and is not short: the next call reads the clock. */
 void shard_step_is_long(struct shard *sh);
 
 /* Is more packet memory in use than TIMES the limit? */

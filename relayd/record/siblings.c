@@ -10,9 +10,8 @@
 #include "relayd/record/shard.h"
 #include "store/chunk.h"
 
-/* Does any session of S still take commands? If there are only sessions that
- * wait for bytes, or chunks that are being deleted, their tracing session is
- * over. */
+/* Does any session of S still take commands? If not, their tracing session is
+ * over, although sessions may wait for bytes or chunks for their deletion. */
 static bool
 is_alive(const struct siblings *s)
 {
@@ -103,7 +102,7 @@ siblings_names_bytes(const struct siblings *s)
 	return n;
 }
 
-/* Will one of the sessions still come to C? */
+/* Will a session still come to C? */
 static bool
 is_awaited(const struct siblings *s, const struct chunk *c)
 {
@@ -148,8 +147,8 @@ siblings_let_go(struct siblings *s, uint64_t next)
 
 	list_for_each (n, tmp, &s->chunks) {
 		c = list_entry(n, struct chunk, node);
-		/* With one reference nobody took it. It stays marked, so that
-		 * it is not kept again. */
+		/* With one reference, no session took it. It stays marked, so
+		 * that it is not kept again. */
 		if (c->is_kept && c->refs == 1 && (is_over || c->id < next))
 			chunk_put(c);
 	}

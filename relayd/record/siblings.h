@@ -38,24 +38,24 @@ enum status siblings_join(struct siblings **out, struct shard *sh,
     const struct relay_create_session *c) MUST_CHECK;
 void siblings_leave(struct siblings *s); /* NULL is fine */
 
-/* Their chunk with that id, also while it is being deleted; NULL: none. */
+/* Their chunk with that id, even while it is being deleted; NULL: none. */
 struct chunk *siblings_chunk(const struct siblings *s, uint64_t id);
 
-/* Bytes of memory that their chunks need for streams that are closed. */
+/* Bytes of memory that their chunks keep for closed streams. */
 uint64_t siblings_names_bytes(const struct siblings *s);
 
 /*
- * The last reference to C is gone. Perhaps its only session died before the
- * others came to it in the same rotation: then it is kept for them, where it
- * is, until one of them takes it, goes on to a later one, or the last session
- * has ended. True: it was kept.
+ * The last reference to C is gone. If its only session died before the others
+ * came to it in the same rotation, it is kept for them, where it is, until one
+ * of them takes it or goes to a later one, or the last session has ended. True:
+ * it is kept.
  */
 bool siblings_keep(struct siblings *s, struct chunk *c);
 /* A reference to C, for a session. */
 struct chunk *siblings_take(struct chunk *c);
 /* Drop kept chunks: those before the id NEXT; all if no session is alive. */
 void siblings_let_go(struct siblings *s, uint64_t next);
-/* C was closed: nobody will come to it. */
+/* C was closed: no other session will come to it. */
 void siblings_closed(struct chunk *c);
 
 #endif

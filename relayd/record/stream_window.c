@@ -21,16 +21,16 @@ struct stream_window {
 	uint64_t max_bytes, max_ns; /* one of them is 0 */
 	unsigned n_streams;
 	uint64_t bytes;	     /* of all files, with WINDOW_FILE_COST */
-	struct list past;    /* files that are sealed, oldest first */
-	struct list streams; /* struct window_stream: those that are there */
-	uint64_t look_ns;    /* nothing is too old before */
+	struct list past;    /* sealed files, oldest first */
+	struct list streams; /* struct window_stream */
+	uint64_t look_ns;    /* no file is too old before this */
 };
 
-/* Most streams have none, so what it needs is not in theirs. */
+/* The part of a stream in a window. Most streams have none. */
 struct window_stream {
 	struct list node; /* window->streams; in no list: it has not joined */
 	struct list files;
-	struct window_file *file; /* of STREAM's tracefile; NULL: none */
+	struct window_file *file; /* the current one of STREAM; NULL: none */
 	struct stream_window *window;
 	struct stream *stream;
 };
@@ -39,7 +39,7 @@ struct window_stream {
 struct window_file {
 	struct list node, stream_node;
 	struct stream_window *window;
-	struct window_stream *stream; /* NULL: it has gone */
+	struct window_stream *stream; /* NULL: it is gone */
 	struct chunk *chunk;	      /* a reference */
 	struct chunk_family *family;
 	struct packet_log *log; /* a reference; may be NULL */
@@ -113,7 +113,7 @@ window_of(const struct stream *t)
 	return t->place.window == NULL ? NULL : t->place.window->window;
 }
 
-/* That of T's tracefile. */
+/* The entry of T's current file. */
 static struct window_file *
 file_of(const struct stream *t)
 {
@@ -142,7 +142,7 @@ stream_window_destroy(struct stream_window *w)
 	free(w);
 }
 
-/* Forget the files whose chunk is C (IS: true), or is not. */
+/* Forget the files whose chunk is C, or (IS false) all others. */
 static void
 forget(struct stream_window *w, const struct chunk *c, bool is)
 {
@@ -213,7 +213,7 @@ stream_window_opened(struct stream *t)
 	struct window_stream *ws = t->place.window;
 	struct window_file *f;
 
-	/* What a rotation leaves behind is not the window's. */
+	/* The files of the previous chunk do not belong to the window. */
 	if (ws == NULL || t->place.chunk != t->session->current)
 		return true;
 	f = calloc(1, sizeof(*f));
@@ -245,7 +245,7 @@ stream_window_sealed(struct stream *t)
 	t->place.window->file = NULL;
 }
 
-/* Delete the file: from now on viewers must not open it. */
+/* Delete the file. Viewers must not open it any more. */
 static void
 delete_file(struct shard *sh, struct window_file *f)
 {
@@ -279,7 +279,7 @@ stream_window_make_space(struct stream *t, uint64_t bytes)
 	if (w == NULL || w->max_bytes == 0)
 		return;
 	while (w->bytes + bytes > w->max_bytes && (f = oldest(w)) != NULL) {
-		/* Streams that came use room, too: the next batch goes on. */
+		/* New streams use space too: the next batch continues. */
 		if (freed > bytes && shard_part_is_late(shard_of(t)))
 			return;
 		freed += f->bytes;
@@ -330,12 +330,12 @@ stream_window_is_file_full(const struct stream *t, uint64_t size, uint64_t more)
 }
 
 /* Delete the files that are older than the window's time, and seal those that
- * will be. Returns when the next one will be too old; NOW_NS: the time is over,
- * and more are. */
+ * will be. Returns when the next one will be too old; NOW_NS: the time slice
+ * has expired, and there are more. */
 static uint64_t
 expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 {
-	uint64_t next = now_ns + w->max_ns; /* of those that are written now */
+	uint64_t next = now_ns + w->max_ns; /* for files that are written now */
 	const struct window_stream *ws;
 	struct window_file *f;
 
@@ -367,7 +367,7 @@ stream_window_tick(struct shard *sh, uint64_t now_ns)
 	const struct siblings *s;
 	struct stream_window *w;
 
-	/* Without --live-window nobody is looked through in each turn. */
+	/* Skip the scan when --live-window is off. */
 	if (sh->n_windows == 0)
 		return UINT64_MAX;
 	list_each (s, &sh->siblings, struct siblings, node) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --live-window: a live session's data files on disk are those of its last so
- * many bytes, or of its last time. Each of its streams that the tracer gave no
- * ring writes numbered files; the oldest file of all streams is deleted as new
- * ones come, so that a busy stream uses what quiet ones do not need. Sessions
- * of one tracing session (siblings) share one window.
+ * --live-window: the data files of a live session on disk are those of its last
+ * so many bytes, or of its last seconds. Each stream without a ring from the
+ * tracer writes numbered files. As new files come, the oldest file of all
+ * streams is deleted, so a busy stream uses what quiet ones do not need. The
+ * sessions of one tracing session (siblings) share one window.
  *
- * What a rotation leaves behind is kept: a window has files of the current
- * trace chunk only. Metadata is never deleted. The session's worker only.
+ * A window has files of the current trace chunk only: a rotation keeps those of
+ * the previous one. Metadata is never deleted. The session's worker only.
  */
 #ifndef RELAYD_RECORD_STREAM_WINDOW_H
 #define RELAYD_RECORD_STREAM_WINDOW_H
@@ -26,50 +26,53 @@ struct siblings;
 struct stream;
 
 /* A file is an eighth of a stream's equal part of the window, or of its time,
- * but within these limits, in bytes: below the first, making and deleting files
- * would be most of the work; a file of the second is deleted in about 10 ms. */
+ * but within these limits, in bytes. Below the first, most of the work would be
+ * creating and deleting files. Deleting a file of the second takes about
+ * 10 ms. */
 #define WINDOW_FILE_MIN (UINT64_C(64) << 10)
 #define WINDOW_FILE_MAX (UINT64_C(64) << 20)
 #define WINDOW_PARTS 8
-/* What a tracer said of the size of files, without a number of them, counts
- * from here on: each file of a window is remembered, in 200 bytes. */
+/* The least size of files that counts if the tracer gave one without a number
+ * of files: the window needs 200 bytes of memory for each. */
 #define WINDOW_GIVEN_MIN (UINT64_C(1) << 20)
-/* What a file takes beside its bytes: the last blocks of data and index. */
+/* What a file counts as in addition to its bytes: the last blocks of data and
+ * index. */
 #define WINDOW_FILE_COST (UINT64_C(8) << 10)
 
-/* The windows of sessions that begin from now on; one is 0, or both: none. Any
- * thread, but only one. */
+/* The limits of windows of sessions that begin later. At most one is not 0;
+ * both 0: no windows. One thread at a time. */
 void stream_window_limit(uint64_t bytes, uint64_t ns);
 
-/* Does S, which is new, get a window? E_NOMEM. */
+/* Give the new session S a window if it gets one. E_NOMEM. */
 enum status stream_window_begin(struct session *s) MUST_CHECK;
 void stream_window_destroy(struct stream_window *w); /* NULL is fine */
 
-/* The files of the chunk C, or all but those of C, or (NULL) all are kept: the
- * window forgets them. */
+/* The window forgets the files of the chunk C, or all but those (C NULL: all
+ * files): they are kept. */
 void stream_window_keep(struct siblings *s, const struct chunk *c);
 void stream_window_keep_others(struct siblings *s, const struct chunk *c);
 
-/* Delete what is too old, go on in new files. Returns when to call it again. */
+/* Delete files that are too old, and have streams continue in new ones. Returns
+ * when to call it again. */
 uint64_t stream_window_tick(struct shard *sh, uint64_t now_ns);
 
 /* T, a new stream, gets its session's window if there is one, and T is a data
  * stream without a ring. E_NOMEM. */
 enum status stream_window_add(struct stream *t) MUST_CHECK;
 
-/* Streams that have a window; without one nothing is done: */
-/* It comes; it goes, its files stay in the window. */
+/* The rest does nothing for a stream without a window. */
+/* The stream joins its window, or leaves it; its files stay there. */
 void stream_window_join(struct stream *t);
 void stream_window_leave(struct stream *t);
-/* A file was opened. False: no memory to remember it. */
+/* A file was created. False: there is no memory to remember it. */
 bool stream_window_opened(struct stream *t) MUST_CHECK;
-/* It is sealed. */
+/* The current file is sealed. */
 void stream_window_sealed(struct stream *t);
-/* BYTES are about to be written: delete files of the window for them. */
+/* Delete files of the window so that BYTES can be written. */
 void stream_window_make_space(struct stream *t, uint64_t bytes);
 /* BYTES were written. */
 void stream_window_wrote(struct stream *t, uint64_t bytes);
-/* Is the file full, as it has SIZE bytes and MORE are to come? */
+/* The current file has SIZE bytes: do MORE bytes belong in the next one? */
 bool stream_window_is_file_full(
     const struct stream *t, uint64_t size, uint64_t more);
 

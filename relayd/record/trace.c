@@ -16,7 +16,7 @@
 #include "store/dir.h"
 #include "store/session_dir.h"
 
-/* With its place in the session's map. Its files share its path. */
+/* Including its entry in the session's map. Its files share its path. */
 static uint64_t
 memory(const struct trace *t)
 {
@@ -89,7 +89,7 @@ leave_key(struct session *s, struct trace *t)
 	set_newest(s, t->key, t->older);
 }
 
-/* T counts with BYTES in what is kept of closed streams. */
+/* T counts as BYTES in what is kept for closed streams. */
 static void
 count_memory(struct session *s, struct trace *t, uint64_t bytes)
 {
@@ -115,7 +115,7 @@ is_open(const struct session *s, const struct trace *t)
 	return !t->is_over || s->wish.is_snapshot;
 }
 
-/* T has no stream. It is kept while the current chunk has files of it, so that
+/* T has no streams. It is kept while the current chunk has files of it, so that
  * their names are not used again. */
 static void
 forget_unless_named(struct session *s, struct trace *t)
@@ -153,8 +153,8 @@ make_folder(struct trace *t, struct chunk *c)
 	return E_LIMIT;
 }
 
-/* Does NAME, a component, begin as a folder that the relay makes? The folder of
- * a process may begin with a dot. */
+/* Does NAME, a component, begin like a folder that the relay makes? The folder
+ * of a process may begin with a dot. */
 static bool
 is_own_folder(const char *name)
 {
@@ -165,8 +165,8 @@ is_own_folder(const char *name)
 	       strncmp(name, ".tracepulse-", strlen(".tracepulse-")) == 0;
 }
 
-/* A peer before 2.11 names the whole path. It begins no trace in a folder that
- * the relay makes, nor in one that has files already. */
+/* A peer before 2.11 names the whole path. It must not begin a trace in a
+ * folder that the relay makes, nor in one that already has files. */
 static bool
 is_free(const struct session *s, const struct relpath *path)
 {
@@ -314,7 +314,7 @@ trace_forget_all(struct session *s)
 	idmap_free(&s->trace_keys);
 }
 
-/* Free one trace; false: none is to be freed. */
+/* Free one trace. False: there is none to free. */
 static bool
 free_one(struct shard *sh)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A CTF trace of a session: the streams that a tracer added with one path, in
- * one folder with one metadata; viewers see them as one trace.
+ * A CTF trace of a session: the streams that a tracer added with one path. They
+ * share one folder and one metadata, and viewers see them as one trace.
  *
  * A tracer may begin a trace again under the same path (`lttng untrack` and
  * `lttng track` of a running application with buffers per process). The new
- * trace has metadata of its own, so it gets a folder of its own: the path with
- * -1, -2, ... at its end. All its streams go there, in later trace chunks too.
+ * trace has its own metadata, so it gets its own folder: the path with -1, -2,
+ * ... at its end. All its streams go there, also in later trace chunks.
  *
  * A trace lives on its session's worker.
  */
@@ -28,7 +28,7 @@ struct shard;
 
 struct trace {
 	struct list
-	    node;     /* session->traces, old_traces; in none: has streams */
+	    node;     /* session->traces or old_traces, if it has no streams */
 	uint64_t key; /* key of ASKED in session->trace_keys */
 	struct trace *older, *newer; /* of the same key; NULL: none */
 	struct relpath *asked;	     /* the path that the tracer sent */
@@ -44,24 +44,24 @@ struct trace {
 	uint64_t counted;      /* in names_bytes: its memory, without streams */
 };
 
-/* How many taken names are tried, one after another, for the folder of a trace
- * that begins again: as many as for a session's directory. */
+/* How many names are tried for the folder of a trace that begins again, as for
+ * a session's directory. */
 #define TRACE_TAKEN_MAX 999
 
 /*
  * The trace of a new stream CHANNEL with the path ASKED, with one more
- * reference: the newest trace with that path. A new trace begins when that one
- * has had a stream CHANNEL already, or when its metadata stream is closed, as
- * then nothing can be added to it. (A snapshot's streams come and go one after
- * another, metadata too: a closed metadata stream begins no new trace there.)
- * E_IO, E_LIMIT (no free name for its folder), E_NOMEM.
+ * reference: the newest trace with that path. A new trace begins if that one
+ * has had a stream CHANNEL already, or if its metadata stream is closed, since
+ * nothing can be added to it then. (The streams of a snapshot, metadata too,
+ * come and go one after another: there a closed metadata stream begins no new
+ * trace.) E_IO, E_LIMIT (no free name for its folder), E_NOMEM.
  */
 enum status trace_join(struct trace **out, struct session *s,
     const struct relpath *asked, const struct relpath *channel) MUST_CHECK;
-/* The stream could not be made: the tracer may add it again. */
+/* The stream could not be created: the tracer may add it again. */
 void trace_not_added(struct trace *t, const struct relpath *channel);
 void trace_added(struct trace *t, bool is_metadata);
-/* The stream is gone, or could not be made. NULL is fine. */
+/* The stream is gone, or could not be created. NULL is fine. */
 void trace_leave(struct session *s, struct trace *t);
 
 /* CLOSE_STREAM came for a metadata stream of T. */
@@ -69,13 +69,12 @@ void trace_close_metadata(struct trace *t);
 /* A stream of T writes in the chunk C. */
 void trace_enter(struct trace *t, const struct chunk *c);
 
-/* The session has gone to another chunk: forget traces without streams, as
+/* The session has gone to another chunk: forget traces without streams, since
  * their names are free there. */
 void trace_forget_old(struct session *s);
-/* The session is destroyed, and has no streams any more. */
+/* The session is destroyed and has no streams any more. */
 void trace_forget_all(struct session *s);
-/* Free some of those that are forgotten: a millisecond of work. True: there are
- * more. */
+/* Free some forgotten traces: one millisecond of work. True: there are more. */
 #define TRACE_FREE_SLICE 1000
 bool trace_free_some(struct shard *sh);
 

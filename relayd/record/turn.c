@@ -18,22 +18,21 @@
 #include "store/session_dir.h"
 #include "store/store.h"
 
-/* Files and folders unlinked per turn of the loop: about 2 ms on a local
- * disk. */
+/* Files and folders deleted per cycle: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
-/* How long the last turn may delete: with the reading before it, the daemon
- * ends within a second. */
+/* How long turn_last() may delete: with the reading before it, the daemon stops
+ * within a second. */
 #define LAST_DELETE_NS (250 * NS_PER_MS)
-/* When to try again to write records that wait for a local reader's lock. */
+/* When to retry writing records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
-/* How long a record may come later than its packet's bytes while memory is
+/* How much later than its packet's bytes a record may come while memory is
  * short: tracers send both within milliseconds. */
 #define RECORD_WAIT_NS (1 * NS_PER_S)
-/* How often memory that is short is looked at. */
+/* How often to check memory that is short. */
 #define RELIEF_NS (20 * NS_PER_MS)
-/* When to try again to write metadata that waits for room on the disk. */
+/* When to retry writing metadata that waits for space on the disk. */
 #define PENDING_RETRY_NS (100 * NS_PER_MS)
-/* How many tries there are at the end, LOCK_RETRY_NS apart: 300 ms. */
+/* Retries when the daemon stops, LOCK_RETRY_NS apart: 300 ms. */
 #define LAST_LOCK_TRIES 30
 
 void
@@ -89,7 +88,7 @@ turn_delete_some(struct shard *sh)
 			log_info(CHUNK_FMT " deleted", CHUNK_ARGS(c));
 			finish_chunk(c);
 		} else {
-			/* Small ones do not wait for a large one. */
+			/* Small chunks do not wait for a large one. */
 			list_del(&c->doomed_node);
 			list_append(&sh->doomed, &c->doomed_node);
 		}
@@ -106,7 +105,7 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 
 	list_for_each (n, tmp, &sh->ending) {
 		s = list_entry(n, struct session, ending_node);
-		/* The desk closes a connection that stops there. */
+		/* The worker closes a connection that stops there. */
 		if (session_is_receiving(s))
 			session_linger(s);
 		if (s->linger_until_ns > now_ns) {
@@ -127,9 +126,9 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 	return next;
 }
 
-/* Give up gaps whose time is over; returns when to look again. Packets behind a
- * gap that is given up are written at once, and the next gap may be behind
- * them. */
+/* Give up gaps whose time is over. Returns when to check again. Packets after a
+ * gap that is given up are written at once, and the next gap may follow them.
+ */
 static uint64_t
 end_gaps(struct shard *sh, uint64_t now_ns)
 {
@@ -155,7 +154,7 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 }
 
 static struct session *
-greediest_session(const struct shard *sh)
+largest_session(const struct shard *sh)
 {
 	struct session *s, *found = NULL;
 
@@ -167,13 +166,13 @@ greediest_session(const struct shard *sh)
 }
 
 /*
- * Packets use more memory than they may. The session that holds most gives up
- * packets without records: those that have waited for long, or with twice the
- * memory all. Sessions that hold little lose nothing. Returns when to look
- * again.
+ * If packets use more memory than they may, the session that holds most gives
+ * up packets without records: those that have waited long, or, at twice the
+ * limit, all. A session that holds no more than its fair share loses nothing.
+ * Returns when to check again.
  */
 static uint64_t
-relieve(struct shard *sh, uint64_t now_ns)
+free_memory(struct shard *sh, uint64_t now_ns)
 {
 	const uint64_t since = shard_is_over(sh, 2) ? now_ns
 						    : now_ns - RECORD_WAIT_NS;
@@ -186,7 +185,7 @@ relieve(struct shard *sh, uint64_t now_ns)
 	if (now_ns < sh->relief_ns)
 		return sh->relief_ns;
 	sh->relief_ns = now_ns + RELIEF_NS;
-	s = greediest_session(sh);
+	s = largest_session(sh);
 	if (s == NULL)
 		return sh->relief_ns;
 	bytes = session_give_up(s, since);
@@ -199,8 +198,8 @@ relieve(struct shard *sh, uint64_t now_ns)
 	return sh->relief_ns;
 }
 
-/* Try to write metadata that waits for room. When one stream finds none, it
- * goes behind the others, which are tried later. Returns when. */
+/* Retry writing metadata that waits for space. If there is none for one stream,
+ * the others are tried later. Returns when. */
 static uint64_t
 retry_pending(struct shard *sh, uint64_t now_ns)
 {
@@ -237,7 +236,7 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	next = end_overdue(sh, now_ns);
 	next = clock_earlier(next, retry_pending(sh, now_ns));
 	next = clock_earlier(next, stream_window_tick(sh, now_ns));
-	next = clock_earlier(next, relieve(sh, now_ns));
+	next = clock_earlier(next, free_memory(sh, now_ns));
 	shard_end_slice(sh);
 	if (!list_empty(&sh->dirty))
 		return now_ns;
@@ -246,8 +245,8 @@ turn_tick(struct shard *sh, uint64_t now_ns)
 	return clock_earlier(next, gaps);
 }
 
-/* Wait for readers that hold the lock of an index file, but only up to a limit:
- * then write without the lock. */
+/* Wait for readers that hold the lock of an index file, up to a limit. Then
+ * write without the lock. */
 static void
 wait_for_readers(struct shard *sh)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker does with its shard at the end of each turn of its loop: the
- * work that endpoints left is done for all sessions and streams together. The
- * model does not know these functions. No libevent here: the edge (worker,
- * desk, udp_port) and tests call them, on the shard's thread.
+ * What a worker does with its shard at the end of each cycle of its loop: the
+ * work that endpoints left for all sessions and streams together. Sessions and
+ * streams do not call these functions. The worker, its connections and tests
+ * do, on the shard's thread. No libevent here.
  */
 #ifndef RELAYD_RECORD_TURN_H
 #define RELAYD_RECORD_TURN_H
@@ -16,16 +16,16 @@ struct shard;
 /* Commit what is ready. */
 void turn_commit(struct shard *sh);
 
-/* Delete some files of deleted chunks, and free some memory of what is over;
- * true when more is left. */
+/* Delete some files of deleted chunks, and free some memory of what has ended.
+ * True: there is more. */
 bool turn_delete_some(struct shard *sh);
 
-/* Do what is due, and return when to call it again (ns of clock_now_ns();
+/* Do what is due. Returns when to call it again (ns of clock_now_ns();
  * UINT64_MAX: nothing waits). */
 uint64_t turn_tick(struct shard *sh, uint64_t now_ns);
 
-/* The last turn, for an ordered shutdown: end every session. Call it before
- * shard_destroy(). NULL is fine. */
+/* For an ordered shutdown, before shard_destroy(): end every session. NULL is
+ * fine. */
 void turn_last(struct shard *sh);
 
 #endif

@@ -17,11 +17,10 @@
 #include "store/packet.h"
 
 /*
- * Which stream of a session uses the most memory, of those that can give a
- * packet up? Streams are sorted by the power of two of what they use, so that
- * nobody looks at all of them. A stream that uses less by now stays where it
- * was until it is found there: each time that it came up pays for one such
- * move.
+ * The stream of a session that uses the most memory, of those that can give a
+ * packet up. Streams are sorted by the power of two of what they use, so that
+ * finding it does not visit all of them. A stream that uses less by now stays
+ * where it was until it is found there: each move up pays for one such move.
  */
 
 /* Of N > 0. */
@@ -31,14 +30,7 @@ power_of(uint64_t n)
 	return 63 - (unsigned)__builtin_clzll(n);
 }
 
-static void
-udp_room_init(struct session_udp *u)
-{
-	for (unsigned i = 0; i < UDP_POWERS; i++)
-		list_init(&u->users[i]);
-}
-
-/* Memory that its packets use that wait or are not yet whole. */
+/* Memory of its packets that wait or are not whole yet. */
 static uint64_t
 used_by(const struct stream *t)
 {
@@ -46,9 +38,9 @@ used_by(const struct stream *t)
 }
 
 /* The stream may use more memory now, or be able to give up a packet. True: it
- * is, all below *TO (arrivals_victim()). */
+ * can give up all below *TO (arrivals_victim()). */
 static bool
-udp_room_note(struct stream *t, uint64_t *to)
+note_user(struct stream *t, uint64_t *to)
 {
 	struct session_udp *u = t->session->udp;
 	struct stream_udp *su = t->intake.udp;
@@ -71,11 +63,11 @@ udp_room_note(struct stream *t, uint64_t *to)
 
 /*
  * The stream that uses the most memory, of those that were noted and can give a
- * packet up; none of them uses twice as much. NULL: none can. On average this
- * takes as long with many streams as with few.
+ * packet up; no other uses twice as much. NULL: none can. On average this takes
+ * as long with many streams as with few.
  */
 static struct stream *
-udp_room_greediest(struct session *s, uint64_t *to)
+largest_user(struct session *s, uint64_t *to)
 {
 	struct session_udp *u = s->udp;
 	struct stream_udp *su;
@@ -88,16 +80,15 @@ udp_room_greediest(struct session *s, uint64_t *to)
 			continue;
 		}
 		su = list_first(&u->users[power], struct stream_udp, user_node);
-		if (udp_room_note(su->stream, to) && su->power >= power)
+		if (note_user(su->stream, to) && su->power >= power)
 			return su->stream;
 	}
 	return NULL;
 }
 
-/* A stream whose packets come as datagrams: pieces that arrive, packets that
- * are lost. */
+/* The transport: pieces arrive, and packets are lost. */
 
-/* The memory of pieces is counted for the session, too. */
+/* Count the memory of pieces for the session, too. */
 static void
 recount(struct stream *t, uint64_t before)
 {
@@ -147,8 +138,8 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	const uint64_t before = t->intake.udp->arrivals.partial_bytes;
 	struct reorder_loss loss;
 
-	/* First write packets before the gap: they may belong to another file
-	 * or chunk. */
+	/* First write the packets before the gap: they may belong to another
+	 * file or chunk. */
 	writer_write_batch(t);
 	arrivals_skip(&t->intake.udp->arrivals, to, &loss);
 	recount(t, before);
@@ -167,7 +158,7 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	stream_mark_dirty(t);
 }
 
-/* Memory in use by the session's packets that wait or are not yet whole. */
+/* Memory of the session's packets that wait or are not whole yet. */
 static uint64_t
 in_use(const struct session *s)
 {
@@ -186,20 +177,20 @@ is_short(const struct session *s)
 }
 
 /* Give packets up until memory is free. False: no stream can give any up, or
- * the time is over: many may give up what frees nothing yet. */
+ * the time slice has expired: what many give up may free no memory yet. */
 static bool
-make_room(struct session *s)
+give_packets_up(struct session *s)
 {
 	struct stream *t;
 	uint64_t to;
 
 	while (is_short(s)) {
-		t = udp_room_greediest(s, &to);
+		t = largest_user(s, &to);
 		if (t == NULL)
 			return false;
 		give_up(t, to, "memory");
 		(void)writer_write_ready(t);
-		(void)udp_room_note(t, &to);
+		(void)note_user(t, &to);
 		if (shard_is_late(s->shard))
 			return !is_short(s);
 	}
@@ -225,7 +216,7 @@ count_of(enum arrived what)
 	return UDP_memory;
 }
 
-/* Put a stream with a gap on the list that turn_tick() looks at. */
+/* Have turn_tick() check a stream with a gap. */
 static void
 watch_gap(struct stream *t)
 {
@@ -238,7 +229,7 @@ watch_gap(struct stream *t)
 
 /* Take a piece with the right token that fits its packet. */
 static enum udp_count
-udp_stream_piece(struct stream *t, const struct udp_header *h)
+take_piece(struct stream *t, const struct udp_header *h)
 {
 	struct arrivals *a = &t->intake.udp->arrivals;
 	const struct arrival f = { h->net_seq, h->size, h->padding, h->offset,
@@ -247,21 +238,21 @@ udp_stream_piece(struct stream *t, const struct udp_header *h)
 	enum arrived what;
 	uint64_t before, to;
 
-	if (is_short(t->session) && !make_room(t->session))
+	if (is_short(t->session) && !give_packets_up(t->session))
 		return UDP_memory;
 	before = a->partial_bytes;
 	what = arrivals_add(a, &f, clock_now_ns(), &whole);
 	recount(t, before);
 	if (whole != NULL && intake_data(t, whole) != OK)
 		what = ARRIVED_NOMEM;
-	(void)udp_room_note(t, &to);
+	(void)note_user(t, &to);
 	watch_gap(t);
 	return count_of(what);
 }
 
 /* A record for packet SEQ was taken. */
 static void
-heard_of(struct stream *t, uint64_t seq)
+record_came(struct stream *t, uint64_t seq)
 {
 	const struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to = t->intake.reorder.next + UDP_RECORDS_MAX / 8, whole;
@@ -286,7 +277,7 @@ record(struct stream *t, uint64_t seq, const struct index_record *rec)
 	if (st == E_NOENT)
 		writer_pass_packet(t, rec->packet_seq_num);
 	else if (st == OK)
-		heard_of(t, seq);
+		record_came(t, seq);
 	return st;
 }
 
@@ -315,8 +306,8 @@ closing(struct stream *t)
 {
 	struct arrivals *a = &t->intake.udp->arrivals;
 
-	/* When the control connection ends, no last packet is named: it is the
-	 * highest known one. */
+	/* The end of the control connection does not name the last packet: it
+	 * is the highest known one. */
 	if (!t->is_closing && !t->intake.has_last &&
 	    a->end > t->intake.reorder.next) {
 		t->intake.has_last = true;
@@ -342,7 +333,7 @@ finish(struct stream *t)
 		if (to > t->intake.reorder.next)
 			give_up(t, to, "the stream ended");
 		else if (t->intake.reorder.needs_record)
-			break; /* not reached: no records are needed now */
+			break; /* not reached: no record is needed now */
 	}
 	if (a->end > t->intake.reorder.next)
 		give_up(t, a->end, "the stream ended");
@@ -359,7 +350,7 @@ pass_gap(struct stream *t)
 		give_up(t, to, "the window is full");
 		return true;
 	}
-	(void)udp_room_note(t, &to);
+	(void)note_user(t, &to);
 	watch_gap(t);
 	return false;
 }
@@ -370,8 +361,8 @@ check_gap(struct stream *t, uint64_t now_ns)
 	struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to;
 
-	/* For the same packet, later arrivals can only make the gap end
-	 * later. */
+	/* Later arrivals can only delay the end of a gap before the same
+	 * packet. */
 	if (now_ns < t->intake.udp->due_ns &&
 	    t->intake.udp->due_next == t->intake.reorder.next &&
 	    arrivals_has_gap(a))
@@ -429,7 +420,7 @@ udp_stream_create(struct stream *t)
  * streams of its session; no packet has come yet. A TCP stream does not
  * change. */
 static void
-udp_stream_undo(struct stream *t)
+undo_udp(struct stream *t)
 {
 	if (t->intake.udp == NULL)
 		return;
@@ -456,8 +447,9 @@ udp_counts_text(const struct udp_counts *c, char *out, size_t size)
 	return out;
 }
 
-/* Has the session packets, records or data connections already? Then packet
- * numbers over UDP would not begin at 0, or packets would come over TCP. */
+/* Does the session have packets, records or data connections already? Then
+ * packet numbers over UDP would not begin at 0, or packets would come over TCP.
+ */
 static bool
 has_begun(const struct session *s)
 {
@@ -481,7 +473,7 @@ window_bytes(const struct session *s)
 }
 
 static uint32_t
-wish(uint32_t wanted, uint32_t usual, uint32_t max)
+choose(uint32_t wanted, uint32_t usual, uint32_t max)
 {
 	if (wanted == 0)
 		return usual;
@@ -511,7 +503,7 @@ random_token(struct udp_token *token)
 }
 
 static enum relay_code
-judge_open(const struct session *s, const struct udp_open *q)
+check_open(const struct session *s, const struct udp_open *q)
 {
 	if (s->shard->config.udp_port == 0)
 		return RELAY_INVALID_PROTOCOL;
@@ -536,14 +528,14 @@ make(const struct session *s, const struct udp_open *q)
 		free(u);
 		return NULL;
 	}
-	u->config.fragment_size = wish(
+	u->config.fragment_size = choose(
 	    q->fragment_size, UDP_FRAGMENT_DEFAULT, UDP_FRAGMENT_MAX);
-	/* With a sender that resends, only time and memory limit a gap (udp
-	 * 4). */
+	/* If the sender resends, only time and memory limit a gap (udp 4). */
 	u->config.window =
-	    resends ? 0 : wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
+	    resends ? 0 : choose(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
 	u->config.timeout_ns = gap_timeout(q->gap_timeout_us);
-	udp_room_init(u);
+	for (unsigned i = 0; i < UDP_POWERS; i++)
+		list_init(&u->users[i]);
 	u->window_bytes = bytes;
 	u->max_packet = udp_packet_max(bytes);
 	if (u->max_packet > s->shard->config.max_packet_size)
@@ -568,7 +560,7 @@ begin(struct session *s, const struct udp_open *q)
 	if (st == OK)
 		return OK;
 	list_for_each (n, tmp, &s->streams)
-		udp_stream_undo(list_entry(n, struct stream, session_node));
+		undo_udp(list_entry(n, struct stream, session_node));
 	free(s->udp);
 	s->udp = NULL;
 	return st;
@@ -580,7 +572,7 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 	const struct session_udp *u;
 
 	assert(shard_is_mine(s->shard));
-	*a = (struct udp_open_reply){ .code = judge_open(s, q) };
+	*a = (struct udp_open_reply){ .code = check_open(s, q) };
 	if (a->code == RELAY_OK && begin(s, q) != OK)
 		a->code = RELAY_NO_MEMORY;
 	if (a->code != RELAY_OK) {
@@ -595,7 +587,7 @@ udp_open(struct session *s, const struct udp_open *q, struct udp_open_reply *a)
 	a->fragment_size = u->config.fragment_size;
 	a->window = u->config.window != 0
 			? u->config.window
-			: wish(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
+			: choose(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
 	a->window_bytes = u->window_bytes;
 	a->flags = q->flags & UDP_OPEN_RESENDS;
 	a->token = u->token;
@@ -663,15 +655,15 @@ udp_session_destroy(const char *tag, struct session_udp *u)
 	free(u);
 }
 
-/* One datagram, which may come from anywhere. Datagrams are never answered. */
+/* One datagram, from any sender. Datagrams are never answered. */
 
 #define LOG_NS (10 * NS_PER_S)
 
-/* Judge a datagram without its place in the packet. The token is checked before
- * the checksum, so that a sender who does not know the token cannot make the
+/* Check a datagram, except for its place in the packet. The token comes before
+ * the checksum, so that a sender that does not know the token cannot make the
  * relay read all bytes. */
 static enum udp_count
-judge(const struct stream *t, const struct udp_header *h, const uint8_t *p,
+check(const struct stream *t, const struct udp_header *h, const uint8_t *p,
     size_t n)
 {
 	const struct session_udp *u;
@@ -701,7 +693,7 @@ count(struct shard *sh, struct session *s, enum udp_count what)
 }
 
 static void
-tell(struct shard *sh, const struct session *s, enum udp_count what,
+log_dropped(struct shard *sh, const struct session *s, enum udp_count what,
     const struct udp_header *h)
 {
 	static const char *const texts[] = {
@@ -722,10 +714,10 @@ tell(struct shard *sh, const struct session *s, enum udp_count what,
 		    texts[what]);
 }
 
-/* Is the handle another worker's? A worker that does not exist has no streams,
- * so datagrams for it are judged here. */
+/* Does the handle belong to another worker? A worker that does not exist has no
+ * streams, so datagrams for it are checked here. */
 static bool
-is_anothers(const struct shard *sh, uint64_t handle)
+belongs_to_another(const struct shard *sh, uint64_t handle)
 {
 	const unsigned n = sh->config.n_workers, worker = ids_worker(handle);
 
@@ -743,20 +735,20 @@ udp_input(struct shard *sh, const uint8_t *p, size_t n)
 	assert(shard_is_mine(sh));
 	if (udp_header_decode(p, n, &h) != OK) {
 		count(sh, NULL, UDP_malformed);
-		tell(sh, NULL, UDP_malformed, &h);
+		log_dropped(sh, NULL, UDP_malformed, &h);
 		return true;
 	}
-	if (is_anothers(sh, h.stream))
+	if (belongs_to_another(sh, h.stream))
 		return false;
 	t = idmap_find(&sh->streams, h.stream);
-	what = judge(t, &h, p, n);
+	what = check(t, &h, p, n);
 	if (what != UDP_stream && what != UDP_token)
 		s = t->session;
 	if (what == UDP_taken)
-		what = udp_stream_piece(t, &h);
+		what = take_piece(t, &h);
 	count(sh, s, what);
 	if (what != UDP_taken)
-		tell(sh, s, what, &h);
+		log_dropped(sh, s, what, &h);
 	else if (h.is_resend)
 		count(sh, s, UDP_resent);
 	return true;

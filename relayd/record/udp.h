@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace packets over UDP (udp 1 - 4): the model and the endpoint, without
- * sockets. A session whose peer has sent UDP_OPEN takes packets over UDP only,
- * and none from data connections. Everything lives on the session's worker.
+ * Trace packets over UDP (udp 1 - 4), without sockets. A session whose peer has
+ * sent UDP_OPEN takes packets over UDP only, and none from data connections.
+ * Everything lives on the session's worker.
  */
 #ifndef RELAYD_RECORD_UDP_H
 #define RELAYD_RECORD_UDP_H
@@ -25,35 +25,35 @@ struct session_udp;
 struct shard;
 struct stream;
 
-/* As SESSION_FILES_LITTLE, but 64 files: of datagrams that are not taken,
- * packets may be lost. */
+/* As SESSION_FILES_LITTLE, but 64 files: datagrams that are not taken may be
+ * lost. */
 #define UDP_FILES_LITTLE (UINT64_C(4) << 20)
 
 /*
- * Memory, in bytes, for one session's packets that wait and pieces of packets:
- * as much as for TCP (SESSION_HELD_MAX), so that an attack over UDP gains
- * nothing. If less than the second is left for it, UDP is refused.
+ * Bytes of memory for one session's packets that wait and pieces of packets: as
+ * much as for TCP (SESSION_HELD_MAX), so that an attack over UDP gains nothing.
+ * If less than the second is available, UDP is refused.
  */
 #define UDP_WINDOW_BYTES (UINT64_C(64) << 20)
 #define UDP_WINDOW_BYTES_MIN (UINT64_C(1) << 20)
-/* Packets of a stream that may wait while one is missing: with 4 KiB each, this
- * is window_bytes. */
+/* Packets of a stream that may wait while one is missing: window_bytes, if each
+ * has 4 KiB. */
 #define UDP_WINDOW_MAX 16384
-/* Records of a stream that may wait for their bytes; beyond it the oldest are
- * given up. At 30,000 packets per second this is one second. */
+/* Records of a stream that may wait for their bytes. Above it the oldest are
+ * given up. One second at 30,000 packets per second. */
 #define UDP_RECORDS_MAX 32768
-/* How long a gap may last. At most half of the time that an ended session
- * waits for what is under way (LINGER_NS). */
+/* How long a gap may last. At most half of the time that an ended session waits
+ * for more bytes (LINGER_NS). */
 #define UDP_GAP_DEFAULT_NS (1 * NS_PER_S)
 #define UDP_GAP_MIN_NS (1 * NS_PER_MS)
 #define UDP_GAP_MAX_NS (5 * NS_PER_S)
-/* A packet number this far beyond the next one is false. */
+/* A packet number this far after the next one is false. */
 #define UDP_FAR (UINT64_C(1) << 32)
-/* Holes of all streams in one UDP_STATUS reply: together as many bytes as may
- * wait for a peer that does not read (CONTROL_OUT_MAX). */
+/* Holes of all streams in one UDP_STATUS reply: as many bytes as may wait for a
+ * peer that does not read (CONTROL_OUT_MAX). */
 #define UDP_STATUS_RANGES_MAX 16384
-/* Numbers that are looked at for it: 1 ms. The holes beyond are told when those
- * before are filled. */
+/* Packet numbers that are checked for one reply: 1 ms. Later holes are reported
+ * when the earlier ones are filled. */
 #define UDP_STATUS_LOOKS 16384
 /* Lines about gaps per second and worker; .loss.jsonl has them all. */
 #define UDP_GAP_LINES 20
@@ -66,7 +66,7 @@ struct session_udp {
 	uint64_t window_bytes;
 	uint64_t max_packet;
 	/* Streams that can give a packet up, by the power of two of the memory
-	 * they use; bit I of POWERS: users[I] may have some. */
+	 * they use. Bit I of POWERS: users[I] may have some. */
 	struct list users[UDP_POWERS];
 	uint64_t powers;
 	uint64_t partial_bytes; /* memory of packets that lack pieces */
@@ -74,34 +74,32 @@ struct session_udp {
 	uint64_t last_log;
 };
 
-/* What a stream has in addition when it uses UDP. */
+/* The additional part of a stream that uses UDP. */
 struct stream_udp {
 	struct arrivals arrivals;
-	struct stream *stream; /* whose it is */
+	struct stream *stream; /* its owner */
 	struct list user_node; /* session->udp->users */
 	unsigned power;	       /* its place there */
 	uint64_t due_ns;       /* when the gap ends; 0: not known */
-	uint64_t due_next;     /* the missing packet of due_ns */
+	uint64_t due_next;     /* the missing packet that DUE_NS is for */
 	uint64_t gaps, lost;
 	struct reorder_loss last;
 };
 
-/* UDP_OPEN (10001). The reply's code says whether it succeeded. */
+/* UDP_OPEN (10001). The code of the reply says whether it succeeded. */
 void udp_open(
     struct session *s, const struct udp_open *q, struct udp_open_reply *a);
 /* UDP_STATUS (10002): append the whole reply to OUT. */
 void udp_status(const struct session *s, uint64_t handle, struct buf *out);
-/* The session is destroyed: its figures are logged. NULL is fine. */
+/* The session is destroyed: log its figures. NULL is fine. */
 void udp_session_destroy(const char *tag, struct session_udp *u);
 
-/*
- * One datagram of N bytes, from anywhere. False: by its stream handle it is for
- * another worker (ids_worker()).
- */
+/* One datagram of N bytes, from any sender. False: by its stream handle it
+ * belongs to another worker (ids_worker()). */
 bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
 
-/* From its first packet on the stream takes datagrams. A metadata stream does
- * not change. E_NOMEM. */
+/* If its session uses UDP, the new stream T takes its packets as datagrams,
+ * except for metadata. E_NOMEM. */
 enum status udp_stream_create(struct stream *t) MUST_CHECK;
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of what happened to datagrams, for a session and for a whole
- * worker. */
+/* Counts of what happened to datagrams, per session and per worker. */
 #ifndef RELAYD_RECORD_UDP_COUNT_H
 #define RELAYD_RECORD_UDP_COUNT_H
 
@@ -19,7 +18,7 @@ struct udp_counts {
 };
 
 /* " udp_name=n ..." for each count that is not 0; "" if all are 0. Returns OUT.
- * udp_session.c */
+ * In udp.c. */
 const char *udp_counts_text(const struct udp_counts *c, char *out, size_t size);
 
 #endif

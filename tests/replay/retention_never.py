@@ -91,7 +91,7 @@ def an_error_deletes_nothing():
             pass
         s = relay.Session(daemon, "goes-on")
         s.packet()
-        wait_until("told", lambda: "no room" in daemon.log_text())
+        wait_until("told", lambda: "no space" in daemon.log_text())
         time.sleep(1.2)
         check(old.exists(), "deleted")
         for c in (s.control, s.data):
