@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "relayd/retention/retention_internal.h"
+#include "store/kept_dir.h"
 #include "store/output.h"
 #include "store/stored.h"
 
@@ -119,16 +120,20 @@ restore_entry(void *retention, const struct notes_row *row)
 	table_keep(t, e, row->is_kept);
 }
 
-/* Sessions that were active when the relay was killed have ended. */
+/* Sessions without users have ended. At the start none has users. */
 static void
-end_all(struct retention *r)
+end_unused_sessions(struct retention *r)
 {
 	struct list *n, *tmp;
 	struct entry *e;
+	uint64_t bytes;
 
 	list_for_each (n, tmp, &r->table.active) {
 		e = list_entry(n, struct entry, active);
-		table_end(&r->table, e, clock_wall_ns(), 0, false);
+		bytes = table_bytes_of(e);
+		if (table_is_used(e))
+			continue;
+		table_end(&r->table, e, clock_wall_ns(), bytes, false);
 		retention_note(r, e, e->path);
 	}
 }
@@ -259,25 +264,18 @@ load(struct retention *r)
 	r->has_logged_why = r->has_unnoted = false;
 	r->table.memory_max = r->memory_max;
 	find_moved(r);
-	end_all(r);
+	end_unused_sessions(r);
 	if (r->table.n > 0)
 		log_info("notes: %" PRIu64 " directories, %" PRIu64 " bytes",
 		    r->table.n, r->table.bytes);
-}
-
-static bool
-is_removed(int fd)
-{
-	struct stat sb;
-
-	return fstat(fd, &sb) == 0 && sb.st_nlink == 0;
 }
 
 static void
 unload(struct retention *r)
 {
 	retention_end_job(r);
-	if (r->notes != NULL && (r->table.n == 0 || is_removed(r->base_fd)))
+	if (r->notes != NULL &&
+	    (r->table.n == 0 || kept_dir_is_gone(r->base_fd)))
 		notes_remove(r->notes);
 	notes_close(r->notes);
 	r->notes = NULL;
@@ -289,24 +287,6 @@ unload(struct retention *r)
 	r->must_check = false;
 	r->fresh_ns = 0;
 	r->disk = (struct disk_space){ 0 };
-}
-
-/* Sessions without users have ended. */
-static void
-end_unused_sessions(struct retention *r)
-{
-	struct list *n, *tmp;
-	struct entry *e;
-	uint64_t bytes;
-
-	list_for_each (n, tmp, &r->table.active) {
-		e = list_entry(n, struct entry, active);
-		bytes = table_bytes_of(e);
-		if (table_is_used(e))
-			continue;
-		table_end(&r->table, e, clock_wall_ns(), bytes, false);
-		retention_note(r, e, e->path);
-	}
 }
 
 static bool
