@@ -243,6 +243,22 @@ def snapshot_sessions_are_seen():
             conn.close()
 
 
+def snapshots_of_two_relays():
+    """Snapshot sessions of the same peer, host and name at two relays on one
+    output directory do not share a directory."""
+    with relay.Daemon() as one, relay.Daemon() as two:
+        two.stop()
+        two.is_stopped = False
+        two.command[two.command.index("-o") + 1] = str(one.out)
+        two.start_again()
+        kept = []
+        for daemon, want in ((one, "h/place"), (two, "h/place-1")) * 2:
+            c, code, path = begin(daemon, base="place", snapshot=1,
+                                  uuid=b"u" * 16)
+            equal((code, path), (relay.OK, want), "snapshot session")
+            kept.append(c)
+
+
 def a_finished_trace_gets_no_files_of_old_peers():
     with relay.Daemon() as daemon:
         s = relay.Session(daemon, "victim", base="place")
@@ -308,6 +324,7 @@ CASES = [base_paths_into_a_session, neighbours_below_one_folder,
          old_paths_into_another_old_session, old_paths_of_several_folders,
          an_old_path_is_no_host,
          snapshot_sessions_are_seen, snapshots_into_a_session,
+         snapshots_of_two_relays,
          a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
          capabilities_are_not_for_the_environment]
 
