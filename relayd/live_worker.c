@@ -18,34 +18,34 @@
 #include "relayd/live/viewers.h"
 #include "relayd/stats/stats.h"
 
-/* News that one turn takes in; what is left waits for the next turn, so that
- * peers that publish without end do not keep viewers waiting. */
+/* Events that one cycle takes; the rest waits for the next cycle, so that peers
+ * that publish without pause do not keep viewers waiting. */
 #define CYCLE_EVENTS 256
 
 struct live_worker {
 	pthread_t thread;
 	struct loop loop;
-	struct live_inbox inbox; /* news */
-	struct message *stop;	 /* only it ends the thread */
-	/* A wake-up could not be sent: all held requests are served. */
+	struct live_inbox inbox;
+	struct message *stop; /* only it ends the thread */
+	/* A wake-up could not be sent: serve all held requests. */
 	struct published has_lost_wake;
 	struct viewers viewers;
 	struct questions questions;
-	struct viewer_conns desk;
+	struct viewer_conns set;
 };
 
 struct live_pool {
 	struct live_notifier notifier;
 	struct published viewer_ids, n_conns;
 	unsigned max_conns;
-	uint64_t last_crowd_log;
+	uint64_t last_full_log;
 	struct live_worker workers[LIVE_WORKERS_MAX];
 	unsigned n_workers; /* started */
 	unsigned next;	    /* the worker of the next viewer */
 };
 
-/* Held requests are served once for all news of a turn: one peer that publishes
- * many streams costs the viewers of others nothing. */
+/* Serve held requests once for all events of a cycle: a peer that publishes
+ * many streams costs the viewers of other peers nothing. */
 static void
 on_wake(void *arg)
 {
@@ -60,15 +60,14 @@ on_wake(void *arg)
 		viewers_take_event(&w->viewers, what, object);
 		n++;
 	}
-	/* Without viewers nobody waits for it. */
 	if (n == CYCLE_EVENTS)
 		loop_wake(&w->loop);
-	else if (n > 0 && list_empty(&w->desk.conns))
+	else if (n > 0 && list_empty(&w->set.conns))
 		loop_rest(&w->loop);
 	if (n > 0)
-		viewer_conns_serve_events(&w->desk);
+		viewer_conns_serve_events(&w->set);
 	if (published_take_bits(&w->has_lost_wake) != 0)
-		viewer_conns_wake(&w->desk, NULL);
+		viewer_conns_wake(&w->set, NULL);
 }
 
 static void
@@ -85,11 +84,11 @@ on_message(struct message *m, void *arg)
 		if (w->loop.is_stopping)
 			viewer_conn_destroy(m->object);
 		else
-			viewer_conn_attach(m->object, &w->desk);
+			viewer_conn_attach(m->object, &w->set);
 		break;
 	case MESSAGE_WAKE:
 		if (!w->loop.is_stopping)
-			viewer_conns_wake(&w->desk, m->object);
+			viewer_conns_wake(&w->set, m->object);
 		break;
 	case MESSAGE_INFO:
 		questions_add(&w->questions, m);
@@ -123,7 +122,7 @@ run(void *arg)
 	while (!w->loop.is_stopping) {
 		loop_turn(&w->loop);
 		now = clock_now_ns();
-		next = viewer_conns_tick(&w->desk, now);
+		next = viewer_conns_tick(&w->set, now);
 		if (questions_answer(
 			&w->questions, answer_viewers, &w->viewers))
 			next = now;
@@ -134,7 +133,7 @@ run(void *arg)
 			    &w->viewers.stats->turns, clock_now_ns() - began);
 		publish(&w->loop.busy_since, 0);
 	}
-	viewer_conns_destroy(&w->desk);
+	viewer_conns_destroy(&w->set);
 	viewers_destroy(&w->viewers);
 	rcu_unregister_thread();
 	return NULL;
@@ -159,9 +158,9 @@ start(struct live_pool *p, struct live_worker *w,
 	w->viewers.files.max_kept = config->max_memory / OPEN_KEPT_PART /
 				    config->n_workers;
 	w->viewers.stats = stats_live_worker(p->n_workers);
-	viewer_conns_init(&w->desk, &w->loop, &w->viewers, config->stall_ns);
-	if (w->desk.max_unsent > share)
-		w->desk.max_unsent = (size_t)share;
+	viewer_conns_init(&w->set, &w->loop, &w->viewers, config->stall_ns);
+	if (w->set.max_unsent > share)
+		w->set.max_unsent = (size_t)share;
 	st = loop_init(&w->loop, on_message, w);
 	w->loop.on_wake = on_wake;
 	if (st == OK)
@@ -242,14 +241,14 @@ live_pool_notifier(struct live_pool *p)
 	return &p->notifier;
 }
 
-/* Viewers are turned away first: writers need descriptors more. */
+/* Viewers are refused before writers: writers need descriptors more. */
 static bool
-is_crowded(struct live_pool *p)
+is_full(struct live_pool *p)
 {
 	if (published(&p->n_conns) < p->max_conns)
 		return false;
 	stats_refused(PORT_LIVE, REFUSAL_crowded);
-	if (log_ratelimit(&p->last_crowd_log, 10 * NS_PER_S))
+	if (log_ratelimit(&p->last_full_log, 10 * NS_PER_S))
 		log_error("live port: a viewer is turned away: %u are connected"
 			  " (--fd-pool-size)",
 		    p->max_conns);
@@ -262,7 +261,7 @@ live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
 	struct viewer_conn *c;
 	struct message *m;
 
-	if (is_crowded(p)) {
+	if (is_full(p)) {
 		close(take_fd);
 		return;
 	}

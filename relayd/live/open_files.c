@@ -43,7 +43,7 @@ close_shared(int *fd)
 	fds_give(FDS_VIEWER_FILES);
 }
 
-/* Keep what is promised of F, as far as there is memory for it. */
+/* Keep the promised bytes of F in memory, as far as the limit allows. */
 static void
 keep_parts(struct open_files *files, struct open_file *f)
 {
@@ -66,8 +66,8 @@ keep_parts(struct open_files *files, struct open_file *f)
 	}
 }
 
-/* Close the file that was idle longest, but not BUT; HAS_PARTS: one of which
- * bytes are promised. False: none is idle. */
+/* Close the least recently used file except BUT; HAS_PARTS: one with promised
+ * bytes. False: none is idle. */
 static bool
 close_oldest(
     struct open_files *files, const struct open_file *but, bool has_parts)
@@ -121,8 +121,8 @@ open_part_bytes(const struct open_part *p, uint64_t offset, uint64_t length)
 	return p->bytes + (offset - p->offset);
 }
 
-/* The descriptor is taken from the viewers' share; E_NOMEM when that is used
- * up. BUT is not closed for it. */
+/* Open NAME with a descriptor of the viewers' share; E_NOMEM when that is used
+ * up. BUT is not closed to free one. */
 static enum status
 open_shared(struct open_files *files, int *fd, const struct open_file *but,
     const struct folder *folder, const char *name)
@@ -175,7 +175,7 @@ open_file_again(struct open_files *files, struct open_file *f)
 	st = open_one(files, f, false, &f->data_fd);
 	if (st == OK)
 		st = dir_identify(&found, f->data_fd);
-	/* A ring may have another file of that name by now. */
+	/* A ring may have replaced the file under this name. */
 	if (st == OK && f->is_known && !dir_is_same(&found, &f->identity))
 		st = E_NOENT;
 	if (st != OK) {
@@ -299,7 +299,7 @@ open_file_has(struct open_file *f, uint64_t offset, uint64_t length)
 {
 	struct stat sb;
 
-	/* The part of a file that viewers may be given is never cut off. */
+	/* The part of a file that viewers may read is never truncated. */
 	if (offset <= f->data_size && length <= f->data_size - offset)
 		return true;
 	if (fstat(f->data_fd, &sb) != 0)

@@ -2,12 +2,11 @@
 /*
  * Tracefiles that the viewers of one live worker read; each is open once for
  * all of them. A file stays readable for them when it is renamed or removed by
- * a rotation, a roll or a clear (live 2.9). When descriptors are used up, those
- * of the file that was idle longest are closed, and opened again when a viewer
- * comes back to it, if it is still there. Files of which nothing is promised go
- * first; of the others, promised packets up to OPEN_KEPT_MAX are kept in
- * memory, as the file may be gone when they are asked for. This belongs to one
- * live worker.
+ * a rotation, a roll or a clear (live 2.9). When descriptors are used up, the
+ * least recently used file is closed, and opened again when a viewer needs it,
+ * if it still exists. Files without promised bytes are closed first; of the
+ * others, promised packets up to OPEN_KEPT_MAX are kept in memory, as the file
+ * may be deleted before they are fetched. This belongs to one live worker.
  */
 #ifndef RELAYD_LIVE_OPEN_FILES_H
 #define RELAYD_LIVE_OPEN_FILES_H
@@ -21,8 +20,8 @@
 #include "store/dir.h"
 
 /* A packet of up to this size, LTTng's default for large ones, is kept when its
- * file is closed, and the part of
- * --max-memory that all of them may use, of all live workers. */
+ * file is closed; and the part of --max-memory that all kept packets of all
+ * live workers may use. */
 #define OPEN_KEPT_MAX (1024 * 1024)
 #define OPEN_KEPT_PART 16
 
@@ -81,7 +80,7 @@ enum status open_file_again(
  * zeros, and its owner has a reference to F meanwhile. */
 void open_file_promise(struct open_files *files, struct open_file *f,
     uint64_t offset, uint64_t length, struct open_part *p);
-void open_part_done(struct open_part *p); /* all zeros are fine */
+void open_part_done(struct open_part *p); /* all zeros is fine */
 /* LENGTH bytes at OFFSET, if they are kept; else NULL. */
 const uint8_t *open_part_bytes(
     const struct open_part *p, uint64_t offset, uint64_t length);

@@ -194,9 +194,10 @@ viewer_is_to_be_closed(
 	return v->is_to_be_closed;
 }
 
-/* V came to, or went from S. */
+/* V attached to S (CAME), or detached from it. */
 static void
-tell_viewers(const struct viewer *v, const struct live_session *s, bool came)
+report_attachment(
+    const struct viewer *v, const struct live_session *s, bool came)
 {
 	const struct session_info info = { .id = s->id,
 		.host = s->hostname,
@@ -220,7 +221,7 @@ detach(struct viewer *v, struct attachment *a)
 	published_sub(&a->session->clients, 1);
 	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
 	    a->session->id, a->session->name);
-	tell_viewers(v, a->session, false);
+	report_attachment(v, a->session, false);
 	list_del(&a->node);
 	live_session_put(a->session);
 	free(a);
@@ -337,7 +338,7 @@ check_attach(const struct viewer *v, const struct shown_session *s,
 /* The viewer is added before the limit is checked: viewers on other threads may
  * attach at the same time. */
 static bool
-take_place(const struct viewer *v, struct live_session *s)
+count_attachment(const struct viewer *v, struct live_session *s)
 {
 	const uint64_t most = published(&v->viewers->max_viewers);
 	const uint64_t n = published_add(&s->clients, 1);
@@ -357,13 +358,13 @@ attach(struct viewer *v, const struct shown_session *s, uint32_t seek)
 
 	if (a == NULL)
 		return LIVE_ATTACH_UNKNOWN;
-	if (!take_place(v, s->session)) {
+	if (!count_attachment(v, s->session)) {
 		free(a);
 		return LIVE_ATTACH_ALREADY;
 	}
 	a->session = live_session_get(s->session);
 	list_append(&v->attachments, &a->node);
-	tell_viewers(v, s->session, true);
+	report_attachment(v, s->session, true);
 	list_each (shown, &s->streams, struct shown_stream, node) {
 		struct live_stream *t = shown->stream;
 
@@ -389,7 +390,8 @@ serve_attach(struct viewer *v, const struct live_request *q,
 	struct shown_session *s = viewers_find(v->viewers, q->id);
 	enum live_attach status = check_attach(v, s, q);
 
-	/* A listing may have counted streams whose news is still on its way. */
+	/* A listing may have counted streams whose event is still on its way.
+	 */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
 	    v->viewers->holds_replies && viewers_are_behind(v->viewers)) {
 		*held = (struct live_held){ .until_ns = how->arrived_ns +

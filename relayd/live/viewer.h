@@ -17,7 +17,7 @@
 #include "proto/live.h"
 
 /* How long a viewer waits for a stream class that the metadata does not declare
- * yet; a peer that never sends it must not stop its viewers for ever. A trace
+ * yet; a peer that never sends it must not block its viewers forever. A trace
  * that is not ready is hidden for one period of the live timer more, as the
  * tracer may take a period to send the class. Of a longer period only the
  * second constant counts. */
@@ -30,19 +30,19 @@
 
 /* How many ended streams may wait to be read by one viewer: this number, or a
  * 16th of the descriptors if that is less, as each trace of them keeps a folder
- * open. Beyond it the viewer loses the oldest ones that it was not told of. */
+ * open. Above it the viewer loses the oldest ones that were not announced. */
 #define VIEWER_ENDED_MAX 512
 #define VIEWER_ENDED_MIN 32
 #define VIEWER_ENDED_SHARE 16
 
 /* Viewers keep the directory of an ended session open while they have streams
- * of it. Where all together have more of them than there may be viewers, the
- * one with most is closed, unless it has less than this: who is attached to one
+ * of it. If there are more such directories than there may be viewers, the
+ * viewer with most is closed, unless it has fewer than this: a viewer of one
  * session may always read to its end. */
 #define VIEWER_SESSIONS_LEFT_FEW 2
 
 /* The part of --max-memory that all viewers' positions may use. When half of
- * that is used, a viewer gets no more than a VIEWER_FAIR_SHARE of it. A
+ * that is used, one viewer gets at most 1/VIEWER_FAIR_SHARE of it. A
  * position counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
  * more when its stream is closed, as it alone keeps what is left of that. */
 #define VIEWER_POSITIONS_PART 4
@@ -50,7 +50,7 @@
 #define VIEWER_POSITION_MEMORY 384
 #define VIEWER_ENDED_MEMORY 3072
 
-/* Bytes of records that are encoded at a time; a record is never torn. */
+/* Bytes of records that are encoded at a time; a record is never split. */
 #define LIVE_LIST_PIECE (64 * 1024)
 
 struct buf;
@@ -60,7 +60,7 @@ struct open_file;
 struct viewer;
 struct viewers;
 
-/* What becomes of a request. */
+/* The outcome of a request. */
 enum live_outcome {
 	LIVE_REPLY,	 /* the reply is in *out */
 	LIVE_REPLY_LAST, /* ... and then the connection ends */
@@ -81,12 +81,12 @@ struct live_list {
 	unsigned minor; /* of the records of sessions */
 };
 
-/* Room for N streams, or sessions in the records of MINOR, in an empty list.
- * E_NOMEM. */
+/* Allocate an empty list for N streams, or for N sessions in the records of
+ * MINOR. E_NOMEM. */
 enum status live_list_streams(struct live_list *l, uint32_t n) MUST_CHECK;
 enum status live_list_sessions(
     struct live_list *l, uint32_t n, unsigned minor) MUST_CHECK;
-/* Add to the room; the list takes a reference. */
+/* Add one of these N; the list takes a reference. */
 void live_list_add_stream(struct live_list *l, struct live_stream *s);
 void live_list_add_session(struct live_list *l, struct live_session *s);
 
@@ -95,7 +95,7 @@ void live_list_add_session(struct live_list *l, struct live_session *s);
 bool live_list_encode(struct live_list *l, struct buf *out);
 /* Bytes that the list keeps. */
 size_t live_list_memory(const struct live_list *l);
-/* Put what is left; the list is empty then. */
+/* Drop the remaining references; the list is empty then. */
 void live_list_free(struct live_list *l);
 
 /* A reply: bytes, then what it lists, or bytes of a file. */
@@ -136,11 +136,11 @@ enum live_outcome viewer_serve(struct viewer *v, const struct live_request *q,
 /* SOURCE has news: is there a packet for V in it? For requests whose is_turn is
  * set. */
 bool viewer_is_its_turn(const struct viewer *v, const void *source);
-/* Has V heard of a new stream, or of the end of a session (*HAS_ENDED), since
- * its last request was served? Only of sessions that it is attached to. */
+/* Was a stream published, or did a session end (*HAS_ENDED), since V's last
+ * request was served? Only in sessions that it is attached to. */
 bool viewer_has_news(const struct viewer *v, bool *has_ended);
-/* Must V be closed, as *N_STREAMS ended streams, or streams of *N_SESSIONS
- * ended sessions, wait to be read by it? */
+/* Must V be closed because it has not read *N_STREAMS ended streams, or streams
+ * of *N_SESSIONS ended sessions? */
 bool viewer_is_to_be_closed(
     const struct viewer *v, unsigned *n_streams, unsigned *n_sessions);
 

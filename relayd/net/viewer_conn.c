@@ -51,7 +51,7 @@ set_sending(struct viewer_conn *c, bool is_sending)
 	if (c->is_sending == is_sending)
 		return;
 	c->is_sending = is_sending;
-	c->desk->n_sending += is_sending ? 1 : -1u;
+	c->set->n_sending += is_sending ? 1 : -1u;
 	if (is_sending) {
 		event_del(&c->read_event);
 		event_add(&c->write_event, NULL);
@@ -65,7 +65,7 @@ count_unsent(struct viewer_conn *c, size_t unsent)
 {
 	if (c->unsent == unsent)
 		return;
-	c->desk->unsent += unsent - c->unsent;
+	c->set->unsent += unsent - c->unsent;
 	c->unsent = unsent;
 }
 
@@ -75,7 +75,7 @@ set_partial(struct viewer_conn *c, bool is_partial)
 	if (c->is_partial == is_partial)
 		return;
 	c->is_partial = is_partial;
-	c->desk->n_partial += is_partial ? 1 : -1u;
+	c->set->n_partial += is_partial ? 1 : -1u;
 }
 
 void
@@ -84,7 +84,7 @@ viewer_conn_destroy(struct viewer_conn *c)
 	if (c == NULL)
 		return;
 	if (c->is_sending)
-		c->desk->n_sending--;
+		c->set->n_sending--;
 	count_unsent(c, 0);
 	set_partial(c, false);
 	if (c->has_events) {
@@ -105,10 +105,10 @@ viewer_conn_destroy(struct viewer_conn *c)
 	free(c);
 }
 
-/* Who keeps most memory for longest, of those that have not taken their reply;
- * not ONE. */
+/* The connection other than ONE whose unread reply costs most: its memory times
+ * how long it has made no progress. */
 static struct viewer_conn *
-greediest(struct viewer_conns *d, const struct viewer_conn *one)
+slowest_reader(struct viewer_conns *d, const struct viewer_conn *one)
 {
 	const uint64_t now = clock_now_ns();
 	struct viewer_conn *c, *found = NULL;
@@ -126,15 +126,15 @@ greediest(struct viewer_conns *d, const struct viewer_conn *one)
 	return found;
 }
 
-/* C has a reply that waits: others give way. */
+/* Close others while unread replies use too much memory. C stays. */
 static void
-make_room(struct viewer_conn *c)
+limit_unsent(struct viewer_conn *c)
 {
-	struct viewer_conns *d = c->desk;
+	struct viewer_conns *d = c->set;
 	struct viewer_conn *other;
 
 	while (d->unsent > d->max_unsent) {
-		other = greediest(d, c);
+		other = slowest_reader(d, c);
 		if (other == NULL)
 			return;
 		log_peer(LOG_WARN,
@@ -145,7 +145,7 @@ make_room(struct viewer_conn *c)
 	}
 }
 
-/* A small file part goes behind its header, so that one send takes both. */
+/* Copy a small part of a file after its header, so that one send takes both. */
 static bool
 copy_small(struct viewer_conn *c)
 {
@@ -167,8 +167,8 @@ copy_small(struct viewer_conn *c)
 	return true;
 }
 
-/* As send(2) or sendfile(2): at most MOST bytes, of the file when all else is
- * sent. */
+/* As send(2) or sendfile(2): at most MOST bytes; those of the file come last.
+ */
 static ssize_t
 send_once(struct viewer_conn *c, size_t most)
 {
@@ -193,8 +193,8 @@ send_once(struct viewer_conn *c, size_t most)
 	return n;
 }
 
-/* Is there something to send? When all that was encoded is sent, the next part
- * of what the reply lists is encoded. */
+/* Is there something to send? Encodes the next part of the list when all before
+ * it is sent. */
 static bool
 has_more(struct viewer_conn *c)
 {
@@ -203,9 +203,9 @@ has_more(struct viewer_conn *c)
 	return buf_len(&c->out) > 0 || c->length > 0;
 }
 
-/* Send of the reply of C as much as the socket takes and the turn allows: *LEFT
- * bytes, from which those that were sent are taken. E_MORE: the rest is sent
- * later. E_NOMEM, E_IO: the connection is of no more use. */
+/* Send as much of the reply of C as the socket takes, at most *LEFT bytes,
+ * which it decreases. E_MORE: the rest is sent later. E_NOMEM, E_IO: close the
+ * connection. */
 static enum status
 viewer_conn_send(struct viewer_conn *c, size_t *left)
 {
@@ -213,7 +213,7 @@ viewer_conn_send(struct viewer_conn *c, size_t *left)
 
 	if (!copy_small(c))
 		return E_IO;
-	/* The first records leave with what stands before them. */
+	/* The first records are sent together with what precedes them. */
 	if (c->list.next == 0)
 		(void)live_list_encode(&c->list, &c->out);
 	while (has_more(c)) {
@@ -225,8 +225,7 @@ viewer_conn_send(struct viewer_conn *c, size_t *left)
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN ? E_MORE : E_IO;
 		*left -= (size_t)n;
-		stats_add(
-		    c->desk->viewers->stats, STAT_sent_bytes, (uint64_t)n);
+		stats_add(c->set->viewers->stats, STAT_sent_bytes, (uint64_t)n);
 		c->progress_ns = clock_now_ns();
 	}
 	return c->out.bad ? E_NOMEM : OK;
@@ -241,7 +240,7 @@ send_reply(struct viewer_conn *c, size_t *left)
 	if (st == E_MORE) {
 		set_sending(c, true);
 		count_unsent(c, c->out.cap + live_list_memory(&c->list));
-		make_room(c);
+		limit_unsent(c);
 		return true;
 	}
 	count_unsent(c, 0);
@@ -259,7 +258,7 @@ send_reply(struct viewer_conn *c, size_t *left)
 	return true;
 }
 
-/* The reply to the current request is in OUT. */
+/* Count the reply in OUT by command and status. */
 static void
 count_reply(struct viewer_conn *c)
 {
@@ -269,11 +268,11 @@ count_reply(struct viewer_conn *c)
 
 	if (cmd < STATS_LIVE_COMMANDS && status < STATS_LIVE_STATUSES)
 		published_count(
-		    &c->desk->viewers->stats->live_requests[cmd][status], 1);
+		    &c->set->viewers->stats->live_requests[cmd][status], 1);
 }
 
-/* Serve the current request, and send of its reply what *LEFT allows. False:
- * the connection is gone. */
+/* Serve the current request, and send as much of its reply as *LEFT allows.
+ * False: the connection is gone. */
 static bool
 serve_one(struct viewer_conn *c, size_t *left)
 {
@@ -285,7 +284,7 @@ serve_one(struct viewer_conn *c, size_t *left)
 	case LIVE_HOLD:
 		c->is_held = true;
 		if (list_empty(&c->held_node))
-			list_append(&c->desk->held, &c->held_node);
+			list_append(&c->set->held, &c->held_node);
 		return true;
 	case LIVE_CLOSE:
 		log_peer(LOG_WARN,
@@ -324,7 +323,7 @@ serve_one(struct viewer_conn *c, size_t *left)
 	return send_reply(c, left);
 }
 
-/* Take the next whole request, if there is one. */
+/* Take the next complete request. False: there is none. */
 static bool
 next_request(struct viewer_conn *c)
 {
@@ -335,7 +334,7 @@ next_request(struct viewer_conn *c)
 	c->n_in -= (unsigned)used;
 	memmove(c->in, c->in + used, c->n_in);
 	set_partial(c, c->n_in > 0);
-	/* A request that has another one behind it is not held (live 4.8). */
+	/* A request is not held if another one follows it (live 4.8). */
 	c->how = (struct live_how){ .arrived_ns = clock_now_ns(),
 		.may_hold = c->n_in == 0,
 		.is_interrupted = c->n_in > 0 };
@@ -363,7 +362,7 @@ serve_all(struct viewer_conn *c)
 	bool is_all = false;
 	ssize_t n;
 
-	/* A read that brings less than there was room for brought all. */
+	/* A read that does not fill the buffer has read everything. */
 	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all &&
 	       clock_now_ns() <= until) {
 		room = sizeof(c->in) - c->n_in;
@@ -395,7 +394,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct viewer_conn *c = arg;
 
-	loop_is_busy(c->desk->loop);
+	loop_is_busy(c->set->loop);
 	serve_all(c);
 }
 
@@ -405,7 +404,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	struct viewer_conn *c = arg;
 	size_t left = VIEWER_TURN_BYTES;
 
-	loop_is_busy(c->desk->loop);
+	loop_is_busy(c->set->loop);
 	if (!send_reply(c, &left))
 		return;
 	if (c->is_sending) {
@@ -420,7 +419,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 void
 viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d)
 {
-	c->desk = d;
+	c->set = d;
 	c->progress_ns = clock_now_ns();
 	list_append(&d->conns, &c->node);
 	if (viewer_create(&c->viewer, d->viewers, c->peer) != OK ||
@@ -457,7 +456,7 @@ viewer_conns_destroy(struct viewer_conns *d)
 		    list_first(&d->conns, struct viewer_conn, node));
 }
 
-/* Is the held request to be served again? SOURCE has news, or (NULL) all. */
+/* Must the held request be served again? SOURCE has news, or (NULL) any. */
 static bool
 is_woken(struct viewer_conn *c, const void *source)
 {
@@ -478,8 +477,8 @@ has_news(struct viewer_conn *c, const void *unused)
 	return has || c->what.is_early;
 }
 
-/* Requests that are held again are appended to the list, so first a copy is
- * made. */
+/* Requests that are held again are appended to the list, so move those that are
+ * due to another list first. */
 static void
 serve_held(struct viewer_conns *d,
     bool (*is_due)(struct viewer_conn *c, const void *source),

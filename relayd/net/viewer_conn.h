@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A viewer's connection: requests are served one after the other. A reply
- * leaves in one send; a large packet behind it by sendfile(2). A viewer that
- * does not read has at most one reply waiting, and is closed when it makes no
- * progress, or earlier, when the replies of all take too much memory. From
+ * A viewer's connection: requests are served one after the other. A reply is
+ * sent in one call, a large packet after it by sendfile(2). A viewer that does
+ * not read has at most one unread reply, and is closed when it makes no
+ * progress, or earlier when all unread replies use too much memory. From
  * viewer_conn_attach() on it belongs to one live worker.
  */
 #ifndef RELAYD_NET_VIEWER_CONN_H
@@ -22,27 +22,27 @@ struct loop;
 struct sockaddr;
 struct viewers;
 
-/* A packet up to this size is copied behind its header, for one send. */
+/* A packet up to this size is copied after its header, for one send. */
 #define VIEWER_COPY_MAX (64 * 1024)
-/* Requests of one viewer that are served in one wake-up; then others are
- * served. More than one is rare, as viewers wait for each reply. */
+/* Requests of one viewer that are served in one cycle; then others are served.
+ * More than one is rare, as viewers wait for each reply. */
 #define VIEWER_TURN_REQUESTS 64
-/* A viewer whose requests have taken so long waits for others, too: one that
- * has many streams makes each request cost more. */
+/* The time of one viewer's requests in one cycle; a request of a viewer with
+ * many streams costs more. */
 #define VIEWER_TURN_NS (1 * NS_PER_MS)
 /* Bytes that one viewer is sent before others are served: a viewer that reads
  * as fast as we send could take a packet of gigabytes, or ask for replies with
  * thousands of streams again and again. */
 #define VIEWER_TURN_BYTES (4 * 1024 * 1024)
-/* Memory of replies that the viewers of one live worker have not taken; and the
+/* Memory of replies that the viewers of one live worker have not read; and the
  * part of --max-memory that all live workers share, if that is less. Above it,
- * viewers that take nothing are closed. One reply has LIVE_LIST_PIECE,
+ * viewers that read nothing are closed. One reply has LIVE_LIST_PIECE,
  * VIEWER_COPY_MAX or OPEN_KEPT_MAX bytes at most, and 8 of each stream or
  * session that it lists. */
 #define VIEWER_UNSENT_MAX (64 * 1024 * 1024)
 #define VIEWER_UNSENT_PART 4
-/* A viewer is closed when for so long it took nothing of a reply, or sent no
- * more of a request. */
+/* A viewer is closed when it has read nothing of a reply, or sent no more of a
+ * request, for this long. */
 #define VIEWER_STALL_NS (30 * NS_PER_S)
 
 /* What the viewers of one live worker share. */
@@ -60,7 +60,7 @@ struct viewer_conns {
 
 struct viewer_conn {
 	struct list node, held_node;
-	struct viewer_conns *desk;
+	struct viewer_conns *set;
 	int fd;
 	char *peer;
 	struct viewer *viewer;
@@ -74,7 +74,7 @@ struct viewer_conn {
 	struct open_file *file; /* sent after OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;
-	size_t unsent;		   /* its part of desk->unsent */
+	size_t unsent;		   /* counted in set->unsent */
 	struct published *n_conns; /* counts connections, or NULL */
 	bool is_last;		   /* close it when the reply is sent */
 	uint64_t progress_ns;	   /* last, of a reply or of a request */
@@ -85,8 +85,8 @@ struct viewer_conn {
 	struct live_held what;
 };
 
-/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. After
- * it max_unsent may be lowered. */
+/* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. The
+ * caller may lower max_unsent afterwards. */
 void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
 void viewer_conns_destroy(struct viewer_conns *d); /* closes all */

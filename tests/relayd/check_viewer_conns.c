@@ -16,7 +16,7 @@
 #include "tests/relayd/scene.h"
 
 static struct loop loop;
-static struct viewer_conns desk;
+static struct viewer_conns set;
 
 static void
 on_message(struct message *m, void *arg)
@@ -28,13 +28,13 @@ open_desk(void)
 {
 	scene_open(true);
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
-	viewer_conns_init(&desk, &loop, &scene.studio.viewers, 0);
+	viewer_conns_init(&set, &loop, &scene.studio.viewers, 0);
 }
 
 static void
 close_desk(void)
 {
-	viewer_conns_destroy(&desk);
+	viewer_conns_destroy(&set);
 	loop_destroy(&loop);
 	scene_close();
 }
@@ -103,7 +103,7 @@ connect_viewer(void)
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	c = viewer_conn_create(fds[0], (struct sockaddr *)&address, NULL);
 	ck_assert_ptr_nonnull(c);
-	viewer_conn_attach(c, &desk);
+	viewer_conn_attach(c, &set);
 	ck_assert_int_eq(exchange(fds[1], LIVE_CMD_connect, 0), 20);
 	ck_assert_int_eq(exchange(fds[1], LIVE_CMD_create_session, 0), 4);
 	return fds[1];
@@ -132,7 +132,7 @@ until_held(int fd)
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(ask_index(fd), 64);
 	ck_assert_int_eq(ask_index(fd), 0);
-	ck_assert(!list_empty(&desk.held));
+	ck_assert(!list_empty(&set.held));
 }
 
 static void
@@ -142,7 +142,7 @@ assert_released(int fd, uint32_t status, uint64_t offset)
 	buf_truncate(&scene.out, 64);
 	ck_assert_uint_eq(studio_index_of(&scene.out).status, status);
 	ck_assert_uint_eq(studio_index_of(&scene.out).offset, offset);
-	ck_assert(list_empty(&desk.held));
+	ck_assert(list_empty(&set.held));
 }
 
 START_TEST(news_of_the_stream_let_go)
@@ -153,10 +153,10 @@ START_TEST(news_of_the_stream_let_go)
 	open_desk();
 	fd = attach_viewer(scene.session);
 	until_held(fd);
-	viewer_conns_wake(&desk, &desk); /* somebody else's */
+	viewer_conns_wake(&set, &set); /* somebody else's */
 	ck_assert_int_eq(receive(fd), 0);
 	studio_packet(scene.data, &p);
-	viewer_conns_wake(&desk, scene.studio.woken);
+	viewer_conns_wake(&set, scene.studio.woken);
 	assert_released(fd, LIVE_INDEX_OK, 0);
 	close(fd);
 	close_desk();
@@ -172,11 +172,11 @@ START_TEST(the_limit_lets_go)
 	fd = attach_viewer(scene.session);
 	until_held(fd);
 	now = clock_now_ns();
-	ck_assert_uint_eq(viewer_conns_tick(&desk, now + NS_PER_MS),
+	ck_assert_uint_eq(viewer_conns_tick(&set, now + NS_PER_MS),
 	    now + SCENE_PERIOD_US * UINT64_C(1000));
 	ck_assert_int_eq(receive(fd), 0);
 	scene_wait_ms(SCENE_PERIOD_US / 1000);
-	ck_assert_uint_eq(viewer_conns_tick(&desk, clock_now_ns()), UINT64_MAX);
+	ck_assert_uint_eq(viewer_conns_tick(&set, clock_now_ns()), UINT64_MAX);
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
 	close_desk();
@@ -236,7 +236,7 @@ START_TEST(end_of_file_lets_go)
 	until_held(fd);
 	close(fd);
 	turn();
-	ck_assert(list_empty(&desk.conns));
+	ck_assert(list_empty(&set.conns));
 	ck_assert_uint_eq(published(&scene.session->live->clients), 0);
 	close_desk();
 }
@@ -247,7 +247,7 @@ static void
 deliver_all(void)
 {
 	studio_deliver_all(&scene.studio);
-	viewer_conns_serve_events(&desk);
+	viewer_conns_serve_events(&set);
 }
 
 static void
@@ -298,7 +298,7 @@ START_TEST(news_of_other_sessions_cost_a_viewer_nothing)
 	session_end(other, false);
 	deliver_all();
 	ck_assert_uint_eq(packet_log_take_waiters(scene.data->log), 0);
-	ck_assert(!list_empty(&desk.held));
+	ck_assert(!list_empty(&set.held));
 	add_trace(scene.session, "ust/2");
 	deliver_all();
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
@@ -349,7 +349,7 @@ START_TEST(a_stalled_viewer_is_closed)
 			send_request(fd, &(struct live_request){
 					     .cmd = LIVE_CMD_list_sessions });
 			turn();
-			if (desk.n_sending > 0)
+			if (set.n_sending > 0)
 				break;
 		}
 	else
@@ -357,15 +357,15 @@ START_TEST(a_stalled_viewer_is_closed)
 	turn();
 	/* In the middle of a turn, time is a little later than its start. */
 	scene_wait_ms(10);
-	(void)viewer_conns_tick(&desk, clock_now_ns() - 20 * NS_PER_MS);
-	ck_assert(!list_empty(&desk.conns));
+	(void)viewer_conns_tick(&set, clock_now_ns() - 20 * NS_PER_MS);
+	ck_assert(!list_empty(&set.conns));
 	scene_wait_ms(29000);
-	ck_assert_uint_le(viewer_conns_tick(&desk, clock_now_ns()),
+	ck_assert_uint_le(viewer_conns_tick(&set, clock_now_ns()),
 	    clock_now_ns() + 2 * NS_PER_S);
-	ck_assert(!list_empty(&desk.conns));
+	ck_assert(!list_empty(&set.conns));
 	scene_wait_ms(1000);
-	(void)viewer_conns_tick(&desk, clock_now_ns());
-	ck_assert(list_empty(&desk.conns));
+	(void)viewer_conns_tick(&set, clock_now_ns());
+	ck_assert(list_empty(&set.conns));
 	close(fd);
 	close_desk();
 }
@@ -402,11 +402,11 @@ START_TEST(a_long_list_is_encoded_as_it_is_read)
 	session_publish(scene.session);
 	deliver_all();
 	fd = connect_viewer();
-	c = list_entry(desk.conns.next, struct viewer_conn, node);
+	c = list_entry(set.conns.next, struct viewer_conn, node);
 	(void)exchange(fd, LIVE_CMD_attach_session, scene.session->live->id);
-	ck_assert_uint_eq(desk.n_sending, 1);
+	ck_assert_uint_eq(set.n_sending, 1);
 	ck_assert_uint_le(c->out.cap, LIVE_LIST_PIECE);
-	ck_assert_uint_le(desk.unsent, LIVE_LIST_PIECE + 8 * (LISTED + 2));
+	ck_assert_uint_le(set.unsent, LIVE_LIST_PIECE + 8 * (LISTED + 2));
 	session_end(scene.session, false);
 	deliver_all();
 	do {
@@ -416,8 +416,8 @@ START_TEST(a_long_list_is_encoded_as_it_is_read)
 	ck_assert_uint_eq(studio_u32(&all, 4), LISTED + 2);
 	for (unsigned i = 0; i < LISTED; i++)
 		assert_listed(&all, i);
-	ck_assert_uint_eq(desk.n_sending, 0);
-	ck_assert_uint_eq(desk.unsent, 0);
+	ck_assert_uint_eq(set.n_sending, 0);
+	ck_assert_uint_eq(set.unsent, 0);
 	buf_free(&all);
 	close(fd);
 	close_desk();
@@ -432,7 +432,7 @@ START_TEST(an_idle_viewer_stays)
 	open_desk();
 	fd = attach_viewer(scene.session);
 	scene_wait_ms(3600000);
-	ck_assert_uint_eq(viewer_conns_tick(&desk, clock_now_ns()), UINT64_MAX);
+	ck_assert_uint_eq(viewer_conns_tick(&set, clock_now_ns()), UINT64_MAX);
 	ck_assert_int_eq(ask_index(fd), 64);
 	close(fd);
 	close_desk();
