@@ -24,7 +24,7 @@
 #include "relayd/worker.h"
 #include "store/store.h"
 
-/* Packet memory that each worker keeps for reuse while it is busy. */
+/* Packet memory that a busy worker keeps for reuse. */
 #define MAX_CACHED (UINT64_C(16) << 20)
 
 struct acceptor {
@@ -41,7 +41,8 @@ struct acceptor {
 	unsigned n_workers; /* started */
 	struct listener *control, *data, *live;
 	struct live_pool *live_pool;
-	struct event *sigterm, *sigint, *sweep; /* that: in mid-message */
+	struct event *sigterm, *sigint;
+	struct event *sweep; /* closes stalled connections */
 };
 
 static void
@@ -86,7 +87,7 @@ claim(struct acceptor *a, struct conn *c)
 	return OK;
 }
 
-/* A control connection asks for a session. */
+/* A control connection requests a session. */
 static void
 place_session(struct acceptor *a, struct conn *take_c)
 {
@@ -107,7 +108,7 @@ place_session(struct acceptor *a, struct conn *take_c)
 
 /* The first packet of a data connection names its worker. */
 static void
-send_home(struct acceptor *a, struct conn *take_c)
+to_worker(struct acceptor *a, struct conn *take_c)
 {
 	struct message *adopt;
 	unsigned worker;
@@ -115,7 +116,7 @@ send_home(struct acceptor *a, struct conn *take_c)
 
 	if (!conn_first_worker(take_c, &worker) || worker >= a->n_workers) {
 		log_peer(LOG_WARN,
-		    "peer=%s data connection closed: no such stream here",
+		    "peer=%s data connection closed: unknown stream",
 		    take_c->peer);
 		conn_destroy(take_c, true);
 		return;
@@ -135,10 +136,10 @@ on_handover(struct conn *take_c, void *arg)
 	if (take_c->kind == CONN_CONTROL)
 		place_session(arg, take_c);
 	else
-		send_home(arg, take_c);
+		to_worker(arg, take_c);
 }
 
-/* A datagram came to another worker's socket: pass it to its worker. */
+/* Forward a datagram that arrived on the socket of another worker. */
 static void
 pass_parcel(struct acceptor *a, struct udp_parcel *take_p)
 {
@@ -461,7 +462,7 @@ close_events(struct acceptor *a)
 			event_free(events[i]);
 }
 
-/* When the events are freed, a second signal must not end the shutdown. */
+/* A second signal must not end the shutdown after the events are freed. */
 static void
 block_signals(void)
 {

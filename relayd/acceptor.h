@@ -24,23 +24,23 @@ struct stored_door;
 struct syncer;
 struct threads;
 
-/* What the workers write to. All is borrowed. */
+/* What the workers write to; borrowed. */
 struct acceptor_disk {
 	int base_fd;	       /* the output directory */
-	struct syncer *syncer; /* NULL: none */
+	struct syncer *syncer; /* may be NULL */
 	struct dir_registry *registry;
-	struct stored_door *stored; /* is told of directories; NULL: nobody */
+	struct stored_door *stored; /* notified of directories; may be NULL */
 };
 
-/* Listens; a failure is logged. O is borrowed, and O->workers is lowered if
- * descriptors are too few (relayd/net/descriptors.h). */
+/* Listens; a failure is logged. O is borrowed; O->workers is lowered if there
+ * are too few descriptors (relayd/net/descriptors.h). */
 enum status acceptor_create(
     struct acceptor **out, struct options *o) MUST_CHECK;
 /* Starts the workers, once, before acceptor_run(). */
 enum status acceptor_start(
     struct acceptor *a, const struct acceptor_disk *disk) MUST_CHECK;
 
-/* What was bound. */
+/* The bound ports. */
 struct daemon_ports acceptor_ports(const struct acceptor *a);
 
 struct event_base *acceptor_base(struct acceptor *a);
@@ -59,8 +59,8 @@ void acceptor_reload(const struct options *o, void *acceptor);
 /* Serve until SIGTERM or SIGINT. */
 void acceptor_run(struct acceptor *a);
 
-/* Ordered shutdown: workers write what has arrived and end. The calling thread
- * blocks SIGTERM and SIGINT from here on. NULL is fine. */
+/* Ordered shutdown: the workers write what has arrived and end. The calling
+ * thread blocks SIGTERM and SIGINT from here on. A may be NULL. */
 void acceptor_destroy(struct acceptor *a);
 
 #endif

@@ -21,7 +21,7 @@ struct retention_thread {
 	struct retention *retention;
 	struct stored_door door;
 	struct message *stop; /* NULL: it was sent */
-	/* From the main thread; a change of the number tells of them. */
+	/* Set by the main thread, which then increments the number. */
 	struct published max_use, keep_free, keep_free_percent, max_age_ns;
 	struct published keep_at_least_ns;
 	struct published limits_number;
@@ -95,7 +95,7 @@ run(void *arg)
 	struct retention_thread *t = arg;
 	uint64_t next;
 
-	/* The notes are read before anybody is answered. */
+	/* Read the notes before answering requests. */
 	while (!t->loop.is_stopping) {
 		take_limits(t);
 		next = retention_turn(t->retention);
@@ -175,7 +175,7 @@ retention_thread_stop(struct retention_thread *t)
 		pthread_join(t->thread, NULL);
 	}
 	free(t->stop);
-	/* What was told last is noted, too. */
+	/* Notes what was posted last. */
 	loop_destroy(&t->loop);
 	retention_destroy(t->retention);
 	free(t);

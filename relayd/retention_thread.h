@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that deletes what is finished (relayd/retention/). Workers tell it
- * of directories, HTTP asks it; nobody waits for it. Main thread, but for the
- * door and the loop's inbox.
+ * The thread that deletes finished traces (relayd/retention/). Workers notify
+ * it of directories and HTTP asks it for lists; neither waits. Main thread,
+ * except for the door and the inbox of the loop.
  */
 #ifndef RELAYD_RETENTION_THREAD_H
 #define RELAYD_RETENTION_THREAD_H
@@ -16,20 +16,19 @@ struct options;
 struct retention_thread;
 struct stored_door;
 
-/* O is borrowed for the call, its paths of directories for ever.
- * E_NOMEM. */
+/* O is borrowed for the call, its paths until the thread ends. E_NOMEM. */
 enum status retention_thread_create(struct retention_thread **out,
     struct dir_registry *registry, const struct options *o) MUST_CHECK;
-/* It looks at the disk from here on. E_NOMEM. */
+/* Begins to read the disk. E_NOMEM. */
 enum status retention_thread_start(struct retention_thread *t) MUST_CHECK;
-/* When workers are gone, and HTTP asks no more. NULL is fine. */
+/* After workers and HTTP have stopped. T may be NULL. */
 void retention_thread_stop(struct retention_thread *t);
 
-/* What workers tell, for struct store_config. */
+/* For struct store_config. */
 struct stored_door *retention_thread_door(struct retention_thread *t);
-/* For questions: MESSAGE_STORED_INFO. */
+/* Takes MESSAGE_STORED_INFO. */
 struct loop *retention_thread_loop(struct retention_thread *t);
-/* The limits of O count from now on; for reload_tell(). */
+/* Apply the limits of O; for reload_tell(). */
 void retention_thread_reload(const struct options *o, void *thread);
 
 #endif

@@ -22,17 +22,16 @@
 #include "relayd/stats/stats.h"
 #include "store/store.h"
 
-/* How soon to look again at data connections that are not read because memory
- * is short. */
+/* Retry data connections that are not read because memory is short. */
 #define HELD_RETRY_NS (20 * NS_PER_MS)
-/* Cached packet memory is given back after this time without work. */
+/* Free cached packet memory after this time without packets. */
 #define REST_NS (5 * NS_PER_S)
-/* A turn that took longer is logged. */
+/* Log turns that take longer. */
 #define SLOW_TURN_NS (250 * NS_PER_MS)
 
 struct worker {
 	pthread_t thread;
-	struct message *stop; /* only it ends the thread; NULL: it was sent */
+	struct message *stop; /* NULL: sent */
 	bool has_thread;
 	struct loop loop;
 	struct shard *shard;
@@ -54,7 +53,7 @@ on_session_gone(struct message *take_m, void *arg)
 	loop_post(w->acceptor, take_m);
 }
 
-/* Take a datagram that came to another worker's socket. */
+/* A datagram that arrived on the socket of another worker. */
 static void
 take_parcel(struct worker *w, struct udp_parcel *take_p)
 {
@@ -80,8 +79,8 @@ on_message(struct message *m, void *arg)
 		conn_destroy(m->conn, false);
 }
 
-/* Give cached packet memory back after REST_NS without work. Returns when to
- * look again. */
+/* Free cached packet memory after REST_NS without packets. Returns when to call
+ * it again. */
 static uint64_t
 rest(struct worker *w, uint64_t now)
 {
@@ -105,7 +104,7 @@ answer(void *shard, struct info *i)
 	shard_answer(shard, i);
 }
 
-/* What others count, and what there is now. */
+/* Publish the figures that the shard and the store count. */
 static void
 show_figures(const struct worker *w)
 {
@@ -293,7 +292,7 @@ workers_have_turned(struct worker *const *workers, unsigned n)
 }
 
 static void
-tell_stop(struct worker *w)
+post_stop(struct worker *w)
 {
 	if (w == NULL || w->stop == NULL)
 		return;
@@ -306,7 +305,7 @@ worker_stop(struct worker *w)
 {
 	if (w == NULL)
 		return;
-	tell_stop(w);
+	post_stop(w);
 	pthread_join(w->thread, NULL);
 	shard_take_over(w->shard);
 	worker_free(w);
@@ -316,7 +315,7 @@ void
 workers_stop(struct worker *const *workers, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		tell_stop(workers[i]);
+		post_stop(workers[i]);
 	for (unsigned i = 0; i < n; i++)
 		worker_stop(workers[i]);
 }

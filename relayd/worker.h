@@ -26,7 +26,7 @@ struct worker_config {
 	const struct control_config *control; /* borrowed */
 	uint64_t stall_ns;		      /* 0: CONN_STALL_NS */
 	int udp_fd;			      /* taken; -1: no UDP */
-	struct published *underway; /* bytes of datagrams handed on; borrowed */
+	struct published *underway; /* bytes of forwarded datagrams; borrowed */
 	struct loop *acceptor;	    /* gets SESSION_GONE and DATAGRAM */
 };
 
@@ -40,14 +40,14 @@ struct loop *worker_loop(struct worker *w);
 /* The threads of N workers, added to OUT. */
 void workers_threads(
     struct worker *const *workers, unsigned n, struct threads *out);
-/* Have the loops of N workers turned since the last call? (loop_has_turned())
- * Main thread. */
+/* Have all N loops turned since the last call? See loop_has_turned(). Main
+ * thread. */
 bool workers_have_turned(struct worker *const *workers, unsigned n);
 
-/* The worker reads and writes what has arrived, closes every connection, and
- * its thread ends, which is waited for. NULL is fine. */
+/* The worker reads and writes what has arrived and closes every connection.
+ * Returns when its thread has ended. W may be NULL. */
 void worker_stop(struct worker *w);
-/* The same for several, which do it at the same time. */
+/* The same for N workers, in parallel. */
 void workers_stop(struct worker *const *workers, unsigned n);
 
 #endif

@@ -12,8 +12,8 @@
 #include "relayd/net/descriptors.h"
 
 #define LOG_NS (10 * NS_PER_S)
-/* When connections of a host use less than this part of the share, a new one of
- * it may replace another host's. */
+/* A host whose connections use less than one part in so many of the share may
+ * replace a connection of another host. */
 #define FEW_SHARE 4
 
 static bool
@@ -40,7 +40,7 @@ oldest_control(struct desk *d)
 	return oldest;
 }
 
-/* NULL: there is none, or too many connections of NEW_C's host wait. */
+/* NULL if there is none, or if too many connections of NEW_C's host wait. */
 static struct conn *
 newest_data_of_others(struct desk *d, const struct conn *new_c)
 {
@@ -110,7 +110,7 @@ admission_take_session(struct desk *d, struct conn *c)
 	return false;
 }
 
-/* How many sessions fit, and how many of these are for hosts that have few. */
+/* The number of slots for sessions, and how many of them are reserved. */
 static uint64_t
 slots(uint64_t *reserve)
 {
@@ -143,8 +143,8 @@ admission_new_session(
 		return admission_take_session(d, c);
 	stats_refused(PORT_CONTROL, REFUSAL_descriptors);
 	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
-		log_error("peer=%s session refused: %u are there, and "
-			  "descriptors are needed for them (--fd-pool-size)",
+		log_error("peer=%s session refused: the %u sessions "
+			  "need all descriptors (--fd-pool-size)",
 		    c->peer, n);
 	else if (!is_full && log_ratelimit(&d->last_host_log, LOG_NS))
 		log_error("peer=%s session refused: its host has %u of %u, and "

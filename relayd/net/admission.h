@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which connections may wait in the acceptor when there are many: each silent
- * connection costs a descriptor, and tracers need theirs. Main thread.
+ * Which connections may wait on the acceptor while descriptors are short: each
+ * silent connection costs one, and tracers need theirs. Main thread.
  */
 #ifndef RELAYD_NET_ADMISSION_H
 #define RELAYD_NET_ADMISSION_H
@@ -14,36 +14,38 @@ struct conn;
 struct desk;
 
 /*
- * C is new in the acceptor D, and not attached yet. When its share is used up,
- *a connection is closed to make room: control: the oldest that has not said
- *VERSION, else the oldest: a tracer says what it wants at once; data: the
- *newest of another host, if few connections of C's host wait, else none: a
- *tracer's connection may be silent until its first packet. False: C is turned
- *away; the caller destroys it.
+ * Take a descriptor for C, a new connection that is not attached to D yet. When
+ * the share is used up, another connection is closed:
+ *	control: the oldest that has not sent VERSION, else the oldest, because
+ *	    a tracer sends its request at once;
+ *	data: the newest of another host, if few connections of C's host wait,
+ *	    else none, because a tracer's data connection may be silent until
+ *	    its first packet.
+ * False: C is refused; the caller destroys it.
  */
 bool admission_connect(struct desk *d, struct conn *c) MUST_CHECK;
 
-/* C leaves the acceptor for a session. False: sessions have no descriptor left;
- * the caller destroys C. */
+/* C joins an existing session. False: the sessions' share of descriptors is
+ * used up; the caller destroys C. */
 bool admission_take_session(struct desk *d, struct conn *c) MUST_CHECK;
 
 /*
- * The last sessions that fit are for hosts that have few. Who has more is
- * refused first, and a host that is alone has nearly all. A session that is
- * there is never ended for another one, as its tracer would not come again.
- *	HOST_FEW: what one machine needs, kernel, 64-bit and 32-bit user space;
- *	HOST_RESERVE_PART: this part of all, but HOST_RESERVE_MIN at least, and
- *	    a quarter at most.
+ * The last slots for sessions are reserved for hosts with fewer than HOST_FEW
+ * sessions; a single host may use all others. A running session never ends for
+ * another one, because its tracer would not reconnect.
+ *	HOST_FEW: what one machine needs: kernel, 64-bit and 32-bit user space;
+ *	HOST_RESERVE_PART: one part in so many, at least HOST_RESERVE_MIN and at
+ *	    most a quarter.
  */
 #define HOST_FEW 3
 #define HOST_RESERVE_PART 16
 #define HOST_RESERVE_MIN 8
 
-/* The same for a new session, beside the N that are there, OF_HOST of them of
- * C's host. False: no room for it, which is logged. */
+/* C requests a new session; N sessions exist, OF_HOST of them of C's host.
+ * False: no slot is free, which is logged. */
 bool admission_new_session(
     struct desk *d, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
-/* A session has gone, N are there: the others' descriptors may be lent. */
+/* A session ended and N remain: the descriptors of free slots may be lent. */
 void admission_session_gone(unsigned n);
 
 #endif

@@ -60,7 +60,7 @@ conn_set_busy(struct conn *c, bool is_busy)
 		c->desk->n_busy--;
 }
 
-/* Take the connection off its desk; its endpoint stays. */
+/* Remove C from its desk; its endpoint stays. */
 static void
 detach(struct conn *c)
 {
@@ -95,9 +95,9 @@ conn_set_share(struct conn *c, enum fds_share s)
 	c->has_share = true;
 }
 
-/* The session was refused: the acceptor may subtract it from its counts. */
+/* The session ended or was refused: let the acceptor subtract it. */
 static void
-tell_gone(struct conn *c, struct desk *d)
+post_gone(struct conn *c, struct desk *d)
 {
 	if (c->gone != NULL)
 		d->session_gone(c->gone, d->arg);
@@ -112,8 +112,8 @@ session_is_gone(void *take_gone, void *arg)
 	d->session_gone(take_gone, d->arg);
 }
 
-/* The session, if there is one, tells the acceptor by itself: it may linger,
- * with all its descriptors. */
+/* The session, if there is one, notifies the acceptor itself, because it may
+ * linger with all its descriptors. */
 static void
 end_control(struct conn *c, struct desk *d, bool aborted)
 {
@@ -139,7 +139,7 @@ conn_destroy(struct conn *c, bool aborted)
 	end_control(c, d, aborted);
 	ingest_destroy(c->ingest);
 	if (d != NULL) {
-		tell_gone(c, d);
+		post_gone(c, d);
 		published_sub(d->memory, c->charged);
 	}
 	close(c->fd);
@@ -152,7 +152,7 @@ conn_destroy(struct conn *c, bool aborted)
 	free(c);
 }
 
-/* Large buffers count as packet memory; small ones do not matter. */
+/* Count large buffers as packet memory. */
 void
 conn_charge(struct conn *c)
 {
@@ -179,13 +179,13 @@ conn_handover(struct conn *c)
 	d->handover(c, d->arg);
 }
 
-/* The peer gets a last reply; what it sends from now on is ignored. */
+/* Send a last reply and ignore what the peer sends from now on. */
 static void
 begin_closing(struct conn *c)
 {
 	c->is_closing = true;
 	end_control(c, c->desk, true);
-	tell_gone(c, c->desk);
+	post_gone(c, c->desk);
 	conn_set_busy(c, false);
 	conn_set_busy(c, true);
 	buf_consume(&c->in, buf_len(&c->in));
@@ -219,8 +219,8 @@ conn_fail(struct conn *c, enum status st)
 	return false;
 }
 
-/* Serve requests again that waited because too many replies were unsent: those
- * in the socket, and those that the connection brought from another desk. */
+/* Resume a connection that waited because too many replies were unsent: serve
+ * the requests in its socket and those that it brought from another desk. */
 static void
 resume_requests(struct conn *c)
 {
@@ -235,7 +235,7 @@ resume_requests(struct conn *c)
 void
 conn_lost(const struct conn *c)
 {
-	/* A peer that was killed is an ordinary end. */
+	/* A killed peer is an ordinary end. */
 	const enum log_level level = errno == ECONNRESET || errno == EPIPE
 					 ? LOG_INFO
 					 : LOG_WARN;
@@ -252,8 +252,8 @@ conn_lost(const struct conn *c)
 		    c->kind == CONN_CONTROL ? "control" : "data");
 }
 
-/* A peer that does not read its replies has a time limit, which begins again
- * when it has read something. */
+/* The time limit of a peer that does not read its replies restarts when it has
+ * read something. */
 static void
 watch_unread(struct conn *c, bool has_read)
 {
@@ -267,7 +267,7 @@ watch_unread(struct conn *c, bool has_read)
 	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 }
 
-/* Send what the socket takes. False: the connection is gone. */
+/* Send what the socket takes. False: C was destroyed. */
 static bool
 send_replies(struct conn *c)
 {
@@ -351,7 +351,7 @@ conn_attach(struct conn *c, struct desk *d)
 		return;
 	}
 	c->has_events = true;
-	/* Serve the bytes that it brought, and those in the socket. */
+	/* Serve the bytes that C has read, and those in its socket. */
 	conn_read(c);
 }
 

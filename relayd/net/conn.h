@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection: a socket, bytes that are no whole message yet, replies that the
- * socket has not taken, and the endpoint that understands them. This is the
- * edge: here it is decided what an endpoint's failure means for the connection.
+ * A peer's connection: its socket, the bytes of an incomplete message, replies
+ * that are not sent yet, and the endpoint that interprets the messages. Decides
+ * what a failure of the endpoint means for the connection.
  *
- * A connection is on one desk at a time (the acceptor's, then a worker's), and
- * only the desk's thread touches it. No function here blocks.
+ * A connection belongs to one desk at a time (the acceptor's, then a worker's),
+ * and only the thread of that desk touches it. No function here blocks.
  */
 #ifndef RELAYD_NET_CONN_H
 #define RELAYD_NET_CONN_H
@@ -30,23 +30,21 @@ struct sockaddr;
 
 enum conn_kind { CONN_CONTROL, CONN_DATA };
 
-/* One read takes at most this much; shared by all connections of a desk. */
+/* Size of the read buffer that all connections of a desk share. */
 #define CONN_SCRATCH (1024 * 1024)
-/* In one wake-up a connection is served for at most this many bytes (4 ms at 1
- * GB/s); then the others are served. */
+/* Bytes read from one connection per wake-up (4 ms at 1 GB/s), so that the
+ * other connections are served too. */
 #define CONN_TURN_BYTES (4 * 1024 * 1024)
-/* How long a peer may be silent in the middle of a message. */
+/* A peer that is silent in the middle of a message for longer is closed. */
 #define CONN_STALL_NS (30 * NS_PER_S)
-/* Bytes of buffers that a connection may have without being counted as packet
- * memory. */
+/* Buffer space of a connection that does not count as packet memory. */
 #define CONN_UNCOUNTED (64 * 1024)
 #define DESK_SWEEP_NS (1 * NS_PER_S)
-/* Memory for replies that connections lend each other: how many connections may
- * use it in one turn of the loop, and the bytes for each, a hundred short
- * replies. */
+/* Reply buffers that the connections of a desk share: how many, and the bytes
+ * of each (a hundred short replies). */
 #define DESK_SPARES BUF_SPARES_MAX
 #define DESK_SPARE_BYTES 512
-/* After a last reply the peer has this long to read it and close. */
+/* A peer may take this long to read the last reply and close. */
 #define CONN_LAST_WORDS_NS (2 * NS_PER_S)
 
 /* What the connections of one thread share. */
@@ -57,22 +55,20 @@ struct desk {
 	struct published *memory; /* the account; borrowed */
 	uint8_t *scratch;
 	struct buf_spares spares; /* for replies */
-	size_t unwritten;   /* bytes of packets read since the last commit */
+	size_t unwritten;	  /* packet bytes read since the last commit */
 	uint64_t stall_ns;  /* CONN_STALL_NS, or the user's socket timeout */
 	struct list conns;  /* all */
 	struct list unsent; /* with replies to send at the end of the turn */
-	/* Not read, as memory is short, or as what is here comes first: tried
-	 * again at the end of each turn. */
+	/* Not read because memory is short or an earlier message still waits;
+	 * retried at the end of each turn. */
 	struct list held;
 	/* The acceptor's. */
 	uint64_t last_admission_log, last_full_log, last_host_log;
-	unsigned n_busy; /* in mid-message or closing: desk_sweep() */
+	unsigned n_busy; /* in mid-message or closing; see desk_sweep() */
 	bool is_stopping;
-	/* The acceptor's: a request of TAKE_C is for a worker. TAKE_C is on no
-	 * desk. */
+	/* On the acceptor's desk: TAKE_C has left it and needs a worker. */
 	void (*handover)(struct conn *take_c, void *arg);
-	/* A session is gone, or was refused; TAKE_M has the key that it was
-	 * placed with. */
+	/* A session ended or was refused; TAKE_M has its placement key. */
 	void (*session_gone)(struct message *take_m, void *arg);
 	void *arg;
 };
@@ -81,59 +77,57 @@ struct conn {
 	struct list node, unsent_node, held_node;
 	struct desk *desk; /* NULL: between two desks */
 	int fd;
-	bool has_share; /* of descriptors; given back with the connection */
+	bool has_share; /* holds a descriptor of the share below */
 	enum fds_share share;
 	enum conn_kind kind;
 	struct control *control; /* of a control connection */
 	struct ingest *ingest;	 /* of a data connection on a worker */
 	struct buf in, out;
-	uint64_t charged; /* bytes of IN in the memory account */
+	uint64_t charged; /* bytes of IN counted in the memory account */
 	struct event read_event;
 	bool has_events;
-	bool is_closing;	/* a last reply is sent, input is ignored */
+	bool is_closing;	/* sending the last reply, input is ignored */
 	bool is_unread;		/* the socket has not taken all replies */
-	enum status failure;	/* found by conn_read_ahead() */
+	enum status failure;	/* from conn_read_ahead() */
 	uint64_t busy_since_ns; /* mid-message or closing; 0: neither */
-	/* Of a connection with a session: the message that it is gone, with its
-	 * key. It is made before the session is counted, as a count that it
-	 * could not end would stay for ever. */
+	/* The SESSION_GONE message of a connection with a session. Allocated
+	 * before the session is counted, so that the count can always end. */
 	struct message *gone;
 	char *peer; /* "address:port" */
 	struct peer_host host;
-	struct event write_event[]; /* one, of a control connection */
+	struct event write_event[]; /* one for a control connection */
 };
 
-/* STALL_NS: how long a peer may stop in mid-message; 0: CONN_STALL_NS. */
+/* STALL_NS: how long a peer may be silent in mid-message; 0: CONN_STALL_NS. */
 enum status desk_init(struct desk *d, struct loop *loop, struct shard *shard,
     const struct control_config *config, struct published *memory,
     uint64_t stall_ns) MUST_CHECK;
-/* Closes every connection in order. */
+/* Closes every connection. */
 void desk_destroy(struct desk *d);
 
-/* At the end of a turn: commit, send replies, read held connections again,
- * close those that must be closed. */
+/* At the end of a turn: commit, send replies, resume held connections, close
+ * connections if packets use too much memory. */
 void desk_turn_end(struct desk *d);
-/* Commit before the end of the turn if much was read: while the CPU has it. */
+/* Commit early if many bytes were read, while they are in the CPU's cache. */
 void desk_commit_early(struct desk *d);
 /* Close stalled connections. Every DESK_SWEEP_NS while n_busy > 0. */
 void desk_sweep(struct desk *d, uint64_t now_ns);
-/* Read what has arrived on all connections, before an ordered shutdown. */
+/* Before an ordered shutdown: read what has arrived on all connections. */
 void desk_read_all(struct desk *d);
 
 /* Takes FD (non-blocking). NULL: out of memory, FD is closed. */
 struct conn *conn_create(
     int take_fd, enum conn_kind kind, const struct sockaddr *address);
-/* Put C on the desk D and serve the bytes that it brought. C may be gone on
- * return. */
+/* Add C to the desk D and serve the bytes that it has read. C may be destroyed
+ * on return. */
 void conn_attach(struct conn *c, struct desk *d);
-/* The descriptor was taken from the share S. A share that C had before is given
- * back. */
+/* C's descriptor counts in share S, and no longer in its previous share. */
 void conn_set_share(struct conn *c, enum fds_share s);
-/* ABORTED: by an error. NULL is fine. */
+/* ABORTED: because of an error. C may be NULL. */
 void conn_destroy(struct conn *c, bool aborted);
 
-/* In the acceptor: the worker that the first packet header names; false: the
- * header is not whole. */
+/* On the acceptor: the worker that the first packet header names. False: the
+ * header is incomplete. */
 bool conn_first_worker(const struct conn *c, unsigned *worker);
 
 #endif

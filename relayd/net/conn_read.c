@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the socket to the endpoint. */
+/* Passes bytes from the socket to the endpoint. */
 #include <errno.h>
 #include <event2/event.h>
 #include <netinet/in.h>
@@ -20,12 +20,12 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/turn.h"
 
-/* A packet of at least this size is read into its own memory, and with it only
- * the next header. Of smaller packets one read brings many. */
+/* Larger packets are read into their own memory, together with the next header;
+ * many smaller packets arrive with one read. */
 #define LARGE_PACKET (32 * 1024)
 
-/* What one read brought. GOT_ALL: fewer bytes than there was room for, so the
- * next read brings nothing, unless more bytes came in between. */
+/* The outcome of one read. GOT_ALL: fewer bytes than requested, so the socket
+ * is empty unless more bytes have arrived since. */
 enum got { GOT_SOME, GOT_ALL, GOT_NOTHING, GOT_END, GOT_ERROR };
 
 static enum got
@@ -38,7 +38,7 @@ got(ssize_t n, size_t room)
 	return errno == EAGAIN || errno == EINTR ? GOT_NOTHING : GOT_ERROR;
 }
 
-/* Keep the N bytes at P, the beginning of a message, for later. */
+/* Keep the N bytes at P, the beginning of a message. */
 static enum status
 keep(struct conn *c, const uint8_t *p, size_t n)
 {
@@ -74,7 +74,7 @@ serve_buffered(struct conn *c)
 	return st;
 }
 
-/* One read of a control connection; *SIZE: how much it brought. */
+/* One read of a control connection; *SIZE is the number of bytes. */
 static enum got
 read_control(struct conn *c, enum status *st, size_t *size)
 {
@@ -82,7 +82,7 @@ read_control(struct conn *c, enum status *st, size_t *size)
 	size_t room = CONN_SCRATCH, used;
 	ssize_t n;
 
-	/* A message has begun: its memory grows with what arrives. */
+	/* The memory of an incomplete message grows with what arrives. */
 	if (buf_len(&c->in) > 0) {
 		room = buf_len(&c->in) < 16 * 1024 ? 16 * 1024
 						   : buf_len(&c->in);
@@ -111,7 +111,7 @@ read_control(struct conn *c, enum status *st, size_t *size)
 	return got(n, room);
 }
 
-/* In the acceptor only the first header is read: the worker reads the rest. */
+/* The acceptor reads the first header only; the worker reads the rest. */
 static enum got
 read_first_header(struct conn *c, enum status *st, size_t *size)
 {
@@ -177,8 +177,8 @@ read_data(struct conn *c, enum status *st, size_t *size)
 	return read_packets(c, st, size);
 }
 
-/* Are requests here whose time has not come? They are served in a later turn,
- * and the peer need not send more for it. */
+/* Are unserved requests left in the buffer? They are served in a later turn,
+ * even if the peer sends nothing more. */
 static bool
 is_waiting(const struct conn *c)
 {
@@ -212,7 +212,7 @@ is_held(struct conn *c)
 	return c->ingest != NULL && ingest_is_held(c->ingest);
 }
 
-/* Is the connection's time over? */
+/* Has the connection used its share of the turn? */
 static bool
 is_late(const struct conn *c)
 {
@@ -240,10 +240,9 @@ conn_holds(const struct conn *c)
 }
 
 /*
- * Is another read worth its cost? No, when the peer has just ended a message
- * and all of it is read. In the middle of a message more bytes are on their
- * way, and a turn of the loop costs more than a read that brings nothing; but
- * not when bytes come a few at a time.
+ * Is another read worth its cost? Not after a whole message. In the middle of a
+ * message more bytes are on their way, and a turn of the loop costs more than a
+ * read that returns nothing, unless bytes arrive a few at a time.
  */
 static bool
 goes_on(const struct conn *c, enum got g, size_t size)
@@ -253,8 +252,8 @@ goes_on(const struct conn *c, enum got g, size_t size)
 	return g == GOT_SOME;
 }
 
-/* Read until no bytes are left, the connection's share of the turn is used, or
- * the connection ends. */
+/* Read until the socket is empty, the connection's share of the turn is used,
+ * or the connection ends. */
 static enum got
 read_some(struct conn *c, enum status *st, size_t *read)
 {
@@ -280,8 +279,8 @@ read_some(struct conn *c, enum status *st, size_t *read)
 }
 
 /*
- * Stop reading. A connection is tried again at the end of each turn; but one
- * with too many replies when its peer has taken some.
+ * Stop reading. The connection is retried at the end of each turn; one with too
+ * many replies only after its peer has read some.
  */
 static void
 hold(struct conn *c)
@@ -293,9 +292,9 @@ hold(struct conn *c)
 		list_append(&c->desk->held, &c->held_node);
 }
 
-/* Acknowledge at once when only a part of a request is here, usually the header
- * of SEND_METADATA: the peer's kernel keeps the rest until then (streaming
- * 8.2.3). */
+/* Acknowledge at once when only part of a request has arrived, usually the
+ * header of SEND_METADATA: the peer's kernel holds the rest back until then
+ * (streaming 8.2.3). */
 static void
 hurry(const struct conn *c)
 {
@@ -307,8 +306,9 @@ hurry(const struct conn *c)
 }
 
 /*
- * The peer's control connection ended. Packets whose records came may still be
- * in the data sockets: read them. False: the time is over, it goes on later.
+ * The peer's control connection ended. Read the packets whose records have
+ * arrived from the data sockets. False: the time slice has expired; continue
+ * later.
  */
 static bool
 read_session_data(struct conn *c)
@@ -382,7 +382,7 @@ conn_in_socket(const struct conn *c)
 	return ioctl(c->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
-/* One step of a read ahead. False: nothing more can be read now. */
+/* One step of reading ahead. False: nothing more can be read now. */
 static bool
 ahead(struct conn *c, size_t *size)
 {
@@ -426,7 +426,7 @@ conn_read_last(struct conn *c)
 	do {
 		more = ahead(c, &size);
 		total += size;
-		/* What waits stays little, and what was held goes on. */
+		/* Bounds what waits, and resumes what was held. */
 		turn_commit(c->desk->shard);
 		more = more || (c->failure == OK && size > 0 && !is_late(c));
 	} while (more && total < there);

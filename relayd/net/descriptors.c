@@ -18,7 +18,7 @@
 #define WORKER_FDS 8
 /* The eventfd of the thread. */
 #define SYNCER_FDS 2
-/* Loop 2, and folders while a file is looked for. */
+/* Loop 2, and folders while a file is being opened. */
 #define LIVE_WORKER_FDS 4
 /* The parts are sixteenths of the rest; sessions have what remains. Idle trace
  * files can be closed and opened again, descriptors of sessions cannot. A
@@ -35,18 +35,17 @@
 #define HTTP_MAX 64
 /* Loop 2, listening socket, the process's memory, one to wait by. */
 #define HTTP_FDS 5
-/* Loop 2, the output directory and the notes 3, the directory that is deleted
- * or counted with one below it 4, and one while it is looked. */
+/* Loop 2, output directory and notes 3, the directory being deleted or measured
+ * and one below it 4, and one for a look-up. */
 #define RETENTION_FDS 10
-/* Listening socket and clients of the admin socket, and what HTTP has anyway.
- */
+/* Listening socket and clients of the admin socket. */
 #define ADMIN_CLIENTS 4
 #define ADMIN_FDS (1 + ADMIN_CLIENTS)
 /* The smallest rest with which one session can be served. */
 #define REST_MIN 20
 #define SHARE_MIN 2
-/* What sessions may have beyond SESSION_FDS, all together: this part of their
- * share. */
+/* Sessions may together use one part in so many of their share beyond
+ * SESSION_FDS each. */
 #define EXTRA_PART 32
 
 static unsigned

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How --fd-pool-size is divided: what the daemon itself needs, and shares of
- * the rest. Together they never exceed it, so one share that is used up does
- * not harm the others. Main thread, before other threads start.
+ * the rest. The shares never exceed the total, so that no use can take the
+ * descriptors of another. Main thread, before other threads start.
  */
 #ifndef RELAYD_NET_DESCRIPTORS_H
 #define RELAYD_NET_DESCRIPTORS_H
@@ -13,8 +13,9 @@
 struct options;
 
 /* Descriptors of an ordinary session: control and data connection, its
- * directory, its trace chunk, and the next chunk while it rotates. A session
- * begins only where so many are left, so that all can rotate at once. */
+ * directory, its trace chunk, and the next chunk while it rotates. A session is
+ * admitted only while so many are free, so that all sessions can rotate at
+ * once. */
 #define SESSION_FDS 5
 
 struct descriptors {
@@ -24,19 +25,18 @@ struct descriptors {
 };
 
 /*
- * Sets the limits of the shares in common/fds.h. O->workers is lowered while
- * the daemon itself would need more than half of all descriptors; before that,
- * when hardly any are there, O->has_http is cleared. E_LIMIT:
- * there are too few, which is logged.
+ * Sets the limits of the shares in common/fds.h. With very few descriptors
+ * O->has_http is cleared; then O->workers is lowered until the daemon itself
+ * needs at most half of them. E_LIMIT: too few descriptors, which is logged.
  */
 enum status descriptors_divide(
     struct descriptors *out, struct options *o) MUST_CHECK;
 
-/* What the daemon itself needs at most. */
+/* The descriptors that the daemon itself needs. */
 unsigned descriptors_own(const struct options *o);
-/* How many HTTP clients there may be; 0: there is no HTTP. */
+/* The largest number of HTTP clients; 0: HTTP is disabled. */
 unsigned descriptors_http(const struct options *o);
-/* The same of the admin socket. */
+/* The largest number of clients of the admin socket. */
 unsigned descriptors_admin(const struct options *o);
 
 #endif

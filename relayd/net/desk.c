@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of one thread, together. */
+/* All connections of one thread. */
 #include <event2/event.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "relayd/stats/stats.h"
 #include "store/store.h"
 
-/* An ordered shutdown reads what has arrived for at most this long. */
+/* An ordered shutdown reads for at most this long. */
 #define LAST_READ_NS (300 * NS_PER_MS)
-/* Connections with so few bytes in their sockets come first: who sends without
- * end does not take the time. */
+/* Connections with so few bytes in their sockets are read first, so that a peer
+ * that never stops sending does not use up the time. */
 #define LAST_LITTLE (64 * 1024)
 
-/* So many bytes of packets are written before the end of the turn: more would
- * no longer be in the CPU's second cache. */
+/* Commit before the end of the turn after so many bytes of packets: more would
+ * not fit in the second-level cache. */
 #define COMMIT_BYTES (1024 * 1024)
 
 enum status
@@ -74,7 +74,7 @@ resume_held(struct desk *d)
 		c = list_entry(n, struct conn, held_node);
 		if (c->kind == CONN_DATA && ingest_is_held(c->ingest))
 			continue;
-		/* Others that want a session wait until it is their turn. */
+		/* Other requests for a session wait for a later turn. */
 		if (c->kind == CONN_CONTROL && c->control->session == NULL &&
 		    ++n_new > SHARD_SESSIONS_A_TURN)
 			continue;
@@ -93,7 +93,7 @@ close_orphans(struct desk *d)
 		conn_destroy(in->conn, false);
 }
 
-/* That of the incomplete messages which holds most; what all of them hold. */
+/* The connection whose incomplete message holds most; *SUM: what all hold. */
 static struct conn *
 find_largest(const struct desk *d, uint64_t *sum)
 {
@@ -113,13 +113,11 @@ find_largest(const struct desk *d, uint64_t *sum)
 	return largest;
 }
 
-/* Packets use more than twice the memory that they may: close connections with
- * incomplete messages until they do not, those that hold most first. Who holds
- * little is not harmed by those that do, and who is with another worker than
- * they are is not, either: a worker whose connections hold less than its part
- * closes none. */
+/* Close connections with incomplete messages, largest first, until packets use
+ * at most twice their memory. A worker whose connections hold less than its
+ * part closes none. */
 static void
-shed(struct desk *d)
+close_largest(struct desk *d)
 {
 	const unsigned workers = d->shard->config.n_workers;
 	const uint64_t part = d->shard->config.max_memory /
@@ -139,9 +137,8 @@ shed(struct desk *d)
 	}
 }
 
-/* Replies to what was accepted leave before the packets are written, so that
- * peers prepare their next ones meanwhile. What is written is what DATA_PENDING
- * says (doc/compat.md). */
+/* Replies leave before the packets are written, so that peers can prepare the
+ * next ones. DATA_PENDING reports what is written (doc/compat.md). */
 static void
 commit(struct desk *d)
 {
@@ -160,7 +157,7 @@ desk_commit_early(struct desk *d)
 void
 desk_turn_end(struct desk *d)
 {
-	/* A commit that waits for the disk delays no reply that is due. */
+	/* A commit that waits for the disk must not delay replies. */
 	if (d->shard != NULL && store_syncs_packets(d->shard->store))
 		send_all(d);
 	if (d->shard != NULL) {
@@ -170,7 +167,7 @@ desk_turn_end(struct desk *d)
 	send_all(d);
 	if (d->shard == NULL)
 		return;
-	shed(d);
+	close_largest(d);
 	resume_held(d);
 }
 
@@ -201,8 +198,8 @@ desk_sweep(struct desk *d, uint64_t now_ns)
 	}
 }
 
-/* Read connections of this kind: those with little in their sockets, or the
- * others. */
+/* Read the connections of this kind: those with few bytes in their sockets, or
+ * the others. */
 static void
 read_last(struct desk *d, enum conn_kind kind, bool little)
 {

@@ -34,7 +34,7 @@ struct health {
 	struct health_config config;
 	struct sockaddr_un addr;
 	int fd;
-	struct stat file; /* the socket's file; st_ino 0: not bound yet */
+	struct stat file; /* the socket's file; st_ino is 0 until it is bound */
 	struct event *accept;
 	struct event *resume; /* out of descriptors: accept again later */
 	struct client clients[HEALTH_CLIENTS_MAX];
@@ -73,8 +73,8 @@ client_answer(struct client *c)
 	memcpy(&command, c->request, sizeof(command));
 	if (command == COMMAND_CHECK) {
 		mask = c->health->config.mask(c->health->config.arg);
-		/* A new socket has room for the answer; a send fails only when
-		 * the client is gone. */
+		/* The answer fits a new socket; a send fails only if the client
+		 * has closed. */
 		if (send(c->fd, &mask, sizeof(mask),
 			MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(mask))
 			log_debug("health: a client left before its answer");
@@ -106,7 +106,7 @@ on_client(evutil_socket_t fd, short what, void *arg)
 		client_close(c);
 }
 
-/* A free slot; if there is none, the oldest client's. */
+/* A free slot, or that of the oldest client, which is closed. */
 static struct client *
 client_slot(struct health *h)
 {
@@ -168,8 +168,7 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 	(void)event_add(h->accept, NULL);
 }
 
-/* Where others may write, they may have put a link in the socket's place: it is
- * not followed. */
+/* Does not follow a link that another user put in the socket's place. */
 static bool
 give_to_group(const struct health *h)
 {
@@ -246,13 +245,13 @@ health_create(struct health **out, struct event_base *base,
 		health_destroy(h);
 		return st;
 	}
-	/* The caller's string may be freed: use our own copy. */
+	/* The caller may free its string. */
 	h->config.path = h->addr.sun_path;
 	*out = h;
 	return OK;
 }
 
-/* Another daemon may have put its own socket where ours was. */
+/* Another daemon may have replaced our socket with its own. */
 static void
 remove_file(const struct health *h)
 {

@@ -3,9 +3,8 @@
  * The health socket (streaming 6.5). A client sends one u32 in host order; the
  * answer is one u64 mask in host order, and then the connection is closed.
  * After any other command, or HEALTH_TIMEOUT_S of silence, it is closed without
- * an answer. Beyond HEALTH_CLIENTS_MAX clients the oldest one is closed, so
- * silent clients cannot keep others out. All of this runs on the thread of the
- * given base.
+ * an answer. Beyond HEALTH_CLIENTS_MAX clients the oldest is closed, so that
+ * silent clients cannot exclude others. Runs on the thread of the given base.
  */
 #ifndef RELAYD_NET_HEALTH_H
 #define RELAYD_NET_HEALTH_H
@@ -32,14 +31,13 @@ struct health_config {
 };
 
 /*
- * Listens. A socket file on which nobody listens is replaced. Failures are
- * logged: E_EXISTS, somebody listens there; E_LIMIT, the path is too long;
- * E_IO.
+ * Listens. A stale socket file is replaced. Failures are logged: E_EXISTS,
+ * another process listens there; E_LIMIT, the path is too long; E_IO.
  */
 enum status health_create(struct health **out, struct event_base *base,
     const struct health_config *config) MUST_CHECK;
 
-/* Drops all clients and removes the file. NULL is fine. */
+/* Drops all clients and removes the file. H may be NULL. */
 void health_destroy(struct health *h);
 
 #endif

@@ -18,9 +18,9 @@
 #include "relayd/process/listen_url.h"
 #include "relayd/process/options.h"
 
-/* Connections accepted per wake-up; then the loop serves others. */
+/* Connections accepted per wake-up, so that the loop also serves others. */
 #define ACCEPT_BATCH 64
-/* How long no connection is accepted when descriptors are used up. */
+/* The pause in accepting when descriptors are used up. */
 #define PAUSE_MS 100
 
 struct listener {
@@ -56,9 +56,8 @@ get_number(int fd, int name)
 }
 
 /*
- * When a peer vanishes while a reply is under way, the kernel sends the reply
- * again and again, and no keep-alive probe. This makes the kernel give up as
- * early as it would with probes.
+ * While a reply is unacknowledged, the kernel retransmits it and sends no
+ * keep-alive probes. This makes the kernel give up as early as with probes.
  */
 static bool
 limit_retransmission(int fd)
@@ -87,15 +86,14 @@ keep_alive(const struct keepalive *k, int fd)
 static void
 set_options(const struct listener *l, int fd)
 {
-	/* Replies are sent whole, so a delay would gain nothing. */
+	/* Replies are sent whole: a delay gains nothing. */
 	(void)set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (l->keepalive != NULL && l->keepalive->on &&
 	    !keep_alive(l->keepalive, fd))
 		log_errno(LOG_WARN, "%s port: keep-alive", l->name);
 }
 
-/* Accept one connection with the spare descriptor and close it at once; the
- * others wait for a short time. */
+/* Accept and close one connection with the spare descriptor, then pause. */
 static void
 out_of_descriptors(struct listener *l)
 {

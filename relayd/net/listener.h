@@ -18,22 +18,22 @@ struct listen_url;
 struct listener;
 struct sockaddr;
 
-/* Who finds no place waits for a second, until the kernel tries again: a fleet
- * that boots, and who comes after a flood. The kernel allows no more than
- * net.core.somaxconn, 4,096. */
+/* Room for the connections of a fleet that boots: a connection that does not
+ * fit waits one second until its peer tries again. The kernel's own limit is
+ * net.core.somaxconn (4,096). */
 #define LISTENER_BACKLOG 1024
 
-/* The shortest time, in seconds, for which Linux by default sends bytes again
- * that are not acknowledged (net.ipv4.tcp_retries2 is 15). */
+/* The shortest time, in seconds, for which Linux retransmits unacknowledged
+ * bytes by default (net.ipv4.tcp_retries2 is 15). */
 #define LISTENER_RETRANSMISSION_S 924
 
 /*
  * Bind and listen, or take the socket that URL has; NAME ("control", ...) is
  * for logs. ACCEPTED gets each new socket, non-blocking, and owns it. KEEPALIVE
  * is borrowed; NULL: leave it to the system. When it is on, a peer that is
- * silent for idle + interval * count seconds counts as gone. This holds also
- * while it has a reply to acknowledge (TCP_USER_TIMEOUT), if the time is
- * shorter than LISTENER_RETRANSMISSION_S. E_IO: the reason is logged.
+ * silent for idle + interval * count seconds is disconnected, also while it has
+ * not acknowledged a reply (TCP_USER_TIMEOUT), if that time is shorter than
+ * LISTENER_RETRANSMISSION_S. E_IO: the reason is logged.
  */
 enum status listener_create(struct listener **out, struct event_base *base,
     const struct listen_url *url, const char *name,
@@ -42,8 +42,8 @@ enum status listener_create(struct listener **out, struct event_base *base,
     void *arg) MUST_CHECK;
 void listener_destroy(struct listener *l); /* NULL is fine */
 
-/* Only the socket: bound, listening, non-blocking. -1: the reason is logged, at
- * LEVEL. */
+/* A socket that is bound, listening and non-blocking. -1: the reason is logged
+ * at LEVEL. */
 int listener_open(const struct listen_url *url, const char *name,
     enum log_level level) MUST_CHECK;
 

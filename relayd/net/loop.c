@@ -35,7 +35,7 @@ timeval_of(uint64_t ns)
 	};
 }
 
-/* The inbox may become readable meanwhile. */
+/* The inbox may become readable during the pause. */
 static void
 begin_rest(struct loop *l)
 {
@@ -158,8 +158,8 @@ loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
 {
 	const struct timeval tv = timeval_of(at > now ? at - now : 0);
 
-	/* After a wake-up that is too early the timer is set again; this is
-	 * cheaper than moving it at each turn. */
+	/* Setting the timer again after an early wake-up is cheaper than moving
+	 * it at each turn. */
 	if (at >= l->timer_at)
 		return;
 	l->timer_at = at;
@@ -208,10 +208,9 @@ void
 loop_post(struct loop *l, struct message *take_m)
 {
 	cds_wfcq_node_init(&take_m->node);
-	/* liburcu's queue orders memory already, but ThreadSanitizer cannot see
-	 * it. */
+	/* liburcu's queue orders memory, but ThreadSanitizer cannot see it. */
 	publish(&take_m->is_ready, 1);
-	/* If the inbox was not empty, a wake-up is already under way. */
+	/* If the inbox was not empty, a wake-up was already sent. */
 	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))
 		return;
 	loop_wake(l);

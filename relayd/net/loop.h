@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread's event loop and its inbox: the door through which other threads
- * ask for something. Messages go through a wait-free queue; an eventfd wakes
- * the loop. The base takes no lock.
+ * One thread's event loop and its inbox for messages of other threads: a
+ * wait-free queue, with an eventfd that wakes the loop. The base takes no lock.
  */
 #ifndef RELAYD_NET_LOOP_H
 #define RELAYD_NET_LOOP_H
@@ -18,16 +17,16 @@
 #include "proto/relay.h"
 #include "relayd/net/peer_name.h"
 
-/* An inbox that is looked at so seldom saves nearly all wake-ups when messages
- * are many, and nobody sees the delay. */
+/* The pause between two looks at an inbox after loop_rest(): it saves nearly
+ * all wake-ups when messages are many. */
 #define LOOP_REST_NS (5 * NS_PER_MS)
 
 struct conn;
 struct event_base;
 
 enum message_kind {
-	MESSAGE_ADOPT,	      /* conn, which is this loop's from now on */
-	MESSAGE_STOP,	      /* finish what has begun, leave the loop */
+	MESSAGE_ADOPT,	      /* conn, which the loop's thread now owns */
+	MESSAGE_STOP,	      /* finish and leave the loop */
 	MESSAGE_DATAGRAM,     /* object: a struct udp_parcel, malloc'd */
 	MESSAGE_SESSION_GONE, /* to the acceptor: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
@@ -37,10 +36,10 @@ enum message_kind {
 	MESSAGE_SETTINGS, /* to HTTP: object, malloc'd */
 	MESSAGE_STORED,	  /* to the retention thread: a struct stored_note */
 	MESSAGE_STORED_INFO, /* object: a struct stored_info, as INFO */
-	MESSAGE_DRAIN, /* to HTTP: no other thread may be asked any more */
+	MESSAGE_DRAIN,	     /* to HTTP: ask other threads nothing more */
 };
 
-/* On which worker a session was counted, its peer's host and ids. */
+/* The worker on which a session is counted, its peer's host and ids. */
 struct placement_key {
 	unsigned worker;
 	struct peer_host host;
@@ -74,10 +73,10 @@ struct loop {
 	struct event rest; /* its end */
 	struct event timer;
 	uint64_t timer_at; /* ns; UINT64_MAX: not set */
-	/* When the current turn began, ns; 0: the loop waits. For the health
-	 * socket. */
+	/* When the current turn began, ns; 0: the loop waits. Read by the
+	 * health socket. */
 	struct published busy_since;
-	struct published turns; /* that are over */
+	struct published turns; /* completed */
 	uint64_t turns_seen;	/* by loop_has_turned() */
 };
 
@@ -88,29 +87,27 @@ void loop_destroy(struct loop *l);
 
 /* One turn: wait for events, serve them. */
 void loop_turn(struct loop *l);
-/* Makes sure that a turn begins at AT at the latest. AT and NOW, the current
- * time, are ns of clock_now_ns(). A time later than the one that is set changes
- * nothing; UINT64_MAX: no turn is needed. */
+/* Begin a turn at AT at the latest. AT and NOW, the current time, are ns of
+ * clock_now_ns(). Ignored if an earlier time is set, or if AT is UINT64_MAX. */
 void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
-/* From on_message or on_wake: the inbox is looked at again only after
- * LOOP_REST_NS. For threads whose messages can wait: many of them cost one
- * wake-up. */
+/* From on_message or on_wake: read the inbox again only after LOOP_REST_NS, for
+ * threads whose messages can wait, so that many of them cost one wake-up. */
 void loop_rest(struct loop *l);
-/* One that cannot wait came in the same turn. */
+/* Cancels loop_rest() of the same turn: a message cannot wait. */
 void loop_rest_not(struct loop *l);
-/* Has a turn ended since the last call? One is begun, so that an idle loop
- * answers the next call. Any one thread. */
+/* Has a turn ended since the last call? Wakes the loop, so that an idle loop
+ * counts as alive in the next call. Always the same thread. */
 bool loop_has_turned(struct loop *l);
-/* The turn has work to do. Every callback calls this first. */
+/* Mark the start of work in this turn. Every callback calls this first. */
 void loop_is_busy(struct loop *l);
 
-/* A message that is all zeros but for its kind. What must arrive is allocated
- * before it is needed. */
+/* A message with all fields zero except its kind. Messages that must not fail
+ * are allocated before they are needed. */
 enum status message_create(
     struct message **out, enum message_kind kind) MUST_CHECK;
-/* Any thread. TAKE_M was allocated with malloc; the loop frees it. */
+/* Any thread. TAKE_M was allocated with malloc(); the loop frees it. */
 void loop_post(struct loop *l, struct message *take_m);
-/* Any thread. A turn begins, and calls on_wake. */
+/* Any thread. Begin a turn, which calls on_wake. */
 void loop_wake(struct loop *l);
 
 #endif

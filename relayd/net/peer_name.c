@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* A peer that has connected by IPv4 to a socket of IPv6. */
+/* True for a peer that connected over IPv4 to an IPv6 socket. */
 static bool
 is_ipv4_on_ipv6(const struct sockaddr *a)
 {
@@ -52,7 +52,7 @@ peer_host(const struct sockaddr *a)
 		memcpy(h.bytes, &in6->sin6_addr, 8);
 	else
 		memcpy(h.bytes + 12, &in->sin_addr, 4);
-	/* An IPv4 address looks the same on a socket of either family. */
+	/* The same bytes as of an IPv4-mapped address. */
 	if (a->sa_family != AF_INET6)
 		h.bytes[10] = h.bytes[11] = 0xff;
 	return h;

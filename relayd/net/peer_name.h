@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who a peer is: "address:port", for logs, and its host. */
+/* A peer's "address:port" for logs, and its host. */
 #ifndef RELAYD_NET_PEER_NAME_H
 #define RELAYD_NET_PEER_NAME_H
 
@@ -9,15 +9,15 @@
 
 struct sockaddr;
 
-/* The host of a peer, for shares: an IPv4 address, or the first 64 bits of an
- * IPv6 address, since one host has as many of these as it wants. All zeros: not
- * known. */
+/* The host of a peer, for limits per host: an IPv4 address, or the first 64
+ * bits of an IPv6 address, because a host can choose the others. All zeros:
+ * unknown. */
 struct peer_host {
 	uint8_t bytes[16];
 };
 
-/* An IPv4 address looks the same on a socket of either family. The caller frees
- * the name; NULL: no memory. Any thread. */
+/* An IPv4 address gives the same name on sockets of both families. The caller
+ * frees it; NULL: out of memory. Any thread. */
 char *peer_name(const struct sockaddr *a);
 
 struct peer_host peer_host(const struct sockaddr *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions that were put to a thread by MESSAGE_INFO, until they are answered
- * at the end of its turns. The thread only.
+ * The MESSAGE_INFO requests of a thread, answered at the end of its turns. The
+ * thread only.
  */
 #ifndef RELAYD_NET_QUESTIONS_H
 #define RELAYD_NET_QUESTIONS_H
@@ -17,14 +17,13 @@ struct questions {
 	struct info *first, *last; /* NULL: none */
 };
 
-/* M is a MESSAGE_INFO; its object is taken over. */
+/* M is a MESSAGE_INFO; takes its object. */
 void questions_add(struct questions *q, struct message *m);
-/* Answer the oldest, and send the answer to who asked: an answer has up to a
- * thousand sessions, which is as long as a slice of a turn. True: others wait,
- * for a turn that comes at once. */
+/* Answer the oldest request: an answer lists up to a thousand sessions, which
+ * takes as long as a time slice. True: others wait; begin another turn. */
 bool questions_answer(struct questions *q,
     void (*answer)(void *arg, struct info *i), void *arg) MUST_CHECK;
-/* Nobody waits for the answers any more. */
+/* Discard all requests. */
 void questions_drop(struct questions *q);
 
 #endif

@@ -16,7 +16,7 @@
 #include "relayd/stats/stats.h"
 
 #define US_PER_S (NS_PER_S / 1000)
-/* Over less time a rate says little. */
+/* The shortest time over which a rate is measured. */
 #define MEASURE_EVERY NS_PER_S
 
 struct service {
@@ -24,8 +24,8 @@ struct service {
 	struct event *tick;
 	bool has_watchdog;
 	bool has_failed;
-	char status[256];		/* the line that was sent last */
-	uint64_t measured_ns, received; /* when the rate was measured */
+	char status[256];		/* last sent */
+	uint64_t measured_ns, received; /* at the last measurement */
 	double rate;			/* bytes/s */
 };
 
@@ -74,13 +74,14 @@ service_line(char *text, size_t n, const struct service_figures *f,
 	    f->held >> 20);
 }
 
-/* Bytes per second since the last time that there is a rate of. */
+/* Bytes per second since the last measurement. */
 static double
 measure_rate(struct service *s, uint64_t received)
 {
 	const uint64_t now = clock_now_ns(), ns = now - s->measured_ns;
 
-	/* A watchdog asks for more lines than a rate can be told of. */
+	/* With a watchdog, lines are sent more often than rates are measured.
+	 */
 	if (s->measured_ns != 0 && ns < MEASURE_EVERY)
 		return s->rate;
 	if (s->measured_ns != 0)
@@ -91,7 +92,7 @@ measure_rate(struct service *s, uint64_t received)
 	return s->rate;
 }
 
-/* The line, if it is another one than the last. */
+/* Send the line if it differs from the last one. */
 static const char *
 new_status(struct service *s)
 {
@@ -122,7 +123,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	snprintf(state, sizeof(state), "%s%s%s%s",
 	    is_alive ? "WATCHDOG=1\n" : "", status != NULL ? "STATUS=" : "",
 	    status != NULL ? status : "", status != NULL ? "\n" : "");
-	/* Without a watchdog nobody waits for it: one message is enough. */
+	/* Without a watchdog one message is enough. */
 	s->has_failed = notify_send(secure_getenv("NOTIFY_SOCKET"), state) !=
 			    OK &&
 			!s->has_watchdog;
@@ -161,7 +162,7 @@ service_create(struct service **out, struct event_base *base,
 		service_destroy(s);
 		return E_NOMEM;
 	}
-	/* The first line at once, not after the first period. */
+	/* Send the first line at once. */
 	event_active(s->tick, EV_TIMEOUT, 0);
 	*out = s;
 	return OK;

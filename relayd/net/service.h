@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the service manager is told while the daemon serves (sd_notify(3)): that
- * it is alive, if the manager has a watchdog (WATCHDOG=1), and one line for
- * people (STATUS=). The thread of the given base; libevent.
+ * Notifies the service manager while the daemon serves (sd_notify(3)): that it
+ * is alive, if the manager has a watchdog (WATCHDOG=1), and one line of status
+ * (STATUS=). The thread of the given base; libevent.
  */
 #ifndef RELAYD_NET_SERVICE_H
 #define RELAYD_NET_SERVICE_H
@@ -14,41 +14,39 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* How often the line for people is made, and sent if it has changed. */
+/* How often the status is formatted; it is sent if it has changed. */
 #define SERVICE_STATUS_S 5
-/* How often it is told that all is alive within the time after which the
- * manager would end us: a late or a lost one does no harm. */
+/* Notifications within the watchdog's time, so that one may be late or lost. */
 #define SERVICE_WATCHDOG_PARTS 4
 
 struct event_base;
 struct service;
 
-/* What people are shown. */
+/* The figures of the status line. */
 struct service_figures {
 	uint64_t sessions, viewers;
 	uint64_t held; /* bytes of packets in memory */
 };
 
-/* The line, without its end; N is the size of TEXT. LOST: packets since the
- * start; RATE: bytes/s that arrive. */
+/* Format the status line, without a newline; N is the size of TEXT. LOST:
+ * packets lost since the start; RATE: bytes/s received. */
 void service_line(char *text, size_t n, const struct service_figures *f,
     uint64_t lost, double rate);
 
 struct service_config {
-	/* Has every loop turned since the last call? It is asked for the
-	 * watchdog only. */
+	/* Has every loop turned since the last call? For the watchdog only. */
 	bool (*has_turned)(void *arg);
 	void (*figures)(struct service_figures *f, void *arg);
 	void *arg;
 };
 
 /*
- * Begins with the first turn. Without a service manager (NOTIFY_SOCKET),
- * nothing is done. A failure to send is logged once. The watchdog is that of
- * WATCHDOG_USEC, unless it is for another process (WATCHDOG_PID).
+ * Begins with the first turn. Without a service manager (NOTIFY_SOCKET) this
+ * does nothing. A failure to send is logged once. The watchdog's time is
+ * WATCHDOG_USEC, unless WATCHDOG_PID names another process.
  */
 enum status service_create(struct service **out, struct event_base *base,
     const struct service_config *config) MUST_CHECK;
-void service_destroy(struct service *s); /* NULL is fine */
+void service_destroy(struct service *s); /* may be NULL */
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads that have a loop, for those who look at them: the health socket
- * and HTTP. */
+/* The threads that have a loop, for the health socket and HTTP. */
 #ifndef RELAYD_NET_THREADS_H
 #define RELAYD_NET_THREADS_H
 
@@ -9,8 +8,7 @@
 
 #include "common/clock.h"
 
-/* The health socket: a thread that serves without a pause for so long is
- * bad. */
+/* A thread whose turn lasts longer than this is unhealthy. */
 #define THREADS_STUCK_NS (20 * NS_PER_S)
 
 struct loop;
@@ -32,10 +30,11 @@ struct threads {
 void threads_add(struct threads *t, enum thread_kind kind, unsigned number,
     struct loop *loop);
 
-/* Has it served for longer than NS without a pause? Any thread. */
+/* Has its current turn lasted longer than NS? Any thread. */
 bool thread_is_stuck(const struct thread *t, uint64_t ns);
 
-/* Which groups of threads are bad (streaming 6.5); THREADS: struct threads. */
+/* The mask of unhealthy groups of threads (streaming 6.5); THREADS is a struct
+ * threads. */
 uint64_t threads_health(void *threads);
 
 #endif

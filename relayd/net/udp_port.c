@@ -27,18 +27,18 @@
  * as fit in the scratch buffer. */
 #define MESSAGE_ROOM (64 * 1024)
 #define BATCH (CONN_SCRATCH / MESSAGE_ROOM)
-/* A batch of large messages has fewer: their bytes are read twice more
- * (checksum, copy), and so they are still in the CPU's cache. */
+/* Batches of large messages are shorter, so that their bytes are still in the
+ * CPU's cache for the checksum and the copy. */
 #define BATCH_LARGE 4
 #define LARGE (MESSAGE_ROOM / 4)
-/* A turn reads at most this much, so that senders' UDP_STATUS requests are
- * answered between reads, and not only after everything is read. */
+/* Bytes read per turn, so that UDP_STATUS requests are answered between
+ * reads. */
 #define TURN_BYTES (512 * 1024)
-/* At an ordered end at most this much is read: it is all that the socket holds,
- * and the end comes even if a sender goes on, or if datagrams cost much. */
+/* Bytes read at an ordered shutdown: what the socket can hold, so that the
+ * shutdown ends even if a sender continues. */
 #define LAST_BYTES (2 * (uint64_t)UDP_RCVBUF)
 #define LAST_NS (150 * NS_PER_MS)
-/* A message counts as so many bytes more: also an empty one is work. */
+/* Added to the size of each message, because an empty one costs time too. */
 #define MESSAGE_WEIGHT 512
 
 struct udp_port {
@@ -48,8 +48,8 @@ struct udp_port {
 	struct desk *desk;
 	struct loop *acceptor;
 	struct published *underway;
-	uint32_t kernel_drops; /* as the kernel last said */
-	unsigned batch;	       /* messages to ask for next */
+	uint32_t kernel_drops; /* the kernel's last count */
+	unsigned batch;	       /* messages to request next */
 	struct mmsghdr messages[BATCH];
 	struct iovec iov[BATCH];
 	union {
@@ -89,8 +89,8 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 	loop_post(port->acceptor, m);
 }
 
-/* Read what the kernel adds to the bytes: it counts drops, and gives the size
- * of merged datagrams, which is returned; N: not merged. */
+/* Read the kernel's count of drops. Returns the size of merged datagrams; N if
+ * they are not merged. */
 static size_t
 read_ancillary(struct udp_port *port, struct msghdr *h, size_t n)
 {
@@ -132,7 +132,7 @@ take_message(struct udp_port *port, unsigned i)
 	}
 }
 
-/* Returns how many messages came. */
+/* Returns the number of messages. */
 static int
 receive(struct udp_port *port)
 {
@@ -151,9 +151,8 @@ receive(struct udp_port *port)
 	    port->fd, port->messages, port->batch, MSG_DONTWAIT, NULL);
 }
 
-/* How many messages to ask for after N that had CAME bytes. If those alone took
- * all the time, fewer: the clock is not read between the messages of a batch.
- */
+/* The number of messages to request after N that had CAME bytes: fewer if those
+ * used the whole time slice, as the clock is not read within a batch. */
 static unsigned
 next_batch(const struct udp_port *port, unsigned n, uint64_t came, bool is_long)
 {
@@ -164,7 +163,8 @@ next_batch(const struct udp_port *port, unsigned n, uint64_t came, bool is_long)
 	return port->batch * 2 < usual ? port->batch * 2 : usual;
 }
 
-/* Read until the socket is empty, MOST bytes came, or the time is over. */
+/* Read until the socket is empty, MOST bytes were read, or the time slice
+ * expires. */
 static void
 read_some(struct udp_port *port, uint64_t most)
 {
@@ -187,7 +187,7 @@ read_some(struct udp_port *port, uint64_t most)
 			    is_first && shard_is_late(port->desk->shard));
 		is_first = false;
 		bytes += came + (uint64_t)(n > 0 ? n : 0) * MESSAGE_WEIGHT;
-		/* Write whole packets to files before more is read. */
+		/* Write whole packets to files before reading more. */
 		turn_commit(port->desk->shard);
 	} while (n == (int)asked && bytes < most &&
 		 !shard_is_late(port->desk->shard));
