@@ -2,16 +2,23 @@
 #include "store/chunk.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/fds.h"
+#include "common/idmap.h"
 #include "common/log.h"
+#include "common/relpath.h"
 #include "store/dir.h"
 #include "store/folder.h"
 #include "store/journal.h"
@@ -19,6 +26,7 @@
 #include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"
+#include "store/stored.h"
 
 enum status
 chunk_create(struct chunk **out, struct session_dir *dir, uint64_t id,
@@ -348,4 +356,260 @@ chunk_stream_left(struct chunk *c, struct chunk_family *f)
 	chunk_folder_done(f);
 	c->names_bytes += n;
 	c->dir->store->names_bytes += n;
+}
+
+/* Archived chunks and snapshots do not change any more: they are reported. */
+static bool
+is_reported(const struct chunk *c)
+{
+	return c->dir->stored != NULL && c->fd >= 0 &&
+	       (c->place == CHUNK_AT_ARCHIVE ||
+		   (c->place == CHUNK_AT_NAME && c->dir->sharers != 0 &&
+		       c->override_name != NULL));
+}
+
+void
+chunk_note(struct chunk *c)
+{
+	char name[RELPATH_MAX], path[2 * RELPATH_MAX];
+	struct stored_door *door = c->dir->store->config.stored;
+	struct stored_note *n, from = {
+		.kind = c->place == CHUNK_AT_ARCHIVE ? STORED_CHUNK
+						     : STORED_SNAPSHOT,
+		.is_new = !c->is_added_to,
+		.began_ns = c->began_ns,
+		.ended_ns = clock_wall_ns(),
+		.bytes = c->bytes,
+		.path = path,
+		.host = c->dir->host,
+		.session = c->dir->session,
+	};
+
+	if (!is_reported(c) || chunk_place_name(c, c->place, name) != OK ||
+	    dir_identify(&from.id, c->fd) != OK)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", session_dir_text(c->dir), name);
+	if (c->folders != NULL)
+		from.dir = folder_place_readers(c->folders);
+	n = stored_note_create(&from);
+	if (n == NULL) {
+		log_error("%s: not noted: out of memory", path);
+		return;
+	}
+	/* Its bytes are its own now, not its session's. */
+	session_dir_count(c->dir, -(int64_t)c->bytes);
+	c->bytes = 0;
+	door->tell(door, n);
+}
+
+static uint64_t
+losses_key(const struct chunk_family *f)
+{
+	return idmap_key(f->path->s, f->path->len);
+}
+
+/* Did a stream of this trace make the file? A channel may have the same
+ * name. */
+static bool
+made_losses_file(const struct chunk *c, const struct chunk_family *f)
+{
+	const struct chunk_family *o;
+
+	if (f->has_losses)
+		return true;
+	o = idmap_find(&c->losses, losses_key(f));
+	return o != NULL && relpath_equal(o->path, f->path);
+}
+
+/* All or nothing. The file is opened with O_APPEND: the offset is for file
+ * systems of tests. */
+static enum status
+append_line(int fd, off_t at, const char *line, size_t n)
+{
+	const struct iovec iov = { (void *)(uintptr_t)line, n };
+	ssize_t written = pwritev(fd, &iov, 1, at);
+	const bool is_full = written >= 0 || room_is_lack(errno);
+
+	if (written == (ssize_t)n)
+		return OK;
+	(void)ftruncate(fd, at);
+	if (is_full)
+		errno = ENOSPC;
+	return is_full ? E_NOSPC : E_IO;
+}
+
+enum status
+chunk_note_loss(
+    struct chunk *c, struct chunk_family *f, const char *line, size_t n)
+{
+	const int flags = O_WRONLY | O_APPEND |
+			  (made_losses_file(c, f) ? 0 : O_CREAT | O_EXCL);
+	char path[2 * RELPATH_MAX];
+	struct stat before;
+	enum status st;
+	int fd, saved;
+
+	snprintf(path, sizeof(path), "%s/" CHUNK_LOSSES, f->path->s);
+	do
+		st = dir_open_file(&fd, chunk_fd(c), path, flags);
+	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	if (st != OK)
+		return st;
+	/* If there is no memory for it, the others of this folder cannot write
+	 * into the file. */
+	if (!f->has_losses)
+		(void)!idmap_insert(&c->losses, losses_key(f), f);
+	f->has_losses = true;
+	if (fstat(fd, &before) != 0)
+		st = E_IO;
+	else
+		st = append_line(fd, before.st_size, line, n);
+	while (st == E_NOSPC && room_yield(&c->dir->output->room))
+		st = append_line(fd, before.st_size, line, n);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return st;
+}
+
+/* Add the size of the file to BYTES, unless it is NULL. Deletion removes the
+ * files of the chunk by name, then empty folders; files of others stay. */
+static void
+delete_file(const struct chunk *c, const char *path, uint64_t *bytes)
+{
+	const uint64_t n = bytes == NULL ? 0 : dir_file_size(chunk_fd(c), path);
+	enum status st = dir_unlink(chunk_fd(c), path);
+
+	if (st == OK && bytes != NULL)
+		*bytes += n;
+	if (st != OK && st != E_NOENT)
+		log_peer_errno(
+		    LOG_WARN, CHUNK_FMT ": %s: unlink", CHUNK_ARGS(c), path);
+}
+
+static void
+delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n,
+    uint64_t *bytes)
+{
+	char path[2 * RELPATH_MAX], number[32] = "";
+
+	if (f->is_numbered)
+		snprintf(number, sizeof(number), "_%" PRIu64, n);
+	snprintf(
+	    path, sizeof(path), "%s/%s%s", f->path->s, f->channel->s, number);
+	delete_file(c, path, bytes);
+	snprintf(path, sizeof(path), "%s/index/%s%s.idx", f->path->s,
+	    f->channel->s, number);
+	delete_file(c, path, bytes);
+}
+
+void
+chunk_delete_file(struct chunk *c, struct chunk_family *f, uint64_t number)
+{
+	uint64_t bytes = 0;
+
+	/* A file that this family never made is somebody else's. */
+	if (number >= f->n_files)
+		return;
+	delete_pair(c, f, number, &bytes);
+	chunk_count(c, -(int64_t)bytes);
+	if (f->n_gone == number)
+		f->n_gone++;
+}
+
+/* Remove the folders of PATH, from the deepest up, until one is not empty. */
+static void
+remove_folders(const struct chunk *c, const struct relpath *path)
+{
+	char folder[RELPATH_MAX + sizeof("/index")];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s/index", path->s);
+	(void)dir_remove(chunk_fd(c), folder);
+	snprintf(folder, sizeof(folder), "%s", path->s);
+	do {
+		if (dir_remove(chunk_fd(c), folder) != OK)
+			return; /* not empty: it has other files */
+		slash = strrchr(folder, '/');
+		if (slash != NULL)
+			*slash = '\0';
+	} while (slash != NULL);
+}
+
+static void
+delete_losses(const struct chunk *c, const struct chunk_family *f)
+{
+	char path[2 * RELPATH_MAX];
+
+	if (!f->has_losses)
+		return;
+	snprintf(path, sizeof(path), "%s/" CHUNK_LOSSES, f->path->s);
+	delete_file(c, path, NULL);
+}
+
+static void
+drop_family(struct chunk *c, struct chunk_family *f)
+{
+	delete_losses(c, f);
+	remove_folders(c, f->path);
+	chunk_free_family(f);
+	c->delete_next = 0;
+}
+
+static void
+remove_own_folder(struct chunk *c)
+{
+	char name[256];
+	enum status st;
+
+	if (c->fd < 0)
+		return;
+	if (c->place == CHUNK_AT_NAME) {
+		/* On disk it has the name of an open chunk. */
+		c->is_closed = false;
+		st = chunk_name(c, name);
+		c->is_closed = true;
+	} else {
+		snprintf(name, sizeof(name), "%s", c->tmp_name);
+		st = OK;
+	}
+	if (st == OK && dir_remove(c->dir->fd, name) != OK)
+		log_peer_errno(
+		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), name);
+}
+
+static bool
+take_one(unsigned *budget)
+{
+	if (*budget == 0)
+		return false;
+	--*budget;
+	return true;
+}
+
+bool
+chunk_delete_step(struct chunk *c, unsigned *budget)
+{
+	struct chunk_family *f;
+
+	if (c->folders != NULL)
+		folder_place_delete(c->folders);
+	while (!list_empty(&c->families)) {
+		f = list_first(&c->families, struct chunk_family, node);
+		if (c->delete_next < f->n_gone)
+			c->delete_next = f->n_gone;
+		for (; c->delete_next < f->n_files; c->delete_next++) {
+			if (!take_one(budget))
+				return false;
+			delete_pair(c, f, c->delete_next, NULL);
+		}
+		if (!take_one(budget))
+			return false;
+		drop_family(c, f);
+	}
+	if (!take_one(budget))
+		return false;
+	remove_own_folder(c);
+	chunk_count(c, -(int64_t)c->bytes);
+	return true;
 }
