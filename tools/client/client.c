@@ -16,8 +16,9 @@
 /* Bytes of metadata that may wait, unless one piece is larger. */
 #define CONTROL_MAX (1024 * 1024)
 
-/* With a rate, only as many bytes of packets wait as it moves in a tenth of a
- * second, so that a slow session ends soon; but at least this many. */
+/* With a rate, the packets that wait are limited to what it moves in a tenth of
+ * a second, but to no less than this many bytes: so a slow session ends soon.
+ */
 #define QUEUE_LEAST (64 * 1024)
 
 /* How often the time between two questions whether all is on disk is doubled.
@@ -110,8 +111,8 @@ client_stats(const struct client *c)
 	return &c->stats;
 }
 
-/* The packets that are on their way out are those that are not taken yet, up to
- * the one of which a part has left. */
+/* Count the packets that are being sent, up to the one of which a part has
+ * left. */
 uint64_t
 client_bytes_out(const struct client *c)
 {

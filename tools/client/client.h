@@ -55,7 +55,7 @@ struct client_watch {
 	/* A socket was made, for control or for data. The program watches it,
 	 * edge-triggered, until it is closed. */
 	void (*opened)(void *arg, int fd, bool is_data);
-	/* The index of this packet goes out now. */
+	/* The index of this packet is being sent. */
 	void (*index_sent)(void *arg, unsigned stream, uint64_t net_seq);
 	/* An index or a beacon was answered, NS nanoseconds after it was
 	 * made. */
@@ -121,14 +121,14 @@ void client_destroy(struct client *c);
 /* What went wrong, one line without a newline; "" if nothing did. */
 const char *client_error(const struct client *c);
 const struct client_stats *client_stats(const struct client *c);
-/* Bytes of packets that have left so far, also those of a packet that has not
- * wholly left; without headers, and without what was sent again. */
+/* Bytes of packets sent so far, including a packet that is not complete yet;
+ * without headers and retransmissions. */
 uint64_t client_bytes_out(const struct client *c);
-/* When bytes last went to the relay or came from it, or it was last tried to
- * connect (clock_now_ns()); 0: never. */
+/* When bytes were last sent or received, or a connection was last tried
+ * (clock_now_ns()); 0: never. */
 uint64_t client_moved_ns(const struct client *c);
-/* What the relay has answered for of a stream: packets whose index it took, and
- * their bytes. A NUMBER that is not there: nothing. */
+/* Packets of a stream whose index the relay has confirmed, and their bytes.
+ * Zeros if there is no stream NUMBER. */
 struct client_answered {
 	uint64_t packets, bytes;
 };
@@ -145,9 +145,9 @@ void client_set_waits(struct client *c, bool waits);
 enum status client_open(struct client *c) MUST_CHECK;
 bool client_is_open(const struct client *c);
 
-/* Move what can be moved. Wait at most TIMEOUT_MS for something to do; 0: do
- * not wait; -1: wait for as long as it takes. Returns early when anything
- * moved. */
+/* Send and receive what is possible. Wait at most TIMEOUT_MS for something to
+ * do; 0: do not wait; -1: wait indefinitely. Returns early when anything moved.
+ */
 enum status client_work(struct client *c, int timeout_ms) MUST_CHECK;
 /* The descriptors that client_work() would wait for; returns how many. *AT_NS
  * is the latest time for the next client_work(); UINT64_MAX: never. */
@@ -182,21 +182,21 @@ enum status client_metadata(struct client *c, unsigned number, const void *data,
 /* Packets of a stream are numbered in the order of these calls. */
 enum status client_packet(struct client *c, unsigned number,
     const struct client_packet *packet) MUST_CHECK;
-/* No event of this stream comes before TIMESTAMP, in cycles (streaming 4.3).
- * CTF_STREAM is the id of its stream class. */
+/* A beacon: no later event of this stream is before TIMESTAMP, in cycles
+ * (streaming 4.3). CTF_STREAM is the id of its stream class. */
 enum status client_beacon(struct client *c, unsigned number, uint64_t timestamp,
     uint64_t ctf_stream) MUST_CHECK;
-/* Was all that was added sent and answered? */
+/* Is everything that was added sent and answered? */
 bool client_is_idle(const struct client *c);
-/* OK: it was. */
+/* Wait until it is. */
 enum status client_flush(struct client *c) MUST_CHECK;
-/* Has the relay something that is not on disk yet? (BEGIN_DATA_PENDING,
- * DATA_PENDING of each stream, END_DATA_PENDING.) OK: *IS_PENDING is the
- * answer. E_BUSY: the answer has not arrived, call again; never waits. Not to
- * be called after client_finish(). */
+/* Is anything not on the relay's disk yet? (BEGIN_DATA_PENDING, DATA_PENDING of
+ * each stream, END_DATA_PENDING.) OK: *IS_PENDING is the answer. E_BUSY: the
+ * answer has not arrived, call again; this function never waits. Do not call it
+ * after client_finish(). */
 enum status client_pending(struct client *c, bool *is_pending) MUST_CHECK;
-/* End early: packets that wait are done, except one of which a part has left,
- * and no rate holds that back. client_finish() may follow. */
+/* End early: packets that wait are dropped, except one of which a part has
+ * left, and the rate no longer applies. client_finish() may follow. */
 void client_cut(struct client *c);
 /* Flush; wait until the relay has everything on disk; close the streams and the
  * trace chunk. After the first call nothing more may be added. */

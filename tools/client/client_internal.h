@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of struct client share. */
+/* Shared by the files of struct client. */
 #ifndef TOOLS_CLIENT_CLIENT_INTERNAL_H
 #define TOOLS_CLIENT_CLIENT_INTERNAL_H
 
@@ -12,8 +12,8 @@
 #define CLIENT_MINOR_MIN 11
 /* The most requests, other than indexes, without an answer. */
 #define CLIENT_OTHERS 64
-/* Bytes of packets that may wait, unless one packet is larger: 1 MiB, as the
- * relay reads at a time, and headers. */
+/* Bytes of packets, with headers, that may wait, unless one packet is larger: 1
+ * MiB, which the relay reads at a time. */
 #define CLIENT_QUEUE_MAX (1024 * 1024 + CLIENT_PACKETS * DATA_HEADER_LEN)
 
 /* Each phase begins when all requests before it are answered. */
@@ -34,14 +34,14 @@ struct client_stream {
 	bool has_handle;
 	bool is_metadata;
 	struct held held; /* with resending only */
-	uint64_t lost;	  /* lost packets that the relay told of */
+	uint64_t lost;	  /* lost packets that the relay has reported */
 	struct client_answered answered;
 };
 
 /* One round of questions whether data is pending. */
 struct client_round {
 	unsigned next;	  /* 0: the beginning; stream + 1; the end */
-	bool is_pending;  /* an answer so far said so */
+	bool is_pending;  /* according to an answer so far */
 	bool is_answered; /* the last question is answered */
 };
 
@@ -74,7 +74,7 @@ struct client_udp {
 	unsigned n_resends, resend; /* the current one */
 	bool is_asked;		    /* UDP_STATUS is not answered */
 	uint64_t asked_ns;
-	bool has_loss; /* the last answer told of a loss */
+	bool has_loss; /* the last answer reported a loss */
 	uint64_t held; /* packets held, in all streams */
 	uint64_t held_bytes;
 };
@@ -121,8 +121,8 @@ bool client_may_ask(const struct client *c);
 /* Wait once, until something moves; without config.waits E_BUSY. Fails when
  * nothing moved for too long. */
 enum status client_wait(struct client *c) MUST_CHECK;
-/* The tag of a beacon's index; and that of a packet's: which stream, and how
- * many bytes. */
+/* The tags of indexes: that of all beacons; and that of a packet, which has its
+ * stream and size. */
 #define CLIENT_BEACON_TAG UINT64_MAX
 static inline uint64_t
 client_index_tag(unsigned stream, uint32_t size)
@@ -131,7 +131,7 @@ client_index_tag(unsigned stream, uint32_t size)
 }
 /* Tell config.watch of a new socket. */
 void client_opened(const struct client *c, int fd);
-/* What config.watch says; true if it says nothing. */
+/* Ask config.watch whether to go on; true if it has no say. */
 bool client_goes_on(const struct client *c);
 
 /* Leave an address that has been silent for too long, if there is another. */
@@ -148,14 +148,15 @@ enum status client_udp_take_status(
     struct client *c, const struct dialog_reply *r) MUST_CHECK;
 /* Send what may be sent now; ask what is missing when it is time. */
 enum status client_udp_work(struct client *c) MUST_CHECK;
-/* Ask at once, if there is room: what was lost so far becomes known. */
+/* Ask at once, if a request may be made: then it becomes known what was lost.
+ */
 void client_udp_ask(struct client *c);
 /* Keep a packet that was sent and may be asked for. */
 enum status client_udp_hold(struct client *c, unsigned stream,
     const struct client_packet *packet) MUST_CHECK;
-/* Is there room for another packet to be held? */
+/* May another packet be held? */
 bool client_udp_has_room(const struct client *c);
-/* Is all that was sent known to have arrived, or to be lost? */
+/* Is every packet known to have arrived, or to be lost? */
 bool client_udp_is_idle(const struct client *c);
 /* When client_udp_work() has something to do, if nothing happens before. */
 uint64_t client_udp_wake_ns(const struct client *c);

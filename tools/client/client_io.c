@@ -75,7 +75,7 @@ has_address(struct client *c)
 	return c->address < c->n_addresses;
 }
 
-/* Connect to the address in use, or to one behind it. */
+/* Connect to the current address, or to one after it. */
 static enum status
 begin_connect(struct client *c)
 {
@@ -204,8 +204,8 @@ ask_session(struct client *c)
 	return OK;
 }
 
-/* Ask for a trace chunk right behind CREATE_SESSION, as peers do (streaming
- * 1.1). */
+/* Ask for a trace chunk immediately after CREATE_SESSION, as peers do
+ * (streaming 1.1). */
 static enum status
 ask_chunk(struct client *c)
 {
@@ -479,8 +479,7 @@ move(struct client *c)
 	return st == OK ? send_control(c) : st;
 }
 
-/* When is there something to do only because time has passed? UINT64_MAX:
- * never. */
+/* When does a timer expire? UINT64_MAX: never. */
 static uint64_t
 wake_ns(const struct client *c)
 {
@@ -501,7 +500,7 @@ is_half_out(const struct client *c)
 }
 
 /*
- * Must answers be taken now? A relay may send each answer by itself, and each
+ * Should answers be read now? A relay may send each answer by itself, and each
  * would wake us. Answers to indexes can wait until half of those allowed are
  * due, or until there is nothing else to do.
  */
@@ -566,7 +565,8 @@ data_event(struct client *c, short events)
 	if ((events & ~POLLOUT) == 0)
 		return OK;
 	getsockopt(c->data, SOL_SOCKET, SO_ERROR, &err, &len);
-	/* Perhaps nobody listens there now: lost packets show in the counts. */
+	/* The relay may not be listening now: lost packets show in the counts.
+	 */
 	if (c->config.udp)
 		return OK;
 	return client_fail(c, E_IO, "the relay closed the data connection%s%s",

@@ -128,8 +128,8 @@ put(struct client *c, const struct client_packet *p, uint32_t offset,
 	return UDP_HEADER_LEN + len;
 }
 
-/* Send what the relay misses before anything new: the gap holds up what came
- * after it. */
+/* Send what the relay misses before anything new: the gap holds up all later
+ * packets. */
 static size_t
 fill_resends(struct client *c, size_t most)
 {
@@ -235,7 +235,7 @@ send_all(struct client *c)
 	return st == E_BUSY ? OK : st;
 }
 
-/* Could an answer tell us anything? */
+/* Would an answer bring anything new? */
 static bool
 has_question(const struct client *c)
 {
@@ -304,8 +304,7 @@ client_udp_has_room(const struct client *c)
 {
 	const struct client_udp *u = &c->udp;
 
-	/* Only half: packets that wait in the relay behind a gap need the
-	 * rest. */
+	/* Only half: packets that the relay holds after a gap need the rest. */
 	return u->held == 0 || (u->held < HELD_MOST &&
 				   u->held_bytes < u->link.window_bytes / 2);
 }
@@ -352,7 +351,7 @@ stream_of(const struct client *c, uint64_t handle)
 	return -1;
 }
 
-/* What one answer says. */
+/* One answer to UDP_STATUS. */
 struct news {
 	uint64_t asked_ns;
 	uint64_t missing; /* bytes */
@@ -436,7 +435,7 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 		return OK;
 	if (udp_status_head_decode(&body, &code, &streams) != OK)
 		return E_PROTOCOL;
-	/* Ranges of the last answer go first: those of them that are under way
+	/* Resend the ranges of the last answer first: those that are under way
 	 * must not be sent again. */
 	news.is_resending = u->resend < u->n_resends;
 	if (!news.is_resending)

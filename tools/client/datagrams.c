@@ -122,9 +122,9 @@ advance(struct datagrams *d, const struct outgoing *o, unsigned messages)
 		}
 }
 
-/* A network that is not there for a while loses datagrams, as any network may;
- * a packet filter of this host does, too. The control connection shows whether
- * the relay is there. */
+/* Datagrams are lost while the network is down, or when a packet filter of this
+ * host drops them. The control connection shows whether the relay is reachable.
+ */
 static bool
 is_lost(int error)
 {
@@ -141,8 +141,7 @@ is_lost(int error)
 	}
 }
 
-/* What to do after a failed send; OK: go on. The control connection shows
- * whether the relay is there. */
+/* What to do after a failed send; OK: go on. */
 static enum status
 judge(struct datagrams *d, const struct outgoing *o)
 {

@@ -19,21 +19,21 @@
 
 #define DATAGRAMS_BATCH 64
 
-/* What tests put between us and the socket: it may lose, repeat, reorder and
- * spoil datagrams. */
+/* A channel that tests put in front of the socket: it may lose, repeat, reorder
+ * and corrupt datagrams. */
 struct client_channel {
 	void (*put)(void *arg, const uint8_t *datagram, size_t n);
 	/* The next datagram that comes out; NULL: none now. */
 	const uint8_t *(*peek)(void *arg, size_t *n);
 	void (*pop)(void *arg);
-	/* Nothing more is put for now: all that is held back comes out. */
+	/* Nothing more is put for now: release everything that is held back. */
 	void (*drain)(void *arg);
 	void *arg;
 };
 
 struct datagram {
 	uint8_t header[UDP_HEADER_LEN + PACKET_HEAD_MAX];
-	uint32_t head;		/* bytes of the payload that stand in HEADER */
+	uint32_t head;		/* bytes of the payload in HEADER */
 	const uint8_t *payload; /* the other bytes */
 	uint32_t len;		/* bytes of the whole payload */
 };
@@ -56,7 +56,7 @@ datagrams_is_full(const struct datagrams *d)
 	return d->n == DATAGRAMS_BATCH;
 }
 
-/* There must be room; H's head is copied. */
+/* The batch must not be full; H's head is copied. */
 void datagrams_put(struct datagrams *d, const struct udp_header *h);
 
 /* Send the batch. OK: all of it left; E_BUSY: the socket takes no more now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control connection as its peer sees it: requests go out, replies come
- * back in the same order (streaming 1.2). A dialog takes and gives bytes; it
- * knows no sockets. Requests may be pipelined, as many as MOST of
+ * The control connection as seen by the tracer: requests go out, replies come
+ * back in the same order (streaming 1.2). A dialog consumes and produces bytes;
+ * it has no sockets. Requests may be pipelined, as many as MOST of
  * dialog_init().
  *
  * Single owner. Depends on: common/, proto/.
@@ -23,8 +23,8 @@ struct dialog_asked;
 struct dialog {
 	struct buf in;	/* what was received */
 	struct buf out; /* what is to be sent */
-	unsigned minor; /* what both sides speak; the caller's wish until the
-			   reply to VERSION is taken */
+	unsigned minor; /* what both sides speak; what the caller asked for
+			   until the reply to VERSION is taken */
 	struct dialog_asked *asked; /* ring */
 	unsigned cap, first, n;
 };
@@ -34,7 +34,7 @@ struct dialog_reply {
 	uint32_t cmd;	/* that of the request */
 	uint64_t tag;	/* that of the request */
 	uint64_t at_ns; /* when the request was made, clock_now_ns() */
-	uint32_t code;	/* of enum relay_code; RELAY_OK where there is none */
+	uint32_t code;	/* of enum relay_code; RELAY_OK if the reply has none */
 	/* VERSION: the relay's minor. CREATE_SESSION: its id. ADD_STREAM: the
 	 * handle. GET_CONFIGURATION: flags. (END_)DATA_PENDING: the answer.
 	 * TRACE_CHUNK_EXISTS: 0 or 1. */
@@ -57,9 +57,9 @@ dialog_room(const struct dialog *d)
 
 /*
  * The buffer for a request of command CMD: the caller appends it by
- * relay_request_*(). A reply is then expected. There must be room. When an
- * append fails, d->out.bad is set. SEND_METADATA has no reply: append it to
- * d->out directly.
+ * relay_request_*(). A reply is then expected. dialog_room() must not be 0.
+ * When an append fails, d->out.bad is set. SEND_METADATA has no reply: append
+ * it to d->out directly.
  */
 struct buf *dialog_ask(struct dialog *d, uint32_t cmd, uint64_t tag);
 

@@ -144,8 +144,7 @@ window_answer(struct window *w, bool has_loss, uint64_t missing)
 		w->confirmed = w->asked - missing;
 	if (!has_loss)
 		grow(w, w->confirmed - before);
-	/* Another loss among bytes sent before the last cut tells nothing
-	 * new. */
+	/* Another loss among bytes sent before the last cut is not news. */
 	else if (w->asked > w->cut)
 		halve(w);
 }

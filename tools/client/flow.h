@@ -15,12 +15,12 @@
 #include "tools/client/packet.h"
 
 /*
- * How fast bytes may leave: a token bucket. The bucket holds what 10 ms bring,
- * at least 1 KiB. One message may overdraw it, so that any rate moves any
- * message. When it is empty, nothing leaves before it has a grain again. A
- * grain is the least of three: a full bucket, 64 KiB, what a second brings. So
- * each call moves enough bytes to be worth it. Tokens are bytes. Single owner;
- * the caller tells the time.
+ * How fast bytes may leave: a token bucket. The bucket holds what the rate
+ * brings in 10 ms, at least 1 KiB. One message may overdraw it, so that any
+ * rate moves any message. When it is empty, nothing leaves before it has a
+ * grain again. A grain is the smallest of a full bucket, 64 KiB, and what the
+ * rate brings in a second, so that each call moves enough bytes to be worth it.
+ * Tokens are bytes.
  */
 struct pace {
 	uint64_t rate; /* bytes per second; 0: no limit */
@@ -36,14 +36,13 @@ void pace_spend(struct pace *p, size_t bytes);
 uint64_t pace_ready_ns(const struct pace *p, uint64_t now_ns);
 
 /*
- * How many bytes may be under way. Bytes are under way if they were sent after
- * the last question that the relay has answered. The window is halved on a
- * loss, once for all that was under way then. Otherwise it grows, at first by
- * what was confirmed, then slowly. Single owner.
+ * How many bytes may be under way: sent after the last question that the relay
+ * has answered. The window is halved on a loss, once for all bytes under way
+ * then. Otherwise it grows, at first by what was confirmed, then slowly.
  */
 #define WINDOW_FIRST (256 * 1024)
 #define WINDOW_LEAST (64 * 1024)
-/* As much as receive buffers hold: if more comes at once, bytes are lost when
+/* As much as receive buffers hold: if more arrives at once, bytes are lost when
  * the relay is busy. */
 #define WINDOW_MOST (2 * 1024 * 1024)
 
@@ -63,7 +62,7 @@ window_spend(struct window *w, size_t bytes)
 {
 	w->sent += bytes;
 }
-/* A question goes out now. */
+/* A question is being sent. */
 void window_ask(struct window *w);
 /* The answer to the question: whether packets were lost, and how many bytes the
  * relay misses. Missing bytes may still be under way, so they count as that,
@@ -75,10 +74,8 @@ void window_answer(struct window *w, bool has_loss, uint64_t missing);
  * way. */
 bool window_is_due(const struct window *w);
 
-/*
- * Packets of one stream that were sent and may be asked for again, by number.
- * The library holds their bytes until the relay has them. Single owner.
- */
+/* Packets of one stream that were sent and may be requested again, by number.
+ * Their bytes are held until the relay has them. */
 struct held_packet {
 	struct client_packet packet;
 	uint64_t sent_ns; /* when any of it was last sent */
@@ -97,7 +94,7 @@ enum status held_put(struct held *h, const struct client_packet *packet,
     uint64_t now_ns) MUST_CHECK;
 /* NULL: packet NET_SEQ is not held. */
 struct held_packet *held_find(struct held *h, uint64_t net_seq);
-/* The relay does not need packets below NEXT any more. */
+/* The relay no longer needs packets below NEXT. */
 void held_release(struct held *h, uint64_t next);
 
 #endif

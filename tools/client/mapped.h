@@ -16,8 +16,8 @@ struct mapped {
 	int fd;
 };
 
-/* E_NOENT: there is no such file. Otherwise E_IO, with errno; EINVAL: it is no
- * regular file. */
+/* E_NOENT: there is no such file. Otherwise E_IO, with errno; EINVAL: it is not
+ * a regular file. */
 enum status mapped_open(struct mapped *m, const char *path) MUST_CHECK;
 /* The same, and keep the file open if its descriptor is below MAPPED_FD_MAX and
  * half of the soft limit: enough descriptors are left for everything else. */

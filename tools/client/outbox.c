@@ -69,8 +69,7 @@ outbox_put(
 	o->put++;
 }
 
-/* Add those of the N bytes at P that lie beyond *AT, as far as there is
- * room. */
+/* Add the N bytes at P, without the first *AT, as far as there is space. */
 static void
 add(struct gather *g, const uint8_t *p, size_t n, size_t *at)
 {
@@ -97,7 +96,7 @@ advance(struct outbox *o, size_t n)
 	}
 }
 
-/* How many bytes of the item come before the bytes that are in DATA. */
+/* Bytes of the item before those that are in DATA. */
 static size_t
 front(const struct outbox_item *i)
 {

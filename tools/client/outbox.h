@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data connection over TCP: packets wait in a ring, each behind its header
+ * The data connection over TCP: packets wait in a ring, each after its header
  * (streaming 2.2), and leave many at a time by one sendmsg(2), or by
  * sendfile(2) if they are large and in a file. The bytes are not copied. Single
  * owner; memory is fixed at creation.
@@ -46,7 +46,7 @@ outbox_is_full(const struct outbox *o)
 	return o->put - o->taken == o->cap;
 }
 
-/* There must be room. packet->index has stream and net_seq. */
+/* The outbox must not be full. packet->index has stream and net_seq. */
 void outbox_put(
     struct outbox *o, unsigned stream, const struct client_packet *packet);
 
@@ -63,8 +63,8 @@ void outbox_sent(struct outbox *o, uint64_t n);
  * stream. There must be one. */
 unsigned outbox_drop(struct outbox *o);
 
-/* Take the next packet that is wholly sent; this makes room. Its index can go
- * out. The caller owns the packet; the item is valid until the next
+/* Take the next packet that is wholly sent, which frees its place. Its index
+ * can be sent. The caller owns the packet; the item is valid until the next
  * outbox_put(). NULL: none. */
 const struct outbox_item *outbox_take(struct outbox *o);
 

@@ -8,10 +8,10 @@
 
 #include "proto/relay.h"
 
-/* The bytes of a packet are not needed any more; ARG is the packet's. */
+/* The bytes of a packet are no longer needed; ARG is the packet's. */
 typedef void client_done(void *arg);
 
-/* The most bytes that may stand apart from the rest, such as a packet's own
+/* The most bytes that may be stored apart from the rest, such as a packet's own
  * header. */
 #define PACKET_HEAD_MAX 32
 
@@ -19,9 +19,9 @@ struct client_packet {
 	uint8_t head[PACKET_HEAD_MAX]; /* the packet's first bytes */
 	uint32_t head_size;	       /* bytes in HEAD; 0: DATA has all */
 	const uint8_t *data; /* other bytes; borrowed until DONE is called */
-	/* DATA also stands in this file, from byte FILE_AT on: over TCP, large
-	 * packets go by sendfile(2), which needs SIGPIPE ignored. The file is
-	 * open, and not cut short, until DONE is called. */
+	/* DATA is also in this file, from byte FILE_AT on: over TCP, large
+	 * packets go by sendfile(2), which needs SIGPIPE ignored. The file
+	 * stays open, and is not cut short, until DONE is called. */
 	bool is_in_file;
 	int file;
 	uint64_t file_at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a trace in a directory of the user's; nothing that is there is
+/* Files of a trace in a directory that the user chose; existing files are never
  * overwritten. */
 #ifndef TOOLS_CLIENT_TRACE_DIR_H
 #define TOOLS_CLIENT_TRACE_DIR_H
@@ -11,8 +11,8 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* The directory PATH, which is made if it is not there, and must be empty.
- * E_IO, E_EXISTS: WHY is one line, cut to SIZE bytes. */
+/* Opens the directory PATH, which is created if it does not exist, and must be
+ * empty. E_IO, E_EXISTS: WHY is one line, cut to SIZE bytes. */
 enum status trace_dir_open(
     int *out, const char *path, char *why, size_t size) MUST_CHECK;
 /* A new file in DIR; -1 with errno. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What most lines have room in. */
+/* Most lines are shorter. */
 #define LINE 128
 
 void

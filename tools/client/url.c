@@ -46,7 +46,7 @@ skip_scheme(struct url *u, const char *text)
 	return NULL;
 }
 
-/* Returns what stands behind the host; NULL: there is no host. */
+/* Returns what follows the host; NULL: there is no host. */
 static const char *
 take_host(struct url *u, const char *p)
 {
@@ -67,7 +67,7 @@ take_host(struct url *u, const char *p)
 	return end;
 }
 
-/* Take ":PORT", if it is there. NULL: it is no port. */
+/* Take ":PORT", if there is one. NULL: it is not valid. */
 static const char *
 take_port(const char *p, uint16_t *port)
 {
@@ -109,8 +109,8 @@ url_parse(struct url *u, const char *text, const char **why)
 	return OK;
 }
 
-/* A question to the resolver. When a thread asks it, it belongs to that thread
- * and to who waits for the answer: the last one frees it. */
+/* A question to the resolver. A question asked by a thread has two owners, that
+ * thread and the one that waits: the last one frees it. */
 struct question {
 	struct url url;
 	char port[8];
@@ -188,7 +188,7 @@ ask_for_name(void *arg)
 	return NULL;
 }
 
-/* Have a thread ask for the host of U. NULL: there is none to be had. */
+/* Have a thread ask for the host of U. NULL: no thread could be started. */
 static struct question *
 ask_aside(const struct url *u)
 {
@@ -213,7 +213,7 @@ ask_aside(const struct url *u)
 	return NULL;
 }
 
-/* False: told to stop. */
+/* False: GOES_ON returned false. */
 static bool
 wait_for(const struct question *q, int tick_ms, bool (*goes_on)(void *arg),
     void *arg)
@@ -237,7 +237,7 @@ url_resolve_while(const struct url *u, struct url_address out[URL_ADDRESSES],
 	struct question here, *q;
 	enum status st = E_STOPPED;
 
-	/* An address needs nobody to be asked. */
+	/* A numeric address needs no resolver. */
 	ask(&here, u, AI_NUMERICHOST);
 	if (here.error != EAI_NONAME)
 		return take_answer(&here, out, n, why);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a relay is, as tracers write it: net://HOST[:CONTROL[:DATA]][/PATH],
- * net4:// and net6:// for one address family; an IPv6 address stands in
- * brackets. Ports default to 5342 and 5343; PATH is the session's base path.
+ * The address of a relay, as tracers write it:
+ * net://HOST[:CONTROL[:DATA]][/PATH], net4:// and net6:// for one address
+ * family; an IPv6 address is in brackets. Ports default to 5342 and 5343; PATH
+ * is the session's base path.
  */
 #ifndef TOOLS_CLIENT_URL_H
 #define TOOLS_CLIENT_URL_H
@@ -26,7 +27,7 @@ struct url {
 	char path[URL_PATH_MAX]; /* without its first slash; may be "" */
 };
 
-/* E_MALFORMED: *WHY says what is wrong, a constant string. */
+/* E_MALFORMED: *WHY is a constant string. */
 enum status url_parse(
     struct url *u, const char *text, const char **why) MUST_CHECK;
 
@@ -35,16 +36,16 @@ struct url_address {
 	socklen_t len;
 };
 
-/* The addresses of the host, with the control port, the best first: a name may
- * have several, and not all of them may have a relay. May block. E_NOENT: *WHY
- * is the resolver's reason. */
+/* The addresses of the host, with the control port, in the resolver's order: a
+ * name may have several, and not all of them may have a relay. May block.
+ * E_NOENT: *WHY is the resolver's reason. */
 #define URL_ADDRESSES 4
 enum status url_resolve(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n,
     const char **why) MUST_CHECK;
-/* The same for a caller that may be told to stop meanwhile: GOES_ON is called
- * with ARG before each wait of TICK_MS. E_STOPPED: it said false. A thread
- * that asked for the name then ends by itself, when the resolver answers. */
+/* The same for a caller that may have to stop: GOES_ON is called with ARG
+ * before each wait of TICK_MS. E_STOPPED: it returned false. The thread that
+ * asks the resolver then ends by itself, when the answer arrives. */
 enum status url_resolve_while(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n, const char **why,
     int tick_ms, bool (*goes_on)(void *arg), void *arg) MUST_CHECK;

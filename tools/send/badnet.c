@@ -103,8 +103,8 @@ put(void *badnet, const uint8_t *p, size_t n)
 	}
 }
 
-/* Choose the datagram that comes out: the oldest if none may be overtaken,
- * otherwise any, but only while more than DEPTH are held. */
+/* Choose the next datagram: the oldest if none may be overtaken, otherwise any,
+ * but only while more than DEPTH are held. */
 static int
 choose(struct badnet *b)
 {

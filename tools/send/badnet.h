@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bad network, from a seed: datagrams are lost, repeated, spoiled, and
+ * A bad network, from a seed: datagrams are lost, repeated, corrupted, and
  * overtake each other. The same seed and the same datagrams give the same
  * result. Single owner; holds at most DEPTH + 2 datagrams.
  */
@@ -23,7 +23,7 @@ struct badnet_config {
 
 struct badnet_stats {
 	uint64_t dropped, duplicated, corrupted;
-	uint64_t reordered; /* came out after one that was put later */
+	uint64_t reordered; /* released after one that was put later */
 };
 
 struct badnet_item {
@@ -40,7 +40,7 @@ struct badnet {
 	uint32_t n, cap;
 	uint64_t put, newest; /* numbers: the last put, the highest out */
 	bool is_draining;
-	int next; /* index in HELD, comes out next; -1: none */
+	int next; /* index in HELD of the next one; -1: none */
 };
 
 void badnet_init(struct badnet *b, const struct badnet_config *config);

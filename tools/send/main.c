@@ -23,7 +23,7 @@ on_signal(int number)
 	signal(SIGTERM, SIG_DFL);
 }
 
-/* Bytes of a mapped file are not there any more. */
+/* A mapped file was cut short. */
 static void
 on_bus_error(int number)
 {
@@ -83,7 +83,7 @@ send_all(const struct send_options *o, struct traces *t, struct report *r)
 	return st;
 }
 
-/* The number of a signal that ended the program counts as in a shell. */
+/* After a signal the exit status is that of a shell. */
 static int
 exit_status(enum status st)
 {

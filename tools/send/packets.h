@@ -29,7 +29,7 @@ struct packets {
 	const char *error;  /* of the last failure, a constant text */
 	uint64_t count;	    /* packets in the file */
 	uint64_t end;	    /* when the last of them ends, cycles */
-	const volatile sig_atomic_t *stop; /* borrowed; NULL: nobody stops */
+	const volatile sig_atomic_t *stop; /* borrowed; NULL: never */
 };
 
 /*

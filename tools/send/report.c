@@ -219,7 +219,7 @@ report_channel(struct report *r, const struct badnet_stats *s)
 	r->channel.reordered += s->reordered;
 }
 
-/* What the relay has not answered for, of one stream or of all. */
+/* Packets that the relay has not confirmed, of one stream or of all. */
 struct rest {
 	uint64_t packets, bytes;
 	uint64_t all_packets, all_bytes;
@@ -373,7 +373,7 @@ print_sent(const struct report *r)
 	printf("%" PRIu64 " packets of %u streams, %.1f %s in %.1f s ",
 	    r->sum.packets, r->streams, bytes < MIB ? bytes / KIB : bytes / MIB,
 	    bytes < MIB ? "KiB" : "MiB", s);
-	/* For fewer bytes the speed says nothing. */
+	/* For fewer bytes the speed means nothing. */
 	if (bytes >= MIB && s > 0)
 		printf("(%.0f MiB/s, %.2f CPU s/GiB) ", bytes / MIB / s,
 		    clock_cpu_s() / (bytes / GIB));

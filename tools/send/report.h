@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracepulse-send prints: a line of progress while it runs, on a terminal
- * only, what went wrong, and a summary. */
+/* Output of tracepulse-send: a progress line while it runs, on a terminal only,
+ * errors, and a summary. */
 #ifndef TOOLS_SEND_REPORT_H
 #define TOOLS_SEND_REPORT_H
 
@@ -14,7 +14,7 @@
 
 /* The line that shows how far a session is. */
 
-/* The rate is that of the time since the oldest of these. */
+/* The rate is measured since the oldest of these. */
 #define PROGRESS_SAMPLES 16
 #define PROGRESS_LINE_MAX 512
 
@@ -23,7 +23,7 @@ enum progress_phase {
 	PROGRESS_SENDING,
 	PROGRESS_LINGERING, /* all is sent, and the session stays open */
 	PROGRESS_FINISHING, /* all is sent, and the relay writes it */
-	PROGRESS_ENDING,    /* a signal came, and the session is closed */
+	PROGRESS_ENDING,    /* a signal arrived, and the session is closed */
 };
 
 struct progress {
@@ -40,8 +40,8 @@ struct progress {
 struct progress_now {
 	enum progress_phase phase;
 	uint64_t ns, bytes, packets;
-	/* Until all is sent, or until the session is closed; UINT64_MAX: as the
-	 * rate says. */
+	/* Until all is sent, or until the session is closed; UINT64_MAX:
+	 * computed from the rate. */
 	uint64_t left_ns;
 };
 
@@ -69,7 +69,7 @@ bool report_is_due(const struct report *r);
 void report_progress(struct report *r, const struct progress_now *now);
 /* Erase its line. */
 void report_progress_end(struct report *r);
-/* Print a line to stderr; the first one is the error of the summary, too. */
+/* Print a line to stderr; the first one is also the error of the summary. */
 void report_error(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A session ended, in order or with a failure; what the relay answered for is
  * noted with the streams of T. */

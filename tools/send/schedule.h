@@ -46,9 +46,9 @@ enum status schedule_take(struct schedule *s, struct client_packet *packet,
     const struct trace_stream **from) MUST_CHECK;
 
 /*
- * What may a beacon say of stream NUMBER at NOW_NS? False: no beacon is due,
- * because the stream had a packet since the last call, or because the beacon
- * would say nothing new.
+ * The beacon of stream NUMBER at NOW_NS. False: none is due, because the stream
+ * had a packet since the last call, or because the beacon would bring nothing
+ * new.
  */
 bool schedule_beacon(struct schedule *s, unsigned number, uint64_t now_ns,
     uint64_t *cycles, uint64_t *ctf_stream);

@@ -28,7 +28,7 @@ struct sender {
 	uint64_t beacon_ns; /* when the next beacons are due, our clock */
 	enum progress_phase phase;
 	uint64_t linger_ns; /* until when the session stays open, our clock */
-	uint64_t stop_ns; /* until when it may take to end; 0: no signal came */
+	uint64_t stop_ns;   /* deadline for the end; 0: no signal arrived */
 };
 
 static uint64_t trace_now_ns(const struct sender *s);
@@ -105,7 +105,7 @@ announce(struct sender *s)
 	return st == OK ? client_streams_sent(s->client) : st;
 }
 
-/* What the trace's clock shows now. */
+/* The current time of the trace's clock. */
 static uint64_t
 trace_now_ns(const struct sender *s)
 {
@@ -133,7 +133,7 @@ send_beacons(struct sender *s)
 	return st;
 }
 
-/* Wait until UNTIL_NS of our clock. E_STOPPED: a signal came. */
+/* Wait until UNTIL_NS of our clock. E_STOPPED: a signal arrived. */
 static enum status
 wait_until(struct sender *s, uint64_t until_ns)
 {
@@ -155,7 +155,7 @@ wait_until(struct sender *s, uint64_t until_ns)
 	return st;
 }
 
-/* NS + BY_NS; UINT64_MAX, which never comes, if that is too far away. */
+/* NS + BY_NS; UINT64_MAX, which is never reached, if that is too large. */
 static uint64_t
 later(uint64_t ns, uint64_t by_ns)
 {
@@ -224,8 +224,8 @@ finish(struct sender *s)
 	return client_finish(s->client);
 }
 
-/* A signal came: end the session in order, without the packets that are left,
- * if that is soon done. */
+/* A signal arrived: close the session without the packets that are left, if the
+ * relay answers soon. */
 static void
 end_early(struct sender *s)
 {

@@ -12,10 +12,10 @@
 #include "tools/send/trace.h"
 
 /*
- * Send one session, from connect to close. When *STOP becomes true (a signal's
- * handler sets it), no more is sent, and the session is ended in order, if the
- * relay answers within a second: E_STOPPED. What is not OK otherwise: R has the
- * error, which is on stderr, too.
+ * Send one session, from connect to close. When *STOP becomes true (a signal
+ * handler sets it), nothing more is sent, and the session is closed, if the
+ * relay answers within a second: E_STOPPED. Other failures are in R, and were
+ * printed on stderr.
  */
 enum status sender_run(const struct send_options *o, struct traces *t,
     struct report *r, volatile sig_atomic_t *stop) MUST_CHECK;

@@ -40,13 +40,13 @@ struct traces {
 	unsigned n;
 	char name[256];	  /* of the first directory */
 	char error[4096]; /* what went wrong, one line */
-	/* A signal's handler sets it: no more is read. NULL: nobody does. */
+	/* Set by a signal handler: stop reading. NULL: never. */
 	const volatile sig_atomic_t *stop;
 };
 
 /*
- * Add every trace at or below DIRECTORY. A trace's path in the session is its
- * path below DIRECTORY; with OWN_FOLDER, DIRECTORY's own name stands before it.
+ * Add every trace at or below DIRECTORY. The path of a trace in the session is
+ * its path below DIRECTORY; with OWN_FOLDER, preceded by DIRECTORY's own name.
  * A trace that is DIRECTORY itself has that name as its path. Not OK: t->error.
  * E_NOENT: no trace there, or none with a stream. E_STOPPED: by t->stop;
  * without t->error.

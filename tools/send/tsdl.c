@@ -304,7 +304,7 @@ dotted(struct parser *p, char out[NAME_LEN])
 	out[n < NAME_LEN ? n : 0] = '\0';
 }
 
-/* The type behind "packet.header :=". */
+/* The type after "packet.header :=". */
 static int
 assigned_type(struct parser *p)
 {
@@ -404,7 +404,7 @@ clock_statement(struct parser *p, struct tsdl_clock *c)
 	parser_skip_statement(p);
 }
 
-/* Take the definition of a type, which may stand wherever a statement may.
+/* Read the definition of a type, which may occur wherever a statement may.
  * False: there is none. */
 static bool
 definition(struct parser *p)

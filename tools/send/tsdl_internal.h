@@ -31,8 +31,8 @@ struct tsdl_lex {
 };
 
 /*
- * The types of TSDL as far as their size matters. Types live in one table and
- * are called by their place in it. A name may be defined again; the last
+ * The types of TSDL as far as their size matters. Types are in one table, and
+ * identified by their place in it. A name may be defined again; the last
  * definition counts.
  */
 enum byte_order { ORDER_NATIVE, ORDER_LITTLE, ORDER_BIG };

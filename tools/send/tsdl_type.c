@@ -34,7 +34,7 @@ types_free(struct types *t)
 	*t = (struct types){ 0 };
 }
 
-/* ARRAY with room for one more element of SIZE bytes; NULL without memory. */
+/* ARRAY with space for one more element of SIZE bytes; NULL without memory. */
 static void *
 grow(void *array, int n, int *cap, size_t size)
 {
@@ -93,8 +93,7 @@ append_word(char name[NAME_LEN], const struct token *t)
 	    (int)(t->n < NAME_LEN ? t->n : NAME_LEN), t->p);
 }
 
-/* Returns the type's place; 0 after a failure, when nothing is read any more.
- */
+/* Returns the type's place; 0 after a failure, when nothing more is parsed. */
 static int
 add_type(struct parser *p, const struct type *type)
 {
@@ -150,7 +149,7 @@ number_attribute(struct parser *p, struct type *type, unsigned *size)
 	parser_skip_statement(p);
 }
 
-/* Take what stands behind "integer" or "floating_point". */
+/* Read what follows "integer" or "floating_point". */
 static int
 number_type(struct parser *p, bool is_integer)
 {
@@ -329,7 +328,7 @@ struct_members(struct parser *p, int in)
 			struct_member(p, in, &last);
 }
 
-/* Take what stands behind "struct": NAME, NAME { ... } or { ... }, align(N). */
+/* Read what follows "struct": NAME, NAME { ... } or { ... }, align(N). */
 static int
 struct_type(struct parser *p)
 {
@@ -363,8 +362,7 @@ struct_type(struct parser *p)
 	return n;
 }
 
-/* Take what stands behind "enum": NAME? : TYPE { ... }; its size is that of
- * TYPE. */
+/* Read what follows "enum": NAME? : TYPE { ... }; its size is that of TYPE. */
 static int
 enum_type(struct parser *p)
 {
@@ -395,8 +393,8 @@ enum_type(struct parser *p)
 	return n;
 }
 
-/* Take what stands behind "variant" or "string": whatever it is, its size is
- * not constant. */
+/* Read what follows "variant" or "string"; the size of either is not constant.
+ */
 static int
 skipped_type(struct parser *p, bool is_variant)
 {
