@@ -214,12 +214,12 @@ static const struct {
 } files[] = {
 	{ 32, 0600, NULL },
 	{ 32, 0400, NULL },
-	{ 32, 0640, "its mode lets others read it" },
-	{ 32, 0604, "its mode lets others read it" },
-	{ 32, 0620, "its mode lets others read it" },
-	{ 31, 0600, "does not have exactly 32 bytes" },
-	{ 33, 0600, "does not have exactly 32 bytes" },
-	{ 0, 0600, "does not have exactly 32 bytes" },
+	{ 32, 0640, "accessible to others (use chmod 600)" },
+	{ 32, 0604, "accessible to others (use chmod 600)" },
+	{ 32, 0620, "accessible to others (use chmod 600)" },
+	{ 31, 0600, "not exactly 32 bytes" },
+	{ 33, 0600, "not exactly 32 bytes" },
+	{ 0, 0600, "not exactly 32 bytes" },
 };
 
 START_TEST(a_key_file_is_its_owners_and_of_the_right_size)
@@ -262,16 +262,16 @@ START_TEST(what_is_no_file_is_no_key)
 	st = anon_read_key(name, got, &why);
 	rmdir(name);
 	ck_assert_int_eq(st, E_REFUSED);
-	ck_assert_str_eq(why, "is not a regular file");
+	ck_assert_str_eq(why, "not a regular file");
 	ck_assert_int_eq(mkfifo(name, 0600), 0);
 	st = anon_read_key(name, got, &why);
 	unlink(name);
 	ck_assert_int_eq(st, E_REFUSED);
-	ck_assert_str_eq(why, "is not a regular file");
+	ck_assert_str_eq(why, "not a regular file");
 	st = anon_read_key(name, got, &why);
 	ck_assert_int_eq(st, E_IO);
 	ck_assert_int_eq(errno, ENOENT);
-	ck_assert_str_eq(why, "cannot be opened");
+	ck_assert_str_eq(why, "cannot open the key");
 }
 END_TEST
 

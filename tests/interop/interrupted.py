@@ -183,7 +183,7 @@ def send_interrupted_connecting(w):
         child = start(w, trace, url="net://127.0.0.1:%d" % port)
         wait_hears(child)
         out, _ = interrupt(child)
-    if "interrupted by SIGINT, before there was a session\n" \
+    if "interrupted by SIGINT, before the session was open\n" \
             "not sent: 120 of 120 packets" not in out:
         raise Failure("it says: %s" % out)
     if not w.private:

@@ -279,7 +279,7 @@ def send_refuses(w):
              b"struct { string s; }; };", b"x", "not constant"),
             (b"trace { byte_order = le; packet.header := struct { "
              b"integer { size = 32; } magic; }; };", b"nope" * 8,
-             "no packet begins")):
+             "no packet header")):
         for name, data in (("metadata", metadata), ("stream", stream)):
             with open(os.path.join(bad, name), "wb") as handle:
                 handle.write(data)
@@ -328,7 +328,7 @@ def send_too_large(w):
     made.make(original, 8, 500000)
     for way in "--udp", "--resend":
         said = send(w, way, original, status=1)
-        if "over UDP the relay takes 327680 at most" not in said:
+        if "over UDP the relay accepts at most 327680" not in said:
             raise Failure(said)
     if send(w, original)["packets"] != 16:
         raise Failure("not all went over TCP")
@@ -427,5 +427,5 @@ def send_udp_refused(w):
         w.relay.stop()
         w.relay.start("--udp-port=none")
     said = send(w, "--udp", original, status=1)
-    if "does not take UDP" not in said:
+    if "does not accept UDP" not in said:
         raise Failure("it says: %s" % said)

@@ -131,11 +131,11 @@ static const struct {
 } broken[] = {
 	{ "cut short", 64, 64, 1, 2, 1 },
 	{ "cut short", 64, 64, 1, 2, 60 },
-	{ "whole bytes", 0, 0, 1, 2, 0 },
-	{ "larger than itself", 32, 40, 1, 2, 0 },
+	{ "in whole bytes", 0, 0, 1, 2, 0 },
+	{ "larger than the packet", 32, 40, 1, 2, 0 },
 	{ "shorter than its own header", 8, 8, 1, 2, 0 },
 	{ "ends before it begins", 64, 64, 9, 3, 0 },
-	{ "no packet begins", 0, 0, 0, 0, 0 },
+	{ "no packet header", 0, 0, 0, 0, 0 },
 };
 
 START_TEST(broken_files_are_refused)
@@ -147,7 +147,7 @@ START_TEST(broken_files_are_refused)
 	parse(&t);
 	/* So far ahead that 3 is no wrap of 9. */
 	put_packet(&b, 64, 40, 0, 0, 0);
-	if (strcmp(broken[_i].why, "no packet begins") == 0) {
+	if (strcmp(broken[_i].why, "no packet header") == 0) {
 		buf_zero(&b, 64);
 	} else {
 		const size_t at = buf_len(&b);

@@ -28,10 +28,10 @@ struct v6_entry {
 };
 
 /*
- * By slot(). An entry of zeros would say that 0 becomes 0; that is only looked
- * at in slot 0, where anon_create() puts the truth. A slot of IPv6 addresses
- * has two, the one that was used last before the other: they cost most to
- * compute.
+ * Caches, indexed by slot(). An entry of zeros means that 0 becomes 0, which is
+ * wrong; only slot 0 is searched for 0, and anon_create() fills it. A slot of
+ * IPv6 addresses has two entries, the most recently used one first: these
+ * addresses cost most to compute.
  */
 struct anon {
 	struct aes128_ctx aes;
@@ -61,10 +61,10 @@ upper_bits(unsigned n)
 }
 
 /*
- * What is XORed into N bits of an address, those behind the first FROM: all
- * within one half. For each bit the prefix before it, filled up with the pad,
- * is encrypted; the first bit of that counts. No block depends on another: the
- * cipher gets them at once.
+ * The bits to XOR into N bits of an address, after the first FROM: all within
+ * one half. For each bit, the prefix before it, padded with the pad, is
+ * encrypted; the first bit of the result counts. No block depends on another,
+ * so one call encrypts them all.
  */
 static uint64_t
 flips(const struct anon *a, struct u128 address, unsigned from, unsigned n)
@@ -133,7 +133,7 @@ is_of(const struct v6_entry *entry, struct u128 in)
 static struct u128
 v6(struct anon *a, struct u128 in)
 {
-	/* the factor: halves that are equal must not cancel each other */
+	/* without the factor, equal halves would cancel each other */
 	struct v6_entry *const set =
 	    a->v6[slot(in.hi * UINT64_C(0xd6e8feb86659fd93) ^ in.lo, V6_BITS)];
 
@@ -206,7 +206,8 @@ anon_destroy(struct anon *a)
 	free(a);
 }
 
-/* Exactly ANON_KEY_LEN bytes? A read of a regular file may be cut short. */
+/* Are there exactly ANON_KEY_LEN bytes? A read of a regular file may be cut
+ * short. */
 static bool
 read_all(int fd, uint8_t key[ANON_KEY_LEN])
 {
@@ -234,37 +235,37 @@ read_key(int fd, uint8_t key[ANON_KEY_LEN], const char **why)
 {
 	struct stat st;
 
-	*why = "cannot be read";
+	*why = "cannot read the key";
 	if (fstat(fd, &st) != 0)
 		return E_IO;
 	errno = 0;
 	if (!S_ISREG(st.st_mode)) {
-		*why = "is not a regular file";
+		*why = "not a regular file";
 		return E_REFUSED;
 	}
 	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		*why = "its mode lets others read it";
+		*why = "accessible to others (use chmod 600)";
 		return E_REFUSED;
 	}
 	if (st.st_size == ANON_KEY_LEN && read_all(fd, key))
 		return OK;
 	if (errno != 0)
 		return E_IO;
-	*why = "does not have exactly 32 bytes";
+	*why = "not exactly 32 bytes";
 	return E_REFUSED;
 }
 
 enum status
 anon_read_key(const char *file, uint8_t key[ANON_KEY_LEN], const char **why)
 {
-	/* a FIFO must not make us wait, a terminal not become ours */
+	/* neither wait for a FIFO nor make a terminal ours */
 	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	enum status st;
 	int saved;
 
 	memset(key, 0, ANON_KEY_LEN);
 	if (fd < 0) {
-		*why = "cannot be opened";
+		*why = "cannot open the key";
 		return E_IO;
 	}
 	st = read_key(fd, key, why);

@@ -5,7 +5,7 @@
 #include "tools/capture/link.h"
 #include "tools/capture/record.h"
 
-/* Protocol Numbers (IANA), IPv6's extension headers among them. */
+/* Protocol Numbers (IANA), including IPv6's extension headers. */
 enum protocol {
 	PROTOCOL_HOP_BY_HOP = 0,
 	PROTOCOL_ICMP = 1,
@@ -28,8 +28,8 @@ enum protocol {
 
 enum { IPV4_LEN = 20, IPV6_LEN = 40 };
 
-/* By what the pseudo-header's sum changes; the addresses in it are not always
- * those of the IP header (RFC 8200, 8.1; RFC 6275, 11.3.2). */
+/* Changes of the pseudo-header's sum; its addresses are not always those of the
+ * IP header (RFC 8200, 8.1; RFC 6275, 11.3.2). */
 struct pseudo {
 	uint16_t source, destination;
 };
@@ -70,7 +70,7 @@ enum {
 struct edit {
 	struct anon *anon;
 	enum anon_checksums checksums;
-	unsigned depth; /* packets within packets so far */
+	unsigned depth; /* nesting of packets so far */
 };
 
 /* A network header and what follows it. */
@@ -86,7 +86,7 @@ sum_add(uint16_t a, uint16_t b)
 	return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* By how much a checksum changes whose data had the sum WAS. */
+/* The change of a checksum whose data had the sum WAS. */
 static uint16_t
 sum_difference(uint16_t was, uint16_t is)
 {
@@ -110,8 +110,8 @@ sum_of(const uint8_t *p, uint32_t n)
 	return (uint16_t)sum;
 }
 
-/* Replaces the address of LEN bytes (4, 16) at OFF of N bytes; returns by how
- * much a checksum of them changes. */
+/* Replace the address of LEN bytes (4, 16) at OFF of N bytes; returns the
+ * change of a checksum over it. */
 static uint16_t
 address(
     const struct edit *e, uint8_t *p, uint32_t n, uint32_t off, uint32_t len)
@@ -132,8 +132,8 @@ address(
 	return sum_difference(was, sum_of(p, n));
 }
 
-/* The checksum at OFF of N bytes, whose data changed by DIFFERENCE (RFC 1624,
- * equation 3). */
+/* Adjust the checksum at OFF of N bytes, whose data changed by DIFFERENCE (RFC
+ * 1624, equation 3). */
 static void
 checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
     uint16_t difference)
@@ -153,7 +153,7 @@ checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
 	p[off + 1] = (uint8_t)sum;
 }
 
-/* COUNT addresses of LEN bytes, the first at OFF, STEP bytes apart. */
+/* Replace COUNT addresses of LEN bytes, the first at OFF, STEP bytes apart. */
 static void
 addresses(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
     uint32_t len, uint32_t step, uint32_t count)
@@ -162,7 +162,7 @@ addresses(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
 		(void)address(e, p, n, off, len);
 }
 
-/* The packet at OFF of N bytes, of an Ethernet type. */
+/* Anonymise the quoted packet at OFF of N bytes. */
 static void
 quote(struct edit *e, uint16_t type, uint8_t *p, uint32_t n, uint32_t off)
 {
@@ -199,7 +199,7 @@ icmp(struct edit *e, uint8_t *p, uint32_t n)
 	checksum(e, p, n, 2, sum_difference(was, sum_of(p + 4, n - 4)));
 }
 
-/* One option of LEN bytes, of which N are there. */
+/* An option of LEN bytes, of which N were captured. */
 static void
 option(struct edit *e, uint8_t *p, uint32_t n, uint32_t len)
 {
@@ -210,7 +210,7 @@ option(struct edit *e, uint8_t *p, uint32_t n, uint32_t len)
 		if (len == 32)
 			(void)address(e, p, have, 16, 16);
 		break;
-	case OPTION_ROUTE: /* a prefix of as many bytes as there are */
+	case OPTION_ROUTE: /* the prefix fills the option */
 		if (len == 24)
 			(void)address(e, p, have, 8, 16);
 		break;
@@ -225,7 +225,7 @@ option(struct edit *e, uint8_t *p, uint32_t n, uint32_t len)
 	}
 }
 
-/* Those at OFF of N bytes. */
+/* The options at OFF of N bytes. */
 static void
 options(struct edit *e, uint8_t *p, uint32_t n, uint32_t off)
 {
@@ -304,7 +304,7 @@ icmpv6(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 	checksum(e, p, n, 2, difference);
 }
 
-/* Its checksum 0 means that there is none (RFC 768). */
+/* A checksum of 0 means that there is none (RFC 768). */
 static void
 udp(const struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 {
@@ -317,7 +317,7 @@ udp(const struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 		p[off] = p[off + 1] = 0xff;
 }
 
-/* RFC 2784, RFC 2890; its checksum is of all that follows. */
+/* RFC 2784, RFC 2890; the checksum covers everything that follows. */
 static void
 gre(struct edit *e, uint8_t *p, uint32_t n)
 {
@@ -376,8 +376,8 @@ transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
 	}
 }
 
-/* The addresses of an option, STEP bytes apart; 0 is a place that nobody has
- * filled. */
+/* Replace the addresses of an option, STEP bytes apart; 0 is an unused place.
+ */
 static void
 option_addresses(
     const struct edit *e, uint8_t *p, uint32_t n, uint32_t off, uint32_t step)
@@ -389,7 +389,7 @@ option_addresses(
 			(void)address(e, p, n, off, 4);
 }
 
-/* Of an IPv4 header of N bytes (RFC 791, 3.1). */
+/* The options of an IPv4 header of N bytes (RFC 791, 3.1). */
 static void
 ipv4_options(const struct edit *e, uint8_t *p, uint32_t n)
 {
@@ -422,7 +422,8 @@ ipv4_options(const struct edit *e, uint8_t *p, uint32_t n)
 	}
 }
 
-/* Skips authentication headers (RFC 4302), the only ones that IPv4 shares. */
+/* Skips authentication headers (RFC 4302), the only extension headers of IPv4.
+ */
 static void
 ipv4_transport(
     struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n, struct pseudo d)
@@ -439,8 +440,8 @@ ipv4_transport(
 	transport(e, protocol, p, n, d);
 }
 
-/* RFC 791. A header that claims to be too short is one without options, behind
- * which nothing is looked for. */
+/* RFC 791. A header that claims to be too short is treated as one without
+ * options, and nothing after it is searched. */
 static void
 ipv4(struct edit *e, uint8_t *p, uint32_t n)
 {
@@ -455,7 +456,7 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 	if (!is_bad)
 		len = (p[0] & 15) * 4u;
 	if (n >= 4 && link_u16(p + 2) >= len && link_u16(p + 2) < n)
-		n = link_u16(p + 2); /* behind it, Ethernet fills up */
+		n = link_u16(p + 2); /* the rest is padding of Ethernet */
 	was = n < len ? 0 : sum_of(p + IPV4_LEN, len - IPV4_LEN);
 	pseudo.source = address(e, p, n, 12, 4);
 	pseudo.destination = address(e, p, n, 16, 4);
@@ -473,9 +474,9 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 		ipv4_transport(e, p[9], p + len, n - len, pseudo);
 }
 
-/* A routing header of N bytes, or what is there of it: types 0 (RFC 5095: once
- * in use), 2 (RFC 6275) and 4 (RFC 8754). The last address of the way is the
- * one that counts, as long as it is still to come. */
+/* A routing header of N captured bytes: types 0 (RFC 5095: obsolete), 2 (RFC
+ * 6275) and 4 (RFC 8754). The last address of the route counts for the
+ * pseudo-header until it is reached. */
 static void
 routing(const struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
 {
@@ -516,8 +517,8 @@ home_address(
 	}
 }
 
-/* An extension header of RFC 8200: its length, 0 if it is none, or nothing can
- * be known of what is behind it. N is at least 2. */
+/* The length of an extension header of RFC 8200; 0 if it is none, or if what
+ * follows is unknown. N is at least 2. */
 static uint32_t
 extension(
     struct edit *e, uint8_t type, uint8_t *p, uint32_t n, struct pseudo *pseudo)

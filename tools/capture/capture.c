@@ -20,13 +20,14 @@
 #include "tools/capture/report.h"
 #include "tools/capture/sink.h"
 
-/* Beside the sink's: results, signals. */
+/* Those of the sink, results, signals. */
 #define POLLFDS (SINK_POLLFDS + 2)
-/* How long the loop sleeps when nothing is to be done at a time. */
+/* How long the loop sleeps when no timer is set. */
 #define REST_MS 1000
-/* Threads have nothing to do any more when all has come out. */
+/* How long threads have to end, once everything is delivered. */
 #define DESTROY_MS 1000
-/* So long after a stop, who still reads a file reads one without an end. */
+/* A reader that is still in a file this long after a stop is taken to read one
+ * without an end. */
 #define HANGING_MS 300
 
 struct capture {
@@ -64,8 +65,7 @@ open_sources(struct capture *c)
 			.filter = o->filter,
 			.snaplen = o->snaplen,
 			.promiscuous = o->promiscuous,
-			/* Between threads of libtrace's own there is no order.
-			 */
+			/* Threads of libtrace have no common order. */
 			.threads = o->order == ORDER_STRICT ? 1 : o->threads,
 			.by_flow = o->hash == HASH_FLOW,
 		};
@@ -98,9 +98,9 @@ load_key(struct capture *c)
 	return OK;
 }
 
-/* A file that cannot be opened yet (a FIFO), or a relay that says nothing, is
- * waited for within a call: then a signal ends the program at once. libtrace
- * makes threads that take signals as well. */
+/* Opening a FIFO, or a session of a relay that does not answer, blocks within a
+ * call: a signal then ends the program at once. Threads that libtrace starts
+ * take signals too. */
 static volatile sig_atomic_t is_open;
 static int signal_event = -1;
 
@@ -108,7 +108,7 @@ static void
 on_signal(int number)
 {
 	static const char ended[] =
-	    "tracepulse-capture: ended by a signal before it began\n";
+	    "tracepulse-capture: ended by a signal before the start\n";
 	const uint64_t one = 1;
 	const int saved = errno;
 
@@ -130,7 +130,7 @@ stop(struct capture *c)
 		pipeline_stop(c->pipeline);
 }
 
-/* Seen from within waits, too. */
+/* Also called while waiting. */
 static void
 look_at_signals(struct capture *c)
 {
@@ -362,13 +362,13 @@ tell_end(struct capture *c)
 		   : 1;
 }
 
-/* False: a thread hangs in a read that nobody can end. */
+/* False: a thread is stuck in a read that cannot be interrupted. */
 static bool
 release(struct capture *c)
 {
 	if (c->pipeline != NULL) {
 		pipeline_stop(c->pipeline);
-		sink_destroy(c->sink); /* chunks go back */
+		sink_destroy(c->sink); /* this returns the chunks */
 		c->sink = NULL;
 		if (!pipeline_is_done(c->pipeline) ||
 		    !pipeline_destroy(c->pipeline, DESTROY_MS))

@@ -35,11 +35,11 @@ queue_put(struct queue *q, struct chunk *c)
 	const uint64_t one = 1;
 
 	cds_wfcq_node_init(&c->node);
-	/* The queue orders this as well, but where no compiler, and no
-	 * ThreadSanitizer, can see it. */
+	/* The queue orders this as well, but neither compilers nor
+	 * ThreadSanitizer can see that. */
 	publish(&c->handed, 1);
-	/* Who takes looks again before it waits: only the first one wakes it.
-	 * An eventfd that is full is readable already. */
+	/* The consumer checks again before it waits: only the first chunk has
+	 * to wake it. An eventfd that is full is readable already. */
 	if (!cds_wfcq_enqueue(&q->head, &q->tail, &c->node))
 		(void)!write(q->event, &one, sizeof(one));
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that goes from thread to thread, many packets at a time: fixed chunks,
- * pools of them, and queues (liburcu's wait-free queue; an eventfd wakes the
- * one who waits). Nothing is allocated after pool_init(), nothing is locked.
+ * Memory that is passed from thread to thread, many packets at a time: chunks
+ * of a fixed size, pools of them, and queues (liburcu's wait-free queue; an
+ * eventfd wakes the consumer). Nothing is allocated after pool_init(), nothing
+ * is locked.
  */
 #ifndef TOOLS_CAPTURE_CHUNK_H
 #define TOOLS_CAPTURE_CHUNK_H
@@ -17,7 +18,7 @@
 
 #define CHUNK_SIZE (256 * 1024)
 
-/* Any thread puts, one takes. */
+/* Many producers, one consumer. */
 struct queue {
 	struct cds_wfcq_head head;
 	struct cds_wfcq_tail tail;
@@ -26,45 +27,46 @@ struct queue {
 };
 
 enum chunk_kind {
-	CHUNK_DATA,   /* records for a worker; events, or records, behind it */
+	CHUNK_DATA,   /* records for a worker; after it events, or records */
 	CHUNK_BEACON, /* no bytes: nothing of this stream is older than END_NS
 		       */
-	CHUNK_END,    /* no bytes: nothing of this stream comes any more */
+	CHUNK_END,    /* no bytes: this stream has ended */
 };
 
 /*
- * A reader hands its workers chunks in rounds: 0, 1, 2, ... By BALANCE a round
- * is one chunk for one worker, by FLOW one for each worker, all at once. Who
- * merges takes all of a round before any of the next.
+ * A reader passes chunks to its workers in rounds: 0, 1, 2, ... With
+ * HASH_BALANCE a round is one chunk for one worker, with HASH_FLOW one for each
+ * worker, all at once. The combiner takes a whole round before any of the next.
  */
 struct chunk {
 	struct cds_wfcq_node node;
 	struct published handed; /* by queue_put(), to queue_take() */
-	struct chunk *next;	 /* in a list of who took it */
+	struct chunk *next;	 /* in a list of its current owner */
 	struct queue *home;	 /* where chunk_done() puts it */
 	uint8_t *mem;		 /* CHUNK_SIZE bytes, aligned to 64 */
 	uint32_t used;		 /* bytes */
 	uint32_t n;		 /* records or events */
-	uint32_t packets; /* of the network, among these; behind a worker */
+	uint32_t packets; /* of the network, among these; set by a worker */
 	enum chunk_kind kind;
 	uint16_t input, worker;
-	bool is_round_end; /* the last of its round for the merger */
-	bool is_flush;	   /* what is unfinished leaves now */
+	bool is_round_end; /* the last of its round */
+	bool is_flush;	   /* deliver unfinished CTF packets now */
 	uint64_t round;
 	uint64_t begin_ns, end_ns; /* of the first and of the last record */
-	uint64_t discarded;	   /* packets of this stream: new ones; for the
-				      sink, all so far */
+	uint64_t discarded; /* packets of this stream: since the last chunk; for
+			       the sink, all so far */
 };
 
 enum status queue_init(struct queue *q) MUST_CHECK;
-void queue_free(struct queue *q); /* one that is all zero, too */
+void queue_free(struct queue *q); /* also if all is zero */
 void queue_put(struct queue *q, struct chunk *c);
 /* NULL: it is empty. */
 struct chunk *queue_take(struct queue *q);
-/* For who polls q->event with others: it was readable, or nobody knows. Then
- * take until nothing is left. */
+/* For a caller that polls q->event with others: reset the event. Then take
+ * until the queue is empty. */
 void queue_woken(struct queue *q);
-/* Wait for something, at most so long; -1: for ever. NULL: nothing came. */
+/* Wait for a chunk, for at most TIMEOUT_MS; -1: indefinitely. NULL: none
+ * arrived. */
 struct chunk *queue_wait(struct queue *q, int timeout_ms);
 
 /* N chunks in a queue of their own, from which they are taken and to which
@@ -77,9 +79,9 @@ struct pool {
 };
 
 enum status pool_init(struct pool *p, unsigned n) MUST_CHECK;
-void pool_free(struct pool *p); /* all are back; or nothing was begun */
+void pool_free(struct pool *p); /* all chunks must be back */
 
-/* A chunk from a pool is as its last user left it: make it empty. */
+/* Empty a chunk, which a pool keeps as its last user left it. */
 void chunk_reset(struct chunk *c);
 /* Any thread. */
 void chunk_done(struct chunk *c);

@@ -53,7 +53,7 @@ put_transport(uint8_t *out, const struct headers *h)
 	return out;
 }
 
-/* As on the wire: the metadata says that these fields are big-endian. */
+/* As on the wire: in the metadata these fields are big-endian. */
 static uint8_t *
 put_network(uint8_t *out, const struct headers *h)
 {
@@ -258,9 +258,9 @@ static const char packet_fields[] = "		enum link_type _link_type;\n"
 				    "		uint32_t _wire_len;\n"
 				    "		uint32_t _cap_len;\n";
 /*
- * What has the tag of a variant or the length of a sequence in it is not a
- * named type: at each use of one, babeltrace2 takes "_" away from its fields
- * once more, and then does not find them.
+ * A struct with the tag of a variant or the length of a sequence must not be a
+ * named type: at each use, babeltrace2 strips another "_" from its fields, and
+ * then does not find them.
  */
 static const char link_fields[] =
     "		enum link_header_type _link_header_type;\n"
@@ -342,9 +342,10 @@ env_block(struct buf *out, const struct ctf_trace *trace)
 }
 
 /*
- * Values are Unix time, and the clock says so. babeltrace2 has LTTng's clocks
- * for absolute ones, too, without being told: it merges these with this one,
- * and refuses to merge them with one that is not absolute, whatever its UUID.
+ * Values are Unix time, and the clock is marked as absolute. babeltrace2 takes
+ * LTTng's clocks for absolute ones too, without a mark: it merges them with
+ * this clock, and refuses to merge them with one that is not absolute, whatever
+ * its UUID.
  */
 static void
 clock_block(struct buf *out, const struct ctf_trace *trace)

@@ -18,7 +18,7 @@
 #include "tools/capture/headers.h"
 #include "tools/capture/record.h"
 
-/* What of a packet an event has. */
+/* What an event contains of its packet. */
 enum payload {
 	PAYLOAD_NONE,	 /* time, link type, direction, lengths */
 	PAYLOAD_HEADERS, /* and the fields of its headers */
@@ -28,18 +28,18 @@ enum payload {
 /* Ids of the event classes. */
 enum event_id { EVENT_PACKET, EVENT_IPV4, EVENT_IPV6, EVENT_STATS };
 
-/* Bytes of a packet that PAYLOAD_HEADERS looks at: Ethernet, four tags, IPv6
- * with extension headers, TCP. */
+/* Bytes of a packet that PAYLOAD_HEADERS needs: Ethernet, four tags, IPv6 with
+ * extension headers, TCP. */
 #define EVENT_HEADERS_LEN 160
 
 /* No event of a packet with LEN bytes is larger. */
 #define EVENT_SIZE_MAX(len) (192 + (size_t)(len))
 
-/* Encode a packet's record, whose headers are H (PAYLOAD_NONE: not looked at).
- * OUT has EVENT_SIZE_MAX(r->len) bytes. Returns the size. */
+/* Encode a packet's record, whose headers are H (unused with PAYLOAD_NONE). OUT
+ * has EVENT_SIZE_MAX(r->len) bytes. Returns the size. */
 size_t event_encode(uint8_t *out, const struct record *r,
     const struct headers *h, enum payload payload);
-/* A record of statistics. */
+/* The same for a record of statistics. */
 size_t event_encode_stats(uint8_t *out, const struct record *r);
 
 #define CTF_UUID_LEN 16
@@ -60,7 +60,7 @@ struct ctf_trace {
 enum status ctf_metadata(
     struct buf *out, const struct ctf_trace *trace) MUST_CHECK;
 
-/* What stands before the events of a packet. Its size is a multiple of 8. */
+/* The size of what precedes the events of a packet; a multiple of 8. */
 #define CTF_HEADER_LEN 88
 
 struct ctf_packet {

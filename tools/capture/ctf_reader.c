@@ -33,7 +33,7 @@ struct ctf_reader {
 	uint8_t bytes[RECORD_LEN_MAX];
 };
 
-/* Of the run, for signal handlers; stays until the program ends. */
+/* For signal handlers; lives until the program ends. */
 static bt_interrupter *volatile interrupter;
 static volatile sig_atomic_t is_interrupted;
 
@@ -50,8 +50,8 @@ static enum status PRINTF_LIKE(3, 4)
 	return st;
 }
 
-/* Numbers as such: chunk 10 is behind chunk 9. babeltrace2 takes parts that
- * begin at the same time in the order in which it is given them. */
+/* Sorts numbers by value: chunk 10 follows chunk 9. babeltrace2 takes parts
+ * that begin at the same time in the order in which they are given. */
 static int
 by_name(const FTSENT **a, const FTSENT **b)
 {
@@ -124,7 +124,7 @@ find_dirs(struct ctf_dirs *dirs, const char *top)
 	return st;
 }
 
-/* NULL: there is none, or it is no string. */
+/* NULL: there is none, or it is not a string. */
 static const char *
 environment(const bt_trace *trace, const char *name)
 {
@@ -135,8 +135,8 @@ environment(const bt_trace *trace, const char *name)
 						  : NULL;
 }
 
-/* The muxer gives the beginnings of streams, which have no time, before any
- * packet: a trace is refused before there is an output. */
+/* The muxer delivers the beginnings of streams, which have no time, before any
+ * packet: so a trace is refused before there is an output. */
 static enum status
 check_trace(struct ctf_reader *r, const bt_trace *trace)
 {
@@ -145,13 +145,12 @@ check_trace(struct ctf_reader *r, const bt_trace *trace)
 
 	if (tracer == NULL || strcmp(tracer, "tracepulse-capture") != 0)
 		return fail(r, E_REFUSED,
-		    "%s: has a trace that is not of tracepulse-capture, but of "
-		    "%s",
-		    r->config.dir, tracer != NULL ? tracer : "somebody else");
+		    "%s: a trace was made by %s, not by tracepulse-capture",
+		    r->config.dir,
+		    tracer != NULL ? tracer : "an unknown program");
 	if (payload == NULL || strcmp(payload, "full") != 0)
 		return fail(r, E_REFUSED,
-		    "%s: has no payload: it was captured without "
-		    "--payload=full",
+		    "%s: the trace was captured without --payload=full",
 		    r->config.dir);
 	return OK;
 }
@@ -258,9 +257,8 @@ take_event(struct ctf_reader *r, const bt_message *message)
 		return OK;
 	if (!get_record(r, message, bt_event_borrow_payload_field_const(event),
 		&record))
-		return fail(r, E_REFUSED,
-		    "%s: an event %s is not as tracepulse-capture writes it",
-		    r->config.dir, name);
+		return fail(
+		    r, E_REFUSED, "%s: invalid event %s", r->config.dir, name);
 	r->counts->read++;
 	r->failed = r->config.record(r->config.arg, &record, r->bytes);
 	return r->failed;
@@ -303,7 +301,7 @@ take_message(struct ctf_reader *r, const bt_message *message)
 	}
 }
 
-/* In babeltrace2's words: the first cause is where it went wrong. */
+/* Report babeltrace2's message: the first cause is the place of the failure. */
 static enum status
 library_failed(struct ctf_reader *r)
 {
@@ -368,8 +366,8 @@ consume(bt_message_iterator *iterator, void *reader)
 		   : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
 }
 
-/* Those that the system installed only: a program with capabilities does not
- * load what a variable, or a directory of the user, says. */
+/* Installed plugins only: a program with capabilities must not load what a
+ * variable or a user's directory names. */
 static const bt_plugin *
 find_plugin(struct ctf_reader *r, const char *name)
 {
@@ -378,7 +376,7 @@ find_plugin(struct ctf_reader *r, const char *name)
 	if (bt_plugin_find(name, BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE,
 		&plugin) != BT_PLUGIN_FIND_STATUS_OK)
 		(void)fail(r, E_REFUSED,
-		    "babeltrace2 has no plugin %s: --from-ctf needs it", name);
+		    "--from-ctf requires the plugin %s of babeltrace2", name);
 	return plugin;
 }
 
@@ -396,8 +394,8 @@ support_parameters(const char *path)
 	return NULL;
 }
 
-/* Directories of one group are parts of one trace: those that a rotation made.
- * NULL: it is alone. The caller frees it. */
+/* The group of the trace in PATH: directories of one group are parts of one
+ * trace, made by rotation. NULL: none. The caller frees it. */
 static char *
 group_of(const bt_component_class *class, const char *path)
 {
@@ -423,7 +421,7 @@ group_of(const bt_component_class *class, const char *path)
 	return name;
 }
 
-/* Every port of the source, to the next free ones of the muxer. */
+/* Connect every port of the source to the next free ones of the muxer. */
 static enum status
 connect_source(struct ctf_reader *r, const bt_component_source *source)
 {
@@ -440,8 +438,8 @@ connect_source(struct ctf_reader *r, const bt_component_source *source)
 	return OK;
 }
 
-/* The trace in DIRS, whose clock is Unix time whatever it says of its origin:
- * so the muxer takes those of several machines. */
+/* Add the trace in DIRS. Its clock is Unix time whatever its origin is called,
+ * so that the muxer takes those of several machines. */
 static enum status
 add_source(struct ctf_reader *r, const bt_component_class_source *class,
     const bt_value *dirs, size_t number)
@@ -467,8 +465,8 @@ add_source(struct ctf_reader *r, const bt_component_class_source *class,
 	return st;
 }
 
-/* The source of directory FIRST, with those of its group, which are taken off
- * GROUPS and DIRS. */
+/* Add the source of directory FIRST and of the others in its group, which are
+ * removed from GROUPS and DIRS. */
 static enum status
 add_group(struct ctf_reader *r, const bt_component_class_source *class,
     struct ctf_dirs *dirs, char **groups, size_t first)
@@ -543,8 +541,9 @@ build(struct ctf_reader *r, const bt_plugin *ctf, const bt_plugin *utils,
 
 	if (fs == NULL || muxer == NULL)
 		return fail(r, E_REFUSED,
-		    "babeltrace2 has no source.ctf.fs, or no "
-		    "filter.utils.muxer: --from-ctf needs them");
+		    "--from-ctf requires source.ctf.fs and filter.utils.muxer "
+		    "of "
+		    "babeltrace2");
 	r->graph = bt_graph_create(0);
 	if (r->graph == NULL ||
 	    bt_graph_add_interrupter(r->graph, interrupter) !=
@@ -554,7 +553,7 @@ build(struct ctf_reader *r, const bt_plugin *ctf, const bt_plugin *utils,
 		&r->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
 		return library_failed(r);
 	st = add_sources(r, fs, dirs);
-	/* No stream: nothing was captured. */
+	/* Without a stream nothing was captured. */
 	return st == OK && r->n_ports > 0 ? add_sink(r) : st;
 }
 
@@ -588,7 +587,7 @@ find_traces(const struct ctf_reader *r, struct ctf_dirs *dirs)
 	if (dirs->n > 0)
 		return OK;
 	snprintf(r->why, CTF_READER_WHY_MAX,
-	    "%s: there is no trace at or below it", r->config.dir);
+	    "%s: no trace at or below this directory", r->config.dir);
 	return E_REFUSED;
 }
 

@@ -13,9 +13,9 @@
 
 struct conversion {
 	const struct capture_options *options;
-	struct sink *sink; /* NULL: no packet came yet */
+	struct sink *sink; /* NULL: no packet yet */
 	struct report report;
-	char error[SINK_ERROR_MAX]; /* where there is no sink */
+	char error[SINK_ERROR_MAX]; /* if there is no sink */
 };
 
 static void
@@ -36,8 +36,8 @@ open_output(struct conversion *c)
 	return sink_file_create(&c->sink, &config, &file, c->error);
 }
 
-/* An output is made for the first packet: a trace that is refused leaves the
- * file of that name alone. */
+/* The output is created for the first packet: a trace that is refused does not
+ * overwrite an existing file. */
 static enum status
 write_record(void *conversion, const struct record *r, const uint8_t *bytes)
 {
@@ -68,14 +68,14 @@ watch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* What was written until a failure, or a signal, shall be whole, too. */
+/* Packets written before a failure or a signal stay readable. */
 static enum status
 end_output(struct conversion *c, enum status st, const char *why)
 {
 	enum status finished = OK;
 
 	if (st == OK && c->sink == NULL) {
-		st = open_output(c); /* of nothing */
+		st = open_output(c); /* an empty one */
 		why = "";
 	}
 	if (st != OK)

@@ -40,7 +40,8 @@ two_bytes(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* The link layers below give the EtherType of what is behind them. */
+/* The functions below skip a link layer and return the EtherType of what
+ * follows. */
 static uint16_t
 behind_ethernet(struct headers *h, struct reader *r)
 {
@@ -77,7 +78,7 @@ behind_nothing(const struct reader *r)
 	}
 }
 
-/* AF_INET6 is another number in each system. */
+/* Each system has another number for AF_INET6. */
 static uint16_t
 behind_family(uint32_t family)
 {
@@ -94,7 +95,7 @@ behind_family(uint32_t family)
 	}
 }
 
-/* Numbers of families are small: the order that makes one small is theirs. */
+/* The byte order is unknown: choose the one that gives a small number. */
 static uint16_t
 behind_null(struct reader *r)
 {
@@ -104,8 +105,8 @@ behind_null(struct reader *r)
 	    family > UINT16_MAX ? __builtin_bswap32(family) : family);
 }
 
-/* RFC 1662: address and control may be left out, and so may be the first byte
- * of the protocol, whose second byte alone is odd. */
+/* RFC 1662: address and control may be left out, and so may the first byte of
+ * the protocol, whose last byte is always odd. */
 static uint16_t
 behind_ppp(struct reader *r)
 {
@@ -126,7 +127,7 @@ behind_ppp(struct reader *r)
 	}
 }
 
-/* IEEE 802.11-2016, 9.2: frame control says what else is in the header. */
+/* IEEE 802.11-2016, 9.2: frame control tells what else is in the header. */
 static uint16_t
 behind_80211(struct reader *r)
 {
@@ -146,7 +147,8 @@ behind_80211(struct reader *r)
 		(void)reader_take(r, 6);
 	if (has_qos) {
 		p = reader_take(r, 2);
-		if (p == NULL || (p[0] & 0x80) != 0) /* many packets in one */
+		if (p == NULL ||
+		    (p[0] & 0x80) != 0) /* an aggregate of packets */
 			return 0;
 		if ((frame[1] & 0x80) != 0) /* HT control */
 			(void)reader_take(r, 4);
@@ -256,8 +258,8 @@ find_ipv4(struct headers *h, const uint8_t *p, uint32_t n)
 		find_transport(h, p + len, n - len);
 }
 
-/* An extension header of kind NEXT: its bytes, NULL if they are not there. The
- * bytes behind its first 8 are as many as it says. */
+/* Take an extension header of kind NEXT: its bytes, NULL if it is not complete.
+ * Its length counts the bytes after the first 8. */
 static const uint8_t *
 take_extension(struct reader *r, uint8_t next)
 {
@@ -279,7 +281,7 @@ is_passed_over(uint8_t next)
 	       next == PROTOCOL_AUTHENTICATION;
 }
 
-/* Behind the fixed header of IPv6 (RFC 8200, 4). */
+/* After the fixed header of IPv6 (RFC 8200, 4). */
 static void
 find_behind_extensions(struct headers *h, struct reader *r, uint8_t next)
 {
@@ -390,7 +392,7 @@ headers_flow_hash(const struct headers *h)
 		ports[0] = two_bytes(h->transport);
 		ports[1] = two_bytes(h->transport + 2);
 	}
-	/* A sum does not know which endpoint came first. */
+	/* A sum does not depend on which endpoint comes first. */
 	if (h->network_type == NETWORK_IPV4)
 		both = mix(four_bytes(ip + 12) << 16 | ports[0]) +
 		       mix(four_bytes(ip + 16) << 16 | ports[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the headers of a packet are. Nothing is copied; each pointer that is
- * not NULL has the whole header behind it, and only the fields of struct
- * headers say so. Any bytes may come, of any length. No state, any thread.
+ * Where the headers of a packet are. Nothing is copied; a pointer that is not
+ * NULL points to a whole header. The input may be any bytes, of any length. No
+ * state, any thread.
  */
 #ifndef TOOLS_CAPTURE_HEADERS_H
 #define TOOLS_CAPTURE_HEADERS_H
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tags of IEEE 802.1Q and 802.1ad that are looked behind. */
+/* Tags of IEEE 802.1Q and 802.1ad that are skipped. */
 #define HEADERS_VLANS 4
-/* Extension headers of IPv6 that are looked behind: each kind that RFC 8200
+/* Extension headers of IPv6 that are skipped: each kind that RFC 8200
  * recommends once, and the second one of destination options. */
 #define HEADERS_EXTENSIONS 6
 
@@ -29,39 +29,39 @@ struct headers {
 	const uint8_t *ethernet;       /* 14 bytes; NULL: another link layer */
 	uint16_t vlans[HEADERS_VLANS]; /* tag control information, host order */
 	uint8_t n_vlans;
-	uint16_t ether_type; /* behind the tags, host order, also where another
-				link layer says it in its own way; 0: none.
-				Less than 0x600: a length (IEEE 802.3) */
+	uint16_t ether_type; /* after the tags, host order, also where another
+				link layer has it in its own way; 0: none. Less
+				than 0x600: a length (IEEE 802.3) */
 
 	enum network_type network_type;
 	const uint8_t *network; /* 20 bytes of IPv4 (RFC 791), 40 of IPv6 (RFC
 				   8200) */
-	uint32_t network_len;	/* bytes that are there from it on, without
-				   those behind the length that it claims */
+	uint32_t network_len; /* captured bytes from it on, without those after
+				 the length that it claims */
 
 	enum transport_type transport_type;
 	bool is_fragment; /* of a packet that has more of them */
-	uint8_t protocol; /* of the transport, behind IPv6's extension headers;
-			     0 if it is not known */
+	uint8_t protocol; /* of the transport, after IPv6's extension headers; 0
+			     if it is not known */
 	const uint8_t *transport; /* 20 bytes of TCP (RFC 9293), 8 of UDP (RFC
 				     768) or ICMP (RFC 792, RFC 4443) */
-	uint32_t transport_len;	  /* bytes that are there from it on, as
-				     network_len counts */
+	uint32_t transport_len;	  /* captured bytes from it on, as network_len
+				     counts */
 };
 
 /*
- * P has N bytes from the link layer on; LINK_TYPE is an enum linktype. IEEE
- * 802.11 is looked behind in data frames that are neither encrypted nor pieces
- * of something larger.
+ * P has N bytes from the link layer on; LINK_TYPE is an enum linktype. In IEEE
+ * 802.11 only data frames are skipped that are neither encrypted nor pieces of
+ * something larger.
  */
 void headers_find(
     struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n);
 
 /*
- * Equal for both directions of a flow: addresses, protocol and, where they are
- * known, ports. All fragments of a packet have the same: that of the addresses
- * alone. 0: there is no network header. Made for "modulo N"; another machine
- * may have other values.
+ * A hash that is equal for both directions of a flow: of addresses, protocol
+ * and, where they are known, ports. All fragments of a packet have the same:
+ * that of the addresses alone. 0: there is no network header. Made for "modulo
+ * N"; another machine may have other values.
  */
 uint32_t headers_flow_hash(const struct headers *h);
 

@@ -22,7 +22,7 @@
 #include "common/clock.h"
 #include "tools/capture/pcap_input.h"
 
-/* Descriptors that are looked at: those of inputs are opened first. */
+/* Descriptors to search: inputs are opened first. */
 #define DESCRIPTORS 256
 
 static bool
@@ -82,22 +82,24 @@ interface_tune_bound(const char *interface)
 			interface_tune(fd, interface_is_loopback(interface));
 }
 
-/* Of a filter: all of a packet, or the kernel would tell what it left of it as
- * its length. And of the ring that is opened to compile it, and closed. */
+/* The result of a filter: the whole packet, as the kernel reports the rest as
+ * its length. And the buffer of the capture that is opened only to compile the
+ * filter. */
 #define FILTER_ALL INT_MAX
 #define FILTER_BUFFER (1 << 20)
-/* An interface that is down is looked at so often: it may be gone. */
+/* How often to check whether an interface that is down still exists. */
 #define DOWN_MS 500
 /* Packets of one system call. */
 #define BATCH 32
-/* The kernel takes tags off packets that come in (IEEE 802.1Q); they go back
- * between the addresses and the type, for which there is room before them. */
+/* The kernel removes tags from incoming packets (IEEE 802.1Q); they are put
+ * back between the addresses and the type, for which there is space before the
+ * packet. */
 #define TAG_LEN 4
 #define TAG_AT 12
-/* A packet's bytes, and some that keep the next one aligned. */
+/* The bytes of a packet, and some that keep the next one aligned. */
 #define SLOT_LEN (RECORD_LEN_MAX + 64)
 
-/* What the kernel says beside the bytes: time, tag. */
+/* Control messages of the kernel: time, tag. */
 union control {
 	char bytes[CMSG_SPACE(sizeof(struct timespec)) +
 		   CMSG_SPACE(sizeof(struct tpacket_auxdata))];
@@ -106,13 +108,13 @@ union control {
 
 struct interface {
 	int fd;
-	int number; /* of the kernel's */
+	int number; /* the kernel's index */
 	bool is_down;
 	uint16_t link_type;
 	uint32_t snaplen;
 	bool is_loopback;
 	uint64_t dropped;
-	unsigned n, next; /* of the batch: messages, and the next one */
+	unsigned n, next; /* of the batch */
 	struct mmsghdr messages[BATCH];
 	struct iovec iov[BATCH];
 	struct sockaddr_ll from[BATCH];
@@ -120,7 +122,7 @@ struct interface {
 	uint8_t *slots; /* BATCH of SLOT_LEN */
 };
 
-/* Those whose packets begin with an Ethernet header, or with that of IP. */
+/* Known are types whose packets begin with an Ethernet or IP header. */
 static bool
 find_link_type(int hardware, uint16_t *link_type)
 {
@@ -148,9 +150,9 @@ refuse(char why[SOURCE_WHY_MAX], const char *what)
 	return E_REFUSED;
 }
 
-/* For a filter of packets of this interface. libpcap knows of live ones that
- * the kernel has taken the tags of VLANs off; so it opens it, but if that
- * cannot be done, or the link type is another one then. */
+/* A handle for compiling a filter for this interface. Only a live handle lets
+ * libpcap know that the kernel removes the tags of VLANs; a dead one is used if
+ * none can be opened, or its link type is another one. */
 static pcap_t *
 open_compiler(const struct interface *i, const char *name)
 {
@@ -168,7 +170,7 @@ open_compiler(const struct interface *i, const char *name)
 	return pcap_open_dead(type, FILTER_ALL);
 }
 
-/* Put the filter into the socket, before it gets any packet. */
+/* Attach the filter before the socket gets any packet. */
 static enum status
 attach_filter(struct interface *i, const char *name, const char *text,
     char why[SOURCE_WHY_MAX])
@@ -187,7 +189,8 @@ attach_filter(struct interface *i, const char *name, const char *text,
 		return st;
 	if (program.bf_len > BPF_MAXINSNS) {
 		snprintf(why, SOURCE_WHY_MAX,
-		    "filter: more than the %d steps that the kernel takes",
+		    "the filter has more than %d instructions, the kernel's "
+		    "limit",
 		    BPF_MAXINSNS);
 		pcap_freecode(&program);
 		return E_REFUSED;
@@ -222,7 +225,7 @@ set_options(struct interface *i, const char *name,
 	return OK;
 }
 
-/* What the interface is. False: errno. */
+/* Ask for the interface's index and hardware type. False: errno. */
 static bool
 ask(struct interface *i, const char *name, int *hardware)
 {
@@ -239,8 +242,7 @@ ask(struct interface *i, const char *name, int *hardware)
 	return true;
 }
 
-/* What the socket would tell with its next packet, as errno: that the interface
- * is down. */
+/* Take the pending error of the socket, as errno: the interface is down. */
 static int
 take_error(int fd)
 {
@@ -262,7 +264,7 @@ set_up(struct interface *i, const char *name,
 	int hardware;
 	enum status st;
 
-	/* Without a protocol it gets nothing before it is bound. */
+	/* Without a protocol the socket gets nothing before it is bound. */
 	i->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (i->fd < 0)
 		return refuse(why, "packet socket");
@@ -334,7 +336,7 @@ interface_close(struct interface *i)
 	free(i);
 }
 
-/* Is it still there? False: errno. */
+/* Does the interface still exist? False: errno. */
 static bool
 exists(const struct interface *i)
 {
@@ -343,8 +345,8 @@ exists(const struct interface *i)
 	return ioctl(i->fd, SIOCGIFNAME, &r) == 0;
 }
 
-/* An interface that goes down may come up again; the kernel says once that it
- * is down, and never that it is gone. */
+/* An interface that goes down may come up again; the kernel reports once that
+ * it is down, and never that it was removed. */
 static int
 nothing_came(struct interface *i)
 {
@@ -355,7 +357,7 @@ nothing_came(struct interface *i)
 	return !i->is_down || exists(i) ? 0 : -1;
 }
 
-/* 1: there is a batch; 0: nothing now; -1: errno. */
+/* 1: a batch was read; 0: nothing now; -1: errno. */
 static int
 read_batch(struct interface *i)
 {
@@ -398,7 +400,8 @@ put_tag_back(uint8_t *packet, const struct tpacket_auxdata *aux)
 	return packet;
 }
 
-/* Time, and the tag, which makes the packet longer. Returns where it begins. */
+/* Read the time and the tag, which makes the packet longer. Returns where the
+ * packet begins. */
 static uint8_t *
 read_control(const struct interface *i, struct msghdr *h, struct record *r,
     uint8_t *packet)
@@ -464,7 +467,7 @@ interface_next(struct interface *i, struct record *record,
 		}
 		m = &i->messages[i->next++];
 		record->direction = direction_of(m->msg_hdr.msg_name);
-		/* On a loopback each packet also comes in. */
+		/* On a loopback each packet is also an incoming one. */
 	} while (i->is_loopback && record->direction == DIRECTION_OUTGOING);
 	packet = m->msg_hdr.msg_iov->iov_base;
 	record->wire_len = m->msg_len;
@@ -482,7 +485,7 @@ interface_dropped(struct interface *i)
 	struct tpacket_stats s;
 	socklen_t len = sizeof(s);
 
-	/* The kernel begins again at 0 with each question. */
+	/* The kernel resets its counter with each question. */
 	if (getsockopt(i->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) == 0)
 		i->dropped += s.tp_drops;
 	return i->dropped;

@@ -56,10 +56,10 @@ linktype_is_network(libtrace_linktype_t type)
 
 /* What libtrace counts of Ethernet and pcap does not. */
 #define CHECKSUM_LEN 4
-/* A packet that libtrace reads has no more bytes captured. */
+/* libtrace captures no more bytes of a packet. */
 #define CAPTURED_MAX 65535
 
-/* The header of a record in a pcap file, in the order of who wrote it. */
+/* The header of a record in a pcap file, in the byte order of its writer. */
 struct file_header {
 	uint32_t seconds, part, cap_len, wire_len;
 };
@@ -73,7 +73,7 @@ word_at(const libtrace_packet_t *p, size_t offset)
 	return v;
 }
 
-/* Captured lengths are small in one order only, but 0. */
+/* A captured length is small in one byte order only, unless it is 0. */
 static uint32_t
 of_file(const libtrace_packet_t *p)
 {
@@ -88,8 +88,7 @@ of_file(const libtrace_packet_t *p)
 }
 
 /* The header is a struct tpacket2_hdr, or, with some versions of libtrace 4, a
- * struct tpacket3_hdr: the one in which the captured length is where it must
- * be. */
+ * struct tpacket3_hdr: the one whose captured length fits. */
 static bool
 of_ring(const libtrace_packet_t *p, uint32_t *out)
 {
@@ -106,10 +105,10 @@ of_ring(const libtrace_packet_t *p, uint32_t *out)
 }
 
 /*
- * As the header says that the format put in front of the packet: of pcap files,
- * struct pcap_pkthdr of libpcap, those of the kernel's ring. What int:
- * has there is libtrace's own: both lengths, the larger one is that of the wire
- * if the other is the captured one.
+ * Read the length from the header that the format puts before the packet: for
+ * pcap files struct pcap_pkthdr of libpcap, for rings that of the kernel. int:
+ * has libtrace's own, with both lengths: the larger one is that of the wire if
+ * the other is the captured one.
  */
 static bool
 from_header(libtrace_packet_t *p, uint32_t *out)
@@ -143,7 +142,7 @@ wire_length(libtrace_packet_t *p, libtrace_linktype_t type)
 	uint32_t len;
 
 	if (from_header(p, &len)) {
-		/* Its note of it; filters look at it. */
+		/* libtrace's cached value, which filters use. */
 		p->wire_length = len < LIBTRACE_PACKET_BUFSIZE - CHECKSUM_LEN
 				     ? (int)(len + checksum)
 				     : LIBTRACE_PACKET_BUFSIZE - 1;
@@ -154,7 +153,7 @@ wire_length(libtrace_packet_t *p, libtrace_linktype_t type)
 	return len >= checksum ? len - checksum : len;
 }
 
-/* pcap's number of the link type, also of one that libtrace has no name for. */
+/* pcap's number of the link type, even if libtrace has no name for it. */
 static uint16_t
 link_type_of(const libtrace_packet_t *p, libtrace_linktype_t type)
 {

@@ -10,19 +10,18 @@
 
 #include "tools/capture/record.h"
 
-/* RECORD but its order, and *BYTES, which are P's. False: it is no packet of a
- * network. */
+/* Fills RECORD except its order, and *BYTES, which belong to P. False: not a
+ * packet of the network. */
 bool packet_describe(
     libtrace_packet_t *p, struct record *record, const uint8_t **bytes);
 
 /*
- * How long a packet of libtrace was on the wire. Its own answer,
- * trace_get_wire_length(), ends the program (an assertion of libtrace 3) when
- * that is 65,536 bytes or more, which a packet is that the network card will
- * divide, and any that a bad file claims to be.
+ * The length of a packet of libtrace on the wire. trace_get_wire_length() ends
+ * the program (an assertion of libtrace 3) when that is 65,536 bytes or more,
+ * as in packets that the network card will split, and in any bad file.
  */
-/* Bytes, as pcap counts: without a checksum that was not captured. From then on
- * libtrace does not ask itself, so that other calls are safe. */
+/* Returns bytes as pcap counts: without a checksum that was not captured.
+ * Libtrace then has the length cached, so that its other calls are safe. */
 uint32_t wire_length(libtrace_packet_t *p, libtrace_linktype_t type);
 
 /* An enum linktype; LINKTYPE_UNKNOWN for one that has no number there. */

@@ -5,7 +5,7 @@
 
 #include "tools/capture/record.h"
 
-/* More link types (tcpdump.org) that are but a prefix of IP. */
+/* More link types (tcpdump.org). */
 enum {
 	LINKTYPE_IPV4 = 228,
 	LINKTYPE_IPV6 = 229,
@@ -15,7 +15,7 @@ enum {
 /* Protocols of PPP (IANA). */
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
-/* What is left of a packet. */
+/* The rest of a packet. */
 struct rest {
 	const uint8_t *p;
 	uint32_t n;
@@ -31,14 +31,14 @@ skip(struct rest *r, uint32_t n)
 	return true;
 }
 
-/* The 16 bits at OFF, big-endian; 0 if they are not there. */
+/* The 16 bits at OFF, big-endian; 0 if they were not captured. */
 static uint16_t
 u16_at(const struct rest *r, uint32_t off)
 {
 	return r->n >= off + 2 ? link_u16(r->p + off) : 0;
 }
 
-/* By the version that an IP header begins with. */
+/* Tells IPv4 and IPv6 by the version, with which a header begins. */
 static uint16_t
 by_version(const struct rest *r)
 {
@@ -73,7 +73,7 @@ ppp(struct rest *r)
 	return protocol == PPP_IPV6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_NONE;
 }
 
-/* RFC 3032: labels, the last of which says so. */
+/* RFC 3032: labels, of which the last is marked. */
 static uint16_t
 mpls(struct rest *r)
 {
@@ -102,7 +102,7 @@ snap(struct rest *r)
 	return type;
 }
 
-/* Whatever may stand between a link layer that has an Ethernet type, and IP. */
+/* Skips what may follow a link layer with an Ethernet type, up to IP. */
 static uint16_t
 behind(uint16_t type, struct rest *r)
 {
@@ -126,7 +126,7 @@ behind(uint16_t type, struct rest *r)
 	}
 }
 
-/* The type is at OFF of a header of LEN bytes. */
+/* Skips a header of LEN bytes with an Ethernet type at OFF. */
 static uint16_t
 typed(struct rest *r, uint32_t off, uint32_t len)
 {
@@ -178,7 +178,7 @@ find(uint16_t link_type, struct rest *r)
 	case LINKTYPE_IPV4:
 	case LINKTYPE_IPV6:
 		return by_version(r);
-	case LINKTYPE_NULL: /* a family, whose numbers differ by system */
+	case LINKTYPE_NULL: /* a family, whose number depends on the system */
 	case LINKTYPE_LOOP:
 		return skip(r, 4) ? by_version(r) : ETHER_TYPE_NONE;
 	case LINKTYPE_IEEE802_11:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Little-endian numbers, to any address. Each returns what is behind it. */
+/* Store little-endian numbers at any address. Each returns the address after
+ * it. */
 #ifndef TOOLS_CAPTURE_LITTLE_H
 #define TOOLS_CAPTURE_LITTLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-capture: network packets as a trace. */
+/* tracepulse-capture makes a trace of network packets. */
 #include "tools/capture/capture.h"
 
 #define EXIT_USAGE 2

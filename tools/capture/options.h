@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracepulse-capture was asked for; the rows are in options.tbl.h. */
+/* The options of tracepulse-capture; the rows are in options.tbl.h. */
 #ifndef TOOLS_CAPTURE_OPTIONS_H
 #define TOOLS_CAPTURE_OPTIONS_H
 

@@ -15,7 +15,8 @@
 #include "common/thread.h"
 #include "tools/capture/privileges.h"
 
-#define PIPE_SIZE (1 << 20) /* fewer turns of both threads; more is refused */
+#define PIPE_SIZE \
+	(1 << 20) /* fewer switches between both threads; larger is refused */
 #define COPY_SIZE (1 << 16)
 
 struct outfile {
@@ -45,7 +46,7 @@ write_out(int fd, const uint8_t *p, size_t n)
 }
 
 /* After a failure the pipe is still emptied, so that the library does not
- * stand still. */
+ * block. */
 static void *
 copy_all(void *arg)
 {
@@ -118,7 +119,7 @@ outfile_error(const struct outfile *f)
 	return (int)published(&f->error);
 }
 
-/* Some file systems tell only now that there was no room. */
+/* Some file systems report only now that the disk was full. */
 int
 outfile_finish(struct outfile *f)
 {

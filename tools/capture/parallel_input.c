@@ -18,22 +18,22 @@
 #include "tools/capture/libtrace_packet.h"
 #include "tools/capture/privileges.h"
 
-/* Between two ticks of a thread. */
+/* The interval between two ticks of a thread. */
 #define TICK_MS 20
-/* How often it is asked what was dropped, and whether it has ended. */
+/* How often drops and the end are checked. */
 #define LOOK_MS 50
 
 /*
- * libtrace reads a queue of these in each thread. Of any other source it would
- * have its threads take turns, with a lock, or put one in front that hands out
- * packets one by one: chunks of our own reader are faster (doc/performance.md).
- * int: is a socket of ours (interface.h).
+ * Formats of which libtrace reads a queue in each thread. For any other source
+ * its threads take turns, with a lock, or one thread hands out packets one by
+ * one: chunks of our own reader are faster (doc/performance.md). int: is read
+ * by interface.h.
  */
 static const char *const formats[] = {
 	"ring:",     /* sockets among which the kernel shares packets out */
 	"xdp:",	     /* a socket for each queue of the network card */
 	"dpdk:",     /* the card's queues */
-	"dpdkvdev:", /* those of a virtual one */
+	"dpdkvdev:", /* queues of a virtual card */
 	"dpdkndag:", /* the same, with nDAG's records in the packets */
 	"pfring:",   /* channels of the card */
 	"dag:",	     /* streams of an Endace card */
@@ -43,21 +43,21 @@ static const char *const formats[] = {
 struct thread {
 	struct parallel_input *input;
 	unsigned number;
-	bool is_open; /* it has seen that calls may be made */
+	bool is_open; /* it may make calls */
 };
 
 struct parallel_input {
 	libtrace_t *trace;
 	libtrace_callback_set_t *callbacks;
 	bool drops_outgoing;
-	bool is_running; /* libtrace's threads are there */
+	bool is_running; /* libtrace's threads are running */
 	const struct source_calls *calls;
-	int opening; /* eventfd: readable from when calls may be made */
-	int waking;  /* eventfd: for who runs it */
+	int opening; /* eventfd: readable once calls may be made */
+	int waking;  /* eventfd: wakes parallel_input_run() */
 	struct published is_open;
-	struct published is_over;	   /* packets go back unseen */
+	struct published is_over;	   /* packets are returned unread */
 	struct published started, stopped; /* threads, so far */
-	struct published is_surprised;	   /* more of them than asked for */
+	struct published is_surprised;	   /* more threads than requested */
 	struct published dropped;
 	unsigned n;
 	struct thread threads[];
@@ -71,7 +71,7 @@ set_event(int event)
 	(void)!write(event, &one, sizeof(one));
 }
 
-/* For threads that wait, and those that do not yet. */
+/* Let all threads make calls, now and later. */
 static void
 open_gate(struct parallel_input *in)
 {
@@ -87,7 +87,7 @@ want_no_more(struct parallel_input *in)
 }
 
 /* May calls be made? The thread was started with the capability to capture,
- * which the program has given up since. */
+ * which the program has dropped since. */
 static bool
 may_call(struct thread *t, int timeout_ms)
 {
@@ -135,7 +135,7 @@ stopping(
 	set_event(in->waking);
 }
 
-/* The packet goes back at once: in a ring it keeps its place until then. */
+/* The packet is returned at once: until then it keeps its place in the ring. */
 static libtrace_packet_t *
 packet(libtrace_t *trace, libtrace_thread_t *thread, void *global, void *local,
     libtrace_packet_t *p)
@@ -205,8 +205,8 @@ make_input(libtrace_t *trace, unsigned n, bool drops_outgoing)
 	return NULL;
 }
 
-/* Both directions of a flow come to one thread, by the source itself if it
- * can; else libtrace puts a thread in front. */
+/* Both directions of a flow go to one thread, by the source itself if it can do
+ * that; otherwise libtrace puts a thread in front. */
 static bool
 set_up_threads(struct parallel_input *in, bool by_flow)
 {
@@ -233,7 +233,7 @@ parallel_input_start(struct parallel_input **out, libtrace_t *trace,
 	in = make_input(trace, config->threads, drops_outgoing);
 	if (in == NULL)
 		return E_NOMEM;
-	/* No reporter: what the threads make goes its own way. */
+	/* No reporter: the threads deliver their results themselves. */
 	if (!set_up_threads(in, config->by_flow) ||
 	    trace_pstart(trace, in, in->callbacks, NULL) != 0) {
 		parallel_input_close(in);
@@ -244,12 +244,12 @@ parallel_input_start(struct parallel_input **out, libtrace_t *trace,
 	return OK;
 }
 
-/* Each of libtrace's threads ends: no call comes after it. */
+/* End all of libtrace's threads: no calls are made afterwards. */
 static void
 stop_threads(struct parallel_input *in)
 {
 	publish(&in->is_over, 1);
-	open_gate(in); /* to those that wait for it */
+	open_gate(in); /* for threads that wait */
 	(void)trace_pstop(in->trace);
 	trace_join(in->trace);
 	in->is_running = false;
@@ -277,7 +277,7 @@ parallel_input_threads(const struct parallel_input *in)
 	return in != NULL ? in->n : 0;
 }
 
-/* libtrace forgets it when its threads pause. */
+/* libtrace forgets the count when its threads pause. */
 static void
 look_at_drops(struct parallel_input *in)
 {
@@ -287,8 +287,8 @@ look_at_drops(struct parallel_input *in)
 		publish(&in->dropped, n);
 }
 
-/* All threads have ended by themselves. There may be fewer than asked for, and
- * one may begin later than another ends: so it must be true twice. */
+/* Have all threads ended by themselves? There may be fewer than requested, and
+ * one may begin after another ends: so it must be true twice. */
 static bool
 has_ended(const struct parallel_input *in, unsigned *looks)
 {
@@ -320,7 +320,7 @@ parallel_input_run(
 		has_failed = trace_is_err(in->trace);
 	} while (!has_failed && fds[0].revents == 0 &&
 		 published(&in->is_over) == 0 && !has_ended(in, &looks));
-	/* What was dropped since the last look; after this it is forgotten. */
+	/* Count what was dropped since the last time; afterwards it is lost. */
 	look_at_drops(in);
 	has_failed = has_failed || trace_is_err(in->trace) ||
 		     published(&in->is_surprised) != 0;

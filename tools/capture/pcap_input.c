@@ -14,9 +14,10 @@
 
 #include "common/clock.h"
 
-/* Of a file that is read from start to end; stdio's own is 4 KiB. */
+/* For a file that is read from start to end; stdio's own buffer has 4 KiB. */
 #define READ_BUFFER (256 * 1024)
-/* Between two looks at a pipe that has fewer bytes than a file begins with. */
+/* The interval between two checks of a pipe that has fewer bytes than the
+ * magic. */
 #define PEEK_NS (10 * NS_PER_MS)
 
 struct pcap_input {
@@ -25,8 +26,8 @@ struct pcap_input {
 	uint16_t link_type;
 };
 
-/* Bytes that a pipe has, up to SIZE, which stay there; the first ones are
- * waited for. */
+/* Read up to SIZE bytes of a pipe without removing them; waits for the first
+ * one. */
 static ssize_t
 peek_pipe(int fd, void *bytes, size_t size)
 {
@@ -43,7 +44,7 @@ peek_pipe(int fd, void *bytes, size_t size)
 	return n;
 }
 
-/* Who writes to the pipe has closed it. */
+/* Has the writer closed the pipe? */
 static bool
 is_finished(int fd)
 {
@@ -52,8 +53,8 @@ is_finished(int fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0;
 }
 
-/* The first bytes of what can be read from FD, which stay there: of a file, or
- * of a pipe, which is waited for. */
+/* Read the first bytes of a file or pipe without removing them; waits for a
+ * pipe. */
 static bool
 peek(int fd, uint32_t *magic)
 {
@@ -68,7 +69,7 @@ peek(int fd, uint32_t *magic)
 		n = peek_pipe(fd, magic, sizeof(*magic));
 		if (n == sizeof(*magic) || n <= 0 || is_all)
 			return n == sizeof(*magic);
-		/* poll(2) does not tell of more: there is something. */
+		/* poll(2) cannot wait for more: the pipe is readable. */
 		is_all = is_finished(fd);
 		nanosleep(&pause, NULL);
 	}
@@ -82,8 +83,8 @@ is_pcap(uint32_t magic)
 	       magic == 0xa1b23c4d || magic == 0x4d3cb2a1;
 }
 
-/* libtrace would open it again, and who writes may have gone by then, or be
- * ended since nobody reads. */
+/* libtrace would open it again, when the writer may be gone, or was killed as
+ * nothing read from it. */
 static bool
 is_fifo(const char *path)
 {
@@ -92,7 +93,7 @@ is_fifo(const char *path)
 	return stat(path, &s) == 0 && S_ISFIFO(s.st_mode);
 }
 
-/* NULL: it is for libtrace. */
+/* NULL: libtrace must read it. */
 static FILE *
 open_file(const char *path)
 {
@@ -149,7 +150,7 @@ set_filter(struct pcap_input *in, const struct source_config *config,
 	return E_REFUSED;
 }
 
-/* libpcap's DLT_ numbers are those of files, but for this one
+/* libpcap's DLT_ numbers are those of files, except this one
  * (pcap-linktype(7)). */
 static uint16_t
 number_in_files(int dlt)
@@ -177,8 +178,7 @@ open_pcap(struct pcap_input *in, const struct source_config *config,
 	return set_filter(in, config, why);
 }
 
-/* The file of an URI, which may be a plain name; NULL: it is of another kind.
- */
+/* The file of a URI, which may be a plain name; NULL: another kind of URI. */
 static const char *
 path_of(const char *uri)
 {
@@ -205,8 +205,9 @@ pcap_input_open(struct pcap_input **out, const struct source_config *config,
 	file = open_file(path);
 	if (file == NULL && is_fifo(path)) {
 		snprintf(why, SOURCE_WHY_MAX,
-		    "%s: of a FIFO only a pcap file is read that is not "
-		    "compressed, if its format is not named",
+		    "%s: a FIFO whose format is not given must have a pcap "
+		    "file "
+		    "that is not compressed",
 		    config->uri);
 		return E_REFUSED;
 	}
@@ -239,7 +240,7 @@ pcap_input_close(struct pcap_input *in)
 	free(in);
 }
 
-/* Of Linux's cooked packets, which begin with it. */
+/* The direction of Linux's cooked packets, which begin with it. */
 static uint8_t
 cooked_direction(const struct pcap_input *in, const uint8_t *p, uint32_t n)
 {
@@ -253,8 +254,8 @@ cooked_direction(const struct pcap_input *in, const uint8_t *p, uint32_t n)
 	return directions[p[1]];
 }
 
-/* Nanoseconds. A file may say anything; what is below 0, or more than a few
- * seconds, is no time. */
+/* Nanoseconds. A file may have any value; less than 0, or more than a few
+ * seconds, is not valid. */
 static uint64_t
 part_of_second(int64_t ns)
 {
@@ -275,7 +276,7 @@ pcap_input_next(struct pcap_input *in, const char *uri, struct record *r,
 		    why, SOURCE_WHY_MAX, "%s: %s", uri, pcap_geterr(in->pcap));
 		return SOURCE_FAILED;
 	}
-	/* Unsigned in the file; libpcap has 2038 and later below 0. */
+	/* Unsigned in the file; libpcap has years from 2038 on below 0. */
 	r->ns = (uint64_t)(uint32_t)h->ts.tv_sec * NS_PER_S +
 		part_of_second(h->ts.tv_usec);
 	r->wire_len = h->len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of packets in pcap's format, read by libpcap: libtrace 3 ends the
- * program, or the file, at a packet of 64 KiB, which a capture of an interface
- * with segmentation offload has many of. One thread at a time per input.
+ * Reads files in pcap's format by libpcap: libtrace 3 ends the program, or the
+ * file, at a packet of 64 KiB, of which captures with segmentation offload have
+ * many. One thread at a time per input.
  */
 #ifndef TOOLS_CAPTURE_PCAP_INPUT_H
 #define TOOLS_CAPTURE_PCAP_INPUT_H
@@ -15,14 +15,15 @@
 
 struct pcap_input;
 
-/* What pcap: and pcapfile: of CONFIG->uri name, or a plain name. OK and *OUT is
- * NULL: it is for libtrace, being of another format, compressed, or no file.
- * Nothing was read of it then. Not OK: as source_open(). */
+/* Open the file that pcap: or pcapfile: of CONFIG->uri names, or a plain name.
+ * OK with *OUT NULL: libtrace must read it, as it has another format, is
+ * compressed, or is not a file. Nothing was read of it then. Not OK: as
+ * source_open(). */
 enum status pcap_input_open(struct pcap_input **out,
     const struct source_config *config, char why[SOURCE_WHY_MAX]) MUST_CHECK;
 void pcap_input_close(struct pcap_input *in); /* NULL is fine */
 
-/* As source_next(); SOURCE_FAILED: WHY says it. */
+/* As source_next(); SOURCE_FAILED: WHY is one line. */
 enum source_got pcap_input_next(struct pcap_input *in, const char *uri,
     struct record *record, const uint8_t **bytes,
     char why[SOURCE_WHY_MAX]) MUST_CHECK;

@@ -22,7 +22,7 @@ deliver(struct worker *w, struct chunk *c)
 	queue_put(&w->pipeline->results, c);
 }
 
-/* The events so far become a packet of the trace. */
+/* Deliver the events so far as one CTF packet. */
 static void
 close_packet(struct worker *w, uint64_t round, bool is_round_end)
 {
@@ -38,7 +38,7 @@ close_packet(struct worker *w, uint64_t round, bool is_round_end)
 	deliver(w, c);
 }
 
-/* Where an event of at most SIZE bytes goes. */
+/* Space for an event of at most SIZE bytes. */
 static uint8_t *
 make_room(struct worker *w, size_t size, uint64_t round)
 {
@@ -87,7 +87,7 @@ first_record(struct chunk *c)
 	return (struct record *)c->mem;
 }
 
-/* The sink takes records: they go on in the chunk in which they came. */
+/* The sink takes records: pass them on in their chunk. */
 static void
 pass_on(struct worker *w, struct chunk *c)
 {
@@ -110,14 +110,14 @@ make_events(struct worker *w, struct chunk *c)
 		anonymise(w, r);
 		add_event(w, r, c->round);
 	}
-	/* Who puts rounds in order needs the end of each. */
+	/* The combiner needs the end of each round to order them. */
 	if (is_strict || c->is_flush)
 		close_packet(w, c->round, true);
 	chunk_done(c);
 }
 
-/* A time, or the end: behind what waits. What it says is lost is told with the
- * next events of its stream, which another worker may have. */
+/* Deliver a time or the end after the waiting events. Its losses are reported
+ * with the next events of its stream, which another worker may have. */
 static void
 pass_mark(struct worker *w, struct chunk *c)
 {
@@ -177,7 +177,7 @@ give_records(struct sink *sink, struct chunk *k)
 	return st;
 }
 
-/* All workers of a source may have one stream. */
+/* With is_strict, all workers of a source have one stream. */
 static void
 sum_discarded(struct pipeline *p, struct chunk *k)
 {
@@ -188,7 +188,7 @@ sum_discarded(struct pipeline *p, struct chunk *k)
 	k->discarded = *sum;
 }
 
-/* Without a sink it is thrown away. */
+/* Without a sink the chunk is dropped. */
 static enum status
 give(struct pipeline *p, struct sink *sink, struct chunk *k)
 {
@@ -207,14 +207,14 @@ give(struct pipeline *p, struct sink *sink, struct chunk *k)
 	return st;
 }
 
-/* One record of each chunk of a round, those that are left. */
+/* The next record of a chunk of a round. */
 struct head {
 	struct chunk *chunk;
 	struct record *record;
 	uint32_t left;
 };
 
-/* The head whose record comes next in the order of the round; NULL: none. */
+/* The head whose record is next in the order of the round; NULL: none. */
 static struct head *
 lowest(struct head *heads, unsigned n)
 {
@@ -228,7 +228,7 @@ lowest(struct head *heads, unsigned n)
 	return best;
 }
 
-/* A round by flow: each worker has one chunk of it. */
+/* Merge a round of HASH_FLOW: each worker has one chunk of it. */
 static enum status
 merge_round(struct pipeline *p, struct combining *c, struct sink *sink)
 {
@@ -264,7 +264,7 @@ is_round_here(const struct pipeline *p, const struct combining *c)
 	return true;
 }
 
-/* As far as the rounds of a source are here, without a gap. */
+/* Pass on the rounds of a source that have arrived, without a gap. */
 static enum status
 give_rounds(struct pipeline *p, struct combining *c, struct sink *sink)
 {
@@ -326,7 +326,7 @@ pipeline_deliver(struct pipeline *p, struct sink *sink)
 
 	queue_woken(&p->results);
 	while ((k = queue_take(&p->results)) != NULL) {
-		/* After a failure the rest still goes back to its pool. */
+		/* After a failure the rest is still returned to its pool. */
 		const enum status one = take(p, st == OK ? sink : NULL, k);
 
 		if (st == OK)
@@ -335,9 +335,10 @@ pipeline_deliver(struct pipeline *p, struct sink *sink)
 	return st;
 }
 
-/* So that a reader and a worker each have one to fill, and one is under way. */
+/* Enough for a reader and a worker to fill one each while others are under way.
+ */
 #define POOL_MIN 4
-/* Of the memory, a worker's events get one part of so many. */
+/* Events of workers get one part in this many of the memory. */
 #define EVENTS_PART 3
 
 unsigned
@@ -410,7 +411,7 @@ make_reader(struct pipeline *p, struct reader *r)
 	return st;
 }
 
-/* How many threads read a source. */
+/* The number of threads that read a source. */
 static unsigned
 readers_of(const struct source *s)
 {
@@ -447,7 +448,7 @@ make_readers(struct pipeline *p)
 	return st;
 }
 
-/* Bytes of a packet that workers look at. */
+/* Bytes of a packet that workers need. */
 static uint32_t
 copy_len(const struct pipeline_config *config)
 {

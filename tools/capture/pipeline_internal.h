@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the pipeline share. */
+/* Shared by the files of the pipeline. */
 #ifndef TOOLS_CAPTURE_PIPELINE_INTERNAL_H
 #define TOOLS_CAPTURE_PIPELINE_INTERNAL_H
 
@@ -16,51 +16,51 @@ struct worker {
 	struct queue in;
 	struct pool pool; /* of its events */
 	struct anon *anon;
-	struct chunk *open; /* events that are not yet delivered */
-	uint64_t discarded; /* of its stream, not yet told */
+	struct chunk *open; /* events that were not delivered yet */
+	uint64_t discarded; /* of its stream, not reported yet */
 };
 
 struct reader {
 	struct pipeline *pipeline;
 	struct source *source;
 	unsigned input;
-	struct reader *first; /* of this source's */
+	struct reader *first; /* the first reader of this source */
 	unsigned n_readers;   /* of this source */
 	struct worker *workers;
-	unsigned n_workers, first_worker; /* of the source's: so many from it */
+	unsigned n_workers, first_worker; /* its part of the source's workers */
 	pthread_t thread;
 	bool is_started;
-	struct published is_over; /* the thread returns */
-	struct published reading; /* a file: 1 during a read. Who takes it may
-				     go on with the rest of this */
-	bool is_ending; /* a chunk is waited for, whatever the source */
-	bool is_taken;	/* by the caller of the pipeline */
+	struct published is_over; /* the thread is about to return */
+	struct published reading; /* a file: 1 during a read. The thread that
+				     takes it owns the rest of this struct */
+	bool is_ending;		  /* wait for a chunk, whatever the source */
+	bool is_taken; /* READING was taken by the caller of the pipeline */
 	struct pool pool;
 	enum status failed;
 
-	/* The thread's own. */
-	struct chunk *open[PIPELINE_THREADS_MAX]; /* of the round; all or none
-						     of those it needs */
+	/* Owned by the thread. */
+	struct chunk *open[PIPELINE_THREADS_MAX]; /* of the round; all that it
+						     needs or none */
 	bool is_round;				  /* one is open */
 	uint64_t round;
 	uint32_t order;
 	uint64_t last_ns[PIPELINE_THREADS_MAX]; /* of a worker's stream */
 	uint64_t read_ns;		     /* the latest time of a packet */
-	uint64_t lost[PIPELINE_THREADS_MAX]; /* not yet told in a chunk */
+	uint64_t lost[PIPELINE_THREADS_MAX]; /* not reported in a chunk yet */
 	uint64_t flush_at, stats_at;	     /* clock_now_ns() */
 	uint64_t kernel_seen;		     /* source_dropped() */
 	uint64_t n_received, n_bytes;
 
-	/* For readers that share a source, and count what they take. */
+	/* For readers that share a source and count their packets. */
 	struct published taken;
 	uint64_t seen, idle_since_ns; /* n_received at a tick; wall clock */
 
-	/* For others to read. */
+	/* Published. */
 	struct published received, dropped_kernel, dropped_local, withheld,
 	    clamped, bytes;
 };
 
-/* What the combiner knows of one source. */
+/* The combiner's state of one source. */
 struct combining {
 	struct {
 		struct chunk *first, *last;
@@ -79,19 +79,19 @@ struct pipeline {
 	struct reader *readers; /* of all sources, one after the other */
 	unsigned n_readers;
 	struct combining *combining;
-	unsigned n_done; /* sources of which all has come out */
+	unsigned n_done; /* sources whose end was delivered */
 };
 
-/* Those of N_WORKERS among whom a reader's packets are shared out in one round:
- * from *FIRST on, so many. */
+/* The workers among which a reader's packets are shared out in one round: from
+ * *FIRST on; returns how many. */
 unsigned pipeline_round(const struct pipeline *p, unsigned n_workers,
     uint64_t round, unsigned *first);
 
 /* pipeline_reader.c: the threads. */
 void *reader_run(void *reader);
-/* Reads by the threads that the source has itself. */
+/* Reads by the threads of libtrace 4. */
 void *reader_run_parallel(void *first);
-/* Nothing more is read: give away what there is, and the end. */
+/* Stop reading: pass on what was read, and the end. */
 void reader_end(struct reader *r);
 
 #endif

@@ -8,16 +8,15 @@
 #include "tools/capture/link.h"
 #include "tools/capture/pipeline_internal.h"
 
-/* A packet gets its time before it is in the socket: what was captured so long
- * ago is there, or was never. */
+/* A packet is in the socket this long after its time stamp, or never. */
 #define CAPTURE_DELAY_NS (2 * NS_PER_MS)
-/* How often statistics are told. */
+/* The interval of statistics. */
 #define STATS_NS NS_PER_S
-/* So long, at most, a live source is read after a stop. */
+/* The longest time that a live source is read after a stop. */
 #define REST_NS (400 * NS_PER_MS)
-/* Waiting for a chunk, a stop is seen so soon. */
+/* How often a wait for a chunk checks for a stop. */
 #define STOP_MS 50
-/* Packets between two looks at the clock while they come without a pause. */
+/* Packets between two checks of the clock while they arrive without a pause. */
 #define CLOCK_PACKETS 64
 
 static uint64_t
@@ -35,7 +34,7 @@ is_stopped(const struct reader *r)
 	return published(&r->pipeline->is_stopped) != 0;
 }
 
-/* NULL: none is free, and none is waited for. */
+/* NULL: none is free. */
 static struct chunk *
 get_chunk(struct reader *r)
 {
@@ -51,7 +50,7 @@ get_chunk(struct reader *r)
 	return c;
 }
 
-/* All chunks that a round needs, or none. */
+/* Get all chunks that a round needs, or none. */
 static bool
 begin_round(struct reader *r)
 {
@@ -138,7 +137,7 @@ put(struct reader *r, unsigned w, const struct record *from,
 	c->used += record_size(from->len);
 }
 
-/* The worker of a packet in this round. */
+/* The worker for a packet in this round. */
 static unsigned
 choose_worker(
     struct reader *r, const struct record *record, const uint8_t *bytes)
@@ -161,7 +160,7 @@ lose(struct reader *r, unsigned w)
 	r->lost[w]++;
 }
 
-/* Bytes of a packet that go on. */
+/* The bytes of a packet to keep. */
 static uint32_t
 bytes_wanted(struct reader *r, const struct record *record)
 {
@@ -188,7 +187,7 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 		w = choose_worker(r, record, bytes);
 	}
 	if (!begin_round(r)) {
-		/* Only a stop keeps a file's packet from getting a chunk. */
+		/* A packet of a file has no chunk only after a stop. */
 		if (!source_is_live(r->source))
 			return;
 		lose(r, w);
@@ -207,7 +206,7 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 	put(r, w, record, bytes);
 }
 
-/* What the kernel dropped is of all streams: the first one tells it. */
+/* Drops of the kernel belong to all streams: the first one reports them. */
 static void
 count_kernel_drops(struct reader *r)
 {
@@ -245,7 +244,7 @@ advance(struct reader *r, unsigned w, uint64_t ns)
 		r->last_ns[w] = ns;
 }
 
-/* A stream that has nothing in this round: it is told how far the time is. */
+/* Send the current time to a stream that has nothing in this round. */
 static void
 flush_idle(struct reader *r, unsigned w, uint64_t ns, bool has_stats)
 {
@@ -259,10 +258,8 @@ flush_idle(struct reader *r, unsigned w, uint64_t ns, bool has_stats)
 	r->open[w] = NULL;
 }
 
-/*
- * Give away what waits. No packet comes any more that is older than NS. Each
- * stream gets something: packets, statistics, or a chunk with a time only.
- */
+/* Pass on what waits. No later packet is older than NS. Each stream gets
+ * something: packets, statistics, or a chunk with a time only. */
 static void
 flush(struct reader *r, uint64_t ns, bool has_stats)
 {
@@ -290,7 +287,8 @@ flush(struct reader *r, uint64_t ns, bool has_stats)
 			flush_idle(r, w, ns, has_stats);
 }
 
-/* Live: is it time to flush? IS_IDLE: everything was read at wall clock NS. */
+/* Flush a live source if it is time. IS_IDLE: everything before wall clock NS
+ * was read. */
 static void
 flush_if_due(struct reader *r, bool is_idle, uint64_t ns)
 {
@@ -320,8 +318,8 @@ wait_for_packets(struct reader *r, const struct source_wait *wait)
 	(void)poll(fds, wait->fd >= 0 ? 2 : 1, ms);
 }
 
-/* When it is time to flush, the source is asked once more: what it does not
- * have then, was not captured before *BEFORE. True: look again. */
+/* When it is time to flush, ask the source once more: what it does not have
+ * then was not captured before *BEFORE. True: read again. */
 static bool
 flush_idle_source(struct reader *r, uint64_t *before)
 {
@@ -351,7 +349,7 @@ start_timers(struct reader *r)
 	r->stats_at = clock_now_ns() + STATS_NS;
 }
 
-/* What was captured before a stop, and waits in the source. */
+/* Read what was captured before a stop and waits in the source. */
 static enum source_got
 read_rest(struct reader *r, struct record *record)
 {
@@ -402,7 +400,7 @@ read_live(struct reader *r)
 		r->failed = E_IO;
 }
 
-/* False: the thread was too long in a read, and another took its place. */
+/* False: the thread was too long in a read, and the caller took its place. */
 static bool
 read_file(struct reader *r)
 {
@@ -425,7 +423,7 @@ read_file(struct reader *r)
 	return true;
 }
 
-/* A chunk is waited for, whatever the source: the end must arrive. */
+/* Wait for a chunk, whatever the source: the end must arrive. */
 static void
 send_end(struct reader *r, unsigned w)
 {
@@ -441,7 +439,7 @@ send_end(struct reader *r, unsigned w)
 void
 reader_end(struct reader *r)
 {
-	r->is_ending = true; /* what was lost last must be told, too */
+	r->is_ending = true; /* the last losses must be reported too */
 	flush(r, r->read_ns, true);
 	for (unsigned w = 0; w < r->n_workers; w++)
 		send_end(r, w);
@@ -463,9 +461,9 @@ reader_run(void *reader)
 	return NULL;
 }
 
-/* A queue of the kernel's, or of a card, hands packets over in blocks: one that
- * was captured so long ago has come. If not, its time becomes that of the
- * stream, and it is counted as clamped. */
+/* The kernel or a card hands over the packets of a queue in blocks: a packet is
+ * handed over this long after its time stamp. A later one gets the stream's
+ * time, and is counted as clamped. */
 #define QUEUE_DELAY_NS (100 * NS_PER_MS)
 
 static bool

@@ -5,9 +5,9 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 
-/* CAP_NET_ADMIN: a larger buffer for packets (packet_socket.h).
- * CAP_DAC_OVERRIDE: root may name files that belong to others, as with any
- * other program, until all is open. */
+/* CAP_NET_ADMIN: a larger buffer for packets (interface.h). CAP_DAC_OVERRIDE:
+ * root may name files that belong to others, as with any other program, until
+ * everything is open. */
 static const cap_value_t wanted[] = { CAP_NET_RAW, CAP_NET_ADMIN,
 	CAP_DAC_OVERRIDE };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A captured packet on its way between threads: this header, then LEN bytes of
- * the packet from its link layer on, then zeros up to a multiple of 8.
+/* A captured packet as it is passed between threads: this header, then LEN
+ * bytes of the packet from its link layer on, then zeros up to a multiple of 8.
  */
 #ifndef TOOLS_CAPTURE_RECORD_H
 #define TOOLS_CAPTURE_RECORD_H
@@ -19,7 +18,7 @@ enum linktype {
 	LINKTYPE_LOOP = 108, /* OpenBSD's */
 	LINKTYPE_LINUX_SLL = 113,
 	LINKTYPE_RADIOTAP = 127,
-	LINKTYPE_UNKNOWN = 65535, /* no number of theirs */
+	LINKTYPE_UNKNOWN = 65535, /* none of these numbers */
 };
 
 enum direction {
@@ -35,9 +34,8 @@ enum record_kind {
 };
 
 struct record {
-	uint64_t ns;	    /* since the Unix epoch; never less than that of
-			       the record before it in its stream */
-	uint32_t order;	    /* among those of its round (chunk.h) */
+	uint64_t ns; /* since the Unix epoch; never decreases within a stream */
+	uint32_t order;	    /* position in its round (chunk.h) */
 	uint32_t wire_len;  /* bytes; as pcap counts, without a checksum of
 			       Ethernet */
 	uint32_t cap_len;   /* bytes that were captured, at most --snaplen */
@@ -51,12 +49,12 @@ struct record {
 /* Since the start of an input. */
 struct record_stats {
 	uint64_t received;	 /* packets that we read */
-	uint64_t dropped_kernel; /* that the kernel had no room for */
-	uint64_t dropped_local;	 /* that we had no room for */
+	uint64_t dropped_kernel; /* dropped by the kernel */
+	uint64_t dropped_local;	 /* dropped by this program */
 };
 
 #define RECORD_ALIGN 8
-/* Bytes of a packet; what libtrace 3 can read. */
+/* The most bytes of a packet, which libtrace 3 can read. */
 #define RECORD_LEN_MAX 65536
 
 static inline uint8_t *
@@ -65,7 +63,7 @@ record_bytes(struct record *r)
 	return (uint8_t *)(r + 1);
 }
 
-/* Bytes that a record with LEN bytes takes. */
+/* The size of a record with LEN bytes. */
 static inline uint32_t
 record_size(uint32_t len)
 {

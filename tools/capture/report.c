@@ -57,8 +57,8 @@ static void
 report_left_out(const struct sink *sink)
 {
 	if (sink->left_out > 0)
-		printf("%" PRIu64 " packets have a link type that the output "
-		       "has not, and are left out\n",
+		printf("%" PRIu64 " packets were left out: the output does not "
+		       "support their link type\n",
 		    sink->left_out);
 }
 
@@ -73,12 +73,12 @@ report_summary(const struct report *r, const struct pipeline_stats *s,
 	    sink->written, s->received, seconds, s->dropped_kernel,
 	    s->dropped_local);
 	if (s->clamped > 0)
-		printf("%" PRIu64 " packets came with a time before that of "
-		       "the one before, and have that\n",
+		printf("%" PRIu64 " packets had an earlier time than the one "
+		       "before, and got its time\n",
 		    s->clamped);
 	if (s->withheld > 0)
-		printf("%" PRIu64 " packets have a link type of which nobody "
-		       "knows where addresses are, and came without bytes\n",
+		printf("%" PRIu64 " packets have a link type that cannot be "
+		       "anonymised: their bytes were left out\n",
 		    s->withheld);
 	report_left_out(sink);
 }
@@ -111,12 +111,11 @@ report_conversion(const struct report *r, const struct ctf_reader_counts *n,
 		       "dropped when it was captured\n",
 		    n->discarded);
 	if (n->missing > 0)
-		printf("%" PRIu64 " packets of CTF, with what was in them, are "
-		       "missing in the trace\n",
+		printf("%" PRIu64 " CTF packets, with all events in them, are "
+		       "missing from the trace\n",
 		    n->missing);
 	if (n->has_discarded)
-		printf("the trace does not say of all packets that are missing "
-		       "how many they are\n");
+		printf("more packets are missing, without a count\n");
 	report_left_out(sink);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a user is told: a line once a second, and a summary. */
+/* Output for the user: a line once a second, and a summary. */
 #ifndef TOOLS_CAPTURE_REPORT_H
 #define TOOLS_CAPTURE_REPORT_H
 
@@ -13,25 +13,25 @@
 #define REPORT_NS UINT64_C(1000000000)
 
 struct report {
-	bool is_terminal; /* stderr: the line is written over */
-	bool has_line;	  /* one stands there */
+	bool is_terminal; /* stderr is one: the line is overwritten */
+	bool has_line;	  /* a line is shown */
 	uint64_t begin_ns;
 	uint64_t shown_ns;
 	struct pipeline_stats shown;
 };
 
 void report_begin(struct report *r);
-/* If it is time. */
+/* Print the line, if it is time. */
 void report_line(
     struct report *r, const struct pipeline_stats *s, const struct sink *sink);
-/* Leave the line that is written over. */
+/* End the line, so that other output does not overwrite it. */
 void report_end_line(struct report *r);
 void report_summary(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink);
 void report_json(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink);
 
-/* Of --from-ctf. */
+/* The same for --from-ctf. */
 void report_conversion(const struct report *r,
     const struct ctf_reader_counts *n, const struct sink *sink);
 void report_conversion_json(const struct report *r,

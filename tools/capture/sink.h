@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where a capture goes. One thread calls a sink. A failure is final, and told
- * by sink->error, one line.
- */
+/* The output of a capture. One thread calls a sink. A failure is final, and
+ * described by sink->error, one line. */
 #ifndef TOOLS_CAPTURE_SINK_H
 #define TOOLS_CAPTURE_SINK_H
 
@@ -23,20 +21,21 @@
 struct sink;
 
 struct sink_ops {
-	/* A CTF packet of that stream: events behind CTF_HEADER_LEN bytes,
-	 * which the sink fills. It takes C, and calls chunk_done(). */
+	/* Take a CTF packet of that stream: events after CTF_HEADER_LEN bytes,
+	 * which the sink fills. The sink owns C, and calls chunk_done(). */
 	enum status (*packet)(
 	    struct sink *sink, unsigned stream, struct chunk *c);
-	/* A packet, for sinks of records. Borrowed. */
+	/* Take a packet of the network; NULL: the sink takes CTF packets. The
+	 * arguments are borrowed. */
 	enum status (*record)(
 	    struct sink *sink, const struct record *r, const uint8_t *bytes);
-	/* Nothing of this stream is older than NS. NULL: it needs none. */
+	/* No later packet of this stream is older than NS. NULL: not needed. */
 	enum status (*beacon)(struct sink *sink, unsigned stream, uint64_t ns);
-	/* What to wait for, and when to call work(); NULL: nothing. */
+	/* What to wait for, and when to call work(). NULL: nothing. */
 	unsigned (*pollfds)(struct sink *sink, struct pollfd out[SINK_POLLFDS],
 	    uint64_t *at_ns);
 	enum status (*work)(struct sink *sink);
-	/* Everything is where it belongs. */
+	/* Complete the output. */
 	enum status (*finish)(struct sink *sink);
 	void (*destroy)(struct sink *sink);
 };
@@ -44,7 +43,7 @@ struct sink_ops {
 struct sink_config {
 	struct ctf_trace trace; /* strings are borrowed */
 	unsigned n_streams;
-	/* May a call that waits still wait? */
+	/* May a call that is waiting go on? */
 	bool (*may_wait)(void *arg);
 	void *arg;
 };
@@ -54,19 +53,20 @@ struct sink {
 	struct sink_config config;
 	char error[SINK_ERROR_MAX];
 	uint64_t written; /* packets of the network */
-	uint64_t events;  /* those, and statistics */
+	uint64_t events;  /* packets and statistics */
 	uint64_t ctf_packets, bytes;
-	uint64_t left_out; /* packets that the output knows no type for */
+	uint64_t
+	    left_out; /* packets whose link type the output does not support */
 };
 
-/* Fill the header of a packet, which has number SEQ in its stream. Returns what
- * is in it. */
+/* Fill the header of a packet, which has number SEQ in its stream. Returns its
+ * contents. */
 struct ctf_packet sink_header(
     const struct sink *sink, unsigned stream, struct chunk *c, uint64_t seq);
 /* Note a failure, with printf's words. Returns ST. */
 enum status sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-/* A packet left for where it belongs. */
+/* Count a packet that was delivered. */
 void sink_count(struct sink *sink, const struct chunk *c);
 void sink_destroy(struct sink *sink); /* NULL is fine */
 

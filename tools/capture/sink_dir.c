@@ -21,7 +21,7 @@
 struct stream_file {
 	int fd; /* -1: nothing was written yet */
 	uint64_t at;
-	uint64_t seq; /* goes on when files change */
+	uint64_t seq; /* continues in the next file */
 };
 
 struct sink_dir {
@@ -65,7 +65,8 @@ write_metadata(struct sink_dir *d)
 	return is_written ? OK : E_IO;
 }
 
-/* Named as LTTng names a trace chunk: its time, with the zone, and a number. */
+/* Create a directory named like a trace chunk of LTTng: its time, with the
+ * zone, and a number. */
 static enum status
 make_chunk_dir(struct sink_dir *d)
 {
@@ -145,7 +146,7 @@ append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
 		return OK;
 	}
 	error = errno;
-	/* What is there stays readable: whole packets only. */
+	/* Keep only whole packets, so that the file stays readable. */
 	if (f->fd >= 0)
 		(void)!ftruncate(f->fd, (off_t)f->at);
 	return sink_fail(
@@ -171,7 +172,7 @@ finish(struct sink *sink)
 {
 	struct sink_dir *d = dir_of(sink);
 
-	/* A capture without a packet is a trace without a stream. */
+	/* A capture without packets is a trace without streams. */
 	if (d->dir < 0)
 		return begin_dir(d);
 	return OK;

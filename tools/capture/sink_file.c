@@ -36,7 +36,7 @@ put_record(struct sink *sink, const struct record *r, const uint8_t *bytes)
 	return OK;
 }
 
-/* Packets that were counted may have been in libtrace's buffers only. */
+/* Packets that were counted may still be in libtrace's buffers. */
 static enum status
 finish(struct sink *sink)
 {

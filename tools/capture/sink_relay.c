@@ -11,9 +11,9 @@
 
 /* The folder of the trace below the session, as LTTng has ust and kernel. */
 #define TRACE_PATH "network"
-/* A relay that does not move is looked at so often: has the user had enough? */
+/* The interval of checks, while a relay hangs, whether to go on waiting. */
 #define WAIT_MS 50
-/* Without any progress; then the relay is taken for dead. */
+/* The longest time without progress while the session is opened. */
 #define RELAY_TIMEOUT_MS 10000
 
 struct stream_state {
@@ -46,7 +46,7 @@ check_client(struct sink_relay *r, enum status st)
 					       : status_text(st));
 }
 
-/* It has no room: let it work, for as long as somebody waits for it. */
+/* The client has no space: let it work, as long as the sink may wait. */
 static enum status
 wait_for_room(struct sink_relay *r)
 {
@@ -54,8 +54,7 @@ wait_for_room(struct sink_relay *r)
 
 	if (!c->may_wait(c->arg))
 		return sink_fail(&r->sink, E_IO,
-		    "%s: the relay takes nothing any more, and it is time to "
-		    "end",
+		    "%s: the relay accepted nothing more before the end",
 		    r->name);
 	return check_client(r, client_work(r->client, WAIT_MS));
 }
@@ -103,7 +102,7 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 	return st;
 }
 
-/* One that is not wanted now is not kept: there will be others. */
+/* A beacon that cannot be sent now is dropped: others will follow. */
 static enum status
 put_beacon(struct sink *sink, unsigned stream, uint64_t ns)
 {
@@ -154,7 +153,7 @@ destroy(struct sink *sink)
 {
 	struct sink_relay *r = relay_of(sink);
 
-	client_destroy(r->client); /* packets that wait are done with */
+	client_destroy(r->client); /* this also releases packets that wait */
 	free(r->streams);
 	free(r);
 }

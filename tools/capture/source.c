@@ -17,15 +17,15 @@
 #include "tools/capture/pcap_input.h"
 
 /* libtrace 3 reads the header of a record of a pcap file, and a packet of up to
- * 65,535 bytes behind it, into a buffer of LIBTRACE_PACKET_BUFSIZE bytes, which
+ * 65,535 bytes after it, into a buffer of LIBTRACE_PACKET_BUFSIZE bytes, which
  * is too small by the header. So it gets a larger one. */
 #define PACKET_BUFFER_LEN (LIBTRACE_PACKET_BUFSIZE + 4096)
-/* Of pcap files. */
+/* The header of a record in a pcap file. */
 #define RECORD_HEADER_LEN 16
 
 struct source {
 	char *uri;
-	/* One of these, or all of libtrace's that follow. */
+	/* One of these two, or else the members of libtrace that follow. */
 	struct interface *interface;
 	struct pcap_input *pcap;
 	libtrace_t *trace;
@@ -34,12 +34,12 @@ struct source {
 	libtrace_filter_t *filter;
 	bool is_live;
 	bool drops_outgoing;  /* a loopback interface shows each packet twice */
-	bool tells_new_drops; /* libtrace tells those since the last question */
+	bool tells_new_drops; /* libtrace counts since the last question */
 	uint64_t dropped;     /* their sum */
 	char error[SOURCE_WHY_MAX];
 };
 
-/* Formats whose packets come as time goes by. */
+/* Live formats. */
 static const char *const live_formats[] = { "int:", "ring:", "pcapint:", "bpf:",
 	"dag:", "rt:", "dpdk:", "dpdkvdev:", "xdp:", "pfring:", "ndag:",
 	"etsilive:", "tzsplive:" };
@@ -54,14 +54,14 @@ is_live_uri(const char *uri)
 	return false;
 }
 
-/* What it names is an interface. */
+/* The URI of a live source names an interface. */
 static bool
 is_loopback(const char *uri)
 {
 	return interface_is_loopback(source_place(uri));
 }
 
-/* A file of the format that wireshark writes, and libtrace 3 does not read. */
+/* A file in wireshark's format, which libtrace 3 does not read. */
 static bool
 is_pcapng(const char *uri)
 {
@@ -72,7 +72,8 @@ is_pcapng(const char *uri)
 	FILE *f;
 	bool is;
 
-	/* Of a pipe it is gone; to ask would be to wait for more. */
+	/* The first bytes of a pipe were read already; this would wait for
+	 * more. */
 	if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
 		return false;
 	f = fopen(path, "re");
@@ -84,19 +85,18 @@ is_pcapng(const char *uri)
 	return is;
 }
 
-/* What a user can do about it; "" if nobody knows. */
+/* Advice for the user; "" if there is none. */
 static const char *
 advice(const char *uri, const char *problem)
 {
 	if (strstr(problem, "not permitted") != NULL)
-		return " (it takes root, or CAP_NET_RAW)";
+		return " (root or CAP_NET_RAW is required)";
 	if (is_pcapng(uri))
-		return " (a pcapng file: \"editcap -F pcap\" makes a pcap file "
-		       "of it)";
+		return " (a pcapng file: convert it with \"editcap -F pcap\")";
 	return "";
 }
 
-/* libtrace's last problem, one line without its end. */
+/* Copy libtrace's last error, one line without its newline. */
 static void
 tell(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 {
@@ -108,8 +108,8 @@ tell(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 	    advice(uri, e.problem));
 }
 
-/* A filter that cannot be compiled is found with its first packet: so it gets
- * one. */
+/* libtrace compiles a filter with its first packet: try it with an empty one.
+ */
 static enum status
 try_filter(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -122,7 +122,7 @@ try_filter(struct source *s, const struct source_config *config,
 		return E_NOMEM;
 	trace_construct_packet(p, TRACE_TYPE_ETH, nothing, sizeof(nothing));
 	if (trace_apply_filter(s->filter, p) < 0) {
-		snprintf(why, SOURCE_WHY_MAX, "%s: not a filter: %s",
+		snprintf(why, SOURCE_WHY_MAX, "%s: invalid filter \"%s\"",
 		    config->uri, config->filter);
 		st = E_REFUSED;
 	}
@@ -146,8 +146,8 @@ configure(struct source *s, const struct source_config *config,
 		    trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
 			goto fail;
 	}
-	/* Files know no snap length: what is too long is cut here. Of a file
-	 * libtrace filters a packet before its length can be made safe. */
+	/* libtrace does not cut or filter files: packets of files are cut by
+	 * the reader, and filtered after their length was made safe. */
 	if (s->is_live && snaplen != 0 &&
 	    trace_config(s->trace, TRACE_OPTION_SNAPLEN, &snaplen) != 0)
 		goto fail;
@@ -166,7 +166,8 @@ make_packet(struct source *s)
 	s->packet = trace_create_packet();
 	if (s->packet == NULL)
 		return E_NOMEM;
-	/* Packets of live sources are in the kernel's memory, or are cut. */
+	/* Packets of live sources are in the kernel's memory, or are cut off.
+	 */
 	if (s->is_live)
 		return OK;
 	s->packet->buffer = malloc(PACKET_BUFFER_LEN);
@@ -174,7 +175,7 @@ make_packet(struct source *s)
 	return s->packet->buffer != NULL ? OK : E_NOMEM;
 }
 
-/* OK without an interface: it is for libtrace. */
+/* OK without an interface: libtrace must read it. */
 static enum status
 open_interface(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -215,8 +216,8 @@ open_trace(struct source *s, const struct source_config *config,
 {
 	enum status st;
 
-	/* wandio would read ahead in a thread of its own, with 50 MiB of
-	 * buffers, and be no faster. No thread of ours is there yet. */
+	/* wandio would read ahead in its own thread, with 50 MiB of buffers,
+	 * and be no faster. Setting this is safe: we have no threads yet. */
 	(void)setenv("LIBTRACEIO", "nothreads", 0);
 	s->trace = trace_create(config->uri);
 	if (trace_is_err(s->trace)) {
@@ -242,7 +243,7 @@ start(struct source *s, const struct source_config *config,
 	return st;
 }
 
-/* Packet sockets of Linux. */
+/* Tune packet sockets of Linux. */
 static void
 tune_socket(struct source *s, const char *uri)
 {
@@ -322,7 +323,7 @@ source_dropped(struct source *s)
 	if (s->trace == NULL)
 		return 0;
 	n = trace_get_dropped_packets(s->trace);
-	if (n == UINT64_MAX) /* it is not known */
+	if (n == UINT64_MAX) /* unknown */
 		return s->dropped;
 	s->dropped = s->tells_new_drops ? s->dropped + n : n;
 	return s->dropped;
@@ -337,8 +338,8 @@ fail(struct source *s)
 	return SOURCE_FAILED;
 }
 
-/* To libtrace a file that ends right behind the header of a record is whole.
- * But it has read that header to where the packet's was. */
+/* libtrace takes a file that ends immediately after the header of a record for
+ * a whole one. But it has overwritten the previous header. */
 static enum source_got
 next_of_file(struct source *s)
 {
@@ -348,8 +349,8 @@ next_of_file(struct source *s)
 
 	if (s->packet->buf_control == TRACE_CTRL_PACKET)
 		memcpy(header, none, sizeof(none));
-	/* Of a record that is cut, libtrace tells errno, which nobody has set:
-	 * an assertion of it fails for 0. */
+	/* libtrace reports errno for a record that is cut off, without having
+	 * set it, and then asserts that it is not 0. */
 	errno = EIO;
 	if (trace_read_packet(s->trace, s->packet) > 0)
 		return SOURCE_PACKET;
@@ -358,8 +359,8 @@ next_of_file(struct source *s)
 	    s->packet->buf_control != TRACE_CTRL_PACKET ||
 	    memcmp(header, none, sizeof(none)) == 0)
 		return got;
-	snprintf(
-	    s->error, sizeof(s->error), "%s: it ends within a packet", s->uri);
+	snprintf(s->error, sizeof(s->error),
+	    "%s: the file ends within a packet", s->uri);
 	return SOURCE_FAILED;
 }
 
@@ -384,7 +385,7 @@ next_live(struct source *s, struct source_wait *wait)
 	}
 }
 
-/* Of files; the kernel filters live ones. */
+/* Filter packets of files; the kernel filters live ones. */
 static enum source_got
 filter(struct source *s)
 {
@@ -395,11 +396,11 @@ filter(struct source *s)
 	if (passes >= 0)
 		return passes > 0 ? SOURCE_PACKET : SOURCE_NOTHING;
 	snprintf(s->error, sizeof(s->error),
-	    "%s: the filter is not for this link type", s->uri);
+	    "%s: the filter does not apply to this link type", s->uri);
 	return SOURCE_FAILED;
 }
 
-/* NOTHING: the packet is left out. */
+/* SOURCE_NOTHING: skip the packet. */
 static enum source_got
 look_at_packet(struct source *s, struct record *record, const uint8_t **bytes)
 {

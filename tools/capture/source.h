@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where packets come from: an input of libtrace, by its serial interface, which
- * is the same in libtrace 3 and 4. Only this file and writer.c know libtrace.
- * One thread at a time per source; the first source_open() before any thread is
- * started (libtrace registers its formats then).
+ * A source of packets: an input of libtrace, by its serial interface, which is
+ * the same in libtrace 3 and 4, or one of our own readers. One thread at a time
+ * per source; the first source_open() must precede all threads (libtrace
+ * registers its formats then).
  */
 #ifndef TOOLS_CAPTURE_SOURCE_H
 #define TOOLS_CAPTURE_SOURCE_H
@@ -22,16 +22,16 @@ struct source_config {
 	const char *filter; /* in pcap's language; NULL: none */
 	uint32_t snaplen;   /* bytes of a packet, at most; 0: all */
 	bool promiscuous;
-	/* So many threads of libtrace's own may read it, if it has queues for
-	 * them (parallel_input.h); up to 1: none. */
+	/* The number of libtrace's own threads that may read it, if it has
+	 * queues for them (parallel_input.h); up to 1: none. */
 	unsigned threads;
 	bool by_flow; /* both directions of a flow to one of them */
 };
 
 struct source;
 
-/* What an URI has behind its format: a file, or an interface. URI itself if it
- * names no format. */
+/* The part of a URI after its format: a file or an interface. The whole URI if
+ * it has no format. */
 static inline const char *
 source_place(const char *uri)
 {
@@ -40,54 +40,56 @@ source_place(const char *uri)
 	return colon != NULL ? colon + 1 : uri;
 }
 
-/* Opened and started: a live source captures from now on, with a capability
- * that may be given up. Not OK: *WHY is one line, ended by a NUL. */
+/* Open and start a source: if live, it captures from now on, with a capability
+ * that may then be dropped. Not OK: *WHY is one line. */
 #define SOURCE_WHY_MAX 512
 enum status source_open(struct source **out, const struct source_config *config,
     char why[SOURCE_WHY_MAX]) MUST_CHECK;
 void source_close(struct source *s); /* NULL is fine */
 
-/* Packets come as time goes by: none can be waited for, some may be dropped. */
+/* Does the source capture live? Then the reader must not wait, and packets may
+ * be dropped. */
 bool source_is_live(const struct source *s);
 
 enum source_got {
 	SOURCE_PACKET,
-	SOURCE_NOTHING, /* live: wait for wait_fd, or for so long */
+	SOURCE_NOTHING, /* live: wait as struct source_wait tells */
 	SOURCE_END,
-	SOURCE_FAILED, /* source_error() says why */
+	SOURCE_FAILED, /* see source_error() */
 };
 
 struct source_wait {
-	int fd;		/* readable: packets are there; -1: none */
-	int timeout_ms; /* look again after it; -1: not needed */
+	int fd;		/* readable when there are packets; -1: none */
+	int timeout_ms; /* ask again after it; -1: not needed */
 };
 
-/* The next packet: RECORD but its order, and *BYTES, which has record->cap_len
- * bytes and is valid until the next call. */
+/* The next packet: fills RECORD except its order, and *BYTES, which has
+ * record->cap_len bytes and is valid until the next call. */
 enum source_got source_next(struct source *s, struct record *record,
     const uint8_t **bytes, struct source_wait *wait) MUST_CHECK;
 const char *source_error(const struct source *s);
 
-/* How many threads of libtrace's own read it; 0: none, it is for source_next().
- */
+/* The number of libtrace's own threads that read it; 0: none, use
+ * source_next(). */
 unsigned source_threads(const struct source *s);
 
 struct source_calls {
 	void *arg;
-	/* In thread THREAD: a packet, as of source_next(), which goes on.
-	 * False: no more are wanted. BYTES are valid during the call. */
+	/* Called in thread THREAD for each packet, as of source_next(). False:
+	 * stop. BYTES are valid during the call. */
 	bool (*packet)(void *arg, unsigned thread, struct record *record,
 	    const uint8_t *bytes);
-	/* In thread THREAD, again and again: some time went by. */
+	/* Called in thread THREAD at intervals. */
 	void (*tick)(void *arg, unsigned thread);
 };
 
-/* Instead of source_next(), once: makes CALLS until STOP is readable, or one
- * wants no more, or the source ends or fails. No call comes after it. */
+/* To be called once, instead of source_next(): makes CALLS until STOP is
+ * readable, a call returns false, or the source ends or fails. No call is made
+ * afterwards. */
 enum source_got source_run(
     struct source *s, const struct source_calls *calls, int stop) MUST_CHECK;
 
-/* Packets that the kernel, or the device, had no room for, so far. */
+/* Packets that the kernel or the device has dropped so far. */
 uint64_t source_dropped(struct source *s);
 
 /* Print the formats that libtrace knows. */

@@ -14,14 +14,14 @@
 #include "tools/capture/little.h"
 #include "tools/capture/outfile.h"
 
-/* A packet that libtrace constructs has this in front of its bytes, in host
+/* A packet that libtrace constructs has this header before its bytes, in host
  * order (the pcap format's record header). */
 struct constructed {
 	uint32_t seconds, microseconds, cap_len, wire_len;
 };
 
-/* A record of Endace's Extensible Record Format, which keeps 2^-32 s; packets
- * of Ethernet have two more bytes in front. */
+/* A record of Endace's Extensible Record Format, with a resolution of 2^-32 s;
+ * packets of Ethernet have two more bytes before them. */
 #define ERF_HEADER_LEN 16
 #define ERF_PAD_LEN 2
 #define ERF_VARYING_LENGTH 4 /* of the flags */
@@ -33,12 +33,13 @@ struct writer {
 	libtrace_out_t *out;
 	libtrace_packet_t *packet;
 	libtrace_packet_t *erf_packet;
-	libtrace_t *erf; /* what such packets would come from, or NULL */
+	libtrace_t *erf; /* the input that such packets claim, or NULL */
 	uint8_t record[UINT16_MAX];
-	struct outfile *file;	  /* NULL: the output is no file */
-	const char *uri;	  /* borrowed */
-	bool has_one_type;	  /* the output, of link types */
-	libtrace_linktype_t type; /* which; unknown before the first packet */
+	struct outfile *file; /* NULL: the output is not a file */
+	const char *uri;      /* borrowed */
+	bool has_one_type;    /* the output takes one link type only */
+	libtrace_linktype_t
+	    type; /* that type; unknown before the first packet */
 	char error[WRITER_WHY_MAX];
 };
 
@@ -50,21 +51,21 @@ static const trace_option_compresstype_t compressions[] = {
 	[WRITER_PLAIN] = TRACE_OPTION_COMPRESSTYPE_NONE,
 };
 
-/* libtrace's last problem, one line without its end. */
+/* Copy libtrace's last error, one line without its newline. */
 static void
 tell(char why[WRITER_WHY_MAX], const char *uri, libtrace_out_t *out)
 {
 	const libtrace_err_t e = trace_get_err_output(out);
 
 	snprintf(why, WRITER_WHY_MAX, "%s: %s", uri,
-	    e.problem[0] != '\0' ? e.problem : "cannot be written");
+	    e.problem[0] != '\0' ? e.problem : "cannot write to the output");
 	why[strcspn(why, "\n")] = '\0';
 }
 
 /* Formats whose outputs are files. */
 static const struct format {
 	const char *prefix;
-	bool has_one_type; /* of link types, in one file */
+	bool has_one_type; /* a file has one link type */
 	bool is_erf;
 } formats[] = {
 	{ "pcapfile:", true, false },
@@ -95,10 +96,11 @@ create_output(struct writer *w, char why[WRITER_WHY_MAX])
 	char uri[64];
 
 	if (format == NULL && !is_interface(w->uri)) {
-		/* libtrace 3 reads memory that it has freed to say so. */
+		/* libtrace 3 reads freed memory to report this. */
 		snprintf(why, WRITER_WHY_MAX,
-		    "%s: no such output: pcapfile:FILE, pcap:FILE, erf:FILE, "
-		    "int:INTERFACE or ring:INTERFACE",
+		    "%s: unknown output (not pcapfile:FILE, pcap:FILE, "
+		    "erf:FILE, "
+		    "int:INTERFACE or ring:INTERFACE)",
 		    w->uri);
 		return E_REFUSED;
 	}
@@ -121,8 +123,8 @@ create_output(struct writer *w, char why[WRITER_WHY_MAX])
 	}
 	if (w->out != NULL && !trace_is_err_output(w->out))
 		return OK;
-	snprintf(
-	    why, WRITER_WHY_MAX, "%s: libtrace knows no such output", w->uri);
+	snprintf(why, WRITER_WHY_MAX,
+	    "%s: libtrace does not support this output", w->uri);
 	if (w->out != NULL)
 		tell(why, w->uri, w->out);
 	return E_REFUSED;
@@ -137,7 +139,7 @@ start_output(struct writer *w, enum writer_compression compression, int level,
 
 	if (st != OK)
 		return st;
-	/* An output that compresses nothing may refuse to be told so. */
+	/* An output without compression may refuse these options. */
 	if ((trace_config_output(
 		 w->out, TRACE_OPTION_OUTPUT_COMPRESS, &level) != 0 ||
 		trace_config_output(
@@ -181,7 +183,7 @@ writer_open(struct writer **out, const char *uri,
 	return OK;
 }
 
-/* Has the file failed? */
+/* Report a failure of the file. */
 static enum status
 check_file(struct writer *w, int error)
 {
@@ -191,7 +193,7 @@ check_file(struct writer *w, int error)
 	return E_IO;
 }
 
-/* libtrace ends the program where a packet has more with its checksum. */
+/* libtrace ends the program if a packet with its checksum is longer. */
 static uint32_t
 wire_max(libtrace_linktype_t type)
 {
@@ -212,7 +214,7 @@ construct(struct writer *w, libtrace_linktype_t type,
 	h->seconds = (uint32_t)(record->ns / NS_PER_S);
 	h->microseconds = (uint32_t)(record->ns % NS_PER_S / 1000);
 	h->wire_len = record->wire_len <= most ? record->wire_len : most;
-	w->packet->wire_length = -1; /* libtrace's note of it */
+	w->packet->wire_length = -1; /* libtrace's cached value */
 }
 
 static enum status
@@ -220,7 +222,7 @@ write_packet(struct writer *w, libtrace_packet_t *packet)
 {
 	libtrace_err_t e;
 
-	/* pcap: answers 0 when all is well */
+	/* pcap: returns 0 for success */
 	if (trace_write_packet(w->out, packet) >= 0)
 		return w->file != NULL ? check_file(w, outfile_error(w->file))
 				       : OK;
@@ -232,7 +234,7 @@ write_packet(struct writer *w, libtrace_packet_t *packet)
 	return E_IO;
 }
 
-/* Rounded up, so that who rounds down has the nanoseconds again. */
+/* Rounded up, so that a reader that rounds down gets the same nanoseconds. */
 static uint64_t
 erf_time(uint64_t ns)
 {
@@ -254,7 +256,7 @@ make_erf(struct writer *w, const struct record *r, const uint8_t *bytes)
 {
 	const uint32_t len = r->len <= ERF_LEN_MAX ? r->len : ERF_LEN_MAX;
 	const uint32_t most = wire_max(TRACE_TYPE_ETH);
-	/* As libtrace counts: with the checksum. */
+	/* libtrace counts the checksum. */
 	const uint32_t wire = ETHERNET_CHECKSUM_LEN +
 			      (r->wire_len <= most ? r->wire_len : most);
 	uint8_t *at = little_u64(w->record, erf_time(r->ns));
@@ -268,7 +270,7 @@ make_erf(struct writer *w, const struct record *r, const uint8_t *bytes)
 	(void)little_bytes(at, bytes, len);
 }
 
-/* A packet as one that was read from a file of that format. */
+/* Write a packet as if it had been read from a file of that format. */
 static enum status
 write_erf(struct writer *w, const struct record *r, const uint8_t *bytes)
 {
@@ -292,10 +294,10 @@ writer_packet(
 	const libtrace_linktype_t type = linktype_to_libtrace(
 	    record->link_type);
 
-	/* ERF has no packets without bytes, either. */
+	/* ERF has no packets without bytes. */
 	if (type == TRACE_TYPE_UNKNOWN || (w->erf != NULL && record->len == 0))
 		return E_MALFORMED;
-	/* libtrace would write it as one of the first packet's type. */
+	/* libtrace would write it with the first packet's type. */
 	if (w->has_one_type && w->type != TRACE_TYPE_UNKNOWN && w->type != type)
 		return E_MALFORMED;
 	w->type = type;
@@ -311,7 +313,7 @@ writer_error(const struct writer *w)
 	return w->error;
 }
 
-/* libtrace must have closed its end of the pipe before ours is. */
+/* libtrace must close its end of the pipe before we close ours. */
 enum status
 writer_finish(struct writer *w)
 {
@@ -329,7 +331,7 @@ writer_close(struct writer *w)
 	if (w->packet != NULL)
 		trace_destroy_packet(w->packet);
 	if (w->erf_packet != NULL) {
-		w->erf_packet->buffer = NULL; /* it was ours */
+		w->erf_packet->buffer = NULL; /* the buffer is ours */
 		trace_destroy_packet(w->erf_packet);
 	}
 	if (w->erf != NULL)

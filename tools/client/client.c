@@ -319,8 +319,8 @@ check_size(struct client *c, const struct client_packet *p)
 	if (!c->config.udp || size <= most)
 		return OK;
 	return client_fail(c, E_LIMIT,
-	    "a packet of %" PRIu64 " bytes: over UDP the relay takes %" PRIu64
-	    " at most",
+	    "a packet has %" PRIu64
+	    " bytes: over UDP the relay accepts at most %" PRIu64,
 	    size, most);
 }
 
@@ -470,7 +470,8 @@ wait_for_disk(struct client *c)
 	if (st != OK || !is_pending)
 		return st;
 	if (now - e->began_ns > c->config.timeout_ms * NS_PER_MS)
-		return client_fail(c, E_IO, "the relay has not written all");
+		return client_fail(
+		    c, E_IO, "the relay has not written everything to disk");
 	e->again_ns = now + (c->config.ask_ms * NS_PER_MS << e->rounds);
 	e->rounds += e->rounds < ASK_DOUBLINGS;
 	return E_BUSY;

@@ -194,7 +194,7 @@ ask_session(struct client *c)
 
 	if (c->dialog.minor < CLIENT_MINOR_MIN)
 		return client_fail(c, E_PROTOCOL,
-		    "the relay speaks 2.%u: 2.11 or newer is needed",
+		    "the relay has protocol 2.%u: 2.11 or newer is required",
 		    c->dialog.minor);
 	if (getrandom(&q.uuid, sizeof(q.uuid), 0) != sizeof(q.uuid))
 		return client_fail_errno(c, "getrandom");
@@ -267,7 +267,8 @@ static enum status
 keep_path(struct client *c, const struct dialog_reply *r)
 {
 	if (r->path.n >= sizeof(c->path))
-		return client_fail(c, E_PROTOCOL, "the relay's path is long");
+		return client_fail(
+		    c, E_PROTOCOL, "the relay's session path is too long");
 	memcpy(c->path, r->path.p, r->path.n);
 	c->path[r->path.n] = '\0';
 	return OK;
@@ -277,7 +278,7 @@ static enum status
 take_pending(struct client *c, const struct dialog_reply *r)
 {
 	if (r->value > 1)
-		return client_fail(c, E_PROTOCOL, "%s was answered with %llu",
+		return client_fail(c, E_PROTOCOL, "invalid answer to %s: %llu",
 		    relay_row(r->cmd)->name, (unsigned long long)r->value);
 	c->round.is_pending |= r->value == 1;
 	c->round.is_answered |= r->cmd == RELAY_CMD_end_data_pending;
@@ -290,8 +291,8 @@ take_configuration(struct client *c, const struct dialog_reply *r)
 {
 	if (r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0)
 		return OK;
-	return client_fail(
-	    c, E_REFUSED, "the relay does not take UDP (--udp-port)");
+	return client_fail(c, E_REFUSED,
+	    "the relay does not accept UDP (its option --udp-port)");
 }
 
 static void
@@ -317,8 +318,9 @@ take(struct client *c, const struct dialog_reply *r)
 	if (r->cmd == RELAY_CMD_get_configuration)
 		return take_configuration(c, r);
 	if (r->code != RELAY_OK)
-		return client_fail(c, E_REFUSED, "the relay answers %s with %u",
-		    relay_row(r->cmd)->name, r->code);
+		return client_fail(c, E_REFUSED,
+		    "the relay refused %s: code %u", relay_row(r->cmd)->name,
+		    r->code);
 	switch (r->cmd) {
 	case RELAY_CMD_create_session:
 		c->session_id = r->value;
@@ -351,8 +353,7 @@ take_replies(struct client *c)
 		if ((st = take(c, &r)) != OK)
 			return st;
 	if (st != E_MORE)
-		return client_fail(
-		    c, st, "the relay answers what was not asked");
+		return client_fail(c, st, "unexpected data from the relay");
 	return advance(c);
 }
 

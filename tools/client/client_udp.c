@@ -71,8 +71,7 @@ client_udp_take_open(struct client *c, const struct dialog_reply *r)
 	if (udp_open_reply_decode(&body, &u->link) != OK ||
 	    u->link.fragment_size < UDP_FRAGMENT_MIN ||
 	    u->link.fragment_size > UDP_FRAGMENT_MAX)
-		return client_fail(
-		    c, E_PROTOCOL, "the relay's answer to udp_open is bad");
+		return client_fail(c, E_PROTOCOL, "invalid answer to udp_open");
 	u->resends = calloc(CLIENT_RESENDS, sizeof(*u->resends));
 	if (u->resends == NULL)
 		return client_fail(c, E_NOMEM, "out of memory");
@@ -444,7 +443,7 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 		st = take_stream(c, &body, &news);
 	if (st != OK)
 		return client_fail(
-		    c, E_PROTOCOL, "the relay's answer to udp_status is bad");
+		    c, E_PROTOCOL, "invalid answer to udp_status");
 	u->has_loss = news.has_loss || u->n_resends > 0;
 	window_answer(&u->window, u->has_loss, news.missing);
 	return OK;

@@ -37,8 +37,7 @@ trace_dir_open(int *out, const char *path, char *why, size_t size)
 	}
 	if (is_empty(*out))
 		return OK;
-	(void)snprintf(
-	    why, size, "%s: it is not empty; nothing is overwritten", path);
+	(void)snprintf(why, size, "%s: the directory is not empty", path);
 	close(*out);
 	*out = -1;
 	return E_EXISTS;

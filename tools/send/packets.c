@@ -20,13 +20,14 @@ static enum status
 check_size(struct packets *p, const struct client_packet *k, uint64_t bits)
 {
 	if (bits == 0 || bits % 8 != 0)
-		return wrong(p, "a packet is not made of whole bytes");
+		return wrong(p, "the size of a packet is not in whole bytes");
 	if (bits / 8 > p->data.n - p->at)
 		return wrong(p, "the last packet is cut short");
 	if (bits / 8 > UINT32_MAX)
-		return wrong(p, "a packet of more than 4 GiB");
+		return wrong(p, "a packet is larger than 4 GiB");
 	if (k->index.content_size > bits)
-		return wrong(p, "a packet's content is larger than itself");
+		return wrong(
+		    p, "the content of a packet is larger than the packet");
 	return OK;
 }
 
@@ -120,13 +121,13 @@ find_heads(struct packets *p, struct heads *h)
 	h->context = &none;
 	magic = get(h, TSDL_MAGIC, PACKET_MAGIC);
 	if (magic != PACKET_MAGIC)
-		return wrong(p, "no packet begins where one should");
+		return wrong(p, "no packet header where one is expected");
 	s = tsdl_stream_of(t, get(h, TSDL_STREAM_ID, 0));
 	if (s == NULL && t->header.fields[TSDL_STREAM_ID].size == 0 &&
 	    t->n_streams == 1)
 		s = &t->streams[0];
 	if (s == NULL)
-		return wrong(p, "a packet of an unknown stream class");
+		return wrong(p, "a packet has an unknown stream class");
 	h->context = &s->context;
 	align = s->context.align;
 	h->context_at = (t->header.size + align - 1) / align * align;
@@ -145,7 +146,7 @@ next_by_header(struct packets *p, struct client_packet *out)
 	if ((st = find_heads(p, &h)) != OK)
 		return st;
 	if (!has(&h, TSDL_TIMESTAMP_BEGIN) || !has(&h, TSDL_TIMESTAMP_END))
-		return wrong(p, "packets without time stamps");
+		return wrong(p, "packets have no time stamps");
 	/* Without sizes the file is one packet (CTF 1.8, 5.2). */
 	i->packet_size = get(&h, TSDL_PACKET_SIZE,
 	    get(&h, TSDL_CONTENT_SIZE, (p->data.n - p->at) * 8));
@@ -159,7 +160,7 @@ next_by_header(struct packets *p, struct client_packet *out)
 	st = check_size(p, out, i->packet_size);
 	out->size = (uint32_t)(i->packet_size / 8);
 	if (st == OK && i->packet_size < h.context_at + h.context->size)
-		st = wrong(p, "a packet shorter than its own header");
+		st = wrong(p, "a packet is shorter than its own header");
 	return st;
 }
 

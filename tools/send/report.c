@@ -380,7 +380,7 @@ print_sent(const struct report *r)
 	printf("to %s\n", r->path);
 	if (r->sum.datagrams > 0)
 		printf("%" PRIu64 " datagrams, %" PRIu64
-		       " of them again; %" PRIu64 " packets lost\n",
+		       " of them resent; %" PRIu64 " packets lost\n",
 		    r->sum.datagrams, r->sum.resent, r->sum.lost);
 	if (r->sessions != 1)
 		printf("%" PRIu64 " sessions\n", r->sessions);
@@ -408,8 +408,7 @@ print_not_sent(const struct traces *t)
 	    (double)rest.all_bytes / KIB);
 	each_rest(t, NAMED_STREAMS, print_rest);
 	if (rest.streams > NAMED_STREAMS)
-		printf(
-		    "  and of %u more streams\n", rest.streams - NAMED_STREAMS);
+		printf("  and %u more streams\n", rest.streams - NAMED_STREAMS);
 }
 
 void
@@ -425,7 +424,7 @@ report_summary(const struct report *r, const struct traces *t, const char *url)
 		print_sent(r);
 	if (r->signal != 0)
 		printf("interrupted by %s%s\n", signal_name(r->signal),
-		    r->path[0] == '\0' ? ", before there was a session" : "");
+		    r->path[0] == '\0' ? ", before the session was open" : "");
 	if (t != NULL)
 		print_not_sent(t);
 }

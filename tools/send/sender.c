@@ -184,7 +184,7 @@ send_packet(struct sender *s)
 		return st;
 	st = schedule_take(&s->schedule, &packet, &from);
 	if (st != OK) {
-		report_error(s->report, "%s/%s: it has changed",
+		report_error(s->report, "%s/%s: the file has changed",
 		    from->trace->path, from->name);
 		return st;
 	}
@@ -236,8 +236,7 @@ end_early(struct sender *s)
 	s->stop_ns = clock_now_ns() + STOP_NS;
 	if (client_finish(s->client) == E_STOPPED)
 		report_error(s->report,
-		    "the relay does not answer: the session is not ended in "
-		    "order");
+		    "the relay does not answer: the session was not closed");
 }
 
 static enum status

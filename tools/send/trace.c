@@ -79,7 +79,7 @@ read_metadata(struct traces *t, struct trace *trace, const char *directory)
 	if (mapped_open(&trace->metadata, path) != OK)
 		return fail_errno(t, path);
 	if (trace->metadata.n > METADATA_MAX)
-		return fail(t, E_LIMIT, path, "more than a relay takes");
+		return fail(t, E_LIMIT, path, "larger than a relay accepts");
 	st = tsdl_unpack(&text, trace->metadata.p, trace->metadata.n, &why);
 	if (st == OK) {
 		st = tsdl_parse(&trace->tsdl, (const char *)buf_data(&text),
@@ -123,7 +123,7 @@ add_stream(struct traces *t, struct trace *trace, const char *directory,
 		return st;
 	/* The relay's index file has this name with .idx. */
 	if (strlen(name) + strlen(".idx") > NAME_MAX)
-		return fail(t, E_LIMIT, path, "its name is too long");
+		return fail(t, E_LIMIT, path, "the name is too long");
 	if ((s = new_stream(trace, name)) == NULL)
 		return fail(t, E_NOMEM, path, "out of memory");
 	st = packets_open(&s->packets, path, index, &trace->tsdl, t->stop);
@@ -173,11 +173,11 @@ check_path(struct traces *t, const char *path, const char *directory)
 {
 	if (strlen(path) + 1 > RELAY_PATH_MAX)
 		return fail(
-		    t, E_LIMIT, directory, "its path is too long for a relay");
+		    t, E_LIMIT, directory, "the path is too long for a relay");
 	for (unsigned i = 0; i + 1 < t->n; i++)
 		if (strcmp(t->traces[i]->path, path) == 0)
 			return fail(t, E_EXISTS, directory,
-			    "another trace has the same place in the session");
+			    "another trace has the same path in the session");
 	return OK;
 }
 
@@ -245,7 +245,8 @@ find(struct traces *t, const char *directory, const char *path,
 	if (t->stop != NULL && *t->stop)
 		return E_STOPPED;
 	if (depth > DEPTH_MAX)
-		return fail(t, E_LIMIT, directory, "too deep");
+		return fail(
+		    t, E_LIMIT, directory, "directories are nested too deeply");
 	n = scandir(directory, &entries, is_visible, alphasort);
 	if (n < 0)
 		return fail_errno(t, directory);
@@ -287,10 +288,10 @@ traces_add(struct traces *t, const char *directory, bool own_folder)
 		snprintf(t->name, sizeof(t->name), "%s", name);
 	st = find(t, real, own_folder ? name : "", name, 0);
 	if (st == OK && t->n == before)
-		return fail(t, E_NOENT, directory, "no CTF trace there");
+		return fail(t, E_NOENT, directory, "no CTF trace found");
 	if (st == OK && !has_streams(t, before))
-		return fail(
-		    t, E_NOENT, directory, "there is metadata, but no stream");
+		return fail(t, E_NOENT, directory,
+		    "the trace has metadata, but no stream");
 	return st;
 }
 

@@ -40,14 +40,16 @@ unpack(struct buf *out, const uint8_t *p, uint64_t n, bool le, uint64_t *len,
 	uint32_t content;
 
 	if (n < HEADER_LEN || u32(p, le) != METADATA_MAGIC)
-		return wrong(why, E_MALFORMED, "metadata: no packet header");
+		return wrong(
+		    why, E_MALFORMED, "invalid packet header in the metadata");
 	content = u32(p + 24, le) / 8;
 	*len = u32(p + 28, le) / 8;
 	if (p[32] != 0 || p[33] != 0)
 		return wrong(why, E_REFUSED,
-		    "metadata: compressed or encrypted packets");
+		    "compressed or encrypted metadata is not supported");
 	if (content < HEADER_LEN || content > *len || *len > n)
-		return wrong(why, E_MALFORMED, "metadata: a broken packet");
+		return wrong(
+		    why, E_MALFORMED, "invalid packet in the metadata");
 	buf_bytes(out, p + HEADER_LEN, content - HEADER_LEN);
 	return OK;
 }
@@ -59,10 +61,9 @@ tsdl_unpack(struct buf *out, const uint8_t *p, uint64_t n, const char **why)
 	bool le;
 
 	if (n == 0)
-		return wrong(why, E_MALFORMED, "metadata: empty");
+		return wrong(why, E_MALFORMED, "the metadata is empty");
 	if (*p == '{' || *p == '\x1e')
-		return wrong(
-		    why, E_REFUSED, "metadata: CTF 2 is not supported");
+		return wrong(why, E_REFUSED, "CTF 2 is not supported");
 	le = n >= 4 && u32(p, true) == METADATA_MAGIC;
 	if (!le && (n < 4 || u32(p, false) != METADATA_MAGIC)) {
 		buf_bytes(out, p, n);
@@ -222,7 +223,7 @@ parser_next(struct parser *p)
 {
 	next_token(&p->lex);
 	if (p->lex.now.kind == TOKEN_BAD)
-		parser_fail(p, E_MALFORMED, "a comment or string without end");
+		parser_fail(p, E_MALFORMED, "unterminated comment or string");
 }
 
 bool
@@ -279,7 +280,7 @@ parser_number(struct parser *p)
 	uint64_t v = p->lex.now.number;
 
 	if (p->lex.now.kind != TOKEN_NUMBER)
-		parser_fail(p, E_MALFORMED, "a number expected");
+		parser_fail(p, E_MALFORMED, "number expected");
 	parser_next(p);
 	return v;
 }
@@ -295,7 +296,7 @@ dotted(struct parser *p, char out[NAME_LEN])
 
 	while (p->lex.now.kind == TOKEN_WORD || parser_at(p, ".")) {
 		if (n + p->lex.now.n >= NAME_LEN)
-			parser_fail(p, E_MALFORMED, "a long name");
+			parser_fail(p, E_MALFORMED, "a name is too long");
 		else
 			memcpy(out + n, p->lex.now.p, p->lex.now.n);
 		n += p->lex.now.n;
@@ -400,7 +401,7 @@ clock_statement(struct parser *p, struct tsdl_clock *c)
 	else if (strcmp(name, "offset") == 0)
 		c->offset = signed_number(p);
 	if (c->freq == 0)
-		parser_fail(p, E_MALFORMED, "a clock that stands still");
+		parser_fail(p, E_MALFORMED, "the frequency of a clock is 0");
 	parser_skip_statement(p);
 }
 
@@ -514,7 +515,7 @@ tsdl_parse(struct tsdl *t, const char *text, size_t n)
 	p.lex = (struct tsdl_lex){ .p = text, .end = text + n, .line = 1 };
 	next_token(&p.lex);
 	if (p.lex.now.kind == TOKEN_BAD)
-		parser_fail(&p, E_MALFORMED, "a comment without end");
+		parser_fail(&p, E_MALFORMED, "unterminated comment");
 	while (p.st == OK && p.lex.now.kind != TOKEN_END)
 		top_statement(&p);
 	layouts(&p);

@@ -126,7 +126,7 @@ parser_order(struct parser *p)
 	else if (parser_at(p, "be") || parser_at(p, "network"))
 		order = ORDER_BIG;
 	else if (!parser_at(p, "native"))
-		parser_fail(p, E_MALFORMED, "no byte order");
+		parser_fail(p, E_MALFORMED, "invalid byte order");
 	parser_next(p);
 	return order;
 }
@@ -160,13 +160,14 @@ number_type(struct parser *p, bool is_integer)
 	while (p->st == OK && !parser_skip(p, "}"))
 		number_attribute(p, &type, &size);
 	if (size == 0 || size > 1024)
-		parser_fail(p, E_MALFORMED, "a number of %u bits", size);
+		parser_fail(
+		    p, E_MALFORMED, "invalid size of a number: %u bits", size);
 	type.size = size;
 	if (type.align == 0)
 		type.align = size % 8 == 0 ? 8 : 1;
 	if (type.align > 4096)
 		parser_fail(
-		    p, E_MALFORMED, "an alignment of %u bits", type.align);
+		    p, E_MALFORMED, "invalid alignment: %u bits", type.align);
 	return add_type(p, &type);
 }
 
@@ -191,12 +192,12 @@ array_type(struct parser *p, int element)
 	if (!parser_skip(p, "["))
 		return element;
 	if (++p->depth > TSDL_DEPTH_MAX) {
-		parser_fail(p, E_LIMIT, "too many brackets");
+		parser_fail(p, E_LIMIT, "an array has too many dimensions");
 		return 0;
 	}
 	is_constant = p->lex.now.kind == TOKEN_NUMBER;
 	if (p->lex.now.number > UINT16_MAX)
-		parser_fail(p, E_LIMIT, "an array of too many elements");
+		parser_fail(p, E_LIMIT, "an array has too many elements");
 	type.length = (unsigned)p->lex.now.number;
 	skip_to(p, "]");
 	type.element = array_type(p, element);
@@ -353,7 +354,8 @@ struct_type(struct parser *p)
 		type.align = (unsigned)parser_number(p);
 		parser_need(p, ")");
 		if (type.align == 0 || type.align > 4096)
-			parser_fail(p, E_MALFORMED, "an absurd alignment");
+			parser_fail(p, E_MALFORMED,
+			    "invalid alignment: %u bits", type.align);
 		else if (type.align > p->types.types[n].align)
 			p->types.types[n].align = type.align;
 	}
@@ -413,7 +415,7 @@ type_specifier(struct parser *p)
 	int type;
 
 	if (++p->depth > TSDL_DEPTH_MAX) {
-		parser_fail(p, E_LIMIT, "types nested too deep");
+		parser_fail(p, E_LIMIT, "types are nested too deeply");
 		return 0;
 	}
 	if (parser_skip(p, "integer"))
