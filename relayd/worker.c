@@ -16,7 +16,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/record/udp.h"
 #include "relayd/net/udp_port.h"
 #include "relayd/stats/stats.h"
@@ -137,9 +137,9 @@ turn_end(struct worker *w)
 	bool deletes, asked;
 
 	desk_turn_end(&w->desk);
-	deletes = turn_delete_some(w->shard);
+	deletes = cycle_delete_some(w->shard);
 	now = clock_now_ns();
-	next = turn_tick(w->shard, now);
+	next = cycle_tick(w->shard, now);
 	desk_turn_end(&w->desk);
 	if (w->desk.n_busy > 0 && now - w->last_sweep >= DESK_SWEEP_NS) {
 		desk_sweep(&w->desk, now);
@@ -164,7 +164,7 @@ turn_end(struct worker *w)
 	if (began != 0)
 		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);
-	w->shard->turn_began = 0;
+	w->shard->cycle_began = 0;
 	w->shard->n_begun = 0;
 	w->shard->has_waited = false;
 }
@@ -203,10 +203,10 @@ run(void *arg)
 	store_end(w->shard->store);
 	udp_port_read_all(w->udp);
 	desk_read_all(&w->desk);
-	turn_commit(w->shard);
+	cycle_commit(w->shard);
 	w->shard->is_stopping = true;
 	desk_destroy(&w->desk);
-	turn_last(w->shard);
+	cycle_last(w->shard);
 	log_figures(w);
 	rcu_unregister_thread();
 	return NULL;
@@ -217,7 +217,7 @@ worker_free(struct worker *w)
 {
 	udp_port_destroy(w->udp);
 	desk_destroy(&w->desk);
-	turn_last(w->shard);
+	cycle_last(w->shard);
 	shard_destroy(w->shard);
 	loop_destroy(&w->loop);
 	questions_drop(&w->questions);

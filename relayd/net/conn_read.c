@@ -18,7 +18,7 @@
 #include "relayd/record/ingest.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 
 /* Larger packets are read into their own memory, together with the next header;
  * many smaller packets arrive with one read. */
@@ -427,7 +427,7 @@ conn_read_last(struct conn *c)
 		more = ahead(c, &size);
 		total += size;
 		/* Bounds what waits, and resumes what was held. */
-		turn_commit(c->desk->shard);
+		cycle_commit(c->desk->shard);
 		more = more || (c->failure == OK && size > 0 && !is_late(c));
 	} while (more && total < there);
 	end_ahead(c);

@@ -10,7 +10,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/stats/stats.h"
 #include "store/store.h"
 
@@ -76,7 +76,7 @@ resume_held(struct desk *d)
 			continue;
 		/* Other requests for a session wait for a later turn. */
 		if (c->kind == CONN_CONTROL && c->control->session == NULL &&
-		    ++n_new > SHARD_SESSIONS_A_TURN)
+		    ++n_new > SHARD_SESSIONS_A_CYCLE)
 			continue;
 		list_del(&c->held_node);
 		event_add(&c->read_event, NULL);
@@ -143,7 +143,7 @@ static void
 commit(struct desk *d)
 {
 	send_all(d);
-	turn_commit(d->shard);
+	cycle_commit(d->shard);
 	d->unwritten = 0;
 }
 
@@ -231,9 +231,9 @@ desk_read_all(struct desk *d)
 	list_for_each (n, tmp, &d->conns)
 		conn_end_request(list_entry(n, struct conn, node));
 	shard_end_slices(d->shard);
-	turn_commit(d->shard);
+	cycle_commit(d->shard);
 	list_for_each (n, tmp, &d->conns) {
 		conn_take_kept(list_entry(n, struct conn, node));
-		turn_commit(d->shard);
+		cycle_commit(d->shard);
 	}
 }

@@ -15,7 +15,7 @@
 #include "proto/udp.h"
 #include "relayd/net/conn.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/record/udp.h"
 #include "relayd/net/udp_bind.h"
 
@@ -188,7 +188,7 @@ read_some(struct udp_port *port, uint64_t most)
 		is_first = false;
 		bytes += came + (uint64_t)(n > 0 ? n : 0) * MESSAGE_WEIGHT;
 		/* Write whole packets to files before reading more. */
-		turn_commit(port->desk->shard);
+		cycle_commit(port->desk->shard);
 	} while (n == (int)asked && bytes < most &&
 		 !shard_is_late(port->desk->shard));
 	if (n >= 0 || error == EAGAIN || error == EINTR)

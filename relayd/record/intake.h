@@ -118,7 +118,7 @@ uint64_t intake_release(struct stream *t, struct packet *take_p);
  */
 uint64_t intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes);
 /* Give up the gap if its time is over. Returns when to call it again; see
- * turn_tick(). */
+ * cycle_tick(). */
 uint64_t intake_check_gap(struct stream *t, uint64_t now_ns);
 
 /* What packets that wait count as, in bytes. */

@@ -48,7 +48,7 @@ struct old_claim {
 /* S begins a trace at PATH: claim its folder, unless that is one of S, or PATH
  * is a folder in which others begin traces: a host's. E_EXISTS: somebody else
  * has it, or a folder above or below it. E_LIMIT: S has too many. E_LATER: call
- * it again in the next turn. E_IO, E_NOMEM. */
+ * it again in the next cycle. E_IO, E_NOMEM. */
 enum status old_root_enter(
     struct session *s, const struct relpath *path) MUST_CHECK;
 void old_root_leave(struct session *s);

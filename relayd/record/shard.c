@@ -60,9 +60,9 @@ shard_begin_slice(struct shard *sh)
 	if (!sh->has_slices)
 		return;
 	now = clock_now_ns();
-	if (sh->turn_began == 0)
-		sh->turn_began = now;
-	sh->slice_end = now + (now - sh->turn_began < 2 * SHARD_SLICE_NS
+	if (sh->cycle_began == 0)
+		sh->cycle_began = now;
+	sh->slice_end = now + (now - sh->cycle_began < 2 * SHARD_SLICE_NS
 				      ? SHARD_SLICE_NS
 				      : SHARD_SLICE_SHORT_NS);
 }
@@ -70,7 +70,7 @@ shard_begin_slice(struct shard *sh)
 bool
 shard_may_begin_session(struct shard *sh)
 {
-	return !sh->has_slices || ++sh->n_begun <= SHARD_SESSIONS_A_TURN;
+	return !sh->has_slices || ++sh->n_begun <= SHARD_SESSIONS_A_CYCLE;
 }
 
 void

@@ -2,11 +2,11 @@
 /*
  * What one ingest worker owns: its sessions with their streams, and lists of
  * those that have work to do before the worker waits again. The shard only
- * keeps the lists. Sessions and streams add themselves, and turn.c does the
+ * keeps the lists. Sessions and streams add themselves, and cycle.c does the
  * work.
  *
  * Only the shard's thread touches what is reachable from it: endpoints,
- * sessions, streams and turn.c assert shard_is_mine() where they are entered.
+ * sessions, streams and cycle.c assert shard_is_mine() where they are entered.
  */
 #ifndef RELAYD_RECORD_SHARD_H
 #define RELAYD_RECORD_SHARD_H
@@ -35,7 +35,7 @@
 #define SHARD_SLICE_SHORT_NS (NS_PER_MS / 4)
 /* Sessions that begin in one cycle. Each creates directories, which takes 0.3
  * ms on a fast disk, 10 ms for a deep path, while other connections wait. */
-#define SHARD_SESSIONS_A_TURN 1
+#define SHARD_SESSIONS_A_CYCLE 1
 
 struct chunk;
 struct live_notifier;
@@ -93,7 +93,7 @@ struct shard {
 	uint64_t relief_ns, last_relief_log;
 	bool has_slices; /* without a worker there is no limit */
 	/* ns; 0: the cycle has done nothing yet; UINT64_MAX: no limit */
-	uint64_t turn_began, slice_end;
+	uint64_t cycle_began, slice_end;
 	unsigned n_begun; /* sessions, in this cycle */
 	unsigned n_steps;
 	/* With --sync=packet: the commit of this cycle has used its slice, and
@@ -117,7 +117,7 @@ shard_is_mine(const struct shard *sh)
 	return pthread_equal(sh->owner, pthread_self()) != 0;
 }
 
-/* All sessions must be gone: call turn_last() before. NULL is fine. */
+/* All sessions must be gone: call cycle_last() before. NULL is fine. */
 void shard_destroy(struct shard *sh);
 
 /* Begin a time slice: shard_is_late() says when it has expired. */

@@ -216,7 +216,7 @@ count_of(enum arrived what)
 	return UDP_memory;
 }
 
-/* Have turn_tick() check a stream with a gap. */
+/* Have cycle_tick() check a stream with a gap. */
 static void
 watch_gap(struct stream *t)
 {

@@ -15,7 +15,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "ctf/index.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_shard.h"
@@ -88,9 +88,9 @@ feed(struct wire *w, const uint8_t *p, size_t n)
 static void
 turn_end(struct shard *sh, uint64_t now)
 {
-	turn_commit(sh);
-	(void)turn_delete_some(sh);
-	(void)turn_tick(sh, now);
+	cycle_commit(sh);
+	(void)cycle_delete_some(sh);
+	(void)cycle_tick(sh, now);
 }
 
 /* Index files are a header and whole records that never point backwards. */
@@ -126,7 +126,7 @@ end(struct wire wires[WIRES], struct shard *sh)
 	for (unsigned i = 0; i < WIRES; i++)
 		close_wire(&wires[i], false);
 	turn_end(sh, UINT64_MAX / 2);
-	turn_last(sh);
+	cycle_last(sh);
 	shard_destroy(sh);
 	assert(fuzz_shard_memory() == 0);
 	fake_fs_walk(check_file, NULL);

@@ -9,7 +9,7 @@
 
 struct shard;
 
-/* The limits are in bytes. The caller calls turn_last(), shard_destroy() and
+/* The limits are in bytes. The caller calls cycle_last(), shard_destroy() and
  * fake_fs_end() at the end. */
 struct shard *fuzz_shard(
     uint32_t max_packet_size, uint64_t max_memory, bool has_udp);

@@ -17,7 +17,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/record/udp.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_shard.h"
@@ -111,9 +111,9 @@ static void
 turn_end(struct shard *sh, const struct session *s, uint64_t now)
 {
 	clock_freeze(now, 1800000000);
-	turn_commit(sh);
-	(void)turn_delete_some(sh);
-	(void)turn_tick(sh, now);
+	cycle_commit(sh);
+	(void)cycle_delete_some(sh);
+	(void)cycle_tick(sh, now);
 	if (s != NULL && s->udp != NULL)
 		assert(s->held_bytes + s->udp->partial_bytes <=
 		       s->udp->window_bytes);
@@ -159,7 +159,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	control_destroy(c, false);
 	buf_free(&in);
 	turn_end(sh, NULL, now + UDP_GAP_MAX_NS);
-	turn_last(sh);
+	cycle_last(sh);
 	shard_destroy(sh);
 	assert(fuzz_shard_memory() == 0);
 	fake_fs_end();

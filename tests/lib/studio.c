@@ -19,7 +19,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/packet.h"
 #include "store/store.h"
 #include "tests/lib/one_registry.h"
@@ -123,7 +123,7 @@ void
 studio_close(struct studio *s)
 {
 	MUST(list_empty(&s->viewers.all));
-	turn_last(s->shard);
+	cycle_last(s->shard);
 	MUST(s->shard->names_bytes == 0 && s->shard->store->names_bytes == 0);
 	shard_destroy(s->shard);
 	studio_deliver_all(s);
@@ -211,7 +211,7 @@ studio_stream(struct session *session, const char *path, const char *channel,
 static void
 commit(struct stream *t)
 {
-	turn_commit(t->session->shard);
+	cycle_commit(t->session->shard);
 }
 
 void

@@ -21,30 +21,30 @@ GOOD = {
     "relayd/intake.c": ["relayd/writer.h"],
     "relayd/udp.c": ["relayd/stream.h", "relayd/udp.h"],
     "relayd/ingest.c": ["relayd/session.h", "relayd/stream.h"],
-    "relayd/turn.c": ["relayd/session.h", "relayd/stream.h"],
-    "relayd/worker.c": ["relayd/turn.h", "relayd/udp.h"],
+    "relayd/cycle.c": ["relayd/session.h", "relayd/stream.h"],
+    "relayd/worker.c": ["relayd/cycle.h", "relayd/udp.h"],
     "relayd/viewer_data.c": ["relayd/viewer_internal.h"],
 }
 
 BAD = {
-    "relayd/shard.c": ["relayd/session.h", "relayd/stream.h", "relayd/turn.h"],
+    "relayd/shard.c": ["relayd/session.h", "relayd/stream.h", "relayd/cycle.h"],
     "relayd/shard.h": ["relayd/udp.h", "relayd/stream.h"],
-    "relayd/session.c": ["relayd/ingest.h", "relayd/turn.h"],
+    "relayd/session.c": ["relayd/ingest.h", "relayd/cycle.h"],
     "relayd/session_chunk.c": ["relayd/control.h"],
-    "relayd/stream.c": ["relayd/turn.h"],
+    "relayd/stream.c": ["relayd/cycle.h"],
     "relayd/record/writer.c": ["relayd/record/udp.h"],
     "relayd/intake.c": ["relayd/udp.h"],
     "relayd/udp.c": ["relayd/ingest.h"],
-    "relayd/ingest.c": ["relayd/turn.h"],
+    "relayd/ingest.c": ["relayd/cycle.h"],
 }
 
 ASKS = {  # how often it is found
     ("relayd/writer.c", "t->writer.tf = NULL; f(&t->place)"): 0,
     ("relayd/writer.c", "if (t->place.chunk)"): 1,
-    ("relayd/turn.c", "t->intake.reorder"): 1,
+    ("relayd/cycle.c", "t->intake.reorder"): 1,
     ("relayd/writer.c", "if (t->udp != NULL)"): 1,
     ("relayd/writer.c", "t->udp->lost++"): 1,
-    ("relayd/turn.c", "x = s->udp;"): 1,
+    ("relayd/cycle.c", "x = s->udp;"): 1,
     ("relayd/intake.c", "t->udp = NULL; a->udp_port"): 0,
     ("relayd/stream.c", "if (s->udp != NULL)"): 1,
     ("relayd/udp.c", "if (t->udp == NULL)"): 0,

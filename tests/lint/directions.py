@@ -21,7 +21,7 @@ RULES = [
     (MODEL + ("udp.[ch]",), ("ingest.h", "control.h"), (), (),
      "endpoints know sessions and streams, not the other way round"),
     (MODEL + ("udp.[ch]", "ingest*", "control*"),
-     ("turn.h",), (), (), "the edge calls turns, nobody below them does"),
+     ("cycle.h",), (), (), "only the worker and net/ call cycle.h"),
     (("stream*", "writer*", "place*", "intake*", "ingest*"), ("udp*.h",), (),
      ("stream.c",),  # where the transport is chosen
      "what depends on the transport stands behind struct transport_ops"),
@@ -29,7 +29,7 @@ RULES = [
 
 # Common code does not ask which transport a stream has.
 ASKS_UDP = re.compile(r"(?:->|\.)udp\b(?!\s*=[^=])")
-COMMON = ("stream*", "writer*", "place*", "intake*", "ingest*", "turn*", "shard*")
+COMMON = ("stream*", "writer*", "place*", "intake*", "ingest*", "cycle*", "shard*")
 
 # A part of struct stream: the files that may read its fields.
 PART = re.compile(r"->(intake|place|writer)\.")

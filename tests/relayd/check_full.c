@@ -18,7 +18,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/stats/info.h"
 #include "store/packet_log.h"
 #include "store/room.h"
@@ -78,12 +78,12 @@ static struct live_notifier notifier = { .notify = notify, .wake = wake };
 static void
 turn_end(void)
 {
-	turn_commit(shard);
+	cycle_commit(shard);
 	now += NS_PER_S;
 	clock_freeze(now, 0);
 	(void)store_tick(shard->store);
-	(void)turn_tick(shard, now);
-	turn_commit(shard);
+	(void)cycle_tick(shard, now);
+	cycle_commit(shard);
 }
 
 /* A session in its chunk, and then room for so many bytes. */
@@ -133,7 +133,7 @@ end(void)
 {
 	control_destroy(control, false);
 	ingest_destroy(input);
-	turn_last(shard);
+	cycle_last(shard);
 	shard_destroy(shard);
 	ck_assert_uint_eq(published(&memory), 0);
 }
@@ -390,11 +390,11 @@ START_TEST(that_streams_lost_packets_is_not_told_for_each)
 		ck_assert_uint_eq(add_stream(channel, 0, 0), RELAY_OK);
 		fake_fs_set_room(0);
 		ck_assert_uint_eq(send_packet(i * DATA, 0), RELAY_OK);
-		turn_commit(shard);
+		cycle_commit(shard);
 		fake_fs_set_room(1 << 16);
 		ck_assert_uint_eq(
 		    ask_seq(RELAY_CMD_close_stream, i * DATA, 0), RELAY_OK);
-		turn_commit(shard);
+		cycle_commit(shard);
 	}
 	ck_assert_uint_eq(shard->packets_without_space, 200);
 	/* Warnings, and two errors, which are counted apart: the disk is full,

@@ -17,7 +17,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
@@ -92,7 +92,7 @@ packet(struct stream *t, uint64_t seq)
 {
 	studio_data(t, &(struct studio_packet){ .seq = seq, .bytes = BYTES });
 	record(t, seq);
-	turn_commit(studio.shard);
+	cycle_commit(studio.shard);
 }
 
 static unsigned
@@ -324,9 +324,9 @@ append_packets(unsigned n, uint64_t packets)
 	for (uint64_t i = 0; i < packets; i++)
 		record(t, i);
 	fault_arm(n);
-	turn_commit(sh);
+	cycle_commit(sh);
 	failed = fault_disarm();
-	(void)turn_tick(sh, 0); /* records that wait */
+	(void)cycle_tick(sh, 0); /* records that wait */
 	ck_assert_uint_le(sh->packets_dropped, packets > 1 ? 0 : 1);
 	written = packets - sh->packets_dropped;
 	ck_assert_int_eq(studio_size(&studio, DATA), (long)written * BYTES);

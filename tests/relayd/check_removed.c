@@ -14,7 +14,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/chunk.h"
 #include "store/session_dir.h"
 #include "store/store.h"
@@ -68,7 +68,7 @@ static void
 close_chunk(uint64_t id, uint32_t command)
 {
 	studio_close_chunk(session, id, command);
-	while (turn_delete_some(studio.shard))
+	while (cycle_delete_some(studio.shard))
 		;
 }
 

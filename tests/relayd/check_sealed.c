@@ -16,7 +16,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "tests/lib/unit.h"
@@ -65,7 +65,7 @@ begin(uint64_t count)
 static void
 tick(void)
 {
-	(void)turn_tick(scene.studio.shard, clock_now_ns());
+	(void)cycle_tick(scene.studio.shard, clock_now_ns());
 }
 
 static void

@@ -20,7 +20,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/store.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
@@ -111,8 +111,8 @@ turn(void)
 
 	if (one_in(8))
 		fault_arm(1 + (unsigned)random_below(6));
-	turn_commit(sh);
-	(void)turn_tick(sh, clock_now_ns());
+	cycle_commit(sh);
+	(void)cycle_tick(sh, clock_now_ns());
 	(void)fault_disarm();
 	for (unsigned i = 0; i < MODEL_STREAMS; i++)
 		is_told |= all[i].t != NULL && all[i].t->writer.has_write_error;

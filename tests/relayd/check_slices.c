@@ -16,7 +16,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/stream_window.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/record/udp.h"
 #include "store/tracefile.h"
 #include "tests/lib/studio.h"
@@ -46,7 +46,7 @@ static void
 end(void)
 {
 	shard_end_slices(studio.shard);
-	turn_commit(studio.shard);
+	cycle_commit(studio.shard);
 	studio_close(&studio);
 }
 
@@ -105,7 +105,7 @@ START_TEST(a_commit_stops_and_goes_on)
 		ck_assert_uint_le(now, before + FILES_MAX);
 		ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 1);
 		before = files();
-		turn_commit(studio.shard);
+		cycle_commit(studio.shard);
 	}
 	ck_assert_uint_ge(turns, PACKETS / FILES_MAX / 2 - 1);
 	ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 0);
@@ -126,7 +126,7 @@ START_TEST(what_waits_counts_as_its_files)
 	ck_assert_uint_ge(published(&studio.memory),
 	    idle + (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	shard_end_slices(studio.shard);
-	turn_commit(studio.shard);
+	cycle_commit(studio.shard);
 	ck_assert_uint_eq(session->held_bytes, 0);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
@@ -163,7 +163,7 @@ START_TEST(a_session_that_ends_is_closed_in_parts)
 	session_end(session, false);
 	ck_assert(!list_empty(&studio.shard->sessions));
 	for (; !list_empty(&studio.shard->sessions); turns++)
-		turn_commit(studio.shard);
+		cycle_commit(studio.shard);
 	ck_assert_uint_ge(turns, PACKETS / STEPS_MAX);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
@@ -243,7 +243,7 @@ START_TEST(metadata_that_never_ends_leaves_nothing)
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
 	close_idle_files();
-	turn_last(studio.shard);
+	cycle_last(studio.shard);
 	ck_assert_int_eq(studio_size(&studio, "*/*/ust/uid/metadata"), 0);
 	end();
 }
@@ -339,7 +339,7 @@ START_TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
 	/* What was read is written. */
 	studio_data(all[PACKETS - 1], &p);
 	studio_index(all[PACKETS - 1], &p);
-	turn_commit(studio.shard);
+	cycle_commit(studio.shard);
 	ck_assert_uint_eq(files_of_all(new_chunk, "", BYTES), 1);
 	end();
 }
@@ -361,7 +361,7 @@ START_TEST(a_window_expires_in_parts)
 		studio_data(all[i], &p);
 		studio_index(all[i], &p);
 	}
-	turn_commit(studio.shard);
+	cycle_commit(studio.shard);
 	ck_assert_uint_eq(files_of_all("*/live-*", "_0", BYTES), PACKETS);
 	no_time();
 	for (; before > 0 && turns < 4 * PACKETS; turns++) {
@@ -409,7 +409,7 @@ START_TEST(room_is_made_in_parts)
 	add_streams(session, all);
 	for (unsigned i = 0; i < PACKETS; i++)
 		throw_packet(all[i], 1);
-	turn_commit(studio.shard);
+	cycle_commit(studio.shard);
 	ck_assert_uint_eq(studio.shard->gaps, 0);
 	session->udp->window_bytes = UDP_WINDOW_BYTES_MIN;
 	no_time();
@@ -429,7 +429,7 @@ START_TEST(the_last_turn_writes_all)
 	begin();
 	let_all_wait();
 	ck_assert_uint_lt(files(), PACKETS);
-	turn_last(studio.shard);
+	cycle_last(studio.shard);
 	ck_assert_uint_eq(files(), PACKETS);
 	ck_assert_uint_eq(studio.shard->packets_dropped, 0);
 	end();

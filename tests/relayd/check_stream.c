@@ -23,7 +23,7 @@
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/session.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/chunk.h"
 #include "ctf/index.h"
 #include "store/store.h"
@@ -141,8 +141,8 @@ begin(uint64_t size, uint64_t count)
 static void
 turn_end(void)
 {
-	turn_commit(shard);
-	(void)turn_tick(shard, now);
+	cycle_commit(shard);
+	(void)cycle_tick(shard, now);
 }
 
 static void
@@ -151,7 +151,7 @@ end(void)
 	control_destroy(control, false);
 	for (unsigned i = 0; i < INPUTS; i++)
 		ingest_destroy(inputs[i]);
-	turn_last(shard);
+	cycle_last(shard);
 	shard_destroy(shard);
 	ck_assert_uint_eq(published(&memory), 0);
 }
@@ -616,7 +616,7 @@ START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
 	ck_assert(!list_empty(&shard->doomed));
 	create_chunk(2);
 	ck_assert(list_empty(&shard->doomed) == (_i == 1));
-	while (turn_delete_some(shard))
+	while (cycle_delete_some(shard))
 		turns++;
 	ck_assert_uint_eq(turns, _i == 0 ? 1 : 0);
 	fake_fs_walk(count_file, &files);
@@ -660,9 +660,9 @@ delete_two(void)
 START_TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
 {
 	delete_two();
-	ck_assert(turn_delete_some(shard));
+	ck_assert(cycle_delete_some(shard));
 	ck_assert(shard->doomed.next->next != &shard->doomed);
-	ck_assert(turn_delete_some(shard));
+	ck_assert(cycle_delete_some(shard));
 	ck_assert_uint_eq(
 	    list_first(&shard->doomed, struct chunk, doomed_node)->id, 0);
 	ck_assert(shard->doomed.next->next == &shard->doomed);
@@ -805,7 +805,7 @@ commit_elsewhere(void *takes_over)
 {
 	if (takes_over != NULL)
 		shard_take_over(shard);
-	turn_commit(shard);
+	cycle_commit(shard);
 	return NULL;
 }
 

@@ -12,7 +12,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/chunk.h"
 #include "store/store.h"
 #include "tests/lib/studio.h"
@@ -361,7 +361,7 @@ START_TEST(a_clear_deletes_all_generations)
 	studio_create_chunk(session, 1);
 	rotate(&p, 1, 1, 0);
 	studio_close_chunk(session, 0, RELAY_CLOSE_DELETE);
-	while (turn_delete_some(studio.shard))
+	while (cycle_delete_some(studio.shard))
 		;
 	/* What is open was made again, empty. */
 	ck_assert_int_eq(size_of(PATH, "."), -1);
@@ -392,7 +392,7 @@ START_TEST(what_is_over_is_forgotten)
 		    5 * sizeof(struct chunk_family));
 		studio_create_chunk(session, chunk + 1);
 		studio_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
-		while (turn_delete_some(studio.shard))
+		while (cycle_delete_some(studio.shard))
 			;
 		ck_assert_uint_eq(session->trace_keys.n, 0);
 		ck_assert_uint_eq(session->names_bytes, 0);
@@ -418,9 +418,9 @@ START_TEST(many_are_forgotten_in_slices)
 	studio_close_chunk(session, 0, RELAY_CLOSE_NOTHING);
 	t = studio_stream(session, path, "c_0", 0, 0);
 	ck_assert_str_eq(t->path->s, path);
-	ck_assert(turn_delete_some(studio.shard));
+	ck_assert(cycle_delete_some(studio.shard));
 	ck_assert_uint_gt(session->trace_keys.n, 1);
-	while (turn_delete_some(studio.shard))
+	while (cycle_delete_some(studio.shard))
 		;
 	ck_assert_uint_eq(session->trace_keys.n, 1);
 	ck_assert(list_empty(&studio.shard->store->old_families));

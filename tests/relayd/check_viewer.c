@@ -13,7 +13,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "relayd/live/viewer_internal.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
@@ -386,7 +386,7 @@ START_TEST(cleared_then_destroyed_ends)
 	studio_rotate(scene.metadata, false, 0, 0);
 	studio_rotate(scene.data, false, 0, 1);
 	studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
-	while (turn_delete_some(scene.studio.shard))
+	while (cycle_delete_some(scene.studio.shard))
 		;
 	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
 	data = scene_id(scene.data);
@@ -569,7 +569,7 @@ START_TEST(what_has_nothing_to_read_is_not_announced)
 		studio_rotate(scene.metadata, false, 0, 0);
 		studio_rotate(scene.data, false, 0, 0);
 		studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
-		while (turn_delete_some(scene.studio.shard))
+		while (cycle_delete_some(scene.studio.shard))
 			;
 	}
 	studio_deliver_all(&scene.studio);

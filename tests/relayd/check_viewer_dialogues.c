@@ -15,7 +15,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "tests/lib/dialogue.h"
 #include "tests/lib/studio.h"
 #include "tests/lib/unit.h"
@@ -246,7 +246,7 @@ clear(void)
 		players[i].metadata = 0;
 	}
 	studio_close_chunk(session, chunk - 1, RELAY_CLOSE_DELETE);
-	while (turn_delete_some(studio.shard))
+	while (cycle_delete_some(studio.shard))
 		;
 }
 

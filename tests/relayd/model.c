@@ -8,7 +8,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/packet_log.h"
 
 struct studio studio;
@@ -327,7 +327,7 @@ writer_step(void)
 	if (s->session != NULL && one_in(250))
 		end_session(s);
 	if (one_in(5))
-		(void)turn_delete_some(studio.shard);
+		(void)cycle_delete_some(studio.shard);
 	if (m == NULL || m->t == NULL)
 		return;
 	if (one_in(40))

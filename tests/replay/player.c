@@ -14,7 +14,7 @@
 #include "relayd/record/control.h"
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/one_registry.h"
@@ -78,9 +78,9 @@ player_create(const struct recorded *r)
 static void
 turn_end(struct player *p)
 {
-	turn_commit(p->shard);
-	(void)turn_delete_some(p->shard);
-	(void)turn_tick(p->shard, clock_now_ns());
+	cycle_commit(p->shard);
+	(void)cycle_delete_some(p->shard);
+	(void)cycle_tick(p->shard, clock_now_ns());
 }
 
 void
@@ -233,7 +233,7 @@ player_destroy(struct player *p)
 			player_fin(p, i);
 	for (unsigned i = 0; i < p->r->n_wires; i++)
 		player_fin(p, i);
-	turn_last(p->shard);
+	cycle_last(p->shard);
 	shard_destroy(p->shard);
 	if (published(&p->memory) != 0)
 		errx(EXIT_FAILURE, "player: packet memory is left");

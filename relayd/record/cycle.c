@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/record/turn.h"
+#include "relayd/record/cycle.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -20,8 +20,8 @@
 
 /* Files and folders deleted per cycle: about 2 ms on a local disk. */
 #define DELETE_SLICE 100
-/* How long turn_last() may delete: with the reading before it, the daemon stops
- * within a second. */
+/* How long cycle_last() may delete: with the reading before it, the daemon
+ * stops within a second. */
 #define LAST_DELETE_NS (250 * NS_PER_MS)
 /* When to retry writing records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
@@ -36,7 +36,7 @@
 #define LAST_LOCK_TRIES 30
 
 void
-turn_commit(struct shard *sh)
+cycle_commit(struct shard *sh)
 {
 	const bool is_own_slice = sh->slice_end == UINT64_MAX;
 	struct session *s;
@@ -74,7 +74,7 @@ finish_chunk(struct chunk *take_c)
 }
 
 bool
-turn_delete_some(struct shard *sh)
+cycle_delete_some(struct shard *sh)
 {
 	const bool has_traces = trace_free_some(sh);
 	const bool has_families = chunk_free_some(sh->store);
@@ -146,7 +146,7 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 			if (shard_step_is_late(sh))
 				return now_ns;
 		}
-		turn_commit(sh);
+		cycle_commit(sh);
 		if (shard_is_late(sh))
 			return now_ns;
 	} while (sh->gaps != before);
@@ -194,7 +194,7 @@ free_memory(struct shard *sh, uint64_t now_ns)
 			 " bytes of memory) are given up: memory is short, and "
 			 "their indexes did not come",
 		    s->tag, sh->packets_dropped - before, bytes);
-	turn_commit(sh);
+	cycle_commit(sh);
 	return sh->relief_ns;
 }
 
@@ -221,7 +221,7 @@ retry_pending(struct shard *sh, uint64_t now_ns)
 }
 
 uint64_t
-turn_tick(struct shard *sh, uint64_t now_ns)
+cycle_tick(struct shard *sh, uint64_t now_ns)
 {
 	struct list *n, *tmp;
 	uint64_t next, gaps;
@@ -267,7 +267,7 @@ delete_in_time(struct shard *sh)
 	const uint64_t until = clock_now_ns() + LAST_DELETE_NS;
 	struct chunk *c;
 
-	while (turn_delete_some(sh) && clock_now_ns() < until)
+	while (cycle_delete_some(sh) && clock_now_ns() < until)
 		;
 	while (!list_empty(&sh->doomed)) {
 		c = list_first(&sh->doomed, struct chunk, doomed_node);
@@ -278,7 +278,7 @@ delete_in_time(struct shard *sh)
 }
 
 void
-turn_last(struct shard *sh)
+cycle_last(struct shard *sh)
 {
 	struct list *n, *tmp;
 

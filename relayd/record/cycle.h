@@ -5,8 +5,8 @@
  * streams do not call these functions. The worker, its connections and tests
  * do, on the shard's thread. No libevent here.
  */
-#ifndef RELAYD_RECORD_TURN_H
-#define RELAYD_RECORD_TURN_H
+#ifndef RELAYD_RECORD_CYCLE_H
+#define RELAYD_RECORD_CYCLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,18 +14,18 @@
 struct shard;
 
 /* Commit what is ready. */
-void turn_commit(struct shard *sh);
+void cycle_commit(struct shard *sh);
 
 /* Delete some files of deleted chunks, and free some memory of what has ended.
  * True: there is more. */
-bool turn_delete_some(struct shard *sh);
+bool cycle_delete_some(struct shard *sh);
 
 /* Do what is due. Returns when to call it again (ns of clock_now_ns();
  * UINT64_MAX: nothing waits). */
-uint64_t turn_tick(struct shard *sh, uint64_t now_ns);
+uint64_t cycle_tick(struct shard *sh, uint64_t now_ns);
 
 /* For an ordered shutdown, before shard_destroy(): end every session. NULL is
  * fine. */
-void turn_last(struct shard *sh);
+void cycle_last(struct shard *sh);
 
 #endif
