@@ -755,7 +755,7 @@ def is_seen_as_its_report():
             got, warned = watched_recording(
                 relay, listener, top, "-b", "20000", "-e", "sched", "-e",
                 "raw_syscalls", "-e", "irq", "-e", "timer",
-                under=(PROGRAM, "flush"), command="dd if=/dev/zero of=/dev/null bs=1 count=60000 "
+                under=(PROGRAM, "flush"), command="dd if=/dev/zero of=/dev/null bs=1 count=28000 "
                 "status=none")
         except Skip as why:
             print("SKIP a_busy_machine_is_seen_as_its_report:", why)

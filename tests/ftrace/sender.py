@@ -300,8 +300,11 @@ class Sender:
 
 
 def run(cases):
-    """All, or those named in TP_CASES."""
-    wanted = os.environ.get("TP_CASES", "").split()
+    """All, or those named on the command line."""
+    wanted = sys.argv[1:]
+    unknown = set(wanted) - {case.__name__ for case in cases}
+    if unknown:
+        sys.exit("no such case: " + ", ".join(sorted(unknown)))
     for case in cases:
         if not wanted or case.__name__ in wanted:
             began = time.monotonic()

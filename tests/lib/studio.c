@@ -23,6 +23,7 @@
 #include "store/packet.h"
 #include "store/store.h"
 #include "tests/lib/one_registry.h"
+#include "tests/lib/temp_dir.h"
 
 #define MINOR 13
 
@@ -70,8 +71,7 @@ studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
 
 	*s = (struct studio){ .notifier = { .notify = notify, .wake = wake },
 		.host = "host" };
-	snprintf(s->dir, sizeof(s->dir), "/tmp/check_studio.XXXXXX");
-	MUST(mkdtemp(s->dir) != NULL);
+	MUST(temp_dir(s->dir, sizeof(s->dir), "check_studio"));
 	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	MUST(s->base_fd >= 0);
 	s->end = &s->first;

@@ -34,7 +34,7 @@ struct studio {
 	unsigned n_waiting;		  /* published streams among these */
 	struct published memory, session_ids, viewer_ids;
 	int base_fd;
-	char dir[64];
+	char dir[96];
 	const char *host;  /* host name of new sessions */
 	const void *woken; /* the last source; NULL: none since reset */
 };

@@ -15,14 +15,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static char dir[] = "/tmp/check_relayd.XXXXXX";
+#include "tests/lib/temp_dir.h"
+
+static char dir[256];
 
 void
 scratch_open(void)
 {
-	/* It may have been opened and closed before. */
-	memset(dir + sizeof(dir) - sizeof("XXXXXX"), 'X', 6);
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert(temp_dir(dir, sizeof(dir), "check_relayd"));
 }
 
 static int
