@@ -12,8 +12,7 @@
 
 #include "common/list.h"
 #include "common/publish.h"
-#include "relayd/http/closed.h"
-#include "relayd/http/events.h"
+#include "relayd/http/recent.h"
 #include "relayd/http/http.h"
 #include "relayd/http/json.h"
 #include "relayd/http/server.h"
@@ -111,7 +110,7 @@ struct question {
 	bool wants_active, wants_closed;
 };
 
-/* http_answers.c */
+/* http_questions.c */
 #define API_NO_MEMORY "out of memory"
 void api_answer_buf(
     struct evhttp_request *r, const char *type, struct buf *take_b);
@@ -130,7 +129,7 @@ enum status query_number(const struct evkeyvalq *query, const char *name,
 struct question *question_new(struct evhttp_request *r, enum info_wish wish,
     void (*done)(struct http *h, struct question *q));
 
-/* http_sockets.c */
+/* http.c */
 /* E_IO: logged. */
 enum status sockets_open(struct http *h) MUST_CHECK;
 void sockets_close(struct http *h);
@@ -177,12 +176,11 @@ void api_tell(
 void api_beat(struct http *h);
 void api_forget_listeners(struct http *h);
 
-/* http_settings.c */
 /* NULL: no memory. */
 struct http_settings *settings_of(const struct options *o);
 void settings_use(struct http *h, struct http_settings *take_s);
 
-/* http_asking.c */
+/* http_questions.c */
 enum status ask_open(struct http *h) MUST_CHECK; /* E_NOMEM */
 /* Put Q's wish to the threads, soon; to none if it wants nothing that is
  * active. TAKE_Q was allocated with malloc. */

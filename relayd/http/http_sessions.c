@@ -7,7 +7,6 @@
 
 #include "common/parse.h"
 #include "relayd/http/http_internal.h"
-#include "relayd/http/json_text.h"
 #include "relayd/http/metrics.h"
 #include "relayd/stats/info.h"
 

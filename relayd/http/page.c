@@ -9,7 +9,6 @@
 
 #include "page_html.h" /* made by embed.sh */
 #include "relayd/http/figures.h"
-#include "relayd/http/history.h"
 #include "relayd/http/page_rows.h"
 #include "relayd/http/text.h"
 #include "relayd/http/view.h"

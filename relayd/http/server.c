@@ -10,19 +10,81 @@
  */
 #include "relayd/http/server.h"
 
+#include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/list.h"
 #include "common/log.h"
-#include "relayd/http/hosts.h"
 #include "relayd/stats/stats.h"
+
+#define NAME_MAX_LEN 255
+
+/* Copy the name without its port and brackets. False: it cannot be one. */
+static bool
+copy_name(char name[NAME_MAX_LEN + 1], const char *host)
+{
+	const bool has_brackets = *host == '[';
+	size_t n;
+
+	host += has_brackets;
+	n = strcspn(host, has_brackets ? "]" : ":");
+	if (n == 0 || n > NAME_MAX_LEN || (has_brackets && host[n] != ']'))
+		return false;
+	memcpy(name, host, n);
+	name[n] = '\0';
+	host += n + has_brackets;
+	return *host == '\0' ||
+	       (*host == ':' &&
+		   host[1 + strspn(host + 1, "0123456789")] == '\0');
+}
+
+static bool
+is_address(const char *name, const struct sockaddr *a)
+{
+	const struct sockaddr_in6 *in6 = (const void *)a;
+	const struct sockaddr_in *in = (const void *)a;
+	unsigned char got[16];
+
+	if (a == NULL)
+		return false;
+	if (a->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
+	    inet_pton(AF_INET, name, got) == 1)
+		return memcmp(got, &in6->sin6_addr.s6_addr[12], 4) == 0;
+	if (a->sa_family == AF_INET)
+		return inet_pton(AF_INET, name, got) == 1 &&
+		       memcmp(got, &in->sin_addr, 4) == 0;
+	return a->sa_family == AF_INET6 &&
+	       inet_pton(AF_INET6, name, got) == 1 &&
+	       memcmp(got, &in6->sin6_addr, 16) == 0;
+}
+
+bool
+host_is_ours(const char *host, const struct sockaddr *local,
+    const char *const *names, unsigned n)
+{
+	char name[NAME_MAX_LEN + 1];
+
+	if (host == NULL || !copy_name(name, host))
+		return false;
+	if (strcasecmp(name, "localhost") == 0 || is_address(name, local))
+		return true;
+	for (unsigned i = 0; i < n; i++)
+		if (strcasecmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
 
 #define LOOK_NS (250 * NS_PER_MS)
 /* Bytes behind a request that are read, at most. */
@@ -467,4 +529,60 @@ server_destroy(struct server *s)
 	if (s->config.fd >= 0)
 		close(s->config.fd);
 	free(s);
+}
+
+/* Answers, with the headers that all of them have. */
+
+static void
+header(struct evhttp_request *r, const char *name, const char *value)
+{
+	(void)evhttp_add_header(
+	    evhttp_request_get_output_headers(r), name, value);
+}
+
+void
+server_headers(struct evhttp_request *r, const char *type)
+{
+	header(r, "Content-Type", type);
+	header(r, "X-Content-Type-Options", "nosniff");
+	header(r, "Referrer-Policy", "no-referrer");
+	header(r, "Cache-Control", "no-store");
+	header(r, "Connection", "close");
+}
+
+void
+server_answer(struct evhttp_request *r, int code, const char *type,
+    const void *body, size_t n)
+{
+	struct evbuffer *out = evbuffer_new();
+	char length[24];
+
+	server_headers(r, type);
+	snprintf(length, sizeof(length), "%zu", n);
+	header(r, "Content-Length", length);
+	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
+		(void)evbuffer_add(out, body, n);
+	evhttp_send_reply(r, code, NULL, out);
+	if (out != NULL)
+		evbuffer_free(out);
+}
+
+void
+server_answer_text(struct evhttp_request *r, int code, const char *text)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s\n", text);
+	server_answer(r, code, "text/plain; charset=utf-8", line, strlen(line));
+}
+
+void
+server_refuse_method(struct evhttp_request *r, const char *allowed)
+{
+	char text[64];
+
+	header(r, "Allow", allowed);
+	snprintf(text, sizeof(text), "only %s",
+	    strcmp(allowed, "POST") == 0 ? "POST" : "GET and HEAD");
+	server_answer_text(r, 405, text);
 }

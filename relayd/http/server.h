@@ -76,4 +76,19 @@ bool server_begin_events(struct server *s, struct evhttp_request *r) MUST_CHECK;
 void server_send(
     struct server *s, struct evhttp_request *r, const void *p, size_t n);
 
+/*
+ * Whom the Host of a request names (RFC 9112, 3.2). A page of somebody else can
+ * let its own name lead to our address (DNS rebinding) and then read what we
+ * answer; its requests have that name. So a name must be known.
+ */
+struct sockaddr;
+
+/*
+ * Is HOST ("name[:port]", "1.2.3.4", "[::1]:80"; NULL: none was sent)
+ * "localhost", the address LOCAL to which the client connected, or one of the N
+ * NAMES? Names are compared without case; ports do not matter.
+ */
+bool host_is_ours(const char *host, const struct sockaddr *local,
+    const char *const *names, unsigned n);
+
 #endif

@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "relayd/http/closed.h"
-#include "relayd/http/events.h"
+#include "relayd/http/recent.h"
 #include "relayd/http/figures.h"
-#include "relayd/http/history.h"
-#include "relayd/http/hosts.h"
+#include "relayd/http/view.h"
+#include "relayd/http/server.h"
 #include "relayd/http/http.h"
-#include "relayd/http/json_text.h"
+#include "relayd/http/json.h"
 #include "relayd/http/metrics.h"
 #include "relayd/http/text.h"
 #include "relayd/net/loop.h"

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The last events, as they are sent to listeners: server-sent events (HTML,
- * 9.2). An id is "START.N": when the relay started, in nanoseconds since the
- * epoch, so that no two starts have the same, and a number that counts from 1.
- */
-#ifndef RELAYD_HTTP_EVENTS_H
-#define RELAYD_HTTP_EVENTS_H
+/* What happened last: events, and the sessions that ended. */
+#ifndef RELAYD_HTTP_RECENT_H
+#define RELAYD_HTTP_RECENT_H
 
 #include <stdint.h>
 
 #include "common/buf.h"
 #include "common/compiler.h"
 #include "common/status.h"
+#include "relayd/stats/info.h"
 
+/*
+ * The last events, as they are sent to listeners: server-sent events (HTML,
+ * 9.2). An id is "START.N": when the relay started, in nanoseconds since the
+ * epoch, so that no two starts have the same, and a number that counts from 1.
+ */
 #define EVENTS_MAX 1000
 
 struct event_line {
@@ -42,5 +44,24 @@ void events_write(
  * what comes). After another start of the relay, or too long ago: with the
  * oldest that is here. */
 uint64_t events_resume(const struct events *e, const char *last_id);
+
+/* The sessions that ended last, oldest first. */
+
+/* How many are remembered: 1 MiB at most with long names. */
+#define CLOSED_MAX 1000
+
+struct closed {
+	struct session_info *ring; /* of CLOSED_MAX */
+	unsigned first, n;
+	uint64_t forgotten;
+};
+
+enum status closed_init(struct closed *c) MUST_CHECK;
+void closed_free(struct closed *c);
+/* TAKE_S's strings are taken over. */
+void closed_add(struct closed *c, const struct session_info *take_s);
+/* The I-th, counted from the oldest. */
+const struct session_info *closed_at(const struct closed *c, unsigned i);
+const struct session_info *closed_find(const struct closed *c, uint64_t id);
 
 #endif
