@@ -21,10 +21,8 @@
 #define BLOCK 512 /* stat(2), st_blocks */
 #define CTF_MAGIC UINT32_C(0xc1fc1fc1)
 #define METADATA "metadata"
-/* Room for the names that are read at once, some hundred. */
-#define NAMES (32 * 1024)
 
-/* What was seen in a folder. */
+/* What a folder contains. */
 struct folder_content {
 	bool has_metadata; /* the file, empty or not */
 	bool has_metadata_bytes, has_stream, has_index;
@@ -41,11 +39,8 @@ struct tree {
 	struct folder_content content; /* of dirs[next] */
 	char **dirs; /* paths below the root; the first is "" */
 	size_t n_dirs, cap, next;
-	int fd; /* of dirs[next]; -1: it was not opened yet */
-	/* Names of it, from getdents64(2): readdir(3) would make three more
-	 * calls for each directory. */
-	size_t n_names, at; /* bytes; those before AT were looked at */
-	_Alignas(struct dirent64) char names[NAMES];
+	DIR *dir; /* dirs[next]; NULL: it is not open yet */
+	int fd;	  /* of DIR */
 };
 
 static bool
@@ -79,7 +74,6 @@ tree_create(struct tree **out, int root, bool removes)
 	if (t == NULL)
 		return E_NOMEM;
 	t->root = root;
-	t->fd = -1;
 	t->removes = removes;
 	if (fstat(root, &sb) == 0)
 		t->found.bytes = (uint64_t)sb.st_blocks * BLOCK;
@@ -104,15 +98,15 @@ tree_destroy(struct tree *t)
 {
 	if (t == NULL)
 		return;
-	if (t->fd >= 0)
-		close(t->fd);
+	if (t->dir != NULL)
+		closedir(t->dir);
 	for (size_t i = 0; i < t->n_dirs; i++)
 		free(t->dirs[i]);
 	free(t->dirs);
 	free(t);
 }
 
-/* Open the next directory. False: it is not there, or not in this tree. */
+/* Open the next directory. False: it is missing, or on another file system. */
 static bool
 open_next(struct tree *t)
 {
@@ -121,38 +115,20 @@ open_next(struct tree *t)
 
 	if (dir_open(&fd, t->root, t->dirs[t->next]) != OK)
 		return false;
-	if (fstat(fd, &sb) != 0 || sb.st_dev != t->device) {
+	if (fstat(fd, &sb) == 0 && sb.st_dev == t->device)
+		t->dir = fdopendir(fd);
+	if (t->dir == NULL) {
 		close(fd);
 		return false;
 	}
 	t->fd = fd;
-	t->n_names = t->at = 0;
 	t->content = (struct folder_content){ 0 };
 	if (t->next > 0 && t->may_go != NULL && !t->may_go(t->may_go_arg, fd))
 		t->found.used = t->dirs[t->next];
 	return true;
 }
 
-/* The next name in the directory that is open; NULL: there is none. */
-static const char *
-next_name(struct tree *t)
-{
-	const struct dirent64 *e;
-	ssize_t n;
-
-	if (t->at == t->n_names) {
-		n = getdents64(t->fd, t->names, sizeof(t->names));
-		if (n <= 0)
-			return NULL;
-		t->n_names = (size_t)n;
-		t->at = 0;
-	}
-	e = (const struct dirent64 *)(const void *)(t->names + t->at);
-	t->at += e->d_reclen;
-	return e->d_name;
-}
-
-/* Data files stand beside their metadata, and the folder of their indexes. */
+/* Data files are in one folder with their metadata and the index folder. */
 static void
 take_content(struct folder_content *c, const char *name, const struct stat *sb)
 {
@@ -165,8 +141,8 @@ take_content(struct folder_content *c, const char *name, const struct stat *sb)
 		c->has_stream = true;
 }
 
-/* Other people's files may stand anywhere: only what shows that it is of a
- * trace counts. */
+/* Files of others may be anywhere: only a folder that has metadata or an index
+ * counts as part of a trace. */
 static bool
 lacks_metadata(const struct folder_content *c)
 {
@@ -218,8 +194,8 @@ visit_file(struct tree *t, const char *name, const struct stat *sb)
 		t->found.n_foreign++;
 		return;
 	}
-	/* After a failure the rest stays: it shows that the file is of a trace
-	 * when this is tried again. */
+	/* After a failure the rest stays: the next try recognizes the files of
+	 * the trace by it. */
 	t->has_failed = t->has_failed ||
 			(t->removes && unlinkat(t->fd, name, 0) != 0);
 	if (t->has_failed)
@@ -250,32 +226,32 @@ take_name(struct tree *t, const char *name)
 static void
 go_on(struct tree *t)
 {
-	const char *name;
+	const struct dirent *e;
 
-	if (t->fd < 0 && !open_next(t)) {
+	if (t->dir == NULL && !open_next(t)) {
 		t->found.is_left = true;
 		t->next++;
 		return;
 	}
 	if (t->found.used != NULL)
 		return;
-	name = next_name(t);
-	/* Metadata goes last: empty files are known by it. */
-	if (name != NULL && (!t->removes || strcmp(name, METADATA) != 0)) {
-		take_name(t, name);
+	e = readdir(t->dir);
+	if (e != NULL) {
+		/* Metadata is removed last: it shows that empty files belong
+		 * to the trace. */
+		if (!t->removes || strcmp(e->d_name, METADATA) != 0)
+			take_name(t, e->d_name);
 		return;
 	}
-	if (name != NULL)
-		return;
 	if (t->removes)
 		take_name(t, METADATA);
 	t->found.is_unreadable |= lacks_metadata(&t->content);
-	close(t->fd);
-	t->fd = -1;
+	closedir(t->dir);
+	t->dir = NULL;
 	t->next++;
 }
 
-/* All files are gone: remove the directory that was found last. */
+/* All files are removed: remove the directory that was found last. */
 static void
 remove_last(struct tree *t)
 {

@@ -18,7 +18,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* Directories of one tree; what lies below more is left. */
+/* Directories of one tree; further ones are left. */
 #define TREE_DIRS_MAX 1000000
 
 struct tree;
@@ -26,18 +26,18 @@ struct tree;
 /* The directory ROOT, borrowed. REMOVES: files and directories are removed,
  * except ROOT itself; otherwise they are counted. E_NOMEM. */
 enum status tree_create(struct tree **out, int root, bool removes) MUST_CHECK;
-/* Ask about each directory below the root, which is open as FD, before its
- * files are looked at. False: it is in use, and the tree ends there. */
+/* Call MAY_GO for each directory below the root, open as FD, before its files
+ * are read. False: it is in use, and the tree ends there. */
 void tree_guard(struct tree *t, bool (*may_go)(void *arg, int fd), void *arg);
 void tree_destroy(struct tree *t); /* NULL is fine */
 
-/* Look at N more names, about. True: all is done, or is in use. */
+/* Process about N more names. True: all is done, or a directory is in use. */
 bool tree_step(struct tree *t, unsigned n) MUST_CHECK;
 
 /* What was found so far. */
 struct tree_found {
 	uint64_t bytes;	    /* on the disk, by its blocks; counted or removed */
-	uint64_t n_foreign; /* files that were left: no part of a trace */
+	uint64_t n_foreign; /* files that were left: not part of a trace */
 	/* A folder of streams has no metadata: its packets cannot be read. */
 	bool is_unreadable;
 	/* The directory below the root that the guard keeps; NULL: none. */
