@@ -22,7 +22,6 @@
 #include "store/dir.h"
 #include "store/folder.h"
 #include "store/journal.h"
-#include "store/kept_dir.h"
 #include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"

@@ -11,7 +11,6 @@
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/folder.h"
-#include "store/kept_dir.h"
 #include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"

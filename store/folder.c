@@ -11,14 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <urcu.h>
 
+#include "common/fds.h"
 #include "common/publish.h"
 #include "common/ref.h"
 #include "common/relpath.h"
 #include "store/dir.h"
-#include "store/kept_dir.h"
 #include "store/stored.h"
 
 /* How often a reader looks while the folder is moved. A move takes less than a
@@ -53,6 +54,38 @@ struct folder {
 	struct dir_id identity;
 	char path[];
 };
+
+enum status
+kept_dir_open(int *out, int base, const char *path)
+{
+	enum status st;
+	int saved;
+
+	*out = -1;
+	if (!fds_take(FDS_SESSIONS))
+		return E_IO;
+	st = dir_open(out, base, path);
+	saved = errno;
+	if (st != OK)
+		fds_give(FDS_SESSIONS);
+	errno = saved;
+	return st;
+}
+
+void
+kept_dir_close(int fd)
+{
+	close(fd);
+	fds_give(FDS_SESSIONS);
+}
+
+bool
+kept_dir_is_gone(int fd)
+{
+	struct stat sb;
+
+	return fstat(fd, &sb) == 0 && sb.st_nlink == 0;
+}
 
 enum status
 folder_base_create(struct folder_base **out, int take_fd)

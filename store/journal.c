@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What of the files is on the disk for certain, with --sync=TIME. The kernel
+ * tells of bytes that it could not write once, and takes them for written from
+ * then on: no later sync speaks of them. So a file with such bytes is in doubt
+ * for good: what the journal vouches for stays what it was, and its slot stays
+ * until the daemon ends.
+ */
 #include "store/journal.h"
 
 #include <errno.h>
@@ -14,9 +21,7 @@
 
 #include "common/ids.h"
 #include "common/log.h"
-#include "store/journal_format.h"
-#include "store/journal_internal.h"
-#include "store/journal_load.h"
+#include "store/journal_sync.h"
 #include "store/room.h"
 
 /* The slots of one page: most sessions have fewer files, and even one session
@@ -25,6 +30,21 @@
 /* Tries to make a file: another relay that starts may take it for a file of a
  * relay that is dead. */
 #define BEGIN_TRIES 10
+
+void
+journal_boot(char out[JOURNAL_BOOT])
+{
+	const int fd = open(
+	    "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	memset(out, 0, JOURNAL_BOOT);
+	if (fd < 0)
+		return;
+	if (read(fd, out, JOURNAL_BOOT - 1) < 0)
+		out[0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	close(fd);
+}
 
 enum status
 journal_create(
@@ -53,8 +73,8 @@ bytes(uint32_t slots)
 }
 
 /* Remove the file: the journal is now without one. Keeps errno. */
-void
-journal_leave(struct journal *j)
+static void
+remove_journal(struct journal *j)
 {
 	const int saved = errno;
 
@@ -85,7 +105,7 @@ journal_destroy(struct journal *j)
 		j->n_doubtful++;
 	}
 	if (j->n_doubtful == 0) {
-		journal_leave(j);
+		remove_journal(j);
 	} else {
 		munmap(j->slots, bytes(j->n_slots));
 		close(j->fd);
@@ -159,7 +179,7 @@ open_new(struct journal *j)
 			return false;
 		if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 && !is_unlinked(j->fd))
 			return true;
-		journal_leave(j);
+		remove_journal(j);
 	}
 	return false;
 }
@@ -170,7 +190,7 @@ begin(struct journal *j)
 	if (!open_new(j))
 		return false;
 	if (!grow(j, FIRST_SLOTS)) {
-		journal_leave(j);
+		remove_journal(j);
 		return false;
 	}
 	j->slots[0].head.magic = JOURNAL_MAGIC;
@@ -253,20 +273,191 @@ free_chain(struct journal *j, uint32_t n)
 
 /* The slot of a root goes with the last one that names it. */
 static void
-leave_root(struct journal *j, uint32_t root)
+free_root_if_unused(struct journal *j, uint32_t root)
 {
 	if (j->slots[root].root == 0)
 		free_chain(j, root);
 }
 
-void
-journal_leave_file(struct journal *j, uint32_t n)
+/* Free slot N of a file, and the slots of its root with the last file. */
+static void
+free_file_slot(struct journal *j, uint32_t n)
 {
 	const uint32_t root = j->slots[n].root;
 
 	free_slot(j, n);
 	j->slots[root].root--;
-	leave_root(j, root);
+	free_root_if_unused(j, root);
+}
+
+void
+journal_set_synced(
+    struct journal *j, struct journal_file *file, uint64_t length)
+{
+	if (file->slot != 0)
+		__atomic_store_n(&j->slots[file->slot].file.synced, length,
+		    __ATOMIC_RELEASE);
+}
+
+void
+journal_end(struct journal *j)
+{
+	j->is_ending = j->config.sync != JOURNAL_UNSYNCED;
+}
+
+/* The round that has on the disk what was written now. If one has failed that
+ * is not known here, it may have tried to write that: then it is the answer,
+ * and what waits for it will be in doubt. */
+static uint64_t
+round_of_now(const struct journal *j)
+{
+	const uint64_t next = syncer_round(j->config.syncer);
+	const uint64_t failed = syncer_failed(j->config.syncer);
+
+	return failed > j->failed ? failed : next;
+}
+
+/* Note the length that the next round of the syncer will have on the disk.
+ * Files in the list are in the order of their rounds. */
+static void
+mark(struct journal *j, struct journal_file *file)
+{
+	if (j->config.syncer == NULL || file->root == NULL ||
+	    file->is_doubtful || !list_empty(&file->mark_node))
+		return;
+	file->mark_length = file->length;
+	file->mark_round = round_of_now(j);
+	list_append(&j->marked, &file->mark_node);
+}
+
+static void
+remove_if_empty(struct journal *j)
+{
+	if (j->n_files == 0 && j->leaving == 0 && j->n_doubtful == 0)
+		remove_journal(j);
+}
+
+/* Rings of small files are closed faster than the rounds come. */
+static void
+hurry(struct journal *j)
+{
+	struct syncer *s = j->config.syncer;
+
+	if (s == NULL || j->n_leaving < JOURNAL_LEAVING_MAX ||
+	    j->hurried == syncer_round(s))
+		return;
+	j->hurried = syncer_round(s);
+	syncer_hurry(s);
+}
+
+/* FILE, which has a slot, is closed, but may not be on the disk yet. */
+static void
+free_slot_when_synced(struct journal *j, const struct journal_file *file)
+{
+	const uint32_t n = file->slot;
+
+	if (file->is_doubtful) {
+		j->n_doubtful++;
+		return;
+	}
+	j->slots[n].next = 0;
+	/* Without a syncer the daemon ends, and no round will come. */
+	j->slots[n].file.round = j->config.syncer == NULL ? UINT64_MAX
+							  : round_of_now(j);
+	if (j->leaving == 0)
+		j->leaving = n;
+	else
+		j->slots[j->last_leaving].next = n;
+	j->last_leaving = n;
+	j->n_leaving++;
+	hurry(j);
+}
+
+/* The slots that wait for a round up to ROUND: it is done, or it FAILED. */
+static void
+free_until(struct journal *j, uint64_t round, bool failed)
+{
+	uint32_t n;
+
+	while (j->leaving != 0 && j->slots[j->leaving].file.round <= round) {
+		n = j->leaving;
+		j->leaving = j->slots[n].next;
+		j->n_leaving--;
+		if (failed)
+			j->n_doubtful++;
+		else
+			free_file_slot(j, n);
+	}
+}
+
+/* Have the kernel write the journal's own pages again: they may be among those
+ * that it could not write. */
+static void
+touch_pages(struct journal *j)
+{
+	const uint32_t step = (uint32_t)sysconf(_SC_PAGESIZE) / JOURNAL_SLOT;
+
+	volatile uint32_t *kind;
+
+	for (uint32_t n = 0; n < j->n_slots; n += step) {
+		kind = &j->slots[n].kind;
+		*kind = *kind;
+	}
+}
+
+/* A round failed: what waited for it is in doubt. */
+static void
+take_failure(struct journal *j, uint64_t failed)
+{
+	struct journal_file *file;
+
+	j->failed = failed;
+	while (!list_empty(&j->marked)) {
+		file = list_first(&j->marked, struct journal_file, mark_node);
+		if (file->mark_round > failed)
+			break;
+		file->is_doubtful = true;
+		list_del(&file->mark_node);
+	}
+	free_until(j, failed, true);
+	touch_pages(j);
+}
+
+/* A round is done: store what it has on the disk. */
+static void
+take_done(struct journal *j, uint64_t done)
+{
+	struct journal_file *file;
+
+	while (!list_empty(&j->marked)) {
+		file = list_first(&j->marked, struct journal_file, mark_node);
+		if (file->mark_round > done)
+			break;
+		journal_set_synced(j, file, file->mark_length);
+		list_del(&file->mark_node);
+		if (file->length > file->mark_length || file->slot == 0)
+			mark(j, file);
+	}
+	free_until(j, done, false);
+	remove_if_empty(j);
+}
+
+uint64_t
+journal_tick(struct journal *j)
+{
+	struct syncer *s = j->config.syncer;
+	uint64_t done, failed;
+
+	if (s == NULL || (list_empty(&j->marked) && j->leaving == 0))
+		return UINT64_MAX;
+	/* In this order: a failure that came before DONE is seen. */
+	done = syncer_done(s);
+	failed = syncer_failed(s);
+	if (failed > j->failed)
+		take_failure(j, failed);
+	take_done(j, done);
+	return list_empty(&j->marked) && j->leaving == 0 ? UINT64_MAX
+							 : syncer_pause_ns(s);
 }
 
 static bool
@@ -311,7 +502,7 @@ enter_file(struct journal *j, struct journal_file *file)
 		return false;
 	n = take_slot(j);
 	if (n == 0) {
-		leave_root(j, file->root->slot);
+		free_root_if_unused(j, file->root->slot);
 		if (file->root->n_files == 0)
 			file->root->slot = 0;
 		return false;
@@ -333,7 +524,7 @@ enter_file(struct journal *j, struct journal_file *file)
 
 /* Give a slot to all open files that have none. */
 static void
-enter_all(struct journal *j)
+add_waiting(struct journal *j)
 {
 	struct list *n, *tmp;
 	bool is_entered = true;
@@ -361,7 +552,7 @@ journal_add_file(struct journal *j, struct journal_file *file,
 	list_init(&file->mark_node);
 	list_append(&j->files, &file->node);
 	j->n_files++;
-	enter_all(j);
+	add_waiting(j);
 }
 
 void
@@ -369,12 +560,12 @@ journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length)
 {
 	file->length = length;
-	journal_mark(j, file);
+	mark(j, file);
 	if (file->slot != 0)
 		__atomic_store_n(&j->slots[file->slot].file.length, length,
 		    __ATOMIC_RELEASE);
 	else if (file->root != NULL)
-		enter_all(j);
+		add_waiting(j);
 }
 
 void
@@ -390,22 +581,13 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 		if (--file->root->n_files == 0)
 			file->root->slot = 0;
 		if (j->config.syncer != NULL || j->is_ending)
-			journal_leave_later(j, file);
+			free_slot_when_synced(j, file);
 		else
-			journal_leave_file(j, file->slot);
+			free_file_slot(j, file->slot);
 	}
 	*file = (struct journal_file){ 0 };
 	j->n_files--;
-	journal_leave_if_empty(j);
-}
-
-void
-journal_set_synced(
-    struct journal *j, struct journal_file *file, uint64_t length)
-{
-	if (file->slot != 0)
-		__atomic_store_n(&j->slots[file->slot].file.synced, length,
-		    __ATOMIC_RELEASE);
+	remove_if_empty(j);
 }
 
 enum status

@@ -31,8 +31,8 @@
 #include "common/publish.h"
 #include "common/relpath.h"
 #include "common/status.h"
+#include "store/journal_format.h"
 
-struct journal;
 struct room;
 struct syncer;
 
@@ -48,6 +48,36 @@ struct journal_config {
 	enum journal_sync_kind sync;
 	struct syncer *syncer; /* NULL: none; borrowed */
 	struct room *room;     /* has a reserve, or NULL; borrowed */
+};
+
+/* With --sync=TIME: when so many slots of closed files wait for the disk, a
+ * round is asked for early, or rings of small files would fill the journal. */
+#define JOURNAL_LEAVING_MAX 8192
+
+/* The fields are for journal.c and its test. */
+struct journal {
+	int base_fd, fd;
+	struct journal_slot *slots;
+	uint32_t n_slots, n_fresh; /* slots from n_fresh on were never used */
+	uint32_t free_list;	   /* by slot->next, 0: empty */
+	struct list files;	   /* those without a slot */
+	uint64_t n_files;	   /* all that are open */
+	bool is_failing;	   /* a warning was logged */
+	uint64_t retry_ns;	   /* while failing: the time of the next try */
+	uint64_t number;	   /* of the last file; the first is random */
+	char name[64];
+	bool has_new_name; /* it is perhaps not on the disk yet */
+	char boot[JOURNAL_BOOT];
+	struct journal_config config;
+	bool is_ending;	    /* journal_end() was called */
+	struct list marked; /* files whose length is not on the disk */
+	/* Slots of closed files whose bytes are not on the disk, by slot->next,
+	 * the oldest first; 0: none. */
+	uint32_t leaving, last_leaving, n_leaving;
+	/* Slots of closed files whose bytes may never get there. */
+	uint32_t n_doubtful;
+	uint64_t failed;  /* the syncer's last failure that is known here */
+	uint64_t hurried; /* the round that was asked for early */
 };
 
 /* BASE_FD is borrowed. CONFIG NULL: nothing is synced. */

@@ -62,4 +62,7 @@ struct journal_slot {
 
 _Static_assert(sizeof(struct journal_slot) == JOURNAL_SLOT, "slot size");
 
+/* The id of this boot, empty if the system does not tell it. */
+void journal_boot(char out[JOURNAL_BOOT]);
+
 #endif

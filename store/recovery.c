@@ -1,18 +1,713 @@
 /* SPDX-License-Identifier: MIT */
+/* A journal that another process left, in memory; not for other files than
+ * journal*.c. */
+/* One file that a journal names, and its index file: cut to what is whole. Not
+ * for other files than journal*.c. */
+/*
+ * What a file may keep. In the boot of the journal: its length, which is exact.
+ * In another one, where the journal's relay synced: what was on the disk then.
+ * In another one without that, nothing is known of the data. It is cut to its
+ * length only if the index has records and none behind that, so what was
+ * recorded after the journal's page was written stays; and never if it may be
+ * that it was closed and synced. In each case the index is cut to whole records
+ * of bytes that are there.
+ */
+/*
+ * Linear in what the journal holds and in what lies below its roots: each
+ * folder is searched once for all files that are wanted there, however many
+ * roots have its path (each stream of a peer before 2.11 has one).
+ */
 #include "store/recovery.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/idmap.h"
 #include "common/log.h"
 #include "common/publish.h"
+#include "common/relpath.h"
 #include "common/thread.h"
+#include "ctf/index.h"
+#include "store/dir.h"
 #include "store/journal.h"
+#include "store/journal_format.h"
+
+/* Folders below a session's directory nest as deep as stream paths do. */
+#define DEPTH_MAX 256
+
+struct journal_copy {
+	struct journal_slot *slots; /* NULL: nothing to recover */
+	uint32_t n;
+	bool is_old;	      /* of the first version */
+	bool is_of_this_boot; /* the lengths are true */
+	uint32_t sync; /* what counts otherwise: enum journal_sync_kind */
+};
+
+struct recovery {
+	const struct journal_copy *copy;
+	struct idmap by_ino; /* of the current root; inode -> slot */
+	unsigned n_cut;
+	/* A file that was made later is none of the journal's. */
+	uint64_t started;	      /* ns since the epoch */
+	const struct published *stop; /* NULL, or not 0: end early */
+	char path[8 * 1024];	      /* of the current folder, for logs */
+};
+
+static inline bool
+recovery_is_stopped(const struct recovery *rec)
+{
+	return rec->stop != NULL && published(rec->stop) != 0;
+}
+
+/* NULL: it can be a journal of this user. */
+static const char *
+why_not(const struct stat *sb)
+{
+	if (!S_ISREG(sb->st_mode))
+		return "it is not a regular file";
+	if (sb->st_uid != geteuid())
+		return "it belongs to another user";
+	if (sb->st_size > (off_t)JOURNAL_SLOTS_MAX * JOURNAL_SLOT)
+		return "it is too large";
+	return NULL;
+}
+
+/* Open the file NAME, if it can be a journal of this user: a regular file of
+ * sane size. -1: it cannot, and *WHY says why; or *WHY is NULL: it is gone. */
+static int
+journal_open_left(int base_fd, const char *name, const char **why)
+{
+	struct stat sb;
+	int fd;
+
+	*why = NULL;
+	/* Opening anything but a regular file may have an effect. */
+	if (fstatat(base_fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	*why = why_not(&sb);
+	if (*why != NULL)
+		return -1;
+	fd = openat(
+	    base_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			*why = "it cannot be opened";
+		return -1;
+	}
+	if (fstat(fd, &sb) == 0)
+		*why = why_not(&sb);
+	if (*why == NULL)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static uint64_t
+since_epoch(const struct timespec *ts)
+{
+	return (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec;
+}
+
+/* Was the file made since the machine was started? For journals that do not say
+ * of which boot they are. */
+static bool
+is_younger_than_boot(int fd)
+{
+	struct timespec now, up;
+	struct dir_id id;
+	struct stat sb;
+
+	if (dir_identify(&id, fd) != OK || fstat(fd, &sb) != 0 ||
+	    clock_gettime(CLOCK_REALTIME, &now) != 0 ||
+	    clock_gettime(CLOCK_BOOTTIME, &up) != 0)
+		return false;
+	if (id.born == 0)
+		id.born = since_epoch(&sb.st_ctim);
+	return id.born + since_epoch(&up) >= since_epoch(&now);
+}
+
+static bool
+is_of_this_boot(const struct journal_slot *head, int fd)
+{
+	char boot[JOURNAL_BOOT];
+
+	journal_boot(boot);
+	if (head->head.magic == JOURNAL_MAGIC_1 || boot[0] == '\0' ||
+	    head->head.boot[0] == '\0')
+		return is_younger_than_boot(fd);
+	return memcmp(head->head.boot, boot, JOURNAL_BOOT) == 0;
+}
+
+/* What an older version did not store. */
+static void
+complete(struct journal_copy *copy)
+{
+	for (uint32_t i = 1; i < copy->n; i++) {
+		struct journal_slot *s = &copy->slots[i];
+
+		if (s->kind == JOURNAL_FILE) {
+			s->file.synced = s->file.born = 0;
+			s->file.is_index = 0;
+		}
+	}
+}
+
+static bool
+read_all(struct journal_slot *slots, size_t n, int fd)
+{
+	char *to = (char *)slots;
+	size_t done = 0;
+	ssize_t got;
+
+	while (done < n) {
+		got = pread(fd, to + done, n - done, (off_t)done);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return false;
+		if (got == 0)
+			memset(to + done, 0, n - done);
+		done = got == 0 ? n : done + (size_t)got;
+	}
+	return true;
+}
+
+/* Read it. False: it cannot be read now; logged. What holds no journal gives an
+ * empty copy. The caller frees SLOTS. */
+static bool
+journal_load(struct journal_copy *copy, int fd, const char *name)
+{
+	const struct journal_slot *head;
+	struct stat sb;
+	size_t n;
+
+	*copy = (struct journal_copy){ 0 };
+	if (fstat(fd, &sb) != 0 || sb.st_size < JOURNAL_SLOT)
+		return true;
+	copy->n = (uint32_t)((size_t)sb.st_size / JOURNAL_SLOT);
+	n = (size_t)copy->n * JOURNAL_SLOT;
+	copy->slots = malloc(n);
+	if (copy->slots == NULL || !read_all(copy->slots, n, fd)) {
+		log_errno(LOG_ERROR, "recovery: %s", name);
+		free(copy->slots);
+		return false;
+	}
+	head = &copy->slots[0];
+	if (head->kind != JOURNAL_HEAD ||
+	    (head->head.magic != JOURNAL_MAGIC &&
+		head->head.magic != JOURNAL_MAGIC_1)) {
+		free(copy->slots);
+		copy->slots = NULL;
+		return true;
+	}
+	copy->is_of_this_boot = is_of_this_boot(head, fd);
+	copy->is_old = head->head.magic == JOURNAL_MAGIC_1;
+	if (copy->is_old)
+		complete(copy);
+	else
+		copy->sync = head->head.sync;
+	return true;
+}
+
+struct found {
+	int fd; /* -1: there is none */
+	uint64_t size;
+	const struct journal_slot *slot; /* NULL: the journal has none */
+	char name[NAME_MAX + sizeof("index/.idx")]; /* for logs */
+};
+
+/* Was the file at FD noted as SLOT? */
+static bool
+is_noted(const struct recovery *rec, int fd, const struct journal_slot *slot,
+    uint64_t *size)
+{
+	struct dir_id id;
+	struct stat sb;
+
+	if (fstat(fd, &sb) != 0 || !S_ISREG(sb.st_mode) ||
+	    dir_identify(&id, fd) != OK)
+		return false;
+	*size = (uint64_t)sb.st_size;
+	if (slot == NULL)
+		return true;
+	if (id.ino != slot->file.ino)
+		return false;
+	return slot->file.born == 0 || id.born == 0
+		   ? id.born <= rec->started
+		   : id.born == slot->file.born;
+}
+
+static void
+close_found(struct found *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+static void
+cut(struct recovery *rec, struct found *f, uint64_t to)
+{
+	if (f->fd < 0 || f->size <= to)
+		return;
+	if (ftruncate(f->fd, (off_t)to) != 0) {
+		log_errno(LOG_ERROR, "recovery: file=%s/%s cannot be cut",
+		    rec->path, f->name);
+		return;
+	}
+	log_warn("recovery: file=%s/%s cut from %" PRIu64 " to %" PRIu64
+		 " bytes, the end of its last whole part",
+	    rec->path, f->name, f->size, to);
+	f->size = to;
+	rec->n_cut++;
+}
+
+/* The bytes that the journal vouches for; UINT64_MAX: it does not know. */
+static uint64_t
+known(const struct recovery *rec, const struct journal_slot *slot)
+{
+	if (slot != NULL && rec->copy->is_of_this_boot)
+		return slot->file.length;
+	if (slot != NULL && rec->copy->sync == JOURNAL_SYNCED)
+		return slot->file.synced;
+	return UINT64_MAX;
+}
+
+/* A record of bytes that are in a data file of SIZE bytes? */
+static bool
+is_good(const struct index_record *rec, uint64_t size)
+{
+	return rec->packet_size > 0 && rec->content_size <= rec->packet_size &&
+	       rec->offset <= size &&
+	       rec->packet_size / 8 <= size - rec->offset;
+}
+
+static bool
+read_record(int fd, uint64_t n, unsigned minor, struct index_record *rec)
+{
+	uint8_t bytes[INDEX_RECORD_MAX];
+	const uint32_t len = index_record_len(minor);
+
+	if (pread(fd, bytes, len, (off_t)(INDEX_HEADER_LEN + n * len)) !=
+	    (ssize_t)len)
+		return false;
+	index_decode(bytes, rec, minor);
+	return true;
+}
+
+/* Is the last of N records one of bytes that are in a data file of SIZE bytes,
+ * behind those of the record before? Of a torn one any part may be zeros. */
+static bool
+is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
+    struct index_record *last)
+{
+	struct index_record before;
+
+	return read_record(fd, n - 1, minor, last) && is_good(last, size) &&
+	       (n == 1 || (read_record(fd, n - 2, minor, &before) &&
+			      before.offset < last->offset));
+}
+
+/* Give the index file a header if it has none: a reader refuses it. Nothing
+ * that stands behind a bad one can be read. */
+static bool
+mend_header(struct recovery *rec, struct found *index, unsigned *minor)
+{
+	uint8_t header[INDEX_HEADER_LEN];
+
+	if (index->size >= sizeof(header) &&
+	    pread(index->fd, header, sizeof(header), 0) ==
+		(ssize_t)sizeof(header) &&
+	    index_header_decode(header, minor) == OK)
+		return true;
+	cut(rec, index, 0);
+	*minor = 1;
+	index_header_encode(header, *minor);
+	if (index->size > 0 || pwrite(index->fd, header, sizeof(header), 0) !=
+				   (ssize_t)sizeof(header)) {
+		log_errno(LOG_ERROR, "recovery: file=%s/%s has no header",
+		    rec->path, index->name);
+		return false;
+	}
+	index->size = sizeof(header);
+	return true;
+}
+
+/* Cut the index file to whole records of a data file of SIZE bytes. *END: where
+ * the bytes end that have records. */
+static void
+mend_index(
+    struct recovery *rec, struct found *index, uint64_t size, uint64_t *end)
+{
+	struct index_record last;
+	unsigned minor;
+	uint64_t n;
+
+	*end = 0;
+	if (!mend_header(rec, index, &minor))
+		return;
+	n = (index->size - INDEX_HEADER_LEN) / index_record_len(minor);
+	while (n > 0 && !is_last_good(index->fd, n, minor, size, &last) &&
+	       !rec->copy->is_of_this_boot) {
+		if (recovery_is_stopped(rec))
+			return;
+		n--;
+	}
+	cut(rec, index, INDEX_HEADER_LEN + n * index_record_len(minor));
+	if (n > 0)
+		*end = last.offset + last.packet_size / 8;
+}
+
+static bool
+open_found(struct recovery *rec, struct found *f, int dir_fd)
+{
+	if (dir_open_file(&f->fd, dir_fd, f->name, O_RDWR | O_NONBLOCK) != OK)
+		return false;
+	if (is_noted(rec, f->fd, f->slot, &f->size))
+		return true;
+	close_found(f);
+	return false;
+}
+
+/* The index file of the data file NAME. */
+static void
+open_index(struct recovery *rec, struct found *f, int dir_fd, const char *name)
+{
+	struct stat sb;
+
+	(void)snprintf(f->name, sizeof(f->name), "index/%s.idx", name);
+	if (open_found(rec, f, dir_fd) && fstat(f->fd, &sb) == 0)
+		f->slot = idmap_remove(&rec->by_ino, sb.st_ino);
+	if (f->fd >= 0 && !is_noted(rec, f->fd, f->slot, &f->size))
+		f->slot = NULL;
+}
+
+/* The regular file NAME in the folder DIR_FD has the inode of SLOT. When it is
+ * to stop, the file may stay as it is: the journal stays, too. */
+static void
+journal_cut(struct recovery *rec, int dir_fd, const char *name,
+    const struct journal_slot *slot)
+{
+	struct found data = { .fd = -1, .slot = slot };
+	struct found index = { .fd = -1 };
+	uint64_t end;
+
+	(void)snprintf(data.name, sizeof(data.name), "%s", name);
+	if (!open_found(rec, &data, dir_fd))
+		return;
+	cut(rec, &data, known(rec, slot));
+	open_index(rec, &index, dir_fd, name);
+	if (index.fd >= 0) {
+		cut(rec, &index, known(rec, index.slot));
+		mend_index(rec, &index, data.size, &end);
+		if (rec->copy->sync == JOURNAL_UNSYNCED && end > 0 &&
+		    end <= slot->file.length)
+			cut(rec, &data, slot->file.length);
+	}
+	close_found(&data);
+	close_found(&index);
+}
+
+/* The files of one path: the first slot, and for each slot the next. */
+struct groups {
+	struct idmap by_path; /* key of the path -> slot of the first root */
+	uint32_t *root;	      /* of a root's slot: the first root of its path */
+	uint32_t *first;      /* of a first root: a file's slot, 0: none */
+	uint32_t *next;	      /* of a file's slot */
+};
+
+static void search(struct recovery *rec, int take_fd, unsigned depth);
+
+static void
+search_folder(
+    struct recovery *rec, int dir_fd, const char *name, unsigned depth)
+{
+	size_t len = strlen(rec->path);
+	int fd;
+
+	fd = openat(
+	    dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	snprintf(rec->path + len, sizeof(rec->path) - len, "/%s", name);
+	search(rec, fd, depth);
+	rec->path[len] = '\0';
+}
+
+/* An index file is looked for when its data file is found. */
+static bool
+is_index(const struct recovery *rec, const struct journal_slot *slot,
+    const char *name)
+{
+	const char *folder = strrchr(rec->path, '/');
+	const char *end = strrchr(name, '.');
+
+	if (!rec->copy->is_old)
+		return slot->file.is_index != 0;
+	return folder != NULL && strcmp(folder, "/index") == 0 && end != NULL &&
+	       strcmp(end, ".idx") == 0;
+}
+
+static void
+look_at(struct recovery *rec, int dir_fd, const char *name, uint64_t ino)
+{
+	const struct journal_slot *slot = idmap_find(&rec->by_ino, ino);
+
+	if (slot == NULL || is_index(rec, slot, name))
+		return;
+	(void)idmap_remove(&rec->by_ino, ino);
+	journal_cut(rec, dir_fd, name, slot);
+}
+
+/*
+ * One entry of the folder D. Most file systems tell the inode and the type with
+ * the name; *IS_TRUE: this one does, as its own entry "." has shown.
+ */
+static void
+visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
+    bool *is_true)
+{
+	struct stat sb = { .st_ino = e->d_ino };
+
+	if (strcmp(e->d_name, ".") == 0)
+		*is_true = fstat(dirfd(d), &sb) == 0 && sb.st_ino == e->d_ino;
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+		return;
+	if (*is_true && e->d_type != DT_UNKNOWN)
+		sb.st_mode = (mode_t)DTTOIF(e->d_type);
+	else if (fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(sb.st_mode) && depth < DEPTH_MAX)
+		search_folder(rec, dirfd(d), e->d_name, depth + 1);
+	else if (S_ISREG(sb.st_mode))
+		look_at(rec, dirfd(d), e->d_name, sb.st_ino);
+}
+
+/* Look for the wanted inodes in the folder TAKE_FD and below. */
+static void
+search(struct recovery *rec, int take_fd, unsigned depth)
+{
+	bool is_true = false;
+	struct dirent *e;
+	DIR *d;
+
+	d = fdopendir(take_fd);
+	if (d == NULL) {
+		close(take_fd);
+		return;
+	}
+	while (rec->by_ino.n > 0 && !recovery_is_stopped(rec) &&
+	       (e = readdir(d)) != NULL)
+		visit(rec, d, e, depth, &is_true);
+	closedir(d);
+}
+
+/* The path of the root in slot N; false: the chain is not valid. */
+static bool
+root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
+{
+	size_t len = 0;
+
+	while (n != 0) {
+		const struct journal_slot *s;
+
+		if (n >= copy->n)
+			return false;
+		s = &copy->slots[n];
+		if (s->piece_len > JOURNAL_PIECE ||
+		    len + s->piece_len >= RELPATH_MAX)
+			return false;
+		memcpy(path + len, s->piece, s->piece_len);
+		len += s->piece_len;
+		n = s->next;
+		/* Every round must add bytes: otherwise a forged chain could be
+		 * endless. */
+		if (n != 0 && s->piece_len == 0)
+			return false;
+	}
+	path[len] = '\0';
+	return len > 0;
+}
+
+/* The slot of the first root that has the path of the root N; 0: it has none,
+ * or there is no memory. */
+static uint32_t
+first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
+{
+	char path[RELPATH_MAX];
+	const void *first;
+	uint64_t key;
+
+	if (!root_path(copy, n, path))
+		return 0;
+	key = idmap_key(path, strlen(path));
+	first = idmap_find(&g->by_path, key);
+	if (first != NULL)
+		return (uint32_t)(uintptr_t)first;
+	return idmap_insert(&g->by_path, key, (void *)(uintptr_t)n) == OK ? n
+									  : 0;
+}
+
+/* A path may be as long as paths are, and each root may have one: when it is to
+ * stop, nobody waits for all of them. */
+static void
+group(struct groups *g, const struct recovery *rec)
+{
+	const struct journal_copy *copy = rec->copy;
+
+	for (uint32_t i = 1; i < copy->n && !recovery_is_stopped(rec); i++)
+		if (copy->slots[i].kind == JOURNAL_ROOT)
+			g->root[i] = first_root(g, copy, i);
+	for (uint32_t i = 1; i < copy->n; i++) {
+		const struct journal_slot *s = &copy->slots[i];
+		uint32_t root;
+
+		if (s->kind != JOURNAL_FILE || s->root >= copy->n)
+			continue;
+		root = g->root[s->root];
+		if (root == 0)
+			continue;
+		g->next[i] = g->first[root];
+		g->first[root] = i;
+	}
+}
+
+static void
+recover_root(
+    struct recovery *rec, const struct groups *g, int base_fd, uint32_t root)
+{
+	int fd;
+
+	idmap_init(&rec->by_ino);
+	for (uint32_t i = g->first[root]; i != 0; i = g->next[i]) {
+		const struct journal_slot *s = &rec->copy->slots[i];
+
+		if (idmap_insert(&rec->by_ino, s->file.ino,
+			(void *)(uintptr_t)s) == E_NOMEM)
+			log_error("recovery: out of memory");
+	}
+	if (rec->by_ino.n > 0 && root_path(rec->copy, root, rec->path) &&
+	    dir_open(&fd, base_fd, rec->path) == OK)
+		search(rec, fd, 0);
+	idmap_free(&rec->by_ino);
+}
+
+static void
+recover_copy(struct recovery *rec, int base_fd)
+{
+	const uint32_t n = rec->copy->n;
+	uint32_t *numbers = calloc(n, 3 * sizeof(*numbers));
+	struct groups g = { 0 };
+
+	if (numbers == NULL) {
+		log_error("recovery: out of memory");
+		return;
+	}
+	g.root = numbers;
+	g.first = numbers + n;
+	g.next = numbers + 2 * (size_t)n;
+	idmap_init(&g.by_path);
+	group(&g, rec);
+	for (uint32_t i = 1; i < n && !recovery_is_stopped(rec); i++)
+		if (g.first[i] != 0)
+			recover_root(rec, &g, base_fd, i);
+	idmap_free(&g.by_path);
+	free(numbers);
+}
+
+static uint64_t
+now_since_epoch(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* True: all is done, and the journal may go. */
+static bool
+recover_one(struct recovery *rec, int base_fd, int fd, const char *name)
+{
+	struct journal_copy copy;
+
+	if (!journal_load(&copy, fd, name))
+		return false;
+	rec->copy = &copy;
+	if (copy.slots != NULL)
+		recover_copy(rec, base_fd);
+	free(copy.slots);
+	return !recovery_is_stopped(rec);
+}
+
+static void
+recover_name(
+    struct recovery *rec, int base_fd, const char *name, unsigned *n_strange)
+{
+	const char *why;
+	int fd;
+
+	fd = journal_open_left(base_fd, name, &why);
+	if (fd < 0) {
+		/* One line is enough, however many there are. */
+		if (why != NULL && (*n_strange)++ == 0)
+			log_warn("recovery: %s is not used as a journal: %s",
+			    name, why);
+		return;
+	}
+	/* The relay that owns the journal is running while the file is
+	 * locked. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    recover_one(rec, base_fd, fd, name))
+		unlinkat(base_fd, name, 0);
+	close(fd);
+}
+
+unsigned
+journal_recover_until(int base_fd, const struct published *stop)
+{
+	struct recovery rec = { .started = now_since_epoch(), .stop = stop };
+	unsigned n_strange = 0;
+	struct dirent *e;
+	int copy;
+	DIR *d;
+
+	copy = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = copy < 0 ? NULL : fdopendir(copy);
+	if (d == NULL) {
+		log_errno(LOG_ERROR, "recovery: output directory");
+		if (copy >= 0)
+			close(copy);
+		return 0;
+	}
+	while (!recovery_is_stopped(&rec) && (e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, JOURNAL_PREFIX,
+			sizeof(JOURNAL_PREFIX) - 1) == 0)
+			recover_name(&rec, base_fd, e->d_name, &n_strange);
+	closedir(d);
+	return rec.n_cut;
+}
+
+unsigned
+journal_recover(int base_fd)
+{
+	return journal_recover_until(base_fd, NULL);
+}
 
 struct recovery_thread {
 	pthread_t thread;
@@ -23,7 +718,7 @@ struct recovery_thread {
 };
 
 static void *
-recover(void *arg)
+run_recovery(void *arg)
 {
 	struct recovery_thread *r = arg;
 
@@ -57,7 +752,7 @@ start_recovering(struct recovery_thread *r)
 	r->ended_fd = eventfd(0, EFD_CLOEXEC);
 	if (r->ended_fd < 0)
 		return false;
-	error = thread_start(&r->thread, recover, r);
+	error = thread_start(&r->thread, run_recovery, r);
 	if (error != 0)
 		close(r->ended_fd);
 	return error == 0;

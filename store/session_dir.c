@@ -16,7 +16,6 @@
 #include "store/dir_registry.h"
 #include "store/folder.h"
 #include "store/journal.h"
-#include "store/kept_dir.h"
 #include "store/output.h"
 #include "store/store.h"
 #include "store/stored.h"

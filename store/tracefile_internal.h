@@ -106,14 +106,4 @@ enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
 void tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
     const char *what);
 
-/* Make the index file with its header, before the first packet. */
-enum status tracefile_index_make(struct tracefile *tf) MUST_CHECK;
-/* Write the header that is missing. E_IO, E_NOENT. */
-enum status tracefile_index_mend(struct tracefile *tf) MUST_CHECK;
-/* Get memory for the records of N packets, before the packets are written: both
- * are kept, or neither. E_NOMEM. */
-enum status tracefile_index_room(struct tracefile *tf, unsigned n) MUST_CHECK;
-/* Encode the record of a packet that is in the data file now. */
-void tracefile_index_queue(struct tracefile *tf, const struct packet *p);
-
 #endif

@@ -13,7 +13,7 @@
 #include "store/chunk.h"
 #include "store/dir.h"
 #include "store/dir_registry.h"
-#include "store/kept_dir.h"
+#include "store/folder.h"
 #include "store/output.h"
 #include "store/session_dir.h"
 #include "store/store.h"

@@ -11,7 +11,7 @@
 
 #include "common/log.h"
 #include "relayd/retention/retention_internal.h"
-#include "store/kept_dir.h"
+#include "store/folder.h"
 #include "store/output.h"
 #include "store/stored.h"
 

@@ -26,7 +26,6 @@
 #include "ctf/index.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
-#include "store/journal_load.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FILES 6

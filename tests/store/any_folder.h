@@ -6,7 +6,6 @@
 #include <fcntl.h>
 
 #include "store/folder.h"
-#include "store/kept_dir.h"
 #include "tests/lib/unit.h"
 
 /* One reference. */

@@ -21,7 +21,6 @@
 #include "ctf/index.h"
 #include "store/dir.h"
 #include "store/journal_format.h"
-#include "store/journal_load.h"
 #include "store/recovery.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"

@@ -12,7 +12,7 @@
 #include "common/publish.h"
 #include "common/relpath.h"
 #include "store/journal_format.h"
-#include "store/journal_internal.h"
+#include "store/journal.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 #include "tests/store/shelf.h"
