@@ -282,7 +282,7 @@ def helps():
           [True, True, False, False], watch_help)
     equal(run(nowhere, "ls", "--help"), run(nowhere, "help", "sessions"), "ls")
     for words in (("stauts",), ("help", "stauts"), ("stauts", "--help")):
-        check("did you mean status?" in run(nowhere, *words, status=2)[1],
+        check('did you mean "status"?' in run(nowhere, *words, status=2)[1],
               words)
     check("no command given" in run(nowhere, status=2)[1], "nothing")
     with relay.Daemon() as daemon:

@@ -4,14 +4,12 @@
 #include "tools/ctl/options.h"
 
 #include <ctype.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/near.h"
-#include "common/parse.h"
-#include "tools/client/usage.h"
+#include "common/option.h"
 
 #define PROGRAM "tracepulse"
 #define SECONDS_MAX 3600.0
@@ -20,10 +18,56 @@
 	(UINT32_C(1) << OPT_URL | UINT32_C(1) << OPT_TIMEOUT | \
 	    UINT32_C(1) << OPT_HELP | UINT32_C(1) << OPT_VERSION)
 
-static const struct usage_row option_rows[] = {
-#define OPTION(id, letter, name, arg, help) { letter, name, arg, help },
-#include "tools/ctl/options.tbl.h"
-#undef OPTION
+static enum status
+take_seconds(const struct option_row *r, void *to, const char *arg)
+{
+	char *end;
+	const double v = strtod(arg, &end);
+
+	(void)r;
+	if (end == arg || *end != '\0' || !(v >= 0.1) || v > SECONDS_MAX)
+		return E_MALFORMED;
+	*(unsigned *)to = (unsigned)(v * 1000);
+	return OK;
+}
+
+static enum status
+take_percent(const struct option_row *r, void *to, const char *arg)
+{
+	double *out = to;
+	char *end;
+
+	(void)r;
+	*out = strtod(arg, &end);
+	if (end != arg && *end == '%')
+		end++;
+	return end != arg && *end == '\0' && *out >= 0 && *out <= 100
+		   ? OK
+		   : E_MALFORMED;
+}
+
+static enum status
+take_sort(const struct option_row *r, void *to, const char *arg)
+{
+	struct ctl_options *o = to;
+
+	(void)r;
+	for (enum sort_key k = 0; k < N_SORT_KEYS; k++)
+		if (strcmp(arg, sort_key_names[k]) == 0) {
+			o->sort = k;
+			return OK;
+		}
+	return E_MALFORMED;
+}
+
+#define OPTIONS_TABLE "tools/ctl/options.tbl.h"
+#define OPTIONS_STRUCT struct ctl_options
+#define SECONDS(field) .take = take_seconds, .at = OPTION_PLACE(field, unsigned)
+#define PERCENT(field) .take = take_percent, .at = OPTION_PLACE(field, double)
+#include "common/option_rows.h"
+
+static const struct option_table table = {
+	.program = PROGRAM, .rows = rows, .n = N_OPTIONS
 };
 
 static const struct {
@@ -57,10 +101,10 @@ print_commands(void)
 static void
 print_help(enum ctl_command command)
 {
-	struct usage_row rows[N_OPTIONS];
+	struct option_row some[N_OPTIONS];
 	const char *operand = NULL;
 	uint32_t options = UINT32_MAX;
-	size_t n = 0;
+	unsigned n = 0;
 
 	if (command == N_COMMANDS) {
 		printf("Usage: " PROGRAM " COMMAND [OPTION]...\n"
@@ -84,112 +128,15 @@ print_help(enum ctl_command command)
 		putchar('\n');
 	for (size_t i = 0; i < N_OPTIONS; i++)
 		if ((options >> i & 1) != 0)
-			rows[n++] = option_rows[i];
-	usage_print_rows(rows, n, 24);
+			some[n++] = rows[i];
+	option_print_rows(some, n);
 	printf("\nSee " PROGRAM "(1).\n");
 }
 
 static enum status
 complain(const char *about, const char *what)
 {
-	return usage_complain(PROGRAM, about, what);
-}
-
-static bool
-take_seconds(const char *arg, double least, unsigned *ms)
-{
-	char *end;
-	double v = strtod(arg, &end);
-
-	if (end == arg || *end != '\0' || !(v >= least) || v > SECONDS_MAX)
-		return false;
-	*ms = (unsigned)(v * 1000);
-	return true;
-}
-
-static bool
-take_percent(const char *arg, double *out)
-{
-	char *end;
-
-	*out = strtod(arg, &end);
-	if (end != arg && *end == '%')
-		end++;
-	return end != arg && *end == '\0' && *out >= 0 && *out <= 100;
-}
-
-static bool
-take_key(const char *arg, enum sort_key *out)
-{
-	for (enum sort_key k = 0; k < N_SORT_KEYS; k++)
-		if (strcmp(arg, sort_key_names[k]) == 0) {
-			*out = k;
-			return true;
-		}
-	return false;
-}
-
-static bool
-take_value(struct ctl_options *o, enum ctl_option id, const char *arg)
-{
-	switch (id) {
-	case OPT_TIMEOUT:
-		return take_seconds(arg, 0.1, &o->timeout_ms);
-	case OPT_HOST:
-		o->host = arg;
-		return *arg != '\0';
-	case OPT_SORT:
-		return take_key(arg, &o->sort);
-	case OPT_INTERVAL:
-		return take_seconds(arg, 0.1, &o->interval_ms);
-	case OPT_COUNT:
-		return parse_u64(arg, 1, UINT64_MAX, &o->count) == OK;
-	case OPT_RECENT:
-		return parse_u64(arg, 0, 1000, &o->recent) == OK;
-	case OPT_STATE:
-		o->state = arg;
-		return *arg != '\0';
-	case OPT_LOST_WARNING:
-		return parse_u64(arg, 1, UINT64_MAX, &o->lost_warning) == OK;
-	case OPT_LOST_CRITICAL:
-		return parse_u64(arg, 1, UINT64_MAX, &o->lost_critical) == OK;
-	case OPT_DISK_WARNING:
-		return take_percent(arg, &o->disk_warning);
-	case OPT_DISK_CRITICAL:
-		return take_percent(arg, &o->disk_critical);
-	default:
-		return false;
-	}
-}
-
-static bool
-take_option(struct ctl_options *o, enum ctl_option id, const char *arg,
-    const char **url)
-{
-	switch (id) {
-	case OPT_URL:
-		*url = arg;
-		return true;
-	case OPT_JSON:
-		return o->json = true;
-	case OPT_LONG:
-		return o->is_long = true;
-	case OPT_ALL:
-		return o->all = true;
-	case OPT_NAMES:
-		return o->names = true;
-	case OPT_DRY_RUN:
-		return o->dry_run = true;
-	case OPT_NO:
-		return o->no = true;
-	case OPT_HELP:
-		return o->is_done = true;
-	case OPT_VERSION:
-		printf(PROGRAM " " PACKAGE_VERSION "\n");
-		return o->is_done = true;
-	default:
-		return take_value(o, id, arg);
-	}
+	return option_refuse(&table, "%s: %s", about, what);
 }
 
 static enum ctl_command
@@ -209,7 +156,6 @@ unknown_command(const char *name)
 {
 	unsigned near = UINT32_MAX, d;
 	const char *hint = NULL;
-	char text[NEAR_WORD_MAX + 64];
 
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		d = near_distance(name, command_rows[i].name);
@@ -219,10 +165,10 @@ unknown_command(const char *name)
 		}
 	}
 	if (hint == NULL)
-		return complain(name, "unknown command (see " PROGRAM " help)");
-	snprintf(
-	    text, sizeof(text), "unknown command (did you mean %s?)", hint);
-	return complain(name, text);
+		return option_refuse(&table,
+		    "unknown command \"%s\"; see " PROGRAM " help", name);
+	return option_refuse(&table,
+	    "unknown command \"%s\" (did you mean \"%s\"?)", name, hint);
 }
 
 /* WORDS, N of them: what is not an option. Of "help status" and "status --help"
@@ -265,9 +211,10 @@ take_words(struct ctl_options *o, char **words, int n)
 }
 
 static enum status
-choose_url(struct ctl_options *o, const char *url)
+choose_url(struct ctl_options *o)
 {
 	const char *variable = getenv("TRACEPULSE_URL"), *why;
+	const char *url = o->url;
 
 	if (url == NULL && variable != NULL && *variable != '\0')
 		url = variable;
@@ -288,63 +235,9 @@ fit_options(const struct ctl_options *o, uint32_t given)
 			char text[64];
 
 			snprintf(text, sizeof(text), "unknown option --%s",
-			    option_rows[id].name);
+			    rows[id].name);
 			return complain(command_rows[o->command].name, text);
 		}
-	return OK;
-}
-
-static void
-make_longs(struct option longs[N_OPTIONS + 1], char shorts[2 * N_OPTIONS + 1])
-{
-	memset(longs, 0, (N_OPTIONS + 1) * sizeof(longs[0]));
-	for (int i = 0; i < N_OPTIONS; i++) {
-		const struct usage_row *r = &option_rows[i];
-
-		longs[i] = (struct option){ .name = r->name,
-			.has_arg = r->arg != NULL,
-			.val = r->letter != 0 ? r->letter : 256 + i };
-		if (r->letter == 0)
-			continue;
-		*shorts++ = r->letter;
-		if (r->arg != NULL)
-			*shorts++ = ':';
-	}
-	*shorts = '\0';
-}
-
-static enum ctl_option
-option_of(int c)
-{
-	enum ctl_option id = 0;
-
-	if (c >= 256)
-		return (enum ctl_option)(c - 256);
-	while (id < N_OPTIONS && option_rows[id].letter != c)
-		id++;
-	return id;
-}
-
-static enum status
-read_options(struct ctl_options *o, int argc, char **argv, uint32_t *given,
-    const char **url)
-{
-	struct option longs[N_OPTIONS + 1];
-	char shorts[2 * N_OPTIONS + 1];
-	int c;
-
-	make_longs(longs, shorts);
-	optind = 0; /* from the start, also in a test's second round */
-	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const enum ctl_option id = option_of(c);
-
-		if (c == '?' || id == N_OPTIONS)
-			return E_REFUSED; /* getopt has said why */
-		if (!take_option(o, id, optarg, url))
-			return usage_bad_value(
-			    PROGRAM, &option_rows[id], optarg);
-		*given |= UINT32_C(1) << id;
-	}
 	return OK;
 }
 
@@ -363,8 +256,7 @@ cut_at_dashes(struct ctl_options *o, int argc, char **argv)
 enum status
 ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 {
-	const char *url = NULL;
-	uint32_t given = 0;
+	struct option_words words;
 	enum status st;
 	int n;
 
@@ -377,26 +269,33 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 		.disk_warning = 4,
 		.disk_critical = 2 };
 	n = cut_at_dashes(o, argc, argv);
-	/* Whose exit status it is must be known also when an option is wrong.
-	 */
+	/* Set the command before parsing: it decides the exit status of bad
+	 * options too. */
 	for (int i = 1; i < n && o->command == N_COMMANDS; i++)
 		o->command = find_command(argv[i]);
-	st = read_options(o, n, argv, &given, &url);
-	if (st != OK || (given & UINT32_C(1) << OPT_VERSION) != 0)
+	st = option_parse(&table, o, n, argv, &words);
+	if (st != OK)
 		return st;
-	if (o->is_done || (optind < n && strcmp(argv[optind], "help") == 0)) {
+	if (words.is_done) {
 		o->is_done = true;
-		return help(argv + optind, n - optind);
+		return OK;
 	}
-	if (optind >= n)
-		return complain("no command given", "see " PROGRAM " help");
-	o->command = find_command(argv[optind]);
+	argv += words.first;
+	n -= words.first;
+	if (o->is_done || (n > 0 && strcmp(argv[0], "help") == 0)) {
+		o->is_done = true;
+		return help(argv, n);
+	}
+	if (n <= 0)
+		return option_refuse(
+		    &table, "no command given; see " PROGRAM " help");
+	o->command = find_command(argv[0]);
 	if (o->command == N_COMMANDS)
-		return unknown_command(argv[optind]);
+		return unknown_command(argv[0]);
 	if (o->more != NULL && o->command != COMMAND_watch)
 		return complain("--", "only watch passes arguments on");
-	st = fit_options(o, given);
+	st = fit_options(o, (uint32_t)words.given);
 	if (st == OK)
-		st = take_words(o, argv + optind, n - optind);
-	return st == OK ? choose_url(o, url) : st;
+		st = take_words(o, argv, n);
+	return st == OK ? choose_url(o) : st;
 }

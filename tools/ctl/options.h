@@ -11,13 +11,6 @@
 #include "common/status.h"
 #include "tools/ctl/address.h"
 
-enum ctl_option {
-#define OPTION(id, letter, name, arg, help) OPT_##id,
-#include "tools/ctl/options.tbl.h"
-#undef OPTION
-	N_OPTIONS
-};
-
 enum ctl_command {
 #define COMMAND(name, operand, options, help) COMMAND_##name,
 #include "tools/ctl/commands.tbl.h"
@@ -42,7 +35,8 @@ struct ctl_options {
 	enum ctl_command command; /* N_COMMANDS: none was recognised */
 	char *const *operands;
 	size_t n_operands;
-	char **more; /* behind "--", for babeltrace2; NULL at its end */
+	char **more;	 /* behind "--", for babeltrace2; NULL at its end */
+	const char *url; /* NULL: the default */
 	struct address address;
 	unsigned timeout_ms;
 	bool json, is_long, all, names, dry_run, no;

@@ -1,47 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The options of tracepulse, one row each: the source of the getopt tables and
- * of --help, and of the check of the manual and the completions.
- *     name  letter  long name  argument or NULL  help
- */
+/* The options of tracepulse, all commands together; see common/option_rows.h.
+ * The check of the manual and the completions reads this table, too. */
 /* clang-format off */
-OPTION(URL, 'u', "url", "URL",
+OPTION(URL, 'u', "url", "URL", TEXT(url),
     "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5340]")
-OPTION(JSON, 'j', "json", NULL,
+OPTION(JSON, 'j', "json", NULL, FLAG(json),
     "print the answer of the relay as JSON")
-OPTION(TIMEOUT, 0, "timeout", "SECONDS",
+OPTION(TIMEOUT, 0, "timeout", "SECONDS", SECONDS(timeout_ms),
     "give up without an answer after that time [10]")
-OPTION(LONG, 'l', "long", NULL,
+OPTION(LONG, 'l', "long", NULL, FLAG(is_long),
     "sessions: all columns")
-OPTION(ALL, 'a', "all", NULL,
+OPTION(ALL, 'a', "all", NULL, FLAG(all),
     "sessions: also those that ended; keep: all traces of this name")
-OPTION(HOST, 0, "host", "HOST",
+OPTION(HOST, 0, "host", "HOST", TEXT(host),
     "sessions, top, watch, stored: only those of this host")
-OPTION(NAMES, 0, "names", NULL,
+OPTION(NAMES, 0, "names", NULL, FLAG(names),
     "sessions, stored: print only HOST/NAME of each")
-OPTION(SORT, 's', "sort", "KEY",
+OPTION(SORT, 's', "sort", "KEY", OWN(take_sort),
     "top: sort by rate, received, lost, viewers, held, age or name [rate]")
-OPTION(INTERVAL, 'i', "interval", "SECONDS",
+OPTION(INTERVAL, 'i', "interval", "SECONDS", SECONDS(interval_ms),
     "top: time between two screens [1]")
-OPTION(COUNT, 'n', "count", "N",
+OPTION(COUNT, 'n', "count", "N", COUNT(count, 1, UINT64_MAX),
     "top, events: end after N screens or events")
-OPTION(RECENT, 0, "recent", "N",
+OPTION(RECENT, 0, "recent", "N", COUNT(recent, 0, 1000),
     "events: begin with the last N events [0]")
-OPTION(DRY_RUN, 0, "dry-run", NULL,
+OPTION(DRY_RUN, 0, "dry-run", NULL, FLAG(dry_run),
     "vacuum, watch: print what would be done")
-OPTION(NO, 0, "no", NULL,
+OPTION(NO, 0, "no", NULL, FLAG(no),
     "keep: allow the deletion again")
-OPTION(STATE, 0, "state", "FILE",
+OPTION(STATE, 0, "state", "FILE", TEXT(state),
     "check: count losses since the last check; FILE stores its state")
-OPTION(LOST_WARNING, 0, "lost-warning", "N",
+OPTION(LOST_WARNING, 0, "lost-warning", "N", COUNT(lost_warning, 1, UINT64_MAX),
     "check: warn from N lost packets on [1]")
-OPTION(LOST_CRITICAL, 0, "lost-critical", "N",
+OPTION(LOST_CRITICAL, 0, "lost-critical", "N", COUNT(lost_critical, 1, UINT64_MAX),
     "check: critical from N lost packets on [never]")
-OPTION(DISK_WARNING, 0, "disk-warning", "PERCENT",
+OPTION(DISK_WARNING, 0, "disk-warning", "PERCENT", PERCENT(disk_warning),
     "check: warn when less of the disk is free [4]")
-OPTION(DISK_CRITICAL, 0, "disk-critical", "PERCENT",
+OPTION(DISK_CRITICAL, 0, "disk-critical", "PERCENT", PERCENT(disk_critical),
     "check: critical when less of the disk is free [2]")
-OPTION(HELP, 'h', "help", NULL,
+OPTION(HELP, 'h', "help", NULL, FLAG(is_done),
     "print this and end")
-OPTION(VERSION, 'V', "version", NULL,
+OPTION(VERSION, 'V', "version", NULL, PRINT,
     "print the version and end")
