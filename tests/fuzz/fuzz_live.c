@@ -12,13 +12,13 @@
 
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 
 #define IDS 12 /* sessions are 1 and 2, streams from 1 on */
 #define PACKETS 4
 #define REQUESTS_MAX 200
 
-static struct studio studio;
+static struct live_pair pair;
 static struct session *sessions[2];
 static struct viewer *other;
 static struct buf out;
@@ -29,43 +29,43 @@ make_session(struct session **s, const char *name)
 {
 	struct stream *data, *ring, *metadata;
 
-	*s = studio_session(&studio, name, 1000000, name[0] == 'b');
-	metadata = studio_stream(*s, "ust", "metadata", 0, 0);
-	data = studio_stream(*s, "ust", "a", 0, 0);
-	ring = studio_stream(*s, "ust", "b", 128, 2);
-	(void)studio_stream(*s, "lost", "c", 0, 0);
+	*s = live_pair_session(&pair, name, 1000000, name[0] == 'b');
+	metadata = live_pair_stream(*s, "ust", "metadata", 0, 0);
+	data = live_pair_stream(*s, "ust", "a", 0, 0);
+	ring = live_pair_stream(*s, "ust", "b", 128, 2);
+	(void)live_pair_stream(*s, "lost", "c", 0, 0);
 	session_publish(*s);
-	studio_metadata(metadata, "metadata", 8);
+	live_pair_metadata(metadata, "metadata", 8);
 	for (uint64_t n = 0; n < PACKETS; n++) {
-		struct studio_packet p = { .seq = n,
+		struct live_pair_packet p = { .seq = n,
 			.begin = n * 100,
 			.end = n * 100 + 50,
 			.bytes = 64,
-			.ctf_stream = STUDIO_CLASS };
+			.ctf_stream = LIVE_PAIR_CLASS };
 
-		studio_packet(data, &p);
-		studio_packet(ring, &p);
+		live_pair_packet(data, &p);
+		live_pair_packet(ring, &p);
 	}
-	studio_beacon(data, 1000);
+	live_pair_beacon(data, 1000);
 }
 
 static void
-close_studio(void)
+close_pair(void)
 {
-	studio_close(&studio);
+	live_pair_close(&pair);
 	buf_free(&out);
 }
 
 static void
-open_studio(void)
+open_pair(void)
 {
 	if (sessions[0] != NULL)
 		return;
-	atexit(close_studio);
-	studio_open(&studio, true, 0);
+	atexit(close_pair);
+	live_pair_open(&pair, true, 0);
 	make_session(&sessions[0], "a");
 	make_session(&sessions[1], "b");
-	studio_deliver_all(&studio);
+	live_pair_deliver_all(&pair);
 }
 
 static enum live_outcome
@@ -76,7 +76,7 @@ ask(struct viewer *v, const struct live_request *q, unsigned n)
 		.is_interrupted = n % 9 == 0 };
 	struct live_held held;
 
-	return studio_ask(v, q, &how, &out, &held);
+	return live_pair_ask(v, q, &how, &out, &held);
 }
 
 static void
@@ -89,28 +89,29 @@ check_reply(const struct live_request *q)
 		assert(n == 20);
 		break;
 	case LIVE_CMD_list_sessions:
-		assert(studio_u32(&out, 0) <= 2);
+		assert(live_pair_u32(&out, 0) <= 2);
 		break;
 	case LIVE_CMD_attach_session:
 	case LIVE_CMD_get_new_streams:
-		assert(n == 8 + studio_u32(&out, 4) *
+		assert(n == 8 + live_pair_u32(&out, 4) *
 				    (size_t)LIVE_STREAM_RECORD_LEN);
-		assert(studio_u32(&out, 0) == 1 || n == 8);
+		assert(live_pair_u32(&out, 0) == 1 || n == 8);
 		break;
 	case LIVE_CMD_get_next_index:
 		assert(n == 64);
-		assert(studio_u32(&out, 56) >= LIVE_INDEX_OK &&
-		       studio_u32(&out, 56) <= LIVE_INDEX_INACTIVE);
-		assert(studio_u32(&out, 60) < 4);
+		assert(live_pair_u32(&out, 56) >= LIVE_INDEX_OK &&
+		       live_pair_u32(&out, 56) <= LIVE_INDEX_INACTIVE);
+		assert(live_pair_u32(&out, 60) < 4);
 		break;
 	case LIVE_CMD_get_packet:
-		assert(n == 12 + (size_t)studio_u32(&out, 4));
-		assert(studio_u32(&out, 0) == LIVE_PACKET_OK ||
-		       (studio_u32(&out, 0) == LIVE_PACKET_ERR && n == 12));
+		assert(n == 12 + (size_t)live_pair_u32(&out, 4));
+		assert(live_pair_u32(&out, 0) == LIVE_PACKET_OK ||
+		       (live_pair_u32(&out, 0) == LIVE_PACKET_ERR && n == 12));
 		break;
 	case LIVE_CMD_get_metadata:
-		assert(n == 12 + studio_u64(&out, 0));
-		assert((studio_u32(&out, 8) == LIVE_METADATA_OK) == (n > 12));
+		assert(n == 12 + live_pair_u64(&out, 0));
+		assert(
+		    (live_pair_u32(&out, 8) == LIVE_METADATA_OK) == (n > 12));
 		break;
 	case LIVE_CMD_create_session:
 	case LIVE_CMD_detach_session:
@@ -153,9 +154,9 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	};
 	struct viewer *v;
 
-	open_studio();
-	if (viewer_create(&other, &studio.viewers, peer) != OK ||
-	    viewer_create(&v, &studio.viewers, peer) != OK)
+	open_pair();
+	if (viewer_create(&other, &pair.viewers, peer) != OK ||
+	    viewer_create(&v, &pair.viewers, peer) != OK)
 		abort();
 	for (size_t i = 0; i < ARRAY_LEN(start); i++) {
 		enum live_outcome outcome = ask(other, &start[i], 0);
@@ -167,6 +168,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	assert(published(&sessions[0]->live->clients) == 1);
 	assert(published(&sessions[1]->live->clients) == 0);
 	viewer_destroy(other);
-	assert(list_empty(&studio.viewers.files.all));
+	assert(list_empty(&pair.viewers.files.all));
 	return 0;
 }

@@ -29,7 +29,7 @@
 #include "store/packet_log.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 #define WHERE "host/s-20170714-024000"
 #define DATA WHERE "/ust/c"
@@ -40,37 +40,37 @@
 /* No operation has so many. */
 #define ALLOCATIONS_MAX 1000
 
-static struct studio studio;
-static void (*studio_tell_news)(
+static struct live_pair pair;
+static void (*live_pair_tell_news)(
     struct live_notifier *d, enum live_event what, void *object);
 
-/* What the studio allocates is the test's. */
+/* What the pair allocates is the test's. */
 static void
 notify(struct live_notifier *d, enum live_event what, void *object)
 {
 	const unsigned left = fault_pause();
 
-	studio_tell_news(d, what, object);
+	live_pair_tell_news(d, what, object);
 	fault_go_on(left);
 }
 
 static void
-open_studio(void)
+open_pair(void)
 {
-	studio_open(&studio, false, 0);
-	studio_tell_news = studio.notifier.notify;
-	studio.notifier.notify = notify;
-	studio.shard->config.udp_port = 1;
+	live_pair_open(&pair, false, 0);
+	live_pair_tell_news = pair.notifier.notify;
+	pair.notifier.notify = notify;
+	pair.shard->config.udp_port = 1;
 }
 
 /* A live session that viewers see. */
 static struct session *
 live_session(void)
 {
-	struct session *s = studio_session(&studio, "s", 1000000, false);
+	struct session *s = live_pair_session(&pair, "s", 1000000, false);
 
 	ck_assert_str_eq(session_path(s), WHERE);
-	studio_deliver_all(&studio);
+	live_pair_deliver_all(&pair);
 	return s;
 }
 
@@ -90,9 +90,10 @@ record(struct stream *t, uint64_t seq)
 static void
 packet(struct stream *t, uint64_t seq)
 {
-	studio_data(t, &(struct studio_packet){ .seq = seq, .bytes = BYTES });
+	live_pair_data(
+	    t, &(struct live_pair_packet){ .seq = seq, .bytes = BYTES });
 	record(t, seq);
-	cycle_commit(studio.shard);
+	cycle_commit(pair.shard);
 }
 
 static unsigned
@@ -152,30 +153,30 @@ create_session(unsigned n)
 	enum status st;
 	bool failed;
 
-	open_studio();
+	open_pair();
 	/* The first one of all begins the journal, which stays open. */
-	session_end(studio_session(&studio, "first", 0, false), false);
-	studio_deliver_all(&studio);
+	session_end(live_pair_session(&pair, "first", 0, false), false);
+	live_pair_deliver_all(&pair);
 	before = descriptors();
 	wish = session_wish();
 	fault_arm(n);
-	st = session_create(&s, studio.shard, &wish, 13, "peer");
+	st = session_create(&s, pair.shard, &wish, 13, "peer");
 	failed = fault_disarm();
 	ck_assert_int_eq(st, failed ? E_NOMEM : OK);
 	if (failed) {
 		ck_assert_ptr_null(s);
-		ck_assert(list_empty(&studio.shard->sessions));
-		ck_assert(list_empty(&studio.shard->siblings));
+		ck_assert(list_empty(&pair.shard->sessions));
+		ck_assert(list_empty(&pair.shard->siblings));
 		ck_assert_uint_eq(descriptors(), before);
-		ck_assert_ptr_null(studio.first); /* no news */
+		ck_assert_ptr_null(pair.first); /* no news */
 		wish = session_wish();
 		ck_assert_int_eq(
-		    session_create(&s, studio.shard, &wish, 13, "peer"), OK);
+		    session_create(&s, pair.shard, &wish, 13, "peer"), OK);
 	}
 	ck_assert_str_eq(session_path(s), WHERE);
-	ck_assert_uint_eq(length_of(&studio.shard->sessions), 1);
+	ck_assert_uint_eq(length_of(&pair.shard->sessions), 1);
 	session_end(s, false);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	return !failed;
 }
 
@@ -204,7 +205,7 @@ create_stream_of(const char *channel, unsigned n)
 	enum status st;
 	bool failed;
 
-	open_studio();
+	open_pair();
 	s = live_session();
 	before = descriptors();
 	q = stream_wish(channel);
@@ -216,7 +217,7 @@ create_stream_of(const char *channel, unsigned n)
 		first = handle;
 		ck_assert(list_empty(&s->streams));
 		ck_assert_ptr_null(session_stream(s, first));
-		ck_assert_int_eq(studio_size(&studio, DATA), -1);
+		ck_assert_int_eq(live_pair_size(&pair, DATA), -1);
 		ck_assert_uint_eq(descriptors(), before);
 		q = stream_wish(channel);
 		ck_assert_int_eq(stream_create(s, &q, &handle), OK);
@@ -226,10 +227,10 @@ create_stream_of(const char *channel, unsigned n)
 	ck_assert_uint_eq(s->trace_keys.n, 1);
 	if (!session_stream(s, handle)->is_metadata) {
 		packet(session_stream(s, handle), 0);
-		ck_assert_int_eq(studio_size(&studio, DATA), BYTES);
+		ck_assert_int_eq(live_pair_size(&pair, DATA), BYTES);
 	}
 	session_end(s, false);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	return !failed;
 }
 
@@ -253,7 +254,7 @@ session_of_many(struct stream *t[STREAMS])
 	struct session *s = live_session();
 
 	for (unsigned i = 0; i < STREAMS; i++)
-		t[i] = studio_stream(s, "ust", channels[i], 0, 0);
+		t[i] = live_pair_stream(s, "ust", channels[i], 0, 0);
 	return s;
 }
 
@@ -267,7 +268,7 @@ open_udp_then(unsigned n, bool asks_again)
 	struct session *s;
 	bool failed;
 
-	open_studio();
+	open_pair();
 	s = session_of_many(t);
 	fault_arm(n);
 	udp_open(s, &q, &a);
@@ -283,11 +284,11 @@ open_udp_then(unsigned n, bool asks_again)
 			ck_assert_ptr_nonnull(t[i]->intake.udp);
 	} else if (failed) {
 		packet(t[1], 0);
-		ck_assert_int_eq(studio_size(&studio, DATA), BYTES);
+		ck_assert_int_eq(live_pair_size(&pair, DATA), BYTES);
 		ck_assert_uint_eq(stream_pending(t[1], 0), 0);
 	}
 	session_end(s, false);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	return !failed;
 }
 
@@ -314,13 +315,13 @@ append_packets(unsigned n, uint64_t packets)
 	struct stream *t;
 	bool failed;
 
-	open_studio();
-	sh = studio.shard;
+	open_pair();
+	sh = pair.shard;
 	s = live_session();
-	t = studio_stream(s, "ust", "c", 0, 0);
+	t = live_pair_stream(s, "ust", "c", 0, 0);
 	for (uint64_t i = 0; i < packets; i++)
-		studio_data(
-		    t, &(struct studio_packet){ .seq = i, .bytes = BYTES });
+		live_pair_data(
+		    t, &(struct live_pair_packet){ .seq = i, .bytes = BYTES });
 	for (uint64_t i = 0; i < packets; i++)
 		record(t, i);
 	fault_arm(n);
@@ -329,9 +330,9 @@ append_packets(unsigned n, uint64_t packets)
 	(void)cycle_tick(sh, 0); /* records that wait */
 	ck_assert_uint_le(sh->packets_dropped, packets > 1 ? 0 : 1);
 	written = packets - sh->packets_dropped;
-	ck_assert_int_eq(studio_size(&studio, DATA), (long)written * BYTES);
+	ck_assert_int_eq(live_pair_size(&pair, DATA), (long)written * BYTES);
 	if (written > 0)
-		ck_assert_int_eq(studio_size(&studio, INDEX),
+		ck_assert_int_eq(live_pair_size(&pair, INDEX),
 		    INDEX_HEADER_LEN + (long)written * RECORD);
 	/* The peer is told once, then it goes on. */
 	ck_assert(t->writer.has_write_error == (sh->packets_dropped > 0));
@@ -339,12 +340,12 @@ append_packets(unsigned n, uint64_t packets)
 	packet(t, packets);
 	ck_assert(!t->writer.has_write_error);
 	ck_assert_int_eq(
-	    studio_size(&studio, DATA), (long)(written + 1) * BYTES);
-	ck_assert_int_eq(studio_size(&studio, INDEX),
+	    live_pair_size(&pair, DATA), (long)(written + 1) * BYTES);
+	ck_assert_int_eq(live_pair_size(&pair, INDEX),
 	    INDEX_HEADER_LEN + (long)(written + 1) * RECORD);
 	ck_assert_uint_eq(packet_log_count(t->log), written + 1);
 	session_end(s, false);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	return !failed;
 }
 
@@ -365,7 +366,7 @@ static struct viewer *
 next_viewer(struct viewer *v)
 {
 	viewer_destroy(v);
-	return scene_viewer(true, 4);
+	return fixture_viewer(true, 4);
 }
 
 static bool
@@ -389,42 +390,42 @@ ask(struct viewer *v, const struct live_request *q, unsigned n,
 static bool
 attach_viewer(unsigned n)
 {
-	struct live_reply reply = { .out = &scene.out };
+	struct live_reply reply = { .out = &fixture.out };
 	struct viewer *v;
 	uint64_t clients;
 	bool failed;
 
-	scene_open(false);
-	v = scene.viewer;
+	fixture_open(false);
+	v = fixture.viewer;
 	failed = ask(v,
 	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
-		.id = scene.session->live->id,
+		.id = fixture.session->live->id,
 		.seek = LIVE_SEEK_BEGINNING },
 	    n, &reply);
-	clients = published(&scene.session->live->clients);
+	clients = published(&fixture.session->live->clients);
 	if (failed) {
-		if (scene.out.bad) {
-			buf_free(&scene.out);
+		if (fixture.out.bad) {
+			buf_free(&fixture.out);
 			v = next_viewer(v);
 			ck_assert_uint_eq(
-			    published(&scene.session->live->clients), 0);
+			    published(&fixture.session->live->clients), 0);
 		} else {
-			ck_assert_uint_eq(
-			    studio_u32(&scene.out, 0), LIVE_ATTACH_UNKNOWN);
-			ck_assert_uint_eq(studio_u32(&scene.out, 4), 0);
+			ck_assert_uint_eq(live_pair_u32(&fixture.out, 0),
+			    LIVE_ATTACH_UNKNOWN);
+			ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 0);
 			ck_assert_uint_eq(clients, 0);
 			ck_assert(list_empty(&v->attachments));
 			ck_assert(list_empty(&v->announced));
 			ck_assert(list_empty(&v->unannounced));
 		}
-		buf_free(&scene.out);
+		buf_free(&fixture.out);
 		ck_assert_uint_eq(
-		    scene_attach(v, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+		    fixture_attach(v, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
 	}
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
-	ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
-	ck_assert_uint_eq(published(&scene.session->live->clients), 1);
-	scene_close();
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2);
+	ck_assert_uint_eq(published(&fixture.session->live->clients), 1);
+	fixture_close();
 	return !failed;
 }
 
@@ -432,32 +433,32 @@ attach_viewer(unsigned n)
 static bool
 announce_streams(unsigned n)
 {
-	struct live_reply reply = { .out = &scene.out };
+	struct live_reply reply = { .out = &fixture.out };
 	struct stream *t;
 	bool failed;
 
-	scene_open_attached(false);
-	(void)studio_stream(scene.session, "ust/other", "metadata", 0, 0);
-	t = studio_stream(scene.session, "ust/other", "ch_0", 0, 0);
-	session_publish(scene.session);
-	studio_packet(t, &(struct studio_packet){ .bytes = BYTES });
-	studio_deliver_all(&scene.studio);
-	scene_wait_ms(60000);
-	failed = ask(scene.viewer,
+	fixture_open_attached(false);
+	(void)live_pair_stream(fixture.session, "ust/other", "metadata", 0, 0);
+	t = live_pair_stream(fixture.session, "ust/other", "ch_0", 0, 0);
+	session_publish(fixture.session);
+	live_pair_packet(t, &(struct live_pair_packet){ .bytes = BYTES });
+	live_pair_deliver_all(&fixture.pair);
+	fixture_wait_ms(60000);
+	failed = ask(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_new_streams,
-		.id = scene.session->live->id },
+		.id = fixture.session->live->id },
 	    n, &reply);
-	ck_assert(scene.out.bad == failed);
+	ck_assert(fixture.out.bad == failed);
 	if (failed) {
-		buf_free(&scene.out);
-		scene.viewer = next_viewer(scene.viewer);
+		buf_free(&fixture.out);
+		fixture.viewer = next_viewer(fixture.viewer);
 		ck_assert_uint_eq(
-		    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING),
+		    fixture_attach(fixture.viewer, LIVE_SEEK_BEGINNING),
 		    LIVE_ATTACH_OK);
 	}
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_STREAMS_OK);
-	ck_assert_uint_eq(studio_u32(&scene.out, 4), failed ? 4 : 2);
-	scene_close();
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_STREAMS_OK);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), failed ? 4 : 2);
+	fixture_close();
 	return !failed;
 }
 
@@ -491,8 +492,8 @@ start_worker(unsigned n)
 	enum status st;
 	bool failed;
 
-	open_studio();
-	store.base_fd = studio.base_fd;
+	open_pair();
+	store.base_fd = pair.base_fd;
 	before = descriptors();
 	config = worker_config(&acceptor, &shard, &store, &underway);
 	fault_arm(n);
@@ -507,7 +508,7 @@ start_worker(unsigned n)
 	}
 	worker_stop(w);
 	ck_assert_uint_eq(descriptors(), before);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	return !failed;
 }
 

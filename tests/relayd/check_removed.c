@@ -18,7 +18,7 @@
 #include "store/chunk.h"
 #include "store/session_dir.h"
 #include "store/store.h"
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 #include "tests/lib/unit.h"
 
 #define BYTES 64
@@ -26,23 +26,23 @@
 #define DATE "20170714-024000"
 #define WHERE "host/s-" DATE
 
-static struct studio studio;
+static struct live_pair pair;
 static struct session *session;
 
 static void
-open_studio(void)
+open_pair(void)
 {
-	studio_open(&studio, false, 0);
-	studio.shard->store->config.output = studio.dir;
-	session = studio_session(&studio, "s", 1000000, false);
+	live_pair_open(&pair, false, 0);
+	pair.shard->store->config.output = pair.dir;
+	session = live_pair_session(&pair, "s", 1000000, false);
 	ck_assert_str_eq(session_path(session), WHERE);
 }
 
 static void
-close_studio(void)
+close_pair(void)
 {
 	session_end(session, false);
-	studio_close(&studio);
+	live_pair_close(&pair);
 }
 
 /* Below the session's directory. */
@@ -52,23 +52,23 @@ size_of(const char *below)
 	char pattern[256];
 
 	(void)snprintf(pattern, sizeof(pattern), WHERE "/%s", below);
-	return studio_size(&studio, pattern);
+	return live_pair_size(&pair, pattern);
 }
 
 static void
 packet(struct stream *t, uint64_t seq)
 {
-	studio_packet(t, &(struct studio_packet){ .seq = seq,
-			     .begin = 10 * seq,
-			     .end = 10 * seq + 9,
-			     .bytes = BYTES });
+	live_pair_packet(t, &(struct live_pair_packet){ .seq = seq,
+				.begin = 10 * seq,
+				.end = 10 * seq + 9,
+				.bytes = BYTES });
 }
 
 static void
 close_chunk(uint64_t id, uint32_t command)
 {
-	studio_close_chunk(session, id, command);
-	while (cycle_delete_some(studio.shard))
+	live_pair_close_chunk(session, id, command);
+	while (cycle_delete_some(pair.shard))
 		;
 }
 
@@ -103,9 +103,9 @@ remove_pattern(const char *below)
 	glob_t found = { 0 };
 	char path[512];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", studio.dir, below);
+	(void)snprintf(path, sizeof(path), "%s/%s", pair.dir, below);
 	ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
-	studio_remove(&studio, found.gl_pathv[0] + strlen(studio.dir));
+	live_pair_remove(&pair, found.gl_pathv[0] + strlen(pair.dir));
 	globfree(&found);
 }
 
@@ -113,12 +113,12 @@ static void
 go_on(struct stream *t, struct stream *m, uint64_t chunk, uint32_t command,
     uint64_t seq)
 {
-	studio_create_chunk(session, chunk);
-	studio_rotate(t, true, chunk, seq);
-	studio_rotate(m, true, chunk, 0);
+	live_pair_create_chunk(session, chunk);
+	live_pair_rotate(t, true, chunk, seq);
+	live_pair_rotate(m, true, chunk, 0);
 	close_chunk(chunk - 1, command);
 	packet(t, seq);
-	studio_metadata(m, "declarations", 12);
+	live_pair_metadata(m, "declarations", 12);
 }
 
 START_TEST(the_next_chunk_is_where_it_should_be)
@@ -128,9 +128,9 @@ START_TEST(the_next_chunk_is_where_it_should_be)
 	uint64_t chunk = 0, seq = 0;
 	struct stream *t, *m;
 
-	open_studio();
-	t = studio_stream(session, "ust/0", "c", 0, 0);
-	m = studio_stream(session, "ust/0", "metadata", 0, 0);
+	open_pair();
+	t = live_pair_stream(session, "ust/0", "c", 0, 0);
+	m = live_pair_stream(session, "ust/0", "metadata", 0, 0);
 	session_publish(session);
 	packet(t, seq++);
 	while (chunk < rows[_i].rotations)
@@ -155,7 +155,7 @@ START_TEST(the_next_chunk_is_where_it_should_be)
 		  size_of(chunk == 2 ? "archives/*-1/ust/0/c"
 				     : "archives/*-2/ust/0/c") == BYTES);
 	ck_assert_str_eq(session_path(session), WHERE);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -182,8 +182,7 @@ sibling(bool has_chunk, uint64_t chunk)
 	buf_free(&b);
 	wish.chunk.is_set = has_chunk;
 	wish.chunk.value = chunk;
-	ck_assert_int_eq(
-	    session_create(&s, studio.shard, &wish, 13, "peer"), OK);
+	ck_assert_int_eq(session_create(&s, pair.shard, &wish, 13, "peer"), OK);
 	return s;
 }
 
@@ -194,20 +193,20 @@ START_TEST(a_sibling_has_the_same_new_directory)
 	const char *const removed[] = { WHERE, "host", "" };
 	struct session *a, *b;
 
-	open_studio();
+	open_pair();
 	for (uint64_t round = 1; round < 4; round++) {
-		studio_remove(&studio, removed[_i]);
+		live_pair_remove(&pair, removed[_i]);
 		a = sibling(false, 0);
 		ck_assert_ptr_eq(a->siblings, session->siblings);
 		ck_assert_str_eq(session_path(a), WHERE);
 		ck_assert_int_ne(size_of("."), -1);
-		studio_create_chunk(a, 10 * round);
+		live_pair_create_chunk(a, 10 * round);
 		b = sibling(true, 10 * round);
 		ck_assert_ptr_eq(b->current, a->current);
-		(void)studio_stream(b, "ust/0", "c", 0, 0);
+		(void)live_pair_stream(b, "ust/0", "c", 0, 0);
 		ck_assert_int_eq(size_of("ust/0/c"), 0);
 		/* Who was there before goes to the same. */
-		studio_create_chunk(session, 100 * round);
+		live_pair_create_chunk(session, 100 * round);
 		ck_assert_ptr_eq(session->dir, a->dir);
 		ck_assert_ptr_eq(b->dir, a->dir);
 		session_end(b, false);
@@ -215,7 +214,7 @@ START_TEST(a_sibling_has_the_same_new_directory)
 		close_chunk(
 		    round == 1 ? 0 : 100 * (round - 1), RELAY_CLOSE_DELETE);
 	}
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -224,25 +223,25 @@ START_TEST(a_siblings_chunk_is_made_again)
 {
 	struct session *other;
 
-	open_studio();
+	open_pair();
 	other = sibling(false, 0);
-	studio_create_chunk(session, 1);
-	studio_remove(&studio, "host");
-	studio_create_chunk(other, 1);
+	live_pair_create_chunk(session, 1);
+	live_pair_remove(&pair, "host");
+	live_pair_create_chunk(other, 1);
 	ck_assert_ptr_eq(session->current, other->current);
-	(void)studio_stream(session, "ust/0", "c", 0, 0);
-	(void)studio_stream(other, "ust/1", "c", 0, 0);
+	(void)live_pair_stream(session, "ust/0", "c", 0, 0);
+	(void)live_pair_stream(other, "ust/1", "c", 0, 0);
 	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/0/c"), 0);
 	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/1/c"), 0);
 	session_end(other, false);
 	other = sibling(true, 1);
-	studio_remove(&studio, WHERE);
+	live_pair_remove(&pair, WHERE);
 	session_end(other, false);
 	other = sibling(true, 1);
-	(void)studio_stream(other, "ust/2", "c", 0, 0);
+	(void)live_pair_stream(other, "ust/2", "c", 0, 0);
 	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/2/c"), 0);
 	session_end(other, false);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -251,15 +250,15 @@ START_TEST(what_is_added_is_recorded)
 {
 	struct stream *old, *ring, *new;
 
-	open_studio();
-	old = studio_stream(session, "ust/0", "c", 0, 0);
-	ring = studio_stream(session, "ust/0", "r", BYTES, 0);
+	open_pair();
+	old = live_pair_stream(session, "ust/0", "c", 0, 0);
+	ring = live_pair_stream(session, "ust/0", "r", BYTES, 0);
 	session_publish(session);
 	packet(old, 0);
 	packet(ring, 0);
-	studio_remove(&studio, _i == 0 ? WHERE : "");
+	live_pair_remove(&pair, _i == 0 ? WHERE : "");
 	packet(old, 1);
-	new = studio_stream(session, "ust/1", "c", 0, 0);
+	new = live_pair_stream(session, "ust/1", "c", 0, 0);
 	ck_assert_ptr_nonnull(new);
 	packet(new, 0);
 	packet(ring, 1);
@@ -271,7 +270,7 @@ START_TEST(what_is_added_is_recorded)
 	ck_assert_int_eq(size_of("ust/0/index/r_1.idx"), 16 + 72);
 	/* A name that is gone is free; the tracer would have another. */
 	stream_close(old, 1);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -280,31 +279,31 @@ START_TEST(packets_of_what_was_removed_are_dropped)
 {
 	struct stream *t, *m;
 
-	open_studio();
-	t = studio_stream(session, "ust/0", "c", 0, 0);
-	m = studio_stream(session, "ust/0", "metadata", 0, 0);
+	open_pair();
+	t = live_pair_stream(session, "ust/0", "c", 0, 0);
+	m = live_pair_stream(session, "ust/0", "metadata", 0, 0);
 	session_publish(session);
-	studio_metadata(m, "first", 5);
+	live_pair_metadata(m, "first", 5);
 	/* With or without an index file yet; with or without descriptors. */
 	if (_i % 2 == 1)
 		packet(t, 0);
 	if (_i >= 2) {
-		studio.shard->store->config.max_files = 0;
-		(void)studio_stream(session, "other", "o", 0, 0);
+		pair.shard->store->config.max_files = 0;
+		(void)live_pair_stream(session, "other", "o", 0, 0);
 	}
-	studio_remove(&studio, WHERE);
+	live_pair_remove(&pair, WHERE);
 	for (uint64_t seq = (uint64_t)_i % 2; seq < 5; seq++)
 		packet(t, seq); /* RELAY_OK, or the test ends */
-	studio_metadata(m, "second", 6);
+	live_pair_metadata(m, "second", 6);
 	ck_assert_uint_eq(stream_pending(t, 4), 0);
-	ck_assert_uint_eq(studio.shard->packets_dropped, _i == 0   ? 5
-							 : _i == 1 ? 0
-							 : _i == 2 ? 5
-								   : 4);
+	ck_assert_uint_eq(pair.shard->packets_dropped, _i == 0	 ? 5
+						       : _i == 1 ? 0
+						       : _i == 2 ? 5
+								 : 4);
 	ck_assert_int_eq(size_of("."), -1);
 	stream_close(t, 4);
 	stream_close(m, NEVER);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -313,17 +312,17 @@ START_TEST(an_end_makes_nothing)
 {
 	struct stream *t;
 
-	open_studio();
-	t = studio_stream(session, "ust/0", "c", 0, 0);
+	open_pair();
+	t = live_pair_stream(session, "ust/0", "c", 0, 0);
 	packet(t, 0);
 	if (_i > 0)
-		studio_create_chunk(session, 1);
-	studio_remove(&studio, "host");
+		live_pair_create_chunk(session, 1);
+	live_pair_remove(&pair, "host");
 	stream_close(t, 0);
 	close_chunk(_i == 2 ? 1 : 0,
 	    _i == 0 ? RELAY_CLOSE_NOTHING : RELAY_CLOSE_ARCHIVE);
 	ck_assert_int_eq(size_of("."), -1);
-	close_studio();
+	close_pair();
 }
 END_TEST
 

@@ -20,7 +20,7 @@
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "tests/lib/unit.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 #define BYTES 64
 #define PER_FILE 2
@@ -49,33 +49,33 @@ __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
 static void
 begin(uint64_t count)
 {
-	scene_open(false);
-	scene.studio.shard->store->config.index_lock_timeout_ns = NS_PER_S;
-	t = studio_stream(
-	    scene.session, "ust/uid", "c", PER_FILE * BYTES, count);
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
-	id = scene_id(t);
+	fixture_open(false);
+	fixture.pair.shard->store->config.index_lock_timeout_ns = NS_PER_S;
+	t = live_pair_stream(
+	    fixture.session, "ust/uid", "c", PER_FILE * BYTES, count);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
+	id = fixture_id(t);
 	sent = 0;
 	is_full = false;
-	ck_assert_uint_eq(
-	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, LIVE_SEEK_BEGINNING),
+	    LIVE_ATTACH_OK);
 }
 
 static void
 tick(void)
 {
-	(void)cycle_tick(scene.studio.shard, clock_now_ns());
+	(void)cycle_tick(fixture.pair.shard, clock_now_ns());
 }
 
 static void
 send_packets(uint64_t n)
 {
-	struct studio_packet p;
+	struct live_pair_packet p;
 
 	for (; n > 0; n--) {
-		p = scene_packet(sent++);
-		studio_packet(t, &p);
+		p = fixture_packet(sent++);
+		live_pair_packet(t, &p);
 		tick();
 	}
 }
@@ -87,7 +87,7 @@ take_lock(unsigned number)
 	char path[512];
 
 	(void)snprintf(path, sizeof(path), "%s/" WHERE "index/c_%u.idx",
-	    scene.studio.dir, number);
+	    fixture.pair.dir, number);
 	lock = open(path, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(lock, 0);
 	ck_assert_int_eq(flock(lock, LOCK_SH | LOCK_NB), 0);
@@ -105,31 +105,31 @@ static void
 end_stream(void)
 {
 	stream_close(t, sent - 1);
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 }
 
 static struct live_index
 next_index(void)
 {
-	(void)scene_tell(LIVE_CMD_get_next_index, id);
-	return studio_index_of(&scene.out);
+	(void)fixture_tell(LIVE_CMD_get_next_index, id);
+	return live_pair_index_of(&fixture.out);
 }
 
 static void
 expect_packet(uint64_t seq)
 {
-	const struct studio_packet p = scene_packet(seq);
+	const struct live_pair_packet p = fixture_packet(seq);
 	const struct live_index i = next_index();
 
 	ck_assert_uint_eq(i.status, LIVE_INDEX_OK);
 	ck_assert_uint_eq(i.timestamp_begin, p.begin);
-	(void)studio_tell(scene.viewer,
+	(void)live_pair_tell(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
 		.id = id,
 		.offset = i.offset,
 		.length = BYTES },
-	    &scene.out);
-	ck_assert(studio_is_packet(&scene.out, 12, &p));
+	    &fixture.out);
+	ck_assert(live_pair_is_packet(&fixture.out, 12, &p));
 }
 
 static void
@@ -156,7 +156,7 @@ START_TEST(a_lock_across_a_roll_over_keeps_the_order)
 		end_stream();
 	expect_from(1);
 	ck_assert_uint_eq(next_index().status, LIVE_INDEX_HUP);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -167,17 +167,17 @@ START_TEST(a_lock_that_is_kept_delays_for_its_time_only)
 	send_packets(1);
 	take_lock(0);
 	send_packets(3 * PER_FILE);
-	scene_wait_ms(999);
+	fixture_wait_ms(999);
 	tick();
 	expect_packet(0);
 	ck_assert_uint_eq(next_index().status, LIVE_INDEX_RETRY);
-	scene_wait_ms(1);
+	fixture_wait_ms(1);
 	tick();
 	expect_from(1);
-	ck_assert_uint_eq(scene.studio.shard->store->locks_forced, 1);
+	ck_assert_uint_eq(fixture.pair.shard->store->locks_forced, 1);
 	drop_lock();
 	end_stream();
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -193,13 +193,13 @@ START_TEST(a_ring_replaces_a_file_whose_records_wait)
 	ck_assert_uint_eq(packet_log_count(t->log), sent);
 	ck_assert_uint_eq(packet_log_start(t->log), PER_FILE);
 	expect_from(PER_FILE);
-	ck_assert_uint_eq(scene.viewer->lost, PER_FILE);
+	ck_assert_uint_eq(fixture.viewer->lost, PER_FILE);
 	drop_lock();
 	send_packets(1);
 	expect_packet(sent - 1);
 	end_stream();
 	ck_assert_uint_eq(next_index().status, LIVE_INDEX_HUP);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -209,7 +209,7 @@ START_TEST(records_that_are_lost_are_not_acknowledged)
 	const struct shard *sh;
 
 	begin(0);
-	sh = scene.studio.shard;
+	sh = fixture.pair.shard;
 	send_packets(1);
 	take_lock(0);
 	send_packets(2 * PER_FILE);
@@ -224,7 +224,7 @@ START_TEST(records_that_are_lost_are_not_acknowledged)
 	expect_packet(0);
 	expect_packet(sent - 1);
 	end_stream();
-	scene_close();
+	fixture_close();
 }
 END_TEST
 

@@ -25,7 +25,7 @@
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/model.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 #define MODEL_STREAMS 3
 #define LOCKS 4
@@ -61,15 +61,15 @@ __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
 	return __real_pwritev(fd, iov, n, offset);
 }
 
-static struct studio_packet
+static struct live_pair_packet
 packet(const struct sealed_stream *s, uint64_t seq)
 {
-	return (struct studio_packet){ .seq = seq,
+	return (struct live_pair_packet){ .seq = seq,
 		.begin = seq * 100 + 10,
 		.end = seq * 100 + 90,
 		.bytes = (uint32_t)s->words[seq] * 8,
 		.tag = (uint64_t)(s - all) << 40 | seq << 16,
-		.ctf_stream = STUDIO_CLASS };
+		.ctf_stream = LIVE_PAIR_CLASS };
 }
 
 static void
@@ -78,35 +78,35 @@ begin(void)
 	char channel[16];
 
 	disk_fails = false;
-	scene_open(false);
-	scene.studio.shard->store->config.index_lock_timeout_ns = NS_PER_S;
+	fixture_open(false);
+	fixture.pair.shard->store->config.index_lock_timeout_ns = NS_PER_S;
 	/* With few descriptors, files are closed and opened again. */
 	if (one_in(2))
-		scene.studio.shard->store->config.max_files = 4;
+		fixture.pair.shard->store->config.max_files = 4;
 	for (unsigned i = 0; i < MODEL_STREAMS; i++) {
 		(void)snprintf(channel, sizeof(channel), "c%u", i);
 		all[i] = (struct sealed_stream){ 0 };
-		all[i].t = studio_stream(scene.session, "ust/uid", channel,
+		all[i].t = live_pair_stream(fixture.session, "ust/uid", channel,
 		    one_in(4) ? 0 : 8 + random_below(600),
 		    one_in(3) ? 1 : random_below(4));
 		ck_assert_ptr_nonnull(all[i].t);
 	}
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
 	for (unsigned i = 0; i < MODEL_STREAMS; i++)
-		all[i].id = scene_id(all[i].t);
+		all[i].id = fixture_id(all[i].t);
 	for (unsigned i = 0; i < LOCKS; i++)
 		locks[i] = -1;
 	given = chunk = dropped = 0;
-	ck_assert_uint_eq(
-	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, LIVE_SEEK_BEGINNING),
+	    LIVE_ATTACH_OK);
 }
 
 /* Sometimes without memory. Packets that are lost meanwhile are told. */
 static void
 turn(void)
 {
-	struct shard *sh = scene.studio.shard;
+	struct shard *sh = fixture.pair.shard;
 	bool is_told = false;
 
 	if (one_in(8))
@@ -128,12 +128,12 @@ static void
 send_packet(struct sealed_stream *s)
 {
 	const uint64_t seq = s->sent++;
-	struct studio_packet p;
+	struct live_pair_packet p;
 	enum status st;
 
 	s->words[seq] = 1 + random_below(WORDS_MAX);
 	p = packet(s, seq);
-	studio_data(s->t, &p);
+	live_pair_data(s->t, &p);
 	st = stream_record(s->t, &(struct relay_index){ .stream = s->t->handle,
 				     .net_seq = seq,
 				     .packet_size = p.bytes * 8,
@@ -144,7 +144,7 @@ send_packet(struct sealed_stream *s)
 				     .packet_seq_num = seq });
 	CHECK(st == OK || st == E_IO, "status %d", (int)st);
 	if (st == E_IO)
-		dropped = scene.studio.shard->packets_dropped;
+		dropped = fixture.pair.shard->packets_dropped;
 	if (one_in(3))
 		return; /* in one batch with the next */
 	turn();
@@ -175,10 +175,10 @@ change_lock(void)
 		return;
 	/* In the session's folder, and in those of later chunks. */
 	(void)snprintf(
-	    path, sizeof(path), "%s/*/*/ust/uid/index/*.idx", scene.studio.dir);
+	    path, sizeof(path), "%s/*/*/ust/uid/index/*.idx", fixture.pair.dir);
 	(void)glob(path, 0, NULL, &found);
 	(void)snprintf(path, sizeof(path), "%s/*/*/*/ust/uid/index/*.idx",
-	    scene.studio.dir);
+	    fixture.pair.dir);
 	(void)glob(path, GLOB_APPEND, NULL, &found);
 	if (found.gl_pathc > 0) {
 		*lock = open(found.gl_pathv[random_below(found.gl_pathc)],
@@ -193,13 +193,13 @@ static void
 rotate(void)
 {
 	turn();
-	studio_create_chunk(scene.session, ++chunk);
-	studio_rotate(scene.metadata, true, chunk, 0);
-	studio_rotate(scene.data, true, chunk, 0);
+	live_pair_create_chunk(fixture.session, ++chunk);
+	live_pair_rotate(fixture.metadata, true, chunk, 0);
+	live_pair_rotate(fixture.data, true, chunk, 0);
 	for (unsigned i = 0; i < MODEL_STREAMS; i++)
 		if (all[i].t != NULL)
-			studio_rotate(all[i].t, true, chunk, all[i].sent);
-	studio_close_chunk(scene.session, chunk - 1, RELAY_CLOSE_ARCHIVE);
+			live_pair_rotate(all[i].t, true, chunk, all[i].sent);
+	live_pair_close_chunk(fixture.session, chunk - 1, RELAY_CLOSE_ARCHIVE);
 }
 
 static void
@@ -207,18 +207,18 @@ close_stream(struct sealed_stream *s)
 {
 	stream_close(s->t, s->sent - 1);
 	s->t = NULL;
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 }
 
 /* False: there is none now. */
 static bool
 read_packet(struct sealed_stream *s)
 {
-	struct studio_packet p;
+	struct live_pair_packet p;
 	struct live_index i;
 
-	(void)scene_tell(LIVE_CMD_get_next_index, s->id);
-	i = studio_index_of(&scene.out);
+	(void)fixture_tell(LIVE_CMD_get_next_index, s->id);
+	i = live_pair_index_of(&fixture.out);
 	if (i.status == LIVE_INDEX_HUP)
 		s->is_over = true;
 	CHECK(i.status == LIVE_INDEX_OK || i.status == LIVE_INDEX_RETRY ||
@@ -233,13 +233,13 @@ read_packet(struct sealed_stream *s)
 	s->next = i.timestamp_begin / 100 + 1;
 	p = packet(s, s->next - 1);
 	CHECK(i.packet_size == p.bytes * 8, "size");
-	(void)studio_tell(scene.viewer,
+	(void)live_pair_tell(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
 		.id = s->id,
 		.offset = i.offset,
 		.length = p.bytes },
-	    &scene.out);
-	CHECK(studio_is_packet(&scene.out, 12, &p), "not packet %llu",
+	    &fixture.out);
+	CHECK(live_pair_is_packet(&fixture.out, 12, &p), "not packet %llu",
 	    (unsigned long long)p.seq);
 	given++;
 	return true;
@@ -249,7 +249,7 @@ read_packet(struct sealed_stream *s)
 static void
 read_all(void)
 {
-	const struct shard *sh = scene.studio.shard;
+	const struct shard *sh = fixture.pair.shard;
 	uint64_t sent = 0;
 
 	for (unsigned i = 0; i < MODEL_STREAMS; i++) {
@@ -259,10 +259,10 @@ read_all(void)
 		    "stream %u does not end", i);
 		sent += all[i].sent;
 	}
-	CHECK(sent == given + scene.viewer->lost + sh->packets_dropped,
+	CHECK(sent == given + fixture.viewer->lost + sh->packets_dropped,
 	    "%llu sent, %llu given, %llu overwritten, %llu told lost",
 	    (unsigned long long)sent, (unsigned long long)given,
-	    (unsigned long long)scene.viewer->lost,
+	    (unsigned long long)fixture.viewer->lost,
 	    (unsigned long long)sh->packets_dropped);
 }
 
@@ -271,15 +271,15 @@ static void
 wait_for_locks(void)
 {
 	turn();
-	scene_wait_ms(1000);
+	fixture_wait_ms(1000);
 	turn();
 	/* Files that were reached only now. */
 	for (unsigned i = 0; i < LOCKS; i++) {
-		scene_wait_ms(1000);
+		fixture_wait_ms(1000);
 		turn();
 	}
-	CHECK(list_empty(&scene.studio.shard->sealed) &&
-		  list_empty(&scene.studio.shard->locked),
+	CHECK(list_empty(&fixture.pair.shard->sealed) &&
+		  list_empty(&fixture.pair.shard->locked),
 	    "records wait for ever");
 }
 
@@ -293,7 +293,7 @@ step_once(void)
 	if (one_in(20))
 		disk_fails = one_in(3);
 	if (one_in(30))
-		scene_wait_ms(random_below(1500));
+		fixture_wait_ms(random_below(1500));
 	if (one_in(4) && !s->is_over)
 		(void)read_packet(s);
 	if (one_in(80) && !disk_fails)
@@ -324,7 +324,7 @@ finish(void)
 	for (unsigned i = 0; i < LOCKS; i++)
 		if (locks[i] >= 0)
 			close(locks[i]);
-	scene_close();
+	fixture_close();
 }
 
 static void

@@ -19,7 +19,7 @@
 #include "relayd/record/cycle.h"
 #include "relayd/record/udp.h"
 #include "store/tracefile.h"
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 #include "tests/lib/unit.h"
 
 #define BYTES 64
@@ -29,57 +29,57 @@
 /* Files that are made between two looks. */
 #define FILES_MAX 2
 
-static struct studio studio;
+static struct live_pair pair;
 static struct session *session;
 static struct stream *t;
 
 static void
 begin(void)
 {
-	studio_open(&studio, false, 1);
-	session = studio_session(&studio, "one", 0, false);
-	t = studio_stream(session, "ust/uid", "c", BYTES, 0);
-	studio.shard->has_slices = true;
+	live_pair_open(&pair, false, 1);
+	session = live_pair_session(&pair, "one", 0, false);
+	t = live_pair_stream(session, "ust/uid", "c", BYTES, 0);
+	pair.shard->has_slices = true;
 }
 
 static void
 end(void)
 {
-	shard_end_slices(studio.shard);
-	cycle_commit(studio.shard);
-	studio_close(&studio);
+	shard_end_slices(pair.shard);
+	cycle_commit(pair.shard);
+	live_pair_close(&pair);
 }
 
 /* From now on the time is always over. */
 static void
 no_time(void)
 {
-	shard_begin_slice_until(studio.shard, 0);
+	shard_begin_slice_until(pair.shard, 0);
 }
 
-static struct studio_packet
+static struct live_pair_packet
 packet(uint64_t seq)
 {
-	return (struct studio_packet){ .seq = seq, .bytes = BYTES };
+	return (struct live_pair_packet){ .seq = seq, .bytes = BYTES };
 }
 
 /* All packets are here, and the first one's record comes last. */
 static void
 let_all_wait(void)
 {
-	struct studio_packet p;
+	struct live_pair_packet p;
 
 	for (uint64_t i = 0; i < PACKETS; i++) {
 		p = packet(i);
-		studio_data(t, &p);
+		live_pair_data(t, &p);
 	}
 	for (uint64_t i = 1; i < PACKETS; i++) {
 		p = packet(i);
-		studio_index(t, &p);
+		live_pair_index(t, &p);
 	}
 	no_time();
 	p = packet(0);
-	studio_index(t, &p);
+	live_pair_index(t, &p);
 }
 
 static unsigned
@@ -90,7 +90,7 @@ files(void)
 
 	for (unsigned i = 0; i < PACKETS; i++) {
 		snprintf(pattern, sizeof(pattern), "*/*/ust/uid/c_%u", i);
-		n += studio_size(&studio, pattern) == BYTES;
+		n += live_pair_size(&pair, pattern) == BYTES;
 	}
 	return n;
 }
@@ -105,7 +105,7 @@ START_TEST(a_commit_stops_and_goes_on)
 		ck_assert_uint_le(now, before + FILES_MAX);
 		ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 1);
 		before = files();
-		cycle_commit(studio.shard);
+		cycle_commit(pair.shard);
 	}
 	ck_assert_uint_ge(turns, PACKETS / FILES_MAX / 2 - 1);
 	ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 0);
@@ -115,22 +115,22 @@ END_TEST
 
 START_TEST(what_waits_counts_as_its_files)
 {
-	const uint64_t memory = published(&studio.memory);
+	const uint64_t memory = published(&pair.memory);
 	uint64_t idle;
 
 	begin();
-	idle = published(&studio.memory);
+	idle = published(&pair.memory);
 	let_all_wait();
 	ck_assert_uint_ge(
 	    session->held_bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
-	ck_assert_uint_ge(published(&studio.memory),
+	ck_assert_uint_ge(published(&pair.memory),
 	    idle + (PACKETS - FILES_MAX) * FILE_WEIGHT);
-	shard_end_slices(studio.shard);
-	cycle_commit(studio.shard);
+	shard_end_slices(pair.shard);
+	cycle_commit(pair.shard);
 	ck_assert_uint_eq(session->held_bytes, 0);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
-	ck_assert_uint_eq(published(&studio.memory), memory);
+	ck_assert_uint_eq(published(&pair.memory), memory);
 }
 END_TEST
 
@@ -139,10 +139,10 @@ START_TEST(a_read_brings_few_files)
 	begin();
 	ck_assert_uint_lt(session->read_max, FILES_READ * (BYTES + 64));
 	ck_assert_ptr_nonnull(
-	    studio_stream(session, "ust/uid", "large", 1 << 30, 0));
+	    live_pair_stream(session, "ust/uid", "large", 1 << 30, 0));
 	ck_assert_uint_lt(session->read_max, FILES_READ * (BYTES + 64));
-	session = studio_session(&studio, "two", 0, false);
-	t = studio_stream(session, "ust/uid", "c", 0, 0);
+	session = live_pair_session(&pair, "two", 0, false);
+	t = live_pair_stream(session, "ust/uid", "c", 0, 0);
 	ck_assert_uint_eq(session->read_max, SESSION_READ_MAX);
 	end();
 }
@@ -157,13 +157,13 @@ START_TEST(a_session_that_ends_is_closed_in_parts)
 		char name[16];
 
 		snprintf(name, sizeof(name), "d%u", i);
-		(void)studio_stream(session, "ust/uid", name, 0, 0);
+		(void)live_pair_stream(session, "ust/uid", name, 0, 0);
 	}
 	let_all_wait();
 	session_end(session, false);
-	ck_assert(!list_empty(&studio.shard->sessions));
-	for (; !list_empty(&studio.shard->sessions); turns++)
-		cycle_commit(studio.shard);
+	ck_assert(!list_empty(&pair.shard->sessions));
+	for (; !list_empty(&pair.shard->sessions); turns++)
+		cycle_commit(pair.shard);
 	ck_assert_uint_ge(turns, PACKETS / STEPS_MAX);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
@@ -182,7 +182,7 @@ START_TEST(metadata_is_written_in_parts)
 	enum status st;
 
 	begin();
-	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	q.stream = m->handle;
 	no_time();
 	while ((st = stream_metadata(m, &q, &done)) == E_LATER) {
@@ -193,8 +193,8 @@ START_TEST(metadata_is_written_in_parts)
 	ck_assert_int_eq(st, OK);
 	ck_assert_uint_eq(parts, 2);
 	ck_assert_uint_eq(tracefile_size(m->writer.tf), sizeof(bytes) + 4096);
-	ck_assert_int_eq(
-	    studio_size(&studio, "*/*/ust/uid/metadata"), sizeof(bytes) + 4096);
+	ck_assert_int_eq(live_pair_size(&pair, "*/*/ust/uid/metadata"),
+	    sizeof(bytes) + 4096);
 	end();
 }
 END_TEST
@@ -205,9 +205,9 @@ close_idle_files(void)
 {
 	char name[16];
 
-	for (unsigned i = 0; i < STUDIO_FILES_MAX; i++) {
+	for (unsigned i = 0; i < LIVE_PAIR_FILES_MAX; i++) {
 		snprintf(name, sizeof(name), "other%u", i);
-		(void)studio_stream(session, "ust/uid", name, 0, 0);
+		(void)live_pair_stream(session, "ust/uid", name, 0, 0);
 	}
 }
 
@@ -219,14 +219,14 @@ START_TEST(metadata_goes_on_in_a_file_that_was_closed)
 	struct stream *m;
 
 	begin();
-	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
 	close_idle_files();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
 	ck_assert_int_eq(stream_metadata(m, &q, &done), OK);
 	ck_assert_int_eq(
-	    studio_size(&studio, "*/*/ust/uid/metadata"), sizeof(bytes));
+	    live_pair_size(&pair, "*/*/ust/uid/metadata"), sizeof(bytes));
 	end();
 }
 END_TEST
@@ -239,12 +239,12 @@ START_TEST(metadata_that_never_ends_leaves_nothing)
 	struct stream *m;
 
 	begin();
-	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
 	close_idle_files();
-	cycle_last(studio.shard);
-	ck_assert_int_eq(studio_size(&studio, "*/*/ust/uid/metadata"), 0);
+	cycle_last(pair.shard);
+	ck_assert_int_eq(live_pair_size(&pair, "*/*/ust/uid/metadata"), 0);
 	end();
 }
 END_TEST
@@ -257,13 +257,13 @@ START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
 	struct stream *m;
 
 	begin();
-	m = studio_stream(session, "ust/uid", "metadata", 0, 0);
+	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
-	studio.shard->takes_all = true;
+	pair.shard->takes_all = true;
 	ck_assert_int_eq(stream_metadata(m, &q, &done), OK);
 	ck_assert_int_eq(
-	    studio_size(&studio, "*/*/ust/uid/metadata"), sizeof(bytes));
+	    live_pair_size(&pair, "*/*/ust/uid/metadata"), sizeof(bytes));
 	end();
 }
 END_TEST
@@ -278,7 +278,7 @@ files_of_all(const char *in, const char *suffix, long size)
 	for (unsigned i = 0; i < PACKETS; i++) {
 		snprintf(pattern, sizeof(pattern), "%s/ust/uid/d%u%s", in, i,
 		    suffix);
-		n += studio_size(&studio, pattern) == size;
+		n += live_pair_size(&pair, pattern) == size;
 	}
 	return n;
 }
@@ -290,7 +290,7 @@ add_streams(struct session *s, struct stream *all[PACKETS])
 
 	for (unsigned i = 0; i < PACKETS; i++) {
 		snprintf(name, sizeof(name), "d%u", i);
-		all[i] = studio_stream(s, "ust/uid", name, 0, 0);
+		all[i] = live_pair_stream(s, "ust/uid", name, 0, 0);
 	}
 }
 
@@ -322,24 +322,24 @@ START_TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
 	const char *new_chunk = "*/*/.tmp_new_chunk";
 	struct stream *all[PACKETS];
 	struct relay_position at[PACKETS];
-	const struct studio_packet p = { .bytes = BYTES };
+	const struct live_pair_packet p = { .bytes = BYTES };
 	uint32_t done = 0;
 
 	begin();
 	add_streams(session, all);
 	for (unsigned i = 0; i < PACKETS; i++)
 		at[i] = (struct relay_position){ all[i]->handle, 0 };
-	studio_create_chunk(session, 1);
+	live_pair_create_chunk(session, 1);
 	no_time();
 	ck_assert(!rotate_all(at, &done));
 	ck_assert_uint_le(files_of_all(new_chunk, "", 0), STEPS_MAX);
-	studio.shard->takes_all = true;
+	pair.shard->takes_all = true;
 	ck_assert(rotate_all(at, &done));
 	ck_assert_uint_le(files_of_all(new_chunk, "", 0), STEPS_MAX);
 	/* What was read is written. */
-	studio_data(all[PACKETS - 1], &p);
-	studio_index(all[PACKETS - 1], &p);
-	cycle_commit(studio.shard);
+	live_pair_data(all[PACKETS - 1], &p);
+	live_pair_index(all[PACKETS - 1], &p);
+	cycle_commit(pair.shard);
 	ck_assert_uint_eq(files_of_all(new_chunk, "", BYTES), 1);
 	end();
 }
@@ -348,24 +348,24 @@ END_TEST
 /* After a pause, say, all files are too old at the same time. */
 START_TEST(a_window_expires_in_parts)
 {
-	const struct studio_packet p = { .bytes = BYTES };
+	const struct live_pair_packet p = { .bytes = BYTES };
 	struct stream *all[PACKETS];
 	unsigned before = PACKETS, now, turns = 0;
 	struct session *live;
 
 	begin();
 	stream_window_limit(0, 1000);
-	live = studio_session(&studio, "live", 1000000, false);
+	live = live_pair_session(&pair, "live", 1000000, false);
 	add_streams(live, all);
 	for (unsigned i = 0; i < PACKETS; i++) {
-		studio_data(all[i], &p);
-		studio_index(all[i], &p);
+		live_pair_data(all[i], &p);
+		live_pair_index(all[i], &p);
 	}
-	cycle_commit(studio.shard);
+	cycle_commit(pair.shard);
 	ck_assert_uint_eq(files_of_all("*/live-*", "_0", BYTES), PACKETS);
 	no_time();
 	for (; before > 0 && turns < 4 * PACKETS; turns++) {
-		(void)stream_window_tick(studio.shard, clock_now_ns());
+		(void)stream_window_tick(pair.shard, clock_now_ns());
 		now = files_of_all("*/live-*", "_0", BYTES);
 		ck_assert_uint_le(before - now, STEPS_MAX);
 		before = now;
@@ -389,7 +389,7 @@ throw_packet(struct stream *to, uint64_t seq)
 		.payload_len = sizeof(bytes) - UDP_HEADER_LEN };
 
 	udp_header_encode(bytes, &h);
-	ck_assert(udp_input(studio.shard, bytes, sizeof(bytes)));
+	ck_assert(udp_input(pair.shard, bytes, sizeof(bytes)));
 }
 
 /* Packets wait for their records, behind one that is missing: that is given up,
@@ -403,23 +403,23 @@ START_TEST(room_is_made_in_parts)
 	struct udp_open_reply a;
 
 	begin();
-	studio.shard->config.udp_port = 1;
+	pair.shard->config.udp_port = 1;
 	udp_open(session, &q, &a);
 	ck_assert_uint_eq(a.code, RELAY_OK);
 	add_streams(session, all);
 	for (unsigned i = 0; i < PACKETS; i++)
 		throw_packet(all[i], 1);
-	cycle_commit(studio.shard);
-	ck_assert_uint_eq(studio.shard->gaps, 0);
+	cycle_commit(pair.shard);
+	ck_assert_uint_eq(pair.shard->gaps, 0);
 	session->udp->window_bytes = UDP_WINDOW_BYTES_MIN;
 	no_time();
 	for (unsigned i = 1; i <= PACKETS; i++) {
 		throw_packet(all[0], 2);
-		ck_assert_uint_eq(studio.shard->udp.n[UDP_memory], i);
-		ck_assert_uint_eq(studio.shard->gaps, i);
+		ck_assert_uint_eq(pair.shard->udp.n[UDP_memory], i);
+		ck_assert_uint_eq(pair.shard->gaps, i);
 	}
 	throw_packet(all[0], 2);
-	ck_assert_uint_eq(studio.shard->gaps, PACKETS);
+	ck_assert_uint_eq(pair.shard->gaps, PACKETS);
 	end();
 }
 END_TEST
@@ -429,9 +429,9 @@ START_TEST(the_last_turn_writes_all)
 	begin();
 	let_all_wait();
 	ck_assert_uint_lt(files(), PACKETS);
-	cycle_last(studio.shard);
+	cycle_last(pair.shard);
 	ck_assert_uint_eq(files(), PACKETS);
-	ck_assert_uint_eq(studio.shard->packets_dropped, 0);
+	ck_assert_uint_eq(pair.shard->packets_dropped, 0);
 	end();
 }
 END_TEST

@@ -15,14 +15,14 @@
 #include "relayd/record/cycle.h"
 #include "store/chunk.h"
 #include "store/store.h"
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 #include "tests/lib/unit.h"
 
 #define PATH "ust/pid/app-1-20261121-231513"
 #define BYTES 64
 #define NEVER UINT64_MAX
 
-static struct studio studio;
+static struct live_pair pair;
 static struct session *session;
 
 /* What one process adds. */
@@ -31,17 +31,17 @@ struct process {
 };
 
 static void
-open_studio(uint32_t live_us)
+open_pair(uint32_t live_us)
 {
-	studio_open(&studio, false, 0);
-	session = studio_session(&studio, "s", live_us, false);
+	live_pair_open(&pair, false, 0);
+	session = live_pair_session(&pair, "s", live_us, false);
 }
 
 static void
-close_studio(void)
+close_pair(void)
 {
 	session_end(session, false);
-	studio_close(&studio);
+	live_pair_close(&pair);
 }
 
 /* Below the session's directory. */
@@ -50,7 +50,7 @@ place(const char *below)
 {
 	static char path[512];
 
-	(void)snprintf(path, sizeof(path), "%s/%s/%s", studio.dir,
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", pair.dir,
 	    session_path(session), below);
 	return path;
 }
@@ -63,13 +63,13 @@ size_of(const char *folder, const char *file)
 
 	(void)snprintf(pattern, sizeof(pattern), "%s/%s/%s",
 	    session_path(session), folder, file);
-	return studio_size(&studio, pattern);
+	return live_pair_size(&pair, pattern);
 }
 
 static struct stream *
 add(const char *channel)
 {
-	return studio_stream(session, PATH, channel, 0, 0);
+	return live_pair_stream(session, PATH, channel, 0, 0);
 }
 
 static struct process
@@ -86,10 +86,10 @@ begin(void)
 static void
 packet(struct stream *t, uint64_t seq)
 {
-	studio_packet(t, &(struct studio_packet){ .seq = seq,
-			     .begin = 10 * seq,
-			     .end = 10 * seq + 9,
-			     .bytes = BYTES });
+	live_pair_packet(t, &(struct live_pair_packet){ .seq = seq,
+				.begin = 10 * seq,
+				.end = 10 * seq + 9,
+				.bytes = BYTES });
 }
 
 /* As lttng-consumerd does: the metadata first. */
@@ -116,7 +116,7 @@ START_TEST(each_has_a_folder_and_is_a_trace_for_viewers)
 	const char *const folders[] = { PATH, PATH "-1", PATH "-2" };
 	uint64_t ids[3];
 
-	open_studio(1000000);
+	open_pair(1000000);
 	for (unsigned i = 0; i < 3; i++) {
 		struct process p = begin();
 
@@ -127,14 +127,14 @@ START_TEST(each_has_a_folder_and_is_a_trace_for_viewers)
 		for (uint64_t seq = 0; seq <= i; seq++)
 			packet(p.c0, seq);
 		packet(p.c1, 0);
-		studio_metadata(p.metadata, "declarations", 10 + i);
+		live_pair_metadata(p.metadata, "declarations", 10 + i);
 		end(&p, i, 0);
 	}
 	ck_assert(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2]);
 	for (unsigned i = 0; i < 3; i++)
 		check_folder(folders[i], BYTES * (i + 1), BYTES, 10 + i);
 	ck_assert_int_eq(size_of(PATH "-3", "."), -1);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -144,7 +144,7 @@ START_TEST(the_old_one_may_close_late)
 {
 	struct process old, new;
 
-	open_studio(1000000);
+	open_pair(1000000);
 	old = begin();
 	packet(old.c0, 0);
 	new = begin();
@@ -152,14 +152,14 @@ START_TEST(the_old_one_may_close_late)
 	packet(new.c0, 0);
 	packet(old.c0, 1);
 	packet(old.c1, 0);
-	studio_metadata(new.metadata, "two", 3);
-	studio_metadata(old.metadata, "first", 5);
+	live_pair_metadata(new.metadata, "two", 3);
+	live_pair_metadata(old.metadata, "first", 5);
 	end(&old, 1, 0);
 	packet(new.c1, 0);
 	end(&new, 0, 0);
 	check_folder(PATH, 2 * BYTES, BYTES, 5);
 	check_folder(PATH "-1", BYTES, BYTES, 3);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -169,7 +169,7 @@ START_TEST(a_new_channel_goes_where_its_metadata_is)
 {
 	struct process p;
 
-	open_studio(0);
+	open_pair(0);
 	p = begin();
 	ck_assert_str_eq(add("d_0")->path->s, PATH);
 	end(&p, NEVER, NEVER); /* but for d_0, which is late */
@@ -177,7 +177,7 @@ START_TEST(a_new_channel_goes_where_its_metadata_is)
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH "-1");
 	ck_assert_str_eq(p.metadata->path->s, PATH "-1");
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -186,13 +186,13 @@ START_TEST(metadata_that_is_closed_first_ends_nothing)
 {
 	struct stream *metadata;
 
-	open_studio(0);
+	open_pair(0);
 	metadata = add("metadata");
-	studio_metadata(metadata, "all", 3);
+	live_pair_metadata(metadata, "all", 3);
 	stream_close(metadata, NEVER);
 	ck_assert_str_eq(add("c_0")->path->s, PATH);
 	ck_assert_str_eq(add("c_1")->path->s, PATH);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -202,7 +202,7 @@ START_TEST(a_snapshot_is_one_trace)
 	const char *const names[] = { "c_0", "metadata", "c_1" };
 	struct stream *t;
 
-	open_studio(0);
+	open_pair(0);
 	session->wish.is_snapshot = true;
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 3; i++) {
@@ -210,10 +210,10 @@ START_TEST(a_snapshot_is_one_trace)
 			ck_assert_str_eq(t->path->s, PATH);
 			stream_close(t, NEVER);
 		}
-		studio_create_chunk(session, round + 1);
-		studio_close_chunk(session, round, RELAY_CLOSE_ARCHIVE);
+		live_pair_create_chunk(session, round + 1);
+		live_pair_close_chunk(session, round, RELAY_CLOSE_ARCHIVE);
 	}
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -223,7 +223,7 @@ START_TEST(names_that_are_taken_are_passed_over)
 	struct process p;
 	int fd;
 
-	open_studio(0);
+	open_pair(0);
 	p = begin();
 	end(&p, NEVER, NEVER);
 	ck_assert_int_eq(mkdir(place(PATH "-1"), 0700), 0);
@@ -236,7 +236,7 @@ START_TEST(names_that_are_taken_are_passed_over)
 	ck_assert_int_eq(size_of(PATH "-1", "c_0"), -1);
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH "-4");
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -247,7 +247,7 @@ START_TEST(what_another_made_is_no_trace_of_ours)
 	struct stream *t;
 	int fd;
 
-	open_studio(0);
+	open_pair(0);
 	t = add("c_0");
 	fd = open(place(PATH "/c_1"), O_CREAT | O_EXCL | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
@@ -258,7 +258,7 @@ START_TEST(what_another_made_is_no_trace_of_ours)
 	ck_assert_str_eq(add("c_2")->path->s, PATH);
 	packet(t, 0);
 	ck_assert_int_eq(size_of(PATH, "c_0"), BYTES);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -266,9 +266,9 @@ START_TEST(rings_are_of_one_generation)
 {
 	struct stream *t;
 
-	open_studio(0);
+	open_pair(0);
 	for (unsigned round = 0; round < 2; round++) {
-		t = studio_stream(session, PATH, "r_0", BYTES, 2);
+		t = live_pair_stream(session, PATH, "r_0", BYTES, 2);
 		(void)add("metadata");
 		for (uint64_t seq = 0; seq < 3 + round; seq++)
 			packet(t, seq);
@@ -282,16 +282,16 @@ START_TEST(rings_are_of_one_generation)
 	ck_assert_int_eq(size_of(PATH "-1", "r_0_0"), BYTES);
 	ck_assert_int_eq(size_of(PATH "-1", "r_0_1"), BYTES);
 	ck_assert_int_eq(size_of(PATH "-1", "index/r_0_1.idx"), 16 + 72);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
 static void
 rotate(struct process *p, uint64_t to, uint64_t at_0, uint64_t at_1)
 {
-	studio_rotate(p->c0, true, to, at_0);
-	studio_rotate(p->c1, true, to, at_1);
-	studio_rotate(p->metadata, true, to, 0);
+	live_pair_rotate(p->c0, true, to, at_0);
+	live_pair_rotate(p->c1, true, to, at_1);
+	live_pair_rotate(p->metadata, true, to, 0);
 }
 
 /* The folder's name is kept in later chunks; where nothing of the kind is, a
@@ -300,25 +300,25 @@ START_TEST(rotations_keep_generations_apart)
 {
 	struct process p;
 
-	open_studio(0);
+	open_pair(0);
 	p = begin();
 	end(&p, NEVER, NEVER);
 	p = begin(); /* -1 */
 	packet(p.c0, 0);
-	studio_create_chunk(session, 1);
+	live_pair_create_chunk(session, 1);
 	rotate(&p, 1, 1, 0);
 	packet(p.c0, 1);
 	end(&p, 1, NEVER);
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH "-2");
-	studio_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
+	live_pair_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
 	end(&p, NEVER, NEVER);
-	studio_create_chunk(session, 2);
+	live_pair_create_chunk(session, 2);
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH);
 	ck_assert_int_eq(size_of("archives/*-0/" PATH "-1", "c_0"), BYTES);
 	ck_assert_int_eq(size_of(".tmp_old*/" PATH "-1", "c_0"), BYTES);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -327,12 +327,12 @@ START_TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 {
 	struct process old, new;
 
-	open_studio(0);
+	open_pair(0);
 	old = begin();
 	stream_close(old.metadata, NEVER);
-	studio_create_chunk(session, 1);
-	studio_rotate(old.c0, true, 1, 1);
-	studio_rotate(old.c1, true, 1, 0);
+	live_pair_create_chunk(session, 1);
+	live_pair_rotate(old.c0, true, 1, 1);
+	live_pair_rotate(old.c1, true, 1, 0);
 	stream_close(old.c1, NEVER);
 	ck_assert_ptr_ne(old.c0->place.chunk, session->current);
 	new = begin();
@@ -342,8 +342,8 @@ START_TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 	stream_close(old.c0, 1);
 	packet(new.c0, 0);
 	end(&new, 0, NEVER);
-	studio_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
-	close_studio();
+	live_pair_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
+	close_pair();
 }
 END_TEST
 
@@ -351,23 +351,23 @@ START_TEST(a_clear_deletes_all_generations)
 {
 	struct process p;
 
-	open_studio(0);
+	open_pair(0);
 	for (unsigned i = 0; i < 3; i++) {
 		p = begin();
 		packet(p.c0, 0);
 		if (i < 2)
 			end(&p, 0, NEVER);
 	}
-	studio_create_chunk(session, 1);
+	live_pair_create_chunk(session, 1);
 	rotate(&p, 1, 1, 0);
-	studio_close_chunk(session, 0, RELAY_CLOSE_DELETE);
-	while (cycle_delete_some(studio.shard))
+	live_pair_close_chunk(session, 0, RELAY_CLOSE_DELETE);
+	while (cycle_delete_some(pair.shard))
 		;
 	/* What is open was made again, empty. */
 	ck_assert_int_eq(size_of(PATH, "."), -1);
 	ck_assert_int_eq(size_of(PATH "-1", "."), -1);
 	check_folder(PATH "-2", 0, 0, 0);
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -377,28 +377,28 @@ START_TEST(what_is_over_is_forgotten)
 	struct process p;
 	char path[64];
 
-	open_studio(0);
+	open_pair(0);
 	for (unsigned chunk = 0; chunk < 20; chunk++) {
 		for (unsigned i = 0; i < 5; i++) {
 			(void)snprintf(
 			    path, sizeof(path), "ust/pid/%u-%u", chunk, i);
-			p.c0 = studio_stream(session, path, "c_0", 0, 0);
+			p.c0 = live_pair_stream(session, path, "c_0", 0, 0);
 			stream_close(p.c0, NEVER);
 		}
 		ck_assert_uint_eq(session->trace_keys.n, 5);
 		ck_assert_uint_ge(
 		    session->names_bytes, 5 * sizeof(struct trace));
-		ck_assert_uint_ge(studio.shard->store->names_bytes,
+		ck_assert_uint_ge(pair.shard->store->names_bytes,
 		    5 * sizeof(struct chunk_family));
-		studio_create_chunk(session, chunk + 1);
-		studio_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
-		while (cycle_delete_some(studio.shard))
+		live_pair_create_chunk(session, chunk + 1);
+		live_pair_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
+		while (cycle_delete_some(pair.shard))
 			;
 		ck_assert_uint_eq(session->trace_keys.n, 0);
 		ck_assert_uint_eq(session->names_bytes, 0);
-		ck_assert_uint_eq(studio.shard->store->names_bytes, 0);
+		ck_assert_uint_eq(pair.shard->store->names_bytes, 0);
 	}
-	close_studio();
+	close_pair();
 }
 END_TEST
 
@@ -408,23 +408,23 @@ START_TEST(many_are_forgotten_in_slices)
 	struct stream *t;
 	char path[64];
 
-	open_studio(0);
+	open_pair(0);
 	for (unsigned i = 0; i < TRACE_FREE_SLICE + 10; i++) {
 		(void)snprintf(path, sizeof(path), "ust/pid/%u", i);
-		t = studio_stream(session, path, "c_0", 0, 0);
+		t = live_pair_stream(session, path, "c_0", 0, 0);
 		stream_close(t, NEVER);
 	}
-	studio_create_chunk(session, 1);
-	studio_close_chunk(session, 0, RELAY_CLOSE_NOTHING);
-	t = studio_stream(session, path, "c_0", 0, 0);
+	live_pair_create_chunk(session, 1);
+	live_pair_close_chunk(session, 0, RELAY_CLOSE_NOTHING);
+	t = live_pair_stream(session, path, "c_0", 0, 0);
 	ck_assert_str_eq(t->path->s, path);
-	ck_assert(cycle_delete_some(studio.shard));
+	ck_assert(cycle_delete_some(pair.shard));
 	ck_assert_uint_gt(session->trace_keys.n, 1);
-	while (cycle_delete_some(studio.shard))
+	while (cycle_delete_some(pair.shard))
 		;
 	ck_assert_uint_eq(session->trace_keys.n, 1);
-	ck_assert(list_empty(&studio.shard->store->old_families));
-	close_studio();
+	ck_assert(list_empty(&pair.shard->store->old_families));
+	close_pair();
 }
 END_TEST
 
@@ -485,13 +485,13 @@ close_one(unsigned n)
 static void
 rotate_all(uint64_t to)
 {
-	studio_create_chunk(session, to);
+	live_pair_create_chunk(session, to);
 	for (unsigned n = 0; n < n_runs; n++)
 		for (unsigned i = 0; i <= CHANNELS; i++)
 			if (runs[n].t[i] != NULL)
-				studio_rotate(runs[n].t[i], true, to,
+				live_pair_rotate(runs[n].t[i], true, to,
 				    i < CHANNELS ? runs[n].sent[i] : 0);
-	studio_close_chunk(session, to - 1,
+	live_pair_close_chunk(session, to - 1,
 	    below(2) == 0 ? RELAY_CLOSE_DELETE : RELAY_CLOSE_ARCHIVE);
 }
 
@@ -517,7 +517,7 @@ START_TEST(any_order_keeps_them_apart)
 
 	rng = (uint64_t)_i;
 	n_runs = 0;
-	open_studio(_i % 2 == 0 ? 0 : 1000000);
+	open_pair(_i % 2 == 0 ? 0 : 1000000);
 	while (n_runs < PROCESSES) {
 		if (n_runs == 0 || below(20) == 0)
 			begin_run();
@@ -531,8 +531,8 @@ START_TEST(any_order_keeps_them_apart)
 			rotate_all(++chunk);
 		check_runs();
 	}
-	ck_assert_uint_eq(studio.shard->packets_dropped, 0);
-	close_studio();
+	ck_assert_uint_eq(pair.shard->packets_dropped, 0);
+	close_pair();
 }
 END_TEST
 

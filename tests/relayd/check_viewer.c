@@ -17,44 +17,44 @@
 #include "relayd/live/viewer_internal.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 static void
 packet(uint64_t seq)
 {
-	struct studio_packet p = scene_packet(seq);
+	struct live_pair_packet p = fixture_packet(seq);
 
-	studio_packet(scene.data, &p);
+	live_pair_packet(fixture.data, &p);
 }
 
 static uint32_t
 index_status(void)
 {
-	return scene_index().status;
+	return fixture_index().status;
 }
 
 static uint32_t
 ask_packet(uint64_t id, uint64_t offset, uint32_t length)
 {
-	(void)studio_tell(scene.viewer,
+	(void)live_pair_tell(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
 		.id = id,
 		.offset = offset,
 		.length = length },
-	    &scene.out);
-	ck_assert_uint_eq(studio_u32(&scene.out, 8), 0);
-	return studio_u32(&scene.out, 0);
+	    &fixture.out);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 8), 0);
+	return live_pair_u32(&fixture.out, 0);
 }
 
 static void
 assert_packet(uint64_t offset, uint64_t seq)
 {
-	struct studio_packet p = scene_packet(seq);
+	struct live_pair_packet p = fixture_packet(seq);
 
-	ck_assert_uint_eq(
-	    ask_packet(scene_id(scene.data), offset, p.bytes), LIVE_PACKET_OK);
-	ck_assert_uint_eq(studio_u32(&scene.out, 4), p.bytes);
-	ck_assert(studio_is_packet(&scene.out, 12, &p));
+	ck_assert_uint_eq(ask_packet(fixture_id(fixture.data), offset, p.bytes),
+	    LIVE_PACKET_OK);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), p.bytes);
+	ck_assert(live_pair_is_packet(&fixture.out, 12, &p));
 }
 
 /* live 1.3, 3.1 */
@@ -83,22 +83,23 @@ START_TEST(connect_comes_first)
 	static char peer[] = "p";
 	struct viewer *v;
 
-	scene_open(true);
-	ck_assert_int_eq(viewer_create(&v, &scene.studio.viewers, peer), OK);
-	ck_assert_int_eq(studio_tell(v, &before_connect[_i].q, &scene.out),
+	fixture_open(true);
+	ck_assert_int_eq(viewer_create(&v, &fixture.pair.viewers, peer), OK);
+	ck_assert_int_eq(live_pair_tell(v, &before_connect[_i].q, &fixture.out),
 	    before_connect[_i].outcome);
 	if (before_connect[_i].outcome == LIVE_REPLY) {
 		bool counts = before_connect[_i].q.type == 1;
 
-		ck_assert_uint_eq(studio_u64(&scene.out, 0), counts ? 2 : 0);
-		ck_assert_uint_eq(studio_u32(&scene.out, 12), 15);
-		ck_assert_uint_eq(studio_u32(&scene.out, 16), 0);
+		ck_assert_uint_eq(
+		    live_pair_u64(&fixture.out, 0), counts ? 2 : 0);
+		ck_assert_uint_eq(live_pair_u32(&fixture.out, 12), 15);
+		ck_assert_uint_eq(live_pair_u32(&fixture.out, 16), 0);
 		ck_assert_int_eq(
-		    studio_tell(v, &before_connect[_i].q, &scene.out),
+		    live_pair_tell(v, &before_connect[_i].q, &fixture.out),
 		    LIVE_REPLY);
 	}
 	viewer_destroy(v);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -107,30 +108,30 @@ START_TEST(ctf_2_is_for_viewers_that_know_it)
 	bool sees = _i >= 15;
 	struct session *session;
 
-	scene_open(true);
-	session = studio_session(&scene.studio, "two", 1000, true);
-	studio_deliver_all(&scene.studio);
-	viewer_destroy(scene.viewer);
-	scene.viewer = scene_viewer(true, (uint32_t)_i);
-	(void)scene_tell(LIVE_CMD_list_sessions, 0);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), sees ? 2 : 1);
+	fixture_open(true);
+	session = live_pair_session(&fixture.pair, "two", 1000, true);
+	live_pair_deliver_all(&fixture.pair);
+	viewer_destroy(fixture.viewer);
+	fixture.viewer = fixture_viewer(true, (uint32_t)_i);
+	(void)fixture_tell(LIVE_CMD_list_sessions, 0);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), sees ? 2 : 1);
 	ck_assert_uint_eq(
-	    buf_len(&scene.out), sees ? 4 + 2 * (32 + 4 + 3) : 4 + 339);
-	(void)studio_tell(scene.viewer,
+	    buf_len(&fixture.out), sees ? 4 + 2 * (32 + 4 + 3) : 4 + 339);
+	(void)live_pair_tell(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
 		.id = session->live->id,
 		.seek = 1 },
-	    &scene.out);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0),
+	    &fixture.out);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0),
 	    sees ? LIVE_ATTACH_OK : LIVE_ATTACH_UNKNOWN);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
 static uint64_t
 clients(void)
 {
-	return published(&scene.session->live->clients);
+	return published(&fixture.session->live->clients);
 }
 
 /* W8: neither a wrong seek nor a second CREATE_SESSION blocks a session. */
@@ -138,25 +139,27 @@ START_TEST(clients_are_those_that_are_attached)
 {
 	struct viewer *v;
 
-	scene_open(true);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 9), LIVE_ATTACH_SEEK_ERR);
-	ck_assert_uint_eq(clients(), 0);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_ALREADY);
-	ck_assert_uint_eq(clients(), 1);
-	v = scene_viewer(true, 4);
-	ck_assert_uint_eq(scene_attach(v, 2), LIVE_ATTACH_OK);
-	ck_assert_uint_eq(clients(), 2);
-	(void)scene_tell(LIVE_CMD_create_session, 0);
-	ck_assert_uint_eq(clients(), 1);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	fixture_open(true);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_detach_session, scene.session->live->id),
+	    fixture_attach(fixture.viewer, 9), LIVE_ATTACH_SEEK_ERR);
+	ck_assert_uint_eq(clients(), 0);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(
+	    fixture_attach(fixture.viewer, 1), LIVE_ATTACH_ALREADY);
+	ck_assert_uint_eq(clients(), 1);
+	v = fixture_viewer(true, 4);
+	ck_assert_uint_eq(fixture_attach(v, 2), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(clients(), 2);
+	(void)fixture_tell(LIVE_CMD_create_session, 0);
+	ck_assert_uint_eq(clients(), 1);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(
+	    fixture_tell(LIVE_CMD_detach_session, fixture.session->live->id),
 	    LIVE_DETACH_OK);
 	ck_assert_uint_eq(clients(), 1);
 	viewer_destroy(v); /* its connection broke */
 	ck_assert_uint_eq(clients(), 0);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -164,14 +167,15 @@ START_TEST(no_more_viewers_than_allowed)
 {
 	struct viewer *v;
 
-	scene_open(true);
-	publish(&scene.studio.viewers.max_viewers, 1);
-	v = scene_viewer(true, 4);
-	ck_assert_uint_eq(scene_attach(v, 1), LIVE_ATTACH_OK);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_ALREADY);
+	fixture_open(true);
+	publish(&fixture.pair.viewers.max_viewers, 1);
+	v = fixture_viewer(true, 4);
+	ck_assert_uint_eq(fixture_attach(v, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(
+	    fixture_attach(fixture.viewer, 1), LIVE_ATTACH_ALREADY);
 	viewer_destroy(v);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
-	scene_close();
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
+	fixture_close();
 }
 END_TEST
 
@@ -181,32 +185,33 @@ START_TEST(foreign_ids_are_unknown)
 	struct viewer *other;
 	uint64_t data, metadata;
 
-	scene_open(true);
-	other = scene_viewer(true, 4);
-	ck_assert_uint_eq(scene_attach(other, 1), LIVE_ATTACH_OK);
+	fixture_open(true);
+	other = fixture_viewer(true, 4);
+	ck_assert_uint_eq(fixture_attach(other, 1), LIVE_ATTACH_OK);
 	packet(0);
-	data = scene_id(scene.data);
-	metadata = scene_id(scene.metadata);
-	(void)studio_tell(other,
+	data = fixture_id(fixture.data);
+	metadata = fixture_id(fixture.metadata);
+	(void)live_pair_tell(other,
 	    &(struct live_request){
 		.cmd = LIVE_CMD_get_next_index, .id = data },
-	    &scene.out);
-	ck_assert_uint_eq(studio_index_of(&scene.out).status, LIVE_INDEX_OK);
+	    &fixture.out);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_ERR);
+	    live_pair_index_of(&fixture.out).status, LIVE_INDEX_OK);
+	ck_assert_uint_eq(
+	    fixture_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_ERR);
 	ck_assert_uint_eq(ask_packet(data, 0, 8), LIVE_PACKET_ERR);
 	ck_assert_uint_eq(ask_packet(0, 0, 0), LIVE_PACKET_ERR);
 	ck_assert_uint_eq(ask_packet(UINT64_MAX, 0, 0), LIVE_PACKET_ERR);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
-	ck_assert_uint_eq(studio_u64(&scene.out, 0), 0);
+	    fixture_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
+	ck_assert_uint_eq(live_pair_u64(&fixture.out, 0), 0);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_new_streams, scene.session->live->id),
+	    fixture_tell(LIVE_CMD_get_new_streams, fixture.session->live->id),
 	    LIVE_STREAMS_ERR);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_detach_session, scene.session->live->id),
+	    fixture_tell(LIVE_CMD_detach_session, fixture.session->live->id),
 	    LIVE_DETACH_ERR);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -214,8 +219,8 @@ START_TEST(packets_are_served_within_the_file)
 {
 	uint64_t id;
 
-	scene_open_attached(true);
-	id = scene_id(scene.data);
+	fixture_open_attached(true);
+	id = fixture_id(fixture.data);
 	ck_assert_uint_eq(ask_packet(id, 0, 8), LIVE_PACKET_ERR); /* W1 */
 	packet(0);
 	packet(1);
@@ -232,18 +237,18 @@ START_TEST(packets_are_served_within_the_file)
 	ck_assert_uint_eq(
 	    ask_packet(id, UINT64_MAX, UINT32_MAX), LIVE_PACKET_ERR);
 	ck_assert_uint_eq(
-	    ask_packet(scene_id(scene.metadata), 0, 1), LIVE_PACKET_ERR);
-	scene_close();
+	    ask_packet(fixture_id(fixture.metadata), 0, 1), LIVE_PACKET_ERR);
+	fixture_close();
 }
 END_TEST
 
 static void
 clear(uint64_t chunk, uint64_t seq)
 {
-	studio_create_chunk(scene.session, chunk);
-	studio_rotate(scene.metadata, true, chunk, 0);
-	studio_rotate(scene.data, true, chunk, seq);
-	studio_close_chunk(scene.session, chunk - 1, RELAY_CLOSE_DELETE);
+	live_pair_create_chunk(fixture.session, chunk);
+	live_pair_rotate(fixture.metadata, true, chunk, 0);
+	live_pair_rotate(fixture.data, true, chunk, seq);
+	live_pair_close_chunk(fixture.session, chunk - 1, RELAY_CLOSE_DELETE);
 }
 
 /* P13, P17 */
@@ -251,8 +256,8 @@ START_TEST(a_clear_pins_the_packet_and_repeats_no_metadata)
 {
 	uint64_t metadata;
 
-	scene_open_attached(true);
-	metadata = scene_id(scene.metadata);
+	fixture_open_attached(true);
+	metadata = fixture_id(fixture.metadata);
 	packet(0);
 	packet(1);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
@@ -260,41 +265,41 @@ START_TEST(a_clear_pins_the_packet_and_repeats_no_metadata)
 	assert_packet(0, 0);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_RETRY);
 	/* It has what comes again: babeltrace 1.5 would ask until it comes. */
-	ck_assert_uint_eq(studio_index_of(&scene.out).flags, 0);
+	ck_assert_uint_eq(live_pair_index_of(&fixture.out).flags, 0);
 	assert_packet(0, 0);
+	ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_metadata, metadata),
+	    LIVE_METADATA_NO_NEW);
+	live_pair_metadata(fixture.metadata, FIXTURE_METADATA, 5);
+	ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_metadata, metadata),
+	    LIVE_METADATA_NO_NEW);
+	live_pair_metadata(fixture.metadata, FIXTURE_METADATA "new",
+	    FIXTURE_METADATA_LEN - 5 + 3);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
-	studio_metadata(scene.metadata, SCENE_METADATA, 5);
-	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
-	studio_metadata(
-	    scene.metadata, SCENE_METADATA "new", SCENE_METADATA_LEN - 5 + 3);
-	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_OK);
-	ck_assert_uint_eq(studio_u64(&scene.out, 0), 3);
+	    fixture_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_OK);
+	ck_assert_uint_eq(live_pair_u64(&fixture.out, 0), 3);
 	packet(2);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
-	ck_assert_uint_eq(studio_index_of(&scene.out).offset, 0);
+	ck_assert_uint_eq(live_pair_index_of(&fixture.out).offset, 0);
 	assert_packet(0, 2);
-	ck_assert_uint_eq(scene.viewer->lost, 1);
-	scene_close();
+	ck_assert_uint_eq(fixture.viewer->lost, 1);
+	fixture_close();
 }
 END_TEST
 
 /* Packets that become whole after the clear belong to what is deleted. */
 START_TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
 {
-	struct studio_packet late = scene_packet(1);
+	struct live_pair_packet late = fixture_packet(1);
 
-	scene_open_attached(true);
+	fixture_open_attached(true);
 	packet(0);
-	studio_data(scene.data, &late);
+	live_pair_data(fixture.data, &late);
 	clear(1, 2);
-	studio_index(scene.data, &late);
+	live_pair_index(fixture.data, &late);
 	packet(2);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	assert_packet(0, 2);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -303,7 +308,7 @@ data_path(char path[256], const char *name)
 {
 	ck_assert_int_lt(
 	    snprintf(path, 256, "%s/host/one-20170714-024000/ust/uid/%s",
-		scene.studio.dir, name),
+		fixture.pair.dir, name),
 	    256);
 }
 
@@ -320,18 +325,18 @@ remove_data(const char *name)
 static struct stream *
 open_ring(void)
 {
-	struct studio_packet p;
+	struct live_pair_packet p;
 	struct stream *t;
 
-	scene_open(true);
-	t = studio_stream(scene.session, "ust/uid", "ring", 128, 0);
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
+	fixture_open(true);
+	t = live_pair_stream(fixture.session, "ust/uid", "ring", 128, 0);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
 	for (uint64_t n = 0; n < 6; n++) {
-		p = scene_packet(n);
-		studio_packet(t, &p);
+		p = fixture_packet(n);
+		live_pair_packet(t, &p);
 	}
-	scene.data = t;
+	fixture.data = t;
 	return t;
 }
 
@@ -343,17 +348,17 @@ START_TEST(a_missing_file_is_skipped)
 
 	remove_data("ring_0");
 	remove_data(_i == 0 ? "ring_1" : "ring_2");
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	assert_packet(0, _i == 0 ? 4 : 2);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_RETRY);
-	ck_assert_uint_eq(scene.viewer->lost, 4);
-	id = scene_id(t);
+	ck_assert_uint_eq(fixture.viewer->lost, 4);
+	id = fixture_id(t);
 	stream_close(t, 5);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
-	scene_close();
+	    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+	fixture_close();
 }
 END_TEST
 
@@ -366,12 +371,12 @@ START_TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
 	remove_data("ring_0");
 	data_path(path, "ring_0");
 	ck_assert_int_eq(symlink("elsewhere", path), 0);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
 	unit_capture_stderr();
 	for (unsigned i = 0; i < 200; i++)
 		ck_assert_uint_eq(index_status(), LIVE_INDEX_ERR);
 	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -381,40 +386,40 @@ START_TEST(cleared_then_destroyed_ends)
 {
 	uint64_t data, metadata, session;
 
-	scene_open(true);
+	fixture_open(true);
 	packet(0);
-	studio_rotate(scene.metadata, false, 0, 0);
-	studio_rotate(scene.data, false, 0, 1);
-	studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
-	while (cycle_delete_some(scene.studio.shard))
+	live_pair_rotate(fixture.metadata, false, 0, 0);
+	live_pair_rotate(fixture.data, false, 0, 1);
+	live_pair_close_chunk(fixture.session, 0, RELAY_CLOSE_DELETE);
+	while (cycle_delete_some(fixture.pair.shard))
 		;
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
-	data = scene_id(scene.data);
-	metadata = scene_id(scene.metadata);
-	session = scene.session->live->id;
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
+	data = fixture_id(fixture.data);
+	metadata = fixture_id(fixture.metadata);
+	session = fixture.session->live->id;
+	ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_metadata, metadata),
+	    LIVE_METADATA_NO_NEW);
+	session_end(fixture.session, false);
+	live_pair_deliver_all(&fixture.pair);
+	(void)fixture_tell(LIVE_CMD_list_sessions, 0);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), 0); /* P19 */
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_NO_NEW);
-	session_end(scene.session, false);
-	studio_deliver_all(&scene.studio);
-	(void)scene_tell(LIVE_CMD_list_sessions, 0);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), 0); /* P19 */
-	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
-	ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams, session),
+	    fixture_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
+	ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_new_streams, session),
 	    LIVE_STREAMS_OK); /* W17: not before it read to the end */
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_HUP);
+	    fixture_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_HUP);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_ERR);
+	    fixture_tell(LIVE_CMD_get_next_index, data), LIVE_INDEX_ERR);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
+	    fixture_tell(LIVE_CMD_get_metadata, metadata), LIVE_METADATA_ERR);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_new_streams, session), LIVE_STREAMS_HUP);
+	    fixture_tell(LIVE_CMD_get_new_streams, session), LIVE_STREAMS_HUP);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_detach_session, session), LIVE_DETACH_OK);
-	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_detach_session, session), LIVE_DETACH_UNKNOWN);
-	scene_close();
+	    fixture_tell(LIVE_CMD_detach_session, session), LIVE_DETACH_OK);
+	ck_assert_uint_eq(fixture_tell(LIVE_CMD_detach_session, session),
+	    LIVE_DETACH_UNKNOWN);
+	fixture_close();
 }
 END_TEST
 
@@ -424,9 +429,9 @@ count_positions(void)
 	struct list *n, *tmp;
 	unsigned count = 0;
 
-	list_for_each (n, tmp, &scene.viewer->unannounced)
+	list_for_each (n, tmp, &fixture.viewer->unannounced)
 		count++;
-	list_for_each (n, tmp, &scene.viewer->announced)
+	list_for_each (n, tmp, &fixture.viewer->announced)
 		count++;
 	return count;
 }
@@ -436,57 +441,58 @@ count_positions(void)
  * between the ends of metadata and data, so never announced. */
 START_TEST(short_processes_leave_nothing)
 {
-	struct studio_packet p = scene_packet(0);
+	struct live_pair_packet p = fixture_packet(0);
 	struct stream *metadata, *data;
 	uint64_t id;
 	char path[32];
 
-	scene_open_attached(true);
+	fixture_open_attached(true);
 	for (int n = 0; n < 20; n++) {
 		snprintf(path, sizeof(path), "ust/pid/%d", n);
-		metadata = studio_stream(scene.session, path, "metadata", 0, 0);
-		data = studio_stream(scene.session, path, "ch_0", 0, 0);
-		session_publish(scene.session);
+		metadata = live_pair_stream(
+		    fixture.session, path, "metadata", 0, 0);
+		data = live_pair_stream(fixture.session, path, "ch_0", 0, 0);
+		session_publish(fixture.session);
 		id = data->live->id;
-		studio_metadata(metadata, "m", 1);
-		studio_packet(data, &p);
+		live_pair_metadata(metadata, "m", 1);
+		live_pair_packet(data, &p);
 		if (_i == 0)
-			studio_deliver_all(&scene.studio);
+			live_pair_deliver_all(&fixture.pair);
 		if (_i == 2) {
 			stream_close(metadata, UINT64_MAX);
-			studio_deliver_all(&scene.studio);
-			(void)scene_tell(
-			    LIVE_CMD_detach_session, scene.session->live->id);
+			live_pair_deliver_all(&fixture.pair);
+			(void)fixture_tell(
+			    LIVE_CMD_detach_session, fixture.session->live->id);
 			ck_assert_uint_eq(
-			    scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
-			ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+			    fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
+			ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2);
 			stream_close(data, 0);
-			studio_deliver_all(&scene.studio);
+			live_pair_deliver_all(&fixture.pair);
 			continue;
 		}
 		if (_i == 1) {
 			stream_close(data, 0);
 			stream_close(metadata, UINT64_MAX);
-			studio_deliver_all(&scene.studio);
+			live_pair_deliver_all(&fixture.pair);
 		}
-		ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams,
-				      scene.session->live->id),
+		ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_new_streams,
+				      fixture.session->live->id),
 		    LIVE_STREAMS_OK);
-		ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+		ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2);
 		ck_assert_uint_eq(
-		    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_OK);
+		    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_OK);
 		if (_i == 0) {
 			stream_close(data, 0);
 			stream_close(metadata, UINT64_MAX);
 		}
 		ck_assert_uint_eq(
-		    scene_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
-		studio_deliver_all(&scene.studio);
+		    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
+		live_pair_deliver_all(&fixture.pair);
 	}
 	ck_assert_uint_eq(count_positions(), 2);
-	ck_assert_uint_eq(scene.viewer->traces.n, 1);
-	ck_assert_uint_eq(scene.viewer->by_id.n, 2);
-	scene_close();
+	ck_assert_uint_eq(fixture.viewer->traces.n, 1);
+	ck_assert_uint_eq(fixture.viewer->by_id.n, 2);
+	fixture_close();
 }
 END_TEST
 
@@ -498,54 +504,54 @@ START_TEST(half_traces_cost_requests_nothing)
 {
 	struct viewer *v;
 	struct stream *half[HALVES], *other;
-	struct studio_packet p = scene_packet(0);
+	struct live_pair_packet p = fixture_packet(0);
 	char path[32];
 
-	scene_open_attached(true);
-	v = scene.viewer;
+	fixture_open_attached(true);
+	v = fixture.viewer;
 	for (int n = 0; n < HALVES; n++) {
 		snprintf(path, sizeof(path), "ust/pid/%d", n);
-		half[n] = studio_stream(scene.session, path,
+		half[n] = live_pair_stream(fixture.session, path,
 		    n % 2 == 0 ? "metadata" : "ch_0", 0, 0);
 	}
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
 	ck_assert(list_empty(&v->unannounced));
 	ck_assert_uint_eq(v->by_id.n, 2 + HALVES);
 	for (int n = 0; n < 2; n++) {
 		snprintf(path, sizeof(path), "ust/pid/%d", n);
-		other = studio_stream(scene.session, path,
+		other = live_pair_stream(fixture.session, path,
 		    n % 2 == 0 ? "ch_0" : "metadata", 0, 0);
-		session_publish(scene.session);
-		studio_metadata(n % 2 == 0 ? half[n] : other, "m", 1);
-		studio_packet(n % 2 == 0 ? other : half[n], &p);
-		studio_deliver_all(&scene.studio);
+		session_publish(fixture.session);
+		live_pair_metadata(n % 2 == 0 ? half[n] : other, "m", 1);
+		live_pair_packet(n % 2 == 0 ? other : half[n], &p);
+		live_pair_deliver_all(&fixture.pair);
 		ck_assert(!list_empty(&v->unannounced));
-		ck_assert_uint_eq(scene_tell(LIVE_CMD_get_new_streams,
-				      scene.session->live->id),
+		ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_new_streams,
+				      fixture.session->live->id),
 		    LIVE_STREAMS_OK);
-		ck_assert_uint_eq(studio_u32(&scene.out, 4), 2);
+		ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2);
 		ck_assert(list_empty(&v->unannounced));
 		/* Its data is gone: the metadata waits apart again. */
-		other = studio_stream(
-		    scene.session, "ust/pid/2", n == 0 ? "ch_0" : "ch_1", 0, 0);
-		session_publish(scene.session);
-		studio_deliver_all(&scene.studio);
+		other = live_pair_stream(fixture.session, "ust/pid/2",
+		    n == 0 ? "ch_0" : "ch_1", 0, 0);
+		session_publish(fixture.session);
+		live_pair_deliver_all(&fixture.pair);
 		ck_assert(!list_empty(&v->unannounced));
 		stream_close(other, UINT64_MAX);
-		(void)scene_index();
-		studio_deliver_all(&scene.studio);
+		(void)fixture_index();
+		live_pair_deliver_all(&fixture.pair);
 		ck_assert(list_empty(&v->unannounced));
 	}
 	stream_close(half[2], UINT64_MAX);
 	stream_close(half[3], UINT64_MAX);
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 	ck_assert_uint_eq(v->by_id.n, 2 + HALVES);
-	(void)scene_tell(LIVE_CMD_detach_session, scene.session->live->id);
+	(void)fixture_tell(LIVE_CMD_detach_session, fixture.session->live->id);
 	ck_assert_uint_eq(v->by_id.n, 0);
 	ck_assert_uint_eq(v->traces.n, 0);
 	ck_assert(list_empty(&v->incomplete));
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -553,33 +559,34 @@ END_TEST
  * traced nothing: babeltrace2 would ask for their metadata for ever. */
 START_TEST(what_has_nothing_to_read_is_not_announced)
 {
-	struct studio_packet p = scene_packet(0);
+	struct live_pair_packet p = fixture_packet(0);
 	struct stream *metadata, *data;
 
-	scene_open_attached(true);
-	metadata = studio_stream(scene.session, "ust/pid/1", "metadata", 0, 0);
-	data = studio_stream(scene.session, "ust/pid/1", "ch_0", 0, 0);
-	session_publish(scene.session);
-	studio_metadata(metadata, "m", 1);
+	fixture_open_attached(true);
+	metadata = live_pair_stream(
+	    fixture.session, "ust/pid/1", "metadata", 0, 0);
+	data = live_pair_stream(fixture.session, "ust/pid/1", "ch_0", 0, 0);
+	session_publish(fixture.session);
+	live_pair_metadata(metadata, "m", 1);
 	if (_i == 0)
-		studio_packet(data, &p);
+		live_pair_packet(data, &p);
 	stream_close(data, _i == 0 ? 0 : UINT64_MAX);
 	stream_close(metadata, UINT64_MAX);
 	if (_i == 0) {
-		studio_rotate(scene.metadata, false, 0, 0);
-		studio_rotate(scene.data, false, 0, 0);
-		studio_close_chunk(scene.session, 0, RELAY_CLOSE_DELETE);
-		while (cycle_delete_some(scene.studio.shard))
+		live_pair_rotate(fixture.metadata, false, 0, 0);
+		live_pair_rotate(fixture.data, false, 0, 0);
+		live_pair_close_chunk(fixture.session, 0, RELAY_CLOSE_DELETE);
+		while (cycle_delete_some(fixture.pair.shard))
 			;
 	}
-	studio_deliver_all(&scene.studio);
-	ck_assert_uint_eq(scene_index().flags & LIVE_FLAG_NEW_STREAM, 0);
+	live_pair_deliver_all(&fixture.pair);
+	ck_assert_uint_eq(fixture_index().flags & LIVE_FLAG_NEW_STREAM, 0);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_new_streams, scene.session->live->id),
+	    fixture_tell(LIVE_CMD_get_new_streams, fixture.session->live->id),
 	    LIVE_STREAMS_OK);
-	ck_assert_uint_eq(studio_u32(&scene.out, 4), 0);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 0);
 	ck_assert_uint_eq(count_positions(), 2);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -596,50 +603,51 @@ count_descriptors(void)
 /* A chunk of a thousand short processes keeps none of their folders open. */
 START_TEST(closed_streams_keep_no_descriptors)
 {
-	struct studio_packet p = scene_packet(0);
+	struct live_pair_packet p = fixture_packet(0);
 	struct stream *metadata, *data;
 	unsigned before;
 	char path[32];
 
-	scene_open(true);
+	fixture_open(true);
 	before = count_descriptors();
 	for (int n = 0; n < 20; n++) {
 		snprintf(path, sizeof(path), "ust/pid/%d", n);
-		metadata = studio_stream(scene.session, path, "metadata", 0, 0);
-		data = studio_stream(scene.session, path, "ch_0", 0, 0);
-		session_publish(scene.session);
-		studio_metadata(metadata, "m", 1);
-		studio_packet(data, &p);
+		metadata = live_pair_stream(
+		    fixture.session, path, "metadata", 0, 0);
+		data = live_pair_stream(fixture.session, path, "ch_0", 0, 0);
+		session_publish(fixture.session);
+		live_pair_metadata(metadata, "m", 1);
+		live_pair_packet(data, &p);
 		stream_close(data, 0);
 		stream_close(metadata, UINT64_MAX);
-		studio_deliver_all(&scene.studio);
+		live_pair_deliver_all(&fixture.pair);
 	}
 	/* ThreadSanitizer may open one of its own meanwhile. */
 	ck_assert_uint_lt(count_descriptors(), before + 2);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
 /* P23, P3 */
 START_TEST(the_first_index_says_that_there_is_metadata)
 {
-	scene_open(true);
-	ck_assert_uint_eq(scene_attach(scene.viewer, 1), LIVE_ATTACH_OK);
+	fixture_open(true);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
 	packet(0);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	ck_assert_uint_eq(
-	    studio_index_of(&scene.out).flags, LIVE_FLAG_NEW_METADATA);
+	    live_pair_index_of(&fixture.out).flags, LIVE_FLAG_NEW_METADATA);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, scene_id(scene.metadata)),
+	    fixture_tell(LIVE_CMD_get_metadata, fixture_id(fixture.metadata)),
 	    LIVE_METADATA_OK);
-	ck_assert_uint_eq(studio_u64(&scene.out, 0), SCENE_METADATA_LEN);
+	ck_assert_uint_eq(live_pair_u64(&fixture.out, 0), FIXTURE_METADATA_LEN);
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_metadata, scene_id(scene.metadata)),
+	    fixture_tell(LIVE_CMD_get_metadata, fixture_id(fixture.metadata)),
 	    LIVE_METADATA_NO_NEW);
 	packet(1);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
-	ck_assert_uint_eq(studio_index_of(&scene.out).flags, 0);
-	scene_close();
+	ck_assert_uint_eq(live_pair_index_of(&fixture.out).flags, 0);
+	fixture_close();
 }
 END_TEST
 
@@ -650,13 +658,13 @@ from_another_thread(void *arg)
 
 	switch (*(int *)arg) {
 	case 0:
-		(void)viewers_find(&scene.studio.viewers, 1);
+		(void)viewers_find(&fixture.pair.viewers, 1);
 		break;
 	case 1:
-		(void)viewers_are_behind(&scene.studio.viewers);
+		(void)viewers_are_behind(&fixture.pair.viewers);
 		break;
 	default:
-		(void)viewer_has_news(scene.viewer, &has_ended);
+		(void)viewer_has_news(fixture.viewer, &has_ended);
 		break;
 	}
 	return NULL;
@@ -669,7 +677,7 @@ START_TEST(another_thread_may_not)
 	int status;
 	pid_t pid;
 
-	scene_open(false);
+	fixture_open(false);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
@@ -680,7 +688,7 @@ START_TEST(another_thread_may_not)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 

@@ -13,7 +13,7 @@
 #include "relayd/net/viewer_conn.h"
 #include "store/packet_log.h"
 #include "tests/lib/unit.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 static struct loop loop;
 static struct viewer_conns set;
@@ -26,9 +26,9 @@ on_message(struct message *m, void *arg)
 static void
 open_desk(void)
 {
-	scene_open(true);
+	fixture_open(true);
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
-	viewer_conns_init(&set, &loop, &scene.studio.viewers, 0);
+	viewer_conns_init(&set, &loop, &fixture.pair.viewers, 0);
 }
 
 static void
@@ -36,7 +36,7 @@ close_desk(void)
 {
 	viewer_conns_destroy(&set);
 	loop_destroy(&loop);
-	scene_close();
+	fixture_close();
 }
 
 static void
@@ -63,7 +63,7 @@ send_request(int fd, const struct live_request *q)
 	buf_free(&b);
 }
 
-/* What has come, in scene.out; 0: nothing, -1: closed. */
+/* What has come, in fixture.out; 0: nothing, -1: closed. */
 static ssize_t
 receive(int fd)
 {
@@ -71,12 +71,12 @@ receive(int fd)
 	ssize_t n;
 
 	turn();
-	buf_consume(&scene.out, buf_len(&scene.out));
-	at = buf_reserve(&scene.out, 65536);
+	buf_consume(&fixture.out, buf_len(&fixture.out));
+	at = buf_reserve(&fixture.out, 65536);
 	n = recv(fd, at, 65536, MSG_DONTWAIT);
 	if (n <= 0)
 		return n == 0 ? -1 : 0;
-	buf_added(&scene.out, (size_t)n);
+	buf_added(&fixture.out, (size_t)n);
 	return n;
 }
 
@@ -116,14 +116,14 @@ attach_viewer(const struct session *session)
 
 	ck_assert_int_ge(
 	    exchange(fd, LIVE_CMD_attach_session, session->live->id), 8);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_ATTACH_OK);
 	return fd;
 }
 
 static ssize_t
 ask_index(int fd)
 {
-	return exchange(fd, LIVE_CMD_get_next_index, scene_id(scene.data));
+	return exchange(fd, LIVE_CMD_get_next_index, fixture_id(fixture.data));
 }
 
 static void
@@ -139,24 +139,24 @@ static void
 assert_released(int fd, uint32_t status, uint64_t offset)
 {
 	ck_assert_int_ge(receive(fd), 64);
-	buf_truncate(&scene.out, 64);
-	ck_assert_uint_eq(studio_index_of(&scene.out).status, status);
-	ck_assert_uint_eq(studio_index_of(&scene.out).offset, offset);
+	buf_truncate(&fixture.out, 64);
+	ck_assert_uint_eq(live_pair_index_of(&fixture.out).status, status);
+	ck_assert_uint_eq(live_pair_index_of(&fixture.out).offset, offset);
 	ck_assert(list_empty(&set.held));
 }
 
 START_TEST(news_of_the_stream_let_go)
 {
-	struct studio_packet p = scene_packet(0);
+	struct live_pair_packet p = fixture_packet(0);
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	viewer_conns_wake(&set, &set); /* somebody else's */
 	ck_assert_int_eq(receive(fd), 0);
-	studio_packet(scene.data, &p);
-	viewer_conns_wake(&set, scene.studio.woken);
+	live_pair_packet(fixture.data, &p);
+	viewer_conns_wake(&set, fixture.pair.woken);
 	assert_released(fd, LIVE_INDEX_OK, 0);
 	close(fd);
 	close_desk();
@@ -169,13 +169,13 @@ START_TEST(the_limit_lets_go)
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	now = clock_now_ns();
 	ck_assert_uint_eq(viewer_conns_tick(&set, now + NS_PER_MS),
-	    now + SCENE_PERIOD_US * UINT64_C(1000));
+	    now + FIXTURE_PERIOD_US * UINT64_C(1000));
 	ck_assert_int_eq(receive(fd), 0);
-	scene_wait_ms(SCENE_PERIOD_US / 1000);
+	fixture_wait_ms(FIXTURE_PERIOD_US / 1000);
 	ck_assert_uint_eq(viewer_conns_tick(&set, clock_now_ns()), UINT64_MAX);
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
@@ -191,14 +191,14 @@ START_TEST(any_byte_lets_go)
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	live_request_encode(
 	    &b, &(struct live_request){ .cmd = LIVE_CMD_detach_session,
-		    .id = scene.session->live->id });
+		    .id = fixture.session->live->id });
 	send_bytes(fd, buf_data(&b), sizes[_i]);
 	assert_released(fd, LIVE_INDEX_RETRY, UINT64_C(1) << 32);
-	ck_assert_uint_eq(published(&scene.session->live->clients), _i < 2);
+	ck_assert_uint_eq(published(&fixture.session->live->clients), _i < 2);
 	buf_free(&b);
 	close(fd);
 	close_desk();
@@ -212,12 +212,12 @@ START_TEST(a_byte_that_is_there_already_forbids_to_hold)
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(ask_index(fd), 64);
 	live_request_encode(
 	    &b, &(struct live_request){ .cmd = LIVE_CMD_get_next_index,
-		    .id = scene_id(scene.data) });
+		    .id = fixture_id(fixture.data) });
 	buf_u8(&b, 0);
 	send_bytes(fd, buf_data(&b), buf_len(&b));
 	assert_released(fd, LIVE_INDEX_RETRY, UINT64_C(1) << 32);
@@ -232,12 +232,12 @@ START_TEST(end_of_file_lets_go)
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	close(fd);
 	turn();
 	ck_assert(list_empty(&set.conns));
-	ck_assert_uint_eq(published(&scene.session->live->clients), 0);
+	ck_assert_uint_eq(published(&fixture.session->live->clients), 0);
 	close_desk();
 }
 END_TEST
@@ -246,15 +246,15 @@ END_TEST
 static void
 deliver_all(void)
 {
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 	viewer_conns_serve_events(&set);
 }
 
 static void
 add_trace(struct session *session, const char *path)
 {
-	(void)studio_stream(session, path, "ch_0", 0, 0);
-	(void)studio_stream(session, path, "metadata", 0, 0);
+	(void)live_pair_stream(session, path, "ch_0", 0, 0);
+	(void)live_pair_stream(session, path, "metadata", 0, 0);
 	session_publish(session);
 }
 
@@ -264,18 +264,18 @@ START_TEST(a_publication_lets_go_where_it_is_announced)
 	int fd;
 
 	open_desk();
-	other = studio_session(&scene.studio, "two", 1000, false);
+	other = live_pair_session(&fixture.pair, "two", 1000, false);
 	deliver_all();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	add_trace(other, "ust/uid");
 	deliver_all();
 	ck_assert_int_eq(receive(fd), 0);
-	add_trace(scene.session, "ust/2");
+	add_trace(fixture.session, "ust/2");
 	deliver_all();
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	ck_assert_uint_eq(
-	    studio_index_of(&scene.out).flags & 2, LIVE_FLAG_NEW_STREAM);
+	    live_pair_index_of(&fixture.out).flags & 2, LIVE_FLAG_NEW_STREAM);
 	close(fd);
 	close_desk();
 }
@@ -289,17 +289,17 @@ START_TEST(news_of_other_sessions_cost_a_viewer_nothing)
 	int fd;
 
 	open_desk();
-	other = studio_session(&scene.studio, "two", 1000, false);
+	other = live_pair_session(&fixture.pair, "two", 1000, false);
 	deliver_all();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
-	ck_assert_uint_ne(packet_log_take_waiters(scene.data->log), 0);
+	ck_assert_uint_ne(packet_log_take_waiters(fixture.data->log), 0);
 	add_trace(other, "ust/uid");
 	session_end(other, false);
 	deliver_all();
-	ck_assert_uint_eq(packet_log_take_waiters(scene.data->log), 0);
+	ck_assert_uint_eq(packet_log_take_waiters(fixture.data->log), 0);
 	ck_assert(!list_empty(&set.held));
-	add_trace(scene.session, "ust/2");
+	add_trace(fixture.session, "ust/2");
 	deliver_all();
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
@@ -314,9 +314,9 @@ START_TEST(the_end_of_a_session_lets_go_its_own_viewers)
 	int fd, fd2;
 
 	open_desk();
-	other = studio_session(&scene.studio, "two", 1000000, false);
+	other = live_pair_session(&fixture.pair, "two", 1000000, false);
 	deliver_all();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	fd2 = attach_viewer(other);
 	for (int i = 0; i < 3; i++)
@@ -328,7 +328,7 @@ START_TEST(the_end_of_a_session_lets_go_its_own_viewers)
 	session_end(other, false);
 	deliver_all();
 	ck_assert_int_eq(receive(fd2), 8);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_STREAMS_HUP);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_STREAMS_HUP);
 	ck_assert_int_eq(receive(fd), 0);
 	close(fd);
 	close(fd2);
@@ -356,14 +356,14 @@ START_TEST(a_stalled_viewer_is_closed)
 		send_bytes(fd, "12345", 5);
 	turn();
 	/* In the middle of a turn, time is a little later than its start. */
-	scene_wait_ms(10);
+	fixture_wait_ms(10);
 	(void)viewer_conns_tick(&set, clock_now_ns() - 20 * NS_PER_MS);
 	ck_assert(!list_empty(&set.conns));
-	scene_wait_ms(29000);
+	fixture_wait_ms(29000);
 	ck_assert_uint_le(viewer_conns_tick(&set, clock_now_ns()),
 	    clock_now_ns() + 2 * NS_PER_S);
 	ck_assert(!list_empty(&set.conns));
-	scene_wait_ms(1000);
+	fixture_wait_ms(1000);
 	(void)viewer_conns_tick(&set, clock_now_ns());
 	ck_assert(list_empty(&set.conns));
 	close(fd);
@@ -397,23 +397,24 @@ START_TEST(a_long_list_is_encoded_as_it_is_read)
 	open_desk();
 	for (unsigned i = 0; i < LISTED; i++) {
 		(void)snprintf(channel, sizeof(channel), "c_%u", i);
-		(void)studio_stream(scene.session, "ust/uid", channel, 0, 0);
+		(void)live_pair_stream(
+		    fixture.session, "ust/uid", channel, 0, 0);
 	}
-	session_publish(scene.session);
+	session_publish(fixture.session);
 	deliver_all();
 	fd = connect_viewer();
 	c = list_entry(set.conns.next, struct viewer_conn, node);
-	(void)exchange(fd, LIVE_CMD_attach_session, scene.session->live->id);
+	(void)exchange(fd, LIVE_CMD_attach_session, fixture.session->live->id);
 	ck_assert_uint_eq(set.n_sending, 1);
 	ck_assert_uint_le(c->out.cap, LIVE_LIST_PIECE);
 	ck_assert_uint_le(set.unsent, LIVE_LIST_PIECE + 8 * (LISTED + 2));
-	session_end(scene.session, false);
+	session_end(fixture.session, false);
 	deliver_all();
 	do {
-		buf_bytes(&all, buf_data(&scene.out), buf_len(&scene.out));
+		buf_bytes(&all, buf_data(&fixture.out), buf_len(&fixture.out));
 	} while (receive(fd) > 0);
 	ck_assert_uint_eq(buf_len(&all), whole);
-	ck_assert_uint_eq(studio_u32(&all, 4), LISTED + 2);
+	ck_assert_uint_eq(live_pair_u32(&all, 4), LISTED + 2);
 	for (unsigned i = 0; i < LISTED; i++)
 		assert_listed(&all, i);
 	ck_assert_uint_eq(set.n_sending, 0);
@@ -430,8 +431,8 @@ START_TEST(an_idle_viewer_stays)
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
-	scene_wait_ms(3600000);
+	fd = attach_viewer(fixture.session);
+	fixture_wait_ms(3600000);
 	ck_assert_uint_eq(viewer_conns_tick(&set, clock_now_ns()), UINT64_MAX);
 	ck_assert_int_eq(ask_index(fd), 64);
 	close(fd);
@@ -446,15 +447,15 @@ START_TEST(byte_by_byte_is_as_good)
 	int fd;
 
 	open_desk();
-	fd = attach_viewer(scene.session);
+	fd = attach_viewer(fixture.session);
 	for (int i = 0; i < 2; i++)
 		live_request_encode(
 		    &b, &(struct live_request){ .cmd = LIVE_CMD_get_metadata,
-			    .id = scene_id(scene.metadata) });
+			    .id = fixture_id(fixture.metadata) });
 	for (size_t i = 0; i + 1 < buf_len(&b); i++) {
 		send_bytes(fd, buf_data(&b) + i, 1);
 		ck_assert_int_eq(
-		    receive(fd), i == 23 ? 12 + SCENE_METADATA_LEN : 0);
+		    receive(fd), i == 23 ? 12 + FIXTURE_METADATA_LEN : 0);
 	}
 	send_bytes(fd, buf_data(&b) + buf_len(&b) - 1, 1);
 	ck_assert_int_eq(receive(fd), 12);
@@ -471,7 +472,7 @@ START_TEST(an_unknown_command_is_answered_and_closed)
 	open_desk();
 	fd = connect_viewer();
 	ck_assert_int_eq(exchange(fd, 77, 0), 4);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_UNKNOWN_COMMAND);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_UNKNOWN_COMMAND);
 	ck_assert_int_eq(receive(fd), -1);
 	close(fd);
 	close_desk();

@@ -17,7 +17,7 @@
 #include "relayd/record/stream.h"
 #include "relayd/record/cycle.h"
 #include "tests/lib/dialogue.h"
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 #include "tests/lib/unit.h"
 
 #define RECORD LIVE_STREAM_RECORD_LEN
@@ -48,7 +48,7 @@ struct player {
 	char path[256];
 };
 
-static struct studio studio;
+static struct live_pair pair;
 static struct session *session;
 static struct viewer *viewer;
 static struct dialogue d;
@@ -81,7 +81,7 @@ recorded_index(const struct dialogue_part *reply)
 
 	ck_assert_uint_eq(reply->n, 64);
 	buf_bytes(&b, reply->p, reply->n);
-	i = studio_index_of(&b);
+	i = live_pair_index_of(&b);
 	buf_free(&b);
 	return i;
 }
@@ -147,7 +147,7 @@ add_streams(const struct dialogue_part *reply)
 		p->recorded = word(reply->p + at);
 		p->is_metadata = half(reply->p + at + 16) == 1;
 		(void)snprintf(p->path, sizeof(p->path), "%s", path);
-		p->t = studio_stream(session, path, channel,
+		p->t = live_pair_stream(session, path, channel,
 		    p->is_metadata ? 0 : dialogues[row].file_size, 0);
 		ck_assert_ptr_nonnull(p->t);
 	}
@@ -155,7 +155,7 @@ add_streams(const struct dialogue_part *reply)
 	for (unsigned i = 0; i < n_players; i++)
 		if (players[i].t != NULL)
 			players[i].ours = players[i].t->live->id;
-	studio_deliver_all(&studio);
+	live_pair_deliver_all(&pair);
 }
 
 static void
@@ -165,13 +165,13 @@ send_packet(struct player *p, size_t at, const struct live_index *i)
 	    at, LIVE_CMD_get_packet, p->recorded, is_packet);
 
 	ck_assert_ptr_nonnull(reply);
-	studio_packet(p->t, &(struct studio_packet){ .seq = p->seq++,
-				.begin = i->timestamp_begin,
-				.end = i->timestamp_end,
-				.bytes = (uint32_t)(i->packet_size / 8),
-				.raw = reply->p + PACKET_AT,
-				.content_bits = i->content_size,
-				.ctf_stream = i->ctf_stream });
+	live_pair_packet(p->t, &(struct live_pair_packet){ .seq = p->seq++,
+				   .begin = i->timestamp_begin,
+				   .end = i->timestamp_end,
+				   .bytes = (uint32_t)(i->packet_size / 8),
+				   .raw = reply->p + PACKET_AT,
+				   .content_bits = i->content_size,
+				   .ctf_stream = i->ctf_stream });
 }
 
 /* What was written before the viewer came, so that offsets are the same. */
@@ -195,11 +195,12 @@ send_what_was_before(size_t at)
 		if (i.offset == 0)
 			i.offset = 4096;
 		ck_assert_uint_le(i.offset, sizeof(zeros));
-		studio_packet(p->t, &(struct studio_packet){ .seq = p->seq++,
-					.begin = 1,
-					.end = 2,
-					.bytes = (uint32_t)i.offset,
-					.raw = zeros });
+		live_pair_packet(
+		    p->t, &(struct live_pair_packet){ .seq = p->seq++,
+			      .begin = 1,
+			      .end = 2,
+			      .bytes = (uint32_t)i.offset,
+			      .raw = zeros });
 	}
 }
 
@@ -211,7 +212,8 @@ send_metadata(struct player *p, size_t at)
 
 	if (reply == NULL)
 		return;
-	studio_metadata(p->t, reply->p + METADATA_AT, reply->n - METADATA_AT);
+	live_pair_metadata(
+	    p->t, reply->p + METADATA_AT, reply->n - METADATA_AT);
 	p->metadata += reply->n - METADATA_AT;
 }
 
@@ -233,20 +235,21 @@ send_metadata_again(struct player *p)
 	    0, LIVE_CMD_get_metadata, p->recorded, is_metadata_ok);
 
 	ck_assert_ptr_nonnull(reply);
-	studio_metadata(p->t, reply->p + METADATA_AT, reply->n - METADATA_AT);
+	live_pair_metadata(
+	    p->t, reply->p + METADATA_AT, reply->n - METADATA_AT);
 	p->metadata = reply->n - METADATA_AT;
 }
 
 static void
 clear(void)
 {
-	studio_create_chunk(session, ++chunk);
+	live_pair_create_chunk(session, ++chunk);
 	for (unsigned i = 0; i < n_players; i++) {
-		studio_rotate(players[i].t, true, chunk, players[i].seq);
+		live_pair_rotate(players[i].t, true, chunk, players[i].seq);
 		players[i].metadata = 0;
 	}
-	studio_close_chunk(session, chunk - 1, RELAY_CLOSE_DELETE);
-	while (cycle_delete_some(studio.shard))
+	live_pair_close_chunk(session, chunk - 1, RELAY_CLOSE_DELETE);
+	while (cycle_delete_some(pair.shard))
 		;
 }
 
@@ -273,7 +276,7 @@ before_index(size_t at, struct player *p, const struct live_index *i)
 		send_packet(p, at, i);
 	if (i->status == LIVE_INDEX_INACTIVE && i->timestamp_end > p->beacon) {
 		p->beacon = i->timestamp_end;
-		studio_beacon(p->t, p->beacon);
+		live_pair_beacon(p->t, p->beacon);
 	}
 	if (i->status == LIVE_INDEX_HUP)
 		close_stream(p);
@@ -298,7 +301,7 @@ prepare(size_t at, const struct live_request *q)
 			break;
 		session_end(session, false);
 		session = NULL;
-		studio_deliver_all(&studio);
+		live_pair_deliver_all(&pair);
 		break;
 	case LIVE_CMD_get_metadata:
 		if (is_metadata_ok(reply->p) && player_of(q->id)->metadata == 0)
@@ -323,7 +326,7 @@ compare_streams(const struct dialogue_part *want)
 		bool has = false;
 
 		for (size_t k = RECORDS_AT; k < want->n && !has; k += RECORD)
-			has = studio_u64(&out, k) == p->ours &&
+			has = live_pair_u64(&out, k) == p->ours &&
 			      memcmp(buf_data(&out) + k + 16, want->p + at + 16,
 				  RECORD - 16) == 0;
 		ck_assert_msg(has, "stream %" PRIu64, p->recorded);
@@ -333,7 +336,8 @@ compare_streams(const struct dialogue_part *want)
 static void
 compare_index(size_t at, const struct dialogue_part *want, uint64_t last_beacon)
 {
-	struct live_index w = recorded_index(want), got = studio_index_of(&out);
+	struct live_index w = recorded_index(want),
+			  got = live_pair_index_of(&out);
 
 	/* doc/compat.md: only when there is one. */
 	w.flags &= ~LIVE_FLAG_NEW_STREAM;
@@ -373,7 +377,7 @@ compare(size_t at, const struct live_request *q)
 		/* After the end the reference says once more NO_NEW. */
 		if (session == NULL) {
 			ck_assert_uint_eq(
-			    studio_u32(&out, 8), LIVE_METADATA_ERR);
+			    live_pair_u32(&out, 8), LIVE_METADATA_ERR);
 			break;
 		}
 		/* fall through */
@@ -405,7 +409,7 @@ play(size_t at)
 		q.id = player_of(q.id)->ours;
 		break;
 	}
-	ck_assert_int_eq(studio_tell(viewer, &q, &out), LIVE_REPLY);
+	ck_assert_int_eq(live_pair_tell(viewer, &q, &out), LIVE_REPLY);
 	q = request_at(at);
 	compare(at, &q);
 }
@@ -416,17 +420,17 @@ START_TEST(each_reply_as_it_was_recorded)
 
 	row = (unsigned)_i;
 	d = dialogue_read(dialogues[row].name);
-	studio_open(&studio, true, 0);
-	session = studio_session(&studio, "one", 200000, false);
+	live_pair_open(&pair, true, 0);
+	session = live_pair_session(&pair, "one", 200000, false);
 	ck_assert_uint_eq(session->id, 1);
-	studio_deliver_all(&studio);
-	ck_assert_int_eq(viewer_create(&viewer, &studio.viewers, peer), OK);
+	live_pair_deliver_all(&pair);
+	ck_assert_int_eq(viewer_create(&viewer, &pair.viewers, peer), OK);
 	for (size_t at = 0; at + 1 < d.n; at += 2)
 		play(at);
 	ck_assert_uint_eq(n_packets, dialogues[row].packets);
 	ck_assert_ptr_null(session);
 	viewer_destroy(viewer);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	dialogue_free(&d);
 	buf_free(&out);
 }

@@ -8,7 +8,7 @@
 #include "relayd/record/stream.h"
 #include "relayd/live/viewer_internal.h"
 #include "tests/lib/unit.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 #define MAX 8
 
@@ -16,9 +16,9 @@ static uint32_t
 announced(void)
 {
 	ck_assert_uint_eq(
-	    scene_tell(LIVE_CMD_get_new_streams, scene.session->live->id),
+	    fixture_tell(LIVE_CMD_get_new_streams, fixture.session->live->id),
 	    LIVE_STREAMS_OK);
-	return studio_u32(&scene.out, 4);
+	return live_pair_u32(&fixture.out, 4);
 }
 
 /* A process with two data streams, each of one packet; IS_TOLD: the viewer
@@ -27,62 +27,62 @@ static void
 process(unsigned n, bool is_told)
 {
 	char path[32];
-	struct studio_packet p = scene_packet(0);
+	struct live_pair_packet p = fixture_packet(0);
 	struct stream *t[3];
 
 	(void)snprintf(path, sizeof(path), "ust/pid/%u", n);
 	for (unsigned i = 0; i < 3; i++)
-		t[i] = studio_stream(scene.session, path,
+		t[i] = live_pair_stream(fixture.session, path,
 		    i == 0   ? "metadata"
 		    : i == 1 ? "c_0"
 			     : "c_1",
 		    0, 0);
-	session_publish(scene.session);
-	studio_metadata(t[0], "declarations;", 13);
-	studio_packet(t[1], &p);
-	studio_packet(t[2], &p);
-	studio_deliver_all(&scene.studio);
+	session_publish(fixture.session);
+	live_pair_metadata(t[0], "declarations;", 13);
+	live_pair_packet(t[1], &p);
+	live_pair_packet(t[2], &p);
+	live_pair_deliver_all(&fixture.pair);
 	if (is_told)
 		ck_assert_uint_eq(announced(), 3);
 	for (unsigned i = 0; i < 3; i++)
 		stream_close(t[(i + 1) % 3], i == 2 ? UINT64_MAX : 0);
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 }
 
 START_TEST(the_oldest_it_was_not_told_of_are_lost)
 {
-	scene_open_attached(true);
-	scene.studio.viewers.max_ended = MAX;
+	fixture_open_attached(true);
+	fixture.pair.viewers.max_ended = MAX;
 	for (unsigned n = 0; n < 100; n++)
 		process(n, false);
-	ck_assert_uint_eq(scene.viewer->n_ended, MAX);
-	ck_assert_uint_eq(scene.viewer->lost, 2 * 100 - MAX);
-	ck_assert(!scene.viewer->is_to_be_closed);
+	ck_assert_uint_eq(fixture.viewer->n_ended, MAX);
+	ck_assert_uint_eq(fixture.viewer->lost, 2 * 100 - MAX);
+	ck_assert(!fixture.viewer->is_to_be_closed);
 	/* The latest four are whole. */
 	ck_assert_uint_eq(announced(), 3 * MAX / 2);
 	ck_assert_str_eq(
-	    (const char *)buf_data(&scene.out) + 8 + 20, "ust/pid/96");
+	    (const char *)buf_data(&fixture.out) + 8 + 20, "ust/pid/96");
 	/* And what it was told of stays, however many follow. */
 	for (unsigned n = 100; n < 120; n++)
 		process(n, false);
-	ck_assert_uint_eq(scene.viewer->n_ended, MAX);
+	ck_assert_uint_eq(fixture.viewer->n_ended, MAX);
 	ck_assert_uint_eq(announced(), 0);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
 START_TEST(who_asks_and_does_not_read_is_closed)
 {
-	scene_open_attached(true);
-	scene.studio.viewers.max_ended = MAX;
+	fixture_open_attached(true);
+	fixture.pair.viewers.max_ended = MAX;
 	for (unsigned n = 0; n < VIEWER_ENDED_TOLD * MAX / 2; n++) {
 		process(n, true);
-		ck_assert(!scene.viewer->is_to_be_closed);
+		ck_assert(!fixture.viewer->is_to_be_closed);
 	}
 	process(100, true);
-	ck_assert(scene.viewer->is_to_be_closed);
-	ck_assert(scene.studio.viewers.has_to_be_closed);
-	scene_close();
+	ck_assert(fixture.viewer->is_to_be_closed);
+	ck_assert(fixture.pair.viewers.has_to_be_closed);
+	fixture_close();
 }
 END_TEST
 
@@ -90,10 +90,10 @@ END_TEST
  * much does not, and nobody is left counted. */
 START_TEST(positions_are_counted)
 {
-	struct viewers *vs = &scene.studio.viewers;
+	struct viewers *vs = &fixture.pair.viewers;
 	struct viewer *other;
 
-	scene_open_attached(true);
+	fixture_open_attached(true);
 	unit_capture_stderr();
 	ck_assert_uint_eq(vs->memory, 2 * VIEWER_POSITION_MEMORY);
 	vs->max_memory = 640 * VIEWER_POSITION_MEMORY;
@@ -101,24 +101,25 @@ START_TEST(positions_are_counted)
 		char channel[16];
 
 		(void)snprintf(channel, sizeof(channel), "c_%u", i);
-		(void)studio_stream(scene.session, "ust/uid", channel, 0, 0);
+		(void)live_pair_stream(
+		    fixture.session, "ust/uid", channel, 0, 0);
 	}
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
 	ck_assert_uint_eq(vs->memory, 320 * VIEWER_POSITION_MEMORY);
 	/* Errors, and one warning, which is counted apart. */
 	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES + 1);
-	ck_assert_uint_eq(scene.viewer->memory, vs->memory);
-	other = scene_viewer(true, 4);
+	ck_assert_uint_eq(fixture.viewer->memory, vs->memory);
+	other = fixture_viewer(true, 4);
 	ck_assert_uint_eq(
-	    scene_attach(other, LIVE_SEEK_LAST), LIVE_ATTACH_UNKNOWN);
+	    fixture_attach(other, LIVE_SEEK_LAST), LIVE_ATTACH_UNKNOWN);
 	ck_assert_uint_eq(other->memory, 0);
-	(void)studio_session(&scene.studio, "few", 1000000, false);
-	studio_deliver_all(&scene.studio);
-	viewer_destroy(scene.viewer);
+	(void)live_pair_session(&fixture.pair, "few", 1000000, false);
+	live_pair_deliver_all(&fixture.pair);
+	viewer_destroy(fixture.viewer);
 	ck_assert_uint_eq(vs->memory, 0);
-	scene.viewer = other;
-	scene_close();
+	fixture.viewer = other;
+	fixture_close();
 }
 END_TEST
 
@@ -129,11 +130,13 @@ publish_some(struct stream *t[], unsigned n, unsigned from)
 
 	for (unsigned i = 0; i < n; i++) {
 		(void)snprintf(channel, sizeof(channel), "c_%u", from + i);
-		t[i] = studio_stream(scene.session, "ust/uid", channel, 0, 0);
-		studio_packet(t[i], &(struct studio_packet){ .bytes = 64 });
+		t[i] = live_pair_stream(
+		    fixture.session, "ust/uid", channel, 0, 0);
+		live_pair_packet(
+		    t[i], &(struct live_pair_packet){ .bytes = 64 });
 	}
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
 }
 
 static void
@@ -141,23 +144,23 @@ close_some(struct stream *t[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		stream_close(t[i], 0);
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 }
 
 /* Streams that are closed and not read are kept by their viewers alone: the one
  * with most of them gives way, and another loses nothing. */
 START_TEST(closed_streams_are_counted)
 {
-	struct viewers *vs = &scene.studio.viewers;
+	struct viewers *vs = &fixture.pair.viewers;
 	struct viewer *greedy, *few;
 	struct stream *t[100];
 
-	scene_open_attached(true);
-	greedy = scene.viewer;
+	fixture_open_attached(true);
+	greedy = fixture.viewer;
 	publish_some(t, 100, 0);
 	close_some(t, 100);
-	few = scene_viewer(true, 4);
-	ck_assert_uint_eq(scene_attach(few, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
+	few = fixture_viewer(true, 4);
+	ck_assert_uint_eq(fixture_attach(few, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
 	publish_some(t, 100, 100);
 	vs->max_memory = vs->memory + 150 * VIEWER_ENDED_MEMORY;
 	close_some(t, 100);
@@ -175,7 +178,7 @@ START_TEST(closed_streams_are_counted)
 	close_some(t, 1);
 	ck_assert(greedy->is_to_be_closed && vs->has_to_be_closed &&
 		  !few->is_to_be_closed);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 
@@ -184,39 +187,39 @@ END_TEST
 static void
 watch_a_session_end(struct viewer *v)
 {
-	struct session *s = studio_session(
-	    &scene.studio, "short", SCENE_PERIOD_US, false);
-	struct studio_packet p = scene_packet(0);
-	struct stream *t[] = { studio_stream(s, "ust", "metadata", 0, 0),
-		studio_stream(s, "ust", "c", 0, 0) };
+	struct session *s = live_pair_session(
+	    &fixture.pair, "short", FIXTURE_PERIOD_US, false);
+	struct live_pair_packet p = fixture_packet(0);
+	struct stream *t[] = { live_pair_stream(s, "ust", "metadata", 0, 0),
+		live_pair_stream(s, "ust", "c", 0, 0) };
 	const uint64_t id = s->live->id;
 
 	session_publish(s);
-	studio_metadata(t[0], "declarations;", 13);
-	studio_packet(t[1], &p);
-	studio_deliver_all(&scene.studio);
-	(void)studio_tell(v,
+	live_pair_metadata(t[0], "declarations;", 13);
+	live_pair_packet(t[1], &p);
+	live_pair_deliver_all(&fixture.pair);
+	(void)live_pair_tell(v,
 	    &(struct live_request){ .cmd = LIVE_CMD_attach_session,
 		.id = id,
 		.seek = LIVE_SEEK_BEGINNING },
-	    &scene.out);
-	ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_ATTACH_OK);
+	    &fixture.out);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_ATTACH_OK);
 	session_end(s, false);
-	studio_deliver_all(&scene.studio);
+	live_pair_deliver_all(&fixture.pair);
 }
 
 /* An ended session's directory stays open for its viewers. Who has many of them
  * gives way; who has one may read it to its end. */
 START_TEST(ended_sessions_are_counted)
 {
-	struct viewers *vs = &scene.studio.viewers;
+	struct viewers *vs = &fixture.pair.viewers;
 	struct viewer *greedy, *few[MAX];
 
-	scene_open(true);
-	greedy = scene.viewer;
+	fixture_open(true);
+	greedy = fixture.viewer;
 	vs->max_ended_sessions = MAX;
 	for (unsigned i = 0; i < MAX; i++) {
-		few[i] = scene_viewer(true, 4);
+		few[i] = fixture_viewer(true, 4);
 		watch_a_session_end(few[i]);
 	}
 	ck_assert_uint_eq(vs->n_ended_sessions, MAX);
@@ -232,7 +235,7 @@ START_TEST(ended_sessions_are_counted)
 	while (!list_empty(&vs->all))
 		viewer_destroy(list_first(&vs->all, struct viewer, node));
 	ck_assert_uint_eq(vs->n_ended_sessions, 0);
-	scene_close();
+	fixture_close();
 }
 END_TEST
 

@@ -11,7 +11,7 @@
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
 #include "tests/lib/dialogue.h"
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 #include "tests/lib/unit.h"
 
 #define FIRST_SESSION 13
@@ -20,7 +20,7 @@
 #define RECORD 4371
 #define SESSION_RECORD 339
 
-static struct studio studio;
+static struct live_pair pair;
 static struct buf out;
 
 /* Streams as the ATTACH reply of errors-1 names them: recorded id, ours. */
@@ -125,7 +125,7 @@ make_streams(struct session *session, const struct dialogue *d)
 	for (unsigned i = 0; i < 3; i++) {
 		const uint8_t *rec = attach->p + 8 + i * RECORD;
 
-		t[i] = studio_stream(session, (const char *)rec + 20,
+		t[i] = live_pair_stream(session, (const char *)rec + 20,
 		    (const char *)rec + 4116, 0, 0);
 		ids[i].recorded = word(rec);
 	}
@@ -135,10 +135,10 @@ make_streams(struct session *session, const struct dialogue *d)
 	for (unsigned i = 0; i < 3; i++) {
 		ids[i].ours = t[i]->live->id;
 		if (t[i]->is_metadata)
-			studio_metadata(t[i], "x", 1);
+			live_pair_metadata(t[i], "x", 1);
 		else
-			studio_packet(
-			    t[i], &(struct studio_packet){
+			live_pair_packet(
+			    t[i], &(struct live_pair_packet){
 				      .begin = word(index->p + 24),
 				      .end = word(index->p + 32),
 				      .bytes = (uint32_t)(packet->n - 12),
@@ -155,19 +155,19 @@ make_sessions(const struct dialogue *d)
 	const struct dialogue_part *list = find_reply(
 	    d, LIVE_CMD_list_sessions, 0, 0);
 
-	publish(&studio.session_ids, FIRST_SESSION - 1);
-	publish(&studio.viewer_ids, FIRST_VIEWER - 1);
-	studio.host = "vm";
+	publish(&pair.session_ids, FIRST_SESSION - 1);
+	publish(&pair.viewer_ids, FIRST_VIEWER - 1);
+	pair.host = "vm";
 	for (unsigned id = 0; id < 3; id++) {
 		const uint8_t *rec = list->p + 4;
 
 		while (word(rec) != FIRST_SESSION + id)
 			rec += SESSION_RECORD;
-		make_streams(studio_session(&studio, (const char *)rec + 84,
+		make_streams(live_pair_session(&pair, (const char *)rec + 84,
 				 timers[id], false),
 		    d);
 	}
-	studio_deliver_all(&studio);
+	live_pair_deliver_all(&pair);
 }
 
 /* Records of lists come in any order. */
@@ -257,7 +257,7 @@ play(struct side *s)
 		s->q.id = our_id(s->q.id);
 		break;
 	}
-	outcome = studio_tell(s->viewer, &s->q, &out);
+	outcome = live_pair_tell(s->viewer, &s->q, &out);
 	ck_assert_int_eq(outcome,
 	    live_row(s->q.cmd)->name == NULL ? LIVE_REPLY_LAST : LIVE_REPLY);
 	assert_reply(s, &s->d.parts[s->at++]);
@@ -270,11 +270,11 @@ START_TEST(each_refusal_as_it_was_recorded)
 	struct side sides[2] = { { .name = "live-errors-1" },
 		{ .name = "live-errors-2" } };
 
-	studio_open(&studio, true, 1);
+	live_pair_open(&pair, true, 1);
 	for (int i = 0; i < 2; i++) {
 		sides[i].d = dialogue_read(sides[i].name);
 		ck_assert_int_eq(
-		    viewer_create(&sides[i].viewer, &studio.viewers, peer), OK);
+		    viewer_create(&sides[i].viewer, &pair.viewers, peer), OK);
 	}
 	make_sessions(&sides[0].d);
 	/* In the order of the recording. */
@@ -295,7 +295,7 @@ START_TEST(each_refusal_as_it_was_recorded)
 		dialogue_free(&sides[i].d);
 		viewer_destroy(sides[i].viewer);
 	}
-	studio_close(&studio);
+	live_pair_close(&pair);
 	buf_free(&out);
 }
 END_TEST

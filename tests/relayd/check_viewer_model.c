@@ -241,7 +241,7 @@ learn(enum live_event what, const void *object)
 static bool
 deliver_one(void)
 {
-	const struct studio_news *n = studio.first;
+	const struct live_pair_news *n = pair.first;
 	enum live_event what;
 	const void *object;
 
@@ -249,7 +249,7 @@ deliver_one(void)
 		return false;
 	what = n->what;
 	object = n->object;
-	(void)studio_deliver(&studio);
+	(void)live_pair_deliver(&pair);
 	learn(what, object);
 	return true;
 }
@@ -259,7 +259,7 @@ ask(struct m_viewer *v, const struct live_request *q)
 {
 	struct live_held held;
 
-	return studio_ask(v->v, q,
+	return live_pair_ask(v->v, q,
 	    &(struct live_how){
 		.arrived_ns = clock_now_ns(), .may_hold = true },
 	    &out, &held);
@@ -294,7 +294,7 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags, bool has_beacon)
 		    m->has_class) {
 			v->had_empty_ok = true;
 			want.status = LIVE_INDEX_OK;
-			want.ctf_stream = STUDIO_CLASS;
+			want.ctf_stream = LIVE_PAIR_CLASS;
 			return want;
 		}
 		time = p->has_bound ? p->bound : 0;
@@ -304,7 +304,7 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags, bool has_beacon)
 		return want;
 	want.status = LIVE_INDEX_INACTIVE;
 	want.timestamp_end = time;
-	want.ctf_stream = STUDIO_CLASS;
+	want.ctf_stream = LIVE_PAIR_CLASS;
 	p->has_bound = true;
 	p->bound = time;
 	give(v, i, time);
@@ -336,7 +336,7 @@ expect_packet(struct m_viewer *v, unsigned i, uint32_t flags)
 {
 	struct m_position *p = &v->at[i];
 	uint64_t seq = streams[i].log[p->pos++];
-	const struct studio_packet *k = &streams[i].packets[seq];
+	const struct live_pair_packet *k = &streams[i].packets[seq];
 
 	CHECK(p->given <= seq, "packet %llu again", (unsigned long long)seq);
 	CHECK(k->begin >= p->last_time, "a packet of the past");
@@ -352,7 +352,7 @@ expect_packet(struct m_viewer *v, unsigned i, uint32_t flags)
 		.content_size = PACKET_BYTES * 8,
 		.timestamp_begin = k->begin,
 		.timestamp_end = k->end,
-		.ctf_stream = STUDIO_CLASS };
+		.ctf_stream = LIVE_PAIR_CLASS };
 }
 
 static struct live_index
@@ -391,8 +391,7 @@ must_wait(const struct m_viewer *v, unsigned i)
 	const struct m_stream *m = &streams[i];
 	const struct m_position *p = &v->at[i];
 
-	return studio.n_waiting > 0 && p->state == ANNOUNCED &&
-	       !m->is_metadata &&
+	return pair.n_waiting > 0 && p->state == ANNOUNCED && !m->is_metadata &&
 	       (p->pos < m->count || (m->has_beacon && !m->is_closed)) &&
 	       (m->start < m->count || (m->has_beacon && !m->is_closed));
 }
@@ -419,15 +418,15 @@ next_index(struct m_viewer *v, unsigned i)
 	CHECK(ask(v, &q) == LIVE_REPLY, "stream %u", i);
 	if (waits) {
 		/* Replies are not held here: to be asked again. */
-		got = studio_index_of(&out);
+		got = live_pair_index_of(&out);
 		CHECK(got.status == LIVE_INDEX_RETRY && got.flags == 0,
 		    "stream %u waits: status %u, flags %u", i, got.status,
 		    got.flags);
-		while (studio.n_waiting > 0)
+		while (pair.n_waiting > 0)
 			(void)deliver_one();
 		CHECK(ask(v, &q) == LIVE_REPLY, "stream %u waits", i);
 	}
-	got = studio_index_of(&out);
+	got = live_pair_index_of(&out);
 	if (streams[i].is_doomed && v->at[i].state == ANNOUNCED)
 		skip_deleted(&streams[i], &v->at[i], &got);
 	want = expect_index(v, i);
@@ -456,9 +455,10 @@ get_packet(struct m_viewer *v, unsigned i)
 			 .id = streams[i].live->id,
 			 .offset = offset,
 			 .length = PACKET_BYTES });
-	CHECK((studio_u32(&out, 0) == LIVE_PACKET_OK) == has, "stream %u", i);
 	CHECK(
-	    !has || studio_is_packet(&out, 12, &streams[i].packets[p->pinned]),
+	    (live_pair_u32(&out, 0) == LIVE_PACKET_OK) == has, "stream %u", i);
+	CHECK(!has ||
+		  live_pair_is_packet(&out, 12, &streams[i].packets[p->pinned]),
 	    "stream %u: not packet %llu", i, (unsigned long long)p->pinned);
 }
 
@@ -472,8 +472,8 @@ get_metadata(struct m_viewer *v, unsigned i)
 
 	(void)ask(v, &(struct live_request){
 			 .cmd = LIVE_CMD_get_metadata, .id = m->live->id });
-	n = studio_u64(&out, 0);
-	status = studio_u32(&out, 8);
+	n = live_pair_u64(&out, 0);
+	status = live_pair_u32(&out, 8);
 	if (p->state != ANNOUNCED || !m->is_metadata) {
 		CHECK(status == LIVE_METADATA_ERR && n == 0, "no metadata");
 		return;
@@ -500,7 +500,7 @@ get_metadata(struct m_viewer *v, unsigned i)
 static void
 take_records(struct m_viewer *v, const struct live_session *s)
 {
-	uint32_t count = studio_u32(&out, 4), expected = 0;
+	uint32_t count = live_pair_u32(&out, 4), expected = 0;
 
 	CHECK(buf_len(&out) == 8 + count * (size_t)LIVE_STREAM_RECORD_LEN,
 	    "count");
@@ -509,7 +509,7 @@ take_records(struct m_viewer *v, const struct live_session *s)
 			    streams[i].live->session == s && may_announce(v, i);
 	CHECK(count == expected, "%u streams for %u", count, expected);
 	for (uint32_t k = 0; k < count; k++) {
-		uint64_t id = studio_u64(
+		uint64_t id = live_pair_u64(
 		    &out, 8 + k * (size_t)LIVE_STREAM_RECORD_LEN);
 		bool has = false;
 
@@ -548,10 +548,11 @@ new_streams(struct m_viewer *v, int slot)
 
 	(void)ask(v, &(struct live_request){
 			 .cmd = LIVE_CMD_get_new_streams, .id = s->id });
-	status = studio_u32(&out, 0);
+	status = live_pair_u32(&out, 0);
 	take_records(v, s);
 	v->was_flagged = v->had_empty_ok = false;
-	if (studio_u32(&out, 4) == 0 && v->has_ended[slot] && !has_data(v, s))
+	if (live_pair_u32(&out, 4) == 0 && v->has_ended[slot] &&
+	    !has_data(v, s))
 		CHECK(status == LIVE_STREAMS_HUP, "status %u", status);
 	else
 		CHECK(status == LIVE_STREAMS_OK, "status %u", status);
@@ -570,7 +571,7 @@ attach(struct m_viewer *v, struct m_session *s)
 	    v, &(struct live_request){ .cmd = LIVE_CMD_attach_session,
 		   .id = s->live->id,
 		   .seek = at_end ? LIVE_SEEK_LAST : LIVE_SEEK_BEGINNING });
-	status = studio_u32(&out, 0);
+	status = live_pair_u32(&out, 0);
 	if (!s->in_registry) {
 		CHECK(status == LIVE_ATTACH_UNKNOWN, "status %u", status);
 		return;
@@ -597,7 +598,7 @@ detach(struct m_viewer *v, int slot)
 
 	(void)ask(v, &(struct live_request){
 			 .cmd = LIVE_CMD_detach_session, .id = s->id });
-	CHECK(studio_u32(&out, 0) == LIVE_DETACH_OK, "detach");
+	CHECK(live_pair_u32(&out, 0) == LIVE_DETACH_OK, "detach");
 	for (unsigned i = 0; i < n_streams; i++)
 		if (streams[i].live != NULL && streams[i].live->session == s)
 			v->at[i].state = ABSENT;
@@ -650,7 +651,7 @@ read_to_end(struct m_viewer *v)
 				next_index(v, i);
 			}
 		new_streams(v, slot);
-		CHECK(studio_u32(&out, 0) == LIVE_STREAMS_HUP, "not ended");
+		CHECK(live_pair_u32(&out, 0) == LIVE_STREAMS_HUP, "not ended");
 		detach(v, slot);
 	}
 	CHECK(list_empty(&v->v->unannounced) && list_empty(&v->v->announced),
@@ -669,8 +670,7 @@ begin(uint64_t this_seed)
 		static const uint32_t minors[VIEWERS] = { 4, 15, 4 };
 		struct m_viewer *v = &viewers[k];
 
-		ck_assert_int_eq(
-		    viewer_create(&v->v, &studio.viewers, peer), OK);
+		ck_assert_int_eq(viewer_create(&v->v, &pair.viewers, peer), OK);
 		(void)ask(v, &(struct live_request){ .cmd = LIVE_CMD_connect,
 				 .major = 2,
 				 .minor = minors[k],

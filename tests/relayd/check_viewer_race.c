@@ -8,7 +8,7 @@
 #include "relayd/live/viewer_internal.h"
 #include "store/dir.h"
 #include "tests/lib/unit.h"
-#include "tests/relayd/scene.h"
+#include "tests/relayd/fixture.h"
 
 static struct stream *ring;
 static uint64_t written;
@@ -17,9 +17,9 @@ static unsigned n_overtaking; /* packets that come before the next opening */
 static void
 write_one(void)
 {
-	struct studio_packet p = scene_packet(written++);
+	struct live_pair_packet p = fixture_packet(written++);
 
-	studio_packet(ring, &p);
+	live_pair_packet(ring, &p);
 }
 
 enum status __real_dir_open_file(
@@ -44,39 +44,41 @@ START_TEST(an_overwritten_file_is_not_taken_for_the_old)
 {
 	const uint64_t n_files = _i % 2 == 0 ? 1 : 3;
 	struct live_index i;
-	struct studio_packet p;
+	struct live_pair_packet p;
 	uint64_t seq;
 
-	scene_open(true);
+	fixture_open(true);
 	written = 0;
-	ring = studio_stream(scene.session, "ust/uid", "ring", 64, n_files);
-	session_publish(scene.session);
-	studio_deliver_all(&scene.studio);
+	ring = live_pair_stream(
+	    fixture.session, "ust/uid", "ring", 64, n_files);
+	session_publish(fixture.session);
+	live_pair_deliver_all(&fixture.pair);
 	for (uint64_t k = 0; k < n_files; k++)
 		write_one();
-	ck_assert_uint_eq(
-	    scene_attach(scene.viewer, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
-	scene.data = ring;
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, LIVE_SEEK_BEGINNING),
+	    LIVE_ATTACH_OK);
+	fixture.data = ring;
 	n_overtaking = (unsigned)(_i < 2 ? n_files : 2 * n_files + 1);
-	for (seq = written; (i = scene_index()).status == LIVE_INDEX_OK;) {
+	for (seq = written; (i = fixture_index()).status == LIVE_INDEX_OK;) {
 		seq = i.timestamp_begin / 100;
-		p = scene_packet(seq);
+		p = fixture_packet(seq);
 		ck_assert_uint_eq(i.timestamp_end, p.end);
 		ck_assert_int_eq(
-		    studio_tell(scene.viewer,
+		    live_pair_tell(fixture.viewer,
 			&(struct live_request){ .cmd = LIVE_CMD_get_packet,
-			    .id = scene_id(ring),
+			    .id = fixture_id(ring),
 			    .offset = i.offset,
 			    .length = p.bytes },
-			&scene.out),
+			&fixture.out),
 		    LIVE_REPLY);
-		ck_assert_uint_eq(studio_u32(&scene.out, 0), LIVE_PACKET_OK);
-		ck_assert(studio_is_packet(&scene.out, 12, &p));
+		ck_assert_uint_eq(
+		    live_pair_u32(&fixture.out, 0), LIVE_PACKET_OK);
+		ck_assert(live_pair_is_packet(&fixture.out, 12, &p));
 	}
 	ck_assert_uint_eq(i.status, LIVE_INDEX_RETRY);
 	ck_assert_uint_eq(seq, written - 1);
-	ck_assert_uint_eq(scene.viewer->lost, written - n_files);
-	scene_close();
+	ck_assert_uint_eq(fixture.viewer->lost, written - n_files);
+	fixture_close();
 }
 END_TEST
 

@@ -11,7 +11,7 @@
 #include "relayd/record/cycle.h"
 #include "store/packet_log.h"
 
-struct studio studio;
+struct live_pair pair;
 struct m_stream *streams;
 unsigned n_streams;
 struct m_session sessions[SESSIONS];
@@ -61,7 +61,7 @@ add_stream(struct m_session *s, unsigned trace, bool is_metadata)
 	}
 	snprintf(path, sizeof(path), "ust/pid/%u", trace);
 	snprintf(channel, sizeof(channel), "ch_%u", n_streams);
-	m->t = studio_stream(s->session, path,
+	m->t = live_pair_stream(s->session, path,
 	    is_metadata ? "metadata" : channel, m->per_file * PACKET_BYTES,
 	    m->files);
 	CHECK(m->t != NULL, "stream");
@@ -107,7 +107,7 @@ static void
 begin_session(struct m_session *s)
 {
 	*s = (struct m_session){ 0 };
-	s->session = studio_session(&studio, "session", 1000, false);
+	s->session = live_pair_session(&pair, "session", 1000, false);
 	s->live = live_session_get(s->session->live);
 	add_trace(s);
 }
@@ -172,12 +172,12 @@ produce(struct m_stream *m)
 
 	if (seq == PACKETS)
 		return false;
-	m->packets[seq] = (struct studio_packet){ .seq = seq,
+	m->packets[seq] = (struct live_pair_packet){ .seq = seq,
 		.begin = now + 1,
 		.end = now + 1 + random_below(20),
 		.bytes = PACKET_BYTES,
 		.tag = (uint64_t)(m - streams) << 40 | seq << 16,
-		.ctf_stream = STUDIO_CLASS };
+		.ctf_stream = LIVE_PAIR_CLASS };
 	now = m->packets[seq].end;
 	return true;
 }
@@ -187,7 +187,7 @@ send_data(struct m_stream *m)
 {
 	if (m->data == produced(m) && !produce(m))
 		return;
-	studio_data(m->t, &m->packets[m->data++]);
+	live_pair_data(m->t, &m->packets[m->data++]);
 	commit(m);
 }
 
@@ -198,7 +198,7 @@ send_index(struct m_stream *m)
 		return;
 	m->has_beacon = false;
 	m->has_class = true;
-	studio_index(m->t, &m->packets[m->index++]);
+	live_pair_index(m->t, &m->packets[m->index++]);
 	commit(m);
 }
 
@@ -207,7 +207,7 @@ send_beacon(struct m_stream *m)
 {
 	uint64_t time = one_in(8) ? now / 2 : ++now;
 
-	studio_beacon(m->t, time);
+	live_pair_beacon(m->t, time);
 	if (m->data != m->index)
 		return; /* something waits for its other half */
 	m->has_class = true;
@@ -234,7 +234,7 @@ send_metadata(struct m_stream *m)
 		n = m->full - m->length;
 	for (uint64_t i = 0; i < n; i++)
 		bytes[i] = metadata_byte(m->trace, m->length + i);
-	studio_metadata(m->t, bytes, (size_t)n);
+	live_pair_metadata(m->t, bytes, (size_t)n);
 	m->length += n;
 	if (m->length > m->full)
 		m->full = m->length;
@@ -247,14 +247,14 @@ clear_session(struct m_session *s)
 		if (streams[i].t != NULL && streams[i].roll_at != NONE &&
 		    streams[i].session == s->session)
 			return; /* the one before is under way */
-	studio_create_chunk(s->session, ++s->chunk);
+	live_pair_create_chunk(s->session, ++s->chunk);
 	for (unsigned i = 0; i < n_streams; i++) {
 		struct m_stream *m = &streams[i];
 
 		if (m->t == NULL || m->session != s->session)
 			continue;
 		m->roll_at = produced(m);
-		studio_rotate(m->t, true, s->chunk, m->roll_at);
+		live_pair_rotate(m->t, true, s->chunk, m->roll_at);
 		m->length = 0;
 		if (m->committed == m->roll_at) {
 			m->roll_at = NONE;
@@ -262,7 +262,7 @@ clear_session(struct m_session *s)
 			m->first_in_chunk = m->count;
 		}
 	}
-	studio_close_chunk(s->session, s->chunk - 1, RELAY_CLOSE_DELETE);
+	live_pair_close_chunk(s->session, s->chunk - 1, RELAY_CLOSE_DELETE);
 	for (unsigned i = 0; i < n_streams; i++) {
 		struct m_stream *m = &streams[i];
 
@@ -327,7 +327,7 @@ writer_step(void)
 	if (s->session != NULL && one_in(250))
 		end_session(s);
 	if (one_in(5))
-		(void)cycle_delete_some(studio.shard);
+		(void)cycle_delete_some(pair.shard);
 	if (m == NULL || m->t == NULL)
 		return;
 	if (one_in(40))
@@ -350,7 +350,7 @@ model_begin(uint64_t this_seed)
 	n_streams = n_traces = 0;
 	memset(sessions, 0, sizeof(sessions));
 	streams = calloc(STREAMS, sizeof(*streams));
-	studio_open(&studio, false, 0);
+	live_pair_open(&pair, false, 0);
 }
 
 void
@@ -358,6 +358,6 @@ model_end(void)
 {
 	for (unsigned i = 0; i < n_streams; i++)
 		live_stream_put(streams[i].live);
-	studio_close(&studio);
+	live_pair_close(&pair);
 	free(streams);
 }

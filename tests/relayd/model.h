@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writers' half of the viewers' model: random sessions in a studio, and
+ * The writers' half of the viewers' model: random sessions in a live pair, and
  * what is known of each stream. One thread; model_begin() before all else.
  */
 #ifndef TESTS_RELAYD_MODEL_H
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 #include "tests/lib/unit.h"
 
 #define SESSIONS 3 /* at a time */
@@ -36,7 +36,7 @@ struct m_stream {
 	uint64_t start, count;	  /* of the log */
 	uint64_t last_time, beacon;
 	bool has_beacon, has_class;
-	struct studio_packet packets[PACKETS];
+	struct live_pair_packet packets[PACKETS];
 	uint64_t offsets[PACKETS];
 	uint64_t log[PACKETS]; /* position -> number of the packet */
 	/* metadata */
@@ -50,7 +50,7 @@ struct m_session {
 	bool in_registry;
 };
 
-extern struct studio studio;
+extern struct live_pair pair;
 extern struct m_stream *streams;
 extern unsigned n_streams;
 extern struct m_session sessions[SESSIONS];

@@ -13,19 +13,19 @@
 #include "store/tracefile.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 #define NAME_0 "19700101T000000+0000-0"
 #define CLOSED_0 "19700101T000000+0000-19700101T000001+0000-0"
 
-static struct shelf shelf;
+static struct test_store test_store;
 
 static void
 begin(void)
 {
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
-	shelf_open_stream(&shelf, 10, "c", false);
+	test_store_open_stream(&test_store, 10, "c", false);
 }
 
 /* A file of the stream with N bytes. */
@@ -34,8 +34,8 @@ file(struct chunk *c, struct chunk_family *f, uint64_t number)
 {
 	struct tracefile *tf;
 
-	ck_assert_int_eq(tracefile_create(&tf, shelf.store, c, f, number, false,
-			     TRACEFILE_INDEX_1_1),
+	ck_assert_int_eq(tracefile_create(&tf, test_store.store, c, f, number,
+			     false, TRACEFILE_INDEX_1_1),
 	    OK);
 	return tf;
 }
@@ -43,12 +43,13 @@ file(struct chunk *c, struct chunk_family *f, uint64_t number)
 static void
 append(struct tracefile *tf, uint64_t seq)
 {
-	struct packet *p = shelf_packet(&shelf, seq, (uint8_t)seq, 8, 0, true);
+	struct packet *p = test_store_packet(
+	    &test_store, seq, (uint8_t)seq, 8, 0, true);
 	unsigned done;
 
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
 	ck_assert_uint_eq(done, 1);
-	packet_destroy(&shelf.store->packets, p);
+	packet_destroy(&test_store.store->packets, p);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 }
 
@@ -85,23 +86,23 @@ START_TEST(a_move_takes_what_the_chunk_made_and_nothing_else)
 
 	begin();
 	scratch_write("h/s/foreign", "x");
-	tf = file(shelf.chunk, shelf.family, 0);
+	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(
-		    chunk_move(shelf.chunk, moves[_i].places[i]), OK);
+		    chunk_move(test_store.chunk, moves[_i].places[i]), OK);
 		append(tf, 1 + (uint64_t)i); /* its files stay open */
 	}
 	(void)snprintf(path, sizeof(path), "%s/ust/0/c", moves[_i].found);
-	ck_assert_int_eq(shelf_size(path), 32);
+	ck_assert_int_eq(test_store_size(path), 32);
 	(void)snprintf(
 	    path, sizeof(path), "%s/ust/0/index/c.idx", moves[_i].found);
-	ck_assert_int_eq(shelf_size(path), 16 + 4 * 72);
+	ck_assert_int_eq(test_store_size(path), 16 + 4 * 72);
 	ck_assert_str_eq(scratch_read("h/s/foreign"), "x");
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk") ||
 		  strstr(moves[_i].found, "old") != NULL);
 	tracefile_close(tf);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -111,14 +112,14 @@ START_TEST(files_made_after_a_move_are_in_the_moved_chunk)
 	struct tracefile *tf;
 
 	begin();
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-	f = shelf_family(shelf.chunk, "kernel", "k", true);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_NAME), OK);
-	tf = file(shelf.chunk, f, 3);
-	ck_assert_int_eq(shelf_size("h/s/" NAME_0 "/kernel/k_3"), 0);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	f = test_store_family(test_store.chunk, "kernel", "k", true);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NAME), OK);
+	tf = file(test_store.chunk, f, 3);
+	ck_assert_int_eq(test_store_size("h/s/" NAME_0 "/kernel/k_3"), 0);
 	ck_assert(!scratch_exists("h/s/kernel"));
 	tracefile_close(tf);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -127,15 +128,15 @@ START_TEST(a_taken_temporary_name_gets_the_id)
 	begin();
 	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk"), 0700), 0);
 	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_NEW), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NEW), OK);
 	ck_assert(scratch_exists("h/s/.tmp_new_chunk/ust/0"));
 	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk-0"), 0700), 0);
-	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_int_ne(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ck_assert(scratch_exists("h/s/.tmp_new_chunk/ust/0"));
 	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -144,19 +145,20 @@ START_TEST(an_archive_appears_when_the_last_reference_goes)
 	struct tracefile *tf;
 
 	begin();
-	tf = file(shelf.chunk, shelf.family, 0);
-	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
+	tf = file(test_store.chunk, test_store.family, 0);
+	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
 	append(tf, 0);
 	ck_assert(!scratch_exists("h/s/archives"));
-	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 8);
+	ck_assert_int_eq(test_store_size("h/s/ust/0/c"), 8);
 	tracefile_close(tf);
-	ck_assert_uint_eq(shelf.n_released, 1);
-	ck_assert_int_eq(shelf_size("h/s/archives/" CLOSED_0 "/ust/0/c"), 8);
+	ck_assert_uint_eq(test_store.n_released, 1);
+	ck_assert_int_eq(
+	    test_store_size("h/s/archives/" CLOSED_0 "/ust/0/c"), 8);
 	ck_assert(!scratch_exists("h/s/ust"));
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -175,35 +177,35 @@ START_TEST(what_cannot_be_archived_has_a_name_that_readers_see)
 	struct tracefile *tf;
 
 	begin();
-	tf = file(shelf.chunk, shelf.family, 0);
+	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	tracefile_close(tf);
 	if (_i < 2)
-		ck_assert_int_eq(chunk_prepare_archive(shelf.chunk), OK);
+		ck_assert_int_eq(chunk_prepare_archive(test_store.chunk), OK);
 	if (_i < 2) /* it goes away later */
 		ck_assert_int_eq(rmdir(scratch_path("h/s/archives")), 0);
 	block("h/s/archives", _i % 2 == 0);
 	if (_i >= 2)
-		ck_assert_int_eq(chunk_prepare_archive(shelf.chunk), E_IO);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
-	ck_assert_int_eq(shelf_size("h/s/" NAME_0 "/ust/0/c"), 8);
+		ck_assert_int_eq(chunk_prepare_archive(test_store.chunk), E_IO);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
+	ck_assert_int_eq(test_store_size("h/s/" NAME_0 "/ust/0/c"), 8);
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
 START_TEST(a_kept_chunk_leaves_no_temporary_name)
 {
 	begin();
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
 	ck_assert(scratch_exists("h/s/" NAME_0 "/ust/0"));
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -215,11 +217,11 @@ START_TEST(names_have_the_zone_of_each_time)
 	begin();
 	(void)setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
-	shelf.chunk->creation_time = 1792888200;
-	close_at(shelf.chunk, 1792891800, CHUNK_ARCHIVE);
-	ck_assert_int_eq(chunk_name(shelf.chunk, name), OK);
+	test_store.chunk->creation_time = 1792888200;
+	close_at(test_store.chunk, 1792891800, CHUNK_ARCHIVE);
+	ck_assert_int_eq(chunk_name(test_store.chunk, name), OK);
 	ck_assert_str_eq(name, "20261025T023000+0200-20261025T023000+0100-0");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -229,9 +231,9 @@ START_TEST(a_named_chunk_is_not_moved_nor_archived)
 	char name[256];
 
 	begin();
-	c = shelf_chunk(&shelf, 1, 0, "mine");
+	c = test_store_chunk(&test_store, 1, 0, "mine");
 	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), OK);
-	(void)shelf_family(c, "ust/0", "c", false);
+	(void)test_store_family(c, "ust/0", "c", false);
 	close_at(c, 1, CHUNK_ARCHIVE);
 	ck_assert_int_eq(chunk_name(c, name), OK);
 	ck_assert_str_eq(name, "mine");
@@ -239,10 +241,10 @@ START_TEST(a_named_chunk_is_not_moved_nor_archived)
 	ck_assert(scratch_exists("h/s/mine/ust/0"));
 	ck_assert(!scratch_exists("h/s/archives"));
 	/* a second one of that name adds to it */
-	c = shelf_chunk(&shelf, 2, 0, "mine");
+	c = test_store_chunk(&test_store, 2, 0, "mine");
 	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), OK);
 	chunk_put(c);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -252,29 +254,31 @@ START_TEST(deletion_keeps_what_others_put_there)
 	struct tracefile *tf;
 
 	begin();
-	ring = shelf_family(shelf.chunk, "ust/0", "r", true);
+	ring = test_store_family(test_store.chunk, "ust/0", "r", true);
 	for (uint64_t i = 0; i < 5; i++) {
-		tf = file(shelf.chunk, ring, i);
+		tf = file(test_store.chunk, ring, i);
 		append(tf, i);
 		tracefile_close(tf);
 	}
-	tf = file(shelf.chunk, shelf.family, 0);
+	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	tracefile_close(tf);
-	(void)shelf_family(shelf.chunk, "kernel/deep", "k", false);
+	(void)test_store_family(test_store.chunk, "kernel/deep", "k", false);
 	scratch_write("h/s/ust/0/foreign", "x");
 	scratch_write("h/s/ust/0/theirs", "x");
-	refused = shelf_family(shelf.chunk, "ust/0", "theirs", false);
-	ck_assert_int_eq(tracefile_create(&tf, shelf.store, shelf.chunk,
-			     refused, 0, false, TRACEFILE_NO_INDEX),
+	refused = test_store_family(test_store.chunk, "ust/0", "theirs", false);
+	ck_assert_int_eq(
+	    tracefile_create(&tf, test_store.store, test_store.chunk, refused,
+		0, false, TRACEFILE_NO_INDEX),
 	    E_EXISTS);
-	ck_assert_int_eq(chunk_move(shelf.chunk, _i == 0   ? CHUNK_AT_ROOT
-						 : _i == 1 ? CHUNK_AT_OLD
-							   : CHUNK_AT_NAME),
+	ck_assert_int_eq(
+	    chunk_move(test_store.chunk, _i == 0   ? CHUNK_AT_ROOT
+					 : _i == 1 ? CHUNK_AT_OLD
+						   : CHUNK_AT_NAME),
 	    OK);
-	close_at(shelf.chunk, 1, CHUNK_DELETE);
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
+	close_at(test_store.chunk, 1, CHUNK_DELETE);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
 	{
 		static const char *const tops[] = { "", "/.tmp_old_chunk",
 			("/" NAME_0) };
@@ -296,7 +300,7 @@ START_TEST(deletion_keeps_what_others_put_there)
 		(void)snprintf(path, sizeof(path), "h/s%s/kernel", tops[_i]);
 		ck_assert(!scratch_exists(path));
 	}
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -308,17 +312,17 @@ START_TEST(deletion_goes_in_slices_and_removes_the_chunk)
 	unsigned steps = 0, budget;
 
 	begin();
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-	ring = shelf_family(shelf.chunk, "ust/0", "r", true);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	ring = test_store_family(test_store.chunk, "ust/0", "r", true);
 	for (uint64_t i = 0; i < 25; i++) {
-		tf = file(shelf.chunk, ring, i);
+		tf = file(test_store.chunk, ring, i);
 		tracefile_close(tf);
 	}
-	close_at(shelf.chunk, 1, CHUNK_DELETE);
-	shelf.keeps_released = true;
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
-	c = shelf.last_released;
+	close_at(test_store.chunk, 1, CHUNK_DELETE);
+	test_store.keeps_released = true;
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
+	c = test_store.last_released;
 	ck_assert(chunk_settle(c));
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0/r_24"));
 	for (budget = 10; !chunk_delete_step(c, &budget); budget = 10)
@@ -327,7 +331,7 @@ START_TEST(deletion_goes_in_slices_and_removes_the_chunk)
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	ck_assert(scratch_exists("h/s"));
 	chunk_finish(c);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -342,30 +346,32 @@ START_TEST(what_was_removed_is_not_in_the_way_of_moves)
 	unsigned done;
 
 	begin();
-	tf = file(shelf.chunk, shelf.family, 0);
+	tf = file(test_store.chunk, test_store.family, 0);
 	if (has_moved)
-		ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+		ck_assert_int_eq(
+		    chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	scratch_remove(removed[_i]);
-	ck_assert(chunk_is_gone(shelf.chunk) == (_i != 2));
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_NAME), OK);
+	ck_assert(chunk_is_gone(test_store.chunk) == (_i != 2));
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NAME), OK);
 	if (_i < 2) {
-		struct packet *p = shelf_packet(&shelf, 0, 0, 8, 0, true);
+		struct packet *p = test_store_packet(
+		    &test_store, 0, 0, 8, 0, true);
 
 		ck_assert_int_eq(tracefile_append(tf, p, &done), E_NOENT);
 		ck_assert_uint_eq(done, 0);
-		packet_destroy(&shelf.store->packets, p);
+		packet_destroy(&test_store.store->packets, p);
 	}
-	ck_assert_int_eq(chunk_prepare_archive(shelf.chunk), OK);
-	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
+	ck_assert_int_eq(chunk_prepare_archive(test_store.chunk), OK);
+	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
 	tracefile_close(tf);
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
-	ck_assert_uint_eq(shelf.n_released, 1);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
+	ck_assert_uint_eq(test_store.n_released, 1);
 	ck_assert(scratch_exists("h/s") == (_i >= 2));
 	ck_assert(!scratch_exists("h/s/ust"));
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -389,29 +395,30 @@ START_TEST(a_removed_one_is_made_again)
 	unsigned done;
 
 	begin();
-	ck_assert_int_eq(chunk_move(shelf.chunk, restored[_i].place), OK);
-	old = file(shelf.chunk, shelf.family, 0);
+	ck_assert_int_eq(chunk_move(test_store.chunk, restored[_i].place), OK);
+	old = file(test_store.chunk, test_store.family, 0);
 	scratch_remove(restored[_i].removed);
-	ck_assert(chunk_is_gone(shelf.chunk));
-	ck_assert_int_eq(chunk_restore(shelf.chunk), OK);
-	ck_assert(!chunk_is_gone(shelf.chunk));
-	p = shelf_packet(&shelf, 0, 0, 8, 0, true);
+	ck_assert(chunk_is_gone(test_store.chunk));
+	ck_assert_int_eq(chunk_restore(test_store.chunk), OK);
+	ck_assert(!chunk_is_gone(test_store.chunk));
+	p = test_store_packet(&test_store, 0, 0, 8, 0, true);
 	ck_assert_int_eq(tracefile_append(old, p, &done), E_NOENT);
-	packet_destroy(&shelf.store->packets, p);
+	packet_destroy(&test_store.store->packets, p);
 	(void)snprintf(path, sizeof(path), "%s/ust", restored[_i].found);
 	ck_assert(!scratch_exists(path));
-	tf = file(
-	    shelf.chunk, shelf_family(shelf.chunk, "ust/1", "d", false), 0);
+	tf = file(test_store.chunk,
+	    test_store_family(test_store.chunk, "ust/1", "d", false), 0);
 	append(tf, 0);
 	(void)snprintf(path, sizeof(path), "%s/ust/1/d", restored[_i].found);
-	ck_assert_int_eq(shelf_size(path), 8);
+	ck_assert_int_eq(test_store_size(path), 8);
 	tracefile_close(old);
 	tracefile_close(tf);
-	close_at(shelf.chunk, 1, CHUNK_ARCHIVE);
-	chunk_put(shelf.chunk);
-	shelf.chunk = NULL;
-	ck_assert_int_eq(shelf_size("h/s/archives/" CLOSED_0 "/ust/1/d"), 8);
-	shelf_close(&shelf);
+	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
+	ck_assert_int_eq(
+	    test_store_size("h/s/archives/" CLOSED_0 "/ust/1/d"), 8);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -425,20 +432,21 @@ START_TEST(top_level_folders_have_a_limit)
 	begin();
 	for (unsigned i = 1; i < CHUNK_TOPS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "top%u/x", i);
-		(void)shelf_family(shelf.chunk, name, "c", false);
+		(void)test_store_family(test_store.chunk, name, "c", false);
 	}
 	ck_assert_int_eq(
-	    chunk_add_stream(shelf.chunk, path, channel, false, &f), E_LIMIT);
+	    chunk_add_stream(test_store.chunk, path, channel, false, &f),
+	    E_LIMIT);
 	ck_assert(!scratch_exists("h/s/more"));
-	(void)shelf_family(shelf.chunk, "top1/y", "c", false);
-	(void)shelf_family(shelf.chunk, "ust/0", "d", false);
+	(void)test_store_family(test_store.chunk, "top1/y", "c", false);
+	(void)test_store_family(test_store.chunk, "ust/0", "d", false);
 	/* one that never moves has any number */
-	shelf.chunk->is_base = true;
+	test_store.chunk->is_base = true;
 	ck_assert_int_eq(
-	    chunk_add_stream(shelf.chunk, path, channel, false, &f), OK);
+	    chunk_add_stream(test_store.chunk, path, channel, false, &f), OK);
 	relpath_free(path);
 	relpath_free(channel);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -450,13 +458,13 @@ START_TEST(what_stands_in_the_way_is_not_moved)
 	begin();
 	scratch_write("h/s/kernel", "a file");
 	ck_assert_int_ne(
-	    chunk_add_stream(shelf.chunk, path, channel, false, &f), OK);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	    chunk_add_stream(test_store.chunk, path, channel, false, &f), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ck_assert_str_eq(scratch_read("h/s/kernel"), "a file");
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0"));
 	relpath_free(path);
 	relpath_free(channel);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -466,23 +474,23 @@ START_TEST(a_move_that_fails_half_way_is_taken_back)
 	struct tracefile *tf;
 
 	begin();
-	tf = file(shelf.chunk, shelf.family, 0);
+	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
-	(void)shelf_family(shelf.chunk, "kernel", "k", false);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	(void)test_store_family(test_store.chunk, "kernel", "k", false);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	append(tf, 1);
 	scratch_write("h/s/kernel", "in the way");
-	ck_assert_int_ne(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert_int_ne(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/kernel"));
 	ck_assert(!scratch_exists("h/s/ust"));
 	append(tf, 2);
 	ck_assert_int_eq(unlink(scratch_path("h/s/kernel")), 0);
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
 	append(tf, 3);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 32);
+	ck_assert_int_eq(test_store_size("h/s/ust/0/c"), 32);
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	tracefile_close(tf);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -490,15 +498,15 @@ END_TEST
 START_TEST(a_foreign_file_does_not_stop_a_move)
 {
 	begin();
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_ROOT), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
 	ck_assert(scratch_exists("h/s/ust/0"));
 	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
 	/* The name is taken now; another will do. */
-	ck_assert_int_eq(chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -510,23 +518,23 @@ START_TEST(times_that_are_no_date_are_refused)
 	char name[256];
 
 	begin();
-	c = shelf_chunk(&shelf, 1, times[_i % 3], NULL);
+	c = test_store_chunk(&test_store, 1, times[_i % 3], NULL);
 	ck_assert_int_eq(chunk_name(c, name), E_REFUSED);
 	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), E_REFUSED);
 	chunk_put(c);
-	close_at(shelf.chunk, times[_i % 3], CHUNK_KEEP);
-	ck_assert_int_eq(chunk_name(shelf.chunk, name), E_REFUSED);
-	shelf.chunk->is_closed = false;
-	ck_assert_int_eq(chunk_name(shelf.chunk, name), OK);
+	close_at(test_store.chunk, times[_i % 3], CHUNK_KEEP);
+	ck_assert_int_eq(chunk_name(test_store.chunk, name), E_REFUSED);
+	test_store.chunk->is_closed = false;
+	ck_assert_int_eq(chunk_name(test_store.chunk, name), OK);
 	ck_assert_str_eq(name, NAME_0);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
 static enum status
 note(struct chunk_family *f, const char *line)
 {
-	return chunk_note_loss(shelf.chunk, f, line, strlen(line));
+	return chunk_note_loss(test_store.chunk, f, line, strlen(line));
 }
 
 START_TEST(losses_of_a_folder_are_in_one_file_and_never_in_a_foreign_one)
@@ -534,17 +542,17 @@ START_TEST(losses_of_a_folder_are_in_one_file_and_never_in_a_foreign_one)
 	struct chunk_family *same, *other;
 
 	begin();
-	same = shelf_family(shelf.chunk, "ust/0", "d", false);
-	other = shelf_family(shelf.chunk, "kernel", "k", false);
+	same = test_store_family(test_store.chunk, "ust/0", "d", false);
+	other = test_store_family(test_store.chunk, "kernel", "k", false);
 	scratch_write("h/s/kernel/" CHUNK_LOSSES, "x");
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(note(same, "1"), OK);
-		ck_assert_int_eq(note(shelf.family, "2"), OK);
+		ck_assert_int_eq(note(test_store.family, "2"), OK);
 		ck_assert_int_eq(note(other, "3"), E_EXISTS);
 	}
 	ck_assert_str_eq(scratch_read("h/s/ust/0/" CHUNK_LOSSES), "1212");
 	ck_assert_str_eq(scratch_read("h/s/kernel/" CHUNK_LOSSES), "x");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 

@@ -15,18 +15,19 @@
 #include "store/session_dir.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 #define ROUNDS 300
 
-static struct shelf shelf;
+static struct test_store test_store;
 static struct folder *folder;
 
 static void
 begin(void)
 {
-	shelf_open_stream(&shelf, 64, "c", false);
-	ck_assert_int_eq(chunk_folder(shelf.chunk, shelf.family, &folder), OK);
+	test_store_open_stream(&test_store, 64, "c", false);
+	ck_assert_int_eq(
+	    chunk_folder(test_store.chunk, test_store.family, &folder), OK);
 	scratch_write("h/s/ust/0/file", "old");
 }
 
@@ -34,7 +35,7 @@ static void
 end(void)
 {
 	folder_put(folder);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 	rcu_barrier();
 }
 
@@ -72,12 +73,12 @@ START_TEST(it_is_found_where_its_chunk_is)
 	begin();
 	assert_found();
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		ck_assert_int_eq(chunk_move(shelf.chunk, places[i]), OK);
+		ck_assert_int_eq(chunk_move(test_store.chunk, places[i]), OK);
 		assert_found();
 	}
-	next = shelf_chunk(&shelf, 1, 1, NULL);
+	next = test_store_chunk(&test_store, 1, 1, NULL);
 	ck_assert_int_eq(chunk_make(next, CHUNK_AT_ROOT), OK);
-	(void)shelf_family(next, "ust/0", "c", false);
+	(void)test_store_family(next, "ust/0", "c", false);
 	scratch_write("h/s/ust/0/file", "new");
 	assert_found();
 	chunk_put(next);
@@ -111,12 +112,12 @@ END_TEST
 START_TEST(it_outlives_its_session_and_not_the_claim)
 {
 	begin();
-	ck_assert(session_dir_is_foreign(shelf.base, "h/s"));
-	chunk_put(shelf.chunk);
-	session_dir_put(shelf.dir);
-	shelf.chunk = NULL;
-	shelf.dir = NULL;
-	ck_assert(!session_dir_is_foreign(shelf.base, "h/s"));
+	ck_assert(session_dir_is_foreign(test_store.base, "h/s"));
+	chunk_put(test_store.chunk);
+	session_dir_put(test_store.dir);
+	test_store.chunk = NULL;
+	test_store.dir = NULL;
+	ck_assert(!session_dir_is_foreign(test_store.base, "h/s"));
 	assert_found();
 	end();
 }
@@ -129,16 +130,16 @@ START_TEST(a_deleted_one_is_gone_whatever_comes_after_it)
 	struct chunk *next;
 
 	begin();
-	shelf.keeps_released = true;
+	test_store.keeps_released = true;
 	ck_assert_int_eq(unlink(scratch_path("h/s/ust/0/file")), 0);
-	shelf.chunk->command = CHUNK_DELETE;
-	ck_assert(chunk_delete_step(shelf.chunk, &budget));
-	next = shelf_chunk(&shelf, 1, 1, NULL);
+	test_store.chunk->command = CHUNK_DELETE;
+	ck_assert(chunk_delete_step(test_store.chunk, &budget));
+	next = test_store_chunk(&test_store, 1, 1, NULL);
 	ck_assert_int_eq(chunk_make(next, CHUNK_AT_ROOT), OK);
-	(void)shelf_family(next, "ust/0", "c", false);
+	(void)test_store_family(next, "ust/0", "c", false);
 	scratch_write("h/s/ust/0/file", "new");
 	assert_gone();
-	shelf.keeps_released = false;
+	test_store.keeps_released = false;
 	chunk_put(next);
 	end();
 }
@@ -177,7 +178,7 @@ START_TEST(a_reader_never_takes_a_move_for_a_removal)
 	begin();
 	ck_assert_int_eq(pthread_create(&reader, NULL, look, &found), 0);
 	for (int i = 0; i < ROUNDS; i++)
-		ck_assert_int_eq(chunk_move(shelf.chunk,
+		ck_assert_int_eq(chunk_move(test_store.chunk,
 				     i % 2 == 0 ? CHUNK_AT_OLD : CHUNK_AT_ROOT),
 		    OK);
 	publish(&is_over, 1);

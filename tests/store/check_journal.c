@@ -25,12 +25,12 @@
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __real_clock_gettime(clockid_t id, struct timespec *ts);
 
-static struct shelf shelf;
+static struct test_store test_store;
 
 /* How many journals there are; or there were, if they are removed now. */
 static unsigned
@@ -100,7 +100,7 @@ write_some(void)
 	struct journal_root r = { .path = path };
 	struct journal *j;
 
-	if (journal_create(&j, shelf.base, NULL) != OK)
+	if (journal_create(&j, test_store.base, NULL) != OK)
 		_exit(1);
 	add_file(j, &torn, &r, inode("h/s/a/torn"));
 	add_file(j, &whole, &r, inode("h/s/whole"));
@@ -113,7 +113,7 @@ write_some(void)
 
 START_TEST(torn_tails_are_cut_after_a_kill)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("h/s/a"), 0700), 0);
@@ -126,14 +126,14 @@ START_TEST(torn_tails_are_cut_after_a_kill)
 	/* Chunks may have been moved, but not out of the session. */
 	ck_assert_int_eq(
 	    rename(scratch_path("h/s/a"), scratch_path("h/s/b")), 0);
-	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_uint_eq(journal_recover(test_store.base), 1);
 	ck_assert_str_eq(scratch_read("h/s/b/torn"), "12345");
 	ck_assert_str_eq(scratch_read("h/s/whole"), "12345678");
 	ck_assert_str_eq(scratch_read("h/s/closed"), "12345678");
 	ck_assert_str_eq(scratch_read("h/s/foreign"), "12345678");
 	ck_assert_uint_eq(journals(), 0);
-	ck_assert_uint_eq(journal_recover(shelf.base), 0);
-	shelf_close(&shelf);
+	ck_assert_uint_eq(journal_recover(test_store.base), 0);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -144,21 +144,21 @@ START_TEST(the_journal_of_one_that_lives_is_left_alone)
 	struct journal_file f;
 	struct journal *j;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
-	ck_assert_int_eq(journal_create(&j, shelf.base, NULL), OK);
+	ck_assert_int_eq(journal_create(&j, test_store.base, NULL), OK);
 	ck_assert_uint_eq(journals(), 0); /* none without need */
 	add_file(j, &f, &r, inode("h/f"));
 	journal_set_length(j, &f, 3);
 	ck_assert_uint_eq(journals(), 1);
-	ck_assert_uint_eq(journal_recover(shelf.base), 0);
+	ck_assert_uint_eq(journal_recover(test_store.base), 0);
 	ck_assert_str_eq(scratch_read("h/f"), "12345678");
 	ck_assert_uint_eq(journals(), 1);
 	journal_destroy(j); /* a relay that ends in the middle */
 	ck_assert_uint_eq(journals(), 0);
 	relpath_free(path);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -171,8 +171,8 @@ START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 	struct journal_file files[100];
 	struct journal *j;
 
-	shelf_open(&shelf, 10);
-	ck_assert_int_eq(journal_create(&j, shelf.base, NULL), OK);
+	test_store_open(&test_store, 10);
+	ck_assert_int_eq(journal_create(&j, test_store.base, NULL), OK);
 	for (unsigned n = 1; n <= ARRAY_LEN(files); n += 33) {
 		for (unsigned i = 0; i < n; i++) {
 			ck_assert_uint_eq(journals(), i > 0);
@@ -201,7 +201,7 @@ START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 	journal_destroy(j);
 	relpath_free(paths[0]);
 	relpath_free(paths[1]);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -213,7 +213,7 @@ die_between_two(void)
 	struct journal_file f;
 	struct journal *j;
 
-	if (journal_create(&j, shelf.base, NULL) != OK)
+	if (journal_create(&j, test_store.base, NULL) != OK)
 		_exit(1);
 	for (int round = 0; round < 3; round++) {
 		add_file(j, &f, &r, inode("h/s/f"));
@@ -225,15 +225,15 @@ die_between_two(void)
 
 START_TEST(after_it_was_gone_it_is_as_good_as_before)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
 	scratch_write("h/s/f", "12345678");
 	die_after(die_between_two);
 	ck_assert_uint_eq(journals(), 1);
-	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_uint_eq(journal_recover(test_store.base), 1);
 	ck_assert_str_eq(scratch_read("h/s/f"), "12345");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -248,12 +248,12 @@ START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	unsigned n = 0;
 	pid_t pid;
 
-	shelf_open(&shelf, 10);
-	ck_assert_int_eq(journal_create(&j, shelf.base, NULL), OK);
+	test_store_open(&test_store, 10);
+	ck_assert_int_eq(journal_create(&j, test_store.base, NULL), OK);
 	pid = fork();
 	if (pid == 0)
 		for (;;)
-			(void)journal_recover(shelf.base);
+			(void)journal_recover(test_store.base);
 	for (uint64_t i = 0; i < 5000; i++) {
 		clock_freeze(NS_PER_S + i * JOURNAL_RETRY_NS, 0);
 		add_file(j, &f, &r, 1);
@@ -268,7 +268,7 @@ START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	ck_assert_uint_eq(journals(), 0);
 	journal_destroy(j);
 	relpath_free(path);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -292,7 +292,7 @@ write_on_a_full_disk(void)
 	struct journal *j;
 
 	clock_freeze(NS_PER_S, 0);
-	if (journal_create(&j, shelf.base, NULL) != OK)
+	if (journal_create(&j, test_store.base, NULL) != OK)
 		_exit(1);
 	fill_disk(true);
 	add_file(j, &f, &r, inode("h/f"));
@@ -309,13 +309,13 @@ write_on_a_full_disk(void)
 
 START_TEST(what_found_no_room_is_entered_later)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	die_after(write_on_a_full_disk);
-	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_uint_eq(journal_recover(test_store.base), 1);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -329,7 +329,7 @@ come_and_go_on_a_full_disk(void)
 	struct journal_file files[40];
 	struct journal *j;
 
-	MUST(journal_create(&j, shelf.base, NULL) == OK);
+	MUST(journal_create(&j, test_store.base, NULL) == OK);
 	for (uint64_t round = 0; round < 10; round++) {
 		clock_freeze((round + 1) * NS_PER_S, 0);
 		/* There is room for some, or for none. */
@@ -353,13 +353,13 @@ come_and_go_on_a_full_disk(void)
 
 START_TEST(what_found_no_room_is_forgotten_when_it_is_closed)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	die_after(come_and_go_on_a_full_disk);
-	ck_assert_uint_eq(journal_recover(shelf.base), 1);
+	ck_assert_uint_eq(journal_recover(test_store.base), 1);
 	ck_assert_str_eq(scratch_read("h/f"), "1234");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -374,7 +374,7 @@ use_many_slots(void)
 	struct journal_file files[1000], last;
 	struct journal *j;
 
-	if (journal_create(&j, shelf.base, NULL) != OK)
+	if (journal_create(&j, test_store.base, NULL) != OK)
 		_exit(1);
 	for (int round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++)
@@ -391,7 +391,7 @@ use_many_slots(void)
 
 START_TEST(long_paths_and_used_slots_are_found_again)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	for (int i = 0; i < 5; i++) {
 		size_t n = strlen(long_path);
 
@@ -405,10 +405,10 @@ START_TEST(long_paths_and_used_slots_are_found_again)
 		(void)snprintf(file, sizeof(file), "%s/f", long_path);
 		scratch_write(file, "12345678");
 		die_after(use_many_slots);
-		ck_assert_uint_eq(journal_recover(shelf.base), 1);
+		ck_assert_uint_eq(journal_recover(test_store.base), 1);
 		ck_assert_str_eq(scratch_read(file), "12");
 	}
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -421,7 +421,7 @@ START_TEST(forged_journals_do_no_harm)
 	size_t n;
 	int fd;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	scratch_write("precious", "12345678");
 	for (unsigned i = 1; i < SLOTS; i++) {
 		state = state * UINT64_C(6364136223846793005) + 1;
@@ -444,25 +444,25 @@ START_TEST(forged_journals_do_no_harm)
 	n = sizeof(slots) - (_i % 2 == 0 ? 0 : 64);
 	ck_assert_int_eq(write(fd, slots, n), (ssize_t)n);
 	close(fd);
-	ck_assert_uint_eq(journal_recover(shelf.base), 0);
+	ck_assert_uint_eq(journal_recover(test_store.base), 0);
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
 	ck_assert_uint_eq(journals(), 0);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
 START_TEST(what_only_looks_like_a_journal_does_no_harm)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	scratch_write("precious", "12345678");
 	ck_assert_int_eq(
 	    symlink("precious", scratch_path(JOURNAL_PREFIX "1")), 0);
 	ck_assert_int_eq(mkfifo(scratch_path(JOURNAL_PREFIX "2"), 0600), 0);
 	ck_assert_int_eq(mkdir(scratch_path(JOURNAL_PREFIX "3"), 0700), 0);
 	scratch_write(JOURNAL_PREFIX "4", "short");
-	ck_assert_uint_eq(journal_recover(shelf.base), 0);
+	ck_assert_uint_eq(journal_recover(test_store.base), 0);
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -476,24 +476,25 @@ record_for_ever(void)
 	struct tracefile *tf;
 	unsigned done;
 
-	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
-	shelf.family = shelf_family(shelf.chunk, "ust/0", "c", false);
-	if (tracefile_create(&tf, shelf.store, shelf.chunk, shelf.family, 0,
-		false, TRACEFILE_INDEX_1_1) != OK)
+	test_store.chunk = test_store_chunk(&test_store, 0, 0, NULL);
+	test_store.family = test_store_family(
+	    test_store.chunk, "ust/0", "c", false);
+	if (tracefile_create(&tf, test_store.store, test_store.chunk,
+		test_store.family, 0, false, TRACEFILE_INDEX_1_1) != OK)
 		_exit(1);
 	for (uint64_t seq = 0;; seq += 3) {
 		struct packet *p[3];
 
 		for (unsigned i = 0; i < 3; i++)
-			p[i] = shelf_packet(&shelf, seq + i, (uint8_t)(seq + i),
-			    SIZE - 100, 100, true);
+			p[i] = test_store_packet(&test_store, seq + i,
+			    (uint8_t)(seq + i), SIZE - 100, 100, true);
 		p[0]->next = p[1];
 		p[1]->next = p[2];
 		if (tracefile_append(tf, p[0], &done) != OK ||
 		    tracefile_write_records(tf, false, NULL) != OK)
 			_exit(1);
 		for (unsigned i = 0; i < 3; i++)
-			packet_destroy(&shelf.store->packets, p[i]);
+			packet_destroy(&test_store.store->packets, p[i]);
 	}
 }
 
@@ -535,12 +536,12 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 	int status;
 	pid_t pid;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	pid = fork();
 	if (pid == 0) {
 		/* The store and its journal are the child's own. */
-		MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, 0) ==
-		     OK);
+		MUST(session_dir_claim(
+			 &test_store.dir, test_store.store, wanted, 0) == OK);
 		record_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c"))
@@ -549,11 +550,11 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 	(void)kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status));
-	(void)journal_recover(shelf.base);
+	(void)journal_recover(test_store.base);
 	check_whole("h/s/ust/0/c", "h/s/ust/0/index/c.idx");
 	ck_assert_uint_eq(journals(), 0);
 	relpath_free(wanted);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -568,15 +569,15 @@ record_and_close_for_ever(void)
 	char name[32];
 	unsigned done;
 
-	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
+	test_store.chunk = test_store_chunk(&test_store, 0, 0, NULL);
 	for (uint64_t n = 0;; n++) {
 		(void)snprintf(name, sizeof(name), "c%" PRIu64, n);
-		f = shelf_family(shelf.chunk, "ust/0", name, false);
-		MUST(tracefile_create(&tf, shelf.store, shelf.chunk, f, 0,
-			 false, TRACEFILE_INDEX_1_1) == OK);
-		p = shelf_packet(&shelf, 0, 0, SIZE - 100, 100, true);
+		f = test_store_family(test_store.chunk, "ust/0", name, false);
+		MUST(tracefile_create(&tf, test_store.store, test_store.chunk,
+			 f, 0, false, TRACEFILE_INDEX_1_1) == OK);
+		p = test_store_packet(&test_store, 0, 0, SIZE - 100, 100, true);
 		MUST(tracefile_append(tf, p, &done) == OK);
-		packet_destroy(&shelf.store->packets, p);
+		packet_destroy(&test_store.store->packets, p);
 		tracefile_close(tf);
 	}
 }
@@ -589,11 +590,11 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 	char data[64], index[64];
 	pid_t pid;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	pid = fork();
 	if (pid == 0) {
-		MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, 0) ==
-		     OK);
+		MUST(session_dir_claim(
+			 &test_store.dir, test_store.store, wanted, 0) == OK);
 		record_and_close_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c0"))
@@ -601,7 +602,7 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 	(void)nanosleep(&wait, NULL);
 	(void)kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	(void)journal_recover(shelf.base);
+	(void)journal_recover(test_store.base);
 	ck_assert_uint_eq(journals(), 0);
 	for (unsigned n = 0;; n++) {
 		(void)snprintf(data, sizeof(data), "h/s/ust/0/c%u", n);
@@ -612,7 +613,7 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 		check_whole(data, index);
 	}
 	relpath_free(wanted);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -684,18 +685,19 @@ START_TEST(lengths_count_only_where_they_are_true)
 {
 	const struct left *l = &lefts[_i];
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	leave_journal(l);
 	/* As if the machine was started only now. */
 	if (!l->is_of_this_boot)
 		uptime_s = 0;
-	ck_assert_uint_eq(journal_recover(shelf.base), strlen(l->want) < 8);
+	ck_assert_uint_eq(
+	    journal_recover(test_store.base), strlen(l->want) < 8);
 	uptime_s = UINT64_C(1) << 30;
 	ck_assert_str_eq(scratch_read("h/f"), l->want);
 	ck_assert_uint_eq(journals(), 0);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -712,22 +714,22 @@ START_TEST(a_recovery_may_go_on_in_its_thread)
 	struct recovery_thread *r;
 	size_t n;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	leave_journal(&lefts[0]);
-	recovery_start(&r, shelf.base, 0, begin, &n_begun);
+	recovery_start(&r, test_store.base, 0, begin, &n_begun);
 	recovery_stop(r);
 	/* It was done, or its journal is left for the next start, before or
 	 * behind the cut. */
 	n = strlen(scratch_read("h/f"));
 	ck_assert(n == 5 || (n == 8 && journals() == 1));
-	recovery_start(&r, shelf.base, 60 * NS_PER_S, begin, &n_begun);
+	recovery_start(&r, test_store.base, 60 * NS_PER_S, begin, &n_begun);
 	ck_assert_ptr_null(r);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	ck_assert_uint_eq(journals(), 0);
 	ck_assert_uint_eq(published(&n_begun), 2);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 

@@ -15,9 +15,9 @@
 #include "store/journal.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
-static struct shelf shelf;
+static struct test_store test_store;
 static struct published fails; /* 1: syncfs does */
 static struct published n_rounds;
 
@@ -51,11 +51,11 @@ begin(uint64_t time_ns)
 	struct journal_config config = { .sync = JOURNAL_SYNCED };
 	struct journal *j;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	publish(&fails, 0);
-	ck_assert_int_eq(syncer_start(&syncer, shelf.base, time_ns), OK);
+	ck_assert_int_eq(syncer_start(&syncer, test_store.base, time_ns), OK);
 	config.syncer = syncer;
-	ck_assert_int_eq(journal_create(&j, shelf.base, &config), OK);
+	ck_assert_int_eq(journal_create(&j, test_store.base, &config), OK);
 	return j;
 }
 
@@ -64,7 +64,7 @@ end(struct journal *j)
 {
 	syncer_stop(syncer);
 	journal_destroy(j);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 
 static void

@@ -19,7 +19,7 @@
 #include "store/store.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 /* Open it as a user whom file modes bind: the tests may run as root. */
 static int

@@ -36,7 +36,7 @@
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 #define FILES 4
 #define SIZE 700 /* of a packet: sectors are torn within it */
@@ -47,7 +47,7 @@
 #define SHORT_MOST 400
 #define LONG_MOST 500
 
-static struct shelf shelf;
+static struct test_store test_store;
 static uint64_t state; /* of the random numbers */
 
 static uint64_t
@@ -307,7 +307,7 @@ cut_journal(const char *path)
 
 	/* The machine starts again: it is of another boot, where it is there
 	 * at all. */
-	if (shelf_size(path + strlen(scratch_path(""))) >= JOURNAL_SLOT)
+	if (test_store_size(path + strlen(scratch_path(""))) >= JOURNAL_SLOT)
 		MUST(pwrite(fd, "x", 1,
 			 offsetof(struct journal_slot, head.boot)) == 1);
 	close(fd);
@@ -341,18 +341,18 @@ write_some(unsigned i)
 	unsigned done;
 
 	for (uint64_t n = draw(3) + 1; n > 0; n--) {
-		p = shelf_packet(
-		    &shelf, n_written[i], (uint8_t)n_written[i], SIZE, 0, true);
+		p = test_store_packet(&test_store, n_written[i],
+		    (uint8_t)n_written[i], SIZE, 0, true);
 		memset(p->blocks->mem, (uint8_t)(n_written[i] % 250 + 1), SIZE);
 		p->rec.content_size = p->rec.packet_size;
 		MUST(tracefile_append(files[i], p, &done) == OK);
-		packet_destroy(&shelf.store->packets, p);
+		packet_destroy(&test_store.store->packets, p);
 		n_written[i]++;
 	}
 	if (draw(4) == 0)
 		return;
 	MUST(tracefile_write_records(files[i], false, NULL) == OK);
-	if (!shelf.store->is_ending)
+	if (!test_store.store->is_ending)
 		told->acked[i] = n_written[i];
 }
 
@@ -363,9 +363,9 @@ open_one(unsigned i)
 	char name[16];
 
 	(void)snprintf(name, sizeof(name), "c%u", i);
-	f = shelf_family(shelf.chunk, "ust/0", name, false);
-	MUST(tracefile_create(&files[i], shelf.store, shelf.chunk, f, 0, false,
-		 TRACEFILE_INDEX_1_1) == OK);
+	f = test_store_family(test_store.chunk, "ust/0", name, false);
+	MUST(tracefile_create(&files[i], test_store.store, test_store.chunk, f,
+		 0, false, TRACEFILE_INDEX_1_1) == OK);
 	told->is_known[i] = true;
 }
 
@@ -375,20 +375,20 @@ do_something(void)
 	const unsigned i = (unsigned)draw(FILES);
 
 	if (files[i] == NULL && !told->is_known[i]) {
-		if (!shelf.store->is_ending)
+		if (!test_store.store->is_ending)
 			open_one(i);
 	} else if (files[i] != NULL && draw(12) > 0) {
 		write_some(i);
 	} else if (files[i] != NULL) {
 		tracefile_close(files[i]);
 		files[i] = NULL;
-		if (shelf.store->is_ending)
+		if (test_store.store->is_ending)
 			return;
 		told->acked[i] = n_written[i];
 		told->is_closed[i] = true;
 	}
-	(void)store_tick(shelf.store);
-	if (shelf.store->config.sync == STORE_SYNC_TIME && draw(4) == 0)
+	(void)store_tick(test_store.store);
+	if (test_store.store->config.sync == STORE_SYNC_TIME && draw(4) == 0)
 		(void)usleep((useconds_t)draw(1500));
 }
 
@@ -446,22 +446,23 @@ tell_synced(void)
 static void
 record_until_the_cut(enum store_sync sync)
 {
-	struct store_config config = shelf.store->config;
+	struct store_config config = test_store.store->config;
 	struct relpath *wanted = path_of("h/s");
 
 	config.sync = sync;
 	if (sync == STORE_SYNC_TIME)
-		MUST(syncer_start(&config.syncer, shelf.base, 8 * NS_PER_MS) ==
-		     OK);
-	MUST(store_create(&shelf.store, &config) == OK);
+		MUST(syncer_start(
+			 &config.syncer, test_store.base, 8 * NS_PER_MS) == OK);
+	MUST(store_create(&test_store.store, &config) == OK);
 	(void)__wrap_syncfs(-1);
-	MUST(session_dir_claim(&shelf.dir, shelf.store, wanted, 0) == OK);
-	shelf.chunk = shelf_chunk(&shelf, 0, 0, NULL);
+	MUST(session_dir_claim(&test_store.dir, test_store.store, wanted, 0) ==
+	     OK);
+	test_store.chunk = test_store_chunk(&test_store, 0, 0, NULL);
 	for (uint64_t n = draw(60), end = draw(4) == 0 ? draw(20) : 0; n > 0;
 	     n--) {
 		/* What comes then is not acknowledged any more. */
 		if (n == end)
-			store_end(shelf.store);
+			store_end(test_store.store);
 		do_something();
 	}
 	pthread_mutex_lock(&disk_lock); /* the syncer stands still, too */
@@ -527,7 +528,7 @@ one_cut(uint64_t seed, enum store_sync sync)
 	pid_t pid;
 
 	state = seed * UINT64_C(2654435761) + sync;
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	memset(told, 0, sizeof(*told));
 	pid = fork();
 	if (pid == 0)
@@ -536,10 +537,10 @@ one_cut(uint64_t seed, enum store_sync sync)
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "the child failed, status %#x: TP_POWER_SEED=%" PRIu64,
 	    (unsigned)status, seed);
-	(void)journal_recover(shelf.base);
+	(void)journal_recover(test_store.base);
 	for (unsigned i = 0; i < FILES; i++)
 		check_pair(i, sync);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 
 START_TEST(what_was_synced_is_there_and_the_index_never_ahead)

@@ -15,12 +15,12 @@
 #include "common/relpath.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
 
-static struct shelf shelf;
+static struct test_store test_store;
 static bool has_no_locks;
 
 int
@@ -41,7 +41,8 @@ claim(const char *text, uint64_t sharers)
 {
 	struct relpath *wanted = path_of(text);
 	struct session_dir *d;
-	enum status st = session_dir_claim(&d, shelf.store, wanted, sharers);
+	enum status st = session_dir_claim(
+	    &d, test_store.store, wanted, sharers);
 
 	relpath_free(wanted);
 	ck_assert_msg(st == (d != NULL ? OK : E_LATER), "%s", status_text(st));
@@ -61,19 +62,19 @@ expect(const char *text, uint64_t sharers, const char *path)
 
 START_TEST(a_new_or_empty_directory_is_taken)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	expect("h/new", 0, "h/new");
 	expect("h/new", 0, "h/new"); /* empty, and free again */
 	ck_assert_int_eq(mkdir(scratch_path("h/empty"), 0700), 0);
 	expect("h/empty", 0, "h/empty");
 	expect("a/b/c/d", 0, "a/b/c/d");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
 START_TEST(one_with_content_is_not)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	expect("h/s", 0, "h/s");
 	scratch_write("h/s/file", "x");
 	expect("h/s", 0, "h/s-1");
@@ -81,13 +82,13 @@ START_TEST(one_with_content_is_not)
 	expect("h/s", 0, "h/s-2");
 	expect("h/s", SNAPSHOT, "h/s-2");
 	ck_assert_str_eq(scratch_read("h/s/file"), "x");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
 START_TEST(what_is_no_directory_is_passed_over)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	expect("h/x", 0, "h/x");
 	scratch_write("h/s", "a file");
 	ck_assert_int_eq(symlink("x", scratch_path("h/s-1")), 0);
@@ -96,7 +97,7 @@ START_TEST(what_is_no_directory_is_passed_over)
 	/* a parent that is none */
 	expect("h/s/below", 0, "h/s-3/below");
 	expect("h/s-1/below", 0, "h/s-1-1/below");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -104,7 +105,7 @@ START_TEST(two_claims_do_not_meet)
 {
 	struct session_dir *a, *b, *c;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	a = claim("h/s", 0);
 	b = claim("h/s", 0);
 	ck_assert_str_eq(a->path->s, "h/s");
@@ -126,7 +127,7 @@ START_TEST(two_claims_do_not_meet)
 	session_dir_put(b);
 	expect("h/snap", 0, "h/snap");
 	session_dir_put(NULL);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -137,7 +138,7 @@ START_TEST(nor_do_those_of_two_processes)
 	pid_t pid;
 	char c;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	ck_assert_int_eq(pipe(ready) | pipe(done), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -156,7 +157,7 @@ START_TEST(nor_do_those_of_two_processes)
 	close(done[1]);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	expect("h/s", sharers, "h/s");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -180,7 +181,7 @@ make_folders(const char *path)
  * do; a name that others want is not lost to them. */
 START_TEST(only_its_own_snapshots_are_added)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	expect("h/s", SNAPSHOT, "h/s");
 	make_folders("h/s/snapshot-1");
 	expect("h/s", SNAPSHOT, "h/s");
@@ -197,7 +198,7 @@ START_TEST(only_its_own_snapshots_are_added)
 	expect("h/s", SNAPSHOT, "h/s-2");
 	scratch_remove("h/s");
 	expect("h/s", 0, "h/s");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -211,7 +212,7 @@ START_TEST(names_never_end)
 	struct session_dir *d;
 	char path[32];
 
-	shelf_open(&shelf, have_all ? NAMES + 10 : 10);
+	test_store_open(&test_store, have_all ? NAMES + 10 : 10);
 	for (int i = 0; i < NAMES; i++) {
 		d = claim("h/s", 0);
 		ck_assert_ptr_nonnull(d);
@@ -225,7 +226,7 @@ START_TEST(names_never_end)
 	}
 	for (int i = 0; i < NAMES && have_all; i++)
 		session_dir_put(all[i]);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -234,7 +235,7 @@ START_TEST(directories_never_nest)
 {
 	struct session_dir *in, *out;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	in = claim("h/a/b", 0);
 	out = claim("h/a", _i == 1 ? SNAPSHOT : 0);
 	ck_assert_str_eq(out->path->s, "h/a-1");
@@ -243,7 +244,7 @@ START_TEST(directories_never_nest)
 	expect("h/a/c", 0, "h/a/c");
 	session_dir_put(in);
 	session_dir_put(out);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -254,7 +255,7 @@ START_TEST(deep_paths_take_several_turns)
 	struct session_dir *d;
 	unsigned n = 0;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	while ((d = claim(path, 0)) == NULL)
 		ck_assert_uint_lt(++n, 10);
 	ck_assert_uint_eq(n, 4);
@@ -263,7 +264,7 @@ START_TEST(deep_paths_take_several_turns)
 	ck_assert_int_eq(session_dir_renew(&d), OK);
 	ck_assert_str_eq(d->path->s, path);
 	session_dir_put(d);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -273,7 +274,7 @@ START_TEST(a_removed_one_is_made_again_once)
 	const bool is_snapshot = _i == 1;
 	struct session_dir *a, *b, *c;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	a = claim("h/s", is_snapshot);
 	b = session_dir_get(a);
 	ck_assert_int_eq(session_dir_renew(&a), OK);
@@ -297,7 +298,7 @@ START_TEST(a_removed_one_is_made_again_once)
 	expect("h/s", is_snapshot, is_snapshot ? "h/s" : "h/s-1");
 	session_dir_put(a);
 	session_dir_put(b);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -305,7 +306,7 @@ END_TEST
  * suffix, and no folder is left out. */
 START_TEST(ancestors_that_are_taken_get_suffixes)
 {
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	make_folders("h/a/ust");
 	expect("h/a/b/c", 0, "h/a-1/b/c");
 	make_folders("h/a-1/b/ust");
@@ -315,7 +316,7 @@ START_TEST(ancestors_that_are_taken_get_suffixes)
 	make_folders("h/a-2/b/kernel");
 	make_folders("h/a-2/b-1/kernel");
 	expect("h/a/b/c/d", 0, "h/a-2/b-2/c/d");
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -323,7 +324,7 @@ START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
 {
 	struct session_dir *d;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	d = claim("h/s", 0);
 	scratch_remove("h/s");
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
@@ -336,10 +337,10 @@ START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
 	ck_assert_int_eq(session_dir_renew(&d), OK);
 	ck_assert_str_eq(d->path->s, "h-1/s");
 	session_dir_put(d);
-	ck_assert_int_eq(session_dir_base(&d, shelf.store), OK);
+	ck_assert_int_eq(session_dir_base(&d, test_store.store), OK);
 	ck_assert_int_eq(session_dir_renew(&d), OK); /* nothing to be done */
 	session_dir_put(d);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -347,14 +348,14 @@ START_TEST(the_base_is_shared_and_has_no_path)
 {
 	struct session_dir *a, *b;
 
-	shelf_open(&shelf, 10);
-	ck_assert_int_eq(session_dir_base(&a, shelf.store), OK);
-	ck_assert_int_eq(session_dir_base(&b, shelf.store), OK);
+	test_store_open(&test_store, 10);
+	ck_assert_int_eq(session_dir_base(&a, test_store.store), OK);
+	ck_assert_int_eq(session_dir_base(&b, test_store.store), OK);
 	ck_assert_ptr_null(a->path);
 	ck_assert_ptr_null(a->journal_root.path);
 	session_dir_put(a);
 	session_dir_put(b);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -384,7 +385,7 @@ START_TEST(claims_side_by_side_do_not_meet)
 	int status, count;
 	pid_t pid;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
@@ -393,7 +394,7 @@ START_TEST(claims_side_by_side_do_not_meet)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(count, 0);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -401,7 +402,7 @@ START_TEST(without_locks_a_session_gets_a_new_directory)
 {
 	struct session_dir *first;
 
-	shelf_open(&shelf, 10);
+	test_store_open(&test_store, 10);
 	has_no_locks = true;
 	first = claim("h/s", 0);
 	ck_assert_str_eq(first->path->s, "h/s");
@@ -410,7 +411,7 @@ START_TEST(without_locks_a_session_gets_a_new_directory)
 	expect("h/snapshot", SNAPSHOT, "h/snapshot");
 	session_dir_put(first);
 	has_no_locks = false;
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 

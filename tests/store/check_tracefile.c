@@ -18,13 +18,13 @@
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 #define DATA "h/s/ust/0/c"
 #define INDEX "h/s/ust/0/index/c.idx"
 #define RECORD 72
 
-static struct shelf shelf;
+static struct test_store test_store;
 
 static struct tracefile *
 begin(unsigned max_files, enum tracefile_index index)
@@ -32,9 +32,10 @@ begin(unsigned max_files, enum tracefile_index index)
 	struct tracefile *tf;
 
 	clock_freeze(NS_PER_S, 0);
-	shelf_open_stream(&shelf, max_files, "c", false);
-	ck_assert_int_eq(tracefile_create(&tf, shelf.store, shelf.chunk,
-			     shelf.family, 0, false, index),
+	test_store_open_stream(&test_store, max_files, "c", false);
+	ck_assert_int_eq(
+	    tracefile_create(&tf, test_store.store, test_store.chunk,
+		test_store.family, 0, false, index),
 	    OK);
 	return tf;
 }
@@ -43,8 +44,8 @@ static void
 end(struct tracefile *tf)
 {
 	tracefile_close(tf);
-	ck_assert_uint_eq(shelf.store->n_open, 0);
-	shelf_close(&shelf);
+	ck_assert_uint_eq(test_store.store->n_open, 0);
+	test_store_close(&test_store);
 }
 
 /* N packets from number SEQ on, of SIZE + PADDING bytes; each byte has the
@@ -57,14 +58,14 @@ append(struct tracefile *tf, uint64_t seq, unsigned n, uint32_t size,
 	enum status st;
 
 	for (unsigned i = 0; i < n; i++) {
-		*at = shelf_packet(
-		    &shelf, seq + i, (uint8_t)(seq + i), size, padding, true);
+		*at = test_store_packet(&test_store, seq + i,
+		    (uint8_t)(seq + i), size, padding, true);
 		at = &(*at)->next;
 	}
 	st = tracefile_append(tf, first, done);
 	for (; first != NULL; first = next) {
 		next = first->next;
-		packet_destroy(&shelf.store->packets, first);
+		packet_destroy(&test_store.store->packets, first);
 	}
 	return st;
 }
@@ -101,18 +102,18 @@ START_TEST(packets_lie_back_to_back_and_records_point_at_them)
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
 	unsigned done;
 
-	ck_assert_int_eq(shelf_size(DATA), 0);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/index"), -1);
+	ck_assert_int_eq(test_store_size(DATA), 0);
+	ck_assert_int_eq(test_store_size("h/s/ust/0/index"), -1);
 	ck_assert_int_eq(append(tf, 0, 3, 100, 28, &done), OK);
 	ck_assert_uint_eq(done, 3);
 	ck_assert_int_eq(append(tf, 3, 2, 100, 28, &done), OK);
 	ck_assert_uint_gt(tracefile_n_waiting(tf), 0);
-	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN);
+	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
 	ck_assert_uint_eq(tracefile_size(tf), 640);
 	check_data(5, 100, 128, values);
-	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 5 * RECORD);
+	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN + 5 * RECORD);
 	for (unsigned i = 0; i < 5; i++) {
 		ck_assert_uint_eq(record(INDEX, i).offset, 128 * i);
 		ck_assert_uint_eq(record(INDEX, i).packet_size, 1024);
@@ -139,16 +140,17 @@ START_TEST(odd_sizes_are_written_whole)
 		for (unsigned k = 0; k < 2; k++) {
 			ck_assert_uint_eq(record(INDEX, 2 * i + k).offset, at);
 			if (sizes[i][0] > 0)
-				ck_assert_int_eq(shelf_byte(DATA, (long)at),
+				ck_assert_int_eq(
+				    test_store_byte(DATA, (long)at),
 				    (int)(i + 1 + k));
 			if (sizes[i][1] > 0)
-				ck_assert_int_eq(
-				    shelf_byte(DATA, (long)(at + sizes[i][0])),
+				ck_assert_int_eq(test_store_byte(DATA,
+						     (long)(at + sizes[i][0])),
 				    0);
 			at += (uint64_t)sizes[i][0] + sizes[i][1];
 		}
 	}
-	ck_assert_int_eq(shelf_size(DATA), (long)at);
+	ck_assert_int_eq(test_store_size(DATA), (long)at);
 	end(tf);
 }
 END_TEST
@@ -158,13 +160,13 @@ START_TEST(a_packet_of_many_blocks_is_written_whole)
 {
 	static const unsigned blocks[] = { 1023, 1024, 1025, 2048, 5000 };
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
-	struct packet *p = packet_create(&shelf.store->packets, 0);
+	struct packet *p = packet_create(&test_store.store->packets, 0);
 	struct slab_block **at = &p->blocks;
 	const unsigned n = blocks[_i];
 	unsigned done;
 
 	for (unsigned i = 0; i < n; i++) {
-		*at = slab_get(&shelf.store->packets.slab, 1);
+		*at = slab_get(&test_store.store->packets.slab, 1);
 		(*at)->mem[0] = (uint8_t)(i % 251);
 		(*at)->used = 1;
 		at = &(*at)->next;
@@ -174,12 +176,12 @@ START_TEST(a_packet_of_many_blocks_is_written_whole)
 	p->has_data = p->has_record = true;
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
 	ck_assert_uint_eq(done, 1);
-	ck_assert_int_eq(shelf_size(DATA), (long)n + 100);
+	ck_assert_int_eq(test_store_size(DATA), (long)n + 100);
 	for (unsigned i = 0; i < n; i += 97)
-		ck_assert_int_eq(shelf_byte(DATA, i), (int)(i % 251));
-	ck_assert_int_eq(shelf_byte(DATA, n - 1), (int)((n - 1) % 251));
-	ck_assert_int_eq(shelf_byte(DATA, n), 0);
-	packet_destroy(&shelf.store->packets, p);
+		ck_assert_int_eq(test_store_byte(DATA, i), (int)(i % 251));
+	ck_assert_int_eq(test_store_byte(DATA, n - 1), (int)((n - 1) % 251));
+	ck_assert_int_eq(test_store_byte(DATA, n), 0);
+	packet_destroy(&test_store.store->packets, p);
 	end(tf);
 }
 END_TEST
@@ -190,23 +192,24 @@ START_TEST(what_exists_is_never_truncated)
 	unsigned done;
 
 	ck_assert_int_eq(append(tf, 7, 1, 10, 0, &done), OK);
-	ck_assert_int_eq(tracefile_create(&again, shelf.store, shelf.chunk,
-			     shelf.family, 0, false, TRACEFILE_INDEX_1_1),
+	ck_assert_int_eq(
+	    tracefile_create(&again, test_store.store, test_store.chunk,
+		test_store.family, 0, false, TRACEFILE_INDEX_1_1),
 	    E_EXISTS);
-	ck_assert_int_eq(shelf_size(DATA), 10);
+	ck_assert_int_eq(test_store_size(DATA), 10);
 	/* the oldest of a ring: a new file, the old one stays for readers */
 	{
 		int reader = open(scratch_path(DATA), O_RDONLY | O_CLOEXEC);
 		struct stat sb;
 
 		ck_assert_int_eq(
-		    tracefile_create(&again, shelf.store, shelf.chunk,
-			shelf.family, 0, true, TRACEFILE_INDEX_1_1),
+		    tracefile_create(&again, test_store.store, test_store.chunk,
+			test_store.family, 0, true, TRACEFILE_INDEX_1_1),
 		    OK);
 		ck_assert_int_eq(fstat(reader, &sb), 0);
 		ck_assert_int_eq(sb.st_size, 10);
-		ck_assert_int_eq(shelf_size(DATA), 0);
-		ck_assert_int_eq(shelf_size(INDEX), -1);
+		ck_assert_int_eq(test_store_size(DATA), 0);
+		ck_assert_int_eq(test_store_size(INDEX), -1);
 		close(reader);
 	}
 	tracefile_close(again);
@@ -226,24 +229,24 @@ START_TEST(a_readers_lock_delays_records_only)
 	ck_assert_int_eq(flock(reader, LOCK_SH), 0);
 	ck_assert_int_eq(append(tf, 1, 2, 10, 0, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_BUSY);
-	ck_assert_int_eq(shelf_size(DATA), 30);
-	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + RECORD);
+	ck_assert_int_eq(test_store_size(DATA), 30);
+	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN + RECORD);
 	clock_freeze(NS_PER_S + NS_PER_S - 1, 0);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_BUSY);
-	ck_assert_uint_eq(shelf.store->locks_forced, 0);
+	ck_assert_uint_eq(test_store.store->locks_forced, 0);
 	if (_i == 0) { /* it lets go in time */
 		ck_assert_int_eq(flock(reader, LOCK_UN), 0);
 		ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
-		ck_assert_uint_eq(shelf.store->locks_forced, 0);
+		ck_assert_uint_eq(test_store.store->locks_forced, 0);
 	} else if (_i == 1) { /* it does not */
 		clock_freeze(NS_PER_S + NS_PER_S, 0);
 		ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
-		ck_assert_uint_eq(shelf.store->locks_forced, 1);
+		ck_assert_uint_eq(test_store.store->locks_forced, 1);
 	} else { /* the file is closed meanwhile */
 		ck_assert_int_eq(tracefile_write_records(tf, true, NULL), OK);
-		ck_assert_uint_eq(shelf.store->locks_forced, 1);
+		ck_assert_uint_eq(test_store.store->locks_forced, 1);
 	}
-	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 3 * RECORD);
+	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN + 3 * RECORD);
 	ck_assert_uint_eq(record(INDEX, 2).offset, 20);
 	/* The clock starts anew with the next wait. */
 	ck_assert_int_eq(flock(reader, LOCK_SH | LOCK_NB), 0);
@@ -277,7 +280,7 @@ START_TEST(records_that_wait_too_many_are_written_anyway)
 	ck_assert_uint_ge(n * RECORD, TRACEFILE_WAITING_MAX);
 	ck_assert_uint_lt((n - 101) * RECORD, TRACEFILE_WAITING_MAX);
 	ck_assert_int_eq(
-	    shelf_size(INDEX), (long)(INDEX_HEADER_LEN + n * RECORD));
+	    test_store_size(INDEX), (long)(INDEX_HEADER_LEN + n * RECORD));
 	close(reader);
 	end(tf);
 }
@@ -304,14 +307,14 @@ START_TEST(a_failed_write_is_cut_back_to_whole_packets)
 	MUST(append(tf, 0, 4, 70, 30, &done) == E_IO);
 	MUST(done == 2);
 	MUST(tracefile_size(tf) == 200);
-	MUST(shelf_size(DATA) == 200);
-	MUST(shelf.store->write_errors == 1);
+	MUST(test_store_size(DATA) == 200);
+	MUST(test_store.store->write_errors == 1);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 70, 30, &done), OK);
 	ck_assert_uint_eq(done, 1);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	check_data(3, 70, 100, values);
-	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 3 * RECORD);
+	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN + 3 * RECORD);
 	ck_assert_uint_eq(record(INDEX, 2).offset, 200);
 	ck_assert_uint_eq(record(INDEX, 2).packet_seq_num, 4);
 	end(tf);
@@ -327,7 +330,7 @@ START_TEST(padding_that_does_not_fit_is_cut_back_too)
 	limit_files(200000);
 	MUST(append(tf, 1, 1, 50, 1000000, &done) == E_IO);
 	MUST(done == 0);
-	MUST(shelf_size(DATA) == 100);
+	MUST(test_store_size(DATA) == 100);
 	limit_files(RLIM_INFINITY);
 	end(tf);
 }
@@ -343,12 +346,13 @@ START_TEST(records_that_cannot_be_written_leave_whole_ones)
 	ck_assert_int_eq(append(tf, 1, 3, 1, 0, &done), OK);
 	limit_files(INDEX_HEADER_LEN + 2 * RECORD + 5);
 	MUST(tracefile_write_records(tf, false, NULL) == E_IO);
-	MUST((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD == 0);
+	MUST((test_store_size(INDEX) - INDEX_HEADER_LEN) % RECORD == 0);
 	MUST(tracefile_n_waiting(tf) == 0);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 4, 1, 1, 0, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
-	ck_assert_int_eq((shelf_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
+	ck_assert_int_eq(
+	    (test_store_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
 	end(tf);
 }
 END_TEST
@@ -363,8 +367,8 @@ START_TEST(an_index_file_without_header_gets_it_later)
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(append(tf, 1, 1, 1, 0, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
-	ck_assert_int_eq(shelf_size(INDEX), INDEX_HEADER_LEN + 56);
-	ck_assert_int_eq(shelf_byte(INDEX, 0), 0xc1);
+	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN + 56);
+	ck_assert_int_eq(test_store_byte(INDEX, 0), 0xc1);
 	end(tf);
 }
 END_TEST
@@ -377,17 +381,17 @@ START_TEST(metadata_is_all_or_nothing)
 	ck_assert_int_eq(tracefile_append_bytes(tf, text, 100, 28), OK);
 	limit_files(200);
 	MUST(tracefile_append_bytes(tf, text, 300, 0) == E_IO);
-	MUST(shelf_size(DATA) == 128);
+	MUST(test_store_size(DATA) == 128);
 	MUST(tracefile_append_bytes(tf, text, 10, 100) == E_IO);
-	MUST(shelf_size(DATA) == 128);
+	MUST(test_store_size(DATA) == 128);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(tracefile_append_bytes(tf, text, 0, 28), OK);
 	ck_assert_int_eq(tracefile_append_bytes(tf, text, 8, 0), OK);
-	ck_assert_int_eq(shelf_size(DATA), 164);
-	ck_assert_int_eq(shelf_byte(DATA, 156), 'm');
+	ck_assert_int_eq(test_store_size(DATA), 164);
+	ck_assert_int_eq(test_store_byte(DATA, 156), 'm');
 	tracefile_discard(tf);
-	ck_assert_int_eq(shelf_size(DATA), -1);
-	shelf_close(&shelf);
+	ck_assert_int_eq(test_store_size(DATA), -1);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -399,37 +403,37 @@ START_TEST(few_descriptors_serve_many_files)
 	unsigned done;
 	char name[64];
 
-	shelf_open_stream(&shelf, (unsigned)_i + 2, "c", true);
+	test_store_open_stream(&test_store, (unsigned)_i + 2, "c", true);
 	for (unsigned i = 0; i < MANY; i++)
 		ck_assert_int_eq(
-		    tracefile_create(&tf[i], shelf.store, shelf.chunk,
-			shelf.family, i, false, TRACEFILE_INDEX_1_1),
+		    tracefile_create(&tf[i], test_store.store, test_store.chunk,
+			test_store.family, i, false, TRACEFILE_INDEX_1_1),
 		    OK);
 	for (unsigned round = 0; round < 5; round++) {
 		if (round == 3) /* what moves is found again */
 			ck_assert_int_eq(
-			    chunk_move(shelf.chunk, CHUNK_AT_OLD), OK);
+			    chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 		for (unsigned i = 0; i < MANY; i++) {
 			ck_assert_int_eq(
 			    append(tf[i], round, 1, 10 + i, 0, &done), OK);
 			ck_assert_int_eq(
 			    tracefile_write_records(tf[i], false, NULL), OK);
 			ck_assert_uint_le(
-			    shelf.store->n_open, (unsigned)_i + 2);
+			    test_store.store->n_open, (unsigned)_i + 2);
 		}
 	}
 	for (unsigned i = 0; i < MANY; i++) {
 		(void)snprintf(
 		    name, sizeof(name), "h/s/.tmp_old_chunk/ust/0/c_%u", i);
-		ck_assert_int_eq(shelf_size(name), 5 * (10 + (long)i));
-		ck_assert_int_eq(shelf_byte(name, 4 * (10 + (long)i)), 4);
+		ck_assert_int_eq(test_store_size(name), 5 * (10 + (long)i));
+		ck_assert_int_eq(test_store_byte(name, 4 * (10 + (long)i)), 4);
 		(void)snprintf(name, sizeof(name),
 		    "h/s/.tmp_old_chunk/ust/0/index/c_%u.idx", i);
-		ck_assert_int_eq(shelf_size(name), 16 + 5 * RECORD);
+		ck_assert_int_eq(test_store_size(name), 16 + 5 * RECORD);
 		tracefile_close(tf[i]);
 	}
-	ck_assert_uint_eq(shelf.store->n_open, 0);
-	shelf_close(&shelf);
+	ck_assert_uint_eq(test_store.store->n_open, 0);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -437,11 +441,11 @@ END_TEST
 static void
 open_three(struct tracefile *tf[3])
 {
-	shelf_open_stream(&shelf, 2, "c", true);
+	test_store_open_stream(&test_store, 2, "c", true);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(
-		    tracefile_create(&tf[i], shelf.store, shelf.chunk,
-			shelf.family, i, false, TRACEFILE_NO_INDEX),
+		    tracefile_create(&tf[i], test_store.store, test_store.chunk,
+			test_store.family, i, false, TRACEFILE_NO_INDEX),
 		    OK);
 }
 
@@ -460,7 +464,7 @@ START_TEST(a_file_that_was_replaced_is_left_alone)
 	for (unsigned i = 0; i < 3; i++)
 		tracefile_close(tf[i]);
 	tracefile_close(NULL);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -479,7 +483,7 @@ START_TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 1);
 	for (unsigned i = 0; i < 3; i++)
 		tracefile_close(tf[i]);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -493,13 +497,13 @@ START_TEST(files_use_descriptors_that_are_lent)
 	unsigned done, turns = 0;
 
 	fds_limit(FDS_SESSIONS, 200);
-	shelf_open_stream(&shelf, OWN, "c", true);
-	s = shelf.store;
+	test_store_open_stream(&test_store, OWN, "c", true);
+	s = test_store.store;
 	ck_assert_uint_eq(tracefile_pool_tick(s), UINT64_MAX);
 	for (unsigned i = 0; i < FILES; i++) {
 		ck_assert_int_eq(
-		    tracefile_create(&tf[i], s, shelf.chunk, shelf.family, i,
-			false, TRACEFILE_INDEX_1_1),
+		    tracefile_create(&tf[i], s, test_store.chunk,
+			test_store.family, i, false, TRACEFILE_INDEX_1_1),
 		    OK);
 		ck_assert_int_eq(append(tf[i], 0, 1, 10, 0, &done), OK);
 		ck_assert_int_eq(
@@ -533,7 +537,7 @@ START_TEST(files_use_descriptors_that_are_lent)
 		tracefile_close(tf[i]);
 	}
 	ck_assert(fds_promise(0));
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 	ck_assert(fds_lend(150));
 }
 END_TEST

@@ -6,11 +6,11 @@
 
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 #define FILES 3
 
-static struct shelf shelf;
+static struct test_store test_store;
 static unsigned n_synced, n_names;
 static unsigned sync_ms;
 static bool sync_fails;
@@ -41,8 +41,9 @@ begin_file(uint64_t number)
 {
 	struct tracefile *tf;
 
-	ck_assert_int_eq(tracefile_create(&tf, shelf.store, shelf.chunk,
-			     shelf.family, number, false, TRACEFILE_INDEX_1_1),
+	ck_assert_int_eq(
+	    tracefile_create(&tf, test_store.store, test_store.chunk,
+		test_store.family, number, false, TRACEFILE_INDEX_1_1),
 	    OK);
 	return tf;
 }
@@ -50,12 +51,12 @@ begin_file(uint64_t number)
 static void
 append(struct tracefile *tf)
 {
-	struct packet *p = shelf_packet(&shelf, 0, 1, 10, 0, true);
+	struct packet *p = test_store_packet(&test_store, 0, 1, 10, 0, true);
 	unsigned done;
 
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
-	packet_destroy(&shelf.store->packets, p);
+	packet_destroy(&test_store.store->packets, p);
 }
 
 /* Row 0: never; 1: at close, also when other files needed the descriptors. */
@@ -63,8 +64,9 @@ START_TEST(files_are_synced_whenever_they_are_closed)
 {
 	struct tracefile *tf[FILES];
 
-	shelf_open_stream(&shelf, 2, "c", true);
-	shelf.store->config.sync = _i == 0 ? STORE_SYNC_NONE : STORE_SYNC_CLOSE;
+	test_store_open_stream(&test_store, 2, "c", true);
+	test_store.store->config.sync = _i == 0 ? STORE_SYNC_NONE
+						: STORE_SYNC_CLOSE;
 	n_synced = 0;
 	for (unsigned i = 0; i < FILES; i++) {
 		tf[i] = begin_file(i);
@@ -74,7 +76,7 @@ START_TEST(files_are_synced_whenever_they_are_closed)
 		tracefile_close(tf[i]);
 	/* Each of them, and before that the journal that names both. */
 	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 3 * FILES);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -85,13 +87,13 @@ START_TEST(a_file_costs_few_syncs)
 {
 	struct tracefile *tf, *other;
 
-	shelf_open_stream(&shelf, 10, "c", true);
-	shelf.store->config.sync = STORE_SYNC_PACKET;
+	test_store_open_stream(&test_store, 10, "c", true);
+	test_store.store->config.sync = STORE_SYNC_PACKET;
 	other = begin_file(100);
 	append(other);
 	for (unsigned i = 0; i < FILES; i++) {
 		if (i == FILES - 1)
-			store_end(shelf.store);
+			store_end(test_store.store);
 		n_synced = n_names = 0;
 		tf = begin_file(i);
 		append(tf);
@@ -100,7 +102,7 @@ START_TEST(a_file_costs_few_syncs)
 		ck_assert_uint_eq(n_names, i < FILES - 1 ? 2 : 0);
 	}
 	tracefile_close(other);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -109,10 +111,10 @@ START_TEST(syncs_of_the_end_take_a_limited_time)
 {
 	struct tracefile *tf;
 
-	shelf_open_stream(&shelf, 10, "c", true);
-	shelf.store->config.sync = STORE_SYNC_PACKET;
-	store_end(shelf.store);
-	ck_assert(!store_is_late_to_sync(shelf.store));
+	test_store_open_stream(&test_store, 10, "c", true);
+	test_store.store->config.sync = STORE_SYNC_PACKET;
+	store_end(test_store.store);
+	ck_assert(!store_is_late_to_sync(test_store.store));
 	sync_ms = STORE_LAST_SYNCS_NS / NS_PER_MS / 4;
 	n_synced = 0;
 	for (unsigned i = 0; i < 10; i++) {
@@ -123,8 +125,8 @@ START_TEST(syncs_of_the_end_take_a_limited_time)
 	sync_ms = 0;
 	ck_assert_uint_ge(n_synced, 1);
 	ck_assert_uint_le(n_synced, 4);
-	ck_assert(store_is_late_to_sync(shelf.store));
-	shelf_close(&shelf);
+	ck_assert(store_is_late_to_sync(test_store.store));
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -135,29 +137,29 @@ START_TEST(a_sync_that_fails_is_a_write_that_fails)
 	struct packet *p;
 	unsigned done;
 
-	shelf_open_stream(&shelf, 10, "c", false);
-	shelf.store->config.sync = STORE_SYNC_PACKET;
+	test_store_open_stream(&test_store, 10, "c", false);
+	test_store.store->config.sync = STORE_SYNC_PACKET;
 	tf = begin_file(0);
 	append(tf);
-	p = shelf_packet(&shelf, 1, 1, 10, 0, true);
+	p = test_store_packet(&test_store, 1, 1, 10, 0, true);
 	sync_fails = true;
 	ck_assert_int_eq(tracefile_append(tf, p, &done), E_IO);
 	ck_assert_uint_eq(done, 0);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/c"), 10);
+	ck_assert_int_eq(test_store_size("h/s/ust/0/c"), 10);
 	sync_fails = false;
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
 	sync_fails = true;
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_IO);
-	ck_assert_int_eq(shelf_size("h/s/ust/0/index/c.idx"), 16 + 72);
+	ck_assert_int_eq(test_store_size("h/s/ust/0/index/c.idx"), 16 + 72);
 	sync_fails = false;
 	ck_assert_int_eq(tracefile_append_bytes(tf, "m", 1, 0), OK);
-	shelf.store->config.sync = STORE_SYNC_CLOSE;
+	test_store.store->config.sync = STORE_SYNC_CLOSE;
 	sync_fails = true;
 	tracefile_close(tf);
-	ck_assert_uint_gt(shelf.store->sync_errors, 0);
+	ck_assert_uint_gt(test_store.store->sync_errors, 0);
 	sync_fails = false;
-	packet_destroy(&shelf.store->packets, p);
-	shelf_close(&shelf);
+	packet_destroy(&test_store.store->packets, p);
+	test_store_close(&test_store);
 }
 END_TEST
 
@@ -165,18 +167,20 @@ START_TEST(a_ring_replaces_its_own_files_only)
 {
 	struct tracefile *tf;
 
-	shelf_open_stream(&shelf, 10, "c", true);
+	test_store_open_stream(&test_store, 10, "c", true);
 	tracefile_close(begin_file(0));
 	scratch_write("h/s/ust/0/c_1", "precious");
-	ck_assert_int_eq(tracefile_create(&tf, shelf.store, shelf.chunk,
-			     shelf.family, 1, true, TRACEFILE_INDEX_1_1),
+	ck_assert_int_eq(
+	    tracefile_create(&tf, test_store.store, test_store.chunk,
+		test_store.family, 1, true, TRACEFILE_INDEX_1_1),
 	    E_EXISTS);
 	ck_assert_str_eq(scratch_read("h/s/ust/0/c_1"), "precious");
-	ck_assert_int_eq(tracefile_create(&tf, shelf.store, shelf.chunk,
-			     shelf.family, 0, true, TRACEFILE_INDEX_1_1),
+	ck_assert_int_eq(
+	    tracefile_create(&tf, test_store.store, test_store.chunk,
+		test_store.family, 0, true, TRACEFILE_INDEX_1_1),
 	    OK);
 	tracefile_close(tf);
-	shelf_close(&shelf);
+	test_store_close(&test_store);
 }
 END_TEST
 

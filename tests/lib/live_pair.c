@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/lib/studio.h"
+#include "tests/lib/live_pair.h"
 
 #include <err.h>
 #include <fcntl.h>
@@ -37,8 +37,8 @@
 static void
 notify(struct live_notifier *d, enum live_event what, void *object)
 {
-	struct studio *s = container_of(d, struct studio, notifier);
-	struct studio_news *n = calloc(1, sizeof(*n));
+	struct live_pair *s = container_of(d, struct live_pair, notifier);
+	struct live_pair_news *n = calloc(1, sizeof(*n));
 
 	MUST(n != NULL);
 	n->what = what;
@@ -54,24 +54,24 @@ notify(struct live_notifier *d, enum live_event what, void *object)
 static void
 wake(struct live_notifier *d, uint64_t bits, const void *source)
 {
-	struct studio *s = container_of(d, struct studio, notifier);
+	struct live_pair *s = container_of(d, struct live_pair, notifier);
 
 	MUST(bits == s->viewers.wake_bit);
 	s->woken = source;
 }
 
 void
-studio_open(struct studio *s, bool holds_replies, unsigned max_viewers)
+live_pair_open(struct live_pair *s, bool holds_replies, unsigned max_viewers)
 {
 	struct shard_config config = { .allow_clear = true,
 		.max_packet_size = 1 << 20,
 		.max_memory = 1 << 30 };
-	struct store_config store = { .max_files = STUDIO_FILES_MAX,
+	struct store_config store = { .max_files = LIVE_PAIR_FILES_MAX,
 		.registry = one_registry() };
 
-	*s = (struct studio){ .notifier = { .notify = notify, .wake = wake },
+	*s = (struct live_pair){ .notifier = { .notify = notify, .wake = wake },
 		.host = "host" };
-	MUST(temp_dir(s->dir, sizeof(s->dir), "check_studio"));
+	MUST(temp_dir(s->dir, sizeof(s->dir), "check_live_pair"));
 	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	MUST(s->base_fd >= 0);
 	s->end = &s->first;
@@ -95,7 +95,7 @@ remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 }
 
 long
-studio_size(const struct studio *s, const char *pattern)
+live_pair_size(const struct live_pair *s, const char *pattern)
 {
 	glob_t found = { 0 };
 	char path[512];
@@ -111,7 +111,7 @@ studio_size(const struct studio *s, const char *pattern)
 }
 
 void
-studio_remove(const struct studio *s, const char *below)
+live_pair_remove(const struct live_pair *s, const char *below)
 {
 	char path[512];
 
@@ -120,25 +120,25 @@ studio_remove(const struct studio *s, const char *below)
 }
 
 void
-studio_close(struct studio *s)
+live_pair_close(struct live_pair *s)
 {
 	MUST(list_empty(&s->viewers.all));
 	cycle_last(s->shard);
 	MUST(s->shard->names_bytes == 0 && s->shard->store->names_bytes == 0);
 	shard_destroy(s->shard);
-	studio_deliver_all(s);
+	live_pair_deliver_all(s);
 	viewers_destroy(&s->viewers);
 	MUST(list_empty(&s->viewers.files.all));
 	rcu_unregister_thread();
 	rcu_barrier();
 	close(s->base_fd);
-	studio_remove(s, "");
+	live_pair_remove(s, "");
 }
 
 bool
-studio_deliver(struct studio *s)
+live_pair_deliver(struct live_pair *s)
 {
-	struct studio_news *n = s->first;
+	struct live_pair_news *n = s->first;
 
 	if (n == NULL)
 		return false;
@@ -153,15 +153,15 @@ studio_deliver(struct studio *s)
 }
 
 void
-studio_deliver_all(struct studio *s)
+live_pair_deliver_all(struct live_pair *s)
 {
-	while (studio_deliver(s))
+	while (live_pair_deliver(s))
 		;
 }
 
 struct session *
-studio_session(
-    struct studio *s, const char *name, uint32_t live_us, bool is_ctf2)
+live_pair_session(
+    struct live_pair *s, const char *name, uint32_t live_us, bool is_ctf2)
 {
 	struct relay_session_request q = { .session_name = name,
 		.hostname = s->host,
@@ -183,12 +183,12 @@ studio_session(
 	    relay_create_session_decode(&r, is_ctf2 ? 15 : MINOR, &wish) == OK);
 	MUST(session_create(&session, s->shard, &wish, MINOR, "peer") == OK);
 	buf_free(&b);
-	studio_create_chunk(session, 0);
+	live_pair_create_chunk(session, 0);
 	return session;
 }
 
 struct stream *
-studio_stream(struct session *session, const char *path, const char *channel,
+live_pair_stream(struct session *session, const char *path, const char *channel,
     uint64_t file_size, uint64_t file_count)
 {
 	struct relay_add_stream q;
@@ -215,7 +215,7 @@ commit(struct stream *t)
 }
 
 void
-studio_data(struct stream *t, const struct studio_packet *p)
+live_pair_data(struct stream *t, const struct live_pair_packet *p)
 {
 	struct packet_pool *pool = &t->session->shard->store->packets;
 	struct data_header h = {
@@ -238,7 +238,7 @@ studio_data(struct stream *t, const struct studio_packet *p)
 }
 
 void
-studio_index(struct stream *t, const struct studio_packet *p)
+live_pair_index(struct stream *t, const struct live_pair_packet *p)
 {
 	MUST(stream_record(
 		 t, &(struct relay_index){ .stream = t->handle,
@@ -254,23 +254,23 @@ studio_index(struct stream *t, const struct studio_packet *p)
 }
 
 void
-studio_packet(struct stream *t, const struct studio_packet *p)
+live_pair_packet(struct stream *t, const struct live_pair_packet *p)
 {
-	studio_data(t, p);
-	studio_index(t, p);
+	live_pair_data(t, p);
+	live_pair_index(t, p);
 }
 
 void
-studio_beacon(struct stream *t, uint64_t time)
+live_pair_beacon(struct stream *t, uint64_t time)
 {
 	MUST(stream_beacon(t, &(struct relay_index){ .stream = t->handle,
 				  .timestamp_end = time,
-				  .ctf_stream = STUDIO_CLASS }) == OK);
+				  .ctf_stream = LIVE_PAIR_CLASS }) == OK);
 	commit(t);
 }
 
 void
-studio_metadata(struct stream *t, const void *p, size_t n)
+live_pair_metadata(struct stream *t, const void *p, size_t n)
 {
 	uint32_t done = 0;
 
@@ -281,7 +281,7 @@ studio_metadata(struct stream *t, const void *p, size_t n)
 }
 
 void
-studio_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
+live_pair_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
 {
 	struct relay_position at = { t->handle, seq };
 	struct relay_rotate rot;
@@ -301,7 +301,7 @@ studio_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
 }
 
 void
-studio_create_chunk(struct session *session, uint64_t chunk)
+live_pair_create_chunk(struct session *session, uint64_t chunk)
 {
 	bool close;
 
@@ -313,7 +313,7 @@ studio_create_chunk(struct session *session, uint64_t chunk)
 }
 
 void
-studio_close_chunk(struct session *session, uint64_t chunk, uint32_t command)
+live_pair_close_chunk(struct session *session, uint64_t chunk, uint32_t command)
 {
 	char path[RELPATH_MAX];
 	bool close;
@@ -327,7 +327,7 @@ studio_close_chunk(struct session *session, uint64_t chunk, uint32_t command)
 }
 
 enum live_outcome
-studio_ask(struct viewer *v, const struct live_request *q,
+live_pair_ask(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct buf *out, struct live_held *held)
 {
 	struct live_reply reply = { .out = out };
@@ -354,15 +354,15 @@ studio_ask(struct viewer *v, const struct live_request *q,
 }
 
 enum live_outcome
-studio_tell(struct viewer *v, const struct live_request *q, struct buf *out)
+live_pair_tell(struct viewer *v, const struct live_request *q, struct buf *out)
 {
 	struct live_held held = { 0 };
 
-	return studio_ask(v, q, &(struct live_how){ 0 }, out, &held);
+	return live_pair_ask(v, q, &(struct live_how){ 0 }, out, &held);
 }
 
 uint32_t
-studio_u32(const struct buf *out, size_t at)
+live_pair_u32(const struct buf *out, size_t at)
 {
 	struct reader r;
 
@@ -372,7 +372,7 @@ studio_u32(const struct buf *out, size_t at)
 }
 
 uint64_t
-studio_u64(const struct buf *out, size_t at)
+live_pair_u64(const struct buf *out, size_t at)
 {
 	struct reader r;
 
@@ -382,23 +382,23 @@ studio_u64(const struct buf *out, size_t at)
 }
 
 struct live_index
-studio_index_of(const struct buf *out)
+live_pair_index_of(const struct buf *out)
 {
 	MUST(buf_len(out) == 64);
-	return (struct live_index){ .offset = studio_u64(out, 0),
-		.packet_size = studio_u64(out, 8),
-		.content_size = studio_u64(out, 16),
-		.timestamp_begin = studio_u64(out, 24),
-		.timestamp_end = studio_u64(out, 32),
-		.events_discarded = studio_u64(out, 40),
-		.ctf_stream = studio_u64(out, 48),
-		.status = studio_u32(out, 56),
-		.flags = studio_u32(out, 60) };
+	return (struct live_index){ .offset = live_pair_u64(out, 0),
+		.packet_size = live_pair_u64(out, 8),
+		.content_size = live_pair_u64(out, 16),
+		.timestamp_begin = live_pair_u64(out, 24),
+		.timestamp_end = live_pair_u64(out, 32),
+		.events_discarded = live_pair_u64(out, 40),
+		.ctf_stream = live_pair_u64(out, 48),
+		.status = live_pair_u32(out, 56),
+		.flags = live_pair_u32(out, 60) };
 }
 
 bool
-studio_is_packet(
-    const struct buf *out, size_t at, const struct studio_packet *p)
+live_pair_is_packet(
+    const struct buf *out, size_t at, const struct live_pair_packet *p)
 {
 	uint64_t word;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/store/shelf.h"
+#include "tests/store/test_store.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ path_of(const char *text)
 }
 
 void
-shelf_open(struct shelf *s, unsigned max_files)
+test_store_open(struct test_store *s, unsigned max_files)
 {
 	struct store_config config = { .max_files = max_files,
 		.index_lock_timeout_ns = NS_PER_S,
@@ -45,7 +45,7 @@ shelf_open(struct shelf *s, unsigned max_files)
 static void
 released(struct chunk *take_c, void *arg)
 {
-	struct shelf *s = arg;
+	struct test_store *s = arg;
 	unsigned budget = UINT_MAX;
 
 	s->n_released++;
@@ -58,7 +58,8 @@ released(struct chunk *take_c, void *arg)
 }
 
 struct chunk *
-shelf_chunk(struct shelf *s, uint64_t id, uint64_t time, const char *name)
+test_store_chunk(
+    struct test_store *s, uint64_t id, uint64_t time, const char *name)
 {
 	struct relpath *override_name = name == NULL ? NULL : path_of(name);
 	struct chunk *c;
@@ -70,7 +71,7 @@ shelf_chunk(struct shelf *s, uint64_t id, uint64_t time, const char *name)
 }
 
 struct chunk_family *
-shelf_family(
+test_store_family(
     struct chunk *c, const char *path, const char *channel, bool is_numbered)
 {
 	struct relpath *p = path_of(path), *name = path_of(channel);
@@ -83,20 +84,20 @@ shelf_family(
 }
 
 void
-shelf_open_stream(
-    struct shelf *s, unsigned max_files, const char *channel, bool is_numbered)
+test_store_open_stream(struct test_store *s, unsigned max_files,
+    const char *channel, bool is_numbered)
 {
 	struct relpath *wanted = path_of("h/s");
 
-	shelf_open(s, max_files);
+	test_store_open(s, max_files);
 	ck_assert_int_eq(session_dir_claim(&s->dir, s->store, wanted, 0), OK);
 	relpath_free(wanted);
-	s->chunk = shelf_chunk(s, 0, 0, NULL);
-	s->family = shelf_family(s->chunk, "ust/0", channel, is_numbered);
+	s->chunk = test_store_chunk(s, 0, 0, NULL);
+	s->family = test_store_family(s->chunk, "ust/0", channel, is_numbered);
 }
 
 void
-shelf_close(struct shelf *s)
+test_store_close(struct test_store *s)
 {
 	chunk_put(s->chunk);
 	session_dir_put(s->dir);
@@ -107,8 +108,8 @@ shelf_close(struct shelf *s)
 }
 
 struct packet *
-shelf_packet(struct shelf *s, uint64_t seq, uint8_t fill, uint32_t size,
-    uint32_t padding, bool has_record)
+test_store_packet(struct test_store *s, uint64_t seq, uint8_t fill,
+    uint32_t size, uint32_t padding, bool has_record)
 {
 	struct packet *p = packet_create(&s->store->packets, seq);
 	size_t room;
@@ -131,7 +132,7 @@ shelf_packet(struct shelf *s, uint64_t seq, uint8_t fill, uint32_t size,
 }
 
 long
-shelf_size(const char *name)
+test_store_size(const char *name)
 {
 	struct stat sb;
 
@@ -139,7 +140,7 @@ shelf_size(const char *name)
 }
 
 int
-shelf_byte(const char *name, long at)
+test_store_byte(const char *name, long at)
 {
 	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
 	uint8_t byte;

@@ -5,8 +5,8 @@
  * viewers can see, and the viewers. News between them wait in a queue until the
  * test delivers them. Any failure of a call ends the program.
  */
-#ifndef TESTS_LIB_STUDIO_H
-#define TESTS_LIB_STUDIO_H
+#ifndef TESTS_LIB_LIVE_PAIR_H
+#define TESTS_LIB_LIVE_PAIR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,18 +20,18 @@ struct session;
 struct shard;
 struct stream;
 
-struct studio_news {
-	struct studio_news *next;
+struct live_pair_news {
+	struct live_pair_news *next;
 	enum live_event what;
 	void *object; /* a reference */
 };
 
-struct studio {
+struct live_pair {
 	struct live_notifier notifier;
 	struct shard *shard;
 	struct viewers viewers;
-	struct studio_news *first, **end; /* not yet delivered */
-	unsigned n_waiting;		  /* published streams among these */
+	struct live_pair_news *first, **end; /* not yet delivered */
+	unsigned n_waiting;		     /* published streams among these */
 	struct published memory, session_ids, viewer_ids;
 	int base_fd;
 	char dir[96];
@@ -39,11 +39,11 @@ struct studio {
 	const void *woken; /* the last source; NULL: none since reset */
 };
 
-#define STUDIO_CLASS 2 /* CTF stream class of beacons */
+#define LIVE_PAIR_CLASS 2 /* CTF stream class of beacons */
 /* Descriptors of trace files, all together. */
-#define STUDIO_FILES_MAX 64
+#define LIVE_PAIR_FILES_MAX 64
 
-struct studio_packet {
+struct live_pair_packet {
 	uint64_t seq; /* of the network and of the tracer, from 0 */
 	uint64_t begin, end;
 	uint32_t bytes;	       /* a multiple of 8 */
@@ -53,56 +53,57 @@ struct studio_packet {
 	uint64_t ctf_stream;
 };
 
-void studio_open(struct studio *s, bool holds_replies, unsigned max_viewers);
+void live_pair_open(
+    struct live_pair *s, bool holds_replies, unsigned max_viewers);
 /* All viewers must be destroyed before. */
-void studio_close(struct studio *s);
+void live_pair_close(struct live_pair *s);
 
-/* The size of a file below the studio's directory; -1: there is none. PATTERN
+/* The size of a file below the pair's directory; -1: there is none. PATTERN
  * is as for glob(3); the first file found counts. */
-long studio_size(const struct studio *s, const char *pattern);
-/* Remove BELOW in the studio's directory, as rm -r; "": the directory, too. */
-void studio_remove(const struct studio *s, const char *below);
+long live_pair_size(const struct live_pair *s, const char *pattern);
+/* Remove BELOW in the pair's directory, as rm -r; "": the directory, too. */
+void live_pair_remove(const struct live_pair *s, const char *below);
 
 /* Deliver the oldest news; false: there is none. */
-bool studio_deliver(struct studio *s);
-void studio_deliver_all(struct studio *s);
+bool live_pair_deliver(struct live_pair *s);
+void live_pair_deliver_all(struct live_pair *s);
 
 /* A peer's session with chunk 0; LIVE_US of 0: not live. */
-struct session *studio_session(
-    struct studio *s, const char *name, uint32_t live_us, bool is_ctf2);
+struct session *live_pair_session(
+    struct live_pair *s, const char *name, uint32_t live_us, bool is_ctf2);
 /* NULL: refused (there is no chunk, or the name is another's). */
-struct stream *studio_stream(struct session *session, const char *path,
+struct stream *live_pair_stream(struct session *session, const char *path,
     const char *channel, uint64_t file_size, uint64_t file_count);
 
 /* Send the data of a packet, its index, or both. */
-void studio_data(struct stream *t, const struct studio_packet *p);
-void studio_index(struct stream *t, const struct studio_packet *p);
-void studio_packet(struct stream *t, const struct studio_packet *p);
-void studio_beacon(struct stream *t, uint64_t time);
-void studio_metadata(struct stream *t, const void *p, size_t n);
+void live_pair_data(struct stream *t, const struct live_pair_packet *p);
+void live_pair_index(struct stream *t, const struct live_pair_packet *p);
+void live_pair_packet(struct stream *t, const struct live_pair_packet *p);
+void live_pair_beacon(struct stream *t, uint64_t time);
+void live_pair_metadata(struct stream *t, const void *p, size_t n);
 
 /* ROTATE_STREAMS of one stream: from packet SEQ on to CHUNK, or to none. */
-void studio_rotate(
+void live_pair_rotate(
     struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq);
-void studio_create_chunk(struct session *session, uint64_t chunk);
+void live_pair_create_chunk(struct session *session, uint64_t chunk);
 /* COMMAND: RELAY_CLOSE_*. */
-void studio_close_chunk(
+void live_pair_close_chunk(
     struct session *session, uint64_t chunk, uint32_t command);
 
 /* Serve one request. OUT is emptied first; then it gets the reply and what
  * follows it. */
-enum live_outcome studio_ask(struct viewer *v, const struct live_request *q,
+enum live_outcome live_pair_ask(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct buf *out, struct live_held *held);
 /* The same, but the reply is never held. */
-enum live_outcome studio_tell(
+enum live_outcome live_pair_tell(
     struct viewer *v, const struct live_request *q, struct buf *out);
 
 /* The status and the numbers of a reply. */
-struct live_index studio_index_of(const struct buf *out);
-uint32_t studio_u32(const struct buf *out, size_t at);
-uint64_t studio_u64(const struct buf *out, size_t at);
+struct live_index live_pair_index_of(const struct buf *out);
+uint32_t live_pair_u32(const struct buf *out, size_t at);
+uint64_t live_pair_u64(const struct buf *out, size_t at);
 /* Is the data at AT the packet P? */
-bool studio_is_packet(
-    const struct buf *out, size_t at, const struct studio_packet *p);
+bool live_pair_is_packet(
+    const struct buf *out, size_t at, const struct live_pair_packet *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A store in a scratch directory, with a session, a chunk and one stream's
  * files. Failures end the test. */
-#ifndef TESTS_STORE_SHELF_H
-#define TESTS_STORE_SHELF_H
+#ifndef TESTS_STORE_TEST_STORE_H
+#define TESTS_STORE_TEST_STORE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "store/store.h"
 #include "store/tracefile.h"
 
-struct shelf {
+struct test_store {
 	int base;
 	struct published memory;
 	struct store *store;
@@ -28,25 +28,25 @@ struct shelf {
 struct relpath *path_of(const char *text);
 
 /* Open only the store. */
-void shelf_open(struct shelf *s, unsigned max_files);
+void test_store_open(struct test_store *s, unsigned max_files);
 /* Open also the session "h/s" with chunk 0 at its root and the stream "ust/0"
  * of channel CHANNEL. */
-void shelf_open_stream(
-    struct shelf *s, unsigned max_files, const char *channel, bool is_numbered);
-void shelf_close(struct shelf *s);
+void test_store_open_stream(struct test_store *s, unsigned max_files,
+    const char *channel, bool is_numbered);
+void test_store_close(struct test_store *s);
 
-struct chunk *shelf_chunk(
-    struct shelf *s, uint64_t id, uint64_t time, const char *name);
-struct chunk_family *shelf_family(
+struct chunk *test_store_chunk(
+    struct test_store *s, uint64_t id, uint64_t time, const char *name);
+struct chunk_family *test_store_family(
     struct chunk *c, const char *path, const char *channel, bool is_numbered);
 
 /* A whole packet of SIZE bytes of value FILL. */
-struct packet *shelf_packet(struct shelf *s, uint64_t seq, uint8_t fill,
-    uint32_t size, uint32_t padding, bool has_record);
+struct packet *test_store_packet(struct test_store *s, uint64_t seq,
+    uint8_t fill, uint32_t size, uint32_t padding, bool has_record);
 
 /* Bytes of a file in the scratch directory; -1: there is none. */
-long shelf_size(const char *name);
+long test_store_size(const char *name);
 /* Byte AT of a file. */
-int shelf_byte(const char *name, long at);
+int test_store_byte(const char *name, long at);
 
 #endif
