@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tracepulse-ftrace broker: where guests are known by name. Each guest, by
- * "connect", and each who wants one, by "reach", has one connection here; the
- * broker hands frames from one to the other. Its first line says who it is:
+ * tracepulse-ftrace broker: registers guests by name. Each guest, by "connect",
+ * and each program that wants one, by "reach" or "record", has one connection
+ *to the broker, which passes frames between the two. The first line of a
+ * connection identifies it:
  *
  *	connect TOKEN NAME CPUS
  *	reach TOKEN NAME
  *	list TOKEN
  *
- * and is answered by "ok", or "error" and why. With a list of guests, the token
+ * The answer is "ok", or "error" and a reason. With a list of guests, the token
  * of "connect" is that of its name.
  */
 #include <event2/event.h>
@@ -35,26 +36,26 @@
 #define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"
 #include "tools/client/option_rows.h"
 
-/* Connections at a time. When all are there, the oldest of those that have not
- * said who they are makes room. */
+/* The most connections. Beyond it the oldest that has not identified itself is
+ * closed. */
 #define BROKER_LINKS_MAX 512
 
 struct background;
 struct event_base;
 
-/* Agents to which the broker goes itself; each takes 80 KiB. */
+/* The most agents that the broker connects to itself; each takes 80 KiB. */
 #define BROKER_AGENTS_MAX 128
 struct direct_guest;
 
 struct broker {
 	struct event_base *base;
-	struct background *names; /* of agents */
+	struct background *names; /* for agents */
 	struct list peers;
 	unsigned n;
 	char token[TOKEN_BYTES];
 	struct direct_guest *direct[BROKER_AGENTS_MAX];
 	unsigned n_direct;
-	struct token_list guests; /* none: any name, by the same token */
+	struct token_list guests; /* empty: any name, by TOKEN */
 	const char *token_file, *guests_file, *bind;
 	uint64_t port;
 };
@@ -67,13 +68,13 @@ struct peer {
 	struct link *link;
 	struct sockaddr_storage from;
 	char address[GUEST_PLACE]; /* HOST:PORT */
-	bool is_direct;		   /* our own end of a guest of the list */
+	bool is_direct; /* the broker's end of a link to an agent of the list */
 	enum peer_role role;
-	char token[TOKEN_BYTES]; /* by which it came */
+	char token[TOKEN_BYTES]; /* with which it identified itself */
 	char name[GUEST_NAME_MAX];
 	uint64_t cpus;	    /* of a guest; 0: not known */
-	struct peer *other; /* the two of a session */
-	unsigned resets;    /* that a guest was sent, and has not answered */
+	struct peer *other; /* the other side of its session */
+	unsigned resets;    /* sent to a guest and not answered */
 };
 
 static void
@@ -86,7 +87,8 @@ destroy_peer(struct peer *p)
 	p->broker->n--;
 	if (other != NULL) {
 		other->other = NULL;
-		/* A guest is ready again; a session without its guest ends. */
+		/* The guest is ready again; without its guest, a session ends.
+		 * */
 		link_hear(other->link, true);
 		if (other->role == PEER_GUEST) {
 			link_frame(other->link, FRAME_RESET, 0, NULL, 0);
@@ -180,7 +182,7 @@ reach_guest(struct peer *p, const char *name)
 	    LOG_NOTICE, "guest=%s peer=%s: reached", guest->name, p->address);
 }
 
-/* A guest's token is for its name, and reaches nobody. */
+/* A guest's token is valid for its name only, and reaches nobody. */
 static bool
 may_enter(const struct broker *b, const char *role, const char *token,
     const char *name)
@@ -225,15 +227,16 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 {
 	struct peer *p = arg;
 
-	/* What a guest sent before it knew that a session is over belongs to
-	 * that session, whoever reaches for it now. */
+	/* Frames that a guest sent before it learned of a session's end belong
+	 * to that session, not to the next one. */
 	if (p->resets > 0) {
 		p->resets -= kind == FRAME_RESET;
 		return;
 	}
 	if (p->other == NULL)
 		return;
-	/* Sessions begin and end here, and streams begin at who reaches. */
+	/* Only the broker ends sessions, and only the reaching side opens
+	 * streams. */
 	if (kind == FRAME_RESET ||
 	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
 		log_peer(LOG_WARN, "peer=%s: a frame that it may not send",
@@ -264,8 +267,8 @@ on_ended(void *arg)
 static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
 	on_ended };
 
-/* The oldest that has not said who it is: of the same host, or of any. So who
- * floods the broker is in the way of itself. */
+/* The oldest peer that has not identified itself, of the same host if there is
+ * one: so a host that floods the broker mostly closes its own connections. */
 static struct peer *
 find_silent(struct broker *b, const struct sockaddr *from)
 {
@@ -282,7 +285,7 @@ find_silent(struct broker *b, const struct sockaddr *from)
 	return found;
 }
 
-/* Is there room for one more? */
+/* Makes space for one more connection, if necessary. */
 static bool
 has_place(struct broker *b, const struct sockaddr *from)
 {
@@ -299,7 +302,7 @@ has_place(struct broker *b, const struct sockaddr *from)
 	return true;
 }
 
-/* NULL: FD is closed. */
+/* Takes the descriptor, also on failure. */
 static struct peer *
 add_peer(struct broker *b, int take_fd)
 {
@@ -342,16 +345,16 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
 }
 
-/* Which guests a broker takes, and those to whose agents it goes itself. */
+/* The guests of the list. */
 
-/* A guest of the list with an agent to which the broker goes itself. */
+/* A guest of the list that the broker connects to itself. */
 struct direct_guest {
 	struct broker *broker;
 	struct token_guest guest;
 	struct agent_end *end;
 };
 
-/* The other end of its link is a peer as others. */
+/* The other end of its link is a peer like others. */
 static enum status
 open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
 {
@@ -431,7 +434,7 @@ remove_direct(struct broker *b, unsigned i)
 	free(g);
 }
 
-/* Who could not come any more as it came; NULL: nobody. */
+/* A peer whose token is no longer valid, or NULL. */
 static struct peer *
 find_revoked(struct broker *b)
 {
@@ -447,7 +450,7 @@ find_revoked(struct broker *b)
 	return NULL;
 }
 
-/* Guests are as the list has them, now that it is another one. */
+/* Applies a list that has changed. */
 static enum status
 follow_list(struct broker *b)
 {

@@ -16,20 +16,20 @@
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
-/* Until the broker is tried again; twice as long each time. */
+/* The pause before the broker is tried again; it doubles each time. */
 #define AGAIN_FIRST_S 1
 #define AGAIN_LAST_S 30
 
 struct agent_end {
 	struct agent_end_config config;
-	struct event *again; /* when the broker is tried again */
+	struct event *again; /* ends the pause */
 	unsigned pause_s;
 	struct streams streams;
 	struct resp_finder finder;
-	struct message_resp resp; /* the agent's; cpus 0: not yet */
+	struct message_resp resp; /* of the agent; cpus 0: not known yet */
 };
 
-/* Only what the agent has named may be reached, not any port of the guest. */
+/* Only ports that the agent has named may be reached. */
 static bool
 may_open(const struct agent_end *a, uint32_t stream, uint16_t port)
 {
@@ -52,7 +52,7 @@ end_session(struct agent_end *a)
 	a->resp.cpus = 0;
 }
 
-/* To the agent, or to another port that it has named. */
+/* Connects to the agent, or to another port that it has named. */
 static enum status
 dial_agent(struct agent_end *a, uint32_t stream, uint16_t port)
 {
@@ -111,7 +111,7 @@ on_over(void *arg)
 	    a->config.name);
 }
 
-/* Not for now; the next pause is longer. */
+/* Tries again after a pause. */
 static void
 lose_broker(struct agent_end *a)
 {
@@ -162,7 +162,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 		break;
 	default:
 		end_session(a);
-		/* What follows is of the next session. */
+		/* Frames after it belong to the next session. */
 		link_frame(a->streams.link, FRAME_RESET, 0, NULL, 0);
 	}
 }
@@ -241,8 +241,8 @@ agent_end_destroy(struct agent_end *a)
 	free(a);
 }
 
-/* tracepulse-ftrace connect: on, or beside, a guest. It dials out to the
- * broker, and hands what comes from there to the guest's agent. */
+/* tracepulse-ftrace connect: runs on, or beside, a guest. It connects to the
+ * broker, and passes what comes from there to the guest's agent. */
 
 #define PROGRAM "tracepulse-ftrace connect"
 #define OPTIONS_TABLE "tools/ftrace/connect_options.tbl.h"
@@ -298,7 +298,7 @@ static const struct command command = {
 	.set = set_option,
 };
 
-/* Again and again, until somebody stops it. */
+/* Runs until it is stopped. */
 static int
 serve(struct connection *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A guest's end of a link to the broker: what a session sends goes to the
- * guest's agent, and to the ports that the agent has named, no other. A link
- * that is gone is made again, later and later. libevent; the loop's thread.
+ * The guest's end of a link to the broker. What a session sends goes to the
+ * guest's agent and to the ports that the agent has named, nowhere else. A lost
+ * link is made again, after growing pauses. libevent; the loop's thread.
  */
 #ifndef TOOLS_FTRACE_CONNECT_H
 #define TOOLS_FTRACE_CONNECT_H
@@ -19,19 +19,19 @@ struct event_base;
 /* All is borrowed. */
 struct agent_end_config {
 	struct event_base *base;
-	struct background *names; /* dial_create() */
+	struct background *names; /* for dial_create() */
 	const char *name, *token;
 	const char *agent; /* HOST:PORT */
-	unsigned cpus;	   /* that the broker is told of; 0: not known */
-	/* A link to the broker. */
+	unsigned cpus;	   /* reported to the broker; 0: not known */
+	/* Opens a link to the broker. */
 	enum status (*open)(void *arg, struct link **out,
 	    const struct link_ops *ops, void *end);
-	/* How many CPUs its agent says it has; NULL: not wanted. */
+	/* The agent has stated its CPUs; NULL: not used. */
 	void (*learned)(void *arg, uint32_t cpus);
 	void *arg;
 };
 
-/* It begins at once. */
+/* Starts at once. */
 enum status agent_end_create(
     struct agent_end **out, const struct agent_end_config *config) MUST_CHECK;
 void agent_end_destroy(struct agent_end *a); /* NULL is fine */

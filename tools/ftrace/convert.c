@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-ftrace convert: a finished trace.dat as CTF. */
+/* tracepulse-ftrace convert: converts a finished trace.dat to CTF. */
 #include "config.h"
 
 #include "tools/ftrace/convert.h"
@@ -24,7 +24,7 @@
 struct convert_options {
 	const char *file;
 	const char *directory, *relay; /* one of them is NULL */
-	struct url url;		       /* of relay */
+	struct url url;		       /* RELAY, parsed */
 	char session[CONVERT_SESSION_MAX];
 	enum ctf_names names;
 	bool has_offset, is_quiet;
@@ -89,7 +89,7 @@ static const struct command command = {
 	.set = set_option,
 };
 
-/* The name of the file, without its end. */
+/* The name of the file, without ".dat". */
 static void
 name_session(struct convert_options *o)
 {
@@ -130,7 +130,7 @@ take_words(struct convert_options *o, int n_words, char **words)
 	return 0;
 }
 
-/* A ring buffer without a name. */
+/* The main ring buffer has no name. */
 #define MAIN_BUFFER "kernel"
 
 struct convert {
@@ -175,7 +175,7 @@ take_page(void *arg, const uint8_t *page)
 	return ctf_stream_page(arg, page);
 }
 
-/* What is compressed and broken costs the rest of the CPU's pages. */
+/* Broken compressed pages cost the rest of the CPU's pages. */
 static enum status
 check_pages(struct convert *c, unsigned cpu, enum status st)
 {
@@ -228,7 +228,6 @@ set_offset(const struct convert *c, struct ctf_settings *s)
 	s->offset_from = "given";
 }
 
-/* The folder of a ring buffer: its name is a peer's. */
 static void
 folder_name(char out[DAT_NAME_MAX], const struct dat_buffer *b)
 {

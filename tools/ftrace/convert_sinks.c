@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata, and for each CPU a file and its index. */
+/* The destinations of a conversion. A directory: metadata, and for each CPU a
+ * file and its index. */
 #include "config.h"
 
 #include <errno.h>
@@ -25,9 +26,9 @@ struct convert_dir {
 	struct convert_sink sink; /* first */
 	const char *path;
 	bool is_one;
-	int base;	/* PATH */
-	int dir, index; /* of the ring buffer; -1: none */
-	int file;	/* of the CPU; -1: none */
+	int base;	/* descriptor of PATH */
+	int dir, index; /* of the ring buffer; -1: closed */
+	int file;	/* of the CPU; -1: closed */
 	unsigned cpu;
 	uint64_t at;
 	struct buf records; /* the index of FILE */
@@ -158,7 +159,7 @@ dir_packet(struct convert_sink *sink, const struct ctf_packet *p)
 		return st;
 	if (!trace_dir_write(d->file, p->data, p->size, d->at)) {
 		st = fail_errno(d, "a packet");
-		/* What is there stays readable: whole packets only. */
+		/* Keep the file readable: whole packets only. */
 		(void)!ftruncate(d->file, (off_t)d->at);
 		return st;
 	}
@@ -243,7 +244,7 @@ struct convert_relay {
 	struct client *client;
 	char folder[DAT_NAME_MAX];
 	const struct ctf_trace *trace;
-	unsigned stream; /* of the CPU whose packets are under way */
+	unsigned stream; /* of the current CPU */
 	bool has_stream;
 };
 
@@ -309,7 +310,7 @@ relay_packet(struct convert_sink *sink, const struct ctf_packet *p)
 		return relay_check(r, st);
 	st = client_packet(r->client, r->stream, &packet);
 	if (st != OK)
-		client_packet_done(&packet); /* it was not taken */
+		client_packet_done(&packet); /* on failure it stays ours */
 	return relay_check(r, st);
 }
 

@@ -18,9 +18,9 @@ struct ctf_stream {
 	struct ctf_counts counts;
 	uint64_t seq, discarded;
 	uint64_t last; /* no event may be older */
-	uint64_t came; /* the last event's, whatever became of it */
-	uint8_t *own;  /* NULL: its room is borrowed */
-	/* The packet that is being filled. */
+	uint64_t came; /* time of the last event, even if it was left out */
+	uint8_t *own;  /* NULL: MEM is borrowed */
+	/* The current packet. */
 	uint8_t *mem;
 	uint8_t *at;
 	uint32_t n_events;
@@ -113,8 +113,8 @@ ctf_stream_flush(struct ctf_stream *s)
 	return s->config.packet(s->config.arg, &p);
 }
 
-/* How the event is encoded; NULL: it is not in the trace. Each event begins
- * with its id: the kernel's struct trace_entry. */
+/* The event's encoding, or NULL. Each event begins with its id: the kernel's
+ * struct trace_entry. */
 static const struct ctf_event *
 find_event(const struct ctf_stream *s, const struct page_event *e, uint16_t *id)
 {
@@ -130,7 +130,7 @@ find_event(const struct ctf_stream *s, const struct page_event *e, uint16_t *id)
 	return found->ops == NULL ? NULL : found;
 }
 
-/* False: it was left out, and *WHY counts it. */
+/* False: the event was left out; *WHY is the counter for the reason. */
 static bool
 put_event(struct ctf_stream *s, const struct page_event *e, const uint8_t *end,
     uint64_t **why)
@@ -201,7 +201,7 @@ ctf_stream_page(struct ctf_stream *s, const uint8_t *page)
 		s->discarded++;
 		return OK;
 	}
-	/* Readers say that events are missing between two packets. */
+	/* Readers report missing events between two packets. */
 	if (p.lost > 0)
 		st = ctf_stream_flush(s);
 	s->counts.lost += p.lost;

@@ -13,23 +13,23 @@
 #include "tools/client/tsdl_text.h"
 #include "tools/ftrace/order.h"
 
-/* Readers count ns from 1970 in 63 bits; half of that is for the offset. */
+/* Readers count ns since 1970 in 63 bits; half of that is for the offset. */
 #define NS_MAX (UINT64_C(1) << 62)
-/* The clock "uptime" counts as times(2) does. */
+/* The clock "uptime" counts like times(2). */
 #define TICKS_PER_S 100
 
 static const struct {
 	const char *name;
 	uint64_t freq;
 } clocks[] = {
-	{ "", NS_PER_S }, /* it does not say: the kernel's default */
+	{ "", NS_PER_S }, /* not stated: the kernel's default */
 	{ "local", NS_PER_S }, { "global", NS_PER_S }, { "mono", NS_PER_S },
 	{ "mono_raw", NS_PER_S }, { "boot", NS_PER_S }, { "tai", NS_PER_S },
 	{ "perf", NS_PER_S }, { "uptime", TICKS_PER_S },
-	{ "counter", 1 }, /* no time at all: in order on each CPU */
+	{ "counter", 1 }, /* not a time: orders events of one CPU */
 };
 
-/* Hz; 0: unknown. Times of a faster clock would not be counted in 64 bits. */
+/* In Hz. Times of a faster clock would not fit in 64 bits. */
 #define FREQ_MAX (100 * NS_PER_S)
 static uint64_t
 frequency(const struct dat *d)
@@ -65,14 +65,14 @@ ctf_settings_offset(struct ctf_settings *s, const struct dat *d)
 	s->has_offset = d->offset_from != DAT_OFFSET_NONE && fits;
 	s->offset_ns = s->has_offset ? d->offset_ns : 0;
 	s->offset_from = s->has_offset ? from[d->offset_from] : "none";
-	/* Unix time, but for leap seconds, if its machine knows of them. */
+	/* Unix time except for leap seconds, if the machine knows of them. */
 	if (!s->has_offset && strcmp(d->clock, "tai") == 0) {
 		s->has_offset = true;
 		s->offset_from = "tai";
 	}
 }
 
-/* FNV-1a, of 64 bits: who reads a recording again gets the same. */
+/* FNV-1a of 64 bits. Converting a recording again gives the same UUID. */
 static uint64_t
 hash(uint64_t h, const void *p, size_t n)
 {
@@ -83,7 +83,7 @@ hash(uint64_t h, const void *p, size_t n)
 	return h;
 }
 
-/* A UUID that says nothing of how it was made (RFC 9562, 5.8). */
+/* A UUID of version 8, whose bits have no common meaning (RFC 9562, 5.8). */
 static void
 make_uuid(uint8_t out[CTF_UUID_LEN], const struct dat *d, const char *kind,
     uint64_t some_time)
@@ -103,17 +103,16 @@ make_uuid(uint8_t out[CTF_UUID_LEN], const struct dat *d, const char *kind,
 }
 
 /*
- * Events are encoded by short programs, one for each event of the kernel: what
- * is fixed is copied, fields that lie beside each other in one piece; the rest
- * is found as the event's bytes say, and is bounded by them.
+ * Each kernel event is encoded by a short list of operations: fixed fields are
+ * copied, adjacent ones in one operation; other fields are found by the event's
+ * bytes, and bounded by them.
  */
 
-/* A step of encoding an event. */
 enum ctf_op_kind {
-	OP_COPY,      /* SIZE bytes from AT */
-	OP_TEXT,      /* what the word at AT names: text */
-	OP_ARRAY,     /* the same: numbers of ELEMENT bytes, and how many */
-	OP_REST_TEXT, /* the same, from AT to the end of the event */
+	OP_COPY,  /* SIZE bytes from AT */
+	OP_TEXT,  /* text; the word at AT says where */
+	OP_ARRAY, /* numbers of ELEMENT bytes, as above, after their count */
+	OP_REST_TEXT, /* text from AT to the end of the event */
 	OP_REST_ARRAY,
 };
 
@@ -124,11 +123,12 @@ struct ctf_op {
 	uint32_t at, size;
 };
 
-/* Of each event, beside one for each field. */
+/* Operations of each event, beside one for each field. */
 #define CTF_OPS_EXTRA 3
 #define LOC_LEN 4
 
-/* Copy SIZE bytes from AT; longer by what lies directly behind the last. */
+/* Appends a copy of SIZE bytes from AT, or extends the last operation if that
+ * ends at AT. */
 static uint32_t
 add_copy(
     struct ctf_op *out, uint32_t n, uint32_t first, uint32_t at, uint32_t size)
@@ -168,7 +168,7 @@ add_field(struct ctf_op *out, uint32_t n, const struct event_field *f)
 	return n + 1;
 }
 
-/* What the event context has of each event, in its order. */
+/* The fields of the event context, in its order. */
 static const struct {
 	const char *name;
 	uint32_t size;
@@ -225,7 +225,8 @@ put_array(const uint8_t *data, uint32_t n, unsigned element, bool is_big,
 	return at + n;
 }
 
-/* Where a field's bytes are, and how many; none if they are elsewhere. */
+/* Finds the bytes of a field. Returns their number; 0 if they are outside of
+ * the event. */
 static uint32_t
 find(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
     uint32_t *at)
@@ -279,10 +280,10 @@ ctf_event_encode(const struct ctf_trace *t, const struct ctf_event *e,
 	return at;
 }
 
-/* What LTTng calls events of the kernel that ftrace has by other names; all
- * others have the same name, without their system. */
+/* LTTng's names of kernel events. Those that are not listed have the same name,
+ * without the system. */
 
-/* Names that begin so, in that system, begin so with LTTng. */
+/* Prefixes of names in a system, and LTTng's prefix. */
 static const struct {
 	const char *system, *ours, *theirs;
 } prefixes[] = {
@@ -327,7 +328,7 @@ ctf_names_event(char *out, const struct event_format *f, enum ctf_names names)
 	(void)snprintf(out, room, "%s", f->name);
 }
 
-/* What the scheduler calls a pid is a thread's, and LTTng says so. */
+/* The scheduler's pids are thread ids, and LTTng names them so. */
 static void
 ctf_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
     const struct event_field *field, enum ctf_names names)
@@ -342,7 +343,7 @@ ctf_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
 		out[n - 3] = 't';
 }
 
-/* Names that one event may have: a field, and the length of one. */
+/* Names in one event: of a field, and of its length. */
 #define NAMES_MAX (2 * EVENT_FIELDS_MAX)
 #define NAME_ROOM (EVENT_NAME_MAX + 16)
 
@@ -350,13 +351,13 @@ ctf_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
  * one name. */
 struct names {
 	char name[NAMES_MAX][NAME_ROOM];
-	/* Of each: NAME_2 up to the one before this number are taken. */
+	/* For each name: the least N for which NAME_N may be free. */
 	unsigned next[NAMES_MAX];
-	uint16_t sorted[NAMES_MAX]; /* their places above, by name */
+	uint16_t sorted[NAMES_MAX]; /* indexes in NAME, sorted */
 	unsigned n;
 };
 
-/* By size: unsigned, signed, hexadecimal; and characters. */
+/* For each size: unsigned, signed, hexadecimal; and characters. */
 static void
 types(struct buf *out)
 {
@@ -399,14 +400,14 @@ static void
 env_string(struct buf *out, const char *name, const char *value)
 {
 	if (*value == '\0')
-		return; /* it is not known */
+		return; /* not known */
 	tsdl_format(out, "	%s = ", name);
 	tsdl_quoted(out, value);
 	tsdl_text(out, ";\n");
 }
 
-/* Who reads kernel traces looks for the tracer's name, and expects LTTng's
- * names of LTTng. */
+/* Readers identify a kernel trace by the tracer's name, and expect LTTng's
+ * event names from LTTng. */
 static void
 env_block(
     struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
@@ -428,7 +429,7 @@ env_block(
 	tsdl_text(out, "};\n\n");
 }
 
-/* A clock that is not absolute cannot be shown beside LTTng's. */
+/* Readers cannot merge a clock that is not absolute with LTTng's. */
 static void
 clock_block(
     struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
@@ -481,7 +482,7 @@ stream_block(struct buf *out)
 	    "};\n\n");
 }
 
-/* Where NAME is in their order, or would be. */
+/* The place of NAME in SORTED, where it is or belongs. */
 static bool
 is_taken(const struct names *names, const char *name, unsigned *at)
 {
@@ -505,8 +506,8 @@ is_taken(const struct names *names, const char *name, unsigned *at)
 	return false;
 }
 
-/* NAME, or NAME_2 and so on. All of an event's names may be the same one: no
- * number is tried twice. */
+/* NAME, or NAME_2 and so on. All fields may have one name, so no number is
+ * tried twice. */
 static const char *
 take_name(struct names *names, const char *name)
 {
@@ -540,7 +541,7 @@ letter(const struct event_field *f)
 	return f->is_signed ? 's' : 'u';
 }
 
-/* LENGTH: the name of its length, of those that have one. */
+/* LENGTH: the name of the length field, for kinds that have one. */
 static void
 field(struct buf *out, const struct event_field *f, const char *name,
     const char *length)
@@ -574,7 +575,7 @@ field(struct buf *out, const struct event_field *f, const char *name,
 	}
 }
 
-/* All fields first, so that a length never takes the name of one. */
+/* All fields first, so that a length never takes a field's name. */
 static void
 fields(struct buf *out, const struct event_format *f, enum ctf_names how,
     struct names *names)
@@ -618,7 +619,7 @@ event(struct buf *out, const struct event_format *f, enum ctf_names how,
 	tsdl_text(out, "	};\n};\n\n");
 }
 
-/* Whatever is known of the clock stands here. */
+/* All that depends on the clock is in the head. */
 static void
 head(struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
 {

@@ -6,14 +6,14 @@
 #include "common/reader.h"
 #include "tools/ftrace/order.h"
 
-/* Options that we look at; the others are passed over. */
+/* The options that matter here. */
 #define OPTION_END 0
 #define OPTION_CLOCK 4
 #define OPTION_CPUS 8
 #define SECTION_OPTIONS 0
 #define SECTION_COMPRESSED 1
 
-/* A walk over the bytes; once r.bad, all is zero. */
+/* A walk over the bytes; once r.bad, every read yields zero. */
 struct walk {
 	struct reader r;
 	const uint8_t *base;
@@ -51,14 +51,14 @@ place(const struct walk *w)
 	return (uint64_t)(w->r.p - w->base);
 }
 
-/* Bytes that must be these. */
+/* Consumes N bytes, which must be these. */
 static void
 expect(struct walk *w, const void *bytes, size_t n)
 {
 	const uint8_t *p;
 	const uint64_t left = reader_left(&w->r);
 
-	/* Wrong is wrong, also before all of it is here. */
+	/* Wrong bytes are wrong also before all have arrived. */
 	if (left > 0 && memcmp(w->r.p, bytes, left < n ? (size_t)left : n) != 0)
 		w->is_malformed = true;
 	p = reader_take(&w->r, n);
@@ -66,7 +66,7 @@ expect(struct walk *w, const void *bytes, size_t n)
 		w->r.bad = true;
 }
 
-/* A string and its NUL; "" if there is none. */
+/* A NUL-terminated string. */
 static struct span
 take_string(struct walk *w)
 {
@@ -87,7 +87,7 @@ is_whole(const struct walk *w)
 	return !w->r.bad && !w->is_malformed;
 }
 
-/* N event formats, each behind its length. */
+/* Skips N event formats, each after its length. */
 static void
 pass_formats(struct walk *w, uint32_t n)
 {
@@ -95,7 +95,7 @@ pass_formats(struct walk *w, uint32_t n)
 		(void)reader_take(&w->r, take_u64(w));
 }
 
-/* The clock is the one in brackets: "[local] global counter ...". */
+/* The clock in use is in brackets: "[local] global counter ...". */
 static void
 take_clock(struct dat_layout *out, const uint8_t *p, size_t n)
 {
@@ -112,7 +112,7 @@ take_clock(struct dat_layout *out, const uint8_t *p, size_t n)
 	out->clock[len] = '\0';
 }
 
-/* What both versions begin with. */
+/* The header of both versions. */
 static void
 walk_header(struct walk *w)
 {
@@ -131,7 +131,7 @@ walk_header(struct walk *w)
 	out->is_big = reader_u8(&w->r) != 0;
 	out->long_size = reader_u8(&w->r);
 	out->page_size = take_u32(w);
-	/* Offsets are rounded to it by readers: a power of two. */
+	/* Readers round offsets to it, so it is a power of two. */
 	if (is_whole(w) &&
 	    (out->page_size < 512 || out->page_size > DAT_PAGE_BYTES_MAX ||
 		(out->page_size & (out->page_size - 1)) != 0))
@@ -157,8 +157,8 @@ walk_options_6(struct walk *w)
 	}
 }
 
-/* Version 6: one block behind the other. The metadata of V1 ends behind the
- * fourth; the others of V3 behind the last, which may be missing. */
+/* Version 6: one block after another. The metadata of V1 ends after the printk
+ * formats; others of V3 after the options, which may be missing. */
 static void
 walk_6(struct walk *w)
 {
@@ -190,7 +190,7 @@ walk_6(struct walk *w)
 		w->is_malformed = true;
 }
 
-/* One section of options; true: it names another, at *NEXT. */
+/* Walks one section of options. True: the next one is at *NEXT. */
 static bool
 walk_options_7(struct walk *w, uint64_t *next)
 {
@@ -252,8 +252,8 @@ walk_chain_7(struct walk *w, uint64_t at, size_t n)
 		}
 		w->r.end = w->r.p + size;
 		if (!walk_options_7(w, &at)) {
-			/* The section is here: bytes that its options want
-			 * behind its end do not come. */
+			/* The whole section has arrived: bytes that its options
+			 * lack will not come. */
 			w->is_malformed |= w->r.bad;
 			return;
 		}
@@ -300,8 +300,8 @@ dat_layout_find(struct dat_layout *out, const uint8_t *p, size_t n)
 #define SECTION_STRINGS 15
 #define OPTION_BUFFER 3
 #define SECTION_HEADER 16
-/* The names of the sections that we add, each with its NUL; stock calls the
- * pages "buffer flyrecord" and then the name of the buffer, which is empty. */
+/* The names of the added sections, each with its NUL. Stock names the pages
+ * "buffer flyrecord" and the name of the buffer, which is empty. */
 static const char names[] = "buffer flyrecord \0options\0strings";
 #define NAME_PAGES 0
 #define NAME_OPTIONS 18
@@ -313,7 +313,7 @@ aligned(uint64_t at, uint32_t page_size)
 	return (at + page_size - 1) / page_size * page_size;
 }
 
-/* Version 6: what V1 leaves out, the name, the table, the clock. */
+/* Version 6: what V1 leaves out, "flyrecord", the list of CPUs, the clock. */
 static void
 head_6(struct dat_plan *out, const struct dat_layout *layout, uint64_t size,
     struct dat_part *cpus, uint32_t n_cpus)
@@ -357,7 +357,7 @@ put_section(
 	order_put_u64(b, is_big, size);
 }
 
-/* The option that says where each CPU's pages are. */
+/* The option that says where the pages of each CPU are. */
 static void
 put_buffer(struct buf *b, const struct dat_layout *layout, uint64_t pages_at,
     const struct dat_part *cpus, uint32_t n_cpus)
@@ -384,8 +384,8 @@ put_buffer(struct buf *b, const struct dat_layout *layout, uint64_t pages_at,
 	}
 }
 
-/* Version 7: a section of pages, then one of options, which the first part is
- * told of, then the names of both. */
+/* Version 7: a section of pages, then one of options, which the first part will
+ * link to, then the names of both. */
 static void
 plan_7(struct dat_plan *out, const struct dat_layout *layout, uint64_t size,
     struct dat_part *cpus, uint32_t n_cpus)
@@ -405,8 +405,8 @@ plan_7(struct dat_plan *out, const struct dat_layout *layout, uint64_t size,
 	put_buffer(&options, layout, size, cpus, n_cpus);
 	order_put_u16(&options, is_big, OPTION_END);
 	order_put_u32(&options, is_big, 8);
-	/* If the end of the chain cannot be written to, ours is put before
-	 * it. */
+	/* If the end of the chain cannot be changed, this section goes before
+	 * the first one. */
 	order_put_u64(&options, is_big,
 	    layout->is_link_hidden ? layout->first_options : 0);
 	put_section(&out->tail, is_big, SECTION_OPTIONS, NAME_OPTIONS,

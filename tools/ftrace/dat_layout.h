@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where things are in the first part of a trace.dat, as a recorder sends it:
- * what must be known to put pages behind it. Versions 6 and 7. It is walked
- * from length to length, each checked against the bytes that are there; texts
- * are not looked into. Any bytes, any thread.
+ * The layout of the first part of a trace.dat, as a recorder sends it: what is
+ * required to append pages. Versions 6 and 7. The walk goes from length to
+ * length, each checked against the bytes present; texts are not parsed. Any
+ * bytes, any thread.
  */
 #ifndef TOOLS_FTRACE_DAT_LAYOUT_H
 #define TOOLS_FTRACE_DAT_LAYOUT_H
@@ -20,66 +20,63 @@
 #define DAT_MAGIC "\x17\x08\x44tracing"
 /* The largest page of a ring buffer; over UDP see DATA_DATAGRAM_BYTES. */
 #define DAT_PAGE_BYTES_MAX (1 << 20)
-/* Sections of options that are a chain. */
+/* The most sections of options in a chain. */
 #define DAT_CHAIN_MAX 64
 #define DAT_CLOCK_BYTES 32
 
 struct dat_layout {
-	unsigned version;   /* 6, 7 */
+	unsigned version;   /* 6 or 7 */
 	bool is_big;	    /* byte order of all numbers */
-	unsigned long_size; /* bytes; 4, 8, or what it says */
+	unsigned long_size; /* bytes; 4, 8, or what the file says */
 	uint32_t page_size;
-	/* The sender's clock, such as "local", which is also what is used when
-	 * it does not say. */
+	/* The sender's clock. "local", the default, if it is not stated. */
 	char clock[DAT_CLOCK_BYTES];
-	/* The metadata has said it. A recorder of V1 does not. */
+	/* Stated in the metadata; a recorder of V1 does not. */
 	bool has_cpus;
 	uint32_t cpus;
-	bool has_commands; /* version 6: the names of processes are in it */
-	bool has_options;  /* version 6: they are in it, up to their end */
-	/* Version 7: where the file says where its next section of options is,
-	 * 8 bytes, 0 so far; and where its first one is. */
+	bool has_commands; /* version 6: it has the names of processes */
+	bool has_options;  /* version 6: it has the options, up to their end */
+	/* Version 7: the places of two links of 8 bytes: to the next section of
+	 * options, which is 0, and to the first one. */
 	uint64_t next_link, first_link;
 	uint64_t first_options;
-	bool is_link_hidden; /* in a compressed section: NEXT_LINK is none */
+	bool is_link_hidden; /* the last section is compressed: there is no
+				NEXT_LINK */
 };
 
 /*
- * E_MORE: it is not whole; in OUT is what is known. E_MALFORMED: it cannot be
- * one. Bytes behind the end of a version 6 are E_MALFORMED, too. The metadata
- * of V1 is whole when it is OK without has_commands.
+ * E_MORE: it is not whole, OUT has what is known. E_MALFORMED: it cannot become
+ * valid; in version 6 also bytes after its end. The metadata of V1 is whole if
+ * the result is OK without has_commands.
  */
 enum status dat_layout_find(
     struct dat_layout *out, const uint8_t *p, size_t n) MUST_CHECK;
 
 /*
- * What stands around the pages of a trace.dat: given its first part and how
- * many bytes of pages each CPU has, where these go and what is written before,
- * behind and between them. As trace-cmd listen writes it, with two differences:
- * the clock is the sender's, not the listener's, and pages are not compressed.
- * Any thread; no files.
+ * What surrounds the pages of a trace.dat. The result is like that of trace-cmd
+ * listen, except that the clock is the sender's, not the listener's, and pages
+ * are not compressed. Any thread; no files.
  */
 
 struct dat_part {
 	uint64_t size;	 /* bytes of whole pages */
-	uint64_t offset; /* where they go; behind the former CPU's are zeros up
-			    to there */
+	uint64_t offset; /* in the file; zeros fill the space before it */
 };
 
 struct dat_plan {
-	struct buf head; /* behind the first part */
-	struct buf tail; /* at tail_offset, if it is not empty */
+	struct buf head; /* follows the first part */
+	struct buf tail; /* at tail_offset, unless it is empty */
 	uint64_t tail_offset;
-	/* Version 7: these 8 bytes are written over the first part. */
+	/* Version 7: 8 bytes to write over the first part. */
 	bool has_patch;
 	uint64_t patch_offset;
 	uint8_t patch[8];
 	uint64_t size; /* of the whole file */
 };
 
-/* SIZE is that of the first part, LAYOUT of it. Fills the offsets of CPUS. The
- * caller frees the plan, whatever is returned. E_NOMEM; E_PROTOCOL: the first
- * part is of another number of CPUs. */
+/* LAYOUT is that of the first part, of SIZE bytes. Sets the offsets of CPUS.
+ * The caller frees the plan, also on failure. E_NOMEM; E_PROTOCOL: the first
+ * part states another number of CPUs. */
 enum status dat_plan_make(struct dat_plan *out, const struct dat_layout *layout,
     uint64_t size, struct dat_part *cpus, uint32_t n_cpus) MUST_CHECK;
 void dat_plan_free(struct dat_plan *p);

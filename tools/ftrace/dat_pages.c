@@ -14,7 +14,7 @@
 #include "tools/ftrace/order.h"
 #include "tools/ftrace/page_align.h"
 
-/* So many bytes are looked at before it is asked whether more are wanted. */
+/* Bytes examined before TAKE may stop. */
 #define PIECE_BYTES ((size_t)1 << 20)
 
 struct pages {
@@ -47,7 +47,6 @@ take_all(struct pages *g, const uint8_t *p, size_t n)
 	return g->st;
 }
 
-/* Grow *MEM, of *HAS bytes, to NEED. */
 static bool
 make_room(uint8_t **mem, size_t *has, size_t need)
 {
@@ -59,7 +58,8 @@ make_room(uint8_t **mem, size_t *has, size_t need)
 	return *mem != NULL;
 }
 
-/* How many chunks, then each: its size here, its real size, its bytes. */
+/* The number of chunks, then for each: its size in the file, its size
+ * decompressed, its bytes. */
 static enum status
 take_chunks(struct pages *g, enum dat_packing packing, struct dat_input *in)
 {
@@ -106,8 +106,8 @@ convert_pages(const struct dat *d, const struct dat_buffer *b,
 	if (!b->is_packed) {
 		st = take_all(&g, file + cpu->at, cpu->size);
 	} else {
-		/* The size that is told lacks the 4 bytes of the number of
-		 * chunks: each chunk says its own. */
+		/* The stated size lacks the 4 bytes of the number of chunks.
+		 * Each chunk states its own size. */
 		in = dat_input_over(file + cpu->at, n - cpu->at, d->is_big);
 		st = take_chunks(&g, d->packing, &in);
 	}
@@ -133,7 +133,7 @@ take_first(void *arg, const uint8_t *bytes)
 	layout.size = f->page_size;
 	if (page_open(&p, &layout, bytes) == OK)
 		f->time = p.time;
-	return E_EXISTS; /* no more */
+	return E_EXISTS; /* stop */
 }
 
 uint64_t
@@ -154,7 +154,7 @@ unpack_zlib(const uint8_t *p, size_t n, uint8_t *out, size_t out_size)
 
 	if (z == NULL)
 		return E_NOMEM;
-	/* Without a place for the real size it must be OUT_SIZE. */
+	/* Without a pointer for the size, it must be OUT_SIZE. */
 	result = libdeflate_zlib_decompress(z, p, n, out, out_size, NULL);
 	libdeflate_free_decompressor(z);
 	return result == LIBDEFLATE_SUCCESS ? OK : E_MALFORMED;

@@ -14,22 +14,22 @@
 #include "common/log.h"
 #include "tools/ftrace/listener.h"
 
-/* Bytes that one read takes, and that are read of one socket in a turn of the
- * loop. */
+/* The bytes of one read, and those read from a socket in one cycle of the loop.
+ * */
 #define READ_SIZE (256 << 10)
 #define TURN_SIZE (1 << 20)
 /* Datagrams of one system call. */
 #define BATCH 64
-/* What data_sockets_drain() reads of one socket: more than a kernel's buffers
- * hold. */
+/* The most that data_sockets_drain() reads of a socket: more than the kernel
+ * buffers. */
 #define DRAIN_SIZE (32 << 20)
-/* Behind the recorder's CLOSE: so long datagrams may be on their way, or a
- * connection that was begun; and so long a connection may stay silent. */
+/* How long after the recorder's CLOSE datagrams or a new connection may arrive,
+ * and a connection may be silent. */
 #define DATA_GRACE_MS 1000
 #define DATA_SILENCE_MS 5000
 
 enum data_state {
-	DATA_LISTENING, /* TCP: nobody has connected yet */
+	DATA_LISTENING, /* TCP: not connected */
 	DATA_OPEN,
 	DATA_ENDED,
 };
@@ -46,9 +46,9 @@ struct data_sockets {
 	struct data_config config;
 	struct sockaddr_storage peer;
 	uint32_t page_size;
-	uint64_t last_ns; /* anything of our recorder came */
+	uint64_t last_ns; /* the last time that the recorder sent anything */
 	struct data_counts counts;
-	uint8_t *room; /* READ_SIZE */
+	uint8_t *room; /* READ_SIZE bytes */
 	struct data_socket sockets[];
 };
 
@@ -81,7 +81,7 @@ end_socket(struct data_socket *s)
 	d->config.ended(d->config.arg, (uint32_t)(s - d->sockets));
 }
 
-/* OK: more may be there. E_MORE: nothing now. E_IO: it has ended. */
+/* OK: more may be available. E_MORE: nothing now. E_IO: it has ended. */
 static enum status
 read_stream(struct data_socket *s, size_t *n)
 {
@@ -102,7 +102,7 @@ read_stream(struct data_socket *s, size_t *n)
 	return OK;
 }
 
-/* One datagram: is it a page of our recorder? */
+/* Accepts a datagram if it is a page of the recorder. */
 static void
 take_datagram(struct data_socket *s, const struct mmsghdr *m)
 {
@@ -119,7 +119,7 @@ take_datagram(struct data_socket *s, const struct mmsghdr *m)
 		return;
 	}
 	d->last_ns = clock_now_ns();
-	/* From here on the kernel takes only what this sender sends. */
+	/* From here on the kernel drops datagrams of other senders. */
 	if (!s->is_connected)
 		s->is_connected = connect(
 				      s->fd, from, m->msg_hdr.msg_namelen) == 0;
@@ -134,7 +134,7 @@ read_datagrams(struct data_socket *s, size_t *n)
 	struct sockaddr_storage from[BATCH];
 	struct mmsghdr messages[BATCH];
 	struct iovec room[BATCH];
-	/* One byte more, to see that a datagram is larger. */
+	/* One more byte, to detect larger datagrams. */
 	const size_t size = d->page_size + 1;
 	const size_t fit = READ_SIZE / size;
 	const unsigned most = fit > BATCH ? BATCH : (unsigned)fit;
@@ -158,7 +158,7 @@ read_datagrams(struct data_socket *s, size_t *n)
 	return (unsigned)got == most ? OK : E_MORE;
 }
 
-/* Up to MOST bytes of what is here. */
+/* Reads at most MOST bytes, roughly. */
 static void
 read_some(struct data_socket *s, size_t most)
 {
@@ -191,7 +191,7 @@ watch(struct data_socket *s, event_callback_fn on_ready)
 								  : E_NOMEM;
 }
 
-/* One connection for each CPU; the first of the right host. */
+/* Accepts the first connection from the recorder's host. */
 static void
 take_connection(struct data_socket *s)
 {
@@ -228,7 +228,7 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 	take_connection(arg);
 }
 
-/* Of UDP: room for a burst. */
+/* UDP: space for a burst. */
 static void
 set_room(const struct data_sockets *d, int fd)
 {
@@ -242,7 +242,7 @@ set_room(const struct data_sockets *d, int fd)
 		    fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
-/* The first free port from *NEXT on. */
+/* Binds the first free port from *NEXT on. */
 static int
 bind_next(const struct data_sockets *d, unsigned *next)
 {
@@ -358,7 +358,7 @@ data_sockets_are_done(const struct data_sockets *d, uint64_t since_ns)
 	return true;
 }
 
-/* Datagrams that the kernel had no room for. */
+/* Datagrams dropped by the kernel. */
 static uint32_t
 drops(int fd)
 {

@@ -18,13 +18,13 @@
 
 #define DIAL_HOST_SIZE 256
 #define DIAL_PORT_SIZE 32
-/* A connection that vanished is noticed after twice so many seconds. */
+/* A vanished peer is noticed after twice this time. */
 #define KEEPALIVE_S 30
 
-/* What a thread is asked. Its dial may be gone before there is an answer. */
+/* A lookup by a thread, which may outlive its dial. */
 struct dial_query {
 	struct background_job job;
-	struct dial *dial; /* NULL: gone */
+	struct dial *dial; /* NULL: destroyed */
 	char host[DIAL_HOST_SIZE], port[DIAL_PORT_SIZE];
 	struct addrinfo *found;
 	int err;
@@ -35,7 +35,7 @@ struct dial {
 	char address[DIAL_HOST_SIZE + DIAL_PORT_SIZE];
 	void (*done)(void *arg, int take_fd);
 	void *arg;
-	struct dial_query *query; /* NULL: its answer was taken */
+	struct dial_query *query; /* NULL: the answer was taken */
 	bool is_asked;		  /* by a thread */
 	struct addrinfo *found, *at;
 	struct event *event;
@@ -52,7 +52,7 @@ dial_set_options(int fd)
 	(void)tcp_options_set(fd, &k);
 }
 
-/* [::1]:5347, as well as ::1:5347. */
+/* "[::1]:5347", and also "::1:5347". */
 static bool
 split(const char *address, char host[DIAL_HOST_SIZE], char port[DIAL_PORT_SIZE])
 {
@@ -83,7 +83,7 @@ dial_is_address(const char *s)
 	return split(s, host, port);
 }
 
-/* It is over: the socket, or -1. */
+/* Ends the dial with the socket, or -1. */
 static void
 tell(struct dial *d, int take_fd)
 {
@@ -96,7 +96,7 @@ tell(struct dial *d, int take_fd)
 
 static void on_answer(evutil_socket_t fd, short what, void *arg);
 
-/* The part that each of the addresses left has of the time left. */
+/* The share of the remaining time for each remaining address. */
 static struct timeval
 part_of_time(const struct dial *d)
 {
@@ -110,7 +110,7 @@ part_of_time(const struct dial *d)
 		.tv_usec = (suseconds_t)(us % 1000000) };
 }
 
-/* The address that is next; errno says what was wrong with the last. */
+/* Tries the next address; errno has the failure of the last one. */
 static void
 try_next(struct dial *d)
 {
@@ -213,7 +213,7 @@ on_looked_up(struct background_job *job)
 	take_found(q->dial);
 }
 
-/* Numbers are known at once; who asks a name server may wait too long. */
+/* An address needs no lookup; a lookup may take too long. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
@@ -229,7 +229,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	tell(d, -1);
 }
 
-/* Ask for the addresses: a number here, a name in a thread. */
+/* Resolves an address here, a name in a thread. */
 static enum status
 begin_dial(struct dial *d, struct background *names)
 {
@@ -291,7 +291,7 @@ dial_destroy(struct dial *d)
 	    (!d->is_asked || background_cancel(&d->query->job)))
 		free_query(d->query);
 	else if (d->query != NULL)
-		d->query->dial = NULL; /* a thread has it */
+		d->query->dial = NULL; /* a thread uses it */
 	if (d->found != NULL)
 		freeaddrinfo(d->found);
 	if (d->fd >= 0)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of a field: what is declared, and where it is. */
 #include "config.h"
 
 #include "tools/ftrace/event_format.h"
@@ -9,12 +8,12 @@
 
 #include "common/compiler.h"
 
-/* So many last words of a type are looked at; "unsigned long long" is the
- * longest that says something. */
+/* The last words of a type that are examined; "unsigned long long" is the
+ * longest that matters. */
 #define TYPE_WORDS_MAX 8
 
-/* What a type's name says of its size; 0: as a long. The last word that is here
- * counts: "unsigned" and the like stand in front. */
+/* The sizes of types; 0: that of a long. The last word listed here counts:
+ * "unsigned" and the like precede it. */
 static const struct type {
 	char name[10];
 	uint8_t size;
@@ -98,7 +97,7 @@ equal(struct span s, const char *word)
 	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
-/* The last word of S, which is taken from it; empty: none is there. */
+/* Removes the last word from S and returns it; empty: none. */
 static struct span
 take_last_word(struct span *s)
 {
@@ -114,7 +113,7 @@ take_last_word(struct span *s)
 	return w;
 }
 
-/* Each word of a peer is compared with each type. */
+/* Called for each word of a peer and each type. */
 static bool
 is_type(const struct type *t, struct span word)
 {
@@ -122,7 +121,7 @@ is_type(const struct type *t, struct span word)
 	       t->name[word.n] == '\0' && memcmp(t->name, word.p, word.n) == 0;
 }
 
-/* Bytes of an element of that type; 0: nobody knows. */
+/* Bytes of an element of this type; 0: not known. */
 static unsigned
 element_size(struct span type, unsigned long_size)
 {
@@ -142,7 +141,7 @@ element_size(struct span type, unsigned long_size)
 	return longs == 0 ? size : longs > 1 ? 8 : long_size;
 }
 
-/* "char", which is a character; "unsigned char" is a number. */
+/* "char" is a character, "unsigned char" a number. */
 static bool
 is_text(struct span type)
 {
@@ -151,7 +150,7 @@ is_text(struct span type)
 	return equal(trim(type), "char");
 }
 
-/* A name that C takes, whatever was said. */
+/* Makes an identifier in C of any name. */
 static void
 copy_name(char out[EVENT_NAME_MAX], struct span name)
 {
@@ -170,7 +169,7 @@ has(const char *name, const char *part)
 	return strstr(name, part) != NULL;
 }
 
-/* Where the code or data of a program is: such names of a long have it. */
+/* Names of longs that are the address of code or data. */
 static bool
 names_address(const char *name)
 {
@@ -182,7 +181,7 @@ names_address(const char *name)
 	       has(name, "addr") || has(name, "function") || has(name, "ptr");
 }
 
-/* Integers, if its type, of EACH bytes, and size are those of some. */
+/* An array of integers if the type, of EACH bytes, and the size agree. */
 static void
 set_elements(struct event_field *f, uint32_t count, uint32_t each)
 {
@@ -226,7 +225,7 @@ set_kind(struct event_field *f, struct span type, bool is_array, uint32_t count,
 	}
 }
 
-/* TYPE[] of a field whose bytes stand behind the fixed ones. */
+/* A field TYPE[] whose bytes follow the fixed ones. */
 static enum status
 set_dynamic(struct event_field *f, struct span type, unsigned long_size)
 {
@@ -249,8 +248,8 @@ set_dynamic(struct event_field *f, struct span type, unsigned long_size)
 	return OK;
 }
 
-/* "[16]", "[TASK_COMM_LEN]", "[]" behind a name: 0 is a number that nobody
- * knows. */
+/* Removes "[16]", "[TASK_COMM_LEN]" or "[]" after a name. *COUNT is 0 if it is
+ * not a number. */
 static bool
 take_brackets(struct span *decl, uint32_t *count)
 {
@@ -296,7 +295,7 @@ declare(struct event_field *f, struct span decl, unsigned long_size)
 	return OK;
 }
 
-/* The number behind "offset:" and the like, up to a ";". */
+/* Removes a name such as "offset:", a number and ";". */
 static bool
 take_value(struct span *line, const char *name, uint32_t *out)
 {
@@ -336,7 +335,7 @@ event_field_parse(struct event_field *out, struct span line, unsigned long_size)
 	if (!take_value(&line, "offset:", &out->offset) ||
 	    !take_value(&line, "size:", &out->size))
 		return E_MALFORMED;
-	/* Kernels before 2.6.32 do not say. */
+	/* Kernels before 2.6.32 do not state it. */
 	(void)take_value(&line, "signed:", &is_signed);
 	out->is_signed = is_signed != 0;
 	if (out->offset > EVENT_FIXED_MAX || out->size > EVENT_FIXED_MAX)
@@ -344,7 +343,7 @@ event_field_parse(struct event_field *out, struct span line, unsigned long_size)
 	return declare(out, decl, long_size);
 }
 
-/* Lists grow by so many fields. */
+/* Lists grow by this many fields. */
 #define FIELDS_STEP 16
 
 bool
@@ -391,7 +390,7 @@ take_number(struct span *s, uint32_t max, uint32_t *out)
 	return true;
 }
 
-/* Printable characters without white space; what is longer is cut. */
+/* Printable characters without white space; longer names are cut. */
 static bool
 printable_name(char out[EVENT_NAME_MAX], struct span s)
 {
@@ -433,7 +432,7 @@ add_line(struct event_format *f, struct span line, unsigned long_size)
 	return f->fixed_size > EVENT_FIXED_MAX ? E_LIMIT : OK;
 }
 
-/* NAMED: what is known so far, bit 0 the name, bit 1 the id. */
+/* NAMED: bit 0 is set once the name is known, bit 1 the id. */
 static enum status
 take_line(struct event_format *f, struct span line, unsigned long_size,
     unsigned *named)

@@ -30,7 +30,7 @@
 #define PERCENT_MAX 50
 #define PATH_ROOM 512
 
-/* What is in the file, of SIZE bytes; false with errno. */
+/* Reads a file of less than SIZE bytes. False: errno. */
 static bool
 read_text(const char *path, char *out, size_t size)
 {
@@ -59,8 +59,8 @@ write_text(const char *path, const char *text)
 	return is_ok;
 }
 
-/* The last number in a file beside PATH; 0: there is none. A ring buffer that
- * was never used is "7 (expanded: 1408)". */
+/* The last number in a file beside PATH; 0: none. A ring buffer that was never
+ * used has "7 (expanded: 1408)". */
 static uint64_t
 number_beside(const char *path, const char *name)
 {
@@ -79,7 +79,7 @@ number_beside(const char *path, const char *name)
 	return number;
 }
 
-/* A CPU's ring buffer in pages. */
+/* Pages of a CPU's ring buffer. */
 static uint64_t
 count_pages(const char *path)
 {
@@ -110,7 +110,7 @@ known(struct flush_percent *p, const char *path)
 	return NULL;
 }
 
-/* The buffer at PATH; its file says NOW. */
+/* Finds or adds the buffer at PATH, whose file contains NOW. */
 static struct flush_buffer *
 take(struct flush_percent *p, const char *path, const char *now)
 {
@@ -124,14 +124,14 @@ take(struct flush_percent *p, const char *path, const char *now)
 		(void)snprintf(b->path, sizeof(b->path), "%s", path);
 		b->ours[0] = '\0';
 	}
-	/* It is new, also if there was one of this name before; or somebody has
-	 * changed it. */
+	/* The buffer is new, perhaps under an old name, or somebody has changed
+	 * it. */
 	if (strcmp(now, b->ours) != 0)
 		(void)snprintf(b->before, sizeof(b->before), "%s", now);
 	return b;
 }
 
-/* The recorder may have changed the size of its buffer meanwhile. */
+/* The recorder may have changed the size of its buffer. */
 static bool
 set_one(struct flush_percent *p, const char *path)
 {
@@ -151,7 +151,7 @@ set_one(struct flush_percent *p, const char *path)
 	return true;
 }
 
-/* Their places are for others. */
+/* Frees the entries of buffers that no longer exist. */
 static void
 forget_gone(struct flush_percent *p)
 {
@@ -200,14 +200,14 @@ flush_percent_restore(struct flush_percent *p)
 }
 
 #define RECORDER "trace-cmd"
-/* What a process of a recorder reads, at the end of its path. */
+/* The file that a recorder's process reads. */
 #define PIPE "trace_pipe_raw"
 #define STATS_ROOM 512
-/* Between two looks whether a page has gone; so long a process has sent nothing
- * before it is signalled. */
+/* The time between two checks whether a page has gone; a process that has sent
+ * nothing for this time may be signalled. */
 #define ROUND_NS NS_PER_MS
 
-/* The line of /proc/PID/status that begins with KEY, without it. */
+/* The value of KEY in /proc/PID/status. */
 static bool
 status_line(long pid, const char *key, char *out, size_t size)
 {
@@ -241,8 +241,8 @@ is_recorder(long pid)
 	       strcmp(name, RECORDER) == 0;
 }
 
-/* A child of a recorder that catches SIGUSR2: to any other, such as the traced
- * command before it is started, the signal would be the end. */
+/* Is it a child of a recorder that catches SIGUSR2? The signal would end
+ * others, such as the traced command before it starts. */
 static bool
 is_wanted(long pid, uint64_t of)
 {
@@ -258,8 +258,8 @@ is_wanted(long pid, uint64_t of)
 	       (strtoull(text, NULL, 16) >> (SIGUSR2 - 1) & 1) != 0;
 }
 
-/* PATH, of which the process has a descriptor, is the pipe of a CPU: note its
- * file stats. */
+/* If PATH, a file that the process has open, is the pipe of a CPU: notes its
+ * file "stats". */
 static bool
 note_stats(struct flush_target *t, const char *path)
 {
@@ -268,7 +268,7 @@ note_stats(struct flush_target *t, const char *path)
 
 	if (n < m || strcmp(path + n - m, PIPE) != 0)
 		return false;
-	/* The recorder's tracefs may be in a mount namespace of its own. */
+	/* The recorder may have a tracefs in a mount namespace of its own. */
 	written = snprintf(t->stats, sizeof(t->stats),
 	    "/proc/%ld/root%.*sstats", t->pid, (int)(n - m), path);
 	if (written >= (int)sizeof(t->stats))
@@ -276,7 +276,7 @@ note_stats(struct flush_target *t, const char *path)
 	return true;
 }
 
-/* What the process reads, and its stats. */
+/* Finds the pipe that the process reads, and its stats. */
 static void
 find_stats(struct flush_target *t)
 {
@@ -308,7 +308,7 @@ flush_targets_forget(struct flush_targets *f)
 		close(f->all[--f->n].fd);
 }
 
-/* Also those that wait for their parent to look: they have no signals. */
+/* Removes ended processes, also zombies: they catch no signals. */
 static void
 forget_ended(struct flush_targets *f, uint64_t parent)
 {
@@ -335,8 +335,7 @@ is_target(const struct flush_targets *f, long pid)
 	return false;
 }
 
-/* A descriptor of it: its number may be another's by the time of the signal,
- * the descriptor is not. */
+/* Adds the process. Its pidfd stays valid, while its pid may be used again. */
 static void
 try_process(struct flush_targets *f, long pid, uint64_t parent)
 {
@@ -377,7 +376,7 @@ flush_targets_find(struct flush_targets *f, uint64_t parent)
 	return f->n > before;
 }
 
-/* The number behind KEY, which begins a line. */
+/* The number after KEY, at the beginning of a line. */
 static bool
 stats_number(const char *text, const char *key, uint64_t *out)
 {
@@ -403,7 +402,6 @@ flush_stats_parse(const char *text, struct flush_stats *out)
 	return true;
 }
 
-/* What is in the file, which is short. */
 static bool
 read_file(const char *path, char *text, size_t size)
 {
@@ -425,7 +423,7 @@ read_stats(const struct flush_target *t, struct flush_stats *out)
 	       flush_stats_parse(text, out);
 }
 
-/* What is there now shall go; where that is not known, a page. */
+/* Notes what waits now; where that is not known, one page is sent. */
 static void
 begin_flush(struct flush_targets *f)
 {
@@ -443,7 +441,7 @@ begin_flush(struct flush_targets *f)
 	}
 }
 
-/* Does it wait for the kernel? Where that cannot be known, it may. */
+/* Does the process wait for the kernel? True if that cannot be known. */
 static bool
 is_at_rest(const struct flush_target *t)
 {
@@ -474,11 +472,11 @@ is_at_rest(const struct flush_target *t)
 }
 
 /*
- * Signal those that are not done, and can be told now. How many there were. A
- * signal that meets a process while it sends brings its page into the midst of
- * another, and the listener can only keep a part of that. So only those are
- * told that were at rest in the round before, too, and have sent nothing since:
- * pages that flow need no signal.
+ * Signals the processes that are not done and may be signalled. Returns their
+ * number. A signal during a transfer would insert its page into another one, of
+ * which the listener can keep only a part. So only processes are signalled that
+ * also waited in the round before, and have sent nothing since: flowing pages
+ * need no signal.
  */
 static unsigned
 signal_all(struct flush_targets *f, int *err)
@@ -544,10 +542,10 @@ flush_targets_flush(struct flush_targets *f)
 }
 
 /*
- * tracepulse-ftrace flush: on a machine that trace-cmd records. A recorder
- * sends nothing before half of a ring buffer is full, but each of its processes
- * for one CPU takes SIGUSR2 for "send what is there", also half a page. So they
- * are found, and told so again and again.
+ * tracepulse-ftrace flush: runs on the traced machine. A recorder sends nothing
+ * until half of a ring buffer is full, but each of its processes, one for each
+ * CPU, sends what it has, also half a page, on SIGUSR2. So flush signals them
+ * again and again.
  */
 
 #define PROGRAM "tracepulse-ftrace flush"
@@ -556,7 +554,7 @@ flush_targets_flush(struct flush_targets *f)
 
 #define INTERVAL_MIN_NS (10 * NS_PER_MS)
 #define INTERVAL_MAX_NS (60 * NS_PER_S)
-/* How often the processes of the machine are looked through. */
+/* How often processes are searched. */
 #define FIND_NS NS_PER_S
 
 struct flushing {
@@ -577,7 +575,7 @@ on_stop(int number)
 	stopped = 1;
 }
 
-/* Said once. */
+/* A failure is logged once. */
 static void
 set_percent(struct flushing *f)
 {
@@ -589,7 +587,7 @@ set_percent(struct flushing *f)
 	f->has_complained = true;
 }
 
-/* A signal ends it. */
+/* A signal ends the wait. */
 static void
 wait_until(uint64_t time_ns)
 {
@@ -601,8 +599,8 @@ wait_until(uint64_t time_ns)
 	(void)nanosleep(&t, NULL);
 }
 
-/* A failure is said once, and ends it; but a command is its user's, and goes
- * on. */
+/* A failure is logged once, and ends the program, unless there is a command:
+ * that continues. */
 static void
 flush(struct flushing *f)
 {
@@ -615,7 +613,7 @@ flush(struct flushing *f)
 		stopped = 1;
 }
 
-/* The command; -1: it cannot be started. */
+/* Starts the command. -1: failure. */
 static pid_t
 start_command(const struct flushing *f)
 {
@@ -653,8 +651,7 @@ run(struct flushing *f)
 		if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		if (found_ns == 0 || now - found_ns >= FIND_NS) {
-			/* Tracefs may keep who asks waiting while another
-			 * recorder starts. */
+			/* Tracefs may block while another recorder starts. */
 			if (flush_targets_find(&f->targets, f->parent))
 				set_percent(f);
 			found_ns = now;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How full a ring buffer of this machine must be before its recorder gets
- * anything (the file buffer_percent of tracefs). SIGUSR2 moves one page, so a
- * busy CPU would fall behind if it had to be half full. With 0, or whatever is
- * less than two pages, the recorder of a CPU ends sooner or later: it was told
- * that there is something, the signal takes that away, and it takes "nothing"
- * for the end (trace-cmd 3.1.6). One thread.
+ * What tracepulse-ftrace flush does. One thread.
+ *
+ * buffer_percent of tracefs: how full a ring buffer must be before its recorder
+ * gets anything. SIGUSR2 moves one page, so a busy CPU would fall behind if its
+ * buffer had to be half full. With 0, or less than two pages, the process of a
+ * CPU ends sooner or later: it is told that there is data, the signal takes the
+ * data away, and the process takes "nothing" for the end (trace-cmd 3.1.6).
  */
 #ifndef TOOLS_FTRACE_FLUSH_H
 #define TOOLS_FTRACE_FLUSH_H
@@ -16,80 +17,78 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* Buffers: the main one, and instances. More are left as they are. */
+/* The main buffer, and instances. Further ones are left unchanged. */
 #define FLUSH_BUFFERS_MAX 64
 
-/* Full pages in a CPU's ring buffer that make its recorder take them. */
+/* A recorder gets the pages of a CPU once this many are full. */
 #define FLUSH_PAGES 3
 
 struct flush_percent {
-	const char *tracefs; /* borrowed; NULL: where it is mounted */
+	const char *tracefs; /* borrowed; NULL: the usual place */
 	struct flush_buffer {
 		char path[320];
-		char before[16]; /* what others have set */
+		char before[16]; /* as others have set it */
 		char ours[16];	 /* "": not written yet */
 	} buffers[FLUSH_BUFFERS_MAX];
 	unsigned n;
 };
 
-/* What is FLUSH_PAGES in a buffer of so many pages, or a little more; 0: it is
- * not known. */
+/* The percentage that is FLUSH_PAGES in a buffer of PAGES pages, or slightly
+ * more. PAGES 0: not known. */
 unsigned flush_percent_of(uint64_t pages);
-/* Set it for each buffer that there is now; again, as sizes change, and as
- * buffers go and come again under their names. E_IO, with errno: the main one's
- * cannot be changed. */
+/* Sets it for each buffer that exists now. Call it again, since sizes change,
+ * and buffers are removed and created. E_IO, with errno: that of the main
+ * buffer cannot be changed. */
 enum status flush_percent_set(struct flush_percent *p) MUST_CHECK;
-/* As it was, where nobody has changed it meanwhile. */
+/* Restores the values that nobody else has changed. */
 void flush_percent_restore(struct flush_percent *p);
 
-/*
- * The processes of recorders on this machine, one for each CPU, and what the
- * kernel still has for each (the file stats of its CPU in tracefs). One thread.
- */
+/* The processes of recorders on this machine, one for each CPU, and what the
+ * kernel still holds for each. */
 
-/* Processes of recorders, one for each CPU. */
+/* The most processes of recorders, one for each CPU. */
 #define FLUSH_PROCESSES_MAX 8192
-/* A signal moves one page. A process gets one in every other round, at most. */
+/* A signal moves one page. A process gets at most one in every other round. */
 #define FLUSH_ROUNDS_MAX 100
 
-/* The path of a file of tracefs. */
+/* The size of a path in tracefs. */
 #define FLUSH_PATH_ROOM 320
 
-/* What a file stats says, of events. */
+/* The events in a CPU's file "stats". */
 struct flush_stats {
 	uint64_t waiting; /* in the ring buffer */
-	uint64_t gone;	  /* read, or overwritten */
+	uint64_t gone;	  /* read or overwritten */
 };
 
 struct flush_targets {
 	struct flush_target {
 		int fd; /* a pidfd */
 		long pid;
-		int pipe_fd; /* what it reads, in that process */
+		int pipe_fd; /* the descriptor that the process reads */
 		/* "": not known. It is not kept open: an instance of tracefs
 		 * with an open file cannot be removed. */
 		char stats[FLUSH_PATH_ROOM];
-		uint64_t until; /* events GONE when this flush is over */
+		uint64_t until; /* this flush is done at this value of GONE */
 		bool is_done;
-		/* In the last round; events GONE by then, if they are known. */
+		/* In the last round, and GONE at that time. */
 		bool is_at_rest, has_sent;
 		uint64_t gone;
 	} all[FLUSH_PROCESSES_MAX];
 	unsigned n;
 };
 
-/* TEXT ends with a NUL. False: it is not as the kernel writes it. */
+/* TEXT is NUL-terminated. False: it is not in the kernel's format. */
 bool flush_stats_parse(const char *text, struct flush_stats *out) MUST_CHECK;
 
-/* Find those that came, and forget those that ended; of the recorder PARENT, 0:
- * of any. True: some came. */
+/* Adds new processes and removes those that ended; of the recorder PARENT, or
+ * of all if it is 0. True: some are new. */
 bool flush_targets_find(struct flush_targets *f, uint64_t parent);
 void flush_targets_forget(struct flush_targets *f);
 /*
- * Make them send all that waits now; FLUSH_ROUNDS_MAX times 1 ms at most. A
- * recorder is told when it waits for the kernel only: in the midst of what it
- * moves by itself, the page of the signal would overtake that. E_IO, with
- * errno: nobody could be told.
+ * Makes them send all that waits now, within FLUSH_ROUNDS_MAX ms. A recorder is
+ * signalled only while it waits for the kernel: otherwise the page of the
+ * signal could overtake pages in transit. E_IO, with errno: no process could be
+ * signalled.
  */
 enum status flush_targets_flush(struct flush_targets *f) MUST_CHECK;
 

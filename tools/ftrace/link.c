@@ -21,14 +21,14 @@
 struct link {
 	struct bufferevent *bev;
 	struct dial *dial;	/* until it is connected */
-	struct event *deadline; /* of its line, or of its end */
+	struct event *deadline; /* for the peer's line, or for the end */
 	const struct link_ops *ops;
 	void *arg;
 	bool has_line, is_finishing, hears_lines;
-	bool *gone; /* set when it is destroyed within a call */
+	bool *gone; /* set when the link is destroyed in a callback */
 };
 
-/* One line of the input. E_MORE: there is none. */
+/* Handles one line. E_MORE: it is not whole. */
 static enum status
 take_hello(struct link *l)
 {
@@ -51,7 +51,7 @@ take_hello(struct link *l)
 	return OK;
 }
 
-/* The same with a frame, which stays there. */
+/* Handles one frame, without removing it. */
 static enum status
 take_frame(struct link *l)
 {
@@ -82,7 +82,7 @@ take_frame(struct link *l)
 	return OK;
 }
 
-/* The frame is taken from the input behind the call, if the link is there. */
+/* Removes the frame after the callback. */
 static void
 drop_frame(struct link *l)
 {
@@ -140,7 +140,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 	l->ops->ended(l->arg);
 }
 
-/* Too late, or too much waits. */
+/* The peer is too slow, or too much waits. */
 static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
 {
@@ -156,7 +156,6 @@ set_deadline(struct link *l, unsigned seconds)
 	(void)event_add(l->deadline, &tv);
 }
 
-/* Connected. */
 static void
 use_connection(struct link *l, int take_fd)
 {
@@ -168,7 +167,6 @@ use_connection(struct link *l, int take_fd)
 	set_deadline(l, LINK_HELLO_S);
 }
 
-/* Without a socket. */
 static struct link *
 make_link(struct event_base *base, const struct link_ops *ops, void *arg)
 {
@@ -303,7 +301,7 @@ link_frame(struct link *l, enum frame_kind kind, uint32_t stream, const void *p,
 		       number = htobe32(stream);
 	uint8_t header[FRAME_HEADER];
 
-	/* Answers that nobody takes; who called goes on for now. */
+	/* Too many replies wait. End soon; the caller continues for now. */
 	if (evbuffer_get_length(bufferevent_get_output(l->bev)) + n >
 	    LINK_WAITING_LAST) {
 		set_deadline(l, 0);
@@ -336,7 +334,7 @@ link_hear(struct link *l, bool is_heard)
 		return;
 	}
 	(void)bufferevent_enable(l->bev, EV_READ);
-	/* What came before is in the buffer, and makes no event. */
+	/* Bytes already in the buffer cause no event. */
 	bufferevent_trigger(l->bev, EV_READ,
 	    BEV_TRIG_DEFER_CALLBACKS | BEV_TRIG_IGNORE_WATERMARKS);
 }

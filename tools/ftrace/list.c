@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-ftrace list: which guests the broker knows. */
+/* tracepulse-ftrace list: prints the guests that a broker knows. */
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct listing {
 	struct background *names;
 	struct link *link;
 	const char *broker, *token_file;
-	bool is_good; /* the broker has said ok */
+	bool is_good; /* the broker has answered "ok" */
 };
 
 static bool
@@ -51,8 +51,8 @@ static const struct command command = {
 	.set = set_option,
 };
 
-/* The first line is the broker's opinion, the others are guests. What is not
- * printable is not printed: a broker is a peer, too. */
+/* The first line is the broker's answer, the others are guests. Characters that
+ * are not printable are replaced: a broker is not trusted. */
 static void
 on_line(void *arg, char *line)
 {

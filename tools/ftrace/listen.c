@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-ftrace listen: as "trace-cmd listen". */
+/* tracepulse-ftrace listen: replaces "trace-cmd listen". */
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/recorder.h"
 
-/* Behind those of the relay, which are 5340 to 5344. */
+/* After the relay's ports, 5340 to 5344. */
 #define LISTEN_PORT 5346
-/* From where the stock listener searches, to below the relay's. */
+/* From the port where stock begins to search, to below the relay's. */
 #define LISTEN_DATA_FIRST 1500
 #define LISTEN_DATA_LAST 5339
 
@@ -37,7 +37,7 @@ struct listen_options {
 
 #define PROGRAM "tracepulse-ftrace listen"
 #define PREFIX_BYTES 64
-/* Who waits longer may as well read the file. */
+/* A longer wait is not live; the file is available then. */
 #define HOLD_S_MAX 3600
 
 #define OPTIONS_TABLE "tools/ftrace/listen_options.tbl.h"
@@ -70,7 +70,7 @@ set_ports(struct listen_options *o, const char *text)
 	       o->data_first <= o->data_last;
 }
 
-/* One component of a path, which -d stands before. */
+/* One component of a path in the directory of -d. */
 static bool
 set_prefix(struct listen_options *o, const char *text)
 {
@@ -146,12 +146,13 @@ static const struct command command = {
 	.set = set_option,
 };
 
-/* Names that are asked for, and files that are put together, at a time. */
+/* Host names looked up, and files joined, at a time. */
 #define NAME_THREADS 8
 #define FINISH_THREADS 2
-/* Descriptors that are not a recorder's: the log, the loop, threads' files. */
+/* Descriptors that do not belong to recorders: the log, the loop, files of
+ * threads. */
 #define OTHER_FDS 64
-/* Where the stock listener writes its number with -D. */
+/* Where the stock listener writes its pid with -D. */
 #define STOCK_PID_FILE "/run/trace-cmd-net.pid"
 
 struct listening {
@@ -178,8 +179,8 @@ on_gone(void *arg)
 	stop_if_done(arg);
 }
 
-/* The first: in order, with files for all. A second one ends it at once; the
- * next start makes the files then. */
+/* The first signal ends all recorders and joins their files. A second one ends
+ * at once; the next start joins them then. */
 static void
 on_stop(evutil_socket_t number, short what, void *arg)
 {
@@ -256,7 +257,7 @@ open_directory(struct listening *l)
 	return l->dir_fd < 0 ? E_IO : OK;
 }
 
-/* Its host is looked up while nobody waits for us. */
+/* Looks up the relay's host before recorders connect. */
 static enum status
 find_relay(struct listen_options *o)
 {
@@ -268,7 +269,7 @@ find_relay(struct listen_options *o)
 	return st;
 }
 
-/* Behind the fork of -D: threads and the loop begin here. */
+/* After the fork of -D: threads and the loop begin here. */
 static enum status
 start(struct listening *l)
 {
@@ -356,7 +357,7 @@ command_listen(int argc, char **argv)
 		st = open_directory(&l);
 	if (st == OK)
 		st = find_relay(&l.options);
-	/* Where it is now stays its directory, as with the stock listener. */
+	/* The working directory stays, as with the stock listener. */
 	if (st == OK && l.options.is_daemon && daemon(1, 0) != 0) {
 		log_errno(LOG_ERROR, "cannot go to the background");
 		st = E_IO;

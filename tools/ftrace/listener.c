@@ -14,11 +14,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-/* Connections that wait to be accepted: more come in a burst than a busy
- * machine turns to at once, and whoever is not taken is a second late. */
+/* A busy machine does not accept a burst at once; a connection beyond the
+ * backlog is a second late. */
 #define BACKLOG 1024
 
-/* The 16 bytes of an IPv6 address, also of an IPv4 one. */
+/* The address as IPv6, also if it is IPv4. */
 static bool
 get_bytes(uint8_t out[16], const struct sockaddr *a)
 {
@@ -115,7 +115,7 @@ try_bind(const struct addrinfo *ai, bool is_dual)
 	return -1;
 }
 
-/* All addresses: one socket of IPv6 takes both, where there is IPv6. */
+/* One IPv6 socket accepts both, on systems with IPv6. */
 static int
 bind_all(uint16_t port, int type)
 {
@@ -172,9 +172,9 @@ address_bound_port(int fd)
 	return address_port((struct sockaddr *)&a);
 }
 
-/* Connections that are accepted in a turn of the loop. */
+/* Connections accepted in one cycle of the loop. */
 #define ACCEPT_BATCH 16
-/* How long none is accepted when descriptors are used up. */
+/* The pause when descriptors are used up. */
 #define PAUSE_MS 100
 
 struct listener {
@@ -195,7 +195,7 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 	(void)event_add(l->event, NULL);
 }
 
-/* False: none is there, or none can be taken now. */
+/* False: none waits, or none can be accepted now. */
 static bool
 accept_one(struct listener *l)
 {

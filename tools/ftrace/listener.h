@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of peers, and sockets that wait for them. Any thread, but for
- * address_host(). */
+/* Addresses of peers, and the sockets that they connect to. Any thread, except
+ * for address_host() and struct listener. */
 #ifndef TOOLS_FTRACE_LISTENER_H
 #define TOOLS_FTRACE_LISTENER_H
 
@@ -13,26 +13,27 @@
 
 #define ADDRESS_TEXT 80
 
-/* "127.0.0.1", "fe80::1"; an IPv4 address in IPv6 is shown as IPv4. */
+/* "127.0.0.1", "fe80::1"; IPv4 mapped to IPv6 is shown as IPv4. */
 void address_host(char out[ADDRESS_TEXT], const struct sockaddr *a);
 uint16_t address_port(const struct sockaddr *a);
-/* The same address, whatever the ports. */
+/* Equal addresses, with any ports. */
 bool address_is_same(const struct sockaddr *a, const struct sockaddr *b);
-/* Addresses that one host may have: the same of IPv4, or 64 bits of IPv6. */
+/* May both be addresses of one host: equal in IPv4, equal in 64 bits in IPv6?
+ * */
 bool address_is_neighbour(const struct sockaddr *a, const struct sockaddr *b);
 
-/* A socket of TYPE that is bound to PORT of HOST (NULL: all addresses, IPv4 and
- * IPv6); one of TCP listens. -1: errno. */
+/* A socket of TYPE bound to PORT of HOST (NULL: all addresses, IPv4 and IPv6).
+ * A TCP socket listens. -1: errno. */
 int address_bind(const char *host, uint16_t port, int type);
 uint16_t address_bound_port(int fd);
 
-/* The port to which recorders connect. libevent; the loop's thread. */
+/* A port that accepts connections. libevent; the loop's thread. */
 
 struct event_base;
 struct listener;
 
-/* All addresses, or HOST. Each connection is given to ACCEPTED, non-blocking.
- * Failures are logged. PORT 0: any. */
+/* HOST NULL: all addresses; PORT 0: any. ACCEPTED gets each connection,
+ * non-blocking. Failures are logged. */
 enum status listener_create(struct listener **out, struct event_base *base,
     const char *host, uint16_t port,
     void (*accepted)(void *arg, int take_fd, const struct sockaddr *peer),

@@ -16,13 +16,13 @@
 #include "tools/ftrace/live_time.h"
 #include "tools/ftrace/page.h"
 
-/* How often late events are told of, at most. */
+/* The least time between two lines about missing events. */
 #define LATE_NS (10 * NS_PER_S)
 #define SESSION_NAME_LEN 64
 
 struct live_cpu {
 	struct live *live;
-	struct ctf_stream *ctf; /* NULL: no page came yet */
+	struct ctf_stream *ctf; /* NULL: no page has come */
 	unsigned stream;	/* of the session */
 };
 
@@ -32,7 +32,7 @@ struct live {
 	const char *peer;
 	uint32_t page_size, n_cpus;
 	struct live_cpu *cpus;
-	uint8_t *room; /* of all streams: each is flushed at once */
+	uint8_t *room; /* shared by all streams: each is flushed at once */
 	struct dat *dat;
 	struct ctf_settings settings;
 	struct ctf_trace *trace;
@@ -40,13 +40,14 @@ struct live {
 	struct event *timer;
 	struct live_clock clock;
 	struct live_hold hold;
-	bool has_pages; /* and so the time until BEGIN runs */
-	bool has_begun; /* metadata is on its way */
+	bool has_pages; /* the time until begin_live() runs */
+	bool has_begun; /* the metadata was passed on */
 	bool has_ended;
-	bool has_arrival; /* Unix time less the trace's, at least */
+	bool has_arrival; /* a minimum of Unix time less the trace's time */
 	int64_t arrival_ns;
-	uint64_t left; /* events that the relay had not at the end */
-	uint64_t gone; /* events that came to nothing as the relay has failed */
+	uint64_t
+	    left; /* events that the relay had not acknowledged at the end */
+	uint64_t gone; /* events lost since the relay failed */
 	struct ctf_counts told;
 	uint64_t told_ns;
 	bool is_end_told;
@@ -70,7 +71,7 @@ missing(const struct ctf_counts *c)
 	return c->lost + c->unknown + c->malformed + c->late + c->dropped;
 }
 
-/* What is missing live, when there is more of it. */
+/* Logs what is missing live, if it has become more. */
 static void
 tell_missing(struct live *l, uint64_t now)
 {
@@ -104,8 +105,8 @@ queue_packet(void *arg, const struct ctf_packet *p)
 	return OK;
 }
 
-/* What viewers may have seen by now: all streams that there are have got so
- * far. A stream that is new must not begin before. */
+/* The time that all streams have reached: viewers may have seen everything
+ * before it, so a new stream must not begin earlier. */
 static uint64_t
 seen(const struct live *l)
 {
@@ -139,9 +140,8 @@ open_cpu(struct live *l, uint32_t cpu)
 	return true;
 }
 
-/* The time of the trace at which a page came is not known; that of its last
- * event is. What was promised meanwhile says nothing of the sender's clock, but
- * only what was thought of it. */
+/* Uses the time of the page's last event. Not that of a promise, which depends
+ * on the estimate of the sender's clock. */
 static void
 note_arrival(struct live *l, uint64_t time)
 {
@@ -154,8 +154,8 @@ note_arrival(struct live *l, uint64_t time)
 	l->has_arrival = true;
 }
 
-/* A page is as old as its first event. Its own time may be that of one before,
- * which was read of the same page, however long ago. */
+/* The age of a page is that of its first event. The page's own time may be that
+ * of an event before it, which was read from the same page long ago. */
 static void
 note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 {
@@ -176,7 +176,7 @@ note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 	live_hold_page(&l->hold, now, ns > begin ? ns - begin : 0, is_partial);
 }
 
-/* All that can be known of the clock is known. */
+/* Begins the session: no more will be known of the clock. */
 static void
 begin_live(struct live *l)
 {
@@ -236,7 +236,7 @@ send_beacons(struct live *l, uint64_t now)
 	const uint64_t hold = live_hold_ns(&l->hold);
 	uint64_t ns, time;
 
-	/* A counter is no time. */
+	/* The clock "counter" is not a time. */
 	if (l->trace->freq == 1 || !live_clock_now(&l->clock, now, &ns) ||
 	    ns <= hold)
 		return;
@@ -245,7 +245,8 @@ send_beacons(struct live *l, uint64_t now)
 		return;
 	for (uint32_t i = 0; i < l->n_cpus; i++) {
 		struct live_cpu *c = &l->cpus[i];
-		/* Of two at the same time babeltrace2 warns, each time. */
+		/* babeltrace2 warns each time that two streams have equal
+		 * times. */
 		const uint64_t own = time > i ? time - i : 0;
 
 		if (c->ctf != NULL && own > ctf_stream_time(c->ctf) &&
@@ -283,7 +284,7 @@ end_live(struct recorder_sink *sink)
 	live_session_finish(l->session);
 }
 
-/* What the relay has now is all that it will have. */
+/* The relay will not acknowledge more. */
 static void
 tell_end(struct live *l)
 {
@@ -349,7 +350,7 @@ static const struct recorder_sink_ops ops = {
 	.destroy = destroy_live,
 };
 
-/* A recorder of V1 does not say who it is: its address does. */
+/* A recorder of V1 does not state its host: use its address. */
 static void
 name_host(struct live *l)
 {
@@ -387,8 +388,8 @@ read_metadata(struct live *l, const struct recorder_about *about)
 	return st;
 }
 
-/* The protocol names no session: the host, and the recorder's port, tell them
- * from each other. */
+/* The protocol does not name sessions: the host and the recorder's port
+ * identify them. */
 static enum status
 open_session(struct live *l, struct event_base *base)
 {
@@ -406,7 +407,7 @@ open_session(struct live *l, struct event_base *base)
 		.hostname = host,
 	};
 
-	/* A guest of a broker has a name of its own. */
+	/* A guest has a name, without a port. */
 	if (port == NULL)
 		(void)snprintf(name, sizeof(name), "%s", l->peer);
 	else

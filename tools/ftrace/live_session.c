@@ -14,12 +14,12 @@
 #include "tools/client/client.h"
 #include "tools/ftrace/ctf_stream.h"
 
-/* As LTTng has its folders ust and kernel below a session. */
+/* As LTTng has ust and kernel in a session's directory. */
 #define FOLDER "kernel"
-/* For a relay that answers, but has not written all. */
+/* For a relay that answers, but does not write. */
 #define RELAY_TIMEOUT_MS 10000
 
-/* A packet that waits, or was sent and is not answered. */
+/* A packet that waits, or was sent and not acknowledged. */
 struct item {
 	struct list node;
 	unsigned stream;
@@ -31,7 +31,7 @@ struct stream {
 	unsigned cpu;
 	unsigned number; /* the client's */
 	bool is_added;
-	uint64_t taken; /* packets that the relay has */
+	uint64_t taken; /* acknowledged packets */
 };
 
 struct live_session {
@@ -44,7 +44,7 @@ struct live_session {
 
 	struct stream *streams;
 	unsigned n_streams, n_added;
-	bool has_unsaid; /* streams that viewers were not told of */
+	bool has_unsaid; /* streams not announced to viewers */
 
 	struct buf metadata;
 	unsigned metadata_number;
@@ -55,7 +55,7 @@ struct live_session {
 	uint64_t *queued; /* of all queues */
 	struct list sent; /* items; the client has their packets */
 	struct live_session_taken taken;
-	uint64_t finish_ns; /* when it was told that nothing more comes */
+	uint64_t finish_ns; /* time of live_session_finish() */
 	bool is_finishing, is_done, has_failed;
 };
 
@@ -75,7 +75,7 @@ leave_queue(struct live_session *s, struct item *i)
 	list_del(&i->node);
 }
 
-/* Packets are answered in the order in which they were sent. */
+/* Packets are acknowledged in the order in which they were sent. */
 static void
 note_answers(struct live_session *s)
 {
@@ -132,7 +132,7 @@ abandon(struct live_session *s, const char *why)
 	buf_free(&s->metadata);
 }
 
-/* OK and E_BUSY go on. */
+/* Returns true if the session continues, as after E_BUSY. */
 static bool
 goes_on(struct live_session *s, enum status st)
 {
@@ -143,7 +143,7 @@ goes_on(struct live_session *s, enum status st)
 	return !s->has_failed;
 }
 
-/* At the end only: before, a relay may hang for as long as it likes. */
+/* Only at the end: before, a relay may be silent forever. */
 static bool
 is_silent(const struct live_session *s)
 {
@@ -200,8 +200,8 @@ add_streams(struct live_session *s)
 	return st;
 }
 
-/* Metadata last, as session daemons have it: babeltrace2 2.0 asks for nothing
- * any more if it was told of metadata without a stream first. */
+/* Metadata last, as session daemons send it: babeltrace2 2.0 gives up on
+ * metadata that is announced without a stream. */
 static enum status
 announce(struct live_session *s)
 {
@@ -234,7 +234,7 @@ send_packets(struct live_session *s)
 	return OK;
 }
 
-/* What is next, as far as it goes. */
+/* Sends in order until the client is busy. */
 static enum status
 put_what_goes(struct live_session *s)
 {
@@ -272,8 +272,8 @@ watch_sockets(struct live_session *s)
 		    event_get_callback(s->sockets[i]), s);
 		(void)event_add(s->sockets[i], NULL);
 	}
-	/* Sooner than the next look, if the client wants it, or if it has sent
-	 * all pieces of the metadata that it had. */
+	/* Sooner than usual if the client wants it, or if it has sent all
+	 * metadata that it got. */
 	if (s->is_metadata_added && buf_len(&s->metadata) > 0 &&
 	    client_is_idle(s->client))
 		at_ns = now;

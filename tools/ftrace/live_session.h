@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A live session of a relay, by tools/client, on a loop of libevent: nothing
- * here waits. What the relay does not take yet stays in a queue; what finds no
- * room there is the caller's loss. A failure is logged once, and final: then
- * everything is refused. The loop's thread.
+ * A live session of a relay, by tools/client, on a libevent loop; nothing
+ * blocks. What the relay does not take yet waits in a queue; what does not fit
+ * there is refused. A failure is logged once and is final: then all is refused.
+ * The loop's thread.
  */
 #ifndef TOOLS_FTRACE_LIVE_SESSION_H
 #define TOOLS_FTRACE_LIVE_SESSION_H
@@ -20,17 +20,16 @@
 struct event_base;
 struct live_session;
 
-/* The queues of all sessions. One may have a part of what all leave free: 102
- * MiB if nobody else needs any, so that a relay that hangs for a second costs
- * nothing at 100 MB/s; 7 MiB if 64 need as much as they get; and there is room
- * for another at any time. */
+/* The queues of all sessions. One may take this part of what all leave free:
+ * 102 MiB alone, enough for a relay that stops for a second at 100 MB/s; 7 MiB
+ * if 64 take their part. So there is always space for another one. */
 #define LIVE_QUEUE_BYTES (UINT64_C(512) << 20)
 #define LIVE_QUEUE_PART 4
-/* At the end nothing moves for so long: then the relay is taken for dead. */
+/* At the end, a relay that reacts to nothing for this time has failed. */
 #define LIVE_SILENCE_MS 10000
-/* Metadata is given to the client in such pieces. */
+/* The client gets metadata in pieces of this size. */
 #define LIVE_PIECE_BYTES (64 << 10)
-/* The live timer that the relay is told, and how often beacons are due. */
+/* The live timer that the relay is given, and the interval of beacons. */
 #define LIVE_TIMER_MS 100
 
 struct live_session_config {
@@ -47,33 +46,35 @@ struct live_session_config {
 
 enum status live_session_create(struct live_session **out,
     const struct live_session_config *config) MUST_CHECK;
-void live_session_destroy(struct live_session *s); /* at once; NULL is fine */
+void live_session_destroy(
+    struct live_session *s); /* without waiting; NULL is fine */
 
-/* A stream; viewers see it once there is metadata. *NUMBER counts from 0. */
+/* Adds a stream, which viewers see once there is metadata. *NUMBER counts from
+ * 0. */
 enum status live_session_add_stream(
     struct live_session *s, unsigned cpu, unsigned *number) MUST_CHECK;
-/* Once. All that waits for it goes out from here on. */
+/* Sets the metadata, once; from here on everything is sent. */
 void live_session_metadata(struct live_session *s, struct buf *take_metadata);
-/* False: there is no room, and it is lost. */
+/* False: the queue is full; the packet is lost. */
 bool live_session_packet(
     struct live_session *s, unsigned number, const struct ctf_packet *p);
-/* Nothing older than TIME comes on that stream. False: it could not be said
- * now, and nothing was promised. */
+/* Nothing older than TIME will come in that stream. False: it cannot be sent
+ * now, and is not promised. */
 bool live_session_beacon(
     struct live_session *s, unsigned number, uint64_t time);
-/* Send what can be sent now. */
+/* Sends what can be sent now. */
 void live_session_work(struct live_session *s);
 
-/* The memory of its metadata, as long as that waits. */
+/* The memory of metadata that waits. */
 uint64_t live_session_memory(const struct live_session *s);
 
-/* Nothing more comes. What waits goes out as long as anything moves; after
- * LIVE_SILENCE_MS without, it fails. */
+/* Nothing more comes. The rest is sent while the relay takes it; after
+ * LIVE_SILENCE_MS without progress the session fails. */
 void live_session_finish(struct live_session *s);
-/* Is everything at the relay and closed, or has it failed? */
+/* Has everything been sent and closed, or has it failed? */
 bool live_session_is_done(const struct live_session *s);
 bool live_session_has_failed(const struct live_session *s);
-/* What the relay has said that it has. */
+/* What the relay has acknowledged. */
 struct live_session_taken {
 	uint64_t events, packets;
 };

@@ -14,7 +14,7 @@ note(struct live_clock_part *part, int64_t delay)
 void
 live_clock_page(struct live_clock *c, uint64_t arrival, uint64_t time)
 {
-	/* A silent sender keeps what is known of it. */
+	/* What is known of a silent sender stays. */
 	if (c->now.is_known && arrival - c->began_ns >= LIVE_CLOCK_NS) {
 		c->before = c->now;
 		c->now.is_known = false;
@@ -61,7 +61,7 @@ live_hold_page(
     struct live_hold *h, uint64_t arrival, uint64_t age, bool is_partial)
 {
 	note_fill(h, arrival, is_partial);
-	/* What was there before the first flush is of any age. */
+	/* Pages from before the first flush are of any age. */
 	if (!is_flushed(h)) {
 		h->began_ns = arrival;
 		h->now_age = h->before_age = 0;

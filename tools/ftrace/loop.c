@@ -21,13 +21,13 @@ struct background {
 	struct list waiting;
 };
 
-/* What a thread is given. */
+/* What a thread gets. */
 struct task {
 	struct background_job *job;
 	int write_fd;
 };
 
-/* One pointer is written and read whole (PIPE_BUF). */
+/* Writing and reading one pointer is atomic (PIPE_BUF). */
 static void
 hand_back(int fd, struct background_job *job)
 {
@@ -64,7 +64,8 @@ start_thread(struct background *b, struct background_job *job)
 	return err == 0;
 }
 
-/* As many as may run. Without a thread it is done here: slowly, but done. */
+/* Starts waiting jobs, up to the limit. Without a thread the job runs here, and
+ * blocks the loop. */
 static void
 start_some(struct background *b)
 {
@@ -103,8 +104,7 @@ on_ready(evutil_socket_t fd, short what, void *arg)
 		;
 }
 
-/* What nobody has begun comes back as it is; what is being done gets a moment.
- */
+/* Returns waiting jobs undone, and waits for running ones for a while. */
 static void
 give_up(struct background *b)
 {
@@ -146,7 +146,7 @@ background_create(
 	}
 	b->read_fd = fds[0];
 	b->write_fd = fds[1];
-	/* The loop reads until there is nothing; threads may wait. */
+	/* The loop reads until the pipe is empty; threads may block. */
 	if (fcntl(b->read_fd, F_SETFL, O_NONBLOCK) != 0)
 		goto fail;
 	b->event = event_new(
@@ -169,7 +169,7 @@ background_destroy(struct background *b)
 		event_free(b->event);
 		give_up(b);
 	}
-	/* A thread that is still at work hands its job to nobody. */
+	/* A thread that still runs keeps the pipe. */
 	if (b->running == 0 && b->read_fd >= 0) {
 		close(b->read_fd);
 		close(b->write_fd);

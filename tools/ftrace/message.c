@@ -7,7 +7,7 @@
 
 #include "common/parse.h"
 
-/* TRACE_REQ: the parameter that has the arguments. */
+/* The parameter of TRACE_REQ that has the arguments. */
 #define PARAMETER_ARGUMENTS 0
 #define SYNC_BYTES 16
 /* A decimal port and its NUL. */
@@ -54,7 +54,7 @@ message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
 	return OK;
 }
 
-/* The fixed part: fields that an older peer does not send are zero, those that
+/* The fixed part. Fields that an older peer does not send are zero, those that
  * a newer one adds are ignored. */
 static struct reader
 fixed_part(const struct message *m, uint8_t room[SYNC_BYTES * 4])
@@ -67,7 +67,7 @@ fixed_part(const struct message *m, uint8_t room[SYNC_BYTES * 4])
 	return reader_over(room, n);
 }
 
-/* The next NUL-terminated string of *S. */
+/* The next NUL-terminated string of S. */
 static bool
 next_string(struct span *s, const char **out)
 {
@@ -95,7 +95,7 @@ message_tinit_decode(struct message_tinit *out, const struct message *m)
 	for (uint32_t i = 0; i < options; i++) {
 		const char *name;
 
-		/* Each takes a byte at least, so this ends soon. */
+		/* Each option takes at least one byte, so the loop is short. */
 		if (!next_string(&left, &name))
 			return E_MALFORMED;
 		if (strcmp(name, "tcp") == 0)
@@ -176,7 +176,7 @@ message_put_tinit(struct buf *out, const struct message_tinit *t)
 	buf_bytes(out, option, n);
 }
 
-/* Each as text, with its NUL. */
+/* Each port as text, with its NUL. */
 static void
 put_ports(struct buf *out, const uint16_t *ports, uint32_t n)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in the byte order of a trace.dat, which is its sender's. */
+/* Numbers in the byte order of a trace.dat, which is that of the machine that
+ * was traced: loads, stores, appends, and a cursor. */
 #ifndef TOOLS_FTRACE_ORDER_H
 #define TOOLS_FTRACE_ORDER_H
 
@@ -57,7 +58,7 @@ order_put_u64(struct buf *b, bool is_big, uint64_t v)
 	buf_u64(b, is_big ? v : __builtin_bswap64(v));
 }
 
-/* To any address; each returns what is behind it. */
+/* Store at any address; each returns the address after the number. */
 static inline uint8_t *
 order_store_u16(bool is_big, uint8_t *at, uint16_t v)
 {
@@ -83,9 +84,9 @@ order_store_u64(bool is_big, uint8_t *at, uint64_t v)
 }
 
 /*
- * A bounds-checked cursor over what trace-cmd writes: numbers in the byte order
- * of the sender (trace-cmd 3.1), by the one of common/reader.h. After one read
- * that does not fit, every read yields zero.
+ * A bounds-checked cursor over the output of trace-cmd, built on the one of
+ * common/reader.h (trace-cmd 3.1). After one read that does not fit, every read
+ * yields zero.
  */
 
 struct dat_input {
@@ -138,7 +139,7 @@ dat_input_span(struct dat_input *in, uint64_t n)
 			 : (struct span){ (const char *)p, (size_t)n };
 }
 
-/* A string that ends with a NUL, which it has; at most MOST bytes with it. */
+/* A NUL-terminated string of at most MOST bytes, the NUL included. */
 static inline struct span
 dat_input_string(struct dat_input *in, size_t most)
 {
@@ -149,7 +150,7 @@ dat_input_string(struct dat_input *in, size_t most)
 	return reader_cstr(&in->r, len + 1);
 }
 
-/* Do the next bytes say so, with the N bytes of WORD? Then they are taken. */
+/* Consumes the N bytes of WORD, if the next bytes are equal to them. */
 static inline bool
 dat_input_word(struct dat_input *in, const char *word, size_t n)
 {

@@ -11,7 +11,7 @@
 #define COMMIT_COUNTED (UINT32_C(1) << 30)
 #define COMMIT_LOST (UINT32_C(1) << 31)
 
-/* Types of events; smaller ones are numbers of words. */
+/* Types of events; smaller values are lengths in words. */
 enum type {
 	TYPE_LONG = 0,
 	TYPE_PADDING = 29,
@@ -21,11 +21,12 @@ enum type {
 #define DELTA_BITS 27
 #define DELTA_MASK ((UINT32_C(1) << DELTA_BITS) - 1)
 #define WORD 4
-/* An absolute time has this many bits; the others are those of before. */
+/* The bits of an absolute time; the bits above them come from the time before.
+ * */
 #define ABSOLUTE_BITS 59
 
-/* Where the low 32 bits of the commit word are; the others are its sign, or
- * nothing. */
+/* The offset of the low 32 bits of the commit word. The high ones, if any, are
+ * their sign extension or 0. */
 static uint32_t
 low_at(const struct page_layout *l)
 {
@@ -47,13 +48,13 @@ read_commit(const struct page_layout *l, const uint8_t *bytes)
 static void
 write_commit(const struct page_layout *l, uint8_t *bytes, uint32_t commit)
 {
-	/* Of 4 bytes the low ones are all. */
+	/* A commit word of 4 bytes has only the low ones. */
 	(void)order_store_u32(l->is_big, bytes + high_at(l),
 	    (commit & COMMIT_LOST) != 0 ? UINT32_MAX : 0);
 	(void)order_store_u32(l->is_big, bytes + low_at(l), commit);
 }
 
-/* Can the first event, of two words at least, be so? SIZE: all events. */
+/* Can this be the first event, of at least two words? SIZE: of all events. */
 static bool
 is_first(const struct page_layout *l, const uint8_t *p, uint32_t size)
 {
@@ -83,7 +84,7 @@ page_data_bytes(const struct page_layout *l, const uint8_t *bytes)
 	return size;
 }
 
-/* Behind the data, if there is room. */
+/* The number of lost events follows the data, if there is space. */
 static void
 read_lost(struct page *p, const struct page_layout *l, uint32_t commit,
     const uint8_t *page_end)
@@ -97,7 +98,7 @@ read_lost(struct page *p, const struct page_layout *l, uint32_t commit,
 	p->lost = l->commit_size == WORD ? order_u32(l->is_big, p->end)
 					 : order_u64(l->is_big, p->end);
 	p->lost_is_known = true;
-	/* A buffer cannot lose so many; sums shall not wrap. */
+	/* More than a buffer can lose; sums must not overflow. */
 	if (p->lost > UINT32_MAX)
 		p->lost = UINT32_MAX;
 }
@@ -125,7 +126,7 @@ broken(struct page *p)
 	return false;
 }
 
-/* The word behind an event's first one. */
+/* The word after the first word of an event. */
 static bool
 second_word(const struct page *p, uint32_t *out)
 {
@@ -135,12 +136,12 @@ second_word(const struct page *p, uint32_t *out)
 	return true;
 }
 
-/* The SIZE data bytes of an event stand behind HEADER bytes. */
+/* Takes an event of SIZE bytes that follow HEADER bytes. */
 static bool
 take_event(struct page *p, uint32_t header, uint32_t size, uint32_t delta,
     struct page_event *out)
 {
-	/* Both are far below 2^32: a long event's size was looked at. */
+	/* Both are far below 2^32: the size of a long event was checked. */
 	const uint32_t whole = header + (size + WORD - 1) / WORD * WORD;
 
 	if ((size_t)(p->end - p->bytes) < whole)
@@ -151,14 +152,14 @@ take_event(struct page *p, uint32_t header, uint32_t size, uint32_t delta,
 	return true;
 }
 
-/* What is no event is passed over. False: nothing more can be read. */
+/* Skips what is not an event. False: the rest is not readable. */
 static bool
 skip(struct page *p, uint32_t type, uint32_t delta)
 {
 	uint32_t word;
 	const uint64_t high = ~UINT64_C(0) << ABSOLUTE_BITS;
 
-	/* Padding without a time is the rest of the page. */
+	/* Padding without a time extends to the end of the page. */
 	if (type == TYPE_PADDING && delta == 0) {
 		p->bytes = p->end;
 		return true;

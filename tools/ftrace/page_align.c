@@ -8,23 +8,23 @@
 
 #include "tools/ftrace/order.h"
 
-/* So much newer than the one before a page is at most, and is in most cases: 39
- * hours and 69 s, in ns. Bytes inside of a page look like the head of one now
- * and then; of one in the next 69 s hardly ever. */
+/* How much newer than the page before it a page may be, 39 hours, and mostly
+ * is, 69 s, in ns. Bytes inside a page sometimes look like the head of a page,
+ * but rarely like one of the next 69 s. */
 #define STEP_MAX (UINT64_C(1) << 47)
 #define STEP_NEAR (UINT64_C(1) << 36)
-/* To find one, as many bytes are read as so many pages have. */
+/* A search reads at most the bytes of this many pages. */
 #define READ_PAGES_MAX 4
 
-/* What has to be there to tell how a page goes on: another one that begins
- * inside of it, and the head of the one behind that. */
+/* Bytes that suffice to decide how a page goes on: another page that begins
+ * inside it, and the head of the page after that. */
 static size_t
 room(const struct page_layout *l)
 {
 	return 2 * (size_t)l->size + page_head(l);
 }
 
-/* And one page that is changed. */
+/* Another page, for the modified one. */
 size_t
 page_align_memory(const struct page_layout *layout)
 {
@@ -63,8 +63,8 @@ is_newer(const struct page_layout *l, const uint8_t *p, uint64_t after,
 	return time >= after && time - after < step;
 }
 
-/* Do these bytes look like the head of a page behind one of time AFTER, and at
- * most STEP later? */
+/* Do these bytes look like the head of a page of time AFTER or at most STEP
+ * later? */
 static bool
 is_head(const struct page_layout *l, const uint8_t *p, uint64_t after,
     uint64_t step)
@@ -72,8 +72,8 @@ is_head(const struct page_layout *l, const uint8_t *p, uint64_t after,
 	return is_newer(l, p, after, step) && page_data_bytes(l, p) > 0;
 }
 
-/* Can all of the page at P be read? IS_NEAR: its time is as expected, so that
- * it needs no event. */
+/* Is the whole page readable? IS_NEAR: its time is as expected, so it may be
+ * without events. */
 static bool
 is_readable(const struct page_layout *l, const uint8_t *p, bool is_near)
 {
@@ -98,15 +98,15 @@ is_readable_behind(const struct page_layout *l, const uint8_t *p, uint64_t time)
 	return is_readable(l, p, is_newer(l, p, time, STEP_NEAR));
 }
 
-/* Has the head of another page come behind this one? */
+/* Do N bytes include the head of the next page? */
 static bool
 has_next(const struct page_layout *l, size_t n)
 {
 	return n >= l->size + page_head(l);
 }
 
-/* How likely it is that a page begins at P, from its head. That
- * another one, or nothing, is behind it says more than its time does. */
+/* How likely a page begins at P, judged by its head. That another page, or
+ * nothing, follows it says more than its time does. */
 enum likely {
 	LIKELY_NOT,
 	LIKELY_LITTLE,
@@ -128,8 +128,8 @@ likely(const struct page_layout *l, const uint8_t *p, size_t n, uint64_t after)
 	return is_near ? LIKELY_BY_TIME : LIKELY_LITTLE;
 }
 
-/* Where in the page at P the most likely other one begins; its size: behind it;
- * 0: nowhere. */
+/* The offset of the most likely page inside the page at P, up to its size; 0:
+ * none. */
 static size_t
 find_page(const struct page_align *a, const uint8_t *p, size_t n)
 {
@@ -138,7 +138,8 @@ find_page(const struct page_align *a, const uint8_t *p, size_t n)
 				   ? order_u64(l->is_big, p)
 				   : a->time;
 	size_t found = 0, left = READ_PAGES_MAX * (size_t)l->size;
-	/* In one that is whole there is none that only may be one. */
+	/* A readable page is cut only for a page that is more likely than by
+	 * its time. */
 	enum likely best = is_readable_behind(l, p, a->time) ? LIKELY_BY_TIME
 							     : LIKELY_NOT;
 
@@ -160,8 +161,8 @@ find_page(const struct page_align *a, const uint8_t *p, size_t n)
 	return found;
 }
 
-/* Is there a page at P, as far as can be seen? What has come of the next one
- * must look like one, too. Time may jump: then each must be readable. */
+/* Is there a page at P, and does what has arrived of the next one look like a
+ * page, too? If time jumps, both must be readable. */
 static bool
 is_page(const struct page_align *a, const uint8_t *p, size_t n)
 {
@@ -169,7 +170,7 @@ is_page(const struct page_align *a, const uint8_t *p, size_t n)
 	const uint64_t time = order_u64(l->is_big, p);
 	const uint8_t *next = p + l->size;
 
-	/* To read a page takes long, so that is done where it must be. */
+	/* Reading a page takes long; do it only if necessary. */
 	if (has_next(l, n) && is_head(l, next, time, STEP_NEAR) &&
 	    is_head(l, p, a->time, STEP_NEAR))
 		return true;
@@ -179,8 +180,8 @@ is_page(const struct page_align *a, const uint8_t *p, size_t n)
 	       (n >= 2 * (size_t)l->size && is_readable_behind(l, next, time));
 }
 
-/* It is not told yet whether there is a page in N bytes: with how many more can
- * be told than with these? */
+/* How many bytes are needed to decide whether there is a page, if N do not
+ * suffice. */
 static size_t
 wanted(const struct page_layout *l, size_t n)
 {
@@ -197,8 +198,8 @@ give_changed(struct page_align *a)
 	a->pages(a->arg, a->changed, a->layout.size);
 }
 
-/* Of the page at P, which is STEP newer than the one before at most, there are
- * N bytes; its whole events are given out. Is anything missing? */
+/* Passes on the whole events in the first N bytes of the page at P, which is at
+ * most STEP newer than the one before. Returns true if events are missing. */
 static bool
 give_cut(struct page_align *a, const uint8_t *p, size_t n, uint64_t step)
 {
@@ -227,7 +228,7 @@ give_behind_gap(struct page_align *a, const uint8_t *p)
 	give_changed(a);
 }
 
-/* At P there is no page, as far as can be seen. How many bytes that was. */
+/* Handles bytes at P that are not a page. Returns how many were consumed. */
 static size_t
 mend_page(struct page_align *a, const uint8_t *p, size_t n)
 {
@@ -249,12 +250,12 @@ mend_page(struct page_align *a, const uint8_t *p, size_t n)
 	return next;
 }
 
-/* How many bytes were taken; the others are fewer than room(). */
+/* Returns how many bytes were consumed; fewer than room() are left. */
 static size_t
 take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
 {
 	const uint32_t size = a->layout.size;
-	size_t from = 0, at = 0; /* pages between them are to be given out */
+	size_t from = 0, at = 0; /* pages between them are not passed on yet */
 
 	while (n - at >= size) {
 		if (!a->has_begun) {
@@ -311,7 +312,7 @@ page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 			return;
 		used = take_bytes(a, a->rest, a->n_rest, false);
 		if (used >= before) {
-			/* The others are where they came from. */
+			/* The rest is still in the input. */
 			a->n_rest = 0;
 			p += used - before;
 			n -= used - before;
@@ -325,8 +326,8 @@ page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 	}
 }
 
-/* Where in the N bytes at P, of a page that is not whole, another one begins:
- * if all events of that are here, behind them. N: nowhere. */
+/* The offset at which another page begins in the N bytes of an incomplete page;
+ * if all of its events are present, after them. N: none. */
 static size_t
 find_head(const struct page_align *a, const uint8_t *p, size_t n)
 {
@@ -348,9 +349,9 @@ find_head(const struct page_align *a, const uint8_t *p, size_t n)
 	return n;
 }
 
-/* The page that was under way, of which N bytes have come. It begins where one
- * has to, so an idle CPU's may be much newer than the one before. What looks
- * like another one inside of it may be one, or not: neither becomes events. */
+/* Passes on the incomplete last page. It begins where a page is due, so on an
+ * idle CPU it may be much newer than the one before. Bytes inside it that look
+ * like another page may be one or not: neither becomes events. */
 static void
 give_last(struct page_align *a, const uint8_t *p, size_t n)
 {

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of one CPU's pages, in any pieces, become whole pages. That is more
- * than counting: when a stock recorder is told to end while it waits for its
- * socket, the rest of a page stays behind in a pipe of its, and the next page
- * begins where it stopped (trace-cmd 3.1.6). All that follows would be read at
- * wrong places. So each page is looked at; where one is no page, and another
- * begins inside of it, the first is cut there: what is whole of it stays, and
- * the next one says that events are missing in front of it.
- *
- * A page that can be read is given out as soon as it is whole, whatever its
- * time is: a machine sleeps for days, and clocks are set. Pages that cannot be
- * read, and in which no other begins, are given out as they are. If that is the
- * first page of a stream, or too many follow each other, nobody looks any more.
- * Pure; the bytes come from a peer.
+ * Divides the bytes of one CPU, which come in pieces of any size, into pages.
+ * Counting bytes is not enough: when a stock recorder is told to end while it
+ * waits for its socket, the rest of a page stays in a pipe, and the next page
+ * follows directly (trace-cmd 3.1.6). So each page is checked. Where a page is
+ * not valid and another one begins inside it, the first is cut there: its whole
+ * events stay, and the next page notes that events are missing. A readable page
+ * is passed on as soon as it is whole, whatever its time: a machine may sleep
+ * for days, and clocks are set. Unreadable pages in which no other begins are
+ * passed on unchanged. If that is the first page of a stream, or happens too
+ * often in a row, checking ends. Pure; the bytes come from a peer.
  */
 #ifndef TOOLS_FTRACE_PAGE_ALIGN_H
 #define TOOLS_FTRACE_PAGE_ALIGN_H
@@ -25,42 +22,42 @@
 #include "common/status.h"
 #include "tools/ftrace/page.h"
 
-/* So often in a row it is looked for a page where none is, as when a page ends
- * too early or cannot be read; from then on nobody looks. A page that ends
- * early is given out whole: few bytes must not become many pages. */
+/* The most failed searches for a page in a row, as when a page ends too early
+ * or is not readable; then checking ends. A page that ends early is passed on
+ * with its full size: a few bytes must not become many pages. */
 #define PAGE_ALIGN_MISSES_MAX 8
 
 struct page_align {
 	struct page_layout layout;
-	/* Whole pages, in order, one behind the other; borrowed. */
+	/* Called with whole pages, in order; borrowed. */
 	void (*pages)(void *arg, const uint8_t *p, size_t n);
 	void *arg;
-	uint8_t *rest; /* room for what cannot be told yet; owned */
+	uint8_t *rest; /* bytes not divided yet; owned */
 	size_t n_rest;
-	size_t wanted;	  /* with so many it is looked again */
-	uint8_t *changed; /* room for a page that was changed, behind REST */
-	uint64_t time;	  /* of the page before */
+	size_t wanted;	  /* the number of bytes at which to try again */
+	uint8_t *changed; /* a modified page, after REST in memory */
+	uint64_t time;	  /* of the previous page */
 	uint64_t cuts;	  /* pages of which a part is missing */
 	unsigned misses;
 	bool has_begun, is_off;
-	bool has_gap; /* events are missing in front of the next page */
+	bool has_gap; /* events are missing before the next page */
 };
 
-/* IS_OFF: nothing is looked at; pages are counted from the first byte. PAGES is
- * called by the two functions below only. */
+/* IS_OFF: do not check, only count bytes. PAGES is called by page_align_bytes()
+ * and page_align_end() only. */
 enum status page_align_init(struct page_align *a,
     const struct page_layout *layout, bool is_off,
     void (*pages)(void *arg, const uint8_t *p, size_t n), void *arg) MUST_CHECK;
-/* Zeros are fine. */
+/* A zeroed struct is fine. */
 void page_align_free(struct page_align *a);
 
-/* The memory that one has. */
+/* The memory that one struct page_align allocates. */
 size_t page_align_memory(const struct page_layout *layout);
 
-/* Two pages and a head are kept at most, until more comes. */
+/* Keeps at most two pages and a page_head() until more bytes come. */
 void page_align_bytes(struct page_align *a, const uint8_t *p, size_t n);
-/* No more bytes come: give out what is here, of a page that is not whole its
- * whole events. */
+/* No more bytes come: passes on the rest, with the whole events of an
+ * incomplete page. */
 void page_align_end(struct page_align *a);
 
 #endif

@@ -11,7 +11,7 @@
 struct page_feed_cpu {
 	struct page_feed *feed;
 	uint32_t cpu;
-	bool is_raw; /* there was no memory: the recording takes bytes */
+	bool is_raw; /* no memory: bytes are stored as they come */
 	struct page_align align;
 };
 
@@ -71,7 +71,7 @@ page_feed_init(struct page_feed *f, struct recording *recording,
 	return OK;
 }
 
-/* Its first bytes have come. */
+/* Handles the first bytes of a CPU. */
 static enum status
 begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 {

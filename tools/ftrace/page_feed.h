@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who else wants what a recorder sends, beside its file: something that shows
- * it live. It is made once the metadata is whole, and gets the pages of each
- * CPU as they come. It must not wait, and what it cannot take is its loss,
- * which it counts and logs: the file is whole all the same. The loop's thread.
+ * Passes the pages of a recorder to its file, and to a sink that shows them
+ * live. A sink is created once the metadata is whole, and gets the pages of
+ * each CPU as they come. It must not block; what it cannot take, it counts and
+ * logs. The file is complete in any case. The loop's thread.
  */
 #ifndef TOOLS_FTRACE_PAGE_FEED_H
 #define TOOLS_FTRACE_PAGE_FEED_H
@@ -19,92 +19,86 @@
 struct event_base;
 struct recorder_sink;
 
-/* Descriptors that a sink may have: two connections to a relay. */
+/* Descriptors of a sink: two connections to a relay. */
 #define SINK_FDS 2
-/* After end() it is waited for as long as it is not done, but no longer. */
+/* How long is_done() may be false after end(). */
 #define SINK_END_MS 120000
 
 struct recorder_sink_ops {
-	/* Whole pages of one CPU, in the order in which it sent them, that have
-	 * just come: SIZE is a multiple of the page size. Borrowed. */
+	/* Whole pages of one CPU, in the order in which they were sent. SIZE is
+	 * a multiple of the page size. Borrowed. */
 	void (*pages)(struct recorder_sink *s, uint32_t cpu,
 	    const uint8_t *pages, size_t size);
-	/* Nothing more comes. What is under way goes on. */
+	/* Nothing more comes. */
 	void (*end)(struct recorder_sink *s);
-	/* After end(): is all of it where it should be, or lost? Asked again
-	 * and again, until it is or nobody wants to wait any more. */
+	/* After end(): is everything delivered or lost? Called repeatedly. */
 	bool (*is_done)(struct recorder_sink *s);
-	/* The memory that it has now, which is less when what waits in it has
-	 * gone; but for packets, which have a limit of their own. */
+	/* Memory in use, without packets, which have a limit of their own. */
 	uint64_t (*memory)(const struct recorder_sink *s);
-	/* At any time, also without end(). What is not done is lost, and is
-	 * counted and logged. */
+	/* At any time, also without end(). The sink counts and logs what is not
+	 * delivered. */
 	void (*destroy)(struct recorder_sink *s);
 };
 
-/* The first member of whatever it is. */
+/* The first member of each sink. */
 struct recorder_sink {
 	const struct recorder_sink_ops *ops;
 };
 
-/* What is known of the recorder. */
+/* What a sink is told about a recorder. */
 struct recorder_about {
-	const char *name; /* HOST:PORT; borrowed for the sink's life */
+	const char *name; /* HOST:PORT; borrowed until destroy() */
 	uint32_t cpus;
 	uint32_t page_size;
 	const uint8_t *metadata; /* a trace.dat up to its pages; borrowed */
-	size_t metadata_size;	 /* for the call */
+	size_t metadata_size;	 /* during the call */
 };
 
-/* Makes one for each recorder. */
+/* Creates the sinks. */
 struct recorder_sink_maker {
-	/* Not OK: it is logged, and the recorder is stored only. */
+	/* Logs its failures; then the recorder is stored only. */
 	enum status (*make)(struct recorder_sink **out, void *arg,
 	    struct event_base *base,
 	    const struct recorder_about *about) MUST_CHECK;
 	void *arg;
 };
 
-/* Bytes of pages, in any pieces, become whole pages for a recording and a sink
- * (page_align). The sink's thread. */
-
 struct page_feed_cpu;
 struct recording;
 
 /* How bytes come, and what is done with them. */
 enum page_feed_how {
-	PAGE_FEED_STREAM,    /* pages are found in them */
+	PAGE_FEED_STREAM,    /* a stream: pages are found in it */
 	PAGE_FEED_DATAGRAMS, /* each is a page */
-	PAGE_FEED_RAW,	     /* the recording has them; there is no sink */
+	PAGE_FEED_RAW,	     /* stored as they come, without a sink */
 };
 
 struct page_feed {
 	struct recording *recording; /* borrowed */
-	struct recorder_sink *sink;  /* NULL: nobody wants them */
+	struct recorder_sink *sink;  /* NULL: none */
 	struct page_layout layout;
-	bool is_whole;	 /* what comes at a time is a page */
-	bool has_failed; /* there was no memory for a CPU */
+	bool is_whole;	 /* each call has whole pages */
+	bool has_failed; /* a CPU could not be given memory */
 	uint32_t cpus;
 	struct page_feed_cpu *all;
 };
 
-/* The memory that the pages of so many CPUs may need, as they come. */
+/* The most memory that dividing the pages of CPUS takes. */
 uint64_t page_feed_memory(
     const struct dat_layout *layout, uint32_t cpus, enum page_feed_how how);
-/* TAKE_SINK is given away, also on failure; NULL is fine. */
+/* Takes TAKE_SINK, also on failure; NULL is fine. */
 enum status page_feed_init(struct page_feed *f, struct recording *recording,
     struct recorder_sink *take_sink, const struct dat_layout *layout,
     enum page_feed_how how) MUST_CHECK;
-/* E_NOMEM, once: the sink is destroyed, since its pages cannot be told from
- * each other; the recording goes on. */
+/* E_NOMEM, once: the sink was destroyed, since pages cannot be divided; the
+ * recording continues. */
 enum status page_feed_bytes(
     struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n) MUST_CHECK;
-/* No more bytes come; the sink may have something to do. */
+/* No more bytes come. */
 void page_feed_end(struct page_feed *f);
-/* Pages of which the recorder has not sent all, and that were ended where they
- * stop. */
+/* Pages that the recorder did not send completely. */
 uint64_t page_feed_cuts(const struct page_feed *f);
-/* And the sink. Zeros are fine. */
+/* Also destroys the sink. A zeroed struct is fine. */
 void page_feed_free(struct page_feed *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-ftrace reach: a port here that is a guest's agent. Whoever
- * connects gets it through the broker; the ports that the agent names are
- * opened here, too, and take the places of the agent's in what it says. */
+/* tracepulse-ftrace reach: opens a port that leads to a guest's agent through
+ * the broker. Ports that the agent names are opened here, too, and replaced in
+ * its answer. */
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@
 
 struct reach;
 
-/* A port here for one of the agent's. */
+/* A port opened here for one of the agent's. */
 struct door {
 	struct reach *reach;
 	uint32_t stream;
 	uint16_t port; /* the agent's */
 	struct listener *listener;
-	bool is_used; /* once, as the agent's own */
+	bool is_used; /* each can be used once, like the agent's own */
 };
 
 struct reach {
@@ -40,7 +40,7 @@ struct reach {
 	char token[TOKEN_BYTES];
 	struct streams streams;
 	struct resp_finder finder;
-	int waiting_fd; /* whoever wants it, until the broker agrees; -1 */
+	int waiting_fd; /* the controller, until the broker has answered; -1 */
 	struct door doors[LINK_STREAMS_MAX];
 	uint32_t n_doors;
 };
@@ -63,7 +63,7 @@ end_session(struct reach *r)
 	r->streams.link = NULL;
 }
 
-/* Somebody connects to a port that stands for one of the agent's. */
+/* Handles a connection to a port that stands for one of the agent's. */
 static void
 on_door(void *arg, int take_fd, const struct sockaddr *peer)
 {
@@ -82,7 +82,7 @@ on_door(void *arg, int take_fd, const struct sockaddr *peer)
 	link_frame(r->streams.link, FRAME_OPEN, d->stream, port, sizeof(port));
 }
 
-/* A port here in place of *PORT. */
+/* Opens a port, and stores it in *PORT in place of the agent's. */
 static enum status
 add_door(struct reach *r, uint16_t *port)
 {
@@ -115,8 +115,8 @@ change_ports(struct reach *r, struct message_resp *resp)
 	return st;
 }
 
-/* What the agent says: up to its TRACE_RESP it waits, then goes on with the
- * ports changed. */
+/* Passes on bytes of the agent; those up to its TRACE_RESP wait, to have the
+ * ports replaced. */
 static void
 on_agent_bytes(struct reach *r, const uint8_t *p, size_t n)
 {
@@ -218,7 +218,7 @@ on_ended(void *arg)
 static const struct link_ops broker_ops = { on_line, on_frame, on_drained,
 	on_ended };
 
-/* A controller. An agent has one at a time. */
+/* Handles a new controller. An agent has one at a time. */
 static void
 on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-ftrace record: several guests of a broker at a time. */
+/* tracepulse-ftrace record: records several guests of a broker at a time. A
+ * guest is the agent's controller: its metadata and pages become a file
+ * PREFIX.NAME.dat, and go to a sink, as those of a recorder do. */
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -29,40 +31,40 @@
 
 /* The longest silence of an agent that was told to end. */
 #define GUEST_END_MS 10000
-/* What is under way when a recording is stopped, if it goes on. */
+/* The most time for data in flight when a recording is stopped. */
 #define GUEST_DRAIN_MS 300000
-/* What the pages of one guest may need while they come; a guest with pages of 4
- * KiB needs 12 KiB for each CPU. */
+/* The memory for dividing the pages of one guest. Pages of 4 KiB take 12 KiB
+ * for each CPU. */
 #define GUEST_PAGES_BYTES (32 << 20)
 
 struct guest;
 
 struct guest_config {
 	struct event_base *base;
-	struct background *names;     /* dial_create() */
-	struct background *finishing; /* puts files together */
+	struct background *names;     /* for dial_create() */
+	struct background *finishing; /* joins files */
 	const char *broker, *token;
-	char *const *arguments; /* of the agent's own "record" */
+	char *const *arguments; /* of the agent's "record" */
 	unsigned n_arguments;
 	struct recordings recordings;
 	bool is_kept;
 	const struct recorder_sink_maker *maker; /* NULL: files only */
-	/* It has ended, in order or not; its file is there. */
+	/* The guest has ended, and its file is done. */
 	void (*ended)(void *arg, struct guest *g);
 	void *arg;
 };
 
-/* How often it is looked whether something is over. */
+/* How often states that wait are checked. */
 #define LOOK_MS 50
 
 enum guest_state {
 	GUEST_ASKING,	/* until the agent has answered */
 	GUEST_METADATA, /* until it is whole */
 	GUEST_RUNNING,
-	GUEST_STOPPING,	 /* the agent was told */
+	GUEST_STOPPING,	 /* the agent was told to end */
 	GUEST_ENDING,	 /* nothing more comes */
-	GUEST_FINISHING, /* its file is being put together */
-	GUEST_SINKING,	 /* its sink has not taken all */
+	GUEST_FINISHING, /* its files are joined */
+	GUEST_SINKING,	 /* its sink is not done */
 	GUEST_ENDED,
 };
 
@@ -78,10 +80,10 @@ struct guest {
 	struct recording *recording;
 	struct page_feed feed;
 	uint32_t open; /* data streams that have not ended */
-	/* Of each stream: bytes that came, and were not told as taken. */
+	/* For each stream: bytes not reported as taken. */
 	uint32_t owed[LINK_STREAMS_MAX];
-	bool has_answered; /* CLOSE_RESP */
-	const char *why;   /* what is wrong, if it is known better */
+	bool has_answered; /* with CLOSE_RESP */
+	const char *why;   /* the reason of a failure; NULL: not known */
 	uint64_t stopped_ns, heard_ns;
 	struct background_job join_job;
 	enum status joined;
@@ -120,7 +122,6 @@ end(struct guest *g)
 	g->config.ended(g->config.arg, g);
 }
 
-/* The sink goes on beside it, and behind. */
 static void
 sink_rest(struct guest *g)
 {
@@ -139,7 +140,7 @@ on_joined(struct background_job *job)
 	sink_rest(g);
 }
 
-/* In a thread of its own: it has nothing but its files now. */
+/* In a thread, which alone uses the files now. */
 static void
 join_work(struct background_job *job)
 {
@@ -204,7 +205,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		look_again(g);
 }
 
-/* Is it over, in order? */
+/* Ends if the agent has ended, and all pages have come. */
 static void
 check_end(struct guest *g)
 {
@@ -218,7 +219,7 @@ on_resp(struct guest *g, const struct message *m)
 	enum status st = message_resp_decode(&g->resp, m);
 
 	if (st == OK && (g->resp.flags & MESSAGE_FLAG_FIFO) != 0)
-		return E_REFUSED; /* we did not ask for it */
+		return E_REFUSED; /* it was not requested */
 	if (st != OK)
 		return st;
 	if (g->config.is_kept)
@@ -253,7 +254,7 @@ open_feed(struct guest *g, const struct dat_layout *layout,
 	    is_large ? PAGE_FEED_RAW : PAGE_FEED_STREAM);
 }
 
-/* Its metadata is whole: what pages need, and their streams. */
+/* Begins the pages, and opens their streams; the metadata is whole. */
 static enum status
 begin_pages(struct guest *g)
 {
@@ -269,7 +270,7 @@ begin_pages(struct guest *g)
 		st = E_PROTOCOL;
 	if (st != OK) {
 		recording_unmap(g->recording);
-		/* No more of it comes. */
+		/* no more of it comes */
 		return st == E_MORE ? E_MALFORMED : st;
 	}
 	about.page_size = layout.page_size;
@@ -318,7 +319,7 @@ on_message(struct guest *g, const struct message *m)
 	return E_PROTOCOL;
 }
 
-/* Not all of it is the agent's fault. */
+/* Not every failure is the agent's. */
 static void
 refuse_agent(struct guest *g, enum status st)
 {
@@ -329,7 +330,7 @@ refuse_agent(struct guest *g, enum status st)
 	fail(g, g->why);
 }
 
-/* What the agent says on its control connection. */
+/* Handles bytes of the agent's control connection. */
 static void
 on_control(struct guest *g, const uint8_t *p, size_t n)
 {
@@ -386,7 +387,7 @@ on_line(void *arg, char *line)
 	buf_free(&out);
 }
 
-/* All that comes is taken at once. */
+/* Reports received bytes as taken, since they are used at once. */
 static void
 tell_taken(struct guest *g, uint32_t stream, size_t n)
 {
@@ -397,7 +398,7 @@ tell_taken(struct guest *g, uint32_t stream, size_t n)
 	g->owed[stream] = 0;
 }
 
-/* Stock agents do not say why; they print it. */
+/* A stock agent does not report the reason, but prints it. */
 static const char *
 ended_why(enum guest_state state)
 {
@@ -420,7 +421,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 
 	g->heard_ns = clock_now_ns();
 	if (kind == FRAME_TAKEN)
-		return; /* we say little */
+		return; /* little is sent */
 	if (kind == FRAME_DATA) {
 		tell_taken(g, stream, n);
 		if (stream == 0)
@@ -518,10 +519,10 @@ guest_is_good(const struct guest *g)
 #define OPTIONS_TABLE "tools/ftrace/record_options.tbl.h"
 #include "tools/client/option_rows.h"
 
-/* Guests of one recording, and words for their agents. */
+/* The most guests of one recording, and arguments for their agents. */
 #define RECORD_GUESTS_MAX 64
 #define RECORD_WORDS_MAX 256
-/* Files that are put together at a time. */
+/* Files joined at a time. */
 #define FINISH_THREADS 2
 #define DURATION_MAX_NS (100000 * NS_PER_S)
 #define HOLD_MAX_NS (3600 * NS_PER_S)
@@ -550,7 +551,7 @@ on_guest_ended(void *arg, struct guest *g)
 		(void)event_base_loopbreak(r->config.base);
 }
 
-/* All of them; a second signal ends it at once. */
+/* Stops all guests; a second signal ends the program. */
 static void
 on_stop(evutil_socket_t number, short what, void *arg)
 {
@@ -637,7 +638,7 @@ static const struct command command = {
 	.set = set_option,
 };
 
-/* What a recording that was killed has left. */
+/* Joins the files of a recording that was killed. */
 static void
 on_left(void *arg, struct recording *take)
 {
@@ -648,7 +649,7 @@ on_left(void *arg, struct recording *take)
 	recording_destroy(take);
 }
 
-/* What must be there before anything begins. */
+/* Does what may fail before anything begins. */
 static enum status
 prepare(struct record *r)
 {

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* From the last word of a recorder until nothing is left of it: what is under
- * way, its name, its file, its sink. */
 #include "tools/ftrace/recorder.h"
 
 #include <errno.h>
@@ -18,7 +16,7 @@
 #include "tools/client/tcp_options.h"
 #include "tools/ftrace/recorder_internal.h"
 
-/* A name server that does not answer delays a file by so much. */
+/* The longest delay of a file by a name server. */
 #define NAME_WAIT_MS 2000
 
 void
@@ -54,14 +52,14 @@ tell_pages(const struct recorder *r)
 	    recording_file(g));
 }
 
-/* What there is of it, and what is missing. */
+/* Logs what was recorded, and what is missing. */
 static void
 tell_end(const struct recorder *r)
 {
 	const uint64_t lost = recording_lost(r->recording);
 	const uint64_t cuts = page_feed_cuts(&r->feed);
 
-	/* Why there is no file was told; of what was left, no more is known. */
+	/* If a file could not be made, the reason was logged. */
 	if (r->finished == OK || recording_knows_pages(r->recording))
 		tell_pages(r);
 	if (cuts > 0)
@@ -85,7 +83,7 @@ tell_end(const struct recorder *r)
 		    lost);
 }
 
-/* Its file is there. What only that needed is for others. */
+/* The file is done: release what only the file used. */
 static void
 on_finished(struct background_job *job)
 {
@@ -102,7 +100,7 @@ on_finished(struct background_job *job)
 	recorder_advance(r);
 }
 
-/* In a thread of its own: it has nothing but its files now. */
+/* In a thread, which alone uses the files now. */
 static void
 finish_work(struct background_job *job)
 {
@@ -111,7 +109,7 @@ finish_work(struct background_job *job)
 	r->finished = recording_finish(r->recording);
 }
 
-/* Does something that it has sent still come? */
+/* Is more data in flight? */
 static bool
 is_draining(const struct recorder *r, uint64_t now)
 {
@@ -138,7 +136,7 @@ is_sinking(const struct recorder *r, uint64_t now)
 		   now - r->all->ending_ns < SINK_STOP_MS * NS_PER_MS);
 }
 
-/* No more pages come. */
+/* Ends the pages: no more come. */
 static void
 end_pages(struct recorder *r, uint64_t now)
 {
@@ -182,13 +180,13 @@ recorder_advance(struct recorder *r)
 		recorder_set_timer(r, LOOK_MS);
 }
 
-/* The name of a recorder's host, which its file is called by, as the stock
- * listener does it. A name server may be slow, so a thread asks. */
+/* The host name of a recorder, which its file is named by, as stock names it. A
+ * thread looks it up, since name servers may be slow. */
 
-/* Of a host's name; the port has its place behind it. */
+/* The longest host name; the port follows it. */
 #define HOST_BYTES 128
 
-/* Who answers for an address is not trusted: letters, digits, '.', '-', '_'. */
+/* A name server is not trusted: letters, digits, '.', '-' and '_'. */
 static bool
 is_host(const char *s)
 {
@@ -198,7 +196,7 @@ is_host(const char *s)
 		   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == strlen(s);
 }
 
-/* Its recorder may be gone before the answer comes. */
+/* A lookup, which may outlive its recorder. */
 struct name_query {
 	struct background_job job;
 	struct recorder *recorder; /* NULL: gone */
@@ -217,7 +215,7 @@ ask_name(struct background_job *job)
 	char host[NI_MAXHOST] = "";
 	int err;
 
-	/* Of IPv4 in IPv6, the name of the IPv4 address. */
+	/* Mapped IPv4: look up the IPv4 address. */
 	if (a.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
 		memcpy(&in.sin_addr, &in6->sin6_addr.s6_addr[12], 4);
 		memcpy(&a, &in, sizeof(in));
@@ -248,7 +246,7 @@ recorder_name_find(struct recorder *r)
 	struct name_query *q = calloc(1, sizeof(*q));
 
 	if (q == NULL)
-		return; /* the address is name enough */
+		return; /* the name stays the address */
 	q->recorder = r;
 	q->peer = r->peer;
 	q->job = (struct background_job){ .work = ask_name,
@@ -265,15 +263,15 @@ recorder_name_forget(struct recorder *r)
 	if (q == NULL)
 		return;
 	r->naming = NULL;
-	/* Nobody waits behind who is gone: queries are slow, and those who come
-	 * and go could make any number of them. */
+	/* A lookup that still waits is removed: otherwise recorders that come
+	 * and go could queue any number of slow lookups. */
 	if (background_cancel(&q->job))
 		free(q);
 	else
 		q->recorder = NULL;
 }
 
-/* Bytes of a control connection that are taken in a turn of the loop. */
+/* Bytes read from a control connection in one cycle of the loop. */
 #define READ_SIZE (64 << 10)
 
 void
@@ -335,7 +333,7 @@ recorder_take_ports(struct recorder *r, uint32_t n)
 	const uint32_t half = (all->port_last - all->port_first + 1u) / 2;
 	const uint32_t of_others = recorder_of_host(r).ports;
 
-	/* The only one of a host may have them all. */
+	/* The only recorder of a host may have all ports. */
 	if (of_others > 0 && of_others + n > half) {
 		r->dialog.why = "its host has half of all ports for pages";
 		return E_LIMIT;
@@ -378,7 +376,7 @@ recorder_destroy(struct recorder *r)
 		all->gone(all->arg);
 }
 
-/* Nothing more is asked of it or answered. */
+/* Ends the dialog; data in flight is still read. */
 static void
 end_control(struct recorder *r)
 {
@@ -410,7 +408,7 @@ recorder_named(struct recorder *r, const char *name)
 	recorder_advance(r);
 }
 
-/* Until its pages come, a recorder has to hurry. */
+/* Until its pages come, a recorder must meet time limits. */
 static bool
 is_late(const struct recorder *r, uint64_t now)
 {
@@ -443,7 +441,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	recorder_advance(r);
 }
 
-/* Send what the dialog answers. False: the connection is gone. */
+/* Sends pending replies. False: the connection is gone. */
 static bool
 send_replies(struct recorder *r)
 {
@@ -508,14 +506,15 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	(void)!recorder_look_at_metadata(r, true);
-	/* V1 ends so; V3 says CLOSE before. */
+	/* V1 ends like this; V3 sends CLOSE first. */
 	if (!r->dialog.begin.is_v1 || r->state != RECORDER_RUNNING)
 		log_peer(LOG_WARN, "peer=%s: the connection is lost", r->name);
 	end_control(r);
 }
 
-/* Is there room for another one of its host? If not, *REST is the oldest whose
- * file is there, and whose sink only has not taken all. */
+/* Returns why a recorder of PEER may not be added, or NULL. *REST is the oldest
+ * recorder that could be closed for it: one whose file is done, and only the
+ * sink is not. */
 static const char *
 why_not(const struct recorders *all, const struct sockaddr *peer,
     struct recorder **rest)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One recorder: its control connection, its data sockets, its files, and who
- * else wants its pages. It ends in order (CLOSE), when its connection is lost,
- * when it breaks a rule or a limit, or when the listener ends; what came until
- * then is put into its file, which does not wait for who else wants it.
- * libevent; the loop's thread.
+ * One recorder: its control connection, its data sockets, its files, and its
+ * sink. It ends with CLOSE, with its connection, when it breaks a rule or a
+ * limit, or when the listener ends; what has arrived until then is in its file.
+ * The file does not wait for the sink. libevent; the loop's thread.
  */
 #ifndef TOOLS_FTRACE_RECORDER_H
 #define TOOLS_FTRACE_RECORDER_H
@@ -19,37 +18,36 @@
 #include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recording.h"
 
-/* From the connection until the recorder has said how many CPUs it has; stock
- * waits as long for each message. */
+/* From the connection until the recorder has stated its CPUs; stock waits as
+ * long for each message. */
 #define GREETING_MS 5000
-/* The whole metadata; and the longest silence within it, as stock. */
+/* The whole metadata; and the longest pause in it, as in stock. */
 #define METADATA_MS 120000
 #define METADATA_SILENCE_MS 5000
-/* What is under way when a recorder has ended, at most. */
+/* The most time for data in flight after a recorder has ended. */
 #define DRAIN_MS 300000
-/* When the listener is told to end, who else wants its pages has so long for
- * the last ones. */
+/* The time that sinks get for the last pages when the listener is told to end.
+ * */
 #define SINK_STOP_MS 10000
-/* Recorders at a time, with those whose files are being finished; of one
- * host. */
+/* The most recorders at a time, in all and of one host, including those whose
+ * files are being joined. */
 #define RECORDERS_MAX 256
 #define RECORDERS_OF_HOST_MAX 64
-/* CPUs of one recorder: more ports do not fit into the answer. Descriptors
- * decide earlier. */
+/* The most CPUs of one recorder: more ports do not fit in the answer. Usually
+ * the limit of descriptors is reached first. */
 #define RECORDER_CPUS_MAX 1600
-/* Without files, metadata is held in memory: that of all recorders. */
+/* Metadata of all recorders, which is in memory if no files are written. */
 #define METADATA_MEMORY_BYTES (256 << 20)
 
-/* What the pages of all recorders may need while they come, and what else their
- * sinks have; half of it those of one host. Pages of 4 KiB need 12 KiB for each
- * CPU. */
+/* The memory of the pages of all recorders in transit, and of their sinks; half
+ * of it for one host. Pages of 4 KiB take 12 KiB for each CPU. */
 #define PAGES_MEMORY_BYTES (UINT64_C(1) << 30)
 
 struct background;
 struct event_base;
 struct recorder;
 
-/* What all recorders of a listener share. */
+/* What the recorders of a listener share. */
 struct recorders {
 	struct event_base *base;
 	struct recordings recordings;
@@ -63,21 +61,20 @@ struct recorders {
 
 	struct list list;
 	unsigned n;
-	uint64_t fds, fds_max; /* descriptors that they have, and may have */
+	uint64_t fds, fds_max; /* descriptors in use, and their limit */
 	uint64_t memory;       /* of metadata in memory */
-	/* For tests and for who waits for the end; NULL: nobody. */
+	/* A recorder is gone; NULL: not used. */
 	void (*gone)(void *arg);
 	void *arg;
 };
 
-/* A connection was accepted. What is refused is logged and closed. */
+/* Handles a new connection. Refusals are logged and closed. */
 void recorder_accept(
     struct recorders *all, int take_fd, const struct sockaddr *peer);
-/* A recording that a former listener has left is put together. */
+/* Joins the files of a recording that a former listener left. */
 void recorder_finish_left(struct recorders *all, struct recording *take);
-/* The listener ends: read what is here, and put together what there is. They
- * are gone when ALL->n is 0: their files are there, and SINK_STOP_MS are over
- * at the latest. */
+/* Ends all recorders: reads what has arrived, and joins the files. ALL->n is 0
+ * when all are gone, after SINK_STOP_MS at the latest. */
 void recorders_end(struct recorders *all);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recorder sends: its metadata, then pages. */
+/* The data of a recorder: its metadata, then its pages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "tools/ftrace/dat_layout.h"
 #include "tools/ftrace/recorder_internal.h"
 
-/* A look at V1 metadata that takes longer has a pause behind it, so that
- * looking takes one part in so many of the time: it may come byte by byte. */
+/* V1 metadata may come byte by byte. After a check that takes longer, wait, so
+ * that checks take this share of the time. */
 #define LONG_LOOK_NS NS_PER_MS
 #define LOOK_SHARE 20
 
@@ -28,7 +28,7 @@ on_ended(void *arg, uint32_t cpu)
 	struct recorder *r = arg;
 
 	log_debug("peer=%s: all pages of CPU %u are here", r->name, cpu);
-	/* Perhaps this was what was waited for. */
+	/* The recorder may have waited for this. */
 	if (r->state == RECORDER_DRAINING)
 		recorder_set_timer(r, 0);
 }
@@ -42,8 +42,8 @@ make_recording(struct recorder *r, uint32_t cpus)
 	    &r->recording, &r->all->recordings, r->name, cpus);
 }
 
-/* Asked before it has ports, since a recorder that gets none tells its user,
- * and when its metadata is here, which counts. */
+/* Checked when it asks for ports, since a refusal is shown to its user then,
+ * and again when the metadata states the size. */
 static enum status
 check_page_size(struct recorder *r, bool is_tcp, uint32_t page_size)
 {
@@ -94,7 +94,7 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	return st;
 }
 
-/* Is there memory for N bytes more? */
+/* Would N more bytes be within the limits? */
 static bool
 has_room(const struct recorder *r, uint64_t n)
 {
@@ -107,8 +107,8 @@ has_room(const struct recorder *r, uint64_t n)
 	       recorder_of_host(r).memory + n <= PAGES_MEMORY_BYTES / 2;
 }
 
-/* NULL: it is stored only, which is logged. What it needs is known when it is
- * made. */
+/* NULL: the recorder is stored only, which was logged. The memory of a sink is
+ * known once it exists. */
 static struct recorder_sink *
 make_sink(struct recorder *r, const struct recorder_about *about)
 {
@@ -152,7 +152,7 @@ begin_feed(struct recorder *r, const struct dat_layout *layout,
 	return page_feed_init(&r->feed, r->recording, sink, layout, how);
 }
 
-/* Whole metadata: what pages need. */
+/* Begins the pages; the metadata is whole. */
 static enum status
 begin_pages(struct recorder *r, const struct dat_layout *layout,
     const uint8_t *p, size_t n)
@@ -174,7 +174,7 @@ begin_pages(struct recorder *r, const struct dat_layout *layout,
 	return data_sockets_start(r->data, layout->page_size);
 }
 
-/* E_MORE: it is not whole yet. */
+/* E_MORE: the metadata is not whole. */
 static enum status
 look(struct recorder *r)
 {
@@ -227,7 +227,7 @@ on_metadata(void *arg, const uint8_t *p, size_t n)
 	struct recorder *r = arg;
 	enum status st;
 
-	/* A recorder of V1 that says more than we know. */
+	/* V1: unexpected bytes after the metadata. */
 	if (r->state != RECORDER_TALKING) {
 		r->dialog.why = "bytes behind the metadata";
 		return E_PROTOCOL;
@@ -237,7 +237,7 @@ on_metadata(void *arg, const uint8_t *p, size_t n)
 		return E_LIMIT;
 	}
 	st = recording_metadata(r->recording, p, n);
-	/* What was not stored is not given back at its end. */
+	/* Charge only stored metadata: only that is released later. */
 	if (!r->all->is_kept && st == OK)
 		r->all->memory += n;
 	return st;

@@ -8,7 +8,6 @@
 
 #define VERSION_3 "-1V3"
 #define MAGIC_3 "766679"
-/* Behind a V1 CPU count: page size, number of options. */
 #define V1_NUMBERS 2
 
 void
@@ -16,7 +15,7 @@ recorder_dialog_init(
     struct recorder_dialog *d, const struct recorder_dialog_ops *ops, void *arg)
 {
 	*d = (struct recorder_dialog){ .ops = ops, .arg = arg };
-	/* Without a NUL: this is how V1 and V3 recorders read it. */
+	/* Without a NUL, as V1 and V3 recorders expect it. */
 	buf_bytes(&d->out, "tracecmd", 8);
 }
 
@@ -34,8 +33,8 @@ wrong(struct recorder_dialog *d, enum status st, const char *why)
 	return st;
 }
 
-/* Take N bytes of D's input, and whatever of P is needed for that; E_MORE: all
- * of P was put into the input. */
+/* Moves bytes from P until the input has NEED bytes. E_MORE: P does not
+ * suffice, all of it was moved. */
 static enum status
 gather(struct recorder_dialog *d, const uint8_t **p, size_t *n, size_t need)
 {
@@ -50,7 +49,7 @@ gather(struct recorder_dialog *d, const uint8_t **p, size_t *n, size_t need)
 	return buf_len(&d->in) == need ? OK : E_MORE;
 }
 
-/* A NUL-terminated string; OUT has room for GREETING_BYTES_MAX. */
+/* A NUL-terminated string; OUT has GREETING_BYTES_MAX bytes. */
 static enum status
 gather_string(
     struct recorder_dialog *d, const uint8_t **p, size_t *n, char *out)
@@ -69,7 +68,7 @@ gather_string(
 	return OK;
 }
 
-/* The session can begin: ports for each CPU. */
+/* Gets ports for the CPUs. */
 static enum status
 begin(struct recorder_dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
 {
@@ -157,8 +156,8 @@ on_string(struct recorder_dialog *d, const char *text)
 		d->state = DIALOG_OPTIONS;
 		return OK;
 	case DIALOG_OPTIONS:
-		/* Nobody sends any, and nothing says what they would mean. In
-		 * the wire's 8 bytes this string is empty. */
+		/* No recorder sends any, and their meaning is not known. In the
+		 * 8 bytes on the wire this string is empty. */
 		if (*text != '\0' && strcmp(text, "0") != 0)
 			return wrong(d, E_PROTOCOL, "options in the greeting");
 		buf_bytes(&d->out, "OK", 2);
@@ -208,7 +207,7 @@ on_tinit(struct recorder_dialog *d, const struct message *m)
 	return OK;
 }
 
-/* Any other message, or one at another time. */
+/* Answers an unknown or unexpected message. */
 static enum status
 not_supported(struct recorder_dialog *d, const struct message *m)
 {
@@ -243,7 +242,7 @@ on_message(struct recorder_dialog *d, const struct message *m)
 	return st;
 }
 
-/* One message, whole in P, or gathered. */
+/* Takes one message, from P if it is whole there. */
 static enum status
 take_message(struct recorder_dialog *d, const uint8_t **p, size_t *n)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A listener's side of a recorder's control connection, without its socket:
+ * The listener's side of a recorder's control connection, without the socket:
  * bytes in, calls and replies out. Protocol V3, and V1 of trace-cmd up to 2.6.
  *
  *	greeting    "tracecmd", the recorder's version, ours
- *	begin       what the recorder has: its CPUs; we answer with ports
+ *	begin       the recorder states its CPUs, and gets ports
  *	metadata    the first part of a trace.dat
- *	running     the recorder's pages come over other sockets
- *	closed      it has closed in order
+ *	running     the pages come over other sockets
+ *	closed      the recorder has closed in order
  *
- * With V1, nothing says where the metadata ends: whoever takes it finds out,
- *and the session ends with the connection. One owner.
+ * V1 does not mark the end of the metadata: the owner detects it, and the
+ * session ends with the connection. One owner.
  */
 #ifndef TOOLS_FTRACE_RECORDER_DIALOG_H
 #define TOOLS_FTRACE_RECORDER_DIALOG_H
@@ -24,39 +24,39 @@
 #include "common/status.h"
 #include "tools/ftrace/message.h"
 
-/* Bytes of a string of the greeting: versions and decimal numbers. */
+/* The most bytes of a string in the greeting: versions, decimal numbers. */
 #define GREETING_BYTES_MAX 32
-/* Bytes of an option of V1; stock takes no more, and the only one is "TCP". */
+/* The most bytes of a V1 option, as in stock; the only option is "TCP". */
 #define V1_OPTION_BYTES_MAX 4096
-/* Options of V1. */
+/* The most V1 options. */
 #define V1_OPTIONS_MAX 16
-/* Replies that wait to be sent: a recorder that asks and never reads. */
+/* The most unsent replies, for a recorder that does not read them. */
 #define DIALOG_REPLY_BYTES_MAX (64 << 10)
 
 enum dialog_state {
-	DIALOG_VERSION,	  /* which one does it speak? */
+	DIALOG_VERSION,	  /* the recorder's version is expected */
 	DIALOG_MAGIC,	  /* V3: the number that confirms it */
-	DIALOG_OPTIONS,	  /* V3: "0" behind it */
+	DIALOG_OPTIONS,	  /* V3: "0" after it */
 	DIALOG_TINIT,	  /* V3 */
 	DIALOG_V1_NUMBER, /* V1: page size, then number of options */
-	DIALOG_V1_SIZE,	  /* V1: the size of the next option */
+	DIALOG_V1_SIZE,	  /* V1: size of the next option */
 	DIALOG_V1_OPTION, /* V1: its bytes */
 	DIALOG_METADATA,
 	DIALOG_RUNNING,
 	DIALOG_CLOSED,
 };
 
-/* What a session begins with. */
+/* What a recorder states at the beginning. */
 struct recorder_dialog_begin {
 	uint32_t cpus, page_size;
 	bool is_tcp; /* data over TCP, not UDP */
 	bool is_v1;
-	unsigned unknown; /* options that we do not know; ignored */
+	unsigned unknown; /* options that are not known */
 };
 
 struct recorder_dialog_ops {
-	/* Open a data socket for each CPU, and say their ports. Not OK: the
-	 * connection is closed. */
+	/* Open a data socket for each CPU, and return their ports. On failure
+	 * the connection is closed. */
 	enum status (*begin)(void *arg,
 	    const struct recorder_dialog_begin *begin,
 	    uint16_t ports[MESSAGE_CPUS_MAX]);
@@ -70,22 +70,23 @@ struct recorder_dialog {
 	void *arg;
 	enum dialog_state state;
 	struct recorder_dialog_begin begin;
-	struct buf in;	/* a string or message that is not whole yet */
+	struct buf in;	/* an incomplete string or message */
 	struct buf out; /* replies; the owner sends and consumes them */
-	char refused[GREETING_BYTES_MAX]; /* the last version that we refused */
-	uint32_t v1_numbers, v1_options, v1_size; /* what V1 has said */
+	char
+	    refused[GREETING_BYTES_MAX]; /* the last version that was refused */
+	uint32_t v1_numbers, v1_options, v1_size; /* stated by V1 */
 	unsigned not_supported; /* messages that came at the wrong time */
-	const char
-	    *why; /* what was wrong, once recorder_dialog_input() failed */
+	const char *why;	/* set when recorder_dialog_input() fails */
 };
 
 void recorder_dialog_init(struct recorder_dialog *d,
     const struct recorder_dialog_ops *ops, void *arg);
 void recorder_dialog_free(struct recorder_dialog *d);
-/* Bytes came. Not OK: close. Once it is closed, bytes are ignored. */
+/* Handles received bytes. On failure close the connection. Bytes after CLOSE
+ * are ignored. */
 enum status recorder_dialog_input(
     struct recorder_dialog *d, const uint8_t *p, size_t n) MUST_CHECK;
-/* Has it come to the point where nothing is waited for but pages? */
+/* Has the greeting ended, with ports in the reply? */
 static inline bool
 recorder_dialog_has_begun(const struct recorder_dialog *d)
 {

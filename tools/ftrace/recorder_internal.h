@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What recorder*.c share. */
+/* Shared by recorder.c and recorder_data.c. */
 #ifndef TOOLS_FTRACE_RECORDER_INTERNAL_H
 #define TOOLS_FTRACE_RECORDER_INTERNAL_H
 
@@ -12,12 +12,12 @@
 #include "tools/ftrace/recorder_dialog.h"
 
 enum recorder_state {
-	RECORDER_TALKING,   /* until its metadata is whole */
+	RECORDER_TALKING,   /* until the metadata is whole */
 	RECORDER_RUNNING,   /* pages come */
-	RECORDER_DRAINING,  /* it has ended; what is under way still comes */
-	RECORDER_NAMING,    /* its name is asked for, for its file */
-	RECORDER_FINISHING, /* its file is being put together */
-	RECORDER_SINKING,   /* its sink has not taken all */
+	RECORDER_DRAINING,  /* it has ended; data in flight still comes */
+	RECORDER_NAMING,    /* its host name is looked up, for the file */
+	RECORDER_FINISHING, /* its files are joined */
+	RECORDER_SINKING,   /* its sink is not done */
 };
 
 struct name_query;
@@ -32,62 +32,54 @@ struct recorder {
 	struct event *readable, *writable, *timer;
 	struct recorder_dialog dialog;
 	uint64_t began_ns, heard_ns, ended_ns;
-	uint64_t look_ns; /* V1: metadata is not looked at before */
-	uint64_t fds;	  /* accounted */
-	uint32_t ports;	  /* of its pages, in use */
+	uint64_t look_ns; /* V1: time of the next check whether the metadata is
+			     whole */
+	uint64_t fds;	  /* in the account */
+	uint32_t ports;	  /* ports for pages, in the account */
 
 	struct recording *recording;
 	struct data_sockets *data;
 	struct data_counts counts;
-	struct page_feed feed; /* its sink */
-	uint64_t pages_memory; /* that they may need */
+	struct page_feed feed; /* has the sink */
+	uint64_t pages_memory; /* memory for dividing them, in the account */
 	uint32_t page_size;
 
 	struct background_job finish_job;
-	struct name_query *naming; /* NULL: its name is not asked for now */
+	struct name_query *naming; /* NULL: no lookup */
 	enum status finished;
 };
 
-/* recorder_data.c: what the dialog asks for. */
+/* recorder_data.c: what the dialog calls. */
 extern const struct recorder_dialog_ops recorder_dialog_ops;
-/* V1: is the metadata whole now? Not each time, if it takes long, but if no
- * more of it comes. */
+/* V1: checks whether the metadata is whole. Checks that take long are made
+ * rarely, unless IS_LAST: no more bytes come. */
 enum status recorder_look_at_metadata(
     struct recorder *r, bool is_last) MUST_CHECK;
-/* Its data sockets go. */
+/* Closes the data sockets. */
 void recorder_data_free(struct recorder *r);
 
-/* recorder_name.c */
-/* Look its name up; recorder_named() is the answer. */
 void recorder_name_find(struct recorder *r);
-/* It is not interested any more. */
 void recorder_name_forget(struct recorder *r);
 
-/* recorder_end.c */
-/* How often it is looked whether something is over. */
+/* How often states that wait are checked. */
 #define LOOK_MS 50
-/* To the next state, for as long as nothing is waited for. It may be gone
- * then. */
+/* Changes to the next states that need not wait. R may be destroyed. */
 void recorder_advance(struct recorder *r);
-/* Put its file together; then it goes on. */
 void recorder_finish_file(struct recorder *r);
 void recorder_free_recording(struct recorder *r);
 
-/* recorder.c */
 void recorder_destroy(struct recorder *r);
-/* What all recorders of its host have, with its own. */
 struct recorder_share {
 	uint64_t fds, memory;
 	uint32_t ports;
 };
 struct recorder_share recorder_of_host(const struct recorder *r);
-/* The memory of its pages and its sink at this time. */
+/* The memory of its pages and its sink. */
 uint64_t recorder_memory(const struct recorder *r);
-/* Descriptors are taken for it; E_LIMIT: there are no more. */
+/* Charges descriptors to it. E_LIMIT: too many are in use. */
 enum status recorder_take_fds(struct recorder *r, uint64_t n) MUST_CHECK;
-/* The same of ports for pages. */
+/* The same for ports of pages. */
 enum status recorder_take_ports(struct recorder *r, uint32_t n) MUST_CHECK;
-/* Its name is known: NAME; "": it has none but its address. */
 void recorder_named(struct recorder *r, const char *name);
 void recorder_set_timer(struct recorder *r, uint64_t ms);
 

@@ -19,29 +19,29 @@
 #include "tools/ftrace/message.h"
 
 #define NAME_SUFFIX ".recording"
-/* Names that are tried when one is taken. */
+/* Numbers tried when a name is taken. */
 #define NAME_TRIES 1000
 #define PATH_ROOM 512
 
 struct part {
-	int fd;		   /* -1: not open */
-	uint64_t received; /* bytes that came */
+	int fd;		   /* -1: closed */
+	uint64_t received; /* bytes that arrived */
 	uint64_t size;	   /* bytes in the file */
-	bool is_cut;	   /* wait for the next page: one was not written */
+	bool is_cut;	   /* a page was not written: wait for the next one */
 };
 
 struct recording {
 	struct recordings in;
 	bool is_kept; /* it has files */
 	char name[RECORDING_NAME_MAX];
-	char work[PATH_ROOM]; /* the directory's name */
-	char file[PATH_ROOM]; /* the final name, once it is there */
+	char work[PATH_ROOM]; /* name of the directory */
+	char file[PATH_ROOM]; /* the final name, once it exists */
 	int work_fd, metadata_fd;
 	uint64_t metadata_size;
 	const uint8_t *map;
 	size_t map_size;
-	uint32_t page_size; /* 0: not known yet */
-	bool has_failed;    /* and this was logged */
+	uint32_t page_size; /* 0: not known */
+	bool has_failed;    /* a failure was logged */
 	uint64_t lost;
 	uint32_t n_parts;
 	struct part parts[];
@@ -83,8 +83,8 @@ work_name(char out[PATH_ROOM], const struct recording *r, const char *name,
 	    out, PATH_ROOM, ".%s.%s%s" NAME_SUFFIX, r->in.prefix, name, suffix);
 }
 
-/* The directory is ours: locked, and not removed by who thought that it had
- * been left before the lock was there. */
+/* Locks the directory, unless another process removed it before the lock: it
+ * may have seemed to be left. */
 static bool
 lock_work(struct recording *r)
 {
@@ -141,8 +141,8 @@ recording_create(struct recording **out, const struct recordings *in,
 		return E_NOMEM;
 	r->is_kept = true;
 	st = make_work(r);
-	/* All parts are there before the metadata: their number is that of the
-	 * CPUs, also for the next start. */
+	/* All parts exist before the metadata does: at the next start their
+	 * number is that of the CPUs. */
 	for (uint32_t i = 0; i < cpus && st == OK; i++) {
 		char part[PATH_ROOM];
 
@@ -236,7 +236,7 @@ recording_rename(struct recording *r, const char *name)
 	snprintf(r->name, sizeof(r->name), "%s", name);
 }
 
-/* How many bytes there was room for. */
+/* Returns how many bytes were written. */
 static size_t
 write_some(int fd, const uint8_t *p, size_t n, uint64_t at)
 {
@@ -308,7 +308,7 @@ recording_set_page_size(struct recording *r, uint32_t page_size)
 	r->page_size = page_size;
 }
 
-/* Whole pages stay; what has begun is lost. */
+/* Keeps the whole pages of the part. */
 static void
 cut(struct recording *r, struct part *part, size_t n)
 {
@@ -381,7 +381,7 @@ recording_lost(const struct recording *r)
 	return r->lost;
 }
 
-/* Bytes that one system call copies. */
+/* Bytes copied by one system call. */
 #define COPY_BYTES (8 << 20)
 
 static enum status
@@ -392,7 +392,7 @@ complain_of(const struct recording *r, const char *what)
 	return E_IO;
 }
 
-/* N bytes of FROM, from its beginning, to the place of TO. */
+/* Copies the first N bytes of FROM to TO, at its offset. */
 static bool
 copy(int to, int from, uint64_t n)
 {
@@ -407,13 +407,13 @@ copy(int to, int from, uint64_t n)
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		/* Not every file system has it. */
+		/* Not every file system supports it. */
 		if (got <= 0 && by_range && errno != ENOSPC && errno != EIO) {
 			by_range = false;
 			continue;
 		}
 		if (got == 0)
-			errno = EIO; /* somebody has cut it short */
+			errno = EIO; /* the file was cut short */
 		if (got <= 0)
 			return false;
 		n -= (uint64_t)got;
@@ -449,7 +449,7 @@ put_pages(const struct recording *r, int fd, uint32_t cpu,
 	return is_ok;
 }
 
-/* Everything, at its place. */
+/* Writes everything to its place. */
 static bool
 put_all(const struct recording *r, int fd, const struct dat_plan *plan,
     const struct dat_part *cpus)
@@ -464,7 +464,7 @@ put_all(const struct recording *r, int fd, const struct dat_plan *plan,
 	    (lseek(fd, (off_t)plan->tail_offset, SEEK_SET) < 0 ||
 		!put(fd, &plan->tail)))
 		return false;
-	/* Zeros behind the last page, if there are no pages. */
+	/* Without pages the file ends with zeros. */
 	if (ftruncate(fd, (off_t)plan->size) != 0)
 		return false;
 	return !plan->has_patch ||
@@ -495,7 +495,7 @@ join(struct recording *r, const struct dat_layout *layout)
 		    fdatasync(fd) != 0 ||
 		    renameat(r->work_fd, "joined", r->work_fd, "whole") != 0) {
 			st = complain_of(r, "cannot be put together");
-			/* On a full disk it would be in everybody's way. */
+			/* On a full disk it would only take space. */
 			(void)unlinkat(r->work_fd, "joined", 0);
 		}
 		if (fd >= 0)
@@ -506,8 +506,8 @@ join(struct recording *r, const struct dat_layout *layout)
 	return st;
 }
 
-/* The last CPU first: what a kill leaves is numbered without a gap, and without
- * metadata nothing is made of it. */
+/* The last CPU first: after a kill the rest is numbered without a gap, and
+ * without metadata it is not used. */
 static void
 remove_parts(const struct recording *r)
 {
@@ -570,7 +570,7 @@ has_pages(const struct recording *r)
 	return false;
 }
 
-/* OK: "whole" is there. E_NOENT: nothing can be made of it. */
+/* OK: "whole" exists. E_NOENT: it cannot be made. */
 static enum status
 make_whole(struct recording *r)
 {
@@ -627,10 +627,10 @@ recording_discard(struct recording *r)
 	remove_work(r);
 }
 
-/* What a listener that was killed has left. */
+/* Recordings that a killed process has left. */
 
-/* The recorder's name, which stands between prefix and suffix. False: this is
- * no directory of a recording of ours. */
+/* Extracts the recorder's name, between prefix and suffix. False: ENTRY is not
+ * the directory of a recording. */
 static bool
 find_name(char out[RECORDING_NAME_MAX], const char *entry, const char *prefix)
 {
@@ -648,7 +648,7 @@ find_name(char out[RECORDING_NAME_MAX], const char *entry, const char *prefix)
 	return true;
 }
 
-/* The size of the file NAME in the directory; false: there is none. */
+/* The size of a file in DIR. False: there is none. */
 static bool
 size_of(int dir, const char *name, uint64_t *size)
 {
@@ -675,7 +675,8 @@ count_parts(int dir)
 	return n;
 }
 
-/* The recording in the directory ENTRY, which is locked and open as FD. */
+/* Opens the recording in the directory ENTRY, which is open and locked as
+ * TAKE_FD. */
 static struct recording *
 take_left(const struct recordings *in, const char *entry, const char *name,
     int take_fd)

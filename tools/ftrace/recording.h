@@ -2,17 +2,16 @@
 /*
  * The files of one recorder, from its first byte to PREFIX.HOST:PORT.dat.
  *
- * While it records there is a directory .PREFIX.HOST:PORT.recording with the
- * file "metadata" and one file "cpuN" for each CPU, as the bytes come; it is
- * locked by flock(2). At the end they are put together in a file "joined"
- * there, which is renamed to "whole" once it is whole and on disk; then the
- * others are removed, and it is moved to its place. So a file that has its
- * final name is finished, and the next start can finish what a kill at any
- * instant has left, without doing it twice. Nothing that exists is overwritten:
- * a name that is taken gets a number.
+ * During the recording there is a directory .PREFIX.HOST:PORT.recording, locked
+ * by flock(2), with the file "metadata" and a file "cpuN" for each CPU. At the
+ * end they are joined in a file "joined", which is renamed to "whole" once it
+ * is on disk; then the others are removed, and it is moved to its place. So a
+ * file with its final name is complete, and the next start can continue after a
+ * kill at any point, without joining twice. No existing file is overwritten: if
+ * a name is taken, a number is appended.
  *
- * One thread at a time; recording_finish() waits for the disk, and may be
- * called in a thread of its own when nobody else uses the recording any more.
+ * One thread at a time. recording_finish() waits for the disk, and may run in a
+ * thread of its own once nobody else uses the recording.
  */
 #ifndef TOOLS_FTRACE_RECORDING_H
 #define TOOLS_FTRACE_RECORDING_H
@@ -25,81 +24,78 @@
 #include "common/status.h"
 #include "tools/ftrace/dat_layout.h"
 
-/* The metadata of a recorder. /proc/kallsyms has 5 to 15 MB, all events 2 MB.
- */
+/* The most metadata of a recorder: /proc/kallsyms has 5 to 15 MB, all events 2
+ * MB. */
 #define METADATA_BYTES_MAX (64 << 20)
-/* The name of a recorder: HOST:PORT. */
+/* The most bytes of a recorder's name, HOST:PORT. */
 #define RECORDING_NAME_MAX 160
 
 struct recording;
 
-/* Where recordings are. DIR_FD is borrowed for as long as any of them lives.
- * PREFIX is one component of a path. */
+/* The place of recordings. DIR_FD is borrowed, and must outlive them. PREFIX is
+ * one component of a path. */
 struct recordings {
 	int dir_fd;
 	const char *prefix;
 };
 
-/* NAME is one component of a path, of RECORDING_NAME_MAX bytes at most.
- * Failures are logged. E_LIMIT: no name is free. */
+/* NAME is one component of a path, shorter than RECORDING_NAME_MAX. Failures
+ * are logged. E_LIMIT: no name is free. */
 enum status recording_create(struct recording **out,
     const struct recordings *in, const char *name, uint32_t cpus) MUST_CHECK;
-/* Without files: only the metadata, in memory. */
+/* Without files: keeps only the metadata, in memory. */
 enum status recording_create_unkept(
     struct recording **out, const char *name, uint32_t cpus) MUST_CHECK;
-/* Close it. Its files stay for the next start, but for recording_finish(). NULL
- * is fine. */
+/* Closes it. Unless recording_finish() was called, its files stay for the next
+ * start. NULL is fine. */
 void recording_destroy(struct recording *r);
 
 const char *recording_name(const struct recording *r);
 uint32_t recording_cpus(const struct recording *r);
-/* Descriptors that it may have open at a time. */
+/* The most descriptors that it has open. */
 static inline unsigned
 recording_fds(uint32_t cpus)
 {
 	return cpus + 2;
 }
 
-/* Its host was found: from here on it is called so. A failure is logged, and
- * the name stays. */
+/* Changes the name. If that fails, it is logged, and the name stays. */
 void recording_rename(struct recording *r, const char *name);
 
-/* Bytes at the end of the metadata. E_LIMIT, E_IO (logged). */
+/* Appends to the metadata. E_LIMIT, E_IO (logged). */
 enum status recording_metadata(
     struct recording *r, const void *p, size_t n) MUST_CHECK;
 uint64_t recording_metadata_size(const struct recording *r);
-/* The metadata so far, mapped; recording_unmap() follows. */
+/* Maps the metadata; call recording_unmap() after use. */
 enum status recording_map(
     struct recording *r, const uint8_t **p, size_t *n) MUST_CHECK;
 void recording_unmap(struct recording *r);
-/* The metadata is whole: pages have this size. */
+/* Sets the size of pages, once the metadata is whole. */
 void recording_set_page_size(struct recording *r, uint32_t page_size);
 
-/* Bytes of CPU's pages, at the end. What does not fit on the disk is counted,
- * and the first failure is logged; from the next whole page on it goes on. */
+/* Appends to the pages of a CPU. Bytes that cannot be written are counted, and
+ * the first failure is logged; storing continues with the next whole page. */
 void recording_pages(
     struct recording *r, uint32_t cpu, const void *p, size_t n);
-/* Bytes that came, and bytes that were lost because they could not be
- * written. */
+/* Bytes of CPU that arrived, and bytes of all CPUs that could not be written.
+ * */
 uint64_t recording_received(const struct recording *r, uint32_t cpu);
-/* Whole pages of that CPU that came, also before a kill. 0: none, or their size
- * is not known, as without metadata, or where a kill came when the file was
- * whole. */
+/* Whole pages of CPU that arrived, also before a kill. 0: none, or their size
+ * is not known. */
 uint64_t recording_pages_received(const struct recording *r, uint32_t cpu);
 bool recording_knows_pages(const struct recording *r);
 uint64_t recording_lost(const struct recording *r);
 
-/* Put the file together and move it to its place, whose name is then in
- * recording_file(). If there is no whole metadata, nothing could be read: all
- * is removed, and recording_file() is "". Failures are logged; then the next
- * start tries again. */
+/* Joins the files and moves the result to its place; recording_file() is its
+ * name. Without whole metadata nothing could be read: all is removed, and the
+ * name is "". Failures are logged; the next start tries again. */
 enum status recording_finish(struct recording *r) MUST_CHECK;
 const char *recording_file(const struct recording *r);
-/* Remove all of it. */
+/* Removes all of it. */
 void recording_discard(struct recording *r);
 
-/* Call FOUND with each recording that somebody has left and nobody works at. It
- * takes it, and may finish it. */
+/* Calls FOUND with each recording that was left by a process that has ended.
+ * FOUND takes it. */
 void recordings_find_left(const struct recordings *in,
     void (*found)(void *arg, struct recording *take), void *arg);
 

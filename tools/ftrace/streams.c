@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "tools/ftrace/dial.h"
 
-/* Bytes of a socket that become one frame. */
+/* The most bytes of a socket in one frame. */
 #define PIECE_SIZE (32 << 10)
 
 static uint32_t
@@ -41,7 +41,7 @@ remove_stream(struct streams_stream *s)
 		streams_close(all, 0);
 }
 
-/* What its peer has sent becomes frames, as far as there is room. */
+/* Sends received bytes as frames, as far as the window and the link allow. */
 static void
 pump(struct streams_stream *s)
 {
@@ -83,7 +83,7 @@ on_input(struct bufferevent *bev, void *arg)
 	pump(arg);
 }
 
-/* Tell the other end of what has been written, not too often. */
+/* Reports written bytes to the peer, but not each few. */
 static void
 on_output(struct bufferevent *bev, void *arg)
 {
@@ -118,7 +118,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 	pump(s);
 }
 
-/* Its place; there is no socket yet. */
+/* Creates the stream, without a socket. */
 static enum status
 make_stream(struct streams *s, uint32_t stream)
 {
@@ -217,7 +217,7 @@ streams_write(struct streams *s, uint32_t stream, const void *p, size_t n)
 		(void)bufferevent_write(bev, p, n);
 }
 
-/* It may go on, if it waits. */
+/* Continues a stream that may have waited. */
 static void
 go_on(struct streams_stream *s)
 {
@@ -289,7 +289,7 @@ resp_find(struct resp_finder *f, const uint8_t *p, size_t n,
 			break;
 		if (m.number == MESSAGE_TRACE_RESP)
 			return message_resp_decode(out, &m);
-		/* It may say that it does not know what it was asked. */
+		/* The agent may also report an unknown request. */
 	}
 	if (st == E_MORE && buf_len(&f->in) < RESP_WAITING_MAX)
 		return E_MORE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sockets of a link's streams, at either end of it: bytes of a socket
- * become frames, and frames bytes. Who reads slowly makes the source of its
- * stream wait, and no other: LINK_WINDOW. libevent; the loop's thread.
+ * The sockets of a link's streams, at either end: bytes of a socket become
+ * frames, and frames become bytes. A slow reader blocks the source of its own
+ * stream only (LINK_WINDOW). libevent; the loop's thread.
  */
 #ifndef TOOLS_FTRACE_STREAMS_H
 #define TOOLS_FTRACE_STREAMS_H
@@ -14,67 +14,67 @@
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/message.h"
 
-/* Bytes before an agent's TRACE_RESP, at most. */
+/* The most bytes before an agent's TRACE_RESP. */
 #define RESP_WAITING_MAX (64 << 10)
 
 struct streams;
 
 struct streams_stream {
 	struct streams *all;
-	struct bufferevent *bev; /* NULL: there is none */
+	struct bufferevent *bev; /* NULL: none */
 	struct dial *dial;	 /* until it is connected */
-	bool is_closing;	 /* once all has been written */
-	bool is_ended;		 /* by its peer; what that sent is not gone */
-	uint32_t room;		 /* how much more the other end takes */
-	uint32_t owed;		 /* came, and was not told as taken */
+	bool is_closing;	 /* when all is written */
+	bool is_ended;		 /* by its peer; its bytes may still wait */
+	uint32_t room;		 /* bytes that may still be sent */
+	uint32_t owed; /* bytes that came, and were not reported as taken */
 };
 
 struct streams {
 	struct event_base *base;
-	struct background *names; /* of streams_dial(): dial_create() */
+	struct background *names; /* for dial_create() */
 	struct link *link;
 	struct streams_stream streams[LINK_STREAMS_MAX];
 	unsigned n;
-	bool is_held;	 /* some wait for room in the link */
-	bool is_closing; /* stream 0, behind all others */
+	bool is_held;	 /* some wait until the link is less full */
+	bool is_closing; /* stream 0, after all others */
 	/* The socket of stream 0 is gone. */
 	void (*over)(void *arg);
-	/* Bytes of stream 0, from its socket; borrowed. NULL: not wanted. */
+	/* Bytes from the socket of stream 0; borrowed. NULL: not used. */
 	void (*control)(void *arg, const uint8_t *p, size_t n);
 	void *arg;
 };
 
-/* A socket that is connected. */
+/* Adds a connected socket. */
 enum status streams_add(
     struct streams *s, uint32_t stream, int take_fd) MUST_CHECK;
-/* One that will be, to ADDRESS; if not, its stream is closed. */
+/* Connects to ADDRESS; if that fails, the stream is closed. */
 enum status streams_dial(
     struct streams *s, uint32_t stream, const char *address) MUST_CHECK;
 bool streams_has(const struct streams *s, uint32_t stream);
-/* N bytes came in a frame: may they? False: they are for nobody, and if there
- * was no room for them, the stream is closed. */
+/* May a frame's N bytes be written? False: the stream is closed, or was closed
+ * now since they are too many. */
 bool streams_took(struct streams *s, uint32_t stream, size_t n);
-/* Write them, or what stands for them. */
+/* Writes bytes to the stream's socket. */
 void streams_write(struct streams *s, uint32_t stream, const void *p, size_t n);
-/* A FRAME_TAKEN came. */
+/* Handles a FRAME_TAKEN. */
 void streams_more_room(
     struct streams *s, uint32_t stream, const uint8_t *p, size_t n);
-/* Close it when all has been written; stream 0 when it is the only one, so that
- * pages under way are not lost when an agent says that it has ended. */
+/* Closes it when all is written. Stream 0 closes as the last one, so that pages
+ * in flight are not lost when an agent ends. */
 void streams_close(struct streams *s, uint32_t stream);
-/* All, at once. */
+/* Closes all at once. */
 void streams_reset(struct streams *s);
 /* The link has sent what waited. */
 void streams_go_on(struct streams *s);
 
-/* An agent's TRACE_RESP within what it says first. */
+/* Searches the first bytes of an agent for its TRACE_RESP. */
 struct resp_finder {
 	struct buf in;
-	bool is_done; /* found, or nobody looks any more */
+	bool is_done; /* found, or given up */
 };
 
-/* More bytes. OK: *OUT is it, and it began at *AT of f->in with *SIZE bytes.
- * E_MORE: not yet. Else there will be none. */
+/* Adds bytes. OK: *OUT is the message, SIZE bytes at *AT in F->in. E_MORE: not
+ * yet. Otherwise there is none. */
 enum status resp_find(struct resp_finder *f, const uint8_t *p, size_t n,
     struct message_resp *out, size_t *at, size_t *size) MUST_CHECK;
 

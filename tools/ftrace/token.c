@@ -11,9 +11,9 @@
 #include "tools/ftrace/dial.h"
 
 #define TOKEN_LEAST 16
-/* Of a list: a name, a token, what is between them, and a comment. */
+/* A line of a list: a name, a token, a comment. */
 #define LINE_SIZE 512
-/* In place of a token: the broker goes to this agent itself. */
+/* Replaces a token: the broker connects to this agent. */
 #define AGENT "agent="
 #define BLANKS " \t\r\n"
 
@@ -38,7 +38,7 @@ is_token(const char *s)
 	return n >= TOKEN_LEAST && n <= TOKEN_BYTES - 2;
 }
 
-/* A copy by systemd, whose mode may have a group that is nobody's. */
+/* A copy made by systemd, whose mode may include a group without members. */
 static bool
 is_credential(const char *path)
 {
@@ -48,7 +48,7 @@ is_credential(const char *path)
 	return n > 0 && strncmp(path, directory, n) == 0 && path[n] == '/';
 }
 
-/* The file, if nobody else may read it. */
+/* Opens the file, unless others may read it. */
 static FILE *
 open_private(const char *path)
 {
@@ -84,7 +84,7 @@ token_read(char out[TOKEN_BYTES], const char *path)
 	if (!is_read)
 		return E_IO;
 	out[strcspn(out, "\r\n")] = '\0';
-	/* Without its end it may be longer, and would be cut. */
+	/* Without a line end it may have been cut. */
 	if (is_token(out))
 		return OK;
 	log_error("%s: a token is one word of %d to %d characters", path,
@@ -114,7 +114,7 @@ find_listed(const struct token_list *l, const char *name)
 	return NULL;
 }
 
-/* What is wrong with the line; NULL: nothing. */
+/* Returns what is wrong with the line, or NULL. */
 static const char *
 add_guest_line(struct token_list *l, char *line)
 {
