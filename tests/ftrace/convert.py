@@ -204,7 +204,7 @@ def time_never_goes_back():
         done = convert(top / "t.dat", top / "out")
         equal(times(top), [(1001, 1), (2000, 3), (3001, 5), (4001, 8)],
               "events")
-        check("1 that cannot be read, 3 with a time of before" in done.stderr,
+        check("1 that cannot be read, 3 whose time goes back" in done.stderr,
               done.stderr)
 
 

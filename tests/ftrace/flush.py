@@ -13,7 +13,7 @@ import sys
 from sender import PROGRAM, SKIPPED, as_nobody, equal, run
 
 PR_SET_NAME, PR_SET_PDEATHSIG = 15, 1
-SAID = "recorders cannot be told"
+SAID = "cannot signal the recorders"
 
 
 def be_called(name):

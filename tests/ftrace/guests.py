@@ -187,7 +187,7 @@ class Guests:
         child = self.start("connect", name, "--broker", self.address(),
                            "--agent", f"127.0.0.1:{agent.port}", *options,
                            token=token)
-        wait_until(f"{name} is known", lambda: "known to the broker" in
+        wait_until(f"{name} is known", lambda: "registered with the broker" in
                    self.log(child))
         return child
 
@@ -440,7 +440,7 @@ def a_relay_that_hangs_costs_a_guest_the_live_part_only():
             relay.resume()
         log = g.log(child)
         check(0 < log.find("bytes of pages in trace.web1.dat")
-              < log.find("nothing more is sent to the relay"), log)
+              < log.find("no longer sending to the relay"), log)
         check(f" {AGENT_EVENTS} for which it was gone" in log, log)
 
 
@@ -460,7 +460,7 @@ def an_agent_that_talks_nonsense():
         os.mkdir(out)
         child = g.start("record", "good", "bad", "-e", "sched", "--broker",
                         g.address(), "-d", out)
-        wait_until("its failure", lambda: "guest=bad: its agent says" in
+        wait_until("its failure", lambda: "guest=bad: invalid message" in
                    g.log(child))
         wait_until("the other", lambda: "guest=good: 2 CPUs" in g.log(child))
         time.sleep(0.2)
@@ -490,7 +490,7 @@ def failures_of_our_own():
         os.rmdir(f"{g.base}/out")
         agent.may_answer.set()
         equal(child.wait(20), 1, g.log(child))
-        check("guest=web1: its files cannot be made" in g.log(child),
+        check("guest=web1: cannot create its files" in g.log(child),
               g.log(child))
         g.connect("web2", Talkative())
         child = start_record(g, "web2")
@@ -588,7 +588,7 @@ def files_that_are_read_again():
     def lines(*names):
         return "".join(f"{n} {word[n]}\n" for n in names)
 
-    def reads(g, token, guest_list, said="are read again"):
+    def reads(g, token, guest_list, said="tokens reloaded"):
         before = g.log(g.broker).count(said)
         g.write_token("token", token)
         g.write_token("guests", guest_list)
@@ -619,7 +619,7 @@ def files_that_are_read_again():
         sock.sendall(frame(DATA, 0, part("agent", "host2agent")[:-12]))
         equal(len(read_all(sock, 1000)), 1000, "web1's session goes on")
         for guest_list in ("web1 short\n", "web1\n", near * 2):
-            reads(g, TOKEN, guest_list, "are as they were")
+            reads(g, TOKEN, guest_list, "tokens not reloaded")
             equal(set(g.states()), {"web1", "web3", "near"}, guest_list)
         reads(g, TOKEN + "-new", lines("web1", "web3"))
         while sock.recv(65536):
@@ -664,7 +664,7 @@ def a_broker_that_comes_again():
                            "127.0.0.1")
         g.port_of(g.broker)
         wait_until("known again", lambda: g.log(child).count(
-            "known to the broker") == 2)
+            "registered with the broker") == 2)
         control_session(g.reach("web1"), agent.pages)
 
 
@@ -740,15 +740,13 @@ def bad_frames_and_lines():
         agent = Agent()
         g.connect("web1", agent)
         for line, want in (
-                (b"nonsense TOKEN", b"error this is no order\n"),
-                (b"reach TOKEN", b"error no guest of this name is there\n"),
+                (b"nonsense TOKEN", b"error unknown request\n"),
+                (b"reach TOKEN", b"error no guest of this name is connected\n"),
                 (b"connect TOKEN web1 1",
-                 b"error a guest of this name is there\n"),
-                (b"connect TOKEN ../x 1", b"error this is no name of a "
-                 b"guest\n"),
-                (b"connect TOKEN x", b"error this is no name of a guest\n"),
-                (b"connect TOKEN x -1", b"error this is no name of a "
-                 b"guest\n")):
+                 b"error a guest of this name is connected\n"),
+                (b"connect TOKEN ../x 1", b"error invalid name of a guest\n"),
+                (b"connect TOKEN x", b"error invalid name of a guest\n"),
+                (b"connect TOKEN x -1", b"error invalid name of a guest\n")):
             equal(raw(g, line)[1], want, line)
         sock = socket.create_connection(("127.0.0.1", g.broker_port))
         with contextlib.suppress(OSError):

@@ -148,14 +148,14 @@ def wait_live(listener, count=1):
     """Until that many recorders are at their end live, too: their files do not
     wait for it."""
     wait_until("the end live", lambda: listener.log().count(
-        " events were live") >= count, 60)
+        " events live in") >= count, 60)
 
 
 def counted(listener):
     """Events of one recorder that were live; for which the relay was too slow;
     for which it was gone."""
     text = listener.log()
-    return (int(re.findall(r" (\d+) events were live", text)[-1]),
+    return (int(re.findall(r" (\d+) events live in", text)[-1]),
             told_slow(text),
             int((re.findall(r" (\d+) for which it was gone", text)
                  or ["0"])[-1]))
@@ -451,12 +451,12 @@ def a_relay_that_goes_costs_the_live_part_only():
         for _ in range(20):
             machine.page(0)
             time.sleep(0.02)
-        wait_until("the log", lambda: "nothing more is sent to the relay"
+        wait_until("the log", lambda: "no longer sending to the relay"
                    in listener.log())
         machine.sender.close()
         listener.wait_files(1)
         wait_live(listener)
-        equal(listener.log().count("nothing more is sent"), 1, "lines")
+        equal(listener.log().count("no longer sending"), 1, "lines")
         live, slow, gone = counted(listener)
         equal((live + gone, slow), (machine.sent, 0), "live, lost")
         check(gone > 0, listener.log())
@@ -473,7 +473,7 @@ def a_relay_that_is_slow_at_the_end_is_waited_for():
         machine.sender.close()
         listener.wait_files(1)
         time.sleep(15)
-        check("events were live" not in listener.log(), "told too early")
+        check("events live in" not in listener.log(), "told too early")
         port.is_open = True
         wait_live(listener)
         equal(counted(listener), (20000, 0, 0), "live, lost")
@@ -491,7 +491,7 @@ def a_relay_that_hangs_at_the_end_is_given_up():
             machine.large(20000)
             machine.sender.close()
             wait_live(listener)
-        check("nothing more is sent to the relay: it takes nothing" in
+        check("no longer sending to the relay: it does not respond" in
               listener.log(), "why")
         live, slow, gone = counted(listener)
         equal((live + gone, slow), (20001, 0), "live, lost")
@@ -575,7 +575,7 @@ def a_relay_that_hangs_costs_what_finds_no_room():
             machine.large(1)
             machine.sender.close()
             wait_until("the end", lambda: re.search(
-                machine.sender.name + r": \d+ events were live",
+                machine.sender.name + r": \d+ events live in",
                 listener.log()))
             lost = told_slow("\n".join(
                 line for line in listener.log().splitlines()
@@ -607,7 +607,7 @@ def without_a_relay_it_is_stored():
         machine.sender.close()
         listener.wait_files(1)
         wait_live(listener)
-        equal(listener.log().count("nothing more is sent"), 1, "lines")
+        equal(listener.log().count("no longer sending"), 1, "lines")
         equal(counted(listener), (0, 0, 1), "live, lost")
 
 
@@ -629,7 +629,7 @@ def metadata_that_ends_there_is_a_session_without_events():
         sender.close()
         listener.wait_files(1)
         wait_live(listener)
-        check(" 0 events were live" in listener.log(), "the log tells")
+        check(" 0 events live in" in listener.log(), "the log tells")
         check(list((relay.out / "target").iterdir()), "a session")
 
 

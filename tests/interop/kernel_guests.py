@@ -178,7 +178,7 @@ def play_guests(w, guests, names):
         "record", *names, *FEW, "-d", w.directory, "--hold=10s",
         "--relay=net://127.0.0.1:%d:%d" % tuple(w.ports[:2])))
     flush = guests.start(w.ftrace_path, "flush", "--interval=200ms")
-    wait_for("flush", lambda: "processes of recorders" in guests.said())
+    wait_for("flush", lambda: "recorder processes" in guests.said())
 
     def has_streams():
         wake_all()

@@ -147,11 +147,11 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 
 	if (name == NULL || !token_is_name(name) || cpus == NULL ||
 	    parse_u64(cpus, 0, 65536, &n) != OK) {
-		refuse_peer(p, "this is no name of a guest");
+		refuse_peer(p, "invalid name of a guest");
 		return;
 	}
 	if (find_guest(p->broker, name) != NULL) {
-		refuse_peer(p, "a guest of this name is there");
+		refuse_peer(p, "a guest of this name is connected");
 		return;
 	}
 	snprintf(p->name, sizeof(p->name), "%s", name);
@@ -167,11 +167,11 @@ reach_guest(struct peer *p, const char *name)
 	struct peer *guest = name == NULL ? NULL : find_guest(p->broker, name);
 
 	if (guest == NULL) {
-		refuse_peer(p, "no guest of this name is there");
+		refuse_peer(p, "no guest of this name is connected");
 		return;
 	}
 	if (guest->other != NULL) {
-		refuse_peer(p, "this guest is busy");
+		refuse_peer(p, "the guest is busy");
 		return;
 	}
 	p->role = PEER_REACH;
@@ -217,7 +217,7 @@ on_line(void *arg, char *line)
 		tell_guests(p);
 		link_finish(p->link);
 	} else {
-		refuse_peer(p, "this is no order");
+		refuse_peer(p, "unknown request");
 	}
 }
 
@@ -239,8 +239,8 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 	 * streams. */
 	if (kind == FRAME_RESET ||
 	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
-		log_peer(LOG_WARN, "peer=%s: a frame that it may not send",
-		    p->address);
+		log_peer(LOG_WARN,
+		    "peer=%s: it may not send this frame; closed", p->address);
 		destroy_peer(p);
 		return;
 	}
@@ -296,8 +296,10 @@ has_place(struct broker *b, const struct sockaddr *from)
 	p = find_silent(b, from);
 	if (p == NULL)
 		return false;
-	log_peer(
-	    LOG_WARN, "peer=%s: says nothing, and others come", p->address);
+	log_peer(LOG_WARN,
+	    "peer=%s: closed for a new connection: it has not identified "
+	    "itself",
+	    p->address);
 	destroy_peer(p);
 	return true;
 }
@@ -331,7 +333,8 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 
 	address_host(host, from);
 	if (!has_place(b, from)) {
-		log_peer(LOG_WARN, "peer=%s: no room", host);
+		log_peer(
+		    LOG_WARN, "peer=%s: refused: too many connections", host);
 		close(take_fd);
 		return;
 	}
@@ -459,7 +462,8 @@ follow_list(struct broker *b)
 	struct peer *p;
 
 	while ((p = find_revoked(b)) != NULL) {
-		log_peer(LOG_WARN, "peer=%s: its token is not good any more",
+		log_peer(LOG_WARN,
+		    "peer=%s: its token is no longer valid; closed",
 		    p->address);
 		destroy_peer(p);
 	}
@@ -523,10 +527,10 @@ on_hangup(evutil_socket_t number, short what, void *arg)
 	(void)number;
 	(void)what;
 	if (read_lists(b) == OK)
-		log_notice("tokens are read again, guests in the list: %zu",
-		    b->guests.n);
+		log_notice(
+		    "tokens reloaded; guests in the list: %zu", b->guests.n);
 	else
-		log_error("tokens are as they were");
+		log_error("tokens not reloaded");
 }
 
 static bool

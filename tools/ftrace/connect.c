@@ -74,8 +74,7 @@ open_stream(struct agent_end *a, uint32_t stream, const uint8_t *p, size_t n)
 
 	if (reader_done(&r) != OK || streams_has(&a->streams, stream) ||
 	    !may_open(a, stream, port))
-		log_peer(LOG_WARN,
-		    "guest=%s: a port that its agent has not named: %u",
+		log_peer(LOG_WARN, "guest=%s: its agent has not named port %u",
 		    a->config.name, port);
 	else if (dial_agent(a, stream, port) == OK)
 		return;
@@ -131,12 +130,13 @@ on_line(void *arg, char *line)
 	struct agent_end *a = arg;
 
 	if (strcmp(line, "ok") == 0) {
-		log_notice("guest=%s: known to the broker", a->config.name);
+		log_notice(
+		    "guest=%s: registered with the broker", a->config.name);
 		a->pause_s = AGAIN_FIRST_S;
 		return;
 	}
 	log_error(
-	    "guest=%s: the broker says: %s", a->config.name, link_why(line));
+	    "guest=%s: the broker refuses: %s", a->config.name, link_why(line));
 	lose_broker(a);
 }
 
@@ -181,7 +181,7 @@ on_ended(void *arg)
 	struct agent_end *a = arg;
 
 	if (link_is_connected(a->streams.link))
-		log_warn("guest=%s: the broker is gone, or does not answer",
+		log_warn("guest=%s: the broker is gone or does not answer",
 		    a->config.name);
 	lose_broker(a);
 }

@@ -183,7 +183,7 @@ check_pages(struct convert *c, unsigned cpu, enum status st)
 		return complain(c->options->file, c->sink->error);
 	if (st == OK)
 		return OK;
-	fprintf(stderr, PROGRAM ": %s: CPU %u: pages that cannot be read: %s\n",
+	fprintf(stderr, PROGRAM ": %s: CPU %u: cannot read its pages: %s\n",
 	    c->options->file, cpu, status_text(st));
 	c->counts.malformed++;
 	return st == E_NOMEM || st == E_REFUSED ? st : OK;
@@ -281,7 +281,7 @@ open_file(struct convert *c)
 		c->n_cpus += c->dat->buffers[i].n_cpus;
 	}
 	if (c->n_buffers == 0)
-		return complain(name, "there are no pages in it");
+		return complain(name, "it has no pages");
 	return OK;
 }
 
@@ -317,7 +317,7 @@ report(const struct convert *c)
 	    PROGRAM ": %s: not in the trace: %" PRIu64
 		    " events that the kernel lost, %" PRIu64
 		    " that are not described, %" PRIu64
-		    " that cannot be read, %" PRIu64 " with a time of before\n",
+		    " that cannot be read, %" PRIu64 " whose time goes back\n",
 	    c->options->file, n->lost, n->unknown, n->malformed, n->late);
 }
 

@@ -711,7 +711,7 @@ ctf_trace_create(struct ctf_trace **out, const struct dat *d,
 	t->freq = frequency(d);
 	if (t->freq == 0) {
 		(void)snprintf(why, DAT_WHY_MAX,
-		    "the frequency of the clock %s is not known", d->clock);
+		    "unknown frequency of the clock %s", d->clock);
 		ctf_trace_destroy(t);
 		return E_REFUSED;
 	}

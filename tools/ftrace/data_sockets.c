@@ -206,8 +206,8 @@ take_connection(struct data_socket *s)
 	if (!is_peer(d, (const struct sockaddr *)&from)) {
 		if (d->counts.strangers++ == 0)
 			log_peer(LOG_WARN,
-			    "peer=%s: somebody else has connected for its "
-			    "pages, and was refused",
+			    "peer=%s: refused a connection from another host "
+			    "for its pages",
 			    d->config.peer_name);
 		close(fd);
 		return;

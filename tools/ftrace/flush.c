@@ -582,8 +582,8 @@ set_percent(struct flushing *f)
 	if (f->is_once || flush_percent_set(&f->percent) == OK ||
 	    f->has_complained)
 		return;
-	log_errno(LOG_WARN, "buffer_percent cannot be set, and a busy CPU may "
-			    "fall behind");
+	log_errno(
+	    LOG_WARN, "cannot set buffer_percent; a busy CPU may fall behind");
 	f->has_complained = true;
 }
 
@@ -607,7 +607,7 @@ flush(struct flushing *f)
 	if (flush_targets_flush(&f->targets) == OK)
 		return;
 	if (!f->has_failed)
-		log_errno(LOG_ERROR, "recorders cannot be told");
+		log_errno(LOG_ERROR, "cannot signal the recorders");
 	f->has_failed = true;
 	if (f->command == NULL)
 		stopped = 1;
@@ -657,7 +657,7 @@ run(struct flushing *f)
 			found_ns = now;
 		}
 		if (!was_there && f->targets.n > 0)
-			log_notice("%u processes of recorders", f->targets.n);
+			log_notice("%u recorder processes", f->targets.n);
 		was_there = f->targets.n > 0;
 		flush(f);
 		if (f->is_once)
@@ -667,7 +667,7 @@ run(struct flushing *f)
 	flush_targets_forget(&f->targets);
 	flush_percent_restore(&f->percent);
 	if (f->is_once && !was_there)
-		log_warn("nobody records here");
+		log_warn("no recorder runs here");
 	if (pid == 0)
 		return f->has_failed || (f->is_once && !was_there);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;

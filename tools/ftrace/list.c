@@ -66,7 +66,7 @@ on_line(void *arg, char *line)
 	} else if (strcmp(line, "ok") == 0) {
 		l->is_good = true;
 	} else {
-		log_error("the broker says: %s", link_why(line));
+		log_error("the broker refuses: %s", link_why(line));
 		(void)event_base_loopbreak(l->base);
 	}
 }
@@ -77,7 +77,7 @@ on_ended(void *arg)
 	struct listing *l = arg;
 
 	if (!l->is_good && link_is_connected(l->link))
-		log_error("the broker says nothing");
+		log_error("the broker does not answer");
 	(void)event_base_loopbreak(l->base);
 }
 

@@ -239,7 +239,7 @@ write_pid(const char *path, enum log_level level)
 	if (f != NULL && fclose(f) != 0)
 		is_ok = false;
 	if (!is_ok)
-		log_errno(level, "%s: cannot be written", path);
+		log_errno(level, "cannot write %s", path);
 	return is_ok ? OK : E_IO;
 }
 
@@ -252,8 +252,7 @@ open_directory(struct listening *l)
 	l->dir_fd = open(
 	    l->options.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->dir_fd < 0)
-		log_errno(
-		    LOG_ERROR, "%s: cannot be opened", l->options.directory);
+		log_errno(LOG_ERROR, "cannot open %s", l->options.directory);
 	return l->dir_fd < 0 ? E_IO : OK;
 }
 
@@ -265,7 +264,7 @@ find_relay(struct listen_options *o)
 	enum status st = o->is_live ? live_resolve(&o->live, &why) : OK;
 
 	if (st != OK)
-		log_error("the relay %s: %s", o->live.url.host, why);
+		log_error("relay %s: %s", o->live.url.host, why);
 	return st;
 }
 
@@ -359,7 +358,7 @@ command_listen(int argc, char **argv)
 		st = find_relay(&l.options);
 	/* The working directory stays, as with the stock listener. */
 	if (st == OK && l.options.is_daemon && daemon(1, 0) != 0) {
-		log_errno(LOG_ERROR, "cannot go to the background");
+		log_errno(LOG_ERROR, "cannot run in the background");
 		st = E_IO;
 	}
 	if (st == OK)

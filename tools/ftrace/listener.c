@@ -214,7 +214,7 @@ accept_one(struct listener *l)
 	if (errno == EAGAIN)
 		return false;
 	if (log_ratelimit(&l->last_log, 10 * NS_PER_S))
-		log_errno(LOG_ERROR, "a connection cannot be accepted");
+		log_errno(LOG_ERROR, "cannot accept a connection");
 	(void)event_del(l->event);
 	(void)event_add(l->resume, &pause);
 	return false;

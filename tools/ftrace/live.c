@@ -296,8 +296,8 @@ tell_end(struct live *l)
 	if (live_session_has_failed(l->session))
 		l->gone += l->left;
 	tell_missing(l, clock_now_ns());
-	log_info("peer=%s: %" PRIu64 " events were live, in %" PRIu64
-		 " packets; %" PRIu64 " pages came",
+	log_info("peer=%s: %" PRIu64 " events live in %" PRIu64
+		 " packets, from %" PRIu64 " pages",
 	    l->peer, taken.events, taken.packets, c.pages);
 }
 

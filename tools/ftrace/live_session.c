@@ -124,8 +124,7 @@ stop_events(struct live_session *s)
 static void
 abandon(struct live_session *s, const char *why)
 {
-	log_error(
-	    "peer=%s: nothing more is sent to the relay: %s", s->peer, why);
+	log_error("peer=%s: no longer sending to the relay: %s", s->peer, why);
 	s->has_failed = true;
 	stop_events(s);
 	drop_all(s);
@@ -299,7 +298,7 @@ live_session_work(struct live_session *s)
 	if (!goes_on(s, client_work(s->client, 0)))
 		return;
 	if (is_silent(s))
-		abandon(s, "it takes nothing more, and says nothing");
+		abandon(s, "it does not respond");
 	else
 		watch_sockets(s);
 }

@@ -215,7 +215,7 @@ stops_add(
 					 base, numbers[i], end_loop, base);
 		if (s->events[i] == NULL ||
 		    event_add(s->events[i], NULL) != 0) {
-			log_error("signals cannot be caught");
+			log_error("cannot catch signals");
 			return E_NOMEM;
 		}
 	}

@@ -142,8 +142,7 @@ on_agent_bytes(struct reach *r, const uint8_t *p, size_t n)
 		    buf_len(&r->finder.in) - at - size);
 	}
 	if (st != OK || out.bad) {
-		log_error(
-		    "the agent of %s says what is not understood", r->name);
+		log_error("invalid answer from the agent of %s", r->name);
 		end_session(r);
 	} else {
 		streams_write(&r->streams, 0, buf_data(&out), buf_len(&out));
@@ -167,7 +166,7 @@ on_line(void *arg, char *line)
 
 	r->waiting_fd = -1;
 	if (strcmp(line, "ok") != 0 || streams_add(&r->streams, 0, fd) != OK) {
-		log_peer(LOG_WARN, "the broker says: %s", link_why(line));
+		log_peer(LOG_WARN, "the broker refuses: %s", link_why(line));
 		if (strcmp(line, "ok") != 0)
 			close(fd);
 		end_session(r);

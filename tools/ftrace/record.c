@@ -109,8 +109,9 @@ tell_end(const struct guest *g)
 	    *recording_file(g->recording) != '\0' ? " in " : "; no file",
 	    recording_file(g->recording));
 	if (cuts > 0)
-		log_warn("guest=%s: pages of which its agent has not sent the "
-			 "rest: %" PRIu64 "; the events in it are missing",
+		log_warn("guest=%s: %" PRIu64
+			 " incomplete pages: its agent has not sent the rest; "
+			 "its events are missing",
 		    g->name, cuts);
 }
 
@@ -229,7 +230,7 @@ on_resp(struct guest *g, const struct message *m)
 		st = recording_create_unkept(
 		    &g->recording, g->name, g->resp.cpus);
 	if (st != OK)
-		g->why = "its files cannot be made";
+		g->why = "cannot create its files";
 	g->state = GUEST_METADATA;
 	return st;
 }
@@ -244,12 +245,12 @@ open_feed(struct guest *g, const struct dat_layout *layout,
 	struct recorder_sink *sink = NULL;
 
 	if (is_large)
-		log_warn("guest=%s: its pages are too large: they are stored "
-			 "as they come, and are not live",
+		log_warn("guest=%s: its pages are too large: stored as they "
+			 "come, not live",
 		    g->name);
 	else if (maker != NULL &&
 		 maker->make(&sink, maker->arg, g->config.base, about) != OK)
-		log_warn("guest=%s: it is stored only", g->name);
+		log_warn("guest=%s: stored, not live", g->name);
 	return page_feed_init(&g->feed, g->recording, sink, layout,
 	    is_large ? PAGE_FEED_RAW : PAGE_FEED_STREAM);
 }
@@ -326,7 +327,7 @@ refuse_agent(struct guest *g, enum status st)
 	if (g->why == NULL)
 		g->why = status_blame(st) == BLAME_US
 			     ? status_text(st)
-			     : "its agent says what is not understood";
+			     : "invalid message from its agent";
 	fail(g, g->why);
 }
 
@@ -362,8 +363,7 @@ on_pages(struct guest *g, uint32_t cpu, const uint8_t *p, size_t n)
 	    cpu >= g->resp.cpus)
 		return;
 	if (page_feed_bytes(&g->feed, cpu, p, n) != OK)
-		log_error(
-		    "guest=%s: out of memory; it is stored only", g->name);
+		log_error("guest=%s: out of memory; stored, not live", g->name);
 }
 
 static void
@@ -380,7 +380,7 @@ on_line(void *arg, char *line)
 	link_frame(g->link, FRAME_OPEN, 0, port, sizeof(port));
 	if (message_put_req(&out, clock_wall_ns(), g->config.arguments,
 		g->config.n_arguments) != OK)
-		fail(g, "too many words for its agent");
+		fail(g, "too many arguments for its agent");
 	else
 		link_frame(
 		    g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
@@ -442,8 +442,8 @@ on_ended(void *arg)
 	const struct guest *g = arg;
 
 	fail(arg, link_is_connected(g->link)
-		      ? "the broker has ended the session, or does not answer"
-		      : "there is no broker");
+		      ? "the broker has ended the session or does not answer"
+		      : "cannot reach the broker");
 }
 
 static const struct link_ops broker_ops = {
@@ -644,8 +644,8 @@ on_left(void *arg, struct recording *take)
 {
 	(void)arg;
 	if (recording_finish(take) == OK && *recording_file(take) != '\0')
-		log_notice(
-		    "%s: was left, and is finished", recording_file(take));
+		log_notice("%s: completed after an interrupted recording",
+		    recording_file(take));
 	recording_destroy(take);
 }
 
@@ -659,7 +659,7 @@ prepare(struct record *r)
 	if (st == OK && r->is_live) {
 		st = live_resolve(&r->live, &why);
 		if (st != OK)
-			log_error("the relay %s: %s", r->live.url.host, why);
+			log_error("relay %s: %s", r->live.url.host, why);
 		r->maker = (struct recorder_sink_maker){ live_make, &r->live };
 		r->config.maker = &r->maker;
 	}
@@ -668,7 +668,7 @@ prepare(struct record *r)
 	r->config.recordings.dir_fd = open(
 	    r->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->config.recordings.dir_fd < 0) {
-		log_errno(LOG_ERROR, "%s: cannot be opened", r->directory);
+		log_errno(LOG_ERROR, "cannot open %s", r->directory);
 		return E_IO;
 	}
 	recordings_find_left(&r->config.recordings, on_left, NULL);

@@ -36,8 +36,8 @@ tell_pages(const struct recorder *r)
 	uint64_t pages = 0;
 
 	if (has_file && !recording_knows_pages(g)) {
-		log_peer(LOG_NOTICE, "peer=%s: %s, which was whole", r->name,
-		    recording_file(g));
+		log_peer(LOG_NOTICE, "peer=%s: %s was already complete",
+		    r->name, recording_file(g));
 		return;
 	}
 	for (uint32_t i = 0; i < recording_cpus(g); i++) {
@@ -64,18 +64,20 @@ tell_end(const struct recorder *r)
 		tell_pages(r);
 	if (cuts > 0)
 		log_peer(LOG_WARN,
-		    "peer=%s: pages of which the recorder has not sent the "
-		    "rest: %" PRIu64 "; the events in it are missing",
+		    "peer=%s: %" PRIu64
+		    " incomplete pages: the recorder has not sent the rest; "
+		    "its events are missing",
 		    r->name, cuts);
 	if (r->counts.dropped > 0)
 		log_peer(LOG_WARN,
-		    "peer=%s: %" PRIu64 " pages are lost: they found no room "
-		    "in the kernel (net.core.rmem_max)",
+		    "peer=%s: %" PRIu64 " pages lost: the kernel had no space "
+					"for them (see net.core.rmem_max)",
 		    r->name, r->counts.dropped);
 	if (r->counts.malformed > 0 || r->counts.strangers > 0)
 		log_peer(LOG_WARN,
-		    "peer=%s: refused: %" PRIu64 " datagrams that are no "
-		    "page, %" PRIu64 " of others",
+		    "peer=%s: ignored %" PRIu64
+		    " datagrams that are not pages, and %" PRIu64
+		    " from other hosts",
 		    r->name, r->counts.malformed, r->counts.strangers);
 	if (lost > 0)
 		log_peer(LOG_WARN,
@@ -318,7 +320,7 @@ recorder_take_fds(struct recorder *r, uint64_t n)
 		return E_LIMIT;
 	}
 	if (recorder_of_host(r).fds + n > all->fds_max / 2) {
-		r->dialog.why = "its host has half of all descriptors";
+		r->dialog.why = "its host uses half of all descriptors";
 		return E_LIMIT;
 	}
 	all->fds += n;
@@ -335,7 +337,7 @@ recorder_take_ports(struct recorder *r, uint32_t n)
 
 	/* The only recorder of a host may have all ports. */
 	if (of_others > 0 && of_others + n > half) {
-		r->dialog.why = "its host has half of all ports for pages";
+		r->dialog.why = "its host uses half of all ports for pages";
 		return E_LIMIT;
 	}
 	r->ports = n;
@@ -429,7 +431,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (st == OK && is_late(r, clock_now_ns())) {
-		r->dialog.why = "it says nothing";
+		r->dialog.why = "it sends nothing";
 		st = E_LIMIT;
 	}
 	if (st != OK) {
@@ -508,7 +510,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)!recorder_look_at_metadata(r, true);
 	/* V1 ends like this; V3 sends CLOSE first. */
 	if (!r->dialog.begin.is_v1 || r->state != RECORDER_RUNNING)
-		log_peer(LOG_WARN, "peer=%s: the connection is lost", r->name);
+		log_peer(LOG_WARN, "peer=%s: connection lost", r->name);
 	end_control(r);
 }
 
@@ -534,8 +536,8 @@ why_not(const struct recorders *all, const struct sockaddr *peer,
 	}
 	*rest = of_host >= RECORDERS_OF_HOST_MAX ? own : any;
 	if (of_host >= RECORDERS_OF_HOST_MAX)
-		return "there are too many recorders of its host";
-	return all->n >= RECORDERS_MAX ? "there are too many recorders" : NULL;
+		return "too many recorders of its host";
+	return all->n >= RECORDERS_MAX ? "too many recorders" : NULL;
 }
 
 static struct recorder *
@@ -562,7 +564,7 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 
 	address_host(host, peer);
 	if (why != NULL && rest != NULL) {
-		log_peer(LOG_WARN, "peer=%s: %s; its rest is not live",
+		log_peer(LOG_WARN, "peer=%s: %s; the rest of it is not live",
 		    rest->name, why);
 		recorder_destroy(rest);
 		why = NULL;
@@ -590,7 +592,9 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 	if (r->timer == NULL || r->readable == NULL || r->writable == NULL ||
 	    r->dialog.out.bad ||
 	    recorder_take_fds(r, all->maker == NULL ? 1 : 1 + SINK_FDS) != OK) {
-		log_peer(LOG_ERROR, "peer=%s: no room; refused", r->name);
+		log_peer(LOG_ERROR,
+		    "peer=%s: refused: no memory or descriptors are left",
+		    r->name);
 		recorder_destroy(r);
 		return;
 	}
@@ -612,8 +616,7 @@ recorder_finish_left(struct recorders *all, struct recording *take)
 	}
 	snprintf(r->name, sizeof(r->name), "%s", recording_name(take));
 	r->recording = take;
-	log_notice(
-	    "peer=%s: a listener before has left it; it is finished", r->name);
+	log_notice("peer=%s: completing an interrupted recording", r->name);
 	recorder_finish_file(r);
 }
 

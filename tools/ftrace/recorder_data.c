@@ -19,7 +19,7 @@ on_bytes(void *arg, uint32_t cpu, const uint8_t *p, size_t n)
 	struct recorder *r = arg;
 
 	if (page_feed_bytes(&r->feed, cpu, p, n) != OK)
-		log_error("peer=%s: out of memory; it is stored only", r->name);
+		log_error("peer=%s: out of memory; stored, not live", r->name);
 }
 
 static void
@@ -27,7 +27,7 @@ on_ended(void *arg, uint32_t cpu)
 {
 	struct recorder *r = arg;
 
-	log_debug("peer=%s: all pages of CPU %u are here", r->name, cpu);
+	log_debug("peer=%s: all pages of CPU %u have arrived", r->name, cpu);
 	/* The recorder may have waited for this. */
 	if (r->state == RECORDER_DRAINING)
 		recorder_set_timer(r, 0);
@@ -49,8 +49,8 @@ check_page_size(struct recorder *r, bool is_tcp, uint32_t page_size)
 {
 	if (is_tcp || page_size <= DATA_DATAGRAM_BYTES)
 		return OK;
-	r->dialog.why = "no datagram can hold one of its pages, TCP could "
-			"(trace-cmd record -t)";
+	r->dialog.why =
+	    "its pages do not fit in datagrams; use TCP (trace-cmd record -t)";
 	return E_LIMIT;
 }
 
@@ -75,8 +75,8 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	if (begin->cpus > RECORDER_CPUS_MAX)
 		return E_LIMIT;
 	if (begin->unknown > 0)
-		log_peer(LOG_INFO, "peer=%s: %u options that are not known",
-		    r->name, begin->unknown);
+		log_peer(LOG_INFO, "peer=%s: %u unknown options", r->name,
+		    begin->unknown);
 	st = check_page_size(r, begin->is_tcp, begin->page_size);
 	if (st == OK)
 		st = recorder_take_fds(r, (uint64_t)recording_fds(begin->cpus) +
@@ -118,13 +118,13 @@ make_sink(struct recorder *r, const struct recorder_about *about)
 	if (maker == NULL)
 		return NULL;
 	if (maker->make(&sink, maker->arg, r->all->base, about) != OK) {
-		log_warn("peer=%s: it is stored only", r->name);
+		log_warn("peer=%s: stored, not live", r->name);
 		return NULL;
 	}
 	if (has_room(r, sink->ops->memory(sink)))
 		return sink;
 	log_peer(LOG_WARN,
-	    "peer=%s: no memory is left for its metadata: it is stored only",
+	    "peer=%s: no memory is left for its metadata: stored, not live",
 	    r->name);
 	sink->ops->destroy(sink);
 	return NULL;
@@ -145,8 +145,8 @@ begin_feed(struct recorder *r, const struct dat_layout *layout,
 	} else {
 		how = PAGE_FEED_RAW;
 		log_peer(LOG_WARN,
-		    "peer=%s: no memory is left for its pages: they are stored "
-		    "as they come, and are not live",
+		    "peer=%s: no memory is left for its pages: stored as they "
+		    "come, not live",
 		    r->name);
 	}
 	return page_feed_init(&r->feed, r->recording, sink, layout, how);
@@ -188,7 +188,7 @@ look(struct recorder *r)
 	st = dat_layout_find(&layout, p, n);
 	if (st == OK && layout.has_cpus &&
 	    layout.cpus != recording_cpus(r->recording)) {
-		r->dialog.why = "metadata of another number of CPUs";
+		r->dialog.why = "the metadata has another number of CPUs";
 		st = E_PROTOCOL;
 	}
 	if (st == OK)
@@ -217,7 +217,7 @@ recorder_look_at_metadata(struct recorder *r, bool is_last)
 			r->look_ns = now + took * LOOK_SHARE;
 	}
 	if (st == E_MALFORMED)
-		r->dialog.why = "this is no metadata of a trace.dat";
+		r->dialog.why = "not the metadata of a trace.dat";
 	return st == E_MORE ? OK : st;
 }
 
@@ -229,11 +229,11 @@ on_metadata(void *arg, const uint8_t *p, size_t n)
 
 	/* V1: unexpected bytes after the metadata. */
 	if (r->state != RECORDER_TALKING) {
-		r->dialog.why = "bytes behind the metadata";
+		r->dialog.why = "unexpected bytes after the metadata";
 		return E_PROTOCOL;
 	}
 	if (!r->all->is_kept && n > METADATA_MEMORY_BYTES - r->all->memory) {
-		r->dialog.why = "metadata of all is too large";
+		r->dialog.why = "the metadata of all recorders is too large";
 		return E_LIMIT;
 	}
 	st = recording_metadata(r->recording, p, n);
@@ -250,7 +250,7 @@ on_metadata_end(void *arg)
 	const enum status st = look(r);
 
 	if (st == E_MALFORMED || st == E_MORE)
-		r->dialog.why = "this is no metadata of a trace.dat";
+		r->dialog.why = "not the metadata of a trace.dat";
 	return st == E_MORE ? E_MALFORMED : st;
 }
 

@@ -59,7 +59,7 @@ gather_string(
 	enum status st;
 
 	if (buf_len(&d->in) + len >= GREETING_BYTES_MAX)
-		return wrong(d, E_PROTOCOL, "no greeting of a recorder");
+		return wrong(d, E_PROTOCOL, "not the greeting of a recorder");
 	st = gather(d, p, n, buf_len(&d->in) + len + (nul != NULL));
 	if (st != OK || nul == NULL)
 		return st == OK ? E_MORE : st;
@@ -73,9 +73,9 @@ static enum status
 begin(struct recorder_dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
 {
 	if (d->begin.cpus == 0 || d->begin.cpus > MESSAGE_CPUS_MAX)
-		return wrong(d, E_LIMIT, "a number of CPUs that cannot be");
+		return wrong(d, E_LIMIT, "impossible number of CPUs");
 	if (d->begin.page_size == 0)
-		return wrong(d, E_PROTOCOL, "pages without bytes");
+		return wrong(d, E_PROTOCOL, "page size 0");
 	return d->ops->begin(d->arg, &d->begin, ports);
 }
 
@@ -109,11 +109,11 @@ on_version(struct recorder_dialog *d, const char *text)
 		return OK;
 	}
 	if (strncmp(text, "-1V", 3) != 0)
-		return wrong(d, E_PROTOCOL, "no greeting of a recorder");
+		return wrong(d, E_PROTOCOL, "not the greeting of a recorder");
 	if (strcmp(text, VERSION_3) == 0)
 		d->state = DIALOG_MAGIC;
 	else if (strcmp(text, d->refused) == 0)
-		return wrong(d, E_PROTOCOL, "it does not speak version 3");
+		return wrong(d, E_PROTOCOL, "it does not support version 3");
 	snprintf(d->refused, sizeof(d->refused), "%s", text);
 	buf_bytes(&d->out, "V3", sizeof("V3"));
 	return OK;
@@ -125,10 +125,10 @@ on_v1_number(struct recorder_dialog *d, const char *text)
 	uint64_t v;
 
 	if (parse_u64(text, 0, UINT32_MAX, &v) != OK)
-		return wrong(d, E_PROTOCOL, "no number where V1 has one");
+		return wrong(d, E_PROTOCOL, "not a number (V1)");
 	if (d->state == DIALOG_V1_SIZE) {
 		if (v == 0 || v > V1_OPTION_BYTES_MAX)
-			return wrong(d, E_LIMIT, "an option that is too long");
+			return wrong(d, E_LIMIT, "option too long (V1)");
 		d->v1_size = (uint32_t)v;
 		d->state = DIALOG_V1_OPTION;
 		return OK;
@@ -138,7 +138,7 @@ on_v1_number(struct recorder_dialog *d, const char *text)
 		return OK;
 	}
 	if (v > V1_OPTIONS_MAX)
-		return wrong(d, E_LIMIT, "too many options");
+		return wrong(d, E_LIMIT, "too many options (V1)");
 	d->v1_options = (uint32_t)v;
 	d->state = DIALOG_V1_SIZE;
 	return v == 0 ? begin_v1(d) : OK;
@@ -152,14 +152,15 @@ on_string(struct recorder_dialog *d, const char *text)
 		return on_version(d, text);
 	case DIALOG_MAGIC:
 		if (strcmp(text, MAGIC_3) != 0)
-			return wrong(d, E_PROTOCOL, "not the number of V3");
+			return wrong(d, E_PROTOCOL, "wrong magic number (V3)");
 		d->state = DIALOG_OPTIONS;
 		return OK;
 	case DIALOG_OPTIONS:
 		/* No recorder sends any, and their meaning is not known. In the
 		 * 8 bytes on the wire this string is empty. */
 		if (*text != '\0' && strcmp(text, "0") != 0)
-			return wrong(d, E_PROTOCOL, "options in the greeting");
+			return wrong(d, E_PROTOCOL,
+			    "unexpected options in the greeting");
 		buf_bytes(&d->out, "OK", 2);
 		d->state = DIALOG_TINIT;
 		return OK;
@@ -177,7 +178,7 @@ on_v1_option(struct recorder_dialog *d, const uint8_t **p, size_t *n)
 		return st;
 	if (d->v1_size != sizeof("TCP") ||
 	    memcmp(buf_data(&d->in), "TCP", sizeof("TCP")) != 0)
-		return wrong(d, E_PROTOCOL, "an option that V1 has not");
+		return wrong(d, E_PROTOCOL, "unknown option (V1)");
 	d->begin.is_tcp = true;
 	buf_consume(&d->in, d->v1_size);
 	d->state = DIALOG_V1_SIZE;
@@ -194,7 +195,8 @@ on_tinit(struct recorder_dialog *d, const struct message *m)
 	if (st != OK)
 		return wrong(d, st, "TINIT is malformed");
 	if (tinit.is_vsock)
-		return wrong(d, E_REFUSED_CLOSE, "data over vsock");
+		return wrong(
+		    d, E_REFUSED_CLOSE, "data over vsock is not supported");
 	d->begin = (struct recorder_dialog_begin){ .cpus = tinit.cpus,
 		.page_size = tinit.page_size,
 		.is_tcp = tinit.is_tcp,
@@ -270,7 +272,7 @@ take_message(struct recorder_dialog *d, const uint8_t **p, size_t *n)
 	if (st == E_MORE)
 		return gather(d, p, n, *n + 1);
 	if (st != OK)
-		return wrong(d, st, "no message of a recorder");
+		return wrong(d, st, "not a message of a recorder");
 	st = on_message(d, &m);
 	if (is_gathered) {
 		buf_consume(&d->in, used);
@@ -319,7 +321,8 @@ recorder_dialog_input(struct recorder_dialog *d, const uint8_t *p, size_t n)
 		if (st != OK)
 			return st;
 		if (buf_len(&d->out) > DIALOG_REPLY_BYTES_MAX)
-			return wrong(d, E_LIMIT, "replies that nobody reads");
+			return wrong(
+			    d, E_LIMIT, "it does not read the replies");
 	}
 	if (d->out.bad)
 		return wrong(d, E_NOMEM, "out of memory");

@@ -110,11 +110,11 @@ make_work(struct recording *r)
 			if (lock_work(r))
 				return OK;
 		} else if (errno != EEXIST) {
-			log_errno(LOG_ERROR, "%s: cannot be made", r->work);
+			log_errno(LOG_ERROR, "cannot create %s", r->work);
 			return E_IO;
 		}
 	}
-	log_error("%s: no name is free", r->work);
+	log_error("%s: all names are taken", r->work);
 	return E_LIMIT;
 }
 
@@ -125,7 +125,7 @@ open_new(struct recording *r, const char *name)
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 
 	if (fd < 0)
-		log_errno(LOG_ERROR, "%s/%s: cannot be made", r->work, name);
+		log_errno(LOG_ERROR, "%s/cannot create %s", r->work, name);
 	return fd;
 }
 
@@ -173,7 +173,8 @@ recording_create_unkept(struct recording **out, const char *name, uint32_t cpus)
 		return E_NOMEM;
 	r->metadata_fd = memfd_create("metadata", MFD_CLOEXEC);
 	if (r->metadata_fd < 0) {
-		log_errno(LOG_ERROR, "peer=%s: memory for metadata", name);
+		log_errno(LOG_ERROR,
+		    "peer=%s: cannot create memory for metadata", name);
 		recording_destroy(r);
 		return E_IO;
 	}
@@ -229,7 +230,7 @@ recording_rename(struct recording *r, const char *name)
 			break;
 		}
 		if (errno != EEXIST) {
-			log_errno(LOG_INFO, "%s: cannot be renamed", r->work);
+			log_errno(LOG_INFO, "cannot rename %s", r->work);
 			return;
 		}
 	}
@@ -261,7 +262,7 @@ recording_metadata(struct recording *r, const void *p, size_t n)
 	if (n > METADATA_BYTES_MAX - r->metadata_size)
 		return E_LIMIT;
 	if (write_some(r->metadata_fd, p, n, r->metadata_size) < n) {
-		log_errno(LOG_ERROR, "%s: metadata cannot be written", r->name);
+		log_errno(LOG_ERROR, "%s: cannot write metadata", r->name);
 		return E_IO;
 	}
 	r->metadata_size += n;
@@ -286,7 +287,7 @@ recording_map(struct recording *r, const uint8_t **p, size_t *n)
 		return OK;
 	map = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, r->metadata_fd, 0);
 	if (map == MAP_FAILED) {
-		log_errno(LOG_ERROR, "%s: metadata cannot be read", r->name);
+		log_errno(LOG_ERROR, "%s: cannot read metadata", r->name);
 		return E_IO;
 	}
 	*p = r->map = map;
@@ -316,15 +317,15 @@ cut(struct recording *r, struct part *part, size_t n)
 
 	if (!r->has_failed)
 		log_errno(LOG_ERROR,
-		    "%s: pages cannot be written; they are lost until they "
-		    "can",
+		    "%s: cannot write pages; they are lost until writing "
+		    "succeeds",
 		    r->name);
 	r->has_failed = true;
 	r->lost += n + (part->size - whole);
 	part->is_cut = true;
 	part->size = whole;
 	if (ftruncate(part->fd, (off_t)whole) != 0)
-		log_errno(LOG_ERROR, "%s: pages cannot be cut", r->name);
+		log_errno(LOG_ERROR, "%s: cannot truncate pages", r->name);
 }
 
 void
@@ -494,7 +495,7 @@ join(struct recording *r, const struct dat_layout *layout)
 		if (fd < 0 || !put_all(r, fd, &plan, cpus) ||
 		    fdatasync(fd) != 0 ||
 		    renameat(r->work_fd, "joined", r->work_fd, "whole") != 0) {
-			st = complain_of(r, "cannot be put together");
+			st = complain_of(r, "cannot join the files");
 			/* On a full disk it would only take space. */
 			(void)unlinkat(r->work_fd, "joined", 0);
 		}
@@ -525,7 +526,7 @@ static void
 remove_work(const struct recording *r)
 {
 	if (unlinkat(r->in.dir_fd, r->work, AT_REMOVEDIR) != 0)
-		log_errno(LOG_WARN, "%s: cannot be removed", r->work);
+		log_errno(LOG_WARN, "cannot remove %s", r->work);
 }
 
 /* Not every file system can rename without replacing. */
@@ -558,7 +559,7 @@ move(struct recording *r)
 			break;
 	}
 	r->file[0] = '\0';
-	return complain_of(r, "cannot be moved to its place");
+	return complain_of(r, "cannot move the file to its place");
 }
 
 static bool
@@ -592,8 +593,7 @@ make_whole(struct recording *r)
 		return join(r, &layout);
 	if (!has_pages(r))
 		return E_NOENT;
-	log_error("%s: has pages, but no metadata for them; it stays as it is",
-	    r->work);
+	log_error("%s: kept unchanged: it has pages without metadata", r->work);
 	return E_MALFORMED;
 }
 
@@ -733,7 +733,7 @@ recordings_find_left(const struct recordings *in,
 	struct dirent *e;
 
 	if (d == NULL) {
-		log_errno(LOG_ERROR, "the directory cannot be read");
+		log_errno(LOG_ERROR, "cannot read the directory");
 		if (fd >= 0)
 			close(fd);
 		return;

@@ -202,7 +202,7 @@ streams_took(struct streams *s, uint32_t stream, size_t n)
 		one->owed += (uint32_t)n;
 		return true;
 	}
-	log_peer(LOG_WARN, "more bytes than there is room for; closed");
+	log_peer(LOG_WARN, "more bytes than its window; stream closed");
 	link_frame(s->link, FRAME_CLOSE, stream, NULL, 0);
 	remove_stream(one);
 	return false;

@@ -56,9 +56,9 @@ open_private(const char *path)
 	struct stat st;
 
 	if (f == NULL || fstat(fileno(f), &st) != 0) {
-		log_errno(LOG_ERROR, "%s: no token", path);
+		log_errno(LOG_ERROR, "cannot read %s", path);
 	} else if ((st.st_mode & 077) != 0 && !is_credential(path)) {
-		log_error("%s: others may read it; chmod 600", path);
+		log_error("%s: others may read it (chmod 600)", path);
 	} else {
 		return f;
 	}
@@ -77,9 +77,9 @@ token_read(char out[TOKEN_BYTES], const char *path)
 		return E_REFUSED;
 	is_read = fgets(out, TOKEN_BYTES, f) != NULL;
 	if (!is_read && feof(f))
-		log_error("%s: is empty", path);
+		log_error("%s is empty", path);
 	else if (!is_read)
-		log_errno(LOG_ERROR, "%s: no token", path);
+		log_errno(LOG_ERROR, "cannot read %s", path);
 	fclose(f);
 	if (!is_read)
 		return E_IO;
@@ -87,7 +87,7 @@ token_read(char out[TOKEN_BYTES], const char *path)
 	/* Without a line end it may have been cut. */
 	if (is_token(out))
 		return OK;
-	log_error("%s: a token is one word of %d to %d characters", path,
+	log_error("%s: not a token: one word of %d to %d characters", path,
 	    TOKEN_LEAST, TOKEN_BYTES - 2);
 	return E_REFUSED;
 }
@@ -124,26 +124,26 @@ add_guest_line(struct token_list *l, char *line)
 	bool is_agent;
 
 	if (strchr(line, '\n') == NULL && strlen(line) == LINE_SIZE - 1)
-		return "is too long";
+		return "the line is too long";
 	line[strcspn(line, "#")] = '\0';
 	name = strtok_r(line, BLANKS, &at);
 	if (name == NULL)
 		return NULL;
 	token = strtok_r(NULL, BLANKS, &at);
 	if (token == NULL || strtok_r(NULL, BLANKS, &at) != NULL)
-		return "is not NAME TOKEN";
+		return "expected NAME TOKEN";
 	is_agent = strncmp(token, AGENT, prefix) == 0;
 	if (is_agent && (strlen(token + prefix) >= sizeof(g->agent) ||
 			    !dial_is_address(token + prefix)))
-		return "is not NAME agent=HOST:PORT";
+		return "expected NAME agent=HOST:PORT";
 	if (!token_is_name(name))
-		return "a name has letters, digits and .-_";
+		return "invalid name (letters, digits and .-_)";
 	if (!is_agent && !is_token(token))
-		return "a token has 16 to 126 characters";
+		return "invalid token (16 to 126 characters)";
 	if (find_listed(l, name) != NULL)
-		return "this name is there twice";
+		return "this name is listed twice";
 	if (l->n == TOKEN_GUESTS_MAX)
-		return "these are too many";
+		return "too many guests";
 	g = &l->guests[l->n];
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	if (is_agent)
