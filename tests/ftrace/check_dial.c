@@ -80,8 +80,7 @@ wait_for_askers(unsigned n)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct event_base *base;
-static struct background *names;
+static struct loop loop;
 static int listening;
 static unsigned told;
 static int connected;
@@ -102,17 +101,14 @@ set_up(void)
 	ck_assert_int_eq(listen(listening, DIALS), 0);
 	ck_assert_int_eq(
 	    getsockname(listening, (struct sockaddr *)&found, &n), 0);
-	base = event_base_new();
-	ck_assert_ptr_nonnull(base);
-	ck_assert_int_eq(background_create(&names, base, DIAL_THREADS), OK);
+	ck_assert_int_eq(loop_create(&loop), OK);
 }
 
 static void
 tear_down(void)
 {
 	set_answers(true);
-	background_destroy(names);
-	event_base_free(base);
+	loop_destroy(&loop);
 	close(listening);
 }
 
@@ -143,14 +139,14 @@ static void
 begin(struct dial **out)
 {
 	ck_assert_int_eq(
-	    dial_create(out, base, names, "name:1", on_dialled, NULL), OK);
+	    dial_create(out, &loop, "name:1", on_dialled, NULL), OK);
 }
 
 static void
 run_until(const unsigned *count, unsigned n)
 {
 	while (*count < n)
-		ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+		ck_assert_int_eq(event_base_loop(loop.base, EVLOOP_ONCE), 0);
 }
 
 /* No more threads ask than may, and none for who has given up before. */
@@ -170,8 +166,8 @@ START_TEST(who_gives_up_neither_waits_nor_leaks)
 	ck_assert_uint_lt(clock_now_ns() - began, 10 * NS_PER_S);
 	ck_assert_uint_eq(descriptors(), before);
 	set_answers(true);
-	run_until(&freed, DIAL_THREADS);
-	ck_assert_uint_eq(asked, DIAL_THREADS);
+	run_until(&freed, LOOP_LOOKUPS);
+	ck_assert_uint_eq(asked, LOOP_LOOKUPS);
 	ck_assert_uint_eq(told, 0);
 	tear_down();
 }
@@ -215,7 +211,7 @@ START_TEST(many_at_once)
 	set_up();
 	for (unsigned i = 0; i < DIALS; i++)
 		begin(&d);
-	wait_for_askers(DIAL_THREADS);
+	wait_for_askers(LOOP_LOOKUPS);
 	set_answers(true);
 	run_until(&told, DIALS);
 	ck_assert_int_ge(connected, 0);

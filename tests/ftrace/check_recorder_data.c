@@ -20,7 +20,7 @@ START_TEST(memory_is_counted_as_it_is_stored)
 	while (st == OK && all.memory <= METADATA_BYTES_MAX)
 		st = recorder_dialog_ops.metadata(&r, piece, PIECE);
 	ck_assert_int_eq(st, E_LIMIT);
-	ck_assert_uint_eq(all.memory, recording_metadata_size(r.recording));
+	ck_assert_uint_eq(all.memory, r.recording->metadata_size);
 	ck_assert_uint_eq(all.memory, METADATA_BYTES_MAX);
 	recording_destroy(r.recording);
 	free(piece);

@@ -31,8 +31,8 @@ SAME = {
                      "on_connection", "on_control", "on_drained", "on_ended",
                      "on_event", "on_frame", "on_input", "on_left", "on_line",
                      "on_message", "on_output", "on_over", "on_readable",
-                     "on_stop", "on_timer", "print_usage", "run", "serve",
-                     "set_option", "set_options", "tell_end"},
+                     "on_stop", "on_timer", "prepare", "run", "serve",
+                     "take_prefix", "tell_end"},
     "tools/send": {"add_stream", "add_streams", "grow", "take_number",
                    "wrong"},
 }

@@ -32,24 +32,16 @@
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/token.h"
 
-#define PROGRAM "tracepulse-ftrace broker"
-#define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"
-#include "tools/client/option_rows.h"
-
 /* The most connections. Beyond it the oldest that has not identified itself is
  * closed. */
 #define BROKER_LINKS_MAX 512
-
-struct background;
-struct event_base;
 
 /* The most agents that the broker connects to itself; each takes 80 KiB. */
 #define BROKER_AGENTS_MAX 128
 struct direct_guest;
 
 struct broker {
-	struct event_base *base;
-	struct background *names; /* for agents */
+	struct loop loop;
 	struct list peers;
 	unsigned n;
 	char token[TOKEN_BYTES];
@@ -57,7 +49,7 @@ struct broker {
 	unsigned n_direct;
 	struct token_list guests; /* empty: any name, by TOKEN */
 	const char *token_file, *guests_file, *bind;
-	uint64_t port;
+	unsigned port;
 };
 
 enum peer_role { PEER_NEW, PEER_GUEST, PEER_REACH };
@@ -146,7 +138,7 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 	uint64_t n = 0;
 
 	if (name == NULL || !token_is_name(name) || cpus == NULL ||
-	    parse_u64(cpus, 0, 65536, &n) != OK) {
+	    parse_u64(cpus, 0, BROKER_CPUS_MAX, &n) != OK) {
 		refuse_peer(p, "invalid name of a guest");
 		return;
 	}
@@ -315,7 +307,7 @@ add_peer(struct broker *b, int take_fd)
 		return NULL;
 	}
 	p->broker = b;
-	if (link_create(&p->link, b->base, take_fd, &peer_ops, p) != OK) {
+	if (link_create(&p->link, b->loop.base, take_fd, &peer_ops, p) != OK) {
 		free(p);
 		return NULL;
 	}
@@ -376,7 +368,7 @@ open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
 	}
 	p->is_direct = true;
 	snprintf(p->address, sizeof(p->address), "%s", g->guest.agent);
-	return link_create(out, g->broker->base, fds[1], ops, end);
+	return link_create(out, g->broker->loop.base, fds[1], ops, end);
 }
 
 static void
@@ -402,8 +394,7 @@ static enum status
 add_direct(struct broker *b, const struct token_guest *guest)
 {
 	struct direct_guest *g = calloc(1, sizeof(*g));
-	struct agent_end_config config = { .base = b->base,
-		.names = b->names,
+	struct agent_end_config config = { .loop = &b->loop,
 		.token = "-",
 		.open = open_direct,
 		.learned = on_learned,
@@ -512,14 +503,6 @@ read_lists(struct broker *b)
 }
 
 static void
-forget_lists(struct broker *b)
-{
-	while (b->n_direct > 0)
-		remove_direct(b, b->n_direct - 1);
-	token_list_free(&b->guests);
-}
-
-static void
 on_hangup(evutil_socket_t number, short what, void *arg)
 {
 	struct broker *b = arg;
@@ -533,67 +516,52 @@ on_hangup(evutil_socket_t number, short what, void *arg)
 		log_error("tokens not reloaded");
 }
 
-static bool
-set_option(void *arg, size_t i, const char *value)
-{
-	struct broker *b = arg;
+#define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"
+#define OPTIONS_STRUCT struct broker
+#include "common/option_rows.h"
 
-	switch ((enum option_id)i) {
-	case OPT_PORT:
-		return parse_u64(value, 0, UINT16_MAX, &b->port) == OK;
-	case OPT_BIND:
-		b->bind = value;
-		return *value != '\0';
-	case OPT_TOKEN_FILE:
-		b->token_file = value;
-		return *value != '\0';
-	case OPT_GUESTS:
-		b->guests_file = value;
-		return *value != '\0';
-	default:
-		return false;
-	}
-}
-
-static const struct command command = {
-	.program = PROGRAM,
-	.usage = PROGRAM
-	" --token-file FILE [OPTION]...\n"
-	"Registers guests by name, for connect, list, reach and record.\n",
+static const struct option_table table = {
+	.program = "tracepulse-ftrace broker",
+	.usage = "tracepulse-ftrace broker --token-file FILE [OPTION]...\n"
+		 "Registers guests by name, for connect, list, reach and "
+		 "record.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
 	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
+	.n = N_OPTIONS,
 };
 
 static int
 serve(struct broker *b)
 {
-	struct stops stops = { 0 };
 	struct listener *listener = NULL;
-	struct event *hangup = evsignal_new(b->base, SIGHUP, on_hangup, b);
-	enum status st = background_create(&b->names, b->base, DIAL_THREADS);
+	struct event *hangup = NULL;
+	enum status st = loop_create(&b->loop);
 
 	if (st == OK)
 		st = read_lists(b);
-	if (st == OK && (hangup == NULL || event_add(hangup, NULL) != 0))
-		st = E_NOMEM;
+	if (st == OK) {
+		hangup = evsignal_new(b->loop.base, SIGHUP, on_hangup, b);
+		if (hangup == NULL || event_add(hangup, NULL) != 0)
+			st = E_NOMEM;
+	}
 	if (st == OK)
-		st = stops_add(&stops, b->base, NULL, NULL);
+		st = loop_catch_signals(&b->loop, NULL, NULL);
 	if (st == OK)
-		st = listener_create(&listener, b->base, b->bind,
+		st = listener_create(&listener, b->loop.base, b->bind,
 		    (uint16_t)b->port, on_accepted, b);
 	if (st == OK) {
 		log_notice("listening on port %u", listener_port(listener));
-		(void)event_base_dispatch(b->base);
+		(void)event_base_dispatch(b->loop.base);
 	}
-	forget_lists(b);
+	while (b->n_direct > 0)
+		remove_direct(b, b->n_direct - 1);
+	token_list_free(&b->guests);
 	while (!list_empty(&b->peers))
 		destroy_peer(list_first(&b->peers, struct peer, node));
-	background_destroy(b->names);
 	listener_destroy(listener);
-	stops_remove(&stops);
 	if (hangup != NULL)
 		event_free(hangup);
+	loop_destroy(&b->loop);
 	return st == OK ? 0 : 1;
 }
 
@@ -601,22 +569,17 @@ int
 command_broker(int argc, char **argv)
 {
 	struct broker b = { .port = 5347 };
-	int first, status;
+	struct option_words words;
+	int status;
 
-	if (!command_parse(&command, &b, argc, argv, &first, &status))
+	if (!command_parse(&table, &b, argc, argv, 0, &words, &status))
 		return status;
-	if (first < argc)
-		return command_refuse(
-		    &command, "unexpected argument \"%s\"", argv[first]);
-	if (b.token_file == NULL)
-		return command_refuse(&command, "--token-file is required");
+	if (b.token_file == NULL) {
+		(void)!option_refuse(&table, "--token-file is required");
+		return EXIT_USAGE;
+	}
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();
 	list_init(&b.peers);
-	b.base = event_base_new();
-	if (b.base == NULL)
-		return 1;
-	status = serve(&b);
-	event_base_free(b.base);
-	return status;
+	return serve(&b);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace broker, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace broker; see common/option_rows.h. */
 /* clang-format off */
-OPTION(PORT, 'p', "port", "PORT",
-    "where guests, and who wants them, connect [5347]; 0: any, which is logged")
-OPTION(BIND, 0, "bind", "ADDRESS",
-    "listen at this address only [all]")
-OPTION(TOKEN_FILE, 0, "token-file", "FILE",
-    "has the word by which all of them are known")
-OPTION(GUESTS, 0, "guests", "FILE",
-    "lines NAME TOKEN or NAME agent=HOST:PORT: no other guests")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(PORT, 'p', "port", "PORT", NUMBER(port, 0, UINT16_MAX),
+    "port for guests, and for those who reach them; 0: any, which is logged [5347]")
+OPTION(BIND, 0, "bind", "ADDRESS", TEXT(bind),
+    "listen only at this address [all]")
+OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
+    "file with the token of those who reach guests")
+OPTION(GUESTS, 0, "guests", "FILE", TEXT(guests_file),
+    "file with lines NAME TOKEN or NAME agent=HOST:PORT: no other guests")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

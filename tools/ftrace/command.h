@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The sub-commands of tracepulse-ftrace, and how they read their options. */
+/* The sub-commands of tracepulse-ftrace, and what their options share. */
 #ifndef TOOLS_FTRACE_COMMAND_H
 #define TOOLS_FTRACE_COMMAND_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
-#include "tools/client/usage.h"
+#include "common/option.h"
 
 #define EXIT_USAGE 2
 
@@ -23,31 +22,17 @@ int command_listen(int argc, char **argv);
 int command_reach(int argc, char **argv);
 int command_record(int argc, char **argv);
 
-/* The most options of one sub-command. */
-#define COMMAND_ROWS 64
-
-struct command {
-	const char *program; /* "tracepulse-ftrace listen" */
-	const char *usage;   /* for --help: what stands before the options */
-	const struct usage_row *rows;
-	size_t n_rows;
-	/* Called for each option given, except --help: I is its row, VALUE its
-	 * argument or NULL. False: the value is not valid. */
-	bool (*set)(void *arg, size_t i, const char *value);
-	/* The first word that is not an option begins another program's command
-	 * line. */
-	bool has_command;
-};
-
-/* Reads the command line; ARG is passed to C->set(). The first word that is not
- * an option is argv[*FIRST]. False: exit with *STATUS, --help or a message was
+/* Stores the options of T in OPTIONS. At most MOST operands may follow, from
+ * argv[WORDS->first] on. False: exit with *STATUS; help or a message was
  * printed. */
-bool command_parse(const struct command *c, void *arg, int argc, char **argv,
-    int *first, int *status) MUST_CHECK;
-/* Prints what is wrong with the command line, in printf's words. Returns
- * EXIT_USAGE. */
-int command_refuse(const struct command *c, const char *fmt, ...)
-    PRINTF_LIKE(2, 3);
+bool command_parse(const struct option_table *t, void *options, int argc,
+    char **argv, int most, struct option_words *words, int *status) MUST_CHECK;
+
+/* A kind of option: HOST:PORT (const char *). */
+enum status command_take_address(
+    const struct option_row *r, void *to, const char *arg) MUST_CHECK;
+#define ADDRESS(field) \
+	.take = command_take_address, .at = OPTION_PLACE(field, const char *)
 
 /* Raises the limit of open descriptors as far as it goes; returns the limit. */
 uint64_t command_raise_descriptors(void);

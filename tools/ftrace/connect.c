@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/parse.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/loop.h"
@@ -214,12 +213,11 @@ agent_end_create(struct agent_end **out, const struct agent_end_config *config)
 		return E_NOMEM;
 	a->config = *config;
 	a->pause_s = AGAIN_FIRST_S;
-	a->streams = (struct streams){ .base = config->base,
-		.names = config->names,
+	a->streams = (struct streams){ .loop = config->loop,
 		.over = on_over,
 		.control = on_control,
 		.arg = a };
-	a->again = evtimer_new(config->base, on_again, a);
+	a->again = evtimer_new(config->loop->base, on_again, a);
 	if (a->again == NULL) {
 		agent_end_destroy(a);
 		return E_NOMEM;
@@ -243,15 +241,25 @@ agent_end_destroy(struct agent_end *a)
 
 /* tracepulse-ftrace connect: runs on, or beside, a guest. It connects to the
  * broker, and passes what comes from there to the guest's agent. */
-
-#define PROGRAM "tracepulse-ftrace connect"
-#define OPTIONS_TABLE "tools/ftrace/connect_options.tbl.h"
-#include "tools/client/option_rows.h"
-
 struct connection {
 	struct agent_end_config end;
 	const char *broker, *token_file;
 	char token[TOKEN_BYTES];
+};
+
+#define OPTIONS_TABLE "tools/ftrace/connect_options.tbl.h"
+#define OPTIONS_STRUCT struct connection
+#include "common/option_rows.h"
+
+static const struct option_table table = {
+	.program = "tracepulse-ftrace connect",
+	.usage =
+	    "tracepulse-ftrace connect NAME --broker HOST:PORT "
+	    "--token-file FILE [OPTION]...\n"
+	    "Registers the trace-cmd agent of this machine with a broker.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
+	.rows = rows,
+	.n = N_OPTIONS,
 };
 
 static enum status
@@ -259,93 +267,47 @@ open_link(void *arg, struct link **out, const struct link_ops *ops, void *end)
 {
 	const struct connection *c = arg;
 
-	return link_dial(out, c->end.base, c->end.names, c->broker, ops, end);
-}
-
-static bool
-set_option(void *arg, size_t i, const char *value)
-{
-	struct connection *c = arg;
-	uint64_t cpus;
-
-	switch ((enum option_id)i) {
-	case OPT_BROKER:
-		c->broker = value;
-		return dial_is_address(value);
-	case OPT_AGENT:
-		c->end.agent = value;
-		return dial_is_address(value);
-	case OPT_TOKEN_FILE:
-		c->token_file = value;
-		return *value != '\0';
-	case OPT_CPUS:
-		if (parse_u64(value, 0, 65536, &cpus) != OK)
-			return false;
-		c->end.cpus = (unsigned)cpus;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static const struct command command = {
-	.program = PROGRAM,
-	.usage = PROGRAM
-	" NAME --broker HOST:PORT --token-file FILE [OPTION]...\n"
-	"Registers the trace-cmd agent of this machine with a broker.\n",
-	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
-};
-
-/* Runs until it is stopped. */
-static int
-serve(struct connection *c)
-{
-	enum status st = token_read(c->token, c->token_file);
-	struct agent_end *end = NULL;
-	struct stops stops = { 0 };
-
-	c->end.base = event_base_new();
-	if (c->end.base == NULL)
-		return 1;
-	c->end.token = c->token;
-	if (st == OK)
-		st = background_create(
-		    &c->end.names, c->end.base, DIAL_THREADS);
-	if (st == OK)
-		st = stops_add(&stops, c->end.base, NULL, NULL);
-	if (st == OK)
-		st = agent_end_create(&end, &c->end);
-	if (st == OK)
-		(void)event_base_dispatch(c->end.base);
-	agent_end_destroy(end);
-	background_destroy(c->end.names);
-	stops_remove(&stops);
-	event_base_free(c->end.base);
-	return st == OK ? 0 : 1;
+	return link_dial(out, c->end.loop, c->broker, ops, end);
 }
 
 int
 command_connect(int argc, char **argv)
 {
 	struct connection c = { .end = { .agent = "127.0.0.1:823",
+				    .token = c.token,
 				    .cpus = (unsigned)sysconf(
 					_SC_NPROCESSORS_CONF),
-				    .open = open_link } };
-	int first, status;
+				    .open = open_link,
+				    .arg = &c } };
+	struct loop loop = { 0 };
+	struct agent_end *end = NULL;
+	struct option_words words;
+	enum status st;
+	int status;
 
-	if (!command_parse(&command, &c, argc, argv, &first, &status))
+	if (!command_parse(&table, &c, argc, argv, 1, &words, &status))
 		return status;
-	if (first + 1 != argc || !token_is_name(argv[first]) ||
+	c.end.loop = &loop;
+	c.end.name = argv[words.first];
+	if (c.end.name == NULL || !token_is_name(c.end.name) ||
 	    c.broker == NULL || c.token_file == NULL) {
-		return command_refuse(&command,
-		    "a guest's name (letters, digits and .-_), "
-		    "--broker and --token-file are required");
+		(void)!option_refuse(&table,
+		    "a guest's name (letters, digits and .-_), --broker and "
+		    "--token-file are required");
+		return EXIT_USAGE;
 	}
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();
-	c.end.name = argv[first];
-	c.end.arg = &c;
-	return serve(&c);
+	st = token_read(c.token, c.token_file);
+	if (st == OK)
+		st = loop_create(&loop);
+	if (st == OK)
+		st = loop_catch_signals(&loop, NULL, NULL);
+	if (st == OK)
+		st = agent_end_create(&end, &c.end);
+	if (st == OK)
+		(void)event_base_dispatch(loop.base);
+	agent_end_destroy(end);
+	loop_destroy(&loop);
+	return st == OK ? 0 : 1;
 }

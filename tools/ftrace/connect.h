@@ -13,13 +13,14 @@
 #include "common/status.h"
 #include "tools/ftrace/link.h"
 
+/* The most CPUs that a guest may report. */
+#define BROKER_CPUS_MAX 65536
+
 struct agent_end;
-struct event_base;
 
 /* All is borrowed. */
 struct agent_end_config {
-	struct event_base *base;
-	struct background *names; /* for dial_create() */
+	struct loop *loop;
 	const char *name, *token;
 	const char *agent; /* HOST:PORT */
 	unsigned cpus;	   /* reported to the broker; 0: not known */

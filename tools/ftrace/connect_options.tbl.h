@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace connect, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace connect; see common/option_rows.h. */
 /* clang-format off */
-OPTION(BROKER, 0, "broker", "HOST:PORT",
-    "where the broker is")
-OPTION(TOKEN_FILE, 0, "token-file", "FILE",
-    "has the word that the broker knows")
-OPTION(AGENT, 0, "agent", "HOST:PORT",
-    "where the agent is [127.0.0.1:823]")
-OPTION(CPUS, 0, "cpus", "N",
-    "CPUs that are told of it [this machine's]; 0: not known")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(BROKER, 0, "broker", "HOST:PORT", ADDRESS(broker),
+    "address of the broker")
+OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
+    "file with the token that the broker expects")
+OPTION(AGENT, 0, "agent", "HOST:PORT", ADDRESS(end.agent),
+    "address of the agent [127.0.0.1:823]")
+OPTION(CPUS, 0, "cpus", "N", NUMBER(end.cpus, 0, BROKER_CPUS_MAX),
+    "number of CPUs to report; 0: not known [those of this machine]")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

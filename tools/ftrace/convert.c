@@ -13,80 +13,63 @@
 #include <unistd.h>
 
 #include "tools/client/mapped.h"
-#include "tools/client/usage.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/ctf_stream.h"
 #include "tools/ftrace/dat_pages.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
-#define CONVERT_SESSION_MAX 200
+#define SESSION_SIZE 200
 
 struct convert_options {
 	const char *file;
 	const char *directory, *relay; /* one of them is NULL */
 	struct url url;		       /* RELAY, parsed */
-	char session[CONVERT_SESSION_MAX];
+	char session[SESSION_SIZE];
 	enum ctf_names names;
 	bool has_offset, is_quiet;
 	int64_t offset_ns;
 };
 
-#define OPTIONS_TABLE "tools/ftrace/convert_options.tbl.h"
-#include "tools/client/option_rows.h"
-
-bool
-convert_options_names(const char *text, enum ctf_names *out)
+static enum status
+take_offset(const struct option_row *r, void *to, const char *arg)
 {
-	*out = strcmp(text, "lttng") == 0 ? CTF_NAMES_LTTNG : CTF_NAMES_SYSTEM;
-	return *out == CTF_NAMES_LTTNG || strcmp(text, "system:event") == 0;
-}
-
-static bool
-set_offset_ns(struct convert_options *o, const char *value)
-{
+	struct convert_options *o = to;
 	char *end;
 
+	(void)r;
 	errno = 0;
-	o->offset_ns = strtoll(value, &end, 10);
-	o->has_offset = errno == 0 && end != value && *end == '\0' &&
-			o->offset_ns <= CTF_OFFSET_MAX &&
-			o->offset_ns >= -CTF_OFFSET_MAX;
-	return o->has_offset;
+	o->offset_ns = strtoll(arg, &end, 10);
+	o->has_offset = true;
+	return errno == 0 && end != arg && *end == '\0' &&
+		       o->offset_ns <= CTF_OFFSET_MAX &&
+		       o->offset_ns >= -CTF_OFFSET_MAX
+		   ? OK
+		   : E_MALFORMED;
 }
 
-static bool
-set_option(void *arg, size_t i, const char *value)
+static enum status
+take_session(const struct option_row *r, void *to, const char *arg)
 {
-	struct convert_options *o = arg;
+	struct convert_options *o = to;
 
-	switch ((enum option_id)i) {
-	case OPT_NAMES:
-		return convert_options_names(value, &o->names);
-	case OPT_CLOCK_OFFSET:
-		return set_offset_ns(o, value);
-	case OPT_RELAY:
-		o->relay = value;
-		return true;
-	case OPT_SESSION:
-		(void)snprintf(o->session, sizeof(o->session), "%s", value);
-		return value[0] != '\0' && strlen(value) < sizeof(o->session);
-	case OPT_QUIET:
-		return o->is_quiet = true;
-	case OPT_HELP:
-	case N_OPTIONS:
-		break;
-	}
-	return false;
+	(void)r;
+	(void)snprintf(o->session, sizeof(o->session), "%s", arg);
+	return *arg != '\0' && strlen(arg) < sizeof(o->session) ? OK
+								: E_MALFORMED;
 }
 
-static const struct command command = {
+#define OPTIONS_TABLE "tools/ftrace/convert_options.tbl.h"
+#define OPTIONS_STRUCT struct convert_options
+#include "common/option_rows.h"
+
+static const struct option_table table = {
 	.program = PROGRAM,
 	.usage = PROGRAM " [OPTION]... FILE DIRECTORY\n"
 			 "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
 			 "Converts a trace.dat of trace-cmd to CTF 1.8.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
 	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
+	.n = N_OPTIONS,
 };
 
 /* The name of the file, without ".dat". */
@@ -105,29 +88,25 @@ name_session(struct convert_options *o)
 	    (int)(n < most ? n : most), base);
 }
 
-/* Returns 0, or the exit status after a message. */
-static int
-take_words(struct convert_options *o, int n_words, char **words)
+static enum status
+take_operands(struct convert_options *o, int n, char **operands)
 {
 	const char *why;
 
-	if (n_words < 1)
-		return command_refuse(&command, "FILE is required");
-	if (n_words > 2)
-		return command_refuse(
-		    &command, "unexpected argument \"%s\"", words[2]);
-	o->file = words[0];
-	o->directory = n_words == 2 ? words[1] : NULL;
+	if (n < 1)
+		return option_refuse(&table, "FILE is required; see --help");
+	o->file = operands[0];
+	o->directory = n == 2 ? operands[1] : NULL;
 	if ((o->directory == NULL) == (o->relay == NULL))
-		return command_refuse(
-		    &command, "either DIRECTORY or --relay is required");
+		return option_refuse(
+		    &table, "either DIRECTORY or --relay is required");
 	if (o->relay == NULL && o->session[0] != '\0')
-		return command_refuse(&command, "--session requires --relay");
+		return option_refuse(&table, "--session requires --relay");
 	if (o->session[0] == '\0')
 		name_session(o);
 	if (o->relay != NULL && url_parse(&o->url, o->relay, &why) != OK)
-		return command_refuse(&command, "%s: %s", o->relay, why);
-	return 0;
+		return option_refuse(&table, "%s: %s", o->relay, why);
+	return OK;
 }
 
 /* The main ring buffer has no name. */
@@ -344,13 +323,13 @@ command_convert(int argc, char **argv)
 	struct convert_options o = { 0 };
 	struct convert c = { .options = &o };
 	enum status st;
-	int first, status;
+	struct option_words words;
+	int status;
 
-	if (!command_parse(&command, &o, argc, argv, &first, &status))
+	if (!command_parse(&table, &o, argc, argv, 2, &words, &status))
 		return status;
-	status = take_words(&o, argc - first, argv + first);
-	if (status != 0)
-		return status;
+	if (take_operands(&o, argc - words.first, argv + words.first) != OK)
+		return EXIT_USAGE;
 	signal(SIGBUS, on_bus_error);
 	st = convert_all(&c);
 	if (c.sink != NULL)

@@ -13,9 +13,6 @@
 #include "tools/client/url.h"
 #include "tools/ftrace/ctf_stream.h"
 
-/* Parses "system:event" or "lttng". */
-bool convert_options_names(const char *text, enum ctf_names *out);
-
 #define CONVERT_ERROR_MAX 640
 
 struct convert_sink;

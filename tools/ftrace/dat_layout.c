@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "common/reader.h"
 #include "tools/ftrace/order.h"
 
 /* The options that matter here. */
@@ -13,78 +12,34 @@
 #define SECTION_OPTIONS 0
 #define SECTION_COMPRESSED 1
 
-/* A walk over the bytes; once r.bad, every read yields zero. */
+/* A walk over the bytes. */
 struct walk {
-	struct reader r;
+	struct dat_input in;
 	const uint8_t *base;
 	struct dat_layout *out;
 	bool is_malformed;
 };
-
-static uint16_t
-take_u16(struct walk *w)
-{
-	const uint8_t *p = reader_take(&w->r, 2);
-
-	return p == NULL ? 0 : order_u16(w->out->is_big, p);
-}
-
-static uint32_t
-take_u32(struct walk *w)
-{
-	const uint8_t *p = reader_take(&w->r, 4);
-
-	return p == NULL ? 0 : order_u32(w->out->is_big, p);
-}
-
-static uint64_t
-take_u64(struct walk *w)
-{
-	const uint8_t *p = reader_take(&w->r, 8);
-
-	return p == NULL ? 0 : order_u64(w->out->is_big, p);
-}
-
-static uint64_t
-place(const struct walk *w)
-{
-	return (uint64_t)(w->r.p - w->base);
-}
 
 /* Consumes N bytes, which must be these. */
 static void
 expect(struct walk *w, const void *bytes, size_t n)
 {
 	const uint8_t *p;
-	const uint64_t left = reader_left(&w->r);
+	const uint64_t left = reader_left(&w->in.r);
 
 	/* Wrong bytes are wrong also before all have arrived. */
-	if (left > 0 && memcmp(w->r.p, bytes, left < n ? (size_t)left : n) != 0)
+	if (left > 0 &&
+	    memcmp(w->in.r.p, bytes, left < n ? (size_t)left : n) != 0)
 		w->is_malformed = true;
-	p = reader_take(&w->r, n);
+	p = reader_take(&w->in.r, n);
 	if (p == NULL || w->is_malformed)
-		w->r.bad = true;
-}
-
-/* A NUL-terminated string. */
-static struct span
-take_string(struct walk *w)
-{
-	const uint64_t left = reader_left(&w->r);
-	const uint8_t *nul = left == 0 ? NULL
-				       : memchr(w->r.p, '\0', (size_t)left);
-
-	if (nul == NULL) {
-		w->r.bad = true;
-		return (struct span){ "", 0 };
-	}
-	return reader_cstr(&w->r, (uint64_t)(nul + 1 - w->r.p));
+		w->in.r.bad = true;
 }
 
 static bool
 is_whole(const struct walk *w)
 {
-	return !w->r.bad && !w->is_malformed;
+	return !w->in.r.bad && !w->is_malformed;
 }
 
 /* Skips N event formats, each after its length. */
@@ -92,17 +47,17 @@ static void
 pass_formats(struct walk *w, uint32_t n)
 {
 	while (n-- > 0 && is_whole(w))
-		(void)reader_take(&w->r, take_u64(w));
+		(void)dat_input_span(&w->in, dat_input_u64(&w->in));
 }
 
 /* The clock in use is in brackets: "[local] global counter ...". */
 static void
-take_clock(struct dat_layout *out, const uint8_t *p, size_t n)
+take_clock(struct dat_layout *out, struct span s)
 {
-	const uint8_t *open = n == 0 ? NULL : memchr(p, '[', n);
-	const uint8_t *close = open == NULL
-				   ? NULL
-				   : memchr(open, ']', (size_t)(p + n - open));
+	const char *open = s.n == 0 ? NULL : memchr(s.p, '[', s.n);
+	const char *close = open == NULL
+				? NULL
+				: memchr(open, ']', (size_t)(s.p + s.n - open));
 	const size_t len = close == NULL ? 0 : (size_t)(close - open - 1);
 
 	if (len == 0 || len >= sizeof(out->clock) ||
@@ -110,6 +65,33 @@ take_clock(struct dat_layout *out, const uint8_t *p, size_t n)
 		return;
 	memcpy(out->clock, open + 1, len);
 	out->clock[len] = '\0';
+}
+
+/* Walks options up to the last. *END is its body, which version 6 does not
+ * have. False: the last one is missing. */
+static bool
+walk_options(struct walk *w, struct span *end)
+{
+	struct dat_layout *out = w->out;
+
+	while (is_whole(w)) {
+		const uint16_t id = dat_input_u16(&w->in);
+		const bool has_body = id != OPTION_END || out->version == 7;
+
+		*end = dat_input_span(
+		    &w->in, has_body ? dat_input_u32(&w->in) : 0);
+		if (!is_whole(w))
+			return false;
+		if (id == OPTION_END)
+			return true;
+		if (id == OPTION_CLOCK)
+			take_clock(out, *end);
+		if (id == OPTION_CPUS && out->version == 7 && end->n >= 4) {
+			out->cpus = order_u32(out->is_big, end->p);
+			out->has_cpus = true;
+		}
+	}
+	return false;
 }
 
 /* The header of both versions. */
@@ -120,7 +102,7 @@ walk_header(struct walk *w)
 	const uint8_t *p;
 
 	expect(w, DAT_MAGIC, sizeof(DAT_MAGIC) - 1);
-	p = reader_take(&w->r, 2);
+	p = reader_take(&w->in.r, 2);
 	if (p == NULL)
 		return;
 	out->version = p[0] - (unsigned)'0';
@@ -128,33 +110,14 @@ walk_header(struct walk *w)
 		w->is_malformed = true;
 		return;
 	}
-	out->is_big = reader_u8(&w->r) != 0;
-	out->long_size = reader_u8(&w->r);
-	out->page_size = take_u32(w);
+	out->is_big = w->in.is_big = dat_input_u8(&w->in) != 0;
+	out->long_size = dat_input_u8(&w->in);
+	out->page_size = dat_input_u32(&w->in);
 	/* Readers round offsets to it, so it is a power of two. */
 	if (is_whole(w) &&
 	    (out->page_size < 512 || out->page_size > DAT_PAGE_BYTES_MAX ||
 		(out->page_size & (out->page_size - 1)) != 0))
 		w->is_malformed = true;
-}
-
-static void
-walk_options_6(struct walk *w)
-{
-	while (is_whole(w)) {
-		const uint16_t id = take_u16(w);
-		const uint32_t n = id == OPTION_END ? 0 : take_u32(w);
-		const uint8_t *p = reader_take(&w->r, n);
-
-		if (!is_whole(w))
-			return;
-		if (id == OPTION_END) {
-			w->out->has_options = true;
-			return;
-		}
-		if (id == OPTION_CLOCK)
-			take_clock(w->out, p, n);
-	}
 }
 
 /* Version 6: one block after another. The metadata of V1 ends after the printk
@@ -163,100 +126,78 @@ static void
 walk_6(struct walk *w)
 {
 	struct dat_layout *out = w->out;
+	struct span end;
 
 	expect(w, "header_page", sizeof("header_page"));
-	(void)reader_take(&w->r, take_u64(w));
+	(void)dat_input_span(&w->in, dat_input_u64(&w->in));
 	expect(w, "header_event", sizeof("header_event"));
-	(void)reader_take(&w->r, take_u64(w));
-	pass_formats(w, take_u32(w));
-	for (uint32_t systems = take_u32(w); systems > 0 && is_whole(w);
-	     systems--) {
-		(void)take_string(w);
-		pass_formats(w, take_u32(w));
+	(void)dat_input_span(&w->in, dat_input_u64(&w->in));
+	pass_formats(w, dat_input_u32(&w->in));
+	for (uint32_t systems = dat_input_u32(&w->in);
+	     systems > 0 && is_whole(w); systems--) {
+		(void)dat_input_string(&w->in, SIZE_MAX);
+		pass_formats(w, dat_input_u32(&w->in));
 	}
-	(void)reader_take(&w->r, take_u32(w)); /* kallsyms */
-	(void)reader_take(&w->r, take_u32(w)); /* printk formats */
-	if (!is_whole(w) || reader_left(&w->r) == 0)
+	(void)dat_input_span(&w->in, dat_input_u32(&w->in)); /* kallsyms */
+	(void)dat_input_span(
+	    &w->in, dat_input_u32(&w->in)); /* printk formats */
+	if (!is_whole(w) || reader_left(&w->in.r) == 0)
 		return;
-	(void)reader_take(&w->r, take_u64(w)); /* saved_cmdlines */
+	(void)dat_input_span(
+	    &w->in, dat_input_u64(&w->in)); /* saved_cmdlines */
 	out->has_commands = is_whole(w);
-	out->cpus = take_u32(w);
+	out->cpus = dat_input_u32(&w->in);
 	out->has_cpus = is_whole(w);
-	if (!is_whole(w) || reader_left(&w->r) == 0)
+	if (!is_whole(w) || reader_left(&w->in.r) == 0)
 		return;
 	expect(w, "options  ", sizeof("options  "));
-	walk_options_6(w);
-	if (is_whole(w) && reader_left(&w->r) > 0)
+	out->has_options = walk_options(w, &end);
+	if (is_whole(w) && reader_left(&w->in.r) > 0)
 		w->is_malformed = true;
-}
-
-/* Walks one section of options. True: the next one is at *NEXT. */
-static bool
-walk_options_7(struct walk *w, uint64_t *next)
-{
-	struct dat_layout *out = w->out;
-
-	while (is_whole(w)) {
-		const uint16_t id = take_u16(w);
-		const uint32_t n = take_u32(w);
-		const uint64_t at = place(w);
-		const uint8_t *p = reader_take(&w->r, n);
-
-		if (!is_whole(w))
-			return false;
-		if (id == OPTION_CLOCK)
-			take_clock(out, p, n);
-		if (id == OPTION_CPUS && n >= 4) {
-			out->cpus = order_u32(out->is_big, p);
-			out->has_cpus = true;
-		}
-		if (id != OPTION_END)
-			continue;
-		if (n < 8) {
-			w->is_malformed = true;
-			return false;
-		}
-		out->next_link = at;
-		*next = order_u64(out->is_big, p);
-		return *next != 0;
-	}
-	return false;
 }
 
 static void
 walk_chain_7(struct walk *w, uint64_t at, size_t n)
 {
+	struct span end;
 	uint64_t size;
 	uint16_t flags;
 
 	for (unsigned i = 0; i < DAT_CHAIN_MAX; i++) {
 		if (at > n) {
-			w->r.bad = true;
+			w->in.r.bad = true;
 			return;
 		}
-		w->r = reader_over(w->base + at, n - (size_t)at);
-		if (take_u16(w) != SECTION_OPTIONS && is_whole(w))
+		w->in.r = reader_over(w->base + at, n - (size_t)at);
+		if (dat_input_u16(&w->in) != SECTION_OPTIONS && is_whole(w))
 			w->is_malformed = true;
-		flags = take_u16(w);
-		(void)take_u32(w); /* its name, which is not sent */
-		size = take_u64(w);
+		flags = dat_input_u16(&w->in);
+		(void)dat_input_u32(&w->in); /* its name, which is not sent */
+		size = dat_input_u64(&w->in);
 		if (!is_whole(w))
 			return;
-		if (reader_left(&w->r) < size) {
-			w->r.bad = true;
+		if (reader_left(&w->in.r) < size) {
+			w->in.r.bad = true;
 			return;
 		}
 		if ((flags & SECTION_COMPRESSED) != 0) {
 			w->out->is_link_hidden = true;
 			return;
 		}
-		w->r.end = w->r.p + size;
-		if (!walk_options_7(w, &at)) {
+		w->in.r.end = w->in.r.p + size;
+		if (!walk_options(w, &end)) {
 			/* The whole section has arrived: bytes that its options
 			 * lack will not come. */
-			w->is_malformed |= w->r.bad;
+			w->is_malformed |= w->in.r.bad;
 			return;
 		}
+		if (end.n < 8)
+			break;
+		w->out->next_link = (uint64_t)((const uint8_t *)end.p -
+					       w->base);
+		at = order_u64(w->out->is_big, end.p);
+		if (at == 0)
+			return;
 	}
 	w->is_malformed = true;
 }
@@ -267,10 +208,10 @@ walk_7(struct walk *w, size_t n)
 {
 	struct dat_layout *out = w->out;
 
-	(void)take_string(w); /* compression */
-	(void)take_string(w); /* its version */
-	out->first_link = place(w);
-	out->first_options = take_u64(w);
+	(void)dat_input_string(&w->in, SIZE_MAX); /* compression */
+	(void)dat_input_string(&w->in, SIZE_MAX); /* its version */
+	out->first_link = (uint64_t)(w->in.r.p - w->base);
+	out->first_options = dat_input_u64(&w->in);
 	if (!is_whole(w))
 		return;
 	if (out->first_options < out->first_link + 8) {
@@ -283,7 +224,7 @@ walk_7(struct walk *w, size_t n)
 enum status
 dat_layout_find(struct dat_layout *out, const uint8_t *p, size_t n)
 {
-	struct walk w = { .r = reader_over(p, n), .base = p, .out = out };
+	struct walk w = { .in.r = reader_over(p, n), .base = p, .out = out };
 
 	*out = (struct dat_layout){ .clock = "local" };
 	walk_header(&w);
@@ -293,7 +234,7 @@ dat_layout_find(struct dat_layout *out, const uint8_t *p, size_t n)
 		walk_7(&w, n);
 	if (w.is_malformed)
 		return E_MALFORMED;
-	return w.r.bad ? E_MORE : OK;
+	return w.in.r.bad ? E_MORE : OK;
 }
 
 #define SECTION_PAGES 3

@@ -47,12 +47,6 @@ struct data_config {
 enum status data_sockets_create(struct data_sockets **out,
     const struct data_config *config, uint16_t *ports) MUST_CHECK;
 void data_sockets_destroy(struct data_sockets *d); /* NULL is fine */
-static inline unsigned
-data_sockets_fds(uint32_t cpus)
-{
-	return cpus;
-}
-
 /* Starts to read. Over UDP PAGE_SIZE is at most DATA_DATAGRAM_BYTES. */
 enum status data_sockets_start(
     struct data_sockets *d, uint32_t page_size) MUST_CHECK;

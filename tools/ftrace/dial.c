@@ -31,7 +31,7 @@ struct dial_query {
 };
 
 struct dial {
-	struct event_base *base;
+	struct loop *loop;
 	char address[DIAL_HOST_SIZE + DIAL_PORT_SIZE];
 	void (*done)(void *arg, int take_fd);
 	void *arg;
@@ -85,7 +85,7 @@ dial_is_address(const char *s)
 
 /* Ends the dial with the socket, or -1. */
 static void
-tell(struct dial *d, int take_fd)
+finish_dial(struct dial *d, int take_fd)
 {
 	void (*const done)(void *arg, int fd) = d->done;
 	void *const arg = d->arg;
@@ -123,15 +123,15 @@ try_next(struct dial *d)
 			continue;
 		if ((connect(d->fd, d->at->ai_addr, d->at->ai_addrlen) == 0 ||
 			errno == EINPROGRESS) &&
-		    event_assign(d->event, d->base, d->fd, EV_WRITE, on_answer,
-			d) == 0 &&
+		    event_assign(d->event, d->loop->base, d->fd, EV_WRITE,
+			on_answer, d) == 0 &&
 		    event_add(d->event, &tv) == 0)
 			return;
 		close(d->fd);
 		d->fd = -1;
 	}
 	log_peer_errno(LOG_ERROR, "%s: cannot connect", d->address);
-	tell(d, -1);
+	finish_dial(d, -1);
 }
 
 static void
@@ -147,7 +147,7 @@ on_answer(evutil_socket_t fd, short what, void *arg)
 	d->fd = -1;
 	if (err == 0) {
 		dial_set_options(fd);
-		tell(d, fd);
+		finish_dial(d, fd);
 		return;
 	}
 	(void)event_del(d->event);
@@ -189,7 +189,7 @@ take_found(struct dial *d)
 		return;
 	}
 	log_peer(LOG_ERROR, "%s: %s", d->address, gai_strerror(err));
-	tell(d, -1);
+	finish_dial(d, -1);
 }
 
 static void
@@ -226,12 +226,12 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	log_peer(LOG_ERROR, "%s: the name server does not answer", d->address);
-	tell(d, -1);
+	finish_dial(d, -1);
 }
 
 /* Resolves an address here, a name in a thread. */
 static enum status
-begin_dial(struct dial *d, struct background *names)
+begin_dial(struct dial *d)
 {
 	static const struct timeval now = { 0 },
 				    wait = { .tv_sec = DIAL_MS / 1000 };
@@ -245,13 +245,12 @@ begin_dial(struct dial *d, struct background *names)
 	q->job = (struct background_job){ .work = look_up_beside,
 		.done = on_looked_up };
 	d->is_asked = true;
-	background_add(names, &q->job);
+	background_add(d->loop->names, &q->job);
 	return OK;
 }
 
 enum status
-dial_create(struct dial **out, struct event_base *base,
-    struct background *names, const char *address,
+dial_create(struct dial **out, struct loop *loop, const char *address,
     void (*done_fn)(void *arg, int take_fd), void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
@@ -260,18 +259,18 @@ dial_create(struct dial **out, struct event_base *base,
 	if (d == NULL)
 		return E_NOMEM;
 	d->fd = -1;
-	d->base = base;
+	d->loop = loop;
 	d->done = done_fn;
 	d->arg = arg;
 	d->until_ns = clock_now_ns() + DIAL_MS * NS_PER_MS;
 	snprintf(d->address, sizeof(d->address), "%s", address);
-	d->event = evtimer_new(base, on_timer, d);
+	d->event = evtimer_new(loop->base, on_timer, d);
 	d->query = calloc(1, sizeof(*d->query));
 	if (d->event == NULL || d->query == NULL)
 		goto fail;
 	d->query->dial = d;
 	if (!split(address, d->query->host, d->query->port) ||
-	    begin_dial(d, names) != OK)
+	    begin_dial(d) != OK)
 		goto fail;
 	*out = d;
 	return OK;

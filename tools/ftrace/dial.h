@@ -14,23 +14,18 @@
 
 /* The limit for the lookup and all addresses together. */
 #define DIAL_MS 10000
-/* Names that one process looks up at a time. */
-#define DIAL_THREADS 8
-
-struct background;
 struct dial;
-struct event_base;
+struct loop;
 
 /* HOST:PORT; an IPv6 address may be in brackets. */
 bool dial_is_address(const char *s);
 
-/* DONE gets the connected socket, or -1 after the reason was logged; the dial
- * no longer exists then. The loop calls it, never dial_create(). ADDRESS is one
- * by dial_is_address(). NAMES are the threads that look up names, shared by all
- * dials. */
-enum status dial_create(struct dial **out, struct event_base *base,
-    struct background *names, const char *address,
-    void (*done)(void *arg, int take_fd), void *arg) MUST_CHECK;
+/* Connects to ADDRESS, which dial_is_address() accepts. DONE gets the connected
+ * socket, or -1 after the reason was logged; the dial no longer exists then.
+ * The loop calls it, never dial_create(). */
+enum status dial_create(struct dial **out, struct loop *loop,
+    const char *address, void (*done)(void *arg, int take_fd),
+    void *arg) MUST_CHECK;
 /* Cancels: DONE is not called. NULL is fine. */
 void dial_destroy(struct dial *d);
 

@@ -12,58 +12,21 @@
  * longest that matters. */
 #define TYPE_WORDS_MAX 8
 
-/* The sizes of types; 0: that of a long. The last word listed here counts:
+/* Names of types by size; 0: that of a long. The last word listed here counts:
  * "unsigned" and the like precede it. */
-static const struct type {
-	char name[10];
-	uint8_t size;
+static const struct {
+	unsigned size;
+	const char *names[16];
 } types[] = {
-	{ "char", 1 },
-	{ "s8", 1 },
-	{ "u8", 1 },
-	{ "__u8", 1 },
-	{ "__s8", 1 },
-	{ "uint8_t", 1 },
-	{ "int8_t", 1 },
-	{ "bool", 1 },
-	{ "_Bool", 1 },
-	{ "short", 2 },
-	{ "s16", 2 },
-	{ "u16", 2 },
-	{ "__u16", 2 },
-	{ "__s16", 2 },
-	{ "__le16", 2 },
-	{ "__be16", 2 },
-	{ "uint16_t", 2 },
-	{ "int16_t", 2 },
-	{ "int", 4 },
-	{ "unsigned", 4 },
-	{ "s32", 4 },
-	{ "u32", 4 },
-	{ "__u32", 4 },
-	{ "__s32", 4 },
-	{ "__le32", 4 },
-	{ "__be32", 4 },
-	{ "uint32_t", 4 },
-	{ "int32_t", 4 },
-	{ "pid_t", 4 },
-	{ "gfp_t", 4 },
-	{ "dev_t", 4 },
-	{ "s64", 8 },
-	{ "u64", 8 },
-	{ "__u64", 8 },
-	{ "__s64", 8 },
-	{ "__le64", 8 },
-	{ "__be64", 8 },
-	{ "uint64_t", 8 },
-	{ "int64_t", 8 },
-	{ "loff_t", 8 },
-	{ "sector_t", 8 },
-	{ "long", 0 },
-	{ "size_t", 0 },
-	{ "ssize_t", 0 },
-	{ "uintptr_t", 0 },
-	{ "cpumask_t", 0 },
+	{ 1, { "char", "s8", "u8", "__u8", "__s8", "uint8_t", "int8_t", "bool",
+		 "_Bool" } },
+	{ 2, { "short", "s16", "u16", "__u16", "__s16", "__le16", "__be16",
+		 "uint16_t", "int16_t" } },
+	{ 4, { "int", "unsigned", "s32", "u32", "__u32", "__s32", "__le32",
+		 "__be32", "uint32_t", "int32_t", "pid_t", "gfp_t", "dev_t" } },
+	{ 8, { "s64", "u64", "__u64", "__s64", "__le64", "__be64", "uint64_t",
+		 "int64_t", "loff_t", "sector_t" } },
+	{ 0, { "long", "size_t", "ssize_t", "uintptr_t", "cpumask_t" } },
 };
 
 static bool
@@ -113,12 +76,19 @@ take_last_word(struct span *s)
 	return w;
 }
 
-/* Called for each word of a peer and each type. */
+/* The size of the type WORD. False: it is not listed. */
 static bool
-is_type(const struct type *t, struct span word)
+find_size(struct span word, unsigned long_size, unsigned *size)
 {
-	return word.n < sizeof(t->name) && t->name[0] == *word.p &&
-	       t->name[word.n] == '\0' && memcmp(t->name, word.p, word.n) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		for (const char *const *name = types[i].names; *name != NULL;
+		     name++)
+			if (**name == *word.p && equal(word, *name)) {
+				*size = types[i].size == 0 ? long_size
+							   : types[i].size;
+				return true;
+			}
+	return false;
 }
 
 /* Bytes of an element of this type; 0: not known. */
@@ -133,10 +103,8 @@ element_size(struct span type, unsigned long_size)
 	for (unsigned n = 0;
 	     n < TYPE_WORDS_MAX && (w = take_last_word(&type)).n > 0; n++) {
 		longs += equal(w, "long");
-		for (size_t i = 0; size == 0 && i < ARRAY_LEN(types); i++)
-			if (is_type(&types[i], w))
-				size = types[i].size == 0 ? long_size
-							  : types[i].size;
+		if (size == 0)
+			(void)find_size(w, long_size, &size);
 	}
 	return longs == 0 ? size : longs > 1 ? 8 : long_size;
 }

@@ -22,7 +22,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/parse.h"
 #include "tools/ftrace/command.h"
 
 #define TRACEFS "/sys/kernel/tracing"
@@ -403,23 +402,11 @@ flush_stats_parse(const char *text, struct flush_stats *out)
 }
 
 static bool
-read_file(const char *path, char *text, size_t size)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	return n > 0;
-}
-
-static bool
 read_stats(const struct flush_target *t, struct flush_stats *out)
 {
 	char text[STATS_ROOM];
 
-	return t->stats[0] != '\0' && read_file(t->stats, text, sizeof(text)) &&
+	return t->stats[0] != '\0' && read_text(t->stats, text, sizeof(text)) &&
 	       flush_stats_parse(text, out);
 }
 
@@ -449,7 +436,7 @@ is_at_rest(const struct flush_target *t)
 	long call, first;
 
 	snprintf(path, sizeof(path), "/proc/%ld/syscall", t->pid);
-	if (!read_file(path, text, sizeof(text)))
+	if (!read_text(path, text, sizeof(text)))
 		return true;
 	if (sscanf(text, "%ld %li", &call, &first) != 2)
 		return false; /* "running" */
@@ -548,10 +535,6 @@ flush_targets_flush(struct flush_targets *f)
  * again and again.
  */
 
-#define PROGRAM "tracepulse-ftrace flush"
-#define OPTIONS_TABLE "tools/ftrace/flush_options.tbl.h"
-#include "tools/client/option_rows.h"
-
 #define INTERVAL_MIN_NS (10 * NS_PER_MS)
 #define INTERVAL_MAX_NS (60 * NS_PER_S)
 /* How often processes are searched. */
@@ -624,7 +607,8 @@ start_command(const struct flushing *f)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	execvp(f->command[0], f->command);
-	fprintf(stderr, PROGRAM ": %s: %s\n", f->command[0], strerror(errno));
+	fprintf(stderr, "tracepulse-ftrace flush: %s: %s\n", f->command[0],
+	    strerror(errno));
 	_exit(127);
 }
 
@@ -673,34 +657,18 @@ run(struct flushing *f)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static bool
-set_option(void *arg, size_t i, const char *value)
-{
-	struct flushing *f = arg;
+#define OPTIONS_TABLE "tools/ftrace/flush_options.tbl.h"
+#define OPTIONS_STRUCT struct flushing
+#include "common/option_rows.h"
 
-	switch ((enum option_id)i) {
-	case OPT_INTERVAL:
-		return parse_duration(
-			   value, INTERVAL_MAX_NS, &f->interval_ns) == OK &&
-		       f->interval_ns >= INTERVAL_MIN_NS;
-	case OPT_PID:
-		return parse_u64(value, 1, INT32_MAX, &f->parent) == OK;
-	case OPT_ONCE:
-		return f->is_once = true;
-	default:
-		return false;
-	}
-}
-
-static const struct command command = {
-	.program = PROGRAM,
-	.usage = PROGRAM " [OPTION]... [COMMAND [ARGUMENT]...]\n"
-			 "Makes the trace-cmd recorders of this machine send "
-			 "what they have, as long as\n"
-			 "COMMAND runs, or until it is stopped.\n",
+static const struct option_table table = {
+	.program = "tracepulse-ftrace flush",
+	.usage = "tracepulse-ftrace flush [OPTION]... [COMMAND [ARGUMENT]...]\n"
+		 "Makes the trace-cmd recorders of this machine send what they "
+		 "have, as long as\nCOMMAND runs, or until it is stopped.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
 	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
+	.n = N_OPTIONS,
 	.has_command = true,
 };
 
@@ -709,12 +677,13 @@ command_flush(int argc, char **argv)
 {
 	static struct flushing f = { .interval_ns = 200 * NS_PER_MS };
 	const struct sigaction stop = { .sa_handler = on_stop };
-	int first, status;
+	struct option_words words;
+	int status;
 
-	if (!command_parse(&command, &f, argc, argv, &first, &status))
+	if (!command_parse(&table, &f, argc, argv, argc, &words, &status))
 		return status;
 	log_set_level(LOG_NOTICE);
-	f.command = first < argc ? argv + first : NULL;
+	f.command = words.first < argc ? argv + words.first : NULL;
 	(void)sigaction(SIGINT, &stop, NULL);
 	(void)sigaction(SIGTERM, &stop, NULL);
 	return run(&f);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace flush, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace flush; see common/option_rows.h. */
 /* clang-format off */
-OPTION(INTERVAL, 'i', "interval", "TIME",
-    "how often [200ms]")
-OPTION(PID, 'p', "pid", "PID",
-    "only the recorder with this process number [all]")
-OPTION(ONCE, 0, "once", NULL,
-    "once only")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(INTERVAL, 'i', "interval", "TIME", TIME(interval_ns, INTERVAL_MIN_NS, INTERVAL_MAX_NS),
+    "interval of flushes [200ms]")
+OPTION(PID, 'p', "pid", "PID", COUNT(parent, 1, INT32_MAX),
+    "flush only the recorder with this process id [all]")
+OPTION(ONCE, 0, "once", NULL, FLAG(is_once),
+    "flush once")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/reader.h"
 #include "tools/ftrace/dial.h"
+#include "tools/ftrace/loop.h"
 
 #define FRAME_HEADER 9
 
@@ -220,14 +221,14 @@ on_link_dialled(void *arg, int take_fd)
 }
 
 enum status
-link_dial(struct link **out, struct event_base *base, struct background *names,
-    const char *address, const struct link_ops *ops, void *arg)
+link_dial(struct link **out, struct loop *loop, const char *address,
+    const struct link_ops *ops, void *arg)
 {
-	struct link *l = make_link(base, ops, arg);
+	struct link *l = make_link(loop->base, ops, arg);
 
 	*out = NULL;
-	if (l == NULL || dial_create(&l->dial, base, names, address,
-			     on_link_dialled, l) != OK) {
+	if (l == NULL ||
+	    dial_create(&l->dial, loop, address, on_link_dialled, l) != OK) {
 		link_destroy(l);
 		return E_NOMEM;
 	}

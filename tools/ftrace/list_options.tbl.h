@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace list, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace list; see common/option_rows.h. */
 /* clang-format off */
-OPTION(BROKER, 0, "broker", "HOST:PORT",
-    "where the broker is")
-OPTION(TOKEN_FILE, 0, "token-file", "FILE",
-    "has the word that the broker knows")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(BROKER, 0, "broker", "HOST:PORT", ADDRESS(broker),
+    "address of the broker")
+OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
+    "file with the token that the broker expects")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

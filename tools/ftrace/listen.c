@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/convert.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/loop.h"
@@ -25,130 +24,8 @@
 #define LISTEN_DATA_FIRST 1500
 #define LISTEN_DATA_LAST 5339
 
-struct listen_options {
-	uint16_t port, data_first, data_last;
-	const char *directory, *prefix;
-	const char *log, *pid_file, *bind; /* NULL: none */
-	bool is_daemon, has_no_file;
-	unsigned verbosity;
-	bool is_live; /* --relay */
-	struct live_config live;
-};
-
-#define PROGRAM "tracepulse-ftrace listen"
 #define PREFIX_BYTES 64
-/* A longer wait is not live; the file is available then. */
-#define HOLD_S_MAX 3600
-
-#define OPTIONS_TABLE "tools/ftrace/listen_options.tbl.h"
-#include "tools/client/option_rows.h"
-
-static bool
-set_port(uint16_t *out, const char *text, uint64_t least)
-{
-	uint64_t v;
-
-	if (parse_u64(text, least, UINT16_MAX, &v) != OK)
-		return false;
-	*out = (uint16_t)v;
-	return true;
-}
-
-/* FIRST-LAST */
-static bool
-set_ports(struct listen_options *o, const char *text)
-{
-	const char *dash = strchr(text, '-');
-	char first[8];
-
-	if (dash == NULL || (size_t)(dash - text) >= sizeof(first))
-		return false;
-	memcpy(first, text, (size_t)(dash - text));
-	first[dash - text] = '\0';
-	return set_port(&o->data_first, first, 1) &&
-	       set_port(&o->data_last, dash + 1, 1) &&
-	       o->data_first <= o->data_last;
-}
-
-/* One component of a path in the directory of -d. */
-static bool
-set_prefix(struct listen_options *o, const char *text)
-{
-	o->prefix = text;
-	return *text != '\0' && *text != '.' && strlen(text) < PREFIX_BYTES &&
-	       strchr(text, '/') == NULL;
-}
-
-static bool
-set_text(const char **out, const char *text)
-{
-	*out = text;
-	return *text != '\0';
-}
-
-static bool
-set_relay(struct listen_options *o, const char *text)
-{
-	const char *why;
-
-	o->is_live = true;
-	return url_parse(&o->live.url, text, &why) == OK;
-}
-
-static bool
-set_option(void *arg, size_t i, const char *value)
-{
-	struct listen_options *o = arg;
-
-	switch ((enum option_id)i) {
-	case OPT_PORT:
-		return set_port(&o->port, value, 0);
-	case OPT_DIRECTORY:
-		return set_text(&o->directory, value);
-	case OPT_PREFIX:
-		return set_prefix(o, value);
-	case OPT_DAEMON:
-		return o->is_daemon = true;
-	case OPT_LOG:
-		return set_text(&o->log, value);
-	case OPT_BIND:
-		return set_text(&o->bind, value);
-	case OPT_DATA_PORTS:
-		return set_ports(o, value);
-	case OPT_RELAY:
-		return set_relay(o, value);
-	case OPT_UDP:
-		return o->live.udp = true;
-	case OPT_HOLD:
-		return parse_duration(value, HOLD_S_MAX * NS_PER_S,
-			   &o->live.hold_ns) == OK;
-	case OPT_NAMES:
-		return convert_options_names(value, &o->live.names);
-	case OPT_NO_FILE:
-		return o->has_no_file = true;
-	case OPT_PID_FILE:
-		return set_text(&o->pid_file, value);
-	case OPT_VERBOSE:
-		o->verbosity++;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static const struct command command = {
-	.program = PROGRAM,
-	.usage = PROGRAM
-	" [OPTION]...\n"
-	"Receives what \"trace-cmd record -N HOST:PORT\" sends.\n",
-	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
-};
-
-/* Host names looked up, and files joined, at a time. */
-#define NAME_THREADS 8
-#define FINISH_THREADS 2
+#define FINISH_THREADS 2 /* files joined at a time */
 /* Descriptors that do not belong to recorders: the log, the loop, files of
  * threads. */
 #define OTHER_FDS 64
@@ -156,27 +33,89 @@ static const struct command command = {
 #define STOCK_PID_FILE "/run/trace-cmd-net.pid"
 
 struct listening {
-	struct listen_options options;
-	struct event_base *base;
+	/* options */
+	unsigned port;
+	uint16_t data_first, data_last;
+	const char *directory, *prefix;
+	const char *log, *pid_file, *bind; /* NULL: none */
+	bool is_daemon, has_no_file;
+	unsigned verbosity;
+	struct live_config live;
+
+	struct loop loop;
 	struct listener *listener;
-	struct stops stops;
 	struct recorders recorders;
-	struct recorder_sink_maker live;
 	int dir_fd;
 	bool is_ending, has_stock_pid;
 };
 
-static void
-stop_if_done(struct listening *l)
+/* FIRST-LAST */
+static enum status
+take_ports(const struct option_row *r, void *to, const char *arg)
 {
-	if (l->is_ending && l->recorders.n == 0)
-		(void)event_base_loopbreak(l->base);
+	const char *dash = strchr(arg, '-');
+	struct listening *l = to;
+	uint64_t first, last;
+	char text[8];
+
+	(void)r;
+	if (dash == NULL || (size_t)(dash - arg) >= sizeof(text))
+		return E_MALFORMED;
+	memcpy(text, arg, (size_t)(dash - arg));
+	text[dash - arg] = '\0';
+	if (parse_u64(text, 1, UINT16_MAX, &first) != OK ||
+	    parse_u64(dash + 1, first, UINT16_MAX, &last) != OK)
+		return E_MALFORMED;
+	l->data_first = (uint16_t)first;
+	l->data_last = (uint16_t)last;
+	return OK;
 }
+
+/* One component of a path in the directory of -d. */
+static enum status
+take_prefix(const struct option_row *r, void *to, const char *arg)
+{
+	struct listening *l = to;
+
+	(void)r;
+	l->prefix = arg;
+	return *arg != '\0' && *arg != '.' && strlen(arg) < PREFIX_BYTES &&
+		       strchr(arg, '/') == NULL
+		   ? OK
+		   : E_MALFORMED;
+}
+
+static enum status
+take_verbose(const struct option_row *r, void *to, const char *arg)
+{
+	struct listening *l = to;
+
+	(void)r;
+	(void)arg;
+	l->verbosity++;
+	return OK;
+}
+
+#define OPTIONS_TABLE "tools/ftrace/listen_options.tbl.h"
+#define OPTIONS_STRUCT struct listening
+#include "common/option_rows.h"
+
+static const struct option_table table = {
+	.program = "tracepulse-ftrace listen",
+	.usage = "tracepulse-ftrace listen [OPTION]...\n"
+		 "Receives what \"trace-cmd record -N HOST:PORT\" sends.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
+	.rows = rows,
+	.n = N_OPTIONS,
+};
 
 static void
 on_gone(void *arg)
 {
-	stop_if_done(arg);
+	struct listening *l = arg;
+
+	if (l->is_ending && l->recorders.n == 0)
+		(void)event_base_loopbreak(l->loop.base);
 }
 
 /* The first signal ends all recorders and joins their files. A second one ends
@@ -193,7 +132,7 @@ on_stop(evutil_socket_t number, short what, void *arg)
 	listener_destroy(l->listener);
 	l->listener = NULL;
 	recorders_end(&l->recorders);
-	stop_if_done(l);
+	on_gone(l);
 }
 
 static void
@@ -213,24 +152,6 @@ on_left(void *arg, struct recording *take)
 }
 
 static enum status
-catch_signals(struct listening *l)
-{
-	signal(SIGHUP, SIG_IGN);
-	return stops_add(&l->stops, l->base, on_stop, l);
-}
-
-static enum status
-set_log(const struct listen_options *o)
-{
-	static const enum log_level levels[] = { LOG_NOTICE, LOG_INFO,
-		LOG_DEBUG };
-
-	log_set_level(levels[o->verbosity < 2 ? o->verbosity : 2]);
-	(void)log_look_at_stderr(true);
-	return o->log != NULL ? log_open(o->log) : OK;
-}
-
-static enum status
 write_pid(const char *path, enum log_level level)
 {
 	FILE *f = fopen(path, "we");
@@ -243,90 +164,89 @@ write_pid(const char *path, enum log_level level)
 	return is_ok ? OK : E_IO;
 }
 
+/* Does what may fail while the user watches: before the fork of -D. */
 static enum status
-open_directory(struct listening *l)
+prepare(struct listening *l)
 {
-	l->dir_fd = -1;
-	if (l->options.has_no_file)
-		return OK;
-	l->dir_fd = open(
-	    l->options.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (l->dir_fd < 0)
-		log_errno(LOG_ERROR, "cannot open %s", l->options.directory);
-	return l->dir_fd < 0 ? E_IO : OK;
-}
+	static const enum log_level levels[] = { LOG_NOTICE, LOG_INFO,
+		LOG_DEBUG };
+	enum status st = OK;
 
-/* Looks up the relay's host before recorders connect. */
-static enum status
-find_relay(struct listen_options *o)
-{
-	const char *why;
-	enum status st = o->is_live ? live_resolve(&o->live, &why) : OK;
-
-	if (st != OK)
-		log_error("relay %s: %s", o->live.url.host, why);
+	log_set_level(levels[l->verbosity < 2 ? l->verbosity : 2]);
+	(void)log_look_at_stderr(true);
+	if (l->log != NULL)
+		st = log_open(l->log);
+	if (st == OK && !l->has_no_file) {
+		l->dir_fd = open(
+		    l->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (l->dir_fd < 0) {
+			log_errno(LOG_ERROR, "cannot open %s", l->directory);
+			st = E_IO;
+		}
+	}
+	if (st == OK)
+		st = live_resolve(&l->live);
+	/* The working directory stays, as with the stock listener. */
+	if (st == OK && l->is_daemon && daemon(1, 0) != 0) {
+		log_errno(LOG_ERROR, "cannot run in the background");
+		st = E_IO;
+	}
 	return st;
 }
 
-/* After the fork of -D: threads and the loop begin here. */
+/* Threads and the loop begin here, after the fork. */
 static enum status
 start(struct listening *l)
 {
-	const struct listen_options *o = &l->options;
 	const uint64_t fds = command_raise_descriptors();
 	struct recorders *r = &l->recorders;
-	enum status st = E_NOMEM;
+	enum status st = loop_create(&l->loop);
 
-	l->base = event_base_new();
-	*r = (struct recorders){ .base = l->base,
-		.recordings = { .dir_fd = l->dir_fd, .prefix = o->prefix },
-		.is_kept = !o->has_no_file,
-		.bind_host = o->bind,
-		.port_first = o->data_first,
-		.port_last = o->data_last,
+	*r = (struct recorders){ .loop = &l->loop,
+		.recordings = { .dir_fd = l->dir_fd, .prefix = l->prefix },
+		.is_kept = !l->has_no_file,
+		.live = l->live.is_on ? &l->live : NULL,
+		.bind_host = l->bind,
+		.port_first = l->data_first,
+		.port_last = l->data_last,
 		.fds_max = fds > 2 * OTHER_FDS ? fds - OTHER_FDS : fds / 2,
 		.gone = on_gone,
 		.arg = l };
 	list_init(&r->list);
-	l->live = (struct recorder_sink_maker){ live_make, &l->options.live };
-	r->maker = o->is_live ? &l->live : NULL;
-	if (l->base != NULL)
-		st = background_create(&r->names, l->base, NAME_THREADS);
+	signal(SIGHUP, SIG_IGN);
 	if (st == OK)
-		st = background_create(&r->finishing, l->base, FINISH_THREADS);
+		st = background_create(
+		    &r->finishing, l->loop.base, FINISH_THREADS);
 	if (st == OK)
-		st = catch_signals(l);
+		st = loop_catch_signals(&l->loop, on_stop, l);
 	if (st == OK)
-		st = listener_create(
-		    &l->listener, l->base, o->bind, o->port, on_accepted, l);
-	if (st == OK && o->pid_file != NULL)
-		st = write_pid(o->pid_file, LOG_ERROR);
-	else if (st == OK && o->is_daemon)
+		st = listener_create(&l->listener, l->loop.base, l->bind,
+		    (uint16_t)l->port, on_accepted, l);
+	if (st == OK && l->pid_file != NULL)
+		st = write_pid(l->pid_file, LOG_ERROR);
+	else if (st == OK && l->is_daemon)
 		l->has_stock_pid = write_pid(STOCK_PID_FILE, LOG_INFO) == OK;
 	if (st == OK && r->is_kept)
 		recordings_find_left(&r->recordings, on_left, l);
-	if (st == OK)
+	if (st == OK) {
 		log_open_journal();
-	if (st == OK)
 		log_notice("listening on port %u, files in %s",
 		    listener_port(l->listener),
-		    r->is_kept ? o->directory : "no directory");
+		    r->is_kept ? l->directory : "no directory");
+	}
 	return st;
 }
 
 static void
 finish(struct listening *l)
 {
-	stops_remove(&l->stops);
 	listener_destroy(l->listener);
-	background_destroy(l->recorders.names);
 	background_destroy(l->recorders.finishing);
-	if (l->base != NULL)
-		event_base_free(l->base);
+	loop_destroy(&l->loop);
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
-	if (l->options.pid_file != NULL)
-		(void)unlink(l->options.pid_file);
+	if (l->pid_file != NULL)
+		(void)unlink(l->pid_file);
 	if (l->has_stock_pid)
 		(void)unlink(STOCK_PID_FILE);
 }
@@ -334,37 +254,28 @@ finish(struct listening *l)
 int
 command_listen(int argc, char **argv)
 {
-	struct listening l = { .dir_fd = -1,
-		.options = { .port = LISTEN_PORT,
-		    .data_first = LISTEN_DATA_FIRST,
-		    .data_last = LISTEN_DATA_LAST,
-		    .directory = ".",
-		    .prefix = "trace",
-		    .live.hold_ns = LIVE_HOLD_AUTO } };
-	int first, status;
+	static const unsigned of_relay[] = { OPT_UDP };
+	struct listening l = { .port = LISTEN_PORT,
+		.data_first = LISTEN_DATA_FIRST,
+		.data_last = LISTEN_DATA_LAST,
+		.directory = ".",
+		.prefix = "trace",
+		.live.hold_ns = LIVE_HOLD_AUTO,
+		.dir_fd = -1 };
+	struct option_words words;
 	enum status st;
+	int status;
 
-	if (!command_parse(&command, &l.options, argc, argv, &first, &status))
+	if (!command_parse(&table, &l, argc, argv, 0, &words, &status))
 		return status;
-	if (first < argc)
-		return command_refuse(
-		    &command, "unexpected argument \"%s\"", argv[first]);
-	if (!l.options.is_live && l.options.live.udp)
-		return command_refuse(&command, "--udp requires --relay");
-	st = set_log(&l.options);
-	if (st == OK)
-		st = open_directory(&l);
-	if (st == OK)
-		st = find_relay(&l.options);
-	/* The working directory stays, as with the stock listener. */
-	if (st == OK && l.options.is_daemon && daemon(1, 0) != 0) {
-		log_errno(LOG_ERROR, "cannot run in the background");
-		st = E_IO;
-	}
+	if (option_need(&table, words.given, of_relay, ARRAY_LEN(of_relay),
+		OPT_RELAY) != OK)
+		return EXIT_USAGE;
+	st = prepare(&l);
 	if (st == OK)
 		st = start(&l);
 	if (st == OK)
-		(void)event_base_dispatch(l.base);
+		(void)event_base_dispatch(l.loop.base);
 	finish(&l);
 	return st == OK ? 0 : 1;
 }

@@ -1,36 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace listen, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace listen; see common/option_rows.h. */
 /* clang-format off */
-OPTION(PORT, 'p', "port", "PORT",
-    "where recorders connect [5346]; 0: any, which is logged")
-OPTION(DIRECTORY, 'd', "directory", "DIR",
-    "where files go [.]")
-OPTION(PREFIX, 'o', "output", "PREFIX",
-    "files are called PREFIX.HOST:PORT.dat [trace]")
-OPTION(DAEMON, 'D', "daemon", NULL,
-    "in the background")
-OPTION(LOG, 'l', "log", "FILE",
-    "messages go to a file")
-OPTION(BIND, 0, "bind", "ADDRESS",
-    "listen at this address only [all]")
-OPTION(DATA_PORTS, 0, "data-ports", "FIRST-LAST",
+OPTION(PORT, 'p', "port", "PORT", NUMBER(port, 0, UINT16_MAX),
+    "port for recorders; 0: any, which is logged [5346]")
+OPTION(DIRECTORY, 'd', "directory", "DIR", TEXT(directory),
+    "directory for the files [.]")
+OPTION(PREFIX, 'o', "output", "PREFIX", OWN(take_prefix),
+    "name the files PREFIX.HOST:PORT.dat [trace]")
+OPTION(DAEMON, 'D', "daemon", NULL, FLAG(is_daemon),
+    "run in the background")
+OPTION(LOG, 'l', "log", "FILE", TEXT(log),
+    "write messages to FILE")
+OPTION(BIND, 0, "bind", "ADDRESS", TEXT(bind),
+    "listen only at this address [all]")
+OPTION(DATA_PORTS, 0, "data-ports", "FIRST-LAST", OWN(take_ports),
     "ports for pages, one for each CPU [1500-5339]")
-OPTION(RELAY, 0, "relay", "URL",
-    "live, too, on the relay net://HOST[:CONTROL[:DATA]]")
-OPTION(UDP, 0, "udp", NULL,
-    "to the relay by datagrams, if it takes them")
-OPTION(HOLD, 0, "hold", "TIME",
-    "how late pages may be live [10s; as they come, with flushes]")
-OPTION(NAMES, 0, "names", "WHICH",
-    "names of events there: system:event or lttng [system:event]")
-OPTION(NO_FILE, 0, "no-file", NULL,
+OPTION(RELAY, 0, "relay", "URL", RELAY_URL(live),
+    "also show it live on the relay net://HOST[:CONTROL[:DATA]]")
+OPTION(UDP, 0, "udp", NULL, FLAG(live.udp),
+    "send datagrams to the relay, if it supports them")
+OPTION(HOLD, 0, "hold", "TIME", TIME(live.hold_ns, 0, LIVE_HOLD_MAX_NS),
+    "how late pages may come to be live [10s; with flushes, as they come]")
+OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(live.names),
+    "live names of events [system:event]")
+OPTION(NO_FILE, 0, "no-file", NULL, FLAG(has_no_file),
     "write no files")
-OPTION(PID_FILE, 0, "pid-file", "FILE",
-    "write the process number there")
-OPTION(VERBOSE, 'v', "verbose", NULL,
-    "say more; twice: all there is")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(PID_FILE, 0, "pid-file", "FILE", TEXT(pid_file),
+    "write the process id to FILE")
+OPTION(VERBOSE, 'v', "verbose", NULL, OWN(take_verbose),
+    "log more; twice: everything")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

@@ -27,7 +27,6 @@ struct live_cpu {
 };
 
 struct live {
-	struct recorder_sink sink; /* first */
 	struct live_config *config;
 	const char *peer;
 	uint32_t page_size, n_cpus;
@@ -203,11 +202,9 @@ set_timer(struct live *l, unsigned ms)
 	(void)event_add(l->timer, &wait);
 }
 
-static void
-take_pages(
-    struct recorder_sink *sink, uint32_t cpu, const uint8_t *pages, size_t size)
+void
+live_pages(struct live *l, uint32_t cpu, const uint8_t *pages, size_t size)
 {
-	struct live *l = (struct live *)sink;
 	struct live_cpu *c = &l->cpus[cpu];
 	const uint64_t now = clock_now_ns();
 
@@ -272,11 +269,9 @@ on_beacons_due(evutil_socket_t fd, short what, void *arg)
 		set_timer(l, LIVE_TIMER_MS);
 }
 
-static void
-end_live(struct recorder_sink *sink)
+void
+live_end(struct live *l)
 {
-	struct live *l = (struct live *)sink;
-
 	l->has_ended = true;
 	(void)event_del(l->timer);
 	if (!l->has_begun)
@@ -301,11 +296,9 @@ tell_end(struct live *l)
 	    l->peer, taken.events, taken.packets, c.pages);
 }
 
-static bool
-is_live_done(struct recorder_sink *sink)
+bool
+live_is_done(struct live *l)
 {
-	struct live *l = (struct live *)sink;
-
 	if (!live_session_is_done(l->session))
 		return false;
 	if (!l->is_end_told)
@@ -313,21 +306,19 @@ is_live_done(struct recorder_sink *sink)
 	return true;
 }
 
-static uint64_t
-live_memory(const struct recorder_sink *sink)
+uint64_t
+live_memory(const struct live *l)
 {
-	const struct live *l = (const struct live *)sink;
-
 	return sizeof(*l) + l->n_cpus * sizeof(*l->cpus) +
 	       ctf_stream_room(l->page_size) + DAT_BY_ID_SIZE +
 	       ctf_trace_memory(l->trace) + live_session_memory(l->session);
 }
 
-static void
-destroy_live(struct recorder_sink *sink)
+void
+live_destroy(struct live *l)
 {
-	struct live *l = (struct live *)sink;
-
+	if (l == NULL)
+		return;
 	if (l->session != NULL && !l->is_end_told)
 		tell_end(l);
 	if (l->timer != NULL)
@@ -341,14 +332,6 @@ destroy_live(struct recorder_sink *sink)
 	free(l->cpus);
 	free(l);
 }
-
-static const struct recorder_sink_ops ops = {
-	.pages = take_pages,
-	.end = end_live,
-	.is_done = is_live_done,
-	.memory = live_memory,
-	.destroy = destroy_live,
-};
 
 /* A recorder of V1 does not state its host: use its address. */
 static void
@@ -365,7 +348,7 @@ name_host(struct live *l)
 }
 
 static enum status
-read_metadata(struct live *l, const struct recorder_about *about)
+read_metadata(struct live *l, const struct live_about *about)
 {
 	char why[DAT_WHY_MAX];
 	enum status st = dat_read(
@@ -423,8 +406,8 @@ open_session(struct live *l, struct event_base *base)
 }
 
 enum status
-live_make(struct recorder_sink **out, void *arg, struct event_base *base,
-    const struct recorder_about *about)
+live_create(struct live **out, struct live_config *config,
+    struct event_base *base, const struct live_about *about)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	enum status st;
@@ -432,9 +415,8 @@ live_make(struct recorder_sink **out, void *arg, struct event_base *base,
 	*out = NULL;
 	if (l == NULL)
 		return E_NOMEM;
-	l->sink.ops = &ops;
-	l->config = arg;
-	l->hold.fixed_ns = l->config->hold_ns;
+	l->config = config;
+	l->hold.fixed_ns = config->hold_ns;
 	l->peer = about->name;
 	l->page_size = about->page_size;
 	l->n_cpus = about->cpus;
@@ -449,15 +431,32 @@ live_make(struct recorder_sink **out, void *arg, struct event_base *base,
 	if (st == OK)
 		st = open_session(l, base);
 	if (st != OK) {
-		destroy_live(&l->sink);
+		live_destroy(l);
 		return st;
 	}
-	*out = &l->sink;
+	*out = l;
 	return OK;
 }
 
 enum status
-live_resolve(struct live_config *c, const char **why)
+live_take_relay(const struct option_row *r, void *to, const char *arg)
 {
-	return url_resolve(&c->url, c->addresses, &c->n_addresses, why);
+	struct live_config *c = to;
+	const char *why;
+
+	(void)r;
+	c->is_on = true;
+	return url_parse(&c->url, arg, &why) == OK ? OK : E_MALFORMED;
+}
+
+enum status
+live_resolve(struct live_config *c)
+{
+	const char *why;
+
+	if (!c->is_on ||
+	    url_resolve(&c->url, c->addresses, &c->n_addresses, &why) == OK)
+		return OK;
+	log_error("relay %s: %s", c->url.host, why);
+	return E_IO;
 }

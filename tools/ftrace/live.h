@@ -10,15 +10,32 @@
 #ifndef TOOLS_FTRACE_LIVE_H
 #define TOOLS_FTRACE_LIVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/option.h"
+#include "common/status.h"
 #include "tools/client/url.h"
 #include "tools/ftrace/ctf_trace.h"
 #include "tools/ftrace/live_time.h"
-#include "tools/ftrace/page_feed.h"
 
 /* Wait this long for first pages of all CPUs: a later stream must not begin
  * before what viewers have seen. */
 #define LIVE_BEGIN_MS 300
+/* How long live_is_done() may be false after live_end(). */
+#define LIVE_END_MS 120000
+/* --hold: a longer wait is not live; the file is available then. */
+#define LIVE_HOLD_MAX_NS (3600 * UINT64_C(1000000000))
+/* Descriptors: two connections to the relay. */
+#define LIVE_FDS 2
+
+struct event_base;
+struct live;
+
 struct live_config {
+	bool is_on; /* --relay */
 	struct url url;
 	struct url_address addresses[URL_ADDRESSES]; /* of the relay's host */
 	unsigned n_addresses;
@@ -28,11 +45,39 @@ struct live_config {
 	uint64_t queued;  /* bytes waiting for the relay, of all recorders */
 };
 
-/* Resolves the host of C->url once. On failure *WHY is a constant string. */
-enum status live_resolve(struct live_config *c, const char **why) MUST_CHECK;
+/* A kind of option: the URL of a relay (struct live_config). */
+enum status live_take_relay(
+    const struct option_row *r, void *to, const char *arg) MUST_CHECK;
+#define RELAY_URL(field) \
+	.take = live_take_relay, .at = OPTION_PLACE(field, struct live_config)
 
-/* For struct recorder_sink_maker; ARG is a struct live_config. */
-enum status live_make(struct recorder_sink **out, void *arg,
-    struct event_base *base, const struct recorder_about *about) MUST_CHECK;
+/* Resolves the relay's host, once, if C is on. Failures are logged. */
+enum status live_resolve(struct live_config *c) MUST_CHECK;
+
+struct live_about {
+	const char *name; /* HOST:PORT; borrowed until live_destroy() */
+	uint32_t cpus;
+	uint32_t page_size;
+	const uint8_t *metadata; /* a trace.dat up to its pages; borrowed */
+	size_t metadata_size;	 /* during the call */
+};
+
+/* Call it once the metadata is whole. Failures are logged. */
+enum status live_create(struct live **out, struct live_config *config,
+    struct event_base *base, const struct live_about *about) MUST_CHECK;
+/* Whole pages of one CPU, in the order in which they were sent. SIZE is a
+ * multiple of the page size. Never blocks; what the relay does not take is
+ * counted and logged. */
+void live_pages(
+    struct live *l, uint32_t cpu, const uint8_t *pages, size_t size);
+/* Nothing more comes. */
+void live_end(struct live *l);
+/* After live_end(): is everything delivered or lost? Call it repeatedly. */
+bool live_is_done(struct live *l);
+/* Memory in use, without packets, which have a limit of their own. */
+uint64_t live_memory(const struct live *l);
+/* At any time, also without live_end(); what is not delivered is counted and
+ * logged. NULL is fine. */
+void live_destroy(struct live *l);
 
 #endif

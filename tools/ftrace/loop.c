@@ -193,6 +193,17 @@ background_cancel(struct background_job *job)
 	return is_waiting;
 }
 
+enum status
+loop_create(struct loop *l)
+{
+	*l = (struct loop){ .base = event_base_new() };
+	if (l->base == NULL) {
+		log_error("cannot create a loop");
+		return E_NOMEM;
+	}
+	return background_create(&l->names, l->base, LOOP_LOOKUPS);
+}
+
 static void
 end_loop(evutil_socket_t number, short what, void *arg)
 {
@@ -202,19 +213,19 @@ end_loop(evutil_socket_t number, short what, void *arg)
 }
 
 enum status
-stops_add(
-    struct stops *s, struct event_base *base, event_callback_fn stop, void *arg)
+loop_catch_signals(struct loop *l, event_callback_fn stop, void *arg)
 {
-	static const int numbers[STOPS_N] = { SIGINT, SIGTERM };
+	static const int numbers[LOOP_SIGNALS] = { SIGINT, SIGTERM };
 
+	if (stop == NULL) {
+		stop = end_loop;
+		arg = l->base;
+	}
 	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < STOPS_N; i++) {
-		s->events[i] = stop != NULL
-				   ? evsignal_new(base, numbers[i], stop, arg)
-				   : evsignal_new(
-					 base, numbers[i], end_loop, base);
-		if (s->events[i] == NULL ||
-		    event_add(s->events[i], NULL) != 0) {
+	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
+		l->signals[i] = evsignal_new(l->base, numbers[i], stop, arg);
+		if (l->signals[i] == NULL ||
+		    event_add(l->signals[i], NULL) != 0) {
 			log_error("cannot catch signals");
 			return E_NOMEM;
 		}
@@ -223,11 +234,13 @@ stops_add(
 }
 
 void
-stops_remove(struct stops *s)
+loop_destroy(struct loop *l)
 {
-	for (size_t i = 0; i < STOPS_N; i++) {
-		if (s->events[i] != NULL)
-			event_free(s->events[i]);
-		s->events[i] = NULL;
-	}
+	background_destroy(l->names);
+	for (size_t i = 0; i < LOOP_SIGNALS; i++)
+		if (l->signals[i] != NULL)
+			event_free(l->signals[i]);
+	if (l->base != NULL)
+		event_base_free(l->base);
+	*l = (struct loop){ 0 };
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs that wait for a disk or a name server, run by threads beside the loop. A
- * job is handed to a thread and comes back through a pipe. A limited number of
- * threads run; further jobs wait in order. All functions belong to the loop's
- * thread.
+ * The libevent loop of a command, the signals that end it, and threads for jobs
+ * that wait for a disk or a name server. A job is handed to a thread and comes
+ * back through a pipe. A limited number of threads run; further jobs wait in
+ * order. All functions belong to the loop's thread.
  */
 #ifndef TOOLS_FTRACE_LOOP_H
 #define TOOLS_FTRACE_LOOP_H
@@ -17,8 +17,11 @@
 
 /* How long running jobs may continue at the end. */
 #define BACKGROUND_END_MS 500
+/* Host names that a process looks up at a time. */
+#define LOOP_LOOKUPS 8
+/* SIGINT and SIGTERM. */
+#define LOOP_SIGNALS 2
 
-struct event_base;
 struct background;
 
 /* Embedded in the data of the job, which its owner keeps until DONE. */
@@ -39,20 +42,19 @@ void background_add(struct background *b, struct background_job *job);
  * and DONE will be called. */
 bool background_cancel(struct background_job *job);
 
-/* The signals that end a command: SIGTERM and SIGINT. SIGPIPE is ignored. */
-
-#define STOPS_N 2
-
-/* Zeroed: no signal is caught. */
-struct stops {
-	struct event *events[STOPS_N];
+struct loop {
+	struct event_base *base;
+	struct background *names; /* looks up host names */
+	struct event *signals[LOOP_SIGNALS];
 };
 
-/* A signal calls STOP with its number and ARG, in the loop of BASE. STOP NULL:
- * it ends the loop. On failure stops_remove() is required, too. */
-enum status stops_add(struct stops *s, struct event_base *base,
-    event_callback_fn stop, void *arg) MUST_CHECK;
-/* Call it before BASE is freed. */
-void stops_remove(struct stops *s);
+/* On failure, which is logged, loop_destroy() is required, too. */
+enum status loop_create(struct loop *l) MUST_CHECK;
+/* SIGINT and SIGTERM call STOP with their number and ARG, or end the loop if
+ * STOP is NULL. SIGPIPE is ignored. */
+enum status loop_catch_signals(
+    struct loop *l, event_callback_fn stop, void *arg) MUST_CHECK;
+/* Call it when all that uses the loop is destroyed. A zeroed struct is fine. */
+void loop_destroy(struct loop *l);
 
 #endif

@@ -224,8 +224,8 @@ message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n)
 }
 
 enum status
-message_put_req(
-    struct buf *out, uint64_t trace_id, char *const *arguments, unsigned n)
+message_put_req(struct buf *out, uint64_t trace_id,
+    const char *const *arguments, unsigned n)
 {
 	size_t text = 0;
 

@@ -79,6 +79,6 @@ void message_put_resp(struct buf *out, const struct message_resp *r);
 /* Asks an agent to record with these arguments. E_LIMIT: they do not fit in a
  * message; OUT is unchanged. */
 enum status message_put_req(struct buf *out, uint64_t trace_id,
-    char *const *arguments, unsigned n) MUST_CHECK;
+    const char *const *arguments, unsigned n) MUST_CHECK;
 
 #endif

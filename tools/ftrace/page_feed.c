@@ -3,8 +3,10 @@
 
 #include "tools/ftrace/page_feed.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "tools/ftrace/live.h"
 #include "tools/ftrace/page_align.h"
 #include "tools/ftrace/recording.h"
 
@@ -18,20 +20,20 @@ struct page_feed_cpu {
 static void
 give(void *arg, const uint8_t *p, size_t n)
 {
-	struct page_feed_cpu *c = arg;
-	struct recorder_sink *sink = c->feed->sink;
+	const struct page_feed_cpu *c = arg;
+	const struct page_feed *f = c->feed;
 
-	recording_pages(c->feed->recording, c->cpu, p, n);
-	if (sink != NULL)
-		sink->ops->pages(sink, c->cpu, p, n);
+	assert(n % f->layout.size == 0);
+	recording_pages(f->recording, c->cpu, p, n);
+	if (f->live != NULL)
+		live_pages(f->live, c->cpu, p, n);
 }
 
 static void
-free_sink(struct page_feed *f)
+free_live(struct page_feed *f)
 {
-	if (f->sink != NULL)
-		f->sink->ops->destroy(f->sink);
-	f->sink = NULL;
+	live_destroy(f->live);
+	f->live = NULL;
 }
 
 uint64_t
@@ -47,20 +49,20 @@ page_feed_memory(
 
 enum status
 page_feed_init(struct page_feed *f, struct recording *recording,
-    struct recorder_sink *take_sink, const struct dat_layout *layout,
+    struct live *take_live, const struct dat_layout *layout,
     enum page_feed_how how)
 {
-	const uint32_t cpus = recording_cpus(recording);
+	const uint32_t cpus = recording->n_parts;
 
 	*f = (struct page_feed){ .recording = recording,
-		.sink = take_sink,
+		.live = take_live,
 		.cpus = cpus,
 		.is_whole = how == PAGE_FEED_DATAGRAMS,
 		.layout = page_layout_of(
 		    layout->page_size, layout->long_size, layout->is_big) };
 	f->all = calloc(cpus, sizeof(*f->all));
 	if (f->all == NULL) {
-		free_sink(f);
+		free_live(f);
 		return E_NOMEM;
 	}
 	for (uint32_t i = 0; i < cpus; i++) {
@@ -83,7 +85,7 @@ begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 	if (st == OK)
 		return OK;
 	c->is_raw = f->has_failed = true;
-	free_sink(f);
+	free_live(f);
 	return is_first ? st : OK;
 }
 
@@ -112,8 +114,8 @@ page_feed_end(struct page_feed *f)
 	for (uint32_t i = 0; f->all != NULL && i < f->cpus; i++)
 		if (f->all[i].align.rest != NULL)
 			page_align_end(&f->all[i].align);
-	if (f->sink != NULL)
-		f->sink->ops->end(f->sink);
+	if (f->live != NULL)
+		live_end(f->live);
 }
 
 uint64_t
@@ -133,5 +135,5 @@ page_feed_free(struct page_feed *f)
 		page_align_free(&f->all[i].align);
 	free(f->all);
 	f->all = NULL;
-	free_sink(f);
+	free_live(f);
 }

@@ -9,17 +9,12 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/parse.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
-
-#define PROGRAM "tracepulse-ftrace reach"
-#define OPTIONS_TABLE "tools/ftrace/reach_options.tbl.h"
-#include "tools/client/option_rows.h"
 
 struct reach;
 
@@ -33,10 +28,9 @@ struct door {
 };
 
 struct reach {
-	struct event_base *base;
-	struct background *names;
+	struct loop loop;
 	const char *name, *broker, *token_file, *bind;
-	uint64_t port;
+	unsigned port;
 	char token[TOKEN_BYTES];
 	struct streams streams;
 	struct resp_finder finder;
@@ -92,7 +86,8 @@ add_door(struct reach *r, uint16_t *port)
 	*d = (struct door){
 		.reach = r, .stream = r->n_doors + 1, .port = *port
 	};
-	st = listener_create(&d->listener, r->base, r->bind, 0, on_door, d);
+	st = listener_create(
+	    &d->listener, r->loop.base, r->bind, 0, on_door, d);
 	if (st != OK)
 		return st;
 	r->n_doors++;
@@ -229,8 +224,8 @@ on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 		close(take_fd);
 		return;
 	}
-	if (link_dial(&r->streams.link, r->base, r->names, r->broker,
-		&broker_ops, r) != OK) {
+	if (link_dial(&r->streams.link, &r->loop, r->broker, &broker_ops, r) !=
+	    OK) {
 		close(take_fd);
 		return;
 	}
@@ -238,88 +233,65 @@ on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 	link_line(r->streams.link, "reach %s %s\n", r->token, r->name);
 }
 
+#define OPTIONS_TABLE "tools/ftrace/reach_options.tbl.h"
+#define OPTIONS_STRUCT struct reach
+#include "common/option_rows.h"
+
+static const struct option_table table = {
+	.program = "tracepulse-ftrace reach",
+	.usage = "tracepulse-ftrace reach NAME --broker HOST:PORT "
+		 "--token-file FILE [OPTION]...\n"
+		 "Opens a port for trace-cmd record -A that leads to the guest "
+		 "NAME.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
+	.rows = rows,
+	.n = N_OPTIONS,
+};
+
 static int
 serve(struct reach *r)
 {
-	struct stops stops = { 0 };
 	struct listener *listener = NULL;
 	enum status st = token_read(r->token, r->token_file);
 
-	r->base = event_base_new();
-	if (r->base == NULL)
-		return 1;
-	r->streams.base = r->base;
-	r->streams.over = on_over;
-	r->streams.arg = r;
-	r->waiting_fd = -1;
 	if (st == OK)
-		st = background_create(&r->names, r->base, DIAL_THREADS);
+		st = loop_create(&r->loop);
 	if (st == OK)
-		st = stops_add(&stops, r->base, NULL, NULL);
+		st = loop_catch_signals(&r->loop, NULL, NULL);
 	if (st == OK)
-		st = listener_create(&listener, r->base, r->bind,
+		st = listener_create(&listener, r->loop.base, r->bind,
 		    (uint16_t)r->port, on_controller, r);
 	if (st == OK) {
 		log_notice("listening on port %u", listener_port(listener));
-		(void)event_base_dispatch(r->base);
+		(void)event_base_dispatch(r->loop.base);
 	}
 	end_session(r);
 	listener_destroy(listener);
-	background_destroy(r->names);
-	stops_remove(&stops);
-	event_base_free(r->base);
+	loop_destroy(&r->loop);
 	return st == OK ? 0 : 1;
 }
-
-static bool
-set_option(void *arg, size_t i, const char *value)
-{
-	struct reach *r = arg;
-
-	switch ((enum option_id)i) {
-	case OPT_PORT:
-		return parse_u64(value, 0, UINT16_MAX, &r->port) == OK;
-	case OPT_BIND:
-		r->bind = value;
-		return *value != '\0';
-	case OPT_BROKER:
-		r->broker = value;
-		return dial_is_address(value);
-	case OPT_TOKEN_FILE:
-		r->token_file = value;
-		return *value != '\0';
-	default:
-		return false;
-	}
-}
-
-static const struct command command = {
-	.program = PROGRAM,
-	.usage = PROGRAM
-	" NAME --broker HOST:PORT --token-file FILE [OPTION]...\n"
-	"Opens a port for trace-cmd record -A that leads to the guest NAME.\n",
-	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
-};
 
 int
 command_reach(int argc, char **argv)
 {
 	static struct reach r;
-	int first, status;
+	struct option_words words;
+	int status;
 
-	r = (struct reach){ .bind = "127.0.0.1" };
-	if (!command_parse(&command, &r, argc, argv, &first, &status))
+	r = (struct reach){ .bind = "127.0.0.1",
+		.waiting_fd = -1,
+		.streams = { .loop = &r.loop, .over = on_over, .arg = &r } };
+	if (!command_parse(&table, &r, argc, argv, 1, &words, &status))
 		return status;
-	if (first + 1 != argc || !token_is_name(argv[first]) ||
-	    r.broker == NULL || r.token_file == NULL) {
-		return command_refuse(&command,
-		    "a guest's name (letters, digits and .-_), "
-		    "--broker and --token-file are required");
+	r.name = argv[words.first];
+	if (r.name == NULL || !token_is_name(r.name) || r.broker == NULL ||
+	    r.token_file == NULL) {
+		(void)!option_refuse(&table,
+		    "a guest's name (letters, digits and .-_), --broker and "
+		    "--token-file are required");
+		return EXIT_USAGE;
 	}
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();
-	r.name = argv[first];
 	return serve(&r);
 }

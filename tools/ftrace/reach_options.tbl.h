@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace reach, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace reach; see common/option_rows.h. */
 /* clang-format off */
-OPTION(PORT, 'p', "port", "PORT",
-    "where trace-cmd record -A connects; 0: any, which is logged [0]")
-OPTION(BIND, 0, "bind", "ADDRESS",
+OPTION(PORT, 'p', "port", "PORT", NUMBER(port, 0, UINT16_MAX),
+    "port for trace-cmd record -A; 0: any, which is logged [0]")
+OPTION(BIND, 0, "bind", "ADDRESS", TEXT(bind),
     "listen at this address [127.0.0.1]")
-OPTION(BROKER, 0, "broker", "HOST:PORT",
-    "where the broker is")
-OPTION(TOKEN_FILE, 0, "token-file", "FILE",
-    "has the word that the broker knows")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(BROKER, 0, "broker", "HOST:PORT", ADDRESS(broker),
+    "address of the broker")
+OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
+    "file with the token that the broker expects")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

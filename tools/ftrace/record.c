@@ -18,9 +18,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/convert.h"
 #include "tools/ftrace/dat_layout.h"
-#include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/loop.h"
@@ -36,24 +34,11 @@
 /* The memory for dividing the pages of one guest. Pages of 4 KiB take 12 KiB
  * for each CPU. */
 #define GUEST_PAGES_BYTES (32 << 20)
-
-struct guest;
-
-struct guest_config {
-	struct event_base *base;
-	struct background *names;     /* for dial_create() */
-	struct background *finishing; /* joins files */
-	const char *broker, *token;
-	char *const *arguments; /* of the agent's "record" */
-	unsigned n_arguments;
-	struct recordings recordings;
-	bool is_kept;
-	const struct recorder_sink_maker *maker; /* NULL: files only */
-	/* The guest has ended, and its file is done. */
-	void (*ended)(void *arg, struct guest *g);
-	void *arg;
-};
-
+/* The most guests of one recording, and arguments for their agents. */
+#define RECORD_GUESTS_MAX 64
+#define RECORD_WORDS_MAX 256
+#define FINISH_THREADS 2 /* files joined at a time */
+#define DURATION_MAX_NS (100000 * NS_PER_S)
 /* How often states that wait are checked. */
 #define LOOK_MS 50
 
@@ -64,15 +49,16 @@ enum guest_state {
 	GUEST_STOPPING,	 /* the agent was told to end */
 	GUEST_ENDING,	 /* nothing more comes */
 	GUEST_FINISHING, /* its files are joined */
-	GUEST_SINKING,	 /* its sink is not done */
+	GUEST_LIVE_END,	 /* its live session is not done */
 	GUEST_ENDED,
 };
 
+struct record;
+
 struct guest {
-	struct guest_config config;
+	struct record *all;
 	const char *name;
 	enum guest_state state;
-	bool is_good;
 	struct link *link;
 	struct event *timer;
 	struct buf in; /* of stream 0 */
@@ -89,6 +75,24 @@ struct guest {
 	enum status joined;
 };
 
+struct record {
+	/* options */
+	const char *broker, *directory, *token_file, *clock;
+	const char *words[RECORD_WORDS_MAX]; /* of the agent's "record" */
+	unsigned n_words;
+	bool has_no_file;
+	struct live_config live;
+	uint64_t duration_ns;
+
+	struct loop loop;
+	struct background *finishing; /* joins files */
+	struct recordings recordings;
+	char token[TOKEN_BYTES];
+	struct guest *guests[RECORD_GUESTS_MAX];
+	unsigned n, n_ended;
+	bool has_failed; /* one of them */
+};
+
 static void
 look_again(struct guest *g)
 {
@@ -103,11 +107,11 @@ tell_end(const struct guest *g)
 	const uint64_t cuts = page_feed_cuts(&g->feed);
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < recording_cpus(g->recording); i++)
-		bytes += recording_received(g->recording, i);
+	for (uint32_t i = 0; i < g->recording->n_parts; i++)
+		bytes += g->recording->parts[i].received;
 	log_notice("guest=%s: %" PRIu64 " bytes of pages%s%s", g->name, bytes,
-	    *recording_file(g->recording) != '\0' ? " in " : "; no file",
-	    recording_file(g->recording));
+	    *g->recording->file != '\0' ? " in " : "; no file",
+	    g->recording->file);
 	if (cuts > 0)
 		log_warn("guest=%s: %" PRIu64
 			 " incomplete pages: its agent has not sent the rest; "
@@ -116,17 +120,9 @@ tell_end(const struct guest *g)
 }
 
 static void
-end(struct guest *g)
+end_live(struct guest *g)
 {
-	g->state = GUEST_ENDED;
-	page_feed_free(&g->feed);
-	g->config.ended(g->config.arg, g);
-}
-
-static void
-sink_rest(struct guest *g)
-{
-	g->state = GUEST_SINKING;
+	g->state = GUEST_LIVE_END;
 	look_again(g);
 }
 
@@ -136,9 +132,9 @@ on_joined(struct background_job *job)
 	struct guest *g = container_of(job, struct guest, join_job);
 
 	if (g->joined != OK)
-		g->is_good = false;
+		g->all->has_failed = true;
 	tell_end(g);
-	sink_rest(g);
+	end_live(g);
 }
 
 /* In a thread, which alone uses the files now. */
@@ -154,13 +150,13 @@ static void
 join_files(struct guest *g)
 {
 	if (g->recording == NULL) {
-		sink_rest(g);
+		end_live(g);
 		return;
 	}
 	g->state = GUEST_FINISHING;
 	g->join_job = (struct background_job){ .work = join_work,
 		.done = on_joined };
-	background_add(g->config.finishing, &g->join_job);
+	background_add(g->all->finishing, &g->join_job);
 }
 
 /* Nothing more comes. */
@@ -179,8 +175,19 @@ static void
 fail(struct guest *g, const char *why)
 {
 	log_error("guest=%s: %s", g->name, why);
-	g->is_good = false;
+	g->all->has_failed = true;
 	drain(g);
+}
+
+static void
+end_guest(struct guest *g)
+{
+	struct record *r = g->all;
+
+	g->state = GUEST_ENDED;
+	page_feed_free(&g->feed);
+	if (++r->n_ended == r->n)
+		(void)event_base_loopbreak(r->loop.base);
 }
 
 static void
@@ -197,11 +204,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		fail(g, "its agent does not end");
 	else if (g->state == GUEST_ENDING)
 		join_files(g);
-	else if (g->state == GUEST_SINKING &&
-		 (g->feed.sink == NULL ||
-		     now - g->stopped_ns >= SINK_END_MS * NS_PER_MS ||
-		     g->feed.sink->ops->is_done(g->feed.sink)))
-		end(g);
+	else if (g->state == GUEST_LIVE_END &&
+		 (g->feed.live == NULL ||
+		     now - g->stopped_ns >= LIVE_END_MS * NS_PER_MS ||
+		     live_is_done(g->feed.live)))
+		end_guest(g);
 	else if (g->state != GUEST_FINISHING)
 		look_again(g);
 }
@@ -223,12 +230,10 @@ on_resp(struct guest *g, const struct message *m)
 		return E_REFUSED; /* it was not requested */
 	if (st != OK)
 		return st;
-	if (g->config.is_kept)
-		st = recording_create(&g->recording, &g->config.recordings,
-		    g->name, g->resp.cpus);
-	else
-		st = recording_create_unkept(
-		    &g->recording, g->name, g->resp.cpus);
+	st = g->all->has_no_file
+		 ? recording_create_unkept(&g->recording, g->name, g->resp.cpus)
+		 : recording_create(&g->recording, &g->all->recordings, g->name,
+		       g->resp.cpus);
 	if (st != OK)
 		g->why = "cannot create its files";
 	g->state = GUEST_METADATA;
@@ -237,21 +242,21 @@ on_resp(struct guest *g, const struct message *m)
 
 static enum status
 open_feed(struct guest *g, const struct dat_layout *layout,
-    const struct recorder_about *about)
+    const struct live_about *about)
 {
-	const struct recorder_sink_maker *maker = g->config.maker;
 	const bool is_large = page_feed_memory(layout, about->cpus,
 				  PAGE_FEED_STREAM) > GUEST_PAGES_BYTES;
-	struct recorder_sink *sink = NULL;
+	struct record *r = g->all;
+	struct live *live = NULL;
 
 	if (is_large)
 		log_warn("guest=%s: its pages are too large: stored as they "
 			 "come, not live",
 		    g->name);
-	else if (maker != NULL &&
-		 maker->make(&sink, maker->arg, g->config.base, about) != OK)
+	else if (r->live.is_on &&
+		 live_create(&live, &r->live, r->loop.base, about) != OK)
 		log_warn("guest=%s: stored, not live", g->name);
-	return page_feed_init(&g->feed, g->recording, sink, layout,
+	return page_feed_init(&g->feed, g->recording, live, layout,
 	    is_large ? PAGE_FEED_RAW : PAGE_FEED_STREAM);
 }
 
@@ -259,7 +264,7 @@ open_feed(struct guest *g, const struct dat_layout *layout,
 static enum status
 begin_pages(struct guest *g)
 {
-	struct recorder_about about = { .name = g->name, .cpus = g->resp.cpus };
+	struct live_about about = { .name = g->name, .cpus = g->resp.cpus };
 	struct dat_layout layout;
 	enum status st = recording_map(
 	    g->recording, &about.metadata, &about.metadata_size);
@@ -275,7 +280,7 @@ begin_pages(struct guest *g)
 		return st == E_MORE ? E_MALFORMED : st;
 	}
 	about.page_size = layout.page_size;
-	recording_set_page_size(g->recording, layout.page_size);
+	g->recording->page_size = layout.page_size;
 	st = open_feed(g, &layout, &about);
 	recording_unmap(g->recording);
 	if (st != OK)
@@ -378,8 +383,8 @@ on_line(void *arg, char *line)
 		return;
 	}
 	link_frame(g->link, FRAME_OPEN, 0, port, sizeof(port));
-	if (message_put_req(&out, clock_wall_ns(), g->config.arguments,
-		g->config.n_arguments) != OK)
+	if (message_put_req(
+		&out, clock_wall_ns(), g->all->words, g->all->n_words) != OK)
 		fail(g, "too many arguments for its agent");
 	else
 		link_frame(
@@ -464,9 +469,9 @@ guest_destroy(struct guest *g)
 	free(g);
 }
 
+/* Failures of the broker's connection end the guest later. */
 static enum status
-guest_create(
-    struct guest **out, const struct guest_config *config, const char *name)
+guest_create(struct guest **out, struct record *r, const char *name)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 	enum status st = E_NOMEM;
@@ -474,22 +479,21 @@ guest_create(
 	*out = NULL;
 	if (g == NULL)
 		return E_NOMEM;
-	g->config = *config;
+	g->all = r;
 	g->name = name;
-	g->is_good = true;
-	g->timer = evtimer_new(config->base, on_timer, g);
+	g->timer = evtimer_new(r->loop.base, on_timer, g);
 	if (g->timer != NULL)
-		st = link_dial(&g->link, config->base, config->names,
-		    config->broker, &broker_ops, g);
+		st = link_dial(&g->link, &r->loop, r->broker, &broker_ops, g);
 	if (st != OK) {
 		guest_destroy(g);
 		return st;
 	}
-	link_line(g->link, "reach %s %s\n", config->token, name);
+	link_line(g->link, "reach %s %s\n", r->token, name);
 	*out = g;
 	return OK;
 }
 
+/* Tells the agent to end; the guest ends when all data in flight has come. */
 static void
 guest_stop(struct guest *g)
 {
@@ -509,48 +513,6 @@ guest_stop(struct guest *g)
 	look_again(g);
 }
 
-static bool
-guest_is_good(const struct guest *g)
-{
-	return g->is_good;
-}
-
-#define PROGRAM "tracepulse-ftrace record"
-#define OPTIONS_TABLE "tools/ftrace/record_options.tbl.h"
-#include "tools/client/option_rows.h"
-
-/* The most guests of one recording, and arguments for their agents. */
-#define RECORD_GUESTS_MAX 64
-#define RECORD_WORDS_MAX 256
-/* Files joined at a time. */
-#define FINISH_THREADS 2
-#define DURATION_MAX_NS (100000 * NS_PER_S)
-#define HOLD_MAX_NS (3600 * NS_PER_S)
-
-struct record {
-	struct guest_config config;
-	struct live_config live;
-	struct recorder_sink_maker maker;
-	const char *directory, *token_file;
-	char token[TOKEN_BYTES];
-	char *words[RECORD_WORDS_MAX];
-	bool is_live;
-	uint64_t duration_ns;
-	struct guest *guests[RECORD_GUESTS_MAX];
-	unsigned n, n_ended;
-	bool is_good;
-};
-
-static void
-on_guest_ended(void *arg, struct guest *g)
-{
-	struct record *r = arg;
-
-	r->is_good &= guest_is_good(g);
-	if (++r->n_ended == r->n)
-		(void)event_base_loopbreak(r->config.base);
-}
-
 /* Stops all guests; a second signal ends the program. */
 static void
 on_stop(evutil_socket_t number, short what, void *arg)
@@ -564,78 +526,41 @@ on_stop(evutil_socket_t number, short what, void *arg)
 		guest_stop(r->guests[i]);
 }
 
-static bool
-add_word(struct record *r, char *word)
+static enum status
+take_event_name(const struct option_row *row, void *to, const char *arg)
 {
-	if (r->config.n_arguments == RECORD_WORDS_MAX)
-		return false;
-	r->words[r->config.n_arguments++] = word;
-	return *word != '\0';
+	struct record *r = to;
+
+	(void)row;
+	if (*arg == '\0' || r->n_words + 2 > RECORD_WORDS_MAX)
+		return E_MALFORMED;
+	r->words[r->n_words++] = "-e";
+	r->words[r->n_words++] = arg;
+	return OK;
 }
 
-static bool
-set_output(struct record *r, enum option_id id, const char *value)
+static enum status
+take_prefix(const struct option_row *row, void *to, const char *arg)
 {
-	const char *why;
+	struct record *r = to;
 
-	switch (id) {
-	case OPT_DIRECTORY:
-		r->directory = value;
-		return *value != '\0';
-	case OPT_PREFIX:
-		r->config.recordings.prefix = value;
-		return token_is_name(value);
-	case OPT_NO_FILE:
-		r->config.is_kept = false;
-		return true;
-	case OPT_RELAY:
-		r->is_live = true;
-		return url_parse(&r->live.url, value, &why) == OK;
-	case OPT_HOLD:
-		return parse_duration(value, HOLD_MAX_NS, &r->live.hold_ns) ==
-		       OK;
-	case OPT_NAMES:
-		return convert_options_names(value, &r->live.names);
-	default:
-		return false;
-	}
+	(void)row;
+	r->recordings.prefix = arg;
+	return token_is_name(arg) ? OK : E_MALFORMED;
 }
 
-static bool
-set_option(void *arg, size_t i, const char *value)
-{
-	static char event[] = "-e";
-	struct record *r = arg;
+#define OPTIONS_TABLE "tools/ftrace/record_options.tbl.h"
+#define OPTIONS_STRUCT struct record
+#include "common/option_rows.h"
 
-	switch ((enum option_id)i) {
-	case OPT_EVENT:
-		return add_word(r, event) &&
-		       add_word(r, (char *)(uintptr_t)value);
-	case OPT_CLOCK:
-		r->words[1] = (char *)(uintptr_t)value;
-		return *value != '\0';
-	case OPT_BROKER:
-		r->config.broker = value;
-		return dial_is_address(value);
-	case OPT_TOKEN_FILE:
-		r->token_file = value;
-		return *value != '\0';
-	case OPT_DURATION:
-		return parse_duration(
-			   value, DURATION_MAX_NS, &r->duration_ns) == OK;
-	default:
-		return set_output(r, (enum option_id)i, value);
-	}
-}
-
-static const struct command command = {
-	.program = PROGRAM,
-	.usage = PROGRAM
-	" NAME... -e EVENT --broker HOST:PORT --token-file FILE [OPTION]...\n"
-	"Records guests that a broker knows, until it is stopped.\n",
+static const struct option_table table = {
+	.program = "tracepulse-ftrace record",
+	.usage = "tracepulse-ftrace record NAME... -e EVENT --broker HOST:PORT "
+		 "--token-file FILE [OPTION]...\n"
+		 "Records guests that a broker knows, until it is stopped.\n",
+	.more = "\nSee tracepulse-ftrace(1).\n",
 	.rows = rows,
-	.n_rows = N_OPTIONS,
-	.set = set_option,
+	.n = N_OPTIONS,
 };
 
 /* Joins the files of a recording that was killed. */
@@ -643,9 +568,9 @@ static void
 on_left(void *arg, struct recording *take)
 {
 	(void)arg;
-	if (recording_finish(take) == OK && *recording_file(take) != '\0')
-		log_notice("%s: completed after an interrupted recording",
-		    recording_file(take));
+	if (recording_finish(take) == OK && *take->file != '\0')
+		log_notice(
+		    "%s: completed after an interrupted recording", take->file);
 	recording_destroy(take);
 }
 
@@ -653,81 +578,57 @@ on_left(void *arg, struct recording *take)
 static enum status
 prepare(struct record *r)
 {
-	const char *why;
 	enum status st = token_read(r->token, r->token_file);
 
-	if (st == OK && r->is_live) {
-		st = live_resolve(&r->live, &why);
-		if (st != OK)
-			log_error("relay %s: %s", r->live.url.host, why);
-		r->maker = (struct recorder_sink_maker){ live_make, &r->live };
-		r->config.maker = &r->maker;
+	if (st == OK)
+		st = live_resolve(&r->live);
+	if (st == OK && !r->has_no_file) {
+		r->recordings.dir_fd = open(
+		    r->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (r->recordings.dir_fd < 0) {
+			log_errno(LOG_ERROR, "cannot open %s", r->directory);
+			return E_IO;
+		}
+		recordings_find_left(&r->recordings, on_left, NULL);
 	}
-	if (st != OK || !r->config.is_kept)
-		return st;
-	r->config.recordings.dir_fd = open(
-	    r->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->config.recordings.dir_fd < 0) {
-		log_errno(LOG_ERROR, "cannot open %s", r->directory);
-		return E_IO;
-	}
-	recordings_find_left(&r->config.recordings, on_left, NULL);
-	return OK;
+	if (st == OK)
+		st = loop_create(&r->loop);
+	if (st == OK)
+		st = background_create(
+		    &r->finishing, r->loop.base, FINISH_THREADS);
+	if (st == OK)
+		st = loop_catch_signals(&r->loop, on_stop, r);
+	return st;
 }
 
-static int
+static enum status
 run(struct record *r, char **names, unsigned n)
 {
-	struct stops stops = { 0 };
 	const struct timeval tv = { .tv_sec = (time_t)(r->duration_ns /
 						       NS_PER_S),
 		.tv_usec = (suseconds_t)(r->duration_ns % NS_PER_S / 1000) };
-	enum status st = stops_add(&stops, r->config.base, on_stop, r);
+	enum status st = OK;
 
 	for (unsigned i = 0; i < n && st == OK; i++) {
-		st = guest_create(&r->guests[i], &r->config, names[i]);
+		st = guest_create(&r->guests[i], r, names[i]);
 		r->n += st == OK;
 	}
 	if (st != OK)
 		on_stop(-1, 0, r);
 	else if (r->duration_ns > 0)
 		(void)event_base_once(
-		    r->config.base, -1, EV_TIMEOUT, on_stop, r, &tv);
+		    r->loop.base, -1, EV_TIMEOUT, on_stop, r, &tv);
 	if (r->n_ended < r->n)
-		(void)event_base_dispatch(r->config.base);
+		(void)event_base_dispatch(r->loop.base);
 	for (unsigned i = 0; i < r->n; i++)
 		guest_destroy(r->guests[i]);
-	stops_remove(&stops);
-	return st == OK && r->is_good ? 0 : 1;
-}
-
-static int
-record(struct record *r, char **names, unsigned n)
-{
-	int status = 1;
-
-	r->config.base = event_base_new();
-	if (r->config.base == NULL)
-		return 1;
-	r->config.token = r->token;
-	if (prepare(r) == OK &&
-	    background_create(&r->config.names, r->config.base, DIAL_THREADS) ==
-		OK &&
-	    background_create(
-		&r->config.finishing, r->config.base, FINISH_THREADS) == OK)
-		status = run(r, names, n);
-	background_destroy(r->config.names);
-	background_destroy(r->config.finishing);
-	if (r->config.recordings.dir_fd >= 0)
-		close(r->config.recordings.dir_fd);
-	event_base_free(r->config.base);
-	return status;
+	return st;
 }
 
 static bool
 are_names(char **names, int n)
 {
-	bool is_ok = n > 0 && n <= RECORD_GUESTS_MAX;
+	bool is_ok = n > 0;
 
 	for (int i = 0; i < n && is_ok; i++)
 		is_ok = token_is_name(names[i]);
@@ -737,29 +638,36 @@ are_names(char **names, int n)
 int
 command_record(int argc, char **argv)
 {
-	static char option[] = "-C", clock[] = "mono";
-	static struct record r;
-	int first, status;
-
-	r = (struct record){ .directory = ".",
-		.words = { option, clock },
+	static struct record r = { .directory = ".",
+		.clock = "mono",
+		.words = { "-C" },
+		.n_words = 2,
 		.live.hold_ns = LIVE_HOLD_AUTO,
-		.is_good = true,
-		.config = { .is_kept = true,
-		    .recordings = { .dir_fd = -1, .prefix = "trace" },
-		    .arguments = r.words,
-		    .n_arguments = 2,
-		    .ended = on_guest_ended,
-		    .arg = &r } };
+		.recordings = { .dir_fd = -1, .prefix = "trace" } };
+	struct option_words words;
+	enum status st;
+	int status;
+
 	log_set_level(LOG_NOTICE);
-	if (!command_parse(&command, &r, argc, argv, &first, &status))
+	if (!command_parse(
+		&table, &r, argc, argv, RECORD_GUESTS_MAX, &words, &status))
 		return status;
+	r.words[1] = r.clock;
 	(void)command_raise_descriptors();
-	if (!are_names(argv + first, argc - first) || r.config.broker == NULL ||
-	    r.token_file == NULL || r.config.n_arguments == 2) {
-		return command_refuse(&command,
-		    "names of guests, --event, --broker and "
-		    "--token-file are required");
+	if (!are_names(argv + words.first, argc - words.first) ||
+	    r.broker == NULL || r.token_file == NULL || r.n_words == 2) {
+		(void)!option_refuse(&table,
+		    "names of guests, --event, --broker and --token-file are "
+		    "required");
+		return EXIT_USAGE;
 	}
-	return record(&r, argv + first, (unsigned)(argc - first));
+	st = prepare(&r);
+	if (st == OK)
+		st = run(
+		    &r, argv + words.first, (unsigned)(argc - words.first));
+	background_destroy(r.finishing);
+	loop_destroy(&r.loop);
+	if (r.recordings.dir_fd >= 0)
+		close(r.recordings.dir_fd);
+	return st == OK && !r.has_failed ? 0 : 1;
 }

@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of tracepulse-ftrace record, one row per option.
- *     name  short name or 0  long name  argument or NULL  help
- */
+/* The options of tracepulse-ftrace record; see common/option_rows.h. */
 /* clang-format off */
-OPTION(EVENT, 'e', "event", "EVENT",
+OPTION(EVENT, 'e', "event", "EVENT", OWN(take_event_name),
     "what to record, as for trace-cmd record -e; may be given several times")
-OPTION(CLOCK, 'C', "clock", "CLOCK",
-    "the clock of the guests' traces [mono]")
-OPTION(BROKER, 0, "broker", "HOST:PORT",
-    "where the broker is")
-OPTION(TOKEN_FILE, 0, "token-file", "FILE",
-    "has the word that the broker knows")
-OPTION(DIRECTORY, 'd', "directory", "DIR",
-    "where files go [.]")
-OPTION(PREFIX, 'o', "output", "PREFIX",
-    "files are called PREFIX.NAME.dat [trace]")
-OPTION(NO_FILE, 0, "no-file", NULL,
+OPTION(CLOCK, 'C', "clock", "CLOCK", TEXT(clock),
+    "clock of the guests' traces [mono]")
+OPTION(BROKER, 0, "broker", "HOST:PORT", ADDRESS(broker),
+    "address of the broker")
+OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
+    "file with the token that the broker expects")
+OPTION(DIRECTORY, 'd', "directory", "DIR", TEXT(directory),
+    "directory for the files [.]")
+OPTION(PREFIX, 'o', "output", "PREFIX", OWN(take_prefix),
+    "name the files PREFIX.NAME.dat [trace]")
+OPTION(NO_FILE, 0, "no-file", NULL, FLAG(has_no_file),
     "write no files")
-OPTION(RELAY, 0, "relay", "URL",
-    "live, too, on the relay net://HOST[:CONTROL[:DATA]]")
-OPTION(HOLD, 0, "hold", "TIME",
-    "how late pages may be live [10s; as they come, with flushes]")
-OPTION(NAMES, 0, "names", "WHICH",
-    "names of events there: system:event or lttng [system:event]")
-OPTION(DURATION, 0, "duration", "TIME",
-    "end after so long [when it is stopped]")
-OPTION(HELP, 'h', "help", NULL,
-    "print this and end")
+OPTION(RELAY, 0, "relay", "URL", RELAY_URL(live),
+    "also show it live on the relay net://HOST[:CONTROL[:DATA]]")
+OPTION(HOLD, 0, "hold", "TIME", TIME(live.hold_ns, 0, LIVE_HOLD_MAX_NS),
+    "how late pages may come to be live [10s; with flushes, as they come]")
+OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(live.names),
+    "live names of events [system:event]")
+OPTION(DURATION, 0, "duration", "TIME", TIME(duration_ns, 0, DURATION_MAX_NS),
+    "stop after this time [never]")
+OPTION(HELP, 'h', "help", NULL, PRINT,
+    "print this and exit")

@@ -14,33 +14,153 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
+#include "tools/ftrace/live.h"
 #include "tools/ftrace/recorder_internal.h"
 
 /* The longest delay of a file by a name server. */
 #define NAME_WAIT_MS 2000
+/* Bytes read from a control connection in one cycle of the loop. */
+#define READ_SIZE (64 << 10)
+/* The longest host name; the port follows it. */
+#define HOST_BYTES 128
+
+/* A lookup of the host name of a recorder, by which its file is named, as stock
+ * names it. The lookup may outlive the recorder. */
+struct name_query {
+	struct background_job job;
+	struct recorder *recorder; /* NULL: gone */
+	struct sockaddr_storage peer;
+	char found[RECORDING_NAME_MAX];
+};
+
+/* What all recorders use, or those of HOST. */
+static struct recorder_use
+sum_use(const struct recorders *all, const struct sockaddr *host)
+{
+	struct recorder_use sum = { 0 };
+	const struct recorder *r;
+
+	list_each (r, &all->list, struct recorder, node) {
+		if (host != NULL && !address_is_neighbour(host,
+					(const struct sockaddr *)&r->peer))
+			continue;
+		sum.recorders++;
+		sum.fds += r->use.fds;
+		sum.ports += r->use.ports;
+		sum.memory +=
+		    r->use.memory +
+		    (r->feed.live == NULL ? 0 : live_memory(r->feed.live));
+	}
+	return sum;
+}
+
+const char *
+recorders_refuse(const struct recorders *all, const struct sockaddr *peer,
+    struct recorder_use more)
+{
+	const uint64_t ports = all->port_last - all->port_first + 1u;
+	const struct recorder_use sum = sum_use(all, NULL),
+				  host = sum_use(all, peer);
+
+	if (host.recorders + more.recorders > RECORDERS_OF_HOST_MAX)
+		return "too many recorders of its host";
+	if (sum.recorders + more.recorders > RECORDERS_MAX)
+		return "too many recorders";
+	if (more.fds > 0 && sum.fds + more.fds > all->fds_max)
+		return "no descriptors are left";
+	if (more.fds > 0 && host.fds + more.fds > all->fds_max / 2)
+		return "its host uses half of all descriptors";
+	/* The only recorder of a host may have all ports. */
+	if (more.ports > 0 && host.ports > 0 &&
+	    host.ports + more.ports > ports / 2)
+		return "its host uses half of all ports for pages";
+	if (more.memory > 0 &&
+	    (sum.memory + more.memory > PAGES_MEMORY_BYTES ||
+		host.memory + more.memory > PAGES_MEMORY_BYTES / 2))
+		return "no memory is left";
+	return NULL;
+}
 
 void
-recorder_free_recording(struct recorder *r)
+recorder_set_timer(struct recorder *r, uint64_t ms)
+{
+	const struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
+		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(r->timer, &tv);
+}
+
+static void
+close_control(struct recorder *r)
+{
+	if (r->readable != NULL)
+		event_free(r->readable);
+	if (r->writable != NULL)
+		event_free(r->writable);
+	r->readable = r->writable = NULL;
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static void
+forget_name(struct recorder *r)
+{
+	struct name_query *q = r->naming;
+
+	if (q == NULL)
+		return;
+	r->naming = NULL;
+	/* A lookup that still waits is removed: otherwise recorders that come
+	 * and go could queue any number of slow lookups. */
+	if (background_cancel(&q->job))
+		free(q);
+	else
+		q->recorder = NULL;
+}
+
+static void
+free_recording(struct recorder *r)
 {
 	if (r->recording != NULL && !r->all->is_kept)
-		r->all->memory -= recording_metadata_size(r->recording);
+		r->all->memory -= r->recording->metadata_size;
 	recording_destroy(r->recording);
 	r->recording = NULL;
+}
+
+static void
+destroy_recorder(struct recorder *r)
+{
+	struct recorders *all = r->all;
+
+	close_control(r);
+	forget_name(r);
+	recorder_data_free(r);
+	page_feed_free(&r->feed);
+	if (r->timer != NULL)
+		event_free(r->timer);
+	free_recording(r);
+	recorder_dialog_free(&r->dialog);
+	all->n--;
+	list_del(&r->node);
+	free(r);
+	if (all->gone != NULL)
+		all->gone(all->arg);
 }
 
 static void
 tell_pages(const struct recorder *r)
 {
 	const struct recording *g = r->recording;
-	const bool has_file = *recording_file(g) != '\0';
+	const bool has_file = *g->file != '\0';
 	uint64_t pages = 0;
 
-	if (has_file && !recording_knows_pages(g)) {
+	if (has_file && !(g->page_size > 0)) {
 		log_peer(LOG_NOTICE, "peer=%s: %s was already complete",
-		    r->name, recording_file(g));
+		    r->name, g->file);
 		return;
 	}
-	for (uint32_t i = 0; i < recording_cpus(g); i++) {
+	for (uint32_t i = 0; i < g->n_parts; i++) {
 		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
 		    recording_pages_received(g, i), i);
 		pages += recording_pages_received(g, i);
@@ -49,18 +169,18 @@ tell_pages(const struct recorder *r)
 	    has_file		? " in "
 	    : r->finished == OK ? "; no file"
 				: "; no file yet",
-	    recording_file(g));
+	    g->file);
 }
 
 /* Logs what was recorded, and what is missing. */
 static void
 tell_end(const struct recorder *r)
 {
-	const uint64_t lost = recording_lost(r->recording);
+	const uint64_t lost = r->recording->lost;
 	const uint64_t cuts = page_feed_cuts(&r->feed);
 
 	/* If a file could not be made, the reason was logged. */
-	if (r->finished == OK || recording_knows_pages(r->recording))
+	if (r->finished == OK || (r->recording->page_size > 0))
 		tell_pages(r);
 	if (cuts > 0)
 		log_peer(LOG_WARN,
@@ -71,7 +191,7 @@ tell_end(const struct recorder *r)
 	if (r->counts.dropped > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64 " pages lost: the kernel had no space "
-					"for them (see net.core.rmem_max)",
+		    "for them (see net.core.rmem_max)",
 		    r->name, r->counts.dropped);
 	if (r->counts.malformed > 0 || r->counts.strangers > 0)
 		log_peer(LOG_WARN,
@@ -85,21 +205,19 @@ tell_end(const struct recorder *r)
 		    lost);
 }
 
+static void advance(struct recorder *r);
+
 /* The file is done: release what only the file used. */
 static void
 on_finished(struct background_job *job)
 {
 	struct recorder *r = container_of(job, struct recorder, finish_job);
-	const uint64_t keep = r->feed.sink != NULL ? SINK_FDS : 0;
 
 	tell_end(r);
-	recorder_free_recording(r);
-	if (r->fds > keep) {
-		r->all->fds -= r->fds - keep;
-		r->fds = keep;
-	}
-	r->state = RECORDER_SINKING;
-	recorder_advance(r);
+	free_recording(r);
+	r->use.fds = r->feed.live != NULL ? LIVE_FDS : 0;
+	r->state = RECORDER_LIVE_END;
+	advance(r);
 }
 
 /* In a thread, which alone uses the files now. */
@@ -109,6 +227,16 @@ finish_work(struct background_job *job)
 	struct recorder *r = container_of(job, struct recorder, finish_job);
 
 	r->finished = recording_finish(r->recording);
+}
+
+static void
+finish_file(struct recorder *r)
+{
+	forget_name(r);
+	r->state = RECORDER_FINISHING;
+	r->finish_job = (struct background_job){ .work = finish_work,
+		.done = on_finished };
+	background_add(r->all->finishing, &r->finish_job);
 }
 
 /* Is more data in flight? */
@@ -128,14 +256,12 @@ is_naming(const struct recorder *r, uint64_t now)
 }
 
 static bool
-is_sinking(const struct recorder *r, uint64_t now)
+is_live_ending(const struct recorder *r, uint64_t now)
 {
-	struct recorder_sink *sink = r->feed.sink;
-
-	return sink != NULL && !sink->ops->is_done(sink) &&
-	       now - r->ended_ns < SINK_END_MS * NS_PER_MS &&
+	return r->feed.live != NULL && !live_is_done(r->feed.live) &&
+	       now - r->ended_ns < LIVE_END_MS * NS_PER_MS &&
 	       (!r->all->is_ending ||
-		   now - r->all->ending_ns < SINK_STOP_MS * NS_PER_MS);
+		   now - r->all->ending_ns < LIVE_STOP_MS * NS_PER_MS);
 }
 
 /* Ends the pages: no more come. */
@@ -145,24 +271,14 @@ end_pages(struct recorder *r, uint64_t now)
 	if (r->data != NULL && r->all->is_ending)
 		data_sockets_drain(r->data);
 	recorder_data_free(r);
-	r->ports = 0;
+	r->use.ports = 0;
 	page_feed_end(&r->feed);
 	r->ended_ns = now;
 	r->state = RECORDER_NAMING;
 }
 
-void
-recorder_finish_file(struct recorder *r)
-{
-	recorder_name_forget(r);
-	r->state = RECORDER_FINISHING;
-	r->finish_job = (struct background_job){ .work = finish_work,
-		.done = on_finished };
-	background_add(r->all->finishing, &r->finish_job);
-}
-
-void
-recorder_advance(struct recorder *r)
+static void
+advance(struct recorder *r)
 {
 	const uint64_t now = clock_now_ns();
 
@@ -170,23 +286,29 @@ recorder_advance(struct recorder *r)
 		end_pages(r, now);
 	if (r->state == RECORDER_NAMING && !is_naming(r, now)) {
 		if (r->recording != NULL) {
-			recorder_finish_file(r);
+			finish_file(r);
 			return;
 		}
-		r->state = RECORDER_SINKING;
+		r->state = RECORDER_LIVE_END;
 	}
-	if (r->state == RECORDER_SINKING && !is_sinking(r, now))
-		recorder_destroy(r);
+	if (r->state == RECORDER_LIVE_END && !is_live_ending(r, now))
+		destroy_recorder(r);
 	else if (r->state >= RECORDER_DRAINING &&
 		 r->state != RECORDER_FINISHING)
 		recorder_set_timer(r, LOOK_MS);
 }
 
-/* The host name of a recorder, which its file is named by, as stock names it. A
- * thread looks it up, since name servers may be slow. */
-
-/* The longest host name; the port follows it. */
-#define HOST_BYTES 128
+static void
+set_name(struct recorder *r, const char *name)
+{
+	if (*name != '\0' && strcmp(r->name, name) != 0) {
+		log_peer(LOG_INFO, "peer=%s: is %s", r->name, name);
+		snprintf(r->name, sizeof(r->name), "%s", name);
+		if (r->recording != NULL)
+			recording_rename(r->recording, r->name);
+	}
+	advance(r);
+}
 
 /* A name server is not trusted: letters, digits, '.', '-' and '_'. */
 static bool
@@ -198,17 +320,9 @@ is_host(const char *s)
 		   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == strlen(s);
 }
 
-/* A lookup, which may outlive its recorder. */
-struct name_query {
-	struct background_job job;
-	struct recorder *recorder; /* NULL: gone */
-	struct sockaddr_storage peer;
-	char found[RECORDING_NAME_MAX];
-};
-
 /* In a thread. */
 static void
-ask_name(struct background_job *job)
+look_up_name(struct background_job *job)
 {
 	struct name_query *q = container_of(job, struct name_query, job);
 	const struct sockaddr_in6 *in6 = (const void *)&q->peer;
@@ -237,13 +351,13 @@ on_name_found(struct background_job *job)
 
 	if (q->recorder != NULL) {
 		q->recorder->naming = NULL;
-		recorder_named(q->recorder, q->found);
+		set_name(q->recorder, q->found);
 	}
 	free(q);
 }
 
-void
-recorder_name_find(struct recorder *r)
+static void
+ask_for_name(struct recorder *r)
 {
 	struct name_query *q = calloc(1, sizeof(*q));
 
@@ -251,131 +365,10 @@ recorder_name_find(struct recorder *r)
 		return; /* the name stays the address */
 	q->recorder = r;
 	q->peer = r->peer;
-	q->job = (struct background_job){ .work = ask_name,
+	q->job = (struct background_job){ .work = look_up_name,
 		.done = on_name_found };
 	r->naming = q;
-	background_add(r->all->names, &q->job);
-}
-
-void
-recorder_name_forget(struct recorder *r)
-{
-	struct name_query *q = r->naming;
-
-	if (q == NULL)
-		return;
-	r->naming = NULL;
-	/* A lookup that still waits is removed: otherwise recorders that come
-	 * and go could queue any number of slow lookups. */
-	if (background_cancel(&q->job))
-		free(q);
-	else
-		q->recorder = NULL;
-}
-
-/* Bytes read from a control connection in one cycle of the loop. */
-#define READ_SIZE (64 << 10)
-
-void
-recorder_set_timer(struct recorder *r, uint64_t ms)
-{
-	const struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
-
-	(void)event_add(r->timer, &tv);
-}
-
-uint64_t
-recorder_memory(const struct recorder *r)
-{
-	const struct recorder_sink *sink = r->feed.sink;
-
-	return r->pages_memory + (sink == NULL ? 0 : sink->ops->memory(sink));
-}
-
-struct recorder_share
-recorder_of_host(const struct recorder *r)
-{
-	struct recorder_share sum = { 0 };
-	const struct recorder *other;
-
-	list_each (other, &r->all->list, struct recorder, node) {
-		if (!address_is_neighbour((const struct sockaddr *)&r->peer,
-			(const struct sockaddr *)&other->peer))
-			continue;
-		sum.fds += other->fds;
-		sum.ports += other->ports;
-		sum.memory += recorder_memory(other);
-	}
-	return sum;
-}
-
-enum status
-recorder_take_fds(struct recorder *r, uint64_t n)
-{
-	struct recorders *all = r->all;
-
-	if (n > all->fds_max - all->fds) {
-		r->dialog.why = "no descriptors are left";
-		return E_LIMIT;
-	}
-	if (recorder_of_host(r).fds + n > all->fds_max / 2) {
-		r->dialog.why = "its host uses half of all descriptors";
-		return E_LIMIT;
-	}
-	all->fds += n;
-	r->fds += n;
-	return OK;
-}
-
-enum status
-recorder_take_ports(struct recorder *r, uint32_t n)
-{
-	struct recorders *all = r->all;
-	const uint32_t half = (all->port_last - all->port_first + 1u) / 2;
-	const uint32_t of_others = recorder_of_host(r).ports;
-
-	/* The only recorder of a host may have all ports. */
-	if (of_others > 0 && of_others + n > half) {
-		r->dialog.why = "its host uses half of all ports for pages";
-		return E_LIMIT;
-	}
-	r->ports = n;
-	return OK;
-}
-
-static void
-close_control(struct recorder *r)
-{
-	if (r->readable != NULL)
-		event_free(r->readable);
-	if (r->writable != NULL)
-		event_free(r->writable);
-	r->readable = r->writable = NULL;
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
-}
-
-void
-recorder_destroy(struct recorder *r)
-{
-	struct recorders *all = r->all;
-
-	close_control(r);
-	recorder_name_forget(r);
-	recorder_data_free(r);
-	page_feed_free(&r->feed);
-	if (r->timer != NULL)
-		event_free(r->timer);
-	recorder_free_recording(r);
-	recorder_dialog_free(&r->dialog);
-	all->fds -= r->fds;
-	all->n--;
-	list_del(&r->node);
-	free(r);
-	if (all->gone != NULL)
-		all->gone(all->arg);
+	background_add(r->all->loop->names, &q->job);
 }
 
 /* Ends the dialog; data in flight is still read. */
@@ -396,18 +389,6 @@ refuse(struct recorder *r, enum status st)
 	log_peer(log_level_of(st), "peer=%s: %s; closed", r->name,
 	    r->dialog.why != NULL ? r->dialog.why : status_text(st));
 	end_control(r);
-}
-
-void
-recorder_named(struct recorder *r, const char *name)
-{
-	if (*name != '\0' && strcmp(r->name, name) != 0) {
-		log_peer(LOG_INFO, "peer=%s: is %s", r->name, name);
-		snprintf(r->name, sizeof(r->name), "%s", name);
-		if (r->recording != NULL)
-			recording_rename(r->recording, r->name);
-	}
-	recorder_advance(r);
 }
 
 /* Until its pages come, a recorder must meet time limits. */
@@ -440,7 +421,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	if (r->state == RECORDER_TALKING)
 		recorder_set_timer(r, LOOK_MS * 5);
-	recorder_advance(r);
+	advance(r);
 }
 
 /* Sends pending replies. False: the connection is gone. */
@@ -514,30 +495,40 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	end_control(r);
 }
 
-/* Returns why a recorder of PEER may not be added, or NULL. *REST is the oldest
- * recorder that could be closed for it: one whose file is done, and only the
- * sink is not. */
-static const char *
-why_not(const struct recorders *all, const struct sockaddr *peer,
-    struct recorder **rest)
+/* The oldest recorder whose file is done, and whose live session is not: of the
+ * host of PEER if that has its share of recorders, otherwise of any host. */
+static struct recorder *
+find_expendable(const struct recorders *all, const struct sockaddr *peer)
 {
-	struct recorder *r, *own = NULL, *any = NULL;
-	unsigned of_host = 0;
+	const bool is_of_host = sum_use(all, peer).recorders >=
+				RECORDERS_OF_HOST_MAX;
+	struct recorder *r;
 
-	list_each (r, &all->list, struct recorder, node) {
-		const bool is_of_host = address_is_neighbour(
-		    peer, (const struct sockaddr *)&r->peer);
+	list_each (r, &all->list, struct recorder, node)
+		if (r->state == RECORDER_LIVE_END &&
+		    (!is_of_host || address_is_neighbour(peer,
+					(const struct sockaddr *)&r->peer)))
+			return r;
+	return NULL;
+}
 
-		of_host += is_of_host;
-		if (r->state == RECORDER_SINKING && is_of_host && own == NULL)
-			own = r;
-		if (r->state == RECORDER_SINKING && any == NULL)
-			any = r;
+/* May a recorder of PEER be added? If necessary, closes another one. */
+static bool
+admit(struct recorders *all, const struct sockaddr *peer,
+    struct recorder_use use, const char *name)
+{
+	const char *why = recorders_refuse(all, peer, use);
+	struct recorder *old = why == NULL ? NULL : find_expendable(all, peer);
+
+	if (old != NULL) {
+		log_peer(LOG_WARN, "peer=%s: %s; the rest of it is not live",
+		    old->name, why);
+		destroy_recorder(old);
+		why = recorders_refuse(all, peer, use);
 	}
-	*rest = of_host >= RECORDERS_OF_HOST_MAX ? own : any;
-	if (of_host >= RECORDERS_OF_HOST_MAX)
-		return "too many recorders of its host";
-	return all->n >= RECORDERS_MAX ? "too many recorders" : NULL;
+	if (why != NULL)
+		log_peer(LOG_WARN, "peer=%s: %s; refused", name, why);
+	return why == NULL;
 }
 
 static struct recorder *
@@ -558,49 +549,41 @@ make(struct recorders *all)
 void
 recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 {
-	struct recorder *r, *rest;
-	const char *why = why_not(all, peer, &rest);
-	char host[ADDRESS_TEXT];
+	const struct recorder_use use = { .recorders = 1,
+		.fds = all->live == NULL ? 1 : 1 + LIVE_FDS };
+	char host[ADDRESS_TEXT], name[RECORDING_NAME_MAX];
+	struct recorder *r;
 
 	address_host(host, peer);
-	if (why != NULL && rest != NULL) {
-		log_peer(LOG_WARN, "peer=%s: %s; the rest of it is not live",
-		    rest->name, why);
-		recorder_destroy(rest);
-		why = NULL;
-	}
-	if (why != NULL)
-		log_peer(LOG_WARN, "peer=%s:%u: %s; refused", host,
-		    address_port(peer), why);
-	r = why == NULL ? make(all) : NULL;
+	snprintf(name, sizeof(name), "%s:%u", host, address_port(peer));
+	r = admit(all, peer, use, name) ? make(all) : NULL;
 	if (r == NULL) {
 		close(take_fd);
 		return;
 	}
 	r->fd = take_fd;
+	r->use = use;
 	memcpy(&r->peer, peer,
 	    peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					: sizeof(struct sockaddr_in));
-	snprintf(r->name, sizeof(r->name), "%s:%u", host, address_port(peer));
+	memcpy(r->name, name, sizeof(name));
 	if (!tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
 		log_errno(LOG_INFO, "a socket's option");
 	recorder_dialog_init(&r->dialog, &recorder_dialog_ops, r);
-	r->timer = evtimer_new(all->base, on_timer, r);
+	r->timer = evtimer_new(all->loop->base, on_timer, r);
 	r->readable = event_new(
-	    all->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
-	r->writable = event_new(all->base, take_fd, EV_WRITE, on_writable, r);
+	    all->loop->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
+	r->writable = event_new(
+	    all->loop->base, take_fd, EV_WRITE, on_writable, r);
 	if (r->timer == NULL || r->readable == NULL || r->writable == NULL ||
-	    r->dialog.out.bad ||
-	    recorder_take_fds(r, all->maker == NULL ? 1 : 1 + SINK_FDS) != OK) {
-		log_peer(LOG_ERROR,
-		    "peer=%s: refused: no memory or descriptors are left",
-		    r->name);
-		recorder_destroy(r);
+	    r->dialog.out.bad) {
+		log_peer(LOG_ERROR, "peer=%s: out of memory; refused", r->name);
+		destroy_recorder(r);
 		return;
 	}
 	(void)event_add(r->readable, NULL);
 	recorder_set_timer(r, LOOK_MS * 5);
-	recorder_name_find(r);
+	ask_for_name(r);
 	if (!send_replies(r))
 		end_control(r);
 }
@@ -614,10 +597,10 @@ recorder_finish_left(struct recorders *all, struct recording *take)
 		recording_destroy(take);
 		return;
 	}
-	snprintf(r->name, sizeof(r->name), "%s", recording_name(take));
+	snprintf(r->name, sizeof(r->name), "%s", take->name);
 	r->recording = take;
 	log_notice("peer=%s: completing an interrupted recording", r->name);
-	recorder_finish_file(r);
+	finish_file(r);
 }
 
 void

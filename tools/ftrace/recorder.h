@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One recorder: its control connection, its data sockets, its files, and its
- * sink. It ends with CLOSE, with its connection, when it breaks a rule or a
- * limit, or when the listener ends; what has arrived until then is in its file.
- * The file does not wait for the sink. libevent; the loop's thread.
+ * live session. It ends with CLOSE, with its connection, when it breaks a rule
+ * or a limit, or when the listener ends; what has arrived until then is in its
+ * file. The file does not wait for the live session. libevent; the loop's
+ * thread.
  */
 #ifndef TOOLS_FTRACE_RECORDER_H
 #define TOOLS_FTRACE_RECORDER_H
@@ -15,7 +16,7 @@
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
-#include "tools/ftrace/page_feed.h"
+#include "tools/ftrace/live.h"
 #include "tools/ftrace/recording.h"
 
 /* From the connection until the recorder has stated its CPUs; stock waits as
@@ -26,9 +27,9 @@
 #define METADATA_SILENCE_MS 5000
 /* The most time for data in flight after a recorder has ended. */
 #define DRAIN_MS 300000
-/* The time that sinks get for the last pages when the listener is told to end.
- * */
-#define SINK_STOP_MS 10000
+/* The time that live sessions get for the last pages when the listener is told
+ * to end. */
+#define LIVE_STOP_MS 10000
 /* The most recorders at a time, in all and of one host, including those whose
  * files are being joined. */
 #define RECORDERS_MAX 256
@@ -39,21 +40,22 @@
 /* Metadata of all recorders, which is in memory if no files are written. */
 #define METADATA_MEMORY_BYTES (256 << 20)
 
-/* The memory of the pages of all recorders in transit, and of their sinks; half
- * of it for one host. Pages of 4 KiB take 12 KiB for each CPU. */
+/* The memory of the pages of all recorders in transit, and of their live
+ * sessions; half of it for one host. Pages of 4 KiB take 12 KiB for each CPU.
+ */
 #define PAGES_MEMORY_BYTES (UINT64_C(1) << 30)
 
 struct background;
-struct event_base;
+struct loop;
 struct recorder;
 
 /* What the recorders of a listener share. */
 struct recorders {
-	struct event_base *base;
+	struct loop *loop;
 	struct recordings recordings;
-	bool is_kept; /* false: --no-file */
-	struct background *names, *finishing;
-	const struct recorder_sink_maker *maker; /* NULL: files only */
+	bool is_kept;		      /* false: --no-file */
+	struct background *finishing; /* joins files */
+	struct live_config *live;     /* NULL: files only */
 	const char *bind_host;
 	uint16_t port_first, port_last;
 	bool is_ending;
@@ -61,8 +63,8 @@ struct recorders {
 
 	struct list list;
 	unsigned n;
-	uint64_t fds, fds_max; /* descriptors in use, and their limit */
-	uint64_t memory;       /* of metadata in memory */
+	uint64_t fds_max; /* descriptors that all may use */
+	uint64_t memory;  /* of metadata in memory */
 	/* A recorder is gone; NULL: not used. */
 	void (*gone)(void *arg);
 	void *arg;
@@ -74,7 +76,7 @@ void recorder_accept(
 /* Joins the files of a recording that a former listener left. */
 void recorder_finish_left(struct recorders *all, struct recording *take);
 /* Ends all recorders: reads what has arrived, and joins the files. ALL->n is 0
- * when all are gone, after SINK_STOP_MS at the latest. */
+ * when all are gone, after LIVE_STOP_MS at the latest. */
 void recorders_end(struct recorders *all);
 
 #endif

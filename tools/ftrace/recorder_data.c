@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/live.h"
 #include "tools/ftrace/recorder_internal.h"
 
 /* V1 metadata may come byte by byte. After a check that takes longer, wait, so
@@ -59,7 +60,7 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
     uint16_t ports[MESSAGE_CPUS_MAX])
 {
 	struct recorder *r = arg;
-	const struct data_config config = { .base = r->all->base,
+	const struct data_config config = { .base = r->all->loop->base,
 		.cpus = begin->cpus,
 		.is_tcp = begin->is_tcp,
 		.peer = (const struct sockaddr *)&r->peer,
@@ -70,6 +71,9 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 		.bytes = on_bytes,
 		.ended = on_ended,
 		.arg = r };
+	const struct recorder_use more = { .fds = recording_fds(begin->cpus) +
+						  begin->cpus,
+		.ports = begin->cpus };
 	enum status st;
 
 	if (begin->cpus > RECORDER_CPUS_MAX)
@@ -78,13 +82,16 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 		log_peer(LOG_INFO, "peer=%s: %u unknown options", r->name,
 		    begin->unknown);
 	st = check_page_size(r, begin->is_tcp, begin->page_size);
-	if (st == OK)
-		st = recorder_take_fds(r, (uint64_t)recording_fds(begin->cpus) +
-					      data_sockets_fds(begin->cpus));
-	if (st == OK)
-		st = recorder_take_ports(r, begin->cpus);
-	if (st == OK)
+	if (st == OK) {
+		r->dialog.why = recorders_refuse(
+		    r->all, (const struct sockaddr *)&r->peer, more);
+		st = r->dialog.why == NULL ? OK : E_LIMIT;
+	}
+	if (st == OK) {
+		r->use.fds += more.fds;
+		r->use.ports = more.ports;
 		st = make_recording(r, begin->cpus);
+	}
 	if (st == OK)
 		st = data_sockets_create(&r->data, &config, ports);
 	if (st == OK)
@@ -94,54 +101,45 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	return st;
 }
 
-/* Would N more bytes be within the limits? */
-static bool
-has_room(const struct recorder *r, uint64_t n)
+/* NULL: the recorder is stored only, which was logged. The memory of a live
+ * session is known once it exists. */
+static struct live *
+create_live(struct recorder *r, const struct live_about *about)
 {
-	const struct recorder *other;
-	uint64_t sum = n;
+	struct recorder_use more = { 0 };
+	struct live *live;
 
-	list_each (other, &r->all->list, struct recorder, node)
-		sum += recorder_memory(other);
-	return sum <= PAGES_MEMORY_BYTES &&
-	       recorder_of_host(r).memory + n <= PAGES_MEMORY_BYTES / 2;
-}
-
-/* NULL: the recorder is stored only, which was logged. The memory of a sink is
- * known once it exists. */
-static struct recorder_sink *
-make_sink(struct recorder *r, const struct recorder_about *about)
-{
-	const struct recorder_sink_maker *maker = r->all->maker;
-	struct recorder_sink *sink = NULL;
-
-	if (maker == NULL)
+	if (r->all->live == NULL)
 		return NULL;
-	if (maker->make(&sink, maker->arg, r->all->base, about) != OK) {
+	if (live_create(&live, r->all->live, r->all->loop->base, about) != OK) {
 		log_warn("peer=%s: stored, not live", r->name);
 		return NULL;
 	}
-	if (has_room(r, sink->ops->memory(sink)))
-		return sink;
+	more.memory = live_memory(live);
+	if (recorders_refuse(r->all, (const struct sockaddr *)&r->peer, more) ==
+	    NULL)
+		return live;
 	log_peer(LOG_WARN,
 	    "peer=%s: no memory is left for its metadata: stored, not live",
 	    r->name);
-	sink->ops->destroy(sink);
+	live_destroy(live);
 	return NULL;
 }
 
 static enum status
 begin_feed(struct recorder *r, const struct dat_layout *layout,
-    const struct recorder_about *about)
+    const struct live_about *about)
 {
 	enum page_feed_how how = r->dialog.begin.is_tcp ? PAGE_FEED_STREAM
 							: PAGE_FEED_DATAGRAMS;
-	const uint64_t n = page_feed_memory(layout, about->cpus, how);
-	struct recorder_sink *sink = NULL;
+	const struct recorder_use more = { .memory = page_feed_memory(
+					       layout, about->cpus, how) };
+	struct live *live = NULL;
 
-	if (has_room(r, n)) {
-		r->pages_memory = n;
-		sink = make_sink(r, about);
+	if (recorders_refuse(r->all, (const struct sockaddr *)&r->peer, more) ==
+	    NULL) {
+		r->use.memory = more.memory;
+		live = create_live(r, about);
 	} else {
 		how = PAGE_FEED_RAW;
 		log_peer(LOG_WARN,
@@ -149,7 +147,7 @@ begin_feed(struct recorder *r, const struct dat_layout *layout,
 		    "come, not live",
 		    r->name);
 	}
-	return page_feed_init(&r->feed, r->recording, sink, layout, how);
+	return page_feed_init(&r->feed, r->recording, live, layout, how);
 }
 
 /* Begins the pages; the metadata is whole. */
@@ -157,14 +155,14 @@ static enum status
 begin_pages(struct recorder *r, const struct dat_layout *layout,
     const uint8_t *p, size_t n)
 {
-	const struct recorder_about about = { .name = r->name,
-		.cpus = recording_cpus(r->recording),
+	const struct live_about about = { .name = r->name,
+		.cpus = r->recording->n_parts,
 		.page_size = layout->page_size,
 		.metadata = p,
 		.metadata_size = n };
 
 	r->page_size = layout->page_size;
-	recording_set_page_size(r->recording, layout->page_size);
+	r->recording->page_size = layout->page_size;
 	if (begin_feed(r, layout, &about) != OK)
 		return E_NOMEM;
 	r->state = RECORDER_RUNNING;
@@ -187,7 +185,7 @@ look(struct recorder *r)
 		return st;
 	st = dat_layout_find(&layout, p, n);
 	if (st == OK && layout.has_cpus &&
-	    layout.cpus != recording_cpus(r->recording)) {
+	    layout.cpus != r->recording->n_parts) {
 		r->dialog.why = "the metadata has another number of CPUs";
 		st = E_PROTOCOL;
 	}
@@ -209,8 +207,7 @@ recorder_look_at_metadata(struct recorder *r, bool is_last)
 
 	if (r->dialog.begin.is_v1 && r->state == RECORDER_TALKING &&
 	    r->dialog.state == DIALOG_METADATA &&
-	    recording_metadata_size(r->recording) > 0 &&
-	    (is_last || now >= r->look_ns)) {
+	    r->recording->metadata_size > 0 && (is_last || now >= r->look_ns)) {
 		st = look(r);
 		took = clock_now_ns() - now;
 		if (took > LONG_LOOK_NS)

@@ -17,10 +17,16 @@ enum recorder_state {
 	RECORDER_DRAINING,  /* it has ended; data in flight still comes */
 	RECORDER_NAMING,    /* its host name is looked up, for the file */
 	RECORDER_FINISHING, /* its files are joined */
-	RECORDER_SINKING,   /* its sink is not done */
+	RECORDER_LIVE_END,  /* its live session is not done */
 };
 
 struct name_query;
+
+/* What a recorder uses, or several of them. */
+struct recorder_use {
+	uint64_t recorders, fds, ports; /* ports for pages */
+	uint64_t memory;		/* for pages and the live session */
+};
 
 struct recorder {
 	struct list node;
@@ -34,14 +40,12 @@ struct recorder {
 	uint64_t began_ns, heard_ns, ended_ns;
 	uint64_t look_ns; /* V1: time of the next check whether the metadata is
 			     whole */
-	uint64_t fds;	  /* in the account */
-	uint32_t ports;	  /* ports for pages, in the account */
+	struct recorder_use use;
 
 	struct recording *recording;
 	struct data_sockets *data;
 	struct data_counts counts;
-	struct page_feed feed; /* has the sink */
-	uint64_t pages_memory; /* memory for dividing them, in the account */
+	struct page_feed feed; /* has the live session */
 	uint32_t page_size;
 
 	struct background_job finish_job;
@@ -58,29 +62,11 @@ enum status recorder_look_at_metadata(
 /* Closes the data sockets. */
 void recorder_data_free(struct recorder *r);
 
-void recorder_name_find(struct recorder *r);
-void recorder_name_forget(struct recorder *r);
-
 /* How often states that wait are checked. */
 #define LOOK_MS 50
-/* Changes to the next states that need not wait. R may be destroyed. */
-void recorder_advance(struct recorder *r);
-void recorder_finish_file(struct recorder *r);
-void recorder_free_recording(struct recorder *r);
-
-void recorder_destroy(struct recorder *r);
-struct recorder_share {
-	uint64_t fds, memory;
-	uint32_t ports;
-};
-struct recorder_share recorder_of_host(const struct recorder *r);
-/* The memory of its pages and its sink. */
-uint64_t recorder_memory(const struct recorder *r);
-/* Charges descriptors to it. E_LIMIT: too many are in use. */
-enum status recorder_take_fds(struct recorder *r, uint64_t n) MUST_CHECK;
-/* The same for ports of pages. */
-enum status recorder_take_ports(struct recorder *r, uint32_t n) MUST_CHECK;
-void recorder_named(struct recorder *r, const char *name);
 void recorder_set_timer(struct recorder *r, uint64_t ms);
+/* Why a recorder of PEER may not use MORE, or NULL. */
+const char *recorders_refuse(const struct recorders *all,
+    const struct sockaddr *peer, struct recorder_use more);
 
 #endif

@@ -21,31 +21,6 @@
 #define NAME_SUFFIX ".recording"
 /* Numbers tried when a name is taken. */
 #define NAME_TRIES 1000
-#define PATH_ROOM 512
-
-struct part {
-	int fd;		   /* -1: closed */
-	uint64_t received; /* bytes that arrived */
-	uint64_t size;	   /* bytes in the file */
-	bool is_cut;	   /* a page was not written: wait for the next one */
-};
-
-struct recording {
-	struct recordings in;
-	bool is_kept; /* it has files */
-	char name[RECORDING_NAME_MAX];
-	char work[PATH_ROOM]; /* name of the directory */
-	char file[PATH_ROOM]; /* the final name, once it exists */
-	int work_fd, metadata_fd;
-	uint64_t metadata_size;
-	const uint8_t *map;
-	size_t map_size;
-	uint32_t page_size; /* 0: not known */
-	bool has_failed;    /* a failure was logged */
-	uint64_t lost;
-	uint32_t n_parts;
-	struct part parts[];
-};
 
 static struct recording *
 recording_alloc(const struct recordings *in, const char *name, uint32_t cpus)
@@ -66,21 +41,21 @@ recording_alloc(const struct recordings *in, const char *name, uint32_t cpus)
 }
 
 static void
-recording_part_name(char out[PATH_ROOM], uint32_t cpu)
+recording_part_name(char out[RECORDING_PATH_SIZE], uint32_t cpu)
 {
-	snprintf(out, PATH_ROOM, "cpu%u", cpu);
+	snprintf(out, RECORDING_PATH_SIZE, "cpu%u", cpu);
 }
 
 static void
-work_name(char out[PATH_ROOM], const struct recording *r, const char *name,
-    unsigned number)
+work_name(char out[RECORDING_PATH_SIZE], const struct recording *r,
+    const char *name, unsigned number)
 {
 	char suffix[16] = "";
 
 	if (number > 0)
 		snprintf(suffix, sizeof(suffix), "-%u", number);
-	snprintf(
-	    out, PATH_ROOM, ".%s.%s%s" NAME_SUFFIX, r->in.prefix, name, suffix);
+	snprintf(out, RECORDING_PATH_SIZE, ".%s.%s%s" NAME_SUFFIX, r->in.prefix,
+	    name, suffix);
 }
 
 /* Locks the directory, unless another process removed it before the lock: it
@@ -125,7 +100,7 @@ open_new(struct recording *r, const char *name)
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 
 	if (fd < 0)
-		log_errno(LOG_ERROR, "%s/cannot create %s", r->work, name);
+		log_errno(LOG_ERROR, "cannot create %s/%s", r->work, name);
 	return fd;
 }
 
@@ -144,7 +119,7 @@ recording_create(struct recording **out, const struct recordings *in,
 	/* All parts exist before the metadata does: at the next start their
 	 * number is that of the CPUs. */
 	for (uint32_t i = 0; i < cpus && st == OK; i++) {
-		char part[PATH_ROOM];
+		char part[RECORDING_PATH_SIZE];
 
 		recording_part_name(part, i);
 		r->parts[i].fd = open_new(r, part);
@@ -198,30 +173,12 @@ recording_destroy(struct recording *r)
 	free(r);
 }
 
-const char *
-recording_name(const struct recording *r)
-{
-	return r->name;
-}
-
-uint32_t
-recording_cpus(const struct recording *r)
-{
-	return r->n_parts;
-}
-
-const char *
-recording_file(const struct recording *r)
-{
-	return r->file;
-}
-
 void
 recording_rename(struct recording *r, const char *name)
 {
 	assert(strlen(name) < sizeof(r->name));
 	for (unsigned i = 0; r->is_kept && i < NAME_TRIES; i++) {
-		char to[PATH_ROOM];
+		char to[RECORDING_PATH_SIZE];
 
 		work_name(to, r, name, i);
 		if (renameat2(r->in.dir_fd, r->work, r->in.dir_fd, to,
@@ -269,12 +226,6 @@ recording_metadata(struct recording *r, const void *p, size_t n)
 	return OK;
 }
 
-uint64_t
-recording_metadata_size(const struct recording *r)
-{
-	return r->metadata_size;
-}
-
 enum status
 recording_map(struct recording *r, const uint8_t **p, size_t *n)
 {
@@ -303,15 +254,9 @@ recording_unmap(struct recording *r)
 	r->map = NULL;
 }
 
-void
-recording_set_page_size(struct recording *r, uint32_t page_size)
-{
-	r->page_size = page_size;
-}
-
 /* Keeps the whole pages of the part. */
 static void
-cut(struct recording *r, struct part *part, size_t n)
+cut(struct recording *r, struct recording_part *part, size_t n)
 {
 	const uint64_t whole = part->size - part->size % r->page_size;
 
@@ -331,7 +276,7 @@ cut(struct recording *r, struct part *part, size_t n)
 void
 recording_pages(struct recording *r, uint32_t cpu, const void *p, size_t n)
 {
-	struct part *part = &r->parts[cpu];
+	struct recording_part *part = &r->parts[cpu];
 	const uint64_t before = part->received;
 	size_t done;
 
@@ -359,27 +304,9 @@ recording_pages(struct recording *r, uint32_t cpu, const void *p, size_t n)
 }
 
 uint64_t
-recording_received(const struct recording *r, uint32_t cpu)
-{
-	return r->parts[cpu].received;
-}
-
-bool
-recording_knows_pages(const struct recording *r)
-{
-	return r->page_size > 0;
-}
-
-uint64_t
 recording_pages_received(const struct recording *r, uint32_t cpu)
 {
 	return r->page_size == 0 ? 0 : r->parts[cpu].received / r->page_size;
-}
-
-uint64_t
-recording_lost(const struct recording *r)
-{
-	return r->lost;
 }
 
 /* Bytes copied by one system call. */
@@ -434,7 +361,7 @@ static bool
 put_pages(const struct recording *r, int fd, uint32_t cpu,
     const struct dat_part *where)
 {
-	char name[PATH_ROOM];
+	char name[RECORDING_PATH_SIZE];
 	bool is_ok;
 	int from;
 
@@ -512,7 +439,7 @@ join(struct recording *r, const struct dat_layout *layout)
 static void
 remove_parts(const struct recording *r)
 {
-	char name[PATH_ROOM];
+	char name[RECORDING_PATH_SIZE];
 
 	(void)unlinkat(r->work_fd, "metadata", 0);
 	(void)unlinkat(r->work_fd, "joined", 0);
@@ -664,7 +591,7 @@ size_of(int dir, const char *name, uint64_t *size)
 static uint32_t
 count_parts(int dir)
 {
-	char name[PATH_ROOM];
+	char name[RECORDING_PATH_SIZE];
 	uint64_t size;
 	uint32_t n = 0;
 
@@ -683,7 +610,7 @@ take_left(const struct recordings *in, const char *entry, const char *name,
 {
 	const uint32_t cpus = count_parts(take_fd);
 	struct recording *r = recording_alloc(in, name, cpus);
-	char part[PATH_ROOM];
+	char part[RECORDING_PATH_SIZE];
 
 	if (r == NULL) {
 		close(take_fd);

@@ -30,13 +30,38 @@
 /* The most bytes of a recorder's name, HOST:PORT. */
 #define RECORDING_NAME_MAX 160
 
-struct recording;
-
 /* The place of recordings. DIR_FD is borrowed, and must outlive them. PREFIX is
  * one component of a path. */
 struct recordings {
 	int dir_fd;
 	const char *prefix;
+};
+
+#define RECORDING_PATH_SIZE 512
+
+struct recording_part {
+	int fd;		   /* -1: closed */
+	uint64_t received; /* bytes that arrived */
+	uint64_t size;	   /* bytes in the file */
+	bool is_cut;	   /* a page was not written: wait for the next one */
+};
+
+/* To be read by others, and changed only by recording.c. */
+struct recording {
+	struct recordings in;
+	bool is_kept;			/* it has files */
+	char name[RECORDING_NAME_MAX];	/* of the recorder */
+	char work[RECORDING_PATH_SIZE]; /* name of the directory */
+	char file[RECORDING_PATH_SIZE]; /* the final name; "": none */
+	int work_fd, metadata_fd;
+	uint64_t metadata_size;
+	const uint8_t *map;
+	size_t map_size;
+	uint32_t page_size; /* 0: not known */
+	bool has_failed;    /* a failure was logged */
+	uint64_t lost;	    /* bytes that could not be written */
+	uint32_t n_parts;   /* CPUs */
+	struct recording_part parts[];
 };
 
 /* NAME is one component of a path, shorter than RECORDING_NAME_MAX. Failures
@@ -50,8 +75,6 @@ enum status recording_create_unkept(
  * start. NULL is fine. */
 void recording_destroy(struct recording *r);
 
-const char *recording_name(const struct recording *r);
-uint32_t recording_cpus(const struct recording *r);
 /* The most descriptors that it has open. */
 static inline unsigned
 recording_fds(uint32_t cpus)
@@ -65,32 +88,24 @@ void recording_rename(struct recording *r, const char *name);
 /* Appends to the metadata. E_LIMIT, E_IO (logged). */
 enum status recording_metadata(
     struct recording *r, const void *p, size_t n) MUST_CHECK;
-uint64_t recording_metadata_size(const struct recording *r);
 /* Maps the metadata; call recording_unmap() after use. */
 enum status recording_map(
     struct recording *r, const uint8_t **p, size_t *n) MUST_CHECK;
 void recording_unmap(struct recording *r);
-/* Sets the size of pages, once the metadata is whole. */
-void recording_set_page_size(struct recording *r, uint32_t page_size);
 
-/* Appends to the pages of a CPU. Bytes that cannot be written are counted, and
- * the first failure is logged; storing continues with the next whole page. */
+/* Appends to the pages of a CPU; set R->page_size first. Bytes that cannot be
+ * written are counted, and the first failure is logged; storing continues with
+ * the next whole page. */
 void recording_pages(
     struct recording *r, uint32_t cpu, const void *p, size_t n);
-/* Bytes of CPU that arrived, and bytes of all CPUs that could not be written.
- * */
-uint64_t recording_received(const struct recording *r, uint32_t cpu);
 /* Whole pages of CPU that arrived, also before a kill. 0: none, or their size
  * is not known. */
 uint64_t recording_pages_received(const struct recording *r, uint32_t cpu);
-bool recording_knows_pages(const struct recording *r);
-uint64_t recording_lost(const struct recording *r);
 
-/* Joins the files and moves the result to its place; recording_file() is its
+/* Joins the files and moves the result to its place; R->file is its
  * name. Without whole metadata nothing could be read: all is removed, and the
  * name is "". Failures are logged; the next start tries again. */
 enum status recording_finish(struct recording *r) MUST_CHECK;
-const char *recording_file(const struct recording *r);
 /* Removes all of it. */
 void recording_discard(struct recording *r);
 

@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "tools/ftrace/dial.h"
+#include "tools/ftrace/loop.h"
 
 /* The most bytes of a socket in one frame. */
 #define PIECE_SIZE (32 << 10)
@@ -125,7 +126,8 @@ make_stream(struct streams *s, uint32_t stream)
 	struct streams_stream *one = &s->streams[stream];
 
 	*one = (struct streams_stream){ .all = s, .room = LINK_WINDOW };
-	one->bev = bufferevent_socket_new(s->base, -1, BEV_OPT_CLOSE_ON_FREE);
+	one->bev = bufferevent_socket_new(
+	    s->loop->base, -1, BEV_OPT_CLOSE_ON_FREE);
 	if (one->bev == NULL)
 		return E_NOMEM;
 	s->n++;
@@ -178,8 +180,8 @@ streams_dial(struct streams *s, uint32_t stream, const char *address)
 	enum status st = make_stream(s, stream);
 
 	if (st == OK)
-		st = dial_create(&one->dial, s->base, s->names, address,
-		    on_stream_dialled, one);
+		st = dial_create(
+		    &one->dial, s->loop, address, on_stream_dialled, one);
 	if (st != OK)
 		drop_stream(one);
 	return st;

@@ -30,8 +30,7 @@ struct streams_stream {
 };
 
 struct streams {
-	struct event_base *base;
-	struct background *names; /* for dial_create() */
+	struct loop *loop;
 	struct link *link;
 	struct streams_stream streams[LINK_STREAMS_MAX];
 	unsigned n;
