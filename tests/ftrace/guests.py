@@ -475,7 +475,7 @@ def metadata_that_is_not_whole():
         g.connect("web1", Hasty())
         child = start_record(g, "web1")
         equal(child.wait(20), 1, g.log(child))
-        check("guest=web1: its agent says what is not understood" in
+        check("guest=web1: invalid message from its agent" in
               g.log(child), g.log(child))
         equal(os.listdir(f"{g.base}/out"), [], "files")
 
