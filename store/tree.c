@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/packet.h"
 #include "store/chunk.h"
 #include "store/dir.h"
 
 #define BLOCK 512 /* stat(2), st_blocks */
-#define CTF_MAGIC UINT32_C(0xc1fc1fc1)
 #define METADATA "metadata"
 
 /* What a folder contains. */

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "ctf/index.h"
+#include "ctf/packet.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
@@ -32,7 +33,6 @@
  */
 
 /* LTTng's packets (CTF 1.8, 5, with the fields that LTTng declares), bytes. */
-#define MAGIC UINT32_C(0xc1fc1fc1)
 #define BEGIN_AT 32
 #define HEAD_LEN 64
 #define NEW_BEGIN_LEN (BEGIN_AT + 8)
@@ -63,8 +63,8 @@ is_lttng(
 	uint32_t magic;
 
 	memcpy(&magic, head, sizeof(magic));
-	*is_big = be32toh(magic) == MAGIC;
-	return (*is_big || le32toh(magic) == MAGIC) &&
+	*is_big = be32toh(magic) == CTF_MAGIC;
+	return (*is_big || le32toh(magic) == CTF_MAGIC) &&
 	       word(head + BEGIN_AT, *is_big) == rec->timestamp_begin &&
 	       word(head + BEGIN_AT + 8, *is_big) == rec->timestamp_end &&
 	       word(head + BEGIN_AT + 16, *is_big) == rec->content_size &&

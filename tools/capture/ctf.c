@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctf/packet.h"
+#include "ctf/tsdl_text.h"
 #include "tools/capture/little.h"
-#include "tools/client/tsdl_text.h"
 
 /* Of _link_header_type. */
 #define LINK_UNKNOWN 0
@@ -120,8 +121,6 @@ event_encode_stats(uint8_t *out, const struct record *r)
 	out = little_u64(out, stats.dropped_local);
 	return (size_t)(out - start);
 }
-
-#define CTF_MAGIC 0xc1fc1fc1
 
 static const char types[] =
     "/* CTF 1.8 */\n"

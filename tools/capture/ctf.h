@@ -15,6 +15,7 @@
 #include "common/buf.h"
 #include "common/compiler.h"
 #include "common/status.h"
+#include "ctf/packet.h"
 #include "tools/capture/headers.h"
 #include "tools/capture/record.h"
 
@@ -42,7 +43,6 @@ size_t event_encode(uint8_t *out, const struct record *r,
 /* The same for a record of statistics. */
 size_t event_encode_stats(uint8_t *out, const struct record *r);
 
-#define CTF_UUID_LEN 16
 /* The id of the stream class. */
 #define CTF_STREAM_CLASS 0
 

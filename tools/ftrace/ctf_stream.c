@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "common/compiler.h"
+#include "ctf/packet.h"
 #include "tools/ftrace/order.h"
-
-#define CTF_MAGIC UINT32_C(0xc1fc1fc1)
 
 struct ctf_stream {
 	struct ctf_stream_config config;

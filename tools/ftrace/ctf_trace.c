@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/compiler.h"
-#include "tools/client/tsdl_text.h"
+#include "ctf/tsdl_text.h"
 #include "tools/ftrace/order.h"
 
 /* Readers count ns since 1970 in 63 bits; half of that is for the offset. */

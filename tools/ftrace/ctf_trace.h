@@ -15,9 +15,9 @@
 #include "common/buf.h"
 #include "common/compiler.h"
 #include "common/status.h"
+#include "ctf/packet.h"
 #include "tools/ftrace/dat_read.h"
 
-#define CTF_UUID_LEN 16
 #define CTF_STREAM_CLASS 0
 /* An event header: id and time. */
 #define CTF_EVENT_HEADER_LEN 10

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "ctf/index.h"
+#include "ctf/packet.h"
 #include "tools/send/tsdl.h"
-
-#define PACKET_MAGIC 0xc1fc1fc1
 
 static enum status
 wrong(struct packets *p, const char *text)
@@ -119,8 +118,8 @@ find_heads(struct packets *p, struct heads *h)
 	if (t->header.size > left)
 		return wrong(p, "the last packet is cut short");
 	h->context = &none;
-	magic = get(h, TSDL_MAGIC, PACKET_MAGIC);
-	if (magic != PACKET_MAGIC)
+	magic = get(h, TSDL_MAGIC, CTF_MAGIC);
+	if (magic != CTF_MAGIC)
 		return wrong(p, "no packet header where one is expected");
 	s = tsdl_stream_of(t, get(h, TSDL_STREAM_ID, 0));
 	if (s == NULL && t->header.fields[TSDL_STREAM_ID].size == 0 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "tools/client/tsdl_text.h"
+#include "ctf/tsdl_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,10 +57,10 @@ tsdl_quoted(struct buf *out, const char *s)
 }
 
 void
-tsdl_uuid(struct buf *out, const uint8_t u[TSDL_UUID_LEN])
+tsdl_uuid(struct buf *out, const uint8_t u[CTF_UUID_LEN])
 {
 	tsdl_text(out, "\"");
-	for (unsigned i = 0; i < TSDL_UUID_LEN; i++)
+	for (unsigned i = 0; i < CTF_UUID_LEN; i++)
 		tsdl_format(out, "%s%02x",
 		    i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
 	tsdl_text(out, "\"");

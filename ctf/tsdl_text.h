@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Text in CTF's metadata language (CTF 1.8, 7.3). Without memory, out->bad is
  * set. */
-#ifndef TOOLS_CLIENT_TSDL_TEXT_H
-#define TOOLS_CLIENT_TSDL_TEXT_H
+#ifndef CTF_TSDL_TEXT_H
+#define CTF_TSDL_TEXT_H
 
 #include <stdint.h>
 
 #include "common/buf.h"
 #include "common/compiler.h"
-
-#define TSDL_UUID_LEN 16
+#include "ctf/packet.h"
 
 void tsdl_text(struct buf *out, const char *s);
 void tsdl_format(struct buf *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* S as a string, whatever is in it. */
 void tsdl_quoted(struct buf *out, const char *s);
 /* The same of a UUID. */
-void tsdl_uuid(struct buf *out, const uint8_t u[TSDL_UUID_LEN]);
+void tsdl_uuid(struct buf *out, const uint8_t u[CTF_UUID_LEN]);
 
 #endif
