@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of the files is on the disk for certain, with --sync=TIME. The kernel
- * tells of bytes that it could not write once, and takes them for written from
- * then on: no later sync speaks of them. So a file with such bytes is in doubt
- * for good: what the journal vouches for stays what it was, and its slot stays
- * until the daemon ends.
+ * The next functions are for --sync=TIME: which bytes of the files are on the
+ * disk for certain. The kernel reports bytes that it could not write only once,
+ * and treats them as written from then on: no later sync mentions them. So a
+ * file with such bytes is in doubt permanently. The length that the journal
+ * guarantees no longer changes, and the slot stays until the daemon stops.
  */
 #include "store/journal.h"
 
@@ -24,11 +24,11 @@
 #include "store/journal_sync.h"
 #include "store/room.h"
 
-/* The slots of one page: most sessions have fewer files, and even one session
- * alone makes a journal. */
+/* The slots of one page: most sessions have fewer files, and a single session
+ * creates a journal. */
 #define FIRST_SLOTS 32
-/* Tries to make a file: another relay that starts may take it for a file of a
- * relay that is dead. */
+/* Attempts to create a file: a relay that starts may take it for that of a dead
+ * relay. */
 #define BEGIN_TRIES 10
 
 void
@@ -72,7 +72,7 @@ bytes(uint32_t slots)
 	return (size_t)slots * sizeof(struct journal_slot);
 }
 
-/* Remove the file: the journal is now without one. Keeps errno. */
+/* Remove the file: the journal has none now. Keeps errno. */
 static void
 remove_journal(struct journal *j)
 {
@@ -85,7 +85,7 @@ remove_journal(struct journal *j)
 	j->leaving = j->last_leaving = j->n_leaving = j->n_doubtful = 0;
 	if (j->fd < 0)
 		return;
-	/* The file may be gone, with its directory. */
+	/* The file may be gone with its directory. */
 	if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
 		log_errno(LOG_WARN, "journal %s: unlink", j->name);
 	close(j->fd);
@@ -98,7 +98,8 @@ journal_destroy(struct journal *j)
 {
 	if (j == NULL)
 		return;
-	/* No round will come for them. If this fails, the file stays. */
+	/* No round will come for these files. If this fails, the journal
+	 * stays. */
 	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
 		log_errno(LOG_ERROR, "--sync: what was closed last may be lost "
 				     "in a power cut");
@@ -128,8 +129,8 @@ journal_is_gone(const struct journal *j)
 }
 
 /* Write zeros to the bytes FROM to TO of the file, so that no store to the
- * mapping can fail later. On a disk this is cheaper than fallocate(2), as the
- * file is mostly removed before it gets there. */
+ * mapping can fail later. On a disk this is cheaper than fallocate(2), because
+ * the file is mostly removed before it gets there. */
 static bool
 fill(const struct journal *j, size_t from, size_t to)
 {
@@ -165,8 +166,8 @@ grow(struct journal *j, uint32_t n)
 	return true;
 }
 
-/* Make a new file and lock it, before another relay takes it for a file of a
- * relay that is dead. */
+/* Create a file and lock it before another relay takes it for that of a dead
+ * relay. */
 static bool
 open_new(struct journal *j)
 {
@@ -226,7 +227,7 @@ fail(struct journal *j)
 	j->retry_ns = clock_now_ns() + JOURNAL_RETRY_NS;
 }
 
-/* The number of a free slot; 0 when there is none. */
+/* The number of a free slot; 0: there is none. */
 static uint32_t
 take_slot(struct journal *j)
 {
@@ -305,9 +306,9 @@ journal_end(struct journal *j)
 	j->is_ending = j->config.sync != JOURNAL_UNSYNCED;
 }
 
-/* The round that has on the disk what was written now. If one has failed that
- * is not known here, it may have tried to write that: then it is the answer,
- * and what waits for it will be in doubt. */
+/* The round after which what was written until now is on the disk. If a round
+ * has failed that is not known here, it may have tried to write that: then it
+ * is the answer, and what waits for it will be in doubt. */
 static uint64_t
 round_of_now(const struct journal *j)
 {
@@ -337,7 +338,8 @@ remove_if_empty(struct journal *j)
 		remove_journal(j);
 }
 
-/* Rings of small files are closed faster than the rounds come. */
+/* Rings of small files are closed faster than rounds come: ask for one early.
+ */
 static void
 hurry(struct journal *j)
 {
@@ -361,7 +363,7 @@ free_slot_when_synced(struct journal *j, const struct journal_file *file)
 		return;
 	}
 	j->slots[n].next = 0;
-	/* Without a syncer the daemon ends, and no round will come. */
+	/* Without a syncer the daemon stops, and no round will come. */
 	j->slots[n].file.round = j->config.syncer == NULL ? UINT64_MAX
 							  : round_of_now(j);
 	if (j->leaving == 0)
@@ -373,7 +375,8 @@ free_slot_when_synced(struct journal *j, const struct journal_file *file)
 	hurry(j);
 }
 
-/* The slots that wait for a round up to ROUND: it is done, or it FAILED. */
+/* The rounds up to ROUND are done, or it FAILED: free the slots that wait for
+ * them. */
 static void
 free_until(struct journal *j, uint64_t round, bool failed)
 {
@@ -391,7 +394,7 @@ free_until(struct journal *j, uint64_t round, bool failed)
 }
 
 /* Have the kernel write the journal's own pages again: they may be among those
- * that it could not write. */
+ * it could not write. */
 static void
 touch_pages(struct journal *j)
 {
@@ -405,7 +408,7 @@ touch_pages(struct journal *j)
 	}
 }
 
-/* A round failed: what waited for it is in doubt. */
+/* A round failed: the files that waited for it are in doubt. */
 static void
 take_failure(struct journal *j, uint64_t failed)
 {
@@ -423,7 +426,7 @@ take_failure(struct journal *j, uint64_t failed)
 	touch_pages(j);
 }
 
-/* A round is done: store what it has on the disk. */
+/* A round is done: store the lengths that are on the disk now. */
 static void
 take_done(struct journal *j, uint64_t done)
 {
@@ -450,7 +453,7 @@ journal_tick(struct journal *j)
 
 	if (s == NULL || (list_empty(&j->marked) && j->leaving == 0))
 		return UINT64_MAX;
-	/* In this order: a failure that came before DONE is seen. */
+	/* In this order, so that a failure before DONE is seen. */
 	done = syncer_done(s);
 	failed = syncer_failed(s);
 	if (failed > j->failed)

@@ -23,10 +23,10 @@ struct packet {
 	uint64_t net_seq;
 	uint32_t size;	   /* bytes of data */
 	uint32_t padding;  /* zero bytes after them, on disk only */
-	uint32_t received; /* bytes of SIZE that are here */
+	uint32_t received; /* bytes of SIZE that have arrived */
 	uint32_t trusted;  /* bytes that may be reserved before any arrived */
 	uint64_t since;	   /* reorder->now when its first half came */
-	bool has_data;	   /* all bytes are here */
+	bool has_data;	   /* all bytes have arrived */
 	bool has_record;
 	struct slab_block *blocks, *last;
 	struct index_record rec;
@@ -42,26 +42,23 @@ struct packet_pool {
 void packet_pool_init(
     struct packet_pool *pool, uint64_t max_cached, struct published *account);
 void packet_pool_free(struct packet_pool *pool);
-/* Give memory that is only cached back to the system. */
+/* Return memory that is only cached to the system. */
 void packet_pool_trim(struct packet_pool *pool);
 
 struct packet *packet_create(struct packet_pool *pool, uint64_t net_seq);
 void packet_destroy(struct packet_pool *pool, struct packet *p);
 
-/*
- * Where the next bytes go: *AT has room for the returned number of bytes, at
- * most what the packet still lacks. 0 with *AT NULL: no memory.
- */
+/* Where the next bytes go: *AT can hold the returned number of bytes, at most
+ * what the packet still lacks. 0 with *AT NULL: no memory. */
 size_t packet_room(struct packet_pool *pool, struct packet *p, uint8_t **at);
-/* N bytes were put into the room. */
+/* N bytes were put there. */
 void packet_filled(struct packet *p, size_t n);
 /* Copy up to N bytes into P. Returns how many were taken (less than wanted: no
  * memory). */
 size_t packet_copy(
     struct packet_pool *pool, struct packet *p, const void *from, size_t n);
 
-/* Bytes of memory that a packet occupies: far more than its size if it is
- * small. */
+/* Bytes of memory that a packet uses: far more than its size if it is small. */
 uint64_t packet_memory(const struct packet *p);
 
 static inline bool

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The only file where the order of two stores matters:
- *  1. append: the beacon off, then the record into its slot (its sequence
+ *  1. append: clear the beacon, store the record in its slot (its sequence
  *     number around it), then the count;
- *  2. beacon: the time, then the flag; never while a packet is on its way;
- *  3. the end mark after everything;
+ *  2. beacon: the time, then the flag; never while a packet is arriving;
+ *  3. the end mark comes after everything;
  *  4. a reader loads in the reverse order: end, beacon, count. So a packet that
- *     it does not find at the count was not there when it saw the beacon;
- *  5. the start moves up before a file is taken out, and a file is taken out
- *     before it is unlinked.
+ *     is not below the count it loads did not exist when it saw the beacon;
+ *  5. the start moves up before a file is removed from the log, and a file is
+ *     removed before it is unlinked.
  */
 #include "store/packet_log.h"
 
@@ -21,14 +21,14 @@
 #include "common/ref.h"
 #include "store/folder.h"
 
-/* Records kept in memory per stream (640 bytes), from the first record after a
- * viewer has asked for one: a viewer that is not late never reads the index
- * file again, and a stream that nobody looks at keeps nothing. */
+/* Records kept in memory per stream (640 bytes), once a viewer has asked for
+ * one: a viewer that is not late never reads the index file again, and a stream
+ * without viewers keeps none. */
 #define RECENT 8
 #define WORDS 9
 
-/* A file of the log. Readers go from the newest to older ones; RCU says how
- * long they may look at one that was taken out. */
+/* A file of the log. Readers go from the newest to older ones. RCU says how
+ * long they may read one that was removed. */
 struct log_file {
 	struct rcu_head rcu;
 	struct published_pointer older; /* NULL: it is the oldest */
@@ -38,7 +38,7 @@ struct log_file {
 	uint64_t chunk;
 };
 
-/* SEQ is position + 1 when the words are that record, 0 while they change. */
+/* SEQ is position + 1 if the words are that record, 0 while they change. */
 struct slot {
 	struct published seq, word[WORDS];
 };
@@ -51,7 +51,7 @@ struct packet_log {
 	struct published is_ended;
 	struct waiters waiters;
 	struct published is_read; /* a viewer has asked for a record */
-	struct slot *recent;	  /* RECENT slots; made when it is read */
+	struct slot *recent;	  /* RECENT slots; NULL until is_read */
 	struct published has_recent;
 	struct published_pointer newest; /* struct log_file; NULL: none */
 	/* writer only */
@@ -63,7 +63,7 @@ struct packet_log {
 	char channel[];
 };
 
-/* Of all logs, but for those that only wait for readers. */
+/* Of all logs, except those that only wait for readers. */
 static struct published files, files_max;
 
 void

@@ -2,16 +2,13 @@
 /*
  * The packets of one stream, in order, growing at one end.
  *
- * A stream is a log; a viewer is a position in it: the number of a packet
- * since the stream began, whatever file it is in. One worker appends; any
- * thread reads. What lies below the published count never changes, so readers
- * take no lock and the writer never waits for them. The start moves up when
- * files of a ring are overwritten, or a chunk is cleared.
+ * A stream is a log. A viewer is a position in it: the number of a packet since
+ * the stream began, whatever file it is in. One worker appends, any thread
+ * reads. What is below the published count never changes, so readers take no
+ * lock and the writer never waits for them. The start moves up when files of a
+ * ring are overwritten, or a chunk is cleared.
  *
  * The index files are the log; the newest records are also kept in memory.
- *
- * Depends on: common/. The log knows nothing of sessions, sockets or wire
- * commands.
  */
 #ifndef STORE_PACKET_LOG_H
 #define STORE_PACKET_LOG_H
@@ -51,10 +48,11 @@ struct log_place {
 	bool is_numbered;
 };
 
-/* What a file costs that was added: itself, and its folder if no other has it.
- * All logs may have LIMIT files; then each drops its oldest for a new one, as
- * in a ring, but has LOG_FILES_LITTLE. The files stay on the disk: viewers lose
- * what is old. 0, as at first: any number. Any thread. */
+/* LOG_FILE_MEMORY: the cost of a file in a log, with its folder if no other
+ * file uses that. All logs together may have LIMIT files. Then each drops its
+ * oldest for a new one, as in a ring, but keeps LOG_FILES_LITTLE. The files
+ * stay on the disk, but viewers lose the old ones. 0, the default: any number.
+ * Any thread. */
 #define LOG_FILE_MEMORY 512
 #define LOG_FILES_LITTLE 32
 void packet_log_limit_files(uint64_t limit);
@@ -63,26 +61,26 @@ void packet_log_limit_files(uint64_t limit);
  * copied; MINOR is that of the index files. */
 enum status packet_log_create(struct packet_log **out, const char *channel,
     bool is_numbered, unsigned minor) MUST_CHECK;
-/* File NUMBER of FOLDER, in the chunk whose serial is CHUNK. It is made before
- * it is needed: adding and dropping files needs no memory. E_NOMEM. */
+/* File NUMBER of FOLDER, in the chunk whose serial is CHUNK. Create it in
+ * advance: adding and dropping files needs no memory. E_NOMEM. */
 enum status packet_log_file_create(struct log_file **out, struct folder *folder,
     uint64_t number, uint64_t chunk) MUST_CHECK;
 /* A file that was not added. NULL is fine. */
 void packet_log_file_destroy(struct log_file *f);
-/* Packets from now on are in that file. */
+/* Later packets are in that file. */
 void packet_log_add_file(struct packet_log *log, struct log_file *take_f);
-/* In a ring, file NUMBER of that chunk goes, and all files before it. */
+/* Drop file NUMBER of that chunk, in a ring, and all earlier files. */
 void packet_log_drop_file(
     struct packet_log *log, uint64_t number, uint64_t chunk);
-/* All files of a chunk go. */
+/* Drop all files of a chunk. */
 void packet_log_drop_chunk(struct packet_log *log, uint64_t chunk);
-/* Append a record, which is in the index file by now. */
+/* Append a record that is in the index file. */
 void packet_log_append(struct packet_log *log, const struct index_record *rec);
-/* Nothing older than TIME will come. A TIME before the last packet's end or the
- * last beacon is ignored. */
+/* No event older than TIME will come. A TIME before the last packet's end or
+ * the last beacon is ignored. */
 void packet_log_beacon(
     struct packet_log *log, uint64_t time, uint64_t ctf_stream);
-/* A packet is on its way: the beacon is not valid any longer. */
+/* A packet is arriving: the beacon is not valid any more. */
 void packet_log_no_beacon(struct packet_log *log, uint64_t ctf_stream);
 void packet_log_end(struct packet_log *log);
 
@@ -100,15 +98,15 @@ bool packet_log_is_ended(const struct packet_log *log);
 /* Any registered RCU thread. What is at POS (not below the start)? */
 enum log_next packet_log_look(
     const struct packet_log *log, uint64_t pos, struct log_view *view);
-/* The record at POS, if it is among those in memory. They are kept from the
- * first record on that comes after this was called. */
+/* The record at POS, if it is in memory. Records are kept from the first one on
+ * that comes after this was called. */
 bool packet_log_recent(
     struct packet_log *log, uint64_t pos, struct index_record *rec);
-/* The file that holds POS. E_NOENT: POS is below the start by now. */
+/* The file that holds POS. E_NOENT: POS is below the start. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
 
-/* Wake-ups, as struct waiters says. */
+/* Wake-ups, see struct waiters. */
 void packet_log_wait(struct packet_log *log, uint64_t bit);
 uint64_t packet_log_take_waiters(struct packet_log *log);
 

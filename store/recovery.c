@@ -56,14 +56,14 @@ struct journal_copy {
 	uint32_t n;
 	bool is_old;	      /* of the first version */
 	bool is_of_this_boot; /* the lengths are true */
-	uint32_t sync; /* what counts otherwise: enum journal_sync_kind */
+	uint32_t sync;	      /* in another boot: enum journal_sync_kind */
 };
 
 struct recovery {
 	const struct journal_copy *copy;
 	struct idmap by_ino; /* of the current root; inode -> slot */
 	unsigned n_cut;
-	/* A file that was made later is none of the journal's. */
+	/* A file that was created later is not in the journal. */
 	uint64_t started;	      /* ns since the epoch */
 	const struct published *stop; /* NULL, or not 0: end early */
 	char path[8 * 1024];	      /* of the current folder, for logs */
@@ -97,7 +97,7 @@ journal_open_left(int base_fd, const char *name, const char **why)
 	int fd;
 
 	*why = NULL;
-	/* Opening anything but a regular file may have an effect. */
+	/* Opening a file that is not regular may have side effects. */
 	if (fstatat(base_fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 		return -1;
 	*why = why_not(&sb);
@@ -124,8 +124,8 @@ since_epoch(const struct timespec *ts)
 	return (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec;
 }
 
-/* Was the file made since the machine was started? For journals that do not say
- * of which boot they are. */
+/* Was the file created since the machine was started? For journals that do not
+ * name their boot. */
 static bool
 is_younger_than_boot(int fd)
 {
@@ -154,7 +154,7 @@ is_of_this_boot(const struct journal_slot *head, int fd)
 	return memcmp(head->head.boot, boot, JOURNAL_BOOT) == 0;
 }
 
-/* What an older version did not store. */
+/* Fill in what an older version did not store. */
 static void
 complete(struct journal_copy *copy)
 {
@@ -278,7 +278,7 @@ cut(struct recovery *rec, struct found *f, uint64_t to)
 	rec->n_cut++;
 }
 
-/* The bytes that the journal vouches for; UINT64_MAX: it does not know. */
+/* The bytes that the journal guarantees; UINT64_MAX: it does not know. */
 static uint64_t
 known(const struct recovery *rec, const struct journal_slot *slot)
 {
@@ -289,7 +289,7 @@ known(const struct recovery *rec, const struct journal_slot *slot)
 	return UINT64_MAX;
 }
 
-/* A record of bytes that are in a data file of SIZE bytes? */
+/* Does the record describe bytes that are in a data file of SIZE bytes? */
 static bool
 is_good(const struct index_record *rec, uint64_t size)
 {
@@ -311,8 +311,9 @@ read_record(int fd, uint64_t n, unsigned minor, struct index_record *rec)
 	return true;
 }
 
-/* Is the last of N records one of bytes that are in a data file of SIZE bytes,
- * behind those of the record before? Of a torn one any part may be zeros. */
+/* Does the last of N records describe bytes that are in a data file of SIZE
+ * bytes, after those of the previous record? Any part of a torn record may be
+ * zeros. */
 static bool
 is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
     struct index_record *last)
@@ -324,8 +325,8 @@ is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
 			      before.offset < last->offset));
 }
 
-/* Give the index file a header if it has none: a reader refuses it. Nothing
- * that stands behind a bad one can be read. */
+/* Give the index file a header if it has none, since readers refuse it. Nothing
+ * after a bad header can be read. */
 static bool
 mend_header(struct recovery *rec, struct found *index, unsigned *minor)
 {
@@ -349,8 +350,8 @@ mend_header(struct recovery *rec, struct found *index, unsigned *minor)
 	return true;
 }
 
-/* Cut the index file to whole records of a data file of SIZE bytes. *END: where
- * the bytes end that have records. */
+/* Cut the index file to whole records of a data file of SIZE bytes. *END: the
+ * end of the bytes that have records. */
 static void
 mend_index(
     struct recovery *rec, struct found *index, uint64_t size, uint64_t *end)
@@ -450,7 +451,7 @@ search_folder(
 	rec->path[len] = '\0';
 }
 
-/* An index file is looked for when its data file is found. */
+/* An index file is searched when its data file is found. */
 static bool
 is_index(const struct recovery *rec, const struct journal_slot *slot,
     const char *name)
@@ -476,8 +477,8 @@ look_at(struct recovery *rec, int dir_fd, const char *name, uint64_t ino)
 }
 
 /*
- * One entry of the folder D. Most file systems tell the inode and the type with
- * the name; *IS_TRUE: this one does, as its own entry "." has shown.
+ * One entry of the folder D. Most file systems give the inode and the type with
+ * the name; *IS_TRUE: this one does, as its entry "." has shown.
  */
 static void
 visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
@@ -499,7 +500,7 @@ visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
 		look_at(rec, dirfd(d), e->d_name, sb.st_ino);
 }
 
-/* Look for the wanted inodes in the folder TAKE_FD and below. */
+/* Search the wanted inodes in the folder TAKE_FD and below. */
 static void
 search(struct recovery *rec, int take_fd, unsigned depth)
 {
@@ -564,8 +565,7 @@ first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
 									  : 0;
 }
 
-/* A path may be as long as paths are, and each root may have one: when it is to
- * stop, nobody waits for all of them. */
+/* Paths may be long, and each root may have one: stop between them. */
 static void
 group(struct groups *g, const struct recovery *rec)
 {
@@ -640,7 +640,7 @@ now_since_epoch(void)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* True: all is done, and the journal may go. */
+/* True: all is done, and the journal may be removed. */
 static bool
 recover_one(struct recovery *rec, int base_fd, int fd, const char *name)
 {

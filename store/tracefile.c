@@ -184,7 +184,7 @@ tracefile_begin_wait(struct tracefile *tf)
 		tf->waiting_since = clock_now_ns();
 }
 
-/* May the records be written now? *LOCKED: the caller unlocks afterwards. */
+/* May the records be written now? *LOCKED: the caller must unlock. */
 static bool
 take_lock(struct tracefile *tf, bool force, bool *locked)
 {
@@ -206,7 +206,7 @@ take_lock(struct tracefile *tf, bool force, bool *locked)
 	return true;
 }
 
-/* Their packets are in the data file: where room lacks, the reserve is used. */
+/* Their packets are in the data file: on a full disk, use the reserve. */
 static enum status
 write_waiting(struct tracefile *tf)
 {
@@ -245,7 +245,7 @@ append_waiting(struct tracefile *tf)
 	tf->store->records_written += n / index_record_len(minor_of(tf));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
-	/* A failure is told by the store's count: the records are there. */
+	/* The store counts a failure: the records are in the file. */
 	(void)!tracefile_synced(tf, &tf->index);
 	return OK;
 }
@@ -269,8 +269,8 @@ lose_waiting(struct tracefile *tf, struct tracefile_lost *lost)
 	tf->store->bytes_written -= lost->bytes;
 }
 
-/* There is no room for the records that wait, not even in the reserve: their
- * packets give their room back, if they are the last of the data file. */
+/* There is no space for the records that wait, not even in the reserve: cut off
+ * their packets, if these are the last in the data file. */
 static void
 cut_unrecorded(struct tracefile *tf, const struct tracefile_lost *lost)
 {
@@ -286,22 +286,16 @@ cut_unrecorded(struct tracefile *tf, const struct tracefile_lost *lost)
 	    tf->dir->output->journal, &tf->data.journal, first.offset);
 }
 
-/* Viewers no longer see a chunk that is cleared. */
-static bool
-has_viewers(const struct tracefile *tf)
-{
-	return tf->log != NULL && tf->chunk->command != CHUNK_DELETE;
-}
-
-/* The records are in the file: viewers may have them. */
+/* The records are in the file: viewers may have them, unless the chunk is
+ * cleared. */
 static void
-tell_log(struct tracefile *tf)
+append_to_log(struct tracefile *tf)
 {
 	const uint8_t *p = buf_data(&tf->waiting);
 	const uint8_t *end = p + buf_len(&tf->waiting);
 	struct index_record rec;
 
-	if (!has_viewers(tf))
+	if (tf->log == NULL || tf->chunk->command == CHUNK_DELETE)
 		return;
 	/* The file enters the log with its first records, so that files come in
 	 * the order of their records. */
@@ -332,7 +326,7 @@ tracefile_write_records(
 	if (st == OK)
 		st = append_waiting(tf);
 	if (st == OK)
-		tell_log(tf);
+		append_to_log(tf);
 	else
 		lose_waiting(tf, lost);
 	if (st == E_NOSPC)
@@ -345,7 +339,7 @@ tracefile_write_records(
 	return st;
 }
 
-/* A file that we did not make is somebody else's. */
+/* Unlink the files that this one created. */
 static void
 unlink_made(struct tracefile *tf)
 {
@@ -384,14 +378,15 @@ tracefile_create(struct tracefile **out, struct store *store,
 	tf->data.fd = tf->index.fd = -1;
 	list_init(&tf->open_node);
 	list_init(&tf->owner_node);
-	/* A file that this family never made is somebody else's. */
+	/* A file that this family never created belongs to another program. */
 	tf->replaces = replaces && number < family->n_files;
 	if (tf->replaces)
 		unlink_both(tf);
 	tracefile_data_path(tf, path);
 	st = tracefile_make(tf, &tf->data, path);
 	if (st != OK) {
-		/* Made, but not durable: the next try needs the name. */
+		/* It exists but is not durable: the next attempt needs the
+		 * name. */
 		tracefile_discard(tf);
 		return st;
 	}
@@ -431,8 +426,7 @@ tracefile_end_log(struct tracefile *tf)
 	tf->ends_log = tf->log != NULL;
 }
 
-/* An index file whose header could not be written does not stay: readers refuse
- * it. */
+/* Remove an index file whose header could not be written: readers refuse it. */
 static void
 settle_header(struct tracefile *tf)
 {
@@ -445,7 +439,7 @@ settle_header(struct tracefile *tf)
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
-/* What was written ahead, but never counted, does not stay. */
+/* Remove what was written ahead but never counted. */
 static void
 settle_ahead(struct tracefile *tf)
 {
@@ -590,7 +584,7 @@ gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 	return E_NOMEM;
 }
 
-/* Of the packets from P to END, those that lie in the WRITTEN bytes are in the
+/* Of the packets from P to END, those in the first WRITTEN bytes are in the
  * file. */
 static void
 take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
@@ -646,8 +640,7 @@ write_batch(
 		else
 			st = E_IO;
 	}
-	/* What could not be synced is not kept, as what could not be
-	 * written. */
+	/* Drop what could not be synced, like what could not be written. */
 	synced = tracefile_sync_packet(tf, &tf->data);
 	if (synced != OK) {
 		st = synced;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One tracefile: a data file, and an index file where the session has indexes
- * (streaming 5.4, 5.6). Packets are appended whole: bytes first, by one
- * pwritev(2) for as many as are ready; then their records, under an exclusive
- * flock(2) on the index file; the lock is never waited for. What is written
- * never moves. A part of a packet that could not be written whole is cut off
- * again.
+ * One tracefile: a data file, and an index file if the session has indexes
+ * (streaming 5.4, 5.6). Packets are appended whole: first the bytes, by one
+ * pwritev(2) for as many packets as are ready, then their records, under an
+ * exclusive flock(2) on the index file that is never waited for. What is
+ * written never moves. The part of a packet that could not be written whole is
+ * cut off.
  *
- * Its descriptors may be closed while it is idle and are opened again for the
- * next packet (--fd-pool-size). Single owner.
+ * Descriptors may be closed while the file is idle, and are opened again for
+ * the next packet (--fd-pool-size). Single owner.
  */
 #ifndef STORE_TRACEFILE_H
 #define STORE_TRACEFILE_H
@@ -39,20 +39,18 @@ enum tracefile_index {
 #define TRACEFILE_WAITING_MAX (1024 * 1024)
 
 /*
- * Create file NUMBER of the family (its number is ignored unless the family is
+ * Create file NUMBER of the family (the number is ignored unless the family is
  * numbered). Never truncates: E_EXISTS. REPLACES: a file of that number is the
- * oldest of a ring and is unlinked first. The index file comes with the first
- * packet. Takes a reference on CHUNK; FAMILY belongs to it. E_NOENT: somebody
- * removed the chunk's directory. E_NOSPC, E_IO, E_NOMEM.
+ * oldest of a ring and is unlinked first. The index file is created with the
+ * first packet. Takes a reference on CHUNK; FAMILY belongs to it. E_NOENT: the
+ * chunk's directory was removed. E_NOSPC, E_IO, E_NOMEM.
  */
 enum status tracefile_create(struct tracefile **out, struct store *store,
     struct chunk *chunk, struct chunk_family *family, uint64_t number,
     bool replaces, enum tracefile_index index) MUST_CHECK;
 
-/*
- * Records from now on also go to LOG, once they are in the index file. Takes a
- * reference. Called before the first packet. E_IO, E_NOMEM.
- */
+/* Records also go to LOG, once they are in the index file. Takes a reference.
+ * Call it before the first packet. E_IO, E_NOMEM. */
 enum status tracefile_set_log(
     struct tracefile *tf, struct packet_log *log) MUST_CHECK;
 /* The log ends when this file is closed: it is the stream's last. */
@@ -60,20 +58,20 @@ void tracefile_end_log(struct tracefile *tf);
 
 /*
  * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
- * in the file, whole; E_IO when not all, E_NOSPC if for lack of room; E_NOMEM
- * when there is no memory for the record of the next packet; E_NOENT when
- * somebody removed the file or its folder. Their records, with the offset
- * filled in, wait for tracefile_write_records().
+ * in the file, whole. If not all: E_IO; E_NOSPC: the disk is full; E_NOMEM:
+ * there is no memory for the record of the next packet; E_NOENT: the file or
+ * its folder was removed. Their records, with the offset filled in, wait for
+ * tracefile_write_records().
  */
 enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
 
-/* Append N bytes and PADDING zeros, all or nothing (metadata). For this the
- * reserve is used (store/room.h). E_NOSPC, E_IO, E_NOENT. */
+/* Append N bytes and PADDING zeros, all or nothing (metadata). This may use the
+ * reserve (store/room.h). E_NOSPC, E_IO, E_NOENT. */
 enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
     uint64_t n, uint32_t padding) MUST_CHECK;
-/* The same in parts: write N bytes, at AT behind the file's bytes, then count
- * all N of them and the zeros. What is not counted is not in the file. */
+/* The same in parts: write N bytes, AT bytes after the end of the file, then
+ * count all N of them and the zeros. What is not counted is not in the file. */
 enum status tracefile_write_ahead(
     struct tracefile *tf, const void *p, uint64_t n, uint64_t at) MUST_CHECK;
 enum status tracefile_count_bytes(
@@ -88,18 +86,19 @@ struct tracefile_lost {
 /*
  * Write the records that wait. E_BUSY: a reader holds the lock, and the limit
  * has not passed: try again later. E_IO, E_NOSPC: they could not be written and
- * are dropped; E_NOENT: the same, as somebody removed the file. Then *LOST, if
- * it is not NULL, says which packets are lost; the store does not count them as
+ * are dropped; E_NOENT: the same, the file was removed. Then *LOST, if it is
+ * not NULL, says which packets are lost; the store does not count them as
  * written any more. FORCE: if necessary, write them without the lock.
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force, struct tracefile_lost *lost) MUST_CHECK;
 /* How many records wait? */
 unsigned tracefile_n_waiting(const struct tracefile *tf);
-/* Its records wait, for a lock of this file or of an earlier one: their time
- * begins now, if it has not begun. */
+/* The records wait for a lock of this file or of an earlier one: their time
+ * limit begins now, unless it has begun. */
 void tracefile_begin_wait(struct tracefile *tf);
-/* Its place in a list of its owner, who takes it out before it is closed. */
+/* The node for a list of its owner, which removes it before closing the file.
+ */
 struct list *tracefile_node(struct tracefile *tf);
 struct tracefile *tracefile_of(struct list *node);
 /* The log of tracefile_set_log(), borrowed, or NULL. Records of two files with
@@ -115,9 +114,8 @@ void tracefile_close(struct tracefile *take_tf);
 /* Unlink the files and close (RESET_METADATA). */
 void tracefile_discard(struct tracefile *take_tf);
 
-/* For the end of a turn: descriptors that were lent (common/fds.h) go back when
- * sessions want them, some in each turn. Returns the time until it is to be
- * called again. */
+/* For the end of a cycle: return lent descriptors (common/fds.h) when sessions
+ * want them, some per cycle. Returns after how many ns to call it again. */
 uint64_t tracefile_pool_tick(struct store *s);
 
 #endif

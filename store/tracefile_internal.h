@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files tracefile*.c share; not for other files. */
+/* Shared by tracefile.c, which writes, and tracefile_pool.c, which has the
+ * descriptors. */
 #ifndef STORE_TRACEFILE_INTERNAL_H
 #define STORE_TRACEFILE_INTERNAL_H
 
@@ -37,8 +38,8 @@ struct tracefile {
 	bool replaces; /* an older file of the family, in a ring */
 	bool ends_log;
 	struct tracefile_file data, index;
-	uint64_t counted; /* bytes, by tracefile_count() */
-	uint64_t ahead;	  /* bytes behind data.length: a part of what is next */
+	uint64_t counted;	/* bytes, by tracefile_count() */
+	uint64_t ahead;		/* bytes after data.length, not counted yet */
 	struct buf waiting;	/* encoded records */
 	uint64_t waiting_first; /* the net_seq of the first one's packet */
 	uint64_t waiting_since; /* ns; for a lock; 0: no wait */
@@ -60,15 +61,15 @@ void tracefile_unlink_old(struct tracefile *tf, const char *path);
 	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
 	    (tf)->family->channel->s
 
-/* The room on its disk. */
+/* The space on its disk. */
 static inline struct room *
 tracefile_room(const struct tracefile *tf)
 {
 	return &tf->dir->output->room;
 }
 
-/* Was the chunk removed and made again? Then other files stand at the paths
- * below. */
+/* Was the chunk removed and created again? Then other files may be at these
+ * paths. */
 bool tracefile_lost_place(const struct tracefile *tf);
 
 /* The paths below the chunk. */
@@ -78,25 +79,25 @@ void tracefile_data_path(
 void tracefile_index_path(
     const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
 
-/* Open both descriptors if they are closed. This file is then the youngest of
- * the pool. E_NOENT: it was removed. E_IO. */
+/* Open both descriptors if they are closed. The file is then the newest of the
+ * pool. E_NOENT: it was removed. E_IO. */
 enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
-/* Make a new file at PATH, counted and in the journal. */
+/* Create a file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
     const char *path) MUST_CHECK;
-/* Remove it again: there is no room for its first bytes. */
+/* Remove it again: there is no space for its first bytes. */
 void tracefile_unmake(
     struct tracefile *tf, struct tracefile_file *f, const char *path);
-/* With --sync=packet, otherwise nothing is done: have what was written to F on
- * the disk. E_IO: errno says why. */
+/* With --sync=packet, otherwise do nothing: have what was written to F on the
+ * disk. E_IO: errno says why. */
 enum status tracefile_sync_packet(
     const struct tracefile *tf, const struct tracefile_file *f) MUST_CHECK;
-/* The same, after F's length was set: have the journal say that this is on the
- * disk. E_IO: logged and counted. */
+/* The same after F's length was set: have the journal say that this length is
+ * on the disk. E_IO: logged and counted. */
 enum status tracefile_synced(
     struct tracefile *tf, struct tracefile_file *f) MUST_CHECK;
-/* Take the file off the pool and close its descriptors. They are synced first,
- * if that is asked for and the files are kept. */
+/* Remove the file from the pool and close its descriptors. Sync them first if
+ * --sync says so and the files are kept. */
 void tracefile_close_fds(struct tracefile *tf);
 /* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV.
  * E_NOSPC, E_IO. */

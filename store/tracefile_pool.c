@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors of tracefiles: files that were idle longest are closed first to
- * make room. */
+/* The descriptors of tracefiles: when they are used up, those of the files that
+ * were idle longest are closed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,11 +22,11 @@
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
-/* So many descriptors are lent at a time: half as many files are closed in a
- * turn when they are wanted back, 0.1 ms. */
+/* Descriptors that are lent at a time. When they are wanted back, half as many
+ * files are closed per cycle, which takes 0.1 ms. */
 #define LENT_STEP 32
-/* When to look whether they are. Sessions that come meanwhile have a quarter of
- * their share. */
+/* How often to check whether they are wanted back. Sessions that begin
+ * meanwhile have a quarter of their share. */
 #define LENT_LOOK_NS (250 * NS_PER_MS)
 
 enum status
@@ -55,7 +55,7 @@ tracefile_synced(struct tracefile *tf, struct tracefile_file *f)
 	if (!store_syncs_packets(tf->store))
 		return OK;
 	journal_set_synced(j, &f->journal, f->length);
-	/* The journal of a data file waits for its index: both are needed. */
+	/* The journal is synced with the index, since both are needed. */
 	if ((f == &tf->data && tf->index.is_made) || journal_sync(j) == OK)
 		return OK;
 	sync_failed(tf);
@@ -82,7 +82,8 @@ close_fd(struct tracefile *tf, struct tracefile_file *f)
 void
 tracefile_close_fds(struct tracefile *tf)
 {
-	/* Sync also when only the descriptors go: nobody does it later. */
+	/* Sync also if only the descriptors are closed: nothing does it
+	 * later. */
 	if (tf->store->config.sync == STORE_SYNC_CLOSE && !tf->is_discarded &&
 	    !tf->store->is_ending) {
 		sync_at_close(tf, &tf->data);
@@ -105,13 +106,6 @@ has_two(struct store *s)
 	return true;
 }
 
-static void
-close_oldest(struct store *s)
-{
-	tracefile_close_fds(
-	    list_first(&s->open_files, struct tracefile, open_node));
-}
-
 uint64_t
 tracefile_pool_tick(struct store *s)
 {
@@ -122,7 +116,8 @@ tracefile_pool_tick(struct store *s)
 		     i < LENT_STEP / 2 && !list_empty(&s->open_files) &&
 		     s->n_open + LENT_STEP > s->config.max_files + s->n_lent;
 		     i++)
-			close_oldest(s);
+			tracefile_close_fds(list_first(
+			    &s->open_files, struct tracefile, open_node));
 	}
 	if (s->n_open + LENT_STEP <= s->config.max_files + s->n_lent) {
 		s->n_lent -= LENT_STEP;
@@ -131,15 +126,16 @@ tracefile_pool_tick(struct store *s)
 	return fds_are_wanted() ? 0 : LENT_LOOK_NS;
 }
 
-/* Close the files that were idle longest, until there is room for TF. */
+/* Close the files that were idle longest until TF may have its descriptors. */
 static void
-make_room(struct tracefile *tf)
+take_descriptors(struct tracefile *tf)
 {
 	struct store *s = tf->store;
 
 	list_del(&tf->open_node);
 	while (!has_two(s) && !list_empty(&s->open_files))
-		close_oldest(s);
+		tracefile_close_fds(
+		    list_first(&s->open_files, struct tracefile, open_node));
 	list_append(&s->open_files, &tf->open_node);
 }
 
@@ -161,8 +157,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		return E_IO;
 	}
 	tf->store->n_open++;
-	/* An inode number may be used again, so the length is compared, too. A
-	 * file of somebody else is left alone. */
+	/* An inode number may be used again, so compare the length too. Leave
+	 * the file of another program alone. */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != size) {
 		log_peer(LOG_ERROR, "%s/%s: is another file now, left alone",
@@ -180,7 +176,7 @@ tracefile_ensure_open(struct tracefile *tf)
 	enum status st = OK;
 
 	if (tf->store->open_files.prev != &tf->open_node)
-		make_room(tf);
+		take_descriptors(tf);
 	if (tf->data.fd < 0 && tf->data.is_made) {
 		tracefile_data_path(tf, path);
 		st = reopen(tf, &tf->data, path);
@@ -192,16 +188,7 @@ tracefile_ensure_open(struct tracefile *tf)
 	return st;
 }
 
-/* The root that the journal searches: the session's folder, or, where that is
- * the whole output directory, the folder of the stream. */
-static struct journal_root *
-journal_root(struct tracefile *tf)
-{
-	return tf->chunk->is_base ? &tf->family->journal_root
-				  : &tf->dir->journal_root;
-}
-
-/* Make the file, and its folder if it is missing: *IS_NEW. */
+/* Create the file, and its folder if it is missing: *IS_NEW. */
 static enum status
 create_file(int *fd, int base, const char *path, bool *is_new)
 {
@@ -224,21 +211,7 @@ create_file(int *fd, int base, const char *path, bool *is_new)
 	return st != OK ? st : dir_open_file(fd, base, path, flags);
 }
 
-static void
-add_to_journal(
-    struct tracefile *tf, struct tracefile_file *f, const struct dir_id *id)
-{
-	const struct journal_id noted = {
-		.ino = id->ino,
-		.born = id->born,
-		.is_index = f == &tf->index,
-	};
-
-	journal_add_file(
-	    tf->dir->output->journal, &f->journal, journal_root(tf), &noted);
-}
-
-/* Have the name PATH on the disk; *HAS_FOLDER: the one of its folder is. */
+/* Have the name PATH on the disk. *HAS_FOLDER: that of its folder is. */
 static enum status
 sync_folder(struct tracefile *tf, const char *path, bool *has_folder)
 {
@@ -257,8 +230,9 @@ sync_folder(struct tracefile *tf, const char *path, bool *has_folder)
 }
 
 /* Have the names of a new file on the disk, and the journal that says that its
- * bytes are not: that of a data file with its index file, which is made before
- * the first byte. IS_NEW: the folder was made for it. */
+ * bytes are not. The journal of a data file is synced with its index file,
+ * which is created before the first byte. IS_NEW: the folder was created for
+ * it. */
 static enum status
 sync_name(struct tracefile *tf, const struct tracefile_file *f,
     const char *path, bool is_new)
@@ -272,7 +246,7 @@ sync_name(struct tracefile *tf, const struct tracefile_file *f,
 	*has_folder &= !is_new;
 	if (store_is_late_to_sync(tf->store))
 		return OK;
-	/* At the end the names come with the last sync. */
+	/* When the daemon stops, the last sync includes the names. */
 	if ((tf->store->is_ending || sync_folder(tf, path, has_folder) == OK) &&
 	    ((is_data && tf->index_format != TRACEFILE_NO_INDEX) ||
 		journal_sync(tf->dir->output->journal) == OK))
@@ -281,7 +255,7 @@ sync_name(struct tracefile *tf, const struct tracefile_file *f,
 	return E_IO;
 }
 
-/* The caller makes the directory again, or does not need the file; on a full
+/* The caller creates the directory again, or does not need the file. On a full
  * disk it tries again with each packet. */
 static void
 log_creation(struct tracefile *tf, enum status st, const char *path)
@@ -300,7 +274,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	enum status st;
 	bool is_new = false, made;
 
-	make_room(tf);
+	take_descriptors(tf);
 	do {
 		st = create_file(&f->fd, chunk_fd(tf->chunk), path, &made);
 		is_new |= made;
@@ -314,13 +288,19 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		log_peer_errno(LOG_ERROR, "%s/%s: stat",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
-		/* It would be in the way of the next try. */
+		/* It would make the next attempt fail. */
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 		return E_IO;
 	}
 	f->ino = id.ino;
 	f->is_made = true;
-	add_to_journal(tf, f, &id);
+	/* The journal searches the session's folder, or, if that is the whole
+	 * output directory, the folder of the stream. */
+	journal_add_file(tf->dir->output->journal, &f->journal,
+	    tf->chunk->is_base ? &tf->family->journal_root
+			       : &tf->dir->journal_root,
+	    &(struct journal_id){
+		.ino = id.ino, .born = id.born, .is_index = f == &tf->index });
 	return sync_name(tf, f, path, is_new);
 }
 
