@@ -38,12 +38,6 @@ hash_of()
 }
 
 page=$1
-for name in style script; do
-	if between "$name" | grep -q '{{'; then
-		echo "$page: what is filled in may not be in <$name>" >&2
-		exit 1
-	fi
-done
 echo "/* Made by embed.sh from page.html. */"
 echo "static const char page_policy[] ="
 echo "    \"default-src 'none'; base-uri 'none'; form-action 'none'; \""

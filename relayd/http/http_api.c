@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "page_html.h" /* made by embed.sh */
 #include "relayd/http/http_internal.h"
 #include "relayd/http/json.h"
 #include "relayd/http/metrics.h"
@@ -50,6 +51,16 @@ serve_metrics(struct http *h, struct evhttp_request *r)
 	}
 	metrics_write(&b, &h->view);
 	api_answer_buf(r, METRICS_TYPE, &b);
+}
+
+/* The status page: page.html, which its script fills with what the API says. */
+static void
+serve_page(struct http *h, struct evhttp_request *r)
+{
+	(void)evhttp_add_header(evhttp_request_get_output_headers(r),
+	    "Content-Security-Policy", page_policy);
+	server_answer(
+	    r, 200, "text/html; charset=utf-8", page_html, sizeof(page_html));
 }
 
 struct listener {
@@ -199,7 +210,7 @@ struct path {
 };
 
 static const struct path looks[] = {
-	{ "/", page_serve },
+	{ "/", serve_page },
 	{ "/healthz", serve_health },
 	{ "/-/healthy", serve_health },
 	{ "/readyz", serve_ready },

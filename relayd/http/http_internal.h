@@ -163,9 +163,6 @@ void sessions_serve(struct http *h, struct evhttp_request *r);
 void session_serve(struct http *h, struct evhttp_request *r, const char *id);
 void sessions_serve_metrics(struct http *h, struct evhttp_request *r);
 
-/* http_page.c */
-void page_serve(struct http *h, struct evhttp_request *r);
-
 /* http_api.c; FACE is a struct http_face. */
 void api_serve(struct evhttp_request *r, void *face);
 void api_left(struct evhttp_request *r, void *face);

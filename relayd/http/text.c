@@ -30,19 +30,7 @@ text_add(struct buf *b, const char *fmt, ...)
 	buf_added(b, (size_t)n);
 }
 
-/* What must be escaped in HTML, outside of tags and in values in quotes. */
-static const char *
-escape(unsigned char c)
-{
-	return c == '&'	   ? "&amp;"
-	       : c == '<'  ? "&lt;"
-	       : c == '>'  ? "&gt;"
-	       : c == '"'  ? "&quot;"
-	       : c == '\'' ? "&#39;"
-			   : NULL;
-}
-
-enum kind { PLAIN, LABEL, HTML, JSON };
+enum kind { PLAIN, LABEL, JSON };
 
 /* How many bytes from P on are letters, digits and the like, which no kind
  * escapes. */
@@ -61,7 +49,6 @@ static void
 add_text(struct buf *b, const char *text, enum kind kind)
 {
 	const unsigned char *p = (const unsigned char *)text;
-	char escaped[UTF8_ESCAPE_SIZE];
 	uint32_t c;
 	size_t n;
 
@@ -74,17 +61,11 @@ add_text(struct buf *b, const char *text, enum kind kind)
 		n = utf8_decode((const char *)p, &c);
 		if (n == 0)
 			buf_bytes(b, "\xef\xbf\xbd", 3);
-		else if (kind == HTML && escape(*p) != NULL)
-			buf_bytes(b, escape(*p), strlen(escape(*p)));
-		else if (kind == HTML && utf8_is_hidden(c))
-			buf_bytes(
-			    b, escaped, utf8_escape(escaped, c, (char)*p));
 		else if (kind == JSON && *p < ' ')
 			text_add(b, "\\u%04x", *p);
 		else if (kind == LABEL && *p == '\n')
 			buf_bytes(b, "\\n", 2);
-		else if ((kind == LABEL || kind == JSON) &&
-			 (*p == '"' || *p == '\\'))
+		else if (kind != PLAIN && (*p == '"' || *p == '\\'))
 			buf_bytes(b, *p == '"' ? "\\\"" : "\\\\", 2);
 		else
 			buf_bytes(b, p, n);
@@ -101,12 +82,6 @@ void
 text_label(struct buf *b, const char *value)
 {
 	add_text(b, value, LABEL);
-}
-
-void
-text_html(struct buf *b, const char *text)
-{
-	add_text(b, text, HTML);
 }
 
 void

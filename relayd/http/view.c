@@ -312,14 +312,3 @@ history_at(const struct history *h, unsigned i, enum view_rate rate)
 {
 	return h->ring[(h->first + i) % HISTORY_S][rate];
 }
-
-uint64_t
-history_most(const struct history *h, enum view_rate rate)
-{
-	uint64_t most = 0;
-
-	for (unsigned i = 0; i < h->n; i++)
-		if (history_at(h, i, rate) > most)
-			most = history_at(h, i, rate);
-	return most;
-}

@@ -37,7 +37,6 @@ struct history {
 void history_add(struct history *h, const double rates[RATES]);
 /* The I-th that is there, counted from the oldest. */
 uint64_t history_at(const struct history *h, unsigned i, enum view_rate rate);
-uint64_t history_most(const struct history *h, enum view_rate rate);
 
 /* A loop that has served for so long without a pause does not turn. */
 #define VIEW_STUCK_NS (5 * NS_PER_S)
