@@ -264,18 +264,27 @@ on_news(const struct news *n, void *arg)
 	loop_post(&h->loop, m);
 }
 
+/* What was written to H's text, as a string; the text is empty then. NULL: no
+ * memory. */
+static char *
+take_text(struct http *h)
+{
+	char *text = NULL;
+
+	if (!h->text.bad)
+		text = strndup(
+		    (const char *)buf_data(&h->text), buf_len(&h->text));
+	buf_truncate(&h->text, 0);
+	return text;
+}
+
 static void
 take_parcel(struct http *h, struct parcel *take_p)
 {
-	char *data = NULL;
-
 	published_sub(&h->news_waiting, 1);
 	json_write_news(&h->text, &take_p->news);
-	if (!h->text.bad)
-		data = strndup(
-		    (const char *)buf_data(&h->text), buf_len(&h->text));
-	buf_truncate(&h->text, 0);
-	api_tell(h, news_name(take_p->news.kind), take_p->session.id, data);
+	api_tell(
+	    h, news_name(take_p->news.kind), take_p->session.id, take_text(h));
 	if (take_p->news.kind == NEWS_SESSION_ENDED) {
 		take_p->session.viewers = take_p->session.streams = 0;
 		closed_add(&h->closed, &take_p->session);
@@ -324,17 +333,12 @@ static void
 tell_state(struct http *h, const char *kind, bool is, const char *figure,
     uint64_t value)
 {
-	json_t *j;
-
-	json_begin();
-	j = json_object();
-	(void)json_object_set_new(
-	    j, "time", json_integer((json_int_t)clock_wall_s()));
-	(void)json_object_set_new(j, "state", json_string(is ? "short" : "ok"));
-	(void)json_object_set_new(j, figure, json_integer((json_int_t)value));
-	api_tell(
-	    h, kind, 0, json_is_whole() ? json_dumps(j, JSON_COMPACT) : NULL);
-	json_decref(j);
+	json_open(&h->text, NULL, '{');
+	json_add_number(&h->text, "time", clock_wall_s());
+	json_add_string(&h->text, "state", is ? "short" : "ok");
+	json_add_number(&h->text, figure, value);
+	json_close(&h->text, '}');
+	api_tell(h, kind, 0, take_text(h));
 }
 
 static void
@@ -436,7 +440,6 @@ http_create(struct http **out, const struct http_config *config)
 	list_init(&h->questions);
 	list_init(&h->waiting);
 	list_init(&h->stored);
-	json_init();
 	st = make_parts(h);
 	if (st == OK)
 		st = sockets_open(h);

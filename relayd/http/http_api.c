@@ -37,7 +37,10 @@ serve_ready(struct http *h, struct evhttp_request *r)
 static void
 serve_status(struct http *h, struct evhttp_request *r)
 {
-	api_answer_json(r, 200, json_of_status(&h->view));
+	struct buf b = { 0 };
+
+	json_write_status(&b, &h->view);
+	api_answer_json(r, &b);
 }
 
 static void
@@ -50,7 +53,7 @@ serve_metrics(struct http *h, struct evhttp_request *r)
 		return;
 	}
 	metrics_write(&b, &h->view);
-	api_answer_buf(r, METRICS_TYPE, &b);
+	api_answer_buf(r, 200, METRICS_TYPE, &b);
 }
 
 /* The status page: page.html, which its script fills with what the API says. */
@@ -201,7 +204,10 @@ api_forget_listeners(struct http *h)
 static void
 serve_history(struct http *h, struct evhttp_request *r)
 {
-	api_answer_json(r, 200, json_of_history(&h->view.history));
+	struct buf b = { 0 };
+
+	json_write_history(&b, &h->view.history);
+	api_answer_json(r, &b);
 }
 
 struct path {
@@ -270,7 +276,6 @@ api_serve(struct evhttp_request *r, void *face)
 	size_t len = 0;
 	char *decoded = evhttp_uridecode(path == NULL ? "" : path, 0, &len);
 
-	json_begin();
 	if (decoded == NULL)
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else /* what has a NUL byte is no path of ours */

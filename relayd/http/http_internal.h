@@ -4,7 +4,6 @@
 #ifndef RELAYD_HTTP_HTTP_INTERNAL_H
 #define RELAYD_HTTP_HTTP_INTERNAL_H
 
-#include <jansson.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -113,8 +112,8 @@ struct question {
 /* http_questions.c */
 #define API_NO_MEMORY "out of memory"
 void api_answer_buf(
-    struct evhttp_request *r, const char *type, struct buf *take_b);
-void api_answer_json(struct evhttp_request *r, int code, json_t *take_j);
+    struct evhttp_request *r, int code, const char *type, struct buf *take_b);
+void api_answer_json(struct evhttp_request *r, struct buf *take_b);
 void api_answer_error(struct evhttp_request *r, int code, const char *text);
 /* The query of R; when done, evhttp_clear_headers(). False: it cannot be
  * read, there is nothing to clear. */

@@ -13,37 +13,31 @@
 #include "relayd/stats/info.h"
 
 void
-api_answer_buf(struct evhttp_request *r, const char *type, struct buf *take_b)
+api_answer_buf(
+    struct evhttp_request *r, int code, const char *type, struct buf *take_b)
 {
 	if (take_b->bad)
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else
-		server_answer(r, 200, type, buf_data(take_b), buf_len(take_b));
+		server_answer(r, code, type, buf_data(take_b), buf_len(take_b));
 	buf_free(take_b);
 }
 
 void
-api_answer_json(struct evhttp_request *r, int code, json_t *take_j)
+api_answer_json(struct evhttp_request *r, struct buf *take_b)
 {
-	char *text = json_is_whole() && take_j != NULL
-			 ? json_dumps(take_j, JSON_COMPACT)
-			 : NULL;
-
-	json_decref(take_j);
-	if (text == NULL)
-		server_answer_text(r, 503, API_NO_MEMORY);
-	else
-		server_answer(r, code, "application/json", text, strlen(text));
-	free(text);
+	api_answer_buf(r, 200, "application/json", take_b);
 }
 
 void
 api_answer_error(struct evhttp_request *r, int code, const char *text)
 {
-	json_t *j = json_object();
+	struct buf b = { 0 };
 
-	(void)json_object_set_new(j, "error", json_string(text));
-	api_answer_json(r, code, j);
+	json_open(&b, NULL, '{');
+	json_add_string(&b, "error", text);
+	json_close(&b, '}');
+	api_answer_buf(r, code, "application/json", &b);
 }
 
 struct question *
@@ -209,7 +203,6 @@ take_waiting(struct http *h)
 static void
 refuse(struct question *q, const char *text)
 {
-	json_begin();
 	api_answer_error(q->request, 503, text);
 	free(q);
 }
@@ -224,7 +217,6 @@ on_next_question(evutil_socket_t fd, short what, void *arg)
 		q = take_waiting(h);
 		/* Who has left is not waited for. */
 		if (evhttp_request_get_connection(q->request) != NULL) {
-			json_begin();
 			put(h, q);
 			ask_next(h);
 			return;

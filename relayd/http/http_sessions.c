@@ -89,34 +89,33 @@ static void
 write_busy_workers(
     struct buf *b, const struct http *h, const struct question *q)
 {
-	json_text_open(b, "busy_workers", '[');
+	json_open(b, "busy_workers", '[');
 	for (unsigned i = 0; i < h->view.threads.n; i++)
 		if (q->is_busy[i] &&
 		    h->view.threads.all[i].kind == THREAD_WORKER)
-			json_text_number(
-			    b, NULL, h->view.threads.all[i].number);
-	json_text_close(b, ']');
+			json_add_number(b, NULL, h->view.threads.all[i].number);
+	json_close(b, ']');
 }
 
 static void
 write_sessions(struct buf *b, const struct http *h, const struct question *q,
     const struct found *f)
 {
-	json_text_open(b, NULL, '{');
-	json_text_open(b, "sessions", '[');
+	json_open(b, NULL, '{');
+	json_open(b, "sessions", '[');
 	for (unsigned i = 0; i < f->n; i++) {
-		json_text_open(b, NULL, '{');
+		json_open(b, NULL, '{');
 		json_write_session(b, f->all[i]);
-		json_text_close(b, '}');
+		json_close(b, '}');
 	}
-	json_text_close(b, ']');
+	json_close(b, ']');
 	if (f->has_more && f->n > 0)
-		json_text_number(b, "next", f->all[f->n - 1]->id);
+		json_add_number(b, "next", f->all[f->n - 1]->id);
 	else
-		json_text_null(b, "next");
+		json_add_null(b, "next");
 	write_busy_workers(b, h, q);
-	json_text_number(b, "closed_forgotten", h->closed.forgotten);
-	json_text_close(b, '}');
+	json_add_number(b, "closed_forgotten", h->closed.forgotten);
+	json_close(b, '}');
 }
 
 static void
@@ -130,7 +129,7 @@ answer_sessions(struct http *h, struct question *q)
 		server_answer_text(q->request, 503, API_NO_MEMORY);
 	} else {
 		write_sessions(&b, h, q, &f);
-		api_answer_buf(q->request, "application/json", &b);
+		api_answer_json(q->request, &b);
 	}
 	free(f.all);
 }
@@ -198,38 +197,38 @@ write_messages(struct buf *b, const struct http *h, uint64_t id)
 	const struct events *e = &h->events;
 	const struct event_line *l;
 
-	json_text_open(b, "messages", '[');
+	json_open(b, "messages", '[');
 	for (uint64_t n = e->last - e->n + 1; n <= e->last; n++) {
 		l = events_get(e, n);
 		if (l == NULL || l->session != id)
 			continue;
 		/* Its data, an object, with one member more in front. */
-		json_text_open(b, NULL, '{');
-		json_text_string(b, "event", l->kind);
+		json_open(b, NULL, '{');
+		json_add_string(b, "event", l->kind);
 		buf_u8(b, ',');
 		buf_bytes(b, l->data + 1, strlen(l->data + 1));
 	}
-	json_text_close(b, ']');
+	json_close(b, ']');
 }
 
 static void
 write_session(struct buf *b, const struct http *h, const struct question *q,
     const struct session_info *s, const struct info *streams)
 {
-	json_text_open(b, NULL, '{');
+	json_open(b, NULL, '{');
 	json_write_session(b, s);
 	if (streams != NULL) {
-		json_text_open(b, "streams", '[');
+		json_open(b, "streams", '[');
 		json_write_streams(b, streams);
-		json_text_close(b, ']');
+		json_close(b, ']');
 	}
-	json_text_open(b, "viewers", '[');
+	json_open(b, "viewers", '[');
 	for (unsigned n = 0; n < THREADS_MAX; n++)
 		if (q->answers[n] != NULL)
 			json_write_viewers(b, q->answers[n]);
-	json_text_close(b, ']');
+	json_close(b, ']');
 	write_messages(b, h, s->id);
-	json_text_close(b, '}');
+	json_close(b, '}');
 }
 
 static void
@@ -254,7 +253,7 @@ answer_session(struct http *h, struct question *q)
 		return;
 	}
 	write_session(&b, h, q, s, streams);
-	api_answer_buf(q->request, "application/json", &b);
+	api_answer_json(q->request, &b);
 }
 
 void
@@ -290,7 +289,7 @@ answer_metrics(struct http *h, struct question *q)
 			flat[i] = *f.all[i];
 		metrics_write(&b, &h->view);
 		metrics_write_sessions(&b, flat, f.n);
-		api_answer_buf(q->request, METRICS_TYPE, &b);
+		api_answer_buf(q->request, 200, METRICS_TYPE, &b);
 	}
 	free(flat);
 	free(f.all);

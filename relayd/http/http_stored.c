@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is on the disk, and orders about it: the retention thread is asked. */
+#include <assert.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
@@ -36,104 +37,97 @@ on_stored_limit(evutil_socket_t fd, short what, void *arg)
 {
 	struct stored_question *q = arg;
 
-	json_begin();
 	api_answer_error(q->request, 503, "the disk does not answer in time");
 	free_stored_question(q);
 }
 
+/* The members of I; IS_DELETED: in a list of what was deleted. */
 static void
-set_number(json_t *j, const char *name, uint64_t n)
+write_item(struct buf *b, const struct stored_item *i, bool is_deleted)
 {
-	(void)json_object_set_new(j, name, json_integer((json_int_t)n));
-}
-
-/* IS_DELETED: of a list of those. */
-static json_t *
-json_of_item(const struct stored_item *i, bool is_deleted)
-{
-	json_t *j = json_object();
-
-	(void)json_object_set_new(j, "path", json_of_text(i->path));
-	(void)json_object_set_new(j, "session", json_of_text(i->session));
-	(void)json_object_set_new(j, "host", json_of_text(i->host));
-	(void)json_object_set_new(j, "kind", json_string(i->kind));
-	set_number(j, "begin_ns", i->began_ns);
-	set_number(j, "end_ns", i->ended_ns);
-	set_number(j, "bytes", i->bytes);
+	json_open(b, NULL, '{');
+	json_add_string(b, "path", i->path);
+	json_add_string(b, "session", i->session);
+	json_add_string(b, "host", i->host);
+	json_add_string(b, "kind", i->kind);
+	json_add_number(b, "begin_ns", i->began_ns);
+	json_add_number(b, "end_ns", i->ended_ns);
+	json_add_number(b, "bytes", i->bytes);
 	if (is_deleted) {
-		(void)json_object_set_new(
-		    j, "reason", json_string(deleted_names[i->reason]));
-		return j;
+		json_add_string(b, "reason", deleted_names[i->reason]);
+	} else {
+		json_add_bool(b, "kept", i->is_kept);
+		json_add_string(
+		    b, "state", i->is_active ? "active" : "finished");
+		json_add_bool(b, "unreadable", i->is_unreadable);
 	}
-	(void)json_object_set_new(j, "kept", json_boolean(i->is_kept));
-	(void)json_object_set_new(
-	    j, "state", json_string(i->is_active ? "active" : "finished"));
-	(void)json_object_set_new(
-	    j, "unreadable", json_boolean(i->is_unreadable));
-	return j;
+	json_close(b, '}');
 }
 
-static json_t *
-json_of_items(const struct stored_info *i, bool are_deleted)
+static void
+write_items(struct buf *b, const char *name, const struct stored_info *i,
+    bool are_deleted)
 {
-	json_t *all = json_array();
-
+	json_open(b, name, '[');
 	for (unsigned n = 0; n < i->n_items; n++)
-		(void)json_array_append_new(
-		    all, json_of_item(&i->items[n], are_deleted));
-	return all;
+		write_item(b, &i->items[n], are_deleted);
+	json_close(b, ']');
 }
 
 static void
-answer_list(struct evhttp_request *r, const struct stored_info *i)
+write_list(struct buf *b, const struct stored_info *i)
 {
-	const uint64_t last = i->n_items == 0 ? 0
-					      : i->items[i->n_items - 1].number;
-	json_t *j = json_object();
-
-	(void)json_object_set_new(j, "stored", json_of_items(i, false));
-	(void)json_object_set_new(j, "next",
-	    i->has_more ? json_integer((json_int_t)last) : json_null());
-	api_answer_json(r, 200, j);
+	json_open(b, NULL, '{');
+	write_items(b, "stored", i, false);
+	if (i->has_more)
+		json_add_number(b, "next",
+		    i->n_items == 0 ? 0 : i->items[i->n_items - 1].number);
+	else
+		json_add_null(b, "next");
+	json_close(b, '}');
 }
 
 static void
-answer_vacuum(struct evhttp_request *r, const struct stored_info *i)
+write_vacuum(struct buf *b, const struct stored_info *i)
 {
-	json_t *j = json_object();
-
-	(void)json_object_set_new(j, "dry_run", json_boolean(i->is_dry));
-	(void)json_object_set_new(j, "limits", json_of_limits(&i->figures));
-	set_number(j, "use_bytes", i->figures.use_bytes);
-	set_number(j, "free_bytes", i->figures.free_bytes);
-	(void)json_object_set_new(j, "deleted", json_of_items(i, true));
-	set_number(j, "deleted_bytes", i->deleted_bytes);
-	(void)json_object_set_new(j, "has_more", json_boolean(i->has_more));
-	(void)json_object_set_new(j, "done", json_boolean(i->is_done));
-	api_answer_json(r, 200, j);
+	json_open(b, NULL, '{');
+	json_add_bool(b, "dry_run", i->is_dry);
+	json_write_limits(b, &i->figures);
+	json_add_number(b, "use_bytes", i->figures.use_bytes);
+	json_add_number(b, "free_bytes", i->figures.free_bytes);
+	write_items(b, "deleted", i, true);
+	json_add_number(b, "deleted_bytes", i->deleted_bytes);
+	json_add_bool(b, "has_more", i->has_more);
+	json_add_bool(b, "done", i->is_done);
+	json_close(b, '}');
 }
 
 static void
 answer_request(struct evhttp_request *r, const struct stored_info *i)
 {
-	json_begin();
+	struct buf b = { 0 };
+
+	assert(i->wish != STORED_SUMMARY);
 	if (i->st == E_NOENT)
 		api_answer_error(r, 404, "nothing is noted at that path");
 	else if (i->st == E_REFUSED)
 		api_answer_error(r, 503,
 		    "the relay has no notes of its traces: those in its "
 		    "--state-dir cannot be used, or another relay uses them");
-	else if (i->st == E_NOMEM)
+	else if (i->st == E_NOMEM ||
+		 (i->wish == STORED_KEEP && i->n_items == 0))
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else if (i->st != OK)
 		api_answer_error(r, 503, "the note cannot be written");
-	else if (i->wish == STORED_LIST)
-		answer_list(r, i);
-	else if (i->wish == STORED_VACUUM)
-		answer_vacuum(r, i);
-	else
-		api_answer_json(r, 200,
-		    i->n_items == 0 ? NULL : json_of_item(&i->items[0], false));
+	else {
+		if (i->wish == STORED_LIST)
+			write_list(&b, i);
+		else if (i->wish == STORED_VACUUM)
+			write_vacuum(&b, i);
+		else
+			write_item(&b, &i->items[0], false);
+		api_answer_json(r, &b);
+	}
 }
 
 static void
@@ -403,7 +397,6 @@ stored_ask_no_more(struct http *h)
 	h->retention = NULL;
 	while (!list_empty(&h->stored)) {
 		q = list_first(&h->stored, struct stored_question, node);
-		json_begin();
 		api_answer_error(q->request, 503, "the relay ends");
 		free_stored_question(q);
 	}

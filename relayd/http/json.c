@@ -5,9 +5,8 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "proto/live.h"
@@ -21,7 +20,7 @@ add(struct buf *b, const char *text)
 	buf_bytes(b, text, strlen(text));
 }
 
-/* What stands before a value. */
+/* Write what precedes a value: a comma, and the name. */
 static void
 name_of(struct buf *b, const char *name)
 {
@@ -38,14 +37,14 @@ name_of(struct buf *b, const char *name)
 }
 
 void
-json_text_open(struct buf *b, const char *name, char bracket)
+json_open(struct buf *b, const char *name, char bracket)
 {
 	name_of(b, name);
 	buf_u8(b, (uint8_t)bracket);
 }
 
 void
-json_text_close(struct buf *b, char bracket)
+json_close(struct buf *b, char bracket)
 {
 	buf_u8(b, (uint8_t)bracket);
 }
@@ -65,28 +64,41 @@ digits(struct buf *b, uint64_t n, unsigned width)
 }
 
 void
-json_text_number(struct buf *b, const char *name, uint64_t n)
+json_add_number(struct buf *b, const char *name, uint64_t n)
 {
 	name_of(b, name);
 	digits(b, n, 1);
 }
 
 void
-json_text_bool(struct buf *b, const char *name, bool is)
+json_add_bool(struct buf *b, const char *name, bool is)
 {
 	name_of(b, name);
 	add(b, is ? "true" : "false");
 }
 
+/* With 17 digits, so that each double is the same when it is read. */
 void
-json_text_null(struct buf *b, const char *name)
+json_add_real(struct buf *b, const char *name, double n)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.17g", n);
+	name_of(b, name);
+	add(b, text);
+	if (strpbrk(text, ".e") == NULL)
+		add(b, ".0");
+}
+
+void
+json_add_null(struct buf *b, const char *name)
 {
 	name_of(b, name);
 	add(b, "null");
 }
 
 void
-json_text_string(struct buf *b, const char *name, const char *text)
+json_add_string(struct buf *b, const char *name, const char *text)
 {
 	name_of(b, name);
 	buf_u8(b, '"');
@@ -95,7 +107,7 @@ json_text_string(struct buf *b, const char *name, const char *text)
 }
 
 void
-json_text_seconds(struct buf *b, const char *name, uint64_t ns)
+json_add_seconds(struct buf *b, const char *name, uint64_t ns)
 {
 	name_of(b, name);
 	digits(b, ns / NS_PER_S, 1);
@@ -127,60 +139,6 @@ news_name(enum news_kind kind)
 	return news_names[kind].name;
 }
 
-/* jansson is used by the HTTP thread only. */
-static bool lacks_memory;
-
-static void *
-allocate(size_t n)
-{
-	void *p = malloc(n);
-
-	lacks_memory |= p == NULL;
-	return p;
-}
-
-void
-json_init(void)
-{
-	json_set_alloc_funcs(allocate, free);
-	/* Now, as it may open /dev/urandom. */
-	json_object_seed(0);
-}
-
-void
-json_begin(void)
-{
-	lacks_memory = false;
-}
-
-bool
-json_is_whole(void)
-{
-	return !lacks_memory;
-}
-
-/* Without what is no UTF-8. */
-static json_t *
-repaired(const char *text)
-{
-	struct buf b = { 0 };
-	json_t *j = NULL;
-
-	text_utf8(&b, text);
-	if (!b.bad)
-		j = json_stringn((const char *)buf_data(&b), buf_len(&b));
-	buf_free(&b);
-	return j;
-}
-
-json_t *
-json_of_text(const char *text)
-{
-	json_t *j = json_string(text);
-
-	return j != NULL ? j : repaired(text);
-}
-
 /* Members of what was recorded. */
 static const struct {
 	const char *name;
@@ -207,40 +165,40 @@ static void
 write_sums(struct buf *b, const struct sums *s)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(sums); i++)
-		json_text_number(b, sums[i].name, sum_at(s, i));
-	json_text_number(b, "lost_packets", sums_lost(s));
-	json_text_open(b, "lost_by_cause", '{');
+		json_add_number(b, sums[i].name, sum_at(s, i));
+	json_add_number(b, "lost_packets", sums_lost(s));
+	json_open(b, "lost_by_cause", '{');
 	for (unsigned i = 0; i < LOSSES; i++)
 		if (s->lost[i] > 0)
-			json_text_number(b, loss_names[i], s->lost[i]);
-	json_text_close(b, '}');
+			json_add_number(b, loss_names[i], s->lost[i]);
+	json_close(b, '}');
 }
 
 void
 json_write_session(struct buf *b, const struct session_info *s)
 {
-	json_text_number(b, "id", s->id);
-	json_text_string(b, "host", s->host);
-	json_text_string(b, "name", s->name);
-	json_text_string(b, "state", state_names[s->state]);
+	json_add_number(b, "id", s->id);
+	json_add_string(b, "host", s->host);
+	json_add_string(b, "name", s->name);
+	json_add_string(b, "state", state_names[s->state]);
 	if (s->state == SESSION_CLOSED) {
-		json_text_string(b, "why", why_names[s->why]);
-		json_text_string(b, "why_text", why_texts[s->why]);
-		json_text_number(b, "ended", s->ended_s);
+		json_add_string(b, "why", why_names[s->why]);
+		json_add_string(b, "why_text", why_texts[s->why]);
+		json_add_number(b, "ended", s->ended_s);
 	}
-	json_text_string(b, "path", s->path);
-	json_text_string(b, "peer", s->peer);
-	json_text_number(b, "worker", s->worker);
-	json_text_number(b, "minor", s->minor);
-	json_text_string(b, "transport", s->is_udp ? "udp" : "tcp");
-	json_text_number(b, "live_timer_us", s->live_timer_us);
-	json_text_bool(b, "is_snapshot", s->is_snapshot);
-	json_text_number(b, "began", s->began_s);
-	json_text_seconds(b, "duration_seconds", s->duration_ns);
-	json_text_number(b, "open_streams", s->streams);
-	json_text_number(b, "open_viewers", s->viewers);
-	json_text_number(b, "held_bytes", s->held_bytes);
-	json_text_number(b, "sent_bytes", s->sent_bytes);
+	json_add_string(b, "path", s->path);
+	json_add_string(b, "peer", s->peer);
+	json_add_number(b, "worker", s->worker);
+	json_add_number(b, "minor", s->minor);
+	json_add_string(b, "transport", s->is_udp ? "udp" : "tcp");
+	json_add_number(b, "live_timer_us", s->live_timer_us);
+	json_add_bool(b, "is_snapshot", s->is_snapshot);
+	json_add_number(b, "began", s->began_s);
+	json_add_seconds(b, "duration_seconds", s->duration_ns);
+	json_add_number(b, "open_streams", s->streams);
+	json_add_number(b, "open_viewers", s->viewers);
+	json_add_number(b, "held_bytes", s->held_bytes);
+	json_add_number(b, "sent_bytes", s->sent_bytes);
 	write_sums(b, &s->sums);
 }
 
@@ -251,14 +209,14 @@ json_write_streams(struct buf *b, const struct info *i)
 
 	for (unsigned n = 0; n < i->n_streams; n++) {
 		t = &i->streams[n];
-		json_text_open(b, NULL, '{');
-		json_text_string(b, "name", t->name);
-		json_text_bool(b, "is_metadata", t->is_metadata);
-		json_text_number(b, "written_bytes", t->written_bytes);
-		json_text_number(b, "written_packets", t->written_packets);
-		json_text_number(b, "lost_packets", t->lost_packets);
-		json_text_number(b, "held_bytes", t->held_bytes);
-		json_text_close(b, '}');
+		json_open(b, NULL, '{');
+		json_add_string(b, "name", t->name);
+		json_add_bool(b, "is_metadata", t->is_metadata);
+		json_add_number(b, "written_bytes", t->written_bytes);
+		json_add_number(b, "written_packets", t->written_packets);
+		json_add_number(b, "lost_packets", t->lost_packets);
+		json_add_number(b, "held_bytes", t->held_bytes);
+		json_close(b, '}');
 	}
 }
 
@@ -269,11 +227,11 @@ json_write_viewers(struct buf *b, const struct info *i)
 
 	for (unsigned n = 0; n < i->n_viewers; n++) {
 		v = &i->viewers[n];
-		json_text_open(b, NULL, '{');
-		json_text_string(b, "peer", v->peer);
-		json_text_number(b, "streams", v->streams);
-		json_text_number(b, "lost_packets", v->lost_packets);
-		json_text_close(b, '}');
+		json_open(b, NULL, '{');
+		json_add_string(b, "peer", v->peer);
+		json_add_number(b, "streams", v->streams);
+		json_add_number(b, "lost_packets", v->lost_packets);
+		json_close(b, '}');
 	}
 }
 
@@ -282,43 +240,41 @@ json_write_news(struct buf *b, const struct news *n)
 {
 	const struct session_info *s = n->session;
 
-	json_text_open(b, NULL, '{');
-	json_text_number(b, "time", clock_wall_s());
-	/* Who is deleted may be of another run of the relay. */
+	json_open(b, NULL, '{');
+	json_add_number(b, "time", clock_wall_s());
+	/* A deleted session may be of another run of the relay. */
 	if (n->kind != NEWS_DELETED)
-		json_text_number(b, "id", s->id);
-	json_text_string(b, "host", s->host);
-	json_text_string(b, "name", s->name);
+		json_add_number(b, "id", s->id);
+	json_add_string(b, "host", s->host);
+	json_add_string(b, "name", s->name);
 	switch (n->kind) {
 	case NEWS_SESSION_BEGAN:
-		json_text_string(b, "peer", s->peer);
+		json_add_string(b, "peer", s->peer);
 		break;
 	case NEWS_SESSION_ENDED:
-		json_text_string(b, "why", why_names[s->why]);
-		json_text_seconds(b, "duration_seconds", s->duration_ns);
+		json_add_string(b, "why", why_names[s->why]);
+		json_add_seconds(b, "duration_seconds", s->duration_ns);
 		write_sums(b, &s->sums);
 		break;
 	case NEWS_SESSION_ROTATED:
 		break;
 	case NEWS_PACKETS_LOST:
-		json_text_number(b, "lost_packets", n->n);
-		json_text_string(b, "cause", loss_names[n->cause]);
+		json_add_number(b, "lost_packets", n->n);
+		json_add_string(b, "cause", loss_names[n->cause]);
 		break;
 	case NEWS_VIEWER_CAME:
 	case NEWS_VIEWER_WENT:
-		json_text_string(b, "peer", n->viewer);
-		json_text_number(b, "open_viewers", s->viewers);
+		json_add_string(b, "peer", n->viewer);
+		json_add_number(b, "open_viewers", s->viewers);
 		break;
 	case NEWS_DELETED:
-		json_text_string(b, "path", s->path);
-		json_text_number(b, "bytes", s->sums.written_bytes);
-		json_text_string(b, "reason", n->reason);
+		json_add_string(b, "path", s->path);
+		json_add_number(b, "bytes", s->sums.written_bytes);
+		json_add_string(b, "reason", n->reason);
 		break;
 	}
-	json_text_close(b, '}');
+	json_close(b, '}');
 }
-
-/* /api/v1/status: members have the names of the metrics. */
 
 static const struct {
 	const char *metric, *label, *value;
@@ -328,84 +284,96 @@ static const struct {
 #undef STAT
 };
 
+/* Rows of one metric follow each other in the table. */
+static bool
+is_same_metric(unsigned a, unsigned b)
+{
+	return b < STATS && strcmp(totals[a].metric, totals[b].metric) == 0;
+}
+
 static void
-set(json_t *j, const char *name, uint64_t n)
+write_rows(struct buf *b)
 {
-	(void)json_object_set_new(j, name, json_integer((json_int_t)n));
-}
+	for (unsigned i = 0; i < STATS; i++) {
+		const bool is_labelled = *totals[i].label != '\0';
 
-/* The object that is called NAME in J; it is made if it is not there. NULL: no
- * memory. */
-static json_t *
-child(json_t *j, const char *name)
-{
-	/* Without memory it is not set, and gone. */
-	if (json_object_get(j, name) == NULL)
-		(void)json_object_set_new(j, name, json_object());
-	return json_object_get(j, name);
-}
-
-static json_t *
-all_totals(void)
-{
-	json_t *j = json_object();
-
-	for (unsigned i = 0; i < STATS; i++)
-		set(*totals[i].label == '\0' ? j : child(j, totals[i].metric),
-		    *totals[i].label == '\0' ? totals[i].metric
-					     : totals[i].value,
+		if (is_labelled && (i == 0 || !is_same_metric(i, i - 1)))
+			json_open(b, totals[i].metric, '{');
+		json_add_number(b,
+		    is_labelled ? totals[i].value : totals[i].metric,
 		    view_sum((enum stats_row)i));
-	for (unsigned p = 0; p < STATS_PORTS; p++) {
-		set(child(j, "connections"), stats_port_names[p],
+		if (is_labelled && !is_same_metric(i, i + 1))
+			json_close(b, '}');
+	}
+}
+
+static void
+write_live_requests(struct buf *b)
+{
+	bool is_open;
+
+	json_open(b, "live_requests_total", '{');
+	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++) {
+		is_open = false;
+		for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++) {
+			if (live_status_name(cmd, st) == NULL ||
+			    (st == 0 && live_status_name(cmd, 1) != NULL))
+				continue;
+			if (!is_open)
+				json_open(b, live_row(cmd)->name, '{');
+			is_open = true;
+			json_add_number(b, live_status_name(cmd, st),
+			    view_live_requests(cmd, st));
+		}
+		if (is_open)
+			json_close(b, '}');
+	}
+	json_close(b, '}');
+}
+
+static void
+write_totals(struct buf *b)
+{
+	json_open(b, "totals", '{');
+	write_rows(b);
+	json_open(b, "connections", '{');
+	for (unsigned p = 0; p < STATS_PORTS; p++)
+		json_add_number(b, stats_port_names[p],
 		    stats_connections((enum stats_port)p));
+	json_close(b, '}');
+	json_open(b, "refused_total", '{');
+	for (unsigned p = 0; p < STATS_PORTS; p++) {
+		json_open(b, stats_port_names[p], '{');
 		for (unsigned why = 0; why < REFUSALS; why++)
-			set(child(
-				child(j, "refused_total"), stats_port_names[p]),
-			    refusal_names[why],
+			json_add_number(b, refusal_names[why],
 			    stats_refusals(
 				(enum stats_port)p, (enum refusal)why));
+		json_close(b, '}');
 	}
-	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++)
-		for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++)
-			if (live_status_name(cmd, st) != NULL &&
-			    (st > 0 || live_status_name(cmd, 1) == NULL))
-				set(child(child(j, "live_requests_total"),
-					live_row(cmd)->name),
-				    live_status_name(cmd, st),
-				    view_live_requests(cmd, st));
-	return j;
+	json_close(b, '}');
+	write_live_requests(b);
+	json_close(b, '}');
 }
 
-static json_t *
-all_rates(const struct view *v)
+void
+json_write_history(struct buf *b, const struct history *h)
 {
-	json_t *j = json_object();
-
-	for (unsigned i = 0; i < RATES; i++)
-		(void)json_object_set_new(
-		    j, view_rate_names[i], json_real(v->rates[i]));
-	return j;
-}
-
-json_t *
-json_of_history(const struct history *h)
-{
-	json_t *j = json_object(), *rates = child(j, "rates"), *one;
-
-	set(j, "interval_seconds", 1);
+	json_open(b, NULL, '{');
+	json_open(b, "rates", '{');
 	for (unsigned r = 0; r < RATES; r++) {
-		one = json_array();
+		json_open(b, view_rate_names[r], '[');
 		for (unsigned i = 0; i < h->n; i++)
-			(void)json_array_append_new(
-			    one, json_integer((json_int_t)history_at(
-				     h, i, (enum view_rate)r)));
-		(void)json_object_set_new(rates, view_rate_names[r], one);
+			json_add_number(
+			    b, NULL, history_at(h, i, (enum view_rate)r));
+		json_close(b, ']');
 	}
-	return j;
+	json_close(b, '}');
+	json_add_number(b, "interval_seconds", 1);
+	json_close(b, '}');
 }
 
-static json_t *
-listeners(const struct view *v)
+static void
+write_listeners(struct buf *b, const struct view *v)
 {
 	const struct {
 		const char *name, *path, *host;
@@ -417,163 +385,160 @@ listeners(const struct view *v)
 		{ "http", v->options->http_path, v->options->http.host,
 		    v->http },
 	};
-	json_t *j = json_object(), *one;
 
+	json_open(b, "listeners", '{');
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		one = child(j, all[i].name);
+		json_open(b, all[i].name, '{');
 		if (all[i].path[0] != '\0') {
-			(void)json_object_set_new(
-			    one, "path", json_of_text(all[i].path));
-			continue;
+			json_add_string(b, "path", all[i].path);
+		} else {
+			json_add_string(b, "host", all[i].host);
+			json_add_number(b, "port", all[i].port);
 		}
-		(void)json_object_set_new(
-		    one, "host", json_of_text(all[i].host));
-		set(one, "port", all[i].port);
+		json_close(b, '}');
 	}
-	return j;
+	json_close(b, '}');
 }
 
-static json_t *
-limits(const struct view *v)
+/* An object {"limit":LIMIT,"used":USED}. */
+static void
+write_limit(struct buf *b, const char *name, uint64_t limit, uint64_t used)
 {
-	json_t *j = json_object(), *one = child(j, "max_memory");
-
-	set(one, "limit", v->options->max_memory);
-	set(one, "used", view_memory(v));
-	one = child(j, "descriptors");
-	set(one, "limit", view_descriptors_limit(v));
-	set(one, "used", view_descriptors(v));
-	return j;
-}
-
-static json_t *
-number_or_null(bool is_there, uint64_t n)
-{
-	return is_there ? json_integer((json_int_t)n) : json_null();
-}
-
-json_t *
-json_of_limits(const struct stored_figures *f)
-{
-	const struct retention_limits *l = &f->limits;
-	json_t *j = json_object();
-
-	(void)json_object_set_new(
-	    j, "max_use", number_or_null(l->max_use > 0, l->max_use));
-	(void)json_object_set_new(j, "keep_free",
-	    number_or_null(f->keep_free_bytes > 0, f->keep_free_bytes));
-	(void)json_object_set_new(j, "max_age",
-	    number_or_null(l->max_age_ns > 0, l->max_age_ns / NS_PER_S));
-	(void)json_object_set_new(j, "keep_at_least",
-	    json_integer((json_int_t)(l->keep_at_least_ns / NS_PER_S)));
-	return j;
+	json_open(b, name, '{');
+	json_add_number(b, "limit", limit);
+	json_add_number(b, "used", used);
+	json_close(b, '}');
 }
 
 static void
-add_stored(json_t *j, const struct view *v)
+add_number_or_null(struct buf *b, const char *name, bool is_known, uint64_t n)
 {
-	json_t *oldest = v->oldest_path == NULL ? json_null() : json_object();
+	if (is_known)
+		json_add_number(b, name, n);
+	else
+		json_add_null(b, name);
+}
+
+void
+json_write_limits(struct buf *b, const struct stored_figures *f)
+{
+	const struct retention_limits *l = &f->limits;
+
+	json_open(b, "limits", '{');
+	add_number_or_null(b, "max_use", l->max_use > 0, l->max_use);
+	add_number_or_null(
+	    b, "keep_free", f->keep_free_bytes > 0, f->keep_free_bytes);
+	add_number_or_null(
+	    b, "max_age", l->max_age_ns > 0, l->max_age_ns / NS_PER_S);
+	json_add_number(b, "keep_at_least", l->keep_at_least_ns / NS_PER_S);
+	json_close(b, '}');
+}
+
+static void
+write_disk(struct buf *b, const struct view *v)
+{
 	uint64_t seconds = 0;
 	const bool fills = view_full_in(v, &seconds);
 
-	(void)json_object_set_new(
-	    j, "full_in_seconds", number_or_null(fills, seconds));
-	if (v->oldest_path != NULL) {
-		(void)json_object_set_new(
-		    oldest, "path", json_of_text(v->oldest_path));
-		set(oldest, "end_ns", v->oldest_ended_ns);
-		set(oldest, "bytes", v->oldest_bytes);
-	}
-	(void)json_object_set_new(j, "oldest", oldest);
-	if (!v->has_stored)
-		return;
-	set(j, "use_bytes", v->stored.use_bytes);
-	set(j, "directories", v->stored.directories);
-	set(j, "kept", v->stored.kept);
-	(void)json_object_set_new(j, "limits", json_of_limits(&v->stored));
-}
-
-static json_t *
-disk(const struct view *v)
-{
-	json_t *j = json_object();
-
-	(void)json_object_set_new(
-	    j, "output", json_of_text(v->options->output));
+	json_open(b, "disk", '{');
+	json_add_string(b, "output", v->options->output);
 	if (v->has_disk) {
-		set(j, "free_bytes", v->disk_free);
-		set(j, "total_bytes", v->disk_total);
+		json_add_number(b, "free_bytes", v->disk_free);
+		json_add_number(b, "total_bytes", v->disk_total);
 	}
-	add_stored(j, v);
-	return j;
+	add_number_or_null(b, "full_in_seconds", fills, seconds);
+	if (v->oldest_path == NULL) {
+		json_add_null(b, "oldest");
+	} else {
+		json_open(b, "oldest", '{');
+		json_add_string(b, "path", v->oldest_path);
+		json_add_number(b, "end_ns", v->oldest_ended_ns);
+		json_add_number(b, "bytes", v->oldest_bytes);
+		json_close(b, '}');
+	}
+	if (v->has_stored) {
+		json_add_number(b, "use_bytes", v->stored.use_bytes);
+		json_add_number(b, "directories", v->stored.directories);
+		json_add_number(b, "kept", v->stored.kept);
+		json_write_limits(b, &v->stored);
+	}
+	json_close(b, '}');
 }
 
-static json_t *
-all_threads(const struct view *v)
+static void
+write_threads(struct buf *b, const struct view *v)
 {
 	static const char *const kinds[] = { "main", "worker", "live_worker" };
-	json_t *all = json_array(), *j;
+	const unsigned n = v->phase == VIEW_SERVING ? v->threads.n : 0;
 
-	for (unsigned i = 0; v->phase == VIEW_SERVING && i < v->threads.n;
-	     i++) {
+	json_open(b, "threads", '[');
+	for (unsigned i = 0; i < n; i++) {
 		const struct thread *t = &v->threads.all[i];
 
-		j = json_object();
-		(void)json_object_set_new(
-		    j, "kind", json_string(kinds[t->kind]));
-		set(j, "number", t->number);
-		(void)json_object_set_new(j, "state",
-		    json_string(thread_is_stuck(t, NS_PER_S) ? "busy" : "ok"));
-		(void)json_array_append_new(all, j);
+		json_open(b, NULL, '{');
+		json_add_string(b, "kind", kinds[t->kind]);
+		json_add_number(b, "number", t->number);
+		json_add_string(
+		    b, "state", thread_is_stuck(t, NS_PER_S) ? "busy" : "ok");
+		json_close(b, '}');
 	}
-	return all;
+	json_close(b, ']');
 }
 
-/* For a day it is said what the last restart cut. */
-static json_t *
-state_text(const struct view *v, enum not_ready why)
+/* For a day after the start it says what the last restart cut. */
+static void
+write_state(struct buf *b, const struct view *v, enum not_ready why)
 {
 	const uint64_t cut = view_sum(STAT_sessions_cut);
-	const char *text = view_state_text(v, why);
+	const char *state = view_state_text(v, why);
+	char text[512];
 
-	if (why != READY || cut == 0 ||
-	    clock_now_ns() - v->started_ns > 24 * 3600 * NS_PER_S)
-		return json_string(text);
-	return json_sprintf("%s Sessions cut when the relay last ended: "
-			    "%" PRIu64 "; their tracers did not notice, so "
-			    "destroy and create them again.",
-	    text, cut);
+	json_add_string(b, "state", view_state(v, why));
+	if (why == READY && cut > 0 &&
+	    clock_now_ns() - v->started_ns <= 24 * 3600 * NS_PER_S) {
+		snprintf(text, sizeof(text),
+		    "%s Sessions cut when the relay last ended: %" PRIu64
+		    "; their tracers did not notice, so destroy and create "
+		    "them again.",
+		    state, cut);
+		state = text;
+	}
+	json_add_string(b, "state_text", state);
 }
 
-json_t *
-json_of_status(const struct view *v)
+void
+json_write_status(struct buf *b, const struct view *v)
 {
 	const enum not_ready why = view_not_ready(v);
-	json_t *j = json_object(), *reasons = json_array();
 
-	(void)json_object_set_new(j, "hostname", json_of_text(v->hostname));
-	(void)json_object_set_new(j, "version", json_string(PACKAGE_VERSION));
-	set(j, "start_time_seconds", v->started_s);
-	set(j, "uptime_seconds", (clock_now_ns() - v->started_ns) / NS_PER_S);
-	(void)json_object_set_new(
-	    j, "is_healthy", json_boolean(view_is_healthy(v)));
-	(void)json_object_set_new(j, "is_ready", json_boolean(why == READY));
+	json_open(b, NULL, '{');
+	json_add_string(b, "hostname", v->hostname);
+	json_add_string(b, "version", PACKAGE_VERSION);
+	json_add_number(b, "start_time_seconds", v->started_s);
+	json_add_number(
+	    b, "uptime_seconds", (clock_now_ns() - v->started_ns) / NS_PER_S);
+	json_add_bool(b, "is_healthy", view_is_healthy(v));
+	json_add_bool(b, "is_ready", why == READY);
+	json_open(b, "reasons", '[');
 	if (why != READY)
-		(void)json_array_append_new(
-		    reasons, json_string(view_reason(why)));
-	(void)json_object_set_new(j, "reasons", reasons);
-	(void)json_object_set_new(j, "state", json_string(view_state(v, why)));
-	(void)json_object_set_new(j, "state_text", state_text(v, why));
-	(void)json_object_set_new(j, "listeners", listeners(v));
-	(void)json_object_set_new(
-	    j, "admin_socket", json_of_text(v->admin_path));
-	(void)json_object_set_new(j, "totals", all_totals());
-	(void)json_object_set_new(j, "rates", all_rates(v));
-	(void)json_object_set_new(j, "disk", disk(v));
-	(void)json_object_set_new(j, "limits", limits(v));
-	(void)json_object_set_new(j, "threads", all_threads(v));
-	set(j, "resident_memory_bytes", view_resident(v));
-	(void)json_object_set_new(
-	    j, "cpu_seconds_total", json_real(view_cpu_seconds()));
-	return j;
+		json_add_string(b, NULL, view_reason(why));
+	json_close(b, ']');
+	write_state(b, v, why);
+	write_listeners(b, v);
+	json_add_string(b, "admin_socket", v->admin_path);
+	write_totals(b);
+	json_open(b, "rates", '{');
+	for (unsigned i = 0; i < RATES; i++)
+		json_add_real(b, view_rate_names[i], v->rates[i]);
+	json_close(b, '}');
+	write_disk(b, v);
+	json_open(b, "limits", '{');
+	write_limit(b, "max_memory", v->options->max_memory, view_memory(v));
+	write_limit(
+	    b, "descriptors", view_descriptors_limit(v), view_descriptors(v));
+	json_close(b, '}');
+	write_threads(b, v);
+	json_add_number(b, "resident_memory_bytes", view_resident(v));
+	json_add_real(b, "cpu_seconds_total", view_cpu_seconds());
+	json_close(b, '}');
 }

@@ -30,7 +30,7 @@ text_add(struct buf *b, const char *fmt, ...)
 	buf_added(b, (size_t)n);
 }
 
-enum kind { PLAIN, LABEL, JSON };
+enum kind { LABEL, JSON };
 
 /* How many bytes from P on are letters, digits and the like, which no kind
  * escapes. */
@@ -65,17 +65,11 @@ add_text(struct buf *b, const char *text, enum kind kind)
 			text_add(b, "\\u%04x", *p);
 		else if (kind == LABEL && *p == '\n')
 			buf_bytes(b, "\\n", 2);
-		else if (kind != PLAIN && (*p == '"' || *p == '\\'))
+		else if (*p == '"' || *p == '\\')
 			buf_bytes(b, *p == '"' ? "\\\"" : "\\\\", 2);
 		else
 			buf_bytes(b, p, n);
 	}
-}
-
-void
-text_utf8(struct buf *b, const char *text)
-{
-	add_text(b, text, PLAIN);
 }
 
 void

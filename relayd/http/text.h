@@ -8,8 +8,6 @@
 #include "common/compiler.h"
 
 void text_add(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* TEXT; bytes that are no UTF-8 become U+FFFD. */
-void text_utf8(struct buf *b, const char *text);
 /* VALUE of a label of Prometheus, escaped, without its quotes. Bytes that are
  * not UTF-8 become U+FFFD, here and below. */
 void text_label(struct buf *b, const char *value);

@@ -115,20 +115,20 @@ START_TEST(json_is_text)
 {
 	struct buf b = { 0 };
 
-	json_text_open(&b, NULL, '{');
-	json_text_open(&b, "empty", '[');
-	json_text_close(&b, ']');
-	json_text_string(&b, "s", "a\"b\\c\n\x1f\x7f{[\xc3\xa9\xff");
-	json_text_open(&b, "list", '[');
-	json_text_number(&b, NULL, 0);
-	json_text_number(&b, NULL, UINT64_MAX);
-	json_text_bool(&b, NULL, true);
-	json_text_open(&b, NULL, '{');
-	json_text_seconds(&b, "t", 61 * NS_PER_S + 4 * NS_PER_MS);
-	json_text_close(&b, '}');
-	json_text_close(&b, ']');
-	json_text_null(&b, "n");
-	json_text_close(&b, '}');
+	json_open(&b, NULL, '{');
+	json_open(&b, "empty", '[');
+	json_close(&b, ']');
+	json_add_string(&b, "s", "a\"b\\c\n\x1f\x7f{[\xc3\xa9\xff");
+	json_open(&b, "list", '[');
+	json_add_number(&b, NULL, 0);
+	json_add_number(&b, NULL, UINT64_MAX);
+	json_add_bool(&b, NULL, true);
+	json_open(&b, NULL, '{');
+	json_add_seconds(&b, "t", 61 * NS_PER_S + 4 * NS_PER_MS);
+	json_close(&b, '}');
+	json_close(&b, ']');
+	json_add_null(&b, "n");
+	json_close(&b, '}');
 	ck_assert_str_eq(taken(&b),
 	    "{\"empty\":[],\"s\":\"a\\\"b\\\\c\\u000a\\u001f\x7f{[\xc3\xa9"
 	    "\xef\xbf\xbd\",\"list\":[0,18446744073709551615,true,"
