@@ -197,7 +197,7 @@ open_sink(struct capture *c)
 		.rotate_ns = o->rotate_ns };
 	const struct sink_file_config file = { .uri = o->write,
 		.compression = o->compression,
-		.level = (int)o->level };
+		.level = o->level };
 	char why[SINK_ERROR_MAX];
 	enum status st;
 

@@ -31,7 +31,7 @@ open_output(struct conversion *c)
 	const struct sink_config config = { 0 };
 	const struct sink_file_config file = { .uri = o->write,
 		.compression = o->compression,
-		.level = (int)o->level };
+		.level = o->level };
 
 	return sink_file_create(&c->sink, &config, &file, c->error);
 }

@@ -53,7 +53,7 @@ check_output(struct capture_options *o, uint64_t given)
 		return option_refuse(&table,
 		    "exactly one of --relay, --output and --write is required");
 	if (o->level == 0) {
-		o->compression = WRITER_PLAIN;
+		o->compression = SINK_PLAIN;
 		given &= ~(UINT64_C(1) << OPT_COMPRESS);
 	}
 	if (option_need(&table, given, of_relay, ARRAY_LEN(of_relay),
@@ -115,7 +115,7 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 		.threads = 1,
 		.flush_ns = FLUSH_NS,
 		.checksums = ANON_BLANK,
-		.compression = WRITER_GZIP };
+		.compression = SINK_GZIP };
 	st = option_parse(&table, o, argc, argv, &words);
 	o->is_done = words.is_done || o->lists_formats;
 	if (st != OK || o->is_done)

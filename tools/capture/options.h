@@ -9,7 +9,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/capture/pipeline.h"
-#include "tools/capture/writer.h"
+#include "tools/capture/sink.h"
 #include "tools/client/url.h"
 
 /* Inputs of one trace. */
@@ -40,7 +40,7 @@ struct capture_options {
 	const char *hostname; /* NULL: this host's */
 	uint64_t flush_ns;
 	uint64_t rotate_bytes, rotate_ns; /* 0: never */
-	enum writer_compression compression;
+	enum sink_compression compression;
 	unsigned level;
 
 	uint64_t count, duration_ns; /* 0: no limit */

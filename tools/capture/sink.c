@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct ctf_packet
 sink_header(
@@ -49,6 +50,36 @@ sink_count(struct sink *sink, const struct chunk *c)
 void
 sink_destroy(struct sink *sink)
 {
-	if (sink != NULL)
-		sink->ops->destroy(sink);
+	if (sink == NULL)
+		return;
+	sink->ops->destroy(sink);
+	free(sink);
+}
+
+void *
+sink_new(size_t size, const struct sink_ops *ops,
+    const struct sink_config *config, char why[SINK_ERROR_MAX])
+{
+	struct sink *sink = calloc(1, size);
+
+	if (sink == NULL) {
+		snprintf(why, SINK_ERROR_MAX, "%s", status_text(E_NOMEM));
+		return NULL;
+	}
+	sink->ops = ops;
+	sink->config = *config;
+	return sink;
+}
+
+enum status
+sink_opened(struct sink **out, struct sink *sink, enum status st,
+    char why[SINK_ERROR_MAX])
+{
+	*out = st == OK ? sink : NULL;
+	if (st == OK)
+		return OK;
+	snprintf(why, SINK_ERROR_MAX, "%s",
+	    sink->error[0] != '\0' ? sink->error : status_text(st));
+	sink_destroy(sink);
+	return st;
 }

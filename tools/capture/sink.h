@@ -13,7 +13,6 @@
 #include "tools/capture/chunk.h"
 #include "tools/capture/ctf.h"
 #include "tools/capture/record.h"
-#include "tools/capture/writer.h"
 
 #define SINK_ERROR_MAX 640
 #define SINK_POLLFDS 2
@@ -37,6 +36,7 @@ struct sink_ops {
 	enum status (*work)(struct sink *sink);
 	/* Complete the output. */
 	enum status (*finish)(struct sink *sink);
+	/* Release everything except the memory of the sink. */
 	void (*destroy)(struct sink *sink);
 };
 
@@ -70,6 +70,15 @@ enum status sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
 void sink_count(struct sink *sink, const struct chunk *c);
 void sink_destroy(struct sink *sink); /* NULL is fine */
 
+/* For the functions below: a struct of SIZE bytes that begins with its sink;
+ * NULL without memory, and WHY says so. */
+void *sink_new(size_t size, const struct sink_ops *ops,
+    const struct sink_config *config, char why[SINK_ERROR_MAX]);
+/* ST is the result of opening SINK: sets *OUT, or copies the error to WHY and
+ * destroys the sink. Returns ST. */
+enum status sink_opened(struct sink **out, struct sink *sink, enum status st,
+    char why[SINK_ERROR_MAX]) MUST_CHECK;
+
 struct sink_dir_config {
 	const char *path;
 	uint64_t rotate_bytes, rotate_ns; /* 0: never */
@@ -89,10 +98,18 @@ enum status sink_relay_create(struct sink **out,
     const struct sink_config *config, const struct sink_relay_config *relay,
     char why[SINK_ERROR_MAX]) MUST_CHECK;
 
+enum sink_compression {
+	SINK_GZIP,
+	SINK_BZIP2,
+	SINK_LZO,
+	SINK_XZ,
+	SINK_PLAIN,
+};
+
 struct sink_file_config {
 	const char *uri; /* of libtrace; borrowed */
-	enum writer_compression compression;
-	int level;
+	enum sink_compression compression;
+	unsigned level; /* 0 to 9 */
 };
 /* Takes records. */
 enum status sink_file_create(struct sink **out,

@@ -189,7 +189,6 @@ destroy(struct sink *sink)
 		close(d->base);
 	buf_free(&d->metadata);
 	free(d->streams);
-	free(d);
 }
 
 static const struct sink_ops ops = {
@@ -206,12 +205,12 @@ prepare_files(struct sink_dir *d)
 
 	d->streams = calloc(n, sizeof(*d->streams));
 	if (d->streams == NULL)
-		return sink_fail(&d->sink, E_NOMEM, "out of memory");
+		return E_NOMEM;
 	for (unsigned i = 0; i < n; i++)
 		d->streams[i].fd = -1;
 	st = ctf_metadata(&d->metadata, &d->sink.config.trace);
 	if (st != OK)
-		return sink_fail(&d->sink, st, "%s", status_text(st));
+		return st;
 	return trace_dir_open(
 	    &d->base, d->config.path, d->sink.error, sizeof(d->sink.error));
 }
@@ -220,23 +219,11 @@ enum status
 sink_dir_create(struct sink **out, const struct sink_config *config,
     const struct sink_dir_config *dir, char why[SINK_ERROR_MAX])
 {
-	struct sink_dir *d = calloc(1, sizeof(*d));
-	enum status st;
+	struct sink_dir *d = sink_new(sizeof(*d), &ops, config, why);
 
-	*out = NULL;
-	snprintf(why, SINK_ERROR_MAX, "%s", status_text(E_NOMEM));
 	if (d == NULL)
 		return E_NOMEM;
-	d->sink.ops = &ops;
-	d->sink.config = *config;
 	d->config = *dir;
 	d->base = d->dir = -1;
-	st = prepare_files(d);
-	if (st != OK) {
-		memcpy(why, d->sink.error, SINK_ERROR_MAX);
-		destroy(&d->sink);
-		return st;
-	}
-	*out = &d->sink;
-	return OK;
+	return sink_opened(out, &d->sink, prepare_files(d), why);
 }

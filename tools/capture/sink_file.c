@@ -1,13 +1,60 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets to an output of libtrace. */
+/*
+ * Packets to an output of libtrace: pcapfile: and pcap: (in microseconds), erf:
+ * (Ethernet to less than a nanosecond, others in microseconds), ... libtrace 3
+ * writes lengths below 65536, of Ethernet including the checksum: of longer
+ * packets the first 65531 bytes are written (65535 of other types, 65517 to
+ * erf:), and the length on the wire is limited likewise.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <libtrace.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/clock.h"
+#include "tools/capture/libtrace_packet.h"
+#include "tools/capture/little.h"
+#include "tools/capture/outfile.h"
 #include "tools/capture/sink.h"
+
+/* A packet that libtrace constructs has this header before its bytes, in host
+ * order (the pcap format's record header). */
+struct constructed {
+	uint32_t seconds, microseconds, cap_len, wire_len;
+};
+
+/* A record of Endace's Extensible Record Format, with a resolution of 2^-32 s;
+ * packets of Ethernet have two more bytes before them. */
+#define ERF_HEADER_LEN 16
+#define ERF_PAD_LEN 2
+#define ERF_VARYING_LENGTH 4 /* of the flags */
+#define ERF_ETHERNET 2
+#define ETHERNET_CHECKSUM_LEN 4
+#define ERF_LEN_MAX (UINT16_MAX - ERF_HEADER_LEN - ERF_PAD_LEN)
 
 struct sink_file {
 	struct sink sink; /* first */
-	struct writer *writer;
+	libtrace_out_t *out;
+	libtrace_packet_t *packet;
+	libtrace_packet_t *erf_packet;
+	libtrace_t *erf; /* the input that such packets claim, or NULL */
+	uint8_t record[UINT16_MAX];
+	struct outfile *file; /* NULL: the output is not a file */
+	const char *uri;      /* borrowed */
+	bool has_one_type;    /* the output takes one link type only */
+	libtrace_linktype_t
+	    type; /* that type; unknown before the first packet */
+};
+
+static const trace_option_compresstype_t compressions[] = {
+	[SINK_GZIP] = TRACE_OPTION_COMPRESSTYPE_ZLIB,
+	[SINK_BZIP2] = TRACE_OPTION_COMPRESSTYPE_BZ2,
+	[SINK_LZO] = TRACE_OPTION_COMPRESSTYPE_LZO,
+	[SINK_XZ] = TRACE_OPTION_COMPRESSTYPE_LZMA,
+	[SINK_PLAIN] = TRACE_OPTION_COMPRESSTYPE_NONE,
 };
 
 static struct sink_file *
@@ -16,44 +63,279 @@ file_of(struct sink *sink)
 	return (struct sink_file *)sink;
 }
 
+/* Note libtrace's last error. Returns ST. */
+static enum status
+libtrace_failed(struct sink_file *f, enum status st)
+{
+	const libtrace_err_t e = trace_get_err_output(f->out);
+	const char *what = e.problem[0] != '\0' ? e.problem
+						: "cannot write to the output";
+
+	return sink_fail(
+	    &f->sink, st, "%s: %.*s", f->uri, (int)strcspn(what, "\n"), what);
+}
+
+/* Formats whose outputs are files. */
+static const struct format {
+	const char *prefix;
+	bool has_one_type; /* a file has one link type */
+	bool is_erf;
+} formats[] = {
+	{ "pcapfile:", true, false },
+	{ "pcap:", true, false },
+	{ "erf:", false, true },
+};
+
+static const struct format *
+format_of(const char *uri)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (strncmp(
+			uri, formats[i].prefix, strlen(formats[i].prefix)) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+static bool
+is_interface(const char *uri)
+{
+	return strncmp(uri, "int:", 4) == 0 || strncmp(uri, "ring:", 5) == 0;
+}
+
+/* An output of libtrace that writes to a file of ours. */
+static enum status
+create_file(struct sink_file *f, const struct format *format)
+{
+	const char *path = f->uri + strlen(format->prefix);
+	char uri[64];
+
+	if (outfile_create(&f->file, path) != OK)
+		return sink_fail(
+		    &f->sink, E_REFUSED, "%s: %s", path, strerror(errno));
+	f->has_one_type = format->has_one_type;
+	if (format->is_erf)
+		f->erf = trace_create_dead("erf:-");
+	snprintf(
+	    uri, sizeof(uri), "%s%s", format->prefix, outfile_path(f->file));
+	f->out = trace_create_output(uri);
+	return OK;
+}
+
+static enum status
+create_output(struct sink_file *f)
+{
+	const struct format *format = format_of(f->uri);
+	enum status st;
+
+	/* libtrace 3 reads freed memory to report this. */
+	if (format == NULL && !is_interface(f->uri))
+		return sink_fail(&f->sink, E_REFUSED,
+		    "%s: unknown output (not pcapfile:FILE, pcap:FILE, "
+		    "erf:FILE, int:INTERFACE or ring:INTERFACE)",
+		    f->uri);
+	if (format == NULL)
+		f->out = trace_create_output(f->uri);
+	else if ((st = create_file(f, format)) != OK)
+		return st;
+	if (f->out == NULL)
+		return sink_fail(&f->sink, E_REFUSED,
+		    "%s: libtrace does not support this output", f->uri);
+	return trace_is_err_output(f->out) ? libtrace_failed(f, E_REFUSED) : OK;
+}
+
+static enum status
+start_output(struct sink_file *f, const struct sink_file_config *config)
+{
+	trace_option_compresstype_t type = compressions[config->compression];
+	int level = (int)config->level;
+
+	/* An output without compression may refuse these options. */
+	if ((trace_config_output(
+		 f->out, TRACE_OPTION_OUTPUT_COMPRESS, &level) != 0 ||
+		trace_config_output(
+		    f->out, TRACE_OPTION_OUTPUT_COMPRESSTYPE, &type) != 0) &&
+	    config->compression != SINK_PLAIN)
+		return libtrace_failed(f, E_REFUSED);
+	if (trace_start_output(f->out) != 0)
+		return libtrace_failed(f, E_REFUSED);
+	f->packet = trace_create_packet();
+	f->erf_packet = trace_create_packet();
+	if (f->packet == NULL || f->erf_packet == NULL)
+		return sink_fail(&f->sink, E_NOMEM, "out of memory");
+	return OK;
+}
+
+/* Report a failure of the file. */
+static enum status
+check_file(struct sink_file *f, int error)
+{
+	if (error == 0)
+		return OK;
+	return sink_fail(&f->sink, E_IO, "%s: %s", f->uri, strerror(error));
+}
+
+/* libtrace ends the program if a packet with its checksum is longer. */
+static uint32_t
+wire_max(libtrace_linktype_t type)
+{
+	return UINT16_MAX -
+	       (type == TRACE_TYPE_ETH ? ETHERNET_CHECKSUM_LEN : 0);
+}
+
+static void
+construct(struct sink_file *f, libtrace_linktype_t type,
+    const struct record *record, const uint8_t *bytes)
+{
+	const uint32_t most = wire_max(type);
+	const uint32_t len = record->len <= most ? record->len : most;
+	struct constructed *h;
+
+	trace_construct_packet(f->packet, type, bytes, (uint16_t)len);
+	h = f->packet->header;
+	h->seconds = (uint32_t)(record->ns / NS_PER_S);
+	h->microseconds = (uint32_t)(record->ns % NS_PER_S / 1000);
+	h->wire_len = record->wire_len <= most ? record->wire_len : most;
+	f->packet->wire_length = -1; /* libtrace's cached value */
+}
+
+static enum status
+write_packet(struct sink_file *f, libtrace_packet_t *packet)
+{
+	libtrace_err_t e;
+
+	/* pcap: returns 0 for success */
+	if (trace_write_packet(f->out, packet) >= 0)
+		return f->file != NULL ? check_file(f, outfile_error(f->file))
+				       : OK;
+	e = trace_get_err_output(f->out);
+	if (e.err_num == TRACE_ERR_NO_CONVERSION ||
+	    e.err_num == TRACE_ERR_BAD_PACKET)
+		return E_MALFORMED;
+	return libtrace_failed(f, E_IO);
+}
+
+/* Rounded up, so that a reader that rounds down gets the same nanoseconds. */
+static uint64_t
+erf_time(uint64_t ns)
+{
+	const uint64_t fraction = ((ns % NS_PER_S << 32) + NS_PER_S - 1) /
+				  NS_PER_S;
+
+	return ns / NS_PER_S << 32 | fraction;
+}
+
+static uint8_t *
+big_u16(uint8_t *out, unsigned v)
+{
+	out = little_u8(out, (uint8_t)(v >> 8));
+	return little_u8(out, (uint8_t)v);
+}
+
+static void
+make_erf(struct sink_file *f, const struct record *r, const uint8_t *bytes)
+{
+	const uint32_t len = r->len <= ERF_LEN_MAX ? r->len : ERF_LEN_MAX;
+	const uint32_t most = wire_max(TRACE_TYPE_ETH);
+	/* libtrace counts the checksum. */
+	const uint32_t wire = ETHERNET_CHECKSUM_LEN +
+			      (r->wire_len <= most ? r->wire_len : most);
+	uint8_t *at = little_u64(f->record, erf_time(r->ns));
+
+	at = little_u8(at, ERF_ETHERNET);
+	at = little_u8(at, ERF_VARYING_LENGTH);
+	at = big_u16(at, ERF_HEADER_LEN + ERF_PAD_LEN + len);
+	at = big_u16(at, 0); /* lost before it */
+	at = big_u16(at, wire);
+	at = big_u16(at, 0); /* the pad */
+	(void)little_bytes(at, bytes, len);
+}
+
+/* Write a packet as if it had been read from a file of that format. */
+static enum status
+write_erf(struct sink_file *f, const struct record *r, const uint8_t *bytes)
+{
+	libtrace_packet_t *p = f->erf_packet;
+
+	make_erf(f, r, bytes);
+	p->trace = f->erf;
+	p->type = TRACE_RT_DATA_ERF;
+	p->buf_control = TRACE_CTRL_EXTERNAL;
+	p->buffer = p->header = f->record;
+	p->payload = f->record + ERF_HEADER_LEN + ERF_PAD_LEN;
+	p->capture_length = p->wire_length = p->payload_length = -1;
+	p->link_type = TRACE_TYPE_ETH;
+	return write_packet(f, p);
+}
+
+/* E_MALFORMED: the output does not support the link type, or, as a pcap file,
+ * only that of its first packet. A failure to write buffered packets may be
+ * reported later, at last by finish(). */
+static enum status
+write_record(struct sink_file *f, const struct record *r, const uint8_t *bytes)
+{
+	const libtrace_linktype_t type = linktype_to_libtrace(r->link_type);
+
+	/* ERF has no packets without bytes. */
+	if (type == TRACE_TYPE_UNKNOWN || (f->erf != NULL && r->len == 0))
+		return E_MALFORMED;
+	/* libtrace would write it with the first packet's type. */
+	if (f->has_one_type && f->type != TRACE_TYPE_UNKNOWN && f->type != type)
+		return E_MALFORMED;
+	f->type = type;
+	if (f->erf != NULL && type == TRACE_TYPE_ETH)
+		return write_erf(f, r, bytes);
+	construct(f, type, r, bytes);
+	return write_packet(f, f->packet);
+}
+
 static enum status
 put_record(struct sink *sink, const struct record *r, const uint8_t *bytes)
 {
-	struct sink_file *f = file_of(sink);
 	enum status st;
 
 	if (r->kind != RECORD_PACKET)
 		return OK;
-	st = writer_packet(f->writer, r, bytes);
-	if (st == E_MALFORMED) {
+	st = write_record(file_of(sink), r, bytes);
+	if (st == OK) {
+		sink->written++;
+		sink->bytes += r->len;
+	} else if (st == E_MALFORMED) {
 		sink->left_out++;
-		return OK;
+		st = OK;
 	}
-	if (st != OK)
-		return sink_fail(sink, st, "%s", writer_error(f->writer));
-	sink->written++;
-	sink->bytes += r->len;
-	return OK;
+	return st;
 }
 
-/* Packets that were counted may still be in libtrace's buffers. */
+/* Packets that were counted may still be in libtrace's buffers. libtrace must
+ * close its end of the pipe before we close ours. An output that is a file
+ * reports every failure; others do not. */
 static enum status
 finish(struct sink *sink)
 {
 	struct sink_file *f = file_of(sink);
 
-	const enum status st = writer_finish(f->writer);
-
-	if (st != OK)
-		return sink_fail(sink, st, "%s", writer_error(f->writer));
-	return OK;
+	if (f->out != NULL)
+		trace_destroy_output(f->out);
+	f->out = NULL;
+	return f->file != NULL ? check_file(f, outfile_finish(f->file)) : OK;
 }
 
 static void
 destroy(struct sink *sink)
 {
-	writer_close(file_of(sink)->writer);
-	free(sink);
+	struct sink_file *f = file_of(sink);
+
+	if (f->packet != NULL)
+		trace_destroy_packet(f->packet);
+	if (f->erf_packet != NULL) {
+		f->erf_packet->buffer = NULL; /* the buffer is ours */
+		trace_destroy_packet(f->erf_packet);
+	}
+	if (f->erf != NULL)
+		trace_destroy_dead(f->erf);
+	if (f->out != NULL)
+		trace_destroy_output(f->out);
+	outfile_destroy(f->file);
 }
 
 static const struct sink_ops ops = {
@@ -66,23 +348,15 @@ enum status
 sink_file_create(struct sink **out, const struct sink_config *config,
     const struct sink_file_config *file, char why[SINK_ERROR_MAX])
 {
-	struct sink_file *f = calloc(1, sizeof(*f));
-	char reason[WRITER_WHY_MAX];
+	struct sink_file *f = sink_new(sizeof(*f), &ops, config, why);
 	enum status st;
 
-	*out = NULL;
-	snprintf(why, SINK_ERROR_MAX, "%s", status_text(E_NOMEM));
 	if (f == NULL)
 		return E_NOMEM;
-	f->sink.ops = &ops;
-	f->sink.config = *config;
-	st = writer_open(
-	    &f->writer, file->uri, file->compression, file->level, reason);
-	if (st != OK) {
-		snprintf(why, SINK_ERROR_MAX, "%s", reason);
-		free(f);
-		return st;
-	}
-	*out = &f->sink;
-	return OK;
+	f->uri = file->uri;
+	f->type = TRACE_TYPE_UNKNOWN;
+	st = create_output(f);
+	if (st == OK)
+		st = start_output(f, file);
+	return sink_opened(out, &f->sink, st, why);
 }

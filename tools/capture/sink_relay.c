@@ -155,7 +155,6 @@ destroy(struct sink *sink)
 
 	client_destroy(r->client); /* this also releases packets that wait */
 	free(r->streams);
-	free(r);
 }
 
 static const struct sink_ops ops = {
@@ -210,39 +209,25 @@ open_session(struct sink_relay *r, const struct sink_relay_config *relay)
 		st = E_NOMEM;
 	if (st == OK)
 		st = client_create(&r->client, &config);
-	if (st != OK) {
-		buf_free(&metadata);
-		return sink_fail(&r->sink, st, "%s", status_text(st));
+	if (st == OK) {
+		st = check_client(r, client_open(r->client));
+		if (st == OK)
+			st = check_client(r, announce(r, &metadata));
+		client_set_waits(r->client, false);
 	}
-	st = client_open(r->client);
-	if (st == OK)
-		st = announce(r, &metadata);
-	client_set_waits(r->client, false);
 	buf_free(&metadata);
-	return check_client(r, st);
+	return st;
 }
 
 enum status
 sink_relay_create(struct sink **out, const struct sink_config *config,
     const struct sink_relay_config *relay, char why[SINK_ERROR_MAX])
 {
-	struct sink_relay *r = calloc(1, sizeof(*r));
-	enum status st;
+	struct sink_relay *r = sink_new(sizeof(*r), &ops, config, why);
 
-	*out = NULL;
-	snprintf(why, SINK_ERROR_MAX, "%s", status_text(E_NOMEM));
 	if (r == NULL)
 		return E_NOMEM;
-	r->sink.ops = &ops;
-	r->sink.config = *config;
 	r->name = relay->name;
 	r->is_live = relay->live_timer_us > 0;
-	st = open_session(r, relay);
-	if (st != OK) {
-		memcpy(why, r->sink.error, SINK_ERROR_MAX);
-		destroy(&r->sink);
-		return st;
-	}
-	*out = &r->sink;
-	return OK;
+	return sink_opened(out, &r->sink, open_session(r, relay), why);
 }
