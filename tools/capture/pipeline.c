@@ -374,7 +374,7 @@ at_least(unsigned n, unsigned least)
 }
 
 static enum status
-make_worker(struct pipeline *p, struct reader *r, unsigned number)
+make_worker(struct pipeline *p, struct source_reader *r, unsigned number)
 {
 	const unsigned threads = p->config.n_sources * p->config.n_workers;
 	struct worker *w = &r->workers[number];
@@ -394,7 +394,7 @@ make_worker(struct pipeline *p, struct reader *r, unsigned number)
 }
 
 static enum status
-make_reader(struct pipeline *p, struct reader *r)
+make_reader(struct pipeline *p, struct source_reader *r)
 {
 	enum status st;
 
@@ -423,7 +423,7 @@ readers_of(const struct source *s)
 static enum status
 make_readers(struct pipeline *p)
 {
-	struct reader *r;
+	struct source_reader *r;
 	enum status st = OK;
 
 	for (unsigned i = 0; i < p->config.n_sources; i++)
@@ -506,7 +506,7 @@ pipeline_start(struct pipeline *p)
 	enum status st = OK;
 
 	for (unsigned i = 0; i < p->n_readers && st == OK; i++) {
-		struct reader *r = &p->readers[i];
+		struct source_reader *r = &p->readers[i];
 
 		for (unsigned k = 0; k < r->n_workers && st == OK; k++)
 			st = start_thread(&r->workers[k].thread,
@@ -534,7 +534,7 @@ void
 pipeline_end_hanging(struct pipeline *p)
 {
 	for (unsigned i = 0; i < p->n_readers; i++) {
-		struct reader *r = &p->readers[i];
+		struct source_reader *r = &p->readers[i];
 
 		if (r->is_taken || source_is_live(r->source) ||
 		    published_take_bits(&r->reading) == 0)
@@ -562,7 +562,7 @@ pipeline_stats(const struct pipeline *p)
 	struct pipeline_stats s = { 0 };
 
 	for (unsigned i = 0; i < p->n_readers; i++) {
-		const struct reader *r = &p->readers[i];
+		const struct source_reader *r = &p->readers[i];
 
 		s.received += published(&r->received);
 		s.dropped_kernel += published(&r->dropped_kernel);
@@ -584,7 +584,7 @@ pipeline_error(const struct pipeline *p)
 }
 
 static bool
-join_reader(struct reader *r, uint64_t until_ns)
+join_reader(struct source_reader *r, uint64_t until_ns)
 {
 	const struct timespec pause = { .tv_nsec = NS_PER_MS };
 
@@ -621,7 +621,7 @@ pipeline_destroy(struct pipeline *p, int wait_ms)
 		if (!join_reader(&p->readers[i], until))
 			return false;
 	for (unsigned i = 0; p->readers != NULL && i < p->n_readers; i++) {
-		struct reader *r = &p->readers[i];
+		struct source_reader *r = &p->readers[i];
 
 		for (unsigned k = 0; r->workers != NULL && k < r->n_workers;
 		     k++)

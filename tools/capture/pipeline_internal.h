@@ -20,12 +20,12 @@ struct worker {
 	uint64_t discarded; /* of its stream, not reported yet */
 };
 
-struct reader {
+struct source_reader {
 	struct pipeline *pipeline;
 	struct source *source;
 	unsigned input;
-	struct reader *first; /* the first reader of this source */
-	unsigned n_readers;   /* of this source */
+	struct source_reader *first; /* the first reader of this source */
+	unsigned n_readers;	     /* of this source */
 	struct worker *workers;
 	unsigned n_workers, first_worker; /* its part of the source's workers */
 	pthread_t thread;
@@ -76,7 +76,7 @@ struct pipeline {
 	int stop;	   /* eventfd: readable from pipeline_stop() on */
 	struct published is_stopped;
 	struct queue results;
-	struct reader *readers; /* of all sources, one after the other */
+	struct source_reader *readers; /* of all sources, one after the other */
 	unsigned n_readers;
 	struct combining *combining;
 	unsigned n_done; /* sources whose end was delivered */
@@ -92,6 +92,6 @@ void *reader_run(void *reader);
 /* Reads by the threads of libtrace 4. */
 void *reader_run_parallel(void *first);
 /* Stop reading: pass on what was read, and the end. */
-void reader_end(struct reader *r);
+void reader_end(struct source_reader *r);
 
 #endif

@@ -29,14 +29,14 @@ wall_ns(void)
 }
 
 static bool
-is_stopped(const struct reader *r)
+is_stopped(const struct source_reader *r)
 {
 	return published(&r->pipeline->is_stopped) != 0;
 }
 
 /* NULL: none is free. */
 static struct chunk *
-get_chunk(struct reader *r)
+get_chunk(struct source_reader *r)
 {
 	struct chunk *c = queue_take(&r->pool.free);
 
@@ -52,7 +52,7 @@ get_chunk(struct reader *r)
 
 /* Get all chunks that a round needs, or none. */
 static bool
-begin_round(struct reader *r)
+begin_round(struct source_reader *r)
 {
 	unsigned first,
 	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
@@ -75,7 +75,7 @@ begin_round(struct reader *r)
 }
 
 static void
-hand(struct reader *r, unsigned w, struct chunk *c, bool is_flush)
+hand(struct source_reader *r, unsigned w, struct chunk *c, bool is_flush)
 {
 	c->worker = (uint16_t)(r->first_worker + w);
 	c->round = r->round;
@@ -91,7 +91,7 @@ hand(struct reader *r, unsigned w, struct chunk *c, bool is_flush)
 }
 
 static void
-end_round(struct reader *r, bool is_flush)
+end_round(struct source_reader *r, bool is_flush)
 {
 	unsigned first,
 	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
@@ -108,7 +108,7 @@ end_round(struct reader *r, bool is_flush)
 
 /* Time never goes back in a stream. */
 static uint64_t
-in_order(struct reader *r, unsigned w, uint64_t ns)
+in_order(struct source_reader *r, unsigned w, uint64_t ns)
 {
 	if (ns < r->last_ns[w]) {
 		published_add(&r->clamped, 1);
@@ -119,7 +119,7 @@ in_order(struct reader *r, unsigned w, uint64_t ns)
 }
 
 static void
-put(struct reader *r, unsigned w, const struct record *from,
+put(struct source_reader *r, unsigned w, const struct record *from,
     const uint8_t *bytes)
 {
 	struct chunk *c = r->open[w];
@@ -140,7 +140,7 @@ put(struct reader *r, unsigned w, const struct record *from,
 /* The worker for a packet in this round. */
 static unsigned
 choose_worker(
-    struct reader *r, const struct record *record, const uint8_t *bytes)
+    struct source_reader *r, const struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline_config *config = &r->pipeline->config;
 	struct headers h;
@@ -154,7 +154,7 @@ choose_worker(
 }
 
 static void
-lose(struct reader *r, unsigned w)
+lose(struct source_reader *r, unsigned w)
 {
 	published_add(&r->dropped_local, 1);
 	r->lost[w]++;
@@ -162,7 +162,7 @@ lose(struct reader *r, unsigned w)
 
 /* The bytes of a packet to keep. */
 static uint32_t
-bytes_wanted(struct reader *r, const struct record *record)
+bytes_wanted(struct source_reader *r, const struct record *record)
 {
 	const struct pipeline *p = r->pipeline;
 
@@ -172,7 +172,8 @@ bytes_wanted(struct reader *r, const struct record *record)
 }
 
 static void
-take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
+take_packet(
+    struct source_reader *r, struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline *p = r->pipeline;
 	const uint32_t snaplen = p->config.snaplen;
@@ -208,7 +209,7 @@ take_packet(struct reader *r, struct record *record, const uint8_t *bytes)
 
 /* Drops of the kernel belong to all streams: the first one reports them. */
 static void
-count_kernel_drops(struct reader *r)
+count_kernel_drops(struct source_reader *r)
 {
 	const uint64_t now = r == r->first ? source_dropped(r->source) : 0;
 
@@ -220,15 +221,15 @@ count_kernel_drops(struct reader *r)
 }
 
 static void
-put_stats(struct reader *r, unsigned w, uint64_t ns)
+put_stats(struct source_reader *r, unsigned w, uint64_t ns)
 {
 	struct record_stats stats = { 0 };
 	struct record record = {
 		.ns = ns, .kind = RECORD_STATS, .len = sizeof(stats)
 	};
 
-	for (const struct reader *of = r->first; of < r->first + r->n_readers;
-	     of++) {
+	for (const struct source_reader *of = r->first;
+	     of < r->first + r->n_readers; of++) {
 		stats.received += published(&of->received);
 		stats.dropped_kernel += published(&of->dropped_kernel);
 		stats.dropped_local += published(&of->dropped_local);
@@ -238,7 +239,7 @@ put_stats(struct reader *r, unsigned w, uint64_t ns)
 }
 
 static void
-advance(struct reader *r, unsigned w, uint64_t ns)
+advance(struct source_reader *r, unsigned w, uint64_t ns)
 {
 	if (ns > r->last_ns[w])
 		r->last_ns[w] = ns;
@@ -246,7 +247,7 @@ advance(struct reader *r, unsigned w, uint64_t ns)
 
 /* Send the current time to a stream that has nothing in this round. */
 static void
-flush_idle(struct reader *r, unsigned w, uint64_t ns, bool has_stats)
+flush_idle(struct source_reader *r, unsigned w, uint64_t ns, bool has_stats)
 {
 	r->open[w] = get_chunk(r);
 	if (r->open[w] == NULL)
@@ -261,7 +262,7 @@ flush_idle(struct reader *r, unsigned w, uint64_t ns, bool has_stats)
 /* Pass on what waits. No later packet is older than NS. Each stream gets
  * something: packets, statistics, or a chunk with a time only. */
 static void
-flush(struct reader *r, uint64_t ns, bool has_stats)
+flush(struct source_reader *r, uint64_t ns, bool has_stats)
 {
 	const struct pipeline_config *config = &r->pipeline->config;
 	unsigned first,
@@ -290,7 +291,7 @@ flush(struct reader *r, uint64_t ns, bool has_stats)
 /* Flush a live source if it is time. IS_IDLE: everything before wall clock NS
  * was read. */
 static void
-flush_if_due(struct reader *r, bool is_idle, uint64_t ns)
+flush_if_due(struct source_reader *r, bool is_idle, uint64_t ns)
 {
 	const uint64_t now = clock_now_ns();
 
@@ -305,7 +306,7 @@ flush_if_due(struct reader *r, bool is_idle, uint64_t ns)
 }
 
 static void
-wait_for_packets(struct reader *r, const struct source_wait *wait)
+wait_for_packets(struct source_reader *r, const struct source_wait *wait)
 {
 	struct pollfd fds[2] = {
 		{ .fd = r->pipeline->stop, .events = POLLIN },
@@ -321,7 +322,7 @@ wait_for_packets(struct reader *r, const struct source_wait *wait)
 /* When it is time to flush, ask the source once more: what it does not have
  * then was not captured before *BEFORE. True: read again. */
 static bool
-flush_idle_source(struct reader *r, uint64_t *before)
+flush_idle_source(struct source_reader *r, uint64_t *before)
 {
 	if (clock_now_ns() < r->flush_at)
 		return false;
@@ -335,7 +336,7 @@ flush_idle_source(struct reader *r, uint64_t *before)
 }
 
 static bool
-goes_on(const struct reader *r)
+goes_on(const struct source_reader *r)
 {
 	const uint64_t count = r->pipeline->config.count;
 
@@ -343,7 +344,7 @@ goes_on(const struct reader *r)
 }
 
 static void
-start_timers(struct reader *r)
+start_timers(struct source_reader *r)
 {
 	r->flush_at = clock_now_ns() + r->pipeline->config.flush_ns;
 	r->stats_at = clock_now_ns() + STATS_NS;
@@ -351,7 +352,7 @@ start_timers(struct reader *r)
 
 /* Read what was captured before a stop and waits in the source. */
 static enum source_got
-read_rest(struct reader *r, struct record *record)
+read_rest(struct source_reader *r, struct record *record)
 {
 	const uint64_t count = r->pipeline->config.count;
 	const uint64_t stopped = wall_ns();
@@ -371,7 +372,7 @@ read_rest(struct reader *r, struct record *record)
 }
 
 static void
-read_live(struct reader *r)
+read_live(struct source_reader *r)
 {
 	struct source_wait wait = { .fd = -1, .timeout_ms = -1 };
 	enum source_got got = SOURCE_NOTHING;
@@ -402,7 +403,7 @@ read_live(struct reader *r)
 
 /* False: the thread was too long in a read, and the caller took its place. */
 static bool
-read_file(struct reader *r)
+read_file(struct source_reader *r)
 {
 	enum source_got got = SOURCE_PACKET;
 	struct record record = { 0 };
@@ -425,7 +426,7 @@ read_file(struct reader *r)
 
 /* Wait for a chunk, whatever the source: the end must arrive. */
 static void
-send_end(struct reader *r, unsigned w)
+send_end(struct source_reader *r, unsigned w)
 {
 	struct chunk *c = queue_wait(&r->pool.free, -1);
 
@@ -437,7 +438,7 @@ send_end(struct reader *r, unsigned w)
 }
 
 void
-reader_end(struct reader *r)
+reader_end(struct source_reader *r)
 {
 	r->is_ending = true; /* the last losses must be reported too */
 	flush(r, r->read_ns, true);
@@ -448,7 +449,7 @@ reader_end(struct reader *r)
 void *
 reader_run(void *reader)
 {
-	struct reader *r = reader;
+	struct source_reader *r = reader;
 
 	if (source_is_live(r->source)) {
 		read_live(r);
@@ -470,7 +471,7 @@ static bool
 packet_came(
     void *first, unsigned number, struct record *record, const uint8_t *bytes)
 {
-	struct reader *r = (struct reader *)first + number;
+	struct source_reader *r = (struct source_reader *)first + number;
 	const uint64_t count = r->pipeline->config.count;
 	uint64_t nth = 0;
 
@@ -487,7 +488,7 @@ packet_came(
 static void
 time_went_by(void *first, unsigned number)
 {
-	struct reader *r = (struct reader *)first + number;
+	struct source_reader *r = (struct source_reader *)first + number;
 	const uint64_t now = wall_ns();
 
 	if (is_stopped(r))
@@ -503,7 +504,7 @@ time_went_by(void *first, unsigned number)
 void *
 reader_run_parallel(void *first)
 {
-	struct reader *f = first;
+	struct source_reader *f = first;
 	const struct source_calls calls = {
 		.arg = first, .packet = packet_came, .tick = time_went_by
 	};
