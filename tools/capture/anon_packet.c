@@ -5,27 +5,6 @@
 #include "tools/capture/link.h"
 #include "tools/capture/record.h"
 
-/* Protocol Numbers (IANA), including IPv6's extension headers. */
-enum protocol {
-	PROTOCOL_HOP_BY_HOP = 0,
-	PROTOCOL_ICMP = 1,
-	PROTOCOL_IPV4 = 4,
-	PROTOCOL_TCP = 6,
-	PROTOCOL_UDP = 17,
-	PROTOCOL_DCCP = 33,
-	PROTOCOL_IPV6 = 41,
-	PROTOCOL_ROUTING = 43,
-	PROTOCOL_FRAGMENT = 44,
-	PROTOCOL_GRE = 47,
-	PROTOCOL_AUTHENTICATION = 51,
-	PROTOCOL_ICMPV6 = 58,
-	PROTOCOL_DESTINATION = 60,
-	PROTOCOL_MOBILITY = 135,
-	PROTOCOL_UDP_LITE = 136,
-	PROTOCOL_HIP = 139,
-	PROTOCOL_SHIM6 = 140,
-};
-
 enum { IPV4_LEN = 20, IPV6_LEN = 40 };
 
 /* Changes of the pseudo-header's sum; its addresses are not always those of the

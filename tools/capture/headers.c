@@ -3,25 +3,8 @@
 
 #include <string.h>
 
-#include "common/reader.h"
+#include "tools/capture/link.h"
 #include "tools/capture/record.h"
-
-/* EtherType (IEEE 802 numbers). */
-#define TYPE_IPV4 0x0800
-#define TYPE_IPV6 0x86dd
-#define TYPE_TAG 0x8100		/* IEEE 802.1Q */
-#define TYPE_SERVICE_TAG 0x88a8 /* IEEE 802.1ad */
-
-/* Protocols of IP (IANA, "Protocol Numbers"). */
-#define PROTOCOL_HOP_BY_HOP 0
-#define PROTOCOL_ICMP 1
-#define PROTOCOL_TCP 6
-#define PROTOCOL_UDP 17
-#define PROTOCOL_ROUTING 43
-#define PROTOCOL_FRAGMENT 44
-#define PROTOCOL_AUTHENTICATION 51
-#define PROTOCOL_ICMPV6 58
-#define PROTOCOL_DESTINATION 60
 
 #define ETHERNET_LEN 14
 #define SLL_LEN 16
@@ -31,65 +14,41 @@
 #define UDP_LEN 8
 #define ICMP_LEN 8
 
-#define PPP_IPV4 0x21
-#define PPP_IPV6 0x57
-
-static uint16_t
-two_bytes(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 /* The functions below skip a link layer and return the EtherType of what
  * follows. */
 static uint16_t
-behind_ethernet(struct headers *h, struct reader *r)
+after_ethernet(struct headers *h, struct reader *r)
 {
 	uint16_t type;
 
 	h->ethernet = reader_take(r, ETHERNET_LEN);
 	if (h->ethernet == NULL)
 		return 0;
-	type = two_bytes(h->ethernet + ETHERNET_LEN - 2);
-	while ((type == TYPE_TAG || type == TYPE_SERVICE_TAG) &&
+	type = link_u16(h->ethernet + ETHERNET_LEN - 2);
+	while ((type == ETHER_TYPE_VLAN || type == ETHER_TYPE_SERVICE_VLAN) &&
 	       h->n_vlans < HEADERS_VLANS) {
 		const uint8_t *tag = reader_take(r, 4);
 
 		if (tag == NULL)
 			return type;
-		h->vlans[h->n_vlans++] = two_bytes(tag);
-		type = two_bytes(tag + 2);
+		h->vlans[h->n_vlans++] = link_u16(tag);
+		type = link_u16(tag + 2);
 	}
 	return type;
 }
 
-static uint16_t
-behind_nothing(const struct reader *r)
-{
-	if (reader_left(r) == 0)
-		return 0;
-	switch (*r->p >> 4) {
-	case 4:
-		return TYPE_IPV4;
-	case 6:
-		return TYPE_IPV6;
-	default:
-		return 0;
-	}
-}
-
 /* Each system has another number for AF_INET6. */
 static uint16_t
-behind_family(uint32_t family)
+after_family(uint32_t family)
 {
 	switch (family) {
 	case 2:
-		return TYPE_IPV4;
+		return ETHER_TYPE_IPV4;
 	case 10: /* Linux */
 	case 24: /* NetBSD, OpenBSD */
 	case 28: /* FreeBSD */
 	case 30: /* Darwin */
-		return TYPE_IPV6;
+		return ETHER_TYPE_IPV6;
 	default:
 		return 0;
 	}
@@ -97,106 +56,50 @@ behind_family(uint32_t family)
 
 /* The byte order is unknown: choose the one that gives a small number. */
 static uint16_t
-behind_null(struct reader *r)
+after_null(struct reader *r)
 {
 	const uint32_t family = reader_u32(r);
 
-	return behind_family(
+	return after_family(
 	    family > UINT16_MAX ? __builtin_bswap32(family) : family);
 }
 
-/* RFC 1662: address and control may be left out, and so may the first byte of
- * the protocol, whose last byte is always odd. */
 static uint16_t
-behind_ppp(struct reader *r)
+after_wireless(uint16_t link_type, struct reader *r)
 {
-	uint16_t protocol;
+	bool is_piece = false;
+	uint16_t type = 0;
 
-	if (reader_left(r) >= 2 && two_bytes(r->p) == 0xff03)
-		(void)reader_take(r, 2);
-	protocol = reader_u8(r);
-	if (protocol % 2 == 0)
-		protocol = (uint16_t)(protocol << 8 | reader_u8(r));
-	switch (protocol) {
-	case PPP_IPV4:
-		return TYPE_IPV4;
-	case PPP_IPV6:
-		return TYPE_IPV6;
-	default:
-		return 0;
-	}
-}
-
-/* IEEE 802.11-2016, 9.2: frame control tells what else is in the header. */
-static uint16_t
-behind_80211(struct reader *r)
-{
-	static const uint8_t snap[] = { 0xaa, 0xaa, 3, 0, 0, 0 };
-	const uint8_t *frame = reader_take(r, 24), *p;
-	bool has_qos, is_data;
-
-	if (frame == NULL)
-		return 0;
-	/* Of version 0, with a body. */
-	is_data = (frame[0] & 0x4f) == 0x08;
-	has_qos = (frame[0] & 0x80) != 0;
-	/* More fragments or encrypted; a fragment number. */
-	if (!is_data || (frame[1] & 0x44) != 0 || (frame[22] & 0x0f) != 0)
-		return 0;
-	if ((frame[1] & 0x03) == 0x03) /* a fourth address */
-		(void)reader_take(r, 6);
-	if (has_qos) {
-		p = reader_take(r, 2);
-		if (p == NULL ||
-		    (p[0] & 0x80) != 0) /* an aggregate of packets */
-			return 0;
-		if ((frame[1] & 0x80) != 0) /* HT control */
-			(void)reader_take(r, 4);
-	}
-	p = reader_take(r, sizeof(snap));
-	if (p == NULL || memcmp(p, snap, sizeof(snap)) != 0)
-		return 0;
-	return reader_u16(r);
+	if (link_type == LINKTYPE_IEEE802_11)
+		type = link_wireless(r, &is_piece);
+	else if (reader_left(r) > 0 && r->p[0] == 0) /* the version */
+		type = link_radiotap(r, &is_piece);
+	return is_piece ? 0 : type;
 }
 
 static uint16_t
-behind_radiotap(struct reader *r)
-{
-	const uint8_t *p = reader_take(r, 4);
-	unsigned len;
-
-	if (p == NULL || p[0] != 0)
-		return 0;
-	len = p[2] | (unsigned)p[3] << 8;
-	if (len < 4 || reader_take(r, len - 4) == NULL)
-		return 0;
-	return behind_80211(r);
-}
-
-static uint16_t
-behind_link(struct headers *h, uint16_t link_type, struct reader *r)
+after_link(struct headers *h, uint16_t link_type, struct reader *r)
 {
 	switch (link_type) {
 	case LINKTYPE_ETHERNET:
-		return behind_ethernet(h, r);
+		return after_ethernet(h, r);
 	case LINKTYPE_LINUX_SLL:
 		(void)reader_take(r, SLL_LEN - 2);
 		return reader_u16(r);
 	case LINKTYPE_RAW:
-		return behind_nothing(r);
+		return link_by_version(r);
 	case LINKTYPE_NULL:
-		return behind_null(r);
+		return after_null(r);
 	case LINKTYPE_LOOP:
-		return behind_family(reader_u32(r));
+		return after_family(reader_u32(r));
 	case LINKTYPE_PPP:
-		return behind_ppp(r);
+		return link_ppp(r);
 	case LINKTYPE_C_HDLC:
 		(void)reader_take(r, 2); /* address, control */
 		return reader_u16(r);
 	case LINKTYPE_IEEE802_11:
-		return behind_80211(r);
 	case LINKTYPE_RADIOTAP:
-		return behind_radiotap(r);
+		return after_wireless(link_type, r);
 	default:
 		return 0;
 	}
@@ -244,8 +147,8 @@ find_ipv4(struct headers *h, const uint8_t *p, uint32_t n)
 	if (n < IPV4_LEN || p[0] >> 4 != 4 || (p[0] & 0x0f) < 5)
 		return;
 	len = (p[0] & 0x0fU) * 4;
-	total = two_bytes(p + 2);
-	fragment = two_bytes(p + 6);
+	total = link_u16(p + 2);
+	fragment = link_u16(p + 6);
 	/* 0: the network card will divide it (TCP segmentation offload). */
 	if (total != 0 && total < n)
 		n = total < len ? IPV4_LEN : total;
@@ -274,7 +177,7 @@ take_extension(struct reader *r, uint8_t next)
 }
 
 static bool
-is_passed_over(uint8_t next)
+is_skipped(uint8_t next)
 {
 	return next == PROTOCOL_HOP_BY_HOP || next == PROTOCOL_ROUTING ||
 	       next == PROTOCOL_FRAGMENT || next == PROTOCOL_DESTINATION ||
@@ -283,11 +186,11 @@ is_passed_over(uint8_t next)
 
 /* After the fixed header of IPv6 (RFC 8200, 4). */
 static void
-find_behind_extensions(struct headers *h, struct reader *r, uint8_t next)
+skip_extensions(struct headers *h, struct reader *r, uint8_t next)
 {
 	bool is_first = true;
 
-	for (unsigned i = 0; is_first && is_passed_over(next); i++) {
+	for (unsigned i = 0; is_first && is_skipped(next); i++) {
 		const uint8_t *p = i == HEADERS_EXTENSIONS
 				       ? NULL
 				       : take_extension(r, next);
@@ -295,14 +198,14 @@ find_behind_extensions(struct headers *h, struct reader *r, uint8_t next)
 		if (p == NULL)
 			return;
 		if (next == PROTOCOL_FRAGMENT) {
-			const unsigned fragment = two_bytes(p + 2);
+			const unsigned fragment = link_u16(p + 2);
 
 			is_first = (fragment & 0xfff8) == 0;
 			h->is_fragment |= (fragment & 0xfff9) != 0;
 		}
 		next = p[0];
 	}
-	if (is_passed_over(next))
+	if (is_skipped(next))
 		return;
 	h->protocol = next;
 	if (is_first)
@@ -317,7 +220,7 @@ find_ipv6(struct headers *h, const uint8_t *p, uint32_t n)
 
 	if (n < IPV6_LEN || p[0] >> 4 != 6)
 		return;
-	payload = two_bytes(p + 4);
+	payload = link_u16(p + 4);
 	/* 0: more than the field can say (RFC 2675), or offload as above. */
 	if (payload != 0 && IPV6_LEN + payload < n)
 		n = IPV6_LEN + payload;
@@ -325,7 +228,7 @@ find_ipv6(struct headers *h, const uint8_t *p, uint32_t n)
 	h->network = p;
 	h->network_len = n;
 	r = reader_over(p + IPV6_LEN, n - IPV6_LEN);
-	find_behind_extensions(h, &r, p[6]);
+	skip_extensions(h, &r, p[6]);
 }
 
 void
@@ -335,10 +238,10 @@ headers_find(
 	struct reader r = reader_over(p, n);
 
 	*h = (struct headers){ 0 };
-	h->ether_type = behind_link(h, link_type, &r);
-	if (h->ether_type == TYPE_IPV4)
+	h->ether_type = after_link(h, link_type, &r);
+	if (h->ether_type == ETHER_TYPE_IPV4)
 		find_ipv4(h, r.p, (uint32_t)reader_left(&r));
-	else if (h->ether_type == TYPE_IPV6)
+	else if (h->ether_type == ETHER_TYPE_IPV6)
 		find_ipv6(h, r.p, (uint32_t)reader_left(&r));
 }
 
@@ -389,8 +292,8 @@ headers_flow_hash(const struct headers *h)
 		protocol = h->protocol;
 	if (!h->is_fragment && (h->transport_type == TRANSPORT_TCP ||
 				   h->transport_type == TRANSPORT_UDP)) {
-		ports[0] = two_bytes(h->transport);
-		ports[1] = two_bytes(h->transport + 2);
+		ports[0] = link_u16(h->transport);
+		ports[1] = link_u16(h->transport + 2);
 	}
 	/* A sum does not depend on which endpoint comes first. */
 	if (h->network_type == NETWORK_IPV4)

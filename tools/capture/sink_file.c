@@ -271,7 +271,7 @@ write_erf(struct sink_file *f, const struct record *r, const uint8_t *bytes)
  * only that of its first packet. A failure to write buffered packets may be
  * reported later, at last by finish(). */
 static enum status
-write_record(struct sink_file *f, const struct record *r, const uint8_t *bytes)
+write_by_type(struct sink_file *f, const struct record *r, const uint8_t *bytes)
 {
 	const libtrace_linktype_t type = linktype_to_libtrace(r->link_type);
 
@@ -295,7 +295,7 @@ put_record(struct sink *sink, const struct record *r, const uint8_t *bytes)
 
 	if (r->kind != RECORD_PACKET)
 		return OK;
-	st = write_record(file_of(sink), r, bytes);
+	st = write_by_type(file_of(sink), r, bytes);
 	if (st == OK) {
 		sink->written++;
 		sink->bytes += r->len;
