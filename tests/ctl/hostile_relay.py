@@ -258,4 +258,4 @@ CASES = [no_answers, refusals, names, events, without_end, silence, cut_off,
 
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))

@@ -896,4 +896,4 @@ CASES = [rows_before_a_session, rows_in_a_session, old_peers,
          nothing_behind_a_refusal]
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))

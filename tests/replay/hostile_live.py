@@ -745,4 +745,4 @@ CASES = [packets_beyond_the_file, foreign_ids,
          several_live_workers]
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))

@@ -427,4 +427,4 @@ CASES = [peers_before_2_11, sessions_of_one_name,
          metadata_waits_for_a_data_stream, metadata_alone_ends_unseen]
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))

@@ -6,6 +6,7 @@ chooses, with a directory of its own for everything it writes.
 """
 import contextlib
 import hashlib
+import multiprocessing
 import os
 import pathlib
 import re
@@ -504,26 +505,51 @@ def has(program, case):
     return True
 
 
-def run(cases, names=()):
+def run_case(case):
+    """What is printed of it, and whether it passed."""
+    began = time.monotonic()
+    try:
+        case()
+        verdict = "ok"
+    except (Failed, OSError, struct.error) as e:
+        verdict = f"FAILED: {type(e).__name__}: {e}"
+    return (f"{case.__name__}: {verdict} ({time.monotonic() - began:.2f} s)",
+            verdict == "ok")
+
+
+PENDING = []
+
+
+def run_pending(number):
+    return run_case(PENDING[number])
+
+
+def results(one_by_one, others, at_once):
+    yield from map(run_case, one_by_one)
+    if others:
+        # The case itself may be a local function, which cannot be sent.
+        PENDING.extend(others)
+        with multiprocessing.get_context("fork").Pool(at_once) as pool:
+            yield from pool.imap(run_pending, range(len(others)))
+
+
+def run(cases, names=(), at_once=1, alone=()):
     """Each a function of no arguments, those of NAMES only if there are any;
-    the exit status."""
-    failed = 0
+    the exit status. Cases that mostly wait run several AT_ONCE, each in a
+    process, except those that measure time and run ALONE."""
     unknown = set(names) - {case.__name__ for case in cases}
     if unknown:
         print("no such case:", ", ".join(sorted(unknown)))
         return 2
     if names:
         cases = [case for case in cases if case.__name__ in names]
-    for case in cases:
-        began = time.monotonic()
-        try:
-            case()
-            verdict = "ok"
-        except (Failed, OSError, struct.error) as e:
-            failed += 1
-            verdict = f"FAILED: {type(e).__name__}: {e}"
-        print(f"{case.__name__}: {verdict} "
-              f"({time.monotonic() - began:.2f} s)", flush=True)
+    failed = 0
+    for text, is_ok in results(
+            [case for case in cases if at_once == 1 or case in alone],
+            [case for case in cases if at_once > 1 and case not in alone],
+            at_once):
+        print(text, flush=True)
+        failed += not is_ok
     return 1 if failed else 0
 
 

@@ -878,4 +878,6 @@ CASES = [cut_before_their_metadata, nothing_stays, moves_and_copies,
 
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4,
+                       alone=[a_full_disk, a_neighbour_is_not_delayed,
+                              many_at_the_start]))

@@ -235,4 +235,4 @@ CASES = [nothing_young, links_inside, an_error_deletes_nothing,
 
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))

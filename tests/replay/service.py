@@ -307,4 +307,4 @@ CASES = [http_takes_a_socket, the_watchdog_wants_all_loops_to_turn, no_watchdog_
          another_process_sockets_are_left, wrong_sockets_are_refused]
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))

@@ -361,4 +361,4 @@ CASES = [domains_share_chunks, domains_clear_together,
          a_snapshot_moves_nothing_of_another_session]
 
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
