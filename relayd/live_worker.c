@@ -95,7 +95,7 @@ on_message(struct message *m, void *arg)
 		break;
 	case MESSAGE_STORED:
 	case MESSAGE_STORED_INFO:
-	case MESSAGE_NEWS:
+	case MESSAGE_EVENT:
 	case MESSAGE_SETTINGS:
 	case MESSAGE_DRAIN:
 	case MESSAGE_ADOPT:

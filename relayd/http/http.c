@@ -21,7 +21,7 @@
 #include "relayd/net/listener.h"
 #include "relayd/process/options.h"
 #include "relayd/process/unix_socket.h"
-#include "relayd/stats/news.h"
+#include "relayd/stats/relay_event.h"
 
 /* Only root, and the user of the daemon, give orders. */
 #define ADMIN_MODE 0600
@@ -209,7 +209,7 @@ http_reload(const struct options *o, void *http)
 
 /* News on its way to the HTTP thread. */
 struct parcel {
-	struct news news;
+	struct relay_event news;
 	struct session_info session;
 	char *viewer;
 };
@@ -223,7 +223,7 @@ free_parcel(struct parcel *p)
 }
 
 static struct parcel *
-make_parcel(const struct news *n)
+make_parcel(const struct relay_event *n)
 {
 	struct parcel *p = calloc(1, sizeof(*p));
 
@@ -245,19 +245,19 @@ make_parcel(const struct news *n)
 
 /* On the thread that tells. */
 static void
-on_news(const struct news *n, void *arg)
+on_event(const struct relay_event *n, void *arg)
 {
 	struct message *m = NULL;
 	struct parcel *p = NULL;
 	struct http *h = arg;
 
-	if (published_add(&h->news_waiting, 1) <= NEWS_WAITING_MAX &&
-	    message_create(&m, MESSAGE_NEWS) == OK)
+	if (published_add(&h->events_waiting, 1) <= EVENTS_WAITING_MAX &&
+	    message_create(&m, MESSAGE_EVENT) == OK)
 		p = make_parcel(n);
 	if (p == NULL) {
 		free(m);
-		published_sub(&h->news_waiting, 1);
-		published_add(&h->news_dropped, 1);
+		published_sub(&h->events_waiting, 1);
+		published_add(&h->events_dropped, 1);
 		return;
 	}
 	m->object = p;
@@ -281,11 +281,11 @@ take_text(struct http *h)
 static void
 take_parcel(struct http *h, struct parcel *take_p)
 {
-	published_sub(&h->news_waiting, 1);
-	json_write_news(&h->text, &take_p->news);
-	api_tell(
-	    h, news_name(take_p->news.kind), take_p->session.id, take_text(h));
-	if (take_p->news.kind == NEWS_SESSION_ENDED) {
+	published_sub(&h->events_waiting, 1);
+	json_write_event(&h->text, &take_p->news);
+	api_tell(h, relay_event_name(take_p->news.kind), take_p->session.id,
+	    take_text(h));
+	if (take_p->news.kind == RELAY_EVENT_SESSION_ENDED) {
 		take_p->session.viewers = take_p->session.streams = 0;
 		closed_add(&h->closed, &take_p->session);
 		take_p->session = (struct session_info){ 0 };
@@ -316,7 +316,7 @@ on_http_message(struct message *m, void *arg)
 
 	if (m->kind == MESSAGE_STOP)
 		h->loop.is_stopping = true;
-	else if (m->kind == MESSAGE_NEWS)
+	else if (m->kind == MESSAGE_EVENT)
 		take_parcel(h, m->object);
 	else if (m->kind == MESSAGE_INFO)
 		ask_answered(h, m->object);
@@ -450,7 +450,7 @@ http_create(struct http **out, const struct http_config *config)
 		return st;
 	}
 	fill_view(h);
-	news_listen(on_news, h);
+	relay_event_listen(on_event, h);
 	*out = h;
 	return OK;
 }
@@ -519,7 +519,7 @@ http_destroy(struct http *h)
 		command(h, MESSAGE_STOP);
 		pthread_join(h->thread, NULL);
 	}
-	news_listen(NULL, NULL);
+	relay_event_listen(NULL, NULL);
 	ask_forget(h);
 	stored_forget(h);
 	sockets_close(h);

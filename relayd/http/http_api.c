@@ -167,7 +167,7 @@ api_tell(struct http *h, const char *kind, uint64_t session, char *take_data)
 	struct buf b = { 0 };
 
 	if (take_data == NULL) {
-		published_add(&h->news_dropped, 1);
+		published_add(&h->events_dropped, 1);
 		return;
 	}
 	l = events_add(&h->events, kind, session, take_data);

@@ -24,7 +24,7 @@
 #define ASK_LIMIT_NS (1 * NS_PER_S)
 /* News that the HTTP thread has not taken; what comes beyond it is dropped and
  * counted. */
-#define NEWS_WAITING_MAX 10000
+#define EVENTS_WAITING_MAX 10000
 /* How often a listener to events gets a line, so that it is known whether it is
  * there. */
 #define EVENTS_BEAT_S 15
@@ -68,7 +68,7 @@ struct http {
 	struct events events;
 	struct buf text;       /* of one piece of news; else empty */
 	struct list listeners; /* struct listener, in http_api.c */
-	struct published news_waiting, news_dropped;
+	struct published events_waiting, events_dropped;
 	bool has_little_memory, has_full_disk;
 	struct closed closed;
 	/* Questions: those that threads were asked, and those that wait. */

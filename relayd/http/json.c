@@ -123,20 +123,20 @@ static const char *const state_names[] = {
 
 static const struct {
 	const char *name;
-} news_names[] = {
-	[NEWS_SESSION_BEGAN] = { "session_began" },
-	[NEWS_SESSION_ENDED] = { "session_ended" },
-	[NEWS_SESSION_ROTATED] = { "session_rotated" },
-	[NEWS_PACKETS_LOST] = { "packets_lost" },
-	[NEWS_VIEWER_CAME] = { "viewer_came" },
-	[NEWS_VIEWER_WENT] = { "viewer_went" },
-	[NEWS_DELETED] = { "deleted" },
+} event_names[] = {
+	[RELAY_EVENT_SESSION_BEGAN] = { "session_began" },
+	[RELAY_EVENT_SESSION_ENDED] = { "session_ended" },
+	[RELAY_EVENT_SESSION_ROTATED] = { "session_rotated" },
+	[RELAY_EVENT_PACKETS_LOST] = { "packets_lost" },
+	[RELAY_EVENT_VIEWER_CAME] = { "viewer_came" },
+	[RELAY_EVENT_VIEWER_WENT] = { "viewer_went" },
+	[RELAY_EVENT_DELETED] = { "deleted" },
 };
 
 const char *
-news_name(enum news_kind kind)
+relay_event_name(enum relay_event_kind kind)
 {
-	return news_names[kind].name;
+	return event_names[kind].name;
 }
 
 /* Members of what was recorded. */
@@ -236,38 +236,38 @@ json_write_viewers(struct buf *b, const struct info *i)
 }
 
 void
-json_write_news(struct buf *b, const struct news *n)
+json_write_event(struct buf *b, const struct relay_event *n)
 {
 	const struct session_info *s = n->session;
 
 	json_open(b, NULL, '{');
 	json_add_number(b, "time", clock_wall_s());
 	/* A deleted session may be of another run of the relay. */
-	if (n->kind != NEWS_DELETED)
+	if (n->kind != RELAY_EVENT_DELETED)
 		json_add_number(b, "id", s->id);
 	json_add_string(b, "host", s->host);
 	json_add_string(b, "name", s->name);
 	switch (n->kind) {
-	case NEWS_SESSION_BEGAN:
+	case RELAY_EVENT_SESSION_BEGAN:
 		json_add_string(b, "peer", s->peer);
 		break;
-	case NEWS_SESSION_ENDED:
+	case RELAY_EVENT_SESSION_ENDED:
 		json_add_string(b, "why", why_names[s->why]);
 		json_add_seconds(b, "duration_seconds", s->duration_ns);
 		write_sums(b, &s->sums);
 		break;
-	case NEWS_SESSION_ROTATED:
+	case RELAY_EVENT_SESSION_ROTATED:
 		break;
-	case NEWS_PACKETS_LOST:
+	case RELAY_EVENT_PACKETS_LOST:
 		json_add_number(b, "lost_packets", n->n);
 		json_add_string(b, "cause", loss_names[n->cause]);
 		break;
-	case NEWS_VIEWER_CAME:
-	case NEWS_VIEWER_WENT:
+	case RELAY_EVENT_VIEWER_CAME:
+	case RELAY_EVENT_VIEWER_WENT:
 		json_add_string(b, "peer", n->viewer);
 		json_add_number(b, "open_viewers", s->viewers);
 		break;
-	case NEWS_DELETED:
+	case RELAY_EVENT_DELETED:
 		json_add_string(b, "path", s->path);
 		json_add_number(b, "bytes", s->sums.written_bytes);
 		json_add_string(b, "reason", n->reason);
@@ -292,7 +292,7 @@ is_same_metric(unsigned a, unsigned b)
 }
 
 static void
-write_rows(struct buf *b)
+write_counters(struct buf *b)
 {
 	for (unsigned i = 0; i < STATS; i++) {
 		const bool is_labelled = *totals[i].label != '\0';
@@ -308,7 +308,7 @@ write_rows(struct buf *b)
 }
 
 static void
-write_live_requests(struct buf *b)
+write_live_statuses(struct buf *b)
 {
 	bool is_open;
 
@@ -335,7 +335,7 @@ static void
 write_totals(struct buf *b)
 {
 	json_open(b, "totals", '{');
-	write_rows(b);
+	write_counters(b);
 	json_open(b, "connections", '{');
 	for (unsigned p = 0; p < STATS_PORTS; p++)
 		json_add_number(b, stats_port_names[p],
@@ -351,7 +351,7 @@ write_totals(struct buf *b)
 		json_close(b, '}');
 	}
 	json_close(b, '}');
-	write_live_requests(b);
+	write_live_statuses(b);
 	json_close(b, '}');
 }
 

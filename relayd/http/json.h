@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "relayd/stats/news.h"
+#include "relayd/stats/relay_event.h"
 #include "relayd/stats/stored_info.h"
 
 struct history;
@@ -43,8 +43,8 @@ void json_write_session(struct buf *b, const struct session_info *s);
 void json_write_streams(struct buf *b, const struct info *i);
 void json_write_viewers(struct buf *b, const struct info *i);
 /* The data of an event: an object. */
-void json_write_news(struct buf *b, const struct news *n);
+void json_write_event(struct buf *b, const struct relay_event *n);
 /* The name of an event. */
-const char *news_name(enum news_kind kind);
+const char *relay_event_name(enum relay_event_kind kind);
 
 #endif

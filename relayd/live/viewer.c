@@ -14,7 +14,7 @@
 #include "relayd/live/open_files.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/live/viewers.h"
-#include "relayd/stats/news.h"
+#include "relayd/stats/relay_event.h"
 
 static enum status
 make_room(struct live_list *l, uint32_t n)
@@ -206,10 +206,10 @@ report_attachment(
 
 	stats_add(v->viewers->stats, STAT_viewers, came ? 1 : UINT64_MAX);
 	stats_add(v->viewers->stats, STAT_viewers_came, came ? 1 : 0);
-	news_tell(
-	    &(struct news){ .kind = came ? NEWS_VIEWER_CAME : NEWS_VIEWER_WENT,
-		.session = &info,
-		.viewer = v->peer });
+	relay_event_report(&(struct relay_event){
+	    .kind = came ? RELAY_EVENT_VIEWER_CAME : RELAY_EVENT_VIEWER_WENT,
+	    .session = &info,
+	    .viewer = v->peer });
 }
 
 static void

@@ -67,26 +67,26 @@ describe(const struct session *s, char peer[PEER_MAX])
 }
 
 static void
-report(struct session *s, struct news *n)
+report(struct session *s, struct relay_event *n)
 {
 	char peer[PEER_MAX];
 	struct session_info i;
 
-	if (!news_has_listener() || !s->is_counted)
+	if (!relay_event_has_listener() || !s->is_counted)
 		return;
 	i = describe(s, peer);
-	if (n->kind == NEWS_SESSION_ENDED) {
+	if (n->kind == RELAY_EVENT_SESSION_ENDED) {
 		i.state = SESSION_CLOSED;
 		i.ended_s = clock_wall_s();
 	}
 	n->session = &i;
-	news_tell(n);
+	relay_event_report(n);
 }
 
 void
-session_report(struct session *s, enum news_kind kind)
+session_report(struct session *s, enum relay_event_kind kind)
 {
-	report(s, &(struct news){ .kind = kind });
+	report(s, &(struct relay_event){ .kind = kind });
 }
 
 static void
@@ -113,7 +113,7 @@ count_began(struct session *s)
 	s->began_ns = clock_now_ns();
 	stats_add(s->shard->stats, STAT_sessions_began, 1);
 	count_active(s, 1);
-	session_report(s, NEWS_SESSION_BEGAN);
+	session_report(s, RELAY_EVENT_SESSION_BEGAN);
 }
 
 static bool
@@ -149,9 +149,9 @@ session_lost(struct session *s, enum loss cause, uint64_t n)
 	stats_lost(s->shard->stats, cause, n);
 	s->sums.lost[cause] += n;
 	s->unreported += n;
-	if (!log_ratelimit(&s->last_loss_ns, NEWS_LOSS_NS))
+	if (!log_ratelimit(&s->last_loss_ns, RELAY_EVENT_LOSS_NS))
 		return;
-	report(s, &(struct news){ .kind = NEWS_PACKETS_LOST,
+	report(s, &(struct relay_event){ .kind = RELAY_EVENT_PACKETS_LOST,
 		      .cause = cause,
 		      .n = s->unreported });
 	s->unreported = 0;
@@ -188,7 +188,7 @@ count_ended(struct session *s)
 	stats_add(
 	    stats, (enum stats_row)(STAT_ended_closed + (unsigned)s->why), 1);
 	log_end(s);
-	session_report(s, NEWS_SESSION_ENDED);
+	session_report(s, RELAY_EVENT_SESSION_ENDED);
 	s->is_counted = false;
 }
 

@@ -20,7 +20,7 @@
 #include "common/status.h"
 #include "proto/relay.h"
 #include "relayd/stats/info.h"
-#include "relayd/stats/news.h"
+#include "relayd/stats/relay_event.h"
 #include "store/packet.h"
 
 struct chunk;
@@ -285,7 +285,7 @@ enum status session_old_path(struct relpath **out,
     uint64_t created) MUST_CHECK;
 
 /* Report an event of the session, except losses and viewers. */
-void session_report(struct session *s, enum news_kind kind);
+void session_report(struct session *s, enum relay_event_kind kind);
 
 /* Answer the question I about this shard's sessions. */
 void shard_answer(const struct shard *sh, struct info *i);

@@ -329,7 +329,7 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	    : command == CHUNK_DELETE ? "to be deleted"
 				      : "kept");
 	if (command == CHUNK_ARCHIVE)
-		session_report(s, NEWS_SESSION_ROTATED);
+		session_report(s, RELAY_EVENT_SESSION_ROTATED);
 	stream_window_keep(s->siblings, c);
 	siblings_closed(c);
 	chunk_put(c);

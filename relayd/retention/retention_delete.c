@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/relpath.h"
 #include "relayd/retention/retention_internal.h"
-#include "relayd/stats/news.h"
+#include "relayd/stats/relay_event.h"
 #include "store/dir.h"
 #include "store/dir_registry.h"
 #include "store/session_dir.h"
@@ -338,7 +338,7 @@ begin(struct retention *r, struct entry *e, enum job_step step,
 }
 
 static void
-tell_news(const struct stored_item *i)
+report_event(const struct stored_item *i)
 {
 	const struct session_info info = {
 		.host = i->host,
@@ -347,10 +347,11 @@ tell_news(const struct stored_item *i)
 		.sums = { .written_bytes = i->bytes },
 	};
 
-	if (news_has_listener())
-		news_tell(&(struct news){ .kind = NEWS_DELETED,
-		    .session = &info,
-		    .reason = deleted_names[i->reason] });
+	if (relay_event_has_listener())
+		relay_event_report(
+		    &(struct relay_event){ .kind = RELAY_EVENT_DELETED,
+			.session = &info,
+			.reason = deleted_names[i->reason] });
 }
 
 static void
@@ -384,7 +385,7 @@ report_deleted(struct retention *r, const struct entry *e, uint64_t bytes)
 	if (youngest == 0 || seconds < youngest)
 		stats_set(r->stats, STAT_deleted_youngest, seconds + 1);
 	retention_report_deleted(r, &i);
-	tell_news(&i);
+	report_event(&i);
 }
 
 void

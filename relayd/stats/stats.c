@@ -14,23 +14,19 @@ static struct published connections[STATS_PORTS];
 
 const char *const loss_names[LOSSES] = {
 #define LOSS(name, text) #name,
-#include "relayd/stats/loss.tbl.h"
-#undef LOSS
+#include "relayd/stats/reasons.tbl.h"
 };
 const char *const why_names[WHYS] = {
 #define WHY(name, text) #name,
-#include "relayd/stats/why.tbl.h"
-#undef WHY
+#include "relayd/stats/reasons.tbl.h"
 };
 const char *const why_texts[WHYS] = {
 #define WHY(name, text) text,
-#include "relayd/stats/why.tbl.h"
-#undef WHY
+#include "relayd/stats/reasons.tbl.h"
 };
 const char *const refusal_names[REFUSALS] = {
 #define REASON(name, text) #name,
-#include "relayd/stats/reason.tbl.h"
-#undef REASON
+#include "relayd/stats/reasons.tbl.h"
 };
 const char *const stats_port_names[STATS_PORTS] = { "control", "data", "live",
 	"http" };

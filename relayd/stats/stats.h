@@ -31,23 +31,20 @@ enum stats_row {
 /* Why packets are lost. */
 enum loss {
 #define LOSS(name, text) LOSS_##name,
-#include "relayd/stats/loss.tbl.h"
-#undef LOSS
+#include "relayd/stats/reasons.tbl.h"
 	LOSSES
 };
 
 /* Why a session ended. */
 enum why_ended {
 #define WHY(name, text) WHY_##name,
-#include "relayd/stats/why.tbl.h"
-#undef WHY
+#include "relayd/stats/reasons.tbl.h"
 	WHYS
 };
 
 enum refusal {
 #define REASON(name, text) REFUSAL_##name,
-#include "relayd/stats/reason.tbl.h"
-#undef REASON
+#include "relayd/stats/reasons.tbl.h"
 	REFUSALS
 };
 

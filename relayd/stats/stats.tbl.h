@@ -36,8 +36,7 @@ STAT(forced_locks, COUNTER, "forced_locks_total", "", "",
 #define LOSS(name, text) \
 	STAT(lost_##name, COUNTER, "lost_packets_total", "cause", #name, \
 	    "Packets that were lost")
-#include "relayd/stats/loss.tbl.h"
-#undef LOSS
+#include "relayd/stats/reasons.tbl.h"
 STAT(reloads_good, COUNTER, "config_reloads_total", "result", "success",
     "Times that the settings were read again")
 STAT(reloads_bad, COUNTER, "config_reloads_total", "result", "failure",
@@ -47,8 +46,7 @@ STAT(sessions_began, COUNTER, "sessions_began_total", "", "",
 #define WHY(name, text) \
 	STAT(ended_##name, COUNTER, "sessions_ended_total", "why", #name, \
 	    "Sessions that ended")
-#include "relayd/stats/why.tbl.h"
-#undef WHY
+#include "relayd/stats/reasons.tbl.h"
 STAT(sessions_cut, GAUGE, "sessions_cut", "", "",
     "Sessions that were open when the relay last ended: their tracers go on "
     "unrecorded")
@@ -77,13 +75,11 @@ STAT(unnoted, COUNTER, "unnoted_total", "", "",
 #define DELETED(name, text) \
 	STAT(deleted_##name, COUNTER, "deleted_total", "reason", #name, \
 	    "Sessions, chunks and snapshots that were deleted")
-#include "relayd/stats/deleted.tbl.h"
-#undef DELETED
+#include "relayd/stats/reasons.tbl.h"
 #define DELETED(name, text) \
 	STAT(deleted_bytes_##name, COUNTER, "deleted_bytes_total", "reason", \
 	    #name, "Bytes of what was deleted")
-#include "relayd/stats/deleted.tbl.h"
-#undef DELETED
+#include "relayd/stats/reasons.tbl.h"
 STAT(deleted_window, COUNTER, "deleted_bytes_total", "reason", "live_window",
     "Bytes of what was deleted")
 STAT(deleted_youngest, GAUGE, "deleted_youngest_seconds", "", "",

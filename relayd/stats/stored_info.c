@@ -6,8 +6,7 @@
 
 const char *const deleted_names[DELETED_REASONS] = {
 #define DELETED(name, text) #name,
-#include "relayd/stats/deleted.tbl.h"
-#undef DELETED
+#include "relayd/stats/reasons.tbl.h"
 };
 
 struct stored_info *

@@ -19,8 +19,7 @@
 /* Why a directory was deleted. */
 enum deleted {
 #define DELETED(name, text) DELETED_##name,
-#include "relayd/stats/deleted.tbl.h"
-#undef DELETED
+#include "relayd/stats/reasons.tbl.h"
 	DELETED_REASONS
 };
 extern const char *const deleted_names[DELETED_REASONS];

@@ -19,7 +19,7 @@
 #include "relayd/net/questions.h"
 #include "relayd/net/threads.h"
 #include "relayd/process/options.h"
-#include "relayd/stats/news.h"
+#include "relayd/stats/relay_event.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 
@@ -448,7 +448,8 @@ END_TEST
 START_TEST(without_memory_there_is_an_error)
 {
 	const struct session_info s = { .id = 1 };
-	const struct news n = { .kind = NEWS_SESSION_ENDED, .session = &s };
+	const struct relay_event n = { .kind = RELAY_EVENT_SESSION_ENDED,
+		.session = &s };
 	static const char *const paths[] = { "/metrics", "/api/v1/status",
 		"/api/v1/sessions?state=closed", "/api/v1/sessions/1",
 		"/?state=closed", "/api/v1/history" };
@@ -457,11 +458,11 @@ START_TEST(without_memory_there_is_an_error)
 	open_http();
 	http_serving(http);
 	wait_for("/readyz", "200 OK");
-	news_tell(&n);
+	relay_event_report(&n);
 	wait_for("/api/v1/sessions?state=closed", "\"id\":1,");
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		fault_arm(i + 1);
-		news_tell(&n);
+		relay_event_report(&n);
 		(void)fault_disarm();
 		publish(&failing, i + 1);
 		answer = fetch(paths[_i]);

@@ -13,7 +13,7 @@ static void
 on_message(struct message *m, void *arg)
 {
 	taken++;
-	if (m->kind == MESSAGE_NEWS)
+	if (m->kind == MESSAGE_EVENT)
 		loop_rest(&loop);
 	else
 		loop_rest_not(&loop);
@@ -33,7 +33,7 @@ begin(void)
 {
 	taken = 0;
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
-	post(MESSAGE_NEWS);
+	post(MESSAGE_EVENT);
 }
 
 START_TEST(what_comes_in_a_rest_is_taken_at_once_behind_it)
@@ -44,8 +44,8 @@ START_TEST(what_comes_in_a_rest_is_taken_at_once_behind_it)
 	began = clock_now_ns();
 	loop_turn(&loop);
 	ck_assert_uint_eq(taken, 1);
-	post(MESSAGE_NEWS);
-	post(MESSAGE_NEWS);
+	post(MESSAGE_EVENT);
+	post(MESSAGE_EVENT);
 	post(MESSAGE_WAKE);
 	loop_turn(&loop);
 	ck_assert_uint_eq(taken, 1);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* clang-format off: the columns are the table */
+/*
+ * Reasons that the relay gives: labels of metrics, members in the JSON, words in
+ * the log. Define the macros of the rows that are wanted.
+ */
+#ifndef LOSS
+#define LOSS(name, text)
+#endif
+#ifndef WHY
+#define WHY(name, text)
+#endif
+#ifndef REASON
+#define REASON(name, text)
+#endif
+#ifndef DELETED
+#define DELETED(name, text)
+#endif
+
+/* Why packets are lost: lost_packets_total. */
+LOSS(gap,                "numbers that never came over TCP")
+LOSS(udp,                "numbers that never came over UDP, or were given up")
+LOSS(write,              "they could not be written")
+LOSS(disk_full,          "there was no room on the disk")
+LOSS(removed,            "somebody removed the file or its folder")
+LOSS(no_chunk,           "they came after the last rotation, to no chunk")
+LOSS(memory,             "memory was short, and their indexes did not come")
+LOSS(unfinished,         "an index came, but the bytes never did")
+LOSS(viewer_overwritten, "overwritten or cleared before a viewer read them")
+LOSS(viewer_removed,     "their file was removed before a viewer read them")
+
+/* Why a session ended: sessions_ended_total, and the log. */
+WHY(closed, "the peer closed its streams, then its connection")
+WHY(left,   "the peer's connection ended while streams were open")
+WHY(error,  "the peer's connection ended by an error")
+WHY(waited, "bytes that were announced did not come in time")
+WHY(stop,   "the relay stopped")
+
+/* Why a connection or a request was refused: refused_total. */
+REASON(refused,     "a request got an error, the connection went on")
+REASON(closed,      "a request got an error, and the connection ended")
+REASON(malformed,   "a message that cannot be read")
+REASON(protocol,    "not allowed by the protocol here")
+REASON(limit,       "over a limit")
+REASON(memory,      "no memory")
+REASON(io,          "the relay could not write or read")
+REASON(crowded,     "too many connections")
+REASON(descriptors, "no descriptor left")
+REASON(stalled,     "silent in the middle of a message")
+REASON(lost,        "the socket failed")
+
+/* Which limit a directory was deleted for: deleted_total, and the log. */
+DELETED(max_age,   "it was older than --max-age")
+DELETED(max_use,   "more was used than --max-use")
+DELETED(keep_free, "less was free than --keep-free")
+
+#undef LOSS
+#undef WHY
+#undef REASON
+#undef DELETED
