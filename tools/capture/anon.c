@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/capture/anon.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -72,6 +73,7 @@ flips(const struct anon *a, struct u128 address, unsigned from, unsigned n)
 	uint8_t blocks[64 * BLOCK];
 	uint64_t flip = 0;
 
+	assert(n <= 64 && from + n <= 128);
 	for (unsigned i = 0; i < n; i++) {
 		const unsigned len = from + i;
 		const uint64_t hi = len < 64 ? upper_bits(len) : ~UINT64_C(0);

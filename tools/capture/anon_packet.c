@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <string.h>
 
 #include "tools/capture/anon.h"
@@ -97,6 +98,7 @@ address(
 {
 	uint16_t was;
 
+	assert(len == 4 || len == 16);
 	if (off >= n)
 		return 0;
 	p += off;

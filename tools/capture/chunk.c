@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/capture/chunk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -91,6 +92,7 @@ pool_init(struct pool *p, unsigned n)
 {
 	enum status st;
 
+	assert(n > 0);
 	*p = (struct pool){ .n = n };
 	st = queue_init(&p->free);
 	if (st != OK)
@@ -130,5 +132,6 @@ chunk_reset(struct chunk *c)
 void
 chunk_done(struct chunk *c)
 {
+	assert(c->home != NULL);
 	queue_put(c->home, c);
 }

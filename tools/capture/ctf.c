@@ -3,6 +3,7 @@
 
 #include "tools/capture/ctf.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,6 +98,7 @@ event_encode(uint8_t *out, const struct record *r, const struct headers *h,
 	out = little_u8(out, r->direction);
 	out = little_u32(out, r->wire_len);
 	out = little_u32(out, r->cap_len);
+	assert(r->kind == RECORD_PACKET);
 	if (payload == PAYLOAD_NONE)
 		return (size_t)(out - start);
 	out = put_link(out, h);
@@ -105,6 +107,7 @@ event_encode(uint8_t *out, const struct record *r, const struct headers *h,
 		out = little_u32(out, r->len);
 		out = little_bytes(out, r + 1, r->len);
 	}
+	assert((size_t)(out - start) <= EVENT_SIZE_MAX(r->len));
 	return (size_t)(out - start);
 }
 
@@ -114,6 +117,7 @@ event_encode_stats(uint8_t *out, const struct record *r)
 	const uint8_t *start = out;
 	struct record_stats stats;
 
+	assert(r->kind == RECORD_STATS && r->len == sizeof(stats));
 	memcpy(&stats, r + 1, sizeof(stats));
 	out = put_header(out, EVENT_STATS, r->ns);
 	out = little_u64(out, stats.received);

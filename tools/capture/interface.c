@@ -4,6 +4,7 @@
 #include "tools/capture/interface.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -465,6 +466,7 @@ interface_next(struct interface *i, struct record *record,
 				return SOURCE_NOTHING;
 			}
 		}
+		assert(i->next < i->n);
 		m = &i->messages[i->next++];
 		record->direction = direction_of(m->msg_hdr.msg_name);
 		/* On a loopback each packet is also an incoming one. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/capture/link.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "tools/capture/record.h"
@@ -181,6 +182,7 @@ link_find(uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset)
 	const uint16_t type = find(link_type, &r);
 
 	*offset = (uint32_t)(r.p - p);
+	assert(*offset <= n);
 	return r.bad ? ETHER_TYPE_NONE : type;
 }
 

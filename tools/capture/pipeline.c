@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/capture/pipeline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ close_packet(struct worker *w, uint64_t round, bool is_round_end)
 static uint8_t *
 make_room(struct worker *w, size_t size, uint64_t round)
 {
+	assert(size <= CHUNK_SIZE - CTF_HEADER_LEN);
 	if (w->open != NULL && w->open->used + size > CHUNK_SIZE)
 		close_packet(w, round, false);
 	if (w->open == NULL) {
@@ -161,6 +163,7 @@ take_first(struct combining *c, unsigned w)
 {
 	struct chunk *k = c->lists[w].first;
 
+	assert(k != NULL);
 	c->lists[w].first = k->next;
 	return k;
 }
@@ -304,6 +307,7 @@ take(struct pipeline *p, struct sink *sink, struct chunk *k)
 
 	if (k->kind == CHUNK_END) {
 		c->n_ended++;
+		assert(c->n_ended <= p->config.n_workers);
 		chunk_done(k);
 	} else if (!p->config.is_strict) {
 		return give(p, sink, k);
@@ -351,6 +355,7 @@ pipeline_streams(const struct pipeline_config *config)
 unsigned
 pipeline_stream(const struct pipeline_config *config, const struct chunk *c)
 {
+	assert(c->input < config->n_sources && c->worker < config->n_workers);
 	return config->is_strict ? c->input
 				 : c->input * config->n_workers + c->worker;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads that read sources: ours, and those of libtrace 4. */
+#include <assert.h>
 #include <poll.h>
 #include <string.h>
 #include <time.h>
@@ -125,6 +126,8 @@ put(struct source_reader *r, unsigned w, const struct record *from,
 	struct chunk *c = r->open[w];
 	struct record *to = (struct record *)(c->mem + c->used);
 
+	assert(c->used % RECORD_ALIGN == 0);
+	assert(c->used + record_size(from->len) <= CHUNK_SIZE);
 	*to = *from;
 	to->zero = 0;
 	to->order = r->order++;

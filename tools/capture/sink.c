@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/capture/sink.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,9 @@ sink_header(
 		.input = c->input,
 	};
 
+	assert(stream < sink->config.n_streams);
+	assert(c->used >= CTF_HEADER_LEN && c->used <= CHUNK_SIZE);
+	assert(c->begin_ns <= c->end_ns);
 	ctf_header_encode(c->mem, &sink->config.trace, &packet);
 	return packet;
 }
@@ -30,6 +34,7 @@ sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
 {
 	va_list ap;
 
+	assert(st != OK);
 	if (sink->error[0] == '\0') {
 		va_start(ap, fmt);
 		vsnprintf(sink->error, sizeof(sink->error), fmt, ap);

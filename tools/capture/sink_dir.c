@@ -2,6 +2,7 @@
 /* A trace in a directory: metadata, and a file per stream. */
 #include "config.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -135,6 +136,7 @@ append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
 	char name[NAME_MAX_LEN];
 	int error;
 
+	assert(d->dir >= 0);
 	snprintf(name, sizeof(name), "stream_%u", stream);
 	if (f->fd < 0)
 		f->fd = trace_dir_create(d->dir, name);

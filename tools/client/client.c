@@ -51,6 +51,8 @@ client_create(struct client **out, const struct client_config *config)
 	enum status st;
 
 	*out = NULL;
+	assert(config->n_addresses <= URL_ADDRESSES);
+	assert(!config->resend || config->udp);
 	if (c == NULL)
 		return E_NOMEM;
 	c->config = *config;
@@ -386,6 +388,7 @@ client_beacon(
 	    dialog_ask(&c->dialog, RELAY_CMD_send_index, CLIENT_BEACON_TAG),
 	    c->dialog.minor, &i);
 	c->in_flight++;
+	assert(c->in_flight <= c->config.outstanding);
 	c->stats.beacons++;
 	return OK;
 }

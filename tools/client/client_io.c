@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The sockets of a client: connecting, the dialog that opens the session,
  * replies, and moving bytes. */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -94,6 +95,7 @@ begin_connect(struct client *c)
 static enum status
 next_address(struct client *c, int err)
 {
+	assert(c->phase == CLIENT_CONNECT && c->control >= 0);
 	close(c->control);
 	c->control = -1;
 	c->address++;
@@ -239,6 +241,7 @@ advance(struct client *c)
 	if (c->phase == CLIENT_OPEN || c->dialog.n > 0)
 		return OK;
 	c->phase = next_phase(c);
+	assert(c->phase <= CLIENT_OPEN);
 	switch (c->phase) {
 	case CLIENT_VERSION:
 		ask_version(c);
@@ -301,9 +304,11 @@ take_index(struct client *c, const struct dialog_reply *r)
 	const struct client_watch *w = c->config.watch;
 	struct client_answered *answered;
 
+	assert(c->in_flight > 0);
 	c->in_flight--;
 	c->stats.indexes++;
 	if (r->tag != CLIENT_BEACON_TAG) {
+		assert(r->tag >> 32 < c->n_streams);
 		answered = &c->streams[r->tag >> 32].answered;
 		answered->packets++;
 		answered->bytes += r->tag & UINT32_MAX;

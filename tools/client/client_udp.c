@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets over UDP (udp 1 to 5). */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,7 @@ put(struct client *c, const struct client_packet *p, uint32_t offset,
 		.payload_len = len - head,
 	};
 
+	assert(offset == 0 || (offset < p->size && offset >= p->head_size));
 	datagrams_put(&c->udp.datagrams, &h);
 	spend(c, UDP_HEADER_LEN + len);
 	return UDP_HEADER_LEN + len;
@@ -401,6 +403,8 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 	if (s.lost > stream->lost)
 		c->stats.lost += s.lost - stream->lost;
 	stream->lost = s.lost;
+	assert(c->udp.held >= stream->held.end - stream->held.first);
+	assert(c->udp.held_bytes >= stream->held.bytes);
 	c->udp.held -= stream->held.end - stream->held.first;
 	c->udp.held_bytes -= stream->held.bytes;
 	held_release(&stream->held, s.next);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/client/flow.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
@@ -138,6 +139,7 @@ window_answer(struct window *w, bool has_loss, uint64_t missing)
 {
 	const uint64_t before = w->confirmed;
 
+	assert(w->confirmed <= w->asked && w->asked <= w->sent);
 	if (missing > w->size / 2)
 		missing = w->size / 2;
 	if (w->asked > before + missing)
@@ -201,6 +203,8 @@ grow_ring(struct held *h)
 enum status
 held_put(struct held *h, const struct client_packet *packet, uint64_t now_ns)
 {
+	assert(h->first <= h->end && h->end - h->first <= h->cap);
+	assert((h->cap & (h->cap - 1)) == 0 || h->cap == 0);
 	if (h->end - h->first == h->cap && grow_ring(h) != OK)
 		return E_NOMEM;
 	*at(h, h->end++) = (struct held_packet){ *packet, now_ns };

@@ -88,6 +88,7 @@ add(struct gather *g, const uint8_t *p, size_t n, size_t *at)
 static void
 advance(struct outbox *o, size_t n)
 {
+	assert(n <= o->waiting);
 	o->waiting -= n;
 	o->at += n;
 	while (o->sent < o->put && o->at >= length(item(o, o->sent))) {
@@ -198,5 +199,6 @@ outbox_drop(struct outbox *o)
 const struct outbox_item *
 outbox_take(struct outbox *o)
 {
+	assert(o->taken <= o->sent && o->sent <= o->put);
 	return o->taken == o->sent ? NULL : item(o, o->taken++);
 }

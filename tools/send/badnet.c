@@ -129,6 +129,7 @@ peek(void *badnet, size_t *n)
 		b->next = choose(b);
 	if (b->next == NOTHING)
 		return NULL;
+	assert(b->next >= 0 && (uint32_t)b->next < b->n);
 	*n = b->held[b->next].n;
 	return b->held[b->next].p;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/send/packets.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ctf/index.h"
@@ -168,6 +169,7 @@ packets_next(struct packets *p, struct client_packet *out)
 {
 	enum status st;
 
+	assert(p->at <= p->data.n);
 	if (p->at == p->data.n)
 		return E_NOENT;
 	*out = (struct client_packet){ .data = p->data.p + p->at,

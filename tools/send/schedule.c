@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/send/schedule.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static enum status
@@ -76,6 +77,7 @@ schedule_is_empty(const struct schedule *s)
 uint64_t
 schedule_due_ns(const struct schedule *s)
 {
+	assert(!schedule_is_empty(s));
 	return heap_min(&s->heap)->key;
 }
 
@@ -85,6 +87,7 @@ schedule_take(struct schedule *s, struct client_packet *packet,
 {
 	struct schedule_stream *one = heap_pop(&s->heap);
 
+	assert(one != NULL && one->has_next);
 	*packet = one->next;
 	*from = one->stream;
 	one->floor = packet->index.timestamp_end;
@@ -99,6 +102,7 @@ schedule_beacon(struct schedule *s, unsigned number, uint64_t now_ns,
 	struct schedule_stream *one = &s->streams[number];
 	const bool was_busy = one->is_busy;
 
+	assert(number < s->n);
 	one->is_busy = false;
 	*ctf_stream = one->ctf_stream;
 	*cycles = trace_cycles(one->stream->trace, now_ns);

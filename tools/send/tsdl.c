@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/send/tsdl.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <endian.h>
 #include <stdarg.h>
@@ -578,6 +579,7 @@ tsdl_read(const uint8_t *p, const struct tsdl_field *f, uint64_t base)
 	const bool le = f->is_little_endian;
 	uint64_t v = 0;
 
+	assert(f->size <= 64);
 	if (at % 8 == 0 && read_whole(p + at / 8, f->size, le, &v))
 		return v;
 	for (unsigned i = 0; i < f->size; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The types of TSDL: their table, their parser, and where fields are in them.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,6 +567,8 @@ types_layout(const struct types *t, int type, enum byte_order native,
 	struct walk w = { t, native, out, 0, 1, 0 };
 	enum status st;
 
+	assert(type >= 0 && type < t->n_types);
+	assert(native != ORDER_NATIVE);
 	*out = (struct tsdl_layout){ .align = 1 };
 	if (t->types[type].kind != TYPE_STRUCT)
 		return E_REFUSED;
