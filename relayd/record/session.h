@@ -294,7 +294,7 @@ void shard_answer(const struct shard *sh, struct info *i);
  * output directory. */
 enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
 
-/* session_place.c: bind to the chunk of a sibling, or to a directory
+/* session_path.c: bind to the chunk of a sibling, or to a directory
  * (streaming 3.5.5). */
 enum status session_find_place(struct session *s) MUST_CHECK;
 
