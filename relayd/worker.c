@@ -117,8 +117,8 @@ show_figures(const struct worker *w)
 	stats_set(stats, STAT_index_records, s->records_written);
 	stats_set(stats, STAT_write_errors, s->write_errors);
 	stats_set(stats, STAT_forced_locks, s->locks_forced);
-	stats_set(stats, STAT_corrected_records, sh->records_corrected);
-	stats_set(stats, STAT_gaps, sh->gaps);
+	stats_set(stats, STAT_corrected_records, sh->figures.records_corrected);
+	stats_set(stats, STAT_gaps, sh->figures.gaps);
 	stats_set(stats, STAT_streams, sh->streams.n);
 	stats_set(stats, STAT_files, s->n_open);
 	stats_set(stats, STAT_disk_full, store_is_full(s));
@@ -164,9 +164,7 @@ turn_end(struct worker *w)
 	if (began != 0)
 		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);
-	w->shard->cycle_began = 0;
-	w->shard->n_begun = 0;
-	w->shard->has_waited = false;
+	shard_begin_cycle(w->shard);
 }
 
 static void
@@ -181,10 +179,11 @@ log_figures(const struct worker *w)
 		 " lost=%" PRIu64 " dropped=%" PRIu64 " write_errors=%" PRIu64
 		 " sync_errors=%" PRIu64 " locks_forced=%" PRIu64
 		 " corrected=%" PRIu64,
-	    sh->config.worker, sh->sessions_created, s->packets_written,
-	    s->bytes_written, s->records_written, sh->gaps, sh->packets_lost,
-	    sh->packets_dropped, s->write_errors, s->sync_errors,
-	    s->locks_forced, sh->records_corrected);
+	    sh->config.worker, sh->figures.sessions_created, s->packets_written,
+	    s->bytes_written, s->records_written, sh->figures.gaps,
+	    sh->figures.packets_lost, sh->figures.packets_dropped,
+	    s->write_errors, s->sync_errors, s->locks_forced,
+	    sh->figures.records_corrected);
 	if (*udp_counts_text(&sh->udp, udp, sizeof(udp)) != '\0')
 		log_info("worker %u:%s", sh->config.worker, udp);
 }
@@ -244,7 +243,7 @@ worker_start(struct worker **out, const struct worker_config *config)
 	if (st == OK)
 		st = shard_create(&w->shard, config->shard, config->store);
 	if (st == OK)
-		w->shard->has_slices = true;
+		w->shard->slice.is_limited = true;
 	if (st == OK)
 		st = desk_init(&w->desk, &w->loop, w->shard, config->control,
 		    config->shard->memory, config->stall_ns);

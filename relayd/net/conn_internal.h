@@ -13,7 +13,7 @@ void conn_read_ahead(struct conn *c);
 /* The same at an ordered shutdown, with commits in between. */
 void conn_read_last(struct conn *c);
 /* Take packets that were read but held back because their session or the relay
- * holds too much (shard->takes_all). */
+ * holds too much (shard->slice.takes_all). */
 void conn_take_kept(struct conn *c);
 /* Finish a request that has begun, and none after it. */
 void conn_end_request(struct conn *c);

@@ -226,7 +226,7 @@ desk_read_all(struct desk *d)
 		read_last(d, CONN_DATA, little);
 		read_last(d, CONN_CONTROL, little);
 	}
-	d->shard->takes_all = true;
+	d->shard->slice.takes_all = true;
 	shard_begin_slice_until(d->shard, 0);
 	list_for_each (n, tmp, &d->conns)
 		conn_end_request(list_entry(n, struct conn, node));

@@ -68,7 +68,7 @@ on_get_configuration(struct control *c, struct reader *body, struct buf *out)
 static enum status
 on_create_session(struct control *c, struct reader *body, struct buf *out)
 {
-	struct relay_create_session wish;
+	struct relay_create_session request;
 	enum status st;
 
 	if (c->session != NULL) {
@@ -83,10 +83,10 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	}
 	if (!shard_may_begin_session(c->shard))
 		return E_LATER;
-	st = relay_create_session_decode(body, c->minor, &wish);
+	st = relay_create_session_decode(body, c->minor, &request);
 	if (st == OK)
 		st = session_create(
-		    &c->session, c->shard, &wish, c->minor, c->peer);
+		    &c->session, c->shard, &request, c->minor, c->peer);
 	if (st == E_LATER)
 		return st;
 	if (st != OK) {

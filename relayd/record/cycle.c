@@ -38,13 +38,13 @@
 void
 cycle_commit(struct shard *sh)
 {
-	const bool is_own_slice = sh->slice_end == UINT64_MAX;
+	const bool is_own_slice = sh->slice.end == UINT64_MAX;
 	struct session *s;
 	struct stream *t;
 	uint64_t began;
 
 	assert(shard_is_mine(sh));
-	if (list_empty(&sh->dirty) || sh->has_waited)
+	if (list_empty(&sh->dirty) || sh->slice.has_waited)
 		return;
 	began = clock_now_ns();
 	if (is_own_slice)
@@ -55,7 +55,7 @@ cycle_commit(struct shard *sh)
 		stream_commit(t);
 		(void)session_reap(s);
 		if (shard_is_late(sh)) {
-			sh->has_waited = store_syncs_packets(sh->store);
+			sh->slice.has_waited = store_syncs_packets(sh->store);
 			break;
 		}
 	}
@@ -117,7 +117,7 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 			    "%s gave up waiting for the bytes of announced "
 			    "packets",
 			    s->tag);
-			s->why = WHY_waited;
+			s->report.why = WHY_waited;
 		}
 		s->linger_until_ns = 0;
 		if (!session_finish(s))
@@ -137,7 +137,7 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 
 	do {
 		next = UINT64_MAX;
-		before = sh->gaps;
+		before = sh->figures.gaps;
 		list_for_each (n, tmp, &sh->gapped) {
 			next = clock_earlier(
 			    next, intake_check_gap(list_entry(n, struct stream,
@@ -149,7 +149,7 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 		cycle_commit(sh);
 		if (shard_is_late(sh))
 			return now_ns;
-	} while (sh->gaps != before);
+	} while (sh->figures.gaps != before);
 	return next;
 }
 
@@ -159,7 +159,7 @@ largest_session(const struct shard *sh)
 	struct session *s, *found = NULL;
 
 	list_each (s, &sh->sessions, struct session, shard_node) {
-		if (found == NULL || s->held_bytes > found->held_bytes)
+		if (found == NULL || s->held.bytes > found->held.bytes)
 			found = s;
 	}
 	return found;
@@ -176,7 +176,7 @@ free_memory(struct shard *sh, uint64_t now_ns)
 {
 	const uint64_t since = shard_is_over(sh, 2) ? now_ns
 						    : now_ns - RECORD_WAIT_NS;
-	const uint64_t before = sh->packets_dropped;
+	const uint64_t before = sh->figures.packets_dropped;
 	struct session *s;
 	uint64_t bytes;
 
@@ -189,11 +189,11 @@ free_memory(struct shard *sh, uint64_t now_ns)
 	if (s == NULL)
 		return sh->relief_ns;
 	bytes = session_give_up(s, since);
-	if (bytes > 0 && log_ratelimit(&sh->last_relief_log, NS_PER_S))
+	if (bytes > 0 && log_ratelimit(&sh->logs.last_relief, NS_PER_S))
 		log_warn("%s %" PRIu64 " packets (%" PRIu64
 			 " bytes of memory) are given up: memory is short, and "
 			 "their indexes did not come",
-		    s->tag, sh->packets_dropped - before, bytes);
+		    s->tag, sh->figures.packets_dropped - before, bytes);
 	cycle_commit(sh);
 	return sh->relief_ns;
 }

@@ -232,7 +232,7 @@ size_t
 ingest_read_max(const struct ingest *in)
 {
 	return in->session == NULL ? DATA_HEADER_LEN
-				   : (size_t)in->session->read_max;
+				   : (size_t)in->session->held.read_max;
 }
 
 bool
@@ -240,17 +240,17 @@ ingest_is_held(const struct ingest *in)
 {
 	const struct session *s = in->session;
 
-	if (in->shard->takes_all)
+	if (in->shard->slice.takes_all)
 		return false;
 	if (ingest_is_mid_message(in))
 		return shard_is_over(in->shard, 2);
-	if (s != NULL && s->is_held)
+	if (s != NULL && s->held.is_full)
 		return true;
-	if (s != NULL && s->file_bytes >= SESSION_FILES_LITTLE &&
+	if (s != NULL && s->held.file_bytes >= SESSION_FILES_LITTLE &&
 	    in->shard->file_bytes > SHARD_FILES_HELD_MAX)
 		return true;
 	if (!shard_is_over(in->shard, 1))
 		return false;
 	return shard_is_over(in->shard, 2) ||
-	       (s != NULL && s->held_bytes >= session_fair_share(s));
+	       (s != NULL && s->held.bytes >= session_fair_share(s));
 }

@@ -46,7 +46,7 @@ intake_count_records(struct stream *t)
 
 	if (now == before)
 		return;
-	t->session->n_records += now - before;
+	t->session->held.n_records += now - before;
 	t->intake.counted_records = (unsigned)now;
 	/* Unsigned arithmetic: a negative difference is subtracted. */
 	published_add(
@@ -92,7 +92,7 @@ intake_data(struct stream *t, struct packet *take_p)
 {
 	const bool is_tcp = t->intake.transport->is_connected;
 	struct stats *stats = shard_of(t)->stats;
-	struct sums *sums = &t->session->sums;
+	struct sums *sums = &t->session->report.sums;
 	enum status st;
 
 	assert(shard_is_mine(shard_of(t)));
@@ -128,7 +128,7 @@ intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 	       (p = reorder_pop_unrecorded(&t->intake.reorder, since_ns)) !=
 		   NULL) {
 		given_up += intake_release(t, p);
-		shard_of(t)->packets_dropped++;
+		shard_of(t)->figures.packets_dropped++;
 		writer_lost(t, LOSS_memory, 1);
 	}
 	if (given_up == 0)
@@ -142,10 +142,10 @@ intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 static bool
 may_wait(const struct session *s)
 {
-	if (s->n_records > SESSION_RECORDS_MAX)
+	if (s->held.n_records > SESSION_RECORDS_MAX)
 		return false;
 	return !shard_is_over(s->shard, 1) ||
-	       s->n_records * RECORD_MEMORY <= session_fair_share(s);
+	       s->held.n_records * RECORD_MEMORY <= session_fair_share(s);
 }
 
 enum status
@@ -171,7 +171,7 @@ intake_record(struct stream *t, const struct relay_index *i)
 	intake_count_records(t);
 	if (st != OK)
 		return st;
-	t->session->sums.index_records++;
+	t->session->report.sums.index_records++;
 	if (t->intake.reorder.n_records > before && !may_wait(t->session))
 		return E_LIMIT;
 	if (t->intake.reorder.n_records > before &&
@@ -318,8 +318,8 @@ give_up_gap(struct stream *t)
 	uint64_t n = reorder_skip(&t->intake.reorder, &records);
 
 	intake_count_records(t);
-	shard_of(t)->gaps++;
-	shard_of(t)->packets_lost += n;
+	shard_of(t)->figures.gaps++;
+	shard_of(t)->figures.packets_lost += n;
 	writer_lost(t, LOSS_gap, n);
 	t->intake.gap_since_ns = 0;
 	list_del(&t->intake.gapped_node);

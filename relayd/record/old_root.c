@@ -54,8 +54,9 @@ is_same_session(const struct session *a, const struct session *b)
 	    (a->minor < 4) != (b->minor < 4))
 		return false;
 	return a->minor < 4 ||
-	       (is_same_name(a->wish.hostname, b->wish.hostname) &&
-		   is_same_name(a->wish.session_name, b->wish.session_name));
+	       (is_same_name(a->request.hostname, b->request.hostname) &&
+		   is_same_name(
+		       a->request.session_name, b->request.session_name));
 }
 
 static struct old_root *

@@ -43,19 +43,19 @@ describe(const struct session *s, char peer[PEER_MAX])
 		.worker = s->shard->config.worker,
 		.minor = s->minor,
 		.state = s->is_ended ? SESSION_ENDING : SESSION_ACTIVE,
-		.why = s->why,
-		.host = (char *)(uintptr_t)name_of(s->wish.hostname),
-		.name = (char *)(uintptr_t)name_of(s->wish.session_name),
+		.why = s->report.why,
+		.host = (char *)(uintptr_t)name_of(s->request.hostname),
+		.name = (char *)(uintptr_t)name_of(s->request.session_name),
 		.path = (char *)(uintptr_t)session_path(s),
 		.peer = peer,
-		.live_timer_us = s->wish.live_timer_us,
-		.is_snapshot = s->wish.is_snapshot,
+		.live_timer_us = s->request.live_timer_us,
+		.is_snapshot = s->request.is_snapshot,
 		.is_udp = s->udp != NULL,
-		.began_s = s->began_s,
-		.duration_ns = clock_now_ns() - s->began_ns,
+		.began_s = s->report.began_s,
+		.duration_ns = clock_now_ns() - s->report.began_ns,
 		.streams = s->n_streams,
-		.held_bytes = s->held_bytes,
-		.sums = s->sums,
+		.held_bytes = s->held.bytes,
+		.sums = s->report.sums,
 	};
 
 	snprintf(peer, PEER_MAX, "%.*s", (int)strcspn(tag_peer, " "), tag_peer);
@@ -72,7 +72,7 @@ report(struct session *s, struct relay_event *n)
 	char peer[PEER_MAX];
 	struct session_info i;
 
-	if (!relay_event_has_listener() || !s->is_counted)
+	if (!relay_event_has_listener() || !s->report.is_counted)
 		return;
 	i = describe(s, peer);
 	if (n->kind == RELAY_EVENT_SESSION_ENDED) {
@@ -93,7 +93,7 @@ static void
 count_active(const struct session *s, uint64_t n)
 {
 	stats_add(s->shard->stats, STAT_sessions_active, n);
-	if (s->wish.is_snapshot)
+	if (s->request.is_snapshot)
 		stats_add(s->shard->stats, STAT_sessions_snapshot, n);
 }
 
@@ -102,15 +102,15 @@ count_active(const struct session *s, uint64_t n)
 static enum why_ended
 why_stopped(const struct session *s)
 {
-	return s->wish.is_snapshot ? WHY_closed : WHY_stop;
+	return s->request.is_snapshot ? WHY_closed : WHY_stop;
 }
 
 static void
 count_began(struct session *s)
 {
-	s->is_counted = true;
-	s->began_s = clock_wall_s();
-	s->began_ns = clock_now_ns();
+	s->report.is_counted = true;
+	s->report.began_s = clock_wall_s();
+	s->report.began_ns = clock_now_ns();
 	stats_add(s->shard->stats, STAT_sessions_began, 1);
 	count_active(s, 1);
 	session_report(s, RELAY_EVENT_SESSION_BEGAN);
@@ -134,11 +134,11 @@ static void
 count_ending(struct session *s, bool aborted)
 {
 	if (s->shard->is_stopping)
-		s->why = why_stopped(s);
+		s->report.why = why_stopped(s);
 	else if (aborted)
-		s->why = WHY_error;
+		s->report.why = WHY_error;
 	else
-		s->why = has_open_stream(s) ? WHY_left : WHY_closed;
+		s->report.why = has_open_stream(s) ? WHY_left : WHY_closed;
 	count_active(s, UINT64_MAX);
 	stats_add(s->shard->stats, STAT_sessions_ending, 1);
 }
@@ -147,28 +147,29 @@ void
 session_lost(struct session *s, enum loss cause, uint64_t n)
 {
 	stats_lost(s->shard->stats, cause, n);
-	s->sums.lost[cause] += n;
-	s->unreported += n;
-	if (!log_ratelimit(&s->last_loss_ns, RELAY_EVENT_LOSS_NS))
+	s->report.sums.lost[cause] += n;
+	s->report.unreported += n;
+	if (!log_ratelimit(&s->report.last_loss_ns, RELAY_EVENT_LOSS_NS))
 		return;
 	report(s, &(struct relay_event){ .kind = RELAY_EVENT_PACKETS_LOST,
 		      .cause = cause,
-		      .n = s->unreported });
-	s->unreported = 0;
+		      .n = s->report.unreported });
+	s->report.unreported = 0;
 }
 
 static void
 log_end(const struct session *s)
 {
-	const uint64_t ms = (clock_now_ns() - s->began_ns) / NS_PER_MS;
-	const uint64_t lost = sums_lost(&s->sums);
+	const uint64_t ms = (clock_now_ns() - s->report.began_ns) / NS_PER_MS;
+	const uint64_t lost = sums_lost(&s->report.sums);
 
 	/* A peer may create any number of sessions. */
 	log_peer(lost > 0 ? LOG_WARN : LOG_NOTICE,
 	    "%s session ended: packets=%" PRIu64 " bytes=%" PRIu64
 	    " seconds=%" PRIu64 ".%03" PRIu64 " lost=%" PRIu64 " why=%s",
-	    s->tag, s->sums.written_packets, s->sums.written_bytes, ms / 1000,
-	    ms % 1000, lost, why_names[s->why]);
+	    s->tag, s->report.sums.written_packets,
+	    s->report.sums.written_bytes, ms / 1000, ms % 1000, lost,
+	    why_names[s->report.why]);
 }
 
 /* All of the session is written, and it is about to be freed. */
@@ -177,19 +178,19 @@ count_ended(struct session *s)
 {
 	struct stats *stats = s->shard->stats;
 
-	if (!s->is_counted)
+	if (!s->report.is_counted)
 		return;
 	if (s->is_ended) {
 		stats_add(stats, STAT_sessions_ending, UINT64_MAX);
 	} else {
 		count_active(s, UINT64_MAX);
-		s->why = why_stopped(s);
+		s->report.why = why_stopped(s);
 	}
-	stats_add(
-	    stats, (enum stats_row)(STAT_ended_closed + (unsigned)s->why), 1);
+	stats_add(stats,
+	    (enum stats_row)(STAT_ended_closed + (unsigned)s->report.why), 1);
 	log_end(s);
 	session_report(s, RELAY_EVENT_SESSION_ENDED);
-	s->is_counted = false;
+	s->report.is_counted = false;
 }
 
 /* In log lines a blank ends a value. */
@@ -204,11 +205,11 @@ replace_blanks(char *text, size_t n)
 static enum status
 make_tag(struct session *s, const char *peer)
 {
-	const char *host = s->wish.hostname == NULL ? NO_NAME
-						    : s->wish.hostname->s;
-	const char *name = s->wish.session_name == NULL
+	const char *host = s->request.hostname == NULL ? NO_NAME
+						       : s->request.hostname->s;
+	const char *name = s->request.session_name == NULL
 			       ? NO_NAME
-			       : s->wish.session_name->s;
+			       : s->request.session_name->s;
 	char *tag;
 	int n = asprintf(&tag, "peer=%s host=%s session=%" PRIu64 "/%s", peer,
 	    host, s->id, name);
@@ -230,11 +231,11 @@ show(struct session *s)
 	struct live_notifier *notifier = s->shard->config.notifier;
 	enum status st;
 
-	if (notifier == NULL || s->wish.session_name == NULL)
+	if (notifier == NULL || s->request.session_name == NULL)
 		return OK;
 	st = live_session_create(&s->live, notifier->n_workers, s->id,
-	    s->wish.live_timer_us, s->wish.trace_format == 2,
-	    s->wish.hostname->s, s->wish.session_name->s);
+	    s->request.live_timer_us, s->request.trace_format == 2,
+	    s->request.hostname->s, s->request.session_name->s);
 	if (st == OK)
 		notifier->notify(notifier, LIVE_EVENT_SESSION, s->live);
 	return st;
@@ -246,9 +247,9 @@ report_end_to_viewers(struct session *s)
 {
 	struct live_notifier *notifier = s->shard->config.notifier;
 
-	if (s->live != NULL && !s->has_told_end)
+	if (s->live != NULL && !s->report.has_told_end)
 		notifier->notify(notifier, LIVE_EVENT_SESSION_ENDED, s->live);
-	s->has_told_end = true;
+	s->report.has_told_end = true;
 }
 
 /* PATH is HOST/SESSION/...; a path of one component has no host. */
@@ -262,9 +263,9 @@ take_names(struct session *s, const char *path)
 
 	if (slash != NULL)
 		host = (struct span){ path, (size_t)(slash - path) };
-	st = relname_parse(&s->wish.hostname, host);
+	st = relname_parse(&s->request.hostname, host);
 	if (st == OK)
-		st = relname_parse(&s->wish.session_name,
+		st = relname_parse(&s->request.session_name,
 		    (struct span){ name, strcspn(name, "/") });
 	return st;
 }
@@ -286,7 +287,7 @@ session_found_place(struct session *s, const struct relpath *path)
 {
 	enum status st;
 
-	if (s->wish.hostname != NULL)
+	if (s->request.hostname != NULL)
 		return;
 	st = take_names(s, path->s);
 	if (st == OK)
@@ -317,7 +318,7 @@ take_address(struct session *s, const char *peer)
 
 enum status
 session_create(struct session **out, struct shard *sh,
-    struct relay_create_session *take_wish, unsigned minor, const char *peer)
+    struct relay_create_session *take_request, unsigned minor, const char *peer)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	enum status st;
@@ -325,28 +326,28 @@ session_create(struct session **out, struct shard *sh,
 	assert(shard_is_mine(sh));
 	*out = NULL;
 	if (s == NULL) {
-		relay_create_session_clear(take_wish);
+		relay_create_session_clear(take_request);
 		return E_NOMEM;
 	}
 	s->shard = sh;
 	s->question = 1;
-	s->read_max = SESSION_READ_MAX;
+	s->held.read_max = SESSION_READ_MAX;
 	s->minor = minor;
-	s->wish = *take_wish;
-	*take_wish = (struct relay_create_session){ 0 };
-	s->has_index = minor >= 4 && !s->wish.is_snapshot;
+	s->request = *take_request;
+	*take_request = (struct relay_create_session){ 0 };
+	s->has_index = minor >= 4 && !s->request.is_snapshot;
 	if (minor < 11)
-		s->wish.creation_time = clock_wall_s();
+		s->request.creation_time = clock_wall_s();
 	list_init(&s->shard_node);
 	list_init(&s->siblings_node);
 	list_init(&s->ending_node);
 	list_init(&s->streams);
-	list_init(&s->traces);
-	list_init(&s->old_traces);
-	list_init(&s->forget_node);
+	list_init(&s->traces.unused);
+	list_init(&s->traces.old);
+	list_init(&s->traces.forget_node);
 	list_init(&s->old_claims);
 	list_init(&s->inputs);
-	st = siblings_join(&s->siblings, sh, &s->wish);
+	st = siblings_join(&s->siblings, sh, &s->request);
 	if (st == OK)
 		st = stream_window_begin(s);
 	if (st == OK)
@@ -365,12 +366,12 @@ session_create(struct session **out, struct shard *sh,
 	}
 	list_append(&sh->sessions, &s->shard_node);
 	list_append(&s->siblings->sessions, &s->siblings_node);
-	sh->sessions_created++;
+	sh->figures.sessions_created++;
 	count_began(s);
 	log_info("%s session created: path=%s minor=%u live=%" PRIu32
 		 "us snapshot=%d",
-	    s->tag, session_path(s), minor, s->wish.live_timer_us,
-	    s->wish.is_snapshot);
+	    s->tag, session_path(s), minor, s->request.live_timer_us,
+	    s->request.is_snapshot);
 	*out = s;
 	return OK;
 }
@@ -416,7 +417,7 @@ session_destroy(struct session *s)
 		siblings_let_go(s->siblings, 0);
 	session_dir_put(s->dir);
 	siblings_leave(s->siblings);
-	relay_create_session_clear(&s->wish);
+	relay_create_session_clear(&s->request);
 	if (s->gone != NULL)
 		s->gone(s->gone_what, s->gone_arg);
 	free(s->address);
@@ -576,18 +577,18 @@ session_hold(struct session *s, int64_t bytes, int64_t file_bytes)
 						      : SESSION_HELD_MAX;
 
 	if (file_bytes != 0) {
-		s->file_bytes += (uint64_t)file_bytes;
+		s->held.file_bytes += (uint64_t)file_bytes;
 		s->shard->file_bytes += (uint64_t)file_bytes;
 		published_add(s->shard->config.memory, (uint64_t)file_bytes);
 	}
-	s->held_bytes += (uint64_t)bytes;
-	if (!s->is_held && s->held_bytes > max) {
-		s->is_held = true;
+	s->held.bytes += (uint64_t)bytes;
+	if (!s->held.is_full && s->held.bytes > max) {
+		s->held.is_full = true;
 		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
 			 "connections are not read for now",
-		    s->tag, s->held_bytes);
-	} else if (s->is_held && s->held_bytes <= max / 2) {
-		s->is_held = false;
+		    s->tag, s->held.bytes);
+	} else if (s->held.is_full && s->held.bytes <= max / 2) {
+		s->held.is_full = false;
 	}
 }
 
@@ -600,16 +601,16 @@ session_fair_share(const struct session *s)
 uint64_t
 session_give_up(struct session *s, uint64_t since_ns)
 {
-	const uint64_t before = s->held_bytes, little = session_fair_share(s);
+	const uint64_t before = s->held.bytes, little = session_fair_share(s);
 	struct list *n, *tmp;
 
 	list_for_each (n, tmp, &s->streams) {
-		if (s->held_bytes < little)
+		if (s->held.bytes < little)
 			break;
 		(void)intake_give_up(list_entry(n, struct stream, session_node),
-		    since_ns, s->held_bytes - little);
+		    since_ns, s->held.bytes - little);
 	}
-	return before - s->held_bytes;
+	return before - s->held.bytes;
 }
 
 void
@@ -692,7 +693,7 @@ shard_answer(const struct shard *sh, struct info *i)
 		}
 		if (i->wish == INFO_SESSION || s->id <= i->after ||
 		    (i->host[0] != '\0' &&
-			strcmp(name_of(s->wish.hostname), i->host) != 0))
+			strcmp(name_of(s->request.hostname), i->host) != 0))
 			continue;
 		if (!add_session(i, s))
 			return;

@@ -97,15 +97,45 @@ struct session_input_ops {
 	void (*session_gone)(struct session_input *in);
 };
 
+/* What a session's packets use while they wait: session_hold() and intake.c. */
+struct session_held {
+	uint64_t bytes;	     /* what waiting packets count as */
+	uint64_t file_bytes; /* of these: FILE_WEIGHT */
+	uint64_t n_records;  /* records that wait for their bytes */
+	uint64_t read_max;   /* bytes to read from a data connection at once */
+	bool is_full;	     /* too much waits: inputs are not read */
+};
+
+/* The traces of a session: trace.c. */
+struct session_traces {
+	/* struct trace, by node, of those without streams: in the current chunk
+	 * and in older ones. The latter are freed in slices. */
+	struct list unused, old;
+	struct list forget_node; /* shard->forgetting */
+	struct idmap keys;	 /* key of a path -> struct trace */
+	uint64_t names_bytes;	 /* memory of traces without streams */
+};
+
+/* What is counted and reported about a session: session.c. */
+struct session_report {
+	struct sums sums;
+	uint64_t began_s, began_ns;
+	uint64_t last_loss_ns; /* when a loss was last reported */
+	uint64_t unreported;   /* packets lost since then */
+	enum why_ended why;    /* of one that has ended */
+	bool is_counted;       /* in the statistics of sessions */
+	bool has_told_end;     /* to the viewers */
+};
+
 struct session {
 	struct list shard_node, siblings_node, ending_node;
 	struct shard *shard;
 	struct siblings *siblings;
 	uint64_t id;	/* ours, from 1 */
 	unsigned minor; /* of the protocol, frozen at CREATE_SESSION */
-	struct relay_create_session wish; /* as decoded; owns its names */
-	char *tag;			  /* "peer=... host=... session=..." */
-	char *address;			  /* of the peer, without its port */
+	struct relay_create_session request; /* as decoded; owns its names */
+	char *tag;		   /* "peer=... host=... session=..." */
+	char *address;		   /* of the peer, without its port */
 	struct list old_claims;	   /* struct old_claim, of a peer before 2.11 */
 	struct live_session *live; /* what viewers see of it; may be NULL */
 	/* The largest timestamp_end so far, and one too much later to count; 0:
@@ -119,33 +149,17 @@ struct session {
 	 * exist, and how many were asked about since. */
 	uint64_t question;
 	unsigned n_streams, n_checked;
-	/* struct trace, by node, of those without streams: in the current chunk
-	 * and in older ones. The latter are freed in slices. */
-	struct list traces, old_traces;
-	struct list forget_node; /* shard->forgetting */
-	struct idmap trace_keys; /* key of a path -> struct trace */
-	uint64_t names_bytes;	 /* memory of traces without streams */
 	struct list inputs;	 /* struct session_input, by node */
 	struct session_udp *udp; /* NULL: packets come over TCP */
 
-	uint64_t held_bytes; /* what waiting packets count as */
-	uint64_t file_bytes; /* of these: FILE_WEIGHT */
-	uint64_t read_max;   /* bytes to read from a data connection at once */
-	uint64_t n_records;  /* records that wait for bytes */
+	struct session_held held;
+	struct session_traces traces;
+	struct session_report report;
 
 	bool has_index; /* minor >= 4 and no snapshot */
-	bool has_told_end, has_rotated;
-	bool had_input;	 /* a data connection was bound before */
-	bool is_held;	 /* too much waits: inputs are not read */
-	bool is_ended;	 /* the control connection is gone */
-	bool is_counted; /* in the statistics of sessions */
-
-	/* What is reported about it. */
-	struct sums sums;
-	uint64_t began_s, began_ns;
-	uint64_t last_loss_ns; /* when a loss was last reported */
-	uint64_t unreported;   /* packets lost since then */
-	enum why_ended why;    /* of one that has ended */
+	bool has_rotated;
+	bool had_input; /* a data connection was bound before */
+	bool is_ended;	/* the control connection is gone */
 
 	uint64_t linger_until_ns;
 
@@ -165,13 +179,13 @@ session_on_gone(struct session *s, void (*gone)(void *take_what, void *arg),
 }
 
 /*
- * CREATE_SESSION, decoded: TAKE_WISH's names are taken over (also on failure).
- * E_REFUSED: the current chunk is unknown, the path is too long, or the time
- * cannot be a date; E_IO: the directory cannot be made; E_NOMEM. PEER, for
- * logs, is copied.
+ * CREATE_SESSION, decoded: TAKE_REQUEST's names are taken over (also on
+ * failure). E_REFUSED: the current chunk is unknown, the path is too long, or
+ * the time cannot be a date; E_IO: the directory cannot be made; E_NOMEM. PEER,
+ * for logs, is copied.
  */
 enum status session_create(struct session **out, struct shard *sh,
-    struct relay_create_session *take_wish, unsigned minor,
+    struct relay_create_session *take_request, unsigned minor,
     const char *peer) MUST_CHECK;
 
 /* A stream was added in the folder PATH. Before 2.4 CREATE_SESSION has no
@@ -281,7 +295,7 @@ void session_publish(struct session *s);
 
 /* The stream path of a peer before 2.11, made by the rules of streaming 5.3. */
 enum status session_old_path(struct relpath **out,
-    const struct relay_create_session *wish, const struct relpath *path,
+    const struct relay_create_session *request, const struct relpath *path,
     uint64_t created) MUST_CHECK;
 
 /* Report an event of the session, except losses and viewers. */
@@ -301,6 +315,6 @@ enum status session_find_place(struct session *s) MUST_CHECK;
 /* session_path.c: the session's path below the output directory
  * (streaming 5.2). E_REFUSED, E_NOMEM. */
 enum status session_wanted_path(struct relpath **out,
-    const struct relay_create_session *wish, bool by_session) MUST_CHECK;
+    const struct relay_create_session *request, bool by_session) MUST_CHECK;
 
 #endif

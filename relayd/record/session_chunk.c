@@ -41,8 +41,8 @@ session_anonymous_chunk(struct session *s)
 {
 	enum status st;
 
-	st = chunk_create(&s->current, s->dir, 0, s->wish.creation_time, NULL,
-	    released, s->siblings);
+	st = chunk_create(&s->current, s->dir, 0, s->request.creation_time,
+	    NULL, released, s->siblings);
 	if (st != OK)
 		return st;
 	s->current->is_base = true;
@@ -263,7 +263,7 @@ reply_path(const struct session *s, enum chunk_command command,
 	const char *dir = session_path(s);
 	int n;
 
-	if (s->wish.is_snapshot)
+	if (s->request.is_snapshot)
 		n = snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
 	else if (s->has_rotated || command == CHUNK_ARCHIVE)
 		n = snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);

@@ -71,26 +71,28 @@ has_own_name(const struct relpath *path)
 
 enum status
 session_wanted_path(struct relpath **out,
-    const struct relay_create_session *wish, bool by_session)
+    const struct relay_create_session *request, bool by_session)
 {
 	struct relpath *second = NULL;
 	enum status st;
 
 	*out = NULL;
-	st = relpath_dup(out, by_session ? wish->session_name : wish->hostname);
+	st = relpath_dup(
+	    out, by_session ? request->session_name : request->hostname);
 	if (st == OK && by_session)
-		st = with_stamp(&second, wish->hostname, wish->creation_time);
-	else if (st == OK && wish->base_path != NULL)
-		st = relpath_dup(&second, wish->base_path);
-	else if (st == OK && wish->name_has_time)
-		st = relpath_dup(&second, wish->session_name);
+		st = with_stamp(
+		    &second, request->hostname, request->creation_time);
+	else if (st == OK && request->base_path != NULL)
+		st = relpath_dup(&second, request->base_path);
+	else if (st == OK && request->name_has_time)
+		st = relpath_dup(&second, request->session_name);
 	else if (st == OK)
 		st = with_stamp(
-		    &second, wish->session_name, wish->creation_time);
+		    &second, request->session_name, request->creation_time);
 	if (st == OK)
 		st = extend(out, second);
 	if (st == OK && by_session)
-		st = extend(out, wish->base_path);
+		st = extend(out, request->base_path);
 	relpath_free(second);
 	if (st == OK && (*out)->len + 1 >= SESSION_REPLY_PATH)
 		st = E_LIMIT;
@@ -125,10 +127,10 @@ is_stamp(const char *s)
  * in the path as a folder.
  */
 static void
-split_second(const struct relay_create_session *wish, const char *second,
+split_second(const struct relay_create_session *request, const char *second,
     size_t n, uint64_t created, char date[STAMP_LEN + 1], bool *is_partial)
 {
-	const char *name = wish->session_name->s;
+	const char *name = request->session_name->s;
 	size_t len = strlen(name), tail_len;
 	char tail[STAMP_LEN + 2] = "";
 
@@ -150,8 +152,9 @@ split_second(const struct relay_create_session *wish, const char *second,
 }
 
 enum status
-session_old_path(struct relpath **out, const struct relay_create_session *wish,
-    const struct relpath *path, uint64_t created)
+session_old_path(struct relpath **out,
+    const struct relay_create_session *request, const struct relpath *path,
+    uint64_t created)
 {
 	const char *second, *rest, *slash = strchr(path->s, '/');
 	char date[STAMP_LEN + 1], *text = NULL;
@@ -164,9 +167,9 @@ session_old_path(struct relpath **out, const struct relay_create_session *wish,
 		return E_REFUSED;
 	second = slash + 1;
 	rest = second + strcspn(second, "/");
-	split_second(
-	    wish, second, (size_t)(rest - second), created, date, &is_partial);
-	n = asprintf(&text, "%s/%.*s%s%s%s%.*s%s", wish->session_name->s,
+	split_second(request, second, (size_t)(rest - second), created, date,
+	    &is_partial);
+	n = asprintf(&text, "%s/%.*s%s%s%s%.*s%s", request->session_name->s,
 	    (int)(slash - path->s), path->s, date[0] != '\0' ? "-" : "", date,
 	    is_partial ? "/" : "", is_partial ? (int)(rest - second) : 0,
 	    second, rest);
@@ -180,9 +183,9 @@ session_old_path(struct relpath **out, const struct relay_create_session *wish,
 static bool
 is_same_place(const struct session *a, const struct relay_create_session *b)
 {
-	return a->wish.creation_time == b->creation_time &&
-	       relpath_equal(a->wish.session_name, b->session_name) &&
-	       relpath_equal(a->wish.hostname, b->hostname);
+	return a->request.creation_time == b->creation_time &&
+	       relpath_equal(a->request.session_name, b->session_name) &&
+	       relpath_equal(a->request.hostname, b->hostname);
 }
 
 /* Snapshot sessions of one peer, host and name share a directory. */
@@ -210,7 +213,7 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 
 	list_for_each (n, tmp, &s->siblings->sessions) {
 		o = list_entry(n, struct session, siblings_node);
-		if (is_same_place(o, &s->wish) && o->dir != NULL &&
+		if (is_same_place(o, &s->request) && o->dir != NULL &&
 		    o->dir->wanted != NULL &&
 		    relpath_equal(o->dir->wanted, wanted)) {
 			s->dir = session_dir_get(o->dir);
@@ -218,10 +221,10 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 		}
 	}
 	st = session_dir_claim(
-	    &s->dir, s->shard->store, wanted, sharers_of(&s->wish));
+	    &s->dir, s->shard->store, wanted, sharers_of(&s->request));
 	if (st == OK)
 		session_dir_note(
-		    s->dir, s->wish.hostname->s, s->wish.session_name->s);
+		    s->dir, s->request.hostname->s, s->request.session_name->s);
 	return st;
 }
 
@@ -236,8 +239,8 @@ session_find_place(struct session *s)
 		st = session_dir_base(&s->dir, s->shard->store);
 		return st != OK ? st : session_anonymous_chunk(s);
 	}
-	if (s->wish.chunk.is_set) {
-		c = siblings_chunk(s->siblings, s->wish.chunk.value);
+	if (s->request.chunk.is_set) {
+		c = siblings_chunk(s->siblings, s->request.chunk.value);
 		if (c == NULL || c->refs == 0)
 			return E_REFUSED;
 		st = chunk_is_gone(c) ? chunk_restore(c) : OK;
@@ -246,7 +249,7 @@ session_find_place(struct session *s)
 		return st;
 	}
 	st = session_wanted_path(
-	    &wanted, &s->wish, s->shard->config.group_by_session);
+	    &wanted, &s->request, s->shard->config.group_by_session);
 	if (st != OK)
 		return st;
 	st = share_or_claim(s, wanted);

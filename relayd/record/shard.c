@@ -22,7 +22,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 		return E_NOMEM;
 	shard_take_over(sh);
 	sh->config = *config;
-	sh->slice_end = UINT64_MAX;
+	sh->slice.end = UINT64_MAX;
 	sh->stats = stats_worker(config->worker);
 	list_init(&sh->sessions);
 	list_init(&sh->siblings);
@@ -57,12 +57,12 @@ shard_begin_slice(struct shard *sh)
 {
 	uint64_t now;
 
-	if (!sh->has_slices)
+	if (!sh->slice.is_limited)
 		return;
 	now = clock_now_ns();
-	if (sh->cycle_began == 0)
-		sh->cycle_began = now;
-	sh->slice_end = now + (now - sh->cycle_began < 2 * SHARD_SLICE_NS
+	if (sh->slice.cycle_began == 0)
+		sh->slice.cycle_began = now;
+	sh->slice.end = now + (now - sh->slice.cycle_began < 2 * SHARD_SLICE_NS
 				      ? SHARD_SLICE_NS
 				      : SHARD_SLICE_SHORT_NS);
 }
@@ -70,39 +70,40 @@ shard_begin_slice(struct shard *sh)
 bool
 shard_may_begin_session(struct shard *sh)
 {
-	return !sh->has_slices || ++sh->n_begun <= SHARD_SESSIONS_A_CYCLE;
+	return !sh->slice.is_limited ||
+	       ++sh->slice.n_sessions <= SHARD_SESSIONS_A_CYCLE;
 }
 
 void
 shard_begin_slice_until(struct shard *sh, uint64_t until_ns)
 {
-	if (sh->has_slices)
-		sh->slice_end = until_ns;
+	if (sh->slice.is_limited)
+		sh->slice.end = until_ns;
 }
 
 void
 shard_end_slice(struct shard *sh)
 {
-	sh->slice_end = UINT64_MAX;
+	sh->slice.end = UINT64_MAX;
 }
 
 void
 shard_end_slices(struct shard *sh)
 {
 	shard_end_slice(sh);
-	sh->has_slices = false;
+	sh->slice.is_limited = false;
 }
 
 bool
 shard_is_late(const struct shard *sh)
 {
-	return sh->slice_end != UINT64_MAX && clock_now_ns() >= sh->slice_end;
+	return sh->slice.end != UINT64_MAX && clock_now_ns() >= sh->slice.end;
 }
 
 bool
 shard_part_is_late(const struct shard *sh)
 {
-	return !sh->takes_all && shard_is_late(sh);
+	return !sh->slice.takes_all && shard_is_late(sh);
 }
 
 bool
@@ -111,7 +112,7 @@ shard_step_is_late(struct shard *sh)
 	/* A step that waits for the disk takes much longer than reading the
 	 * clock. */
 	if (!store_syncs_packets(sh->store) &&
-	    ++sh->n_steps % STEPS_PER_CHECK != 0)
+	    ++sh->slice.n_steps % STEPS_PER_CHECK != 0)
 		return false;
 	return shard_part_is_late(sh);
 }
@@ -119,7 +120,7 @@ shard_step_is_late(struct shard *sh)
 void
 shard_step_is_long(struct shard *sh)
 {
-	sh->n_steps = STEPS_PER_CHECK - 1;
+	sh->slice.n_steps = STEPS_PER_CHECK - 1;
 }
 
 void

@@ -58,6 +58,34 @@ struct shard_config {
 	struct live_notifier *notifier; /* to the viewers; borrowed, or NULL */
 };
 
+/* Figures since the start. */
+struct shard_figures {
+	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
+	uint64_t records_corrected; /* with another size than the packet */
+	uint64_t packets_without_space;
+};
+
+/* The time slices of connections and commits: shard.c. */
+struct shard_slice {
+	bool is_limited; /* without a worker there is no limit */
+	/* ns; 0: the cycle has done nothing yet; UINT64_MAX: no limit */
+	uint64_t cycle_began, end;
+	unsigned n_sessions; /* that began in this cycle */
+	unsigned n_steps;
+	/* With --sync=packet: the commit of this cycle has used its slice, and
+	 * gets no second one. */
+	bool has_waited;
+	/* The daemon stops: requests that have begun are completed, and packets
+	 * that were read are taken. */
+	bool takes_all;
+};
+
+/* When each kind of line was last logged. */
+struct shard_logs {
+	uint64_t last_loss, last_full, last_relief, last_udp, last_gap;
+	uint64_t gap_lines; /* since last_gap */
+};
+
 struct shard {
 	pthread_t owner; /* the thread that may use it */
 	struct shard_config config;
@@ -78,32 +106,18 @@ struct shard {
 	struct list orphans;   /* data connections whose session is gone */
 	struct list sealed;    /* files of closed streams, waiting for a lock */
 	bool is_stopping;      /* sessions end because the relay does */
-	/* Figures since the start. */
-	uint64_t gaps, packets_lost, packets_dropped, sessions_created;
-	uint64_t records_corrected; /* with another size than the packet */
-	uint64_t packets_without_space;
-	uint64_t n_streams;	/* of all sessions */
-	uint64_t names_bytes;	/* of all sessions: traces without streams */
+	uint64_t n_streams;    /* of all sessions */
+	uint64_t names_bytes;  /* of all sessions: traces without streams */
 	struct list forgetting; /* sessions with old_traces */
 	struct list old_traces; /* of sessions that are gone: to be freed */
 	uint64_t file_bytes;	/* FILE_WEIGHT of the packets that wait */
-	uint64_t last_loss_log, last_full_log;
-	uint64_t pending_ns; /* when to retry the first of PENDING */
+	uint64_t pending_ns;	/* when to retry the first of PENDING */
 	/* Memory is short: when to check again. */
-	uint64_t relief_ns, last_relief_log;
-	bool has_slices; /* without a worker there is no limit */
-	/* ns; 0: the cycle has done nothing yet; UINT64_MAX: no limit */
-	uint64_t cycle_began, slice_end;
-	unsigned n_begun; /* sessions, in this cycle */
-	unsigned n_steps;
-	/* With --sync=packet: the commit of this cycle has used its slice, and
-	 * gets no second one. */
-	bool has_waited;
-	/* The daemon stops: requests that have begun are completed, and packets
-	 * that were read are taken. */
-	bool takes_all;
+	uint64_t relief_ns;
 	struct udp_counts udp;
-	uint64_t last_udp_log, last_gap_log, gap_lines;
+	struct shard_figures figures;
+	struct shard_slice slice;
+	struct shard_logs logs;
 };
 
 enum status shard_create(struct shard **out, const struct shard_config *config,
@@ -124,6 +138,14 @@ void shard_destroy(struct shard *sh);
 void shard_begin_slice(struct shard *sh);
 /* The same, with the limit UNTIL_NS. */
 void shard_begin_slice_until(struct shard *sh, uint64_t until_ns);
+/* A new cycle of the loop begins. */
+static inline void
+shard_begin_cycle(struct shard *sh)
+{
+	sh->slice.cycle_began = 0;
+	sh->slice.n_sessions = 0;
+	sh->slice.has_waited = false;
+}
 /* May one more session begin in this cycle? The call counts it. */
 bool shard_may_begin_session(struct shard *sh);
 /* There is no limit from now on. */

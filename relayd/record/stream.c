@@ -34,7 +34,7 @@ make_logs(struct stream *t)
 	const struct session *s = t->session;
 
 	/* Only a live session can be attached to. */
-	if (s->live == NULL || s->wish.live_timer_us == 0 || !s->has_index)
+	if (s->live == NULL || s->request.live_timer_us == 0 || !s->has_index)
 		return OK;
 	if (t->is_metadata)
 		return metadata_log_create(&t->metadata);
@@ -198,7 +198,8 @@ regroup(const struct session *s, struct relpath **path)
 	if (!s->shard->config.group_by_session || s->minor >= 11 ||
 	    s->minor < 4)
 		return OK;
-	st = session_old_path(&grouped, &s->wish, *path, s->wish.creation_time);
+	st = session_old_path(
+	    &grouped, &s->request, *path, s->request.creation_time);
 	if (st != OK)
 		return st;
 	relpath_free(*path);
@@ -229,12 +230,12 @@ find_place(struct stream *t, const struct relpath *asked)
 static void
 limit_reads(struct session *s, uint64_t tracefile_size)
 {
-	const uint64_t each = tracefile_size < s->read_max
+	const uint64_t each = tracefile_size < s->held.read_max
 				  ? tracefile_size + DATA_HEADER_LEN
-				  : s->read_max;
+				  : s->held.read_max;
 
-	if (tracefile_size != 0 && each * FILES_READ < s->read_max)
-		s->read_max = each * FILES_READ;
+	if (tracefile_size != 0 && each * FILES_READ < s->held.read_max)
+		s->held.read_max = each * FILES_READ;
 }
 
 /* Memory that is kept for S's closed streams. */
@@ -243,7 +244,7 @@ names_bytes(const struct session *s)
 {
 	const bool is_base = s->current != NULL && s->current->is_base;
 
-	return s->names_bytes + siblings_names_bytes(s->siblings) +
+	return s->traces.names_bytes + siblings_names_bytes(s->siblings) +
 	       (is_base ? s->current->names_bytes : 0);
 }
 

@@ -204,7 +204,7 @@ stream_metadata(
 	if (st == E_NOSPC && shard_of(t)->config.loses_when_full)
 		return keep(t, m);
 	stats_add(shard_of(t)->stats, STAT_metadata_bytes, m->size);
-	t->session->sums.metadata_bytes += m->size;
+	t->session->report.sums.metadata_bytes += m->size;
 	/* Somebody removed the file: drop the metadata without an error. */
 	if (st == E_NOENT && w->tf != NULL)
 		return OK;
@@ -219,7 +219,7 @@ stream_reset_metadata(struct stream *t)
 	struct writer *w = &t->writer;
 	enum status st;
 
-	if (!t->is_metadata || t->session->wish.live_timer_us != 0)
+	if (!t->is_metadata || t->session->request.live_timer_us != 0)
 		return E_PROTOCOL;
 	if (!place_has_chunk(&t->place))
 		return E_NOENT;

@@ -59,7 +59,7 @@ stream_window_limit(uint64_t bytes, uint64_t ns)
 static bool
 is_eligible(const struct session *s)
 {
-	return s->wish.live_timer_us != 0 && s->has_index;
+	return s->request.live_timer_us != 0 && s->has_index;
 }
 
 enum status

@@ -35,7 +35,7 @@ is_old(const struct session *s, const struct trace *t)
 static struct trace *
 find(const struct session *s, const struct relpath *asked, uint64_t key)
 {
-	struct trace *t = idmap_find(&s->trace_keys, key);
+	struct trace *t = idmap_find(&s->traces.keys, key);
 
 	while (t != NULL && (is_old(s, t) || !relpath_equal(t->asked, asked)))
 		t = t->older;
@@ -60,7 +60,7 @@ set_newest(struct session *s, uint64_t key, struct trace *t)
 	enum status st = OK;
 
 	if (t != NULL)
-		st = idmap_insert(&s->trace_keys, key, t);
+		st = idmap_insert(&s->traces.keys, key, t);
 	assert(st == OK);
 	(void)st;
 }
@@ -68,9 +68,9 @@ set_newest(struct session *s, uint64_t key, struct trace *t)
 static enum status
 enter_key(struct session *s, struct trace *t)
 {
-	t->older = idmap_remove(&s->trace_keys, t->key);
+	t->older = idmap_remove(&s->traces.keys, t->key);
 	if (t->older == NULL)
-		return idmap_insert(&s->trace_keys, t->key, t);
+		return idmap_insert(&s->traces.keys, t->key, t);
 	t->older->newer = t;
 	set_newest(s, t->key, t);
 	return OK;
@@ -85,7 +85,7 @@ leave_key(struct session *s, struct trace *t)
 		t->newer->older = t->older;
 		return;
 	}
-	(void)idmap_remove(&s->trace_keys, t->key);
+	(void)idmap_remove(&s->traces.keys, t->key);
 	set_newest(s, t->key, t->older);
 }
 
@@ -93,7 +93,7 @@ leave_key(struct session *s, struct trace *t)
 static void
 count_memory(struct session *s, struct trace *t, uint64_t bytes)
 {
-	s->names_bytes += bytes - t->counted;
+	s->traces.names_bytes += bytes - t->counted;
 	s->shard->names_bytes += bytes - t->counted;
 	t->counted = bytes;
 }
@@ -112,7 +112,7 @@ destroy(struct session *s, struct trace *t)
 static bool
 is_open(const struct session *s, const struct trace *t)
 {
-	return !t->is_over || s->wish.is_snapshot;
+	return !t->is_over || s->request.is_snapshot;
 }
 
 /* T has no streams. It is kept while the current chunk has files of it, so that
@@ -128,7 +128,7 @@ forget_unless_named(struct session *s, struct trace *t)
 		idmap_free(&t->channels);
 	count_memory(s, t, memory(t));
 	list_del(&t->node);
-	list_append(&s->traces, &t->node);
+	list_append(&s->traces.unused, &t->node);
 }
 
 /* Make a new folder for the trace, with its number as suffix, or with the next
@@ -299,19 +299,19 @@ trace_enter(struct trace *t, const struct chunk *c)
 void
 trace_forget_old(struct session *s)
 {
-	list_move_all(&s->old_traces, &s->traces);
-	if (!list_empty(&s->old_traces) && list_empty(&s->forget_node))
-		list_append(&s->shard->forgetting, &s->forget_node);
+	list_move_all(&s->traces.old, &s->traces.unused);
+	if (!list_empty(&s->traces.old) && list_empty(&s->traces.forget_node))
+		list_append(&s->shard->forgetting, &s->traces.forget_node);
 }
 
 void
 trace_forget_all(struct session *s)
 {
-	list_move_all(&s->shard->old_traces, &s->traces);
-	list_move_all(&s->shard->old_traces, &s->old_traces);
-	list_del(&s->forget_node);
-	s->shard->names_bytes -= s->names_bytes;
-	idmap_free(&s->trace_keys);
+	list_move_all(&s->shard->old_traces, &s->traces.unused);
+	list_move_all(&s->shard->old_traces, &s->traces.old);
+	list_del(&s->traces.forget_node);
+	s->shard->names_bytes -= s->traces.names_bytes;
+	idmap_free(&s->traces.keys);
 }
 
 /* Free one trace. False: there is none to free. */
@@ -329,11 +329,11 @@ free_one(struct shard *sh)
 	}
 	if (list_empty(&sh->forgetting))
 		return false;
-	s = list_first(&sh->forgetting, struct session, forget_node);
-	if (list_empty(&s->old_traces))
-		list_del(&s->forget_node);
+	s = list_first(&sh->forgetting, struct session, traces.forget_node);
+	if (list_empty(&s->traces.old))
+		list_del(&s->traces.forget_node);
 	else
-		destroy(s, list_first(&s->old_traces, struct trace, node));
+		destroy(s, list_first(&s->traces.old, struct trace, node));
 	return true;
 }
 

@@ -119,13 +119,13 @@ log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
 {
 	struct shard *sh = shard_of(t);
 
-	if (log_ratelimit(&sh->last_gap_log, NS_PER_S)) {
-		if (sh->gap_lines > UDP_GAP_LINES)
+	if (log_ratelimit(&sh->logs.last_gap, NS_PER_S)) {
+		if (sh->logs.gap_lines > UDP_GAP_LINES)
 			log_warn("%" PRIu64 " more gaps, see " CHUNK_LOSSES,
-			    sh->gap_lines - UDP_GAP_LINES);
-		sh->gap_lines = 0;
+			    sh->logs.gap_lines - UDP_GAP_LINES);
+		sh->logs.gap_lines = 0;
 	}
-	if (++sh->gap_lines > UDP_GAP_LINES)
+	if (++sh->logs.gap_lines > UDP_GAP_LINES)
 		return;
 	log_warn(STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
 			    " on are lost: %s (%u of them had an index)",
@@ -148,8 +148,8 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	t->intake.udp->gaps++;
 	t->intake.udp->lost += loss.n;
 	t->intake.udp->last = loss;
-	shard_of(t)->gaps++;
-	shard_of(t)->packets_lost += loss.n;
+	shard_of(t)->figures.gaps++;
+	shard_of(t)->figures.packets_lost += loss.n;
 	writer_lost(t, LOSS_udp, loss.n);
 	log_gap(t, &loss, why);
 	(void)writer_note_loss(t, &loss, why);
@@ -162,14 +162,14 @@ give_up(struct stream *t, uint64_t to, const char *why)
 static uint64_t
 in_use(const struct session *s)
 {
-	return s->held_bytes + s->udp->partial_bytes;
+	return s->held.bytes + s->udp->partial_bytes;
 }
 
 static bool
 is_short(const struct session *s)
 {
 	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
-	       (s->file_bytes >= UDP_FILES_LITTLE &&
+	       (s->held.file_bytes >= UDP_FILES_LITTLE &&
 		   s->shard->file_bytes > SHARD_FILES_HELD_MAX) ||
 	       shard_is_over(s->shard, 2) ||
 	       (shard_is_over(s->shard, 1) &&
@@ -701,7 +701,7 @@ log_dropped(struct shard *sh, const struct session *s, enum udp_count what,
 #include "relayd/record/udp_count.tbl.h"
 #undef UDP_COUNT
 	};
-	uint64_t *last = s == NULL ? &sh->last_udp_log : &s->udp->last_log;
+	uint64_t *last = s == NULL ? &sh->logs.last_udp : &s->udp->last_log;
 
 	/* Copies and late datagrams are normal on a network. */
 	if (what == UDP_duplicate || what == UDP_late)

@@ -118,7 +118,7 @@ writer_note_loss(
 	    ",\"lost\":%" PRIu64 ",\"announced\":%u,\"why\":\"%s\"}\n",
 	    when, name, loss->first, loss->n, loss->records, why);
 	st = place_note_loss(t, line, (size_t)n);
-	if (st != OK && log_ratelimit(&shard_of(t)->last_loss_log, NS_PER_S))
+	if (st != OK && log_ratelimit(&shard_of(t)->logs.last_loss, NS_PER_S))
 		log_errno(
 		    LOG_ERROR, STREAM_FMT " " CHUNK_LOSSES, STREAM_ARGS(t));
 	return st;
@@ -156,7 +156,7 @@ lose(struct stream *t, enum loss cause, const struct reorder_loss *loss)
 	struct shard *sh = shard_of(t);
 	struct writer *w = &t->writer;
 
-	sh->packets_dropped += loss->n;
+	sh->figures.packets_dropped += loss->n;
 	writer_lost(t, cause, loss->n);
 	if (cause == LOSS_removed) {
 		if (!w->has_logged_drop)
@@ -166,20 +166,20 @@ lose(struct stream *t, enum loss cause, const struct reorder_loss *loss)
 			    STREAM_ARGS(t));
 		w->has_logged_drop = true;
 	} else if (cause == LOSS_disk_full && sh->config.loses_when_full) {
-		sh->packets_without_space += loss->n;
+		sh->figures.packets_without_space += loss->n;
 		remember(w, loss);
-		if (log_ratelimit(&sh->last_full_log, STREAM_FULL_LOG_NS))
+		if (log_ratelimit(&sh->logs.last_full, STREAM_FULL_LOG_NS))
 			log_error(STREAM_FMT " packets are lost: there is no "
 					     "space on the disk (%" PRIu64
 					     " since the start)",
-			    STREAM_ARGS(t), sh->packets_without_space);
+			    STREAM_ARGS(t), sh->figures.packets_without_space);
 	} else {
 		writer_set_error(w);
-		if (log_ratelimit(&sh->last_loss_log, NS_PER_S))
+		if (log_ratelimit(&sh->logs.last_loss, NS_PER_S))
 			log_error(STREAM_FMT
 			    " packets are lost: they cannot be "
 			    "written (%" PRIu64 " since the start)",
-			    STREAM_ARGS(t), sh->packets_dropped);
+			    STREAM_ARGS(t), sh->figures.packets_dropped);
 	}
 }
 
@@ -242,14 +242,14 @@ lose_recorded(struct shard *sh, struct stream *t, enum status st,
 						: LOSS_write;
 
 	if (t == NULL) {
-		sh->packets_dropped += lost->loss.n;
+		sh->figures.packets_dropped += lost->loss.n;
 		stats_lost(sh->stats, cause, lost->loss.n);
 		return;
 	}
 	t->writer.written_packets -= lost->loss.n;
 	t->writer.written_bytes -= lost->bytes;
-	t->session->sums.written_packets -= lost->loss.n;
-	t->session->sums.written_bytes -= lost->bytes;
+	t->session->report.sums.written_packets -= lost->loss.n;
+	t->session->report.sums.written_bytes -= lost->bytes;
 	lose(t, cause, &lost->loss);
 }
 
@@ -433,7 +433,7 @@ writer_enter_chunk(struct stream *t, struct chunk *c)
 	place_enter(t, c);
 	/* Peers decide how many streams one request rotates. When the daemon
 	 * stops, files are created only for packets that are present. */
-	if (c == NULL || shard_of(t)->takes_all)
+	if (c == NULL || shard_of(t)->slice.takes_all)
 		return OK;
 	st = writer_open_file(t);
 	/* On a full disk the next packet tries again. */
@@ -460,7 +460,7 @@ lose_packets(
 static struct packet *
 count_written(struct stream *t, struct packet *p, unsigned n)
 {
-	struct sums *sums = &t->session->sums;
+	struct sums *sums = &t->session->report.sums;
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++, p = p->next)
@@ -539,7 +539,7 @@ drop_without_chunk(struct stream *t)
 {
 	struct writer *w = &t->writer;
 
-	shard_of(t)->packets_dropped += w->batch.n;
+	shard_of(t)->figures.packets_dropped += w->batch.n;
 	writer_lost(t, LOSS_no_chunk, w->batch.n);
 	if (!w->has_logged_drop)
 		log_peer(LOG_WARN,
@@ -558,7 +558,7 @@ correct_record(struct stream *t, struct packet *p)
 
 	if (rec->packet_size == bits && rec->content_size <= bits)
 		return;
-	shard_of(t)->records_corrected++;
+	shard_of(t)->figures.records_corrected++;
 	if (!t->writer.has_logged_size)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " the index of packet %" PRIu64 " says %" PRIu64

@@ -292,13 +292,13 @@ check_metadata(const char *text)
 static void
 check_counts(const bool packets[], unsigned n)
 {
-	const struct sums *sums = &control->session->sums;
+	const struct sums *sums = &control->session->report.sums;
 	unsigned there = 0;
 
 	for (unsigned i = 0; i < 16; i++)
 		there += packets[i];
 	ck_assert_uint_eq(sums_lost(sums), n - there);
-	ck_assert_uint_eq(shard->packets_dropped, n - there);
+	ck_assert_uint_eq(shard->figures.packets_dropped, n - there);
 	ck_assert_uint_eq(sums->written_packets, there);
 	ck_assert_uint_eq(shard->store->packets_written, there);
 	ck_assert_uint_eq(shard->store->bytes_written, (uint64_t)SIZE * there);
@@ -396,7 +396,7 @@ START_TEST(that_streams_lost_packets_is_not_told_for_each)
 		    ask_seq(RELAY_CMD_close_stream, i * DATA, 0), RELAY_OK);
 		cycle_commit(shard);
 	}
-	ck_assert_uint_eq(shard->packets_without_space, 200);
+	ck_assert_uint_eq(shard->figures.packets_without_space, 200);
 	/* Warnings, and two errors, which are counted apart: the disk is full,
 	 * and packets are lost. */
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 2);
@@ -422,11 +422,11 @@ START_TEST(metadata_has_the_reserve)
 	ck_assert_uint_eq(packet(1), RELAY_OK);
 	memset(text, 'm', sizeof(text) - 1);
 	metadata(text);
-	lost = shard->packets_dropped;
+	lost = shard->figures.packets_dropped;
 	ck_assert_uint_eq(lost, 1);
 	/* Half a part of the reserve is left of what was given up. */
 	ck_assert_uint_eq(packet(2), RELAY_OK);
-	ck_assert_uint_eq(shard->packets_dropped, 2);
+	ck_assert_uint_eq(shard->figures.packets_dropped, 2);
 	check_tree(packets);
 	check_metadata(text);
 	ck_assert(packets[0] && !packets[1] && !packets[2]);

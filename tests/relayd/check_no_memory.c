@@ -224,7 +224,7 @@ create_stream_of(const char *channel, unsigned n)
 		ck_assert_ptr_null(session_stream(s, first));
 	}
 	ck_assert_uint_eq(length_of(&s->streams), 1);
-	ck_assert_uint_eq(s->trace_keys.n, 1);
+	ck_assert_uint_eq(s->traces.keys.n, 1);
 	if (!session_stream(s, handle)->is_metadata) {
 		packet(session_stream(s, handle), 0);
 		ck_assert_int_eq(live_pair_size(&pair, DATA), BYTES);
@@ -328,14 +328,15 @@ append_packets(unsigned n, uint64_t packets)
 	cycle_commit(sh);
 	failed = fault_disarm();
 	(void)cycle_tick(sh, 0); /* records that wait */
-	ck_assert_uint_le(sh->packets_dropped, packets > 1 ? 0 : 1);
-	written = packets - sh->packets_dropped;
+	ck_assert_uint_le(sh->figures.packets_dropped, packets > 1 ? 0 : 1);
+	written = packets - sh->figures.packets_dropped;
 	ck_assert_int_eq(live_pair_size(&pair, DATA), (long)written * BYTES);
 	if (written > 0)
 		ck_assert_int_eq(live_pair_size(&pair, INDEX),
 		    INDEX_HEADER_LEN + (long)written * RECORD);
 	/* The peer is told once, then it goes on. */
-	ck_assert(t->writer.has_write_error == (sh->packets_dropped > 0));
+	ck_assert(
+	    t->writer.has_write_error == (sh->figures.packets_dropped > 0));
 	t->writer.has_write_error = false;
 	packet(t, packets);
 	ck_assert(!t->writer.has_write_error);

@@ -165,9 +165,9 @@ sibling(bool has_chunk, uint64_t chunk)
 	struct relay_session_request q = { .session_name = "s",
 		.hostname = "host",
 		.base_path = "",
-		.peer_session = session->wish.peer_session,
+		.peer_session = session->request.peer_session,
 		.creation_time = 1500000000,
-		.is_snapshot = session->wish.is_snapshot,
+		.is_snapshot = session->request.is_snapshot,
 		.trace_format = 1 };
 	struct relay_create_session wish;
 	struct buf b = { 0 };
@@ -296,10 +296,10 @@ START_TEST(packets_of_what_was_removed_are_dropped)
 		packet(t, seq); /* RELAY_OK, or the test ends */
 	live_pair_metadata(m, "second", 6);
 	ck_assert_uint_eq(stream_pending(t, 4), 0);
-	ck_assert_uint_eq(pair.shard->packets_dropped, _i == 0	 ? 5
-						       : _i == 1 ? 0
-						       : _i == 2 ? 5
-								 : 4);
+	ck_assert_uint_eq(pair.shard->figures.packets_dropped, _i == 0	 ? 5
+							       : _i == 1 ? 0
+							       : _i == 2 ? 5
+									 : 4);
 	ck_assert_int_eq(size_of("."), -1);
 	stream_close(t, 4);
 	stream_close(m, NEVER);

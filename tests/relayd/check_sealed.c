@@ -217,7 +217,7 @@ START_TEST(records_that_are_lost_are_not_acknowledged)
 	is_full = true;
 	drop_lock();
 	is_full = false;
-	ck_assert_uint_eq(sh->packets_dropped, 2 * PER_FILE);
+	ck_assert_uint_eq(sh->figures.packets_dropped, 2 * PER_FILE);
 	ck_assert_uint_eq(stream_pending(t, sent - 1), RELAY_PENDING_UNKNOWN);
 	ck_assert_uint_eq(stream_pending(t, sent - 1), 0); /* told once */
 	send_packets(1);

@@ -116,12 +116,12 @@ turn(void)
 	(void)fault_disarm();
 	for (unsigned i = 0; i < MODEL_STREAMS; i++)
 		is_told |= all[i].t != NULL && all[i].t->writer.has_write_error;
-	CHECK(is_told || sh->packets_dropped == dropped ||
+	CHECK(is_told || sh->figures.packets_dropped == dropped ||
 		  !list_empty(&sh->sealed) || all[0].t == NULL ||
 		  all[1].t == NULL || all[2].t == NULL,
 	    "%llu packets lost in silence",
-	    (unsigned long long)(sh->packets_dropped - dropped));
-	dropped = sh->packets_dropped;
+	    (unsigned long long)(sh->figures.packets_dropped - dropped));
+	dropped = sh->figures.packets_dropped;
 }
 
 static void
@@ -144,7 +144,7 @@ send_packet(struct sealed_stream *s)
 				     .packet_seq_num = seq });
 	CHECK(st == OK || st == E_IO, "status %d", (int)st);
 	if (st == E_IO)
-		dropped = fixture.pair.shard->packets_dropped;
+		dropped = fixture.pair.shard->figures.packets_dropped;
 	if (one_in(3))
 		return; /* in one batch with the next */
 	turn();
@@ -259,11 +259,12 @@ read_all(void)
 		    "stream %u does not end", i);
 		sent += all[i].sent;
 	}
-	CHECK(sent == given + fixture.viewer->lost + sh->packets_dropped,
+	CHECK(
+	    sent == given + fixture.viewer->lost + sh->figures.packets_dropped,
 	    "%llu sent, %llu given, %llu overwritten, %llu told lost",
 	    (unsigned long long)sent, (unsigned long long)given,
 	    (unsigned long long)fixture.viewer->lost,
-	    (unsigned long long)sh->packets_dropped);
+	    (unsigned long long)sh->figures.packets_dropped);
 }
 
 /* The time of all readers' locks ends. They may keep them. */

@@ -39,7 +39,7 @@ begin(void)
 	live_pair_open(&pair, false, 1);
 	session = live_pair_session(&pair, "one", 0, false);
 	t = live_pair_stream(session, "ust/uid", "c", BYTES, 0);
-	pair.shard->has_slices = true;
+	pair.shard->slice.is_limited = true;
 }
 
 static void
@@ -122,12 +122,12 @@ START_TEST(what_waits_counts_as_its_files)
 	idle = published(&pair.memory);
 	let_all_wait();
 	ck_assert_uint_ge(
-	    session->held_bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
+	    session->held.bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	ck_assert_uint_ge(published(&pair.memory),
 	    idle + (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	shard_end_slices(pair.shard);
 	cycle_commit(pair.shard);
-	ck_assert_uint_eq(session->held_bytes, 0);
+	ck_assert_uint_eq(session->held.bytes, 0);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
 	ck_assert_uint_eq(published(&pair.memory), memory);
@@ -137,13 +137,13 @@ END_TEST
 START_TEST(a_read_brings_few_files)
 {
 	begin();
-	ck_assert_uint_lt(session->read_max, FILES_READ * (BYTES + 64));
+	ck_assert_uint_lt(session->held.read_max, FILES_READ * (BYTES + 64));
 	ck_assert_ptr_nonnull(
 	    live_pair_stream(session, "ust/uid", "large", 1 << 30, 0));
-	ck_assert_uint_lt(session->read_max, FILES_READ * (BYTES + 64));
+	ck_assert_uint_lt(session->held.read_max, FILES_READ * (BYTES + 64));
 	session = live_pair_session(&pair, "two", 0, false);
 	t = live_pair_stream(session, "ust/uid", "c", 0, 0);
-	ck_assert_uint_eq(session->read_max, SESSION_READ_MAX);
+	ck_assert_uint_eq(session->held.read_max, SESSION_READ_MAX);
 	end();
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
 	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
-	pair.shard->takes_all = true;
+	pair.shard->slice.takes_all = true;
 	ck_assert_int_eq(stream_metadata(m, &q, &done), OK);
 	ck_assert_int_eq(
 	    live_pair_size(&pair, "*/*/ust/uid/metadata"), sizeof(bytes));
@@ -333,7 +333,7 @@ START_TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
 	no_time();
 	ck_assert(!rotate_all(at, &done));
 	ck_assert_uint_le(files_of_all(new_chunk, "", 0), STEPS_MAX);
-	pair.shard->takes_all = true;
+	pair.shard->slice.takes_all = true;
 	ck_assert(rotate_all(at, &done));
 	ck_assert_uint_le(files_of_all(new_chunk, "", 0), STEPS_MAX);
 	/* What was read is written. */
@@ -410,16 +410,16 @@ START_TEST(room_is_made_in_parts)
 	for (unsigned i = 0; i < PACKETS; i++)
 		throw_packet(all[i], 1);
 	cycle_commit(pair.shard);
-	ck_assert_uint_eq(pair.shard->gaps, 0);
+	ck_assert_uint_eq(pair.shard->figures.gaps, 0);
 	session->udp->window_bytes = UDP_WINDOW_BYTES_MIN;
 	no_time();
 	for (unsigned i = 1; i <= PACKETS; i++) {
 		throw_packet(all[0], 2);
 		ck_assert_uint_eq(pair.shard->udp.n[UDP_memory], i);
-		ck_assert_uint_eq(pair.shard->gaps, i);
+		ck_assert_uint_eq(pair.shard->figures.gaps, i);
 	}
 	throw_packet(all[0], 2);
-	ck_assert_uint_eq(pair.shard->gaps, PACKETS);
+	ck_assert_uint_eq(pair.shard->figures.gaps, PACKETS);
 	end();
 }
 END_TEST
@@ -431,7 +431,7 @@ START_TEST(the_last_turn_writes_all)
 	ck_assert_uint_lt(files(), PACKETS);
 	cycle_last(pair.shard);
 	ck_assert_uint_eq(files(), PACKETS);
-	ck_assert_uint_eq(pair.shard->packets_dropped, 0);
+	ck_assert_uint_eq(pair.shard->figures.packets_dropped, 0);
 	end();
 }
 END_TEST

@@ -389,8 +389,8 @@ START_TEST(a_gap_on_the_only_connection_is_passed)
 	data(3);
 	ck_assert_uint_eq(record(3), RELAY_OK);
 	check("c", "03", 2);
-	ck_assert_uint_eq(shard->gaps, 1);
-	ck_assert_uint_eq(shard->packets_lost, 2);
+	ck_assert_uint_eq(shard->figures.gaps, 1);
+	ck_assert_uint_eq(shard->figures.packets_lost, 2);
 	ck_assert_int_eq(data_on(0, 2), E_PROTOCOL);
 	end();
 }
@@ -408,7 +408,7 @@ START_TEST(a_gap_that_another_may_fill_waits_a_second)
 	if (_i == 0) {
 		data(1);
 		check("c", "012", 3);
-		ck_assert_uint_eq(shard->gaps, 0);
+		ck_assert_uint_eq(shard->figures.gaps, 0);
 	} else {
 		now += GAP_NS - 1;
 		clock_freeze(now, 0);
@@ -417,7 +417,7 @@ START_TEST(a_gap_that_another_may_fill_waits_a_second)
 		clock_freeze(++now, 0);
 		turn_end();
 		check("c", "02", 2);
-		ck_assert_uint_eq(shard->gaps, 1);
+		ck_assert_uint_eq(shard->figures.gaps, 1);
 	}
 	end();
 }
@@ -480,7 +480,7 @@ START_TEST(a_record_of_another_size_is_corrected)
 		    record_of(i, rows[i].said, rows[i].content), RELAY_OK);
 		check_record(i, bits, rows[i].kept);
 		wrong += !rows[i].is_right;
-		ck_assert_uint_eq(shard->records_corrected, wrong);
+		ck_assert_uint_eq(shard->figures.records_corrected, wrong);
 	}
 	ck_assert_uint_eq(pending(ARRAY_LEN(rows) - 1), 0);
 	end();
@@ -744,14 +744,14 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 	while (!ingest_is_held(inputs[0]))
 		data(seq++);
 	ck_assert_uint_ge(
-	    control->session->held_bytes, session_fair_share(control->session));
+	    control->session->held.bytes, session_fair_share(control->session));
 	/* What came a short time ago stays. */
 	turn_end();
-	ck_assert_uint_eq(shard->packets_dropped, 0);
+	ck_assert_uint_eq(shard->figures.packets_dropped, 0);
 	now += 2 * NS_PER_S;
 	clock_freeze(now, 0);
 	turn_end();
-	ck_assert_uint_gt(shard->packets_dropped, 0);
+	ck_assert_uint_gt(shard->figures.packets_dropped, 0);
 	ck_assert(!ingest_is_held(inputs[0]));
 	/* The peer is told once, at its next record. */
 	ck_assert_uint_eq(record(0), RELAY_OK); /* it is too late: ignored */
@@ -773,7 +773,7 @@ START_TEST(records_without_packets_are_memory)
 	published_add(&memory, shard->config.max_memory);
 	while (record(seq++) == RELAY_OK)
 		ck_assert_uint_lt(seq, 1 << 16);
-	ck_assert_uint_ge(control->session->n_records * RECORD_MEMORY,
+	ck_assert_uint_ge(control->session->held.n_records * RECORD_MEMORY,
 	    session_fair_share(control->session));
 	published_sub(&memory, shard->config.max_memory);
 	end();
@@ -786,15 +786,15 @@ START_TEST(twice_the_memory_is_given_up_at_once)
 
 	begin(0, 0);
 	while (control->session == NULL ||
-	       control->session->held_bytes <
+	       control->session->held.bytes <
 		   2 * session_fair_share(control->session))
 		data(seq++);
 	published_add(&memory, 2 * shard->config.max_memory);
 	ck_assert(ingest_is_held(inputs[0]));
 	turn_end();
-	ck_assert_uint_gt(shard->packets_dropped, 0);
+	ck_assert_uint_gt(shard->figures.packets_dropped, 0);
 	ck_assert_uint_lt(
-	    control->session->held_bytes, session_fair_share(control->session));
+	    control->session->held.bytes, session_fair_share(control->session));
 	published_sub(&memory, 2 * shard->config.max_memory);
 	end();
 }

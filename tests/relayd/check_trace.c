@@ -203,7 +203,7 @@ START_TEST(a_snapshot_is_one_trace)
 	struct stream *t;
 
 	open_pair(0);
-	session->wish.is_snapshot = true;
+	session->request.is_snapshot = true;
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 3; i++) {
 			t = add(names[i]);
@@ -385,17 +385,17 @@ START_TEST(what_is_over_is_forgotten)
 			p.c0 = live_pair_stream(session, path, "c_0", 0, 0);
 			stream_close(p.c0, NEVER);
 		}
-		ck_assert_uint_eq(session->trace_keys.n, 5);
+		ck_assert_uint_eq(session->traces.keys.n, 5);
 		ck_assert_uint_ge(
-		    session->names_bytes, 5 * sizeof(struct trace));
+		    session->traces.names_bytes, 5 * sizeof(struct trace));
 		ck_assert_uint_ge(pair.shard->store->names_bytes,
 		    5 * sizeof(struct chunk_family));
 		live_pair_create_chunk(session, chunk + 1);
 		live_pair_close_chunk(session, chunk, RELAY_CLOSE_DELETE);
 		while (cycle_delete_some(pair.shard))
 			;
-		ck_assert_uint_eq(session->trace_keys.n, 0);
-		ck_assert_uint_eq(session->names_bytes, 0);
+		ck_assert_uint_eq(session->traces.keys.n, 0);
+		ck_assert_uint_eq(session->traces.names_bytes, 0);
 		ck_assert_uint_eq(pair.shard->store->names_bytes, 0);
 	}
 	close_pair();
@@ -419,10 +419,10 @@ START_TEST(many_are_forgotten_in_slices)
 	t = live_pair_stream(session, path, "c_0", 0, 0);
 	ck_assert_str_eq(t->path->s, path);
 	ck_assert(cycle_delete_some(pair.shard));
-	ck_assert_uint_gt(session->trace_keys.n, 1);
+	ck_assert_uint_gt(session->traces.keys.n, 1);
 	while (cycle_delete_some(pair.shard))
 		;
-	ck_assert_uint_eq(session->trace_keys.n, 1);
+	ck_assert_uint_eq(session->traces.keys.n, 1);
 	ck_assert(list_empty(&pair.shard->store->old_families));
 	close_pair();
 }
@@ -531,7 +531,7 @@ START_TEST(any_order_keeps_them_apart)
 			rotate_all(++chunk);
 		check_runs();
 	}
-	ck_assert_uint_eq(pair.shard->packets_dropped, 0);
+	ck_assert_uint_eq(pair.shard->figures.packets_dropped, 0);
 	close_pair();
 }
 END_TEST
