@@ -25,7 +25,7 @@
 #include "relayd/stats/stats.h"
 #include "relayd/record/stream_window.h"
 #include "store/dir_registry.h"
-#include "store/journal_sync.h"
+#include "store/syncer.h"
 #include "store/output.h"
 #include "store/packet_log.h"
 #include "store/recovery.h"

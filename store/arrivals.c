@@ -137,7 +137,7 @@ arrivals_add(struct arrivals *a, const struct arrival *f, uint64_t now_ns,
 	g = idmap_find(&a->by_seq, f->net_seq);
 	if (g != NULL && (g->size != f->size || g->padding != f->padding))
 		return ARRIVED_FALSE;
-	arrivals_heard(a, f->net_seq);
+	arrivals_note_sent(a, f->net_seq);
 	a->reorder->now = now_ns;
 	if (f->len == f->size)
 		return add_whole(a, f, whole);
@@ -147,7 +147,7 @@ arrivals_add(struct arrivals *a, const struct arrival *f, uint64_t now_ns,
 }
 
 void
-arrivals_heard(struct arrivals *a, uint64_t net_seq)
+arrivals_note_sent(struct arrivals *a, uint64_t net_seq)
 {
 	a->survey.is_set = false;
 	if (net_seq >= a->end)
@@ -173,7 +173,7 @@ void
 arrivals_last(struct arrivals *a, uint64_t seq, uint64_t now_ns)
 {
 	a->last = (struct claim){ true, seq, now_ns };
-	arrivals_heard(a, seq);
+	arrivals_note_sent(a, seq);
 }
 
 bool

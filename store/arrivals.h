@@ -99,7 +99,7 @@ void arrivals_free(struct arrivals *a);
 enum arrived arrivals_add(struct arrivals *a, const struct arrival *f,
     uint64_t now_ns, struct packet **whole) MUST_CHECK;
 /* A record came for NET_SEQ. */
-void arrivals_heard(struct arrivals *a, uint64_t net_seq);
+void arrivals_note_sent(struct arrivals *a, uint64_t net_seq);
 
 /* The peer asks about packet SEQ, which it says was sent. Only one question at
  * a time is remembered, the oldest. */

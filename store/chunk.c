@@ -95,7 +95,7 @@ chunk_finish(struct chunk *take_c)
 	list_del(&take_c->doomed_node);
 	folder_place_put(take_c->folders);
 	if (take_c->fd >= 0)
-		kept_dir_close(take_c->fd);
+		folder_dir_close(take_c->fd);
 	if (take_c->is_extra)
 		fds_give(FDS_EXTRA);
 	session_dir_put(take_c->dir);
@@ -176,7 +176,7 @@ chunk_count(struct chunk *c, int64_t n)
 bool
 chunk_is_gone(const struct chunk *c)
 {
-	return kept_dir_is_gone(chunk_fd(c));
+	return folder_dir_is_removed(chunk_fd(c));
 }
 
 /* Did the chunk make the top-level folder of PATH? */
@@ -230,7 +230,7 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	}
 	do
 		st = dir_create_path(chunk_fd(c), path->s);
-	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	if (st != OK) {
 		/* The caller can make a removed directory again, and tries
 		 * again on a full disk. */
@@ -273,7 +273,7 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 		 * either. */
 		if (st == E_NOENT)
 			st = dir_create_path(chunk_fd(c), path->s);
-	} while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	} while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	if (st != OK && st != E_EXISTS)
 		log_peer_errno(LOG_ERROR, "%s/%s: create folder",
 		    session_dir_text(c->dir), path->s);
@@ -427,7 +427,7 @@ append_line(int fd, off_t at, const char *line, size_t n)
 {
 	const struct iovec iov = { (void *)(uintptr_t)line, n };
 	ssize_t written = pwritev(fd, &iov, 1, at);
-	const bool is_full = written >= 0 || room_is_lack(errno);
+	const bool is_full = written >= 0 || errno_is_disk_full(errno);
 
 	if (written == (ssize_t)n)
 		return OK;
@@ -451,7 +451,7 @@ chunk_note_loss(
 	snprintf(path, sizeof(path), "%s/" CHUNK_LOSSES, f->path->s);
 	do
 		st = dir_open_file(&fd, chunk_fd(c), path, flags);
-	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	if (st != OK)
 		return st;
 	/* If there is no memory for it, the others of this folder cannot write
@@ -463,7 +463,7 @@ chunk_note_loss(
 		st = E_IO;
 	else
 		st = append_line(fd, before.st_size, line, n);
-	while (st == E_NOSPC && room_yield(&c->dir->output->room))
+	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve))
 		st = append_line(fd, before.st_size, line, n);
 	saved = errno;
 	close(fd);

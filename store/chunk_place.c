@@ -76,7 +76,7 @@ make_archives(const struct chunk *c)
 
 	do
 		st = dir_create_path(c->dir->fd, "archives");
-	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	return st;
 }
 
@@ -90,7 +90,7 @@ make_or_rename(const struct chunk *c, const char *from, const char *to)
 	do
 		st = from == NULL ? dir_create(fd, to)
 				  : dir_rename(fd, from, to);
-	while (st == E_NOSPC && room_yield(&c->dir->output->room));
+	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	return st;
 }
 
@@ -171,7 +171,7 @@ chunk_make(struct chunk *c, enum chunk_place place)
 		}
 	}
 	if (st == OK && place != CHUNK_AT_ROOT)
-		st = kept_dir_open(&c->fd, c->dir->fd, name);
+		st = folder_dir_open(&c->fd, c->dir->fd, name);
 	if (st == OK && !claim(c))
 		st = E_EXISTS;
 	/* Perhaps no file was made there yet, and lttng does not tell its user
@@ -241,13 +241,13 @@ move_from_root(struct chunk *c, enum chunk_place place, char name[RELPATH_MAX])
 	st = put_at(c, NULL, place, name);
 	if (st != OK)
 		return st;
-	st = kept_dir_open(&fd, c->dir->fd, name);
+	st = folder_dir_open(&fd, c->dir->fd, name);
 	if (st == OK)
 		st = move_tops(c, "", name);
 	if (st != OK) {
 		saved = errno;
 		if (fd >= 0)
-			kept_dir_close(fd);
+			folder_dir_close(fd);
 		(void)dir_remove(c->dir->fd, name);
 		errno = saved;
 		return st;
@@ -265,7 +265,7 @@ move_to_root(struct chunk *c, const char *from)
 	if (st != OK)
 		return st;
 	if (c->fd >= 0)
-		kept_dir_close(c->fd);
+		folder_dir_close(c->fd);
 	c->fd = -1;
 	if (dir_remove(c->dir->fd, from) != OK)
 		log_peer_errno(
@@ -353,7 +353,7 @@ chunk_restore(struct chunk *c)
 		if (st == OK)
 			st = dir_create_path(c->dir->fd, name);
 		if (st == OK)
-			st = kept_dir_open(&fd, c->dir->fd, name);
+			st = folder_dir_open(&fd, c->dir->fd, name);
 	}
 	if (st != OK) {
 		log_peer_errno(LOG_ERROR, CHUNK_FMT ": '%s': create again",
@@ -361,7 +361,7 @@ chunk_restore(struct chunk *c)
 		return st;
 	}
 	if (c->fd >= 0)
-		kept_dir_close(c->fd);
+		folder_dir_close(c->fd);
 	c->fd = fd;
 	sync_names(c, false);
 	/* Who had a folder in the old one finds it no more. */

@@ -20,7 +20,7 @@
 /* This directory is made and removed to see whether that is possible. */
 #define TRY ".tracepulse-try"
 /* This file is made and removed where files without a name cannot be. */
-#define NAMELESS ".tracepulse-room"
+#define NAMELESS ".tracepulse-reserve"
 
 static bool is_without_openat2;
 
@@ -437,7 +437,7 @@ dir_sync(int base, const char *path)
 }
 
 enum status
-dir_room(uint64_t *left, uint64_t *total, int fd)
+dir_free_space(uint64_t *left, uint64_t *total, int fd)
 {
 	struct statvfs st;
 
@@ -451,7 +451,7 @@ dir_room(uint64_t *left, uint64_t *total, int fd)
 }
 
 enum status
-dir_make_nameless(int *out, int fd)
+dir_create_unnamed(int *out, int fd)
 {
 	const int flags = O_WRONLY | O_CLOEXEC;
 

@@ -67,10 +67,10 @@ bool dir_is_writable(int fd) MUST_CHECK;
 
 /* Bytes that this process can still write on FD's file system, and all bytes
  * that it has. A quota is not seen. */
-enum status dir_room(uint64_t *left, uint64_t *total, int fd) MUST_CHECK;
+enum status dir_free_space(uint64_t *left, uint64_t *total, int fd) MUST_CHECK;
 /* A file without a name in the directory FD, for writing: it is gone when it is
  * closed, also if the process is killed. The caller closes it. */
-enum status dir_make_nameless(int *out, int fd) MUST_CHECK;
+enum status dir_create_unnamed(int *out, int fd) MUST_CHECK;
 /* Give the file FD, of FROM bytes, room on the disk up to the byte TO. On
  * failure it is as it was. */
 enum status dir_reserve(int fd, uint64_t from, uint64_t to) MUST_CHECK;

@@ -56,7 +56,7 @@ struct folder {
 };
 
 enum status
-kept_dir_open(int *out, int base, const char *path)
+folder_dir_open(int *out, int base, const char *path)
 {
 	enum status st;
 	int saved;
@@ -73,14 +73,14 @@ kept_dir_open(int *out, int base, const char *path)
 }
 
 void
-kept_dir_close(int fd)
+folder_dir_close(int fd)
 {
 	close(fd);
 	fds_give(FDS_SESSIONS);
 }
 
 bool
-kept_dir_is_gone(int fd)
+folder_dir_is_removed(int fd)
 {
 	struct stat sb;
 
@@ -105,7 +105,7 @@ release_base(struct ref *r)
 {
 	struct folder_base *b = container_of(r, struct folder_base, ref);
 
-	kept_dir_close(b->fd);
+	folder_dir_close(b->fd);
 	stored_dir_leave(b->used);
 	stored_dir_put(b->used);
 	free(b);

@@ -23,10 +23,10 @@ struct stored_dir;
 /* A directory that stays open with its session: its descriptor counts in the
  * share FDS_SESSIONS (common/fds.h). As dir_open(); also E_IO, errno EMFILE,
  * when the share is used up. Any thread. */
-enum status kept_dir_open(int *out, int base, const char *path) MUST_CHECK;
-void kept_dir_close(int fd);
+enum status folder_dir_open(int *out, int base, const char *path) MUST_CHECK;
+void folder_dir_close(int fd);
 /* Did somebody remove the directory? Then nothing can be created in it. */
-bool kept_dir_is_gone(int fd);
+bool folder_dir_is_removed(int fd);
 
 /* A session's directory, open: all that its folders need of descriptors. Takes
  * FD, a kept_dir, which it closes with its last reference; on failure FD is

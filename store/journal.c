@@ -21,8 +21,8 @@
 
 #include "common/ids.h"
 #include "common/log.h"
-#include "store/journal_sync.h"
-#include "store/room.h"
+#include "store/syncer.h"
+#include "store/reserve.h"
 
 /* The slots of one page: most sessions have fewer files, and a single session
  * creates a journal. */
@@ -141,7 +141,7 @@ fill(const struct journal *j, size_t from, size_t to)
 		if (pwrite(j->fd, zeros, sizeof(zeros), (off_t)from) ==
 		    (ssize_t)sizeof(zeros))
 			from += sizeof(zeros);
-		else if (!room_is_lack(errno) || !room_yield(j->config.room))
+		else if (!errno_is_disk_full(errno) || !reserve_release(j->config.reserve))
 			return false;
 	}
 	return true;
@@ -345,11 +345,11 @@ hurry(struct journal *j)
 {
 	struct syncer *s = j->config.syncer;
 
-	if (s == NULL || j->n_leaving < JOURNAL_LEAVING_MAX ||
+	if (s == NULL || j->n_leaving < JOURNAL_CLOSED_MAX ||
 	    j->hurried == syncer_round(s))
 		return;
 	j->hurried = syncer_round(s);
-	syncer_hurry(s);
+	syncer_request(s);
 }
 
 /* FILE, which has a slot, is closed, but may not be on the disk yet. */

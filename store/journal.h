@@ -33,7 +33,7 @@
 #include "common/status.h"
 #include "store/journal_format.h"
 
-struct room;
+struct reserve;
 struct syncer;
 
 /* What is on the disk for certain. The numbers stand in journals. */
@@ -47,12 +47,12 @@ enum journal_sync_kind {
 struct journal_config {
 	enum journal_sync_kind sync;
 	struct syncer *syncer; /* NULL: none; borrowed */
-	struct room *room;     /* has a reserve, or NULL; borrowed */
+	struct reserve *reserve;     /* has a reserve, or NULL; borrowed */
 };
 
 /* With --sync=TIME: when so many slots of closed files wait for the disk, a
  * round is asked for early, or rings of small files would fill the journal. */
-#define JOURNAL_LEAVING_MAX 8192
+#define JOURNAL_CLOSED_MAX 8192
 
 /* The fields are for journal.c and its test. */
 struct journal {

@@ -95,22 +95,22 @@ output_create(struct output **out, int fd, bool owns_fd,
     const struct journal_config *config)
 {
 	struct output *o = calloc(1, sizeof(*o));
-	struct journal_config with_room = { 0 };
+	struct journal_config with_reserve = { 0 };
 
 	*out = NULL;
 	if (config != NULL)
-		with_room = *config;
+		with_reserve = *config;
 	if (o != NULL) {
-		room_init(&o->room, fd);
-		with_room.room = &o->room;
+		reserve_init(&o->reserve, fd);
+		with_reserve.reserve = &o->reserve;
 	}
-	if (o == NULL || journal_create(&o->journal, fd, &with_room) != OK) {
+	if (o == NULL || journal_create(&o->journal, fd, &with_reserve) != OK) {
 		if (owns_fd)
 			close(fd);
 		free(o);
 		return E_NOMEM;
 	}
-	(void)room_tick(&o->room);
+	(void)reserve_tick(&o->reserve);
 	/* Without an identity all its paths are below one root. */
 	(void)!dir_identify(&o->id, fd);
 	o->refs = 1;
@@ -133,7 +133,7 @@ output_put(struct output *o)
 	if (o == NULL || --o->refs > 0)
 		return;
 	journal_destroy(o->journal);
-	room_free(&o->room);
+	reserve_free(&o->reserve);
 	if (o->owns_fd)
 		close(o->fd);
 	free(o);

@@ -15,7 +15,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "store/dir.h"
-#include "store/room.h"
+#include "store/reserve.h"
 
 struct journal;
 struct journal_config;
@@ -26,7 +26,7 @@ struct output {
 	bool owns_fd;
 	struct dir_id id;
 	struct journal *journal;
-	struct room room;
+	struct reserve reserve;
 };
 
 /* A descriptor of the directory PATH, which is absolute; it is made, with its

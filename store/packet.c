@@ -110,7 +110,7 @@ next_block(const struct packet *p)
 }
 
 size_t
-packet_room(struct packet_pool *pool, struct packet *p, uint8_t **at)
+packet_space(struct packet_pool *pool, struct packet *p, uint8_t **at)
 {
 	size_t room, lacks = p->size - p->received;
 	struct slab_block *b = p->last;
@@ -150,7 +150,7 @@ packet_copy(
 	uint8_t *at;
 
 	while (done < n && !packet_is_whole(p)) {
-		room = packet_room(pool, p, &at);
+		room = packet_space(pool, p, &at);
 		if (at == NULL)
 			break;
 		if (room > n - done)

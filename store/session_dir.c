@@ -206,15 +206,15 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 		*is_new = st == OK;
 		if (st == E_NOENT)
 			st = create_folders(o->fd, c);
-	} while (st == E_NOSPC && room_yield(&o->room));
+	} while (st == E_NOSPC && reserve_release(&o->reserve));
 	*is_new |= st == OK;
 	if (st == OK || st == E_EXISTS)
-		st = kept_dir_open(out, o->fd, path);
+		st = folder_dir_open(out, o->fd, path);
 	if (st != OK)
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
 	if (take(*out, *is_new, c))
 		return OK;
-	kept_dir_close(*out);
+	folder_dir_close(*out);
 	return E_EXISTS;
 }
 
@@ -240,7 +240,7 @@ try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
 	*level = foreign_folder(o->fd, path, UINT_MAX, true);
 	if (*level == UINT_MAX)
 		return OK;
-	kept_dir_close(*out);
+	folder_dir_close(*out);
 	if (*is_new)
 		(void)dir_remove(o->fd, path);
 	return E_EXISTS;
@@ -427,7 +427,7 @@ session_dir_renew(struct session_dir **d)
 	struct session_dir *last = *d;
 	enum status st;
 
-	while (last->path != NULL && kept_dir_is_gone(last->fd)) {
+	while (last->path != NULL && folder_dir_is_removed(last->fd)) {
 		if (last->next == NULL && (st = make_again(last)) != OK)
 			return st;
 		last = last->next;
@@ -447,7 +447,7 @@ session_dir_base(struct session_dir **out, struct store *store)
 	*out = NULL;
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
-	st = kept_dir_open(&d->fd, d->output->fd, "");
+	st = folder_dir_open(&d->fd, d->output->fd, "");
 	if (st != OK) {
 		session_dir_put(d);
 		return st;
@@ -489,7 +489,7 @@ session_dir_put(struct session_dir *d)
 		(void)flock(d->fd, LOCK_UN);
 		folder_base_put(d->base);
 	} else if (d->fd >= 0) {
-		kept_dir_close(d->fd);
+		folder_dir_close(d->fd);
 	}
 	forget_note(d);
 	session_dir_put(d->next);

@@ -10,7 +10,7 @@
 #include "store/chunk.h"
 #include "store/journal.h"
 #include "store/output.h"
-#include "store/room.h"
+#include "store/reserve.h"
 #include "store/tracefile.h"
 
 /* Above it, the memory of records that waited for a lock is freed. */
@@ -51,7 +51,7 @@ make_output(const struct store *s, struct output **out, int fd, bool owns_fd)
 	if (output_create(out, fd, owns_fd, &config) != OK)
 		return E_NOMEM;
 	if (s->config.has_no_reserve)
-		room_forgo(&(*out)->room);
+		reserve_disable(&(*out)->reserve);
 	return OK;
 }
 
@@ -141,13 +141,13 @@ store_syncs_packets(const struct store *s)
 bool
 store_may_try(struct store *s, uint64_t bytes)
 {
-	return room_may_try(&s->output->room, bytes);
+	return reserve_may_write(&s->output->reserve, bytes);
 }
 
 bool
 store_is_full(const struct store *s)
 {
-	return s->output->room.is_full;
+	return s->output->reserve.is_full;
 }
 
 bool
@@ -171,6 +171,6 @@ store_tick(struct store *s)
 {
 	uint64_t next = journal_tick(s->output->journal);
 
-	next = clock_earlier(next, room_tick(&s->output->room));
+	next = clock_earlier(next, reserve_tick(&s->output->reserve));
 	return clock_earlier(next, tracefile_pool_tick(s));
 }

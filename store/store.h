@@ -39,7 +39,7 @@ struct store_config {
 	 * without it. */
 	uint64_t index_lock_timeout_ns;
 	enum store_sync sync;
-	bool has_no_reserve;	  /* see room_forgo() */
+	bool has_no_reserve;	  /* see reserve_disable() */
 	struct syncer *syncer;	  /* borrowed; NULL but for STORE_SYNC_TIME */
 	uint64_t max_cached;	  /* bytes of packet memory kept for reuse */
 	struct published *memory; /* account of packet memory; borrowed */
@@ -81,7 +81,7 @@ enum status store_create(
 void store_destroy(struct store *s); /* NULL is fine */
 
 /* May a packet of BYTES be tried now? While the disk is full: only if there is
- * room for it (store/room.h). */
+ * room for it (store/reserve.h). */
 bool store_may_try(struct store *s, uint64_t bytes);
 
 /* Did the last write that could lack room find none? */
@@ -91,7 +91,7 @@ bool store_is_full(const struct store *s);
  * if somebody removed or replaced it. */
 struct output *store_output(struct store *s);
 
-/* For the end of a turn: see journal_tick(), room_tick() and
+/* For the end of a turn: see journal_tick(), reserve_tick() and
  * tracefile_pool_tick(). */
 uint64_t store_tick(struct store *s);
 

@@ -95,7 +95,7 @@ write_header(struct tracefile *tf)
 	do {
 		iov = (struct iovec){ header, sizeof(header) };
 		st = tracefile_write_all(tf->index.fd, &iov, 1, 0, &written);
-	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
+	} while (st == E_NOSPC && reserve_release(tracefile_reserve(tf)));
 	if (st != OK) {
 		tracefile_cut(tf, &tf->index, "index header");
 		return st;
@@ -109,7 +109,7 @@ write_header(struct tracefile *tf)
 
 /* Make the index file with its header, before the first packet. */
 static enum status
-tracefile_index_make(struct tracefile *tf)
+make_index(struct tracefile *tf)
 {
 	char path[TRACEFILE_PATH_MAX];
 	enum status st;
@@ -131,7 +131,7 @@ tracefile_index_make(struct tracefile *tf)
 
 /* Write the header that is missing. E_IO, E_NOENT. */
 static enum status
-tracefile_index_mend(struct tracefile *tf)
+write_missing_header(struct tracefile *tf)
 {
 	enum status st = tracefile_ensure_open(tf);
 
@@ -151,14 +151,14 @@ reserve_records(struct tracefile *tf, size_t n)
 /* Get memory for the records of N packets, before the packets are written: both
  * are kept, or neither. E_NOMEM. */
 static enum status
-tracefile_index_room(struct tracefile *tf, unsigned n)
+reserve_records_for(struct tracefile *tf, unsigned n)
 {
 	return reserve_records(tf, n) ? OK : E_NOMEM;
 }
 
 /* Encode the record of a packet that is in the data file now. */
 static void
-tracefile_index_queue(struct tracefile *tf, const struct packet *p)
+queue_record(struct tracefile *tf, const struct packet *p)
 {
 	uint8_t *out = buf_reserve(&tf->waiting, INDEX_RECORD_MAX);
 
@@ -220,7 +220,7 @@ write_waiting(struct tracefile *tf)
 			n };
 		st = tracefile_write_all(
 		    tf->index.fd, &iov, 1, tf->index.length, &written);
-	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
+	} while (st == E_NOSPC && reserve_release(tracefile_reserve(tf)));
 	return st;
 }
 
@@ -433,7 +433,7 @@ settle_header(struct tracefile *tf)
 	char path[TRACEFILE_PATH_MAX];
 
 	if (tf->is_discarded || !tf->index.is_made || tf->index.length > 0 ||
-	    tracefile_index_mend(tf) == OK || tracefile_lost_place(tf))
+	    write_missing_header(tf) == OK || tracefile_lost_place(tf))
 		return;
 	tracefile_index_path(tf, path);
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
@@ -573,7 +573,7 @@ gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 	do {
 		gather(b, p, most);
 		if (tf->index_format == TRACEFILE_NO_INDEX ||
-		    tracefile_index_room(tf, b->n_packets) == OK)
+		    reserve_records_for(tf, b->n_packets) == OK)
 			return OK;
 		most = b->n_packets / 2;
 	} while (most > 0);
@@ -599,7 +599,7 @@ take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
 		tf->store->packets_written++;
 		tf->store->bytes_written += packet_length(p);
 		if (p->has_record)
-			tracefile_index_queue(tf, p);
+			queue_record(tf, p);
 		++*done;
 	}
 	tracefile_count(tf, (int64_t)(tf->data.length - before));
@@ -650,7 +650,7 @@ write_batch(
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "packet");
 	else
-		room_has(tracefile_room(tf));
+		reserve_disk_ok(tracefile_reserve(tf));
 	return tracefile_synced(tf, &tf->data) == OK ? st : E_IO;
 }
 
@@ -664,7 +664,7 @@ tracefile_append(struct tracefile *tf, struct packet *first, unsigned *done)
 	st = tracefile_ensure_open(tf);
 	if (st == OK && tf->index_format != TRACEFILE_NO_INDEX &&
 	    !tf->index.is_made)
-		st = tracefile_index_make(tf);
+		st = make_index(tf);
 	while (st == OK && first != NULL) {
 		st = gather_with_records(tf, &b, first);
 		if (st == OK)
@@ -688,7 +688,7 @@ tracefile_write_ahead(
 
 		st = tracefile_write_all(
 		    tf->data.fd, &iov, n > 0, tf->data.length + at, &written);
-	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
+	} while (st == E_NOSPC && reserve_release(tracefile_reserve(tf)));
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "metadata");
 	tf->ahead = st == OK ? at + n : 0;

@@ -67,7 +67,7 @@ enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
 
 /* Append N bytes and PADDING zeros, all or nothing (metadata). This may use the
- * reserve (store/room.h). E_NOSPC, E_IO, E_NOENT. */
+ * reserve (store/reserve.h). E_NOSPC, E_IO, E_NOENT. */
 enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
     uint64_t n, uint32_t padding) MUST_CHECK;
 /* The same in parts: write N bytes, AT bytes after the end of the file, then

@@ -62,10 +62,10 @@ void tracefile_unlink_old(struct tracefile *tf, const char *path);
 	    (tf)->family->channel->s
 
 /* The space on its disk. */
-static inline struct room *
-tracefile_room(const struct tracefile *tf)
+static inline struct reserve *
+tracefile_reserve(const struct tracefile *tf)
 {
-	return &tf->dir->output->room;
+	return &tf->dir->output->reserve;
 }
 
 /* Was the chunk removed and created again? Then other files may be at these

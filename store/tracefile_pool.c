@@ -37,7 +37,7 @@ tracefile_sync_packet(
 		return OK;
 	if (fdatasync(f->fd) == 0)
 		return OK;
-	return room_is_lack(errno) ? E_NOSPC : E_IO;
+	return errno_is_disk_full(errno) ? E_NOSPC : E_IO;
 }
 
 static void
@@ -278,7 +278,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	do {
 		st = create_file(&f->fd, chunk_fd(tf->chunk), path, &made);
 		is_new |= made;
-	} while (st == E_NOSPC && room_yield(tracefile_room(tf)));
+	} while (st == E_NOSPC && reserve_release(tracefile_reserve(tf)));
 	if (st != OK) {
 		log_creation(tf, st, path);
 		return st;
@@ -342,7 +342,7 @@ tracefile_write_all(
 		n = pwritev(fd, iov, n_iov, (off_t)(offset + *written));
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && room_is_lack(errno))
+		if (n < 0 && errno_is_disk_full(errno))
 			return E_NOSPC;
 		if (n <= 0)
 			return E_IO;
@@ -361,7 +361,7 @@ void
 tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
     const char *what)
 {
-	const bool is_full = room_is_lack(errno);
+	const bool is_full = errno_is_disk_full(errno);
 	struct store *s = tf->store;
 
 	s->write_errors++;
@@ -371,7 +371,7 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 		    TRACEFILE_FMT ": write %s at %" PRIu64, TRACEFILE_ARGS(tf),
 		    what, f->length);
 	if (is_full)
-		room_lacks(tracefile_room(tf));
+		reserve_disk_full(tracefile_reserve(tf));
 	if (ftruncate(f->fd, (off_t)f->length) != 0)
 		log_peer_errno(
 		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));

@@ -147,7 +147,7 @@ read_packets(struct conn *c, enum status *st, size_t *size)
 	uint8_t *at;
 	ssize_t n;
 
-	direct = ingest_room(in, &at);
+	direct = ingest_space(in, &at);
 	if ((in->packet != NULL ? in->h.size : in->last_size) >= LARGE_PACKET)
 		tail = DATA_HEADER_LEN;
 	iov[0].iov_base = at;

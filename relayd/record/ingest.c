@@ -161,12 +161,12 @@ begin_packet(struct ingest *in)
 }
 
 size_t
-ingest_room(struct ingest *in, uint8_t **at)
+ingest_space(struct ingest *in, uint8_t **at)
 {
 	*at = NULL;
 	if (in->packet == NULL)
 		return 0;
-	return packet_room(&in->shard->store->packets, in->packet, at);
+	return packet_space(&in->shard->store->packets, in->packet, at);
 }
 
 enum status

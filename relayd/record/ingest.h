@@ -46,8 +46,8 @@ void ingest_destroy(struct ingest *in);
 
 /* Where to put the next bytes of the current packet, and how many. 0: there is
  * no current packet, or memory is short: use ingest_input(). */
-size_t ingest_room(struct ingest *in, uint8_t **at);
-/* N bytes were put where ingest_room() said. */
+size_t ingest_space(struct ingest *in, uint8_t **at);
+/* N bytes were put where ingest_space() said. */
 enum status ingest_filled(struct ingest *in, size_t n) MUST_CHECK;
 
 /* Take the N bytes at P, which follow the previous ones. *USED may be less than

@@ -95,7 +95,7 @@ claim(struct old_root *r, const struct session *s)
 	if (st == OK)
 		st = dir_create_path(base, r->path->s);
 	if (st == OK)
-		st = kept_dir_open(&r->fd, base, r->path->s);
+		st = folder_dir_open(&r->fd, base, r->path->s);
 	if (st != OK)
 		return st;
 	/* Where directories cannot be locked, the folder is not claimed. */
@@ -103,7 +103,7 @@ claim(struct old_root *r, const struct session *s)
 		session_dir_show_claim(r->fd);
 		return OK;
 	}
-	kept_dir_close(r->fd);
+	folder_dir_close(r->fd);
 	return E_EXISTS;
 }
 
@@ -222,7 +222,7 @@ leave_root(struct old_root *r, const struct session *s)
 		return;
 	}
 	list_del(&r->node);
-	kept_dir_close(r->fd);
+	folder_dir_close(r->fd);
 	dir_claim_release(r->claim);
 	relpath_free(r->path);
 	free(r);

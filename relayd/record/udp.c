@@ -257,7 +257,7 @@ record_came(struct stream *t, uint64_t seq)
 	const struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to = t->intake.reorder.next + UDP_RECORDS_MAX / 8, whole;
 
-	arrivals_heard(&t->intake.udp->arrivals, seq);
+	arrivals_note_sent(&t->intake.udp->arrivals, seq);
 	if (t->intake.reorder.n_records > UDP_RECORDS_MAX &&
 	    arrivals_has_gap(a)) {
 		if (arrivals_lowest_whole(a, &whole) && whole < to)

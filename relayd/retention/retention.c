@@ -275,7 +275,7 @@ unload(struct retention *r)
 {
 	retention_end_job(r);
 	if (r->notes != NULL &&
-	    (r->table.n == 0 || kept_dir_is_gone(r->base_fd)))
+	    (r->table.n == 0 || folder_dir_is_removed(r->base_fd)))
 		notes_remove(r->notes);
 	notes_close(r->notes);
 	r->notes = NULL;

@@ -74,7 +74,7 @@ make_node(const char *name, size_t n, bool is_dir)
 /* Change the room that is left by what grows or shrinks from FROM to TO bytes.
  * Returns how far it can grow. */
 static size_t
-take_room(size_t from, size_t to)
+take_space(size_t from, size_t to)
 {
 	if (room == UINT64_MAX)
 		return to;
@@ -89,7 +89,7 @@ free_if_unused(struct node *n)
 {
 	if (n->is_linked || n->opens > 0)
 		return;
-	(void)take_room(n->n + 1, 0);
+	(void)take_space(n->n + 1, 0);
 	free(n->p);
 	free(n);
 }
@@ -215,7 +215,7 @@ make(int base, const char *path, bool is_dir, struct node **out)
 		return fail(ENOENT, E_NOENT);
 	if (is_found(at, leaf, strlen(leaf)))
 		return fail(EEXIST, E_EXISTS);
-	if ((faults & FAKE_FS_FULL) != 0 || take_room(0, 1) == 0)
+	if ((faults & FAKE_FS_FULL) != 0 || take_space(0, 1) == 0)
 		return fail(ENOSPC, E_NOSPC);
 	n = make_node(leaf, strlen(leaf), is_dir);
 	n->next = *at;
@@ -477,7 +477,7 @@ __wrap_ftruncate(int fd, off_t length)
 	if (f == NULL)
 		return __real_ftruncate(fd, length);
 	/* What is extended is a hole, but here it takes room. */
-	if (take_room(f->node->n, (size_t)length) != (size_t)length)
+	if (take_space(f->node->n, (size_t)length) != (size_t)length)
 		errx(EXIT_FAILURE, "fake_fs: a hole without room");
 	resize(f->node, (size_t)length);
 	return 0;
@@ -504,7 +504,7 @@ __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
 		size_t len = iov[i].iov_len;
 
 		if (at + len > f->node->n) {
-			len = take_room(f->node->n, at + len) - at;
+			len = take_space(f->node->n, at + len) - at;
 			resize(f->node, at + len);
 		}
 		if (len > 0)
@@ -558,13 +558,13 @@ fake_fs_end(void)
 }
 
 void
-fake_fs_set_room(uint64_t bytes)
+fake_fs_set_space(uint64_t bytes)
 {
 	room = bytes;
 }
 
 enum status
-dir_room(uint64_t *left, uint64_t *total, int fd)
+dir_free_space(uint64_t *left, uint64_t *total, int fd)
 {
 	*left = room;
 	*total = UINT64_MAX;
@@ -572,13 +572,13 @@ dir_room(uint64_t *left, uint64_t *total, int fd)
 }
 
 enum status
-dir_make_nameless(int *out, int fd)
+dir_create_unnamed(int *out, int fd)
 {
 	struct node *n;
 
 	if (room == UINT64_MAX)
 		return fail(EOPNOTSUPP, E_IO);
-	if (take_room(0, 1) == 0)
+	if (take_space(0, 1) == 0)
 		return fail(ENOSPC, E_NOSPC);
 	n = make_node("", 0, false);
 	n->is_linked = false;
@@ -593,7 +593,7 @@ dir_reserve(int fd, uint64_t from, uint64_t to)
 
 	if (to - from > room)
 		return fail(ENOSPC, E_NOSPC);
-	(void)take_room(from, to);
+	(void)take_space(from, to);
 	resize(n, (size_t)to);
 	return OK;
 }

@@ -35,7 +35,7 @@ void fake_fs_fail_write(unsigned n);
 /* From now on there is room for so many bytes more, in files and in room that
  * is taken for them; folders and empty files take 1 byte. The default,
  * UINT64_MAX: any number, but there is no reserve. */
-void fake_fs_set_room(uint64_t bytes);
+void fake_fs_set_space(uint64_t bytes);
 
 /* The N-th opening of a directory from now fails, once; 0: none. */
 void fake_fs_fail_open(unsigned n);

@@ -21,7 +21,7 @@
 #include "relayd/record/cycle.h"
 #include "relayd/stats/info.h"
 #include "store/packet_log.h"
-#include "store/room.h"
+#include "store/reserve.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/one_registry.h"
@@ -125,7 +125,7 @@ begin(uint64_t room)
 	relay_request_create_session(&ask, 13, &q);
 	relay_request_create_chunk(&ask, 0, 0, NULL);
 	(void)serve_at(&ask, 0);
-	fake_fs_set_room(room);
+	fake_fs_set_space(room);
 }
 
 static void
@@ -331,7 +331,7 @@ check_losses(const bool packets[], unsigned n)
 /* Streams, packets and metadata while there is room for a part of it: nothing
  * is refused, nothing is torn, and nobody waits. Then there is room again. */
 static void
-record_with_room(uint64_t room, uint64_t size, uint64_t count)
+record_with_reserve(uint64_t room, uint64_t size, uint64_t count)
 {
 	bool packets[16];
 
@@ -348,7 +348,7 @@ record_with_room(uint64_t room, uint64_t size, uint64_t count)
 			check_counts(packets, (unsigned)seq + 1);
 	}
 	metadata("two");
-	fake_fs_set_room(1 << 20);
+	fake_fs_set_space(1 << 20);
 	turn_end();
 	ck_assert_uint_eq(packet(6), RELAY_OK);
 	ck_assert_uint_eq(ask_seq(RELAY_CMD_data_pending, DATA, 6), 0);
@@ -367,13 +367,13 @@ record_with_room(uint64_t room, uint64_t size, uint64_t count)
 
 START_TEST(any_write_file_or_folder_may_lack_room)
 {
-	record_with_room((uint64_t)_i * STEP, 0, 0);
+	record_with_reserve((uint64_t)_i * STEP, 0, 0);
 }
 END_TEST
 
 START_TEST(the_same_in_a_ring)
 {
-	record_with_room((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
+	record_with_reserve((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
 }
 END_TEST
 
@@ -388,10 +388,10 @@ START_TEST(that_streams_lost_packets_is_not_told_for_each)
 
 		(void)snprintf(channel, sizeof(channel), "c_%u", i);
 		ck_assert_uint_eq(add_stream(channel, 0, 0), RELAY_OK);
-		fake_fs_set_room(0);
+		fake_fs_set_space(0);
 		ck_assert_uint_eq(send_packet(i * DATA, 0), RELAY_OK);
 		cycle_commit(shard);
-		fake_fs_set_room(1 << 16);
+		fake_fs_set_space(1 << 16);
 		ck_assert_uint_eq(
 		    ask_seq(RELAY_CMD_close_stream, i * DATA, 0), RELAY_OK);
 		cycle_commit(shard);
@@ -408,17 +408,17 @@ END_TEST
  * what it gives up. */
 START_TEST(metadata_has_the_reserve)
 {
-	static char text[4 * ROOM_YIELD / 2];
+	static char text[4 * RESERVE_STEP / 2];
 	bool packets[16];
 	uint64_t lost;
 
-	begin(3 * ROOM_RESERVE);
+	begin(3 * RESERVE_BYTES);
 	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
 	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
 	for (int i = 0; i < 11; i++)
 		turn_end(); /* the reserve is taken, at the second try */
 	ck_assert_uint_eq(packet(0), RELAY_OK);
-	fake_fs_set_room(0);
+	fake_fs_set_space(0);
 	ck_assert_uint_eq(packet(1), RELAY_OK);
 	memset(text, 'm', sizeof(text) - 1);
 	metadata(text);
@@ -447,7 +447,7 @@ START_TEST(what_is_owed_has_a_limit)
 	begin(UINT64_MAX);
 	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
 	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
-	fake_fs_set_room(0);
+	fake_fs_set_space(0);
 	memset(text, 'm', sizeof(text) - 1);
 	for (; st == OK && n < 100; n++) {
 		relay_request_metadata(&ask, META, text, sizeof(text) - 1, 0);
@@ -474,14 +474,14 @@ START_TEST(viewers_pass_what_has_no_record)
 	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
 	ck_assert_uint_eq(packet(0), RELAY_OK);
 	t = session_stream(control->session, DATA);
-	fake_fs_set_room(SIZE + 1);
+	fake_fs_set_space(SIZE + 1);
 	ck_assert_uint_eq(packet(1), RELAY_OK);
 	ck_assert_uint_eq(packet_log_count(t->log), 1);
 	rcu_register_thread();
 	ck_assert_int_eq(packet_log_look(t->log, 1, &view), LOG_INACTIVE);
 	ck_assert_uint_eq(view.beacon, 2);
 	rcu_unregister_thread();
-	fake_fs_set_room(1 << 20);
+	fake_fs_set_space(1 << 20);
 	ck_assert_uint_eq(packet(2), RELAY_OK);
 	ck_assert_uint_eq(packet_log_count(t->log), 2);
 	end();
@@ -501,9 +501,9 @@ START_TEST(what_was_owed_may_be_lost)
 	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
 	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
 	metadata("one ");
-	fake_fs_set_room(0);
+	fake_fs_set_space(0);
 	metadata("two ");
-	fake_fs_set_room(1 << 20);
+	fake_fs_set_space(1 << 20);
 	fake_fs_fail(FAKE_FS_BROKEN);
 	turn_end();
 	fake_fs_fail(0);

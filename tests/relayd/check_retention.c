@@ -18,7 +18,7 @@
 #include "relayd/stats/stats.h"
 #include "store/dir.h"
 #include "store/notes.h"
-#include "store/room.h"
+#include "store/reserve.h"
 #include "store/session_dir.h"
 #include "store/stored.h"
 #include "tests/lib/one_registry.h"
@@ -389,13 +389,13 @@ END_TEST
 /* Only the file system says what is free. */
 START_TEST(writes_that_fail_delete_nothing)
 {
-	struct room room;
+	struct reserve reserve;
 
 	begin();
 	make_ended("h/a");
 	limit(0, 1, 0);
-	room_init(&room, -1);
-	room_lacks(&room);
+	reserve_init(&room, -1);
+	reserve_disk_full(&room);
 	pass(2);
 	ck_assert(is_there("h/a"));
 	end();

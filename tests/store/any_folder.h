@@ -17,7 +17,7 @@ any_folder(void)
 	struct folder *f;
 	int fd;
 
-	ck_assert_int_eq(kept_dir_open(&fd, AT_FDCWD, "."), OK);
+	ck_assert_int_eq(folder_dir_open(&fd, AT_FDCWD, "."), OK);
 	ck_assert_int_eq(folder_base_create(&base, fd), OK);
 	ck_assert_int_eq(folder_place_create(&place, base, ""), OK);
 	ck_assert_int_eq(folder_create(&f, place, "."), OK);

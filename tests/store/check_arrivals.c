@@ -83,7 +83,7 @@ record(uint64_t seq)
 	reorder.now = now;
 	MUST(reorder_record(&reorder, seq, &rec) ==
 	     (seq < reorder.next ? E_NOENT : OK));
-	arrivals_heard(&arrivals, seq);
+	arrivals_note_sent(&arrivals, seq);
 }
 
 /* The number of what leaves, its bytes looked at. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --sync=TIME: what a journal vouches for when syncs fail, and when files come
  * and go faster than the rounds. */
-#include "store/journal_sync.h"
+#include "store/syncer.h"
 
 #include <errno.h>
 #include <dirent.h>
@@ -186,18 +186,18 @@ START_TEST(many_files_do_not_fill_the_journal)
 	struct journal_file first, f;
 
 	add(j, &root, &first, 1);
-	for (uint64_t n = 0; n < 6 * (uint64_t)JOURNAL_LEAVING_MAX; n++) {
+	for (uint64_t n = 0; n < 6 * (uint64_t)JOURNAL_CLOSED_MAX; n++) {
 		add(j, &root, &f, 10 + n);
 		journal_set_length(j, &f, 100);
 		journal_remove_file(j, &f);
-		if (n % JOURNAL_LEAVING_MAX == JOURNAL_LEAVING_MAX - 1)
-			while (j->n_leaving > JOURNAL_LEAVING_MAX / 2) {
+		if (n % JOURNAL_CLOSED_MAX == JOURNAL_CLOSED_MAX - 1)
+			while (j->n_leaving > JOURNAL_CLOSED_MAX / 2) {
 				ck_assert_uint_lt(clock_now_ns(), limit);
 				(void)usleep(1000);
 				(void)journal_tick(j);
 			}
 	}
-	ck_assert_uint_le(j->n_slots, 2 * JOURNAL_LEAVING_MAX);
+	ck_assert_uint_le(j->n_slots, 2 * JOURNAL_CLOSED_MAX);
 	ck_assert_int_ge(synced(j, 1), 0);
 	journal_remove_file(j, &first);
 	end(j);

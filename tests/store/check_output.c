@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
-#include "store/journal_sync.h"
+#include "store/syncer.h"
 #include "store/store.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"

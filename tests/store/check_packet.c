@@ -17,7 +17,7 @@ fill(struct packet *p, size_t n)
 	size_t room;
 
 	while (n > 0) {
-		room = packet_room(&pool, p, &at);
+		room = packet_space(&pool, p, &at);
 		ck_assert_ptr_nonnull(at);
 		room = room < n ? room : n;
 		memset(at, (int)(p->received & 0xff), room);
@@ -54,7 +54,7 @@ START_TEST(a_sender_of_large_packets_gets_large_blocks)
 	p = packet_create(&pool, 1);
 	p->size = 1000000;
 	p->trusted = 1000000;
-	ck_assert_uint_eq(packet_room(&pool, p, &at), 1000000);
+	ck_assert_uint_eq(packet_space(&pool, p, &at), 1000000);
 	packet_destroy(&pool, p);
 	packet_pool_free(&pool);
 }
@@ -134,7 +134,7 @@ START_TEST(without_memory_there_is_no_room)
 	p = packet_create(&pool, 1);
 	p->size = 100;
 	fault_arm(1);
-	room = packet_room(&pool, p, &at);
+	room = packet_space(&pool, p, &at);
 	ck_assert(fault_disarm());
 	ck_assert_uint_eq(room, 0);
 	ck_assert_ptr_null(at);

@@ -32,7 +32,7 @@
 #include "ctf/index.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
-#include "store/journal_sync.h"
+#include "store/syncer.h"
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"

@@ -341,7 +341,7 @@ record(void)
 
 	reorder.now = now;
 	HOLDS(reorder_record(&reorder, seq, &rec) == (is_late ? E_NOENT : OK));
-	arrivals_heard(&arrivals, seq);
+	arrivals_note_sent(&arrivals, seq);
 	model.fate[seq].has_record = true;
 	if (!is_late)
 		model_sent(seq + 1);

@@ -119,7 +119,7 @@ test_store_packet(struct test_store *s, uint64_t seq, uint8_t fill,
 	p->size = size;
 	p->padding = padding;
 	while (!packet_is_whole(p)) {
-		room = packet_room(&s->store->packets, p, &at);
+		room = packet_space(&s->store->packets, p, &at);
 		MUST(at != NULL);
 		memset(at, fill, room);
 		packet_filled(p, room);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/room.h"
+#include "store/reserve.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -11,13 +11,13 @@
 #define RESERVE_RETRY_NS (10 * NS_PER_S)
 
 void
-room_init(struct room *r, int dir_fd)
+reserve_init(struct reserve *r, int dir_fd)
 {
-	*r = (struct room){ .dir_fd = dir_fd, .fd = -1 };
+	*r = (struct reserve){ .dir_fd = dir_fd, .fd = -1 };
 }
 
 static void
-drop_reserve(struct room *r)
+drop_reserve(struct reserve *r)
 {
 	if (r->fd >= 0)
 		close(r->fd);
@@ -26,26 +26,26 @@ drop_reserve(struct room *r)
 }
 
 void
-room_free(struct room *r)
+reserve_free(struct reserve *r)
 {
 	drop_reserve(r);
 }
 
 void
-room_forgo(struct room *r)
+reserve_disable(struct reserve *r)
 {
 	drop_reserve(r);
 	r->is_forgone = true;
 }
 
 void
-room_lacks(struct room *r)
+reserve_disk_full(struct reserve *r)
 {
 	const uint64_t now = clock_now_ns();
 
 	if (!r->is_full) {
-		r->look_ns = now + ROOM_LOOK_NS;
-		r->try_ns = now + ROOM_TRY_NS;
+		r->look_ns = now + RESERVE_LOOK_NS;
+		r->try_ns = now + RESERVE_TRY_NS;
 	}
 	r->is_full = true;
 }
@@ -54,19 +54,19 @@ room_lacks(struct room *r)
 static uint64_t
 wanted_reserve(uint64_t total)
 {
-	const uint64_t part = total / ROOM_RESERVE_PART;
+	const uint64_t part = total / RESERVE_PART;
 
-	return (part < ROOM_RESERVE ? part : ROOM_RESERVE) / ROOM_YIELD *
-	       ROOM_YIELD;
+	return (part < RESERVE_BYTES ? part : RESERVE_BYTES) / RESERVE_STEP *
+	       RESERVE_STEP;
 }
 
 /* Is there room for BYTES beside what the reserve lacks? */
 static bool
-has_room_for(const struct room *r, uint64_t bytes)
+has_room_for(const struct reserve *r, uint64_t bytes)
 {
 	uint64_t left, total, wanted;
 
-	if (dir_room(&left, &total, r->dir_fd) != OK)
+	if (dir_free_space(&left, &total, r->dir_fd) != OK)
 		return true;
 	wanted = wanted_reserve(total);
 	if (wanted > r->held)
@@ -75,7 +75,7 @@ has_room_for(const struct room *r, uint64_t bytes)
 }
 
 bool
-room_may_try(struct room *r, uint64_t bytes)
+reserve_may_write(struct reserve *r, uint64_t bytes)
 {
 	uint64_t now;
 
@@ -84,12 +84,12 @@ room_may_try(struct room *r, uint64_t bytes)
 	now = clock_now_ns();
 	if (now < r->try_ns)
 		return false;
-	r->try_ns = now + ROOM_TRY_NS;
+	r->try_ns = now + RESERVE_TRY_NS;
 	return true;
 }
 
 bool
-room_yield(struct room *r)
+reserve_release(struct reserve *r)
 {
 	const int saved = errno;
 	bool is_given = false;
@@ -97,8 +97,8 @@ room_yield(struct room *r)
 
 	if (r == NULL)
 		return false;
-	left = r->held > ROOM_YIELD ? r->held - ROOM_YIELD : 0;
-	room_lacks(r);
+	left = r->held > RESERVE_STEP ? r->held - RESERVE_STEP : 0;
+	reserve_disk_full(r);
 	if (r->fd >= 0 && left == 0) {
 		drop_reserve(r);
 		is_given = true;
@@ -112,22 +112,22 @@ room_yield(struct room *r)
 
 /* Take what the reserve lacks, but not more than half of what there is. */
 static bool
-refill(struct room *r)
+refill(struct reserve *r)
 {
 	uint64_t left, total, wanted, lacks;
 
 	if (r->is_forgone)
 		return true;
-	if (dir_room(&left, &total, r->dir_fd) != OK)
+	if (dir_free_space(&left, &total, r->dir_fd) != OK)
 		return false;
 	wanted = wanted_reserve(total);
 	if (wanted <= r->held)
 		return true;
 	lacks = wanted - r->held;
 	if (lacks > left / 2)
-		lacks = left / 2 / ROOM_YIELD * ROOM_YIELD;
+		lacks = left / 2 / RESERVE_STEP * RESERVE_STEP;
 	if (lacks == 0 ||
-	    (r->fd < 0 && dir_make_nameless(&r->fd, r->dir_fd) != OK))
+	    (r->fd < 0 && dir_create_unnamed(&r->fd, r->dir_fd) != OK))
 		return false;
 	if (dir_reserve(r->fd, r->held, r->held + lacks) != OK) {
 		if (r->held == 0)
@@ -139,7 +139,7 @@ refill(struct room *r)
 }
 
 uint64_t
-room_tick(struct room *r)
+reserve_tick(struct reserve *r)
 {
 	uint64_t now;
 
@@ -151,7 +151,7 @@ room_tick(struct room *r)
 	if (r->is_full && has_room_for(r, 0))
 		r->is_full = false;
 	if (r->is_full)
-		r->look_ns = now + ROOM_LOOK_NS;
+		r->look_ns = now + RESERVE_LOOK_NS;
 	else
 		r->look_ns = refill(r) ? UINT64_MAX : now + RESERVE_RETRY_NS;
 	return r->look_ns == UINT64_MAX ? UINT64_MAX : r->look_ns - now;

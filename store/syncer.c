@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/journal_sync.h"
+#include "store/syncer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -124,7 +124,7 @@ syncer_stop(struct syncer *s)
 }
 
 void
-syncer_hurry(struct syncer *s)
+syncer_request(struct syncer *s)
 {
 	(void)eventfd_write(s->hurry_fd, 1);
 }

@@ -10,8 +10,8 @@
  * bytes go the names and the renames, whatever their number. A directory that
  * takes its place on another file system is not synced, which is logged.
  */
-#ifndef STORE_JOURNAL_SYNC_H
-#define STORE_JOURNAL_SYNC_H
+#ifndef STORE_SYNCER_H
+#define STORE_SYNCER_H
 
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ void syncer_stop(struct syncer *s);
 
 /* Have the next round at once, or as soon as HURRY_PAUSE_NS after the last. Any
  * thread. */
-void syncer_hurry(struct syncer *s);
+void syncer_request(struct syncer *s);
 
 /* What is written now is on the disk when the round of this number is done. */
 uint64_t syncer_round(const struct syncer *s);
