@@ -15,7 +15,7 @@ arrivals_init(
 	reorder_start(r, 0);
 }
 
-/* The lowest packet that is not whole; NULL: none. */
+/* The lowest incomplete packet, or NULL. */
 static struct fragments *
 lowest_partial(const struct arrivals *a)
 {
@@ -24,7 +24,7 @@ lowest_partial(const struct arrivals *a)
 	return min == NULL ? NULL : idmap_find(&a->by_seq, min->key);
 }
 
-/* Take F out of the map and the counts. */
+/* Remove F from the map and the counts. */
 static void
 forget(struct arrivals *a, const struct fragments *f)
 {
@@ -52,7 +52,7 @@ arrivals_free(struct arrivals *a)
 	heap_free(&a->lowest);
 }
 
-/* A packet that came in one piece needs no struct fragments. */
+/* A packet that arrives in one piece needs no struct fragments. */
 static enum arrived
 add_whole(struct arrivals *a, const struct arrival *f, struct packet **whole)
 {
@@ -154,7 +154,7 @@ arrivals_note_sent(struct arrivals *a, uint64_t net_seq)
 		a->end = net_seq + 1;
 }
 
-/* Numbers start at 0 and never come near 2^63, so they need no wrap-around. */
+/* Numbers start at 0 and never get near 2^63, so they do not wrap around. */
 static bool
 is_open(const struct arrivals *a, const struct claim *c)
 {
@@ -182,7 +182,7 @@ arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq)
 	return reorder_lowest(a->reorder, seq);
 }
 
-/* Is a piece here of a packet beyond the next one? */
+/* Has a piece of a packet after the next one arrived? */
 static bool
 has_later_piece(const struct arrivals *a)
 {
@@ -212,9 +212,9 @@ arrivals_window_is_full(const struct arrivals *a)
 	       arrivals_has_gap(a);
 }
 
-/* SEQ is known since SINCE_NS. False: that is after the cutoff. */
+/* SEQ is known since SINCE_NS. Returns false if that is after the cutoff. */
 static bool
-note(struct survey *v, uint64_t seq, uint64_t since_ns)
+note_known(struct survey *v, uint64_t seq, uint64_t since_ns)
 {
 	if (since_ns < v->oldest)
 		v->oldest = since_ns;
@@ -233,8 +233,7 @@ ago(uint64_t now_ns, uint64_t ns)
 	return now_ns > ns ? now_ns - ns : 0;
 }
 
-/* The records and the pieces are in order of time, so only those that have
- * expired are visited. */
+/* Records and pieces are ordered by time, so only expired ones are visited. */
 static void
 note_all(const struct arrivals *a, struct survey *v)
 {
@@ -243,22 +242,22 @@ note_all(const struct arrivals *a, struct survey *v)
 	const struct packet *p;
 
 	list_each (p, &r->records, struct packet, node)
-		if (!note(v, p->net_seq, p->since))
+		if (!note_known(v, p->net_seq, p->since))
 			break;
 	list_each (g, &a->partial, struct fragments, node) {
-		/* All packets before G were sent. */
+		/* All packets before G have been sent. */
 		if (g->net_seq > r->next &&
-		    !note(v, g->net_seq - 1, g->began_ns))
+		    !note_known(v, g->net_seq - 1, g->began_ns))
 			break;
 	}
 	for (size_t i = 0; i < reorder_whole(r); i++) {
 		p = reorder_whole_at(r, i);
-		(void)note(v, p->net_seq, p->since);
+		(void)note_known(v, p->net_seq, p->since);
 	}
 	if (is_open(a, &a->asked))
-		(void)note(v, a->asked.seq, a->asked.since_ns);
+		(void)note_known(v, a->asked.seq, a->asked.since_ns);
 	if (is_open(a, &a->last))
-		(void)note(v, a->last.seq, a->last.since_ns);
+		(void)note_known(v, a->last.seq, a->last.since_ns);
 }
 
 static void
@@ -277,8 +276,8 @@ find_growing(const struct arrivals *a, struct survey *v)
 	}
 }
 
-/* Numbers that left since the survey are below the next one, so it holds for
- * what is left; but not when nothing of it is left. */
+/* Numbers that left since the survey are below the next one, so the survey is
+ * valid for the others, unless there are none. */
 static const struct survey *
 survey(struct arrivals *a, uint64_t now_ns)
 {
@@ -347,7 +346,7 @@ arrivals_skip(struct arrivals *a, uint64_t to, struct reorder_loss *loss)
 		drop(a, g);
 }
 
-/* Put the holes of packet SEQ into OUT. Returns how many. */
+/* Store the holes of packet SEQ in OUT. Returns their number. */
 static uint32_t
 holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
     uint32_t max)
@@ -380,7 +379,7 @@ arrivals_holes(const struct arrivals *a, struct arrivals_hole *out,
 
 	if (seq < a->end && max > 0)
 		n = holes_of(a, seq++, out, max);
-	/* Each number has at least one hole, or its packet is in the heap. */
+	/* Each number has at least one hole, or its packet is complete. */
 	for (; seq < a->end && n<max && * looks> 0; seq++, --*looks)
 		n += holes_of(a, seq, out + n, max - n);
 	return n;

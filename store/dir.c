@@ -17,10 +17,10 @@
 
 #define DIR_MODE 0770
 #define FILE_MODE 0660
-/* This directory is made and removed to see whether that is possible. */
+/* This directory is created and removed to check whether that is possible. */
 #define TRY ".tracepulse-try"
-/* This file is made and removed where files without a name cannot be. */
-#define NAMELESS ".tracepulse-reserve"
+/* This file is created and removed on file systems without O_TMPFILE. */
+#define UNNAMED ".tracepulse-reserve"
 
 static bool is_without_openat2;
 
@@ -47,7 +47,8 @@ from_errno(void)
 	}
 }
 
-/* Copy the first component of *PATH to NAME; false when it is not allowed. */
+/* Copy the first component of *PATH to NAME. Returns false if it is not
+ * allowed. */
 static bool
 next_component(const char **path, char name[256])
 {
@@ -63,9 +64,9 @@ next_component(const char **path, char name[256])
 	return true;
 }
 
-/* Do what openat2() does, on kernels that have no openat2(). */
+/* Does what openat2() does, for kernels without it. */
 static int
-walk(int base, const char *path, int flags, mode_t mode)
+open_by_components(int base, const char *path, int flags, mode_t mode)
 {
 	char name[256];
 	int fd, at = base;
@@ -106,9 +107,9 @@ open_beneath(int base, const char *path, int flags, mode_t mode)
 			fd = syscall(
 			    SYS_openat2, base, path, &how, sizeof(how));
 		} while (fd < 0 && errno == EAGAIN);
-	/* EPERM: a seccomp filter is older than openat2(). */
+	/* EPERM: from a seccomp filter that does not know openat2(). */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		return walk(base, path, flags | O_CLOEXEC, mode);
+		return open_by_components(base, path, flags | O_CLOEXEC, mode);
 	return (int)fd;
 }
 
@@ -167,8 +168,8 @@ open_parent(int *out, int base, const char *path, const char **leaf)
 	return *out < 0 ? from_errno() : OK;
 }
 
-/* Close the descriptor that open_parent() gave, and keep the errno of the call
- * before. */
+/* Close the descriptor from open_parent(). Returns the status of the call
+ * before it, and keeps its errno. */
 static enum status
 close_after(int base, int fd, int result)
 {
@@ -193,9 +194,9 @@ dir_create(int base, const char *path)
 			: close_after(base, fd, mkdirat(fd, leaf, DIR_MODE));
 }
 
-/* Is it a directory? */
+/* Is PATH a directory? */
 static enum status
-look(int base, const char *path)
+check_dir(int base, const char *path)
 {
 	int fd = open_beneath(base, path, O_PATH | O_DIRECTORY, 0);
 
@@ -205,9 +206,9 @@ look(int base, const char *path)
 	return OK;
 }
 
-/* Make each component that is missing, from the first on. */
+/* Create each missing component, from the first on. */
 static enum status
-descend(int base, const char *path)
+create_missing(int base, const char *path)
 {
 	char name[256];
 	int fd, at = base;
@@ -235,15 +236,15 @@ descend(int base, const char *path)
 enum status
 dir_create_path(int base, const char *path)
 {
-	enum status st = look(base, path);
+	enum status st = check_dir(base, path);
 
-	/* Mostly PATH exists already, or only its last component is missing. */
+	/* Usually PATH exists, or only its last component is missing. */
 	if (st == E_NOENT)
 		st = dir_create(base, path);
 	if (st == E_NOENT)
-		st = descend(base, path);
-	/* Another worker was faster. */
-	return st == E_EXISTS ? look(base, path) : st;
+		st = create_missing(base, path);
+	/* Another worker created or removed it first. */
+	return st == E_EXISTS ? check_dir(base, path) : st;
 }
 
 enum status
@@ -284,15 +285,15 @@ dir_rename(int base, const char *from, const char *to)
 	if (st != OK)
 		return close_after(base, fd_from, -1);
 	ret = renameat2(fd_from, leaf_from, fd_to, leaf_to, RENAME_NOREPLACE);
-	/* Some file systems cannot do this; rename(2) replaces only empty
-	 * folders. */
+	/* Not all file systems support this; rename(2) replaces only empty
+	 * directories. */
 	if (ret != 0 && errno == EINVAL)
 		ret = renameat(fd_from, leaf_from, fd_to, leaf_to);
 	(void)close_after(base, fd_from, ret);
 	return close_after(base, fd_to, ret);
 }
 
-/* Make a file without a name: it is gone when its descriptor is closed. */
+/* Create a file without a name. */
 static bool
 can_make_file(int dir)
 {
@@ -304,8 +305,8 @@ can_make_file(int dir)
 	return fd >= 0;
 }
 
-/* A process that is killed in between leaves TRY behind, and the next process
- * removes it. */
+/* A process that is killed in between leaves TRY, and the next call removes
+ * it. */
 static bool
 can_make_directory(int dir)
 {
@@ -318,7 +319,7 @@ can_make_directory(int dir)
 			return false;
 		if (unlinkat(dir, TRY, AT_REMOVEDIR) == 0)
 			return true;
-		/* Another worker was faster. */
+		/* Another worker was first. */
 		if (errno != ENOENT)
 			return false;
 	}
@@ -330,15 +331,14 @@ dir_is_writable(int fd)
 {
 	struct stat st;
 
-	/* Files without a name can be made even in a directory that was
-	 * removed. */
+	/* Files without a name can be created even in a removed directory. */
 	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
 		errno = ENOENT;
 		return false;
 	}
 	if (can_make_file(fd))
 		return true;
-	/* Some file systems have no files without a name (NFS, FUSE). */
+	/* Some file systems do not support files without a name (NFS, FUSE). */
 	if ((errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) &&
 	    can_make_directory(fd))
 		return true;
@@ -346,7 +346,7 @@ dir_is_writable(int fd)
 	       errno == ENFILE || errno == ENOMEM;
 }
 
-/* Are "." and ".." all of the N bytes of names that getdents64(2) gave? */
+/* Do the N bytes from getdents64(2) hold only "." and ".."? */
 static bool
 has_no_names(const char *names, size_t n)
 {
@@ -368,7 +368,7 @@ dir_is_empty(int fd)
 	ssize_t n;
 	int copy;
 
-	/* The place where FD reads stays. */
+	/* Keep the read position of FD. */
 	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (copy < 0)
 		return false;
@@ -405,8 +405,7 @@ dir_sync_one(int base, const char *path)
 	fd = open_beneath(base, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return from_errno();
-	/* Where directories cannot be synced, their names are on the disk at
-	 * once, or never. */
+	/* EINVAL: the file system cannot sync directories. */
 	if (fsync(fd) != 0 && errno != EINVAL)
 		st = from_errno();
 	saved = errno;
@@ -443,7 +442,7 @@ dir_free_space(uint64_t *left, uint64_t *total, int fd)
 
 	if (fstatvfs(fd, &st) != 0)
 		return E_IO;
-	/* What is kept back from others is there for root. */
+	/* Root may use the reserved blocks. */
 	*left = (uint64_t)(geteuid() == 0 ? st.f_bfree : st.f_bavail) *
 		st.f_frsize;
 	*total = (uint64_t)st.f_blocks * st.f_frsize;
@@ -460,14 +459,14 @@ dir_create_unnamed(int *out, int fd)
 		return OK;
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 		return from_errno();
-	/* Several workers do this, but each only for an instant. What is there
-	 * already may be left of a process that was killed. */
-	(void)unlinkat(fd, NAMELESS, 0);
+	/* Several workers may do this at the same time, each for an instant. A
+	 * file that exists already may be left from a killed process. */
+	(void)unlinkat(fd, UNNAMED, 0);
 	*out = openat(
-	    fd, NAMELESS, flags | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
+	    fd, UNNAMED, flags | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
 	if (*out < 0)
 		return from_errno();
-	(void)unlinkat(fd, NAMELESS, 0);
+	(void)unlinkat(fd, UNNAMED, 0);
 	return OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A place's count of moves is odd while the chunk is moved. A reader that does
- * not find its folder and sees the same even count before and after knows that
- * it is gone; else it looks again.
+ * The count of moves of a place is odd while the chunk is being moved. A reader
+ * that does not find its folder and sees the same even count before and after
+ * knows that the folder is gone; otherwise it tries again.
  */
 #include "store/folder.h"
 
@@ -22,9 +22,10 @@
 #include "store/dir.h"
 #include "store/stored.h"
 
-/* How often a reader looks while the folder is moved. A move takes less than a
- * millisecond, unless the disk is slow: then the reader comes again later. */
-#define LOOKS 4
+/* How often a reader tries while the folder is being moved. A move takes less
+ * than a millisecond, unless the disk is slow: then the reader tries again
+ * later. */
+#define MOVE_RETRIES 4
 
 struct folder_base {
 	struct ref ref;
@@ -131,7 +132,7 @@ free_name(struct rcu_head *head)
 	free(container_of(head, struct name, rcu));
 }
 
-/* SIZE: of the text, with its NUL. */
+/* SIZE includes the NUL. */
 static struct name *
 new_name(size_t size)
 {
@@ -167,7 +168,8 @@ folder_place_create(
 enum status
 folder_place_begin(struct folder_place *p)
 {
-	/* It is made before the move: afterwards the name must be told. */
+	/* Allocated before the move, because publishing the new name must not
+	 * fail. */
 	p->next = new_name(FOLDER_NAME_MAX);
 	if (p->next == NULL)
 		return E_NOMEM;
@@ -235,8 +237,7 @@ folder_end_reading(const struct folder *f)
 	stored_dir_leave(f->place->readers);
 }
 
-/* Open the directory at the folder's path, whichever it is. E_LIMIT: the path
- * is too long. */
+/* Open the directory that is now at the path of the folder. */
 static enum status
 open_path(int *fd, const struct folder_place *p, const char *path)
 {
@@ -310,8 +311,8 @@ folder_put(struct folder *f)
 		ref_put(&f->ref, release);
 }
 
-/* Open the folder, if it is the same. E_NOENT: another one, or none, is at its
- * path. */
+/* Open the folder if it is the same. E_NOENT: its path is gone or is another
+ * directory. */
 static enum status
 open_same(int *fd, const struct folder *f)
 {
@@ -319,7 +320,7 @@ open_same(int *fd, const struct folder *f)
 	enum status st = open_path(fd, f->place, f->path);
 	int saved;
 
-	/* Something else took the place of a component. */
+	/* A component of the path is no longer a directory. */
 	if (st == E_IO && (errno == ENOTDIR || errno == ELOOP))
 		return E_NOENT;
 	if (st != OK)
@@ -341,7 +342,7 @@ open_folder(int *fd, const struct folder *f)
 	uint64_t before, after;
 	enum status st;
 
-	for (int i = 0; i < LOOKS; i++) {
+	for (int i = 0; i < MOVE_RETRIES; i++) {
 		before = published(&f->place->moves);
 		if (published(&f->place->is_deleted) != 0)
 			return E_NOENT;

@@ -8,7 +8,7 @@
 #include "common/slab.h"
 #include "store/packet.h"
 
-/* The largest block, in bytes: so much memory one piece may need. */
+/* The largest block, in bytes: the most memory that one piece takes. */
 #define BLOCK_LARGEST (64 * 1024)
 
 static uint32_t
@@ -62,7 +62,7 @@ fragments_destroy(struct packet_pool *pool, struct fragments *take_f)
 	free(take_f);
 }
 
-/* How many bytes of the packet are in block I. */
+/* The number of bytes of the packet in block I. */
 static uint32_t
 block_length(const struct fragments *f, uint32_t i)
 {

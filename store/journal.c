@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The next functions are for --sync=TIME: which bytes of the files are on the
- * disk for certain. The kernel reports bytes that it could not write only once,
- * and treats them as written from then on: no later sync mentions them. So a
- * file with such bytes is in doubt permanently. The length that the journal
- * guarantees no longer changes, and the slot stays until the daemon stops.
+ * With --sync=TIME, the kernel reports bytes that it could not write once, and
+ * then treats them as written: no later sync fails because of them. So a file
+ * with such bytes stays doubtful: its synced length no longer grows, and its
+ * slot stays until the daemon ends.
  */
 #include "store/journal.h"
 
@@ -24,11 +23,10 @@
 #include "store/syncer.h"
 #include "store/reserve.h"
 
-/* The slots of one page: most sessions have fewer files, and a single session
- * creates a journal. */
+/* The slots of one page: enough for most sessions. */
 #define FIRST_SLOTS 32
-/* Attempts to create a file: a relay that starts may take it for that of a dead
- * relay. */
+/* Attempts to create a file: a relay that starts may take it for the journal of
+ * a dead relay and remove it. */
 #define BEGIN_TRIES 10
 
 void
@@ -72,7 +70,7 @@ bytes(uint32_t slots)
 	return (size_t)slots * sizeof(struct journal_slot);
 }
 
-/* Remove the file: the journal has none now. Keeps errno. */
+/* Remove the file of the journal. Keeps errno. */
 static void
 remove_journal(struct journal *j)
 {
@@ -85,7 +83,7 @@ remove_journal(struct journal *j)
 	j->leaving = j->last_leaving = j->n_leaving = j->n_doubtful = 0;
 	if (j->fd < 0)
 		return;
-	/* The file may be gone with its directory. */
+	/* The directory may have been removed with it. */
 	if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
 		log_errno(LOG_WARN, "journal %s: unlink", j->name);
 	close(j->fd);
@@ -98,11 +96,11 @@ journal_destroy(struct journal *j)
 {
 	if (j == NULL)
 		return;
-	/* No round will come for these files. If this fails, the journal
-	 * stays. */
+	/* There are no more rounds for these. If this fails, the file stays. */
 	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
-		log_errno(LOG_ERROR, "--sync: what was closed last may be lost "
-				     "in a power cut");
+		log_errno(LOG_ERROR,
+		    "--sync: files that were closed last may be "
+		    "torn by a power cut");
 		j->n_doubtful++;
 	}
 	if (j->n_doubtful == 0) {
@@ -129,8 +127,8 @@ journal_is_gone(const struct journal *j)
 }
 
 /* Write zeros to the bytes FROM to TO of the file, so that no store to the
- * mapping can fail later. On a disk this is cheaper than fallocate(2), because
- * the file is mostly removed before it gets there. */
+ * mapping can fail later. It is cheaper than fallocate(2), as most journals are
+ * removed before they reach the disk. */
 static bool
 fill(const struct journal *j, size_t from, size_t to)
 {
@@ -141,13 +139,14 @@ fill(const struct journal *j, size_t from, size_t to)
 		if (pwrite(j->fd, zeros, sizeof(zeros), (off_t)from) ==
 		    (ssize_t)sizeof(zeros))
 			from += sizeof(zeros);
-		else if (!errno_is_disk_full(errno) || !reserve_release(j->config.reserve))
+		else if (!errno_is_disk_full(errno) ||
+			 !reserve_release(j->config.reserve))
 			return false;
 	}
 	return true;
 }
 
-/* Make the file hold N slots: FIRST_SLOTS, doubled any number of times. */
+/* Extend the file to N slots: FIRST_SLOTS times a power of two. */
 static bool
 grow(struct journal *j, uint32_t n)
 {
@@ -166,8 +165,8 @@ grow(struct journal *j, uint32_t n)
 	return true;
 }
 
-/* Create a file and lock it before another relay takes it for that of a dead
- * relay. */
+/* Create a file and lock it before another relay takes it for the journal of a
+ * dead relay. */
 static bool
 open_new(struct journal *j)
 {
@@ -204,7 +203,7 @@ begin(struct journal *j)
 }
 
 static bool
-has_room(struct journal *j)
+ensure_free_slot(struct journal *j)
 {
 	if (j->fd < 0)
 		return begin(j);
@@ -220,20 +219,20 @@ static void
 fail(struct journal *j)
 {
 	if (!j->is_failing)
-		log_errno(LOG_WARN, "journal of open streams: cannot grow, "
-				    "until it can no torn tails will be cut "
-				    "after a crash");
+		log_errno(LOG_WARN, "journal of open streams: cannot grow; "
+				    "until it can, torn ends of files will not "
+				    "be cut after a crash");
 	j->is_failing = true;
 	j->retry_ns = clock_now_ns() + JOURNAL_RETRY_NS;
 }
 
-/* The number of a free slot; 0: there is none. */
+/* Returns the number of a free slot, or 0. */
 static uint32_t
 take_slot(struct journal *j)
 {
 	uint32_t n;
 
-	if (!has_room(j)) {
+	if (!ensure_free_slot(j)) {
 		fail(j);
 		return 0;
 	}
@@ -244,8 +243,8 @@ take_slot(struct journal *j)
 	return n;
 }
 
-/* The compiler must not move stores across this one. The kernel keeps what was
- * stored when the process dies. */
+/* The compiler must not move stores across this one. The kernel keeps what the
+ * process stored before it died. */
 static void
 set_kind(struct journal_slot *s, enum journal_kind kind)
 {
@@ -306,9 +305,9 @@ journal_end(struct journal *j)
 	j->is_ending = j->config.sync != JOURNAL_UNSYNCED;
 }
 
-/* The round after which what was written until now is on the disk. If a round
- * has failed that is not known here, it may have tried to write that: then it
- * is the answer, and what waits for it will be in doubt. */
+/* The round after which everything written so far is synced. A failed round
+ * that was not handled yet may have tried to write it: then that round is
+ * returned, and what waits for it becomes doubtful. */
 static uint64_t
 round_of_now(const struct journal *j)
 {
@@ -318,8 +317,8 @@ round_of_now(const struct journal *j)
 	return failed > j->failed ? failed : next;
 }
 
-/* Note the length that the next round of the syncer will have on the disk.
- * Files in the list are in the order of their rounds. */
+/* Note the length that the next round will have synced. The list is ordered by
+ * rounds. */
 static void
 mark(struct journal *j, struct journal_file *file)
 {
@@ -338,10 +337,9 @@ remove_if_empty(struct journal *j)
 		remove_journal(j);
 }
 
-/* Rings of small files are closed faster than rounds come: ask for one early.
- */
+/* Rings of small files are closed faster than rounds take place. */
 static void
-hurry(struct journal *j)
+request_early_round(struct journal *j)
 {
 	struct syncer *s = j->config.syncer;
 
@@ -352,7 +350,7 @@ hurry(struct journal *j)
 	syncer_request(s);
 }
 
-/* FILE, which has a slot, is closed, but may not be on the disk yet. */
+/* FILE is closed and has a slot, but may not be synced. */
 static void
 free_slot_when_synced(struct journal *j, const struct journal_file *file)
 {
@@ -363,7 +361,7 @@ free_slot_when_synced(struct journal *j, const struct journal_file *file)
 		return;
 	}
 	j->slots[n].next = 0;
-	/* Without a syncer the daemon stops, and no round will come. */
+	/* Without a syncer the daemon is ending: there are no more rounds. */
 	j->slots[n].file.round = j->config.syncer == NULL ? UINT64_MAX
 							  : round_of_now(j);
 	if (j->leaving == 0)
@@ -372,11 +370,11 @@ free_slot_when_synced(struct journal *j, const struct journal_file *file)
 		j->slots[j->last_leaving].next = n;
 	j->last_leaving = n;
 	j->n_leaving++;
-	hurry(j);
+	request_early_round(j);
 }
 
-/* The rounds up to ROUND are done, or it FAILED: free the slots that wait for
- * them. */
+/* Handle the slots that wait for rounds up to ROUND, which is done or FAILED.
+ * */
 static void
 free_until(struct journal *j, uint64_t round, bool failed)
 {
@@ -393,8 +391,8 @@ free_until(struct journal *j, uint64_t round, bool failed)
 	}
 }
 
-/* Have the kernel write the journal's own pages again: they may be among those
- * it could not write. */
+/* Make the kernel write the pages of the journal again: they may be among those
+ * that it could not write. */
 static void
 touch_pages(struct journal *j)
 {
@@ -408,7 +406,7 @@ touch_pages(struct journal *j)
 	}
 }
 
-/* A round failed: the files that waited for it are in doubt. */
+/* A round failed: everything that waited for it is doubtful. */
 static void
 take_failure(struct journal *j, uint64_t failed)
 {
@@ -426,7 +424,7 @@ take_failure(struct journal *j, uint64_t failed)
 	touch_pages(j);
 }
 
-/* A round is done: store the lengths that are on the disk now. */
+/* A round is done: store the lengths that it has synced. */
 static void
 take_done(struct journal *j, uint64_t done)
 {
@@ -453,7 +451,7 @@ journal_tick(struct journal *j)
 
 	if (s == NULL || (list_empty(&j->marked) && j->leaving == 0))
 		return UINT64_MAX;
-	/* In this order, so that a failure before DONE is seen. */
+	/* This order makes failures before DONE visible. */
 	done = syncer_done(s);
 	failed = syncer_failed(s);
 	if (failed > j->failed)
@@ -494,7 +492,7 @@ enter_root(struct journal *j, struct journal_root *root)
 	return true;
 }
 
-/* Give FILE a slot, after its root. */
+/* Give FILE a slot, and its root if it has none. */
 static bool
 enter_file(struct journal *j, struct journal_file *file)
 {
@@ -525,7 +523,7 @@ enter_file(struct journal *j, struct journal_file *file)
 	return true;
 }
 
-/* Give a slot to all open files that have none. */
+/* Give a slot to all open files without one. */
 static void
 add_waiting(struct journal *j)
 {
@@ -541,8 +539,9 @@ add_waiting(struct journal *j)
 	if (!is_entered)
 		return;
 	if (j->is_failing)
-		log_warn("journal of open streams: works again, all that is "
-			 "open is in it");
+		log_warn(
+		    "journal of open streams: works again; all open files are "
+		    "in it");
 	j->is_failing = false;
 }
 
@@ -579,8 +578,8 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 	list_del(&file->node);
 	list_del(&file->mark_node);
 	if (file->slot != 0) {
-		/* The owner forgets the slot of its root with its last file.
-		 * Those that stay keep it. */
+		/* The root's owner may forget the root with its last file;
+		 * entries that wait to be synced keep the slot of the root. */
 		if (--file->root->n_files == 0)
 			file->root->slot = 0;
 		if (j->config.syncer != NULL || j->is_ending)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The length is published before the classes that are declared in it: a reader
- * that sees a class finds it in the bytes that it reads afterwards.
+ * that sees a class finds its declaration in the bytes that it reads
+ * afterwards.
  */
 #include "store/metadata_log.h"
 
@@ -25,7 +26,7 @@ struct version {
 
 struct metadata_log {
 	struct ref ref;
-	struct published_pointer version; /* struct version; NULL: none yet */
+	struct published_pointer version; /* or NULL */
 	struct published classes;	  /* of all versions */
 	struct published is_ended;
 	struct waiters waiters;

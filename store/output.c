@@ -14,8 +14,8 @@
 #include "store/dir.h"
 #include "store/journal.h"
 
-/* Have the name PATH on the disk, if that can be. Not in a hot place: this is
- * once for each output directory. */
+/* Sync the name PATH if possible. It is slow, but done once for each output
+ * directory. */
 static void
 sync_parent(const char *path)
 {
@@ -36,8 +36,8 @@ sync_parent(const char *path)
 	close(fd);
 }
 
-/* Make PATH with its parents. 0, or the errno of the component that could not
- * be made. */
+/* Create PATH with its parents. Returns 0, or the errno of the component that
+ * failed. */
 static int
 make_path(const char *path, mode_t mode)
 {
@@ -62,7 +62,7 @@ open_made(const char *path, mode_t mode)
 	const int why = make_path(path, mode);
 	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	/* ENOENT only follows from the first failure, WHY. */
+	/* ENOENT is a consequence of WHY, the first failure. */
 	if (fd < 0 && errno == ENOENT && why != 0)
 		errno = why;
 	return fd;
@@ -111,7 +111,7 @@ output_create(struct output **out, int fd, bool owns_fd,
 		return E_NOMEM;
 	}
 	(void)reserve_tick(&o->reserve);
-	/* Without an identity all its paths are below one root. */
+	/* If this fails, directories of all outputs count as one. */
 	(void)!dir_identify(&o->id, fd);
 	o->refs = 1;
 	o->fd = fd;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output directory, open, the journal of the streams that are open below
- * it, and the room on its disk. Every user of the directory holds a reference.
- * When the directory is removed or replaced, the store opens the directory that
- * is at the path then; files that are open in the old one stay there.
+ * The open output directory, with the journal of the streams open below it and
+ * the reserve on its disk. Every user of the directory holds a reference. When
+ * it is removed or replaced, the store opens the directory that is then at its
+ * path; files open in the old one stay there.
  *
- * One worker owns it; only output_open() is for any thread.
+ * Owned by one worker, but output_open() may be called on any thread.
  */
 #ifndef STORE_OUTPUT_H
 #define STORE_OUTPUT_H
@@ -29,23 +29,23 @@ struct output {
 	struct reserve reserve;
 };
 
-/* A descriptor of the directory PATH, which is absolute; it is made, with its
- * parents, if it is not there (streaming 5.1). -1: it cannot be made or is not
- * writable; errno says why, and the log says what to do. Any thread. */
+/* Open the directory PATH, which is absolute, and create it with its parents if
+ * it is missing (streaming 5.1). Returns -1 if it cannot be created or is not
+ * writable: see errno; the log says what to do. Any thread. */
 int output_open(const char *path);
-/* The same for the state directory (store/notes.h), which only its owner writes
- * to. -1: errno says why; nothing is logged. */
+/* The same for the state directory (store/notes.h), which is writable only by
+ * its owner. Nothing is logged. */
 int output_open_state(const char *path);
 
-/* OWNS_FD: FD is closed with the last reference, or now on failure. Otherwise
- * FD is borrowed. CONFIG is the journal's. E_NOMEM. */
+/* OWNS_FD: FD is closed with the last reference, or on failure; otherwise it is
+ * borrowed. CONFIG is for the journal. E_NOMEM. */
 enum status output_create(struct output **out, int fd, bool owns_fd,
     const struct journal_config *config) MUST_CHECK;
 struct output *output_get(struct output *o);
 void output_put(struct output *o); /* NULL is fine */
 
-/* Does PATH still name this directory, and is its journal still there? True
- * also when that cannot be found out now. */
+/* Is PATH still this directory, with its journal? True also if that cannot be
+ * checked now. */
 bool output_is_at(const struct output *o, const char *path);
 
 #endif

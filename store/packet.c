@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Structs kept for reuse; as many as are in flight with 16 busy streams. */
+/* Structs kept for reuse: the number in flight with 16 busy streams. */
 #define PACKETS_KEPT 256
-/* The most that the first block of a packet holds, whatever its header claims,
- * unless the sender has just delivered a larger packet. */
+/* The largest first block of a packet, whatever size its header names, unless
+ * the sender has just delivered a larger packet. */
 #define FIRST_BLOCK (64 * 1024)
-/* Bytes of the struct and of its places in the heap and in the map. */
+/* The size of the struct and of its entries in the heap and the map. */
 #define PACKET_OVERHEAD (sizeof(struct packet) + 64)
 
 void
@@ -93,7 +93,7 @@ packet_memory(const struct packet *p)
 	return n;
 }
 
-/* How large the next block should be: no more than three times what came. */
+/* The size of the next block: at most three times what has arrived. */
 static size_t
 next_block(const struct packet *p)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One trace packet between the socket and the file. It has its bytes, its index
- * record, or both. Memory grows with the bytes that arrived, never with what
- * the header claims. Single owner.
+ * One trace packet between socket and file: its bytes, its index record, or
+ * both. Memory grows with the bytes that arrived, not with the size in the
+ * header. Single owner.
  */
 #ifndef STORE_PACKET_H
 #define STORE_PACKET_H
@@ -18,14 +18,14 @@
 #include "ctf/index.h"
 
 struct packet {
-	struct list node;    /* reorder's record-only list, or free list */
+	struct list node;    /* reorder's lists, or the free list */
 	struct packet *next; /* in a batch */
 	uint64_t net_seq;
 	uint32_t size;	   /* bytes of data */
-	uint32_t padding;  /* zero bytes after them, on disk only */
+	uint32_t padding;  /* zero bytes after them, only on disk */
 	uint32_t received; /* bytes of SIZE that have arrived */
-	uint32_t trusted;  /* bytes that may be reserved before any arrived */
-	uint64_t since;	   /* reorder->now when its first half came */
+	uint32_t trusted;  /* bytes that may be allocated in advance */
+	uint64_t since;	   /* reorder->now when its first half arrived */
 	bool has_data;	   /* all bytes have arrived */
 	bool has_record;
 	struct slab_block *blocks, *last;
@@ -53,8 +53,8 @@ void packet_destroy(struct packet_pool *pool, struct packet *p);
 size_t packet_space(struct packet_pool *pool, struct packet *p, uint8_t **at);
 /* N bytes were put there. */
 void packet_filled(struct packet *p, size_t n);
-/* Copy up to N bytes into P. Returns how many were taken (less than wanted: no
- * memory). */
+/* Copy up to N bytes into P. Returns how many were taken; fewer if there is no
+ * memory. */
 size_t packet_copy(
     struct packet_pool *pool, struct packet *p, const void *from, size_t n);
 

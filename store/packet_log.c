@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only file where the order of two stores matters:
- *  1. append: clear the beacon, store the record in its slot (its sequence
- *     number around it), then the count;
- *  2. beacon: the time, then the flag; never while a packet is arriving;
- *  3. the end mark comes after everything;
- *  4. a reader loads in the reverse order: end, beacon, count. So a packet that
- *     is not below the count it loads did not exist when it saw the beacon;
- *  5. the start moves up before a file is removed from the log, and a file is
- *     removed before it is unlinked.
+ * The order of stores and loads:
+ *
+ * 1. Append: clear the beacon, store the record in its slot (between two stores
+ * of its sequence number), publish the count.
+ *
+ * 2. Beacon: the time, then the flag; never while a packet is arriving.
+ *
+ * 3. The end mark comes last.
+ *
+ * 4. A reader loads in reverse order: end, beacon, count. So a packet that is
+ * not below the count did not exist when the beacon was read.
+ *
+ * 5. The start moves up before a file is removed from the list, and that
+ * happens before the file is unlinked.
  */
 #include "store/packet_log.h"
 
@@ -27,11 +32,11 @@
 #define RECENT 8
 #define WORDS 9
 
-/* A file of the log. Readers go from the newest to older ones. RCU says how
- * long they may read one that was removed. */
+/* A file of the log. Readers go from the newest to older ones. RCU delays
+ * freeing a removed file until they have left it. */
 struct log_file {
 	struct rcu_head rcu;
-	struct published_pointer older; /* NULL: it is the oldest */
+	struct published_pointer older; /* NULL: the oldest */
 	struct log_file *newer;		/* writer only */
 	uint64_t first, number;
 	struct folder *folder; /* a reference */
@@ -50,7 +55,7 @@ struct packet_log {
 	struct published has_ctf_stream, ctf_stream;
 	struct published is_ended;
 	struct waiters waiters;
-	struct published is_read; /* a viewer has asked for a record */
+	struct published is_read; /* a viewer asked for a record */
 	struct slot *recent;	  /* RECENT slots; NULL until is_read */
 	struct published has_recent;
 	struct published_pointer newest; /* struct log_file; NULL: none */

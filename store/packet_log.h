@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packets of one stream, in order, growing at one end.
+ * The log of the packets of one stream, in order.
  *
- * A stream is a log. A viewer is a position in it: the number of a packet since
- * the stream began, whatever file it is in. One worker appends, any thread
- * reads. What is below the published count never changes, so readers take no
- * lock and the writer never waits for them. The start moves up when files of a
- * ring are overwritten, or a chunk is cleared.
+ * A viewer is a position in it: the number of a packet since the stream began,
+ * whatever file holds it. One worker appends; any thread reads. Entries below
+ * the published count never change, so readers take no lock and the writer
+ * never waits for them. The start moves up when files of a ring are
+ * overwritten, or when a chunk is cleared.
  *
- * The index files are the log; the newest records are also kept in memory.
+ * The index files hold the log; the newest records are also kept in memory.
  */
 #ifndef STORE_PACKET_LOG_H
 #define STORE_PACKET_LOG_H
@@ -24,27 +24,26 @@ struct folder;
 struct log_file;
 struct packet_log;
 
-/* What a reader finds at a position. The live protocol has the same four
- * answers. */
+/* What is at a position. These are the four answers of the live protocol. */
 enum log_next {
-	LOG_PACKET,   /* a packet is at pos; the next position is pos + 1 */
-	LOG_INACTIVE, /* no packet yet at pos, none before the beacon */
-	LOG_RETRY,    /* no packet yet at pos */
-	LOG_END,      /* no packet at pos, and none will come */
+	LOG_PACKET,   /* a packet; the next position is pos + 1 */
+	LOG_INACTIVE, /* no packet yet, and none before the beacon's time */
+	LOG_RETRY,    /* no packet yet */
+	LOG_END,      /* no packet, and no more will follow */
 };
 
 struct log_view {
 	uint64_t beacon;     /* LOG_INACTIVE: trace clock cycles */
-	bool has_ctf_stream; /* was there a record or beacon yet? */
+	bool has_ctf_stream; /* a record or beacon was received */
 	uint64_t ctf_stream; /* CTF stream class id */
 };
 
 /* The file that holds a position. */
 struct log_place {
-	struct folder *folder; /* a reference; folder_put() */
+	struct folder *folder; /* a reference */
 	uint64_t first;	       /* position of its first record */
-	uint64_t next;	       /* position of the next file's, or UINT64_MAX */
-	uint64_t number;       /* of the tracefile */
+	uint64_t next;	 /* first position of the next file, or UINT64_MAX */
+	uint64_t number; /* of the tracefile */
 	bool is_numbered;
 };
 
@@ -57,15 +56,15 @@ struct log_place {
 #define LOG_FILES_LITTLE 32
 void packet_log_limit_files(uint64_t limit);
 
-/* Writer: the owning worker only. The log has one reference. CHANNEL is
- * copied; MINOR is that of the index files. */
+/* The functions up to packet_log_end() are for the worker that owns the log.
+ * CHANNEL is copied; MINOR is the version of the index files. */
 enum status packet_log_create(struct packet_log **out, const char *channel,
     bool is_numbered, unsigned minor) MUST_CHECK;
-/* File NUMBER of FOLDER, in the chunk whose serial is CHUNK. Create it in
- * advance: adding and dropping files needs no memory. E_NOMEM. */
+/* File NUMBER of FOLDER, in the chunk with the serial number CHUNK. It is
+ * created in advance: adding and dropping files needs no memory. E_NOMEM. */
 enum status packet_log_file_create(struct log_file **out, struct folder *folder,
     uint64_t number, uint64_t chunk) MUST_CHECK;
-/* A file that was not added. NULL is fine. */
+/* Free a file that was not added. NULL is fine. */
 void packet_log_file_destroy(struct log_file *f);
 /* Later packets are in that file. */
 void packet_log_add_file(struct packet_log *log, struct log_file *take_f);
@@ -95,14 +94,15 @@ uint64_t packet_log_start(const struct packet_log *log);
 uint64_t packet_log_count(const struct packet_log *log);
 bool packet_log_is_ended(const struct packet_log *log);
 
-/* Any registered RCU thread. What is at POS (not below the start)? */
+/* What is at POS, which is not below the start? Any registered RCU thread, as
+ * for the rest. */
 enum log_next packet_log_look(
     const struct packet_log *log, uint64_t pos, struct log_view *view);
 /* The record at POS, if it is in memory. Records are kept from the first one on
  * that comes after this was called. */
 bool packet_log_recent(
     struct packet_log *log, uint64_t pos, struct index_record *rec);
-/* The file that holds POS. E_NOENT: POS is below the start. */
+/* The file that holds POS. E_NOENT: POS is below the start now. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
 

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* A journal that another process left, in memory; not for other files than
- * journal*.c. */
-/* One file that a journal names, and its index file: cut to what is whole. Not
- * for other files than journal*.c. */
 /*
- * What a file may keep. In the boot of the journal: its length, which is exact.
- * In another one, where the journal's relay synced: what was on the disk then.
- * In another one without that, nothing is known of the data. It is cut to its
- * length only if the index has records and none behind that, so what was
- * recorded after the journal's page was written stays; and never if it may be
- * that it was closed and synced. In each case the index is cut to whole records
- * of bytes that are there.
- */
-/*
- * Linear in what the journal holds and in what lies below its roots: each
- * folder is searched once for all files that are wanted there, however many
- * roots have its path (each stream of a peer before 2.11 has one).
+ * How much of a file is kept:
+ *
+ * In the boot of the journal, the length that it names, which is exact. In
+ * another boot, if the relay synced, the length that was synced. Otherwise
+ * nothing is known about the data: it is cut to the journal's length only if
+ * the index has records and none of later bytes, so that bytes recorded after
+ * the page of the journal was written are kept; and never if the file may have
+ * been closed and synced. In each case the index is cut to complete records of
+ * bytes that exist.
+ *
+ * The time is linear in the size of the journal and of the directories below
+ * its roots: each folder is searched once for all files that are wanted in it,
+ * however many roots have its path (each stream of a peer before 2.11 has one).
  */
 #include "store/recovery.h"
 
@@ -48,59 +45,59 @@
 #include "store/journal.h"
 #include "store/journal_format.h"
 
-/* Folders below a session's directory nest as deep as stream paths do. */
+/* Folders below a session's directory are nested as deep as stream paths. */
 #define DEPTH_MAX 256
 
 struct journal_copy {
-	struct journal_slot *slots; /* NULL: nothing to recover */
+	struct journal_slot *slots; /* NULL: not a journal */
 	uint32_t n;
-	bool is_old;	      /* of the first version */
-	bool is_of_this_boot; /* the lengths are true */
-	uint32_t sync;	      /* in another boot: enum journal_sync_kind */
+	bool is_version_1;
+	bool is_of_this_boot; /* the lengths are valid */
+	uint32_t sync; /* otherwise, what is valid: enum journal_sync_kind */
 };
 
 struct recovery {
 	const struct journal_copy *copy;
-	struct idmap by_ino; /* of the current root; inode -> slot */
+	struct idmap by_ino; /* files of the current root: inode -> slot */
 	unsigned n_cut;
-	/* A file that was created later is not in the journal. */
+	/* Files created later are not the journal's. */
 	uint64_t started;	      /* ns since the epoch */
-	const struct published *stop; /* NULL, or not 0: end early */
-	char path[8 * 1024];	      /* of the current folder, for logs */
+	const struct published *stop; /* not 0: stop; or NULL */
+	char path[8 * 1024];	      /* the current folder, for logs */
 };
 
-static inline bool
-recovery_is_stopped(const struct recovery *rec)
+static bool
+is_stopped(const struct recovery *rec)
 {
 	return rec->stop != NULL && published(rec->stop) != 0;
 }
 
-/* NULL: it can be a journal of this user. */
+/* Returns NULL if it can be a journal of this user. */
 static const char *
-why_not(const struct stat *sb)
+why_not_journal(const struct stat *sb)
 {
 	if (!S_ISREG(sb->st_mode))
-		return "it is not a regular file";
+		return "not a regular file";
 	if (sb->st_uid != geteuid())
 		return "it belongs to another user";
 	if (sb->st_size > (off_t)JOURNAL_SLOTS_MAX * JOURNAL_SLOT)
-		return "it is too large";
+		return "too large";
 	return NULL;
 }
 
-/* Open the file NAME, if it can be a journal of this user: a regular file of
- * sane size. -1: it cannot, and *WHY says why; or *WHY is NULL: it is gone. */
+/* Open the file NAME if it can be a journal of this user. Returns -1 if it
+ * cannot, with the reason in *WHY; *WHY is NULL if the file is gone. */
 static int
-journal_open_left(int base_fd, const char *name, const char **why)
+open_journal(int base_fd, const char *name, const char **why)
 {
 	struct stat sb;
 	int fd;
 
 	*why = NULL;
-	/* Opening a file that is not regular may have side effects. */
+	/* Opening a device or a FIFO may have side effects. */
 	if (fstatat(base_fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 		return -1;
-	*why = why_not(&sb);
+	*why = why_not_journal(&sb);
 	if (*why != NULL)
 		return -1;
 	fd = openat(
@@ -111,7 +108,7 @@ journal_open_left(int base_fd, const char *name, const char **why)
 		return -1;
 	}
 	if (fstat(fd, &sb) == 0)
-		*why = why_not(&sb);
+		*why = why_not_journal(&sb);
 	if (*why == NULL)
 		return fd;
 	close(fd);
@@ -124,10 +121,9 @@ since_epoch(const struct timespec *ts)
 	return (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec;
 }
 
-/* Was the file created since the machine was started? For journals that do not
- * name their boot. */
+/* Was the file created in this boot? For journals without the id of a boot. */
 static bool
-is_younger_than_boot(int fd)
+was_created_in_this_boot(int fd)
 {
 	struct timespec now, up;
 	struct dir_id id;
@@ -150,22 +146,8 @@ is_of_this_boot(const struct journal_slot *head, int fd)
 	journal_boot(boot);
 	if (head->head.magic == JOURNAL_MAGIC_1 || boot[0] == '\0' ||
 	    head->head.boot[0] == '\0')
-		return is_younger_than_boot(fd);
+		return was_created_in_this_boot(fd);
 	return memcmp(head->head.boot, boot, JOURNAL_BOOT) == 0;
-}
-
-/* Fill in what an older version did not store. */
-static void
-complete(struct journal_copy *copy)
-{
-	for (uint32_t i = 1; i < copy->n; i++) {
-		struct journal_slot *s = &copy->slots[i];
-
-		if (s->kind == JOURNAL_FILE) {
-			s->file.synced = s->file.born = 0;
-			s->file.is_index = 0;
-		}
-	}
 }
 
 static bool
@@ -188,10 +170,10 @@ read_all(struct journal_slot *slots, size_t n, int fd)
 	return true;
 }
 
-/* Read it. False: it cannot be read now; logged. What holds no journal gives an
- * empty copy. The caller frees SLOTS. */
+/* Returns false if it cannot be read now; logged. A file that is not a journal
+ * gives an empty copy. The caller frees SLOTS. */
 static bool
-journal_load(struct journal_copy *copy, int fd, const char *name)
+load_journal(struct journal_copy *copy, int fd, const char *name)
 {
 	const struct journal_slot *head;
 	struct stat sb;
@@ -217,25 +199,30 @@ journal_load(struct journal_copy *copy, int fd, const char *name)
 		return true;
 	}
 	copy->is_of_this_boot = is_of_this_boot(head, fd);
-	copy->is_old = head->head.magic == JOURNAL_MAGIC_1;
-	if (copy->is_old)
-		complete(copy);
-	else
+	copy->is_version_1 = head->head.magic == JOURNAL_MAGIC_1;
+	if (!copy->is_version_1)
 		copy->sync = head->head.sync;
+	for (uint32_t i = 1; copy->is_version_1 && i < copy->n; i++) {
+		struct journal_slot *s = &copy->slots[i];
+
+		if (s->kind == JOURNAL_FILE)
+			s->file.synced = s->file.born = s->file.is_index = 0;
+	}
 	return true;
 }
 
 struct found {
-	int fd; /* -1: there is none */
+	int fd; /* -1: none */
 	uint64_t size;
-	const struct journal_slot *slot; /* NULL: the journal has none */
+	const struct journal_slot *slot; /* NULL: not in the journal */
 	char name[NAME_MAX + sizeof("index/.idx")]; /* for logs */
 };
 
-/* Was the file at FD noted as SLOT? */
+/* Is FD the file of SLOT? *SIZE is set. SLOT may be NULL: any regular file is.
+ * */
 static bool
-is_noted(const struct recovery *rec, int fd, const struct journal_slot *slot,
-    uint64_t *size)
+is_in_journal(const struct recovery *rec, int fd,
+    const struct journal_slot *slot, uint64_t *size)
 {
 	struct dir_id id;
 	struct stat sb;
@@ -272,15 +259,15 @@ cut(struct recovery *rec, struct found *f, uint64_t to)
 		return;
 	}
 	log_warn("recovery: file=%s/%s cut from %" PRIu64 " to %" PRIu64
-		 " bytes, the end of its last whole part",
+		 " bytes, the end of its last complete part",
 	    rec->path, f->name, f->size, to);
 	f->size = to;
 	rec->n_cut++;
 }
 
-/* The bytes that the journal guarantees; UINT64_MAX: it does not know. */
+/* The length that the journal guarantees; UINT64_MAX: unknown. */
 static uint64_t
-known(const struct recovery *rec, const struct journal_slot *slot)
+known_length(const struct recovery *rec, const struct journal_slot *slot)
 {
 	if (slot != NULL && rec->copy->is_of_this_boot)
 		return slot->file.length;
@@ -289,7 +276,7 @@ known(const struct recovery *rec, const struct journal_slot *slot)
 	return UINT64_MAX;
 }
 
-/* Does the record describe bytes that are in a data file of SIZE bytes? */
+/* Does the record describe bytes of a data file of SIZE bytes? */
 static bool
 is_good(const struct index_record *rec, uint64_t size)
 {
@@ -311,9 +298,8 @@ read_record(int fd, uint64_t n, unsigned minor, struct index_record *rec)
 	return true;
 }
 
-/* Does the last of N records describe bytes that are in a data file of SIZE
- * bytes, after those of the previous record? Any part of a torn record may be
- * zeros. */
+/* Does the last of N records describe bytes of a data file of SIZE bytes that
+ * follow those of the record before? Any part of a torn record may be zeros. */
 static bool
 is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
     struct index_record *last)
@@ -325,10 +311,10 @@ is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
 			      before.offset < last->offset));
 }
 
-/* Give the index file a header if it has none, since readers refuse it. Nothing
- * after a bad header can be read. */
+/* Write the header of the index file if it is missing or damaged: readers
+ * refuse the file without it. Records after a damaged header cannot be read. */
 static bool
-mend_header(struct recovery *rec, struct found *index, unsigned *minor)
+ensure_header(struct recovery *rec, struct found *index, unsigned *minor)
 {
 	uint8_t header[INDEX_HEADER_LEN];
 
@@ -350,10 +336,10 @@ mend_header(struct recovery *rec, struct found *index, unsigned *minor)
 	return true;
 }
 
-/* Cut the index file to whole records of a data file of SIZE bytes. *END: the
- * end of the bytes that have records. */
+/* Cut the index file to complete records of a data file of SIZE bytes. *END is
+ * set to the end of the bytes that have records. */
 static void
-mend_index(
+cut_index(
     struct recovery *rec, struct found *index, uint64_t size, uint64_t *end)
 {
 	struct index_record last;
@@ -361,12 +347,12 @@ mend_index(
 	uint64_t n;
 
 	*end = 0;
-	if (!mend_header(rec, index, &minor))
+	if (!ensure_header(rec, index, &minor))
 		return;
 	n = (index->size - INDEX_HEADER_LEN) / index_record_len(minor);
 	while (n > 0 && !is_last_good(index->fd, n, minor, size, &last) &&
 	       !rec->copy->is_of_this_boot) {
-		if (recovery_is_stopped(rec))
+		if (is_stopped(rec))
 			return;
 		n--;
 	}
@@ -380,13 +366,13 @@ open_found(struct recovery *rec, struct found *f, int dir_fd)
 {
 	if (dir_open_file(&f->fd, dir_fd, f->name, O_RDWR | O_NONBLOCK) != OK)
 		return false;
-	if (is_noted(rec, f->fd, f->slot, &f->size))
+	if (is_in_journal(rec, f->fd, f->slot, &f->size))
 		return true;
 	close_found(f);
 	return false;
 }
 
-/* The index file of the data file NAME. */
+/* Open the index file of the data file NAME. */
 static void
 open_index(struct recovery *rec, struct found *f, int dir_fd, const char *name)
 {
@@ -395,14 +381,15 @@ open_index(struct recovery *rec, struct found *f, int dir_fd, const char *name)
 	(void)snprintf(f->name, sizeof(f->name), "index/%s.idx", name);
 	if (open_found(rec, f, dir_fd) && fstat(f->fd, &sb) == 0)
 		f->slot = idmap_remove(&rec->by_ino, sb.st_ino);
-	if (f->fd >= 0 && !is_noted(rec, f->fd, f->slot, &f->size))
+	if (f->fd >= 0 && !is_in_journal(rec, f->fd, f->slot, &f->size))
 		f->slot = NULL;
 }
 
-/* The regular file NAME in the folder DIR_FD has the inode of SLOT. When it is
- * to stop, the file may stay as it is: the journal stays, too. */
+/* Cut the regular file NAME in the folder DIR_FD, which has the inode of SLOT,
+ * and its index file. When stopped, it may leave them as they are: the journal
+ * stays, too. */
 static void
-journal_cut(struct recovery *rec, int dir_fd, const char *name,
+recover_file(struct recovery *rec, int dir_fd, const char *name,
     const struct journal_slot *slot)
 {
 	struct found data = { .fd = -1, .slot = slot };
@@ -412,11 +399,11 @@ journal_cut(struct recovery *rec, int dir_fd, const char *name,
 	(void)snprintf(data.name, sizeof(data.name), "%s", name);
 	if (!open_found(rec, &data, dir_fd))
 		return;
-	cut(rec, &data, known(rec, slot));
+	cut(rec, &data, known_length(rec, slot));
 	open_index(rec, &index, dir_fd, name);
 	if (index.fd >= 0) {
-		cut(rec, &index, known(rec, index.slot));
-		mend_index(rec, &index, data.size, &end);
+		cut(rec, &index, known_length(rec, index.slot));
+		cut_index(rec, &index, data.size, &end);
 		if (rec->copy->sync == JOURNAL_UNSYNCED && end > 0 &&
 		    end <= slot->file.length)
 			cut(rec, &data, slot->file.length);
@@ -425,12 +412,12 @@ journal_cut(struct recovery *rec, int dir_fd, const char *name,
 	close_found(&index);
 }
 
-/* The files of one path: the first slot, and for each slot the next. */
+/* The files of each path, as linked lists of slots. */
 struct groups {
-	struct idmap by_path; /* key of the path -> slot of the first root */
-	uint32_t *root;	      /* of a root's slot: the first root of its path */
-	uint32_t *first;      /* of a first root: a file's slot, 0: none */
-	uint32_t *next;	      /* of a file's slot */
+	struct idmap by_path; /* key of the path -> slot of its first root */
+	uint32_t *root;	 /* by slot of a root: the first root with its path */
+	uint32_t *first; /* by slot of a first root: its first file; 0: none */
+	uint32_t *next;	 /* by slot of a file: the next file */
 };
 
 static void search(struct recovery *rec, int take_fd, unsigned depth);
@@ -451,7 +438,6 @@ search_folder(
 	rec->path[len] = '\0';
 }
 
-/* An index file is searched when its data file is found. */
 static bool
 is_index(const struct recovery *rec, const struct journal_slot *slot,
     const char *name)
@@ -459,26 +445,28 @@ is_index(const struct recovery *rec, const struct journal_slot *slot,
 	const char *folder = strrchr(rec->path, '/');
 	const char *end = strrchr(name, '.');
 
-	if (!rec->copy->is_old)
+	if (!rec->copy->is_version_1)
 		return slot->file.is_index != 0;
 	return folder != NULL && strcmp(folder, "/index") == 0 && end != NULL &&
 	       strcmp(end, ".idx") == 0;
 }
 
 static void
-look_at(struct recovery *rec, int dir_fd, const char *name, uint64_t ino)
+recover_if_wanted(
+    struct recovery *rec, int dir_fd, const char *name, uint64_t ino)
 {
 	const struct journal_slot *slot = idmap_find(&rec->by_ino, ino);
 
+	/* An index file is opened when its data file is found. */
 	if (slot == NULL || is_index(rec, slot, name))
 		return;
 	(void)idmap_remove(&rec->by_ino, ino);
-	journal_cut(rec, dir_fd, name, slot);
+	recover_file(rec, dir_fd, name, slot);
 }
 
 /*
- * One entry of the folder D. Most file systems give the inode and the type with
- * the name; *IS_TRUE: this one does, as its entry "." has shown.
+ * Handle one entry of the folder D. Most file systems return inode and type
+ * with the name; *IS_TRUE is set if this one does, as its entry "." shows.
  */
 static void
 visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
@@ -497,10 +485,10 @@ visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
 	if (S_ISDIR(sb.st_mode) && depth < DEPTH_MAX)
 		search_folder(rec, dirfd(d), e->d_name, depth + 1);
 	else if (S_ISREG(sb.st_mode))
-		look_at(rec, dirfd(d), e->d_name, sb.st_ino);
+		recover_if_wanted(rec, dirfd(d), e->d_name, sb.st_ino);
 }
 
-/* Search the wanted inodes in the folder TAKE_FD and below. */
+/* Search the folder TAKE_FD and those below for the wanted inodes. */
 static void
 search(struct recovery *rec, int take_fd, unsigned depth)
 {
@@ -513,13 +501,13 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 		close(take_fd);
 		return;
 	}
-	while (rec->by_ino.n > 0 && !recovery_is_stopped(rec) &&
-	       (e = readdir(d)) != NULL)
+	while (
+	    rec->by_ino.n > 0 && !is_stopped(rec) && (e = readdir(d)) != NULL)
 		visit(rec, d, e, depth, &is_true);
 	closedir(d);
 }
 
-/* The path of the root in slot N; false: the chain is not valid. */
+/* The path of the root in slot N. Returns false if the chain is not valid. */
 static bool
 root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
 {
@@ -537,7 +525,7 @@ root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
 		memcpy(path + len, s->piece, s->piece_len);
 		len += s->piece_len;
 		n = s->next;
-		/* Every round must add bytes: otherwise a forged chain could be
+		/* Each piece must add bytes: otherwise a forged chain could be
 		 * endless. */
 		if (n != 0 && s->piece_len == 0)
 			return false;
@@ -546,8 +534,8 @@ root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
 	return len > 0;
 }
 
-/* The slot of the first root that has the path of the root N; 0: it has none,
- * or there is no memory. */
+/* The slot of the first root with the path of root N; 0: it has no path, or
+ * there is no memory. */
 static uint32_t
 first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
 {
@@ -565,13 +553,13 @@ first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
 									  : 0;
 }
 
-/* Paths may be long, and each root may have one: stop between them. */
+/* Every root may have a path of the greatest length, so this can be stopped. */
 static void
-group(struct groups *g, const struct recovery *rec)
+group_by_path(struct groups *g, const struct recovery *rec)
 {
 	const struct journal_copy *copy = rec->copy;
 
-	for (uint32_t i = 1; i < copy->n && !recovery_is_stopped(rec); i++)
+	for (uint32_t i = 1; i < copy->n && !is_stopped(rec); i++)
 		if (copy->slots[i].kind == JOURNAL_ROOT)
 			g->root[i] = first_root(g, copy, i);
 	for (uint32_t i = 1; i < copy->n; i++) {
@@ -623,8 +611,8 @@ recover_copy(struct recovery *rec, int base_fd)
 	g.first = numbers + n;
 	g.next = numbers + 2 * (size_t)n;
 	idmap_init(&g.by_path);
-	group(&g, rec);
-	for (uint32_t i = 1; i < n && !recovery_is_stopped(rec); i++)
+	group_by_path(&g, rec);
+	for (uint32_t i = 1; i < n && !is_stopped(rec); i++)
 		if (g.first[i] != 0)
 			recover_root(rec, &g, base_fd, i);
 	idmap_free(&g.by_path);
@@ -640,49 +628,48 @@ now_since_epoch(void)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* True: all is done, and the journal may be removed. */
+/* Returns true if the journal was handled and may be removed. */
 static bool
-recover_one(struct recovery *rec, int base_fd, int fd, const char *name)
+recover_opened(struct recovery *rec, int base_fd, int fd, const char *name)
 {
 	struct journal_copy copy;
 
-	if (!journal_load(&copy, fd, name))
+	if (!load_journal(&copy, fd, name))
 		return false;
 	rec->copy = &copy;
 	if (copy.slots != NULL)
 		recover_copy(rec, base_fd);
 	free(copy.slots);
-	return !recovery_is_stopped(rec);
+	return !is_stopped(rec);
 }
 
 static void
-recover_name(
-    struct recovery *rec, int base_fd, const char *name, unsigned *n_strange)
+recover_journal(
+    struct recovery *rec, int base_fd, const char *name, unsigned *n_ignored)
 {
 	const char *why;
 	int fd;
 
-	fd = journal_open_left(base_fd, name, &why);
+	fd = open_journal(base_fd, name, &why);
 	if (fd < 0) {
-		/* One line is enough, however many there are. */
-		if (why != NULL && (*n_strange)++ == 0)
+		/* Log one line, however many there are. */
+		if (why != NULL && (*n_ignored)++ == 0)
 			log_warn("recovery: %s is not used as a journal: %s",
 			    name, why);
 		return;
 	}
-	/* The relay that owns the journal is running while the file is
-	 * locked. */
+	/* The file is locked while the relay that owns it is running. */
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	    recover_one(rec, base_fd, fd, name))
+	    recover_opened(rec, base_fd, fd, name))
 		unlinkat(base_fd, name, 0);
 	close(fd);
 }
 
 unsigned
-journal_recover_until(int base_fd, const struct published *stop)
+recovery_run(int base_fd, const struct published *stop)
 {
 	struct recovery rec = { .started = now_since_epoch(), .stop = stop };
-	unsigned n_strange = 0;
+	unsigned n_ignored = 0;
 	struct dirent *e;
 	int copy;
 	DIR *d;
@@ -695,24 +682,18 @@ journal_recover_until(int base_fd, const struct published *stop)
 			close(copy);
 		return 0;
 	}
-	while (!recovery_is_stopped(&rec) && (e = readdir(d)) != NULL)
+	while (!is_stopped(&rec) && (e = readdir(d)) != NULL)
 		if (strncmp(e->d_name, JOURNAL_PREFIX,
 			sizeof(JOURNAL_PREFIX) - 1) == 0)
-			recover_name(&rec, base_fd, e->d_name, &n_strange);
+			recover_journal(&rec, base_fd, e->d_name, &n_ignored);
 	closedir(d);
 	return rec.n_cut;
-}
-
-unsigned
-journal_recover(int base_fd)
-{
-	return journal_recover_until(base_fd, NULL);
 }
 
 struct recovery_thread {
 	pthread_t thread;
 	struct published stop;
-	int base_fd, ended_fd; /* an eventfd, 1 at the end */
+	int base_fd, ended_fd; /* an eventfd, set at the end */
 	void (*begin)(void *arg);
 	void *arg;
 };
@@ -723,7 +704,7 @@ run_recovery(void *arg)
 	struct recovery_thread *r = arg;
 
 	r->begin(r->arg);
-	(void)journal_recover_until(r->base_fd, &r->stop);
+	(void)recovery_run(r->base_fd, &r->stop);
 	(void)eventfd_write(r->ended_fd, 1);
 	return NULL;
 }
@@ -772,11 +753,12 @@ recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
 	}
 	if (r == NULL || !start_recovering(r)) {
 		free(r);
-		(void)journal_recover(base_fd);
+		(void)recovery_run(base_fd, NULL);
 	} else if (ends_within(r, wait_ns)) {
 		end(r);
 	} else {
-		log_info("recovery goes on while we listen");
+		log_info(
+		    "recovery continues after the relay started to listen");
 		*out = r;
 	}
 }

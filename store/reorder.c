@@ -20,8 +20,8 @@ reorder_free(struct reorder *r)
 		idmap_remove(&r->halves, p->net_seq);
 		packet_destroy(r->pool, p);
 	}
-	packet_destroy(r->pool, r->lone);
-	r->lone = NULL;
+	packet_destroy(r->pool, r->only);
+	r->only = NULL;
 	idmap_free(&r->halves);
 	heap_free(&r->by_seq);
 	heap_free(&r->lowest);
@@ -29,7 +29,7 @@ reorder_free(struct reorder *r)
 	r->n_records = 0;
 }
 
-/* The number of a packet in the heap. Its key there is the distance from the
+/* The number of a packet in the heap, where its key is the distance from the
  * first number. */
 static uint64_t
 number(const struct reorder *r, const struct heap_item *item)
@@ -37,18 +37,18 @@ number(const struct reorder *r, const struct heap_item *item)
 	return r->first + item->key;
 }
 
-/* Sequence numbers count up from any start and may wrap around: A is before B
- * if the way up from A to B is shorter than 2^63. */
+/* Sequence numbers start anywhere and may wrap around: A is before B if
+ * counting up from A to B takes fewer than 2^63 steps. */
 static bool
 is_before(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) < 0;
 }
 
-/* The middle of all keys, so that numbers below the base come first. */
+/* The middle of all keys, so that numbers below the first one sort first. */
 #define MIDDLE (UINT64_C(1) << 63)
 
-/* Put the number of a record into the heap of the lowest ones. */
+/* Add the number of a record to the heap. */
 static enum status
 note_record(struct reorder *r, uint64_t net_seq)
 {
@@ -57,7 +57,7 @@ note_record(struct reorder *r, uint64_t net_seq)
 	return heap_push(&r->lowest, net_seq - r->lowest_base, NULL);
 }
 
-/* The lowest number in that heap, if it is below TO. */
+/* The lowest number in the heap of records, if it is below TO. */
 static bool
 next_record(const struct reorder *r, uint64_t to, uint64_t *net_seq)
 {
@@ -72,12 +72,12 @@ next_record(const struct reorder *r, uint64_t to, uint64_t *net_seq)
 struct packet *
 reorder_find(const struct reorder *r, uint64_t net_seq)
 {
-	if (r->lone != NULL)
-		return r->lone->net_seq == net_seq ? r->lone : NULL;
+	if (r->only != NULL)
+		return r->only->net_seq == net_seq ? r->only : NULL;
 	return idmap_find(&r->halves, net_seq);
 }
 
-/* Have P, of which a half is here, found by its number, and in its turn. */
+/* Add P, which has half of its parts, to the containers. */
 static enum status
 hold(struct reorder *r, struct packet *p)
 {
@@ -92,21 +92,21 @@ hold(struct reorder *r, struct packet *p)
 	return st;
 }
 
-/* P comes to those that are held. */
+/* Hold P, in addition to what is held. */
 static enum status
-hold_beside(struct reorder *r, struct packet *p)
+hold_another(struct reorder *r, struct packet *p)
 {
 	enum status st = OK;
 
 	if (reorder_is_empty(r)) {
-		r->lone = p;
+		r->only = p;
 		return OK;
 	}
-	if (r->lone != NULL)
-		st = hold(r, r->lone);
+	if (r->only != NULL)
+		st = hold(r, r->only);
 	if (st != OK)
 		return st;
-	r->lone = NULL;
+	r->only = NULL;
 	return hold(r, p);
 }
 
@@ -125,18 +125,17 @@ reorder_begin(struct reorder *r, uint64_t net_seq)
 	return p != NULL && p->has_data ? E_EXISTS : OK;
 }
 
-/* P is held no longer; it stays in the heaps. */
+/* P is no longer held, but its number stays in the heaps. */
 static void
 drop(struct reorder *r, const struct packet *p)
 {
-	if (r->lone == p)
-		r->lone = NULL;
+	if (r->only == p)
+		r->only = NULL;
 	else
 		idmap_remove(&r->halves, p->net_seq);
 }
 
-/* Move the record of HALF into P. P takes the place of HALF, which is
- * destroyed. */
+/* Move the record of HALF to P, and destroy HALF. */
 static void
 merge(struct reorder *r, struct packet *p, struct packet *half)
 {
@@ -162,7 +161,7 @@ reorder_data(struct reorder *r, struct packet *take_p)
 	if (half != NULL)
 		merge(r, p, half);
 	p->has_data = true;
-	st = hold_beside(r, p);
+	st = hold_another(r, p);
 	if (st != OK)
 		goto fail;
 	r->held_bytes += p->size;
@@ -194,7 +193,7 @@ reorder_record(
 	p = packet_create(r->pool, net_seq);
 	if (p == NULL)
 		return E_NOMEM;
-	st = hold_beside(r, p);
+	st = hold_another(r, p);
 	if (st != OK) {
 		packet_destroy(r->pool, p);
 		return st;
@@ -207,7 +206,7 @@ reorder_record(
 	return OK;
 }
 
-/* P, of which only the record is here, is given up. */
+/* Give up P, which has only a record. */
 static void
 forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
 {
@@ -220,12 +219,12 @@ forget_record(struct reorder *r, struct packet *p, struct reorder_loss *loss)
 	r->n_records--;
 }
 
-/* Take the records of numbers below TO out of the heap of the lowest ones, and
- * out of the list of records. */
+/* Move the packets that have only a record and are numbered below TO from the
+ * heap and the list of records to the list of early ones. */
 static void
-leave_early(struct reorder *r, uint64_t to)
+move_early(struct reorder *r, uint64_t to)
 {
-	struct packet *p = r->lone;
+	struct packet *p = r->only;
 	uint64_t seq;
 
 	if (p != NULL && !p->has_data && is_before(p->net_seq, to)) {
@@ -242,15 +241,15 @@ leave_early(struct reorder *r, uint64_t to)
 	}
 }
 
-/* The packet whose turn it is, if its bytes are here. */
+/* The next packet, if it has its bytes. */
 static struct packet *
 first_packet(const struct reorder *r)
 {
 	const struct heap_item *min;
 
-	if (r->lone != NULL)
-		return r->lone->has_data && r->lone->net_seq == r->next
-			   ? r->lone
+	if (r->only != NULL)
+		return r->only->has_data && r->only->net_seq == r->next
+			   ? r->only
 			   : NULL;
 	min = heap_min(&r->by_seq);
 	return min == NULL || number(r, min) != r->next ? NULL : min->value;
@@ -259,12 +258,12 @@ first_packet(const struct reorder *r)
 static struct packet *
 take_first(struct reorder *r, struct packet *p)
 {
-	if (r->lone == NULL)
+	if (r->only == NULL)
 		heap_pop(&r->by_seq);
 	drop(r, p);
 	r->held_bytes -= p->size;
 	r->next++;
-	leave_early(r, r->next);
+	move_early(r, r->next);
 	return p;
 }
 
@@ -299,13 +298,13 @@ reorder_has_gap(const struct reorder *r)
 size_t
 reorder_whole(const struct reorder *r)
 {
-	return r->by_seq.n + (r->lone != NULL && r->lone->has_data);
+	return r->by_seq.n + (r->only != NULL && r->only->has_data);
 }
 
 const struct packet *
 reorder_whole_at(const struct reorder *r, size_t i)
 {
-	return r->lone != NULL ? r->lone : r->by_seq.items[i].value;
+	return r->only != NULL ? r->only : r->by_seq.items[i].value;
 }
 
 bool
@@ -313,8 +312,8 @@ reorder_lowest(const struct reorder *r, uint64_t *net_seq)
 {
 	const struct heap_item *min = heap_min(&r->by_seq);
 
-	if (r->lone != NULL && r->lone->has_data)
-		*net_seq = r->lone->net_seq;
+	if (r->only != NULL && r->only->has_data)
+		*net_seq = r->only->net_seq;
 	else if (min != NULL)
 		*net_seq = number(r, min);
 	else
@@ -344,7 +343,7 @@ reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss)
 
 	*loss = (struct reorder_loss){ .first = r->next, .n = to - r->next };
 	r->next = to;
-	leave_early(r, to);
+	move_early(r, to);
 	list_for_each (n, tmp, &r->early)
 		forget_record(r, list_entry(n, struct packet, node), loss);
 }

@@ -19,58 +19,58 @@
 #include "ctf/index.h"
 #include "store/packet.h"
 
-/* Records that may wait for their bytes, per stream: far more than the few that
- * a tracer has in flight, and at most 16 MiB of memory. */
+/* Records per stream that may wait for their packets: far more than a tracer
+ * has in flight, and at most 16 MiB of memory. */
 #define REORDER_RECORDS_MAX 65536
 
 struct reorder {
 	struct packet_pool *pool;
 	/* The only packet that is held, which is the usual case: it is not in
 	 * by_seq, halves or lowest. NULL: there is none, or several. */
-	struct packet *lone;
+	struct packet *only;
 	/* Packets that have their bytes; the key is the distance from FIRST. */
 	struct heap by_seq;
 	struct idmap halves; /* all held packets, except LONE, by net_seq */
 	struct list records; /* packets that have only their record */
-	/* Their numbers, and some of packets that are whole now, but never of
-	 * one that has left. The key is the distance from lowest_base. */
+	/* The numbers of packets that have only a record, and of some that have
+	 * their bytes by now, but of none that left. The key is the distance
+	 * from lowest_base. */
 	struct heap lowest;
 	uint64_t lowest_base;
 	/* Records of numbers below FIRST: they are dropped with the next gap.
 	 */
 	struct list early;
 	unsigned n_records;
-	bool needs_record; /* a packet leaves only with its record */
+	bool needs_record; /* packets leave only with a record */
 	bool has_next;
 	uint64_t first;	     /* the first net_seq seen */
 	uint64_t next;	     /* the net_seq that leaves next */
-	uint64_t held_bytes; /* data bytes of the packets in the heap */
-	uint64_t now;	     /* the caller's time, for packet->since */
+	uint64_t held_bytes; /* bytes of packets in the heap */
+	uint64_t now;	     /* time of the caller, for packet->since */
 };
 
 void reorder_init(
     struct reorder *r, struct packet_pool *pool, bool needs_record);
 void reorder_free(struct reorder *r);
 
-/* A packet with this number begins to arrive. The first number seen leaves
- * first. E_PROTOCOL: the number is below the next one to leave; E_EXISTS: its
- * bytes came before. */
+/* A packet with this number begins to arrive. The first number seen is the
+ * first to leave. E_PROTOCOL: its number is below the next one to leave;
+ * E_EXISTS: its bytes have arrived already. */
 enum status reorder_begin(struct reorder *r, uint64_t net_seq) MUST_CHECK;
 
 /* All bytes of TAKE_P are present. On failure (E_EXISTS, E_PROTOCOL as above,
  * E_NOMEM) TAKE_P is destroyed, too. */
 enum status reorder_data(struct reorder *r, struct packet *take_p) MUST_CHECK;
 
-/* The record of packet NET_SEQ. E_EXISTS: there is one already. E_LIMIT: too
- * many wait. E_NOENT: that packet has left, or was given up; nothing is kept.
- */
+/* The record of packet NET_SEQ. E_EXISTS: it has one already. E_LIMIT: too many
+ * records wait. E_NOENT: that packet has left or was given up. */
 enum status reorder_record(struct reorder *r, uint64_t net_seq,
     const struct index_record *rec) MUST_CHECK;
 
-/* The packet whose turn it is, if it is whole; the caller owns it. */
+/* The next packet, if it is complete; owned by the caller. */
 struct packet *reorder_pop(struct reorder *r);
-/* The packet whose turn it is, if it has waited for its record since SINCE (of
- * reorder->now) or longer. The caller owns it and gives it up. */
+/* The next packet, if it has waited for its record since SINCE (a value of
+ * reorder->now) or longer; owned by the caller. */
 struct packet *reorder_pop_unrecorded(struct reorder *r, uint64_t since);
 
 /* Do packets that have their bytes wait for an earlier number that does not
@@ -81,44 +81,43 @@ bool reorder_has_gap(const struct reorder *r);
 struct packet *reorder_find(const struct reorder *r, uint64_t net_seq);
 /* How many packets that have their bytes are held. */
 size_t reorder_whole(const struct reorder *r);
-/* The I-th of them, in no order; borrowed. */
+/* The I-th of them, in any order; borrowed. */
 const struct packet *reorder_whole_at(const struct reorder *r, size_t i);
 /* The lowest number of the packets that have their bytes. False: there are
  * none.
  */
 bool reorder_lowest(const struct reorder *r, uint64_t *net_seq);
 
-/* Numbers start at FIRST, whichever is seen first. Call it before any was
- * seen. */
+/* Numbers start at FIRST. Called before any number is seen. */
 void reorder_start(struct reorder *r, uint64_t first);
 /* Undo reorder_start(). Call it before any number was seen. */
 void reorder_forget_start(struct reorder *r);
 
-/* What was given up. */
+/* Packets that were given up. */
 struct reorder_loss {
 	uint64_t first, n;	  /* numbers */
-	unsigned records;	  /* how many of these had a record */
-	struct index_record last; /* the highest record, if any */
+	unsigned records;	  /* those that had a record */
+	struct index_record last; /* the latest record, if any */
 };
-/* Give up what is missing below TO; nothing below TO is in the heap. */
+/* Give up missing packets below TO; no packet below TO has its bytes. */
 void reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss);
 
 /* Give up the gap: the lowest packet held leaves next. Returns how many numbers
  * were skipped; *RECORDS_DROPPED of them had their record. */
 uint64_t reorder_skip(struct reorder *r, unsigned *records_dropped);
 
-/* No record will come any more: packets leave without one. */
+/* No more records will arrive: packets leave without one. */
 static inline void
 reorder_without_records(struct reorder *r)
 {
 	r->needs_record = false;
 }
 
-/* Is no half of any packet held? */
+/* Is nothing held? */
 static inline bool
 reorder_is_empty(const struct reorder *r)
 {
-	return r->lone == NULL && r->halves.n == 0;
+	return r->only == NULL && r->halves.n == 0;
 }
 
 /* The highest number that has only its record. */

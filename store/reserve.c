@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "store/dir.h"
 
-/* When to try again to get a reserve that could not be had. */
+/* When to try again to create a reserve. */
 #define RESERVE_RETRY_NS (10 * NS_PER_S)
 
 void
@@ -50,7 +50,7 @@ reserve_disk_full(struct reserve *r)
 	r->is_full = true;
 }
 
-/* Bytes that the reserve is to have. */
+/* The size that the reserve should have. */
 static uint64_t
 wanted_reserve(uint64_t total)
 {
@@ -60,9 +60,9 @@ wanted_reserve(uint64_t total)
 	       RESERVE_STEP;
 }
 
-/* Is there room for BYTES beside what the reserve lacks? */
+/* Is there space for BYTES in addition to what the reserve is short of? */
 static bool
-has_room_for(const struct reserve *r, uint64_t bytes)
+has_space_for(const struct reserve *r, uint64_t bytes)
 {
 	uint64_t left, total, wanted;
 
@@ -79,7 +79,7 @@ reserve_may_write(struct reserve *r, uint64_t bytes)
 {
 	uint64_t now;
 
-	if (!r->is_full || has_room_for(r, bytes))
+	if (!r->is_full || has_space_for(r, bytes))
 		return true;
 	now = clock_now_ns();
 	if (now < r->try_ns)
@@ -92,7 +92,7 @@ bool
 reserve_release(struct reserve *r)
 {
 	const int saved = errno;
-	bool is_given = false;
+	bool is_released = false;
 	uint64_t left;
 
 	if (r == NULL)
@@ -101,16 +101,17 @@ reserve_release(struct reserve *r)
 	reserve_disk_full(r);
 	if (r->fd >= 0 && left == 0) {
 		drop_reserve(r);
-		is_given = true;
+		is_released = true;
 	} else if (r->fd >= 0 && ftruncate(r->fd, (off_t)left) == 0) {
 		r->held = left;
-		is_given = true;
+		is_released = true;
 	}
 	errno = saved;
-	return is_given;
+	return is_released;
 }
 
-/* Take what the reserve lacks, but not more than half of what there is. */
+/* Fill the reserve, with at most half of the free space. Returns true if it is
+ * full. */
 static bool
 refill(struct reserve *r)
 {
@@ -148,7 +149,7 @@ reserve_tick(struct reserve *r)
 	now = clock_now_ns();
 	if (now < r->look_ns)
 		return r->look_ns - now;
-	if (r->is_full && has_room_for(r, 0))
+	if (r->is_full && has_space_for(r, 0))
 		r->is_full = false;
 	if (r->is_full)
 		r->look_ns = now + RESERVE_LOOK_NS;

@@ -13,11 +13,10 @@
 #include "store/reserve.h"
 #include "store/tracefile.h"
 
-/* Above it, the memory of records that waited for a lock is freed. */
+/* Larger buffers of records that waited for a lock are freed. */
 #define SPARE_MAX (64 * 1024)
 
-/* The syncer has one file system on the disk, and nothing is known of others.
- */
+/* Is FD on the file system that the syncer syncs? */
 static bool
 is_synced_in_time(const struct store *s, int fd)
 {
@@ -67,7 +66,8 @@ store_create(struct store **out, const struct store_config *config)
 	list_init(&s->open_files);
 	list_init(&s->old_families);
 	packet_pool_init(&s->packets, config->max_cached, config->memory);
-	/* One spare is enough: most streams write their records at once. */
+	/* One spare buffer is enough: most streams write their records at
+	 * once. */
 	buf_spares_init(&s->spares, 1, SPARE_MAX);
 	if (make_output(s, &s->output, config->base_fd, false) != OK) {
 		store_destroy(s);
@@ -101,8 +101,8 @@ store_output(struct store *s)
 	if (path == NULL || output_is_at(s->output, path))
 		return s->output;
 	fd = output_open(path);
-	/* After a failure the old one stays; creating the session then says
-	 * why. */
+	/* After a failure the old one stays, and creating the session reports
+	 * the reason. */
 	if (fd < 0)
 		log_peer(LOG_WARN,
 		    "output directory %s: was removed or replaced; if "

@@ -14,20 +14,20 @@
 #include "common/publish.h"
 #include "common/thread.h"
 
-#define ROUNDS 4 /* in TIME */
-/* Between rounds that somebody asked for. */
-#define HURRY_PAUSE_NS (100 * NS_PER_MS)
+#define ROUNDS 4 /* per TIME */
+/* The least time between rounds that were requested. */
+#define REQUEST_PAUSE_NS (100 * NS_PER_MS)
 
 struct syncer {
 	pthread_t thread;
-	int base_fd, stop_fd, hurry_fd; /* eventfds: 1 to end, 1 to sync now */
+	int base_fd, stop_fd, request_fd; /* eventfds: to end, to sync now */
 	uint64_t pause_ns;
 	uint64_t last_error_log, errors;
-	struct published begun, done, failed; /* numbers of rounds */
+	struct published begun, done, failed; /* numbers of the last rounds */
 };
 
-/* A round that fails takes two numbers: the second is of what was noted while
- * it ran. */
+/* A failed round takes two numbers: the second is for what was noted while it
+ * ran. */
 static void
 sync_once(struct syncer *s)
 {
@@ -43,37 +43,37 @@ sync_once(struct syncer *s)
 	s->errors++;
 	if (log_ratelimit(&s->last_error_log, NS_PER_S))
 		log_errno(LOG_ERROR,
-		    "--sync: files that were written since the last sync are "
-		    "safe up to that only, in a power cut (%" PRIu64
-		    " syncs failed since the start)",
+		    "--sync: what was written since the last sync may be lost "
+		    "in a power cut (%" PRIu64 " syncs failed since the start)",
 		    s->errors);
 }
 
-/* True: it is to end. */
+/* Wait for the next round. Returns true when the thread must end. */
 static bool
-rest(struct syncer *s)
+wait_for_round(struct syncer *s)
 {
 	struct pollfd fds[2] = { { .fd = s->stop_fd, .events = POLLIN },
-		{ .fd = s->hurry_fd, .events = POLLIN } };
-	const uint64_t first = s->pause_ns < HURRY_PAUSE_NS ? s->pause_ns
-							    : HURRY_PAUSE_NS;
-	eventfd_t asked;
+		{ .fd = s->request_fd, .events = POLLIN } };
+	const uint64_t first = s->pause_ns < REQUEST_PAUSE_NS
+				   ? s->pause_ns
+				   : REQUEST_PAUSE_NS;
+	eventfd_t requests;
 
-	/* Who hurries waits this long. */
+	/* Requests wait at least this long. */
 	(void)poll(fds, 1, (int)(first / NS_PER_MS));
 	if (fds[0].revents == 0)
 		(void)poll(fds, 2, (int)((s->pause_ns - first) / NS_PER_MS));
 	if (fds[1].revents != 0)
-		(void)eventfd_read(s->hurry_fd, &asked);
+		(void)eventfd_read(s->request_fd, &requests);
 	return fds[0].revents != 0;
 }
 
 static void *
-sync_for_ever(void *arg)
+run_syncer(void *arg)
 {
 	struct syncer *s = arg;
 
-	while (!rest(s))
+	while (!wait_for_round(s))
 		sync_once(s);
 	sync_once(s);
 	return NULL;
@@ -84,8 +84,8 @@ close_fds(struct syncer *s)
 {
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
-	if (s->hurry_fd >= 0)
-		close(s->hurry_fd);
+	if (s->request_fd >= 0)
+		close(s->request_fd);
 }
 
 enum status
@@ -99,10 +99,10 @@ syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 	s->base_fd = base_fd;
 	s->pause_ns = time_ns / ROUNDS;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
-	s->hurry_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->stop_fd >= 0 && s->hurry_fd >= 0)
-		errno = thread_start(&s->thread, sync_for_ever, s);
-	if (s->stop_fd < 0 || s->hurry_fd < 0 || errno != 0) {
+	s->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd >= 0 && s->request_fd >= 0)
+		errno = thread_start(&s->thread, run_syncer, s);
+	if (s->stop_fd < 0 || s->request_fd < 0 || errno != 0) {
 		log_errno(LOG_ERROR, "--sync: thread");
 		close_fds(s);
 		free(s);
@@ -126,7 +126,7 @@ syncer_stop(struct syncer *s)
 void
 syncer_request(struct syncer *s)
 {
-	(void)eventfd_write(s->hurry_fd, 1);
+	(void)eventfd_write(s->request_fd, 1);
 }
 
 uint64_t

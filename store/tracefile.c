@@ -26,11 +26,11 @@
 #include "store/store.h"
 #include "store/tracefile_internal.h"
 
-/* The most for one pwritev(2): IOV_MAX pieces, and as many bytes as a plain
+/* The limits of one pwritev(2): IOV_MAX pieces, and as many bytes as a plain
  * copy would write. */
 #define BATCH_PIECES 1024
 #define BATCH_BYTES (4 * 1024 * 1024)
-/* Padding up to this size is written; for more, the file is extended. */
+/* Padding up to this size is written; above it, the file is extended. */
 #define PADDING_WRITTEN (64 * 1024)
 
 static const uint8_t zeros[PADDING_WRITTEN];
@@ -107,7 +107,7 @@ write_header(struct tracefile *tf)
 	return OK;
 }
 
-/* Make the index file with its header, before the first packet. */
+/* Create the index file with its header, before the first packet. */
 static enum status
 make_index(struct tracefile *tf)
 {
@@ -117,19 +117,18 @@ make_index(struct tracefile *tf)
 	if (tracefile_lost_place(tf))
 		return E_NOENT;
 	tracefile_index_path(tf, path);
-	/* The replaced one may still be there, if it could not be removed. */
+	/* The replaced file may still exist if unlinking failed. */
 	if (tf->replaces)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 	st = tracefile_make(tf, &tf->index, path);
 	if (st == OK)
 		st = write_header(tf);
-	/* Readers refuse a file without a header. */
+	/* Readers refuse an index file without a header. */
 	if (st == E_NOSPC && tf->index.is_made)
 		tracefile_unmake(tf, &tf->index, path);
 	return st;
 }
 
-/* Write the header that is missing. E_IO, E_NOENT. */
 static enum status
 write_missing_header(struct tracefile *tf)
 {
@@ -148,15 +147,15 @@ reserve_records(struct tracefile *tf, size_t n)
 	return false;
 }
 
-/* Get memory for the records of N packets, before the packets are written: both
- * are kept, or neither. E_NOMEM. */
+/* Allocate memory for the records of N packets, before the packets are written.
+ * E_NOMEM. */
 static enum status
 reserve_records_for(struct tracefile *tf, unsigned n)
 {
 	return reserve_records(tf, n) ? OK : E_NOMEM;
 }
 
-/* Encode the record of a packet that is in the data file now. */
+/* Encode the record of a packet that was written to the data file. */
 static void
 queue_record(struct tracefile *tf, const struct packet *p)
 {
@@ -190,7 +189,7 @@ take_lock(struct tracefile *tf, bool force, bool *locked)
 {
 	*locked = flock(tf->index.fd, LOCK_EX | LOCK_NB) == 0;
 	if (*locked || errno != EWOULDBLOCK)
-		return true; /* there are no locks: no reader has one */
+		return true; /* the file system has no locks */
 	tracefile_begin_wait(tf);
 	if (!force &&
 	    clock_now_ns() - tf->waiting_since <
@@ -250,7 +249,7 @@ append_waiting(struct tracefile *tf)
 	return OK;
 }
 
-/* The records that wait cannot be written: their packets are lost. */
+/* The waiting records cannot be written: their packets are lost. */
 static void
 lose_waiting(struct tracefile *tf, struct tracefile_lost *lost)
 {
@@ -297,8 +296,8 @@ append_to_log(struct tracefile *tf)
 
 	if (tf->log == NULL || tf->chunk->command == CHUNK_DELETE)
 		return;
-	/* The file enters the log with its first records, so that files come in
-	 * the order of their records. */
+	/* The file is added with its first records, so that files are in the
+	 * order of their records. */
 	if (tf->log_file != NULL)
 		packet_log_add_file(tf->log, tf->log_file);
 	tf->log_file = NULL;
@@ -312,14 +311,14 @@ enum status
 tracefile_write_records(
     struct tracefile *tf, bool force, struct tracefile_lost *lost)
 {
-	struct tracefile_lost unasked;
+	struct tracefile_lost ignored;
 	enum status st;
 	bool locked = false;
 
 	if (tracefile_n_waiting(tf) == 0)
 		return OK;
 	if (lost == NULL)
-		lost = &unasked;
+		lost = &ignored;
 	st = tracefile_ensure_open(tf);
 	if (st == OK && !take_lock(tf, force, &locked))
 		return E_BUSY;
@@ -510,11 +509,11 @@ tracefile_size(const struct tracefile *tf)
 struct batch {
 	struct iovec iov[BATCH_PIECES];
 	int n_iov;
-	uint64_t bytes;	 /* bytes in iov */
-	uint64_t extend; /* zeros after them, by ftruncate */
+	uint64_t bytes;	 /* the size of iov */
+	uint64_t extend; /* zeros after them, by ftruncate(2) */
 	unsigned n_packets;
-	struct packet *end;	       /* the first packet after the batch */
-	const struct slab_block *rest; /* of its only packet; written later */
+	struct packet *end;	       /* first packet after the batch */
+	const struct slab_block *rest; /* rest of its only packet */
 };
 
 static void
@@ -525,7 +524,7 @@ add_iov(struct batch *b, const void *p, size_t n)
 	b->bytes += n;
 }
 
-/* Add as many blocks as one call takes. Returns the first one that is left. */
+/* Add as many blocks as fit into one call. Returns the first one left. */
 static const struct slab_block *
 add_blocks(struct batch *b, const struct slab_block *s)
 {
@@ -534,11 +533,11 @@ add_blocks(struct batch *b, const struct slab_block *s)
 	return s;
 }
 
-/* Gather as many packets from P on as one call takes, at least one and at most
- * MOST. A packet of more pieces than one call takes, about 1 GiB, needs several
- * calls: see write_blocks(). */
+/* Collect packets from P on, at least one, at most MOST, and as many as fit
+ * into one call. A packet of more pieces, about 1 GiB, takes several calls: see
+ * write_blocks(). */
 static void
-gather(struct batch *b, struct packet *p, unsigned most)
+collect(struct batch *b, struct packet *p, unsigned most)
 {
 	const struct slab_block *s;
 	int need;
@@ -564,14 +563,14 @@ gather(struct batch *b, struct packet *p, unsigned most)
 	b->end = p;
 }
 
-/* Gather as many packets as there is memory for their records. */
+/* Collect as many packets as there is memory for their records. */
 static enum status
-gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
+collect_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 {
 	unsigned most = UINT_MAX;
 
 	do {
-		gather(b, p, most);
+		collect(b, p, most);
 		if (tf->index_format == TRACEFILE_NO_INDEX ||
 		    reserve_records_for(tf, b->n_packets) == OK)
 			return OK;
@@ -587,7 +586,7 @@ gather_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 /* Of the packets from P to END, those in the first WRITTEN bytes are in the
  * file. */
 static void
-take_over(struct tracefile *tf, struct packet *p, const struct packet *end,
+add_written(struct tracefile *tf, struct packet *p, const struct packet *end,
     uint64_t written, unsigned *done)
 {
 	const uint64_t before = tf->data.length;
@@ -646,7 +645,7 @@ write_batch(
 		st = synced;
 		written = 0;
 	}
-	take_over(tf, p, b->end, written, done);
+	add_written(tf, p, b->end, written, done);
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "packet");
 	else
@@ -666,7 +665,7 @@ tracefile_append(struct tracefile *tf, struct packet *first, unsigned *done)
 	    !tf->index.is_made)
 		st = make_index(tf);
 	while (st == OK && first != NULL) {
-		st = gather_with_records(tf, &b, first);
+		st = collect_with_records(tf, &b, first);
 		if (st == OK)
 			st = write_batch(tf, &b, first, done);
 		first = b.end;

@@ -34,7 +34,7 @@ enum tracefile_index {
 	TRACEFILE_INDEX_1_1
 };
 
-/* Bytes of records that may wait for a reader's lock: 14,000 records. Above it
+/* Bytes of records that may wait for a reader's lock: 14,000 records. Above it,
  * they are written without the lock. */
 #define TRACEFILE_WAITING_MAX (1024 * 1024)
 
@@ -53,21 +53,21 @@ enum status tracefile_create(struct tracefile **out, struct store *store,
  * Call it before the first packet. E_IO, E_NOMEM. */
 enum status tracefile_set_log(
     struct tracefile *tf, struct packet_log *log) MUST_CHECK;
-/* The log ends when this file is closed: it is the stream's last. */
+/* The log ends when this file, the last one of its stream, is closed. */
 void tracefile_end_log(struct tracefile *tf);
 
 /*
- * Append the packets of the chain FIRST (by packet->next). *DONE: how many are
- * in the file, whole. If not all: E_IO; E_NOSPC: the disk is full; E_NOMEM:
- * there is no memory for the record of the next packet; E_NOENT: the file or
- * its folder was removed. Their records, with the offset filled in, wait for
+ * Append the packets of the chain FIRST (linked by packet->next). *DONE is the
+ * number of packets written completely. E_IO if not all were, E_NOSPC on a full
+ * disk; E_NOMEM: no memory for the record of the next packet; E_NOENT: the file
+ * or its folder was removed. Their records, with the offset filled in, wait for
  * tracefile_write_records().
  */
 enum status tracefile_append(
     struct tracefile *tf, struct packet *first, unsigned *done) MUST_CHECK;
 
-/* Append N bytes and PADDING zeros, all or nothing (metadata). This may use the
- * reserve (store/reserve.h). E_NOSPC, E_IO, E_NOENT. */
+/* Append N bytes of metadata and PADDING zeros, all or nothing. On a full disk
+ * the reserve is used (store/reserve.h). E_NOSPC, E_IO, E_NOENT. */
 enum status tracefile_append_bytes(struct tracefile *tf, const void *p,
     uint64_t n, uint32_t padding) MUST_CHECK;
 /* The same in parts: write N bytes, AT bytes after the end of the file, then
@@ -77,22 +77,22 @@ enum status tracefile_write_ahead(
 enum status tracefile_count_bytes(
     struct tracefile *tf, uint64_t n, uint32_t padding) MUST_CHECK;
 
-/* Packets whose records could not be written. */
+/* Packets lost because their records could not be written. */
 struct tracefile_lost {
 	struct reorder_loss loss;
-	uint64_t bytes; /* of these packets */
+	uint64_t bytes; /* size of these packets */
 };
 
 /*
- * Write the records that wait. E_BUSY: a reader holds the lock, and the limit
- * has not passed: try again later. E_IO, E_NOSPC: they could not be written and
- * are dropped; E_NOENT: the same, the file was removed. Then *LOST, if it is
- * not NULL, says which packets are lost; the store does not count them as
- * written any more. FORCE: if necessary, write them without the lock.
+ * Write the waiting records. E_BUSY: a reader holds the lock and its time has
+ * not expired: try again later. E_IO, E_NOSPC, or E_NOENT if the file was
+ * removed: they could not be written and are dropped; *LOST, unless it is NULL,
+ * is set to the packets lost, which the store no longer counts as written.
+ * FORCE: write without the lock if necessary.
  */
 enum status tracefile_write_records(
     struct tracefile *tf, bool force, struct tracefile_lost *lost) MUST_CHECK;
-/* How many records wait? */
+/* The number of waiting records. */
 unsigned tracefile_n_waiting(const struct tracefile *tf);
 /* The records wait for a lock of this file or of an earlier one: their time
  * limit begins now, unless it has begun. */
@@ -105,13 +105,13 @@ struct tracefile *tracefile_of(struct list *node);
  * one log must be written in the order of their packets. */
 struct packet_log *tracefile_log(const struct tracefile *tf);
 
-/* Bytes in the data file, padding included. */
+/* The size of the data file, with padding. */
 uint64_t tracefile_size(const struct tracefile *tf);
 
-/* Records that still wait are written by force. NULL is fine. */
+/* Writes waiting records by force. NULL is fine. */
 void tracefile_close(struct tracefile *take_tf);
 
-/* Unlink the files and close (RESET_METADATA). */
+/* Unlink the files and close them (RESET_METADATA). */
 void tracefile_discard(struct tracefile *take_tf);
 
 /* For the end of a cycle: return lent descriptors (common/fds.h) when sessions

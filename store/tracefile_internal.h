@@ -17,45 +17,47 @@
 #include "store/tracefile.h"
 
 struct tracefile_file {
-	int fd; /* -1: closed for now, or not made yet */
+	int fd; /* -1: closed, or not created yet */
 	bool is_made;
 	ino_t ino;
-	uint64_t length; /* whole bytes */
+	uint64_t length; /* bytes of complete packets or records */
 	struct journal_file journal;
 };
 
 struct tracefile {
 	struct store *store;
 	struct chunk *chunk;
-	/* The chunk's directory and its n_restored when the file was made; DIR
-	 * is a reference. See tracefile_lost_place(). */
+	/* The directory (a reference) and n_restored of the chunk when the file
+	 * was created, see tracefile_lost_place(). */
 	struct session_dir *dir;
 	unsigned n_restored;
 	enum tracefile_index index_format;
 	struct chunk_family *family;
 	uint64_t number;
 	bool is_discarded;
-	bool replaces; /* an older file of the family, in a ring */
+	bool replaces; /* an older file in a ring */
 	bool ends_log;
 	struct tracefile_file data, index;
-	uint64_t counted;	/* bytes, by tracefile_count() */
+	uint64_t counted;	/* bytes counted in the chunk */
 	uint64_t ahead;		/* bytes after data.length, not counted yet */
-	struct buf waiting;	/* encoded records */
-	uint64_t waiting_first; /* the net_seq of the first one's packet */
-	uint64_t waiting_since; /* ns; for a lock; 0: no wait */
-	struct list open_node;	/* store->open_files */
+	struct buf waiting;	/* encoded records that are not written */
+	uint64_t waiting_first; /* net_seq of the first of their packets */
+	uint64_t
+	    waiting_since; /* since when they wait for a lock; 0: they do not */
+	struct list open_node; /* store->open_files */
 	struct list owner_node;
-	struct packet_log *log; /* NULL: no viewer may attach */
-	/* This file's entry in it; NULL: no log, or the log has it already. */
+	struct packet_log *log; /* NULL: no viewers */
+	/* The entry for this file in the log; NULL: no log, or already added.
+	 * */
 	struct log_file *log_file;
 };
 
-/* N bytes more (less: N < 0) are in the files of the chunk. */
+/* Add N, which may be negative, to the bytes of the chunk. */
 void tracefile_count(struct tracefile *tf, int64_t n);
-/* An older file of the ring goes, and its bytes. */
+/* Unlink an older file of the ring. */
 void tracefile_unlink_old(struct tracefile *tf, const char *path);
 
-/* How log lines begin; needs store/chunk.h. */
+/* The beginning of log lines; needs store/chunk.h. */
 #define TRACEFILE_FMT "%s/%s/%s"
 #define TRACEFILE_ARGS(tf)                                         \
 	session_dir_text((tf)->chunk->dir), (tf)->family->path->s, \
@@ -72,7 +74,7 @@ tracefile_reserve(const struct tracefile *tf)
  * paths. */
 bool tracefile_lost_place(const struct tracefile *tf);
 
-/* The paths below the chunk. */
+/* Paths below the chunk. */
 #define TRACEFILE_PATH_MAX (2 * 4096 + 64)
 void tracefile_data_path(
     const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
@@ -99,11 +101,11 @@ enum status tracefile_synced(
 /* Remove the file from the pool and close its descriptors. Sync them first if
  * --sync says so and the files are kept. */
 void tracefile_close_fds(struct tracefile *tf);
-/* Write all of IOV at OFFSET; *WRITTEN says how far it came. Changes IOV.
- * E_NOSPC, E_IO. */
+/* Write all of IOV at OFFSET; *WRITTEN is the number of bytes written. Changes
+ * IOV. E_NOSPC, E_IO. */
 enum status tracefile_write_all(int fd, struct iovec *iov, int n_iov,
     uint64_t offset, uint64_t *written) MUST_CHECK;
-/* Cut F back to its whole part after a failed write. */
+/* Cut F back to its length after a failed write of WHAT, with errno set. */
 void tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
     const char *what);
 

@@ -94,9 +94,9 @@ tracefile_close_fds(struct tracefile *tf)
 	list_del(&tf->open_node);
 }
 
-/* May two more descriptors be open? */
+/* May two more descriptors be opened? */
 static bool
-has_two(struct store *s)
+may_open_two(struct store *s)
 {
 	if (s->n_open + 2 <= s->config.max_files + s->n_lent)
 		return true;
@@ -133,7 +133,7 @@ take_descriptors(struct tracefile *tf)
 	struct store *s = tf->store;
 
 	list_del(&tf->open_node);
-	while (!has_two(s) && !list_empty(&s->open_files))
+	while (!may_open_two(s) && !list_empty(&s->open_files))
 		tracefile_close_fds(
 		    list_first(&s->open_files, struct tracefile, open_node));
 	list_append(&s->open_files, &tf->open_node);
@@ -161,7 +161,8 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	 * the file of another program alone. */
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != size) {
-		log_peer(LOG_ERROR, "%s/%s: is another file now, left alone",
+		log_peer(LOG_ERROR,
+		    "%s/%s: was replaced by another file, left alone",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;
@@ -229,10 +230,10 @@ sync_folder(struct tracefile *tf, const char *path, bool *has_folder)
 	return st;
 }
 
-/* Have the names of a new file on the disk, and the journal that says that its
- * bytes are not. The journal of a data file is synced with its index file,
- * which is created before the first byte. IS_NEW: the folder was created for
- * it. */
+/* Sync the names of a new file, and the journal entry that says that its bytes
+ * are not synced. For a data file the journal is synced with its index file,
+ * which is created before the first byte. IS_NEW: its folder was created, too.
+ * */
 static enum status
 sync_name(struct tracefile *tf, const struct tracefile_file *f,
     const char *path, bool is_new)

@@ -32,7 +32,7 @@ struct session;
 struct old_root {
 	struct list node; /* shard->old_roots */
 	unsigned refs;	  /* sessions */
-	int fd;		  /* a kept_dir, locked */
+	int fd;		  /* from folder_dir_open(), locked */
 	struct dir_claim *claim;
 	struct relpath *path;
 	const struct session *owner; /* one of them, for its names */

@@ -25,6 +25,7 @@
 #include "store/dir.h"
 #include "ctf/index.h"
 #include "store/journal.h"
+#include "store/recovery.h"
 #include "store/journal_format.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -139,9 +140,9 @@ is_index(unsigned i)
 }
 
 /* Fill in what no input can know. False: the index is not compared with the
- * data, as the lengths are of this boot (those of the first version are, if it
- * is younger), or the journal takes an index file for a data file, which none
- * of ours does. */
+ * data, as the lengths are of this boot (those of version 1 are, if the file is
+ * younger), or the journal takes an index file for a data file, which none of
+ * ours does. */
 static bool
 complete(uint8_t *journal, size_t n, bool is_of_this_boot)
 {
@@ -205,7 +206,7 @@ static void
 recover(const uint8_t *journal, size_t n)
 {
 	put(JOURNAL_FILE_NAME, journal, n, NULL);
-	(void)journal_recover(base);
+	(void)recovery_run(base, NULL);
 	/* It is done with, whatever it was. */
 	assert(unlinkat(base, JOURNAL_FILE_NAME, 0) != 0 && errno == ENOENT);
 }

@@ -331,7 +331,7 @@ check_losses(const bool packets[], unsigned n)
 /* Streams, packets and metadata while there is room for a part of it: nothing
  * is refused, nothing is torn, and nobody waits. Then there is room again. */
 static void
-record_with_reserve(uint64_t room, uint64_t size, uint64_t count)
+record_with_space(uint64_t room, uint64_t size, uint64_t count)
 {
 	bool packets[16];
 
@@ -367,13 +367,13 @@ record_with_reserve(uint64_t room, uint64_t size, uint64_t count)
 
 START_TEST(any_write_file_or_folder_may_lack_room)
 {
-	record_with_reserve((uint64_t)_i * STEP, 0, 0);
+	record_with_space((uint64_t)_i * STEP, 0, 0);
 }
 END_TEST
 
 START_TEST(the_same_in_a_ring)
 {
-	record_with_reserve((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
+	record_with_space((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
 }
 END_TEST
 

@@ -394,8 +394,8 @@ START_TEST(writes_that_fail_delete_nothing)
 	begin();
 	make_ended("h/a");
 	limit(0, 1, 0);
-	reserve_init(&room, -1);
-	reserve_disk_full(&room);
+	reserve_init(&reserve, -1);
+	reserve_disk_full(&reserve);
 	pass(2);
 	ck_assert(is_there("h/a"));
 	end();

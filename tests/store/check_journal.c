@@ -126,13 +126,13 @@ START_TEST(torn_tails_are_cut_after_a_kill)
 	/* Chunks may have been moved, but not out of the session. */
 	ck_assert_int_eq(
 	    rename(scratch_path("h/s/a"), scratch_path("h/s/b")), 0);
-	ck_assert_uint_eq(journal_recover(test_store.base), 1);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/s/b/torn"), "12345");
 	ck_assert_str_eq(scratch_read("h/s/whole"), "12345678");
 	ck_assert_str_eq(scratch_read("h/s/closed"), "12345678");
 	ck_assert_str_eq(scratch_read("h/s/foreign"), "12345678");
 	ck_assert_uint_eq(journals(), 0);
-	ck_assert_uint_eq(journal_recover(test_store.base), 0);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	test_store_close(&test_store);
 }
 END_TEST
@@ -152,7 +152,7 @@ START_TEST(the_journal_of_one_that_lives_is_left_alone)
 	add_file(j, &f, &r, inode("h/f"));
 	journal_set_length(j, &f, 3);
 	ck_assert_uint_eq(journals(), 1);
-	ck_assert_uint_eq(journal_recover(test_store.base), 0);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	ck_assert_str_eq(scratch_read("h/f"), "12345678");
 	ck_assert_uint_eq(journals(), 1);
 	journal_destroy(j); /* a relay that ends in the middle */
@@ -231,7 +231,7 @@ START_TEST(after_it_was_gone_it_is_as_good_as_before)
 	scratch_write("h/s/f", "12345678");
 	die_after(die_between_two);
 	ck_assert_uint_eq(journals(), 1);
-	ck_assert_uint_eq(journal_recover(test_store.base), 1);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/s/f"), "12345");
 	test_store_close(&test_store);
 }
@@ -253,7 +253,7 @@ START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	pid = fork();
 	if (pid == 0)
 		for (;;)
-			(void)journal_recover(test_store.base);
+			(void)recovery_run(test_store.base, NULL);
 	for (uint64_t i = 0; i < 5000; i++) {
 		clock_freeze(NS_PER_S + i * JOURNAL_RETRY_NS, 0);
 		add_file(j, &f, &r, 1);
@@ -313,7 +313,7 @@ START_TEST(what_found_no_room_is_entered_later)
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	die_after(write_on_a_full_disk);
-	ck_assert_uint_eq(journal_recover(test_store.base), 1);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	test_store_close(&test_store);
 }
@@ -357,7 +357,7 @@ START_TEST(what_found_no_room_is_forgotten_when_it_is_closed)
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	die_after(come_and_go_on_a_full_disk);
-	ck_assert_uint_eq(journal_recover(test_store.base), 1);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/f"), "1234");
 	test_store_close(&test_store);
 }
@@ -405,7 +405,7 @@ START_TEST(long_paths_and_used_slots_are_found_again)
 		(void)snprintf(file, sizeof(file), "%s/f", long_path);
 		scratch_write(file, "12345678");
 		die_after(use_many_slots);
-		ck_assert_uint_eq(journal_recover(test_store.base), 1);
+		ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 		ck_assert_str_eq(scratch_read(file), "12");
 	}
 	test_store_close(&test_store);
@@ -444,7 +444,7 @@ START_TEST(forged_journals_do_no_harm)
 	n = sizeof(slots) - (_i % 2 == 0 ? 0 : 64);
 	ck_assert_int_eq(write(fd, slots, n), (ssize_t)n);
 	close(fd);
-	ck_assert_uint_eq(journal_recover(test_store.base), 0);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
 	ck_assert_uint_eq(journals(), 0);
 	test_store_close(&test_store);
@@ -460,7 +460,7 @@ START_TEST(what_only_looks_like_a_journal_does_no_harm)
 	ck_assert_int_eq(mkfifo(scratch_path(JOURNAL_PREFIX "2"), 0600), 0);
 	ck_assert_int_eq(mkdir(scratch_path(JOURNAL_PREFIX "3"), 0700), 0);
 	scratch_write(JOURNAL_PREFIX "4", "short");
-	ck_assert_uint_eq(journal_recover(test_store.base), 0);
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
 	test_store_close(&test_store);
 }
@@ -550,7 +550,7 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 	(void)kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status));
-	(void)journal_recover(test_store.base);
+	(void)recovery_run(test_store.base, NULL);
 	check_whole("h/s/ust/0/c", "h/s/ust/0/index/c.idx");
 	ck_assert_uint_eq(journals(), 0);
 	relpath_free(wanted);
@@ -602,7 +602,7 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 	(void)nanosleep(&wait, NULL);
 	(void)kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	(void)journal_recover(test_store.base);
+	(void)recovery_run(test_store.base, NULL);
 	ck_assert_uint_eq(journals(), 0);
 	for (unsigned n = 0;; n++) {
 		(void)snprintf(data, sizeof(data), "h/s/ust/0/c%u", n);
@@ -693,7 +693,7 @@ START_TEST(lengths_count_only_where_they_are_true)
 	if (!l->is_of_this_boot)
 		uptime_s = 0;
 	ck_assert_uint_eq(
-	    journal_recover(test_store.base), strlen(l->want) < 8);
+	    recovery_run(test_store.base, NULL), strlen(l->want) < 8);
 	uptime_s = UINT64_C(1) << 30;
 	ck_assert_str_eq(scratch_read("h/f"), l->want);
 	ck_assert_uint_eq(journals(), 0);

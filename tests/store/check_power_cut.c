@@ -31,6 +31,7 @@
 #include "store/dir.h"
 #include "ctf/index.h"
 #include "store/journal.h"
+#include "store/recovery.h"
 #include "store/journal_format.h"
 #include "store/syncer.h"
 #include "tests/lib/bytes.h"
@@ -537,7 +538,7 @@ one_cut(uint64_t seed, enum store_sync sync)
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "the child failed, status %#x: TP_POWER_SEED=%" PRIu64,
 	    (unsigned)status, seed);
-	(void)journal_recover(test_store.base);
+	(void)recovery_run(test_store.base, NULL);
 	for (unsigned i = 0; i < FILES; i++)
 		check_pair(i, sync);
 	test_store_close(&test_store);
