@@ -23,7 +23,7 @@
 #include "relayd/process/unix_socket.h"
 #include "relayd/stats/relay_event.h"
 
-/* Only root, and the user of the daemon, give orders. */
+/* Only root and the user of the daemon may give orders. */
 #define ADMIN_MODE 0600
 
 /* A Unix socket at PATH. IS_ADMIN: others cannot connect. -1: errno says
@@ -207,7 +207,7 @@ http_reload(const struct options *o, void *http)
 	loop_post(&h->loop, m);
 }
 
-/* News on its way to the HTTP thread. */
+/* An event on its way to the HTTP thread. */
 struct parcel {
 	struct relay_event news;
 	struct session_info session;
@@ -243,7 +243,7 @@ make_parcel(const struct relay_event *n)
 	return p;
 }
 
-/* On the thread that tells. */
+/* On the thread that reports. */
 static void
 on_event(const struct relay_event *n, void *arg)
 {
@@ -291,7 +291,7 @@ take_parcel(struct http *h, struct parcel *take_p)
 		take_p->session = (struct session_info){ 0 };
 	}
 	free_parcel(take_p);
-	/* A wake-up costs more than a piece of news. */
+	/* A wake-up costs more than an event. */
 	loop_rest(&h->loop);
 }
 

@@ -85,7 +85,7 @@ send_events(struct http *h, const struct listener *l, uint64_t behind)
 	buf_free(&b);
 }
 
-/* Behind which event R goes on. */
+/* The number of the event after which R resumes. */
 static uint64_t
 where_from(const struct http *h, struct evhttp_request *r)
 {
@@ -278,7 +278,7 @@ api_serve(struct evhttp_request *r, void *face)
 
 	if (decoded == NULL)
 		server_answer_text(r, 503, API_NO_MEMORY);
-	else /* what has a NUL byte is no path of ours */
+	else /* no path of the relay has a NUL byte */
 		serve_path(face, r, strlen(decoded) == len ? decoded : "");
 	free(decoded);
 }

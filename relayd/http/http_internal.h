@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the HTTP thread share: http.c and http_*.c. Nobody else
+/* What the files of the HTTP thread share: http.c and http_*.c. No other file
  * includes it. */
 #ifndef RELAYD_HTTP_HTTP_INTERNAL_H
 #define RELAYD_HTTP_HTTP_INTERNAL_H
@@ -22,17 +22,17 @@
 
 /* A thread that has not answered after this time is shown as busy. */
 #define ASK_LIMIT_NS (1 * NS_PER_S)
-/* News that the HTTP thread has not taken; what comes beyond it is dropped and
- * counted. */
+/* Events that the HTTP thread has not taken; more are dropped and counted. */
 #define EVENTS_WAITING_MAX 10000
-/* How often a listener to events gets a line, so that it is known whether it is
- * there. */
+/* How often a listener to events is sent a line, so that a broken connection is
+ * noticed. */
 #define EVENTS_BEAT_S 15
-/* A deletion is waited for this long; what it did until then is told. */
+/* How long to wait for the retention thread. A deletion is answered with what
+ * was done by then. */
 #define STORED_LIMIT_NS (9 * NS_PER_S)
-/* Requests for which other threads, or the retention thread, are asked. Each
- * answer may have megabytes, and takes a thread a millisecond, so a few are
- * asked for at a time, and the other requests wait. */
+/* Requests for which other threads, or the retention thread, are asked at a
+ * time. An answer may have megabytes, and takes a thread a millisecond, so the
+ * other requests wait. */
 #define QUESTIONS_ASKED_MAX 2
 #define QUESTIONS_WAITING_MAX 100
 #define STORED_ASKED_MAX 2
@@ -66,17 +66,17 @@ struct http {
 	unsigned ticks;
 	/* Events. */
 	struct events events;
-	struct buf text;       /* of one piece of news; else empty */
+	struct buf text;       /* of one event; else empty */
 	struct list listeners; /* struct listener, in http_api.c */
 	struct published events_waiting, events_dropped;
 	bool has_little_memory, has_full_disk;
 	struct closed closed;
-	/* Questions: those that threads were asked, and those that wait. */
+	/* Questions that threads were asked, and those that wait. */
 	struct list questions, waiting;
 	unsigned n_asked, n_waiting;
-	struct event *next_question; /* one that waits is asked */
+	struct event *next_question; /* asks one that waits */
 	uint64_t last_question;
-	bool is_late[THREADS_MAX]; /* it owes an answer for longer than 1 s */
+	bool is_late[THREADS_MAX]; /* it has not answered within 1 s */
 	/* Questions to the retention thread. */
 	struct loop *retention; /* NULL: none, or draining */
 	struct list stored;	/* struct stored_question, in http_stored.c */
@@ -101,10 +101,10 @@ struct question {
 	unsigned n_waiting;
 	bool is_busy[THREADS_MAX];
 	struct info *answers[THREADS_MAX]; /* NULL: none */
-	/* All have answered, or the time is over: answer the request. It is
-	 * called in a pass of the loop of its own. */
+	/* All have answered, or the time is over: answer the request. At most
+	 * one is called in each cycle of the loop. */
 	void (*done)(struct http *h, struct question *q);
-	/* The wish, and what is done with the answers. */
+	/* The request to the threads, and what to do with the answers. */
 	struct info wish;
 	bool wants_active, wants_closed;
 };
@@ -115,16 +115,16 @@ void api_answer_buf(
     struct evhttp_request *r, int code, const char *type, struct buf *take_b);
 void api_answer_json(struct evhttp_request *r, struct buf *take_b);
 void api_answer_error(struct evhttp_request *r, int code, const char *text);
-/* The query of R; when done, evhttp_clear_headers(). False: it cannot be
- * read, there is nothing to clear. */
+/* The query of R; free it with evhttp_clear_headers(). False: it is malformed,
+ * and there is nothing to free. */
 bool query_parse(
     struct evkeyvalq *query, const struct evhttp_request *r) MUST_CHECK;
-/* The value of NAME; NULL: it is not there. */
+/* The value of NAME; NULL: there is none. */
 const char *query_text(const struct evkeyvalq *query, const char *name);
-/* *OUT is left as it is when NAME is not there. E_MALFORMED. */
+/* *OUT is unchanged without a NAME. E_MALFORMED. */
 enum status query_number(const struct evkeyvalq *query, const char *name,
     uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
-/* For ask(). NULL: no memory, R was answered. */
+/* For ask(). NULL: out of memory, and R was answered. */
 struct question *question_new(struct evhttp_request *r, enum info_wish wish,
     void (*done)(struct http *h, struct question *q));
 
@@ -138,14 +138,14 @@ void stored_serve(struct http *h, struct evhttp_request *r);
 void vacuum_serve(struct http *h, struct evhttp_request *r);
 void keep_serve(struct http *h, struct evhttp_request *r);
 void stored_answered(struct http *h, struct stored_info *take_i);
-/* Once a second: what the view has of it is made new. */
+/* Once a second: ask for what the view shows of it. */
 void stored_tick(struct http *h);
 /* All questions are answered without the thread. */
 void stored_ask_no_more(struct http *h);
 void stored_forget(struct http *h);
 
 /* http_sessions.c */
-/* What the threads answered, in the order of ids. */
+/* The sessions that the threads answered, in the order of ids. */
 struct found {
 	const struct session_info **all; /* allocated with malloc */
 	unsigned n;
@@ -165,10 +165,11 @@ void sessions_serve_metrics(struct http *h, struct evhttp_request *r);
 /* http_api.c; FACE is a struct http_face. */
 void api_serve(struct evhttp_request *r, void *face);
 void api_left(struct evhttp_request *r, void *face);
-/* An event: DATA is a line of JSON that is taken over, NULL: no memory. */
+/* Record an event and send it to listeners. TAKE_DATA is a line of JSON; NULL:
+ * out of memory. */
 void api_tell(
     struct http *h, const char *kind, uint64_t session, char *take_data);
-/* Listeners get a comment. */
+/* Send listeners a comment. */
 void api_beat(struct http *h);
 void api_forget_listeners(struct http *h);
 
@@ -178,11 +179,11 @@ void settings_use(struct http *h, struct http_settings *take_s);
 
 /* http_questions.c */
 enum status ask_open(struct http *h) MUST_CHECK; /* E_NOMEM */
-/* Put Q's wish to the threads, soon; to none if it wants nothing that is
- * active. TAKE_Q was allocated with malloc. */
+/* Ask the threads soon; none if Q wants only closed sessions. TAKE_Q was
+ * allocated with malloc. */
 void ask(struct http *h, struct question *take_q);
 void ask_answered(struct http *h, struct info *take_i);
-/* All questions are answered without those who did not. */
+/* Answer all questions with the answers that have arrived. */
 void ask_no_more(struct http *h);
 void ask_forget(struct http *h);
 

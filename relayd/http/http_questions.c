@@ -97,8 +97,8 @@ free_question(struct question *q)
 	free(q);
 }
 
-/* The next one is asked in a later pass of the loop: between two answers the
- * thread hears whether it shall end. */
+/* The next one is asked in a later cycle of the loop: between two answers the
+ * thread takes messages, such as the one to stop. */
 static void
 ask_next(struct http *h)
 {
@@ -119,7 +119,7 @@ finish(struct question *q)
 	ask_next(h);
 }
 
-/* Who has not answered is busy. */
+/* Threads that have not answered are busy. */
 static void
 give_up(struct question *q)
 {
@@ -142,7 +142,7 @@ is_asked(const struct thread *t, const struct question *q)
 	       (t->kind == THREAD_LIVE_WORKER && q->wish.wish == INFO_SESSION);
 }
 
-/* Send the wish to thread I. False: no memory. */
+/* Send the question to thread I. False: out of memory. */
 static bool
 send_to(struct http *h, struct question *q, unsigned i)
 {
@@ -165,7 +165,7 @@ send_to(struct http *h, struct question *q, unsigned i)
 	return true;
 }
 
-/* Put Q's wish to the threads. */
+/* Ask the threads. */
 static void
 put(struct http *h, struct question *q)
 {
@@ -199,7 +199,7 @@ take_waiting(struct http *h)
 	return q;
 }
 
-/* Answer Q without asking anybody. */
+/* Answer Q without asking a thread. */
 static void
 refuse(struct question *q, const char *text)
 {
@@ -215,7 +215,7 @@ on_next_question(evutil_socket_t fd, short what, void *arg)
 
 	while (h->n_waiting > 0) {
 		q = take_waiting(h);
-		/* Who has left is not waited for. */
+		/* Skip clients that have left. */
 		if (evhttp_request_get_connection(q->request) != NULL) {
 			put(h, q);
 			ask_next(h);

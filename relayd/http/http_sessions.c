@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions, which other threads are asked for. */
+/* Sessions, which the workers are asked for. */
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ add_found(struct found *f, const struct question *q,
 			f->all[f->n++] = &s[i];
 }
 
-/* One may have ended after its worker told of it: then its end counts. */
+/* A session may end after its worker answered: then it is in both lists, and
+ * the closed one counts. */
 static void
 drop_copies(struct found *f)
 {
@@ -134,7 +135,7 @@ answer_sessions(struct http *h, struct question *q)
 	free(f.all);
 }
 
-/* Fill Q's wish. NULL, or what is wrong. */
+/* Read the query into Q. Returns NULL or an error. */
 static const char *
 read_wish(struct question *q, const struct evkeyvalq *query,
     const char *default_state)
@@ -202,7 +203,7 @@ write_messages(struct buf *b, const struct http *h, uint64_t id)
 		l = events_get(e, n);
 		if (l == NULL || l->session != id)
 			continue;
-		/* Its data, an object, with one member more in front. */
+		/* Its data, an object, with one more member at the front. */
 		json_open(b, NULL, '{');
 		json_add_string(b, "event", l->kind);
 		buf_u8(b, ',');

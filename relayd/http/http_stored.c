@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is on the disk, and orders about it: the retention thread is asked. */
+/* What is on the disk, and orders about it, by the retention thread. */
 #include <assert.h>
 #include <event2/event.h>
 #include <event2/http.h>
@@ -164,7 +164,7 @@ post(struct http *h, struct stored_info *take_i)
 	return true;
 }
 
-/* Lists have megabytes: a few are asked for at a time. */
+/* Lists have megabytes: ask for a few at a time. */
 static bool
 may_ask(const struct http *h, const struct stored_info *i)
 {
@@ -206,7 +206,7 @@ put_waiting(struct http *h)
 			(void)put_stored(h, q);
 			continue;
 		}
-		/* Who has left is not waited for. */
+		/* Skip clients that have left. */
 		server_answer_text(q->request, 503, "nobody waits for it");
 		free_stored_question(q);
 	}
@@ -246,7 +246,7 @@ n_waiting(const struct http *h)
 	return n;
 }
 
-/* Have R answered with what the thread answers. */
+/* Ask the thread, and answer R with its answer. */
 static void
 ask_for(struct http *h, struct evhttp_request *r, struct stored_info *take_i)
 {
@@ -278,7 +278,7 @@ ask_for(struct http *h, struct evhttp_request *r, struct stored_info *take_i)
 	}
 }
 
-/* Read the query of R by READ, which returns NULL, or what is wrong. */
+/* Read the query of R by READ, which returns NULL or an error. */
 static void
 serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
     const char *(*read)(struct stored_info *i, const struct evkeyvalq *query))
@@ -339,7 +339,7 @@ read_vacuum(struct stored_info *i, const struct evkeyvalq *query)
 {
 	uint64_t is_dry = 0;
 
-	/* Who mistypes it must not lose anything. */
+	/* A typing error must not delete anything. */
 	if (query_text(query, "dry_run") == NULL ||
 	    query_number(query, "dry_run", 0, 1, &is_dry) != OK)
 		return "dry_run must be 0 or 1";
@@ -379,7 +379,7 @@ stored_tick(struct http *h)
 {
 	struct stored_info *i;
 
-	/* A thread that hangs has one such question, no more. */
+	/* Ask once at a time: the thread may hang. */
 	if (h->retention == NULL || h->awaits_summary)
 		return;
 	i = stored_info_create();

@@ -34,15 +34,15 @@ void events_free(struct events *e);
 /* KIND is constant; TAKE_DATA was allocated with malloc. Returns the event. */
 const struct event_line *events_add(
     struct events *e, const char *kind, uint64_t session, char *take_data);
-/* The event that has this number; NULL: it is forgotten, or did not happen. */
+/* The event with this number; NULL: it is forgotten, or has not happened. */
 const struct event_line *events_get(const struct events *e, uint64_t number);
 
-/* As it is sent. */
+/* Write L as it is sent. */
 void events_write(
     struct buf *b, const struct events *e, const struct event_line *l);
-/* The number behind which one goes on who had LAST_ID (NULL: nothing; he gets
- * what comes). After another start of the relay, or too long ago: with the
- * oldest that is here. */
+/* The event number to resume after, given LAST_ID (NULL: only new events). If
+ * that was before this start of the relay, or too long ago: the oldest that is
+ * remembered. */
 uint64_t events_resume(const struct events *e, const char *last_id);
 
 /* The sessions that ended last, oldest first. */
@@ -58,7 +58,7 @@ struct closed {
 
 enum status closed_init(struct closed *c) MUST_CHECK;
 void closed_free(struct closed *c);
-/* TAKE_S's strings are taken over. */
+/* Takes over the strings of TAKE_S. */
 void closed_add(struct closed *c, const struct session_info *take_s);
 /* The I-th, counted from the oldest. */
 const struct session_info *closed_at(const struct closed *c, unsigned i);

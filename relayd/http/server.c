@@ -87,7 +87,7 @@ host_is_ours(const char *host, const struct sockaddr *local,
 }
 
 #define LOOK_NS (250 * NS_PER_MS)
-/* Bytes behind a request that are read, at most. */
+/* How many bytes after a request are read at most. */
 #define INPUT_MAX (16 * 1024)
 
 struct client {
@@ -95,7 +95,7 @@ struct client {
 	struct server *server;
 	struct bufferevent *bev; /* a reference */
 	uint64_t deadline_ns;
-	size_t unsent;	  /* of a listener, when it was last looked at */
+	size_t unsent;	  /* of a listener, when it was last checked */
 	bool is_listener; /* to events */
 	bool is_shut;
 };
@@ -142,8 +142,8 @@ shut(struct client *c)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
-/* What C did not read is freed at once. A byte stays, which no one gets: evhttp
- * sees that the socket is shut when it writes. */
+/* Free what C did not read at once. A byte stays, which is never sent: evhttp
+ * notices that the socket is shut when it writes. */
 static void
 drop_unsent(struct client *c)
 {
@@ -177,7 +177,7 @@ make_room(struct server *s, const struct client *writer)
 	}
 }
 
-/* Bytes came into a client's output, or left it. */
+/* Bytes were added to a client's output, or sent. */
 static void
 on_output(
     struct evbuffer *out, const struct evbuffer_cb_info *change, void *arg)
@@ -229,8 +229,7 @@ forget_freed(struct server *s)
 	}
 }
 
-/* Does a listener read nothing of what waits for it? Its deadline is then where
- * it was. */
+/* Move the deadline of a listener that reads, or has nothing to read. */
 static void
 watch_listener(struct client *c, uint64_t now)
 {
@@ -277,7 +276,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 	look_again(s);
 }
 
-/* The oldest that is not a listener, which is a guest for long, makes room. */
+/* Shut the oldest client that is not a listener. */
 static void
 shut_oldest(struct server *s)
 {
@@ -298,7 +297,7 @@ admit(struct server *s, struct bufferevent *bev)
 	struct client *c = calloc(1, sizeof(*c));
 
 	forget_freed(s);
-	/* Without memory evhttp's own limit of idle time is all there is. */
+	/* Without memory only evhttp's own limit of idle time remains. */
 	if (c == NULL)
 		return;
 	if (evbuffer_add_cb(bufferevent_get_output(bev), on_output, c) ==
@@ -395,7 +394,7 @@ on_request(struct evhttp_request *r, void *arg)
 	}
 }
 
-/* A listener that is there for long. */
+/* A listener, whose connection stays. */
 struct guest {
 	struct server *server;
 	struct evhttp_request *request;

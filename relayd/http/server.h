@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests in, answers out: evhttp, and the limits that it has not. One request
- * per connection. All of it runs on the thread of the given base.
+ * An HTTP server: evhttp, and the limits that it lacks. One request per
+ * connection. All of it runs on the thread of the given base.
  */
 #ifndef RELAYD_HTTP_SERVER_H
 #define RELAYD_HTTP_SERVER_H
@@ -22,11 +22,11 @@
 /* From the connection to the last byte of the answer. */
 #define SERVER_REQUEST_NS (10 * NS_PER_S)
 #define SERVER_HEADERS_MAX 8192
-/* Events that a listener did not read yet; then it is closed. */
+/* Bytes of events that a listener has not read; above it, it is closed. */
 #define SERVER_UNREAD_MAX (256 * 1024)
-/* Bytes of answers, and of events, that clients did not read yet; above it, the
- * oldest of those that keep most is closed. The longest answers, a thousand
- * sessions with long names, have 9 MiB. */
+/* Bytes of answers and events that clients have not read; above it, the oldest
+ * of those with most is closed. The longest answers, a thousand sessions with
+ * long names, have 9 MiB. */
 #define SERVER_UNSENT_MAX (16 * 1024 * 1024)
 
 struct event_base;
@@ -35,25 +35,25 @@ struct server;
 
 struct server_config {
 	int fd;			  /* listening socket; taken */
-	bool is_unix;		  /* its Host does not matter */
+	bool is_unix;		  /* Host is not checked */
 	bool takes_post;	  /* besides GET and HEAD */
-	const char *const *hosts; /* names of ours; borrowed */
+	const char *const *hosts; /* names of the relay; borrowed */
 	unsigned n_hosts, max_clients;
 	/* A GET, HEAD or POST with a good Host: it must be answered, now or
 	 * later. */
 	void (*serve)(struct evhttp_request *r, void *arg);
-	/* A listener is gone. */
+	/* A listener has left. */
 	void (*left)(struct evhttp_request *r, void *arg);
 	void *arg;
 };
 
 enum status server_create(struct server **out, struct event_base *base,
     const struct server_config *config) MUST_CHECK;
-/* Closes all connections; requests that were not answered are gone. NULL is
+/* Closes all connections, and frees requests without an answer. NULL is
  * fine. */
 void server_destroy(struct server *s);
 
-/* Other names of ours; borrowed. */
+/* Replace the names of the relay; borrowed. */
 void server_set_hosts(struct server *s, const char *const *hosts, unsigned n);
 
 unsigned server_clients(const struct server *s);
@@ -61,7 +61,7 @@ unsigned server_clients(const struct server *s);
 /* The headers that all answers have. */
 void server_headers(struct evhttp_request *r, const char *type);
 
-/* Answer R: N bytes at BODY. It may not be used any more. */
+/* Answer R with N bytes at BODY. R must not be used afterwards. */
 void server_answer(struct evhttp_request *r, int code, const char *type,
     const void *body, size_t n);
 void server_answer_text(struct evhttp_request *r, int code, const char *text);
@@ -69,10 +69,10 @@ void server_answer_text(struct evhttp_request *r, int code, const char *text);
 /* 405; ALLOWED is "GET, HEAD" or "POST". */
 void server_refuse_method(struct evhttp_request *r, const char *allowed);
 
-/* R's connection stays, and gets what server_send() sends. False: too many do
- * so, and R was answered. */
+/* Keep R's connection for server_send(). False: there are too many listeners,
+ * and R was answered. */
 bool server_begin_events(struct server *s, struct evhttp_request *r) MUST_CHECK;
-/* The listener R is closed soon when it does not read. */
+/* Send to listener R, which is closed soon if it does not read. */
 void server_send(
     struct server *s, struct evhttp_request *r, const void *p, size_t n);
 

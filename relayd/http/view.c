@@ -22,7 +22,7 @@ view_open(struct view *v, const struct options *o)
 	*v = (struct view){ .options = o,
 		.started_s = clock_wall_s(),
 		.started_ns = clock_now_ns() };
-	/* A name that is cut may have no end. */
+	/* A truncated name may lack its NUL. */
 	if (gethostname(v->hostname, sizeof(v->hostname) - 1) != 0)
 		v->hostname[0] = '\0';
 	v->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -125,7 +125,7 @@ view_tick(struct view *v)
 					     v->samples[0].n[i]) /
 					s;
 	history_add(&v->history, v->rates);
-	/* What is told of a full disk is not from before. */
+	/* Query it at once when it becomes full, or is no longer. */
 	if (v->disk_asked_ns == 0 ||
 	    v->asked_full != (view_sum(STAT_disk_full) > 0) ||
 	    clock_now_ns() - v->disk_asked_ns >= VIEW_DISK_NS)
@@ -198,8 +198,8 @@ view_is_healthy(const struct view *v)
 	return v->phase != VIEW_SERVING || !has_stuck_thread(v, false);
 }
 
-/* As the acceptor does (relayd/net/admission.h): each session that is there may
- * come to need its descriptors. */
+/* As the acceptor does (relayd/net/admission.h): each session may come to need
+ * its descriptors. */
 static bool
 lacks_descriptors(const struct view *v)
 {

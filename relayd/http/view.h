@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the HTTP thread can see of the relay without asking anybody: numbers
- * that threads publish, options, and what the system says of the process and
+ * What the HTTP thread can see of the relay without asking a thread: numbers
+ * that threads publish, options, and what the system says about the process and
  * its disk. HTTP thread only.
  */
 #ifndef RELAYD_HTTP_VIEW_H
@@ -18,7 +18,7 @@
 /* As long as a line on the status page. */
 #define HISTORY_S 300
 
-/* The metrics that rates are told of. */
+/* The metrics with a rate. */
 enum view_rate {
 	RATE_received_bytes,
 	RATE_received_packets,
@@ -29,20 +29,20 @@ enum view_rate {
 };
 
 struct history {
-	/* Per second, rounded up, so that what is more than nothing is seen. */
+	/* Per second, rounded up, so that a small rate is not 0. */
 	uint64_t ring[HISTORY_S][RATES];
 	unsigned first, n;
 };
 
 void history_add(struct history *h, const double rates[RATES]);
-/* The I-th that is there, counted from the oldest. */
+/* The I-th, counted from the oldest. */
 uint64_t history_at(const struct history *h, unsigned i, enum view_rate rate);
 
-/* A loop that has served for so long without a pause does not turn. */
+/* A thread whose loop has not waited for this long is stuck. */
 #define VIEW_STUCK_NS (5 * NS_PER_S)
-/* Less room on the disk than this is none. */
+/* The disk is full when it has less free space than this. */
 #define VIEW_DISK_FULL (UINT64_C(1) << 20)
-/* How often the disk is asked, and over what time rates are. */
+/* How often the disk is queried, and the time that rates are measured over. */
 #define VIEW_DISK_NS (5 * NS_PER_S)
 #define VIEW_RATE_S 5
 
@@ -55,18 +55,18 @@ extern const char *const view_rate_names[RATES];
 
 struct view {
 	const struct options *options;
-	/* None while draining: they are about to be freed. */
+	/* Empty while draining: they are about to be freed. */
 	struct threads threads;
 	const struct published *memory;
 	uint16_t control, data, live, http; /* ports, host order */
 	unsigned own_descriptors;
-	unsigned session_descriptors; /* that one session takes */
+	unsigned session_descriptors; /* that one session may use */
 	enum view_phase phase;
 	uint64_t started_s, started_ns;
 	int statm_fd; /* /proc/self/statm; -1: not there */
-	/* The disk, when it was last asked. */
+	/* The disk, when it was last queried. */
 	bool has_disk;
-	bool asked_full; /* a worker had no room when the disk was asked */
+	bool asked_full; /* a worker had no space when it was queried */
 	uint64_t disk_free, disk_total, disk_asked_ns;
 	/* One sample per second, the newest last. */
 	struct {
@@ -76,7 +76,7 @@ struct view {
 	double rates[RATES]; /* per second */
 	struct history history;
 	char hostname[HOST_NAME_MAX + 1];
-	/* What is stored, as the retention thread told last. */
+	/* What is stored, as the retention thread last answered. */
 	bool has_stored;
 	struct stored_figures stored;
 	char *oldest_path; /* of what has ended; NULL: none */
@@ -94,8 +94,8 @@ uint64_t view_sum(enum stats_row row);
 uint64_t view_live_requests(unsigned cmd, unsigned status);
 uint64_t view_lost(void);
 
-/* When the disk is full, in seconds, if all goes on as in the last minutes.
- * False: nothing is written, or it is not known. */
+/* In how many seconds the disk is full at the rate of the last minutes. False:
+ * nothing is written, or it is not known. */
 bool view_full_in(const struct view *v, uint64_t *seconds);
 
 uint64_t view_resident(const struct view *v); /* bytes */
@@ -104,9 +104,9 @@ uint64_t view_descriptors(const struct view *v);
 uint64_t view_descriptors_limit(const struct view *v);
 uint64_t view_memory(const struct view *v); /* of packets, bytes */
 
-/* Is there a loop that does not turn? */
+/* Is no thread stuck? */
 bool view_is_healthy(const struct view *v);
-/* Is there no room on the disk, or did a worker find none just now? */
+/* Is the disk full, or did a worker just fail to get space? */
 bool view_is_disk_full(const struct view *v);
 /* Why the relay is not ready for new sessions. None is admitted when it is
  * STARTING or DRAINING, or lacks DESCRIPTORS. A live worker that is STUCK
@@ -123,8 +123,8 @@ enum not_ready {
 enum not_ready view_not_ready(const struct view *v);
 /* A few words; NULL for READY. */
 const char *view_reason(enum not_ready why);
-/* All in a word: "ready", "losing" (packets, in these seconds), "starting",
- * "draining", "not_ready". */
+/* One word: "ready", "losing" (packets, at present), "starting", "draining",
+ * "not_ready". */
 const char *view_state(const struct view *v, enum not_ready why);
 /* The same in a sentence. */
 const char *view_state_text(const struct view *v, enum not_ready why);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread tells of its sessions, streams and viewers when it is asked:
- * copies, which nobody changes afterwards. Names are as peers sent them: who
- * shows them must escape them.
+ * A question to a thread about its sessions, streams and viewers, and the
+ * answer: copies, which do not change afterwards. Names are as peers sent them
+ * and must be escaped when they are shown.
  */
 #ifndef RELAYD_STATS_INFO_H
 #define RELAYD_STATS_INFO_H
@@ -15,8 +15,8 @@
 #include "common/status.h"
 #include "relayd/stats/stats.h"
 
-/* Sessions in one answer, and streams or viewers of one session; beyond it the
- * answer says that there are more. */
+/* Sessions in one answer, and streams or viewers of one session; if there are
+ * more, the answer says so. */
 #define INFO_SESSIONS_MAX 1000
 #define INFO_PARTS_MAX 1000
 
@@ -54,7 +54,7 @@ struct stream_info {
 
 struct viewer_info {
 	char *peer;
-	unsigned streams; /* that it was told of */
+	unsigned streams; /* announced to it */
 	uint64_t lost_packets;
 };
 
@@ -91,17 +91,17 @@ struct info {
 	struct viewer_info *viewers;
 	unsigned n_viewers;
 	bool has_more;	   /* than fit */
-	bool lacks_memory; /* the answer is not whole */
+	bool lacks_memory; /* the answer is incomplete */
 };
 
 struct info *info_create(void);
 void info_destroy(struct info *i); /* NULL is fine */
-/* A place for one more; its strings are given away to it. NULL: no more fit, or
- * no memory; I says which. */
+/* Add an element, which owns its strings. NULL: no more fit, or out of memory;
+ * I says which. */
 struct session_info *info_add_session(struct info *i);
 struct stream_info *info_add_stream(struct info *i);
 struct viewer_info *info_add_viewer(struct info *i);
-/* Strings of a place that is added; NULL: no memory, which I says. */
+/* A copy of TEXT for an added element; NULL: out of memory, which I says. */
 char *info_text(struct info *i, const char *text);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the relay counts while it works, for those who look at it. Each thread
- * has a block that it alone writes, so counting is a plain addition; the HTTP
- * thread reads all blocks and adds them up. A reader may see one number newer
- * than another. The blocks are there from the start to the end of the process,
- * like the account in common/fds.h: nothing has to be made or handed down.
+ * What the relay counts. Each thread has a block that it alone writes, so
+ * counting is a plain addition; the HTTP thread reads all blocks and adds them
+ * up. A reader may see one number newer than another. The blocks are static, as
+ * the account in common/fds.h: nothing has to be created or passed down.
  */
 #ifndef RELAYD_STATS_STATS_H
 #define RELAYD_STATS_STATS_H
@@ -14,10 +13,10 @@
 #include "common/publish.h"
 #include "common/status.h"
 
-/* As many as there can be (relayd/process/options.h). */
+/* The most that options allow (relayd/process/options.h). */
 #define STATS_WORKERS_MAX 64
 #define STATS_LIVE_WORKERS_MAX 4
-/* Commands of the viewer port, and values of their status, with room. */
+/* More than commands of the viewer port, and values of their status. */
 #define STATS_LIVE_COMMANDS 10
 #define STATS_LIVE_STATUSES 8
 

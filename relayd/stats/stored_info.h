@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A question to the retention thread about the directories that it has notes
- * of, and the answer: copies. Names are as peers sent them: who shows them must
- * escape them.
+ * of, and the answer: copies. Names are as peers sent them and must be escaped
+ * when they are shown.
  */
 #ifndef RELAYD_STATS_STORED_INFO_H
 #define RELAYD_STATS_STORED_INFO_H
@@ -13,7 +13,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* Directories in one answer; beyond it the answer says that there are more. */
+/* Directories in one answer; if there are more, the answer says so. */
 #define STORED_ITEMS_MAX 1000
 
 /* Why a directory was deleted. */
@@ -54,7 +54,7 @@ struct stored_figures {
 enum stored_wish {
 	STORED_SUMMARY, /* figures, and the oldest one that has ended */
 	STORED_LIST,	/* those after a number, in their order */
-	STORED_KEEP,	/* the one at a path is kept, or no more */
+	STORED_KEEP,	/* keep the one at a path, or no longer */
 	STORED_VACUUM,	/* apply the limits now */
 };
 
@@ -82,7 +82,7 @@ struct stored_info {
 	struct stored_item *items;
 	unsigned n_items, cap;
 	bool has_more;
-	bool is_done;		/* VACUUM: nothing more is to go */
+	bool is_done;		/* VACUUM: nothing more is to be deleted */
 	uint64_t deleted_bytes; /* VACUUM */
 };
 
