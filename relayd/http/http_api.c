@@ -265,7 +265,7 @@ serve_path(struct http_face *f, struct evhttp_request *r, const char *path)
 	else if (strncmp(path, SESSIONS_PATH, strlen(SESSIONS_PATH)) == 0)
 		session_serve(f->http, r, path + strlen(SESSIONS_PATH));
 	else
-		api_answer_error(r, 404, "there is no such path");
+		api_answer_error(r, 404, "unknown path");
 }
 
 void

@@ -221,7 +221,7 @@ on_next_question(evutil_socket_t fd, short what, void *arg)
 			ask_next(h);
 			return;
 		}
-		refuse(q, "nobody waits for it");
+		refuse(q, "the client has left");
 	}
 }
 
@@ -236,7 +236,7 @@ void
 ask(struct http *h, struct question *take_q)
 {
 	if (h->n_waiting >= QUESTIONS_WAITING_MAX) {
-		refuse(take_q, "not now");
+		refuse(take_q, "too many requests; try again");
 		return;
 	}
 	take_q->http = h;
@@ -277,7 +277,7 @@ void
 ask_no_more(struct http *h)
 {
 	while (h->n_waiting > 0)
-		refuse(take_waiting(h), "the relay ends");
+		refuse(take_waiting(h), "the relay is stopping");
 	while (!list_empty(&h->questions))
 		give_up(list_first(&h->questions, struct question, node));
 }

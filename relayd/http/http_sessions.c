@@ -168,7 +168,7 @@ sessions_ask(struct http *h, struct evhttp_request *r,
     const char *default_state, void (*done)(struct http *h, struct question *q))
 {
 	struct question *q = question_new(r, INFO_SESSIONS, done);
-	const char *wrong = "the query cannot be read";
+	const char *wrong = "malformed query";
 	struct evkeyvalq query;
 
 	if (q == NULL)
@@ -250,7 +250,7 @@ answer_session(struct http *h, struct question *q)
 	}
 	if (s == NULL) {
 		api_answer_error(q->request, is_busy ? 503 : 404,
-		    is_busy ? "a worker is busy" : "there is no such session");
+		    is_busy ? "a worker is busy" : "no such session");
 		return;
 	}
 	write_session(&b, h, q, s, streams);
@@ -264,7 +264,7 @@ session_serve(struct http *h, struct evhttp_request *r, const char *id)
 	uint64_t number;
 
 	if (parse_u64(id, 0, UINT64_MAX, &number) != OK) {
-		api_answer_error(r, 404, "there is no such session");
+		api_answer_error(r, 404, "no such session");
 		return;
 	}
 	q = question_new(r, INFO_SESSION, answer_session);

@@ -109,7 +109,7 @@ answer_request(struct evhttp_request *r, const struct stored_info *i)
 
 	assert(i->wish != STORED_SUMMARY);
 	if (i->st == E_NOENT)
-		api_answer_error(r, 404, "nothing is noted at that path");
+		api_answer_error(r, 404, "no trace is noted at that path");
 	else if (i->st == E_REFUSED)
 		api_answer_error(r, 503,
 		    "the relay has no notes of its traces: those in its "
@@ -207,7 +207,7 @@ put_waiting(struct http *h)
 			continue;
 		}
 		/* Skip clients that have left. */
-		server_answer_text(q->request, 503, "nobody waits for it");
+		server_answer_text(q->request, 503, "the client has left");
 		free_stored_question(q);
 	}
 }
@@ -255,7 +255,7 @@ ask_for(struct http *h, struct evhttp_request *r, struct stored_info *take_i)
 
 	if (h->retention == NULL || n_waiting(h) >= STORED_WAITING_MAX) {
 		stored_info_destroy(take_i);
-		api_answer_error(r, 503, "not now");
+		api_answer_error(r, 503, "too many requests; try again");
 		return;
 	}
 	q = calloc(1, sizeof(*q));
@@ -284,7 +284,7 @@ serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
     const char *(*read)(struct stored_info *i, const struct evkeyvalq *query))
 {
 	struct stored_info *i = stored_info_create();
-	const char *wrong = "the query cannot be read";
+	const char *wrong = "malformed query";
 	struct evkeyvalq query;
 
 	if (i == NULL) {
@@ -397,7 +397,7 @@ stored_ask_no_more(struct http *h)
 	h->retention = NULL;
 	while (!list_empty(&h->stored)) {
 		q = list_first(&h->stored, struct stored_question, node);
-		api_answer_error(q->request, 503, "the relay ends");
+		api_answer_error(q->request, 503, "the relay is stopping");
 		free_stored_question(q);
 	}
 }

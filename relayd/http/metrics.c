@@ -83,7 +83,7 @@ write_live_requests(struct buf *b)
 static void
 write_ports(struct buf *b)
 {
-	head(b, "connections", "gauge", "Connections that are there");
+	head(b, "connections", "gauge", "Open connections");
 	for (unsigned p = 0; p < STATS_PORTS; p++)
 		text_add(b, PREFIX "connections{port=\"%s\"} %" PRIu64 "\n",
 		    stats_port_names[p], stats_connections((enum stats_port)p));
@@ -126,7 +126,7 @@ static void
 write_histograms(struct buf *b, const struct view *v)
 {
 	head(b, "loop_seconds", "histogram",
-	    "Time of a turn of a worker's loop, without the wait");
+	    "Time of a cycle of a worker's loop, without the wait");
 	for (unsigned i = 0; i < v->options->workers; i++)
 		write_histogram(
 		    b, "loop_seconds", "", i, &stats_worker(i)->turns);
@@ -134,7 +134,7 @@ write_histograms(struct buf *b, const struct view *v)
 		write_histogram(
 		    b, "loop_seconds", "live", i, &stats_live_worker(i)->turns);
 	head(b, "commit_seconds", "histogram",
-	    "Time in which a worker wrote what a turn brought");
+	    "Time in which a worker wrote the packets of a cycle");
 	for (unsigned i = 0; i < v->options->workers; i++)
 		write_histogram(
 		    b, "commit_seconds", "", i, &stats_worker(i)->commits);
@@ -147,7 +147,7 @@ write_process(struct buf *b, const struct view *v)
 	text_add(b, PREFIX "build_info{version=\"" PACKAGE_VERSION "\"} 1\n");
 	gauge(b, "start_time_seconds",
 	    "When the relay started, since the epoch", v->started_s);
-	gauge(b, "healthy", "Do all loops turn?", view_is_healthy(v));
+	gauge(b, "healthy", "Do all threads answer?", view_is_healthy(v));
 	gauge(b, "ready", "Is the relay ready for new sessions? (/readyz)",
 	    view_not_ready(v) == READY);
 	gauge(b, "held_bytes", "Memory of packets that wait", view_memory(v));

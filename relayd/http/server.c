@@ -387,8 +387,7 @@ on_request(struct evhttp_request *r, void *arg)
 		server_refuse_method(r, "GET, HEAD");
 	} else if (!is_for_us(s, r)) {
 		stats_refused(PORT_HTTP, REFUSAL_refused);
-		server_answer_text(
-		    r, 403, "this Host is not known here: see --http-host");
+		server_answer_text(r, 403, "unknown Host; see --http-host");
 	} else {
 		s->config.serve(r, s->config.arg);
 	}
@@ -426,7 +425,7 @@ server_begin_events(struct server *s, struct evhttp_request *r)
 		free(g);
 		(void)evhttp_add_header(
 		    evhttp_request_get_output_headers(r), "Retry-After", "10");
-		server_answer_text(r, 503, "too many listen to events");
+		server_answer_text(r, 503, "too many listeners to events");
 		return false;
 	}
 	*g = (struct guest){ s, r };

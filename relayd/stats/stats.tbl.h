@@ -28,7 +28,7 @@ STAT(beacons, COUNTER, "beacons_total", "", "",
 STAT(corrected_records, COUNTER, "corrected_records_total", "", "",
     "Index records whose size was not the packet's")
 STAT(gaps, COUNTER, "gaps_total", "", "",
-    "Times that missing packet numbers were given up")
+    "Times that the relay stopped waiting for missing packet numbers")
 STAT(write_errors, COUNTER, "write_errors_total", "", "",
     "Writes that failed")
 STAT(forced_locks, COUNTER, "forced_locks_total", "", "",
@@ -51,9 +51,9 @@ STAT(sessions_cut, GAUGE, "sessions_cut", "", "",
     "Sessions that were open when the relay last ended: their tracers go on "
     "unrecorded")
 STAT(sessions_active, GAUGE, "sessions", "state", "active",
-    "Sessions that are there")
+    "Sessions that exist")
 STAT(sessions_ending, GAUGE, "sessions", "state", "ending",
-    "Sessions that are there")
+    "Sessions that exist")
 STAT(sessions_snapshot, GAUGE, "snapshot_sessions", "", "",
     "Active sessions that are for one snapshot each: a restart cuts nothing")
 STAT(streams, GAUGE, "streams", "", "",
@@ -61,7 +61,7 @@ STAT(streams, GAUGE, "streams", "", "",
 STAT(files, GAUGE, "open_files", "", "",
     "Descriptors of trace files")
 STAT(disk_full, GAUGE, "disk_full", "", "",
-    "Workers that find no room on the disk")
+    "Workers without space on the disk")
 STAT(viewers, GAUGE, "viewers", "", "",
     "Viewers that are attached, once for each session")
 STAT(viewers_came, COUNTER, "viewers_came_total", "", "",
@@ -69,9 +69,9 @@ STAT(viewers_came, COUNTER, "viewers_came_total", "", "",
 STAT(sent_bytes, COUNTER, "sent_bytes_total", "", "",
     "Bytes sent to viewers")
 STAT(trace_bytes, GAUGE, "trace_bytes", "", "",
-    "Bytes of what the relay has noted in the output directory")
+    "Bytes of the traces that the relay has noted")
 STAT(unnoted, COUNTER, "unnoted_total", "", "",
-    "Directories that are never deleted, as there was no memory to note them")
+    "Directories that are never deleted, because there was no memory to note them")
 #define DELETED(name, text) \
 	STAT(deleted_##name, COUNTER, "deleted_total", "reason", #name, \
 	    "Sessions, chunks and snapshots that were deleted")
@@ -87,7 +87,7 @@ STAT(deleted_youngest, GAUGE, "deleted_youngest_seconds", "", "",
 /* The rows of relayd/record/udp_count.tbl.h, in its order. */
 #define DATAGRAMS(name) \
 	STAT(udp_##name, COUNTER, "udp_datagrams_total", "what", #name, \
-	    "Datagrams by what became of them, as in udp 2")
+	    "Datagrams by result, as in udp 2")
 DATAGRAMS(taken)
 DATAGRAMS(resent)
 DATAGRAMS(forwarded)
