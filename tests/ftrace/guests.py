@@ -827,4 +827,4 @@ CASES = (a_session, much_at_once, who_does_not_read, several_at_once,
          many_who_say_nothing)
 
 if __name__ == "__main__":
-    run(CASES)
+    run(CASES, at_once=3)

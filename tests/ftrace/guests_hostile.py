@@ -666,12 +666,11 @@ def limits_of_time():
             case.result()
 
 
-CASES = (an_agent_that_does_not_read, a_channel_that_is_not_read,
+CASES = (limits_of_time, an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
          names_of_hosts, a_door_is_used_once, tokens_of_their_own,
          lists_that_are_none, a_flood_of_one_host, names_that_are_none,
-         a_machine_of_many_cpus, any_frames, any_frames_for_record,
-         limits_of_time)
+         a_machine_of_many_cpus, any_frames, any_frames_for_record)
 
 if __name__ == "__main__":
-    run(CASES)
+    run(CASES, at_once=3)

@@ -442,4 +442,4 @@ CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
          nobody_floods_the_log, metadata_by_the_byte)
 
 if __name__ == "__main__":
-    run(CASES)
+    run(CASES, at_once=3)

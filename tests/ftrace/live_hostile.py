@@ -83,4 +83,4 @@ def memory_of_metadata():
 CASES = (names_again_and_again, memory_of_metadata)
 
 if __name__ == "__main__":
-    run(CASES)
+    run(CASES, at_once=2)

@@ -15,6 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "replay"))
+import relay  # noqa: E402
 from relay import Failed, as_nobody, check, equal, has, hears  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("FTRACE", "./tracepulse-ftrace"))
@@ -299,15 +300,8 @@ class Sender:
         self.close()
 
 
-def run(cases):
-    """All, or those named on the command line."""
-    wanted = sys.argv[1:]
-    unknown = set(wanted) - {case.__name__ for case in cases}
-    if unknown:
-        sys.exit("no such case: " + ", ".join(sorted(unknown)))
-    for case in cases:
-        if not wanted or case.__name__ in wanted:
-            began = time.monotonic()
-            case()
-            print(f"{case.__name__}: {time.monotonic() - began:.1f} s",
-                  flush=True)
+def run(cases, **options):
+    """Those named on the command line, or all; ends the program if one fails.
+    OPTIONS are those of relay.run()."""
+    if relay.run(cases, sys.argv[1:], **options) != 0:
+        sys.exit(1)
