@@ -161,7 +161,7 @@ START_TEST(replies_come_whole_however_they_are_cut)
 	unsigned n = 0;
 
 	ask_everything(&d);
-	ck_assert_uint_eq(dialog_room(&d), 0);
+	ck_assert_uint_eq(dialog_space(&d), 0);
 	answer_everything(&d, &all);
 	while (buf_len(&all) > 0) {
 		const size_t part = buf_len(&all) < (size_t)_i + 1
@@ -176,7 +176,7 @@ START_TEST(replies_come_whole_however_they_are_cut)
 		ck_assert_int_eq(st, E_MORE);
 	}
 	ck_assert_uint_eq(n, ARRAY_LEN(replies));
-	ck_assert_uint_eq(dialog_room(&d), ARRAY_LEN(replies));
+	ck_assert_uint_eq(dialog_space(&d), ARRAY_LEN(replies));
 	buf_free(&all);
 	dialog_free(&d);
 }

@@ -461,12 +461,12 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 static void
 routing(const struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
 {
-	const uint32_t room = p[1] / 2u;
-	uint32_t count = room, last;
+	const uint32_t most = p[1] / 2u;
+	uint32_t count = most, last;
 
 	if (n < 8 || (p[2] != 0 && p[2] != 2 && p[2] != 4))
 		return;
-	if (p[2] == 4 && p[4] + 1u < room)
+	if (p[2] == 4 && p[4] + 1u < most)
 		count = p[4] + 1u;
 	last = p[2] == 4 ? 0 : count - 1;
 	for (uint32_t i = 0; i < count; i++) {

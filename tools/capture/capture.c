@@ -132,7 +132,7 @@ stop(struct capture *c)
 
 /* Also called while waiting. */
 static void
-look_at_signals(struct capture *c)
+check_signals(struct capture *c)
 {
 	uint64_t n;
 
@@ -148,7 +148,7 @@ may_wait(void *capture)
 {
 	struct capture *c = capture;
 
-	look_at_signals(c);
+	check_signals(c);
 	return !c->is_stopping || clock_now_ns() < c->end_by;
 }
 
@@ -299,12 +299,12 @@ wait_for_work(struct capture *c)
 }
 
 static void
-turn(struct capture *c)
+run_cycle(struct capture *c)
 {
 	const uint64_t now = clock_now_ns();
 	struct pipeline_stats stats;
 
-	look_at_signals(c);
+	check_signals(c);
 	if (now >= c->over_at) {
 		c->over_at = UINT64_MAX;
 		stop(c);
@@ -336,7 +336,7 @@ run(struct capture *c)
 	while (!pipeline_is_done(c->pipeline) &&
 	       (!c->is_stopping || clock_now_ns() < c->end_by)) {
 		wait_for_work(c);
-		turn(c);
+		run_cycle(c);
 	}
 	if (c->failed == OK)
 		fail_by_sink(c, c->sink->ops->finish(c->sink));
@@ -344,7 +344,7 @@ run(struct capture *c)
 }
 
 static int
-tell_end(struct capture *c)
+print_end(struct capture *c)
 {
 	const struct pipeline_stats s = pipeline_stats(c->pipeline);
 	const char *error = pipeline_is_done(c->pipeline)
@@ -393,7 +393,7 @@ capture_run(const struct capture_options *o)
 
 	if (prepare(&c) == OK) {
 		run(&c);
-		status = tell_end(&c);
+		status = print_end(&c);
 	}
 	if (fflush(stdout) != 0)
 		status = 1;

@@ -279,7 +279,7 @@ parallel_input_threads(const struct parallel_input *in)
 
 /* libtrace forgets the count when its threads pause. */
 static void
-look_at_drops(struct parallel_input *in)
+count_drops(struct parallel_input *in)
 {
 	const uint64_t n = trace_get_dropped_packets(in->trace);
 
@@ -316,12 +316,12 @@ parallel_input_run(
 	do {
 		(void)poll(fds, 2, LOOK_MS);
 		(void)!read(in->waking, &n, sizeof(n));
-		look_at_drops(in);
+		count_drops(in);
 		has_failed = trace_is_err(in->trace);
 	} while (!has_failed && fds[0].revents == 0 &&
 		 published(&in->is_over) == 0 && !has_ended(in, &looks));
 	/* Count what was dropped since the last time; afterwards it is lost. */
-	look_at_drops(in);
+	count_drops(in);
 	has_failed = has_failed || trace_is_err(in->trace) ||
 		     published(&in->is_surprised) != 0;
 	stop_threads(in);

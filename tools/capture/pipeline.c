@@ -41,7 +41,7 @@ close_packet(struct worker *w, uint64_t round, bool is_round_end)
 
 /* Space for an event of at most SIZE bytes. */
 static uint8_t *
-make_room(struct worker *w, size_t size, uint64_t round)
+event_space(struct worker *w, size_t size, uint64_t round)
 {
 	assert(size <= CHUNK_SIZE - CTF_HEADER_LEN);
 	if (w->open != NULL && w->open->used + size > CHUNK_SIZE)
@@ -58,7 +58,7 @@ static void
 add_event(struct worker *w, struct record *r, uint64_t round)
 {
 	const enum payload payload = w->pipeline->config.payload;
-	uint8_t *out = make_room(w, EVENT_SIZE_MAX(r->len), round);
+	uint8_t *out = event_space(w, EVENT_SIZE_MAX(r->len), round);
 	struct chunk *c = w->open;
 	struct headers h;
 
@@ -148,7 +148,7 @@ worker_run(void *worker)
 }
 
 static void
-append(struct combining *c, struct chunk *k)
+append(struct combiner *c, struct chunk *k)
 {
 	k->next = NULL;
 	if (c->lists[k->worker].first == NULL)
@@ -159,7 +159,7 @@ append(struct combining *c, struct chunk *k)
 }
 
 static struct chunk *
-take_first(struct combining *c, unsigned w)
+take_first(struct combiner *c, unsigned w)
 {
 	struct chunk *k = c->lists[w].first;
 
@@ -169,7 +169,7 @@ take_first(struct combining *c, unsigned w)
 }
 
 static enum status
-give_records(struct sink *sink, struct chunk *k)
+deliver_records(struct sink *sink, struct chunk *k)
 {
 	struct record *r = (struct record *)k->mem;
 	enum status st = OK;
@@ -184,7 +184,7 @@ give_records(struct sink *sink, struct chunk *k)
 static void
 sum_discarded(struct pipeline *p, struct chunk *k)
 {
-	uint64_t *sum = &p->combining[k->input]
+	uint64_t *sum = &p->combiners[k->input]
 			     .discarded[p->config.is_strict ? 0 : k->worker];
 
 	*sum += k->discarded;
@@ -193,14 +193,14 @@ sum_discarded(struct pipeline *p, struct chunk *k)
 
 /* Without a sink the chunk is dropped. */
 static enum status
-give(struct pipeline *p, struct sink *sink, struct chunk *k)
+deliver_chunk(struct pipeline *p, struct sink *sink, struct chunk *k)
 {
 	const unsigned stream = pipeline_stream(&p->config, k);
 	enum status st = OK;
 
 	sum_discarded(p, k);
 	if (sink != NULL && k->kind == CHUNK_DATA && p->config.has_records)
-		return give_records(sink, k);
+		return deliver_records(sink, k);
 	if (sink != NULL && k->kind == CHUNK_DATA)
 		return sink->ops->packet(sink, stream, k);
 	if (sink != NULL && k->kind == CHUNK_BEACON &&
@@ -233,7 +233,7 @@ lowest(struct head *heads, unsigned n)
 
 /* Merge a round of HASH_FLOW: each worker has one chunk of it. */
 static enum status
-merge_round(struct pipeline *p, struct combining *c, struct sink *sink)
+merge_round(struct pipeline *p, struct combiner *c, struct sink *sink)
 {
 	struct head heads[PIPELINE_THREADS_MAX], *h;
 	enum status st = OK;
@@ -256,7 +256,7 @@ merge_round(struct pipeline *p, struct combining *c, struct sink *sink)
 }
 
 static bool
-is_round_here(const struct pipeline *p, const struct combining *c)
+is_round_here(const struct pipeline *p, const struct combiner *c)
 {
 	unsigned first,
 	    n = pipeline_round(p, p->config.n_workers, c->round, &first);
@@ -269,7 +269,7 @@ is_round_here(const struct pipeline *p, const struct combining *c)
 
 /* Pass on the rounds of a source that have arrived, without a gap. */
 static enum status
-give_rounds(struct pipeline *p, struct combining *c, struct sink *sink)
+deliver_rounds(struct pipeline *p, struct combiner *c, struct sink *sink)
 {
 	enum status st = OK;
 	unsigned first;
@@ -284,14 +284,14 @@ give_rounds(struct pipeline *p, struct combining *c, struct sink *sink)
 
 			if (k->is_round_end)
 				c->round++;
-			st = give(p, sink, k);
+			st = deliver_chunk(p, sink, k);
 		}
 	}
 	return st;
 }
 
 static bool
-is_empty(const struct pipeline *p, const struct combining *c)
+is_empty(const struct pipeline *p, const struct combiner *c)
 {
 	for (unsigned i = 0; i < p->config.n_workers; i++)
 		if (c->lists[i].first != NULL)
@@ -302,7 +302,7 @@ is_empty(const struct pipeline *p, const struct combining *c)
 static enum status
 take(struct pipeline *p, struct sink *sink, struct chunk *k)
 {
-	struct combining *c = &p->combining[k->input];
+	struct combiner *c = &p->combiners[k->input];
 	enum status st = OK;
 
 	if (k->kind == CHUNK_END) {
@@ -310,10 +310,10 @@ take(struct pipeline *p, struct sink *sink, struct chunk *k)
 		assert(c->n_ended <= p->config.n_workers);
 		chunk_done(k);
 	} else if (!p->config.is_strict) {
-		return give(p, sink, k);
+		return deliver_chunk(p, sink, k);
 	} else {
 		append(c, k);
-		st = give_rounds(p, c, sink);
+		st = deliver_rounds(p, c, sink);
 	}
 	if (c->n_ended == p->config.n_workers && is_empty(p, c)) {
 		c->n_ended = 0;
@@ -468,8 +468,8 @@ make(struct pipeline *p)
 	enum status st = queue_init(&p->results);
 
 	p->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	p->combining = calloc(p->config.n_sources, sizeof(*p->combining));
-	if (p->combining == NULL)
+	p->combiners = calloc(p->config.n_sources, sizeof(*p->combiners));
+	if (p->combiners == NULL)
 		return E_NOMEM;
 	if (p->stop < 0)
 		return E_IO;
@@ -635,7 +635,7 @@ pipeline_destroy(struct pipeline *p, int wait_ms)
 		pool_free(&r->pool);
 	}
 	free(p->readers);
-	free(p->combining);
+	free(p->combiners);
 	queue_free(&p->results);
 	if (p->stop >= 0)
 		close(p->stop);

@@ -61,7 +61,7 @@ struct source_reader {
 };
 
 /* The combiner's state of one source. */
-struct combining {
+struct combiner {
 	struct {
 		struct chunk *first, *last;
 	} lists[PIPELINE_THREADS_MAX];
@@ -78,7 +78,7 @@ struct pipeline {
 	struct queue results;
 	struct source_reader *readers; /* of all sources, one after the other */
 	unsigned n_readers;
-	struct combining *combining;
+	struct combiner *combiners;
 	unsigned n_done; /* sources whose end was delivered */
 };
 

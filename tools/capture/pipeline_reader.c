@@ -76,7 +76,7 @@ begin_round(struct source_reader *r)
 }
 
 static void
-hand(struct source_reader *r, unsigned w, struct chunk *c, bool is_flush)
+pass_chunk(struct source_reader *r, unsigned w, struct chunk *c, bool is_flush)
 {
 	c->worker = (uint16_t)(r->first_worker + w);
 	c->round = r->round;
@@ -100,7 +100,7 @@ end_round(struct source_reader *r, bool is_flush)
 	if (!r->is_round)
 		return;
 	for (unsigned i = first; i < first + n; i++) {
-		hand(r, i, r->open[i], is_flush);
+		pass_chunk(r, i, r->open[i], is_flush);
 		r->open[i] = NULL;
 	}
 	r->is_round = false;
@@ -258,7 +258,7 @@ flush_idle(struct source_reader *r, unsigned w, uint64_t ns, bool has_stats)
 	advance(r, w, ns);
 	if (has_stats && r->last_ns[w] > 0)
 		put_stats(r, w, r->last_ns[w]);
-	hand(r, w, r->open[w], true);
+	pass_chunk(r, w, r->open[w], true);
 	r->open[w] = NULL;
 }
 

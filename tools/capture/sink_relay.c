@@ -48,7 +48,7 @@ check_client(struct sink_relay *r, enum status st)
 
 /* The client has no space: let it work, as long as the sink may wait. */
 static enum status
-wait_for_room(struct sink_relay *r)
+wait_for_space(struct sink_relay *r)
 {
 	const struct sink_config *c = &r->sink.config;
 
@@ -91,7 +91,7 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 	sink_count(sink, c);
 	while ((st = check_client(r,
 		    client_packet(r->client, s->number, &packet))) == E_BUSY) {
-		st = wait_for_room(r);
+		st = wait_for_space(r);
 		if (st != OK)
 			break;
 	}
@@ -141,7 +141,7 @@ finish(struct sink *sink)
 	enum status st;
 
 	while ((st = check_client(r, client_finish(r->client))) == E_BUSY) {
-		st = wait_for_room(r);
+		st = wait_for_space(r);
 		if (st != OK)
 			return st;
 	}

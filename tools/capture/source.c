@@ -33,9 +33,9 @@ struct source {
 	libtrace_packet_t *packet;
 	libtrace_filter_t *filter;
 	bool is_live;
-	bool drops_outgoing;  /* a loopback interface shows each packet twice */
-	bool tells_new_drops; /* libtrace counts since the last question */
-	uint64_t dropped;     /* their sum */
+	bool drops_outgoing; /* a loopback interface shows each packet twice */
+	bool counts_new_drops; /* libtrace counts since the last question */
+	uint64_t dropped;      /* their sum */
 	char error[SOURCE_WHY_MAX];
 };
 
@@ -98,7 +98,7 @@ advice(const char *uri, const char *problem)
 
 /* Copy libtrace's last error, one line without its newline. */
 static void
-tell(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
+copy_error(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 {
 	libtrace_err_t e = trace_get_err(trace);
 
@@ -156,7 +156,7 @@ configure(struct source *s, const struct source_config *config,
 		goto fail;
 	return OK;
 fail:
-	tell(why, config->uri, s->trace);
+	copy_error(why, config->uri, s->trace);
 	return E_REFUSED;
 }
 
@@ -204,7 +204,7 @@ start_trace(struct source *s, const struct source_config *config,
 		return st;
 	errno = EIO; /* as in next_of_file() */
 	if (st != OK || (s->parallel == NULL && trace_start(s->trace) != 0)) {
-		tell(why, config->uri, s->trace);
+		copy_error(why, config->uri, s->trace);
 		return E_REFUSED;
 	}
 	return s->parallel == NULL ? make_packet(s) : OK;
@@ -221,7 +221,7 @@ open_trace(struct source *s, const struct source_config *config,
 	(void)setenv("LIBTRACEIO", "nothreads", 0);
 	s->trace = trace_create(config->uri);
 	if (trace_is_err(s->trace)) {
-		tell(why, config->uri, s->trace);
+		copy_error(why, config->uri, s->trace);
 		return E_REFUSED;
 	}
 	st = configure(s, config, why);
@@ -250,7 +250,7 @@ tune_socket(struct source *s, const char *uri)
 	if (strncmp(uri, "int:", 4) != 0 && strncmp(uri, "ring:", 5) != 0)
 		return;
 #ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
-	s->tells_new_drops = true;
+	s->counts_new_drops = true;
 #endif
 	interface_tune_bound(source_place(uri));
 }
@@ -325,7 +325,7 @@ source_dropped(struct source *s)
 	n = trace_get_dropped_packets(s->trace);
 	if (n == UINT64_MAX) /* unknown */
 		return s->dropped;
-	s->dropped = s->tells_new_drops ? s->dropped + n : n;
+	s->dropped = s->counts_new_drops ? s->dropped + n : n;
 	return s->dropped;
 }
 
@@ -334,7 +334,7 @@ fail(struct source *s)
 {
 	if (!trace_is_err(s->trace))
 		return SOURCE_END;
-	tell(s->error, s->uri, s->trace);
+	copy_error(s->error, s->uri, s->trace);
 	return SOURCE_FAILED;
 }
 
@@ -402,7 +402,7 @@ filter(struct source *s)
 
 /* SOURCE_NOTHING: skip the packet. */
 static enum source_got
-look_at_packet(struct source *s, struct record *record, const uint8_t **bytes)
+describe_packet(struct source *s, struct record *record, const uint8_t **bytes)
 {
 	if (!packet_describe(s->packet, record, bytes) ||
 	    (s->drops_outgoing && record->direction == DIRECTION_OUTGOING))
@@ -433,7 +433,7 @@ source_next(struct source *s, struct record *record, const uint8_t **bytes,
 			got = next_of_file(s);
 		if (got != SOURCE_PACKET)
 			return got;
-		got = look_at_packet(s, record, bytes);
+		got = describe_packet(s, record, bytes);
 		if (got != SOURCE_NOTHING)
 			return got;
 	}
@@ -452,7 +452,7 @@ source_run(struct source *s, const struct source_calls *calls, int stop)
 	    s->parallel, calls, stop);
 
 	if (got == SOURCE_FAILED)
-		tell(s->error, s->uri, s->trace);
+		copy_error(s->error, s->uri, s->trace);
 	return got;
 }
 

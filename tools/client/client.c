@@ -308,7 +308,7 @@ has_packet_space(
 	if (c->outbox.waiting > 0 &&
 	    c->outbox.waiting + DATA_HEADER_LEN + size > most)
 		return false;
-	return !outbox_is_full(&c->outbox) && client_udp_has_room(c);
+	return !outbox_is_full(&c->outbox) && client_udp_may_hold(c);
 }
 
 /* Over UDP the relay has a limit, which is known since the session is open. */

@@ -155,7 +155,7 @@ void client_udp_ask(struct client *c);
 enum status client_udp_hold(struct client *c, unsigned stream,
     const struct client_packet *packet) MUST_CHECK;
 /* May another packet be held? */
-bool client_udp_has_room(const struct client *c);
+bool client_udp_may_hold(const struct client *c);
 /* Is every packet known to have arrived, or to be lost? */
 bool client_udp_is_idle(const struct client *c);
 /* When client_udp_work() has something to do, if nothing happens before. */

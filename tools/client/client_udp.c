@@ -250,7 +250,7 @@ client_udp_ask(struct client *c)
 {
 	struct client_udp *u = &c->udp;
 
-	if (u->is_asked || dialog_room(&c->dialog) == 0)
+	if (u->is_asked || dialog_space(&c->dialog) == 0)
 		return;
 	relay_request_id(dialog_ask(&c->dialog, RELAY_CMD_udp_status, 0),
 	    RELAY_CMD_udp_status, UDP_STATUS_ALL);
@@ -301,7 +301,7 @@ client_udp_hold(
 }
 
 bool
-client_udp_has_room(const struct client *c)
+client_udp_may_hold(const struct client *c)
 {
 	const struct client_udp *u = &c->udp;
 
@@ -353,7 +353,7 @@ stream_of(const struct client *c, uint64_t handle)
 }
 
 /* One answer to UDP_STATUS. */
-struct news {
+struct status_answer {
 	uint64_t asked_ns;
 	uint64_t missing; /* bytes */
 	bool has_loss;
@@ -363,14 +363,14 @@ struct news {
 /* Send this range again if it is held and certainly lost. */
 static void
 take_range(struct client *c, unsigned stream, const struct udp_range *g,
-    const struct news *news)
+    const struct status_answer *a)
 {
 	struct client_udp *u = &c->udp;
 	const struct held_packet *k = held_find(
 	    &c->streams[stream].held, g->net_seq);
 
-	if (news->is_resending || k == NULL ||
-	    k->sent_ns + GRACE_NS > news->asked_ns ||
+	if (a->is_resending || k == NULL ||
+	    k->sent_ns + GRACE_NS > a->asked_ns ||
 	    u->n_resends == CLIENT_RESENDS)
 		return;
 	u->resends[u->n_resends++] = (struct client_resend){ stream, g->net_seq,
@@ -388,7 +388,7 @@ missing_bytes(const struct client *c, const struct udp_range *g)
 }
 
 static enum status
-take_stream(struct client *c, struct reader *r, struct news *news)
+take_stream(struct client *c, struct reader *r, struct status_answer *a)
 {
 	struct udp_status s;
 	struct udp_range g;
@@ -399,7 +399,7 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 	if (n < 0)
 		return E_PROTOCOL;
 	stream = &c->streams[n];
-	news->has_loss |= s.lost > stream->lost;
+	a->has_loss |= s.lost > stream->lost;
 	if (s.lost > stream->lost)
 		c->stats.lost += s.lost - stream->lost;
 	stream->lost = s.lost;
@@ -416,8 +416,8 @@ take_stream(struct client *c, struct reader *r, struct news *news)
 		/* The last packet may still be on its way out. */
 		if (g.net_seq + 1 < s.end ||
 		    held_find(&stream->held, g.net_seq) != NULL)
-			news->missing += missing_bytes(c, &g);
-		take_range(c, (unsigned)n, &g, news);
+			a->missing += missing_bytes(c, &g);
+		take_range(c, (unsigned)n, &g, a);
 	}
 	return OK;
 }
@@ -428,7 +428,7 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 	struct client_udp *u = &c->udp;
 	struct reader body = r->body;
 	uint32_t code, streams;
-	struct news news = { .asked_ns = r->at_ns };
+	struct status_answer a = { .asked_ns = r->at_ns };
 	enum status st = OK;
 
 	u->is_asked = false;
@@ -440,15 +440,15 @@ client_udp_take_status(struct client *c, const struct dialog_reply *r)
 		return E_PROTOCOL;
 	/* Resend the ranges of the last answer first: those that are under way
 	 * must not be sent again. */
-	news.is_resending = u->resend < u->n_resends;
-	if (!news.is_resending)
+	a.is_resending = u->resend < u->n_resends;
+	if (!a.is_resending)
 		u->n_resends = u->resend = 0;
 	for (uint32_t i = 0; i < streams && st == OK; i++)
-		st = take_stream(c, &body, &news);
+		st = take_stream(c, &body, &a);
 	if (st != OK)
 		return client_fail(
 		    c, E_PROTOCOL, "invalid answer to udp_status");
-	u->has_loss = news.has_loss || u->n_resends > 0;
-	window_answer(&u->window, u->has_loss, news.missing);
+	u->has_loss = a.has_loss || u->n_resends > 0;
+	window_answer(&u->window, u->has_loss, a.missing);
 	return OK;
 }

@@ -34,7 +34,7 @@ dialog_free(struct dialog *d)
 struct buf *
 dialog_ask(struct dialog *d, uint32_t cmd, uint64_t tag)
 {
-	assert(dialog_room(d) > 0);
+	assert(dialog_space(d) > 0);
 	d->asked[(d->first + d->n++) % d->cap] = (struct dialog_asked){ cmd,
 		tag, clock_now_ns() };
 	return &d->out;

@@ -50,14 +50,14 @@ void dialog_free(struct dialog *d); /* also if all is zero */
 
 /* How many requests may be made now? */
 static inline unsigned
-dialog_room(const struct dialog *d)
+dialog_space(const struct dialog *d)
 {
 	return d->cap - d->n;
 }
 
 /*
  * The buffer for a request of command CMD: the caller appends it by
- * relay_request_*(). A reply is then expected. dialog_room() must not be 0.
+ * relay_request_*(). A reply is then expected. dialog_space() must not be 0.
  * When an append fails, d->out.bad is set. SEND_METADATA has no reply: append
  * it to d->out directly.
  */
