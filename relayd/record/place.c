@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "relayd/live/live_objects.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
@@ -12,40 +11,6 @@
 #include "store/chunk.h"
 #include "store/packet_log.h"
 #include "store/tracefile.h"
-
-enum status
-place_join(struct stream *t, const struct relpath *asked)
-{
-	enum status st = trace_join(
-	    &t->place.trace, t->session, asked, t->channel);
-
-	if (st == OK)
-		t->path = t->place.trace->path;
-	return st;
-}
-
-void
-place_joined(struct stream *t, bool is_created)
-{
-	if (is_created)
-		trace_added(t->place.trace, t->is_metadata);
-	else
-		trace_not_added(t->place.trace, t->channel);
-}
-
-uint64_t
-place_live_trace(struct place *pl, struct live_notifier *notifier)
-{
-	if (pl->trace->live_id == 0)
-		pl->trace->live_id = published_add(&notifier->trace_ids, 1);
-	return pl->trace->live_id;
-}
-
-void
-place_close_metadata(struct place *pl)
-{
-	trace_close_metadata(pl->trace);
-}
 
 static void
 leave_chunk(struct place *pl)
@@ -68,7 +33,7 @@ place_enter(struct stream *t, struct chunk *c)
 	if (c == NULL)
 		return;
 	pl->chunk = chunk_get(c);
-	trace_enter(pl->trace, c);
+	trace_enter(t->trace, c);
 }
 
 void
@@ -77,7 +42,6 @@ place_free(struct stream *t)
 	stream_window_leave(t);
 	chunk_put(t->place.roll_to);
 	leave_chunk(&t->place);
-	trace_leave(t->session, t->place.trace);
 }
 
 static enum tracefile_index

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Place: where the packets of a stream go, that is, which trace, which trace
- * chunk and which tracefile. No other part of a stream reads these fields.
+ * Place: where the packets of a stream go: which trace chunk and which
+ * tracefile. No other part of a stream reads these fields.
  */
 #ifndef RELAYD_RECORD_PLACE_H
 #define RELAYD_RECORD_PLACE_H
@@ -14,15 +14,11 @@
 
 struct chunk;
 struct chunk_family;
-struct live_notifier;
-struct relpath;
 struct stream;
-struct trace;
 struct tracefile;
 struct window_stream;
 
 struct place {
-	struct trace *trace;	      /* a reference */
 	struct chunk *chunk;	      /* a reference; NULL: no chunk, no file */
 	struct chunk_family *family;  /* of CHUNK; NULL: not made yet */
 	struct window_stream *window; /* NULL: no --live-window */
@@ -44,17 +40,6 @@ place_init(struct place *pl, uint64_t tracefile_size, uint64_t tracefile_count)
 	pl->tracefile_size = tracefile_size;
 	pl->tracefile_count = tracefile_count;
 }
-/* Enter the trace for the path ASKED, which is the folder of T from now on. See
- * trace_join(). */
-enum status place_join(
-    struct stream *t, const struct relpath *asked) MUST_CHECK;
-/* After place_join(): the stream was created, or not. */
-void place_joined(struct stream *t, bool is_created);
-/* The id by which viewers know the trace: streams of one folder are one CTF
- * trace (live 1.5.4). */
-uint64_t place_live_trace(struct place *pl, struct live_notifier *notifier);
-/* CLOSE_STREAM came for this metadata stream. */
-void place_close_metadata(struct place *pl);
 /* The stream goes to the chunk C; NULL: to no chunk. Its file is not made. */
 void place_enter(struct stream *t, struct chunk *c);
 /* The stream is freed. */

@@ -304,7 +304,7 @@ void session_report(struct session *s, enum relay_event_kind kind);
 /* Answer the question I about this shard's sessions. */
 void shard_answer(const struct shard *sh, struct info *i);
 
-/* session_chunk.c: peers before 2.11 have no chunks. Create the one that is the
+/* siblings.c: peers before 2.11 have no chunks. Create the one that is the
  * output directory. */
 enum status session_anonymous_chunk(struct session *s) MUST_CHECK;
 

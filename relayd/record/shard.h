@@ -22,7 +22,6 @@
 #include "common/list.h"
 #include "common/publish.h"
 #include "common/status.h"
-#include "relayd/record/udp_count.h"
 
 /*
  * The time slice of a connection, or of the commit at the end of a cycle of the
@@ -56,6 +55,18 @@ struct shard_config {
 	uint16_t data_port;		/* TCP */
 	uint16_t udp_port;		/* 0: no UDP */
 	struct live_notifier *notifier; /* to the viewers; borrowed, or NULL */
+};
+
+/* Counts of what happened to datagrams, per session and per worker. */
+enum udp_count {
+#define UDP_COUNT(name, text) UDP_##name,
+#include "relayd/record/udp_count.tbl.h"
+#undef UDP_COUNT
+	UDP_COUNTS
+};
+
+struct udp_counts {
+	uint64_t n[UDP_COUNTS];
 };
 
 /* Figures since the start. */

@@ -2,13 +2,23 @@
 #include "relayd/record/siblings.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fds.h"
+#include "common/log.h"
 #include "relayd/record/session.h"
-#include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/stream.h"
+#include "relayd/record/stream_window.h"
+#include "relayd/record/trace.h"
 #include "store/chunk.h"
+#include "store/session_dir.h"
+
+/* Files that are deleted between two checks of the clock: 0.2 ms. */
+#define DELETE_STEP 10
 
 /* Does any session of S still take commands? If not, their tracing session is
  * over, although sessions may wait for bytes or chunks for their deletion. */
@@ -115,7 +125,13 @@ is_awaited(const struct siblings *s, const struct chunk *c)
 	return false;
 }
 
-bool
+/*
+ * The last reference to C is gone. If its only session died before the others
+ * came to it in the same rotation, it is kept for them, where it is, until one
+ * of them takes it or goes to a later one, or the last session has ended. True:
+ * it is kept.
+ */
+static bool
 siblings_keep(struct siblings *s, struct chunk *c)
 {
 	/* A chunk that could not be made is not in the list. */
@@ -154,9 +170,390 @@ siblings_let_go(struct siblings *s, uint64_t next)
 	}
 }
 
-void
+/* C was closed: no other session will come to it. */
+static void
 siblings_closed(struct chunk *c)
 {
 	if (c->is_kept && c->refs > 0)
 		chunk_put(siblings_take(c));
+}
+
+/* The commands on trace chunks (streaming 3.13 - 3.16, 5.5). */
+
+/* The last reference to the chunk is gone; ARG is its siblings. */
+static void
+released(struct chunk *take_c, void *arg)
+{
+	struct siblings *s = arg;
+
+	if (siblings_keep(s, take_c))
+		return;
+	if (chunk_settle(take_c)) {
+		/* Its directory stays open until it is deleted. */
+		if (take_c->fd >= 0 && !take_c->is_extra)
+			take_c->is_extra = fds_take(FDS_EXTRA);
+		list_append(&s->shard->doomed, &take_c->doomed_node);
+		return;
+	}
+	chunk_finish(take_c);
+	siblings_leave(s);
+}
+
+enum status
+session_anonymous_chunk(struct session *s)
+{
+	enum status st;
+
+	st = chunk_create(&s->current, s->dir, 0, s->request.creation_time,
+	    NULL, released, s->siblings);
+	if (st != OK)
+		return st;
+	s->current->is_base = true;
+	s->siblings->refs++;
+	return chunk_make(s->current, CHUNK_AT_ROOT);
+}
+
+/*
+ * The chunk C is being deleted: must that be complete before S creates a chunk?
+ * In the session's own directory new files would have the same names as those
+ * of C. A chunk in a directory of its own can be deleted later while it has a
+ * descriptor beyond those of each session, but only one such chunk of a
+ * session.
+ */
+static bool
+must_be_deleted_first(const struct session *s, const struct chunk *c)
+{
+	unsigned n_all = 0, n_deleted = 0;
+	const struct chunk *o;
+
+	if (c->dir == s->dir && c->place == CHUNK_AT_ROOT)
+		return true;
+	if (c->released_arg != s->siblings)
+		return false;
+	list_each (o, &s->siblings->chunks, struct chunk, node) {
+		n_all++;
+		n_deleted += o->refs == 0;
+	}
+	return n_deleted > 1 || (!c->is_extra && n_all >= SESSION_CHUNKS);
+}
+
+bool
+session_finish_deletions(struct session *s, uint64_t id)
+{
+	unsigned budget;
+	struct list *n, *tmp;
+	struct siblings *sib;
+	struct chunk *c;
+
+	if (siblings_chunk(s->siblings, id) != NULL)
+		return true;
+	list_for_each (n, tmp, &s->shard->doomed) {
+		c = list_entry(n, struct chunk, doomed_node);
+		if (!must_be_deleted_first(s, c))
+			continue;
+		budget = DELETE_STEP;
+		while (!chunk_delete_step(c, &budget)) {
+			if (shard_is_late(s->shard))
+				return false;
+			budget = DELETE_STEP;
+		}
+		sib = c->released_arg;
+		chunk_finish(c);
+		siblings_leave(sib);
+	}
+	return true;
+}
+
+/* Where an open chunk without an override name is. In a shared directory it has
+ * a directory of its own, so that the files of other sessions do not move with
+ * it. */
+static enum chunk_place
+home_of(const struct session *s)
+{
+	return s->has_rotated || s->dir->sharers != 0 ? CHUNK_AT_NAME
+						      : CHUNK_AT_ROOT;
+}
+
+/* May the session have one more chunk? *IS_EXTRA: it is beyond those that each
+ * session may have. */
+static enum status
+take_quota(const struct session *s, bool *is_extra)
+{
+	const struct chunk *c;
+	unsigned n = 0;
+
+	list_each (c, &s->siblings->chunks, struct chunk, node)
+		n += c->refs > 0;
+	*is_extra = n >= SESSION_CHUNKS;
+	if (n < SESSION_CHUNKS_MAX && (!*is_extra || fds_take(FDS_EXTRA)))
+		return OK;
+	*is_extra = false;
+	log_peer(LOG_WARN,
+	    "%s trace chunk refused: %u trace chunks are open, as streams have "
+	    "not left them",
+	    s->tag, n);
+	return E_LIMIT;
+}
+
+static enum status
+new_chunk(
+    struct session *s, const struct relay_create_chunk *q, struct chunk **out)
+{
+	enum chunk_place place = home_of(s);
+	struct chunk *c;
+	char name[256];
+	bool is_extra;
+	enum status st;
+
+	st = take_quota(s, &is_extra);
+	if (st != OK)
+		return st;
+	st = chunk_create(&c, s->dir, q->id, q->creation_time, q->override_name,
+	    released, s->siblings);
+	if (st != OK) {
+		if (is_extra)
+			fds_give(FDS_EXTRA);
+		return st;
+	}
+	c->is_extra = is_extra;
+	s->siblings->refs++;
+	if (q->override_name != NULL)
+		place = CHUNK_AT_NAME;
+	else if (s->current != NULL)
+		place = CHUNK_AT_NEW;
+	/* Refuse a time that cannot be a date now, not when the chunk is
+	 * closed. */
+	st = chunk_name(c, name);
+	if (st == OK && s->current != NULL && s->current->override_name == NULL)
+		st = chunk_move(s->current, CHUNK_AT_OLD);
+	if (st == OK)
+		st = chunk_make(c, place);
+	if (st != OK) {
+		chunk_put(c);
+		return st;
+	}
+	list_append(&s->siblings->chunks, &c->node);
+	*out = c;
+	return OK;
+}
+
+uint32_t
+session_create_chunk(
+    struct session *s, const struct relay_create_chunk *q, bool *close)
+{
+	struct chunk *c = siblings_chunk(s->siblings, q->id);
+	enum status st;
+
+	*close = true;
+	if (s->pending != NULL)
+		return RELAY_UNKNOWN_ERROR;
+	if (c != NULL && (c == s->current || c->refs == 0))
+		return RELAY_INVALID_PROTOCOL;
+	st = session_dir_renew(&s->dir);
+	if (st == OK && c != NULL && chunk_is_gone(c))
+		st = chunk_restore(c);
+	if (st != OK)
+		return RELAY_UNKNOWN_ERROR;
+	if (c != NULL) {
+		/* A sibling has created the chunk, and has moved what they
+		 * share. */
+		c = siblings_take(c);
+		if (s->current != NULL && s->current->override_name == NULL &&
+		    s->current->place == CHUNK_AT_ROOT &&
+		    c->place != CHUNK_AT_ROOT)
+			st = chunk_move(s->current, CHUNK_AT_OLD);
+	} else {
+		st = new_chunk(s, q, &c);
+	}
+	if (st != OK)
+		return st == E_REFUSED || st == E_NOMEM ? RELAY_NO_MEMORY
+							: RELAY_UNKNOWN_ERROR;
+	s->pending = s->current;
+	s->current = c;
+	siblings_let_go(s->siblings, c->id);
+	trace_forget_old(s);
+	stream_window_keep_others(s->siblings, c);
+	*close = false;
+	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
+	return RELAY_OK;
+}
+
+/* May CLOSE_TRACE_CHUNK close C? RELAY_OK, or the code that says why not. */
+static uint32_t
+check_close(const struct session *s, const struct relay_close_chunk *q,
+    const struct chunk *c)
+{
+	if (c == NULL || c->refs == 0)
+		return RELAY_NO_MEMORY;
+	if (q->has_command && q->command > RELAY_CLOSE_DELETE)
+		return RELAY_INVALID;
+	if (q->has_command && q->command == RELAY_CLOSE_DELETE &&
+	    !s->shard->config.allow_clear)
+		return RELAY_INVALID_PROTOCOL;
+	if (s->pending != NULL && s->pending != c)
+		return RELAY_INVALID_PROTOCOL;
+	return RELAY_OK;
+}
+
+static enum chunk_command
+command_of(const struct relay_close_chunk *q)
+{
+	if (!q->has_command || q->command == RELAY_CLOSE_NOTHING)
+		return CHUNK_KEEP;
+	return q->command == RELAY_CLOSE_DELETE ? CHUNK_DELETE : CHUNK_ARCHIVE;
+}
+
+/* Move directories as streaming 5.5 says for CLOSE_TRACE_CHUNK. */
+static enum status
+settle_places(struct session *s, struct chunk *c, enum chunk_command command)
+{
+	enum chunk_place home = home_of(s);
+	enum status st = OK;
+
+	if (command == CHUNK_KEEP && c->override_name == NULL)
+		st = chunk_move(c, home);
+	if (st == OK && s->current != NULL && s->current != c &&
+	    s->current->override_name == NULL)
+		st = chunk_move(
+		    s->current, command == CHUNK_DELETE ? home : CHUNK_AT_NAME);
+	return st;
+}
+
+static enum status
+reply_path(const struct session *s, enum chunk_command command,
+    const char *name, char *path)
+{
+	const char *dir = session_path(s);
+	int n;
+
+	if (s->request.is_snapshot)
+		n = snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
+	else if (s->has_rotated || command == CHUNK_ARCHIVE)
+		n = snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
+	else
+		n = snprintf(path, RELPATH_MAX, "%s", dir);
+	return n + 1 < SESSION_REPLY_PATH ? OK : E_LIMIT;
+}
+
+/* Do what could fail now, while an error can still be reported to the peer.
+ * Returns the code of the reply. */
+static uint32_t
+prepare_close(struct session *s, const struct relay_close_chunk *q,
+    struct chunk *c, char *path)
+{
+	enum chunk_command command = command_of(q);
+	char name[256];
+
+	c->close_time = q->close_time;
+	c->is_closed = true;
+	if (chunk_name(c, name) != OK)
+		return RELAY_NO_MEMORY;
+	if (reply_path(s, command, name, path) != OK ||
+	    (command == CHUNK_ARCHIVE && chunk_prepare_archive(c) != OK) ||
+	    settle_places(s, c, command) != OK)
+		return RELAY_UNKNOWN_ERROR;
+	return RELAY_OK;
+}
+
+uint32_t
+session_close_chunk(struct session *s, const struct relay_close_chunk *q,
+    bool *close, char *path)
+{
+	struct chunk *c = siblings_chunk(s->siblings, q->id);
+	enum chunk_command command = command_of(q);
+	uint32_t code = check_close(s, q, c);
+	struct stream *t;
+
+	*close = true;
+	if (code != RELAY_OK)
+		return code;
+	c = chunk_get(c);
+	code = prepare_close(s, q, c, path);
+	if (code != RELAY_OK) {
+		c->is_closed = false;
+		chunk_put(c);
+		return code;
+	}
+	c->command = command;
+	if (command == CHUNK_ARCHIVE)
+		s->has_rotated = true;
+	/* A clear: viewers continue after the packets that are deleted. */
+	if (command == CHUNK_DELETE)
+		list_each (t, &s->streams, struct stream, session_node)
+			stream_forget_chunk(t, c);
+	if (s->current == c) {
+		chunk_put(s->current);
+		s->current = NULL;
+	}
+	chunk_put(s->pending);
+	s->pending = NULL;
+	log_info("%s trace chunk %" PRIu64 " closed: %s", s->tag, q->id,
+	    command == CHUNK_ARCHIVE  ? "to be archived"
+	    : command == CHUNK_DELETE ? "to be deleted"
+				      : "kept");
+	if (command == CHUNK_ARCHIVE)
+		session_report(s, RELAY_EVENT_SESSION_ROTATED);
+	stream_window_keep(s->siblings, c);
+	siblings_closed(c);
+	chunk_put(c);
+	*close = false;
+	return RELAY_OK;
+}
+
+bool
+session_chunk_exists(const struct session *s, uint64_t id)
+{
+	return siblings_chunk(s->siblings, id) != NULL;
+}
+
+/* Rotate the streams from *DONE on. E_LATER: the time slice has expired. *CODE:
+ * why it failed, if it did. */
+static enum status
+rotate_streams(struct session *s, struct chunk *to, struct relay_rotate *rot,
+    uint32_t *done, uint32_t *code)
+{
+	struct relay_position at;
+	struct stream *t;
+	enum status st;
+
+	for (uint32_t i = 0; i < rot->count; i++) {
+		at = relay_rotate_next(rot);
+		if (i < *done)
+			continue;
+		*code = RELAY_INVALID;
+		t = session_stream(s, at.stream);
+		if (t == NULL)
+			return E_REFUSED_CLOSE;
+		*code = RELAY_FILE_CREATION_ERROR;
+		st = stream_rotate(t, to, at.rotate_at);
+		if (st != OK)
+			return st;
+		*done = i + 1;
+		if (*done < rot->count && shard_step_is_late(s->shard))
+			return E_LATER;
+	}
+	return OK;
+}
+
+bool
+session_rotate(struct session *s, struct relay_rotate *rot, uint32_t *done,
+    uint32_t *code, bool *close)
+{
+	struct chunk *to = NULL;
+	enum status st;
+
+	*close = true;
+	*code = RELAY_INVALID_PROTOCOL;
+	if (rot->chunk.is_set) {
+		to = siblings_chunk(s->siblings, rot->chunk.value);
+		if (to == NULL || to->refs == 0)
+			return true;
+	}
+	st = rotate_streams(s, to, rot, done, code);
+	if (st == E_LATER)
+		return false;
+	if (st == OK)
+		*code = RELAY_OK;
+	*close = st != OK;
+	return true;
 }

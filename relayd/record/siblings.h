@@ -44,18 +44,9 @@ struct chunk *siblings_chunk(const struct siblings *s, uint64_t id);
 /* Bytes of memory that their chunks keep for closed streams. */
 uint64_t siblings_names_bytes(const struct siblings *s);
 
-/*
- * The last reference to C is gone. If its only session died before the others
- * came to it in the same rotation, it is kept for them, where it is, until one
- * of them takes it or goes to a later one, or the last session has ended. True:
- * it is kept.
- */
-bool siblings_keep(struct siblings *s, struct chunk *c);
 /* A reference to C, for a session. */
 struct chunk *siblings_take(struct chunk *c);
 /* Drop kept chunks: those before the id NEXT; all if no session is alive. */
 void siblings_let_go(struct siblings *s, uint64_t next);
-/* C was closed: no other session will come to it. */
-void siblings_closed(struct chunk *c);
 
 #endif

@@ -93,10 +93,12 @@ show(struct stream *t)
 
 	if (t->log == NULL && t->metadata == NULL)
 		return;
+	/* Streams of one folder are one CTF trace (live 1.5.4). */
+	if (t->trace->live_id == 0)
+		t->trace->live_id = published_add(&notifier->trace_ids, 1);
 	st = live_stream_create(&t->live, t->session->live,
-	    published_add(&notifier->stream_ids, 1),
-	    place_live_trace(&t->place, notifier), t->path->s, t->channel->s,
-	    t->log, t->metadata);
+	    published_add(&notifier->stream_ids, 1), t->trace->live_id,
+	    t->path->s, t->channel->s, t->log, t->metadata);
 	if (st != OK) {
 		log_error(STREAM_FMT " out of memory: not shown to viewers",
 		    STREAM_ARGS(t));
@@ -183,6 +185,7 @@ stream_free(struct stream *t)
 	intake_free(t);
 	end_logs(t);
 	place_free(t);
+	trace_leave(s, t->trace);
 	relpath_free(t->channel);
 	free(t);
 }
@@ -216,11 +219,15 @@ find_place(struct stream *t, const struct relpath *asked)
 
 	if (s->current == NULL)
 		return E_REFUSED;
-	st = place_join(t, asked);
+	st = trace_join(&t->trace, s, asked, t->channel);
 	if (st != OK)
 		return st;
+	t->path = t->trace->path;
 	st = writer_enter_chunk(t, s->current);
-	place_joined(t, st == OK);
+	if (st == OK)
+		trace_added(t->trace, t->is_metadata);
+	else
+		trace_not_added(t->trace, t->channel);
 	return st;
 }
 
@@ -431,7 +438,7 @@ void
 stream_close(struct stream *t, uint64_t last_seq)
 {
 	if (t->is_metadata && !t->is_closing)
-		place_close_metadata(&t->place);
+		trace_close_metadata(t->trace);
 	intake_close(t, last_seq);
 	t->is_closing = true;
 	stream_commit(t);

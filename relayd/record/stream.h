@@ -27,12 +27,14 @@ struct live_stream;
 struct metadata_log;
 struct packet_log;
 struct shard;
+struct trace;
 struct tracefile;
 
 struct stream {
 	struct list session_node, dirty_node;
 	struct session *session;
 	uint64_t handle;
+	struct trace *trace;	    /* a reference */
 	const struct relpath *path; /* its folder; the trace owns it */
 	struct relpath *channel;
 	bool is_metadata;

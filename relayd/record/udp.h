@@ -16,7 +16,7 @@
 #include "common/list.h"
 #include "common/status.h"
 #include "proto/udp.h"
-#include "relayd/record/udp_count.h"
+#include "relayd/record/shard.h"
 #include "store/arrivals.h"
 
 struct buf;
@@ -101,5 +101,9 @@ bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
 /* If its session uses UDP, the new stream T takes its packets as datagrams,
  * except for metadata. E_NOMEM. */
 enum status udp_stream_create(struct stream *t) MUST_CHECK;
+
+/* " udp_name=n ..." for each count that is not 0; "" if all are 0. Returns OUT.
+ * */
+const char *udp_counts_text(const struct udp_counts *c, char *out, size_t size);
 
 #endif

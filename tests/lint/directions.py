@@ -16,7 +16,7 @@ MODEL = ("stream*", "writer*", "place*", "intake*", "session*", "shard*",
          "siblings*", "trace*")
 RULES = [
     (("shard*",), ("*",),
-     ("shard.h", "udp_count.h", "udp_count.tbl.h", "stats.h"), (),
+     ("shard.h", "udp_count.tbl.h", "stats.h"), (),
      "the shard knows nobody: who needs its lists knows it"),
     (MODEL + ("udp.[ch]",), ("ingest.h", "control.h"), (), (),
      "endpoints know sessions and streams, not the other way round"),
