@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "relayd/process/activation.h"
+#include "relayd/process/systemd.h"
 #include "relayd/process/daemon.h"
 #include "relayd/http/http.h"
 #include "relayd/net/descriptors.h"
@@ -17,7 +17,7 @@
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
 #include "relayd/acceptor.h"
-#include "relayd/process/open_sessions.h"
+#include "relayd/process/rundir.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
 #include "relayd/process/sandbox.h"
@@ -333,7 +333,7 @@ main(int argc, char **argv)
 	if (start_log(&options) != OK)
 		return EXIT_FAILURE;
 	reload_init(&reload, &options, argc, argv);
-	st = activation_take(&options);
+	st = systemd_take_sockets(&options);
 	if (st == OK)
 		st = run(&daemon, &reload);
 	daemon_end(&daemon);

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
-#include "relayd/process/notify.h"
+#include "relayd/process/systemd.h"
 #include "relayd/stats/stats.h"
 
 #define US_PER_S (NS_PER_S / 1000)
@@ -124,7 +124,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    is_alive ? "WATCHDOG=1\n" : "", status != NULL ? "STATUS=" : "",
 	    status != NULL ? status : "", status != NULL ? "\n" : "");
 	/* Without a watchdog one message is enough. */
-	s->has_failed = notify_send(secure_getenv("NOTIFY_SOCKET"), state) !=
+	s->has_failed = systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) !=
 			    OK &&
 			!s->has_watchdog;
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "relayd/process/notify.h"
+#include "relayd/process/systemd.h"
 #include "relayd/process/options.h"
 #include "relayd/process/rundir.h"
 
@@ -219,8 +219,8 @@ tell_systemd_ready(void)
 	char state[64];
 
 	snprintf(state, sizeof(state), "READY=1\nMAINPID=%d\n", (int)getpid());
-	/* notify_send() has logged a failure; we serve all the same. */
-	if (notify_send(secure_getenv("NOTIFY_SOCKET"), state) != OK)
+	/* systemd_notify() has logged a failure; we serve all the same. */
+	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) != OK)
 		log_debug("the service manager was not told");
 }
 
@@ -311,7 +311,8 @@ daemon_ready(struct daemon *d, const struct daemon_ports *ports)
 void
 daemon_stopping(struct daemon *d)
 {
-	if (notify_send(secure_getenv("NOTIFY_SOCKET"), "STOPPING=1\n") != OK)
+	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), "STOPPING=1\n") !=
+	    OK)
 		log_debug("the service manager was not told");
 }
 

@@ -23,7 +23,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "relayd/process/runfile.h"
+#include "relayd/process/rundir.h"
 
 struct options;
 

@@ -19,7 +19,7 @@ struct listen_url {
 	bool has_port;	  /* the URL names a port */
 	bool is_explicit; /* given by the user, not a default */
 	bool has_socket;  /* the service manager listens there already */
-	int socket_fd;	  /* if has_socket (process/activation.h) */
+	int socket_fd;	  /* if has_socket (process/systemd.h) */
 	/* "FILE:LINE: " or "VARIABLE: ", for messages; a longer one is cut. "":
 	 * a default, or of the command line. */
 	char where[256];

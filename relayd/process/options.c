@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows: how each kind of value is taken and shown. */
+/* What holds when nobody says anything. */
+/* Settings in files and in variables. */
+/* The command line, and the order of all sources. */
 #include "config.h"
 
-#include "relayd/process/options_internal.h"
+#include "relayd/process/options.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <ini.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/near.h"
 #include "common/parse.h"
 #include "relayd/process/environment.h"
+#include "relayd/process/machine.h"
+#include "relayd/process/options_internal.h"
+#include "relayd/process/sandbox.h"
 
 /* Both sizes of a packet header are 32 bits wide (streaming 2.2). */
 #define PACKET_SIZE_MAX (UINT64_C(2) * UINT32_MAX)
 #define LOCK_TIMEOUT_MAX (3600 * NS_PER_S)
+#define WORKERS_DEFAULT_MAX 8
+#define KEEP_AT_LEAST (3600 * NS_PER_S)
+#define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
+#define SECTION "relayd"
+#define PREFIX "TRACEPULSE_"
+/* A line with a path, for libraries that can be told so. */
+#define LINE_BYTES (PATH_MAX + 256)
 
 static const struct origin *busy_with;
 
@@ -51,7 +76,7 @@ options_refuse(const char *fmt, ...)
 	return E_REFUSED;
 }
 
-enum status
+static enum status
 options_set(struct options *o, enum option_id id, const char *arg,
     const struct origin *where)
 {
@@ -205,3 +230,516 @@ const struct option_row option_rows[N_OPTIONS] = {
 #include "relayd/process/options.tbl.h"
 #undef OPTION
 };
+
+/* The hard limit counts, as daemon_start() raises the soft limit to it. */
+unsigned
+options_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 1024;
+	return limit.rlim_max > INT_MAX ? INT_MAX : (unsigned)limit.rlim_max;
+}
+
+static void
+options_set_defaults(struct options *o)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	const uint64_t memory = machine_memory("");
+
+	*o = (struct options){
+		.control = { .family = AF_INET, .host = "0.0.0.0" },
+		.data = { .family = AF_INET, .host = "0.0.0.0" },
+		.live = { .family = AF_INET, .host = "localhost" },
+		.has_http = true,
+		.http = { .family = AF_INET, .host = "localhost" },
+		.group = "tracing",
+		.fd_pool_size = options_descriptor_limit(),
+		.workers = 1,
+		.live_workers = 1,
+		.live_hold = true,
+		.log_level = -1,
+		.max_memory = UINT64_C(256) << 20,
+		.max_packet_size = PACKET_SIZE_DEFAULT,
+		.index_lock_timeout_ns = NS_PER_S,
+		.keep_at_least_ns = KEEP_AT_LEAST,
+		.sandbox = SANDBOX_LANDLOCK | SANDBOX_SECCOMP,
+	};
+	if (cores > 0)
+		o->workers = cores > WORKERS_DEFAULT_MAX ? WORKERS_DEFAULT_MAX
+							 : (unsigned)cores;
+	if (memory > 0)
+		o->max_memory = memory / 4 > MEMORY_MIN ? memory / 4
+							: MEMORY_MIN;
+}
+
+enum log_level
+options_log_level(const struct options *o)
+{
+	if (o->log_level >= 0 &&
+	    (o->verbose == 0 ||
+		o->from[OPT_LOG_LEVEL].kind >= o->from[OPT_VERBOSE].kind))
+		return (enum log_level)o->log_level;
+	if (o->verbose == 0)
+		return o->is_watched || o->log_file[0] != '\0' ? LOG_NOTICE
+							       : LOG_WARN;
+	return o->verbose == 1 ? LOG_INFO : LOG_DEBUG;
+}
+
+static const char *config_dir = CONFIG_DIR;
+
+/* A file that is being read. */
+struct file {
+	struct options *o;
+	FILE *stream;
+	const char *name; /* lives for ever */
+	unsigned line;
+	bool is_bad;	  /* a mistake was logged */
+	bool has_section; /* a section like ours was told about */
+	char *text;	  /* of the line */
+	size_t room;
+};
+
+const char *
+options_config_dir(void)
+{
+	return config_dir;
+}
+
+void
+options_set_config_dir(const char *dir)
+{
+	config_dir = dir;
+}
+
+/* Names of files stay, as options say where they are from. There are as many
+ * as there are different names. */
+static const char *
+keep_name(const char *name)
+{
+	static struct kept {
+		struct kept *next;
+		char name[];
+	} * all;
+	const size_t n = strlen(name) + 1;
+	struct kept *k;
+
+	for (k = all; k != NULL; k = k->next)
+		if (strcmp(k->name, name) == 0)
+			return k->name;
+	k = malloc(sizeof(*k) + n);
+	if (k == NULL)
+		return NULL;
+	memcpy(k->name, name, n);
+	k->next = all;
+	all = k;
+	return k->name;
+}
+
+/* The row of a long name; N_OPTIONS: none. */
+static enum option_id
+options_find(const char *name)
+{
+	enum option_id id = 0;
+
+	while (id < N_OPTIONS && strcmp(option_rows[id].name, name) != 0)
+		id++;
+	return id;
+}
+
+/* The setting that somebody who wrote NAME may have meant; NULL: none. */
+static const struct option_row *
+nearest(const char *name)
+{
+	const struct option_row *r = option_nearest(
+	    option_rows, N_OPTIONS, name);
+
+	return r != NULL && r->show != NULL ? r : NULL;
+}
+
+static void PRINTF_LIKE(2, 3) complain(struct file *f, const char *fmt, ...)
+{
+	char text[LOG_LINE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
+		text[0] = '\0';
+	va_end(ap);
+	log_error("%s:%u: %s", f->name, f->line, text);
+	f->is_bad = true;
+}
+
+/* What is not in our section is somebody else's, but for a slip of the pen. */
+static void
+look_at_section(struct file *f, const char *section, const char *key)
+{
+	if (*section == '\0')
+		complain(f,
+		    "\"%s\" stands before the first section: write [%s] "
+		    "above it",
+		    key, SECTION);
+	else if (!f->has_section && near_distance(section, SECTION) <= 1) {
+		log_warn("%s:%u: section [%s] is not read: did you mean [%s]?",
+		    f->name, f->line, section, SECTION);
+		f->has_section = true;
+	}
+}
+
+/* Called by inih for "NAME = VALUE". Returns 1: go on, as we keep account of
+ * mistakes ourselves. */
+static int
+on_key(void *arg, const char *section, const char *name, const char *value)
+{
+	struct file *f = arg;
+	const struct origin here = {
+		.kind = ORIGIN_FILE,
+		.name = f->name,
+		.line = f->line,
+	};
+	const struct option_row *near;
+	enum option_id id;
+
+	if (strcmp(section, SECTION) != 0) {
+		look_at_section(f, section, name);
+		return 1;
+	}
+	id = options_find(name);
+	near = id == N_OPTIONS ? nearest(name) : NULL;
+	if (near != NULL)
+		complain(f, "unknown key \"%s\" (did you mean \"%s\"?)", name,
+		    near->name);
+	else if (id == N_OPTIONS)
+		complain(f, "unknown key \"%s\"", name);
+	else if (option_rows[id].show == NULL)
+		complain(
+		    f, "\"%s\" can be given on the command line only", name);
+	else if (options_set(f->o, id, value, &here) != OK)
+		f->is_bad = true;
+	return 1;
+}
+
+/*
+ * Called by inih for a line, as fgets(). White space at the start is left out:
+ * an indented key is a key, not more of the value above it. A line that is too
+ * long for the library is empty for it.
+ */
+static char *
+next_line(char *out, int n, void *arg)
+{
+	struct file *f = arg;
+	ssize_t got = getline(&f->text, &f->room, f->stream);
+	const char *s = f->text;
+
+	if (got < 0)
+		return NULL;
+	f->line++;
+	if (strlen(s) != (size_t)got) {
+		complain(f, "a NUL byte");
+		s = "\n";
+	}
+	while (*s == ' ' || *s == '\t')
+		s++;
+	if (strlen(s) + 1 > (size_t)n) {
+		complain(f, "a line of more than %d bytes", n - 1);
+		s = "\n";
+	}
+	memcpy(out, s, strlen(s) + 1);
+	return out;
+}
+
+static void
+read_stream(struct file *f)
+{
+	int bad_line;
+
+#ifdef HAVE_INI_MAX_LINE
+	ini_use_stack = false;
+	ini_max_line = LINE_BYTES;
+	ini_initial_alloc = LINE_BYTES;
+#endif
+	bad_line = ini_parse_stream(next_line, f, on_key, f);
+	if (ferror(f->stream)) {
+		log_errno(LOG_ERROR, "%s", f->name);
+		f->is_bad = true;
+	} else if (bad_line != 0) {
+		if (bad_line > 0)
+			f->line = (unsigned)bad_line;
+		complain(f, bad_line > 0 ? "neither \"key = value\" nor "
+					   "\"[section]\""
+					 : "out of memory");
+	}
+}
+
+/* A file that MUST_BE_THERE, or may be. */
+static enum status
+read_file(struct options *o, const char *path, bool must_be_there)
+{
+	struct file f = { .o = o, .name = keep_name(path) };
+
+	if (f.name == NULL)
+		return E_NOMEM;
+	f.stream = fopen(path, "re");
+	if (f.stream == NULL) {
+		if (errno == ENOENT && !must_be_there)
+			return OK;
+		log_errno(LOG_ERROR, "configuration file %s", path);
+		return E_REFUSED;
+	}
+	read_stream(&f);
+	free(f.text);
+	fclose(f.stream);
+	return f.is_bad ? E_REFUSED : OK;
+}
+
+static int
+is_conf(const struct dirent *e)
+{
+	const size_t n = strlen(e->d_name);
+
+	return e->d_name[0] != '.' && n > strlen(".conf") &&
+	       strcmp(e->d_name + n - strlen(".conf"), ".conf") == 0;
+}
+
+/* By bytes, in every language. */
+static int
+by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static enum status
+read_directory(struct options *o)
+{
+	char dir[PATH_MAX], path[PATH_MAX];
+	struct dirent **found;
+	enum status st = OK;
+	int n;
+
+	snprintf(dir, sizeof(dir), "%s/relayd.conf.d", config_dir);
+	n = scandir(dir, &found, is_conf, by_name);
+	if (n < 0) {
+		if (errno == ENOENT)
+			return OK;
+		log_errno(LOG_ERROR, "%s", dir);
+		return E_REFUSED;
+	}
+	for (int i = 0; i < n; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", dir,
+			found[i]->d_name) >= (int)sizeof(path) ||
+		    read_file(o, path, true) != OK)
+			st = E_REFUSED;
+		free(found[i]);
+	}
+	free(found);
+	return st;
+}
+
+/* Read the files in their order. All mistakes in them are logged. */
+static enum status
+options_read_files(struct options *o)
+{
+	char path[PATH_MAX];
+	enum status main_file, others, given = OK;
+
+	snprintf(path, sizeof(path), "%s/relayd.conf", config_dir);
+	main_file = read_file(o, path, false);
+	others = read_directory(o);
+	if (o->config[0] != '\0')
+		given = read_file(o, o->config, true);
+	return main_file == OK && others == OK && given == OK ? OK : E_REFUSED;
+}
+
+/* TRACEPULSE_MAX_MEMORY of max-memory. */
+static void
+variable_name(const struct option_row *r, char *out, size_t n)
+{
+	snprintf(out, n, PREFIX "%s", r->name);
+	for (char *c = out; *c != '\0'; c++)
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+static bool
+is_variable_of(const struct option_row *r, const char *name, size_t n)
+{
+	char wanted[NEAR_WORD_MAX + sizeof(PREFIX)];
+
+	variable_name(r, wanted, sizeof(wanted));
+	return r->show != NULL && strlen(wanted) == n &&
+	       strncmp(wanted, name, n) == 0;
+}
+
+/* A variable with our prefix that is no setting: perhaps it was meant to be. */
+static void
+look_at_variable(const char *name, size_t n)
+{
+	/* Of the unit, of the program tracepulse, and ours. */
+	static const char *const others[] = { "OPTIONS", "URL", "CONFIG" };
+	char rest[NEAR_WORD_MAX + 1], meant[NEAR_WORD_MAX + sizeof(PREFIX)];
+	const struct option_row *r;
+
+	snprintf(rest, sizeof(rest), "%.*s", (int)(n - strlen(PREFIX)),
+	    name + strlen(PREFIX));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (strcmp(rest, others[i]) == 0)
+			return;
+	r = nearest(rest);
+	if (r != NULL)
+		variable_name(r, meant, sizeof(meant));
+	log_warn("variable %.*s is not known%s%s%s", (int)n, name,
+	    r == NULL ? "" : ": did you mean \"", r == NULL ? "" : meant,
+	    r == NULL ? "" : "\"?");
+}
+
+static enum status
+take_variable(struct options *o, const char *variable)
+{
+	const size_t n = strcspn(variable, "=");
+	struct origin here = { .kind = ORIGIN_VARIABLE };
+	enum option_id id = 0;
+	char name[NEAR_WORD_MAX + sizeof(PREFIX)];
+
+	while (id < N_OPTIONS && !is_variable_of(&option_rows[id], variable, n))
+		id++;
+	if (id == N_OPTIONS) {
+		look_at_variable(variable, n);
+		return OK;
+	}
+	if (variable[n] == '\0' || variable[n + 1] == '\0' ||
+	    (option_rows[id].needs_trust && environment_is_secure()))
+		return OK;
+	variable_name(&option_rows[id], name, sizeof(name));
+	here.name = keep_name(name);
+	return here.name == NULL ? E_NOMEM
+				 : options_set(o, id, variable + n + 1, &here);
+}
+
+/* Read all other variables TRACEPULSE_*. */
+static enum status
+options_read_variables(struct options *o)
+{
+	enum status st = OK;
+
+	for (char **v = environ; v != NULL && *v != NULL; v++)
+		if (strncmp(*v, PREFIX, strlen(PREFIX)) == 0 &&
+		    take_variable(o, *v) != OK)
+			st = E_REFUSED;
+	return st;
+}
+
+/* The value of TRACEPULSE_CONFIG, the file of --config; empty if not set. */
+static enum status
+options_config_variable(char out[PATH_MAX])
+{
+	const char *s = environment_is_secure() ? NULL
+						: getenv(PREFIX "CONFIG");
+
+	return s == NULL || *s == '\0' ? OK : environment_path(out, s);
+}
+
+static const struct option_table table = {
+	.program = "tracepulse-relayd", .rows = option_rows, .n = N_OPTIONS
+};
+
+void
+options_usage(void)
+{
+	printf("Usage: tracepulse-relayd [OPTION]...\n"
+	       "Receives LTTng traces over the network, writes them to disk "
+	       "and serves them live.\n\n");
+	option_print_rows(option_rows, N_OPTIONS);
+	printf("\nURL is tcp://HOST[:PORT], tcp4:// for the same, or "
+	       "tcp6://[ADDRESS][:PORT].\nThe sandbox of this build: %s.\n"
+	       "See tracepulse-relayd(8).\n",
+	    sandbox_built_in());
+}
+
+/* Called after all options are parsed: only then DYNAMIC is known. */
+static enum status
+settle_port(struct listen_url *u, uint16_t usual, bool dynamic)
+{
+	if (!u->has_port) {
+		u->port = dynamic ? 0 : usual;
+		return OK;
+	}
+	if (u->port == 0 && !dynamic) {
+		log_error("Invalid port number 0: it needs "
+			  "--dynamic-port-allocation");
+		return E_REFUSED;
+	}
+	return OK;
+}
+
+static enum status
+read_command_line(struct options *o, int argc, char **argv, bool is_first)
+{
+	static const struct origin here = { .kind = ORIGIN_COMMAND_LINE };
+	const bool is_secure = environment_is_secure();
+	char why[OPTION_WHY_LEN];
+	int i;
+
+	option_rewind();
+	while ((i = option_next(&table, argc, argv, why)) >= 0) {
+		const struct option_row *r = &option_rows[i];
+
+		if (is_secure && r->needs_trust) {
+			if (is_first)
+				log_warn("--%s is ignored when set-uid or "
+					 "set-gid",
+				    r->name);
+			continue;
+		}
+		if (options_set(o, (enum option_id)i, optarg, &here) != OK)
+			return E_REFUSED;
+		if (o->is_done)
+			return OK;
+	}
+	if (i == OPTION_END)
+		return OK;
+	log_error("%s", why);
+	return E_REFUSED;
+}
+
+static enum status
+read_all(struct options *o, int argc, char **argv, const char config[PATH_MAX])
+{
+	enum status files, variables;
+
+	options_set_defaults(o);
+	memcpy(o->config, config, PATH_MAX);
+	files = options_read_files(o);
+	variables = options_read_variables(o);
+	if (files != OK || variables != OK)
+		return E_REFUSED;
+	return read_command_line(o, argc, argv, false);
+}
+
+/*
+ * The command line is read twice: it says which file to read, and what stands
+ * on it counts more than the file. Mistakes are told the first time.
+ */
+enum status
+options_parse(struct options *o, int argc, char **argv)
+{
+	char config[PATH_MAX] = "";
+
+	options_set_defaults(o);
+	if (read_command_line(o, argc, argv, true) != OK)
+		return E_REFUSED;
+	if (o->is_done)
+		return OK;
+	if (o->config[0] == '\0' && options_config_variable(config) != OK)
+		return E_REFUSED;
+	if (o->config[0] != '\0')
+		memcpy(config, o->config, sizeof(config));
+	if (read_all(o, argc, argv, config) != OK)
+		return E_REFUSED;
+	if (settle_port(&o->control, 5342, o->dynamic_ports) != OK ||
+	    settle_port(&o->data, 5343, o->dynamic_ports) != OK ||
+	    settle_port(&o->live, 5344, o->dynamic_ports) != OK ||
+	    settle_port(&o->http, 5340, o->dynamic_ports) != OK ||
+	    options_compare_ages(o) != OK)
+		return E_REFUSED;
+	return environment_apply(o);
+}

@@ -54,11 +54,6 @@ extern const struct option_row option_rows[N_OPTIONS];
 
 /* How many descriptors the process may have. */
 unsigned options_descriptor_limit(void);
-/* What holds when nobody says anything. */
-void options_set_defaults(struct options *o);
-/* ARG from WHERE. E_REFUSED: a message is on stderr. */
-enum status options_set(struct options *o, enum option_id id, const char *arg,
-    const struct origin *where) MUST_CHECK;
 void options_show(
     const struct options *o, enum option_id id, char out[OPTION_TEXT_MAX]);
 
@@ -88,14 +83,5 @@ enum status options_parse_url(
     struct listen_url *u, const char *arg, const char **why) MUST_CHECK;
 
 void options_usage(void); /* --help */
-
-/* The row of a long name; N_OPTIONS: none. */
-enum option_id options_find(const char *name);
-/* The files, in their order; all mistakes in them are logged. */
-enum status options_read_files(struct options *o) MUST_CHECK;
-/* TRACEPULSE_CONFIG, the file of --config, if there is such a variable. */
-enum status options_config_variable(char out[PATH_MAX]) MUST_CHECK;
-/* All other variables TRACEPULSE_*. */
-enum status options_read_variables(struct options *o) MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "relayd/process/environment.h"
-#include "relayd/process/notify.h"
+#include "relayd/process/systemd.h"
 #include "relayd/process/options_internal.h"
 
 void
@@ -33,7 +33,7 @@ reload_tell(struct reload *r, reload_fn *fn, void *arg)
 static void
 tell_systemd(const char *state)
 {
-	if (notify_send(secure_getenv("NOTIFY_SOCKET"), state) != OK)
+	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) != OK)
 		log_debug("the service manager was not told");
 }
 

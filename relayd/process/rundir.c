@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -194,4 +196,125 @@ rundir_create(const char *run_dir, gid_t group)
 		return E_IO;
 	remove_stale(path);
 	return OK;
+}
+
+/* Creates TMP with VALUE; *ST gets its inode and device. */
+static enum status
+write_new(const char *tmp, uint64_t value, struct stat *st)
+{
+	char text[24];
+	int n = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
+	int fd;
+	bool is_written;
+
+	/* Remove what a crash has left, or a file that others put there so that
+	 * we write into it. */
+	(void)unlink(tmp);
+	fd = open(
+	    tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return E_IO;
+	is_written = write(fd, text, (size_t)n) == n && fstat(fd, st) == 0;
+	return close(fd) == 0 && is_written ? OK : E_IO;
+}
+
+enum status
+runfile_write(struct runfile *f, const char *path, uint64_t value)
+{
+	char tmp[PATH_MAX];
+	struct stat st;
+
+	*f = (struct runfile){ 0 };
+	if (snprintf(tmp, sizeof(tmp), "%s.tmp", path) >= (int)sizeof(tmp)) {
+		log_error("%s: the path is too long", path);
+		return E_LIMIT;
+	}
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		log_error("%s: exists and is not a regular file", path);
+		return E_EXISTS;
+	}
+	if (write_new(tmp, value, &st) != OK || rename(tmp, path) != 0) {
+		log_errno(LOG_ERROR, "Failed to write %s", path);
+		(void)unlink(tmp);
+		return E_IO;
+	}
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	return OK;
+}
+
+void
+runfile_remove(struct runfile *f)
+{
+	struct stat st;
+
+	if (f->path[0] != '\0' && lstat(f->path, &st) == 0 &&
+	    st.st_dev == f->dev && st.st_ino == f->ino)
+		(void)unlink(f->path);
+	f->path[0] = '\0';
+}
+
+static uint64_t
+read_number(int fd)
+{
+	char text[24] = "";
+	uint64_t n;
+
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return 0;
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 0, UINT64_MAX, &n) == OK ? n : 0;
+}
+
+uint64_t
+open_sessions_take(struct open_sessions *s, const char *run_dir)
+{
+	s->fd = -1;
+	if (snprintf(s->path, sizeof(s->path), "%s/relayd/sessions", run_dir) >=
+	    (int)sizeof(s->path))
+		return 0;
+	s->fd = open(s->path,
+	    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (s->fd < 0) {
+		log_errno(LOG_WARN, "%s", s->path);
+		return 0;
+	}
+	if (flock(s->fd, LOCK_EX | LOCK_NB) != 0) {
+		close(s->fd);
+		s->fd = -1;
+		return 0;
+	}
+	s->written = read_number(s->fd);
+	return s->written;
+}
+
+void
+open_sessions_set(struct open_sessions *s, uint64_t n)
+{
+	char text[24];
+	int len;
+
+	if (s->fd < 0 || n == s->written)
+		return;
+	len = snprintf(text, sizeof(text), "%" PRIu64 "\n", n);
+	/* A number that is not true for a moment does no harm. */
+	if (ftruncate(s->fd, 0) == 0 &&
+	    pwrite(s->fd, text, (size_t)len, 0) == len)
+		s->written = n;
+	else
+		log_peer_errno(LOG_WARN, "%s", s->path);
+}
+
+void
+open_sessions_end(struct open_sessions *s, uint64_t n)
+{
+	if (s->fd < 0)
+		return;
+	if (n == 0)
+		(void)unlink(s->path);
+	else
+		open_sessions_set(s, n);
+	close(s->fd);
+	s->fd = -1;
 }

@@ -18,6 +18,10 @@ enum sandbox_part {
 	SANDBOX_STRICT = 4,
 };
 
+/* Below this version of the interface, no file may be renamed into another
+ * directory, which rotations do. */
+#define LANDLOCK_ABI_MIN 2
+
 #define SANDBOX_REMOVES_MAX 5
 
 struct sandbox {

@@ -16,9 +16,8 @@
 #include <unistd.h>
 
 #include "relayd/process/machine.h"
-#include "relayd/process/notify.h"
+#include "relayd/process/systemd.h"
 #include "relayd/process/rundir.h"
-#include "relayd/process/runfile.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
@@ -368,7 +367,7 @@ START_TEST(a_notification_arrives_at_a_path)
 
 	scratch_open();
 	fd = scratch_notify_socket();
-	ck_assert_int_eq(notify_send(scratch_path("n"), "READY=1"), OK);
+	ck_assert_int_eq(systemd_notify(scratch_path("n"), "READY=1"), OK);
 	ck_assert_str_eq(scratch_receive(fd), "READY=1");
 	close(fd);
 	scratch_close();
@@ -391,7 +390,7 @@ START_TEST(a_notification_arrives_at_an_abstract_name)
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 			    (size_t)n)),
 	    0);
-	ck_assert_int_eq(notify_send(name, "STOPPING=1\n"), OK);
+	ck_assert_int_eq(systemd_notify(name, "STOPPING=1\n"), OK);
 	ck_assert_str_eq(scratch_receive(fd), "STOPPING=1\n");
 	close(fd);
 }
@@ -416,8 +415,8 @@ static const struct {
 
 START_TEST(other_addresses_are_survived)
 {
-	ck_assert_int_eq(
-	    notify_send(addresses[_i].address, "READY=1"), addresses[_i].want);
+	ck_assert_int_eq(systemd_notify(addresses[_i].address, "READY=1"),
+	    addresses[_i].want);
 }
 END_TEST
 

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #include "common/compiler.h"
-#include "relayd/process/landlock.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "relayd/process/activation.h"
+#include "relayd/process/systemd.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -19,6 +23,22 @@
 #define FIRST_FD 3
 /* There are four ports; more are somebody's mistake. */
 #define SOCKETS_MAX 64
+
+#include "common/compiler.h"
+#include "common/status.h"
+
+struct options;
+
+/*
+ * Gives each socket to the URL of its port in O, which owns it from then on,
+ * and is not bound again. Without such sockets, or when they are another
+ * process's or the program is set-uid, nothing is done. They are not inherited
+ * by other programs, and their variables are removed from the environment.
+ * E_REFUSED, with a message: a socket without a name, with one that no port
+ * has, or that two have; a socket that does not listen for TCP connections.
+ * Main thread, before any fork, as the variables name our process.
+ */
+enum status systemd_take_sockets(struct options *o) MUST_CHECK;
 
 static struct listen_url *
 url_of(struct options *o, const char *name)
@@ -139,7 +159,7 @@ is_for_us(const char *pid)
 }
 
 enum status
-activation_take(struct options *o)
+systemd_take_sockets(struct options *o)
 {
 	const char *count = getenv("LISTEN_FDS");
 	const char *names = getenv("LISTEN_FDNAMES");
@@ -160,4 +180,56 @@ activation_take(struct options *o)
 	(void)unsetenv("LISTEN_FDS");
 	(void)unsetenv("LISTEN_FDNAMES");
 	return st;
+}
+
+/* The length of *ADDR, or 0 when NAME is no address. */
+static socklen_t
+make_address(struct sockaddr_un *addr, const char *name)
+{
+	size_t n = strlen(name);
+
+	if ((name[0] != '/' && name[0] != '@') || n < 2 ||
+	    n >= sizeof(addr->sun_path))
+		return 0;
+	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(addr->sun_path, name, n);
+	if (name[0] == '@')
+		addr->sun_path[0] = '\0';
+	/* An abstract name has no NUL at its end: a NUL would be part of the
+	 * name. */
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n +
+			   (name[0] == '/'));
+}
+
+enum status
+systemd_notify(const char *address, const char *state)
+{
+	const struct timeval patience = { .tv_sec = 1 };
+	struct sockaddr_un addr;
+	socklen_t len;
+	ssize_t n;
+	int fd;
+
+	if (address == NULL || *address == '\0')
+		return OK;
+	len = make_address(&addr, address);
+	if (len == 0) {
+		log_warn("NOTIFY_SOCKET=%s: not an address", address);
+		return E_MALFORMED;
+	}
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		log_errno(LOG_WARN, "NOTIFY_SOCKET: socket");
+		return E_IO;
+	}
+	(void)setsockopt(
+	    fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	do
+		n = sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+		    (const struct sockaddr *)&addr, len);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		log_errno(LOG_WARN, "NOTIFY_SOCKET=%s", address);
+	close(fd);
+	return n < 0 ? E_IO : OK;
 }
