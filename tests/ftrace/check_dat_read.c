@@ -31,7 +31,7 @@ static const struct {
 START_TEST(every_event_of_a_recording_is_converted)
 {
 	struct bytes b = vector_part(vectors[_i].name, "result");
-	struct ctf_counts c;
+	struct kernel_counts c;
 
 	ck_assert_int_eq(whole_convert(b.p, b.n, &c), OK);
 	ck_assert_uint_eq(c.events, vectors[_i].events);
@@ -100,7 +100,7 @@ START_TEST(the_metadata_of_v1_is_read)
 END_TEST
 
 static enum status
-count_packet(void *arg, const struct ctf_packet *p)
+count_packet(void *arg, const struct kernel_packet *p)
 {
 	*(unsigned *)arg += p->n_events > 0;
 	return OK;
@@ -111,35 +111,35 @@ START_TEST(the_time_of_an_event_that_is_left_out_is_known)
 {
 	struct bytes b = vector_metadata("v6-tcp");
 	struct bytes pages = vector_part("v6-tcp", "cpu0");
-	const struct ctf_settings settings = { .buffer = "",
+	const struct kernel_settings settings = { .buffer = "",
 		.offset_from = "none" };
 	unsigned packets = 0;
 	char why[DAT_WHY_MAX];
-	struct ctf_stream *s;
-	struct ctf_trace *t;
+	struct kernel_stream *s;
+	struct kernel_trace *t;
 	struct page p;
 	struct dat *d;
 
 	ck_assert_int_eq(dat_read(&d, b.p, b.n, why), OK);
-	ck_assert_int_eq(ctf_trace_create(&t, d, &settings, why), OK);
+	ck_assert_int_eq(kernel_trace_create(&t, d, &settings, why), OK);
 	ck_assert_int_eq(
-	    ctf_stream_create(&s, &(struct ctf_stream_config){ .trace = t,
-				      .page_size = d->page.size,
-				      .packet = count_packet,
-				      .arg = &packets }),
+	    kernel_stream_create(&s, &(struct kernel_stream_config){ .trace = t,
+					 .page_size = d->page.size,
+					 .packet = count_packet,
+					 .arg = &packets }),
 	    OK);
 	ck_assert_int_eq(page_open(&p, &d->page, pages.p), OK);
-	ck_assert_uint_eq(ctf_stream_came(s), 0);
-	ctf_stream_promise(s, t->time_max);
-	ck_assert_uint_eq(ctf_stream_came(s), 0);
-	ck_assert_int_eq(ctf_stream_page(s, pages.p), OK);
-	ck_assert_int_eq(ctf_stream_flush(s), OK);
-	ck_assert_uint_eq(ctf_stream_came(s), page_last_time(&p));
-	ck_assert_uint_eq(ctf_stream_time(s), t->time_max);
-	ck_assert_uint_gt(ctf_stream_counts(s)->late, 0);
+	ck_assert_uint_eq(kernel_stream_came(s), 0);
+	kernel_stream_promise(s, t->time_max);
+	ck_assert_uint_eq(kernel_stream_came(s), 0);
+	ck_assert_int_eq(kernel_stream_page(s, pages.p), OK);
+	ck_assert_int_eq(kernel_stream_flush(s), OK);
+	ck_assert_uint_eq(kernel_stream_came(s), page_last_time(&p));
+	ck_assert_uint_eq(kernel_stream_time(s), t->time_max);
+	ck_assert_uint_gt(kernel_stream_counts(s)->late, 0);
 	ck_assert_uint_eq(packets, 0);
-	ctf_stream_destroy(s);
-	ctf_trace_destroy(t);
+	kernel_stream_destroy(s);
+	kernel_trace_destroy(t);
 	dat_free(d);
 	free(pages.p);
 	free(b.p);
@@ -164,7 +164,7 @@ START_TEST(made_files_have_the_same_events)
 {
 	const unsigned times = strncmp(corpus[_i], "v6", 2) == 0 ? 1 : 2;
 	struct bytes b = corpus_file(_i);
-	struct ctf_counts c;
+	struct kernel_counts c;
 
 	ck_assert_int_eq(whole_convert(b.p, b.n, &c), OK);
 	/* Of two CPUs; the second buffer has the first CPU only. */
@@ -180,7 +180,7 @@ START_TEST(a_file_that_ends_early_is_refused_or_read)
 {
 	struct bytes all = corpus_file(_i);
 	char why[DAT_WHY_MAX];
-	struct ctf_counts c;
+	struct kernel_counts c;
 	struct dat *d;
 
 	for (size_t n = 0; n < all.n; n++) {
@@ -201,7 +201,7 @@ START_TEST(any_byte_may_be_anything)
 {
 	static const uint8_t changes[] = { 0x01, 0xff };
 	struct bytes b = corpus_file(_i);
-	struct ctf_counts c;
+	struct kernel_counts c;
 
 	for (size_t i = 0; i < b.n; i++) {
 		const uint8_t was = b.p[i];

@@ -9,19 +9,19 @@
 #include "tools/ftrace/dat_pages.h"
 
 struct whole {
-	struct ctf_stream *stream;
+	struct kernel_stream *stream;
 	uint64_t events, end, discarded, seq;
 };
 
 static enum status
-take_packet(void *arg, const struct ctf_packet *p)
+take_packet(void *arg, const struct kernel_packet *p)
 {
 	struct whole *w = arg;
 
 	assert(p->n_events > 0 && p->seq == w->seq++);
 	assert(p->begin <= p->end && p->begin >= w->end);
 	assert(p->discarded >= w->discarded);
-	assert(p->size >= CTF_PACKET_HEADER_LEN + CTF_EVENT_HEADER_LEN);
+	assert(p->size >= KERNEL_PACKET_HEADER_LEN + KERNEL_EVENT_HEADER_LEN);
 	/* The bytes that are told are there: sanitizers look at them. */
 	for (uint32_t i = 0, x = 0; i < p->size; i++) {
 		x += p->data[i];
@@ -38,56 +38,57 @@ take_page(void *arg, const uint8_t *page)
 {
 	struct whole *w = arg;
 
-	return ctf_stream_page(w->stream, page);
+	return kernel_stream_page(w->stream, page);
 }
 
 static void
-convert_cpu(const struct ctf_trace *t, const struct dat_buffer *b,
+convert_cpu(const struct kernel_trace *t, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *p, size_t n,
-    struct ctf_counts *sum)
+    struct kernel_counts *sum)
 {
 	struct whole w = { 0 };
-	const struct ctf_stream_config config = { .trace = t,
+	const struct kernel_stream_config config = { .trace = t,
 		.cpu = cpu->cpu,
 		.page_size = b->page_size,
 		.packet = take_packet,
 		.arg = &w };
-	const struct ctf_counts *c;
+	const struct kernel_counts *c;
 
-	assert(ctf_stream_create(&w.stream, &config) == OK);
+	assert(kernel_stream_create(&w.stream, &config) == OK);
 	if (convert_pages(t->dat, b, cpu, p, n, take_page, &w) != OK)
 		sum->malformed++;
-	assert(ctf_stream_flush(w.stream) == OK);
-	c = ctf_stream_counts(w.stream);
+	assert(kernel_stream_flush(w.stream) == OK);
+	c = kernel_stream_counts(w.stream);
 	assert(c->events == w.events && c->packets == w.seq);
 	assert(w.discarded <= c->lost + c->unknown + c->malformed + c->late);
-	ctf_counts_add(sum, c);
-	ctf_stream_destroy(w.stream);
+	kernel_counts_add(sum, c);
+	kernel_stream_destroy(w.stream);
 }
 
 enum status
-whole_convert(const uint8_t *p, size_t n, struct ctf_counts *counts)
+whole_convert(const uint8_t *p, size_t n, struct kernel_counts *counts)
 {
-	const struct ctf_settings settings = { .buffer = "",
+	const struct kernel_settings settings = { .buffer = "",
 		.offset_from = "none",
-		.names = n % 2 == 0 ? CTF_NAMES_SYSTEM : CTF_NAMES_LTTNG };
+		.names = n % 2 == 0 ? KERNEL_NAMES_SYSTEM
+				    : KERNEL_NAMES_LTTNG };
 	char why[DAT_WHY_MAX];
-	struct ctf_trace *t;
+	struct kernel_trace *t;
 	struct dat *d;
 	enum status st = dat_read(&d, p, n, why);
 
-	*counts = (struct ctf_counts){ 0 };
+	*counts = (struct kernel_counts){ 0 };
 	if (st != OK) {
 		assert(why[0] != '\0' && d == NULL);
 		return st;
 	}
-	st = ctf_trace_create(&t, d, &settings, why);
+	st = kernel_trace_create(&t, d, &settings, why);
 	for (unsigned i = 0; st == OK && i < d->n_buffers; i++)
 		for (unsigned k = 0; k < d->buffers[i].n_cpus; k++)
 			convert_cpu(t, &d->buffers[i], &d->buffers[i].cpus[k],
 			    p, n, counts);
 	if (st == OK)
-		ctf_trace_destroy(t);
+		kernel_trace_destroy(t);
 	dat_free(d);
 	return st;
 }

@@ -7,11 +7,12 @@
 #include <stdint.h>
 
 #include "common/status.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 
-/* What dat_read() says, or ctf_trace_create(). Aborts on a packet that breaks a
- * promise: sizes, an order of time, counts. *COUNTS is the sum of all. */
+/* What dat_read() says, or kernel_trace_create(). Aborts on a packet that
+ * breaks a promise: sizes, an order of time, counts. *COUNTS is the sum of all.
+ */
 enum status whole_convert(
-    const uint8_t *p, size_t n, struct ctf_counts *counts);
+    const uint8_t *p, size_t n, struct kernel_counts *counts);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A trace.dat, any bytes of it: it is read, and its pages become packets of
- * CTF, each of which keeps the promises of ctf_packet.h.
+ * CTF, each of which keeps the promises of kernel_packet.h.
  */
 #include "tests/ftrace/whole.h"
 #include "tests/fuzz/fuzz.h"
@@ -9,7 +9,7 @@
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct ctf_counts counts;
+	struct kernel_counts counts;
 
 	(void)!whole_convert(p, n, &counts);
 	return 0;

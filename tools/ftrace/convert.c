@@ -14,7 +14,7 @@
 
 #include "tools/client/mapped.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/dat_pages.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
@@ -25,7 +25,7 @@ struct convert_options {
 	const char *directory, *relay; /* one of them is NULL */
 	struct url url;		       /* RELAY, parsed */
 	char session[SESSION_SIZE];
-	enum ctf_names names;
+	enum kernel_names names;
 	bool has_offset, is_quiet;
 	int64_t offset_ns;
 };
@@ -41,8 +41,8 @@ take_offset(const struct option_row *r, void *to, const char *arg)
 	o->offset_ns = strtoll(arg, &end, 10);
 	o->has_offset = true;
 	return errno == 0 && end != arg && *end == '\0' &&
-		       o->offset_ns <= CTF_OFFSET_MAX &&
-		       o->offset_ns >= -CTF_OFFSET_MAX
+		       o->offset_ns <= KERNEL_OFFSET_MAX &&
+		       o->offset_ns >= -KERNEL_OFFSET_MAX
 		   ? OK
 		   : E_MALFORMED;
 }
@@ -117,7 +117,7 @@ struct convert {
 	struct mapped file;
 	struct dat *dat;
 	struct convert_sink *sink;
-	struct ctf_counts counts;
+	struct kernel_counts counts;
 	unsigned n_buffers; /* with pages */
 	unsigned n_cpus;    /* with pages, in all buffers */
 };
@@ -141,7 +141,7 @@ complain(const char *about, const char *what)
 }
 
 static enum status
-take_packet(void *arg, const struct ctf_packet *p)
+take_packet(void *arg, const struct kernel_packet *p)
 {
 	struct convert_sink *sink = arg;
 
@@ -151,7 +151,7 @@ take_packet(void *arg, const struct ctf_packet *p)
 static enum status
 take_page(void *arg, const uint8_t *page)
 {
-	return ctf_stream_page(arg, page);
+	return kernel_stream_page(arg, page);
 }
 
 /* Broken compressed pages cost the rest of the CPU's pages. */
@@ -169,37 +169,37 @@ check_pages(struct convert *c, unsigned cpu, enum status st)
 }
 
 static enum status
-convert_cpu(struct convert *c, const struct ctf_trace *trace,
+convert_cpu(struct convert *c, const struct kernel_trace *trace,
     const struct dat_buffer *b, const struct dat_pages *cpu)
 {
-	const struct ctf_stream_config config = {
+	const struct kernel_stream_config config = {
 		.trace = trace,
 		.cpu = cpu->cpu,
 		.page_size = b->page_size,
 		.packet = take_packet,
 		.arg = c->sink,
 	};
-	struct ctf_stream *s;
-	enum status st = ctf_stream_create(&s, &config);
+	struct kernel_stream *s;
+	enum status st = kernel_stream_create(&s, &config);
 
 	if (st != OK)
 		return complain(c->options->file, status_text(st));
 	st = convert_pages(c->dat, b, cpu, c->file.p, c->file.n, take_page, s);
-	if (c->sink->error[0] == '\0' && ctf_stream_flush(s) == OK &&
+	if (c->sink->error[0] == '\0' && kernel_stream_flush(s) == OK &&
 	    c->sink->ops->end_stream(c->sink) != OK && st == OK)
 		st = E_IO;
 	st = check_pages(c, cpu->cpu, st);
-	ctf_counts_add(&c->counts, ctf_stream_counts(s));
-	ctf_stream_destroy(s);
+	kernel_counts_add(&c->counts, kernel_stream_counts(s));
+	kernel_stream_destroy(s);
 	return st;
 }
 
 static void
-set_offset(const struct convert *c, struct ctf_settings *s)
+set_offset(const struct convert *c, struct kernel_settings *s)
 {
 	const struct convert_options *o = c->options;
 
-	ctf_settings_offset(s, c->dat);
+	kernel_settings_offset(s, c->dat);
 	if (!o->has_offset)
 		return;
 	s->has_offset = true;
@@ -220,16 +220,16 @@ folder_name(char out[DAT_NAME_MAX], const struct dat_buffer *b)
 static enum status
 convert_buffer(struct convert *c, const struct dat_buffer *b)
 {
-	struct ctf_settings settings = { .names = c->options->names,
+	struct kernel_settings settings = { .names = c->options->names,
 		.buffer = b->name,
 		.some_time = convert_pages_first_time(
 		    c->dat, b, &b->cpus[0], c->file.p, c->file.n) };
 	char why[DAT_WHY_MAX], folder[DAT_NAME_MAX];
-	struct ctf_trace *trace;
+	struct kernel_trace *trace;
 	enum status st;
 
 	set_offset(c, &settings);
-	st = ctf_trace_create(&trace, c->dat, &settings, why);
+	st = kernel_trace_create(&trace, c->dat, &settings, why);
 	if (st != OK)
 		return complain(c->options->file, why);
 	folder_name(folder, b);
@@ -238,7 +238,7 @@ convert_buffer(struct convert *c, const struct dat_buffer *b)
 		st = complain(c->options->file, c->sink->error);
 	for (unsigned i = 0; i < b->n_cpus && st == OK; i++)
 		st = convert_cpu(c, trace, b, &b->cpus[i]);
-	ctf_trace_destroy(trace);
+	kernel_trace_destroy(trace);
 	return st;
 }
 
@@ -275,7 +275,7 @@ open_sink(struct convert *c)
 		    o->directory, c->n_buffers == 1, why);
 		return c->sink == NULL ? complain(o->file, why) : OK;
 	}
-	ctf_client_host(host, c->dat->hostname);
+	kernel_client_host(host, c->dat->hostname);
 	c->sink = convert_relay_create(
 	    &(struct convert_relay_config){ &o->url, o->session, host }, why);
 	return c->sink == NULL ? complain(o->relay, why) : OK;
@@ -284,7 +284,7 @@ open_sink(struct convert *c)
 static void
 report(const struct convert *c)
 {
-	const struct ctf_counts *n = &c->counts;
+	const struct kernel_counts *n = &c->counts;
 
 	if (!c->options->is_quiet)
 		printf("%" PRIu64 " events of %u CPUs in %" PRIu64

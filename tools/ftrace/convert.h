@@ -11,7 +11,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 
 #define CONVERT_ERROR_MAX 640
 
@@ -20,10 +20,10 @@ struct convert_sink;
 struct convert_ops {
 	/* Begins the ring buffer NAME; borrowed. */
 	enum status (*begin)(struct convert_sink *sink, const char *name,
-	    const struct ctf_trace *trace);
+	    const struct kernel_trace *trace);
 	/* Adds a packet of the current CPU. */
 	enum status (*packet)(
-	    struct convert_sink *sink, const struct ctf_packet *p);
+	    struct convert_sink *sink, const struct kernel_packet *p);
 	/* Ends the current CPU. */
 	enum status (*end_stream)(struct convert_sink *sink);
 	/* Delivers what is left. */

@@ -17,7 +17,7 @@
 #include "tools/client/client.h"
 #include "tools/client/trace_dir.h"
 #include "tools/ftrace/convert.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 
 #define NAME_ROOM 64
 #define INDEX_MINOR 1
@@ -91,8 +91,8 @@ write_file(
 }
 
 static enum status
-dir_begin(
-    struct convert_sink *sink, const char *name, const struct ctf_trace *trace)
+dir_begin(struct convert_sink *sink, const char *name,
+    const struct kernel_trace *trace)
 {
 	struct convert_dir *d = dir_of(sink);
 
@@ -126,7 +126,7 @@ dir_begin_stream(struct convert_dir *d, unsigned cpu)
 }
 
 static void
-add_record(struct convert_dir *d, const struct ctf_packet *p)
+add_record(struct convert_dir *d, const struct kernel_packet *p)
 {
 	const struct index_record record = {
 		.offset = d->at,
@@ -135,7 +135,7 @@ add_record(struct convert_dir *d, const struct ctf_packet *p)
 		.timestamp_begin = p->begin,
 		.timestamp_end = p->end,
 		.events_discarded = p->discarded,
-		.ctf_stream = CTF_STREAM_CLASS,
+		.ctf_stream = KERNEL_STREAM_CLASS,
 		.ctf_instance = p->cpu,
 		.packet_seq_num = p->seq,
 	};
@@ -148,7 +148,7 @@ add_record(struct convert_dir *d, const struct ctf_packet *p)
 }
 
 static enum status
-dir_packet(struct convert_sink *sink, const struct ctf_packet *p)
+dir_packet(struct convert_sink *sink, const struct kernel_packet *p)
 {
 	struct convert_dir *d = dir_of(sink);
 	enum status st = OK;
@@ -243,7 +243,7 @@ struct convert_relay {
 	struct convert_sink sink; /* first */
 	struct client *client;
 	char folder[DAT_NAME_MAX];
-	const struct ctf_trace *trace;
+	const struct kernel_trace *trace;
 	unsigned stream; /* of the current CPU */
 	bool has_stream;
 };
@@ -266,8 +266,8 @@ relay_check(struct convert_relay *r, enum status st)
 }
 
 static enum status
-relay_begin(
-    struct convert_sink *sink, const char *name, const struct ctf_trace *trace)
+relay_begin(struct convert_sink *sink, const char *name,
+    const struct kernel_trace *trace)
 {
 	struct convert_relay *r = relay_of(sink);
 	unsigned metadata;
@@ -297,7 +297,7 @@ relay_begin_stream(struct convert_relay *r, unsigned cpu)
 }
 
 static enum status
-relay_packet(struct convert_sink *sink, const struct ctf_packet *p)
+relay_packet(struct convert_sink *sink, const struct kernel_packet *p)
 {
 	struct convert_relay *r = relay_of(sink);
 	enum status st = r->has_stream ? OK : relay_begin_stream(r, p->cpu);
@@ -305,7 +305,7 @@ relay_packet(struct convert_sink *sink, const struct ctf_packet *p)
 
 	if (st != OK)
 		return st;
-	st = ctf_client_packet(&packet, p);
+	st = kernel_client_packet(&packet, p);
 	if (st != OK)
 		return relay_check(r, st);
 	st = client_packet(r->client, r->stream, &packet);

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/live_session.h"
 #include "tools/ftrace/live_time.h"
 #include "tools/ftrace/page.h"
@@ -22,8 +22,8 @@
 
 struct live_cpu {
 	struct live *live;
-	struct ctf_stream *ctf; /* NULL: no page has come */
-	unsigned stream;	/* of the session */
+	struct kernel_stream *ctf; /* NULL: no page has come */
+	unsigned stream;	   /* of the session */
 };
 
 struct live {
@@ -33,8 +33,8 @@ struct live {
 	struct live_cpu *cpus;
 	uint8_t *room; /* shared by all streams: each is flushed at once */
 	struct dat *dat;
-	struct ctf_settings settings;
-	struct ctf_trace *trace;
+	struct kernel_settings settings;
+	struct kernel_trace *trace;
 	struct live_session *session;
 	struct event *timer;
 	struct live_clock clock;
@@ -47,25 +47,26 @@ struct live {
 	uint64_t
 	    left; /* events that the relay had not acknowledged at the end */
 	uint64_t gone; /* events lost since the relay failed */
-	struct ctf_counts told;
+	struct kernel_counts told;
 	uint64_t told_ns;
 	bool is_end_told;
 };
 
-static struct ctf_counts
+static struct kernel_counts
 count_all(const struct live *l)
 {
-	struct ctf_counts sum = { 0 };
+	struct kernel_counts sum = { 0 };
 
 	for (uint32_t i = 0; i < l->n_cpus; i++)
 		if (l->cpus[i].ctf != NULL)
-			ctf_counts_add(&sum, ctf_stream_counts(l->cpus[i].ctf));
+			kernel_counts_add(
+			    &sum, kernel_stream_counts(l->cpus[i].ctf));
 	sum.dropped += l->left;
 	return sum;
 }
 
 static uint64_t
-missing(const struct ctf_counts *c)
+missing(const struct kernel_counts *c)
 {
 	return c->lost + c->unknown + c->malformed + c->late + c->dropped;
 }
@@ -74,7 +75,7 @@ missing(const struct ctf_counts *c)
 static void
 tell_missing(struct live *l, uint64_t now)
 {
-	const struct ctf_counts c = count_all(l);
+	const struct kernel_counts c = count_all(l);
 
 	if (missing(&c) == missing(&l->told) ||
 	    (!l->has_ended && l->told_ns != 0 && now - l->told_ns < LATE_NS))
@@ -91,14 +92,14 @@ tell_missing(struct live *l, uint64_t now)
 }
 
 static enum status
-queue_packet(void *arg, const struct ctf_packet *p)
+queue_packet(void *arg, const struct kernel_packet *p)
 {
 	struct live_cpu *c = arg;
 	struct live *l = c->live;
 
 	if (live_session_packet(l->session, c->stream, p))
 		return OK;
-	ctf_stream_drop(c->ctf, p);
+	kernel_stream_drop(c->ctf, p);
 	if (live_session_has_failed(l->session))
 		l->gone += p->n_events;
 	return OK;
@@ -112,10 +113,10 @@ seen(const struct live *l)
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < l->n_cpus; i++) {
-		const struct ctf_stream *s = l->cpus[i].ctf;
+		const struct kernel_stream *s = l->cpus[i].ctf;
 
 		if (s != NULL)
-			least = clock_earlier(least, ctf_stream_time(s));
+			least = clock_earlier(least, kernel_stream_time(s));
 	}
 	return least == UINT64_MAX ? 0 : least;
 }
@@ -124,7 +125,7 @@ static bool
 open_cpu(struct live *l, uint32_t cpu)
 {
 	struct live_cpu *c = &l->cpus[cpu];
-	const struct ctf_stream_config config = { .trace = l->trace,
+	const struct kernel_stream_config config = { .trace = l->trace,
 		.cpu = cpu,
 		.page_size = l->page_size,
 		.room = l->room,
@@ -133,9 +134,9 @@ open_cpu(struct live *l, uint32_t cpu)
 	const uint64_t from = l->has_begun ? seen(l) : 0;
 
 	if (live_session_add_stream(l->session, cpu, &c->stream) != OK ||
-	    ctf_stream_create(&c->ctf, &config) != OK)
+	    kernel_stream_create(&c->ctf, &config) != OK)
 		return false;
-	ctf_stream_promise(c->ctf, from);
+	kernel_stream_promise(c->ctf, from);
 	return true;
 }
 
@@ -144,7 +145,7 @@ open_cpu(struct live *l, uint32_t cpu)
 static void
 note_arrival(struct live *l, uint64_t time)
 {
-	const uint64_t ns = ctf_time_ns(l->trace, time);
+	const uint64_t ns = kernel_time_ns(l->trace, time);
 	const int64_t ahead = (int64_t)(clock_wall_ns() - ns);
 
 	live_clock_page(&l->clock, clock_now_ns(), ns);
@@ -171,7 +172,7 @@ note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 	is_partial = p.end - p.bytes < (layout.size - layout.data_at) / 2;
 	if (!page_next(&p, &e))
 		return;
-	begin = ctf_time_ns(l->trace, e.time);
+	begin = kernel_time_ns(l->trace, e.time);
 	live_hold_page(&l->hold, now, ns > begin ? ns - begin : 0, is_partial);
 }
 
@@ -179,14 +180,14 @@ note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 static void
 begin_live(struct live *l)
 {
-	struct ctf_settings *s = &l->settings;
+	struct kernel_settings *s = &l->settings;
 	enum status st = OK;
 
 	if (!s->has_offset && l->has_arrival) {
 		s->has_offset = true;
 		s->offset_ns = l->arrival_ns;
 		s->offset_from = "arrival";
-		st = ctf_metadata_again(l->trace, s);
+		st = kernel_metadata_again(l->trace, s);
 	}
 	if (st != OK)
 		log_error("peer=%s: %s", l->peer, status_text(st));
@@ -215,12 +216,12 @@ live_pages(struct live *l, uint32_t cpu, const uint8_t *pages, size_t size)
 	}
 	for (; size >= l->page_size; size -= l->page_size) {
 		note_age(l, now, pages);
-		(void)!ctf_stream_page(c->ctf, pages);
+		(void)!kernel_stream_page(c->ctf, pages);
 		pages += l->page_size;
 	}
-	(void)!ctf_stream_flush(c->ctf);
-	if (ctf_stream_came(c->ctf) > 0)
-		note_arrival(l, ctf_stream_came(c->ctf));
+	(void)!kernel_stream_flush(c->ctf);
+	if (kernel_stream_came(c->ctf) > 0)
+		note_arrival(l, kernel_stream_came(c->ctf));
 	if (!l->has_pages)
 		set_timer(l, LIVE_BEGIN_MS);
 	l->has_pages = true;
@@ -237,7 +238,7 @@ send_beacons(struct live *l, uint64_t now)
 	if (l->trace->freq == 1 || !live_clock_now(&l->clock, now, &ns) ||
 	    ns <= hold)
 		return;
-	time = ctf_time_of_ns(l->trace, ns - hold);
+	time = kernel_time_of_ns(l->trace, ns - hold);
 	if (time > l->trace->time_max)
 		return;
 	for (uint32_t i = 0; i < l->n_cpus; i++) {
@@ -246,9 +247,9 @@ send_beacons(struct live *l, uint64_t now)
 		 * times. */
 		const uint64_t own = time > i ? time - i : 0;
 
-		if (c->ctf != NULL && own > ctf_stream_time(c->ctf) &&
+		if (c->ctf != NULL && own > kernel_stream_time(c->ctf) &&
 		    live_session_beacon(l->session, c->stream, own))
-			ctf_stream_promise(c->ctf, own);
+			kernel_stream_promise(c->ctf, own);
 	}
 }
 
@@ -284,7 +285,7 @@ static void
 tell_end(struct live *l)
 {
 	const struct live_session_taken taken = live_session_taken(l->session);
-	const struct ctf_counts c = count_all(l);
+	const struct kernel_counts c = count_all(l);
 
 	l->has_ended = l->is_end_told = true;
 	l->left = c.events - c.dropped - taken.events;
@@ -310,8 +311,8 @@ uint64_t
 live_memory(const struct live *l)
 {
 	return sizeof(*l) + l->n_cpus * sizeof(*l->cpus) +
-	       ctf_stream_room(l->page_size) + DAT_BY_ID_SIZE +
-	       ctf_trace_memory(l->trace) + live_session_memory(l->session);
+	       kernel_stream_room(l->page_size) + DAT_BY_ID_SIZE +
+	       kernel_trace_memory(l->trace) + live_session_memory(l->session);
 }
 
 void
@@ -325,8 +326,8 @@ live_destroy(struct live *l)
 		event_free(l->timer);
 	live_session_destroy(l->session);
 	for (uint32_t i = 0; l->cpus != NULL && i < l->n_cpus; i++)
-		ctf_stream_destroy(l->cpus[i].ctf);
-	ctf_trace_destroy(l->trace);
+		kernel_stream_destroy(l->cpus[i].ctf);
+	kernel_trace_destroy(l->trace);
 	dat_free(l->dat);
 	free(l->room);
 	free(l->cpus);
@@ -356,13 +357,13 @@ read_metadata(struct live *l, const struct live_about *about)
 
 	if (st == OK) {
 		name_host(l);
-		l->settings = (struct ctf_settings){
+		l->settings = (struct kernel_settings){
 			.names = l->config->names,
 			.buffer = "",
 			.some_time = clock_wall_ns(),
 		};
-		ctf_settings_offset(&l->settings, l->dat);
-		st = ctf_trace_create(&l->trace, l->dat, &l->settings, why);
+		kernel_settings_offset(&l->settings, l->dat);
+		st = kernel_trace_create(&l->trace, l->dat, &l->settings, why);
 		dat_forget_events(l->dat);
 	}
 	if (st != OK)
@@ -396,7 +397,7 @@ open_session(struct live *l, struct event_base *base)
 	else
 		(void)snprintf(name, sizeof(name), "ftrace-%s", port + 1);
 	if (l->dat->hostname[0] != '\0')
-		ctf_client_host(host, l->dat->hostname);
+		kernel_client_host(host, l->dat->hostname);
 	else
 		(void)snprintf(host, sizeof(host), "%.*s",
 		    (int)(port == NULL ? strlen(l->peer)
@@ -421,7 +422,7 @@ live_create(struct live **out, struct live_config *config,
 	l->page_size = about->page_size;
 	l->n_cpus = about->cpus;
 	l->cpus = calloc(about->cpus, sizeof(*l->cpus));
-	l->room = malloc(ctf_stream_room(l->page_size));
+	l->room = malloc(kernel_stream_room(l->page_size));
 	l->timer = evtimer_new(base, on_beacons_due, l);
 	st = l->cpus == NULL || l->room == NULL || l->timer == NULL
 		 ? E_NOMEM

@@ -18,7 +18,7 @@
 #include "common/option.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf_trace.h"
+#include "tools/ftrace/kernel_trace.h"
 #include "tools/ftrace/live_time.h"
 
 /* Wait this long for first pages of all CPUs: a later stream must not begin
@@ -40,7 +40,7 @@ struct live_config {
 	struct url_address addresses[URL_ADDRESSES]; /* of the relay's host */
 	unsigned n_addresses;
 	bool udp;
-	enum ctf_names names;
+	enum kernel_names names;
 	uint64_t hold_ns; /* or LIVE_HOLD_AUTO */
 	uint64_t queued;  /* bytes waiting for the relay, of all recorders */
 };

@@ -12,7 +12,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "tools/client/client.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 
 /* As LTTng has ust and kernel in a session's directory. */
 #define FOLDER "kernel"
@@ -430,7 +430,7 @@ live_session_memory(const struct live_session *s)
 
 bool
 live_session_packet(
-    struct live_session *s, unsigned number, const struct ctf_packet *p)
+    struct live_session *s, unsigned number, const struct kernel_packet *p)
 {
 	const uint64_t n = memory_of(p->size);
 	struct item *i;
@@ -439,7 +439,7 @@ live_session_packet(
 	    s->bytes + n > (LIVE_QUEUE_BYTES - *s->queued) / LIVE_QUEUE_PART)
 		return false;
 	i = malloc(sizeof(*i));
-	if (i == NULL || ctf_client_packet(&i->packet, p) != OK) {
+	if (i == NULL || kernel_client_packet(&i->packet, p) != OK) {
 		free(i);
 		return false;
 	}
@@ -458,7 +458,7 @@ live_session_beacon(struct live_session *s, unsigned number, uint64_t time)
 	    !list_empty(&s->queue))
 		return false;
 	return client_beacon(s->client, s->streams[number].number, time,
-		   CTF_STREAM_CLASS) == OK;
+		   KERNEL_STREAM_CLASS) == OK;
 }
 
 void

@@ -15,7 +15,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 
 struct event_base;
 struct live_session;
@@ -57,7 +57,7 @@ enum status live_session_add_stream(
 void live_session_metadata(struct live_session *s, struct buf *take_metadata);
 /* False: the queue is full; the packet is lost. */
 bool live_session_packet(
-    struct live_session *s, unsigned number, const struct ctf_packet *p);
+    struct live_session *s, unsigned number, const struct kernel_packet *p);
 /* Nothing older than TIME will come in that stream. False: it cannot be sent
  * now, and is not promised. */
 bool live_session_beacon(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "tools/ftrace/ctf_stream.h"
+#include "tools/ftrace/kernel_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "ctf/packet.h"
 #include "tools/ftrace/order.h"
 
-struct ctf_stream {
-	struct ctf_stream_config config;
+struct kernel_stream {
+	struct kernel_stream_config config;
 	struct page_layout layout;
-	struct ctf_counts counts;
+	struct kernel_counts counts;
 	uint64_t seq, discarded;
 	uint64_t last; /* no event may be older */
 	uint64_t came; /* time of the last event, even if it was left out */
@@ -27,17 +27,17 @@ struct ctf_stream {
 };
 
 size_t
-ctf_stream_room(uint32_t page_size)
+kernel_stream_room(uint32_t page_size)
 {
-	return CTF_PACKET_HEADER_LEN + CTF_PACKET_SIZE +
-	       CTF_PAGE_GROWTH * (size_t)page_size;
+	return KERNEL_PACKET_HEADER_LEN + KERNEL_PACKET_SIZE +
+	       KERNEL_PAGE_GROWTH * (size_t)page_size;
 }
 
 enum status
-ctf_stream_create(
-    struct ctf_stream **out, const struct ctf_stream_config *config)
+kernel_stream_create(
+    struct kernel_stream **out, const struct kernel_stream_config *config)
 {
-	struct ctf_stream *s = calloc(1, sizeof(*s));
+	struct kernel_stream *s = calloc(1, sizeof(*s));
 
 	*out = NULL;
 	if (s == NULL)
@@ -47,18 +47,18 @@ ctf_stream_create(
 	s->layout.size = config->page_size;
 	s->mem = config->room;
 	if (s->mem == NULL)
-		s->mem = s->own = malloc(ctf_stream_room(config->page_size));
+		s->mem = s->own = malloc(kernel_stream_room(config->page_size));
 	if (s->mem == NULL) {
-		ctf_stream_destroy(s);
+		kernel_stream_destroy(s);
 		return E_NOMEM;
 	}
-	s->at = s->mem + CTF_PACKET_HEADER_LEN;
+	s->at = s->mem + KERNEL_PACKET_HEADER_LEN;
 	*out = s;
 	return OK;
 }
 
 void
-ctf_stream_destroy(struct ctf_stream *s)
+kernel_stream_destroy(struct kernel_stream *s)
 {
 	if (s == NULL)
 		return;
@@ -67,7 +67,7 @@ ctf_stream_destroy(struct ctf_stream *s)
 }
 
 static void
-put_packet_header(struct ctf_stream *s, const struct ctf_packet *p)
+put_packet_header(struct kernel_stream *s, const struct kernel_packet *p)
 {
 	const bool is_big = s->layout.is_big;
 	const uint64_t bits = (uint64_t)p->size * 8;
@@ -75,7 +75,7 @@ put_packet_header(struct ctf_stream *s, const struct ctf_packet *p)
 
 	at = order_store_u32(is_big, at, CTF_MAGIC);
 	memcpy(at, s->config.trace->uuid, CTF_UUID_LEN);
-	at = order_store_u32(is_big, at + CTF_UUID_LEN, CTF_STREAM_CLASS);
+	at = order_store_u32(is_big, at + CTF_UUID_LEN, KERNEL_STREAM_CLASS);
 	at = order_store_u64(is_big, at, p->cpu);
 	at = order_store_u64(is_big, at, p->begin);
 	at = order_store_u64(is_big, at, p->end);
@@ -87,9 +87,9 @@ put_packet_header(struct ctf_stream *s, const struct ctf_packet *p)
 }
 
 enum status
-ctf_stream_flush(struct ctf_stream *s)
+kernel_stream_flush(struct kernel_stream *s)
 {
-	const struct ctf_packet p = {
+	const struct kernel_packet p = {
 		.data = s->mem,
 		.size = (uint32_t)(s->at - s->mem),
 		.begin = s->begin,
@@ -108,17 +108,18 @@ ctf_stream_flush(struct ctf_stream *s)
 	s->counts.bytes += p.size;
 	s->counts.events += s->n_events;
 	s->n_events = 0;
-	s->at = s->mem + CTF_PACKET_HEADER_LEN;
+	s->at = s->mem + KERNEL_PACKET_HEADER_LEN;
 	return s->config.packet(s->config.arg, &p);
 }
 
 /* The event's encoding, or NULL. Each event begins with its id: the kernel's
  * struct trace_entry. */
-static const struct ctf_event *
-find_event(const struct ctf_stream *s, const struct page_event *e, uint16_t *id)
+static const struct kernel_event *
+find_event(
+    const struct kernel_stream *s, const struct page_event *e, uint16_t *id)
 {
-	const struct ctf_trace *t = s->config.trace;
-	const struct ctf_event *found;
+	const struct kernel_trace *t = s->config.trace;
+	const struct kernel_event *found;
 
 	if (e->size < sizeof(*id))
 		return NULL;
@@ -131,11 +132,11 @@ find_event(const struct ctf_stream *s, const struct page_event *e, uint16_t *id)
 
 /* False: the event was left out; *WHY is the counter for the reason. */
 static bool
-put_event(struct ctf_stream *s, const struct page_event *e, const uint8_t *end,
-    uint64_t **why)
+put_event(struct kernel_stream *s, const struct page_event *e,
+    const uint8_t *end, uint64_t **why)
 {
 	const bool is_big = s->layout.is_big;
-	const struct ctf_event *how;
+	const struct kernel_event *how;
 	uint8_t *at = s->at;
 	uint16_t id;
 
@@ -148,11 +149,12 @@ put_event(struct ctf_stream *s, const struct page_event *e, const uint8_t *end,
 		return false;
 	*why = &s->counts.malformed;
 	if (e->time > s->config.trace->time_max ||
-	    end - at < CTF_EVENT_HEADER_LEN)
+	    end - at < KERNEL_EVENT_HEADER_LEN)
 		return false;
 	at = order_store_u16(is_big, at, id);
 	at = order_store_u64(is_big, at, e->time);
-	at = ctf_event_encode(s->config.trace, how, e->data, e->size, at, end);
+	at = kernel_event_encode(
+	    s->config.trace, how, e->data, e->size, at, end);
 	if (at == NULL)
 		return false;
 	s->at = at;
@@ -160,9 +162,10 @@ put_event(struct ctf_stream *s, const struct page_event *e, const uint8_t *end,
 }
 
 static void
-put_events(struct ctf_stream *s, struct page *p)
+put_events(struct kernel_stream *s, struct page *p)
 {
-	const uint8_t *end = s->at + CTF_PAGE_GROWTH * (size_t)s->layout.size;
+	const uint8_t *end = s->at +
+			     KERNEL_PAGE_GROWTH * (size_t)s->layout.size;
 	const uint64_t page_time = p->time;
 	struct page_event e;
 	uint64_t *why;
@@ -189,7 +192,7 @@ put_events(struct ctf_stream *s, struct page *p)
 }
 
 enum status
-ctf_stream_page(struct ctf_stream *s, const uint8_t *page)
+kernel_stream_page(struct kernel_stream *s, const uint8_t *page)
 {
 	enum status st = OK;
 	struct page p;
@@ -202,49 +205,49 @@ ctf_stream_page(struct ctf_stream *s, const uint8_t *page)
 	}
 	/* Readers report missing events between two packets. */
 	if (p.lost > 0)
-		st = ctf_stream_flush(s);
+		st = kernel_stream_flush(s);
 	s->counts.lost += p.lost;
 	s->discarded += p.lost;
 	put_events(s, &p);
-	if (st == OK && s->at - s->mem >= CTF_PACKET_SIZE)
-		st = ctf_stream_flush(s);
+	if (st == OK && s->at - s->mem >= KERNEL_PACKET_SIZE)
+		st = kernel_stream_flush(s);
 	return st;
 }
 
 void
-ctf_stream_promise(struct ctf_stream *s, uint64_t time)
+kernel_stream_promise(struct kernel_stream *s, uint64_t time)
 {
 	if (time > s->last)
 		s->last = time;
 }
 
 void
-ctf_stream_drop(struct ctf_stream *s, const struct ctf_packet *p)
+kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p)
 {
 	s->counts.dropped += p->n_events;
 	s->discarded += p->n_events;
 }
 
 uint64_t
-ctf_stream_time(const struct ctf_stream *s)
+kernel_stream_time(const struct kernel_stream *s)
 {
 	return s->last;
 }
 
 uint64_t
-ctf_stream_came(const struct ctf_stream *s)
+kernel_stream_came(const struct kernel_stream *s)
 {
 	return s->came;
 }
 
-const struct ctf_counts *
-ctf_stream_counts(const struct ctf_stream *s)
+const struct kernel_counts *
+kernel_stream_counts(const struct kernel_stream *s)
 {
 	return &s->counts;
 }
 
 void
-ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c)
+kernel_counts_add(struct kernel_counts *sum, const struct kernel_counts *c)
 {
 	sum->events += c->events;
 	sum->packets += c->packets;
@@ -258,7 +261,7 @@ ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c)
 }
 
 enum status
-ctf_client_packet(struct client_packet *out, const struct ctf_packet *p)
+kernel_client_packet(struct client_packet *out, const struct kernel_packet *p)
 {
 	uint8_t *copy = malloc(p->size);
 
@@ -273,7 +276,7 @@ ctf_client_packet(struct client_packet *out, const struct ctf_packet *p)
 		    .timestamp_begin = p->begin,
 		    .timestamp_end = p->end,
 		    .events_discarded = p->discarded,
-		    .ctf_stream = CTF_STREAM_CLASS,
+		    .ctf_stream = KERNEL_STREAM_CLASS,
 		    .ctf_instance = p->cpu,
 		    .packet_seq_num = p->seq },
 		.done = free,
@@ -283,7 +286,7 @@ ctf_client_packet(struct client_packet *out, const struct ctf_packet *p)
 }
 
 void
-ctf_client_host(char *out, const char *name)
+kernel_client_host(char *out, const char *name)
 {
 	size_t n = 0;
 

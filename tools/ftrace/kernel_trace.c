@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "tools/ftrace/ctf_trace.h"
+#include "tools/ftrace/kernel_trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,13 +54,13 @@ time_max(uint64_t freq)
 }
 
 void
-ctf_settings_offset(struct ctf_settings *s, const struct dat *d)
+kernel_settings_offset(struct kernel_settings *s, const struct dat *d)
 {
 	static const char *const from[] = { [DAT_OFFSET_NONE] = "none",
 		[DAT_OFFSET_DATE] = "date",
 		[DAT_OFFSET_GIVEN] = "ts-offset" };
-	const bool fits = d->offset_ns <= CTF_OFFSET_MAX &&
-			  d->offset_ns >= -CTF_OFFSET_MAX;
+	const bool fits = d->offset_ns <= KERNEL_OFFSET_MAX &&
+			  d->offset_ns >= -KERNEL_OFFSET_MAX;
 
 	s->has_offset = d->offset_from != DAT_OFFSET_NONE && fits;
 	s->offset_ns = s->has_offset ? d->offset_ns : 0;
@@ -108,7 +108,7 @@ make_uuid(uint8_t out[CTF_UUID_LEN], const struct dat *d, const char *kind,
  * bytes, and bounded by them.
  */
 
-enum ctf_op_kind {
+enum kernel_op_kind {
 	OP_COPY,  /* SIZE bytes from AT */
 	OP_TEXT,  /* text; the word at AT says where */
 	OP_ARRAY, /* numbers of ELEMENT bytes, as above, after their count */
@@ -116,38 +116,38 @@ enum ctf_op_kind {
 	OP_REST_ARRAY,
 };
 
-struct ctf_op {
-	uint8_t kind;	 /* enum ctf_op_kind */
+struct kernel_op {
+	uint8_t kind;	 /* enum kernel_op_kind */
 	uint8_t element; /* bytes */
 	bool is_relative;
 	uint32_t at, size;
 };
 
 /* Operations of each event, beside one for each field. */
-#define CTF_OPS_EXTRA 3
+#define KERNEL_OPS_EXTRA 3
 #define LOC_LEN 4
 
 /* Appends a copy of SIZE bytes from AT, or extends the last operation if that
  * ends at AT. */
 static uint32_t
-add_copy(
-    struct ctf_op *out, uint32_t n, uint32_t first, uint32_t at, uint32_t size)
+add_copy(struct kernel_op *out, uint32_t n, uint32_t first, uint32_t at,
+    uint32_t size)
 {
-	struct ctf_op *last = n > first ? &out[n - 1] : NULL;
+	struct kernel_op *last = n > first ? &out[n - 1] : NULL;
 
 	if (last != NULL && last->kind == OP_COPY &&
 	    last->at + last->size == at) {
 		last->size += size;
 		return n;
 	}
-	out[n] = (struct ctf_op){ .kind = OP_COPY, .at = at, .size = size };
+	out[n] = (struct kernel_op){ .kind = OP_COPY, .at = at, .size = size };
 	return n + 1;
 }
 
 static uint32_t
-add_field(struct ctf_op *out, uint32_t n, const struct event_field *f)
+add_field(struct kernel_op *out, uint32_t n, const struct event_field *f)
 {
-	static const enum ctf_op_kind kinds[] = {
+	static const enum kernel_op_kind kinds[] = {
 		[FIELD_INTEGER] = OP_COPY,
 		[FIELD_TEXT] = OP_COPY,
 		[FIELD_ARRAY] = OP_COPY,
@@ -160,7 +160,7 @@ add_field(struct ctf_op *out, uint32_t n, const struct event_field *f)
 
 	if (kinds[f->kind] == OP_COPY)
 		return add_copy(out, n, 0, f->offset, f->size);
-	out[n] = (struct ctf_op){ .kind = (uint8_t)kinds[f->kind],
+	out[n] = (struct kernel_op){ .kind = (uint8_t)kinds[f->kind],
 		.element = f->element,
 		.is_relative = f->is_relative,
 		.at = f->offset,
@@ -172,18 +172,18 @@ add_field(struct ctf_op *out, uint32_t n, const struct event_field *f)
 static const struct {
 	const char *name;
 	uint32_t size;
-} context[CTF_OPS_EXTRA] = {
+} context[KERNEL_OPS_EXTRA] = {
 	{ "common_flags", 1 },
 	{ "common_preempt_count", 1 },
 	{ "common_pid", 4 },
 };
 
 static uint32_t
-ctf_event_compile(const struct event_format *f, struct ctf_op *out)
+kernel_event_compile(const struct event_format *f, struct kernel_op *out)
 {
 	uint32_t n = 0;
 
-	for (unsigned i = 0; i < CTF_OPS_EXTRA; i++) {
+	for (unsigned i = 0; i < KERNEL_OPS_EXTRA; i++) {
 		const struct event_field *c = event_format_field(
 		    f, context[i].name);
 
@@ -228,7 +228,7 @@ put_array(const uint8_t *data, uint32_t n, unsigned element, bool is_big,
 /* Finds the bytes of a field. Returns their number; 0 if they are outside of
  * the event. */
 static uint32_t
-find(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
+find(const struct kernel_op *op, const uint8_t *data, uint32_t n, bool is_big,
     uint32_t *at)
 {
 	uint32_t word, len;
@@ -247,8 +247,8 @@ find(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
 }
 
 static uint8_t *
-put_found(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
-    uint8_t *out, const uint8_t *end)
+put_found(const struct kernel_op *op, const uint8_t *data, uint32_t n,
+    bool is_big, uint8_t *out, const uint8_t *end)
 {
 	uint32_t at, len = find(op, data, n, is_big, &at);
 
@@ -258,13 +258,13 @@ put_found(const struct ctf_op *op, const uint8_t *data, uint32_t n, bool is_big,
 }
 
 uint8_t *
-ctf_event_encode(const struct ctf_trace *t, const struct ctf_event *e,
+kernel_event_encode(const struct kernel_trace *t, const struct kernel_event *e,
     const uint8_t *data, uint32_t n, uint8_t *at, const uint8_t *end)
 {
 	if (n < e->fixed_size)
 		return NULL;
 	for (uint32_t i = 0; i < e->n_ops; i++) {
-		const struct ctf_op *op = &e->ops[i];
+		const struct kernel_op *op = &e->ops[i];
 
 		if (op->kind != OP_COPY) {
 			at = put_found(op, data, n, t->dat->is_big, at, end);
@@ -310,11 +310,12 @@ begins(const char *s, const char *with)
 }
 
 static void
-ctf_names_event(char *out, const struct event_format *f, enum ctf_names names)
+kernel_names_event(
+    char *out, const struct event_format *f, enum kernel_names names)
 {
 	const size_t room = 2 * EVENT_NAME_MAX;
 
-	if (names == CTF_NAMES_SYSTEM) {
+	if (names == KERNEL_NAMES_SYSTEM) {
 		(void)snprintf(out, room, "%s:%s", f->system, f->name);
 		return;
 	}
@@ -330,13 +331,13 @@ ctf_names_event(char *out, const struct event_format *f, enum ctf_names names)
 
 /* The scheduler's pids are thread ids, and LTTng names them so. */
 static void
-ctf_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
-    const struct event_field *field, enum ctf_names names)
+kernel_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
+    const struct event_field *field, enum kernel_names names)
 {
 	const size_t n = strlen(field->name);
 
 	(void)snprintf(out, EVENT_NAME_MAX, "%s", field->name);
-	if (names != CTF_NAMES_LTTNG || strcmp(f->system, "sched") != 0)
+	if (names != KERNEL_NAMES_LTTNG || strcmp(f->system, "sched") != 0)
 		return;
 	if (strcmp(out, "pid") == 0 ||
 	    (n > 4 && strcmp(out + n - 4, "_pid") == 0))
@@ -381,7 +382,7 @@ types(struct buf *out)
 }
 
 static void
-trace_block(struct buf *out, const struct ctf_trace *t)
+trace_block(struct buf *out, const struct kernel_trace *t)
 {
 	tsdl_text(out, "trace {\n	major = 1;\n	minor = 8;\n"
 		       "	uuid = ");
@@ -409,10 +410,10 @@ env_string(struct buf *out, const char *name, const char *value)
 /* Readers identify a kernel trace by the tracer's name, and expect LTTng's
  * event names from LTTng. */
 static void
-env_block(
-    struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
+env_block(struct buf *out, const struct kernel_trace *t,
+    const struct kernel_settings *s)
 {
-	const bool is_lttng = s->names == CTF_NAMES_LTTNG;
+	const bool is_lttng = s->names == KERNEL_NAMES_LTTNG;
 	const struct dat *d = t->dat;
 
 	tsdl_text(out, "env {\n");
@@ -431,8 +432,8 @@ env_block(
 
 /* Readers cannot merge a clock that is not absolute with LTTng's. */
 static void
-clock_block(
-    struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
+clock_block(struct buf *out, const struct kernel_trace *t,
+    const struct kernel_settings *s)
 {
 	int64_t seconds = s->offset_ns / 1000000000;
 	int64_t ns = s->offset_ns % 1000000000;
@@ -577,14 +578,14 @@ field(struct buf *out, const struct event_field *f, const char *name,
 
 /* All fields first, so that a length never takes a field's name. */
 static void
-fields(struct buf *out, const struct event_format *f, enum ctf_names how,
+fields(struct buf *out, const struct event_format *f, enum kernel_names how,
     struct names *names)
 {
 	char length[NAME_ROOM], name[EVENT_NAME_MAX];
 
 	names->n = 0;
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {
-		ctf_names_field(name, f, &f->fields[i], how);
+		kernel_names_field(name, f, &f->fields[i], how);
 		(void)take_name(names, name);
 	}
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {
@@ -603,12 +604,12 @@ fields(struct buf *out, const struct event_format *f, enum ctf_names how,
 }
 
 static void
-event(struct buf *out, const struct event_format *f, enum ctf_names how,
+event(struct buf *out, const struct event_format *f, enum kernel_names how,
     struct names *names)
 {
 	char name[2 * EVENT_NAME_MAX];
 
-	ctf_names_event(name, f, how);
+	kernel_names_event(name, f, how);
 	tsdl_text(out, "event {\n	name = ");
 	tsdl_quoted(out, name);
 	tsdl_format(out,
@@ -621,7 +622,8 @@ event(struct buf *out, const struct event_format *f, enum ctf_names how,
 
 /* All that depends on the clock is in the head. */
 static void
-head(struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
+head(struct buf *out, const struct kernel_trace *t,
+    const struct kernel_settings *s)
 {
 	tsdl_text(out, "/* CTF 1.8 */\n\n");
 	types(out);
@@ -631,7 +633,7 @@ head(struct buf *out, const struct ctf_trace *t, const struct ctf_settings *s)
 }
 
 static enum status
-ctf_metadata(struct ctf_trace *t, const struct ctf_settings *settings)
+kernel_metadata(struct kernel_trace *t, const struct kernel_settings *settings)
 {
 	struct names *names = calloc(1, sizeof(*names));
 	struct buf *out = &t->metadata;
@@ -649,7 +651,8 @@ ctf_metadata(struct ctf_trace *t, const struct ctf_settings *settings)
 }
 
 enum status
-ctf_metadata_again(struct ctf_trace *t, const struct ctf_settings *settings)
+kernel_metadata_again(
+    struct kernel_trace *t, const struct kernel_settings *settings)
 {
 	const struct buf *old = &t->metadata;
 	struct buf all = { 0 };
@@ -670,12 +673,12 @@ ctf_metadata_again(struct ctf_trace *t, const struct ctf_settings *settings)
 }
 
 static enum status
-compile(struct ctf_trace *t)
+compile(struct kernel_trace *t)
 {
 	const struct dat *d = t->dat;
 	const size_t n_events = d->n_events + 1;
-	const size_t n_ops = d->n_fields + CTF_OPS_EXTRA * n_events;
-	struct ctf_op *next;
+	const size_t n_ops = d->n_fields + KERNEL_OPS_EXTRA * n_events;
+	struct kernel_op *next;
 
 	t->events = calloc(n_events, sizeof(*t->events));
 	t->ops = calloc(n_ops, sizeof(*t->ops));
@@ -684,11 +687,11 @@ compile(struct ctf_trace *t)
 		return E_NOMEM;
 	next = t->ops;
 	for (unsigned i = 0; i < d->n_events; i++) {
-		const uint32_t n = ctf_event_compile(d->events[i], next);
+		const uint32_t n = kernel_event_compile(d->events[i], next);
 
 		if (n == 0)
 			continue;
-		t->events[i] = (struct ctf_event){ .ops = next,
+		t->events[i] = (struct kernel_event){ .ops = next,
 			.n_ops = n,
 			.fixed_size = d->events[i]->fixed_size };
 		next += n;
@@ -697,10 +700,10 @@ compile(struct ctf_trace *t)
 }
 
 enum status
-ctf_trace_create(struct ctf_trace **out, const struct dat *d,
-    const struct ctf_settings *settings, char why[DAT_WHY_MAX])
+kernel_trace_create(struct kernel_trace **out, const struct dat *d,
+    const struct kernel_settings *settings, char why[DAT_WHY_MAX])
 {
-	struct ctf_trace *t = calloc(1, sizeof(*t));
+	struct kernel_trace *t = calloc(1, sizeof(*t));
 	enum status st;
 
 	*out = NULL;
@@ -712,7 +715,7 @@ ctf_trace_create(struct ctf_trace **out, const struct dat *d,
 	if (t->freq == 0) {
 		(void)snprintf(why, DAT_WHY_MAX,
 		    "unknown frequency of the clock %s", d->clock);
-		ctf_trace_destroy(t);
+		kernel_trace_destroy(t);
 		return E_REFUSED;
 	}
 	t->time_max = time_max(t->freq);
@@ -720,9 +723,9 @@ ctf_trace_create(struct ctf_trace **out, const struct dat *d,
 	make_uuid(t->clock_uuid, d, "/clock", settings->some_time);
 	st = compile(t);
 	if (st == OK)
-		st = ctf_metadata(t, settings);
+		st = kernel_metadata(t, settings);
 	if (st != OK) {
-		ctf_trace_destroy(t);
+		kernel_trace_destroy(t);
 		return st;
 	}
 	*out = t;
@@ -730,7 +733,7 @@ ctf_trace_create(struct ctf_trace **out, const struct dat *d,
 }
 
 void
-ctf_trace_destroy(struct ctf_trace *t)
+kernel_trace_destroy(struct kernel_trace *t)
 {
 	if (t == NULL)
 		return;
@@ -741,13 +744,13 @@ ctf_trace_destroy(struct ctf_trace *t)
 }
 
 uint64_t
-ctf_trace_memory(const struct ctf_trace *t)
+kernel_trace_memory(const struct kernel_trace *t)
 {
 	return sizeof(*t) + t->memory + t->metadata.cap;
 }
 
 uint64_t
-ctf_time_ns(const struct ctf_trace *t, uint64_t time)
+kernel_time_ns(const struct kernel_trace *t, uint64_t time)
 {
 	return t->freq == NS_PER_S
 		   ? time
@@ -755,7 +758,7 @@ ctf_time_ns(const struct ctf_trace *t, uint64_t time)
 }
 
 uint64_t
-ctf_time_of_ns(const struct ctf_trace *t, uint64_t ns)
+kernel_time_of_ns(const struct kernel_trace *t, uint64_t ns)
 {
 	return t->freq == NS_PER_S
 		   ? ns

@@ -3,10 +3,11 @@
  * A recording as a CTF 1.8 trace (trace-cmd 4.2 to 4.4): its metadata, one
  * stream class, and for each kernel event how its bytes become a CTF event.
  * Knows the recording, but no files or sockets. A trace never changes, except
- * for the head of its metadata. What changes is in the streams (ctf_stream.h).
+ * for the head of its metadata. What changes is in the streams
+ * (kernel_stream.h).
  */
-#ifndef TOOLS_FTRACE_CTF_TRACE_H
-#define TOOLS_FTRACE_CTF_TRACE_H
+#ifndef TOOLS_FTRACE_KERNEL_TRACE_H
+#define TOOLS_FTRACE_KERNEL_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,20 +19,20 @@
 #include "ctf/packet.h"
 #include "tools/ftrace/dat_read.h"
 
-#define CTF_STREAM_CLASS 0
+#define KERNEL_STREAM_CLASS 0
 /* An event header: id and time. */
-#define CTF_EVENT_HEADER_LEN 10
+#define KERNEL_EVENT_HEADER_LEN 10
 /* A packet header and context. */
-#define CTF_PACKET_HEADER_LEN 84
+#define KERNEL_PACKET_HEADER_LEN 84
 
 /* The names of events and of some of their fields. */
-enum ctf_names {
-	CTF_NAMES_SYSTEM, /* sched:sched_switch, as perf names it */
-	CTF_NAMES_LTTNG,  /* sched_switch, as LTTng names it */
+enum kernel_names {
+	KERNEL_NAMES_SYSTEM, /* sched:sched_switch, as perf names it */
+	KERNEL_NAMES_LTTNG,  /* sched_switch, as LTTng names it */
 };
 
-struct ctf_settings {
-	enum ctf_names names;
+struct kernel_settings {
+	enum kernel_names names;
 	const char *buffer; /* name of the ring buffer; borrowed for the call */
 	/* Unix time minus the trace's time, if known. */
 	bool has_offset;
@@ -42,56 +43,57 @@ struct ctf_settings {
 };
 
 /* The largest offset: readers count ns since 1970 in 63 bits. */
-#define CTF_OFFSET_MAX (INT64_C(1) << 62)
+#define KERNEL_OFFSET_MAX (INT64_C(1) << 62)
 
 /* Sets the offset that the recording states. */
-void ctf_settings_offset(struct ctf_settings *s, const struct dat *d);
+void kernel_settings_offset(struct kernel_settings *s, const struct dat *d);
 
-struct ctf_op;
+struct kernel_op;
 
 /* How one event is encoded. */
-struct ctf_event {
-	const struct ctf_op *ops; /* NULL: the event is not in the trace */
+struct kernel_event {
+	const struct kernel_op *ops; /* NULL: the event is not in the trace */
 	uint32_t n_ops;
 	uint32_t fixed_size; /* the least bytes of it in a page */
 };
 
-struct ctf_trace {
+struct kernel_trace {
 	const struct dat *dat; /* borrowed for the trace's life */
 	uint8_t uuid[CTF_UUID_LEN];
 	uint8_t clock_uuid[CTF_UUID_LEN];
-	uint64_t freq;		  /* of the clock, in Hz */
-	uint64_t time_max;	  /* the largest time of an event */
-	struct buf metadata;	  /* text */
-	size_t head_size;	  /* bytes of it before the stream class */
-	struct ctf_event *events; /* in the order of dat->events */
-	struct ctf_op *ops;
+	uint64_t freq;		     /* of the clock, in Hz */
+	uint64_t time_max;	     /* the largest time of an event */
+	struct buf metadata;	     /* text */
+	size_t head_size;	     /* bytes of it before the stream class */
+	struct kernel_event *events; /* in the order of dat->events */
+	struct kernel_op *ops;
 	size_t memory; /* bytes of these two */
 };
 
 /* E_REFUSED: the frequency of its clock is not known. On failure WHY is one
  * line. */
-enum status ctf_trace_create(struct ctf_trace **out, const struct dat *d,
-    const struct ctf_settings *settings, char why[DAT_WHY_MAX]) MUST_CHECK;
-void ctf_trace_destroy(struct ctf_trace *t); /* NULL is fine */
+enum status kernel_trace_create(struct kernel_trace **out, const struct dat *d,
+    const struct kernel_settings *settings, char why[DAT_WHY_MAX]) MUST_CHECK;
+void kernel_trace_destroy(struct kernel_trace *t); /* NULL is fine */
 /* The memory that the trace takes. */
-uint64_t ctf_trace_memory(const struct ctf_trace *t);
+uint64_t kernel_trace_memory(const struct kernel_trace *t);
 
 /* Convert a time of the trace to ns, and back. */
-uint64_t ctf_time_ns(const struct ctf_trace *t, uint64_t time);
-uint64_t ctf_time_of_ns(const struct ctf_trace *t, uint64_t ns);
+uint64_t kernel_time_ns(const struct kernel_trace *t, uint64_t time);
+uint64_t kernel_time_of_ns(const struct kernel_trace *t, uint64_t ns);
 
 /*
  * Encodes the event of N bytes at DATA, without its header, at AT, before END.
  * Returns the address after it. NULL: the bytes do not match the format, or do
  * not fit.
  */
-uint8_t *ctf_event_encode(const struct ctf_trace *t, const struct ctf_event *e,
-    const uint8_t *data, uint32_t n, uint8_t *at, const uint8_t *end);
+uint8_t *kernel_event_encode(const struct kernel_trace *t,
+    const struct kernel_event *e, const uint8_t *data, uint32_t n, uint8_t *at,
+    const uint8_t *end);
 
 /* Writes the metadata's head again, since more is known of the clock. The names
  * of SETTINGS must be the same. On failure the metadata is unchanged. */
-enum status ctf_metadata_again(
-    struct ctf_trace *t, const struct ctf_settings *settings) MUST_CHECK;
+enum status kernel_metadata_again(
+    struct kernel_trace *t, const struct kernel_settings *settings) MUST_CHECK;
 
 #endif

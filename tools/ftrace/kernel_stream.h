@@ -2,15 +2,15 @@
 /*
  * The stream of one CPU: takes pages of the ring buffer in order, and makes CTF
  * packets (trace-cmd 4.3). A packet holds several pages; it ends at
- * CTF_PACKET_SIZE, where events were lost, and with ctf_stream_flush(). Time
- * never goes back: an event that is older than the last one is left out and
- * counted as discarded, as are events that the kernel lost, events that the
+ * KERNEL_PACKET_SIZE, where events were lost, and with kernel_stream_flush().
+ * Time never goes back: an event that is older than the last one is left out
+ * and counted as discarded, as are events that the kernel lost, events that the
  * metadata does not describe, and events whose bytes do not match their format.
  * The page size determines the memory; streams may share it if each is flushed
  * before another one gets pages. Single owner.
  */
-#ifndef TOOLS_FTRACE_CTF_STREAM_H
-#define TOOLS_FTRACE_CTF_STREAM_H
+#ifndef TOOLS_FTRACE_KERNEL_STREAM_H
+#define TOOLS_FTRACE_KERNEL_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,15 +18,15 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/packet.h"
-#include "tools/ftrace/ctf_trace.h"
+#include "tools/ftrace/kernel_trace.h"
 
 /* A packet ends after the page that makes it this long. */
-#define CTF_PACKET_SIZE (64 * 1024)
+#define KERNEL_PACKET_SIZE (64 * 1024)
 /* A page grows at most by this factor. Ordinary events grow by 5 percent; those
  * of a peer may refer to the same bytes repeatedly. */
-#define CTF_PAGE_GROWTH 4
+#define KERNEL_PAGE_GROWTH 4
 
-struct ctf_packet {
+struct kernel_packet {
 	const uint8_t *data; /* borrowed for the call */
 	uint32_t size;
 	uint64_t begin, end; /* clock of the trace */
@@ -37,7 +37,7 @@ struct ctf_packet {
 };
 
 /* Totals of one stream or of several. */
-struct ctf_counts {
+struct kernel_counts {
 	uint64_t events, packets, bytes;
 	uint64_t pages;
 	uint64_t lost;	    /* by the kernel; 1 for each gap of unknown size */
@@ -47,48 +47,49 @@ struct ctf_counts {
 	uint64_t dropped;   /* events of packets that nobody took */
 };
 
-struct ctf_stream_config {
-	const struct ctf_trace *trace; /* borrowed */
+struct kernel_stream_config {
+	const struct kernel_trace *trace; /* borrowed */
 	unsigned cpu;
 	uint32_t page_size;
-	uint8_t
-	    *room; /* ctf_stream_room() bytes, borrowed; NULL: allocate them */
+	uint8_t *room; /* kernel_stream_room() bytes, borrowed; NULL: allocate
+			  them */
 	/* Called with each complete packet. On failure the stream fails. */
-	enum status (*packet)(void *arg, const struct ctf_packet *p);
+	enum status (*packet)(void *arg, const struct kernel_packet *p);
 	void *arg;
 };
 
-struct ctf_stream;
+struct kernel_stream;
 
 /* The bytes of memory in which a packet is built. */
-size_t ctf_stream_room(uint32_t page_size);
-enum status ctf_stream_create(
-    struct ctf_stream **out, const struct ctf_stream_config *config) MUST_CHECK;
-void ctf_stream_destroy(struct ctf_stream *s); /* NULL is fine */
+size_t kernel_stream_room(uint32_t page_size);
+enum status kernel_stream_create(struct kernel_stream **out,
+    const struct kernel_stream_config *config) MUST_CHECK;
+void kernel_stream_destroy(struct kernel_stream *s); /* NULL is fine */
 
 /* PAGE has page_size bytes. Returns OK or what packet() returned. */
-enum status ctf_stream_page(
-    struct ctf_stream *s, const uint8_t *page) MUST_CHECK;
+enum status kernel_stream_page(
+    struct kernel_stream *s, const uint8_t *page) MUST_CHECK;
 /* Completes the packet, unless it is empty. */
-enum status ctf_stream_flush(struct ctf_stream *s) MUST_CHECK;
+enum status kernel_stream_flush(struct kernel_stream *s) MUST_CHECK;
 /* Viewers were told that no event before TIME follows. Call it after a flush.
  * */
-void ctf_stream_promise(struct ctf_stream *s, uint64_t time);
+void kernel_stream_promise(struct kernel_stream *s, uint64_t time);
 /* Packet P was not taken: counts its events as discarded from here on. */
-void ctf_stream_drop(struct ctf_stream *s, const struct ctf_packet *p);
+void kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p);
 /* The time of the last event or promise; 0: none. */
-uint64_t ctf_stream_time(const struct ctf_stream *s);
+uint64_t kernel_stream_time(const struct kernel_stream *s);
 /* The time of the last event in a page, even if it was too old; 0: none. */
-uint64_t ctf_stream_came(const struct ctf_stream *s);
-const struct ctf_counts *ctf_stream_counts(const struct ctf_stream *s);
-void ctf_counts_add(struct ctf_counts *sum, const struct ctf_counts *c);
+uint64_t kernel_stream_came(const struct kernel_stream *s);
+const struct kernel_counts *kernel_stream_counts(const struct kernel_stream *s);
+void kernel_counts_add(
+    struct kernel_counts *sum, const struct kernel_counts *c);
 
 /* Copies P; client_packet_done() frees the copy. */
-enum status ctf_client_packet(
-    struct client_packet *out, const struct ctf_packet *p) MUST_CHECK;
+enum status kernel_client_packet(
+    struct client_packet *out, const struct kernel_packet *p) MUST_CHECK;
 
 /* A name from a peer as one component of a path. OUT has DAT_NAME_MAX bytes; an
  * empty NAME becomes OTHERWISE. */
-void ctf_client_host(char *out, const char *name);
+void kernel_client_host(char *out, const char *name);
 
 #endif
