@@ -129,12 +129,12 @@ START_TEST(the_time_of_an_event_that_is_left_out_is_known)
 					 .arg = &packets }),
 	    OK);
 	ck_assert_int_eq(page_open(&p, &d->page, pages.p), OK);
-	ck_assert_uint_eq(kernel_stream_came(s), 0);
+	ck_assert_uint_eq(kernel_stream_last_event(s), 0);
 	kernel_stream_promise(s, t->time_max);
-	ck_assert_uint_eq(kernel_stream_came(s), 0);
+	ck_assert_uint_eq(kernel_stream_last_event(s), 0);
 	ck_assert_int_eq(kernel_stream_page(s, pages.p), OK);
 	ck_assert_int_eq(kernel_stream_flush(s), OK);
-	ck_assert_uint_eq(kernel_stream_came(s), page_last_time(&p));
+	ck_assert_uint_eq(kernel_stream_last_event(s), page_last_time(&p));
 	ck_assert_uint_eq(kernel_stream_time(s), t->time_max);
 	ck_assert_uint_gt(kernel_stream_counts(s)->late, 0);
 	ck_assert_uint_eq(packets, 0);

@@ -32,7 +32,7 @@ SAME = {
                      "on_event", "on_frame", "on_input", "on_left", "on_line",
                      "on_message", "on_output", "on_over", "on_readable",
                      "on_stop", "on_timer", "prepare", "run", "serve",
-                     "take_prefix", "tell_end"},
+                     "log_end", "take_prefix"},
     "tools/send": {"add_stream", "add_streams", "grow", "take_number",
                    "wrong"},
 }

@@ -59,7 +59,7 @@ struct peer {
 	struct broker *broker;
 	struct link *link;
 	struct sockaddr_storage from;
-	char address[GUEST_PLACE]; /* HOST:PORT */
+	char address[GUEST_ADDRESS_SIZE]; /* HOST:PORT */
 	bool is_direct; /* the broker's end of a link to an agent of the list */
 	enum peer_role role;
 	char token[TOKEN_BYTES]; /* with which it identified itself */
@@ -81,7 +81,7 @@ destroy_peer(struct peer *p)
 		other->other = NULL;
 		/* The guest is ready again; without its guest, a session ends.
 		 * */
-		link_hear(other->link, true);
+		link_set_reading(other->link, true);
 		if (other->role == PEER_GUEST) {
 			link_frame(other->link, FRAME_RESET, 0, NULL, 0);
 			other->resets++;
@@ -107,7 +107,7 @@ find_guest(struct broker *b, const char *name)
 }
 
 static void
-tell_guests(struct peer *to)
+send_guests(struct peer *to)
 {
 	struct peer *p;
 
@@ -176,7 +176,7 @@ reach_guest(struct peer *p, const char *name)
 
 /* A guest's token is valid for its name only, and reaches nobody. */
 static bool
-may_enter(const struct broker *b, const char *role, const char *token,
+has_valid_token(const struct broker *b, const char *role, const char *token,
     const char *name)
 {
 	if (b->guests_file != NULL && strcmp(role, "connect") == 0)
@@ -196,7 +196,7 @@ on_line(void *arg, char *line)
 		add_guest(p, name, cpus);
 		return;
 	}
-	if (token == NULL || !may_enter(p->broker, role, token, name)) {
+	if (token == NULL || !has_valid_token(p->broker, role, token, name)) {
 		refuse_peer(p, "wrong token");
 		return;
 	}
@@ -206,7 +206,7 @@ on_line(void *arg, char *line)
 	} else if (strcmp(role, "reach") == 0) {
 		reach_guest(p, name);
 	} else if (strcmp(role, "list") == 0) {
-		tell_guests(p);
+		send_guests(p);
 		link_finish(p->link);
 	} else {
 		refuse_peer(p, "unknown request");
@@ -238,7 +238,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 	}
 	link_frame(p->other->link, kind, stream, bytes, n);
 	if (link_is_full(p->other->link))
-		link_hear(p->link, false);
+		link_set_reading(p->link, false);
 }
 
 static void
@@ -247,7 +247,7 @@ on_drained(void *arg)
 	struct peer *p = arg;
 
 	if (p->other != NULL)
-		link_hear(p->other->link, true);
+		link_set_reading(p->other->link, true);
 }
 
 static void
@@ -262,14 +262,14 @@ static const struct link_ops peer_ops = { on_line, on_frame, on_drained,
 /* The oldest peer that has not identified itself, of the same host if there is
  * one: so a host that floods the broker mostly closes its own connections. */
 static struct peer *
-find_silent(struct broker *b, const struct sockaddr *from)
+find_unidentified(struct broker *b, const struct sockaddr *from)
 {
 	struct peer *p, *found = NULL;
 
 	list_each (p, &b->peers, struct peer, node) {
 		if (p->role != PEER_NEW || p->is_direct)
 			continue;
-		if (address_is_neighbour((struct sockaddr *)&p->from, from))
+		if (address_is_same_host((struct sockaddr *)&p->from, from))
 			return p;
 		if (found == NULL)
 			found = p;
@@ -279,13 +279,13 @@ find_silent(struct broker *b, const struct sockaddr *from)
 
 /* Makes space for one more connection, if necessary. */
 static bool
-has_place(struct broker *b, const struct sockaddr *from)
+make_space(struct broker *b, const struct sockaddr *from)
 {
 	struct peer *p;
 
 	if (b->n < BROKER_LINKS_MAX)
 		return true;
-	p = find_silent(b, from);
+	p = find_unidentified(b, from);
 	if (p == NULL)
 		return false;
 	log_peer(LOG_WARN,
@@ -324,7 +324,7 @@ on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 	struct peer *p;
 
 	address_host(host, from);
-	if (!has_place(b, from)) {
+	if (!make_space(b, from)) {
 		log_peer(
 		    LOG_WARN, "peer=%s: refused: too many connections", host);
 		close(take_fd);
@@ -438,7 +438,7 @@ find_revoked(struct broker *b)
 		const char *role = p->role == PEER_GUEST ? "connect" : "reach";
 
 		if (p->role != PEER_NEW && !p->is_direct &&
-		    !may_enter(b, role, p->token, p->name))
+		    !has_valid_token(b, role, p->token, p->name))
 			return p;
 	}
 	return NULL;

@@ -15,13 +15,13 @@
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
-/* The pause before the broker is tried again; it doubles each time. */
-#define AGAIN_FIRST_S 1
-#define AGAIN_LAST_S 30
+/* The pause before the broker is tried retry; it doubles each time. */
+#define RETRY_FIRST_S 1
+#define RETRY_LAST_S 30
 
 struct agent_end {
 	struct agent_end_config config;
-	struct event *again; /* ends the pause */
+	struct event *retry; /* ends the pause */
 	unsigned pause_s;
 	struct streams streams;
 	struct resp_finder finder;
@@ -109,18 +109,18 @@ on_over(void *arg)
 	    a->config.name);
 }
 
-/* Tries again after a pause. */
+/* Tries retry after a pause. */
 static void
-lose_broker(struct agent_end *a)
+retry_later(struct agent_end *a)
 {
 	const struct timeval tv = { .tv_sec = a->pause_s };
 
 	end_session(a);
 	link_destroy(a->streams.link);
 	a->streams.link = NULL;
-	(void)event_add(a->again, &tv);
-	a->pause_s = a->pause_s * 2 < AGAIN_LAST_S ? a->pause_s * 2
-						   : AGAIN_LAST_S;
+	(void)event_add(a->retry, &tv);
+	a->pause_s = a->pause_s * 2 < RETRY_LAST_S ? a->pause_s * 2
+						   : RETRY_LAST_S;
 }
 
 static void
@@ -131,12 +131,12 @@ on_line(void *arg, char *line)
 	if (strcmp(line, "ok") == 0) {
 		log_notice(
 		    "guest=%s: registered with the broker", a->config.name);
-		a->pause_s = AGAIN_FIRST_S;
+		a->pause_s = RETRY_FIRST_S;
 		return;
 	}
 	log_error(
 	    "guest=%s: the broker refuses: %s", a->config.name, link_why(line));
-	lose_broker(a);
+	retry_later(a);
 }
 
 static void
@@ -154,7 +154,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 			streams_write(&a->streams, stream, p, n);
 		break;
 	case FRAME_TAKEN:
-		streams_more_room(&a->streams, stream, p, n);
+		streams_grow_window(&a->streams, stream, p, n);
 		break;
 	case FRAME_CLOSE:
 		streams_close(&a->streams, stream);
@@ -171,7 +171,7 @@ on_drained(void *arg)
 {
 	struct agent_end *a = arg;
 
-	streams_go_on(&a->streams);
+	streams_resume(&a->streams);
 }
 
 static void
@@ -182,14 +182,14 @@ on_ended(void *arg)
 	if (link_is_connected(a->streams.link))
 		log_warn("guest=%s: the broker is gone or does not answer",
 		    a->config.name);
-	lose_broker(a);
+	retry_later(a);
 }
 
 static const struct link_ops broker_ops = { on_line, on_frame, on_drained,
 	on_ended };
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	struct agent_end *a = arg;
 
@@ -197,7 +197,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (a->config.open(a->config.arg, &a->streams.link, &broker_ops, a) !=
 	    OK)
-		lose_broker(a);
+		retry_later(a);
 	else
 		link_line(a->streams.link, "connect %s %s %u\n",
 		    a->config.token, a->config.name, a->config.cpus);
@@ -212,17 +212,17 @@ agent_end_create(struct agent_end **out, const struct agent_end_config *config)
 	if (a == NULL)
 		return E_NOMEM;
 	a->config = *config;
-	a->pause_s = AGAIN_FIRST_S;
+	a->pause_s = RETRY_FIRST_S;
 	a->streams = (struct streams){ .loop = config->loop,
 		.over = on_over,
 		.control = on_control,
 		.arg = a };
-	a->again = evtimer_new(config->loop->base, on_again, a);
-	if (a->again == NULL) {
+	a->retry = evtimer_new(config->loop->base, on_retry, a);
+	if (a->retry == NULL) {
 		agent_end_destroy(a);
 		return E_NOMEM;
 	}
-	on_again(-1, 0, a);
+	on_retry(-1, 0, a);
 	*out = a;
 	return OK;
 }
@@ -234,8 +234,8 @@ agent_end_destroy(struct agent_end *a)
 		return;
 	end_session(a);
 	link_destroy(a->streams.link);
-	if (a->again != NULL)
-		event_free(a->again);
+	if (a->retry != NULL)
+		event_free(a->retry);
 	free(a);
 }
 

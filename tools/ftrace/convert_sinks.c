@@ -19,7 +19,7 @@
 #include "tools/ftrace/convert.h"
 #include "tools/ftrace/kernel_stream.h"
 
-#define NAME_ROOM 64
+#define NAME_SIZE 64
 #define INDEX_MINOR 1
 
 struct convert_dir {
@@ -110,7 +110,7 @@ dir_begin(struct convert_sink *sink, const char *name,
 static enum status
 dir_begin_stream(struct convert_dir *d, unsigned cpu)
 {
-	char name[NAME_ROOM];
+	char name[NAME_SIZE];
 
 	d->cpu = cpu;
 	d->at = 0;
@@ -172,7 +172,7 @@ static enum status
 dir_end_stream(struct convert_sink *sink)
 {
 	struct convert_dir *d = dir_of(sink);
-	char name[NAME_ROOM];
+	char name[NAME_SIZE];
 	enum status st;
 
 	if (d->file < 0)

@@ -26,7 +26,7 @@ struct pages {
 };
 
 static void
-give_pages(void *arg, const uint8_t *p, size_t n)
+pass_pages(void *arg, const uint8_t *p, size_t n)
 {
 	struct pages *g = arg;
 
@@ -48,7 +48,7 @@ take_all(struct pages *g, const uint8_t *p, size_t n)
 }
 
 static bool
-make_room(uint8_t **mem, size_t *has, size_t need)
+grow(uint8_t **mem, size_t *has, size_t need)
 {
 	if (need <= *has)
 		return true;
@@ -65,7 +65,7 @@ take_chunks(struct pages *g, enum dat_packing packing, struct dat_input *in)
 {
 	uint32_t chunks = dat_input_u32(in);
 	uint8_t *mem = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	enum status st = in->r.bad ? E_MALFORMED : OK;
 
 	for (; chunks > 0 && st == OK; chunks--) {
@@ -77,7 +77,7 @@ take_chunks(struct pages *g, enum dat_packing packing, struct dat_input *in)
 			st = E_MALFORMED;
 		else if (size > CONVERT_CHUNK_MAX)
 			st = E_LIMIT;
-		else if (!make_room(&mem, &room, size))
+		else if (!grow(&mem, &capacity, size))
 			st = E_NOMEM;
 		else
 			st = dat_unpack(packing, (const uint8_t *)data.p,
@@ -100,7 +100,7 @@ convert_pages(const struct dat *d, const struct dat_buffer *b,
 	enum status st;
 
 	layout.size = b->page_size;
-	st = page_align_init(&g.align, &layout, false, give_pages, &g);
+	st = page_align_init(&g.align, &layout, false, pass_pages, &g);
 	if (st != OK)
 		return st;
 	if (!b->is_packed) {

@@ -13,10 +13,8 @@
 #include "tools/ftrace/dat_pages.h"
 #include "tools/ftrace/order.h"
 
-#define VERSION_LEN_MAX 16
 /* The list of events grows by this many. */
 #define EVENTS_STEP 256
-#define NS_PER_US 1000
 /* A flag of a section. */
 #define FLAG_PACKED 1
 
@@ -53,11 +51,11 @@ struct dat_reading {
 };
 
 /* Notes why reading fails, unless a reason is known. Returns ST. */
-static enum status stop(struct dat_reading *g, enum status st, const char *fmt,
-    ...) PRINTF_LIKE(3, 4);
+static enum status refuse(struct dat_reading *g, enum status st,
+    const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 static enum status
-stop(struct dat_reading *g, enum status st, const char *fmt, ...)
+refuse(struct dat_reading *g, enum status st, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -72,7 +70,7 @@ stop(struct dat_reading *g, enum status st, const char *fmt, ...)
 static enum status
 check_whole(struct dat_reading *g, const struct dat_input *in, const char *what)
 {
-	return in->r.bad ? stop(g, E_MALFORMED, "%s: cut short", what) : OK;
+	return in->r.bad ? refuse(g, E_MALFORMED, "%s: cut short", what) : OK;
 }
 
 /* A 64-bit length and that many bytes. */
@@ -110,7 +108,7 @@ set_layout(struct dat_reading *g, struct span text)
 	    l->data_at >= l->commit_at + l->commit_size &&
 	    l->data_at < PAGE_SIZE_MIN)
 		return OK;
-	return stop(g, E_MALFORMED, "header_page: not the layout of a page");
+	return refuse(g, E_MALFORMED, "header_page: not the layout of a page");
 }
 
 static enum status
@@ -120,7 +118,7 @@ read_headers(struct dat_reading *g, struct dat_input *in)
 	struct span text;
 
 	if (!dat_input_word(in, "header_page", sizeof("header_page")))
-		return stop(g, E_MALFORMED, "header_page is missing");
+		return refuse(g, E_MALFORMED, "header_page is missing");
 	text = read_block(in);
 	/* An empty text: the kernel has the first layout of pages. */
 	if (!in->r.bad && text.n > 0)
@@ -129,7 +127,7 @@ read_headers(struct dat_reading *g, struct dat_input *in)
 		return st;
 	if (!in->r.bad &&
 	    !dat_input_word(in, "header_event", sizeof("header_event")))
-		return stop(g, E_MALFORMED, "header_event is missing");
+		return refuse(g, E_MALFORMED, "header_event is missing");
 	(void)read_block(in);
 	return check_whole(g, in, "header_page");
 }
@@ -179,7 +177,7 @@ add_event(struct dat_reading *g, struct event_format *f)
 	struct event_format **more;
 
 	if (d->n_events == DAT_EVENTS_MAX || d->n_fields > DAT_FIELDS_MAX)
-		return stop(g, E_LIMIT, "more events than a kernel has");
+		return refuse(g, E_LIMIT, "more events than a kernel has");
 	if (d->n_events % EVENTS_STEP == 0) {
 		more = realloc(
 		    d->events, (d->n_events + EVENTS_STEP) * sizeof(*more));
@@ -347,7 +345,7 @@ add_buffer(struct dat_reading *g, struct span name, struct dat_buffer **out)
 	struct dat *d = g->d;
 
 	if (d->n_buffers == DAT_BUFFERS_MAX)
-		return stop(
+		return refuse(
 		    g, E_LIMIT, "more than %d buffers", DAT_BUFFERS_MAX);
 	if (d->buffers == NULL)
 		d->buffers = calloc(DAT_BUFFERS_MAX, sizeof(*d->buffers));
@@ -368,13 +366,13 @@ add_cpu(
 	if (cpu->size == 0)
 		return OK;
 	if (cpu->at > g->n || cpu->size > g->n - cpu->at)
-		return stop(g, E_MALFORMED,
+		return refuse(g, E_MALFORMED,
 		    "the pages of CPU %u are not in the file", cpu->cpu);
 	if (b->n_cpus == DAT_CPUS_MAX || cpu->cpu >= DAT_CPUS_MAX)
-		return stop(g, E_LIMIT, "more than %d CPUs", DAT_CPUS_MAX);
+		return refuse(g, E_LIMIT, "more than %d CPUs", DAT_CPUS_MAX);
 	for (unsigned i = 0; i < b->n_cpus; i++)
 		if (b->cpus[i].cpu == cpu->cpu)
-			return stop(
+			return refuse(
 			    g, E_MALFORMED, "CPU %u is listed twice", cpu->cpu);
 	more = realloc(b->cpus, (b->n_cpus + 1) * sizeof(*more));
 	if (more == NULL)
@@ -421,14 +419,14 @@ option_buffer(struct dat_reading *g, struct dat_input in)
 	if (g->d->version == 7)
 		(void)dat_input_string(&in, DAT_NAME_MAX); /* its clock */
 	if (in.r.bad || at >= g->n)
-		return stop(g, E_MALFORMED, "a buffer is not in the file");
+		return refuse(g, E_MALFORMED, "a buffer is not in the file");
 	st = add_buffer(g, name, &b);
 	if (st != OK)
 		return st;
 	there = dat_input_over(g->p + at, g->n - at, g->d->is_big);
 	if (g->d->version == 6) {
 		if (!dat_input_word(&there, "flyrecord", sizeof("flyrecord")))
-			return stop(g, E_MALFORMED, "a buffer has no data");
+			return refuse(g, E_MALFORMED, "a buffer has no data");
 		return read_cpus(g, b, &there, g->d->n_cpus, false);
 	}
 	b->page_size = dat_input_u32(&in);
@@ -437,7 +435,7 @@ option_buffer(struct dat_reading *g, struct dat_input in)
 	b->is_packed = (dat_input_u16(&there) & FLAG_PACKED) != 0;
 	if (in.r.bad || there.r.bad || b->page_size < PAGE_SIZE_MIN ||
 	    b->page_size > PAGE_SIZE_MAX)
-		return stop(g, E_MALFORMED, "a buffer is cut short");
+		return refuse(g, E_MALFORMED, "a buffer is cut short");
 	return read_cpus(g, b, &in, cpus, true);
 }
 
@@ -449,10 +447,10 @@ read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 		(size_t)reader_left(&body.r) };
 
 	if (++g->n_options > DAT_READ_OPTIONS_MAX)
-		return stop(g, E_LIMIT, "too many options");
+		return refuse(g, E_LIMIT, "too many options");
 	switch (id) {
 	case OPTION_DATE: /* in us */
-		option_offset(d, all, DAT_OFFSET_DATE, NS_PER_US);
+		option_offset(d, all, DAT_OFFSET_DATE, 1000);
 		break;
 	case OPTION_OFFSET: /* in ns */
 		option_offset(d, all, DAT_OFFSET_GIVEN, 1);
@@ -544,16 +542,16 @@ read_rest(struct dat_reading *g, struct dat_input *in)
 		return st;
 	g->d->n_cpus = dat_input_u32(in);
 	if (in->r.bad || g->d->n_cpus > DAT_CPUS_MAX)
-		return stop(g, E_MALFORMED, "invalid number of CPUs");
+		return refuse(g, E_MALFORMED, "invalid number of CPUs");
 	if (dat_input_word(in, "options  ", sizeof("options  ")))
 		st = read_options(g, in, &end);
 	if (st != OK || reader_left(&in->r) == 0)
 		return st;
 	if (dat_input_word(in, "latency  ", sizeof("latency  ")))
-		return stop(
+		return refuse(
 		    g, E_REFUSED, "it has only the text of a latency tracer");
 	if (!dat_input_word(in, "flyrecord", sizeof("flyrecord")))
-		return stop(g, E_MALFORMED, "the pages are missing");
+		return refuse(g, E_MALFORMED, "the pages are missing");
 	return read_table(g, in);
 }
 
@@ -590,9 +588,9 @@ unpack(struct dat_reading *g, struct section *s)
 	enum status st;
 
 	if (s->body.r.bad)
-		return stop(g, E_MALFORMED, "section %u is cut short", s->id);
+		return refuse(g, E_MALFORMED, "section %u is cut short", s->id);
 	if (size > DAT_UNPACKED_MAX - g->unpacked)
-		return stop(g, E_LIMIT, "more metadata than a kernel has");
+		return refuse(g, E_LIMIT, "more metadata than a kernel has");
 	g->unpacked += size;
 	s->take_mem = malloc(size == 0 ? 1 : size);
 	if (s->take_mem == NULL)
@@ -601,9 +599,10 @@ unpack(struct dat_reading *g, struct section *s)
 	    g->d->packing, (const uint8_t *)data.p, data.n, s->take_mem, size);
 	s->body = dat_input_over(s->take_mem, size, g->d->is_big);
 	if (st == E_REFUSED)
-		return stop(g, st,
+		return refuse(g, st,
 		    "this build does not read the compression of the metadata");
-	return st == OK ? OK : stop(g, st, "a section cannot be decompressed");
+	return st == OK ? OK
+			: refuse(g, st, "a section cannot be decompressed");
 }
 
 /* Opens section ID at AT. The caller frees take_mem, also on failure. */
@@ -616,11 +615,11 @@ open_section(struct dat_reading *g, uint64_t at, unsigned id, struct section *s)
 
 	*s = (struct section){ .id = id };
 	if (at >= g->n)
-		return stop(
+		return refuse(
 		    g, E_MALFORMED, "section %u is not in the file", id);
 	in = dat_input_over(g->p + at, g->n - at, g->d->is_big);
 	if (dat_input_u16(&in) != id)
-		return stop(
+		return refuse(
 		    g, E_MALFORMED, "section %u is not where it should be", id);
 	flags = dat_input_u16(&in);
 	(void)dat_input_u32(&in); /* its name; recorders do not send names */
@@ -643,7 +642,8 @@ read_chain(struct dat_reading *g, uint64_t at)
 		struct section s;
 
 		if (i == DAT_SECTIONS_MAX)
-			return stop(g, E_LIMIT, "too many sections of options");
+			return refuse(
+			    g, E_LIMIT, "too many sections of options");
 		st = open_section(g, at, OPTION_END, &s);
 		if (st == OK)
 			st = read_options(g, &s.body, &end);
@@ -676,10 +676,10 @@ read_v7(struct dat_reading *g, struct dat_input *in)
 	enum status st;
 
 	if (in->r.bad || options_at == 0)
-		return stop(g, E_MALFORMED, "the options are missing");
+		return refuse(g, E_MALFORMED, "the options are missing");
 	st = read_chain(g, options_at);
 	if (st == OK && g->sections[OPTION_HEADERS] == 0)
-		return stop(g, E_MALFORMED, "header_page is missing");
+		return refuse(g, E_MALFORMED, "header_page is missing");
 	for (size_t i = 0; i < ARRAY_LEN(blocks) && st == OK; i++) {
 		const uint64_t at = g->sections[blocks[i].id];
 		struct section s;
@@ -700,13 +700,13 @@ read_version(struct dat_reading *g, struct dat_input *in)
 	struct span version;
 
 	if (!dat_input_word(in, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
-		return stop(g, E_MALFORMED, "not a trace.dat");
-	version = dat_input_string(in, VERSION_LEN_MAX);
+		return refuse(g, E_MALFORMED, "not a trace.dat");
+	version = dat_input_string(in, DAT_NAME_MAX);
 	if (version.n == 1 && (*version.p == '6' || *version.p == '7')) {
 		g->d->version = (unsigned)(*version.p - '0');
 		return OK;
 	}
-	return stop(g, in->r.bad ? E_MALFORMED : E_REFUSED,
+	return refuse(g, in->r.bad ? E_MALFORMED : E_REFUSED,
 	    "a trace.dat whose version is neither 6 nor 7");
 }
 
@@ -740,7 +740,7 @@ read_beginning(struct dat_reading *g, struct dat_input *in)
 	g->page_size = dat_input_u32(in);
 	if (in->r.bad || order > 1 || (long_size != 4 && long_size != 8) ||
 	    g->page_size < PAGE_SIZE_MIN || g->page_size > PAGE_SIZE_MAX)
-		return stop(g, E_MALFORMED, "the header has invalid sizes");
+		return refuse(g, E_MALFORMED, "the header has invalid sizes");
 	/* Until header_page says more. */
 	d->page = page_layout_of(g->page_size, long_size, d->is_big);
 	if (d->version == 7) {
@@ -767,7 +767,7 @@ dat_read(struct dat **out, const uint8_t *p, size_t n, char why[DAT_WHY_MAX])
 	if (st == OK)
 		st = d->version == 6 ? read_v6(&g, &in) : read_v7(&g, &in);
 	if (st != OK) {
-		(void)stop(&g, st, "%s", status_text(st));
+		(void)refuse(&g, st, "%s", status_text(st));
 		dat_free(d);
 		return st;
 	}

@@ -48,7 +48,7 @@ struct data_sockets {
 	uint32_t page_size;
 	uint64_t last_ns; /* the last time that the recorder sent anything */
 	struct data_counts counts;
-	uint8_t *room; /* READ_SIZE bytes */
+	uint8_t *buffer; /* READ_SIZE bytes */
 	struct data_socket sockets[];
 };
 
@@ -86,7 +86,7 @@ static enum status
 read_stream(struct data_socket *s, size_t *n)
 {
 	struct data_sockets *d = s->all;
-	const ssize_t got = read(s->fd, d->room, READ_SIZE);
+	const ssize_t got = read(s->fd, d->buffer, READ_SIZE);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return E_MORE;
@@ -97,7 +97,7 @@ read_stream(struct data_socket *s, size_t *n)
 		return E_IO;
 	d->last_ns = clock_now_ns();
 	d->config.bytes(
-	    d->config.arg, (uint32_t)(s - d->sockets), d->room, (size_t)got);
+	    d->config.arg, (uint32_t)(s - d->sockets), d->buffer, (size_t)got);
 	*n += (size_t)got;
 	return OK;
 }
@@ -110,7 +110,7 @@ take_datagram(struct data_socket *s, const struct mmsghdr *m)
 	const struct sockaddr *from = m->msg_hdr.msg_name;
 
 	if (!is_peer(d, from)) {
-		d->counts.strangers++;
+		d->counts.from_others++;
 		return;
 	}
 	if (m->msg_len != d->page_size ||
@@ -133,7 +133,7 @@ read_datagrams(struct data_socket *s, size_t *n)
 	struct data_sockets *d = s->all;
 	struct sockaddr_storage from[BATCH];
 	struct mmsghdr messages[BATCH];
-	struct iovec room[BATCH];
+	struct iovec iov[BATCH];
 	/* One more byte, to detect larger datagrams. */
 	const size_t size = d->page_size + 1;
 	const size_t fit = READ_SIZE / size;
@@ -141,11 +141,11 @@ read_datagrams(struct data_socket *s, size_t *n)
 	int got;
 
 	for (unsigned i = 0; i < most; i++) {
-		room[i] = (struct iovec){ d->room + i * size, size };
+		iov[i] = (struct iovec){ d->buffer + i * size, size };
 		messages[i] =
 		    (struct mmsghdr){ .msg_hdr = { .msg_name = &from[i],
 					  .msg_namelen = sizeof(from[i]),
-					  .msg_iov = &room[i],
+					  .msg_iov = &iov[i],
 					  .msg_iovlen = 1 } };
 	}
 	got = recvmmsg(s->fd, messages, most, MSG_DONTWAIT, NULL);
@@ -204,7 +204,7 @@ take_connection(struct data_socket *s)
 	if (fd < 0)
 		return;
 	if (!is_peer(d, (const struct sockaddr *)&from)) {
-		if (d->counts.strangers++ == 0)
+		if (d->counts.from_others++ == 0)
 			log_peer(LOG_WARN,
 			    "peer=%s: refused a connection from another host "
 			    "for its pages",
@@ -230,7 +230,7 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 
 /* UDP: space for a burst. */
 static void
-set_room(const struct data_sockets *d, int fd)
+set_receive_buffer(const struct data_sockets *d, int fd)
 {
 	int bytes = (int)(DATA_RECEIVE_ALL_BYTES / d->config.cpus);
 
@@ -290,7 +290,7 @@ data_sockets_create(struct data_sockets **out, const struct data_config *config,
 		ports[i] = (uint16_t)next++;
 		s->state = config->is_tcp ? DATA_LISTENING : DATA_OPEN;
 		if (!config->is_tcp)
-			set_room(d, s->fd);
+			set_receive_buffer(d, s->fd);
 	}
 	*out = d;
 	return OK;
@@ -303,7 +303,7 @@ data_sockets_destroy(struct data_sockets *d)
 		return;
 	for (uint32_t i = 0; i < d->config.cpus; i++)
 		close_socket(&d->sockets[i]);
-	free(d->room);
+	free(d->buffer);
 	free(d);
 }
 
@@ -315,8 +315,8 @@ data_sockets_start(struct data_sockets *d, uint32_t page_size)
 	assert(d->config.is_tcp || page_size <= DATA_DATAGRAM_BYTES);
 	d->page_size = page_size;
 	d->last_ns = clock_now_ns();
-	d->room = malloc(READ_SIZE);
-	if (d->room == NULL)
+	d->buffer = malloc(READ_SIZE);
+	if (d->buffer == NULL)
 		return E_NOMEM;
 	for (uint32_t i = 0; i < d->config.cpus && st == OK; i++)
 		st = watch(&d->sockets[i],
@@ -327,7 +327,7 @@ data_sockets_start(struct data_sockets *d, uint32_t page_size)
 void
 data_sockets_drain(struct data_sockets *d)
 {
-	if (d->room == NULL)
+	if (d->buffer == NULL)
 		return;
 	for (uint32_t i = 0; i < d->config.cpus; i++) {
 		struct data_socket *s = &d->sockets[i];

@@ -56,9 +56,9 @@ void data_sockets_drain(struct data_sockets *d);
 bool data_sockets_are_done(const struct data_sockets *d, uint64_t since_ns);
 
 struct data_counts {
-	uint64_t dropped;   /* datagrams for which the kernel had no space */
-	uint64_t malformed; /* datagrams that are not a page */
-	uint64_t strangers; /* datagrams and connections from other hosts */
+	uint64_t dropped;     /* datagrams for which the kernel had no space */
+	uint64_t malformed;   /* datagrams that are not a page */
+	uint64_t from_others; /* datagrams and connections from other hosts */
 };
 struct data_counts data_sockets_counts(const struct data_sockets *d);
 

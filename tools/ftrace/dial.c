@@ -170,7 +170,7 @@ look_up(struct dial_query *q, int flags)
 
 /* In a thread. */
 static void
-look_up_beside(struct background_job *job)
+look_up_in_thread(struct background_job *job)
 {
 	look_up(container_of(job, struct dial_query, job), 0);
 }
@@ -242,7 +242,7 @@ begin_dial(struct dial *d)
 		return event_add(d->event, &now) == 0 ? OK : E_NOMEM;
 	if (event_add(d->event, &wait) != 0)
 		return E_NOMEM;
-	q->job = (struct background_job){ .work = look_up_beside,
+	q->job = (struct background_job){ .work = look_up_in_thread,
 		.done = on_looked_up };
 	d->is_asked = true;
 	background_add(d->loop->names, &q->job);

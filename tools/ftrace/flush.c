@@ -27,7 +27,7 @@
 #define TRACEFS "/sys/kernel/tracing"
 /* The kernel's default. */
 #define PERCENT_MAX 50
-#define PATH_ROOM 512
+#define PATH_SIZE 512
 
 /* Reads a file of less than SIZE bytes. False: errno. */
 static bool
@@ -61,10 +61,10 @@ write_text(const char *path, const char *text)
 /* The last number in a file beside PATH; 0: none. A ring buffer that was never
  * used has "7 (expanded: 1408)". */
 static uint64_t
-number_beside(const char *path, const char *name)
+number_in_same_dir(const char *path, const char *name)
 {
 	const int n = (int)(strrchr(path, '/') - path);
-	char file[PATH_ROOM], text[64];
+	char file[PATH_SIZE], text[64];
 	uint64_t number = 0;
 
 	(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
@@ -82,8 +82,8 @@ number_beside(const char *path, const char *name)
 static uint64_t
 count_pages(const char *path)
 {
-	const uint64_t kib = number_beside(path, "buffer_size_kb");
-	const uint64_t page = number_beside(path, "buffer_subbuf_size_kb");
+	const uint64_t kib = number_in_same_dir(path, "buffer_size_kb");
+	const uint64_t page = number_in_same_dir(path, "buffer_subbuf_size_kb");
 
 	return kib * 1024 /
 	       (page > 0 ? page * 1024 : (uint64_t)sysconf(_SC_PAGESIZE));
@@ -164,7 +164,7 @@ enum status
 flush_percent_set(struct flush_percent *p)
 {
 	const char *tracefs = p->tracefs != NULL ? p->tracefs : TRACEFS;
-	char path[PATH_ROOM];
+	char path[PATH_SIZE];
 	glob_t found;
 	bool is_ok;
 	int err;
@@ -201,7 +201,7 @@ flush_percent_restore(struct flush_percent *p)
 #define RECORDER "trace-cmd"
 /* The file that a recorder's process reads. */
 #define PIPE "trace_pipe_raw"
-#define STATS_ROOM 512
+#define STATS_SIZE 512
 /* The time between two checks whether a page has gone; a process that has sent
  * nothing for this time may be signalled. */
 #define ROUND_NS NS_PER_MS
@@ -279,7 +279,7 @@ note_stats(struct flush_target *t, const char *path)
 static void
 find_stats(struct flush_target *t)
 {
-	char dir[64], path[FLUSH_PATH_ROOM];
+	char dir[64], path[FLUSH_PATH_SIZE];
 	bool is_found = false;
 	struct dirent *e;
 	DIR *d;
@@ -404,7 +404,7 @@ flush_stats_parse(const char *text, struct flush_stats *out)
 static bool
 read_stats(const struct flush_target *t, struct flush_stats *out)
 {
-	char text[STATS_ROOM];
+	char text[STATS_SIZE];
 
 	return t->stats[0] != '\0' && read_text(t->stats, text, sizeof(text)) &&
 	       flush_stats_parse(text, out);
@@ -468,7 +468,7 @@ is_at_rest(const struct flush_target *t)
 static unsigned
 signal_all(struct flush_targets *f, int *err)
 {
-	unsigned told = 0;
+	unsigned signalled = 0;
 
 	for (unsigned i = 0; i < f->n; i++) {
 		struct flush_target *t = &f->all[i];
@@ -478,7 +478,7 @@ signal_all(struct flush_targets *f, int *err)
 		if (!t->is_at_rest || !was_at_rest)
 			continue;
 		if (pidfd_send_signal(t->fd, SIGUSR2, NULL, 0) == 0) {
-			told++;
+			signalled++;
 			t->is_done = t->until == 0;
 			t->is_at_rest = false;
 		} else {
@@ -487,7 +487,7 @@ signal_all(struct flush_targets *f, int *err)
 			t->is_done = true;
 		}
 	}
-	return told;
+	return signalled;
 }
 
 static bool
@@ -516,16 +516,16 @@ enum status
 flush_targets_flush(struct flush_targets *f)
 {
 	const struct timespec pause = { .tv_nsec = ROUND_NS };
-	unsigned told = 0;
+	unsigned signalled = 0;
 	int err = 0;
 
 	begin_flush(f);
 	for (unsigned i = 0; i < FLUSH_ROUNDS_MAX && !is_over(f); i++) {
-		told += signal_all(f, &err);
+		signalled += signal_all(f, &err);
 		(void)nanosleep(&pause, NULL);
 	}
 	errno = err;
-	return told == 0 && err != 0 ? E_IO : OK;
+	return signalled == 0 && err != 0 ? E_IO : OK;
 }
 
 /*

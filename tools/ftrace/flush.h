@@ -52,7 +52,7 @@ void flush_percent_restore(struct flush_percent *p);
 #define FLUSH_ROUNDS_MAX 100
 
 /* The size of a path in tracefs. */
-#define FLUSH_PATH_ROOM 320
+#define FLUSH_PATH_SIZE 320
 
 /* The events in a CPU's file "stats". */
 struct flush_stats {
@@ -67,7 +67,7 @@ struct flush_targets {
 		int pipe_fd; /* the descriptor that the process reads */
 		/* "": not known. It is not kept open: an instance of tracefs
 		 * with an open file cannot be removed. */
-		char stats[FLUSH_PATH_ROOM];
+		char stats[FLUSH_PATH_SIZE];
 		uint64_t until; /* this flush is done at this value of GONE */
 		bool is_done;
 		/* In the last round, and GONE at that time. */

@@ -17,8 +17,9 @@ struct kernel_stream {
 	struct kernel_counts counts;
 	uint64_t seq, discarded;
 	uint64_t last; /* no event may be older */
-	uint64_t came; /* time of the last event, even if it was left out */
-	uint8_t *own;  /* NULL: MEM is borrowed */
+	uint64_t
+	    last_event; /* time of the last event, even if it was left out */
+	uint8_t *own;	/* NULL: MEM is borrowed */
 	/* The current packet. */
 	uint8_t *mem;
 	uint8_t *at;
@@ -27,7 +28,7 @@ struct kernel_stream {
 };
 
 size_t
-kernel_stream_room(uint32_t page_size)
+kernel_stream_buffer_size(uint32_t page_size)
 {
 	return KERNEL_PACKET_HEADER_LEN + KERNEL_PACKET_SIZE +
 	       KERNEL_PAGE_GROWTH * (size_t)page_size;
@@ -45,9 +46,10 @@ kernel_stream_create(
 	s->config = *config;
 	s->layout = config->trace->dat->page;
 	s->layout.size = config->page_size;
-	s->mem = config->room;
+	s->mem = config->buffer;
 	if (s->mem == NULL)
-		s->mem = s->own = malloc(kernel_stream_room(config->page_size));
+		s->mem = s->own = malloc(
+		    kernel_stream_buffer_size(config->page_size));
 	if (s->mem == NULL) {
 		kernel_stream_destroy(s);
 		return E_NOMEM;
@@ -172,7 +174,7 @@ put_events(struct kernel_stream *s, struct page *p)
 
 	while (page_next(p, &e)) {
 		if (e.time <= s->config.trace->time_max)
-			s->came = e.time;
+			s->last_event = e.time;
 		if (!put_event(s, &e, end, &why)) {
 			++*why;
 			s->discarded++;
@@ -235,9 +237,9 @@ kernel_stream_time(const struct kernel_stream *s)
 }
 
 uint64_t
-kernel_stream_came(const struct kernel_stream *s)
+kernel_stream_last_event(const struct kernel_stream *s)
 {
-	return s->came;
+	return s->last_event;
 }
 
 const struct kernel_counts *

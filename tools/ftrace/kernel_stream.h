@@ -51,8 +51,8 @@ struct kernel_stream_config {
 	const struct kernel_trace *trace; /* borrowed */
 	unsigned cpu;
 	uint32_t page_size;
-	uint8_t *room; /* kernel_stream_room() bytes, borrowed; NULL: allocate
-			  them */
+	uint8_t *buffer; /* kernel_stream_buffer_size() bytes, borrowed; NULL:
+			  allocate them */
 	/* Called with each complete packet. On failure the stream fails. */
 	enum status (*packet)(void *arg, const struct kernel_packet *p);
 	void *arg;
@@ -61,7 +61,7 @@ struct kernel_stream_config {
 struct kernel_stream;
 
 /* The bytes of memory in which a packet is built. */
-size_t kernel_stream_room(uint32_t page_size);
+size_t kernel_stream_buffer_size(uint32_t page_size);
 enum status kernel_stream_create(struct kernel_stream **out,
     const struct kernel_stream_config *config) MUST_CHECK;
 void kernel_stream_destroy(struct kernel_stream *s); /* NULL is fine */
@@ -79,7 +79,7 @@ void kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p);
 /* The time of the last event or promise; 0: none. */
 uint64_t kernel_stream_time(const struct kernel_stream *s);
 /* The time of the last event in a page, even if it was too old; 0: none. */
-uint64_t kernel_stream_came(const struct kernel_stream *s);
+uint64_t kernel_stream_last_event(const struct kernel_stream *s);
 const struct kernel_counts *kernel_stream_counts(const struct kernel_stream *s);
 void kernel_counts_add(
     struct kernel_counts *sum, const struct kernel_counts *c);

@@ -313,20 +313,20 @@ static void
 kernel_names_event(
     char *out, const struct event_format *f, enum kernel_names names)
 {
-	const size_t room = 2 * EVENT_NAME_MAX;
+	const size_t size = 2 * EVENT_NAME_MAX;
 
 	if (names == KERNEL_NAMES_SYSTEM) {
-		(void)snprintf(out, room, "%s:%s", f->system, f->name);
+		(void)snprintf(out, size, "%s:%s", f->system, f->name);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
 		if (strcmp(f->system, prefixes[i].system) == 0 &&
 		    begins(f->name, prefixes[i].ours)) {
-			(void)snprintf(out, room, "%s%s", prefixes[i].theirs,
+			(void)snprintf(out, size, "%s%s", prefixes[i].theirs,
 			    f->name + strlen(prefixes[i].ours));
 			return;
 		}
-	(void)snprintf(out, room, "%s", f->name);
+	(void)snprintf(out, size, "%s", f->name);
 }
 
 /* The scheduler's pids are thread ids, and LTTng names them so. */
@@ -346,12 +346,12 @@ kernel_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
 
 /* Names in one event: of a field, and of its length. */
 #define NAMES_MAX (2 * EVENT_FIELDS_MAX)
-#define NAME_ROOM (EVENT_NAME_MAX + 16)
+#define NAME_SIZE (EVENT_NAME_MAX + 16)
 
 /* The names in an event so far: readers refuse a structure with two fields of
  * one name. */
 struct names {
-	char name[NAMES_MAX][NAME_ROOM];
+	char name[NAMES_MAX][NAME_SIZE];
 	/* For each name: the least N for which NAME_N may be free. */
 	unsigned next[NAMES_MAX];
 	uint16_t sorted[NAMES_MAX]; /* indexes in NAME, sorted */
@@ -517,12 +517,12 @@ take_name(struct names *names, const char *name)
 	char *out = names->name[n];
 	unsigned at, *next;
 
-	(void)snprintf(out, NAME_ROOM, "%s", name);
+	(void)snprintf(out, NAME_SIZE, "%s", name);
 	if (is_taken(names, out, &at)) {
 		next = &names->next[sorted[at]];
 		do
 			(void)snprintf(
-			    out, NAME_ROOM, "%s_%u", name, (*next)++);
+			    out, NAME_SIZE, "%s_%u", name, (*next)++);
 		while (is_taken(names, out, &at));
 	}
 	memmove(&sorted[at + 1], &sorted[at], (n - at) * sizeof(*sorted));
@@ -581,7 +581,7 @@ static void
 fields(struct buf *out, const struct event_format *f, enum kernel_names how,
     struct names *names)
 {
-	char length[NAME_ROOM], name[EVENT_NAME_MAX];
+	char length[NAME_SIZE], name[EVENT_NAME_MAX];
 
 	names->n = 0;
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {

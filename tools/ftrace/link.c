@@ -25,7 +25,7 @@ struct link {
 	struct event *deadline; /* for the peer's line, or for the end */
 	const struct link_ops *ops;
 	void *arg;
-	bool has_line, is_finishing, hears_lines;
+	bool has_line, is_finishing, has_only_lines;
 	bool *gone; /* set when the link is destroyed in a callback */
 };
 
@@ -45,7 +45,7 @@ take_hello(struct link *l)
 		return E_LIMIT;
 	}
 	l->has_line = true;
-	if (!l->hears_lines)
+	if (!l->has_only_lines)
 		(void)event_del(l->deadline);
 	l->ops->line(l->arg, line);
 	free(line);
@@ -104,7 +104,7 @@ on_input(struct bufferevent *bev, void *arg)
 	l->gone = &gone;
 	while (
 	    !l->is_finishing && (bufferevent_get_enabled(bev) & EV_READ) != 0) {
-		const bool is_frame = l->has_line && !l->hears_lines;
+		const bool is_frame = l->has_line && !l->has_only_lines;
 
 		st = is_frame ? take_frame(l) : take_hello(l);
 		if (gone)
@@ -279,9 +279,9 @@ link_why(const char *line)
 }
 
 void
-link_hear_lines(struct link *l)
+link_expect_lines(struct link *l)
 {
-	l->hears_lines = true;
+	l->has_only_lines = true;
 }
 
 void
@@ -324,13 +324,13 @@ link_is_full(const struct link *l)
 }
 
 void
-link_hear(struct link *l, bool is_heard)
+link_set_reading(struct link *l, bool is_on)
 {
 	const bool was = (bufferevent_get_enabled(l->bev) & EV_READ) != 0;
 
-	if (was == is_heard || l->is_finishing)
+	if (was == is_on || l->is_finishing)
 		return;
-	if (!is_heard) {
+	if (!is_on) {
 		(void)bufferevent_disable(l->bev, EV_READ);
 		return;
 	}
@@ -349,12 +349,12 @@ link_taken(struct link *l, uint32_t stream, uint32_t n)
 }
 
 uint32_t
-link_more_room(uint32_t room, const uint8_t *p, size_t n)
+link_grow_window(uint32_t window, const uint8_t *p, size_t n)
 {
 	struct reader r = reader_over(p, n);
 	const uint32_t more = reader_u32(&r);
 
-	if (reader_done(&r) != OK || more > LINK_WINDOW - room)
+	if (reader_done(&r) != OK || more > LINK_WINDOW - window)
 		return LINK_WINDOW;
-	return room + more;
+	return window + more;
 }

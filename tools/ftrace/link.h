@@ -79,17 +79,17 @@ bool link_is_connected(const struct link *l);
 /* The reason in a line that is not "ok". */
 const char *link_why(const char *line);
 /* The peer sends only lines, all within LINK_HELLO_S. */
-void link_hear_lines(struct link *l);
+void link_expect_lines(struct link *l);
 void link_line(struct link *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void link_frame(struct link *l, enum frame_kind kind, uint32_t stream,
     const void *p, size_t n);
 /* Do so many bytes wait that sources should not be read? */
 bool link_is_full(const struct link *l);
 /* Starts or pauses reading. */
-void link_hear(struct link *l, bool is_heard);
+void link_set_reading(struct link *l, bool is_on);
 /* Tells the peer that N bytes of the stream were taken. */
 void link_taken(struct link *l, uint32_t stream, uint32_t n);
 /* Adds the number in a FRAME_TAKEN to WINDOW, what may still be sent. */
-uint32_t link_more_room(uint32_t room, const uint8_t *p, size_t n);
+uint32_t link_grow_window(uint32_t window, const uint8_t *p, size_t n);
 
 #endif

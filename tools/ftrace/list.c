@@ -82,7 +82,7 @@ command_list(int argc, char **argv)
 	if (token_read(token, l.token_file) == OK &&
 	    loop_create(&l.loop) == OK &&
 	    link_dial(&l.link, &l.loop, l.broker, &broker_ops, &l) == OK) {
-		link_hear_lines(l.link);
+		link_expect_lines(l.link);
 		link_line(l.link, "list %s\n", token);
 		(void)event_base_dispatch(l.loop.base);
 	}

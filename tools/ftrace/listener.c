@@ -81,7 +81,7 @@ address_is_same(const struct sockaddr *a, const struct sockaddr *b)
 }
 
 bool
-address_is_neighbour(const struct sockaddr *a, const struct sockaddr *b)
+address_is_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	uint8_t x[16], y[16];
 

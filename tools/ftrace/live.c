@@ -31,7 +31,7 @@ struct live {
 	const char *peer;
 	uint32_t page_size, n_cpus;
 	struct live_cpu *cpus;
-	uint8_t *room; /* shared by all streams: each is flushed at once */
+	uint8_t *buffer; /* shared by all streams: each is flushed at once */
 	struct dat *dat;
 	struct kernel_settings settings;
 	struct kernel_trace *trace;
@@ -47,9 +47,9 @@ struct live {
 	uint64_t
 	    left; /* events that the relay had not acknowledged at the end */
 	uint64_t gone; /* events lost since the relay failed */
-	struct kernel_counts told;
-	uint64_t told_ns;
-	bool is_end_told;
+	struct kernel_counts logged;
+	uint64_t logged_ns;
+	bool is_end_logged;
 };
 
 static struct kernel_counts
@@ -73,18 +73,20 @@ missing(const struct kernel_counts *c)
 
 /* Logs what is missing live, if it has become more. */
 static void
-tell_missing(struct live *l, uint64_t now)
+log_missing(struct live *l, uint64_t now)
 {
 	const struct kernel_counts c = count_all(l);
 
-	if (missing(&c) == missing(&l->told) ||
-	    (!l->has_ended && l->told_ns != 0 && now - l->told_ns < LATE_NS))
+	if (missing(&c) == missing(&l->logged) ||
+	    (!l->has_ended && l->logged_ns != 0 &&
+		now - l->logged_ns < LATE_NS))
 		return;
-	l->told = c;
-	l->told_ns = now;
+	l->logged = c;
+	l->logged_ns = now;
 	log_peer(LOG_WARN,
 	    "peer=%s: not live: %" PRIu64 " events that its kernel lost, "
-	    "%" PRIu64 " that came too late, %" PRIu64 " for which the relay "
+	    "%" PRIu64 " that last_event too late, %" PRIu64
+	    " for which the relay "
 	    "was too slow, %" PRIu64 " for which it was gone, %" PRIu64
 	    " that are not described, %" PRIu64 " that cannot be read",
 	    l->peer, c.lost, c.late, c.dropped - l->gone, l->gone, c.unknown,
@@ -105,10 +107,10 @@ queue_packet(void *arg, const struct kernel_packet *p)
 	return OK;
 }
 
-/* The time that all streams have reached: viewers may have seen everything
- * before it, so a new stream must not begin earlier. */
+/* The time that all streams have reached: viewers may have shown_time
+ * everything before it, so a new stream must not begin earlier. */
 static uint64_t
-seen(const struct live *l)
+shown_time(const struct live *l)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -128,10 +130,10 @@ open_cpu(struct live *l, uint32_t cpu)
 	const struct kernel_stream_config config = { .trace = l->trace,
 		.cpu = cpu,
 		.page_size = l->page_size,
-		.room = l->room,
+		.buffer = l->buffer,
 		.packet = queue_packet,
 		.arg = c };
-	const uint64_t from = l->has_begun ? seen(l) : 0;
+	const uint64_t from = l->has_begun ? shown_time(l) : 0;
 
 	if (live_session_add_stream(l->session, cpu, &c->stream) != OK ||
 	    kernel_stream_create(&c->ctf, &config) != OK)
@@ -220,8 +222,8 @@ live_pages(struct live *l, uint32_t cpu, const uint8_t *pages, size_t size)
 		pages += l->page_size;
 	}
 	(void)!kernel_stream_flush(c->ctf);
-	if (kernel_stream_came(c->ctf) > 0)
-		note_arrival(l, kernel_stream_came(c->ctf));
+	if (kernel_stream_last_event(c->ctf) > 0)
+		note_arrival(l, kernel_stream_last_event(c->ctf));
 	if (!l->has_pages)
 		set_timer(l, LIVE_BEGIN_MS);
 	l->has_pages = true;
@@ -264,7 +266,7 @@ on_beacons_due(evutil_socket_t fd, short what, void *arg)
 	if (!l->has_begun)
 		begin_live(l);
 	send_beacons(l, now);
-	tell_missing(l, now);
+	log_missing(l, now);
 	live_session_work(l->session);
 	if (!l->has_ended && !live_session_has_failed(l->session))
 		set_timer(l, LIVE_TIMER_MS);
@@ -282,16 +284,16 @@ live_end(struct live *l)
 
 /* The relay will not acknowledge more. */
 static void
-tell_end(struct live *l)
+log_end(struct live *l)
 {
 	const struct live_session_taken taken = live_session_taken(l->session);
 	const struct kernel_counts c = count_all(l);
 
-	l->has_ended = l->is_end_told = true;
+	l->has_ended = l->is_end_logged = true;
 	l->left = c.events - c.dropped - taken.events;
 	if (live_session_has_failed(l->session))
 		l->gone += l->left;
-	tell_missing(l, clock_now_ns());
+	log_missing(l, clock_now_ns());
 	log_info("peer=%s: %" PRIu64 " events live in %" PRIu64
 		 " packets, from %" PRIu64 " pages",
 	    l->peer, taken.events, taken.packets, c.pages);
@@ -302,8 +304,8 @@ live_is_done(struct live *l)
 {
 	if (!live_session_is_done(l->session))
 		return false;
-	if (!l->is_end_told)
-		tell_end(l);
+	if (!l->is_end_logged)
+		log_end(l);
 	return true;
 }
 
@@ -311,7 +313,7 @@ uint64_t
 live_memory(const struct live *l)
 {
 	return sizeof(*l) + l->n_cpus * sizeof(*l->cpus) +
-	       kernel_stream_room(l->page_size) + DAT_BY_ID_SIZE +
+	       kernel_stream_buffer_size(l->page_size) + DAT_BY_ID_SIZE +
 	       kernel_trace_memory(l->trace) + live_session_memory(l->session);
 }
 
@@ -320,8 +322,8 @@ live_destroy(struct live *l)
 {
 	if (l == NULL)
 		return;
-	if (l->session != NULL && !l->is_end_told)
-		tell_end(l);
+	if (l->session != NULL && !l->is_end_logged)
+		log_end(l);
 	if (l->timer != NULL)
 		event_free(l->timer);
 	live_session_destroy(l->session);
@@ -329,7 +331,7 @@ live_destroy(struct live *l)
 		kernel_stream_destroy(l->cpus[i].ctf);
 	kernel_trace_destroy(l->trace);
 	dat_free(l->dat);
-	free(l->room);
+	free(l->buffer);
 	free(l->cpus);
 	free(l);
 }
@@ -422,9 +424,9 @@ live_create(struct live **out, struct live_config *config,
 	l->page_size = about->page_size;
 	l->n_cpus = about->cpus;
 	l->cpus = calloc(about->cpus, sizeof(*l->cpus));
-	l->room = malloc(kernel_stream_room(l->page_size));
+	l->buffer = malloc(kernel_stream_buffer_size(l->page_size));
 	l->timer = evtimer_new(base, on_beacons_due, l);
-	st = l->cpus == NULL || l->room == NULL || l->timer == NULL
+	st = l->cpus == NULL || l->buffer == NULL || l->timer == NULL
 		 ? E_NOMEM
 		 : read_metadata(l, about);
 	for (uint32_t i = 0; st == OK && i < l->n_cpus; i++)

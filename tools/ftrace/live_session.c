@@ -44,7 +44,7 @@ struct live_session {
 
 	struct stream *streams;
 	unsigned n_streams, n_added;
-	bool has_unsaid; /* streams not announced to viewers */
+	bool has_unannounced; /* streams not announced to viewers */
 
 	struct buf metadata;
 	unsigned metadata_number;
@@ -133,7 +133,7 @@ abandon(struct live_session *s, const char *why)
 
 /* Returns true if the session continues, as after E_BUSY. */
 static bool
-goes_on(struct live_session *s, enum status st)
+continues(struct live_session *s, enum status st)
 {
 	if (st != OK && st != E_BUSY && !s->has_failed)
 		abandon(s, client_error(s->client)[0] != '\0'
@@ -194,7 +194,7 @@ add_streams(struct live_session *s)
 			return st;
 		x->is_added = true;
 		s->n_added++;
-		s->has_unsaid = true;
+		s->has_unannounced = true;
 	}
 	return st;
 }
@@ -208,12 +208,12 @@ announce(struct live_session *s)
 
 	if (st == OK && !s->is_metadata_sent) {
 		st = send_metadata(s);
-		s->has_unsaid = true;
+		s->has_unannounced = true;
 	}
-	if (st == OK && s->has_unsaid)
+	if (st == OK && s->has_unannounced)
 		st = client_streams_sent(s->client);
 	if (st == OK)
-		s->has_unsaid = false;
+		s->has_unannounced = false;
 	return st;
 }
 
@@ -235,7 +235,7 @@ send_packets(struct live_session *s)
 
 /* Sends in order until the client is busy. */
 static enum status
-put_what_goes(struct live_session *s)
+send_available(struct live_session *s)
 {
 	enum status st;
 
@@ -287,15 +287,15 @@ void
 live_session_work(struct live_session *s)
 {
 	if (s->is_done || s->has_failed ||
-	    !goes_on(s, client_work(s->client, 0)) ||
-	    !goes_on(s, put_what_goes(s)))
+	    !continues(s, client_work(s->client, 0)) ||
+	    !continues(s, send_available(s)))
 		return;
 	note_answers(s);
 	if (s->is_done) {
 		stop_events(s);
 		return;
 	}
-	if (!goes_on(s, client_work(s->client, 0)))
+	if (!continues(s, client_work(s->client, 0)))
 		return;
 	if (is_silent(s))
 		abandon(s, "it does not respond");
@@ -367,7 +367,7 @@ live_session_create(
 		st = open_client(s, config);
 	if (st != OK) {
 		if (s->client != NULL)
-			(void)goes_on(s, st);
+			(void)continues(s, st);
 		live_session_destroy(s);
 		return st;
 	}
@@ -454,8 +454,8 @@ live_session_packet(
 bool
 live_session_beacon(struct live_session *s, unsigned number, uint64_t time)
 {
-	if (s->has_failed || !s->streams[number].is_added || s->has_unsaid ||
-	    !list_empty(&s->queue))
+	if (s->has_failed || !s->streams[number].is_added ||
+	    s->has_unannounced || !list_empty(&s->queue))
 		return false;
 	return client_beacon(s->client, s->streams[number].number, time,
 		   KERNEL_STREAM_CLASS) == OK;

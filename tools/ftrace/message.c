@@ -57,14 +57,14 @@ message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
 /* The fixed part. Fields that an older peer does not send are zero, those that
  * a newer one adds are ignored. */
 static struct reader
-fixed_part(const struct message *m, uint8_t room[SYNC_BYTES * 4])
+fixed_part(const struct message *m, uint8_t fields[SYNC_BYTES * 4])
 {
 	const size_t n = kinds[m->number].fixed;
 
 	assert(n <= SYNC_BYTES * 4);
-	memset(room, 0, SYNC_BYTES * 4);
-	memcpy(room, m->fixed.p, m->fixed.n < n ? m->fixed.n : n);
-	return reader_over(room, n);
+	memset(fields, 0, SYNC_BYTES * 4);
+	memcpy(fields, m->fixed.p, m->fixed.n < n ? m->fixed.n : n);
+	return reader_over(fields, n);
 }
 
 /* The next NUL-terminated string of S. */
@@ -84,8 +84,8 @@ next_string(struct span *s, const char **out)
 enum status
 message_tinit_decode(struct message_tinit *out, const struct message *m)
 {
-	uint8_t room[SYNC_BYTES * 4];
-	struct reader r = fixed_part(m, room);
+	uint8_t fields[SYNC_BYTES * 4];
+	struct reader r = fixed_part(m, fields);
 	struct span left = m->data;
 	uint32_t options;
 
@@ -113,8 +113,8 @@ message_tinit_decode(struct message_tinit *out, const struct message *m)
 enum status
 message_resp_decode(struct message_resp *out, const struct message *m)
 {
-	uint8_t room[SYNC_BYTES * 4];
-	struct reader r = fixed_part(m, room);
+	uint8_t fields[SYNC_BYTES * 4];
+	struct reader r = fixed_part(m, fields);
 	struct span left = m->data;
 
 	memset(out, 0, sizeof(*out));

@@ -19,7 +19,7 @@
 /* Bytes that suffice to decide how a page goes on: another page that begins
  * inside it, and the head of the page after that. */
 static size_t
-room(const struct page_layout *l)
+lookahead(const struct page_layout *l)
 {
 	return 2 * (size_t)l->size + page_head(l);
 }
@@ -28,7 +28,7 @@ room(const struct page_layout *l)
 size_t
 page_align_memory(const struct page_layout *layout)
 {
-	return room(layout) + layout->size;
+	return lookahead(layout) + layout->size;
 }
 
 enum status
@@ -43,7 +43,7 @@ page_align_init(struct page_align *a, const struct page_layout *layout,
 	a->rest = malloc(page_align_memory(layout));
 	if (a->rest == NULL)
 		return E_NOMEM;
-	a->changed = a->rest + room(layout);
+	a->changed = a->rest + lookahead(layout);
 	return OK;
 }
 
@@ -189,11 +189,11 @@ wanted(const struct page_layout *l, size_t n)
 		return l->size;
 	if (!has_next(l, n))
 		return l->size + page_head(l);
-	return n < 2 * (size_t)l->size ? 2 * (size_t)l->size : room(l);
+	return n < 2 * (size_t)l->size ? 2 * (size_t)l->size : lookahead(l);
 }
 
 static void
-give_changed(struct page_align *a)
+pass_changed(struct page_align *a)
 {
 	a->pages(a->arg, a->changed, a->layout.size);
 }
@@ -201,7 +201,7 @@ give_changed(struct page_align *a)
 /* Passes on the whole events in the first N bytes of the page at P, which is at
  * most STEP newer than the one before. Returns true if events are missing. */
 static bool
-give_cut(struct page_align *a, const uint8_t *p, size_t n, uint64_t step)
+pass_cut(struct page_align *a, const uint8_t *p, size_t n, uint64_t step)
 {
 	const struct page_layout *l = &a->layout;
 
@@ -214,23 +214,23 @@ give_cut(struct page_align *a, const uint8_t *p, size_t n, uint64_t step)
 		if (a->has_gap)
 			page_set_lost(l, a->changed);
 		a->has_gap = false;
-		give_changed(a);
+		pass_changed(a);
 	}
 	return page_data_bytes(l, p) > n - l->data_at;
 }
 
 static void
-give_behind_gap(struct page_align *a, const uint8_t *p)
+pass_after_gap(struct page_align *a, const uint8_t *p)
 {
 	memcpy(a->changed, p, a->layout.size);
 	page_set_lost(&a->layout, a->changed);
 	a->has_gap = false;
-	give_changed(a);
+	pass_changed(a);
 }
 
 /* Handles bytes at P that are not a page. Returns how many were consumed. */
 static size_t
-mend_page(struct page_align *a, const uint8_t *p, size_t n)
+repair_page(struct page_align *a, const uint8_t *p, size_t n)
 {
 	const uint32_t size = a->layout.size;
 	const size_t next = find_page(a, p, n);
@@ -243,14 +243,14 @@ mend_page(struct page_align *a, const uint8_t *p, size_t n)
 		a->pages(a->arg, p, size);
 		return size;
 	}
-	if (give_cut(a, p, next, STEP_NEAR)) {
+	if (pass_cut(a, p, next, STEP_NEAR)) {
 		a->has_gap = true;
 		a->cuts++;
 	}
 	return next;
 }
 
-/* Returns how many bytes were consumed; fewer than room() are left. */
+/* Returns how many bytes were consumed; fewer than lookahead() are left. */
 static size_t
 take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
 {
@@ -271,17 +271,17 @@ take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
 			a->time = order_u64(a->layout.is_big, p + at);
 			a->misses = 0;
 			if (a->has_gap) {
-				give_behind_gap(a, p + at);
+				pass_after_gap(a, p + at);
 				from = at + size;
 			}
 			at += size;
 			continue;
 		}
-		if (n - at < room(&a->layout) && !is_end)
+		if (n - at < lookahead(&a->layout) && !is_end)
 			break;
 		if (at > from)
 			a->pages(a->arg, p + from, at - from);
-		at += mend_page(a, p + at, n - at);
+		at += repair_page(a, p + at, n - at);
 		from = at;
 	}
 	if (at > from)
@@ -295,7 +295,7 @@ page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 {
 	while (n > 0) {
 		const size_t before = a->n_rest;
-		const size_t left = room(&a->layout) - before;
+		const size_t left = lookahead(&a->layout) - before;
 		const size_t more = n < left ? n : left;
 		size_t used;
 
@@ -353,14 +353,14 @@ find_head(const struct page_align *a, const uint8_t *p, size_t n)
  * idle CPU it may be much newer than the one before. Bytes inside it that look
  * like another page may be one or not: neither becomes events. */
 static void
-give_last(struct page_align *a, const uint8_t *p, size_t n)
+pass_last(struct page_align *a, const uint8_t *p, size_t n)
 {
 	size_t end;
 
 	if (!a->has_begun && n >= page_head(&a->layout))
 		a->time = order_u64(a->layout.is_big, p);
 	end = find_head(a, p, n);
-	a->cuts += give_cut(a, p, end, STEP_MAX);
+	a->cuts += pass_cut(a, p, end, STEP_MAX);
 	a->cuts += end < n;
 }
 
@@ -373,6 +373,6 @@ page_align_end(struct page_align *a)
 		return;
 	used = take_bytes(a, a->rest, a->n_rest, true);
 	if (used < a->n_rest && !a->is_off)
-		give_last(a, a->rest + used, a->n_rest - used);
+		pass_last(a, a->rest + used, a->n_rest - used);
 	a->n_rest = 0;
 }

@@ -18,7 +18,7 @@ struct page_feed_cpu {
 };
 
 static void
-give(void *arg, const uint8_t *p, size_t n)
+deliver(void *arg, const uint8_t *p, size_t n)
 {
 	const struct page_feed_cpu *c = arg;
 	const struct page_feed *f = c->feed;
@@ -79,7 +79,7 @@ begin_cpu(struct page_feed *f, struct page_feed_cpu *c)
 {
 	const uint32_t size = f->layout.commit_size;
 	const enum status st = page_align_init(
-	    &c->align, &f->layout, size != 4 && size != 8, give, c);
+	    &c->align, &f->layout, size != 4 && size != 8, deliver, c);
 	const bool is_first = !f->has_failed;
 
 	if (st == OK)
@@ -96,7 +96,7 @@ page_feed_bytes(struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n)
 	enum status st = OK;
 
 	if (f->is_whole) {
-		give(c, p, n);
+		deliver(c, p, n);
 		return OK;
 	}
 	if (c->align.rest == NULL && !c->is_raw)

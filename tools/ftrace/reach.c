@@ -19,7 +19,7 @@
 struct reach;
 
 /* A port opened here for one of the agent's. */
-struct door {
+struct local_port {
 	struct reach *reach;
 	uint32_t stream;
 	uint16_t port; /* the agent's */
@@ -35,19 +35,19 @@ struct reach {
 	struct streams streams;
 	struct resp_finder finder;
 	int waiting_fd; /* the controller, until the broker has answered; -1 */
-	struct door doors[LINK_STREAMS_MAX];
-	uint32_t n_doors;
+	struct local_port ports[LINK_STREAMS_MAX];
+	uint32_t n_ports;
 };
 
 static void
 end_session(struct reach *r)
 {
 	streams_reset(&r->streams);
-	for (uint32_t i = 0; i < r->n_doors; i++) {
-		listener_destroy(r->doors[i].listener);
-		r->doors[i].listener = NULL;
+	for (uint32_t i = 0; i < r->n_ports; i++) {
+		listener_destroy(r->ports[i].listener);
+		r->ports[i].listener = NULL;
 	}
-	r->n_doors = 0;
+	r->n_ports = 0;
 	if (r->waiting_fd >= 0)
 		close(r->waiting_fd);
 	r->waiting_fd = -1;
@@ -59,9 +59,9 @@ end_session(struct reach *r)
 
 /* Handles a connection to a port that stands for one of the agent's. */
 static void
-on_door(void *arg, int take_fd, const struct sockaddr *peer)
+on_local_connection(void *arg, int take_fd, const struct sockaddr *peer)
 {
-	struct door *d = arg;
+	struct local_port *d = arg;
 	struct reach *r = d->reach;
 	const uint8_t port[2] = { (uint8_t)(d->port >> 8), (uint8_t)d->port };
 
@@ -78,19 +78,19 @@ on_door(void *arg, int take_fd, const struct sockaddr *peer)
 
 /* Opens a port, and stores it in *PORT in place of the agent's. */
 static enum status
-add_door(struct reach *r, uint16_t *port)
+add_port(struct reach *r, uint16_t *port)
 {
-	struct door *d = &r->doors[r->n_doors];
+	struct local_port *d = &r->ports[r->n_ports];
 	enum status st;
 
-	*d = (struct door){
-		.reach = r, .stream = r->n_doors + 1, .port = *port
+	*d = (struct local_port){
+		.reach = r, .stream = r->n_ports + 1, .port = *port
 	};
 	st = listener_create(
-	    &d->listener, r->loop.base, r->bind, 0, on_door, d);
+	    &d->listener, r->loop.base, r->bind, 0, on_local_connection, d);
 	if (st != OK)
 		return st;
-	r->n_doors++;
+	r->n_ports++;
 	*port = listener_port(d->listener);
 	return OK;
 }
@@ -102,9 +102,9 @@ change_ports(struct reach *r, struct message_resp *resp)
 	enum status st = OK;
 
 	for (uint32_t i = 0; i < resp->cpus && st == OK; i++)
-		st = add_door(r, &resp->ports[i]);
+		st = add_port(r, &resp->ports[i]);
 	if (st == OK && sync != 0) {
-		st = add_door(r, &sync);
+		st = add_port(r, &sync);
 		resp->sync_port = sync;
 	}
 	return st;
@@ -177,7 +177,7 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 	struct reach *r = arg;
 
 	if (kind == FRAME_TAKEN) {
-		streams_more_room(&r->streams, stream, p, n);
+		streams_grow_window(&r->streams, stream, p, n);
 	} else if (kind == FRAME_CLOSE) {
 		streams_close(&r->streams, stream);
 	} else if (kind != FRAME_DATA) {
@@ -195,7 +195,7 @@ on_drained(void *arg)
 {
 	struct reach *r = arg;
 
-	streams_go_on(&r->streams);
+	streams_resume(&r->streams);
 }
 
 static void

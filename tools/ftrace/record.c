@@ -40,7 +40,7 @@
 #define FINISH_THREADS 2 /* files joined at a time */
 #define DURATION_MAX_NS (100000 * NS_PER_S)
 /* How often states that wait are checked. */
-#define LOOK_MS 50
+#define CHECK_MS 50
 
 enum guest_state {
 	GUEST_ASKING,	/* until the agent has answered */
@@ -67,10 +67,10 @@ struct guest {
 	struct page_feed feed;
 	uint32_t open; /* data streams that have not ended */
 	/* For each stream: bytes not reported as taken. */
-	uint32_t owed[LINK_STREAMS_MAX];
+	uint32_t unreported[LINK_STREAMS_MAX];
 	bool has_answered; /* with CLOSE_RESP */
 	const char *why;   /* the reason of a failure; NULL: not known */
-	uint64_t stopped_ns, heard_ns;
+	uint64_t stopped_ns, received_ns;
 	struct background_job join_job;
 	enum status joined;
 };
@@ -94,15 +94,15 @@ struct record {
 };
 
 static void
-look_again(struct guest *g)
+check_again(struct guest *g)
 {
-	const struct timeval tv = { .tv_usec = LOOK_MS * 1000 };
+	const struct timeval tv = { .tv_usec = CHECK_MS * 1000 };
 
 	(void)event_add(g->timer, &tv);
 }
 
 static void
-tell_end(const struct guest *g)
+log_end(const struct guest *g)
 {
 	const uint64_t cuts = page_feed_cuts(&g->feed);
 	uint64_t bytes = 0;
@@ -123,7 +123,7 @@ static void
 end_live(struct guest *g)
 {
 	g->state = GUEST_LIVE_END;
-	look_again(g);
+	check_again(g);
 }
 
 static void
@@ -133,7 +133,7 @@ on_joined(struct background_job *job)
 
 	if (g->joined != OK)
 		g->all->has_failed = true;
-	tell_end(g);
+	log_end(g);
 	end_live(g);
 }
 
@@ -168,7 +168,7 @@ drain(struct guest *g)
 	page_feed_end(&g->feed);
 	g->stopped_ns = clock_now_ns();
 	g->state = GUEST_ENDING;
-	look_again(g);
+	check_again(g);
 }
 
 static void
@@ -199,7 +199,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (g->state == GUEST_STOPPING &&
-	    (now - g->heard_ns >= GUEST_END_MS * NS_PER_MS ||
+	    (now - g->received_ns >= GUEST_END_MS * NS_PER_MS ||
 		now - g->stopped_ns >= GUEST_DRAIN_MS * NS_PER_MS))
 		fail(g, "its agent does not end");
 	else if (g->state == GUEST_ENDING)
@@ -210,7 +210,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		     live_is_done(g->feed.live)))
 		end_guest(g);
 	else if (g->state != GUEST_FINISHING)
-		look_again(g);
+		check_again(g);
 }
 
 /* Ends if the agent has ended, and all pages have come. */
@@ -394,13 +394,13 @@ on_line(void *arg, char *line)
 
 /* Reports received bytes as taken, since they are used at once. */
 static void
-tell_taken(struct guest *g, uint32_t stream, size_t n)
+report_taken(struct guest *g, uint32_t stream, size_t n)
 {
-	g->owed[stream] += (uint32_t)n;
-	if (g->owed[stream] < LINK_WINDOW / 4)
+	g->unreported[stream] += (uint32_t)n;
+	if (g->unreported[stream] < LINK_WINDOW / 4)
 		return;
-	link_taken(g->link, stream, g->owed[stream]);
-	g->owed[stream] = 0;
+	link_taken(g->link, stream, g->unreported[stream]);
+	g->unreported[stream] = 0;
 }
 
 /* A stock agent does not report the reason, but prints it. */
@@ -424,11 +424,11 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 {
 	struct guest *g = arg;
 
-	g->heard_ns = clock_now_ns();
+	g->received_ns = clock_now_ns();
 	if (kind == FRAME_TAKEN)
 		return; /* little is sent */
 	if (kind == FRAME_DATA) {
-		tell_taken(g, stream, n);
+		report_taken(g, stream, n);
 		if (stream == 0)
 			on_control(g, p, n);
 		else
@@ -508,9 +508,9 @@ guest_stop(struct guest *g)
 	message_put(&out, MESSAGE_CLOSE);
 	link_frame(g->link, FRAME_DATA, 0, buf_data(&out), buf_len(&out));
 	buf_free(&out);
-	g->stopped_ns = g->heard_ns = clock_now_ns();
+	g->stopped_ns = g->received_ns = clock_now_ns();
 	g->state = GUEST_STOPPING;
-	look_again(g);
+	check_again(g);
 }
 
 /* Stops all guests; a second signal ends the program. */

@@ -41,7 +41,7 @@ sum_use(const struct recorders *all, const struct sockaddr *host)
 	const struct recorder *r;
 
 	list_each (r, &all->list, struct recorder, node) {
-		if (host != NULL && !address_is_neighbour(host,
+		if (host != NULL && !address_is_same_host(host,
 					(const struct sockaddr *)&r->peer))
 			continue;
 		sum.recorders++;
@@ -149,7 +149,7 @@ destroy_recorder(struct recorder *r)
 }
 
 static void
-tell_pages(const struct recorder *r)
+log_pages(const struct recorder *r)
 {
 	const struct recording *g = r->recording;
 	const bool has_file = *g->file != '\0';
@@ -174,14 +174,14 @@ tell_pages(const struct recorder *r)
 
 /* Logs what was recorded, and what is missing. */
 static void
-tell_end(const struct recorder *r)
+log_end(const struct recorder *r)
 {
 	const uint64_t lost = r->recording->lost;
 	const uint64_t cuts = page_feed_cuts(&r->feed);
 
 	/* If a file could not be made, the reason was logged. */
 	if (r->finished == OK || (r->recording->page_size > 0))
-		tell_pages(r);
+		log_pages(r);
 	if (cuts > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64
@@ -193,12 +193,12 @@ tell_end(const struct recorder *r)
 		    "peer=%s: %" PRIu64 " pages lost: the kernel had no space "
 		    "for them (see net.core.rmem_max)",
 		    r->name, r->counts.dropped);
-	if (r->counts.malformed > 0 || r->counts.strangers > 0)
+	if (r->counts.malformed > 0 || r->counts.from_others > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: ignored %" PRIu64
 		    " datagrams that are not pages, and %" PRIu64
 		    " from other hosts",
-		    r->name, r->counts.malformed, r->counts.strangers);
+		    r->name, r->counts.malformed, r->counts.from_others);
 	if (lost > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64 " bytes could not be written", r->name,
@@ -213,7 +213,7 @@ on_finished(struct background_job *job)
 {
 	struct recorder *r = container_of(job, struct recorder, finish_job);
 
-	tell_end(r);
+	log_end(r);
 	free_recording(r);
 	r->use.fds = r->feed.live != NULL ? LIVE_FDS : 0;
 	r->state = RECORDER_LIVE_END;
@@ -295,7 +295,7 @@ advance(struct recorder *r)
 		destroy_recorder(r);
 	else if (r->state >= RECORDER_DRAINING &&
 		 r->state != RECORDER_FINISHING)
-		recorder_set_timer(r, LOOK_MS);
+		recorder_set_timer(r, CHECK_MS);
 }
 
 static void
@@ -384,7 +384,7 @@ end_control(struct recorder *r)
 }
 
 static void
-refuse(struct recorder *r, enum status st)
+refuse_recorder(struct recorder *r, enum status st)
 {
 	log_peer(log_level_of(st), "peer=%s: %s; closed", r->name,
 	    r->dialog.why != NULL ? r->dialog.why : status_text(st));
@@ -400,14 +400,14 @@ is_late(const struct recorder *r, uint64_t now)
 	if (!recorder_dialog_has_begun(&r->dialog))
 		return now - r->began_ns >= GREETING_MS * NS_PER_MS;
 	return now - r->began_ns >= METADATA_MS * NS_PER_MS ||
-	       now - r->heard_ns >= METADATA_SILENCE_MS * NS_PER_MS;
+	       now - r->received_ns >= METADATA_SILENCE_MS * NS_PER_MS;
 }
 
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
-	enum status st = recorder_look_at_metadata(r, false);
+	enum status st = recorder_check_metadata(r, false);
 
 	(void)fd;
 	(void)what;
@@ -416,11 +416,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		st = E_LIMIT;
 	}
 	if (st != OK) {
-		refuse(r, st);
+		refuse_recorder(r, st);
 		return;
 	}
 	if (r->state == RECORDER_TALKING)
-		recorder_set_timer(r, LOOK_MS * 5);
+		recorder_set_timer(r, CHECK_MS * 5);
 	advance(r);
 }
 
@@ -464,12 +464,12 @@ on_input(struct recorder *r, const uint8_t *p, size_t n)
 {
 	enum status st;
 
-	r->heard_ns = clock_now_ns();
+	r->received_ns = clock_now_ns();
 	st = recorder_dialog_input(&r->dialog, p, n);
 	if (st == OK)
-		st = recorder_look_at_metadata(r, false);
+		st = recorder_check_metadata(r, false);
 	if (st != OK)
-		refuse(r, st);
+		refuse_recorder(r, st);
 	else if (!send_replies(r) || r->dialog.state == DIALOG_CLOSED)
 		end_control(r);
 }
@@ -478,17 +478,17 @@ static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
-	uint8_t room[READ_SIZE];
-	const ssize_t n = read(fd, room, sizeof(room));
+	uint8_t bytes[READ_SIZE];
+	const ssize_t n = read(fd, bytes, sizeof(bytes));
 
 	(void)what;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		on_input(r, room, (size_t)n);
+		on_input(r, bytes, (size_t)n);
 		return;
 	}
-	(void)!recorder_look_at_metadata(r, true);
+	(void)!recorder_check_metadata(r, true);
 	/* V1 ends like this; V3 sends CLOSE first. */
 	if (!r->dialog.begin.is_v1 || r->state != RECORDER_RUNNING)
 		log_peer(LOG_WARN, "peer=%s: connection lost", r->name);
@@ -506,7 +506,7 @@ find_expendable(const struct recorders *all, const struct sockaddr *peer)
 
 	list_each (r, &all->list, struct recorder, node)
 		if (r->state == RECORDER_LIVE_END &&
-		    (!is_of_host || address_is_neighbour(peer,
+		    (!is_of_host || address_is_same_host(peer,
 					(const struct sockaddr *)&r->peer)))
 			return r;
 	return NULL;
@@ -540,7 +540,7 @@ make(struct recorders *all)
 		return NULL;
 	r->all = all;
 	r->fd = -1;
-	r->began_ns = r->heard_ns = clock_now_ns();
+	r->began_ns = r->received_ns = clock_now_ns();
 	list_append(&all->list, &r->node);
 	all->n++;
 	return r;
@@ -582,7 +582,7 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 		return;
 	}
 	(void)event_add(r->readable, NULL);
-	recorder_set_timer(r, LOOK_MS * 5);
+	recorder_set_timer(r, CHECK_MS * 5);
 	ask_for_name(r);
 	if (!send_replies(r))
 		end_control(r);

@@ -11,8 +11,8 @@
 
 /* V1 metadata may come byte by byte. After a check that takes longer, wait, so
  * that checks take this share of the time. */
-#define LONG_LOOK_NS NS_PER_MS
-#define LOOK_SHARE 20
+#define LONG_CHECK_NS NS_PER_MS
+#define CHECK_SHARE 20
 
 static void
 on_bytes(void *arg, uint32_t cpu, const uint8_t *p, size_t n)
@@ -174,7 +174,7 @@ begin_pages(struct recorder *r, const struct dat_layout *layout,
 
 /* E_MORE: the metadata is not whole. */
 static enum status
-look(struct recorder *r)
+check_whole_metadata(struct recorder *r)
 {
 	struct dat_layout layout;
 	const uint8_t *p;
@@ -199,7 +199,7 @@ look(struct recorder *r)
 }
 
 enum status
-recorder_look_at_metadata(struct recorder *r, bool is_last)
+recorder_check_metadata(struct recorder *r, bool is_last)
 {
 	const uint64_t now = clock_now_ns();
 	enum status st = OK;
@@ -207,11 +207,12 @@ recorder_look_at_metadata(struct recorder *r, bool is_last)
 
 	if (r->dialog.begin.is_v1 && r->state == RECORDER_TALKING &&
 	    r->dialog.state == DIALOG_METADATA &&
-	    r->recording->metadata_size > 0 && (is_last || now >= r->look_ns)) {
-		st = look(r);
+	    r->recording->metadata_size > 0 &&
+	    (is_last || now >= r->check_ns)) {
+		st = check_whole_metadata(r);
 		took = clock_now_ns() - now;
-		if (took > LONG_LOOK_NS)
-			r->look_ns = now + took * LOOK_SHARE;
+		if (took > LONG_CHECK_NS)
+			r->check_ns = now + took * CHECK_SHARE;
 	}
 	if (st == E_MALFORMED)
 		r->dialog.why = "not the metadata of a trace.dat";
@@ -244,7 +245,7 @@ static enum status
 on_metadata_end(void *arg)
 {
 	struct recorder *r = arg;
-	const enum status st = look(r);
+	const enum status st = check_whole_metadata(r);
 
 	if (st == E_MALFORMED || st == E_MORE)
 		r->dialog.why = "not the metadata of a trace.dat";

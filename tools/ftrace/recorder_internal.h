@@ -37,8 +37,8 @@ struct recorder {
 	int fd; /* -1: closed */
 	struct event *readable, *writable, *timer;
 	struct recorder_dialog dialog;
-	uint64_t began_ns, heard_ns, ended_ns;
-	uint64_t look_ns; /* V1: time of the next check whether the metadata is
+	uint64_t began_ns, received_ns, ended_ns;
+	uint64_t check_ns; /* V1: time of the next check whether the metadata is
 			     whole */
 	struct recorder_use use;
 
@@ -57,13 +57,13 @@ struct recorder {
 extern const struct recorder_dialog_ops recorder_dialog_ops;
 /* V1: checks whether the metadata is whole. Checks that take long are made
  * rarely, unless IS_LAST: no more bytes come. */
-enum status recorder_look_at_metadata(
+enum status recorder_check_metadata(
     struct recorder *r, bool is_last) MUST_CHECK;
 /* Closes the data sockets. */
 void recorder_data_free(struct recorder *r);
 
 /* How often states that wait are checked. */
-#define LOOK_MS 50
+#define CHECK_MS 50
 void recorder_set_timer(struct recorder *r, uint64_t ms);
 /* Why a recorder of PEER may not use MORE, or NULL. */
 const char *recorders_refuse(const struct recorders *all,

@@ -50,12 +50,12 @@ pump(struct streams_stream *s)
 	struct streams *all = s->all;
 	size_t n;
 
-	while ((n = evbuffer_get_length(in)) > 0 && s->room > 0 &&
+	while ((n = evbuffer_get_length(in)) > 0 && s->window > 0 &&
 	       !link_is_full(all->link)) {
 		const uint8_t *p;
 
 		n = n < PIECE_SIZE ? n : PIECE_SIZE;
-		n = n < s->room ? n : s->room;
+		n = n < s->window ? n : s->window;
 		p = evbuffer_pullup(in, (ev_ssize_t)n);
 		if (p == NULL)
 			return;
@@ -63,15 +63,15 @@ pump(struct streams_stream *s)
 			all->control(all->arg, p, n);
 		link_frame(all->link, FRAME_DATA, number_of(s), p, n);
 		(void)evbuffer_drain(in, n);
-		s->room -= (uint32_t)n;
+		s->window -= (uint32_t)n;
 	}
 	if (n == 0 && s->is_ended) {
 		link_frame(all->link, FRAME_CLOSE, number_of(s), NULL, 0);
 		remove_stream(s);
 		return;
 	}
-	all->is_held |= link_is_full(all->link);
-	if (s->room == 0 || link_is_full(all->link))
+	all->is_blocked |= link_is_full(all->link);
+	if (s->window == 0 || link_is_full(all->link))
 		(void)bufferevent_disable(s->bev, EV_READ);
 	else if (!s->is_ended)
 		(void)bufferevent_enable(s->bev, EV_READ);
@@ -97,10 +97,10 @@ on_output(struct bufferevent *bev, void *arg)
 			remove_stream(s);
 		return;
 	}
-	n = s->owed > left ? s->owed - (uint32_t)left : 0;
+	n = s->unreported > left ? s->unreported - (uint32_t)left : 0;
 	if (n < LINK_WINDOW / 4)
 		return;
-	s->owed -= n;
+	s->unreported -= n;
 	link_taken(s->all->link, number_of(s), n);
 }
 
@@ -125,7 +125,7 @@ make_stream(struct streams *s, uint32_t stream)
 {
 	struct streams_stream *one = &s->streams[stream];
 
-	*one = (struct streams_stream){ .all = s, .room = LINK_WINDOW };
+	*one = (struct streams_stream){ .all = s, .window = LINK_WINDOW };
 	one->bev = bufferevent_socket_new(
 	    s->loop->base, -1, BEV_OPT_CLOSE_ON_FREE);
 	if (one->bev == NULL)
@@ -200,8 +200,8 @@ streams_took(struct streams *s, uint32_t stream, size_t n)
 
 	if (one->bev == NULL || one->is_closing)
 		return false;
-	if (n <= LINK_WINDOW - one->owed) {
-		one->owed += (uint32_t)n;
+	if (n <= LINK_WINDOW - one->unreported) {
+		one->unreported += (uint32_t)n;
 		return true;
 	}
 	log_peer(LOG_WARN, "more bytes than its window; stream closed");
@@ -221,22 +221,22 @@ streams_write(struct streams *s, uint32_t stream, const void *p, size_t n)
 
 /* Continues a stream that may have waited. */
 static void
-go_on(struct streams_stream *s)
+resume_stream(struct streams_stream *s)
 {
 	if (s->bev != NULL && s->dial == NULL && !s->is_closing)
 		pump(s);
 }
 
 void
-streams_more_room(
+streams_grow_window(
     struct streams *s, uint32_t stream, const uint8_t *p, size_t n)
 {
 	struct streams_stream *one = &s->streams[stream];
 
 	if (one->bev == NULL)
 		return;
-	one->room = link_more_room(one->room, p, n);
-	go_on(one);
+	one->window = link_grow_window(one->window, p, n);
+	resume_stream(one);
 }
 
 void
@@ -261,17 +261,17 @@ streams_reset(struct streams *s)
 {
 	for (uint32_t i = 0; i < LINK_STREAMS_MAX; i++)
 		drop_stream(&s->streams[i]);
-	s->is_held = s->is_closing = false;
+	s->is_blocked = s->is_closing = false;
 }
 
 void
-streams_go_on(struct streams *s)
+streams_resume(struct streams *s)
 {
-	if (!s->is_held)
+	if (!s->is_blocked)
 		return;
-	s->is_held = false;
+	s->is_blocked = false;
 	for (uint32_t i = 0; i < LINK_STREAMS_MAX; i++)
-		go_on(&s->streams[i]);
+		resume_stream(&s->streams[i]);
 }
 
 enum status

@@ -25,8 +25,9 @@ struct streams_stream {
 	struct dial *dial;	 /* until it is connected */
 	bool is_closing;	 /* when all is written */
 	bool is_ended;		 /* by its peer; its bytes may still wait */
-	uint32_t room;		 /* bytes that may still be sent */
-	uint32_t owed; /* bytes that came, and were not reported as taken */
+	uint32_t window;	 /* bytes that may still be sent */
+	uint32_t
+	    unreported; /* bytes that came, and were not reported as taken */
 };
 
 struct streams {
@@ -34,7 +35,7 @@ struct streams {
 	struct link *link;
 	struct streams_stream streams[LINK_STREAMS_MAX];
 	unsigned n;
-	bool is_held;	 /* some wait until the link is less full */
+	bool is_blocked; /* some wait until the link is less full */
 	bool is_closing; /* stream 0, after all others */
 	/* The socket of stream 0 is gone. */
 	void (*over)(void *arg);
@@ -56,7 +57,7 @@ bool streams_took(struct streams *s, uint32_t stream, size_t n);
 /* Writes bytes to the stream's socket. */
 void streams_write(struct streams *s, uint32_t stream, const void *p, size_t n);
 /* Handles a FRAME_TAKEN. */
-void streams_more_room(
+void streams_grow_window(
     struct streams *s, uint32_t stream, const uint8_t *p, size_t n);
 /* Closes it when all is written. Stream 0 closes as the last one, so that pages
  * in flight are not lost when an agent ends. */
@@ -64,7 +65,7 @@ void streams_close(struct streams *s, uint32_t stream);
 /* Closes all at once. */
 void streams_reset(struct streams *s);
 /* The link has sent what waited. */
-void streams_go_on(struct streams *s);
+void streams_resume(struct streams *s);
 
 /* Searches the first bytes of an agent for its TRACE_RESP. */
 struct resp_finder {

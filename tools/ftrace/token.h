@@ -28,13 +28,13 @@ bool token_is_same(const char *a, const char *b);
 #define TOKEN_GUESTS_MAX 4096
 
 /* The size of HOST:PORT. */
-#define GUEST_PLACE 128
+#define GUEST_ADDRESS_SIZE 128
 
 struct token_guest {
 	char name[GUEST_NAME_MAX];
-	char token[TOKEN_BYTES]; /* "": none */
-	char agent[GUEST_PLACE]; /* HOST:PORT; "": the guest connects to the
-				    broker */
+	char token[TOKEN_BYTES];	/* "": none */
+	char agent[GUEST_ADDRESS_SIZE]; /* HOST:PORT; "": the guest connects to
+				    the broker */
 };
 
 struct token_list {
