@@ -12,6 +12,7 @@
  * The answer is "ok", or "error" and a reason. With a list of guests, the token
  * of "connect" is that of its name.
  */
+#include <assert.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -74,6 +75,8 @@ destroy_peer(struct peer *p)
 {
 	struct peer *other = p->other;
 
+	assert(p->broker->n > 0);
+	assert(other == NULL || other->other == p);
 	link_destroy(p->link);
 	list_del(&p->node);
 	p->broker->n--;
@@ -137,6 +140,7 @@ add_guest(struct peer *p, const char *name, const char *cpus)
 {
 	uint64_t n = 0;
 
+	assert(p->role == PEER_NEW);
 	if (name == NULL || !token_is_name(name) || cpus == NULL ||
 	    parse_u64(cpus, 0, BROKER_CPUS_MAX, &n) != OK) {
 		refuse_peer(p, "invalid name of a guest");
@@ -158,6 +162,7 @@ reach_guest(struct peer *p, const char *name)
 {
 	struct peer *guest = name == NULL ? NULL : find_guest(p->broker, name);
 
+	assert(p->role == PEER_NEW && p->other == NULL);
 	if (guest == NULL) {
 		refuse_peer(p, "no guest of this name is connected");
 		return;

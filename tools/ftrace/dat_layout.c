@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/dat_layout.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "tools/ftrace/order.h"
@@ -373,6 +374,8 @@ enum status
 dat_plan_make(struct dat_plan *out, const struct dat_layout *layout,
     uint64_t size, struct dat_part *cpus, uint32_t n_cpus)
 {
+	assert(layout->version == 6 || layout->version == 7);
+	assert(layout->page_size > 0);
 	*out = (struct dat_plan){ 0 };
 	if (layout->has_cpus && layout->cpus != n_cpus)
 		return E_PROTOCOL;

@@ -201,6 +201,7 @@ take_connection(struct data_socket *s)
 	const int fd = accept4(s->fd, (struct sockaddr *)&from, &len,
 	    SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+	assert(s->state == DATA_LISTENING && s->all->config.is_tcp);
 	if (fd < 0)
 		return;
 	if (!is_peer(d, (const struct sockaddr *)&from)) {
@@ -270,6 +271,7 @@ data_sockets_create(struct data_sockets **out, const struct data_config *config,
 	    1, sizeof(*d) + (size_t)config->cpus * sizeof(d->sockets[0]));
 	unsigned next = config->port_first;
 
+	assert(config->cpus > 0 && config->port_first <= config->port_last);
 	*out = NULL;
 	if (d == NULL)
 		return E_NOMEM;

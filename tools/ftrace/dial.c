@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/dial.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <netdb.h>
@@ -114,6 +115,7 @@ part_of_time(const struct dial *d)
 static void
 try_next(struct dial *d)
 {
+	assert(d->fd < 0);
 	for (; d->at != NULL; d->at = d->at->ai_next) {
 		const struct timeval tv = part_of_time(d);
 

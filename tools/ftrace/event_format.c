@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/event_format.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,7 @@ names_address(const char *name)
 static void
 set_elements(struct event_field *f, uint32_t count, uint32_t each)
 {
+	assert(f->kind != FIELD_TEXT && f->size > 0);
 	if (each == 0 || f->size % each != 0)
 		each = count > 0 && f->size % count == 0 ? f->size / count : 0;
 	f->kind = FIELD_BYTES;

@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/flush.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -340,6 +341,7 @@ try_process(struct flush_targets *f, long pid, uint64_t parent)
 {
 	struct flush_target *t = &f->all[f->n];
 
+	assert(f->n < FLUSH_PROCESSES_MAX);
 	if (!is_recorder(pid) || is_target(f, pid))
 		return;
 	*t = (struct flush_target){

@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/kernel_stream.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,9 @@ kernel_stream_create(
 {
 	struct kernel_stream *s = calloc(1, sizeof(*s));
 
+	assert(config->page_size >= PAGE_SIZE_MIN &&
+	       config->page_size <= PAGE_SIZE_MAX);
+	assert(config->packet != NULL);
 	*out = NULL;
 	if (s == NULL)
 		return E_NOMEM;
@@ -75,6 +79,8 @@ put_packet_header(struct kernel_stream *s, const struct kernel_packet *p)
 	const uint64_t bits = (uint64_t)p->size * 8;
 	uint8_t *at = s->mem;
 
+	assert(p->begin <= p->end);
+	assert(p->size > KERNEL_PACKET_HEADER_LEN);
 	at = order_store_u32(is_big, at, CTF_MAGIC);
 	memcpy(at, s->config.trace->uuid, CTF_UUID_LEN);
 	at = order_store_u32(is_big, at + CTF_UUID_LEN, KERNEL_STREAM_CLASS);
@@ -219,6 +225,7 @@ kernel_stream_page(struct kernel_stream *s, const uint8_t *page)
 void
 kernel_stream_promise(struct kernel_stream *s, uint64_t time)
 {
+	assert(s->n_events == 0);
 	if (time > s->last)
 		s->last = time;
 }

@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/kernel_trace.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -517,6 +518,7 @@ take_name(struct names *names, const char *name)
 	char *out = names->name[n];
 	unsigned at, *next;
 
+	assert(n < NAMES_MAX);
 	(void)snprintf(out, NAME_SIZE, "%s", name);
 	if (is_taken(names, out, &at)) {
 		next = &names->next[sorted[at]];

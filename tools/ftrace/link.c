@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/link.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <event2/buffer.h>
@@ -162,6 +163,7 @@ use_connection(struct link *l, int take_fd)
 {
 	const struct timeval stall = { .tv_sec = LINK_STALL_S };
 
+	assert(take_fd >= 0 && !link_is_connected(l));
 	(void)bufferevent_setfd(l->bev, take_fd);
 	(void)bufferevent_set_timeouts(l->bev, NULL, &stall);
 	(void)bufferevent_enable(l->bev, EV_READ | EV_WRITE);
@@ -302,6 +304,7 @@ link_frame(struct link *l, enum frame_kind kind, uint32_t stream, const void *p,
 		       number = htobe32(stream);
 	uint8_t header[FRAME_HEADER];
 
+	assert(n <= FRAME_BYTES_MAX && stream < LINK_STREAMS_MAX);
 	/* Too many replies wait. End soon; the caller continues for now. */
 	if (evbuffer_get_length(bufferevent_get_output(l->bev)) + n >
 	    LINK_WAITING_LAST) {
@@ -354,6 +357,7 @@ link_grow_window(uint32_t window, const uint8_t *p, size_t n)
 	struct reader r = reader_over(p, n);
 	const uint32_t more = reader_u32(&r);
 
+	assert(window <= LINK_WINDOW);
 	if (reader_done(&r) != OK || more > LINK_WINDOW - window)
 		return LINK_WINDOW;
 	return window + more;

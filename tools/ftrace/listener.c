@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/listener.h"
 
+#include <assert.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
@@ -205,6 +206,7 @@ accept_one(struct listener *l)
 	const int fd = accept4(l->fd, (struct sockaddr *)&peer, &len,
 	    SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+	assert(l->fd >= 0);
 	if (fd >= 0) {
 		l->accepted(l->arg, fd, (const struct sockaddr *)&peer);
 		return true;

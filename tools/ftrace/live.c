@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/live.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -185,6 +186,7 @@ begin_live(struct live *l)
 	struct kernel_settings *s = &l->settings;
 	enum status st = OK;
 
+	assert(!l->has_begun);
 	if (!s->has_offset && l->has_arrival) {
 		s->has_offset = true;
 		s->offset_ns = l->arrival_ns;
@@ -211,6 +213,8 @@ live_pages(struct live *l, uint32_t cpu, const uint8_t *pages, size_t size)
 	struct live_cpu *c = &l->cpus[cpu];
 	const uint64_t now = clock_now_ns();
 
+	assert(cpu < l->n_cpus && size % l->page_size == 0);
+	assert(!l->has_ended);
 	if (c->ctf == NULL && !open_cpu(l, cpu)) {
 		log_peer(LOG_ERROR, "peer=%s: CPU %" PRIu32 " is not live: %s",
 		    l->peer, cpu, status_text(E_NOMEM));
@@ -275,6 +279,7 @@ on_beacons_due(evutil_socket_t fd, short what, void *arg)
 void
 live_end(struct live *l)
 {
+	assert(!l->has_ended);
 	l->has_ended = true;
 	(void)event_del(l->timer);
 	if (!l->has_begun)

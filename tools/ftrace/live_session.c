@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/live_session.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ leave_queue(struct live_session *s, struct item *i)
 {
 	const uint64_t n = memory_of(i->packet.size);
 
+	assert(s->bytes >= n && *s->queued >= n);
 	s->bytes -= n;
 	*s->queued -= n;
 	list_del(&i->node);
@@ -413,6 +415,7 @@ live_session_add_stream(struct live_session *s, unsigned cpu, unsigned *number)
 void
 live_session_metadata(struct live_session *s, struct buf *take_metadata)
 {
+	assert(!s->has_metadata);
 	if (s->has_failed) {
 		buf_free(take_metadata);
 		return;
@@ -435,6 +438,7 @@ live_session_packet(
 	const uint64_t n = memory_of(p->size);
 	struct item *i;
 
+	assert(number < s->n_streams);
 	if (s->has_failed ||
 	    s->bytes + n > (LIVE_QUEUE_BYTES - *s->queued) / LIVE_QUEUE_PART)
 		return false;
@@ -454,6 +458,7 @@ live_session_packet(
 bool
 live_session_beacon(struct live_session *s, unsigned number, uint64_t time)
 {
+	assert(number < s->n_streams);
 	if (s->has_failed || !s->streams[number].is_added ||
 	    s->has_unannounced || !list_empty(&s->queue))
 		return false;
@@ -464,6 +469,7 @@ live_session_beacon(struct live_session *s, unsigned number, uint64_t time)
 void
 live_session_finish(struct live_session *s)
 {
+	assert(!s->is_finishing);
 	s->is_finishing = true;
 	s->finish_ns = clock_now_ns();
 	live_session_work(s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -90,6 +91,7 @@ take_one(struct background *b)
 
 	if (read(b->read_fd, &job, sizeof(job)) != sizeof(job))
 		return false;
+	assert(b->running > 0);
 	b->running--;
 	job->done(job);
 	start_some(b);

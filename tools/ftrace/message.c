@@ -159,6 +159,7 @@ message_put(struct buf *out, enum message_number number)
 void
 message_put_data(struct buf *out, const void *p, size_t n)
 {
+	assert(n <= MESSAGE_BYTES_MAX - MESSAGE_HEADER);
 	put_header(out, MESSAGE_SEND_DATA, n);
 	buf_bytes(out, p, n);
 }

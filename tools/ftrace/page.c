@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/page.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "tools/ftrace/order.h"
@@ -108,6 +109,7 @@ page_open(struct page *p, const struct page_layout *l, const uint8_t *bytes)
 {
 	const uint32_t commit = read_commit(l, bytes);
 
+	assert(l->size >= PAGE_SIZE_MIN && l->data_at < l->size);
 	*p = (struct page){ .bytes = bytes + l->data_at,
 		.time = order_u64(l->is_big, bytes),
 		.is_big = l->is_big };
@@ -216,6 +218,7 @@ page_cut(const struct page_layout *l, uint8_t *bytes, uint32_t n)
 	struct page_event e;
 	struct page p;
 
+	assert(n <= l->size);
 	if (n <= l->data_at || page_open(&p, l, bytes) != OK)
 		return false;
 	if (end - p.end < (ptrdiff_t)l->commit_size)

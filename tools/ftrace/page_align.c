@@ -3,6 +3,7 @@
 
 #include "tools/ftrace/page_align.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,7 @@ pass_cut(struct page_align *a, const uint8_t *p, size_t n, uint64_t step)
 {
 	const struct page_layout *l = &a->layout;
 
+	assert(n <= l->size);
 	if (n < page_head(l) || !is_head(l, p, a->time, step))
 		return true;
 	memset(a->changed, 0, l->size);
@@ -293,6 +295,7 @@ take_bytes(struct page_align *a, const uint8_t *p, size_t n, bool is_end)
 void
 page_align_bytes(struct page_align *a, const uint8_t *p, size_t n)
 {
+	assert(a->n_rest < lookahead(&a->layout));
 	while (n > 0) {
 		const size_t before = a->n_rest;
 		const size_t left = lookahead(&a->layout) - before;

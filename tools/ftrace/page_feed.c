@@ -95,6 +95,7 @@ page_feed_bytes(struct page_feed *f, uint32_t cpu, const uint8_t *p, size_t n)
 	struct page_feed_cpu *c = &f->all[cpu];
 	enum status st = OK;
 
+	assert(cpu < f->cpus);
 	if (f->is_whole) {
 		deliver(c, p, n);
 		return OK;

@@ -2,6 +2,7 @@
 /* tracepulse-ftrace record: records several guests of a broker at a time. A
  * guest is the agent's controller: its metadata and pages become a file
  * PREFIX.NAME.dat, and go to a sink, as those of a recorder do. */
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -184,6 +185,7 @@ end_guest(struct guest *g)
 {
 	struct record *r = g->all;
 
+	assert(g->state != GUEST_ENDED && r->n_ended < r->n);
 	g->state = GUEST_ENDED;
 	page_feed_free(&g->feed);
 	if (++r->n_ended == r->n)
@@ -269,6 +271,7 @@ begin_pages(struct guest *g)
 	enum status st = recording_map(
 	    g->recording, &about.metadata, &about.metadata_size);
 
+	assert(g->state == GUEST_METADATA);
 	if (st == OK)
 		st = dat_layout_find(
 		    &layout, about.metadata, about.metadata_size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/recorder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <inttypes.h>
@@ -133,6 +134,7 @@ destroy_recorder(struct recorder *r)
 {
 	struct recorders *all = r->all;
 
+	assert(all->n > 0 && r->state != RECORDER_FINISHING);
 	close_control(r);
 	forget_name(r);
 	recorder_data_free(r);
@@ -232,6 +234,7 @@ finish_work(struct background_job *job)
 static void
 finish_file(struct recorder *r)
 {
+	assert(r->recording != NULL);
 	forget_name(r);
 	r->state = RECORDER_FINISHING;
 	r->finish_job = (struct background_job){ .work = finish_work,
@@ -268,6 +271,7 @@ is_live_ending(const struct recorder *r, uint64_t now)
 static void
 end_pages(struct recorder *r, uint64_t now)
 {
+	assert(r->state == RECORDER_DRAINING);
 	if (r->data != NULL && r->all->is_ending)
 		data_sockets_drain(r->data);
 	recorder_data_free(r);

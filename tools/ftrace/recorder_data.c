@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The data of a recorder: its metadata, then its pages. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,7 @@ begin_pages(struct recorder *r, const struct dat_layout *layout,
 		.metadata = p,
 		.metadata_size = n };
 
+	assert(r->state == RECORDER_TALKING);
 	r->page_size = layout->page_size;
 	r->recording->page_size = layout->page_size;
 	if (begin_feed(r, layout, &about) != OK)

@@ -65,6 +65,7 @@ lock_work(struct recording *r)
 {
 	struct stat st;
 
+	assert(r->work_fd < 0);
 	r->work_fd = openat(r->in.dir_fd, r->work,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (r->work_fd >= 0 && flock(r->work_fd, LOCK_EX | LOCK_NB) == 0 &&
@@ -260,6 +261,7 @@ cut(struct recording *r, struct recording_part *part, size_t n)
 {
 	const uint64_t whole = part->size - part->size % r->page_size;
 
+	assert(part->size >= whole);
 	if (!r->has_failed)
 		log_errno(LOG_ERROR,
 		    "%s: cannot write pages; they are lost until writing "
@@ -280,6 +282,7 @@ recording_pages(struct recording *r, uint32_t cpu, const void *p, size_t n)
 	const uint64_t before = part->received;
 	size_t done;
 
+	assert(cpu < r->n_parts);
 	assert(r->page_size > 0);
 	part->received += n;
 	if (!r->is_kept)
@@ -408,6 +411,7 @@ join(struct recording *r, const struct dat_layout *layout)
 	enum status st = cpus == NULL ? E_NOMEM : OK;
 	int fd;
 
+	assert(layout->page_size > 0 && r->metadata_fd >= 0);
 	r->page_size = layout->page_size;
 	for (uint32_t i = 0; i < r->n_parts && st == OK; i++)
 		cpus[i].size = r->parts[i].size -

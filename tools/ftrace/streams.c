@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/streams.h"
 
+#include <assert.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -50,6 +51,7 @@ pump(struct streams_stream *s)
 	struct streams *all = s->all;
 	size_t n;
 
+	assert(s->bev != NULL && s->window <= LINK_WINDOW);
 	while ((n = evbuffer_get_length(in)) > 0 && s->window > 0 &&
 	       !link_is_full(all->link)) {
 		const uint8_t *p;
@@ -125,6 +127,7 @@ make_stream(struct streams *s, uint32_t stream)
 {
 	struct streams_stream *one = &s->streams[stream];
 
+	assert(stream < LINK_STREAMS_MAX && !streams_has(s, stream));
 	*one = (struct streams_stream){ .all = s, .window = LINK_WINDOW };
 	one->bev = bufferevent_socket_new(
 	    s->loop->base, -1, BEV_OPT_CLOSE_ON_FREE);
@@ -198,6 +201,7 @@ streams_took(struct streams *s, uint32_t stream, size_t n)
 {
 	struct streams_stream *one = &s->streams[stream];
 
+	assert(stream < LINK_STREAMS_MAX);
 	if (one->bev == NULL || one->is_closing)
 		return false;
 	if (n <= LINK_WINDOW - one->unreported) {

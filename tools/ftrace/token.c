@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/token.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ token_is_same(const char *a, const char *b)
 static const struct token_guest *
 find_listed(const struct token_list *l, const char *name)
 {
+	assert(l->n <= TOKEN_GUESTS_MAX);
 	for (size_t i = 0; i < l->n; i++)
 		if (strcmp(l->guests[i].name, name) == 0)
 			return &l->guests[i];
