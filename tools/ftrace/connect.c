@@ -15,7 +15,7 @@
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
-/* The pause before the broker is tried retry; it doubles each time. */
+/* The pause before the broker is tried again; it doubles each time. */
 #define RETRY_FIRST_S 1
 #define RETRY_LAST_S 30
 
@@ -109,7 +109,7 @@ on_over(void *arg)
 	    a->config.name);
 }
 
-/* Tries retry after a pause. */
+/* Tries again after a pause. */
 static void
 retry_later(struct agent_end *a)
 {

@@ -186,6 +186,7 @@ convert_cpu(struct convert *c, const struct kernel_trace *trace,
 		return complain(c->options->file, status_text(st));
 	st = convert_pages(c->dat, b, cpu, c->file.p, c->file.n, take_page, s);
 	if (c->sink->error[0] == '\0' && kernel_stream_flush(s) == OK &&
+	    c->sink->ops->end_stream != NULL &&
 	    c->sink->ops->end_stream(c->sink) != OK && st == OK)
 		st = E_IO;
 	st = check_pages(c, cpu->cpu, st);
@@ -207,16 +208,6 @@ set_offset(const struct convert *c, struct kernel_settings *s)
 	s->offset_from = "given";
 }
 
-static void
-folder_name(char out[DAT_NAME_MAX], const struct dat_buffer *b)
-{
-	(void)snprintf(out, DAT_NAME_MAX, "%s",
-	    b->name[0] == '\0' ? MAIN_BUFFER : b->name);
-	for (char *p = out; *p != '\0'; p++)
-		if (*p == '/' || (p == out && *p == '.'))
-			*p = '_';
-}
-
 static enum status
 convert_buffer(struct convert *c, const struct dat_buffer *b)
 {
@@ -232,7 +223,7 @@ convert_buffer(struct convert *c, const struct dat_buffer *b)
 	st = kernel_trace_create(&trace, c->dat, &settings, why);
 	if (st != OK)
 		return complain(c->options->file, why);
-	folder_name(folder, b);
+	kernel_file_name(folder, b->name, MAIN_BUFFER);
 	st = c->sink->ops->begin(c->sink, folder, trace);
 	if (st != OK)
 		st = complain(c->options->file, c->sink->error);
@@ -275,7 +266,7 @@ open_sink(struct convert *c)
 		    o->directory, c->n_buffers == 1, why);
 		return c->sink == NULL ? complain(o->file, why) : OK;
 	}
-	kernel_client_host(host, c->dat->hostname);
+	kernel_file_name(host, c->dat->hostname, "unknown");
 	c->sink = convert_relay_create(
 	    &(struct convert_relay_config){ &o->url, o->session, host }, why);
 	return c->sink == NULL ? complain(o->relay, why) : OK;
@@ -310,7 +301,8 @@ convert_all(struct convert *c)
 	for (unsigned i = 0; st == OK && i < c->dat->n_buffers; i++)
 		if (c->dat->buffers[i].n_cpus > 0)
 			st = convert_buffer(c, &c->dat->buffers[i]);
-	if (st == OK && c->sink->ops->finish(c->sink) != OK)
+	if (st == OK && c->sink->ops->finish != NULL &&
+	    c->sink->ops->finish(c->sink) != OK)
 		st = complain(c->options->file, c->sink->error);
 	if (st == OK)
 		report(c);

@@ -24,9 +24,9 @@ struct convert_ops {
 	/* Adds a packet of the current CPU. */
 	enum status (*packet)(
 	    struct convert_sink *sink, const struct kernel_packet *p);
-	/* Ends the current CPU. */
+	/* Ends the current CPU. NULL: not required. */
 	enum status (*end_stream)(struct convert_sink *sink);
-	/* Delivers what is left. */
+	/* Delivers what is left. NULL: not required. */
 	enum status (*finish)(struct convert_sink *sink);
 	void (*destroy)(struct convert_sink *sink);
 };

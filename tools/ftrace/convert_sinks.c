@@ -47,12 +47,6 @@ convert_fail(struct convert_sink *sink, enum status st, const char *fmt, ...)
 	return st;
 }
 
-static struct convert_dir *
-dir_of(struct convert_sink *sink)
-{
-	return (struct convert_dir *)sink;
-}
-
 static enum status
 fail_errno(struct convert_dir *d, const char *name)
 {
@@ -94,7 +88,7 @@ static enum status
 dir_begin(struct convert_sink *sink, const char *name,
     const struct kernel_trace *trace)
 {
-	struct convert_dir *d = dir_of(sink);
+	struct convert_dir *d = (struct convert_dir *)sink;
 
 	close_fd(&d->dir);
 	close_fd(&d->index);
@@ -150,7 +144,7 @@ add_record(struct convert_dir *d, const struct kernel_packet *p)
 static enum status
 dir_packet(struct convert_sink *sink, const struct kernel_packet *p)
 {
-	struct convert_dir *d = dir_of(sink);
+	struct convert_dir *d = (struct convert_dir *)sink;
 	enum status st = OK;
 
 	if (d->file < 0)
@@ -171,7 +165,7 @@ dir_packet(struct convert_sink *sink, const struct kernel_packet *p)
 static enum status
 dir_end_stream(struct convert_sink *sink)
 {
-	struct convert_dir *d = dir_of(sink);
+	struct convert_dir *d = (struct convert_dir *)sink;
 	char name[NAME_SIZE];
 	enum status st;
 
@@ -187,17 +181,10 @@ dir_end_stream(struct convert_sink *sink)
 	return st;
 }
 
-static enum status
-dir_finish(struct convert_sink *sink)
-{
-	(void)sink;
-	return OK;
-}
-
 static void
 dir_destroy(struct convert_sink *sink)
 {
-	struct convert_dir *d = dir_of(sink);
+	struct convert_dir *d = (struct convert_dir *)sink;
 
 	close_fd(&d->file);
 	close_fd(&d->index);
@@ -211,7 +198,6 @@ static const struct convert_ops dir_ops = {
 	.begin = dir_begin,
 	.packet = dir_packet,
 	.end_stream = dir_end_stream,
-	.finish = dir_finish,
 	.destroy = dir_destroy,
 };
 
@@ -243,16 +229,10 @@ struct convert_relay {
 	struct convert_sink sink; /* first */
 	struct client *client;
 	char folder[DAT_NAME_MAX];
-	const struct kernel_trace *trace;
-	unsigned stream; /* of the current CPU */
+	unsigned stream; /* of CPU */
+	unsigned cpu;	 /* the current one */
 	bool has_stream;
 };
-
-static struct convert_relay *
-relay_of(struct convert_sink *sink)
-{
-	return (struct convert_relay *)sink;
-}
 
 static enum status
 relay_check(struct convert_relay *r, enum status st)
@@ -269,12 +249,12 @@ static enum status
 relay_begin(struct convert_sink *sink, const char *name,
     const struct kernel_trace *trace)
 {
-	struct convert_relay *r = relay_of(sink);
+	struct convert_relay *r = (struct convert_relay *)sink;
 	unsigned metadata;
 	enum status st;
 
 	(void)snprintf(r->folder, sizeof(r->folder), "%s", name);
-	r->trace = trace;
+	r->has_stream = false;
 	st = client_add_stream(r->client, r->folder, "metadata", &metadata);
 	if (st == OK)
 		st = client_metadata(r->client, metadata,
@@ -292,6 +272,7 @@ relay_begin_stream(struct convert_relay *r, unsigned cpu)
 	st = client_add_stream(r->client, r->folder, name, &r->stream);
 	if (st == OK)
 		st = client_streams_sent(r->client);
+	r->cpu = cpu;
 	r->has_stream = st == OK;
 	return relay_check(r, st);
 }
@@ -299,8 +280,10 @@ relay_begin_stream(struct convert_relay *r, unsigned cpu)
 static enum status
 relay_packet(struct convert_sink *sink, const struct kernel_packet *p)
 {
-	struct convert_relay *r = relay_of(sink);
-	enum status st = r->has_stream ? OK : relay_begin_stream(r, p->cpu);
+	struct convert_relay *r = (struct convert_relay *)sink;
+	enum status st = r->has_stream && r->cpu == p->cpu
+			     ? OK
+			     : relay_begin_stream(r, p->cpu);
 	struct client_packet packet;
 
 	if (st != OK)
@@ -315,16 +298,9 @@ relay_packet(struct convert_sink *sink, const struct kernel_packet *p)
 }
 
 static enum status
-relay_end_stream(struct convert_sink *sink)
-{
-	relay_of(sink)->has_stream = false;
-	return OK;
-}
-
-static enum status
 relay_finish(struct convert_sink *sink)
 {
-	struct convert_relay *r = relay_of(sink);
+	struct convert_relay *r = (struct convert_relay *)sink;
 
 	return relay_check(r, client_finish(r->client));
 }
@@ -332,7 +308,7 @@ relay_finish(struct convert_sink *sink)
 static void
 relay_destroy(struct convert_sink *sink)
 {
-	struct convert_relay *r = relay_of(sink);
+	struct convert_relay *r = (struct convert_relay *)sink;
 
 	client_destroy(r->client);
 	free(r);
@@ -341,7 +317,6 @@ relay_destroy(struct convert_sink *sink)
 static const struct convert_ops relay_ops = {
 	.begin = relay_begin,
 	.packet = relay_packet,
-	.end_stream = relay_end_stream,
 	.finish = relay_finish,
 	.destroy = relay_destroy,
 };

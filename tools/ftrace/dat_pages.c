@@ -133,7 +133,7 @@ take_first(void *arg, const uint8_t *bytes)
 	layout.size = f->page_size;
 	if (page_open(&p, &layout, bytes) == OK)
 		f->time = p.time;
-	return E_EXISTS; /* stop */
+	return E_STOPPED; /* stop */
 }
 
 uint64_t

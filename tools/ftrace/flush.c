@@ -79,17 +79,6 @@ number_in_same_dir(const char *path, const char *name)
 	return number;
 }
 
-/* Pages of a CPU's ring buffer. */
-static uint64_t
-count_pages(const char *path)
-{
-	const uint64_t kib = number_in_same_dir(path, "buffer_size_kb");
-	const uint64_t page = number_in_same_dir(path, "buffer_subbuf_size_kb");
-
-	return kib * 1024 /
-	       (page > 0 ? page * 1024 : (uint64_t)sysconf(_SC_PAGESIZE));
-}
-
 unsigned
 flush_percent_of(uint64_t pages)
 {
@@ -135,6 +124,11 @@ take(struct flush_percent *p, const char *path, const char *now)
 static bool
 set_one(struct flush_percent *p, const char *path)
 {
+	const uint64_t kib = number_in_same_dir(path, "buffer_size_kb");
+	const uint64_t page_kib = number_in_same_dir(
+	    path, "buffer_subbuf_size_kb");
+	const uint64_t page = page_kib > 0 ? page_kib * 1024
+					   : (uint64_t)sysconf(_SC_PAGESIZE);
 	struct flush_buffer *b;
 	char now[sizeof(b->before)], want[sizeof(b->ours)];
 
@@ -144,7 +138,7 @@ set_one(struct flush_percent *p, const char *path)
 	if (b == NULL)
 		return false;
 	(void)snprintf(
-	    want, sizeof(want), "%u\n", flush_percent_of(count_pages(path)));
+	    want, sizeof(want), "%u\n", flush_percent_of(kib * 1024 / page));
 	if (strcmp(want, now) != 0 && !write_text(path, want))
 		return false;
 	memcpy(b->ours, want, sizeof(want));

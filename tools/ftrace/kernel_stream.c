@@ -295,14 +295,12 @@ kernel_client_packet(struct client_packet *out, const struct kernel_packet *p)
 }
 
 void
-kernel_client_host(char *out, const char *name)
+kernel_file_name(
+    char out[DAT_NAME_MAX], const char *name, const char *otherwise)
 {
-	size_t n = 0;
-
-	for (; name[n] != '\0' && n < DAT_NAME_MAX - 1; n++)
-		out[n] = name[n] == '/' || (n == 0 && name[n] == '.') ? '_'
-								      : name[n];
-	out[n] = '\0';
-	if (n == 0)
-		(void)snprintf(out, DAT_NAME_MAX, "unknown");
+	(void)snprintf(
+	    out, DAT_NAME_MAX, "%s", *name == '\0' ? otherwise : name);
+	for (char *p = out; *p != '\0'; p++)
+		if (*p == '/' || (p == out && *p == '.'))
+			*p = '_';
 }

@@ -88,8 +88,9 @@ void kernel_counts_add(
 enum status kernel_client_packet(
     struct client_packet *out, const struct kernel_packet *p) MUST_CHECK;
 
-/* A name from a peer as one component of a path. OUT has DAT_NAME_MAX bytes; an
- * empty NAME becomes OTHERWISE. */
-void kernel_client_host(char *out, const char *name);
+/* A name from a peer as one component of a path. An empty NAME becomes
+ * OTHERWISE. */
+void kernel_file_name(
+    char out[DAT_NAME_MAX], const char *name, const char *otherwise);
 
 #endif

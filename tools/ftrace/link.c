@@ -53,9 +53,10 @@ take_hello(struct link *l)
 	return OK;
 }
 
-/* Handles one frame, without removing it. */
+/* Handles one frame, without removing its *WHOLE bytes: the link may be gone.
+ */
 static enum status
-take_frame(struct link *l)
+take_frame(struct link *l, size_t *whole)
 {
 	struct evbuffer *in = bufferevent_get_input(l->bev);
 	uint8_t header[FRAME_HEADER];
@@ -79,41 +80,33 @@ take_frame(struct link *l)
 	p = evbuffer_pullup(in, 4 + (ev_ssize_t)size);
 	if (p == NULL)
 		return E_NOMEM;
+	*whole = 4 + (size_t)size;
 	l->ops->frame(l->arg, (enum frame_kind)header[4], be32toh(stream),
 	    p + FRAME_HEADER, 4 + size - FRAME_HEADER);
 	return OK;
-}
-
-/* Removes the frame after the callback. */
-static void
-drop_frame(struct link *l)
-{
-	struct evbuffer *in = bufferevent_get_input(l->bev);
-	uint32_t size;
-
-	if (evbuffer_copyout(in, &size, sizeof(size)) == sizeof(size))
-		(void)evbuffer_drain(in, 4 + (size_t)be32toh(size));
 }
 
 static void
 on_input(struct bufferevent *bev, void *arg)
 {
 	struct link *l = arg;
+	struct evbuffer *in = bufferevent_get_input(bev);
 	bool gone = false;
 	enum status st = OK;
+	size_t size = 0;
 
 	l->gone = &gone;
 	while (
 	    !l->is_finishing && (bufferevent_get_enabled(bev) & EV_READ) != 0) {
 		const bool is_frame = l->has_line && !l->has_only_lines;
 
-		st = is_frame ? take_frame(l) : take_hello(l);
+		st = is_frame ? take_frame(l, &size) : take_hello(l);
 		if (gone)
 			return;
 		if (st != OK)
 			break;
 		if (is_frame)
-			drop_frame(l);
+			(void)evbuffer_drain(in, size);
 	}
 	l->gone = NULL;
 	if (st != OK && st != E_MORE)

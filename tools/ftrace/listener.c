@@ -91,75 +91,53 @@ address_is_same_host(const struct sockaddr *a, const struct sockaddr *b)
 	return memcmp(x, y, is_ipv4(x) ? 16 : 8) == 0;
 }
 
+/* IS_DUAL: an IPv6 socket also accepts IPv4. */
 static int
-try_bind(const struct addrinfo *ai, bool is_dual)
+bind_host(const char *host, uint16_t port, int type, bool is_dual)
 {
+	const struct addrinfo hints = { .ai_socktype = type,
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
 	const int one = 1, v6only = !is_dual;
-	const int fd = socket(
-	    ai->ai_family, ai->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	const bool is_tcp = ai->ai_socktype == SOCK_STREAM;
-	int saved;
+	const bool is_tcp = type == SOCK_STREAM;
+	struct addrinfo *ai;
+	char service[8];
+	int fd, saved = 0;
 
-	if (fd < 0)
+	snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(host, service, &hints, &ai) != 0) {
+		errno = EADDRNOTAVAIL;
 		return -1;
-	if ((ai->ai_family != AF_INET6 ||
+	}
+	fd = socket(ai->ai_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    (ai->ai_family == AF_INET6 &&
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only,
-		    sizeof(v6only)) == 0) &&
-	    (!is_tcp || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one,
-			    sizeof(one)) == 0) &&
-	    bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 &&
-	    (!is_tcp || listen(fd, BACKLOG) == 0))
+		    sizeof(v6only)) != 0) ||
+	    (is_tcp && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one,
+			   sizeof(one)) != 0) ||
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 ||
+	    (is_tcp && listen(fd, BACKLOG) != 0))
+		saved = errno;
+	freeaddrinfo(ai);
+	if (saved == 0)
 		return fd;
-	saved = errno;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	errno = saved;
 	return -1;
-}
-
-/* One IPv6 socket accepts both, on systems with IPv6. */
-static int
-bind_all(uint16_t port, int type)
-{
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-		.sin6_port = htons(port) };
-	struct sockaddr_in in = { .sin_family = AF_INET,
-		.sin_port = htons(port) };
-	const struct addrinfo both = { .ai_family = AF_INET6,
-		.ai_socktype = type,
-		.ai_addr = (struct sockaddr *)&in6,
-		.ai_addrlen = sizeof(in6) },
-			      old = { .ai_family = AF_INET,
-				      .ai_socktype = type,
-				      .ai_addr = (struct sockaddr *)&in,
-				      .ai_addrlen = sizeof(in) };
-	const int fd = try_bind(&both, true);
-
-	if (fd >= 0 || (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL))
-		return fd;
-	return try_bind(&old, false);
 }
 
 int
 address_bind(const char *host, uint16_t port, int type)
 {
-	const struct addrinfo hints = { .ai_socktype = type,
-		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
-	struct addrinfo *found;
-	char service[8];
-	int fd, saved;
+	int fd;
 
-	if (host == NULL)
-		return bind_all(port, type);
-	snprintf(service, sizeof(service), "%u", port);
-	if (getaddrinfo(host, service, &hints, &found) != 0) {
-		errno = EADDRNOTAVAIL;
-		return -1;
-	}
-	fd = try_bind(found, false);
-	saved = errno;
-	freeaddrinfo(found);
-	errno = saved;
-	return fd;
+	if (host != NULL)
+		return bind_host(host, port, type, false);
+	fd = bind_host("::", port, type, true);
+	if (fd >= 0 || (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL))
+		return fd;
+	return bind_host("0.0.0.0", port, type, false);
 }
 
 uint16_t

@@ -86,8 +86,7 @@ log_missing(struct live *l, uint64_t now)
 	l->logged_ns = now;
 	log_peer(LOG_WARN,
 	    "peer=%s: not live: %" PRIu64 " events that its kernel lost, "
-	    "%" PRIu64 " that last_event too late, %" PRIu64
-	    " for which the relay "
+	    "%" PRIu64 " that came too late, %" PRIu64 " for which the relay "
 	    "was too slow, %" PRIu64 " for which it was gone, %" PRIu64
 	    " that are not described, %" PRIu64 " that cannot be read",
 	    l->peer, c.lost, c.late, c.dropped - l->gone, l->gone, c.unknown,
@@ -108,7 +107,7 @@ queue_packet(void *arg, const struct kernel_packet *p)
 	return OK;
 }
 
-/* The time that all streams have reached: viewers may have shown_time
+/* The time that all streams have reached: viewers may have seen
  * everything before it, so a new stream must not begin earlier. */
 static uint64_t
 shown_time(const struct live *l)
@@ -403,13 +402,7 @@ open_session(struct live *l, struct event_base *base)
 		(void)snprintf(name, sizeof(name), "%s", l->peer);
 	else
 		(void)snprintf(name, sizeof(name), "ftrace-%s", port + 1);
-	if (l->dat->hostname[0] != '\0')
-		kernel_client_host(host, l->dat->hostname);
-	else
-		(void)snprintf(host, sizeof(host), "%.*s",
-		    (int)(port == NULL ? strlen(l->peer)
-				       : (size_t)(port - l->peer)),
-		    l->peer);
+	kernel_file_name(host, l->dat->hostname, "unknown");
 	return live_session_create(&l->session, &config);
 }
 

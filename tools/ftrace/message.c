@@ -13,20 +13,15 @@
 /* A decimal port and its NUL. */
 #define PORT_TEXT 6
 
-static const struct {
-	const char *name;
-	uint32_t fixed;
-} kinds[] = {
-#define MESSAGE(name, fixed) { #name, fixed },
-#include "tools/ftrace/message.tbl.h"
-#undef MESSAGE
+/* Bytes of the fixed part of each message. */
+static const uint32_t fixed_size[MESSAGE_NUMBERS] = {
+	[MESSAGE_TINIT] = 12,
+	[MESSAGE_RINIT] = 4,
+	[MESSAGE_TRACE_REQ] = 16,
+	[MESSAGE_TRACE_RESP] = 40,
+	[MESSAGE_TIME_SYNC] = 20,
+	[MESSAGE_TRACE_PROXY] = 24,
 };
-
-const char *
-message_name(enum message_number number)
-{
-	return kinds[number].name;
-}
 
 enum status
 message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
@@ -59,7 +54,7 @@ message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
 static struct reader
 fixed_part(const struct message *m, uint8_t fields[SYNC_BYTES * 4])
 {
-	const size_t n = kinds[m->number].fixed;
+	const size_t n = fixed_size[m->number];
 
 	assert(n <= SYNC_BYTES * 4);
 	memset(fields, 0, SYNC_BYTES * 4);
@@ -141,7 +136,7 @@ message_resp_decode(struct message_resp *out, const struct message *m)
 static void
 put_header(struct buf *out, enum message_number number, size_t data)
 {
-	const uint32_t fixed = kinds[number].fixed;
+	const uint32_t fixed = fixed_size[number];
 
 	assert(MESSAGE_HEADER + fixed + data <= MESSAGE_BYTES_MAX);
 	buf_u32(out, (uint32_t)(MESSAGE_HEADER + fixed + data));
@@ -152,7 +147,7 @@ put_header(struct buf *out, enum message_number number, size_t data)
 void
 message_put(struct buf *out, enum message_number number)
 {
-	assert(kinds[number].fixed == 0);
+	assert(fixed_size[number] == 0);
 	put_header(out, number, 0);
 }
 
@@ -190,38 +185,35 @@ put_ports(struct buf *out, const uint16_t *ports, uint32_t n)
 	}
 }
 
+static size_t
+ports_size(const uint16_t *ports, uint32_t n)
+{
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		size += (size_t)snprintf(NULL, 0, "%u", ports[i]) + 1;
+	return size;
+}
+
 void
 message_put_resp(struct buf *out, const struct message_resp *r)
 {
-	struct buf text = { 0 };
-
-	put_ports(&text, r->ports, r->cpus);
-	put_header(out, MESSAGE_TRACE_RESP, buf_len(&text));
+	put_header(out, MESSAGE_TRACE_RESP, ports_size(r->ports, r->cpus));
 	buf_u32(out, r->flags);
 	buf_u32(out, r->cpus);
 	buf_u32(out, r->page_size);
 	buf_u64(out, r->trace_id);
 	buf_bytes(out, r->sync, SYNC_BYTES);
 	buf_u32(out, r->sync_port);
-	buf_bytes(out, buf_data(&text), buf_len(&text));
-	out->bad |= text.bad;
-	buf_free(&text);
+	put_ports(out, r->ports, r->cpus);
 }
 
 void
 message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n)
 {
-	struct buf text = { 0 };
-
-	put_ports(&text, ports, n);
-	if (text.bad) {
-		out->bad = true;
-	} else {
-		put_header(out, MESSAGE_RINIT, buf_len(&text));
-		buf_u32(out, n);
-		buf_bytes(out, buf_data(&text), buf_len(&text));
-	}
-	buf_free(&text);
+	put_header(out, MESSAGE_RINIT, ports_size(ports, n));
+	buf_u32(out, n);
+	put_ports(out, ports, n);
 }
 
 enum status
@@ -235,7 +227,7 @@ message_put_req(struct buf *out, uint64_t trace_id,
 		if (text > MESSAGE_BYTES_MAX)
 			return E_LIMIT;
 	}
-	if (MESSAGE_HEADER + kinds[MESSAGE_TRACE_REQ].fixed +
+	if (MESSAGE_HEADER + fixed_size[MESSAGE_TRACE_REQ] +
 		3 * sizeof(uint32_t) + text >
 	    MESSAGE_BYTES_MAX)
 		return E_LIMIT;

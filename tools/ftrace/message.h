@@ -24,9 +24,18 @@
 #define MESSAGE_CPUS_MAX 1600
 
 enum message_number {
-#define MESSAGE(name, fixed) MESSAGE_##name,
-#include "tools/ftrace/message.tbl.h"
-#undef MESSAGE
+	MESSAGE_CLOSE,
+	MESSAGE_TINIT,
+	MESSAGE_RINIT,
+	MESSAGE_SEND_DATA,
+	MESSAGE_FIN_DATA,
+	MESSAGE_NOT_SUPP,
+	MESSAGE_TRACE_REQ,
+	MESSAGE_TRACE_RESP,
+	MESSAGE_CLOSE_RESP,
+	MESSAGE_TIME_SYNC,
+	MESSAGE_TRACE_PROXY,
+	MESSAGE_CONT,
 	MESSAGE_NUMBERS
 };
 
@@ -41,8 +50,6 @@ struct message {
  * known. *USED: its size. */
 enum status message_parse(
     struct message *out, const uint8_t *p, size_t n, size_t *used) MUST_CHECK;
-/* "SEND_DATA". */
-const char *message_name(enum message_number number);
 
 /* TINIT: what a recorder has. */
 struct message_tinit {

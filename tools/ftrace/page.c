@@ -213,7 +213,7 @@ page_next(struct page *p, struct page_event *out)
 bool
 page_cut(const struct page_layout *l, uint8_t *bytes, uint32_t n)
 {
-	const uint8_t *end = bytes + n, *behind = NULL;
+	const uint8_t *end = bytes + n, *last_end = NULL;
 	uint32_t commit = read_commit(l, bytes);
 	struct page_event e;
 	struct page p;
@@ -226,13 +226,13 @@ page_cut(const struct page_layout *l, uint8_t *bytes, uint32_t n)
 	if (p.end > end)
 		p.end = end;
 	while (page_next(&p, &e))
-		behind = p.bytes;
-	if (behind == NULL)
+		last_end = p.bytes;
+	if (last_end == NULL)
 		return false;
 	commit = (commit & COMMIT_LOST) |
-		 (uint32_t)(behind - bytes - l->data_at);
-	if (p.lost_is_known && l->size - (behind - bytes) >= l->commit_size) {
-		uint8_t *count = bytes + (behind - bytes);
+		 (uint32_t)(last_end - bytes - l->data_at);
+	if (p.lost_is_known && l->size - (last_end - bytes) >= l->commit_size) {
+		uint8_t *count = bytes + (last_end - bytes);
 
 		commit |= COMMIT_COUNTED;
 		if (l->commit_size == WORD)

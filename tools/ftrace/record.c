@@ -328,17 +328,6 @@ on_message(struct guest *g, const struct message *m)
 	return E_PROTOCOL;
 }
 
-/* Not every failure is the agent's. */
-static void
-refuse_agent(struct guest *g, enum status st)
-{
-	if (g->why == NULL)
-		g->why = status_blame(st) == BLAME_US
-			     ? status_text(st)
-			     : "invalid message from its agent";
-	fail(g, g->why);
-}
-
 /* Handles bytes of the agent's control connection. */
 static void
 on_control(struct guest *g, const uint8_t *p, size_t n)
@@ -358,20 +347,14 @@ on_control(struct guest *g, const uint8_t *p, size_t n)
 	}
 	if (g->in.bad)
 		st = E_NOMEM;
-	if (st != OK && st != E_MORE)
-		refuse_agent(g, st);
-	else
+	if (st == OK || st == E_MORE)
 		check_end(g);
-}
-
-static void
-on_pages(struct guest *g, uint32_t cpu, const uint8_t *p, size_t n)
-{
-	if ((g->state != GUEST_RUNNING && g->state != GUEST_STOPPING) ||
-	    cpu >= g->resp.cpus)
-		return;
-	if (page_feed_bytes(&g->feed, cpu, p, n) != OK)
-		log_error("guest=%s: out of memory; stored, not live", g->name);
+	else if (g->why != NULL)
+		fail(g, g->why);
+	else
+		fail(g, status_blame(st) == BLAME_US
+			    ? status_text(st)
+			    : "invalid message from its agent");
 }
 
 static void
@@ -434,8 +417,12 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 		report_taken(g, stream, n);
 		if (stream == 0)
 			on_control(g, p, n);
-		else
-			on_pages(g, stream - 1, p, n);
+		else if ((g->state == GUEST_RUNNING ||
+			     g->state == GUEST_STOPPING) &&
+			 stream <= g->resp.cpus &&
+			 page_feed_bytes(&g->feed, stream - 1, p, n) != OK)
+			log_error("guest=%s: out of memory; stored, not live",
+			    g->name);
 	} else if (kind == FRAME_CLOSE && stream > 0) {
 		g->open -= g->open > 0;
 		check_end(g);

@@ -566,16 +566,16 @@ static bool
 find_name(char out[RECORDING_NAME_MAX], const char *entry, const char *prefix)
 {
 	const size_t before = strlen(prefix) + 2;
-	const size_t all = strlen(entry), behind = strlen(NAME_SUFFIX);
+	const size_t all = strlen(entry), after = strlen(NAME_SUFFIX);
 
-	if (*entry != '.' || all <= before + behind ||
+	if (*entry != '.' || all <= before + after ||
 	    strncmp(entry + 1, prefix, before - 2) != 0 ||
 	    entry[before - 1] != '.' ||
-	    strcmp(entry + all - behind, NAME_SUFFIX) != 0 ||
-	    all - before - behind >= RECORDING_NAME_MAX)
+	    strcmp(entry + all - after, NAME_SUFFIX) != 0 ||
+	    all - before - after >= RECORDING_NAME_MAX)
 		return false;
-	memcpy(out, entry + before, all - before - behind);
-	out[all - before - behind] = '\0';
+	memcpy(out, entry + before, all - before - after);
+	out[all - before - after] = '\0';
 	return true;
 }
 
