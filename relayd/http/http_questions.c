@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the paths share: answers, queries, and questions to other threads.
  * Nobody waits for a thread that does not answer. */
+#include <assert.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
@@ -113,6 +114,7 @@ finish(struct question *q)
 {
 	struct http *h = q->http;
 
+	assert(h->n_asked > 0);
 	q->done(h, q);
 	free_question(q);
 	h->n_asked--;
@@ -262,11 +264,13 @@ ask_answered(struct http *h, struct info *take_i)
 {
 	struct question *q = find_question(h, take_i->question);
 
+	assert(take_i->thread < THREADS_MAX);
 	h->is_late[take_i->thread] = false;
 	if (q == NULL) {
 		info_destroy(take_i);
 		return;
 	}
+	assert(q->is_busy[take_i->thread] && q->n_waiting > 0);
 	q->is_busy[take_i->thread] = false;
 	q->answers[take_i->thread] = take_i;
 	if (--q->n_waiting == 0)

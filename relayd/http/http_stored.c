@@ -222,8 +222,10 @@ stored_answered(struct http *h, struct stored_info *take_i)
 		stored_info_destroy(take_i);
 		return;
 	}
-	if (take_i->wish == STORED_LIST)
+	if (take_i->wish == STORED_LIST) {
+		assert(h->n_lists > 0);
 		h->n_lists--;
+	}
 	list_each (q, &h->stored, struct stored_question, node) {
 		if (q->number == take_i->question) {
 			answer_request(q->request, take_i);

@@ -3,6 +3,7 @@
 
 #include "relayd/http/json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ name_of(struct buf *b, const char *name)
 void
 json_open(struct buf *b, const char *name, char bracket)
 {
+	assert(bracket == '{' || bracket == '[');
 	name_of(b, name);
 	buf_u8(b, (uint8_t)bracket);
 }
@@ -46,6 +48,7 @@ json_open(struct buf *b, const char *name, char bracket)
 void
 json_close(struct buf *b, char bracket)
 {
+	assert(bracket == '}' || bracket == ']');
 	buf_u8(b, (uint8_t)bracket);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/http/recent.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ events_add(
 {
 	struct event_line *l = &e->ring[e->last % EVENTS_MAX];
 
+	assert(e->n <= EVENTS_MAX && e->n <= e->last);
 	free(l->data);
 	*l = (struct event_line){
 		.number = ++e->last,
@@ -102,6 +104,7 @@ closed_add(struct closed *c, const struct session_info *take_s)
 const struct session_info *
 closed_at(const struct closed *c, unsigned i)
 {
+	assert(i < c->n);
 	return &c->ring[(c->first + i) % CLOSED_MAX];
 }
 

@@ -11,6 +11,7 @@
 #include "relayd/http/server.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -195,6 +196,7 @@ static void
 forget(struct server *s, struct client *c)
 {
 	(void)evbuffer_remove_cb(bufferevent_get_output(c->bev), on_output, c);
+	assert(s->n_clients > 0);
 	s->unsent -= unsent_of(c);
 	list_del(&c->node);
 	s->n_clients--;

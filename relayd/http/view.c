@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/http/view.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,5 +311,6 @@ history_add(struct history *h, const double rates[RATES])
 uint64_t
 history_at(const struct history *h, unsigned i, enum view_rate rate)
 {
+	assert(i < h->n && rate < RATES);
 	return h->ring[(h->first + i) % HISTORY_S][rate];
 }

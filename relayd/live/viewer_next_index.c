@@ -379,6 +379,7 @@ take_packet(struct question *q)
 	    rec.packet_size / 8, &p->part);
 	p->has_new_begin = change == BEGIN_CHANGED;
 	p->pos++;
+	assert(p->pos <= packet_log_count(p->stream->log));
 	viewer_note_sent(p, rec.timestamp_end);
 	q->index = (struct live_index){ .status = LIVE_INDEX_OK,
 		.flags = q->flags,
@@ -404,6 +405,7 @@ answer_inactive(struct question *q, uint64_t time)
 	q->index.timestamp_end = time;
 	q->index.ctf_stream = q->view.ctf_stream;
 	q->is_news = has_new_stream(q) || !p->has_bound || p->bound != time;
+	assert(time >= p->last_sent);
 	if (q->is_news) {
 		p->has_bound = true;
 		p->bound = time;
@@ -422,15 +424,10 @@ answer_later(struct question *q, uint64_t until_ns)
 		q->index.flags = 0;
 }
 
-/* False: the position may have moved, look again. */
-static bool
+/* All answers except packets, which take_packet() gives. */
+static void
 make_answer(struct question *q, enum answer answer)
 {
-	q->index = (struct live_index){ .status = LIVE_INDEX_RETRY,
-		.flags = q->flags };
-	q->is_news = true;
-	q->is_end = q->awaits_class = false;
-	q->until_ns = 0;
 	switch (answer) {
 	case ANSWER_ERR:
 		q->index.status = LIVE_INDEX_ERR;
@@ -442,7 +439,8 @@ make_answer(struct question *q, enum answer answer)
 		q->index.status = LIVE_INDEX_HUP;
 		break;
 	case ANSWER_OK:
-		return take_packet(q);
+		assert(false);
+		break;
 	case ANSWER_OK_WITHOUT_PACKET:
 		q->viewer->has_had_empty_ok = true;
 		q->index.status = LIVE_INDEX_OK;
@@ -470,7 +468,6 @@ make_answer(struct question *q, enum answer answer)
 		answer_later(q, q->hidden_until_ns);
 		break;
 	}
-	return true;
 }
 
 /* A viewer that skips many packets asks again, so that others are served. */
@@ -485,7 +482,17 @@ find_answer(struct question *q)
 		while ((r->states & q->state) == 0 ||
 		       (r->applies != NULL && !r->applies(q)))
 			r++;
-		if (make_answer(q, r->answer))
+		assert(r < rules + ARRAY_LEN(rules));
+		q->index = (struct live_index){ .status = LIVE_INDEX_RETRY,
+			.flags = q->flags };
+		q->is_news = true;
+		q->is_end = q->awaits_class = false;
+		q->until_ns = 0;
+		if (r->answer != ANSWER_OK) {
+			make_answer(q, r->answer);
+			return;
+		}
+		if (take_packet(q))
 			return;
 	}
 }
@@ -594,6 +601,7 @@ send_answer(struct question *q, struct live_reply *reply)
 	struct viewer *v = q->viewer;
 	struct live_index *i = &q->index;
 
+	assert(q->is_news || q->position != NULL);
 	if (!q->is_news) {
 		v->nothing_id = q->position->stream->id;
 		if (q->how->is_interrupted)
