@@ -137,6 +137,26 @@ is_over(
 	return r->disk.is_known && free < retention_keep_free(r);
 }
 
+/* The path to rename E to before its deletion. False: it is too long. */
+static bool
+hidden_path(const struct entry *e, char out[RELPATH_MAX])
+{
+	const char *slash = strrchr(e->path, '/');
+	const int n = slash == NULL ? 0 : (int)(slash - e->path) + 1;
+
+	return snprintf(out, RELPATH_MAX, "%.*s" DELETED_PREFIX "%" PRIx64, n,
+		   e->path, e->ino) < RELPATH_MAX;
+}
+
+/* Is E half deleted? */
+static bool
+is_hidden(const struct entry *e)
+{
+	char hidden[RELPATH_MAX];
+
+	return hidden_path(e, hidden) && strcmp(hidden, e->path) == 0;
+}
+
 bool
 retention_is_due(const struct retention *r, const struct usage *o,
     const struct entry *e, enum deleted *reason)
@@ -148,7 +168,10 @@ retention_is_due(const struct retention *r, const struct usage *o,
 		if (is_over(r, *reason, o->use, o->free) &&
 		    !is_over(r, *reason, o->least_use, o->most_free))
 			return true;
-	return false;
+	/* Complete a deletion that was interrupted, even if the limit holds by
+	 * now: nobody can read the rest. */
+	*reason = r->limits.max_use > 0 ? DELETED_max_use : DELETED_keep_free;
+	return is_hidden(e);
 }
 
 enum status
@@ -180,17 +203,6 @@ retention_forget(struct retention *r, struct entry *e)
 	if (r->next_to_check == e)
 		r->next_to_check = table_next(&r->table, e);
 	table_remove(&r->table, e);
-}
-
-/* The path to rename E to before its deletion. False: it is too long. */
-static bool
-hidden_path(const struct entry *e, char out[RELPATH_MAX])
-{
-	const char *slash = strrchr(e->path, '/');
-	const int n = slash == NULL ? 0 : (int)(slash - e->path) + 1;
-
-	return snprintf(out, RELPATH_MAX, "%.*s" DELETED_PREFIX "%" PRIx64, n,
-		   e->path, e->ino) < RELPATH_MAX;
 }
 
 /* Rename the directory, so that nobody reads half of it. If that fails, it is

@@ -577,6 +577,7 @@ def killed():
             stored(daemon)      # its notes are read
             for p in left:
                 check(p.exists(), "deleted without a limit")
+            wait_until("the rest", lambda: not list(daemon.out.glob("*/.*")))
         set_limits(daemon, max_use="1k")
         wait_gone(*dirs)
         wait_until("all", lambda: not list(daemon.out.glob("*/.*")))
