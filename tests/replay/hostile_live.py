@@ -25,8 +25,9 @@ BIG = 16 * MIB  # more than the sockets between hold
 
 
 # A sanitizer keeps what was freed; here memory is counted.
-COUNTED = {"ASAN_OPTIONS":
-           os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
+COUNTED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
+           ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
+           ":allocator_release_to_os_interval_ms=0"}
 
 
 def wait_for(what, condition, seconds=SOON):
