@@ -11,12 +11,13 @@
  * too much would take a piece of the memory of all for good. */
 START_TEST(memory_is_counted_as_it_is_stored)
 {
-	struct recorders all = { .is_kept = false };
+	struct recorders all = { .recordings = { .dir_fd = -1, .prefix = "" } };
 	struct recorder r = { .all = &all, .fd = -1 };
 	uint8_t *piece = calloc(1, PIECE);
 	enum status st = OK;
 
-	ck_assert_int_eq(recording_create_unkept(&r.recording, "a:1", 1), OK);
+	ck_assert_int_eq(
+	    recording_create(&r.recording, &all.recordings, "a:1", 1), OK);
 	while (st == OK && all.memory <= METADATA_BYTES_MAX)
 		st = recorder_dialog_ops.metadata(&r, piece, PIECE);
 	ck_assert_int_eq(st, E_LIMIT);

@@ -204,7 +204,6 @@ start(struct listening *l)
 
 	*r = (struct recorders){ .loop = &l->loop,
 		.recordings = { .dir_fd = l->dir_fd, .prefix = l->prefix },
-		.is_kept = !l->has_no_file,
 		.live = l->live.is_on ? &l->live : NULL,
 		.bind_host = l->bind,
 		.port_first = l->data_first,
@@ -226,13 +225,13 @@ start(struct listening *l)
 		st = write_pid(l->pid_file, LOG_ERROR);
 	else if (st == OK && l->is_daemon)
 		l->has_stock_pid = write_pid(STOCK_PID_FILE, LOG_INFO) == OK;
-	if (st == OK && r->is_kept)
+	if (st == OK && !l->has_no_file)
 		recordings_find_left(&r->recordings, on_left, l);
 	if (st == OK) {
 		log_open_journal();
 		log_notice("listening on port %u, files in %s",
 		    listener_port(l->listener),
-		    r->is_kept ? l->directory : "no directory");
+		    l->has_no_file ? "no directory" : l->directory);
 	}
 	return st;
 }

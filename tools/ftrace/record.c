@@ -232,10 +232,8 @@ on_resp(struct guest *g, const struct message *m)
 		return E_REFUSED; /* it was not requested */
 	if (st != OK)
 		return st;
-	st = g->all->has_no_file
-		 ? recording_create_unkept(&g->recording, g->name, g->resp.cpus)
-		 : recording_create(&g->recording, &g->all->recordings, g->name,
-		       g->resp.cpus);
+	st = recording_create(
+	    &g->recording, &g->all->recordings, g->name, g->resp.cpus);
 	if (st != OK)
 		g->why = "cannot create its files";
 	g->state = GUEST_METADATA;

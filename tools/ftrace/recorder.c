@@ -63,9 +63,9 @@ recorders_refuse(const struct recorders *all, const struct sockaddr *peer,
 	const struct recorder_use sum = sum_use(all, NULL),
 				  host = sum_use(all, peer);
 
-	if (host.recorders + more.recorders > RECORDERS_OF_HOST_MAX)
+	if (more.recorders > 0 && host.recorders >= RECORDERS_OF_HOST_MAX)
 		return "too many recorders of its host";
-	if (sum.recorders + more.recorders > RECORDERS_MAX)
+	if (more.recorders > 0 && sum.recorders >= RECORDERS_MAX)
 		return "too many recorders";
 	if (more.fds > 0 && sum.fds + more.fds > all->fds_max)
 		return "no descriptors are left";
@@ -123,7 +123,7 @@ forget_name(struct recorder *r)
 static void
 free_recording(struct recorder *r)
 {
-	if (r->recording != NULL && !r->all->is_kept)
+	if (r->recording != NULL && !r->recording->is_kept)
 		r->all->memory -= r->recording->metadata_size;
 	recording_destroy(r->recording);
 	r->recording = NULL;

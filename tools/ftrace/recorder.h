@@ -34,9 +34,6 @@
  * files are being joined. */
 #define RECORDERS_MAX 256
 #define RECORDERS_OF_HOST_MAX 64
-/* The most CPUs of one recorder: more ports do not fit in the answer. Usually
- * the limit of descriptors is reached first. */
-#define RECORDER_CPUS_MAX 1600
 /* Metadata of all recorders, which is in memory if no files are written. */
 #define METADATA_MEMORY_BYTES (256 << 20)
 
@@ -53,7 +50,6 @@ struct recorder;
 struct recorders {
 	struct loop *loop;
 	struct recordings recordings;
-	bool is_kept;		      /* false: --no-file */
 	struct background *finishing; /* joins files */
 	struct live_config *live;     /* NULL: files only */
 	const char *bind_host;

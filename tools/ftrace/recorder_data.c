@@ -35,15 +35,6 @@ on_ended(void *arg, uint32_t cpu)
 		recorder_set_timer(r, 0);
 }
 
-static enum status
-make_recording(struct recorder *r, uint32_t cpus)
-{
-	if (!r->all->is_kept)
-		return recording_create_unkept(&r->recording, r->name, cpus);
-	return recording_create(
-	    &r->recording, &r->all->recordings, r->name, cpus);
-}
-
 /* Checked when it asks for ports, since a refusal is shown to its user then,
  * and again when the metadata states the size. */
 static enum status
@@ -77,8 +68,7 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 		.ports = begin->cpus };
 	enum status st;
 
-	if (begin->cpus > RECORDER_CPUS_MAX)
-		return E_LIMIT;
+	assert(begin->cpus <= MESSAGE_CPUS_MAX);
 	if (begin->unknown > 0)
 		log_peer(LOG_INFO, "peer=%s: %u unknown options", r->name,
 		    begin->unknown);
@@ -91,7 +81,8 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	if (st == OK) {
 		r->use.fds += more.fds;
 		r->use.ports = more.ports;
-		st = make_recording(r, begin->cpus);
+		st = recording_create(
+		    &r->recording, &r->all->recordings, r->name, begin->cpus);
 	}
 	if (st == OK)
 		st = data_sockets_create(&r->data, &config, ports);
@@ -232,13 +223,14 @@ on_metadata(void *arg, const uint8_t *p, size_t n)
 		r->dialog.why = "unexpected bytes after the metadata";
 		return E_PROTOCOL;
 	}
-	if (!r->all->is_kept && n > METADATA_MEMORY_BYTES - r->all->memory) {
+	if (!r->recording->is_kept &&
+	    n > METADATA_MEMORY_BYTES - r->all->memory) {
 		r->dialog.why = "the metadata of all recorders is too large";
 		return E_LIMIT;
 	}
 	st = recording_metadata(r->recording, p, n);
 	/* Charge only stored metadata: only that is released later. */
-	if (!r->all->is_kept && st == OK)
+	if (!r->recording->is_kept && st == OK)
 		r->all->memory += n;
 	return st;
 }

@@ -32,6 +32,7 @@ recording_alloc(const struct recordings *in, const char *name, uint32_t cpus)
 		return NULL;
 	assert(strlen(name) < sizeof(r->name));
 	r->in = *in;
+	r->is_kept = in->dir_fd >= 0;
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	r->work_fd = r->metadata_fd = -1;
 	r->n_parts = cpus;
@@ -105,23 +106,46 @@ open_new(struct recording *r, const char *name)
 	return fd;
 }
 
-enum status
-recording_create(struct recording **out, const struct recordings *in,
-    const char *name, uint32_t cpus)
+/* The last CPU first: after a kill the rest is numbered without a gap, and
+ * without metadata it is not used. */
+static void
+remove_parts(const struct recording *r)
 {
-	struct recording *r = recording_alloc(in, name, cpus);
-	enum status st;
+	char name[RECORDING_PATH_SIZE];
 
-	*out = NULL;
-	if (r == NULL)
-		return E_NOMEM;
-	r->is_kept = true;
-	st = make_work(r);
-	/* All parts exist before the metadata does: at the next start their
-	 * number is that of the CPUs. */
-	for (uint32_t i = 0; i < cpus && st == OK; i++) {
-		char part[RECORDING_PATH_SIZE];
+	(void)unlinkat(r->work_fd, "metadata", 0);
+	(void)unlinkat(r->work_fd, "joined", 0);
+	for (uint32_t i = r->n_parts; i > 0; i--) {
+		recording_part_name(name, i - 1);
+		(void)unlinkat(r->work_fd, name, 0);
+	}
+}
 
+static void
+remove_work(const struct recording *r)
+{
+	if (unlinkat(r->in.dir_fd, r->work, AT_REMOVEDIR) != 0)
+		log_errno(LOG_WARN, "cannot remove %s", r->work);
+}
+
+static void
+discard(struct recording *r)
+{
+	if (!r->is_kept || r->work_fd < 0)
+		return;
+	remove_parts(r);
+	remove_work(r);
+}
+
+/* Creates all files. All parts exist before the metadata does: at the next
+ * start their number is that of the CPUs. */
+static enum status
+create_files(struct recording *r)
+{
+	enum status st = make_work(r);
+	char part[RECORDING_PATH_SIZE];
+
+	for (uint32_t i = 0; i < r->n_parts && st == OK; i++) {
 		recording_part_name(part, i);
 		r->parts[i].fd = open_new(r, part);
 		if (r->parts[i].fd < 0)
@@ -129,30 +153,34 @@ recording_create(struct recording **out, const struct recordings *in,
 	}
 	if (st == OK && (r->metadata_fd = open_new(r, "metadata")) < 0)
 		st = E_IO;
-	if (st != OK) {
-		recording_discard(r);
-		recording_destroy(r);
-		return st;
-	}
-	*out = r;
-	return OK;
+	if (st != OK)
+		discard(r);
+	return st;
 }
 
 enum status
-recording_create_unkept(struct recording **out, const char *name, uint32_t cpus)
+recording_create(struct recording **out, const struct recordings *in,
+    const char *name, uint32_t cpus)
 {
-	const struct recordings none = { .dir_fd = -1, .prefix = "" };
-	struct recording *r = recording_alloc(&none, name, cpus);
+	struct recording *r = recording_alloc(in, name, cpus);
+	enum status st = OK;
 
 	*out = NULL;
 	if (r == NULL)
 		return E_NOMEM;
-	r->metadata_fd = memfd_create("metadata", MFD_CLOEXEC);
-	if (r->metadata_fd < 0) {
-		log_errno(LOG_ERROR,
-		    "peer=%s: cannot create memory for metadata", name);
+	if (r->is_kept) {
+		st = create_files(r);
+	} else {
+		r->metadata_fd = memfd_create("metadata", MFD_CLOEXEC);
+		if (r->metadata_fd < 0) {
+			log_errno(LOG_ERROR,
+			    "peer=%s: cannot create memory for metadata", name);
+			st = E_IO;
+		}
+	}
+	if (st != OK) {
 		recording_destroy(r);
-		return E_IO;
+		return st;
 	}
 	*out = r;
 	return OK;
@@ -438,28 +466,6 @@ join(struct recording *r, const struct dat_layout *layout)
 	return st;
 }
 
-/* The last CPU first: after a kill the rest is numbered without a gap, and
- * without metadata it is not used. */
-static void
-remove_parts(const struct recording *r)
-{
-	char name[RECORDING_PATH_SIZE];
-
-	(void)unlinkat(r->work_fd, "metadata", 0);
-	(void)unlinkat(r->work_fd, "joined", 0);
-	for (uint32_t i = r->n_parts; i > 0; i--) {
-		recording_part_name(name, i - 1);
-		(void)unlinkat(r->work_fd, name, 0);
-	}
-}
-
-static void
-remove_work(const struct recording *r)
-{
-	if (unlinkat(r->in.dir_fd, r->work, AT_REMOVEDIR) != 0)
-		log_errno(LOG_WARN, "cannot remove %s", r->work);
-}
-
 /* Not every file system can rename without replacing. */
 static int
 move_to(const struct recording *r, const char *name)
@@ -537,7 +543,7 @@ recording_finish(struct recording *r)
 		return OK;
 	st = make_whole(r);
 	if (st == E_NOENT) {
-		recording_discard(r);
+		discard(r);
 		return OK;
 	}
 	if (st != OK)
@@ -547,15 +553,6 @@ recording_finish(struct recording *r)
 	if (st == OK)
 		remove_work(r);
 	return st;
-}
-
-void
-recording_discard(struct recording *r)
-{
-	if (!r->is_kept || r->work_fd < 0)
-		return;
-	remove_parts(r);
-	remove_work(r);
 }
 
 /* Recordings that a killed process has left. */
@@ -620,7 +617,6 @@ take_left(const struct recordings *in, const char *entry, const char *name,
 		close(take_fd);
 		return NULL;
 	}
-	r->is_kept = true;
 	r->work_fd = take_fd;
 	snprintf(r->work, sizeof(r->work), "%s", entry);
 	for (uint32_t i = 0; i < cpus; i++) {

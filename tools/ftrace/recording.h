@@ -30,8 +30,9 @@
 /* The most bytes of a recorder's name, HOST:PORT. */
 #define RECORDING_NAME_MAX 160
 
-/* The place of recordings. DIR_FD is borrowed, and must outlive them. PREFIX is
- * one component of a path. */
+/* The place of recordings. DIR_FD is borrowed, and must outlive them; -1: no
+ * files are written, and only the metadata is kept, in memory. PREFIX is one
+ * component of a path. */
 struct recordings {
 	int dir_fd;
 	const char *prefix;
@@ -68,9 +69,6 @@ struct recording {
  * are logged. E_LIMIT: no name is free. */
 enum status recording_create(struct recording **out,
     const struct recordings *in, const char *name, uint32_t cpus) MUST_CHECK;
-/* Without files: keeps only the metadata, in memory. */
-enum status recording_create_unkept(
-    struct recording **out, const char *name, uint32_t cpus) MUST_CHECK;
 /* Closes it. Unless recording_finish() was called, its files stay for the next
  * start. NULL is fine. */
 void recording_destroy(struct recording *r);
@@ -106,8 +104,6 @@ uint64_t recording_pages_received(const struct recording *r, uint32_t cpu);
  * name. Without whole metadata nothing could be read: all is removed, and the
  * name is "". Failures are logged; the next start tries again. */
 enum status recording_finish(struct recording *r) MUST_CHECK;
-/* Removes all of it. */
-void recording_discard(struct recording *r);
 
 /* Calls FOUND with each recording that was left by a process that has ended.
  * FOUND takes it. */
