@@ -108,7 +108,7 @@ def short_sessions(options, name):
                 "peak_mib": server.memory("VmHWM") / MIB}
 
 
-def asked_neighbours(options, name):
+def asked_bystanders(options, name):
     """median index round trip beside 20 sessions of which one asks
     DATA_PENDING in a loop, as a multiple of that without"""
     load = {"sessions": 4, "streams": 2, "packets": 200, "size": 4096,
@@ -161,7 +161,7 @@ def measures(options):
                 runs=3),
         Measure("short-sessions", short_sessions, of={"lttng-relayd": 0.6},
                 slow=True, runs=2),
-        Measure("data-pending", asked_neighbours, limit=1.1, slow=True,
+        Measure("data-pending", asked_bystanders, limit=1.1, slow=True,
                 runs=3),
     ] + datagrams.measures() + heap.measures() + sending.measures() \
         + packets.measures(options) + conversion.measures(options) \

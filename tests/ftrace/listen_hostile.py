@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Recorders that break rules and limits: each is closed, with one line, and a
-neighbour's file is whole."""
+bystander's file is whole."""
 import contextlib
 import os
 import random
@@ -21,7 +21,7 @@ OF_HOST = 64
 
 
 @contextlib.contextmanager
-def neighbour(listener):
+def bystander(listener):
     """A good recorder beside; its file is the stock listener's."""
     good = Sender(listener).begin("v6-tcp")
     yield good
@@ -29,8 +29,8 @@ def neighbour(listener):
         good.pages(cpu, part("v6-tcp", f"cpu{cpu}"))
     good.close()
     name = f"trace.{good.name}.dat"
-    wait_until("the neighbour's file", lambda: name in listener.files())
-    check(listener.read(name) == part("v6-tcp", "result"), "the neighbour")
+    wait_until("the bystander's file", lambda: name in listener.files())
+    check(listener.read(name) == part("v6-tcp", "result"), "the bystander")
 
 
 def closed(listener, blob, what):
@@ -43,7 +43,7 @@ def closed(listener, blob, what):
 
 def rules():
     """What is no recorder, or a broken one."""
-    with listening() as listener, neighbour(listener):
+    with listening() as listener, bystander(listener):
         for what, blob in (
                 ("HTTP", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3),
                 ("zeros", bytes(100)),
@@ -73,7 +73,7 @@ def rules():
 def who_says_nothing():
     """Who hesitates is closed after 5 seconds, wherever it stops."""
     first = metadata("v6-tcp")
-    with listening() as listener, neighbour(listener):
+    with listening() as listener, bystander(listener):
         senders, began = [], time.monotonic()
         for blob in (b"", b"-1V3", GREETING, GREETING + b"\0\0",
                      GREETING + tinit(2, b"tcp"),
@@ -132,7 +132,7 @@ def descriptors():
     """Who wants many CPUs takes half of all descriptors at most, also when
     there are few."""
     with listening(under=["prlimit", "--nofile=512:512"]) as listener, \
-            neighbour(listener):
+            bystander(listener):
         closed(listener, GREETING + tinit(500), "500 CPUs")
         taken = []
         for _ in range(30):
@@ -227,7 +227,7 @@ def pages_that_no_datagram_holds():
     """Over UDP, who has them is refused, whether it says so at its beginning or
     in its metadata, and is not waited for; 32 KiB come whole."""
     plain = metadata("v6-udp")
-    with listening() as listener, neighbour(listener):
+    with listening() as listener, bystander(listener):
         for size in (64 << 10, 256 << 10, 512 << 10, 1 << 20):
             closed(listener, GREETING + tinit(page=size), f"{size} in TINIT")
             sender = Sender(listener)
@@ -330,7 +330,7 @@ def names_of_those_that_are_gone():
 def too_much_metadata():
     """64 MiB, and no more."""
     body = message(SEND_DATA, data=bytes(8180)) * 100
-    with listening() as listener, neighbour(listener):
+    with listening() as listener, bystander(listener):
         sender = Sender(listener)
         sender.greet()
         sender.send(tinit(2, b"tcp"))
@@ -369,7 +369,7 @@ def mutated():
     """Each length, count and string may be any: no crash, nothing left, and few
     lines."""
     chance = random.Random(SEED)
-    with listening() as listener, neighbour(listener):
+    with listening() as listener, bystander(listener):
         for _ in range(MUTATIONS):
             name = chance.choice(PLAIN + ("v7-tcp",))
             whole = bytearray(part(name, "c2s"))
@@ -395,14 +395,14 @@ def mutated():
 
 def memory_for_pages():
     """Many CPUs with large pages: they get no memory to look at them, what they
-    send is stored as it comes, and a neighbour's pages are looked at."""
+    send is stored as it comes, and a bystander's pages are looked at."""
     cpus, large = 200, 1 << 20
     whole = part("v1-tcp", "conn2-c2s")
     about = bytearray(whole[15:])
     about[14:18] = struct.pack("<I", large)
     sent = bytes(range(256)) * (3 * large // 512)
     with listening(under=["prlimit", "--nofile=4096:4096"]) as listener, \
-            neighbour(listener):
+            bystander(listener):
         sender = Sender(listener)
         equal(sender.receive(8), b"tracecmd", "greeting")
         sender.send(b"%d\0%d\0" % (cpus, large) + whole[7:15])

@@ -23,7 +23,7 @@ ENVIRONMENT = {
     "LTTNG_RELAYD_TCP_KEEP_ALIVE_IDLE_TIME": str(IDLE),
     "LTTNG_RELAYD_TCP_KEEP_ALIVE_PROBE_INTERVAL": str(INTERVAL),
     "LTTNG_RELAYD_TCP_KEEP_ALIVE_MAX_PROBE_COUNT": str(COUNT)}
-PACKETS = 900           # of the neighbour, per stream
+PACKETS = 900           # of the bystander, per stream
 RATE = "30k"            # bytes per second: it sends for about 40 s
 
 
@@ -56,7 +56,7 @@ def begin(w, link, name, *create):
     w.lttng("start", name)
 
 
-def neighbour(w):
+def bystander(w):
     """A session from another machine, which goes on: where its trace is, and
     its sender."""
     trace = os.path.join(w.directory, "trace")
@@ -101,7 +101,7 @@ def vanished(w):
     begin(w, link, "busy", "--live=100000")
     begin(w, link, "idle")
     app = w.app(0, 30000, microseconds=1000)
-    trace, child = neighbour(w)
+    trace, child = bystander(w)
     app.wait_emitted(1500)
     names = ("busy", "idle", "near")
     wait_for("all sessions listed", lambda: all(

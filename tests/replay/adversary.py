@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Floods that cost a peer little, beside a neighbour on the same worker. Starts
+"""Floods that cost a peer little, beside a bystander on the same worker. Starts
 daemons of its own. TP_TEST_LONG=1: sizes at which each of them held the worker
 for seconds once."""
 import fcntl
@@ -343,20 +343,20 @@ def end_of_many_that_wait():
         s.control.sock.close()
         s.control.sock = s.data.sock
 
-        def wait(daemon, neighbour, sent):
+        def wait(daemon, bystander, sent):
             until = time.monotonic() + 60
             while "gave up waiting for the bytes" not in daemon.log_text():
                 check(time.monotonic() < until, "it lingers for ever")
-                neighbour.beat()
+                bystander.beat()
             for _ in range(MANY):
-                neighbour.beat()
+                bystander.beat()
         return [Jet(socket.socketpair()[0], b"", once=True)], wait
     judge(row, MANY_STREAMS)
 
 
 def viewers():
     """Viewers that read no replies, and viewers that send a request byte by
-    byte; the neighbour has another thread, but the same acceptor."""
+    byte; the bystander has another thread, but the same acceptor."""
     def row(daemon):
         for i in range(20):
             daemon.kept = [*getattr(daemon, "kept", []),
@@ -473,7 +473,7 @@ def sessions_of_one_name():
 
 
 def sessions_of_deep_paths():
-    """A peer may ask for 32 folders at once: a neighbour's request waits for
+    """A peer may ask for 32 folders at once: a bystander's request waits for
     one such session in each turn, not for several."""
     with relay.Daemon(workers=1) as daemon:
         good = relay.Session(daemon)

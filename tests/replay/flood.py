@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Floods beside a neighbour, for adversary.py.
+"""Floods beside a bystander, for adversary.py.
 
 A row of its table prepares sessions and gives jets: a socket and the bytes that
-go into it. A process of its own sends them, so that the neighbour's clock runs
-in another. While it sends, and until what it sent is served, the neighbour
+go into it. A process of its own sends them, so that the bystander's clock runs
+in another. While it sends, and until what it sent is served, the bystander
 sends packets with their records and waits for each reply.
 
 A busy machine does not fail a row: the time in which the worker's thread or the
-neighbour's was ready to run, but had no CPU, is subtracted (schedstat, see
+bystander's was ready to run, but had no CPU, is subtracted (schedstat, see
 proc(5)), and a row has three tries, of which the best counts.
 """
 import contextlib
@@ -176,7 +176,7 @@ def ended_after(daemon, send):
     return took - sum(after[f] - before[f] for f in files)
 
 
-class Neighbour:
+class Bystander:
     def __init__(self, daemon):
         self.session, self.times, self.raw = relay.Session(daemon), [], []
         self.waiting = ["/proc/thread-self/schedstat"]
@@ -221,47 +221,47 @@ class Neighbour:
                 f"{len(self.times)}")
 
 
-def repeated(daemon, neighbour, sent):
+def repeated(daemon, bystander, sent):
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
-        neighbour.beat()
+        bystander.beat()
 
 
 def served(is_served):
     """Until the flood is sent, and IS_SERVED."""
-    def wait(daemon, neighbour, sent):
+    def wait(daemon, bystander, sent):
         until = time.monotonic() + SERVED
         while not (sent.is_set() and is_served()):
             check(time.monotonic() < until, "the flood is never served")
-            neighbour.beat()
+            bystander.beat()
         for _ in range(20):
-            neighbour.beat()
+            bystander.beat()
     return wait
 
 
 def attempt(row, options):
     """(is it well, text)"""
     with relay.Daemon("--udp-port=data", "--max-memory", "64M", *options, workers=1) as daemon:
-        neighbour = Neighbour(daemon)
-        good = neighbour.session
+        bystander = Bystander(daemon)
+        good = bystander.session
         jets, wait = row(daemon)
-        neighbour.beat()
+        bystander.beat()
         before, lines = daemon.rss(), daemon.log_text().count("\n")
         since = time.monotonic()
-        neighbour.begin()
+        bystander.begin()
         with spraying(jets) as sent:
-            wait(daemon, neighbour, sent)
+            wait(daemon, bystander, sent)
             grown = daemon.rss() - before
-            waited, began = neighbour.waited(), time.monotonic()
+            waited, began = bystander.waited(), time.monotonic()
             good.wait_written()
-            asked = time.monotonic() - began - (neighbour.waited() - waited)
+            asked = time.monotonic() - began - (bystander.waited() - waited)
             took = ended_after(daemon, daemon.process.terminate)
         good.check()
         lines = daemon.log_text().count("\n") - lines
         most = max(LINES, A_SECOND * (int(time.monotonic() - since) + 2))
-        text = (f"{neighbour.text()}, written after {asked * 1e3:.0f} ms, "
+        text = (f"{bystander.text()}, written after {asked * 1e3:.0f} ms, "
                 f"{grown >> 20} MiB, {lines} lines, end {took:.2f} s")
-        return (neighbour.is_well() and asked < 2 * WORST and took < STOP and
+        return (bystander.is_well() and asked < 2 * WORST and took < STOP and
                 grown < MEMORY and lines < most), text
 
 

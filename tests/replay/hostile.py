@@ -306,7 +306,7 @@ def rows(table, act):
 
 def rows_before_a_session():
     check(BEFORE_A_SESSION < relay.commands(), "the table has no rows")
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         def act(name, how):
             blob, reply, stays = NEW[name]
             expect(daemon.control(), blob, reply, stays, how)
@@ -317,7 +317,7 @@ def rows_before_a_session():
 
 
 def rows_in_a_session():
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         def act(name, how):
             make, reply, stays = IN_SESSION[name]
             s = relay.Session(daemon, f"{name[:40]}-{how.__name__}")
@@ -344,7 +344,7 @@ def whole_files(s):
 
 def old_peers():
     """Before 2.11 there are no chunks, before 2.8 no RESET_METADATA."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         for minor, command in ((7, relay.RESET_METADATA),
                                (10, relay.CREATE_CHUNK),
                                (10, relay.ROTATE_STREAMS),
@@ -387,7 +387,7 @@ def stream_without_chunk():
 
 def ring_of_size_without_count():
     """Streaming 9.2: files grow in number without end."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "ring")
         ring = s.add("ring_0", size=4096, count=0)
         for seq in range(5):
@@ -405,7 +405,7 @@ def ring_of_size_without_count():
 
 def named_chunk_is_archived():
     """Streaming 9.4: close command 0 on a chunk with an override name."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "named")
         s.control.rotate(None, (s.stream, 0), (s.meta, 0))
         s.control.close_chunk(0)
@@ -419,7 +419,7 @@ def named_chunk_is_archived():
 
 def data_beyond_the_rotation_point():
     """Streaming 9.5: bytes first, the records after ROTATE_STREAMS."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "straddle")
         for seq in range(4):
             s.data.packet(s.stream, seq, bytes([seq]) * 4096)
@@ -449,7 +449,7 @@ def out_of_descriptors():
     """Streaming 9.6: connections are shed, the daemon lives."""
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
-    with relay.Daemon(limit=few) as daemon, relay.neighbour(daemon) as good:
+    with relay.Daemon(limit=few) as daemon, relay.bystander(daemon) as good:
         crowd = []
         for _ in range(200):
             crowd.append(daemon.control() if len(crowd) % 2
@@ -481,7 +481,7 @@ def out_of_descriptors():
 
 def headers_cost_nothing():
     """Streaming 9.8: 40 headers that announce 128 MiB."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         sessions = [relay.Session(daemon, f"big{i}") for i in range(40)]
         before = daemon.rss()
         for s in sessions:
@@ -499,7 +499,7 @@ def headers_cost_nothing():
 
 def padding_costs_nothing():
     """Streaming 9.9: near --max-packet-size a hole, above it refused."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "padded")
         padding = 256 * MIB - 4096
         s.data.packet(s.stream, 0, b"x" * 4096, padding)
@@ -522,7 +522,7 @@ def padding_costs_nothing():
 
 def foreign_handles():
     """Streaming 9.13: a handle is good on its session's connections only."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon) as good:
+    with relay.Daemon() as daemon, relay.bystander(daemon) as good:
         def thief(do, reply):
             s = relay.Session(daemon, "thief")
             do(s)
@@ -554,7 +554,7 @@ def foreign_handles():
 
 def failing_rename_is_told():
     """Streaming 9.21, 9.27: a directory in the way of the first rotation."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "blocked")
         s.packet()
         for name in ".tmp_old_chunk", ".tmp_old_chunk-0":
@@ -569,7 +569,7 @@ def failing_rename_is_told():
 
 def empty_packet_is_complete():
     """Streaming 9.23: data_size 0 needs no more bytes."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "empty")
         s.data.packet(s.stream, 0, b"", 4096)
         equal(s.control.index(s.stream, 0, 4096, content=0), relay.OK, "index")
@@ -600,7 +600,7 @@ def same_directory_twice():
 
 def planted_links():
     """A link in the output directory is never followed."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         outside = daemon.top / "outside"
         outside.mkdir()
         (outside / "precious").write_text("precious")
@@ -639,7 +639,7 @@ def planted_links():
 
 def refused_stream_does_not_stop_a_rotation():
     """A folder that could not be made is no part of the chunk."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "refused")
         s.packet()
         s.wait_written()
@@ -655,7 +655,7 @@ def refused_stream_does_not_stop_a_rotation():
 
 
 def foreign_files_outlive_a_clear():
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "cleared")
         s.packet()
         s.wait_written()
@@ -677,7 +677,7 @@ def foreign_files_outlive_a_clear():
 def silence_in_mid_message():
     """Half a message, then nothing: closed. Between messages: never."""
     env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "300"}
-    with relay.Daemon(env=env) as daemon, relay.neighbour(daemon):
+    with relay.Daemon(env=env) as daemon, relay.bystander(daemon):
         idle = daemon.control()
         idle.version()
         new = daemon.control()
@@ -706,7 +706,7 @@ def silence_in_mid_message():
 
 def refused_and_lingering():
     """After a last reply a peer cannot keep its descriptor for ever."""
-    with relay.Daemon(workers=1) as daemon, relay.neighbour(daemon) as good:
+    with relay.Daemon(workers=1) as daemon, relay.bystander(daemon) as good:
         good.wait_written()
         time.sleep(0.1)
         before = daemon.descriptors()
@@ -736,7 +736,7 @@ def refused_and_lingering():
 
 def dribble():
     """One byte at a time, from a session that is otherwise good."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "dribble")
         for seq in range(3):
             payload = os.urandom(300)
@@ -754,7 +754,7 @@ def dribble():
 
 def flood_of_requests():
     """Requests pipelined faster than replies are read: all are answered."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         for in_session in False, True:
             conn = (relay.Session(daemon, "flood").control if in_session
                     else daemon.control())
@@ -781,7 +781,7 @@ def flood_of_requests():
 
 def flood_unread():
     """A peer that never reads its replies costs little memory."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         conn = daemon.control()
         conn.sock.setblocking(False)
         blob, sent = memoryview(ALIVE * 20_000), 0
@@ -803,7 +803,7 @@ def flood_unread():
 def data_without_indexes():
     """Streaming 9.12: what waits for its records is bounded; its peer waits."""
     with relay.Daemon("--max-memory", "128M") as daemon, \
-            relay.neighbour(daemon):
+            relay.bystander(daemon):
         s = relay.Session(daemon, "hoard")
         before, seq, sent = daemon.rss(), 0, 0
         s.data.sock.settimeout(0.5)
@@ -852,7 +852,7 @@ def stop_with_halves_pending():
 
 
 def connect_and_vanish():
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         for i in range(300):
             conn = daemon.control() if i % 2 else daemon.data()
             if i % 3:
@@ -867,7 +867,7 @@ def connect_and_vanish():
 def nothing_behind_a_refusal():
     """A refused session and more requests, in one segment; then another
     connection, which is served."""
-    with relay.Daemon(workers=4) as daemon, relay.neighbour(daemon):
+    with relay.Daemon(workers=4) as daemon, relay.bystander(daemon):
         for i in range(40):
             c = daemon.control()
             bad = relay.session_request(name="a/b")

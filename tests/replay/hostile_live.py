@@ -17,7 +17,7 @@ import time
 import relay
 import viewer
 from relay import NONE, check, equal
-from viewer import Live, Viewer, Watched, neighbours
+from viewer import Live, Viewer, Watched, bystanders
 
 MIB = 1 << 20
 SOON = 20  # seconds; for what takes milliseconds on an idle machine
@@ -70,7 +70,7 @@ def refused(v, stream, what):
 
 def packets_beyond_the_file():
     """W1: 4 GiB, sums beyond 64 bits, before any index."""
-    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon):
+    with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon):
         s = Live(daemon, "victim")
         for _ in range(4):
             s.packet()
@@ -101,7 +101,7 @@ def packets_beyond_the_file():
 
 def foreign_ids():
     """W1, W10: nothing is given to those that are not attached."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         own = Live(daemon, "mine")
         own.packet()
         v, mine, streams = attached(daemon, "mine")
@@ -130,7 +130,7 @@ def foreign_ids():
 
 def nothing_without_a_viewer_session():
     """No CREATE_SESSION: NO_SESSION, ERR; then all is well."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         v = greeted(daemon)
         for seek in viewer.BEGINNING, viewer.LAST, 77:
             equal(v.attach(good.id, seek), (viewer.NO_SESSION, []),
@@ -153,7 +153,7 @@ def nothing_without_a_viewer_session():
 
 
 def no_connect_first():
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         for request in (viewer.frame(viewer.LIST),
                         viewer.frame(viewer.CREATE),
                         viewer.attach_request(good.id),
@@ -170,7 +170,7 @@ def no_connect_first():
 
 def versions():
     """The major number decides (live 1.3)."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         for major, kind in ((1, 1), (3, 1), (0, 1), (0xffffffff, 1), (2, 0),
                             (2, 3), (2, 0xffffffff)):
             v = Viewer(daemon)
@@ -196,7 +196,7 @@ def versions():
 
 def unknown_commands():
     """11, and closed; the payload of one is not waited for."""
-    with relay.Daemon() as daemon, neighbours(daemon):
+    with relay.Daemon() as daemon, bystanders(daemon):
         for command in 0, 10, 11, 99, 0x80000000, 0xffffffff:
             for size in 0, 20, NONE:
                 v = greeted(daemon)
@@ -220,7 +220,7 @@ def complaints_without_end():
 
 def data_size_is_not_believed():
     """P2: Trace Compass says 20 for 8, and 0 for 20."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         for size in 0, 1, 20, 1 << 20, 1 << 40, NONE:
             v = Viewer(daemon)
             v.send(viewer.frame(viewer.CONNECT, struct.pack(
@@ -241,7 +241,7 @@ def data_size_is_not_believed():
 
 def half_requests():
     """Silence in mid-request, half-closed: nobody waits, all is given back."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         # Now and then one more is open for a moment.
         before = min(daemon.descriptors() for _ in range(20))
         silent = []
@@ -277,7 +277,7 @@ def clients(daemon, title, minor=4):
 
 def one_byte_at_a_time():
     """P24: the same dialogue as in whole segments."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         v = Viewer(daemon)
         v.send = lambda blob: [v.sock.sendall(blob[i:i + 1])
                                for i in range(len(blob))]
@@ -302,7 +302,7 @@ def one_byte_at_a_time():
 
 def requests_in_one_segment():
     """Never done by stock viewers; each is answered, in order."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         v = Viewer(daemon)
         v.send(viewer.connect_request() + viewer.frame(viewer.CREATE)
                + viewer.attach_request(good.id)
@@ -325,7 +325,7 @@ def requests_in_one_segment():
 
 def flood_unread():
     """Requests without end, replies never read: little is kept."""
-    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+    with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         flood = []
         for request in (viewer.id_request(viewer.NEXT_INDEX, good.meta),
                         viewer.frame(viewer.LIST),
@@ -354,7 +354,7 @@ def flood_unread():
 
 def packets_that_are_not_read():
     """W2: 16 MiB each for 8 viewers, of which none reads a byte."""
-    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+    with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         s = Live(daemon, "big")
         s.packet(BIG, 0)
         s.wait_written()
@@ -385,7 +385,7 @@ def packets_that_are_not_read():
 def the_unread_are_closed():
     """Half a request, or a reply of which nothing is taken: not for ever."""
     env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "3000"}
-    with relay.Daemon(env=env) as daemon, neighbours(daemon) as good:
+    with relay.Daemon(env=env) as daemon, bystanders(daemon) as good:
         s = Live(daemon, "big")
         s.packet(BIG, 0)
         s.wait_written()
@@ -411,7 +411,7 @@ def the_unread_are_closed():
 def listing_of_1000_sessions():
     """Both layouts, whole; and read by nobody."""
     count = 1000
-    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+    with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         crowd = []
         for n in range(count):
             c = daemon.control()
@@ -477,7 +477,7 @@ def leave_anywhere(daemon, title, turn):
 
 def attach_and_vanish():
     """P19, W9, and Ctrl-C at any time: nothing is left."""
-    with relay.Daemon(env=COUNTED) as daemon, neighbours(daemon) as good:
+    with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         s = Live(daemon, "big")
         s.packet(BIG, 0)
         s.wait_written()
@@ -499,7 +499,7 @@ def attach_and_vanish():
 
 def held_and_vanish():
     """Those whose replies are held are seen to leave, at once."""
-    with relay.Daemon() as daemon, neighbours(daemon):
+    with relay.Daemon() as daemon, bystanders(daemon):
         s = Live(daemon, "idle", timer=60_000_000)
         waiting = []
         for turn in range(20):
@@ -556,7 +556,7 @@ def few():
 def a_crowd_of_viewers():
     """They are turned away before writers lack descriptors; who is there is
     served."""
-    with relay.Daemon(limit=few) as daemon, neighbours(daemon) as good:
+    with relay.Daemon(limit=few) as daemon, bystanders(daemon) as good:
         crowd = [Viewer(daemon) for _ in range(150)]
         good.step()
         for v in crowd[:25]:
@@ -578,7 +578,7 @@ def a_crowd_of_viewers():
 def no_descriptor_for_a_file():
     """P6: what cannot be opened now can be later; no ERR, which would end a
     stock viewer, and no packet is passed over."""
-    with relay.Daemon() as daemon, neighbours(daemon) as good:
+    with relay.Daemon() as daemon, bystanders(daemon) as good:
         s = Live(daemon, "other")
         s.packet()
         s.wait_written()
@@ -633,7 +633,7 @@ def is_served(daemon):
 def viewers_per_session():
     """--max-viewers-per-session; a place is free when its viewer is gone."""
     with relay.Daemon("--max-viewers-per-session", "2") as daemon, \
-            neighbours(daemon) as good:
+            bystanders(daemon) as good:
         other = Live(daemon, "other")
         first, _, _ = attached(daemon, "good")
         late = greeted(daemon)
@@ -688,7 +688,7 @@ def replies_held_or_not():
     """--live-hold: a poller waits for the live period, at most a second."""
     for options, least, most in (((), 4, 60),
                                  (("--live-hold=off",), 0, 7)):
-        with relay.Daemon(*options) as daemon, neighbours(daemon):
+        with relay.Daemon(*options) as daemon, bystanders(daemon):
             s = Live(daemon, "idle", timer=60_000_000)
             took = asked_in_vain(daemon, "idle", 9)
             check(least <= took < most, f"{options}: {took:.1f} s for 9")
@@ -698,7 +698,7 @@ def replies_held_or_not():
 def several_live_workers():
     """Every worker knows every session; ids are the same on all."""
     with relay.Daemon("--live-workers=3") as daemon, \
-            neighbours(daemon) as good:
+            bystanders(daemon) as good:
         many = [Watched(daemon, f"s{n}") for n in range(6)]
         for w in many:
             w.step(2)

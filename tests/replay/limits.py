@@ -12,7 +12,7 @@ import time
 import relay
 import udp
 import viewer
-from flood import TRIES, WORST, Neighbour
+from flood import TRIES, WORST, Bystander
 from relay import check, equal
 
 MIB = 1024 * 1024
@@ -37,7 +37,7 @@ def flood(session, size, count):
 
 def small_packets(size, count, most):
     with relay.Daemon("--max-memory", MEMORY) as daemon, \
-            relay.neighbour(daemon) as good:
+            relay.bystander(daemon) as good:
         hoard = relay.Session(daemon, "hoard")
         before = daemon.rss()
         sent = flood(hoard, size, count)
@@ -63,7 +63,7 @@ def tiny_packets_count():
 def records_of_many_streams():
     """Of one stream 65,536 may wait; of all of a session twice as many."""
     with relay.Daemon("--max-memory", MEMORY) as daemon, \
-            relay.neighbour(daemon):
+            relay.bystander(daemon):
         hoard = relay.Session(daemon, "hoard")
         streams = [hoard.add(f"x_{n}") for n in range(8)]
         replies = bytearray()
@@ -104,10 +104,10 @@ def hoard_of(daemon, i):
 
 
 def fill_memory():
-    """What a packet of a neighbour took at most, without waits for a CPU."""
+    """What a packet of a bystander took at most, without waits for a CPU."""
     with relay.Daemon("--max-memory", "32M", workers=1) as daemon:
-        neighbour = Neighbour(daemon)
-        good = neighbour.session
+        bystander = Bystander(daemon)
+        good = bystander.session
         before, hoards, began = daemon.rss(), [], time.monotonic()
         while len(hoards) < 6 or "memory is short" not in daemon.log_text():
             check(time.monotonic() < began + relay.TIMEOUT, "nothing was logged")
@@ -115,11 +115,11 @@ def fill_memory():
         worst = 0
         until = time.monotonic() + 2.5
         while time.monotonic() < until:
-            waited, at = neighbour.waited(), time.monotonic()
+            waited, at = bystander.waited(), time.monotonic()
             good.packet()
             good.wait_written()
             took = time.monotonic() - at
-            worst = max(worst, took - (neighbour.waited() - waited))
+            worst = max(worst, took - (bystander.waited() - waited))
         late = relay.Session(daemon, "late")
         late.packet()
         late.finish()
@@ -140,7 +140,7 @@ def memory_that_others_fill():
         worst = fill_memory()
         if worst < WORST:
             return
-    raise relay.Failed(f"a packet of the neighbour took {worst:.2f} s")
+    raise relay.Failed(f"a packet of the bystander took {worst:.2f} s")
 
 
 def begin_packets(daemon, session, count):
@@ -189,7 +189,7 @@ def replies_that_nobody_reads():
     the requests wait; and who reads none for long is closed."""
     with relay.Daemon(
             udp.UDP, env={"LTTNG_NETWORK_SOCKET_TIMEOUT": "2000"}) as daemon, \
-            relay.neighbour(daemon):
+            relay.bystander(daemon):
         s = udp.UdpSession(daemon, "deaf", streams=400)
         ask = relay.frame(udp.UDP_STATUS, struct.pack(">Q", relay.NONE))
         before = daemon.rss()
@@ -283,7 +283,7 @@ def metadata_of_a_peer_that_resets():
 def streams_without_end():
     """Who adds too many gets no more; who has few still gets some."""
     with relay.Daemon("--max-memory=32M", workers=1) as daemon, \
-            relay.neighbour(daemon):
+            relay.bystander(daemon):
         hoard = relay.Session(daemon, "hoard")
         for n in range(20_000):
             _, code = hoard.control.add_stream(f"x_{n}")
@@ -306,7 +306,7 @@ def closed_streams_without_end():
     """What is kept of closed streams is memory, too: for the names of files that
     a clear deletes, and that are not used again. A rotation frees it."""
     with relay.Daemon("--max-memory=8M", workers=1) as daemon, \
-            relay.neighbour(daemon):
+            relay.bystander(daemon):
         s = relay.Session(daemon, "short")
         for n in range(20_000):
             handle, code = s.control.add_stream("c", f"ust/pid/app-{n}")
@@ -333,7 +333,7 @@ def closed_streams_without_end():
 def folders_without_end():
     """A chunk has some top-level folders, as one request moves them all; who
     asks for too many may go on with those that are there."""
-    with relay.Daemon(workers=1) as daemon, relay.neighbour(daemon):
+    with relay.Daemon(workers=1) as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "tops")
         codes = [s.control.add_stream("c", f"t{n}/x")[1] for n in range(100)]
         n = codes.count(relay.OK)

@@ -52,7 +52,7 @@ class AtWork:
         wanted = len(self.took) + steps
         until = time.monotonic() + relay.TIMEOUT
         while len(self.took) < wanted:
-            check(self.failure is None, f"the neighbours: {self.failure!r}")
+            check(self.failure is None, f"the bystanders: {self.failure!r}")
             check(time.monotonic() < until,
                   f"{wanted - len(self.took)} of {steps} packets are missing")
             time.sleep(0.002)
@@ -60,8 +60,8 @@ class AtWork:
     def stop(self):
         self.is_over.set()
         self.thread.join(3 * relay.TIMEOUT)
-        check(not self.thread.is_alive(), "the neighbours hang")
-        check(self.failure is None, f"the neighbours: {self.failure!r}")
+        check(not self.thread.is_alive(), "the bystanders hang")
+        check(self.failure is None, f"the bystanders: {self.failure!r}")
 
     def finish(self):
         self.stop()
@@ -75,14 +75,14 @@ class AtWork:
 
 @contextlib.contextmanager
 def at_work(daemon):
-    neighbours = AtWork(daemon)
+    bystanders = AtWork(daemon)
     try:
-        yield neighbours
+        yield bystanders
     except BaseException:
-        neighbours.is_over.set()
-        neighbours.thread.join()
+        bystanders.is_over.set()
+        bystanders.thread.join()
         raise
-    neighbours.finish()
+    bystanders.finish()
 
 
 def data_stream(v, title):
@@ -158,7 +158,7 @@ def nobody_waits_for_the_busy():
         before, until = len(work.took), time.monotonic() + 1.5
         while time.monotonic() < until or len(work.took) < before + 20:
             check(time.monotonic() < until + relay.TIMEOUT,
-                  "the neighbours stand still")
+                  "the bystanders stand still")
             equal(reader.packet(stream, 0, BIG)[0], viewer.PACKET_OK, "big")
             for _ in range(10):
                 v = greeted(daemon)

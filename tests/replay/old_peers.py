@@ -202,7 +202,7 @@ def without_names_and_indexes():
     where = f"oldhost/oldsess-{STAMP}/ust/uid/0/64-bit"
     for minor in 1, 2, 3:
         for options in [], ["--group-output-by-session"]:
-            with relay.Daemon(*options) as daemon, relay.neighbour(daemon):
+            with relay.Daemon(*options) as daemon, relay.bystander(daemon):
                 peer = Old(daemon, minor, None,
                            "/" + where.replace("/ust", "//ust") + "/")
                 peer.packets(5, lambda seq: ctf.packet(seq, 96))
@@ -269,7 +269,7 @@ def nothing_that_came_later():
         for command, size in ((relay.SEND_INDEX, 64), (relay.STREAMS_SENT, 0),
                               (relay.RESET_METADATA, 16),
                               (relay.CREATE_CHUNK, 20)):
-            with relay.Daemon() as daemon, relay.neighbour(daemon):
+            with relay.Daemon() as daemon, relay.bystander(daemon):
                 peer = Old(daemon, minor, None, "h/s/kernel")
                 peer.control.send(relay.frame(command, bytes(size)))
                 equal(peer.control.ends(), b"", f"{command} in 2.{minor}")

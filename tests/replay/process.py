@@ -310,7 +310,7 @@ def hardly_any_descriptors():
 def a_reader_delays_the_index_only():
     """--index-lock-timeout: the records of that stream wait, and no longer."""
     with relay.Daemon("--index-lock-timeout", "5s") as daemon, \
-            relay.neighbour(daemon):
+            relay.bystander(daemon):
         session = relay.Session(daemon, "read")
         session.packet()
         session.wait_written()
@@ -387,7 +387,7 @@ def nobody_reads_standard_error():
     except BlockingIOError:
         os.close(own)
     with relay.Daemon(limit=lambda: os.dup2(writer, 2)) as daemon, \
-            relay.neighbour(daemon) as good:
+            relay.bystander(daemon) as good:
         for _ in range(50):
             bad = daemon.control()
             bad.version()

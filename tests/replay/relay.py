@@ -554,7 +554,7 @@ def run(cases, names=(), at_once=1, alone=()):
 
 
 @contextlib.contextmanager
-def neighbour(daemon):
+def bystander(daemon):
     """A good session beside whatever happens inside."""
     good = Session(daemon)
     for _ in range(3):

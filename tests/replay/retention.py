@@ -784,7 +784,7 @@ def round_trips(session, until):
     return sorted(took)
 
 
-def a_neighbour_is_not_delayed():
+def a_bystander_is_not_delayed():
     """While thousands of directories are deleted, who records does not feel
     it."""
     n = 10000 if os.environ.get("TP_TEST_LONG") else 2000
@@ -793,7 +793,7 @@ def a_neighbour_is_not_delayed():
         daemon.start_again()
         equal(len(ask(daemon, "/api/v1/stored?limit=1000")["stored"]), 1000,
               "noted")
-        s = relay.Session(daemon, "neighbour")
+        s = relay.Session(daemon, "bystander")
 
         def quiet():
             until = time.monotonic() + 3
@@ -878,10 +878,10 @@ CASES = [cut_before_their_metadata, nothing_stays, moves_and_copies,
          by_a_file, by_a_parent_that_is_a_link, not_ours, names_like_notes,
          damaged_notes, foreign_notes, two_relays, chunks, snapshots,
          removed_by_hand, killed, output_removed, pages, bad_orders,
-         a_full_disk, a_neighbour_is_not_delayed, many_at_the_start]
+         a_full_disk, a_bystander_is_not_delayed, many_at_the_start]
 
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:], at_once=4,
-                       alone=[a_full_disk, a_neighbour_is_not_delayed,
+                       alone=[a_full_disk, a_bystander_is_not_delayed,
                               many_at_the_start]))

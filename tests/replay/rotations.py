@@ -34,7 +34,7 @@ def wait_until_gone(top, name):
 def something_is_in_the_way_of_archives():
     """The peer is told, and readers see the data: they skip names that begin
     with a dot."""
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         for kind in "file", "link":
             s = relay.Session(daemon, kind)
             s.packet()

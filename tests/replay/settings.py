@@ -231,7 +231,7 @@ def a_log_file_is_opened_again():
 
 def a_full_disk_stops_no_relay():
     with relay.Daemon("--log-file", "/dev/full", "--log-level",
-                      "debug") as daemon, relay.neighbour(daemon) as good:
+                      "debug") as daemon, relay.bystander(daemon) as good:
         good.packet()
         daemon.process.send_signal(signal.SIGHUP)
         good.packet()

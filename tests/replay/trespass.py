@@ -118,7 +118,7 @@ def base_paths_into_a_session():
                if k.startswith("h/place/")}, before, "the ended session")
 
 
-def neighbours_below_one_folder():
+def sessions_below_one_folder():
     """Base paths that share a folder that is nobody's."""
     with relay.Daemon() as daemon:
         for base in "lab/one", "lab/two", "lab/more/three", "lab/more/four":
@@ -319,7 +319,7 @@ def names_of_chunks():
             equal(c.add_stream("x_0", path=path)[1], relay.UNKNOWN, path)
 
 
-CASES = [base_paths_into_a_session, neighbours_below_one_folder,
+CASES = [base_paths_into_a_session, sessions_below_one_folder,
          old_paths_into_a_session,
          old_paths_into_another_old_session, old_paths_of_several_folders,
          an_old_path_is_no_host,

@@ -692,7 +692,7 @@ def memory_is_bounded():
                   ":quarantine_size_mb=1"}
     with relay.Daemon(UDP, "-v", "--max-memory", "64M",
                       env=quarantine) as daemon, \
-            relay.neighbour(daemon) as good:
+            relay.bystander(daemon) as good:
         s = UdpSession(daemon, "never", fragment=60000, flags=RESENDS)
         equal(s.window_bytes, 16 << 20, "a quarter of --max-memory")
         before, most = daemon.rss(), 0

@@ -100,7 +100,7 @@ def listed_formats(v):
 
 
 def the_trace_format_of_2_15():
-    with relay.Daemon() as daemon, relay.neighbour(daemon):
+    with relay.Daemon() as daemon, relay.bystander(daemon):
         for ctf in (0, 3, 0xffffffff):
             c = daemon.control()
             c.version(15)

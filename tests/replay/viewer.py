@@ -223,7 +223,7 @@ class Watched:
 
 
 @contextlib.contextmanager
-def neighbours(daemon):
+def bystanders(daemon):
     """A good session and its good viewer beside whatever happens inside."""
     good = Watched(daemon)
     good.step()
