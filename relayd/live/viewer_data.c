@@ -28,7 +28,7 @@
  *
  * Only the beginning of the packet is in the past, never an event: the process
  * begins to trace after its streams are published, so its events are later than
- * all times that its session had sent by then. Therefore this viewer is told a
+ * all times that its session had sent by then. Therefore this viewer is sent a
  * later beginning. The files are not changed.
  */
 
@@ -86,7 +86,7 @@ viewer_change_begin(struct viewer *v, struct position *p,
 	    pread(file->data_fd, head, sizeof(head), (off_t)rec->offset) !=
 		(ssize_t)sizeof(head) ||
 	    !is_lttng(head, rec, &is_big)) {
-		p->min_begin = 0; /* the packet is given unchanged */
+		p->min_begin = 0; /* the packet is sent unchanged */
 		return BEGIN_KEPT;
 	}
 	if (rec->timestamp_end >= p->min_begin) {
@@ -214,8 +214,8 @@ is_worth_reading(const struct viewer *v, struct position *p,
 	       !viewer_may_wait_for_class(v, p);
 }
 
-/* Put the metadata bytes of P that this viewer has not had yet into REPLY;
- * false: none. */
+/* Put the metadata bytes of P that were not sent to the viewer into REPLY.
+ * False: there are none. */
 static bool
 new_metadata(
     const struct viewer *v, struct position *p, struct live_reply *reply)
@@ -267,7 +267,7 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 		if (new_metadata(v, p, reply))
 			break;
 		/* The metadata was cleared before it was read; without an error
-		 * babeltrace2 would ask again for ever. */
+		 * babeltrace2 would ask again forever. */
 		if (p->sent == 0 && is_ended)
 			return refuse_metadata(v, reply);
 		/* Hold only before the viewer has any metadata of the trace.

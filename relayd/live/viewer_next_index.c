@@ -155,8 +155,8 @@ has_new_stream(const struct question *q)
 	return (q->flags & LIVE_FLAG_NEW_STREAM) != 0;
 }
 
-/* babeltrace2 before 2.1 looks at the flags of OK replies only. It is told of
- * streams that it ignored once more, by one OK without a packet. */
+/* babeltrace2 before 2.1 looks at the flags of OK replies only. It gets one OK
+ * without a packet for streams whose flag it ignored. */
 static bool
 may_send_empty_ok(const struct question *q)
 {
@@ -167,8 +167,8 @@ may_send_empty_ok(const struct question *q)
 }
 
 /* After the end of the stream the viewer might show events later than those of
- * streams that were not announced to it. May it be told of the end? Not if it
- * will ask for new streams when it is told of them. */
+ * streams that were not announced to it. May the end be sent? Not if the viewer
+ * will ask for new streams when it gets the flag. */
 static bool
 may_end(struct question *q)
 {
@@ -413,7 +413,7 @@ answer_inactive(struct question *q, uint64_t time)
 	}
 }
 
-/* Until when to wait; or RETRY, without flags, if replies are not held. */
+/* Wait until UNTIL_NS; RETRY without flags if replies are not held. */
 static void
 answer_later(struct question *q, uint64_t until_ns)
 {
@@ -560,7 +560,7 @@ enum {
 	WAIT_TURN = 4,	/* a packet of another stream */
 };
 
-/* Is the answer to be held? Returns what it waits for then, else 0. */
+/* What the answer waits for if it must be held; else 0. */
 static unsigned
 waits_for(struct question *q, struct live_held *held)
 {

@@ -84,7 +84,7 @@ is_cleared(const struct packet_log *log, uint64_t pos)
 	return is_gone;
 }
 
-/* An unannounced data stream has nothing to read and never will have: its
+/* Does an unannounced data stream have nothing to read, now and later? Its
  * process was short and was cleared, or traced nothing. A viewer would ask for
  * its metadata without success. */
 static bool
@@ -155,7 +155,7 @@ check_once(struct viewer *v)
 	v->has_checked = true;
 }
 
-/* Is the stream hidden, but only for a time? Call it after look_once(). */
+/* Is the stream hidden for a limited time? Call check_once() first. */
 static bool
 is_waiting(const struct position *p)
 {
@@ -292,7 +292,7 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 	case OK:
 		break;
 	case E_EXISTS:
-		return; /* seen when it attached */
+		return; /* it was made when the viewer attached */
 	default:
 		log_peer(LOG_ERROR,
 		    "peer=%s out of memory: the viewer will not see "
