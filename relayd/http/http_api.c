@@ -97,7 +97,7 @@ where_from(const struct http *h, struct evhttp_request *r)
 	if (!query_parse(&query, r))
 		return events_resume(&h->events, last);
 	if (last == NULL)
-		last = query_text(&query, "last_event_id");
+		last = evhttp_find_header(&query, "last_event_id");
 	behind = events_resume(&h->events, last);
 	if (last == NULL &&
 	    query_number(&query, "recent", 0, EVENTS_MAX, &recent) == OK)

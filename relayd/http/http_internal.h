@@ -119,8 +119,6 @@ void api_answer_error(struct evhttp_request *r, int code, const char *text);
  * and there is nothing to free. */
 bool query_parse(
     struct evkeyvalq *query, const struct evhttp_request *r) MUST_CHECK;
-/* The value of NAME; NULL: there is none. */
-const char *query_text(const struct evkeyvalq *query, const char *name);
 /* *OUT is unchanged without a NAME. E_MALFORMED. */
 enum status query_number(const struct evkeyvalq *query, const char *name,
     uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
@@ -145,19 +143,6 @@ void stored_ask_no_more(struct http *h);
 void stored_forget(struct http *h);
 
 /* http_sessions.c */
-/* The sessions that the threads answered, in the order of ids. */
-struct found {
-	const struct session_info **all; /* allocated with malloc */
-	unsigned n;
-	bool has_more, lacks_memory;
-};
-void found_collect(
-    struct found *f, const struct http *h, const struct question *q);
-/* Ask for the sessions of R's query; DEFAULT_STATE ("active", "closed", "all")
- * is for a query without one. DONE answers R. */
-void sessions_ask(struct http *h, struct evhttp_request *r,
-    const char *default_state,
-    void (*done)(struct http *h, struct question *q));
 void sessions_serve(struct http *h, struct evhttp_request *r);
 void session_serve(struct http *h, struct evhttp_request *r, const char *id);
 void sessions_serve_metrics(struct http *h, struct evhttp_request *r);

@@ -59,18 +59,11 @@ question_new(struct evhttp_request *r, enum info_wish wish,
 	return q;
 }
 
-/* The value of NAME in the query; NULL: it is not there. */
-const char *
-query_text(const struct evkeyvalq *query, const char *name)
-{
-	return evhttp_find_header(query, name);
-}
-
 enum status
 query_number(const struct evkeyvalq *query, const char *name, uint64_t min,
     uint64_t max, uint64_t *out)
 {
-	const char *text = query_text(query, name);
+	const char *text = evhttp_find_header(query, name);
 
 	return text == NULL ? OK : parse_u64(text, min, max, out);
 }

@@ -12,6 +12,13 @@
 
 #define SESSIONS_LIMIT 100
 
+/* The sessions that the threads answered, in the order of ids. */
+struct found {
+	const struct session_info **all; /* allocated with malloc */
+	unsigned n;
+	bool has_more, lacks_memory;
+};
+
 static int
 by_id(const void *a, const void *b)
 {
@@ -55,8 +62,8 @@ drop_copies(struct found *f)
 	f->n = n;
 }
 
-void
-found_collect(struct found *f, const struct http *h, const struct question *q)
+static void
+collect(struct found *f, const struct http *h, const struct question *q)
 {
 	size_t most = h->closed.n;
 
@@ -125,7 +132,7 @@ answer_sessions(struct http *h, struct question *q)
 	struct buf b = { 0 };
 	struct found f;
 
-	found_collect(&f, h, q);
+	collect(&f, h, q);
 	if (f.lacks_memory) {
 		server_answer_text(q->request, 503, API_NO_MEMORY);
 	} else {
@@ -137,11 +144,10 @@ answer_sessions(struct http *h, struct question *q)
 
 /* Read the query into Q. Returns NULL or an error. */
 static const char *
-read_wish(struct question *q, const struct evkeyvalq *query,
-    const char *default_state)
+read_wish(struct question *q, const struct evkeyvalq *query)
 {
-	const char *state = query_text(query, "state");
-	const char *host = query_text(query, "host");
+	const char *state = evhttp_find_header(query, "state");
+	const char *host = evhttp_find_header(query, "host");
 	uint64_t limit = SESSIONS_LIMIT;
 
 	if (query_number(query, "limit", 1, INFO_SESSIONS_MAX, &limit) != OK)
@@ -149,7 +155,7 @@ read_wish(struct question *q, const struct evkeyvalq *query,
 	if (query_number(query, "after", 0, UINT64_MAX, &q->wish.after) != OK)
 		return "after must be a number";
 	if (state == NULL)
-		state = default_state;
+		state = "all";
 	if (strcmp(state, "active") != 0 && strcmp(state, "closed") != 0 &&
 	    strcmp(state, "all") != 0)
 		return "state must be active, closed or all";
@@ -164,31 +170,24 @@ read_wish(struct question *q, const struct evkeyvalq *query,
 }
 
 void
-sessions_ask(struct http *h, struct evhttp_request *r,
-    const char *default_state, void (*done)(struct http *h, struct question *q))
+sessions_serve(struct http *h, struct evhttp_request *r)
 {
-	struct question *q = question_new(r, INFO_SESSIONS, done);
-	const char *wrong = "malformed query";
+	struct question *q = question_new(r, INFO_SESSIONS, answer_sessions);
+	const char *error = "malformed query";
 	struct evkeyvalq query;
 
 	if (q == NULL)
 		return;
 	if (query_parse(&query, r)) {
-		wrong = read_wish(q, &query, default_state);
+		error = read_wish(q, &query);
 		evhttp_clear_headers(&query);
 	}
-	if (wrong != NULL) {
+	if (error != NULL) {
 		free(q);
-		api_answer_error(r, 400, wrong);
+		api_answer_error(r, 400, error);
 		return;
 	}
 	ask(h, q);
-}
-
-void
-sessions_serve(struct http *h, struct evhttp_request *r)
-{
-	sessions_ask(h, r, "all", answer_sessions);
 }
 
 /* The last events of the session. */
@@ -281,7 +280,7 @@ answer_metrics(struct http *h, struct question *q)
 	struct buf b = { 0 };
 	struct found f;
 
-	found_collect(&f, h, q);
+	collect(&f, h, q);
 	flat = calloc(f.n + 1, sizeof(*flat));
 	if (f.lacks_memory || flat == NULL) {
 		server_answer_text(q->request, 503, API_NO_MEMORY);

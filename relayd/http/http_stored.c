@@ -309,8 +309,8 @@ serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
 static const char *
 read_list(struct stored_info *i, const struct evkeyvalq *query)
 {
-	const char *host = query_text(query, "host");
-	const char *path = query_text(query, "path");
+	const char *host = evhttp_find_header(query, "host");
+	const char *path = evhttp_find_header(query, "path");
 	uint64_t limit = STORED_LIMIT;
 
 	if (query_number(query, "limit", 1, STORED_ITEMS_MAX, &limit) != OK)
@@ -342,7 +342,7 @@ read_vacuum(struct stored_info *i, const struct evkeyvalq *query)
 	uint64_t is_dry = 0;
 
 	/* A typing error must not delete anything. */
-	if (query_text(query, "dry_run") == NULL ||
+	if (evhttp_find_header(query, "dry_run") == NULL ||
 	    query_number(query, "dry_run", 0, 1, &is_dry) != OK)
 		return "dry_run must be 0 or 1";
 	i->is_dry = is_dry != 0;
@@ -358,7 +358,7 @@ vacuum_serve(struct http *h, struct evhttp_request *r)
 static const char *
 read_keep(struct stored_info *i, const struct evkeyvalq *query)
 {
-	const char *path = query_text(query, "path");
+	const char *path = evhttp_find_header(query, "path");
 	uint64_t keeps = 1;
 
 	if (path == NULL || *path == '\0' || strlen(path) >= RELPATH_MAX)
