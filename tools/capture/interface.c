@@ -55,8 +55,9 @@ interface_is_loopback(const char *interface)
 	return is;
 }
 
-void
-interface_tune(int fd, bool is_loopback)
+/* See interface_tune_bound(). */
+static void
+tune(int fd, bool is_loopback)
 {
 	const int size = INTERFACE_BUFFER, on = 1;
 
@@ -80,7 +81,7 @@ interface_tune_bound(const char *interface)
 		return;
 	for (int fd = 0; fd < DESCRIPTORS; fd++)
 		if (is_bound_to(fd, (int)number))
-			interface_tune(fd, interface_is_loopback(interface));
+			tune(fd, interface_is_loopback(interface));
 }
 
 /* The result of a filter: the whole packet, as the kernel reports the rest as
@@ -276,7 +277,7 @@ set_up(struct interface *i, const char *name,
 	*is_known = find_link_type(hardware, &i->link_type);
 	if (!*is_known)
 		return OK;
-	interface_tune(i->fd, i->is_loopback);
+	tune(i->fd, i->is_loopback);
 	st = set_options(i, name, config, why);
 	if (st != OK)
 		return st;

@@ -40,11 +40,9 @@ uint64_t interface_dropped(struct interface *i);
 
 bool interface_is_loopback(const char *interface);
 
-/* Set a larger buffer, and on a loopback ignore outgoing packets, each of which
- * is also an incoming one. Failures are ignored. */
-void interface_tune(int fd, bool is_loopback);
-/* The same for all packet sockets that are bound to INTERFACE, such as those
- * that libtrace opened. */
+/* Tune all packet sockets that are bound to INTERFACE, such as those that
+ * libtrace opened: a larger buffer, and on a loopback no outgoing packets, each
+ * of which is also an incoming one. Failures are ignored. */
 void interface_tune_bound(const char *interface);
 
 #endif

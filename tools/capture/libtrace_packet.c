@@ -29,7 +29,8 @@ static const struct {
 	{ TRACE_TYPE_PFLOG, 117 },
 };
 
-uint16_t
+/* An enum linktype; LINKTYPE_UNKNOWN if pcap has no number for it. */
+static uint16_t
 linktype_from_libtrace(libtrace_linktype_t type)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -47,8 +48,9 @@ linktype_to_libtrace(uint16_t linktype)
 	return TRACE_TYPE_UNKNOWN;
 }
 
-bool
-linktype_is_network(libtrace_linktype_t type)
+/* Not a report of a capture card about itself. */
+static bool
+is_network(libtrace_linktype_t type)
 {
 	return type != TRACE_TYPE_DUCK && type != TRACE_TYPE_METADATA &&
 	       type != TRACE_TYPE_NONDATA;
@@ -177,7 +179,7 @@ packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
 	*bytes = trace_get_packet_buffer(p, &type, &left);
 	if (*bytes == NULL)
 		left = 0;
-	if (!linktype_is_network(type))
+	if (!is_network(type))
 		return false;
 	ts = trace_get_timespec(p);
 	direction = trace_get_direction(p);

@@ -24,11 +24,7 @@ bool packet_describe(
  * Libtrace then has the length cached, so that its other calls are safe. */
 uint32_t wire_length(libtrace_packet_t *p, libtrace_linktype_t type);
 
-/* An enum linktype; LINKTYPE_UNKNOWN for one that has no number there. */
-uint16_t linktype_from_libtrace(libtrace_linktype_t type);
 /* TRACE_TYPE_UNKNOWN for one that libtrace does not know. */
 libtrace_linktype_t linktype_to_libtrace(uint16_t linktype);
-/* Not what a capture card says of itself. */
-bool linktype_is_network(libtrace_linktype_t type);
 
 #endif

@@ -118,15 +118,6 @@ make_events(struct worker *w, struct chunk *c)
 	chunk_done(c);
 }
 
-/* Deliver a time or the end after the waiting events. Its losses are reported
- * with the next events of its stream, which another worker may have. */
-static void
-pass_mark(struct worker *w, struct chunk *c)
-{
-	close_packet(w, c->round, false);
-	deliver(w, c);
-}
-
 static void *
 worker_run(void *worker)
 {
@@ -137,12 +128,17 @@ worker_run(void *worker)
 		struct chunk *c = queue_wait(&w->in, -1);
 
 		kind = c->kind;
-		if (kind != CHUNK_DATA)
-			pass_mark(w, c);
-		else if (w->pipeline->config.has_records)
+		/* A time or the end goes after the waiting events. Its losses
+		 * are reported with the next events of its stream, which
+		 * another worker may have. */
+		if (kind != CHUNK_DATA) {
+			close_packet(w, c->round, false);
+			deliver(w, c);
+		} else if (w->pipeline->config.has_records) {
 			pass_on(w, c);
-		else
+		} else {
 			make_events(w, c);
+		}
 	} while (kind != CHUNK_END);
 	return NULL;
 }
@@ -180,6 +176,15 @@ deliver_records(struct sink *sink, struct chunk *k)
 	return st;
 }
 
+/* The stream of the sink to which a chunk belongs. */
+static unsigned
+stream_of(const struct pipeline_config *config, const struct chunk *c)
+{
+	assert(c->input < config->n_sources && c->worker < config->n_workers);
+	return config->is_strict ? c->input
+				 : c->input * config->n_workers + c->worker;
+}
+
 /* With is_strict, all workers of a source have one stream. */
 static void
 sum_discarded(struct pipeline *p, struct chunk *k)
@@ -195,7 +200,7 @@ sum_discarded(struct pipeline *p, struct chunk *k)
 static enum status
 deliver_chunk(struct pipeline *p, struct sink *sink, struct chunk *k)
 {
-	const unsigned stream = pipeline_stream(&p->config, k);
+	const unsigned stream = stream_of(&p->config, k);
 	enum status st = OK;
 
 	sum_discarded(p, k);
@@ -350,14 +355,6 @@ pipeline_streams(const struct pipeline_config *config)
 {
 	return config->is_strict ? config->n_sources
 				 : config->n_sources * config->n_workers;
-}
-
-unsigned
-pipeline_stream(const struct pipeline_config *config, const struct chunk *c)
-{
-	assert(c->input < config->n_sources && c->worker < config->n_workers);
-	return config->is_strict ? c->input
-				 : c->input * config->n_workers + c->worker;
 }
 
 unsigned

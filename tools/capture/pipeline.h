@@ -100,7 +100,5 @@ bool pipeline_destroy(struct pipeline *p, int wait_ms);
 /* The number of streams of the sink: one for each worker of each source, or
  * with is_strict for each source. */
 unsigned pipeline_streams(const struct pipeline_config *config);
-unsigned pipeline_stream(
-    const struct pipeline_config *config, const struct chunk *c);
 
 #endif

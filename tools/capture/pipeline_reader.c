@@ -156,13 +156,6 @@ choose_worker(
 	return headers_flow_hash(&h) % r->n_workers;
 }
 
-static void
-lose(struct source_reader *r, unsigned w)
-{
-	published_add(&r->dropped_local, 1);
-	r->lost[w]++;
-}
-
 /* The bytes of a packet to keep. */
 static uint32_t
 bytes_wanted(struct source_reader *r, const struct record *record)
@@ -194,7 +187,8 @@ take_packet(
 		/* A packet of a file has no chunk only after a stop. */
 		if (!source_is_live(r->source))
 			return;
-		lose(r, w);
+		published_add(&r->dropped_local, 1);
+		r->lost[w]++;
 	}
 	publish(&r->received, ++r->n_received);
 	r->n_bytes += record->cap_len;

@@ -96,12 +96,6 @@ format_of(const char *uri)
 	return NULL;
 }
 
-static bool
-is_interface(const char *uri)
-{
-	return strncmp(uri, "int:", 4) == 0 || strncmp(uri, "ring:", 5) == 0;
-}
-
 /* An output of libtrace that writes to a file of ours. */
 static enum status
 create_file(struct sink_file *f, const struct format *format)
@@ -128,7 +122,8 @@ create_output(struct sink_file *f)
 	enum status st;
 
 	/* libtrace 3 reads freed memory to report this. */
-	if (format == NULL && !is_interface(f->uri))
+	if (format == NULL && strncmp(f->uri, "int:", 4) != 0 &&
+	    strncmp(f->uri, "ring:", 5) != 0)
 		return sink_fail(&f->sink, E_REFUSED,
 		    "%s: unknown output (not pcapfile:FILE, pcap:FILE, "
 		    "erf:FILE, int:INTERFACE or ring:INTERFACE)",

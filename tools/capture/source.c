@@ -54,13 +54,6 @@ is_live_uri(const char *uri)
 	return false;
 }
 
-/* The URI of a live source names an interface. */
-static bool
-is_loopback(const char *uri)
-{
-	return interface_is_loopback(source_place(uri));
-}
-
 /* A file in wireshark's format, which libtrace 3 does not read. */
 static bool
 is_pcapng(const char *uri)
@@ -268,7 +261,8 @@ source_open(struct source **out, const struct source_config *config,
 		return st;
 	s->uri = strdup(config->uri);
 	s->is_live = is_live_uri(config->uri);
-	s->drops_outgoing = s->is_live && is_loopback(config->uri);
+	s->drops_outgoing = s->is_live &&
+			    interface_is_loopback(source_place(config->uri));
 	if (s->uri != NULL)
 		st = start(s, config, why);
 	if (st == OK && s->trace != NULL)

@@ -204,8 +204,9 @@ client_wait(struct client *c)
 	return st == OK ? client_connect_elsewhere(c, now) : st;
 }
 
-bool
-client_may_ask(const struct client *c)
+/* May a request other than an index be made now? */
+static bool
+may_ask(const struct client *c)
 {
 	return client_is_open(c) && c->dialog.n - c->in_flight < CLIENT_OTHERS;
 }
@@ -215,7 +216,7 @@ wait_to_ask(struct client *c)
 {
 	enum status st = c->failed;
 
-	while (st == OK && !client_may_ask(c))
+	while (st == OK && !may_ask(c))
 		st = client_wait(c);
 	return st;
 }
@@ -434,7 +435,7 @@ client_pending(struct client *c, bool *is_pending)
 	const unsigned end = c->n_streams + 1;
 
 	for (; r->next <= end; r->next++) {
-		if (c->failed != OK || !client_may_ask(c))
+		if (c->failed != OK || !may_ask(c))
 			return c->failed != OK ? c->failed : E_BUSY;
 		if (r->next == 0)
 			ask_id(c, RELAY_CMD_begin_data_pending, c->session_id);
@@ -504,7 +505,7 @@ close_streams(struct client *c)
 
 		if (s->is_metadata != (*i < n))
 			continue;
-		if (!client_may_ask(c))
+		if (!may_ask(c))
 			return E_BUSY;
 		ask_seq(c, RELAY_CMD_close_stream, s);
 	}
@@ -514,7 +515,7 @@ close_streams(struct client *c)
 static enum status
 close_chunk(struct client *c)
 {
-	if (!client_may_ask(c))
+	if (!may_ask(c))
 		return E_BUSY;
 	relay_request_close_chunk(
 	    dialog_ask(&c->dialog, RELAY_CMD_close_trace_chunk, 0), 0,

@@ -116,8 +116,6 @@ enum status client_fail(struct client *c, enum status st, const char *fmt, ...)
 /* The same, then ": " and the text of errno. */
 enum status client_fail_errno(struct client *c, const char *what);
 
-/* May a request other than an index be made now? */
-bool client_may_ask(const struct client *c);
 /* Wait once, until something moves; without config.waits E_BUSY. Fails when
  * nothing moved for too long. */
 enum status client_wait(struct client *c) MUST_CHECK;

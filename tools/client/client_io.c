@@ -173,14 +173,6 @@ client_open(struct client *c)
 	return st;
 }
 
-static void
-ask_version(struct client *c)
-{
-	struct buf *b = dialog_ask(&c->dialog, RELAY_CMD_version, 0);
-
-	relay_request_version(b, RELAY_MAJOR, c->dialog.minor);
-}
-
 static enum status
 ask_session(struct client *c)
 {
@@ -244,7 +236,9 @@ advance(struct client *c)
 	assert(c->phase <= CLIENT_OPEN);
 	switch (c->phase) {
 	case CLIENT_VERSION:
-		ask_version(c);
+		relay_request_version(
+		    dialog_ask(&c->dialog, RELAY_CMD_version, 0), RELAY_MAJOR,
+		    c->dialog.minor);
 		return OK;
 	case CLIENT_CONFIGURATION:
 		relay_request_get_configuration(
@@ -498,13 +492,6 @@ wake_ns(const struct client *c)
 	return pace_ready_ns(&c->pace, clock_now_ns());
 }
 
-/* Are many answers to indexes due? */
-static bool
-is_half_out(const struct client *c)
-{
-	return 2 * c->in_flight >= c->config.outstanding;
-}
-
 /*
  * Should answers be read now? A relay may send each answer by itself, and each
  * would wake us. Answers to indexes can wait until half of those allowed are
@@ -514,7 +501,8 @@ static bool
 wants_answers(const struct client *c)
 {
 	return c->phase != CLIENT_OPEN || c->dialog.n > c->in_flight ||
-	       is_half_out(c) || c->outbox.waiting == 0;
+	       2 * c->in_flight >= c->config.outstanding ||
+	       c->outbox.waiting == 0;
 }
 
 static short

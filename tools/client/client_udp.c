@@ -91,13 +91,6 @@ allowance(struct client *c)
 	return window_allowance(&c->udp.window);
 }
 
-static void
-spend(struct client *c, size_t bytes)
-{
-	pace_spend(&c->pace, bytes);
-	window_spend(&c->udp.window, bytes);
-}
-
 /* Put one fragment into the batch; returns the bytes that it costs. The first
  * fragment has the head. */
 static size_t
@@ -125,7 +118,8 @@ put(struct client *c, const struct client_packet *p, uint32_t offset,
 
 	assert(offset == 0 || (offset < p->size && offset >= p->head_size));
 	datagrams_put(&c->udp.datagrams, &h);
-	spend(c, UDP_HEADER_LEN + len);
+	pace_spend(&c->pace, UDP_HEADER_LEN + len);
+	window_spend(&c->udp.window, UDP_HEADER_LEN + len);
 	return UDP_HEADER_LEN + len;
 }
 

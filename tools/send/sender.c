@@ -217,13 +217,6 @@ linger(struct sender *s)
 	return wait_until(s, s->linger_ns);
 }
 
-static enum status
-finish(struct sender *s)
-{
-	s->phase = PROGRESS_FINISHING;
-	return client_finish(s->client);
-}
-
 /* A signal arrived: close the session without the packets that are left, if the
  * relay answers soon. */
 static void
@@ -250,8 +243,10 @@ run(struct sender *s)
 		st = send_packets(s);
 	if (st == OK)
 		st = linger(s);
-	if (st == OK)
-		st = finish(s);
+	if (st == OK) {
+		s->phase = PROGRESS_FINISHING;
+		st = client_finish(s->client);
+	}
 	if (st == E_STOPPED)
 		end_early(s);
 	report_progress_end(s->report);
