@@ -55,7 +55,7 @@ convert_cpu(const struct kernel_trace *t, const struct dat_buffer *b,
 	const struct kernel_counts *c;
 
 	assert(kernel_stream_create(&w.stream, &config) == OK);
-	if (convert_pages(t->dat, b, cpu, p, n, take_page, &w) != OK)
+	if (dat_pages_each(t->dat, b, cpu, p, n, take_page, &w) != OK)
 		sum->malformed++;
 	assert(kernel_stream_flush(w.stream) == OK);
 	c = kernel_stream_counts(w.stream);

@@ -82,8 +82,8 @@ destroy_peer(struct peer *p)
 	p->broker->n--;
 	if (other != NULL) {
 		other->other = NULL;
-		/* The guest is ready again; without its guest, a session ends.
-		 * */
+		/* The guest is ready again; without its guest, a
+		 * session ends. */
 		link_set_reading(other->link, true);
 		if (other->role == PEER_GUEST) {
 			link_frame(other->link, FRAME_RESET, 0, NULL, 0);

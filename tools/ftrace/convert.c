@@ -184,7 +184,7 @@ convert_cpu(struct convert *c, const struct kernel_trace *trace,
 
 	if (st != OK)
 		return complain(c->options->file, status_text(st));
-	st = convert_pages(c->dat, b, cpu, c->file.p, c->file.n, take_page, s);
+	st = dat_pages_each(c->dat, b, cpu, c->file.p, c->file.n, take_page, s);
 	if (c->sink->error[0] == '\0' && kernel_stream_flush(s) == OK &&
 	    c->sink->ops->end_stream != NULL &&
 	    c->sink->ops->end_stream(c->sink) != OK && st == OK)
@@ -213,7 +213,7 @@ convert_buffer(struct convert *c, const struct dat_buffer *b)
 {
 	struct kernel_settings settings = { .names = c->options->names,
 		.buffer = b->name,
-		.some_time = convert_pages_first_time(
+		.some_time = dat_pages_first_time(
 		    c->dat, b, &b->cpus[0], c->file.p, c->file.n) };
 	char why[DAT_WHY_MAX], folder[DAT_NAME_MAX];
 	struct kernel_trace *trace;

@@ -75,7 +75,7 @@ take_chunks(struct pages *g, enum dat_packing packing, struct dat_input *in)
 
 		if (in->r.bad)
 			st = E_MALFORMED;
-		else if (size > CONVERT_CHUNK_MAX)
+		else if (size > DAT_CHUNK_MAX)
 			st = E_LIMIT;
 		else if (!grow(&mem, &capacity, size))
 			st = E_NOMEM;
@@ -90,7 +90,7 @@ take_chunks(struct pages *g, enum dat_packing packing, struct dat_input *in)
 }
 
 enum status
-convert_pages(const struct dat *d, const struct dat_buffer *b,
+dat_pages_each(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n,
     enum status (*take)(void *arg, const uint8_t *page), void *arg)
 {
@@ -137,12 +137,12 @@ take_first(void *arg, const uint8_t *bytes)
 }
 
 uint64_t
-convert_pages_first_time(const struct dat *d, const struct dat_buffer *b,
+dat_pages_first_time(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n)
 {
 	struct first f = { .d = d, .page_size = b->page_size };
 
-	(void)!convert_pages(d, b, cpu, file, n, take_first, &f);
+	(void)!dat_pages_each(d, b, cpu, file, n, take_first, &f);
 	return f.time;
 }
 

@@ -9,7 +9,7 @@
 #include "tools/ftrace/dat_read.h"
 
 /* The largest chunk of pages, decompressed; trace-cmd puts ten pages in one. */
-#define CONVERT_CHUNK_MAX (16 * 1024 * 1024)
+#define DAT_CHUNK_MAX (16 * 1024 * 1024)
 
 /* Decompresses N bytes to exactly OUT_SIZE. E_MALFORMED: the result would be
  * different. E_REFUSED: this build does not support PACKING. */
@@ -22,12 +22,11 @@ enum status dat_unpack(enum dat_packing packing, const uint8_t *p, size_t n,
  * out, or its whole events are passed (page_align). E_MALFORMED, E_REFUSED,
  * E_LIMIT: compressed pages are not readable from here on.
  */
-enum status convert_pages(const struct dat *d, const struct dat_buffer *b,
+enum status dat_pages_each(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n,
     enum status (*take)(void *arg, const uint8_t *page), void *arg) MUST_CHECK;
 /* The time of the first page; 0 if it is not readable. */
-uint64_t convert_pages_first_time(const struct dat *d,
-    const struct dat_buffer *b, const struct dat_pages *cpu,
-    const uint8_t *file, size_t n);
+uint64_t dat_pages_first_time(const struct dat *d, const struct dat_buffer *b,
+    const struct dat_pages *cpu, const uint8_t *file, size_t n);
 
 #endif

@@ -14,8 +14,8 @@
 #include "common/log.h"
 #include "tools/ftrace/listener.h"
 
-/* The bytes of one read, and those read from a socket in one cycle of the loop.
- * */
+/* The bytes of one read, and those read from a socket in one cycle of the
+ * loop. */
 #define READ_SIZE (256 << 10)
 #define TURN_SIZE (1 << 20)
 /* Datagrams of one system call. */

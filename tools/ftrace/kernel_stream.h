@@ -71,8 +71,8 @@ enum status kernel_stream_page(
     struct kernel_stream *s, const uint8_t *page) MUST_CHECK;
 /* Completes the packet, unless it is empty. */
 enum status kernel_stream_flush(struct kernel_stream *s) MUST_CHECK;
-/* Viewers were told that no event before TIME follows. Call it after a flush.
- * */
+/* Viewers were told that no event before TIME follows. Call it after
+ * a flush. */
 void kernel_stream_promise(struct kernel_stream *s, uint64_t time);
 /* Packet P was not taken: counts its events as discarded from here on. */
 void kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p);

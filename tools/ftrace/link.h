@@ -24,8 +24,8 @@
 /* Bytes of a stream that its reader has not taken. More bytes close the stream.
  * So no stream blocks another. */
 #define LINK_WINDOW (256 << 10)
-/* Bytes of all streams waiting for the connection; beyond it no source is read.
- * */
+/* Bytes of all streams waiting for the connection; beyond it no source is
+ * read. */
 #define LINK_WAITING_MAX (1 << 20)
 /* The same, with replies; beyond it the connection ends. */
 #define LINK_WAITING_LAST (4 << 20)

@@ -18,8 +18,8 @@ void address_host(char out[ADDRESS_TEXT], const struct sockaddr *a);
 uint16_t address_port(const struct sockaddr *a);
 /* Equal addresses, with any ports. */
 bool address_is_same(const struct sockaddr *a, const struct sockaddr *b);
-/* May both be addresses of one host: equal in IPv4, equal in 64 bits in IPv6?
- * */
+/* May both be addresses of one host: equal in IPv4, equal in 64 bits
+ * in IPv6? */
 bool address_is_same_host(const struct sockaddr *a, const struct sockaddr *b);
 
 /* A socket of TYPE bound to PORT of HOST (NULL: all addresses, IPv4 and IPv6).

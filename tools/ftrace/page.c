@@ -22,8 +22,8 @@ enum type {
 #define DELTA_BITS 27
 #define DELTA_MASK ((UINT32_C(1) << DELTA_BITS) - 1)
 #define WORD 4
-/* The bits of an absolute time; the bits above them come from the time before.
- * */
+/* The bits of an absolute time; the bits above them come from the
+ * time before. */
 #define ABSOLUTE_BITS 59
 
 /* The offset of the low 32 bits of the commit word. The high ones, if any, are
