@@ -8,8 +8,8 @@ PRODUCT = ("common/", "proto/", "store/", "relayd/", "tools/")
 
 # What was renamed, since it misled, and what it is called now.
 GIVEN_UP = [
-    (r"\w*catalog\w*", "registry, or a list"),
-    (r"\w*galler(?:y|ies)\w*", "registry and viewers"),
+    (r"\w*catalog\w*", "a list"),
+    (r"\w*galler(?:y|ies)\w*", "viewers"),
     (r"\bviewer_desk\w*", "viewer_conns"),
     (r"\blist_add\b", "list_append"),
 ]

@@ -27,7 +27,7 @@
 struct m_position {
 	enum { ABSENT, HIDDEN, ANNOUNCED } state;
 	uint64_t pos, bound, last_time, sent, given;
-	uint64_t time_before, floor;
+	uint64_t time_before, min_begin;
 	bool has_bound;
 	uint64_t pinned; /* packet of the last OK; NONE: none */
 };
@@ -160,7 +160,7 @@ add_position(struct m_viewer *v, unsigned i, bool at_end)
 /* The latest time that it was given of what it is attached to; all sessions
  * are of one host. */
 static uint64_t
-given_to(const struct m_viewer *v)
+last_sent_to(const struct m_viewer *v)
 {
 	uint64_t given = 0;
 
@@ -187,13 +187,13 @@ give(struct m_viewer *v, unsigned i, uint64_t time)
 
 /* Announced: it must not begin before what was given (live 4.11). */
 static void
-set_floor(const struct m_viewer *v, struct m_position *p)
+set_min_begin(const struct m_viewer *v, struct m_position *p)
 {
-	uint64_t given = given_to(v);
+	uint64_t given = last_sent_to(v);
 
-	p->floor = given < p->time_before ? given : p->time_before;
-	if (p->floor != 0)
-		p->floor += VIEWER_MIN_BEGIN_TICKS;
+	p->min_begin = given < p->time_before ? given : p->time_before;
+	if (p->min_begin != 0)
+		p->min_begin += VIEWER_MIN_BEGIN_TICKS;
 }
 
 static void
@@ -223,7 +223,7 @@ learn(enum live_event what, const void *object)
 			    v->at[i].state == ABSENT) {
 				add_position(v, i, false);
 				v->at[i].time_before = later(
-				    m->live->time_before, given_to(v));
+				    m->live->time_before, last_sent_to(v));
 				v->had_empty_ok = false;
 			} else if (what == LIVE_EVENT_STREAM_CLOSED &&
 				   m->is_metadata) {
@@ -299,7 +299,7 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags, bool has_beacon)
 		}
 		time = p->has_bound ? p->bound : 0;
 	}
-	if (!has_beacon || time < p->last_time || time < p->floor ||
+	if (!has_beacon || time < p->last_time || time < p->min_begin ||
 	    ((flags & LIVE_FLAG_NEW_STREAM) != 0 && !p->has_bound))
 		return want;
 	want.status = LIVE_INDEX_INACTIVE;
@@ -344,7 +344,7 @@ expect_packet(struct m_viewer *v, unsigned i, uint32_t flags)
 	p->pinned = seq;
 	give(v, i, k->end);
 	/* They are not laid out as LTTng's: given as they are. */
-	p->floor = 0;
+	p->min_begin = 0;
 	return (struct live_index){ .status = LIVE_INDEX_OK,
 		.flags = flags,
 		.offset = streams[i].offsets[seq],
@@ -526,7 +526,7 @@ take_records(struct m_viewer *v, const struct live_session *s)
 		if (streams[i].live != NULL && streams[i].live->session == s &&
 		    may_announce(v, i)) {
 			v->at[i].state = ANNOUNCED;
-			set_floor(v, &v->at[i]);
+			set_min_begin(v, &v->at[i]);
 		}
 }
 
