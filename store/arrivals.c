@@ -30,6 +30,7 @@ forget(struct arrivals *a, const struct fragments *f)
 {
 	a->survey.is_set = false;
 	idmap_remove(&a->by_seq, f->net_seq);
+	assert(a->n_partial > 0 && a->partial_bytes >= f->memory);
 	a->n_partial--;
 	a->partial_bytes -= f->memory;
 	while (a->lowest.n > 0 && lowest_partial(a) == NULL)

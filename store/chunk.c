@@ -62,6 +62,7 @@ chunk_create(struct chunk **out, struct session_dir *dir, uint64_t id,
 struct chunk *
 chunk_get(struct chunk *c)
 {
+	assert(c->refs > 0);
 	c->refs++;
 	return c;
 }
@@ -446,7 +447,7 @@ chunk_note_loss(
 	char path[2 * RELPATH_MAX];
 	struct stat before;
 	enum status st;
-	int fd, saved;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/" CHUNK_LOSSES, f->path->s);
 	do
@@ -465,9 +466,7 @@ chunk_note_loss(
 		st = append_line(fd, before.st_size, line, n);
 	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve))
 		st = append_line(fd, before.st_size, line, n);
-	saved = errno;
-	close(fd);
-	errno = saved;
+	dir_close(fd);
 	return st;
 }
 

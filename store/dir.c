@@ -174,11 +174,9 @@ static enum status
 close_after(int base, int fd, int result)
 {
 	enum status st = result != 0 ? from_errno() : OK;
-	int saved = errno;
 
 	if (fd != base)
-		close(fd);
-	errno = saved;
+		dir_close(fd);
 	return st;
 }
 
@@ -400,7 +398,7 @@ enum status
 dir_sync_one(int base, const char *path)
 {
 	enum status st = OK;
-	int fd, saved;
+	int fd;
 
 	fd = open_beneath(base, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
@@ -408,9 +406,7 @@ dir_sync_one(int base, const char *path)
 	/* EINVAL: the file system cannot sync directories. */
 	if (fsync(fd) != 0 && errno != EINVAL)
 		st = from_errno();
-	saved = errno;
-	close(fd);
-	errno = saved;
+	dir_close(fd);
 	return st;
 }
 

@@ -14,8 +14,10 @@
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
@@ -73,6 +75,16 @@ enum status dir_create_unnamed(int *out, int fd) MUST_CHECK;
 /* Allocate disk space from FROM, the size of the file FD, up to TO. On failure
  * the file is as it was. */
 enum status dir_reserve(int fd, uint64_t from, uint64_t to) MUST_CHECK;
+
+/* close(2), keeping errno. */
+static inline void
+dir_close(int fd)
+{
+	const int saved = errno;
+
+	(void)close(fd);
+	errno = saved;
+}
 
 /* For tests: behave like a kernel without openat2. */
 void dir_without_openat2(bool on);

@@ -170,6 +170,7 @@ folder_place_begin(struct folder_place *p)
 {
 	/* Allocated before the move, because publishing the new name must not
 	 * fail. */
+	assert(p->next == NULL && published(&p->moves) % 2 == 0);
 	p->next = new_name(FOLDER_NAME_MAX);
 	if (p->next == NULL)
 		return E_NOMEM;
@@ -183,6 +184,7 @@ folder_place_end(struct folder_place *p, const char *name)
 {
 	struct name *old = published_pointer(&p->name);
 
+	assert(p->next != NULL && published(&p->moves) % 2 == 1);
 	if (name != NULL) {
 		assert(strlen(name) < FOLDER_NAME_MAX);
 		memcpy(p->next->s, name, strlen(name));
@@ -270,9 +272,7 @@ folder_create(struct folder **out, struct folder_place *place, const char *path)
 	st = open_path(&fd, place, path);
 	if (st == OK) {
 		st = dir_identify(&f->identity, fd);
-		saved = errno;
-		close(fd);
-		errno = saved;
+		dir_close(fd);
 	}
 	if (st != OK) {
 		saved = errno;
@@ -318,7 +318,6 @@ open_same(int *fd, const struct folder *f)
 {
 	struct dir_id found;
 	enum status st = open_path(fd, f->place, f->path);
-	int saved;
 
 	/* A component of the path is no longer a directory. */
 	if (st == E_IO && (errno == ENOTDIR || errno == ELOOP))
@@ -328,11 +327,8 @@ open_same(int *fd, const struct folder *f)
 	st = dir_identify(&found, *fd);
 	if (st == OK && !dir_is_same(&found, &f->identity))
 		st = E_NOENT;
-	if (st != OK) {
-		saved = errno;
-		close(*fd);
-		errno = saved;
-	}
+	if (st != OK)
+		dir_close(*fd);
 	return st;
 }
 
@@ -362,16 +358,14 @@ enum status
 folder_open_file(int *fd, const struct folder *f, const char *name, int flags)
 {
 	enum status st;
-	int dir, saved;
+	int dir;
 
 	*fd = -1;
 	st = open_folder(&dir, f);
 	if (st != OK)
 		return st;
 	st = dir_open_file(fd, dir, name, flags);
-	saved = errno;
-	close(dir);
-	errno = saved;
+	dir_close(dir);
 	return st;
 }
 

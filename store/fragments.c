@@ -95,6 +95,7 @@ fragments_add(struct packet_pool *pool, struct fragments *f, uint32_t i,
 	struct slab_block *b;
 	uint32_t left = f->size - at;
 
+	assert(i < f->n);
 	if (fragments_has(f, i))
 		return E_EXISTS;
 	if (left > f->fragment_size)
@@ -110,6 +111,7 @@ fragments_add(struct packet_pool *pool, struct fragments *f, uint32_t i,
 		memcpy(b->mem + in_block, p, n);
 	}
 	f->bits[i / 64] |= UINT64_C(1) << i % 64;
+	assert(f->n_missing > 0);
 	f->n_missing--;
 	f->progress_ns = now_ns;
 	return OK;

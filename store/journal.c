@@ -7,6 +7,7 @@
  */
 #include "store/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -285,6 +286,7 @@ free_file_slot(struct journal *j, uint32_t n)
 {
 	const uint32_t root = j->slots[n].root;
 
+	assert(j->slots[n].kind == JOURNAL_FILE && j->slots[root].root > 0);
 	free_slot(j, n);
 	j->slots[root].root--;
 	free_root_if_unused(j, root);
@@ -561,6 +563,7 @@ void
 journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length)
 {
+	assert(file->slot < j->n_slots || file->slot == 0);
 	file->length = length;
 	mark(j, file);
 	if (file->slot != 0)
@@ -588,6 +591,7 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 			free_file_slot(j, file->slot);
 	}
 	*file = (struct journal_file){ 0 };
+	assert(j->n_files > 0);
 	j->n_files--;
 	remove_if_empty(j);
 }

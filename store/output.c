@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -123,6 +124,7 @@ output_create(struct output **out, int fd, bool owns_fd,
 struct output *
 output_get(struct output *o)
 {
+	assert(o->refs > 0);
 	o->refs++;
 	return o;
 }

@@ -138,6 +138,8 @@ packet_space(struct packet_pool *pool, struct packet *p, uint8_t **at)
 void
 packet_filled(struct packet *p, size_t n)
 {
+	assert(n <= p->last->cap - p->last->used);
+	assert(n <= p->size - p->received);
 	p->last->used += (uint32_t)n;
 	p->received += (uint32_t)n;
 }

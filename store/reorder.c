@@ -153,8 +153,8 @@ reorder_data(struct reorder *r, struct packet *take_p)
 	struct packet *half, *p = take_p;
 	enum status st = reorder_begin(r, p->net_seq);
 
+	assert(packet_is_whole(p));
 	p->since = r->now;
-
 	if (st != OK)
 		goto fail;
 	half = reorder_find(r, p->net_seq);
@@ -261,6 +261,7 @@ take_first(struct reorder *r, struct packet *p)
 	if (r->only == NULL)
 		heap_pop(&r->by_seq);
 	drop(r, p);
+	assert(r->held_bytes >= p->size);
 	r->held_bytes -= p->size;
 	r->next++;
 	move_early(r, r->next);
@@ -340,7 +341,10 @@ void
 reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss)
 {
 	struct list *n, *tmp;
+	uint64_t lowest;
 
+	assert(!is_before(to, r->next));
+	assert(!reorder_lowest(r, &lowest) || !is_before(lowest, to));
 	*loss = (struct reorder_loss){ .first = r->next, .n = to - r->next };
 	r->next = to;
 	move_early(r, to);

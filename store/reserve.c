@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/reserve.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -136,6 +137,7 @@ refill(struct reserve *r)
 		return false;
 	}
 	r->held += lacks;
+	assert(r->held <= RESERVE_BYTES);
 	return r->held == wanted;
 }
 

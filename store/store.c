@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/store.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -84,6 +85,7 @@ store_destroy(struct store *s)
 		return;
 	while (chunk_free_some(s))
 		;
+	assert(list_empty(&s->open_files) && s->n_open == 0);
 	fds_lent_back(s->n_lent);
 	output_put(s->output);
 	packet_pool_free(&s->packets);

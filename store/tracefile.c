@@ -401,8 +401,10 @@ enum status
 tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 {
 	struct folder *folder;
-	enum status st = chunk_folder(tf->chunk, tf->family, &folder);
+	enum status st;
 
+	assert(tf->log == NULL && tf->data.length == 0);
+	st = chunk_folder(tf->chunk, tf->family, &folder);
 	if (st != OK)
 		return st;
 	st = packet_log_file_create(
@@ -698,8 +700,10 @@ enum status
 tracefile_count_bytes(struct tracefile *tf, uint64_t n, uint32_t padding)
 {
 	const uint64_t end = tf->data.length + n + padding;
-	enum status st = tracefile_ensure_open(tf);
+	enum status st;
 
+	assert(n <= tf->ahead);
+	st = tracefile_ensure_open(tf);
 	if (st != OK)
 		return st;
 	if (padding > 0 && ftruncate(tf->data.fd, (off_t)end) != 0)
