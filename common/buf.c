@@ -66,9 +66,9 @@ buf_reserve(struct buf *b, size_t n)
 		return NULL;
 	}
 	/*
-	 * Bytes are moved to the front only when at least as many were
-	 * consumed: otherwise a long message behind many short messages would
-	 * be moved once for each of these.
+	 * Move bytes to the front only if at least as many were consumed.
+	 * Otherwise a long message after many short ones would be moved once
+	 * for each of these.
 	 */
 	if (b->start >= len)
 		to_front(b);

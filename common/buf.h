@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that are added at one end and taken from the other: bytes that were
- * received and are not yet a whole message, or bytes to send that the socket
- * did not take yet. Also the writer of big-endian numbers: after an append that
- * failed, buf->bad stays set, so an encoder tests it once, at the end. Single
- * owner. The memory grows by doubling; buf_trim() frees it when the buffer is
- * empty.
+ * A byte queue: received bytes that are not a complete message yet, or bytes to
+ * send that the socket did not take yet. It also writes big-endian numbers:
+ * after an append failed, buf->bad stays set, so that an encoder tests it once,
+ * at the end. Single owner. The memory grows by doubling; buf_trim() frees it
+ * when the buffer is empty.
  */
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
@@ -20,7 +19,7 @@
 struct buf {
 	uint8_t *mem;
 	size_t start, end, cap; /* the content is mem[start..end) */
-	bool bad;		/* an append found no memory */
+	bool bad;		/* an append failed: no memory */
 };
 
 void buf_init(struct buf *b); /* all zero bytes is the same */
@@ -35,37 +34,38 @@ buf_len(const struct buf *b)
 static inline const uint8_t *
 buf_data(const struct buf *b)
 {
-	/* C does not let us add to NULL, not even 0. */
+	/* Adding to NULL is undefined in C, even 0. */
 	return b->mem == NULL ? NULL : b->mem + b->start;
 }
 
-/* Room for N more bytes at the end. No memory: returns NULL, and B is bad. */
+/* Reserve N bytes at the end. Returns NULL, and B is bad, if there is no
+ * memory. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
-/* N bytes were put into the reserved room. */
+/* N bytes were stored there. */
 void buf_added(struct buf *b, size_t n);
-/* Take N bytes from the front; N is at most buf_len(). */
+/* Remove N bytes from the front; N is at most buf_len(). */
 void buf_consume(struct buf *b, size_t n);
-/* Cut the content to its first N bytes. This undoes appends, also failed ones:
- * buf->bad is false again. */
+/* Cut the content to its first N bytes. This undoes appends, including failed
+ * ones: buf->bad is false again. */
 void buf_truncate(struct buf *b, size_t n);
-/* Give memory back when empty. */
+/* Free the memory if the buffer is empty. */
 void buf_trim(struct buf *b);
 
-/* Memory that buffers of one owner lend each other, so that a busy buffer need
- * not allocate and an idle buffer holds none. */
+/* Memory that the buffers of one owner share, so that a busy buffer need not
+ * allocate and an idle one holds none. */
 #define BUF_SPARES_MAX 64
 struct buf_spares {
 	struct buf bufs[BUF_SPARES_MAX];
 	unsigned n, most; /* most: at most BUF_SPARES_MAX */
-	size_t largest;	  /* bytes; larger memory is freed */
+	size_t largest;	  /* bytes; larger buffers are freed */
 };
 
 void buf_spares_init(struct buf_spares *s, unsigned most, size_t largest);
 void buf_spares_free(struct buf_spares *s);
-/* Give B the memory of a spare, if B has none and there is a spare. */
+/* Give B the memory of a spare if it has none and there is one. */
 void buf_take_spare(struct buf *b, struct buf_spares *s);
-/* Make the memory of B a spare; B is empty. If B is bad, its memory is freed,
- * and B stays bad. */
+/* Make the memory of B, which is empty, a spare. If B is bad, its memory is
+ * freed, and B stays bad. */
 void buf_give_spare(struct buf *b, struct buf_spares *s);
 
 void buf_bytes(struct buf *b, const void *p, size_t n);

@@ -28,7 +28,7 @@ static struct {
 	struct published promised, lent;
 } lending;
 
-/* Above it, nothing is lent. */
+/* The limit of promised and lent descriptors together. */
 static uint64_t
 lend_max(void)
 {

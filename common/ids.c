@@ -15,7 +15,7 @@ ids_random(void)
 	do
 		n = getrandom(&v, sizeof(v), 0);
 	while (n < 0 && errno == EINTR);
-	/* getrandom(2) gives up to 256 bytes at once, or fails. Handles that
+	/* getrandom(2) returns up to 256 bytes at once, or fails. Handles that
 	 * can be guessed would be worse than no service. */
 	if (n != (ssize_t)sizeof(v))
 		abort();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where ids come from. Handles cannot be guessed; tests use a sequence instead,
- * so that replays are exact. One source per thread.
+ * Ids and handles. Handles cannot be guessed; tests use a sequence instead, so
+ * that replays are exact. One source per thread.
  */
 #ifndef COMMON_IDS_H
 #define COMMON_IDS_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct id_source {
-	bool is_sequence; /* tests: 1, 2, 3, ... in place of random bits */
+	bool is_sequence; /* tests: 1, 2, 3, ... instead of random bits */
 	uint64_t next;
 };
 

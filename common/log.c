@@ -28,9 +28,9 @@ static _Atomic bool abort_on_error;
 #define LOOK_PRIORITY 1
 #define LOOK_TIME 2
 
-/* Where lines go, and those that it did not take. */
+/* A destination of lines, and the lines that it did not take. */
 struct sink {
-	struct published fd; /* one more than the number; 0: not in use */
+	struct published fd; /* descriptor + 1; 0: not in use */
 	struct published look;
 	struct published waited_ns, lost, telling;
 	struct published is_torn; /* the last line has no newline */
@@ -44,11 +44,11 @@ static struct sink standard_error = {
 static struct sink file = { .name = "the log file" };
 static struct published is_json;
 
-static struct published journal_fd; /* one more than the number; 0: none */
+static struct published journal_fd; /* descriptor + 1; 0: none */
 static const char *journal_path = LOG_JOURNAL_SOCKET;
 
 /* Lines about peers of each level: LINES in the second that began at BEGAN_NS,
- * and how many were SUPPRESSED since the last report. */
+ * and the number SUPPRESSED since the last report. */
 static struct {
 	struct published began_ns, lines, suppressed, reporting;
 } peers[LOG_DEBUG + 1];
@@ -85,7 +85,7 @@ log_set_json(bool on)
 	publish(&is_json, on);
 }
 
-/* Is standard error the socket that systemd has named? (systemd.exec(5)) */
+/* Is standard error the socket named by systemd? (systemd.exec(5)) */
 static bool
 is_journal(const struct stat *sb)
 {
@@ -143,8 +143,8 @@ log_open(const char *path)
 		log_errno(LOG_ERROR, "log file %s", path);
 		return E_IO;
 	}
-	/* The number stays, as other threads use it. It is none of the standard
-	 * streams', which may be closed. */
+	/* The descriptor number stays, as other threads use it. It is not that
+	 * of a standard stream, which may be closed. */
 	kept = old >= 0 ? dup3(fd, old, O_CLOEXEC)
 			: fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	close(fd);
@@ -172,8 +172,8 @@ log_wants(enum log_level level)
 	       atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
-/* Set COUNT to 0 and return what it was. Return 0 if another thread does this
- * now; BUSY counts the threads that do. */
+/* Set COUNT to 0 and return its value, or 0 if another thread is doing this.
+ * BUSY counts the threads that do. */
 static uint64_t
 take_count(struct published *count, struct published *busy)
 {
@@ -189,10 +189,10 @@ take_count(struct published *count, struct published *busy)
 	return n;
 }
 
-/* Has FD room? True also where poll(2) fails: there write(2) does not block
- * either. */
+/* Can FD be written to? True also if poll(2) fails: write(2) does not block
+ * then. */
 static bool
-has_room(int fd, int timeout_ms)
+is_writable(int fd, int timeout_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	int n;
@@ -204,24 +204,23 @@ has_room(int fd, int timeout_ms)
 }
 
 static bool
-wait_for_room(struct sink *s, int fd)
+wait_until_writable(struct sink *s, int fd)
 {
 	const uint64_t now = clock_now_ns();
 
-	if (has_room(fd, 0))
+	if (is_writable(fd, 0))
 		return true;
 	if (now - published(&s->waited_ns) < NS_PER_S)
 		return false;
 	publish(&s->waited_ns, now);
-	return has_room(fd, LOG_WAIT_MS);
+	return is_writable(fd, LOG_WAIT_MS);
 }
 
 /*
- * Write the whole text or nothing; returns how much was written. We must not
- * set O_NONBLOCK: other processes may share the open file. Another thread may
- * take the room after poll(2); then kernels before 6.4 block here. A terminal
- * may have room for less than a line; so it is opened a second time, with
- * O_NONBLOCK.
+ * Write the whole text or nothing; returns how much was written. O_NONBLOCK
+ * must not be set: other processes may share the open file. Another thread may
+ * fill the pipe after poll(2); kernels before 6.4 then block here. A terminal
+ * may take less than a line, so it is opened a second time, with O_NONBLOCK.
  */
 static ssize_t
 write_out(int fd, char *text, size_t n)
@@ -259,7 +258,7 @@ lost_text(char out[128], const struct sink *s, uint64_t lost)
 	    s->name);
 }
 
-/* Write a line; if lines before it were lost, report that first. */
+/* Write a line, after a report of lost lines. */
 static void
 sink_write(
     struct sink *s, int fd, struct log_look look, const char *line, size_t len)
@@ -270,7 +269,7 @@ sink_write(
 	size_t n = 0;
 
 	_Static_assert(sizeof(out) <= PIPE_BUF, "a pipe takes it at once");
-	if (!wait_for_room(s, fd)) {
+	if (!wait_until_writable(s, fd)) {
 		published_add(&s->lost, 1);
 		return;
 	}
@@ -285,12 +284,12 @@ sink_write(
 	written = write_out(fd, out, n + len);
 	if (written != (ssize_t)(n + len))
 		published_add(&s->lost, lost + 1);
-	/* A disk that is full may have taken a part. */
+	/* A full disk may take a part. */
 	if (written > 0)
 		publish(&s->is_torn, (size_t)written < n + len);
 }
 
-/* One event, as it goes to all sinks. */
+/* One event, as it is sent to all sinks. */
 struct line {
 	enum log_level level;
 	const char *detail;
@@ -333,8 +332,8 @@ journal_send(int fd, const struct line *l)
 	return log_journal_send(fd, &e);
 }
 
-/* An entry with fields, in place of a line on standard error. False: it was not
- * sent, and the line can go to standard error. */
+/* Send an entry with fields instead of a line on standard error. Returns false
+ * if the line should be written to standard error. */
 static bool
 journal_put(struct sink *s, const struct line *l)
 {
@@ -346,7 +345,7 @@ journal_put(struct sink *s, const struct line *l)
 
 	if (fd < 0 || published(&s->fd) == 0)
 		return false;
-	if (!wait_for_room(s, fd)) {
+	if (!wait_until_writable(s, fd)) {
 		published_add(&s->lost, 1);
 		return true;
 	}

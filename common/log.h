@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event, one line, one write(2) to stderr, or to a file: "level detail",
- * perhaps with a time, or JSON (log_text.h). By convention the detail begins
- * with peer=... host=... session=... stream=... as far as known. A line is
- * always one line, whatever names peers have. Lines are cut at LOG_LINE_MAX
- * bytes with their newline. errno does not change. Any thread.
+ * One event, one line, one write(2) to standard error or to a file: "level
+ * detail", with a time if wanted, or JSON (log_text.h). By convention the
+ * detail begins with peer=... host=... session=... stream=... as far as known.
+ * A line is always one line, whatever names peers choose. Lines are cut at
+ * LOG_LINE_MAX bytes, with their newline. errno does not change. Any thread.
  *
- * Perhaps nobody reads what is written to stderr, or a disk is full. So the
- * relay waits at most LOG_WAIT_MS of each second until there is room. A line
- * that finds no room is left out, and the next line that is written says before
- * it how many are missing.
+ * Standard error may be a pipe that is not read, or a disk may be full. So the
+ * relay waits at most LOG_WAIT_MS per second until a line can be written. A
+ * line that cannot be written is dropped, and the next one reports how many are
+ * missing.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
@@ -21,20 +21,19 @@
 #include "common/status.h"
 
 #define LOG_LINE_MAX 1024
-/* This is enough for a reader that is only slow, and hardly delays a worker's
- * turn. */
+/* Enough for a slow reader, and short enough for a worker's cycle. */
 #define LOG_WAIT_MS 100
-/* Lines about peers, per second and level, so that information never hides a
- * warning. When each tracer of a host makes a mistake, there is room to name
- * them all; a flood of mistakes costs 5 kB/s at most. */
+/* Lines about peers, per second and level, so that information never suppresses
+ * a warning. It is enough to name each tracer of a host that makes a mistake; a
+ * flood of mistakes costs at most 5 kB/s. */
 #define LOG_PEER_LINES 50
 
-/* LOG_NOTICE: what whoever runs the relay wants to see of a day without
- * trouble: start, end of a session, new settings. */
+/* LOG_NOTICE: what an operator wants to see on a day without trouble: start,
+ * ends of sessions, new settings. */
 enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
 
-/* The level of a failure follows from who is to blame: nobody: info, the peer:
- * a warning, we: an error. */
+/* The level of a failure follows from its cause: nobody: info, the peer:
+ * warning, the relay: error. */
 enum log_level log_level_of(enum status st);
 
 /* Lines above LEVEL are dropped. Default LOG_WARN. */
@@ -44,30 +43,31 @@ void log_set_abort_on_error(bool on);
 bool log_wants(enum log_level level);
 
 /*
- * Find out what standard error is: the journal gets priorities, a terminal or a
- * file the time if HAS_TIMES. True if it is one of these: somebody will look at
- * it. Before threads start, or when standard error has been replaced.
+ * Find out what standard error is: the journal gets priorities; a terminal or a
+ * file gets the time if HAS_TIMES. Returns true if it is one of these, so that
+ * somebody will read it. Called before threads start, or after standard error
+ * was replaced.
  */
 bool log_look_at_stderr(bool has_times);
 /*
- * From now on the journal, if it is standard error and can be reached, gets
- * entries with fields (log_journal.h) rather than lines. For a process that has
- * started: the journal looks up the unit of an entry's sender, and if a process
- * ends at once, it may be too late for that.
+ * From now on send entries with fields to the journal instead of lines, if
+ * standard error is the journal and it can be reached. For a process that has
+ * started: the journal looks up the unit of the sender, which fails if the
+ * process ends at once.
  */
 void log_open_journal(void);
 /* For tests: another path than LOG_JOURNAL_SOCKET. Borrowed. */
 void log_set_journal(const char *path);
 /* JSON, or text. */
 void log_set_json(bool on);
-/* Lines go to the file PATH, and to stderr only warnings and errors. It is made
- * with mode 0640 less the umask. When called again, to the new PATH instead;
- * E_IO: all stays as it was. Main thread. */
+/* Write lines to the file PATH, and to standard error only warnings and errors.
+ * The file is created with mode 0640 minus the umask. Called again, it changes
+ * to the new PATH; after E_IO nothing has changed. Main thread. */
 enum status log_open(const char *path) MUST_CHECK;
-/* If there is a log file, lines go to no other place from here on. */
+/* If there is a log file, stop writing to standard error. */
 void log_leave_stderr(void);
 
-/* Where in the source a line is logged: the journal has fields for it. */
+/* The place in the source, for fields of the journal. */
 struct log_source {
 	const char *file, *function;
 	int line;
@@ -94,8 +94,8 @@ void log_errno_at(const struct log_source *source, enum log_level level,
 	} while (0)
 
 /*
- * A peer can repeat a mistake as often as it likes, and come back with new
- * streams and sessions: one line for each of these is no limit. So at most
+ * A peer can repeat a mistake as often as it likes, with new streams and
+ * sessions, so a limit per stream or session is not enough. At most
  * LOG_PEER_LINES lines per second and level are written about all peers
  * together. The others are suppressed and counted.
  */
@@ -105,21 +105,21 @@ bool log_wants_peer(enum log_level level);
 		if (log_wants_peer(level))            \
 			log_line(level, __VA_ARGS__); \
 	} while (0)
-/* The same with the text of errno: failures that a peer can bring about. */
+/* The same with the text of errno: for failures that a peer can cause. */
 #define log_peer_errno(level, ...)                     \
 	do {                                           \
 		if (log_wants_peer(level))             \
 			log_errno(level, __VA_ARGS__); \
 	} while (0)
 
-/* Log how many lines about peers were suppressed since the last report, if any
- * were: a line for each level. The relay calls it once a second and before it
- * exits; the next line of a level does it, too, in a later second. */
+/* Log how many lines about peers were suppressed since the last report, one
+ * line per level. Called once a second and before the relay exits; logging also
+ * does it for its level in a later second. */
 void log_report_suppressed(void);
 
 /*
- * At most one line per key and interval: true when the caller may log now.
- * *LAST_NS belongs to the caller and starts at 0.
+ * Limits a kind of line to one per interval: returns true if it may be logged
+ * now. *LAST_NS belongs to the caller and starts at 0.
  */
 bool log_ratelimit(uint64_t *last_ns, uint64_t interval_ns);
 

@@ -96,7 +96,7 @@ put_time(char *out, size_t n)
 			 (unsigned)(now % NS_PER_S / NS_PER_MS));
 }
 
-/* Room for what is behind a value: its quote, the brace, the newline. */
+/* Bytes after a value: its quote, the brace, the newline. */
 #define JSON_END 8
 
 size_t

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of a line of the log. Any thread. */
+/* The text of log lines. Any thread. */
 #ifndef COMMON_LOG_TEXT_H
 #define COMMON_LOG_TEXT_H
 
@@ -8,10 +8,10 @@
 
 #include "common/log.h"
 
-/* JSON has names and quotes around, and up to six bytes for one. */
+/* JSON adds names and quotes, and takes up to six bytes for one. */
 #define LOG_JSON_MAX (2 * LOG_LINE_MAX)
 
-/* What stands around the detail. */
+/* What is added to the detail. */
 struct log_look {
 	bool has_priority; /* "<4>" at the start, as in sd-daemon(3) */
 	bool has_time;	   /* UTC; JSON has it always */
@@ -22,11 +22,11 @@ const char *log_level_name(enum log_level level);
 /* The priority of syslog(3). */
 int log_priority(enum log_level level);
 
-/* Take the tag "NAME=VALUE" from the start of *DETAIL, with the blank after it.
- * Returns the length of its value, which *VALUE points to; 0: no such tag. */
+/* Remove the tag "NAME=VALUE" and the blank after it from the start of *DETAIL.
+ * Returns the length of its value, at *VALUE; 0: no such tag. */
 size_t log_take_tag(const char *name, const char **detail, const char **value);
-/* Writes TEXT up to END into the N bytes at OUT, escaped as log_text() does,
- * and no NUL. Text that does not fit is cut between characters. Returns the
+/* Write TEXT up to END into the N bytes at OUT, escaped as log_text() does,
+ * without a NUL. Text that does not fit is cut between characters. Returns the
  * length. */
 size_t log_escape(
     char *out, size_t n, const char *text, const char *end, bool is_json);

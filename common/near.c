@@ -18,8 +18,7 @@ is_same(char a, char b)
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* One row for each letter of A: the distances of its beginnings to those of
- * B. */
+/* One row per prefix of A: the distances to the prefixes of B. */
 unsigned
 near_distance(const char *a, const char *b)
 {

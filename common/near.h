@@ -9,13 +9,12 @@
 #define NEAR_WORD_MAX 48
 
 /*
- * How many letters must be inserted, removed, changed or swapped with their
- * neighbour to make A from B, in any case of letters; '_' is as good as '-'.
+ * The number of letters that must be inserted, removed, changed or swapped with
+ * the next one to turn B into A. Ignores case; '_' equals '-'.
  */
 unsigned near_distance(const char *a, const char *b);
 
-/* Is DISTANCE small enough that somebody who wrote A may have meant a word that
- * is so far from it? */
+/* Is DISTANCE small enough for A to be a misspelling of that word? */
 bool near_enough(const char *a, unsigned distance);
 
 #endif

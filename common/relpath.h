@@ -5,9 +5,10 @@
  * A relpath has one or more components joined by single slashes; none is empty,
  * ".", or "..", none is longer than NAME_MAX bytes, and the whole is shorter
  * than RELPATH_MAX. Components are UTF-8 without control characters (U+0000 to
- * U+001F, U+007F to U+009F), but a character may be cut short. A relpath never
- * begins with a slash. A relname is one component. (Rules: streaming 7.1-7.3,
- * 9.29; those of 7.1-7.3 are the rules of lttng-relayd 2.16.)
+ * U+001F, U+007F to U+009F), except that a character may be cut short. A
+ * relpath never begins with a slash. A relname is one component. (Rules:
+ * streaming 7.1-7.3, 9.29; those of 7.1-7.3 are the rules of lttng-relayd
+ * 2.16.)
  */
 #ifndef COMMON_RELPATH_H
 #define COMMON_RELPATH_H
@@ -20,7 +21,7 @@
 #include "common/reader.h"
 #include "common/status.h"
 
-#define RELPATH_MAX 4096 /* with the NUL; peers take no more in a reply */
+#define RELPATH_MAX 4096 /* with the NUL; the limit of peers for replies */
 
 struct relpath {
 	uint32_t len;
@@ -29,11 +30,10 @@ struct relpath {
 };
 
 /*
- * Parse S. One leading slash is dropped (peers before 2.11 send it; two leading
- * slashes are refused). Doubled slashes, trailing slashes and "." components
- * are dropped, too. E_MALFORMED, E_NOMEM. The caller owns *OUT and frees it
- * with relpath_free(). This function and those below set *OUT to NULL on
- * failure.
+ * Parse S. One leading slash is dropped (peers before 2.11 send it; two are
+ * refused). Repeated slashes, trailing slashes and "." components are dropped,
+ * too. E_MALFORMED, E_NOMEM. The caller frees *OUT with relpath_free(). This
+ * function and those below set *OUT to NULL on failure.
  */
 enum status relpath_parse(struct relpath **out, struct span s) MUST_CHECK;
 
@@ -52,11 +52,11 @@ enum status relpath_suffix(struct relpath **out, const struct relpath *p,
 enum status relpath_dup(
     struct relpath **out, const struct relpath *p) MUST_CHECK;
 
-/* P again, to be freed once more, instead of a copy: for one that lives long
- * and is never changed. All who share it are on one thread. */
+/* A reference to P instead of a copy, for long-lived paths; freed with
+ * relpath_free(). All references are used on one thread. */
 struct relpath *relpath_share(const struct relpath *p);
 
-/* Bytes of memory of P, if it is shared with none. */
+/* Bytes of memory of P. */
 uint64_t relpath_memory(const struct relpath *p);
 
 bool relpath_equal(const struct relpath *a, const struct relpath *b);

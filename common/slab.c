@@ -40,7 +40,7 @@ slab_free_all(struct slab_pool *p)
 	slab_trim(p, 0);
 }
 
-/* The first of class I, which is cached. */
+/* Take the first cached block of class I. */
 static struct slab_block *
 take(struct slab_pool *p, unsigned i)
 {
@@ -52,7 +52,7 @@ take(struct slab_pool *p, unsigned i)
 	return b;
 }
 
-/* B, of class I, is not used any more. */
+/* Cache or free B, of class I. */
 static void
 cache(struct slab_pool *p, unsigned i, struct slab_block *b)
 {
@@ -103,7 +103,7 @@ slab_put(struct slab_pool *p, struct slab_block *b)
 void
 slab_trim(struct slab_pool *p, uint64_t keep)
 {
-	/* Large blocks go first: they give the most memory per call. */
+	/* Large blocks first: they free the most memory per call. */
 	for (unsigned i = SLAB_CLASSES; i-- > 0;) {
 		while (p->cached > keep && p->free[i] != NULL)
 			free(take(p, i));

@@ -20,10 +20,10 @@
 size_t utf8_decode(const char *s, uint32_t *c);
 
 /*
- * Is C a character that is not seen itself, or that changes how its neighbours
- * are read? These are controls, format characters (Cf: U+202E and the like),
- * line and paragraph separators, all that is ignorable by default, and
- * noncharacters (Unicode 17). They are escaped wherever people read.
+ * Is C invisible, or does it change how the characters around it are read?
+ * These are controls, format characters (Cf: U+202E and the like), line and
+ * paragraph separators, default-ignorable characters, and noncharacters
+ * (Unicode 17). They are escaped wherever people read.
  */
 bool utf8_is_hidden(uint32_t c);
 
