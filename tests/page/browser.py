@@ -21,8 +21,17 @@ def lacking():
             return program + " is not there"
     for module in ("playwright-core", "axe-core"):
         if not (MODULES / module).is_dir():
-            return f"{module} is not there: tests/page/install gets it by npm"
+            return f"{module} is missing: {why_missing()}"
     return None
+
+
+def why_missing():
+    """The first lines of npm: a code, and what it was about."""
+    try:
+        log = (MODULES.parent / "npm.log").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return "tests/page/install gets it by npm"
+    return " ".join(log.split("\n")[:3])
 
 
 class Browser:
