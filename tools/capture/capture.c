@@ -47,12 +47,6 @@ struct capture {
 	enum status failed;	 /* of the sink */
 };
 
-static void
-complain(const char *what)
-{
-	fprintf(stderr, "tracepulse-capture: %s\n", what);
-}
-
 static enum status
 open_sources(struct capture *c)
 {
@@ -73,7 +67,7 @@ open_sources(struct capture *c)
 		    &c->sources[i], &config, why);
 
 		if (st != OK) {
-			complain(why);
+			report_error(why);
 			return st;
 		}
 		c->config.n_sources++;
@@ -210,7 +204,7 @@ open_sink(struct capture *c)
 	else
 		st = sink_file_create(&c->sink, &config, &file, why);
 	if (st != OK)
-		complain(why);
+		report_error(why);
 	return st;
 }
 
@@ -235,7 +229,7 @@ prepare(struct capture *c)
 	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) != 0)
 		snprintf(c->hostname, sizeof(c->hostname), "localhost");
 	if (privileges_keep_capture() != OK || catch_signals(c) != OK) {
-		complain(strerror(errno));
+		report_error(strerror(errno));
 		return E_IO;
 	}
 	st = load_key(c);
@@ -244,7 +238,7 @@ prepare(struct capture *c)
 	if (st == OK)
 		st = open_sink(c);
 	if (st == OK && privileges_drop() != OK) {
-		complain(strerror(errno));
+		report_error(strerror(errno));
 		return E_IO;
 	}
 	if (st != OK)
@@ -254,7 +248,7 @@ prepare(struct capture *c)
 	if (st == OK)
 		st = pipeline_start(c->pipeline);
 	if (st != OK)
-		complain(status_text(st));
+		report_error(status_text(st));
 	return st;
 }
 
@@ -265,7 +259,7 @@ fail_by_sink(struct capture *c, enum status st)
 		return;
 	c->failed = st;
 	report_end_line(&c->report);
-	complain(c->sink->error);
+	report_error(c->sink->error);
 	stop(c);
 }
 
@@ -352,7 +346,7 @@ print_end(struct capture *c)
 				: NULL;
 
 	if (error != NULL)
-		complain(error);
+		report_error(error);
 	if (c->options->json)
 		report_json(&c->report, &s, c->sink);
 	else if (!c->options->quiet)

@@ -18,12 +18,6 @@ struct conversion {
 	char error[SINK_ERROR_MAX]; /* if there is no sink */
 };
 
-static void
-say(const char *what)
-{
-	fprintf(stderr, "tracepulse-capture: %s\n", what);
-}
-
 static enum status
 open_output(struct conversion *c)
 {
@@ -79,13 +73,13 @@ end_output(struct conversion *c, enum status st, const char *why)
 		why = "";
 	}
 	if (st != OK)
-		say(why[0] != '\0'    ? why
-		    : c->sink != NULL ? c->sink->error
-				      : c->error);
+		report_error(why[0] != '\0'    ? why
+			     : c->sink != NULL ? c->sink->error
+					       : c->error);
 	if (c->sink != NULL)
 		finished = c->sink->ops->finish(c->sink);
 	if (st == OK && finished != OK)
-		say(c->sink->error);
+		report_error(c->sink->error);
 	return st == OK ? finished : st;
 }
 
@@ -101,7 +95,7 @@ from_ctf_run(const struct capture_options *o)
 	enum status st;
 
 	if (privileges_keep_capture() != OK) {
-		say(strerror(errno));
+		report_error(strerror(errno));
 		return 1;
 	}
 	watch_signals();

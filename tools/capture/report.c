@@ -10,6 +10,12 @@
 #define MIB (1024.0 * 1024)
 
 void
+report_error(const char *what)
+{
+	fprintf(stderr, "tracepulse-capture: %s\n", what);
+}
+
+void
 report_begin(struct report *r)
 {
 	*r = (struct report){ .is_terminal = isatty(STDERR_FILENO),

@@ -20,6 +20,9 @@ struct report {
 	struct pipeline_stats shown;
 };
 
+/* Print an error to stderr. */
+void report_error(const char *what);
+
 void report_begin(struct report *r);
 /* Print the line, if it is time. */
 void report_line(
