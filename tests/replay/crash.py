@@ -349,10 +349,9 @@ def fill_up(daemon):
         pass
     for _ in range(3):
         equal(w.packet(), relay.OK, "goes on")
-    until = time.monotonic() + relay.TIMEOUT
-    while w.session.control.pending(w.stream, w.seq - 1) != 0:
-        check(time.monotonic() < until, "DATA_PENDING stays")
-        time.sleep(0.01)
+    relay.wait_until(
+        "DATA_PENDING stays",
+        lambda: w.session.control.pending(w.stream, w.seq - 1) == 0)
     again = w.found(True)
     equal(again[:len(first)], first, "before")
     equal(again[-4:], list(range(w.seq - 4, w.seq)), "after")

@@ -75,10 +75,8 @@ def many_folders_take_no_descriptors():
         for stream in streams:
             many.data.packet(stream, 1, b"b" * 64)
             equal(many.control.index(stream, 1, 64), relay.OK, "SEND_INDEX")
-        until = time.monotonic() + relay.TIMEOUT
-        while not list(daemon.out.glob("h/many*/archives/*")):
-            check(time.monotonic() < until, "no archive")
-            time.sleep(0.01)
+        relay.wait_until("no archive",
+                         lambda: list(daemon.out.glob("h/many*/archives/*")))
         read_all(watch, apps[20:], b"a" * 64)
         read_all(watch, apps, b"b" * 64)
         watch.close()
@@ -173,10 +171,8 @@ def one_host_leaves_room_for_others():
         check(len(lines) == 1 and "peer=127.0.0.1:" in lines[0] and
               "its host" in lines[0], f"{lines}")
         end(greedy[-8:])
-        until = time.monotonic() + relay.TIMEOUT
-        while not is_served(daemon, "later"):
-            check(time.monotonic() < until, "no room for a later one")
-            time.sleep(0.05)
+        relay.wait_until("no room for a later one",
+                         lambda: is_served(daemon, "later"))
         end(greedy[:-8] + few)
 
 
@@ -222,10 +218,8 @@ def data_connections_of_a_session():
             time.sleep(0.01)
         # The first connections that a session has are served.
         equal(many.control.index(streams[0], 0, 8), relay.OK, "SEND_INDEX")
-        until = time.monotonic() + relay.TIMEOUT
-        while many.control.pending(streams[0], 0) != 0:
-            check(time.monotonic() < until, "the second connection is lost")
-            time.sleep(0.01)
+        relay.wait_until("the second connection is lost",
+                         lambda: many.control.pending(streams[0], 0) == 0)
         check(daemon.descriptors() < 500, f"{daemon.descriptors()} are open")
         for conn in conns:
             conn.close()

@@ -107,10 +107,8 @@ def clients(daemon, title):
 
 
 def no_client(daemon, title):
-    until = time.monotonic() + relay.TIMEOUT
-    while clients(daemon, title) > 0:
-        check(time.monotonic() < until, f"still a client: {title}")
-        time.sleep(0.002)
+    relay.wait_until(f"still a client: {title}",
+                     lambda: clients(daemon, title) <= 0)
 
 
 def big_session(daemon):

@@ -64,10 +64,7 @@ def metrics(daemon):
 
 
 def wait_until(what, condition):
-    until = time.monotonic() + relay.TIMEOUT
-    while not condition():
-        check(time.monotonic() < until, f"never: {what}")
-        time.sleep(0.02)
+    relay.wait_until(f"never: {what}", condition)
 
 
 def record(daemon, packets=3, size=1000, **fields):

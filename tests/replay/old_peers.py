@@ -6,7 +6,6 @@ index formats 1.0 and 1.1, before that neither. Starts daemons of its own."""
 import re
 import struct
 import sys
-import time
 
 import ctf
 import relay
@@ -64,10 +63,9 @@ class Old:
             self.data.packet(self.stream, seq, content(seq), 96)
             if self.minor >= 4:
                 equal(self.index(seq, 4096), relay.OK, "SEND_INDEX")
-        until = time.monotonic() + relay.TIMEOUT
-        while self.control.pending(self.stream, count - 1) != 0:
-            check(time.monotonic() < until, "DATA_PENDING stays 1")
-            time.sleep(0.002)
+        relay.wait_until(
+            "DATA_PENDING stays 1",
+            lambda: self.control.pending(self.stream, count - 1) == 0)
 
     def finish(self, last, metadata=b"text"):
         self.control.metadata(self.meta, metadata)
@@ -253,10 +251,7 @@ def the_place_names_the_session():
             equal(viewer.attach(ident), (NOT_LIVE, []), "ATTACH_SESSION")
             equal(len(viewer.list()), 1, "sessions")
             control.close()
-            until = time.monotonic() + relay.TIMEOUT
-            while viewer.list() != []:
-                check(time.monotonic() < until, "it stays listed")
-                time.sleep(0.01)
+            relay.wait_until("it stays listed", lambda: viewer.list() == [])
             check(f" session={ident}/{name} control connection ended\n"
                   in daemon.log_text(), "its name is not in the log")
         viewer.close()

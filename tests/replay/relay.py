@@ -48,6 +48,14 @@ def check(condition, text):
         raise Failed(text)
 
 
+def wait_until(text, condition):
+    """It fails with TEXT if that takes longer than TIMEOUT."""
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        check(time.monotonic() < until, text)
+        time.sleep(0.01)
+
+
 def equal(got, want, what):
     check(got == want, f"{what}: got {got!r}, want {want!r}")
 
@@ -453,10 +461,9 @@ class Session:
     def wait_written(self):
         if self.seq == 0:
             return
-        until = time.monotonic() + TIMEOUT
-        while self.control.pending(self.stream, self.seq - 1) != 0:
-            check(time.monotonic() < until, "DATA_PENDING stays 1")
-            time.sleep(0.005)
+        wait_until(
+            "DATA_PENDING stays 1",
+            lambda: self.control.pending(self.stream, self.seq - 1) == 0)
 
     def finish(self):
         """Close in order, then look at what is on disk."""

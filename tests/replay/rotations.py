@@ -3,7 +3,6 @@
 """Rotations that cannot be finished. Starts daemons of its own."""
 import struct
 import sys
-import time
 
 import relay
 from relay import check, equal
@@ -25,10 +24,7 @@ def close_chunk(s, chunk):
 
 
 def wait_until_gone(top, name):
-    until = time.monotonic() + relay.TIMEOUT
-    while any(top.rglob(name)):
-        check(time.monotonic() < until, f"{name} stays")
-        time.sleep(0.01)
+    relay.wait_until(f"{name} stays", lambda: not any(top.rglob(name)))
 
 
 def something_is_in_the_way_of_archives():

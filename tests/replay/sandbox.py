@@ -55,10 +55,8 @@ def record(daemon, name):
     for seq in range(6):
         session.data.packet(ring, seq, bytes([seq]) * 4096)
         equal(control.index(ring, seq, 4096), relay.OK, "SEND_INDEX")
-    until = time.monotonic() + relay.TIMEOUT
-    while control.pending(ring, 5) != 0:
-        check(time.monotonic() < until, "DATA_PENDING stays 1")
-        time.sleep(0.002)
+    relay.wait_until("DATA_PENDING stays 1",
+                     lambda: control.pending(ring, 5) == 0)
     # Clear: the next chunk's files go.
     equal(control.create_chunk(2), relay.OK, "CREATE_TRACE_CHUNK")
     equal(control.rotate(2, (session.stream, 1), (session.meta, 0), (ring, 6)),
@@ -148,10 +146,8 @@ def another_mount_is_fine():
 
 
 def wait_for(text, path):
-    until = time.monotonic() + relay.TIMEOUT
-    while not (path.exists() and text in path.read_text()):
-        check(time.monotonic() < until, f"no {text!r} in {path}")
-        time.sleep(0.01)
+    relay.wait_until(f"no {text!r} in {path}",
+                     lambda: path.exists() and text in path.read_text())
 
 
 def a_reload_finds_its_files():

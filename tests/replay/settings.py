@@ -197,10 +197,7 @@ def a_log_file_is_opened_again():
         with relay.Daemon("--log-file", str(path), "--group", "root",
                           limit=lambda: os.umask(0o022)) as daemon:
             equal(oct(stat.S_IMODE(path.stat().st_mode)), oct(0o640), "mode")
-            until = time.monotonic() + relay.TIMEOUT
-            while " ready: " not in path.read_text():
-                check(time.monotonic() < until, "no line")
-                time.sleep(0.01)
+            relay.wait_until("no line", lambda: " ready: " in path.read_text())
             text = path.read_text()
             check(" notice tracepulse-relayd " in text and
                   f"control tcp://127.0.0.1:{daemon.control_port}, " in text
@@ -210,10 +207,7 @@ def a_log_file_is_opened_again():
             equal(daemon.log_text(), "", "standard error")
             old = path.rename(pathlib.Path(top, "log.1"))
             daemon.process.send_signal(signal.SIGHUP)
-            until = time.monotonic() + relay.TIMEOUT
-            while not path.exists():
-                check(time.monotonic() < until, "not opened again")
-                time.sleep(0.01)
+            relay.wait_until("not opened again", path.exists)
             bad = daemon.control()
             bad.send(b"\xff" * 100)
             bad.ends()
@@ -285,16 +279,12 @@ def with_daemonize_the_file_remains():
             check(" ready: " in log.read_text(), "no line")
             log.rename(top + "/log.1")
             os.kill(pid, signal.SIGHUP)
-            until = time.monotonic() + relay.TIMEOUT
-            # The directory is / now, and the file stands where it stood.
-            while not log.exists():
-                check(time.monotonic() < until, "not opened again")
-                time.sleep(0.01)
+            # The working directory is / now, and the file is where it was.
+            relay.wait_until("not opened again", log.exists)
         finally:
             os.kill(pid, signal.SIGTERM)
-        while os.path.exists(top + "/pid"):
-            check(time.monotonic() < until, "does not end")
-            time.sleep(0.01)
+        relay.wait_until("does not end",
+                         lambda: not os.path.exists(top + "/pid"))
 
 
 # 203.0.113.0/24 is nobody's.

@@ -41,10 +41,9 @@ class Domain:
         self.seq += 1
 
     def settle(self):
-        until = time.monotonic() + relay.TIMEOUT
-        while self.control.pending(self.stream, self.seq - 1) != 0:
-            check(time.monotonic() < until, "DATA_PENDING stays 1")
-            time.sleep(0.002)
+        relay.wait_until(
+            "DATA_PENDING stays 1",
+            lambda: self.control.pending(self.stream, self.seq - 1) == 0)
 
     def rotate(self, chunk):
         equal(self.control.rotate(chunk, (self.stream, self.seq)), relay.OK,
@@ -78,10 +77,9 @@ def both(daemon, **fields):
 
 
 def gone(domain, chunk):
-    until = time.monotonic() + relay.TIMEOUT
-    while domain.control.chunk_exists(chunk) != (relay.OK, 0):
-        check(time.monotonic() < until, f"chunk {chunk} stays")
-        time.sleep(0.002)
+    relay.wait_until(
+        f"chunk {chunk} stays",
+        lambda: domain.control.chunk_exists(chunk) == (relay.OK, 0))
 
 
 def names(daemon, domain):
@@ -191,10 +189,9 @@ def vanish(daemon, domain):
     """The daemon has seen its end, and has done what follows."""
     before = daemon.log_text().count("session ended")
     domain.end()
-    until = time.monotonic() + relay.TIMEOUT
-    while daemon.log_text().count("session ended") == before:
-        check(time.monotonic() < until, "the session stays")
-        time.sleep(0.002)
+    relay.wait_until(
+        "the session stays",
+        lambda: daemon.log_text().count("session ended") != before)
 
 
 def dies_after(dead, done_dead, done):
@@ -267,10 +264,9 @@ def one_that_ended_is_not_joined():
         old.streams()
         equal(old.control.index(old.stream, 0, 4096), relay.OK, "SEND_INDEX")
         old.control.close()
-        until = time.monotonic() + relay.TIMEOUT
-        while "control connection ended" not in daemon.log_text():
-            check(time.monotonic() < until, "no end seen")
-            time.sleep(0.002)
+        relay.wait_until(
+            "no end seen",
+            lambda: "control connection ended" in daemon.log_text())
         new = Domain(daemon, USER)
         check(new.dir != old.dir, f"both in {new.dir}")
         for d in (new, old):
@@ -281,10 +277,8 @@ def one_that_ended_is_not_joined():
                 d.settle()
             else:
                 d.data.packet(d.stream, 0, bytes([0]) * 4096)
-        until = time.monotonic() + relay.TIMEOUT
-        while "session ended" not in daemon.log_text():
-            check(time.monotonic() < until, "the old one stays")
-            time.sleep(0.002)
+        relay.wait_until("the old one stays",
+                         lambda: "session ended" in daemon.log_text())
         equal(old.content(""), [0], "old")
         equal(new.content(""), [0], "new")
         old.data.close()

@@ -91,10 +91,8 @@ class UdpSession(relay.Session):
     def calm(self, most=16 << 10):
         """Waits until the daemon has taken nearly all from its socket: a
         busy machine drops nothing that a test did not drop itself."""
-        until = time.monotonic() + relay.TIMEOUT
-        while queued(self.address[1]) > most:
-            check(time.monotonic() < until, "the daemon takes no datagrams")
-            time.sleep(0.001)
+        relay.wait_until("the daemon takes no datagrams",
+                         lambda: queued(self.address[1]) <= most)
 
     def payload(self, seq, size=4000):
         block = hashlib.sha256(f"{self.path} {seq}".encode()).digest()
@@ -471,10 +469,8 @@ def the_end_of_control_waits_for_what_is_under_way():
         time.sleep(0.1)
         for piece in s.pieces(0):
             s.throw(piece)
-        until = time.monotonic() + relay.TIMEOUT
-        while "session ended" not in daemon.log_text():
-            check(time.monotonic() < until, "the session stays")
-            time.sleep(0.02)
+        relay.wait_until("the session stays",
+                         lambda: "session ended" in daemon.log_text())
         equal(s.numbers(), [0], "packets")
         equal([x["first"] for x in s.losses()], [1], "loss log")
 
