@@ -397,6 +397,8 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 	if (place_is_rolling(&t->place))
 		return E_EXISTS;
 	place_begin_roll(&t->place, to, has_numbers ? at : 0);
+	if (t->is_metadata)
+		writer_leave_metadata(t);
 	return writer_roll_if_due(t);
 }
 
@@ -470,6 +472,8 @@ stream_finish(struct stream *t)
 {
 	if (!intake_finish(t))
 		return false;
+	if (t->is_metadata)
+		writer_leave_metadata(t);
 	writer_leave_files(t);
 	writer_end(t);
 	stream_free(t);

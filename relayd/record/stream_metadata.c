@@ -132,8 +132,10 @@ write_oldest(struct stream *t)
 	return OK;
 }
 
-enum status
-writer_write_pending(struct stream *t)
+/* Write metadata for which there was no space. E_NOSPC: there still is none, it
+ * waits. Another failure: it is lost, which is logged. */
+static enum status
+write_pending(struct stream *t)
 {
 	struct writer *w = &t->writer;
 	enum status st = OK;
@@ -159,10 +161,22 @@ writer_write_pending(struct stream *t)
 	return st;
 }
 
+void
+writer_leave_metadata(struct stream *t)
+{
+	if (write_pending(t) == E_NOSPC)
+		log_peer(LOG_ERROR,
+		    STREAM_FMT
+		    " metadata is lost: there is no space on the disk",
+		    STREAM_ARGS(t));
+	writer_drop_pending(t);
+	t->writer.has_lost_metadata = false;
+}
+
 bool
 stream_retry_metadata(struct stream *t)
 {
-	const enum status st = writer_write_pending(t);
+	const enum status st = write_pending(t);
 	struct list *node = &t->writer.pending_node;
 
 	if (st == E_NOSPC) {
@@ -188,7 +202,7 @@ stream_metadata(
 		return E_PROTOCOL;
 	if (!place_has_chunk(&t->place))
 		return E_NOENT;
-	if (writer_write_pending(t) == E_NOSPC)
+	if (write_pending(t) == E_NOSPC)
 		return keep(t, m);
 	/* Write nothing after a hole. */
 	if (w->has_lost_metadata)

@@ -395,14 +395,8 @@ seal_file(struct stream *t)
 void
 writer_leave_files(struct stream *t)
 {
+	assert(t->writer.pending == NULL);
 	note_losses(t, true);
-	if (writer_write_pending(t) == E_NOSPC)
-		log_peer(LOG_ERROR,
-		    STREAM_FMT
-		    " metadata is lost: there is no space on the disk",
-		    STREAM_ARGS(t));
-	writer_drop_pending(t);
-	t->writer.has_lost_metadata = false;
 	seal_file(t);
 }
 

@@ -85,8 +85,8 @@ enum status writer_open_file(struct stream *t) MUST_CHECK;
 enum status writer_enter_chunk(struct stream *t, struct chunk *c) MUST_CHECK;
 /* Go to the next file, which is empty. */
 void writer_next_file(struct stream *t);
-/* The stream goes to another chunk or ends: write all that waits for space on
- * the disk now, or lose it. */
+/* The stream goes to another chunk or ends: note its losses, and close its
+ * file. */
 void writer_leave_files(struct stream *t);
 /* The stream ends: its shard writes the records that wait for a lock. */
 void writer_end(struct stream *t);
@@ -153,10 +153,10 @@ writer_last_record(const struct writer *w, uint64_t *net_seq)
 	return w->has_record;
 }
 
-/* stream_metadata.c: write metadata for which there was no space. E_NOSPC:
- * there still is none, it waits. Another failure: it is lost and logged. */
-enum status writer_write_pending(struct stream *t) MUST_CHECK;
-/* It will never be written. */
+/* stream_metadata.c: a metadata stream goes to another chunk or ends. Call it
+ * before writer_leave_files(): write what waits for space now, or lose it. */
+void writer_leave_metadata(struct stream *t);
+/* What waits for space will never be written. */
 void writer_drop_pending(struct stream *t);
 
 #endif
