@@ -32,10 +32,12 @@ intake_free(struct stream *t)
 {
 	struct intake *in = &t->intake;
 
+	assert(in->held_bytes == 0);
 	list_del(&in->gapped_node);
 	in->transport->destroy(t);
 	reorder_free(&in->reorder);
 	intake_count_records(t);
+	assert(in->counted_records == 0);
 }
 
 void
@@ -65,6 +67,7 @@ count_held(struct stream *t, const struct packet *p, int sign)
 	const uint64_t file = place_weight(&t->place, packet_length(p));
 	const uint64_t all = packet_memory(p) + file;
 
+	assert(sign > 0 || t->intake.held_bytes >= all);
 	t->intake.held_bytes += (uint64_t)sign * all;
 	session_hold(t->session, sign * (int64_t)all, sign * (int64_t)file);
 	return all;

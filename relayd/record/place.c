@@ -15,6 +15,7 @@
 static void
 leave_chunk(struct place *pl)
 {
+	assert(pl->family == NULL || pl->chunk != NULL);
 	if (pl->family != NULL)
 		chunk_stream_left(pl->chunk, pl->family);
 	pl->family = NULL;
@@ -27,6 +28,7 @@ place_enter(struct stream *t, struct chunk *c)
 {
 	struct place *pl = &t->place;
 
+	assert(!pl->is_rolling);
 	leave_chunk(pl);
 	pl->number = 0;
 	pl->has_wrapped = false;

@@ -393,6 +393,8 @@ session_destroy(struct session *s)
 	assert(shard_is_mine(s->shard));
 	list_for_each (n, tmp, &s->streams)
 		stream_close_now(list_entry(n, struct stream, session_node));
+	assert(s->n_streams == 0 && s->held.n_records == 0);
+	assert(s->held.bytes == 0 && s->held.file_bytes == 0);
 	count_ended(s);
 	trace_forget_all(s);
 	udp_session_destroy(s->tag, s->udp);

@@ -132,6 +132,10 @@ shard_destroy(struct shard *sh)
 	assert(list_empty(&sh->sessions) && list_empty(&sh->siblings));
 	assert(list_empty(&sh->doomed) && list_empty(&sh->sealed));
 	assert(list_empty(&sh->forgetting) && list_empty(&sh->old_traces));
+	assert(list_empty(&sh->dirty) && list_empty(&sh->ending));
+	assert(list_empty(&sh->locked) && list_empty(&sh->gapped));
+	assert(list_empty(&sh->pending) && list_empty(&sh->old_roots));
+	assert(sh->n_streams == 0 && sh->file_bytes == 0);
 	idmap_free(&sh->streams);
 	store_destroy(sh->store);
 	free(sh);

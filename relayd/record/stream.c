@@ -173,6 +173,7 @@ stream_free(struct stream *t)
 {
 	struct session *s = t->session;
 
+	assert(shard_is_mine(s->shard));
 	idmap_remove(&s->shard->streams, t->handle);
 	if (!list_empty(&t->session_node)) {
 		s->n_streams--;
@@ -390,6 +391,7 @@ stream_rotate(struct stream *t, struct chunk *to, uint64_t at)
 	/* Without indexes packets have no numbers: roll at once. */
 	const bool has_numbers = !t->is_metadata && t->session->has_index;
 
+	assert(shard_is_mine(shard_of(t)));
 	/* Whole packets were sent before this command: they may end the
 	 * previous rotation, or be the last ones before AT. */
 	if (!writer_write_ready(t))
@@ -414,6 +416,7 @@ stream_is_asked(struct stream *t)
 uint32_t
 stream_pending(struct stream *t, uint64_t last_seq)
 {
+	assert(shard_is_mine(shard_of(t)));
 	stream_is_asked(t);
 	(void)writer_write_ready(t);
 	if (writer_take_error(&t->writer))
