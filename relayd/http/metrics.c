@@ -64,8 +64,7 @@ write_live_requests(struct buf *b)
 {
 	const char *name;
 
-	head(b, "live_requests_total", "counter",
-	    "Requests of viewers that were answered");
+	head(b, "live_requests_total", "counter", "Viewer requests answered");
 	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++)
 		for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++) {
 			name = live_status_name(cmd, st);
@@ -87,8 +86,7 @@ write_ports(struct buf *b)
 	for (unsigned p = 0; p < STATS_PORTS; p++)
 		text_add(b, PREFIX "connections{port=\"%s\"} %" PRIu64 "\n",
 		    stats_port_names[p], stats_connections((enum stats_port)p));
-	head(b, "refused_total", "counter",
-	    "Connections and requests that were refused");
+	head(b, "refused_total", "counter", "Connections and requests refused");
 	for (unsigned p = 0; p < STATS_PORTS; p++)
 		for (unsigned why = 0; why < REFUSALS; why++)
 			text_add(b,
@@ -126,7 +124,8 @@ static void
 write_histograms(struct buf *b, const struct view *v)
 {
 	head(b, "loop_seconds", "histogram",
-	    "Time of a cycle of a worker's loop, without the wait");
+	    "Duration of a cycle of a worker's loop, without waiting for "
+	    "events");
 	for (unsigned i = 0; i < v->options->workers; i++)
 		write_histogram(
 		    b, "loop_seconds", "", i, &stats_worker(i)->turns);
@@ -134,7 +133,7 @@ write_histograms(struct buf *b, const struct view *v)
 		write_histogram(
 		    b, "loop_seconds", "live", i, &stats_live_worker(i)->turns);
 	head(b, "commit_seconds", "histogram",
-	    "Time in which a worker wrote the packets of a cycle");
+	    "Time that a worker spent writing in one cycle");
 	for (unsigned i = 0; i < v->options->workers; i++)
 		write_histogram(
 		    b, "commit_seconds", "", i, &stats_worker(i)->commits);
@@ -143,23 +142,29 @@ write_histograms(struct buf *b, const struct view *v)
 static void
 write_process(struct buf *b, const struct view *v)
 {
-	head(b, "build_info", "gauge", "The version, as a label");
+	head(b, "build_info", "gauge", "The relay's version is in the label");
 	text_add(b, PREFIX "build_info{version=\"" PACKAGE_VERSION "\"} 1\n");
-	gauge(b, "start_time_seconds",
-	    "When the relay started, since the epoch", v->started_s);
-	gauge(b, "healthy", "Do all threads answer?", view_is_healthy(v));
-	gauge(b, "ready", "Is the relay ready for new sessions? (/readyz)",
+	gauge(b, "start_time_seconds", "Unix time at which the relay started",
+	    v->started_s);
+	gauge(b, "healthy", "1 while every thread's loop responds, else 0",
+	    view_is_healthy(v));
+	gauge(b, "ready",
+	    "1 while the relay admits new sessions, as /readyz says, else 0",
 	    view_not_ready(v) == READY);
-	gauge(b, "held_bytes", "Memory of packets that wait", view_memory(v));
+	gauge(b, "held_bytes",
+	    "Memory used by packets that are not yet written", view_memory(v));
 	gauge(b, "memory_limit_bytes", "Limit of held_bytes (--max-memory)",
 	    v->options->max_memory);
-	gauge(b, "descriptors", "File descriptors in use, by the account",
+	gauge(b, "descriptors",
+	    "File descriptors in use, as the relay counts them",
 	    view_descriptors(v));
 	gauge(b, "descriptors_limit", "Limit of descriptors (--fd-pool-size)",
 	    view_descriptors_limit(v));
 	if (v->has_disk) {
-		gauge(b, "disk_free_bytes", "Room for traces", v->disk_free);
-		gauge(b, "disk_total_bytes", "Size of that file system",
+		gauge(b, "disk_free_bytes", "Free space for traces",
+		    v->disk_free);
+		gauge(b, "disk_total_bytes",
+		    "Size of the file system with the output directory",
 		    v->disk_total);
 	}
 	gauge(b, "resident_memory_bytes", "Resident memory", view_resident(v));
@@ -183,17 +188,18 @@ static const struct {
 	size_t at;
 } of_session[] = {
 	{ "session_received_bytes_total", "counter",
-	    "Bytes of whole packets that arrived",
+	    "Bytes of complete packets received",
 	    offsetof(struct session_info, sums.received_bytes) },
 	{ "session_written_bytes_total", "counter",
-	    "Bytes of packets that are in data files",
+	    "Bytes of packets written to data files",
 	    offsetof(struct session_info, sums.written_bytes) },
 	{ "session_written_packets_total", "counter",
-	    "Packets that are in data files",
+	    "Packets written to data files",
 	    offsetof(struct session_info, sums.written_packets) },
 	{ "session_sent_bytes_total", "counter", "Bytes sent to viewers",
 	    offsetof(struct session_info, sent_bytes) },
-	{ "session_held_bytes", "gauge", "Memory of packets that wait",
+	{ "session_held_bytes", "gauge",
+	    "Memory used by packets that are not yet written",
 	    offsetof(struct session_info, held_bytes) },
 };
 
@@ -259,7 +265,6 @@ metrics_write_sessions(struct buf *b, const struct session_info *s, unsigned n)
 		    of_session[i].help);
 		write_names(b, of_session[i].name, of_session[i].at, s, n);
 	}
-	head(b, "session_lost_packets_total", "counter",
-	    "Packets that were lost");
+	head(b, "session_lost_packets_total", "counter", "Packets lost");
 	write_names(b, "session_lost_packets_total", 0, s, n);
 }

@@ -18,22 +18,22 @@
 #endif
 
 /* Why packets are lost: lost_packets_total. */
-LOSS(gap,                "numbers that never came over TCP")
-LOSS(udp,                "numbers that never came over UDP, or were given up")
+LOSS(gap,                "packets that never arrived over TCP")
+LOSS(udp,                "packets that did not arrive over UDP in time")
 LOSS(write,              "they could not be written")
 LOSS(disk_full,          "the disk was full")
 LOSS(removed,            "somebody removed the file or its folder")
-LOSS(no_chunk,           "they came after the last rotation, to no chunk")
-LOSS(memory,             "memory was short, and their indexes did not come")
-LOSS(unfinished,         "an index came, but the bytes never did")
+LOSS(no_chunk,           "they arrived after the last rotation, with no chunk")
+LOSS(memory,             "memory was short, and their indexes did not arrive")
+LOSS(unfinished,         "an index arrived, but the bytes never did")
 LOSS(viewer_overwritten, "overwritten or cleared before a viewer read them")
 LOSS(viewer_removed,     "their file was removed before a viewer read them")
 
 /* Why a session ended: sessions_ended_total, and the log. */
 WHY(closed, "the peer closed its streams, then its connection")
 WHY(left,   "the peer's connection ended while streams were open")
-WHY(error,  "the peer's connection ended by an error")
-WHY(waited, "bytes that were announced did not come in time")
+WHY(error,  "the peer's connection ended with an error")
+WHY(waited, "announced bytes did not arrive in time")
 WHY(stop,   "the relay stopped")
 
 /* Why a connection or a request was refused: refused_total. */
@@ -45,7 +45,7 @@ REASON(limit,       "over a limit")
 REASON(memory,      "out of memory")
 REASON(io,          "the relay could not write or read")
 REASON(crowded,     "too many connections")
-REASON(descriptors, "no descriptors left")
+REASON(descriptors, "out of descriptors")
 REASON(stalled,     "silent in the middle of a message")
 REASON(lost,        "the socket failed")
 
