@@ -24,25 +24,25 @@ OPTION(LIVE_PORT, 'L', "live-port", "URL", true,
     "listen for live viewers on URL [tcp://localhost:5344]")
 OPTION(UDP_PORT, 0, "udp-port", "PORT", false,
     OWN(udp_port, udp_port),
-    "take packets over UDP on PORT, or on that of data, or none [none]")
+    "receive packets over UDP on PORT, data (its number) or none [none]")
 OPTION(HTTP, 0, "http", "URL", true,
     OWN(http, http),
     "status and metrics on URL, unix:PATH or none [tcp://localhost:5340]")
 OPTION(HTTP_HOST, 0, "http-host", "NAME", true,
     RELOADED(http_hosts, OWN(http_host, http_hosts)),
-    "answer HTTP requests to NAME, too; up to 16 times")
+    "also accept NAME as the Host of HTTP requests; up to 16 times")
 OPTION(METRICS_PER_SESSION, 0, "metrics-per-session", NULL, false,
     RELOADED(metrics_per_session, FLAG(metrics_per_session)),
-    "metrics of up to 200 sessions, with host and name as labels")
+    "add metrics of up to 200 sessions, labelled with host and name")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL, false,
     FLAG(dynamic_ports),
-    "let the system choose ports that are missing or 0")
+    "let the system choose the ports that are not given or 0")
 OPTION(OUTPUT, 'o', "output", "DIR", true,
     OWN(output, output),
     "write traces below DIR, an absolute path [~/lttng-traces]")
 OPTION(STATE_DIR, 0, "state-dir", "DIR", true,
     FILE_PATH(state_dir),
-    "keep what the relay notes of its traces in DIR [see manual]")
+    "keep the list of the relay's traces in DIR [see manual]")
 OPTION(BY_HOST, 'p', "group-output-by-host", NULL, false,
     OWN(by_host, group_by_session),
     "group traces by host name (default)")
@@ -69,16 +69,16 @@ OPTION(WORKING_DIR, 'w', "working-directory", "DIR", true,
     "change the working directory to DIR")
 OPTION(GROUP, 'g', "group", "NAME", true,
     TEXT(group),
-    "tracing group: may query the health of a root daemon [tracing]")
+    "group that may query the health of a root daemon [tracing]")
 OPTION(CONFIG, 'f', "config", "PATH", true,
     ORDER(config),
-    "read settings from the [relayd] section of PATH, too")
+    "also read settings from the [relayd] section of PATH")
 OPTION(CHECK_CONFIG, 0, "check-config", NULL, false,
     ORDER(check_config),
-    "say what is wrong with the settings, start nothing")
+    "check the settings and exit")
 OPTION(PRINT_CONFIG, 0, "print-config", NULL, false,
     ORDER(print_config),
-    "print each setting and where it is from, start nothing")
+    "print each setting and its source, and exit")
 OPTION(FD_POOL_SIZE, 0, "fd-pool-size", "N", false,
     OWN(fd_pool, fd_pool_size),
     "keep at most N descriptors open, at least 100 [RLIMIT_NOFILE]")
@@ -90,13 +90,13 @@ OPTION(LIVE_WORKERS, 0, "live-workers", "N", false,
     "serve viewers with N threads, 1 to 4 [1]")
 OPTION(LIVE_HOLD, 0, "live-hold", "BOOL", false,
     BOOL(live_hold),
-    "hold replies that have nothing new until there is [on]")
+    "delay replies to viewers until there is something new [on]")
 OPTION(LIVE_WINDOW, 0, "live-window", "AMOUNT", false,
     RELOADED(live_window, OWN(live_window, live_window)),
-    "keep a size (k, M, G) or time (s, m) of each live session [off]")
+    "keep the last size (k, M, G) or time (s, m) of live sessions [off]")
 OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N", false,
     RELOADED(max_viewers, NUMBER(max_viewers, 0, UINT32_MAX)),
-    "at most N viewers of one session, 0: any number [0]")
+    "allow at most N viewers per session; 0: any number [0]")
 OPTION(MAX_MEMORY, 0, "max-memory", "SIZE", false,
     SIZE(max_memory, MEMORY_MIN, SIZE_MAX),
     "hold at most SIZE (B, k, M, G) of packets [a quarter of RAM]")
@@ -105,37 +105,37 @@ OPTION(MAX_PACKET_SIZE, 0, "max-packet-size", "SIZE", false,
     "refuse larger packets [256M]")
 OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME", false,
     TIME(index_lock_timeout_ns, LOCK_TIMEOUT_MAX),
-    "wait that long for readers of an index file (ms, s, m) [1s]")
+    "wait at most TIME for readers of an index file (ms, s, m) [1s]")
 OPTION(SYNC, 0, "sync", "WHEN", false,
     OWN(sync, sync),
     "sync files: none, close, packet, or every TIME (ms, s, m) [none]")
 OPTION(MAX_USE, 0, "max-use", "SIZE", false,
     RELOADED(max_use, OWN(max_use, max_use)),
-    "delete the oldest finished traces if all use more than SIZE [none]")
+    "delete the oldest finished traces if all take more than SIZE [none]")
 OPTION(KEEP_FREE, 0, "keep-free", "SIZE|PERCENT", false,
     RELOADED(keep_free, OWN(keep_free, keep_free)),
-    "the same if less is free on the file system [none]")
+    "delete them too if less is free on the file system [none]")
 OPTION(MAX_AGE, 0, "max-age", "TIME", false,
     RELOADED(max_age_ns, OWN(max_age, max_age_ns)),
-    "delete traces that finished longer ago (s, m, h, d) [none]")
+    "delete traces that finished over TIME ago (s, m, h, d) [none]")
 OPTION(KEEP_AT_LEAST, 0, "keep-at-least", "TIME", false,
     RELOADED(keep_at_least_ns, TIME(keep_at_least_ns, AGE_MAX)),
-    "delete nothing that finished less than TIME ago (s, m, h, d) [1h]")
+    "keep traces that finished less than TIME ago (s, m, h, d) [1h]")
 OPTION(ADMIN_SOCKET, 0, "admin-socket", "PATH", true,
     OWN(admin_socket, admin_socket),
-    "take orders on a Unix socket, or none [RUNDIR/relayd/admin]")
+    "accept commands on this Unix socket, or none [RUNDIR/relayd/admin]")
 OPTION(ON_FULL, 0, "on-full", "WHAT", false,
     OWN(on_full, on_full),
-    "a full disk: lose packets, or refuse, which ends sessions [lose]")
+    "on a full disk, lose packets, or refuse them (ends sessions) [lose]")
 OPTION(SANDBOX, 0, "sandbox", "WHAT", true,
     OWN(sandbox, sandbox),
-    "what to give up after the start: on, strict, landlock, seccomp, off [on]")
+    "restrict the relay: on, strict, landlock, seccomp, off [on]")
 OPTION(VERBOSE, 'v', "verbose", NULL, false,
     RELOADED(verbose, OWN(verbose, verbose)),
-    "say more; up to three times")
+    "log more; up to three times")
 OPTION(LOG_LEVEL, 0, "log-level", "LEVEL", false,
     RELOADED(log_level, OWN(log_level, log_level)),
-    "log up to error, warning, notice, info or debug [see manual]")
+    "log messages up to this level, error to debug [see manual]")
 OPTION(LOG_FILE, 0, "log-file", "FILE", true,
     RELOADED(log_file, FILE_PATH(log_file)),
     "log to FILE rather than to standard error")
