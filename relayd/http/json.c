@@ -304,7 +304,7 @@ write_counters(struct buf *b)
 			json_open(b, totals[i].metric, '{');
 		json_add_number(b,
 		    is_labelled ? totals[i].value : totals[i].metric,
-		    view_sum((enum stats_row)i));
+		    stats_sum((enum stats_row)i));
 		if (is_labelled && !is_same_metric(i, i + 1))
 			json_close(b, '}');
 	}
@@ -492,7 +492,7 @@ write_threads(struct buf *b, const struct view *v)
 static void
 write_state(struct buf *b, const struct view *v, enum not_ready why)
 {
-	const uint64_t cut = view_sum(STAT_sessions_cut);
+	const uint64_t cut = stats_sum(STAT_sessions_cut);
 	const char *state = view_state_text(v, why);
 	char text[512];
 
@@ -538,7 +538,7 @@ json_write_status(struct buf *b, const struct view *v)
 	json_open(b, "limits", '{');
 	write_limit(b, "max_memory", v->options->max_memory, view_memory(v));
 	write_limit(
-	    b, "descriptors", view_descriptors_limit(v), view_descriptors(v));
+	    b, "descriptors", v->options->fd_pool_size, view_descriptors(v));
 	json_close(b, '}');
 	write_threads(b, v);
 	json_add_number(b, "resident_memory_bytes", view_resident(v));

@@ -51,11 +51,11 @@ write_rows(struct buf *b)
 			    r->kind == COUNTER ? "counter" : "gauge", r->help);
 		if (*r->label == '\0')
 			text_add(b, PREFIX "%s %" PRIu64 "\n", r->name,
-			    view_sum((enum stats_row)i));
+			    stats_sum((enum stats_row)i));
 		else
 			text_add(b, PREFIX "%s{%s=\"%s\"} %" PRIu64 "\n",
 			    r->name, r->label, r->value,
-			    view_sum((enum stats_row)i));
+			    stats_sum((enum stats_row)i));
 	}
 }
 
@@ -159,7 +159,7 @@ write_process(struct buf *b, const struct view *v)
 	    "File descriptors in use, as the relay counts them",
 	    view_descriptors(v));
 	gauge(b, "descriptors_limit", "Limit of descriptors (--fd-pool-size)",
-	    view_descriptors_limit(v));
+	    v->options->fd_pool_size);
 	if (v->has_disk) {
 		gauge(b, "disk_free_bytes", "Free space for traces",
 		    v->disk_free);

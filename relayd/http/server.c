@@ -121,12 +121,6 @@ server_set_hosts(struct server *s, const char *const *hosts, unsigned n)
 	s->config.n_hosts = n;
 }
 
-unsigned
-server_clients(const struct server *s)
-{
-	return s->n_clients;
-}
-
 static size_t
 unsent_of(const struct client *c)
 {

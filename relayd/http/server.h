@@ -56,8 +56,6 @@ void server_destroy(struct server *s);
 /* Replace the names of the relay; borrowed. */
 void server_set_hosts(struct server *s, const char *const *hosts, unsigned n);
 
-unsigned server_clients(const struct server *s);
-
 /* The headers that all answers have. */
 void server_headers(struct evhttp_request *r, const char *type);
 

@@ -38,12 +38,6 @@ view_close(struct view *v)
 }
 
 uint64_t
-view_sum(enum stats_row row)
-{
-	return stats_sum(row);
-}
-
-uint64_t
 view_live_requests(unsigned cmd, unsigned status)
 {
 	uint64_t n = 0;
@@ -54,19 +48,13 @@ view_live_requests(unsigned cmd, unsigned status)
 	return n;
 }
 
-uint64_t
-view_lost(void)
-{
-	return stats_sum_lost();
-}
-
 static void
 ask_disk(struct view *v)
 {
 	struct statvfs st;
 
 	v->disk_asked_ns = clock_now_ns();
-	v->asked_full = view_sum(STAT_disk_full) > 0;
+	v->asked_full = stats_sum(STAT_disk_full) > 0;
 	v->has_disk = statvfs(v->options->output, &st) == 0;
 	if (!v->has_disk)
 		return;
@@ -81,14 +69,14 @@ take_sample(struct view *v)
 
 	v->samples[last].ns = clock_now_ns();
 	v->samples[last].n[RATE_received_bytes] =
-	    view_sum(STAT_received_tcp_bytes) +
-	    view_sum(STAT_received_udp_bytes);
+	    stats_sum(STAT_received_tcp_bytes) +
+	    stats_sum(STAT_received_udp_bytes);
 	v->samples[last].n[RATE_received_packets] =
-	    view_sum(STAT_received_tcp_packets) +
-	    view_sum(STAT_received_udp_packets);
-	v->samples[last].n[RATE_written_bytes] = view_sum(STAT_written_bytes);
-	v->samples[last].n[RATE_sent_bytes] = view_sum(STAT_sent_bytes);
-	v->samples[last].n[RATE_lost_packets] = view_lost();
+	    stats_sum(STAT_received_tcp_packets) +
+	    stats_sum(STAT_received_udp_packets);
+	v->samples[last].n[RATE_written_bytes] = stats_sum(STAT_written_bytes);
+	v->samples[last].n[RATE_sent_bytes] = stats_sum(STAT_sent_bytes);
+	v->samples[last].n[RATE_lost_packets] = stats_sum_lost();
 	v->n_samples++;
 }
 
@@ -128,7 +116,7 @@ view_tick(struct view *v)
 	history_add(&v->history, v->rates);
 	/* Query it at once when it becomes full, or is no longer. */
 	if (v->disk_asked_ns == 0 ||
-	    v->asked_full != (view_sum(STAT_disk_full) > 0) ||
+	    v->asked_full != (stats_sum(STAT_disk_full) > 0) ||
 	    clock_now_ns() - v->disk_asked_ns >= VIEW_DISK_NS)
 		ask_disk(v);
 }
@@ -160,19 +148,13 @@ view_cpu_seconds(void)
 uint64_t
 view_descriptors(const struct view *v)
 {
-	uint64_t n = v->own_descriptors + view_sum(STAT_files) +
+	uint64_t n = v->own_descriptors + stats_sum(STAT_files) +
 		     stats_connections(PORT_LIVE) +
 		     stats_connections(PORT_HTTP);
 
 	for (unsigned i = 0; i < FDS_SHARES; i++)
 		n += fds_used((enum fds_share)i);
 	return n;
-}
-
-uint64_t
-view_descriptors_limit(const struct view *v)
-{
-	return v->options->fd_pool_size;
 }
 
 uint64_t
@@ -204,8 +186,8 @@ view_is_healthy(const struct view *v)
 static bool
 lacks_descriptors(const struct view *v)
 {
-	const uint64_t n = view_sum(STAT_sessions_active) +
-			   view_sum(STAT_sessions_ending);
+	const uint64_t n = stats_sum(STAT_sessions_active) +
+			   stats_sum(STAT_sessions_ending);
 	const uint64_t max = fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA);
 
 	return fds_left(FDS_SESSIONS) < v->session_descriptors ||
@@ -216,7 +198,7 @@ bool
 view_is_disk_full(const struct view *v)
 {
 	return (v->has_disk && v->disk_free < VIEW_DISK_FULL) ||
-	       view_sum(STAT_disk_full) > 0;
+	       stats_sum(STAT_disk_full) > 0;
 }
 
 enum not_ready

@@ -89,10 +89,7 @@ void view_close(struct view *v);
 /* Once a second. */
 void view_tick(struct view *v);
 
-/* A row of relayd/stats/stats.tbl.h, of all threads. */
-uint64_t view_sum(enum stats_row row);
 uint64_t view_live_requests(unsigned cmd, unsigned status);
-uint64_t view_lost(void);
 
 /* In how many seconds the disk is full at the rate of the last minutes. False:
  * nothing is written, or it is not known. */
@@ -101,7 +98,6 @@ bool view_full_in(const struct view *v, uint64_t *seconds);
 uint64_t view_resident(const struct view *v); /* bytes */
 double view_cpu_seconds(void);
 uint64_t view_descriptors(const struct view *v);
-uint64_t view_descriptors_limit(const struct view *v);
 uint64_t view_memory(const struct view *v); /* of packets, bytes */
 
 /* Is no thread stuck? */

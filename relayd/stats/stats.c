@@ -8,7 +8,7 @@
 
 static struct stats workers[STATS_WORKERS_MAX];
 static struct stats live_workers[STATS_LIVE_WORKERS_MAX];
-static struct stats acceptor, http, retention;
+static struct stats acceptor, retention;
 static struct published refusals[STATS_PORTS][REFUSALS];
 static struct published connections[STATS_PORTS];
 
@@ -73,12 +73,6 @@ struct stats *
 stats_main(void)
 {
 	return &acceptor;
-}
-
-struct stats *
-stats_http(void)
-{
-	return &http;
 }
 
 struct stats *

@@ -78,7 +78,6 @@ struct stats {
 struct stats *stats_worker(unsigned worker);
 struct stats *stats_live_worker(unsigned worker);
 struct stats *stats_main(void);
-struct stats *stats_http(void);
 struct stats *stats_retention(void);
 
 /* The block's thread only. */
