@@ -8,7 +8,6 @@
 
 #define VERSION_3 "-1V3"
 #define MAGIC_3 "766679"
-#define V1_NUMBERS 2
 
 void
 recorder_dialog_init(
@@ -31,41 +30,6 @@ wrong(struct recorder_dialog *d, enum status st, const char *why)
 {
 	d->why = why;
 	return st;
-}
-
-/* Moves bytes from P until the input has NEED bytes. E_MORE: P does not
- * suffice, all of it was moved. */
-static enum status
-gather(struct recorder_dialog *d, const uint8_t **p, size_t *n, size_t need)
-{
-	const size_t missing = need - buf_len(&d->in);
-	const size_t take = *n < missing ? *n : missing;
-
-	buf_bytes(&d->in, *p, take);
-	if (d->in.bad)
-		return wrong(d, E_NOMEM, "out of memory");
-	*p += take;
-	*n -= take;
-	return buf_len(&d->in) == need ? OK : E_MORE;
-}
-
-/* A NUL-terminated string; OUT has GREETING_BYTES_MAX bytes. */
-static enum status
-gather_string(
-    struct recorder_dialog *d, const uint8_t **p, size_t *n, char *out)
-{
-	const uint8_t *nul = memchr(*p, '\0', *n);
-	const size_t len = nul == NULL ? *n : (size_t)(nul - *p);
-	enum status st;
-
-	if (buf_len(&d->in) + len >= GREETING_BYTES_MAX)
-		return wrong(d, E_PROTOCOL, "not the greeting of a recorder");
-	st = gather(d, p, n, buf_len(&d->in) + len + (nul != NULL));
-	if (st != OK || nul == NULL)
-		return st == OK ? E_MORE : st;
-	memcpy(out, buf_data(&d->in), buf_len(&d->in));
-	buf_consume(&d->in, buf_len(&d->in));
-	return OK;
 }
 
 /* Gets ports for the CPUs. */
@@ -170,17 +134,13 @@ on_string(struct recorder_dialog *d, const char *text)
 }
 
 static enum status
-on_v1_option(struct recorder_dialog *d, const uint8_t **p, size_t *n)
+on_v1_option(struct recorder_dialog *d)
 {
-	const enum status st = gather(d, p, n, d->v1_size);
-
-	if (st != OK)
-		return st;
 	if (d->v1_size != sizeof("TCP") ||
 	    memcmp(buf_data(&d->in), "TCP", sizeof("TCP")) != 0)
 		return wrong(d, E_PROTOCOL, "unknown option (V1)");
-	d->begin.is_tcp = true;
 	buf_consume(&d->in, d->v1_size);
+	d->begin.is_tcp = true;
 	d->state = DIALOG_V1_SIZE;
 	return --d->v1_options == 0 ? begin_v1(d) : OK;
 }
@@ -244,86 +204,87 @@ on_message(struct recorder_dialog *d, const struct message *m)
 	return st;
 }
 
-/* Takes one message, from P if it is whole there. */
+/* Takes a NUL-terminated string from the input. */
 static enum status
-take_message(struct recorder_dialog *d, const uint8_t **p, size_t *n)
+take_string(struct recorder_dialog *d)
 {
-	const bool is_gathered = buf_len(&d->in) > 0;
-	struct message m;
-	size_t used;
-	enum status st;
+	char text[GREETING_BYTES_MAX];
+	const size_t n = buf_len(&d->in);
+	const uint8_t *nul = memchr(buf_data(&d->in), '\0', n);
+	const size_t len = nul == NULL ? n : (size_t)(nul - buf_data(&d->in));
 
-	if (is_gathered && buf_len(&d->in) < MESSAGE_HEADER &&
-	    (st = gather(d, p, n, MESSAGE_HEADER)) != OK)
-		return st;
-	if (is_gathered) {
-		const uint8_t *h = buf_data(&d->in);
-		struct reader r = reader_over(h, MESSAGE_HEADER);
-		const uint32_t size = reader_u32(&r);
-
-		if (size >= MESSAGE_HEADER && size <= MESSAGE_BYTES_MAX &&
-		    (st = gather(d, p, n, size)) != OK)
-			return st;
-		st = message_parse(
-		    &m, buf_data(&d->in), buf_len(&d->in), &used);
-	} else {
-		st = message_parse(&m, *p, *n, &used);
-	}
-	if (st == E_MORE)
-		return gather(d, p, n, *n + 1);
-	if (st != OK)
-		return wrong(d, st, "not a message of a recorder");
-	st = on_message(d, &m);
-	if (is_gathered) {
-		buf_consume(&d->in, used);
-	} else {
-		*p += used;
-		*n -= used;
-	}
-	return st;
+	if (len >= sizeof(text))
+		return wrong(d, E_PROTOCOL, "not the greeting of a recorder");
+	if (nul == NULL)
+		return E_MORE;
+	memcpy(text, buf_data(&d->in), len + 1);
+	buf_consume(&d->in, len + 1);
+	return on_string(d, text);
 }
 
 static enum status
-step(struct recorder_dialog *d, const uint8_t **p, size_t *n)
+take_message(struct recorder_dialog *d)
 {
-	char text[GREETING_BYTES_MAX];
+	struct message m;
+	size_t used;
+	enum status st = message_parse(
+	    &m, buf_data(&d->in), buf_len(&d->in), &used);
+
+	if (st == E_MORE)
+		return st;
+	if (st != OK)
+		return wrong(d, st, "not a message of a recorder");
+	st = on_message(d, &m);
+	buf_consume(&d->in, used);
+	return st;
+}
+
+/* Takes what the state expects from the input. E_MORE: it is not whole. */
+static enum status
+step(struct recorder_dialog *d)
+{
+	const size_t n = buf_len(&d->in);
 	enum status st;
 
 	switch (d->state) {
 	case DIALOG_V1_OPTION:
-		return on_v1_option(d, p, n);
+		if (n < d->v1_size)
+			return E_MORE;
+		return on_v1_option(d);
 	case DIALOG_TINIT:
 	case DIALOG_RUNNING:
-		return take_message(d, p, n);
+		return take_message(d);
 	case DIALOG_METADATA:
 		if (!d->begin.is_v1)
-			return take_message(d, p, n);
-		st = d->ops->metadata(d->arg, *p, *n);
-		*n = 0;
+			return take_message(d);
+		st = d->ops->metadata(d->arg, buf_data(&d->in), n);
+		buf_consume(&d->in, n);
 		return st;
 	case DIALOG_CLOSED:
-		*n = 0;
+		buf_consume(&d->in, n);
 		return OK;
 	default:
-		st = gather_string(d, p, n, text);
-		return st == OK ? on_string(d, text) : st;
+		return take_string(d);
 	}
 }
 
 enum status
 recorder_dialog_input(struct recorder_dialog *d, const uint8_t *p, size_t n)
 {
-	while (n > 0) {
-		const enum status st = step(d, &p, &n);
+	enum status st = OK;
 
-		if (st == E_MORE)
-			break;
-		if (st != OK)
-			return st;
-		if (buf_len(&d->out) > DIALOG_REPLY_BYTES_MAX)
+	buf_bytes(&d->in, p, n);
+	if (d->in.bad)
+		return wrong(d, E_NOMEM, "out of memory");
+	while (buf_len(&d->in) > 0 && st == OK) {
+		st = step(d);
+		if (st == OK && buf_len(&d->out) > DIALOG_REPLY_BYTES_MAX)
 			return wrong(
 			    d, E_LIMIT, "it does not read the replies");
 	}
+	if (st != OK && st != E_MORE)
+		return st;
+	buf_trim(&d->in);
 	if (d->out.bad)
 		return wrong(d, E_NOMEM, "out of memory");
 	return OK;
