@@ -56,7 +56,7 @@ bool log_look_at_stderr(bool has_times);
  * process ends at once.
  */
 void log_open_journal(void);
-/* For tests: another path than LOG_JOURNAL_SOCKET. Borrowed. */
+/* For tests: another path of the socket. Borrowed. */
 void log_set_journal(const char *path);
 /* JSON, or text. */
 void log_set_json(bool on);
