@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every daemon has (streaming 6.4; doc/compat.md, what scripts rely on):
- * background, working directory, run directory, files that tell scripts its pid
- * and ports, and the message that it is ready. Main thread; daemon_start()
- * before any other thread starts.
+ * The duties of a daemon (streaming 6.4; doc/compat.md, what scripts rely on):
+ * background, working directory, run directory, files with its pid and ports
+ * for scripts, and the message that it is ready. Main thread; daemon_start() is
+ * called before any other thread starts.
  *
- *	daemon_start      limits, background, directories
- *	(main binds the ports and the health socket at d->health_path)
- *	daemon_write      port files, pid file: the last files that are made
- *	(main gives up its rights and starts threads)
- *	daemon_ready      the waiting parent, systemd
- *	daemon_stopping   systemd
- *	daemon_end        the files go
+ * daemon_start: limits, background, directories. Then main binds the ports and
+ * the health socket at d->health_path.
+ *
+ * daemon_write: port files and pid file, the last files that are created. Then
+ * main drops its rights and starts threads.
+ *
+ * daemon_ready: notifies the waiting parent and systemd. daemon_stopping:
+ * notifies systemd. daemon_end: removes the files.
  */
 #ifndef RELAYD_PROCESS_DAEMON_H
 #define RELAYD_PROCESS_DAEMON_H
@@ -36,27 +37,27 @@ struct daemon_ports {
 
 struct daemon {
 	const struct options *options; /* borrowed */
-	pid_t parent;		       /* the process that started us */
+	pid_t parent;		       /* the process that started it */
 	int ready_fd;	/* pipe to the waiting parent; -1: none */
 	int null_fd;	/* /dev/null for standard streams; -1: none */
 	gid_t group;	/* of run directory and health socket */
-	bool has_group; /* false: we are not root, the umask decides */
+	bool has_group; /* false: not root, the umask applies */
 	char health_path[PATH_MAX];
 	char admin_path[108]; /* empty: none */
 	struct runfile pid_file, control_port, data_port, live_port, http_port;
 };
 
-/* The soft limit of descriptors becomes the hard one, as daemon_start() does
- * it. */
+/* Raise the soft limit of descriptors to the hard one, as daemon_start() does.
+ * */
 void daemon_raise_descriptors(void);
 
 /*
- * With -b or -d daemon_start() returns in a new process only. The caller's
- * process waits and exits: with 0 when daemon_ready() is done, with 1 when the
- * daemon ends before. Failures are logged; then exit with 1. In both cases
- * daemon_end() may be called. SIGPIPE, SIGUSR1 and SIGHUP are ignored from here
- * on; standard error stays what it was until daemon_ready(); then only the log
- * file is left, if there is one.
+ * With -b or -d daemon_start() returns only in a new process. The process of
+ * the caller waits and exits: with 0 after daemon_ready(), with 1 if the daemon
+ * ends before. Failures are logged; then exit with 1. daemon_end() may be
+ * called in both cases. SIGPIPE, SIGUSR1 and SIGHUP are ignored from now on.
+ * Standard error stays open until daemon_ready(); after that only the log file
+ * is used, if there is one.
  */
 enum status daemon_start(struct daemon *d, const struct options *o) MUST_CHECK;
 enum status daemon_write(

@@ -17,19 +17,19 @@ struct listen_url {
 	char host[256];	  /* name or address, without brackets */
 	uint16_t port;	  /* host order; 0: the system chooses */
 	bool has_port;	  /* the URL names a port */
-	bool is_explicit; /* given by the user, not a default */
-	bool has_socket;  /* the service manager listens there already */
+	bool is_explicit; /* set by the user */
+	bool has_socket;  /* the service manager passed a socket */
 	int socket_fd;	  /* if has_socket (process/systemd.h) */
-	/* "FILE:LINE: " or "VARIABLE: ", for messages; a longer one is cut. "":
-	 * a default, or of the command line. */
+	/* The source for messages: "FILE:LINE: " or "VARIABLE: ", cut to fit;
+	 * "" for a default or the command line. */
 	char where[256];
 };
 
 /*
- * [tcp|tcp4|tcp6]://HOST[:PORT][/...], any case. Sets family, host, port (0
- * when missing), has_port, is_explicit. E_MALFORMED: *WHY is a short English
- * text; *U is undefined. An address of the other family is refused; names are
- * not resolved.
+ * [tcp|tcp4|tcp6]://HOST[:PORT][/...], in any case. Sets family, host, port (0
+ * if missing), has_port, is_explicit. E_MALFORMED: *WHY is the reason, and *U
+ * is undefined. An address of another family is refused; names are not
+ * resolved.
  */
 enum status listen_url_parse(
     struct listen_url *u, const char *s, const char **why) MUST_CHECK;
@@ -39,13 +39,13 @@ void listen_url_show(
     const struct listen_url *u, uint16_t port, char *out, size_t n);
 
 /*
- * Addresses to bind a socket of TYPE to; the caller frees them (freeaddrinfo).
- * May ask a name server. If "localhost" is not found, the loopback address is
- * used. Returns 0, or an error for gai_strerror().
+ * The addresses to bind a socket of TYPE to; freed by the caller with
+ * freeaddrinfo(). May ask a name server. If "localhost" is not found, the
+ * loopback address is used. Returns 0, or an error for gai_strerror().
  */
 int listen_url_find(
     const struct listen_url *u, int type, struct addrinfo **found) MUST_CHECK;
-/* The port that the bound socket FD has, host order; 0: it has none. */
+/* The port of the bound socket FD, host order; 0: none. */
 uint16_t listen_url_port(int fd);
 
 #endif

@@ -231,7 +231,7 @@ const struct option_row option_rows[N_OPTIONS] = {
 #undef OPTION
 };
 
-/* The hard limit counts, as daemon_start() raises the soft limit to it. */
+/* daemon_start() raises the soft limit to the hard one. */
 unsigned
 options_descriptor_limit(void)
 {
@@ -293,12 +293,12 @@ static const char *config_dir = CONFIG_DIR;
 struct file {
 	struct options *o;
 	FILE *stream;
-	const char *name; /* lives for ever */
+	const char *name; /* never freed */
 	unsigned line;
 	bool is_bad;	  /* a mistake was logged */
-	bool has_section; /* a section like ours was told about */
+	bool has_section; /* a similar section was reported */
 	char *text;	  /* of the line */
-	size_t room;
+	size_t text_size;
 };
 
 const char *
@@ -313,8 +313,8 @@ options_set_config_dir(const char *dir)
 	config_dir = dir;
 }
 
-/* Names of files stay, as options say where they are from. There are as many
- * as there are different names. */
+/* Names of files are kept, as the sources of options. There are only a few
+ * different names. */
 static const char *
 keep_name(const char *name)
 {
@@ -348,7 +348,7 @@ options_find(const char *name)
 	return id;
 }
 
-/* The setting that somebody who wrote NAME may have meant; NULL: none. */
+/* The setting that NAME may be a misspelling of, or NULL. */
 static const struct option_row *
 nearest(const char *name)
 {
@@ -371,13 +371,13 @@ static void PRINTF_LIKE(2, 3) complain(struct file *f, const char *fmt, ...)
 	f->is_bad = true;
 }
 
-/* What is not in our section is somebody else's, but for a slip of the pen. */
+/* Other sections are ignored, but warn about misspelled ones. */
 static void
-look_at_section(struct file *f, const char *section, const char *key)
+check_section(struct file *f, const char *section, const char *key)
 {
 	if (*section == '\0')
 		complain(f,
-		    "\"%s\" stands before the first section: write [%s] "
+		    "\"%s\" is before the first section: write [%s] "
 		    "above it",
 		    key, SECTION);
 	else if (!f->has_section && near_distance(section, SECTION) <= 1) {
@@ -387,8 +387,8 @@ look_at_section(struct file *f, const char *section, const char *key)
 	}
 }
 
-/* Called by inih for "NAME = VALUE". Returns 1: go on, as we keep account of
- * mistakes ourselves. */
+/* Called by inih for "NAME = VALUE". Returns 1, so that inih continues: errors
+ * are recorded in the file. */
 static int
 on_key(void *arg, const char *section, const char *name, const char *value)
 {
@@ -402,7 +402,7 @@ on_key(void *arg, const char *section, const char *name, const char *value)
 	enum option_id id;
 
 	if (strcmp(section, SECTION) != 0) {
-		look_at_section(f, section, name);
+		check_section(f, section, name);
 		return 1;
 	}
 	id = options_find(name);
@@ -429,7 +429,7 @@ static char *
 next_line(char *out, int n, void *arg)
 {
 	struct file *f = arg;
-	ssize_t got = getline(&f->text, &f->room, f->stream);
+	ssize_t got = getline(&f->text, &f->text_size, f->stream);
 	const char *s = f->text;
 
 	if (got < 0)
@@ -572,7 +572,7 @@ is_variable_of(const struct option_row *r, const char *name, size_t n)
 
 /* A variable with our prefix that is no setting: perhaps it was meant to be. */
 static void
-look_at_variable(const char *name, size_t n)
+check_variable(const char *name, size_t n)
 {
 	/* Of the unit, of the program tracepulse, and ours. */
 	static const char *const others[] = { "OPTIONS", "URL", "CONFIG" };
@@ -603,7 +603,7 @@ take_variable(struct options *o, const char *variable)
 	while (id < N_OPTIONS && !is_variable_of(&option_rows[id], variable, n))
 		id++;
 	if (id == N_OPTIONS) {
-		look_at_variable(variable, n);
+		check_variable(variable, n);
 		return OK;
 	}
 	if (variable[n] == '\0' || variable[n + 1] == '\0' ||

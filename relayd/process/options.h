@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What files, environment and command line ask for (streaming 6.1, 6.2, 6.3;
- * doc/compat.md, what scripts rely on). Plain values. After main() has started
- * the acceptor only those change that can be reloaded, and only in the main
- * thread (reload.h). The rows are in options.tbl.h. No sockets here: host names
- * are resolved when sockets are bound.
+ * The settings from files, environment and command line (streaming 6.1, 6.2,
+ * 6.3; doc/compat.md, what scripts rely on). Plain values. After main() has
+ * started the acceptor, only reloadable settings change, in the main thread
+ * (reload.h). The rows are in options.tbl.h. Host names are resolved later,
+ * when sockets are bound.
  *
- * In this order, what comes later counts: defaults, CONFIG_DIR/relayd.conf,
- * the files *.conf in CONFIG_DIR/relayd.conf.d by name, the file of --config,
+ * Later sources override earlier ones: defaults, CONFIG_DIR/relayd.conf, the
+ * files *.conf in CONFIG_DIR/relayd.conf.d by name, the file of --config,
  * variables, command line.
  */
 #ifndef RELAYD_PROCESS_OPTIONS_H
@@ -30,7 +30,7 @@
 
 /* When data is synced to disk. */
 enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET, SYNC_TIME };
-/* Below it the disk would do nothing else. */
+/* A shorter time would keep the disk busy with syncs. */
 #define SYNC_TIME_MIN (100 * NS_PER_MS)
 #define SYNC_TIME_MAX (3600 * NS_PER_S)
 
@@ -39,13 +39,13 @@ struct sync_when {
 	uint64_t time_ns; /* with SYNC_TIME */
 };
 
-/* What stays free on the file system of the traces; both 0: nothing. */
+/* The space to keep free on the file system of the traces; both 0: none. */
 struct keep_free {
 	uint64_t bytes;
 	uint64_t percent;
 };
 
-/* Where orders are taken; no path: in the run directory. */
+/* The socket for commands; without a path, it is in the run directory. */
 struct admin_socket {
 	bool is_off, is_explicit;
 	char path[108]; /* absolute */
@@ -59,19 +59,19 @@ struct keepalive {
 	int count;    /* TCP_KEEPCNT */
 };
 
-/* How much of a live session is kept; both 0: all. */
+/* How much of a live session is kept in memory; both 0: all. */
 struct live_window {
 	uint64_t bytes, ns;
 };
-/* Below these, a viewer that keeps up would lose packets. */
+/* With less, even a viewer that keeps up would lose packets. */
 #define LIVE_WINDOW_MIN (UINT64_C(1) << 20)
 #define LIVE_WINDOW_NS_MIN NS_PER_S
 #define LIVE_WINDOW_NS_MAX (UINT64_C(365) * 24 * 3600 * NS_PER_S)
 
-/* What a full disk does to packets: they are lost, or the peer is told. */
+/* On a full disk packets are dropped, or refused to the peer. */
 enum on_full { ON_FULL_LOSE, ON_FULL_REFUSE };
 
-/* What we are called by those who ask by HTTP, beside our addresses. */
+/* Host names accepted in HTTP requests, in addition to our addresses. */
 struct http_hosts {
 	char names[HTTP_HOSTS_MAX][HTTP_HOST_LEN + 1];
 	unsigned n;
@@ -94,40 +94,40 @@ enum origin_kind {
 
 struct origin {
 	enum origin_kind kind;
-	const char *name; /* of the file or variable; lives for ever */
+	const char *name; /* file or variable; never freed */
 	unsigned line;	  /* of the file */
 };
 
 struct options {
-	bool is_done; /* help or version is printed: exit with 0 */
+	bool is_done; /* help or version was printed: exit with 0 */
 	bool check_config, print_config; /* do this, then exit */
 	char config[PATH_MAX];		 /* -f, absolute; empty: none */
 	struct origin from[N_OPTIONS];
 	struct listen_url control, data, live;
-	bool has_http;		/* by one of these: */
+	bool has_http;		/* on one of these: */
 	struct listen_url http; /* is_explicit: or fail */
-	char http_path[108];	/* of a Unix socket, absolute; empty: TCP */
+	char http_path[108];	/* Unix socket, absolute; empty: TCP */
 	struct http_hosts http_hosts;
 	bool metrics_per_session;
-	bool has_udp, has_udp_port; /* UDP is used; on a port of its own */
+	bool has_udp, has_udp_port; /* UDP is on; it has its own port */
 	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */
-	char state_dir[PATH_MAX];   /* absolute; empty: there is no place */
-	char working_dir[PATH_MAX]; /* empty: stay (in background: "/") */
+	char state_dir[PATH_MAX];   /* absolute; empty: none is possible */
+	char working_dir[PATH_MAX]; /* empty: unchanged ("/" in background) */
 	char pid_file[PATH_MAX];    /* absolute; empty: none */
 	char group[256];	    /* the tracing group's name */
 	char run_dir[PATH_MAX];	    /* absolute; holds relayd/ */
-	char health_path[PATH_MAX]; /* absolute; empty: the default place */
+	char health_path[PATH_MAX]; /* absolute; empty: the default path */
 	bool group_by_session;
-	struct origin grouping; /* who chose that */
+	struct origin grouping; /* the source of that */
 	bool disallow_clear;
 	bool daemonize;	 /* -d */
-	bool background; /* -b; with -d too, -d decides */
+	bool background; /* -b; -d takes precedence */
 	bool sig_parent;
 	bool dynamic_ports;
 	bool abort_on_error;	 /* LTTNG_ABORT_ON_ERROR=1 */
 	unsigned verbose;	 /* 0 to 3 */
-	int log_level;		 /* of enum log_level; -1: nobody chose it */
+	int log_level;		 /* enum log_level; -1: not set */
 	bool is_watched;	 /* standard error has a reader, see main() */
 	bool log_json;		 /* --log-format */
 	char log_file[PATH_MAX]; /* absolute; empty: none */
@@ -136,12 +136,12 @@ struct options {
 	unsigned live_workers;	 /* 1 to LIVE_WORKERS_MAX */
 	bool live_hold;
 	struct live_window live_window;
-	unsigned max_viewers; /* per session; 0: any number */
+	unsigned max_viewers; /* per session; 0: unlimited */
 	uint64_t max_memory;  /* bytes */
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
 	struct sync_when sync;
-	uint64_t max_use; /* bytes; 0: any */
+	uint64_t max_use; /* bytes; 0: unlimited */
 	struct keep_free keep_free;
 	uint64_t max_age_ns; /* 0: any */
 	uint64_t keep_at_least_ns;
@@ -153,38 +153,38 @@ struct options {
 };
 
 /*
- * Fills *O from all sources. If O->is_done is set, the program must only exit
- * with 0. Not OK: messages are on stderr; exit with 1. When set-uid or set-gid,
- * options and variables that name files, groups or addresses are ignored. Main
- * thread; may be called again.
+ * Fill *O from all sources. If O->is_done is set, the program must exit with 0.
+ * Unless OK, messages were written to standard error: exit with 1. If the
+ * program is set-uid or set-gid, options and variables that name files, groups
+ * or addresses are ignored. Main thread; may be called again.
  */
 enum status options_parse(struct options *o, int argc, char **argv) MUST_CHECK;
 
-/* Each setting, its value and where that is from, to standard output, as a file
- * that --config would take. */
+/* Print each setting, its value and its source to standard output, as a file
+ * for --config. */
 void options_print(const struct options *o);
 /*
- * "--check-config" and "--print-config" of root, without other options, are
- * about the service: replaces the process with the one that asks systemd to run
- * the same command as the service (relayd/systemd/relayd-config.in). Returns if
- * the command is another one, or there is no such service.
+ * If root gives only "--check-config" or "--print-config", the command is about
+ * the service: replace the process with one that asks systemd to run the same
+ * command as the service (relayd/systemd/relayd-config.in). Returns if this is
+ * another command, or there is no such service.
  */
 void options_report_as_service(int argc, char **argv);
-/* Look for what would fail at the start: addresses, directories, limits. Starts
- * and makes nothing. E_REFUSED: all that is wrong was logged. */
+/* Check for what would fail at start: addresses, directories, limits. Creates
+ * and starts nothing. E_REFUSED: all errors were logged. */
 enum status options_check(const struct options *o) MUST_CHECK;
 
 /*
- * --log-level; if -v is said in a stronger place, or alone: -v info, -vv and
- * above debug. By default notices, where standard error is watched or there is
- * a log file; else warnings, as whoever put us in the place of lttng-relayd
- * expects no output.
+ * --log-level, unless -v comes from a later source or alone: -v info, -vv and
+ * above debug. The default is notices if standard error is watched or there is
+ * a log file, otherwise warnings, as a replacement of lttng-relayd should print
+ * nothing.
  */
 enum log_level options_log_level(const struct options *o);
 
-/* Where configuration files are, unless --config says. */
+/* The directory of configuration files. */
 const char *options_config_dir(void);
-/* For tests: another directory than CONFIG_DIR. DIR is borrowed for ever. */
+/* For tests: use DIR, borrowed forever, instead of CONFIG_DIR. */
 void options_set_config_dir(const char *dir);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the options share: the rows of options.tbl.h. */
+/* Shared by the files of the options: the rows of options.tbl.h. */
 #ifndef RELAYD_PROCESS_OPTIONS_INTERNAL_H
 #define RELAYD_PROCESS_OPTIONS_INTERNAL_H
 
@@ -52,33 +52,33 @@ extern const struct option_row option_rows[N_OPTIONS];
 #undef OWN
 #undef OPTION
 
-/* How many descriptors the process may have. */
+/* The limit of descriptors of the process. */
 unsigned options_descriptor_limit(void);
 void options_show(
     const struct options *o, enum option_id id, char out[OPTION_TEXT_MAX]);
 
-/* Where the value is from that options_set() is busy with; NULL: with none. */
+/* The source of the value that is being set; NULL: none is. */
 const struct origin *options_origin(void);
 #define AGE_MAX (UINT64_C(36500) * 24 * 3600 * NS_PER_S)
 /* E_REFUSED, logged: --max-age is below --keep-at-least. */
 enum status options_compare_ages(const struct options *o) MUST_CHECK;
-/* "Invalid value", and what the option takes; see options_refuse(). */
+/* Report an invalid value and what the option takes, see options_refuse(). */
 enum status options_bad_value(const struct option_row *r, const char *arg);
-/* The same for a value that takes a unit; if that is missing, the message
+/* The same for a value with a unit; if the unit is missing, the message
  * suggests ARG with each of two units. */
 enum status options_bad_amount(const struct option_row *r, const char *arg,
     const char *low, const char *high);
-/* The same; a number of many digits must be bytes. */
+/* The same for sizes; a number of many digits must be bytes. */
 enum status options_bad_size(const struct option_row *r, const char *arg,
     const char *low, const char *high);
-/* A message about the value that options_set() is busy with, which names the
- * file and line, or the variable. Returns E_REFUSED. */
+/* Log an error about the value that is being set, with its file and line or its
+ * variable. Returns E_REFUSED. */
 enum status options_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* "FILE:LINE: " or "VARIABLE: " for a message about a value that is from there;
- * "": a default, or of the command line. */
+/* The source of a value for messages: "FILE:LINE: " or "VARIABLE: "; "" for a
+ * default or the command line. */
 void options_where(const struct origin *from, char *out, size_t n);
-/* listen_url_parse() of the value that options_set() is busy with. */
+/* listen_url_parse() of the value that is being set. */
 enum status options_parse_url(
     struct listen_url *u, const char *arg, const char **why) MUST_CHECK;
 

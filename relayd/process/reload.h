@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SIGHUP: all sources of settings are read again. A setting whose row says
- * RELOADED counts from then on; another that has changed is named in a warning
- * and stays. If anything is wrong, nothing changes. Then the log file is opened
- * again, in any case. Main thread.
+ * RELOADED changes at once; others that changed are named in a warning and
+ * stay. If anything is wrong, nothing changes. The log file is opened again in
+ * any case. Main thread.
  *
- * Who uses a setting that can be reloaded looks at struct options each time, or
- * has a function called (reload_tell); threads get the value through struct
- * published.
+ * Users of a reloadable setting read struct options each time, or register a
+ * function (reload_tell); threads get the value through struct published.
  */
 #ifndef RELAYD_PROCESS_RELOAD_H
 #define RELAYD_PROCESS_RELOAD_H
@@ -16,14 +15,14 @@
 #include "common/status.h"
 #include "relayd/process/options.h"
 
-/* How many may be told. */
+/* The number of functions that may be registered. */
 #define RELOAD_HOOKS 8
 
 typedef void reload_fn(const struct options *o, void *arg);
 
 struct reload {
-	struct options *options; /* those that hold */
-	struct options asked; /* as they were parsed; a thread may have less */
+	struct options *options; /* the settings in use */
+	struct options asked;	 /* as parsed, before adjustments */
 	int argc;
 	char **argv;
 	struct {
@@ -31,16 +30,16 @@ struct reload {
 		void *arg;
 	} hooks[RELOAD_HOOKS];
 	unsigned n_hooks;
-	unsigned n_good, n_bad; /* reloads until now */
+	unsigned n_good, n_bad; /* successful and failed reloads */
 };
 
-/* Before the working directory changes. All arguments are borrowed; *O is
- * written to by reload_now(). */
+/* Called before the working directory changes. All arguments are borrowed;
+ * reload_now() writes to *O. */
 void reload_init(struct reload *r, struct options *o, int argc, char **argv);
-/* Call FN after each reload that was good. */
+/* Call FN after each successful reload. */
 void reload_tell(struct reload *r, reload_fn *fn, void *arg);
-/* The service manager hears of the begin and the end. E_REFUSED: all that is
- * wrong was logged, and nothing changed. */
+/* Reload, and notify the service manager of the begin and the end. E_REFUSED:
+ * all errors were logged, and nothing changed. */
 enum status reload_now(struct reload *r);
 
 #endif

@@ -266,8 +266,8 @@ enter_landlock(const struct sandbox *s)
 		log_errno(LOG_WARN, "sandbox: Landlock failed");
 }
 
-/* valgrind translates the program as it runs, so it makes system calls of its
- * own, and memory that is executed. It preloads a library. */
+/* valgrind translates the program while it runs, so it makes other system calls
+ * and executable memory. It preloads a library. */
 static bool
 is_in_valgrind(void)
 {
@@ -309,13 +309,13 @@ sandbox_enter(const struct sandbox *s)
 {
 	if (s->parts == 0)
 		return;
-	/* The time zone's file is read now: later it cannot be. */
+	/* Read the file of the time zone now: later it is not accessible. */
 	tzset();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		log_errno(LOG_WARN, "sandbox: PR_SET_NO_NEW_PRIVS");
 		return;
 	}
-	/* This order: the filter does not know the calls of Landlock. */
+	/* In this order: the filter does not allow the calls of Landlock. */
 	if ((s->parts & SANDBOX_LANDLOCK) != 0)
 		enter_landlock(s);
 	if ((s->parts & SANDBOX_SECCOMP) != 0)

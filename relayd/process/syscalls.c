@@ -20,7 +20,7 @@
 #define PR_SET_VMA 0x53564d41
 #endif
 
-/* What happens to calls that are not listed. With the macro, which is for
+/* The action for calls that are not listed. With the macro, which is for
  * testing the list, the process ends. */
 #ifdef SYSCALLS_STRICT
 #define UNLISTED SCMP_ACT_KILL_PROCESS
@@ -71,20 +71,19 @@ fill(scmp_filter_ctx filter)
 	int err = 0;
 
 #ifdef SYSCALLS_STRICT
-	/* Every thread is tried with it first. */
+	/* glibc tries it first for every thread. */
 	err = seccomp_rule_add(
 	    filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 #endif
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && err == 0; i++)
 		err = add(filter, &rows[i]);
-	/* What the kernel remembers per call is as good as a tree; where it
-	 * does not (before 5.11), a tree is better than a list. A library
-	 * before 2.5 makes a list. */
+	/* Use a tree instead of a list, which helps on kernels before 5.11,
+	 * without a cache of verdicts. libseccomp before 2.5 makes a list. */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	(void)seccomp_attr_set(
 	    filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* Kernels before 5.16 slow a process with a filter down, as it might
-	 * run code of others that it has compiled. We do not. */
+	/* Kernels before 5.16 slow down a process with a filter, in case it
+	 * runs untrusted code that it compiled; this one does not. */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	return err;
 }
@@ -106,7 +105,7 @@ syscalls_confine(void)
 	if (err == 0)
 		return OK;
 	errno = -err;
-	/* Without the system call, or without filters, these two. */
+	/* The kernel has no seccomp, or no filters. */
 	return err == -EINVAL || err == -ENOSYS ? E_NOENT : E_IO;
 }
 #else

@@ -7,8 +7,8 @@
 #include "common/status.h"
 
 /*
- * For all threads of the process, and for ever. E_NOENT: the kernel has no
- * seccomp, or the build none; E_NOMEM, E_IO: it failed, errno says why.
+ * Restrict all threads of the process forever. E_NOENT: no seccomp in the
+ * kernel or in this build; E_NOMEM, E_IO: see errno.
  */
 enum status syscalls_confine(void) MUST_CHECK;
 

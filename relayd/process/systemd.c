@@ -19,9 +19,9 @@
 #include "relayd/process/environment.h"
 #include "relayd/process/options.h"
 
-/* The number of the first one: SD_LISTEN_FDS_START. */
+/* The first descriptor: SD_LISTEN_FDS_START. */
 #define FIRST_FD 3
-/* There are four ports; more are somebody's mistake. */
+/* There are only four ports. */
 #define SOCKETS_MAX 64
 
 #include "common/compiler.h"
@@ -53,7 +53,7 @@ url_of(struct options *o, const char *name)
 }
 
 static int
-number_of(int fd, int option)
+socket_option(int fd, int option)
 {
 	socklen_t len = sizeof(int);
 	int value = -1;
@@ -65,11 +65,11 @@ number_of(int fd, int option)
 static bool
 listens(int fd)
 {
-	const int domain = number_of(fd, SO_DOMAIN);
+	const int domain = socket_option(fd, SO_DOMAIN);
 
 	return (domain == AF_INET || domain == AF_INET6) &&
-	       number_of(fd, SO_TYPE) == SOCK_STREAM &&
-	       number_of(fd, SO_ACCEPTCONN) == 1;
+	       socket_option(fd, SO_TYPE) == SOCK_STREAM &&
+	       socket_option(fd, SO_ACCEPTCONN) == 1;
 }
 
 static bool
@@ -81,7 +81,7 @@ set_flags(int fd)
 	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* Where it listens is what is told, not what the URL says. */
+/* Report the address of the socket instead of that of the URL. */
 static void
 show_address(struct listen_url *u)
 {
@@ -107,7 +107,7 @@ take_socket(struct options *o, int fd, const char *name)
 		    "no port has this name (FileDescriptorName=control, data, "
 		    "live or http)";
 	else if (u->has_socket)
-		why = "there are two of this name";
+		why = "another socket has this name";
 	else if (!listens(fd))
 		why = "it does not listen for TCP connections";
 	else if (!set_flags(fd))
@@ -125,7 +125,7 @@ take_socket(struct options *o, int fd, const char *name)
 	u->has_socket = true;
 	u->socket_fd = fd;
 	show_address(u);
-	/* It is where HTTP is, whatever --http says. */
+	/* The socket overrides --http. */
 	if (u == &o->http) {
 		o->has_http = true;
 		o->http_path[0] = '\0';
@@ -182,7 +182,7 @@ systemd_take_sockets(struct options *o)
 	return st;
 }
 
-/* The length of *ADDR, or 0 when NAME is no address. */
+/* Returns the length of *ADDR; 0: NAME is not an address. */
 static socklen_t
 make_address(struct sockaddr_un *addr, const char *name)
 {

@@ -13,21 +13,21 @@
 struct options;
 
 /*
- * Gives each socket to the URL of its port in O, which owns it from then on,
- * and is not bound again. Without such sockets, or when they are another
- * process's or the program is set-uid, nothing is done. They are not inherited
- * by other programs, and their variables are removed from the environment.
- * E_REFUSED, with a message: a socket without a name, with one that no port
- * has, or that two have; a socket that does not listen for TCP connections.
- * Main thread, before any fork, as the variables name our process.
+ * Store each passed socket in the URL of its port in O, which owns it and is
+ * not bound again. Does nothing without such sockets, or if they are for
+ * another process, or if the program is set-uid. Other programs do not inherit
+ * them, and their variables are removed from the environment. E_REFUSED,
+ * logged: a socket without a name, with an unknown name, or with a name used
+ * twice; a socket that does not listen for TCP connections. Called in the main
+ * thread before any fork, as the variables name this process.
  */
 enum status systemd_take_sockets(struct options *o) MUST_CHECK;
 
 /*
- * Sends STATE ("READY=1\n...") to ADDRESS, the value of NOTIFY_SOCKET: a path
- * or an abstract name after '@'. When ADDRESS is NULL or empty, nothing is
- * sent: OK. Failures are logged. When the queue is full, it waits for at most a
- * second. Any thread.
+ * Send STATE ("READY=1\n...") to ADDRESS, the value of NOTIFY_SOCKET: a path,
+ * or an abstract name after '@'. Does nothing if ADDRESS is NULL or empty.
+ * Failures are logged. If the queue is full, it waits for at most a second. Any
+ * thread.
  */
 enum status systemd_notify(const char *address, const char *state) MUST_CHECK;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unix sockets by path: their addresses, and the removal of those that dead
- * processes left.
+ * Unix sockets by path: their addresses, and the removal of stale ones.
  */
 #ifndef RELAYD_PROCESS_UNIX_SOCKET_H
 #define RELAYD_PROCESS_UNIX_SOCKET_H
@@ -15,7 +14,8 @@
 /* E_LIMIT: the path is empty, or too long for an address. */
 enum status unix_socket_address(
     struct sockaddr_un *addr, const char *path) MUST_CHECK;
-/* Removes the socket at PATH if nobody listens on it. True: it was removed. */
+/* Remove the socket at PATH if no process listens on it. Returns true if it was
+ * removed. */
 bool unix_socket_remove_stale(const char *path);
 
 #endif

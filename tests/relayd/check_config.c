@@ -275,7 +275,7 @@ static const struct {
 	    "error F:2: neither \"key = value\" nor \"[section]\"\n" },
 	{ "[relayd\noutput=/a\n", 0, NULL, NULL },
 	{ "output=/a\n", 0, NULL,
-	    "error F:1: \"output\" stands before the first section: write "
+	    "error F:1: \"output\" is before the first section: write "
 	    "[relayd] above it\n" },
 	{ "[relayd]\nworkers=x\nlive-workers=y\n", 0, NULL,
 	    "error F:2: invalid value \"x\" for --workers=N: ingest with N "
