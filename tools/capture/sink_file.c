@@ -9,16 +9,151 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libtrace.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/publish.h"
+#include "common/thread.h"
 #include "tools/capture/libtrace_packet.h"
 #include "tools/capture/little.h"
-#include "tools/capture/outfile.h"
+#include "tools/capture/privileges.h"
 #include "tools/capture/sink.h"
+
+/* Fewer switches between both threads; a larger pipe is refused. */
+#define PIPE_SIZE (1 << 20)
+#define COPY_SIZE (1 << 16)
+
+/*
+ * A file written by a library that does not report failures: the library writes
+ * to a pipe, and a thread of ours from there to the file.
+ */
+struct outfile {
+	int fd;
+	int reading, writing; /* the ends of the pipe */
+	pthread_t thread;
+	bool has_thread;
+	struct published error; /* errno */
+	char path[32];		/* for the library to open */
+	uint8_t copy[COPY_SIZE];
+};
+
+/* The errno of the first failure; 0: none yet. */
+static int
+outfile_error(const struct outfile *f)
+{
+	return (int)published(&f->error);
+}
+
+static bool
+write_out(int fd, const uint8_t *p, size_t n)
+{
+	while (n > 0) {
+		const ssize_t k = write(fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return false;
+		p += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+/* After a failure the pipe is still emptied, so that the library does not
+ * block. */
+static void *
+copy_all(void *arg)
+{
+	struct outfile *f = arg;
+	ssize_t n;
+
+	if (privileges_drop() != OK)
+		publish(&f->error, (uint64_t)errno);
+	while ((n = read(f->reading, f->copy, COPY_SIZE)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			publish(&f->error, (uint64_t)errno);
+			break;
+		}
+		if (outfile_error(f) == 0 &&
+		    !write_out(f->fd, f->copy, (size_t)n))
+			publish(&f->error, (uint64_t)errno);
+	}
+	return NULL;
+}
+
+/* Call it when the library has closed its end: writes the rest. Returns as
+ * outfile_error(). Some file systems report only now that the disk was full. */
+static int
+outfile_finish(struct outfile *f)
+{
+	if (f->writing >= 0)
+		close(f->writing);
+	f->writing = -1;
+	if (f->has_thread)
+		pthread_join(f->thread, NULL);
+	f->has_thread = false;
+	if (f->fd >= 0 && close(f->fd) != 0 && outfile_error(f) == 0)
+		publish(&f->error, (uint64_t)errno);
+	f->fd = -1;
+	return outfile_error(f);
+}
+
+static void
+outfile_destroy(struct outfile *f)
+{
+	const int saved = errno;
+
+	if (f == NULL)
+		return;
+	(void)!outfile_finish(f);
+	if (f->reading >= 0)
+		close(f->reading);
+	free(f);
+	errno = saved;
+}
+
+/* Creates, or empties, the file; "-" is standard output. Not OK: errno. */
+static enum status
+outfile_create(struct outfile **out, const char *path)
+{
+	struct outfile *f = calloc(1, sizeof(*f));
+	int ends[2];
+
+	*out = NULL;
+	if (f == NULL)
+		return E_NOMEM;
+	f->reading = f->writing = -1;
+	f->fd = strcmp(path, "-") == 0
+		    ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+		    : open(
+			  path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (f->fd < 0 || pipe2(ends, O_CLOEXEC) != 0)
+		goto fail;
+	f->reading = ends[0];
+	f->writing = ends[1];
+	(void)fcntl(f->writing, F_SETPIPE_SZ, PIPE_SIZE);
+	snprintf(f->path, sizeof(f->path), "/proc/self/fd/%d", f->writing);
+	errno = thread_start(&f->thread, copy_all, f);
+	f->has_thread = errno == 0;
+	if (!f->has_thread)
+		goto fail;
+	*out = f;
+	return OK;
+fail:
+	outfile_destroy(f);
+	return E_IO;
+}
 
 /* A packet that libtrace constructs has this header before its bytes, in host
  * order (the pcap format's record header). */
@@ -109,8 +244,7 @@ create_file(struct sink_file *f, const struct format *format)
 	f->has_one_type = format->has_one_type;
 	if (format->is_erf)
 		f->erf = trace_create_dead("erf:-");
-	snprintf(
-	    uri, sizeof(uri), "%s%s", format->prefix, outfile_path(f->file));
+	snprintf(uri, sizeof(uri), "%s%s", format->prefix, f->file->path);
 	f->out = trace_create_output(uri);
 	return OK;
 }
