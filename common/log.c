@@ -399,7 +399,7 @@ static void
 lost_text(char out[128], const struct sink *s, uint64_t lost)
 {
 	snprintf(out, 128,
-	    "%" PRIu64 " lines are missing here: %s took no more", lost,
+	    "%" PRIu64 " lines were lost here: %s accepted no more", lost,
 	    s->name);
 }
 

@@ -263,8 +263,8 @@ option_explain(
 
 	if (r->arg == NULL)
 		snprintf(why, OPTION_WHY_LEN,
-		    "invalid value \"%.200s\" for --%s: say yes or no", arg,
-		    r->name);
+		    "invalid value \"%.200s\" for --%s: expected yes or no",
+		    arg, r->name);
 	else if (parse_lacks_unit(arg) && find_units(r, arg, &low, &high))
 		snprintf(why, OPTION_WHY_LEN,
 		    "--%s %s: a unit is missing (did you mean %s%s or %s%s?)",

@@ -370,8 +370,8 @@ chunk_restore(struct chunk *c)
 	c->n_restored++;
 	list_each (f, &c->families, struct chunk_family, node)
 		chunk_folder_done(f);
-	log_warn(
-	    CHUNK_FMT ": was removed, made again in '%s'", CHUNK_ARGS(c), name);
+	log_warn(CHUNK_FMT ": was removed, created again in '%s'",
+	    CHUNK_ARGS(c), name);
 	return OK;
 }
 

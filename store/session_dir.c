@@ -414,7 +414,7 @@ make_again(struct session_dir *d)
 		return st;
 	}
 	log_warn(
-	    "%s: was removed, made again as %s", d->path->s, next->path->s);
+	    "%s: was removed, created again as %s", d->path->s, next->path->s);
 	if (d->stored != NULL)
 		session_dir_note(next, d->host, d->session);
 	d->next = next;

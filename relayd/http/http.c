@@ -104,7 +104,7 @@ open_port(struct http *h)
 		log_errno(LOG_ERROR, "http: %s", o->http_path);
 	if (is_unix || o->http.is_explicit)
 		return E_IO;
-	log_warn("no HTTP: the relay records all the same (--http)");
+	log_warn("HTTP is disabled; recording is not affected (--http)");
 	return OK;
 }
 
@@ -199,8 +199,8 @@ http_reload(const struct options *o, void *http)
 	s = settings_of(o);
 	if (s == NULL || message_create(&m, MESSAGE_SETTINGS) != OK) {
 		free(s);
-		log_warn("reload: no memory for the settings of HTTP, which "
-			 "stay as they were");
+		log_warn("reload: the settings of HTTP stay as they were: out "
+			 "of memory");
 		return;
 	}
 	m->object = s;

@@ -191,7 +191,7 @@ desk_sweep(struct desk *d, uint64_t now_ns)
 			log_peer(LOG_WARN,
 			    "peer=%s closed: %s %" PRIu64 " s ago", c->peer,
 			    buf_len(&c->out) > 0
-				? "it stopped to read its replies"
+				? "it stopped reading its replies"
 				: "it stopped in the middle of a message",
 			    (now_ns - c->busy_since_ns) / NS_PER_S);
 		conn_destroy(c, !c->is_closing);

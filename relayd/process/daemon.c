@@ -221,7 +221,7 @@ tell_systemd_ready(void)
 	snprintf(state, sizeof(state), "READY=1\nMAINPID=%d\n", (int)getpid());
 	/* systemd_notify() has logged a failure; we serve all the same. */
 	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) != OK)
-		log_debug("the service manager was not told");
+		log_debug("cannot notify the service manager");
 }
 
 static void
@@ -276,7 +276,7 @@ release_parent(struct daemon *d)
 		return;
 	}
 	if (write(d->ready_fd, "", 1) != 1)
-		log_errno(LOG_INFO, "nobody waits for us");
+		log_errno(LOG_INFO, "cannot notify the parent process");
 	close(d->ready_fd);
 	d->ready_fd = -1;
 }
@@ -313,7 +313,7 @@ daemon_stopping(struct daemon *d)
 {
 	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), "STOPPING=1\n") !=
 	    OK)
-		log_debug("the service manager was not told");
+		log_debug("cannot notify the service manager");
 }
 
 void

@@ -101,13 +101,13 @@ listen_url_parse(struct listen_url *u, const char *s, const char **why)
 	s = take_host(u, s);
 	if (s == NULL)
 		return E_MALFORMED;
-	*why = "the address is of the other family";
+	*why = "address family mismatch (IPv4 and IPv6)";
 	if (is_numeric(u->host, u->family == AF_INET ? AF_INET6 : AF_INET))
 		return E_MALFORMED;
 	*why = "the port must be a number up to 65535";
 	if (*s == ':' && take_port(u, s + 1) != OK)
 		return E_MALFORMED;
-	*why = "unknown characters after the host";
+	*why = "unexpected text after the host";
 	return *s == '\0' || *s == ':' || *s == '/' ? OK : E_MALFORMED;
 }
 

@@ -380,8 +380,8 @@ options_take_verbose(const struct option_row *r, void *to, const char *arg)
 	else if (!isdigit((unsigned char)*arg) && parse_bool(arg, &is_on) == OK)
 		o->verbose = is_on;
 	else
-		return options_refuse("invalid value \"%s\" for --%s: say a "
-				      "number from 0 to 3, yes or no",
+		return options_refuse("invalid value \"%s\" for --%s: expected "
+				      "a number from 0 to 3, yes or no",
 		    arg, r->name);
 	return OK;
 }

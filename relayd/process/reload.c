@@ -34,7 +34,7 @@ static void
 tell_systemd(const char *state)
 {
 	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) != OK)
-		log_debug("the service manager was not told");
+		log_debug("cannot notify the service manager");
 }
 
 /* What follows from settings of the log; a log file that is named anew. */
@@ -45,7 +45,7 @@ apply_log(const struct options *o)
 	log_set_level(options_log_level(o));
 	/* log_open() has logged a failure; the file before goes on. */
 	if (o->log_file[0] != '\0' && log_open(o->log_file) != OK)
-		log_debug("the log goes on where it was");
+		log_debug("the previous log file stays in use");
 }
 
 static void

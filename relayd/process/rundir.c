@@ -114,7 +114,7 @@ rundir_check_place(const char *path)
 	why = why_unsafe(&st);
 	if (why == NULL)
 		return OK;
-	log_error("%s: no place for this socket: %s", path, why);
+	log_error("%s: unsafe directory for a socket: %s", path, why);
 	return E_IO;
 }
 

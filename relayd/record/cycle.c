@@ -271,7 +271,8 @@ delete_in_time(struct shard *sh)
 		;
 	while (!list_empty(&sh->doomed)) {
 		c = list_first(&sh->doomed, struct chunk, doomed_node);
-		log_warn(CHUNK_FMT " is not deleted whole: the daemon ends",
+		log_warn(CHUNK_FMT
+		    " is not fully deleted: the relay is stopping",
 		    CHUNK_ARGS(c));
 		finish_chunk(c);
 	}

@@ -505,7 +505,7 @@ session_end(struct session *s, bool aborted)
 
 	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
-	    aborted ? " by an error" : "");
+	    aborted ? " with an error" : "");
 	count_ending(s, aborted);
 	s->is_ended = true;
 	siblings_let_go(s->siblings, 0);

@@ -650,7 +650,7 @@ udp_session_destroy(const char *tag, struct session_udp *u)
 
 	if (u == NULL)
 		return;
-	log_info("%s UDP figures:%s", tag,
+	log_info("%s UDP counters:%s", tag,
 	    udp_counts_text(&u->counts, text, sizeof(text)));
 	free(u);
 }

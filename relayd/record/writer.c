@@ -615,7 +615,7 @@ static void
 log_no_file(struct stream *t, enum status st)
 {
 	if (st != OK)
-		log_peer(LOG_ERROR, STREAM_FMT " no file to go on in",
+		log_peer(LOG_ERROR, STREAM_FMT " no file to continue in",
 		    STREAM_ARGS(t));
 }
 

@@ -356,7 +356,7 @@ START_TEST(nobody_waits_long_for_who_does_not_read)
 	ck_assert_int_gt(got, 0);
 	line[got] = '\0';
 	ck_assert_str_eq(line,
-	    "warning 1000 lines are missing here: standard error took no "
+	    "warning 1000 lines were lost here: standard error accepted no "
 	    "more\nwarning after\nwarning and on\n");
 }
 END_TEST
@@ -583,7 +583,7 @@ START_TEST(a_busy_journal_delays_little_and_loses_some)
 	ck_assert_uint_lt(got, 2000);
 	log_warn("after");
 	snprintf(line, sizeof(line), "%s", field(entry(fd), "MESSAGE"));
-	ck_assert_ptr_nonnull(strstr(line, " lines are missing here: "));
+	ck_assert_ptr_nonnull(strstr(line, " lines were lost here: "));
 	ck_assert_str_eq(field(entry(fd), "MESSAGE"), "warning after");
 	close(fd);
 	unlink(path);

@@ -95,7 +95,7 @@ def no_answers():
 def refusals():
     """What another server says is told, in one line."""
     for code, body, want in (
-            (404, {"error": "there is no such path"}, "no such path"),
+            (404, {"error": "no such path"}, "no such path"),
             (500, b"", "500"), (403, b"Forbidden\n", "403, Forbidden"),
             (503, {"error": EVIL}, "the relay says"), (302, b"<html>", "302"),
             (418, b"\x1b[31m", "418")):

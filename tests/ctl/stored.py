@@ -40,7 +40,7 @@ class Relay:
             return {"is_ready": True, "is_healthy": True,
                     "admin_socket": str(self.path)}
         if path != "/api/v1/stored":
-            return 404, {"error": "there is no such path"}
+            return 404, {"error": "no such path"}
         found = [e for e in self.entries
                  if query.get("host", e["host"]) == e["host"]]
         at = [e["path"] for e in found].index(query["after"]) + 1 \

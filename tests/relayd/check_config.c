@@ -226,13 +226,14 @@ static const struct {
 	    "error F:2: invalid value \"maybe\" for --daemonize: say yes or "
 	    "no\n" },
 	{ "[relayd]\ndaemonize=\n", 0, NULL,
-	    "error F:2: invalid value \"\" for --daemonize: say yes or no\n" },
+	    "error F:2: invalid value \"\" for --daemonize: expected yes or "
+	    "no\n" },
 	{ "[relayd]\nworkers=99\n", 0, NULL,
 	    "error F:2: invalid value \"99\" for --workers=N: ingest with N "
 	    "threads, "
 	    "1 to 64 [one per core, at most 8]\n" },
 	{ "[relayd]\nverbose=4\n", 0, NULL,
-	    "error F:2: invalid value \"4\" for --verbose: say a number "
+	    "error F:2: invalid value \"4\" for --verbose: expected a number "
 	    "from 0 to 3, yes or no\n" },
 	{ "[relayd]\nmax-age=30\nkeep-free=5\nmax-use=500\nsync=5\n", 0, NULL,
 	    "error F:2: --max-age 30: a unit is missing (did you mean 30s or "
