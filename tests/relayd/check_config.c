@@ -223,7 +223,8 @@ static const struct {
 	{ "[relayd]\nelephant=1\n", 0, NULL,
 	    "error F:2: unknown key \"elephant\"\n" },
 	{ "[relayd]\ndaemonize=maybe\n", 0, NULL,
-	    "error F:2: invalid value \"maybe\" for --daemonize: say yes or "
+	    "error F:2: invalid value \"maybe\" for --daemonize: expected yes "
+	    "or "
 	    "no\n" },
 	{ "[relayd]\ndaemonize=\n", 0, NULL,
 	    "error F:2: invalid value \"\" for --daemonize: expected yes or "

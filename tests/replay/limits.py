@@ -200,7 +200,7 @@ def replies_that_nobody_reads():
         grown = daemon.rss() - before
         check(grown < 24 * MIB, f"{grown >> 20} MiB are kept")
         until = time.monotonic() + 20
-        while "stopped to read its replies" not in daemon.log_text():
+        while "stopped reading its replies" not in daemon.log_text():
             check(time.monotonic() < until, "it is never closed")
             time.sleep(0.05)
         s.control.close()
