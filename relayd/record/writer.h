@@ -129,7 +129,7 @@ writer_is_idle(const struct writer *w)
 {
 	return w->batch.n == 0;
 }
-/* Do any records wait for a lock? */
+/* Are the records of all packets in the file in the index file, too? */
 static inline bool
 writer_has_all_records(const struct writer *w)
 {
