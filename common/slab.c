@@ -22,12 +22,6 @@ class_of(size_t n)
 	return i;
 }
 
-static uint8_t *
-aligned(uint8_t *p)
-{
-	return p + (-(uintptr_t)p & (SLAB_ALIGN - 1));
-}
-
 void
 slab_init(struct slab_pool *p, uint64_t max_cached, struct published *account)
 {
@@ -80,7 +74,8 @@ slab_get(struct slab_pool *p, size_t n)
 		if (b == NULL)
 			return NULL;
 		b->cap = class_size(i);
-		b->mem = aligned((uint8_t *)(b + 1));
+		b->mem = (uint8_t *)(b + 1);
+		b->mem += -(uintptr_t)b->mem & (SLAB_ALIGN - 1);
 	}
 	b->next = NULL;
 	b->used = 0;

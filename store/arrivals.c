@@ -95,13 +95,6 @@ begin(struct arrivals *a, const struct arrival *f, uint64_t now_ns)
 	return g;
 }
 
-static struct packet *
-finish(struct arrivals *a, struct fragments *g)
-{
-	forget(a, g);
-	return fragments_finish(a->reorder->pool, g);
-}
-
 static enum arrived
 add_piece(struct arrivals *a, struct fragments *g, const struct arrival *f,
     uint64_t now_ns, struct packet **whole)
@@ -118,7 +111,8 @@ add_piece(struct arrivals *a, struct fragments *g, const struct arrival *f,
 		return ARRIVED_NOMEM;
 	if (g->n_missing > 0)
 		return ARRIVED;
-	*whole = finish(a, g);
+	forget(a, g);
+	*whole = fragments_finish(a->reorder->pool, g);
 	return *whole == NULL ? ARRIVED_NOMEM : ARRIVED_WHOLE;
 }
 

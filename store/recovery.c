@@ -619,15 +619,6 @@ recover_copy(struct recovery *rec, int base_fd)
 	free(numbers);
 }
 
-static uint64_t
-now_since_epoch(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* Returns true if the journal was handled and may be removed. */
 static bool
 recover_opened(struct recovery *rec, int base_fd, int fd, const char *name)
@@ -668,7 +659,7 @@ recover_journal(
 unsigned
 recovery_run(int base_fd, const struct published *stop)
 {
-	struct recovery rec = { .started = now_since_epoch(), .stop = stop };
+	struct recovery rec = { .started = clock_wall_ns(), .stop = stop };
 	unsigned n_ignored = 0;
 	struct dirent *e;
 	int copy;

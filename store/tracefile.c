@@ -137,22 +137,16 @@ write_missing_header(struct tracefile *tf)
 	return st == OK ? write_header(tf) : st;
 }
 
-static bool
+/* Allocate memory for the records of N packets, before the packets are written.
+ * E_NOMEM. */
+static enum status
 reserve_records(struct tracefile *tf, size_t n)
 {
 	buf_take_spare(&tf->waiting, &tf->store->spares);
 	if (buf_reserve(&tf->waiting, n * INDEX_RECORD_MAX) != NULL)
-		return true;
+		return OK;
 	tf->waiting.bad = false;
-	return false;
-}
-
-/* Allocate memory for the records of N packets, before the packets are written.
- * E_NOMEM. */
-static enum status
-reserve_records_for(struct tracefile *tf, unsigned n)
-{
-	return reserve_records(tf, n) ? OK : E_NOMEM;
+	return E_NOMEM;
 }
 
 /* Encode the record of a packet that was written to the data file. */
@@ -574,7 +568,7 @@ collect_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
 	do {
 		collect(b, p, most);
 		if (tf->index_format == TRACEFILE_NO_INDEX ||
-		    reserve_records_for(tf, b->n_packets) == OK)
+		    reserve_records(tf, b->n_packets) == OK)
 			return OK;
 		most = b->n_packets / 2;
 	} while (most > 0);

@@ -247,15 +247,6 @@ check_working_dir(const char *dir, const char *what)
 	return false;
 }
 
-/* These start, too, but serve less than was asked for. */
-static void
-look_at_limits(const struct options *o)
-{
-	if (o->max_packet_size > o->max_memory)
-		log_warn("--max-packet-size is more than --max-memory: a "
-			 "packet of that size leaves no room for others");
-}
-
 enum status
 options_check(const struct options *o)
 {
@@ -271,6 +262,8 @@ options_check(const struct options *o)
 	ok &= check_file_path(o->log_file, name_of(o, OPT_LOG_FILE, name));
 	ok &= check_working_dir(
 	    o->working_dir, name_of(o, OPT_WORKING_DIR, name));
-	look_at_limits(o);
+	if (o->max_packet_size > o->max_memory)
+		log_warn("--max-packet-size is more than --max-memory: a "
+			 "packet of that size leaves no memory for others");
 	return ok ? OK : E_REFUSED;
 }
