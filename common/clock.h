@@ -13,8 +13,8 @@ uint64_t clock_wall_s(void);  /* seconds since the Unix epoch */
 uint64_t clock_wall_ns(void); /* the same in nanoseconds */
 double clock_cpu_s(void);     /* processor time of this process; 0: not known */
 
-/* Milliseconds from now to UNTIL_NS, rounded up, so that who waits so long does
- * not come too early; 0: it is over. As poll(2) takes them. */
+/* Milliseconds from now to UNTIL_NS for poll(2), rounded up so that the wait
+ * does not end early; 0: it has passed. */
 int clock_ms_until(uint64_t until_ns);
 
 /* The earlier of two times. */

@@ -237,7 +237,7 @@ option_print_rows(const struct option_row *rows, unsigned n)
 	}
 }
 
-/* The units that somebody who wrote only a number may have meant. */
+/* The units that may be missing after a number. */
 static bool
 find_units(const struct option_row *r, const char *arg, const char **low,
     const char **high)
@@ -249,7 +249,7 @@ find_units(const struct option_row *r, const char *arg, const char **low,
 	}
 	if (r->take != option_take_size)
 		return false;
-	/* Many digits: somebody has counted bytes. */
+	/* Many digits: the number is in bytes. */
 	*low = strlen(arg) > 5 ? "B" : r->min < 1024 * 1024 ? "k" : "M";
 	*high = strlen(arg) > 5 ? "k" : r->min < 1024 * 1024 ? "M" : "G";
 	return true;

@@ -89,8 +89,7 @@ void option_print_rows(const struct option_row *rows, unsigned n);
 /* Why ARG is not valid for the option, in one line. */
 void option_explain(
     const struct option_row *r, const char *arg, char why[OPTION_WHY_LEN]);
-/* The row whose name is so near to NAME that somebody may have meant it; NULL:
- * none. */
+/* The row whose name NAME may be a misspelling of, or NULL. */
 const struct option_row *option_nearest(
     const struct option_row *rows, unsigned n, const char *name);
 

@@ -66,7 +66,7 @@ published_count(struct published *p, uint64_t n)
 	published_set_word(p, published_word(p) + n);
 }
 
-/* Stores and loads before the fence stay before those behind it. */
+/* Stores and loads before the fence stay before those after it. */
 static inline void
 published_fence(void)
 {

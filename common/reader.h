@@ -106,7 +106,7 @@ reader_copy(struct reader *r, void *out, size_t n)
 
 /*
  * A string of N bytes that ends with a NUL. The span is the string without the
- * NUL. Failure: the last byte is no NUL, an earlier one is, or N is zero.
+ * NUL. Fails unless the last byte, and only the last, is NUL.
  */
 static inline struct span
 reader_cstr(struct reader *r, uint64_t n)

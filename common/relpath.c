@@ -71,7 +71,7 @@ component_ok(struct span c)
 	return true;
 }
 
-/* The text before the next slash. S then begins behind that slash. */
+/* The text before the next slash. S then begins after that slash. */
 static struct span
 next_component(struct span *s)
 {
@@ -84,8 +84,9 @@ next_component(struct span *s)
 	return c;
 }
 
-/* Join the components of S in P, which has room for as many bytes as S has.
- * False: a component is not allowed, there is none, or P is too long. */
+/* Join the components of S in P, which has space for as many bytes as S has.
+ * Returns false if a component is not allowed, there is none, or P is too
+ * long. */
 static bool
 put_components(struct relpath *p, struct span s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Framing of the control port (streaming 2.1): a 24-byte header, then data_size
- * bytes. The functions look at bytes only and keep no state.
+ * bytes. The functions only read bytes and keep no state.
  */
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H

@@ -270,8 +270,7 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 
 	do {
 		st = dir_create(chunk_fd(c), path->s);
-		/* If somebody removed its parents, PATH does not exist,
-		 * either. */
+		/* If its parents were removed, PATH does not exist, either. */
 		if (st == E_NOENT)
 			st = dir_create_path(chunk_fd(c), path->s);
 	} while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
@@ -506,7 +505,7 @@ chunk_delete_file(struct chunk *c, struct chunk_family *f, uint64_t number)
 {
 	uint64_t bytes = 0;
 
-	/* A file that this family never made is somebody else's. */
+	/* Never delete a file that this family did not create. */
 	if (number >= f->n_files)
 		return;
 	delete_pair(c, f, number, &bytes);

@@ -38,8 +38,8 @@ enum chunk_place {
 	CHUNK_AT_ARCHIVE, /* archives/<C>-<E>-<id> */
 };
 
-/* babeltrace2 refuses files that it does not know, except those whose name
- * begins with a dot. */
+/* babeltrace2 refuses files that it does not know, unless their name begins
+ * with a dot. */
 #define CHUNK_LOSSES ".loss.jsonl"
 
 enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
@@ -97,7 +97,7 @@ struct chunk {
 	uint64_t delete_next; /* file number, of the first family */
 	uint64_t began_ns;    /* since the epoch, by our clock */
 	uint64_t bytes;	      /* in its files */
-	uint64_t names_bytes; /* of memory: families whose streams have left */
+	uint64_t names_bytes; /* memory of families whose streams have left */
 	/* Called when the last reference goes; takes the chunk. */
 	void (*released)(struct chunk *take_c, void *arg);
 	void *released_arg;
@@ -130,13 +130,13 @@ enum status chunk_place_name(
 /* Make the chunk's directory at PLACE (CHUNK_AT_ROOT: it is there). E_IO: also
  * if no files can be made in it; logged. */
 enum status chunk_make(struct chunk *c, enum chunk_place place) MUST_CHECK;
-/* Move all that the chunk made to PLACE; on failure nothing is moved. If the
- * chunk is there already, nothing is done. What somebody removed is not moved;
- * that is no failure. */
+/* Move everything that the chunk created to PLACE, or nothing on failure. Does
+ * nothing if the chunk is there already. Folders that were removed are skipped,
+ * which is not a failure. */
 enum status chunk_move(struct chunk *c, enum chunk_place place) MUST_CHECK;
 
-/* Make the folder of archives early, while the peer can still be told of a
- * failure. Logged. */
+/* Create the folder of archives early, while a failure can still be reported to
+ * the peer. Logged. */
 enum status chunk_prepare_archive(struct chunk *c) MUST_CHECK;
 
 /* The directory, borrowed; the descriptor is good until the chunk moves. */
@@ -145,8 +145,7 @@ int chunk_fd(const struct chunk *c);
 /* N bytes more (less: N < 0) are in its files. */
 void chunk_count(struct chunk *c, int64_t n);
 
-/* Did somebody remove the directory? Then no file can be made in it
- * (E_NOENT). */
+/* Was the directory removed? Then no file can be created in it (E_NOENT). */
 bool chunk_is_gone(const struct chunk *c);
 /* Make the removed directory again, and the session's directory if that was
  * removed, too. The chunk's files so far are lost, but are written to until
@@ -194,7 +193,7 @@ void chunk_note(struct chunk *c);
 /* Delete at most *BUDGET files with their index files, and take from *BUDGET
  * what was done, each folder too; true when all are gone. */
 bool chunk_delete_step(struct chunk *c, unsigned *budget);
-/* Free a chunk without references, but for its families. */
+/* Free a chunk without references, except its families. */
 void chunk_finish(struct chunk *take_c);
 void chunk_free_family(struct chunk_family *take_f);
 /* Free some families of chunks that are finished: half a millisecond of work.

@@ -202,7 +202,7 @@ move_top(struct chunk *c, const struct chunk_top *t, const char *from,
 	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
 	    t->name->s);
 	st = make_or_rename(c, source, target);
-	/* Somebody removed this folder: the others are still moved. */
+	/* This folder was removed: the others are still moved. */
 	return st == E_NOENT ? OK : st;
 }
 
@@ -364,7 +364,7 @@ chunk_restore(struct chunk *c)
 		folder_dir_close(c->fd);
 	c->fd = fd;
 	sync_names(c, false);
-	/* Who had a folder in the old one finds it no more. */
+	/* Folders opened in the old directory are no longer valid. */
 	folder_place_put(c->folders);
 	c->folders = NULL;
 	c->n_restored++;
@@ -408,8 +408,8 @@ settle(struct chunk *c)
 	case CHUNK_KEEP:
 		break;
 	}
-	/* Nobody will finish this rotation. Readers skip temporary names, so
-	 * none is left. */
+	/* This rotation will not be finished. Readers skip temporary names, so
+	 * rename the chunk. */
 	if (is_tmp(c->place) && chunk_move(c, CHUNK_AT_NAME) != OK)
 		log_peer(LOG_ERROR, CHUNK_FMT ": keeps the name %s",
 		    CHUNK_ARGS(c), c->tmp_name);

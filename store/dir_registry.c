@@ -24,8 +24,8 @@ struct dir_node {
 	unsigned claims;	 /* at this path */
 	unsigned claims_below;
 	unsigned suffix;    /* the last one that was given for this name */
-	uint64_t sharers;   /* who may claim it together; 0: nobody */
-	struct list shared; /* registry->shared: nobody claims it now */
+	uint64_t sharers;   /* sessions that may claim it together; 0: none */
+	struct list shared; /* registry->shared, while unclaimed */
 	/* The sharers of the claim that found it free on the disk, so that they
 	 * may join; 0: none may. */
 	struct published settled_for;

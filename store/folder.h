@@ -25,7 +25,7 @@ struct stored_dir;
  * when the share is used up. Any thread. */
 enum status folder_dir_open(int *out, int base, const char *path) MUST_CHECK;
 void folder_dir_close(int fd);
-/* Did somebody remove the directory? Then nothing can be created in it. */
+/* Was the directory removed? Then nothing can be created in it. */
 bool folder_dir_is_removed(int fd);
 
 /* The open directory of a session, the only descriptor that its folders need.

@@ -117,7 +117,7 @@ open_file(struct notes *n)
 	return st;
 }
 
-/* With a NUL behind it. */
+/* The text of a column, with a NUL after it. */
 static const char *
 text(sqlite3_stmt *s, int column)
 {
@@ -236,8 +236,8 @@ notes_remove(struct notes *n)
 	if (notes_are_lost(n))
 		return;
 	snprintf(wal, sizeof(wal), "%s-wal", n->path);
-	/* In this order: behind the second the names may be another relay's.
-	 * SQLite leaves them alone then. */
+	/* In this order: after the second call the names may belong to another
+	 * relay, whose files SQLite leaves alone. */
 	(void)unlink(wal);
 	(void)unlink(n->path);
 }

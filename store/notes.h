@@ -57,7 +57,7 @@ void notes_close(struct notes *n); /* NULL is fine; errno stays */
 /* Remove the file: nothing in it counts any more. Only notes_close() follows.
  */
 void notes_remove(struct notes *n);
-/* Did somebody remove or replace the file? */
+/* Was the file removed or replaced? */
 bool notes_are_lost(const struct notes *n);
 
 /* Changes, which are in the file after notes_flush(): add a row or replace it,

@@ -193,7 +193,8 @@ create_folders(int base, const struct dir_claim *c)
 	return dir_create(base, path);
 }
 
-/* Make the directory of C, and take it. E_EXISTS: it is somebody else's. */
+/* Create the directory of C, and claim it. E_EXISTS: it belongs to another
+ * session. */
 static enum status
 make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 {
@@ -400,7 +401,7 @@ make_again(struct session_dir *d)
 		next->claim = d->claim;
 		d->claim = NULL;
 	}
-	/* Packets cannot wait for a later turn: wait for the tree. */
+	/* Packets cannot wait for a later cycle: wait for the tree. */
 	do {
 		st = find_place(next, d->wanted);
 	} while (st == E_LATER);

@@ -45,7 +45,7 @@ struct store_config {
 	uint64_t max_cached;   /* bytes of packet memory kept for reuse */
 	struct published *memory;      /* account of packet memory; borrowed */
 	struct dir_registry *registry; /* of session directories; borrowed */
-	/* Is told of directories that are made; borrowed. NULL: nobody is. */
+	/* Is notified of directories that are created; borrowed, or NULL. */
 	struct stored_door *stored;
 };
 

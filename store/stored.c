@@ -44,7 +44,8 @@ stored_dir_enter(struct stored_dir *d)
 void
 stored_dir_leave(struct stored_dir *d)
 {
-	/* Who sees that nobody is left sees all that they did. */
+	/* A thread that sees that no user is left also sees everything that the
+	 * users did. */
 	if (d != NULL)
 		(void)published_release(&d->users);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the relay tells about the directories that it makes in the output
- * directory: sessions, and chunks that will not change any more. Who listens
- * notes them, and may delete what is noted when nobody uses it.
+ * Events about the directories that the relay creates in the output directory:
+ * sessions, and chunks that will not change any more. The listener records
+ * them, and may delete a recorded directory when it is not in use.
  *
- * A note is made once and given away. What goes on changing stands in struct
- * stored_dir, which both sides hold: numbers only.
+ * A note is created once and given away. What keeps changing is in struct
+ * stored_dir, which both sides hold: only numbers.
  */
 #ifndef STORE_STORED_H
 #define STORE_STORED_H
@@ -21,12 +21,12 @@
 /* [shared] */
 struct stored_dir {
 	struct ref ref;
-	/* Who uses it, so that it must stay. Of a session: its worker, and
-	 * viewers that may read on. Of a chunk: viewers that stand in one of
-	 * its files. */
+	/* Users, while it must not be deleted. Of a session: its worker, and
+	 * viewers that may continue to read. Of a chunk: viewers that are
+	 * reading one of its files. */
 	struct published users;
-	/* In files of a session, without those of chunks that were told of;
-	 * written by its worker. */
+	/* Bytes in files of a session, without those of chunks that were
+	 * reported; written by its worker. */
 	struct published bytes;
 };
 
@@ -45,7 +45,7 @@ struct stored_note {
 	enum stored_kind kind;
 	bool is_new; /* false: the directory was there before */
 	struct dir_id id;
-	struct stored_dir *dir;	     /* a reference; NULL: nobody uses it */
+	struct stored_dir *dir;	     /* a reference; NULL: not in use */
 	uint64_t began_ns, ended_ns; /* since the epoch; 0: it goes on */
 	uint64_t bytes;		     /* of one that has ended */
 	/* Below the output directory; the names of its session. */
@@ -58,7 +58,7 @@ struct stored_note {
 struct stored_note *stored_note_create(const struct stored_note *from);
 void stored_note_destroy(struct stored_note *n); /* NULL is fine */
 
-/* Who listens, from threads that record. TAKE_N is given away. */
+/* The listener, called on threads that record. TAKE_N is given away. */
 struct stored_door {
 	void (*tell)(struct stored_door *door, struct stored_note *take_n);
 };

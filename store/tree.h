@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All that is below a directory: how much room it takes, or its removal, in
- * steps. Only files of traces are removed: metadata, .loss.jsonl, index files,
- * a file that has an index file or begins with the magic number of a CTF
- * packet, and an empty file beside metadata. Other files, links, FIFOs and
- * sockets stay, with the directories above them. No link is followed, no other
- * file system entered, and at any time one directory is open, however deep the
- * tree is. What somebody moves out of the tree meanwhile stays. Linear in the
- * number of files. Any one thread, which may block.
+ * Everything below a directory: its size, or its removal, in steps. Only files
+ * of traces are removed: metadata, .loss.jsonl, index files, a file that has an
+ * index file or begins with the magic number of a CTF packet, and an empty file
+ * beside metadata. Other files, links, FIFOs and sockets stay, with the
+ * directories above them. Links are not followed and other file systems not
+ * entered, and only one directory is open at a time, however deep the tree is.
+ * What is moved out of the tree meanwhile stays. Linear in the number of files.
+ * Any one thread, which may block.
  */
 #ifndef STORE_TREE_H
 #define STORE_TREE_H

@@ -84,7 +84,7 @@ account_home(void)
 	return home[0] != '\0' ? home : NULL;
 }
 
-/* NULL: there is no home directory, or its path is not absolute. */
+/* NULL: no home directory, or its path is not absolute. */
 static const char *
 get_home(void)
 {

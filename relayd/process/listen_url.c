@@ -20,7 +20,7 @@ static const struct {
 	{ "tcp6://", AF_INET6 },
 };
 
-/* The rest behind the scheme; NULL: no known scheme. */
+/* The rest after the scheme; NULL: unknown scheme. */
 static const char *
 skip_scheme(const char *s, int *family)
 {
@@ -51,7 +51,7 @@ is_numeric(const char *host, int family)
 	return is;
 }
 
-/* Copy the host. Returns the rest behind it; NULL: this cannot be a host. */
+/* Copy the host. Returns the rest after it; NULL: not a host. */
 static const char *
 take_host(struct listen_url *u, const char *s)
 {

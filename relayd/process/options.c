@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows: how each kind of value is taken and shown. */
-/* What holds when nobody says anything. */
 /* Settings in files and in variables. */
 /* The command line, and the order of all sources. */
 #include "config.h"
@@ -127,7 +126,7 @@ enum status
 options_bad_size(const struct option_row *r, const char *arg, const char *low,
     const char *high)
 {
-	/* Many digits: somebody has counted bytes. */
+	/* Many digits: the number is in bytes. */
 	return strlen(arg) > 5 ? options_bad_amount(r, arg, "B", "k")
 			       : options_bad_amount(r, arg, low, high);
 }
@@ -570,7 +569,7 @@ is_variable_of(const struct option_row *r, const char *name, size_t n)
 	       strncmp(wanted, name, n) == 0;
 }
 
-/* A variable with our prefix that is no setting: perhaps it was meant to be. */
+/* Report a variable with our prefix that is not a setting. */
 static void
 check_variable(const char *name, size_t n)
 {

@@ -136,7 +136,7 @@ options_show_sync(
 		snprintf(out, n, "%s", sync_names[when->mode]);
 }
 
-/* 64M is a size, 10m a time: letters of sizes are capital, but for k. */
+/* 64M is a size, 10m a time: letters of sizes are upper case, except k. */
 static bool
 is_time(const char *arg)
 {
@@ -404,7 +404,7 @@ options_take_log_level(const struct option_row *r, void *to, const char *arg)
 	return E_MALFORMED;
 }
 
-/* The one that holds, also if -v or nobody chose it. */
+/* The effective level, from this option, -v or the default. */
 void
 options_show_log_level(
     const struct option_row *r, const void *from, char *out, size_t n)

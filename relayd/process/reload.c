@@ -57,8 +57,8 @@ copy_setting(struct options *o, const struct options *from, enum option_id id)
 	o->from[id] = from->from[id];
 }
 
-/* Is it another value than was asked for until now? A default may follow the
- * machine: that is no change. */
+/* Is the value different from the one requested before? A default may follow
+ * the machine: that is not a change. */
 static bool
 has_changed(const struct reload *r, const struct options *fresh,
     enum option_id id, char old[OPTION_TEXT_MAX], char new[OPTION_TEXT_MAX])

@@ -231,8 +231,8 @@ landlock_confine(const struct sandbox *s)
 	if (abi < LANDLOCK_ABI_MIN)
 		return E_NOENT;
 	all = everything(s, (int)abi);
-	/* An older kernel refuses bytes behind those that it knows only if they
-	 * are not 0. */
+	/* An older kernel refuses bytes after those that it knows unless they
+	 * are 0. */
 	d.fd = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
 	if (d.fd < 0)
 		return E_IO;

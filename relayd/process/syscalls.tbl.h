@@ -39,14 +39,15 @@ CALL(rename) CALL(renameat) CALL(renameat2) CALL(link) CALL(linkat)
 CALL(fcntl) CALL(fcntl64) CALL(dup) CALL(dup2) CALL(dup3)
 /* SQLite, of root: a file beside its database belongs to the same user. */
 IF(fchown, 1, 0xffffffff, 0)
-/* FIONREAD; TCGETS and TCGETS2, of isatty(3). TIOCSTI would type into the
- * terminal of who started us. */
+/* FIONREAD; TCGETS and TCGETS2, for isatty(3). TIOCSTI would type into the
+ * terminal from which the daemon was started. */
 IF(ioctl, 1, 0xffffffff, FIONREAD)
 IF(ioctl, 1, 0xffffffff, TCGETS)
 #ifdef TCGETS2
 IF(ioctl, 1, 0xffffffff, TCGETS2)
 #endif
-/* Connections come to the daemon; it makes none. One datagram tells systemd. */
+/* The daemon accepts connections but makes none. One datagram notifies
+ * systemd. */
 CALL(accept) CALL(accept4) CALL(shutdown) CALL(getsockopt) CALL(setsockopt)
 CALL(getsockname) CALL(getpeername)
 IF(socket, 0, 0xffffffff, AF_UNIX)
@@ -61,7 +62,7 @@ CALL(exit_group) CALL(gettid) CALL(getpid) CALL(getppid) CALL(tgkill)
 CALL(sched_getaffinity) CALL(sched_setaffinity) CALL(getcpu)
 IF(prctl, 0, 0xffffffff, PR_SET_NAME)
 IF(prctl, 0, 0xffffffff, PR_SET_VMA)
-/* Signals. SIGUSR1 tells the parent process. */
+/* Signals. SIGUSR1 notifies the parent process. */
 CALL(rt_sigaction) CALL(rt_sigprocmask) CALL(rt_sigreturn) CALL(sigreturn)
 CALL(sigaltstack) CALL(rt_sigpending) CALL(rt_sigtimedwait)
 CALL(rt_sigtimedwait_time64)

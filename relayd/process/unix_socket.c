@@ -33,8 +33,8 @@ unix_socket_remove_stale(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return false;
-	/* Only a refused connection says that nobody listens; a full backlog
-	 * does not. */
+	/* Only a refused connection means that no process listens; a full
+	 * backlog does not. */
 	is_dead = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 &&
 		  errno == ECONNREFUSED;
 	close(fd);
