@@ -251,7 +251,7 @@ def nobody_there():
 
 def bad_values():
     """What an option takes is said where its value is wrong."""
-    for words, wanted in ((["events", "-nx"], "--count=N: top, events: end after"),
+    for words, wanted in ((["events", "-nx"], "--count=N: top, events: exit after"),
                           (["status", "--timeout=x"], "--timeout=SECONDS: "),
                           (["top", "--sort=x"], "held, age or name")):
         _, err = run("http://localhost:1", *words, status=2)

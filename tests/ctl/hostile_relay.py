@@ -161,7 +161,7 @@ def events():
                 b"data: 1\n" * 70000):
         with stream(bad) as raw:
             _, err = run(raw.url, "events", status=1)
-            check("no event" in err, err)
+            check("invalid event" in err, err)
 
 
 def without_end():

@@ -138,7 +138,7 @@ def sort_filter_page():
         b.fill("#find", "quiet-5")
         equal(len(names()), 11, "filter by name")
         b.fill("#find", "nobody")
-        check("No session is like that" in b.text("#none"), "nothing found")
+        check("No session matches" in b.text("#none"), "nothing found")
         b.fill("#find", "")
         b.select("#size", "100")
         shows(61)

@@ -170,8 +170,9 @@ command_check(struct ctl *c)
 		status = print_verdict(c, &k, &s, lost);
 	} else {
 		printf("TRACEPULSE UNKNOWN - %s: %s\n", file,
-		    st == E_MALFORMED ? "it is no file of tracepulse check"
-				      : strerror(errno));
+		    st == E_MALFORMED
+			? "not a state file of \"tracepulse check\""
+			: strerror(errno));
 		status = CHECK_UNKNOWN;
 	}
 	status_free(&s);

@@ -37,7 +37,7 @@ ctl_print_json(const struct ctl *c, const json_t *j)
 			     (c->terminal.is_terminal ? JSON_ENSURE_ASCII : 0);
 
 	if (json_dumpf(j, stdout, flags) != 0)
-		return ctl_fail("standard output: it cannot be written");
+		return ctl_fail("cannot write to standard output");
 	putc('\n', stdout);
 	return CTL_OK;
 }

@@ -231,7 +231,7 @@ failed(struct fetch *f, CURLcode code)
 	if (code == CURLE_ABORTED_BY_CALLBACK || f->is_taken)
 		return E_LATER;
 	if (f->is_too_long) {
-		set_error(f, "%s: the answer is too long for one of a relay",
+		set_error(f, "%s: the answer is too long to be from a relay",
 		    where(f));
 		return E_LIMIT;
 	}

@@ -82,14 +82,14 @@ follow(struct follower *f)
 		    f->stream.id[0] == '\0' ? c->options.recent : 0);
 		st = fetch_stream(c->fetch, path, f->stream.id, take_bytes, f);
 		if (f->is_wrong || f->stream.is_bad)
-			return ctl_fail("the relay sent what is no event");
+			return ctl_fail("invalid event from the relay");
 		if (st == E_LATER)
 			return CTL_OK;
 		/* A mistake, or a relay that never was there, does not mend. */
 		if (!f->is_there || (st != OK && st != E_IO))
 			return ctl_fail_fetch(c);
-		fprintf(stderr, "tracepulse: the relay has gone; "
-				"trying again\n");
+		fprintf(stderr, "tracepulse: the connection to the relay is "
+				"lost; trying again\n");
 		start_stream_again(f);
 		sleep(AGAIN_AFTER_S);
 	}

@@ -19,7 +19,7 @@ end_output(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	(void)ctl_fail("standard output: not everything was written");
+	(void)ctl_fail("standard output: the last lines could not be written");
 	return status == CTL_OK ? CTL_FAILED : status;
 }
 

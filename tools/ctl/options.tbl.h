@@ -7,7 +7,7 @@ OPTION(URL, 'u', "url", "URL", TEXT(url),
 OPTION(JSON, 'j', "json", NULL, FLAG(json),
     "print the answer of the relay as JSON")
 OPTION(TIMEOUT, 0, "timeout", "SECONDS", SECONDS(timeout_ms),
-    "give up without an answer after that time [10]")
+    "give up after this time without an answer [10]")
 OPTION(LONG, 'l', "long", NULL, FLAG(is_long),
     "sessions: all columns")
 OPTION(ALL, 'a', "all", NULL, FLAG(all),
@@ -19,13 +19,13 @@ OPTION(NAMES, 0, "names", NULL, FLAG(names),
 OPTION(SORT, 's', "sort", "KEY", OWN(take_sort),
     "top: sort by rate, received, lost, viewers, held, age or name [rate]")
 OPTION(INTERVAL, 'i', "interval", "SECONDS", SECONDS(interval_ms),
-    "top: time between two screens [1]")
+    "top: time between two updates [1]")
 OPTION(COUNT, 'n', "count", "N", COUNT(count, 1, UINT64_MAX),
-    "top, events: end after N screens or events")
+    "top, events: exit after N updates or events")
 OPTION(RECENT, 0, "recent", "N", COUNT(recent, 0, 1000),
     "events: begin with the last N events [0]")
 OPTION(DRY_RUN, 0, "dry-run", NULL, FLAG(dry_run),
-    "vacuum, watch: print what would be done")
+    "vacuum, watch: only print what would be done")
 OPTION(NO, 0, "no", NULL, FLAG(no),
     "keep: allow the deletion again")
 OPTION(STATE, 0, "state", "FILE", TEXT(state),
@@ -39,6 +39,6 @@ OPTION(DISK_WARNING, 0, "disk-warning", "PERCENT", PERCENT(disk_warning),
 OPTION(DISK_CRITICAL, 0, "disk-critical", "PERCENT", PERCENT(disk_critical),
     "check: critical when less of the disk is free [2]")
 OPTION(HELP, 'h', "help", NULL, FLAG(is_done),
-    "print this and end")
+    "print this help and exit")
 OPTION(VERSION, 'V', "version", NULL, PRINT,
-    "print the version and end")
+    "print the version and exit")

@@ -120,7 +120,7 @@ pick_one(const struct ctl *c, const struct sessions *s, const char *text,
 		return is_live(found) ? CTL_OK : refuse(c, found);
 	return pick_like(s, text, p)
 		   ? CTL_OK
-		   : ctl_fail("%s: there is no such live session",
+		   : ctl_fail("%s: no such live session",
 			 text_escape(escaped, sizeof(escaped), text));
 }
 

@@ -184,7 +184,7 @@ session_find(const struct ctl *c, const struct sessions *s, const char *text,
 		return true;
 	}
 	if (n == 0) {
-		(void)ctl_fail("%s: there is no such session", shown);
+		(void)ctl_fail("%s: no such session", shown);
 		return false;
 	}
 	(void)ctl_fail("%s: %u sessions have this name%s", shown, n,
