@@ -242,12 +242,13 @@ viewer_destroy(struct viewer *v)
 	assert(viewers_are_mine(v->viewers));
 	detach_all(v);
 	if (v->lost > 0)
-		log_info("peer=%s viewer gone; %" PRIu64
+		log_info("peer=%s viewer disconnected; %" PRIu64
 			 " packets were overwritten or cleared before it read "
 			 "them",
 		    v->peer, v->lost);
 	if (v->passed > 0)
-		log_info("peer=%s viewer gone; %" PRIu64 " packets without "
+		log_info("peer=%s viewer disconnected; %" PRIu64
+			 " packets without "
 			 "events, of times before it knew their streams, were "
 			 "not given to it",
 		    v->peer, v->passed);

@@ -475,7 +475,7 @@ enter(struct retention *r, const struct stored_note *n)
 
 	if (e == NULL && !n->is_new) {
 		log_info(
-		    "%s: was there before, is not ours to delete", n->path);
+		    "%s: never deleted: the relay did not create it", n->path);
 		return NULL;
 	}
 	if (other != NULL && other != e)
