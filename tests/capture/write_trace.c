@@ -84,6 +84,8 @@ encode(uint8_t *out, size_t nth)
 	struct headers h;
 	size_t size;
 
+	if (is_stats)
+		r->kind = RECORD_STATS;
 	r->ns = BEGIN_NS + nth * STEP_NS;
 	r->wire_len += NOT_CAPTURED;
 	r->direction = nth % 4 < 3 ? (uint8_t)(nth % 4) : DIRECTION_UNKNOWN;
