@@ -281,7 +281,7 @@ def another_process_sockets_are_left():
 REFUSED = [
     ("control:data", ["tcp"] * 2 + ["tcp"], '("")'),
     ("control:data:http2", None, '("http2")'),
-    ("control:data:control", None, "two of this name"),
+    ("control:data:control", None, "another socket has this name"),
     ("control:data:live", ["tcp", "udp", "tcp"], "does not listen"),
     ("control", ["unix"], "does not listen"),
     ("control", ["unbound"], "does not listen"),
