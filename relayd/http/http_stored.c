@@ -115,7 +115,7 @@ answer_request(struct evhttp_request *r, const struct stored_info *i)
 		    "the relay has no notes of its traces: those in its "
 		    "--state-dir cannot be used, or another relay uses them");
 	else if (i->st == E_NOMEM ||
-		 (i->wish == STORED_KEEP && i->n_items == 0))
+		 (i->st == OK && i->wish == STORED_KEEP && i->n_items == 0))
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else if (i->st != OK)
 		api_answer_error(r, 503, "the note cannot be written");
