@@ -70,7 +70,8 @@ void
 json_add_number(struct buf *b, const char *name, uint64_t n)
 {
 	name_of(b, name);
-	digits(b, n, 1);
+	/* Many readers have signed 64-bit integers. */
+	digits(b, n < INT64_MAX ? n : INT64_MAX, 1);
 }
 
 void

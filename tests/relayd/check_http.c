@@ -131,7 +131,7 @@ START_TEST(json_is_text)
 	json_close(&b, '}');
 	ck_assert_str_eq(taken(&b),
 	    "{\"empty\":[],\"s\":\"a\\\"b\\\\c\\u000a\\u001f\x7f{[\xc3\xa9"
-	    "\xef\xbf\xbd\",\"list\":[0,18446744073709551615,true,"
+	    "\xef\xbf\xbd\",\"list\":[0,9223372036854775807,true,"
 	    "{\"t\":61.004}],\"n\":null}");
 }
 END_TEST
