@@ -34,7 +34,7 @@ index_record_len(unsigned minor)
 }
 
 void index_header_encode(uint8_t out[INDEX_HEADER_LEN], unsigned minor);
-/* E_MALFORMED: no index file of a version that we know. */
+/* E_MALFORMED: not an index file, or an unknown version. */
 enum status index_header_decode(
     const uint8_t in[INDEX_HEADER_LEN], unsigned *minor) MUST_CHECK;
 /* OUT has room for index_record_len(MINOR) bytes. */

@@ -156,7 +156,7 @@ turn_end(struct worker *w)
 	began = published(&w->loop.busy_since);
 	if (began != 0 && now - began > SLOW_TURN_NS &&
 	    log_ratelimit(&w->last_slow_log, NS_PER_S))
-		log_warn("worker %u: a turn of the loop took %" PRIu64 " ms",
+		log_warn("worker %u: a cycle of the loop took %" PRIu64 " ms",
 		    w->shard->config.worker, (now - began) / NS_PER_MS);
 	show_figures(w);
 	asked = questions_answer(&w->questions, answer, w->shard);

@@ -31,6 +31,8 @@
  * without viewers keeps none. */
 #define RECENT 8
 #define WORDS 9
+_Static_assert(sizeof(struct index_record) == WORDS * sizeof(uint64_t),
+    "keep_recent() copies each field of a record");
 
 /* A file of the log. Readers go from the newest to older ones. RCU delays
  * freeing a removed file until they have left it. */

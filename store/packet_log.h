@@ -24,7 +24,8 @@ struct folder;
 struct log_file;
 struct packet_log;
 
-/* What is at a position. These are the four answers of the live protocol. */
+/* What is at a position. The answer to a viewer also depends on the viewer, see
+ * relayd/live/viewer_next_index.c. */
 enum log_next {
 	LOG_PACKET,   /* a packet; the next position is pos + 1 */
 	LOG_INACTIVE, /* no packet yet, and none before the beacon's time */

@@ -30,7 +30,7 @@ struct reorder {
 	struct packet *only;
 	/* Packets that have their bytes; the key is the distance from FIRST. */
 	struct heap by_seq;
-	struct idmap halves; /* all held packets, except LONE, by net_seq */
+	struct idmap halves; /* all held packets, except ONLY, by net_seq */
 	struct list records; /* packets that have only their record */
 	/* The numbers of packets that have only a record, and of some that have
 	 * their bytes by now, but of none that left. The key is the distance

@@ -236,14 +236,14 @@ static const struct rule {
 	{ DATA, is_interrupted, ANSWER_RETRY_INTERRUPTED },
 	/* A time later than the beginning of a stream that the viewer does not
 	 * know makes the stream's events old when it learns of them; then it
-	 * stops with an error (live 4.6, 4). At first the stream is not even
-	 * known here. */
+	 * stops with an error (live 4.6, 4). In this row, the event of the new
+	 * stream has not reached this worker. */
 	{ PACKET | BEACON, is_event_pending, WAIT_FOR_EVENT },
-	/* Then it is hidden until it has data. Beacons are not delayed: their
-	 * time is lowered. */
+	/* The new stream is known but hidden until it has data. Beacons are not
+	 * delayed: examine() lowers their time. */
 	{ PACKET | ENDED, may_pass_hidden, WAIT_FOR_STREAM },
-	/* Then it is ready to be announced. A viewer that will ask for it when
-	 * it is told so must do that before this stream ends. */
+	/* The new stream is ready to be announced. HUP waits until the viewer
+	 * has asked for it. */
 	{ ENDED, may_end, ANSWER_HUP_AND_FORGET },
 	/* A viewer aborts on an index or a bound whose stream class it does not
 	 * have (live 4.11). */
@@ -631,8 +631,8 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
 
 	if (p != NULL && p->state != POSITION_ANNOUNCED)
 		q.position = NULL;
-	/* The writers knew of the wait before the last look, so that no news is
-	 * missed. */
+	/* Register with the writers, then look again, so that no event between
+	 * is missed. */
 	for (;;) {
 		find_answer(&q);
 		wanted = waits_for(&q, held);

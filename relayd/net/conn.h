@@ -105,7 +105,7 @@ enum status desk_init(struct desk *d, struct loop *loop, struct shard *shard,
 /* Closes every connection. */
 void desk_destroy(struct desk *d);
 
-/* At the end of a turn: commit, send replies, resume held connections, close
+/* At the end of a turn: send replies, commit, resume held connections, close
  * connections if packets use too much memory. */
 void desk_turn_end(struct desk *d);
 /* Commit early if many bytes were read, while they are in the CPU's cache. */

@@ -296,7 +296,7 @@ hold(struct conn *c)
  * header of SEND_METADATA: the peer's kernel holds the rest back until then
  * (streaming 8.2.3). */
 static void
-hurry(const struct conn *c)
+request_quick_ack(const struct conn *c)
 {
 	const int one = 1;
 
@@ -355,7 +355,7 @@ read_slice(struct conn *c)
 	}
 	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 	conn_flush(c);
-	hurry(c);
+	request_quick_ack(c);
 	if (is_held(c))
 		hold(c);
 }

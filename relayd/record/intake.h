@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intake: how the packets of a stream become whole. Bytes come on data
- * connections or in datagrams, index records come in SEND_INDEX, in any order.
- * Both halves wait in the reorder heap until the packet is whole and its turn
- * has come. No other part of a stream reads these fields.
+ * Intake: how the packets of a stream become complete: bytes and index record.
+ * Bytes arrive on data connections or in datagrams, records in SEND_INDEX, in
+ * any order. Both halves wait in the reorder heap until the packet is complete
+ * and next. No other part of a stream reads these fields.
  */
 #ifndef RELAYD_RECORD_INTAKE_H
 #define RELAYD_RECORD_INTAKE_H
@@ -49,8 +49,8 @@ struct transport_ops {
 	/* No bytes will come: write the whole packets and give up all gaps.
 	 * False: the time slice has expired, call it again. */
 	bool (*finish)(struct stream *t);
-	/* If the next packet is missing: false: wait for it; true: it was given
-	 * up. */
+	/* True: a gap before the next packet was given up; pop again. False:
+	 * there is no gap, or it may still close. */
 	bool (*pass_gap)(struct stream *t);
 	/* See intake_check_gap(). */
 	uint64_t (*check_gap)(struct stream *t, uint64_t now_ns);
@@ -94,15 +94,15 @@ enum status intake_record(
  * wait. */
 void intake_count_records(struct stream *t);
 
-/* The next packet, if it is whole and its turn has come. It still counts as
+/* The next packet, if it is complete and next in order. It still counts as
  * waiting until intake_release(). */
 static inline struct packet *
 intake_pop(struct intake *in)
 {
 	return reorder_pop(&in->reorder);
 }
-/* Give up a gap before the next packet if its transport allows it. False: wait
- * for it. */
+/* Give up a gap before the next packet if its transport allows it. False: there
+ * is no gap, or it may still close. */
 static inline bool
 intake_pass_gap(struct stream *t, const struct intake *in)
 {

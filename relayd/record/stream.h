@@ -39,8 +39,8 @@ struct stream {
 	struct relpath *channel;
 	bool is_metadata;
 	bool is_closing; /* no record can come any more */
-	/* The last question of the session that asked about this stream; see
-	 * session_end_pending(). */
+	/* The DATA_PENDING round (session->question) in which the peer last
+	 * asked about this stream; see session_end_pending(). */
 	uint64_t question;
 
 	/* What viewers see of it. */

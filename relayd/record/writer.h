@@ -46,8 +46,8 @@ struct writer {
 
 	/* has_x: is x_seq set? */
 	bool has_data, has_record, has_packet_seq;
-	uint64_t data_seq;   /* net_seq_num of the last packet in the file */
-	uint64_t record_seq; /* ... of the last one whose record is, too */
+	uint64_t data_seq; /* net_seq_num of the last packet written or lost */
+	uint64_t record_seq; /* ... whose record is written or lost, too */
 	uint64_t packet_seq; /* packet_seq_num of the last packet */
 
 	uint64_t written_bytes, written_packets, lost; /* since it began */

@@ -16,7 +16,7 @@ STREAM = "ust/uid/0/64-bit/ch_0"
 def new_lines(daemon, before):
     """Without what a busy machine causes."""
     return [line for line in daemon.log_text()[len(before):].splitlines()
-            if "a turn of the loop took" not in line]
+            if "a cycle of the loop took" not in line]
 
 
 def only(daemon, before, *parts):
