@@ -179,6 +179,27 @@ START_TEST(without_records_bytes_are_enough)
 }
 END_TEST
 
+/* A peer chooses its numbers: each of these is accepted, and the distance
+ * between some of them is more than a signed number holds. */
+START_TEST(numbers_may_jump_across_half_of_their_range)
+{
+	static const uint64_t jumps[][2] = { { 16, 16 },
+		{ 0x800000000000000f, 0x800000000000000f }, { 8, 8 },
+		{ 12, 20 } };
+	unsigned records;
+
+	begin(false);
+	for (size_t i = 0; i < ARRAY_LEN(jumps); i++) {
+		for (unsigned k = 0; k <= (jumps[i][1] != jumps[i][0]); k++)
+			ck_assert_int_eq(data(jumps[i][k]), OK);
+		do
+			(void)reorder_skip(&reorder, &records);
+		while (pop() != UINT64_MAX);
+	}
+	end();
+}
+END_TEST
+
 START_TEST(records_that_wait_are_limited)
 {
 	begin(true);
@@ -428,6 +449,7 @@ main(void)
 	const struct unit units[] = {
 		{ stories_end_as_told, ARRAY_LEN(stories), 0 },
 		{ without_records_bytes_are_enough, 0, 0 },
+		{ numbers_may_jump_across_half_of_their_range, 0, 0 },
 		{ records_that_wait_are_limited, 0, 0 },
 		{ a_gap_does_not_cost_what_waits_behind_it, 0, 0 },
 		{ held_bytes_are_those_of_whole_packets_that_wait, 0, 0 },
