@@ -170,13 +170,18 @@ last_level(const char *path)
 	return level;
 }
 
-/* Create the directory of C and what it is in. E_LATER: FOLDERS_A_TURN folders
- * were created, and more are missing; packets that need a directory again do
- * not wait for the next turn. */
+/* Create the directory of C and its parents. E_LATER: FOLDERS_A_TURN folders
+ * were created, and more are missing. A directory that packets need again is
+ * created at once; so is one below a suffix, because the next turn may choose
+ * another suffix at random. */
 static enum status
 create_folders(int base, const struct dir_claim *c)
 {
 	const char *path = c->path->s, *slash = strchr(path, '/');
+	const char *leaf = strrchr(path, '/');
+	const bool may_wait = leaf != NULL && !c->is_settled &&
+			      strncmp(path, c->wanted->s,
+				  (size_t)(leaf - path) + 1) == 0;
 	char above[RELPATH_MAX];
 	unsigned n = 0;
 	enum status st;
@@ -185,7 +190,7 @@ create_folders(int base, const struct dir_claim *c)
 		snprintf(
 		    above, sizeof(above), "%.*s", (int)(slash - path), path);
 		st = dir_create(base, above);
-		if (st == OK && !c->is_settled && ++n == FOLDERS_A_TURN)
+		if (st == OK && may_wait && ++n == FOLDERS_A_TURN)
 			return E_LATER;
 		if (st != OK && st != E_EXISTS)
 			return st;

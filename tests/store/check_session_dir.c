@@ -268,6 +268,24 @@ START_TEST(deep_paths_take_several_turns)
 }
 END_TEST
 
+/* A name that is chosen at random is another one in the next turn: the folders
+ * are created at once. */
+START_TEST(deep_paths_below_a_random_name_take_one_turn)
+{
+	struct session_dir *taken[5], *d;
+
+	test_store_open(&test_store, 10);
+	for (unsigned i = 0; i < ARRAY_LEN(taken); i++)
+		ck_assert_ptr_nonnull(taken[i] = claim("h/x", 0));
+	d = claim("h/x/a/b/c/d/e/f/g/h/i", 0);
+	ck_assert_ptr_nonnull(d);
+	for (unsigned i = 0; i < ARRAY_LEN(taken); i++)
+		session_dir_put(taken[i]);
+	session_dir_put(d);
+	test_store_close(&test_store);
+}
+END_TEST
+
 /* All who share the removed one get the same new one. */
 START_TEST(a_removed_one_is_made_again_once)
 {
@@ -428,6 +446,7 @@ main(void)
 		{ names_never_end, 2, 0 },
 		{ directories_never_nest, 2, 0 },
 		{ deep_paths_take_several_turns, 0, 0 },
+		{ deep_paths_below_a_random_name_take_one_turn, 0, 0 },
 		{ a_removed_one_is_made_again_once, 2, 0 },
 		{ ancestors_that_are_taken_get_suffixes, 0, 0 },
 		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },
