@@ -170,7 +170,9 @@ retention_is_due(const struct retention *r, const struct usage *o,
 			return true;
 	/* Complete a deletion that was interrupted, even if the limit holds by
 	 * now: nobody can read the rest. */
-	*reason = r->limits.max_use > 0 ? DELETED_max_use : DELETED_keep_free;
+	*reason = r->limits.max_use > 0	     ? DELETED_max_use
+		  : r->limits.max_age_ns > 0 ? DELETED_max_age
+					     : DELETED_keep_free;
 	return is_hidden(e);
 }
 
@@ -367,10 +369,12 @@ report_event(const struct stored_item *i)
 }
 
 static void
-count_deleted(struct retention *r, enum deleted reason, uint64_t bytes)
+count_deleted(
+    struct retention *r, enum deleted reason, bool is_trace, uint64_t bytes)
 {
 	stats_add(r->stats,
-	    (enum stats_row)(STAT_deleted_max_age + (unsigned)reason), 1);
+	    (enum stats_row)(STAT_deleted_max_age + (unsigned)reason),
+	    is_trace);
 	stats_add(r->stats,
 	    (enum stats_row)(STAT_deleted_bytes_max_age + (unsigned)reason),
 	    bytes);
@@ -420,7 +424,7 @@ finish(struct retention *r)
 	const bool is_gone = dir_remove(r->base_fd, e->path) == OK ||
 			     errno == ENOENT;
 
-	count_deleted(r, r->job.reason, bytes);
+	count_deleted(r, r->job.reason, is_gone || foreign > 0, bytes);
 	if (!is_gone && foreign == 0) {
 		log_errno(
 		    LOG_ERROR, "%s: a part of it cannot be deleted", e->path);
