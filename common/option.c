@@ -55,7 +55,8 @@ explain_word(const struct option_table *t, const char *word, char *why)
 		    t->rows[optopt - LONG_BASE].name);
 		return;
 	}
-	if (strncmp(word, "--", 2) != 0) {
+	/* The word of a short option may be the next one. */
+	if (optopt != 0 || strncmp(word, "--", 2) != 0) {
 		snprintf(why, OPTION_WHY_LEN,
 		    "unknown option \"-%c\"; see --help", optopt);
 		return;
