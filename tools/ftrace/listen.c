@@ -240,6 +240,9 @@ static void
 finish(struct listening *l)
 {
 	listener_destroy(l->listener);
+	/* A name that is found may still begin to finish a file. */
+	background_destroy(l->loop.names);
+	l->loop.names = NULL;
 	background_destroy(l->recorders.finishing);
 	loop_destroy(&l->loop);
 	if (l->dir_fd >= 0)

@@ -500,7 +500,9 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 /* The oldest recorder whose file is done, and whose live session is not: of the
- * host of PEER if that has its share of recorders, otherwise of any host. */
+ * host of PEER if that has its share of recorders, otherwise of any host. NULL
+ * also if it is not recorders that are too many: no session ends because
+ * descriptors are used up. */
 static struct recorder *
 find_expendable(const struct recorders *all, const struct sockaddr *peer)
 {
@@ -508,6 +510,8 @@ find_expendable(const struct recorders *all, const struct sockaddr *peer)
 				RECORDERS_OF_HOST_MAX;
 	struct recorder *r;
 
+	if (!is_of_host && all->n < RECORDERS_MAX)
+		return NULL;
 	list_each (r, &all->list, struct recorder, node)
 		if (r->state == RECORDER_LIVE_END &&
 		    (!is_of_host || address_is_same_host(peer,
