@@ -247,10 +247,10 @@ viewer_destroy(struct viewer *v)
 			 "them",
 		    v->peer, v->lost);
 	if (v->passed > 0)
-		log_info("peer=%s viewer disconnected; %" PRIu64
-			 " packets without "
-			 "events, of times before it knew their streams, were "
-			 "not given to it",
+		log_info(
+		    "peer=%s viewer disconnected; %" PRIu64 " packets "
+		    "without events were not sent to it, because they were "
+		    "older than what it had shown",
 		    v->peer, v->passed);
 	idmap_free(&v->by_id);
 	idmap_free(&v->traces);

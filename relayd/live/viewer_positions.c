@@ -46,9 +46,9 @@ has_memory_for_position(const struct viewer *v)
 		return true;
 	if (log_ratelimit(&vs->last_memory_log, NS_PER_S))
 		log_peer(LOG_WARN,
-		    "peer=%s viewer is not shown all streams: viewers use "
-		    "%" PRIu64 " bytes, it %" PRIu64
-		    ", and memory for them is short (--max-memory)",
+		    "peer=%s viewer is not shown all streams: all viewers "
+		    "use %" PRIu64 " bytes, this one uses %" PRIu64
+		    ", and their memory is short (--max-memory)",
 		    v->peer, vs->memory, v->memory);
 	return false;
 }
@@ -223,7 +223,7 @@ lose_oldest_stream(struct viewer *v)
 	if (log_ratelimit(&v->viewers->last_ended_log, 10 * NS_PER_S))
 		log_peer(LOG_WARN,
 		    "peer=%s viewer has %u ended streams to read:"
-		    " %s/%s is lost to it, and others may be",
+		    " it misses the rest of %s/%s, and maybe of others",
 		    v->peer, v->n_ended, p->stream->path, p->stream->channel);
 	v->lost += packet_log_count(p->stream->log) - p->pos;
 	viewer_forget(v, p);

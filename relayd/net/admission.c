@@ -103,9 +103,8 @@ admission_take_session(struct desk *d, struct conn *c)
 	stats_refused(c->kind == CONN_CONTROL ? PORT_CONTROL : PORT_DATA,
 	    REFUSAL_descriptors);
 	if (log_ratelimit(&d->last_full_log, LOG_NS))
-		log_error("peer=%s %s connection turned away: sessions use all "
-			  "%" PRIu64 " descriptors that are for them "
-			  "(--fd-pool-size)",
+		log_error("peer=%s %s connection refused: sessions use all of "
+			  "their %" PRIu64 " descriptors (--fd-pool-size)",
 		    c->peer, kind_name(c), fds_max(FDS_SESSIONS));
 	return false;
 }

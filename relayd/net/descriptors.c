@@ -121,7 +121,7 @@ descriptors_divide(struct descriptors *out, struct options *o)
 	if (n < descriptors_own(o) + REST_MIN + SHARE_MIN)
 		o->admin_socket.is_off = true;
 	if (o->has_http && n < descriptors_own(o) + REST_MIN + SHARE_MIN) {
-		log_warn("no HTTP: there are only %u file descriptors "
+		log_warn("HTTP is off: there are only %u file descriptors "
 			 "(ulimit -n, --fd-pool-size)",
 		    n);
 		o->has_http = false;

@@ -121,7 +121,7 @@ open_parent(const char *path)
  * mount point or a link, which we cannot make. -1: no such parent.
  */
 static int
-open_parent_that_we_may_use(const struct sandbox *s)
+open_writable_parent(const struct sandbox *s)
 {
 	struct stat parent, child, root;
 	int fd = open_parent(s->output);
@@ -145,10 +145,10 @@ allow_output(struct domain *d, const struct sandbox *s)
 
 	allow(d, openat(s->output_fd, ".", O_PATH | O_CLOEXEC), FS_RECORD);
 	if ((s->parts & SANDBOX_STRICT) == 0)
-		parent = open_parent_that_we_may_use(s);
+		parent = open_writable_parent(s);
 	if (parent >= 0 && !s->is_quiet)
-		log_info("sandbox: files beside %s can be reached, so that it "
-			 "can be made again (--sandbox=strict)",
+		log_info("sandbox: files beside %s stay accessible, so that it "
+			 "can be created again (--sandbox=strict prevents it)",
 		    s->output);
 	allow(d, parent, FS_RECORD);
 }
@@ -258,7 +258,7 @@ enter_landlock(const struct sandbox *s)
 		log_info("sandbox: Landlock is on");
 	else if (st == E_NOENT)
 		log_errno(LOG_WARN,
-		    "sandbox: this kernel has no Landlock that we can use "
+		    "sandbox: this kernel has no usable Landlock "
 		    "(version %d): files outside of the output directory can "
 		    "be reached",
 		    LANDLOCK_ABI_MIN);
@@ -288,7 +288,7 @@ enter_seccomp(const struct sandbox *s)
 #endif
 	if (is_in_valgrind()) {
 		if (!s->is_quiet)
-			log_info("sandbox: no seccomp in valgrind");
+			log_info("sandbox: seccomp is off under valgrind");
 		return;
 	}
 	st = syscalls_confine();

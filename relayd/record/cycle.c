@@ -191,8 +191,8 @@ free_memory(struct shard *sh, uint64_t now_ns)
 	bytes = session_give_up(s, since);
 	if (bytes > 0 && log_ratelimit(&sh->logs.last_relief, NS_PER_S))
 		log_warn("%s %" PRIu64 " packets (%" PRIu64
-			 " bytes of memory) are given up: memory is short, and "
-			 "their indexes did not come",
+			 " bytes of memory) are dropped: memory is short, and "
+			 "their indexes have not arrived",
 		    s->tag, sh->figures.packets_dropped - before, bytes);
 	cycle_commit(sh);
 	return sh->relief_ns;

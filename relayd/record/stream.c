@@ -274,8 +274,8 @@ why_too_many(const struct session *s)
 		return NULL;
 	return streams >= names
 		   ? "too many streams (--max-memory)"
-		   : "too many streams were closed in trace chunks "
-		     "that go on (--max-memory): rotate them";
+		   : "too many closed streams in open trace chunks "
+		     "(--max-memory): rotate them";
 }
 
 /* Make T, which has its handle, a stream of its session. */
