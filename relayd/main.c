@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -58,6 +59,10 @@ recover(struct disk_threads *t, const struct sandbox *s)
 {
 	t->recovery_sandbox = *s;
 	t->recovery_sandbox.is_quiet = true;
+	/* Port files are written meanwhile; this thread removes none of them.
+	 */
+	memset(t->recovery_sandbox.removes, 0,
+	    sizeof(t->recovery_sandbox.removes));
 	recovery_start(&t->recovery, t->disk.base_fd, RECOVERY_WAIT_NS,
 	    give_up_rights, &t->recovery_sandbox);
 }
