@@ -411,6 +411,15 @@ def foreign_notes():
             check(os.path.lexists(daemon.notes()), "it was removed")
 
 
+def share_output(first, second):
+    """The second relay starts again, with the output directory of the first."""
+    second.stop()
+    second.is_stopped = False
+    second.command[second.command.index("-o") + 1] = str(first.out)
+    second.out = first.out
+    second.start_again()
+
+
 def two_relays():
     """They share an output directory, and have a state directory each: each
     deletes its own."""
@@ -419,11 +428,7 @@ def two_relays():
         wait_finished(first, mine)
         second = start()
         with second:
-            second.stop()
-            second.is_stopped = False
-            second.command[second.command.index("-o") + 1] = str(first.out)
-            second.out = first.out
-            second.start_again()
+            share_output(first, second)
             other = record(second, "other")
             wait_finished(second, other)
             set_limits(first, max_use="1k")
@@ -442,12 +447,8 @@ def two_relays_with_one_state():
         wait_finished(first, mine)
         second = start()
         with second:
-            second.stop()
-            second.is_stopped = False
-            second.command[second.command.index("-o") + 1] = str(first.out)
             second.environment["TRACEPULSE_STATE_DIR"] = str(first.state)
-            second.out = first.out
-            second.start_again()
+            share_output(first, second)
             other = record(second, "other")
             set_limits(second, max_use="1k")
             order(second, "/api/v1/stored", 503, "GET")
