@@ -287,6 +287,54 @@ START_TEST(answers_that_nobody_reads_are_bounded)
 }
 END_TEST
 
+/* As many CPUs as may be, but ports of five digits: the answer would be larger
+ * than a message may be. */
+START_TEST(ports_that_do_not_fit_in_a_message)
+{
+	static const char greeting[] = "-1V3\0"
+				       "766679\0";
+	static const struct {
+		uint32_t cpus;
+		uint16_t first_port;
+		enum status st;
+	} cases[] = { { 1362, 20000, OK }, { 1363, 20000, E_LIMIT },
+		{ 1600, 1500, OK }, { 1600, 20000, E_LIMIT } };
+	struct buf in = { 0 };
+	struct outcome o;
+
+	start(&o);
+	o.first_port = cases[_i].first_port;
+	buf_bytes(&in, greeting, sizeof(greeting));
+	buf_u32(&in, MESSAGE_HEADER + 12);
+	buf_u32(&in, MESSAGE_TINIT);
+	buf_u32(&in, 12);
+	buf_u32(&in, cases[_i].cpus);
+	buf_u32(&in, 4096);
+	buf_u32(&in, 0);
+	ck_assert_int_eq(
+	    recorder_dialog_input(&o.d, buf_data(&in), buf_len(&in)),
+	    cases[_i].st);
+	ck_assert_int_eq(o.d.why != NULL, cases[_i].st != OK);
+	end(&o);
+	buf_free(&in);
+}
+END_TEST
+
+/* The same for an agent's answer whose ports are replaced. */
+START_TEST(an_answer_that_does_not_fit_in_a_message)
+{
+	struct message_resp resp = { .cpus = MESSAGE_CPUS_MAX };
+	struct buf out = { 0 };
+
+	ck_assert_int_eq(message_put_resp(&out, &resp), OK);
+	ck_assert_uint_le(buf_len(&out), MESSAGE_BYTES_MAX);
+	for (uint32_t i = 0; i < resp.cpus; i++)
+		resp.ports[i] = 32768;
+	ck_assert_int_eq(message_put_resp(&out, &resp), E_LIMIT);
+	buf_free(&out);
+}
+END_TEST
+
 START_TEST(a_refusal_is_handed_on)
 {
 	struct bytes c2s = vector_part("v6-tcp", "c2s");
@@ -310,6 +358,8 @@ main(void)
 		{ version_1, 4, 0 },
 		{ every_mistake_has_its_answer, ARRAY_LEN(rows), 0 },
 		{ answers_that_nobody_reads_are_bounded, 0, 0 },
+		{ ports_that_do_not_fit_in_a_message, 4, 0 },
+		{ an_answer_that_does_not_fit_in_a_message, 0, 0 },
 		{ a_refusal_is_handed_on, 0, 0 },
 	};
 

@@ -10,8 +10,8 @@
 /* The parameter of TRACE_REQ that has the arguments. */
 #define PARAMETER_ARGUMENTS 0
 #define SYNC_BYTES 16
-/* A decimal port and its NUL. */
-#define PORT_TEXT 6
+/* Decimal ports, each with its NUL. */
+#define PORTS_TEXT (MESSAGE_CPUS_MAX * sizeof("65535"))
 
 /* Bytes of the fixed part of each message. */
 static const uint32_t fixed_size[MESSAGE_NUMBERS] = {
@@ -133,87 +133,70 @@ message_resp_decode(struct message_resp *out, const struct message *m)
 	return OK;
 }
 
-static void
+/* E_LIMIT: with DATA bytes after its fixed part it would be too large. */
+static enum status
 put_header(struct buf *out, enum message_number number, size_t data)
 {
 	const uint32_t fixed = fixed_size[number];
 
-	assert(MESSAGE_HEADER + fixed + data <= MESSAGE_BYTES_MAX);
+	if (MESSAGE_HEADER + fixed + data > MESSAGE_BYTES_MAX)
+		return E_LIMIT;
 	buf_u32(out, (uint32_t)(MESSAGE_HEADER + fixed + data));
 	buf_u32(out, (uint32_t)number);
 	buf_u32(out, fixed);
+	return OK;
 }
 
 void
 message_put(struct buf *out, enum message_number number)
 {
 	assert(fixed_size[number] == 0);
-	put_header(out, number, 0);
+	(void)!put_header(out, number, 0);
 }
 
-void
-message_put_data(struct buf *out, const void *p, size_t n)
-{
-	assert(n <= MESSAGE_BYTES_MAX - MESSAGE_HEADER);
-	put_header(out, MESSAGE_SEND_DATA, n);
-	buf_bytes(out, p, n);
-}
-
-void
-message_put_tinit(struct buf *out, const struct message_tinit *t)
-{
-	const char *option = t->is_tcp ? "tcp" : t->is_vsock ? "vsock" : NULL;
-	const size_t n = option == NULL ? 0 : strlen(option) + 1;
-
-	put_header(out, MESSAGE_TINIT, n);
-	buf_u32(out, t->cpus);
-	buf_u32(out, t->page_size);
-	buf_u32(out, option != NULL);
-	buf_bytes(out, option, n);
-}
-
-/* Each port as text, with its NUL. */
-static void
-put_ports(struct buf *out, const uint16_t *ports, uint32_t n)
-{
-	assert(n <= MESSAGE_CPUS_MAX);
-	for (uint32_t i = 0; i < n; i++) {
-		char port[PORT_TEXT];
-		const int len = snprintf(port, sizeof(port), "%u", ports[i]);
-
-		buf_bytes(out, port, (size_t)len + 1);
-	}
-}
-
+/* Each port as text, with its NUL. Returns the size of all. */
 static size_t
-ports_size(const uint16_t *ports, uint32_t n)
+ports_text(char out[PORTS_TEXT], const uint16_t *ports, uint32_t n)
 {
-	size_t size = 0;
+	size_t at = 0;
 
+	assert(n <= MESSAGE_CPUS_MAX);
 	for (uint32_t i = 0; i < n; i++)
-		size += (size_t)snprintf(NULL, 0, "%u", ports[i]) + 1;
-	return size;
+		at += (size_t)snprintf(
+			  out + at, PORTS_TEXT - at, "%u", ports[i]) +
+		      1;
+	return at;
 }
 
-void
+enum status
 message_put_resp(struct buf *out, const struct message_resp *r)
 {
-	put_header(out, MESSAGE_TRACE_RESP, ports_size(r->ports, r->cpus));
+	char text[PORTS_TEXT];
+	const size_t n = ports_text(text, r->ports, r->cpus);
+
+	if (put_header(out, MESSAGE_TRACE_RESP, n) != OK)
+		return E_LIMIT;
 	buf_u32(out, r->flags);
 	buf_u32(out, r->cpus);
 	buf_u32(out, r->page_size);
 	buf_u64(out, r->trace_id);
 	buf_bytes(out, r->sync, SYNC_BYTES);
 	buf_u32(out, r->sync_port);
-	put_ports(out, r->ports, r->cpus);
+	buf_bytes(out, text, n);
+	return OK;
 }
 
-void
+enum status
 message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n)
 {
-	put_header(out, MESSAGE_RINIT, ports_size(ports, n));
+	char text[PORTS_TEXT];
+	const size_t size = ports_text(text, ports, n);
+
+	if (put_header(out, MESSAGE_RINIT, size) != OK)
+		return E_LIMIT;
 	buf_u32(out, n);
-	put_ports(out, ports, n);
+	buf_bytes(out, text, size);
+	return OK;
 }
 
 enum status
@@ -222,16 +205,11 @@ message_put_req(struct buf *out, uint64_t trace_id,
 {
 	size_t text = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		text += strlen(arguments[i]) + 1;
-		if (text > MESSAGE_BYTES_MAX)
-			return E_LIMIT;
-	}
-	if (MESSAGE_HEADER + fixed_size[MESSAGE_TRACE_REQ] +
-		3 * sizeof(uint32_t) + text >
-	    MESSAGE_BYTES_MAX)
+	if (put_header(out, MESSAGE_TRACE_REQ, 3 * sizeof(uint32_t) + text) !=
+	    OK)
 		return E_LIMIT;
-	put_header(out, MESSAGE_TRACE_REQ, 3 * sizeof(uint32_t) + text);
 	buf_u32(out, 0); /* flags */
 	buf_u32(out, 0); /* argc */
 	buf_u64(out, trace_id);

@@ -20,7 +20,8 @@
 #define MESSAGE_HEADER 12
 /* The protocol's limit: stock programs refuse larger messages. */
 #define MESSAGE_BYTES_MAX 8192
-/* Ports that fit in one RINIT, five digits each. */
+/* The most CPUs: ports of four digits fit in a message, of five digits up to
+ * 1,362. */
 #define MESSAGE_CPUS_MAX 1600
 
 enum message_number {
@@ -77,14 +78,13 @@ enum status message_resp_decode(
 
 /* Each appends a message to OUT. */
 void message_put(struct buf *out, enum message_number number);
-void message_put_tinit(struct buf *out, const struct message_tinit *t);
-void message_put_rinit(struct buf *out, const uint16_t *ports, uint32_t n);
-/* N: at most MESSAGE_BYTES_MAX - MESSAGE_HEADER. */
-void message_put_data(struct buf *out, const void *p, size_t n);
-/* Encodes what message_resp_decode() decodes. */
-void message_put_resp(struct buf *out, const struct message_resp *r);
-/* Asks an agent to record with these arguments. E_LIMIT: they do not fit in a
- * message; OUT is unchanged. */
+/* E_LIMIT: the ports do not fit in a message; OUT is unchanged. */
+enum status message_put_rinit(
+    struct buf *out, const uint16_t *ports, uint32_t n) MUST_CHECK;
+/* Encodes what message_resp_decode() decodes; the same. */
+enum status message_put_resp(
+    struct buf *out, const struct message_resp *r) MUST_CHECK;
+/* Asks an agent to record with these arguments; the same. */
 enum status message_put_req(struct buf *out, uint64_t trace_id,
     const char *const *arguments, unsigned n) MUST_CHECK;
 

@@ -132,12 +132,15 @@ on_agent_bytes(struct reach *r, const uint8_t *p, size_t n)
 		st = change_ports(r, &resp);
 	if (st == OK) {
 		buf_bytes(&out, buf_data(&r->finder.in), at);
-		message_put_resp(&out, &resp);
+		st = message_put_resp(&out, &resp);
 		buf_bytes(&out, buf_data(&r->finder.in) + at + size,
 		    buf_len(&r->finder.in) - at - size);
 	}
 	if (st != OK || out.bad) {
-		log_error("invalid answer from the agent of %s", r->name);
+		log_peer(LOG_ERROR, "%s: cannot use its agent's answer: %s",
+		    r->name,
+		    st == E_LIMIT ? "too many CPUs"
+				  : status_text(st == OK ? E_NOMEM : st));
 		end_session(r);
 	} else {
 		streams_write(&r->streams, 0, buf_data(&out), buf_len(&out));

@@ -164,7 +164,10 @@ on_tinit(struct recorder_dialog *d, const struct message *m)
 	st = begin(d, ports);
 	if (st != OK)
 		return st;
-	message_put_rinit(&d->out, ports, tinit.cpus);
+	if (message_put_rinit(&d->out, ports, tinit.cpus) != OK)
+		return wrong(d, E_LIMIT,
+		    "the ports for its CPUs do not fit in a message; see "
+		    "--data-ports");
 	d->state = DIALOG_METADATA;
 	return OK;
 }
