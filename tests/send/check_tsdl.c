@@ -215,7 +215,11 @@ static const struct {
 	{ "struct { integer { size = 8; } x", E_MALFORMED },
 	{ "struct { integer { size = 64; } a[65535][65535][65535]; }",
 	    E_REFUSED },
-	{ "struct { struct { } a[65535][65535][65535]; }", E_REFUSED },
+	{ "struct { typedef t a[500000]; typedef a b[500000];"
+	  " typedef b c[500000]; typedef c d[500000]; d x; }",
+	    E_REFUSED },
+	{ "struct { integer { size = 8; } a[0xffffffffffffffff]; }",
+	    E_REFUSED },
 	{ "struct { integer { size = 8; } x; } align(0)", E_MALFORMED },
 };
 
@@ -269,8 +273,9 @@ START_TEST(numbers_of_any_size_and_place)
 {
 	static const uint8_t bytes[] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
 		0xcd, 0xef };
-	const struct tsdl_field f = { reads[_i].offset, reads[_i].size,
-		reads[_i].le };
+	const struct tsdl_field f = { .offset = reads[_i].offset,
+		.size = reads[_i].size,
+		.is_little_endian = reads[_i].le };
 
 	ck_assert_uint_eq(tsdl_read(bytes, &f, 0), reads[_i].value);
 }

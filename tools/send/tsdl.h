@@ -37,6 +37,7 @@ struct tsdl_field {
 	unsigned offset; /* bits from the beginning of its struct */
 	unsigned size;	 /* bits, 1 to 64; 0: there is no such field */
 	bool is_little_endian;
+	bool is_native; /* its type has no byte order of its own */
 };
 
 struct tsdl_layout {
