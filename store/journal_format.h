@@ -17,9 +17,6 @@
 
 #define JOURNAL_PREFIX ".tracepulse-journal."
 #define JOURNAL_MAGIC UINT32_C(0x54504a32) /* "TPJ2" */
-/* Version 1: a head has only the magic, and a file only the inode and the
- * length. */
-#define JOURNAL_MAGIC_1 UINT32_C(0x54504a31) /* "TPJ1" */
 #define JOURNAL_SLOT 128
 #define JOURNAL_PIECE (JOURNAL_SLOT - 16)
 /* 32 MiB: more files than a worker can serve. A larger file is not a journal.

@@ -11,8 +11,8 @@
  * bytes that exist.
  *
  * The time is linear in the size of the journal and of the directories below
- * its roots: each folder is searched once for all files that are wanted in it,
- * however many roots have its path (each stream of a peer before 2.11 has one).
+ * its roots: each is searched once for all files of the journal, however many
+ * roots have its path (each stream of a peer before 2.11 has one).
  */
 #include "store/recovery.h"
 
@@ -21,14 +21,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -51,14 +49,13 @@
 struct journal_copy {
 	struct journal_slot *slots; /* NULL: not a journal */
 	uint32_t n;
-	bool is_version_1;
 	bool is_of_this_boot; /* the lengths are valid */
 	uint32_t sync; /* otherwise, what is valid: enum journal_sync_kind */
 };
 
 struct recovery {
 	const struct journal_copy *copy;
-	struct idmap by_ino; /* files of the current root: inode -> slot */
+	struct idmap by_ino; /* files not found yet: inode -> slot */
 	unsigned n_cut;
 	/* Files created later are not the journal's. */
 	uint64_t started;	      /* ns since the epoch */
@@ -144,8 +141,7 @@ is_of_this_boot(const struct journal_slot *head, int fd)
 	char boot[JOURNAL_BOOT];
 
 	journal_boot(boot);
-	if (head->head.magic == JOURNAL_MAGIC_1 || boot[0] == '\0' ||
-	    head->head.boot[0] == '\0')
+	if (boot[0] == '\0' || head->head.boot[0] == '\0')
 		return was_created_in_this_boot(fd);
 	return memcmp(head->head.boot, boot, JOURNAL_BOOT) == 0;
 }
@@ -191,23 +187,13 @@ load_journal(struct journal_copy *copy, int fd, const char *name)
 		return false;
 	}
 	head = &copy->slots[0];
-	if (head->kind != JOURNAL_HEAD ||
-	    (head->head.magic != JOURNAL_MAGIC &&
-		head->head.magic != JOURNAL_MAGIC_1)) {
+	if (head->kind != JOURNAL_HEAD || head->head.magic != JOURNAL_MAGIC) {
 		free(copy->slots);
 		copy->slots = NULL;
 		return true;
 	}
 	copy->is_of_this_boot = is_of_this_boot(head, fd);
-	copy->is_version_1 = head->head.magic == JOURNAL_MAGIC_1;
-	if (!copy->is_version_1)
-		copy->sync = head->head.sync;
-	for (uint32_t i = 1; copy->is_version_1 && i < copy->n; i++) {
-		struct journal_slot *s = &copy->slots[i];
-
-		if (s->kind == JOURNAL_FILE)
-			s->file.synced = s->file.born = s->file.is_index = 0;
-	}
+	copy->sync = head->head.sync;
 	return true;
 }
 
@@ -412,14 +398,6 @@ recover_file(struct recovery *rec, int dir_fd, const char *name,
 	close_found(&index);
 }
 
-/* The files of each path, as linked lists of slots. */
-struct groups {
-	struct idmap by_path; /* key of the path -> slot of its first root */
-	uint32_t *root;	 /* by slot of a root: the first root with its path */
-	uint32_t *first; /* by slot of a first root: its first file; 0: none */
-	uint32_t *next;	 /* by slot of a file: the next file */
-};
-
 static void search(struct recovery *rec, int take_fd, unsigned depth);
 
 static void
@@ -438,19 +416,6 @@ search_folder(
 	rec->path[len] = '\0';
 }
 
-static bool
-is_index(const struct recovery *rec, const struct journal_slot *slot,
-    const char *name)
-{
-	const char *folder = strrchr(rec->path, '/');
-	const char *end = strrchr(name, '.');
-
-	if (!rec->copy->is_version_1)
-		return slot->file.is_index != 0;
-	return folder != NULL && strcmp(folder, "/index") == 0 && end != NULL &&
-	       strcmp(end, ".idx") == 0;
-}
-
 static void
 recover_if_wanted(
     struct recovery *rec, int dir_fd, const char *name, uint64_t ino)
@@ -458,7 +423,7 @@ recover_if_wanted(
 	const struct journal_slot *slot = idmap_find(&rec->by_ino, ino);
 
 	/* An index file is opened when its data file is found. */
-	if (slot == NULL || is_index(rec, slot, name))
+	if (slot == NULL || slot->file.is_index != 0)
 		return;
 	(void)idmap_remove(&rec->by_ino, ino);
 	recover_file(rec, dir_fd, name, slot);
@@ -534,89 +499,35 @@ root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
 	return len > 0;
 }
 
-/* The slot of the first root with the path of root N; 0: it has no path, or
- * there is no memory. */
-static uint32_t
-first_root(struct groups *g, const struct journal_copy *copy, uint32_t n)
-{
-	char path[RELPATH_MAX];
-	const void *first;
-	uint64_t key;
-
-	if (!root_path(copy, n, path))
-		return 0;
-	key = idmap_key(path, strlen(path));
-	first = idmap_find(&g->by_path, key);
-	if (first != NULL)
-		return (uint32_t)(uintptr_t)first;
-	return idmap_insert(&g->by_path, key, (void *)(uintptr_t)n) == OK ? n
-									  : 0;
-}
-
-/* Every root may have a path of the greatest length, so this can be stopped. */
-static void
-group_by_path(struct groups *g, const struct recovery *rec)
-{
-	const struct journal_copy *copy = rec->copy;
-
-	for (uint32_t i = 1; i < copy->n && !is_stopped(rec); i++)
-		if (copy->slots[i].kind == JOURNAL_ROOT)
-			g->root[i] = first_root(g, copy, i);
-	for (uint32_t i = 1; i < copy->n; i++) {
-		const struct journal_slot *s = &copy->slots[i];
-		uint32_t root;
-
-		if (s->kind != JOURNAL_FILE || s->root >= copy->n)
-			continue;
-		root = g->root[s->root];
-		if (root == 0)
-			continue;
-		g->next[i] = g->first[root];
-		g->first[root] = i;
-	}
-}
-
-static void
-recover_root(
-    struct recovery *rec, const struct groups *g, int base_fd, uint32_t root)
-{
-	int fd;
-
-	idmap_init(&rec->by_ino);
-	for (uint32_t i = g->first[root]; i != 0; i = g->next[i]) {
-		const struct journal_slot *s = &rec->copy->slots[i];
-
-		if (idmap_insert(&rec->by_ino, s->file.ino,
-			(void *)(uintptr_t)s) == E_NOMEM)
-			log_error("recovery: out of memory");
-	}
-	if (rec->by_ino.n > 0 && root_path(rec->copy, root, rec->path) &&
-	    dir_open(&fd, base_fd, rec->path) == OK)
-		search(rec, fd, 0);
-	idmap_free(&rec->by_ino);
-}
-
+/* Recover the files of the journal. Every root may have a path of the greatest
+ * length, so this can be stopped. */
 static void
 recover_copy(struct recovery *rec, int base_fd)
 {
-	const uint32_t n = rec->copy->n;
-	uint32_t *numbers = calloc(n, 3 * sizeof(*numbers));
-	struct groups g = { 0 };
+	const struct journal_copy *copy = rec->copy;
+	struct idmap searched = { 0 }; /* keys of paths */
+	enum status st = OK;
+	int fd;
 
-	if (numbers == NULL) {
-		log_error("recovery: out of memory");
-		return;
+	for (uint32_t i = 1; i < copy->n && st != E_NOMEM; i++)
+		if (copy->slots[i].kind == JOURNAL_FILE)
+			st = idmap_insert(&rec->by_ino, copy->slots[i].file.ino,
+			    &copy->slots[i]);
+	for (uint32_t i = 1; i < copy->n && st != E_NOMEM &&
+			     rec->by_ino.n > 0 && !is_stopped(rec);
+	     i++) {
+		if (copy->slots[i].kind != JOURNAL_ROOT ||
+		    !root_path(copy, i, rec->path))
+			continue;
+		st = idmap_insert(
+		    &searched, idmap_key(rec->path, strlen(rec->path)), rec);
+		if (st == OK && dir_open(&fd, base_fd, rec->path) == OK)
+			search(rec, fd, 0);
 	}
-	g.root = numbers;
-	g.first = numbers + n;
-	g.next = numbers + 2 * (size_t)n;
-	idmap_init(&g.by_path);
-	group_by_path(&g, rec);
-	for (uint32_t i = 1; i < n && !is_stopped(rec); i++)
-		if (g.first[i] != 0)
-			recover_root(rec, &g, base_fd, i);
-	idmap_free(&g.by_path);
-	free(numbers);
+	if (st == E_NOMEM)
+		log_error("recovery: out of memory");
+	idmap_free(&searched);
+	idmap_free(&rec->by_ino);
 }
 
 /* Returns true if the journal was handled and may be removed. */
@@ -684,7 +595,7 @@ recovery_run(int base_fd, const struct published *stop)
 struct recovery_thread {
 	pthread_t thread;
 	struct published stop;
-	int base_fd, ended_fd; /* an eventfd, set at the end */
+	int base_fd;
 	void (*begin)(void *arg);
 	void *arg;
 };
@@ -696,38 +607,7 @@ run_recovery(void *arg)
 
 	r->begin(r->arg);
 	(void)recovery_run(r->base_fd, &r->stop);
-	(void)eventfd_write(r->ended_fd, 1);
 	return NULL;
-}
-
-static bool
-ends_within(const struct recovery_thread *r, uint64_t wait_ns)
-{
-	struct pollfd ended = { .fd = r->ended_fd, .events = POLLIN };
-
-	return poll(&ended, 1, (int)(wait_ns / NS_PER_MS)) == 1;
-}
-
-static void
-end(struct recovery_thread *take_r)
-{
-	pthread_join(take_r->thread, NULL);
-	close(take_r->ended_fd);
-	free(take_r);
-}
-
-static bool
-start_recovering(struct recovery_thread *r)
-{
-	int error;
-
-	r->ended_fd = eventfd(0, EFD_CLOEXEC);
-	if (r->ended_fd < 0)
-		return false;
-	error = thread_start(&r->thread, run_recovery, r);
-	if (error != 0)
-		close(r->ended_fd);
-	return error == 0;
 }
 
 void
@@ -735,18 +615,20 @@ recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
     void (*begin)(void *arg), void *arg)
 {
 	struct recovery_thread *r = calloc(1, sizeof(*r));
+	const uint64_t until = clock_wall_ns() + wait_ns;
+	const struct timespec at = { .tv_sec = (time_t)(until / NS_PER_S),
+		.tv_nsec = (long)(until % NS_PER_S) };
 
 	*out = NULL;
-	if (r != NULL) {
-		r->base_fd = base_fd;
-		r->begin = begin;
-		r->arg = arg;
-	}
-	if (r == NULL || !start_recovering(r)) {
+	if (r != NULL)
+		*r = (struct recovery_thread){
+			.base_fd = base_fd, .begin = begin, .arg = arg
+		};
+	if (r == NULL || thread_start(&r->thread, run_recovery, r) != 0) {
 		free(r);
 		(void)recovery_run(base_fd, NULL);
-	} else if (ends_within(r, wait_ns)) {
-		end(r);
+	} else if (pthread_timedjoin_np(r->thread, NULL, &at) == 0) {
+		free(r);
 	} else {
 		log_info(
 		    "recovery continues after the relay started to listen");
@@ -760,5 +642,6 @@ recovery_stop(struct recovery_thread *r)
 	if (r == NULL)
 		return;
 	publish(&r->stop, 1);
-	end(r);
+	pthread_join(r->thread, NULL);
+	free(r);
 }

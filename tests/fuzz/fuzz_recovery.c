@@ -140,9 +140,8 @@ is_index(unsigned i)
 }
 
 /* Fill in what no input can know. False: the index is not compared with the
- * data, as the lengths are of this boot (those of version 1 are, if the file is
- * younger), or the journal takes an index file for a data file, which none of
- * ours does. */
+ * data, as the lengths are of this boot, or the journal takes an index file for
+ * a data file, which none of ours does. */
 static bool
 complete(uint8_t *journal, size_t n, bool is_of_this_boot)
 {
@@ -155,8 +154,6 @@ complete(uint8_t *journal, size_t n, bool is_of_this_boot)
 			journal_boot(s.head.boot);
 			if (!is_of_this_boot)
 				s.head.boot[0] = 'x';
-			if (s.head.magic == JOURNAL_MAGIC_1)
-				is_sound = false;
 		}
 		if (at > 0 && s.kind == JOURNAL_FILE && s.file.ino < FILES) {
 			if (s.file.born == 1)

@@ -16,6 +16,7 @@ from flood import STOP, ended_after
 from relay import check, equal, soon
 
 PREFIX = ".tracepulse-journal."
+MAGIC = 0x54504a32
 SLOT = 128
 HEAD, ROOT, MORE, FILE = 1, 2, 3, 4
 BOOT_AT = 16 + 8        # in slot 0
@@ -29,7 +30,7 @@ def journal_of(daemon):
 
 def put(path, blob, is_of_another_boot):
     """Leave a journal as a dead relay does."""
-    if is_of_another_boot and blob[16:20] == struct.pack("=I", 0x54504a32):
+    if is_of_another_boot and blob[16:20] == struct.pack("=I", MAGIC):
         blob = blob[:BOOT_AT] + b"f" * 36 + b"\0" * 4 + blob[BOOT_AT + 40:]
     path.write_bytes(blob)
     path.chmod(0o600)
@@ -154,36 +155,6 @@ def the_end_does_not_wait_for_a_round():
         s.check()
 
 
-def old_journal(daemon, session, length):
-    """As the version before wrote it."""
-    root = str(session.path).encode()
-    info = (session.dir / "ch_0").stat()
-    slots = [struct.pack("=IIIII", HEAD, 0, 0, 0, 0x54504a31),
-             struct.pack("=IIII", ROOT, 0, 0, len(root)) + root,
-             struct.pack("=IIIIQQ", FILE, 1, 0, 0, info.st_ino, length)]
-    blob = b"".join(s.ljust(SLOT, b"\xff" if n == 2 else b"\0")
-                    for n, s in enumerate(slots))
-    return blob.ljust(32 * SLOT, b"\0")
-
-
-def after_an_upgrade():
-    """A journal of the version before, of this boot: its lengths count."""
-    with relay.Daemon(workers=1) as daemon:
-        s = relay.Session(daemon)
-        for _ in range(2):
-            s.packet()
-        s.wait_written()
-        journal = journal_of(daemon)
-        daemon.kill()
-        journal.unlink()
-        put(journal, old_journal(daemon, s, len(s.written)), False)
-        with open(s.dir / "ch_0", "ab") as data:
-            data.write(b"torn")
-        restart(daemon)
-        soon(s.check)
-        soon(lambda: equal(list(daemon.out.glob(PREFIX + "*")), [], "journals"))
-
-
 def an_index_file_has_its_header():
     """A kill came between its name and its header."""
     with relay.Daemon(workers=1) as daemon:
@@ -237,7 +208,7 @@ def sparse_files_with_a_journals_name():
         daemon.kill()
         names = [daemon.out / (PREFIX + "%016x" % n) for n in range(2)]
         for name in names:
-            name.write_bytes(struct.pack("=5I", HEAD, 0, 0, 0, 0x54504a31)
+            name.write_bytes(struct.pack("=5I", HEAD, 0, 0, 0, MAGIC)
                              .ljust(SLOT, b"\0") +
                              struct.pack("=4I", ROOT, 0, 0, 1) + b"h")
             os.truncate(name, 3 << 30)
@@ -328,7 +299,7 @@ CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
          a_power_cut_without_sync, what_was_not_synced_is_cut,
          each_time_all_is_synced,
          closed_files_stay_until_they_are_synced,
-         the_end_does_not_wait_for_a_round, after_an_upgrade,
+         the_end_does_not_wait_for_a_round,
          an_index_file_has_its_header, many_streams_of_an_old_peer,
          sparse_files_with_a_journals_name,
          the_end_does_not_wait_for_long_names,

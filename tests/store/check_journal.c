@@ -617,25 +617,26 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 }
 END_TEST
 
-/* A journal that another machine boot, or an older version, left: one file
- * "h/f" of which 5 bytes are whole, and 3 were synced. */
+/* A journal that a relay left, perhaps before the machine was started: one file
+ * "h/f", whose first 5 bytes are complete, and 3 were synced. */
 struct left {
-	uint32_t magic, sync;
-	bool is_of_this_boot; /* it says so; or the machine says so */
+	bool names_boot; /* otherwise the times of the machine count */
+	uint32_t sync;
+	bool is_of_this_boot;
 	unsigned wrong_born;
 	const char *want;
 };
 
 static const struct left lefts[] = {
-	{ JOURNAL_MAGIC, JOURNAL_UNSYNCED, true, 0, "12345" },
-	{ JOURNAL_MAGIC, JOURNAL_SYNCED, true, 0, "12345" },
-	{ JOURNAL_MAGIC, JOURNAL_UNSYNCED, false, 0, "12345678" },
-	{ JOURNAL_MAGIC, JOURNAL_SYNCED_AT_CLOSE, false, 0, "12345678" },
-	{ JOURNAL_MAGIC, JOURNAL_SYNCED, false, 0, "123" },
-	{ JOURNAL_MAGIC, JOURNAL_SYNCED, true, 1, "12345678" },
-	{ JOURNAL_MAGIC, JOURNAL_SYNCED, false, 1, "12345678" },
-	{ JOURNAL_MAGIC_1, 0, true, 0, "12345" },
-	{ JOURNAL_MAGIC_1, 0, false, 0, "12345678" },
+	{ true, JOURNAL_UNSYNCED, true, 0, "12345" },
+	{ true, JOURNAL_SYNCED, true, 0, "12345" },
+	{ true, JOURNAL_UNSYNCED, false, 0, "12345678" },
+	{ true, JOURNAL_SYNCED_AT_CLOSE, false, 0, "12345678" },
+	{ true, JOURNAL_SYNCED, false, 0, "123" },
+	{ true, JOURNAL_SYNCED, true, 1, "12345678" },
+	{ true, JOURNAL_SYNCED, false, 1, "12345678" },
+	{ false, JOURNAL_UNSYNCED, true, 0, "12345" },
+	{ false, JOURNAL_UNSYNCED, false, 0, "12345678" },
 };
 
 static void
@@ -649,10 +650,11 @@ leave_journal(const struct left *l)
 	MUST(dir_identify(&id, fd) == OK);
 	close(fd);
 	slots[0].kind = JOURNAL_HEAD;
-	slots[0].head.magic = l->magic;
+	slots[0].head.magic = JOURNAL_MAGIC;
 	slots[0].head.sync = l->sync;
-	journal_boot(slots[0].head.boot);
-	if (!l->is_of_this_boot)
+	if (l->names_boot)
+		journal_boot(slots[0].head.boot);
+	if (l->names_boot && !l->is_of_this_boot)
 		slots[0].head.boot[0] ^= 1;
 	slots[1].kind = JOURNAL_ROOT;
 	slots[1].piece_len = 1;
