@@ -17,8 +17,6 @@
 
 #define DIR_MODE 0770
 #define FILE_MODE 0660
-/* This directory is created and removed to check whether that is possible. */
-#define TRY ".tracepulse-try"
 /* This file is created and removed on file systems without O_TMPFILE. */
 #define UNNAMED ".tracepulse-reserve"
 
@@ -208,27 +206,18 @@ check_dir(int base, const char *path)
 static enum status
 create_missing(int base, const char *path)
 {
-	char name[256];
-	int fd, at = base;
-	enum status st = OK;
+	char above[RELPATH_MAX];
+	const char *slash = path;
+	enum status st;
 
-	while (*path != '\0') {
-		if (!next_component(&path, name)) {
-			st = E_IO;
-			break;
-		}
-		if (mkdirat(at, name, DIR_MODE) != 0 && errno != EEXIST) {
-			st = from_errno();
-			break;
-		}
-		fd = open_beneath(at, name, O_PATH | O_DIRECTORY, 0);
-		(void)close_after(base, at, 0);
-		at = fd;
-		if (fd < 0)
-			return from_errno();
+	while ((slash = strchr(slash, '/')) != NULL) {
+		snprintf(
+		    above, sizeof(above), "%.*s", (int)(slash++ - path), path);
+		st = dir_create(base, above);
+		if (st != OK && st != E_EXISTS)
+			return st;
 	}
-	(void)close_after(base, at, 0);
-	return st;
+	return dir_create(base, path);
 }
 
 enum status
@@ -291,57 +280,24 @@ dir_rename(int base, const char *from, const char *to)
 	return close_after(base, fd_to, ret);
 }
 
-/* Create a file without a name. */
-static bool
-can_make_file(int dir)
-{
-	const int fd = openat(
-	    dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-/* A process that is killed in between leaves TRY, and the next call removes
- * it. */
-static bool
-can_make_directory(int dir)
-{
-	for (int i = 0; i < 8; i++) {
-		if (mkdirat(dir, TRY, DIR_MODE) == 0) {
-			(void)unlinkat(dir, TRY, AT_REMOVEDIR);
-			return true;
-		}
-		if (errno != EEXIST)
-			return false;
-		if (unlinkat(dir, TRY, AT_REMOVEDIR) == 0)
-			return true;
-		/* Another worker was first. */
-		if (errno != ENOENT)
-			return false;
-	}
-	return true;
-}
-
 bool
 dir_is_writable(int fd)
 {
 	struct stat st;
+	int file;
 
 	/* Files without a name can be created even in a removed directory. */
 	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
 		errno = ENOENT;
 		return false;
 	}
-	if (can_make_file(fd))
+	if (dir_create_unnamed(&file, fd) == OK) {
+		close(file);
 		return true;
-	/* Some file systems do not support files without a name (NFS, FUSE). */
-	if ((errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) &&
-	    can_make_directory(fd))
-		return true;
-	return errno == ENOSPC || errno == EDQUOT || errno == EMFILE ||
-	       errno == ENFILE || errno == ENOMEM;
+	}
+	/* EEXIST: another worker was first. */
+	return errno == EEXIST || errno == ENOSPC || errno == EDQUOT ||
+	       errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
 /* Do the N bytes from getdents64(2) hold only "." and ".."? */

@@ -60,9 +60,9 @@ dir_is_same(const struct dir_id *a, const struct dir_id *b)
 /*
  * Can files be created in the directory FD? This is tried: permissions do not
  * restrict root, but a read-only file system or a file server does. Nothing is
- * left, even if the process is killed; but on file systems without O_TMPFILE an
- * empty directory may stay until the next call. Returns false with errno set;
- * true also if only space or descriptors are missing, which may be temporary.
+ * left, even if the process is killed, except as of dir_create_unnamed().
+ * Returns false with errno set; true also if only space or descriptors are
+ * missing, which may be temporary.
  */
 bool dir_is_writable(int fd) MUST_CHECK;
 
@@ -70,7 +70,9 @@ bool dir_is_writable(int fd) MUST_CHECK;
  * Quotas are ignored. */
 enum status dir_free_space(uint64_t *left, uint64_t *total, int fd) MUST_CHECK;
 /* Create a file without a name in the directory FD, for writing: it disappears
- * when it is closed, even if the process is killed. */
+ * when it is closed, even if the process is killed. On file systems without
+ * O_TMPFILE (NFS, FUSE) it has a name for an instant; after a kill then, an
+ * empty file stays until the next call. */
 enum status dir_create_unnamed(int *out, int fd) MUST_CHECK;
 /* Allocate disk space from FROM, the size of the file FD, up to TO. On failure
  * the file is as it was. */
