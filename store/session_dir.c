@@ -22,9 +22,6 @@
 
 /* How the names of the relay's own files in the output directory begin. */
 #define RELAYS_PREFIX ".tracepulse-"
-/* A slow disk takes 1 ms to create a folder, and the other connections of the
- * worker wait for it. */
-#define FOLDERS_A_TURN 4
 
 static enum status
 new_dir(struct session_dir **out, struct store *store)
@@ -170,34 +167,6 @@ last_level(const char *path)
 	return level;
 }
 
-/* Create the directory of C and its parents. E_LATER: FOLDERS_A_TURN folders
- * were created, and more are missing. A directory that packets need again is
- * created at once; so is one below a suffix, because the next turn may choose
- * another suffix at random. */
-static enum status
-create_folders(int base, const struct dir_claim *c)
-{
-	const char *path = c->path->s, *slash = strchr(path, '/');
-	const char *leaf = strrchr(path, '/');
-	const bool may_wait = leaf != NULL && !c->is_settled &&
-			      strncmp(path, c->wanted->s,
-				  (size_t)(leaf - path) + 1) == 0;
-	char above[RELPATH_MAX];
-	unsigned n = 0;
-	enum status st;
-
-	for (; slash != NULL; slash = strchr(slash + 1, '/')) {
-		snprintf(
-		    above, sizeof(above), "%.*s", (int)(slash - path), path);
-		st = dir_create(base, above);
-		if (st == OK && may_wait && ++n == FOLDERS_A_TURN)
-			return E_LATER;
-		if (st != OK && st != E_EXISTS)
-			return st;
-	}
-	return dir_create(base, path);
-}
-
 /* Create the directory of C, and claim it. E_EXISTS: it belongs to another
  * session. */
 static enum status
@@ -211,7 +180,7 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 		st = dir_create(o->fd, path);
 		*is_new = st == OK;
 		if (st == E_NOENT)
-			st = create_folders(o->fd, c);
+			st = dir_create_path(o->fd, path);
 	} while (st == E_NOSPC && reserve_release(&o->reserve));
 	*is_new |= st == OK;
 	if (st == OK || st == E_EXISTS)

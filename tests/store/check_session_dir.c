@@ -248,44 +248,6 @@ START_TEST(directories_never_nest)
 }
 END_TEST
 
-/* A slow disk does not delay others for long. */
-START_TEST(deep_paths_take_several_turns)
-{
-	const char *path = "h/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r";
-	struct session_dir *d;
-	unsigned n = 0;
-
-	test_store_open(&test_store, 10);
-	while ((d = claim(path, 0)) == NULL)
-		ck_assert_uint_lt(++n, 10);
-	ck_assert_uint_eq(n, 4);
-	ck_assert_str_eq(d->path->s, path);
-	scratch_remove("h"); /* packets need it again at once */
-	ck_assert_int_eq(session_dir_renew(&d), OK);
-	ck_assert_str_eq(d->path->s, path);
-	session_dir_put(d);
-	test_store_close(&test_store);
-}
-END_TEST
-
-/* A name that is chosen at random is another one in the next turn: the folders
- * are created at once. */
-START_TEST(deep_paths_below_a_random_name_take_one_turn)
-{
-	struct session_dir *taken[5], *d;
-
-	test_store_open(&test_store, 10);
-	for (unsigned i = 0; i < ARRAY_LEN(taken); i++)
-		ck_assert_ptr_nonnull(taken[i] = claim("h/x", 0));
-	d = claim("h/x/a/b/c/d/e/f/g/h/i", 0);
-	ck_assert_ptr_nonnull(d);
-	for (unsigned i = 0; i < ARRAY_LEN(taken); i++)
-		session_dir_put(taken[i]);
-	session_dir_put(d);
-	test_store_close(&test_store);
-}
-END_TEST
-
 /* All who share the removed one get the same new one. */
 START_TEST(a_removed_one_is_made_again_once)
 {
@@ -445,8 +407,6 @@ main(void)
 		{ only_its_own_snapshots_are_added, 0, 0 },
 		{ names_never_end, 2, 0 },
 		{ directories_never_nest, 2, 0 },
-		{ deep_paths_take_several_turns, 0, 0 },
-		{ deep_paths_below_a_random_name_take_one_turn, 0, 0 },
 		{ a_removed_one_is_made_again_once, 2, 0 },
 		{ ancestors_that_are_taken_get_suffixes, 0, 0 },
 		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },
