@@ -313,8 +313,8 @@ journal_end(struct journal *j)
 static uint64_t
 round_of_now(const struct journal *j)
 {
-	const uint64_t next = syncer_round(j->config.syncer);
-	const uint64_t failed = syncer_failed(j->config.syncer);
+	const uint64_t next = published(&j->config.syncer->begun) + 1;
+	const uint64_t failed = published(&j->config.syncer->failed);
 
 	return failed > j->failed ? failed : next;
 }
@@ -344,11 +344,12 @@ static void
 request_early_round(struct journal *j)
 {
 	struct syncer *s = j->config.syncer;
+	const uint64_t next = s == NULL ? 0 : published(&s->begun) + 1;
 
 	if (s == NULL || j->n_leaving < JOURNAL_CLOSED_MAX ||
-	    j->hurried == syncer_round(s))
+	    j->hurried == next)
 		return;
-	j->hurried = syncer_round(s);
+	j->hurried = next;
 	syncer_request(s);
 }
 
@@ -454,13 +455,13 @@ journal_tick(struct journal *j)
 	if (s == NULL || (list_empty(&j->marked) && j->leaving == 0))
 		return UINT64_MAX;
 	/* This order makes failures before DONE visible. */
-	done = syncer_done(s);
-	failed = syncer_failed(s);
+	done = published(&s->done);
+	failed = published(&s->failed);
 	if (failed > j->failed)
 		take_failure(j, failed);
 	take_done(j, done);
 	return list_empty(&j->marked) && j->leaving == 0 ? UINT64_MAX
-							 : syncer_pause_ns(s);
+							 : s->pause_ns;
 }
 
 static bool

@@ -18,14 +18,6 @@
 /* The least time between rounds that were requested. */
 #define REQUEST_PAUSE_NS (100 * NS_PER_MS)
 
-struct syncer {
-	pthread_t thread;
-	int base_fd, stop_fd, request_fd; /* eventfds: to end, to sync now */
-	uint64_t pause_ns;
-	uint64_t last_error_log, errors;
-	struct published begun, done, failed; /* numbers of the last rounds */
-};
-
 /* A failed round takes two numbers: the second is for what was noted while it
  * ran. */
 static void
@@ -127,28 +119,4 @@ void
 syncer_request(struct syncer *s)
 {
 	(void)eventfd_write(s->request_fd, 1);
-}
-
-uint64_t
-syncer_round(const struct syncer *s)
-{
-	return published(&s->begun) + 1;
-}
-
-uint64_t
-syncer_done(const struct syncer *s)
-{
-	return published(&s->done);
-}
-
-uint64_t
-syncer_failed(const struct syncer *s)
-{
-	return published(&s->failed);
-}
-
-uint64_t
-syncer_pause_ns(const struct syncer *s)
-{
-	return s->pause_ns;
 }

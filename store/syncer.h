@@ -13,12 +13,24 @@
 #ifndef STORE_SYNCER_H
 #define STORE_SYNCER_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/publish.h"
 #include "common/status.h"
 
-struct syncer;
+struct syncer {
+	pthread_t thread;
+	int base_fd, stop_fd, request_fd; /* eventfds: to end, to sync now */
+	uint64_t pause_ns;		  /* between two rounds */
+	uint64_t last_error_log, errors;
+	/* The numbers of the last rounds: what is written now is synced after
+	 * the round that follows BEGUN. What waited for a round that FAILED
+	 * may never reach the disk, and no later round reports it: read that
+	 * after DONE. */
+	struct published begun, done, failed;
+};
 
 /* BASE_FD is borrowed. E_NOMEM: also if the thread cannot be started. Logged.
  * */
@@ -30,15 +42,5 @@ void syncer_stop(struct syncer *s);
 /* Request the next round now, or REQUEST_PAUSE_NS after the last one. Any
  * thread. */
 void syncer_request(struct syncer *s);
-
-/* The number of the round after which everything written so far is synced. */
-uint64_t syncer_round(const struct syncer *s);
-/* The last successful round. */
-uint64_t syncer_done(const struct syncer *s);
-/* The last failed round. What waited for it may never reach the disk, and no
- * later round reports it. Read it after syncer_done(). */
-uint64_t syncer_failed(const struct syncer *s);
-/* The time between two rounds. */
-uint64_t syncer_pause_ns(const struct syncer *s);
 
 #endif

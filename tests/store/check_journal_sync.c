@@ -163,7 +163,7 @@ START_TEST(what_is_noted_after_a_failure_may_be_of_before)
 
 	add(j, &root, &a, 1);
 	publish(&fails, 1);
-	while (syncer_failed(syncer) == 0)
+	while (published(&syncer->failed) == 0)
 		(void)usleep(500);
 	journal_set_length(j, &a, 100);
 	publish(&fails, 0);
