@@ -409,12 +409,6 @@ tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 	return st;
 }
 
-struct packet_log *
-tracefile_log(const struct tracefile *tf)
-{
-	return tf->log;
-}
-
 void
 tracefile_end_log(struct tracefile *tf)
 {
@@ -482,24 +476,6 @@ tracefile_discard(struct tracefile *take_tf)
 	unlink_made(take_tf);
 	take_tf->is_discarded = true;
 	tracefile_close(take_tf);
-}
-
-struct list *
-tracefile_node(struct tracefile *tf)
-{
-	return &tf->owner_node;
-}
-
-struct tracefile *
-tracefile_of(struct list *node)
-{
-	return list_entry(node, struct tracefile, owner_node);
-}
-
-uint64_t
-tracefile_size(const struct tracefile *tf)
-{
-	return tf->data.length;
 }
 
 struct batch {

@@ -15,23 +15,68 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "common/buf.h"
 #include "common/compiler.h"
+#include "common/list.h"
 #include "common/status.h"
+#include "store/journal.h"
 #include "store/reorder.h"
 
 struct chunk;
 struct chunk_family;
-struct list;
+struct log_file;
 struct packet;
 struct packet_log;
+struct session_dir;
 struct store;
-struct tracefile;
 
 enum tracefile_index {
 	TRACEFILE_NO_INDEX,
 	TRACEFILE_INDEX_1_0,
 	TRACEFILE_INDEX_1_1
+};
+
+struct tracefile_file {
+	int fd; /* -1: closed, or not created yet */
+	bool is_made;
+	ino_t ino;
+	uint64_t
+	    length; /* bytes of complete packets or records, with padding */
+	struct journal_file journal;
+};
+
+/* Others read data.length and log, and use owner_node. */
+struct tracefile {
+	struct store *store;
+	struct chunk *chunk;
+	/* The directory (a reference) and n_restored of the chunk when the file
+	 * was created, see tracefile_lost_place(). */
+	struct session_dir *dir;
+	unsigned n_restored;
+	enum tracefile_index index_format;
+	struct chunk_family *family;
+	uint64_t number;
+	bool is_discarded;
+	bool replaces; /* an older file in a ring */
+	bool ends_log;
+	struct tracefile_file data, index;
+	uint64_t counted;	/* bytes counted in the chunk */
+	uint64_t ahead;		/* bytes after data.length, not counted yet */
+	struct buf waiting;	/* encoded records that are not written */
+	uint64_t waiting_first; /* net_seq of the first of their packets */
+	uint64_t
+	    waiting_since; /* since when they wait for a lock; 0: they do not */
+	struct list open_node; /* store->open_files */
+	/* For a list of its owner, which removes it before closing the file. */
+	struct list owner_node;
+	/* Of tracefile_set_log(), or NULL. Records of two files with one log
+	 * must be written in the order of their packets. */
+	struct packet_log *log;
+	/* The entry for this file in the log; NULL: no log, or already added.
+	 * */
+	struct log_file *log_file;
 };
 
 /* Bytes of records that may wait for a reader's lock: 14,000 records. Above it,
@@ -97,17 +142,6 @@ unsigned tracefile_n_waiting(const struct tracefile *tf);
 /* The records wait for a lock of this file or of an earlier one: their time
  * limit begins now, unless it has begun. */
 void tracefile_begin_wait(struct tracefile *tf);
-/* The node for a list of its owner, which removes it before closing the file.
- */
-struct list *tracefile_node(struct tracefile *tf);
-struct tracefile *tracefile_of(struct list *node);
-/* The log of tracefile_set_log(), borrowed, or NULL. Records of two files with
- * one log must be written in the order of their packets. */
-struct packet_log *tracefile_log(const struct tracefile *tf);
-
-/* The size of the data file, with padding. */
-uint64_t tracefile_size(const struct tracefile *tf);
-
 /* Writes waiting records by force. NULL is fine. */
 void tracefile_close(struct tracefile *take_tf);
 

@@ -6,51 +6,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 
-#include "common/buf.h"
-#include "common/list.h"
-#include "store/journal.h"
 #include "store/output.h"
 #include "store/session_dir.h"
 #include "store/tracefile.h"
-
-struct tracefile_file {
-	int fd; /* -1: closed, or not created yet */
-	bool is_made;
-	ino_t ino;
-	uint64_t length; /* bytes of complete packets or records */
-	struct journal_file journal;
-};
-
-struct tracefile {
-	struct store *store;
-	struct chunk *chunk;
-	/* The directory (a reference) and n_restored of the chunk when the file
-	 * was created, see tracefile_lost_place(). */
-	struct session_dir *dir;
-	unsigned n_restored;
-	enum tracefile_index index_format;
-	struct chunk_family *family;
-	uint64_t number;
-	bool is_discarded;
-	bool replaces; /* an older file in a ring */
-	bool ends_log;
-	struct tracefile_file data, index;
-	uint64_t counted;	/* bytes counted in the chunk */
-	uint64_t ahead;		/* bytes after data.length, not counted yet */
-	struct buf waiting;	/* encoded records that are not written */
-	uint64_t waiting_first; /* net_seq of the first of their packets */
-	uint64_t
-	    waiting_since; /* since when they wait for a lock; 0: they do not */
-	struct list open_node; /* store->open_files */
-	struct list owner_node;
-	struct packet_log *log; /* NULL: no viewers */
-	/* The entry for this file in the log; NULL: no log, or already added.
-	 * */
-	struct log_file *log_file;
-};
 
 /* Add N, which may be negative, to the bytes of the chunk. */
 void tracefile_count(struct tracefile *tf, int64_t n);

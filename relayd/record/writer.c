@@ -272,14 +272,14 @@ static enum status
 finish_file(
     struct shard *sh, struct stream *t, struct tracefile *tf, bool force)
 {
-	struct packet_log *log = tracefile_log(tf);
+	struct packet_log *log = tf->log;
 	enum status st = write_file_records(sh, t, tf, force);
 
 	if (st == E_BUSY)
 		return st;
 	if (log != NULL)
 		packet_log_get(log);
-	list_del(tracefile_node(tf));
+	list_del(&tf->owner_node);
 	tracefile_close(tf);
 	if (log != NULL)
 		stream_wake_log(sh, log);
@@ -295,12 +295,14 @@ write_sealed(
 {
 	const struct packet_log *log, *busy = NULL;
 	struct list *n, *tmp;
+	struct tracefile *tf;
 
 	list_for_each (n, tmp, sealed) {
-		log = tracefile_log(tracefile_of(n));
+		tf = list_entry(n, struct tracefile, owner_node);
+		log = tf->log;
 		if (log != NULL && log == busy)
 			continue;
-		if (finish_file(sh, t, tracefile_of(n), force) == E_BUSY)
+		if (finish_file(sh, t, tf, force) == E_BUSY)
 			busy = log;
 	}
 }
@@ -320,8 +322,9 @@ writer_limit_sealed(struct stream *t, uint64_t most)
 	list_for_each (n, tmp, &t->writer.sealed)
 		waiting++;
 	for (; waiting > most; waiting--)
-		(void)finish_file(
-		    shard_of(t), t, tracefile_of(t->writer.sealed.next), true);
+		(void)finish_file(shard_of(t), t,
+		    list_first(&t->writer.sealed, struct tracefile, owner_node),
+		    true);
 }
 
 static void
@@ -384,7 +387,7 @@ seal_file(struct stream *t)
 		tracefile_close(tf);
 	} else {
 		tracefile_begin_wait(tf);
-		list_append(&w->sealed, tracefile_node(tf));
+		list_append(&w->sealed, &tf->owner_node);
 		if (list_empty(&w->locked_node))
 			list_append(&shard_of(t)->locked, &w->locked_node);
 		writer_limit_sealed(t, SEALED_MAX);
@@ -406,7 +409,8 @@ writer_end(struct stream *t)
 	struct list *sealed = &t->writer.sealed;
 
 	if (t->log != NULL && !list_empty(sealed))
-		tracefile_end_log(tracefile_of(sealed->prev));
+		tracefile_end_log(
+		    list_entry(sealed->prev, struct tracefile, owner_node));
 	else if (t->log != NULL)
 		packet_log_end(t->log);
 	list_move_all(&shard_of(t)->sealed, sealed);
@@ -684,7 +688,7 @@ write_packet(struct stream *t, struct packet *p)
 	if (may_roll && place_rolls_before(&t->place, seq))
 		log_no_file(t, roll(t));
 	if (place_is_numbered(&t->place) && w->tf != NULL &&
-	    place_is_full(t, tracefile_size(w->tf) + w->batch.bytes, p->size))
+	    place_is_full(t, w->tf->data.length + w->batch.bytes, p->size))
 		writer_next_file(t);
 
 	assert(!p->has_record || !place_rolls_before(&t->place, seq));

@@ -187,12 +187,12 @@ START_TEST(metadata_is_written_in_parts)
 	no_time();
 	while ((st = stream_metadata(m, &q, &done)) == E_LATER) {
 		/* What is not whole is not in the file. */
-		ck_assert_uint_eq(tracefile_size(m->writer.tf), 0);
+		ck_assert_uint_eq(m->writer.tf->data.length, 0);
 		parts++;
 	}
 	ck_assert_int_eq(st, OK);
 	ck_assert_uint_eq(parts, 2);
-	ck_assert_uint_eq(tracefile_size(m->writer.tf), sizeof(bytes) + 4096);
+	ck_assert_uint_eq(m->writer.tf->data.length, sizeof(bytes) + 4096);
 	ck_assert_int_eq(live_pair_size(&pair, "*/*/ust/uid/metadata"),
 	    sizeof(bytes) + 4096);
 	end();

@@ -111,7 +111,7 @@ START_TEST(packets_lie_back_to_back_and_records_point_at_them)
 	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 	ck_assert_uint_eq(tracefile_n_waiting(tf), 0);
-	ck_assert_uint_eq(tracefile_size(tf), 640);
+	ck_assert_uint_eq(tf->data.length, 640);
 	check_data(5, 100, 128, values);
 	ck_assert_int_eq(test_store_size(INDEX), INDEX_HEADER_LEN + 5 * RECORD);
 	for (unsigned i = 0; i < 5; i++) {
@@ -306,7 +306,7 @@ START_TEST(a_failed_write_is_cut_back_to_whole_packets)
 	limit_files(250);
 	MUST(append(tf, 0, 4, 70, 30, &done) == E_IO);
 	MUST(done == 2);
-	MUST(tracefile_size(tf) == 200);
+	MUST(tf->data.length == 200);
 	MUST(test_store_size(DATA) == 200);
 	MUST(test_store.store->write_errors == 1);
 	limit_files(RLIM_INFINITY);
