@@ -238,38 +238,18 @@ option_print_rows(const struct option_row *rows, unsigned n)
 	}
 }
 
-/* The units that may be missing after a number. */
-static bool
-find_units(const struct option_row *r, const char *arg, const char **low,
-    const char **high)
-{
-	if (r->take == option_take_time) {
-		*low = "ms";
-		*high = "s";
-		return true;
-	}
-	if (r->take != option_take_size)
-		return false;
-	/* Many digits: the number is in bytes. */
-	*low = strlen(arg) > 5 ? "B" : r->min < 1024 * 1024 ? "k" : "M";
-	*high = strlen(arg) > 5 ? "k" : r->min < 1024 * 1024 ? "M" : "G";
-	return true;
-}
-
 void
 option_explain(
     const struct option_row *r, const char *arg, char why[OPTION_WHY_LEN])
 {
-	const char *low, *high;
-
-	if (r->arg == NULL)
+	if (r->take == option_take_flag)
 		snprintf(why, OPTION_WHY_LEN,
 		    "invalid value \"%.200s\" for --%s: expected yes or no",
 		    arg, r->name);
-	else if (parse_lacks_unit(arg) && find_units(r, arg, &low, &high))
+	else if (r->units != NULL && parse_lacks_unit(arg))
 		snprintf(why, OPTION_WHY_LEN,
-		    "--%s %s: a unit is missing (did you mean %s%s or %s%s?)",
-		    r->name, arg, arg, low, arg, high);
+		    "--%s %.200s: a unit is missing: %s", r->name, arg,
+		    r->units);
 	else
 		snprintf(why, OPTION_WHY_LEN,
 		    "invalid value \"%.200s\" for --%s=%s: %s", arg, r->name,
@@ -292,21 +272,6 @@ option_show_flag(
 {
 	(void)r;
 	snprintf(out, n, "%s", *(const bool *)from ? "yes" : "no");
-}
-
-enum status
-option_take_bool(const struct option_row *r, void *to, const char *arg)
-{
-	(void)r;
-	return parse_bool(arg, to) == OK ? OK : E_MALFORMED;
-}
-
-void
-option_show_bool(
-    const struct option_row *r, const void *from, char *out, size_t n)
-{
-	(void)r;
-	snprintf(out, n, "%s", *(const bool *)from ? "on" : "off");
 }
 
 enum status
@@ -373,9 +338,30 @@ option_take_choice(const struct option_row *r, void *to, const char *arg)
 	}
 }
 
+void
+option_show_choice(
+    const struct option_row *r, const void *from, char *out, size_t n)
+{
+	const char *word = r->arg;
+
+	for (unsigned i = *(const unsigned *)from; i > 0; i--)
+		word = strchr(word, '|') + 1;
+	snprintf(out, n, "%.*s", (int)strcspn(word, "|"), word);
+}
+
+static bool
+is_zero_word(const struct option_row *r, const char *arg)
+{
+	return r->zero != NULL && strcmp(arg, r->zero) == 0;
+}
+
 enum status
 option_take_size(const struct option_row *r, void *to, const char *arg)
 {
+	if (is_zero_word(r, arg)) {
+		*(uint64_t *)to = 0;
+		return OK;
+	}
 	return parse_size(arg, r->min, r->max, to) == OK ? OK : E_MALFORMED;
 }
 
@@ -396,13 +382,19 @@ void
 option_show_size(
     const struct option_row *r, const void *from, char *out, size_t n)
 {
-	(void)r;
-	option_show_bytes(*(const uint64_t *)from, out, n);
+	if (*(const uint64_t *)from == 0 && r->zero != NULL)
+		snprintf(out, n, "%s", r->zero);
+	else
+		option_show_bytes(*(const uint64_t *)from, out, n);
 }
 
 enum status
 option_take_time(const struct option_row *r, void *to, const char *arg)
 {
+	if (is_zero_word(r, arg)) {
+		*(uint64_t *)to = 0;
+		return OK;
+	}
 	return parse_duration(arg, r->max, to) == OK &&
 		       *(uint64_t *)to >= r->min
 		   ? OK
@@ -429,6 +421,8 @@ void
 option_show_time(
     const struct option_row *r, const void *from, char *out, size_t n)
 {
-	(void)r;
-	option_show_ns(*(const uint64_t *)from, out, n);
+	if (*(const uint64_t *)from == 0 && r->zero != NULL)
+		snprintf(out, n, "%s", r->zero);
+	else
+		option_show_ns(*(const uint64_t *)from, out, n);
 }

@@ -36,11 +36,13 @@ struct option_row {
 	    const struct option_row *r, const void *from, char *out, size_t n);
 	size_t at;
 	uint64_t min, max;
+	const char *zero;  /* the word for 0, of sizes and times; or NULL */
+	const char *units; /* one of these is needed after a number; or NULL */
 
 	/* For the settings of a daemon: */
 	bool needs_trust; /* ignored when set-uid or set-gid */
-	bool can_reload;  /* a new value takes effect at once */
-	size_t size;	  /* of the field, if can_reload */
+	/* A new value takes effect at once: the field, if SIZE is not 0. */
+	size_t reload_at, reload_size;
 };
 
 struct option_table {
@@ -94,16 +96,18 @@ const struct option_row *option_nearest(
     const struct option_row *rows, unsigned n, const char *name);
 
 /* Kinds of values, for take and show; the type of the field in brackets. */
+#define OPTION_SIZE_UNITS "B, k, M, G or T"
+#define OPTION_TIME_UNITS "ms, s, m, h or d"
 #define OPTION_KIND(kind)                                                     \
 	enum status option_take_##kind(                                       \
 	    const struct option_row *r, void *to, const char *arg);           \
 	void option_show_##kind(const struct option_row *r, const void *from, \
 	    char *out, size_t n);
-OPTION_KIND(flag)   /* without an argument, or yes or no (bool) */
-OPTION_KIND(bool)   /* on or off (bool) */
+OPTION_KIND(flag)   /* yes or no, or without an argument (bool) */
 OPTION_KIND(number) /* from MIN to MAX (unsigned) */
 OPTION_KIND(size)   /* bytes from MIN to MAX (uint64_t) */
 OPTION_KIND(time)   /* ns from MIN to MAX (uint64_t) */
+OPTION_KIND(choice) /* one of the words in r->arg: its place (an enum) */
 #undef OPTION_KIND
 #define OPTION_KIND(kind)               \
 	enum status option_take_##kind( \
@@ -111,7 +115,6 @@ OPTION_KIND(time)   /* ns from MIN to MAX (uint64_t) */
 OPTION_KIND(text)    /* not empty; borrowed (const char *) */
 OPTION_KIND(count)   /* from MIN to MAX (uint64_t) */
 OPTION_KIND(decimal) /* from MIN to MAX (double) */
-OPTION_KIND(choice)  /* one of the words in r->arg: its place (an enum) */
 #undef OPTION_KIND
 
 /* ns as option_take_time() would accept it. */

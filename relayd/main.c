@@ -131,7 +131,7 @@ serve(struct daemon *d, struct reload *reload, struct acceptor *acceptor,
 	const struct options *o = reload->options;
 	struct daemon_ports ports = acceptor_ports(acceptor);
 	struct sandbox sandbox = {
-		.parts = o->sandbox,
+		.mode = o->sandbox,
 		.output = o->output,
 		.state_dir = o->state_dir,
 		.output_fd = disk->disk.base_fd,
@@ -294,7 +294,7 @@ static enum status
 start_log(struct options *o)
 {
 	o->is_watched = log_look_at_stderr(true);
-	log_set_json(o->log_json);
+	log_set_json(o->log_format == LOG_FORMAT_JSON);
 	log_set_level(options_log_level(o));
 	log_set_abort_on_error(o->abort_on_error);
 	return o->log_file[0] == '\0' ? OK : log_open(o->log_file);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows: how each kind of value is taken and shown. */
-/* Settings in files and in variables. */
-/* The command line, and the order of all sources. */
+/* The sources of the settings, and their order: defaults, files, variables,
+ * the command line. */
 #include "config.h"
 
 #include "relayd/process/options.h"
@@ -30,9 +29,6 @@
 #include "relayd/process/options_internal.h"
 #include "relayd/process/sandbox.h"
 
-/* Both sizes of a packet header are 32 bits wide (streaming 2.2). */
-#define PACKET_SIZE_MAX (UINT64_C(2) * UINT32_MAX)
-#define LOCK_TIMEOUT_MAX (3600 * NS_PER_S)
 #define WORKERS_DEFAULT_MAX 8
 #define KEEP_AT_LEAST (3600 * NS_PER_S)
 #define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
@@ -41,6 +37,7 @@
 /* A line with a path, for libraries that can be told so. */
 #define LINE_BYTES (PATH_MAX + 256)
 
+/* Of the value that is being set or checked. */
 static const struct origin *busy_with;
 
 const struct origin *
@@ -62,15 +59,14 @@ options_where(const struct origin *from, char *out, size_t n)
 enum status
 options_refuse(const char *fmt, ...)
 {
-	char text[LOG_LINE_MAX], where[PATH_MAX + 16] = "";
+	char text[LOG_LINE_MAX], where[PATH_MAX + 16];
 	va_list ap;
 
 	va_start(ap, fmt);
 	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		text[0] = '\0';
 	va_end(ap);
-	if (busy_with != NULL)
-		options_where(busy_with, where, sizeof(where));
+	options_where(busy_with, where, sizeof(where));
 	log_error("%s%s", where, text);
 	return E_REFUSED;
 }
@@ -80,13 +76,15 @@ options_set(struct options *o, enum option_id id, const char *arg,
     const struct origin *where)
 {
 	const struct option_row *r = &option_rows[id];
+	char why[OPTION_WHY_LEN];
 	enum status st;
 
 	busy_with = where;
 	st = r->take(r, (char *)o + r->at, arg);
-	if (st == E_MALFORMED)
-		st = options_bad_value(r, arg);
-	busy_with = NULL;
+	if (st == E_MALFORMED) {
+		option_explain(r, arg, why);
+		st = options_refuse("%s", why);
+	}
 	o->from[id] = *where;
 	return st;
 }
@@ -102,137 +100,9 @@ options_show(
 		r->show(r, (const char *)o + r->at, out, OPTION_TEXT_MAX);
 }
 
-enum status
-options_bad_value(const struct option_row *r, const char *arg)
-{
-	char why[OPTION_WHY_LEN];
-
-	option_explain(r, arg, why);
-	return options_refuse("%s", why);
-}
-
-enum status
-options_bad_amount(const struct option_row *r, const char *arg, const char *low,
-    const char *high)
-{
-	return parse_lacks_unit(arg)
-		   ? options_refuse("--%s %s: a unit is missing (did you mean "
-				    "%s%s or %s%s?)",
-			 r->name, arg, arg, low, arg, high)
-		   : options_bad_value(r, arg);
-}
-
-enum status
-options_bad_size(const struct option_row *r, const char *arg, const char *low,
-    const char *high)
-{
-	/* Many digits: the number is in bytes. */
-	return strlen(arg) > 5 ? options_bad_amount(r, arg, "B", "k")
-			       : options_bad_amount(r, arg, low, high);
-}
-
-/* Kinds of settings that only the relay has. */
-
-static enum status
-take_text(const struct option_row *r, void *to, const char *arg)
-{
-	if (*arg == '\0' || strlen(arg) >= r->max)
-		return E_MALFORMED;
-	memcpy(to, arg, strlen(arg) + 1);
-	return OK;
-}
-
-static void
-show_text(const struct option_row *r, const void *from, char *out, size_t n)
-{
-	snprintf(out, n, "%s", (const char *)from);
-}
-
-static enum status
-take_path(const struct option_row *r, void *to, const char *arg)
-{
-	(void)r;
-	return *arg == '\0' ? E_MALFORMED : environment_path(to, arg);
-}
-
-#define show_path show_text
-
-enum status
-options_parse_url(struct listen_url *u, const char *arg, const char **why)
-{
-	const enum status st = listen_url_parse(u, arg, why);
-
-	if (st == OK && busy_with != NULL)
-		options_where(busy_with, u->where, sizeof(u->where));
-	return st;
-}
-
-static enum status
-take_url(const struct option_row *r, void *to, const char *arg)
-{
-	const char *why;
-
-	if (options_parse_url(to, arg, &why) == OK)
-		return OK;
-	/* --control-port: "control" */
-	return options_refuse("Invalid %.*s URL \"%s\": %s",
-	    (int)strcspn(r->name, "-"), r->name, arg, why);
-}
-
-static void
-show_url(const struct option_row *r, const void *from, char *out, size_t n)
-{
-	const struct listen_url *u = from;
-
-	listen_url_show(u, u->port, out, n);
-}
-
-/* The offset of FIELD. If it is not of the type TYPE, the compiler warns. */
-#define PLACE(field, type)                                 \
-	(offsetof(struct options, field) +                 \
-	    0 * sizeof(&((struct options *)NULL)->field == \
-		       (__typeof__(type) *)NULL))
-
-const struct option_row option_rows[N_OPTIONS] = {
-#define KIND(kind, field, type)                                 \
-	.take = option_take_##kind, .show = option_show_##kind, \
-	.at = PLACE(field, type)
-#define RELAY_KIND(kind, field, type) \
-	.take = take_##kind, .show = show_##kind, .at = PLACE(field, type)
-#define FLAG(field) KIND(flag, field, bool)
-#define BOOL(field) KIND(bool, field, bool)
-#define TEXT(field)                                                      \
-	RELAY_KIND(                                                      \
-	    text, field, char[sizeof(((struct options *)NULL)->field)]), \
-	    .max = sizeof(((struct options *)NULL)->field)
-#define FILE_PATH(field) RELAY_KIND(path, field, char[PATH_MAX])
-#define NUMBER(field, least, most) \
-	KIND(number, field, unsigned), .min = least, .max = most
-#define SIZE(field, least, most) \
-	KIND(size, field, uint64_t), .min = least, .max = most
-#define TIME(field, most) KIND(time, field, uint64_t), .max = most
-#define URL(field) RELAY_KIND(url, field, struct listen_url)
-#define OWN(name, field)                                          \
-	.take = options_take_##name, .show = options_show_##name, \
-	.at = offsetof(struct options, field)
-#define ORDER(name) .take = options_take_##name
-#define RELOADED(field, ...)                                          \
-	__VA_ARGS__, .size = sizeof(((struct options *)NULL)->field), \
-		     .can_reload = true
-#define OPTION(id, short_name, long_name, argument, trust, kind, text) \
-	{ .letter = short_name,                                        \
-		.name = long_name,                                     \
-		.arg = argument,                                       \
-		.needs_trust = trust,                                  \
-		.help = text,                                          \
-		kind },
-#include "relayd/process/options.tbl.h"
-#undef OPTION
-};
-
 /* daemon_start() raises the soft limit to the hard one. */
-unsigned
-options_descriptor_limit(void)
+static unsigned
+descriptor_limit(void)
 {
 	struct rlimit limit;
 
@@ -254,16 +124,14 @@ options_set_defaults(struct options *o)
 		.has_http = true,
 		.http = { .family = AF_INET, .host = "localhost" },
 		.group = "tracing",
-		.fd_pool_size = options_descriptor_limit(),
+		.fd_pool_size = descriptor_limit(),
 		.workers = 1,
 		.live_workers = 1,
 		.live_hold = true,
-		.log_level = -1,
 		.max_memory = UINT64_C(256) << 20,
 		.max_packet_size = PACKET_SIZE_DEFAULT,
 		.index_lock_timeout_ns = NS_PER_S,
 		.keep_at_least_ns = KEEP_AT_LEAST,
-		.sandbox = SANDBOX_LANDLOCK | SANDBOX_SECCOMP,
 	};
 	if (cores > 0)
 		o->workers = cores > WORKERS_DEFAULT_MAX ? WORKERS_DEFAULT_MAX
@@ -276,7 +144,7 @@ options_set_defaults(struct options *o)
 enum log_level
 options_log_level(const struct options *o)
 {
-	if (o->log_level >= 0 &&
+	if (o->from[OPT_LOG_LEVEL].kind != ORIGIN_DEFAULT &&
 	    (o->verbose == 0 ||
 		o->from[OPT_LOG_LEVEL].kind >= o->from[OPT_VERBOSE].kind))
 		return (enum log_level)o->log_level;
@@ -637,12 +505,8 @@ options_config_variable(char out[PATH_MAX])
 	return s == NULL || *s == '\0' ? OK : environment_path(out, s);
 }
 
-static const struct option_table table = {
-	.program = "tracepulse-relayd", .rows = option_rows, .n = N_OPTIONS
-};
-
-void
-options_usage(void)
+static void
+print_usage(void)
 {
 	printf("Usage: tracepulse-relayd [OPTION]...\n"
 	       "Receives LTTng traces over the network, writes them to disk "
@@ -652,6 +516,30 @@ options_usage(void)
 	       "tcp6://[ADDRESS][:PORT].\nThe sandbox of this build: %s.\n"
 	       "See tracepulse-relayd(8).\n",
 	    sandbox_built_in());
+}
+
+/* E_REFUSED, logged: limits contradict each other, or the process's own. */
+static enum status
+check_limits(const struct options *o)
+{
+	char age[32], least[32];
+
+	busy_with = &o->from[OPT_FD_POOL_SIZE];
+	if (o->fd_pool_size > descriptor_limit())
+		return options_refuse("--fd-pool-size=%u exceeds the limit of "
+				      "the process (%u)",
+		    o->fd_pool_size, descriptor_limit());
+	if (o->max_age_ns == 0 || o->max_age_ns >= o->keep_at_least_ns)
+		return OK;
+	option_show_ns(o->max_age_ns, age, sizeof(age));
+	option_show_ns(o->keep_at_least_ns, least, sizeof(least));
+	busy_with = &o->from[OPT_MAX_AGE];
+	if (busy_with->kind == ORIGIN_DEFAULT ||
+	    busy_with->kind == ORIGIN_COMMAND_LINE)
+		busy_with = &o->from[OPT_KEEP_AT_LEAST];
+	return options_refuse("--max-age=%s is less than --keep-at-least=%s: "
+			      "set --keep-at-least=%s, or a longer --max-age",
+	    age, least, age);
 }
 
 /* Called after all options are parsed: only then DYNAMIC is known. */
@@ -674,6 +562,8 @@ static enum status
 read_command_line(struct options *o, int argc, char **argv, bool is_first)
 {
 	static const struct origin here = { .kind = ORIGIN_COMMAND_LINE };
+	const struct option_table table = { .rows = option_rows,
+		.n = N_OPTIONS };
 	const bool is_secure = environment_is_secure();
 	char why[OPTION_WHY_LEN];
 	int i;
@@ -689,10 +579,16 @@ read_command_line(struct options *o, int argc, char **argv, bool is_first)
 				    r->name);
 			continue;
 		}
+		if (r->take == NULL) {
+			if (i == OPT_HELP)
+				print_usage();
+			else
+				puts(PACKAGE_VERSION);
+			o->is_done = true;
+			return OK;
+		}
 		if (options_set(o, (enum option_id)i, optarg, &here) != OK)
 			return E_REFUSED;
-		if (o->is_done)
-			return OK;
 	}
 	if (i == OPTION_END)
 		return OK;
@@ -738,7 +634,7 @@ options_parse(struct options *o, int argc, char **argv)
 	    settle_port(&o->data, 5343, o->dynamic_ports) != OK ||
 	    settle_port(&o->live, 5344, o->dynamic_ports) != OK ||
 	    settle_port(&o->http, 5340, o->dynamic_ports) != OK ||
-	    options_compare_ages(o) != OK)
+	    check_limits(o) != OK)
 		return E_REFUSED;
 	return environment_apply(o);
 }

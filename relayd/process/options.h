@@ -22,7 +22,9 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "relayd/process/listen_url.h"
+#include "relayd/process/sandbox.h"
 
+#define SOCKET_PATH_SIZE 108 /* of struct sockaddr_un */
 #define WORKERS_MAX 64
 #define HTTP_HOSTS_MAX 16
 #define HTTP_HOST_LEN 255
@@ -48,7 +50,7 @@ struct keep_free {
 /* The socket for commands; without a path, it is in the run directory. */
 struct admin_socket {
 	bool is_off, is_explicit;
-	char path[108]; /* absolute */
+	char path[SOCKET_PATH_SIZE]; /* absolute */
 };
 
 /* SO_KEEPALIVE and its three times; 0: leave it to the system. */
@@ -71,6 +73,8 @@ struct live_window {
 /* On a full disk packets are dropped, or refused to the peer. */
 enum on_full { ON_FULL_LOSE, ON_FULL_REFUSE };
 
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
 /* Host names accepted in HTTP requests, in addition to our addresses. */
 struct http_hosts {
 	char names[HTTP_HOSTS_MAX][HTTP_HOST_LEN + 1];
@@ -78,7 +82,7 @@ struct http_hosts {
 };
 
 enum option_id {
-#define OPTION(id, short_name, name, arg, needs_trust, kind, help) OPT_##id,
+#define OPTION(id, letter, name, arg, kind, help) OPT_##id,
 #include "relayd/process/options.tbl.h"
 #undef OPTION
 	N_OPTIONS
@@ -106,7 +110,8 @@ struct options {
 	struct listen_url control, data, live;
 	bool has_http;		/* on one of these: */
 	struct listen_url http; /* is_explicit: or fail */
-	char http_path[108];	/* Unix socket, absolute; empty: TCP */
+	char
+	    http_path[SOCKET_PATH_SIZE]; /* Unix socket, absolute; empty: TCP */
 	struct http_hosts http_hosts;
 	bool metrics_per_session;
 	bool has_udp, has_udp_port; /* UDP is on; it has its own port */
@@ -125,11 +130,11 @@ struct options {
 	bool background; /* -b; -d takes precedence */
 	bool sig_parent;
 	bool dynamic_ports;
-	bool abort_on_error;	 /* LTTNG_ABORT_ON_ERROR=1 */
-	unsigned verbose;	 /* 0 to 3 */
-	int log_level;		 /* enum log_level; -1: not set */
-	bool is_watched;	 /* standard error has a reader, see main() */
-	bool log_json;		 /* --log-format */
+	bool abort_on_error; /* LTTNG_ABORT_ON_ERROR=1 */
+	unsigned verbose;    /* 0 to 3 */
+	unsigned log_level;  /* enum log_level; if it is set */
+	bool is_watched;     /* standard error has a reader, see main() */
+	enum log_format log_format;
 	char log_file[PATH_MAX]; /* absolute; empty: none */
 	unsigned fd_pool_size;	 /* descriptors, >= 100 */
 	unsigned workers;	 /* 1 to WORKERS_MAX */
@@ -147,7 +152,7 @@ struct options {
 	uint64_t keep_at_least_ns;
 	struct admin_socket admin_socket;
 	enum on_full on_full;
-	unsigned sandbox;	    /* enum sandbox_part, or'ed */
+	enum sandbox_mode sandbox;
 	unsigned socket_timeout_ms; /* 0: none */
 	struct keepalive keepalive;
 };

@@ -41,7 +41,7 @@ tell_systemd(const char *state)
 static void
 apply_log(const struct options *o)
 {
-	log_set_json(o->log_json);
+	log_set_json(o->log_format == LOG_FORMAT_JSON);
 	log_set_level(options_log_level(o));
 	/* log_open() has logged a failure; the file before goes on. */
 	if (o->log_file[0] != '\0' && log_open(o->log_file) != OK)
@@ -53,7 +53,8 @@ copy_setting(struct options *o, const struct options *from, enum option_id id)
 {
 	const struct option_row *row = &option_rows[id];
 
-	memcpy((char *)o + row->at, (const char *)from + row->at, row->size);
+	memcpy((char *)o + row->reload_at, (const char *)from + row->reload_at,
+	    row->reload_size);
 	o->from[id] = from->from[id];
 }
 
@@ -80,7 +81,7 @@ take_over(struct reload *r, const struct options *fresh)
 	for (enum option_id id = 0; id < N_OPTIONS; id++) {
 		if (!has_changed(r, fresh, id, old, new))
 			continue;
-		if (option_rows[id].can_reload) {
+		if (option_rows[id].reload_size > 0) {
 			log_notice("reload: --%s is \"%s\" now, it was \"%s\"",
 			    option_rows[id].name, new, old);
 			n++;
@@ -92,7 +93,7 @@ take_over(struct reload *r, const struct options *fresh)
 	}
 	/* Now, as the text of one may hang on another. */
 	for (enum option_id id = 0; id < N_OPTIONS; id++)
-		if (option_rows[id].can_reload) {
+		if (option_rows[id].reload_size > 0) {
 			copy_setting(r->options, fresh, id);
 			copy_setting(&r->asked, fresh, id);
 		}

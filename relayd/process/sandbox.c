@@ -144,7 +144,7 @@ allow_output(struct domain *d, const struct sandbox *s)
 	int parent = -1;
 
 	allow(d, openat(s->output_fd, ".", O_PATH | O_CLOEXEC), FS_RECORD);
-	if ((s->parts & SANDBOX_STRICT) == 0)
+	if (s->mode != SANDBOX_STRICT)
 		parent = open_writable_parent(s);
 	if (parent >= 0 && !s->is_quiet)
 		log_info("sandbox: files beside %s stay accessible, so that it "
@@ -307,7 +307,7 @@ enter_seccomp(const struct sandbox *s)
 void
 sandbox_enter(const struct sandbox *s)
 {
-	if (s->parts == 0)
+	if (s->mode == SANDBOX_OFF)
 		return;
 	/* Read the file of the time zone now: later it is not accessible. */
 	tzset();
@@ -316,9 +316,9 @@ sandbox_enter(const struct sandbox *s)
 		return;
 	}
 	/* In this order: the filter does not allow the calls of Landlock. */
-	if ((s->parts & SANDBOX_LANDLOCK) != 0)
+	if (s->mode != SANDBOX_SECCOMP)
 		enter_landlock(s);
-	if ((s->parts & SANDBOX_SECCOMP) != 0)
+	if (s->mode != SANDBOX_LANDLOCK)
 		enter_seccomp(s);
 }
 

@@ -9,13 +9,15 @@
 
 #include <stdbool.h>
 
-/* Parts of the sandbox, as in struct options. */
-enum sandbox_part {
-	SANDBOX_LANDLOCK = 1,
-	SANDBOX_SECCOMP = 2,
+/* --sandbox, in the order of its words. */
+enum sandbox_mode {
+	SANDBOX_ON,
 	/* Allow only the current output directory, not one created again at the
 	 * same path. */
-	SANDBOX_STRICT = 4,
+	SANDBOX_STRICT,
+	SANDBOX_LANDLOCK, /* one of the two only */
+	SANDBOX_SECCOMP,
+	SANDBOX_OFF,
 };
 
 /* Older versions of the interface do not allow renames into another directory,
@@ -25,7 +27,7 @@ enum sandbox_part {
 #define SANDBOX_REMOVES_MAX 5
 
 struct sandbox {
-	unsigned parts;
+	enum sandbox_mode mode;
 	const char *output; /* absolute */
 	const char *state_dir;
 	int output_fd; /* borrowed */

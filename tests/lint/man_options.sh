@@ -17,7 +17,7 @@ sed -n 's/^OPTION([A-Z_]*, \([^,]*\), "\([^"]*\)", \([^,]*\),.*/\1 \2 \3/p' \
 sed -n \
     -e 's/^\.It Fl \([A-Za-z]\) Ar \([A-Z]*\) , Fl -\([a-z-]*\) Ns = Ns Ar \2$/\1 \3 \2/p' \
     -e 's/^\.It Fl \([A-Za-z]\) , -\([a-z-]*\)$/\1 \2 NULL/p' \
-    -e 's/^\.It Fl -\([a-z-]*\) Ns = Ns Ar \([A-Z|]*\)$/0 \1 \2/p' \
+    -e 's/^\.It Fl -\([a-z-]*\) Ns = Ns [AC][rm] \([A-Za-z|]*\)$/0 \1 \2/p' \
     -e 's/^\.It Fl -\([a-z-]*\)$/0 \1 NULL/p' \
     "$manual" | sort >"$work/manual"
 [ "$(wc -l <"$work/manual")" -eq "$(grep -c '^\.It Fl' "$manual")" ]

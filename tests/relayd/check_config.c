@@ -159,10 +159,10 @@ static const struct {
 	{ "[relayd]\noutput : /a b\n", OPT_OUTPUT, "/a b", "" },
 	{ "\xef\xbb\xbf[relayd]\r\noutput=/a\r\n", OPT_OUTPUT, "/a", "" },
 	{ "# x\n[relayd]\n ; y\n\n  output=/a\n\tlive-hold=off\n",
-	    OPT_LIVE_HOLD, "off", "" },
+	    OPT_LIVE_HOLD, "no", "" },
 	{ "[sessiond]\nverbose=junk\n[relayd]\nlive-hold=off\n", OPT_LIVE_HOLD,
-	    "off", "" },
-	{ "[relayd]\nlive-hold=off\n[x]\nlive-hold=on\n", OPT_LIVE_HOLD, "off",
+	    "no", "" },
+	{ "[relayd]\nlive-hold=off\n[x]\nlive-hold=on\n", OPT_LIVE_HOLD, "no",
 	    "" },
 	{ "[relayd]\nlive-port=tcp://h:1\nlive-port=tcp://h:2\n", OPT_LIVE_PORT,
 	    "tcp://h:2", "" },
@@ -236,37 +236,24 @@ static const struct {
 	{ "[relayd]\nverbose=4\n", 0, NULL,
 	    "error F:2: invalid value \"4\" for --verbose: expected a number "
 	    "from 0 to 3, yes or no\n" },
-	{ "[relayd]\nmax-age=30\nkeep-free=5\nmax-use=500\nsync=5\n", 0, NULL,
-	    "error F:2: --max-age 30: a unit is missing (did you mean 30s or "
-	    "30d?)\n"
-	    "error F:3: --keep-free 5: a unit is missing (did you mean 5G or "
-	    "5%?)\n"
-	    "error F:4: --max-use 500: a unit is missing (did you mean 500M or "
-	    "500G?)\n"
-	    "error F:5: --sync 5: a unit is missing (did you mean 5ms or "
-	    "5s?)\n" },
-	{ "[relayd]\nmax-memory=268435456\nindex-lock-timeout=700\n"
-	  "live-window=64\nlive-window=67108864\nkeep-free=5368709120\n",
+	{ "[relayd]\nmax-age=30\nkeep-free=5\nmax-use=500\nsync=5\n"
+	  "live-window=64\n",
 	    0, NULL,
-	    "error F:2: --max-memory 268435456: a unit is missing (did you "
-	    "mean 268435456B or 268435456k?)\n"
-	    "error F:3: --index-lock-timeout 700: a unit is missing (did you "
-	    "mean 700ms or 700s?)\n"
-	    "error F:4: --live-window 64: a unit is missing (did you mean 64M "
-	    "or 64s?)\n"
-	    "error F:5: --live-window 67108864: a unit is missing (did you "
-	    "mean 67108864B or 67108864k?)\n"
-	    "error F:6: --keep-free 5368709120: a unit is missing (did you "
-	    "mean 5368709120B or 5368709120k?)\n" },
+	    "error F:2: --max-age 30: a unit is missing: ms, s, m, h or d\n"
+	    "error F:3: --keep-free 5: a unit is missing: %, k, M, G or T\n"
+	    "error F:4: --max-use 500: a unit is missing: B, k, M, G or T\n"
+	    "error F:5: --sync 5: a unit is missing: ms, s, m, h or d\n"
+	    "error F:6: --live-window 64: a unit is missing: k, M, G, T, s or "
+	    "m\n" },
 	{ "[relayd]\nlive-port=junk\n", 0, NULL,
 	    "error F:2: Invalid live URL \"junk\": it must begin with "
 	    "tcp://, tcp4:// or tcp6://\n" },
 	{ "[relayd]\noutput=here\n", 0, NULL,
-	    "error F:2: Please specify an absolute path for -o, --output "
-	    "PATH\n" },
+	    "error F:2: invalid value \"here\" for --output: the path must be "
+	    "absolute\n" },
 	{ "[relayd]\nfd-pool-size=9\n", 0, NULL,
-	    "error F:2: File descriptor pool size must be set to at least "
-	    "100\n" },
+	    "error F:2: invalid value \"9\" for --fd-pool-size=N: keep at most "
+	    "N descriptors open, at least 100 [RLIMIT_NOFILE]\n" },
 	{ "[relayd]\ngroup-output-by-session=yes\ngroup-output-by-host=yes\n",
 	    0, NULL,
 	    "error F:3: Cannot set --group-output-by-host, another "

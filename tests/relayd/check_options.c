@@ -74,7 +74,7 @@ show(const char *what)
 	    got.background ? "b" : "", got.sig_parent ? "S" : "",
 	    got.dynamic_ports ? "y" : "", got.is_done ? "!" : "");
 	SHOW("verbose", "%u %d", got.verbose, (int)options_log_level(&got));
-	SHOW("log", "%s %d", got.log_file, got.log_json);
+	SHOW("log", "%s %d", got.log_file, got.log_format);
 	SHOW("fds", "%u", got.fd_pool_size);
 	SHOW("workers", "%u", got.workers);
 	SHOW("viewers", "%u %d %u", got.live_workers, got.live_hold,
@@ -216,12 +216,12 @@ static const struct {
 	{ "--sync=250ms", "sync", "3" },
 	{ "--sync=250ms", "sync_time_ns", "250000000" },
 	{ "--sync=5s", "sync_time_ns", "5000000000" },
-	{ "", "sandbox", "3" },
-	{ "--sandbox=on", "sandbox", "3" },
-	{ "--sandbox=strict", "sandbox", "7" },
-	{ "--sandbox landlock", "sandbox", "1" },
-	{ "--sandbox=seccomp", "sandbox", "2" },
-	{ "--sand=off", "sandbox", "0" },
+	{ "", "sandbox", "0" },
+	{ "--sandbox=on", "sandbox", "0" },
+	{ "--sandbox=strict", "sandbox", "1" },
+	{ "--sandbox landlock", "sandbox", "2" },
+	{ "--sandbox=seccomp", "sandbox", "3" },
+	{ "--sand=off", "sandbox", "4" },
 	{ "-V --bogus", "flags", "!" },
 	{ "--daem --vers", "flags", "d!" },
 	{ "-h", "flags", "!" },
@@ -678,7 +678,7 @@ END_TEST
 START_TEST(help_names_every_option)
 {
 	static const char *const names[] = {
-#define OPTION(id, letter, name, arg, needs_trust, kind, help) "--" name,
+#define OPTION(id, letter, name, arg, kind, help) "--" name,
 #include "relayd/process/options.tbl.h"
 #undef OPTION
 	};

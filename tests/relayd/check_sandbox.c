@@ -32,8 +32,6 @@
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
-#define ON (SANDBOX_LANDLOCK | SANDBOX_SECCOMP)
-#define STRICT (ON | SANDBOX_STRICT)
 #define KILLED 1000 /* by SIGSYS */
 #ifdef HAVE_SANITIZERS
 #define READS 0 /* reports read files */
@@ -305,62 +303,62 @@ change_mode(void)
 
 static const struct {
 	int (*attempt)(void);
-	unsigned parts;
+	enum sandbox_mode mode;
 	int want; /* 0, an errno, or KILLED */
 } attempts[] = {
-	{ record, ON, 0 },
-	{ record, STRICT, 0 },
-	{ map_file, STRICT, 0 },
-	{ start_thread, STRICT, 0 },
-	{ tell_systemd, STRICT, 0 },
-	{ remove_pid_file, STRICT, 0 },
-	{ tell_parent, STRICT, 0 },
-	{ replace_output, ON, 0 },
-	{ replace_output, STRICT, EACCES },
-	{ write_passwd, ON, EACCES },
-	{ write_passwd, STRICT, EACCES },
+	{ record, SANDBOX_ON, 0 },
+	{ record, SANDBOX_STRICT, 0 },
+	{ map_file, SANDBOX_STRICT, 0 },
+	{ start_thread, SANDBOX_STRICT, 0 },
+	{ tell_systemd, SANDBOX_STRICT, 0 },
+	{ remove_pid_file, SANDBOX_STRICT, 0 },
+	{ tell_parent, SANDBOX_STRICT, 0 },
+	{ replace_output, SANDBOX_ON, 0 },
+	{ replace_output, SANDBOX_STRICT, EACCES },
+	{ write_passwd, SANDBOX_ON, EACCES },
+	{ write_passwd, SANDBOX_STRICT, EACCES },
 	{ write_passwd, SANDBOX_LANDLOCK, EACCES },
 	{ write_passwd, SANDBOX_SECCOMP, 0 },
-	{ write_passwd, 0, 0 },
-	{ read_passwd, ON, READS },
-	{ write_above, ON, EACCES },
-	{ write_above, 0, 0 },
-	{ write_beside, ON, 0 }, /* as it may be made again */
-	{ write_beside, STRICT, EACCES },
-	{ write_run_dir, STRICT, EACCES },
-	{ write_run_file, STRICT, EACCES },
-	{ move_out, STRICT, EACCES },
+	{ write_passwd, SANDBOX_OFF, 0 },
+	{ read_passwd, SANDBOX_ON, READS },
+	{ write_above, SANDBOX_ON, EACCES },
+	{ write_above, SANDBOX_OFF, 0 },
+	{ write_beside, SANDBOX_ON, 0 }, /* as it may be made again */
+	{ write_beside, SANDBOX_STRICT, EACCES },
+	{ write_run_dir, SANDBOX_STRICT, EACCES },
+	{ write_run_file, SANDBOX_STRICT, EACCES },
+	{ move_out, SANDBOX_STRICT, EACCES },
 	{ make_link, SANDBOX_LANDLOCK, EACCES },
 	{ make_device, SANDBOX_LANDLOCK, EACCES },
 #ifdef HAVE_SECCOMP
-	{ connect_tcp, ON, ENOSYS },
-	{ run_program, ON, KILLED },
+	{ connect_tcp, SANDBOX_ON, ENOSYS },
+	{ run_program, SANDBOX_ON, KILLED },
 	{ run_program, SANDBOX_SECCOMP, KILLED },
 	{ run_program, SANDBOX_LANDLOCK, EACCES },
-	{ start_process, ON, ENOSYS },
-	{ start_process, 0, 0 },
-	{ trace_parent, ON, KILLED },
-	{ make_executable, ON, ENOSYS },
+	{ start_process, SANDBOX_ON, ENOSYS },
+	{ start_process, SANDBOX_OFF, 0 },
+	{ trace_parent, SANDBOX_ON, KILLED },
+	{ make_executable, SANDBOX_ON, ENOSYS },
 	{ make_executable, SANDBOX_LANDLOCK, 0 },
-	{ turn_executable, ON, ENOSYS },
-	{ make_packet_socket, ON, ENOSYS },
-	{ make_netlink_socket, ON, ENOSYS },
-	{ type_into_terminal, ON, ENOSYS },
-	{ leave_name_space, ON, KILLED },
-	{ use_io_uring, ON, KILLED },
-	{ kill_parent, ON, ENOSYS },
-	{ change_mode, ON, ENOSYS },
+	{ turn_executable, SANDBOX_ON, ENOSYS },
+	{ make_packet_socket, SANDBOX_ON, ENOSYS },
+	{ make_netlink_socket, SANDBOX_ON, ENOSYS },
+	{ type_into_terminal, SANDBOX_ON, ENOSYS },
+	{ leave_name_space, SANDBOX_ON, KILLED },
+	{ use_io_uring, SANDBOX_ON, KILLED },
+	{ kill_parent, SANDBOX_ON, ENOSYS },
+	{ change_mode, SANDBOX_ON, ENOSYS },
 #else
-	{ connect_tcp, ON, EACCES },
+	{ connect_tcp, SANDBOX_ON, EACCES },
 #endif
 };
 
 static void
-enter(unsigned parts)
+enter(enum sandbox_mode mode)
 {
 	char output[4096], pid_file[4096];
 	const struct sandbox s = {
-		.parts = parts,
+		.mode = mode,
 		.output = output,
 		.output_fd = open(scratch_path("out"), O_RDONLY | O_DIRECTORY),
 		.state_dir = "", /* there is no place for one */
@@ -394,7 +392,7 @@ START_TEST(only_what_serving_needs_can_be_done)
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		enter(attempts[_i].parts);
+		enter(attempts[_i].mode);
 		_exit(attempts[_i].attempt() >= 0 ? 0 : errno);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -424,7 +422,7 @@ START_TEST(what_is_beside_a_link_is_closed)
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		enter(ON);
+		enter(SANDBOX_ON);
 		MUST(write_beside() < 0 && errno == EACCES);
 		MUST(write_run_dir() < 0 && errno == EACCES);
 		_exit(record() >= 0 ? 0 : errno);
