@@ -3,8 +3,7 @@
 # have no pkg-config file and whose version macro cannot be used (in 4.0 it is
 # not substituted): so header and symbol decide. And nettle, for the cipher of
 # anonymisation, libcap, to give capabilities up, and libpcap, on which libtrace
-# stands, for filters of packet sockets. libbabeltrace2 is for
-# --from-ctf alone.
+# stands, for filters of packet sockets.
 AC_DEFUN([TP_CAPTURE], [
 	AC_ARG_WITH([libtrace], [AS_HELP_STRING([--without-libtrace],
 		[do not build tracepulse-capture])], [], [with_libtrace=auto])
@@ -49,13 +48,4 @@ AC_DEFUN([TP_CAPTURE], [
 	AM_CONDITIONAL([HAVE_CAPTURE], [test "$have_capture" = yes])
 
 	AM_CONDITIONAL([LIBTRACE_PARALLEL], [test "$have_parallel" = yes])
-
-	have_babeltrace2=no
-	AS_IF([test "$have_capture" = yes], [
-		PKG_CHECK_MODULES([BABELTRACE2], [babeltrace2 >= 2.0],
-			[have_babeltrace2=yes],
-			[AC_MSG_NOTICE([without --from-ctf: no libbabeltrace2])])])
-	AM_CONDITIONAL([HAVE_BABELTRACE2], [test "$have_babeltrace2" = yes])
-	AS_IF([test "$have_babeltrace2" = yes],
-		[AC_DEFINE([HAVE_BABELTRACE2], [1], [libbabeltrace2 is there])])
 ])

@@ -94,11 +94,40 @@ START_TEST(events_of_samples)
 	expect(encode(r, &h, PAYLOAD_HEADERS), start, headers, NULL, 0);
 	expect(
 	    encode(r, &h, PAYLOAD_FULL), start, headers, payload.p, payload.n);
+	expect_decoded(r, encode(r, &h, PAYLOAD_FULL));
 	free(payload.p);
 	free(r);
 	free(b.p);
 }
 END_TEST
+
+/* Decoded it is the same packet; cut anywhere it is refused. */
+static void
+expect_decoded(const struct record *r, struct bytes event)
+{
+	struct reader in = reader_over(event.p, event.n);
+	struct record out;
+	const uint8_t *bytes;
+
+	ck_assert_int_eq(event_decode(&in, &out, &bytes), OK);
+	ck_assert_ptr_eq(in.p, in.end);
+	ck_assert_uint_eq(out.ns, r->ns);
+	ck_assert_uint_eq(out.link_type, r->link_type);
+	ck_assert_uint_eq(out.direction, r->direction);
+	ck_assert_uint_eq(out.wire_len, r->wire_len);
+	ck_assert_uint_eq(out.cap_len, r->cap_len);
+	ck_assert_uint_eq(out.len, r->len);
+	ck_assert_mem_eq(bytes, r + 1, r->len);
+	for (size_t n = 0; n < event.n; n++) {
+		uint8_t *cut = malloc(n + 1);
+
+		memcpy(cut, event.p, n);
+		in = reader_over(cut, n);
+		ck_assert_int_eq(event_decode(&in, &out, &bytes), E_MALFORMED);
+		free(cut);
+	}
+	free(event.p);
+}
 
 START_TEST(the_largest_headers)
 {

@@ -227,9 +227,9 @@ def refused():
         pathlib.Path(f"{top}/bad/metadata").write_text("no metadata")
         os.mkdir(f"{top}/empty")
         for trace, why in [("none", UNMET), ("headers", UNMET),
-                           ("full", "made by another, not by tracepulse-capture"),
-                           ("bad", "babeltrace2: "),
-                           ("empty", "no trace at or below this directory"),
+                           ("full", "not made by tracepulse-capture"),
+                           ("bad", "metadata: line 1: "),
+                           ("empty", "no CTF trace found"),
                            ("gone", "No such file or directory")]:
             _, errors = back(f"{top}/{trace}", out, status=1)
             check(why in errors, f"{trace}: said {errors!r}")

@@ -126,6 +126,54 @@ event_encode_stats(uint8_t *out, const struct record *r)
 	return (size_t)(out - start);
 }
 
+/* Take the headers that put_link() and put_network() made. */
+static void
+skip_headers(struct reader *r, unsigned id)
+{
+	static const uint8_t lengths[] = { [TRANSPORT_TCP] = 20,
+		[TRANSPORT_UDP] = 8,
+		[TRANSPORT_ICMP] = 8,
+		[TRANSPORT_ICMPV6] = 8 };
+	uint8_t type = reader_u8(r);
+
+	if (type == LINK_ETHERNET) {
+		(void)reader_take(r, 12);
+		(void)reader_take(r, reader_u8(r) * 2U + 2);
+	}
+	if (id == EVENT_PACKET)
+		return;
+	(void)reader_take(r, id == EVENT_IPV4 ? 20 : 40);
+	type = reader_u8(r);
+	r->bad |= type >= ARRAY_LEN(lengths);
+	if (!r->bad)
+		(void)reader_take(r, lengths[type]);
+}
+
+enum status
+event_decode(struct reader *r, struct record *out, const uint8_t **bytes)
+{
+	const unsigned id = little_take_u16(r);
+
+	*out = (struct record){ .ns = little_take_u64(r) };
+	*bytes = r->p;
+	if (id == EVENT_STATS) {
+		out->kind = RECORD_STATS;
+		(void)reader_take(r, sizeof(struct record_stats));
+		return reader_done(r);
+	}
+	if (id > EVENT_STATS)
+		return E_MALFORMED;
+	out->kind = RECORD_PACKET;
+	out->link_type = little_take_u16(r);
+	out->direction = reader_u8(r);
+	out->wire_len = little_take_u32(r);
+	out->cap_len = little_take_u32(r);
+	skip_headers(r, id);
+	out->len = little_take_u32(r);
+	*bytes = reader_take(r, out->len);
+	return out->len > RECORD_LEN_MAX ? E_MALFORMED : reader_done(r);
+}
+
 static const char types[] =
     "/* CTF 1.8 */\n"
     "\n"
@@ -416,6 +464,23 @@ ctf_metadata(struct buf *out, const struct ctf_trace *trace)
 	tsdl_text(out, stats_fields);
 	event_end(out);
 	return out->bad ? E_NOMEM : OK;
+}
+
+static bool
+has_text(const char *text, size_t n, const char *what)
+{
+	return memmem(text, n, what, strlen(what)) != NULL;
+}
+
+enum status
+ctf_metadata_check(const char *text, size_t n, const char **why)
+{
+	*why = "was not made by tracepulse-capture";
+	if (n < sizeof(types) || memcmp(text, types, sizeof(types) - 1) != 0 ||
+	    !has_text(text, n, "\ttracer_name = \"tracepulse-capture\";\n"))
+		return E_REFUSED;
+	*why = "was captured without --payload=full";
+	return has_text(text, n, "\tpayload = \"full\";\n") ? OK : E_REFUSED;
 }
 
 void

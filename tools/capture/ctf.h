@@ -14,6 +14,7 @@
 
 #include "common/buf.h"
 #include "common/compiler.h"
+#include "common/reader.h"
 #include "common/status.h"
 #include "ctf/packet.h"
 #include "tools/capture/headers.h"
@@ -42,6 +43,10 @@ size_t event_encode(uint8_t *out, const struct record *r,
     const struct headers *h, enum payload payload);
 /* The same for a record of statistics. */
 size_t event_encode_stats(uint8_t *out, const struct record *r);
+/* Decode an event with PAYLOAD_FULL: OUT, except its order, and *BYTES, which
+ * has out->len bytes. Statistics have none. E_MALFORMED. */
+enum status event_decode(
+    struct reader *r, struct record *out, const uint8_t **bytes) MUST_CHECK;
 
 /* The id of the stream class. */
 #define CTF_STREAM_CLASS 0
@@ -60,8 +65,14 @@ struct ctf_trace {
 enum status ctf_metadata(
     struct buf *out, const struct ctf_trace *trace) MUST_CHECK;
 
+/* Is this the metadata of a trace with PAYLOAD_FULL? E_REFUSED: *WHY says what
+ * the trace is instead: "made by ...". */
+enum status ctf_metadata_check(
+    const char *text, size_t n, const char **why) MUST_CHECK;
+
 /* The size of what precedes the events of a packet; a multiple of 8. */
 #define CTF_HEADER_LEN 88
+#define CTF_UUID_AT 4 /* bytes */
 
 struct ctf_packet {
 	uint64_t instance;			 /* stream_instance_id */

@@ -107,7 +107,7 @@ report_json(const struct report *r, const struct pipeline_stats *s,
 }
 
 void
-report_conversion(const struct report *r, const struct ctf_reader_counts *n,
+report_conversion(const struct report *r, const struct conversion_counts *n,
     const struct sink *sink)
 {
 	printf("%" PRIu64 " packets written, %" PRIu64 " read in %.1f s\n",
@@ -120,14 +120,12 @@ report_conversion(const struct report *r, const struct ctf_reader_counts *n,
 		printf("%" PRIu64 " CTF packets, with all events in them, are "
 		       "missing from the trace\n",
 		    n->missing);
-	if (n->has_discarded)
-		printf("more packets are missing, without a count\n");
 	report_left_out(sink);
 }
 
 void
 report_conversion_json(const struct report *r,
-    const struct ctf_reader_counts *n, const struct sink *sink)
+    const struct conversion_counts *n, const struct sink *sink)
 {
 	printf("{\"read\": %" PRIu64 ", \"written\": %" PRIu64
 	       ", \"left_out\": %" PRIu64 ", \"discarded\": %" PRIu64

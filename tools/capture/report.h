@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/capture/ctf_reader.h"
 #include "tools/capture/pipeline.h"
 #include "tools/capture/sink.h"
 
@@ -35,9 +34,14 @@ void report_json(const struct report *r, const struct pipeline_stats *s,
     const struct sink *sink);
 
 /* The same for --from-ctf. */
+struct conversion_counts {
+	uint64_t read;
+	uint64_t discarded; /* packets of the network, during the capture */
+	uint64_t missing;   /* CTF packets */
+};
 void report_conversion(const struct report *r,
-    const struct ctf_reader_counts *n, const struct sink *sink);
+    const struct conversion_counts *n, const struct sink *sink);
 void report_conversion_json(const struct report *r,
-    const struct ctf_reader_counts *n, const struct sink *sink);
+    const struct conversion_counts *n, const struct sink *sink);
 
 #endif

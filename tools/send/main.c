@@ -46,19 +46,6 @@ catch_signals(void)
 	sigaction(SIGTERM, &a, NULL);
 }
 
-static enum status
-read_traces(const struct send_options *o, struct traces *t, struct report *r)
-{
-	enum status st = OK;
-
-	t->stop = &stop;
-	for (unsigned i = 0; i < o->n_directories && st == OK; i++)
-		st = traces_add(t, o->directories[i], o->n_directories > 1);
-	if (t->error[0] != '\0')
-		report_error(r, "%s", t->error);
-	return st;
-}
-
 static void
 count(const struct traces *t, struct report *r)
 {
@@ -71,11 +58,30 @@ count(const struct traces *t, struct report *r)
 }
 
 static enum status
+read_traces(const struct send_options *o, struct traces *t, struct report *r)
+{
+	enum status st = OK;
+
+	t->stop = &stop;
+	for (unsigned i = 0; i < o->n_directories && st == OK; i++)
+		st = traces_add(t, o->directories[i], o->n_directories > 1);
+	if (t->error[0] != '\0')
+		report_error(r, "%s", t->error);
+	if (st != OK)
+		return st;
+	count(t, r);
+	if (r->streams > 0)
+		return OK;
+	report_error(r, "%s: the traces have metadata, but no stream",
+	    o->directories[0]);
+	return E_NOENT;
+}
+
+static enum status
 send_all(const struct send_options *o, struct traces *t, struct report *r)
 {
 	enum status st = OK;
 
-	count(t, r);
 	for (uint64_t n = 0; st == OK && (o->loop == 0 || n < o->loop); n++) {
 		progress_begin(&r->progress, n + 1);
 		st = stop ? E_STOPPED : sender_run(o, t, r, &stop);

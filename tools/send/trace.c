@@ -261,16 +261,6 @@ find(struct traces *t, const char *directory, const char *path,
 	return st;
 }
 
-/* Has any trace from number FIRST on a stream? */
-static bool
-has_streams(const struct traces *t, unsigned first)
-{
-	for (unsigned i = first; i < t->n; i++)
-		if (t->traces[i]->n_streams > 0)
-			return true;
-	return false;
-}
-
 enum status
 traces_add(struct traces *t, const char *directory, bool own_folder)
 {
@@ -289,9 +279,6 @@ traces_add(struct traces *t, const char *directory, bool own_folder)
 	st = find(t, real, own_folder ? name : "", name, 0);
 	if (st == OK && t->n == before)
 		return fail(t, E_NOENT, directory, "no CTF trace found");
-	if (st == OK && !has_streams(t, before))
-		return fail(t, E_NOENT, directory,
-		    "the trace has metadata, but no stream");
 	return st;
 }
 

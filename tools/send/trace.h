@@ -48,8 +48,7 @@ struct traces {
  * Add every trace at or below DIRECTORY. The path of a trace in the session is
  * its path below DIRECTORY; with OWN_FOLDER, preceded by DIRECTORY's own name.
  * A trace that is DIRECTORY itself has that name as its path. Not OK: t->error.
- * E_NOENT: no trace there, or none with a stream. E_STOPPED: by t->stop;
- * without t->error.
+ * E_NOENT: no trace there. E_STOPPED: by t->stop; without t->error.
  */
 enum status traces_add(
     struct traces *t, const char *directory, bool own_folder) MUST_CHECK;
