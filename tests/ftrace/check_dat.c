@@ -6,6 +6,7 @@
 #include "tests/ftrace/vector.h"
 #include "tests/lib/unit.h"
 #include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/order.h"
 
 #define CPUS 2
@@ -23,7 +24,7 @@ put_together(const struct bytes *metadata, const struct bytes pages[CPUS])
 	struct bytes out;
 
 	ck_assert_int_eq(
-	    dat_layout_find(&layout, metadata->p, metadata->n), OK);
+	    dat_read_layout(&layout, metadata->p, metadata->n), OK);
 	for (unsigned i = 0; i < CPUS; i++)
 		cpus[i].size = pages[i].n;
 	ck_assert_int_eq(
@@ -101,7 +102,7 @@ START_TEST(what_is_cut_short_is_not_whole)
 
 	for (size_t n = 0; n < all.n; n++) {
 		struct bytes cut = bytes_copy(all.p, n);
-		const enum status st = dat_layout_find(&layout, cut.p, cut.n);
+		const enum status st = dat_read_layout(&layout, cut.p, cut.n);
 
 		/* Version 6 may end behind the printk formats, as V1 does, and
 		 * behind the number of CPUs. */
@@ -110,7 +111,7 @@ START_TEST(what_is_cut_short_is_not_whole)
 		free(cut.p);
 	}
 	ck_assert_uint_eq(whole, _i == 0 ? 2 : 0);
-	ck_assert_int_eq(dat_layout_find(&layout, all.p, all.n), OK);
+	ck_assert_int_eq(dat_read_layout(&layout, all.p, all.n), OK);
 	ck_assert_str_eq(layout.clock, "local");
 	ck_assert_uint_eq(layout.page_size, 4096);
 	ck_assert(layout.has_cpus);
@@ -135,7 +136,7 @@ START_TEST(any_bytes_are_survived)
 			struct dat_plan plan;
 
 			all.p[at] = values[v];
-			if (dat_layout_find(&layout, all.p, all.n) != OK)
+			if (dat_read_layout(&layout, all.p, all.n) != OK)
 				continue;
 			if (dat_plan_make(&plan, &layout, all.n, cpus, CPUS) ==
 			    OK) {
@@ -160,7 +161,7 @@ START_TEST(options_in_a_circle_are_no_file)
 	const uint64_t first = 0x7937;
 
 	memcpy(all.p + all.n - sizeof(first), &first, sizeof(first));
-	ck_assert_int_eq(dat_layout_find(&layout, all.p, all.n), E_MALFORMED);
+	ck_assert_int_eq(dat_read_layout(&layout, all.p, all.n), E_MALFORMED);
 	free(all.p);
 }
 END_TEST

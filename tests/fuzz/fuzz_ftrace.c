@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/recorder_dialog.h"
 
 struct seen {
@@ -107,7 +107,7 @@ check_layout(const uint8_t *p, size_t n, uint32_t cpus)
 {
 	struct dat_layout layout;
 
-	if (dat_layout_find(&layout, p, n) != OK)
+	if (dat_read_layout(&layout, p, n) != OK)
 		return;
 	assert(layout.version == 6 || layout.version == 7);
 	assert(layout.page_size > 0 && layout.page_size <= DAT_PAGE_BYTES_MAX);

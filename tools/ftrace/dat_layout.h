@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of the first part of a trace.dat, as a recorder sends it: what is
- * required to append pages. Versions 6 and 7. The walk goes from length to
- * length, each checked against the bytes present; texts are not parsed. Any
- * bytes, any thread.
+ * What surrounds the pages of a trace.dat (versions 6 and 7). The result is
+ * like that of trace-cmd listen, except that the clock is the sender's, not the
+ * listener's, and pages are not compressed. Any thread; no files.
  */
 #ifndef TOOLS_FTRACE_DAT_LAYOUT_H
 #define TOOLS_FTRACE_DAT_LAYOUT_H
@@ -20,14 +19,13 @@
 #define DAT_MAGIC "\x17\x08\x44tracing"
 /* The largest page of a ring buffer; over UDP see DATA_DATAGRAM_BYTES. */
 #define DAT_PAGE_BYTES_MAX (1 << 20)
-/* The most sections of options in a chain. */
-#define DAT_CHAIN_MAX 64
 #define DAT_CLOCK_BYTES 32
 
+/* What dat_read_layout() finds in the first part of a trace.dat. */
 struct dat_layout {
 	unsigned version;   /* 6 or 7 */
 	bool is_big;	    /* byte order of all numbers */
-	unsigned long_size; /* bytes; 4, 8, or what the file says */
+	unsigned long_size; /* bytes; 4 or 8 */
 	uint32_t page_size;
 	/* The sender's clock. "local", the default, if it is not stated. */
 	char clock[DAT_CLOCK_BYTES];
@@ -43,20 +41,6 @@ struct dat_layout {
 	bool is_link_hidden; /* the last section is compressed: there is no
 				NEXT_LINK */
 };
-
-/*
- * E_MORE: it is not whole, OUT has what is known. E_MALFORMED: it cannot become
- * valid; in version 6 also bytes after its end. The metadata of V1 is whole if
- * the result is OK without has_commands.
- */
-enum status dat_layout_find(
-    struct dat_layout *out, const uint8_t *p, size_t n) MUST_CHECK;
-
-/*
- * What surrounds the pages of a trace.dat. The result is like that of trace-cmd
- * listen, except that the clock is the sender's, not the listener's, and pages
- * are not compressed. Any thread; no files.
- */
 
 struct dat_part {
 	uint64_t size;	 /* bytes of whole pages */

@@ -146,6 +146,20 @@ dat_pages_first_time(const struct dat *d, const struct dat_buffer *b,
 	return f.time;
 }
 
+enum dat_packing
+dat_packing_of(struct span name)
+{
+	static const char *const names[] = {
+		[DAT_PLAIN] = "none", [DAT_ZLIB] = "zlib", [DAT_ZSTD] = "zstd"
+	};
+
+	for (int i = 0; i < DAT_UNKNOWN; i++)
+		if (name.n == strlen(names[i]) &&
+		    memcmp(name.p, names[i], name.n) == 0)
+			return (enum dat_packing)i;
+	return DAT_UNKNOWN;
+}
+
 static enum status
 unpack_zlib(const uint8_t *p, size_t n, uint8_t *out, size_t out_size)
 {

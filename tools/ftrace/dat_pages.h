@@ -11,6 +11,8 @@
 /* The largest chunk of pages, decompressed; trace-cmd puts ten pages in one. */
 #define DAT_CHUNK_MAX (16 * 1024 * 1024)
 
+/* The compression of this name in a header. */
+enum dat_packing dat_packing_of(struct span name);
 /* Decompresses N bytes to exactly OUT_SIZE. E_MALFORMED: the result would be
  * different. E_REFUSED: this build does not support PACKING. */
 enum status dat_unpack(enum dat_packing packing, const uint8_t *p, size_t n,

@@ -13,8 +13,6 @@
 #include "tools/ftrace/dat_pages.h"
 #include "tools/ftrace/order.h"
 
-/* The list of events grows by this many. */
-#define EVENTS_STEP 256
 /* A flag of a section. */
 #define FLAG_PACKED 1
 
@@ -47,7 +45,9 @@ struct dat_reading {
 	unsigned n_options;
 	/* Where each section begins; 0: there is none (version 7). */
 	uint64_t sections[OPTION_CMDLINES + 1];
-	char *why; /* DAT_WHY_MAX bytes: the first failure */
+	char *why;	/* DAT_WHY_MAX bytes: the first failure */
+	bool is_layout; /* only the lengths of texts are read */
+	struct dat_layout layout;
 };
 
 /* Notes why reading fails, unless a reason is known. Returns ST. */
@@ -70,7 +70,21 @@ refuse(struct dat_reading *g, enum status st, const char *fmt, ...)
 static enum status
 check_whole(struct dat_reading *g, const struct dat_input *in, const char *what)
 {
-	return in->r.bad ? refuse(g, E_MALFORMED, "%s: cut short", what) : OK;
+	return in->r.bad ? refuse(g, E_MORE, "%s: cut short", what) : OK;
+}
+
+/* Consumes N bytes, which must be these. Wrong bytes are wrong also before all
+ * have arrived. */
+static enum status
+expect(struct dat_reading *g, struct dat_input *in, const char *word, size_t n,
+    const char *why)
+{
+	const uint64_t left = reader_left(&in->r);
+
+	if (left > 0 && memcmp(in->r.p, word, left < n ? (size_t)left : n) != 0)
+		return refuse(g, E_MALFORMED, "%s", why);
+	(void)reader_take(&in->r, n);
+	return check_whole(g, in, "header");
 }
 
 /* A 64-bit length and that many bytes. */
@@ -114,112 +128,63 @@ set_layout(struct dat_reading *g, struct span text)
 static enum status
 read_headers(struct dat_reading *g, struct dat_input *in)
 {
-	enum status st = OK;
+	enum status st = expect(g, in, "header_page", sizeof("header_page"),
+	    "header_page is missing");
 	struct span text;
 
-	if (!dat_input_word(in, "header_page", sizeof("header_page")))
-		return refuse(g, E_MALFORMED, "header_page is missing");
-	text = read_block(in);
-	/* An empty text: the kernel has the first layout of pages. */
-	if (!in->r.bad && text.n > 0)
-		st = set_layout(g, text);
 	if (st != OK)
 		return st;
-	if (!in->r.bad &&
-	    !dat_input_word(in, "header_event", sizeof("header_event")))
-		return refuse(g, E_MALFORMED, "header_event is missing");
+	text = read_block(in);
+	/* An empty text: the kernel has the first layout of pages. */
+	if (text.n > 0 && !g->is_layout)
+		st = set_layout(g, text);
+	if (st == OK)
+		st = expect(g, in, "header_event", sizeof("header_event"),
+		    "header_event is missing");
+	if (st != OK)
+		return st;
 	(void)read_block(in);
-	return check_whole(g, in, "header_page");
+	return check_whole(g, in, "header_event");
 }
 
-/* Makes the last field, the addresses of a stack, take the rest of the event:
- * the text states a fixed size that is wrong. */
-static void
-free_stack(struct event_format *f)
-{
-	struct event_field *last = &f->fields[f->n_fields - 1];
-
-	if (last->kind != FIELD_ARRAY)
-		return;
-	last->kind = FIELD_REST_ARRAY;
-	last->size = 0;
-	last->is_address = true;
-	f->fixed_size = 0;
-	for (unsigned i = 0; i < f->n_fields; i++) {
-		const struct event_field *x = &f->fields[i];
-
-		if (x->offset + x->size > f->fixed_size)
-			f->fixed_size = x->offset + x->size;
-	}
-}
-
-/* Corrects the formats of ftrace's own events whose text is wrong. */
-static void
-correct_format(struct event_format *f)
-{
-	struct event_field *last;
-
-	if (f->n_fields == 0 || strcmp(f->system, "ftrace") != 0)
-		return;
-	last = &f->fields[f->n_fields - 1];
-	if (strcmp(f->name, "kernel_stack") == 0)
-		free_stack(f);
-	/* Programs write any bytes to trace_marker_raw. */
-	if (strcmp(f->name, "raw_data") == 0 && last->kind == FIELD_REST_TEXT)
-		last->kind = FIELD_REST_ARRAY;
-}
-
-/* Adds an event, unless its id is taken. On failure the caller frees F. */
+/* Parses one format text. If it is not valid, or its id is taken, it is left
+ * out: its events will be unknown. */
 static enum status
-add_event(struct dat_reading *g, struct event_format *f)
+read_format(struct dat_reading *g, struct span system, struct span text)
 {
+	struct event_format *f;
 	struct dat *d = g->d;
-	struct event_format **more;
+	enum status st = event_format_parse(
+	    &f, system, text, d->page.commit_size);
 
-	if (d->n_events == DAT_EVENTS_MAX || d->n_fields > DAT_FIELDS_MAX)
-		return refuse(g, E_LIMIT, "more events than a kernel has");
-	if (d->n_events % EVENTS_STEP == 0) {
-		more = realloc(
-		    d->events, (d->n_events + EVENTS_STEP) * sizeof(*more));
-		if (more == NULL)
-			return E_NOMEM;
-		d->events = more;
+	if (st != OK)
+		return st == E_NOMEM ? st : OK;
+	d->n_fields += f->n_fields;
+	if (d->by_id[f->id] != 0) {
+		event_format_free(f);
+		return OK;
 	}
-	correct_format(f);
+	if (d->n_events == DAT_EVENTS_MAX || d->n_fields > DAT_FIELDS_MAX) {
+		event_format_free(f);
+		return refuse(g, E_LIMIT, "more events than a kernel has");
+	}
 	d->events[d->n_events++] = f;
 	d->by_id[f->id] = (uint16_t)d->n_events;
 	return OK;
 }
 
-/* Reads COUNT format texts of SYSTEM, each after its length. A format that is
- * not valid, or whose id is taken, is left out: its events will be unknown. */
+/* Reads COUNT format texts of SYSTEM, each after its length. */
 static enum status
 read_texts(struct dat_reading *g, struct dat_input *in, struct span system,
     uint32_t count)
 {
 	enum status st = OK;
 
-	for (uint32_t i = 0; i < count && st == OK; i++) {
+	for (uint32_t i = 0; i < count && st == OK && !in->r.bad; i++) {
 		const struct span text = read_block(in);
-		struct event_format *f;
 
-		if (in->r.bad)
-			return check_whole(g, in, "event formats");
-		st = event_format_parse(
-		    &f, system, text, g->d->page.commit_size);
-		if (st == E_NOMEM)
-			return st;
-		if (st == OK)
-			g->d->n_fields += f->n_fields;
-		if (st == OK && g->d->by_id[f->id] == 0) {
-			st = add_event(g, f);
-			if (st != OK)
-				event_format_free(f);
-			continue;
-		}
-		event_format_free(f);
-		g->d->n_refused++;
-		st = OK;
+		if (!in->r.bad && !g->is_layout)
+			st = read_format(g, system, text);
 	}
 	return st == OK ? check_whole(g, in, "event formats") : st;
 }
@@ -227,10 +192,8 @@ read_texts(struct dat_reading *g, struct dat_input *in, struct span system,
 static enum status
 read_ftrace(struct dat_reading *g, struct dat_input *in)
 {
-	static const struct span ftrace = { "ftrace", 6 };
-	const uint32_t count = dat_input_u32(in);
-
-	return read_texts(g, in, ftrace, count);
+	return read_texts(
+	    g, in, (struct span){ "ftrace", 6 }, dat_input_u32(in));
 }
 
 static enum status
@@ -269,8 +232,6 @@ read_cmdlines(struct dat_reading *g, struct dat_input *in)
 	(void)dat_input_span(in, n);
 	return check_whole(g, in, "names of processes");
 }
-
-/* Options, and the buffers that some of them name (trace-cmd 3.4). */
 
 /* Copies S up to a NUL, the end of a line, or the end of OUT; what is not
  * printable becomes '?'. */
@@ -463,6 +424,7 @@ read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 		break;
 	case OPTION_CPUS:
 		d->n_cpus = dat_input_u32(&body);
+		g->layout.has_cpus = !body.r.bad;
 		break;
 	case OPTION_TRACE_ID:
 		d->trace_id = dat_input_u64(&body);
@@ -475,7 +437,7 @@ read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 			     d->tsc_shift < 64;
 		break;
 	case OPTION_BUFFER:
-		return option_buffer(g, body);
+		return !g->is_layout ? option_buffer(g, body) : OK;
 	default:
 		if (d->version == 7 && id >= OPTION_HEADERS &&
 		    id <= OPTION_CMDLINES)
@@ -505,8 +467,6 @@ read_options(struct dat_reading *g, struct dat_input *in, struct dat_input *end)
 			return st;
 	}
 }
-
-/* Version 6: one block after another (trace-cmd 3.2). */
 
 /* Reads the CPUs of the main buffer, and the clock unless it is known. */
 static enum status
@@ -538,15 +498,26 @@ read_rest(struct dat_reading *g, struct dat_input *in)
 	if (reader_left(&in->r) == 0)
 		return OK; /* V1 sends no more */
 	st = read_cmdlines(g, in);
-	if (st != OK || reader_left(&in->r) == 0)
+	g->layout.has_commands = st == OK;
+	if (st != OK)
 		return st;
 	g->d->n_cpus = dat_input_u32(in);
-	if (in->r.bad || g->d->n_cpus > DAT_CPUS_MAX)
+	g->layout.has_cpus = !in->r.bad;
+	if (g->d->n_cpus > DAT_CPUS_MAX)
 		return refuse(g, E_MALFORMED, "invalid number of CPUs");
-	if (dat_input_word(in, "options  ", sizeof("options  ")))
+	if (in->r.bad || reader_left(&in->r) == 0)
+		return check_whole(g, in, "number of CPUs");
+	if (dat_input_word(in, "options  ", sizeof("options  "))) {
 		st = read_options(g, in, &end);
+		g->layout.has_options = st == OK;
+	} else if (g->is_layout) {
+		st = expect(g, in, "options  ", sizeof("options  "),
+		    "options are missing");
+	}
 	if (st != OK || reader_left(&in->r) == 0)
 		return st;
+	if (g->is_layout)
+		return refuse(g, E_MALFORMED, "unexpected bytes after options");
 	if (dat_input_word(in, "latency  ", sizeof("latency  ")))
 		return refuse(
 		    g, E_REFUSED, "it has only the text of a latency tracer");
@@ -555,28 +526,35 @@ read_rest(struct dat_reading *g, struct dat_input *in)
 	return read_table(g, in);
 }
 
+/* The blocks in their order in version 6; each needs what those before it say.
+ */
+static const struct {
+	unsigned id;
+	enum status (*read)(struct dat_reading *g, struct dat_input *in);
+} blocks[] = {
+	{ OPTION_HEADERS, read_headers },
+	{ OPTION_FTRACE, read_ftrace },
+	{ OPTION_FORMATS, read_formats },
+	{ OPTION_KALLSYMS, skip_text },
+	{ OPTION_PRINTK, skip_text },
+	{ OPTION_CMDLINES, read_cmdlines },
+};
+
 static enum status
 read_v6(struct dat_reading *g, struct dat_input *in)
 {
-	enum status st = read_headers(g, in);
+	enum status st = OK;
 
-	if (st == OK)
-		st = read_ftrace(g, in);
-	if (st == OK)
-		st = read_formats(g, in);
-	if (st == OK)
-		st = skip_text(g, in);
-	if (st == OK)
-		st = skip_text(g, in);
+	for (size_t i = 0; blocks[i].id != OPTION_CMDLINES && st == OK; i++)
+		st = blocks[i].read(g, in);
 	return st == OK ? read_rest(g, in) : st;
 }
-
-/* Version 7: sections in any order, and options that say where. */
 
 struct section {
 	unsigned id;
 	struct dat_input body;
-	uint8_t *take_mem; /* memory of the body, if it was compressed */
+	bool is_packed;
+	uint8_t *take_mem; /* memory of the body, if it was decompressed */
 };
 
 static enum status
@@ -598,11 +576,9 @@ unpack(struct dat_reading *g, struct section *s)
 	st = dat_unpack(
 	    g->d->packing, (const uint8_t *)data.p, data.n, s->take_mem, size);
 	s->body = dat_input_over(s->take_mem, size, g->d->is_big);
-	if (st == E_REFUSED)
-		return refuse(g, st,
-		    "this build does not read the compression of the metadata");
 	return st == OK ? OK
-			: refuse(g, st, "a section cannot be decompressed");
+			: refuse(g, st, "cannot decompress its metadata%s",
+			      st == E_REFUSED ? " in this build" : "");
 }
 
 /* Opens section ID at AT. The caller frees take_mem, also on failure. */
@@ -615,8 +591,7 @@ open_section(struct dat_reading *g, uint64_t at, unsigned id, struct section *s)
 
 	*s = (struct section){ .id = id };
 	if (at >= g->n)
-		return refuse(
-		    g, E_MALFORMED, "section %u is not in the file", id);
+		return refuse(g, E_MORE, "section %u is not in the file", id);
 	in = dat_input_over(g->p + at, g->n - at, g->d->is_big);
 	if (dat_input_u16(&in) != id)
 		return refuse(
@@ -627,63 +602,59 @@ open_section(struct dat_reading *g, uint64_t at, unsigned id, struct section *s)
 	if (in.r.bad)
 		return check_whole(g, &in, "a section");
 	s->body = dat_input_over(body.p, body.n, g->d->is_big);
-	return (flags & FLAG_PACKED) != 0 ? unpack(g, s) : OK;
+	s->is_packed = (flags & FLAG_PACKED) != 0;
+	return s->is_packed && !g->is_layout ? unpack(g, s) : OK;
 }
 
-/* Reads all sections of options; the last option of each says where the next
- * section is, or 0. */
+/* Reads a section of options at *AT; its last option says where the next one
+ * is, or 0. A layout ends at a compressed section. */
 static enum status
-read_chain(struct dat_reading *g, uint64_t at)
+read_link(struct dat_reading *g, uint64_t *at)
 {
-	enum status st = OK;
+	struct dat_input end;
+	struct section s;
+	enum status st = open_section(g, *at, OPTION_END, &s);
 
-	for (unsigned i = 0; at != 0 && st == OK; i++) {
-		struct dat_input end;
-		struct section s;
-
-		if (i == DAT_SECTIONS_MAX)
-			return refuse(
-			    g, E_LIMIT, "too many sections of options");
-		st = open_section(g, at, OPTION_END, &s);
-		if (st == OK)
-			st = read_options(g, &s.body, &end);
-		if (st == OK) {
-			at = dat_input_u64(&end);
-			st = check_whole(g, &end, "options");
-		}
-		free(s.take_mem);
+	*at = 0;
+	g->layout.is_link_hidden = g->is_layout && s.is_packed;
+	if (st == OK && !g->layout.is_link_hidden) {
+		st = read_options(g, &s.body, &end);
+		g->layout.next_link = (uint64_t)(end.r.p - g->p);
+		*at = dat_input_u64(&end);
+		/* The section is whole: what it lacks will not come. */
+		if (st == E_MORE || (st == OK && end.r.bad))
+			st = refuse(g, E_MALFORMED, "options: cut short");
 	}
+	free(s.take_mem);
 	return st;
 }
 
 static enum status
 read_v7(struct dat_reading *g, struct dat_input *in)
 {
-	/* Each needs what those before it say. */
-	static const struct {
-		unsigned id;
-		enum status (*read)(
-		    struct dat_reading *g, struct dat_input *in);
-	} blocks[] = {
-		{ OPTION_HEADERS, read_headers },
-		{ OPTION_FTRACE, read_ftrace },
-		{ OPTION_FORMATS, read_formats },
-		{ OPTION_KALLSYMS, skip_text },
-		{ OPTION_PRINTK, skip_text },
-		{ OPTION_CMDLINES, read_cmdlines },
-	};
-	const uint64_t options_at = dat_input_u64(in);
+	struct dat_layout *l = &g->layout;
 	enum status st;
+	uint64_t at;
 
-	if (in->r.bad || options_at == 0)
+	l->first_link = (uint64_t)(in->r.p - g->p);
+	l->first_options = at = dat_input_u64(in);
+	st = check_whole(g, in, "header");
+	if (st == OK && at < l->first_link + 8)
 		return refuse(g, E_MALFORMED, "the options are missing");
-	st = read_chain(g, options_at);
+	for (unsigned i = 0; at != 0 && st == OK; i++) {
+		if (i == DAT_SECTIONS_MAX)
+			return refuse(
+			    g, E_LIMIT, "too many sections of options");
+		st = read_link(g, &at);
+	}
+	if (g->is_layout)
+		return st;
 	if (st == OK && g->sections[OPTION_HEADERS] == 0)
 		return refuse(g, E_MALFORMED, "header_page is missing");
 	for (size_t i = 0; i < ARRAY_LEN(blocks) && st == OK; i++) {
-		const uint64_t at = g->sections[blocks[i].id];
 		struct section s;
 
+		at = g->sections[blocks[i].id];
 		if (at == 0)
 			continue;
 		st = open_section(g, at, blocks[i].id, &s);
@@ -697,31 +668,20 @@ read_v7(struct dat_reading *g, struct dat_input *in)
 static enum status
 read_version(struct dat_reading *g, struct dat_input *in)
 {
-	struct span version;
+	enum status st = expect(
+	    g, in, DAT_MAGIC, sizeof(DAT_MAGIC) - 1, "not a trace.dat");
+	const uint8_t *p;
 
-	if (!dat_input_word(in, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
-		return refuse(g, E_MALFORMED, "not a trace.dat");
-	version = dat_input_string(in, DAT_NAME_MAX);
-	if (version.n == 1 && (*version.p == '6' || *version.p == '7')) {
-		g->d->version = (unsigned)(*version.p - '0');
-		return OK;
-	}
-	return refuse(g, in->r.bad ? E_MALFORMED : E_REFUSED,
-	    "a trace.dat whose version is neither 6 nor 7");
-}
-
-static enum dat_packing
-packing_of(struct span name)
-{
-	static const char *const names[] = {
-		[DAT_PLAIN] = "none", [DAT_ZLIB] = "zlib", [DAT_ZSTD] = "zstd"
-	};
-
-	for (int i = 0; i < DAT_UNKNOWN; i++)
-		if (name.n == strlen(names[i]) &&
-		    memcmp(name.p, names[i], name.n) == 0)
-			return (enum dat_packing)i;
-	return DAT_UNKNOWN;
+	if (st != OK)
+		return st;
+	p = reader_take(&in->r, 2);
+	if (p == NULL)
+		return check_whole(g, in, "header");
+	if ((p[0] != '6' && p[0] != '7') || p[1] != '\0')
+		return refuse(g, E_REFUSED,
+		    "a trace.dat whose version is neither 6 nor 7");
+	g->d->version = p[0] - (unsigned)'0';
+	return OK;
 }
 
 /* Items 1 to 5 (trace-cmd 3.2), and the compression of version 7. */
@@ -738,16 +698,29 @@ read_beginning(struct dat_reading *g, struct dat_input *in)
 	d->is_big = in->is_big = order == 1;
 	long_size = dat_input_u8(in);
 	g->page_size = dat_input_u32(in);
-	if (in->r.bad || order > 1 || (long_size != 4 && long_size != 8) ||
+	if (in->r.bad)
+		return check_whole(g, in, "header");
+	if (order > 1 || (long_size != 4 && long_size != 8) ||
 	    g->page_size < PAGE_SIZE_MIN || g->page_size > PAGE_SIZE_MAX)
 		return refuse(g, E_MALFORMED, "the header has invalid sizes");
 	/* Until header_page says more. */
 	d->page = page_layout_of(g->page_size, long_size, d->is_big);
 	if (d->version == 7) {
-		d->packing = packing_of(dat_input_string(in, DAT_NAME_MAX));
+		d->packing = dat_packing_of(dat_input_string(in, DAT_NAME_MAX));
 		(void)dat_input_string(in, DAT_NAME_MAX);
 	}
 	return check_whole(g, in, "header");
+}
+
+static enum status
+read_all(struct dat_reading *g)
+{
+	struct dat_input in = dat_input_over(g->p, g->n, false);
+	enum status st = read_beginning(g, &in);
+
+	if (st != OK)
+		return st;
+	return g->d->version == 6 ? read_v6(g, &in) : read_v7(g, &in);
 }
 
 enum status
@@ -755,24 +728,50 @@ dat_read(struct dat **out, const uint8_t *p, size_t n, char why[DAT_WHY_MAX])
 {
 	struct dat *d = calloc(1, sizeof(*d));
 	struct dat_reading g = { .d = d, .p = p, .n = n, .why = why };
-	struct dat_input in = dat_input_over(p, n, false);
 	enum status st = E_NOMEM;
 
 	*out = NULL;
 	why[0] = '\0';
-	if (d != NULL)
+	if (d != NULL) {
 		d->by_id = calloc(1, DAT_BY_ID_SIZE);
-	if (d != NULL && d->by_id != NULL)
-		st = read_beginning(&g, &in);
-	if (st == OK)
-		st = d->version == 6 ? read_v6(&g, &in) : read_v7(&g, &in);
+		d->events = calloc(DAT_EVENTS_MAX, sizeof(*d->events));
+		if (d->by_id != NULL && d->events != NULL)
+			st = read_all(&g);
+	}
 	if (st != OK) {
+		st = st == E_MORE ? E_MALFORMED : st;
 		(void)refuse(&g, st, "%s", status_text(st));
 		dat_free(d);
 		return st;
 	}
 	*out = d;
 	return OK;
+}
+
+enum status
+dat_read_layout(struct dat_layout *out, const uint8_t *p, size_t n)
+{
+	char why[DAT_WHY_MAX] = "";
+	struct dat d = { 0 };
+	struct dat_reading g = {
+		.d = &d, .p = p, .n = n, .why = why, .is_layout = true
+	};
+	const enum status st = read_all(&g);
+	const uint32_t size = g.page_size;
+
+	*out = g.layout;
+	out->version = d.version;
+	out->is_big = d.is_big;
+	out->long_size = d.page.commit_size;
+	out->page_size = size;
+	out->cpus = d.n_cpus;
+	(void)snprintf(out->clock, sizeof(out->clock), "%s",
+	    d.clock[0] == '\0' ? "local" : d.clock);
+	/* Readers round offsets to the page size, so it is a power of two. */
+	if ((st != OK && st != E_MORE) ||
+	    (size != 0 && (size < 512 || (size & (size - 1)) != 0)))
+		return E_MALFORMED;
+	return st;
 }
 
 void

@@ -68,8 +68,7 @@ struct dat {
 
 	struct event_format **events; /* in the file's order */
 	unsigned n_events, n_fields;
-	unsigned n_refused; /* format texts that are not an event's */
-	uint16_t *by_id;    /* 65536: 1 + the index in EVENTS; 0: none */
+	uint16_t *by_id; /* 65536: 1 + the index in EVENTS; 0: none */
 
 	char clock[32]; /* "": not stated */
 	char hostname[DAT_NAME_MAX], release[DAT_NAME_MAX];
@@ -92,6 +91,15 @@ struct dat {
 enum status dat_read(struct dat **out, const uint8_t *p, size_t n,
     char why[DAT_WHY_MAX]) MUST_CHECK;
 void dat_free(struct dat *d); /* NULL is fine */
+/*
+ * Finds out whether N bytes are the whole first part of a trace.dat, as a
+ * recorder sends it; texts are not parsed, and compressed parts not opened.
+ * E_MORE: it is not whole. E_MALFORMED: it cannot become valid; in version 6
+ * also bytes after its end. The metadata of V1 is whole if the result is OK
+ * without has_commands.
+ */
+enum status dat_read_layout(
+    struct dat_layout *out, const uint8_t *p, size_t n) MUST_CHECK;
 /* Frees the event formats and the buffers, up to 40 MiB. Of the rest only by_id
  * is large. */
 #define DAT_BY_ID_SIZE ((UINT16_MAX + 1) * sizeof(uint16_t))

@@ -427,6 +427,36 @@ take_line(struct event_format *f, struct span line, unsigned long_size,
 	return OK;
 }
 
+/* Corrects two formats of ftrace's own events whose text is wrong: it states a
+ * fixed size for the addresses of a stack, and text for what programs write to
+ * trace_marker_raw. Both take the rest of the event. */
+static void
+correct_format(struct event_format *f)
+{
+	struct event_field *last;
+	bool is_stack, is_raw;
+
+	if (f->n_fields == 0 || strcmp(f->system, "ftrace") != 0)
+		return;
+	last = &f->fields[f->n_fields - 1];
+	is_stack = strcmp(f->name, "kernel_stack") == 0 &&
+		   last->kind == FIELD_ARRAY;
+	is_raw = strcmp(f->name, "raw_data") == 0 &&
+		 last->kind == FIELD_REST_TEXT;
+	if (!is_stack && !is_raw)
+		return;
+	last->kind = FIELD_REST_ARRAY;
+	last->size = 0;
+	last->is_address |= is_stack;
+	f->fixed_size = 0;
+	for (unsigned i = 0; i < f->n_fields; i++) {
+		const struct event_field *x = &f->fields[i];
+
+		if (x->offset + x->size > f->fixed_size)
+			f->fixed_size = x->offset + x->size;
+	}
+}
+
 enum status
 event_format_parse(struct event_format **out, struct span system,
     struct span text, unsigned long_size)
@@ -450,6 +480,7 @@ event_format_parse(struct event_format **out, struct span system,
 		event_format_free(f);
 		return st;
 	}
+	correct_format(f);
 	*out = f;
 	return OK;
 }

@@ -19,7 +19,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/loop.h"
@@ -271,7 +271,7 @@ begin_pages(struct guest *g)
 
 	assert(g->state == GUEST_METADATA);
 	if (st == OK)
-		st = dat_layout_find(
+		st = dat_read_layout(
 		    &layout, about.metadata, about.metadata_size);
 	if (st == OK && layout.has_cpus && layout.cpus != about.cpus)
 		st = E_PROTOCOL;

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/recorder_internal.h"
 
@@ -176,7 +176,7 @@ check_whole_metadata(struct recorder *r)
 
 	if (st != OK)
 		return st;
-	st = dat_layout_find(&layout, p, n);
+	st = dat_read_layout(&layout, p, n);
 	if (st == OK && layout.has_cpus &&
 	    layout.cpus != r->recording->n_parts) {
 		r->dialog.why = "the metadata has another number of CPUs";

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "tools/ftrace/dat_layout.h"
+#include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/message.h"
 
 #define NAME_SUFFIX ".recording"
@@ -525,7 +525,7 @@ make_whole(struct recording *r)
 	done = recording_map(r, &p, &n);
 	if (done != OK)
 		return done;
-	done = dat_layout_find(&layout, p, n);
+	done = dat_read_layout(&layout, p, n);
 	if (done == OK && (!layout.has_cpus || layout.cpus == r->n_parts))
 		return join(r, &layout);
 	if (!has_pages(r))
