@@ -170,13 +170,6 @@ tracefile_n_waiting(const struct tracefile *tf)
 	return (unsigned)(n / index_record_len(minor_of(tf)));
 }
 
-void
-tracefile_begin_wait(struct tracefile *tf)
-{
-	if (tf->waiting_since == 0)
-		tf->waiting_since = clock_now_ns();
-}
-
 /* May the records be written now? *LOCKED: the caller must unlock. */
 static bool
 take_lock(struct tracefile *tf, bool force, bool *locked)
@@ -184,7 +177,8 @@ take_lock(struct tracefile *tf, bool force, bool *locked)
 	*locked = flock(tf->index.fd, LOCK_EX | LOCK_NB) == 0;
 	if (*locked || errno != EWOULDBLOCK)
 		return true; /* the file system has no locks */
-	tracefile_begin_wait(tf);
+	if (tf->waiting_since == 0)
+		tf->waiting_since = clock_now_ns();
 	if (!force &&
 	    clock_now_ns() - tf->waiting_since <
 		tf->store->config.index_lock_timeout_ns &&
@@ -370,7 +364,6 @@ tracefile_create(struct tracefile **out, struct store *store,
 	tf->index_format = index;
 	tf->data.fd = tf->index.fd = -1;
 	list_init(&tf->open_node);
-	list_init(&tf->owner_node);
 	/* A file that this family never created belongs to another program. */
 	tf->replaces = replaces && number < family->n_files;
 	if (tf->replaces)
@@ -407,12 +400,6 @@ tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 	if (st == OK)
 		tf->log = packet_log_get(log);
 	return st;
-}
-
-void
-tracefile_end_log(struct tracefile *tf)
-{
-	tf->ends_log = tf->log != NULL;
 }
 
 /* Remove an index file whose header could not be written: readers refuse it. */
@@ -452,7 +439,6 @@ tracefile_close(struct tracefile *take_tf)
 	    tracefile_write_records(tf, true, NULL) != OK)
 		log_peer(LOG_ERROR, TRACEFILE_FMT ": records lost at close",
 		    TRACEFILE_ARGS(tf));
-	assert(list_empty(&tf->owner_node));
 	settle_header(tf);
 	settle_ahead(tf);
 	tracefile_close_fds(tf);
@@ -461,8 +447,6 @@ tracefile_close(struct tracefile *take_tf)
 	journal_remove_file(tf->dir->output->journal, &tf->data.journal);
 	journal_remove_file(tf->dir->output->journal, &tf->index.journal);
 	buf_free(&tf->waiting);
-	if (tf->ends_log)
-		packet_log_end(tf->log);
 	packet_log_file_destroy(tf->log_file);
 	packet_log_put(tf->log);
 	session_dir_put(tf->dir);

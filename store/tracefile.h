@@ -47,7 +47,7 @@ struct tracefile_file {
 	struct journal_file journal;
 };
 
-/* Others read data.length and log, and use owner_node. */
+/* Others read data.length. */
 struct tracefile {
 	struct store *store;
 	struct chunk *chunk;
@@ -60,7 +60,6 @@ struct tracefile {
 	uint64_t number;
 	bool is_discarded;
 	bool replaces; /* an older file in a ring */
-	bool ends_log;
 	struct tracefile_file data, index;
 	uint64_t counted;	/* bytes counted in the chunk */
 	uint64_t ahead;		/* bytes after data.length, not counted yet */
@@ -69,10 +68,7 @@ struct tracefile {
 	uint64_t
 	    waiting_since; /* since when they wait for a lock; 0: they do not */
 	struct list open_node; /* store->open_files */
-	/* For a list of its owner, which removes it before closing the file. */
-	struct list owner_node;
-	/* Of tracefile_set_log(), or NULL. Records of two files with one log
-	 * must be written in the order of their packets. */
+	/* Of tracefile_set_log(), or NULL. */
 	struct packet_log *log;
 	/* The entry for this file in the log; NULL: no log, or already added.
 	 * */
@@ -98,8 +94,6 @@ enum status tracefile_create(struct tracefile **out, struct store *store,
  * Call it before the first packet. E_IO, E_NOMEM. */
 enum status tracefile_set_log(
     struct tracefile *tf, struct packet_log *log) MUST_CHECK;
-/* The log ends when this file, the last one of its stream, is closed. */
-void tracefile_end_log(struct tracefile *tf);
 
 /*
  * Append the packets of the chain FIRST (linked by packet->next). *DONE is the
@@ -139,9 +133,6 @@ enum status tracefile_write_records(
     struct tracefile *tf, bool force, struct tracefile_lost *lost) MUST_CHECK;
 /* The number of waiting records. */
 unsigned tracefile_n_waiting(const struct tracefile *tf);
-/* The records wait for a lock of this file or of an earlier one: their time
- * limit begins now, unless it has begun. */
-void tracefile_begin_wait(struct tracefile *tf);
 /* Writes waiting records by force. NULL is fine. */
 void tracefile_close(struct tracefile *take_tf);
 

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -32,8 +31,6 @@
 #define RELIEF_NS (20 * NS_PER_MS)
 /* When to retry writing metadata that waits for space on the disk. */
 #define PENDING_RETRY_NS (100 * NS_PER_MS)
-/* Retries when the daemon stops, LOCK_RETRY_NS apart: 300 ms. */
-#define LAST_LOCK_TRIES 30
 
 void
 cycle_commit(struct shard *sh)
@@ -231,7 +228,6 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 	list_for_each (n, tmp, &sh->locked)
 		writer_retry_records(
 		    list_entry(n, struct stream, writer.locked_node));
-	writer_retry_sealed(sh, false);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	next = clock_earlier(next, retry_pending(sh, now_ns));
@@ -240,25 +236,9 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 	shard_end_slice(sh);
 	if (!list_empty(&sh->dirty))
 		return now_ns;
-	if (!list_empty(&sh->locked) || !list_empty(&sh->sealed))
+	if (!list_empty(&sh->locked))
 		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
 	return clock_earlier(next, gaps);
-}
-
-/* Wait for readers that hold the lock of an index file, up to a limit. Then
- * write without the lock. */
-static void
-wait_for_readers(struct shard *sh)
-{
-	const struct timespec pause = { .tv_nsec = LOCK_RETRY_NS };
-
-	writer_retry_sealed(sh, false);
-	for (unsigned i = 0; i < LAST_LOCK_TRIES && !list_empty(&sh->sealed);
-	     i++) {
-		nanosleep(&pause, NULL);
-		writer_retry_sealed(sh, false);
-	}
-	writer_retry_sealed(sh, true);
 }
 
 static void
@@ -291,6 +271,5 @@ cycle_last(struct shard *sh)
 		session_destroy(list_entry(n, struct session, shard_node));
 	while (trace_free_some(sh))
 		;
-	wait_for_readers(sh);
 	delete_in_time(sh);
 }

@@ -100,7 +100,7 @@ place_make_file(struct stream *t, struct tracefile **out)
 	return st;
 }
 
-bool
+void
 place_next_file(struct place *pl)
 {
 	uint64_t next = pl->number + 1;
@@ -110,7 +110,6 @@ place_next_file(struct place *pl)
 	if (next <= pl->number)
 		pl->has_wrapped = true;
 	pl->number = next;
-	return pl->has_wrapped;
 }
 
 bool

@@ -49,15 +49,8 @@ void place_free(struct stream *t);
  * that again. Other failures as for tracefile_create(). */
 enum status place_make_file(
     struct stream *t, struct tracefile **out) MUST_CHECK;
-/* Count up to the next file. True: the files are a ring, and from now on older
- * ones are replaced. */
-bool place_next_file(struct place *pl);
-/* The number of files in the ring. */
-static inline uint64_t
-place_ring_size(const struct place *pl)
-{
-	return pl->tracefile_count;
-}
+/* Count up to the next file. In a ring it replaces an older one. */
+void place_next_file(struct place *pl);
 /* Are the names of the stream's files numbered? */
 static inline bool
 place_is_numbered(const struct place *pl)

@@ -36,7 +36,6 @@ shard_create(struct shard **out, const struct shard_config *config,
 	list_init(&sh->forgetting);
 	list_init(&sh->old_traces);
 	list_init(&sh->orphans);
-	list_init(&sh->sealed);
 	st = store_create(&sh->store, store_config);
 	if (st != OK) {
 		shard_destroy(sh);
@@ -130,7 +129,7 @@ shard_destroy(struct shard *sh)
 		return;
 	assert(shard_is_mine(sh));
 	assert(list_empty(&sh->sessions) && list_empty(&sh->siblings));
-	assert(list_empty(&sh->doomed) && list_empty(&sh->sealed));
+	assert(list_empty(&sh->doomed));
 	assert(list_empty(&sh->forgetting) && list_empty(&sh->old_traces));
 	assert(list_empty(&sh->dirty) && list_empty(&sh->ending));
 	assert(list_empty(&sh->locked) && list_empty(&sh->gapped));

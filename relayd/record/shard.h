@@ -103,22 +103,21 @@ struct shard {
 	struct store *store;
 	struct stats *stats; /* of this worker; borrowed */
 	struct id_source ids;
-	struct idmap streams;  /* handle -> struct stream */
-	struct list sessions;  /* struct session, by shard_node */
-	struct list siblings;  /* struct siblings */
-	unsigned n_windows;    /* of these, those with a window */
-	struct list old_roots; /* struct old_root */
-	struct list dirty;     /* streams with something to commit */
-	struct list locked;    /* streams whose records wait for a lock */
-	struct list pending;   /* streams whose metadata waits for space */
-	struct list gapped;    /* streams that wait for a missing number */
-	struct list ending;    /* sessions whose control connection is gone */
-	struct list doomed;    /* chunks being deleted */
-	struct list orphans;   /* data connections whose session is gone */
-	struct list sealed;    /* files of closed streams, waiting for a lock */
-	bool is_stopping;      /* sessions end because the relay does */
-	uint64_t n_streams;    /* of all sessions */
-	uint64_t names_bytes;  /* of all sessions: traces without streams */
+	struct idmap streams;	/* handle -> struct stream */
+	struct list sessions;	/* struct session, by shard_node */
+	struct list siblings;	/* struct siblings */
+	unsigned n_windows;	/* of these, those with a window */
+	struct list old_roots;	/* struct old_root */
+	struct list dirty;	/* streams with something to commit */
+	struct list locked;	/* streams whose records wait for a lock */
+	struct list pending;	/* streams whose metadata waits for space */
+	struct list gapped;	/* streams that wait for a missing number */
+	struct list ending;	/* sessions whose control connection is gone */
+	struct list doomed;	/* chunks being deleted */
+	struct list orphans;	/* data connections whose session is gone */
+	bool is_stopping;	/* sessions end because the relay does */
+	uint64_t n_streams;	/* of all sessions */
+	uint64_t names_bytes;	/* of all sessions: traces without streams */
 	struct list forgetting; /* sessions with old_traces */
 	struct list old_traces; /* of sessions that are gone: to be freed */
 	uint64_t file_bytes;	/* FILE_WEIGHT of the packets that wait */

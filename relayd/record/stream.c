@@ -132,6 +132,8 @@ end_logs(struct stream *t)
 {
 	struct live_notifier *notifier = notifier_of(t);
 
+	if (t->log != NULL)
+		packet_log_end(t->log);
 	if (t->metadata != NULL)
 		metadata_log_end(t->metadata);
 	stream_wake(t);
@@ -478,7 +480,6 @@ stream_finish(struct stream *t)
 	if (t->is_metadata)
 		writer_leave_metadata(t);
 	writer_leave_files(t);
-	writer_end(t);
 	stream_free(t);
 	return true;
 }

@@ -249,11 +249,6 @@ stream_window_sealed(struct stream *t)
 static void
 delete_file(struct shard *sh, struct window_file *f)
 {
-	/* Its records may still wait for a reader's lock. */
-	if (f->stream != NULL)
-		writer_limit_sealed(f->stream->stream, 0);
-	else if (!list_empty(&sh->sealed))
-		writer_retry_sealed(sh, true);
 	if (f->log != NULL)
 		packet_log_drop_file(f->log, f->number, f->chunk->serial);
 	chunk_delete_file(f->chunk, f->family, f->number);

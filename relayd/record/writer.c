@@ -3,7 +3,7 @@
  * The path of a packet from the reorder heap to its files. Read it from the end
  * of this file backwards: writer_write_ready() takes packets whose turn has
  * come, write_packet() decides which file they belong to,
- * writer_write_batch() writes them, and write_records() writes their records.
+ * writer_write_batch() writes them, and publish_records() writes their records.
  *
  * Between calls all of this is true, and is asserted where that is cheap (not
  * 3, which depends on the peer's numbers):
@@ -39,15 +39,6 @@
 #define BATCH_BYTES (4 * 1024 * 1024)
 #define BATCH_PACKETS 512
 
-/* Records of a file that may wait for those of an earlier file: as many as may
- * wait for its own lock. */
-#define WAITING_MAX (TRACEFILE_WAITING_MAX / INDEX_RECORD_MAX)
-
-/* Past files of a stream whose records may wait for a lock: a reader that locks
- * one file after another cannot use more of the relay's memory. Above it, the
- * records of the oldest are written without the lock. */
-#define SEALED_MAX 64
-
 /* How often a stream notes its losses while the disk is full now and then. */
 #define NOTE_NS (1 * NS_PER_S)
 
@@ -56,7 +47,6 @@ writer_init(struct writer *w)
 {
 	list_init(&w->locked_node);
 	list_init(&w->pending_node);
-	list_init(&w->sealed);
 	w->batch.end = &w->batch.first;
 }
 
@@ -65,7 +55,7 @@ writer_free(struct stream *t)
 {
 	struct writer *w = &t->writer;
 
-	assert(writer_is_idle(w) && w->tf == NULL && list_empty(&w->sealed));
+	assert(writer_is_idle(w) && w->tf == NULL);
 	list_del(&w->locked_node);
 	writer_drop_pending(t);
 	free(w->unnoted);
@@ -202,13 +192,6 @@ note_losses(struct stream *t, bool now)
 	u->loss = (struct reorder_loss){ 0 };
 }
 
-static bool
-no_record_waits(const struct writer *w)
-{
-	return list_empty(&w->sealed) &&
-	       (w->tf == NULL || tracefile_n_waiting(w->tf) == 0);
-}
-
 /* Viewers wait for the next packet of each stream before they show others. If
  * the last packets of this one were lost, let viewers pass their time. */
 static void
@@ -217,7 +200,7 @@ pass_lost(struct stream *t)
 	const struct unnoted_loss *u = t->writer.unnoted;
 
 	if (t->log == NULL || u->loss.records == 0 ||
-	    !no_record_waits(&t->writer))
+	    !list_empty(&t->writer.locked_node))
 		return;
 	packet_log_beacon(
 	    t->log, u->loss.last.timestamp_end, u->loss.last.ctf_stream);
@@ -232,124 +215,45 @@ check_syncs(struct stream *t, uint64_t n_before)
 		writer_set_error(&t->writer);
 }
 
-/* Packets that were in a file are lost, as their records are. */
+/* Packets that were in the file are lost, as their records are. */
 static void
-lose_recorded(struct shard *sh, struct stream *t, enum status st,
-    const struct tracefile_lost *lost)
+lose_recorded(
+    struct stream *t, enum status st, const struct tracefile_lost *lost)
 {
-	const enum loss cause = st == E_NOENT	? LOSS_removed
-				: st == E_NOSPC ? LOSS_disk_full
-						: LOSS_write;
-
-	if (t == NULL) {
-		sh->figures.packets_dropped += lost->loss.n;
-		stats_lost(sh->stats, cause, lost->loss.n);
-		return;
-	}
 	t->writer.written_packets -= lost->loss.n;
 	t->writer.written_bytes -= lost->bytes;
 	t->session->report.sums.written_packets -= lost->loss.n;
 	t->session->report.sums.written_bytes -= lost->bytes;
-	lose(t, cause, &lost->loss);
+	lose(t,
+	    st == E_NOENT   ? LOSS_removed
+	    : st == E_NOSPC ? LOSS_disk_full
+			    : LOSS_write,
+	    &lost->loss);
 }
 
-/* Write the records of one file of the stream T (NULL: it is gone). E_BUSY: a
- * reader holds the lock. */
+/* Write the records that wait. E_BUSY: a reader holds the lock of the index
+ * file. FORCE: write them without it. */
 static enum status
-write_file_records(
-    struct shard *sh, struct stream *t, struct tracefile *tf, bool force)
+write_records(struct stream *t, bool force)
 {
 	struct tracefile_lost lost;
-	enum status st = tracefile_write_records(tf, force, &lost);
+	enum status st = OK;
 
+	if (t->writer.tf != NULL)
+		st = tracefile_write_records(t->writer.tf, force, &lost);
 	if (st != OK && st != E_BUSY)
-		lose_recorded(sh, t, st, &lost);
+		lose_recorded(t, st, &lost);
 	return st;
 }
 
-/* A past file: close it unless its records must wait. */
-static enum status
-finish_file(
-    struct shard *sh, struct stream *t, struct tracefile *tf, bool force)
-{
-	struct packet_log *log = tf->log;
-	enum status st = write_file_records(sh, t, tf, force);
-
-	if (st == E_BUSY)
-		return st;
-	if (log != NULL)
-		packet_log_get(log);
-	list_del(&tf->owner_node);
-	tracefile_close(tf);
-	if (log != NULL)
-		stream_wake_log(sh, log);
-	packet_log_put(log);
-	return st;
-}
-
-/* Past files, those of one stream together and in order: a record is written
- * after all earlier ones of its stream. T as in write_file_records(). */
+/* Write the records, unless they must wait, and let viewers know. */
 static void
-write_sealed(
-    struct shard *sh, struct stream *t, struct list *sealed, bool force)
-{
-	const struct packet_log *log, *busy = NULL;
-	struct list *n, *tmp;
-	struct tracefile *tf;
-
-	list_for_each (n, tmp, sealed) {
-		tf = list_entry(n, struct tracefile, owner_node);
-		log = tf->log;
-		if (log != NULL && log == busy)
-			continue;
-		if (finish_file(sh, t, tf, force) == E_BUSY)
-			busy = log;
-	}
-}
-
-void
-writer_retry_sealed(struct shard *sh, bool force)
-{
-	write_sealed(sh, NULL, &sh->sealed, force);
-}
-
-void
-writer_limit_sealed(struct stream *t, uint64_t most)
-{
-	struct list *n, *tmp;
-	uint64_t waiting = 0;
-
-	list_for_each (n, tmp, &t->writer.sealed)
-		waiting++;
-	for (; waiting > most; waiting--)
-		(void)finish_file(shard_of(t), t,
-		    list_first(&t->writer.sealed, struct tracefile, owner_node),
-		    true);
-}
-
-static void
-force_records(struct stream *t)
-{
-	struct writer *w = &t->writer;
-
-	write_sealed(shard_of(t), t, &w->sealed, true);
-	if (w->tf != NULL)
-		(void)write_file_records(shard_of(t), t, w->tf, true);
-}
-
-/* Write the records that the locks of readers allow, those of past files first,
- * as viewers get them in order. */
-static void
-write_records(struct stream *t)
+publish_records(struct stream *t, bool force)
 {
 	struct writer *w = &t->writer;
 
 	assert(writer_is_idle(w));
-	if (w->tf != NULL && list_empty(&w->sealed))
-		(void)write_file_records(shard_of(t), t, w->tf, false);
-	else if (w->tf != NULL && tracefile_n_waiting(w->tf) >= WAITING_MAX)
-		force_records(t);
-	if (no_record_waits(w)) {
+	if (write_records(t, force) != E_BUSY) {
 		list_del(&w->locked_node);
 		w->has_record = w->has_data;
 		w->record_seq = w->data_seq;
@@ -366,32 +270,24 @@ writer_retry_records(struct stream *t)
 {
 	const uint64_t n_before = shard_of(t)->store->sync_errors;
 
-	write_sealed(shard_of(t), t, &t->writer.sealed, false);
-	write_records(t);
+	publish_records(t, false);
 	check_syncs(t, n_before);
 }
 
-/* Close the current file, or have its records wait for a lock. */
+/* Leave the current file. Its records do not wait for a lock any longer. */
 static void
-seal_file(struct stream *t)
+close_file(struct stream *t)
 {
 	const uint64_t n_before = shard_of(t)->store->sync_errors;
 	struct writer *w = &t->writer;
-	struct tracefile *tf = w->tf;
 
-	if (tf == NULL)
+	if (w->tf == NULL)
 		return;
 	stream_window_sealed(t);
+	if (!list_empty(&w->locked_node))
+		publish_records(t, true);
+	tracefile_close(w->tf);
 	w->tf = NULL;
-	if (tracefile_n_waiting(tf) == 0) {
-		tracefile_close(tf);
-	} else {
-		tracefile_begin_wait(tf);
-		list_append(&w->sealed, &tf->owner_node);
-		if (list_empty(&w->locked_node))
-			list_append(&shard_of(t)->locked, &w->locked_node);
-		writer_limit_sealed(t, SEALED_MAX);
-	}
 	check_syncs(t, n_before);
 }
 
@@ -400,20 +296,7 @@ writer_leave_files(struct stream *t)
 {
 	assert(t->writer.pending == NULL);
 	note_losses(t, true);
-	seal_file(t);
-}
-
-void
-writer_end(struct stream *t)
-{
-	struct list *sealed = &t->writer.sealed;
-
-	if (t->log != NULL && !list_empty(sealed))
-		tracefile_end_log(
-		    list_entry(sealed->prev, struct tracefile, owner_node));
-	else if (t->log != NULL)
-		packet_log_end(t->log);
-	list_move_all(&shard_of(t)->sealed, sealed);
+	close_file(t);
 }
 
 enum status
@@ -514,8 +397,9 @@ append_batch(struct stream *t)
 			note_losses(t, false);
 		if (st == OK || left == 0)
 			break;
-		if (st == E_NOMEM && !no_record_waits(w)) {
-			force_records(t); /* they use memory */
+		if (st == E_NOMEM && tracefile_n_waiting(w->tf) > 0) {
+			/* They use memory. */
+			(void)write_records(t, true);
 			st = OK;
 			continue;
 		}
@@ -611,7 +495,7 @@ writer_write_batch(struct stream *t)
 			drop_without_chunk(t);
 		free_batch(t);
 	}
-	write_records(t);
+	publish_records(t, false);
 	check_syncs(t, n_before);
 }
 
@@ -663,14 +547,12 @@ writer_pass_packet(struct stream *t, uint64_t packet_seq)
 	log_no_file(t, writer_roll_if_due(t));
 }
 
-/* In a ring, a file that is replaced must not be one of those that wait. */
 void
 writer_next_file(struct stream *t)
 {
 	writer_write_batch(t);
-	seal_file(t);
-	if (place_next_file(&t->place))
-		writer_limit_sealed(t, place_ring_size(&t->place) - 1);
+	close_file(t);
+	place_next_file(&t->place);
 	shard_step_is_long(shard_of(t));
 	log_no_file(t, writer_open_file(t));
 }

@@ -37,7 +37,6 @@ struct unnoted_loss {
 struct writer {
 	struct list locked_node; /* shard->locked */
 	struct tracefile *tf;	 /* the current file; NULL: none */
-	struct list sealed;	 /* past files whose records wait for a lock */
 	struct {
 		struct packet *first, **end;
 		unsigned n;
@@ -88,15 +87,9 @@ void writer_next_file(struct stream *t);
 /* The stream goes to another chunk or ends: note its losses, and close its
  * file. */
 void writer_leave_files(struct stream *t);
-/* The stream ends: its shard writes the records that wait for a lock. */
-void writer_end(struct stream *t);
 
 /* Retry writing records that wait for a lock. */
 void writer_retry_records(struct stream *t);
-/* The same for files whose streams are gone. FORCE: without the lock. */
-void writer_retry_sealed(struct shard *sh, bool force);
-/* Of the past files whose records wait, only the newest MOST go on waiting. */
-void writer_limit_sealed(struct stream *t, uint64_t most);
 
 /* N packets are lost, for whatever reason. */
 void writer_lost(struct stream *t, enum loss cause, uint64_t n);

@@ -36,14 +36,14 @@
 ssize_t __real_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
 ssize_t __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset);
 
-struct sealed_stream {
+struct locked_stream {
 	struct stream *t; /* NULL: closed */
 	uint64_t id, sent, next;
 	uint64_t words[STEPS]; /* length of each packet */
 	bool is_over;
 };
 
-static struct sealed_stream all[MODEL_STREAMS];
+static struct locked_stream all[MODEL_STREAMS];
 static int locks[LOCKS];
 static uint64_t given, chunk, dropped;
 static bool disk_fails;
@@ -62,7 +62,7 @@ __wrap_pwritev(int fd, const struct iovec *iov, int n, off_t offset)
 }
 
 static struct live_pair_packet
-packet(const struct sealed_stream *s, uint64_t seq)
+packet(const struct locked_stream *s, uint64_t seq)
 {
 	return (struct live_pair_packet){ .seq = seq,
 		.begin = seq * 100 + 10,
@@ -85,7 +85,7 @@ begin(void)
 		fixture.pair.shard->store->config.max_files = 4;
 	for (unsigned i = 0; i < MODEL_STREAMS; i++) {
 		(void)snprintf(channel, sizeof(channel), "c%u", i);
-		all[i] = (struct sealed_stream){ 0 };
+		all[i] = (struct locked_stream){ 0 };
 		all[i].t = live_pair_stream(fixture.session, "ust/uid", channel,
 		    one_in(4) ? 0 : 8 + random_below(600),
 		    one_in(3) ? 1 : random_below(4));
@@ -117,15 +117,14 @@ turn(void)
 	for (unsigned i = 0; i < MODEL_STREAMS; i++)
 		is_told |= all[i].t != NULL && all[i].t->writer.has_write_error;
 	CHECK(is_told || sh->figures.packets_dropped == dropped ||
-		  !list_empty(&sh->sealed) || all[0].t == NULL ||
-		  all[1].t == NULL || all[2].t == NULL,
+		  all[0].t == NULL || all[1].t == NULL || all[2].t == NULL,
 	    "%llu packets lost in silence",
 	    (unsigned long long)(sh->figures.packets_dropped - dropped));
 	dropped = sh->figures.packets_dropped;
 }
 
 static void
-send_packet(struct sealed_stream *s)
+send_packet(struct locked_stream *s)
 {
 	const uint64_t seq = s->sent++;
 	struct live_pair_packet p;
@@ -151,12 +150,11 @@ send_packet(struct sealed_stream *s)
 }
 
 static void
-ask_pending(struct sealed_stream *s)
+ask_pending(struct locked_stream *s)
 {
 	turn();
 	if (s->sent > 0 && stream_pending(s->t, s->sent - 1) == 0)
-		CHECK(list_empty(&s->t->writer.sealed) &&
-			  s->t->writer.record_seq == s->sent - 1,
+		CHECK(s->t->writer.record_seq == s->sent - 1,
 		    "what waits is acknowledged");
 }
 
@@ -203,7 +201,7 @@ rotate(void)
 }
 
 static void
-close_stream(struct sealed_stream *s)
+close_stream(struct locked_stream *s)
 {
 	stream_close(s->t, s->sent - 1);
 	s->t = NULL;
@@ -212,7 +210,7 @@ close_stream(struct sealed_stream *s)
 
 /* False: there is none now. */
 static bool
-read_packet(struct sealed_stream *s)
+read_packet(struct locked_stream *s)
 {
 	struct live_pair_packet p;
 	struct live_index i;
@@ -279,15 +277,13 @@ wait_for_locks(void)
 		fixture_wait_ms(1000);
 		turn();
 	}
-	CHECK(list_empty(&fixture.pair.shard->sealed) &&
-		  list_empty(&fixture.pair.shard->locked),
-	    "records wait for ever");
+	CHECK(list_empty(&fixture.pair.shard->locked), "records wait for ever");
 }
 
 static void
 step_once(void)
 {
-	struct sealed_stream *s = &all[random_below(MODEL_STREAMS)];
+	struct locked_stream *s = &all[random_below(MODEL_STREAMS)];
 
 	if (one_in(4))
 		change_lock();
@@ -361,5 +357,5 @@ main(void)
 		    getenv("TP_TEST_LONG") != NULL ? 400 : 6, 0 },
 	};
 
-	return unit_run("sealed_model", units, ARRAY_LEN(units));
+	return unit_run("index_lock_model", units, ARRAY_LEN(units));
 }
