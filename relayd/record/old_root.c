@@ -6,8 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "common/fds.h"
-#include "common/log.h"
+#include "common/idmap.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "store/chunk.h"
@@ -41,45 +40,23 @@ root_length(const char *path)
 	return strlen(path);
 }
 
-static bool
-is_same_name(const struct relpath *a, const struct relpath *b)
+static uint64_t
+key_of(const struct relpath *name)
 {
-	return a != NULL && b != NULL && relpath_equal(a, b);
+	return name == NULL ? 0 : idmap_key(name->s, name->len);
 }
 
-static bool
-is_same_session(const struct session *a, const struct session *b)
+static uint64_t
+owner_of(const struct session *s)
 {
-	if (strcmp(a->address, b->address) != 0 ||
-	    (a->minor < 4) != (b->minor < 4))
-		return false;
-	return a->minor < 4 ||
-	       (is_same_name(a->request.hostname, b->request.hostname) &&
-		   is_same_name(
-		       a->request.session_name, b->request.session_name));
-}
+	const char *address = s->tag + strlen("peer=");
+	size_t n = strcspn(address, " ");
 
-static struct old_root *
-find(const struct session *s, const char *path, size_t n)
-{
-	struct old_root *r;
-
-	list_each (r, &s->shard->old_roots, struct old_root, node)
-		if (r->path->len == n && memcmp(r->path->s, path, n) == 0)
-			return r;
-	return NULL;
-}
-
-static bool
-has_claim(const struct session *s, const struct old_root *r)
-{
-	const struct old_claim *c;
-
-	list_each (c, &s->old_claims, struct old_claim, node) {
-		if (c->root == r)
-			return true;
-	}
-	return false;
+	while (n > 0 && address[n - 1] != ':')
+		n--;
+	const uint64_t parts[] = { idmap_key(address, n),
+		key_of(s->request.hostname), key_of(s->request.session_name) };
+	return idmap_key(parts, sizeof(parts));
 }
 
 static enum status
@@ -107,136 +84,66 @@ claim(struct old_root *r, const struct session *s)
 	return E_EXISTS;
 }
 
-static enum status
-make_root(struct old_root **out, const struct session *s, struct span path)
-{
-	struct old_root *r = calloc(1, sizeof(*r));
-	enum status st = E_NOMEM;
-
-	*out = NULL;
-	if (r != NULL) {
-		list_init(&r->node);
-		st = relpath_parse(&r->path, path);
-	}
-	if (st == OK)
-		st = claim(r, s);
-	if (st != OK) {
-		if (r != NULL) {
-			dir_claim_release(r->claim);
-			relpath_free(r->path);
-		}
-		free(r);
-		return st;
-	}
-	list_append(&s->shard->old_roots, &r->node);
-	*out = r;
-	return OK;
-}
-
-/* Is PATH in a folder of S? */
 static bool
-is_inside(const struct session *s, const char *path)
+is_inside(const struct old_root *r, const char *path)
 {
-	const struct old_claim *c;
-	size_t n;
-
-	list_each (c, &s->old_claims, struct old_claim, node) {
-		n = c->root->path->len;
-		if (strncmp(path, c->root->path->s, n) == 0 &&
-		    (path[n] == '\0' || path[n] == '/'))
-			return true;
-	}
-	return false;
-}
-
-/* May S have one more folder? */
-static enum status
-make_claim(struct old_claim **out, const struct session *s)
-{
-	const struct old_claim *c;
-	unsigned n = 0;
-
-	list_each (c, &s->old_claims, struct old_claim, node)
-		n++;
-	*out = NULL;
-	if (n >= OLD_ROOTS_MAX || (n > 0 && !fds_take(FDS_EXTRA)))
-		return E_LIMIT;
-	*out = calloc(1, sizeof(**out));
-	if (*out == NULL && n > 0)
-		fds_give(FDS_EXTRA);
-	if (*out == NULL)
-		return E_NOMEM;
-	(*out)->is_extra = n > 0;
-	return OK;
-}
-
-static void
-free_claim(struct old_claim *c)
-{
-	if (c->is_extra)
-		fds_give(FDS_EXTRA);
-	free(c);
+	return strncmp(path, r->path->s, r->path->len) == 0 &&
+	       (path[r->path->len] == '\0' || path[r->path->len] == '/');
 }
 
 enum status
 old_root_enter(struct session *s, const struct relpath *path)
 {
 	const size_t n = root_length(path->s);
-	struct old_root *r = find(s, path->s, n);
-	struct old_claim *c;
+	struct old_root *r;
 	enum status st;
 
 	if (session_dir_is_relays(path->s))
 		return E_EXISTS;
 	/* A path of one component is the host's folder, which is nobody's. */
-	if (strchr(path->s, '/') == NULL || is_inside(s, path->s))
+	if (strchr(path->s, '/') == NULL)
 		return OK;
-	st = make_claim(&c, s);
-	if (st != OK)
-		return st;
+	if (s->old_root != NULL)
+		return is_inside(s->old_root, path->s) ? OK : E_EXISTS;
+	list_each (r, &s->shard->old_roots, struct old_root, node) {
+		if (r->path->len != n || memcmp(r->path->s, path->s, n) != 0)
+			continue;
+		if (r->owner != owner_of(s))
+			return E_EXISTS;
+		r->refs++;
+		s->old_root = r;
+		return OK;
+	}
+	r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		st = make_root(&r, s, (struct span){ path->s, n });
-	else if (!is_same_session(s, r->owner))
-		st = E_EXISTS;
+		return E_NOMEM;
+	st = relpath_parse(&r->path, (struct span){ path->s, n });
+	if (st == OK)
+		st = claim(r, s);
 	if (st != OK) {
-		free_claim(c);
+		dir_claim_release(r->claim);
+		relpath_free(r->path);
+		free(r);
 		return st;
 	}
-	r->refs++;
-	r->owner = s;
-	c->root = r;
-	list_append(&s->old_claims, &c->node);
+	r->refs = 1;
+	r->owner = owner_of(s);
+	list_append(&s->shard->old_roots, &r->node);
+	s->old_root = r;
 	return OK;
-}
-
-/* S leaves R; another session that has it speaks for it. */
-static void
-leave_root(struct old_root *r, const struct session *s)
-{
-	const struct session *o;
-
-	if (--r->refs > 0) {
-		list_each (o, &s->shard->sessions, struct session, shard_node)
-			if (o != s && has_claim(o, r))
-				r->owner = o;
-		return;
-	}
-	list_del(&r->node);
-	folder_dir_close(r->fd);
-	dir_claim_release(r->claim);
-	relpath_free(r->path);
-	free(r);
 }
 
 void
 old_root_leave(struct session *s)
 {
-	struct old_claim *c;
+	struct old_root *r = s->old_root;
 
-	while (!list_empty(&s->old_claims)) {
-		c = list_first(&s->old_claims, struct old_claim, node);
-		list_del(&c->node);
-		leave_root(c->root, s);
-		free_claim(c);
-	}
+	s->old_root = NULL;
+	if (r == NULL || --r->refs > 0)
+		return;
+	list_del(&r->node);
+	folder_dir_close(r->fd);
+	dir_claim_release(r->claim);
+	relpath_free(r->path);
+	free(r);
 }

@@ -2,9 +2,9 @@
 /*
  * The folder of a tracing session of a peer before 2.11: what comes before
  * "kernel" or "ust" in its stream paths. Such peers name whole paths and have
- * no ids, so a session claims the folder of each of its streams, as later
- * sessions claim their directories: as long as it lives, nobody else begins a
- * trace there. Stock peers name one folder.
+ * no ids, so a session claims the folder of its first stream, as later sessions
+ * claim their directories: as long as it lives, nobody else begins a trace
+ * there. Stock peers name one folder.
  *
  * The domains of one tracing session have a control connection each, and share
  * the folder. They are taken for one if they come from one address with the
@@ -22,10 +22,6 @@
 #include "common/relpath.h"
 #include "common/status.h"
 
-/* Folders of one session. Each has a descriptor, those beyond the first count
- * in FDS_EXTRA. */
-#define OLD_ROOTS_MAX 16
-
 struct dir_claim;
 struct session;
 
@@ -35,20 +31,13 @@ struct old_root {
 	int fd;		  /* from folder_dir_open(), locked */
 	struct dir_claim *claim;
 	struct relpath *path;
-	const struct session *owner; /* one of them, for its names */
+	uint64_t owner; /* stands for the address and names of its sessions */
 };
 
-/* One of a session's folders. */
-struct old_claim {
-	struct list node; /* session->old_claims */
-	struct old_root *root;
-	bool is_extra; /* counted in FDS_EXTRA */
-};
-
-/* S begins a trace at PATH: claim its folder, unless that is one of S, or PATH
+/* S begins a trace at PATH: claim its folder, unless S has claimed it, or PATH
  * is a folder in which others begin traces: a host's. E_EXISTS: somebody else
- * has it, or a folder above or below it. E_LIMIT: S has too many. E_LATER: call
- * it again in the next cycle. E_IO, E_NOMEM. */
+ * has it, or a folder above or below it, or S has another one. E_LATER: call it
+ * again in the next cycle. E_IO, E_NOMEM. */
 enum status old_root_enter(
     struct session *s, const struct relpath *path) MUST_CHECK;
 void old_root_leave(struct session *s);

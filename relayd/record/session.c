@@ -210,17 +210,17 @@ make_tag(struct session *s, const char *peer)
 	const char *name = s->request.session_name == NULL
 			       ? NO_NAME
 			       : s->request.session_name->s;
-	char *tag;
-	int n = asprintf(&tag, "peer=%s host=%s session=%" PRIu64 "/%s", peer,
-	    host, s->id, name);
+	int n = asprintf(&s->tag, "peer=%s host=%s session=%" PRIu64 "/%s",
+	    peer, host, s->id, name);
 
-	if (n < 0)
+	if (n < 0) {
+		s->tag = NULL;
 		return E_NOMEM;
-	replace_blanks(tag + strlen("peer=") + strlen(peer) + strlen(" host="),
+	}
+	replace_blanks(
+	    s->tag + strlen("peer=") + strlen(peer) + strlen(" host="),
 	    strlen(host));
-	replace_blanks(tag + n - strlen(name), strlen(name));
-	free(s->tag);
-	s->tag = tag;
+	replace_blanks(s->tag + n - strlen(name), strlen(name));
 	return OK;
 }
 
@@ -252,70 +252,6 @@ report_end_to_viewers(struct session *s)
 	s->report.has_told_end = true;
 }
 
-/* PATH is HOST/SESSION/...; a path of one component has no host. */
-static enum status
-take_names(struct session *s, const char *path)
-{
-	const char *slash = strchr(path, '/');
-	const char *name = slash == NULL ? path : slash + 1;
-	struct span host = { NO_NAME, strlen(NO_NAME) };
-	enum status st;
-
-	if (slash != NULL)
-		host = (struct span){ path, (size_t)(slash - path) };
-	st = relname_parse(&s->request.hostname, host);
-	if (st == OK)
-		st = relname_parse(&s->request.session_name,
-		    (struct span){ name, strcspn(name, "/") });
-	return st;
-}
-
-/* Make the tag again with the names that are known now. */
-static enum status
-name_tag(struct session *s)
-{
-	const char *from = s->tag + strlen("peer=");
-	char *peer = strndup(from, strcspn(from, " "));
-	enum status st = peer == NULL ? E_NOMEM : make_tag(s, peer);
-
-	free(peer);
-	return st;
-}
-
-void
-session_found_place(struct session *s, const struct relpath *path)
-{
-	enum status st;
-
-	if (s->request.hostname != NULL)
-		return;
-	st = take_names(s, path->s);
-	if (st == OK)
-		st = name_tag(s);
-	if (st == OK)
-		st = show(s);
-	if (st != OK)
-		log_error(
-		    "%s not shown to viewers: %s", s->tag, status_text(st));
-	else
-		log_info("%s named by its first stream", s->tag);
-}
-
-/* PEER is ADDRESS:PORT. */
-static enum status
-take_address(struct session *s, const char *peer)
-{
-	char *colon;
-
-	s->address = strdup(peer);
-	if (s->address == NULL)
-		return E_NOMEM;
-	colon = strrchr(s->address, ':');
-	if (colon != NULL)
-		*colon = '\0';
-	return OK;
-}
-
 enum status
 session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_request, unsigned minor, const char *peer)
@@ -345,13 +281,10 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->traces.unused);
 	list_init(&s->traces.old);
 	list_init(&s->traces.forget_node);
-	list_init(&s->old_claims);
 	list_init(&s->inputs);
 	st = siblings_join(&s->siblings, sh, &s->request);
 	if (st == OK)
 		st = stream_window_begin(s);
-	if (st == OK)
-		st = take_address(s, peer);
 	if (st == OK)
 		st = session_find_place(s);
 	if (st == OK) {
@@ -422,7 +355,6 @@ session_destroy(struct session *s)
 	relay_create_session_clear(&s->request);
 	if (s->gone != NULL)
 		s->gone(s->gone_what, s->gone_arg);
-	free(s->address);
 	free(s->tag);
 	free(s);
 }

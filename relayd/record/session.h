@@ -25,6 +25,7 @@
 
 struct chunk;
 struct live_session;
+struct old_root;
 struct session_dir;
 struct session_udp;
 struct shard;
@@ -135,8 +136,7 @@ struct session {
 	unsigned minor; /* of the protocol, frozen at CREATE_SESSION */
 	struct relay_create_session request; /* as decoded; owns its names */
 	char *tag;		   /* "peer=... host=... session=..." */
-	char *address;		   /* of the peer, without its port */
-	struct list old_claims;	   /* struct old_claim, of a peer before 2.11 */
+	struct old_root *old_root; /* of a peer before 2.11; NULL: none */
 	struct live_session *live; /* what viewers see of it; may be NULL */
 	/* The largest timestamp_end so far, and one too much later to count; 0:
 	 * none. See session_note_time(). */
@@ -187,11 +187,6 @@ session_on_gone(struct session *s, void (*gone)(void *take_what, void *arg),
 enum status session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_request, unsigned minor,
     const char *peer) MUST_CHECK;
-
-/* A stream was added in the folder PATH. Before 2.4 CREATE_SESSION has no
- * names: logs and viewers then name the session after the folder of its first
- * stream. */
-void session_found_place(struct session *s, const struct relpath *path);
 
 /* The output path below the base; "" for peers before 2.11. */
 const char *session_path(const struct session *s);

@@ -322,7 +322,6 @@ join_session(struct stream *t, struct relay_add_stream *q)
 	stream_window_join(t);
 	if (!t->is_metadata)
 		limit_reads(s, q->tracefile_size);
-	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
 			     " count=%" PRIu64,
 	    STREAM_ARGS(t), t->handle, q->tracefile_size, q->tracefile_count);
