@@ -7,24 +7,17 @@
 
 #include "common/list.h"
 
-struct claim {
+/* A session that was placed. */
+struct placed {
 	struct list node;
 	struct placement_key key;
-	unsigned refs; /* how many sessions have it */
-};
-
-struct host {
-	struct list node;
-	struct peer_host host;
-	unsigned sessions;
 };
 
 struct placement {
-	struct list claims;
-	struct list hosts; /* those that have sessions */
+	struct list sessions; /* struct placed */
 	unsigned n_workers;
-	unsigned next;	     /* where the search for the least load begins */
-	unsigned sessions[]; /* per worker */
+	unsigned next;	 /* where the search for the least load begins */
+	unsigned load[]; /* sessions per worker */
 };
 
 enum status
@@ -32,81 +25,37 @@ placement_create(struct placement **out, unsigned n_workers)
 {
 	struct placement *p;
 
-	p = calloc(1, sizeof(*p) + n_workers * sizeof(p->sessions[0]));
+	p = calloc(1, sizeof(*p) + n_workers * sizeof(p->load[0]));
 	*out = p;
 	if (p == NULL)
 		return E_NOMEM;
-	list_init(&p->claims);
-	list_init(&p->hosts);
+	list_init(&p->sessions);
 	p->n_workers = n_workers;
 	return OK;
-}
-
-static void
-free_host(struct host *h)
-{
-	list_del(&h->node);
-	free(h);
 }
 
 void
 placement_destroy(struct placement *p)
 {
-	struct claim *c;
+	struct placed *s;
 
 	if (p == NULL)
 		return;
-	while (!list_empty(&p->claims)) {
-		c = list_first(&p->claims, struct claim, node);
-		list_del(&c->node);
-		free(c);
+	while (!list_empty(&p->sessions)) {
+		s = list_first(&p->sessions, struct placed, node);
+		list_del(&s->node);
+		free(s);
 	}
-	while (!list_empty(&p->hosts))
-		free_host(list_first(&p->hosts, struct host, node));
 	free(p);
 }
 
-static struct claim *
-find(struct placement *p, const struct placement_key *key)
+/* Do both stand for sessions of one tracing session? */
+static bool
+has_same_ids(const struct placement_key *a, const struct placement_key *b)
 {
-	struct list *n, *tmp;
-	struct claim *c;
-
-	if (!key->has_peer_id)
-		return NULL;
-	list_for_each (n, tmp, &p->claims) {
-		c = list_entry(n, struct claim, node);
-		if (c->key.peer_session == key->peer_session &&
-		    memcmp(&c->key.uuid, &key->uuid, sizeof(key->uuid)) == 0)
-			return c;
-	}
-	return NULL;
-}
-
-static struct host *
-find_host(struct placement *p, const struct peer_host *host)
-{
-	struct host *h;
-
-	list_each (h, &p->hosts, struct host, node)
-		if (peer_host_is_same(&h->host, host))
-			return h;
-	return NULL;
-}
-
-static struct host *
-find_or_make_host(struct placement *p, const struct peer_host *host)
-{
-	struct host *h = find_host(p, host);
-
-	if (h != NULL)
-		return h;
-	h = calloc(1, sizeof(*h));
-	if (h == NULL)
-		return NULL;
-	h->host = *host;
-	list_append(&p->hosts, &h->node);
-	return h;
+	return a->has_peer_id && b->has_peer_id &&
+	       a->peer_session == b->peer_session &&
+	       memcmp(&a->uuid, &b->uuid, sizeof(a->uuid)) == 0;
 }
 
 /* Among equal loads the workers are taken in turn. */
@@ -118,7 +67,7 @@ least_loaded(struct placement *p)
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		unsigned w = (p->next + i) % p->n_workers;
 
-		if (p->sessions[w] < p->sessions[best])
+		if (p->load[w] < p->load[best])
 			best = w;
 	}
 	p->next = best + 1;
@@ -141,59 +90,53 @@ name_by_host(struct placement_key *key)
 enum status
 placement_claim(struct placement *p, struct placement_key *key)
 {
-	struct host *h = find_or_make_host(p, &key->host);
-	struct claim *c;
+	struct placed *s = calloc(1, sizeof(*s)), *o;
+	bool has_sibling = false;
 
-	if (h == NULL)
+	if (s == NULL)
 		return E_NOMEM;
 	if (!key->has_peer_id)
 		name_by_host(key);
-	c = find(p, key);
-	if (c == NULL) {
-		key->worker = least_loaded(p);
-		if (key->has_peer_id) {
-			c = calloc(1, sizeof(*c));
-			if (c == NULL) {
-				if (h->sessions == 0)
-					free_host(h);
-				return E_NOMEM;
-			}
-			c->key = *key;
-			list_append(&p->claims, &c->node);
-		}
-	} else {
-		key->worker = c->key.worker;
+	list_each (o, &p->sessions, struct placed, node) {
+		has_sibling = has_same_ids(&o->key, key);
+		if (has_sibling)
+			break;
 	}
-	if (c != NULL)
-		c->refs++;
-	p->sessions[key->worker]++;
-	h->sessions++;
+	key->worker = has_sibling ? o->key.worker : least_loaded(p);
+	s->key = *key;
+	list_append(&p->sessions, &s->node);
+	p->load[key->worker]++;
 	return OK;
 }
 
 void
 placement_release(struct placement *p, const struct placement_key *key)
 {
-	struct host *h = find_host(p, &key->host);
-	struct claim *c = find(p, key);
+	struct placed *s;
 
-	assert(p->sessions[key->worker] > 0);
-	p->sessions[key->worker]--;
-	assert(h != NULL);
-	if (--h->sessions == 0)
-		free_host(h);
-	if (c == NULL || --c->refs > 0)
+	list_each (s, &p->sessions, struct placed, node) {
+		if (s->key.worker != key->worker ||
+		    !peer_host_is_same(&s->key.host, &key->host) ||
+		    (key->has_peer_id && !has_same_ids(&s->key, key)))
+			continue;
+		assert(p->load[key->worker] > 0);
+		p->load[key->worker]--;
+		list_del(&s->node);
+		free(s);
 		return;
-	list_del(&c->node);
-	free(c);
+	}
+	assert(!"the session was placed");
 }
 
 unsigned
 placement_of_host(struct placement *p, const struct peer_host *host)
 {
-	const struct host *h = find_host(p, host);
+	const struct placed *s;
+	unsigned n = 0;
 
-	return h == NULL ? 0 : h->sessions;
+	list_each (s, &p->sessions, struct placed, node)
+		n += peer_host_is_same(&s->key.host, host);
+	return n;
 }
 
 unsigned
@@ -202,6 +145,6 @@ placement_sessions(const struct placement *p)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < p->n_workers; i++)
-		n += p->sessions[i];
+		n += p->load[i];
 	return n;
 }
