@@ -41,7 +41,7 @@ root_length(const char *path)
 }
 
 static uint64_t
-key_of(const struct relpath *name)
+name_key(const struct relpath *name)
 {
 	return name == NULL ? 0 : idmap_key(name->s, name->len);
 }
@@ -55,7 +55,8 @@ owner_of(const struct session *s)
 	while (n > 0 && address[n - 1] != ':')
 		n--;
 	const uint64_t parts[] = { idmap_key(address, n),
-		key_of(s->request.hostname), key_of(s->request.session_name) };
+		name_key(s->request.hostname),
+		name_key(s->request.session_name) };
 	return idmap_key(parts, sizeof(parts));
 }
 
