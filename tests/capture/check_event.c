@@ -76,31 +76,6 @@ sequence(const struct bytes *b)
 	return s;
 }
 
-START_TEST(events_of_samples)
-{
-	struct bytes b = sample_bytes(&samples[_i]), payload = sequence(&b);
-	struct record *r = sample_record(&b, LINKTYPE_ETHERNET);
-	const char *headers = encoded[_i].headers;
-	struct headers h;
-	char start[64];
-
-	r->ns = 0x112210f47de98115;
-	r->direction = DIRECTION_INCOMING;
-	r->wire_len = 64;
-	r->cap_len = 60;
-	headers_find(&h, samples[_i].link_type, b.p, (uint32_t)b.n);
-	expect(encode(r, NULL, PAYLOAD_NONE), "00" START, "", NULL, 0);
-	(void)snprintf(start, sizeof(start), "%s" START, encoded[_i].id);
-	expect(encode(r, &h, PAYLOAD_HEADERS), start, headers, NULL, 0);
-	expect(
-	    encode(r, &h, PAYLOAD_FULL), start, headers, payload.p, payload.n);
-	expect_decoded(r, encode(r, &h, PAYLOAD_FULL));
-	free(payload.p);
-	free(r);
-	free(b.p);
-}
-END_TEST
-
 /* Decoded it is the same packet; cut anywhere it is refused. */
 static void
 expect_decoded(const struct record *r, struct bytes event)
@@ -128,6 +103,31 @@ expect_decoded(const struct record *r, struct bytes event)
 	}
 	free(event.p);
 }
+
+START_TEST(events_of_samples)
+{
+	struct bytes b = sample_bytes(&samples[_i]), payload = sequence(&b);
+	struct record *r = sample_record(&b, LINKTYPE_ETHERNET);
+	const char *headers = encoded[_i].headers;
+	struct headers h;
+	char start[64];
+
+	r->ns = 0x112210f47de98115;
+	r->direction = DIRECTION_INCOMING;
+	r->wire_len = 64;
+	r->cap_len = 60;
+	headers_find(&h, samples[_i].link_type, b.p, (uint32_t)b.n);
+	expect(encode(r, NULL, PAYLOAD_NONE), "00" START, "", NULL, 0);
+	(void)snprintf(start, sizeof(start), "%s" START, encoded[_i].id);
+	expect(encode(r, &h, PAYLOAD_HEADERS), start, headers, NULL, 0);
+	expect(
+	    encode(r, &h, PAYLOAD_FULL), start, headers, payload.p, payload.n);
+	expect_decoded(r, encode(r, &h, PAYLOAD_FULL));
+	free(payload.p);
+	free(r);
+	free(b.p);
+}
+END_TEST
 
 START_TEST(the_largest_headers)
 {
