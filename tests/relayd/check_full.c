@@ -7,14 +7,9 @@
 #include <time.h>
 #include <urcu.h>
 
-#include "common/buf.h"
-#include "common/clock.h"
 #include "common/log.h"
-#include "proto/data.h"
 #include "proto/frame.h"
-#include "relayd/live/live_objects.h"
 #include "relayd/record/control.h"
-#include "relayd/record/ingest.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
@@ -24,154 +19,44 @@
 #include "store/reserve.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
-#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
+#include "tests/relayd/endpoints.h"
 
-#define SIZE 100
-#define DATA UINT64_C(0x100) /* the handles, in the order of ADD_STREAM */
-#define META UINT64_C(0x200)
+#define SIZE ENDPOINTS_PACKET
+#define DATA ENDPOINTS_HANDLE(1)
+#define META ENDPOINTS_HANDLE(2)
 #define FILES 16
 /* Room that a case may need in all, and the step from case to case. */
 #define ROOM_MAX 1700
 #define STEP 17
 
-static struct published memory, session_ids;
-static struct shard *shard;
-static struct control *control;
-static struct ingest *input;
-static uint64_t now;
-static uint32_t live_timer_us;
-
-/* The code at byte AT of the reply to ASK; 0: there is no reply. */
-static uint32_t
-serve_at(struct buf *ask, size_t at)
-{
-	struct buf out = { 0 };
-	struct reader r;
-	size_t used;
-	uint32_t code = 0;
-	enum status st = control_input(
-	    control, buf_data(ask), buf_len(ask), &used, &out);
-
-	ck_assert_int_eq(st, OK);
-	if (buf_len(&out) >= at + 4) {
-		r = reader_over(buf_data(&out) + at, buf_len(&out) - at);
-		code = reader_u32(&r);
-	}
-	buf_free(&out);
-	buf_free(ask);
-	return code;
-}
-
-static void
-notify(struct live_notifier *d, enum live_event what, void *object)
-{
-}
-
-static void
-wake(struct live_notifier *d, uint64_t bits, const void *source)
-{
-}
-
-static struct live_notifier notifier = { .notify = notify, .wake = wake };
-
+/* The end of a cycle, and then a second's. */
 static void
 turn_end(void)
 {
-	cycle_commit(shard);
-	now += NS_PER_S;
-	clock_freeze(now, 0);
-	(void)store_tick(shard->store);
-	(void)cycle_tick(shard, now);
-	cycle_commit(shard);
+	endpoints_cycle();
+	endpoints_wait(NS_PER_S);
+	endpoints_cycle();
+	cycle_commit(endpoints.shard);
 }
 
-/* A session in its chunk, and then room for so many bytes. */
+/* A session in its chunk, and then space for so many bytes. */
 static void
-begin(uint64_t room)
+begin(uint64_t space, uint32_t live_timer_us)
 {
-	static char peer[] = "test";
-	static const struct control_config control_config = {
-		.allow_clear = true
-	};
-	const struct shard_config config = { .max_packet_size = 1 << 20,
-		.allow_clear = true,
-		.loses_when_full = true,
-		.max_memory = 1 << 24,
-		.memory = &memory,
-		.session_ids = &session_ids,
-		.notifier = &notifier };
-	const struct store_config store = { .base_fd = fake_fs_begin(),
-		.max_files = 10,
-		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory,
-		.registry = one_registry() };
-	struct relay_session_request q = { .session_name = "s",
-		.hostname = "h",
-		.base_path = "b",
-		.live_timer_us = live_timer_us,
-		.uuid = { { 1 } },
-		.trace_format = 1 };
-	struct buf ask = { 0 };
-
-	now = NS_PER_S;
-	clock_freeze(now, 0);
-	ck_assert_int_eq(shard_create(&shard, &config, &store), OK);
-	shard->ids.is_sequence = true;
-	ck_assert_int_eq(control_create(&control, &control_config, peer), OK);
-	control->shard = shard;
-	ck_assert_int_eq(ingest_create(&input, shard, peer, NULL), OK);
-	relay_request_version(&ask, 2, 13);
-	relay_request_create_session(&ask, 13, &q);
-	relay_request_create_chunk(&ask, 0, 0, NULL);
-	(void)serve_at(&ask, 0);
-	fake_fs_set_space(room);
-}
-
-static void
-end(void)
-{
-	control_destroy(control, false);
-	ingest_destroy(input);
-	cycle_last(shard);
-	shard_destroy(shard);
-	ck_assert_uint_eq(published(&memory), 0);
-}
-
-static uint32_t
-add_stream(const char *channel, uint64_t size, uint64_t count)
-{
-	struct buf ask = { 0 };
-
-	relay_request_add_stream(&ask, 13, channel, "ust", size, count, 0);
-	return serve_at(&ask, 8);
+	endpoints_begin(live_timer_us, true);
+	fake_fs_set_space(space);
 }
 
 /* A packet and its record; returns what SEND_INDEX says. */
 static uint32_t
 send_packet(uint64_t stream, uint64_t seq)
 {
-	const struct data_header h = {
-		.stream = stream, .net_seq = seq, .size = SIZE
-	};
-	const struct relay_index i = { .stream = stream,
-		.net_seq = seq,
-		.packet_size = (uint64_t)8 * SIZE,
-		.timestamp_end = seq + 1,
-		.content_size = (uint64_t)8 * SIZE,
-		.packet_seq_num = seq };
-	uint8_t bytes[SIZE];
-	struct buf b = { 0 }, ask = { 0 };
-	size_t used;
+	const uint64_t bits = (uint64_t)8 * SIZE;
 
-	memset(bytes, (int)seq + 1, sizeof(bytes));
-	data_header_encode(&b, &h);
-	buf_bytes(&b, bytes, sizeof(bytes));
 	ck_assert_int_eq(
-	    ingest_input(input, buf_data(&b), buf_len(&b), &used), OK);
-	buf_free(&b);
-	relay_request_index(&ask, 13, &i);
-	return serve_at(&ask, 0);
+	    endpoints_data(0, stream, seq, (uint8_t)(seq + 1), SIZE), OK);
+	return endpoints_record(stream, seq, bits, bits);
 }
 
 static uint32_t
@@ -183,22 +68,13 @@ packet(uint64_t seq)
 	return code;
 }
 
-static uint32_t
-ask_seq(uint32_t cmd, uint64_t stream, uint64_t seq)
-{
-	struct buf ask = { 0 };
-
-	relay_request_stream_seq(&ask, cmd, stream, seq);
-	return serve_at(&ask, 0);
-}
-
 static void
 metadata(const char *text)
 {
 	struct buf ask = { 0 };
 
 	relay_request_metadata(&ask, META, text, strlen(text), 0);
-	(void)serve_at(&ask, 0);
+	(void)endpoints_serve(&ask, 0);
 }
 
 static struct {
@@ -292,16 +168,17 @@ check_metadata(const char *text)
 static void
 check_counts(const bool packets[], unsigned n)
 {
-	const struct sums *sums = &control->session->report.sums;
+	const struct sums *sums = &endpoints.control->session->report.sums;
 	unsigned there = 0;
 
 	for (unsigned i = 0; i < 16; i++)
 		there += packets[i];
 	ck_assert_uint_eq(sums_lost(sums), n - there);
-	ck_assert_uint_eq(shard->figures.packets_dropped, n - there);
+	ck_assert_uint_eq(endpoints.shard->figures.packets_dropped, n - there);
 	ck_assert_uint_eq(sums->written_packets, there);
-	ck_assert_uint_eq(shard->store->packets_written, there);
-	ck_assert_uint_eq(shard->store->bytes_written, (uint64_t)SIZE * there);
+	ck_assert_uint_eq(endpoints.shard->store->packets_written, there);
+	ck_assert_uint_eq(
+	    endpoints.shard->store->bytes_written, (uint64_t)SIZE * there);
 }
 
 /* .loss.jsonl has all N that are lost, FIRST before the others. */
@@ -335,14 +212,14 @@ record_with_space(uint64_t room, uint64_t size, uint64_t count)
 {
 	bool packets[16];
 
-	begin(room);
-	ck_assert_uint_eq(add_stream("c", size, count), RELAY_OK);
-	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	begin(room, 0);
+	ck_assert_uint_eq(endpoints_add_stream("c", size, count), RELAY_OK);
+	ck_assert_uint_eq(endpoints_add_stream("metadata", 0, 0), RELAY_OK);
 	metadata("one ");
 	for (uint64_t seq = 0; seq < 6; seq++) {
 		ck_assert_uint_eq(packet(seq), RELAY_OK);
 		ck_assert_uint_eq(
-		    ask_seq(RELAY_CMD_data_pending, DATA, seq), 0);
+		    endpoints_ask(RELAY_CMD_data_pending, DATA, seq), 0);
 		check_tree(packets);
 		if (count == 0)
 			check_counts(packets, (unsigned)seq + 1);
@@ -351,14 +228,15 @@ record_with_space(uint64_t room, uint64_t size, uint64_t count)
 	fake_fs_set_space(1 << 20);
 	turn_end();
 	ck_assert_uint_eq(packet(6), RELAY_OK);
-	ck_assert_uint_eq(ask_seq(RELAY_CMD_data_pending, DATA, 6), 0);
+	ck_assert_uint_eq(endpoints_ask(RELAY_CMD_data_pending, DATA, 6), 0);
 	check_tree(packets);
 	ck_assert_msg(packets[6], "what came with room is not there");
 	check_metadata("one two");
-	ck_assert_uint_eq(ask_seq(RELAY_CMD_close_stream, DATA, 6), RELAY_OK);
 	ck_assert_uint_eq(
-	    ask_seq(RELAY_CMD_close_stream, META, UINT64_MAX), RELAY_OK);
-	end();
+	    endpoints_ask(RELAY_CMD_close_stream, DATA, 6), RELAY_OK);
+	ck_assert_uint_eq(
+	    endpoints_ask(RELAY_CMD_close_stream, META, UINT64_MAX), RELAY_OK);
+	endpoints_end();
 	check_tree(packets);
 	check_metadata("one two");
 	if (count == 0)
@@ -380,27 +258,29 @@ END_TEST
 /* One packet of each stream finds no room. */
 START_TEST(that_streams_lost_packets_is_not_told_for_each)
 {
-	begin(1 << 16);
+	begin(1 << 16, 0);
 	unit_capture_stderr();
 	log_set_level(LOG_WARN);
 	for (unsigned i = 1; i <= 200; i++) {
 		char channel[16];
 
 		(void)snprintf(channel, sizeof(channel), "c_%u", i);
-		ck_assert_uint_eq(add_stream(channel, 0, 0), RELAY_OK);
+		ck_assert_uint_eq(
+		    endpoints_add_stream(channel, 0, 0), RELAY_OK);
 		fake_fs_set_space(0);
 		ck_assert_uint_eq(send_packet(i * DATA, 0), RELAY_OK);
-		cycle_commit(shard);
+		cycle_commit(endpoints.shard);
 		fake_fs_set_space(1 << 16);
 		ck_assert_uint_eq(
-		    ask_seq(RELAY_CMD_close_stream, i * DATA, 0), RELAY_OK);
-		cycle_commit(shard);
+		    endpoints_ask(RELAY_CMD_close_stream, i * DATA, 0),
+		    RELAY_OK);
+		cycle_commit(endpoints.shard);
 	}
-	ck_assert_uint_eq(shard->figures.packets_without_space, 200);
+	ck_assert_uint_eq(endpoints.shard->figures.packets_without_space, 200);
 	/* Warnings, and two errors, which are counted apart: the disk is full,
 	 * and packets are lost. */
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 2);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -412,9 +292,9 @@ START_TEST(metadata_has_the_reserve)
 	bool packets[16];
 	uint64_t lost;
 
-	begin(3 * RESERVE_BYTES);
-	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
-	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	begin(3 * RESERVE_BYTES, 0);
+	ck_assert_uint_eq(endpoints_add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(endpoints_add_stream("metadata", 0, 0), RELAY_OK);
 	for (int i = 0; i < 11; i++)
 		turn_end(); /* the reserve is taken, at the second try */
 	ck_assert_uint_eq(packet(0), RELAY_OK);
@@ -422,15 +302,15 @@ START_TEST(metadata_has_the_reserve)
 	ck_assert_uint_eq(packet(1), RELAY_OK);
 	memset(text, 'm', sizeof(text) - 1);
 	metadata(text);
-	lost = shard->figures.packets_dropped;
+	lost = endpoints.shard->figures.packets_dropped;
 	ck_assert_uint_eq(lost, 1);
 	/* Half a part of the reserve is left of what was given up. */
 	ck_assert_uint_eq(packet(2), RELAY_OK);
-	ck_assert_uint_eq(shard->figures.packets_dropped, 2);
+	ck_assert_uint_eq(endpoints.shard->figures.packets_dropped, 2);
 	check_tree(packets);
 	check_metadata(text);
 	ck_assert(packets[0] && !packets[1] && !packets[2]);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -444,21 +324,21 @@ START_TEST(what_is_owed_has_a_limit)
 	unsigned n = 0;
 	size_t used;
 
-	begin(UINT64_MAX);
-	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
-	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	begin(UINT64_MAX, 0);
+	ck_assert_uint_eq(endpoints_add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(endpoints_add_stream("metadata", 0, 0), RELAY_OK);
 	fake_fs_set_space(0);
 	memset(text, 'm', sizeof(text) - 1);
 	for (; st == OK && n < 100; n++) {
 		relay_request_metadata(&ask, META, text, sizeof(text) - 1, 0);
-		st = control_input(
-		    control, buf_data(&ask), buf_len(&ask), &used, &out);
+		st = control_input(endpoints.control, buf_data(&ask),
+		    buf_len(&ask), &used, &out);
 		buf_free(&ask);
 	}
 	ck_assert_int_eq(st, E_NOSPC);
 	ck_assert_uint_eq(n, 4); /* with their heads, three are below 4 MiB */
 	buf_free(&out);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -469,11 +349,10 @@ START_TEST(viewers_pass_what_has_no_record)
 	const struct stream *t;
 	struct log_view view;
 
-	live_timer_us = 1000;
-	begin(UINT64_MAX);
-	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
+	begin(UINT64_MAX, 1000);
+	ck_assert_uint_eq(endpoints_add_stream("c", 0, 0), RELAY_OK);
 	ck_assert_uint_eq(packet(0), RELAY_OK);
-	t = session_stream(control->session, DATA);
+	t = session_stream(endpoints.control->session, DATA);
 	fake_fs_set_space(SIZE + 1);
 	ck_assert_uint_eq(packet(1), RELAY_OK);
 	ck_assert_uint_eq(packet_log_count(t->log), 1);
@@ -484,8 +363,7 @@ START_TEST(viewers_pass_what_has_no_record)
 	fake_fs_set_space(1 << 20);
 	ck_assert_uint_eq(packet(2), RELAY_OK);
 	ck_assert_uint_eq(packet_log_count(t->log), 2);
-	end();
-	live_timer_us = 0;
+	endpoints_end();
 }
 END_TEST
 
@@ -497,9 +375,9 @@ START_TEST(what_was_owed_may_be_lost)
 	bool packets[16];
 	size_t used;
 
-	begin(UINT64_MAX);
-	ck_assert_uint_eq(add_stream("c", 0, 0), RELAY_OK);
-	ck_assert_uint_eq(add_stream("metadata", 0, 0), RELAY_OK);
+	begin(UINT64_MAX, 0);
+	ck_assert_uint_eq(endpoints_add_stream("c", 0, 0), RELAY_OK);
+	ck_assert_uint_eq(endpoints_add_stream("metadata", 0, 0), RELAY_OK);
 	metadata("one ");
 	fake_fs_set_space(0);
 	metadata("two ");
@@ -507,17 +385,18 @@ START_TEST(what_was_owed_may_be_lost)
 	fake_fs_fail(FAKE_FS_BROKEN);
 	turn_end();
 	fake_fs_fail(0);
-	ck_assert_uint_eq(ask_seq(RELAY_CMD_data_pending, META, UINT64_MAX),
+	ck_assert_uint_eq(
+	    endpoints_ask(RELAY_CMD_data_pending, META, UINT64_MAX),
 	    RELAY_PENDING_UNKNOWN);
 	relay_request_metadata(&ask, META, "three", 5, 0);
-	ck_assert_int_eq(
-	    control_input(control, buf_data(&ask), buf_len(&ask), &used, &out),
+	ck_assert_int_eq(control_input(endpoints.control, buf_data(&ask),
+			     buf_len(&ask), &used, &out),
 	    E_IO);
 	check_tree(packets);
 	check_metadata("one ");
 	buf_free(&ask);
 	buf_free(&out);
-	end();
+	endpoints_end();
 }
 END_TEST
 

@@ -12,13 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/buf.h"
-#include "common/clock.h"
 #include "common/fds.h"
 #include "common/log.h"
-#include "proto/data.h"
 #include "proto/frame.h"
-#include "relayd/live/live_objects.h"
 #include "relayd/record/control.h"
 #include "relayd/record/ingest.h"
 #include "relayd/record/shard.h"
@@ -28,181 +24,50 @@
 #include "ctf/index.h"
 #include "store/store.h"
 #include "tests/lib/fake_fs.h"
-#include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
+#include "tests/relayd/endpoints.h"
 
-#define SIZE 100
-#define HANDLE UINT64_C(0x100)
-#define INPUTS 2
+#define SIZE ENDPOINTS_PACKET
+#define HANDLE ENDPOINTS_HANDLE(1)
 #define LARGE 350 /* files of a chunk that takes some turns to delete */
-
-static struct published memory, session_ids;
-static const struct control_config control_config = { .allow_clear = true };
-static struct shard *shard;
-static struct control *control;
-static struct ingest *inputs[INPUTS];
-static uint64_t now;
-
-/* What ASK is answered: the code at byte AT, 0 when there is nothing. */
-static uint32_t
-serve_at(struct buf *ask, size_t at)
-{
-	struct buf out = { 0 };
-	struct reader r;
-	size_t used;
-	uint32_t code = 0;
-	enum status st = control_input(
-	    control, buf_data(ask), buf_len(ask), &used, &out);
-
-	ck_assert(st == OK || st == E_REFUSED_CLOSE);
-	if (buf_len(&out) >= at + 4) {
-		r = reader_over(buf_data(&out) + at, buf_len(&out) - at);
-		code = reader_u32(&r);
-	}
-	buf_free(&out);
-	buf_free(ask);
-	return code;
-}
 
 static uint32_t
 serve(struct buf *ask)
 {
-	return serve_at(ask, 0);
-}
-
-static void
-notify(struct live_notifier *d, enum live_event what, void *object)
-{
-}
-
-static void
-wake(struct live_notifier *d, uint64_t bits, const void *source)
-{
-}
-
-static struct live_notifier notifier = { .notify = notify, .wake = wake };
-
-/* A session with chunk 0. */
-static void
-begin_session(uint32_t live_timer_us)
-{
-	static char peer[] = "test";
-	const struct shard_config config = { .allow_clear = true,
-		.max_packet_size = 1 << 20,
-		.max_memory = 1 << 24,
-		.memory = &memory,
-		.session_ids = &session_ids,
-		.notifier = &notifier };
-	const struct store_config store = { .base_fd = fake_fs_begin(),
-		.max_files = 10,
-		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory,
-		.registry = one_registry() };
-	struct relay_session_request q = { .session_name = "s",
-		.hostname = "h",
-		.base_path = "b",
-		.live_timer_us = live_timer_us,
-		.uuid = { { 1 } },
-		.trace_format = 1 };
-	struct buf ask = { 0 };
-
-	now = NS_PER_S;
-	clock_freeze(now, 0);
-	ck_assert_int_eq(shard_create(&shard, &config, &store), OK);
-	shard->ids.is_sequence = true;
-	ck_assert_int_eq(control_create(&control, &control_config, peer), OK);
-	control->shard = shard;
-	for (unsigned i = 0; i < INPUTS; i++)
-		ck_assert_int_eq(
-		    ingest_create(&inputs[i], shard, peer, NULL), OK);
-	relay_request_version(&ask, 2, 13);
-	relay_request_create_session(&ask, 13, &q);
-	relay_request_create_chunk(&ask, 0, 0, NULL);
-	(void)serve(&ask);
-}
-
-/* ADD_STREAM's code. */
-static uint32_t
-add_stream(const char *channel, uint64_t size, uint64_t count)
-{
-	struct buf ask = { 0 };
-
-	relay_request_add_stream(&ask, 13, channel, "ust", size, count, 0);
-	return serve_at(&ask, 8);
+	return endpoints_serve(ask, 0);
 }
 
 static void
 begin(uint64_t size, uint64_t count)
 {
-	begin_session(0);
-	ck_assert_uint_eq(add_stream("c", size, count), RELAY_OK);
-}
-
-static void
-turn_end(void)
-{
-	cycle_commit(shard);
-	(void)cycle_tick(shard, now);
-}
-
-static void
-end(void)
-{
-	control_destroy(control, false);
-	for (unsigned i = 0; i < INPUTS; i++)
-		ingest_destroy(inputs[i]);
-	cycle_last(shard);
-	shard_destroy(shard);
-	ck_assert_uint_eq(published(&memory), 0);
+	endpoints_begin(0, false);
+	ck_assert_uint_eq(endpoints_add_stream("c", size, count), RELAY_OK);
 }
 
 static enum status
 data_of(unsigned input, uint64_t seq, uint32_t size)
 {
-	const struct data_header h = {
-		.stream = HANDLE, .net_seq = seq, .size = size
-	};
-	uint8_t bytes[SIZE];
-	struct buf b = { 0 };
-	enum status st;
-	size_t used;
+	const enum status st = endpoints_data(
+	    input, HANDLE, seq, (uint8_t)seq, size);
 
-	memset(bytes, (int)seq, sizeof(bytes));
-	data_header_encode(&b, &h);
-	buf_bytes(&b, bytes, size);
-	st = ingest_input(inputs[input], buf_data(&b), buf_len(&b), &used);
-	buf_free(&b);
-	turn_end();
+	endpoints_cycle();
 	return st;
-}
-
-static enum status
-data_on(unsigned input, uint64_t seq)
-{
-	return data_of(input, seq, SIZE);
 }
 
 static void
 data(uint64_t seq)
 {
-	ck_assert_int_eq(data_on(0, seq), OK);
+	ck_assert_int_eq(data_of(0, seq, SIZE), OK);
 }
 
 /* Sizes in bits. */
 static uint32_t
 record_of(uint64_t seq, uint64_t packet_size, uint64_t content_size)
 {
-	const struct relay_index i = { .stream = HANDLE,
-		.net_seq = seq,
-		.packet_size = packet_size,
-		.content_size = content_size,
-		.packet_seq_num = seq };
-	struct buf ask = { 0 };
-	uint32_t code;
+	const uint32_t code = endpoints_record(
+	    HANDLE, seq, packet_size, content_size);
 
-	relay_request_index(&ask, 13, &i);
-	code = serve(&ask);
-	turn_end();
+	endpoints_cycle();
 	return code;
 }
 
@@ -212,13 +77,24 @@ record(uint64_t seq)
 	return record_of(seq, 8 * SIZE, 8 * SIZE);
 }
 
+/* Packet SEQ, and its record. */
+static void
+packet(uint64_t seq)
+{
+	data(seq);
+	ck_assert_uint_eq(record(seq), RELAY_OK);
+}
+
 static uint32_t
 pending(uint64_t seq)
 {
-	struct buf ask = { 0 };
+	return endpoints_ask(RELAY_CMD_data_pending, HANDLE, seq);
+}
 
-	relay_request_stream_seq(&ask, RELAY_CMD_data_pending, HANDLE, seq);
-	return serve(&ask);
+static uint32_t
+close_stream(uint64_t last)
+{
+	return endpoints_ask(RELAY_CMD_close_stream, HANDLE, last);
 }
 
 struct wanted {
@@ -271,26 +147,22 @@ check(const char *name, const char *packets, size_t records)
 START_TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
 {
 	begin(0, 0);
-	data(0);
-	ck_assert_uint_eq(record(0), RELAY_OK);
+	packet(0);
 	fake_fs_fail_write(1);
 	data(1);
 	ck_assert_uint_eq(record(1), RELAY_OK); /* accepted, then it fails */
 	fake_fs_fail_write(0);
 	data(2);
 	ck_assert_uint_eq(record(2), RELAY_UNKNOWN_ERROR);
-	data(3);
-	ck_assert_uint_eq(record(3), RELAY_OK);
+	packet(3);
 	ck_assert_uint_eq(pending(3), 0);
 	check("c", "023", 3);
-	end();
+	endpoints_end();
 }
 END_TEST
 
 START_TEST(packets_without_records_are_kept_at_the_end)
 {
-	struct buf ask = { 0 };
-
 	begin(0, 0);
 	data(0);
 	data(1);
@@ -299,13 +171,11 @@ START_TEST(packets_without_records_are_kept_at_the_end)
 	ck_assert_uint_eq(pending(2), 1);
 	check("c", "0", 1);
 	if (_i == 0) {
-		relay_request_stream_seq(
-		    &ask, RELAY_CMD_close_stream, HANDLE, 2);
-		ck_assert_uint_eq(serve(&ask), RELAY_OK);
+		ck_assert_uint_eq(close_stream(2), RELAY_OK);
 		check("c", "012", 1);
-		end();
+		endpoints_end();
 	} else {
-		end();
+		endpoints_end();
 		check("c", "012", 1);
 	}
 }
@@ -313,20 +183,16 @@ END_TEST
 
 START_TEST(bytes_after_close_stream_still_come)
 {
-	struct buf ask = { 0 };
-
 	begin(0, 0);
-	data(0);
-	ck_assert_uint_eq(record(0), RELAY_OK);
+	packet(0);
 	ck_assert_uint_eq(record(1), RELAY_OK);
-	relay_request_stream_seq(&ask, RELAY_CMD_close_stream, HANDLE, 2);
-	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	ck_assert_uint_eq(close_stream(2), RELAY_OK);
 	data(1);
 	data(2);
 	check("c", "012", 2);
 	/* then it is closed */
-	ck_assert_int_eq(data_on(0, 3), E_PROTOCOL);
-	end();
+	ck_assert_int_eq(data_of(0, 3, SIZE), E_PROTOCOL);
+	endpoints_end();
 }
 END_TEST
 
@@ -344,25 +210,24 @@ START_TEST(a_slow_link_is_waited_for_after_the_end_of_control)
 	data(0);
 	for (uint64_t seq = 0; seq < 3; seq++)
 		ck_assert_uint_eq(record(seq), RELAY_OK);
-	control_destroy(control, false);
-	control = NULL;
+	control_destroy(endpoints.control, false);
+	endpoints.control = NULL;
 	memset(bytes, 1, sizeof(bytes));
 	data_header_encode(&b, &h);
 	buf_bytes(&b, bytes, sizeof(bytes));
 	for (size_t part = 0; part < 4; part++) {
-		ck_assert_int_eq(ingest_input(inputs[0],
+		ck_assert_int_eq(ingest_input(endpoints.inputs[0],
 				     buf_data(&b) + part * buf_len(&b) / 4,
 				     buf_len(&b) / 4, &used),
 		    OK);
-		now += LINGER_NS * 9 / 10;
-		clock_freeze(now, 0);
-		turn_end();
+		endpoints_wait(LINGER_NS * 9 / 10);
+		endpoints_cycle();
 	}
 	buf_free(&b);
 	check("c", "01", 2);
 	data(2);
 	check("c", "012", 3);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -371,55 +236,50 @@ START_TEST(nobody_waits_for_ever_after_the_end_of_control)
 	begin(0, 0);
 	data(0);
 	ck_assert_uint_eq(record(1), RELAY_OK);
-	control_destroy(control, false);
-	control = NULL;
-	now += LINGER_NS;
-	clock_freeze(now, 0);
-	turn_end();
-	ck_assert(list_empty(&shard->sessions));
-	end();
+	control_destroy(endpoints.control, false);
+	endpoints.control = NULL;
+	endpoints_wait(LINGER_NS);
+	endpoints_cycle();
+	ck_assert(list_empty(&endpoints.shard->sessions));
+	endpoints_end();
 }
 END_TEST
 
 START_TEST(a_gap_on_the_only_connection_is_passed)
 {
 	begin(0, 0);
-	data(0);
-	ck_assert_uint_eq(record(0), RELAY_OK);
-	data(3);
-	ck_assert_uint_eq(record(3), RELAY_OK);
+	packet(0);
+	packet(3);
 	check("c", "03", 2);
-	ck_assert_uint_eq(shard->figures.gaps, 1);
-	ck_assert_uint_eq(shard->figures.packets_lost, 2);
-	ck_assert_int_eq(data_on(0, 2), E_PROTOCOL);
-	end();
+	ck_assert_uint_eq(endpoints.shard->figures.gaps, 1);
+	ck_assert_uint_eq(endpoints.shard->figures.packets_lost, 2);
+	ck_assert_int_eq(data_of(0, 2, SIZE), E_PROTOCOL);
+	endpoints_end();
 }
 END_TEST
 
 START_TEST(a_gap_that_another_may_fill_waits_a_second)
 {
 	begin(0, 0);
-	data(0);
-	ck_assert_uint_eq(record(0), RELAY_OK);
-	ck_assert_int_eq(data_on(1, 2), OK);
+	packet(0);
+	ck_assert_int_eq(data_of(1, 2, SIZE), OK);
 	ck_assert_uint_eq(record(2), RELAY_OK);
 	ck_assert_uint_eq(record(1), RELAY_OK);
 	check("c", "0", 1);
 	if (_i == 0) {
 		data(1);
 		check("c", "012", 3);
-		ck_assert_uint_eq(shard->figures.gaps, 0);
+		ck_assert_uint_eq(endpoints.shard->figures.gaps, 0);
 	} else {
-		now += GAP_NS - 1;
-		clock_freeze(now, 0);
-		turn_end();
+		endpoints_wait(GAP_NS - 1);
+		endpoints_cycle();
 		check("c", "0", 1);
-		clock_freeze(++now, 0);
-		turn_end();
+		endpoints_wait(1);
+		endpoints_cycle();
 		check("c", "02", 2);
-		ck_assert_uint_eq(shard->figures.gaps, 1);
+		ck_assert_uint_eq(endpoints.shard->figures.gaps, 1);
 	}
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -427,8 +287,7 @@ START_TEST(rings_roll_over_and_endless_rows_do_not)
 {
 	begin(2 * SIZE, (uint64_t)_i * 2);
 	for (uint64_t seq = 0; seq < 9; seq++) {
-		data(seq);
-		ck_assert_uint_eq(record(seq), RELAY_OK);
+		packet(seq);
 	}
 	if (_i == 0) { /* no count: no end */
 		check("c_0", "01", 2);
@@ -437,7 +296,7 @@ START_TEST(rings_roll_over_and_endless_rows_do_not)
 		check("c_0", "8", 1);
 		check("c_1", "67", 2);
 	}
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -480,10 +339,11 @@ START_TEST(a_record_of_another_size_is_corrected)
 		    record_of(i, rows[i].said, rows[i].content), RELAY_OK);
 		check_record(i, bits, rows[i].kept);
 		wrong += !rows[i].is_right;
-		ck_assert_uint_eq(shard->figures.records_corrected, wrong);
+		ck_assert_uint_eq(
+		    endpoints.shard->figures.records_corrected, wrong);
 	}
 	ck_assert_uint_eq(pending(ARRAY_LEN(rows) - 1), 0);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -491,15 +351,13 @@ END_TEST
 START_TEST(an_empty_packet_has_no_record)
 {
 	begin(0, 0);
-	data(0);
-	ck_assert_uint_eq(record(0), RELAY_OK);
+	packet(0);
 	ck_assert_int_eq(data_of(0, 1, 0), OK);
 	ck_assert_uint_eq(record(1), RELAY_OK);
-	data(2);
-	ck_assert_uint_eq(record(2), RELAY_OK);
+	packet(2);
 	ck_assert_uint_eq(pending(2), 0);
 	check("c", "02", 2);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -516,8 +374,7 @@ START_TEST(a_ring_that_could_not_wrap_goes_on)
 
 	begin(2 * SIZE, 2);
 	for (seq = 0; seq < wrap; seq++) {
-		data(seq);
-		ck_assert_uint_eq(record(seq), RELAY_OK);
+		packet(seq);
 	}
 	fake_fs_fail(fault);
 	data(seq);
@@ -525,12 +382,11 @@ START_TEST(a_ring_that_could_not_wrap_goes_on)
 	fake_fs_fail(0);
 	data(seq);
 	ck_assert_uint_eq(record(seq++), RELAY_UNKNOWN_ERROR);
-	data(seq);
-	ck_assert_uint_eq(record(seq), RELAY_OK);
+	packet(seq);
 	ck_assert_uint_eq(pending(seq), 0);
 	check("c_0", _i < 4 ? "56" : "9:", 2);
 	check("c_1", _i < 4 ? "23" : "67", 2);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -554,8 +410,7 @@ START_TEST(a_rotation_without_room_goes_on_when_there_is_some)
 	struct buf ask = { 0 };
 
 	begin(0, 0);
-	data(0);
-	ck_assert_uint_eq(record(0), RELAY_OK);
+	packet(0);
 	rotate_to_chunk_1(2);
 	fake_fs_fail(FAKE_FS_FULL);
 	data(1);
@@ -570,7 +425,7 @@ START_TEST(a_rotation_without_room_goes_on_when_there_is_some)
 	ck_assert_uint_eq(serve(&ask), RELAY_OK);
 	check("c", "01", 2);
 	check_in("19700101T000000+0000-1/", "c", "3", 1);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -602,8 +457,7 @@ START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
 
 	begin(1, 0); /* each packet in a file of its own */
 	for (uint64_t seq = 0; seq < 150; seq++) {
-		data(seq);
-		ck_assert_uint_eq(record(seq), RELAY_OK);
+		packet(seq);
 	}
 	if (_i == 0) {
 		rotate_to_chunk_1(150);
@@ -613,15 +467,15 @@ START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
 	}
 	relay_request_close_chunk(&ask, 0, 1, delete);
 	ck_assert_uint_eq(serve(&ask), RELAY_OK);
-	ck_assert(!list_empty(&shard->doomed));
+	ck_assert(!list_empty(&endpoints.shard->doomed));
 	create_chunk(2);
-	ck_assert(list_empty(&shard->doomed) == (_i == 1));
-	while (cycle_delete_some(shard))
+	ck_assert(list_empty(&endpoints.shard->doomed) == (_i == 1));
+	while (cycle_delete_some(endpoints.shard))
 		turns++;
 	ck_assert_uint_eq(turns, _i == 0 ? 1 : 0);
 	fake_fs_walk(count_file, &files);
 	ck_assert_uint_eq(files, _i == 0 ? 1 : 0); /* chunk 1's, empty yet */
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -645,8 +499,7 @@ delete_two(void)
 
 	begin(1, 0);
 	for (uint64_t seq = 0; seq < LARGE; seq++) {
-		data(seq);
-		ck_assert_uint_eq(record(seq), RELAY_OK);
+		packet(seq);
 	}
 	rotate_to_chunk_1(LARGE);
 	delete_chunk(0);
@@ -660,13 +513,16 @@ delete_two(void)
 START_TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
 {
 	delete_two();
-	ck_assert(cycle_delete_some(shard));
-	ck_assert(shard->doomed.next->next != &shard->doomed);
-	ck_assert(cycle_delete_some(shard));
+	ck_assert(cycle_delete_some(endpoints.shard));
+	ck_assert(
+	    endpoints.shard->doomed.next->next != &endpoints.shard->doomed);
+	ck_assert(cycle_delete_some(endpoints.shard));
 	ck_assert_uint_eq(
-	    list_first(&shard->doomed, struct chunk, doomed_node)->id, 0);
-	ck_assert(shard->doomed.next->next == &shard->doomed);
-	end();
+	    list_first(&endpoints.shard->doomed, struct chunk, doomed_node)->id,
+	    0);
+	ck_assert(
+	    endpoints.shard->doomed.next->next == &endpoints.shard->doomed);
+	endpoints_end();
 }
 END_TEST
 
@@ -674,14 +530,11 @@ END_TEST
  * deleted has a descriptor. 1: there are none beyond the session's own. */
 START_TEST(clears_take_no_more_descriptors_than_their_session_has)
 {
-	struct buf ask = { 0 };
 	uint64_t before;
 
 	delete_two();
 	before = fds_used(FDS_SESSIONS);
-	relay_request_stream_seq(
-	    &ask, RELAY_CMD_close_stream, HANDLE, LARGE - 1);
-	ck_assert_uint_eq(serve(&ask), RELAY_OK);
+	ck_assert_uint_eq(close_stream(LARGE - 1), RELAY_OK);
 	(void)fds_take(FDS_EXTRA);
 	if (_i == 1)
 		fds_limit(FDS_EXTRA, 1);
@@ -690,7 +543,7 @@ START_TEST(clears_take_no_more_descriptors_than_their_session_has)
 		delete_chunk(id - 1);
 		ck_assert_uint_le(fds_used(FDS_SESSIONS), before);
 	}
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -702,16 +555,16 @@ START_TEST(a_refused_stream_leaves_nothing)
 	unsigned n = 0;
 	uint32_t code;
 
-	begin_session(1000);
+	endpoints_begin(1000, false);
 	do {
 		fake_fs_fail_open(++n);
-		code = add_stream(names[_i], 0, 0);
+		code = endpoints_add_stream(names[_i], 0, 0);
 	} while (code != RELAY_OK && n < 20);
 	fake_fs_fail_open(0);
 	ck_assert_uint_gt(n, 2);
 	ck_assert_uint_lt(n, 20);
-	ck_assert_uint_eq(shard->store->n_open, 1);
-	end();
+	ck_assert_uint_eq(endpoints.shard->store->n_open, 1);
+	endpoints_end();
 }
 END_TEST
 
@@ -720,15 +573,15 @@ START_TEST(what_is_held_is_limited)
 	uint64_t seq = 0;
 
 	begin(0, 0);
-	shard->config.max_memory = 4 * 64 * 1024;
-	while (!ingest_is_held(inputs[0]) && seq < 1000)
+	endpoints.shard->config.max_memory = 4 * 64 * 1024;
+	while (!ingest_is_held(endpoints.inputs[0]) && seq < 1000)
 		data(seq++);
 	ck_assert_uint_lt(seq, 100);
 	for (uint64_t i = 0; i < seq; i++)
 		ck_assert_uint_eq(record(i), RELAY_OK);
-	ck_assert(!ingest_is_held(inputs[0]));
+	ck_assert(!ingest_is_held(endpoints.inputs[0]));
 	data(seq);
-	end();
+	endpoints_end();
 }
 END_TEST
 
@@ -738,45 +591,45 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 
 	begin(0, 0);
 	data(seq++);
-	published_add(
-	    &memory, shard->config.max_memory); /* another session's */
-	ck_assert(!ingest_is_held(inputs[0]));
-	while (!ingest_is_held(inputs[0]))
+	published_add(&endpoints_memory,
+	    endpoints.shard->config.max_memory); /* another session's */
+	ck_assert(!ingest_is_held(endpoints.inputs[0]));
+	while (!ingest_is_held(endpoints.inputs[0]))
 		data(seq++);
-	ck_assert_uint_ge(
-	    control->session->held.bytes, session_fair_share(control->session));
+	ck_assert_uint_ge(endpoints.control->session->held.bytes,
+	    session_fair_share(endpoints.control->session));
 	/* What came a short time ago stays. */
-	turn_end();
-	ck_assert_uint_eq(shard->figures.packets_dropped, 0);
-	now += 2 * NS_PER_S;
-	clock_freeze(now, 0);
-	turn_end();
-	ck_assert_uint_gt(shard->figures.packets_dropped, 0);
-	ck_assert(!ingest_is_held(inputs[0]));
+	endpoints_cycle();
+	ck_assert_uint_eq(endpoints.shard->figures.packets_dropped, 0);
+	endpoints_wait(2 * NS_PER_S);
+	endpoints_cycle();
+	ck_assert_uint_gt(endpoints.shard->figures.packets_dropped, 0);
+	ck_assert(!ingest_is_held(endpoints.inputs[0]));
 	/* The peer is told once, at its next record. */
 	ck_assert_uint_eq(record(0), RELAY_OK); /* it is too late: ignored */
 	ck_assert_uint_eq(record(seq - 1), RELAY_UNKNOWN_ERROR);
-	published_sub(&memory, shard->config.max_memory);
-	end();
+	published_sub(&endpoints_memory, endpoints.shard->config.max_memory);
+	endpoints_end();
 }
 END_TEST
 
 START_TEST(records_without_packets_are_memory)
 {
-	const uint64_t before = published(&memory);
+	const uint64_t before = published(&endpoints_memory);
 	uint64_t seq = 1;
 
 	begin(0, 0);
 	data(0); /* else its connection is not there */
 	ck_assert_uint_eq(record(seq++), RELAY_OK);
-	ck_assert_uint_ge(published(&memory), before + RECORD_MEMORY);
-	published_add(&memory, shard->config.max_memory);
+	ck_assert_uint_ge(published(&endpoints_memory), before + RECORD_MEMORY);
+	published_add(&endpoints_memory, endpoints.shard->config.max_memory);
 	while (record(seq++) == RELAY_OK)
 		ck_assert_uint_lt(seq, 1 << 16);
-	ck_assert_uint_ge(control->session->held.n_records * RECORD_MEMORY,
-	    session_fair_share(control->session));
-	published_sub(&memory, shard->config.max_memory);
-	end();
+	ck_assert_uint_ge(
+	    endpoints.control->session->held.n_records * RECORD_MEMORY,
+	    session_fair_share(endpoints.control->session));
+	published_sub(&endpoints_memory, endpoints.shard->config.max_memory);
+	endpoints_end();
 }
 END_TEST
 
@@ -785,18 +638,20 @@ START_TEST(twice_the_memory_is_given_up_at_once)
 	uint64_t seq = 0;
 
 	begin(0, 0);
-	while (control->session == NULL ||
-	       control->session->held.bytes <
-		   2 * session_fair_share(control->session))
+	while (endpoints.control->session == NULL ||
+	       endpoints.control->session->held.bytes <
+		   2 * session_fair_share(endpoints.control->session))
 		data(seq++);
-	published_add(&memory, 2 * shard->config.max_memory);
-	ck_assert(ingest_is_held(inputs[0]));
-	turn_end();
-	ck_assert_uint_gt(shard->figures.packets_dropped, 0);
-	ck_assert_uint_lt(
-	    control->session->held.bytes, session_fair_share(control->session));
-	published_sub(&memory, 2 * shard->config.max_memory);
-	end();
+	published_add(
+	    &endpoints_memory, 2 * endpoints.shard->config.max_memory);
+	ck_assert(ingest_is_held(endpoints.inputs[0]));
+	endpoints_cycle();
+	ck_assert_uint_gt(endpoints.shard->figures.packets_dropped, 0);
+	ck_assert_uint_lt(endpoints.control->session->held.bytes,
+	    session_fair_share(endpoints.control->session));
+	published_sub(
+	    &endpoints_memory, 2 * endpoints.shard->config.max_memory);
+	endpoints_end();
 }
 END_TEST
 
@@ -804,8 +659,8 @@ static void *
 commit_elsewhere(void *takes_over)
 {
 	if (takes_over != NULL)
-		shard_take_over(shard);
-	cycle_commit(shard);
+		shard_take_over(endpoints.shard);
+	cycle_commit(endpoints.shard);
 	return NULL;
 }
 
@@ -832,13 +687,13 @@ START_TEST(another_thread_must_take_the_shard_over)
 {
 	begin(0, 0);
 	data(0);
-	ck_assert_int_eq(end_of_another_thread(shard), 0);
+	ck_assert_int_eq(end_of_another_thread(endpoints.shard), 0);
 #ifndef NDEBUG
 	const int how = end_of_another_thread(NULL);
 
 	ck_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
 #endif
-	end();
+	endpoints_end();
 }
 END_TEST
 
