@@ -16,7 +16,6 @@
 
 #include "common/clock.h"
 #include "common/fds.h"
-#include "common/idmap.h"
 #include "common/log.h"
 #include "common/relpath.h"
 #include "store/dir.h"
@@ -47,7 +46,6 @@ chunk_create(struct chunk **out, struct session_dir *dir, uint64_t id,
 	c->released_arg = arg;
 	list_init(&c->node);
 	list_init(&c->doomed_node);
-	list_init(&c->tops);
 	list_init(&c->families);
 	c->dir = session_dir_get(dir);
 	if (override_name != NULL &&
@@ -80,18 +78,11 @@ chunk_put(struct chunk *c)
 void
 chunk_finish(struct chunk *take_c)
 {
-	struct list *n, *tmp;
-	struct chunk_top *t;
-
 	/* They may be hundreds of thousands. */
 	list_move_all(&take_c->dir->store->old_families, &take_c->families);
-	list_for_each (n, tmp, &take_c->tops) {
-		t = list_entry(n, struct chunk_top, node);
-		relpath_free(t->name);
-		free(t);
-	}
+	for (unsigned i = 0; i < take_c->n_tops; i++)
+		relpath_free(take_c->tops[i]);
 	take_c->dir->store->names_bytes -= take_c->names_bytes;
-	idmap_free(&take_c->losses);
 	list_del(&take_c->node);
 	list_del(&take_c->doomed_node);
 	folder_place_put(take_c->folders);
@@ -185,33 +176,12 @@ static bool
 has_top(const struct chunk *c, const struct relpath *path)
 {
 	const size_t n = strcspn(path->s, "/");
-	const struct chunk_top *t;
 
-	list_each (t, &c->tops, struct chunk_top, node)
-		if (t->name->len == n && memcmp(t->name->s, path->s, n) == 0)
+	for (unsigned i = 0; i < c->n_tops; i++)
+		if (c->tops[i]->len == n &&
+		    memcmp(c->tops[i]->s, path->s, n) == 0)
 			return true;
 	return false;
-}
-
-static enum status
-remember_top(struct chunk *c, const struct relpath *path)
-{
-	struct relpath *name;
-	enum status st;
-	struct chunk_top *t;
-
-	st = relpath_top(&name, path);
-	if (st != OK)
-		return st;
-	t = calloc(1, sizeof(*t));
-	if (t == NULL) {
-		relpath_free(name);
-		return E_NOMEM;
-	}
-	t->name = name;
-	list_append(&c->tops, &t->node);
-	c->n_tops++;
-	return OK;
 }
 
 enum status
@@ -229,6 +199,12 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 		    CHUNK_ARGS(c), path->s, c->n_tops);
 		return E_LIMIT;
 	}
+	if (strcmp(channel->s, CHUNK_LOSSES) == 0) {
+		errno = EEXIST;
+		log_peer_errno(
+		    LOG_WARN, CHUNK_FMT ": %s", CHUNK_ARGS(c), channel->s);
+		return E_EXISTS;
+	}
 	do
 		st = dir_create_path(chunk_fd(c), path->s);
 	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
@@ -245,10 +221,12 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	}
 	/* Remember the name only now: if something else had it, the chunk must
 	 * not move that. */
-	if (!is_known)
-		st = remember_top(c, path);
-	if (st != OK)
-		return st;
+	if (!is_known) {
+		st = relpath_top(&c->tops[c->n_tops], path);
+		if (st != OK)
+			return st;
+		c->n_tops++;
+	}
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return E_NOMEM;
@@ -401,25 +379,6 @@ chunk_note(struct chunk *c)
 	door->tell(door, n);
 }
 
-static uint64_t
-losses_key(const struct chunk_family *f)
-{
-	return idmap_key(f->path->s, f->path->len);
-}
-
-/* Did a stream of this trace make the file? A channel may have the same
- * name. */
-static bool
-made_losses_file(const struct chunk *c, const struct chunk_family *f)
-{
-	const struct chunk_family *o;
-
-	if (f->has_losses)
-		return true;
-	o = idmap_find(&c->losses, losses_key(f));
-	return o != NULL && relpath_equal(o->path, f->path);
-}
-
 /* All or nothing. The file is opened with O_APPEND: the offset is for file
  * systems of tests. */
 static enum status
@@ -441,8 +400,7 @@ enum status
 chunk_note_loss(
     struct chunk *c, struct chunk_family *f, const char *line, size_t n)
 {
-	const int flags = O_WRONLY | O_APPEND |
-			  (made_losses_file(c, f) ? 0 : O_CREAT | O_EXCL);
+	const int flags = O_WRONLY | O_APPEND | O_CREAT;
 	char path[2 * RELPATH_MAX];
 	struct stat before;
 	enum status st;
@@ -454,10 +412,6 @@ chunk_note_loss(
 	while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	if (st != OK)
 		return st;
-	/* If there is no memory for it, the others of this folder cannot write
-	 * into the file. */
-	if (!f->has_losses)
-		(void)!idmap_insert(&c->losses, losses_key(f), f);
 	f->has_losses = true;
 	if (fstat(fd, &before) != 0)
 		st = E_IO;

@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
-#include "common/idmap.h"
 #include "common/list.h"
 #include "common/relpath.h"
 #include "common/status.h"
@@ -48,13 +47,7 @@ enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
  * The top-level folders of a chunk: one request moves each of them. Stock
  * tracers use two, "kernel" and "ust".
  */
-#define CHUNK_TOPS_MAX 64
-
-/* A top-level folder that the chunk made. */
-struct chunk_top {
-	struct list node;
-	struct relpath *name;
-};
+#define CHUNK_TOPS_MAX 8
 
 /* The files of one stream in this chunk, for deletion. */
 struct chunk_family {
@@ -90,10 +83,9 @@ struct chunk {
 	bool is_added_to; /* the directory was there before */
 	struct session_dir *dir;
 	struct folder_place *folders; /* where viewers find them; or NULL */
-	struct list tops;	      /* struct chunk_top; none if is_base */
+	struct relpath *tops[CHUNK_TOPS_MAX]; /* none if is_base */
 	unsigned n_tops;
 	struct list families;
-	struct idmap losses;  /* key of a folder -> a family with has_losses */
 	uint64_t delete_next; /* file number, of the first family */
 	uint64_t began_ns;    /* since the epoch, by our clock */
 	uint64_t bytes;	      /* in its files */
@@ -155,7 +147,8 @@ enum status chunk_restore(struct chunk *c) MUST_CHECK;
 /*
  * A stream will write files CHANNEL[_N] in the folder PATH: make that folder,
  * and remember the names for deletion. The family lives as long as the chunk.
- * E_LIMIT: the folder would be one top-level folder too many; logged.
+ * E_LIMIT: the folder would be one top-level folder too many; E_EXISTS: the
+ * channel has the name of the log of losses; both are logged.
  */
 enum status chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered,
@@ -166,7 +159,7 @@ enum status chunk_new_folder(
     struct chunk *c, const struct relpath *path) MUST_CHECK;
 
 /* Append one line, with its newline, to .loss.jsonl in the family's folder: the
- * log of what was lost. E_EXISTS: we did not make that file. E_NOSPC, E_IO. */
+ * log of what was lost. E_NOSPC, E_IO. */
 enum status chunk_note_loss(struct chunk *c, struct chunk_family *f,
     const char *line, size_t n) MUST_CHECK;
 

@@ -191,16 +191,16 @@ chunk_make(struct chunk *c, enum chunk_place place)
 /* FROM and TO are directories below the session's directory; "" is that
  * directory itself. */
 static enum status
-move_top(struct chunk *c, const struct chunk_top *t, const char *from,
+move_top(const struct chunk *c, const struct relpath *top, const char *from,
     const char *to)
 {
 	char source[RELPATH_MAX + 257], target[RELPATH_MAX + 257];
 	enum status st;
 
 	snprintf(source, sizeof(source), "%s%s%s", from,
-	    *from == '\0' ? "" : "/", t->name->s);
+	    *from == '\0' ? "" : "/", top->s);
 	snprintf(target, sizeof(target), "%s%s%s", to, *to == '\0' ? "" : "/",
-	    t->name->s);
+	    top->s);
 	st = make_or_rename(c, source, target);
 	/* This folder was removed: the others are still moved. */
 	return st == E_NOENT ? OK : st;
@@ -208,21 +208,19 @@ move_top(struct chunk *c, const struct chunk_top *t, const char *from,
 
 /* Move all folders that the chunk made, or none. errno says why. */
 static enum status
-move_tops(struct chunk *c, const char *from, const char *to)
+move_tops(const struct chunk *c, const char *from, const char *to)
 {
 	enum status st = OK;
-	struct list *n;
+	unsigned n = 0;
 	int saved;
 
-	for (n = c->tops.next; st == OK && n != &c->tops; n = n->next)
-		st = move_top(
-		    c, list_entry(n, struct chunk_top, node), from, to);
+	while (n < c->n_tops && st == OK)
+		st = move_top(c, c->tops[n++], from, to);
 	if (st == OK)
 		return OK;
 	saved = errno;
-	for (n = n->prev->prev; n != &c->tops; n = n->prev)
-		if (move_top(c, list_entry(n, struct chunk_top, node), to,
-			from) != OK)
+	for (n--; n > 0; n--)
+		if (move_top(c, c->tops[n - 1], to, from) != OK)
 			log_peer_errno(LOG_ERROR,
 			    CHUNK_FMT ": a part stays in '%s'", CHUNK_ARGS(c),
 			    to);
