@@ -171,12 +171,6 @@ arrivals_last(struct arrivals *a, uint64_t seq, uint64_t now_ns)
 	arrivals_note_sent(a, seq);
 }
 
-bool
-arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq)
-{
-	return reorder_lowest(a->reorder, seq);
-}
-
 /* Has a piece of a packet after the next one arrived? */
 static bool
 has_later_piece(const struct arrivals *a)
@@ -193,7 +187,7 @@ arrivals_has_gap(const struct arrivals *a)
 	const struct reorder *r = a->reorder;
 	uint64_t whole;
 
-	if (arrivals_lowest_whole(a, &whole))
+	if (reorder_lowest(a->reorder, &whole))
 		return whole != r->next;
 	return r->n_records > 0 || is_open(a, &a->asked) ||
 	       is_open(a, &a->last) || has_later_piece(a);
@@ -306,7 +300,7 @@ arrivals_due(struct arrivals *a, uint64_t now_ns, uint64_t *to)
 	end = v->expired_end;
 	if (end <= next)
 		return v->oldest + a->config.timeout_ns;
-	if (arrivals_lowest_whole(a, &whole) && whole < end)
+	if (reorder_lowest(a->reorder, &whole) && whole < end)
 		end = whole;
 	if (v->has_growing && v->growing < end)
 		end = v->growing;
@@ -322,7 +316,7 @@ bool
 arrivals_victim(const struct arrivals *a, uint64_t *to)
 {
 	const struct fragments *g = lowest_partial(a);
-	const bool found = arrivals_lowest_whole(a, to);
+	const bool found = reorder_lowest(a->reorder, to);
 
 	if (found && *to == a->reorder->next)
 		return false;

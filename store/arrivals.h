@@ -113,8 +113,6 @@ void arrivals_last(struct arrivals *a, uint64_t seq, uint64_t now_ns);
 bool arrivals_has_gap(const struct arrivals *a);
 /* Do so many packets wait for the missing packet that it counts as lost? */
 bool arrivals_window_is_full(const struct arrivals *a);
-/* The lowest number of a complete packet. Returns false if there is none. */
-bool arrivals_lowest_whole(const struct arrivals *a, uint64_t *seq);
 
 /*
  * What is due at NOW_NS? If *TO is above the next number, the caller gives up

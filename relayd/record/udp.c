@@ -260,7 +260,7 @@ record_came(struct stream *t, uint64_t seq)
 	arrivals_note_sent(&t->intake.udp->arrivals, seq);
 	if (t->intake.reorder.n_records > UDP_RECORDS_MAX &&
 	    arrivals_has_gap(a)) {
-		if (arrivals_lowest_whole(a, &whole) && whole < to)
+		if (reorder_lowest(a->reorder, &whole) && whole < to)
 			to = whole;
 		give_up(t, to, "too many indexes wait");
 	}
@@ -328,7 +328,7 @@ finish(struct stream *t)
 	for (;;) {
 		if (!writer_write_ready(t))
 			return false;
-		if (!arrivals_lowest_whole(a, &to))
+		if (!reorder_lowest(a->reorder, &to))
 			break;
 		if (to > t->intake.reorder.next)
 			give_up(t, to, "the stream ended");
@@ -346,7 +346,7 @@ pass_gap(struct stream *t)
 	const struct arrivals *a = &t->intake.udp->arrivals;
 	uint64_t to;
 
-	if (arrivals_window_is_full(a) && arrivals_lowest_whole(a, &to)) {
+	if (arrivals_window_is_full(a) && reorder_lowest(a->reorder, &to)) {
 		give_up(t, to, "the window is full");
 		return true;
 	}

@@ -314,7 +314,7 @@ START_TEST(a_full_window_is_a_loss_unless_the_sender_resends)
 		ck_assert_int_eq(piece(seq, 0, 100), ARRIVED_WHOLE);
 	}
 	ck_assert(arrivals_window_is_full(&arrivals) == (_i == 0));
-	ck_assert(arrivals_lowest_whole(&arrivals, &to));
+	ck_assert(reorder_lowest(&reorder, &to));
 	ck_assert_uint_eq(to, 1);
 	end();
 }
@@ -465,7 +465,7 @@ expect_victim(void)
 {
 	const uint64_t partial = lowest_partial_seq();
 	uint64_t to = NOTHING, whole = NOTHING;
-	const bool has_whole = arrivals_lowest_whole(&arrivals, &whole);
+	const bool has_whole = reorder_lowest(&reorder, &whole);
 	const bool found = arrivals_victim(&arrivals, &to);
 
 	if (has_whole && whole == reorder.next) {
