@@ -21,11 +21,6 @@ struct retention_thread {
 	struct retention *retention;
 	struct stored_door door;
 	struct message *stop; /* NULL: it was sent */
-	/* Set by the main thread, which then increments the number. */
-	struct published max_use, keep_free, keep_free_percent, max_age_ns;
-	struct published keep_at_least_ns;
-	struct published limits_number;
-	uint64_t limits_seen;
 };
 
 static void
@@ -40,6 +35,9 @@ on_stored_message(struct message *m, void *arg)
 		loop_rest(&t->loop);
 	} else if (m->kind == MESSAGE_STORED_INFO) {
 		retention_ask(t->retention, m->object);
+	} else if (m->kind == MESSAGE_SETTINGS) {
+		retention_set_limits(t->retention, m->object);
+		free(m->object);
 	}
 }
 
@@ -71,22 +69,16 @@ on_answer(void *arg, struct stored_info *take_i)
 	loop_post(take_i->from, reply);
 }
 
-static void
-take_limits(struct retention_thread *t)
+static struct retention_limits
+limits_of(const struct options *o)
 {
-	const uint64_t number = published(&t->limits_number);
-	const struct retention_limits limits = {
-		.max_use = published_word(&t->max_use),
-		.keep_free = published_word(&t->keep_free),
-		.keep_free_percent = published_word(&t->keep_free_percent),
-		.max_age_ns = published_word(&t->max_age_ns),
-		.keep_at_least_ns = published_word(&t->keep_at_least_ns),
+	return (struct retention_limits){
+		.max_use = o->max_use,
+		.keep_free = o->keep_free.bytes,
+		.keep_free_percent = o->keep_free.percent,
+		.max_age_ns = o->max_age_ns,
+		.keep_at_least_ns = o->keep_at_least_ns,
 	};
-
-	if (number == t->limits_seen)
-		return;
-	t->limits_seen = number;
-	retention_set_limits(t->retention, &limits);
 }
 
 static void *
@@ -97,7 +89,6 @@ run(void *arg)
 
 	/* Read the notes before answering requests. */
 	while (!t->loop.is_stopping) {
-		take_limits(t);
 		next = retention_turn(t->retention);
 		publish(&t->loop.busy_since, 0);
 		loop_set_timer(&t->loop, next, clock_now_ns());
@@ -110,14 +101,18 @@ void
 retention_thread_reload(const struct options *o, void *thread)
 {
 	struct retention_thread *t = thread;
+	struct retention_limits *limits = malloc(sizeof(*limits));
+	struct message *m;
 
-	publish(&t->max_use, o->max_use);
-	publish(&t->keep_free, o->keep_free.bytes);
-	publish(&t->keep_free_percent, o->keep_free.percent);
-	publish(&t->max_age_ns, o->max_age_ns);
-	publish(&t->keep_at_least_ns, o->keep_at_least_ns);
-	publish(&t->limits_number, published(&t->limits_number) + 1);
-	loop_wake(&t->loop);
+	if (limits == NULL || message_create(&m, MESSAGE_SETTINGS) != OK) {
+		free(limits);
+		log_warn("reload: the limits of retention stay as they were: "
+			 "out of memory");
+		return;
+	}
+	*limits = limits_of(o);
+	m->object = limits;
+	loop_post(&t->loop, m);
 }
 
 static uint64_t
@@ -135,6 +130,7 @@ retention_thread_create(struct retention_thread **out,
     struct dir_registry *registry, const struct options *o)
 {
 	struct retention_thread *t = calloc(1, sizeof(*t));
+	struct retention_limits limits;
 	enum status st;
 
 	*out = t;
@@ -153,7 +149,8 @@ retention_thread_create(struct retention_thread **out,
 		return st;
 	}
 	retention_on_answer(t->retention, on_answer, t);
-	retention_thread_reload(o, t);
+	limits = limits_of(o);
+	retention_set_limits(t->retention, &limits);
 	return OK;
 }
 

@@ -33,7 +33,7 @@ enum message_kind {
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */
 	MESSAGE_INFO,	  /* object: a struct info, a question or its answer */
 	MESSAGE_EVENT,	  /* to HTTP: object, malloc'd */
-	MESSAGE_SETTINGS, /* to HTTP: object, malloc'd */
+	MESSAGE_SETTINGS, /* to HTTP, retention: object, malloc'd */
 	MESSAGE_STORED,	  /* to the retention thread: a struct stored_note */
 	MESSAGE_STORED_INFO, /* object: a struct stored_info, as INFO */
 	MESSAGE_DRAIN,	     /* to HTTP: ask other threads nothing more */
