@@ -20,6 +20,7 @@
 #include "relayd/record/udp.h"
 #include "relayd/net/udp_port.h"
 #include "relayd/stats/stats.h"
+#include "store/output.h"
 #include "store/store.h"
 
 /* Retry data connections that are not read because memory is short. */
@@ -121,7 +122,7 @@ show_figures(const struct worker *w)
 	stats_set(stats, STAT_gaps, sh->figures.gaps);
 	stats_set(stats, STAT_streams, sh->streams.n);
 	stats_set(stats, STAT_files, s->n_open);
-	stats_set(stats, STAT_disk_full, store_is_full(s));
+	stats_set(stats, STAT_disk_full, s->output->reserve.is_full);
 	if (w->udp == NULL)
 		return;
 #define UDP_COUNT(name, text) \

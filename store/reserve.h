@@ -65,7 +65,8 @@ reserve_disk_ok(struct reserve *r)
 {
 	r->is_full = false;
 }
-/* May a packet of BYTES be written now? */
+/* May a packet of BYTES be written now? While the disk is full, only if there
+ * is space for it. */
 bool reserve_may_write(struct reserve *r, uint64_t bytes);
 /* Something necessary failed with E_NOSPC. Returns true if space was released,
  * and it should be tried again. R may be NULL: there is no reserve. */

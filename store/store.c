@@ -141,18 +141,6 @@ store_syncs_packets(const struct store *s)
 }
 
 bool
-store_may_try(struct store *s, uint64_t bytes)
-{
-	return reserve_may_write(&s->output->reserve, bytes);
-}
-
-bool
-store_is_full(const struct store *s)
-{
-	return s->output->reserve.is_full;
-}
-
-bool
 store_syncs_names(const struct store *s)
 {
 	return s->config.sync == STORE_SYNC_CLOSE ||

@@ -82,13 +82,6 @@ enum status store_create(
     struct store **out, const struct store_config *config) MUST_CHECK;
 void store_destroy(struct store *s); /* NULL is fine */
 
-/* May a packet of BYTES be written now? While the disk is full, only if there
- * is space for it (store/reserve.h). */
-bool store_may_try(struct store *s, uint64_t bytes);
-
-/* Is the disk full? */
-bool store_is_full(const struct store *s);
-
 /* The output directory for a new session, borrowed. It is opened or created
  * again if somebody removed or replaced it. */
 struct output *store_output(struct store *s);

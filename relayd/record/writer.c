@@ -30,6 +30,7 @@
 #include "relayd/record/stream_window.h"
 #include "relayd/stats/stats.h"
 #include "store/chunk.h"
+#include "store/output.h"
 #include "store/packet.h"
 #include "store/packet_log.h"
 #include "store/store.h"
@@ -359,7 +360,8 @@ count_written(struct stream *t, struct packet *p, unsigned n)
 static enum status
 get_ready(struct stream *t, const struct packet *p)
 {
-	if (!store_may_try(shard_of(t)->store, packet_length(p)))
+	if (!reserve_may_write(
+		&shard_of(t)->store->output->reserve, packet_length(p)))
 		return E_NOSPC;
 	return t->writer.tf == NULL ? writer_open_file(t) : OK;
 }
