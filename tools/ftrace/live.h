@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows recorders live on a relay, each as a session (trace-cmd 4.5). A stream
+ * Shows recorders live on a relay, each as a session (trace-cmd 4.5), by
+ * tools/client on a libevent loop; nothing blocks. What the relay does not take
+ * yet waits in a queue; what does not fit there is lost live. A failure of the
+ * session is logged once, and final: then all is lost live. A stream
  * is announced with the first page of its CPU. Pages become packets as they
  * come. For a silent CPU, beacons state that nothing older than the sender's
  * time less the hold time will follow (live_time.h). A page that arrives later
@@ -28,6 +31,15 @@
 #define LIVE_END_MS 120000
 /* --hold: a longer wait is not live; the file is available then. */
 #define LIVE_HOLD_MAX_NS (3600 * UINT64_C(1000000000))
+/* At the end, a relay that reacts to nothing for this time has failed. */
+#define LIVE_SILENCE_MS 10000
+/* The live timer that the relay is given, and the interval of beacons. */
+#define LIVE_TIMER_MS 100
+/* The queues of all sessions. One may take this part of what all leave free:
+ * 102 MiB alone, enough for a relay that stops for a second at 100 MB/s; 7 MiB
+ * if 64 take their part. So there is always space for another one. */
+#define LIVE_QUEUE_BYTES (UINT64_C(512) << 20)
+#define LIVE_QUEUE_PART 4
 /* Descriptors: two connections to the relay. */
 #define LIVE_FDS 2
 
