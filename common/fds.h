@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An account of the descriptors of the process. Each use has a share, so that
+ * The descriptors of the process. Each use has an account of its own, so that
  * many descriptors for one use take none from the others. Trace files have
- * their own account, in each store, and viewers' connections in their pool. A
- * share without a limit is unlimited, as in most tests. Any thread.
+ * their own limit, in each store, and viewers' connections an account in their
+ * pool. Most tests set no limit. Any thread.
  */
 #ifndef COMMON_FDS_H
 #define COMMON_FDS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/account.h"
 
 enum fds_share {
 	FDS_SESSIONS,	  /* connections and directories of sessions */
@@ -20,14 +23,35 @@ enum fds_share {
 	FDS_SHARES	  /* the number of shares */
 };
 
-/* Called before threads start. */
-void fds_limit(enum fds_share s, uint64_t max);
-uint64_t fds_max(enum fds_share s);
+/* The limits are set before threads start. */
+extern struct account fds[FDS_SHARES];
 
 /* Count one descriptor. Returns false, with errno EMFILE, if the share is used
  * up. */
-bool fds_take(enum fds_share s);
-void fds_give(enum fds_share s);
+static inline bool
+fds_take(enum fds_share s)
+{
+	if (account_take(&fds[s], 1))
+		return true;
+	errno = EMFILE;
+	return false;
+}
+
+static inline void
+fds_give(enum fds_share s)
+{
+	account_sub(&fds[s], 1);
+}
+
+/* The number that may still be taken. */
+static inline uint64_t
+fds_left(enum fds_share s)
+{
+	const uint64_t used = account_used(&fds[s]);
+
+	return used < fds[s].hard ? fds[s].hard - used : 0;
+}
+
 /*
  * Descriptors of FDS_SESSIONS that no session needs now are lent for files that
  * can be closed at once. Without a limit of FDS_SESSIONS nothing is lent.
@@ -43,9 +67,5 @@ void fds_lent_back(unsigned n);
 /* There are so many sessions that lent descriptors must be returned soon; until
  * then, new sessions have that quarter. */
 bool fds_are_wanted(void);
-/* The number in use. */
-uint64_t fds_used(enum fds_share s);
-/* The number that may still be taken. */
-uint64_t fds_left(enum fds_share s);
 
 #endif

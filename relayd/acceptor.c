@@ -33,7 +33,8 @@ struct acceptor {
 	struct loop loop;
 	struct desk desk;
 	struct control_config control_config;
-	struct published memory, session_ids, underway;
+	struct account memory, underway;
+	struct published session_ids;
 	int udp_fds[WORKERS_MAX]; /* until a worker has it; then -1 */
 	uint16_t udp_port;	  /* 0: none */
 	struct placement *placement;
@@ -272,7 +273,7 @@ acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 		.registry = disk->registry,
 		.stored = disk->stored,
 		.max_cached = MAX_CACHED,
-		.memory = &a->memory,
+		.memory = &a->memory.used,
 	};
 	struct shard_config shard = {
 		.n_workers = o->workers,
@@ -280,7 +281,6 @@ acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 		.allow_clear = !o->disallow_clear,
 		.loses_when_full = o->on_full == ON_FULL_LOSE,
 		.max_packet_size = o->max_packet_size,
-		.max_memory = o->max_memory,
 		.memory = &a->memory,
 		.session_ids = &a->session_ids,
 		.data_port = listener_port(a->data),
@@ -346,6 +346,9 @@ acceptor_create(struct acceptor **out, struct options *o)
 	if (a == NULL)
 		return E_NOMEM;
 	a->options = o;
+	a->underway.hard = UDP_FORWARD_MAX;
+	account_init(&a->memory, o->max_memory, 2 * o->max_memory,
+	    o->max_memory / ACCOUNT_FAIR_PART);
 	a->control_config.allow_clear = !o->disallow_clear;
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
 		a->udp_fds[i] = -1;
@@ -405,7 +408,7 @@ acceptor_threads(struct acceptor *a, struct threads *out)
 	live_pool_threads(a->live_pool, out);
 }
 
-const struct published *
+const struct account *
 acceptor_memory(const struct acceptor *a)
 {
 	return &a->memory;
@@ -427,7 +430,7 @@ acceptor_figures(struct service_figures *f, void *acceptor)
 
 	f->sessions = placement_sessions(a->placement);
 	f->viewers = live_pool_viewers(a->live_pool);
-	f->held = published(&a->memory);
+	f->held = account_used(&a->memory);
 }
 
 void

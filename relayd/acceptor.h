@@ -17,7 +17,7 @@
 struct event_base;
 struct acceptor;
 struct options;
-struct published;
+struct account;
 struct service_figures;
 struct dir_registry;
 struct stored_door;
@@ -48,7 +48,7 @@ struct event_base *acceptor_base(struct acceptor *a);
 /* Add the main thread and the workers to OUT. */
 void acceptor_threads(struct acceptor *a, struct threads *out);
 /* Bytes of packet memory in use. Any thread. */
-const struct published *acceptor_memory(const struct acceptor *a);
+const struct account *acceptor_memory(const struct acceptor *a);
 
 /* For the service manager (relayd/net/service.h). Main thread. */
 bool acceptor_has_turned(void *acceptor);

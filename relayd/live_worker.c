@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/live_worker.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,8 +37,8 @@ struct live_worker {
 
 struct live_pool {
 	struct live_notifier notifier;
-	struct published viewer_ids, n_conns;
-	unsigned max_conns;
+	struct published viewer_ids;
+	struct account conns;
 	uint64_t last_full_log;
 	struct live_worker workers[LIVE_WORKERS_MAX];
 	unsigned n_workers; /* started */
@@ -143,8 +144,8 @@ static enum status
 start(struct live_pool *p, struct live_worker *w,
     const struct live_config *config)
 {
-	const uint64_t share = config->max_memory / VIEWER_UNSENT_PART /
-			       config->n_workers;
+	const uint64_t memory = config->max_memory / config->n_workers;
+	const uint64_t positions = memory / VIEWER_POSITIONS_PART;
 	uint64_t bit = UINT64_C(1) << p->n_workers;
 	enum status st;
 
@@ -153,14 +154,13 @@ start(struct live_pool *p, struct live_worker *w,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
 	w->viewers.max_ended_sessions = config->max_conns / config->n_workers;
-	w->viewers.max_memory = config->max_memory / VIEWER_POSITIONS_PART /
-				config->n_workers;
-	w->viewers.files.max_kept = config->max_memory / OPEN_KEPT_PART /
-				    config->n_workers;
+	account_init(&w->viewers.memory, positions / 2, positions,
+	    positions / ACCOUNT_FAIR_PART);
+	w->viewers.files.kept.hard = memory / OPEN_KEPT_PART;
 	w->viewers.stats = stats_live_worker(p->n_workers);
 	viewer_conns_init(&w->set, &w->loop, &w->viewers, config->stall_ns);
-	if (w->set.max_unsent > share)
-		w->set.max_unsent = (size_t)share;
+	if (w->set.unsent.hard > memory / VIEWER_UNSENT_PART)
+		w->set.unsent.hard = memory / VIEWER_UNSENT_PART;
 	st = loop_init(&w->loop, on_message, w);
 	w->loop.on_wake = on_wake;
 	if (st == OK)
@@ -224,7 +224,7 @@ live_pool_start(struct live_pool **out, const struct live_config *config)
 	p->notifier.notify = notify;
 	p->notifier.wake = wake;
 	p->notifier.n_workers = config->n_workers;
-	p->max_conns = config->max_conns;
+	p->conns.hard = config->max_conns;
 	for (unsigned i = 0; i < config->n_workers && st == OK; i++)
 		st = start(p, &p->workers[i], config);
 	if (st != OK) {
@@ -241,31 +241,23 @@ live_pool_notifier(struct live_pool *p)
 	return &p->notifier;
 }
 
-/* Viewers are refused before writers: writers need descriptors more. */
-static bool
-is_full(struct live_pool *p)
-{
-	if (published(&p->n_conns) < p->max_conns)
-		return false;
-	stats_refused(PORT_LIVE, REFUSAL_crowded);
-	if (log_ratelimit(&p->last_full_log, 10 * NS_PER_S))
-		log_error("live port: a viewer is turned away: %u are connected"
-			  " (--fd-pool-size)",
-		    p->max_conns);
-	return true;
-}
-
 void
 live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
 {
 	struct viewer_conn *c;
 	struct message *m;
 
-	if (is_full(p)) {
+	/* Viewers are refused before writers: writers need descriptors more. */
+	if (!account_take(&p->conns, 1)) {
+		stats_refused(PORT_LIVE, REFUSAL_crowded);
+		if (log_ratelimit(&p->last_full_log, 10 * NS_PER_S))
+			log_error("live port: a viewer is turned away: %" PRIu64
+				  " are connected (--fd-pool-size)",
+			    p->conns.hard);
 		close(take_fd);
 		return;
 	}
-	c = viewer_conn_create(take_fd, peer, &p->n_conns);
+	c = viewer_conn_create(take_fd, peer, &p->conns);
 	m = calloc(1, sizeof(*m));
 	if (c == NULL || m == NULL) {
 		log_error("viewer dropped: out of memory");
@@ -305,7 +297,7 @@ live_pool_has_turned(struct live_pool *p)
 uint64_t
 live_pool_viewers(const struct live_pool *p)
 {
-	return published(&p->n_conns);
+	return account_used(&p->conns);
 }
 
 static void

@@ -38,7 +38,7 @@ struct worker {
 	struct shard *shard;
 	struct desk desk;
 	struct udp_port *udp; /* NULL: none */
-	struct published *underway;
+	struct account *underway;
 	struct questions questions;
 	uint64_t last_sweep, last_work;
 	uint64_t packets_seen; /* packets_written at last_work */

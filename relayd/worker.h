@@ -14,7 +14,7 @@
 #include "relayd/net/loop.h"
 
 struct control_config;
-struct published;
+struct account;
 struct shard_config;
 struct store_config;
 struct worker;
@@ -26,8 +26,8 @@ struct worker_config {
 	const struct control_config *control; /* borrowed */
 	uint64_t stall_ns;		      /* 0: CONN_STALL_NS */
 	int udp_fd;			      /* taken; -1: no UDP */
-	struct published *underway; /* bytes of forwarded datagrams; borrowed */
-	struct loop *acceptor;	    /* gets SESSION_GONE and DATAGRAM */
+	struct account *underway; /* bytes of forwarded datagrams; borrowed */
+	struct loop *acceptor;	  /* gets SESSION_GONE and DATAGRAM */
 };
 
 /* Starts the thread. */

@@ -251,13 +251,13 @@ on_event(const struct relay_event *n, void *arg)
 	struct parcel *p = NULL;
 	struct http *h = arg;
 
-	if (published_add(&h->events_waiting, 1) <= EVENTS_WAITING_MAX &&
-	    message_create(&m, MESSAGE_EVENT) == OK)
+	if (!account_take(&h->events_waiting, 1))
+		return;
+	if (message_create(&m, MESSAGE_EVENT) == OK)
 		p = make_parcel(n);
 	if (p == NULL) {
 		free(m);
-		published_sub(&h->events_waiting, 1);
-		published_add(&h->events_dropped, 1);
+		account_sub(&h->events_waiting, 1);
 		return;
 	}
 	m->object = p;
@@ -281,7 +281,7 @@ take_text(struct http *h)
 static void
 take_parcel(struct http *h, struct parcel *take_p)
 {
-	published_sub(&h->events_waiting, 1);
+	account_sub(&h->events_waiting, 1);
 	json_write_event(&h->text, &take_p->news);
 	api_tell(h, relay_event_name(take_p->news.kind), take_p->session.id,
 	    take_text(h));
@@ -435,6 +435,7 @@ http_create(struct http **out, const struct http_config *config)
 	if (h == NULL)
 		return E_NOMEM;
 	h->config = *config;
+	h->events_waiting.hard = EVENTS_WAITING_MAX;
 	h->drained_fd = h->view.statm_fd = -1;
 	list_init(&h->listeners);
 	list_init(&h->questions);

@@ -20,17 +20,17 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
+struct account;
 struct http;
 struct loop;
 struct options;
-struct published;
 struct threads;
 
 struct http_config {
-	const struct options *options;	/* borrowed */
-	const struct published *memory; /* of packets; borrowed */
-	uint16_t control, data, live;	/* ports, host order */
-	unsigned max_clients;		/* at most SERVER_CLIENTS_MAX */
+	const struct options *options; /* borrowed */
+	const struct account *memory;  /* of packets; borrowed */
+	uint16_t control, data, live;  /* ports, host order */
+	unsigned max_clients;	       /* at most SERVER_CLIENTS_MAX */
 	/* The Unix socket that also takes orders; "": none. Borrowed for the
 	 * call. */
 	const char *admin_path;

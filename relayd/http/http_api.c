@@ -166,10 +166,8 @@ api_tell(struct http *h, const char *kind, uint64_t session, char *take_data)
 	const struct event_line *l;
 	struct buf b = { 0 };
 
-	if (take_data == NULL) {
-		published_add(&h->events_dropped, 1);
+	if (take_data == NULL)
 		return;
-	}
 	l = events_add(&h->events, kind, session, take_data);
 	if (list_empty(&h->listeners))
 		return;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "common/account.h"
 #include "common/list.h"
 #include "common/publish.h"
 #include "relayd/http/recent.h"
@@ -22,7 +23,7 @@
 
 /* A thread that has not answered after this time is shown as busy. */
 #define ASK_LIMIT_NS (1 * NS_PER_S)
-/* Events that the HTTP thread has not taken; more are dropped and counted. */
+/* Events that the HTTP thread has not taken; more are dropped. */
 #define EVENTS_WAITING_MAX 10000
 /* How often a listener to events is sent a line, so that a broken connection is
  * noticed. */
@@ -68,7 +69,7 @@ struct http {
 	struct events events;
 	struct buf text;       /* of one event; else empty */
 	struct list listeners; /* struct listener, in http_api.c */
-	struct published events_waiting, events_dropped;
+	struct account events_waiting;
 	bool has_little_memory, has_full_disk;
 	struct closed closed;
 	/* Questions that threads were asked, and those that wait. */

@@ -26,6 +26,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/account.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "relayd/stats/stats.h"
@@ -109,8 +110,8 @@ struct server {
 	struct event *look;
 	struct list clients; /* struct client, oldest first */
 	unsigned n_clients, n_listeners;
-	size_t unsent; /* bytes, of all clients */
-	bool is_full;  /* the listener is disabled */
+	struct account unsent; /* bytes, of all clients */
+	bool is_full;	       /* the listener is disabled */
 	uint64_t last_log;
 };
 
@@ -137,11 +138,21 @@ shut(struct client *c)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Free what C did not read at once. A byte stays, which is never sent: evhttp
- * notices that the socket is shut when it writes. */
-static void
-drop_unsent(struct client *c)
+/* The byte that drop_unsent() leaves does not count. */
+static uint64_t
+unread_bytes(const struct list *n)
 {
+	const size_t unsent = unsent_of(list_entry(n, struct client, node));
+
+	return unsent > 1 ? unsent : 0;
+}
+
+/* Free at once what a client did not read. A byte stays, which is never sent:
+ * evhttp notices that the socket is shut when it writes. */
+static void
+drop_unsent(struct list *n)
+{
+	struct client *c = list_entry(n, struct client, node);
 	struct evbuffer *out = bufferevent_get_output(c->bev);
 
 	if (!c->is_shut)
@@ -154,23 +165,7 @@ drop_unsent(struct client *c)
 	(void)evbuffer_add(out, "", 1);
 }
 
-static void
-make_room(struct server *s, const struct client *writer)
-{
-	struct client *c, *most;
-
-	while (s->unsent > SERVER_UNSENT_MAX) {
-		most = NULL;
-		list_each (c, &s->clients, struct client, node) {
-			if (c != writer && unsent_of(c) > 1 &&
-			    (most == NULL || unsent_of(c) > unsent_of(most)))
-				most = c;
-		}
-		if (most == NULL)
-			return;
-		drop_unsent(most);
-	}
-}
+static const struct account_owners unread = { unread_bytes, drop_unsent };
 
 /* Bytes were added to a client's output, or sent. */
 static void
@@ -180,10 +175,11 @@ on_output(
 	struct client *c = arg;
 	struct server *s = c->server;
 
-	s->unsent += change->n_added;
-	s->unsent -= change->n_deleted;
+	account_add(&s->unsent, change->n_added);
+	account_sub(&s->unsent, change->n_deleted);
 	if (change->n_added > 0 && !c->is_shut)
-		make_room(s, c);
+		account_close_largest(
+		    &s->unsent, &s->clients, &unread, &c->node, 0);
 }
 
 static void
@@ -191,7 +187,7 @@ forget(struct server *s, struct client *c)
 {
 	(void)evbuffer_remove_cb(bufferevent_get_output(c->bev), on_output, c);
 	assert(s->n_clients > 0);
-	s->unsent -= unsent_of(c);
+	account_sub(&s->unsent, unsent_of(c));
 	list_del(&c->node);
 	s->n_clients--;
 	if (c->is_listener)
@@ -498,6 +494,7 @@ server_create(struct server **out, struct event_base *base,
 	s->config = *config;
 	s->base = base;
 	list_init(&s->clients);
+	s->unsent.hard = SERVER_UNSENT_MAX;
 	st = make_http(s);
 	if (st != OK) {
 		server_destroy(s);

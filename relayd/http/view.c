@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/account.h"
 #include "common/fds.h"
 #include "relayd/process/options.h"
 
@@ -153,14 +154,14 @@ view_descriptors(const struct view *v)
 		     stats_connections(PORT_HTTP);
 
 	for (unsigned i = 0; i < FDS_SHARES; i++)
-		n += fds_used((enum fds_share)i);
+		n += account_used(&fds[i]);
 	return n;
 }
 
 uint64_t
 view_memory(const struct view *v)
 {
-	return v->memory == NULL ? 0 : published_word(v->memory);
+	return v->memory == NULL ? 0 : account_used(v->memory);
 }
 
 /* Is a thread stuck? Live workers count unless ONLY_INGEST. */
@@ -188,7 +189,7 @@ lacks_descriptors(const struct view *v)
 {
 	const uint64_t n = stats_sum(STAT_sessions_active) +
 			   stats_sum(STAT_sessions_ending);
-	const uint64_t max = fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA);
+	const uint64_t max = fds[FDS_SESSIONS].hard - fds[FDS_EXTRA].hard;
 
 	return fds_left(FDS_SESSIONS) < v->session_descriptors ||
 	       (n + 1) * v->session_descriptors > max;

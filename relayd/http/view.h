@@ -46,8 +46,8 @@ uint64_t history_at(const struct history *h, unsigned i, enum view_rate rate);
 #define VIEW_DISK_NS (5 * NS_PER_S)
 #define VIEW_RATE_S 5
 
+struct account;
 struct options;
-struct published;
 
 enum view_phase { VIEW_STARTING, VIEW_SERVING, VIEW_DRAINING };
 
@@ -57,7 +57,7 @@ struct view {
 	const struct options *options;
 	/* Empty while draining: they are about to be freed. */
 	struct threads threads;
-	const struct published *memory;
+	const struct account *memory;
 	uint16_t control, data, live, http; /* ports, host order */
 	unsigned own_descriptors;
 	unsigned session_descriptors; /* that one session may use */

@@ -19,7 +19,7 @@ void
 open_files_init(struct open_files *files)
 {
 	list_init(&files->all);
-	files->max_kept = UINT64_MAX;
+	files->kept.hard = UINT64_MAX;
 }
 
 static void
@@ -53,16 +53,15 @@ keep_parts(struct open_files *files, struct open_file *f)
 	list_each (p, &f->parts, struct open_part, node) {
 		n = (size_t)p->length;
 		if (p->bytes != NULL || p->length > OPEN_KEPT_MAX ||
-		    files->kept + n > files->max_kept ||
-		    (p->bytes = malloc(n)) == NULL)
+		    !account_take(&files->kept, n))
 			continue;
-		files->kept += n;
-		if (pread(f->data_fd, p->bytes, n, (off_t)p->offset) ==
-		    (ssize_t)n)
+		p->bytes = malloc(n);
+		if (p->bytes != NULL && pread(f->data_fd, p->bytes, n,
+					    (off_t)p->offset) == (ssize_t)n)
 			continue;
 		free(p->bytes);
 		p->bytes = NULL;
-		files->kept -= n;
+		account_sub(&files->kept, n);
 	}
 }
 
@@ -107,7 +106,7 @@ open_part_done(struct open_part *p)
 		return;
 	list_del(&p->node);
 	if (p->bytes != NULL)
-		p->files->kept -= p->length;
+		account_sub(&p->files->kept, p->length);
 	free(p->bytes);
 	*p = (struct open_part){ 0 };
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/account.h"
 #include "common/compiler.h"
 #include "common/list.h"
 #include "common/status.h"
@@ -55,9 +56,9 @@ struct open_file {
 };
 
 struct open_files {
-	struct list all;	 /* the one that was used last is the last */
-	uint64_t last_log;	 /* when a shortage was logged */
-	uint64_t kept, max_kept; /* bytes of parts */
+	struct list all;     /* the one that was used last is the last */
+	uint64_t last_log;   /* when a shortage was logged */
+	struct account kept; /* bytes of parts */
 };
 
 void open_files_init(struct open_files *files);

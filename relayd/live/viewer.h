@@ -41,12 +41,10 @@
  * session may always read to its end. */
 #define VIEWER_SESSIONS_LEFT_FEW 2
 
-/* The part of --max-memory that all viewers' positions may use. When half of
- * that is used, one viewer gets at most 1/VIEWER_FAIR_SHARE of it. A
- * position counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
+/* The part of --max-memory that all viewers' positions may use. A position
+ * counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
  * more when its stream is closed, as it alone keeps what is left of that. */
 #define VIEWER_POSITIONS_PART 4
-#define VIEWER_FAIR_SHARE 64
 #define VIEWER_POSITION_MEMORY 384
 #define VIEWER_ENDED_MEMORY 3072
 

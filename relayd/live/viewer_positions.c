@@ -29,27 +29,24 @@ static void
 count_memory(struct viewer *v, uint64_t more)
 {
 	v->memory += more;
-	v->viewers->memory += more;
-	assert(v->memory <= v->viewers->memory);
+	account_add(&v->viewers->memory, more);
+	assert(v->memory <= account_used(&v->viewers->memory));
 }
 
 /* May V get another position? Logged if not, at most once a second. */
 static bool
 has_memory_for_position(const struct viewer *v)
 {
-	const uint64_t more = VIEWER_POSITION_MEMORY;
 	struct viewers *vs = v->viewers;
 
-	if (vs->memory + more <= vs->max_memory &&
-	    (vs->memory < vs->max_memory / 2 ||
-		v->memory + more <= vs->max_memory / VIEWER_FAIR_SHARE))
+	if (account_may_take(&vs->memory, v->memory, VIEWER_POSITION_MEMORY))
 		return true;
 	if (log_ratelimit(&vs->last_memory_log, NS_PER_S))
 		log_peer(LOG_WARN,
 		    "peer=%s viewer is not shown all streams: all viewers "
 		    "use %" PRIu64 " bytes, this one uses %" PRIu64
 		    ", and their memory is short (--max-memory)",
-		    v->peer, vs->memory, v->memory);
+		    v->peer, account_used(&vs->memory), v->memory);
 	return false;
 }
 
@@ -253,7 +250,7 @@ viewer_stream_ended(struct viewer *v, struct position *p)
 	p->is_ended = true;
 	v->n_ended++;
 	count_memory(v, VIEWER_ENDED_MEMORY);
-	if (v->n_ended <= vs->max_ended && vs->memory <= vs->max_memory)
+	if (v->n_ended <= vs->max_ended && !account_is_exhausted(&vs->memory))
 		return false;
 	while (v->n_ended > vs->max_ended && lose_oldest_stream(v))
 		;
@@ -261,7 +258,7 @@ viewer_stream_ended(struct viewer *v, struct position *p)
 		v->is_to_be_closed = vs->has_to_be_closed = true;
 	/* Closed streams need memory that no viewer asked for: the viewer with
 	 * most of them loses the oldest, or is closed if all were announced. */
-	while (vs->memory > vs->max_memory && !vs->has_to_be_closed &&
+	while (account_is_exhausted(&vs->memory) && !vs->has_to_be_closed &&
 	       (most = with_most_ended_streams(vs)) != NULL)
 		if (!lose_oldest_stream(most))
 			most->is_to_be_closed = vs->has_to_be_closed = true;

@@ -18,7 +18,7 @@ viewers_init(struct viewers *vs, uint64_t wake_bit, bool holds_replies,
 		.holds_replies = holds_replies,
 		.max_ended = VIEWER_ENDED_MAX,
 		.max_ended_sessions = UINT_MAX,
-		.max_memory = UINT64_MAX,
+		.memory = { .soft = UINT64_MAX, .hard = UINT64_MAX },
 		.class_ns = VIEWER_CLASS_NS,
 		.ids = ids,
 		.stats = stats_live_worker(0),
@@ -68,7 +68,7 @@ void
 viewers_destroy(struct viewers *vs)
 {
 	assert(viewers_are_mine(vs));
-	assert(list_empty(&vs->all) && vs->memory == 0);
+	assert(list_empty(&vs->all) && account_used(&vs->memory) == 0);
 	while (!list_empty(&vs->sessions))
 		drop_session(
 		    vs, list_first(&vs->sessions, struct shown_session, node));

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/account.h"
 #include "common/idmap.h"
 #include "common/list.h"
 #include "common/publish.h"
@@ -53,8 +54,7 @@ struct viewers {
 	unsigned n_ended_sessions, max_ended_sessions;
 	uint64_t class_ns;     /* VIEWER_CLASS_NS; 0: do not wait for classes */
 	bool has_to_be_closed; /* a viewer is to be closed */
-	uint64_t memory;       /* of the positions of all */
-	uint64_t max_memory;   /* VIEWER_POSITIONS_PART; UINT64_MAX: no limit */
+	struct account memory; /* of the positions of all */
 	uint64_t last_memory_log;
 	uint64_t last_ended_log; /* when a lost stream was logged */
 	struct published *ids;	 /* the last viewer id used; borrowed */

@@ -57,7 +57,7 @@ newest_data_of_others(struct desk *d, const struct conn *new_c)
 		else
 			newest = c;
 	}
-	return same < fds_max(FDS_DATA) / FEW_SHARE ? newest : NULL;
+	return same < fds[FDS_DATA].hard / FEW_SHARE ? newest : NULL;
 }
 
 static const char *
@@ -90,7 +90,7 @@ admission_connect(struct desk *d, struct conn *c)
 		log_warn("peer=%s %s connection turned away: %" PRIu64
 			 " wait without a session (--fd-pool-size)",
 		    victim == NULL ? c->peer : victim->peer, kind_name(c),
-		    fds_max(s));
+		    fds[s].hard);
 	conn_destroy(victim, false);
 	return victim != NULL && take(c, s);
 }
@@ -105,23 +105,26 @@ admission_take_session(struct desk *d, struct conn *c)
 	if (log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s %s connection refused: sessions use all of "
 			  "their %" PRIu64 " descriptors (--fd-pool-size)",
-		    c->peer, kind_name(c), fds_max(FDS_SESSIONS));
+		    c->peer, kind_name(c), fds[FDS_SESSIONS].hard);
 	return false;
 }
 
-/* The number of slots for sessions, and how many of them are reserved. */
-static uint64_t
-slots(uint64_t *reserve)
+/* Slots for sessions: the account of hosts, N of it used. */
+static struct account
+slots(unsigned n)
 {
-	const uint64_t n = (fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA)) /
-			   SESSION_FDS;
+	const uint64_t max = (fds[FDS_SESSIONS].hard - fds[FDS_EXTRA].hard) /
+			     SESSION_FDS;
+	uint64_t reserve = max / HOST_RESERVE_PART;
+	struct account a;
 
-	*reserve = n / HOST_RESERVE_PART;
-	if (*reserve < HOST_RESERVE_MIN)
-		*reserve = HOST_RESERVE_MIN;
-	if (*reserve > n / 4)
-		*reserve = n / 4;
-	return n;
+	if (reserve < HOST_RESERVE_MIN)
+		reserve = HOST_RESERVE_MIN;
+	if (reserve > max / 4)
+		reserve = max / 4;
+	account_init(&a, max - reserve, max, HOST_FEW);
+	account_add(&a, n);
+	return a;
 }
 
 void
@@ -134,11 +137,12 @@ bool
 admission_new_session(
     struct desk *d, struct conn *c, unsigned n, unsigned of_host)
 {
-	uint64_t reserve, max = slots(&reserve);
-	const bool is_full = n >= max || fds_left(FDS_SESSIONS) < SESSION_FDS ||
+	const struct account all = slots(n);
+	const bool is_full = n >= all.hard ||
+			     fds_left(FDS_SESSIONS) < SESSION_FDS ||
 			     !fds_promise(SESSION_FDS * ((uint64_t)n + 1));
 
-	if (!is_full && (of_host < HOST_FEW || n + reserve < max))
+	if (!is_full && account_may_take(&all, of_host, 1))
 		return admission_take_session(d, c);
 	stats_refused(PORT_CONTROL, REFUSAL_descriptors);
 	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
@@ -149,6 +153,6 @@ admission_new_session(
 		log_error("peer=%s session refused: its host has %u of %u, and "
 			  "the last %" PRIu64 " are for hosts with less than "
 			  "%u (--fd-pool-size)",
-		    c->peer, of_host, n, reserve, HOST_FEW);
+		    c->peer, of_host, n, all.hard - all.soft, HOST_FEW);
 	return false;
 }

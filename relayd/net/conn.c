@@ -140,7 +140,7 @@ conn_destroy(struct conn *c, bool aborted)
 	ingest_destroy(c->ingest);
 	if (d != NULL) {
 		post_gone(c, d);
-		published_sub(d->memory, c->charged);
+		account_sub(d->memory, c->charged);
 	}
 	close(c->fd);
 	give_share(c);
@@ -162,9 +162,9 @@ conn_charge(struct conn *c)
 		now = 0;
 
 	if (now > c->charged)
-		published_add(c->desk->memory, now - c->charged);
+		account_add(c->desk->memory, now - c->charged);
 	else if (now < c->charged)
-		published_sub(c->desk->memory, c->charged - now);
+		account_sub(c->desk->memory, c->charged - now);
 	c->charged = now;
 }
 
@@ -174,7 +174,7 @@ conn_handover(struct conn *c)
 	struct desk *d = c->desk;
 
 	detach(c);
-	published_sub(d->memory, c->charged);
+	account_sub(d->memory, c->charged);
 	c->charged = 0;
 	d->handover(c, d->arg);
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/account.h"
 #include "common/buf.h"
 #include "common/compiler.h"
 #include "common/fds.h"
@@ -52,7 +53,7 @@ struct desk {
 	struct loop *loop;
 	struct shard *shard; /* NULL: the acceptor */
 	const struct control_config *control_config;
-	struct published *memory; /* the account; borrowed */
+	struct account *memory; /* of packets; borrowed */
 	uint8_t *scratch;
 	struct buf_spares spares; /* for replies */
 	size_t unwritten;	  /* packet bytes read since the last commit */
@@ -100,7 +101,7 @@ struct conn {
 
 /* STALL_NS: how long a peer may be silent in mid-message; 0: CONN_STALL_NS. */
 enum status desk_init(struct desk *d, struct loop *loop, struct shard *shard,
-    const struct control_config *config, struct published *memory,
+    const struct control_config *config, struct account *memory,
     uint64_t stall_ns) MUST_CHECK;
 /* Closes every connection. */
 void desk_destroy(struct desk *d);

@@ -99,7 +99,7 @@ limit(enum fds_share s, unsigned rest, unsigned parts)
 {
 	const unsigned n = share(rest, parts, SHARE_MIN);
 
-	fds_limit(s, n);
+	fds[s].hard = n;
 	return n;
 }
 
@@ -148,7 +148,7 @@ descriptors_divide(struct descriptors *out, struct options *o)
 		 limit(FDS_VIEWER_FILES, rest, PARTS_VIEWER_FILES) +
 		 limit(FDS_CONTROL, rest, PARTS_CONTROL) +
 		 limit(FDS_DATA, rest, PARTS_DATA);
-	fds_limit(FDS_SESSIONS, rest - others);
-	fds_limit(FDS_EXTRA, 1 + (rest - others) / EXTRA_PART);
+	fds[FDS_SESSIONS].hard = rest - others;
+	fds[FDS_EXTRA].hard = 1 + (rest - others) / EXTRA_PART;
 	return OK;
 }

@@ -26,7 +26,7 @@
 
 enum status
 desk_init(struct desk *d, struct loop *loop, struct shard *shard,
-    const struct control_config *config, struct published *memory,
+    const struct control_config *config, struct account *memory,
     uint64_t stall_ns)
 {
 	*d = (struct desk){
@@ -93,49 +93,28 @@ close_orphans(struct desk *d)
 		conn_destroy(in->conn, false);
 }
 
-/* The connection whose incomplete message holds most; *SUM: what all hold. */
-static struct conn *
-find_largest(const struct desk *d, uint64_t *sum)
+static uint64_t
+incomplete_bytes(const struct list *n)
 {
-	struct conn *largest = NULL;
-	struct list *n, *tmp;
+	const struct conn *c = list_entry(n, struct conn, node);
 
-	*sum = 0;
-	list_for_each (n, tmp, &d->conns) {
-		struct conn *c = list_entry(n, struct conn, node);
-
-		if (c->busy_since_ns == 0 || c->is_closing)
-			continue;
-		*sum += conn_holds(c);
-		if (largest == NULL || conn_holds(c) > conn_holds(largest))
-			largest = c;
-	}
-	return largest;
+	return c->busy_since_ns == 0 || c->is_closing ? 0 : conn_holds(c);
 }
 
-/* Close connections with incomplete messages, largest first, until packets use
- * at most twice their memory. A worker whose connections hold less than its
- * part closes none. */
 static void
-close_largest(struct desk *d)
+close_incomplete(struct list *n)
 {
-	const unsigned workers = d->shard->config.n_workers;
-	const uint64_t part = d->shard->config.max_memory /
-			      (workers > 0 ? workers : 1);
-	struct conn *largest;
-	uint64_t sum;
+	struct conn *c = list_entry(n, struct conn, node);
 
-	while (shard_is_over(d->shard, 2)) {
-		largest = find_largest(d, &sum);
-		if (largest == NULL || sum < part)
-			return;
-		log_peer(LOG_WARN,
-		    "peer=%s closed in the middle of a message: packets use "
-		    "more than twice --max-memory",
-		    largest->peer);
-		conn_destroy(largest, true);
-	}
+	log_peer(LOG_WARN,
+	    "peer=%s closed in the middle of a message: packets use more than "
+	    "twice --max-memory",
+	    c->peer);
+	conn_destroy(c, true);
 }
+
+static const struct account_owners incomplete = { incomplete_bytes,
+	close_incomplete };
 
 /* Replies leave before the packets are written, so that peers can prepare the
  * next ones. DATA_PENDING reports what is written (doc/compat.md). */
@@ -167,7 +146,9 @@ desk_turn_end(struct desk *d)
 	send_all(d);
 	if (d->shard == NULL)
 		return;
-	close_largest(d);
+	/* A worker whose connections hold less than its part closes none. */
+	account_close_largest(d->memory, &d->conns, &incomplete, NULL,
+	    d->memory->soft / d->shard->config.n_workers);
 	resume_held(d);
 }
 

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/account.h"
 #include "common/log.h"
-#include "common/publish.h"
 #include "proto/udp.h"
 #include "relayd/net/conn.h"
 #include "relayd/record/shard.h"
@@ -47,7 +47,7 @@ struct udp_port {
 	bool has_event;
 	struct desk *desk;
 	struct loop *acceptor;
-	struct published *underway;
+	struct account *underway;
 	uint32_t kernel_drops; /* the kernel's last count */
 	unsigned batch;	       /* messages to request next */
 	struct mmsghdr messages[BATCH];
@@ -60,9 +60,9 @@ struct udp_port {
 };
 
 void
-udp_parcel_done(struct udp_parcel *take_p, struct published *underway)
+udp_parcel_done(struct udp_parcel *take_p, struct account *underway)
 {
-	published_sub(underway, take_p->n);
+	account_sub(underway, take_p->n);
 	free(take_p);
 }
 
@@ -73,15 +73,13 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 	struct udp_parcel *parcel = malloc(sizeof(*parcel) + n);
 	struct shard *sh = port->desk->shard;
 
-	if (m == NULL || parcel == NULL ||
-	    published(port->underway) + n > UDP_FORWARD_MAX) {
+	if (m == NULL || parcel == NULL || !account_take(port->underway, n)) {
 		free(m);
 		free(parcel);
 		sh->udp.n[UDP_memory]++;
 		return;
 	}
 	sh->udp.n[UDP_forwarded]++;
-	published_add(port->underway, n);
 	parcel->worker = p[UDP_WORKER_AT];
 	parcel->n = n;
 	memcpy(parcel->bytes, p, n);
@@ -220,7 +218,7 @@ udp_port_read_all(struct udp_port *port)
 
 enum status
 udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
-    struct loop *acceptor, struct published *underway)
+    struct loop *acceptor, struct account *underway)
 {
 	struct udp_port *port = calloc(1, sizeof(*port));
 

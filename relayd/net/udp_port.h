@@ -15,7 +15,7 @@
 
 struct desk;
 struct loop;
-struct published;
+struct account;
 struct udp_port;
 
 /* Bytes of datagrams in flight between workers; more are dropped. Datagrams are
@@ -37,13 +37,13 @@ struct udp_parcel {
  */
 enum status udp_port_create(struct udp_port **out, int take_fd,
     struct desk *desk, struct loop *acceptor,
-    struct published *underway) MUST_CHECK;
+    struct account *underway) MUST_CHECK;
 void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 
 /* At an ordered shutdown: read what has arrived. PORT may be NULL. */
 void udp_port_read_all(struct udp_port *port);
 
 /* Free a parcel that was delivered or dropped. */
-void udp_parcel_done(struct udp_parcel *take_p, struct published *underway);
+void udp_parcel_done(struct udp_parcel *take_p, struct account *underway);
 
 #endif

@@ -22,19 +22,18 @@ static void serve_all(struct viewer_conn *c);
 
 struct viewer_conn *
 viewer_conn_create(
-    int take_fd, const struct sockaddr *address, struct published *n_conns)
+    int take_fd, const struct sockaddr *address, struct account *conns)
 {
 	struct viewer_conn *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
 		close(take_fd);
+		account_sub(conns, 1);
 		return NULL;
 	}
 	c->fd = take_fd;
 	stats_connection_came(PORT_LIVE);
-	c->n_conns = n_conns;
-	if (n_conns != NULL)
-		published_add(n_conns, 1);
+	c->conns = conns;
 	list_init(&c->node);
 	list_init(&c->held_node);
 	c->peer = peer_name(address);
@@ -65,7 +64,7 @@ count_unsent(struct viewer_conn *c, size_t unsent)
 {
 	if (c->unsent == unsent)
 		return;
-	c->set->unsent += unsent - c->unsent;
+	account_add(&c->set->unsent, unsent - c->unsent);
 	c->unsent = unsent;
 }
 
@@ -98,52 +97,35 @@ viewer_conn_destroy(struct viewer_conn *c)
 	open_file_done(c->file);
 	buf_free(&c->out);
 	close(c->fd);
-	if (c->n_conns != NULL)
-		published_sub(c->n_conns, 1);
+	account_sub(c->conns, 1);
 	stats_connection_went(PORT_LIVE);
 	free(c->peer);
 	free(c);
 }
 
-/* The connection other than ONE whose unread reply costs most: its memory times
- * how long it has made no progress. */
-static struct viewer_conn *
-slowest_reader(struct viewer_conns *d, const struct viewer_conn *one)
+/* What an unread reply costs: its memory times how long it has made no
+ * progress. */
+static uint64_t
+unread_cost(const struct list *n)
 {
-	const uint64_t now = clock_now_ns();
-	struct viewer_conn *c, *found = NULL;
-	uint64_t cost, most = 0;
-	struct list *n, *tmp;
+	const struct viewer_conn *c = list_entry(n, struct viewer_conn, node);
 
-	list_for_each (n, tmp, &d->conns) {
-		c = list_entry(n, struct viewer_conn, node);
-		cost = c->unsent * ((now - c->progress_ns) / NS_PER_MS + 1);
-		if (c != one && cost > most) {
-			most = cost;
-			found = c;
-		}
-	}
-	return found;
+	return c->unsent * ((clock_now_ns() - c->progress_ns) / NS_PER_MS + 1);
 }
 
-/* Close others while unread replies use too much memory. C stays. */
 static void
-limit_unsent(struct viewer_conn *c)
+close_unread(struct list *n)
 {
-	struct viewer_conns *d = c->set;
-	struct viewer_conn *other;
+	struct viewer_conn *c = list_entry(n, struct viewer_conn, node);
 
-	while (d->unsent > d->max_unsent) {
-		other = slowest_reader(d, c);
-		if (other == NULL)
-			return;
-		log_peer(LOG_WARN,
-		    "peer=%s viewer closed: it has not read %zu bytes, and "
-		    "memory for replies is short (--max-memory)",
-		    other->peer, other->unsent);
-		viewer_conn_destroy(other);
-	}
+	log_peer(LOG_WARN,
+	    "peer=%s viewer closed: it has not read %zu bytes, and memory for "
+	    "replies is short (--max-memory)",
+	    c->peer, c->unsent);
+	viewer_conn_destroy(c);
 }
+
+static const struct account_owners unread = { unread_cost, close_unread };
 
 /* Copy a small part of a file after its header, so that one send takes both. */
 static bool
@@ -240,7 +222,8 @@ send_reply(struct viewer_conn *c, size_t *left)
 	if (st == E_MORE) {
 		set_sending(c, true);
 		count_unsent(c, c->out.cap + live_list_memory(&c->list));
-		limit_unsent(c);
+		account_close_largest(
+		    &c->set->unsent, &c->set->conns, &unread, &c->node, 0);
 		return true;
 	}
 	count_unsent(c, 0);
@@ -442,7 +425,7 @@ viewer_conns_init(struct viewer_conns *d, struct loop *loop,
 {
 	*d = (struct viewer_conns){ .loop = loop,
 		.viewers = viewers,
-		.max_unsent = VIEWER_UNSENT_MAX,
+		.unsent.hard = VIEWER_UNSENT_MAX,
 		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
 	list_init(&d->conns);
 	list_init(&d->held);

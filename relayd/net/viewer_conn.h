@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/account.h"
 #include "common/buf.h"
 #include "common/list.h"
-#include "common/publish.h"
 #include "relayd/live/viewer.h"
 
 struct loop;
@@ -53,9 +53,8 @@ struct viewer_conns {
 	struct list held;   /* with a reply that waits for news */
 	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
 	unsigned n_sending; /* with a reply that is not sent yet */
-	size_t unsent;	    /* memory of these replies */
-	size_t max_unsent;  /* VIEWER_UNSENT_MAX or less */
-	unsigned n_partial; /* with the beginning of a request */
+	struct account unsent; /* memory of these replies */
+	unsigned n_partial;    /* with the beginning of a request */
 };
 
 struct viewer_conn {
@@ -74,10 +73,10 @@ struct viewer_conn {
 	struct open_file *file; /* sent after OUT */
 	uint64_t offset, length;
 	bool is_sending, is_partial;
-	size_t unsent;		   /* counted in set->unsent */
-	struct published *n_conns; /* counts connections, or NULL */
-	bool is_last;		   /* close it when the reply is sent */
-	uint64_t progress_ns;	   /* last, of a reply or of a request */
+	size_t unsent;	       /* counted in set->unsent */
+	struct account *conns; /* counts connections */
+	bool is_last;	       /* close it when the reply is sent */
+	uint64_t progress_ns;  /* last, of a reply or of a request */
 	/* held */
 	bool is_held;
 	struct live_request request;
@@ -86,7 +85,7 @@ struct viewer_conn {
 };
 
 /* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. The
- * caller may lower max_unsent afterwards. */
+ * caller may lower the limit of UNSENT afterwards. */
 void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
 void viewer_conns_destroy(struct viewer_conns *d); /* closes all */
@@ -102,10 +101,10 @@ void viewer_conns_serve_events(struct viewer_conns *d);
  * Returns when to call it again, ns. */
 uint64_t viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns);
 
-/* Takes FD (non-blocking); NULL: out of memory, FD is closed. N_CONNS, which
- * may be NULL, counts the connection while it lives. Any thread. */
+/* Takes FD (non-blocking), which counts in CONNS; NULL: out of memory, FD is
+ * closed. Any thread. */
 struct viewer_conn *viewer_conn_create(
-    int take_fd, const struct sockaddr *address, struct published *n_conns);
+    int take_fd, const struct sockaddr *address, struct account *conns);
 void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d);
 void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
 

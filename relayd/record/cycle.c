@@ -171,13 +171,15 @@ largest_session(const struct shard *sh)
 static uint64_t
 free_memory(struct shard *sh, uint64_t now_ns)
 {
-	const uint64_t since = shard_is_over(sh, 2) ? now_ns
-						    : now_ns - RECORD_WAIT_NS;
+	const struct account *memory = sh->config.memory;
+	const uint64_t since = account_is_exhausted(memory)
+				   ? now_ns
+				   : now_ns - RECORD_WAIT_NS;
 	const uint64_t before = sh->figures.packets_dropped;
 	struct session *s;
 	uint64_t bytes;
 
-	if (!shard_is_over(sh, 1))
+	if (!account_is_short(memory))
 		return UINT64_MAX;
 	if (now_ns < sh->relief_ns)
 		return sh->relief_ns;

@@ -243,14 +243,12 @@ ingest_is_held(const struct ingest *in)
 	if (in->shard->slice.takes_all)
 		return false;
 	if (ingest_is_mid_message(in))
-		return shard_is_over(in->shard, 2);
+		return account_is_exhausted(in->shard->config.memory);
 	if (s != NULL && s->held.is_full)
 		return true;
 	if (s != NULL && s->held.file_bytes >= SESSION_FILES_LITTLE &&
 	    in->shard->file_bytes > SHARD_FILES_HELD_MAX)
 		return true;
-	if (!shard_is_over(in->shard, 1))
-		return false;
-	return shard_is_over(in->shard, 2) ||
-	       (s != NULL && s->held.bytes >= session_fair_share(s));
+	return !account_may_take(
+	    in->shard->config.memory, s != NULL ? s->held.bytes : 0, 0);
 }

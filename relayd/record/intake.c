@@ -51,8 +51,7 @@ intake_count_records(struct stream *t)
 	t->session->held.n_records += now - before;
 	t->intake.counted_records = (unsigned)now;
 	/* Unsigned arithmetic: a negative difference is subtracted. */
-	published_add(
-	    shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
+	account_add(shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
 }
 
 /*
@@ -147,8 +146,8 @@ may_wait(const struct session *s)
 {
 	if (s->held.n_records > SESSION_RECORDS_MAX)
 		return false;
-	return !shard_is_over(s->shard, 1) ||
-	       s->held.n_records * RECORD_MEMORY <= session_fair_share(s);
+	return account_may_keep(
+	    s->shard->config.memory, s->held.n_records * RECORD_MEMORY);
 }
 
 enum status

@@ -506,14 +506,14 @@ void
 session_hold(struct session *s, int64_t bytes, int64_t file_bytes)
 {
 	/* One session must not use up the memory that all sessions share. */
-	const uint64_t share = s->shard->config.max_memory / 4;
+	const uint64_t share = s->shard->config.memory->soft / 4;
 	const uint64_t max = share < SESSION_HELD_MAX ? share
 						      : SESSION_HELD_MAX;
 
 	if (file_bytes != 0) {
 		s->held.file_bytes += (uint64_t)file_bytes;
 		s->shard->file_bytes += (uint64_t)file_bytes;
-		published_add(s->shard->config.memory, (uint64_t)file_bytes);
+		account_add(s->shard->config.memory, (uint64_t)file_bytes);
 	}
 	s->held.bytes += (uint64_t)bytes;
 	if (!s->held.is_full && s->held.bytes > max) {
@@ -527,15 +527,10 @@ session_hold(struct session *s, int64_t bytes, int64_t file_bytes)
 }
 
 uint64_t
-session_fair_share(const struct session *s)
-{
-	return s->shard->config.max_memory / SESSION_FAIR_PART;
-}
-
-uint64_t
 session_give_up(struct session *s, uint64_t since_ns)
 {
-	const uint64_t before = s->held.bytes, little = session_fair_share(s);
+	const uint64_t before = s->held.bytes,
+		       little = s->shard->config.memory->fair;
 	struct list *n, *tmp;
 
 	list_for_each (n, tmp, &s->streams) {

@@ -37,13 +37,8 @@ struct stream;
  * window_bytes of the UDP transport, or a quarter of max_memory if that is
  * less. */
 #define SESSION_HELD_MAX (UINT64_C(64) << 20)
-/* While all packets use more memory than max_memory, a session's data is read
- * only while it holds less than this part of it: 4 MiB of 256 MiB, more than
- * any tracer needs that sends records without delay. */
-#define SESSION_FAIR_PART 64
 /* Bytes of memory that a stream counts as. All streams may use half of
- * max_memory, divided equally among the workers. When half of a worker's part
- * is used, a session gets no more than its SESSION_FAIR_PART of it. What is
+ * max_memory, divided equally among the workers: an account of its own. What is
  * kept for closed streams until their trace chunk is complete counts too. */
 #define STREAM_MEMORY (UINT64_C(3) << 10)
 /* Records of one session that may wait for their bytes: 32 MiB of memory, far
@@ -248,9 +243,6 @@ session_may_receive(const struct session *s)
 /* Packets that count as so many bytes more (< 0: less), of which FILE_BYTES are
  * FILE_WEIGHT, wait for their record or turn. */
 void session_hold(struct session *s, int64_t bytes, int64_t file_bytes);
-/* Bytes of packet memory: a session that holds less is read even while memory
- * is short, so that a peer that fills the memory cannot block it. */
-uint64_t session_fair_share(const struct session *s);
 /* Memory is short: give up packets whose records have not come since SINCE_NS
  * (intake_give_up()), until the session holds only its fair share. Returns the
  * bytes. */

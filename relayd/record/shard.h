@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/account.h"
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "common/idmap.h"
@@ -49,8 +50,7 @@ struct shard_config {
 	bool allow_clear;
 	bool loses_when_full;		/* --on-full */
 	uint64_t max_packet_size;	/* with padding, bytes */
-	uint64_t max_memory;		/* for the packets of all workers */
-	struct published *memory;	/* in use by packets; borrowed */
+	struct account *memory;		/* packets of all workers; borrowed */
 	struct published *session_ids;	/* the last id; borrowed */
 	uint16_t data_port;		/* TCP */
 	uint16_t udp_port;		/* 0: no UDP */
@@ -172,12 +172,5 @@ bool shard_part_is_late(const struct shard *sh);
 bool shard_step_is_late(struct shard *sh);
 /* This part creates a file and is not short: the next call reads the clock. */
 void shard_step_is_long(struct shard *sh);
-
-/* Is more packet memory in use than TIMES the limit? */
-static inline bool
-shard_is_over(const struct shard *sh, unsigned times)
-{
-	return published(sh->config.memory) > sh->config.max_memory * times;
-}
 
 #endif

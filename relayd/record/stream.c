@@ -265,14 +265,15 @@ why_too_many(const struct session *s)
 	const struct shard *sh = s->shard;
 	const unsigned workers = sh->config.n_workers > 0 ? sh->config.n_workers
 							  : 1;
-	const uint64_t most = sh->config.max_memory / 2 / workers;
+	const uint64_t most = sh->config.memory->soft / 2 / workers;
 	const uint64_t names = sh->names_bytes + sh->store->names_bytes;
 	const uint64_t streams = sh->n_streams * STREAM_MEMORY;
+	struct account all;
 
-	if (names + streams < most / 2 ||
-	    (names + streams < most &&
-		names_bytes(s) + s->n_streams * STREAM_MEMORY <
-		    most / SESSION_FAIR_PART))
+	account_init(&all, most / 2, most, most / ACCOUNT_FAIR_PART);
+	account_add(&all, names + streams);
+	if (account_may_take(
+		&all, names_bytes(s) + s->n_streams * STREAM_MEMORY, 0))
 		return NULL;
 	return streams >= names
 		   ? "too many streams (--max-memory)"

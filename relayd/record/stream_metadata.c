@@ -67,7 +67,7 @@ writer_drop_pending(struct stream *t)
 	if (w->pending == NULL)
 		return;
 	list_del(&w->pending_node);
-	published_sub(shard_of(t)->config.memory, buf_len(w->pending));
+	account_sub(shard_of(t)->config.memory, buf_len(w->pending));
 	buf_free(w->pending);
 	free(w->pending);
 	w->pending = NULL;
@@ -89,7 +89,8 @@ keep(struct stream *t, const struct relay_send_metadata *m)
 	if (w->pending == NULL)
 		return E_NOMEM;
 	if (buf_len(w->pending) + n > METADATA_PENDING_MAX ||
-	    shard_is_over(sh, 2) || buf_reserve(w->pending, n) == NULL) {
+	    account_is_exhausted(sh->config.memory) ||
+	    buf_reserve(w->pending, n) == NULL) {
 		w->pending->bad = false;
 		log_peer(LOG_ERROR,
 		    STREAM_FMT " too much metadata waits for space on the disk",
@@ -98,7 +99,7 @@ keep(struct stream *t, const struct relay_send_metadata *m)
 	}
 	buf_bytes(w->pending, &head, sizeof(head));
 	buf_bytes(w->pending, m->data, m->size);
-	published_add(sh->config.memory, n);
+	account_add(sh->config.memory, n);
 	if (list_empty(&w->pending_node)) {
 		list_append(&sh->pending, &w->pending_node);
 		log_peer(LOG_WARN,
@@ -128,7 +129,7 @@ write_oldest(struct stream *t)
 		return st;
 	show(t, p, head.size, head.padding);
 	buf_consume(b, sizeof(head) + head.size);
-	published_sub(shard_of(t)->config.memory, sizeof(head) + head.size);
+	account_sub(shard_of(t)->config.memory, sizeof(head) + head.size);
 	return OK;
 }
 

@@ -171,9 +171,8 @@ is_short(const struct session *s)
 	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
 	       (s->held.file_bytes >= UDP_FILES_LITTLE &&
 		   s->shard->file_bytes > SHARD_FILES_HELD_MAX) ||
-	       shard_is_over(s->shard, 2) ||
-	       (shard_is_over(s->shard, 1) &&
-		   in_use(s) >= session_fair_share(s));
+	       !account_may_take(
+		   s->shard->config.memory, in_use(s), UDP_PIECE_MEMORY);
 }
 
 /* Give packets up until memory is free. False: no stream can give any up, or
@@ -467,7 +466,7 @@ has_begun(const struct session *s)
 static uint64_t
 window_bytes(const struct session *s)
 {
-	const uint64_t share = s->shard->config.max_memory / 4;
+	const uint64_t share = s->shard->config.memory->soft / 4;
 
 	return share < UDP_WINDOW_BYTES ? share : UDP_WINDOW_BYTES;
 }

@@ -9,14 +9,14 @@
 #include "tests/lib/fake_fs.h"
 #include "tests/lib/one_registry.h"
 
-static struct published memory, session_ids;
+static struct account memory;
+static struct published session_ids;
 
 struct shard *
 fuzz_shard(uint32_t max_packet_size, uint64_t max_memory, bool has_udp)
 {
 	const struct shard_config config = { .allow_clear = true,
 		.max_packet_size = max_packet_size,
-		.max_memory = max_memory,
 		.memory = &memory,
 		.data_port = has_udp,
 		.udp_port = has_udp,
@@ -24,10 +24,15 @@ fuzz_shard(uint32_t max_packet_size, uint64_t max_memory, bool has_udp)
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 3,
 		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &memory,
+		.memory = &memory.used,
 		.registry = one_registry() };
 	struct shard *sh;
-	enum status st = shard_create(&sh, &config, &store);
+	enum status st;
+
+	memory.soft = max_memory;
+	memory.hard = 2 * max_memory;
+	memory.fair = max_memory / ACCOUNT_FAIR_PART;
+	st = shard_create(&sh, &config, &store);
 
 	assert(st == OK);
 	sh->ids.is_sequence = true;
@@ -37,5 +42,5 @@ fuzz_shard(uint32_t max_packet_size, uint64_t max_memory, bool has_udp)
 uint64_t
 fuzz_shard_memory(void)
 {
-	return published(&memory);
+	return account_used(&memory);
 }

@@ -64,8 +64,7 @@ void
 live_pair_open(struct live_pair *s, bool holds_replies, unsigned max_viewers)
 {
 	struct shard_config config = { .allow_clear = true,
-		.max_packet_size = 1 << 20,
-		.max_memory = 1 << 30 };
+		.max_packet_size = 1 << 20 };
 	struct store_config store = { .max_files = LIVE_PAIR_FILES_MAX,
 		.registry = one_registry() };
 
@@ -75,7 +74,10 @@ live_pair_open(struct live_pair *s, bool holds_replies, unsigned max_viewers)
 	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	MUST(s->base_fd >= 0);
 	s->end = &s->first;
-	config.memory = store.memory = &s->memory;
+	account_init(&s->memory, 1 << 30, UINT64_C(1) << 31,
+	    (1 << 30) / ACCOUNT_FAIR_PART);
+	config.memory = &s->memory;
+	store.memory = &s->memory.used;
 	config.session_ids = &s->session_ids;
 	config.notifier = &s->notifier;
 	store.base_fd = s->base_fd;

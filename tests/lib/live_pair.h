@@ -32,7 +32,8 @@ struct live_pair {
 	struct viewers viewers;
 	struct live_pair_news *first, **end; /* not yet delivered */
 	unsigned n_waiting;		     /* published streams among these */
-	struct published memory, session_ids, viewer_ids;
+	struct account memory;
+	struct published session_ids, viewer_ids;
 	int base_fd;
 	char dir[96];
 	const char *host;  /* host name of new sessions */

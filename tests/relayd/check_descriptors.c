@@ -23,7 +23,7 @@ all_shares(const struct descriptors *d, const struct options *o)
 
 	for (int s = 0; s < FDS_SHARES; s++)
 		if (s != FDS_EXTRA)
-			sum += fds_max((enum fds_share)s);
+			sum += fds[s].hard;
 	return sum;
 }
 
@@ -45,9 +45,9 @@ START_TEST(the_parts_are_never_more_than_the_whole)
 		/* A data file and its index; one session. */
 		ck_assert_uint_ge(d.files, 2);
 		ck_assert_uint_ge(d.viewers, 1);
-		ck_assert_uint_ge(fds_max(FDS_SESSIONS), SESSION_FDS);
-		ck_assert_uint_ge(fds_max(FDS_CONTROL), 1);
-		ck_assert_uint_ge(fds_max(FDS_DATA), 1);
+		ck_assert_uint_ge(fds[FDS_SESSIONS].hard, SESSION_FDS);
+		ck_assert_uint_ge(fds[FDS_CONTROL].hard, 1);
+		ck_assert_uint_ge(fds[FDS_DATA].hard, 1);
 	}
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(thousands_of_sessions_fit)
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	ck_assert_int_eq(descriptors_divide(&d, &o), OK);
-	slots = (fds_max(FDS_SESSIONS) - fds_max(FDS_EXTRA)) / SESSION_FDS;
+	slots = (fds[FDS_SESSIONS].hard - fds[FDS_EXTRA].hard) / SESSION_FDS;
 	ck_assert_uint_ge(slots - slots / HOST_RESERVE_PART, 2000);
 }
 END_TEST
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(a_share_ends_where_it_ends)
 {
 	ck_assert_uint_eq(fds_left(FDS_DATA), UINT64_MAX);
-	fds_limit(FDS_DATA, 2);
+	fds[FDS_DATA].hard = 2;
 	ck_assert(fds_take(FDS_DATA));
 	ck_assert(fds_take(FDS_DATA));
 	errno = 0;
@@ -118,7 +118,7 @@ END_TEST
 START_TEST(sessions_come_before_what_is_lent)
 {
 	ck_assert(!fds_lend(1));
-	fds_limit(FDS_SESSIONS, 100);
+	fds[FDS_SESSIONS].hard = 100;
 	ck_assert(fds_promise(40));
 	ck_assert(fds_lend(35));
 	ck_assert(!fds_lend(1));

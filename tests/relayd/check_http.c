@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/account.h"
 #include "common/clock.h"
 #include "relayd/http/recent.h"
 #include "relayd/http/view.h"
@@ -220,7 +221,7 @@ static struct loop loop, live_loop;
 static struct threads threads;
 static struct options options;
 static struct http *http;
-static struct published *memory; /* of the relay, and gone with it */
+static struct account *memory; /* of the relay, and gone with it */
 
 /* In each turn of the HTTP thread's loop this allocation fails; 0: none. */
 static struct published failing;
@@ -251,7 +252,7 @@ ignore(struct message *m, void *arg)
 static void
 open_http(void)
 {
-	struct published *const given = calloc(1, sizeof(*given));
+	struct account *const given = calloc(1, sizeof(*given));
 	const struct http_config config = {
 		.options = &options,
 		.memory = given,

@@ -465,7 +465,7 @@ announce_streams(unsigned n)
 
 static struct worker_config
 worker_config(struct loop *acceptor, const struct shard_config *shard,
-    const struct store_config *store, struct published *underway)
+    const struct store_config *store, struct account *underway)
 {
 	static const struct control_config control;
 
@@ -481,11 +481,13 @@ worker_config(struct loop *acceptor, const struct shard_config *shard,
 static bool
 start_worker(unsigned n)
 {
-	struct published memory = { 0 }, ids = { 0 }, underway = { 0 };
+	struct account memory = { .soft = 1 << 30, .hard = 1 << 30 };
+	struct account underway = { .hard = 1 };
+	struct published ids = { 0 };
 	const struct shard_config shard = {
-		.max_memory = 1 << 30, .memory = &memory, .session_ids = &ids
+		.n_workers = 1, .memory = &memory, .session_ids = &ids
 	};
-	struct store_config store = { .max_files = 64, .memory = &memory };
+	struct store_config store = { .max_files = 64, .memory = &memory.used };
 	struct worker_config config;
 	struct loop acceptor = { 0 };
 	struct worker *w;

@@ -115,22 +115,22 @@ END_TEST
 
 START_TEST(what_waits_counts_as_its_files)
 {
-	const uint64_t memory = published(&pair.memory);
+	const uint64_t memory = account_used(&pair.memory);
 	uint64_t idle;
 
 	begin();
-	idle = published(&pair.memory);
+	idle = account_used(&pair.memory);
 	let_all_wait();
 	ck_assert_uint_ge(
 	    session->held.bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
-	ck_assert_uint_ge(published(&pair.memory),
+	ck_assert_uint_ge(account_used(&pair.memory),
 	    idle + (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	shard_end_slices(pair.shard);
 	cycle_commit(pair.shard);
 	ck_assert_uint_eq(session->held.bytes, 0);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
-	ck_assert_uint_eq(published(&pair.memory), memory);
+	ck_assert_uint_eq(account_used(&pair.memory), memory);
 }
 END_TEST
 

@@ -533,15 +533,15 @@ START_TEST(clears_take_no_more_descriptors_than_their_session_has)
 	uint64_t before;
 
 	delete_two();
-	before = fds_used(FDS_SESSIONS);
+	before = account_used(&fds[FDS_SESSIONS]);
 	ck_assert_uint_eq(close_stream(LARGE - 1), RELAY_OK);
 	(void)fds_take(FDS_EXTRA);
 	if (_i == 1)
-		fds_limit(FDS_EXTRA, 1);
+		fds[FDS_EXTRA].hard = 1;
 	for (uint64_t id = 3; id < 30; id++) {
 		create_chunk(id);
 		delete_chunk(id - 1);
-		ck_assert_uint_le(fds_used(FDS_SESSIONS), before);
+		ck_assert_uint_le(account_used(&fds[FDS_SESSIONS]), before);
 	}
 	endpoints_end();
 }
@@ -573,7 +573,7 @@ START_TEST(what_is_held_is_limited)
 	uint64_t seq = 0;
 
 	begin(0, 0);
-	endpoints.shard->config.max_memory = 4 * 64 * 1024;
+	endpoints_memory.soft = 4 * 64 * 1024;
 	while (!ingest_is_held(endpoints.inputs[0]) && seq < 1000)
 		data(seq++);
 	ck_assert_uint_lt(seq, 100);
@@ -591,13 +591,13 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 
 	begin(0, 0);
 	data(seq++);
-	published_add(&endpoints_memory,
-	    endpoints.shard->config.max_memory); /* another session's */
+	account_add(
+	    &endpoints_memory, endpoints_memory.soft); /* another session's */
 	ck_assert(!ingest_is_held(endpoints.inputs[0]));
 	while (!ingest_is_held(endpoints.inputs[0]))
 		data(seq++);
-	ck_assert_uint_ge(endpoints.control->session->held.bytes,
-	    session_fair_share(endpoints.control->session));
+	ck_assert_uint_ge(
+	    endpoints.control->session->held.bytes, endpoints_memory.fair);
 	/* What came a short time ago stays. */
 	endpoints_cycle();
 	ck_assert_uint_eq(endpoints.shard->figures.packets_dropped, 0);
@@ -608,27 +608,28 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 	/* The peer is told once, at its next record. */
 	ck_assert_uint_eq(record(0), RELAY_OK); /* it is too late: ignored */
 	ck_assert_uint_eq(record(seq - 1), RELAY_UNKNOWN_ERROR);
-	published_sub(&endpoints_memory, endpoints.shard->config.max_memory);
+	account_sub(&endpoints_memory, endpoints_memory.soft);
 	endpoints_end();
 }
 END_TEST
 
 START_TEST(records_without_packets_are_memory)
 {
-	const uint64_t before = published(&endpoints_memory);
+	const uint64_t before = account_used(&endpoints_memory);
 	uint64_t seq = 1;
 
 	begin(0, 0);
 	data(0); /* else its connection is not there */
 	ck_assert_uint_eq(record(seq++), RELAY_OK);
-	ck_assert_uint_ge(published(&endpoints_memory), before + RECORD_MEMORY);
-	published_add(&endpoints_memory, endpoints.shard->config.max_memory);
+	ck_assert_uint_ge(
+	    account_used(&endpoints_memory), before + RECORD_MEMORY);
+	account_add(&endpoints_memory, endpoints_memory.soft);
 	while (record(seq++) == RELAY_OK)
 		ck_assert_uint_lt(seq, 1 << 16);
 	ck_assert_uint_ge(
 	    endpoints.control->session->held.n_records * RECORD_MEMORY,
-	    session_fair_share(endpoints.control->session));
-	published_sub(&endpoints_memory, endpoints.shard->config.max_memory);
+	    endpoints_memory.fair);
+	account_sub(&endpoints_memory, endpoints_memory.soft);
 	endpoints_end();
 }
 END_TEST
@@ -638,19 +639,17 @@ START_TEST(twice_the_memory_is_given_up_at_once)
 	uint64_t seq = 0;
 
 	begin(0, 0);
-	while (endpoints.control->session == NULL ||
-	       endpoints.control->session->held.bytes <
-		   2 * session_fair_share(endpoints.control->session))
+	while (
+	    endpoints.control->session == NULL ||
+	    endpoints.control->session->held.bytes < 2 * endpoints_memory.fair)
 		data(seq++);
-	published_add(
-	    &endpoints_memory, 2 * endpoints.shard->config.max_memory);
+	account_add(&endpoints_memory, 2 * endpoints_memory.soft);
 	ck_assert(ingest_is_held(endpoints.inputs[0]));
 	endpoints_cycle();
 	ck_assert_uint_gt(endpoints.shard->figures.packets_dropped, 0);
-	ck_assert_uint_lt(endpoints.control->session->held.bytes,
-	    session_fair_share(endpoints.control->session));
-	published_sub(
-	    &endpoints_memory, 2 * endpoints.shard->config.max_memory);
+	ck_assert_uint_lt(
+	    endpoints.control->session->held.bytes, endpoints_memory.fair);
+	account_sub(&endpoints_memory, 2 * endpoints_memory.soft);
 	endpoints_end();
 }
 END_TEST

@@ -535,20 +535,21 @@ START_TEST(it_begins_later_when_its_file_is_gone)
 	begin_too_early(false, NONE);
 	memcpy(want, lttng_bytes, LTTNG_BYTES);
 	put64(want + 32, MIN_BEGIN, false);
-	fds_limit(FDS_VIEWER_FILES, fds_used(FDS_VIEWER_FILES));
+	fds[FDS_VIEWER_FILES].hard = account_used(&fds[FDS_VIEWER_FILES]);
 	live_pair_packet(old_data, &other);
 	ck_assert_uint_eq(
 	    fixture_tell(LIVE_CMD_get_next_index, fixture_id(old_data)),
 	    LIVE_INDEX_OK);
 	data_path(path, "../2/ch_0");
 	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_uint_eq(fixture.pair.viewers.files.kept, LTTNG_BYTES);
+	ck_assert_uint_eq(
+	    account_used(&fixture.pair.viewers.files.kept), LTTNG_BYTES);
 	assert_bytes(0, want, 36);
 	assert_bytes(36, want, 0);
 	assert_bytes(36, want, LTTNG_BYTES - 36);
 	/* The other file was closed to look for this one. */
-	ck_assert_uint_eq(fixture.pair.viewers.files.kept, 64);
-	fds_limit(FDS_VIEWER_FILES, UINT64_MAX);
+	ck_assert_uint_eq(account_used(&fixture.pair.viewers.files.kept), 64);
+	fds[FDS_VIEWER_FILES].hard = UINT64_MAX;
 	fixture_close();
 }
 END_TEST

@@ -17,6 +17,7 @@
 
 static struct loop loop;
 static struct viewer_conns set;
+static struct account conns;
 
 static void
 on_message(struct message *m, void *arg)
@@ -101,7 +102,7 @@ connect_viewer(void)
 
 	ck_assert_int_eq(
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-	c = viewer_conn_create(fds[0], (struct sockaddr *)&address, NULL);
+	c = viewer_conn_create(fds[0], (struct sockaddr *)&address, &conns);
 	ck_assert_ptr_nonnull(c);
 	viewer_conn_attach(c, &set);
 	ck_assert_int_eq(exchange(fds[1], LIVE_CMD_connect, 0), 20);
@@ -407,7 +408,8 @@ START_TEST(a_long_list_is_encoded_as_it_is_read)
 	(void)exchange(fd, LIVE_CMD_attach_session, fixture.session->live->id);
 	ck_assert_uint_eq(set.n_sending, 1);
 	ck_assert_uint_le(c->out.cap, LIVE_LIST_PIECE);
-	ck_assert_uint_le(set.unsent, LIVE_LIST_PIECE + 8 * (LISTED + 2));
+	ck_assert_uint_le(
+	    account_used(&set.unsent), LIVE_LIST_PIECE + 8 * (LISTED + 2));
 	session_end(fixture.session, false);
 	deliver_all();
 	do {
@@ -418,7 +420,7 @@ START_TEST(a_long_list_is_encoded_as_it_is_read)
 	for (unsigned i = 0; i < LISTED; i++)
 		assert_listed(&all, i);
 	ck_assert_uint_eq(set.n_sending, 0);
-	ck_assert_uint_eq(set.unsent, 0);
+	ck_assert_uint_eq(account_used(&set.unsent), 0);
 	buf_free(&all);
 	close(fd);
 	close_desk();

@@ -95,8 +95,11 @@ START_TEST(positions_are_counted)
 
 	fixture_open_attached(true);
 	unit_capture_stderr();
-	ck_assert_uint_eq(vs->memory, 2 * VIEWER_POSITION_MEMORY);
-	vs->max_memory = 640 * VIEWER_POSITION_MEMORY;
+	ck_assert_uint_eq(
+	    account_used(&vs->memory), 2 * VIEWER_POSITION_MEMORY);
+	account_init(&vs->memory, 320 * VIEWER_POSITION_MEMORY,
+	    640 * VIEWER_POSITION_MEMORY, 10 * VIEWER_POSITION_MEMORY);
+	account_add(&vs->memory, 2 * VIEWER_POSITION_MEMORY);
 	for (unsigned i = 2; i < 400; i++) {
 		char channel[16];
 
@@ -106,10 +109,11 @@ START_TEST(positions_are_counted)
 	}
 	session_publish(fixture.session);
 	live_pair_deliver_all(&fixture.pair);
-	ck_assert_uint_eq(vs->memory, 320 * VIEWER_POSITION_MEMORY);
+	ck_assert_uint_eq(
+	    account_used(&vs->memory), 320 * VIEWER_POSITION_MEMORY);
 	/* Errors, and one warning, which is counted apart. */
 	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES + 1);
-	ck_assert_uint_eq(fixture.viewer->memory, vs->memory);
+	ck_assert_uint_eq(fixture.viewer->memory, account_used(&vs->memory));
 	other = fixture_viewer(true, 4);
 	ck_assert_uint_eq(
 	    fixture_attach(other, LIVE_SEEK_LAST), LIVE_ATTACH_UNKNOWN);
@@ -117,7 +121,7 @@ START_TEST(positions_are_counted)
 	(void)live_pair_session(&fixture.pair, "few", 1000000, false);
 	live_pair_deliver_all(&fixture.pair);
 	viewer_destroy(fixture.viewer);
-	ck_assert_uint_eq(vs->memory, 0);
+	ck_assert_uint_eq(account_used(&vs->memory), 0);
 	fixture.viewer = other;
 	fixture_close();
 }
@@ -162,9 +166,9 @@ START_TEST(closed_streams_are_counted)
 	few = fixture_viewer(true, 4);
 	ck_assert_uint_eq(fixture_attach(few, LIVE_SEEK_LAST), LIVE_ATTACH_OK);
 	publish_some(t, 100, 100);
-	vs->max_memory = vs->memory + 150 * VIEWER_ENDED_MEMORY;
+	vs->memory.hard = account_used(&vs->memory) + 150 * VIEWER_ENDED_MEMORY;
 	close_some(t, 100);
-	ck_assert_uint_le(vs->memory, vs->max_memory);
+	ck_assert_uint_le(account_used(&vs->memory), vs->memory.hard);
 	ck_assert_uint_ge(greedy->lost, 40);
 	ck_assert_uint_lt(greedy->lost, 50);
 	ck_assert_uint_eq(few->n_ended, 100);
@@ -172,9 +176,9 @@ START_TEST(closed_streams_are_counted)
 	ck_assert(!greedy->is_to_be_closed && !few->is_to_be_closed);
 	/* Who was told of all of them is closed. */
 	(void)announced();
-	vs->max_memory = UINT64_MAX;
+	vs->memory.hard = UINT64_MAX;
 	publish_some(t, 1, 200);
-	vs->max_memory = vs->memory;
+	vs->memory.hard = account_used(&vs->memory);
 	close_some(t, 1);
 	ck_assert(greedy->is_to_be_closed && vs->has_to_be_closed &&
 		  !few->is_to_be_closed);

@@ -20,7 +20,9 @@
 #define MINOR 13
 
 struct endpoints endpoints;
-struct published endpoints_memory;
+struct account endpoints_memory = {
+	.soft = 1 << 24, .hard = 2 << 24, .fair = (1 << 24) / ACCOUNT_FAIR_PART
+};
 
 static struct published session_ids;
 
@@ -44,14 +46,13 @@ endpoints_begin(uint32_t live_timer_us, bool loses_when_full)
 	const struct shard_config config = { .allow_clear = true,
 		.loses_when_full = loses_when_full,
 		.max_packet_size = 1 << 20,
-		.max_memory = 1 << 24,
 		.memory = &endpoints_memory,
 		.session_ids = &session_ids,
 		.notifier = &notifier };
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 10,
 		.index_lock_timeout_ns = NS_PER_S,
-		.memory = &endpoints_memory,
+		.memory = &endpoints_memory.used,
 		.registry = one_registry() };
 	const struct relay_session_request q = { .session_name = "s",
 		.hostname = "h",
@@ -85,7 +86,7 @@ endpoints_end(void)
 		ingest_destroy(endpoints.inputs[i]);
 	cycle_last(endpoints.shard);
 	shard_destroy(endpoints.shard);
-	ck_assert_uint_eq(published(&endpoints_memory), 0);
+	ck_assert_uint_eq(account_used(&endpoints_memory), 0);
 }
 
 uint32_t

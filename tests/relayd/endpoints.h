@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/account.h"
 #include "common/buf.h"
 #include "common/status.h"
 
@@ -27,7 +28,7 @@ struct endpoints {
 
 extern struct endpoints endpoints;
 /* Of all sessions. */
-extern struct published endpoints_memory;
+extern struct account endpoints_memory;
 
 /* A session with chunk 0; LIVE_TIMER_US of 0: not live. */
 void endpoints_begin(uint32_t live_timer_us, bool loses_when_full);

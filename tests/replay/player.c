@@ -32,7 +32,8 @@ struct player {
 	const struct recorded *r;
 	struct shard *shard;
 	struct control_config control_config;
-	struct published memory, session_ids;
+	struct account memory;
+	struct published session_ids;
 	struct endpoint ends[RECORDED_WIRES];
 	uint64_t n_streams; /* added */
 	char failure[512];
@@ -55,8 +56,7 @@ player_create(const struct recorded *r)
 {
 	struct player *p = calloc(1, sizeof(*p));
 	struct shard_config shard = { .allow_clear = true,
-		.max_packet_size = UINT64_C(1) << 28,
-		.max_memory = UINT64_C(1) << 28 };
+		.max_packet_size = UINT64_C(1) << 28 };
 	struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 4,
 		.index_lock_timeout_ns = NS_PER_S,
@@ -66,7 +66,10 @@ player_create(const struct recorded *r)
 		err(EXIT_FAILURE, "player");
 	p->r = r;
 	p->control_config.allow_clear = true;
-	shard.memory = store.memory = &p->memory;
+	account_init(&p->memory, UINT64_C(1) << 28, UINT64_C(1) << 29,
+	    (UINT64_C(1) << 28) / ACCOUNT_FAIR_PART);
+	shard.memory = &p->memory;
+	store.memory = &p->memory.used;
 	shard.session_ids = &p->session_ids;
 	if (shard_create(&p->shard, &shard, &store) != OK)
 		errx(EXIT_FAILURE, "player: no shard");
@@ -235,7 +238,7 @@ player_destroy(struct player *p)
 		player_fin(p, i);
 	cycle_last(p->shard);
 	shard_destroy(p->shard);
-	if (published(&p->memory) != 0)
+	if (account_used(&p->memory) != 0)
 		errx(EXIT_FAILURE, "player: packet memory is left");
 	free(p);
 }

@@ -496,7 +496,7 @@ START_TEST(files_use_descriptors_that_are_lent)
 	struct store *s;
 	unsigned done, turns = 0;
 
-	fds_limit(FDS_SESSIONS, 200);
+	fds[FDS_SESSIONS].hard = 200;
 	test_store_open_stream(&test_store, OWN, "c", true);
 	s = test_store.store;
 	ck_assert_uint_eq(tracefile_pool_tick(s), UINT64_MAX);
