@@ -255,7 +255,7 @@ pass_full_windows(void)
 		HOLDS(arrivals_window_is_full(&arrivals) == is_full);
 		if (!is_full)
 			return;
-		HOLDS(arrivals_lowest_whole(&arrivals, &to));
+		HOLDS(reorder_lowest(&reorder, &to));
 		give_up(to);
 	}
 }
