@@ -191,7 +191,7 @@ serve(struct daemon *d, struct reload *reload, struct acceptor *acceptor,
 		daemon_ready(d, &ports);
 		http_serving(*http);
 		acceptor_run(acceptor);
-		daemon_stopping(d);
+		(void)systemd_notify("STOPPING=1\n");
 	}
 	http_drain(*http);
 	service_destroy(service);

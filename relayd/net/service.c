@@ -124,9 +124,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    is_alive ? "WATCHDOG=1\n" : "", status != NULL ? "STATUS=" : "",
 	    status != NULL ? status : "", status != NULL ? "\n" : "");
 	/* Without a watchdog one message is enough. */
-	s->has_failed = systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) !=
-			    OK &&
-			!s->has_watchdog;
+	s->has_failed = !systemd_notify(state) && !s->has_watchdog;
 }
 
 static struct timeval

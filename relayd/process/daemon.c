@@ -214,17 +214,6 @@ write_port(
 }
 
 static void
-tell_systemd_ready(void)
-{
-	char state[64];
-
-	snprintf(state, sizeof(state), "READY=1\nMAINPID=%d\n", (int)getpid());
-	/* systemd_notify() has logged a failure; we serve all the same. */
-	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) != OK)
-		log_debug("cannot notify the service manager");
-}
-
-static void
 show_port(const struct listen_url *u, uint16_t port, char *out, size_t n)
 {
 	if (u->has_socket)
@@ -303,17 +292,13 @@ daemon_write(struct daemon *d, const struct daemon_ports *ports)
 void
 daemon_ready(struct daemon *d, const struct daemon_ports *ports)
 {
-	tell_log_ready(d->options, ports);
-	tell_systemd_ready();
-	release_parent(d);
-}
+	char state[64];
 
-void
-daemon_stopping(struct daemon *d)
-{
-	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), "STOPPING=1\n") !=
-	    OK)
-		log_debug("cannot notify the service manager");
+	tell_log_ready(d->options, ports);
+	/* If it fails, the relay serves all the same. */
+	snprintf(state, sizeof(state), "READY=1\nMAINPID=%d\n", (int)getpid());
+	(void)systemd_notify(state);
+	release_parent(d);
 }
 
 void

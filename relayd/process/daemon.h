@@ -11,8 +11,8 @@
  * daemon_write: port files and pid file, the last files that are created. Then
  * main drops its rights and starts threads.
  *
- * daemon_ready: notifies the waiting parent and systemd. daemon_stopping:
- * notifies systemd. daemon_end: removes the files.
+ * daemon_ready: notifies the waiting parent and systemd. daemon_end: removes
+ * the files.
  */
 #ifndef RELAYD_PROCESS_DAEMON_H
 #define RELAYD_PROCESS_DAEMON_H
@@ -63,7 +63,6 @@ enum status daemon_start(struct daemon *d, const struct options *o) MUST_CHECK;
 enum status daemon_write(
     struct daemon *d, const struct daemon_ports *ports) MUST_CHECK;
 void daemon_ready(struct daemon *d, const struct daemon_ports *ports);
-void daemon_stopping(struct daemon *d);
 void daemon_end(struct daemon *d);
 
 #endif

@@ -123,6 +123,16 @@ apply_run_dir(struct options *o)
 	return home != NULL ? join(o->run_dir, home, ".lttng") : E_REFUSED;
 }
 
+bool
+environment_names_us(const char *name)
+{
+	const char *pid = getenv(name);
+	uint64_t n;
+
+	return pid != NULL && parse_u64(pid, 1, INT_MAX, &n) == OK &&
+	       n == (uint64_t)getpid();
+}
+
 /* What the service manager has made for us (StateDirectory= of the unit), with
  * colons between several; NULL: none. Whom a service starts has its variables,
  * too: only the process that the manager itself started is meant. Seen once, as
@@ -133,11 +143,9 @@ state_directories(void)
 	static char dirs[2 * PATH_MAX];
 	static bool is_known;
 	const char *all = get_path("STATE_DIRECTORY");
-	const char *pid = getenv("SYSTEMD_EXEC_PID");
-	uint64_t n;
 
-	if (!is_known && all != NULL && all[0] == '/' && pid != NULL &&
-	    parse_u64(pid, 1, INT_MAX, &n) == OK && n == (uint64_t)getpid())
+	if (!is_known && all != NULL && all[0] == '/' &&
+	    environment_names_us("SYSTEMD_EXEC_PID"))
 		snprintf(dirs, sizeof(dirs), "%s", all);
 	is_known = true;
 	return dirs[0] != '\0' ? dirs : NULL;
@@ -190,44 +198,6 @@ apply_state_dir(struct options *o)
 	return home == NULL ? OK : join(o->state_dir, home, HOME_STATE_DIR);
 }
 
-static enum status
-apply_clear(struct options *o)
-{
-	const char *s = getenv("LTTNG_RELAYD_DISALLOW_CLEAR");
-
-	/* What was said in the same way or a stronger one counts. */
-	if (s == NULL || o->from[OPT_DISALLOW_CLEAR].kind >= ORIGIN_VARIABLE)
-		return OK;
-	if (parse_bool(s, &o->disallow_clear) == OK) {
-		o->from[OPT_DISALLOW_CLEAR] = (struct origin){
-			.kind = ORIGIN_VARIABLE,
-			.name = "LTTNG_RELAYD_DISALLOW_CLEAR",
-		};
-		return OK;
-	}
-	log_error("Invalid value for LTTNG_RELAYD_DISALLOW_CLEAR specified");
-	return E_REFUSED;
-}
-
-static enum status
-apply_working_dir(struct options *o)
-{
-	static const char name[] = "LTTNG_RELAYD_WORKING_DIRECTORY";
-	const char *s = get_path(name);
-
-	if (s == NULL || o->from[OPT_WORKING_DIR].kind >= ORIGIN_VARIABLE)
-		return OK;
-	o->from[OPT_WORKING_DIR] = (struct origin){
-		.kind = ORIGIN_VARIABLE,
-		.name = name,
-	};
-	if (snprintf(o->working_dir, sizeof(o->working_dir), "%s", s) <
-	    (int)sizeof(o->working_dir))
-		return OK;
-	log_error("%s: the path is too long", name);
-	return E_REFUSED;
-}
-
 /* A number for the kernel; for -1 and 0 the system chooses. */
 static void
 get_count(const char *name, int *out)
@@ -270,11 +240,8 @@ environment_apply(struct options *o)
 	int timeout_ms = 0;
 
 	if (apply_output(o) != OK || apply_state_dir(o) != OK ||
-	    apply_run_dir(o) != OK || apply_clear(o) != OK)
-		return E_REFUSED;
-	if (health != NULL && environment_path(o->health_path, health) != OK)
-		return E_REFUSED;
-	if (apply_working_dir(o) != OK)
+	    apply_run_dir(o) != OK ||
+	    (health != NULL && environment_path(o->health_path, health) != OK))
 		return E_REFUSED;
 	get_count("LTTNG_NETWORK_SOCKET_TIMEOUT", &timeout_ms);
 	o->socket_timeout_ms = (unsigned)timeout_ms;

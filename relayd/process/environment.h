@@ -17,11 +17,14 @@ struct options;
  */
 bool environment_is_secure(void);
 
+/* Does the variable NAME have the number of this process? Programs that a
+ * service starts have its variables, too. */
+bool environment_names_us(const char *name);
+
 /*
- * Fill run_dir, and settings that neither a variable TRACEPULSE_* nor the
- * command line set. Invalid values are ignored with a warning, as in
- * lttng-relayd. E_REFUSED, logged: LTTNG_RELAYD_DISALLOW_CLEAR is neither true
- * nor false, or the home directory is required and not an absolute path.
+ * Fill what no option sets, and the directories that none has set. Invalid
+ * values are ignored with a warning, as in lttng-relayd. E_REFUSED, logged: the
+ * home directory is required and not an absolute path.
  */
 enum status environment_apply(struct options *o) MUST_CHECK;
 

@@ -47,13 +47,30 @@ options_origin(void)
 }
 
 void
+options_origin_text(const struct origin *from, char out[ORIGIN_TEXT_MAX])
+{
+	static const char *const fixed[] = {
+		[ORIGIN_DEFAULT] = "default",
+		[ORIGIN_COMMAND_LINE] = "command line",
+	};
+
+	if (from->kind == ORIGIN_FILE)
+		snprintf(out, ORIGIN_TEXT_MAX, "%s:%u", from->name, from->line);
+	else
+		snprintf(out, ORIGIN_TEXT_MAX, "%s",
+		    from->kind == ORIGIN_VARIABLE ? from->name
+						  : fixed[from->kind]);
+}
+
+void
 options_where(const struct origin *from, char *out, size_t n)
 {
-	out[0] = '\0';
-	if (from->kind == ORIGIN_FILE)
-		snprintf(out, n, "%s:%u: ", from->name, from->line);
-	else if (from->kind == ORIGIN_VARIABLE)
-		snprintf(out, n, "%s: ", from->name);
+	const bool is_named = from->kind == ORIGIN_FILE ||
+			      from->kind == ORIGIN_VARIABLE;
+	char text[ORIGIN_TEXT_MAX];
+
+	options_origin_text(from, text);
+	snprintf(out, n, "%s%s", is_named ? text : "", is_named ? ": " : "");
 }
 
 enum status
@@ -460,12 +477,24 @@ check_variable(const char *name, size_t n)
 }
 
 static enum status
+set_from_variable(
+    struct options *o, enum option_id id, const char *name, const char *value)
+{
+	const struct origin here = { .kind = ORIGIN_VARIABLE, .name = name };
+
+	if (*value == '\0' ||
+	    (option_rows[id].needs_trust && environment_is_secure()))
+		return OK;
+	return options_set(o, id, value, &here);
+}
+
+static enum status
 take_variable(struct options *o, const char *variable)
 {
 	const size_t n = strcspn(variable, "=");
-	struct origin here = { .kind = ORIGIN_VARIABLE };
 	enum option_id id = 0;
 	char name[NEAR_WORD_MAX + sizeof(PREFIX)];
+	const char *kept;
 
 	while (id < N_OPTIONS && !is_variable_of(&option_rows[id], variable, n))
 		id++;
@@ -473,21 +502,32 @@ take_variable(struct options *o, const char *variable)
 		check_variable(variable, n);
 		return OK;
 	}
-	if (variable[n] == '\0' || variable[n + 1] == '\0' ||
-	    (option_rows[id].needs_trust && environment_is_secure()))
-		return OK;
 	variable_name(&option_rows[id], name, sizeof(name));
-	here.name = keep_name(name);
-	return here.name == NULL ? E_NOMEM
-				 : options_set(o, id, variable + n + 1, &here);
+	kept = keep_name(name);
+	if (kept == NULL)
+		return E_NOMEM;
+	return variable[n] == '\0'
+		   ? OK
+		   : set_from_variable(o, id, kept, variable + n + 1);
 }
 
-/* Read all other variables TRACEPULSE_*. */
+/* Read the variables of settings: two of lttng-relayd, and TRACEPULSE_*, which
+ * override these. */
 static enum status
 options_read_variables(struct options *o)
 {
+	static const struct {
+		const char *name;
+		enum option_id id;
+	} old[] = { { "LTTNG_RELAYD_DISALLOW_CLEAR", OPT_DISALLOW_CLEAR },
+		{ "LTTNG_RELAYD_WORKING_DIRECTORY", OPT_WORKING_DIR } };
 	enum status st = OK;
 
+	for (size_t i = 0; i < ARRAY_LEN(old); i++)
+		if (getenv(old[i].name) != NULL &&
+		    set_from_variable(
+			o, old[i].id, old[i].name, getenv(old[i].name)) != OK)
+			st = E_REFUSED;
 	for (char **v = environ; v != NULL && *v != NULL; v++)
 		if (strncmp(*v, PREFIX, strlen(PREFIX)) == 0 &&
 		    take_variable(o, *v) != OK)

@@ -14,25 +14,6 @@
 
 #include "common/log.h"
 
-static void
-print_origin(const struct origin *from)
-{
-	switch (from->kind) {
-	case ORIGIN_DEFAULT:
-		printf("default\n");
-		break;
-	case ORIGIN_FILE:
-		printf("%s:%u\n", from->name, from->line);
-		break;
-	case ORIGIN_VARIABLE:
-		printf("%s\n", from->name);
-		break;
-	case ORIGIN_COMMAND_LINE:
-		printf("command line\n");
-		break;
-	}
-}
-
 void
 options_print(const struct options *o)
 {
@@ -47,8 +28,8 @@ options_print(const struct options *o)
 		/* What has no value is a comment. */
 		snprintf(line, sizeof(line), "%s%s = %s",
 		    text[0] == '\0' ? ";" : "", r->name, text);
-		printf("%-48s ; ", line);
-		print_origin(&o->from[id]);
+		options_origin_text(&o->from[id], text);
+		printf("%-48s ; %s\n", line, text);
 	}
 }
 
@@ -84,87 +65,65 @@ name_of(const struct options *o, enum option_id id, char out[NAME_SIZE])
 	return out;
 }
 
-/* An address that is listened on: its option, and the first one of the host
- * that is this machine's. */
+/* An address that is listened on: its option, and a socket that is bound to
+ * it. */
 struct place {
 	const struct listen_url *url;
 	enum option_id id;
 	char name[NAME_SIZE];
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} at;
-	bool is_known;
+	int fd; /* -1: none */
 };
 
-/* With another port, as a relay that runs may have this one. */
-static bool
-is_of_this_machine(const struct addrinfo *a, struct place *p)
-{
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int error;
-	bool ok;
-
-	if (fd < 0)
-		return false;
-	memcpy(&p->at, a->ai_addr, a->ai_addrlen);
-	*(p->at.any.sa_family == AF_INET6 ? &p->at.in6.sin6_port
-					  : &p->at.in.sin_port) = 0;
-	ok = bind(fd, &p->at.any, a->ai_addrlen) == 0;
-	error = errno;
-	close(fd);
-	errno = error;
-	return ok;
-}
-
-static bool
-check_address(struct place *p)
+/* Bind a socket to an address of U. Returns it, or -1; then it is logged unless
+ * the address is in use. */
+static int
+bind_to(const struct listen_url *u, const char *name)
 {
 	struct addrinfo *found = NULL;
-	int error = listen_url_find(p->url, SOCK_STREAM, &found);
+	const int error = listen_url_find(u, SOCK_STREAM, &found);
+	int fd = -1, saved = ENOENT;
 
 	if (error != 0) {
-		log_error("%s: \"%s\": %s", p->name, p->url->host,
-		    gai_strerror(error));
-		return false;
+		log_error("%s: \"%s\": %s", name, u->host, gai_strerror(error));
+		errno = ENOENT;
+		return -1;
 	}
-	for (struct addrinfo *a = found; a != NULL && !p->is_known;
-	     a = a->ai_next)
-		p->is_known = is_of_this_machine(a, p);
-	if (!p->is_known)
-		log_errno(LOG_ERROR, "%s: cannot listen on \"%s\"", p->name,
-		    p->url->host);
+	for (struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0)
+			break;
+		saved = errno;
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
 	freeaddrinfo(found);
-	return p->is_known;
+	errno = saved;
+	if (fd < 0 && errno != EADDRINUSE)
+		log_errno(
+		    LOG_ERROR, "%s: cannot listen on \"%s\"", name, u->host);
+	return fd;
 }
 
-/* Does A take what B wants? */
+/* Bind P to a port that is free, as a relay that runs may have its own; but to
+ * that of one of the N OTHERS with the same number: is it the same address? */
 static bool
-covers(const struct place *a, const struct place *b)
+check_address(struct place *p, const struct place *others, size_t n)
 {
-	/* [::] takes IPv4, too. */
-	if (a->at.any.sa_family == AF_INET6 &&
-	    IN6_IS_ADDR_UNSPECIFIED(&a->at.in6.sin6_addr))
-		return true;
-	if (a->at.any.sa_family != b->at.any.sa_family)
-		return false;
-	if (a->at.any.sa_family == AF_INET6)
-		return IN6_ARE_ADDR_EQUAL(
-		    &a->at.in6.sin6_addr, &b->at.in6.sin6_addr);
-	return a->at.in.sin_addr.s_addr == htonl(INADDR_ANY) ||
-	       a->at.in.sin_addr.s_addr == b->at.in.sin_addr.s_addr;
-}
+	struct listen_url url = *p->url;
+	const struct place *same = NULL;
 
-static bool
-are_apart(const struct place *a, const struct place *b)
-{
-	if (a->url->port == 0 || a->url->port != b->url->port || !a->is_known ||
-	    !b->is_known || (!covers(a, b) && !covers(b, a)))
-		return true;
-	log_error("%s and %s have the same address, %s and %s port %u", a->name,
-	    b->name, a->url->host, b->url->host, a->url->port);
-	return false;
+	for (size_t i = 0; i < n; i++)
+		if (others[i].fd >= 0 && others[i].url->port == url.port &&
+		    url.port != 0)
+			same = &others[i];
+	url.port = same == NULL ? 0 : listen_url_port(same->fd);
+	p->fd = bind_to(&url, p->name);
+	if (p->fd < 0 && errno == EADDRINUSE && same != NULL)
+		log_error("%s and %s have the same address, %s and %s port %u",
+		    same->name, p->name, same->url->host, p->url->host,
+		    p->url->port);
+	return p->fd >= 0;
 }
 
 static bool
@@ -184,11 +143,11 @@ check_addresses(const struct options *o)
 
 	for (size_t i = 0; i < n; i++) {
 		name_of(o, places[i].id, places[i].name);
-		ok &= check_address(&places[i]);
+		ok &= check_address(&places[i], places, i);
 	}
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = i + 1; k < n; k++)
-			ok &= are_apart(&places[i], &places[k]);
+		if (places[i].fd >= 0)
+			close(places[i].fd);
 	return ok;
 }
 

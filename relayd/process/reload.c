@@ -30,13 +30,6 @@ reload_tell(struct reload *r, reload_fn *fn, void *arg)
 	r->n_hooks++;
 }
 
-static void
-tell_systemd(const char *state)
-{
-	if (systemd_notify(secure_getenv("NOTIFY_SOCKET"), state) != OK)
-		log_debug("cannot notify the service manager");
-}
-
 /* What follows from settings of the log; a log file that is named anew. */
 static void
 apply_log(const struct options *o)
@@ -124,12 +117,12 @@ reload_now(struct reload *r)
 
 	snprintf(state, sizeof(state),
 	    "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", clock_now_ns() / 1000);
-	tell_systemd(state);
+	(void)systemd_notify(state);
 	st = read_again(r);
 	*(st == OK ? &r->n_good : &r->n_bad) += 1;
 	apply_log(r->options);
 	for (unsigned i = 0; i < r->n_hooks && st == OK; i++)
 		r->hooks[i].call(r->options, r->hooks[i].arg);
-	tell_systemd("READY=1\n");
+	(void)systemd_notify("READY=1\n");
 	return st;
 }

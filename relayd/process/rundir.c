@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,61 +62,40 @@ why_open(const struct stat *st)
 	return NULL;
 }
 
-static const char *
-why_unsafe(const struct stat *st)
-{
-	const char *why = why_foreign(st);
-
-	return why != NULL ? why : why_open(st);
-}
-
 /* IS_TOP: the run directory itself, which may be open to others if it is ours:
  * what protects is the mode of relayd/ in it, and of the files there. */
 static enum status
 check_existing(const char *path, bool is_top)
 {
-	const char *why;
+	const char *why, *open;
 	struct stat st;
 
 	if (lstat(path, &st) != 0) {
 		log_errno(LOG_ERROR, "%s", path);
 		return E_IO;
 	}
-	why = why_unsafe(&st);
-	if (why == NULL)
+	why = why_foreign(&st);
+	open = why_open(&st);
+	if (why == NULL && open == NULL)
 		return OK;
-	if (is_top && why_foreign(&st) == NULL && st.st_uid == geteuid()) {
+	if (is_top && why == NULL && st.st_uid == geteuid()) {
 		log_warn("run directory %s: %s: they can replace the sockets "
 			 "and port files of this relay (chmod 755)",
-		    path, why);
+		    path, open);
 		return OK;
 	}
-	log_error("Unable to use %s as run directory: %s", path, why);
+	log_error("unsafe directory %s for sockets and port files: %s", path,
+	    why != NULL ? why : open);
 	return E_IO;
 }
 
 enum status
 rundir_check_place(const char *path)
 {
-	char dir[PATH_MAX];
-	const char *why;
-	struct stat st;
-	char *slash;
+	char copy[PATH_MAX];
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash == NULL)
-		return E_IO;
-	slash[slash == dir] = '\0';
-	if (lstat(dir, &st) != 0) {
-		log_errno(LOG_ERROR, "%s", dir);
-		return E_IO;
-	}
-	why = why_unsafe(&st);
-	if (why == NULL)
-		return OK;
-	log_error("%s: unsafe directory for a socket: %s", path, why);
-	return E_IO;
+	snprintf(copy, sizeof(copy), "%s", path);
+	return check_existing(dirname(copy), false);
 }
 
 static bool

@@ -18,27 +18,12 @@
 #include "common/parse.h"
 #include "relayd/process/environment.h"
 #include "relayd/process/options.h"
+#include "relayd/process/unix_socket.h"
 
 /* The first descriptor: SD_LISTEN_FDS_START. */
 #define FIRST_FD 3
 /* There are only four ports. */
 #define SOCKETS_MAX 64
-
-#include "common/compiler.h"
-#include "common/status.h"
-
-struct options;
-
-/*
- * Gives each socket to the URL of its port in O, which owns it from then on,
- * and is not bound again. Without such sockets, or when they are another
- * process's or the program is set-uid, nothing is done. They are not inherited
- * by other programs, and their variables are removed from the environment.
- * E_REFUSED, with a message: a socket without a name, with one that no port
- * has, or that two have; a socket that does not listen for TCP connections.
- * Main thread, before any fork, as the variables name our process.
- */
-enum status systemd_take_sockets(struct options *o) MUST_CHECK;
 
 static struct listen_url *
 url_of(struct options *o, const char *name)
@@ -149,15 +134,6 @@ take_all(struct options *o, unsigned n, const char *names)
 	return st;
 }
 
-static bool
-is_for_us(const char *pid)
-{
-	uint64_t n;
-
-	return pid != NULL && parse_u64(pid, 1, INT_MAX, &n) == OK &&
-	       n == (uint64_t)getpid();
-}
-
 enum status
 systemd_take_sockets(struct options *o)
 {
@@ -166,8 +142,8 @@ systemd_take_sockets(struct options *o)
 	enum status st = OK;
 	uint64_t n;
 
-	if (environment_is_secure() || !is_for_us(getenv("LISTEN_PID")) ||
-	    count == NULL)
+	if (environment_is_secure() || count == NULL ||
+	    !environment_names_us("LISTEN_PID"))
 		return OK;
 	if (parse_u64(count, 0, SOCKETS_MAX, &n) == OK)
 		st = take_all(o, (unsigned)n, names != NULL ? names : "");
@@ -182,45 +158,34 @@ systemd_take_sockets(struct options *o)
 	return st;
 }
 
-/* Returns the length of *ADDR; 0: NAME is not an address. */
-static socklen_t
-make_address(struct sockaddr_un *addr, const char *name)
+bool
+systemd_notify(const char *state)
 {
-	size_t n = strlen(name);
-
-	if ((name[0] != '/' && name[0] != '@') || n < 2 ||
-	    n >= sizeof(addr->sun_path))
-		return 0;
-	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	memcpy(addr->sun_path, name, n);
-	if (name[0] == '@')
-		addr->sun_path[0] = '\0';
-	/* An abstract name has no NUL at its end: a NUL would be part of the
-	 * name. */
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n +
-			   (name[0] == '/'));
-}
-
-enum status
-systemd_notify(const char *address, const char *state)
-{
+	const char *address = secure_getenv("NOTIFY_SOCKET");
 	const struct timeval patience = { .tv_sec = 1 };
 	struct sockaddr_un addr;
-	socklen_t len;
+	socklen_t len = sizeof(addr);
 	ssize_t n;
 	int fd;
 
 	if (address == NULL || *address == '\0')
-		return OK;
-	len = make_address(&addr, address);
-	if (len == 0) {
+		return true;
+	if (strchr("/@", address[0]) == NULL || address[1] == '\0' ||
+	    unix_socket_address(&addr, address) != OK) {
 		log_warn("NOTIFY_SOCKET=%s: not an address", address);
-		return E_MALFORMED;
+		return false;
+	}
+	/* An abstract name has no NUL at its end: a NUL would be part of the
+	 * name. */
+	if (address[0] == '@') {
+		addr.sun_path[0] = '\0';
+		len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				  strlen(address));
 	}
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
 		log_errno(LOG_WARN, "NOTIFY_SOCKET: socket");
-		return E_IO;
+		return false;
 	}
 	(void)setsockopt(
 	    fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -231,5 +196,5 @@ systemd_notify(const char *address, const char *state)
 	if (n < 0)
 		log_errno(LOG_WARN, "NOTIFY_SOCKET=%s", address);
 	close(fd);
-	return n < 0 ? E_IO : OK;
+	return n >= 0;
 }

@@ -7,6 +7,8 @@
 #ifndef RELAYD_PROCESS_SYSTEMD_H
 #define RELAYD_PROCESS_SYSTEMD_H
 
+#include <stdbool.h>
+
 #include "common/compiler.h"
 #include "common/status.h"
 
@@ -24,11 +26,11 @@ struct options;
 enum status systemd_take_sockets(struct options *o) MUST_CHECK;
 
 /*
- * Send STATE ("READY=1\n...") to ADDRESS, the value of NOTIFY_SOCKET: a path,
- * or an abstract name after '@'. Does nothing if ADDRESS is NULL or empty.
- * Failures are logged. If the queue is full, it waits for at most a second. Any
- * thread.
+ * Send STATE ("READY=1\n...") to the service manager: to NOTIFY_SOCKET, a path,
+ * or an abstract name after '@'. Does nothing if that is not set. False: it
+ * failed, which was logged. If the queue is full, it waits for at most a
+ * second. Any thread.
  */
-enum status systemd_notify(const char *address, const char *state) MUST_CHECK;
+bool systemd_notify(const char *state);
 
 #endif

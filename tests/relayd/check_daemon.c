@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "relayd/process/options.h"
+#include "relayd/process/systemd.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
@@ -53,7 +54,7 @@ serve(struct daemon *d)
 		return;
 	daemon_ready(d, &ports);
 	sigwait(&term, &sig);
-	daemon_stopping(d);
+	(void)systemd_notify("STOPPING=1\n");
 }
 
 /* The program, as main() will be. */

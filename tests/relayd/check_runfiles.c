@@ -367,7 +367,8 @@ START_TEST(a_notification_arrives_at_a_path)
 
 	scratch_open();
 	fd = scratch_notify_socket();
-	ck_assert_int_eq(systemd_notify(scratch_path("n"), "READY=1"), OK);
+	ck_assert_int_eq(setenv("NOTIFY_SOCKET", scratch_path("n"), 1), 0);
+	ck_assert(systemd_notify("READY=1"));
 	ck_assert_str_eq(scratch_receive(fd), "READY=1");
 	close(fd);
 	scratch_close();
@@ -390,7 +391,8 @@ START_TEST(a_notification_arrives_at_an_abstract_name)
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 			    (size_t)n)),
 	    0);
-	ck_assert_int_eq(systemd_notify(name, "STOPPING=1\n"), OK);
+	ck_assert_int_eq(setenv("NOTIFY_SOCKET", name, 1), 0);
+	ck_assert(systemd_notify("STOPPING=1\n"));
 	ck_assert_str_eq(scratch_receive(fd), "STOPPING=1\n");
 	close(fd);
 }
@@ -398,25 +400,27 @@ END_TEST
 
 static const struct {
 	const char *address;
-	enum status want;
+	bool want;
 } addresses[] = {
-	{ NULL, OK },
-	{ "", OK },
-	{ "/", E_MALFORMED },
-	{ "@", E_MALFORMED },
-	{ "relative", E_MALFORMED },
-	{ "vsock:2:1234", E_MALFORMED },
-	{ "/nonexistent/notify", E_IO },
-	{ "@nobody-listens-to-this", E_IO },
+	{ NULL, true },
+	{ "", true },
+	{ "/", false },
+	{ "@", false },
+	{ "relative", false },
+	{ "vsock:2:1234", false },
+	{ "/nonexistent/notify", false },
+	{ "@nobody-listens-to-this", false },
 	{ "/23456789012345678901234567890123456789012345678901234567890"
 	  "123456789012345678901234567890123456789012345678",
-	    E_MALFORMED },
+	    false },
 };
 
 START_TEST(other_addresses_are_survived)
 {
-	ck_assert_int_eq(systemd_notify(addresses[_i].address, "READY=1"),
-	    addresses[_i].want);
+	if (addresses[_i].address != NULL)
+		ck_assert_int_eq(
+		    setenv("NOTIFY_SOCKET", addresses[_i].address, 1), 0);
+	ck_assert_int_eq(systemd_notify("READY=1"), addresses[_i].want);
 }
 END_TEST
 
