@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +23,7 @@
 
 #define LOG_JOURNAL_SOCKET "/run/systemd/journal/socket"
 
-static _Atomic int max_level = LOG_WARN;
-static _Atomic bool abort_on_error;
+static struct published max_level = { LOG_WARN }, abort_on_error;
 
 /* Bits of sink.look. */
 #define LOOK_PRIORITY 1
@@ -35,7 +33,7 @@ static _Atomic bool abort_on_error;
 struct sink {
 	struct published fd; /* descriptor + 1; 0: not in use */
 	struct published look;
-	struct published waited_ns, lost, telling;
+	struct published waited_ns, lost;
 	struct published is_torn; /* the last line has no newline */
 	const char *name;
 };
@@ -53,22 +51,15 @@ static const char *journal_path = LOG_JOURNAL_SOCKET;
 /* Lines about peers of each level: LINES in the second that began at BEGAN_NS,
  * and the number SUPPRESSED since the last report. */
 static struct {
-	struct published began_ns, lines, suppressed, reporting;
+	struct published began_ns, lines, suppressed;
 } peers[LOG_DEBUG + 1];
 
-/* The journal of systemd, by its native protocol
- * (systemd.io/JOURNAL_NATIVE_PROTOCOL). The library's sd_journal_sendv() is not
- * used: it blocks while the journal is busy, and its memfd_create(2) is refused
- * by the sandbox. */
-struct log_entry {
+/* One event, as it is sent to all sinks. */
+struct line {
 	enum log_level level;
-	const char *message; /* one line, without control characters */
-	size_t message_len;
-	/* Its tags become TRACEPULSE_PEER, _HOST, _SESSION_ID, _SESSION and
-	 * _STREAM. */
 	const char *detail;
-	const struct log_source *source; /* CODE_FILE, CODE_LINE, CODE_FUNC */
-	int error;			 /* ERRNO; 0: none */
+	const struct log_source *source;
+	int error; /* errno; 0: none */
 };
 
 /* Returns a socket that is connected to PATH and never blocks, or -1. */
@@ -170,26 +161,32 @@ put_source(char *out, size_t n, const struct log_source *p)
 			 strlen(p->function));
 }
 
-/* E_BUSY: its queue is full. E_IO: it cannot be reached. */
+/* Send L to the journal of systemd, by its native protocol
+ * (systemd.io/JOURNAL_NATIVE_PROTOCOL). The library's sd_journal_sendv() is not
+ * used: it blocks while the journal is busy, and its memfd_create(2) is refused
+ * by the sandbox. E_BUSY: its queue is full. E_IO: it cannot be reached. */
 static enum status
-send_entry(int fd, const struct log_entry *e)
+send_entry(int fd, const struct line *l)
 {
+	const struct log_look look = { .is_json = published(&is_json) != 0 };
 	const char *name = program_invocation_short_name;
 	/* The message, and fields of which no value is longer than it. */
-	char out[4 * LOG_JSON_MAX];
+	char message[LOG_JSON_MAX], out[4 * LOG_JSON_MAX];
 	const size_t n = sizeof(out);
 	ssize_t sent;
 	size_t len;
 
-	len = put_field(out, n, "MESSAGE", e->message, e->message_len);
+	/* Without the newline. */
+	len = log_text(message, look, l->level, l->detail) - 1;
+	len = put_field(out, n, "MESSAGE", message, len);
 	len += put_number(
-	    out + len, n - len, "PRIORITY", log_priority(e->level));
+	    out + len, n - len, "PRIORITY", log_priority(l->level));
 	len += put_field(
 	    out + len, n - len, "SYSLOG_IDENTIFIER", name, strlen(name));
-	len += put_tags(out + len, n - len, e->detail);
-	len += put_source(out + len, n - len, e->source);
-	if (e->error != 0)
-		len += put_number(out + len, n - len, "ERRNO", e->error);
+	len += put_tags(out + len, n - len, l->detail);
+	len += put_source(out + len, n - len, l->source);
+	if (l->error != 0)
+		len += put_number(out + len, n - len, "ERRNO", l->error);
 	do
 		sent = send(fd, out, len, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
@@ -215,13 +212,13 @@ log_level_of(enum status st)
 void
 log_set_level(enum log_level level)
 {
-	atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
+	publish(&max_level, level);
 }
 
 void
 log_set_abort_on_error(bool on)
 {
-	atomic_store_explicit(&abort_on_error, on, memory_order_relaxed);
+	publish(&abort_on_error, on);
 }
 
 void
@@ -313,25 +310,7 @@ log_leave_stderr(void)
 bool
 log_wants(enum log_level level)
 {
-	return (int)level <=
-	       atomic_load_explicit(&max_level, memory_order_relaxed);
-}
-
-/* Set COUNT to 0 and return its value, or 0 if another thread is doing this.
- * BUSY counts the threads that do. */
-static uint64_t
-take_count(struct published *count, struct published *busy)
-{
-	uint64_t n = 0;
-
-	if (published(count) == 0)
-		return 0;
-	if (published_add(busy, 1) == 1) {
-		n = published(count);
-		published_sub(count, n);
-	}
-	published_sub(busy, 1);
-	return n;
+	return level <= published(&max_level);
 }
 
 /* Can FD be written to? True also if poll(2) fails: write(2) does not block
@@ -405,44 +384,6 @@ lost_text(char out[128], const struct sink *s, uint64_t lost)
 
 /* Write a line, after a report of lost lines. */
 static void
-sink_write(
-    struct sink *s, int fd, struct log_look look, const char *line, size_t len)
-{
-	char out[2 * LOG_JSON_MAX - 512], text[128];
-	uint64_t lost;
-	ssize_t written;
-	size_t n = 0;
-
-	_Static_assert(sizeof(out) <= PIPE_BUF, "a pipe takes it at once");
-	if (!wait_until_writable(s, fd)) {
-		published_add(&s->lost, 1);
-		return;
-	}
-	if (published(&s->is_torn) != 0)
-		out[n++] = '\n';
-	lost = take_count(&s->lost, &s->telling);
-	if (lost > 0) {
-		lost_text(text, s, lost);
-		n += log_text(out + n, look, LOG_WARN, text);
-	}
-	memcpy(out + n, line, len);
-	written = write_out(fd, out, n + len);
-	if (written != (ssize_t)(n + len))
-		published_add(&s->lost, lost + 1);
-	/* A full disk may take a part. */
-	if (written > 0)
-		publish(&s->is_torn, (size_t)written < n + len);
-}
-
-/* One event, as it is sent to all sinks. */
-struct line {
-	enum log_level level;
-	const char *detail;
-	const struct log_source *source;
-	int error; /* errno; 0: none */
-};
-
-static void
 sink_put(struct sink *s, const struct line *l)
 {
 	const int fd = (int)published(&s->fd) - 1;
@@ -452,29 +393,32 @@ sink_put(struct sink *s, const struct line *l)
 		.has_time = (bits & LOOK_TIME) != 0,
 		.is_json = published(&is_json) != 0,
 	};
-	char line[LOG_JSON_MAX];
+	char out[2 * LOG_JSON_MAX], text[128];
+	uint64_t lost;
+	ssize_t written;
+	size_t n = 0;
 
-	if (fd >= 0)
-		sink_write(s, fd, look, line,
-		    log_text(line, look, l->level, l->detail));
-}
-
-static enum status
-journal_send(int fd, const struct line *l)
-{
-	const struct log_look look = { .is_json = published(&is_json) != 0 };
-	char text[LOG_JSON_MAX];
-	const size_t len = log_text(text, look, l->level, l->detail);
-	const struct log_entry e = {
-		.level = l->level,
-		.message = text,
-		.message_len = len - 1, /* without the newline */
-		.detail = l->detail,
-		.source = l->source,
-		.error = l->error,
-	};
-
-	return send_entry(fd, &e);
+	_Static_assert(sizeof(out) <= PIPE_BUF, "a pipe takes it at once");
+	if (fd < 0)
+		return;
+	if (!wait_until_writable(s, fd)) {
+		published_add(&s->lost, 1);
+		return;
+	}
+	if (published(&s->is_torn) != 0)
+		out[n++] = '\n';
+	lost = published_take_bits(&s->lost);
+	if (lost > 0) {
+		lost_text(text, s, lost);
+		n += log_text(out + n, look, LOG_WARN, text);
+	}
+	n += log_text(out + n, look, l->level, l->detail);
+	written = write_out(fd, out, n);
+	if (written != (ssize_t)n)
+		published_add(&s->lost, lost + 1);
+	/* A full disk may take a part. */
+	if (written > 0)
+		publish(&s->is_torn, (size_t)written < n);
 }
 
 /* Send an entry with fields instead of a line on standard error. Returns false
@@ -494,14 +438,14 @@ journal_put(struct sink *s, const struct line *l)
 		published_add(&s->lost, 1);
 		return true;
 	}
-	lost = take_count(&s->lost, &s->telling);
+	lost = published_take_bits(&s->lost);
 	if (lost > 0) {
 		lost_text(text, s, lost);
 		missing.detail = text;
-		if (journal_send(fd, &missing) != OK)
+		if (send_entry(fd, &missing) != OK)
 			published_add(&s->lost, lost);
 	}
-	st = journal_send(fd, l);
+	st = send_entry(fd, l);
 	if (st == E_BUSY)
 		published_add(&s->lost, 1);
 	return st == OK || st == E_BUSY;
@@ -514,32 +458,13 @@ put_line(const struct line *l)
 	if ((published(&file.fd) == 0 || l->level <= LOG_WARN) &&
 	    !journal_put(&standard_error, l))
 		sink_put(&standard_error, l);
-	if (l->level == LOG_ERROR &&
-	    atomic_load_explicit(&abort_on_error, memory_order_relaxed))
+	if (l->level == LOG_ERROR && published(&abort_on_error) != 0)
 		abort();
 }
 
 void
-log_line_at(
-    const struct log_source *source, enum log_level level, const char *fmt, ...)
-{
-	const int saved = errno;
-	char detail[LOG_LINE_MAX];
-	va_list ap;
-
-	if (!log_wants(level))
-		return;
-	va_start(ap, fmt);
-	if (vsnprintf(detail, sizeof(detail), fmt, ap) < 0)
-		detail[0] = '\0';
-	va_end(ap);
-	put_line(&(struct line){ level, detail, source, 0 });
-	errno = saved;
-}
-
-void
-log_errno_at(
-    const struct log_source *source, enum log_level level, const char *fmt, ...)
+log_line_at(const struct log_source *source, enum log_level level, int error,
+    const char *fmt, ...)
 {
 	const int saved = errno;
 	char detail[LOG_LINE_MAX];
@@ -553,17 +478,17 @@ log_errno_at(
 		detail[0] = '\0';
 	va_end(ap);
 	n = strlen(detail);
-	errno = saved;
-	(void)snprintf(detail + n, sizeof(detail) - n, ": %m");
-	put_line(&(struct line){ level, detail, source, saved });
+	errno = error;
+	if (error != 0)
+		(void)snprintf(detail + n, sizeof(detail) - n, ": %m");
+	put_line(&(struct line){ level, detail, source, error });
 	errno = saved;
 }
 
 static void
 report_suppressed(enum log_level level)
 {
-	const uint64_t n = take_count(
-	    &peers[level].suppressed, &peers[level].reporting);
+	const uint64_t n = published_take_bits(&peers[level].suppressed);
 
 	if (n > 0)
 		log_line(level,

@@ -14,6 +14,7 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -74,14 +75,12 @@ struct log_source {
 };
 #define LOG_HERE (&(const struct log_source){ __FILE__, __func__, __LINE__ })
 
+/* ERROR: an errno, whose text is appended after ": "; 0: none. */
 void log_line_at(const struct log_source *source, enum log_level level,
-    const char *fmt, ...) PRINTF_LIKE(3, 4);
-void log_errno_at(const struct log_source *source, enum log_level level,
-    const char *fmt, ...) PRINTF_LIKE(3, 4);
+    int error, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-#define log_line(level, ...) log_line_at(LOG_HERE, level, __VA_ARGS__)
-/* The same, then ": " and the text of errno. */
-#define log_errno(level, ...) log_errno_at(LOG_HERE, level, __VA_ARGS__)
+#define log_line(level, ...) log_line_at(LOG_HERE, level, 0, __VA_ARGS__)
+#define log_errno(level, ...) log_line_at(LOG_HERE, level, errno, __VA_ARGS__)
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A number that threads share: one of the two doors between threads, and the
- * only place where data that threads share is _Atomic (but for two settings in
- * common/log.c). publish() makes all that the writer stored before visible to
- * whoever reads the new value with published().
+ * only place where data that threads share is _Atomic. publish() makes all that
+ * the writer stored before visible to whoever reads the new value with
+ * published().
  */
 #ifndef COMMON_PUBLISH_H
 #define COMMON_PUBLISH_H
@@ -74,7 +74,7 @@ published_fence(void)
 }
 
 /* A set of bits. Any number of threads add bits; a thread that takes them takes
- * all at once. */
+ * all at once, or the whole of a count. */
 static inline void
 published_add_bits(struct published *p, uint64_t bits)
 {
